@@ -1,0 +1,36 @@
+#include "base/errno_status.h"
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "base/status.h"
+
+namespace rnicd {
+namespace {
+
+ErrorReason ReasonOf(int error_number) {
+  switch (error_number) {
+    case ENOMEM:
+    case EAGAIN:
+    case ENOSPC:
+    case EMFILE:
+    case ENFILE:
+      return ErrorReason::MEMORY_PAGES_UNAVAILABLE;
+    default:
+      return ErrorReason::INTERNAL_FAULT;
+  }
+}
+
+std::string NameOf(int error_number) {
+  const char* name = strerrorname_np(error_number);
+  return name != nullptr ? name : std::to_string(error_number);
+}
+
+}  // namespace
+
+absl::Status ErrnoStatus(std::string_view call, int error_number) {
+  return MakeError(ReasonOf(error_number), std::string(call) + ": " + NameOf(error_number));
+}
+
+}  // namespace rnicd

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "base/ntstatus.h"
+
+namespace rnicd {
+
+// Why a call was refused; the numbers are those of rnicd.v1.ErrorReason. See error_reasons.inc.
+enum class ErrorReason : uint32_t {
+  UNSPECIFIED = 0,
+#define RNICD_REASON(name, number, code, ntstatus, sentence) name = number,
+#include "base/error_reasons.inc"
+#undef RNICD_REASON
+};
+
+// What is fixed about a reason.
+struct ErrorReasonRow {
+  ErrorReason reason;
+  std::string_view name;
+  absl::StatusCode code;
+  NtStatus ntstatus;
+  std::string_view sentence;
+};
+
+// Every reason, in the order of the list.
+std::span<const ErrorReasonRow> AllErrorReasons();
+
+// The row of a reason; a number that is not in the list answers INTERNAL_FAULT's row.
+const ErrorReasonRow& RowOf(ErrorReason reason);
+
+}  // namespace rnicd

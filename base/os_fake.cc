@@ -1,0 +1,71 @@
+#include "base/os_fake.h"
+
+#include <utility>
+
+#include "base/status.h"
+
+namespace rnicd {
+
+void FaultyOs::FailNext(const std::string& method, absl::Status failure, uint64_t count) {
+  MutexLock lock(mutex_);
+  faults_[method] = Fault{std::move(failure), count};
+}
+
+uint64_t FaultyOs::live_mappings() const {
+  MutexLock lock(mutex_);
+  return live_mappings_;
+}
+
+absl::Status FaultyOs::TakeFault(const std::string& method) {
+  MutexLock lock(mutex_);
+  const auto fault = faults_.find(method);
+  if (fault == faults_.end() || fault->second.remaining == 0) {
+    return absl::OkStatus();
+  }
+  --fault->second.remaining;
+  // A status of the caller's own: sharing one between threads is sound, but the sanitizer cannot see into abseil.
+  return MakeError(ErrorInfoOf(fault->second.failure));
+}
+
+absl::StatusOr<UniqueFd> FaultyOs::CreateMemoryFile(uint64_t size, uint64_t page_bytes) {
+  RNICD_RETURN_IF_ERROR(TakeFault("CreateMemoryFile"));
+  return real_.CreateMemoryFile(size, page_bytes);
+}
+
+absl::StatusOr<MemoryFileFacts> FaultyOs::Inspect(int fd) {
+  RNICD_RETURN_IF_ERROR(TakeFault("Inspect"));
+  return real_.Inspect(fd);
+}
+
+absl::Status FaultyOs::AddSeals(int fd, int seals) {
+  RNICD_RETURN_IF_ERROR(TakeFault("AddSeals"));
+  return real_.AddSeals(fd, seals);
+}
+
+absl::StatusOr<std::span<std::byte>> FaultyOs::Map(int fd, uint64_t size) {
+  RNICD_RETURN_IF_ERROR(TakeFault("Map"));
+  RNICD_ASSIGN_OR_RETURN(const std::span<std::byte> mapping, real_.Map(fd, size));
+  MutexLock lock(mutex_);
+  ++live_mappings_;
+  return mapping;
+}
+
+absl::Status FaultyOs::Unmap(std::span<std::byte> mapping) {
+  RNICD_RETURN_IF_ERROR(TakeFault("Unmap"));
+  RNICD_RETURN_IF_ERROR(real_.Unmap(mapping));
+  MutexLock lock(mutex_);
+  --live_mappings_;
+  return absl::OkStatus();
+}
+
+absl::Status FaultyOs::BindToNumaNode(std::span<std::byte> mapping, uint32_t numa_node) {
+  RNICD_RETURN_IF_ERROR(TakeFault("BindToNumaNode"));
+  return real_.BindToNumaNode(mapping, numa_node);
+}
+
+absl::Status FaultyOs::Populate(std::span<std::byte> mapping) {
+  RNICD_RETURN_IF_ERROR(TakeFault("Populate"));
+  return real_.Populate(mapping);
+}
+
+}  // namespace rnicd

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "base/mutex.h"
+#include "base/os.h"
+
+namespace rnicd {
+
+// The real kernel, except that chosen calls fail. For tests of error branches.
+// Threads: safe.
+class FaultyOs final : public Os {
+ public:
+  explicit FaultyOs(Os& real) : real_(real) {}
+
+  // The next `count` calls of the method of this name ("Map", "Populate", ...) fail with `failure` and do nothing.
+  void FailNext(const std::string& method, absl::Status failure, uint64_t count);
+  // Mappings made and not yet unmapped: what a test compares to see a leak.
+  uint64_t live_mappings() const;
+
+  absl::StatusOr<UniqueFd> CreateMemoryFile(uint64_t size, uint64_t page_bytes) override;
+  absl::StatusOr<MemoryFileFacts> Inspect(int fd) override;
+  absl::Status AddSeals(int fd, int seals) override;
+  absl::StatusOr<std::span<std::byte>> Map(int fd, uint64_t size) override;
+  absl::Status Unmap(std::span<std::byte> mapping) override;
+  absl::Status BindToNumaNode(std::span<std::byte> mapping, uint32_t numa_node) override;
+  absl::Status Populate(std::span<std::byte> mapping) override;
+
+ private:
+  struct Fault {
+    absl::Status failure;
+    uint64_t remaining = 0;
+  };
+
+  // The failure this call must report, or ok.
+  absl::Status TakeFault(const std::string& method);
+
+  Os& real_;
+  mutable Mutex mutex_;
+  std::map<std::string, Fault> faults_ RNICD_GUARDED_BY(mutex_);
+  uint64_t live_mappings_ RNICD_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace rnicd

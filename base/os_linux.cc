@@ -1,0 +1,126 @@
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <linux/memfd.h>
+#include <linux/mempolicy.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+
+#include <bit>
+#include <cerrno>
+
+#include "base/errno_status.h"
+#include "base/os.h"
+#include "base/status.h"
+#include "base/units.h"
+
+namespace rnicd {
+namespace {
+
+constexpr uint64_t kMaxNumaNodes = 1024;
+
+unsigned HugePageFlags(uint64_t page_bytes) {
+  if (page_bytes == kNdkPageBytes) {
+    return 0;
+  }
+  return MFD_HUGETLB | (static_cast<unsigned>(std::countr_zero(page_bytes)) << MFD_HUGE_SHIFT);
+}
+
+// The page size of a filesystem that holds memory only; 0 for any other.
+uint64_t MemoryPageBytes(const struct statfs& filesystem) {
+  switch (filesystem.f_type) {
+    case TMPFS_MAGIC:
+      return kNdkPageBytes;
+    case HUGETLBFS_MAGIC:
+      return static_cast<uint64_t>(filesystem.f_bsize);
+    default:
+      return 0;
+  }
+}
+
+class LinuxOsImplementation final : public Os {
+ public:
+  absl::StatusOr<UniqueFd> CreateMemoryFile(uint64_t size, uint64_t page_bytes) override {
+    UniqueFd fd(memfd_create("rnicd-memory", MFD_CLOEXEC | MFD_ALLOW_SEALING | HugePageFlags(page_bytes)));
+    if (!fd.valid()) {
+      return ErrnoStatus("memfd_create", errno);
+    }
+    if (ftruncate(fd.get(), static_cast<off_t>(size)) != 0) {
+      return ErrnoStatus("ftruncate", errno);
+    }
+    return fd;
+  }
+
+  absl::StatusOr<MemoryFileFacts> Inspect(int fd) override {
+    struct stat file = {};
+    if (fstat(fd, &file) != 0) {
+      return ErrnoStatus("fstat", errno);
+    }
+    MemoryFileFacts facts;
+    struct statfs filesystem = {};
+    if (!S_ISREG(file.st_mode) || fstatfs(fd, &filesystem) != 0) {
+      return facts;
+    }
+    facts.page_bytes = MemoryPageBytes(filesystem);
+    facts.seals = fcntl(fd, F_GET_SEALS);
+    facts.is_memory_file = facts.page_bytes != 0 && facts.seals >= 0;
+    facts.is_read_write = (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR;
+    facts.size = static_cast<uint64_t>(file.st_size);
+    return facts;
+  }
+
+  absl::Status AddSeals(int fd, int seals) override {
+    if (fcntl(fd, F_ADD_SEALS, seals) != 0) {
+      return errno == EPERM || errno == EBUSY || errno == EINVAL ? MakeError(ErrorReason::MEMORY_SEAL_REFUSED)
+                                                                 : ErrnoStatus("fcntl(F_ADD_SEALS)", errno);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::span<std::byte>> Map(int fd, uint64_t size) override {
+    void* address = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (address == MAP_FAILED) {
+      return ErrnoStatus("mmap", errno);
+    }
+    return std::span(static_cast<std::byte*>(address), size);
+  }
+
+  absl::Status Unmap(std::span<std::byte> mapping) override {
+    return munmap(mapping.data(), mapping.size()) == 0 ? absl::OkStatus() : ErrnoStatus("munmap", errno);
+  }
+
+  absl::Status BindToNumaNode(std::span<std::byte> mapping, uint32_t numa_node) override {
+    if (numa_node >= kMaxNumaNodes) {
+      return MakeError(ErrorReason::NUMA_NODE_UNKNOWN, "numa_node");
+    }
+    unsigned long nodes[kMaxNumaNodes / (8 * sizeof(unsigned long))] = {};
+    nodes[numa_node / (8 * sizeof(unsigned long))] = 1UL << (numa_node % (8 * sizeof(unsigned long)));
+    // The kernel reads one bit less than it is told.
+    if (syscall(SYS_mbind, mapping.data(), mapping.size(), MPOL_BIND, nodes, kMaxNumaNodes + 1, 0) != 0) {
+      return errno == EINVAL ? MakeError(ErrorReason::NUMA_NODE_UNKNOWN, "numa_node") : ErrnoStatus("mbind", errno);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Populate(std::span<std::byte> mapping) override {
+    while (madvise(mapping.data(), mapping.size(), MADV_POPULATE_WRITE) != 0) {
+      if (errno == EFAULT || errno == EHWPOISON) {
+        return MakeError(ErrorReason::MEMORY_PAGES_UNAVAILABLE);
+      }
+      if (errno != EINTR && errno != EAGAIN) {
+        return ErrnoStatus("madvise(MADV_POPULATE_WRITE)", errno);
+      }
+    }
+    return absl::OkStatus();
+  }
+};
+
+}  // namespace
+
+Os& LinuxOs() {
+  static LinuxOsImplementation os;
+  return os;
+}
+
+}  // namespace rnicd

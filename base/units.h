@@ -1,0 +1,29 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+
+namespace rnicd {
+
+// The page of NDK's rules, in bytes. Page counts of registrations are in this unit whatever lies behind the memory.
+inline constexpr uint64_t kNdkPageBytes = 4096;
+
+// An address as a client and its peers know it. Never dereferenced by the daemon.
+struct VirtualAddress {
+  uint64_t value = 0;
+  friend auto operator<=>(const VirtualAddress&, const VirtualAddress&) = default;
+};
+
+// The key of a memory region in the SGEs of its owner.
+struct LocalToken {
+  uint32_t value = 0;
+  friend auto operator<=>(const LocalToken&, const LocalToken&) = default;
+};
+
+// The key of a memory region that its owner hands to peers.
+struct RemoteToken {
+  uint32_t value = 0;
+  friend auto operator<=>(const RemoteToken&, const RemoteToken&) = default;
+};
+
+}  // namespace rnicd

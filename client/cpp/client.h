@@ -1,0 +1,91 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/ndk_adapter_info.h"
+#include "base/status.h"
+#include "base/strong_id.h"
+#include "client/cpp/client_options.h"
+#include "client/cpp/memory.h"
+#include "client/cpp/memory_region.h"
+
+namespace rnicd::inline client {
+
+class Connection;
+
+// One adapter of the node, as ListAdapters describes it.
+struct AdapterSummary {
+  // Stable across restarts; for ClientOptions::adapter_name.
+  std::string name;
+  // "soft" or "verbs".
+  std::string provider;
+  // The NUMA node the card hangs on; -1 when it has none.
+  int32_t numa_node = -1;
+  NdkAdapterInfo info;
+};
+
+// How much of one counted resource the session uses.
+struct ResourceUse {
+  // "memory_bytes", "memory_objects", "pinned_bytes", "regions", ...: see ResourceUse in session_service.proto.
+  std::string name;
+  uint64_t used = 0;
+  // 0 means no limit.
+  uint64_t limit = 0;
+};
+
+struct SessionUse {
+  SessionId id;
+  std::string label;
+  std::vector<ResourceUse> resources;
+};
+
+// What the session still held when it was closed.
+struct Reclaimed {
+  uint64_t regions = 0;
+  uint64_t pinned_bytes = 0;
+  uint64_t memory_bytes = 0;
+};
+
+// This process's session with rnicd: where memory and regions come from.
+//
+// Lifetime: a handle on a connection that every Memory and MemoryRegion shares. They may outlive the Client and keep
+//           working; the session is closed when the last of them is gone. A moved-from Client may be destroyed or
+//           assigned to; its calls fail with SESSION_REQUIRED.
+//           gRPC does not survive fork: connect after it, in the process that uses the session.
+// Threads:  calls are safe from several threads at once; moving and destroying are not.
+// Errors:   the daemon's own, so that ErrorInfoOf and NtStatusOf of base/status.h answer; or a transport failure
+//           (transport_failure.h): kUnavailable when rnicd is not there, kDeadlineExceeded.
+class Client {
+ public:
+  // Connects and opens a session with its event stream. Adapter and protection domain are opened when first needed.
+  // Errors: FIELD_OUT_OF_RANGE (socket_dir too long, label), QUOTA_SESSIONS, DAEMON_DRAINING.
+  static absl::StatusOr<Client> Connect(ClientOptions options);
+
+  // 0 for a moved-from client.
+  SessionId session_id() const;
+
+  // Every adapter of the node.
+  absl::StatusOr<std::vector<AdapterSummary>> ListAdapters() const;
+  // The limits of this session's adapter. Errors: ADAPTER_NOT_FOUND. Source: NDK_FN_QUERY_ADAPTER_INFO.
+  absl::StatusOr<NdkAdapterInfo> QueryAdapterInfo() const;
+  // What the session owns now, and its limits.
+  absl::StatusOr<SessionUse> GetSession() const;
+
+  // Ends the session now, for all that share it: their tokens are dead, their later calls fail, and requests under way
+  // complete with SESSION_ENDING. Mappings of Memory stay readable and writable until it is destroyed.
+  absl::StatusOr<Reclaimed> Close();
+
+  // For Memory and MemoryRegion. Null when moved from.
+  const std::shared_ptr<Connection>& connection() const { return connection_; }
+
+ private:
+  explicit Client(std::shared_ptr<Connection> connection) : connection_(std::move(connection)) {}
+
+  std::shared_ptr<Connection> connection_;
+};
+
+}  // namespace rnicd::inline client

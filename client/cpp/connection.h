@@ -1,0 +1,105 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <type_traits>
+
+#include "absl/status/statusor.h"
+#include "base/mutex.h"
+#include "base/strong_id.h"
+#include "client/cpp/channel.h"
+#include "client/cpp/client_options.h"
+#include "client/cpp/event_stream.h"
+#include "client/cpp/pending_requests.h"
+#include "rnicd/v1/adapter_service.grpc.pb.h"
+#include "rnicd/v1/memory_service.grpc.pb.h"
+#include "rnicd/v1/session_service.grpc.pb.h"
+
+namespace rnicd::inline client {
+
+// One connection to the daemon with its session, its event stream, and the adapter and protection domain that its
+// regions live in.
+// Lifetime: shared by the Client, every Memory, every MemoryRegion and every request under way; the session is closed
+//           when the last of them goes, or by CloseSession.
+// Threads:  safe.
+// Errors:   those of the RPCs; transport failures.
+class Connection {
+ public:
+  // Errors: FIELD_OUT_OF_RANGE for a socket_dir that no Unix address holds; those of OpenSession.
+  static absl::StatusOr<std::shared_ptr<Connection>> Open(ClientOptions options);
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+  ~Connection();
+
+  SessionId session_id() const { return session_id_; }
+  const std::string& fd_socket_path() const { return fd_socket_path_; }
+  const ClientOptions& options() const { return options_; }
+  PendingRequests& pending() { return *pending_; }
+
+  // One call, within options().call_deadline.
+  template <typename Stub, typename Request, typename Response>
+  absl::StatusOr<Response> Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+                                const std::type_identity_t<Request>& request) {
+    return CallUnary(StubOf<Stub>(), method, request, options_.call_deadline);
+  }
+
+  // A call that gives something back, from a destructor: within options().release_deadline, or not at all once the
+  // session is over or the daemon has let one of these calls run out.
+  template <typename Stub, typename Request, typename Response>
+  void Release(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+               const std::type_identity_t<Request>& request) {
+    if (skip_releases_) {
+      return;
+    }
+    const absl::Status status = CallUnary(StubOf<Stub>(), method, request, options_.release_deadline).status();
+    if (status.code() == absl::StatusCode::kDeadlineExceeded) {
+      skip_releases_ = true;
+    }
+  }
+
+  // Opened on first use, and once; a failure is tried again by the next caller.
+  absl::StatusOr<AdapterId> Adapter();
+  absl::StatusOr<ProtectionDomainId> ProtectionDomain();
+
+  // Ends the session now. Requests under way fail with SESSION_ENDING.
+  absl::StatusOr<v1::CloseSessionResponse> CloseSession();
+
+ private:
+  explicit Connection(ClientOptions options);
+
+  absl::Status OpenSession();
+  absl::StatusOr<AdapterId> AdapterLocked() RNICD_REQUIRES(mutex_);
+
+  template <typename Stub>
+  Stub& StubOf() {
+    if constexpr (std::is_same_v<Stub, v1::SessionService::Stub>) {
+      return *session_stub_;
+    } else if constexpr (std::is_same_v<Stub, v1::AdapterService::Stub>) {
+      return *adapter_stub_;
+    } else {
+      return *memory_stub_;
+    }
+  }
+
+  // Constant after Open.
+  const ClientOptions options_;
+  std::shared_ptr<grpc::Channel> channel_;
+  const std::unique_ptr<v1::SessionService::Stub> session_stub_;
+  const std::unique_ptr<v1::AdapterService::Stub> adapter_stub_;
+  const std::unique_ptr<v1::MemoryService::Stub> memory_stub_;
+  const std::shared_ptr<PendingRequests> pending_ = std::make_shared<PendingRequests>();
+  SessionId session_id_;
+  std::string fd_socket_path_;
+  std::shared_ptr<EventStream> events_;
+
+  // Synchronises itself.
+  std::atomic<bool> skip_releases_ = false;
+
+  // Held while the adapter or the domain is being opened, so that only one is.
+  Mutex mutex_;
+  AdapterId adapter_ RNICD_GUARDED_BY(mutex_);
+  ProtectionDomainId protection_domain_ RNICD_GUARDED_BY(mutex_);
+};
+
+}  // namespace rnicd::inline client

@@ -1,0 +1,179 @@
+#include "client/cpp/fd_socket.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <atomic>
+#include <csignal>
+#include <optional>
+#include <tuple>
+
+#include "base/status.h"
+#include "client/cpp/fake_fd_server_test.h"
+#include "client/cpp/transport_failure.h"
+
+namespace rnicd::inline client {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kDeadline{5'000};
+constexpr milliseconds kShortDeadline{100};
+
+UniqueFd MemoryFile() { return UniqueFd(memfd_create("test", MFD_CLOEXEC)); }
+
+ino_t InodeOf(int fd) {
+  struct stat file = {};
+  EXPECT_EQ(fstat(fd, &file), 0);
+  return file.st_ino;
+}
+
+size_t OpenDescriptors() {
+  const std::filesystem::directory_iterator entries("/proc/self/fd");
+  return static_cast<size_t>(std::distance(begin(entries), end(entries)));
+}
+
+class FdSocketTest : public testing::Test {
+ protected:
+  // Answers every request with this packet and these descriptors.
+  void ServeReply(std::string packet, std::vector<int> fds) {
+    Serve([this, packet = std::move(packet), fds = std::move(fds)](int connection) {
+      std::tie(request_, received_) = ReceiveFdRequest(connection);
+      SendFdPacket(connection, packet, fds);
+    });
+  }
+  void Serve(std::function<void(int)> serve) { server_.emplace(path(), std::move(serve)); }
+  std::string path() const { return directory_.path() + "/fd.sock"; }
+
+  TemporaryDirectory directory_;
+  v1::FdRequest request_;
+  UniqueFd received_;
+  std::optional<FakeFdServer> server_;
+};
+
+TEST_F(FdSocketTest, FetchedDescriptorIsTheServersFileAndIsCloseOnExec) {
+  const UniqueFd file = MemoryFile();
+  ServeReply("", {file.get()});
+  const absl::StatusOr<UniqueFd> fetched = FetchDescriptor(path(), "0123456789abcdef", kDeadline);
+  ASSERT_TRUE(fetched.ok()) << fetched.status();
+  EXPECT_EQ(InodeOf(fetched->get()), InodeOf(file.get()));
+  EXPECT_NE(fcntl(fetched->get(), F_GETFD) & FD_CLOEXEC, 0);
+  EXPECT_EQ(request_.fd_ticket(), "0123456789abcdef");
+  EXPECT_EQ(request_.fd_count(), 0u);
+}
+
+TEST_F(FdSocketTest, SentDescriptorArrivesAndStaysOpenHere) {
+  const UniqueFd file = MemoryFile();
+  ServeReply("", {});
+  ASSERT_TRUE(SendDescriptor(path(), "0123456789abcdef", file.get(), kDeadline).ok());
+  server_.reset();
+  EXPECT_EQ(InodeOf(received_.get()), InodeOf(file.get()));
+  EXPECT_EQ(request_.fd_count(), 1u);
+}
+
+TEST_F(FdSocketTest, RefusalCarriesTheDaemonsReason) {
+  v1::FdReply reply;
+  reply.mutable_error()->set_reason(v1::ERROR_REASON_MEMORY_NOT_SEALABLE);
+  reply.mutable_error()->set_field("fd");
+  ServeReply(reply.SerializeAsString(), {});
+  const UniqueFd file = MemoryFile();
+  const absl::Status status = SendDescriptor(path(), "ticket", file.get(), kDeadline);
+  EXPECT_TRUE(FailedWith(status, ErrorReason::MEMORY_NOT_SEALABLE)) << status;
+  EXPECT_EQ(ErrorInfoOf(status).field, "fd");
+}
+
+TEST_F(FdSocketTest, HangUpIsNotTakenForAnEmptyReply) {
+  Serve([](int connection) { ReceiveFdRequest(connection); });
+  const UniqueFd file = MemoryFile();
+  const absl::Status status = SendDescriptor(path(), "ticket", file.get(), kDeadline);
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_TRUE(IsTransportFailure(status));
+}
+
+TEST_F(FdSocketTest, SurplusDescriptorsAreRefusedAndDoNotLeak) {
+  const UniqueFd file = MemoryFile();
+  for (const size_t count : {2u, 3u, 8u}) {
+    server_.reset();
+    std::filesystem::remove(path());
+    ServeReply("", std::vector<int>(count, file.get()));
+    const size_t before = OpenDescriptors();
+    EXPECT_TRUE(IsTransportFailure(FetchDescriptor(path(), "ticket", kDeadline).status())) << count;
+    server_.reset();
+    // The server's own two descriptors are gone as well.
+    EXPECT_EQ(OpenDescriptors(), before - 2) << count;
+  }
+}
+
+TEST_F(FdSocketTest, DescriptorNobodyAskedForIsRefusedAndDoesNotLeak) {
+  const UniqueFd file = MemoryFile();
+  Serve([&file](int connection) {
+    ReceiveFdRequest(connection);
+    SendFdPacket(connection, "", {file.get()});
+  });
+  const size_t before = OpenDescriptors();
+  EXPECT_TRUE(IsTransportFailure(SendDescriptor(path(), "ticket", file.get(), kDeadline)));
+  server_.reset();
+  // The server's own two descriptors are gone as well.
+  EXPECT_EQ(OpenDescriptors(), before - 2);
+}
+
+TEST_F(FdSocketTest, ReplyWithoutTheDescriptorIsRefused) {
+  ServeReply("", {});
+  EXPECT_TRUE(IsTransportFailure(FetchDescriptor(path(), "ticket", kDeadline).status()));
+}
+
+TEST_F(FdSocketTest, GarbageAndOversizedRepliesAreRefused) {
+  for (const std::string& packet : {std::string("\xff\xff\xff\xff"), std::string(5000, 'x')}) {
+    server_.reset();
+    std::filesystem::remove(path());
+    ServeReply(packet, {});
+    EXPECT_TRUE(IsTransportFailure(FetchDescriptor(path(), "ticket", kDeadline).status()));
+  }
+}
+
+TEST_F(FdSocketTest, SilentServerRunsIntoTheDeadline) {
+  std::atomic<bool> release = false;
+  Serve([&release](int) { release.wait(false); });
+  EXPECT_EQ(FetchDescriptor(path(), "ticket", kShortDeadline).status().code(), absl::StatusCode::kDeadlineExceeded);
+  release = true;
+  release.notify_all();
+  server_.reset();
+}
+
+TEST_F(FdSocketTest, SignalsNeitherFailNorExtendTheWait) {
+  std::atomic<bool> release = false;
+  Serve([&release](int) { release.wait(false); });
+  struct sigaction action = {};
+  action.sa_handler = [](int) {};
+  ASSERT_EQ(sigaction(SIGUSR1, &action, nullptr), 0);
+  const pthread_t waiting = pthread_self();
+  std::atomic<bool> finished = false;
+  std::thread nuisance([&] {
+    while (!finished) {
+      pthread_kill(waiting, SIGUSR1);
+      std::this_thread::sleep_for(milliseconds(5));
+    }
+  });
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(FetchDescriptor(path(), "ticket", milliseconds(200)).status().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(3));
+  finished = true;
+  nuisance.join();
+  release = true;
+  release.notify_all();
+  server_.reset();
+}
+
+TEST_F(FdSocketTest, NobodyListeningIsUnavailable) {
+  EXPECT_EQ(FetchDescriptor(path(), "ticket", kDeadline).status().code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(FdSocketTest, OverlongPathAndInvalidDescriptorAreRefusedHere) {
+  const std::string overlong = "/tmp/" + std::string(200, 'x');
+  EXPECT_TRUE(FailedWith(FetchDescriptor(overlong, "t", kDeadline).status(), ErrorReason::FIELD_OUT_OF_RANGE));
+  EXPECT_TRUE(FailedWith(SendDescriptor(path(), "t", -1, kDeadline), ErrorReason::FIELD_OUT_OF_RANGE));
+}
+
+}  // namespace
+}  // namespace rnicd::inline client

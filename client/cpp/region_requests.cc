@@ -1,0 +1,31 @@
+#include "client/cpp/region_requests.h"
+
+#include "client/cpp/convert.h"
+
+namespace rnicd::inline client {
+
+v1::CreateMrRequest CreateRequest(ProtectionDomainId protection_domain) {
+  v1::CreateMrRequest request;
+  request.set_pd_id(protection_domain.value);
+  return request;
+}
+
+v1::RegisterMrRequest RegisterRequest(MemoryRegionId region, std::span<const MdlEntry> chain, uint64_t length,
+                                      uint32_t flags) {
+  v1::RegisterMrRequest request;
+  request.set_mr_id(region.value);
+  for (const MdlEntry& entry : chain) {
+    *request.add_mdl_chain() = ToWire(entry);
+  }
+  request.set_length(length);
+  request.set_flags(flags);
+  return request;
+}
+
+v1::CloseMrRequest CloseRequest(MemoryRegionId region) {
+  v1::CloseMrRequest request;
+  request.set_mr_id(region.value);
+  return request;
+}
+
+}  // namespace rnicd::inline client

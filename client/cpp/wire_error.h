@@ -1,0 +1,17 @@
+#pragma once
+
+#include "absl/status/status.h"
+#include "grpcpp/support/status.h"
+#include "rnicd/v1/error.pb.h"
+
+namespace rnicd::inline client {
+
+// The failure as the daemon made it, so that ErrorInfoOf and NtStatusOf answer here what they answer there.
+// A reason that this library does not know yet keeps its number, the given code and the daemon's text.
+absl::Status StatusFromDetail(const v1::ErrorDetail& detail, absl::StatusCode code_if_unknown);
+
+// The outcome of an RPC. A failure without an ErrorDetail was not reported by the daemon: a TransportFailure that keeps
+// gRPC's code.
+absl::Status StatusFromGrpc(const grpc::Status& status);
+
+}  // namespace rnicd::inline client

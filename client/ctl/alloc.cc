@@ -1,0 +1,39 @@
+#include <array>
+
+#include "base/status.h"
+#include "client/ctl/command_rows.h"
+#include "client/ctl/common_options.h"
+#include "client/ctl/own_memory.h"
+
+namespace rnicd::ctl {
+namespace {
+
+constexpr std::array kAllocOptions = {
+    OptionSpec{"--size", "SIZE", "bytes, or with a unit: 64KiB, 64MiB, 1GiB (needed)", ""},
+    OptionSpec{"--page-size", "SIZE", "4KiB (default) or 2MiB, from the node's hugetlb pool", "4KiB 2MiB"},
+    OptionSpec{"--numa-node", "N", "the NUMA node to take the pages from (default: any)", ""},
+    OptionSpec{"--hold", "DURATION", "keep it so long: 500ms, 2s, 5m, forever (default 0s)", "0s 10s 5m forever"},
+    OptionSpec{"--label", "TEXT", "what operators see beside the session (default: rnicctl)", ""},
+};
+
+absl::Status RunAlloc(const CommandLine& line, Output& output) {
+  RNICD_ASSIGN_OR_RETURN(const MemoryOptions options, AllocOptionsFrom(line));
+  return RunOwnMemory(options, SocketDir(line), output);
+}
+
+}  // namespace
+
+constinit const CommandSpec kAllocCommand = {
+    .name = "alloc",
+    .summary = "allocate memory from the daemon, print where it is, hold it",
+    .description =
+        "The memory belongs to this process: it is given back when the hold is over, on SIGINT and SIGTERM,\n"
+        "and when the process dies.\n",
+    .examples =
+        "rnicctl alloc --size 64MiB\n"
+        "rnicctl alloc --size 1GiB --page-size 2MiB --numa-node 0 --hold forever\n",
+    .options = kAllocOptions,
+    .run = RunAlloc,
+};
+
+}  // namespace rnicd::ctl

@@ -1,0 +1,30 @@
+#include "client/ctl/commands.h"
+
+#include <algorithm>
+#include <array>
+
+#include "client/ctl/command_rows.h"
+#include "client/ctl/common_options.h"
+
+namespace rnicd::ctl {
+
+std::span<const CommandSpec> Commands() {
+  static const std::array kCommands = {kAdaptersCommand,   kAllocCommand,    kRegisterCommand,
+                                       kRegionsCommand,    kSessionsCommand, kStatusCommand,
+                                       kCompletionCommand, kVersionCommand,  kHelpCommand};
+  return kCommands;
+}
+
+int RunRnicctl(std::span<const std::string> arguments, std::ostream& out, std::ostream& err) {
+  // Known before parsing, so that a mistake on the command line is reported as asked for.
+  const bool json = std::find(arguments.begin(), arguments.end(), "--json") != arguments.end();
+  Output output(out, err, json);
+  const absl::StatusOr<CommandLine> line = ParseCommandLine(arguments, Commands(), CommonOptions());
+  const absl::Status status = line.ok() ? line->command->run(*line, output) : line.status();
+  if (!status.ok()) {
+    output.Error(status);
+  }
+  return ExitCodeOf(status);
+}
+
+}  // namespace rnicd::ctl

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "client/ctl/command_line.h"
+
+namespace rnicd::ctl {
+
+// A bash script that completes these commands and options; to be sourced.
+std::string BashCompletion(std::span<const CommandSpec> commands, std::span<const OptionSpec> common_options);
+
+}  // namespace rnicd::ctl

@@ -1,0 +1,81 @@
+#include "client/ctl/help.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "client/ctl/commands.h"
+#include "client/ctl/common_options.h"
+#include "client/ctl/completion.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace rnicd::ctl {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(Help, EveryCommandIsListedAndExplainedWithExamples) {
+  const std::string overview = OverviewHelp();
+  for (const CommandSpec& command : Commands()) {
+    EXPECT_THAT(overview, HasSubstr("\n  " + std::string(command.name) + " "));
+    const std::string help = CommandHelp(command);
+    EXPECT_THAT(help, HasSubstr("Usage: rnicctl " + std::string(command.name)));
+    EXPECT_THAT(help, HasSubstr("\nExamples:\n  "));
+    for (const OptionSpec& option : command.options) {
+      EXPECT_THAT(help, HasSubstr("  " + std::string(option.name)));
+    }
+  }
+}
+
+TEST(Help, LinesFitOneHundredAndTwentyColumns) {
+  std::string all = OverviewHelp();
+  for (const CommandSpec& command : Commands()) {
+    all += CommandHelp(command);
+  }
+  std::istringstream lines(all);
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_LE(line.size(), 120u) << line;
+  }
+}
+
+TEST(Help, UnknownCommandIsAMistake) {
+  std::ostringstream out;
+  std::ostringstream err;
+  EXPECT_EQ(RunRnicctl(std::vector<std::string>{"help", "nonsense"}, out, err), 2);
+  EXPECT_EQ(RunRnicctl(std::vector<std::string>{"help", "alloc"}, out, err), 0);
+}
+
+// What bash offers for the last of the words, by the script itself.
+std::string Complete(const std::string& words, int count) {
+  const std::string script = testing::TempDir() + "/rnicctl_completion.sh";
+  std::ofstream(script) << BashCompletion(Commands(), CommonOptions()) << "COMP_WORDS=(" << words << ")\n"
+                        << "COMP_CWORD=" << count - 1 << "\n_rnicctl\necho \"${COMPREPLY[*]}\"\n";
+  FILE* bash = popen(("bash " + script).c_str(), "r");
+  std::string output(4096, '\0');
+  output.resize(fread(output.data(), 1, output.size(), bash));
+  EXPECT_EQ(pclose(bash), 0);
+  return output;
+}
+
+TEST(Completion, BashOffersCommandsOptionsAndValues) {
+  EXPECT_EQ(Complete("rnicctl re", 2), "register regions\n");
+  EXPECT_EQ(Complete("rnicctl --socket-dir /x stat", 4), "status\n");
+  EXPECT_EQ(Complete("rnicctl register --fl", 3), "--flags\n");
+  EXPECT_EQ(Complete("rnicctl status --si", 3), "\n");
+  EXPECT_EQ(Complete("rnicctl alloc --page-size ''", 4), "4KiB 2MiB\n");
+  EXPECT_EQ(Complete("rnicctl completion ba", 3), "bash\n");
+}
+
+TEST(Completion, EveryCommandIsOffered) {
+  const std::string script = BashCompletion(Commands(), CommonOptions());
+  for (const CommandSpec& command : Commands()) {
+    EXPECT_THAT(script, HasSubstr(std::string(command.name)));
+    // The command 'help' offers all others as well.
+    EXPECT_TRUE(command.name == "help" ||
+                Complete("rnicctl help " + std::string(command.name), 3) == std::string(command.name) + "\n");
+  }
+}
+
+}  // namespace
+}  // namespace rnicd::ctl

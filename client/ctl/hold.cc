@@ -1,0 +1,64 @@
+#include "client/ctl/hold.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/clock.h"
+
+namespace rnicd::ctl {
+namespace {
+
+// poll takes an int, so long waits are taken in turns.
+constexpr std::chrono::milliseconds kTurnMax = std::chrono::hours(1);
+
+}  // namespace
+
+Hold::Hold() : session_ended_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  sigset_t stopping;
+  sigemptyset(&stopping);
+  sigaddset(&stopping, SIGINT);
+  sigaddset(&stopping, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &stopping, &old_signals_);
+  signals_.Reset(signalfd(-1, &stopping, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+Hold::~Hold() {
+  // A signal that came during the hold must not kill the process now.
+  signalfd_siginfo signal;
+  while (read(signals_.get(), &signal, sizeof(signal)) > 0) {
+  }
+  pthread_sigmask(SIG_SETMASK, &old_signals_, nullptr);
+}
+
+void Hold::OnSessionEnded(const absl::Status& why) {
+  {
+    MutexLock lock(mutex_);
+    end_ = why;
+  }
+  eventfd_write(session_ended_.get(), 1);
+}
+
+absl::Status Hold::Wait(const HoldTime& time) {
+  const Instant deadline = Instant::clock::now() + time.duration;
+  std::array<pollfd, 2> waits = {pollfd{signals_.get(), POLLIN, 0}, pollfd{session_ended_.get(), POLLIN, 0}};
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Instant::clock::now());
+    const auto turn = time.forever ? kTurnMax : std::clamp(left, std::chrono::milliseconds(0), kTurnMax);
+    const int ready = poll(waits.data(), waits.size(), static_cast<int>(turn.count()));
+    if (ready > 0 && waits[1].revents != 0) {
+      MutexLock lock(mutex_);
+      return end_;
+    }
+    const bool time_is_over = !time.forever && Instant::clock::now() >= deadline;
+    if (ready > 0 || (ready == 0 && time_is_over)) {
+      return absl::OkStatus();
+    }
+  }
+}
+
+}  // namespace rnicd::ctl

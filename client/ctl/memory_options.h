@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/cpp/client.h"
+#include "client/ctl/command_line.h"
+#include "client/ctl/units.h"
+
+namespace rnicd::ctl {
+
+// What alloc and register were asked for.
+struct MemoryOptions {
+  AllocateOptions memory;
+  // Bring a memfd of our own instead of allocating.
+  bool import = false;
+  // Regions of equal size; 0 for alloc.
+  uint64_t regions = 0;
+  uint32_t flags = 0;
+  std::string adapter_name;
+  std::string label;
+  HoldTime hold;
+};
+
+// Errors: UsageError.
+absl::StatusOr<MemoryOptions> AllocOptionsFrom(const CommandLine& line);
+absl::StatusOr<MemoryOptions> RegisterOptionsFrom(const CommandLine& line);
+
+// The bytes as `count` parts that begin on 4 KiB pages; the last takes what is left over. `count` is at least 1 and at
+// most the number of pages.
+std::vector<std::span<const std::byte>> SplitEvenly(std::span<const std::byte> bytes, uint64_t count);
+
+}  // namespace rnicd::ctl

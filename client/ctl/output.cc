@@ -1,0 +1,80 @@
+#include "client/ctl/output.h"
+
+#include <optional>
+#include <string_view>
+
+#include "base/status.h"
+#include "client/cpp/transport_failure.h"
+#include "client/ctl/command_line.h"
+
+namespace rnicd::ctl {
+namespace {
+
+// What the daemon said, where it was the daemon that refused.
+std::optional<ErrorInfo> InfoOf(const absl::Status& status) {
+  if (IsUsageError(status) || IsTransportFailure(status)) {
+    return std::nullopt;
+  }
+  return ErrorInfoOf(status);
+}
+
+std::string ReasonName(ErrorReason reason) {
+  const ErrorReasonRow& row = RowOf(reason);
+  return row.reason == reason ? std::string(row.name) : "REASON_" + std::to_string(static_cast<uint32_t>(reason));
+}
+
+std::string CodeName(const absl::Status& status) {
+  return IsUsageError(status) ? "USAGE" : absl::StatusCodeToString(status.code());
+}
+
+}  // namespace
+
+void Output::Result(const std::string& text, const Json& json) {
+  out_ << (json_ ? json.dump(2) + "\n" : text) << std::flush;
+}
+
+void Output::Text(const std::string& text) { out_ << text << std::flush; }
+
+void Output::Error(const absl::Status& status) {
+  err_ << (json_ ? ErrorJson(status).dump() : ErrorLine(status)) << "\n" << std::flush;
+}
+
+std::string ErrorLine(const absl::Status& status) {
+  std::string line = "rnicctl: " + std::string(status.message());
+  const std::optional<ErrorInfo> info = InfoOf(status);
+  if (!info.has_value()) {
+    return IsUsageError(status) ? line : line + " (" + CodeName(status) + ")";
+  }
+  line += " (" + ReasonName(info->reason) + ", " + std::string(NtStatusName(NtStatusOf(status)));
+  if (!info->field.empty()) {
+    line += ", field " + info->field;
+  }
+  if (info->limit != 0) {
+    line += ", limit " + std::to_string(info->limit) + ", used " + std::to_string(info->used) + ", requested " +
+            std::to_string(info->requested);
+  }
+  return line + ")";
+}
+
+Json ErrorJson(const absl::Status& status) {
+  Json error = {{"code", CodeName(status)}, {"message", std::string(status.message())}};
+  if (const std::optional<ErrorInfo> info = InfoOf(status)) {
+    error["reason"] = ReasonName(info->reason);
+    error["ntstatus"] = static_cast<uint32_t>(NtStatusOf(status));
+    error["ntstatus_name"] = std::string(NtStatusName(NtStatusOf(status)));
+    error["field"] = info->field;
+    error["limit"] = info->limit;
+    error["used"] = info->used;
+    error["requested"] = info->requested;
+  }
+  return {{"error", error}};
+}
+
+int ExitCodeOf(const absl::Status& status) {
+  if (status.ok()) {
+    return 0;
+  }
+  return IsUsageError(status) ? 2 : 1;
+}
+
+}  // namespace rnicd::ctl

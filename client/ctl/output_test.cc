@@ -1,0 +1,80 @@
+#include "client/ctl/output.h"
+
+#include <sstream>
+
+#include "base/status.h"
+#include "client/cpp/transport_failure.h"
+#include "client/ctl/command_line.h"
+#include "client/ctl/commands.h"
+#include "gtest/gtest.h"
+
+namespace rnicd::ctl {
+namespace {
+
+absl::Status QuotaFailure() {
+  return MakeError(
+      ErrorInfo{.reason = ErrorReason::QUOTA_PINNED_BYTES, .field = "length", .limit = 10, .used = 8, .requested = 3});
+}
+
+TEST(Output, ErrorLineNamesReasonStatusFieldAndFigures) {
+  EXPECT_EQ(ErrorLine(MakeError(ErrorReason::LENGTH_ZERO, "length")),
+            "rnicctl: the length is zero (LENGTH_ZERO, STATUS_INVALID_PARAMETER, field length)");
+  EXPECT_EQ(ErrorLine(MakeError(ErrorReason::SESSION_REQUIRED)),
+            "rnicctl: the connection has no session; call OpenSession or JoinSession first "
+            "(SESSION_REQUIRED, STATUS_INVALID_DEVICE_STATE)");
+  EXPECT_EQ(ErrorLine(QuotaFailure()),
+            "rnicctl: too many registered bytes (QUOTA_PINNED_BYTES, STATUS_INSUFFICIENT_RESOURCES, field length, "
+            "limit 10, used 8, requested 3)");
+}
+
+TEST(Output, TransportFailureShowsItsCodeOnly) {
+  EXPECT_EQ(ErrorLine(TransportFailure(absl::StatusCode::kUnavailable, "connection refused")),
+            "rnicctl: no answer from rnicd: connection refused (UNAVAILABLE)");
+  EXPECT_EQ(ErrorJson(TransportFailure(absl::StatusCode::kUnavailable, "refused")).dump(),
+            R"({"error":{"code":"UNAVAILABLE","message":"no answer from rnicd: refused"}})");
+}
+
+TEST(Output, ErrorJsonHasEveryFact) {
+  EXPECT_EQ(ErrorJson(QuotaFailure()).dump(),
+            R"({"error":{"code":"RESOURCE_EXHAUSTED","message":"too many registered bytes",)"
+            R"("reason":"QUOTA_PINNED_BYTES","ntstatus":3221225626,"ntstatus_name":"STATUS_INSUFFICIENT_RESOURCES",)"
+            R"("field":"length","limit":10,"used":8,"requested":3}})");
+}
+
+TEST(Output, ExitCodesTellMistakesFromFailures) {
+  EXPECT_EQ(ExitCodeOf(absl::OkStatus()), 0);
+  EXPECT_EQ(ExitCodeOf(MakeError(ErrorReason::LENGTH_ZERO)), 1);
+  EXPECT_EQ(ExitCodeOf(UsageError("wrong")), 2);
+}
+
+TEST(Output, RunReportsMistakesInTheFormatAskedFor) {
+  std::ostringstream out;
+  std::ostringstream err;
+  EXPECT_EQ(RunRnicctl(std::vector<std::string>{"nonsense"}, out, err), 2);
+  EXPECT_EQ(err.str(), "rnicctl: unknown command 'nonsense'\n");
+  err.str("");
+  EXPECT_EQ(RunRnicctl(std::vector<std::string>{"nonsense", "--json"}, out, err), 2);
+  EXPECT_EQ(err.str(), "{\"error\":{\"code\":\"USAGE\",\"message\":\"unknown command 'nonsense'\"}}\n");
+  EXPECT_EQ(out.str(), "");
+}
+
+TEST(Output, AbsentDaemonIsAFailureOfEveryCommandThatNeedsIt) {
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{"adapters"},
+                                             {"status"},
+                                             {"sessions"},
+                                             {"regions"},
+                                             {"alloc", "--size", "4096"},
+                                             {"register", "--size", "4096", "--hold", "forever"}}) {
+    std::vector<std::string> with_directory = arguments;
+    with_directory.insert(with_directory.end(), {"--socket-dir", "/nonexistent"});
+    std::ostringstream out;
+    std::ostringstream err;
+    EXPECT_EQ(RunRnicctl(with_directory, out, err), 1) << arguments[0];
+    EXPECT_EQ(out.str(), "") << arguments[0];
+    EXPECT_NE(err.str().find("(UNAVAILABLE)"), std::string::npos) << err.str();
+  }
+}
+
+}  // namespace
+}  // namespace rnicd::ctl

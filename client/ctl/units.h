@@ -1,0 +1,38 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace rnicd::ctl {
+
+// "4096", "64KiB", "64MiB", "1GiB", "2TiB" to bytes. Nothing for any other text and above 2^64 - 1.
+std::optional<uint64_t> ParseSize(std::string_view text);
+
+// A whole number without sign; nothing for any other text and above `max`.
+std::optional<uint64_t> ParseNumber(std::string_view text, uint64_t max);
+
+// How long to keep memory: a duration, or until a signal comes.
+struct HoldTime {
+  std::chrono::milliseconds duration{0};
+  bool forever = false;
+  friend bool operator==(const HoldTime&, const HoldTime&) = default;
+};
+
+// "500ms", "2s", "5m", "1h", "0", "forever". Nothing for any other text and above a year.
+std::optional<HoldTime> ParseHoldTime(std::string_view text);
+
+// "64 MiB", "1.5 GiB", "100 B": at most one decimal, rounded down.
+std::string FormatBytes(uint64_t bytes);
+// "64 MiB", or "no limit" for 0.
+std::string FormatLimit(uint64_t bytes);
+// "850 ms", "2.5 s", "5 m 3 s", "2 h 10 m", "3 d 4 h".
+std::string FormatMilliseconds(uint64_t milliseconds);
+// "0x7f0012340000".
+std::string FormatAddress(uint64_t address);
+// "0x0000ab12": tokens are 32 bits wide.
+std::string FormatToken(uint32_t memory_token);
+
+}  // namespace rnicd::ctl

@@ -1,0 +1,70 @@
+#include "client/ctl/units.h"
+
+#include "gtest/gtest.h"
+
+namespace rnicd::ctl {
+namespace {
+
+TEST(Units, SizesAreParsedWithAndWithoutUnit) {
+  EXPECT_EQ(ParseSize("4096"), 4096u);
+  EXPECT_EQ(ParseSize("4096B"), 4096u);
+  EXPECT_EQ(ParseSize("64KiB"), 64u << 10);
+  EXPECT_EQ(ParseSize("64MiB"), 64u << 20);
+  EXPECT_EQ(ParseSize("1GiB"), 1u << 30);
+  EXPECT_EQ(ParseSize("2TiB"), 2ull << 40);
+  EXPECT_EQ(ParseSize("18446744073709551615"), UINT64_MAX);
+}
+
+TEST(Units, OtherSizesAreRefused) {
+  for (const char* text : {"", "MiB", "-1", "+1", "1.5GiB", "64 MiB", "64MB", "64mib", "64MiBx", "0x10",
+                           "18446744073709551616", "16777216TiB"}) {
+    EXPECT_EQ(ParseSize(text), std::nullopt) << text;
+  }
+}
+
+TEST(Units, NumbersAreBounded) {
+  EXPECT_EQ(ParseNumber("16", 16), 16u);
+  EXPECT_EQ(ParseNumber("17", 16), std::nullopt);
+  EXPECT_EQ(ParseNumber("1KiB", 5000), std::nullopt);
+}
+
+TEST(Units, HoldTimesAreParsed) {
+  EXPECT_EQ(ParseHoldTime("500ms"), HoldTime{.duration = std::chrono::milliseconds(500)});
+  EXPECT_EQ(ParseHoldTime("2s"), HoldTime{.duration = std::chrono::seconds(2)});
+  EXPECT_EQ(ParseHoldTime("5m"), HoldTime{.duration = std::chrono::minutes(5)});
+  EXPECT_EQ(ParseHoldTime("1h"), HoldTime{.duration = std::chrono::hours(1)});
+  EXPECT_EQ(ParseHoldTime("0"), HoldTime{});
+  EXPECT_EQ(ParseHoldTime("forever"), HoldTime{.forever = true});
+  for (const char* text : {"", "s", "2", "-2s", "2 s", "1d", "Forever", "9000h", "99999999999999999999s"}) {
+    EXPECT_EQ(ParseHoldTime(text), std::nullopt) << text;
+  }
+}
+
+TEST(Units, BytesAreShownWithAtMostOneDecimal) {
+  EXPECT_EQ(FormatBytes(0), "0 B");
+  EXPECT_EQ(FormatBytes(1023), "1023 B");
+  EXPECT_EQ(FormatBytes(4096), "4 KiB");
+  EXPECT_EQ(FormatBytes(64u << 20), "64 MiB");
+  EXPECT_EQ(FormatBytes(3u << 29), "1.5 GiB");
+  EXPECT_EQ(FormatBytes((64u << 20) + 1), "64 MiB");
+  EXPECT_EQ(FormatBytes(UINT64_MAX), "16777215.9 TiB");
+}
+
+TEST(Units, TimesAreShownInTwoUnits) {
+  EXPECT_EQ(FormatMilliseconds(0), "0 ms");
+  EXPECT_EQ(FormatMilliseconds(850), "850 ms");
+  EXPECT_EQ(FormatMilliseconds(2'000), "2 s");
+  EXPECT_EQ(FormatMilliseconds(2'599), "2.5 s");
+  EXPECT_EQ(FormatMilliseconds(303'000), "5 m 3 s");
+  EXPECT_EQ(FormatMilliseconds(7'800'000), "2 h 10 m");
+  EXPECT_EQ(FormatMilliseconds(273'600'000), "3 d 4 h");
+}
+
+TEST(Units, AddressesAndTokensAreHexadecimal) {
+  EXPECT_EQ(FormatAddress(0x7f0012340000), "0x7f0012340000");
+  EXPECT_EQ(FormatAddress(UINT64_MAX), "0xffffffffffffffff");
+  EXPECT_EQ(FormatToken(0xab12), "0x0000ab12");
+}
+
+}  // namespace
+}  // namespace rnicd::ctl

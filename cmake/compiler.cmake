@@ -1,0 +1,35 @@
+# Warnings, the linker and the sanitizers: one place for all targets of the project.
+add_library(rnicd_options INTERFACE)
+target_compile_options(rnicd_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
+    -Wno-missing-field-initializers)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC 12 takes the inactive members of a variant inside an optional for uninitialised reads.
+  target_compile_options(rnicd_options INTERFACE -Wno-maybe-uninitialized)
+endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  target_compile_options(rnicd_options INTERFACE -Wthread-safety -Werror=thread-safety)
+endif()
+if(DEFINED ENV{CI} OR RNICD_WARNINGS_ARE_ERRORS)
+  target_compile_options(rnicd_options INTERFACE -Werror)
+endif()
+
+# In front of every compilation, generated code included.
+add_compile_options(-fno-omit-frame-pointer)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 18)
+  # clang 18 changed how it mangles constrained templates; Debian's abseil has the old names.
+  add_compile_options(-fclang-abi-compat=17)
+endif()
+if(RNICD_SANITIZE)
+  add_compile_options(-fsanitize=${RNICD_SANITIZE} -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${RNICD_SANITIZE})
+endif()
+
+find_program(RNICD_MOLD mold)
+if(RNICD_MOLD AND NOT RNICD_SANITIZE)
+  add_link_options(-fuse-ld=mold)
+endif()
+find_program(RNICD_CCACHE ccache)
+if(RNICD_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${RNICD_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${RNICD_CCACHE})
+endif()

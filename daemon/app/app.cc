@@ -1,0 +1,177 @@
+#include "daemon/app/app.h"
+
+#include <sys/resource.h>
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "base/os.h"
+#include "base/status.h"
+#include "daemon/app/provider_registry.h"
+#include "daemon/core/names.h"
+#include "daemon/gate/method_table.h"
+
+namespace rnicd::app {
+namespace {
+
+// Two, so that one large session does not hold up the others that are being taken back.
+constexpr uint32_t kReaperThreads = 2;
+// A connection takes its socket, our own descriptor of it, and its process; the rest is for everything else.
+constexpr uint64_t kDescriptorsPerConnection = 3;
+constexpr uint64_t kOtherDescriptors = 128;
+// Anyone may look up the workload sockets; only the daemon's own user those of the operator.
+constexpr mode_t kWorkloadDirectoryMode = 0755;
+constexpr mode_t kOperatorDirectoryMode = 0700;
+
+constexpr auto MethodNames() {
+  std::array<std::string_view, gate::kMethodTable.size()> names;
+  for (size_t index = 0; index < names.size(); ++index) {
+    names[index] = gate::kMethodTable[index].name;
+  }
+  return names;
+}
+constexpr std::array kMethodNames = MethodNames();
+
+}  // namespace
+
+App::App(Config config) : config_(std::move(config)), logger_(config_.log) {}
+
+App::~App() = default;
+
+absl::Status App::Start() {
+  Step(1, "check that every method has its row");
+  RNICD_RETURN_IF_ERROR(gate::CheckMethodTable());
+
+  Step(2, "claim the socket directories");
+  RNICD_ASSIGN_OR_RETURN(workload_directory_,
+                         transport::SocketDirectory::Claim(config_.socket_dir, kWorkloadDirectoryMode));
+  RNICD_ASSIGN_OR_RETURN(operator_directory_,
+                         transport::SocketDirectory::Claim(config_.admin_socket_dir, kOperatorDirectoryMode));
+
+  Step(3, "open the provider");
+  provider_ = MakeProvider(config_.provider, ProviderOptions{.soft = config_.soft}, random_);
+
+  Step(4, "set up metrics");
+  metrics_ = std::make_unique<metrics::Metrics>(kMethodNames, version());
+  observer_ = std::make_unique<SessionLog>(*metrics_, logger_);
+
+  Step(5, "start the workers and the core");
+  workers_ = std::make_unique<core::WorkerPool>(config_.worker_threads);
+  reapers_ = std::make_unique<core::WorkerPool>(kReaperThreads);
+  tickets_ = std::make_unique<core::TicketTable>(random_, clock_, config_.ticket_lifetime);
+  node_ = std::make_unique<core::Node>(core::Node{.os = LinuxOs(),
+                                                  .clock = clock_,
+                                                  .random = random_,
+                                                  .provider = *provider_,
+                                                  .observer = *observer_,
+                                                  .workers = *workers_,
+                                                  .reapers = *reapers_,
+                                                  .tickets = *tickets_,
+                                                  .limits = config_.limits,
+                                                  .ledger = std::make_shared<core::Ledger>(config_.limits.node, nullptr),
+                                                  .started = clock_.Now()});
+  registry_ = std::make_unique<core::SessionRegistry>(*node_);
+
+  Step(6, "build the front door");
+  RaiseDescriptorLimit();
+  connection_server_ = std::make_unique<server::GrpcConnectionServer>(
+      gate::GateServices{.observer = *observer_, .logger = logger_, .clock = clock_}, *node_, *registry_, *this);
+  front_door_ = std::make_unique<transport::FrontDoor>(config_.front_door, *node_, *registry_, logger_,
+                                                       *connection_server_);
+
+  Step(7, "serve the metrics page");
+  if (!config_.metrics_address.empty()) {
+    RNICD_ASSIGN_OR_RETURN(exposer_, metrics::Exposer::Start(config_.metrics_address, [this] {
+                             return metrics_->Render(ReadGauges());
+                           }));
+  }
+
+  Step(8, "open the front door");
+  RNICD_RETURN_IF_ERROR(front_door_->Start(*workload_directory_, *operator_directory_));
+  logger_.Info("ready", {{"version", version()},
+                         {"provider", config_.provider},
+                         {"socket_dir", config_.socket_dir},
+                         {"admin_socket_dir", config_.admin_socket_dir},
+                         {"metrics_address", metrics_address()}});
+  return absl::OkStatus();
+}
+
+bool App::Stop() {
+  Step(8, "close the front door");
+  workload_directory_->Remove(core::kRpcSocketName);
+  workload_directory_->Remove(core::kFdSocketName);
+  operator_directory_->Remove(core::kAdminSocketName);
+  front_door_->StopAccepting();
+  registry_->Drain(core::EndCause::kDaemonStopping);
+  if (!registry_->WaitUntilEmpty(clock_.Now() + config_.drain_timeout)) {
+    logger_.Error("sessions were not taken back in time", {{"sessions", registry_->List().size()}});
+    return false;
+  }
+  front_door_->Stop();
+
+  Step(7, "end the metrics page");
+  exposer_.reset();
+
+  Step(6, "take the front door down");
+  front_door_.reset();
+  connection_server_.reset();
+
+  Step(5, "end the workers and the core");
+  reapers_.reset();
+  workers_.reset();
+  registry_.reset();
+  node_.reset();
+  tickets_.reset();
+
+  Step(4, "end metrics");
+  observer_.reset();
+  metrics_.reset();
+
+  Step(3, "close the provider");
+  provider_.reset();
+
+  Step(2, "leave the socket directories");
+  operator_directory_.reset();
+  workload_directory_.reset();
+  logger_.Info("stopped");
+  return true;
+}
+
+// As many descriptors as the machine allows; says so when they cannot serve all the connections that may come.
+void App::RaiseDescriptorLimit() const {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+    return;
+  }
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+  const uint64_t wanted = config_.front_door.max_connections * kDescriptorsPerConnection + kOtherDescriptors;
+  if (limit.rlim_max < wanted) {
+    logger_.Warning("the descriptor limit is below what max_connections may need",
+                    {{"limit", uint64_t{limit.rlim_max}}, {"wanted", wanted}});
+  }
+}
+
+void App::Step(int number, const char* what) const { logger_.Debug("step", {{"number", number}, {"what", what}}); }
+
+metrics::GaugeValues App::ReadGauges() const {
+  const core::Ledger& ledger = *node_->ledger;
+  const uint64_t registered = ledger.used(core::Resource::kPinnedBytes);
+  return metrics::GaugeValues{.registered_bytes = registered,
+                              .registered_pages = registered / kNdkPageBytes,
+                              .memory_regions = ledger.used(core::Resource::kRegions),
+                              .memory_objects = ledger.used(core::Resource::kMemoryObjects),
+                              .memory_bytes = ledger.used(core::Resource::kMemoryBytes),
+                              .sessions = ledger.used(core::Resource::kSessions),
+                              .connections = front_door_->connections(),
+                              .device_regions = provider_->live_regions()};
+}
+
+std::string App::version() const { return RNICD_VERSION; }
+
+std::string App::metrics_address() const { return exposer_ != nullptr ? exposer_->address() : ""; }
+
+uint64_t App::connections() const { return front_door_->connections(); }
+
+}  // namespace rnicd::app

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "base/clock.h"
+#include "base/random.h"
+#include "daemon/app/config.h"
+#include "daemon/app/session_log.h"
+#include "daemon/core/node.h"
+#include "daemon/core/session_registry.h"
+#include "daemon/core/ticket_table.h"
+#include "daemon/core/worker_pool.h"
+#include "daemon/log/logger.h"
+#include "daemon/metrics/exposer.h"
+#include "daemon/metrics/metrics.h"
+#include "daemon/server/grpc_connection_server.h"
+#include "daemon/service/admin_service.h"
+#include "daemon/transport/front_door.h"
+#include "daemon/transport/socket_directory.h"
+#include "provider/api/device.h"
+
+namespace rnicd::app {
+
+// The daemon: the one place where its parts are put together, in numbered steps, and taken apart in the reverse order.
+// Lifetime: Start once; when it fails, or after Stop, destroy. Threads: Start and Stop from one thread.
+class App final : public service::ProcessFacts {
+ public:
+  explicit App(Config config);
+  ~App() override;
+
+  // Returns when the daemon serves. Errors: what could not be started, with its path or address.
+  absl::Status Start();
+  // Ends all sessions and connections. False when some were not taken back within the drain timeout.
+  bool Stop();
+
+  const log::Logger& logger() const { return logger_; }
+
+  std::string version() const override;
+  std::string metrics_address() const override;
+  uint64_t connections() const override;
+
+ private:
+  void RaiseDescriptorLimit() const;
+  void Step(int number, const char* what) const;
+  metrics::GaugeValues ReadGauges() const;
+
+  const Config config_;
+  const log::Logger logger_;
+  const SteadyClock clock_;
+  KernelRandom random_;
+
+  // In the order of the steps, so that members go in the reverse of it.
+  std::optional<transport::SocketDirectory> workload_directory_;
+  std::optional<transport::SocketDirectory> operator_directory_;
+  std::unique_ptr<provider::Provider> provider_;
+  std::unique_ptr<metrics::Metrics> metrics_;
+  std::unique_ptr<SessionLog> observer_;
+  std::unique_ptr<core::WorkerPool> workers_;
+  std::unique_ptr<core::WorkerPool> reapers_;
+  std::unique_ptr<core::TicketTable> tickets_;
+  std::unique_ptr<core::Node> node_;
+  std::unique_ptr<core::SessionRegistry> registry_;
+  std::unique_ptr<server::GrpcConnectionServer> connection_server_;
+  std::unique_ptr<transport::FrontDoor> front_door_;
+  std::unique_ptr<metrics::Exposer> exposer_;
+};
+
+}  // namespace rnicd::app

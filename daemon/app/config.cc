@@ -1,0 +1,193 @@
+#include "daemon/app/config.h"
+
+#include <unistd.h>
+
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "absl/flags/flag.h"
+#include "absl/strings/str_cat.h"
+#include "daemon/metrics/exposer.h"
+#include "daemon/app/provider_registry.h"
+
+ABSL_FLAG(std::string, socket_dir, "/run/rnicd",
+          "directory of the sockets for workloads (rpc.sock, fd.sock); mount this directory into containers");
+ABSL_FLAG(std::string, admin_socket_dir, "",
+          "directory of the operator's socket (admin.sock, mode 0600); empty: --socket_dir with \"-admin\" appended");
+ABSL_FLAG(std::string, socket_mode, "0666", "mode of rpc.sock and fd.sock, octal");
+ABSL_FLAG(std::string, provider, "soft", "kind of adapter to own: soft");
+ABSL_FLAG(std::string, metrics_address, "127.0.0.1:9747",
+          "IPv4 host:port of /metrics and /healthz; port 0 takes any free one; empty: no page");
+ABSL_FLAG(std::string, log_level, "info", "debug, info, warning or error");
+ABSL_FLAG(std::string, log_format, "text", "text or json; lines go to stderr");
+ABSL_FLAG(int64_t, drain_timeout_ms, 5000, "how long SIGTERM waits for sessions to be taken back; 1 to 600000");
+ABSL_FLAG(int64_t, silent_connection_timeout_ms, 10000,
+          "a connection without a session that says nothing for so long is dropped; 100 to 3600000");
+ABSL_FLAG(int64_t, ticket_lifetime_ms, 30000, "how long a descriptor ticket can be redeemed; 100 to 3600000");
+ABSL_FLAG(int64_t, worker_threads, 2, "threads for slow registrations and for populating memory; 1 to 256");
+ABSL_FLAG(int64_t, pending_threshold_bytes, int64_t{16} << 20,
+          "a registration of at least so many bytes runs on a worker and may answer STATUS_PENDING");
+ABSL_FLAG(int64_t, max_connections, 4096, "connections in all; 0: no limit");
+ABSL_FLAG(int64_t, max_connections_per_uid, 1024, "connections of one uid; 0: no limit");
+ABSL_FLAG(int64_t, max_sessions, 4096, "sessions in all; 0: no limit");
+ABSL_FLAG(int64_t, max_sessions_per_uid, 1024, "sessions of one uid; 0: no limit");
+ABSL_FLAG(int64_t, max_pinned_bytes, 0, "registered bytes in all; 0: no limit");
+ABSL_FLAG(int64_t, max_memory_bytes, -1,
+          "bytes of memory objects in all; -1: half of the machine's memory; 0: no limit");
+ABSL_FLAG(int64_t, max_adapters_per_session, 64, "open adapters of one session; 0: no limit");
+ABSL_FLAG(int64_t, max_protection_domains_per_session, 1024, "protection domains of one session; 0: no limit");
+ABSL_FLAG(int64_t, max_memory_objects_per_session, 1024, "memory objects of one session; 0: no limit");
+ABSL_FLAG(int64_t, max_memory_bytes_per_session, 0, "bytes of memory objects of one session; 0: no limit");
+ABSL_FLAG(int64_t, max_regions_per_session, 1048576, "memory regions of one session; 0: no limit");
+ABSL_FLAG(int64_t, max_pinned_bytes_per_session, 0, "registered bytes of one session; 0: no limit");
+ABSL_FLAG(int64_t, max_pending_requests_per_session, 4096, "requests of one session that pend; 1 or more");
+ABSL_FLAG(int64_t, soft_adapters, 1, "soft provider: number of adapters (soft0, soft1, ...); 1 to 64");
+ABSL_FLAG(int64_t, soft_max_registration_bytes, int64_t{1} << 40,
+          "soft provider: the largest registration, what adapters report as max_registration_size; 4096 or more");
+ABSL_FLAG(int64_t, soft_max_regions, 0, "soft provider: registrations an adapter has room for; 0: 8388608");
+ABSL_FLAG(int64_t, soft_register_delay_us, 0, "soft provider: imitate a slow card; each registration takes so long");
+
+namespace rnicd::app {
+namespace {
+
+constexpr int64_t kUnbounded = INT64_MAX;
+constexpr int64_t kTenMinutesMs = 600000;
+constexpr int64_t kOneHourMs = 3600000;
+
+// Collects what is wrong while the flags are read one by one.
+class Reader {
+ public:
+  explicit Reader(std::vector<std::string>& errors) : errors_(errors) {}
+
+  uint64_t Number(const absl::Flag<int64_t>& flag, int64_t lowest, int64_t highest) {
+    const int64_t value = absl::GetFlag(flag);
+    if (value < lowest || value > highest) {
+      Complain(std::string(flag.Name()), highest == kUnbounded
+                                             ? absl::StrCat("must be ", lowest, " or more, not ", value)
+                                             : absl::StrCat("must be ", lowest, " to ", highest, ", not ", value));
+      return static_cast<uint64_t>(lowest);
+    }
+    return static_cast<uint64_t>(value);
+  }
+
+  uint64_t Limit(const absl::Flag<int64_t>& flag) { return Number(flag, 0, kUnbounded); }
+
+  std::chrono::milliseconds Milliseconds(const absl::Flag<int64_t>& flag, int64_t lowest, int64_t highest) {
+    return std::chrono::milliseconds(Number(flag, lowest, highest));
+  }
+
+  mode_t Mode(const absl::Flag<std::string>& flag) {
+    const std::string text = absl::GetFlag(flag);
+    unsigned mode = 0;
+    const char* const end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data(), end, mode, 8);
+    if (error != std::errc() || rest != end || mode > 0777) {
+      Complain(std::string(flag.Name()), absl::StrCat("must be an octal mode up to 0777, not \"", text, "\""));
+    }
+    return mode;
+  }
+
+  void Complain(const std::string& flag, const std::string& what) {
+    errors_.push_back(absl::StrCat("--", flag, ": ", what));
+  }
+
+ private:
+  std::vector<std::string>& errors_;
+};
+
+uint64_t MachineMemoryBytes() {
+  return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+void ReadDirectories(Config& config, Reader& reader) {
+  config.socket_dir = absl::GetFlag(FLAGS_socket_dir);
+  config.admin_socket_dir = absl::GetFlag(FLAGS_admin_socket_dir);
+  if (config.admin_socket_dir.empty()) {
+    config.admin_socket_dir = config.socket_dir + "-admin";
+  }
+  if (config.socket_dir.empty() || config.socket_dir.front() != '/') {
+    reader.Complain("socket_dir", "must be an absolute path");
+  }
+  if (config.admin_socket_dir.front() != '/') {
+    reader.Complain("admin_socket_dir", "must be an absolute path");
+  }
+  if (config.admin_socket_dir == config.socket_dir) {
+    reader.Complain("admin_socket_dir", "must not be --socket_dir, which containers see");
+  }
+}
+
+void ReadLog(Config& config, Reader& reader) {
+  const std::string level = absl::GetFlag(FLAGS_log_level);
+  const std::optional<log::Level> known = log::LevelFromName(level);
+  if (!known.has_value()) {
+    reader.Complain("log_level", absl::StrCat("must be debug, info, warning or error, not \"", level, "\""));
+  }
+  config.log.level = known.value_or(log::Level::kInfo);
+  const std::string format = absl::GetFlag(FLAGS_log_format);
+  if (format != "text" && format != "json") {
+    reader.Complain("log_format", absl::StrCat("must be text or json, not \"", format, "\""));
+  }
+  config.log.json = format == "json";
+}
+
+void ReadServices(Config& config, Reader& reader) {
+  config.provider = absl::GetFlag(FLAGS_provider);
+  if (!IsKnownProvider(config.provider)) {
+    reader.Complain("provider", absl::StrCat("must be one of ", KnownProviders(), ", not \"", config.provider, "\""));
+  }
+  config.metrics_address = absl::GetFlag(FLAGS_metrics_address);
+  if (!config.metrics_address.empty() && !metrics::IsHostPort(config.metrics_address)) {
+    reader.Complain("metrics_address",
+                    absl::StrCat("must be an IPv4 host:port or empty, not \"", config.metrics_address, "\""));
+  }
+  config.drain_timeout = reader.Milliseconds(FLAGS_drain_timeout_ms, 1, kTenMinutesMs);
+  config.ticket_lifetime = reader.Milliseconds(FLAGS_ticket_lifetime_ms, 100, kOneHourMs);
+  config.worker_threads = static_cast<uint32_t>(reader.Number(FLAGS_worker_threads, 1, 256));
+  config.front_door.silent_timeout = reader.Milliseconds(FLAGS_silent_connection_timeout_ms, 100, kOneHourMs);
+  config.front_door.max_connections = reader.Limit(FLAGS_max_connections);
+  config.front_door.max_connections_per_uid = reader.Limit(FLAGS_max_connections_per_uid);
+  config.front_door.socket_mode = reader.Mode(FLAGS_socket_mode);
+}
+
+void ReadLimits(Config& config, Reader& reader) {
+  using core::Resource;
+  core::NodeLimits& limits = config.limits;
+  limits.node[Resource::kSessions] = reader.Limit(FLAGS_max_sessions);
+  limits.node[Resource::kPinnedBytes] = reader.Limit(FLAGS_max_pinned_bytes);
+  const bool by_machine = absl::GetFlag(FLAGS_max_memory_bytes) == -1;
+  limits.node[Resource::kMemoryBytes] = by_machine ? MachineMemoryBytes() / 2 : reader.Limit(FLAGS_max_memory_bytes);
+  limits.uid[Resource::kSessions] = reader.Limit(FLAGS_max_sessions_per_uid);
+  limits.session[Resource::kAdapters] = reader.Limit(FLAGS_max_adapters_per_session);
+  limits.session[Resource::kProtectionDomains] = reader.Limit(FLAGS_max_protection_domains_per_session);
+  limits.session[Resource::kMemoryObjects] = reader.Limit(FLAGS_max_memory_objects_per_session);
+  limits.session[Resource::kMemoryBytes] = reader.Limit(FLAGS_max_memory_bytes_per_session);
+  limits.session[Resource::kRegions] = reader.Limit(FLAGS_max_regions_per_session);
+  limits.session[Resource::kPinnedBytes] = reader.Limit(FLAGS_max_pinned_bytes_per_session);
+  // Pending requests bound the event queue, so they always have a limit.
+  limits.session[Resource::kPendingRequests] = reader.Number(FLAGS_max_pending_requests_per_session, 1, kUnbounded);
+  limits.pending_threshold_bytes = reader.Number(FLAGS_pending_threshold_bytes, 1, kUnbounded);
+}
+
+void ReadSoft(Config& config, Reader& reader) {
+  config.soft.adapters = static_cast<uint32_t>(reader.Number(FLAGS_soft_adapters, 1, 64));
+  config.soft.max_registration_bytes = reader.Number(FLAGS_soft_max_registration_bytes, 4096, kUnbounded);
+  config.soft.max_regions = reader.Limit(FLAGS_soft_max_regions);
+  config.soft.register_delay = std::chrono::microseconds(reader.Number(FLAGS_soft_register_delay_us, 0, 60000000));
+}
+
+}  // namespace
+
+Config ConfigFromFlags(std::vector<std::string>& errors) {
+  Config config;
+  Reader reader(errors);
+  ReadDirectories(config, reader);
+  ReadLog(config, reader);
+  ReadServices(config, reader);
+  ReadLimits(config, reader);
+  ReadSoft(config, reader);
+  return config;
+}
+
+}  // namespace rnicd::app

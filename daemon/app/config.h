@@ -1,0 +1,37 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "daemon/core/node.h"
+#include "daemon/log/logger.h"
+#include "daemon/transport/front_door.h"
+#include "provider/soft/soft_provider.h"
+
+namespace rnicd::app {
+
+// Everything the daemon can be told, validated.
+struct Config {
+  std::string socket_dir;
+  std::string admin_socket_dir;
+  std::string provider;
+  // Empty: no metrics page.
+  std::string metrics_address;
+  std::chrono::milliseconds drain_timeout{0};
+  std::chrono::milliseconds ticket_lifetime{0};
+  uint32_t worker_threads = 1;
+  log::Options log;
+  transport::FrontDoorOptions front_door;
+  core::NodeLimits limits;
+  provider::SoftOptions soft;
+};
+
+// Reads the flags. Every mistake is reported at once: `errors` gets a line for each, and the config is then not to be
+// used.
+Config ConfigFromFlags(std::vector<std::string>& errors);
+
+}  // namespace rnicd::app

@@ -1,0 +1,62 @@
+#include "daemon/core/closable.h"
+
+#include "base/status.h"
+
+namespace rnicd::core {
+
+void Closable::Hold::Release() {
+  if (object_ != nullptr) {
+    // The object must outlive the call that lets go of it.
+    const std::shared_ptr<Closable> object = std::move(object_);
+    object_.reset();
+    object->Drop();
+  }
+}
+
+absl::StatusOr<Closable::Hold> Closable::Acquire() {
+  MutexLock lock(mutex_);
+  if (closing_) {
+    return MakeError(ErrorReason::OBJECT_CLOSING);
+  }
+  ++holds_;
+  return Hold(shared_from_this());
+}
+
+absl::StatusOr<Closable::CloseResult> Closable::Close(std::function<void()> on_closed) {
+  {
+    MutexLock lock(mutex_);
+    if (closing_) {
+      return MakeError(ErrorReason::OBJECT_CLOSING);
+    }
+    closing_ = true;
+    if (holds_ > 0) {
+      on_closed_ = std::move(on_closed);
+      return CloseResult::kPending;
+    }
+  }
+  Finalize();
+  return CloseResult::kClosed;
+}
+
+bool Closable::closing() const {
+  MutexLock lock(mutex_);
+  return closing_;
+}
+
+void Closable::Drop() {
+  std::function<void()> on_closed;
+  {
+    MutexLock lock(mutex_);
+    --holds_;
+    if (holds_ > 0 || !closing_) {
+      return;
+    }
+    on_closed = std::move(on_closed_);
+  }
+  Finalize();
+  if (on_closed != nullptr) {
+    on_closed();
+  }
+}
+
+}  // namespace rnicd::core

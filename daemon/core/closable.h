@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "base/mutex.h"
+
+namespace rnicd::core {
+
+// NDK's close: it never fails, but it completes only when every successor is closed and every request on the object is
+// complete. Each of those is a Hold.
+// Lifetime: shared; a Hold keeps its object in memory.
+// Threads:  safe. The completion runs on whichever thread lets go last, without a lock held.
+// Source:   NDK_FN_CLOSE_OBJECT; Object Lifetime Requirements.
+class Closable : public std::enable_shared_from_this<Closable> {
+ public:
+  enum class CloseResult : uint8_t {
+    // Closed before the call returned; the completion is never called.
+    kClosed,
+    // The completion will be called, once.
+    kPending,
+  };
+
+  // One reason not to be closed yet.
+  class Hold {
+   public:
+    Hold() = default;
+    Hold(Hold&& other) noexcept : object_(std::move(other.object_)) {}
+    Hold& operator=(Hold&& other) noexcept {
+      Release();
+      object_ = std::move(other.object_);
+      return *this;
+    }
+    ~Hold() { Release(); }
+    void Release();
+
+   private:
+    friend class Closable;
+    explicit Hold(std::shared_ptr<Closable> object) : object_(std::move(object)) {}
+    std::shared_ptr<Closable> object_;
+  };
+
+  virtual ~Closable() = default;
+
+  // Errors: OBJECT_CLOSING once Close was called.
+  absl::StatusOr<Hold> Acquire();
+  // Errors: OBJECT_CLOSING when Close was called before.
+  absl::StatusOr<CloseResult> Close(std::function<void()> on_closed);
+  bool closing() const;
+
+ protected:
+  // Gives back what the object holds; called once, when it is closing and no hold is left.
+  virtual void Finalize() = 0;
+
+ private:
+  void Drop();
+
+  mutable Mutex mutex_;
+  uint64_t holds_ RNICD_GUARDED_BY(mutex_) = 0;
+  bool closing_ RNICD_GUARDED_BY(mutex_) = false;
+  std::function<void()> on_closed_ RNICD_GUARDED_BY(mutex_);
+};
+
+}  // namespace rnicd::core

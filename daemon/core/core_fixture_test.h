@@ -1,0 +1,410 @@
+#pragma once
+
+// What the unit tests of core share: a node on the software card whose system calls and device calls fail on demand,
+// and an owner that does what a client would do.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/os_fake.h"
+#include "base/random.h"
+#include "base/status.h"
+#include "daemon/core/node.h"
+#include "daemon/core/session.h"
+#include "daemon/core/session_registry.h"
+#include "provider/decorator/fault_injecting.h"
+#include "provider/soft/soft_provider.h"
+
+namespace rnicd::core {
+
+inline constexpr uint64_t kPage = kNdkPageBytes;
+inline constexpr std::chrono::seconds kPatience{20};
+
+MATCHER_P(FailsWith, reason, std::string(RowOf(reason).name)) {
+  *result_listener << "which failed with " << RowOf(ErrorInfoOf(arg).reason).name << " of " << ErrorInfoOf(arg).field;
+  return FailedWith(arg, reason);
+}
+
+MATCHER_P2(FailsAt, reason, field, std::string(RowOf(reason).name) + " of " + field) {
+  *result_listener << "which failed with " << RowOf(ErrorInfoOf(arg).reason).name << " of " << ErrorInfoOf(arg).field;
+  return FailedWith(arg, reason) && ErrorInfoOf(arg).field == field;
+}
+
+// True as soon as the condition holds; false when it does not within the patience of a test.
+inline bool Eventually(const std::function<bool()>& condition) {
+  const Instant deadline = std::chrono::steady_clock::now() + kPatience;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > deadline) {
+      return false;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
+}
+
+class ManualClock final : public Clock {
+ public:
+  Instant Now() const override { return Instant(std::chrono::milliseconds(now_ms_.load())); }
+  void Advance(std::chrono::milliseconds by) { now_ms_.fetch_add(by.count()); }
+
+ private:
+  std::atomic<int64_t> now_ms_{1000000};
+};
+
+// The same value, sharing nothing with the thread it came from: abseil's reference counts are sound, but the thread
+// sanitizer cannot see into the library and would take them for a race.
+template <typename T>
+T Unshared(T value) {
+  return value;
+}
+inline absl::Status Unshared(const absl::Status& status) {
+  return status.ok() ? status : MakeError(ErrorInfoOf(status));
+}
+template <typename T>
+absl::StatusOr<T> Unshared(absl::StatusOr<T> outcome) {
+  return outcome.ok() ? std::move(outcome) : absl::StatusOr<T>(Unshared(outcome.status()));
+}
+
+// One value that another thread will bring. Threads: safe.
+template <typename T>
+class Awaited {
+ public:
+  void Bring(const T& value) {
+    MutexLock lock(mutex_);
+    value_.emplace(Unshared(value));
+    ++times_;
+    changed_.NotifyAll();
+  }
+  // Nothing when it does not come.
+  std::optional<T> Get() {
+    const Instant deadline = std::chrono::steady_clock::now() + kPatience;
+    MutexLock lock(mutex_);
+    while (!value_.has_value() && changed_.WaitUntil(mutex_, deadline)) {
+    }
+    return value_;
+  }
+  int times() const {
+    MutexLock lock(mutex_);
+    return times_;
+  }
+
+ private:
+  mutable Mutex mutex_;
+  ConditionVariable changed_;
+  std::optional<T> value_ RNICD_GUARDED_BY(mutex_);
+  int times_ RNICD_GUARDED_BY(mutex_) = 0;
+};
+
+// A door that threads wait at until it is opened.
+class Barrier {
+ public:
+  ~Barrier() { Open(); }
+  void Pass() {
+    MutexLock lock(mutex_);
+    ++waiting_;
+    changed_.NotifyAll();
+    while (!open_) {
+      changed_.Wait(mutex_);
+    }
+  }
+  void Open() {
+    MutexLock lock(mutex_);
+    open_ = true;
+    changed_.NotifyAll();
+  }
+  // Returns when somebody has come to the door.
+  void AwaitVisitor() {
+    MutexLock lock(mutex_);
+    while (waiting_ == 0) {
+      changed_.Wait(mutex_);
+    }
+  }
+
+ private:
+  Mutex mutex_;
+  ConditionVariable changed_;
+  bool open_ RNICD_GUARDED_BY(mutex_) = false;
+  int waiting_ RNICD_GUARDED_BY(mutex_) = 0;
+};
+
+// Counts what core reports. Threads: safe.
+class RecordingObserver final : public Observer {
+ public:
+  struct Counts {
+    uint64_t registered = 0;
+    uint64_t deregistered = 0;
+    uint64_t deregistrations_failed = 0;
+    uint64_t local_tokens = 0;
+    uint64_t remote_tokens = 0;
+    uint64_t opened = 0;
+    uint64_t ended = 0;
+    EndCause cause = EndCause::kClosed;
+    Reclaimed reclaimed;
+    std::vector<absl::Status> registration_failures;
+    std::map<std::string, uint64_t> revoked;
+  };
+  Counts counts() const {
+    MutexLock lock(mutex_);
+    return counts_;
+  }
+
+  void OnSessionOpened(SessionId, const Caller&) override {
+    MutexLock lock(mutex_);
+    ++counts_.opened;
+  }
+  void OnSessionEnded(SessionId, const Caller&, EndCause cause, const Reclaimed& reclaimed) override {
+    MutexLock lock(mutex_);
+    ++counts_.ended;
+    counts_.cause = cause;
+    counts_.reclaimed = reclaimed;
+  }
+  void OnRegistered(const RegistrationReport& report) override {
+    MutexLock lock(mutex_);
+    if (report.status.ok()) {
+      ++counts_.registered;
+    } else {
+      counts_.registration_failures.push_back(report.status);
+    }
+  }
+  void OnDeregistered(const absl::Status& status) override {
+    MutexLock lock(mutex_);
+    ++(status.ok() ? counts_.deregistered : counts_.deregistrations_failed);
+  }
+  void OnTokensIssued(uint64_t local, uint64_t remote) override {
+    MutexLock lock(mutex_);
+    counts_.local_tokens += local;
+    counts_.remote_tokens += remote;
+  }
+  void OnTokensRevoked(uint64_t pairs, std::string_view cause) override {
+    MutexLock lock(mutex_);
+    counts_.revoked[std::string(cause)] += pairs;
+  }
+
+ private:
+  mutable Mutex mutex_;
+  Counts counts_ RNICD_GUARDED_BY(mutex_);
+};
+
+struct WorldOptions {
+  provider::SoftOptions soft;
+  NodeLimits limits;
+  uint32_t workers = 2;
+  std::chrono::milliseconds ticket_lifetime{30000};
+};
+
+// Options under which requests of two pages or more run on a worker.
+inline WorldOptions SlowFromTwoPages() {
+  WorldOptions options;
+  options.limits.pending_threshold_bytes = 2 * kPage;
+  return options;
+}
+
+// A node and its registry. Sessions a test holds go before it.
+class World {
+ public:
+  explicit World(const WorldOptions& options = {})
+      : soft(options.soft, random),
+        provider(soft, plan),
+        workers(std::make_unique<WorkerPool>(options.workers)),
+        reapers(std::make_unique<WorkerPool>(1)),
+        tickets(random, clock, options.ticket_lifetime),
+        ledger(std::make_shared<Ledger>(options.limits.node, nullptr)),
+        node{.os = os,
+             .clock = clock,
+             .random = random,
+             .provider = provider,
+             .observer = observer,
+             .workers = *workers,
+             .reapers = *reapers,
+             .tickets = tickets,
+             .limits = options.limits,
+             .ledger = ledger,
+             .started = clock.Now()},
+        registry(node) {}
+  ~World() { Stop(); }
+
+  // Ends every session and joins the threads.
+  void Stop() {
+    if (workers != nullptr) {
+      registry.Drain(EndCause::kDaemonStopping);
+      EXPECT_TRUE(registry.WaitUntilEmpty(std::chrono::steady_clock::now() + kPatience)) << "a session never ended";
+      workers.reset();
+      reapers.reset();
+    }
+  }
+
+  // What the node still counts, as "regions=1 pinned_bytes=4096 "; empty when nothing is held.
+  std::string Held() const {
+    std::string held;
+    for (size_t index = 0; index < kResourceCount; ++index) {
+      const auto resource = static_cast<Resource>(index);
+      if (ledger->used(resource) != 0) {
+        held += std::string(ResourceName(resource)) + "=" + std::to_string(ledger->used(resource)) + " ";
+      }
+    }
+    return held;
+  }
+
+  // Ends the session and waits until everything is taken back.
+  Reclaimed End(const std::shared_ptr<Session>& session, EndCause cause = EndCause::kClosed) {
+    auto ended = std::make_shared<Awaited<Reclaimed>>();
+    registry.End(session, cause, [ended](const Reclaimed& reclaimed) { ended->Bring(reclaimed); });
+    const std::optional<Reclaimed> reclaimed = ended->Get();
+    EXPECT_TRUE(reclaimed.has_value()) << "the session never ended";
+    return reclaimed.value_or(Reclaimed{});
+  }
+
+  FaultyOs os{LinuxOs()};
+  ManualClock clock;
+  KernelRandom random;
+  provider::FaultPlan plan;
+  provider::SoftProvider soft;
+  provider::FaultInjectingProvider provider;
+  RecordingObserver observer;
+  std::unique_ptr<WorkerPool> workers;
+  std::unique_ptr<WorkerPool> reapers;
+  TicketTable tickets;
+  std::shared_ptr<Ledger> ledger;
+  Node node;
+  SessionRegistry registry;
+};
+
+// A process that never exits, or has.
+class FakeProcess final : public ProcessHandle {
+ public:
+  explicit FakeProcess(bool exited) : exited_(exited) {}
+  bool HasExited(std::chrono::milliseconds) const override { return exited_; }
+
+ private:
+  const bool exited_;
+};
+
+inline Caller CallerNumbered(uint64_t number, uid_t uid = 1000) {
+  return Caller{.process = {.high = 7, .low = number},
+                .pid = static_cast<pid_t>(number),
+                .uid = uid,
+                .gid = uid,
+                .role = Role::kWorkload,
+                .handle = std::make_shared<FakeProcess>(false)};
+}
+
+// A client of one session: each call does one thing and expects it to work, unless it answers a status.
+class Owner {
+ public:
+  explicit Owner(World& world, uint64_t number = 1, uid_t uid = 1000) {
+    auto opened = world.registry.Open(CallerNumbered(number, uid), "test");
+    EXPECT_TRUE(opened.ok()) << opened.status();
+    session = *opened;
+  }
+
+  absl::StatusOr<MemoryTicket> TryAllocate(const AllocateArguments& arguments) {
+    auto answer = std::make_shared<Awaited<absl::StatusOr<MemoryTicket>>>();
+    const absl::Status begun = session->AllocateMemory(
+        arguments, [answer](const absl::StatusOr<MemoryTicket>& outcome) { answer->Bring(outcome); });
+    if (!begun.ok()) {
+      return begun;
+    }
+    return answer->Get().value_or(absl::DeadlineExceededError("AllocateMemory never answered"));
+  }
+
+  // Allocated and sealed.
+  MemoryObjectId Memory(uint64_t pages) {
+    auto allocated = TryAllocate({.size = pages * kPage});
+    EXPECT_TRUE(allocated.ok()) << allocated.status();
+    if (!allocated.ok()) {
+      return {};
+    }
+    EXPECT_TRUE((*session->FindMemory(allocated->memory))->Seal().ok());
+    return allocated->memory;
+  }
+
+  AdapterId Adapter() {
+    auto id = session->OpenAdapter("soft0", {1, 2});
+    EXPECT_TRUE(id.ok()) << id.status();
+    return id.value_or(AdapterId{});
+  }
+
+  ProtectionDomainId Domain() { return Domain(Adapter()); }
+  ProtectionDomainId Domain(AdapterId adapter) {
+    auto id = session->CreatePd(adapter);
+    EXPECT_TRUE(id.ok()) << id.status();
+    return id.value_or(ProtectionDomainId{});
+  }
+
+  MemoryRegionId Region() { return Region(Domain()); }
+  MemoryRegionId Region(ProtectionDomainId domain) {
+    auto id = session->CreateMr(domain, false);
+    EXPECT_TRUE(id.ok()) << id.status();
+    return id.value_or(MemoryRegionId{});
+  }
+
+  // The whole range from the start of the memory, at an address of its own; waits for the outcome.
+  absl::StatusOr<Registration> Register(MemoryRegionId region, MemoryObjectId memory, uint64_t bytes) {
+    auto answer = std::make_shared<Awaited<absl::StatusOr<Registration>>>();
+    auto begun = BeginRegister(region, memory, bytes, {},
+                               [answer](const absl::StatusOr<Registration>& outcome) { answer->Bring(outcome); });
+    if (!begun.ok()) {
+      return begun.status();
+    }
+    return begun->has_value() ? **begun
+                              : answer->Get().value_or(absl::DeadlineExceededError("RegisterMr never answered"));
+  }
+
+  absl::StatusOr<std::optional<Registration>> BeginRegister(MemoryRegionId region, MemoryObjectId memory,
+                                                            uint64_t bytes, PendingChoice choice,
+                                                            const RegisterDone& done) {
+    const MdlEntry entry{.memory = memory, .offset = 0, .count = bytes, .address = {0x7f0000000000}};
+    return session->RegisterMr({.region = region, .chain = {&entry, 1}, .length = bytes, .flags = kMrFlagRemoteWrite},
+                               choice, done);
+  }
+
+  // Waits for the outcome of DeregisterMr, CloseMr, ClosePd, ... given as a function of `done`.
+  static absl::Status Await(const std::function<absl::StatusOr<Progress>(const Done&)>& request) {
+    auto answer = std::make_shared<Awaited<absl::Status>>();
+    auto progress = request([answer](const absl::Status& status) { answer->Bring(status); });
+    if (!progress.ok()) {
+      return progress.status();
+    }
+    return *progress == Progress::kDone ? absl::OkStatus()
+                                        : answer->Get().value_or(absl::DeadlineExceededError("never answered"));
+  }
+  absl::Status Deregister(MemoryRegionId region) {
+    return Await([&](const Done& done) { return session->DeregisterMr(region, {}, done); });
+  }
+  absl::Status Close(MemoryRegionId region) {
+    return Await([&](const Done& done) { return session->CloseMr(region, {}, done); });
+  }
+
+  std::shared_ptr<Session> session;
+};
+
+// Keeps every worker of a pool busy until it goes or is released.
+class BusyWorkers {
+ public:
+  BusyWorkers(WorkerPool& pool, uint32_t workers) {
+    for (uint32_t index = 0; index < workers; ++index) {
+      pool.Post([barrier = barrier_] { barrier->Pass(); });
+    }
+  }
+  ~BusyWorkers() { Release(); }
+  void Release() { barrier_->Open(); }
+
+ private:
+  std::shared_ptr<Barrier> barrier_ = std::make_shared<Barrier>();
+};
+
+}  // namespace rnicd::core

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "base/unique_fd.h"
+#include "daemon/core/caller.h"
+#include "daemon/core/node.h"
+#include "daemon/core/ticket_table.h"
+
+namespace rnicd::core {
+
+// Redeems a ticket: takes `file` for an import, or answers a descriptor for a fetch (an invalid one after an import).
+// A refused import takes its memory object back: the owner begins again with ImportMemory.
+// May block while memory is populated; run it on a worker.
+// Errors: TICKET_UNKNOWN, FD_COUNT_WRONG, SESSION_ENDING, OBJECT_NOT_FOUND (released meanwhile), and those of MemoryObject::Attach and DuplicateFile.
+absl::StatusOr<UniqueFd> ExchangeFd(Node& node, const Caller& caller, const FdTicket& ticket, UniqueFd file);
+
+}  // namespace rnicd::core

@@ -1,0 +1,104 @@
+#include "daemon/core/fd_exchange.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "daemon/core/core_fixture_test.h"
+
+namespace rnicd::core {
+namespace {
+
+UniqueFd MemoryFile(uint64_t size = kPage) {
+  UniqueFd file(memfd_create("owner", MFD_ALLOW_SEALING));
+  EXPECT_EQ(ftruncate(file.get(), static_cast<off_t>(size)), 0);
+  return file;
+}
+
+class ExchangeFdTest : public ::testing::Test {
+ protected:
+  absl::StatusOr<UniqueFd> Exchange(const FdTicket& ticket, UniqueFd file = UniqueFd(), uint64_t process = 1) {
+    return ExchangeFd(world_.node, CallerNumbered(process), ticket, std::move(file));
+  }
+  MemoryTicket Import() {
+    auto ticket = owner_.session->ImportMemory(kPage);
+    EXPECT_TRUE(ticket.ok());
+    return *ticket;
+  }
+  // OBJECT_NOT_FOUND once the object was taken back.
+  absl::Status Known(MemoryObjectId id) { return owner_.session->FindMemory(id).status(); }
+
+  World world_;
+  Owner owner_{world_};
+};
+
+TEST_F(ExchangeFdTest, AFetchAnswersTheFileOnce) {
+  const auto allocated = owner_.TryAllocate({.size = kPage});
+  ASSERT_TRUE(allocated.ok());
+  const auto file = Exchange(allocated->ticket);
+  ASSERT_TRUE(file.ok());
+  EXPECT_TRUE(file->valid());
+  EXPECT_THAT(Exchange(allocated->ticket).status(), FailsWith(ErrorReason::TICKET_UNKNOWN));
+}
+
+TEST_F(ExchangeFdTest, AnImportAttachesTheFileAndAnswersNone) {
+  const MemoryTicket import = Import();
+  const auto answer = Exchange(import.ticket, MemoryFile());
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_FALSE(answer->valid());
+  EXPECT_TRUE((*owner_.session->FindMemory(import.memory))->Seal().ok());
+}
+
+TEST_F(ExchangeFdTest, AnotherProcessIsRefusedAndItsFileClosed) {
+  const MemoryTicket import = Import();
+  UniqueFd file = MemoryFile();
+  const int number = file.get();
+  EXPECT_THAT(Exchange(import.ticket, std::move(file), 2).status(), FailsWith(ErrorReason::TICKET_UNKNOWN));
+  EXPECT_EQ(fcntl(number, F_GETFD), -1);
+  EXPECT_TRUE(Exchange(import.ticket, MemoryFile()).ok()) << "the owner's ticket still works";
+}
+
+TEST_F(ExchangeFdTest, ADescriptorTooManyOrTooFewIsRefused) {
+  const auto allocated = owner_.TryAllocate({.size = kPage});
+  ASSERT_TRUE(allocated.ok());
+  EXPECT_THAT(Exchange(allocated->ticket, MemoryFile()).status(), FailsAt(ErrorReason::FD_COUNT_WRONG, "fd_count"));
+  EXPECT_THAT(Exchange(Import().ticket).status(), FailsWith(ErrorReason::FD_COUNT_WRONG));
+}
+
+TEST_F(ExchangeFdTest, ARefusedFileTakesItsMemoryObjectBack) {
+  const std::string before = world_.Held();
+  const MemoryTicket import = Import();
+  EXPECT_THAT(Exchange(import.ticket, MemoryFile(kPage - 1)).status(), FailsWith(ErrorReason::MEMORY_TOO_SHORT));
+  EXPECT_THAT(Known(import.memory), FailsWith(ErrorReason::OBJECT_NOT_FOUND));
+  EXPECT_EQ(world_.Held(), before);
+}
+
+TEST_F(ExchangeFdTest, AnExpiredTicketIsRefused) {
+  const MemoryTicket import = Import();
+  world_.clock.Advance(std::chrono::milliseconds(30000));
+  EXPECT_THAT(Exchange(import.ticket, MemoryFile()).status(), FailsWith(ErrorReason::TICKET_UNKNOWN));
+}
+
+TEST_F(ExchangeFdTest, ASealedFileCannotBeFetchedAnyMore) {
+  const auto allocated = owner_.TryAllocate({.size = kPage});
+  ASSERT_TRUE(allocated.ok());
+  ASSERT_TRUE((*owner_.session->FindMemory(allocated->memory))->Seal().ok());
+  EXPECT_THAT(Exchange(allocated->ticket).status(), FailsWith(ErrorReason::MEMORY_ALREADY_SEALED));
+}
+
+TEST_F(ExchangeFdTest, AReleasedObjectsTicketLeadsNowhere) {
+  const MemoryTicket import = Import();
+  ASSERT_EQ(*owner_.session->ReleaseMemory(import.memory, nullptr), Progress::kDone);
+  EXPECT_THAT(Exchange(import.ticket, MemoryFile()).status(), FailsWith(ErrorReason::OBJECT_NOT_FOUND));
+}
+
+TEST_F(ExchangeFdTest, AnEndingSessionTakesNoFile) {
+  const MemoryTicket import = Import();
+  const auto guard = owner_.session->Begin();
+  owner_.session->End(EndCause::kEvicted, [](const Reclaimed&) {});
+  EXPECT_THAT(Exchange(import.ticket, MemoryFile()).status(), FailsWith(ErrorReason::SESSION_ENDING));
+  world_.registry.End(owner_.session, EndCause::kEvicted, nullptr);
+}
+
+}  // namespace
+}  // namespace rnicd::core

@@ -1,0 +1,88 @@
+#include "daemon/core/ledger.h"
+
+#include "base/status.h"
+
+namespace rnicd::core {
+namespace {
+
+struct ResourceRow {
+  std::string_view name;
+  ErrorReason reason;
+};
+
+constexpr std::array<ResourceRow, kResourceCount> kRows = {{
+    {"sessions", ErrorReason::QUOTA_SESSIONS},
+    {"adapters", ErrorReason::QUOTA_ADAPTERS},
+    {"protection_domains", ErrorReason::QUOTA_PROTECTION_DOMAINS},
+    {"memory_objects", ErrorReason::QUOTA_MEMORY_OBJECTS},
+    {"memory_bytes", ErrorReason::QUOTA_MEMORY_BYTES},
+    {"regions", ErrorReason::QUOTA_REGIONS},
+    {"pinned_bytes", ErrorReason::QUOTA_PINNED_BYTES},
+    {"pending_requests", ErrorReason::QUOTA_PENDING_REQUESTS},
+}};
+
+}  // namespace
+
+std::string_view ResourceName(Resource resource) { return kRows[static_cast<size_t>(resource)].name; }
+
+Ledger::Ledger(const Limits& limits, std::shared_ptr<Ledger> parent) : limits_(limits), parent_(std::move(parent)) {}
+
+absl::Status Ledger::Take(Resource resource, uint64_t amount) {
+  RNICD_RETURN_IF_ERROR(TakeHere(resource, amount));
+  if (parent_ == nullptr) {
+    return absl::OkStatus();
+  }
+  absl::Status above = parent_->Take(resource, amount);
+  if (!above.ok()) {
+    used_[static_cast<size_t>(resource)].fetch_sub(amount);
+  }
+  return above;
+}
+
+absl::Status Ledger::TakeHere(Resource resource, uint64_t amount) {
+  std::atomic<uint64_t>& used = used_[static_cast<size_t>(resource)];
+  // No limit still means that the count must not wrap.
+  const uint64_t limit = limits_[resource] == 0 ? UINT64_MAX : limits_[resource];
+  uint64_t before = used.load();
+  do {
+    if (before > limit || amount > limit - before) {
+      return MakeError(ErrorInfo{.reason = kRows[static_cast<size_t>(resource)].reason,
+                                 .limit = limits_[resource],
+                                 .used = before,
+                                 .requested = amount});
+    }
+  } while (!used.compare_exchange_weak(before, before + amount));
+  return absl::OkStatus();
+}
+
+void Ledger::Give(Resource resource, uint64_t amount) {
+  used_[static_cast<size_t>(resource)].fetch_sub(amount);
+  if (parent_ != nullptr) {
+    parent_->Give(resource, amount);
+  }
+}
+
+absl::StatusOr<Charge> Charge::Take(std::shared_ptr<Ledger> ledger, Resource resource, uint64_t amount) {
+  RNICD_RETURN_IF_ERROR(ledger->Take(resource, amount));
+  return Charge(std::move(ledger), resource, amount);
+}
+
+Charge& Charge::operator=(Charge&& other) noexcept {
+  if (this != &other) {
+    Refund();
+    ledger_ = std::move(other.ledger_);
+    resource_ = other.resource_;
+    amount_ = std::exchange(other.amount_, 0);
+  }
+  return *this;
+}
+
+void Charge::Refund() {
+  if (ledger_ != nullptr) {
+    ledger_->Give(resource_, amount_);
+    ledger_.reset();
+    amount_ = 0;
+  }
+}
+
+}  // namespace rnicd::core

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "base/error_reason.h"
+
+namespace rnicd::core {
+
+// What is counted and limited.
+enum class Resource : uint8_t {
+  kSessions,
+  kAdapters,
+  kProtectionDomains,
+  kMemoryObjects,
+  kMemoryBytes,
+  kRegions,
+  kPinnedBytes,
+  kPendingRequests,
+};
+inline constexpr size_t kResourceCount = 8;
+
+// "pinned_bytes": for the wire, metrics and messages.
+std::string_view ResourceName(Resource resource);
+
+// A limit for each resource; 0 means none.
+class Limits {
+ public:
+  uint64_t& operator[](Resource resource) { return values_[static_cast<size_t>(resource)]; }
+  uint64_t operator[](Resource resource) const { return values_[static_cast<size_t>(resource)]; }
+
+ private:
+  std::array<uint64_t, kResourceCount> values_{};
+};
+
+// Counts what one owner holds, never above its limits, and passes every count on to its parent: a session's ledger to
+// the node's. Charge before taking, refund after giving back.
+// Threads: safe, without locks.
+class Ledger {
+ public:
+  // `parent` may be null; it is kept alive.
+  Ledger(const Limits& limits, std::shared_ptr<Ledger> parent);
+
+  // Takes `amount` here and in every ancestor, or nowhere. Errors: the resource's QUOTA_ reason with its figures.
+  absl::Status Take(Resource resource, uint64_t amount);
+  void Give(Resource resource, uint64_t amount);
+
+  uint64_t used(Resource resource) const { return used_[static_cast<size_t>(resource)].load(); }
+  uint64_t limit(Resource resource) const { return limits_[resource]; }
+
+ private:
+  absl::Status TakeHere(Resource resource, uint64_t amount);
+
+  const Limits limits_;
+  const std::shared_ptr<Ledger> parent_;
+  std::array<std::atomic<uint64_t>, kResourceCount> used_{};
+};
+
+// An amount taken from a ledger, given back when this goes. Empty when default made or moved from.
+class Charge {
+ public:
+  static absl::StatusOr<Charge> Take(std::shared_ptr<Ledger> ledger, Resource resource, uint64_t amount);
+
+  Charge() = default;
+  Charge(Charge&& other) noexcept
+      : ledger_(std::move(other.ledger_)), resource_(other.resource_), amount_(std::exchange(other.amount_, 0)) {}
+  Charge& operator=(Charge&& other) noexcept;
+  ~Charge() { Refund(); }
+
+  void Refund();
+  uint64_t amount() const { return amount_; }
+
+ private:
+  Charge(std::shared_ptr<Ledger> ledger, Resource resource, uint64_t amount)
+      : ledger_(std::move(ledger)), resource_(resource), amount_(amount) {}
+
+  std::shared_ptr<Ledger> ledger_;
+  Resource resource_ = Resource::kSessions;
+  uint64_t amount_ = 0;
+};
+
+}  // namespace rnicd::core

@@ -1,0 +1,150 @@
+#include "daemon/core/ledger.h"
+
+#include <thread>
+#include <vector>
+
+#include "daemon/core/core_fixture_test.h"
+
+namespace rnicd::core {
+namespace {
+
+Limits LimitOf(Resource resource, uint64_t value) {
+  Limits limits;
+  limits[resource] = value;
+  return limits;
+}
+
+std::shared_ptr<Ledger> LedgerWith(Resource resource, uint64_t limit, std::shared_ptr<Ledger> parent = nullptr) {
+  return std::make_shared<Ledger>(LimitOf(resource, limit), std::move(parent));
+}
+
+TEST(Ledger, TheLastUnitUnderTheLimitIsGivenAndTheNextIsNot) {
+  const auto ledger = LedgerWith(Resource::kRegions, 3);
+  EXPECT_TRUE(ledger->Take(Resource::kRegions, 3).ok());
+  const absl::Status refused = ledger->Take(Resource::kRegions, 1);
+  EXPECT_THAT(refused, FailsWith(ErrorReason::QUOTA_REGIONS));
+  EXPECT_EQ(ErrorInfoOf(refused).limit, 3u);
+  EXPECT_EQ(ErrorInfoOf(refused).used, 3u);
+  EXPECT_EQ(ErrorInfoOf(refused).requested, 1u);
+}
+
+TEST(Ledger, EachResourceIsRefusedWithItsOwnReason) {
+  const std::pair<Resource, ErrorReason> rows[] = {
+      {Resource::kSessions, ErrorReason::QUOTA_SESSIONS},
+      {Resource::kAdapters, ErrorReason::QUOTA_ADAPTERS},
+      {Resource::kProtectionDomains, ErrorReason::QUOTA_PROTECTION_DOMAINS},
+      {Resource::kMemoryObjects, ErrorReason::QUOTA_MEMORY_OBJECTS},
+      {Resource::kMemoryBytes, ErrorReason::QUOTA_MEMORY_BYTES},
+      {Resource::kRegions, ErrorReason::QUOTA_REGIONS},
+      {Resource::kPinnedBytes, ErrorReason::QUOTA_PINNED_BYTES},
+      {Resource::kPendingRequests, ErrorReason::QUOTA_PENDING_REQUESTS},
+  };
+  static_assert(std::size(rows) == kResourceCount);
+  for (const auto& [resource, reason] : rows) {
+    EXPECT_THAT(LedgerWith(resource, 1)->Take(resource, 2), FailsWith(reason)) << ResourceName(resource);
+    EXPECT_EQ(std::string(RowOf(reason).name), [&] {
+      std::string upper = "QUOTA_";
+      for (const char c : ResourceName(resource)) {
+        upper += c == '_' ? c : static_cast<char>(c - 'a' + 'A');
+      }
+      return upper;
+    }());
+  }
+}
+
+TEST(Ledger, WithoutALimitOnlyWrappingIsRefused) {
+  Ledger ledger({}, nullptr);
+  EXPECT_TRUE(ledger.Take(Resource::kMemoryBytes, UINT64_MAX).ok());
+  EXPECT_THAT(ledger.Take(Resource::kMemoryBytes, 1), FailsWith(ErrorReason::QUOTA_MEMORY_BYTES));
+  EXPECT_EQ(ledger.used(Resource::kMemoryBytes), UINT64_MAX);
+}
+
+TEST(Ledger, AHugeRequestUnderALimitDoesNotWrap) {
+  const auto ledger = LedgerWith(Resource::kPinnedBytes, 100);
+  ASSERT_TRUE(ledger->Take(Resource::kPinnedBytes, 60).ok());
+  EXPECT_FALSE(ledger->Take(Resource::kPinnedBytes, UINT64_MAX - 59).ok());
+  EXPECT_EQ(ledger->used(Resource::kPinnedBytes), 60u);
+}
+
+TEST(Ledger, ARefusalOfAnAncestorLeavesNothingTakenBelow) {
+  const auto node = LedgerWith(Resource::kRegions, 2);
+  const auto uid = LedgerWith(Resource::kRegions, 0, node);
+  const auto session = LedgerWith(Resource::kRegions, 10, uid);
+  ASSERT_TRUE(session->Take(Resource::kRegions, 2).ok());
+  const absl::Status refused = session->Take(Resource::kRegions, 1);
+  EXPECT_EQ(ErrorInfoOf(refused).limit, 2u) << "the figures are those of the ledger that refused";
+  EXPECT_EQ(session->used(Resource::kRegions), 2u);
+  EXPECT_EQ(uid->used(Resource::kRegions), 2u);
+  session->Give(Resource::kRegions, 2);
+  EXPECT_EQ(node->used(Resource::kRegions), 0u);
+}
+
+TEST(Ledger, ResourcesDoNotMix) {
+  const auto ledger = LedgerWith(Resource::kRegions, 1);
+  EXPECT_TRUE(ledger->Take(Resource::kAdapters, 50).ok());
+  EXPECT_TRUE(ledger->Take(Resource::kRegions, 1).ok());
+  EXPECT_EQ(ledger->used(Resource::kAdapters), 50u);
+}
+
+TEST(Ledger, RacingTakersNeverPassTheLimit) {
+  const auto node = LedgerWith(Resource::kPinnedBytes, 1000);
+  std::atomic<uint64_t> most{0};
+  std::vector<std::thread> threads;
+  for (int index = 0; index < 4; ++index) {
+    threads.emplace_back([&node, &most] {
+      const auto session = LedgerWith(Resource::kPinnedBytes, 700, node);
+      for (int round = 0; round < 2000; ++round) {
+        auto charge = Charge::Take(session, Resource::kPinnedBytes, 300);
+        uint64_t seen = node->used(Resource::kPinnedBytes);
+        uint64_t before = most.load();
+        while (seen > before && !most.compare_exchange_weak(before, seen)) {
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  EXPECT_LE(most.load(), 1000u);
+  EXPECT_EQ(node->used(Resource::kPinnedBytes), 0u);
+}
+
+TEST(Charge, IsGivenBackOnceHoweverOftenItMoves) {
+  const auto ledger = LedgerWith(Resource::kRegions, 0);
+  {
+    absl::StatusOr<Charge> first = Charge::Take(ledger, Resource::kRegions, 5);
+    ASSERT_TRUE(first.ok());
+    Charge second = *std::move(first);
+    Charge third;
+    third = std::move(second);
+    EXPECT_EQ(third.amount(), 5u);
+    EXPECT_EQ(second.amount(), 0u);  // NOLINT(bugprone-use-after-move): what a moved-from charge is, is the claim.
+    EXPECT_EQ(ledger->used(Resource::kRegions), 5u);
+  }
+  EXPECT_EQ(ledger->used(Resource::kRegions), 0u);
+}
+
+TEST(Charge, AssigningGivesTheOldAmountBack) {
+  const auto ledger = LedgerWith(Resource::kRegions, 0);
+  Charge charge = *Charge::Take(ledger, Resource::kRegions, 5);
+  charge = *Charge::Take(ledger, Resource::kRegions, 2);
+  EXPECT_EQ(ledger->used(Resource::kRegions), 2u);
+  charge.Refund();
+  charge.Refund();
+  EXPECT_EQ(ledger->used(Resource::kRegions), 0u);
+}
+
+TEST(Charge, KeepsItsLedgerAlive) {
+  const auto node = LedgerWith(Resource::kRegions, 0);
+  Charge charge;
+  {
+    const auto session = LedgerWith(Resource::kRegions, 0, node);
+    charge = *Charge::Take(session, Resource::kRegions, 1);
+  }
+  EXPECT_EQ(node->used(Resource::kRegions), 1u);
+  charge.Refund();
+  EXPECT_EQ(node->used(Resource::kRegions), 0u);
+}
+
+}  // namespace
+}  // namespace rnicd::core

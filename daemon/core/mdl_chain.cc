@@ -1,0 +1,153 @@
+#include "daemon/core/mdl_chain.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/checked_range.h"
+#include "base/status.h"
+
+namespace rnicd::core {
+namespace {
+
+// Walks a chain once; every method is about the entry the walk stands at.
+class ChainWalk {
+ public:
+  ChainWalk(std::span<const MdlEntry> chain, uint64_t length, const MemoryLookup& find_memory)
+      : chain_(chain), length_(length), find_memory_(find_memory) {}
+
+  absl::StatusOr<MappedRange> Run() {
+    range_.base = chain_.front().address;
+    range_.length = length_;
+    for (index_ = 0; index_ < chain_.size(); ++index_) {
+      RNICD_RETURN_IF_ERROR(CheckNumbers());
+      RNICD_RETURN_IF_ERROR(EnterMemory());
+      if (covered_ < length_) {
+        RNICD_RETURN_IF_ERROR(CheckFollowsPrevious());
+        Append();
+      }
+    }
+    if (covered_ < length_) {
+      return MakeError(ErrorReason::LENGTH_ABOVE_CHAIN, "length");
+    }
+    range_.pages = PagesTouched(*CheckedRange::Make(range_.base.value, length_), kNdkPageBytes);
+    return std::move(range_);
+  }
+
+ private:
+  const MdlEntry& entry() const { return chain_[index_]; }
+
+  absl::Status Refuse(ErrorReason reason, std::string_view member) const {
+    return MakeError(reason, "mdl_chain[" + std::to_string(index_) + "]." + std::string(member));
+  }
+
+  // What can be judged without the memory object.
+  absl::Status CheckNumbers() const {
+    if (entry().count == 0) {
+      return Refuse(ErrorReason::MDL_ENTRY_EMPTY, "byte_count");
+    }
+    if (entry().address.value == 0) {
+      return Refuse(ErrorReason::MDL_ADDRESS_ZERO, "virtual_address");
+    }
+    if (!CheckedRange::Make(entry().address.value, entry().count).has_value()) {
+      return Refuse(ErrorReason::MDL_RANGE_OVERFLOW, "virtual_address");
+    }
+    if (!CheckedRange::Make(entry().offset, entry().count).has_value()) {
+      return Refuse(ErrorReason::MDL_RANGE_OVERFLOW, "byte_offset");
+    }
+    if (entry().address.value % kNdkPageBytes != entry().offset % kNdkPageBytes) {
+      return Refuse(ErrorReason::MDL_NOT_PAGE_CONGRUENT, "byte_offset");
+    }
+    return absl::OkStatus();
+  }
+
+  // Long chains mostly stay in one object, so the last one is kept at hand.
+  absl::Status EnterMemory() {
+    if (index_ == 0 || entry().memory != chain_[index_ - 1].memory) {
+      memory_ = find_memory_(entry().memory);
+      if (memory_ == nullptr) {
+        return Refuse(ErrorReason::OBJECT_NOT_FOUND, "memory_id");
+      }
+      RNICD_RETURN_IF_ERROR(Hold());
+    }
+    if (!CheckedRange::Make(0, memory_->size())->Contains(entry().offset, entry().count)) {
+      return Refuse(ErrorReason::MDL_RANGE_OUTSIDE_MEMORY, "byte_count");
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Hold() {
+    const auto is_memory = [this](const MemoryObject::Use& use) { return &use.object() == memory_.get(); };
+    if (std::any_of(range_.uses.begin(), range_.uses.end(), is_memory)) {
+      return absl::OkStatus();
+    }
+    absl::StatusOr<MemoryObject::Use> use = memory_->BeginUse();
+    if (!use.ok()) {
+      return Refuse(ErrorInfoOf(use.status()).reason, "memory_id");
+    }
+    range_.uses.push_back(*std::move(use));
+    const uint64_t page_bytes = memory_->page_bytes();
+    range_.page_bytes = range_.page_bytes == 0 ? page_bytes : std::min(range_.page_bytes, page_bytes);
+    return absl::OkStatus();
+  }
+
+  bool AdjoinsPrevious() const {
+    const MdlEntry& previous = chain_[index_ - 1];
+    return previous.memory == entry().memory && previous.offset + previous.count == entry().offset;
+  }
+
+  absl::Status CheckFollowsPrevious() const {
+    if (index_ == 0) {
+      return absl::OkStatus();
+    }
+    const MdlEntry& previous = chain_[index_ - 1];
+    if (entry().address.value - previous.address.value != previous.count) {
+      return Refuse(ErrorReason::MDL_CHAIN_GAP, "virtual_address");
+    }
+    // A card maps whole pages: two pieces of memory cannot share one.
+    if (!AdjoinsPrevious() && entry().address.value % kNdkPageBytes != 0) {
+      return Refuse(ErrorReason::MDL_NOT_PAGE_CONGRUENT, "virtual_address");
+    }
+    return absl::OkStatus();
+  }
+
+  void Append() {
+    const uint64_t count = std::min(entry().count, length_ - covered_);
+    const std::span<std::byte> piece = memory_->mapping().subspan(entry().offset, count);
+    if (index_ > 0 && AdjoinsPrevious()) {
+      std::span<std::byte>& last = range_.runs.back();
+      last = std::span(last.data(), last.size() + count);
+    } else {
+      range_.runs.push_back(piece);
+    }
+    covered_ += count;
+  }
+
+  const std::span<const MdlEntry> chain_;
+  const uint64_t length_;
+  const MemoryLookup& find_memory_;
+  size_t index_ = 0;
+  // Bytes of length_ that the entries so far cover.
+  uint64_t covered_ = 0;
+  std::shared_ptr<MemoryObject> memory_;
+  MappedRange range_;
+};
+
+}  // namespace
+
+absl::StatusOr<MappedRange> ResolveMdlChain(std::span<const MdlEntry> chain, uint64_t length,
+                                            const MemoryLookup& find_memory) {
+  if (length == 0) {
+    return MakeError(ErrorReason::LENGTH_ZERO, "length");
+  }
+  if (chain.empty()) {
+    return MakeError(ErrorReason::MDL_CHAIN_EMPTY, "mdl_chain");
+  }
+  if (chain.size() > kMaxMdlEntries) {
+    return MakeError(ErrorReason::MDL_CHAIN_TOO_LONG, "mdl_chain");
+  }
+  return ChainWalk(chain, length, find_memory).Run();
+}
+
+}  // namespace rnicd::core

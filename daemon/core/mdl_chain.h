@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/strong_id.h"
+#include "base/units.h"
+#include "daemon/core/memory_object.h"
+
+namespace rnicd::core {
+
+inline constexpr size_t kMaxMdlEntries = 8192;
+
+// One entry of a chain as the caller gave it; nothing about it has been checked.
+struct MdlEntry {
+  MemoryObjectId memory;
+  uint64_t offset = 0;
+  uint64_t count = 0;
+  VirtualAddress address;
+};
+
+// A chain that passed every check: where its bytes lie in this process, and the right to touch them.
+struct MappedRange {
+  VirtualAddress base;
+  uint64_t length = 0;
+  // Pages of kNdkPageBytes that [base, base + length) touches.
+  uint64_t pages = 0;
+  // The smallest page behind the range, in bytes.
+  uint64_t page_bytes = 0;
+  // Neighbours that are also neighbours in memory are one run.
+  std::vector<std::span<std::byte>> runs;
+  std::vector<MemoryObject::Use> uses;
+};
+
+// Finds a memory object of the caller's session; null when there is none.
+using MemoryLookup = std::function<std::shared_ptr<MemoryObject>(MemoryObjectId)>;
+
+// Checks the chain over `length` bytes and resolves it. Every entry must be sound, those beyond `length` too; only the
+// contiguity rule ends at `length`.
+// Errors: LENGTH_*, MDL_*, OBJECT_NOT_FOUND, MEMORY_NOT_ATTACHED, MEMORY_NOT_SEALED, each with its field.
+// Source: NDK_FN_REGISTER_MR.
+absl::StatusOr<MappedRange> ResolveMdlChain(std::span<const MdlEntry> chain, uint64_t length,
+                                            const MemoryLookup& find_memory);
+
+}  // namespace rnicd::core

@@ -1,0 +1,176 @@
+#include "daemon/core/memory_object.h"
+
+#include <fcntl.h>
+
+#include <cerrno>
+
+#include "base/errno_status.h"
+#include "base/status.h"
+
+namespace rnicd::core {
+
+MemoryObject::Use& MemoryObject::Use::operator=(Use&& other) noexcept {
+  if (this != &other) {
+    End();
+    object_ = std::move(other.object_);
+  }
+  return *this;
+}
+
+void MemoryObject::Use::End() {
+  if (object_ != nullptr) {
+    {
+      MutexLock lock(object_->mutex_);
+      --object_->uses_;
+    }
+    object_.reset();
+  }
+}
+
+MemoryObject::MemoryObject(Os& os, uint64_t size, Charge object_charge, Charge bytes_charge)
+    : os_(os), size_(size), object_charge_(std::move(object_charge)), bytes_charge_(std::move(bytes_charge)) {}
+
+// Nobody shares the object any more; a failing munmap leaves nothing to be done.
+MemoryObject::~MemoryObject() {
+  if (!mapping_.empty()) {
+    (void)os_.Unmap(mapping_);
+  }
+}
+
+absl::Status MemoryObject::BeginWork(State expected) {
+  MutexLock lock(mutex_);
+  if (state_ == expected) {
+    state_ = State::kWorking;
+    return absl::OkStatus();
+  }
+  switch (state_) {
+    case State::kAwaitingFile:
+      return MakeError(ErrorReason::MEMORY_NOT_ATTACHED, "memory_id");
+    case State::kSealed:
+    case State::kAttached:
+      return MakeError(ErrorReason::MEMORY_ALREADY_SEALED, "memory_id");
+    default:
+      return MakeError(ErrorReason::MEMORY_IN_USE, "memory_id");
+  }
+}
+
+void MemoryObject::EndWork(State next) {
+  MutexLock lock(mutex_);
+  state_ = next;
+}
+
+absl::Status MemoryObject::Allocate(uint64_t page_bytes, std::optional<uint32_t> numa_node) {
+  RNICD_RETURN_IF_ERROR(BeginWork(State::kAwaitingFile));
+  absl::Status status = [&]() -> absl::Status {
+    RNICD_ASSIGN_OR_RETURN(UniqueFd file, os_.CreateMemoryFile(size_, page_bytes));
+    RNICD_RETURN_IF_ERROR(os_.AddSeals(file.get(), F_SEAL_SHRINK | F_SEAL_GROW));
+    return MapAndPopulate(std::move(file), page_bytes, numa_node);
+  }();
+  EndWork(status.ok() ? State::kAttached : State::kAwaitingFile);
+  return status;
+}
+
+absl::Status MemoryObject::Attach(UniqueFd file) {
+  RNICD_RETURN_IF_ERROR(BeginWork(State::kAwaitingFile));
+  absl::Status status = [&]() -> absl::Status {
+    RNICD_RETURN_IF_ERROR(CheckImportedFile(file.get()));
+    RNICD_RETURN_IF_ERROR(os_.AddSeals(file.get(), F_SEAL_SHRINK));
+    // The size counts only now that the file cannot shrink any more.
+    RNICD_ASSIGN_OR_RETURN(const MemoryFileFacts facts, os_.Inspect(file.get()));
+    if (facts.size < size_) {
+      return MakeError(ErrorReason::MEMORY_TOO_SHORT, "size");
+    }
+    if (size_ % facts.page_bytes != 0) {
+      return MakeError(ErrorReason::MEMORY_SIZE_UNALIGNED, "size");
+    }
+    return MapAndPopulate(std::move(file), facts.page_bytes, std::nullopt);
+  }();
+  EndWork(status.ok() ? State::kAttached : State::kAwaitingFile);
+  return status;
+}
+
+absl::Status MemoryObject::CheckImportedFile(int fd) {
+  RNICD_ASSIGN_OR_RETURN(const MemoryFileFacts facts, os_.Inspect(fd));
+  if (!facts.is_memory_file) {
+    return MakeError(ErrorReason::MEMORY_NOT_MEMORY);
+  }
+  if (!facts.is_read_write) {
+    return MakeError(ErrorReason::MEMORY_READ_ONLY);
+  }
+  if ((facts.seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) != 0) {
+    return MakeError(ErrorReason::MEMORY_WRITE_SEALED);
+  }
+  if ((facts.seals & F_SEAL_SEAL) != 0) {
+    return MakeError(ErrorReason::MEMORY_NOT_SEALABLE);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MemoryObject::MapAndPopulate(UniqueFd file, uint64_t page_bytes, std::optional<uint32_t> numa_node) {
+  RNICD_ASSIGN_OR_RETURN(const std::span<std::byte> mapping, os_.Map(file.get(), size_));
+  absl::Status status = numa_node.has_value() ? os_.BindToNumaNode(mapping, *numa_node) : absl::OkStatus();
+  if (status.ok()) {
+    status = os_.Populate(mapping);
+  }
+  if (!status.ok()) {
+    (void)os_.Unmap(mapping);
+    return status;
+  }
+  file_ = std::move(file);
+  mapping_ = mapping;
+  page_bytes_ = page_bytes;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<UniqueFd> MemoryObject::DuplicateFile() {
+  RNICD_RETURN_IF_ERROR(BeginWork(State::kAttached));
+  UniqueFd duplicate(fcntl(file_.get(), F_DUPFD_CLOEXEC, 0));
+  const int error = errno;
+  EndWork(State::kAttached);
+  if (!duplicate.valid()) {
+    return ErrnoStatus("fcntl(F_DUPFD_CLOEXEC)", error);
+  }
+  return duplicate;
+}
+
+absl::Status MemoryObject::Seal() {
+  RNICD_RETURN_IF_ERROR(BeginWork(State::kAttached));
+  absl::Status status = os_.AddSeals(file_.get(), F_SEAL_FUTURE_WRITE | F_SEAL_SEAL);
+  EndWork(status.ok() ? State::kSealed : State::kAttached);
+  return status;
+}
+
+absl::StatusOr<MemoryObject::Use> MemoryObject::BeginUse() {
+  MutexLock lock(mutex_);
+  switch (state_) {
+    case State::kSealed:
+      ++uses_;
+      return Use(shared_from_this());
+    case State::kAwaitingFile:
+      return MakeError(ErrorReason::MEMORY_NOT_ATTACHED);
+    default:
+      return MakeError(ErrorReason::MEMORY_NOT_SEALED);
+  }
+}
+
+absl::Status MemoryObject::Release() {
+  {
+    MutexLock lock(mutex_);
+    if (uses_ > 0 || state_ == State::kWorking || state_ == State::kReleased) {
+      return MakeError(ErrorReason::MEMORY_IN_USE, "memory_id");
+    }
+    state_ = State::kReleased;
+  }
+  absl::Status status;
+  if (!mapping_.empty()) {
+    status = os_.Unmap(mapping_);
+  }
+  mapping_ = {};
+  file_.Reset(-1);
+  MutexLock lock(mutex_);
+  bytes_charge_.Refund();
+  object_charge_.Refund();
+  return status;
+}
+
+}  // namespace rnicd::core

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "base/mutex.h"
+#include "base/os.h"
+#include "daemon/core/ledger.h"
+
+namespace rnicd::core {
+
+// Memory that can be registered: a memfd, mapped whole and populated for as long as it lives, and sealed so that its
+// owner can no longer pull pages away under the card. Until Seal the owner can still make its own writable mapping;
+// after Seal nobody can, and only then does registration begin. ARCHITECTURE.md, "The attach protocol".
+// Lifetime: shared; outlives the regions over it, because each holds a Use.
+// Threads:  safe. A call that finds another in progress on the same object is refused with MEMORY_IN_USE.
+// Source:   fcntl(2) "File Sealing"; memfd_create(2).
+class MemoryObject : public std::enable_shared_from_this<MemoryObject> {
+ public:
+  // The right to touch the mapping; while one exists the object cannot be released.
+  class Use {
+   public:
+    Use(Use&& other) noexcept : object_(std::move(other.object_)) {}
+    Use& operator=(Use&& other) noexcept;
+    ~Use() { End(); }
+    const MemoryObject& object() const { return *object_; }
+
+   private:
+    friend class MemoryObject;
+    explicit Use(std::shared_ptr<MemoryObject> object) : object_(std::move(object)) {}
+    void End();
+    std::shared_ptr<MemoryObject> object_;
+  };
+
+  // An object without a file yet. The charges count it and its `size` until it is released.
+  MemoryObject(Os& os, uint64_t size, Charge object_charge, Charge bytes_charge);
+  ~MemoryObject();
+
+  // Makes the file here. Errors: MEMORY_PAGES_UNAVAILABLE, NUMA_NODE_UNKNOWN, MEMORY_ALREADY_SEALED.
+  absl::Status Allocate(uint64_t page_bytes, std::optional<uint32_t> numa_node);
+  // Takes the owner's file. Errors: MEMORY_NOT_MEMORY, MEMORY_READ_ONLY, MEMORY_WRITE_SEALED, MEMORY_NOT_SEALABLE,
+  // MEMORY_TOO_SHORT, MEMORY_SIZE_UNALIGNED, MEMORY_PAGES_UNAVAILABLE. A refused file is closed and left as it was,
+  // except that it may now be sealed against shrinking.
+  absl::Status Attach(UniqueFd file);
+  // A descriptor of the file for the owner. Errors: MEMORY_NOT_ATTACHED, MEMORY_ALREADY_SEALED.
+  absl::StatusOr<UniqueFd> DuplicateFile();
+  // Errors: MEMORY_NOT_ATTACHED, MEMORY_ALREADY_SEALED, MEMORY_SEAL_REFUSED.
+  absl::Status Seal();
+  // Errors: MEMORY_NOT_ATTACHED, MEMORY_NOT_SEALED.
+  absl::StatusOr<Use> BeginUse();
+  // Unmaps and closes. Errors: MEMORY_IN_USE.
+  absl::Status Release();
+
+  uint64_t size() const { return size_; }
+  // Bytes of one page. Valid while a Use exists, and after Seal.
+  uint64_t page_bytes() const { return page_bytes_; }
+  // Valid while a Use exists.
+  std::span<std::byte> mapping() const { return mapping_; }
+
+ private:
+  enum class State : uint8_t { kAwaitingFile, kWorking, kAttached, kSealed, kReleased };
+
+  // Moves to kWorking when the object is in `expected`; the one who moved it owns file_, mapping_ and page_bytes_.
+  absl::Status BeginWork(State expected);
+  void EndWork(State next);
+  absl::Status MapAndPopulate(UniqueFd file, uint64_t page_bytes, std::optional<uint32_t> numa_node);
+  absl::Status CheckImportedFile(int fd);
+
+  Os& os_;
+  const uint64_t size_;
+  // Written only in kWorking and kReleased, by the thread that moved the object there.
+  UniqueFd file_;
+  std::span<std::byte> mapping_;
+  uint64_t page_bytes_ = 0;
+
+  Mutex mutex_;
+  State state_ RNICD_GUARDED_BY(mutex_) = State::kAwaitingFile;
+  uint64_t uses_ RNICD_GUARDED_BY(mutex_) = 0;
+  Charge object_charge_ RNICD_GUARDED_BY(mutex_);
+  Charge bytes_charge_ RNICD_GUARDED_BY(mutex_);
+};
+
+}  // namespace rnicd::core

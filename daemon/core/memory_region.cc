@@ -1,0 +1,219 @@
+#include "daemon/core/memory_region.h"
+
+#include <utility>
+
+#include "base/status.h"
+
+namespace rnicd::core {
+
+absl::StatusOr<std::shared_ptr<MemoryRegion>> MemoryRegion::Create(std::shared_ptr<ProtectionDomain> domain,
+                                                                   bool fast_register, std::shared_ptr<Charge> charge,
+                                                                   Observer& observer, const Clock& clock) {
+  RNICD_ASSIGN_OR_RETURN(Hold hold, domain->Acquire());
+  return std::shared_ptr<MemoryRegion>(
+      new MemoryRegion(std::move(domain), std::move(hold), fast_register, std::move(charge), observer, clock));
+}
+
+MemoryRegion::MemoryRegion(std::shared_ptr<ProtectionDomain> domain, Hold domain_hold, bool fast_register,
+                           std::shared_ptr<Charge> charge, Observer& observer, const Clock& clock)
+    : domain_(std::move(domain)),
+      fast_register_(fast_register),
+      observer_(observer),
+      clock_(clock),
+      domain_hold_(std::move(domain_hold)),
+      charge_(std::move(charge)) {}
+
+absl::Status MemoryRegion::CheckRegistrable() const {
+  if (fast_register_) {
+    return MakeError(ErrorReason::REGION_WRONG_KIND, "mr_id");
+  }
+  switch (state_) {
+    case State::kCreated:
+      return absl::OkStatus();
+    case State::kRegistered:
+      return MakeError(ErrorReason::REGION_ALREADY_REGISTERED, "mr_id");
+    default:
+      return MakeError(ErrorReason::REGION_BUSY, "mr_id");
+  }
+}
+
+absl::StatusOr<MemoryRegion::RegisterRequest> MemoryRegion::BeginRegister(MappedRange range, AccessRights rights,
+                                                                          const std::shared_ptr<Ledger>& ledger) {
+  RegisterRequest request{.range = std::move(range), .rights = rights, .started = clock_.Now()};
+  if (request.range.length > domain_->max_registration_size()) {
+    return MakeError(ErrorReason::LENGTH_ABOVE_ADAPTER_LIMIT, "length");
+  }
+  RNICD_ASSIGN_OR_RETURN(request.busy, Acquire());
+  RNICD_ASSIGN_OR_RETURN(request.pinned,
+                         Charge::Take(ledger, Resource::kPinnedBytes, request.range.pages * kNdkPageBytes));
+  // The request outlives this lock, so that a refusal gives its charge and its hold back without it.
+  MutexLock lock(mutex_);
+  RNICD_RETURN_IF_ERROR(CheckRegistrable());
+  state_ = State::kRegistering;
+  return request;
+}
+
+absl::StatusOr<Registration> MemoryRegion::FinishRegister(RegisterRequest request) {
+  auto device = domain_->device().RegisterMemory({.base = request.range.base,
+                                                  .length = request.range.length,
+                                                  .runs = request.range.runs,
+                                                  .rights = request.rights});
+  const uint64_t bytes = request.range.length;
+  if (!device.ok()) {
+    // Given back before anybody hears of the failure; the hold stays, so that a waiting close comes after it.
+    request.range = {};
+    request.pinned.Refund();
+    BackTo(State::kCreated);
+  }
+  const absl::StatusOr<Registration> registration =
+      device.ok() ? absl::StatusOr<Registration>(Publish(request, *std::move(device))) : device.status();
+  observer_.OnRegistered({.status = registration.status(),
+                          .bytes = bytes,
+                          .reached_device = true,
+                          .duration = clock_.Now() - request.started});
+  if (registration.ok()) {
+    observer_.OnTokensIssued(1, 1);
+  }
+  return registration;
+}
+
+Registration MemoryRegion::Publish(RegisterRequest& request, std::unique_ptr<provider::DeviceMemoryRegion> device) {
+  MutexLock lock(mutex_);
+  device_ = std::move(device);
+  range_ = std::move(request.range);
+  rights_ = request.rights;
+  pinned_ = std::move(request.pinned);
+  state_ = State::kRegistered;
+  return Registration{.base = range_.base,
+                      .length = range_.length,
+                      .local_token = device_->local_token(),
+                      .remote_token = device_->remote_token()};
+}
+
+absl::StatusOr<MemoryRegion::DeregisterRequest> MemoryRegion::BeginDeregister() {
+  DeregisterRequest request;
+  RNICD_ASSIGN_OR_RETURN(request.busy, Acquire());
+  MutexLock lock(mutex_);
+  if (fast_register_) {
+    return MakeError(ErrorReason::REGION_WRONG_KIND, "mr_id");
+  }
+  switch (state_) {
+    case State::kRegistered:
+      state_ = State::kDeregistering;
+      return request;
+    case State::kCreated:
+      return MakeError(ErrorReason::REGION_NOT_REGISTERED, "mr_id");
+    default:
+      return MakeError(ErrorReason::REGION_BUSY, "mr_id");
+  }
+}
+
+// The request's hold is let go after the state is set: a waiting close must find the region at rest.
+absl::Status MemoryRegion::FinishDeregister(DeregisterRequest /*request*/) {
+  provider::DeviceMemoryRegion* device = nullptr;
+  {
+    MutexLock lock(mutex_);
+    device = device_.get();
+  }
+  absl::Status status = device->Deregister();
+  {
+    MutexLock lock(mutex_);
+    if (status.ok()) {
+      Forget();
+    }
+    state_ = status.ok() ? State::kCreated : State::kRegistered;
+  }
+  observer_.OnDeregistered(status);
+  if (status.ok()) {
+    observer_.OnTokensRevoked(1, "deregister");
+  }
+  return status;
+}
+
+absl::StatusOr<LocalToken> MemoryRegion::GetLocalToken() const {
+  MutexLock lock(mutex_);
+  if (state_ != State::kRegistered) {
+    return MakeError(ErrorReason::REGION_NOT_REGISTERED, "mr_id");
+  }
+  return device_->local_token();
+}
+
+absl::StatusOr<RemoteToken> MemoryRegion::GetRemoteToken() const {
+  MutexLock lock(mutex_);
+  if (state_ != State::kRegistered) {
+    return MakeError(ErrorReason::REGION_NOT_REGISTERED, "mr_id");
+  }
+  return device_->remote_token();
+}
+
+uint64_t MemoryRegion::registered_length() const {
+  MutexLock lock(mutex_);
+  return state_ == State::kRegistered ? range_.length : 0;
+}
+
+void MemoryRegion::SetCloseCause(std::string_view cause) {
+  MutexLock lock(mutex_);
+  close_cause_ = cause;
+}
+
+bool MemoryRegion::deregister_failed() const {
+  MutexLock lock(mutex_);
+  return deregister_failed_;
+}
+
+RegionView MemoryRegion::View() const {
+  static constexpr std::string_view kStateNames[] = {"created", "registering", "registered", "deregistering"};
+  RegionView view{.adapter_name = domain_->adapter().name(), .fast_register = fast_register_};
+  MutexLock lock(mutex_);
+  view.state = kStateNames[static_cast<size_t>(state_)];
+  if (device_ != nullptr) {
+    view.base = range_.base;
+    view.length = range_.length;
+    view.pages = range_.pages;
+    view.page_bytes = range_.page_bytes;
+    view.rights = rights_;
+  }
+  return view;
+}
+
+void MemoryRegion::BackTo(State state) {
+  MutexLock lock(mutex_);
+  state_ = state;
+}
+
+// Order matters: the card lets go first, then the memory may be released, then the pages count as free.
+void MemoryRegion::Forget() {
+  device_.reset();
+  range_ = {};
+  pinned_.Refund();
+}
+
+// A region that is closed while registered is deregistered here. Destroying the device object takes the card's part
+// back even where Deregister failed.
+void MemoryRegion::Finalize() {
+  std::unique_ptr<provider::DeviceMemoryRegion> device;
+  std::string_view cause;
+  {
+    MutexLock lock(mutex_);
+    device = std::move(device_);
+    cause = close_cause_;
+    // Whoever found the region before its id died may still read it; it has no token any more.
+    state_ = State::kDeregistering;
+  }
+  absl::Status deregistered;
+  if (device != nullptr) {
+    deregistered = device->Deregister();
+    device.reset();
+    observer_.OnDeregistered(deregistered);
+    observer_.OnTokensRevoked(1, cause);
+  }
+  {
+    MutexLock lock(mutex_);
+    deregister_failed_ = !deregistered.ok();
+    Forget();
+    state_ = State::kCreated;
+  }
+  domain_hold_.Release();
+}
+
+}  // namespace rnicd::core

@@ -1,0 +1,123 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "base/access_rights.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "daemon/core/closable.h"
+#include "daemon/core/event_queue.h"
+#include "daemon/core/ledger.h"
+#include "daemon/core/mdl_chain.h"
+#include "daemon/core/observer.h"
+#include "daemon/core/protection_domain.h"
+#include "provider/api/device.h"
+
+namespace rnicd::core {
+
+// A region as an operator may see it: no token.
+struct RegionView {
+  std::string adapter_name;
+  bool fast_register = false;
+  // "created", "registering", "registered" or "deregistering".
+  std::string_view state;
+  // Zero unless registered.
+  VirtualAddress base;
+  uint64_t length = 0;
+  uint64_t pages = 0;
+  uint64_t page_bytes = 0;
+  AccessRights rights;
+};
+
+// An NDK memory region: the right to use a range of memory through one protection domain.
+//
+//     Created -Register-> Registering -> Registered -Deregister-> Deregistering -> Created
+//
+// Each request has two halves. Begin judges the request and takes what it needs; Finish talks to the device, and may
+// run later on another thread. Between the two the region is busy, and a close waits.
+// Lifetime: holds its protection domain open; a registration holds its memory objects.
+// Threads:  safe; of two racing requests one is refused with REGION_BUSY or a state reason.
+// Source:   NDK_FN_REGISTER_MR, NDK_FN_DEREGISTER_MR; ndk-semantics, "State model".
+class MemoryRegion final : public Closable {
+ public:
+  // A registration that was admitted and is to be finished, once.
+  struct RegisterRequest {
+    Hold busy;
+    MappedRange range;
+    AccessRights rights;
+    Charge pinned;
+    Instant started;
+  };
+  // Likewise a deregistration.
+  struct DeregisterRequest {
+    Hold busy;
+  };
+
+  // Errors: OBJECT_CLOSING when the domain is closing. `observer` and `clock` outlive the region.
+  static absl::StatusOr<std::shared_ptr<MemoryRegion>> Create(std::shared_ptr<ProtectionDomain> domain,
+                                                              bool fast_register, std::shared_ptr<Charge> charge,
+                                                              Observer& observer, const Clock& clock);
+
+  // Errors: REGION_WRONG_KIND, REGION_ALREADY_REGISTERED, REGION_BUSY, OBJECT_CLOSING, LENGTH_ABOVE_ADAPTER_LIMIT,
+  // QUOTA_PINNED_BYTES. A refusal changes nothing.
+  absl::StatusOr<RegisterRequest> BeginRegister(MappedRange range, AccessRights rights,
+                                                const std::shared_ptr<Ledger>& ledger);
+  // Errors: those of DeviceProtectionDomain::RegisterMemory; the region is then as before Begin.
+  absl::StatusOr<Registration> FinishRegister(RegisterRequest request);
+
+  // Errors: REGION_WRONG_KIND, REGION_NOT_REGISTERED, REGION_BUSY, OBJECT_CLOSING.
+  absl::StatusOr<DeregisterRequest> BeginDeregister();
+  // Errors: those of DeviceMemoryRegion::Deregister; the region then stays registered.
+  absl::Status FinishDeregister(DeregisterRequest request);
+
+  // Errors: REGION_NOT_REGISTERED.
+  absl::StatusOr<LocalToken> GetLocalToken() const;
+  absl::StatusOr<RemoteToken> GetRemoteToken() const;
+
+  // Bytes; 0 unless registered.
+  uint64_t registered_length() const;
+  // What the death of the tokens is put down to when the region is closed while registered; "close" unless said.
+  // `cause` lives for ever.
+  void SetCloseCause(std::string_view cause);
+  // The device did not deregister the region when it was closed.
+  bool deregister_failed() const;
+  // Counts the region as one; whoever shares it keeps the region counted.
+  const std::shared_ptr<Charge>& charge() const { return charge_; }
+  RegionView View() const;
+
+ private:
+  enum class State : uint8_t { kCreated, kRegistering, kRegistered, kDeregistering };
+
+  MemoryRegion(std::shared_ptr<ProtectionDomain> domain, Hold domain_hold, bool fast_register,
+               std::shared_ptr<Charge> charge, Observer& observer, const Clock& clock);
+
+  absl::Status CheckRegistrable() const RNICD_REQUIRES(mutex_);
+  Registration Publish(RegisterRequest& request, std::unique_ptr<provider::DeviceMemoryRegion> device);
+  void BackTo(State state);
+  void Forget() RNICD_REQUIRES(mutex_);
+  void Finalize() override;
+
+  const std::shared_ptr<ProtectionDomain> domain_;
+  const bool fast_register_;
+  Observer& observer_;
+  const Clock& clock_;
+  Hold domain_hold_;
+  const std::shared_ptr<Charge> charge_;
+
+  mutable Mutex mutex_;
+  State state_ RNICD_GUARDED_BY(mutex_) = State::kCreated;
+  // Set in kRegistered and kDeregistering. Registering and deregistering are done without the lock, by the one who is
+  // in charge of the transient state; the lock guards the pointer and the tokens read through it.
+  std::unique_ptr<provider::DeviceMemoryRegion> device_ RNICD_GUARDED_BY(mutex_);
+  MappedRange range_ RNICD_GUARDED_BY(mutex_);
+  AccessRights rights_ RNICD_GUARDED_BY(mutex_);
+  Charge pinned_ RNICD_GUARDED_BY(mutex_);
+  std::string_view close_cause_ RNICD_GUARDED_BY(mutex_) = "close";
+  bool deregister_failed_ RNICD_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace rnicd::core

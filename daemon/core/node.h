@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/clock.h"
+#include "base/os.h"
+#include "base/random.h"
+#include "daemon/core/ledger.h"
+#include "daemon/core/observer.h"
+#include "daemon/core/ticket_table.h"
+#include "daemon/core/worker_pool.h"
+#include "provider/api/device.h"
+
+namespace rnicd::core {
+
+// How much each owner may hold, and when a request counts as slow.
+struct NodeLimits {
+  Limits node;
+  Limits uid;
+  Limits session;
+  // A registration or deregistration of at least so many bytes runs on a worker, and pends where that is allowed.
+  uint64_t pending_threshold_bytes = uint64_t{16} << 20;
+};
+
+// What core stands on. Wired once in app/; everything outlives every session.
+struct Node {
+  Os& os;
+  const Clock& clock;
+  RandomSource& random;
+  provider::Provider& provider;
+  Observer& observer;
+  WorkerPool& workers;
+  // Takes sessions back; apart from workers, so that slow registrations never hold up a reclaim.
+  WorkerPool& reapers;
+  TicketTable& tickets;
+  NodeLimits limits;
+  std::shared_ptr<Ledger> ledger;
+  Instant started;
+};
+
+}  // namespace rnicd::core

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/strong_id.h"
+
+namespace rnicd::core {
+
+// Objects by id. An id is an index and a generation that starts at a random number, so that the ids of another table
+// or of an object that is gone name nothing here.
+// Threads: unsafe; the session's lock guards it.
+template <typename Id, typename T>
+class ObjectTable {
+ public:
+  // `seed`: any random number.
+  explicit ObjectTable(uint64_t seed) : next_generation_(static_cast<uint32_t>(seed) | 1) {}
+
+  Id Insert(std::shared_ptr<T> object) {
+    if (free_.empty()) {
+      free_.push_back(static_cast<uint32_t>(slots_.size()));
+      slots_.emplace_back();
+    }
+    const uint32_t index = free_.back();
+    free_.pop_back();
+    slots_[index] = Slot{next_generation_, std::move(object)};
+    // 0 would make id 0 possible, which names nothing.
+    next_generation_ += next_generation_ == UINT32_MAX ? 2 : 1;
+    ++size_;
+    return IdOf(index);
+  }
+
+  // Null when no object has this id.
+  std::shared_ptr<T> Find(Id id) const {
+    const Slot* slot = SlotOf(id);
+    return slot != nullptr ? slot->object : nullptr;
+  }
+
+  // The object that had this id; null when none did.
+  std::shared_ptr<T> Remove(Id id) {
+    if (SlotOf(id) == nullptr) {
+      return nullptr;
+    }
+    const auto index = static_cast<uint32_t>(id.value);
+    free_.push_back(index);
+    --size_;
+    return std::exchange(slots_[index].object, nullptr);
+  }
+
+  std::vector<std::pair<Id, std::shared_ptr<T>>> All() const {
+    std::vector<std::pair<Id, std::shared_ptr<T>>> all;
+    all.reserve(size_);
+    for (uint32_t index = 0; index < slots_.size(); ++index) {
+      if (slots_[index].object != nullptr) {
+        all.emplace_back(IdOf(index), slots_[index].object);
+      }
+    }
+    return all;
+  }
+
+  void Clear() {
+    slots_.clear();
+    free_.clear();
+    size_ = 0;
+  }
+
+ private:
+  struct Slot {
+    uint32_t generation = 0;
+    std::shared_ptr<T> object;
+  };
+
+  Id IdOf(uint32_t index) const { return Id{uint64_t{slots_[index].generation} << 32 | index}; }
+  const Slot* SlotOf(Id id) const {
+    const auto index = static_cast<uint32_t>(id.value);
+    if (index >= slots_.size() || slots_[index].object == nullptr || IdOf(index) != id) {
+      return nullptr;
+    }
+    return &slots_[index];
+  }
+
+  std::vector<Slot> slots_;
+  std::vector<uint32_t> free_;
+  uint32_t next_generation_;
+  size_t size_ = 0;
+};
+
+}  // namespace rnicd::core

@@ -1,0 +1,21 @@
+#include "daemon/core/observer.h"
+
+namespace rnicd::core {
+
+std::string_view EndCauseName(EndCause cause) {
+  switch (cause) {
+    case EndCause::kClosed:
+      return "closed";
+    case EndCause::kProcessExited:
+      return "process_exited";
+    case EndCause::kConnectionLost:
+      return "connection_lost";
+    case EndCause::kEvicted:
+      return "evicted";
+    case EndCause::kDaemonStopping:
+      return "daemon_stopping";
+  }
+  return "unknown";
+}
+
+}  // namespace rnicd::core

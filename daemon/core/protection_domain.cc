@@ -1,0 +1,22 @@
+#include "daemon/core/protection_domain.h"
+
+#include "base/status.h"
+
+namespace rnicd::core {
+
+absl::StatusOr<std::shared_ptr<ProtectionDomain>> ProtectionDomain::Create(std::shared_ptr<Adapter> adapter,
+                                                                           std::shared_ptr<Charge> charge) {
+  RNICD_ASSIGN_OR_RETURN(Hold hold, adapter->Acquire());
+  std::shared_ptr<ProtectionDomain> domain(
+      new ProtectionDomain(std::move(adapter), std::move(hold), std::move(charge)));
+  RNICD_ASSIGN_OR_RETURN(domain->device_, domain->adapter_->device().CreateProtectionDomain());
+  domain->max_registration_size_ = domain->adapter_->device().info().max_registration_size;
+  return domain;
+}
+
+void ProtectionDomain::Finalize() {
+  device_.reset();
+  adapter_hold_.Release();
+}
+
+}  // namespace rnicd::core

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "daemon/core/adapter.h"
+#include "daemon/core/closable.h"
+#include "daemon/core/ledger.h"
+#include "provider/api/device.h"
+
+namespace rnicd::core {
+
+// The wall around a session's regions and, later, queue pairs.
+// Lifetime: holds its adapter open; outlives its regions, each of which is a Hold.
+class ProtectionDomain final : public Closable {
+ public:
+  // Errors: OBJECT_CLOSING, DEVICE_OUT_OF_RESOURCES, DEVICE_FAILED.
+  static absl::StatusOr<std::shared_ptr<ProtectionDomain>> Create(std::shared_ptr<Adapter> adapter,
+                                                                  std::shared_ptr<Charge> charge);
+
+  const Adapter& adapter() const { return *adapter_; }
+  // Valid until closed: call with a Hold.
+  provider::DeviceProtectionDomain& device() { return *device_; }
+  uint64_t max_registration_size() const { return max_registration_size_; }
+  // Counts the domain as one; whoever shares it keeps the domain counted.
+  const std::shared_ptr<Charge>& charge() const { return charge_; }
+
+ private:
+  ProtectionDomain(std::shared_ptr<Adapter> adapter, Hold adapter_hold, std::shared_ptr<Charge> charge)
+      : adapter_(std::move(adapter)), adapter_hold_(std::move(adapter_hold)), charge_(std::move(charge)) {}
+
+  void Finalize() override;
+
+  const std::shared_ptr<Adapter> adapter_;
+  Hold adapter_hold_;
+  const std::shared_ptr<Charge> charge_;
+  uint64_t max_registration_size_ = 0;
+  std::unique_ptr<provider::DeviceProtectionDomain> device_;
+};
+
+}  // namespace rnicd::core

@@ -1,0 +1,348 @@
+#include "daemon/core/session.h"
+
+#include "base/status.h"
+
+namespace rnicd::core {
+
+Session::Guard::~Guard() {
+  if (session_ != nullptr) {
+    session_->EndGuard();
+  }
+}
+
+Session::Session(Node& node, SessionId id, Caller owner, std::string label, Charge charge,
+                 std::shared_ptr<Ledger> owner_ledger)
+    : node_(node),
+      id_(id),
+      owner_(std::move(owner)),
+      label_(std::move(label)),
+      opened_(node.clock.Now()),
+      charge_(std::move(charge)),
+      ledger_(std::make_shared<Ledger>(node.limits.session, std::move(owner_ledger))),
+      adapters_(node.random.Next()),
+      domains_(node.random.Next()),
+      memories_(node.random.Next()),
+      regions_(node.random.Next()) {}
+
+template <typename Id, typename T>
+absl::StatusOr<std::shared_ptr<T>> Session::Find(ObjectTable<Id, T> Session::* table, Id id,
+                                                 std::string_view field) const {
+  MutexLock lock(mutex_);
+  std::shared_ptr<T> found = (this->*table).Find(id);
+  if (found == nullptr) {
+    return MakeError(ErrorReason::OBJECT_NOT_FOUND, field);
+  }
+  return found;
+}
+
+template <typename Id, typename T>
+Id Session::Insert(ObjectTable<Id, T> Session::* table, std::shared_ptr<T> object) {
+  MutexLock lock(mutex_);
+  return (this->*table).Insert(std::move(object));
+}
+
+template <typename Id, typename T>
+std::shared_ptr<T> Session::Remove(ObjectTable<Id, T> Session::* table, Id id) {
+  MutexLock lock(mutex_);
+  return (this->*table).Remove(id);
+}
+
+// --- adapters ---
+
+absl::StatusOr<AdapterId> Session::OpenAdapter(const std::string& name, NdkVersion version) {
+  RNICD_RETURN_IF_ERROR(CheckNdkVersion(version));
+  RNICD_ASSIGN_OR_RETURN(Charge charge, Charge::Take(ledger_, Resource::kAdapters, 1));
+  RNICD_ASSIGN_OR_RETURN(std::unique_ptr<provider::DeviceAdapter> device, node_.provider.OpenAdapter(name));
+  return Insert(&Session::adapters_, std::make_shared<Adapter>(name, std::move(device), std::move(charge)));
+}
+
+absl::StatusOr<NdkAdapterInfo> Session::QueryAdapterInfo(AdapterId id) {
+  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<Adapter> adapter, Find(&Session::adapters_, id, "adapter_id"));
+  RNICD_ASSIGN_OR_RETURN(const Closable::Hold hold, adapter->Acquire());
+  NdkAdapterInfo info = adapter->device().info();
+  info.version = kNdkVersion;
+  return info;
+}
+
+// The id stays in the table until the close is complete, so that a late child is told OBJECT_CLOSING.
+absl::StatusOr<Progress> Session::CloseAdapter(AdapterId id, const Done& done) {
+  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<Adapter> adapter, Find(&Session::adapters_, id, "adapter_id"));
+  const auto finish = [self = shared_from_this(), id, done] {
+    self->Remove(&Session::adapters_, id);
+    done(absl::OkStatus());
+  };
+  RNICD_ASSIGN_OR_RETURN(const Closable::CloseResult result, adapter->Close(finish));
+  if (result == Closable::CloseResult::kPending) {
+    return Progress::kPending;
+  }
+  Remove(&Session::adapters_, id);
+  return Progress::kDone;
+}
+
+// --- memory objects ---
+
+absl::StatusOr<std::shared_ptr<MemoryObject>> Session::NewMemory(uint64_t size) {
+  if (size == 0) {
+    return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "size");
+  }
+  if (size % kNdkPageBytes != 0) {
+    return MakeError(ErrorReason::MEMORY_SIZE_UNALIGNED, "size");
+  }
+  // The kernel counts file sizes as signed.
+  if (size > static_cast<uint64_t>(INT64_MAX)) {
+    return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "size");
+  }
+  RNICD_ASSIGN_OR_RETURN(Charge object, Charge::Take(ledger_, Resource::kMemoryObjects, 1));
+  RNICD_ASSIGN_OR_RETURN(Charge bytes, Charge::Take(ledger_, Resource::kMemoryBytes, size));
+  return std::make_shared<MemoryObject>(node_.os, size, std::move(object), std::move(bytes));
+}
+
+MemoryTicket Session::PublishMemory(std::shared_ptr<MemoryObject> memory, FdDirection direction) {
+  const MemoryObjectId id = Insert(&Session::memories_, std::move(memory));
+  TicketTable::Entry entry{
+      .session = weak_from_this(), .session_id = id_, .memory = id, .direction = direction, .process = owner_.process};
+  return MemoryTicket{.memory = id, .ticket = node_.tickets.Issue(std::move(entry))};
+}
+
+absl::Status Session::AllocateMemory(const AllocateArguments& arguments, AllocateDone done) {
+  if (arguments.size % arguments.page_bytes != 0) {
+    return MakeError(ErrorReason::MEMORY_SIZE_UNALIGNED, "size");
+  }
+  RNICD_ASSIGN_OR_RETURN(Guard guard, Begin());
+  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<MemoryObject> memory, NewMemory(arguments.size));
+  auto job = [this, arguments, memory = std::move(memory), done = std::move(done)]() mutable {
+    const absl::Status status = memory->Allocate(arguments.page_bytes, arguments.numa_node);
+    if (status.ok()) {
+      done(PublishMemory(std::move(memory), FdDirection::kToClient));
+      return;
+    }
+    // Refunded before the answer, so that the caller's next request does not run into this one.
+    memory.reset();
+    done(status);
+  };
+  RunOnWorker(std::move(guard), std::move(job));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<MemoryTicket> Session::ImportMemory(uint64_t size) {
+  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<MemoryObject> memory, NewMemory(size));
+  return PublishMemory(std::move(memory), FdDirection::kToDaemon);
+}
+
+absl::StatusOr<std::shared_ptr<MemoryObject>> Session::FindMemory(MemoryObjectId id) {
+  return Find(&Session::memories_, id, "memory_id");
+}
+
+absl::StatusOr<Progress> Session::ReleaseMemory(MemoryObjectId id, const Done& done) {
+  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<MemoryObject> memory, FindMemory(id));
+  const auto release = [this, memory, id]() -> absl::Status {
+    RNICD_RETURN_IF_ERROR(memory->Release());
+    Remove(&Session::memories_, id);
+    return absl::OkStatus();
+  };
+  if (!IsSlow(memory->size())) {
+    RNICD_RETURN_IF_ERROR(release());
+    return Progress::kDone;
+  }
+  RNICD_ASSIGN_OR_RETURN(Guard guard, Begin());
+  RunOnWorker(std::move(guard), [release, done] { done(release()); });
+  return Progress::kPending;
+}
+
+void Session::DropMemory(MemoryObjectId id) {
+  const std::shared_ptr<MemoryObject> memory = Remove(&Session::memories_, id);
+  if (memory != nullptr) {
+    (void)memory->Release();
+  }
+}
+
+// --- pending requests ---
+
+void Session::RunOnWorker(Guard guard, std::function<void()> job) {
+  // std::function wants to copy what it holds.
+  auto held = std::make_shared<Guard>(std::move(guard));
+  node_.workers.Post([held = std::move(held), job = std::move(job)] { job(); });
+}
+
+absl::StatusOr<std::shared_ptr<Charge>> Session::TakeOne(Resource resource) {
+  RNICD_ASSIGN_OR_RETURN(Charge charge, Charge::Take(ledger_, resource, 1));
+  return std::make_shared<Charge>(std::move(charge));
+}
+
+RegisterDone Session::ReportRegister(MemoryRegionId id, PendingChoice choice, std::shared_ptr<Charge> charge,
+                                     const RegisterDone& done) {
+  if (!choice.to_events) {
+    return [charge = std::move(charge), done](const absl::StatusOr<Registration>& outcome) {
+      charge->Refund();
+      done(outcome);
+    };
+  }
+  return
+      [self = shared_from_this(), charge = std::move(charge), id, choice](const absl::StatusOr<Registration>& outcome) {
+        self->events_.Push(RequestCompleted{.kind = RequestKind::kRegisterMr,
+                                            .request_context = choice.request_context,
+                                            .object_id = id.value,
+                                            .status = outcome.status(),
+                                            .registration = outcome.ok() ? std::optional(*outcome) : std::nullopt,
+                                            .charge = charge});
+      };
+}
+
+Done Session::Report(RequestKind kind, uint64_t object_id, PendingChoice choice, std::shared_ptr<Charge> charge,
+                     const Done& done) {
+  if (!choice.to_events) {
+    return [charge = std::move(charge), done](const absl::Status& status) {
+      charge->Refund();
+      done(status);
+    };
+  }
+  return [self = shared_from_this(), charge = std::move(charge), kind, object_id, choice](const absl::Status& status) {
+    self->events_.Push(RequestCompleted{.kind = kind,
+                                        .request_context = choice.request_context,
+                                        .object_id = object_id,
+                                        .status = status,
+                                        .charge = charge});
+  };
+}
+
+// --- protection domains and regions ---
+
+absl::StatusOr<ProtectionDomainId> Session::CreatePd(AdapterId id) {
+  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Adapter> adapter, Find(&Session::adapters_, id, "adapter_id"));
+  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Charge> charge, TakeOne(Resource::kProtectionDomains));
+  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<ProtectionDomain> domain,
+                         ProtectionDomain::Create(std::move(adapter), std::move(charge)));
+  return Insert(&Session::domains_, std::move(domain));
+}
+
+// Closing can never fail, so it takes no charge of its own: the object's slot stays charged until the completion is
+// fetched.
+absl::StatusOr<Progress> Session::ClosePd(ProtectionDomainId id, PendingChoice choice, const Done& done) {
+  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<ProtectionDomain> domain, Find(&Session::domains_, id, "pd_id"));
+  const auto finish = [self = shared_from_this(), id,
+                       report = Report(RequestKind::kClosePd, id.value, choice, domain->charge(), done)] {
+    self->Remove(&Session::domains_, id);
+    report(absl::OkStatus());
+  };
+  RNICD_ASSIGN_OR_RETURN(const Closable::CloseResult result, domain->Close(finish));
+  if (result == Closable::CloseResult::kPending) {
+    return Progress::kPending;
+  }
+  Remove(&Session::domains_, id);
+  return Progress::kDone;
+}
+
+absl::StatusOr<MemoryRegionId> Session::CreateMr(ProtectionDomainId id, bool fast_register) {
+  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<ProtectionDomain> domain, Find(&Session::domains_, id, "pd_id"));
+  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Charge> charge, TakeOne(Resource::kRegions));
+  RNICD_ASSIGN_OR_RETURN(
+      std::shared_ptr<MemoryRegion> region,
+      MemoryRegion::Create(std::move(domain), fast_register, std::move(charge), node_.observer, node_.clock));
+  return Insert(&Session::regions_, std::move(region));
+}
+
+absl::StatusOr<Session::RegisterJob> Session::AdmitRegister(const RegisterArguments& arguments, PendingChoice choice,
+                                                            const RegisterDone& done) {
+  RegisterJob job;
+  RNICD_ASSIGN_OR_RETURN(job.region, Find(&Session::regions_, arguments.region, "mr_id"));
+  RNICD_ASSIGN_OR_RETURN(const AccessRights rights, AccessRightsFromMrFlags(arguments.flags));
+  const MemoryLookup find_memory = [this](MemoryObjectId id) {
+    MutexLock lock(mutex_);
+    return memories_.Find(id);
+  };
+  RNICD_ASSIGN_OR_RETURN(MappedRange range, ResolveMdlChain(arguments.chain, arguments.length, find_memory));
+  if (IsSlow(arguments.length)) {
+    RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Charge> charge, TakeOne(Resource::kPendingRequests));
+    job.report = ReportRegister(arguments.region, choice, std::move(charge), done);
+  }
+  RNICD_ASSIGN_OR_RETURN(job.request, job.region->BeginRegister(std::move(range), rights, ledger_));
+  return job;
+}
+
+absl::StatusOr<std::optional<Registration>> Session::RegisterMr(const RegisterArguments& arguments,
+                                                                PendingChoice choice, const RegisterDone& done) {
+  RNICD_ASSIGN_OR_RETURN(Guard guard, Begin());
+  absl::StatusOr<RegisterJob> admitted = AdmitRegister(arguments, choice, done);
+  if (!admitted.ok()) {
+    node_.observer.OnRegistered({.status = admitted.status()});
+    return admitted.status();
+  }
+  if (admitted->report == nullptr) {
+    RNICD_ASSIGN_OR_RETURN(Registration registration, admitted->region->FinishRegister(std::move(admitted->request)));
+    return std::optional(registration);
+  }
+  auto job = std::make_shared<RegisterJob>(*std::move(admitted));
+  RunOnWorker(std::move(guard), [job] { job->report(job->region->FinishRegister(std::move(job->request))); });
+  return std::nullopt;
+}
+
+absl::StatusOr<Progress> Session::DeregisterMr(MemoryRegionId id, PendingChoice choice, const Done& done) {
+  RNICD_ASSIGN_OR_RETURN(Guard guard, Begin());
+  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<MemoryRegion> region, Find(&Session::regions_, id, "mr_id"));
+  if (!IsSlow(region->registered_length())) {
+    RNICD_ASSIGN_OR_RETURN(MemoryRegion::DeregisterRequest request, region->BeginDeregister());
+    RNICD_RETURN_IF_ERROR(region->FinishDeregister(std::move(request)));
+    return Progress::kDone;
+  }
+  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Charge> charge, TakeOne(Resource::kPendingRequests));
+  RNICD_ASSIGN_OR_RETURN(MemoryRegion::DeregisterRequest begun, region->BeginDeregister());
+  auto request = std::make_shared<MemoryRegion::DeregisterRequest>(std::move(begun));
+  RunOnWorker(std::move(guard),
+              [region, request, report = Report(RequestKind::kDeregisterMr, id.value, choice, charge, done)] {
+                report(region->FinishDeregister(std::move(*request)));
+              });
+  return Progress::kPending;
+}
+
+// The id is dead at once; the region is closed when its last request is complete.
+absl::StatusOr<Progress> Session::CloseMr(MemoryRegionId id, PendingChoice choice, const Done& done) {
+  RNICD_ASSIGN_OR_RETURN(Guard guard, Begin());
+  const std::shared_ptr<MemoryRegion> region = Remove(&Session::regions_, id);
+  if (region == nullptr) {
+    return MakeError(ErrorReason::OBJECT_NOT_FOUND, "mr_id");
+  }
+  const auto finish = [report = Report(RequestKind::kCloseMr, id.value, choice, region->charge(), done)] {
+    report(absl::OkStatus());
+  };
+  if (IsSlow(region->registered_length())) {
+    RunOnWorker(std::move(guard), [region, finish] {
+      const auto closed = region->Close(finish);
+      if (closed.ok() && *closed == Closable::CloseResult::kClosed) {
+        finish();
+      }
+    });
+    return Progress::kPending;
+  }
+  RNICD_ASSIGN_OR_RETURN(const Closable::CloseResult result, region->Close(finish));
+  return result == Closable::CloseResult::kPending ? Progress::kPending : Progress::kDone;
+}
+
+absl::StatusOr<LocalToken> Session::GetLocalToken(MemoryRegionId id) {
+  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<MemoryRegion> region, Find(&Session::regions_, id, "mr_id"));
+  absl::StatusOr<LocalToken> token = region->GetLocalToken();
+  node_.observer.OnTokensIssued(token.ok() ? 1 : 0, 0);
+  return token;
+}
+
+absl::StatusOr<RemoteToken> Session::GetRemoteToken(MemoryRegionId id) {
+  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<MemoryRegion> region, Find(&Session::regions_, id, "mr_id"));
+  absl::StatusOr<RemoteToken> token = region->GetRemoteToken();
+  node_.observer.OnTokensIssued(0, token.ok() ? 1 : 0);
+  return token;
+}
+
+std::vector<std::pair<MemoryRegionId, RegionView>> Session::ViewRegions() const {
+  std::vector<std::pair<MemoryRegionId, std::shared_ptr<MemoryRegion>>> regions;
+  {
+    MutexLock lock(mutex_);
+    regions = regions_.All();
+  }
+  std::vector<std::pair<MemoryRegionId, RegionView>> views;
+  views.reserve(regions.size());
+  for (const auto& [id, region] : regions) {
+    views.emplace_back(id, region->View());
+  }
+  return views;
+}
+
+}  // namespace rnicd::core

@@ -1,0 +1,186 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/mutex.h"
+#include "base/strong_id.h"
+#include "daemon/core/adapter.h"
+#include "daemon/core/caller.h"
+#include "daemon/core/event_queue.h"
+#include "daemon/core/ledger.h"
+#include "daemon/core/memory_object.h"
+#include "daemon/core/memory_region.h"
+#include "daemon/core/node.h"
+#include "daemon/core/object_table.h"
+#include "daemon/core/protection_domain.h"
+
+namespace rnicd::core {
+
+struct AllocateArguments {
+  uint64_t size = 0;
+  uint64_t page_bytes = kNdkPageBytes;
+  std::optional<uint32_t> numa_node;
+};
+
+struct MemoryTicket {
+  MemoryObjectId memory;
+  FdTicket ticket{};
+};
+
+struct RegisterArguments {
+  MemoryRegionId region;
+  std::span<const MdlEntry> chain;
+  uint64_t length = 0;
+  // NDK_MR_FLAG_ bits, unchecked.
+  uint32_t flags = 0;
+};
+
+// What the caller of a request that may pend wants.
+struct PendingChoice {
+  // Answer at once and report on the event stream; otherwise `done` is called.
+  bool to_events = false;
+  uint64_t request_context = 0;
+};
+
+using Done = std::function<void(const absl::Status&)>;
+using RegisterDone = std::function<void(const absl::StatusOr<Registration>&)>;
+using AllocateDone = std::function<void(const absl::StatusOr<MemoryTicket>&)>;
+
+// Whether a request is over. kPending: its outcome comes later, exactly once, the way PendingChoice says.
+enum class Progress : uint8_t { kDone, kPending };
+
+// One client process's lease on everything it owns; every object is found through the session that owns it, so that
+// another's ids name nothing.
+// Lifetime: shared by its connections, the registry and running requests. Ends once: when it is closed, when its
+//           process dies, when its last connection is gone; LIFETIMES.md gives the order in which things go.
+// Threads:  safe. Every call but End and the ones marked const needs a Guard, which holds the end off while it exists.
+class Session : public std::enable_shared_from_this<Session> {
+ public:
+  // A request in progress: the session is not torn down under it.
+  class Guard {
+   public:
+    Guard(Guard&& other) noexcept : session_(std::move(other.session_)) {}
+    Guard& operator=(Guard&&) = delete;
+    ~Guard();
+
+   private:
+    friend class Session;
+    explicit Guard(std::shared_ptr<Session> session) : session_(std::move(session)) {}
+    std::shared_ptr<Session> session_;
+  };
+
+  // `charge` counts the session itself; `owner_ledger` is the one of its uid.
+  Session(Node& node, SessionId id, Caller owner, std::string label, Charge charge,
+          std::shared_ptr<Ledger> owner_ledger);
+
+  // Errors: SESSION_ENDING.
+  absl::StatusOr<Guard> Begin();
+
+  // Adapters. Source: OPEN_NDK_ADAPTER_HANDLER, NDK_FN_QUERY_ADAPTER_INFO.
+  absl::StatusOr<AdapterId> OpenAdapter(const std::string& name, NdkVersion version);
+  absl::StatusOr<NdkAdapterInfo> QueryAdapterInfo(AdapterId id);
+  absl::StatusOr<Progress> CloseAdapter(AdapterId id, const Done& done);
+
+  // Memory objects. An AllocateMemory that is not refused on the spot answers through `done`, from a worker.
+  absl::Status AllocateMemory(const AllocateArguments& arguments, AllocateDone done);
+  absl::StatusOr<MemoryTicket> ImportMemory(uint64_t size);
+  absl::StatusOr<std::shared_ptr<MemoryObject>> FindMemory(MemoryObjectId id);
+  // Unmapping much memory takes long: that is done on a worker and answered through `done`.
+  absl::StatusOr<Progress> ReleaseMemory(MemoryObjectId id, const Done& done);
+  // For an import that failed: gives the object back here and now.
+  void DropMemory(MemoryObjectId id);
+
+  // Protection domains and regions.
+  absl::StatusOr<ProtectionDomainId> CreatePd(AdapterId id);
+  absl::StatusOr<Progress> ClosePd(ProtectionDomainId id, PendingChoice choice, const Done& done);
+  absl::StatusOr<MemoryRegionId> CreateMr(ProtectionDomainId id, bool fast_register);
+  // A registration that is over has its value; none means that it pends.
+  absl::StatusOr<std::optional<Registration>> RegisterMr(const RegisterArguments& arguments, PendingChoice choice,
+                                                         const RegisterDone& done);
+  absl::StatusOr<Progress> DeregisterMr(MemoryRegionId id, PendingChoice choice, const Done& done);
+  absl::StatusOr<Progress> CloseMr(MemoryRegionId id, PendingChoice choice, const Done& done);
+  absl::StatusOr<LocalToken> GetLocalToken(MemoryRegionId id);
+  absl::StatusOr<RemoteToken> GetRemoteToken(MemoryRegionId id);
+
+  // Ends the session: refuses new requests, waits for running ones, takes everything back on a reaper, then calls
+  // `on_ended`. Only the first cause counts; every `on_ended` is called. May be called from any thread, at any time.
+  void End(EndCause cause, std::function<void(const Reclaimed&)> on_ended);
+
+  SessionId id() const { return id_; }
+  const Caller& owner() const { return owner_; }
+  const std::string& label() const { return label_; }
+  Instant opened() const { return opened_; }
+  const Ledger& ledger() const { return *ledger_; }
+  EventQueue& events() { return events_; }
+  bool ending() const;
+  // Everything is taken back; nothing of the session is left but this object.
+  bool ended() const;
+  std::vector<std::pair<MemoryRegionId, RegionView>> ViewRegions() const;
+
+ private:
+  // Tables are named by member pointers: the analysis would take a reference to one for an access without the lock.
+  template <typename Id, typename T>
+  absl::StatusOr<std::shared_ptr<T>> Find(ObjectTable<Id, T> Session::* table, Id id, std::string_view field) const
+      RNICD_EXCLUDES(mutex_);
+  template <typename Id, typename T>
+  Id Insert(ObjectTable<Id, T> Session::* table, std::shared_ptr<T> object) RNICD_EXCLUDES(mutex_);
+  template <typename Id, typename T>
+  std::shared_ptr<T> Remove(ObjectTable<Id, T> Session::* table, Id id) RNICD_EXCLUDES(mutex_);
+
+  absl::StatusOr<std::shared_ptr<MemoryObject>> NewMemory(uint64_t size);
+  MemoryTicket PublishMemory(std::shared_ptr<MemoryObject> memory, FdDirection direction);
+  bool IsSlow(uint64_t bytes) const { return bytes >= node_.limits.pending_threshold_bytes; }
+  // A registration that was admitted. Without `report` it is to be finished on the spot.
+  struct RegisterJob {
+    std::shared_ptr<MemoryRegion> region;
+    MemoryRegion::RegisterRequest request;
+    RegisterDone report;
+  };
+  absl::StatusOr<RegisterJob> AdmitRegister(const RegisterArguments& arguments, PendingChoice choice,
+                                            const RegisterDone& done);
+  absl::StatusOr<std::shared_ptr<Charge>> TakeOne(Resource resource);
+  // How to report a completion. `charge` is kept until the completion was reported and fetched.
+  RegisterDone ReportRegister(MemoryRegionId id, PendingChoice choice, std::shared_ptr<Charge> charge,
+                              const RegisterDone& done);
+  Done Report(RequestKind kind, uint64_t object_id, PendingChoice choice, std::shared_ptr<Charge> charge,
+              const Done& done);
+  // As a worker job that holds the session.
+  void RunOnWorker(Guard guard, std::function<void()> job);
+
+  void EndGuard();
+  void TearDown();
+  Reclaimed TakeBack(EndCause cause);
+
+  Node& node_;
+  const SessionId id_;
+  const Caller owner_;
+  const std::string label_;
+  const Instant opened_;
+  Charge charge_;
+  const std::shared_ptr<Ledger> ledger_;
+  EventQueue events_;
+
+  mutable Mutex mutex_;
+  ObjectTable<AdapterId, Adapter> adapters_ RNICD_GUARDED_BY(mutex_);
+  ObjectTable<ProtectionDomainId, ProtectionDomain> domains_ RNICD_GUARDED_BY(mutex_);
+  ObjectTable<MemoryObjectId, MemoryObject> memories_ RNICD_GUARDED_BY(mutex_);
+  ObjectTable<MemoryRegionId, MemoryRegion> regions_ RNICD_GUARDED_BY(mutex_);
+
+  mutable Mutex life_mutex_;
+  uint64_t running_ RNICD_GUARDED_BY(life_mutex_) = 0;
+  bool ending_ RNICD_GUARDED_BY(life_mutex_) = false;
+  bool ended_ RNICD_GUARDED_BY(life_mutex_) = false;
+  EndCause cause_ RNICD_GUARDED_BY(life_mutex_) = EndCause::kClosed;
+  Reclaimed reclaimed_ RNICD_GUARDED_BY(life_mutex_);
+  std::vector<std::function<void(const Reclaimed&)>> on_ended_ RNICD_GUARDED_BY(life_mutex_);
+};
+
+}  // namespace rnicd::core

@@ -1,0 +1,130 @@
+// How a session ends: the half of Session that runs once.
+
+#include "base/status.h"
+#include "daemon/core/session.h"
+
+namespace rnicd::core {
+namespace {
+
+// The socket of a dying process may close a moment before the process counts as exited.
+constexpr std::chrono::milliseconds kExitGrace{5};
+
+EndCause Refine(EndCause cause, const Caller& owner) {
+  const bool died = cause == EndCause::kConnectionLost && owner.handle != nullptr && owner.handle->HasExited(kExitGrace);
+  return died ? EndCause::kProcessExited : cause;
+}
+
+// Closes every object; one that was closing already completes by itself when its last child is gone.
+template <typename Objects>
+void CloseAll(const Objects& objects) {
+  for (const auto& [id, object] : objects) {
+    (void)object->Close(nullptr);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<Session::Guard> Session::Begin() {
+  MutexLock lock(life_mutex_);
+  if (ending_) {
+    return MakeError(ErrorReason::SESSION_ENDING);
+  }
+  ++running_;
+  return Guard(shared_from_this());
+}
+
+void Session::EndGuard() {
+  MutexLock lock(life_mutex_);
+  --running_;
+  if (running_ == 0 && ending_) {
+    node_.reapers.Post([self = shared_from_this()] { self->TearDown(); });
+  }
+}
+
+bool Session::ending() const {
+  MutexLock lock(life_mutex_);
+  return ending_;
+}
+
+bool Session::ended() const {
+  MutexLock lock(life_mutex_);
+  return ended_;
+}
+
+void Session::End(EndCause cause, std::function<void(const Reclaimed&)> on_ended) {
+  Reclaimed reclaimed;
+  {
+    MutexLock lock(life_mutex_);
+    if (!ended_) {
+      on_ended_.push_back(std::move(on_ended));
+      if (!ending_) {
+        ending_ = true;
+        cause_ = cause;
+        if (running_ == 0) {
+          node_.reapers.Post([self = shared_from_this()] { self->TearDown(); });
+        }
+      }
+      return;
+    }
+    reclaimed = reclaimed_;
+  }
+  on_ended(reclaimed);
+}
+
+void Session::TearDown() {
+  EndCause cause = EndCause::kClosed;
+  {
+    MutexLock lock(life_mutex_);
+    cause = cause_;
+  }
+  cause = Refine(cause, owner_);
+  const Reclaimed reclaimed = TakeBack(cause);
+  charge_.Refund();
+  events_.Finish(SessionEnding{cause});
+  node_.observer.OnSessionEnded(id_, owner_, cause, reclaimed);
+  std::vector<std::function<void(const Reclaimed&)>> on_ended;
+  {
+    MutexLock lock(life_mutex_);
+    ended_ = true;
+    reclaimed_ = reclaimed;
+    on_ended.swap(on_ended_);
+  }
+  for (const auto& callback : on_ended) {
+    callback(reclaimed);
+  }
+}
+
+// Children before parents: regions, domains, adapters, and the memory when nothing uses it any more.
+Reclaimed Session::TakeBack(EndCause cause) {
+  node_.tickets.RevokeFor(id_);
+  Reclaimed reclaimed;
+  reclaimed.pinned_bytes = ledger_->used(Resource::kPinnedBytes);
+  reclaimed.memory_bytes = ledger_->used(Resource::kMemoryBytes);
+  mutex_.Lock();
+  const auto regions = regions_.All();
+  const auto domains = domains_.All();
+  const auto adapters = adapters_.All();
+  const auto memories = memories_.All();
+  regions_.Clear();
+  mutex_.Unlock();
+  reclaimed.regions = regions.size();
+  for (const auto& [id, region] : regions) {
+    region->SetCloseCause(EndCauseName(cause));
+  }
+  CloseAll(regions);
+  CloseAll(domains);
+  CloseAll(adapters);
+  for (const auto& [id, region] : regions) {
+    reclaimed.failures += region->deregister_failed() ? 1 : 0;
+  }
+  for (const auto& [id, memory] : memories) {
+    reclaimed.failures += memory->Release().ok() ? 0 : 1;
+  }
+  MutexLock lock(mutex_);
+  domains_.Clear();
+  adapters_.Clear();
+  memories_.Clear();
+  return reclaimed;
+}
+
+}  // namespace rnicd::core

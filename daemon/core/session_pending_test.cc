@@ -1,0 +1,206 @@
+// Requests that are answered with STATUS_PENDING: each has one outcome, in one place.
+
+#include "daemon/core/core_fixture_test.h"
+
+namespace rnicd::core {
+namespace {
+
+constexpr PendingChoice ToEvents(uint64_t context) { return {.to_events = true, .request_context = context}; }
+
+class SessionPendingTest : public ::testing::Test {
+ protected:
+  static WorldOptions Options() {
+    WorldOptions options = SlowFromTwoPages();
+    options.workers = 1;
+    options.limits.session[Resource::kPendingRequests] = 2;
+    return options;
+  }
+
+  SessionPendingTest() : domain_(owner_.Domain()), region_(owner_.Region(domain_)), memory_(owner_.Memory(4)) {}
+
+  // A registration of two pages that waits behind the busy worker.
+  void BeginPendingRegister(MemoryRegionId region, uint64_t context) {
+    const auto begun = owner_.BeginRegister(region, memory_, 2 * kPage, ToEvents(context), nullptr);
+    ASSERT_TRUE(begun.ok()) << begun.status();
+    EXPECT_FALSE(begun->has_value());
+  }
+  // The next event, which must be a completion.
+  RequestCompleted NextCompletion() {
+    std::optional<Event> event;
+    EXPECT_TRUE(Eventually([&] { return (event = session().events().Pop()).has_value(); }));
+    const auto* completed = event.has_value() ? std::get_if<RequestCompleted>(&event->body) : nullptr;
+    EXPECT_NE(completed, nullptr);
+    return completed != nullptr ? *completed : RequestCompleted{};
+  }
+  Session& session() { return *owner_.session; }
+
+  World world_{Options()};
+  Owner owner_{world_};
+  ProtectionDomainId domain_;
+  MemoryRegionId region_;
+  MemoryObjectId memory_;
+};
+
+TEST_F(SessionPendingTest, ASmallRegistrationIsAnsweredInlineEvenWhenItMayPend) {
+  const BusyWorkers busy(*world_.workers, 1);
+  const auto begun = owner_.BeginRegister(region_, memory_, 2 * kPage - 1, ToEvents(1), nullptr);
+  ASSERT_TRUE(begun.ok());
+  EXPECT_TRUE(begun->has_value());
+  EXPECT_EQ(*session().DeregisterMr(region_, ToEvents(2), nullptr), Progress::kDone);
+  EXPECT_FALSE(session().events().Pop().has_value());
+}
+
+TEST_F(SessionPendingTest, ALargeRegistrationPendsAndIsReportedOnceOnTheEvents) {
+  BusyWorkers busy(*world_.workers, 1);
+  BeginPendingRegister(region_, 42);
+  EXPECT_FALSE(session().events().Pop().has_value());
+  busy.Release();
+  const RequestCompleted completed = NextCompletion();
+  EXPECT_EQ(completed.kind, RequestKind::kRegisterMr);
+  EXPECT_EQ(completed.request_context, 42u);
+  EXPECT_EQ(completed.object_id, region_.value);
+  EXPECT_TRUE(completed.status.ok());
+  ASSERT_TRUE(completed.registration.has_value());
+  EXPECT_EQ(completed.registration->local_token, *session().GetLocalToken(region_));
+  EXPECT_FALSE(session().events().Pop().has_value());
+}
+
+TEST_F(SessionPendingTest, WithoutPendingTheCallItselfWaitsAndNoEventComes) {
+  const auto registration = owner_.Register(region_, memory_, 2 * kPage);
+  ASSERT_TRUE(registration.ok());
+  EXPECT_TRUE(owner_.Deregister(region_).ok());
+  EXPECT_FALSE(session().events().Pop().has_value());
+}
+
+TEST_F(SessionPendingTest, WhileARegistrationPendsTheRegionIsBusy) {
+  const BusyWorkers busy(*world_.workers, 1);
+  BeginPendingRegister(region_, 1);
+  EXPECT_THAT(owner_.Register(region_, memory_, kPage).status(), FailsWith(ErrorReason::REGION_BUSY));
+  EXPECT_THAT(owner_.Deregister(region_), FailsWith(ErrorReason::REGION_BUSY));
+  EXPECT_THAT(session().GetRemoteToken(region_).status(), FailsWith(ErrorReason::REGION_NOT_REGISTERED));
+}
+
+TEST_F(SessionPendingTest, AFailureIsReportedWithItsReasonAndNoRegistration) {
+  world_.plan.FailRegister(MakeError(ErrorReason::DEVICE_OUT_OF_RESOURCES), 1);
+  BeginPendingRegister(region_, 5);
+  const RequestCompleted completed = NextCompletion();
+  EXPECT_THAT(completed.status, FailsWith(ErrorReason::DEVICE_OUT_OF_RESOURCES));
+  EXPECT_FALSE(completed.registration.has_value());
+}
+
+TEST_F(SessionPendingTest, ADeregistrationThatFailsLeavesTheRegionRegistered) {
+  ASSERT_TRUE(owner_.Register(region_, memory_, 2 * kPage).ok());
+  world_.plan.FailDeregister(MakeError(ErrorReason::DEVICE_FAILED), 1);
+  ASSERT_EQ(*session().DeregisterMr(region_, ToEvents(6), nullptr), Progress::kPending);
+  const RequestCompleted completed = NextCompletion();
+  EXPECT_EQ(completed.kind, RequestKind::kDeregisterMr);
+  EXPECT_THAT(completed.status, FailsWith(ErrorReason::DEVICE_FAILED));
+  EXPECT_TRUE(session().GetLocalToken(region_).ok());
+}
+
+TEST_F(SessionPendingTest, ACloseWaitsForThePendingRequestAndIsReportedAfterIt) {
+  BusyWorkers busy(*world_.workers, 1);
+  BeginPendingRegister(region_, 1);
+  ASSERT_EQ(*session().CloseMr(region_, ToEvents(2), nullptr), Progress::kPending);
+  EXPECT_THAT(session().GetLocalToken(region_).status(), FailsWith(ErrorReason::OBJECT_NOT_FOUND));
+  EXPECT_THAT(session().CloseMr(region_, ToEvents(3), nullptr).status(), FailsWith(ErrorReason::OBJECT_NOT_FOUND));
+  ASSERT_EQ(*session().ClosePd(domain_, ToEvents(4), nullptr), Progress::kPending);
+  busy.Release();
+  const RequestCompleted first = NextCompletion();
+  EXPECT_EQ(first.request_context, 1u);
+  EXPECT_TRUE(first.status.ok()) << "the registration came first and succeeded";
+  const RequestCompleted second = NextCompletion();
+  const RequestCompleted third = NextCompletion();
+  EXPECT_THAT((std::vector<uint64_t>{second.request_context, third.request_context}),
+              ::testing::UnorderedElementsAre(2, 4));
+  EXPECT_EQ(world_.soft.live_regions(), 0u);
+  EXPECT_FALSE(session().events().Pop().has_value());
+}
+
+TEST_F(SessionPendingTest, ACloseThatWaitsCanBeAwaitedByItsCall) {
+  BusyWorkers busy(*world_.workers, 1);
+  BeginPendingRegister(region_, 1);
+  Awaited<absl::Status> closed;
+  ASSERT_EQ(*session().CloseMr(region_, {}, [&](const absl::Status& status) { closed.Bring(status); }),
+            Progress::kPending);
+  EXPECT_EQ(closed.times(), 0);
+  busy.Release();
+  EXPECT_TRUE(closed.Get().value_or(absl::UnknownError("never")).ok());
+}
+
+// What bounds the event queue: an owner that fetches nothing cannot ask for more.
+TEST_F(SessionPendingTest, ACompletionCountsAsPendingUntilItIsFetched) {
+  const MemoryRegionId second = owner_.Region(domain_);
+  BeginPendingRegister(region_, 1);
+  BeginPendingRegister(second, 2);
+  ASSERT_TRUE(Eventually([&] { return world_.soft.live_regions() == 2; }));
+  const absl::Status refused = session().DeregisterMr(region_, ToEvents(3), nullptr).status();
+  EXPECT_THAT(refused, FailsWith(ErrorReason::QUOTA_PENDING_REQUESTS));
+  EXPECT_EQ(ErrorInfoOf(refused).limit, 2u);
+  EXPECT_EQ(ErrorInfoOf(refused).used, 2u);
+  EXPECT_TRUE(session().GetLocalToken(region_).ok()) << "a refused request changes nothing";
+  NextCompletion();
+  EXPECT_EQ(*session().DeregisterMr(region_, ToEvents(3), nullptr), Progress::kPending);
+}
+
+TEST_F(SessionPendingTest, AClosedRegionCountsUntilItsCompletionIsFetched) {
+  BusyWorkers busy(*world_.workers, 1);
+  BeginPendingRegister(region_, 1);
+  ASSERT_EQ(*session().CloseMr(region_, ToEvents(2), nullptr), Progress::kPending);
+  busy.Release();
+  NextCompletion();
+  ASSERT_TRUE(Eventually([&] { return world_.soft.live_regions() == 0; }));
+  EXPECT_EQ(session().ledger().used(Resource::kRegions), 1u);
+  NextCompletion();
+  EXPECT_EQ(session().ledger().used(Resource::kRegions), 0u) << "fetching gives it back, whoever else holds it";
+}
+
+// A client that was answered asks again at once: it must not run into its own finished request.
+TEST_F(SessionPendingTest, AFailedRegistrationHasGivenEverythingBackWhenItAnswers) {
+  world_.plan.FailRegister(MakeError(ErrorReason::DEVICE_FAILED), 1);
+  Awaited<bool> checked;
+  const auto begun =
+      owner_.BeginRegister(region_, memory_, 2 * kPage, {}, [&](const absl::StatusOr<Registration>& outcome) {
+        EXPECT_THAT(outcome.status(), FailsWith(ErrorReason::DEVICE_FAILED));
+        EXPECT_EQ(session().ledger().used(Resource::kPinnedBytes), 0u);
+        EXPECT_EQ(session().ledger().used(Resource::kPendingRequests), 0u);
+        EXPECT_TRUE((*session().FindMemory(memory_))->Release().ok());
+        checked.Bring(true);
+      });
+  ASSERT_TRUE(begun.ok());
+  EXPECT_TRUE(checked.Get().has_value());
+}
+
+TEST_F(SessionPendingTest, AnAnsweredRequestNoLongerCountsAsPending) {
+  Awaited<uint64_t> at_register;
+  ASSERT_TRUE(owner_
+                  .BeginRegister(region_, memory_, 2 * kPage, {},
+                                 [&](const absl::StatusOr<Registration>&) {
+                                   at_register.Bring(session().ledger().used(Resource::kPendingRequests));
+                                 })
+                  .ok());
+  EXPECT_EQ(at_register.Get(), 0u);
+  Awaited<uint64_t> at_deregister;
+  ASSERT_TRUE(session()
+                  .DeregisterMr(region_, {},
+                                [&](const absl::Status&) {
+                                  at_deregister.Bring(session().ledger().used(Resource::kPendingRequests));
+                                })
+                  .ok());
+  EXPECT_EQ(at_deregister.Get(), 0u);
+}
+
+TEST_F(SessionPendingTest, LargeMemoryIsReleasedOnAWorker) {
+  BusyWorkers busy(*world_.workers, 1);
+  Awaited<absl::Status> released;
+  ASSERT_EQ(*session().ReleaseMemory(memory_, [&](const absl::Status& status) { released.Bring(status); }),
+            Progress::kPending);
+  EXPECT_EQ(world_.os.live_mappings(), 1u);
+  busy.Release();
+  EXPECT_TRUE(released.Get().value_or(absl::UnknownError("never")).ok());
+  EXPECT_EQ(world_.os.live_mappings(), 0u);
+  EXPECT_THAT(session().FindMemory(memory_).status(), FailsWith(ErrorReason::OBJECT_NOT_FOUND));
+}
+
+}  // namespace
+}  // namespace rnicd::core

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/mutex.h"
+#include "base/strong_id.h"
+#include "daemon/core/caller.h"
+#include "daemon/core/ledger.h"
+#include "daemon/core/node.h"
+#include "daemon/core/session.h"
+
+namespace rnicd::core {
+
+// Every session of the node.
+// Threads: safe. Its lock is taken only to open, find, list and end sessions, never by a registration.
+class SessionRegistry {
+ public:
+  // `node` outlives the registry.
+  explicit SessionRegistry(Node& node) : node_(node) {}
+
+  // Errors: QUOTA_SESSIONS, DAEMON_DRAINING, FIELD_OUT_OF_RANGE for a label that is too long or not printable.
+  absl::StatusOr<std::shared_ptr<Session>> Open(const Caller& caller, const std::string& label);
+  // Errors: SESSION_NOT_FOUND, also for a session of another process.
+  absl::StatusOr<std::shared_ptr<Session>> Join(SessionId id, const Caller& caller);
+
+  // Open and Join count the calling connection; this uncounts it. When the last one leaves, the session ends.
+  void DropConnection(const std::shared_ptr<Session>& session);
+
+  // See Session::End. The session stays listed until it has ended.
+  void End(const std::shared_ptr<Session>& session, EndCause cause, std::function<void(const Reclaimed&)> on_ended);
+  void EndAllOf(const ProcessKey& process, EndCause cause);
+
+  // Refuses new sessions from now on and ends the open ones.
+  void Drain(EndCause cause);
+  // False when sessions were still ending at the deadline.
+  bool WaitUntilEmpty(Instant deadline);
+
+  struct Listed {
+    std::shared_ptr<Session> session;
+    uint32_t connections = 0;
+  };
+  // In the order of their ids.
+  std::vector<Listed> List() const;
+
+ private:
+  struct Entry {
+    std::shared_ptr<Session> session;
+    uint32_t connections = 0;
+  };
+
+  std::shared_ptr<Ledger> LedgerOfUid(uid_t uid) RNICD_REQUIRES(mutex_);
+  void Forget(SessionId id);
+
+  Node& node_;
+  mutable Mutex mutex_;
+  ConditionVariable changed_;
+  std::map<SessionId, Entry> sessions_ RNICD_GUARDED_BY(mutex_);
+  // One per uid with a session; the sessions keep theirs alive.
+  std::map<uid_t, std::weak_ptr<Ledger>> uid_ledgers_ RNICD_GUARDED_BY(mutex_);
+  bool draining_ RNICD_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace rnicd::core

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+namespace spdlog {
+class logger;
+}
+
+namespace rnicd::log {
+
+enum class Level : uint8_t { kDebug, kInfo, kWarning, kError };
+
+// "debug", "info", "warning", "error"; nothing for any other word.
+std::optional<Level> LevelFromName(std::string_view name);
+
+// One piece of data of a line. Never a token, a ticket or a pointer.
+struct Field {
+  std::string_view key;
+  std::variant<std::string, int64_t, uint64_t> value;
+
+  Field(std::string_view name, std::string_view text) : key(name), value(std::string(text)) {}
+  Field(std::string_view name, const char* text) : key(name), value(std::string(text)) {}
+  Field(std::string_view name, const std::string& text) : key(name), value(text) {}
+  Field(std::string_view name, std::signed_integral auto number) : key(name), value(static_cast<int64_t>(number)) {}
+  Field(std::string_view name, std::unsigned_integral auto number) : key(name), value(static_cast<uint64_t>(number)) {}
+};
+
+struct Options {
+  Level level = Level::kInfo;
+  // One JSON object a line; otherwise text for people.
+  bool json = false;
+};
+
+// Structured lines on stderr: a constant message, and data in fields. Threads: safe.
+class Logger {
+ public:
+  explicit Logger(const Options& options);
+  ~Logger();
+
+  void Debug(std::string_view message, std::initializer_list<Field> fields = {}) const;
+  void Info(std::string_view message, std::initializer_list<Field> fields = {}) const;
+  void Warning(std::string_view message, std::initializer_list<Field> fields = {}) const;
+  void Error(std::string_view message, std::initializer_list<Field> fields = {}) const;
+
+ private:
+  void Write(Level level, std::string_view message, std::initializer_list<Field> fields) const;
+
+  const Options options_;
+  const std::unique_ptr<spdlog::logger> logger_;
+};
+
+// The text after time and level: `session opened uid=65534 label="a b"`, or the members of the JSON object. Apart
+// from Logger so that tests can read it.
+std::string FormatText(std::string_view message, std::initializer_list<Field> fields);
+std::string FormatJson(std::string_view message, std::initializer_list<Field> fields);
+
+}  // namespace rnicd::log

@@ -1,0 +1,81 @@
+#include "daemon/server/grpc_connection_server.h"
+
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+#include <grpcpp/server_posix.h>
+
+#include <chrono>
+#include <utility>
+
+#include "daemon/service/adapter_service.h"
+#include "daemon/service/memory_service.h"
+#include "daemon/service/session_service.h"
+
+namespace rnicd::server {
+namespace {
+
+// The largest request in bytes; a larger one is refused by gRPC with RESOURCE_EXHAUSTED.
+constexpr int kMaxRequestBytes = 4 << 20;
+// Calls in progress on one connection.
+constexpr int kMaxConcurrentCalls = 1024;
+
+class GrpcConnection final : public transport::ServedConnection {
+ public:
+  GrpcConnection(const gate::GateServices& services, const std::shared_ptr<gate::ConnectionContext>& context,
+                 core::Node& node, core::SessionRegistry& registry, const service::ProcessFacts& facts)
+      : context_(context),
+        sessions_(gate::Gate(services, context), registry),
+        adapters_(gate::Gate(services, context), node.provider),
+        memory_(gate::Gate(services, context), node.tickets),
+        admin_(gate::Gate(services, context), node, registry, facts) {}
+
+  // Calls are cancelled, and Wait returns when the last of them has ended.
+  ~GrpcConnection() override {
+    if (server_ != nullptr) {
+      server_->Shutdown(std::chrono::system_clock::now());
+      server_->Wait();
+    }
+  }
+
+  // False when gRPC cannot make a server.
+  bool Start(UniqueFd socket) {
+    grpc::ServerBuilder builder;
+    builder.RegisterService(&sessions_);
+    builder.RegisterService(&adapters_);
+    builder.RegisterService(&memory_);
+    builder.RegisterService(&admin_);
+    builder.SetMaxReceiveMessageSize(kMaxRequestBytes);
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxConcurrentCalls);
+    server_ = builder.BuildAndStart();
+    if (server_ == nullptr) {
+      return false;
+    }
+    grpc::AddInsecureChannelFromFd(server_.get(), socket.Release());
+    return true;
+  }
+
+  void Disconnected() override { context_->Disconnected(); }
+  bool SilentSince(Instant since) const override { return context_->SilentSince(since); }
+
+ private:
+  const std::shared_ptr<gate::ConnectionContext> context_;
+  service::SessionService sessions_;
+  service::AdapterService adapters_;
+  service::MemoryService memory_;
+  service::AdminService admin_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace
+
+GrpcConnectionServer::GrpcConnectionServer(const gate::GateServices& services, core::Node& node,
+                                           core::SessionRegistry& registry, const service::ProcessFacts& facts)
+    : services_(services), node_(node), registry_(registry), facts_(facts) {}
+
+std::unique_ptr<transport::ServedConnection> GrpcConnectionServer::Serve(UniqueFd socket, const core::Caller& caller) {
+  const auto context = std::make_shared<gate::ConnectionContext>(caller, registry_, node_.clock);
+  auto connection = std::make_unique<GrpcConnection>(services_, context, node_, registry_, facts_);
+  return connection->Start(std::move(socket)) ? std::move(connection) : nullptr;
+}
+
+}  // namespace rnicd::server

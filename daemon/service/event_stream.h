@@ -1,0 +1,53 @@
+#pragma once
+
+#include <grpcpp/support/server_callback.h>
+
+#include <memory>
+
+#include "base/mutex.h"
+#include "daemon/core/session.h"
+#include "daemon/gate/gate.h"
+#include "rnicd/v1/session_service.pb.h"
+
+namespace rnicd::service {
+
+// Writes a session's events to its one stream, one at a time, each as it comes.
+// Lifetime: owns itself, as gRPC reactors do: deleted in OnDone. Wake-ups reach it through a shared handle that is cut
+//           there, because one may be under way on another thread.
+// Threads:  gRPC's and whichever thread pushes an event; `state_` holds the lock.
+class EventStream final : public grpc::ServerWriteReactor<v1::WatchEventsResponse> {
+ public:
+  explicit EventStream(std::shared_ptr<gate::Call> call);
+
+  void OnWriteDone(bool ok) override;
+  void OnCancel() override;
+  void OnDone() override;
+
+ private:
+  struct State {
+    Mutex mutex;
+    EventStream* stream RNICD_GUARDED_BY(mutex) = nullptr;
+    bool writing RNICD_GUARDED_BY(mutex) = false;
+    bool finished RNICD_GUARDED_BY(mutex) = false;
+  };
+
+  // Begins the next write when none is under way and an event waits.
+  static void Pump(State& state);
+  void WriteNext(State& state) RNICD_REQUIRES(state.mutex);
+  void FinishOnce(State& state, const grpc::Status& status) RNICD_REQUIRES(state.mutex);
+
+  const std::shared_ptr<gate::Call> call_;
+  const std::shared_ptr<core::Session> session_;
+  const std::shared_ptr<State> state_;
+  bool attached_ = false;
+  v1::WatchEventsResponse response_;
+};
+
+// A stream that ends at once with this status.
+class RefusedStream final : public grpc::ServerWriteReactor<v1::WatchEventsResponse> {
+ public:
+  explicit RefusedStream(const grpc::Status& status) { Finish(status); }
+  void OnDone() override { delete this; }
+};
+
+}  // namespace rnicd::service

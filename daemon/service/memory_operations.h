@@ -1,0 +1,29 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "daemon/core/session.h"
+#include "rnicd/v1/memory_service.pb.h"
+
+// One memory-region request each, from wire to core and back: the same for a call of its own and for an item of a
+// batch. Each answers through `reply`, exactly once, at once or later from another thread.
+namespace rnicd::service {
+
+template <typename Response>
+using Reply = std::function<void(const absl::StatusOr<Response>&)>;
+
+void CreateMr(core::Session& session, const v1::CreateMrRequest& request, const Reply<v1::CreateMrResponse>& reply);
+void RegisterMr(core::Session& session, const v1::RegisterMrRequest& request,
+                const Reply<v1::RegisterMrResponse>& reply);
+void DeregisterMr(core::Session& session, const v1::DeregisterMrRequest& request,
+                  const Reply<v1::DeregisterMrResponse>& reply);
+void CloseMr(core::Session& session, const v1::CloseMrRequest& request, const Reply<v1::CloseMrResponse>& reply);
+void ClosePd(core::Session& session, const v1::ClosePdRequest& request, const Reply<v1::ClosePdResponse>& reply);
+void GetLocalToken(core::Session& session, const v1::GetLocalTokenRequest& request,
+                   const Reply<v1::GetLocalTokenResponse>& reply);
+void GetRemoteToken(core::Session& session, const v1::GetRemoteTokenRequest& request,
+                    const Reply<v1::GetRemoteTokenResponse>& reply);
+
+}  // namespace rnicd::service

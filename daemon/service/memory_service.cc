@@ -1,0 +1,149 @@
+#include "daemon/service/memory_service.h"
+
+#include <optional>
+#include <string>
+
+#include "base/status.h"
+#include "daemon/service/batch.h"
+#include "daemon/service/convert.h"
+#include "daemon/service/memory_operations.h"
+
+namespace rnicd::service {
+namespace {
+
+// Answers a call with the reply of a single operation.
+template <typename Response>
+Reply<Response> ReplyTo(const std::shared_ptr<gate::Call>& call, Response* response) {
+  return [call, response](const absl::StatusOr<Response>& reply) {
+    call->Finish(reply.status(), [&] {
+      if (reply.ok()) {
+        *response = *reply;
+      }
+    });
+  };
+}
+
+absl::StatusOr<core::AllocateArguments> FromWire(const v1::AllocateMemoryRequest& request) {
+  core::AllocateArguments arguments{.size = request.size()};
+  RNICD_ASSIGN_OR_RETURN(arguments.page_bytes, PageBytesFromWire(request.page_size()));
+  if (request.has_numa_node()) {
+    arguments.numa_node = request.numa_node();
+  }
+  return arguments;
+}
+
+}  // namespace
+
+template <typename Response>
+void MemoryService::FillTicket(const core::MemoryTicket& ticket, Response* response) const {
+  response->set_memory_id(ticket.memory.value);
+  response->set_fd_ticket(std::string(ticket.ticket.begin(), ticket.ticket.end()));
+  response->set_ticket_lifetime_ms(static_cast<uint32_t>(tickets_.lifetime().count()));
+}
+
+grpc::ServerUnaryReactor* MemoryService::AllocateMemory(grpc::CallbackServerContext* context,
+                                                        const v1::AllocateMemoryRequest* request,
+                                                        v1::AllocateMemoryResponse* response) {
+  return gate_.UnaryAsync(
+      context, gate::Row("MemoryService.AllocateMemory"), [&](const std::shared_ptr<gate::Call>& call) {
+        const auto done = [call, response, this](const absl::StatusOr<core::MemoryTicket>& ticket) {
+          const bool delivered = call->Finish(ticket.status(), [&] {
+            if (ticket.ok()) {
+              FillTicket(*ticket, response);
+            }
+          });
+          if (!delivered && ticket.ok()) {
+            call->session()->DropMemory(ticket->memory);  // Nobody will ever know its id.
+          }
+        };
+        const auto arguments = FromWire(*request);
+        const absl::Status begun =
+            arguments.ok() ? call->session()->AllocateMemory(*arguments, done) : arguments.status();
+        if (!begun.ok()) {
+          call->Finish(begun);
+        }
+      });
+}
+
+grpc::ServerUnaryReactor* MemoryService::ImportMemory(grpc::CallbackServerContext* context,
+                                                      const v1::ImportMemoryRequest* request,
+                                                      v1::ImportMemoryResponse* response) {
+  return gate_.Unary(context, gate::Row("MemoryService.ImportMemory"), [&](gate::Call& call) -> absl::Status {
+    RNICD_ASSIGN_OR_RETURN(const core::MemoryTicket ticket, call.session()->ImportMemory(request->size()));
+    FillTicket(ticket, response);
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* MemoryService::SealMemory(grpc::CallbackServerContext* context,
+                                                    const v1::SealMemoryRequest* request,
+                                                    v1::SealMemoryResponse* response) {
+  return gate_.Unary(context, gate::Row("MemoryService.SealMemory"), [&](gate::Call& call) -> absl::Status {
+    RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<core::MemoryObject> memory,
+                           call.session()->FindMemory(MemoryObjectId{request->memory_id()}));
+    RNICD_RETURN_IF_ERROR(memory->Seal());
+    response->set_size(memory->size());
+    response->set_page_size(PageSizeToWire(memory->page_bytes()));
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* MemoryService::ReleaseMemory(grpc::CallbackServerContext* context,
+                                                       const v1::ReleaseMemoryRequest* request,
+                                                       v1::ReleaseMemoryResponse* /*response*/) {
+  return gate_.UnaryAsync(
+      context, gate::Row("MemoryService.ReleaseMemory"), [request](const std::shared_ptr<gate::Call>& call) {
+        const auto finish = [call](const absl::Status& status) { call->Finish(status); };
+        const auto progress = call->session()->ReleaseMemory(MemoryObjectId{request->memory_id()}, finish);
+        if (!progress.ok() || *progress == core::Progress::kDone) {
+          finish(progress.status());
+        }
+      });
+}
+
+grpc::ServerUnaryReactor* MemoryService::CreatePd(grpc::CallbackServerContext* context,
+                                                  const v1::CreatePdRequest* request,
+                                                  v1::CreatePdResponse* response) {
+  return gate_.Unary(context, gate::Row("MemoryService.CreatePd"), [&](gate::Call& call) -> absl::Status {
+    RNICD_ASSIGN_OR_RETURN(const ProtectionDomainId id, call.session()->CreatePd(AdapterId{request->adapter_id()}));
+    response->set_pd_id(id.value);
+    return absl::OkStatus();
+  });
+}
+
+// The region requests: one operation each, alone or as a batch.
+#define RNICD_SINGLE(method)                                                                                \
+  grpc::ServerUnaryReactor* MemoryService::method(grpc::CallbackServerContext* context,                     \
+                                                  const v1::method##Request* request,                       \
+                                                  v1::method##Response* response) {                         \
+    return gate_.UnaryAsync(context, gate::Row("MemoryService." #method),                                   \
+                            [request, response](const std::shared_ptr<gate::Call>& call) {                  \
+                              service::method(*call->session(), *request, ReplyTo(call, response));         \
+                            });                                                                             \
+  }
+
+#define RNICD_BATCH(method)                                                                                 \
+  grpc::ServerUnaryReactor* MemoryService::Batch##method(grpc::CallbackServerContext* context,              \
+                                                         const v1::Batch##method##Request* request,         \
+                                                         v1::Batch##method##Response* response) {           \
+    return gate_.UnaryAsync(context, gate::Row("MemoryService.Batch" #method),                              \
+                            [request, response](const std::shared_ptr<gate::Call>& call) {                  \
+                              RunBatch(call, *request, response, &service::method);                         \
+                            });                                                                             \
+  }
+
+RNICD_SINGLE(ClosePd)
+RNICD_SINGLE(CreateMr)
+RNICD_SINGLE(RegisterMr)
+RNICD_SINGLE(DeregisterMr)
+RNICD_SINGLE(GetLocalToken)
+RNICD_SINGLE(GetRemoteToken)
+RNICD_SINGLE(CloseMr)
+RNICD_BATCH(CreateMr)
+RNICD_BATCH(RegisterMr)
+RNICD_BATCH(DeregisterMr)
+RNICD_BATCH(GetLocalToken)
+RNICD_BATCH(GetRemoteToken)
+RNICD_BATCH(CloseMr)
+
+}  // namespace rnicd::service

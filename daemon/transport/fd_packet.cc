@@ -1,0 +1,117 @@
+#include "daemon/transport/fd_packet.h"
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "daemon/wire/error_detail.h"
+#include "rnicd/v1/fd_channel.pb.h"
+
+namespace rnicd::transport {
+namespace {
+
+// Room for two: one is the most that is ever right, and a second one proves the packet wrong without a guess.
+constexpr size_t kControlDescriptors = 2;
+
+union ControlBuffer {
+  char bytes[CMSG_SPACE(kControlDescriptors * sizeof(int))];
+  cmsghdr alignment;
+};
+
+std::vector<UniqueFd> TakeDescriptors(msghdr& message) {
+  std::vector<UniqueFd> files;
+  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
+    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) {
+      continue;
+    }
+    const size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t index = 0; index < count; ++index) {
+      int fd = -1;
+      std::memcpy(&fd, CMSG_DATA(header) + index * sizeof(int), sizeof(int));
+      files.emplace_back(fd);
+    }
+  }
+  return files;
+}
+
+absl::StatusOr<FdPacket> Parse(const char* bytes, size_t size, std::vector<UniqueFd> files) {
+  v1::FdRequest request;
+  FdPacket packet;
+  if (!request.ParseFromArray(bytes, static_cast<int>(size)) || request.fd_ticket().size() != packet.ticket.size()) {
+    return MakeError(ErrorReason::FD_PACKET_MALFORMED, "fd_ticket");
+  }
+  if (files.size() > 1 || files.size() != request.fd_count()) {
+    return MakeError(ErrorReason::FD_COUNT_WRONG, "fd_count");
+  }
+  std::copy(request.fd_ticket().begin(), request.fd_ticket().end(), packet.ticket.begin());
+  if (!files.empty()) {
+    packet.file = std::move(files.front());
+  }
+  return packet;
+}
+
+}  // namespace
+
+absl::StatusOr<FdPacket> ReceiveFdPacket(int socket) {
+  char bytes[kMaxFdPacketBytes];
+  ControlBuffer control = {};
+  iovec part = {.iov_base = bytes, .iov_len = sizeof(bytes)};
+  msghdr message = {};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control.bytes;
+  message.msg_controllen = sizeof(control.bytes);
+  const ssize_t size = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+  if (size < 0) {
+    return absl::UnavailableError(strerror(errno));
+  }
+  std::vector<UniqueFd> files = TakeDescriptors(message);
+  if (size == 0 && files.empty()) {
+    return absl::UnavailableError("the peer closed the connection");
+  }
+  // What did not fit the buffer was closed by the kernel; what did fit is closed here.
+  if ((message.msg_flags & MSG_CTRUNC) != 0) {
+    return MakeError(ErrorReason::FD_COUNT_WRONG, "fd_count");
+  }
+  if ((message.msg_flags & MSG_TRUNC) != 0) {
+    return MakeError(ErrorReason::FD_PACKET_MALFORMED);
+  }
+  return Parse(bytes, static_cast<size_t>(size), std::move(files));
+}
+
+void SendFdReply(int socket, const absl::StatusOr<UniqueFd>& outcome) {
+  v1::FdReply reply;
+  if (!outcome.ok()) {
+    *reply.mutable_error() = wire::ToErrorDetail(outcome.status());
+  }
+  std::string bytes = reply.SerializeAsString();
+  // A packet without bytes would read as end of file.
+  if (bytes.empty()) {
+    reply.set_message("ok");
+    bytes = reply.SerializeAsString();
+  }
+  ControlBuffer control = {};
+  iovec part = {.iov_base = bytes.data(), .iov_len = bytes.size()};
+  msghdr message = {};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  if (outcome.ok() && outcome->valid()) {
+    message.msg_control = control.bytes;
+    message.msg_controllen = CMSG_SPACE(sizeof(int));
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    const int fd = outcome->get();
+    std::memcpy(CMSG_DATA(header), &fd, sizeof(fd));
+  }
+  (void)sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+}  // namespace rnicd::transport

@@ -1,0 +1,327 @@
+#include "daemon/transport/front_door.h"
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "daemon/core/fd_exchange.h"
+#include "daemon/core/names.h"
+#include "daemon/transport/fd_packet.h"
+
+namespace rnicd::transport {
+namespace {
+
+// How often silent connections are looked for.
+constexpr int kTickMs = 200;
+constexpr int kEventsAtOnce = 64;
+constexpr uint64_t kWatchBits = 2;
+
+uint64_t Pack(uint64_t key, uint8_t watch) { return key << kWatchBits | watch; }
+
+UniqueFd OpenSpare() { return UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
+
+absl::Status SystemError(const char* call) {
+  return absl::UnavailableError(absl::StrCat(call, ": ", strerror(errno)));
+}
+
+}  // namespace
+
+FrontDoor::FrontDoor(const FrontDoorOptions& options, core::Node& node, core::SessionRegistry& registry,
+                     const log::Logger& logger, ConnectionServer& server)
+    : options_(options), node_(node), registry_(registry), logger_(logger), server_(server) {}
+
+FrontDoor::~FrontDoor() { Stop(); }
+
+// --- start and stop ---
+
+absl::Status FrontDoor::Start(const SocketDirectory& workloads, const SocketDirectory& operators) {
+  RNICD_ASSIGN_OR_RETURN(rung_, ProbeIdentityRung());
+  epoll_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
+  wake_up_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  spare_ = OpenSpare();
+  if (!epoll_.valid() || !wake_up_.valid() || !spare_.valid()) {
+    return SystemError("epoll_create1, eventfd, open");
+  }
+  RNICD_RETURN_IF_ERROR(Add(wake_up_.get(), EPOLLIN, Watch::kWakeUp, 0));
+  RNICD_RETURN_IF_ERROR(OpenDoor(Door::kOperator, operators, core::kAdminSocketName, SOCK_STREAM, 0600));
+  RNICD_RETURN_IF_ERROR(OpenDoor(Door::kFd, workloads, core::kFdSocketName, SOCK_SEQPACKET, options_.socket_mode));
+  RNICD_RETURN_IF_ERROR(OpenDoor(Door::kWorkload, workloads, core::kRpcSocketName, SOCK_STREAM, options_.socket_mode));
+  logger_.Info("front door open", {{"identity", IdentityRungName(rung_)}});
+  thread_ = std::thread([this] { Run(); });
+  return absl::OkStatus();
+}
+
+absl::Status FrontDoor::OpenDoor(Door door, const SocketDirectory& directory, const char* name, int type,
+                                 mode_t mode) {
+  RNICD_ASSIGN_OR_RETURN(UniqueFd listener, directory.Listen(name, type, mode));
+  RNICD_RETURN_IF_ERROR(Add(listener.get(), EPOLLIN, Watch::kListener, static_cast<uint64_t>(door)));
+  listeners_[door] = std::move(listener);
+  return absl::OkStatus();
+}
+
+void FrontDoor::StopAccepting() {
+  accepting_.store(false);
+  eventfd_write(wake_up_.get(), 1);
+}
+
+void FrontDoor::Stop() {
+  if (!thread_.joinable()) {
+    return;
+  }
+  stopping_.store(true);
+  eventfd_write(wake_up_.get(), 1);
+  thread_.join();
+}
+
+absl::Status FrontDoor::Add(int fd, uint32_t events, Watch watch, uint64_t key) {
+  epoll_event event = {};
+  event.events = events;
+  event.data.u64 = Pack(key, static_cast<uint8_t>(watch));
+  return epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0 ? absl::OkStatus() : SystemError("epoll_ctl");
+}
+
+// --- the thread ---
+
+void FrontDoor::Run() {
+  std::array<epoll_event, kEventsAtOnce> events;
+  while (!stopping_.load()) {
+    const int count = epoll_wait(epoll_.get(), events.data(), kEventsAtOnce, kTickMs);
+    for (int index = 0; index < count; ++index) {
+      Handle(events[static_cast<size_t>(index)].data.u64);
+    }
+    if (!accepting_.load()) {
+      listeners_.clear();
+    }
+    CloseFinished();
+    CloseSilent();
+  }
+  listeners_.clear();
+  CloseAll();
+}
+
+void FrontDoor::Handle(uint64_t data) {
+  const uint64_t key = data >> kWatchBits;
+  switch (static_cast<Watch>(data & ((1U << kWatchBits) - 1))) {
+    case Watch::kListener:
+      return AcceptAll(static_cast<Door>(key));
+    case Watch::kWakeUp:
+      return ClearWakeUp();
+    case Watch::kProcess: {
+      const auto found = connections_.find(key);
+      if (found != connections_.end()) {
+        epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, found->second.peer.process->pidfd(), nullptr);
+        // A child that still holds the socket does not keep what its parent owned.
+        registry_.EndAllOf(found->second.peer.caller.process, core::EndCause::kProcessExited);
+        CloseConnection(key);
+      }
+      return;
+    }
+    case Watch::kSocket: {
+      const auto found = connections_.find(key);
+      if (found == connections_.end() || found->second.at_work) {
+        return;
+      }
+      return found->second.door == Door::kFd ? HandleFdPacket(key) : CloseConnection(key);
+    }
+  }
+}
+
+void FrontDoor::ClearWakeUp() {
+  eventfd_t count = 0;
+  eventfd_read(wake_up_.get(), &count);
+}
+
+// --- accepting ---
+
+void FrontDoor::AcceptAll(Door door) {
+  while (listeners_.contains(door) && AcceptOne(door)) {
+  }
+}
+
+bool FrontDoor::AcceptOne(Door door) {
+  const int listener = listeners_[door].get();
+  UniqueFd socket(accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (socket.valid()) {
+    Admit(door, std::move(socket));
+    return true;
+  }
+  if (errno == EMFILE || errno == ENFILE) {
+    // Without a descriptor the connection would stay in the queue and wake us for ever: take it with the spare one
+    // and let it go.
+    spare_.Reset(-1);
+    UniqueFd turned_away(accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    const bool accepted = turned_away.valid();
+    turned_away.Reset(-1);
+    spare_ = OpenSpare();
+    Refuse(core::kRefusedNoDescriptors);
+    return accepted;
+  }
+  return errno == EINTR || errno == ECONNABORTED;
+}
+
+void FrontDoor::Admit(Door door, UniqueFd socket) {
+  const core::Role role = door == Door::kOperator ? core::Role::kOperator : core::Role::kWorkload;
+  absl::StatusOr<Peer> peer = IdentifyPeer(socket.get(), rung_, role);
+  if (!peer.ok()) {
+    return Refuse(absl::IsResourceExhausted(peer.status()) ? core::kRefusedNoDescriptors : core::kRefusedIdentity);
+  }
+  if (const std::string_view reason = Judge(door, peer->caller); !reason.empty()) {
+    return Refuse(reason);
+  }
+  Adopt(door, std::move(socket), *std::move(peer));
+}
+
+std::string_view FrontDoor::Judge(Door door, const core::Caller& caller) const {
+  if (door == Door::kOperator) {
+    // An operator comes in even when workloads have taken every place.
+    return caller.uid == 0 || caller.uid == geteuid() ? std::string_view() : core::kRefusedRole;
+  }
+  if (options_.max_connections != 0 && connections_.size() >= options_.max_connections) {
+    return core::kRefusedLimit;
+  }
+  const auto of_uid = connections_by_uid_.find(caller.uid);
+  if (options_.max_connections_per_uid != 0 && of_uid != connections_by_uid_.end() &&
+      of_uid->second >= options_.max_connections_per_uid) {
+    return core::kRefusedUidLimit;
+  }
+  return {};
+}
+
+void FrontDoor::Refuse(std::string_view reason) {
+  node_.observer.OnConnectionRefused(reason);
+  logger_.Debug("connection refused", {{"reason", reason}});
+}
+
+void FrontDoor::Adopt(Door door, UniqueFd socket, Peer peer) {
+  const uint64_t key = next_key_++;
+  UniqueFd watched(fcntl(socket.get(), F_DUPFD_CLOEXEC, 0));
+  const uint32_t events = door == Door::kFd ? EPOLLIN | EPOLLRDHUP : EPOLLRDHUP;
+  if (!watched.valid() || !Add(watched.get(), events, Watch::kSocket, key).ok() ||
+      !Add(peer.process->pidfd(), EPOLLIN, Watch::kProcess, key).ok()) {
+    return Refuse(core::kRefusedNoDescriptors);
+  }
+  std::unique_ptr<ServedConnection> served;
+  if (door != Door::kFd) {
+    served = server_.Serve(std::move(socket), peer.caller);
+    if (served == nullptr) {
+      return Refuse(core::kRefusedNoDescriptors);
+    }
+    connection_count_.fetch_add(1);
+  }
+  ++connections_by_uid_[peer.caller.uid];
+  connections_.emplace(key, Connection{.door = door,
+                                       .socket = std::move(watched),
+                                       .peer = std::move(peer),
+                                       .accepted = node_.clock.Now(),
+                                       .served = std::move(served)});
+}
+
+// --- the fd socket ---
+
+// The packet goes to a worker, because populating memory takes long; the connection stays counted until it is done.
+void FrontDoor::HandleFdPacket(uint64_t key) {
+  Connection& connection = connections_.at(key);
+  connection.at_work = true;
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.socket.get(), nullptr);
+  node_.workers.Post([this, key, socket = connection.socket.get(), caller = connection.peer.caller] {
+    absl::StatusOr<FdPacket> packet = ReceiveFdPacket(socket);
+    if (packet.ok()) {
+      // A refused descriptor is closed before the reply says so.
+      const absl::StatusOr<UniqueFd> outcome =
+          core::ExchangeFd(node_, caller, packet->ticket, std::move(packet->file));
+      SendFdReply(socket, outcome);
+    } else if (ErrorInfoOf(packet.status()).reason != ErrorReason::INTERNAL_FAULT) {
+      SendFdReply(socket, packet.status());
+    }
+    {
+      MutexLock lock(mutex_);
+      finished_.push_back(key);
+    }
+    eventfd_write(wake_up_.get(), 1);
+  });
+}
+
+void FrontDoor::CloseFinished() {
+  std::vector<uint64_t> finished;
+  {
+    MutexLock lock(mutex_);
+    finished.swap(finished_);
+  }
+  for (const uint64_t key : finished) {
+    const auto found = connections_.find(key);
+    if (found != connections_.end()) {
+      found->second.at_work = false;
+      CloseConnection(key);
+    }
+  }
+}
+
+// --- ending ---
+
+void FrontDoor::CloseConnection(uint64_t key) {
+  const auto found = connections_.find(key);
+  if (found == connections_.end() || found->second.at_work) {
+    return;
+  }
+  Connection connection = std::move(found->second);
+  connections_.erase(found);
+  const auto of_uid = connections_by_uid_.find(connection.peer.caller.uid);
+  if (--of_uid->second == 0) {
+    connections_by_uid_.erase(of_uid);
+  }
+  // Descriptors shared with gRPC or with a session would stay in the epoll set after our close.
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.socket.get(), nullptr);
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.peer.process->pidfd(), nullptr);
+  if (connection.served != nullptr) {
+    connection_count_.fetch_sub(1);
+    connection.served->Disconnected();
+    // The job's only purpose is to be the last one to hold the connection.
+    closers_.Post([served = std::shared_ptr<ServedConnection>(std::move(connection.served))] {});
+  }
+}
+
+// A worker still uses the descriptor of a connection whose packet it has.
+void FrontDoor::CloseAll() {
+  while (!connections_.empty()) {
+    std::vector<uint64_t> keys;
+    for (const auto& [key, connection] : connections_) {
+      keys.push_back(key);
+    }
+    for (const uint64_t key : keys) {
+      CloseConnection(key);
+    }
+    if (!connections_.empty()) {
+      epoll_event ignored = {};
+      epoll_wait(epoll_.get(), &ignored, 1, kTickMs);
+      ClearWakeUp();
+      CloseFinished();
+    }
+  }
+}
+
+void FrontDoor::CloseSilent() {
+  const Instant since = node_.clock.Now() - options_.silent_timeout;
+  std::vector<uint64_t> silent;
+  for (const auto& [key, connection] : connections_) {
+    const bool is_silent = connection.served != nullptr ? connection.served->SilentSince(since)
+                                                        : !connection.at_work && connection.accepted < since;
+    if (is_silent) {
+      silent.push_back(key);
+    }
+  }
+  for (const uint64_t key : silent) {
+    Refuse(core::kRefusedSilent);
+    CloseConnection(key);
+  }
+}
+
+}  // namespace rnicd::transport

@@ -1,0 +1,140 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string_view>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/unique_fd.h"
+#include "daemon/core/caller.h"
+#include "daemon/core/node.h"
+#include "daemon/core/observer.h"
+#include "daemon/core/session_registry.h"
+#include "daemon/log/logger.h"
+#include "daemon/transport/peer.h"
+#include "daemon/transport/socket_directory.h"
+
+namespace rnicd::transport {
+
+// A connection that is being served by somebody else.
+// Lifetime: the destructor ends the service and may wait for running calls; the front door leaves that to a closer.
+class ServedConnection {
+ public:
+  virtual ~ServedConnection() = default;
+  // The client is gone: nothing it owns may stay because of this connection. Quick; called once, before the destructor.
+  virtual void Disconnected() = 0;
+  // True when it has done nothing since `since` and holds nothing.
+  virtual bool SilentSince(Instant since) const = 0;
+};
+
+// Serves what the front door let in.
+class ConnectionServer {
+ public:
+  virtual ~ConnectionServer() = default;
+  // Takes the socket, which does not block. Null when it cannot be served. Called on the front door's thread.
+  virtual std::unique_ptr<ServedConnection> Serve(UniqueFd socket, const core::Caller& caller) = 0;
+};
+
+struct FrontDoorOptions {
+  // Of workloads, on both their sockets; operators are not counted. 0 means no limit.
+  uint64_t max_connections = 0;
+  uint64_t max_connections_per_uid = 0;
+  std::chrono::milliseconds silent_timeout{10000};
+  mode_t socket_mode = 0666;
+};
+
+// Accepts every connection of the daemon itself, because gRPC's own listener can neither say who called nor survive
+// running out of descriptors; finds out who it is; and watches each client's socket and process until one of them ends.
+// One thread, one epoll.
+// Lifetime: everything it is given outlives it. Stop before destroying.
+class FrontDoor {
+ public:
+  FrontDoor(const FrontDoorOptions& options, core::Node& node, core::SessionRegistry& registry,
+            const log::Logger& logger, ConnectionServer& server);
+  ~FrontDoor();
+
+  // Opens the sockets and serves. Errors: those of SocketDirectory::Listen and ProbeIdentityRung.
+  absl::Status Start(const SocketDirectory& workloads, const SocketDirectory& operators);
+  // Accepts nothing from now on; connections go on.
+  void StopAccepting();
+  // Ends every connection and the thread.
+  void Stop();
+
+  // On the workload and admin sockets.
+  uint64_t connections() const { return connection_count_.load(); }
+
+ private:
+  enum class Door : uint8_t { kWorkload, kOperator, kFd };
+  // What an epoll event is about; `key` names the listener or the connection.
+  enum class Watch : uint8_t { kListener, kSocket, kProcess, kWakeUp };
+
+  struct Connection {
+    Door door = Door::kWorkload;
+    // Our own descriptor of the socket: the served one belongs to gRPC.
+    UniqueFd socket;
+    Peer peer;
+    Instant accepted;
+    // Null for the fd socket.
+    std::unique_ptr<ServedConnection> served;
+    // An fd connection whose packet is with a worker.
+    bool at_work = false;
+  };
+
+  absl::Status OpenDoor(Door door, const SocketDirectory& directory, const char* name, int type, mode_t mode);
+  void Run();
+  void Handle(uint64_t data);
+  void AcceptAll(Door door);
+  // False when there is nothing more to accept.
+  bool AcceptOne(Door door);
+  void Admit(Door door, UniqueFd socket);
+  // Empty when the peer may come in; otherwise one of core::kRefusals.
+  std::string_view Judge(Door door, const core::Caller& caller) const;
+  void Refuse(std::string_view reason);
+  void Adopt(Door door, UniqueFd socket, Peer peer);
+  void HandleFdPacket(uint64_t key);
+  void CloseConnection(uint64_t key);
+  void CloseAll();
+  void CloseSilent();
+  void ClearWakeUp();
+  void CloseFinished();
+  absl::Status Add(int fd, uint32_t events, Watch watch, uint64_t key);
+
+  const FrontDoorOptions options_;
+  core::Node& node_;
+  core::SessionRegistry& registry_;
+  const log::Logger& logger_;
+  ConnectionServer& server_;
+
+  IdentityRung rung_ = IdentityRung::kPidfdOpen;
+  UniqueFd epoll_;
+  UniqueFd wake_up_;
+  // Given up to accept, and so to turn away, a connection when no descriptor is left.
+  UniqueFd spare_;
+  std::thread thread_;
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> accepting_{true};
+  std::atomic<uint64_t> connection_count_{0};
+
+  // Only the thread touches these once it runs.
+  std::map<Door, UniqueFd> listeners_;
+  std::unordered_map<uint64_t, Connection> connections_;
+  std::unordered_map<uid_t, uint64_t> connections_by_uid_;
+  uint64_t next_key_ = 1;
+
+  // Ends the service of connections that are gone; apart from the reapers, which no connection may hold up.
+  core::WorkerPool closers_{1};
+
+  Mutex mutex_;
+  // fd connections whose worker is done.
+  std::vector<uint64_t> finished_ RNICD_GUARDED_BY(mutex_);
+};
+
+}  // namespace rnicd::transport

@@ -1,0 +1,27 @@
+#include "daemon/wire/error_detail.h"
+
+#include <string>
+
+#include "base/status.h"
+
+namespace rnicd::wire {
+
+v1::ErrorDetail ToErrorDetail(const absl::Status& status) {
+  v1::ErrorDetail detail;
+  if (status.ok()) {
+    return detail;
+  }
+  const ErrorInfo info = ErrorInfoOf(status);
+  const ErrorReasonRow& row = RowOf(info.reason);
+  detail.set_reason(static_cast<v1::ErrorReason>(row.reason));
+  detail.set_ntstatus(static_cast<uint32_t>(row.ntstatus));
+  detail.set_ntstatus_name(std::string(NtStatusName(row.ntstatus)));
+  detail.set_field(info.field);
+  detail.set_limit(info.limit);
+  detail.set_used(info.used);
+  detail.set_requested(info.requested);
+  detail.set_message(std::string(row.sentence));
+  return detail;
+}
+
+}  // namespace rnicd::wire

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/access_rights.h"
+#include "base/ndk_adapter_info.h"
+#include "base/units.h"
+
+namespace rnicd::provider {
+
+// What a card is asked to register: `runs`, laid end to end, become the addresses [base, base + length).
+// Core has checked what NDK wants checked: the runs add up to length, base is congruent to the first run modulo the
+// page, and every seam between runs is a page boundary.
+struct DeviceRegistration {
+  VirtualAddress base;
+  uint64_t length = 0;
+  // Populated memory of this process; it stays mapped until Deregister returned.
+  std::span<const std::span<std::byte>> runs;
+  AccessRights rights;
+};
+
+// A registration in the card.
+// Lifetime: outlived by its protection domain. The destructor deregisters what is still registered.
+// Threads:  one call at a time; token reads may race with anything.
+// Source:   ibv_reg_mr(3).
+class DeviceMemoryRegion {
+ public:
+  virtual ~DeviceMemoryRegion() = default;
+  virtual LocalToken local_token() const = 0;
+  // Of no use to any peer when no remote right was granted.
+  virtual RemoteToken remote_token() const = 0;
+  // When it returns ok no transfer reaches the memory any more and both tokens are dead. A failure leaves the region
+  // as it was. A second call does nothing.
+  virtual absl::Status Deregister() = 0;
+};
+
+// The wall between owners: a token works only on queue pairs of its own domain.
+// Lifetime: outlived by its adapter, outlives its regions. Threads: safe.
+// Source:   ibv_alloc_pd(3).
+class DeviceProtectionDomain {
+ public:
+  virtual ~DeviceProtectionDomain() = default;
+  // Errors: DEVICE_OUT_OF_RESOURCES, DEVICE_NOT_CAPABLE, DEVICE_FAILED. A failure leaves nothing behind.
+  virtual absl::StatusOr<std::unique_ptr<DeviceMemoryRegion>> RegisterMemory(
+      const DeviceRegistration& registration) = 0;
+};
+
+// One opening of a card; each session has its own, so that a card's handles are never shared between owners.
+// Lifetime: outlived by its provider, outlives its domains. Threads: safe.
+// Source:   ibv_open_device(3).
+class DeviceAdapter {
+ public:
+  virtual ~DeviceAdapter() = default;
+  virtual const NdkAdapterInfo& info() const = 0;
+  // Errors: DEVICE_OUT_OF_RESOURCES, DEVICE_FAILED.
+  virtual absl::StatusOr<std::unique_ptr<DeviceProtectionDomain>> CreateProtectionDomain() = 0;
+};
+
+struct AdapterDescription {
+  // Stable across restarts, unique within the node.
+  std::string name;
+  // -1 when the card hangs on none.
+  int numa_node = -1;
+  NdkAdapterInfo info;
+};
+
+// A kind of hardware and all cards of that kind. Threads: safe. Nothing above this line knows which kind it is.
+class Provider {
+ public:
+  virtual ~Provider() = default;
+  // "soft", "verbs".
+  virtual std::string_view name() const = 0;
+  virtual std::vector<AdapterDescription> ListAdapters() const = 0;
+  // Errors: ADAPTER_NOT_FOUND, DEVICE_OUT_OF_RESOURCES, DEVICE_FAILED.
+  virtual absl::StatusOr<std::unique_ptr<DeviceAdapter>> OpenAdapter(std::string_view adapter_name) = 0;
+  // Regions that are registered now, in all cards: what the hardware itself would list.
+  virtual uint64_t live_regions() const = 0;
+};
+
+}  // namespace rnicd::provider

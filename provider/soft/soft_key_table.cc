@@ -1,0 +1,67 @@
+#include "provider/soft/soft_key_table.h"
+
+#include <utility>
+
+#include "base/status.h"
+
+namespace rnicd::provider {
+namespace {
+
+constexpr uint32_t kVariantBits = 8;
+constexpr uint32_t kRemoteVariantBit = 0x80;
+
+uint32_t IndexOf(uint32_t key) { return key >> kVariantBits; }
+
+}  // namespace
+
+// Beyond half of the indices drawing one at random would take ever more tries.
+SoftKeyTable::SoftKeyTable(uint64_t max_regions, RandomSource& random)
+    : max_regions_(max_regions == 0 || max_regions > kIndices / 2 ? kIndices / 2 : max_regions), random_(random) {}
+
+absl::StatusOr<SoftKeyTable::Keys> SoftKeyTable::Insert(std::shared_ptr<SoftRegionMemory> memory) {
+  if (size_.fetch_add(1) >= max_regions_) {
+    size_.fetch_sub(1);
+    return MakeError(ErrorReason::DEVICE_OUT_OF_RESOURCES);
+  }
+  while (true) {
+    const uint64_t drawn = random_.Next();
+    const uint32_t index = static_cast<uint32_t>(drawn) % kIndices;
+    if (index == 0) {
+      continue;  // A token is never 0.
+    }
+    const uint32_t variant = static_cast<uint32_t>(drawn >> 32) & (kRemoteVariantBit - 1);
+    const uint32_t local = (index << kVariantBits) | variant;
+    const Keys keys{LocalToken{local}, RemoteToken{local | kRemoteVariantBit}};
+    Shard& shard = ShardOf(index);
+    MutexLock lock(shard.mutex);
+    if (shard.entries.contains(index)) {
+      continue;
+    }
+    shard.entries.emplace(index, Entry{keys, std::move(memory)});
+    return keys;
+  }
+}
+
+void SoftKeyTable::Remove(LocalToken token) {
+  Shard& shard = ShardOf(IndexOf(token.value));
+  MutexLock lock(shard.mutex);
+  if (shard.entries.erase(IndexOf(token.value)) == 1) {
+    size_.fetch_sub(1);
+  }
+}
+
+std::shared_ptr<SoftRegionMemory> SoftKeyTable::Find(RemoteToken token) const {
+  const Shard& shard = ShardOf(IndexOf(token.value));
+  MutexLock lock(shard.mutex);
+  const auto found = shard.entries.find(IndexOf(token.value));
+  return found != shard.entries.end() && found->second.keys.remote == token ? found->second.memory : nullptr;
+}
+
+std::shared_ptr<SoftRegionMemory> SoftKeyTable::Find(LocalToken token) const {
+  const Shard& shard = ShardOf(IndexOf(token.value));
+  MutexLock lock(shard.mutex);
+  const auto found = shard.entries.find(IndexOf(token.value));
+  return found != shard.entries.end() && found->second.keys.local == token ? found->second.memory : nullptr;
+}
+
+}  // namespace rnicd::provider

@@ -1,0 +1,44 @@
+#include "provider/soft/soft_nic.h"
+
+#include <utility>
+
+#include "provider/soft/soft_provider.h"
+
+namespace rnicd::provider {
+namespace {
+
+// Limits of an ordinary 100 Gbit/s card, so that software written against the soft card fits a real one.
+NdkAdapterInfo InfoOf(const SoftOptions& options) {
+  NdkAdapterInfo info;
+  info.version = NdkVersion{1, 2};
+  info.max_registration_size = options.max_registration_bytes;
+  info.max_window_size = options.max_registration_bytes;
+  info.frmr_page_count = 256;
+  info.max_initiator_request_sge = 16;
+  info.max_receive_request_sge = 16;
+  info.max_read_request_sge = 16;
+  info.max_transfer_length = 1U << 30;
+  info.max_inline_data_size = 512;
+  info.max_inbound_read_limit = 16;
+  info.max_outbound_read_limit = 16;
+  info.max_receive_queue_depth = 16384;
+  info.max_initiator_queue_depth = 16384;
+  info.max_srq_depth = 0;
+  info.max_cq_depth = 65536;
+  info.large_request_threshold = 65536;
+  info.max_caller_data = 56;
+  info.max_callee_data = 148;
+  info.adapter_flags =
+      kAdapterFlagInOrderDma | kAdapterFlagReadSinkNotRequired | kAdapterFlagCqResize | kAdapterFlagLoopback;
+  return info;
+}
+
+}  // namespace
+
+SoftNic::SoftNic(std::string name, const SoftOptions& options, RandomSource& random)
+    : name_(std::move(name)),
+      info_(InfoOf(options)),
+      register_delay_(options.register_delay),
+      keys_(options.max_regions, random) {}
+
+}  // namespace rnicd::provider

@@ -1,0 +1,86 @@
+# shellcheck shell=bash
+# Sourced by the scripts beside it: where the repository is, and how to say what is going on.
+
+REPO=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$REPO" || exit 1
+
+# Tools that setup unpacks here instead of installing them.
+TOOLS=$REPO/.cache/tools
+PATH=$TOOLS/usr/bin:$PATH
+
+# Compiled objects survive a deleted build folder and, where CI keeps .cache, a new clone.
+export CCACHE_DIR=${CCACHE_DIR:-$REPO/.cache/ccache}
+export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$REPO}
+export CCACHE_NOHASHDIR=${CCACHE_NOHASHDIR:-1}
+
+BOLD='' DIM='' RED='' GREEN='' PLAIN=''
+if [[ -t 1 && -z ${NO_COLOR:-} ]]; then
+  # shellcheck disable=SC2034  # used by the scripts that source this file
+  BOLD=$'\e[1m' DIM=$'\e[2m' RED=$'\e[31m' GREEN=$'\e[32m' PLAIN=$'\e[0m'
+fi
+
+say() { printf '%s\n' "$*"; }
+heading() { printf '\n%s== %s%s\n' "$BOLD" "$*" "$PLAIN"; }
+fail() {
+  printf '%s%s: %s%s\n' "$RED" "$(basename "$0")" "$*" "$PLAIN" >&2
+  exit 1
+}
+
+# The comment block at the top of the calling script is its help.
+show_help() { sed -n '2,/^[^#]/{s/^# \{0,1\}//p}' "$0"; }
+
+as_root() {
+  if [[ $EUID -eq 0 ]]; then
+    "$@"
+  elif command -v sudo >/dev/null; then
+    # Without a terminal sudo must not wait for a password that nobody can type.
+    if [[ -t 0 ]]; then sudo "$@"; else sudo -n "$@"; fi
+  else
+    fail "this needs root, and there is no sudo: $*"
+  fi
+}
+
+# condense DROP KEEP: copies a tool's output, but of the lines that match KEEP (progress) only one every ten seconds,
+# and none of those that match DROP. After 30 silent seconds it says where things stand, so that a log never looks dead.
+condense() {
+  local drop=$1 keep=$2 line='' part='' last='' shown=0 began=$SECONDS status
+  shown=$SECONDS
+  while true; do
+    status=0
+    IFS= read -r -t 30 part || status=$?
+    line+=$part
+    if ((status > 128)); then
+      say "   ... $((SECONDS - began)) s, at: ${last:-start}"
+      shown=$SECONDS
+      continue
+    fi
+    if ((status != 0)) && [[ -z $line ]]; then break; fi
+    if [[ $line =~ $drop ]]; then
+      last=$line
+    elif [[ $line =~ $keep ]]; then
+      last=$line
+      if ((SECONDS - shown >= 10)); then
+        say "$line"
+        shown=$SECONDS
+      fi
+    else
+      say "$line"
+    fi
+    line=''
+    ((status == 0)) || break
+  done
+}
+
+# configure PRESET, build PRESET [TARGET...]: quiet where nobody watches, ninja's own line on a terminal.
+configure() { cmake --preset "$1" 2>&1 | condense '^(-- |Preset CMake|  [A-Z_]+(:[A-Z]+)?="|$)' '^never$'; }
+build() {
+  local preset=$1
+  shift
+  local -a command=(cmake --build "build/$preset" --parallel "$(nproc)")
+  if (($# > 0)); then command+=(--target "$@"); fi
+  if [[ -t 1 ]]; then
+    "${command[@]}"
+  else
+    "${command[@]}" 2>&1 | condense '^$' '^\[[0-9]+/[0-9]+\]'
+  fi
+}

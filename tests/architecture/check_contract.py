@@ -1,0 +1,77 @@
+"""The wire: one list of error reasons in two places, a test for each reason, a comment for what is on the wire."""
+
+import re
+
+import rules
+from tree import Violation, is_under, line_of
+
+_LISTED = re.compile(r"^RNICD_REASON\((\w+),\s*(\d+),", re.MULTILINE)
+_ON_WIRE = re.compile(r"^\s*ERROR_REASON_(\w+) = (\d+);", re.MULTILINE)
+
+
+def _reasons(pattern, text):
+    """{name: (number, line)}"""
+    return {found[1]: (int(found[2]), line_of(text, found.start(1))) for found in pattern.finditer(text)}
+
+
+def check_reasons_equal(tree):
+    listed = _reasons(_LISTED, tree.text(rules.REASONS_LIST))
+    on_wire = _reasons(_ON_WIRE, tree.text(rules.REASONS_PROTO))
+    on_wire.pop("UNSPECIFIED", None)
+    for name, (number, line) in listed.items():
+        if name not in on_wire:
+            yield Violation(rules.REASONS_LIST, line, f"{name} is not in {rules.REASONS_PROTO}",
+                            "add it with the same number")
+        elif on_wire[name][0] != number:
+            yield Violation(rules.REASONS_LIST, line, f"{name} is {number} here and {on_wire[name][0]} on the wire",
+                            "numbers on the wire never change: mend the list")
+    for name, (_, line) in on_wire.items():
+        if name not in listed:
+            yield Violation(rules.REASONS_PROTO, line, f"{name} is not in {rules.REASONS_LIST}",
+                            "add it with the same number")
+
+
+def check_reasons_tested(tree):
+    words = set()
+    for path in tree.paths:
+        is_test = path.endswith("_test.cc") or (path.startswith("tests/") and path.endswith((".cc", ".h", ".py")))
+        if is_test and not is_under(path, rules.REASONS_NOT_COUNTED):
+            words.update(re.findall(r"\w+", tree.text(path)))
+    for name, (_, line) in _reasons(_LISTED, tree.text(rules.REASONS_LIST)).items():
+        if name not in words and f"ERROR_REASON_{name}" not in words:
+            yield Violation(rules.REASONS_LIST, line, f"no test names {name}",
+                            "write the test in which a call is refused so")
+
+
+_BLOCK = re.compile(r"^\s*(message|service|enum|oneof) \w+ \{(?!.*\})")
+_MEMBER = re.compile(r"^\s+(?:rpc (\w+)\(|(?:repeated |optional )?([\w.]+) (\w+) = \d+;)")
+
+
+def _speaks_for_itself(type_name, name):
+    """An id, or a message of ours whose own comment says what it is."""
+    return name.endswith(("_id", "_ids")) or type_name[:1].isupper()
+
+
+def check_proto_comments(tree):
+    """A call or field has a comment above it or above its group, which a blank line ends. The comment of a message
+    speaks for the first group in it; the comment of a service speaks for no call."""
+    for path in tree.with_suffix(".proto"):
+        spoken = False
+        outside = []
+        for number, line in enumerate(tree.text(path).splitlines(), 1):
+            member = _MEMBER.match(line)
+            if line.strip().startswith("//"):
+                spoken = True
+            elif block := _BLOCK.match(line):
+                outside.append(spoken)
+                spoken = spoken and block[1] != "service"
+            elif line.strip() == "}" and outside:
+                spoken = outside.pop()
+            elif not line.strip():
+                spoken = False
+            elif member and not spoken and (member[1] or not _speaks_for_itself(member[2], member[3])):
+                yield Violation(path, number, f"{member[1] or member[3]} has no comment",
+                                "say what it is: unit, range, meaning of zero; for a call also its errors")
+
+
+CHECKS = [check_reasons_equal, check_reasons_tested, check_proto_comments]

@@ -1,0 +1,104 @@
+"""Include arrows, link arrows, headers and names that belong to one folder."""
+
+import re
+
+import rules
+from tree import Violation, folder_of, is_under, line_of, without_comments_and_strings
+
+_INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]', re.MULTILINE)
+_LIBRARY = re.compile(r"^\s*rnicd_library\((\w+)\s*(.*?)\)", re.MULTILINE | re.DOTALL)
+
+
+def _module_of(folder):
+    """The listed folder that the folder is or lies in; None when there is none."""
+    while folder and folder not in rules.ARROWS:
+        folder = folder_of(folder)
+    return folder or None
+
+
+def _target_module(include):
+    """What an include names, in the words of the arrows; None for a header of others."""
+    if include.startswith("rnicd/v1/"):
+        return "grpc" if include.endswith(".grpc.pb.h") else "proto"
+    if is_under(include, rules.FREE_FOLDERS):
+        return include.partition("/")[0]
+    return _module_of(folder_of(include))
+
+
+def _allowed(path, module):
+    allowed = {module, *rules.ARROWS[module]}
+    if path.endswith(("_test.cc", "_test.h")):
+        allowed.update(rules.UNIT_TEST_ARROWS)
+    return allowed
+
+
+def _check_one(path, line, include):
+    """Checks one include of ours."""
+    module = _module_of(folder_of(path))
+    target = _target_module(include)
+    if module is None or target is None:
+        return
+    if target not in _allowed(path, module):
+        yield Violation(path, line, f'{module} may not include "{include}"',
+                        "move the code to the layer that may, or pass in what it needs through an interface")
+    elif target == "proto" and include not in rules.PROTO_SUBSETS.get(module, [include]):
+        yield Violation(path, line, f'{module} may not include "{include}"',
+                        f"of the generated headers it may see only {', '.join(rules.PROTO_SUBSETS[module])}")
+
+
+def check_arrows(tree):
+    for path in tree.with_suffix(".cc", ".h"):
+        for found in _INCLUDE.finditer(tree.text(path)):
+            yield from _check_one(path, line_of(tree.text(path), found.start(1)), found[1])
+
+
+def check_folders(tree):
+    folders = {folder_of(path): path for path in reversed(tree.with_suffix(".cc", ".h"))}
+    for folder, path in sorted(folders.items()):
+        if _module_of(folder) is None and not is_under(folder, rules.FREE_FOLDERS):
+            yield Violation(path, 1, f"{folder} is a folder without an arrow", "give it a row in ARROWS of rules.py")
+
+
+def check_links(tree):
+    """A library may link only the libraries of the folders that it may include."""
+    folders, links = {}, []
+    for path in tree.paths:
+        if not path.endswith("CMakeLists.txt"):
+            continue
+        text = re.sub(r"#[^\n]*", "", tree.text(path))
+        for found in _LIBRARY.finditer(text):
+            folders[found[1]] = folder_of(path)
+            dependencies = found[2].partition("TEST_DEPS")[0].split()
+            links.append((path, line_of(text, found.start(1)), folder_of(path), dependencies))
+    for path, line, folder, dependencies in links:
+        module = _module_of(folder)
+        for dependency in dependencies:
+            target = _module_of(folders.get(dependency, ""))
+            if module and target and target not in {module, *rules.ARROWS[module]}:
+                yield Violation(path, line, f"{folder} may not link {dependency}", "delete it from DEPS")
+
+
+def check_external(tree):
+    for path in tree.with_suffix(".cc", ".h"):
+        for found in _INCLUDE.finditer(tree.text(path)):
+            for prefix, places in rules.EXTERNAL_INCLUDES.items():
+                matches = found[1].startswith(prefix) if prefix.endswith("/") else found[1] == prefix
+                if matches and not is_under(path, places):
+                    yield Violation(path, line_of(tree.text(path), found.start(1)),
+                                    f"<{found[1]}> may not be included here",
+                                    f"it belongs to {', '.join(places) or 'nobody'}")
+
+
+def check_names(tree):
+    for path in tree.with_suffix(".cc", ".h"):
+        text = without_comments_and_strings(tree.text(path))
+        for pattern, places in rules.NAMES.items():
+            if is_under(path, places):
+                continue
+            for found in re.finditer(pattern, text):
+                remedy = next((text for word, text in rules.NAME_REMEDIES.items() if word in found[0]),
+                              "use base/mutex.h")
+                yield Violation(path, line_of(text, found.start()), f"{found[0]} is not used here", remedy)
+
+
+CHECKS = [check_arrows, check_folders, check_links, check_external, check_names]

@@ -1,0 +1,209 @@
+"""Proves that every rule bites: made-up trees with one fault each must be found guilty, and a good one must not."""
+
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+
+import check
+import check_sizes
+
+# The smallest tree that keeps every rule.
+GOOD = {
+    "CMakeLists.txt":
+        "add_subdirectory(base)\nadd_subdirectory(proto)\nadd_subdirectory(daemon)\nadd_subdirectory(tests)\n",
+    "base/CMakeLists.txt": "rnicd_library(rnicd_base)\n",
+    "base/README.md": "# base\n",
+    "base/mutex.h": "#pragma once\n#include <mutex>\nstd::mutex m;\n",
+    "base/error_reasons.inc": 'RNICD_REASON(LENGTH_ZERO, 41, kInvalidArgument, kInvalidParameter, "zero")\n',
+    "proto/CMakeLists.txt": "add_library(rnicd_proto)\n",
+    "proto/README.md": "# proto\n",
+    "proto/rnicd/v1/error.proto":
+        "// Why.\nenum ErrorReason {\n  ERROR_REASON_UNSPECIFIED = 0;\n  ERROR_REASON_LENGTH_ZERO = 41;\n}\n",
+    "daemon/CMakeLists.txt": "add_subdirectory(core)\n",
+    "daemon/README.md": "# daemon\n",
+    "daemon/core/CMakeLists.txt": "rnicd_library(rnicd_core DEPS rnicd_base TEST_DEPS rnicd_soft)\n",
+    "daemon/core/README.md": "# daemon/core\n",
+    "daemon/core/region.h": '#pragma once\n#include <string>\n#include "base/mutex.h"\n',
+    "daemon/core/region.cc": '#include "daemon/core/region.h"\n#include "provider/api/device.h"\n',
+    "daemon/core/region_test.cc":
+        '#include "provider/soft/soft_nic.h"\nTEST(A, B) { EXPECT(ErrorReason::LENGTH_ZERO); }\n',
+    "tests/CMakeLists.txt": "",
+    "tests/README.md": "# tests\n",
+    "scripts/README.md": "# scripts\n",
+    "scripts/test": "#!/usr/bin/env bash\n",
+}
+
+
+def judged(changes, executable=("scripts/test",)):
+    """The findings about the good tree with some files changed; None deletes one."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in {**GOOD, **changes}.items():
+            if text is None:
+                continue
+            path = pathlib.Path(folder) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+            path.chmod(0o755 if name in executable else 0o644)
+        return [str(violation) for violation in check.violations(folder)]
+
+
+class ArchitectureTest(unittest.TestCase):
+    def assert_guilty(self, changes, where, what, **options):
+        """Exactly one finding, at that place, and it says what."""
+        found = judged(changes, **options)
+        self.assertEqual(len(found), 1, found)
+        self.assertTrue(found[0].startswith(where), found[0])
+        self.assertIn(what, found[0])
+
+    def test_good_tree_is_innocent(self):
+        self.assertEqual(judged({}), [])
+
+    def test_include_against_the_arrow(self):
+        self.assert_guilty({"base/a.h": '#pragma once\n#include "daemon/core/region.h"\n'}, "base/a.h:2:",
+                           "base may not")
+
+    def test_core_sees_no_wire(self):
+        self.assert_guilty({"daemon/core/a.cc": '#include "rnicd/v1/types.pb.h"\n'}, "daemon/core/a.cc:1:",
+                           "types.pb.h")
+
+    def test_unit_test_keeps_the_other_arrows(self):
+        self.assert_guilty({"daemon/core/a_test.cc": '#include "daemon/gate/gate.h"\n'}, "daemon/core/a_test.cc:1:",
+                           "may not")
+
+    def test_nothing_includes_tests(self):
+        self.assert_guilty({"daemon/core/a_test.cc": '#include "tests/support/x.h"\n'}, "daemon/core/a_test.cc:1:",
+                           "tests/")
+
+    def test_folder_without_an_arrow(self):
+        changes = {
+            "extra/CMakeLists.txt": "rnicd_library(extra)\n", "extra/README.md": "# extra\n", "extra/a.cc": "\n",
+            "CMakeLists.txt": GOOD["CMakeLists.txt"] + "add_subdirectory(extra)\n",
+        }
+        self.assert_guilty(changes, "extra/a.cc:1:", "without an arrow")
+
+    def test_part_of_the_generated_headers(self):
+        changes = {
+            "daemon/CMakeLists.txt": "add_subdirectory(core)\nadd_subdirectory(transport)\n",
+            "daemon/transport/CMakeLists.txt": "rnicd_library(rnicd_transport)\n",
+            "daemon/transport/README.md": "# x\n",
+            "daemon/transport/a.cc": '#include "rnicd/v1/error.pb.h"\n#include "rnicd/v1/memory_service.pb.h"\n',
+        }
+        self.assert_guilty(changes, "daemon/transport/a.cc:2:", "only rnicd/v1/fd_channel.pb.h")
+
+    def test_link_against_the_arrow(self):
+        self.assert_guilty({"base/CMakeLists.txt": "# why\nrnicd_library(rnicd_base DEPS rnicd_core)\n"},
+                           "base/CMakeLists.txt:2:", "may not link rnicd_core")
+
+    def test_headers_of_others(self):
+        for header in ("grpcpp/grpcpp.h", "infiniband/verbs.h", "prometheus/registry.h", "spdlog/spdlog.h",
+                       "shared_mutex", "absl/synchronization/mutex.h"):
+            with self.subTest(header):
+                self.assert_guilty({"daemon/core/a.cc": f"#include <{header}>\n"}, "daemon/core/a.cc:1:", header)
+
+    def test_names_of_others(self):
+        for line in ("std::mutex mutex_;", "std::condition_variable c;", "absl::Mutex mu;", "using namespace std;"):
+            with self.subTest(line):
+                self.assert_guilty({"daemon/core/a.cc": f"// std::mutex is only named here.\n{line}\n"},
+                                   "daemon/core/a.cc:2:", "is not used here")
+
+    def test_words(self):
+        for word in ("TODO", "FIXME", "XXX", "HACK", "GTEST_SKIP()", "DISABLED_Foo", "/work/main", "/home/me"):
+            with self.subTest(word):
+                self.assert_guilty({"docs/a.md": f"text\n{word}\n"}, "docs/a.md:2:", "may not stand here")
+
+    def test_words_inside_words_are_fine(self):
+        self.assertEqual(judged({"docs/a.md": "mktemp rnicd.XXXXXX, not-a/work/path, TODOS are kDISABLED\n"}), [])
+
+    def test_folder_without_readme(self):
+        self.assert_guilty({"daemon/core/README.md": None}, "daemon/core/README.md:1:", "README.md")
+        self.assert_guilty({"daemon/README.md": None}, "daemon/README.md:1:", "README.md")
+        self.assert_guilty({"deploy/x.service": "[Unit]\n"}, "deploy/README.md:1:", "README.md")
+
+    def test_test_in_no_target(self):
+        self.assert_guilty({"daemon/core/CMakeLists.txt": "add_library(rnicd_core region.cc)\n"},
+                           "daemon/core/region_test.cc:1:", "no target")
+
+    def test_folder_that_no_build_reaches(self):
+        found = judged({"daemon/CMakeLists.txt": "#add_subdirectory(core)\n"})
+        self.assertEqual(len(found), 2, found)
+        self.assertIn("no build reaches", found[0])
+
+    def test_header_without_guard(self):
+        self.assert_guilty({"base/a.h": "// #pragma once\n"}, "base/a.h:1:", "#pragma once")
+
+    def test_executable_bits(self):
+        self.assert_guilty({"base/a.cc": "\n"}, "base/a.cc:1:", "executable", executable=("scripts/test", "base/a.cc"))
+        self.assert_guilty({}, "scripts/test:1:", "cannot be run", executable=())
+
+    def test_reason_missing_on_the_wire(self):
+        more = GOOD["base/error_reasons.inc"] + 'RNICD_REASON(TOO_LONG, 42, kOutOfRange, kX, "long")\n'
+        tested = {"daemon/core/b_test.cc": "ErrorReason::TOO_LONG;\n"}
+        self.assert_guilty({"base/error_reasons.inc": more, **tested}, "base/error_reasons.inc:2:",
+                           "TOO_LONG is not in")
+
+    def test_reason_missing_in_the_list(self):
+        wire = GOOD["proto/rnicd/v1/error.proto"].replace("}", "  ERROR_REASON_TOO_LONG = 42;\n}")
+        self.assert_guilty({"proto/rnicd/v1/error.proto": wire}, "proto/rnicd/v1/error.proto:5:", "TOO_LONG is not in")
+
+    def test_reason_with_two_numbers(self):
+        wire = GOOD["proto/rnicd/v1/error.proto"].replace("41", "40")
+        self.assert_guilty({"proto/rnicd/v1/error.proto": wire}, "base/error_reasons.inc:1:",
+                           "is 41 here and 40 on the wire")
+
+    def test_reason_without_a_test(self):
+        self.assert_guilty({"daemon/core/region_test.cc": "\n"}, "base/error_reasons.inc:1:",
+                           "no test names LENGTH_ZERO")
+
+    def test_field_without_comment(self):
+        self.assert_guilty({"proto/rnicd/v1/a.proto": "message A {\n  uint64 size = 1;\n}\n"},
+                           "proto/rnicd/v1/a.proto:2:", "size")
+
+    def test_call_without_comment(self):
+        text = "// All.\nservice S {\n  // First.\n  rpc A(X) returns (Y);\n  rpc B(X) returns (Y);\n}\n"
+        self.assertEqual(judged({"proto/rnicd/v1/a.proto": text}), [])
+        self.assert_guilty({"proto/rnicd/v1/a.proto": text.replace("  rpc B", "\n  rpc B")},
+                           "proto/rnicd/v1/a.proto:6:", "B has no")
+
+
+class SizesTest(unittest.TestCase):
+    LONG = "namespace a {\nvoid Long(int x) {\n" + "  x++;\n" * 70 + "}\n}\n"
+
+    def judge(self, text, ratchet=""):
+        folder = {"tests/architecture/sizes.txt": ratchet, "tests/architecture/README.md": "# x\n"}
+        return judged({"daemon/core/a.cc": text, **folder})
+
+    def assert_finding(self, found, what):
+        self.assertEqual(len(found), 1, found)
+        self.assertIn(what, found[0])
+
+    def test_file_over_the_limit(self):
+        self.assert_finding(self.judge("// line\n" * 501), "501 lines, the limit is 500")
+
+    def test_function_over_the_limit(self):
+        self.assert_finding(self.judge(self.LONG), "Long has 72 lines")
+
+    def test_ratchet_holds_growth_and_wants_the_new_number(self):
+        key = "daemon/core/a.cc Long"
+        self.assertEqual(self.judge(self.LONG, f"72 {key}\n"), [])
+        self.assert_finding(self.judge(self.LONG, f"71 {key}\n"), "grew from 71 to 72")
+        self.assert_finding(self.judge(self.LONG, f"80 {key}\n"), "has shrunk to 72")
+        self.assert_finding(self.judge("\n", f"80 {key}\n"), "within the limit or gone")
+
+    def test_functions_are_recognised(self):
+        text = (
+            "namespace {\nclass A : public B<int(int)> {\n public:\n  A(int x) : a_{x},\n b_{x} {\n  }\n"
+            "  int f() const {\n    if (a) {\n    }\n  }\n};\n"
+            'constexpr Row kTable[] = {\n  {1, "}"},\n};\n'
+            '// {\nTEST(Suite, Name) {\n  auto l = [] { return \'{\'; };\n}\n}\n')
+        found = {name: lines for name, _, lines in check_sizes.cpp_functions(text)}
+        self.assertEqual(found["f"], 4)
+        self.assertEqual(found["TEST(Suite, Name)"], 3)
+        self.assertNotIn("kTable", found)
+        self.assertEqual(set(found), {"A", "f", "TEST(Suite, Name)"})
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,99 @@
+"""The rules of the repository as data. check.py reads them; check_test.py proves that each one bites."""
+
+# --- Arrows ---------------------------------------------------------------------------------------------------------
+# A folder may include itself and the folders named here, and nothing else of ours. "grpc" allows gRPC's headers and the
+# generated service code, "proto" the generated messages. A folder that is not listed may not exist.
+ARROWS = {
+    "base": [],
+    "proto": [],
+    "provider/api": ["base"],
+    "provider/soft": ["provider/api", "base"],
+    "provider/verbs": ["provider/api", "base"],
+    "provider/decorator": ["provider/api", "base"],
+    "daemon/log": ["base"],
+    "daemon/core": ["provider/api", "base"],
+    "daemon/metrics": ["daemon/core", "base"],
+    "daemon/wire": ["base", "proto"],
+    "daemon/gate": ["daemon/core", "daemon/log", "daemon/wire", "base", "proto", "grpc"],
+    "daemon/service": ["daemon/gate", "daemon/core", "daemon/wire", "provider/api", "base", "proto", "grpc"],
+    "daemon/transport": ["daemon/core", "daemon/log", "daemon/wire", "base", "proto"],
+    "daemon/server": [
+        "daemon/service", "daemon/gate", "daemon/transport", "daemon/core", "daemon/log", "base", "proto", "grpc",
+    ],
+    "daemon/app": [
+        "daemon/server", "daemon/service", "daemon/gate", "daemon/wire", "daemon/transport", "daemon/metrics",
+        "daemon/core", "daemon/log", "provider/soft", "provider/api", "base",
+    ],
+    "client/cpp": ["base", "proto", "grpc"],
+    "client/ctl": ["client/cpp", "base", "proto", "grpc"],
+}
+# Folders that may include everything. Nothing but these may include tests/.
+FREE_FOLDERS = ["tests", "examples"]
+# A *_test.cc beside the code may also use these: real providers instead of mocks.
+UNIT_TEST_ARROWS = ["provider/api", "provider/soft", "provider/decorator", "base"]
+# Folders that may see only some of the generated headers.
+PROTO_SUBSETS = {"daemon/transport": ["rnicd/v1/fd_channel.pb.h", "rnicd/v1/error.pb.h"]}
+
+# --- Headers and names of others ------------------------------------------------------------------------------------
+# Where an include that begins so may stand; a folder covers its subfolders, a file only itself.
+EXTERNAL_INCLUDES = {
+    "infiniband/": ["provider/verbs"],
+    "grpc/": ["daemon/gate", "daemon/service", "daemon/server", "client", "tests", "examples"],
+    "grpcpp/": ["daemon/gate", "daemon/service", "daemon/server", "client", "tests", "examples"],
+    "prometheus/": ["daemon/metrics"],
+    "spdlog/": ["daemon/log"],
+    "CivetServer.h": ["daemon/metrics"],
+    "absl/synchronization/": ["daemon/app/main.cc"],
+    "mutex": ["base/mutex.h"],
+    "shared_mutex": [],
+    "condition_variable": ["base/mutex.h"],
+}
+# The same for names in C++ code, comments and strings apart.
+NAMES = {
+    r"std::(recursive_|timed_|shared_)*mutex\b": ["base/mutex.h"],
+    r"std::condition_variable(_any)?\b": ["base/mutex.h"],
+    r"absl::(Mutex|CondVar|Notification|BlockingCounter)\b": [],
+    r"using\s+namespace\b": [],
+}
+NAME_REMEDIES = {
+    "mutex": "use Mutex of base/mutex.h",
+    "condition_variable": "use ConditionVariable of base/mutex.h",
+    "Mutex": "use Mutex of base/mutex.h",
+    "namespace": "name what you use: using rnicd::X",
+}
+
+# --- Words that may stand nowhere -----------------------------------------------------------------------------------
+WORDS = {
+    r"\b(TODO|FIXME|XXX|HACK)\b": "finish it, or open an issue and say the limit plainly",
+    r"\bGTEST_SKIP\b": "a test either holds or does not exist",
+    r"\bDISABLED_\w": "mend the test or delete it",
+    r"(?<![\w.])/(work|home|farm)/\w": "no path of one machine: derive it",
+}
+# The rules and their own test must name what they forbid.
+WORDS_ALLOWED_IN = ["tests/architecture/rules.py", "tests/architecture/check_test.py"]
+
+# --- Folders and files ----------------------------------------------------------------------------------------------
+IGNORED_FOLDERS = [".git", ".cache", "build", "node_modules", "__pycache__"]
+CODE_SUFFIXES = [".cc", ".h", ".inc", ".proto", ".py", ".sh"]
+# Folders that need a README.md though they hold no code.
+ALSO_DOCUMENTED = ["deploy", "docs/adr"]
+# Folders whose parent's README.md speaks for them.
+DOCUMENTED_BY_PARENT = ["proto/rnicd", "scripts/pages", "tests/support/"]
+# Where a file may, and must, be executable: programs with a "#!" line.
+EXECUTABLE = [r"^scripts/[a-z-]+$", r"^\.ci/run$"]
+
+# --- Sizes ----------------------------------------------------------------------------------------------------------
+FILE_LINES_MAX = 500
+FUNCTION_LINES_MAX = 70
+SIZED_SUFFIXES = [".cc", ".h", ".proto", ".py", ".sh"]
+RATCHET = "tests/architecture/sizes.txt"
+
+# --- Calls that put a folder's *_test.cc into a target ----------------------------------------------------------------
+TEST_TARGET_CALLS = ["rnicd_library", "rnicd_unit_tests", "rnicd_process_tests"]
+TARGET_CALLS = TEST_TARGET_CALLS + ["add_executable", "add_library"]
+
+# --- One list in two places -------------------------------------------------------------------------------------------
+REASONS_LIST = "base/error_reasons.inc"
+REASONS_PROTO = "proto/rnicd/v1/error.proto"
+# Tests that walk the whole list; a reason named only there has no test of its own.
+REASONS_NOT_COUNTED = ["base/error_reason_test.cc", "tests/architecture"]

@@ -1,0 +1,30 @@
+// rnicd_bench: Google Benchmark's own flags, and --report for drift and memory instead of the rows.
+
+#include <benchmark/benchmark.h>
+
+#include <cstdio>
+#include <cstring>
+
+#include "tests/bench/bench.h"
+#include "tests/bench/echo_server.h"
+
+int main(int argc, char** argv) {
+  const rnicd::UniqueFd echo = rnicd::bench::StartEchoServer();
+  benchmark::Initialize(&argc, argv);
+  // Nothing pends, so that every row measures the whole operation.
+  auto daemon = rnicd::test::DaemonProcess::Start(
+      {.flags = {"--pending_threshold_bytes=9000000000000000000", "--log_level=warning"}});
+  if (!echo.valid() || !daemon.ok()) {
+    std::fprintf(stderr, "rnicd_bench: cannot start: %s\n", daemon.status().ToString().c_str());
+    return 1;
+  }
+  if (argc == 2 && std::strcmp(argv[1], "--report") == 0) {
+    rnicd::bench::PrintReport(**daemon);
+    return 0;
+  }
+  rnicd::bench::AddPingPongRow(echo.get());
+  rnicd::bench::AddCoreRows();
+  rnicd::bench::AddGrpcRows(**daemon);
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}

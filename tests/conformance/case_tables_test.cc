@@ -1,0 +1,57 @@
+#include "tests/conformance/case_tables.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace rnicd::test {
+namespace {
+
+// The rows that have at least one test, and the providers they are asked of.
+std::set<std::pair<std::string, std::string>> TestedRows() {
+  std::set<std::pair<std::string, std::string>> rows;
+  const testing::UnitTest& program = *testing::UnitTest::GetInstance();
+  for (int suite_index = 0; suite_index < program.total_test_suite_count(); ++suite_index) {
+    const testing::TestSuite& suite = *program.GetTestSuite(suite_index);
+    for (int index = 0; index < suite.total_test_count(); ++index) {
+      const std::string name = suite.GetTestInfo(index)->name();
+      if (const std::string number = CaseNumberOf(name); !number.empty()) {
+        rows.insert({name.substr(name.find('/') + 1), number});
+      }
+    }
+  }
+  return rows;
+}
+
+TEST(CaseTables, EveryRowIsTestedOrSaidNotToBe) {
+  std::set<std::string> tested;
+  for (const auto& [provider, number] : TestedRows()) {
+    tested.insert(number);
+  }
+  for (const auto& [number, title] : Cases()) {
+    EXPECT_NE(tested.contains(number), NotCovered().contains(number))
+        << number << " (" << title << ") must have either a test or a reason for having none";
+  }
+}
+
+TEST(CaseTables, EveryTestIsAboutAListedRow) {
+  for (const auto& [provider, number] : TestedRows()) {
+    EXPECT_TRUE(Cases().contains(number)) << number << " is not in cases.txt";
+  }
+}
+
+TEST(CaseTables, EveryReasonIsAboutAListedRow) {
+  for (const auto& [number, reason] : NotCovered()) {
+    EXPECT_TRUE(Cases().contains(number)) << number << " is not in cases.txt";
+  }
+}
+
+TEST(CaseTables, EveryGapIsAboutATestOfAKnownProvider) {
+  const auto tested = TestedRows();
+  for (const auto& [gap, reason] : Gaps()) {
+    EXPECT_TRUE(tested.contains(gap)) << "gaps.txt names " << gap.first << " " << gap.second << ", which has no test";
+  }
+}
+
+}  // namespace
+}  // namespace rnicd::test

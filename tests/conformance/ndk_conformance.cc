@@ -1,0 +1,103 @@
+#include "tests/conformance/ndk_conformance.h"
+
+#include <gtest/gtest-spi.h>
+
+#include <algorithm>
+
+#include "tests/conformance/case_tables.h"
+#include "tests/support/admin_client.h"
+#include "tests/support/wait.h"
+
+namespace rnicd::test {
+namespace {
+
+// Long enough for a handful of calls, also under a sanitizer on a busy machine.
+constexpr int kSlowRegistrationMicroseconds = kSlowness > 1 ? 600'000 : 200'000;
+
+std::string ThisTest() { return testing::UnitTest::GetInstance()->current_test_info()->name(); }
+
+}  // namespace
+
+NdkConformance::NdkConformance() = default;
+NdkConformance::~NdkConformance() = default;
+
+void NdkConformance::SetUp() {
+  const std::string number = CaseNumberOf(ThisTest());
+  RecordProperty("case", number);
+  RecordProperty("provider", GetParam());
+  if (const auto gap = Gaps().find({GetParam(), number}); gap != Gaps().end()) {
+    RecordProperty("gap", gap->second);
+    gap_results_ = std::make_unique<testing::TestPartResultArray>();
+    gap_reporter_ = std::make_unique<testing::ScopedFakeTestPartResultReporter>(
+        testing::ScopedFakeTestPartResultReporter::INTERCEPT_ALL_THREADS, gap_results_.get());
+  }
+}
+
+void NdkConformance::TearDown() {
+  JudgeGap();
+  // A gap excuses a wrong answer, never a leak.
+  for (const SharedDaemon* shared : used_) {
+    ExpectNothingHeld(*shared->process, shared->idle);
+  }
+}
+
+void NdkConformance::JudgeGap() {
+  if (gap_reporter_ == nullptr) {
+    return;
+  }
+  gap_reporter_.reset();
+  bool failed = false;
+  for (int index = 0; index < gap_results_->size(); ++index) {
+    failed = failed || gap_results_->GetTestPartResult(index).failed();
+  }
+  EXPECT_TRUE(failed) << "declared as a gap in gaps.txt, but it passes: take the line out";
+}
+
+DaemonProcess& NdkConformance::Use(std::vector<std::string> flags) {
+  flags.insert(flags.begin(), "--provider=" + GetParam());
+  SharedDaemon& shared = DaemonWith(flags);
+  if (std::find(used_.begin(), used_.end(), &shared) == used_.end()) {
+    used_.push_back(&shared);
+  }
+  return *shared.process;
+}
+
+DaemonProcess& NdkConformance::slow_daemon() {
+  return Use(
+      {"--pending_threshold_bytes=4096", "--soft_register_delay_us=" + std::to_string(kSlowRegistrationMicroseconds)});
+}
+
+DaemonProcess& NdkConformance::tight_daemon() {
+  return Use({"--pending_threshold_bytes=4096", "--max_regions_per_session=" + std::to_string(kTightRegions),
+              "--max_pinned_bytes_per_session=" + std::to_string(kTightPinnedBytes),
+              "--soft_max_registration_bytes=" + std::to_string(kTightRegistrationBytes),
+              "--soft_max_regions=" + std::to_string(kTightDeviceRegions)});
+}
+
+std::vector<v1::RequestCompleted> CompletionsUntilEnd(TestSession& session, EventReader& events) {
+  ExpectOk(session.CloseSession());
+  std::vector<v1::RequestCompleted> completions;
+  const std::vector<v1::WatchEventsResponse> rest = events.RestUntilEnd();
+  for (const v1::WatchEventsResponse& event : rest) {
+    if (event.has_request_completed()) {
+      completions.push_back(event.request_completed());
+    }
+  }
+  EXPECT_TRUE(!rest.empty() && rest.back().session_ending().cause() == "closed") << "the last event says the end";
+  return completions;
+}
+
+void RegisterPending(TestSession& session, uint64_t mr_id, uint64_t memory_id, uint64_t size, uint64_t context) {
+  v1::RegisterMrRequest request = RegisterRequest(mr_id, {MdlEntry(memory_id, 0, size, kBase)}, size);
+  request.set_allow_pending(true);
+  request.set_request_context(context);
+  const auto answer = session.Register(request);
+  ExpectOk(answer);
+  EXPECT_EQ(answer.response.ntstatus(), kStatusPending);
+  EXPECT_FALSE(answer.response.has_registration());
+}
+
+INSTANTIATE_TEST_SUITE_P(Provider, NdkConformance, testing::Values("soft"),
+                         [](const auto& provider) { return provider.param; });
+
+}  // namespace rnicd::test

@@ -1,0 +1,187 @@
+// Batches: order kept, one outcome an item, and one bad item spoils no other.
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/admin_client.h"
+#include "tests/support/event_reader.h"
+#include "tests/support/expect.h"
+#include "tests/support/shared_daemon.h"
+#include "tests/support/test_session.h"
+
+namespace rnicd::test {
+namespace {
+
+constexpr int kItemsMax = 16384;
+
+class Batches : public DaemonTest {
+ protected:
+  explicit Batches(const std::vector<std::string>& flags = {}) : DaemonTest(flags) {}
+
+  static std::vector<uint64_t> CreateRegions(TestSession& session, int count) {
+    v1::BatchCreateMrRequest request;
+    for (int index = 0; index < count; ++index) {
+      request.add_items()->set_pd_id(session.pd_id());
+    }
+    const auto created = session.Call(&MemoryStub::BatchCreateMr, request);
+    ExpectOk(created);
+    EXPECT_EQ(created.response.outcomes_size(), count);
+    std::vector<uint64_t> ids;
+    for (const v1::CreateMrOutcome& outcome : created.response.outcomes()) {
+      EXPECT_TRUE(outcome.has_response()) << outcome.ShortDebugString();
+      ids.push_back(outcome.response().mr_id());
+    }
+    return ids;
+  }
+};
+
+// The number and size of regions that users complain about when each costs a call.
+TEST_F(Batches, OneThousandTwoHundredAndSixtyFiveRegions) {
+  constexpr int kCount = 1265;
+  constexpr uint64_t kRegionBytes = 40 << 10;
+  TestSession session(daemon());
+  const uint64_t memory = session.SealedMemory(kCount * kRegionBytes);
+  const std::vector<uint64_t> ids = CreateRegions(session, kCount);
+  EXPECT_EQ(std::set<uint64_t>(ids.begin(), ids.end()).size(), static_cast<size_t>(kCount));
+  v1::BatchRegisterMrRequest request;
+  for (uint64_t index = 0; index < kCount; ++index) {
+    const uint64_t offset = index * kRegionBytes;
+    *request.add_items() =
+        RegisterRequest(ids[index], {MdlEntry(memory, offset, kRegionBytes, kBase + offset)}, kRegionBytes);
+  }
+  const auto registered = session.Call(&MemoryStub::BatchRegisterMr, request);
+  ExpectOk(registered);
+  ASSERT_EQ(registered.response.outcomes_size(), kCount);
+  std::set<uint32_t> tokens;
+  for (int index = 0; index < kCount; ++index) {
+    const v1::Registration& registration = registered.response.outcomes(index).response().registration();
+    EXPECT_EQ(registration.base_virtual_address(), kBase + static_cast<uint64_t>(index) * kRegionBytes);
+    tokens.insert(registration.remote_token());
+  }
+  EXPECT_EQ(tokens.size(), static_cast<size_t>(kCount));
+  const v1::GetStatusResponse status = AdminStatus(daemon());
+  EXPECT_EQ(status.device_regions(), static_cast<uint64_t>(kCount));
+  EXPECT_EQ(status.registered_pages(), kCount * kRegionBytes / kPage);
+  EXPECT_EQ(AdminRegions(daemon()).size(), static_cast<size_t>(kCount));
+  v1::BatchDeregisterMrRequest deregister;
+  v1::BatchCloseMrRequest close;
+  for (const uint64_t id : ids) {
+    deregister.add_items()->set_mr_id(id);
+    close.add_items()->set_mr_id(id);
+  }
+  ExpectOk(session.Call(&MemoryStub::BatchDeregisterMr, deregister));
+  EXPECT_EQ(AdminStatus(daemon()).device_regions(), 0u);
+  ExpectOk(session.Call(&MemoryStub::BatchCloseMr, close));
+  EXPECT_EQ(session.Use("regions").used(), 0u);
+}
+
+TEST_F(Batches, BadItemsAreReportedInTheirPlaces) {
+  TestSession session(daemon());
+  const uint64_t memory = session.SealedMemory(2 * kPage);
+  const std::vector<uint64_t> ids = CreateRegions(session, 4);
+  const std::vector<v1::MdlEntry> page = {MdlEntry(memory, 0, kPage, kBase)};
+  v1::BatchRegisterMrRequest request;
+  *request.add_items() = RegisterRequest(ids[0], page, kPage);
+  *request.add_items() = RegisterRequest(ids[1], page, kPage + 1);
+  *request.add_items() = RegisterRequest(ids[2], {MdlEntry(memory, 0, kPage, kBase), MdlEntry(memory, kPage, 0, 1)}, 1);
+  *request.add_items() = RegisterRequest(12345, page, kPage);
+  *request.add_items() = RegisterRequest(ids[0], page, kPage);
+  *request.add_items() = RegisterRequest(ids[3], page, kPage);
+  request.mutable_items(5)->set_flags(v1::MR_FLAG_ALLOW_REMOTE_READ);
+  const auto registered = session.Call(&MemoryStub::BatchRegisterMr, request);
+  ExpectOk(registered);
+  ASSERT_EQ(registered.response.outcomes_size(), 6);
+  EXPECT_TRUE(registered.response.outcomes(0).has_response());
+  ExpectRefused(registered.response.outcomes(1).error(), ErrorReason::LENGTH_ABOVE_CHAIN, "length");
+  ExpectRefused(registered.response.outcomes(2).error(), ErrorReason::MDL_ENTRY_EMPTY, "mdl_chain[1].byte_count");
+  ExpectRefused(registered.response.outcomes(3).error(), ErrorReason::OBJECT_NOT_FOUND, "mr_id");
+  ExpectRefused(registered.response.outcomes(4).error(), ErrorReason::REGION_ALREADY_REGISTERED, "mr_id");
+  EXPECT_TRUE(registered.response.outcomes(5).has_response());
+  EXPECT_EQ(AdminStatus(daemon()).device_regions(), 2u);
+}
+
+TEST_F(Batches, TokensAndClosesGoTogetherToo) {
+  TestSession session(daemon());
+  const uint64_t memory = session.SealedMemory(kPage);
+  const std::vector<uint64_t> ids = CreateRegions(session, 2);
+  const v1::Registration registration = session.RegisterWhole(ids[0], memory, kPage);
+  v1::BatchGetLocalTokenRequest local;
+  v1::BatchGetRemoteTokenRequest remote;
+  v1::BatchCloseMrRequest close;
+  for (const uint64_t id : {ids[0], ids[1], uint64_t{0}}) {
+    local.add_items()->set_mr_id(id);
+    remote.add_items()->set_mr_id(id);
+    close.add_items()->set_mr_id(id);
+  }
+  const auto local_tokens = session.Call(&MemoryStub::BatchGetLocalToken, local);
+  const auto remote_tokens = session.Call(&MemoryStub::BatchGetRemoteToken, remote);
+  ASSERT_EQ(local_tokens.response.outcomes_size(), 3);
+  ASSERT_EQ(remote_tokens.response.outcomes_size(), 3);
+  EXPECT_EQ(local_tokens.response.outcomes(0).response().local_token(), registration.local_token());
+  EXPECT_EQ(remote_tokens.response.outcomes(0).response().remote_token(), registration.remote_token());
+  ExpectRefused(local_tokens.response.outcomes(1).error(), ErrorReason::REGION_NOT_REGISTERED, "mr_id");
+  ExpectRefused(remote_tokens.response.outcomes(1).error(), ErrorReason::REGION_NOT_REGISTERED, "mr_id");
+  ExpectRefused(local_tokens.response.outcomes(2).error(), ErrorReason::OBJECT_NOT_FOUND, "mr_id");
+  const auto closed = session.Call(&MemoryStub::BatchCloseMr, close);
+  ASSERT_EQ(closed.response.outcomes_size(), 3);
+  EXPECT_TRUE(closed.response.outcomes(0).has_response());
+  EXPECT_TRUE(closed.response.outcomes(1).has_response());
+  ExpectRefused(closed.response.outcomes(2).error(), ErrorReason::OBJECT_NOT_FOUND, "mr_id");
+}
+
+TEST_F(Batches, EmptyOnesAreRefused) {
+  TestSession session(daemon());
+  ExpectRefused(session.Call(&MemoryStub::BatchCreateMr, {}), ErrorReason::BATCH_SIZE, "items");
+  ExpectRefused(session.Call(&MemoryStub::BatchRegisterMr, {}), ErrorReason::BATCH_SIZE, "items");
+  ExpectRefused(session.Call(&MemoryStub::BatchDeregisterMr, {}), ErrorReason::BATCH_SIZE, "items");
+  ExpectRefused(session.Call(&MemoryStub::BatchGetLocalToken, {}), ErrorReason::BATCH_SIZE, "items");
+  ExpectRefused(session.Call(&MemoryStub::BatchGetRemoteToken, {}), ErrorReason::BATCH_SIZE, "items");
+  ExpectRefused(session.Call(&MemoryStub::BatchCloseMr, {}), ErrorReason::BATCH_SIZE, "items");
+}
+
+TEST_F(Batches, OneItemTooManyIsRefusedWhole) {
+  TestSession session(daemon());
+  v1::BatchGetLocalTokenRequest request;
+  for (int index = 0; index < kItemsMax; ++index) {
+    request.add_items()->set_mr_id(1);
+  }
+  const auto full = session.Call(&MemoryStub::BatchGetLocalToken, request);
+  ExpectOk(full);
+  EXPECT_EQ(full.response.outcomes_size(), kItemsMax);
+  request.add_items()->set_mr_id(1);
+  ExpectRefused(session.Call(&MemoryStub::BatchGetLocalToken, request), ErrorReason::BATCH_SIZE, "items");
+}
+
+class SlowBatches : public Batches {
+ protected:
+  SlowBatches() : Batches({"--pending_threshold_bytes=4096", "--soft_register_delay_us=50000"}) {}
+};
+
+// Each item says for itself whether it may pend; one that may not is waited for.
+TEST_F(SlowBatches, ItemsPendOneByOne) {
+  TestSession session(daemon());
+  EventReader events(session);
+  const uint64_t memory = session.SealedMemory(kPage);
+  const std::vector<uint64_t> ids = CreateRegions(session, 3);
+  v1::BatchRegisterMrRequest request;
+  for (const uint64_t id : ids) {
+    *request.add_items() = RegisterRequest(id, {MdlEntry(memory, 0, kPage, kBase)}, kPage);
+  }
+  request.mutable_items(0)->set_allow_pending(true);
+  request.mutable_items(0)->set_request_context(100);
+  request.mutable_items(2)->set_allow_pending(true);
+  request.mutable_items(2)->set_request_context(102);
+  const auto registered = session.Call(&MemoryStub::BatchRegisterMr, request);
+  ExpectOk(registered);
+  ASSERT_EQ(registered.response.outcomes_size(), 3);
+  EXPECT_EQ(registered.response.outcomes(0).response().ntstatus(), kStatusPending);
+  EXPECT_EQ(registered.response.outcomes(1).response().ntstatus(), kStatusSuccess);
+  EXPECT_EQ(registered.response.outcomes(1).response().registration().length(), kPage);
+  EXPECT_EQ(registered.response.outcomes(2).response().ntstatus(), kStatusPending);
+  const std::set<uint64_t> contexts = {events.NextCompletion().request_context(),
+                                       events.NextCompletion().request_context()};
+  EXPECT_EQ(contexts, (std::set<uint64_t>{100, 102}));
+}
+
+}  // namespace
+}  // namespace rnicd::test

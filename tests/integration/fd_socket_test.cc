@@ -1,0 +1,188 @@
+// The fd socket, addressed wrongly in every way: a clear answer or a hang-up, and nothing leaks.
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "absl/strings/escaping.h"
+#include "tests/support/admin_client.h"
+#include "tests/support/child_client.h"
+#include "tests/support/expect.h"
+#include "tests/support/fd_exchange.h"
+#include "tests/support/memory_file.h"
+#include "tests/support/raw_socket.h"
+#include "tests/support/shared_daemon.h"
+#include "tests/support/test_session.h"
+
+namespace rnicd::test {
+namespace {
+
+constexpr uint64_t kSize = 4 * kPage;
+
+class FdSocketMisuse : public DaemonTest {
+ protected:
+  std::string path() { return daemon().fd_socket(); }
+};
+
+TEST_F(FdSocketMisuse, TicketMustHaveBeenIssued) {
+  TestSession session(daemon());
+  ExpectFdRefused(FetchFd(path(), std::string(16, '\0')), ErrorReason::TICKET_UNKNOWN);
+  ExpectFdRefused(FetchFd(path(), std::string(16, 'x')), ErrorReason::TICKET_UNKNOWN);
+  const UniqueFd file = MakeSealableMemfd(kSize);
+  ExpectFdRefused(SendFd(path(), std::string(16, 'x'), file.get()), ErrorReason::TICKET_UNKNOWN);
+}
+
+TEST_F(FdSocketMisuse, TicketWorksOnce) {
+  TestSession session(daemon());
+  const std::string fetch_ticket = session.Allocate(kSize).fd_ticket();
+  session.Fetch(fetch_ticket);
+  ExpectFdRefused(FetchFd(path(), fetch_ticket), ErrorReason::TICKET_UNKNOWN);
+  const std::string send_ticket = session.Import(kSize).fd_ticket();
+  const UniqueFd file = MakeSealableMemfd(kSize);
+  ExpectFdOk(SendFd(path(), send_ticket, file.get()));
+  ExpectFdRefused(SendFd(path(), send_ticket, file.get()), ErrorReason::TICKET_UNKNOWN);
+}
+
+// A thief, of the same user or of another, gets nothing, and does not use the ticket up.
+TEST_F(FdSocketMisuse, TicketWorksForItsProcessOnly) {
+  TestSession session(daemon());
+  const std::string ticket = session.Allocate(kSize).fd_ticket();
+  for (const uid_t uid : {geteuid(), WorkloadUid()}) {
+    const auto thief = ChildClient::Start(daemon(), uid);
+    ASSERT_NE(thief, nullptr);
+    thief->MustRun("open");
+    EXPECT_EQ(thief->Run("redeem " + absl::BytesToHexString(ticket)).reason, "TICKET_UNKNOWN");
+  }
+  EXPECT_TRUE(session.Fetch(ticket).valid());
+}
+
+TEST_F(FdSocketMisuse, TicketDiesWithItsMemory) {
+  TestSession session(daemon());
+  const v1::AllocateMemoryResponse memory = session.Allocate(kSize);
+  ExpectOk(session.Release(memory.memory_id()));
+  const FdAnswer answer = FetchFd(path(), memory.fd_ticket());
+  EXPECT_TRUE(answer.replied && answer.reply.has_error());
+  EXPECT_TRUE(answer.descriptors.empty());
+}
+
+TEST_F(FdSocketMisuse, TicketDiesWithItsSession) {
+  std::string ticket;
+  {
+    TestSession session(daemon());
+    ticket = session.Allocate(kSize).fd_ticket();
+    ExpectOk(session.CloseSession());
+  }
+  ExpectFdRefused(FetchFd(path(), ticket), ErrorReason::TICKET_UNKNOWN);
+}
+
+TEST_F(FdSocketMisuse, PacketMustBeARequest) {
+  TestSession session(daemon());
+  const std::string good = FdRequestBytes(session.Allocate(kSize).fd_ticket(), 0);
+  for (const std::string& bytes :
+       {std::string("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"), std::string("GET / HTTP/1.1"),
+        good.substr(0, good.size() / 2), good.substr(0, 1), FdRequestBytes("short", 0),
+        FdRequestBytes(std::string(17, 'x'), 0), FdRequestBytes("", 0) + "\x10", std::string(4096, 'z')}) {
+    ExpectFdRefused(ExchangeFd(path(), bytes), ErrorReason::FD_PACKET_MALFORMED);
+  }
+}
+
+TEST_F(FdSocketMisuse, OversizedPacketIsRefused) {
+  TestSession session(daemon());
+  // A sound request, followed by an unknown field that makes it too long.
+  std::string bytes = FdRequestBytes(session.Allocate(kSize).fd_ticket(), 0);
+  const size_t padding = 4096;
+  bytes += std::string("\x7a\x80\x20") + std::string(padding, 'p');
+  ExpectFdRefused(ExchangeFd(path(), bytes), ErrorReason::FD_PACKET_MALFORMED);
+  ExpectFdRefused(ExchangeFd(path(), std::string(65536, 'p')), ErrorReason::FD_PACKET_MALFORMED);
+}
+
+// A packet of no bytes cannot be told from a hang-up.
+TEST_F(FdSocketMisuse, EmptyPacketIsAHangUp) {
+  EXPECT_FALSE(ExchangeFd(path(), "").ok());
+  const UniqueFd file = MakeSealableMemfd(kSize);
+  EXPECT_FALSE(ExchangeFd(path(), "", {file.get()}).ok());
+}
+
+TEST_F(FdSocketMisuse, OneDescriptorIsTheMost) {
+  const UniqueFd file = MakeSealableMemfd(kSize);
+  for (const size_t count : {2, 3, 100, 253}) {
+    TestSession session(daemon());
+    const std::string ticket = session.Import(kSize).fd_ticket();
+    const std::vector<int> many(count, file.get());
+    ExpectFdRefused(ExchangeFd(path(), FdRequestBytes(ticket, 1), many), ErrorReason::FD_COUNT_WRONG);
+    ExpectFdRefused(ExchangeFd(path(), FdRequestBytes(ticket, static_cast<uint32_t>(count)), many),
+                    ErrorReason::FD_COUNT_WRONG);
+  }
+}
+
+TEST_F(FdSocketMisuse, DescriptorsMustBeAsAnnounced) {
+  TestSession session(daemon());
+  const UniqueFd file = MakeSealableMemfd(kSize);
+  const std::string ticket = session.Import(kSize).fd_ticket();
+  ExpectFdRefused(ExchangeFd(path(), FdRequestBytes(ticket, 1)), ErrorReason::FD_COUNT_WRONG);
+  ExpectFdRefused(ExchangeFd(path(), FdRequestBytes(ticket, 0), {file.get()}), ErrorReason::FD_COUNT_WRONG);
+  ExpectFdRefused(ExchangeFd(path(), FdRequestBytes(ticket, UINT32_MAX), {file.get()}), ErrorReason::FD_COUNT_WRONG);
+  // Refused before the ticket was looked at, so it still works.
+  ExpectFdOk(SendFd(path(), ticket, file.get()));
+}
+
+TEST_F(FdSocketMisuse, DescriptorMustGoTheRightWay) {
+  TestSession session(daemon());
+  const UniqueFd file = MakeSealableMemfd(kSize);
+  ExpectFdRefused(SendFd(path(), session.Allocate(kSize).fd_ticket(), file.get()), ErrorReason::FD_COUNT_WRONG);
+  ExpectFdRefused(FetchFd(path(), session.Import(kSize).fd_ticket()), ErrorReason::FD_COUNT_WRONG);
+}
+
+TEST_F(FdSocketMisuse, MemoryWithoutAFileHasNothingToFetch) {
+  TestSession session(daemon());
+  const v1::ImportMemoryResponse memory = session.Import(kSize);
+  const FdAnswer answer = FetchFd(path(), memory.fd_ticket());
+  EXPECT_TRUE(answer.descriptors.empty());
+  ExpectOk(session.Release(memory.memory_id()));
+}
+
+TEST_F(FdSocketMisuse, ClientThatDoesNotWaitForTheReplyDoesNoHarm) {
+  TestSession session(daemon());
+  for (int count = 0; count < 20; ++count) {
+    const UniqueFd file = MakeSealableMemfd(kSize);
+    FdSocket sender(path());
+    EXPECT_TRUE(sender.Send(FdRequestBytes(session.Import(kSize).fd_ticket(), 1), {file.get()}));
+    FdSocket fetcher(path());
+    EXPECT_TRUE(fetcher.Send(FdRequestBytes(session.Allocate(kSize).fd_ticket(), 0)));
+  }
+  ExpectOk(session.CloseSession());
+}
+
+TEST_F(FdSocketMisuse, SecondPacketOnAConnectionIsNotServed) {
+  TestSession session(daemon());
+  FdSocket socket(path());
+  EXPECT_TRUE(socket.Send(FdRequestBytes(session.Allocate(kSize).fd_ticket(), 0)));
+  ExpectFdOk(socket.Receive());
+  EXPECT_TRUE(HangsUp(socket.get()));
+}
+
+class FdSocketSilence : public DaemonTest {
+ protected:
+  FdSocketSilence() : DaemonTest({"--silent_connection_timeout_ms=300", "--ticket_lifetime_ms=300"}) {}
+};
+
+TEST_F(FdSocketSilence, SilentClientIsDropped) {
+  const FdSocket socket(daemon().fd_socket());
+  ASSERT_TRUE(socket.connected());
+  EXPECT_TRUE(HangsUp(socket.get()));
+}
+
+TEST_F(FdSocketSilence, TicketExpires) {
+  TestSession session(daemon());
+  const v1::AllocateMemoryResponse memory = session.Allocate(kSize);
+  EXPECT_EQ(memory.ticket_lifetime_ms(), 300u);
+  EXPECT_TRUE(Eventually([&] { return AdminStatus(daemon()).fd_tickets() == 0; }));
+  ExpectFdRefused(FetchFd(daemon().fd_socket(), memory.fd_ticket()), ErrorReason::TICKET_UNKNOWN);
+}
+
+}  // namespace
+}  // namespace rnicd::test

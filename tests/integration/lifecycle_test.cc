@@ -1,0 +1,177 @@
+// The daemon as a process: starting, refusing to start, stopping.
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/admin_client.h"
+#include "tests/support/daemon_process.h"
+#include "tests/support/event_reader.h"
+#include "tests/support/expect.h"
+#include "tests/support/test_session.h"
+
+namespace rnicd::test {
+namespace {
+
+std::unique_ptr<DaemonProcess> MustStart(const DaemonOptions& options = {}) {
+  auto started = DaemonProcess::Start(options);
+  EXPECT_TRUE(started.ok()) << started.status();
+  return started.ok() ? *std::move(started) : nullptr;
+}
+
+void ExpectStops(DaemonProcess& daemon) {
+  const absl::Status stopped = daemon.Stop();
+  EXPECT_TRUE(stopped.ok()) << stopped;
+}
+
+// Runs a daemon that is expected to end by itself.
+struct ShortRun {
+  std::optional<ProcessEnd> end;
+  std::string errors;
+};
+ShortRun RunToItsEnd(const DaemonOptions& options) {
+  auto launched = DaemonProcess::Launch(options);
+  EXPECT_TRUE(launched.ok()) << launched.status();
+  ShortRun run;
+  run.end = (*launched)->process().WaitForEnd();
+  (*launched)->process().errors().WaitForEnd(kPatience);
+  run.errors = (*launched)->log();
+  return run;
+}
+
+TEST(Lifecycle, ServesAndStopsCleanly) {
+  const auto daemon = MustStart({.flags = {kMetricsOnFreePort}});
+  ASSERT_NE(daemon, nullptr);
+  const IdleState idle = MeasureIdle(*daemon);
+  EXPECT_TRUE(daemon->process().errors().WaitFor("ready", kPatience));
+  const v1::GetStatusResponse status = AdminStatus(*daemon);
+  EXPECT_EQ(status.pid(), daemon->process().pid());
+  EXPECT_EQ(status.provider(), "soft");
+  EXPECT_FALSE(status.version().empty());
+  EXPECT_FALSE(status.metrics_address().empty());
+  ExpectNothingHeld(*daemon, idle);
+  ExpectStops(*daemon);
+  for (const std::string& socket : {daemon->rpc_socket(), daemon->fd_socket(), daemon->admin_socket()}) {
+    EXPECT_FALSE(std::filesystem::exists(socket)) << socket << " is left behind";
+  }
+}
+
+TEST(Lifecycle, AdminSocketIsForItsOwnerOnly) {
+  const auto daemon = MustStart();
+  ASSERT_NE(daemon, nullptr);
+  using std::filesystem::perms;
+  EXPECT_EQ(std::filesystem::status(daemon->admin_socket()).permissions() & perms::mask,
+            perms::owner_read | perms::owner_write);
+  ExpectStops(*daemon);
+}
+
+TEST(Lifecycle, SecondDaemonOnTheSameDirectoryIsRefused) {
+  const auto first = MustStart();
+  ASSERT_NE(first, nullptr);
+  const ShortRun second = RunToItsEnd({.directory = first->directory()});
+  ASSERT_TRUE(second.end.has_value());
+  EXPECT_EQ(second.end->exit_code, 1);
+  EXPECT_NE(second.errors.find(first->socket_dir()), std::string::npos) << second.errors;
+  const IdleState idle = MeasureIdle(*first);
+  ExpectNothingHeld(*first, idle);
+  ExpectStops(*first);
+}
+
+TEST(Lifecycle, SocketsOfAKilledDaemonAreReplaced) {
+  const auto first = MustStart();
+  ASSERT_NE(first, nullptr);
+  first->KillHard();
+  ASSERT_TRUE(std::filesystem::exists(first->rpc_socket()));
+  const auto second = MustStart({.directory = first->directory()});
+  ASSERT_NE(second, nullptr);
+  const IdleState idle = MeasureIdle(*second);
+  ExpectNothingHeld(*second, idle);
+  ExpectStops(*second);
+}
+
+TEST(Lifecycle, SigtermEndsOpenSessionsAndSaysWhy) {
+  const auto daemon = MustStart();
+  ASSERT_NE(daemon, nullptr);
+  TestSession session(*daemon);
+  EventReader events(session);
+  const uint64_t memory = session.SealedMemory(kPage);
+  session.RegisterWhole(session.CreateMr(), memory, kPage);
+  ExpectStops(*daemon);
+  const std::vector<v1::WatchEventsResponse> rest = events.RestUntilEnd();
+  ASSERT_EQ(rest.size(), 1u);
+  EXPECT_EQ(rest[0].session_ending().cause(), "daemon_stopping");
+}
+
+// A card that takes its time must not take the operator's. Exit code 1 says that not everything could be taken back.
+TEST(Lifecycle, StopIsBoundedWhileARequestIsRunning) {
+  const auto daemon = MustStart(
+      {.flags = {"--drain_timeout_ms=300", "--pending_threshold_bytes=4096", "--soft_register_delay_us=30000000"}});
+  ASSERT_NE(daemon, nullptr);
+  TestSession session(*daemon);
+  const uint64_t memory = session.SealedMemory(kPage);
+  v1::RegisterMrRequest request = RegisterRequest(session.CreateMr(), {MdlEntry(memory, 0, kPage, kBase)}, kPage);
+  request.set_allow_pending(true);
+  EXPECT_EQ(session.Register(request).response.ntstatus(), kStatusPending);
+  const auto begin = std::chrono::steady_clock::now();
+  daemon->process().Signal(SIGTERM);
+  const std::optional<ProcessEnd> end = daemon->process().WaitForEnd();
+  ASSERT_TRUE(end.has_value()) << "the daemon does not stop";
+  EXPECT_EQ(end->exit_code, 1);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+}
+
+TEST(Lifecycle, EveryBadFlagIsNamedAtOnce) {
+  const ShortRun run = RunToItsEnd({.flags = {"--provider=abacus", "--soft_adapters=0", "--log_level=loud",
+                                              "--log_format=poem", "--metrics_address=nowhere"}});
+  ASSERT_TRUE(run.end.has_value());
+  EXPECT_EQ(run.end->exit_code, 2);
+  for (const char* flag : {"provider", "soft_adapters", "log_level", "log_format", "metrics_address"}) {
+    EXPECT_NE(run.errors.find(flag), std::string::npos) << flag << " is not named in: " << run.errors;
+  }
+}
+
+TEST(Lifecycle, UnknownFlagIsRefused) {
+  const ShortRun run = RunToItsEnd({.flags = {"--no_such_flag=1"}});
+  ASSERT_TRUE(run.end.has_value());
+  EXPECT_NE(run.end->exit_code, 0);
+  EXPECT_NE(run.errors.find("no_such_flag"), std::string::npos) << run.errors;
+}
+
+TEST(Lifecycle, FlagsAreReadFromAFile) {
+  const auto directory = std::make_shared<TempDir>();
+  const std::string file = directory->path() + "/flags";
+  std::ofstream(file) << "# limits\n--max_sessions_per_uid=1\n";
+  const auto daemon = MustStart({.flags = {"--flagfile=" + file}, .directory = directory});
+  ASSERT_NE(daemon, nullptr);
+  {
+    const IdleState idle = MeasureIdle(*daemon);
+    {
+      TestSession only(*daemon);
+      RawClient second(daemon->rpc_socket());
+      ExpectRefused(second.Call(&SessionStub::OpenSession, {}), ErrorReason::QUOTA_SESSIONS);
+    }
+    ExpectNothingHeld(*daemon, idle);
+  }
+  ExpectStops(*daemon);
+}
+
+// With root the daemon is given to another user; without, it runs as the unprivileged user that the test is.
+TEST(Lifecycle, RunsWithoutRoot) {
+  const auto daemon = MustStart({.uid = OtherUid()});
+  ASSERT_NE(daemon, nullptr);
+  const IdleState idle = MeasureIdle(*daemon);
+  {
+    TestSession session(*daemon);
+    const uint64_t memory = session.SealedMemory(16 * kPage);
+    EXPECT_NE(session.RegisterWhole(session.CreateMr(), memory, 16 * kPage).remote_token(), 0u);
+  }
+  ExpectNothingHeld(*daemon, idle);
+  ExpectStops(*daemon);
+}
+
+}  // namespace
+}  // namespace rnicd::test

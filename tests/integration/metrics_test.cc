@@ -1,0 +1,222 @@
+// The metrics page: every metric there, right after known work, and back to 0 when the work is gone.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/integration/metrics_page.h"
+#include "tests/support/admin_client.h"
+#include "tests/support/child_client.h"
+#include "tests/support/expect.h"
+#include "tests/support/shared_daemon.h"
+#include "tests/support/test_session.h"
+
+namespace rnicd::test {
+namespace {
+
+// promtool where scripts/setup puts it, or on the path; empty when there is none.
+std::string FindPromtool() {
+  std::string folders = std::string(RNICD_SOURCE_DIR) + "/.cache/tools";
+  if (const char* path = std::getenv("PATH"); path != nullptr) {
+    folders += ":" + std::string(path);
+  }
+  for (size_t begin = 0; begin < folders.size();) {
+    const size_t end = std::min(folders.find(':', begin), folders.size());
+    const std::string candidate = folders.substr(begin, end - begin) + "/promtool";
+    if (access(candidate.c_str(), X_OK) == 0) {
+      return candidate;
+    }
+    begin = end + 1;
+  }
+  return "";
+}
+
+class MetricsPages : public DaemonTest {
+ protected:
+  explicit MetricsPages(const std::vector<std::string>& flags = {kMetricsOnFreePort,
+                                                                 "--max_pinned_bytes_per_session=1048576"})
+      : DaemonTest(flags), address_(AdminStatus(daemon()).metrics_address()) {}
+
+  MetricsPage Fetch() {
+    const HttpAnswer answer = HttpGet(address_, "/metrics");
+    EXPECT_EQ(answer.status, 200);
+    return MetricsPage(answer.body);
+  }
+
+  const std::string address_;
+};
+
+TEST_F(MetricsPages, HealthzSaysOk) {
+  const HttpAnswer answer = HttpGet(address_, "/healthz");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_TRUE(answer.body.starts_with("ok")) << answer.body;
+}
+
+TEST_F(MetricsPages, OtherPathsAreNotFound) {
+  EXPECT_EQ(HttpGet(address_, "/").status, 404);
+  EXPECT_EQ(HttpGet(address_, "/metrics/../../etc/passwd").status / 100, 4);
+}
+
+TEST_F(MetricsPages, EveryPromisedMetricIsThereFromTheStart) {
+  const MetricsPage page = Fetch();
+  EXPECT_EQ(page.faults(), "");
+  for (const char* sample : {"rnicd_registered_bytes",
+                             "rnicd_registered_pages",
+                             "rnicd_memory_regions",
+                             "rnicd_memory_objects",
+                             "rnicd_memory_bytes",
+                             "rnicd_sessions",
+                             "rnicd_connections",
+                             "rnicd_registrations_total{result=\"ok\"}",
+                             "rnicd_registrations_total{result=\"error\"}",
+                             "rnicd_registration_failures_total{reason=\"quota_pinned_bytes\"}",
+                             "rnicd_registration_duration_seconds_count",
+                             "rnicd_registration_duration_seconds_sum",
+                             "rnicd_registration_duration_seconds_bucket{le=\"+Inf\"}",
+                             "rnicd_deregistrations_total{result=\"ok\"}",
+                             "rnicd_deregistrations_total{result=\"error\"}",
+                             "rnicd_tokens_issued_total{kind=\"local\"}",
+                             "rnicd_tokens_issued_total{kind=\"remote\"}",
+                             "rnicd_tokens_revoked_total{cause=\"deregister\"}",
+                             "rnicd_tokens_revoked_total{cause=\"process_exited\"}",
+                             "rnicd_reclaimed_bytes_total{cause=\"closed\"}",
+                             "rnicd_reclaimed_bytes_total{cause=\"process_exited\"}",
+                             "rnicd_reclaimed_bytes_total{cause=\"connection_lost\"}",
+                             "rnicd_reclaimed_bytes_total{cause=\"evicted\"}",
+                             "rnicd_reclaimed_bytes_total{cause=\"daemon_stopping\"}",
+                             "rnicd_reclaimed_regions_total{cause=\"closed\"}",
+                             "rnicd_sessions_opened_total",
+                             "rnicd_sessions_ended_total{cause=\"closed\"}"}) {
+    EXPECT_TRUE(page.Has(sample)) << sample;
+  }
+  EXPECT_EQ(page.Value("rnicd_build_info{version=\"" + AdminStatus(daemon()).version() + "\"}"), 1);
+  EXPECT_GT(page.Sum("rnicd_rpcs_total{"), 0);
+  EXPECT_GT(page.Sum("rnicd_rpc_duration_seconds_count{"), 0);
+}
+
+TEST_F(MetricsPages, KnownWorkIsCountedExactly) {
+  const MetricsPage before = Fetch();
+  {
+    TestSession session(daemon());
+    const uint64_t memory = session.SealedMemory(16 * kPage);
+    const uint64_t first = session.CreateMr();
+    const uint64_t second = session.CreateMr();
+    session.RegisterWhole(first, memory, 16 * kPage);
+    session.RegisterWhole(second, memory, 2 * kPage);
+    ExpectRefused(session.Register(RegisterRequest(session.CreateMr(), {}, 1)), ErrorReason::MDL_CHAIN_EMPTY,
+                  "mdl_chain");
+    ExpectOk(session.Deregister(second));
+    ExpectRefused(session.Deregister(second), ErrorReason::REGION_NOT_REGISTERED, "mr_id");
+    const MetricsPage during = Fetch();
+    EXPECT_EQ(during.Value("rnicd_sessions"), 1);
+    EXPECT_EQ(during.Value("rnicd_connections"), 1);
+    EXPECT_EQ(during.Value("rnicd_memory_objects"), 1);
+    EXPECT_EQ(during.Value("rnicd_memory_bytes"), 16 * kPage);
+    EXPECT_EQ(during.Value("rnicd_memory_regions"), 3);
+    EXPECT_EQ(during.Value("rnicd_registered_pages"), 16);
+    EXPECT_EQ(during.Value("rnicd_registered_bytes"), 16 * kPage);
+    const auto grown = [&](const std::string& sample) { return during.Value(sample) - before.Value(sample); };
+    EXPECT_EQ(grown("rnicd_registrations_total{result=\"ok\"}"), 2);
+    EXPECT_EQ(grown("rnicd_registrations_total{result=\"error\"}"), 1);
+    EXPECT_EQ(grown("rnicd_registration_failures_total{reason=\"mdl_chain_empty\"}"), 1);
+    EXPECT_EQ(grown("rnicd_registration_duration_seconds_count"), 3);
+    EXPECT_EQ(grown("rnicd_deregistrations_total{result=\"ok\"}"), 1);
+    EXPECT_EQ(grown("rnicd_tokens_revoked_total{cause=\"deregister\"}"), 1);
+    EXPECT_EQ(grown("rnicd_sessions_opened_total"), 1);
+    EXPECT_GE(grown("rnicd_tokens_issued_total{kind=\"local\"}"), 2);
+    EXPECT_GE(grown("rnicd_tokens_issued_total{kind=\"remote\"}"), 2);
+    EXPECT_EQ(during.Value("rnicd_rpcs_total{code=\"INVALID_ARGUMENT\",method=\"MemoryService.RegisterMr\"}"), 1);
+    ExpectOk(session.CloseSession());
+  }
+  ExpectNothingHeld(daemon(), idle());
+  const MetricsPage after = Fetch();
+  for (const char* gauge : {"rnicd_sessions", "rnicd_memory_objects", "rnicd_memory_bytes", "rnicd_memory_regions",
+                            "rnicd_registered_pages", "rnicd_registered_bytes", "rnicd_device_regions"}) {
+    EXPECT_EQ(after.Value(gauge), 0) << gauge;
+  }
+  const auto grown = [&](const std::string& sample) { return after.Value(sample) - before.Value(sample); };
+  EXPECT_EQ(grown("rnicd_sessions_ended_total{cause=\"closed\"}"), 1);
+  EXPECT_EQ(grown("rnicd_reclaimed_bytes_total{cause=\"closed\"}"), 16 * kPage);
+  EXPECT_EQ(grown("rnicd_reclaimed_regions_total{cause=\"closed\"}"), 3);
+  EXPECT_EQ(grown("rnicd_tokens_revoked_total{cause=\"closed\"}"), 1);
+}
+
+TEST_F(MetricsPages, QuotaFailureIsCountedByItsReason) {
+  const std::string sample = "rnicd_registration_failures_total{reason=\"quota_pinned_bytes\"}";
+  const double before = Fetch().Value(sample);
+  TestSession session(daemon());
+  const uint64_t memory = session.SealedMemory(2 << 20);
+  ExpectRefused(session.Register(RegisterRequest(session.CreateMr(), {MdlEntry(memory, 0, 2 << 20, kBase)}, 2 << 20)),
+                ErrorReason::QUOTA_PINNED_BYTES);
+  EXPECT_EQ(Fetch().Value(sample) - before, 1);
+}
+
+TEST_F(MetricsPages, ReclaimAfterAKillIsCountedAsSuch) {
+  const std::string bytes = "rnicd_reclaimed_bytes_total{cause=\"process_exited\"}";
+  const std::string sessions = "rnicd_sessions_ended_total{cause=\"process_exited\"}";
+  const MetricsPage before = Fetch();
+  const auto client = ChildClient::Start(daemon(), WorkloadUid());
+  ASSERT_NE(client, nullptr);
+  client->MustRun("open");
+  const std::string memory = client->MustRun("alloc 65536").values["memory"];
+  client->MustRun("register " + memory + " 65536 0");
+  client->KillHard();
+  ExpectNothingHeld(daemon(), idle());
+  const MetricsPage after = Fetch();
+  EXPECT_EQ(after.Value(bytes) - before.Value(bytes), 65536);
+  EXPECT_EQ(after.Value(sessions) - before.Value(sessions), 1);
+}
+
+TEST_F(MetricsPages, PromtoolFindsNothingToComplainAbout) {
+  {
+    TestSession session(daemon());
+    session.RegisterWhole(session.CreateMr(), session.SealedMemory(kPage), kPage);
+  }
+  const HttpAnswer answer = HttpGet(address_, "/metrics");
+  EXPECT_EQ(MetricsPage(answer.body).faults(), "");
+  const std::string promtool = FindPromtool();
+  if (promtool.empty()) {
+    return;
+  }
+  auto check = ChildProcess::Start({.command = {promtool, "check", "metrics"}});
+  ASSERT_TRUE(check.ok()) << check.status();
+  EXPECT_TRUE((*check)->WriteLine(answer.body));
+  (*check)->CloseInput();
+  const std::optional<ProcessEnd> end = (*check)->WaitForEnd();
+  ASSERT_TRUE(end.has_value());
+  (*check)->errors().WaitForEnd(kPatience);
+  EXPECT_EQ(end->exit_code, 0) << (*check)->errors().Text() << (*check)->output().Text();
+}
+
+class MetricsOfRefusals : public MetricsPages {
+ protected:
+  MetricsOfRefusals()
+      : MetricsPages({kMetricsOnFreePort, "--max_connections_per_uid=4", "--silent_connection_timeout_ms=300"}) {}
+};
+
+TEST_F(MetricsOfRefusals, RefusedConnectionsAreCounted) {
+  const double before = Fetch().Sum("rnicd_connections_refused_total{");
+  {
+    std::vector<std::unique_ptr<FdSocket>> sockets;
+    for (int count = 0; count < 12; ++count) {
+      sockets.push_back(std::make_unique<FdSocket>(daemon().fd_socket()));
+    }
+    EXPECT_TRUE(Eventually([&] { return Fetch().Sum("rnicd_connections_refused_total{") - before >= 8; }));
+  }
+}
+
+TEST(MetricsOff, EmptyAddressServesNoPage) {
+  auto daemon = DaemonProcess::Start();
+  ASSERT_TRUE(daemon.ok()) << daemon.status();
+  EXPECT_EQ(AdminStatus(**daemon).metrics_address(), "");
+  const absl::Status stopped = (*daemon)->Stop();
+  EXPECT_TRUE(stopped.ok()) << stopped;
+}
+
+}  // namespace
+}  // namespace rnicd::test

@@ -1,0 +1,180 @@
+// The command line tool as people and scripts use it: the real program against the real daemon.
+#include <csignal>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "nlohmann/json.hpp"
+#include "tests/support/admin_client.h"
+#include "tests/support/child_process.h"
+#include "tests/support/expect.h"
+#include "tests/support/shared_daemon.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/test_session.h"
+
+namespace rnicd::test {
+namespace {
+
+using Json = nlohmann::json;
+
+struct ToolRun {
+  int exit_code = -1;
+  std::string output;
+  std::string errors;
+
+  // The output as JSON; null, after a test failure, when it is none.
+  Json json() const {
+    Json parsed = Json::parse(output, nullptr, false);
+    EXPECT_FALSE(parsed.is_discarded()) << "not JSON: " << output;
+    return parsed.is_discarded() ? Json() : parsed;
+  }
+};
+
+class Rnicctl : public DaemonTest {
+ protected:
+  std::unique_ptr<ChildProcess> Start(std::vector<std::string> arguments,
+                                      std::optional<uid_t> uid = std::nullopt) const {
+    arguments.insert(arguments.begin(), ExecutableForEveryone(RNICCTL_PATH));
+    auto process = ChildProcess::Start({.command = std::move(arguments), .uid = uid});
+    EXPECT_TRUE(process.ok()) << process.status();
+    return process.ok() ? *std::move(process) : nullptr;
+  }
+
+  ToolRun Run(const std::vector<std::string>& arguments, std::optional<uid_t> uid = std::nullopt) const {
+    const auto process = Start(arguments, uid);
+    ToolRun run;
+    run.exit_code = process->WaitForEnd().value_or(ProcessEnd()).exit_code;
+    process->output().WaitForEnd(kPatience);
+    process->errors().WaitForEnd(kPatience);
+    run.output = process->output().Text();
+    run.errors = process->errors().Text();
+    return run;
+  }
+
+  std::string socket_dir() { return "--socket-dir=" + daemon().socket_dir(); }
+};
+
+TEST_F(Rnicctl, AdaptersAreListed) {
+  const ToolRun table = Run({"adapters", socket_dir()}, WorkloadUid());
+  EXPECT_EQ(table.exit_code, 0) << table.errors;
+  EXPECT_NE(table.output.find("soft0"), std::string::npos) << table.output;
+  const ToolRun json = Run({"adapters", "--json", socket_dir()}, WorkloadUid());
+  EXPECT_EQ(json.exit_code, 0);
+  EXPECT_EQ(json.json()["adapters"][0]["name"], "soft0");
+  EXPECT_EQ(json.json()["adapters"][0]["provider"], "soft");
+  EXPECT_GT(json.json()["adapters"][0]["info"]["max_registration_size"].get<uint64_t>(), 0u);
+}
+
+TEST_F(Rnicctl, AllocGivesBackWhatItTook) {
+  const ToolRun run = Run({"alloc", "--size=64KiB", "--json", socket_dir()}, WorkloadUid());
+  EXPECT_EQ(run.exit_code, 0) << run.errors;
+  EXPECT_EQ(run.json()["memory"]["size"], 65536);
+  EXPECT_EQ(run.json()["memory"]["imported"], false);
+}
+
+TEST_F(Rnicctl, RegisterHoldsUntilItIsTold) {
+  const auto holder =
+      Start({"register", "--size=64KiB", "--label=held", "--hold=forever", "--json", socket_dir()}, WorkloadUid());
+  ASSERT_NE(holder, nullptr);
+  ASSERT_TRUE(Eventually([&] { return Json::accept(holder->output().Text()); })) << holder->errors().Text();
+  const Json held = Json::parse(holder->output().Text());
+  const std::vector<v1::RegionInfo> regions = AdminRegions(daemon());
+  ASSERT_EQ(regions.size(), 1u);
+  EXPECT_EQ(held["regions"][0]["mr_id"], std::to_string(regions[0].mr_id()));
+  EXPECT_EQ(held["regions"][0]["length"], 65536);
+  EXPECT_NE(held["regions"][0]["remote_token"], 0);
+  EXPECT_EQ(regions[0].uid(), WorkloadUid());
+  // The operator sees it on both lists and in the totals.
+  const Json listed = Run({"regions", "--json", socket_dir()}).json();
+  ASSERT_EQ(listed["regions"].size(), 1u);
+  EXPECT_EQ(listed["regions"][0]["mr_id"], held["regions"][0]["mr_id"]);
+  EXPECT_EQ(listed["regions"][0]["pages"], 16);
+  EXPECT_EQ(listed["regions"][0]["state"], "registered");
+  const Json sessions = Run({"sessions", "--json", socket_dir()}).json();
+  ASSERT_EQ(sessions["sessions"].size(), 1u);
+  EXPECT_EQ(sessions["sessions"][0]["label"], "held");
+  EXPECT_EQ(sessions["sessions"][0]["uid"], WorkloadUid());
+  const Json status = Run({"status", "--json", socket_dir()}).json();
+  EXPECT_EQ(status["registered_pages"], 16);
+  EXPECT_EQ(status["sessions"], 1);
+  EXPECT_EQ(status["resources"]["pinned_bytes"]["used"], 65536);
+  holder->Signal(SIGTERM);
+  EXPECT_EQ(holder->WaitForEnd().value_or(ProcessEnd()).exit_code, 0) << holder->errors().Text();
+}
+
+TEST_F(Rnicctl, RegisterBringsItsOwnMemoryInPieces) {
+  const ToolRun run =
+      Run({"register", "--size=1MiB", "--import", "--regions=16", "--json", socket_dir()}, WorkloadUid());
+  EXPECT_EQ(run.exit_code, 0) << run.errors;
+  EXPECT_EQ(run.json()["regions"].size(), 16u);
+  EXPECT_EQ(run.json()["memory"]["imported"], true);
+}
+
+TEST_F(Rnicctl, TablesArePrintedForPeople) {
+  TestSession session(daemon(), "a-label");
+  session.RegisterWhole(session.CreateMr(), session.SealedMemory(kPage), kPage, v1::MR_FLAG_ALLOW_REMOTE_READ);
+  const ToolRun regions = Run({"regions", socket_dir()});
+  EXPECT_EQ(regions.exit_code, 0) << regions.errors;
+  EXPECT_NE(regions.output.find("soft0"), std::string::npos) << regions.output;
+  EXPECT_NE(regions.output.find("remote-read"), std::string::npos) << regions.output;
+  const ToolRun sessions = Run({"sessions", socket_dir()});
+  EXPECT_NE(sessions.output.find("a-label"), std::string::npos) << sessions.output;
+  const ToolRun status = Run({"status", socket_dir()});
+  EXPECT_NE(status.output.find("pinned_bytes"), std::string::npos) << status.output;
+}
+
+TEST_F(Rnicctl, StatusShowsThatNothingIsLeft) {
+  {
+    TestSession session(daemon());
+    session.RegisterWhole(session.CreateMr(), session.SealedMemory(kPage), kPage);
+  }
+  ExpectNothingHeld(daemon(), idle());
+  const Json status = Run({"status", "--json", socket_dir()}).json();
+  EXPECT_EQ(status["sessions"], 0);
+  EXPECT_EQ(status["registered_pages"], 0);
+  EXPECT_EQ(status["fd_tickets"], 0);
+  EXPECT_EQ(status["device_regions"], 0);
+}
+
+TEST_F(Rnicctl, RefusalsExitWithOneAndSayWhy) {
+  const ToolRun unknown = Run({"register", "--size=4096", "--adapter=soft99", socket_dir()});
+  EXPECT_EQ(unknown.exit_code, 1);
+  EXPECT_NE(unknown.errors.find("ADAPTER_NOT_FOUND"), std::string::npos) << unknown.errors;
+  const ToolRun unaligned = Run({"alloc", "--size=4097", socket_dir()});
+  EXPECT_EQ(unaligned.exit_code, 1);
+  EXPECT_NE(unaligned.errors.find("MEMORY_SIZE_UNALIGNED"), std::string::npos) << unaligned.errors;
+  const ToolRun nobody_there = Run({"status", "--socket-dir=/nonexistent"});
+  EXPECT_EQ(nobody_there.exit_code, 1);
+  EXPECT_FALSE(nobody_there.errors.empty());
+}
+
+// With one user only, the operator is that user, and may ask.
+TEST_F(Rnicctl, OtherUsersAreNoOperators) {
+  EXPECT_EQ(Run({"status", socket_dir()}, WorkloadUid()).exit_code, TwoUids() ? 1 : 0);
+}
+
+TEST_F(Rnicctl, WrongCommandLinesExitWithTwo) {
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{},
+                                                    {"juggle"},
+                                                    {"register"},
+                                                    {"register", "--size=many"},
+                                                    {"status", "--no-such-option"},
+                                                    {"alloc", "--size=4096", "--page-size=3KiB"}}) {
+    const ToolRun run = Run(arguments);
+    EXPECT_EQ(run.exit_code, 2) << run.output << run.errors;
+    EXPECT_FALSE(run.errors.empty());
+  }
+}
+
+TEST_F(Rnicctl, HelpNamesEveryCommand) {
+  const ToolRun run = Run({"--help"});
+  EXPECT_EQ(run.exit_code, 0) << run.errors;
+  for (const char* command : {"adapters", "alloc", "register", "regions", "sessions", "status", "completion"}) {
+    EXPECT_NE(run.output.find(command), std::string::npos) << command;
+  }
+}
+
+}  // namespace
+}  // namespace rnicd::test

@@ -1,0 +1,336 @@
+// The gRPC socket, addressed wrongly: bytes that are no gRPC, requests that make no sense, and floods.
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/admin_client.h"
+#include "tests/support/expect.h"
+#include "tests/support/raw_socket.h"
+#include "tests/support/shared_daemon.h"
+#include "tests/support/test_session.h"
+
+namespace rnicd::test {
+namespace {
+
+constexpr char kHttp2Preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+constexpr uint64_t kMax = std::numeric_limits<uint64_t>::max();
+
+class RpcHostile : public DaemonTest {
+ protected:
+  void ExpectServes() {
+    TestSession session(daemon());
+    EXPECT_NE(session.session_id(), 0u);
+  }
+};
+
+TEST_F(RpcHostile, GarbageIsHungUpOn) {
+  for (const std::string& path : {daemon().rpc_socket(), daemon().admin_socket()}) {
+    for (const std::string& bytes : {std::string("GET / HTTP/1.1\r\n\r\n"), std::string(100'000, '\xff'),
+                                     std::string(64, '\0'), std::string(kHttp2Preface) + std::string(64, '\xff')}) {
+      const UniqueFd socket = ConnectUnix(path, SOCK_STREAM);
+      ASSERT_TRUE(socket.valid());
+      SendBytes(socket.get(), bytes);
+      EXPECT_TRUE(HangsUp(socket.get()));
+    }
+  }
+  ExpectServes();
+}
+
+TEST_F(RpcHostile, HalfAPrefaceAndAHangUpLeaveNothing) {
+  for (size_t length = 0; length < sizeof(kHttp2Preface); length += 5) {
+    const UniqueFd socket = ConnectUnix(daemon().rpc_socket(), SOCK_STREAM);
+    ASSERT_TRUE(socket.valid());
+    EXPECT_TRUE(SendBytes(socket.get(), std::string_view(kHttp2Preface, length)) || length == 0);
+  }
+  ExpectServes();
+}
+
+TEST_F(RpcHostile, MessageOverTheSizeLimitIsRefused) {
+  TestSession session(daemon());
+  v1::RegisterMrRequest request = RegisterRequest(session.CreateMr(), {}, kPage);
+  for (int count = 0; count < 300'000; ++count) {
+    *request.add_mdl_chain() = MdlEntry(kMax, kMax, kMax, kMax);
+  }
+  EXPECT_EQ(session.Register(request).code, grpc::StatusCode::RESOURCE_EXHAUSTED);
+  // The connection and the session are as they were.
+  session.RegisterWhole(request.mr_id(), session.SealedMemory(kPage), kPage);
+}
+
+TEST_F(RpcHostile, ChainOfTenThousandEntriesIsRefused) {
+  TestSession session(daemon());
+  const uint64_t memory = session.SealedMemory(kPage);
+  std::vector<v1::MdlEntry> chain;
+  for (uint64_t index = 0; index < 10'000; ++index) {
+    chain.push_back(MdlEntry(memory, 0, 1, kBase + index));
+  }
+  ExpectRefused(session.Register(RegisterRequest(session.CreateMr(), chain, 1)), ErrorReason::MDL_CHAIN_TOO_LONG,
+                "mdl_chain");
+}
+
+TEST_F(RpcHostile, LongestChainWorks) {
+  constexpr uint64_t kEntries = 8192;
+  TestSession session(daemon());
+  const uint64_t memory = session.SealedMemory(2 * kPage);
+  std::vector<v1::MdlEntry> chain;
+  // Alternating pages, so that no two neighbours are one run.
+  for (uint64_t index = 0; index < kEntries; ++index) {
+    chain.push_back(MdlEntry(memory, (index % 2) * kPage, kPage, kBase + index * kPage));
+  }
+  ExpectOk(session.Register(RegisterRequest(session.CreateMr(), chain, kEntries * kPage)));
+  EXPECT_EQ(session.Use("pinned_bytes").used(), kEntries * kPage);
+}
+
+struct BadChain {
+  const char* description;
+  std::vector<v1::MdlEntry> chain;
+  uint64_t length;
+  ErrorReason reason;
+  const char* field;
+};
+
+// Every way in which numbers can be wrong, over a memory object of four pages.
+std::vector<BadChain> BadChains(uint64_t memory) {
+  return {
+      {"no entry", {}, kPage, ErrorReason::MDL_CHAIN_EMPTY, "mdl_chain"},
+      {"length 0", {MdlEntry(memory, 0, kPage, kBase)}, 0, ErrorReason::LENGTH_ZERO, "length"},
+      {"length above", {MdlEntry(memory, 0, kPage, kBase)}, kPage + 1, ErrorReason::LENGTH_ABOVE_CHAIN, "length"},
+      {"length 2^64-1", {MdlEntry(memory, 0, kPage, kBase)}, kMax, ErrorReason::LENGTH_ABOVE_CHAIN, "length"},
+      {"empty entry",
+       {MdlEntry(memory, 0, kPage, kBase), MdlEntry(memory, kPage, 0, kBase + kPage)},
+       kPage,
+       ErrorReason::MDL_ENTRY_EMPTY,
+       "mdl_chain[1].byte_count"},
+      {"address 0", {MdlEntry(memory, 0, kPage, 0)}, 1, ErrorReason::MDL_ADDRESS_ZERO, "mdl_chain[0].virtual_address"},
+      {"address wraps",
+       {MdlEntry(memory, 0, 2 * kPage, kMax - kPage + 1)},
+       1,
+       ErrorReason::MDL_RANGE_OVERFLOW,
+       "mdl_chain[0].virtual_address"},
+      {"count wraps",
+       {MdlEntry(memory, 0, kMax, kBase)},
+       1,
+       ErrorReason::MDL_RANGE_OVERFLOW,
+       "mdl_chain[0].virtual_address"},
+      {"offset wraps",
+       {MdlEntry(memory, kMax - kPage + 1, 2 * kPage, kBase)},
+       1,
+       ErrorReason::MDL_RANGE_OVERFLOW,
+       "mdl_chain[0].byte_offset"},
+      {"past the memory",
+       {MdlEntry(memory, 3 * kPage, kPage + 1, kBase)},
+       1,
+       ErrorReason::MDL_RANGE_OUTSIDE_MEMORY,
+       "mdl_chain[0].byte_count"},
+      {"behind the memory",
+       {MdlEntry(memory, 4 * kPage, 1, kBase)},
+       1,
+       ErrorReason::MDL_RANGE_OUTSIDE_MEMORY,
+       "mdl_chain[0].byte_count"},
+      {"address and offset differ in the page",
+       {MdlEntry(memory, 1, 10, kBase)},
+       1,
+       ErrorReason::MDL_NOT_PAGE_CONGRUENT,
+       "mdl_chain[0].byte_offset"},
+      {"a seam inside a page",
+       {MdlEntry(memory, 0, 100, kBase), MdlEntry(memory, kPage + 100, 100, kBase + 100)},
+       200,
+       ErrorReason::MDL_NOT_PAGE_CONGRUENT,
+       "mdl_chain[1].virtual_address"},
+      {"gap",
+       {MdlEntry(memory, 0, kPage, kBase), MdlEntry(memory, kPage, kPage, kBase + 2 * kPage)},
+       2 * kPage,
+       ErrorReason::MDL_CHAIN_GAP,
+       "mdl_chain[1].virtual_address"},
+      {"backwards",
+       {MdlEntry(memory, kPage, kPage, kBase + kPage), MdlEntry(memory, 0, kPage, kBase)},
+       2 * kPage,
+       ErrorReason::MDL_CHAIN_GAP,
+       "mdl_chain[1].virtual_address"},
+      {"no such memory",
+       {MdlEntry(memory + 1, 0, kPage, kBase)},
+       kPage,
+       ErrorReason::OBJECT_NOT_FOUND,
+       "mdl_chain[0].memory_id"},
+  };
+}
+
+TEST_F(RpcHostile, ImpossibleNumbersAreRefusedWithTheirField) {
+  TestSession session(daemon());
+  const uint64_t memory = session.SealedMemory(4 * kPage);
+  const uint64_t mr = session.CreateMr();
+  for (const BadChain& bad : BadChains(memory)) {
+    SCOPED_TRACE(bad.description);
+    ExpectRefused(session.Register(RegisterRequest(mr, bad.chain, bad.length)), bad.reason, bad.field);
+  }
+  EXPECT_EQ(session.Use("pinned_bytes").used(), 0u);
+  session.RegisterWhole(mr, memory, 4 * kPage);
+}
+
+// The last byte below 2^64 may be covered, one more may not.
+TEST_F(RpcHostile, LastAddressesBeforeTheEndWork) {
+  TestSession session(daemon());
+  const uint64_t memory = session.SealedMemory(kPage);
+  const uint64_t base = kMax - kPage + 1;
+  ExpectOk(session.Register(RegisterRequest(session.CreateMr(), {MdlEntry(memory, 0, kPage - 1, base)}, kPage - 1)));
+  ExpectRefused(session.Register(RegisterRequest(session.CreateMr(), {MdlEntry(memory, 0, kPage + 1, base)}, kPage)),
+                ErrorReason::MDL_RANGE_OVERFLOW, "mdl_chain[0].virtual_address");
+}
+
+TEST_F(RpcHostile, FlagsAreKnownOrRefused) {
+  TestSession session(daemon());
+  v1::RegisterMrRequest request =
+      RegisterRequest(session.CreateMr(), {MdlEntry(session.SealedMemory(kPage), 0, kPage, kBase)}, kPage);
+  for (uint32_t bit = 4; bit < 32; ++bit) {
+    request.set_flags(1u << bit);
+    ExpectRefused(session.Register(request), ErrorReason::FLAGS_UNKNOWN, "flags");
+  }
+  request.set_flags(4);
+  ExpectRefused(session.Register(request), ErrorReason::FLAGS_INCOMPLETE_REMOTE_WRITE, "flags");
+}
+
+TEST_F(RpcHostile, UnknownIdsAreNotFound) {
+  TestSession session(daemon());
+  const uint64_t memory = session.SealedMemory(kPage);
+  for (const uint64_t id : {uint64_t{0}, uint64_t{1}, kMax, session.CreateMr() + 1, session.pd_id() + 1, memory + 1}) {
+    ExpectRefused(session.LocalToken(id), ErrorReason::OBJECT_NOT_FOUND, "mr_id");
+    ExpectRefused(session.RemoteToken(id), ErrorReason::OBJECT_NOT_FOUND, "mr_id");
+    ExpectRefused(session.Deregister(id), ErrorReason::OBJECT_NOT_FOUND, "mr_id");
+    ExpectRefused(session.CloseMr(id), ErrorReason::OBJECT_NOT_FOUND, "mr_id");
+    ExpectRefused(session.Register(RegisterRequest(id, {MdlEntry(memory, 0, kPage, kBase)}, kPage)),
+                  ErrorReason::OBJECT_NOT_FOUND, "mr_id");
+    ExpectRefused(session.ClosePd(id), ErrorReason::OBJECT_NOT_FOUND, "pd_id");
+    ExpectRefused(session.Seal(id), ErrorReason::OBJECT_NOT_FOUND, "memory_id");
+    ExpectRefused(session.Release(id), ErrorReason::OBJECT_NOT_FOUND, "memory_id");
+    v1::CreateMrRequest create_mr;
+    create_mr.set_pd_id(id);
+    ExpectRefused(session.Call(&MemoryStub::CreateMr, create_mr), ErrorReason::OBJECT_NOT_FOUND, "pd_id");
+    v1::CreatePdRequest create_pd;
+    create_pd.set_adapter_id(id);
+    ExpectRefused(session.Call(&MemoryStub::CreatePd, create_pd), ErrorReason::OBJECT_NOT_FOUND, "adapter_id");
+    v1::QueryAdapterInfoRequest query;
+    query.set_adapter_id(id);
+    ExpectRefused(session.Call(&AdapterStub::QueryAdapterInfo, query), ErrorReason::OBJECT_NOT_FOUND, "adapter_id");
+    v1::CloseAdapterRequest close;
+    close.set_adapter_id(id);
+    ExpectRefused(session.Call(&AdapterStub::CloseAdapter, close), ErrorReason::OBJECT_NOT_FOUND, "adapter_id");
+  }
+}
+
+TEST_F(RpcHostile, ClosedIdsAreDead) {
+  TestSession session(daemon());
+  const uint64_t mr = session.CreateMr();
+  ExpectOk(session.CloseMr(mr));
+  // Its place in the table may be taken; its id never is.
+  EXPECT_NE(session.CreateMr(), mr);
+  ExpectRefused(session.CloseMr(mr), ErrorReason::OBJECT_NOT_FOUND, "mr_id");
+}
+
+TEST_F(RpcHostile, AdapterAndVersionMustExist) {
+  TestSession session(daemon());
+  v1::OpenAdapterRequest request;
+  request.set_adapter_name("soft99");
+  ExpectRefused(session.Call(&AdapterStub::OpenAdapter, request), ErrorReason::ADAPTER_NOT_FOUND, "adapter_name");
+  request.set_adapter_name("../soft0");
+  ExpectRefused(session.Call(&AdapterStub::OpenAdapter, request), ErrorReason::ADAPTER_NOT_FOUND, "adapter_name");
+  request.set_adapter_name("soft0");
+  for (const auto& [major, minor] : {std::pair{0, 0}, {1, 3}, {2, 0}, {9, 0}, {1, 65535}}) {
+    request.mutable_version()->set_major(static_cast<uint32_t>(major));
+    request.mutable_version()->set_minor(static_cast<uint32_t>(minor));
+    ExpectRefused(session.Call(&AdapterStub::OpenAdapter, request), ErrorReason::NDK_VERSION_UNSUPPORTED, "version");
+  }
+  request.mutable_version()->set_major(65536);
+  ExpectRefused(session.Call(&AdapterStub::OpenAdapter, request), ErrorReason::FIELD_OUT_OF_RANGE, "version");
+  request.mutable_version()->set_major(1);
+  request.mutable_version()->set_minor(0);
+  const auto opened = session.Call(&AdapterStub::OpenAdapter, request);
+  ExpectOk(opened);
+  EXPECT_EQ(opened.response.version().minor(), 2u);
+}
+
+class RpcSilence : public DaemonTest {
+ protected:
+  RpcSilence() : DaemonTest({"--silent_connection_timeout_ms=300"}) {}
+};
+
+TEST_F(RpcSilence, SilentConnectionIsDropped) {
+  for (const std::string& path : {daemon().rpc_socket(), daemon().admin_socket()}) {
+    const UniqueFd socket = ConnectUnix(path, SOCK_STREAM);
+    ASSERT_TRUE(socket.valid());
+    EXPECT_TRUE(HangsUp(socket.get()));
+  }
+}
+
+TEST_F(RpcSilence, ConnectionThatOnlySaysHelloIsDropped) {
+  for (const size_t length : {size_t{10}, sizeof(kHttp2Preface) - 1}) {
+    const UniqueFd socket = ConnectUnix(daemon().rpc_socket(), SOCK_STREAM);
+    ASSERT_TRUE(socket.valid());
+    EXPECT_TRUE(SendBytes(socket.get(), std::string_view(kHttp2Preface, length)));
+    EXPECT_TRUE(HangsUp(socket.get()));
+  }
+}
+
+// Silence is for strangers: who has a session may think as long as they like.
+TEST_F(RpcSilence, IdleSessionIsKept) {
+  TestSession session(daemon());
+  const UniqueFd stranger = ConnectUnix(daemon().rpc_socket(), SOCK_STREAM);
+  EXPECT_TRUE(HangsUp(stranger.get()));
+  EXPECT_TRUE(Throughout([&] { return AdminStatus(daemon()).sessions() == 1; }, std::chrono::milliseconds(300)));
+  EXPECT_EQ(session.Call(&SessionStub::GetSession, {}).response.session_id(), session.session_id());
+}
+
+class RpcFlood : public DaemonTest {
+ protected:
+  RpcFlood() : DaemonTest({"--max_connections_per_uid=16"}) {}
+};
+
+TEST_F(RpcFlood, ConnectionsAboveTheUidsShareAreRefused) {
+  constexpr int kFlood = 100;
+  int refused = 0;
+  {
+    std::vector<UniqueFd> sockets;
+    for (int count = 0; count < kFlood; ++count) {
+      sockets.push_back(ConnectUnix(daemon().rpc_socket(), SOCK_STREAM));
+    }
+    // The newest ones are over the limit.
+    for (int index = kFlood - 1; index >= 32; --index) {
+      refused += !sockets[static_cast<size_t>(index)].valid() || HangsUp(sockets[static_cast<size_t>(index)].get());
+    }
+    EXPECT_EQ(refused, kFlood - 32);
+  }
+  // The flood is over; the next client is served.
+  ExpectNothingHeld(daemon(), idle());
+  TestSession session(daemon());
+  EXPECT_NE(session.session_id(), 0u);
+}
+
+// gRPC's own listener never recovers from this; the daemon's must.
+TEST(RpcDescriptors, RunningOutOfThemIsSurvived) {
+  auto started = DaemonProcess::Start({.descriptors_max = 64});
+  ASSERT_TRUE(started.ok()) << started.status();
+  DaemonProcess& daemon = **started;
+  const IdleState idle = MeasureIdle(daemon);
+  {
+    std::vector<UniqueFd> sockets;
+    for (int count = 0; count < 300; ++count) {
+      sockets.push_back(ConnectUnix(daemon.rpc_socket(), SOCK_STREAM));
+    }
+    EXPECT_TRUE(HangsUp(sockets.back().get()));
+  }
+  ExpectNothingHeld(daemon, idle);
+  {
+    TestSession session(daemon);
+    session.RegisterWhole(session.CreateMr(), session.SealedMemory(kPage), kPage);
+  }
+  ExpectNothingHeld(daemon, idle);
+  const absl::Status stopped = daemon.Stop();
+  EXPECT_TRUE(stopped.ok()) << stopped;
+}
+
+}  // namespace
+}  // namespace rnicd::test

@@ -1,0 +1,297 @@
+// Sessions: who may open and join one, and when everything in it is taken back.
+#include <signal.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/admin_client.h"
+#include "tests/support/child_client.h"
+#include "tests/support/event_reader.h"
+#include "tests/support/expect.h"
+#include "tests/support/shared_daemon.h"
+#include "tests/support/test_session.h"
+
+namespace rnicd::test {
+namespace {
+
+class Sessions : public DaemonTest {
+ protected:
+  // A client of the workload user with `pages` registered. Null after a failure.
+  std::unique_ptr<ChildClient> ClientWithPages(uint64_t pages) {
+    auto client = ChildClient::Start(daemon(), WorkloadUid());
+    if (client != nullptr) {
+      const std::string size = std::to_string(pages * kPage);
+      client->MustRun("open child");
+      const std::string memory = client->MustRun("alloc " + size).values["memory"];
+      client->MustRun("touch " + size);
+      client->MustRun("register " + memory + " " + size + " 0");
+      EXPECT_EQ(AdminStatus(daemon()).registered_pages(), pages);
+    }
+    return client;
+  }
+
+  CallOutcome Join(RawClient& client, uint64_t session_id) {
+    v1::JoinSessionRequest request;
+    request.set_session_id(session_id);
+    return client.Call(&SessionStub::JoinSession, request);
+  }
+};
+
+TEST_F(Sessions, EveryMethodButAFewNeedsOne) {
+  RawClient client(daemon().rpc_socket());
+  ExpectOk(client.Call(&AdapterStub::ListAdapters, {}));
+  ExpectRefused(client.Call(&SessionStub::GetSession, {}), ErrorReason::SESSION_REQUIRED);
+  ExpectRefused(client.Call(&SessionStub::CloseSession, {}), ErrorReason::SESSION_REQUIRED);
+  ExpectRefused(client.Call(&AdapterStub::OpenAdapter, {}), ErrorReason::SESSION_REQUIRED);
+  ExpectRefused(client.Call(&AdapterStub::QueryAdapterInfo, {}), ErrorReason::SESSION_REQUIRED);
+  ExpectRefused(client.Call(&AdapterStub::CloseAdapter, {}), ErrorReason::SESSION_REQUIRED);
+  ExpectRefused(client.Call(&MemoryStub::AllocateMemory, {}), ErrorReason::SESSION_REQUIRED);
+  ExpectRefused(client.Call(&MemoryStub::ImportMemory, {}), ErrorReason::SESSION_REQUIRED);
+  ExpectRefused(client.Call(&MemoryStub::SealMemory, {}), ErrorReason::SESSION_REQUIRED);
+  ExpectRefused(client.Call(&MemoryStub::ReleaseMemory, {}), ErrorReason::SESSION_REQUIRED);
+  ExpectRefused(client.Call(&MemoryStub::CreatePd, {}), ErrorReason::SESSION_REQUIRED);
+  ExpectRefused(client.Call(&MemoryStub::ClosePd, {}), ErrorReason::SESSION_REQUIRED);
+  ExpectRefused(client.Call(&MemoryStub::CreateMr, {}), ErrorReason::SESSION_REQUIRED);
+  ExpectRefused(client.Call(&MemoryStub::RegisterMr, {}), ErrorReason::SESSION_REQUIRED);
+  ExpectRefused(client.Call(&MemoryStub::BatchRegisterMr, {}), ErrorReason::SESSION_REQUIRED);
+  EventReader events(client);
+  ExpectRefused(events.End().value_or(CallOutcome()), ErrorReason::SESSION_REQUIRED);
+}
+
+TEST_F(Sessions, ConnectionCarriesOne) {
+  TestSession session(daemon());
+  ExpectRefused(session.Call(&SessionStub::OpenSession, {}), ErrorReason::SESSION_ALREADY_OPEN);
+  ExpectRefused(Join(session, session.session_id()), ErrorReason::SESSION_ALREADY_OPEN);
+}
+
+TEST_F(Sessions, LabelIsShortPrintableText) {
+  v1::OpenSessionRequest request;
+  for (const std::string& label : {std::string(65, 'x'), std::string("two\nlines"), std::string("caf\xc3\xa9")}) {
+    RawClient client(daemon().rpc_socket());
+    request.set_label(label);
+    ExpectRefused(client.Call(&SessionStub::OpenSession, request), ErrorReason::FIELD_OUT_OF_RANGE, "label");
+  }
+  RawClient client(daemon().rpc_socket());
+  request.set_label(std::string(64, '~'));
+  ExpectOk(client.Call(&SessionStub::OpenSession, request));
+  EXPECT_EQ(client.Call(&SessionStub::GetSession, {}).response.label(), std::string(64, '~'));
+}
+
+TEST_F(Sessions, OpenTellsWhatTheClientNeeds) {
+  RawClient client(daemon().rpc_socket());
+  const auto opened = client.Call(&SessionStub::OpenSession, {});
+  ExpectOk(opened);
+  EXPECT_NE(opened.response.session_id(), 0u);
+  EXPECT_EQ(opened.response.ndk_version().major(), 1u);
+  EXPECT_EQ(daemon().socket_dir() + "/" + opened.response.fd_socket_name(), daemon().fd_socket());
+}
+
+TEST_F(Sessions, SecondConnectionOfTheProcessJoins) {
+  RawClient second(daemon().rpc_socket());
+  uint64_t memory = 0;
+  {
+    TestSession first(daemon());
+    memory = first.SealedMemory(kPage);
+    ExpectOk(Join(second, first.session_id()));
+    EXPECT_EQ(AdminSessions(daemon()).at(0).connections(), 2u);
+  }
+  // The first connection is gone; the session lives on in the second, with what it owned.
+  v1::ReleaseMemoryRequest release;
+  release.set_memory_id(memory);
+  ExpectOk(second.Call(&MemoryStub::ReleaseMemory, release));
+  EXPECT_EQ(AdminStatus(daemon()).sessions(), 1u);
+}
+
+TEST_F(Sessions, LastConnectionTakesTheSessionWithIt) {
+  {
+    TestSession session(daemon());
+    session.RegisterWhole(session.CreateMr(), session.SealedMemory(kPage), kPage);
+    EXPECT_EQ(AdminStatus(daemon()).registered_pages(), 1u);
+  }
+  ExpectNothingHeld(daemon(), idle());
+}
+
+TEST_F(Sessions, AnotherProcessCannotJoin) {
+  TestSession session(daemon());
+  for (const uid_t uid : {geteuid(), WorkloadUid()}) {
+    const auto stranger = ChildClient::Start(daemon(), uid);
+    ASSERT_NE(stranger, nullptr);
+    EXPECT_EQ(stranger->Run("join " + std::to_string(session.session_id())).reason, "SESSION_NOT_FOUND");
+  }
+  RawClient second(daemon().rpc_socket());
+  ExpectRefused(Join(second, session.session_id() + 1), ErrorReason::SESSION_NOT_FOUND, "session_id");
+  ExpectRefused(Join(second, 0), ErrorReason::SESSION_NOT_FOUND, "session_id");
+}
+
+TEST_F(Sessions, AnotherSessionsObjectsDoNotExist) {
+  TestSession owner(daemon());
+  TestSession other(daemon());
+  const uint64_t memory = owner.SealedMemory(kPage);
+  const uint64_t mr = owner.CreateMr();
+  owner.RegisterWhole(mr, memory, kPage);
+  ExpectRefused(other.LocalToken(mr), ErrorReason::OBJECT_NOT_FOUND, "mr_id");
+  ExpectRefused(other.RemoteToken(mr), ErrorReason::OBJECT_NOT_FOUND, "mr_id");
+  ExpectRefused(other.Deregister(mr), ErrorReason::OBJECT_NOT_FOUND, "mr_id");
+  ExpectRefused(other.CloseMr(mr), ErrorReason::OBJECT_NOT_FOUND, "mr_id");
+  ExpectRefused(other.ClosePd(owner.pd_id()), ErrorReason::OBJECT_NOT_FOUND, "pd_id");
+  ExpectRefused(other.Seal(memory), ErrorReason::OBJECT_NOT_FOUND, "memory_id");
+  ExpectRefused(other.Release(memory), ErrorReason::OBJECT_NOT_FOUND, "memory_id");
+  ExpectRefused(other.Register(RegisterRequest(other.CreateMr(), {MdlEntry(memory, 0, kPage, kBase)}, kPage)),
+                ErrorReason::OBJECT_NOT_FOUND, "mdl_chain[0].memory_id");
+  v1::CreateMrRequest create_mr;
+  create_mr.set_pd_id(owner.pd_id());
+  ExpectRefused(other.Call(&MemoryStub::CreateMr, create_mr), ErrorReason::OBJECT_NOT_FOUND, "pd_id");
+  v1::CreatePdRequest create_pd;
+  create_pd.set_adapter_id(owner.adapter_id());
+  ExpectRefused(other.Call(&MemoryStub::CreatePd, create_pd), ErrorReason::OBJECT_NOT_FOUND, "adapter_id");
+  ExpectOk(owner.LocalToken(mr));
+}
+
+TEST_F(Sessions, CloseReclaimsAndReports) {
+  TestSession session(daemon());
+  const uint64_t memory = session.SealedMemory(8 * kPage);
+  session.RegisterWhole(session.CreateMr(), memory, 8 * kPage);
+  session.RegisterWhole(session.CreateMr(), memory, 2 * kPage);
+  session.CreateMr();
+  const auto closed = session.CloseSession();
+  ExpectOk(closed);
+  EXPECT_EQ(closed.response.reclaimed_regions(), 3u);
+  EXPECT_EQ(closed.response.reclaimed_pinned_bytes(), 10 * kPage);
+  EXPECT_EQ(closed.response.reclaimed_memory_bytes(), 8 * kPage);
+  // Everything was back before the answer came.
+  const v1::GetStatusResponse status = AdminStatus(daemon());
+  EXPECT_EQ(status.sessions(), 0u);
+  EXPECT_EQ(status.registered_pages(), 0u);
+  EXPECT_EQ(status.device_regions(), 0u);
+  EXPECT_EQ(Used(status, "memory_bytes"), 0u);
+  ExpectRefused(session.Call(&SessionStub::GetSession, {}), ErrorReason::SESSION_ENDING);
+}
+
+TEST_F(Sessions, OperatorSeesThem) {
+  const auto client = ClientWithPages(4);
+  ASSERT_NE(client, nullptr);
+  const std::vector<v1::SessionInfo> sessions = AdminSessions(daemon());
+  ASSERT_EQ(sessions.size(), 1u);
+  EXPECT_EQ(sessions[0].label(), "child");
+  EXPECT_EQ(sessions[0].uid(), WorkloadUid());
+  EXPECT_EQ(sessions[0].pid(), client->process().pid());
+  EXPECT_EQ(sessions[0].connections(), 1u);
+  const std::vector<v1::RegionInfo> regions = AdminRegions(daemon());
+  ASSERT_EQ(regions.size(), 1u);
+  EXPECT_EQ(regions[0].session_id(), sessions[0].session_id());
+  EXPECT_EQ(regions[0].uid(), WorkloadUid());
+  EXPECT_EQ(regions[0].pages(), 4u);
+  EXPECT_EQ(regions[0].adapter_name(), "soft0");
+}
+
+TEST_F(Sessions, WorkloadsNeedNoPrivilege) {
+  const auto client = ClientWithPages(1);
+  ASSERT_NE(client, nullptr);
+  const ChildAnswer identity = client->MustRun("identity");
+  EXPECT_EQ(identity.number("uid"), WorkloadUid());
+  if (WorkloadUid() != 0) {
+    EXPECT_EQ(identity.values.at("capabilities"), "0000000000000000");
+  }
+}
+
+TEST_F(Sessions, KilledClientIsReclaimedWithinASecond) {
+  const auto client = ClientWithPages(4096);
+  ASSERT_NE(client, nullptr);
+  const auto killed = std::chrono::steady_clock::now();
+  client->KillHard();
+  EXPECT_TRUE(Eventually([&] { return AdminStatus(daemon()).sessions() == 0; }));
+  EXPECT_LT(std::chrono::steady_clock::now() - killed, std::chrono::seconds(kSlowness));
+  const v1::GetStatusResponse status = AdminStatus(daemon());
+  EXPECT_EQ(status.registered_pages(), 0u);
+  EXPECT_EQ(Used(status, "memory_bytes"), 0u);
+  EXPECT_EQ(status.device_regions(), 0u);
+}
+
+TEST_F(Sessions, ForkedChildDoesNotKeepTheSession) {
+  const auto client = ClientWithPages(4);
+  ASSERT_NE(client, nullptr);
+  const auto heir = static_cast<pid_t>(client->MustRun("fork").number("pid"));
+  ASSERT_GT(heir, 0);
+  client->KillHard();
+  EXPECT_TRUE(Eventually([&] { return AdminStatus(daemon()).sessions() == 0; }));
+  EXPECT_EQ(AdminStatus(daemon()).registered_pages(), 0u);
+  EXPECT_EQ(kill(heir, 0), 0) << "the child that holds the socket should have been alive all the time";
+  kill(heir, SIGKILL);
+}
+
+TEST_F(Sessions, StoppedClientKeepsTheSession) {
+  const auto client = ClientWithPages(4);
+  ASSERT_NE(client, nullptr);
+  ASSERT_TRUE(client->process().StopAndWait());
+  EXPECT_TRUE(
+      Throughout([&] { return AdminStatus(daemon()).registered_pages() == 4; }, std::chrono::milliseconds(300)));
+  client->process().Signal(SIGCONT);
+  client->MustRun("session");
+}
+
+TEST_F(Sessions, TwoClientsDoNotDisturbEachOther) {
+  const auto first = ClientWithPages(4);
+  ASSERT_NE(first, nullptr);
+  const auto second = ChildClient::Start(daemon(), OtherUid());
+  ASSERT_NE(second, nullptr);
+  second->MustRun("open");
+  second->MustRun("import 8192");
+  first->KillHard();
+  EXPECT_TRUE(Eventually([&] { return AdminStatus(daemon()).sessions() == 1; }));
+  second->MustRun("session");
+  EXPECT_EQ(AdminSessions(daemon()).at(0).uid(), OtherUid());
+}
+
+TEST_F(Sessions, OperatorMethodsAreNotForWorkloads) {
+  RawClient client(daemon().rpc_socket());
+  ExpectRefused(client.Call(&AdminStub::GetStatus, {}), ErrorReason::METHOD_NOT_PERMITTED);
+  ExpectRefused(client.Call(&AdminStub::ListSessions, {}), ErrorReason::METHOD_NOT_PERMITTED);
+  ExpectRefused(client.Call(&AdminStub::ListRegions, {}), ErrorReason::METHOD_NOT_PERMITTED);
+}
+
+TEST_F(Sessions, WorkloadMethodsAreNotForOperators) {
+  RawClient client(daemon().admin_socket());
+  ExpectOk(client.Call(&AdapterStub::ListAdapters, {}));
+  ExpectRefused(client.Call(&SessionStub::OpenSession, {}), ErrorReason::METHOD_NOT_PERMITTED);
+  ExpectRefused(client.Call(&MemoryStub::AllocateMemory, {}), ErrorReason::METHOD_NOT_PERMITTED);
+}
+
+// With one user only, the operator is that user, and may ask.
+TEST_F(Sessions, AdminSocketIsClosedToOtherUsers) {
+  const auto client = ChildClient::Start(daemon(), WorkloadUid());
+  ASSERT_NE(client, nullptr);
+  EXPECT_EQ(client->Run("admin " + daemon().admin_socket()).ok, !TwoUids());
+}
+
+TEST_F(Sessions, PagesOfTheListsAreCutAndContinued) {
+  TestSession session(daemon());
+  for (int count = 0; count < 5; ++count) {
+    session.CreateMr();
+  }
+  RawClient admin(daemon().admin_socket());
+  v1::ListRegionsRequest request;
+  request.set_page_size(2);
+  size_t seen = 0;
+  size_t pages = 0;
+  do {
+    const auto page = admin.Call(&AdminStub::ListRegions, request);
+    ExpectOk(page);
+    EXPECT_LE(page.response.regions_size(), 2);
+    seen += static_cast<size_t>(page.response.regions_size());
+    ++pages;
+    request.set_page_token(page.response.next_page_token());
+  } while (!request.page_token().empty() && pages < 10);
+  EXPECT_EQ(seen, 5u);
+  EXPECT_EQ(pages, 3u);
+  request.set_page_token("not a token");
+  ExpectRefused(admin.Call(&AdminStub::ListRegions, request), ErrorReason::FIELD_OUT_OF_RANGE, "page_token");
+  request.set_page_token("");
+  request.set_page_size(10001);
+  ExpectRefused(admin.Call(&AdminStub::ListRegions, request), ErrorReason::FIELD_OUT_OF_RANGE, "page_size");
+}
+
+}  // namespace
+}  // namespace rnicd::test

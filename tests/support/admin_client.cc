@@ -1,0 +1,137 @@
+#include "tests/support/admin_client.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "tests/support/expect.h"
+#include "tests/support/raw_client.h"
+#include "tests/support/test_session.h"
+#include "tests/support/wait.h"
+
+namespace rnicd::test {
+namespace {
+
+// gRPC starts a few threads when it is busy and keeps some of them; a thread for each client would be many more.
+constexpr uint64_t kThreadSlack = 4;
+
+void Complain(std::ostringstream& text, const std::string& name, uint64_t actual, uint64_t expected) {
+  if (actual > expected) {
+    text << name << "=" << actual << " (expected " << expected << ") ";
+  }
+}
+
+std::string HeldBesidesProcess(const v1::GetStatusResponse& status) {
+  std::ostringstream text;
+  Complain(text, "sessions", status.sessions(), 0);
+  Complain(text, "sessions_ending", status.sessions_ending(), 0);
+  Complain(text, "connections", status.connections(), 1);
+  Complain(text, "registered_pages", status.registered_pages(), 0);
+  Complain(text, "fd_tickets", status.fd_tickets(), 0);
+  Complain(text, "device_regions", status.device_regions(), 0);
+  for (const v1::ResourceUse& use : status.resources()) {
+    Complain(text, use.name(), use.used(), 0);
+  }
+  return text.str();
+}
+
+}  // namespace
+
+v1::GetStatusResponse AdminStatus(const DaemonProcess& daemon) {
+  RawClient client(daemon.admin_socket());
+  const auto status = client.Call(&AdminStub::GetStatus, {});
+  ExpectOk(status);
+  return status.response;
+}
+
+std::vector<v1::SessionInfo> AdminSessions(const DaemonProcess& daemon) {
+  RawClient client(daemon.admin_socket());
+  std::vector<v1::SessionInfo> sessions;
+  v1::ListSessionsRequest request;
+  do {
+    const auto page = client.Call(&AdminStub::ListSessions, request);
+    if (!ExpectOk(page)) {
+      break;
+    }
+    sessions.insert(sessions.end(), page.response.sessions().begin(), page.response.sessions().end());
+    request.set_page_token(page.response.next_page_token());
+  } while (!request.page_token().empty());
+  return sessions;
+}
+
+std::vector<v1::RegionInfo> AdminRegions(const DaemonProcess& daemon) {
+  RawClient client(daemon.admin_socket());
+  std::vector<v1::RegionInfo> regions;
+  v1::ListRegionsRequest request;
+  do {
+    const auto page = client.Call(&AdminStub::ListRegions, request);
+    if (!ExpectOk(page)) {
+      break;
+    }
+    regions.insert(regions.end(), page.response.regions().begin(), page.response.regions().end());
+    request.set_page_token(page.response.next_page_token());
+  } while (!request.page_token().empty());
+  return regions;
+}
+
+std::optional<v1::RegionInfo> AdminRegion(const DaemonProcess& daemon, uint64_t mr_id) {
+  for (const v1::RegionInfo& region : AdminRegions(daemon)) {
+    if (region.mr_id() == mr_id) {
+      return region;
+    }
+  }
+  return std::nullopt;
+}
+
+uint64_t Used(const v1::GetStatusResponse& status, const std::string& resource) {
+  for (const v1::ResourceUse& use : status.resources()) {
+    if (use.name() == resource) {
+      return use.used();
+    }
+  }
+  ADD_FAILURE() << "GetStatus does not report " << resource;
+  return 0;
+}
+
+IdleState MeasureIdle(DaemonProcess& daemon) {
+  {
+    TestSession session(daemon, "warm-up");
+    const uint64_t memory = session.SealedMemory(kPage);
+    session.RegisterWhole(session.CreateMr(), memory, kPage);
+    ExpectOk(session.CloseSession());
+  }
+  IdleState idle;
+  EXPECT_TRUE(Eventually([&] {
+    const v1::GetStatusResponse status = AdminStatus(daemon);
+    idle = {.open_fds = status.open_fds(), .threads = status.threads()};
+    return HeldBesidesProcess(status).empty();
+  })) << "the daemon does not come to rest: "
+      << HeldBesidesProcess(AdminStatus(daemon));
+  return idle;
+}
+
+std::string WhatIsHeld(const DaemonProcess& daemon, const IdleState& idle) {
+  const auto answer = RawClient(daemon.admin_socket()).Call(&AdminStub::GetStatus, {});
+  if (!answer.ok()) {
+    // After a flood the operator too may have to wait for a place.
+    return "no answer to the operator: " + answer.message;
+  }
+  const v1::GetStatusResponse& status = answer.response;
+  std::ostringstream text;
+  text << HeldBesidesProcess(status);
+  Complain(text, "open_fds", status.open_fds(), idle.open_fds);
+  Complain(text, "threads", status.threads(), idle.threads + kThreadSlack);
+  return text.str();
+}
+
+void ExpectNothingHeld(const DaemonProcess& daemon, const IdleState& idle) {
+  std::string held;
+  EXPECT_TRUE(Eventually([&] {
+    held = WhatIsHeld(daemon, idle);
+    return held.empty();
+  })) << "the daemon still holds: "
+      << held;
+}
+
+}  // namespace rnicd::test

@@ -1,0 +1,76 @@
+#include "tests/support/daemon_process.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+
+#include "base/status.h"
+#include "tests/support/raw_socket.h"
+#include "tests/support/wait.h"
+
+namespace rnicd::test {
+namespace {
+
+bool Names(const std::vector<std::string>& flags, const std::string& flag) {
+  return std::any_of(flags.begin(), flags.end(), [&](const std::string& given) { return given.starts_with(flag); });
+}
+
+std::string Describe(const ProcessEnd& end) {
+  return end.signal != 0 ? "signal " + std::to_string(end.signal) : "exit code " + std::to_string(end.exit_code);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<DaemonProcess>> DaemonProcess::Launch(const DaemonOptions& options) {
+  std::unique_ptr<DaemonProcess> daemon(new DaemonProcess);
+  daemon->directory_ = options.directory != nullptr ? options.directory : std::make_shared<TempDir>();
+  const bool foreign = options.uid.has_value();
+  if (foreign && TwoUids()) {
+    daemon->directory_->GiveTo(*options.uid);
+  }
+  std::vector<std::string> command = {foreign ? ExecutableForEveryone(RNICD_DAEMON_PATH) : RNICD_DAEMON_PATH,
+                                      "--socket_dir=" + daemon->socket_dir()};
+  if (!Names(options.flags, "--metrics_address")) {
+    command.push_back("--metrics_address=");
+  }
+  command.insert(command.end(), options.flags.begin(), options.flags.end());
+  RNICD_ASSIGN_OR_RETURN(
+      daemon->process_,
+      ChildProcess::Start({.command = command, .uid = options.uid, .descriptors_max = options.descriptors_max}));
+  return daemon;
+}
+
+absl::StatusOr<std::unique_ptr<DaemonProcess>> DaemonProcess::Start(const DaemonOptions& options) {
+  RNICD_ASSIGN_OR_RETURN(std::unique_ptr<DaemonProcess> daemon, Launch(options));
+  Eventually([&] { return daemon->AcceptsOnAllSockets() || !daemon->process_->running(); });
+  if (!daemon->AcceptsOnAllSockets()) {
+    daemon->process_->errors().WaitForEnd(std::chrono::milliseconds(100));
+    return absl::UnavailableError("rnicd does not serve; it said: " + daemon->log());
+  }
+  return daemon;
+}
+
+bool DaemonProcess::AcceptsOnAllSockets() const {
+  return ConnectUnix(rpc_socket(), SOCK_STREAM).valid() && ConnectUnix(fd_socket(), SOCK_SEQPACKET).valid() &&
+         ConnectUnix(admin_socket(), SOCK_STREAM).valid();
+}
+
+absl::Status DaemonProcess::Stop(std::chrono::milliseconds limit) {
+  BeginStop();
+  const std::optional<ProcessEnd> end = process_->WaitForEnd(limit);
+  if (!end.has_value()) {
+    return absl::DeadlineExceededError("rnicd does not stop; it said: " + log());
+  }
+  process_->errors().WaitForEnd(kPatience);
+  if (end->exit_code != 0) {
+    return absl::InternalError("rnicd ended with " + Describe(*end) + "; it said: " + log());
+  }
+  return absl::OkStatus();
+}
+
+void DaemonProcess::KillHard() {
+  process_->Signal(SIGKILL);
+  process_->WaitForEnd();
+}
+
+}  // namespace rnicd::test

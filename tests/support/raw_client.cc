@@ -1,0 +1,44 @@
+#include "tests/support/raw_client.h"
+
+#include "grpc/grpc.h"
+#include "grpcpp/create_channel.h"
+#include "grpcpp/security/credentials.h"
+#include "grpcpp/support/channel_arguments.h"
+
+namespace rnicd::test {
+namespace {
+
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& socket_path) {
+  grpc::ChannelArguments arguments;
+  // Channels to one address share a connection unless told otherwise, and a connection carries one session.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+  arguments.SetInt(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, -1);
+  return grpc::CreateCustomChannel("unix:" + socket_path, grpc::InsecureChannelCredentials(), arguments);
+}
+
+}  // namespace
+
+RawClient::RawClient(const std::string& socket_path)
+    : channel_(MakeChannel(socket_path)),
+      stubs_(v1::SessionService::NewStub(channel_), v1::AdapterService::NewStub(channel_),
+             v1::MemoryService::NewStub(channel_), v1::AdminService::NewStub(channel_)) {}
+
+v1::MdlEntry MdlEntry(uint64_t memory_id, uint64_t offset, uint64_t count, uint64_t virtual_address) {
+  v1::MdlEntry entry;
+  entry.set_memory_id(memory_id);
+  entry.set_byte_offset(offset);
+  entry.set_byte_count(count);
+  entry.set_virtual_address(virtual_address);
+  return entry;
+}
+
+v1::RegisterMrRequest RegisterRequest(uint64_t mr_id, const std::vector<v1::MdlEntry>& chain, uint64_t length) {
+  v1::RegisterMrRequest request;
+  request.set_mr_id(mr_id);
+  request.mutable_mdl_chain()->Assign(chain.begin(), chain.end());
+  request.set_length(length);
+  return request;
+}
+
+}  // namespace rnicd::test

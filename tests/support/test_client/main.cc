@@ -1,0 +1,295 @@
+// A client process that tests steer over stdin and stdout: one command a line, one answer a line, "ok key=value ..." or
+// "error REASON field=...". Ends with its input. Usage: test_client <socket_dir>
+//
+//   open [label]               a session on the current connection
+//   connect                    from now on, another connection
+//   join <session_id>          binds the current connection to a session
+//   session                    the id that the current connection's session has
+//   close                      ends the session
+//   ticket <bytes>             allocates memory and only prints the ticket, as hexadecimal digits
+//   alloc <bytes>              allocates, fetches, maps and seals memory
+//   import <bytes>             makes a memfd, maps it, sends it and seals it
+//   register <memory_id> <bytes> <flags>   a region over the first bytes of a memory object
+//   tokens <mr_id>             both tokens
+//   redeem <ticket>            tries to fetch a descriptor for a ticket, for example of another process
+//   touch <bytes>              writes to the first bytes of the memory mapped last
+//   fork                       starts a child that holds copies of all sockets and does nothing else
+//   identity                   who this process is to the kernel
+//   admin <socket>             asks the daemon's status on an admin socket
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "tests/support/fd_exchange.h"
+#include "tests/support/memory_file.h"
+#include "tests/support/raw_client.h"
+
+namespace rnicd::test {
+namespace {
+
+constexpr unsigned kForkedChildSeconds = 60;
+
+std::string Number(const std::string& key, uint64_t value) { return " " + key + "=" + std::to_string(value); }
+
+std::string ErrorText(const v1::ErrorDetail& detail) {
+  std::string name = v1::ErrorReason_Name(detail.reason());
+  const std::string prefix = "ERROR_REASON_";
+  name = name.starts_with(prefix) ? name.substr(prefix.size()) : name;
+  return "error " + name + " field=" + detail.field();
+}
+
+std::string ErrorText(const CallOutcome& outcome) {
+  return outcome.has_detail ? ErrorText(outcome.detail) : "error NO_DETAIL code=" + std::to_string(outcome.code);
+}
+
+std::string ErrorText(const FdAnswer& answer) {
+  return answer.replied ? ErrorText(answer.reply.error()) : "error NO_REPLY";
+}
+
+class TestClient {
+ public:
+  explicit TestClient(std::string socket_dir) : socket_dir_(std::move(socket_dir)) { Connect(); }
+
+  std::string Run(const std::string& line) {
+    std::istringstream words(line);
+    std::string command;
+    words >> command;
+    const auto found = commands_.find(command);
+    return found == commands_.end() ? "error UNKNOWN_COMMAND" : found->second(words);
+  }
+
+ private:
+  using Words = std::istringstream;
+
+  RawClient& client() { return *clients_.back(); }
+  std::string fd_socket() const { return socket_dir_ + "/fd.sock"; }
+
+  std::string Connect() {
+    clients_.push_back(std::make_unique<RawClient>(socket_dir_ + "/rpc.sock"));
+    return "ok";
+  }
+
+  std::string Open(Words& words) {
+    v1::OpenSessionRequest request;
+    words >> *request.mutable_label();
+    const auto opened = client().Call(&SessionStub::OpenSession, request);
+    return opened.ok() ? "ok" + Number("session", opened.response.session_id()) : ErrorText(opened);
+  }
+
+  std::string Join(Words& words) {
+    uint64_t id = 0;
+    words >> id;
+    v1::JoinSessionRequest request;
+    request.set_session_id(id);
+    const auto joined = client().Call(&SessionStub::JoinSession, request);
+    return joined.ok() ? "ok" : ErrorText(joined);
+  }
+
+  std::string Session(Words&) {
+    const auto session = client().Call(&SessionStub::GetSession, {});
+    return session.ok() ? "ok" + Number("session", session.response.session_id()) : ErrorText(session);
+  }
+
+  std::string Close(Words&) {
+    const auto closed = client().Call(&SessionStub::CloseSession, {});
+    return closed.ok() ? "ok" + Number("regions", closed.response.reclaimed_regions()) : ErrorText(closed);
+  }
+
+  CallResult<v1::AllocateMemoryResponse> Allocate(Words& words) {
+    uint64_t size = 0;
+    words >> size;
+    v1::AllocateMemoryRequest request;
+    request.set_size(size);
+    return client().Call(&MemoryStub::AllocateMemory, request);
+  }
+
+  std::string Ticket(Words& words) {
+    const auto memory = Allocate(words);
+    return memory.ok() ? "ok" + Number("memory", memory.response.memory_id()) +
+                             " ticket=" + absl::BytesToHexString(memory.response.fd_ticket())
+                       : ErrorText(memory);
+  }
+
+  std::string MapAndSeal(int fd, uint64_t memory_id) {
+    mapping_ = std::make_unique<SharedMapping>(fd, static_cast<uint64_t>(lseek(fd, 0, SEEK_END)));
+    v1::SealMemoryRequest request;
+    request.set_memory_id(memory_id);
+    const auto sealed = client().Call(&MemoryStub::SealMemory, request);
+    return sealed.ok() ? "ok" + Number("memory", memory_id) : ErrorText(sealed);
+  }
+
+  std::string Alloc(Words& words) {
+    const auto memory = Allocate(words);
+    if (!memory.ok()) {
+      return ErrorText(memory);
+    }
+    const FdAnswer fetched = FetchFd(fd_socket(), memory.response.fd_ticket());
+    return fetched.ok() && fetched.descriptors.size() == 1
+               ? MapAndSeal(fetched.descriptors[0].get(), memory.response.memory_id())
+               : ErrorText(fetched);
+  }
+
+  std::string Import(Words& words) {
+    v1::ImportMemoryRequest request;
+    uint64_t size = 0;
+    words >> size;
+    request.set_size(size);
+    const auto announced = client().Call(&MemoryStub::ImportMemory, request);
+    if (!announced.ok()) {
+      return ErrorText(announced);
+    }
+    const UniqueFd file = MakeSealableMemfd(size);
+    const FdAnswer sent = SendFd(fd_socket(), announced.response.fd_ticket(), file.get());
+    return sent.ok() ? MapAndSeal(file.get(), announced.response.memory_id()) : ErrorText(sent);
+  }
+
+  // The session's protection domain, made when first needed.
+  CallResult<v1::CreatePdResponse> Pd() {
+    const auto adapter = client().Call(&AdapterStub::OpenAdapter, {});
+    v1::CreatePdRequest request;
+    request.set_adapter_id(adapter.response.adapter_id());
+    return client().Call(&MemoryStub::CreatePd, request);
+  }
+
+  std::string Register(Words& words) {
+    uint64_t memory_id = 0;
+    uint64_t size = 0;
+    uint32_t flags = 0;
+    words >> memory_id >> size >> flags;
+    const auto pd = Pd();
+    v1::CreateMrRequest create;
+    create.set_pd_id(pd.response.pd_id());
+    const auto region =
+        pd.ok() ? client().Call(&MemoryStub::CreateMr, create) : CallResult<v1::CreateMrResponse>{pd, {}};
+    if (!region.ok()) {
+      return ErrorText(region);
+    }
+    v1::RegisterMrRequest request =
+        RegisterRequest(region.response.mr_id(), {MdlEntry(memory_id, 0, size, mapping_->address())}, size);
+    request.set_flags(flags);
+    const auto registered = client().Call(&MemoryStub::RegisterMr, request);
+    const v1::Registration& registration = registered.response.registration();
+    return registered.ok()
+               ? "ok" + Number("mr", region.response.mr_id()) + Number("local", registration.local_token()) +
+                     Number("remote", registration.remote_token()) + Number("base", registration.base_virtual_address())
+               : ErrorText(registered);
+  }
+
+  std::string Tokens(Words& words) {
+    uint64_t id = 0;
+    words >> id;
+    v1::GetLocalTokenRequest local;
+    local.set_mr_id(id);
+    v1::GetRemoteTokenRequest remote;
+    remote.set_mr_id(id);
+    const auto local_token = client().Call(&MemoryStub::GetLocalToken, local);
+    const auto remote_token = client().Call(&MemoryStub::GetRemoteToken, remote);
+    return local_token.ok() && remote_token.ok() ? "ok" + Number("local", local_token.response.local_token()) +
+                                                       Number("remote", remote_token.response.remote_token())
+                                                 : ErrorText(local_token);
+  }
+
+  std::string Redeem(Words& words) {
+    std::string digits;
+    words >> digits;
+    const FdAnswer fetched = FetchFd(fd_socket(), absl::HexStringToBytes(digits));
+    return fetched.ok() ? "ok" : ErrorText(fetched);
+  }
+
+  std::string Touch(Words& words) {
+    size_t size = 0;
+    words >> size;
+    if (mapping_ == nullptr || size > mapping_->bytes().size()) {
+      return "error NOT_MAPPED";
+    }
+    for (std::byte& byte : mapping_->bytes().first(size)) {
+      byte = std::byte{0x5a};
+    }
+    return "ok";
+  }
+
+  // The plain system call, because a process that has used gRPC does not survive the handlers of fork(). The child
+  // lets go of the pipes and ends on its own, should nobody end it.
+  std::string Fork(Words&) {
+    const long pid = syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr);
+    if (pid == 0) {
+      close(STDIN_FILENO);
+      close(STDOUT_FILENO);
+      close(STDERR_FILENO);
+      alarm(kForkedChildSeconds);
+      for (;;) {
+        pause();
+      }
+    }
+    return pid > 0 ? "ok" + Number("pid", static_cast<uint64_t>(pid)) : "error FORK";
+  }
+
+  static std::string Admin(Words& words) {
+    std::string path;
+    words >> path;
+    const auto status = RawClient(path).Call(&AdminStub::GetStatus, {});
+    return status.ok() ? "ok" + Number("sessions", status.response.sessions()) : ErrorText(status);
+  }
+
+  static std::string Identity(Words&) {
+    std::ifstream status("/proc/self/status");
+    std::string line;
+    std::string capabilities;
+    while (std::getline(status, line)) {
+      if (line.starts_with("CapEff:")) {
+        capabilities = line.substr(line.find_last_of("\t ") + 1);
+      }
+    }
+    return "ok" + Number("uid", geteuid()) + Number("pid", static_cast<uint64_t>(getpid())) +
+           " capabilities=" + capabilities;
+  }
+
+  const std::string socket_dir_;
+  std::vector<std::unique_ptr<RawClient>> clients_;
+  std::unique_ptr<SharedMapping> mapping_;
+  const std::map<std::string, std::function<std::string(Words&)>> commands_ = {
+      {"connect", [this](Words&) { return Connect(); }},
+      {"open", [this](Words& words) { return Open(words); }},
+      {"join", [this](Words& words) { return Join(words); }},
+      {"session", [this](Words& words) { return Session(words); }},
+      {"close", [this](Words& words) { return Close(words); }},
+      {"ticket", [this](Words& words) { return Ticket(words); }},
+      {"alloc", [this](Words& words) { return Alloc(words); }},
+      {"import", [this](Words& words) { return Import(words); }},
+      {"register", [this](Words& words) { return Register(words); }},
+      {"tokens", [this](Words& words) { return Tokens(words); }},
+      {"redeem", [this](Words& words) { return Redeem(words); }},
+      {"touch", [this](Words& words) { return Touch(words); }},
+      {"fork", [this](Words& words) { return Fork(words); }},
+      {"admin", [](Words& words) { return Admin(words); }},
+      {"identity", [](Words& words) { return Identity(words); }},
+  };
+};
+
+}  // namespace
+}  // namespace rnicd::test
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: test_client <socket_dir>\n");
+    return 2;
+  }
+  rnicd::test::TestClient client(argv[1]);
+  std::string line;
+  while (std::getline(std::cin, line)) {
+    std::cout << client.Run(line) << std::endl;
+  }
+  return 0;
+}

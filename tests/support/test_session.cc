@@ -1,0 +1,154 @@
+#include "tests/support/test_session.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/expect.h"
+#include "tests/support/fd_exchange.h"
+
+namespace rnicd::test {
+
+TestSession::TestSession(DaemonProcess& daemon, const std::string& label)
+    : RawClient(daemon.rpc_socket()), daemon_(daemon) {
+  v1::OpenSessionRequest request;
+  request.set_label(label);
+  const auto opened = Call(&SessionStub::OpenSession, request);
+  ExpectOk(opened);
+  session_id_ = opened.response.session_id();
+}
+
+uint64_t TestSession::adapter_id() {
+  if (adapter_id_ == 0) {
+    const auto opened = Call(&AdapterStub::OpenAdapter, {});
+    ExpectOk(opened);
+    adapter_id_ = opened.response.adapter_id();
+  }
+  return adapter_id_;
+}
+
+uint64_t TestSession::pd_id() {
+  if (pd_id_ == 0) {
+    v1::CreatePdRequest request;
+    request.set_adapter_id(adapter_id());
+    const auto created = Call(&MemoryStub::CreatePd, request);
+    ExpectOk(created);
+    pd_id_ = created.response.pd_id();
+  }
+  return pd_id_;
+}
+
+v1::AllocateMemoryResponse TestSession::Allocate(uint64_t size) {
+  v1::AllocateMemoryRequest request;
+  request.set_size(size);
+  const auto allocated = Call(&MemoryStub::AllocateMemory, request);
+  ExpectOk(allocated);
+  return allocated.response;
+}
+
+v1::ImportMemoryResponse TestSession::Import(uint64_t size) {
+  v1::ImportMemoryRequest request;
+  request.set_size(size);
+  const auto announced = Call(&MemoryStub::ImportMemory, request);
+  ExpectOk(announced);
+  return announced.response;
+}
+
+UniqueFd TestSession::Fetch(const std::string& ticket) {
+  FdAnswer answer = FetchFd(daemon_.fd_socket(), ticket);
+  if (!ExpectFdOk(answer) || answer.descriptors.size() != 1) {
+    ADD_FAILURE() << "a fetch must bring one descriptor, not " << answer.descriptors.size();
+    return UniqueFd();
+  }
+  return std::move(answer.descriptors.front());
+}
+
+uint64_t TestSession::SealedMemory(uint64_t size) {
+  const v1::AllocateMemoryResponse memory = Allocate(size);
+  Fetch(memory.fd_ticket());
+  return ExpectOk(Seal(memory.memory_id())) ? memory.memory_id() : 0;
+}
+
+CallResult<v1::SealMemoryResponse> TestSession::Seal(uint64_t memory_id) {
+  v1::SealMemoryRequest request;
+  request.set_memory_id(memory_id);
+  return Call(&MemoryStub::SealMemory, request);
+}
+
+CallResult<v1::ReleaseMemoryResponse> TestSession::Release(uint64_t memory_id) {
+  v1::ReleaseMemoryRequest request;
+  request.set_memory_id(memory_id);
+  return Call(&MemoryStub::ReleaseMemory, request);
+}
+
+CallResult<v1::CloseSessionResponse> TestSession::CloseSession() { return Call(&SessionStub::CloseSession, {}); }
+
+uint64_t TestSession::CreateMr(bool fast_register) {
+  v1::CreateMrRequest request;
+  request.set_pd_id(pd_id());
+  request.set_fast_register(fast_register);
+  const auto created = Call(&MemoryStub::CreateMr, request);
+  ExpectOk(created);
+  return created.response.mr_id();
+}
+
+CallResult<v1::RegisterMrResponse> TestSession::Register(const v1::RegisterMrRequest& request) {
+  return Call(&MemoryStub::RegisterMr, request);
+}
+
+v1::Registration TestSession::RegisterWhole(uint64_t mr_id, uint64_t memory_id, uint64_t size, uint32_t flags) {
+  v1::RegisterMrRequest request = RegisterRequest(mr_id, {MdlEntry(memory_id, 0, size, kBase)}, size);
+  request.set_flags(flags);
+  const auto registered = Register(request);
+  ExpectOk(registered);
+  EXPECT_EQ(registered.response.ntstatus(), kStatusSuccess);
+  return registered.response.registration();
+}
+
+CallResult<v1::DeregisterMrResponse> TestSession::Deregister(uint64_t mr_id, bool allow_pending, uint64_t context) {
+  v1::DeregisterMrRequest request;
+  request.set_mr_id(mr_id);
+  request.set_allow_pending(allow_pending);
+  request.set_request_context(context);
+  return Call(&MemoryStub::DeregisterMr, request);
+}
+
+CallResult<v1::CloseMrResponse> TestSession::CloseMr(uint64_t mr_id, bool allow_pending, uint64_t context) {
+  v1::CloseMrRequest request;
+  request.set_mr_id(mr_id);
+  request.set_allow_pending(allow_pending);
+  request.set_request_context(context);
+  return Call(&MemoryStub::CloseMr, request);
+}
+
+CallResult<v1::ClosePdResponse> TestSession::ClosePd(uint64_t pd_id, bool allow_pending, uint64_t context) {
+  v1::ClosePdRequest request;
+  request.set_pd_id(pd_id);
+  request.set_allow_pending(allow_pending);
+  request.set_request_context(context);
+  return Call(&MemoryStub::ClosePd, request);
+}
+
+CallResult<v1::GetLocalTokenResponse> TestSession::LocalToken(uint64_t mr_id) {
+  v1::GetLocalTokenRequest request;
+  request.set_mr_id(mr_id);
+  return Call(&MemoryStub::GetLocalToken, request);
+}
+
+CallResult<v1::GetRemoteTokenResponse> TestSession::RemoteToken(uint64_t mr_id) {
+  v1::GetRemoteTokenRequest request;
+  request.set_mr_id(mr_id);
+  return Call(&MemoryStub::GetRemoteToken, request);
+}
+
+v1::ResourceUse TestSession::Use(const std::string& resource) {
+  const auto session = Call(&SessionStub::GetSession, {});
+  ExpectOk(session);
+  for (const v1::ResourceUse& use : session.response.resources()) {
+    if (use.name() == resource) {
+      return use;
+    }
+  }
+  ADD_FAILURE() << "GetSession does not report " << resource;
+  return v1::ResourceUse();
+}
+
+}  // namespace rnicd::test

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "tests/support/daemon_process.h"
+#include "tests/support/raw_client.h"
+
+namespace rnicd::test {
+
+// A place that stands for client memory in tests that never touch it.
+inline constexpr uint64_t kBase = 0x7000'0000'0000;
+inline constexpr uint64_t kPage = 4096;
+
+// A connection with an open session, and the steps that lead up to what a test is about. Each step that should work
+// and does not is a test failure; the id it returns then is 0.
+class TestSession : public RawClient {
+ public:
+  explicit TestSession(DaemonProcess& daemon, const std::string& label = "test");
+
+  uint64_t session_id() const { return session_id_; }
+  // The adapter and the protection domain, made when first asked for.
+  uint64_t adapter_id();
+  uint64_t pd_id();
+
+  // A memory object of the daemon's, its descriptor fetched, then sealed.
+  uint64_t SealedMemory(uint64_t size);
+  // Only allocated.
+  v1::AllocateMemoryResponse Allocate(uint64_t size);
+  v1::ImportMemoryResponse Import(uint64_t size);
+  UniqueFd Fetch(const std::string& ticket);
+
+  CallResult<v1::SealMemoryResponse> Seal(uint64_t memory_id);
+  CallResult<v1::ReleaseMemoryResponse> Release(uint64_t memory_id);
+  CallResult<v1::CloseSessionResponse> CloseSession();
+
+  // A normal region, in the session's protection domain.
+  uint64_t CreateMr(bool fast_register = false);
+  CallResult<v1::RegisterMrResponse> Register(const v1::RegisterMrRequest& request);
+  // The whole of a memory object as one entry at kBase; must succeed inline.
+  v1::Registration RegisterWhole(uint64_t mr_id, uint64_t memory_id, uint64_t size, uint32_t flags = 0);
+  CallResult<v1::DeregisterMrResponse> Deregister(uint64_t mr_id, bool allow_pending = false, uint64_t context = 0);
+  CallResult<v1::CloseMrResponse> CloseMr(uint64_t mr_id, bool allow_pending = false, uint64_t context = 0);
+  CallResult<v1::ClosePdResponse> ClosePd(uint64_t pd_id, bool allow_pending = false, uint64_t context = 0);
+  CallResult<v1::GetLocalTokenResponse> LocalToken(uint64_t mr_id);
+  CallResult<v1::GetRemoteTokenResponse> RemoteToken(uint64_t mr_id);
+
+  // What the session uses of one resource, as GetSession says.
+  v1::ResourceUse Use(const std::string& resource);
+
+ private:
+  DaemonProcess& daemon_;
+  uint64_t session_id_ = 0;
+  uint64_t adapter_id_ = 0;
+  uint64_t pd_id_ = 0;
+};
+
+}  // namespace rnicd::test
