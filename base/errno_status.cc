@@ -30,7 +30,7 @@ std::string NameOf(int error_number) {
 }  // namespace
 
 absl::Status ErrnoStatus(std::string_view call, int error_number) {
-  return MakeError(ReasonOf(error_number), std::string(call) + ": " + NameOf(error_number));
+  return MakeErrorWithDetail(ReasonOf(error_number), std::string(call) + ": " + NameOf(error_number));
 }
 
 }  // namespace rnicd

@@ -7,7 +7,7 @@
 namespace rnicd {
 
 // The failure of a system call on memory: ENOMEM, EAGAIN, ENOSPC, EMFILE and ENFILE are MEMORY_PAGES_UNAVAILABLE, any
-// other errno is INTERNAL_FAULT. `call` and errno go into the field, as "mmap: ENOMEM". The one table of the tree.
+// other errno is INTERNAL_FAULT. `call` and errno stand in the message, as "(mmap: ENOMEM)". The one table of the tree.
 absl::Status ErrnoStatus(std::string_view call, int error_number);
 
 }  // namespace rnicd

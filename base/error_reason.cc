@@ -19,7 +19,7 @@ std::span<const ErrorReasonRow> AllErrorReasons() { return kRows; }
 
 const ErrorReasonRow& RowOf(ErrorReason reason) {
   const auto by_reason = [reason](const ErrorReasonRow& row) { return row.reason == reason; };
-  const auto found = std::find_if(kRows.begin(), kRows.end(), by_reason);
+  const auto* const found = std::find_if(kRows.begin(), kRows.end(), by_reason);
   return found != kRows.end() ? *found : RowOf(ErrorReason::INTERNAL_FAULT);
 }
 

@@ -17,6 +17,11 @@ std::string Encode(const ErrorInfo& info) {
                       info.field);
 }
 
+absl::Status WithInfo(absl::Status status, const ErrorInfo& info) {
+  status.SetPayload(kPayloadType, absl::Cord(Encode(info)));
+  return status;
+}
+
 // Takes the next number off the front of `text`, with the space behind it.
 uint64_t TakeNumber(std::string_view& text) {
   uint64_t value = 0;
@@ -32,9 +37,13 @@ uint64_t TakeNumber(std::string_view& text) {
 
 absl::Status MakeError(const ErrorInfo& info) {
   const ErrorReasonRow& row = RowOf(info.reason);
-  absl::Status status(row.code, absl::string_view(row.sentence.data(), row.sentence.size()));
-  status.SetPayload(kPayloadType, absl::Cord(Encode(info)));
-  return status;
+  return WithInfo(absl::Status(row.code, absl::string_view(row.sentence.data(), row.sentence.size())), info);
+}
+
+absl::Status MakeErrorWithDetail(ErrorReason reason, std::string_view detail) {
+  const ErrorReasonRow& row = RowOf(reason);
+  const std::string message = std::string(row.sentence) + " (" + std::string(detail) + ")";
+  return WithInfo(absl::Status(row.code, message), ErrorInfo{.reason = reason});
 }
 
 absl::Status MakeError(ErrorReason reason, std::string_view field) {

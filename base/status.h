@@ -25,6 +25,8 @@ struct ErrorInfo {
 // The one way to make a failure. Code and message come from the reason's row.
 absl::Status MakeError(const ErrorInfo& info);
 absl::Status MakeError(ErrorReason reason, std::string_view field = {});
+// Likewise, with `detail` for people behind the reason's sentence: "... (mmap: ENOMEM)".
+absl::Status MakeErrorWithDetail(ErrorReason reason, std::string_view detail);
 
 // The info of a failure made by MakeError; of any other failure, an info with INTERNAL_FAULT.
 ErrorInfo ErrorInfoOf(const absl::Status& status);

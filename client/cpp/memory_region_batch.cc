@@ -95,7 +95,7 @@ absl::StatusOr<MemoryRegion::Outcomes> MemoryRegion::RegisterBatch(const Memory&
   }
   const absl::StatusOr<v1::BatchRegisterMrResponse> response =
       connection->Call(&v1::MemoryService::Stub::BatchRegisterMr, request);
-  const absl::Status answered = response.ok() ? CheckOutcomeCount(*response, created.size()) : response.status();
+  absl::Status answered = response.ok() ? CheckOutcomeCount(*response, created.size()) : response.status();
   // Closed together: thousands of refused regions must not cost a call each.
   std::vector<MemoryRegion> refused;
   for (size_t item = 0; item < created.size(); ++item) {

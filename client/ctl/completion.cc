@@ -36,12 +36,12 @@ std::string CommandNames(std::span<const CommandSpec> commands, std::string_view
 // What to offer behind an option that takes a value.
 std::string ValueAction(const OptionSpec& option) {
   if (option.choices == "@directory") {
-    return "mapfile -t COMPREPLY < <(compgen -d -- \"${current}\")";
+    return R"(mapfile -t COMPREPLY < <(compgen -d -- "${current}"))";
   }
   if (option.choices.empty()) {
     return "COMPREPLY=()";
   }
-  return "mapfile -t COMPREPLY < <(compgen -W \"" + std::string(option.choices) + "\" -- \"${current}\")";
+  return "mapfile -t COMPREPLY < <(compgen -W '" + std::string(option.choices) + R"(' -- "${current}"))";
 }
 
 // One case per option name: commands that share a name share its meaning.
@@ -80,7 +80,7 @@ std::string BashCompletion(std::span<const CommandSpec> commands, std::span<cons
   script += "      " + CommandNames(commands, " | ") + ") command=\"${word}\" && break ;;\n    esac\n  done\n";
   script += "  case \"${previous}\" in\n" + ValueCases(commands, common_options) + "  esac\n";
   script += "  local offers=\"" + OptionNames(common_options) + "\"\n  case \"${command}\" in\n";
-  script += "    \"\") offers=\"" + CommandNames(commands, " ") + " ${offers} --version\" ;;\n";
+  script += R"(    "") offers=")" + CommandNames(commands, " ") + " ${offers} --version\" ;;\n";
   for (const CommandSpec& command : commands) {
     std::string own = OptionNames(command.options);
     if (!command.argument_choices.empty()) {

@@ -22,7 +22,7 @@ absl::Status CheckNdkVersion(NdkVersion wanted);
 class Adapter final : public Closable {
  public:
   Adapter(std::string name, std::unique_ptr<provider::DeviceAdapter> device, Charge charge)
-      : name_(std::move(name)), device_(std::move(device)), charge_(std::move(charge)) {}
+      : Closable("adapter_id"), name_(std::move(name)), device_(std::move(device)), charge_(std::move(charge)) {}
 
   const std::string& name() const { return name_; }
   // Valid until closed: call with a Hold or from the session's table.

@@ -16,7 +16,7 @@ void Closable::Hold::Release() {
 absl::StatusOr<Closable::Hold> Closable::Acquire() {
   MutexLock lock(mutex_);
   if (closing_) {
-    return MakeError(ErrorReason::OBJECT_CLOSING);
+    return MakeError(ErrorReason::OBJECT_CLOSING, id_field_);
   }
   ++holds_;
   return Hold(shared_from_this());
@@ -26,7 +26,7 @@ absl::StatusOr<Closable::CloseResult> Closable::Close(std::function<void()> on_c
   {
     MutexLock lock(mutex_);
     if (closing_) {
-      return MakeError(ErrorReason::OBJECT_CLOSING);
+      return MakeError(ErrorReason::OBJECT_CLOSING, id_field_);
     }
     closing_ = true;
     if (holds_ > 0) {
@@ -35,6 +35,7 @@ absl::StatusOr<Closable::CloseResult> Closable::Close(std::function<void()> on_c
     }
   }
   Finalize();
+  LetGo();
   return CloseResult::kClosed;
 }
 
@@ -57,6 +58,7 @@ void Closable::Drop() {
   if (on_closed != nullptr) {
     on_closed();
   }
+  LetGo();
 }
 
 }  // namespace rnicd::core

@@ -52,12 +52,19 @@ class Closable : public std::enable_shared_from_this<Closable> {
   bool closing() const;
 
  protected:
+  // `id_field`: the request field that names such an object, for refusals; lives for ever.
+  explicit Closable(const char* id_field = "") : id_field_(id_field) {}
+
   // Gives back what the object holds; called once, when it is closing and no hold is left.
   virtual void Finalize() = 0;
+  // Lets go of the objects this one holds open; called after its own completion, so that a parent's close completes
+  // after its child's.
+  virtual void LetGo() {}
 
  private:
   void Drop();
 
+  const char* const id_field_;
   mutable Mutex mutex_;
   uint64_t holds_ RNICD_GUARDED_BY(mutex_) = 0;
   bool closing_ RNICD_GUARDED_BY(mutex_) = false;

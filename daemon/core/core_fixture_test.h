@@ -95,7 +95,7 @@ class Awaited {
     MutexLock lock(mutex_);
     while (!value_.has_value() && changed_.WaitUntil(mutex_, deadline)) {
     }
-    return value_;
+    return value_.has_value() ? std::optional<T>(Unshared(*value_)) : std::nullopt;
   }
   int times() const {
     MutexLock lock(mutex_);

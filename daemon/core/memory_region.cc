@@ -16,7 +16,8 @@ absl::StatusOr<std::shared_ptr<MemoryRegion>> MemoryRegion::Create(std::shared_p
 
 MemoryRegion::MemoryRegion(std::shared_ptr<ProtectionDomain> domain, Hold domain_hold, bool fast_register,
                            std::shared_ptr<Charge> charge, Observer& observer, const Clock& clock)
-    : domain_(std::move(domain)),
+    : Closable("mr_id"),
+      domain_(std::move(domain)),
       fast_register_(fast_register),
       observer_(observer),
       clock_(clock),
@@ -213,7 +214,6 @@ void MemoryRegion::Finalize() {
     Forget();
     state_ = State::kCreated;
   }
-  domain_hold_.Release();
 }
 
 }  // namespace rnicd::core

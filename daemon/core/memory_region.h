@@ -100,6 +100,7 @@ class MemoryRegion final : public Closable {
   void BackTo(State state);
   void Forget() RNICD_REQUIRES(mutex_);
   void Finalize() override;
+  void LetGo() override { domain_hold_.Release(); }
 
   const std::shared_ptr<ProtectionDomain> domain_;
   const bool fast_register_;

@@ -5,20 +5,24 @@
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/strong_id.h"
 
 namespace rnicd::core {
 
 // Objects by id. An id is an index and a generation that starts at a random number, so that the ids of another table
 // or of an object that is gone name nothing here.
-// Threads: unsafe; the session's lock guards it.
+// Threads: safe. Its lock is the innermost: nothing is called and no object dies under it.
 template <typename Id, typename T>
 class ObjectTable {
  public:
+  using Entries = std::vector<std::pair<Id, std::shared_ptr<T>>>;
+
   // `seed`: any random number.
   explicit ObjectTable(uint64_t seed) : next_generation_(static_cast<uint32_t>(seed) | 1) {}
 
   Id Insert(std::shared_ptr<T> object) {
+    MutexLock lock(mutex_);
     if (free_.empty()) {
       free_.push_back(static_cast<uint32_t>(slots_.size()));
       slots_.emplace_back();
@@ -28,42 +32,39 @@ class ObjectTable {
     slots_[index] = Slot{next_generation_, std::move(object)};
     // 0 would make id 0 possible, which names nothing.
     next_generation_ += next_generation_ == UINT32_MAX ? 2 : 1;
-    ++size_;
     return IdOf(index);
   }
 
   // Null when no object has this id.
   std::shared_ptr<T> Find(Id id) const {
+    MutexLock lock(mutex_);
     const Slot* slot = SlotOf(id);
     return slot != nullptr ? slot->object : nullptr;
   }
 
   // The object that had this id; null when none did.
   std::shared_ptr<T> Remove(Id id) {
+    MutexLock lock(mutex_);
     if (SlotOf(id) == nullptr) {
       return nullptr;
     }
     const auto index = static_cast<uint32_t>(id.value);
     free_.push_back(index);
-    --size_;
     return std::exchange(slots_[index].object, nullptr);
   }
 
-  std::vector<std::pair<Id, std::shared_ptr<T>>> All() const {
-    std::vector<std::pair<Id, std::shared_ptr<T>>> all;
-    all.reserve(size_);
-    for (uint32_t index = 0; index < slots_.size(); ++index) {
-      if (slots_[index].object != nullptr) {
-        all.emplace_back(IdOf(index), slots_[index].object);
-      }
-    }
-    return all;
+  Entries All() const {
+    MutexLock lock(mutex_);
+    return AllLocked();
   }
 
-  void Clear() {
+  // All, and the table is empty afterwards.
+  Entries TakeAll() {
+    MutexLock lock(mutex_);
+    Entries all = AllLocked();
     slots_.clear();
     free_.clear();
-    size_ = 0;
+    return all;
   }
 
  private:
@@ -72,8 +73,20 @@ class ObjectTable {
     std::shared_ptr<T> object;
   };
 
-  Id IdOf(uint32_t index) const { return Id{uint64_t{slots_[index].generation} << 32 | index}; }
-  const Slot* SlotOf(Id id) const {
+  Entries AllLocked() const RNICD_REQUIRES(mutex_) {
+    Entries all;
+    for (uint32_t index = 0; index < slots_.size(); ++index) {
+      if (slots_[index].object != nullptr) {
+        all.emplace_back(IdOf(index), slots_[index].object);
+      }
+    }
+    return all;
+  }
+
+  Id IdOf(uint32_t index) const RNICD_REQUIRES(mutex_) {
+    return Id{uint64_t{slots_[index].generation} << 32 | index};
+  }
+  const Slot* SlotOf(Id id) const RNICD_REQUIRES(mutex_) {
     const auto index = static_cast<uint32_t>(id.value);
     if (index >= slots_.size() || slots_[index].object == nullptr || IdOf(index) != id) {
       return nullptr;
@@ -81,10 +94,10 @@ class ObjectTable {
     return &slots_[index];
   }
 
-  std::vector<Slot> slots_;
-  std::vector<uint32_t> free_;
-  uint32_t next_generation_;
-  size_t size_ = 0;
+  mutable Mutex mutex_;
+  std::vector<Slot> slots_ RNICD_GUARDED_BY(mutex_);
+  std::vector<uint32_t> free_ RNICD_GUARDED_BY(mutex_);
+  uint32_t next_generation_ RNICD_GUARDED_BY(mutex_);
 };
 
 }  // namespace rnicd::core

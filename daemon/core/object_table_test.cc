@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <thread>
+#include <vector>
 
 namespace rnicd::core {
 namespace {
@@ -65,17 +67,37 @@ TEST(ObjectTable, AGuessedIndexBeyondTheTableNamesNothing) {
   EXPECT_EQ(table.Remove(MemoryRegionId{id.value | 0xffffffff}), nullptr);
 }
 
-TEST(ObjectTable, AllListsTheLivingAndClearForgetsThem) {
+TEST(ObjectTable, AllListsTheLivingAndTakeAllForgetsThem) {
   Table table(7);
   const MemoryRegionId gone = table.Insert(std::make_shared<int>(1));
   const MemoryRegionId kept = table.Insert(std::make_shared<int>(2));
   table.Remove(gone);
   ASSERT_EQ(table.All().size(), 1u);
   EXPECT_EQ(table.All().front().first, kept);
-  table.Clear();
+  const Table::Entries taken = table.TakeAll();
+  ASSERT_EQ(taken.size(), 1u);
+  EXPECT_EQ(*taken.front().second, 2);
   EXPECT_TRUE(table.All().empty());
   EXPECT_EQ(table.Find(kept), nullptr);
-  EXPECT_NE(table.Insert(std::make_shared<int>(3)), kept) << "generations go on after Clear";
+  EXPECT_NE(table.Insert(std::make_shared<int>(3)), kept) << "generations go on afterwards";
+}
+
+TEST(ObjectTable, RacingThreadsNeverShareAnId) {
+  Table table(3);
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&table, thread] {
+      for (int round = 0; round < 1000; ++round) {
+        const MemoryRegionId id = table.Insert(std::make_shared<int>(thread));
+        ASSERT_EQ(*table.Find(id), thread);
+        ASSERT_EQ(*table.Remove(id), thread);
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  EXPECT_TRUE(table.All().empty());
 }
 
 }  // namespace

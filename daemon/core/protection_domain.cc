@@ -14,9 +14,4 @@ absl::StatusOr<std::shared_ptr<ProtectionDomain>> ProtectionDomain::Create(std::
   return domain;
 }
 
-void ProtectionDomain::Finalize() {
-  device_.reset();
-  adapter_hold_.Release();
-}
-
 }  // namespace rnicd::core

@@ -28,9 +28,13 @@ class ProtectionDomain final : public Closable {
 
  private:
   ProtectionDomain(std::shared_ptr<Adapter> adapter, Hold adapter_hold, std::shared_ptr<Charge> charge)
-      : adapter_(std::move(adapter)), adapter_hold_(std::move(adapter_hold)), charge_(std::move(charge)) {}
+      : Closable("pd_id"),
+        adapter_(std::move(adapter)),
+        adapter_hold_(std::move(adapter_hold)),
+        charge_(std::move(charge)) {}
 
-  void Finalize() override;
+  void Finalize() override { device_.reset(); }
+  void LetGo() override { adapter_hold_.Release(); }
 
   const std::shared_ptr<Adapter> adapter_;
   Hold adapter_hold_;

@@ -3,6 +3,19 @@
 #include "base/status.h"
 
 namespace rnicd::core {
+namespace {
+
+// The object of that id, or OBJECT_NOT_FOUND naming the field that held it.
+template <typename Id, typename T>
+absl::StatusOr<std::shared_ptr<T>> Find(const ObjectTable<Id, T>& table, Id id, std::string_view field) {
+  std::shared_ptr<T> found = table.Find(id);
+  if (found == nullptr) {
+    return MakeError(ErrorReason::OBJECT_NOT_FOUND, field);
+  }
+  return found;
+}
+
+}  // namespace
 
 Session::Guard::~Guard() {
   if (session_ != nullptr) {
@@ -24,40 +37,17 @@ Session::Session(Node& node, SessionId id, Caller owner, std::string label, Char
       memories_(node.random.Next()),
       regions_(node.random.Next()) {}
 
-template <typename Id, typename T>
-absl::StatusOr<std::shared_ptr<T>> Session::Find(ObjectTable<Id, T> Session::* table, Id id,
-                                                 std::string_view field) const {
-  MutexLock lock(mutex_);
-  std::shared_ptr<T> found = (this->*table).Find(id);
-  if (found == nullptr) {
-    return MakeError(ErrorReason::OBJECT_NOT_FOUND, field);
-  }
-  return found;
-}
-
-template <typename Id, typename T>
-Id Session::Insert(ObjectTable<Id, T> Session::* table, std::shared_ptr<T> object) {
-  MutexLock lock(mutex_);
-  return (this->*table).Insert(std::move(object));
-}
-
-template <typename Id, typename T>
-std::shared_ptr<T> Session::Remove(ObjectTable<Id, T> Session::* table, Id id) {
-  MutexLock lock(mutex_);
-  return (this->*table).Remove(id);
-}
-
 // --- adapters ---
 
 absl::StatusOr<AdapterId> Session::OpenAdapter(const std::string& name, NdkVersion version) {
   RNICD_RETURN_IF_ERROR(CheckNdkVersion(version));
   RNICD_ASSIGN_OR_RETURN(Charge charge, Charge::Take(ledger_, Resource::kAdapters, 1));
   RNICD_ASSIGN_OR_RETURN(std::unique_ptr<provider::DeviceAdapter> device, node_.provider.OpenAdapter(name));
-  return Insert(&Session::adapters_, std::make_shared<Adapter>(name, std::move(device), std::move(charge)));
+  return adapters_.Insert(std::make_shared<Adapter>(name, std::move(device), std::move(charge)));
 }
 
 absl::StatusOr<NdkAdapterInfo> Session::QueryAdapterInfo(AdapterId id) {
-  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<Adapter> adapter, Find(&Session::adapters_, id, "adapter_id"));
+  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<Adapter> adapter, Find(adapters_, id, "adapter_id"));
   RNICD_ASSIGN_OR_RETURN(const Closable::Hold hold, adapter->Acquire());
   NdkAdapterInfo info = adapter->device().info();
   info.version = kNdkVersion;
@@ -66,16 +56,16 @@ absl::StatusOr<NdkAdapterInfo> Session::QueryAdapterInfo(AdapterId id) {
 
 // The id stays in the table until the close is complete, so that a late child is told OBJECT_CLOSING.
 absl::StatusOr<Progress> Session::CloseAdapter(AdapterId id, const Done& done) {
-  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<Adapter> adapter, Find(&Session::adapters_, id, "adapter_id"));
+  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<Adapter> adapter, Find(adapters_, id, "adapter_id"));
   const auto finish = [self = shared_from_this(), id, done] {
-    self->Remove(&Session::adapters_, id);
+    self->adapters_.Remove(id);
     done(absl::OkStatus());
   };
   RNICD_ASSIGN_OR_RETURN(const Closable::CloseResult result, adapter->Close(finish));
   if (result == Closable::CloseResult::kPending) {
     return Progress::kPending;
   }
-  Remove(&Session::adapters_, id);
+  adapters_.Remove(id);
   return Progress::kDone;
 }
 
@@ -98,7 +88,7 @@ absl::StatusOr<std::shared_ptr<MemoryObject>> Session::NewMemory(uint64_t size) 
 }
 
 MemoryTicket Session::PublishMemory(std::shared_ptr<MemoryObject> memory, FdDirection direction) {
-  const MemoryObjectId id = Insert(&Session::memories_, std::move(memory));
+  const MemoryObjectId id = memories_.Insert(std::move(memory));
   TicketTable::Entry entry{
       .session = weak_from_this(), .session_id = id_, .memory = id, .direction = direction, .process = owner_.process};
   return MemoryTicket{.memory = id, .ticket = node_.tickets.Issue(std::move(entry))};
@@ -130,14 +120,14 @@ absl::StatusOr<MemoryTicket> Session::ImportMemory(uint64_t size) {
 }
 
 absl::StatusOr<std::shared_ptr<MemoryObject>> Session::FindMemory(MemoryObjectId id) {
-  return Find(&Session::memories_, id, "memory_id");
+  return Find(memories_, id, "memory_id");
 }
 
 absl::StatusOr<Progress> Session::ReleaseMemory(MemoryObjectId id, const Done& done) {
   RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<MemoryObject> memory, FindMemory(id));
   const auto release = [this, memory, id]() -> absl::Status {
     RNICD_RETURN_IF_ERROR(memory->Release());
-    Remove(&Session::memories_, id);
+    memories_.Remove(id);
     return absl::OkStatus();
   };
   if (!IsSlow(memory->size())) {
@@ -150,7 +140,7 @@ absl::StatusOr<Progress> Session::ReleaseMemory(MemoryObjectId id, const Done& d
 }
 
 void Session::DropMemory(MemoryObjectId id) {
-  const std::shared_ptr<MemoryObject> memory = Remove(&Session::memories_, id);
+  const std::shared_ptr<MemoryObject> memory = memories_.Remove(id);
   if (memory != nullptr) {
     (void)memory->Release();
   }
@@ -208,48 +198,45 @@ Done Session::Report(RequestKind kind, uint64_t object_id, PendingChoice choice,
 // --- protection domains and regions ---
 
 absl::StatusOr<ProtectionDomainId> Session::CreatePd(AdapterId id) {
-  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Adapter> adapter, Find(&Session::adapters_, id, "adapter_id"));
+  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Adapter> adapter, Find(adapters_, id, "adapter_id"));
   RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Charge> charge, TakeOne(Resource::kProtectionDomains));
   RNICD_ASSIGN_OR_RETURN(std::shared_ptr<ProtectionDomain> domain,
                          ProtectionDomain::Create(std::move(adapter), std::move(charge)));
-  return Insert(&Session::domains_, std::move(domain));
+  return domains_.Insert(std::move(domain));
 }
 
 // Closing can never fail, so it takes no charge of its own: the object's slot stays charged until the completion is
 // fetched.
 absl::StatusOr<Progress> Session::ClosePd(ProtectionDomainId id, PendingChoice choice, const Done& done) {
-  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<ProtectionDomain> domain, Find(&Session::domains_, id, "pd_id"));
+  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<ProtectionDomain> domain, Find(domains_, id, "pd_id"));
   const auto finish = [self = shared_from_this(), id,
                        report = Report(RequestKind::kClosePd, id.value, choice, domain->charge(), done)] {
-    self->Remove(&Session::domains_, id);
+    self->domains_.Remove(id);
     report(absl::OkStatus());
   };
   RNICD_ASSIGN_OR_RETURN(const Closable::CloseResult result, domain->Close(finish));
   if (result == Closable::CloseResult::kPending) {
     return Progress::kPending;
   }
-  Remove(&Session::domains_, id);
+  domains_.Remove(id);
   return Progress::kDone;
 }
 
 absl::StatusOr<MemoryRegionId> Session::CreateMr(ProtectionDomainId id, bool fast_register) {
-  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<ProtectionDomain> domain, Find(&Session::domains_, id, "pd_id"));
+  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<ProtectionDomain> domain, Find(domains_, id, "pd_id"));
   RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Charge> charge, TakeOne(Resource::kRegions));
   RNICD_ASSIGN_OR_RETURN(
       std::shared_ptr<MemoryRegion> region,
       MemoryRegion::Create(std::move(domain), fast_register, std::move(charge), node_.observer, node_.clock));
-  return Insert(&Session::regions_, std::move(region));
+  return regions_.Insert(std::move(region));
 }
 
 absl::StatusOr<Session::RegisterJob> Session::AdmitRegister(const RegisterArguments& arguments, PendingChoice choice,
                                                             const RegisterDone& done) {
   RegisterJob job;
-  RNICD_ASSIGN_OR_RETURN(job.region, Find(&Session::regions_, arguments.region, "mr_id"));
+  RNICD_ASSIGN_OR_RETURN(job.region, Find(regions_, arguments.region, "mr_id"));
   RNICD_ASSIGN_OR_RETURN(const AccessRights rights, AccessRightsFromMrFlags(arguments.flags));
-  const MemoryLookup find_memory = [this](MemoryObjectId id) {
-    MutexLock lock(mutex_);
-    return memories_.Find(id);
-  };
+  const MemoryLookup find_memory = [this](MemoryObjectId id) { return memories_.Find(id); };
   RNICD_ASSIGN_OR_RETURN(MappedRange range, ResolveMdlChain(arguments.chain, arguments.length, find_memory));
   if (IsSlow(arguments.length)) {
     RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Charge> charge, TakeOne(Resource::kPendingRequests));
@@ -278,7 +265,7 @@ absl::StatusOr<std::optional<Registration>> Session::RegisterMr(const RegisterAr
 
 absl::StatusOr<Progress> Session::DeregisterMr(MemoryRegionId id, PendingChoice choice, const Done& done) {
   RNICD_ASSIGN_OR_RETURN(Guard guard, Begin());
-  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<MemoryRegion> region, Find(&Session::regions_, id, "mr_id"));
+  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<MemoryRegion> region, Find(regions_, id, "mr_id"));
   if (!IsSlow(region->registered_length())) {
     RNICD_ASSIGN_OR_RETURN(MemoryRegion::DeregisterRequest request, region->BeginDeregister());
     RNICD_RETURN_IF_ERROR(region->FinishDeregister(std::move(request)));
@@ -297,49 +284,43 @@ absl::StatusOr<Progress> Session::DeregisterMr(MemoryRegionId id, PendingChoice 
 // The id is dead at once; the region is closed when its last request is complete.
 absl::StatusOr<Progress> Session::CloseMr(MemoryRegionId id, PendingChoice choice, const Done& done) {
   RNICD_ASSIGN_OR_RETURN(Guard guard, Begin());
-  const std::shared_ptr<MemoryRegion> region = Remove(&Session::regions_, id);
+  const std::shared_ptr<MemoryRegion> region = regions_.Remove(id);
   if (region == nullptr) {
     return MakeError(ErrorReason::OBJECT_NOT_FOUND, "mr_id");
   }
   const auto finish = [report = Report(RequestKind::kCloseMr, id.value, choice, region->charge(), done)] {
     report(absl::OkStatus());
   };
+  // The close of a large region is left to a worker: whoever lets go of the last hold does the work.
+  std::shared_ptr<Closable::Hold> last_hold;
   if (IsSlow(region->registered_length())) {
-    RunOnWorker(std::move(guard), [region, finish] {
-      const auto closed = region->Close(finish);
-      if (closed.ok() && *closed == Closable::CloseResult::kClosed) {
-        finish();
-      }
-    });
-    return Progress::kPending;
+    RNICD_ASSIGN_OR_RETURN(Closable::Hold hold, region->Acquire());
+    last_hold = std::make_shared<Closable::Hold>(std::move(hold));
   }
   RNICD_ASSIGN_OR_RETURN(const Closable::CloseResult result, region->Close(finish));
+  if (last_hold != nullptr) {
+    RunOnWorker(std::move(guard), [last_hold] { last_hold->Release(); });
+  }
   return result == Closable::CloseResult::kPending ? Progress::kPending : Progress::kDone;
 }
 
 absl::StatusOr<LocalToken> Session::GetLocalToken(MemoryRegionId id) {
-  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<MemoryRegion> region, Find(&Session::regions_, id, "mr_id"));
+  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<MemoryRegion> region, Find(regions_, id, "mr_id"));
   absl::StatusOr<LocalToken> token = region->GetLocalToken();
   node_.observer.OnTokensIssued(token.ok() ? 1 : 0, 0);
   return token;
 }
 
 absl::StatusOr<RemoteToken> Session::GetRemoteToken(MemoryRegionId id) {
-  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<MemoryRegion> region, Find(&Session::regions_, id, "mr_id"));
+  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<MemoryRegion> region, Find(regions_, id, "mr_id"));
   absl::StatusOr<RemoteToken> token = region->GetRemoteToken();
   node_.observer.OnTokensIssued(0, token.ok() ? 1 : 0);
   return token;
 }
 
 std::vector<std::pair<MemoryRegionId, RegionView>> Session::ViewRegions() const {
-  std::vector<std::pair<MemoryRegionId, std::shared_ptr<MemoryRegion>>> regions;
-  {
-    MutexLock lock(mutex_);
-    regions = regions_.All();
-  }
   std::vector<std::pair<MemoryRegionId, RegionView>> views;
-  views.reserve(regions.size());
-  for (const auto& [id, region] : regions) {
+  for (const auto& [id, region] : regions_.All()) {
     views.emplace_back(id, region->View());
   }
   return views;

@@ -127,14 +127,6 @@ class Session : public std::enable_shared_from_this<Session> {
 
  private:
   // Tables are named by member pointers: the analysis would take a reference to one for an access without the lock.
-  template <typename Id, typename T>
-  absl::StatusOr<std::shared_ptr<T>> Find(ObjectTable<Id, T> Session::* table, Id id, std::string_view field) const
-      RNICD_EXCLUDES(mutex_);
-  template <typename Id, typename T>
-  Id Insert(ObjectTable<Id, T> Session::* table, std::shared_ptr<T> object) RNICD_EXCLUDES(mutex_);
-  template <typename Id, typename T>
-  std::shared_ptr<T> Remove(ObjectTable<Id, T> Session::* table, Id id) RNICD_EXCLUDES(mutex_);
-
   absl::StatusOr<std::shared_ptr<MemoryObject>> NewMemory(uint64_t size);
   MemoryTicket PublishMemory(std::shared_ptr<MemoryObject> memory, FdDirection direction);
   bool IsSlow(uint64_t bytes) const { return bytes >= node_.limits.pending_threshold_bytes; }
@@ -168,11 +160,10 @@ class Session : public std::enable_shared_from_this<Session> {
   const std::shared_ptr<Ledger> ledger_;
   EventQueue events_;
 
-  mutable Mutex mutex_;
-  ObjectTable<AdapterId, Adapter> adapters_ RNICD_GUARDED_BY(mutex_);
-  ObjectTable<ProtectionDomainId, ProtectionDomain> domains_ RNICD_GUARDED_BY(mutex_);
-  ObjectTable<MemoryObjectId, MemoryObject> memories_ RNICD_GUARDED_BY(mutex_);
-  ObjectTable<MemoryRegionId, MemoryRegion> regions_ RNICD_GUARDED_BY(mutex_);
+  ObjectTable<AdapterId, Adapter> adapters_;
+  ObjectTable<ProtectionDomainId, ProtectionDomain> domains_;
+  ObjectTable<MemoryObjectId, MemoryObject> memories_;
+  ObjectTable<MemoryRegionId, MemoryRegion> regions_;
 
   mutable Mutex life_mutex_;
   uint64_t running_ RNICD_GUARDED_BY(life_mutex_) = 0;

@@ -100,30 +100,22 @@ Reclaimed Session::TakeBack(EndCause cause) {
   Reclaimed reclaimed;
   reclaimed.pinned_bytes = ledger_->used(Resource::kPinnedBytes);
   reclaimed.memory_bytes = ledger_->used(Resource::kMemoryBytes);
-  mutex_.Lock();
-  const auto regions = regions_.All();
-  const auto domains = domains_.All();
-  const auto adapters = adapters_.All();
-  const auto memories = memories_.All();
-  regions_.Clear();
-  mutex_.Unlock();
+  const auto regions = regions_.TakeAll();
   reclaimed.regions = regions.size();
   for (const auto& [id, region] : regions) {
     region->SetCloseCause(EndCauseName(cause));
   }
   CloseAll(regions);
-  CloseAll(domains);
-  CloseAll(adapters);
+  CloseAll(domains_.All());
+  CloseAll(adapters_.All());
   for (const auto& [id, region] : regions) {
     reclaimed.failures += region->deregister_failed() ? 1 : 0;
   }
-  for (const auto& [id, memory] : memories) {
+  for (const auto& [id, memory] : memories_.TakeAll()) {
     reclaimed.failures += memory->Release().ok() ? 0 : 1;
   }
-  MutexLock lock(mutex_);
-  domains_.Clear();
-  adapters_.Clear();
-  memories_.Clear();
+  domains_.TakeAll();
+  adapters_.TakeAll();
   return reclaimed;
 }
 

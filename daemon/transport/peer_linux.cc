@@ -2,6 +2,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -48,11 +49,13 @@ uint64_t StartTimeOf(pid_t pid) {
   return start_time;
 }
 
-// Before kernel 6.9 all pidfds share one inode, and a key made of it would make all clients equal.
+// Before kernel 6.9 all pidfds share one inode, and a key made of it would make all clients equal. Since then they live
+// in a filesystem of their own, whose inodes are never used again. Source: linux/magic.h.
 bool PidfdsHaveTheirOwnInodes() {
+  constexpr auto kPidFsMagic = 0x50494446;
   const UniqueFd self = OpenPidfd(getpid());
-  const UniqueFd parent = OpenPidfd(getppid() > 0 ? getppid() : 1);
-  return self.valid() && parent.valid() && InodeOf(self.get()) != InodeOf(parent.get());
+  struct statfs filesystem = {};
+  return self.valid() && fstatfs(self.get(), &filesystem) == 0 && filesystem.f_type == kPidFsMagic;
 }
 
 UniqueFd PeerPidfd(int socket) {

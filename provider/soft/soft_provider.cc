@@ -72,6 +72,7 @@ class SoftAdapter final : public DeviceAdapter {
 }  // namespace
 
 SoftProvider::SoftProvider(const SoftOptions& options, RandomSource& random) {
+  nics_.reserve(options.adapters);
   for (uint32_t index = 0; index < options.adapters; ++index) {
     nics_.push_back(std::make_shared<SoftNic>("soft" + std::to_string(index), options, random));
   }
@@ -81,6 +82,7 @@ SoftProvider::~SoftProvider() = default;
 
 std::vector<AdapterDescription> SoftProvider::ListAdapters() const {
   std::vector<AdapterDescription> adapters;
+  adapters.reserve(nics_.size());
   for (const auto& nic : nics_) {
     adapters.push_back(AdapterDescription{.name = nic->name(), .numa_node = -1, .info = nic->info()});
   }

@@ -22,6 +22,7 @@ using Page = std::array<std::byte, kPage>;
 
 class SoftRegionMemoryTest : public ::testing::Test {
  protected:
+  std::array<Page, 2> pages_{};
   // Two pages, in the order second, first, so that a mistake in the order shows.
   std::array<std::span<std::byte>, 2> runs_{std::span<std::byte>(pages_[1]), std::span<std::byte>(pages_[0])};
 
@@ -43,8 +44,6 @@ class SoftRegionMemoryTest : public ::testing::Test {
     };
     return zero(pages_[0]) && zero(pages_[1]);
   }
-
-  std::array<Page, 2> pages_{};
 };
 
 TEST_F(SoftRegionMemoryTest, TheFirstAndTheLastByteCanBeWrittenAndNoneBeside) {

@@ -21,7 +21,8 @@ namespace rnicd::test {
 
 // The edge cases of NDK's memory regions, asked of the whole daemon over its public wire, once for each provider.
 // A test is named after the row it shows: Case016_... is row 16. The parameter is the provider's name.
-// A case that gaps.txt declares must fail: it is then reported as passed, and when it does not fail the run fails.
+// Of a row that gaps.txt declares at least one test must fail; its tests are then reported as passed. When all of them
+// pass, the run fails.
 class NdkConformance : public testing::TestWithParam<std::string> {
  protected:
   NdkConformance();

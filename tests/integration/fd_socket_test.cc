@@ -137,12 +137,13 @@ TEST_F(FdSocketMisuse, DescriptorMustGoTheRightWay) {
   ExpectFdRefused(FetchFd(path(), session.Import(kSize).fd_ticket()), ErrorReason::FD_COUNT_WRONG);
 }
 
+// A refused import takes its memory object along: the owner begins again.
 TEST_F(FdSocketMisuse, MemoryWithoutAFileHasNothingToFetch) {
   TestSession session(daemon());
   const v1::ImportMemoryResponse memory = session.Import(kSize);
-  const FdAnswer answer = FetchFd(path(), memory.fd_ticket());
-  EXPECT_TRUE(answer.descriptors.empty());
-  ExpectOk(session.Release(memory.memory_id()));
+  ExpectFdRefused(FetchFd(path(), memory.fd_ticket()), ErrorReason::FD_COUNT_WRONG);
+  ExpectRefused(session.Release(memory.memory_id()), ErrorReason::OBJECT_NOT_FOUND, "memory_id");
+  EXPECT_EQ(session.Use("memory_objects").used(), 0u);
 }
 
 TEST_F(FdSocketMisuse, ClientThatDoesNotWaitForTheReplyDoesNoHarm) {

@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/integration/half_call.h"
 #include "tests/support/admin_client.h"
 #include "tests/support/expect.h"
 #include "tests/support/raw_socket.h"
@@ -47,6 +48,18 @@ TEST_F(RpcHostile, HalfAPrefaceAndAHangUpLeaveNothing) {
     const UniqueFd socket = ConnectUnix(daemon().rpc_socket(), SOCK_STREAM);
     ASSERT_TRUE(socket.valid());
     EXPECT_TRUE(SendBytes(socket.get(), std::string_view(kHttp2Preface, length)) || length == 0);
+  }
+  ExpectServes();
+}
+
+TEST_F(RpcHostile, HalfAMessageAndAHangUpLeaveNothing) {
+  for (const char* path : {"/rnicd.v1.SessionService/OpenSession", "/rnicd.v1.MemoryService/RegisterMr", "/no/such"}) {
+    // Ten bytes of a hundred; none of the largest message there can be; more than the largest that is taken.
+    for (const auto& [claimed, sent] : {std::pair<uint32_t, uint32_t>{100, 10}, {UINT32_MAX, 0}, {5 << 20, 4096}}) {
+      const UniqueFd socket = ConnectUnix(daemon().rpc_socket(), SOCK_STREAM);
+      ASSERT_TRUE(socket.valid());
+      EXPECT_TRUE(SendBytes(socket.get(), HalfCallBytes(path, claimed, sent)));
+    }
   }
   ExpectServes();
 }
@@ -271,6 +284,16 @@ TEST_F(RpcSilence, ConnectionThatOnlySaysHelloIsDropped) {
     const UniqueFd socket = ConnectUnix(daemon().rpc_socket(), SOCK_STREAM);
     ASSERT_TRUE(socket.valid());
     EXPECT_TRUE(SendBytes(socket.get(), std::string_view(kHttp2Preface, length)));
+    EXPECT_TRUE(HangsUp(socket.get()));
+  }
+}
+
+// A call that never gets its message is silence too.
+TEST_F(RpcSilence, ConnectionWithHalfACallIsDropped) {
+  for (const uint32_t claimed : {100u, UINT32_MAX}) {
+    const UniqueFd socket = ConnectUnix(daemon().rpc_socket(), SOCK_STREAM);
+    ASSERT_TRUE(socket.valid());
+    EXPECT_TRUE(SendBytes(socket.get(), HalfCallBytes("/rnicd.v1.SessionService/OpenSession", claimed, 10)));
     EXPECT_TRUE(HangsUp(socket.get()));
   }
 }

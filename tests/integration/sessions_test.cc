@@ -167,7 +167,16 @@ TEST_F(Sessions, CloseReclaimsAndReports) {
   EXPECT_EQ(status.registered_pages(), 0u);
   EXPECT_EQ(status.device_regions(), 0u);
   EXPECT_EQ(Used(status, "memory_bytes"), 0u);
-  ExpectRefused(session.Call(&SessionStub::GetSession, {}), ErrorReason::SESSION_ENDING);
+}
+
+TEST_F(Sessions, ConnectionIsFreeAgainAfterAClose) {
+  TestSession session(daemon());
+  ExpectOk(session.CloseSession());
+  ExpectRefused(session.Call(&SessionStub::GetSession, {}), ErrorReason::SESSION_REQUIRED);
+  const auto second = session.Call(&SessionStub::OpenSession, {});
+  ExpectOk(second);
+  EXPECT_NE(second.response.session_id(), session.session_id());
+  EXPECT_EQ(session.Call(&SessionStub::GetSession, {}).response.session_id(), second.response.session_id());
 }
 
 TEST_F(Sessions, OperatorSeesThem) {

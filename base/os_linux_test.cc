@@ -1,0 +1,149 @@
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <linux/memfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+
+#include "base/os.h"
+#include "base/os_fake.h"
+#include "base/status.h"
+
+namespace rnicd {
+namespace {
+
+constexpr uint64_t kPage = 4096;
+constexpr uint64_t kSize = 4 * kPage;
+
+std::string PathOf(const UniqueFd& fd) { return "/proc/self/fd/" + std::to_string(fd.get()); }
+
+TEST(LinuxOs, MakesASealableFileOfTheRightSize) {
+  const auto file = LinuxOs().CreateMemoryFile(kSize, kPage);
+  ASSERT_TRUE(file.ok());
+  const auto facts = LinuxOs().Inspect(file->get());
+  ASSERT_TRUE(facts.ok());
+  EXPECT_TRUE(facts->is_memory_file);
+  EXPECT_TRUE(facts->is_read_write);
+  EXPECT_EQ(facts->size, kSize);
+  EXPECT_EQ(facts->page_bytes, kPage);
+  EXPECT_EQ(facts->seals, 0);
+  EXPECT_NE(fcntl(file->get(), F_GETFD) & FD_CLOEXEC, 0);
+}
+
+TEST(LinuxOs, InspectKnowsHugePages) {
+  const UniqueFd file(memfd_create("huge", MFD_HUGETLB | MFD_HUGE_2MB | MFD_ALLOW_SEALING));
+  ASSERT_TRUE(file.valid());
+  const auto facts = LinuxOs().Inspect(file.get());
+  ASSERT_TRUE(facts.ok());
+  EXPECT_TRUE(facts->is_memory_file);
+  EXPECT_EQ(facts->page_bytes, uint64_t{2} << 20);
+}
+
+TEST(LinuxOs, WhatIsNoMemorySaysSo) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const UniqueFd read_end(ends[0]);
+  const UniqueFd write_end(ends[1]);
+  const UniqueFd files[] = {UniqueFd(dup(read_end.get())),
+                            UniqueFd(dup(write_end.get())),
+                            UniqueFd(open("/", O_RDONLY)),
+                            UniqueFd(open("/dev/zero", O_RDWR)),
+                            UniqueFd(open("/proc/self/exe", O_RDONLY)),
+                            UniqueFd(open("/proc/self/maps", O_RDONLY)),
+                            UniqueFd(open("/proc/self/exe", O_PATH))};
+  for (const UniqueFd& file : files) {
+    const auto facts = LinuxOs().Inspect(file.get());
+    ASSERT_TRUE(facts.ok()) << facts.status();
+    EXPECT_FALSE(facts->is_memory_file);
+  }
+}
+
+TEST(LinuxOs, ADescriptorThatOnlyNamesAMemoryFileIsNone) {
+  const auto file = LinuxOs().CreateMemoryFile(kSize, kPage);
+  const UniqueFd path_only(open(PathOf(*file).c_str(), O_PATH));
+  const auto facts = LinuxOs().Inspect(path_only.get());
+  ASSERT_TRUE(facts.ok());
+  EXPECT_FALSE(facts->is_memory_file);
+}
+
+TEST(LinuxOs, TheWayOfOpeningIsSeen) {
+  const auto file = LinuxOs().CreateMemoryFile(kSize, kPage);
+  const UniqueFd reader(open(PathOf(*file).c_str(), O_RDONLY));
+  const UniqueFd writer(open(PathOf(*file).c_str(), O_WRONLY));
+  EXPECT_FALSE(LinuxOs().Inspect(reader.get())->is_read_write);
+  EXPECT_FALSE(LinuxOs().Inspect(writer.get())->is_read_write);
+  EXPECT_TRUE(LinuxOs().Inspect(reader.get())->is_memory_file);
+}
+
+TEST(LinuxOs, AClosedDescriptorIsAFault) {
+  EXPECT_TRUE(FailedWith(LinuxOs().Inspect(-1).status(), ErrorReason::INTERNAL_FAULT));
+}
+
+TEST(LinuxOs, SealsAreAddedAndARefusalIsNamed) {
+  const auto file = LinuxOs().CreateMemoryFile(kSize, kPage);
+  EXPECT_TRUE(LinuxOs().AddSeals(file->get(), F_SEAL_SHRINK | F_SEAL_SEAL).ok());
+  EXPECT_EQ(LinuxOs().Inspect(file->get())->seals, F_SEAL_SHRINK | F_SEAL_SEAL);
+  EXPECT_TRUE(FailedWith(LinuxOs().AddSeals(file->get(), F_SEAL_GROW), ErrorReason::MEMORY_SEAL_REFUSED));
+  EXPECT_TRUE(FailedWith(LinuxOs().AddSeals(-1, F_SEAL_GROW), ErrorReason::INTERNAL_FAULT));
+}
+
+TEST(LinuxOs, APopulatedMappingIsSharedAndZero) {
+  const auto file = LinuxOs().CreateMemoryFile(kSize, kPage);
+  const auto mapping = LinuxOs().Map(file->get(), kSize);
+  ASSERT_TRUE(mapping.ok());
+  ASSERT_TRUE(LinuxOs().Populate(*mapping).ok());
+  EXPECT_TRUE(std::all_of(mapping->begin(), mapping->end(), [](std::byte b) { return b == std::byte{0}; }));
+  (*mapping)[kPage] = std::byte{42};
+  char back = 0;
+  EXPECT_EQ(pread(file->get(), &back, 1, kPage), 1);
+  EXPECT_EQ(back, 42);
+  EXPECT_TRUE(LinuxOs().Unmap(*mapping).ok());
+}
+
+TEST(LinuxOs, PagesBeyondTheFileAreAFailureAndNotASignal) {
+  const auto file = LinuxOs().CreateMemoryFile(kPage, kPage);
+  const auto mapping = LinuxOs().Map(file->get(), 2 * kPage);
+  ASSERT_TRUE(mapping.ok());
+  EXPECT_TRUE(FailedWith(LinuxOs().Populate(*mapping), ErrorReason::MEMORY_PAGES_UNAVAILABLE));
+  EXPECT_TRUE(LinuxOs().Unmap(*mapping).ok());
+}
+
+TEST(LinuxOs, MoreThanTheAddressSpaceCannotBeMapped) {
+  const auto file = LinuxOs().CreateMemoryFile(uint64_t{1} << 60, kPage);
+  ASSERT_TRUE(file.ok()) << "no page is taken yet";
+  EXPECT_TRUE(
+      FailedWith(LinuxOs().Map(file->get(), uint64_t{1} << 60).status(), ErrorReason::MEMORY_PAGES_UNAVAILABLE));
+}
+
+TEST(LinuxOs, ANumaNodeBeyondAnyKernelsIsUnknown) {
+  const auto file = LinuxOs().CreateMemoryFile(kPage, kPage);
+  const auto mapping = LinuxOs().Map(file->get(), kPage);
+  for (const uint32_t node : {1024u, UINT32_MAX}) {
+    const absl::Status refused = LinuxOs().BindToNumaNode(*mapping, node);
+    EXPECT_TRUE(FailedWith(refused, ErrorReason::NUMA_NODE_UNKNOWN)) << node;
+    EXPECT_EQ(ErrorInfoOf(refused).field, "numa_node");
+  }
+  EXPECT_TRUE(LinuxOs().Unmap(*mapping).ok());
+}
+
+TEST(FaultyOs, FailsAsOftenAsPlannedAndCountsItsMappings) {
+  FaultyOs os(LinuxOs());
+  const auto file = os.CreateMemoryFile(kPage, kPage);
+  os.FailNext("Map", MakeError(ErrorReason::MEMORY_PAGES_UNAVAILABLE), 2);
+  EXPECT_FALSE(os.Map(file->get(), kPage).ok());
+  EXPECT_FALSE(os.Map(file->get(), kPage).ok());
+  EXPECT_EQ(os.live_mappings(), 0u);
+  const auto mapping = os.Map(file->get(), kPage);
+  ASSERT_TRUE(mapping.ok());
+  EXPECT_EQ(os.live_mappings(), 1u);
+  os.FailNext("Unmap", MakeError(ErrorReason::INTERNAL_FAULT), 1);
+  EXPECT_FALSE(os.Unmap(*mapping).ok());
+  EXPECT_EQ(os.live_mappings(), 1u);
+  EXPECT_TRUE(os.Unmap(*mapping).ok());
+  EXPECT_EQ(os.live_mappings(), 0u);
+}
+
+}  // namespace
+}  // namespace rnicd

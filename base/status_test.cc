@@ -1,0 +1,76 @@
+#include "base/status.h"
+
+#include <gtest/gtest.h>
+
+namespace rnicd {
+namespace {
+
+TEST(Status, AFailureCarriesItsInfoThereAndBack) {
+  for (const char* const field : {"", "length", "mdl_chain[3].byte_count", "mmap: ENOMEM", " a  b ", "1 2 3 4"}) {
+    const ErrorInfo info{.reason = ErrorReason::QUOTA_PINNED_BYTES,
+                         .field = field,
+                         .limit = UINT64_MAX,
+                         .used = 0,
+                         .requested = 12345678901234567890u};
+    const ErrorInfo back = ErrorInfoOf(MakeError(info));
+    EXPECT_EQ(back.reason, info.reason);
+    EXPECT_EQ(back.field, info.field);
+    EXPECT_EQ(back.limit, info.limit);
+    EXPECT_EQ(back.used, info.used);
+    EXPECT_EQ(back.requested, info.requested);
+  }
+}
+
+TEST(Status, CodeAndTextComeFromTheReasonsRow) {
+  for (const ErrorReasonRow& row : AllErrorReasons()) {
+    const absl::Status status = MakeError(row.reason, "field");
+    EXPECT_FALSE(status.ok()) << row.name;
+    EXPECT_EQ(status.code(), row.code) << row.name;
+    EXPECT_EQ(std::string_view(status.message().data(), status.message().size()), row.sentence);
+    EXPECT_EQ(NtStatusOf(status), row.ntstatus) << row.name;
+    EXPECT_TRUE(FailedWith(status, row.reason)) << row.name;
+  }
+}
+
+TEST(Status, AFailureThatIsNotOursIsAnInternalFault) {
+  const absl::Status foreign = absl::UnavailableError("somewhere else");
+  EXPECT_TRUE(FailedWith(foreign, ErrorReason::INTERNAL_FAULT));
+  EXPECT_EQ(NtStatusOf(foreign), NtStatus::kInternalError);
+}
+
+TEST(Status, OkFailedWithNothing) {
+  EXPECT_EQ(ErrorInfoOf(absl::OkStatus()).reason, ErrorReason::UNSPECIFIED);
+  EXPECT_EQ(NtStatusOf(absl::OkStatus()), NtStatus::kSuccess);
+  EXPECT_FALSE(FailedWith(absl::OkStatus(), ErrorReason::UNSPECIFIED));
+}
+
+TEST(Status, APrefixGoesBeforeTheFieldAndLeavesTheRest) {
+  const absl::Status inner =
+      MakeError({.reason = ErrorReason::QUOTA_REGIONS, .field = "length", .limit = 1, .used = 2, .requested = 3});
+  const ErrorInfo info = ErrorInfoOf(WithFieldPrefix(WithFieldPrefix(inner, "mr."), "items[2]."));
+  EXPECT_EQ(info.field, "items[2].mr.length");
+  EXPECT_EQ(info.reason, ErrorReason::QUOTA_REGIONS);
+  EXPECT_EQ(info.limit, 1u);
+  EXPECT_EQ(info.requested, 3u);
+  EXPECT_TRUE(WithFieldPrefix(absl::OkStatus(), "items[2].").ok());
+}
+
+absl::Status PassOn(const absl::Status& status) {
+  RNICD_RETURN_IF_ERROR(status);
+  return MakeError(ErrorReason::LENGTH_ZERO);
+}
+
+absl::StatusOr<int> Twice(const absl::StatusOr<int>& value) {
+  RNICD_ASSIGN_OR_RETURN(const int number, value);
+  return 2 * number;
+}
+
+TEST(Status, TheMacrosReturnTheFailureAndGoOnWithoutOne) {
+  EXPECT_TRUE(FailedWith(PassOn(MakeError(ErrorReason::BATCH_SIZE)), ErrorReason::BATCH_SIZE));
+  EXPECT_TRUE(FailedWith(PassOn(absl::OkStatus()), ErrorReason::LENGTH_ZERO));
+  EXPECT_EQ(*Twice(21), 42);
+  EXPECT_TRUE(FailedWith(Twice(MakeError(ErrorReason::BATCH_SIZE)).status(), ErrorReason::BATCH_SIZE));
+}
+
+}  // namespace
+}  // namespace rnicd

@@ -1,0 +1,194 @@
+#include "daemon/app/config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/flags/declare.h"
+#include "absl/flags/flag.h"
+#include "absl/flags/reflection.h"
+#include "daemon/app/provider_registry.h"
+
+ABSL_DECLARE_FLAG(std::string, socket_dir);
+ABSL_DECLARE_FLAG(std::string, admin_socket_dir);
+ABSL_DECLARE_FLAG(std::string, socket_mode);
+ABSL_DECLARE_FLAG(std::string, provider);
+ABSL_DECLARE_FLAG(std::string, metrics_address);
+ABSL_DECLARE_FLAG(std::string, log_level);
+ABSL_DECLARE_FLAG(std::string, log_format);
+ABSL_DECLARE_FLAG(int64_t, max_pinned_bytes);
+ABSL_DECLARE_FLAG(int64_t, max_sessions_per_uid);
+ABSL_DECLARE_FLAG(int64_t, pending_threshold_bytes);
+
+namespace rnicd::app {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+class ConfigTest : public ::testing::Test {
+ protected:
+  // By name, as the command line does it.
+  static void Set(const char* name, const std::string& value) {
+    absl::CommandLineFlag* flag = absl::FindCommandLineFlag(name);
+    ASSERT_NE(flag, nullptr) << name;
+    std::string error;
+    ASSERT_TRUE(flag->ParseFrom(value, &error)) << name << ": " << error;
+  }
+  std::vector<std::string> Errors() {
+    std::vector<std::string> errors;
+    config_ = ConfigFromFlags(errors);
+    return errors;
+  }
+
+  absl::FlagSaver saver_;
+  Config config_;
+};
+
+TEST_F(ConfigTest, TheDefaultsAreValid) {
+  EXPECT_THAT(Errors(), IsEmpty());
+  EXPECT_EQ(config_.socket_dir, "/run/rnicd");
+  EXPECT_EQ(config_.admin_socket_dir, "/run/rnicd-admin");
+  EXPECT_EQ(config_.provider, "soft");
+  EXPECT_EQ(config_.metrics_address, "127.0.0.1:9747");
+  EXPECT_EQ(config_.drain_timeout, std::chrono::seconds(5));
+  EXPECT_EQ(config_.front_door.socket_mode, 0666u);
+  EXPECT_EQ(config_.limits.pending_threshold_bytes, uint64_t{16} << 20);
+  EXPECT_GT(config_.limits.session[core::Resource::kPendingRequests], 0u);
+  EXPECT_FALSE(config_.log.json);
+}
+
+TEST_F(ConfigTest, ValuesArriveWhereTheyBelong) {
+  absl::SetFlag(&FLAGS_socket_dir, "/tmp/a");
+  absl::SetFlag(&FLAGS_admin_socket_dir, "/tmp/b");
+  absl::SetFlag(&FLAGS_socket_mode, "0660");
+  absl::SetFlag(&FLAGS_metrics_address, "");
+  absl::SetFlag(&FLAGS_log_level, "error");
+  absl::SetFlag(&FLAGS_log_format, "json");
+  absl::SetFlag(&FLAGS_max_pinned_bytes, 123456);
+  absl::SetFlag(&FLAGS_max_sessions_per_uid, 7);
+  absl::SetFlag(&FLAGS_pending_threshold_bytes, 4096);
+  EXPECT_THAT(Errors(), IsEmpty());
+  EXPECT_EQ(config_.socket_dir, "/tmp/a");
+  EXPECT_EQ(config_.admin_socket_dir, "/tmp/b");
+  EXPECT_EQ(config_.front_door.socket_mode, 0660u);
+  EXPECT_EQ(config_.metrics_address, "");
+  EXPECT_EQ(config_.log.level, log::Level::kError);
+  EXPECT_TRUE(config_.log.json);
+  EXPECT_EQ(config_.limits.node[core::Resource::kPinnedBytes], 123456u);
+  EXPECT_EQ(config_.limits.uid[core::Resource::kSessions], 7u);
+  EXPECT_EQ(config_.limits.pending_threshold_bytes, 4096u);
+}
+
+struct BadValue {
+  const char* flag;
+  const char* value;
+};
+
+constexpr BadValue kBadValues[] = {
+    {"socket_dir", "relative"},
+    {"admin_socket_dir", "also-relative"},
+    {"socket_mode", "0888"},
+    {"socket_mode", "1777"},
+    {"socket_mode", ""},
+    {"socket_mode", "rw"},
+    {"provider", "verbs2"},
+    {"provider", ""},
+    {"metrics_address", "localhost:1"},
+    {"metrics_address", "127.0.0.1"},
+    {"log_level", "loud"},
+    {"log_format", "xml"},
+    {"drain_timeout_ms", "0"},
+    {"drain_timeout_ms", "600001"},
+    {"silent_connection_timeout_ms", "99"},
+    {"silent_connection_timeout_ms", "3600001"},
+    {"ticket_lifetime_ms", "99"},
+    {"ticket_lifetime_ms", "-1"},
+    {"worker_threads", "0"},
+    {"worker_threads", "257"},
+    {"pending_threshold_bytes", "0"},
+    {"max_connections", "-1"},
+    {"max_connections_per_uid", "-1"},
+    {"max_sessions", "-1"},
+    {"max_sessions_per_uid", "-1"},
+    {"max_pinned_bytes", "-1"},
+    {"max_memory_bytes", "-2"},
+    {"max_adapters_per_session", "-1"},
+    {"max_protection_domains_per_session", "-1"},
+    {"max_memory_objects_per_session", "-1"},
+    {"max_memory_bytes_per_session", "-1"},
+    {"max_regions_per_session", "-1"},
+    {"max_pinned_bytes_per_session", "-1"},
+    {"max_pending_requests_per_session", "0"},
+    {"soft_adapters", "0"},
+    {"soft_adapters", "65"},
+    {"soft_max_registration_bytes", "4095"},
+    {"soft_max_regions", "-1"},
+    {"soft_register_delay_us", "-1"},
+    {"soft_register_delay_us", "60000001"},
+};
+
+TEST_F(ConfigTest, EveryBadValueIsNamedByItsFlag) {
+  for (const BadValue& bad : kBadValues) {
+    const absl::FlagSaver saver;
+    // Its default follows --socket_dir, and so would its mistakes.
+    absl::SetFlag(&FLAGS_admin_socket_dir, "/run/admin");
+    Set(bad.flag, bad.value);
+    EXPECT_THAT(Errors(), ElementsAre(StartsWith("--" + std::string(bad.flag) + ": must"))) << bad.value;
+  }
+}
+
+TEST_F(ConfigTest, EveryMistakeIsReportedAtOnce) {
+  std::set<std::string> flags;
+  for (const BadValue& bad : kBadValues) {
+    Set(bad.flag, bad.value);
+    flags.insert(bad.flag);
+  }
+  const std::vector<std::string> errors = Errors();
+  EXPECT_EQ(errors.size(), flags.size());
+  for (const std::string& flag : flags) {
+    EXPECT_THAT(errors, ::testing::Contains(StartsWith("--" + flag + ":")));
+  }
+}
+
+TEST_F(ConfigTest, TheOperatorsDirectoryMustNotBeTheOneContainersSee) {
+  absl::SetFlag(&FLAGS_admin_socket_dir, absl::GetFlag(FLAGS_socket_dir));
+  EXPECT_THAT(Errors(), ElementsAre(HasSubstr("must not be --socket_dir")));
+}
+
+TEST_F(ConfigTest, UnlessToldOtherwiseMemoryObjectsMayTakeHalfOfTheMachine) {
+  EXPECT_THAT(Errors(), IsEmpty());
+  const auto pages = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES));
+  const auto page_bytes = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  EXPECT_NEAR(static_cast<double>(config_.limits.node[core::Resource::kMemoryBytes]),
+              static_cast<double>(pages * page_bytes) / 2, static_cast<double>(page_bytes));
+  Set("max_memory_bytes", "0");
+  EXPECT_THAT(Errors(), IsEmpty());
+  EXPECT_EQ(config_.limits.node[core::Resource::kMemoryBytes], 0u) << "0 still means no limit";
+}
+
+TEST_F(ConfigTest, AnEmptySocketDirectoryIsRefused) {
+  absl::SetFlag(&FLAGS_socket_dir, "");
+  EXPECT_THAT(Errors(), ::testing::Contains(StartsWith("--socket_dir: must be an absolute path")));
+}
+
+TEST(ProviderRegistry, MakesWhatItKnows) {
+  EXPECT_TRUE(IsKnownProvider("soft"));
+  EXPECT_FALSE(IsKnownProvider("Soft"));
+  EXPECT_FALSE(IsKnownProvider(""));
+  EXPECT_THAT(KnownProviders(), HasSubstr("soft"));
+  KernelRandom random;
+  const auto provider = MakeProvider("soft", {.soft = {.adapters = 2}}, random);
+  ASSERT_NE(provider, nullptr);
+  EXPECT_EQ(provider->name(), "soft");
+  EXPECT_EQ(provider->ListAdapters().size(), 2u);
+}
+
+}  // namespace
+}  // namespace rnicd::app

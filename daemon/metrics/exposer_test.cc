@@ -1,0 +1,134 @@
+#include "daemon/metrics/exposer.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include "base/unique_fd.h"
+
+namespace rnicd::metrics {
+namespace {
+
+sockaddr_in Loopback(uint16_t port) {
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(port);
+  return address;
+}
+
+uint16_t PortOf(const std::string& address) {
+  return static_cast<uint16_t>(std::atoi(address.substr(address.rfind(':') + 1).c_str()));
+}
+
+// The whole answer to "<request line>"; empty when nobody listens.
+std::string Ask(const Exposer& exposer, const std::string& request_line) {
+  const UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const sockaddr_in address = Loopback(PortOf(exposer.address()));
+  if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
+    return "";
+  }
+  const std::string request = request_line + "\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+  EXPECT_EQ(write(fd.get(), request.data(), request.size()), static_cast<ssize_t>(request.size()));
+  std::string answer;
+  char buffer[4096];
+  for (ssize_t got = 0; (got = read(fd.get(), buffer, sizeof(buffer))) > 0;) {
+    answer.append(buffer, static_cast<size_t>(got));
+  }
+  return answer;
+}
+
+bool Contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+class ExposerTest : public ::testing::Test {
+ protected:
+  ExposerTest() {
+    auto started = Exposer::Start("127.0.0.1:0", [this] { return "scrape " + std::to_string(++scrapes_) + "\n"; });
+    EXPECT_TRUE(started.ok()) << started.status();
+    exposer_ = *std::move(started);
+  }
+
+  std::atomic<int> scrapes_{0};
+  std::unique_ptr<Exposer> exposer_;
+};
+
+TEST_F(ExposerTest, SaysWhereItListens) {
+  EXPECT_TRUE(IsHostPort(exposer_->address())) << exposer_->address();
+  EXPECT_NE(PortOf(exposer_->address()), 0);
+}
+
+TEST_F(ExposerTest, EveryScrapeIsFresh) {
+  const std::string first = Ask(*exposer_, "GET /metrics HTTP/1.1");
+  EXPECT_TRUE(Contains(first, "HTTP/1.1 200")) << first;
+  EXPECT_TRUE(Contains(first, "text/plain; version=0.0.4"));
+  EXPECT_TRUE(Contains(first, "\r\n\r\nscrape 1\n"));
+  EXPECT_TRUE(Contains(Ask(*exposer_, "GET /metrics?x=y HTTP/1.1"), "scrape 2\n"));
+}
+
+TEST_F(ExposerTest, IsHealthy) {
+  const std::string answer = Ask(*exposer_, "GET /healthz HTTP/1.1");
+  EXPECT_TRUE(Contains(answer, "HTTP/1.1 200")) << answer;
+  EXPECT_TRUE(Contains(answer, "\r\n\r\nok\n"));
+}
+
+TEST_F(ExposerTest, NothingElseIsThere) {
+  for (const char* const path :
+       {"/", "/metricsx", "/metrics/x", "/x/metrics", "/../../etc/passwd", "/%2e%2e/etc/passwd", "/index.html"}) {
+    const std::string answer = Ask(*exposer_, std::string("GET ") + path + " HTTP/1.1");
+    EXPECT_TRUE(Contains(answer, "HTTP/1.1 404") || Contains(answer, "HTTP/1.1 400")) << path << ": " << answer;
+    EXPECT_FALSE(Contains(answer, "root:")) << path;
+  }
+  EXPECT_EQ(scrapes_, 0);
+}
+
+TEST_F(ExposerTest, OnlyReadingIsPossible) {
+  for (const char* const method : {"POST", "PUT", "DELETE", "PATCH"}) {
+    EXPECT_FALSE(Contains(Ask(*exposer_, std::string(method) + " /metrics HTTP/1.1"), " 200 ")) << method;
+  }
+}
+
+TEST_F(ExposerTest, WhenItIsGoneNobodyListens) {
+  const std::string address = exposer_->address();
+  exposer_.reset();
+  const UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const sockaddr_in old_address = Loopback(PortOf(address));
+  EXPECT_NE(connect(fd.get(), reinterpret_cast<const sockaddr*>(&old_address), sizeof(old_address)), 0);
+}
+
+TEST(Exposer, ABusyPortIsAStatusAndNotAnException) {
+  const UniqueFd taken(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address = Loopback(0);
+  socklen_t size = sizeof(address);
+  ASSERT_EQ(bind(taken.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  ASSERT_EQ(listen(taken.get(), 1), 0);
+  ASSERT_EQ(getsockname(taken.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+  const std::string busy = "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+  const auto started = Exposer::Start(busy, [] { return std::string(); });
+  EXPECT_EQ(started.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_TRUE(Contains(std::string(started.status().message()), busy)) << started.status();
+}
+
+TEST(Exposer, AnAddressThatIsNoneIsRefused) {
+  EXPECT_EQ(Exposer::Start("localhost:0", [] { return std::string(); }).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST(IsHostPort, TakesANumericAddressAndAPortAndNothingElse) {
+  for (const char* const good : {"127.0.0.1:9747", "0.0.0.0:0", "255.255.255.255:65535"}) {
+    EXPECT_TRUE(IsHostPort(good)) << good;
+  }
+  for (const char* const bad :
+       {"", ":", ":80", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:-1", "127.0.0.1:80x", "127.0.0.1: 80",
+        " 127.0.0.1:80", "localhost:80", "[::1]:80", "127.0.0.1:80,127.0.0.2:80", "1.2.3:80", "127.0.0.1:80s"}) {
+    EXPECT_FALSE(IsHostPort(bad)) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace rnicd::metrics

@@ -1,0 +1,57 @@
+#include "daemon/wire/error_detail.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/status.h"
+
+namespace rnicd::wire {
+namespace {
+
+TEST(ErrorDetail, EveryReasonHasItsNumberAndNameOnTheWire) {
+  const auto* on_wire = v1::ErrorReason_descriptor();
+  for (const ErrorReasonRow& row : AllErrorReasons()) {
+    const auto* value = on_wire->FindValueByNumber(static_cast<int>(row.reason));
+    ASSERT_NE(value, nullptr) << row.name;
+    EXPECT_EQ(value->name(), "ERROR_REASON_" + std::string(row.name));
+  }
+}
+
+TEST(ErrorDetail, NothingIsOnTheWireThatIsNotInTheList) {
+  const auto* on_wire = v1::ErrorReason_descriptor();
+  EXPECT_EQ(static_cast<size_t>(on_wire->value_count()), AllErrorReasons().size() + 1) << "and UNSPECIFIED";
+  for (int index = 0; index < on_wire->value_count(); ++index) {
+    const int number = on_wire->value(index)->number();
+    if (number != 0) {
+      EXPECT_EQ(RowOf(static_cast<ErrorReason>(number)).reason, static_cast<ErrorReason>(number))
+          << on_wire->value(index)->name();
+    }
+  }
+}
+
+TEST(ErrorDetail, CarriesEverythingAProgramSwitchesOn) {
+  const v1::ErrorDetail detail = ToErrorDetail(MakeError({.reason = ErrorReason::QUOTA_PINNED_BYTES,
+                                                          .field = "items[3].length",
+                                                          .limit = 4096,
+                                                          .used = 1,
+                                                          .requested = UINT64_MAX}));
+  EXPECT_EQ(detail.reason(), v1::ERROR_REASON_QUOTA_PINNED_BYTES);
+  EXPECT_EQ(detail.ntstatus(), 0xC000009Au);
+  EXPECT_EQ(detail.ntstatus_name(), "STATUS_INSUFFICIENT_RESOURCES");
+  EXPECT_EQ(detail.field(), "items[3].length");
+  EXPECT_EQ(detail.limit(), 4096u);
+  EXPECT_EQ(detail.used(), 1u);
+  EXPECT_EQ(detail.requested(), UINT64_MAX);
+  EXPECT_EQ(detail.message(), "too many registered bytes");
+}
+
+TEST(ErrorDetail, OfOkIsEmptyAndOfAStrangersFailureAnInternalFault) {
+  EXPECT_EQ(ToErrorDetail(absl::OkStatus()).ByteSizeLong(), 0u);
+  const v1::ErrorDetail detail = ToErrorDetail(absl::DataLossError("a text that must not leave the daemon"));
+  EXPECT_EQ(detail.reason(), v1::ERROR_REASON_INTERNAL_FAULT);
+  EXPECT_EQ(detail.DebugString().find("must not leave"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace rnicd::wire
