@@ -46,11 +46,11 @@ absl::Status WithFieldPrefix(const absl::Status& status, std::string_view prefix
 #define RNICD_CONCAT(a, b) RNICD_CONCAT_INNER(a, b)
 
 // Returns from the enclosing function when the status is not ok.
-#define RNICD_RETURN_IF_ERROR(expression)                            \
-  do {                                                               \
+#define RNICD_RETURN_IF_ERROR(expression)                                 \
+  do {                                                                    \
     if (absl::Status rnicd_status_ = (expression); !rnicd_status_.ok()) { \
-      return rnicd_status_;                                          \
-    }                                                                \
+      return rnicd_status_;                                               \
+    }                                                                     \
   } while (false)
 
 // Assigns the value, or returns from the enclosing function when there is none.

@@ -60,31 +60,31 @@ absl::Status App::Start() {
   workers_ = std::make_unique<core::WorkerPool>(config_.worker_threads);
   reapers_ = std::make_unique<core::WorkerPool>(kReaperThreads);
   tickets_ = std::make_unique<core::TicketTable>(random_, clock_, config_.ticket_lifetime);
-  node_ = std::make_unique<core::Node>(core::Node{.os = LinuxOs(),
-                                                  .clock = clock_,
-                                                  .random = random_,
-                                                  .provider = *provider_,
-                                                  .observer = *observer_,
-                                                  .workers = *workers_,
-                                                  .reapers = *reapers_,
-                                                  .tickets = *tickets_,
-                                                  .limits = config_.limits,
-                                                  .ledger = std::make_shared<core::Ledger>(config_.limits.node, nullptr),
-                                                  .started = clock_.Now()});
+  node_ =
+      std::make_unique<core::Node>(core::Node{.os = LinuxOs(),
+                                              .clock = clock_,
+                                              .random = random_,
+                                              .provider = *provider_,
+                                              .observer = *observer_,
+                                              .workers = *workers_,
+                                              .reapers = *reapers_,
+                                              .tickets = *tickets_,
+                                              .limits = config_.limits,
+                                              .ledger = std::make_shared<core::Ledger>(config_.limits.node, nullptr),
+                                              .started = clock_.Now()});
   registry_ = std::make_unique<core::SessionRegistry>(*node_);
 
   Step(6, "build the front door");
   RaiseDescriptorLimit();
   connection_server_ = std::make_unique<server::GrpcConnectionServer>(
       gate::GateServices{.observer = *observer_, .logger = logger_, .clock = clock_}, *node_, *registry_, *this);
-  front_door_ = std::make_unique<transport::FrontDoor>(config_.front_door, *node_, *registry_, logger_,
-                                                       *connection_server_);
+  front_door_ =
+      std::make_unique<transport::FrontDoor>(config_.front_door, *node_, *registry_, logger_, *connection_server_);
 
   Step(7, "serve the metrics page");
   if (!config_.metrics_address.empty()) {
-    RNICD_ASSIGN_OR_RETURN(exposer_, metrics::Exposer::Start(config_.metrics_address, [this] {
-                             return metrics_->Render(ReadGauges());
-                           }));
+    RNICD_ASSIGN_OR_RETURN(
+        exposer_, metrics::Exposer::Start(config_.metrics_address, [this] { return metrics_->Render(ReadGauges()); }));
   }
 
   Step(8, "open the front door");

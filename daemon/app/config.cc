@@ -9,8 +9,8 @@
 
 #include "absl/flags/flag.h"
 #include "absl/strings/str_cat.h"
-#include "daemon/metrics/exposer.h"
 #include "daemon/app/provider_registry.h"
+#include "daemon/metrics/exposer.h"
 
 ABSL_FLAG(std::string, socket_dir, "/run/rnicd",
           "directory of the sockets for workloads (rpc.sock, fd.sock); mount this directory into containers");

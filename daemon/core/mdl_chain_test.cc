@@ -45,15 +45,18 @@ MdlEntry Entry(uint64_t memory, uint64_t offset, uint64_t count, uint64_t addres
   return MdlEntry{.memory = {memory}, .offset = offset, .count = count, .address = {address}};
 }
 
-TEST_F(MdlChainTest, EveryUnsoundChainIsRefusedAtItsField) {
-  constexpr uint64_t kTop = UINT64_MAX;
-  struct Row {
-    const char* what;
-    std::vector<MdlEntry> chain;
-    uint64_t length;
-    ErrorReason reason;
-    const char* field;
-  };
+constexpr uint64_t kTop = UINT64_MAX;
+
+// A chain that must be refused, with the reason and the field at fault.
+struct Row {
+  const char* what;
+  std::vector<MdlEntry> chain;
+  uint64_t length;
+  ErrorReason reason;
+  const char* field;
+};
+
+TEST_F(MdlChainTest, AnUnsoundEntryIsRefusedAtItsField) {
   const Row rows[] = {
       {"length 0", {Entry(1, 0, kPage, kBase)}, 0, ErrorReason::LENGTH_ZERO, "length"},
       {"no entry", {}, 1, ErrorReason::MDL_CHAIN_EMPTY, "mdl_chain"},
@@ -105,6 +108,14 @@ TEST_F(MdlChainTest, EveryUnsoundChainIsRefusedAtItsField) {
        1,
        ErrorReason::MDL_NOT_PAGE_CONGRUENT,
        "mdl_chain[0].byte_offset"},
+  };
+  for (const Row& row : rows) {
+    EXPECT_THAT(Resolve(row.chain, row.length).status(), FailsAt(row.reason, std::string(row.field))) << row.what;
+  }
+}
+
+TEST_F(MdlChainTest, ABrokenSequenceIsRefusedAtTheEntryThatBreaksIt) {
+  const Row rows[] = {
       {"gap of a page",
        {Entry(1, 0, kPage, kBase), Entry(1, kPage, kPage, kBase + 2 * kPage)},
        kPage + 1,

@@ -83,9 +83,7 @@ class ObjectTable {
     return all;
   }
 
-  Id IdOf(uint32_t index) const RNICD_REQUIRES(mutex_) {
-    return Id{uint64_t{slots_[index].generation} << 32 | index};
-  }
+  Id IdOf(uint32_t index) const RNICD_REQUIRES(mutex_) { return Id{uint64_t{slots_[index].generation} << 32 | index}; }
   const Slot* SlotOf(Id id) const RNICD_REQUIRES(mutex_) {
     const auto index = static_cast<uint32_t>(id.value);
     if (index >= slots_.size() || slots_[index].object == nullptr || IdOf(index) != id) {

@@ -10,7 +10,8 @@ namespace {
 constexpr std::chrono::milliseconds kExitGrace{5};
 
 EndCause Refine(EndCause cause, const Caller& owner) {
-  const bool died = cause == EndCause::kConnectionLost && owner.handle != nullptr && owner.handle->HasExited(kExitGrace);
+  const bool died =
+      cause == EndCause::kConnectionLost && owner.handle != nullptr && owner.handle->HasExited(kExitGrace);
   return died ? EndCause::kProcessExited : cause;
 }
 

@@ -51,10 +51,8 @@ constexpr char kJsonPattern[] = "{\"time\":\"%Y-%m-%dT%H:%M:%S.%eZ\",\"level\":\
 }  // namespace
 
 std::optional<Level> LevelFromName(std::string_view name) {
-  static constexpr std::array<std::pair<std::string_view, Level>, 4> kNames = {{{"debug", Level::kDebug},
-                                                                                {"info", Level::kInfo},
-                                                                                {"warning", Level::kWarning},
-                                                                                {"error", Level::kError}}};
+  static constexpr std::array<std::pair<std::string_view, Level>, 4> kNames = {
+      {{"debug", Level::kDebug}, {"info", Level::kInfo}, {"warning", Level::kWarning}, {"error", Level::kError}}};
   for (const auto& [known, level] : kNames) {
     if (known == name) {
       return level;

@@ -46,8 +46,8 @@ absl::StatusOr<std::unique_ptr<Exposer>> Exposer::Start(const std::string& addre
   }
   auto metrics_page = std::make_unique<Page>("text/plain; version=0.0.4; charset=utf-8", std::move(metrics));
   auto health_page = std::make_unique<Page>("text/plain; charset=utf-8", [] { return std::string("ok\n"); });
-  const std::vector<std::string> options = {"listening_ports", address, "num_threads", "2", "request_timeout_ms",
-                                            "5000"};
+  const std::vector<std::string> options = {"listening_ports",    address, "num_threads", "2",
+                                            "request_timeout_ms", "5000"};
   std::unique_ptr<CivetServer> server;
   try {
     // civetweb reports a bind that failed by throwing; nothing of ours throws.

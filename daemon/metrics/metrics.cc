@@ -21,9 +21,9 @@ constexpr double kNanosecondsPerSecond = 1e9;
 
 // From a soft registration of a page to a card that pins a terabyte.
 const Histogram::BucketBoundaries& DurationBuckets() {
-  static const Histogram::BucketBoundaries kBuckets = {5e-6,   1e-5, 2.5e-5, 5e-5, 1e-4,  2.5e-4, 5e-4, 1e-3, 2.5e-3,
-                                                       5e-3,   1e-2, 2.5e-2, 5e-2, 1e-1,  2.5e-1, 5e-1, 1,    2.5,
-                                                       5,      10,   30};
+  static const Histogram::BucketBoundaries kBuckets = {5e-6,   1e-5,   2.5e-5, 5e-5, 1e-4,   2.5e-4, 5e-4,
+                                                       1e-3,   2.5e-3, 5e-3,   1e-2, 2.5e-2, 5e-2,   1e-1,
+                                                       2.5e-1, 5e-1,   1,      2.5,  5,      10,     30};
   return kBuckets;
 }
 
@@ -154,8 +154,7 @@ std::string Metrics::Render(const GaugeValues& gauges) const {
   return prometheus::TextSerializer().Serialize(families);
 }
 
-void Metrics::OnRpc(std::string_view method, absl::StatusCode code,
-                    std::optional<std::chrono::nanoseconds> duration) {
+void Metrics::OnRpc(std::string_view method, absl::StatusCode code, std::optional<std::chrono::nanoseconds> duration) {
   const auto cells = methods_.find(method);
   const auto code_index = static_cast<size_t>(code);
   if (cells == methods_.end() || code_index >= kStatusCodes) {

@@ -42,8 +42,7 @@ class Metrics final : public core::Observer {
   // The page of a scrape. `gauges` are its current values.
   std::string Render(const GaugeValues& gauges) const;
 
-  void OnRpc(std::string_view method, absl::StatusCode code,
-             std::optional<std::chrono::nanoseconds> duration) override;
+  void OnRpc(std::string_view method, absl::StatusCode code, std::optional<std::chrono::nanoseconds> duration) override;
   void OnConnectionRefused(std::string_view reason) override;
   void OnSessionOpened(SessionId id, const core::Caller& caller) override;
   void OnSessionEnded(SessionId id, const core::Caller& caller, core::EndCause cause,

@@ -31,8 +31,7 @@ core::Done DoneOf(const Reply<Response>& reply) {
 
 // Replies for a request that is over, or that pends and whose caller does not want to wait.
 template <typename Response>
-void ReplyToProgress(const absl::StatusOr<core::Progress>& progress, bool allow_pending,
-                     const Reply<Response>& reply) {
+void ReplyToProgress(const absl::StatusOr<core::Progress>& progress, bool allow_pending, const Reply<Response>& reply) {
   if (!progress.ok()) {
     reply(progress.status());
   } else if (*progress == core::Progress::kDone) {
@@ -64,10 +63,8 @@ void CreateMr(core::Session& session, const v1::CreateMrRequest& request, const 
 void RegisterMr(core::Session& session, const v1::RegisterMrRequest& request,
                 const Reply<v1::RegisterMrResponse>& reply) {
   const std::vector<core::MdlEntry> chain = FromWire(request.mdl_chain());
-  const core::RegisterArguments arguments{.region = MemoryRegionId{request.mr_id()},
-                                          .chain = chain,
-                                          .length = request.length(),
-                                          .flags = request.flags()};
+  const core::RegisterArguments arguments{
+      .region = MemoryRegionId{request.mr_id()}, .chain = chain, .length = request.length(), .flags = request.flags()};
   const auto done = [reply](const absl::StatusOr<core::Registration>& outcome) {
     reply(outcome.ok() ? absl::StatusOr<v1::RegisterMrResponse>(ToResponse(*outcome)) : outcome.status());
   };

@@ -44,25 +44,25 @@ void MemoryService::FillTicket(const core::MemoryTicket& ticket, Response* respo
 grpc::ServerUnaryReactor* MemoryService::AllocateMemory(grpc::CallbackServerContext* context,
                                                         const v1::AllocateMemoryRequest* request,
                                                         v1::AllocateMemoryResponse* response) {
-  return gate_.UnaryAsync(
-      context, gate::Row("MemoryService.AllocateMemory"), [&](const std::shared_ptr<gate::Call>& call) {
-        const auto done = [call, response, this](const absl::StatusOr<core::MemoryTicket>& ticket) {
-          const bool delivered = call->Finish(ticket.status(), [&] {
-            if (ticket.ok()) {
-              FillTicket(*ticket, response);
-            }
-          });
-          if (!delivered && ticket.ok()) {
-            call->session()->DropMemory(ticket->memory);  // Nobody will ever know its id.
-          }
-        };
-        const auto arguments = FromWire(*request);
-        const absl::Status begun =
-            arguments.ok() ? call->session()->AllocateMemory(*arguments, done) : arguments.status();
-        if (!begun.ok()) {
-          call->Finish(begun);
-        }
-      });
+  return gate_.UnaryAsync(context, gate::Row("MemoryService.AllocateMemory"),
+                          [&](const std::shared_ptr<gate::Call>& call) {
+                            const auto done = [call, response, this](const absl::StatusOr<core::MemoryTicket>& ticket) {
+                              const bool delivered = call->Finish(ticket.status(), [&] {
+                                if (ticket.ok()) {
+                                  FillTicket(*ticket, response);
+                                }
+                              });
+                              if (!delivered && ticket.ok()) {
+                                call->session()->DropMemory(ticket->memory);  // Nobody will ever know its id.
+                              }
+                            };
+                            const auto arguments = FromWire(*request);
+                            const absl::Status begun =
+                                arguments.ok() ? call->session()->AllocateMemory(*arguments, done) : arguments.status();
+                            if (!begun.ok()) {
+                              call->Finish(begun);
+                            }
+                          });
 }
 
 grpc::ServerUnaryReactor* MemoryService::ImportMemory(grpc::CallbackServerContext* context,
@@ -102,8 +102,7 @@ grpc::ServerUnaryReactor* MemoryService::ReleaseMemory(grpc::CallbackServerConte
 }
 
 grpc::ServerUnaryReactor* MemoryService::CreatePd(grpc::CallbackServerContext* context,
-                                                  const v1::CreatePdRequest* request,
-                                                  v1::CreatePdResponse* response) {
+                                                  const v1::CreatePdRequest* request, v1::CreatePdResponse* response) {
   return gate_.Unary(context, gate::Row("MemoryService.CreatePd"), [&](gate::Call& call) -> absl::Status {
     RNICD_ASSIGN_OR_RETURN(const ProtectionDomainId id, call.session()->CreatePd(AdapterId{request->adapter_id()}));
     response->set_pd_id(id.value);
@@ -112,24 +111,23 @@ grpc::ServerUnaryReactor* MemoryService::CreatePd(grpc::CallbackServerContext* c
 }
 
 // The region requests: one operation each, alone or as a batch.
-#define RNICD_SINGLE(method)                                                                                \
-  grpc::ServerUnaryReactor* MemoryService::method(grpc::CallbackServerContext* context,                     \
-                                                  const v1::method##Request* request,                       \
-                                                  v1::method##Response* response) {                         \
-    return gate_.UnaryAsync(context, gate::Row("MemoryService." #method),                                   \
-                            [request, response](const std::shared_ptr<gate::Call>& call) {                  \
-                              service::method(*call->session(), *request, ReplyTo(call, response));         \
-                            });                                                                             \
+#define RNICD_SINGLE(method)                                                                                      \
+  grpc::ServerUnaryReactor* MemoryService::method(                                                                \
+      grpc::CallbackServerContext* context, const v1::method##Request* request, v1::method##Response* response) { \
+    return gate_.UnaryAsync(context, gate::Row("MemoryService." #method),                                         \
+                            [request, response](const std::shared_ptr<gate::Call>& call) {                        \
+                              service::method(*call->session(), *request, ReplyTo(call, response));               \
+                            });                                                                                   \
   }
 
-#define RNICD_BATCH(method)                                                                                 \
-  grpc::ServerUnaryReactor* MemoryService::Batch##method(grpc::CallbackServerContext* context,              \
-                                                         const v1::Batch##method##Request* request,         \
-                                                         v1::Batch##method##Response* response) {           \
-    return gate_.UnaryAsync(context, gate::Row("MemoryService.Batch" #method),                              \
-                            [request, response](const std::shared_ptr<gate::Call>& call) {                  \
-                              RunBatch(call, *request, response, &service::method);                         \
-                            });                                                                             \
+#define RNICD_BATCH(method)                                                                         \
+  grpc::ServerUnaryReactor* MemoryService::Batch##method(grpc::CallbackServerContext* context,      \
+                                                         const v1::Batch##method##Request* request, \
+                                                         v1::Batch##method##Response* response) {   \
+    return gate_.UnaryAsync(context, gate::Row("MemoryService.Batch" #method),                      \
+                            [request, response](const std::shared_ptr<gate::Call>& call) {          \
+                              RunBatch(call, *request, response, &service::method);                 \
+                            });                                                                     \
   }
 
 RNICD_SINGLE(ClosePd)

@@ -10,8 +10,8 @@
 namespace rnicd::service {
 
 // One override of a unary method, all alike.
-#define RNICD_UNARY(method)                                                                                      \
-  grpc::ServerUnaryReactor* method(grpc::CallbackServerContext* context, const v1::method##Request* request,     \
+#define RNICD_UNARY(method)                                                                                  \
+  grpc::ServerUnaryReactor* method(grpc::CallbackServerContext* context, const v1::method##Request* request, \
                                    v1::method##Response* response) override;
 
 // Memory objects, protection domains and regions: see memory_service.proto. One per connection. Threads: safe.

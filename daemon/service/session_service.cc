@@ -51,17 +51,16 @@ grpc::ServerWriteReactor<v1::WatchEventsResponse>* SessionService::WatchEvents(
 grpc::ServerUnaryReactor* SessionService::CloseSession(grpc::CallbackServerContext* context,
                                                        const v1::CloseSessionRequest* /*request*/,
                                                        v1::CloseSessionResponse* response) {
-  return gate_.UnaryAsync(context, gate::Row("SessionService.CloseSession"),
-                          [this, response](const std::shared_ptr<gate::Call>& call) {
-                            registry_.End(call->session(), core::EndCause::kClosed,
-                                          [call, response](const core::Reclaimed& reclaimed) {
-                                            call->Finish(absl::OkStatus(), [&] {
-                                              response->set_reclaimed_regions(reclaimed.regions);
-                                              response->set_reclaimed_pinned_bytes(reclaimed.pinned_bytes);
-                                              response->set_reclaimed_memory_bytes(reclaimed.memory_bytes);
-                                            });
-                                          });
-                          });
+  return gate_.UnaryAsync(
+      context, gate::Row("SessionService.CloseSession"), [this, response](const std::shared_ptr<gate::Call>& call) {
+        registry_.End(call->session(), core::EndCause::kClosed, [call, response](const core::Reclaimed& reclaimed) {
+          call->Finish(absl::OkStatus(), [&] {
+            response->set_reclaimed_regions(reclaimed.regions);
+            response->set_reclaimed_pinned_bytes(reclaimed.pinned_bytes);
+            response->set_reclaimed_memory_bytes(reclaimed.memory_bytes);
+          });
+        });
+      });
 }
 
 }  // namespace rnicd::service

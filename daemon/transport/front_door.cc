@@ -29,9 +29,7 @@ uint64_t Pack(uint64_t key, uint8_t watch) { return key << kWatchBits | watch; }
 
 UniqueFd OpenSpare() { return UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
-absl::Status SystemError(const char* call) {
-  return absl::UnavailableError(absl::StrCat(call, ": ", strerror(errno)));
-}
+absl::Status SystemError(const char* call) { return absl::UnavailableError(absl::StrCat(call, ": ", strerror(errno))); }
 
 }  // namespace
 
@@ -60,8 +58,7 @@ absl::Status FrontDoor::Start(const SocketDirectory& workloads, const SocketDire
   return absl::OkStatus();
 }
 
-absl::Status FrontDoor::OpenDoor(Door door, const SocketDirectory& directory, const char* name, int type,
-                                 mode_t mode) {
+absl::Status FrontDoor::OpenDoor(Door door, const SocketDirectory& directory, const char* name, int type, mode_t mode) {
   RNICD_ASSIGN_OR_RETURN(UniqueFd listener, directory.Listen(name, type, mode));
   RNICD_RETURN_IF_ERROR(Add(listener.get(), EPOLLIN, Watch::kListener, static_cast<uint64_t>(door)));
   listeners_[door] = std::move(listener);
@@ -236,8 +233,7 @@ void FrontDoor::HandleFdPacket(uint64_t key) {
     absl::StatusOr<FdPacket> packet = ReceiveFdPacket(socket);
     if (packet.ok()) {
       // A refused descriptor is closed before the reply says so.
-      const absl::StatusOr<UniqueFd> outcome =
-          core::ExchangeFd(node_, caller, packet->ticket, std::move(packet->file));
+      const absl::StatusOr<UniqueFd> outcome = core::ExchangeFd(node_, caller, packet->ticket, std::move(packet->file));
       SendFdReply(socket, outcome);
     } else if (ErrorInfoOf(packet.status()).reason != ErrorReason::INTERNAL_FAULT) {
       SendFdReply(socket, packet.status());

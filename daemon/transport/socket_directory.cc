@@ -67,9 +67,8 @@ absl::StatusOr<SocketDirectory> SocketDirectory::Claim(const std::string& path, 
     return Failed("open", lock_path, errno);
   }
   if (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
-    return errno == EWOULDBLOCK
-               ? absl::FailedPreconditionError(absl::StrCat("another rnicd serves on ", path))
-               : Failed("flock", lock_path, errno);
+    return errno == EWOULDBLOCK ? absl::FailedPreconditionError(absl::StrCat("another rnicd serves on ", path))
+                                : Failed("flock", lock_path, errno);
   }
   return SocketDirectory(path, std::move(lock));
 }

@@ -16,8 +16,8 @@ class SocketDirectory {
  public:
   // Makes the directory when it is missing and takes its lock. One that exists must belong to root or to this user and
   // must not be writable for others, who could put sockets of their own in the place of ours.
-  // Errors: kFailedPrecondition when another daemon holds it or others may write there, kUnavailable when it cannot be made or written, both
-  // naming the path.
+  // Errors: kFailedPrecondition when another daemon holds it or others may write there, kUnavailable when it cannot be
+  // made or written, both naming the path.
   static absl::StatusOr<SocketDirectory> Claim(const std::string& path, mode_t mode);
 
   // A listening, non-blocking socket of `type` (SOCK_STREAM, SOCK_SEQPACKET) at <path>/<name>. What a killed daemon

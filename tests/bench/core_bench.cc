@@ -54,7 +54,8 @@ class InProcess {
   MemoryObjectId AllocateSealed(uint64_t bytes) {
     std::promise<MemoryObjectId> allocated;
     const absl::Status begun = session_->AllocateMemory(
-        {.size = bytes}, [&](const absl::StatusOr<core::MemoryTicket>& ticket) { allocated.set_value(ticket->memory); });
+        {.size = bytes},
+        [&](const absl::StatusOr<core::MemoryTicket>& ticket) { allocated.set_value(ticket->memory); });
     const MemoryObjectId id = begun.ok() ? allocated.get_future().get() : MemoryObjectId{};
     return (*session_->FindMemory(id))->Seal().ok() ? id : MemoryObjectId{};
   }

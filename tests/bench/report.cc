@@ -60,8 +60,8 @@ void PrintMemoryPerRegion(test::DaemonProcess& daemon) {
     const auto created = session.Call(&MemoryStub::BatchCreateMr, creates);
     v1::BatchRegisterMrRequest registers;
     for (const v1::CreateMrOutcome& outcome : created.response.outcomes()) {
-      *registers.add_items() = test::RegisterRequest(outcome.response().mr_id(),
-                                                     {test::MdlEntry(memory, 0, 4 * kKiB, kBase)}, 4 * kKiB);
+      *registers.add_items() =
+          test::RegisterRequest(outcome.response().mr_id(), {test::MdlEntry(memory, 0, 4 * kKiB, kBase)}, 4 * kKiB);
     }
     session.Call(&MemoryStub::BatchRegisterMr, registers);
   }
