@@ -193,12 +193,20 @@ TEST(LibrnicdWithoutDaemon, ClientLearnsThatTheDaemonIsGone) {
 }
 
 TEST(LibrnicdWithoutDaemon, ClientIsToldThatTheDaemonStops) {
-  auto daemon = DaemonProcess::Start();
+  auto daemon = DaemonProcess::Start({.flags = {"--pending_threshold_bytes=4096"}});
   ASSERT_TRUE(daemon.ok()) << daemon.status();
   std::promise<absl::Status> ended;
   auto client = Client::Connect({.socket_dir = (*daemon)->socket_dir(),
                                  .on_session_ended = [&](const absl::Status& why) { ended.set_value(why); }});
   ASSERT_TRUE(client.ok()) << client.status();
+  // A completion that arrived shows that the event stream stands.
+  const auto memory = Memory::Allocate(*client, {.size = kClientPage});
+  ASSERT_TRUE(memory.ok()) << memory.status();
+  std::promise<absl::Status> registered;
+  MemoryRegion::RegisterAsync(*memory, memory->bytes(), 0, [&](const absl::StatusOr<MemoryRegion>& region) {
+    registered.set_value(region.status());
+  });
+  EXPECT_TRUE(registered.get_future().get().ok());
   const absl::Status stopped = (*daemon)->Stop();
   EXPECT_TRUE(stopped.ok()) << stopped;
   auto why = ended.get_future();
