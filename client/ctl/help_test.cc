@@ -1,5 +1,8 @@
 #include "client/ctl/help.h"
 
+#include <unistd.h>
+
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -48,13 +51,15 @@ TEST(Help, UnknownCommandIsAMistake) {
 
 // What bash offers for the last of the words, by the script itself.
 std::string Complete(const std::string& words, int count) {
-  const std::string script = testing::TempDir() + "/rnicctl_completion.sh";
+  // Test programs run side by side, so the file is this process's own.
+  const std::string script = testing::TempDir() + "/rnicctl_completion." + std::to_string(getpid()) + ".sh";
   std::ofstream(script) << BashCompletion(Commands(), CommonOptions()) << "COMP_WORDS=(" << words << ")\n"
                         << "COMP_CWORD=" << count - 1 << "\n_rnicctl\necho \"${COMPREPLY[*]}\"\n";
   FILE* bash = popen(("bash " + script).c_str(), "r");
   std::string output(4096, '\0');
   output.resize(fread(output.data(), 1, output.size(), bash));
   EXPECT_EQ(pclose(bash), 0);
+  std::remove(script.c_str());
   return output;
 }
 

@@ -45,6 +45,11 @@ absl::StatusOr<MemoryRegion::RegisterRequest> MemoryRegion::BeginRegister(Mapped
     return MakeError(ErrorReason::LENGTH_ABOVE_ADAPTER_LIMIT, "length");
   }
   RNICD_ASSIGN_OR_RETURN(request.busy, Acquire());
+  {
+    // Before the charge, so that a region in the wrong state is told that and not that its owner's quota is used up.
+    MutexLock lock(mutex_);
+    RNICD_RETURN_IF_ERROR(CheckRegistrable());
+  }
   RNICD_ASSIGN_OR_RETURN(request.pinned,
                          Charge::Take(ledger, Resource::kPinnedBytes, request.range.pages * kNdkPageBytes));
   // The request outlives this lock, so that a refusal gives its charge and its hold back without it.

@@ -18,6 +18,8 @@ namespace {
 constexpr int kMaxRequestBytes = 4 << 20;
 // Calls in progress on one connection.
 constexpr int kMaxConcurrentCalls = 1024;
+// What a connection that we end has to deliver its last answers: above all the event that says why its session ends.
+constexpr std::chrono::milliseconds kLastWords{250};
 
 class GrpcConnection final : public transport::ServedConnection {
  public:
@@ -29,10 +31,10 @@ class GrpcConnection final : public transport::ServedConnection {
         memory_(gate::Gate(services, context), node.tickets),
         admin_(gate::Gate(services, context), node, registry, facts) {}
 
-  // Calls are cancelled, and Wait returns when the last of them has ended.
+  // Calls that do not end by themselves are cancelled; Wait returns when the last of them has ended.
   ~GrpcConnection() override {
     if (server_ != nullptr) {
-      server_->Shutdown(std::chrono::system_clock::now());
+      server_->Shutdown(cancel_at_);
       server_->Wait();
     }
   }
@@ -54,7 +56,11 @@ class GrpcConnection final : public transport::ServedConnection {
     return true;
   }
 
-  void Disconnected() override { context_->Disconnected(); }
+  void Disconnected() override {
+    context_->Disconnected();
+    // From now and not from the destructor, so that many connections that end together wait together.
+    cancel_at_ = std::chrono::system_clock::now() + kLastWords;
+  }
   bool SilentSince(Instant since) const override { return context_->SilentSince(since); }
 
  private:
@@ -63,6 +69,7 @@ class GrpcConnection final : public transport::ServedConnection {
   service::AdapterService adapters_;
   service::MemoryService memory_;
   service::AdminService admin_;
+  std::chrono::system_clock::time_point cancel_at_;
   std::unique_ptr<grpc::Server> server_;
 };
 
