@@ -73,6 +73,7 @@ class SpawnSetup {
 
   int Spawn(std::vector<std::string> command, pid_t& pid) {
     std::vector<char*> arguments;
+    arguments.reserve(command.size() + 1);
     for (std::string& argument : command) {
       arguments.push_back(argument.data());
     }

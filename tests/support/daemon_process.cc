@@ -31,7 +31,7 @@ absl::StatusOr<std::unique_ptr<DaemonProcess>> DaemonProcess::Launch(const Daemo
   std::vector<std::string> command = {foreign ? ExecutableForEveryone(RNICD_DAEMON_PATH) : RNICD_DAEMON_PATH,
                                       "--socket_dir=" + daemon->socket_dir()};
   if (!Names(options.flags, "--metrics_address")) {
-    command.push_back("--metrics_address=");
+    command.emplace_back("--metrics_address=");
   }
   command.insert(command.end(), options.flags.begin(), options.flags.end());
   RNICD_ASSIGN_OR_RETURN(
