@@ -4,6 +4,8 @@
 
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 
 namespace rnicd {
 namespace {
@@ -36,10 +38,43 @@ TEST(ErrorReason, RowOfFindsEveryRowAndAnswersAFaultForAStranger) {
 }
 
 TEST(NtStatusName, NamesTheListAndNothingElse) {
-  EXPECT_EQ(NtStatusName(NtStatus::kSuccess), "STATUS_SUCCESS");
-  EXPECT_EQ(NtStatusName(NtStatus::kPending), "STATUS_PENDING");
-  EXPECT_EQ(NtStatusName(NtStatus::kImplementationLimit), "STATUS_IMPLEMENTATION_LIMIT");
-  EXPECT_EQ(NtStatusName(static_cast<NtStatus>(0xdeadbeef)), "STATUS_UNKNOWN");
+  const std::pair<NtStatus, std::string_view> rows[] = {
+      {NtStatus::kSuccess, "STATUS_SUCCESS"},
+      {NtStatus::kPending, "STATUS_PENDING"},
+      {NtStatus::kBufferOverflow, "STATUS_BUFFER_OVERFLOW"},
+      {NtStatus::kDeviceBusy, "STATUS_DEVICE_BUSY"},
+      {NtStatus::kNoMoreEntries, "STATUS_NO_MORE_ENTRIES"},
+      {NtStatus::kAccessViolation, "STATUS_ACCESS_VIOLATION"},
+      {NtStatus::kInvalidDeviceRequest, "STATUS_INVALID_DEVICE_REQUEST"},
+      {NtStatus::kBufferTooSmall, "STATUS_BUFFER_TOO_SMALL"},
+      {NtStatus::kDataOverrun, "STATUS_DATA_OVERRUN"},
+      {NtStatus::kIoTimeout, "STATUS_IO_TIMEOUT"},
+      {NtStatus::kCancelled, "STATUS_CANCELLED"},
+      {NtStatus::kRemoteResources, "STATUS_REMOTE_RESOURCES"},
+      {NtStatus::kConnectionRefused, "STATUS_CONNECTION_REFUSED"},
+      {NtStatus::kConnectionInvalid, "STATUS_CONNECTION_INVALID"},
+      {NtStatus::kImplementationLimit, "STATUS_IMPLEMENTATION_LIMIT"},
+      {static_cast<NtStatus>(0xdeadbeef), "STATUS_UNKNOWN"},
+  };
+  for (const auto& [status, name] : rows) {
+    EXPECT_EQ(NtStatusName(status), name);
+  }
+}
+
+// Programs compare with the numbers of ntstatus.h.
+TEST(NtStatus, CompletionsCarryTheNumbersOfWindows) {
+  EXPECT_EQ(static_cast<uint32_t>(NtStatus::kBufferOverflow), 0x80000005u);
+  EXPECT_EQ(static_cast<uint32_t>(NtStatus::kDeviceBusy), 0x80000011u);
+  EXPECT_EQ(static_cast<uint32_t>(NtStatus::kNoMoreEntries), 0x8000001Au);
+  EXPECT_EQ(static_cast<uint32_t>(NtStatus::kAccessViolation), 0xC0000005u);
+  EXPECT_EQ(static_cast<uint32_t>(NtStatus::kInvalidDeviceRequest), 0xC0000010u);
+  EXPECT_EQ(static_cast<uint32_t>(NtStatus::kBufferTooSmall), 0xC0000023u);
+  EXPECT_EQ(static_cast<uint32_t>(NtStatus::kDataOverrun), 0xC000003Cu);
+  EXPECT_EQ(static_cast<uint32_t>(NtStatus::kIoTimeout), 0xC00000B5u);
+  EXPECT_EQ(static_cast<uint32_t>(NtStatus::kCancelled), 0xC0000120u);
+  EXPECT_EQ(static_cast<uint32_t>(NtStatus::kRemoteResources), 0xC000013Du);
+  EXPECT_EQ(static_cast<uint32_t>(NtStatus::kConnectionRefused), 0xC0000236u);
+  EXPECT_EQ(static_cast<uint32_t>(NtStatus::kConnectionInvalid), 0xC000023Au);
 }
 
 }  // namespace

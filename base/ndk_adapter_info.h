@@ -13,6 +13,7 @@ struct NdkVersion {
 // NDK_ADAPTER_FLAG_ bits. Source: ndkinfo.h.
 inline constexpr uint32_t kAdapterFlagInOrderDma = 0x1;
 inline constexpr uint32_t kAdapterFlagReadSinkNotRequired = 0x2;
+inline constexpr uint32_t kAdapterFlagReadLocalInvalidate = 0x10;
 inline constexpr uint32_t kAdapterFlagCqResize = 0x100;
 inline constexpr uint32_t kAdapterFlagLoopback = 0x10000;
 

@@ -5,21 +5,31 @@
 
 namespace rnicd {
 
-// The NTSTATUS values that NDK names for memory regions. Success is bit 31 clear, so kPending passes for success:
+// The NTSTATUS values that rnicd answers with. Success is bit 31 clear, so kPending passes for success:
 // test for it first. Source: ntstatus.h.
 enum class NtStatus : uint32_t {
   kSuccess = 0x00000000,
   kPending = 0x00000103,
+  kBufferOverflow = 0x80000005,
   kDeviceBusy = 0x80000011,
+  kNoMoreEntries = 0x8000001A,
   kAccessViolation = 0xC0000005,
   kInvalidParameter = 0xC000000D,
+  kInvalidDeviceRequest = 0xC0000010,
   kAccessDenied = 0xC0000022,
+  kBufferTooSmall = 0xC0000023,
+  kDataOverrun = 0xC000003C,
   kInsufficientResources = 0xC000009A,
   kDeviceNotReady = 0xC00000A3,
+  kIoTimeout = 0xC00000B5,
   kNotSupported = 0xC00000BB,
   kInternalError = 0xC00000E5,
+  kCancelled = 0xC0000120,
+  kRemoteResources = 0xC000013D,
   kInvalidDeviceState = 0xC0000184,
   kNotFound = 0xC0000225,
+  kConnectionRefused = 0xC0000236,
+  kConnectionInvalid = 0xC000023A,
   kImplementationLimit = 0xC000042B,
   kBadVersion = 0xC0010004,
 };

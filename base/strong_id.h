@@ -19,6 +19,10 @@ using AdapterId = StrongId<struct AdapterIdTag>;
 using ProtectionDomainId = StrongId<struct ProtectionDomainIdTag>;
 using MemoryObjectId = StrongId<struct MemoryObjectIdTag>;
 using MemoryRegionId = StrongId<struct MemoryRegionIdTag>;
+using LogicalMappingId = StrongId<struct LogicalMappingIdTag>;
+using CompletionQueueId = StrongId<struct CompletionQueueIdTag>;
+using QueuePairId = StrongId<struct QueuePairIdTag>;
+using MemoryWindowId = StrongId<struct MemoryWindowIdTag>;
 
 }  // namespace rnicd
 

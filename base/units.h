@@ -14,6 +14,13 @@ struct VirtualAddress {
   friend auto operator<=>(const VirtualAddress&, const VirtualAddress&) = default;
 };
 
+// A page, or a byte of one, as the adapter knows it. Meaningful only to the session and adapter it was made for.
+// Source: NDK_LOGICAL_ADDRESS.
+struct LogicalAddress {
+  uint64_t value = 0;
+  friend auto operator<=>(const LogicalAddress&, const LogicalAddress&) = default;
+};
+
 // The key of a memory region in the SGEs of its owner.
 struct LocalToken {
   uint32_t value = 0;

@@ -21,7 +21,22 @@ namespace {
 static_assert(!std::is_convertible_v<SessionId, MemoryObjectId>);
 static_assert(!std::is_convertible_v<uint64_t, SessionId>);
 static_assert(!std::is_convertible_v<LocalToken, RemoteToken>);
+static_assert(!std::is_convertible_v<LogicalAddress, VirtualAddress>);
+static_assert(!std::is_convertible_v<VirtualAddress, LogicalAddress>);
 static_assert(!std::is_copy_constructible_v<UniqueFd>);
+
+// Whether no two of the types are the same.
+template <typename First, typename... Rest>
+constexpr bool AllDiffer() {
+  if constexpr (sizeof...(Rest) == 0) {
+    return true;
+  } else {
+    return (!std::is_same_v<First, Rest> && ...) && AllDiffer<Rest...>();
+  }
+}
+static_assert(AllDiffer<SessionId, AdapterId, ProtectionDomainId, MemoryObjectId, MemoryRegionId, LogicalMappingId,
+                        CompletionQueueId, QueuePairId, MemoryWindowId>());
+static_assert(!AllDiffer<SessionId, AdapterId, SessionId>());
 
 TEST(StrongId, ComparesAndHashesByValue) {
   std::unordered_set<MemoryRegionId> ids = {{1}, {2}, {1}};

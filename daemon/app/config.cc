@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/flags/flag.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "daemon/app/provider_registry.h"
 #include "daemon/metrics/exposer.h"
@@ -43,11 +44,29 @@ ABSL_FLAG(int64_t, max_memory_bytes_per_session, 0, "bytes of memory objects of 
 ABSL_FLAG(int64_t, max_regions_per_session, 1048576, "memory regions of one session; 0: no limit");
 ABSL_FLAG(int64_t, max_pinned_bytes_per_session, 0, "registered bytes of one session; 0: no limit");
 ABSL_FLAG(int64_t, max_pending_requests_per_session, 4096, "requests of one session that pend; 1 or more");
+ABSL_FLAG(int64_t, max_logical_mappings_per_session, 65536, "logical address mappings of one session; 0: no limit");
+ABSL_FLAG(int64_t, max_fast_register_pages_per_session, 16777216,
+          "pages of 4 KiB that one session's fast-register regions are made ready for; 0: no limit");
+ABSL_FLAG(int64_t, max_completion_queues_per_session, 1024, "completion queues of one session; 0: no limit");
+ABSL_FLAG(int64_t, max_cq_entries_per_session, 4194304, "entries of one session's completion queues; 0: no limit");
+ABSL_FLAG(int64_t, max_queue_pairs_per_session, 1024, "queue pairs of one session; 0: no limit");
+ABSL_FLAG(int64_t, max_queue_entries_per_session, 262144,
+          "requests that one session's queue pairs have room for; 0: no limit");
+ABSL_FLAG(int64_t, max_windows_per_session, 65536, "memory windows of one session; 0: no limit");
+ABSL_FLAG(int64_t, max_posted_pages_per_session, 4194304,
+          "pages that one session's posted requests and live fast registrations name; 0: no limit");
 ABSL_FLAG(int64_t, soft_adapters, 1, "soft provider: number of adapters (soft0, soft1, ...); 1 to 64");
 ABSL_FLAG(int64_t, soft_max_registration_bytes, int64_t{1} << 40,
           "soft provider: the largest registration, what adapters report as max_registration_size; 4096 or more");
 ABSL_FLAG(int64_t, soft_max_regions, 0, "soft provider: registrations an adapter has room for; 0: 8388608");
 ABSL_FLAG(int64_t, soft_register_delay_us, 0, "soft provider: imitate a slow card; each registration takes so long");
+ABSL_FLAG(int64_t, soft_read_delay_us, 0, "soft provider: imitate a long wire; each RDMA read takes so long");
+ABSL_FLAG(int64_t, soft_max_fast_register_pages, 65536,
+          "soft provider: the most pages a fast-register region can be made ready for; 16 or more");
+ABSL_FLAG(
+    std::string, soft_adapter_flags, "0x10113",
+    "soft provider: NDK_ADAPTER_FLAG_ bits that adapters report and obey: 0x1 in-order DMA, 0x2 read sink needs no "
+    "right, 0x10 read with local invalidate, 0x100 CQ resize, 0x10000 loopback");
 
 namespace rnicd::app {
 namespace {
@@ -73,6 +92,16 @@ class Reader {
   }
 
   uint64_t Limit(const absl::Flag<int64_t>& flag) { return Number(flag, 0, kUnbounded); }
+
+  // Bits of `known`, in any notation.
+  uint32_t Flags(const absl::Flag<std::string>& flag, uint32_t known) {
+    uint32_t bits = 0;
+    const std::string text = absl::GetFlag(flag);
+    if (!(absl::SimpleAtoi(text, &bits) || absl::SimpleHexAtoi(text, &bits)) || (bits & ~known) != 0) {
+      Complain(std::string(flag.Name()), absl::StrCat("must be bits of 0x", absl::Hex(known), ", not \"", text, "\""));
+    }
+    return bits;
+  }
 
   std::chrono::milliseconds Milliseconds(const absl::Flag<int64_t>& flag, int64_t lowest, int64_t highest) {
     return std::chrono::milliseconds(Number(flag, lowest, highest));
@@ -167,6 +196,14 @@ void ReadLimits(Config& config, Reader& reader) {
   limits.session[Resource::kPinnedBytes] = reader.Limit(FLAGS_max_pinned_bytes_per_session);
   // Pending requests bound the event queue, so they always have a limit.
   limits.session[Resource::kPendingRequests] = reader.Number(FLAGS_max_pending_requests_per_session, 1, kUnbounded);
+  limits.session[Resource::kLogicalMappings] = reader.Limit(FLAGS_max_logical_mappings_per_session);
+  limits.session[Resource::kFastRegisterPages] = reader.Limit(FLAGS_max_fast_register_pages_per_session);
+  limits.session[Resource::kCompletionQueues] = reader.Limit(FLAGS_max_completion_queues_per_session);
+  limits.session[Resource::kCqEntries] = reader.Limit(FLAGS_max_cq_entries_per_session);
+  limits.session[Resource::kQueuePairs] = reader.Limit(FLAGS_max_queue_pairs_per_session);
+  limits.session[Resource::kQueueEntries] = reader.Limit(FLAGS_max_queue_entries_per_session);
+  limits.session[Resource::kWindows] = reader.Limit(FLAGS_max_windows_per_session);
+  limits.session[Resource::kPostedPages] = reader.Limit(FLAGS_max_posted_pages_per_session);
   limits.pending_threshold_bytes = reader.Number(FLAGS_pending_threshold_bytes, 1, kUnbounded);
 }
 
@@ -175,6 +212,10 @@ void ReadSoft(Config& config, Reader& reader) {
   config.soft.max_registration_bytes = reader.Number(FLAGS_soft_max_registration_bytes, 4096, kUnbounded);
   config.soft.max_regions = reader.Limit(FLAGS_soft_max_regions);
   config.soft.register_delay = std::chrono::microseconds(reader.Number(FLAGS_soft_register_delay_us, 0, 60000000));
+  config.soft.read_delay = std::chrono::microseconds(reader.Number(FLAGS_soft_read_delay_us, 0, 60000000));
+  config.soft.max_fast_register_pages =
+      static_cast<uint32_t>(reader.Number(FLAGS_soft_max_fast_register_pages, 16, UINT32_MAX));
+  config.soft.adapter_flags = reader.Flags(FLAGS_soft_adapter_flags, provider::SoftOptions().adapter_flags);
 }
 
 }  // namespace

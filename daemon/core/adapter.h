@@ -18,13 +18,18 @@ inline constexpr NdkVersion kNdkVersion{1, 2};
 absl::Status CheckNdkVersion(NdkVersion wanted);
 
 // A session's opening of a card.
-// Lifetime: outlives its protection domains, each of which is a Hold.
+// Lifetime: outlives its protection domains, completion queues and mappings, each of which is a Hold.
 class Adapter final : public Closable {
  public:
   Adapter(std::string name, std::unique_ptr<provider::DeviceAdapter> device, Charge charge)
-      : Closable("adapter_id"), name_(std::move(name)), device_(std::move(device)), charge_(std::move(charge)) {}
+      : Closable("adapter_id"),
+        name_(std::move(name)),
+        info_(device->info()),
+        device_(std::move(device)),
+        charge_(std::move(charge)) {}
 
   const std::string& name() const { return name_; }
+  const NdkAdapterInfo& info() const { return info_; }
   // Valid until closed: call with a Hold or from the session's table.
   provider::DeviceAdapter& device() { return *device_; }
 
@@ -35,6 +40,7 @@ class Adapter final : public Closable {
   }
 
   const std::string name_;
+  const NdkAdapterInfo info_;
   std::unique_ptr<provider::DeviceAdapter> device_;
   Charge charge_;
 };

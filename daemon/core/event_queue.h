@@ -9,6 +9,8 @@
 
 #include "absl/status/status.h"
 #include "base/mutex.h"
+#include "base/ntstatus.h"
+#include "base/strong_id.h"
 #include "base/units.h"
 #include "daemon/core/ledger.h"
 #include "daemon/core/observer.h"
@@ -23,7 +25,16 @@ struct Registration {
   RemoteToken remote_token;
 };
 
-enum class RequestKind : uint8_t { kRegisterMr, kDeregisterMr, kCloseMr, kClosePd };
+enum class RequestKind : uint8_t {
+  kRegisterMr,
+  kDeregisterMr,
+  kCloseMr,
+  kClosePd,
+  kInitializeFastRegisterMr,
+  kCloseCq,
+  kCloseQp,
+  kCloseMw,
+};
 
 // The completion of a request that was answered with STATUS_PENDING.
 struct RequestCompleted {
@@ -42,16 +53,51 @@ struct SessionEnding {
   EndCause cause = EndCause::kClosed;
 };
 
+// An armed completion queue has something, or is dead. Source: NDK_FN_CQ_NOTIFICATION_CALLBACK.
+struct CqNotified {
+  CompletionQueueId queue;
+  uint64_t context = 0;
+  NtStatus status = NtStatus::kSuccess;
+};
+
+// The peer of a queue pair ended the connection or is gone.
+struct QpDisconnected {
+  QueuePairId queue_pair;
+  uint64_t context = 0;
+};
+
+using EventBody = std::variant<RequestCompleted, SessionEnding, CqNotified, QpDisconnected>;
+
 struct Event {
+  // 1 for the first that was fetched.
   uint64_t sequence = 0;
-  std::variant<RequestCompleted, SessionEnding> body;
+  EventBody body;
+};
+
+// An object whose event is made when it is fetched, so that it waits in the queue at most once however often it has
+// something to say.
+class EventSource {
+ public:
+  virtual ~EventSource() = default;
+  struct Taken {
+    // Nothing when the object has nothing to say any more.
+    std::optional<EventBody> body;
+    // There is already more: it goes to the end of the queue again.
+    bool again = false;
+  };
+  virtual Taken TakeEvent() = 0;
 };
 
 // A session's events, in order, waiting for its one stream. Each is fetched once.
-// Threads: safe. The wake-up is called without a lock held, from the thread that pushed; it must not block.
+// Threads: safe. The wake-up is called without a lock held, from the thread that pushed; it must not block. Pop is for
+//          one thread at a time.
 class EventQueue {
  public:
-  void Push(std::variant<RequestCompleted, SessionEnding> body);
+  void Push(EventBody body);
+  // The source's event, once it is fetched. The caller sees to it that it is not pushed again before.
+  void PushSource(std::shared_ptr<EventSource> source);
+  // Forgets what the source pushed.
+  void Withdraw(const EventSource& source);
   // Pushes `last`, and nothing after it. The session is gone, so what waits here is no longer charged to anyone.
   void Finish(SessionEnding last);
 
@@ -63,10 +109,13 @@ class EventQueue {
   bool Drained() const;
 
  private:
-  void Append(std::variant<RequestCompleted, SessionEnding> body, bool last);
+  using Entry = std::variant<EventBody, std::shared_ptr<EventSource>>;
+
+  void Append(Entry entry, bool last);
+  std::optional<EventBody> PopBody();
 
   mutable Mutex mutex_;
-  std::deque<Event> events_ RNICD_GUARDED_BY(mutex_);
+  std::deque<Entry> entries_ RNICD_GUARDED_BY(mutex_);
   uint64_t next_sequence_ RNICD_GUARDED_BY(mutex_) = 1;
   bool finished_ RNICD_GUARDED_BY(mutex_) = false;
   std::function<void()> wake_up_ RNICD_GUARDED_BY(mutex_);

@@ -1,11 +1,58 @@
 #include "daemon/core/event_queue.h"
 
+#include <deque>
+
 #include "daemon/core/core_fixture_test.h"
 
 namespace rnicd::core {
 namespace {
 
 RequestCompleted CompletionOf(uint64_t context) { return RequestCompleted{.request_context = context}; }
+
+// A source that says what it is told to, one answer for each time it is asked.
+class ScriptedSource final : public EventSource {
+ public:
+  explicit ScriptedSource(std::deque<Taken> answers) : answers_(std::move(answers)) {}
+
+  Taken TakeEvent() override {
+    ++asked_;
+    if (answers_.empty()) {
+      return {};
+    }
+    Taken answer = std::move(answers_.front());
+    answers_.pop_front();
+    return answer;
+  }
+  int asked() const { return asked_; }
+
+ private:
+  std::deque<Taken> answers_;
+  int asked_ = 0;
+};
+
+EventSource::Taken Says(uint64_t context, bool again = false) {
+  return {.body = CqNotified{.context = context}, .again = again};
+}
+std::shared_ptr<ScriptedSource> SourceOf(std::deque<EventSource::Taken> answers) {
+  return std::make_shared<ScriptedSource>(std::move(answers));
+}
+
+// All events that wait, as "sequence:context ..."; the last event has no context.
+std::string Drain(EventQueue& queue) {
+  std::string all;
+  while (const auto event = queue.Pop()) {
+    all += std::to_string(event->sequence) + ":";
+    if (const auto* notified = std::get_if<CqNotified>(&event->body)) {
+      all += std::to_string(notified->context);
+    } else if (const auto* completed = std::get_if<RequestCompleted>(&event->body)) {
+      all += std::to_string(completed->request_context);
+    } else {
+      all += "end";
+    }
+    all += " ";
+  }
+  return all;
+}
 
 TEST(EventQueue, EventsComeInOrderWithRisingSequenceNumbers) {
   EventQueue queue;
@@ -88,6 +135,102 @@ TEST(EventQueue, ACompletionIsChargedUntilItIsFetched) {
   EXPECT_EQ(ledger->used(Resource::kPendingRequests), 1u);
   (void)queue.Pop();
   EXPECT_EQ(ledger->used(Resource::kPendingRequests), 0u);
+}
+
+TEST(EventQueue, WhatWaitsWhenTheSessionEndsIsNoLongerCharged) {
+  const auto ledger = std::make_shared<Ledger>(Limits{}, nullptr);
+  EventQueue queue;
+  RequestCompleted completion = CompletionOf(1);
+  completion.charge = std::make_shared<Charge>(*Charge::Take(ledger, Resource::kPendingRequests, 1));
+  queue.Push(std::move(completion));
+  queue.PushSource(SourceOf({Says(2)}));
+  queue.Finish({EndCause::kClosed});
+  EXPECT_EQ(ledger->used(Resource::kPendingRequests), 0u);
+  EXPECT_EQ(Drain(queue), "1:1 2:2 3:end ") << "it can still be fetched";
+}
+
+TEST(EventQueue, ASourcesEventIsMadeWhenItIsFetched) {
+  EventQueue queue;
+  const auto source = SourceOf({Says(7)});
+  queue.PushSource(source);
+  EXPECT_EQ(source->asked(), 0);
+  EXPECT_EQ(Drain(queue), "1:7 ");
+  EXPECT_EQ(source->asked(), 1);
+}
+
+TEST(EventQueue, ASourceWithNothingToSayLeavesNoHoleInTheNumbers) {
+  EventQueue queue;
+  queue.Push(CompletionOf(1));
+  queue.PushSource(SourceOf({}));
+  queue.PushSource(SourceOf({Says(2)}));
+  queue.PushSource(SourceOf({}));
+  queue.Push(CompletionOf(3));
+  EXPECT_EQ(Drain(queue), "1:1 2:2 3:3 ");
+}
+
+TEST(EventQueue, ASourceWithMoreToSayGoesToTheEnd) {
+  EventQueue queue;
+  queue.PushSource(SourceOf({Says(1, /*again=*/true), Says(2)}));
+  queue.Push(CompletionOf(10));
+  EXPECT_EQ(Drain(queue), "1:1 2:10 3:2 ");
+}
+
+TEST(EventQueue, ASourceThatSaysNothingNowButMoreLaterIsAskedAgain) {
+  EventQueue queue;
+  queue.PushSource(SourceOf({{.body = std::nullopt, .again = true}, Says(1)}));
+  EXPECT_EQ(Drain(queue), "1:1 ");
+}
+
+TEST(EventQueue, ASourceWithMoreToSayStaysBeforeTheLastEvent) {
+  EventQueue queue;
+  queue.PushSource(SourceOf({Says(1, /*again=*/true), Says(2)}));
+  queue.Finish({EndCause::kClosed});
+  EXPECT_EQ(Drain(queue), "1:1 2:2 3:end ");
+  EXPECT_TRUE(queue.Drained());
+}
+
+TEST(EventQueue, WithdrawingForgetsThatSourceAndNoOther) {
+  EventQueue queue;
+  const auto first = SourceOf({Says(1)});
+  const auto second = SourceOf({Says(2)});
+  queue.PushSource(first);
+  queue.PushSource(second);
+  queue.Push(CompletionOf(3));
+  queue.Withdraw(*first);
+  EXPECT_EQ(Drain(queue), "1:2 2:3 ");
+  EXPECT_EQ(first->asked(), 0);
+}
+
+TEST(EventQueue, WithdrawingWhatNeverWaitedChangesNothing) {
+  EventQueue queue;
+  queue.Push(CompletionOf(1));
+  queue.Withdraw(*SourceOf({}));
+  EXPECT_EQ(Drain(queue), "1:1 ");
+}
+
+TEST(EventQueue, ASourceWakesTheStreamAndIsLetGoAfterItsEvent) {
+  EventQueue queue;
+  int wakes = 0;
+  ASSERT_TRUE(queue.Attach([&] { ++wakes; }));
+  std::weak_ptr<ScriptedSource> watched;
+  {
+    auto source = SourceOf({Says(1)});
+    watched = source;
+    queue.PushSource(std::move(source));
+  }
+  EXPECT_EQ(wakes, 2);
+  EXPECT_FALSE(watched.expired()) << "the queue keeps it until its event is fetched";
+  (void)queue.Pop();
+  EXPECT_TRUE(watched.expired());
+}
+
+TEST(EventQueue, AfterTheLastEventNoSourceIsTaken) {
+  EventQueue queue;
+  queue.Finish({EndCause::kClosed});
+  const auto source = SourceOf({Says(1)});
+  queue.PushSource(source);
+  EXPECT_EQ(Drain(queue), "1:end ");
+  EXPECT_EQ(source.use_count(), 1);
 }
 
 }  // namespace

@@ -19,6 +19,14 @@ constexpr std::array<ResourceRow, kResourceCount> kRows = {{
     {"regions", ErrorReason::QUOTA_REGIONS},
     {"pinned_bytes", ErrorReason::QUOTA_PINNED_BYTES},
     {"pending_requests", ErrorReason::QUOTA_PENDING_REQUESTS},
+    {"logical_mappings", ErrorReason::QUOTA_LOGICAL_MAPPINGS},
+    {"fast_register_pages", ErrorReason::QUOTA_FAST_REGISTER_PAGES},
+    {"completion_queues", ErrorReason::QUOTA_COMPLETION_QUEUES},
+    {"cq_entries", ErrorReason::QUOTA_CQ_ENTRIES},
+    {"queue_pairs", ErrorReason::QUOTA_QUEUE_PAIRS},
+    {"queue_entries", ErrorReason::QUOTA_QUEUE_ENTRIES},
+    {"windows", ErrorReason::QUOTA_WINDOWS},
+    {"posted_pages", ErrorReason::QUOTA_POSTED_PAGES},
 }};
 
 }  // namespace
@@ -75,6 +83,19 @@ Charge& Charge::operator=(Charge&& other) noexcept {
     amount_ = std::exchange(other.amount_, 0);
   }
   return *this;
+}
+
+absl::Status Charge::Adjust(uint64_t amount) {
+  if (ledger_ == nullptr) {
+    return absl::OkStatus();
+  }
+  if (amount > amount_) {
+    RNICD_RETURN_IF_ERROR(ledger_->Take(resource_, amount - amount_));
+  } else {
+    ledger_->Give(resource_, amount_ - amount);
+  }
+  amount_ = amount;
+  return absl::OkStatus();
 }
 
 void Charge::Refund() {

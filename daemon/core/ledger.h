@@ -23,8 +23,19 @@ enum class Resource : uint8_t {
   kRegions,
   kPinnedBytes,
   kPendingRequests,
+  kLogicalMappings,
+  // Pages of 4 KiB that fast-register regions were made ready for.
+  kFastRegisterPages,
+  kCompletionQueues,
+  kCqEntries,
+  kQueuePairs,
+  // Of both queues of every queue pair.
+  kQueueEntries,
+  kWindows,
+  // Pieces of memory that posted requests and live fast registrations name: what their page lists cost.
+  kPostedPages,
 };
-inline constexpr size_t kResourceCount = 8;
+inline constexpr size_t kResourceCount = 16;
 
 // "pinned_bytes": for the wire, metrics and messages.
 std::string_view ResourceName(Resource resource);
@@ -74,6 +85,8 @@ class Charge {
   ~Charge() { Refund(); }
 
   void Refund();
+  // Takes or gives back the difference. A charge that is empty stays so. Errors: as Take; nothing changed then.
+  absl::Status Adjust(uint64_t amount);
   uint64_t amount() const { return amount_; }
 
  private:

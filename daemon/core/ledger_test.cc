@@ -38,6 +38,14 @@ TEST(Ledger, EachResourceIsRefusedWithItsOwnReason) {
       {Resource::kRegions, ErrorReason::QUOTA_REGIONS},
       {Resource::kPinnedBytes, ErrorReason::QUOTA_PINNED_BYTES},
       {Resource::kPendingRequests, ErrorReason::QUOTA_PENDING_REQUESTS},
+      {Resource::kLogicalMappings, ErrorReason::QUOTA_LOGICAL_MAPPINGS},
+      {Resource::kFastRegisterPages, ErrorReason::QUOTA_FAST_REGISTER_PAGES},
+      {Resource::kCompletionQueues, ErrorReason::QUOTA_COMPLETION_QUEUES},
+      {Resource::kCqEntries, ErrorReason::QUOTA_CQ_ENTRIES},
+      {Resource::kQueuePairs, ErrorReason::QUOTA_QUEUE_PAIRS},
+      {Resource::kQueueEntries, ErrorReason::QUOTA_QUEUE_ENTRIES},
+      {Resource::kWindows, ErrorReason::QUOTA_WINDOWS},
+      {Resource::kPostedPages, ErrorReason::QUOTA_POSTED_PAGES},
   };
   static_assert(std::size(rows) == kResourceCount);
   for (const auto& [resource, reason] : rows) {
@@ -132,6 +140,36 @@ TEST(Charge, AssigningGivesTheOldAmountBack) {
   charge.Refund();
   charge.Refund();
   EXPECT_EQ(ledger->used(Resource::kRegions), 0u);
+}
+
+TEST(Charge, AdjustingTakesOrGivesOnlyTheDifference) {
+  const auto node = LedgerWith(Resource::kCqEntries, 100);
+  const auto session = LedgerWith(Resource::kCqEntries, 0, node);
+  Charge charge = *Charge::Take(session, Resource::kCqEntries, 60);
+  ASSERT_TRUE(charge.Adjust(90).ok()) << "60 and 90 together would not fit";
+  EXPECT_EQ(node->used(Resource::kCqEntries), 90u);
+  ASSERT_TRUE(charge.Adjust(10).ok());
+  EXPECT_EQ(charge.amount(), 10u);
+  EXPECT_EQ(session->used(Resource::kCqEntries), 10u);
+  EXPECT_EQ(node->used(Resource::kCqEntries), 10u);
+  charge.Refund();
+  EXPECT_EQ(node->used(Resource::kCqEntries), 0u);
+}
+
+TEST(Charge, AnAdjustmentAboveTheLimitChangesNothing) {
+  const auto ledger = LedgerWith(Resource::kCqEntries, 100);
+  Charge charge = *Charge::Take(ledger, Resource::kCqEntries, 60);
+  const absl::Status refused = charge.Adjust(101);
+  EXPECT_THAT(refused, FailsWith(ErrorReason::QUOTA_CQ_ENTRIES));
+  EXPECT_EQ(ErrorInfoOf(refused).requested, 41u);
+  EXPECT_EQ(charge.amount(), 60u);
+  EXPECT_EQ(ledger->used(Resource::kCqEntries), 60u);
+}
+
+TEST(Charge, AnEmptyOneStaysEmpty) {
+  Charge charge;
+  EXPECT_TRUE(charge.Adjust(7).ok());
+  EXPECT_EQ(charge.amount(), 0u);
 }
 
 TEST(Charge, KeepsItsLedgerAlive) {

@@ -135,9 +135,19 @@ absl::StatusOr<UniqueFd> MemoryObject::DuplicateFile() {
 
 absl::Status MemoryObject::Seal() {
   RNICD_RETURN_IF_ERROR(BeginWork(State::kAttached));
-  absl::Status status = os_.AddSeals(file_.get(), F_SEAL_FUTURE_WRITE | F_SEAL_SEAL);
+  absl::Status status = SealAndPopulate();
   EndWork(status.ok() ? State::kSealed : State::kAttached);
   return status;
+}
+
+// Until the seal the owner could punch holes. They are filled here, where running out of pages is an error: a transfer
+// that met one later would be a signal.
+absl::Status MemoryObject::SealAndPopulate() {
+  if (!seals_complete_) {
+    RNICD_RETURN_IF_ERROR(os_.AddSeals(file_.get(), F_SEAL_FUTURE_WRITE | F_SEAL_SEAL));
+    seals_complete_ = true;
+  }
+  return os_.Populate(mapping_);
 }
 
 absl::StatusOr<MemoryObject::Use> MemoryObject::BeginUse() {

@@ -49,7 +49,8 @@ class MemoryObject : public std::enable_shared_from_this<MemoryObject> {
   absl::Status Attach(UniqueFd file);
   // A descriptor of the file for the owner. Errors: MEMORY_NOT_ATTACHED, MEMORY_ALREADY_SEALED.
   absl::StatusOr<UniqueFd> DuplicateFile();
-  // Errors: MEMORY_NOT_ATTACHED, MEMORY_ALREADY_SEALED, MEMORY_SEAL_REFUSED.
+  // Errors: MEMORY_NOT_ATTACHED, MEMORY_ALREADY_SEALED, MEMORY_SEAL_REFUSED, MEMORY_PAGES_UNAVAILABLE. May be tried
+  // again after a failure.
   absl::Status Seal();
   // Errors: MEMORY_NOT_ATTACHED, MEMORY_NOT_SEALED.
   absl::StatusOr<Use> BeginUse();
@@ -70,6 +71,7 @@ class MemoryObject : public std::enable_shared_from_this<MemoryObject> {
   void EndWork(State next);
   absl::Status MapAndPopulate(UniqueFd file, uint64_t page_bytes, std::optional<uint32_t> numa_node);
   absl::Status CheckImportedFile(int fd);
+  absl::Status SealAndPopulate();
 
   Os& os_;
   const uint64_t size_;
@@ -77,6 +79,7 @@ class MemoryObject : public std::enable_shared_from_this<MemoryObject> {
   UniqueFd file_;
   std::span<std::byte> mapping_;
   uint64_t page_bytes_ = 0;
+  bool seals_complete_ = false;
 
   Mutex mutex_;
   State state_ RNICD_GUARDED_BY(mutex_) = State::kAwaitingFile;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -230,6 +231,26 @@ TEST_F(MemoryObjectTest, ASealThatFailedCanBeTriedAgain) {
   const auto object = Attached(MemoryFile());
   os_.FailNext("AddSeals", MakeError(ErrorReason::MEMORY_SEAL_REFUSED), 1);
   EXPECT_THAT(object->Seal(), FailsWith(ErrorReason::MEMORY_SEAL_REFUSED));
+  EXPECT_TRUE(object->Seal().ok());
+}
+
+TEST_F(MemoryObjectTest, PagesTakenAwayBeforeTheSealAreBackAfterIt) {
+  const UniqueFd file = MemoryFile();
+  const auto object = Attached(file);
+  ASSERT_EQ(fallocate(file.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, kPage), 0);
+  struct stat holed = {};
+  ASSERT_EQ(fstat(file.get(), &holed), 0);
+  ASSERT_TRUE(object->Seal().ok());
+  struct stat sealed = {};
+  ASSERT_EQ(fstat(file.get(), &sealed), 0);
+  EXPECT_EQ(sealed.st_blocks - holed.st_blocks, static_cast<blkcnt_t>(kPage / 512));
+}
+
+TEST_F(MemoryObjectTest, ASealThatFoundNoPagesCanBeTriedAgain) {
+  const auto object = Attached(MemoryFile());
+  os_.FailNext("Populate", MakeError(ErrorReason::MEMORY_PAGES_UNAVAILABLE), 1);
+  EXPECT_THAT(object->Seal(), FailsWith(ErrorReason::MEMORY_PAGES_UNAVAILABLE));
+  EXPECT_THAT(object->BeginUse().status(), FailsWith(ErrorReason::MEMORY_NOT_SEALED));
   EXPECT_TRUE(object->Seal().ok());
 }
 

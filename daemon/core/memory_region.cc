@@ -138,6 +138,10 @@ absl::Status MemoryRegion::FinishDeregister(DeregisterRequest /*request*/) {
 
 absl::StatusOr<LocalToken> MemoryRegion::GetLocalToken() const {
   MutexLock lock(mutex_);
+  if (fast_register_) {
+    RNICD_RETURN_IF_ERROR(CheckInitialized());
+    return fast_.device->local_token();
+  }
   if (state_ != State::kRegistered) {
     return MakeError(ErrorReason::REGION_NOT_REGISTERED, "mr_id");
   }
@@ -146,6 +150,10 @@ absl::StatusOr<LocalToken> MemoryRegion::GetLocalToken() const {
 
 absl::StatusOr<RemoteToken> MemoryRegion::GetRemoteToken() const {
   MutexLock lock(mutex_);
+  if (fast_register_) {
+    RNICD_RETURN_IF_ERROR(CheckInitialized());
+    return fast_.device->remote_token();
+  }
   if (state_ != State::kRegistered) {
     return MakeError(ErrorReason::REGION_NOT_REGISTERED, "mr_id");
   }
@@ -168,10 +176,12 @@ bool MemoryRegion::deregister_failed() const {
 }
 
 RegionView MemoryRegion::View() const {
-  static constexpr std::string_view kStateNames[] = {"created", "registering", "registered", "deregistering"};
+  static constexpr std::string_view kStateNames[] = {"created",       "registering",  "registered",
+                                                     "deregistering", "initializing", "initialized"};
   RegionView view{.adapter_name = domain_->adapter().name(), .fast_register = fast_register_};
   MutexLock lock(mutex_);
   view.state = kStateNames[static_cast<size_t>(state_)];
+  FillFastView(view);
   if (device_ != nullptr) {
     view.base = range_.base;
     view.length = range_.length;
@@ -197,11 +207,13 @@ void MemoryRegion::Forget() {
 // A region that is closed while registered is deregistered here. Destroying the device object takes the card's part
 // back even where Deregister failed.
 void MemoryRegion::Finalize() {
-  std::unique_ptr<provider::DeviceMemoryRegion> device;
+  std::shared_ptr<provider::DeviceMemoryRegion> device;
+  std::shared_ptr<provider::DeviceFastRegion> fast;
   std::string_view cause;
   {
     MutexLock lock(mutex_);
     device = std::move(device_);
+    fast = std::move(fast_.device);
     cause = close_cause_;
     // Whoever found the region before its id died may still read it; it has no token any more.
     state_ = State::kDeregistering;
@@ -213,8 +225,13 @@ void MemoryRegion::Finalize() {
     observer_.OnDeregistered(deregistered);
     observer_.OnTokensRevoked(1, cause);
   }
+  if (fast != nullptr) {
+    fast->Retire();
+    fast.reset();
+  }
   {
     MutexLock lock(mutex_);
+    fast_pages_.Refund();
     deregister_failed_ = !deregistered.ok();
     Forget();
     state_ = State::kCreated;

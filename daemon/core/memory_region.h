@@ -23,7 +23,8 @@ namespace rnicd::core {
 struct RegionView {
   std::string adapter_name;
   bool fast_register = false;
-  // "created", "registering", "registered" or "deregistering".
+  // "created", "registering", "registered", "deregistering"; of the fast kind "created", "initializing", "initialized"
+  // or "registered".
   std::string_view state;
   // Zero unless registered.
   VirtualAddress base;
@@ -36,12 +37,13 @@ struct RegionView {
 // An NDK memory region: the right to use a range of memory through one protection domain.
 //
 //     Created -Register-> Registering -> Registered -Deregister-> Deregistering -> Created
+//     Created -Initialize-> Initializing -> Initialized                 (the fast kind; work requests do the rest)
 //
 // Each request has two halves. Begin judges the request and takes what it needs; Finish talks to the device, and may
 // run later on another thread. Between the two the region is busy, and a close waits.
 // Lifetime: holds its protection domain open; a registration holds its memory objects.
 // Threads:  safe; of two racing requests one is refused with REGION_BUSY or a state reason.
-// Source:   NDK_FN_REGISTER_MR, NDK_FN_DEREGISTER_MR; ndk-semantics, "State model".
+// Source:   NDK_FN_REGISTER_MR, NDK_FN_DEREGISTER_MR, NDK_FN_INITIALIZE_FAST_REGISTER_MR.
 class MemoryRegion final : public Closable {
  public:
   // A registration that was admitted and is to be finished, once.
@@ -55,6 +57,33 @@ class MemoryRegion final : public Closable {
   // Likewise a deregistration.
   struct DeregisterRequest {
     Hold busy;
+  };
+  // Likewise an initialization of the fast kind.
+  struct InitializeRequest {
+    Hold busy;
+    uint32_t max_pages = 0;
+    bool remote_access = false;
+    Charge pages;
+  };
+  // A region as fast registrations see it.
+  struct FastTarget {
+    std::shared_ptr<provider::DeviceFastRegion> device;
+    uint32_t max_pages = 0;
+    bool remote_access = false;
+  };
+  // A registration as a window sees it.
+  struct BindTarget {
+    std::shared_ptr<provider::DeviceMemoryRegion> device;
+    VirtualAddress base;
+    uint64_t length = 0;
+    AccessRights rights;
+  };
+  // What a FastRegister that was posted makes of the region, for operators.
+  struct FastRegistration {
+    VirtualAddress base;
+    uint64_t length = 0;
+    uint64_t pages = 0;
+    AccessRights rights;
   };
 
   // Errors: OBJECT_CLOSING when the domain is closing. `observer` and `clock` outlive the region.
@@ -74,7 +103,20 @@ class MemoryRegion final : public Closable {
   // Errors: those of DeviceMemoryRegion::Deregister; the region then stays registered.
   absl::Status FinishDeregister(DeregisterRequest request);
 
-  // Errors: REGION_NOT_REGISTERED.
+  // Errors: REGION_WRONG_KIND, REGION_ALREADY_INITIALIZED, REGION_BUSY, OBJECT_CLOSING, FIELD_OUT_OF_RANGE,
+  // QUOTA_FAST_REGISTER_PAGES.
+  absl::StatusOr<InitializeRequest> BeginInitialize(uint32_t max_pages, bool remote_access,
+                                                    const std::shared_ptr<Ledger>& ledger);
+  // Errors: those of DeviceProtectionDomain::CreateFastRegion; the region is then as before Begin.
+  absl::Status FinishInitialize(InitializeRequest request);
+  // For a work request. Errors: REGION_WRONG_KIND, REGION_NOT_INITIALIZED.
+  absl::StatusOr<FastTarget> ForFastRegister() const;
+  void NoteFastRegistration(const FastRegistration& registration);
+  // For a work request. Errors: REGION_WRONG_KIND, REGION_NOT_REGISTERED.
+  absl::StatusOr<BindTarget> ForBind() const;
+  const std::shared_ptr<ProtectionDomain>& domain() const { return domain_; }
+
+  // Errors: REGION_NOT_REGISTERED; of the fast kind REGION_NOT_INITIALIZED.
   absl::StatusOr<LocalToken> GetLocalToken() const;
   absl::StatusOr<RemoteToken> GetRemoteToken() const;
 
@@ -90,7 +132,7 @@ class MemoryRegion final : public Closable {
   RegionView View() const;
 
  private:
-  enum class State : uint8_t { kCreated, kRegistering, kRegistered, kDeregistering };
+  enum class State : uint8_t { kCreated, kRegistering, kRegistered, kDeregistering, kInitializing, kInitialized };
 
   MemoryRegion(std::shared_ptr<ProtectionDomain> domain, Hold domain_hold, bool fast_register,
                std::shared_ptr<Charge> charge, Observer& observer, const Clock& clock);
@@ -98,6 +140,9 @@ class MemoryRegion final : public Closable {
   absl::Status CheckRegistrable() const RNICD_REQUIRES(mutex_);
   Registration Publish(RegisterRequest& request, std::unique_ptr<provider::DeviceMemoryRegion> device);
   void BackTo(State state);
+  absl::Status CheckInitializable() const RNICD_REQUIRES(mutex_);
+  absl::Status CheckInitialized() const RNICD_REQUIRES(mutex_);
+  void FillFastView(RegionView& view) const RNICD_REQUIRES(mutex_);
   void Forget() RNICD_REQUIRES(mutex_);
   void Finalize() override;
   void LetGo() override { domain_hold_.Release(); }
@@ -113,10 +158,14 @@ class MemoryRegion final : public Closable {
   State state_ RNICD_GUARDED_BY(mutex_) = State::kCreated;
   // Set in kRegistered and kDeregistering. Registering and deregistering are done without the lock, by the one who is
   // in charge of the transient state; the lock guards the pointer and the tokens read through it.
-  std::unique_ptr<provider::DeviceMemoryRegion> device_ RNICD_GUARDED_BY(mutex_);
+  std::shared_ptr<provider::DeviceMemoryRegion> device_ RNICD_GUARDED_BY(mutex_);
   MappedRange range_ RNICD_GUARDED_BY(mutex_);
   AccessRights rights_ RNICD_GUARDED_BY(mutex_);
   Charge pinned_ RNICD_GUARDED_BY(mutex_);
+  // Of the fast kind, set in kInitialized.
+  FastTarget fast_ RNICD_GUARDED_BY(mutex_);
+  Charge fast_pages_ RNICD_GUARDED_BY(mutex_);
+  FastRegistration last_fast_ RNICD_GUARDED_BY(mutex_);
   std::string_view close_cause_ RNICD_GUARDED_BY(mutex_) = "close";
   bool deregister_failed_ RNICD_GUARDED_BY(mutex_) = false;
 };

@@ -31,6 +31,19 @@ class WatchedDomain final : public provider::DeviceProtectionDomain {
       const provider::DeviceRegistration&) override {
     return std::make_unique<WatchedRegion>(on_deregister_);
   }
+  LocalToken privileged_token() const override { return {3}; }
+  absl::StatusOr<std::shared_ptr<provider::DeviceFastRegion>> CreateFastRegion(uint32_t, bool) override {
+    return MakeError(ErrorReason::DEVICE_NOT_CAPABLE);
+  }
+  absl::StatusOr<std::shared_ptr<provider::DeviceMemoryWindow>> CreateMemoryWindow() override {
+    return MakeError(ErrorReason::DEVICE_NOT_CAPABLE);
+  }
+  absl::StatusOr<std::unique_ptr<provider::DeviceQueuePair>> CreateQueuePair(const provider::QueuePairLimits&,
+                                                                             provider::DeviceCompletionQueue&,
+                                                                             provider::DeviceCompletionQueue&,
+                                                                             provider::QueuePairListener&) override {
+    return MakeError(ErrorReason::DEVICE_NOT_CAPABLE);
+  }
 
  private:
   const std::function<void()>& on_deregister_;
@@ -44,6 +57,9 @@ class WatchedAdapter final : public provider::DeviceAdapter {
   const NdkAdapterInfo& info() const override { return info_; }
   absl::StatusOr<std::unique_ptr<provider::DeviceProtectionDomain>> CreateProtectionDomain() override {
     return std::make_unique<WatchedDomain>(on_deregister_);
+  }
+  absl::StatusOr<std::unique_ptr<provider::DeviceCompletionQueue>> CreateCompletionQueue(uint32_t) override {
+    return MakeError(ErrorReason::DEVICE_NOT_CAPABLE);
   }
 
  private:

@@ -30,9 +30,9 @@ struct Node {
   RandomSource& random;
   provider::Provider& provider;
   Observer& observer;
-  WorkerPool& workers;
+  Executor& workers;
   // Takes sessions back; apart from workers, so that slow registrations never hold up a reclaim.
-  WorkerPool& reapers;
+  Executor& reapers;
   TicketTable& tickets;
   NodeLimits limits;
   std::shared_ptr<Ledger> ledger;

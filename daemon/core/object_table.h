@@ -2,10 +2,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "base/mutex.h"
+#include "base/status.h"
 #include "base/strong_id.h"
 
 namespace rnicd::core {
@@ -97,5 +100,15 @@ class ObjectTable {
   std::vector<uint32_t> free_ RNICD_GUARDED_BY(mutex_);
   uint32_t next_generation_ RNICD_GUARDED_BY(mutex_);
 };
+
+// The object of that id. Errors: OBJECT_NOT_FOUND naming the field that held it.
+template <typename Id, typename T>
+absl::StatusOr<std::shared_ptr<T>> FindIn(const ObjectTable<Id, T>& table, Id id, std::string_view field) {
+  std::shared_ptr<T> found = table.Find(id);
+  if (found == nullptr) {
+    return MakeError(ErrorReason::OBJECT_NOT_FOUND, field);
+  }
+  return found;
+}
 
 }  // namespace rnicd::core

@@ -10,7 +10,7 @@ absl::StatusOr<std::shared_ptr<ProtectionDomain>> ProtectionDomain::Create(std::
   std::shared_ptr<ProtectionDomain> domain(
       new ProtectionDomain(std::move(adapter), std::move(hold), std::move(charge)));
   RNICD_ASSIGN_OR_RETURN(domain->device_, domain->adapter_->device().CreateProtectionDomain());
-  domain->max_registration_size_ = domain->adapter_->device().info().max_registration_size;
+  domain->privileged_token_ = domain->device_->privileged_token();
   return domain;
 }
 

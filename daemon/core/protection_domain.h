@@ -11,8 +11,8 @@
 
 namespace rnicd::core {
 
-// The wall around a session's regions and, later, queue pairs.
-// Lifetime: holds its adapter open; outlives its regions, each of which is a Hold.
+// The wall around a session's regions, windows and queue pairs.
+// Lifetime: holds its adapter open; outlives what is made in it, each of which is a Hold.
 class ProtectionDomain final : public Closable {
  public:
   // Errors: OBJECT_CLOSING, DEVICE_OUT_OF_RESOURCES, DEVICE_FAILED.
@@ -20,9 +20,11 @@ class ProtectionDomain final : public Closable {
                                                                   std::shared_ptr<Charge> charge);
 
   const Adapter& adapter() const { return *adapter_; }
+  // The same for life. Source: NDK_FN_GET_PRIVILEGED_MEMORY_REGION_TOKEN.
+  LocalToken privileged_token() const { return privileged_token_; }
   // Valid until closed: call with a Hold.
   provider::DeviceProtectionDomain& device() { return *device_; }
-  uint64_t max_registration_size() const { return max_registration_size_; }
+  uint64_t max_registration_size() const { return adapter_->info().max_registration_size; }
   // Counts the domain as one; whoever shares it keeps the domain counted.
   const std::shared_ptr<Charge>& charge() const { return charge_; }
 
@@ -39,7 +41,7 @@ class ProtectionDomain final : public Closable {
   const std::shared_ptr<Adapter> adapter_;
   Hold adapter_hold_;
   const std::shared_ptr<Charge> charge_;
-  uint64_t max_registration_size_ = 0;
+  LocalToken privileged_token_;
   std::unique_ptr<provider::DeviceProtectionDomain> device_;
 };
 

@@ -3,20 +3,6 @@
 #include "base/status.h"
 
 namespace rnicd::core {
-namespace {
-
-// The object of that id, or OBJECT_NOT_FOUND naming the field that held it.
-template <typename Id, typename T>
-absl::StatusOr<std::shared_ptr<T>> Find(const ObjectTable<Id, T>& table, Id id, std::string_view field) {
-  std::shared_ptr<T> found = table.Find(id);
-  if (found == nullptr) {
-    return MakeError(ErrorReason::OBJECT_NOT_FOUND, field);
-  }
-  return found;
-}
-
-}  // namespace
-
 Session::Guard::~Guard() {
   if (session_ != nullptr) {
     session_->EndGuard();
@@ -35,7 +21,12 @@ Session::Session(Node& node, SessionId id, Caller owner, std::string label, Char
       adapters_(node.random.Next()),
       domains_(node.random.Next()),
       memories_(node.random.Next()),
-      regions_(node.random.Next()) {}
+      regions_(node.random.Next()),
+      mappings_(node.random.Next()),
+      addresses_(node.random.Next()),
+      completion_queues_(node.random.Next()),
+      queue_pairs_(node.random.Next()),
+      windows_(node.random.Next()) {}
 
 // --- adapters ---
 
@@ -47,7 +38,7 @@ absl::StatusOr<AdapterId> Session::OpenAdapter(const std::string& name, NdkVersi
 }
 
 absl::StatusOr<NdkAdapterInfo> Session::QueryAdapterInfo(AdapterId id) {
-  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<Adapter> adapter, Find(adapters_, id, "adapter_id"));
+  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<Adapter> adapter, FindIn(adapters_, id, "adapter_id"));
   RNICD_ASSIGN_OR_RETURN(const Closable::Hold hold, adapter->Acquire());
   NdkAdapterInfo info = adapter->device().info();
   info.version = kNdkVersion;
@@ -56,7 +47,7 @@ absl::StatusOr<NdkAdapterInfo> Session::QueryAdapterInfo(AdapterId id) {
 
 // The id stays in the table until the close is complete, so that a late child is told OBJECT_CLOSING.
 absl::StatusOr<Progress> Session::CloseAdapter(AdapterId id, const Done& done) {
-  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<Adapter> adapter, Find(adapters_, id, "adapter_id"));
+  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<Adapter> adapter, FindIn(adapters_, id, "adapter_id"));
   const auto finish = [self = shared_from_this(), id, done] {
     self->adapters_.Remove(id);
     done(absl::OkStatus());
@@ -120,7 +111,17 @@ absl::StatusOr<MemoryTicket> Session::ImportMemory(uint64_t size) {
 }
 
 absl::StatusOr<std::shared_ptr<MemoryObject>> Session::FindMemory(MemoryObjectId id) {
-  return Find(memories_, id, "memory_id");
+  return FindIn(memories_, id, "memory_id");
+}
+
+absl::StatusOr<Progress> Session::SealMemory(const std::shared_ptr<MemoryObject>& memory, const Done& done) {
+  if (!IsSlow(memory->size())) {
+    RNICD_RETURN_IF_ERROR(memory->Seal());
+    return Progress::kDone;
+  }
+  RNICD_ASSIGN_OR_RETURN(Guard guard, Begin());
+  RunOnWorker(std::move(guard), [memory, done] { done(memory->Seal()); });
+  return Progress::kPending;
 }
 
 absl::StatusOr<Progress> Session::ReleaseMemory(MemoryObjectId id, const Done& done) {
@@ -198,7 +199,7 @@ Done Session::Report(RequestKind kind, uint64_t object_id, PendingChoice choice,
 // --- protection domains and regions ---
 
 absl::StatusOr<ProtectionDomainId> Session::CreatePd(AdapterId id) {
-  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Adapter> adapter, Find(adapters_, id, "adapter_id"));
+  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Adapter> adapter, FindIn(adapters_, id, "adapter_id"));
   RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Charge> charge, TakeOne(Resource::kProtectionDomains));
   RNICD_ASSIGN_OR_RETURN(std::shared_ptr<ProtectionDomain> domain,
                          ProtectionDomain::Create(std::move(adapter), std::move(charge)));
@@ -208,7 +209,7 @@ absl::StatusOr<ProtectionDomainId> Session::CreatePd(AdapterId id) {
 // Closing can never fail, so it takes no charge of its own: the object's slot stays charged until the completion is
 // fetched.
 absl::StatusOr<Progress> Session::ClosePd(ProtectionDomainId id, PendingChoice choice, const Done& done) {
-  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<ProtectionDomain> domain, Find(domains_, id, "pd_id"));
+  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<ProtectionDomain> domain, FindIn(domains_, id, "pd_id"));
   const auto finish = [self = shared_from_this(), id,
                        report = Report(RequestKind::kClosePd, id.value, choice, domain->charge(), done)] {
     self->domains_.Remove(id);
@@ -223,7 +224,7 @@ absl::StatusOr<Progress> Session::ClosePd(ProtectionDomainId id, PendingChoice c
 }
 
 absl::StatusOr<MemoryRegionId> Session::CreateMr(ProtectionDomainId id, bool fast_register) {
-  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<ProtectionDomain> domain, Find(domains_, id, "pd_id"));
+  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<ProtectionDomain> domain, FindIn(domains_, id, "pd_id"));
   RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Charge> charge, TakeOne(Resource::kRegions));
   RNICD_ASSIGN_OR_RETURN(
       std::shared_ptr<MemoryRegion> region,
@@ -234,7 +235,7 @@ absl::StatusOr<MemoryRegionId> Session::CreateMr(ProtectionDomainId id, bool fas
 absl::StatusOr<Session::RegisterJob> Session::AdmitRegister(const RegisterArguments& arguments, PendingChoice choice,
                                                             const RegisterDone& done) {
   RegisterJob job;
-  RNICD_ASSIGN_OR_RETURN(job.region, Find(regions_, arguments.region, "mr_id"));
+  RNICD_ASSIGN_OR_RETURN(job.region, FindIn(regions_, arguments.region, "mr_id"));
   RNICD_ASSIGN_OR_RETURN(const AccessRights rights, AccessRightsFromMrFlags(arguments.flags));
   const MemoryLookup find_memory = [this](MemoryObjectId id) { return memories_.Find(id); };
   RNICD_ASSIGN_OR_RETURN(MappedRange range, ResolveMdlChain(arguments.chain, arguments.length, find_memory));
@@ -265,7 +266,7 @@ absl::StatusOr<std::optional<Registration>> Session::RegisterMr(const RegisterAr
 
 absl::StatusOr<Progress> Session::DeregisterMr(MemoryRegionId id, PendingChoice choice, const Done& done) {
   RNICD_ASSIGN_OR_RETURN(Guard guard, Begin());
-  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<MemoryRegion> region, Find(regions_, id, "mr_id"));
+  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<MemoryRegion> region, FindIn(regions_, id, "mr_id"));
   if (!IsSlow(region->registered_length())) {
     RNICD_ASSIGN_OR_RETURN(MemoryRegion::DeregisterRequest request, region->BeginDeregister());
     RNICD_RETURN_IF_ERROR(region->FinishDeregister(std::move(request)));
@@ -305,14 +306,14 @@ absl::StatusOr<Progress> Session::CloseMr(MemoryRegionId id, PendingChoice choic
 }
 
 absl::StatusOr<LocalToken> Session::GetLocalToken(MemoryRegionId id) {
-  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<MemoryRegion> region, Find(regions_, id, "mr_id"));
+  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<MemoryRegion> region, FindIn(regions_, id, "mr_id"));
   absl::StatusOr<LocalToken> token = region->GetLocalToken();
   node_.observer.OnTokensIssued(token.ok() ? 1 : 0, 0);
   return token;
 }
 
 absl::StatusOr<RemoteToken> Session::GetRemoteToken(MemoryRegionId id) {
-  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<MemoryRegion> region, Find(regions_, id, "mr_id"));
+  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<MemoryRegion> region, FindIn(regions_, id, "mr_id"));
   absl::StatusOr<RemoteToken> token = region->GetRemoteToken();
   node_.observer.OnTokensIssued(0, token.ok() ? 1 : 0);
   return token;

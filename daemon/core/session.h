@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,13 +15,18 @@
 #include "base/strong_id.h"
 #include "daemon/core/adapter.h"
 #include "daemon/core/caller.h"
+#include "daemon/core/completion_queue.h"
 #include "daemon/core/event_queue.h"
 #include "daemon/core/ledger.h"
+#include "daemon/core/logical_mapping.h"
 #include "daemon/core/memory_object.h"
 #include "daemon/core/memory_region.h"
+#include "daemon/core/memory_window.h"
 #include "daemon/core/node.h"
 #include "daemon/core/object_table.h"
 #include "daemon/core/protection_domain.h"
+#include "daemon/core/queue_pair.h"
+#include "daemon/core/work_request.h"
 
 namespace rnicd::core {
 
@@ -48,6 +54,49 @@ struct PendingChoice {
   // Answer at once and report on the event stream; otherwise `done` is called.
   bool to_events = false;
   uint64_t request_context = 0;
+};
+
+struct InitializeArguments {
+  MemoryRegionId region;
+  uint32_t max_pages = 0;
+  bool remote_access = false;
+};
+
+struct BuildLamArguments {
+  AdapterId adapter;
+  std::span<const MdlEntry> chain;
+  uint64_t length = 0;
+  // Bytes of the caller's NDK_LOGICAL_ADDRESS_MAPPING; nothing means enough.
+  std::optional<uint64_t> lam_size;
+};
+
+struct BuiltLam {
+  LogicalMappingId id;
+  // Of the first page; the others follow.
+  LogicalAddress first;
+  uint64_t pages = 0;
+  uint32_t fbo = 0;
+};
+
+struct CreateQpArguments {
+  ProtectionDomainId domain;
+  CompletionQueueId receive_queue;
+  CompletionQueueId initiator_queue;
+  uint64_t context = 0;
+  provider::QueuePairLimits limits;
+};
+
+// The new token of a FastRegister or Bind.
+struct IssuedToken {
+  uint32_t request_index = 0;
+  RemoteToken token;
+};
+
+// What became of a chain: so many were posted, and why the next one was not.
+struct PostOutcome {
+  uint32_t posted = 0;
+  absl::Status failure;
+  std::vector<IssuedToken> issued;
 };
 
 using Done = std::function<void(const absl::Status&)>;
@@ -93,6 +142,8 @@ class Session : public std::enable_shared_from_this<Session> {
   absl::Status AllocateMemory(const AllocateArguments& arguments, AllocateDone done);
   absl::StatusOr<MemoryTicket> ImportMemory(uint64_t size);
   absl::StatusOr<std::shared_ptr<MemoryObject>> FindMemory(MemoryObjectId id);
+  // Sealing looks at every page once more; of much memory that is done on a worker and answered through `done`.
+  absl::StatusOr<Progress> SealMemory(const std::shared_ptr<MemoryObject>& memory, const Done& done);
   // Unmapping much memory takes long: that is done on a worker and answered through `done`.
   absl::StatusOr<Progress> ReleaseMemory(MemoryObjectId id, const Done& done);
   // For an import that failed: gives the object back here and now.
@@ -109,6 +160,38 @@ class Session : public std::enable_shared_from_this<Session> {
   absl::StatusOr<Progress> CloseMr(MemoryRegionId id, PendingChoice choice, const Done& done);
   absl::StatusOr<LocalToken> GetLocalToken(MemoryRegionId id);
   absl::StatusOr<RemoteToken> GetRemoteToken(MemoryRegionId id);
+  absl::StatusOr<Progress> InitializeFastRegisterMr(const InitializeArguments& arguments, PendingChoice choice,
+                                                    const Done& done);
+
+  // Logical address mappings.
+  absl::StatusOr<BuiltLam> BuildLam(const BuildLamArguments& arguments);
+  absl::Status ReleaseLam(LogicalMappingId id);
+
+  // Completion queues.
+  absl::StatusOr<CompletionQueueId> CreateCq(AdapterId id, uint32_t depth, uint64_t context);
+  absl::Status ResizeCq(CompletionQueueId id, uint32_t depth);
+  absl::Status ArmCq(CompletionQueueId id, CqNotifyType type);
+  absl::StatusOr<std::vector<CqResult>> GetCqResults(CompletionQueueId id, uint32_t max);
+  absl::StatusOr<Progress> CloseCq(CompletionQueueId id, PendingChoice choice, const Done& done);
+
+  // Queue pairs and what is posted to them.
+  absl::StatusOr<QueuePairId> CreateQp(const CreateQpArguments& arguments);
+  struct QueuePairView {
+    provider::QueuePairState state = provider::QueuePairState::kInit;
+    std::string address;
+  };
+  absl::StatusOr<QueuePairView> QueryQp(QueuePairId id);
+  absl::Status ConnectQp(QueuePairId id, std::string_view peer_address);
+  absl::Status DisconnectQp(QueuePairId id);
+  absl::Status Flush(QueuePairId id);
+  absl::StatusOr<Progress> CloseQp(QueuePairId id, PendingChoice choice, const Done& done);
+  absl::StatusOr<PostOutcome> Post(QueuePairId id, std::span<const WorkRequest> requests);
+
+  // Memory windows, and the token for logical addresses.
+  absl::StatusOr<MemoryWindowId> CreateMw(ProtectionDomainId id);
+  absl::StatusOr<RemoteToken> GetRemoteTokenFromMw(MemoryWindowId id);
+  absl::StatusOr<Progress> CloseMw(MemoryWindowId id, PendingChoice choice, const Done& done);
+  absl::StatusOr<LocalToken> GetPrivilegedMemoryRegionToken(ProtectionDomainId id);
 
   // Ends the session: refuses new requests, waits for running ones, takes everything back on a reaper, then calls
   // `on_ended`. Only the first cause counts; every `on_ended` is called. May be called from any thread, at any time.
@@ -144,6 +227,16 @@ class Session : public std::enable_shared_from_this<Session> {
                               const RegisterDone& done);
   Done Report(RequestKind kind, uint64_t object_id, PendingChoice choice, std::shared_ptr<Charge> charge,
               const Done& done);
+  // A queue pair to work with, and what keeps it from being closed meanwhile.
+  struct HeldQueuePair {
+    std::shared_ptr<QueuePair> pair;
+    Closable::Hold hold;
+  };
+  absl::StatusOr<HeldQueuePair> HoldQueuePair(QueuePairId id);
+  // The queue is dead; its queue pairs are ended on a worker.
+  void EndQueuePairsOf(const std::shared_ptr<CompletionQueue>& queue);
+  absl::StatusOr<RemoteToken> PostOne(QueuePair& pair, const class WorkRequestResolver& resolver,
+                                      const WorkRequest& request);
   // As a worker job that holds the session.
   void RunOnWorker(Guard guard, std::function<void()> job);
 
@@ -164,6 +257,11 @@ class Session : public std::enable_shared_from_this<Session> {
   ObjectTable<ProtectionDomainId, ProtectionDomain> domains_;
   ObjectTable<MemoryObjectId, MemoryObject> memories_;
   ObjectTable<MemoryRegionId, MemoryRegion> regions_;
+  ObjectTable<LogicalMappingId, LogicalMapping> mappings_;
+  LogicalAddressSpace addresses_;
+  ObjectTable<CompletionQueueId, CompletionQueue> completion_queues_;
+  ObjectTable<QueuePairId, QueuePair> queue_pairs_;
+  ObjectTable<MemoryWindowId, MemoryWindow> windows_;
 
   mutable Mutex life_mutex_;
   uint64_t running_ RNICD_GUARDED_BY(life_mutex_) = 0;

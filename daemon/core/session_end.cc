@@ -95,7 +95,8 @@ void Session::TearDown() {
   }
 }
 
-// Children before parents: regions, domains, adapters, and the memory when nothing uses it any more.
+// Children before parents: queue pairs first, so that nothing moves any more; windows before the regions they are bound
+// to; and the memory when nothing uses it any more.
 Reclaimed Session::TakeBack(EndCause cause) {
   node_.tickets.RevokeFor(id_);
   Reclaimed reclaimed;
@@ -106,7 +107,13 @@ Reclaimed Session::TakeBack(EndCause cause) {
   for (const auto& [id, region] : regions) {
     region->SetCloseCause(EndCauseName(cause));
   }
+  CloseAll(queue_pairs_.TakeAll());
+  CloseAll(windows_.TakeAll());
   CloseAll(regions);
+  for (const auto& [id, mapping] : mappings_.TakeAll()) {
+    addresses_.Remove(*mapping);
+  }
+  CloseAll(completion_queues_.All());
   CloseAll(domains_.All());
   CloseAll(adapters_.All());
   for (const auto& [id, region] : regions) {
@@ -115,6 +122,7 @@ Reclaimed Session::TakeBack(EndCause cause) {
   for (const auto& [id, memory] : memories_.TakeAll()) {
     reclaimed.failures += memory->Release().ok() ? 0 : 1;
   }
+  completion_queues_.TakeAll();
   domains_.TakeAll();
   adapters_.TakeAll();
   return reclaimed;

@@ -1,7 +1,7 @@
 // How a session ends: nothing it owned stays, whatever it was doing.
 
-#include "daemon/core/core_fixture_test.h"
 #include "daemon/core/fd_exchange.h"
+#include "daemon/core/queue_fixture_test.h"
 
 namespace rnicd::core {
 namespace {
@@ -170,6 +170,90 @@ TEST(SessionEnd, TicketsDieWithTheirSession) {
   world.End(owner.session);
   EXPECT_EQ(world.tickets.size(), 0u);
   EXPECT_EQ(world.Held(), "");
+}
+
+// What a client with traffic holds: requests that wait in both queues, a fast registration over a released mapping, a
+// mapping that lives, a bound window, an armed queue with a notification that was not fetched.
+void FurnishQueues(Connected& scene) {
+  QueueOwner& owner = scene.owner;
+  const BuiltLam released = owner.Lam(owner.Memory(2), 2);
+  const MemoryRegionId region = owner.FastRegion();
+  owner.Lam(owner.Memory(1), 1);
+  owner.MustPost(scene.pair, {FastRegister(region, PagesOf(released), kOpFlagRemoteWrite),
+                              Bind(owner.RegisteredRegion(), owner.Window()), Send(), Send(), Receive()});
+  ASSERT_TRUE(owner.session->ReleaseLam(released.id).ok());
+  ASSERT_TRUE(owner.session->ArmCq(owner.queue, CqNotifyType::kAny).ok());
+}
+
+TEST(SessionEnd, TakesQueuesRegistrationsWindowsAndMappingsBack) {
+  Connected scene;
+  FurnishQueues(scene);
+  const Reclaimed reclaimed = scene.world.End(scene.owner.session, EndCause::kProcessExited);
+  EXPECT_EQ(reclaimed.regions, 2u);
+  EXPECT_EQ(reclaimed.pinned_bytes, 4 * kPage) << "released pages that are registered, a mapping, a registration";
+  EXPECT_EQ(reclaimed.failures, 0u);
+  EXPECT_EQ(scene.world.Held(),
+            "sessions=1 adapters=1 protection_domains=1 completion_queues=1 cq_entries=64 queue_pairs=1 "
+            "queue_entries=8 ")
+      << "only the peer's is left";
+  EXPECT_EQ(scene.world.soft.live_regions(), 0u);
+  EXPECT_EQ(scene.world.os.live_mappings(), 0u);
+  EXPECT_EQ(std::get<SessionEnding>(scene.owner.session->events().Pop()->body).cause, EndCause::kProcessExited)
+      << "the notification of a queue that is gone is withdrawn";
+  EXPECT_TRUE(scene.owner.session->events().Drained());
+}
+
+TEST(SessionEnd, TakesQueuesBackEvenWhenTheCardRefuses) {
+  Connected scene;
+  FurnishQueues(scene);
+  scene.world.plan.FailDeregister(MakeError(ErrorReason::DEVICE_FAILED), 100);
+  EXPECT_EQ(scene.world.End(scene.owner.session).failures, 1u);
+  EXPECT_EQ(scene.world.soft.live_regions(), 0u);
+  scene.world.End(scene.peer.session);
+  EXPECT_EQ(scene.world.Held(), "");
+}
+
+TEST(SessionEnd, ThePeerOfAnEndedSessionIsToldOnceAndItsRequestsTimeOut) {
+  Connected scene;
+  scene.peer.MustPost(scene.peer_pair, {Send(), Receive()});
+  scene.world.End(scene.owner.session, EndCause::kProcessExited);
+  EXPECT_EQ(scene.peer.NextEvent<QpDisconnected>().queue_pair, scene.peer_pair);
+  EXPECT_TRUE(scene.peer.HasNoEvent());
+  EXPECT_EQ(scene.peer.Statuses(), (std::vector<NtStatus>{NtStatus::kIoTimeout, NtStatus::kCancelled}));
+}
+
+TEST(SessionEnd, AWriteFromAPeerReachesNothingOfAnEndedSession) {
+  Connected scene;
+  const MemoryObjectId memory = scene.owner.Memory(1);
+  const auto registered = scene.owner.Register(scene.owner.Region(scene.owner.domain), memory, kPage);
+  ASSERT_TRUE(registered.ok());
+  scene.world.End(scene.owner.session);
+  scene.peer.MustPost(scene.peer_pair, {Write({InlineSge("x")}, kRegionBase, registered->remote_token, kOpFlagInline)});
+  EXPECT_EQ(scene.peer.Statuses(), std::vector<NtStatus>{NtStatus::kIoTimeout});
+}
+
+TEST(SessionEnd, SessionsThatAreConnectedEndSideBySide) {
+  Connected scene;
+  FurnishQueues(scene);
+  scene.world.registry.Drain(EndCause::kDaemonStopping);
+  ASSERT_TRUE(scene.world.registry.WaitUntilEmpty(std::chrono::steady_clock::now() + kPatience));
+  EXPECT_EQ(scene.world.Held(), "");
+}
+
+TEST(SessionEnd, ClosesOfQueuesAndBoundRegionsThatWaitedAreReported) {
+  Connected scene;
+  QueueOwner& owner = scene.owner;
+  const MemoryRegionId region = owner.RegisteredRegion();
+  owner.MustPost(scene.pair, {Bind(region, owner.Window())});
+  Awaited<absl::Status> region_closed;
+  ASSERT_EQ(*owner.session->CloseMr(region, {}, [&](const absl::Status& status) { region_closed.Bring(status); }),
+            Progress::kPending);
+  ASSERT_EQ(*owner.session->CloseCq(owner.queue, {.to_events = true, .request_context = 3}, nullptr),
+            Progress::kPending);
+  scene.world.End(owner.session);
+  EXPECT_EQ(region_closed.times(), 1);
+  EXPECT_EQ(owner.NextEvent<RequestCompleted>().request_context, 3u);
+  owner.NextEvent<SessionEnding>();
 }
 
 TEST(SessionEnd, ALostConnectionOfADeadProcessCountsAsItsExit) {

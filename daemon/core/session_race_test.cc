@@ -4,92 +4,33 @@
 // Fault model: registrations, deregistrations and domains that the card refuses; maps, pages, seals and files that the
 // kernel refuses; owners that end, are evicted, lose their connection or die at any moment, and fetch their events or
 // not. Not modelled: a munmap that fails.
-// The seed is printed; RNICD_SEED repeats a run, as far as the threads' order allows.
+// The seed is printed.
 
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <array>
-#include <cstdlib>
-#include <random>
 
 #include "daemon/core/core_fixture_test.h"
 #include "daemon/core/fd_exchange.h"
+#include "daemon/core/race_fixture_test.h"
 
 namespace rnicd::core {
 namespace {
 
-constexpr uint64_t kDefaultSeed = 20260801;
 constexpr int kRounds = 30;
 constexpr int kThreads = 4;
 constexpr int kStepsPerThread = 250;
 constexpr size_t kSlots = 3;
 constexpr uint64_t kPagesOfMemory = 4;
 
-uint64_t Seed() {
-  const char* const text = std::getenv("RNICD_SEED");
-  return text != nullptr ? std::strtoull(text, nullptr, 10) : kDefaultSeed;
-}
-
-// Which requests were accepted as pending, and how often each was completed. Threads: safe.
-class Books {
- public:
-  uint64_t Open() { return next_.fetch_add(1); }
-  void Accepted(uint64_t request) {
-    MutexLock lock(mutex_);
-    accepted_[request] += 1;
-  }
-  void Completed(uint64_t request) {
-    MutexLock lock(mutex_);
-    completed_[request] += 1;
-  }
-  void ExpectBalanced() const {
-    MutexLock lock(mutex_);
-    EXPECT_EQ(accepted_, completed_);
-  }
-  size_t size() const {
-    MutexLock lock(mutex_);
-    return accepted_.size();
-  }
-
- private:
-  std::atomic<uint64_t> next_{1};
-  mutable Mutex mutex_;
-  std::map<uint64_t, int> accepted_ RNICD_GUARDED_BY(mutex_);
-  std::map<uint64_t, int> completed_ RNICD_GUARDED_BY(mutex_);
-};
-
-// A session and every id it ever had, so that dead ids are used too. Shared by all threads. Threads: safe.
-class Tenant {
+// A session and every id it ever had. Shared by all threads. Threads: safe.
+class Tenant : public Memories<AdapterId, ProtectionDomainId, MemoryObjectId, MemoryRegionId> {
  public:
   explicit Tenant(std::shared_ptr<Session> open) : session(std::move(open)) {}
 
-  template <typename Id>
-  void Remember(Id id) {
-    MutexLock lock(mutex_);
-    Ids<Id>().push_back(id);
-  }
-  // One of the ids, or one that never was.
-  template <typename Id>
-  Id Any(std::mt19937_64& random) {
-    MutexLock lock(mutex_);
-    const std::vector<Id>& ids = Ids<Id>();
-    const size_t recent = std::min<size_t>(ids.size(), 4);
-    return recent == 0 ? Id{} : ids[ids.size() - 1 - random() % recent];
-  }
-
   const std::shared_ptr<Session> session;
-
- private:
-  template <typename Id>
-  std::vector<Id>& Ids() RNICD_REQUIRES(mutex_) {
-    return std::get<std::vector<Id>>(ids_);
-  }
-  Mutex mutex_;
-  std::tuple<std::vector<AdapterId>, std::vector<ProtectionDomainId>, std::vector<MemoryObjectId>,
-             std::vector<MemoryRegionId>>
-      ids_ RNICD_GUARDED_BY(mutex_);
 };
 
 WorldOptions Options() {
@@ -121,7 +62,6 @@ class Round {
   size_t pended() const { return books_.size(); }
 
  private:
-  using Random = std::mt19937_64;
   using Step = void (Round::*)(Tenant&, Random&);
 
   void RunThread(uint64_t seed) {

@@ -10,6 +10,7 @@
 #include "rnicd/v1/adapter_service.pb.h"
 #include "rnicd/v1/admin_service.pb.h"
 #include "rnicd/v1/memory_service.pb.h"
+#include "rnicd/v1/queue_service.pb.h"
 #include "rnicd/v1/session_service.pb.h"
 
 namespace rnicd::gate {
@@ -30,6 +31,7 @@ std::set<std::string> MethodsOfTheWire() {
   AddMethods(*v1::OpenSessionRequest::descriptor()->file(), methods);
   AddMethods(*v1::ListAdaptersRequest::descriptor()->file(), methods);
   AddMethods(*v1::AllocateMemoryRequest::descriptor()->file(), methods);
+  AddMethods(*v1::CreateCqRequest::descriptor()->file(), methods);
   AddMethods(*v1::GetStatusRequest::descriptor()->file(), methods);
   return methods;
 }

@@ -53,9 +53,10 @@ prometheus::MetricFamily Gauge(const char* name, const char* help, uint64_t valu
 
 std::vector<prometheus::MetricFamily> Gauges(const GaugeValues& values) {
   return {
-      Gauge("rnicd_registered_bytes", "Bytes of the pages that memory regions hold registered.",
+      Gauge("rnicd_registered_bytes", "Bytes of the pages that memory regions hold registered or mappings hold mapped.",
             values.registered_bytes),
-      Gauge("rnicd_registered_pages", "Pages of 4 KiB that memory regions hold registered.", values.registered_pages),
+      Gauge("rnicd_registered_pages", "Pages of 4 KiB that memory regions hold registered or mappings hold mapped.",
+            values.registered_pages),
       Gauge("rnicd_memory_regions", "Memory regions, registered or not.", values.memory_regions),
       Gauge("rnicd_device_regions", "Registrations that are alive in the devices.", values.device_regions),
       Gauge("rnicd_memory_objects", "Memory objects, attached or not.", values.memory_objects),

@@ -9,6 +9,7 @@
 
 #include "daemon/service/adapter_service.h"
 #include "daemon/service/memory_service.h"
+#include "daemon/service/queue_service.h"
 #include "daemon/service/session_service.h"
 
 namespace rnicd::server {
@@ -29,6 +30,7 @@ class GrpcConnection final : public transport::ServedConnection {
         sessions_(gate::Gate(services, context), registry),
         adapters_(gate::Gate(services, context), node.provider),
         memory_(gate::Gate(services, context), node.tickets),
+        queues_(gate::Gate(services, context)),
         admin_(gate::Gate(services, context), node, registry, facts) {}
 
   // Calls that do not end by themselves are cancelled; Wait returns when the last of them has ended.
@@ -45,6 +47,7 @@ class GrpcConnection final : public transport::ServedConnection {
     builder.RegisterService(&sessions_);
     builder.RegisterService(&adapters_);
     builder.RegisterService(&memory_);
+    builder.RegisterService(&queues_);
     builder.RegisterService(&admin_);
     builder.SetMaxReceiveMessageSize(kMaxRequestBytes);
     builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxConcurrentCalls);
@@ -68,6 +71,7 @@ class GrpcConnection final : public transport::ServedConnection {
   service::SessionService sessions_;
   service::AdapterService adapters_;
   service::MemoryService memory_;
+  service::QueueService queues_;
   service::AdminService admin_;
   std::chrono::system_clock::time_point cancel_at_;
   std::unique_ptr<grpc::Server> server_;

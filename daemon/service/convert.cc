@@ -22,6 +22,14 @@ v1::RequestKind ToWire(core::RequestKind kind) {
       return v1::REQUEST_KIND_CLOSE_MR;
     case core::RequestKind::kClosePd:
       return v1::REQUEST_KIND_CLOSE_PD;
+    case core::RequestKind::kInitializeFastRegisterMr:
+      return v1::REQUEST_KIND_INITIALIZE_FAST_REGISTER_MR;
+    case core::RequestKind::kCloseCq:
+      return v1::REQUEST_KIND_CLOSE_CQ;
+    case core::RequestKind::kCloseQp:
+      return v1::REQUEST_KIND_CLOSE_QP;
+    case core::RequestKind::kCloseMw:
+      return v1::REQUEST_KIND_CLOSE_MW;
   }
   return v1::REQUEST_KIND_UNSPECIFIED;
 }
@@ -40,6 +48,28 @@ v1::RequestCompleted ToWire(const core::RequestCompleted& completed) {
   }
   return wire;
 }
+
+// Writes an event's body, whatever it is.
+struct EventFiller {
+  v1::WatchEventsResponse& wire;
+
+  void operator()(const core::RequestCompleted& completed) const {
+    *wire.mutable_request_completed() = ToWire(completed);
+  }
+  void operator()(const core::SessionEnding& ending) const {
+    wire.mutable_session_ending()->set_cause(std::string(core::EndCauseName(ending.cause)));
+  }
+  void operator()(const core::CqNotified& notified) const {
+    v1::CqNotification* notification = wire.mutable_cq_notification();
+    notification->set_cq_id(notified.queue.value);
+    notification->set_cq_context(notified.context);
+    notification->set_ntstatus(static_cast<uint32_t>(notified.status));
+  }
+  void operator()(const core::QpDisconnected& disconnected) const {
+    wire.mutable_qp_disconnected()->set_qp_id(disconnected.queue_pair.value);
+    wire.mutable_qp_disconnected()->set_qp_context(disconnected.context);
+  }
+};
 
 }  // namespace
 
@@ -100,12 +130,7 @@ v1::Registration ToWire(const core::Registration& registration) {
 v1::WatchEventsResponse ToWire(const core::Event& event) {
   v1::WatchEventsResponse wire;
   wire.set_sequence(event.sequence);
-  if (const auto* completed = std::get_if<core::RequestCompleted>(&event.body)) {
-    *wire.mutable_request_completed() = ToWire(*completed);
-  } else {
-    wire.mutable_session_ending()->set_cause(
-        std::string(core::EndCauseName(std::get<core::SessionEnding>(event.body).cause)));
-  }
+  std::visit(EventFiller{wire}, event.body);
   return wire;
 }
 

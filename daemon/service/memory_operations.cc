@@ -5,41 +5,10 @@
 
 #include "base/status.h"
 #include "daemon/service/convert.h"
+#include "daemon/service/pending.h"
 
 namespace rnicd::service {
 namespace {
-
-template <typename Request>
-core::PendingChoice ChoiceOf(const Request& request) {
-  return core::PendingChoice{.to_events = request.allow_pending(), .request_context = request.request_context()};
-}
-
-template <typename Response>
-Response WithNtStatus(NtStatus status) {
-  Response response;
-  response.set_ntstatus(static_cast<uint32_t>(status));
-  return response;
-}
-
-// A reply that says success, for a request that answers nothing else.
-template <typename Response>
-core::Done DoneOf(const Reply<Response>& reply) {
-  return [reply](const absl::Status& status) {
-    reply(status.ok() ? absl::StatusOr<Response>(WithNtStatus<Response>(NtStatus::kSuccess)) : status);
-  };
-}
-
-// Replies for a request that is over, or that pends and whose caller does not want to wait.
-template <typename Response>
-void ReplyToProgress(const absl::StatusOr<core::Progress>& progress, bool allow_pending, const Reply<Response>& reply) {
-  if (!progress.ok()) {
-    reply(progress.status());
-  } else if (*progress == core::Progress::kDone) {
-    reply(WithNtStatus<Response>(NtStatus::kSuccess));
-  } else if (allow_pending) {
-    reply(WithNtStatus<Response>(NtStatus::kPending));
-  }
-}
 
 v1::RegisterMrResponse ToResponse(const core::Registration& registration) {
   v1::RegisterMrResponse response;
@@ -82,6 +51,15 @@ void RegisterMr(core::Session& session, const v1::RegisterMrRequest& request,
 void DeregisterMr(core::Session& session, const v1::DeregisterMrRequest& request,
                   const Reply<v1::DeregisterMrResponse>& reply) {
   const auto progress = session.DeregisterMr(MemoryRegionId{request.mr_id()}, ChoiceOf(request), DoneOf(reply));
+  ReplyToProgress(progress, request.allow_pending(), reply);
+}
+
+void InitializeFastRegisterMr(core::Session& session, const v1::InitializeFastRegisterMrRequest& request,
+                              const Reply<v1::InitializeFastRegisterMrResponse>& reply) {
+  const core::InitializeArguments arguments{.region = MemoryRegionId{request.mr_id()},
+                                            .max_pages = request.adapter_page_count(),
+                                            .remote_access = request.remote_access()};
+  const auto progress = session.InitializeFastRegisterMr(arguments, ChoiceOf(request), DoneOf(reply));
   ReplyToProgress(progress, request.allow_pending(), reply);
 }
 

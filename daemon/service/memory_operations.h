@@ -19,6 +19,8 @@ void RegisterMr(core::Session& session, const v1::RegisterMrRequest& request,
                 const Reply<v1::RegisterMrResponse>& reply);
 void DeregisterMr(core::Session& session, const v1::DeregisterMrRequest& request,
                   const Reply<v1::DeregisterMrResponse>& reply);
+void InitializeFastRegisterMr(core::Session& session, const v1::InitializeFastRegisterMrRequest& request,
+                              const Reply<v1::InitializeFastRegisterMrResponse>& reply);
 void CloseMr(core::Session& session, const v1::CloseMrRequest& request, const Reply<v1::CloseMrResponse>& reply);
 void ClosePd(core::Session& session, const v1::ClosePdRequest& request, const Reply<v1::ClosePdResponse>& reply);
 void GetLocalToken(core::Session& session, const v1::GetLocalTokenRequest& request,

@@ -2,26 +2,16 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "daemon/service/batch.h"
 #include "daemon/service/convert.h"
 #include "daemon/service/memory_operations.h"
+#include "daemon/service/pending.h"
 
 namespace rnicd::service {
 namespace {
-
-// Answers a call with the reply of a single operation.
-template <typename Response>
-Reply<Response> ReplyTo(const std::shared_ptr<gate::Call>& call, Response* response) {
-  return [call, response](const absl::StatusOr<Response>& reply) {
-    call->Finish(reply.status(), [&] {
-      if (reply.ok()) {
-        *response = *reply;
-      }
-    });
-  };
-}
 
 absl::StatusOr<core::AllocateArguments> FromWire(const v1::AllocateMemoryRequest& request) {
   core::AllocateArguments arguments{.size = request.size()};
@@ -78,14 +68,26 @@ grpc::ServerUnaryReactor* MemoryService::ImportMemory(grpc::CallbackServerContex
 grpc::ServerUnaryReactor* MemoryService::SealMemory(grpc::CallbackServerContext* context,
                                                     const v1::SealMemoryRequest* request,
                                                     v1::SealMemoryResponse* response) {
-  return gate_.Unary(context, gate::Row("MemoryService.SealMemory"), [&](gate::Call& call) -> absl::Status {
-    RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<core::MemoryObject> memory,
-                           call.session()->FindMemory(MemoryObjectId{request->memory_id()}));
-    RNICD_RETURN_IF_ERROR(memory->Seal());
-    response->set_size(memory->size());
-    response->set_page_size(PageSizeToWire(memory->page_bytes()));
-    return absl::OkStatus();
-  });
+  return gate_.UnaryAsync(context, gate::Row("MemoryService.SealMemory"),
+                          [request, response](const std::shared_ptr<gate::Call>& call) {
+                            const auto memory = call->session()->FindMemory(MemoryObjectId{request->memory_id()});
+                            if (!memory.ok()) {
+                              call->Finish(memory.status());
+                              return;
+                            }
+                            const core::Done finish = [call, response, memory = *memory](const absl::Status& status) {
+                              call->Finish(status, [&] {
+                                if (status.ok()) {
+                                  response->set_size(memory->size());
+                                  response->set_page_size(PageSizeToWire(memory->page_bytes()));
+                                }
+                              });
+                            };
+                            const auto progress = call->session()->SealMemory(*memory, finish);
+                            if (!progress.ok() || *progress == core::Progress::kDone) {
+                              finish(progress.status());
+                            }
+                          });
 }
 
 grpc::ServerUnaryReactor* MemoryService::ReleaseMemory(grpc::CallbackServerContext* context,
@@ -108,6 +110,33 @@ grpc::ServerUnaryReactor* MemoryService::CreatePd(grpc::CallbackServerContext* c
     response->set_pd_id(id.value);
     return absl::OkStatus();
   });
+}
+
+grpc::ServerUnaryReactor* MemoryService::BuildLam(grpc::CallbackServerContext* context,
+                                                  const v1::BuildLamRequest* request, v1::BuildLamResponse* response) {
+  return gate_.Unary(context, gate::Row("MemoryService.BuildLam"), [&](gate::Call& call) -> absl::Status {
+    const std::vector<core::MdlEntry> chain = FromWire(request->mdl_chain());
+    core::BuildLamArguments arguments{
+        .adapter = AdapterId{request->adapter_id()}, .chain = chain, .length = request->length()};
+    if (request->has_lam_size()) {
+      arguments.lam_size = request->lam_size();
+    }
+    RNICD_ASSIGN_OR_RETURN(const core::BuiltLam lam, call.session()->BuildLam(arguments));
+    response->set_lam_id(lam.id.value);
+    response->set_fbo(lam.fbo);
+    response->mutable_adapter_page_array()->Reserve(static_cast<int>(lam.pages));
+    for (uint64_t page = 0; page < lam.pages; ++page) {
+      response->add_adapter_page_array(lam.first.value + page * kNdkPageBytes);
+    }
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* MemoryService::ReleaseLam(grpc::CallbackServerContext* context,
+                                                    const v1::ReleaseLamRequest* request,
+                                                    v1::ReleaseLamResponse* /*response*/) {
+  return gate_.Unary(context, gate::Row("MemoryService.ReleaseLam"),
+                     [&](gate::Call& call) { return call.session()->ReleaseLam(LogicalMappingId{request->lam_id()}); });
 }
 
 // The region requests: one operation each, alone or as a batch.
@@ -134,12 +163,14 @@ RNICD_SINGLE(ClosePd)
 RNICD_SINGLE(CreateMr)
 RNICD_SINGLE(RegisterMr)
 RNICD_SINGLE(DeregisterMr)
+RNICD_SINGLE(InitializeFastRegisterMr)
 RNICD_SINGLE(GetLocalToken)
 RNICD_SINGLE(GetRemoteToken)
 RNICD_SINGLE(CloseMr)
 RNICD_BATCH(CreateMr)
 RNICD_BATCH(RegisterMr)
 RNICD_BATCH(DeregisterMr)
+RNICD_BATCH(InitializeFastRegisterMr)
 RNICD_BATCH(GetLocalToken)
 RNICD_BATCH(GetRemoteToken)
 RNICD_BATCH(CloseMr)

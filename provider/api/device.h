@@ -11,6 +11,7 @@
 #include "base/access_rights.h"
 #include "base/ndk_adapter_info.h"
 #include "base/units.h"
+#include "provider/api/queue_pair.h"
 
 namespace rnicd::provider {
 
@@ -36,19 +37,30 @@ class DeviceMemoryRegion {
   // Of no use to any peer when no remote right was granted.
   virtual RemoteToken remote_token() const = 0;
   // When it returns ok no transfer reaches the memory any more and both tokens are dead. A failure leaves the region
-  // as it was. A second call does nothing.
+  // as it was. A second call does nothing. Errors: REGION_HAS_WINDOWS while a window is bound; DEVICE_FAILED.
   virtual absl::Status Deregister() = 0;
 };
 
 // The wall between owners: a token works only on queue pairs of its own domain.
-// Lifetime: outlived by its adapter, outlives its regions. Threads: safe.
+// Lifetime: outlived by its adapter, outlives what was made in it. Threads: safe.
+// Errors:   DEVICE_OUT_OF_RESOURCES, DEVICE_NOT_CAPABLE, DEVICE_FAILED. A failure leaves nothing behind.
 // Source:   ibv_alloc_pd(3).
 class DeviceProtectionDomain {
  public:
   virtual ~DeviceProtectionDomain() = default;
-  // Errors: DEVICE_OUT_OF_RESOURCES, DEVICE_NOT_CAPABLE, DEVICE_FAILED. A failure leaves nothing behind.
   virtual absl::StatusOr<std::unique_ptr<DeviceMemoryRegion>> RegisterMemory(
       const DeviceRegistration& registration) = 0;
+  // The token that says in an SGE: these are bytes of this process. It never works for a peer.
+  virtual LocalToken privileged_token() const = 0;
+  // For at most `max_pages` pages of 4 KiB at a time. Errors besides: PAGE_COUNT_UNSUPPORTED.
+  virtual absl::StatusOr<std::shared_ptr<DeviceFastRegion>> CreateFastRegion(uint32_t max_pages,
+                                                                             bool remote_access) = 0;
+  virtual absl::StatusOr<std::shared_ptr<DeviceMemoryWindow>> CreateMemoryWindow() = 0;
+  // `limits` are within the adapter's. The queues and the listener outlive the queue pair.
+  virtual absl::StatusOr<std::unique_ptr<DeviceQueuePair>> CreateQueuePair(const QueuePairLimits& limits,
+                                                                           DeviceCompletionQueue& receive_queue,
+                                                                           DeviceCompletionQueue& initiator_queue,
+                                                                           QueuePairListener& listener) = 0;
 };
 
 // One opening of a card; each session has its own, so that a card's handles are never shared between owners.
@@ -60,6 +72,8 @@ class DeviceAdapter {
   virtual const NdkAdapterInfo& info() const = 0;
   // Errors: DEVICE_OUT_OF_RESOURCES, DEVICE_FAILED.
   virtual absl::StatusOr<std::unique_ptr<DeviceProtectionDomain>> CreateProtectionDomain() = 0;
+  // Errors: DEVICE_OUT_OF_RESOURCES, DEVICE_FAILED.
+  virtual absl::StatusOr<std::unique_ptr<DeviceCompletionQueue>> CreateCompletionQueue(uint32_t depth) = 0;
 };
 
 struct AdapterDescription {

@@ -9,7 +9,9 @@ namespace {
 
 class FaultyRegion final : public DeviceMemoryRegion {
  public:
-  FaultyRegion(std::unique_ptr<DeviceMemoryRegion> inner, FaultPlan& plan) : inner_(std::move(inner)), plan_(plan) {}
+  FaultyRegion(std::shared_ptr<DeviceMemoryRegion> inner, FaultPlan& plan) : inner_(std::move(inner)), plan_(plan) {}
+
+  const std::shared_ptr<DeviceMemoryRegion>& inner() const { return inner_; }
 
   LocalToken local_token() const override { return inner_->local_token(); }
   RemoteToken remote_token() const override { return inner_->remote_token(); }
@@ -19,7 +21,31 @@ class FaultyRegion final : public DeviceMemoryRegion {
   }
 
  private:
-  const std::unique_ptr<DeviceMemoryRegion> inner_;
+  const std::shared_ptr<DeviceMemoryRegion> inner_;
+  FaultPlan& plan_;
+};
+
+class FaultyQueuePair final : public DeviceQueuePair {
+ public:
+  FaultyQueuePair(std::unique_ptr<DeviceQueuePair> inner, FaultPlan& plan) : inner_(std::move(inner)), plan_(plan) {}
+
+  QueuePairState state() const override { return inner_->state(); }
+  std::string address() const override { return inner_->address(); }
+  absl::Status Connect(std::string_view peer_address) override { return inner_->Connect(peer_address); }
+  absl::StatusOr<RemoteToken> Enqueue(WorkRequest request) override {
+    RNICD_RETURN_IF_ERROR(plan_.TakeEnqueue());
+    if (auto* bind = std::get_if<BindWork>(&request.work)) {
+      bind->region = static_cast<const FaultyRegion&>(*bind->region).inner();  // The card knows only its own.
+    }
+    return inner_->Enqueue(std::move(request));
+  }
+  void Ring() override { inner_->Ring(); }
+  void Flush() override { inner_->Flush(); }
+  void Disconnect() override { inner_->Disconnect(); }
+  void Shutdown() override { inner_->Shutdown(); }
+
+ private:
+  const std::unique_ptr<DeviceQueuePair> inner_;
   FaultPlan& plan_;
 };
 
@@ -32,6 +58,24 @@ class FaultyDomain final : public DeviceProtectionDomain {
     RNICD_RETURN_IF_ERROR(plan_.TakeRegister());
     RNICD_ASSIGN_OR_RETURN(std::unique_ptr<DeviceMemoryRegion> region, inner_->RegisterMemory(registration));
     return std::make_unique<FaultyRegion>(std::move(region), plan_);
+  }
+  LocalToken privileged_token() const override { return inner_->privileged_token(); }
+  absl::StatusOr<std::shared_ptr<DeviceFastRegion>> CreateFastRegion(uint32_t max_pages, bool remote_access) override {
+    RNICD_RETURN_IF_ERROR(plan_.TakeCreateFastRegion());
+    return inner_->CreateFastRegion(max_pages, remote_access);
+  }
+  absl::StatusOr<std::shared_ptr<DeviceMemoryWindow>> CreateMemoryWindow() override {
+    RNICD_RETURN_IF_ERROR(plan_.TakeCreateMemoryWindow());
+    return inner_->CreateMemoryWindow();
+  }
+  absl::StatusOr<std::unique_ptr<DeviceQueuePair>> CreateQueuePair(const QueuePairLimits& limits,
+                                                                   DeviceCompletionQueue& receive_queue,
+                                                                   DeviceCompletionQueue& initiator_queue,
+                                                                   QueuePairListener& listener) override {
+    RNICD_RETURN_IF_ERROR(plan_.TakeCreateQueuePair());
+    RNICD_ASSIGN_OR_RETURN(std::unique_ptr<DeviceQueuePair> pair,
+                           inner_->CreateQueuePair(limits, receive_queue, initiator_queue, listener));
+    return std::make_unique<FaultyQueuePair>(std::move(pair), plan_);
   }
 
  private:
@@ -49,6 +93,10 @@ class FaultyAdapter final : public DeviceAdapter {
     RNICD_ASSIGN_OR_RETURN(std::unique_ptr<DeviceProtectionDomain> domain, inner_->CreateProtectionDomain());
     return std::make_unique<FaultyDomain>(std::move(domain), plan_);
   }
+  absl::StatusOr<std::unique_ptr<DeviceCompletionQueue>> CreateCompletionQueue(uint32_t depth) override {
+    RNICD_RETURN_IF_ERROR(plan_.TakeCreateCompletionQueue());
+    return inner_->CreateCompletionQueue(depth);
+  }
 
  private:
   const std::unique_ptr<DeviceAdapter> inner_;
@@ -64,6 +112,24 @@ void FaultPlan::FailDeregister(absl::Status failure, uint64_t count) { Plan(dere
 void FaultPlan::FailCreateProtectionDomain(absl::Status failure, uint64_t count) {
   Plan(create_protection_domain_, std::move(failure), count);
 }
+
+void FaultPlan::FailCreateCompletionQueue(absl::Status failure, uint64_t count) {
+  Plan(create_completion_queue_, std::move(failure), count);
+}
+
+void FaultPlan::FailCreateQueuePair(absl::Status failure, uint64_t count) {
+  Plan(create_queue_pair_, std::move(failure), count);
+}
+
+void FaultPlan::FailCreateFastRegion(absl::Status failure, uint64_t count) {
+  Plan(create_fast_region_, std::move(failure), count);
+}
+
+void FaultPlan::FailCreateMemoryWindow(absl::Status failure, uint64_t count) {
+  Plan(create_memory_window_, std::move(failure), count);
+}
+
+void FaultPlan::FailEnqueue(absl::Status failure, uint64_t count) { Plan(enqueue_, std::move(failure), count); }
 
 void FaultPlan::Plan(Fault& fault, absl::Status failure, uint64_t count) {
   MutexLock lock(mutex_);

@@ -16,11 +16,22 @@ class FaultPlan {
   void FailRegister(absl::Status failure, uint64_t count);
   void FailDeregister(absl::Status failure, uint64_t count);
   void FailCreateProtectionDomain(absl::Status failure, uint64_t count);
+  void FailCreateCompletionQueue(absl::Status failure, uint64_t count);
+  void FailCreateQueuePair(absl::Status failure, uint64_t count);
+  void FailCreateFastRegion(absl::Status failure, uint64_t count);
+  void FailCreateMemoryWindow(absl::Status failure, uint64_t count);
+  // Of any queue pair; the request is then refused when it is posted.
+  void FailEnqueue(absl::Status failure, uint64_t count);
 
   // What the device calls ask: the failure to report, or ok.
   absl::Status TakeRegister() { return Take(register_); }
   absl::Status TakeDeregister() { return Take(deregister_); }
   absl::Status TakeCreateProtectionDomain() { return Take(create_protection_domain_); }
+  absl::Status TakeCreateCompletionQueue() { return Take(create_completion_queue_); }
+  absl::Status TakeCreateQueuePair() { return Take(create_queue_pair_); }
+  absl::Status TakeCreateFastRegion() { return Take(create_fast_region_); }
+  absl::Status TakeCreateMemoryWindow() { return Take(create_memory_window_); }
+  absl::Status TakeEnqueue() { return Take(enqueue_); }
 
  private:
   struct Fault {
@@ -34,6 +45,11 @@ class FaultPlan {
   Fault register_;
   Fault deregister_;
   Fault create_protection_domain_;
+  Fault create_completion_queue_;
+  Fault create_queue_pair_;
+  Fault create_fast_region_;
+  Fault create_memory_window_;
+  Fault enqueue_;
 };
 
 // A provider that is another provider, except for the planned failures. For tests of what core does then.

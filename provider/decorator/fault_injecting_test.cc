@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <memory>
+#include <vector>
 
 #include "base/random.h"
 #include "base/status.h"
@@ -11,13 +13,40 @@
 namespace rnicd::provider {
 namespace {
 
+class CountingListener final : public QueuePairListener {
+ public:
+  void OnCompletion(WorkQueue, const Completion& completion) override { statuses.push_back(completion.status); }
+  void OnPeerGone() override {}
+
+  std::vector<NtStatus> statuses;
+};
+
 class FaultInjectingTest : public ::testing::Test {
  protected:
   absl::StatusOr<std::unique_ptr<DeviceMemoryRegion>> Register(DeviceProtectionDomain& domain) {
     return domain.RegisterMemory({.base = {kNdkPageBytes}, .length = kNdkPageBytes, .runs = {&run_, 1}});
   }
 
+  // A queue pair connected to itself, and what it needs.
+  struct Scene {
+    std::unique_ptr<DeviceAdapter> adapter;
+    std::unique_ptr<DeviceProtectionDomain> domain;
+    std::unique_ptr<DeviceCompletionQueue> queue;
+    std::unique_ptr<DeviceQueuePair> pair;
+  };
+  Scene NewScene() {
+    Scene scene;
+    scene.adapter = *provider_.OpenAdapter("soft0");
+    scene.domain = *scene.adapter->CreateProtectionDomain();
+    scene.queue = *scene.adapter->CreateCompletionQueue(8);
+    scene.pair = *scene.domain->CreateQueuePair(kLimits, *scene.queue, *scene.queue, listener_);
+    EXPECT_TRUE(scene.pair->Connect(scene.pair->address()).ok());
+    return scene;
+  }
+
+  static constexpr QueuePairLimits kLimits{.receive_depth = 4, .initiator_depth = 4};
   KernelRandom random_;
+  CountingListener listener_;
   SoftProvider soft_{{}, random_};
   FaultPlan plan_;
   FaultInjectingProvider provider_{soft_, plan_};
@@ -56,6 +85,70 @@ TEST_F(FaultInjectingTest, PlannedCallsFailAsOftenAsPlannedAndChangeNothing) {
   EXPECT_TRUE(FailedWith((*region)->Deregister(), ErrorReason::DEVICE_FAILED));
   EXPECT_EQ(provider_.live_regions(), 1u) << "a failed deregistration leaves the region as it was";
   EXPECT_TRUE((*region)->Deregister().ok());
+}
+
+TEST_F(FaultInjectingTest, ObjectsOfQueuesFailAsOftenAsPlannedAndLeaveNothing) {
+  const auto adapter = *provider_.OpenAdapter("soft0");
+  const auto domain = *adapter->CreateProtectionDomain();
+  const absl::Status full = MakeError(ErrorReason::DEVICE_OUT_OF_RESOURCES);
+  plan_.FailCreateCompletionQueue(full, 1);
+  EXPECT_TRUE(FailedWith(adapter->CreateCompletionQueue(8).status(), ErrorReason::DEVICE_OUT_OF_RESOURCES));
+  const auto queue = adapter->CreateCompletionQueue(8);
+  ASSERT_TRUE(queue.ok());
+  plan_.FailCreateFastRegion(full, 1);
+  EXPECT_TRUE(FailedWith(domain->CreateFastRegion(1, true).status(), ErrorReason::DEVICE_OUT_OF_RESOURCES));
+  plan_.FailCreateMemoryWindow(full, 2);
+  EXPECT_TRUE(FailedWith(domain->CreateMemoryWindow().status(), ErrorReason::DEVICE_OUT_OF_RESOURCES));
+  EXPECT_TRUE(FailedWith(domain->CreateMemoryWindow().status(), ErrorReason::DEVICE_OUT_OF_RESOURCES));
+  EXPECT_EQ(provider_.live_regions(), 0u);
+  plan_.FailCreateQueuePair(full, 1);
+  EXPECT_TRUE(FailedWith(domain->CreateQueuePair(kLimits, **queue, **queue, listener_).status(),
+                         ErrorReason::DEVICE_OUT_OF_RESOURCES));
+  EXPECT_TRUE(domain->CreateFastRegion(1, true).ok());
+  EXPECT_TRUE(domain->CreateMemoryWindow().ok());
+  EXPECT_TRUE(domain->CreateQueuePair(kLimits, **queue, **queue, listener_).ok());
+}
+
+TEST_F(FaultInjectingTest, AFailedEnqueueIsARefusalThatTheCardNeverSaw) {
+  const Scene scene = NewScene();
+  const auto region = *scene.domain->CreateFastRegion(1, true);
+  const RemoteToken before = region->remote_token();
+  plan_.FailEnqueue(MakeError(ErrorReason::DEVICE_FAILED), 1);
+  const auto refused = scene.pair->Enqueue({.work = FastRegisterWork{.region = region}});
+  EXPECT_TRUE(FailedWith(refused.status(), ErrorReason::DEVICE_FAILED));
+  scene.pair->Ring();
+  EXPECT_TRUE(listener_.statuses.empty());
+  EXPECT_EQ(region->remote_token(), before);
+  EXPECT_TRUE(scene.pair->Enqueue({.work = ReceiveWork{}}).ok());
+}
+
+TEST_F(FaultInjectingTest, AQueuePairIsTheOneInside) {
+  const Scene scene = NewScene();
+  EXPECT_EQ(scene.pair->state(), QueuePairState::kReadyToSend);
+  EXPECT_TRUE(FailedWith(scene.pair->Connect(scene.pair->address()), ErrorReason::QP_NOT_CONNECTABLE));
+  ASSERT_TRUE(scene.pair->Enqueue({.work = ReceiveWork{}}).ok());
+  ASSERT_TRUE(scene.pair->Enqueue({.work = SendWork{}}).ok());
+  scene.pair->Ring();
+  EXPECT_EQ(listener_.statuses, (std::vector<NtStatus>{NtStatus::kSuccess, NtStatus::kSuccess}));
+  ASSERT_TRUE(scene.pair->Enqueue({.work = ReceiveWork{}}).ok());
+  scene.pair->Flush();
+  EXPECT_EQ(listener_.statuses.back(), NtStatus::kCancelled);
+  EXPECT_EQ(scene.pair->state(), QueuePairState::kError);
+  EXPECT_TRUE((*scene.queue).Resize(9).ok());
+}
+
+// The card knows only regions of its own making.
+TEST_F(FaultInjectingTest, AWindowIsBoundToTheRegionInside) {
+  const Scene scene = NewScene();
+  const std::shared_ptr<DeviceMemoryRegion> region = *Register(*scene.domain);
+  const auto window = *scene.domain->CreateMemoryWindow();
+  const BindWork bind{.window = window, .region = region, .base = {kNdkPageBytes}, .length = kNdkPageBytes};
+  ASSERT_TRUE(scene.pair->Enqueue({.work = bind}).ok());
+  scene.pair->Ring();
+  EXPECT_EQ(listener_.statuses, std::vector<NtStatus>{NtStatus::kSuccess});
+  EXPECT_TRUE(FailedWith(region->Deregister(), ErrorReason::REGION_HAS_WINDOWS));
+  window->Retire();
+  EXPECT_TRUE(region->Deregister().ok());
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace rnicd::provider {
 namespace {
 
 std::shared_ptr<SoftRegionMemory> AnyMemory() {
-  return std::make_shared<SoftRegionMemory>(1, DeviceRegistration{.base = {4096}, .length = 4096});
+  return std::make_shared<SoftRegionMemory>(SoftRegionMemory::Shape{.domain = 1, .base = {4096}, .length = 4096});
 }
 
 SoftKeyTable::Keys Insert(SoftKeyTable& table) {
@@ -107,6 +107,101 @@ TEST(SoftKeyTable, ARandomSourceThatRepeatsItselfStillGivesUniqueKeys) {
   std::set<uint32_t> seen;
   for (int index = 0; index < 200; ++index) {
     EXPECT_TRUE(seen.insert(Insert(table).local.value).second);
+  }
+}
+
+TEST(SoftKeyTable, KeysThatLeadNowhereTakeRoomAllTheSame) {
+  KernelRandom random;
+  SoftKeyTable table(1, random);
+  const auto keys = table.Insert(nullptr);
+  ASSERT_TRUE(keys.ok());
+  EXPECT_EQ(table.Find(keys->local), nullptr);
+  EXPECT_EQ(table.Find(keys->remote), nullptr);
+  EXPECT_TRUE(FailedWith(table.Insert(nullptr).status(), ErrorReason::DEVICE_OUT_OF_RESOURCES));
+}
+
+TEST(SoftKeyTable, ReplaceLeadsElsewhereUnderAnotherRemoteKey) {
+  KernelRandom random;
+  SoftKeyTable table(0, random);
+  const SoftKeyTable::Keys first = Insert(table);
+  const auto memory = AnyMemory();
+  const SoftKeyTable::Keys next{first.local, SoftKeyTable::NextVariant(first.remote)};
+  table.Replace(next, memory);
+  EXPECT_EQ(table.Find(next.local), memory);
+  EXPECT_EQ(table.Find(next.remote), memory);
+  EXPECT_EQ(table.Find(first.remote), nullptr) << "the key before it is dead";
+  EXPECT_EQ(table.size(), 1u);
+  table.Replace(next, nullptr);
+  EXPECT_EQ(table.Find(next.local), nullptr);
+  EXPECT_EQ(table.Find(next.remote), nullptr);
+  EXPECT_EQ(table.size(), 1u) << "the index stays taken";
+}
+
+TEST(SoftKeyTable, ReplaceBringsNoDeadKeyBack) {
+  KernelRandom random;
+  SoftKeyTable table(0, random);
+  const SoftKeyTable::Keys keys = Insert(table);
+  table.Remove(keys.local);
+  table.Replace(keys, AnyMemory());
+  EXPECT_EQ(table.Find(keys.local), nullptr);
+  EXPECT_EQ(table.size(), 0u);
+}
+
+TEST(SoftKeyTable, ReplaceLetsGoOfWhatWasThere) {
+  KernelRandom random;
+  SoftKeyTable table(0, random);
+  auto memory = AnyMemory();
+  const std::weak_ptr<SoftRegionMemory> weak = memory;
+  const auto keys = table.Insert(std::move(memory));
+  ASSERT_TRUE(keys.ok());
+  EXPECT_FALSE(weak.expired());
+  table.Replace(*keys, nullptr);
+  EXPECT_TRUE(weak.expired());
+}
+
+TEST(SoftKeyTable, TheNextVariantComesBackAfter128StepsAndStaysARemoteKeyOfItsIndex) {
+  for (const uint32_t start : {0x00000180u, 0x123456ffu, 0xfffeffc0u}) {
+    std::set<uint32_t> seen;
+    RemoteToken token{start};
+    for (int step = 0; step < 128; ++step) {
+      token = SoftKeyTable::NextVariant(token);
+      EXPECT_EQ(token.value >> 8, start >> 8);
+      EXPECT_EQ(token.value & 0x80, 0x80u) << "it would pass for a local key";
+      EXPECT_TRUE(seen.insert(token.value).second) << "a key came back early";
+    }
+    EXPECT_EQ(token.value, start);
+  }
+}
+
+TEST(SoftKeyTable, TheIndicesOfPrivilegedTokensAndZeroAreNeverDrawn) {
+  class Scripted final : public RandomSource {
+   public:
+    uint64_t Next() override { return numbers_[next_++ % numbers_.size()]; }
+
+   private:
+    // Nothing, the first and the last reserved index, and the one before them.
+    const std::array<uint64_t, 4> numbers_{0, 0xff0000, 0xffffff, 0xfeffff};
+    size_t next_ = 0;
+  } random;
+  SoftKeyTable table(0, random);
+  EXPECT_EQ(Insert(table).local.value >> 8, 0xfeffffu);
+}
+
+TEST(SoftKeyTable, APrivilegedTokenIsItsDomainsOwnAndLeadsNowhere) {
+  KernelRandom random;
+  SoftKeyTable table(0, random);
+  std::set<uint32_t> seen;
+  for (uint64_t domain = 1; domain <= 65536; ++domain) {
+    const LocalToken token = SoftKeyTable::PrivilegedTokenOf(domain);
+    ASSERT_NE(token.value, 0u);
+    ASSERT_TRUE(seen.insert(token.value).second) << domain;
+  }
+  for (int index = 0; index < 100000; ++index) {
+    Insert(table);
+  }
+  for (const uint32_t token : seen) {
+    ASSERT_EQ(table.Find(LocalToken{token}), nullptr);
+    ASSERT_EQ(table.Find(RemoteToken{token}), nullptr);
   }
 }
 

@@ -28,17 +28,24 @@ NdkAdapterInfo InfoOf(const SoftOptions& options) {
   info.large_request_threshold = 65536;
   info.max_caller_data = 56;
   info.max_callee_data = 148;
-  info.adapter_flags =
-      kAdapterFlagInOrderDma | kAdapterFlagReadSinkNotRequired | kAdapterFlagCqResize | kAdapterFlagLoopback;
+  info.adapter_flags = options.adapter_flags;
   return info;
 }
 
 }  // namespace
 
-SoftNic::SoftNic(std::string name, const SoftOptions& options, RandomSource& random)
+SoftNic::SoftNic(std::string name, const SoftOptions& options, RandomSource& random, std::shared_ptr<SoftFabric> fabric)
     : name_(std::move(name)),
       info_(InfoOf(options)),
       register_delay_(options.register_delay),
+      read_delay_(options.read_delay),
+      max_fast_register_pages_(options.max_fast_register_pages),
+      fabric_(std::move(fabric)),
       keys_(options.max_regions, random) {}
+
+AccessRights SoftNic::Resolve(AccessRights rights) const {
+  rights.read_sink = rights.read_sink || (info_.adapter_flags & kAdapterFlagReadSinkNotRequired) != 0;
+  return rights;
+}
 
 }  // namespace rnicd::provider

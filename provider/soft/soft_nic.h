@@ -3,10 +3,13 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 
+#include "base/access_rights.h"
 #include "base/ndk_adapter_info.h"
 #include "base/random.h"
+#include "provider/soft/soft_fabric.h"
 #include "provider/soft/soft_key_table.h"
 
 namespace rnicd::provider {
@@ -16,19 +19,27 @@ struct SoftOptions;
 // One software card: its name, its limits and its keys. Shared by every session's opening of it. Threads: safe.
 class SoftNic {
  public:
-  SoftNic(std::string name, const SoftOptions& options, RandomSource& random);
+  SoftNic(std::string name, const SoftOptions& options, RandomSource& random, std::shared_ptr<SoftFabric> fabric);
 
   const std::string& name() const { return name_; }
   const NdkAdapterInfo& info() const { return info_; }
   std::chrono::microseconds register_delay() const { return register_delay_; }
+  std::chrono::microseconds read_delay() const { return read_delay_; }
+  uint32_t max_fast_register_pages() const { return max_fast_register_pages_; }
   SoftKeyTable& keys() { return keys_; }
+  SoftFabric& fabric() { return *fabric_; }
   // A number no other protection domain of this card has or had.
   uint64_t NextDomain() { return next_domain_.fetch_add(1); }
+  // The rights as this card judges them: one that asks for no read sink right grants it to all.
+  AccessRights Resolve(AccessRights rights) const;
 
  private:
   const std::string name_;
   const NdkAdapterInfo info_;
   const std::chrono::microseconds register_delay_;
+  const std::chrono::microseconds read_delay_;
+  const uint32_t max_fast_register_pages_;
+  const std::shared_ptr<SoftFabric> fabric_;
   SoftKeyTable keys_;
   std::atomic<uint64_t> next_domain_{1};
 };

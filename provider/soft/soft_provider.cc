@@ -5,37 +5,39 @@
 #include <utility>
 
 #include "base/status.h"
+#include "provider/soft/soft_endpoint.h"
+#include "provider/soft/soft_engine.h"
+#include "provider/soft/soft_fabric.h"
+#include "provider/soft/soft_fast_region.h"
+#include "provider/soft/soft_memory_region.h"
 #include "provider/soft/soft_nic.h"
-#include "provider/soft/soft_region_memory.h"
+#include "provider/soft/soft_window.h"
 
 namespace rnicd::provider {
 namespace {
 
-class SoftMemoryRegion final : public DeviceMemoryRegion {
+class SoftQueuePair final : public DeviceQueuePair {
  public:
-  SoftMemoryRegion(std::shared_ptr<SoftNic> nic, SoftKeyTable::Keys keys, std::shared_ptr<SoftRegionMemory> memory)
-      : nic_(std::move(nic)), keys_(keys), memory_(std::move(memory)) {}
-  ~SoftMemoryRegion() override { Revoke(); }
+  explicit SoftQueuePair(std::shared_ptr<SoftEndpoint> endpoint) : endpoint_(std::move(endpoint)) {}
+  ~SoftQueuePair() override { Shutdown(); }
 
-  LocalToken local_token() const override { return keys_.local; }
-  RemoteToken remote_token() const override { return keys_.remote; }
-  absl::Status Deregister() override {
-    Revoke();
-    return absl::OkStatus();
-  }
+  QueuePairState state() const override { return endpoint_->state(); }
+  std::string address() const override { return endpoint_->address(); }
+  absl::Status Connect(std::string_view peer_address) override { return endpoint_->Connect(peer_address); }
+  absl::StatusOr<RemoteToken> Enqueue(WorkRequest request) override { return endpoint_->Enqueue(std::move(request)); }
+  void Ring() override { endpoint_->Run(); }
+  void Flush() override { endpoint_->Flush(); }
+  void Disconnect() override { endpoint_->Disconnect(); }
+  void Shutdown() override { endpoint_->Shutdown(); }
 
  private:
-  void Revoke() {
-    if (memory_ != nullptr) {
-      nic_->keys().Remove(keys_.local);
-      memory_->Revoke();
-      memory_.reset();
-    }
-  }
+  const std::shared_ptr<SoftEndpoint> endpoint_;
+};
 
-  const std::shared_ptr<SoftNic> nic_;
-  const SoftKeyTable::Keys keys_;
-  std::shared_ptr<SoftRegionMemory> memory_;
+// Core keeps the completions, so there is nothing to a soft queue.
+class SoftCompletionQueue final : public DeviceCompletionQueue {
+ public:
+  absl::Status Resize(uint32_t /*depth*/) override { return absl::OkStatus(); }
 };
 
 class SoftProtectionDomain final : public DeviceProtectionDomain {
@@ -43,15 +45,35 @@ class SoftProtectionDomain final : public DeviceProtectionDomain {
   explicit SoftProtectionDomain(std::shared_ptr<SoftNic> nic) : nic_(std::move(nic)), domain_(nic_->NextDomain()) {}
 
   absl::StatusOr<std::unique_ptr<DeviceMemoryRegion>> RegisterMemory(const DeviceRegistration& registration) override {
-    if (nic_->register_delay().count() > 0) {
-      std::this_thread::sleep_for(nic_->register_delay());
+    Delay();
+    return SoftMemoryRegion::Register(nic_, domain_, registration);
+  }
+  absl::StatusOr<std::shared_ptr<DeviceFastRegion>> CreateFastRegion(uint32_t max_pages,
+                                                                     bool /*remote_access*/) override {
+    Delay();
+    if (max_pages > nic_->max_fast_register_pages()) {
+      return MakeError(ErrorReason::PAGE_COUNT_UNSUPPORTED, "adapter_page_count");
     }
-    auto memory = std::make_shared<SoftRegionMemory>(domain_, registration);
-    RNICD_ASSIGN_OR_RETURN(const SoftKeyTable::Keys keys, nic_->keys().Insert(memory));
-    return std::make_unique<SoftMemoryRegion>(nic_, keys, std::move(memory));
+    return SoftFastRegion::Create(nic_, domain_);
+  }
+  LocalToken privileged_token() const override { return SoftKeyTable::PrivilegedTokenOf(domain_); }
+  absl::StatusOr<std::shared_ptr<DeviceMemoryWindow>> CreateMemoryWindow() override {
+    return SoftWindow::Create(nic_, domain_);
+  }
+  absl::StatusOr<std::unique_ptr<DeviceQueuePair>> CreateQueuePair(const QueuePairLimits& limits,
+                                                                   DeviceCompletionQueue& /*receive_queue*/,
+                                                                   DeviceCompletionQueue& /*initiator_queue*/,
+                                                                   QueuePairListener& listener) override {
+    return std::make_unique<SoftQueuePair>(SoftEndpoint::Create(nic_, domain_, limits, listener));
   }
 
  private:
+  void Delay() const {
+    if (nic_->register_delay().count() > 0) {
+      std::this_thread::sleep_for(nic_->register_delay());
+    }
+  }
+
   const std::shared_ptr<SoftNic> nic_;
   const uint64_t domain_;
 };
@@ -64,6 +86,9 @@ class SoftAdapter final : public DeviceAdapter {
   absl::StatusOr<std::unique_ptr<DeviceProtectionDomain>> CreateProtectionDomain() override {
     return std::make_unique<SoftProtectionDomain>(nic_);
   }
+  absl::StatusOr<std::unique_ptr<DeviceCompletionQueue>> CreateCompletionQueue(uint32_t /*depth*/) override {
+    return std::make_unique<SoftCompletionQueue>();
+  }
 
  private:
   const std::shared_ptr<SoftNic> nic_;
@@ -71,14 +96,17 @@ class SoftAdapter final : public DeviceAdapter {
 
 }  // namespace
 
-SoftProvider::SoftProvider(const SoftOptions& options, RandomSource& random) {
+SoftProvider::SoftProvider(const SoftOptions& options, RandomSource& random, std::unique_ptr<SoftEngine> engine)
+    : fabric_(std::make_shared<SoftFabric>(random,
+                                           engine != nullptr ? std::move(engine) : std::make_unique<ThreadEngine>())) {
   nics_.reserve(options.adapters);
   for (uint32_t index = 0; index < options.adapters; ++index) {
-    nics_.push_back(std::make_shared<SoftNic>("soft" + std::to_string(index), options, random));
+    nics_.push_back(std::make_shared<SoftNic>("soft" + std::to_string(index), options, random, fabric_));
   }
 }
 
-SoftProvider::~SoftProvider() = default;
+// Whoever goes last takes the fabric along, and that must not be the engine's own thread.
+SoftProvider::~SoftProvider() { fabric_->engine().Stop(); }
 
 std::vector<AdapterDescription> SoftProvider::ListAdapters() const {
   std::vector<AdapterDescription> adapters;

@@ -6,8 +6,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/ndk_adapter_info.h"
 #include "base/random.h"
 #include "provider/api/device.h"
+#include "provider/soft/soft_engine.h"
 
 namespace rnicd::provider {
 
@@ -18,18 +20,26 @@ struct SoftOptions {
   uint64_t max_registration_bytes = uint64_t{1} << 40;
   // Registrations a card has room for; 0 means as many as there are keys (8,388,608).
   uint64_t max_regions = 0;
-  // How long each registration takes: imitates a slow card.
+  // The most pages of 4 KiB that a fast-register region may be initialized for.
+  uint32_t max_fast_register_pages = 65536;
+  // How long each registration, or making ready of a fast-register region, takes: imitates a slow card.
   std::chrono::microseconds register_delay{0};
+  // How long each read takes from its start until its bytes land: imitates a long wire.
+  std::chrono::microseconds read_delay{0};
+  // NDK_ADAPTER_FLAG_ bits that the cards report and obey.
+  uint32_t adapter_flags = kAdapterFlagInOrderDma | kAdapterFlagReadSinkNotRequired | kAdapterFlagReadLocalInvalidate |
+                           kAdapterFlagCqResize | kAdapterFlagLoopback;
 };
 
+class SoftFabric;
 class SoftNic;
 
 // RNICs in software, inside the daemon: the default where there is no card, and the model that the conformance suite
 // compares cards with. It never does what a card cannot. README.md says what it models and what not.
 class SoftProvider final : public Provider {
  public:
-  // `random` outlives the provider.
-  SoftProvider(const SoftOptions& options, RandomSource& random);
+  // `random` outlives the provider. Without an engine it makes one with a thread of its own.
+  SoftProvider(const SoftOptions& options, RandomSource& random, std::unique_ptr<SoftEngine> engine = nullptr);
   ~SoftProvider() override;
 
   std::string_view name() const override { return "soft"; }
@@ -37,10 +47,11 @@ class SoftProvider final : public Provider {
   absl::StatusOr<std::unique_ptr<DeviceAdapter>> OpenAdapter(std::string_view adapter_name) override;
   uint64_t live_regions() const override;
 
-  // The card of that name; null when there is none. For tests that act as a peer.
+ private:
+  // Null when there is none of that name.
   std::shared_ptr<SoftNic> FindNic(std::string_view adapter_name) const;
 
- private:
+  const std::shared_ptr<SoftFabric> fabric_;
   std::vector<std::shared_ptr<SoftNic>> nics_;
 };
 

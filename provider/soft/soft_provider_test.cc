@@ -1,12 +1,9 @@
 #include "provider/soft/soft_provider.h"
 
-#include <gtest/gtest.h>
-
 #include <array>
+#include <string>
 
-#include "base/status.h"
-#include "provider/soft/soft_nic.h"
-#include "provider/soft/soft_region_memory.h"
+#include "provider/soft/soft_fixture_test.h"
 
 namespace rnicd::provider {
 namespace {
@@ -45,7 +42,6 @@ TEST_F(SoftProviderTest, AnUnknownAdapterIsRefused) {
   SoftProvider provider({}, random_);
   for (const char* const name : {"soft1", "", "SOFT0", "soft0 "}) {
     EXPECT_TRUE(FailedWith(provider.OpenAdapter(name).status(), ErrorReason::ADAPTER_NOT_FOUND)) << name;
-    EXPECT_EQ(provider.FindNic(name), nullptr);
   }
 }
 
@@ -64,19 +60,183 @@ TEST_F(SoftProviderTest, CountsTheRegionsThatAreAlive) {
   EXPECT_EQ(provider.live_regions(), 0u) << "the destructor deregisters what is left";
 }
 
-TEST_F(SoftProviderTest, DeregisteringKillsBothTokensAndTheMemoryBehindThem) {
+// A queue pair of a domain as core sees it, with the queues it needs.
+class ProviderSide {
+ public:
+  explicit ProviderSide(SoftProvider& provider, std::string_view name = "soft0") {
+    auto adapter = provider.OpenAdapter(name);
+    EXPECT_TRUE(adapter.ok());
+    adapter_ = *std::move(adapter);
+    domain_ = *adapter_->CreateProtectionDomain();
+    queue_ = *adapter_->CreateCompletionQueue(16);
+    pair_ = *domain_->CreateQueuePair(kRoomyLimits, *queue_, *queue_, listener_);
+  }
+
+  DeviceProtectionDomain& domain() { return *domain_; }
+  DeviceCompletionQueue& queue() { return *queue_; }
+  DeviceQueuePair& pair() { return *pair_; }
+  RecordingListener& listener() { return listener_; }
+  // The status of one request that was posted and executed at once.
+  NtStatus Result(WorkRequest request) {
+    EXPECT_TRUE(pair_->Enqueue(std::move(request)).ok());
+    pair_->Ring();
+    const auto completions = listener_.completions(WorkQueue::kInitiator);
+    return completions.empty() ? NtStatus::kPending : completions.back().status;
+  }
+
+ private:
+  RecordingListener listener_;
+  std::unique_ptr<DeviceAdapter> adapter_;
+  std::unique_ptr<DeviceProtectionDomain> domain_;
+  std::unique_ptr<DeviceCompletionQueue> queue_;
+  std::unique_ptr<DeviceQueuePair> pair_;
+};
+
+void Connect(ProviderSide& first, ProviderSide& second) {
+  EXPECT_TRUE(first.pair().Connect(second.pair().address()).ok());
+  EXPECT_TRUE(second.pair().Connect(first.pair().address()).ok());
+}
+
+WorkRequest ReadOneByte(LocalToken sink, RemoteToken source) {
+  return Request(1, {{.token = sink, .address = {kPage}, .length = 1}},
+                 ReadWork{.remote_address = {kPage}, .remote_token = source});
+}
+
+TEST_F(SoftProviderTest, DeregisteringKillsBothTokens) {
   SoftProvider provider({}, random_);
-  const auto domain = DomainOf(provider);
-  const auto region = Register(*domain);
+  ProviderSide owner(provider);
+  ProviderSide peer(provider);
+  Connect(owner, peer);
+  std::array<std::byte, kPage> sink_page{};
+  std::span<std::byte> sink_run(sink_page);
+  const auto sink = peer.domain().RegisterMemory(
+      {.base = {kPage}, .length = kPage, .runs = {&sink_run, 1}, .rights = {.local_write = true}});
+  const auto source = Register(owner.domain());
+  ASSERT_TRUE(sink.ok() && source.ok());
+  page_[0] = std::byte{42};
+  EXPECT_EQ(peer.Result(ReadOneByte((*sink)->local_token(), (*source)->remote_token())), NtStatus::kSuccess);
+  EXPECT_EQ(sink_page[0], std::byte{42});
+  ASSERT_TRUE((*source)->Deregister().ok());
+  EXPECT_EQ(peer.Result(ReadOneByte((*sink)->local_token(), (*source)->remote_token())), NtStatus::kAccessViolation);
+  EXPECT_EQ(owner.pair().state(), QueuePairState::kError) << "a peer that reaches for what is gone ends the connection";
+}
+
+TEST_F(SoftProviderTest, ADeadLocalTokenFailsAtItsOwner) {
+  SoftProvider provider({}, random_);
+  ProviderSide owner(provider);
+  ProviderSide peer(provider);
+  Connect(owner, peer);
+  const auto region = Register(owner.domain());
   ASSERT_TRUE(region.ok());
-  const RemoteToken remote = (*region)->remote_token();
-  const auto memory = provider.FindNic("soft0")->keys().Find(remote);
-  ASSERT_NE(memory, nullptr);
   ASSERT_TRUE((*region)->Deregister().ok());
-  EXPECT_EQ(provider.FindNic("soft0")->keys().Find(remote), nullptr);
+  EXPECT_EQ(owner.Result(Send(1, {{.token = (*region)->local_token(), .address = {kPage}, .length = 1}})),
+            NtStatus::kAccessViolation);
+  EXPECT_EQ(peer.pair().state(), QueuePairState::kReadyToSend);
+}
+
+TEST_F(SoftProviderTest, CardsOfOneProviderReachEachOther) {
+  SoftProvider provider({.adapters = 2}, random_);
+  ProviderSide here(provider, "soft0");
+  ProviderSide there(provider, "soft1");
+  Connect(here, there);
+  ASSERT_TRUE(there.pair().Enqueue(Receive(5)).ok());
+  there.pair().Ring();
+  EXPECT_EQ(here.Result(Send(1)), NtStatus::kSuccess);
+  EXPECT_EQ(there.listener().outcomes(WorkQueue::kReceive),
+            (Outcomes{{5, OperationType::kReceive, NtStatus::kSuccess}}));
+}
+
+TEST_F(SoftProviderTest, ProvidersDoNotReachEachOther) {
+  SoftProvider provider({}, random_);
+  SoftProvider other({}, random_);
+  ProviderSide here(provider);
+  ProviderSide there(other);
+  EXPECT_TRUE(FailedWith(here.pair().Connect(there.pair().address()), ErrorReason::QP_ADDRESS_UNKNOWN));
+}
+
+TEST_F(SoftProviderTest, ALongTransferAndASlowReadGoOnBesideTheCaller) {
+  SoftProvider provider({.read_delay = std::chrono::milliseconds(1)}, random_);
+  ProviderSide owner(provider);
+  ProviderSide peer(provider);
+  Connect(owner, peer);
+  std::vector<std::byte> bytes(3 << 20);
+  std::span<std::byte> run(bytes);
+  const DeviceRegistration registration{.base = {kPage}, .length = run.size(), .runs = {&run, 1}, .rights = kAllRights};
+  const auto source = owner.domain().RegisterMemory(registration);
+  const auto sink = peer.domain().RegisterMemory(registration);
+  ASSERT_TRUE(source.ok() && sink.ok());
+  const Entries all{{.token = (*sink)->local_token(), .address = {kPage}, .length = 3 << 20}};
+  const RemoteToken remote = (*source)->remote_token();
+  ASSERT_TRUE(peer.pair().Enqueue(Request(1, all, ReadWork{{kPage}, remote})).ok());
+  for (uint64_t context = 2; context <= 4; ++context) {
+    ASSERT_TRUE(peer.pair().Enqueue(Request(context, all, WriteWork{{kPage}, remote})).ok());
+  }
+  peer.pair().Ring();
+  ASSERT_TRUE(peer.listener().WaitFor(WorkQueue::kInitiator, 4));
+  for (const Completion& completion : peer.listener().completions(WorkQueue::kInitiator)) {
+    EXPECT_EQ(completion.status, NtStatus::kSuccess);
+  }
+}
+
+TEST_F(SoftProviderTest, EachDomainHasAPrivilegedTokenThatNoPeerCanUse) {
+  SoftProvider provider({}, random_);
+  ProviderSide owner(provider);
+  ProviderSide peer(provider);
+  const LocalToken token = owner.domain().privileged_token();
+  EXPECT_NE(token.value, 0u);
+  EXPECT_EQ(owner.domain().privileged_token(), token);
+  EXPECT_NE(peer.domain().privileged_token(), token);
+  Connect(owner, peer);
   std::byte byte{};
-  EXPECT_TRUE(FailedWith(memory->RemoteRead(1, {kPage}, {&byte, 1}), ErrorReason::REMOTE_ACCESS))
-      << "a peer that looked the token up before cannot use it now";
+  WorkRequest write = Request(1, {}, WriteWork{{0}, RemoteToken{token.value}});
+  write.entries = {{.host = {&byte, 1}, .length = 1}};
+  EXPECT_EQ(peer.Result(std::move(write)), NtStatus::kAccessViolation);
+}
+
+TEST_F(SoftProviderTest, AFastRegionHasAsManyPagesAsTheCardAllows) {
+  SoftProvider provider({.max_fast_register_pages = 8}, random_);
+  const auto domain = DomainOf(provider);
+  EXPECT_TRUE(FailedWith(domain->CreateFastRegion(9, true).status(), ErrorReason::PAGE_COUNT_UNSUPPORTED));
+  EXPECT_EQ(provider.live_regions(), 0u) << "a refusal leaves nothing behind";
+  const auto region = domain->CreateFastRegion(8, true);
+  ASSERT_TRUE(region.ok());
+  EXPECT_EQ(provider.live_regions(), 1u);
+}
+
+TEST_F(SoftProviderTest, AFullCardRefusesFastRegionsAndWindowsToo) {
+  SoftProvider provider({.max_regions = 1}, random_);
+  const auto domain = DomainOf(provider);
+  const auto window = domain->CreateMemoryWindow();
+  ASSERT_TRUE(window.ok());
+  EXPECT_TRUE(FailedWith(domain->CreateFastRegion(1, true).status(), ErrorReason::DEVICE_OUT_OF_RESOURCES));
+  EXPECT_TRUE(FailedWith(domain->CreateMemoryWindow().status(), ErrorReason::DEVICE_OUT_OF_RESOURCES));
+  (*window)->Retire();
+}
+
+TEST_F(SoftProviderTest, ACompletionQueueTakesAnySize) {
+  SoftProvider provider({}, random_);
+  ProviderSide side(provider);
+  EXPECT_TRUE(side.queue().Resize(1).ok());
+  EXPECT_TRUE(side.queue().Resize(65536).ok());
+}
+
+TEST_F(SoftProviderTest, TheFlagsOfItsOptionsAreReported) {
+  SoftProvider provider({.adapter_flags = kAdapterFlagInOrderDma}, random_);
+  EXPECT_EQ(provider.ListAdapters()[0].info.adapter_flags, kAdapterFlagInOrderDma);
+  EXPECT_EQ(SoftProvider({}, random_).ListAdapters()[0].info.adapter_flags, 0x10113u);
+}
+
+TEST_F(SoftProviderTest, AQueuePairThatGoesEndsWhatItWasDoing) {
+  SoftProvider provider({.read_delay = std::chrono::hours(1)}, random_);
+  ProviderSide owner(provider);
+  {
+    ProviderSide peer(provider);
+    Connect(owner, peer);
+    ASSERT_TRUE(peer.pair().Enqueue(Request(1, {}, ReadWork{{kPage}, {}})).ok());
+    ASSERT_TRUE(peer.pair().Enqueue(Send(2)).ok());
+    peer.pair().Ring();
+  }
+  EXPECT_EQ(owner.listener().peer_gone(), 1);
 }
 
 TEST_F(SoftProviderTest, AFullCardRefusesAndAnotherCardDoesNot) {
@@ -98,10 +258,25 @@ TEST_F(SoftProviderTest, ASlowCardTakesItsTime) {
   EXPECT_GE(std::chrono::steady_clock::now() - start, kDelay);
 }
 
+TEST_F(SoftProviderTest, ASlowCardTakesItsTimeForFastRegionsToo) {
+  constexpr std::chrono::milliseconds kDelay{20};
+  SoftProvider provider({.register_delay = kDelay}, random_);
+  const auto domain = DomainOf(provider);
+  const auto start = std::chrono::steady_clock::now();
+  ASSERT_TRUE(domain->CreateFastRegion(1, false).ok());
+  EXPECT_GE(std::chrono::steady_clock::now() - start, kDelay);
+}
+
 TEST_F(SoftProviderTest, DomainsOfOneCardAreNotTheSame) {
   SoftProvider provider({}, random_);
-  const uint64_t first = provider.FindNic("soft0")->NextDomain();
-  EXPECT_NE(first, provider.FindNic("soft0")->NextDomain());
+  ProviderSide owner(provider);
+  ProviderSide peer(provider);
+  Connect(owner, peer);
+  // The token is alive, and the card is the right one, but its domain is the peer's.
+  const auto region = Register(peer.domain());
+  ASSERT_TRUE(region.ok());
+  EXPECT_EQ(owner.Result(Send(1, {{.token = (*region)->local_token(), .address = {kPage}, .length = 1}})),
+            NtStatus::kAccessViolation);
 }
 
 }  // namespace

@@ -1,69 +1,85 @@
 #include "provider/soft/soft_region_memory.h"
 
 #include <algorithm>
-#include <cstring>
+#include <utility>
 
 #include "base/checked_range.h"
-#include "base/status.h"
 
 namespace rnicd::provider {
 
-SoftRegionMemory::SoftRegionMemory(uint64_t domain, const DeviceRegistration& registration)
-    : domain_(domain),
-      base_(registration.base),
-      length_(registration.length),
-      rights_(registration.rights),
-      runs_(registration.runs.begin(), registration.runs.end()) {}
-
-absl::Status SoftRegionMemory::RemoteWrite(uint64_t domain, VirtualAddress address, std::span<const std::byte> data) {
-  MutexLock lock(mutex_);
-  RNICD_RETURN_IF_ERROR(Check(domain, rights_.remote_write, address, data.size()));
-  ForEachRun(address.value - base_.value, data.size(), [data](std::span<std::byte> host, uint64_t offset) {
-    std::memcpy(host.data(), data.data() + offset, host.size());
-  });
-  return absl::OkStatus();
-}
-
-absl::Status SoftRegionMemory::RemoteRead(uint64_t domain, VirtualAddress address, std::span<std::byte> destination) {
-  MutexLock lock(mutex_);
-  RNICD_RETURN_IF_ERROR(Check(domain, rights_.remote_read, address, destination.size()));
-  ForEachRun(address.value - base_.value, destination.size(),
-             [destination](std::span<std::byte> host, uint64_t offset) {
-               std::memcpy(destination.data() + offset, host.data(), host.size());
-             });
-  return absl::OkStatus();
-}
-
-void SoftRegionMemory::Revoke() {
-  MutexLock lock(mutex_);
-  revoked_ = true;
-  runs_.clear();
-}
-
-absl::Status SoftRegionMemory::Check(uint64_t domain, bool allowed, VirtualAddress address, uint64_t length) const {
-  if (revoked_ || domain != domain_ || !allowed) {
-    return MakeError(ErrorReason::REMOTE_ACCESS);
+SoftRegionMemory::SoftRegionMemory(Shape shape) : shape_(std::move(shape)) {
+  run_offsets_.reserve(shape_.runs.size());
+  uint64_t offset = 0;
+  for (const std::span<std::byte> run : shape_.runs) {
+    run_offsets_.push_back(offset);
+    offset += run.size();
   }
-  const auto region = CheckedRange::Make(base_.value, length_);
-  return region->Contains(address.value, length) ? absl::OkStatus() : MakeError(ErrorReason::REMOTE_ACCESS);
 }
 
-template <typename Copy>
-void SoftRegionMemory::ForEachRun(uint64_t offset, uint64_t length, const Copy& copy) {
-  uint64_t done = 0;
-  for (const std::span<std::byte> run : runs_) {
-    if (done == length) {
-      return;
-    }
-    if (offset >= run.size()) {
-      offset -= run.size();
-      continue;
-    }
-    const uint64_t count = std::min<uint64_t>(run.size() - offset, length - done);
-    copy(run.subspan(offset, count), done);
-    done += count;
+bool SoftRegionMemory::Allows(const SoftAccessor& accessor, SoftAccess access) const {
+  if (accessor.domain != shape_.domain) {
+    return false;
+  }
+  switch (access) {
+    case SoftAccess::kLocalRead:
+    case SoftAccess::kThroughWindow:
+      return true;
+    case SoftAccess::kLocalWrite:
+      return shape_.rights.local_write;
+    case SoftAccess::kReadSink:
+      return shape_.rights.local_write && shape_.rights.read_sink;
+    case SoftAccess::kRemoteRead:
+      return shape_.rights.remote_read;
+    case SoftAccess::kRemoteWrite:
+      return shape_.rights.remote_write;
+  }
+  return false;
+}
+
+bool SoftRegionMemory::Pin(const SoftAccessor& accessor, SoftAccess access, VirtualAddress address, uint64_t length,
+                           Pieces& pieces) {
+  const auto range = CheckedRange::Make(shape_.base.value, shape_.length);
+  if (!Allows(accessor, access) || !range->Contains(address.value, length) || !gate_.Enter()) {
+    return false;
+  }
+  uint64_t offset = address.value - shape_.base.value;
+  // The last run that does not begin behind the offset.
+  auto run = static_cast<size_t>(std::upper_bound(run_offsets_.begin(), run_offsets_.end(), offset) -
+                                 run_offsets_.begin() - 1);
+  offset -= run_offsets_[run];
+  while (length > 0) {
+    const uint64_t count = std::min<uint64_t>(shape_.runs[run].size() - offset, length);
+    pieces.push_back(shape_.runs[run].subspan(offset, count));
+    length -= count;
     offset = 0;
+    ++run;
   }
+  return true;
+}
+
+bool SoftRegionMemory::Revoke() {
+  const bool first = gate_.Close();
+  if (first) {
+    shape_.backing.reset();
+  }
+  return first;
+}
+
+bool SoftRegionMemory::AddWindow() {
+  MutexLock lock(mutex_);
+  windows_ += refuses_windows_ ? 0 : 1;
+  return !refuses_windows_;
+}
+
+void SoftRegionMemory::RemoveWindow() {
+  MutexLock lock(mutex_);
+  --windows_;
+}
+
+bool SoftRegionMemory::RefuseWindows() {
+  MutexLock lock(mutex_);
+  refuses_windows_ = refuses_windows_ || windows_ == 0;
+  return refuses_windows_;
 }
 
 }  // namespace rnicd::provider

@@ -1,47 +1,60 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "base/access_rights.h"
 #include "base/mutex.h"
 #include "base/units.h"
-#include "provider/api/device.h"
+#include "provider/soft/pin_gate.h"
+#include "provider/soft/soft_target.h"
 
 namespace rnicd::provider {
 
-// What a key leads to: where the bytes lie, who may touch them, and how.
-// Threads: safe. Revoke waits for a running copy, and none begins after it.
-class SoftRegionMemory {
+// The memory behind one registration: where the bytes lie, who may touch them, and how.
+// Threads: safe. Revoke waits for running transfers, and none begins after it.
+class SoftRegionMemory : public SoftTarget {
  public:
-  // `domain` names the protection domain; any number that is the domain's own.
-  SoftRegionMemory(uint64_t domain, const DeviceRegistration& registration);
+  struct Shape {
+    // Names the protection domain; any number that is the domain's own.
+    uint64_t domain = 0;
+    VirtualAddress base;
+    uint64_t length = 0;
+    // read_sink says whether a read may land here: as granted, or always where the card asks for no such right.
+    AccessRights rights;
+    std::vector<std::span<std::byte>> runs;
+    // Let go of by Revoke.
+    std::shared_ptr<const void> backing;
+  };
+  explicit SoftRegionMemory(Shape shape);
 
-  // A peer's write or read through a queue pair of `domain`. All or nothing.
-  // Errors: REMOTE_ACCESS outside the region, for a missing right, from another domain, and after
-  // Revoke.
-  absl::Status RemoteWrite(uint64_t domain, VirtualAddress address, std::span<const std::byte> data);
-  absl::Status RemoteRead(uint64_t domain, VirtualAddress address, std::span<std::byte> destination);
+  bool Pin(const SoftAccessor& accessor, SoftAccess access, VirtualAddress address, uint64_t length,
+           Pieces& pieces) override;
+  void Unpin() override { gate_.Leave(); }
 
-  void Revoke();
+  uint64_t domain() const { return shape_.domain; }
+  // True for the first who revokes.
+  bool Revoke();
+
+  // Bound windows keep their region from being deregistered. False when it is.
+  bool AddWindow();
+  void RemoveWindow();
+  // False while there are windows; otherwise none can come any more.
+  bool RefuseWindows();
 
  private:
-  absl::Status Check(uint64_t domain, bool allowed, VirtualAddress address, uint64_t length) const
-      RNICD_REQUIRES(mutex_);
-  // Calls `copy(host bytes, offset in the transfer)` for each run that [offset, offset + length) touches.
-  template <typename Copy>
-  void ForEachRun(uint64_t offset, uint64_t length, const Copy& copy) RNICD_REQUIRES(mutex_);
+  bool Allows(const SoftAccessor& accessor, SoftAccess access) const;
 
-  const uint64_t domain_;
-  const VirtualAddress base_;
-  const uint64_t length_;
-  const AccessRights rights_;
+  Shape shape_;
+  // Where each run begins, counted from the base.
+  std::vector<uint64_t> run_offsets_;
+  PinGate gate_;
+
   Mutex mutex_;
-  std::vector<std::span<std::byte>> runs_ RNICD_GUARDED_BY(mutex_);
-  bool revoked_ RNICD_GUARDED_BY(mutex_) = false;
+  uint64_t windows_ RNICD_GUARDED_BY(mutex_) = 0;
+  bool refuses_windows_ RNICD_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace rnicd::provider

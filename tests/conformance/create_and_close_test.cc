@@ -1,12 +1,42 @@
 // Group A of the edge cases: creating, closing, and what a pending answer promises.
 #include <chrono>
 #include <future>
+#include <optional>
+#include <set>
+#include <vector>
 
 #include "tests/conformance/ndk_conformance.h"
+#include "tests/conformance/peer_access.h"
 #include "tests/support/admin_client.h"
 
 namespace rnicd::test {
 namespace {
+
+// How long a test looks for what must not happen yet.
+constexpr std::chrono::milliseconds kMoment{20};
+
+CallResult<v1::BuildLamResponse> BuildOnePage(TestSession& session, uint64_t memory_id) {
+  v1::BuildLamRequest request;
+  request.set_adapter_id(session.adapter_id());
+  *request.add_mdl_chain() = MdlEntry(memory_id, 0, kPage, kBase);
+  request.set_length(kPage);
+  return session.Call(&MemoryStub::BuildLam, request);
+}
+
+// Arms the initiator's completion queue of a connected queue pair and gives it a completion: one notification is on its
+// way then.
+void CauseNotification(TestQueue& queue) {
+  ExpectOk(Arm(queue.session(), queue.initiator_cq_id(), v1::CQ_NOTIFY_TYPE_ANY));
+  queue.MustRun(Tick());
+}
+
+int CountNotifications(const std::vector<v1::WatchEventsResponse>& events, uint64_t cq_id) {
+  int count = 0;
+  for (const v1::WatchEventsResponse& event : events) {
+    count += event.has_cq_notification() && event.cq_notification().cq_id() == cq_id ? 1 : 0;
+  }
+  return count;
+}
 
 // Row 1. NDK: a create that is done when the call returns hands the object over there, and its callback stays silent.
 TEST_P(NdkConformance, Case001_CreateAnswersWithTheRegionAndNoEventFollows) {
@@ -147,7 +177,7 @@ TEST_P(NdkConformance, Case008_CloseSucceedsInEveryState) {
 }
 
 // Row 9. NDK is silent on closing a registered region. Recommended and done: it is deregistered, and its tokens are
-// dead and its pages free when the close is complete.
+// dead and its pages free when the close is complete. traffic_test.cc shows that nothing passes any more.
 TEST_P(NdkConformance, Case009_CloseOfARegisteredRegionDeregistersIt) {
   TestSession session(daemon());
   const uint64_t memory = session.SealedMemory(2 * kPage);
@@ -163,7 +193,7 @@ TEST_P(NdkConformance, Case009_CloseOfARegisteredRegionDeregistersIt) {
 }
 
 // Row 11. NDK: a protection domain may be closed before its regions; that pends until they are closed and their own
-// close completions are over. Nothing new may be made in it meanwhile. (Windows and queues are not on this wire.)
+// close completions are over. Nothing new may be made in it meanwhile.
 TEST_P(NdkConformance, Case011_DomainCloseCompletesAfterItsRegions) {
   TestSession session(slow_daemon());
   EventReader events(session);
@@ -183,6 +213,65 @@ TEST_P(NdkConformance, Case011_DomainCloseCompletesAfterItsRegions) {
     EXPECT_EQ(completed.request_context(), context);
     EXPECT_EQ(completed.ntstatus(), kStatusSuccess);
   }
+  EXPECT_TRUE(CompletionsUntilEnd(session, events).empty());
+}
+
+// Row 11, with the domain's other children: windows and queue pairs.
+TEST_P(NdkConformance, Case011_DomainCloseCompletesAfterWindowsAndQueuePairs) {
+  TestSession session(daemon());
+  EventReader events(session);
+  const uint64_t pd = session.pd_id();
+  const uint64_t mw = CreateMw(session);
+  TestQueue queue(session);
+  const auto closing = session.ClosePd(pd, true, 2);
+  ExpectOk(closing);
+  EXPECT_EQ(closing.response.ntstatus(), kStatusPending);
+  v1::CreateMwRequest request;
+  request.set_pd_id(pd);
+  ExpectRefused(session.Call(&QueueStub::CreateMw, request), ErrorReason::OBJECT_CLOSING, "pd_id");
+  ExpectOk(CloseMw(session, mw));
+  EXPECT_FALSE(events.Next(kMoment).has_value());
+  const auto closed = CloseQp(session, queue.qp_id(), true, 1);
+  ExpectOk(closed);
+  if (closed.response.ntstatus() == kStatusPending) {
+    const v1::RequestCompleted first = events.NextCompletion();
+    EXPECT_EQ(first.kind(), v1::REQUEST_KIND_CLOSE_QP);
+    EXPECT_EQ(first.request_context(), 1u);
+  }
+  const v1::RequestCompleted completed = events.NextCompletion();
+  EXPECT_EQ(completed.kind(), v1::REQUEST_KIND_CLOSE_PD);
+  EXPECT_EQ(completed.request_context(), 2u);
+  EXPECT_EQ(completed.object_id(), pd);
+  EXPECT_EQ(completed.ntstatus(), kStatusSuccess);
+  EXPECT_TRUE(CompletionsUntilEnd(session, events).empty());
+}
+
+// Row 11, for a completion queue: its queue pairs are its successors, whichever of the two queues it serves.
+TEST_P(NdkConformance, Case011_CompletionQueueCloseCompletesAfterItsQueuePair) {
+  TestSession session(daemon());
+  EventReader events(session);
+  TestQueue queue(session);
+  for (const uint64_t cq_id : {queue.initiator_cq_id(), queue.receive_cq_id()}) {
+    const auto closing = CloseCq(session, cq_id, true, cq_id);
+    ExpectOk(closing);
+    EXPECT_EQ(closing.response.ntstatus(), kStatusPending);
+  }
+  v1::CreateQpRequest request;
+  request.set_pd_id(session.pd_id());
+  request.set_receive_cq_id(queue.receive_cq_id());
+  request.set_initiator_cq_id(queue.receive_cq_id());
+  EXPECT_EQ(session.Call(&QueueStub::CreateQp, request).detail.reason(), v1::ERROR_REASON_OBJECT_CLOSING);
+  EXPECT_FALSE(events.Next(kMoment).has_value());
+  ExpectOk(CloseQp(session, queue.qp_id()));
+  std::set<uint64_t> closed;
+  for (int count = 0; count < 2; ++count) {
+    const v1::RequestCompleted completed = events.NextCompletion();
+    EXPECT_EQ(completed.kind(), v1::REQUEST_KIND_CLOSE_CQ);
+    EXPECT_EQ(completed.object_id(), completed.request_context());
+    EXPECT_EQ(completed.ntstatus(), kStatusSuccess);
+    closed.insert(completed.object_id());
+  }
+  EXPECT_EQ(closed, (std::set<uint64_t>{queue.initiator_cq_id(), queue.receive_cq_id()}));
   EXPECT_TRUE(CompletionsUntilEnd(session, events).empty());
 }
 
@@ -215,6 +304,47 @@ TEST_P(NdkConformance, Case012_NothingFollowsTheCompletionOfAClose) {
   EXPECT_LE(completions.size(), 2u);
 }
 
+// Row 13. NDK: a completion queue's close completes when its notification callback has returned, and none follows. A
+// notification that nobody has fetched yet is withdrawn; that of another queue is not.
+TEST_P(NdkConformance, Case013_CloseWithdrawsTheNotification) {
+  ConnectedPair pair(daemon());
+  FreshConnection other(pair.near_session, pair.far_session);
+  CauseNotification(pair.far);
+  CauseNotification(other.far);
+  ExpectOk(CloseQp(pair.far_session, pair.far.qp_id()));
+  const auto closed = CloseCq(pair.far_session, pair.far.initiator_cq_id());
+  ExpectOk(closed);
+  EXPECT_EQ(closed.response.ntstatus(), kStatusSuccess);
+  EventReader events(pair.far_session);
+  std::optional<v1::WatchEventsResponse> event = events.Next();
+  ASSERT_TRUE(event.has_value());
+  EXPECT_EQ(event->cq_notification().cq_id(), other.far.initiator_cq_id());
+  ExpectOk(pair.far_session.CloseSession());
+  EXPECT_EQ(CountNotifications(events.RestUntilEnd(), pair.far.initiator_cq_id()), 0);
+}
+
+// Row 13, from inside the notification: its thread closes the queue pair and the queue, and nothing of the queue
+// follows.
+TEST_P(NdkConformance, Case013_QueueIsClosedFromInsideItsNotification) {
+  ConnectedPair pair(daemon());
+  EventReader events(pair.far_session, [&](const v1::WatchEventsResponse& event) {
+    if (event.has_cq_notification()) {
+      ExpectOk(CloseQp(pair.far_session, pair.far.qp_id()));
+      ExpectOk(CloseCq(pair.far_session, pair.far.initiator_cq_id()));
+    }
+  });
+  ExpectOk(Arm(pair.far_session, pair.far.initiator_cq_id(), v1::CQ_NOTIFY_TYPE_ANY));
+  pair.far.MustPost({Tick()});
+  const std::optional<v1::WatchEventsResponse> event = events.Next();
+  ASSERT_TRUE(event.has_value());
+  EXPECT_EQ(event->cq_notification().cq_id(), pair.far.initiator_cq_id());
+  EXPECT_EQ(event->cq_notification().ntstatus(), kStatusSuccess);
+  ExpectRefused(Arm(pair.far_session, pair.far.initiator_cq_id(), v1::CQ_NOTIFY_TYPE_ANY),
+                ErrorReason::OBJECT_NOT_FOUND, "cq_id");
+  ExpectOk(pair.far_session.CloseSession());
+  EXPECT_EQ(CountNotifications(events.RestUntilEnd(), pair.far.initiator_cq_id()), 0);
+}
+
 // Row 14. NDK: closing an adapter blocks, and when it returns everything below is closed.
 TEST_P(NdkConformance, Case014_AdapterCloseWaitsForItsDomains) {
   TestSession session(daemon());
@@ -234,8 +364,36 @@ TEST_P(NdkConformance, Case014_AdapterCloseWaitsForItsDomains) {
   })) << "an adapter that is being closed still takes domains";
   ExpectRefused(session.Call(&MemoryStub::CreatePd, create), ErrorReason::OBJECT_CLOSING, "adapter_id");
   ExpectOk(session.CloseMr(mr));
-  EXPECT_EQ(closed.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
+  EXPECT_EQ(closed.wait_for(kMoment), std::future_status::timeout);
   ExpectOk(session.ClosePd(pd));
+  ExpectOk(closed.get());
+}
+
+// Row 14, with what else lies right below an adapter: completion queues and logical address mappings.
+TEST_P(NdkConformance, Case014_AdapterCloseWaitsForQueuesAndMappings) {
+  TestSession session(daemon());
+  const uint64_t memory = session.SealedMemory(kPage);
+  const uint64_t cq = CreateCq(session, 16);
+  const auto mapping = BuildOnePage(session, memory);
+  ExpectOk(mapping);
+  v1::CloseAdapterRequest close;
+  close.set_adapter_id(session.adapter_id());
+  auto closed = std::async(std::launch::async, [&] { return session.Call(&AdapterStub::CloseAdapter, close); });
+  EXPECT_TRUE(Eventually([&] {
+    const auto built = BuildOnePage(session, memory);
+    if (built.ok()) {
+      ExpectOk(ReleaseMapping(session, built.response.lam_id()));
+    }
+    return !built.ok();
+  })) << "an adapter that is being closed still takes mappings";
+  ExpectRefused(BuildOnePage(session, memory), ErrorReason::OBJECT_CLOSING, "adapter_id");
+  v1::CreateCqRequest create;
+  create.set_adapter_id(session.adapter_id());
+  create.set_cq_depth(16);
+  ExpectRefused(session.Call(&QueueStub::CreateCq, create), ErrorReason::OBJECT_CLOSING, "adapter_id");
+  ExpectOk(ReleaseMapping(session, mapping.response.lam_id()));
+  EXPECT_EQ(closed.wait_for(kMoment), std::future_status::timeout);
+  ExpectOk(CloseCq(session, cq));
   ExpectOk(closed.get());
 }
 

@@ -74,7 +74,7 @@ void NdkConformance::JudgeGap() {
   }
 }
 
-DaemonProcess& NdkConformance::Use(std::vector<std::string> flags) {
+DaemonProcess& NdkConformance::daemon_with(std::vector<std::string> flags) {
   flags.insert(flags.begin(), "--provider=" + GetParam());
   SharedDaemon& shared = DaemonWith(flags);
   if (std::find(used_.begin(), used_.end(), &shared) == used_.end()) {
@@ -84,15 +84,15 @@ DaemonProcess& NdkConformance::Use(std::vector<std::string> flags) {
 }
 
 DaemonProcess& NdkConformance::slow_daemon() {
-  return Use(
+  return daemon_with(
       {"--pending_threshold_bytes=4096", "--soft_register_delay_us=" + std::to_string(kSlowRegistrationMicroseconds)});
 }
 
 DaemonProcess& NdkConformance::tight_daemon() {
-  return Use({"--pending_threshold_bytes=4096", "--max_regions_per_session=" + std::to_string(kTightRegions),
-              "--max_pinned_bytes_per_session=" + std::to_string(kTightPinnedBytes),
-              "--soft_max_registration_bytes=" + std::to_string(kTightRegistrationBytes),
-              "--soft_max_regions=" + std::to_string(kTightDeviceRegions)});
+  return daemon_with({"--pending_threshold_bytes=4096", "--max_regions_per_session=" + std::to_string(kTightRegions),
+                      "--max_pinned_bytes_per_session=" + std::to_string(kTightPinnedBytes),
+                      "--soft_max_registration_bytes=" + std::to_string(kTightRegistrationBytes),
+                      "--soft_max_regions=" + std::to_string(kTightDeviceRegions)});
 }
 
 std::vector<v1::RequestCompleted> CompletionsUntilEnd(TestSession& session, EventReader& events) {

@@ -31,11 +31,13 @@ class NdkConformance : public testing::TestWithParam<std::string> {
   void TearDown() override;
 
   // Answers every request of these tests at once.
-  DaemonProcess& daemon() { return Use({}); }
+  DaemonProcess& daemon() { return daemon_with({}); }
   // Every registration of a page or more pends when it may, and takes so long that a test can act meanwhile.
   DaemonProcess& slow_daemon();
   // Every registration of a page or more pends when it may, and little of everything is to be had.
   DaemonProcess& tight_daemon();
+  // The provider under test with these flags of the daemon; its flags come on top of "--provider".
+  DaemonProcess& daemon_with(std::vector<std::string> flags);
 
   static constexpr uint64_t kTightRegions = 8;
   static constexpr uint64_t kTightPinnedBytes = 1 << 20;
@@ -43,7 +45,6 @@ class NdkConformance : public testing::TestWithParam<std::string> {
   static constexpr uint64_t kTightDeviceRegions = 2;
 
  private:
-  DaemonProcess& Use(std::vector<std::string> flags);
   void JudgeGap();
 
   std::vector<SharedDaemon*> used_;

@@ -58,8 +58,8 @@ TEST_P(NdkConformance, Case016_GapBeyondLengthIsAccepted) {
   EXPECT_EQ(registered.response.registration().length(), 2 * kPage);
 }
 
-// Row 17. NDK: with Length below the chain total only the prefix can be reached. That a peer cannot reach the rest
-// takes a queue pair to see; here the region is reported, charged and listed with the prefix only.
+// Row 17. NDK: with Length below the chain total only the prefix can be reached. The region is also reported, charged
+// and listed with the prefix only. traffic_test.cc shows what a peer reaches.
 TEST_P(NdkConformance, Case017_OnlyThePrefixIsRegistered) {
   TestSession session(daemon());
   const uint64_t memory = session.SealedMemory(4 * kPage);
@@ -113,6 +113,7 @@ TEST_P(NdkConformance, Case020_AdapterMaximumIsTheLastThatWorks) {
 }
 
 // Row 21. NDK: the address is an index. It need not be aligned, nor be memory at all, and comes back unchanged.
+// traffic_test.cc shows peers use it.
 TEST_P(NdkConformance, Case021_AddressIsAnIndexOnly) {
   TestSession session(daemon());
   const uint64_t memory = session.SealedMemory(2 * kPage);

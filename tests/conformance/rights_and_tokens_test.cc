@@ -1,6 +1,6 @@
-// Group B of the edge cases, second half: rights, resources, tokens and deregistration.
-// Whether a right holds, or a dead token is refused, shows in traffic; without queue pairs these tests show the control
-// path: what is accepted, what the operator sees granted, and which tokens can still be asked for.
+// Group B of the edge cases, second half: rights, resources, tokens and deregistration, as the control path shows them:
+// what is accepted, what the operator sees granted, and which tokens can be asked for. What passes because of it shows
+// in traffic_test.cc.
 #include <optional>
 
 #include "tests/conformance/ndk_conformance.h"
@@ -79,15 +79,6 @@ TEST_P(NdkConformance, Case028_ReadSinkIsAlwaysAccepted) {
     EXPECT_EQ(*granted & ~kReadSink, flags & ~kReadSink);
     EXPECT_TRUE((*granted & kReadSink) != 0 || (AdapterFlags(session) & kReadSinkNotRequired) != 0);
   }
-}
-
-// Row 29. NDK disagrees with itself on sinks registered without the flag. Recommended: the read fails. That needs a
-// queue pair; here the right is not granted unasked.
-TEST_P(NdkConformance, Case029_ReadSinkIsNotGrantedUnasked) {
-  TestSession session(daemon());
-  const std::optional<uint32_t> granted = GrantedFlags(daemon(), session, kLocalWrite);
-  ASSERT_TRUE(granted.has_value());
-  EXPECT_EQ(*granted, kLocalWrite);
 }
 
 // Row 30. NDK: STATUS_INSUFFICIENT_RESOURCES at once, and the region is as it was before. First the device's limit.
@@ -204,8 +195,8 @@ TEST_P(NdkConformance, Case033_DeregisterOfWhatIsNotRegisteredIsRefused) {
   ExpectRefused(session.Deregister(session.CreateMr(true)), ErrorReason::REGION_WRONG_KIND, "mr_id");
 }
 
-// Row 35. NDK is silent on transfers in flight. Recommended: pages are never freed under one. Without queue pairs
-// there is no transfer; what shows is that the pages cannot go before the deregistration is complete.
+// Row 35. NDK is silent on transfers in flight. Recommended: pages are never freed under one. They cannot go before the
+// deregistration is complete.
 TEST_P(NdkConformance, Case035_MemoryStaysUntilDeregistered) {
   TestSession session(daemon());
   const uint64_t memory = session.SealedMemory(kPage);

@@ -10,6 +10,7 @@
 #include "rnicd/v1/adapter_service.grpc.pb.h"
 #include "rnicd/v1/admin_service.grpc.pb.h"
 #include "rnicd/v1/memory_service.grpc.pb.h"
+#include "rnicd/v1/queue_service.grpc.pb.h"
 #include "rnicd/v1/session_service.grpc.pb.h"
 #include "tests/support/call_result.h"
 #include "tests/support/wait.h"
@@ -19,6 +20,7 @@ namespace rnicd::test {
 using SessionStub = v1::SessionService::Stub;
 using AdapterStub = v1::AdapterService::Stub;
 using MemoryStub = v1::MemoryService::Stub;
+using QueueStub = v1::QueueService::Stub;
 using AdminStub = v1::AdminService::Stub;
 
 // One connection to a gRPC socket, with the generated stubs and nothing clever: what any gRPC language has.
@@ -46,7 +48,7 @@ class RawClient {
  private:
   std::shared_ptr<grpc::Channel> channel_;
   std::tuple<std::unique_ptr<SessionStub>, std::unique_ptr<AdapterStub>, std::unique_ptr<MemoryStub>,
-             std::unique_ptr<AdminStub>>
+             std::unique_ptr<QueueStub>, std::unique_ptr<AdminStub>>
       stubs_;
 };
 

@@ -1,0 +1,154 @@
+#include "daemon/core/logical_mapping.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "base/status.h"
+
+namespace rnicd::core {
+namespace {
+
+// Neighbours that are also neighbours in memory become one run.
+void AppendRun(std::vector<std::span<std::byte>>& runs, std::span<std::byte> bytes) {
+  if (!runs.empty() && runs.back().data() + runs.back().size() == bytes.data()) {
+    runs.back() = std::span(runs.back().data(), runs.back().size() + bytes.size());
+  } else {
+    runs.push_back(bytes);
+  }
+}
+
+// Cuts the byte range out of the pages it is fed one by one.
+class RunBuilder {
+ public:
+  RunBuilder(uint64_t skip, uint64_t length) : skip_(skip), left_(length) {}
+
+  void Add(std::byte* page) {
+    if (left_ > 0) {
+      const uint64_t count = std::min(kNdkPageBytes - skip_, left_);
+      AppendRun(runs_, std::span(page + skip_, count));
+      left_ -= count;
+      skip_ = 0;
+    }
+  }
+  std::vector<std::span<std::byte>> Take() { return std::move(runs_); }
+
+ private:
+  uint64_t skip_;
+  uint64_t left_;
+  std::vector<std::span<std::byte>> runs_;
+};
+
+// Keeps the pages of several mappings; those of one need no list.
+class Keeper {
+ public:
+  void Add(const std::shared_ptr<const MappedPages>& pages) { kept_.insert(pages); }
+  std::shared_ptr<const void> Take() {
+    if (kept_.size() == 1) {
+      return *kept_.begin();
+    }
+    return std::make_shared<std::set<std::shared_ptr<const MappedPages>>>(std::move(kept_));
+  }
+
+ private:
+  // Sorted: a page array may go to another mapping with every page.
+  std::set<std::shared_ptr<const MappedPages>> kept_;
+};
+
+absl::Status Refuse(ErrorReason reason, size_t index) {
+  return MakeError(reason, "adapter_page_array[" + std::to_string(index) + "]");
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const MappedPages>> TakePages(MappedRange range, const std::shared_ptr<Ledger>& ledger) {
+  if (range.pages > kMaxMappedPages) {
+    return MakeError(ErrorReason::PAGE_COUNT_UNSUPPORTED, "length");
+  }
+  auto mapped = std::make_shared<MappedPages>();
+  RNICD_ASSIGN_OR_RETURN(mapped->pinned, Charge::Take(ledger, Resource::kPinnedBytes, range.pages * kNdkPageBytes));
+  mapped->uses = std::move(range.uses);
+  mapped->pages.reserve(range.pages);
+  // Memory objects are mapped at page boundaries, so the address of a byte says which page it is in.
+  uint64_t skip = range.base.value % kNdkPageBytes;
+  for (const std::span<std::byte> run : range.runs) {
+    std::byte* const end = run.data() + run.size();
+    for (std::byte* page = run.data() - skip; page < end; page += kNdkPageBytes) {
+      mapped->pages.push_back(page);
+    }
+    skip = 0;
+  }
+  return mapped;
+}
+
+// Far from both ends, so that neither 0 nor the end of the range is ever reached.
+LogicalAddressSpace::LogicalAddressSpace(uint64_t seed)
+    : next_(((uint64_t{1} << 40) + seed % (uint64_t{1} << 61)) / kNdkPageBytes * kNdkPageBytes) {}
+
+void LogicalAddressSpace::Insert(const std::shared_ptr<LogicalMapping>& mapping) {
+  MutexLock lock(mutex_);
+  mapping->set_base(LogicalAddress{next_});
+  // A page that belongs to nobody lies between two mappings.
+  next_ += (mapping->pages()->pages.size() + 1) * kNdkPageBytes;
+  mappings_.emplace(mapping->base().value, mapping);
+}
+
+void LogicalAddressSpace::Remove(const LogicalMapping& mapping) {
+  MutexLock lock(mutex_);
+  mappings_.erase(mapping.base().value);
+}
+
+const LogicalMapping* LogicalAddressSpace::Find(const Adapter& adapter, uint64_t address) const {
+  auto next = mappings_.upper_bound(address);
+  if (next == mappings_.begin()) {
+    return nullptr;
+  }
+  const LogicalMapping& mapping = *std::prev(next)->second;
+  const bool inside = (address - mapping.base().value) / kNdkPageBytes < mapping.pages()->pages.size();
+  return inside && &mapping.adapter() == &adapter ? &mapping : nullptr;
+}
+
+absl::StatusOr<ResolvedPages> LogicalAddressSpace::ResolvePages(const Adapter& adapter, std::span<const uint64_t> pages,
+                                                                uint64_t fbo, uint64_t length) const {
+  RunBuilder builder(fbo, length);
+  Keeper keeper;
+  const LogicalMapping* mapping = nullptr;
+  MutexLock lock(mutex_);
+  for (size_t index = 0; index < pages.size(); ++index) {
+    const uint64_t address = pages[index];
+    if (address % kNdkPageBytes != 0) {
+      return Refuse(ErrorReason::LOGICAL_ADDRESS_UNALIGNED, index);
+    }
+    // Page arrays mostly stay in one mapping.
+    if (mapping == nullptr || (address - mapping->base().value) / kNdkPageBytes >= mapping->pages()->pages.size()) {
+      mapping = Find(adapter, address);
+      if (mapping == nullptr) {
+        return Refuse(ErrorReason::LOGICAL_ADDRESS_UNKNOWN, index);
+      }
+      keeper.Add(mapping->pages());
+    }
+    builder.Add(mapping->pages()->pages[(address - mapping->base().value) / kNdkPageBytes]);
+  }
+  return ResolvedPages{.runs = builder.Take(), .keep_alive = keeper.Take()};
+}
+
+absl::StatusOr<ResolvedPages> LogicalAddressSpace::ResolveBytes(const Adapter& adapter, LogicalAddress address,
+                                                                uint64_t length) const {
+  MutexLock lock(mutex_);
+  const LogicalMapping* mapping = Find(adapter, address.value);
+  if (mapping == nullptr) {
+    return MakeError(ErrorReason::LOGICAL_ADDRESS_UNKNOWN);
+  }
+  const std::vector<std::byte*>& pages = mapping->pages()->pages;
+  const uint64_t offset = address.value - mapping->base().value;
+  if (length > pages.size() * kNdkPageBytes - offset) {
+    return MakeError(ErrorReason::LOGICAL_ADDRESS_UNKNOWN);
+  }
+  RunBuilder builder(offset % kNdkPageBytes, length);
+  for (uint64_t page = offset / kNdkPageBytes; page * kNdkPageBytes < offset + length; ++page) {
+    builder.Add(pages[page]);
+  }
+  return ResolvedPages{.runs = builder.Take(), .keep_alive = mapping->pages()};
+}
+
+}  // namespace rnicd::core

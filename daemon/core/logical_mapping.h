@@ -1,0 +1,97 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/mutex.h"
+#include "base/units.h"
+#include "daemon/core/adapter.h"
+#include "daemon/core/ledger.h"
+#include "daemon/core/mdl_chain.h"
+
+namespace rnicd::core {
+
+// 1 GiB, so that the answer with its page array fits into one message.
+inline constexpr uint64_t kMaxMappedPages = uint64_t{1} << 18;
+
+// Pages of a mapping: kept, and charged, until neither the mapping nor any registration or request uses them.
+struct MappedPages {
+  std::vector<std::byte*> pages;
+  std::vector<MemoryObject::Use> uses;
+  Charge pinned;
+};
+
+// A logical address mapping: the pages behind an MDL chain under addresses of the adapter's own.
+// Lifetime: holds its adapter open until it is released.
+// Source:   NDK_LOGICAL_ADDRESS_MAPPING.
+class LogicalMapping {
+ public:
+  LogicalMapping(std::shared_ptr<Adapter> adapter, Closable::Hold adapter_hold, Charge charge,
+                 std::shared_ptr<const MappedPages> pages, uint32_t fbo)
+      : adapter_(std::move(adapter)),
+        adapter_hold_(std::move(adapter_hold)),
+        charge_(std::move(charge)),
+        pages_(std::move(pages)),
+        fbo_(fbo) {}
+
+  const Adapter& adapter() const { return *adapter_; }
+  const std::shared_ptr<const MappedPages>& pages() const { return pages_; }
+  // Where the range begins in the first page.
+  uint32_t fbo() const { return fbo_; }
+  // Set once, before anyone can find the mapping.
+  LogicalAddress base() const { return base_; }
+  void set_base(LogicalAddress base) { base_ = base; }
+
+ private:
+  const std::shared_ptr<Adapter> adapter_;
+  const Closable::Hold adapter_hold_;
+  const Charge charge_;
+  const std::shared_ptr<const MappedPages> pages_;
+  const uint32_t fbo_;
+  LogicalAddress base_;
+};
+
+// Takes the pages behind a checked range. Errors: PAGE_COUNT_UNSUPPORTED, QUOTA_PINNED_BYTES.
+absl::StatusOr<std::shared_ptr<const MappedPages>> TakePages(MappedRange range, const std::shared_ptr<Ledger>& ledger);
+
+// Host bytes in order, and what keeps them.
+struct ResolvedPages {
+  std::vector<std::span<std::byte>> runs;
+  std::shared_ptr<const void> keep_alive;
+};
+
+// The logical addresses of one session. They begin at a random place and are never used twice, so that a released or
+// foreign one leads nowhere.
+// Threads: safe.
+class LogicalAddressSpace {
+ public:
+  // `seed`: any random number.
+  explicit LogicalAddressSpace(uint64_t seed);
+
+  void Insert(const std::shared_ptr<LogicalMapping>& mapping);
+  void Remove(const LogicalMapping& mapping);
+
+  // `length` bytes from byte `fbo` of the first page on, over pages in any order. All pages are judged, those beyond
+  // the length too. Errors: LOGICAL_ADDRESS_UNALIGNED, LOGICAL_ADDRESS_UNKNOWN with the field "adapter_page_array[N]".
+  absl::StatusOr<ResolvedPages> ResolvePages(const Adapter& adapter, std::span<const uint64_t> pages, uint64_t fbo,
+                                             uint64_t length) const;
+  // `length` bytes within one mapping. Errors: LOGICAL_ADDRESS_UNKNOWN.
+  absl::StatusOr<ResolvedPages> ResolveBytes(const Adapter& adapter, LogicalAddress address, uint64_t length) const;
+
+ private:
+  // Null when the address lies in no mapping of the adapter.
+  const LogicalMapping* Find(const Adapter& adapter, uint64_t address) const RNICD_REQUIRES(mutex_);
+
+  mutable Mutex mutex_;
+  uint64_t next_ RNICD_GUARDED_BY(mutex_);
+  // By base.
+  std::map<uint64_t, std::shared_ptr<LogicalMapping>> mappings_ RNICD_GUARDED_BY(mutex_);
+};
+
+}  // namespace rnicd::core

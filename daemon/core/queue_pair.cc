@@ -1,0 +1,142 @@
+#include "daemon/core/queue_pair.h"
+
+#include "base/status.h"
+
+namespace rnicd::core {
+namespace {
+
+absl::Status CheckLimits(const provider::QueuePairLimits& limits, const NdkAdapterInfo& info) {
+  const struct {
+    uint32_t wanted;
+    uint32_t most;
+    std::string_view field;
+  } kRows[] = {
+      {limits.receive_depth, info.max_receive_queue_depth, "receive_queue_depth"},
+      {limits.initiator_depth, info.max_initiator_queue_depth, "initiator_queue_depth"},
+      {limits.receive_entries, info.max_receive_request_sge, "max_receive_request_sge"},
+      {limits.initiator_entries, info.max_initiator_request_sge, "max_initiator_request_sge"},
+      {limits.inline_bytes, info.max_inline_data_size, "inline_data_size"},
+  };
+  for (const auto& row : kRows) {
+    if (row.wanted > row.most) {
+      return MakeError(ErrorReason::ABOVE_ADAPTER_LIMIT, row.field);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckQueue(const CompletionQueue& queue, const Adapter& adapter, std::string_view field) {
+  if (&queue.adapter() != &adapter) {
+    return MakeError(ErrorReason::ADAPTER_MISMATCH, field);
+  }
+  return queue.overrun() ? MakeError(ErrorReason::CQ_OVERRUN, field) : absl::OkStatus();
+}
+
+// The queue does not know which of the two it is here.
+absl::StatusOr<Closable::Hold> HoldQueue(CompletionQueue& queue, std::string_view field) {
+  absl::StatusOr<Closable::Hold> hold = queue.Acquire();
+  if (!hold.ok()) {
+    return MakeError(ErrorInfoOf(hold.status()).reason, field);
+  }
+  return hold;
+}
+
+}  // namespace
+
+absl::Status QueuePair::Check(const ProtectionDomain& domain, const CompletionQueue& receive_queue,
+                              const CompletionQueue& initiator_queue, const provider::QueuePairLimits& limits) {
+  RNICD_RETURN_IF_ERROR(CheckQueue(receive_queue, domain.adapter(), "receive_cq_id"));
+  RNICD_RETURN_IF_ERROR(CheckQueue(initiator_queue, domain.adapter(), "initiator_cq_id"));
+  return CheckLimits(limits, domain.adapter().info());
+}
+
+absl::StatusOr<std::shared_ptr<QueuePair>> QueuePair::Create(std::shared_ptr<ProtectionDomain> domain,
+                                                             std::shared_ptr<CompletionQueue> receive_queue,
+                                                             std::shared_ptr<CompletionQueue> initiator_queue,
+                                                             Options options, EventQueue& events) {
+  std::shared_ptr<QueuePair> pair(new QueuePair(std::move(domain), std::move(receive_queue), std::move(initiator_queue),
+                                                std::move(options), events));
+  RNICD_RETURN_IF_ERROR(pair->Open());
+  return pair;
+}
+
+QueuePair::QueuePair(std::shared_ptr<ProtectionDomain> domain, std::shared_ptr<CompletionQueue> receive_queue,
+                     std::shared_ptr<CompletionQueue> initiator_queue, Options options, EventQueue& events)
+    : Closable("qp_id"),
+      domain_(std::move(domain)),
+      receive_queue_(std::move(receive_queue)),
+      initiator_queue_(std::move(initiator_queue)),
+      limits_(options.limits),
+      context_(options.context),
+      charge_(std::move(options.charge)),
+      entries_(std::move(options.entries)),
+      events_(events) {}
+
+absl::Status QueuePair::Open() {
+  RNICD_ASSIGN_OR_RETURN(domain_hold_, domain_->Acquire());
+  RNICD_ASSIGN_OR_RETURN(receive_hold_, HoldQueue(*receive_queue_, "receive_cq_id"));
+  RNICD_ASSIGN_OR_RETURN(initiator_hold_, HoldQueue(*initiator_queue_, "initiator_cq_id"));
+  RNICD_ASSIGN_OR_RETURN(
+      device_, domain_->device().CreateQueuePair(limits_, receive_queue_->device(), initiator_queue_->device(), *this));
+  return absl::OkStatus();
+}
+
+void QueuePair::Publish(QueuePairId id) {
+  MutexLock lock(mutex_);
+  id_ = id;
+}
+
+absl::StatusOr<RemoteToken> QueuePair::Enqueue(provider::WorkRequest request) {
+  if (DeadQueue()) {
+    return MakeError(ErrorReason::QP_NOT_CONNECTED);
+  }
+  return device_->Enqueue(std::move(request));
+}
+
+void QueuePair::OnCompletion(provider::WorkQueue queue, const provider::Completion& completion) {
+  // NDK: with a dead completion queue its queue pairs are dead too, and report nothing more.
+  if (DeadQueue()) {
+    return;
+  }
+  CompletionQueue& target = queue == provider::WorkQueue::kReceive ? *receive_queue_ : *initiator_queue_;
+  target.Push({.completion = completion, .qp_context = context_});
+}
+
+void QueuePair::OnPeerGone() {
+  {
+    MutexLock lock(mutex_);
+    if (closed_) {
+      return;
+    }
+  }
+  if (const std::shared_ptr<Closable> self = weak_from_this().lock(); self != nullptr) {
+    events_.PushSource(std::shared_ptr<EventSource>(self, this));
+  }
+}
+
+EventSource::Taken QueuePair::TakeEvent() {
+  MutexLock lock(mutex_);
+  if (closed_) {
+    return {};
+  }
+  return {.body = QpDisconnected{.queue_pair = id_, .context = context_}};
+}
+
+void QueuePair::Finalize() {
+  device_->Shutdown();
+  {
+    MutexLock lock(mutex_);
+    closed_ = true;
+  }
+  events_.Withdraw(*this);
+  device_.reset();
+  entries_.Refund();
+}
+
+void QueuePair::LetGo() {
+  receive_hold_.Release();
+  initiator_hold_.Release();
+  domain_hold_.Release();
+}
+
+}  // namespace rnicd::core

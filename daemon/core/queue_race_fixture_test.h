@@ -1,0 +1,170 @@
+#pragma once
+
+// What the race over queues keeps: tenants with everything they ever had, what they post, and what became of it.
+//
+// The card is threads here, so two transfers must never touch the same bytes. Each queue pair has its own eight in
+// every page: four for what it sends, reads and writes, four for what it receives. Reads come from the end of a page,
+// where nobody writes.
+
+#include <algorithm>
+#include <set>
+
+#include "daemon/core/queue_fixture_test.h"
+#include "daemon/core/race_fixture_test.h"
+
+namespace rnicd::core {
+
+inline constexpr uint64_t kPages = 4;
+inline constexpr uint64_t kSlice = 4;
+inline constexpr uint64_t kReadSource = 3072;
+inline constexpr uint64_t kMaxPairs = kReadSource / (2 * kSlice);
+inline constexpr uint32_t kDeepQueue = 16384;
+inline constexpr uint32_t kRemoteRights = kOpFlagRemoteRead | kOpFlagRemoteWrite;
+
+struct Pair {
+  QueuePairId id;
+  // Which slices are its own.
+  uint64_t number = 0;
+  // Completes to the queue that is never closed and never full.
+  bool deep = false;
+  // Where the other side's tenant is found.
+  size_t peer_slot = 0;
+};
+struct FastRegion {
+  MemoryRegionId id;
+};
+struct Registered {
+  MemoryRegionId id;
+  LocalToken local;
+  RemoteToken remote;
+};
+
+// A page, and the slice in it that `pair` may use.
+inline uint64_t OwnAddress(const Pair& pair, bool receive, Random& random) {
+  return kRegionBase + random() % kPages * kPage + (2 * pair.number + (receive ? 1 : 0)) * kSlice;
+}
+
+// A session, its first objects, and everything it ever had. Shared by all threads. Threads: safe.
+class QueueTenant : public Memories<CompletionQueueId, Pair, FastRegion, Registered, BuiltLam, MemoryWindowId,
+                                    MemoryObjectId, RemoteToken> {
+ public:
+  explicit QueueTenant(std::shared_ptr<Session> open) : session(std::move(open)) {
+    adapter = session->OpenAdapter("soft0", {1, 2}).value_or(AdapterId{});
+    domain = session->CreatePd(adapter).value_or(ProtectionDomainId{});
+    absl::StatusOr<CompletionQueueId> created = MakeError(ErrorReason::DEVICE_FAILED);
+    while (!created.ok()) {
+      created = session->CreateCq(adapter, kDeepQueue, 0);  // A planned failure may be in the way.
+    }
+    queue = *created;
+    Remember(queue);
+  }
+
+  // Bytes of its own for a pair: of a normal region, a fast one, or none at all.
+  Sges OwnSges(const Pair& pair, bool receive, Random& random) const {
+    LocalToken token = Any<Registered>(random).local;
+    switch (random() % 8) {
+      case 0:
+        return {};
+      case 1:
+        token = session->GetLocalToken(Any<FastRegion>(random).id).value_or(LocalToken{});
+        break;
+      default:
+        break;
+    }
+    return {{.address = OwnAddress(pair, receive, random), .length = kSlice, .token = token}};
+  }
+  // What this tenant may have handed to a peer: mostly a token that is alive.
+  RemoteToken Handed(Random& random) const {
+    return random() % 4 == 0 ? Any<RemoteToken>(random) : Any<Registered>(random).remote;
+  }
+  // `reach`: what the peer handed over. `pages` must outlive the request.
+  WorkRequest AnyRequest(const Pair& pair, RemoteToken reach, std::vector<uint64_t>& pages, Random& random) const {
+    const bool remote_half = random() % 2 == 0;
+    switch (random() % 8) {
+      case 0:
+        return Receive(OwnSges(pair, /*receive=*/true, random));
+      case 1:
+        return Send(OwnSges(pair, /*receive=*/false, random), remote_half ? kOpFlagSolicit : 0);
+      case 2:
+        return SendAndInvalidate(reach);
+      case 3:
+        return Write(OwnSges(pair, /*receive=*/false, random), OwnAddress(pair, /*receive=*/false, random), reach);
+      case 4:
+        return Read(OwnSges(pair, /*receive=*/false, random), kRegionBase + random() % kPages * kPage + kReadSource,
+                    reach, random() % 8 == 0 ? kOpFlagReadLocalInvalidate : 0);
+      case 5:
+        return AnyFastRegister(pages, random);
+      case 6:
+        return AnyBind(random);
+      default:
+        return remote_half ? Invalidate(Any<FastRegion>(random).id) : Invalidate(Any<MemoryWindowId>(random));
+    }
+  }
+  WorkRequest AnyFastRegister(std::vector<uint64_t>& pages, Random& random) const {
+    pages = PagesOf(Any<BuiltLam>(random));
+    std::shuffle(pages.begin(), pages.end(), random);
+    return FastRegister(Any<FastRegion>(random).id, pages, kRemoteRights);
+  }
+  WorkRequest AnyBind(Random& random) const {
+    return Bind(Any<Registered>(random).id, Any<MemoryWindowId>(random), kPages * kPage, kRemoteRights);
+  }
+
+  const std::shared_ptr<Session> session;
+  AdapterId adapter;
+  ProtectionDomainId domain;
+  CompletionQueueId queue;
+};
+
+// What became of every request. Threads: safe.
+class Posts {
+ public:
+  struct Record {
+    SessionId session;
+    bool silent = false;
+    bool deep = false;
+    bool accepted = false;
+    int completions = 0;
+  };
+  // The request's context.
+  uint64_t Offer(Record record) {
+    MutexLock lock(mutex_);
+    records_.push_back(record);
+    return records_.size() - 1;
+  }
+  void Accept(uint64_t context) {
+    MutexLock lock(mutex_);
+    records_[context].accepted = true;
+    ++accepted_;
+  }
+  void Complete(const provider::Completion& completion) {
+    MutexLock lock(mutex_);
+    ++records_.at(completion.request_context).completions;
+    succeeded_[completion.type] += completion.status == NtStatus::kSuccess ? 1 : 0;
+  }
+  // `alive`: the sessions whose deep queues were drained.
+  void ExpectCompleted(const std::set<SessionId>& alive) const {
+    MutexLock lock(mutex_);
+    for (size_t context = 0; context < records_.size(); ++context) {
+      const Record& record = records_[context];
+      const bool must = record.accepted && record.deep && !record.silent && alive.contains(record.session);
+      EXPECT_LE(record.completions, record.accepted ? 1 : 0) << context;
+      EXPECT_GE(record.completions, must ? 1 : 0) << context;
+    }
+  }
+  size_t accepted() const {
+    MutexLock lock(mutex_);
+    return accepted_;
+  }
+  std::map<OperationType, uint64_t> succeeded() const {
+    MutexLock lock(mutex_);
+    return succeeded_;
+  }
+
+ private:
+  mutable Mutex mutex_;
+  std::vector<Record> records_ RNICD_GUARDED_BY(mutex_);
+  size_t accepted_ RNICD_GUARDED_BY(mutex_) = 0;
+  std::map<OperationType, uint64_t> succeeded_ RNICD_GUARDED_BY(mutex_);
+};
+
+}  // namespace rnicd::core

@@ -1,0 +1,301 @@
+// What is judged when requests that give out or take back tokens are posted: FastRegister, Invalidate, Bind.
+
+#include "daemon/core/queue_fixture_test.h"
+
+namespace rnicd::core {
+namespace {
+
+constexpr uint32_t kFastPages = 4;
+
+class SessionPostRegisterTest : public PostTest {
+ protected:
+  SessionPostRegisterTest() : pages_(PagesOf(lam_)) {
+    watched_regions = {fast_};
+    watched_windows = {window_};
+  }
+
+  // A FastRegister of all pages; tests spoil one thing of it.
+  FastRegisterOperation Sound() const {
+    return {.region = fast_, .pages = pages_, .length = kFastPages * kPage, .base = {kRegionBase}};
+  }
+  void ExpectFastRefused(const FastRegisterOperation& operation, ErrorReason reason, const std::string& member) {
+    ExpectRefused({.operation = operation}, reason, "fast_register." + member);
+  }
+  BindOperation SoundBind() const {
+    return {.region = region_, .window = window_, .address = {kRegionBase}, .length = kPage};
+  }
+  void ExpectBindRefused(const BindOperation& operation, ErrorReason reason, const std::string& member) {
+    ExpectRefused({.operation = operation}, reason, "bind." + member);
+  }
+  // Registered with flags of its own.
+  MemoryRegionId RegionWith(uint32_t flags) {
+    const MemoryRegionId region = owner.Region(owner.domain);
+    const MdlEntry entry{.memory = owner.Memory(1), .count = kPage, .address = {kRegionBase}};
+    EXPECT_TRUE(owner.session
+                    ->RegisterMr({.region = region, .chain = {&entry, 1}, .length = kPage, .flags = flags}, {}, nullptr)
+                    .ok());
+    return region;
+  }
+  MemoryRegionId FastRegionIn(ProtectionDomainId domain) {
+    const MemoryRegionId region = *owner.session->CreateMr(domain, true);
+    EXPECT_TRUE(owner.Initialize(region, kFastPages, true).ok());
+    return region;
+  }
+
+  const BuiltLam lam_ = owner.Lam(owner.Memory(kFastPages), kFastPages);
+  const MemoryRegionId fast_ = owner.FastRegion(kFastPages);
+  // Of two pages, with remote write.
+  const MemoryRegionId region_ = owner.RegisteredRegion(2);
+  const MemoryWindowId window_ = owner.Window();
+  const ProtectionDomainId other_domain_ = owner.Domain(owner.adapter);
+  std::vector<uint64_t> pages_;
+};
+
+TEST_F(SessionPostRegisterTest, FlagsThatAnOperationDoesNotTakeAreRefused) {
+  for (const uint32_t flag : {kOpFlagSolicit, kOpFlagInline, kOpFlagReadLocalInvalidate, 0x400u}) {
+    ExpectRefused(FastRegister(fast_, pages_, flag), ErrorReason::FLAGS_UNKNOWN, "flags");
+    ExpectRefused(Bind(region_, window_, kPage, flag), ErrorReason::FLAGS_UNKNOWN, "flags");
+    WorkRequest invalidate = Invalidate(fast_);
+    invalidate.flags = flag;
+    ExpectRefused(invalidate, ErrorReason::FLAGS_UNKNOWN, "flags");
+  }
+  for (const uint32_t flag : {kOpFlagRemoteRead, kOpFlagLocalWrite, kOpFlagRemoteWrite, kOpFlagReadSink}) {
+    WorkRequest invalidate = Invalidate(fast_);
+    invalidate.flags = flag;
+    ExpectRefused(invalidate, ErrorReason::FLAGS_UNKNOWN, "flags");
+  }
+  ExpectRefused(Bind(region_, window_, kPage, kOpFlagReadSink), ErrorReason::FLAGS_UNKNOWN, "flags");
+}
+
+TEST_F(SessionPostRegisterTest, HalfOfRemoteWriteIsRefused) {
+  for (const uint32_t flags : {kOpFlagRemoteWriteBit, kOpFlagRemoteWriteBit | kOpFlagRemoteRead}) {
+    ExpectRefused(FastRegister(fast_, pages_, flags), ErrorReason::FLAGS_INCOMPLETE_REMOTE_WRITE, "flags");
+    ExpectRefused(Bind(region_, window_, kPage, flags), ErrorReason::FLAGS_INCOMPLETE_REMOTE_WRITE, "flags");
+  }
+}
+
+TEST_F(SessionPostRegisterTest, LocalWriteAloneIsAFlagOfFastRegisterAndNotOfBind) {
+  for (const uint32_t flags : {kOpFlagLocalWrite, kOpFlagLocalWrite | kOpFlagRemoteRead}) {
+    ExpectRefused(Bind(region_, window_, kPage, flags), ErrorReason::FLAGS_UNKNOWN, "flags");
+  }
+  owner.MustPost(pair, {FastRegister(fast_, pages_, kOpFlagLocalWrite)});
+}
+
+TEST_F(SessionPostRegisterTest, FlagsThatAnOperationTakesAreNotRefused) {
+  owner.MustPost(pair, {FastRegister(fast_, pages_,
+                                     kOpFlagsOfInitiator | kOpFlagRemoteRead | kOpFlagRemoteWrite | kOpFlagReadSink),
+                        Bind(region_, window_, kPage, kOpFlagsOfInitiator | kOpFlagRemoteRead | kOpFlagRemoteWrite)});
+  WorkRequest invalidate = Invalidate(fast_);
+  invalidate.flags = kOpFlagReadFence | kOpFlagDefer;
+  owner.MustPost(pair, {invalidate});
+  EXPECT_EQ(owner.Statuses(), std::vector<NtStatus>{NtStatus::kSuccess}) << "the others were silent";
+}
+
+TEST_F(SessionPostRegisterTest, FastRegisterNeedsARegionOfTheFastKindThatIsReady) {
+  FastRegisterOperation operation = Sound();
+  operation.region = {};
+  ExpectFastRefused(operation, ErrorReason::OBJECT_NOT_FOUND, "mr_id");
+  operation.region = peer.FastRegion();
+  ExpectFastRefused(operation, ErrorReason::OBJECT_NOT_FOUND, "mr_id");
+  operation.region = region_;
+  ExpectFastRefused(operation, ErrorReason::REGION_WRONG_KIND, "mr_id");
+  operation.region = owner.NewFastRegion();
+  ExpectFastRefused(operation, ErrorReason::REGION_NOT_INITIALIZED, "mr_id");
+  operation.region = FastRegionIn(other_domain_);
+  ExpectFastRefused(operation, ErrorReason::DOMAIN_MISMATCH, "mr_id");
+}
+
+TEST_F(SessionPostRegisterTest, FastRegisterTakesOneToAsManyPagesAsTheRegionHas) {
+  FastRegisterOperation operation = Sound();
+  operation.pages = {};
+  ExpectFastRefused(operation, ErrorReason::FIELD_OUT_OF_RANGE, "adapter_page_array");
+  pages_.push_back(pages_[0]);
+  operation.pages = pages_;
+  ExpectFastRefused(operation, ErrorReason::PAGE_COUNT_ABOVE_REGION, "adapter_page_array");
+}
+
+TEST_F(SessionPostRegisterTest, FastRegisterChecksOffsetAndLengthAgainstThePages) {
+  FastRegisterOperation operation = Sound();
+  operation.fbo = kPage;
+  ExpectFastRefused(operation, ErrorReason::FIELD_OUT_OF_RANGE, "fbo");
+  operation.fbo = UINT32_MAX;
+  ExpectFastRefused(operation, ErrorReason::FIELD_OUT_OF_RANGE, "fbo");
+  operation = Sound();
+  operation.length = 0;
+  ExpectFastRefused(operation, ErrorReason::LENGTH_ZERO, "length");
+  for (const uint64_t above : {kFastPages * kPage + 1, UINT64_MAX}) {
+    operation.length = above;
+    ExpectFastRefused(operation, ErrorReason::LENGTH_ABOVE_PAGES, "length");
+  }
+  operation = Sound();
+  operation.fbo = 1;
+  operation.base.value += 1;
+  ExpectFastRefused(operation, ErrorReason::LENGTH_ABOVE_PAGES, "length");
+  operation.length -= 1;
+  owner.MustPost(pair, {{.operation = operation}});
+}
+
+TEST_F(SessionPostRegisterTest, FastRegisterNeedsABaseThatFitsTheOffset) {
+  FastRegisterOperation operation = Sound();
+  operation.base = {kRegionBase + 1};
+  ExpectFastRefused(operation, ErrorReason::BASE_NOT_CONGRUENT, "base_virtual_address");
+  operation.fbo = 2;
+  operation.length = 1;
+  ExpectFastRefused(operation, ErrorReason::BASE_NOT_CONGRUENT, "base_virtual_address");
+  operation.base = {};
+  ExpectFastRefused(operation, ErrorReason::BASE_NOT_CONGRUENT, "base_virtual_address");
+}
+
+TEST_F(SessionPostRegisterTest, FastRegisterMayNotPassTheEndOfTheAddresses) {
+  FastRegisterOperation operation = Sound();
+  operation.base = {UINT64_MAX - kPage + 1};
+  operation.length = kPage;
+  ExpectFastRefused(operation, ErrorReason::ADDRESS_RANGE_OVERFLOW, "base_virtual_address");
+  operation.length = kPage - 1;
+  owner.MustPost(pair, {{.operation = operation}});
+}
+
+TEST_F(SessionPostRegisterTest, FastRegisterAtBaseZeroIsSound) {
+  FastRegisterOperation operation = Sound();
+  operation.base = {};
+  owner.MustPost(pair, {{.operation = operation}});
+  EXPECT_EQ(owner.Statuses(), std::vector<NtStatus>{NtStatus::kSuccess});
+}
+
+TEST_F(SessionPostRegisterTest, FastRegisterTakesOnlyPagesOfItsOwnSessionAndAdapter) {
+  FastRegisterOperation operation = Sound();
+  const std::vector<uint64_t> sound = pages_;
+  const auto spoil = [&](uint64_t address, ErrorReason reason) {
+    pages_ = sound;
+    pages_[2] = address;
+    operation.pages = pages_;
+    ExpectFastRefused(operation, reason, "adapter_page_array[2]");
+  };
+  spoil(sound[2] + 1, ErrorReason::LOGICAL_ADDRESS_UNALIGNED);
+  spoil(sound[3] + kPage, ErrorReason::LOGICAL_ADDRESS_UNKNOWN);
+  spoil(0, ErrorReason::LOGICAL_ADDRESS_UNKNOWN);
+  spoil(peer.Lam(peer.Memory(1), 1).first.value, ErrorReason::LOGICAL_ADDRESS_UNKNOWN);
+  const MdlEntry entry{.memory = owner.Memory(1), .count = kPage, .address = {kRegionBase}};
+  const auto elsewhere = owner.session->BuildLam({.adapter = owner.Adapter(), .chain = {&entry, 1}, .length = kPage});
+  ASSERT_TRUE(elsewhere.ok());
+  spoil(elsewhere->first.value, ErrorReason::LOGICAL_ADDRESS_UNKNOWN);
+  const BuiltLam released = owner.Lam(owner.Memory(1), 1);
+  ASSERT_TRUE(owner.session->ReleaseLam(released.id).ok());
+  spoil(released.first.value, ErrorReason::LOGICAL_ADDRESS_UNKNOWN);
+}
+
+TEST_F(SessionPostRegisterTest, RemoteRightsNeedARegionThatWasMadeReadyForThem) {
+  const MemoryRegionId local = owner.FastRegion(kFastPages, /*remote_access=*/false);
+  watched_regions.push_back(local);
+  for (const uint32_t flags : {kOpFlagRemoteRead, kOpFlagRemoteWrite, kOpFlagRemoteRead | kOpFlagRemoteWrite}) {
+    ExpectRefused(FastRegister(local, pages_, flags), ErrorReason::REGION_NO_REMOTE_ACCESS, "flags");
+  }
+  owner.MustPost(pair, {FastRegister(local, pages_, kOpFlagLocalWrite | kOpFlagReadSink)});
+}
+
+TEST_F(SessionPostRegisterTest, InvalidateNeedsATarget) {
+  ExpectRefused({.operation = InvalidateOperation{}}, ErrorReason::FIELD_OUT_OF_RANGE, "invalidate.target");
+}
+
+TEST_F(SessionPostRegisterTest, InvalidateNeedsAReadyFastRegionOrAWindowOfTheSameDomain) {
+  ExpectRefused(Invalidate(MemoryRegionId{}), ErrorReason::OBJECT_NOT_FOUND, "invalidate.mr_id");
+  ExpectRefused(Invalidate(region_), ErrorReason::REGION_WRONG_KIND, "invalidate.mr_id");
+  ExpectRefused(Invalidate(owner.NewFastRegion()), ErrorReason::REGION_NOT_INITIALIZED, "invalidate.mr_id");
+  ExpectRefused(Invalidate(FastRegionIn(other_domain_)), ErrorReason::DOMAIN_MISMATCH, "invalidate.mr_id");
+  ExpectRefused(Invalidate(MemoryWindowId{}), ErrorReason::OBJECT_NOT_FOUND, "invalidate.mw_id");
+  ExpectRefused(Invalidate(peer.Window()), ErrorReason::OBJECT_NOT_FOUND, "invalidate.mw_id");
+  ExpectRefused(Invalidate(*owner.session->CreateMw(other_domain_)), ErrorReason::DOMAIN_MISMATCH, "invalidate.mw_id");
+}
+
+TEST_F(SessionPostRegisterTest, WhatIsNotRegisteredOrBoundIsJudgedWhenTheInvalidateIsExecuted) {
+  owner.MustPost(pair, {Invalidate(window_), Invalidate(fast_)});
+  EXPECT_EQ(owner.Statuses(), (std::vector<NtStatus>{NtStatus::kInvalidDeviceRequest, NtStatus::kCancelled}));
+}
+
+TEST_F(SessionPostRegisterTest, BindNeedsARegisteredRegionAndAWindowOfTheSameDomain) {
+  BindOperation operation = SoundBind();
+  operation.region = {};
+  ExpectBindRefused(operation, ErrorReason::OBJECT_NOT_FOUND, "mr_id");
+  operation.region = fast_;
+  ExpectBindRefused(operation, ErrorReason::REGION_WRONG_KIND, "mr_id");
+  operation.region = owner.Region(owner.domain);
+  ExpectBindRefused(operation, ErrorReason::REGION_NOT_REGISTERED, "mr_id");
+  operation.region = owner.Region(other_domain_);
+  ExpectBindRefused(operation, ErrorReason::DOMAIN_MISMATCH, "mr_id");
+  operation = SoundBind();
+  operation.window = {};
+  ExpectBindRefused(operation, ErrorReason::OBJECT_NOT_FOUND, "mw_id");
+  operation.window = *owner.session->CreateMw(other_domain_);
+  ExpectBindRefused(operation, ErrorReason::DOMAIN_MISMATCH, "mw_id");
+}
+
+TEST_F(SessionPostRegisterTest, AWindowLiesInsideItsRegion) {
+  BindOperation operation = SoundBind();
+  operation.length = 0;
+  ExpectBindRefused(operation, ErrorReason::LENGTH_ZERO, "length");
+  operation.length = (uint64_t{1} << 40) + 1;
+  ExpectBindRefused(operation, ErrorReason::ABOVE_ADAPTER_LIMIT, "length");
+  const std::pair<uint64_t, uint64_t> outside[] = {{kRegionBase, 2 * kPage + 1},
+                                                   {kRegionBase + 2 * kPage, 1},
+                                                   {kRegionBase + 2 * kPage - 1, 2},
+                                                   {kRegionBase - 1, 1},
+                                                   {0, kPage},
+                                                   {UINT64_MAX, 1}};
+  for (const auto& [address, length] : outside) {
+    operation.address = {address};
+    operation.length = length;
+    ExpectBindRefused(operation, ErrorReason::WINDOW_OUTSIDE_REGION, "virtual_address");
+  }
+  operation.address = {kRegionBase + 2 * kPage - 1};
+  operation.length = 1;
+  owner.MustPost(pair, {{.operation = operation}});
+}
+
+TEST_F(SessionPostRegisterTest, AWindowForRemoteWritesNeedsTheRegionsLocalWrite) {
+  const MemoryRegionId read_only = RegionWith(kMrFlagRemoteRead);
+  for (const uint32_t flags : {kOpFlagRemoteWrite, kOpFlagRemoteWrite | kOpFlagRemoteRead}) {
+    ExpectRefused(Bind(read_only, window_, kPage, flags), ErrorReason::REGION_RIGHTS_INSUFFICIENT, "flags");
+  }
+  owner.MustPost(pair, {Bind(read_only, window_, kPage, kOpFlagRemoteRead),
+                        Bind(RegionWith(kMrFlagLocalWrite), owner.Window(), kPage, kOpFlagRemoteWrite)});
+  EXPECT_EQ(owner.Statuses(), (std::vector<NtStatus>{NtStatus::kSuccess, NtStatus::kSuccess}))
+      << "a window may grant peers what the region does not";
+}
+
+TEST_F(SessionPostRegisterTest, AWindowWithoutRightsIsSound) {
+  owner.MustPost(pair, {Bind(region_, window_)});
+  EXPECT_EQ(owner.Statuses(), std::vector<NtStatus>{NtStatus::kSuccess});
+}
+
+TEST_F(SessionPostRegisterTest, EachFastRegisterAndBindIssuesATokenOfItsOwn) {
+  const RemoteToken before = *owner.session->GetRemoteToken(fast_);
+  const uint64_t counted = world.observer.counts().remote_tokens;
+  const PostOutcome outcome = owner.Post(pair, {Receive(), FastRegister(fast_, pages_), Invalidate(fast_),
+                                                Bind(region_, window_), FastRegister(fast_, pages_)});
+  ASSERT_TRUE(outcome.failure.ok()) << outcome.failure;
+  ASSERT_EQ(outcome.issued.size(), 3u);
+  EXPECT_EQ(outcome.issued[0].request_index, 1u);
+  EXPECT_EQ(outcome.issued[1].request_index, 3u);
+  EXPECT_EQ(outcome.issued[2].request_index, 4u);
+  EXPECT_NE(outcome.issued[0].token, before);
+  EXPECT_NE(outcome.issued[0].token, outcome.issued[2].token);
+  EXPECT_EQ(*owner.session->GetRemoteToken(fast_), outcome.issued[2].token);
+  EXPECT_EQ(*owner.session->GetRemoteTokenFromMw(window_), outcome.issued[1].token);
+  EXPECT_EQ(world.observer.counts().remote_tokens, counted + 3 + 1) << "three were issued and one was asked for";
+}
+
+TEST_F(SessionPostRegisterTest, ARequestTheCardRefusesIssuesNoTokenAndKeepsNothing) {
+  const auto tokens = Tokens();
+  const std::string held = world.Held();
+  for (const WorkRequest& request : {FastRegister(fast_, pages_), Bind(region_, window_)}) {
+    world.plan.FailEnqueue(MakeError(ErrorReason::DEVICE_FAILED), 1);
+    EXPECT_THAT(owner.Post(pair, {request}).failure, FailsAt(ErrorReason::DEVICE_FAILED, "requests[0]"));
+  }
+  EXPECT_EQ(Tokens(), tokens);
+  EXPECT_EQ(world.Held(), held);
+  EXPECT_THAT(owner.session->GetRemoteTokenFromMw(window_).status(), FailsAt(ErrorReason::WINDOW_NOT_BOUND, "mw_id"));
+  EXPECT_EQ(*owner.session->CloseMr(region_, {}, nullptr), Progress::kDone) << "a refused Bind keeps no region";
+}
+
+}  // namespace
+}  // namespace rnicd::core

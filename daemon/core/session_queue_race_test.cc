@@ -1,0 +1,458 @@
+// Many threads use the queues of two tenants that are connected with each other, over a card that fails now and then.
+// Whatever happened, after each round nothing is left, every pending request was completed once, every posted request
+// completed once, and every queue still notifies.
+//
+// Fault model: queues, pairs, windows, regions and requests that the card refuses; completion queues that overrun;
+// dead ids and tokens; two threads that post to one queue pair, which NDK forbids; tenants that end at any moment.
+// Every second round has a long wire. Not modelled: a card that does not deregister; session_race_test.cc has it. The
+// seed is printed.
+
+#include <array>
+
+#include "daemon/core/queue_race_fixture_test.h"
+
+namespace rnicd::core {
+namespace {
+
+constexpr int kRounds = 16;
+constexpr int kThreads = 4;
+constexpr int kStepsPerThread = 500;
+constexpr size_t kSlots = 2;
+
+WorldOptions Options(uint64_t seed) {
+  WorldOptions options = SlowFromTwoPages();
+  options.soft.read_delay = std::chrono::microseconds(seed % 2 == 0 ? 0 : 100);
+  options.limits.session[Resource::kQueuePairs] = 40;
+  options.limits.session[Resource::kCompletionQueues] = 10;
+  options.limits.session[Resource::kWindows] = 20;
+  options.limits.session[Resource::kRegions] = 40;
+  options.limits.session[Resource::kLogicalMappings] = 20;
+  options.limits.session[Resource::kMemoryObjects] = 30;
+  options.limits.session[Resource::kPostedPages] = 64;
+  options.limits.session[Resource::kPendingRequests] = 6;
+  return options;
+}
+
+class Round {
+ public:
+  explicit Round(uint64_t seed) : seed_(seed), world_(Options(seed)) {}
+
+  void Run() {
+    std::vector<std::thread> threads;
+    for (int index = 0; index < kThreads; ++index) {
+      threads.emplace_back([this, index] { RunThread(seed_ * kThreads + static_cast<uint64_t>(index)); });
+    }
+    for (std::thread& thread : threads) {
+      thread.join();
+    }
+    Finish();
+  }
+  const Posts& posts() const { return posts_; }
+
+ private:
+  using Step = void (Round::*)(QueueTenant&, Random&);
+  using Chain = std::vector<WorkRequest>;
+
+  void RunThread(uint64_t seed) {
+    static constexpr std::array<Step, 34> kSteps = {
+        &Round::Talk,    &Round::Talk,       &Round::Talk,       &Round::Talk,     &Round::Talk,
+        &Round::Talk,    &Round::Talk,       &Round::Reregister, &Round::Rebind,   &Round::Reregister,
+        &Round::Rebind,  &Round::PostAny,    &Round::Connect,    &Round::Connect,  &Round::Connect,
+        &Round::Poll,    &Round::Poll,       &Round::Poll,       &Round::Arm,      &Round::Arm,
+        &Round::Fetch,   &Round::Fetch,      &Round::CreateCq,   &Round::ChangeCq, &Round::CloseQp,
+        &Round::CloseQp, &Round::CreateFast, &Round::CreateMr,   &Round::CreateMw, &Round::CloseSomething,
+        &Round::Map,     &Round::Allocate,   &Round::Disconnect, &Round::CloseQp};
+    Random random(seed);
+    for (int step = 0; step < kStepsPerThread; ++step) {
+      const std::shared_ptr<QueueTenant> tenant = Pick(random() % kSlots);
+      if (random() % 400 == 0) {
+        End(*tenant);
+      } else if (random() % 30 == 0) {
+        BreakSomething(random);
+      } else if (const auto guard = tenant->session->Begin(); guard.ok()) {
+        (this->*kSteps[random() % kSteps.size()])(*tenant, random);
+      }
+    }
+  }
+
+  // The tenant of a slot; an ended one is replaced.
+  std::shared_ptr<QueueTenant> Pick(size_t slot) {
+    MutexLock lock(mutex_);
+    if (slots_[slot] == nullptr || slots_[slot]->session->ending()) {
+      slots_[slot] = std::make_shared<QueueTenant>(*world_.registry.Open(CallerNumbered(1 + slot), ""));
+      everybody_.push_back(slots_[slot]);
+      Furnish(*slots_[slot]);
+    }
+    return slots_[slot];
+  }
+  // One of everything, so that there is traffic from the start.
+  void Furnish(QueueTenant& tenant) {
+    Random random(seed_);
+    for (const Step step : {&Round::Allocate, &Round::CreateMr, &Round::CreateFast, &Round::Map, &Round::CreateMw}) {
+      (this->*step)(tenant, random);
+    }
+  }
+
+  // --- queues and pairs ---
+
+  std::optional<Pair> NewPair(QueueTenant& tenant, size_t peer_slot, Random& random) {
+    Pair pair{.number = next_pair_.fetch_add(1), .peer_slot = peer_slot};
+    if (pair.number >= kMaxPairs) {
+      return std::nullopt;
+    }
+    const CompletionQueueId queue = random() % 4 == 0 ? tenant.Any<CompletionQueueId>(random) : tenant.queue;
+    const auto id = tenant.session->CreateQp({.domain = tenant.domain,
+                                              .receive_queue = queue,
+                                              .initiator_queue = queue,
+                                              .context = pair.number,
+                                              .limits = kSmallLimits});
+    if (!id.ok()) {
+      return std::nullopt;
+    }
+    pair.id = *id;
+    pair.deep = queue == tenant.queue;
+    tenant.Remember(pair);
+    return pair;
+  }
+  // Two new pairs that know each other, or one that knows itself; now and then only one side.
+  void Connect(QueueTenant& tenant, Random& random) {
+    const size_t slot = random() % kSlots;
+    const std::shared_ptr<QueueTenant> peer = Pick(slot);
+    const auto guard = peer->session->Begin();
+    const auto pair = NewPair(tenant, slot, random);
+    const auto peer_pair = guard.ok() && pair.has_value() ? NewPair(*peer, random() % kSlots, random) : std::nullopt;
+    if (!peer_pair.has_value()) {
+      return;
+    }
+    const auto view = tenant.session->QueryQp(pair->id);
+    const auto peer_view = peer->session->QueryQp(peer_pair->id);
+    if (view.ok() && peer_view.ok()) {
+      (void)tenant.session->ConnectQp(pair->id, random() % 8 == 0 ? view->address : peer_view->address);
+      if (random() % 8 != 0) {
+        (void)peer->session->ConnectQp(peer_pair->id, view->address);
+      }
+    }
+    Post(tenant, *pair, Chain(3, Receive(tenant.OwnSges(*pair, /*receive=*/true, random))), random);
+    Post(*peer, *peer_pair, Chain(3, Receive(peer->OwnSges(*peer_pair, /*receive=*/true, random))), random);
+  }
+  void Disconnect(QueueTenant& tenant, Random& random) {
+    const QueuePairId id = tenant.Any<Pair>(random).id;
+    (void)(random() % 2 == 0 ? tenant.session->DisconnectQp(id) : tenant.session->Flush(id));
+  }
+  void CloseQp(QueueTenant& tenant, Random& random) {
+    const uint64_t request = books_.Open();
+    Note(request,
+         tenant.session->CloseQp(tenant.AnyOld<Pair>(random).id, Choose(request, random), CompleteWith(request)));
+  }
+  void CreateCq(QueueTenant& tenant, Random& random) {
+    const auto id = tenant.session->CreateCq(tenant.adapter, 1 + random() % 8, 0);
+    if (id.ok()) {
+      tenant.Remember(*id);
+    }
+  }
+  // Resizes or closes a queue, except the deep one.
+  void ChangeCq(QueueTenant& tenant, Random& random) {
+    const auto id = tenant.Any<CompletionQueueId>(random);
+    if (id == tenant.queue || random() % 2 == 0) {
+      (void)tenant.session->ResizeCq(id, id == tenant.queue ? kDeepQueue : 1 + random() % 16);
+      return;
+    }
+    const uint64_t request = books_.Open();
+    Note(request, tenant.session->CloseCq(id, Choose(request, random), CompleteWith(request)));
+  }
+  static CompletionQueueId AnyQueue(QueueTenant& tenant, Random& random) {
+    return random() % 2 == 0 ? tenant.queue : tenant.Any<CompletionQueueId>(random);
+  }
+  void Arm(QueueTenant& tenant, Random& random) {
+    (void)tenant.session->ArmCq(AnyQueue(tenant, random), static_cast<CqNotifyType>(random() % 3));
+  }
+  void Poll(QueueTenant& tenant, Random& random) {
+    PollFrom(tenant, AnyQueue(tenant, random), static_cast<uint32_t>(1 + random() % 64));
+  }
+  size_t PollFrom(QueueTenant& tenant, CompletionQueueId id, uint32_t max) {
+    const auto results = tenant.session->GetCqResults(id, max);
+    if (!results.ok()) {
+      return 0;
+    }
+    for (const CqResult& result : *results) {
+      posts_.Complete(result.completion);
+    }
+    return results->size();
+  }
+
+  // --- memory, regions, windows, mappings ---
+
+  // Sealed and registrable when it returns.
+  void Allocate(QueueTenant& tenant, Random&) {
+    const auto answer = std::make_shared<Awaited<absl::StatusOr<MemoryTicket>>>();
+    const absl::Status begun = tenant.session->AllocateMemory(
+        {.size = kPages * kPage}, [answer](const absl::StatusOr<MemoryTicket>& outcome) { answer->Bring(outcome); });
+    const auto outcome = begun.ok() ? answer->Get() : std::nullopt;
+    if (!outcome.has_value() || !outcome->ok()) {
+      return;
+    }
+    if (const auto memory = tenant.session->FindMemory((*outcome)->memory); memory.ok() && (*memory)->Seal().ok()) {
+      tenant.Remember((*outcome)->memory);
+    }
+  }
+  void CreateMr(QueueTenant& tenant, Random& random) {
+    const auto id = tenant.session->CreateMr(tenant.domain, false);
+    if (!id.ok()) {
+      return;
+    }
+    const MdlEntry entry{
+        .memory = tenant.Any<MemoryObjectId>(random), .count = kPages * kPage, .address = {kRegionBase}};
+    const auto answer = std::make_shared<Awaited<absl::StatusOr<Registration>>>();
+    const auto begun = tenant.session->RegisterMr(
+        {.region = *id, .chain = {&entry, 1}, .length = entry.count, .flags = kMrFlagRemoteWrite | kMrFlagRemoteRead},
+        {}, [answer](const absl::StatusOr<Registration>& outcome) { answer->Bring(outcome); });
+    if (const auto outcome = begun.ok() ? answer->Get() : std::nullopt; outcome.has_value() && outcome->ok()) {
+      tenant.Remember(Registered{.id = *id, .local = (*outcome)->local_token, .remote = (*outcome)->remote_token});
+    }
+  }
+  void CreateFast(QueueTenant& tenant, Random& random) {
+    const auto id = tenant.session->CreateMr(tenant.domain, true);
+    if (!id.ok()) {
+      return;
+    }
+    tenant.Remember(FastRegion{*id});
+    const uint64_t request = books_.Open();
+    Note(request, tenant.session->InitializeFastRegisterMr(
+                      {.region = *id, .max_pages = kPages, .remote_access = random() % 8 != 0}, Choose(request, random),
+                      CompleteWith(request)));
+  }
+  void CreateMw(QueueTenant& tenant, Random&) {
+    if (const auto id = tenant.session->CreateMw(tenant.domain); id.ok()) {
+      tenant.Remember(*id);
+    }
+  }
+  void Map(QueueTenant& tenant, Random& random) {
+    const MdlEntry entry{
+        .memory = tenant.Any<MemoryObjectId>(random), .count = kPages * kPage, .address = {kRegionBase}};
+    const auto lam = tenant.session->BuildLam({.adapter = tenant.adapter, .chain = {&entry, 1}, .length = entry.count});
+    if (lam.ok()) {
+      tenant.Remember(*lam);
+    }
+    if (!lam.ok() || random() % 2 == 0) {
+      (void)tenant.session->ReleaseLam(tenant.AnyOld<BuiltLam>(random).id);
+    }
+  }
+  void CloseSomething(QueueTenant& tenant, Random& random) {
+    const uint64_t request = books_.Open();
+    const PendingChoice choice = Choose(request, random);
+    const Done done = CompleteWith(request);
+    switch (random() % 5) {
+      case 0:
+        return Note(request, tenant.session->CloseMr(tenant.AnyOld<FastRegion>(random).id, choice, done));
+      case 1:
+        return Note(request, tenant.session->CloseMr(tenant.AnyOld<Registered>(random).id, choice, done));
+      case 2:
+        return Note(request, tenant.session->DeregisterMr(tenant.AnyOld<Registered>(random).id, choice, done));
+      case 3:
+        return Note(request, tenant.session->CloseMw(tenant.AnyOld<MemoryWindowId>(random), choice, done));
+      default:
+        return Note(request, tenant.session->ReleaseMemory(tenant.AnyOld<MemoryObjectId>(random), done));
+    }
+  }
+
+  // --- posting ---
+
+  void Post(QueueTenant& tenant, const Pair& pair, Chain chain, Random& random) {
+    for (WorkRequest& request : chain) {
+      const bool silent = !std::holds_alternative<ReceiveOperation>(request.operation) && random() % 4 == 0;
+      request.flags |= silent ? kOpFlagSilentSuccess : 0;
+      request.request_context = posts_.Offer({.session = tenant.session->id(), .silent = silent, .deep = pair.deep});
+    }
+    const auto outcome = tenant.session->Post(pair.id, chain);
+    if (!outcome.ok()) {
+      return;
+    }
+    for (uint32_t index = 0; index < outcome->posted; ++index) {
+      posts_.Accept(chain[index].request_context);
+    }
+    for (const IssuedToken& issued : outcome->issued) {
+      tenant.Remember(issued.token);
+    }
+  }
+  // Receives, or something for the peer's.
+  void Talk(QueueTenant& tenant, Random& random) {
+    const Pair pair = tenant.Any<Pair>(random);
+    if (random() % 4 == 0) {
+      return Post(tenant, pair, Chain(1 + random() % 2, Receive(tenant.OwnSges(pair, /*receive=*/true, random))),
+                  random);
+    }
+    const Sges sges = tenant.OwnSges(pair, /*receive=*/false, random);
+    const RemoteToken reach = Pick(pair.peer_slot)->Handed(random);
+    Post(tenant, pair,
+         {Write(sges, OwnAddress(pair, /*receive=*/false, random), reach),
+          Read(sges, kRegionBase + kReadSource, reach, random() % 2 == 0 ? kOpFlagReadFence : 0),
+          Send(sges, random() % 2 == 0 ? kOpFlagSolicit : 0)},
+         random);
+  }
+  void Reregister(QueueTenant& tenant, Random& random) {
+    std::vector<uint64_t> pages;
+    Chain chain = {tenant.AnyFastRegister(pages, random)};
+    const MemoryRegionId region = std::get<FastRegisterOperation>(chain[0].operation).region;
+    if (random() % 16 != 0) {
+      chain.push_back(Invalidate(region));
+    }
+    Post(tenant, tenant.Any<Pair>(random), std::move(chain), random);
+  }
+  void Rebind(QueueTenant& tenant, Random& random) {
+    Chain chain = {tenant.AnyBind(random)};
+    const MemoryWindowId window = std::get<BindOperation>(chain[0].operation).window;
+    if (random() % 16 != 0) {
+      chain.push_back(Invalidate(window));
+    }
+    Post(tenant, tenant.Any<Pair>(random), std::move(chain), random);
+  }
+  void PostAny(QueueTenant& tenant, Random& random) {
+    const Pair pair = tenant.Any<Pair>(random);
+    std::array<std::vector<uint64_t>, 4> pages;
+    Chain chain;
+    for (size_t index = 0; index < 1 + random() % pages.size(); ++index) {
+      chain.push_back(tenant.AnyRequest(pair, Pick(pair.peer_slot)->Handed(random), pages[index], random));
+    }
+    Post(tenant, pair, std::move(chain), random);
+  }
+
+  // --- events, ends, faults ---
+
+  PendingChoice Choose(uint64_t request, Random& random) {
+    return {.to_events = random() % 2 == 0, .request_context = request};
+  }
+  Done CompleteWith(uint64_t request) {
+    return [this, request](const absl::Status&) { books_.Completed(request); };
+  }
+  void Note(uint64_t request, const absl::StatusOr<Progress>& progress) {
+    if (progress.ok() && *progress == Progress::kPending) {
+      books_.Accepted(request);
+    }
+  }
+  void Fetch(QueueTenant& tenant, Random&) { FetchAll(tenant); }
+  // Fetching is for one thread at a time. Answers whether the deep queue notified.
+  bool FetchAll(QueueTenant& tenant) {
+    bool notified = false;
+    MutexLock lock(fetch_mutex_);
+    while (const auto event = tenant.session->events().Pop()) {
+      if (const auto* completed = std::get_if<RequestCompleted>(&event->body)) {
+        books_.Completed(completed->request_context);
+      } else if (const auto* gone = std::get_if<QpDisconnected>(&event->body)) {
+        EXPECT_TRUE(told_.insert({tenant.session->id(), gone->queue_pair}).second) << "told twice";
+      } else if (const auto* queue = std::get_if<CqNotified>(&event->body)) {
+        notified |= queue->queue == tenant.queue;
+      }
+    }
+    return notified;
+  }
+  void End(QueueTenant& tenant) {
+    const uint64_t request = books_.Open();
+    books_.Accepted(request);
+    world_.registry.End(tenant.session, EndCause::kEvicted, [this, request](const Reclaimed& reclaimed) {
+      EXPECT_EQ(reclaimed.failures, 0u);
+      books_.Completed(request);
+    });
+  }
+  void BreakSomething(Random& random) { PlanFailure(random() % 6, 1 + random() % 3); }
+  void PlanFailure(uint64_t which, uint64_t times) {
+    const absl::Status failure = MakeError(ErrorReason::DEVICE_OUT_OF_RESOURCES);
+    switch (which) {
+      case 0:
+        return world_.plan.FailCreateCompletionQueue(failure, times);
+      case 1:
+        return world_.plan.FailCreateQueuePair(failure, times);
+      case 2:
+        return world_.plan.FailCreateFastRegion(failure, times);
+      case 3:
+        return world_.plan.FailCreateMemoryWindow(failure, times);
+      case 4:
+        return world_.plan.FailRegister(failure, times);
+      default:
+        return world_.plan.FailEnqueue(failure, times);
+    }
+  }
+
+  // --- the end of a round ---
+
+  // Closes every pair, so that everything posted is complete, and takes all of it off the deep queue.
+  void Settle(QueueTenant& tenant) {
+    for (const Pair& pair : tenant.All<Pair>()) {
+      (void)Owner::Await([&](const Done& done) { return tenant.session->CloseQp(pair.id, {}, done); });
+    }
+    while (PollFrom(tenant, tenant.queue, 1000) > 0) {
+    }
+  }
+  // Whatever was armed and fetched before: one more completion notifies.
+  void ExpectNotification(QueueTenant& tenant, Random& random) {
+    FetchAll(tenant);
+    ASSERT_TRUE(tenant.session->ArmCq(tenant.queue, CqNotifyType::kAny).ok());
+    std::optional<Pair> pair;
+    for (next_pair_ = 0; !pair.has_value() || !pair->deep;) {
+      pair = NewPair(tenant, 0, random);
+    }
+    Post(tenant, *pair, {Receive()}, random);
+    ASSERT_TRUE(tenant.session->Flush(pair->id).ok());
+    EXPECT_TRUE(FetchAll(tenant)) << "a lost notification";
+  }
+  void Finish() {
+    for (uint64_t which = 0; which < 6; ++which) {
+      PlanFailure(which, 0);
+    }
+    std::set<SessionId> alive;
+    for (size_t slot = 0; slot < kSlots; ++slot) {
+      const std::shared_ptr<QueueTenant> tenant = Pick(slot);
+      Settle(*tenant);
+      alive.insert(tenant->session->id());
+    }
+    posts_.ExpectCompleted(alive);
+    Random random(seed_);
+    for (size_t slot = 0; slot < kSlots; ++slot) {
+      ExpectNotification(*Pick(slot), random);
+    }
+    world_.Stop();
+    MutexLock lock(mutex_);
+    for (const auto& tenant : everybody_) {
+      FetchAll(*tenant);
+      EXPECT_TRUE(tenant->session->events().Drained());
+    }
+    books_.ExpectBalanced();
+    EXPECT_EQ(world_.Held(), "");
+    EXPECT_EQ(world_.soft.live_regions(), 0u);
+    EXPECT_EQ(world_.os.live_mappings(), 0u);
+  }
+
+  const uint64_t seed_;
+  Books books_;
+  Posts posts_;
+  std::atomic<uint64_t> next_pair_{0};
+  Mutex mutex_;
+  std::array<std::shared_ptr<QueueTenant>, kSlots> slots_ RNICD_GUARDED_BY(mutex_);
+  std::vector<std::shared_ptr<QueueTenant>> everybody_ RNICD_GUARDED_BY(mutex_);
+  Mutex fetch_mutex_;
+  std::set<std::pair<SessionId, QueuePairId>> told_ RNICD_GUARDED_BY(fetch_mutex_);
+  // Its threads use all of the above.
+  World world_;
+};
+
+TEST(SessionQueueRace, WhateverHappensNothingIsLeftAndEveryPostedRequestCompletesOnce) {
+  const uint64_t seed = Seed();
+  std::cout << "RNICD_SEED=" << seed << std::endl;
+  std::map<OperationType, uint64_t> succeeded;
+  for (int round = 0; round < kRounds && !::testing::Test::HasFailure(); ++round) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed << " round " << round);
+    Round one(seed + static_cast<uint64_t>(round));
+    one.Run();
+    for (const auto& [type, count] : one.posts().succeeded()) {
+      succeeded[type] += count;
+    }
+  }
+  for (const OperationType type :
+       {OperationType::kReceive, OperationType::kSend, OperationType::kFastRegister, OperationType::kBind,
+        OperationType::kInvalidate, OperationType::kRead, OperationType::kWrite}) {
+    EXPECT_GT(succeeded[type], 20u) << "the rounds must have moved something to prove anything: "
+                                    << static_cast<int>(type);
+  }
+}
+
+}  // namespace
+}  // namespace rnicd::core

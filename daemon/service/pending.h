@@ -1,0 +1,57 @@
+#pragma once
+
+#include <memory>
+
+#include "base/ntstatus.h"
+#include "daemon/core/session.h"
+#include "daemon/gate/gate.h"
+#include "daemon/service/memory_operations.h"
+
+// What the requests that may pend have in common.
+namespace rnicd::service {
+
+// Answers a call with the reply of a single operation.
+template <typename Response>
+Reply<Response> ReplyTo(const std::shared_ptr<gate::Call>& call, Response* response) {
+  return [call, response](const absl::StatusOr<Response>& reply) {
+    call->Finish(reply.status(), [&] {
+      if (reply.ok()) {
+        *response = *reply;
+      }
+    });
+  };
+}
+
+template <typename Request>
+core::PendingChoice ChoiceOf(const Request& request) {
+  return core::PendingChoice{.to_events = request.allow_pending(), .request_context = request.request_context()};
+}
+
+template <typename Response>
+Response WithNtStatus(NtStatus status) {
+  Response response;
+  response.set_ntstatus(static_cast<uint32_t>(status));
+  return response;
+}
+
+// A reply that says success, for a request that answers nothing else.
+template <typename Response>
+core::Done DoneOf(const Reply<Response>& reply) {
+  return [reply](const absl::Status& status) {
+    reply(status.ok() ? absl::StatusOr<Response>(WithNtStatus<Response>(NtStatus::kSuccess)) : status);
+  };
+}
+
+// Replies for a request that is over, or that pends and whose caller does not want to wait.
+template <typename Response>
+void ReplyToProgress(const absl::StatusOr<core::Progress>& progress, bool allow_pending, const Reply<Response>& reply) {
+  if (!progress.ok()) {
+    reply(progress.status());
+  } else if (*progress == core::Progress::kDone) {
+    reply(WithNtStatus<Response>(NtStatus::kSuccess));
+  } else if (allow_pending) {
+    reply(WithNtStatus<Response>(NtStatus::kPending));
+  }
+}
+
+}  // namespace rnicd::service

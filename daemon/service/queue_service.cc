@@ -1,0 +1,203 @@
+#include "daemon/service/queue_service.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/status.h"
+#include "daemon/service/pending.h"
+#include "daemon/service/work_request_wire.h"
+
+namespace rnicd::service {
+namespace {
+
+constexpr int kMaxChain = 1024;
+// So that one answer fits into one message.
+constexpr uint32_t kMaxResults = 16384;
+
+void CloseCq(core::Session& session, const v1::CloseCqRequest& request, const Reply<v1::CloseCqResponse>& reply) {
+  ReplyToProgress(session.CloseCq(CompletionQueueId{request.cq_id()}, ChoiceOf(request), DoneOf(reply)),
+                  request.allow_pending(), reply);
+}
+
+void CloseQp(core::Session& session, const v1::CloseQpRequest& request, const Reply<v1::CloseQpResponse>& reply) {
+  ReplyToProgress(session.CloseQp(QueuePairId{request.qp_id()}, ChoiceOf(request), DoneOf(reply)),
+                  request.allow_pending(), reply);
+}
+
+void CloseMw(core::Session& session, const v1::CloseMwRequest& request, const Reply<v1::CloseMwResponse>& reply) {
+  ReplyToProgress(session.CloseMw(MemoryWindowId{request.mw_id()}, ChoiceOf(request), DoneOf(reply)),
+                  request.allow_pending(), reply);
+}
+
+}  // namespace
+
+// --- completion queues ---
+
+grpc::ServerUnaryReactor* QueueService::CreateCq(grpc::CallbackServerContext* context,
+                                                 const v1::CreateCqRequest* request, v1::CreateCqResponse* response) {
+  return gate_.Unary(context, gate::Row("QueueService.CreateCq"), [&](gate::Call& call) -> absl::Status {
+    RNICD_ASSIGN_OR_RETURN(
+        const CompletionQueueId id,
+        call.session()->CreateCq(AdapterId{request->adapter_id()}, request->cq_depth(), request->cq_context()));
+    response->set_cq_id(id.value);
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* QueueService::ResizeCq(grpc::CallbackServerContext* context,
+                                                 const v1::ResizeCqRequest* request,
+                                                 v1::ResizeCqResponse* /*response*/) {
+  return gate_.Unary(context, gate::Row("QueueService.ResizeCq"), [&](gate::Call& call) {
+    return call.session()->ResizeCq(CompletionQueueId{request->cq_id()}, request->cq_depth());
+  });
+}
+
+grpc::ServerUnaryReactor* QueueService::ArmCq(grpc::CallbackServerContext* context, const v1::ArmCqRequest* request,
+                                              v1::ArmCqResponse* /*response*/) {
+  return gate_.Unary(context, gate::Row("QueueService.ArmCq"), [&](gate::Call& call) -> absl::Status {
+    RNICD_ASSIGN_OR_RETURN(const core::CqNotifyType type, FromWire(request->type()));
+    return call.session()->ArmCq(CompletionQueueId{request->cq_id()}, type);
+  });
+}
+
+grpc::ServerUnaryReactor* QueueService::GetCqResults(grpc::CallbackServerContext* context,
+                                                     const v1::GetCqResultsRequest* request,
+                                                     v1::GetCqResultsResponse* response) {
+  return gate_.Unary(context, gate::Row("QueueService.GetCqResults"), [&](gate::Call& call) -> absl::Status {
+    RNICD_ASSIGN_OR_RETURN(const std::vector<core::CqResult> results,
+                           call.session()->GetCqResults(CompletionQueueId{request->cq_id()},
+                                                        std::min(request->max_results(), kMaxResults)));
+    for (const core::CqResult& result : results) {
+      *response->add_results() = ToWire(result);
+    }
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* QueueService::GetCqResultsEx(grpc::CallbackServerContext* context,
+                                                       const v1::GetCqResultsExRequest* request,
+                                                       v1::GetCqResultsExResponse* response) {
+  return gate_.Unary(context, gate::Row("QueueService.GetCqResultsEx"), [&](gate::Call& call) -> absl::Status {
+    RNICD_ASSIGN_OR_RETURN(const std::vector<core::CqResult> results,
+                           call.session()->GetCqResults(CompletionQueueId{request->cq_id()},
+                                                        std::min(request->max_results(), kMaxResults)));
+    for (const core::CqResult& result : results) {
+      *response->add_results() = ToWireEx(result);
+    }
+    return absl::OkStatus();
+  });
+}
+
+// --- queue pairs ---
+
+grpc::ServerUnaryReactor* QueueService::CreateQp(grpc::CallbackServerContext* context,
+                                                 const v1::CreateQpRequest* request, v1::CreateQpResponse* response) {
+  return gate_.Unary(context, gate::Row("QueueService.CreateQp"), [&](gate::Call& call) -> absl::Status {
+    const core::CreateQpArguments arguments{.domain = ProtectionDomainId{request->pd_id()},
+                                            .receive_queue = CompletionQueueId{request->receive_cq_id()},
+                                            .initiator_queue = CompletionQueueId{request->initiator_cq_id()},
+                                            .context = request->qp_context(),
+                                            .limits = {.receive_depth = request->receive_queue_depth(),
+                                                       .initiator_depth = request->initiator_queue_depth(),
+                                                       .receive_entries = request->max_receive_request_sge(),
+                                                       .initiator_entries = request->max_initiator_request_sge(),
+                                                       .inline_bytes = request->inline_data_size()}};
+    RNICD_ASSIGN_OR_RETURN(const QueuePairId id, call.session()->CreateQp(arguments));
+    response->set_qp_id(id.value);
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* QueueService::QueryQp(grpc::CallbackServerContext* context, const v1::QueryQpRequest* request,
+                                                v1::QueryQpResponse* response) {
+  return gate_.Unary(context, gate::Row("QueueService.QueryQp"), [&](gate::Call& call) -> absl::Status {
+    RNICD_ASSIGN_OR_RETURN(const core::Session::QueuePairView view,
+                           call.session()->QueryQp(QueuePairId{request->qp_id()}));
+    response->set_state(ToWire(view.state));
+    response->set_address(view.address);
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* QueueService::ConnectQp(grpc::CallbackServerContext* context,
+                                                  const v1::ConnectQpRequest* request,
+                                                  v1::ConnectQpResponse* /*response*/) {
+  return gate_.Unary(context, gate::Row("QueueService.ConnectQp"), [&](gate::Call& call) {
+    return call.session()->ConnectQp(QueuePairId{request->qp_id()}, request->peer_address());
+  });
+}
+
+grpc::ServerUnaryReactor* QueueService::DisconnectQp(grpc::CallbackServerContext* context,
+                                                     const v1::DisconnectQpRequest* request,
+                                                     v1::DisconnectQpResponse* /*response*/) {
+  return gate_.Unary(context, gate::Row("QueueService.DisconnectQp"),
+                     [&](gate::Call& call) { return call.session()->DisconnectQp(QueuePairId{request->qp_id()}); });
+}
+
+grpc::ServerUnaryReactor* QueueService::Flush(grpc::CallbackServerContext* context, const v1::FlushRequest* request,
+                                              v1::FlushResponse* /*response*/) {
+  return gate_.Unary(context, gate::Row("QueueService.Flush"),
+                     [&](gate::Call& call) { return call.session()->Flush(QueuePairId{request->qp_id()}); });
+}
+
+grpc::ServerUnaryReactor* QueueService::Post(grpc::CallbackServerContext* context, const v1::PostRequest* request,
+                                             v1::PostResponse* response) {
+  return gate_.Unary(context, gate::Row("QueueService.Post"), [&](gate::Call& call) -> absl::Status {
+    if (request->requests().empty() || request->requests_size() > kMaxChain) {
+      return MakeError(ErrorReason::BATCH_SIZE, "requests");
+    }
+    const std::vector<core::WorkRequest> chain = FromWire(request->requests());
+    RNICD_ASSIGN_OR_RETURN(const core::PostOutcome outcome, call.session()->Post(QueuePairId{request->qp_id()}, chain));
+    *response = ToWire(outcome);
+    return absl::OkStatus();
+  });
+}
+
+// --- memory windows ---
+
+grpc::ServerUnaryReactor* QueueService::CreateMw(grpc::CallbackServerContext* context,
+                                                 const v1::CreateMwRequest* request, v1::CreateMwResponse* response) {
+  return gate_.Unary(context, gate::Row("QueueService.CreateMw"), [&](gate::Call& call) -> absl::Status {
+    RNICD_ASSIGN_OR_RETURN(const MemoryWindowId id, call.session()->CreateMw(ProtectionDomainId{request->pd_id()}));
+    response->set_mw_id(id.value);
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* QueueService::GetRemoteTokenFromMw(grpc::CallbackServerContext* context,
+                                                             const v1::GetRemoteTokenFromMwRequest* request,
+                                                             v1::GetRemoteTokenFromMwResponse* response) {
+  return gate_.Unary(context, gate::Row("QueueService.GetRemoteTokenFromMw"), [&](gate::Call& call) -> absl::Status {
+    RNICD_ASSIGN_OR_RETURN(const RemoteToken token,
+                           call.session()->GetRemoteTokenFromMw(MemoryWindowId{request->mw_id()}));
+    response->set_remote_token(token.value);
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* QueueService::GetPrivilegedMemoryRegionToken(
+    grpc::CallbackServerContext* context, const v1::GetPrivilegedMemoryRegionTokenRequest* request,
+    v1::GetPrivilegedMemoryRegionTokenResponse* response) {
+  return gate_.Unary(
+      context, gate::Row("QueueService.GetPrivilegedMemoryRegionToken"), [&](gate::Call& call) -> absl::Status {
+        RNICD_ASSIGN_OR_RETURN(const LocalToken token,
+                               call.session()->GetPrivilegedMemoryRegionToken(ProtectionDomainId{request->pd_id()}));
+        response->set_privileged_token(token.value);
+        return absl::OkStatus();
+      });
+}
+
+#define RNICD_CLOSE(method)                                                                                            \
+  grpc::ServerUnaryReactor* QueueService::method(grpc::CallbackServerContext* context,                                 \
+                                                 const v1::method##Request* request, v1::method##Response* response) { \
+    return gate_.UnaryAsync(context, gate::Row("QueueService." #method),                                               \
+                            [request, response](const std::shared_ptr<gate::Call>& call) {                             \
+                              service::method(*call->session(), *request, ReplyTo(call, response));                    \
+                            });                                                                                        \
+  }
+
+RNICD_CLOSE(CloseCq)
+RNICD_CLOSE(CloseQp)
+RNICD_CLOSE(CloseMw)
+
+}  // namespace rnicd::service

@@ -1,0 +1,360 @@
+// Endpoints under several threads. Each test also says something to the thread sanitizer.
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include "provider/soft/soft_fast_region.h"
+#include "provider/soft/soft_fixture_test.h"
+
+namespace rnicd::provider {
+namespace {
+
+constexpr QueuePairLimits kDeepLimits{.receive_depth = 256, .initiator_depth = 256};
+constexpr uint64_t kUntilRefused = UINT64_MAX;
+
+using Make = std::function<WorkRequest(uint64_t)>;
+
+// Posts make(0), make(1) and so on, until `count` are accepted or the queue pair takes no more for good. How many it
+// took.
+uint64_t Post(SoftSide& side, uint64_t count, const Make& make) {
+  uint64_t accepted = 0;
+  while (accepted < count) {
+    const absl::Status status = side.endpoint().Enqueue(make(accepted)).status();
+    side.endpoint().Run();
+    if (status.ok()) {
+      ++accepted;
+    } else if (FailedWith(status, ErrorReason::QP_NOT_CONNECTED)) {
+      break;
+    } else {
+      std::this_thread::yield();
+    }
+  }
+  return accepted;
+}
+
+// All were reported, each exactly once and in the order of its number, and nothing succeeded behind a failure.
+void ExpectAllInOrder(const Outcomes& outcomes, uint64_t accepted) {
+  ASSERT_EQ(outcomes.size(), accepted);
+  bool failed = false;
+  for (uint64_t number = 0; number < accepted; ++number) {
+    ASSERT_EQ(outcomes[number].context, number);
+    const bool success = outcomes[number].status == NtStatus::kSuccess;
+    ASSERT_FALSE(failed && success) << number;
+    failed = !success;
+  }
+}
+
+// With a real engine, and reads that take long enough to be overtaken.
+class SoftEndpointRaceTest : public ::testing::Test {
+ protected:
+  SoftCard card_{{.read_delay = std::chrono::microseconds(20)}, std::make_unique<ThreadEngine>()};
+};
+
+TEST_F(SoftEndpointRaceTest, SendsAndReceivesOfTwoThreadsAllMeet) {
+  constexpr uint64_t kMessages = 10000;
+  SoftSide sender(card_, kDeepLimits);
+  SoftSide receiver(card_, kDeepLimits);
+  Connect(sender, receiver);
+  std::thread sends([&] {
+    EXPECT_EQ(Post(sender, kMessages, [&](uint64_t number) { return Send(number, {sender.Entry(0, 8)}); }), kMessages);
+  });
+  EXPECT_EQ(Post(receiver, kMessages, [&](uint64_t number) { return Receive(number, {receiver.Entry(0, 8)}); }),
+            kMessages);
+  sends.join();
+  ASSERT_TRUE(sender.listener().WaitFor(WorkQueue::kInitiator, kMessages)) << "somebody was not woken";
+  ExpectAllInOrder(sender.initiated(), kMessages);
+  ExpectAllInOrder(receiver.received(), kMessages);
+}
+
+TEST_F(SoftEndpointRaceTest, BothSidesMayDoEverythingAtOnce) {
+  constexpr uint64_t kMessages = 2000;
+  SoftSide first(card_, kDeepLimits);
+  SoftSide second(card_, kDeepLimits);
+  Connect(first, second);
+  // Each writes and reads beside the sends, in parts of the memory that nobody else uses.
+  const auto initiate = [](SoftSide& side, SoftSide& peer, uint64_t offset) {
+    return [&side, &peer, offset](uint64_t number) {
+      const RemoteToken token = peer.region().remote_token();
+      switch (number % 4) {
+        case 0:
+          return Write(number, {side.Entry(offset, 8)}, token, offset + 8);
+        case 1:
+          return Read(number, {side.Entry(offset + 16, 8)}, token, offset + 8);
+        case 2:
+          return Fenced(Write(number, {side.Entry(offset + 16, 8)}, token, offset + 24));
+        default:
+          return Send(number);
+      }
+    };
+  };
+  std::vector<std::thread> threads;
+  threads.emplace_back([&] { Post(first, kMessages, initiate(first, second, 0)); });
+  threads.emplace_back([&] { Post(second, kMessages, initiate(second, first, 1024)); });
+  threads.emplace_back([&] { Post(first, kMessages / 4, [](uint64_t number) { return Receive(number); }); });
+  threads.emplace_back([&] { Post(second, kMessages / 4, [](uint64_t number) { return Receive(number); }); });
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  for (SoftSide* side : {&first, &second}) {
+    ASSERT_TRUE(side->listener().WaitFor(WorkQueue::kInitiator, kMessages));
+    ASSERT_TRUE(side->listener().WaitFor(WorkQueue::kReceive, kMessages / 4));
+    ExpectAllInOrder(side->initiated(), kMessages);
+    EXPECT_EQ(side->initiated().back().status, NtStatus::kSuccess);
+    ExpectAllInOrder(side->received(), kMessages / 4);
+  }
+}
+
+TEST_F(SoftEndpointRaceTest, ConnectingAndPostingAtOnceLosesNothing) {
+  for (int round = 0; round < 200; ++round) {
+    SoftSide first(card_);
+    SoftSide second(card_);
+    const auto play = [](SoftSide& side, SoftSide& peer) {
+      EXPECT_TRUE(side.ConnectTo(peer).ok());
+      Post(side, 2, [](uint64_t number) { return Send(number); });
+    };
+    std::vector<std::thread> threads;
+    for (SoftSide* side : {&first, &second}) {
+      threads.emplace_back([side] { Post(*side, 2, [](uint64_t number) { return Receive(number); }); });
+    }
+    threads.emplace_back([&] { play(first, second); });
+    play(second, first);
+    for (std::thread& thread : threads) {
+      thread.join();
+    }
+    for (SoftSide* side : {&first, &second}) {
+      ASSERT_TRUE(side->listener().WaitFor(WorkQueue::kInitiator, 2)) << "round " << round;
+      ASSERT_TRUE(side->listener().WaitFor(WorkQueue::kReceive, 2)) << "round " << round;
+    }
+  }
+}
+
+TEST_F(SoftEndpointRaceTest, WhoWaitsForOneThatConnectsElsewhereIsNeverForgotten) {
+  for (int round = 0; round < 100; ++round) {
+    SoftSide wanted(card_);
+    SoftSide elsewhere(card_);
+    SoftSide first(card_);
+    SoftSide second(card_);
+    const auto wait_for = [&wanted](SoftSide& side) {
+      EXPECT_TRUE(side.ConnectTo(wanted).ok());
+      Post(side, 1, [](uint64_t number) { return Send(number); });
+    };
+    std::thread waits([&] { wait_for(first); });
+    std::thread waits_too([&] { wait_for(second); });
+    EXPECT_TRUE(wanted.ConnectTo(elsewhere).ok());
+    waits.join();
+    waits_too.join();
+    for (SoftSide* side : {&first, &second}) {
+      ASSERT_TRUE(side->listener().WaitFor(WorkQueue::kInitiator, 1)) << "round " << round;
+      EXPECT_EQ(side->initiated()[0].status, NtStatus::kIoTimeout);
+    }
+    EXPECT_EQ(wanted.peer_gone(), 0);
+  }
+}
+
+// The listener itself fails the test when it hears anything after Shutdown returned.
+TEST_F(SoftEndpointRaceTest, ShutdownWhileOtherThreadsPostReportsEverythingOnceAndThenNothing) {
+  for (int round = 0; round < 40; ++round) {
+    SoftSide side(card_, kDeepLimits);
+    SoftSide peer(card_, kDeepLimits);
+    Connect(side, peer);
+    uint64_t initiated = 0;
+    uint64_t received = 0;
+    std::vector<std::thread> threads;
+    threads.emplace_back([&] {
+      initiated = Post(side, kUntilRefused, [&](uint64_t number) {
+        return number % 3 == 0 ? Read(number, {side.Entry(0, 8)}, peer.region().remote_token())
+                               : Write(number, {side.Entry(16, 8)}, peer.region().remote_token(), 16);
+      });
+    });
+    threads.emplace_back([&] { received = Post(side, kUntilRefused, [](uint64_t n) { return Receive(n); }); });
+    threads.emplace_back([&] { Post(peer, kUntilRefused, [](uint64_t number) { return Send(number); }); });
+    EXPECT_TRUE(side.listener().WaitFor(WorkQueue::kInitiator, 20));
+    EXPECT_TRUE(side.listener().WaitFor(WorkQueue::kReceive, 20));
+    side.Shutdown();
+    for (std::thread& thread : threads) {
+      thread.join();
+    }
+    ExpectAllInOrder(side.initiated(), initiated);
+    ExpectAllInOrder(side.received(), received);
+    EXPECT_EQ(peer.peer_gone(), 1);
+    EXPECT_EQ(peer.state(), QueuePairState::kError) << "its sends had nobody to go to";
+  }
+}
+
+TEST_F(SoftEndpointRaceTest, ShutdownWhileThePeerSendsCompletesThePeersRequestsToo) {
+  for (int round = 0; round < 40; ++round) {
+    SoftSide side(card_, kDeepLimits);
+    SoftSide peer(card_, kDeepLimits);
+    Connect(side, peer);
+    uint64_t sent = 0;
+    uint64_t received = 0;
+    std::thread sends(
+        [&] { sent = Post(peer, kUntilRefused, [&](uint64_t number) { return Send(number, {peer.Entry(0, 64)}); }); });
+    std::thread receives([&] {
+      received = Post(side, kUntilRefused, [&](uint64_t number) { return Receive(number, {side.Entry(0, 64)}); });
+    });
+    EXPECT_TRUE(side.listener().WaitFor(WorkQueue::kReceive, 50));
+    side.Shutdown();
+    // The memory is its owner's alone again: the thread sanitizer would tell of a late copy.
+    std::fill(side.bytes().begin(), side.bytes().end(), std::byte{0xff});
+    sends.join();
+    receives.join();
+    EXPECT_TRUE(peer.listener().WaitFor(WorkQueue::kInitiator, sent));
+    ExpectAllInOrder(peer.initiated(), sent);
+    ExpectAllInOrder(side.received(), received);
+    EXPECT_EQ(side.bytes()[0], std::byte{0xff});
+    EXPECT_EQ(peer.peer_gone(), 1);
+  }
+}
+
+TEST_F(SoftEndpointRaceTest, BothSidesMayShutDownAtOnce) {
+  for (int round = 0; round < 100; ++round) {
+    SoftSide first(card_, kDeepLimits);
+    SoftSide second(card_, kDeepLimits);
+    Connect(first, second);
+    for (uint64_t number = 0; number < 10; ++number) {
+      first.Post(Read(number, {first.Entry(0, 8)}, second.region().remote_token()));
+      second.Post(Read(number, {second.Entry(16, 8)}, first.region().remote_token(), 16));
+      first.Post(Receive(number));
+      second.Post(Receive(number));
+    }
+    std::thread other([&] { second.Shutdown(); });
+    first.Shutdown();
+    other.join();
+    for (SoftSide* side : {&first, &second}) {
+      ExpectAllInOrder(side->initiated(), 10);
+      ExpectAllInOrder(side->received(), 10);
+      EXPECT_LE(side->peer_gone(), 1);
+    }
+  }
+}
+
+TEST_F(SoftEndpointRaceTest, FlushesOfManyThreadsAreOne) {
+  for (int round = 0; round < 100; ++round) {
+    SoftSide side(card_);
+    SoftSide peer(card_);
+    Connect(side, peer);
+    for (uint64_t number = 0; number < 10; ++number) {
+      side.Post(Send(number));
+      side.Post(Receive(number));
+    }
+    std::vector<std::thread> threads;
+    for (int index = 0; index < 3; ++index) {
+      threads.emplace_back([&, index] { index == 0 ? side.endpoint().Disconnect() : side.endpoint().Flush(); });
+    }
+    for (std::thread& thread : threads) {
+      thread.join();
+    }
+    side.Shutdown();
+    ExpectAllInOrder(side.initiated(), 10);
+    ExpectAllInOrder(side.received(), 10);
+    EXPECT_EQ(peer.peer_gone(), 1);
+  }
+}
+
+TEST_F(SoftEndpointRaceTest, AfterDisconnectNoTransferReachesTheMemory) {
+  for (int round = 0; round < 40; ++round) {
+    SoftSide side(card_, kDeepLimits);
+    SoftSide peer(card_, kDeepLimits);
+    Connect(side, peer);
+    uint64_t posted = 0;
+    std::thread writes([&] {
+      posted = Post(peer, kUntilRefused, [&](uint64_t number) {
+        const RemoteToken token = side.region().remote_token();
+        return number % 2 == 0 ? Write(number, {peer.Entry(0, kNdkPageBytes)}, token)
+                               : Read(number, {peer.Entry(kNdkPageBytes, kNdkPageBytes)}, token);
+      });
+    });
+    EXPECT_TRUE(peer.listener().WaitFor(WorkQueue::kInitiator, 20));
+    side.endpoint().Disconnect();
+    std::fill(side.bytes().begin(), side.bytes().end(), std::byte{0xff});
+    writes.join();
+    EXPECT_TRUE(peer.listener().WaitFor(WorkQueue::kInitiator, posted));
+    ExpectAllInOrder(peer.initiated(), posted);
+    EXPECT_EQ(side.bytes()[0], std::byte{0xff});
+  }
+}
+
+TEST_F(SoftEndpointRaceTest, DeregisteringWhileThePeerWritesEndsTheConnectionAndSparesTheMemory) {
+  for (int round = 0; round < 40; ++round) {
+    SoftSide side(card_, kDeepLimits);
+    SoftSide peer(card_, kDeepLimits);
+    Connect(side, peer);
+    uint64_t posted = 0;
+    std::thread writes([&] {
+      posted = Post(peer, kUntilRefused, [&](uint64_t number) {
+        return Write(number, {peer.Entry(0, kNdkPageBytes)}, side.region().remote_token());
+      });
+    });
+    EXPECT_TRUE(peer.listener().WaitFor(WorkQueue::kInitiator, 20));
+    ASSERT_TRUE(side.region().Deregister().ok());
+    std::fill(side.bytes().begin(), side.bytes().end(), std::byte{0xff});
+    writes.join();
+    EXPECT_TRUE(peer.listener().WaitFor(WorkQueue::kInitiator, posted));
+    ExpectAllInOrder(peer.initiated(), posted);
+    EXPECT_EQ(side.bytes()[0], std::byte{0xff});
+    EXPECT_EQ(side.state(), QueuePairState::kError);
+  }
+}
+
+// Retire comes from the owner while requests of two queue pairs register, invalidate and reach through the region.
+TEST_F(SoftEndpointRaceTest, RetiringAFastRegionWhileItIsUsedSparesTheMemory) {
+  for (int round = 0; round < 40; ++round) {
+    SoftSide side(card_, kDeepLimits);
+    SoftSide peer(card_, kDeepLimits);
+    Connect(side, peer);
+    std::vector<std::byte> pages(kNdkPageBytes);
+    const std::shared_ptr<SoftFastRegion> region = *SoftFastRegion::Create(card_.nic(), side.domain());
+    std::atomic<uint32_t> token{0};
+    std::thread registers([&] {
+      Post(side, kUntilRefused, [&](uint64_t number) {
+        if (number % 2 == 1) {
+          return Request(number, {}, InvalidateWork{.region = region, .window = nullptr});
+        }
+        token = SoftKeyTable::NextVariant(region->remote_token()).value;
+        return Request(number, {},
+                       FastRegisterWork{.region = region,
+                                        .base = {SoftSide::kBase},
+                                        .length = kNdkPageBytes,
+                                        .rights = kAllRights,
+                                        .runs = {std::span<std::byte>(pages)},
+                                        .backing = nullptr});
+      });
+    });
+    std::thread reaches([&] {
+      // Straight through the key, because a write that comes at the wrong moment would end the connection.
+      while (side.state() == QueuePairState::kReadyToSend) {
+        SoftPins pins;
+        if (pins.Add(card_.nic()->keys().Find(RemoteToken{token}), {.domain = side.domain()}, SoftAccess::kRemoteWrite,
+                     {SoftSide::kBase}, kNdkPageBytes)) {
+          std::byte host{1};
+          CopyInOrder({{&host, 1}}, pins.pieces(), 1);
+        }
+      }
+    });
+    EXPECT_TRUE(side.listener().WaitFor(WorkQueue::kInitiator, 20));
+    region->Retire();
+    std::fill(pages.begin(), pages.end(), std::byte{0xff});
+    registers.join();
+    reaches.join();
+    EXPECT_EQ(pages[0], std::byte{0xff});
+    EXPECT_FALSE(region->registered());
+  }
+}
+
+TEST_F(SoftEndpointRaceTest, AnEndpointConnectedToItselfServesItself) {
+  constexpr uint64_t kMessages = 2000;
+  SoftSide side(card_, kDeepLimits);
+  ASSERT_TRUE(side.ConnectTo(side).ok());
+  std::thread sends([&] { Post(side, kMessages, [](uint64_t number) { return Send(number); }); });
+  Post(side, kMessages, [](uint64_t number) { return Receive(number); });
+  sends.join();
+  EXPECT_TRUE(side.listener().WaitFor(WorkQueue::kInitiator, kMessages));
+  side.Shutdown();
+  ExpectAllInOrder(side.initiated(), kMessages);
+  ExpectAllInOrder(side.received(), kMessages);
+}
+
+}  // namespace
+}  // namespace rnicd::provider

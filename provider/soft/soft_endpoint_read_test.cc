@@ -1,0 +1,288 @@
+// Reads that take their time: what goes on meanwhile, and what ends them.
+
+#include "provider/soft/soft_fast_region.h"
+#include "provider/soft/soft_fixture_test.h"
+
+namespace rnicd::provider {
+namespace {
+
+constexpr OperationType kSent = OperationType::kSend;
+constexpr OperationType kRead = OperationType::kRead;
+constexpr OperationType kWritten = OperationType::kWrite;
+constexpr NtStatus kOk = NtStatus::kSuccess;
+constexpr NtStatus kCancelled = NtStatus::kCancelled;
+
+// Every read is a job of the engine, in the order in which they began: how long it takes is the test's to say.
+class SoftEndpointReadTest : public ::testing::Test {
+ protected:
+  SoftEndpointReadTest() {
+    Connect(near_, far_);
+    far_.SetText(0, "bytes");
+  }
+
+  WorkRequest ReadBytes(uint64_t context, uint64_t sink_offset = 100) {
+    return Read(context, {near_.Entry(sink_offset, 5)}, far_.region().remote_token());
+  }
+  WorkRequest WriteBytes(uint64_t context) {
+    return Write(context, {near_.Entry(0, 5)}, far_.region().remote_token(), 1000);
+  }
+  bool Landed(uint64_t sink_offset = 100) const { return near_.Text(sink_offset, 5) == "bytes"; }
+
+  SoftCard card_{{.read_delay = std::chrono::hours(1)}};
+  SoftSide near_{card_};
+  SoftSide far_{card_};
+};
+
+TEST_F(SoftEndpointReadTest, TheBytesLandWhenTheReadIsOver) {
+  near_.Post(ReadBytes(1));
+  EXPECT_FALSE(Landed());
+  EXPECT_TRUE(near_.initiated().empty());
+  ASSERT_TRUE(card_.engine()->RunJob());
+  EXPECT_TRUE(Landed());
+  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kRead, kOk}}));
+}
+
+TEST_F(SoftEndpointReadTest, WhatFollowsIsExecutedMeanwhileAndReportedAfterwards) {
+  near_.SetText(0, "after");
+  near_.Post(ReadBytes(1));
+  near_.Post(WriteBytes(2));
+  near_.Post(Silent(WriteBytes(3)));
+  EXPECT_EQ(far_.Text(1000, 5), "after") << "a write does not wait for the read before it";
+  EXPECT_TRUE(near_.initiated().empty()) << "but its completion does";
+  card_.engine()->RunAll();
+  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kRead, kOk}, {2, kWritten, kOk}}));
+}
+
+TEST_F(SoftEndpointReadTest, AFencedRequestWaitsForAllReadsBeforeIt) {
+  near_.SetText(0, "after");
+  near_.Post(ReadBytes(1, 100));
+  near_.Post(ReadBytes(2, 200));
+  near_.Post(Fenced(WriteBytes(3)));
+  near_.Post(WriteBytes(4));
+  EXPECT_EQ(far_.Text(1000, 5), std::string(5, '\0'));
+  ASSERT_TRUE(card_.engine()->RunJob());
+  EXPECT_EQ(far_.Text(1000, 5), std::string(5, '\0')) << "one is still under way";
+  ASSERT_TRUE(card_.engine()->RunJob());
+  EXPECT_EQ(far_.Text(1000, 5), "after");
+  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kRead, kOk}, {2, kRead, kOk}, {3, kWritten, kOk}, {4, kWritten, kOk}}));
+}
+
+TEST_F(SoftEndpointReadTest, AFenceWithoutReadsHoldsNothingUp) {
+  near_.Post(WriteBytes(1));
+  near_.Post(Fenced(WriteBytes(2)));
+  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kWritten, kOk}, {2, kWritten, kOk}}));
+}
+
+TEST_F(SoftEndpointReadTest, ReadsThatLandInAnotherOrderAreReportedInTheirOwn) {
+  near_.Post(ReadBytes(1, 100));
+  near_.Post(ReadBytes(2, 200));
+  near_.Post(ReadBytes(3, 300));
+  ASSERT_TRUE(card_.engine()->RunJob(2));
+  EXPECT_TRUE(Landed(300));
+  EXPECT_FALSE(Landed(100));
+  ASSERT_TRUE(card_.engine()->RunJob(1));
+  EXPECT_TRUE(near_.initiated().empty());
+  ASSERT_TRUE(card_.engine()->RunJob());
+  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kRead, kOk}, {2, kRead, kOk}, {3, kRead, kOk}}));
+}
+
+TEST_F(SoftEndpointReadTest, AsManyReadsAreUnderWayAsTheCardAllows) {
+  const uint32_t limit = card_.nic()->info().max_outbound_read_limit;
+  for (uint64_t context = 0; context < limit + 1; ++context) {
+    near_.Post(ReadBytes(context));
+  }
+  near_.Post(WriteBytes(100));
+  EXPECT_EQ(card_.engine()->size(), limit);
+  EXPECT_EQ(far_.Text(1000, 5), std::string(5, '\0')) << "requests do not overtake one that cannot begin";
+  ASSERT_TRUE(card_.engine()->RunJob());
+  EXPECT_EQ(card_.engine()->size(), limit) << "one has landed, one has begun";
+  card_.engine()->RunAll();
+  EXPECT_EQ(near_.initiated().size(), limit + 2);
+}
+
+TEST_F(SoftEndpointReadTest, WhatIsExecutedButNotReportedTakesRoom) {
+  SoftSide small(card_, {.initiator_depth = 2});
+  SoftSide peer(card_);
+  Connect(small, peer);
+  small.Post(Read(1, {small.Entry(0, 1)}, peer.region().remote_token()));
+  small.Post(Silent(Write(2, {}, {})));
+  EXPECT_TRUE(small.Refuses(Write(3, {}, {}), ErrorReason::QUEUE_FULL));
+  card_.engine()->RunAll();
+  EXPECT_EQ(small.initiated(), (Outcomes{{1, kRead, kOk}}));
+  small.Post(Write(4, {}, {}));
+  EXPECT_EQ(small.initiated().size(), 2u);
+}
+
+TEST_F(SoftEndpointReadTest, ASinkThatIsInvalidatedBeforeTheBytesLandFailsTheRead) {
+  const std::shared_ptr<SoftFastRegion> region = *SoftFastRegion::Create(card_.nic(), near_.domain());
+  near_.Post(Silent(Request(1, {},
+                            FastRegisterWork{.region = region,
+                                             .base = {SoftSide::kBase},
+                                             .length = kNdkPageBytes,
+                                             .rights = kAllRights,
+                                             .runs = {std::span(near_.bytes()).first(kNdkPageBytes)},
+                                             .backing = nullptr})));
+  near_.Post(Read(2, {{.token = region->local_token(), .address = {SoftSide::kBase + 100}, .length = 5}},
+                  far_.region().remote_token()));
+  near_.Post(Request(3, {}, InvalidateWork{.region = region, .window = nullptr}));
+  EXPECT_FALSE(region->registered());
+  card_.engine()->RunAll();
+  EXPECT_FALSE(Landed());
+  EXPECT_EQ(near_.initiated(),
+            (Outcomes{{2, kRead, NtStatus::kAccessViolation}, {3, OperationType::kInvalidate, kCancelled}}));
+}
+
+TEST_F(SoftEndpointReadTest, ASourceThatIsDeregisteredBeforeTheBytesLandFailsTheRead) {
+  const auto source = far_.Register(kAllRights);
+  near_.Post(Read(1, {near_.Entry(100, 5)}, source->remote_token()));
+  ASSERT_TRUE(source->Deregister().ok());
+  card_.engine()->RunAll();
+  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kRead, NtStatus::kAccessViolation}}));
+  EXPECT_EQ(far_.state(), QueuePairState::kError);
+}
+
+// Behind a failure everything is cancelled, even what was executed long ago: the order of completions says so.
+TEST_F(SoftEndpointReadTest, WhatWasExecutedBehindAReadThatFailsIsCancelled) {
+  near_.Post(Read(1, {near_.Entry(100, 5)}, RemoteToken{0xdead}));
+  near_.Post(WriteBytes(2));
+  near_.Post(Silent(WriteBytes(3)));
+  near_.Post(Fenced(WriteBytes(4)));
+  EXPECT_TRUE(near_.initiated().empty());
+  card_.engine()->RunAll();
+  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kRead, NtStatus::kAccessViolation},
+                                         {2, kWritten, kCancelled},
+                                         {3, kWritten, kCancelled},
+                                         {4, kWritten, kCancelled}}));
+}
+
+TEST_F(SoftEndpointReadTest, AFailureBehindAReadCancelsTheReadAndIsReportedInItsPlace) {
+  near_.Post(ReadBytes(1));
+  near_.Post(WriteBytes(2));
+  near_.Post(Write(3, {near_.Entry(0, 1)}, RemoteToken{0xdead}));
+  EXPECT_EQ(near_.initiated(),
+            (Outcomes{{1, kRead, kCancelled}, {2, kWritten, kCancelled}, {3, kWritten, NtStatus::kAccessViolation}}));
+  card_.engine()->RunAll();
+  EXPECT_FALSE(Landed());
+  EXPECT_EQ(near_.initiated().size(), 3u);
+}
+
+TEST_F(SoftEndpointReadTest, AFlushDropsTheBytesUnderWay) {
+  near_.Post(ReadBytes(1));
+  near_.Post(WriteBytes(2));
+  near_.endpoint().Flush();
+  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kRead, kCancelled}, {2, kWritten, kCancelled}}));
+  EXPECT_EQ(card_.engine()->size(), 1u);
+  card_.engine()->RunAll();
+  EXPECT_FALSE(Landed());
+  EXPECT_EQ(near_.initiated().size(), 2u);
+}
+
+TEST_F(SoftEndpointReadTest, DisconnectingLetsTheBytesUnderWayLandAndBeginsNothing) {
+  near_.Post(ReadBytes(1));
+  near_.Post(Send(2));
+  near_.Post(WriteBytes(3));
+  near_.endpoint().Disconnect();
+  EXPECT_TRUE(Landed());
+  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kRead, kOk}, {2, kSent, kCancelled}, {3, kWritten, kCancelled}}));
+  card_.engine()->RunAll();
+  EXPECT_EQ(near_.initiated().size(), 3u) << "its time comes too late";
+}
+
+TEST_F(SoftEndpointReadTest, AReadFromAPeerThatGoesMeanwhileIsTimedOut) {
+  near_.Post(ReadBytes(1));
+  near_.Post(Send(2));
+  far_.endpoint().Disconnect();
+  EXPECT_EQ(near_.peer_gone(), 1);
+  EXPECT_EQ(near_.state(), QueuePairState::kError) << "the send behind it cannot be executed";
+  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kRead, kCancelled}, {2, kSent, NtStatus::kIoTimeout}}));
+}
+
+TEST_F(SoftEndpointReadTest, AReadAloneIsTimedOutWhenItsBytesShouldLand) {
+  near_.Post(ReadBytes(1));
+  far_.endpoint().Disconnect();
+  EXPECT_TRUE(near_.initiated().empty());
+  card_.engine()->RunAll();
+  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kRead, NtStatus::kIoTimeout}}));
+}
+
+TEST_F(SoftEndpointReadTest, AReadBeginsWhenThePeerHasConnected) {
+  SoftSide early(card_);
+  SoftSide late(card_);
+  ASSERT_TRUE(early.ConnectTo(late).ok());
+  early.Post(Read(1, {early.Entry(100, 5)}, late.region().remote_token()));
+  EXPECT_EQ(card_.engine()->size(), 0u);
+  ASSERT_TRUE(late.ConnectTo(early).ok());
+  EXPECT_EQ(card_.engine()->size(), 1u);
+  card_.engine()->RunAll();
+  EXPECT_EQ(early.initiated(), (Outcomes{{1, kRead, kOk}}));
+}
+
+TEST_F(SoftEndpointReadTest, AnEndpointThatIsGoneIsNotMissedByItsReads) {
+  SoftSide peer(card_);
+  RecordingListener listener;
+  auto gone = SoftEndpoint::Create(card_.nic(), near_.domain(), kRoomyLimits, listener);
+  ASSERT_TRUE(peer.endpoint().Connect(gone->address()).ok());
+  ASSERT_TRUE(gone->Connect(peer.endpoint().address()).ok());
+  ASSERT_TRUE(gone->Enqueue(Read(1, {near_.Entry(100, 5)}, peer.region().remote_token())).ok());
+  gone->Run();
+  gone->Flush();
+  gone->Shutdown();
+  listener.Close();
+  gone.reset();
+  EXPECT_TRUE(card_.engine()->RunJob());
+  EXPECT_EQ(listener.outcomes(WorkQueue::kInitiator), (Outcomes{{1, kRead, kCancelled}}));
+}
+
+// --- local invalidate ---
+
+class SoftEndpointReadInvalidateTest : public ::testing::Test {
+ protected:
+  SoftEndpointReadInvalidateTest() { Connect(near_, far_); }
+
+  WorkRequest ReadAndInvalidate(uint64_t context, LocalToken sink, uint32_t length) {
+    WorkRequest read =
+        Read(context, {{.token = sink, .address = {SoftSide::kBase}, .length = length}}, far_.region().remote_token());
+    std::get<ReadWork>(read.work).local_invalidate = true;
+    return read;
+  }
+
+  SoftCard card_;
+  SoftSide near_{card_};
+  SoftSide far_{card_};
+};
+
+TEST_F(SoftEndpointReadInvalidateTest, AReadMayInvalidateTheRegistrationOfItsFirstSink) {
+  for (const uint32_t length : {16u, 0u}) {
+    const std::shared_ptr<SoftFastRegion> region = *SoftFastRegion::Create(card_.nic(), near_.domain());
+    near_.Post(Silent(Request(1, {},
+                              FastRegisterWork{.region = region,
+                                               .base = {SoftSide::kBase},
+                                               .length = kNdkPageBytes,
+                                               .rights = kAllRights,
+                                               .runs = {std::span(near_.bytes()).first(kNdkPageBytes)},
+                                               .backing = nullptr})));
+    EXPECT_TRUE(region->registered());
+    near_.Post(ReadAndInvalidate(2, region->local_token(), length));
+    EXPECT_EQ(near_.initiated().back(), (Outcome{2, kRead, kOk}));
+    EXPECT_FALSE(region->registered());
+  }
+}
+
+TEST_F(SoftEndpointReadInvalidateTest, ARegistrationThatIsForLongerCannotBeInvalidatedByARead) {
+  near_.Post(ReadAndInvalidate(1, near_.region().local_token(), 16));
+  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kRead, NtStatus::kInvalidDeviceRequest}}));
+  EXPECT_NE(card_.nic()->keys().Find(near_.region().local_token()), nullptr);
+}
+
+TEST_F(SoftEndpointReadInvalidateTest, ASinkOfHostBytesHasNothingToInvalidate) {
+  std::string host = "....";
+  WorkRequest read = ReadAndInvalidate(1, {}, 4);
+  read.entries = {{.host = std::as_writable_bytes(std::span(host)), .length = 4}};
+  far_.SetText(0, "read");
+  near_.Post(std::move(read));
+  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kRead, kOk}}));
+  EXPECT_EQ(host, "read");
+}
+
+}  // namespace
+}  // namespace rnicd::provider

@@ -1,0 +1,246 @@
+#include "provider/soft/soft_execute.h"
+
+#include "provider/soft/soft_fast_region.h"
+#include "provider/soft/soft_window.h"
+
+namespace rnicd::provider {
+namespace {
+
+using Result = std::optional<NtStatus>;
+
+// A runner inside its peer.
+class Visit {
+ public:
+  explicit Visit(const SoftExecution& execution) : host_(execution.peer.get()) {
+    if (host_ == nullptr || execution.peer_lost) {
+      door_ = SoftEndpoint::Door::kClosed;
+    } else {
+      door_ = host_->Enter(execution.self);
+    }
+  }
+  Visit(const Visit&) = delete;
+  Visit& operator=(const Visit&) = delete;
+  ~Visit() {
+    if (door_ == SoftEndpoint::Door::kOpen) {
+      host_->Leave();
+    }
+  }
+
+  bool open() const { return door_ == SoftEndpoint::Door::kOpen; }
+  SoftEndpoint& host() { return *host_; }
+  // Why the visit did not come about.
+  Result refusal() const { return door_ == SoftEndpoint::Door::kNotYet ? Result() : Result(NtStatus::kIoTimeout); }
+
+ private:
+  SoftEndpoint* const host_;
+  SoftEndpoint::Door door_;
+};
+
+// Pins the payload of `request` on the side of `endpoint`.
+bool PinPayload(SoftEndpoint& endpoint, WorkRequest& request, SoftAccess access, SoftPins& pins) {
+  if (request.inline_data.has_value()) {
+    pins.AddHost(*request.inline_data);
+    return true;
+  }
+  for (const ScatterGatherEntry& entry : request.entries) {
+    if (entry.length == 0) {
+      continue;
+    }
+    if (entry.host.data() != nullptr) {
+      pins.AddHost(entry.host);
+    } else if (!pins.Add(endpoint.nic().keys().Find(entry.token), endpoint.accessor(), access, entry.address,
+                         entry.length)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Below, pins are always let go of before an endpoint is told anything or a key is invalidated: either may wait for the
+// last pin of a region, and that must not be one of this thread's own.
+
+// What the receiver is told.
+NtStatus CopyToReceive(const SoftPins& source, uint64_t length, SoftEndpoint& host, WorkRequest& receive) {
+  if (length > LengthOf(receive)) {
+    return NtStatus::kBufferOverflow;
+  }
+  SoftPins sink;
+  if (!PinPayload(host, receive, SoftAccess::kLocalWrite, sink)) {
+    return NtStatus::kAccessViolation;
+  }
+  CopyInOrder(source.pieces(), sink.pieces(), length);
+  return NtStatus::kSuccess;
+}
+
+// Invalidates what a SendAndInvalidate names, and puts that into the completion of its receive.
+void InvalidateAtReceiver(SoftEndpoint& host, RemoteToken token, Completion& completion) {
+  const std::shared_ptr<SoftTarget> target = host.nic().keys().Find(token);
+  if (target != nullptr && target->InvalidateByToken(host.accessor())) {
+    completion.type = OperationType::kReceiveAndInvalidate;
+    completion.invalidated = token;
+  } else {
+    completion.status = NtStatus::kInvalidDeviceRequest;
+  }
+}
+
+Result ExecuteSend(SoftExecution& execution, const SendWork& work) {
+  Visit visit(execution);
+  if (!visit.open()) {
+    return visit.refusal();
+  }
+  const uint64_t length = LengthOf(execution.request);
+  Completion completion{
+      .type = OperationType::kReceive, .bytes = static_cast<uint32_t>(length), .solicited = work.solicit};
+  std::optional<WorkRequest> receive;
+  {
+    SoftPins source;
+    if (!PinPayload(*execution.self, execution.request, SoftAccess::kLocalRead, source)) {
+      return NtStatus::kAccessViolation;
+    }
+    receive = visit.host().TakeReceive();
+    if (!receive.has_value()) {
+      return std::nullopt;
+    }
+    completion.request_context = receive->request_context;
+    completion.status = CopyToReceive(source, length, visit.host(), *receive);
+    execution.moved += length;
+  }
+  receive.reset();  // Who hears of the end finds let go what the request held.
+  if (completion.status == NtStatus::kSuccess && work.invalidate.has_value()) {
+    InvalidateAtReceiver(visit.host(), *work.invalidate, completion);
+  }
+  visit.host().ReportReceive(completion);
+  if (completion.status == NtStatus::kSuccess) {
+    return NtStatus::kSuccess;
+  }
+  // A receive that did not work out ends the connection; the sender is told only that.
+  visit.host().LoseConnection(execution.self->number(), /*fatal=*/true);
+  return NtStatus::kRemoteResources;
+}
+
+// What came of a read or write: all is well, or whose memory did not allow it.
+enum class Access : uint8_t { kAllowed, kRefusedHere, kRefusedThere };
+
+Access CopyWrite(SoftExecution& execution, SoftEndpoint& host, const WriteWork& work) {
+  const uint64_t length = LengthOf(execution.request);
+  SoftPins source;
+  SoftPins sink;
+  if (!PinPayload(*execution.self, execution.request, SoftAccess::kLocalRead, source)) {
+    return Access::kRefusedHere;
+  }
+  if (length == 0) {
+    return Access::kAllowed;  // No byte, no look at the token: so do cards.
+  }
+  if (!sink.Add(host.nic().keys().Find(work.remote_token), host.accessor(), SoftAccess::kRemoteWrite,
+                work.remote_address, length)) {
+    return Access::kRefusedThere;
+  }
+  CopyInOrder(source.pieces(), sink.pieces(), length);
+  execution.moved += length;
+  return Access::kAllowed;
+}
+
+Access CopyRead(SoftExecution& execution, SoftEndpoint& host, const ReadWork& work) {
+  const uint64_t length = LengthOf(execution.request);
+  SoftPins source;
+  SoftPins sink;
+  if (!PinPayload(*execution.self, execution.request, SoftAccess::kReadSink, sink)) {
+    return Access::kRefusedHere;
+  }
+  if (length == 0) {
+    return Access::kAllowed;
+  }
+  if (!source.Add(host.nic().keys().Find(work.remote_token), host.accessor(), SoftAccess::kRemoteRead,
+                  work.remote_address, length)) {
+    return Access::kRefusedThere;
+  }
+  CopyInOrder(source.pieces(), sink.pieces(), length);
+  execution.moved += length;
+  return Access::kAllowed;
+}
+
+// An access that the peer's memory does not allow ends the connection on both sides, as on a card.
+NtStatus Conclude(Access access, const SoftExecution& execution, SoftEndpoint& host) {
+  if (access == Access::kRefusedThere) {
+    host.LoseConnection(execution.self->number(), /*fatal=*/true);
+  }
+  return access == Access::kAllowed ? NtStatus::kSuccess : NtStatus::kAccessViolation;
+}
+
+Result ExecuteWrite(SoftExecution& execution, const WriteWork& work) {
+  Visit visit(execution);
+  if (!visit.open()) {
+    return visit.refusal();
+  }
+  return Conclude(CopyWrite(execution, visit.host(), work), execution, visit.host());
+}
+
+Result ExecuteRead(SoftExecution& execution, const ReadWork& work) {
+  Visit visit(execution);
+  if (!visit.open()) {
+    return visit.refusal();
+  }
+  const NtStatus status = Conclude(CopyRead(execution, visit.host(), work), execution, visit.host());
+  const std::vector<ScatterGatherEntry>& entries = execution.request.entries;
+  if (status != NtStatus::kSuccess || !work.local_invalidate || entries.empty() ||
+      entries.front().host.data() != nullptr) {
+    return status;
+  }
+  const std::shared_ptr<SoftTarget> sink = execution.self->nic().keys().Find(entries.front().token);
+  const bool invalidated = sink != nullptr && sink->InvalidateByToken(execution.self->accessor());
+  return invalidated ? NtStatus::kSuccess : NtStatus::kInvalidDeviceRequest;
+}
+
+Result Judge(bool done) { return done ? NtStatus::kSuccess : NtStatus::kInvalidDeviceRequest; }
+
+struct Executor {
+  SoftExecution& execution;
+
+  Result operator()(const SendWork& work) { return ExecuteSend(execution, work); }
+  Result operator()(const ReceiveWork&) { return NtStatus::kInternalError; }  // Waits in the other queue.
+  Result operator()(const ReadWork& work) { return ExecuteRead(execution, work); }
+  Result operator()(const WriteWork& work) { return ExecuteWrite(execution, work); }
+  Result operator()(FastRegisterWork& work) {
+    return Judge(static_cast<SoftFastRegion&>(*work.region).Register(work, execution.token));
+  }
+  Result operator()(const InvalidateWork& work) {
+    return Judge(work.region != nullptr ? static_cast<SoftFastRegion&>(*work.region).Invalidate()
+                                        : static_cast<SoftWindow&>(*work.window).Invalidate());
+  }
+  Result operator()(BindWork& work) {
+    return Judge(
+        static_cast<SoftWindow&>(*work.window).Bind(work, execution.token, execution.self->accessor().queue_pair));
+  }
+};
+
+}  // namespace
+
+std::optional<NtStatus> Execute(SoftExecution execution) {
+  return std::visit(Executor{execution}, execution.request.work);
+}
+
+std::optional<NtStatus> Reach(const SoftExecution& execution) {
+  const Visit visit(execution);
+  return visit.open() ? NtStatus::kSuccess : visit.refusal();
+}
+
+OperationType TypeOf(const WorkRequest& request) {
+  // In the order of the variant.
+  static constexpr OperationType kTypes[] = {
+      OperationType::kSend,         OperationType::kReceive,    OperationType::kRead, OperationType::kWrite,
+      OperationType::kFastRegister, OperationType::kInvalidate, OperationType::kBind};
+  return kTypes[request.work.index()];
+}
+
+uint64_t LengthOf(const WorkRequest& request) {
+  if (request.inline_data.has_value()) {
+    return request.inline_data->size();
+  }
+  uint64_t length = 0;
+  for (const ScatterGatherEntry& entry : request.entries) {
+    length += entry.length;
+  }
+  return length;
+}
+
+}  // namespace rnicd::provider

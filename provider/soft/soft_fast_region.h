@@ -1,0 +1,47 @@
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "base/mutex.h"
+#include "provider/api/queue_pair.h"
+#include "provider/soft/soft_nic.h"
+#include "provider/soft/soft_region_memory.h"
+
+namespace rnicd::provider {
+
+// Keys that lead to memory from the execution of a FastRegisterWork to that of its invalidation, and nowhere in
+// between.
+// Threads: safe. Of two executions on different queue pairs one comes first.
+class SoftFastRegion final : public DeviceFastRegion, public std::enable_shared_from_this<SoftFastRegion> {
+ public:
+  // Errors: DEVICE_OUT_OF_RESOURCES.
+  static absl::StatusOr<std::shared_ptr<SoftFastRegion>> Create(std::shared_ptr<SoftNic> nic, uint64_t domain);
+  ~SoftFastRegion() override;
+
+  LocalToken local_token() const override { return local_; }
+  RemoteToken remote_token() const override;
+  bool registered() const override;
+  void Retire() override;
+
+  // The token of a request that was just accepted.
+  RemoteToken IssueToken();
+  // False when there is a registration, or the region is retired.
+  bool Register(FastRegisterWork& work, RemoteToken token);
+  // Returns when no transfer reaches the pages any more. False when there is none, or not `only`.
+  bool Invalidate(const SoftRegionMemory* only = nullptr);
+
+ private:
+  SoftFastRegion(std::shared_ptr<SoftNic> nic, uint64_t domain, SoftKeyTable::Keys keys)
+      : nic_(std::move(nic)), domain_(domain), local_(keys.local), issued_(keys.remote) {}
+
+  const std::shared_ptr<SoftNic> nic_;
+  const uint64_t domain_;
+  const LocalToken local_;
+  mutable Mutex mutex_;
+  RemoteToken issued_ RNICD_GUARDED_BY(mutex_);
+  std::shared_ptr<SoftRegionMemory> memory_ RNICD_GUARDED_BY(mutex_);
+  bool retired_ RNICD_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace rnicd::provider

@@ -1,0 +1,312 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/random.h"
+#include "base/status.h"
+#include "provider/soft/soft_endpoint.h"
+#include "provider/soft/soft_engine.h"
+#include "provider/soft/soft_fabric.h"
+#include "provider/soft/soft_memory_region.h"
+#include "provider/soft/soft_nic.h"
+#include "provider/soft/soft_provider.h"
+
+namespace rnicd::provider {
+
+inline constexpr AccessRights kAllRights{
+    .local_write = true, .remote_read = true, .remote_write = true, .read_sink = true};
+inline constexpr QueuePairLimits kRoomyLimits{
+    .receive_depth = 64, .initiator_depth = 64, .receive_entries = 16, .initiator_entries = 16, .inline_bytes = 512};
+// Nothing here takes long; whoever waits this long waits for something that never comes.
+inline constexpr std::chrono::seconds kPatience{30};
+
+// What most tests ask of a completion.
+struct Outcome {
+  uint64_t context = 0;
+  OperationType type = OperationType::kSend;
+  NtStatus status = NtStatus::kSuccess;
+  friend bool operator==(const Outcome&, const Outcome&) = default;
+};
+using Outcomes = std::vector<Outcome>;
+
+inline std::ostream& operator<<(std::ostream& out, const Outcome& outcome) {
+  return out << outcome.context << ":" << static_cast<int>(outcome.type) << ":" << NtStatusName(outcome.status);
+}
+
+// Remembers what it is told, and fails the test when it is told what no listener may be told.
+class RecordingListener final : public QueuePairListener {
+ public:
+  void OnCompletion(WorkQueue queue, const Completion& completion) override {
+    std::atomic<bool>& inside = queue == WorkQueue::kReceive ? inside_receive_ : inside_initiator_;
+    EXPECT_FALSE(inside.exchange(true)) << "two completions of one queue at a time";
+    if (on_completion) {
+      on_completion(completion);
+    }
+    {
+      MutexLock lock(mutex_);
+      EXPECT_FALSE(closed_) << "a completion after Shutdown";
+      (queue == WorkQueue::kReceive ? received_ : initiated_).push_back(completion);
+      changed_.NotifyAll();
+    }
+    inside = false;
+  }
+  void OnPeerGone() override {
+    MutexLock lock(mutex_);
+    EXPECT_FALSE(closed_) << "told of the peer after Shutdown";
+    ++peer_gone_;
+    changed_.NotifyAll();
+  }
+
+  // From here on nothing may be reported.
+  void Close() {
+    MutexLock lock(mutex_);
+    closed_ = true;
+  }
+  std::vector<Completion> completions(WorkQueue queue) const {
+    MutexLock lock(mutex_);
+    return queue == WorkQueue::kReceive ? received_ : initiated_;
+  }
+  Outcomes outcomes(WorkQueue queue) const {
+    Outcomes outcomes;
+    for (const Completion& completion : completions(queue)) {
+      outcomes.push_back({completion.request_context, completion.type, completion.status});
+    }
+    return outcomes;
+  }
+  int peer_gone() const {
+    MutexLock lock(mutex_);
+    return peer_gone_;
+  }
+  // False when there are not that many in time.
+  bool WaitFor(WorkQueue queue, size_t count) {
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    MutexLock lock(mutex_);
+    while ((queue == WorkQueue::kReceive ? received_ : initiated_).size() < count) {
+      if (!changed_.WaitUntil(mutex_, deadline)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // Set before anything can be reported.
+  std::function<void(const Completion&)> on_completion;
+
+ private:
+  std::atomic<bool> inside_receive_{false};
+  std::atomic<bool> inside_initiator_{false};
+  mutable Mutex mutex_;
+  ConditionVariable changed_;
+  std::vector<Completion> received_ RNICD_GUARDED_BY(mutex_);
+  std::vector<Completion> initiated_ RNICD_GUARDED_BY(mutex_);
+  int peer_gone_ RNICD_GUARDED_BY(mutex_) = 0;
+  bool closed_ RNICD_GUARDED_BY(mutex_) = false;
+};
+
+// An engine whose time is the test's: a job waits until the test runs it.
+class ManualEngine final : public SoftEngine {
+ public:
+  void Post(std::function<void()> job) override { PostAfter(std::chrono::microseconds(0), std::move(job)); }
+  void PostAfter(std::chrono::microseconds /*delay*/, std::function<void()> job) override {
+    MutexLock lock(mutex_);
+    if (!stopped_) {
+      jobs_.push_back(std::move(job));
+    }
+  }
+  void Stop() override {
+    std::deque<std::function<void()>> dropped;
+    MutexLock lock(mutex_);
+    stopped_ = true;
+    dropped.swap(jobs_);
+  }
+
+  size_t size() const {
+    MutexLock lock(mutex_);
+    return jobs_.size();
+  }
+  // The oldest job is number 0. False when there is no such job.
+  bool RunJob(size_t number = 0) {
+    std::function<void()> job;
+    {
+      MutexLock lock(mutex_);
+      if (number >= jobs_.size()) {
+        return false;
+      }
+      job = std::move(jobs_[number]);
+      jobs_.erase(jobs_.begin() + static_cast<std::ptrdiff_t>(number));
+    }
+    job();
+    return true;
+  }
+  void RunAll() {
+    while (RunJob()) {
+    }
+  }
+
+ private:
+  mutable Mutex mutex_;
+  std::deque<std::function<void()>> jobs_ RNICD_GUARDED_BY(mutex_);
+  bool stopped_ RNICD_GUARDED_BY(mutex_) = false;
+};
+
+// One card, put together by hand.
+class SoftCard {
+ public:
+  explicit SoftCard(const SoftOptions& options = {}, std::unique_ptr<SoftEngine> engine = nullptr)
+      : manual_(engine == nullptr ? new ManualEngine() : nullptr),
+        fabric_(std::make_shared<SoftFabric>(
+            random_, manual_ == nullptr ? std::move(engine) : std::unique_ptr<SoftEngine>(manual_))),
+        nic_(std::make_shared<SoftNic>("soft0", options, random_, fabric_)) {}
+  ~SoftCard() { fabric_->engine().Stop(); }
+  SoftCard(const SoftCard&) = delete;
+  SoftCard& operator=(const SoftCard&) = delete;
+
+  const std::shared_ptr<SoftNic>& nic() const { return nic_; }
+  SoftFabric& fabric() { return *fabric_; }
+  // Null when the card was given an engine.
+  ManualEngine* engine() { return manual_; }
+
+ private:
+  KernelRandom random_;
+  // Owned by the fabric.
+  ManualEngine* const manual_;
+  const std::shared_ptr<SoftFabric> fabric_;
+  const std::shared_ptr<SoftNic> nic_;
+};
+
+// A queue pair, who listens to it, and memory of its domain that everybody may use in every way.
+class SoftSide {
+ public:
+  static constexpr uint64_t kBase = 0x100000;
+
+  explicit SoftSide(SoftCard& card, const QueuePairLimits& limits = kRoomyLimits, uint64_t bytes = 4 * kNdkPageBytes)
+      : engine_(card.engine()),
+        nic_(card.nic()),
+        domain_(nic_->NextDomain()),
+        bytes_(bytes),
+        region_(Register(kAllRights)),
+        endpoint_(SoftEndpoint::Create(nic_, domain_, limits, listener_)) {}
+  // A further queue pair of the same domain, with memory of its own.
+  SoftSide(const SoftSide& sibling, uint64_t bytes)
+      : engine_(sibling.engine_),
+        nic_(sibling.nic_),
+        domain_(sibling.domain_),
+        bytes_(bytes),
+        region_(Register(kAllRights)),
+        endpoint_(SoftEndpoint::Create(nic_, domain_, kRoomyLimits, listener_)) {}
+  ~SoftSide() {
+    // Shutdown waits for what the engine has to go on with, also after a test that gave up.
+    if (engine_ != nullptr) {
+      engine_->RunAll();
+    }
+    Shutdown();
+  }
+  SoftSide(const SoftSide&) = delete;
+  SoftSide& operator=(const SoftSide&) = delete;
+
+  SoftEndpoint& endpoint() { return *endpoint_; }
+  RecordingListener& listener() { return listener_; }
+  SoftMemoryRegion& region() { return *region_; }
+  uint64_t domain() const { return domain_; }
+  std::vector<std::byte>& bytes() { return bytes_; }
+  QueuePairState state() const { return endpoint_->state(); }
+  Outcomes initiated() const { return listener_.outcomes(WorkQueue::kInitiator); }
+  Outcomes received() const { return listener_.outcomes(WorkQueue::kReceive); }
+  int peer_gone() const { return listener_.peer_gone(); }
+
+  void Shutdown() {
+    endpoint_->Shutdown();
+    listener_.Close();
+  }
+  absl::Status ConnectTo(const SoftSide& peer) { return endpoint_->Connect(peer.endpoint_->address()); }
+  // The memory once more, as a registration of its own.
+  std::unique_ptr<SoftMemoryRegion> Register(const AccessRights& rights) {
+    std::span<std::byte> run(bytes_);
+    auto region = SoftMemoryRegion::Register(
+        nic_, domain_, {.base = {kBase}, .length = run.size(), .runs = {&run, 1}, .rights = rights});
+    EXPECT_TRUE(region.ok()) << region.status();
+    return *std::move(region);
+  }
+
+  RemoteToken Post(WorkRequest request) {
+    const absl::StatusOr<RemoteToken> token = endpoint_->Enqueue(std::move(request));
+    EXPECT_TRUE(token.ok()) << token.status();
+    endpoint_->Run();
+    return token.value_or(RemoteToken{});
+  }
+  bool Refuses(WorkRequest request, ErrorReason reason) {
+    return FailedWith(endpoint_->Enqueue(std::move(request)).status(), reason);
+  }
+  ScatterGatherEntry Entry(uint64_t offset, uint32_t length) const {
+    return {.token = region_->local_token(), .address = {kBase + offset}, .length = length};
+  }
+  void SetText(uint64_t offset, std::string_view text) {
+    std::memcpy(bytes_.data() + offset, text.data(), text.size());
+  }
+  std::string Text(uint64_t offset, size_t length) const {
+    return {reinterpret_cast<const char*>(bytes_.data()) + offset, length};
+  }
+
+ private:
+  // Null when the engine runs by itself.
+  ManualEngine* const engine_;
+  const std::shared_ptr<SoftNic> nic_;
+  const uint64_t domain_;
+  std::vector<std::byte> bytes_;
+  RecordingListener listener_;
+  const std::unique_ptr<SoftMemoryRegion> region_;
+  const std::shared_ptr<SoftEndpoint> endpoint_;
+};
+
+inline void Connect(SoftSide& first, SoftSide& second) {
+  EXPECT_TRUE(first.ConnectTo(second).ok());
+  EXPECT_TRUE(second.ConnectTo(first).ok());
+}
+
+// --- requests ---
+
+using Entries = std::vector<ScatterGatherEntry>;
+
+inline WorkRequest Request(uint64_t context, Entries entries, decltype(WorkRequest::work) work) {
+  WorkRequest request;
+  request.request_context = context;
+  request.entries = std::move(entries);
+  request.work = std::move(work);
+  return request;
+}
+inline WorkRequest Send(uint64_t context, Entries entries = {}, const SendWork& work = {}) {
+  return Request(context, std::move(entries), work);
+}
+inline WorkRequest Receive(uint64_t context, Entries entries = {}) {
+  return Request(context, std::move(entries), ReceiveWork{});
+}
+inline WorkRequest Write(uint64_t context, Entries entries, RemoteToken token, uint64_t offset = 0) {
+  return Request(context, std::move(entries),
+                 WriteWork{.remote_address = {SoftSide::kBase + offset}, .remote_token = token});
+}
+inline WorkRequest Read(uint64_t context, Entries entries, RemoteToken token, uint64_t offset = 0) {
+  return Request(context, std::move(entries),
+                 ReadWork{.remote_address = {SoftSide::kBase + offset}, .remote_token = token});
+}
+inline WorkRequest Silent(WorkRequest request) {
+  request.silent_success = true;
+  return request;
+}
+inline WorkRequest Fenced(WorkRequest request) {
+  request.read_fence = true;
+  return request;
+}
+
+}  // namespace rnicd::provider

@@ -1,0 +1,62 @@
+#include "provider/soft/soft_target.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+namespace rnicd::provider {
+namespace {
+
+// A place in a list of pieces.
+struct Cursor {
+  const Pieces& pieces;
+  size_t index = 0;
+  size_t offset = 0;
+
+  // What is left of the piece at hand; skips empty ones.
+  std::span<std::byte> Rest() {
+    while (offset == pieces[index].size()) {
+      ++index;
+      offset = 0;
+    }
+    return pieces[index].subspan(offset);
+  }
+};
+
+std::byte& At(const Pieces& pieces, uint64_t offset) {
+  size_t index = 0;
+  while (offset >= pieces[index].size()) {
+    offset -= pieces[index].size();
+    ++index;
+  }
+  return pieces[index][offset];
+}
+
+void Copy(Cursor& from, Cursor& to, uint64_t length) {
+  while (length > 0) {
+    const std::span<std::byte> source = from.Rest();
+    const std::span<std::byte> target = to.Rest();
+    const uint64_t count = std::min<uint64_t>({source.size(), target.size(), length});
+    // A peer may name the same memory on both sides.
+    std::memmove(target.data(), source.data(), count);
+    from.offset += count;
+    to.offset += count;
+    length -= count;
+  }
+}
+
+}  // namespace
+
+void CopyInOrder(const Pieces& from, const Pieces& to, uint64_t length) {
+  if (length == 0) {
+    return;
+  }
+  // Taken first: the rest of the copy may overwrite it.
+  const auto last = static_cast<unsigned char>(At(from, length - 1));
+  Cursor source{from};
+  Cursor target{to};
+  Copy(source, target, length - 1);
+  std::atomic_ref(reinterpret_cast<unsigned char&>(At(to, length - 1))).store(last, std::memory_order_release);
+}
+
+}  // namespace rnicd::provider

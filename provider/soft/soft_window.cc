@@ -1,0 +1,127 @@
+#include "provider/soft/soft_window.h"
+
+#include "base/checked_range.h"
+#include "base/status.h"
+#include "provider/soft/soft_memory_region.h"
+
+namespace rnicd::provider {
+
+// One binding: what the window's key leads to. Bounds and rights are its own, the bytes are the region's, which has
+// counted it.
+class BoundWindow final : public SoftTarget {
+ public:
+  BoundWindow(BindWork& work, SoftAccessor accessor, std::shared_ptr<SoftRegionMemory> region,
+              std::weak_ptr<SoftWindow> owner)
+      : base_(work.base),
+        length_(work.length),
+        rights_(work.rights),
+        accessor_(accessor),
+        backing_(std::move(work.backing)),
+        region_(std::move(region)),
+        owner_(std::move(owner)) {}
+  ~BoundWindow() override { Revoke(); }
+
+  bool Pin(const SoftAccessor& accessor, SoftAccess access, VirtualAddress address, uint64_t length,
+           Pieces& pieces) override {
+    const bool allowed = (access == SoftAccess::kRemoteRead && rights_.remote_read) ||
+                         (access == SoftAccess::kRemoteWrite && rights_.remote_write);
+    if (!allowed || accessor.domain != accessor_.domain || accessor.queue_pair != accessor_.queue_pair ||
+        !CheckedRange::Make(base_.value, length_)->Contains(address.value, length) || !gate_.Enter()) {
+      return false;
+    }
+    const bool pinned = region_->Pin(accessor, SoftAccess::kThroughWindow, address, length, pieces);
+    if (!pinned) {
+      gate_.Leave();
+    }
+    return pinned;
+  }
+  void Unpin() override {
+    region_->Unpin();
+    gate_.Leave();
+  }
+  bool InvalidateByToken(const SoftAccessor& accessor) override {
+    const std::shared_ptr<SoftWindow> owner = owner_.lock();
+    return accessor.domain == accessor_.domain && owner != nullptr && owner->Invalidate(this);
+  }
+  // True for the first who revokes.
+  bool Revoke() {
+    const bool first = gate_.Close();
+    if (first) {
+      region_->RemoveWindow();
+      backing_.reset();
+    }
+    return first;
+  }
+
+ private:
+  const VirtualAddress base_;
+  const uint64_t length_;
+  const AccessRights rights_;
+  const SoftAccessor accessor_;
+  std::shared_ptr<const void> backing_;
+  const std::shared_ptr<SoftRegionMemory> region_;
+  const std::weak_ptr<SoftWindow> owner_;
+  PinGate gate_;
+};
+
+absl::StatusOr<std::shared_ptr<SoftWindow>> SoftWindow::Create(std::shared_ptr<SoftNic> nic, uint64_t domain) {
+  RNICD_ASSIGN_OR_RETURN(const SoftKeyTable::Keys keys, nic->keys().Insert(nullptr));
+  return std::shared_ptr<SoftWindow>(new SoftWindow(std::move(nic), domain, keys));
+}
+
+SoftWindow::~SoftWindow() {
+  Retire();
+  nic_->keys().Remove(local_);
+}
+
+RemoteToken SoftWindow::remote_token() const {
+  MutexLock lock(mutex_);
+  return issued_;
+}
+
+RemoteToken SoftWindow::IssueToken() {
+  MutexLock lock(mutex_);
+  issued_ = SoftKeyTable::NextVariant(issued_);
+  return issued_;
+}
+
+bool SoftWindow::Bind(BindWork& work, RemoteToken token, uint64_t queue_pair) {
+  std::shared_ptr<SoftRegionMemory> region = static_cast<SoftMemoryRegion&>(*work.region).memory();
+  MutexLock lock(mutex_);
+  if (retired_ || bound_ != nullptr || region == nullptr || !region->AddWindow()) {
+    return false;
+  }
+  bound_ = std::make_shared<BoundWindow>(work, SoftAccessor{.domain = domain_, .queue_pair = queue_pair},
+                                         std::move(region), weak_from_this());
+  nic_->keys().Replace({.local = local_, .remote = token}, bound_);
+  return true;
+}
+
+// The binding stays in its place until it is revoked, so that a second caller, Retire above all, waits for it too.
+bool SoftWindow::Invalidate(const BoundWindow* only) {
+  std::shared_ptr<BoundWindow> bound;
+  {
+    MutexLock lock(mutex_);
+    if (bound_ == nullptr || (only != nullptr && bound_.get() != only)) {
+      return false;
+    }
+    bound = bound_;
+    nic_->keys().Replace({.local = local_, .remote = issued_}, nullptr);
+  }
+  const bool first = bound->Revoke();
+  MutexLock lock(mutex_);
+  if (bound_ == bound) {
+    bound_ = nullptr;
+  }
+  return first;
+}
+
+void SoftWindow::Retire() {
+  {
+    MutexLock lock(mutex_);
+    retired_ = true;
+  }
+  Invalidate();
+}
+
+}  // namespace rnicd::provider

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "base/mutex.h"
+#include "provider/api/queue_pair.h"
+#include "provider/soft/soft_nic.h"
+#include "provider/soft/soft_target.h"
+
+namespace rnicd::provider {
+
+class BoundWindow;
+
+// A memory window of type 2: bound to a part of a region and to the queue pair that bound it. Threads: safe.
+class SoftWindow final : public DeviceMemoryWindow, public std::enable_shared_from_this<SoftWindow> {
+ public:
+  // Errors: DEVICE_OUT_OF_RESOURCES.
+  static absl::StatusOr<std::shared_ptr<SoftWindow>> Create(std::shared_ptr<SoftNic> nic, uint64_t domain);
+  ~SoftWindow() override;
+
+  RemoteToken remote_token() const override;
+  void Retire() override;
+
+  // The token of a request that was just accepted.
+  RemoteToken IssueToken();
+  // False when it is bound or retired, or the region is not registered any more.
+  bool Bind(BindWork& work, RemoteToken token, uint64_t queue_pair);
+  // Returns when no transfer goes through any more. False when it is not bound, or not `only`.
+  bool Invalidate(const BoundWindow* only = nullptr);
+
+ private:
+  SoftWindow(std::shared_ptr<SoftNic> nic, uint64_t domain, SoftKeyTable::Keys keys)
+      : nic_(std::move(nic)), domain_(domain), local_(keys.local), issued_(keys.remote) {}
+
+  const std::shared_ptr<SoftNic> nic_;
+  const uint64_t domain_;
+  // Leads nowhere: a window has no local use.
+  const LocalToken local_;
+  mutable Mutex mutex_;
+  RemoteToken issued_ RNICD_GUARDED_BY(mutex_);
+  std::shared_ptr<BoundWindow> bound_ RNICD_GUARDED_BY(mutex_);
+  bool retired_ RNICD_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace rnicd::provider

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+
+#include "tests/support/queue_client.h"
+
+namespace rnicd::test {
+
+inline constexpr uint32_t kMrLocalWrite = v1::MR_FLAG_ALLOW_LOCAL_WRITE;
+inline constexpr uint32_t kMrRemoteRead = v1::MR_FLAG_ALLOW_REMOTE_READ;
+inline constexpr uint32_t kMrRemoteWrite = v1::MR_FLAG_ALLOW_REMOTE_WRITE;
+
+// NDK_ADAPTER_FLAG_ bits, and what the soft card has of them unless a flag of the daemon says otherwise.
+inline constexpr uint32_t kAdapterInOrderDma = 0x1;
+inline constexpr uint32_t kAdapterReadSinkNotRequired = 0x2;
+inline constexpr uint32_t kAdapterCqResize = 0x100;
+inline constexpr uint32_t kAdapterFlags = 0x10113;
+
+// Memory whose first bytes are a normal region, known by the addresses from kBase on.
+// Lifetime: outlived by its session.
+struct RegisteredMemory {
+  RegisteredMemory(TestSession& session, uint64_t size, uint32_t mr_flags);
+  // Only `length` bytes of it.
+  RegisteredMemory(TestSession& session, uint64_t size, uint64_t length, uint32_t mr_flags);
+
+  // `length` bytes from `offset`, for a request of the memory's owner.
+  v1::Sge Piece(uint64_t offset, uint32_t length) const;
+  uint32_t remote_token() const { return registration.remote_token(); }
+
+  TestMemory memory;
+  uint64_t mr_id;
+  v1::Registration registration;
+};
+
+// The logical address of byte `offset` of the memory.
+uint64_t LogicalAddressOf(TestMemory& memory, uint64_t offset);
+
+// The completion is that of the request with this context, and has this status.
+void ExpectCompletion(const v1::CqResultEx& completion, NtStatus status, uint64_t context = 1,
+                      Where where = Where::current());
+// The queue pair is dead, or is about to be.
+void ExpectInError(TestQueue& queue, Where where = Where::current());
+
+// What the adapter says of itself.
+v1::NdkAdapterInfo AdapterInfo(TestSession& session);
+
+// Calls that the queue client has no name for.
+CallResult<v1::FlushResponse> Flush(TestQueue& queue);
+CallResult<v1::DisconnectQpResponse> Disconnect(TestQueue& queue);
+CallResult<v1::ResizeCqResponse> Resize(TestSession& session, uint64_t cq_id, uint32_t depth);
+CallResult<v1::GetCqResultsResponse> Results(TestSession& session, uint64_t cq_id, uint32_t max_results);
+CallResult<v1::GetCqResultsExResponse> ResultsEx(TestSession& session, uint64_t cq_id, uint32_t max_results);
+
+// A write of no bytes: completes at once on a connected queue pair, whatever the peer does.
+v1::WorkRequest Tick(uint64_t context = 1, uint32_t flags = 0);
+
+}  // namespace rnicd::test

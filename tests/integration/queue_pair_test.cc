@@ -1,0 +1,491 @@
+// Queue pairs: two clients move bytes between their memories, also over two adapters, and learn when the other is gone.
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/admin_client.h"
+#include "tests/support/event_reader.h"
+#include "tests/support/expect.h"
+#include "tests/support/queue_client.h"
+#include "tests/support/shared_daemon.h"
+
+namespace rnicd::test {
+namespace {
+
+constexpr uint32_t kPayload = 64 * 1024;
+constexpr uint32_t kEveryRight =
+    v1::MR_FLAG_ALLOW_LOCAL_WRITE | v1::MR_FLAG_ALLOW_REMOTE_READ | v1::MR_FLAG_ALLOW_REMOTE_WRITE;
+
+// Bytes that differ from their neighbours, between pages and between seeds.
+std::string Pattern(uint32_t seed) {
+  std::string text(kPayload, '\0');
+  for (uint32_t index = 0; index < kPayload; ++index) {
+    text[index] = static_cast<char>((index * 13 + index / kPage * 5 + seed * 101) % 251);
+  }
+  return text;
+}
+
+// Memory of the payload's size, registered in a protection domain with every right.
+struct Payload {
+  Payload(TestSession& session, uint64_t mr_id)
+      : memory(session, kPayload), registration(session.RegisterWhole(mr_id, memory.id(), kPayload, kEveryRight)) {}
+  explicit Payload(TestSession& session) : Payload(session, session.CreateMr()) {}
+
+  // All of it, in four pieces that are not alike.
+  std::vector<v1::Sge> Pieces() const {
+    const uint32_t token = registration.local_token();
+    return {Sge(kBase, 1, token), Sge(kBase + 1, 4095, token), Sge(kBase + 4096, 40'000, token),
+            Sge(kBase + 44'096, kPayload - 44'096, token)};
+  }
+  v1::Sge Whole() const { return Sge(kBase, kPayload, registration.local_token()); }
+  std::string Text() const { return memory.Text(0, kPayload); }
+
+  TestMemory memory;
+  v1::Registration registration;
+};
+
+CallResult<v1::DisconnectQpResponse> Disconnect(TestQueue& queue) {
+  v1::DisconnectQpRequest request;
+  request.set_qp_id(queue.qp_id());
+  return queue.session().Call(&QueueStub::DisconnectQp, request);
+}
+
+CallResult<v1::ResizeCqResponse> Resize(TestSession& session, uint64_t cq_id, uint32_t depth) {
+  v1::ResizeCqRequest request;
+  request.set_cq_id(cq_id);
+  request.set_cq_depth(depth);
+  return session.Call(&QueueStub::ResizeCq, request);
+}
+
+// Completes at once, with no byte moved.
+v1::WorkRequest EmptyWrite(uint64_t context = 1) { return WriteRequest({}, 0, 0, 0, context); }
+
+class QueuePairs : public DaemonTest {};
+
+TEST_F(QueuePairs, SendsArriveInBothDirections) {
+  ConnectedPair pair(daemon());
+  Payload near(pair.near_session);
+  Payload far(pair.far_session);
+  near.memory.SetText(0, Pattern(1));
+  pair.far.MustPost({ReceiveRequest({far.Whole()})});
+  pair.near.MustRun(SendRequest(near.Pieces()));
+  EXPECT_EQ(pair.far.NextReceive().result().bytes_transferred(), kPayload);
+  EXPECT_TRUE(far.Text() == Pattern(1));
+  far.memory.SetText(0, Pattern(2));
+  pair.near.MustPost({ReceiveRequest(near.Pieces())});
+  pair.far.MustRun(SendRequest({far.Whole()}));
+  EXPECT_EQ(pair.near.NextReceive().result().bytes_transferred(), kPayload);
+  EXPECT_TRUE(near.Text() == Pattern(2));
+}
+
+TEST_F(QueuePairs, WritesLandInThePeersMemory) {
+  ConnectedPair pair(daemon());
+  Payload near(pair.near_session);
+  Payload far(pair.far_session);
+  near.memory.SetText(0, Pattern(3));
+  pair.near.MustRun(WriteRequest(near.Pieces(), kBase, far.registration.remote_token()));
+  EXPECT_TRUE(far.Text() == Pattern(3));
+  EXPECT_TRUE(pair.far.DrainReceive().empty()) << "the target of a write is not told";
+}
+
+TEST_F(QueuePairs, ReadsFetchThePeersMemory) {
+  ConnectedPair pair(daemon());
+  Payload near(pair.near_session);
+  Payload far(pair.far_session);
+  far.memory.SetText(0, Pattern(4));
+  pair.near.MustRun(ReadRequest(near.Pieces(), kBase, far.registration.remote_token()));
+  EXPECT_TRUE(near.Text() == Pattern(4));
+  EXPECT_TRUE(far.Text() == Pattern(4));
+}
+
+// Each takes what the one before has left, so that an order other than that of posting would show.
+TEST_F(QueuePairs, ChainIsExecutedInOrder) {
+  ConnectedPair pair(daemon());
+  Payload near(pair.near_session);
+  Payload far(pair.far_session);
+  const uint32_t token = far.registration.remote_token();
+  near.memory.SetText(0, Pattern(5));
+  pair.far.MustPost({ReceiveRequest({far.Whole()}), ReceiveRequest({})});
+  pair.near.MustPost({SendRequest({near.Whole()}, 0, 1),
+                      WriteRequest({InlineSge("written")}, kBase + 4090, token, v1::OP_FLAG_INLINE, 2),
+                      ReadRequest({near.Whole()}, kBase, token, 0, 3), SendRequest({}, v1::OP_FLAG_READ_FENCE, 4)});
+  for (uint64_t context = 1; context <= 4; ++context) {
+    const v1::CqResultEx completion = pair.near.NextInitiator();
+    EXPECT_EQ(completion.result().ntstatus(), kStatusSuccess);
+    EXPECT_EQ(completion.result().request_context(), context);
+  }
+  std::string expected = Pattern(5);
+  expected.replace(4090, 7, "written");
+  EXPECT_TRUE(near.Text() == expected);
+  EXPECT_TRUE(far.Text() == expected);
+}
+
+TEST_F(QueuePairs, QueuePairsOfOneSessionTalkToEachOther) {
+  TestSession session(daemon());
+  TestQueue one(session);
+  TestQueue other(session);
+  ConnectPair(one, other);
+  Payload source(session);
+  Payload sink(session);
+  source.memory.SetText(0, Pattern(6));
+  other.MustPost({ReceiveRequest({sink.Whole()})});
+  one.MustRun(SendRequest({source.Whole()}));
+  EXPECT_TRUE(sink.Text() == Pattern(6));
+}
+
+TEST_F(QueuePairs, QueuePairCanBeItsOwnPeer) {
+  TestSession session(daemon());
+  TestQueue queue(session);
+  ExpectOk(Connect(queue, queue.Query().address()));
+  Payload source(session);
+  Payload sink(session);
+  source.memory.SetText(0, Pattern(7));
+  queue.MustPost({ReceiveRequest({sink.Whole()})});
+  queue.MustRun(SendRequest({source.Whole()}));
+  EXPECT_EQ(queue.NextReceive().result().bytes_transferred(), kPayload);
+  EXPECT_TRUE(sink.Text() == Pattern(7));
+}
+
+TEST_F(QueuePairs, AddressIsShortConstantAndOfOneQueuePair) {
+  TestSession session(daemon());
+  TestQueue one(session);
+  TestQueue other(session);
+  const std::string address = one.Query().address();
+  EXPECT_FALSE(address.empty());
+  EXPECT_LE(address.size(), 64u);
+  EXPECT_NE(address, other.Query().address());
+  EXPECT_EQ(one.Query().state(), v1::QP_STATE_INIT);
+  ConnectPair(one, other);
+  EXPECT_EQ(one.Query().state(), v1::QP_STATE_READY_TO_SEND);
+  EXPECT_EQ(one.Query().address(), address);
+}
+
+TEST_F(QueuePairs, MadeUpAddressesAreRefused) {
+  TestSession session(daemon());
+  TestQueue queue(session);
+  std::string closed_address;
+  {
+    TestQueue closed(session);
+    closed_address = closed.Query().address();
+    ExpectOk(CloseQp(session, closed.qp_id()));
+  }
+  const std::string own = queue.Query().address();
+  std::string flipped = own;
+  flipped.back() = static_cast<char>(flipped.back() ^ 0x55);
+  for (const std::string& address : {std::string(), std::string("nobody"), std::string(64, '\xff'),
+                                     own.substr(0, own.size() - 1), own + '\0', flipped, closed_address}) {
+    ExpectRefused(Connect(queue, address), ErrorReason::QP_ADDRESS_UNKNOWN, "peer_address");
+  }
+  EXPECT_EQ(queue.Query().state(), v1::QP_STATE_INIT);
+}
+
+TEST_F(QueuePairs, ConnectsOnceInItsLife) {
+  ConnectedPair pair(daemon());
+  TestQueue other(pair.far_session);
+  ExpectRefused(Connect(pair.near, pair.far.Query().address()), ErrorReason::QP_NOT_CONNECTABLE, "qp_id");
+  ExpectRefused(Connect(pair.near, other.Query().address()), ErrorReason::QP_NOT_CONNECTABLE, "qp_id");
+  pair.near.MustRun(EmptyWrite());
+  v1::FlushRequest flush;
+  flush.set_qp_id(other.qp_id());
+  ExpectOk(pair.far_session.Call(&QueueStub::Flush, flush));
+  TestQueue third(pair.far_session);
+  ExpectRefused(Connect(other, third.Query().address()), ErrorReason::QP_NOT_CONNECTABLE, "qp_id");
+}
+
+TEST_F(QueuePairs, OnlyAConnectionCanBeEnded) {
+  TestSession session(daemon());
+  TestQueue queue(session);
+  ExpectRefused(Disconnect(queue), ErrorReason::QP_NOT_CONNECTED, "qp_id");
+  EXPECT_EQ(queue.Query().state(), v1::QP_STATE_INIT);
+}
+
+TEST_F(QueuePairs, ChainsHaveALength) {
+  ConnectedPair pair(daemon());
+  ExpectRefused(pair.near.Post({}), ErrorReason::BATCH_SIZE, "requests");
+  const std::vector<v1::WorkRequest> too_many(1025, EmptyWrite());
+  ExpectRefused(pair.near.Post(too_many), ErrorReason::BATCH_SIZE, "requests");
+  EXPECT_TRUE(pair.near.DrainInitiator().empty());
+}
+
+TEST_F(QueuePairs, RequestWithoutAnOperationIsRefused) {
+  ConnectedPair pair(daemon());
+  pair.near.ExpectPostRefused(v1::WorkRequest(), ErrorReason::FIELD_OUT_OF_RANGE, "operation");
+  v1::WorkRequest invalidate;
+  invalidate.mutable_invalidate();
+  pair.near.ExpectPostRefused(invalidate, ErrorReason::FIELD_OUT_OF_RANGE, "invalidate.target");
+  pair.near.MustRun(EmptyWrite());
+}
+
+// Ids of another session do not exist, whatever is asked of them.
+TEST_F(QueuePairs, ForeignQueuesAreNotFound) {
+  ConnectedPair pair(daemon());
+  TestSession& stranger = pair.far_session;
+  v1::PostRequest post;
+  post.set_qp_id(pair.near.qp_id());
+  *post.add_requests() = EmptyWrite();
+  ExpectRefused(stranger.Call(&QueueStub::Post, post), ErrorReason::OBJECT_NOT_FOUND, "qp_id");
+  v1::QueryQpRequest query;
+  query.set_qp_id(pair.near.qp_id());
+  ExpectRefused(stranger.Call(&QueueStub::QueryQp, query), ErrorReason::OBJECT_NOT_FOUND, "qp_id");
+  v1::FlushRequest flush;
+  flush.set_qp_id(pair.near.qp_id());
+  ExpectRefused(stranger.Call(&QueueStub::Flush, flush), ErrorReason::OBJECT_NOT_FOUND, "qp_id");
+  v1::DisconnectQpRequest disconnect;
+  disconnect.set_qp_id(pair.near.qp_id());
+  ExpectRefused(stranger.Call(&QueueStub::DisconnectQp, disconnect), ErrorReason::OBJECT_NOT_FOUND, "qp_id");
+  ExpectRefused(CloseQp(stranger, pair.near.qp_id()), ErrorReason::OBJECT_NOT_FOUND, "qp_id");
+  const uint64_t cq = pair.near.initiator_cq_id();
+  v1::GetCqResultsRequest results;
+  results.set_cq_id(cq);
+  ExpectRefused(stranger.Call(&QueueStub::GetCqResults, results), ErrorReason::OBJECT_NOT_FOUND, "cq_id");
+  ExpectRefused(Arm(stranger, cq, v1::CQ_NOTIFY_TYPE_ANY), ErrorReason::OBJECT_NOT_FOUND, "cq_id");
+  ExpectRefused(Resize(stranger, cq, 8), ErrorReason::OBJECT_NOT_FOUND, "cq_id");
+  ExpectRefused(CloseCq(stranger, cq), ErrorReason::OBJECT_NOT_FOUND, "cq_id");
+  pair.near.MustRun(EmptyWrite());
+}
+
+// The disconnects that near hears of until its session ends, which this brings about.
+int DisconnectsUntilEnd(ConnectedPair& pair, EventReader& events) {
+  ExpectOk(pair.near_session.CloseSession());
+  int count = 0;
+  for (const v1::WatchEventsResponse& event : events.RestUntilEnd()) {
+    if (event.has_qp_disconnected()) {
+      EXPECT_EQ(event.qp_disconnected().qp_id(), pair.near.qp_id());
+      ++count;
+    }
+  }
+  return count;
+}
+
+class Disconnects : public DaemonTest {
+ protected:
+  // Near learns once that its peer is gone when far does this, and is not told again whatever becomes of either.
+  void ExpectToldOnce(const std::function<void(ConnectedPair&)>& leave) {
+    ConnectedPair pair(daemon(), {.qp_context = 0xfeed});
+    EventReader events(pair.near_session);
+    leave(pair);
+    const std::optional<v1::WatchEventsResponse> event = events.Next();
+    ASSERT_TRUE(event.has_value()) << "no word of the disconnect";
+    ASSERT_TRUE(event->has_qp_disconnected()) << event->ShortDebugString();
+    EXPECT_EQ(event->qp_disconnected().qp_id(), pair.near.qp_id());
+    EXPECT_EQ(event->qp_disconnected().qp_context(), 0xfeedu);
+    // What comes after the first of these finds the peer gone already.
+    pair.far_session.CloseSession();
+    EXPECT_NE(pair.near.Run(SendRequest({})).result().ntstatus(), kStatusSuccess);
+    ExpectOk(CloseQp(pair.near_session, pair.near.qp_id()));
+    EXPECT_EQ(DisconnectsUntilEnd(pair, events), 0);
+  }
+};
+
+TEST_F(Disconnects, OnceWhenThePeersSessionCloses) {
+  ExpectToldOnce([](ConnectedPair& pair) { ExpectOk(pair.far_session.CloseSession()); });
+}
+
+TEST_F(Disconnects, OnceWhenThePeerDisconnects) {
+  ExpectToldOnce([](ConnectedPair& pair) { ExpectOk(Disconnect(pair.far)); });
+}
+
+TEST_F(Disconnects, OnceWhenThePeerClosesItsQueuePair) {
+  ExpectToldOnce([](ConnectedPair& pair) { ExpectOk(CloseQp(pair.far_session, pair.far.qp_id())); });
+}
+
+TEST_F(Disconnects, OnceWhenThePeerDoesAllOfThem) {
+  ExpectToldOnce([](ConnectedPair& pair) {
+    ExpectOk(Disconnect(pair.far));
+    ExpectOk(CloseQp(pair.far_session, pair.far.qp_id()));
+    ExpectOk(pair.far_session.CloseSession());
+  });
+}
+
+// The far side sends out of memory that it has not registered.
+TEST_F(Disconnects, OnceWhenARequestOfThePeerFails) {
+  ExpectToldOnce([](ConnectedPair& pair) {
+    pair.near.MustPost({ReceiveRequest({})});
+    EXPECT_NE(pair.far.Run(SendRequest({Sge(kBase, 8, 1)})).result().ntstatus(), kStatusSuccess);
+  });
+}
+
+TEST_F(Disconnects, OnceWhenThePeersConnectionIsLost) {
+  TestSession near_session(daemon());
+  TestQueue near(near_session);
+  EventReader events(near_session);
+  auto far_session = std::make_unique<TestSession>(daemon());
+  TestQueue far(*far_session);
+  ConnectPair(near, far);
+  far_session.reset();
+  const std::optional<v1::WatchEventsResponse> event = events.Next();
+  ASSERT_TRUE(event.has_value());
+  EXPECT_EQ(event->qp_disconnected().qp_id(), near.qp_id());
+}
+
+TEST_F(Disconnects, TheSideThatEndsItIsNotTold) {
+  ConnectedPair pair(daemon());
+  EventReader events(pair.near_session);
+  ExpectOk(Disconnect(pair.near));
+  ExpectOk(Disconnect(pair.far));
+  ExpectOk(pair.far_session.CloseSession());
+  EXPECT_EQ(DisconnectsUntilEnd(pair, events), 0);
+}
+
+class ResizedQueues : public DaemonTest {};
+
+TEST_F(ResizedQueues, GrownQueueHoldsMoreAndKeepsWhatItHas) {
+  ConnectedPair pair(daemon(), {.cq_depth = 4});
+  const uint64_t before = pair.near_session.Use("cq_entries").used();
+  pair.near.MustPost({EmptyWrite(1), EmptyWrite(2), EmptyWrite(3), EmptyWrite(4)});
+  ExpectOk(Resize(pair.near_session, pair.near.initiator_cq_id(), 6));
+  EXPECT_EQ(pair.near_session.Use("cq_entries").used(), before + 2);
+  pair.near.MustPost({EmptyWrite(5), EmptyWrite(6)});
+  for (uint64_t context = 1; context <= 6; ++context) {
+    EXPECT_EQ(pair.near.NextInitiator().result().request_context(), context);
+  }
+}
+
+TEST_F(ResizedQueues, ShrunkQueueOverrunsAtItsDepth) {
+  ConnectedPair pair(daemon(), {.cq_depth = 8});
+  const uint64_t before = pair.near_session.Use("cq_entries").used();
+  ExpectOk(Resize(pair.near_session, pair.near.initiator_cq_id(), 2));
+  EXPECT_EQ(pair.near_session.Use("cq_entries").used(), before - 6);
+  pair.near.MustPost({EmptyWrite(1), EmptyWrite(2)});
+  EXPECT_EQ(pair.near.DrainInitiator().size(), 2u);
+  pair.near.MustPost({EmptyWrite(1), EmptyWrite(2), EmptyWrite(3)});
+  EXPECT_TRUE(Eventually([&] { return pair.near.Query().state() == v1::QP_STATE_ERROR; }));
+  v1::GetCqResultsRequest request;
+  request.set_cq_id(pair.near.initiator_cq_id());
+  request.set_max_results(8);
+  ExpectRefused(pair.near_session.Call(&QueueStub::GetCqResults, request), ErrorReason::CQ_OVERRUN, "cq_id");
+}
+
+// What a client needs to be a peer on an adapter of its choice.
+class NamedAdapterPeer {
+ public:
+  NamedAdapterPeer(TestSession& session, const std::string& adapter) : session_(session) {
+    v1::OpenAdapterRequest open;
+    open.set_adapter_name(adapter);
+    adapter_id_ = Made(session.Call(&AdapterStub::OpenAdapter, open)).adapter_id();
+    v1::CreatePdRequest domain;
+    domain.set_adapter_id(adapter_id_);
+    pd_id_ = Made(session.Call(&MemoryStub::CreatePd, domain)).pd_id();
+    v1::CreateCqRequest queue;
+    queue.set_adapter_id(adapter_id_);
+    queue.set_cq_depth(16);
+    cq_id_ = Made(session.Call(&QueueStub::CreateCq, queue)).cq_id();
+  }
+
+  uint64_t cq_id() const { return cq_id_; }
+  uint64_t CreateMr() {
+    v1::CreateMrRequest request;
+    request.set_pd_id(pd_id_);
+    return Made(session_.Call(&MemoryStub::CreateMr, request)).mr_id();
+  }
+  v1::CreateQpRequest QpRequest() const {
+    v1::CreateQpRequest request;
+    request.set_pd_id(pd_id_);
+    request.set_receive_cq_id(cq_id_);
+    request.set_initiator_cq_id(cq_id_);
+    request.set_receive_queue_depth(8);
+    request.set_initiator_queue_depth(8);
+    request.set_max_receive_request_sge(4);
+    request.set_max_initiator_request_sge(4);
+    return request;
+  }
+  // Connects the two with each other.
+  void Connect(TestQueue& other) {
+    qp_id_ = Made(session_.Call(&QueueStub::CreateQp, QpRequest())).qp_id();
+    v1::QueryQpRequest query;
+    query.set_qp_id(qp_id_);
+    ExpectOk(test::Connect(other, Made(session_.Call(&QueueStub::QueryQp, query)).address()));
+    v1::ConnectQpRequest connect;
+    connect.set_qp_id(qp_id_);
+    connect.set_peer_address(other.Query().address());
+    ExpectOk(session_.Call(&QueueStub::ConnectQp, connect));
+  }
+  // Posts the request and waits until it completes with success.
+  void MustRun(const v1::WorkRequest& request) {
+    MustPost(request);
+    MustComplete();
+  }
+  void MustPost(const v1::WorkRequest& request) {
+    v1::PostRequest post;
+    post.set_qp_id(qp_id_);
+    *post.add_requests() = request;
+    EXPECT_EQ(Made(session_.Call(&QueueStub::Post, post)).posted(), 1u);
+  }
+  void MustComplete() {
+    v1::GetCqResultsRequest request;
+    request.set_cq_id(cq_id_);
+    request.set_max_results(1);
+    CallResult<v1::GetCqResultsResponse> results;
+    EXPECT_TRUE(Eventually([&] {
+      results = session_.Call(&QueueStub::GetCqResults, request);
+      return results.response.results_size() == 1;
+    })) << "no completion came";
+    if (results.response.results_size() == 1) {
+      EXPECT_EQ(results.response.results(0).ntstatus(), kStatusSuccess);
+    }
+  }
+
+ private:
+  template <typename Response>
+  static Response Made(const CallResult<Response>& result) {
+    ExpectOk(result);
+    return result.response;
+  }
+
+  TestSession& session_;
+  uint64_t adapter_id_ = 0;
+  uint64_t pd_id_ = 0;
+  uint64_t cq_id_ = 0;
+  uint64_t qp_id_ = 0;
+};
+
+class TwoAdapters : public DaemonTest {
+ protected:
+  TwoAdapters() : DaemonTest({"--soft_adapters=2"}) {}
+};
+
+TEST_F(TwoAdapters, QueuePairsOfDifferentAdaptersExchangeBytes) {
+  TestSession near_session(daemon());
+  TestSession far_session(daemon());
+  TestQueue near(near_session);
+  NamedAdapterPeer far(far_session, "soft1");
+  far.Connect(near);
+  Payload near_memory(near_session);
+  Payload far_memory(far_session, far.CreateMr());
+  const uint32_t far_token = far_memory.registration.remote_token();
+  near_memory.memory.SetText(0, Pattern(1));
+  far.MustPost(ReceiveRequest({far_memory.Whole()}));
+  near.MustRun(SendRequest(near_memory.Pieces()));
+  far.MustComplete();
+  EXPECT_TRUE(far_memory.Text() == Pattern(1));
+  near_memory.memory.SetText(0, Pattern(2));
+  near.MustRun(WriteRequest({near_memory.Whole()}, kBase, far_token));
+  EXPECT_TRUE(far_memory.Text() == Pattern(2));
+  far_memory.memory.SetText(0, Pattern(3));
+  near.MustRun(ReadRequest(near_memory.Pieces(), kBase, far_token));
+  EXPECT_TRUE(near_memory.Text() == Pattern(3));
+  near_memory.memory.SetText(0, Pattern(4));
+  far.MustRun(ReadRequest(far_memory.Pieces(), kBase, near_memory.registration.remote_token()));
+  EXPECT_TRUE(far_memory.Text() == Pattern(4));
+}
+
+TEST_F(TwoAdapters, QueuePairTakesQueuesOfItsOwnAdapterOnly) {
+  TestSession session(daemon());
+  NamedAdapterPeer one(session, "soft0");
+  NamedAdapterPeer other(session, "soft1");
+  v1::CreateQpRequest request = one.QpRequest();
+  request.set_receive_cq_id(other.cq_id());
+  ExpectRefused(session.Call(&QueueStub::CreateQp, request), ErrorReason::ADAPTER_MISMATCH, "receive_cq_id");
+  request = one.QpRequest();
+  request.set_initiator_cq_id(other.cq_id());
+  ExpectRefused(session.Call(&QueueStub::CreateQp, request), ErrorReason::ADAPTER_MISMATCH, "initiator_cq_id");
+  EXPECT_EQ(session.Use("queue_pairs").used(), 0u);
+  ExpectOk(session.Call(&QueueStub::CreateQp, one.QpRequest()));
+}
+
+}  // namespace
+}  // namespace rnicd::test

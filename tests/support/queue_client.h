@@ -1,0 +1,103 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/support/expect.h"
+#include "tests/support/test_memory.h"
+#include "tests/support/test_session.h"
+#include "tests/support/work_requests.h"
+
+namespace rnicd::test {
+
+struct QueueOptions {
+  uint32_t cq_depth = 256;
+  uint32_t receive_queue_depth = 64;
+  uint32_t initiator_queue_depth = 64;
+  uint32_t max_receive_request_sge = 4;
+  uint32_t max_initiator_request_sge = 4;
+  uint32_t inline_data_size = 256;
+  uint64_t qp_context = 0x51;
+};
+
+// A queue pair with one completion queue for receives and one for initiator requests.
+// Lifetime: outlived by its session, which takes the objects back.
+class TestQueue {
+ public:
+  explicit TestQueue(TestSession& session, const QueueOptions& options = {});
+
+  TestSession& session() { return session_; }
+  uint64_t qp_id() const { return qp_id_; }
+  uint64_t initiator_cq_id() const { return initiator_cq_id_; }
+  uint64_t receive_cq_id() const { return receive_cq_id_; }
+  v1::QueryQpResponse Query();
+
+  CallResult<v1::PostResponse> Post(const std::vector<v1::WorkRequest>& requests);
+  // All of them must be posted.
+  v1::PostResponse MustPost(const std::vector<v1::WorkRequest>& requests);
+  // The one request must be refused inline, for this reason; `field` without the "requests[0]." before it. And no
+  // completion follows.
+  void ExpectPostRefused(const v1::WorkRequest& request, ErrorReason reason, const std::string& field,
+                         Where where = Where::current());
+
+  // The next completion of the initiator or receive queue; nothing, and a test failure, when none came in time.
+  v1::CqResultEx NextInitiator(Where where = Where::current());
+  v1::CqResultEx NextReceive(Where where = Where::current());
+  // What is there now; for showing that nothing came. Soft devices complete before Post returns whenever they can.
+  std::vector<v1::CqResultEx> DrainInitiator();
+  std::vector<v1::CqResultEx> DrainReceive();
+  // Posts the request and returns its completion.
+  v1::CqResultEx Run(const v1::WorkRequest& request, Where where = Where::current());
+  // Likewise; the completion must be STATUS_SUCCESS.
+  void MustRun(const v1::WorkRequest& request, Where where = Where::current());
+
+ private:
+  v1::CqResultEx Next(uint64_t cq_id, Where where);
+  std::vector<v1::CqResultEx> Drain(uint64_t cq_id);
+  // Takes what the completion queue has. Nothing of a queue that is dead or closed.
+  void Fetch(uint64_t cq_id);
+
+  TestSession& session_;
+  uint64_t initiator_cq_id_ = 0;
+  uint64_t receive_cq_id_ = 0;
+  uint64_t qp_id_ = 0;
+  // Taken off the completion queues and not handed out yet.
+  std::map<uint64_t, std::deque<v1::CqResultEx>> fetched_;
+};
+
+// Connects the two with each other.
+void ConnectPair(TestQueue& one, TestQueue& other);
+CallResult<v1::ConnectQpResponse> Connect(TestQueue& queue, const std::string& peer_address);
+
+// Two sessions of the same daemon, each with a queue pair, connected. "near" acts on the memory of "far".
+struct ConnectedPair {
+  explicit ConnectedPair(DaemonProcess& daemon, const QueueOptions& options = {});
+  TestSession near_session;
+  TestSession far_session;
+  TestQueue near;
+  TestQueue far;
+};
+
+// A fast-register region that is initialized.
+uint64_t FastRegion(TestSession& session, uint32_t pages, bool remote_access = true);
+CallResult<v1::InitializeFastRegisterMrResponse> InitializeFast(TestSession& session, uint64_t mr_id, uint32_t pages,
+                                                                bool remote_access, bool allow_pending = false,
+                                                                uint64_t context = 0);
+uint32_t PrivilegedToken(TestSession& session);
+uint64_t CreateMw(TestSession& session);
+CallResult<v1::GetRemoteTokenFromMwResponse> WindowToken(TestSession& session, uint64_t mw_id);
+
+// Completion queues by hand.
+uint64_t CreateCq(TestSession& session, uint32_t depth, uint64_t context = 0);
+CallResult<v1::ArmCqResponse> Arm(TestSession& session, uint64_t cq_id, v1::CqNotifyType type);
+CallResult<v1::CloseCqResponse> CloseCq(TestSession& session, uint64_t cq_id, bool allow_pending = false,
+                                        uint64_t context = 0);
+CallResult<v1::CloseQpResponse> CloseQp(TestSession& session, uint64_t qp_id, bool allow_pending = false,
+                                        uint64_t context = 0);
+CallResult<v1::CloseMwResponse> CloseMw(TestSession& session, uint64_t mw_id, bool allow_pending = false,
+                                        uint64_t context = 0);
+
+}  // namespace rnicd::test
