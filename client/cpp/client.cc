@@ -48,6 +48,18 @@ absl::StatusOr<SessionUse> Client::GetSession() const {
   return FromWire(response);
 }
 
+absl::StatusOr<PrivilegedToken> Client::GetPrivilegedToken() const {
+  if (connection_ == nullptr) {
+    return MakeError(ErrorReason::SESSION_REQUIRED);
+  }
+  RNICD_ASSIGN_OR_RETURN(const ProtectionDomainId domain, connection_->ProtectionDomain());
+  v1::GetPrivilegedMemoryRegionTokenRequest request;
+  request.set_pd_id(domain.value);
+  RNICD_ASSIGN_OR_RETURN(const v1::GetPrivilegedMemoryRegionTokenResponse response,
+                         connection_->Call(&v1::QueueService::Stub::GetPrivilegedMemoryRegionToken, request));
+  return PrivilegedToken{response.privileged_token()};
+}
+
 absl::StatusOr<Reclaimed> Client::Close() {
   if (connection_ == nullptr) {
     return MakeError(ErrorReason::SESSION_REQUIRED);

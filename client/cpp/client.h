@@ -12,6 +12,7 @@
 #include "client/cpp/client_options.h"
 #include "client/cpp/memory.h"
 #include "client/cpp/memory_region.h"
+#include "client/cpp/sge.h"
 
 namespace rnicd::inline client {
 
@@ -50,9 +51,10 @@ struct Reclaimed {
   uint64_t memory_bytes = 0;
 };
 
-// This process's session with rnicd: where memory and regions come from.
+// This process's session with rnicd: where memory, regions and queues come from. All of them live in one protection
+// domain, on one adapter.
 //
-// Lifetime: a handle on a connection that every Memory and MemoryRegion shares. They may outlive the Client and keep
+// Lifetime: a handle on a connection that every object made from it shares. They may outlive the Client and keep
 //           working; the session is closed when the last of them is gone. A moved-from Client may be destroyed or
 //           assigned to; its calls fail with SESSION_REQUIRED.
 //           gRPC does not survive fork: connect after it, in the process that uses the session.
@@ -74,12 +76,14 @@ class Client {
   absl::StatusOr<NdkAdapterInfo> QueryAdapterInfo() const;
   // What the session owns now, and its limits.
   absl::StatusOr<SessionUse> GetSession() const;
+  // For SGEs that name logical addresses; the same for the session's life. Never for a peer.
+  absl::StatusOr<PrivilegedToken> GetPrivilegedToken() const;
 
   // Ends the session now, for all that share it: their tokens are dead, their later calls fail, and requests under way
   // complete with SESSION_ENDING. Mappings of Memory stay readable and writable until it is destroyed.
   absl::StatusOr<Reclaimed> Close();
 
-  // For Memory and MemoryRegion. Null when moved from.
+  // For the objects made from it. Null when moved from.
   const std::shared_ptr<Connection>& connection() const { return connection_; }
 
  private:

@@ -18,7 +18,8 @@ Connection::Connection(ClientOptions options)
       channel_(MakeUnixChannel(PathIn(options_.socket_dir, "rpc.sock"))),
       session_stub_(v1::SessionService::NewStub(channel_)),
       adapter_stub_(v1::AdapterService::NewStub(channel_)),
-      memory_stub_(v1::MemoryService::NewStub(channel_)) {}
+      memory_stub_(v1::MemoryService::NewStub(channel_)),
+      queue_stub_(v1::QueueService::NewStub(channel_)) {}
 
 absl::StatusOr<std::shared_ptr<Connection>> Connection::Open(ClientOptions options) {
   if (!FitsUnixAddress(PathIn(options.socket_dir, "rpc.sock"))) {
@@ -38,7 +39,7 @@ absl::Status Connection::OpenSession() {
   }
   session_id_ = SessionId{response.session_id()};
   fd_socket_path_ = PathIn(options_.socket_dir, response.fd_socket_name());
-  events_ = EventStream::Start(*session_stub_, pending_, options_.on_session_ended);
+  events_ = EventStream::Start(*session_stub_, pending_, queue_events_, options_.on_session_ended);
   return absl::OkStatus();
 }
 
@@ -63,6 +64,7 @@ absl::StatusOr<v1::CloseSessionResponse> Connection::CloseSession() {
   RNICD_ASSIGN_OR_RETURN(v1::CloseSessionResponse response, Call(&v1::SessionService::Stub::CloseSession, {}));
   skip_releases_ = true;
   pending_->Close(MakeError(ErrorReason::SESSION_ENDING, "closed"));
+  queue_events_->Close(MakeError(ErrorReason::SESSION_ENDING, "closed"));
   return response;
 }
 

@@ -12,16 +12,18 @@
 #include "client/cpp/client_options.h"
 #include "client/cpp/event_stream.h"
 #include "client/cpp/pending_requests.h"
+#include "client/cpp/queue_events.h"
 #include "rnicd/v1/adapter_service.grpc.pb.h"
 #include "rnicd/v1/memory_service.grpc.pb.h"
+#include "rnicd/v1/queue_service.grpc.pb.h"
 #include "rnicd/v1/session_service.grpc.pb.h"
 
 namespace rnicd::inline client {
 
 // One connection to the daemon with its session, its event stream, and the adapter and protection domain that its
-// regions live in.
-// Lifetime: shared by the Client, every Memory, every MemoryRegion and every request under way; the session is closed
-//           when the last of them goes, or by CloseSession.
+// regions and queues live in.
+// Lifetime: shared by the Client, every object made from it and every request under way; the session is closed when the
+//           last of them goes, or by CloseSession.
 // Threads:  safe.
 // Errors:   those of the RPCs; transport failures.
 class Connection {
@@ -36,6 +38,7 @@ class Connection {
   const std::string& fd_socket_path() const { return fd_socket_path_; }
   const ClientOptions& options() const { return options_; }
   PendingRequests& pending() { return *pending_; }
+  QueueEvents& queue_events() { return *queue_events_; }
 
   // One call, within options().call_deadline.
   template <typename Stub, typename Request, typename Response>
@@ -77,6 +80,8 @@ class Connection {
       return *session_stub_;
     } else if constexpr (std::is_same_v<Stub, v1::AdapterService::Stub>) {
       return *adapter_stub_;
+    } else if constexpr (std::is_same_v<Stub, v1::QueueService::Stub>) {
+      return *queue_stub_;
     } else {
       return *memory_stub_;
     }
@@ -88,7 +93,9 @@ class Connection {
   const std::unique_ptr<v1::SessionService::Stub> session_stub_;
   const std::unique_ptr<v1::AdapterService::Stub> adapter_stub_;
   const std::unique_ptr<v1::MemoryService::Stub> memory_stub_;
+  const std::unique_ptr<v1::QueueService::Stub> queue_stub_;
   const std::shared_ptr<PendingRequests> pending_ = std::make_shared<PendingRequests>();
+  const std::shared_ptr<QueueEvents> queue_events_ = std::make_shared<QueueEvents>();
   SessionId session_id_;
   std::string fd_socket_path_;
   std::shared_ptr<EventStream> events_;

@@ -9,8 +9,9 @@
 namespace rnicd::inline client {
 
 std::shared_ptr<EventStream> EventStream::Start(v1::SessionService::Stub& stub,
-                                                std::shared_ptr<PendingRequests> pending, EndCallback on_end) {
-  std::shared_ptr<EventStream> stream(new EventStream(std::move(pending), std::move(on_end)));
+                                                std::shared_ptr<PendingRequests> pending,
+                                                std::shared_ptr<QueueEvents> queue_events, EndCallback on_end) {
+  std::shared_ptr<EventStream> stream(new EventStream(std::move(pending), std::move(queue_events), std::move(on_end)));
   stream->self_ = stream;
   stub.async()->WatchEvents(&stream->context_, &stream->request_, stream.get());
   stream->StartRead(&stream->event_);
@@ -38,6 +39,10 @@ void EventStream::OnReadDone(bool ok) {
   callback_thread_ = std::this_thread::get_id();
   if (event_.has_request_completed()) {
     pending_->Complete(event_.request_completed());
+  } else if (event_.has_cq_notification()) {
+    queue_events_->Deliver(event_.cq_notification());
+  } else if (event_.has_qp_disconnected()) {
+    queue_events_->Deliver(event_.qp_disconnected());
   } else if (event_.has_session_ending()) {
     end_ = MakeError(ErrorReason::SESSION_ENDING, event_.session_ending().cause());
   }
@@ -51,6 +56,7 @@ void EventStream::OnDone(const grpc::Status& status) {
     end_ = status.ok() || end_expected_ ? MakeError(ErrorReason::SESSION_ENDING) : StatusFromGrpc(status);
   }
   pending_->Close(end_);
+  queue_events_->Close(end_);
   if (on_end_ && !end_expected_) {
     on_end_(end_);
   }

@@ -10,13 +10,15 @@
 #include "absl/status/status.h"
 #include "base/mutex.h"
 #include "client/cpp/pending_requests.h"
+#include "client/cpp/queue_events.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/support/client_callback.h"
 #include "rnicd/v1/session_service.grpc.pb.h"
 
 namespace rnicd::inline client {
 
-// The session's event stream: completions go to the PendingRequests, the end of the session to a callback.
+// The session's event stream: completions of requests go to the PendingRequests, what happens to queues to the
+// QueueEvents, the end of the session to a callback.
 // Lifetime: holds itself from Start until gRPC is done with it; whoever holds it besides must keep it until Stop
 //           has answered true, for it holds the channel, which may not die on a thread of gRPC's.
 // Threads:  safe. Callbacks run on gRPC's threads, one at a time; there is no thread of our own.
@@ -28,7 +30,7 @@ class EventStream final : public grpc::ClientReadReactor<v1::WatchEventsResponse
 
   // Opens the stream on the stub's channel. `on_end` may be empty; it runs once, unless Stop came first.
   static std::shared_ptr<EventStream> Start(v1::SessionService::Stub& stub, std::shared_ptr<PendingRequests> pending,
-                                            EndCallback on_end);
+                                            std::shared_ptr<QueueEvents> queue_events, EndCallback on_end);
 
   // From here on the end of the stream is expected and not reported.
   void ExpectEnd() { end_expected_ = true; }
@@ -48,11 +50,12 @@ class EventStream final : public grpc::ClientReadReactor<v1::WatchEventsResponse
     bool reached RNICD_GUARDED_BY(mutex) = false;
   };
 
-  EventStream(std::shared_ptr<PendingRequests> pending, EndCallback on_end)
-      : pending_(std::move(pending)), on_end_(std::move(on_end)) {}
+  EventStream(std::shared_ptr<PendingRequests> pending, std::shared_ptr<QueueEvents> queue_events, EndCallback on_end)
+      : pending_(std::move(pending)), queue_events_(std::move(queue_events)), on_end_(std::move(on_end)) {}
 
   // Constant after Start.
   const std::shared_ptr<PendingRequests> pending_;
+  const std::shared_ptr<QueueEvents> queue_events_;
   const EndCallback on_end_;
 
   // Synchronise themselves.

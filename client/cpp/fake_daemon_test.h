@@ -3,117 +3,22 @@
 #include <sys/mman.h>
 
 #include <atomic>
-#include <deque>
-#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
-#include <vector>
+#include <thread>
 
 #include "base/mutex.h"
 #include "base/status.h"
 #include "client/cpp/fake_fd_server_test.h"
+#include "client/cpp/fake_queues_test.h"
+#include "client/cpp/fake_state_test.h"
 #include "grpcpp/grpcpp.h"
 #include "rnicd/v1/adapter_service.grpc.pb.h"
 #include "rnicd/v1/memory_service.grpc.pb.h"
 #include "rnicd/v1/session_service.grpc.pb.h"
 
 namespace rnicd::inline client {
-
-// A refusal as the daemon writes it.
-inline v1::ErrorDetail DetailOf(ErrorReason reason, const std::string& field = {}) {
-  v1::ErrorDetail detail;
-  detail.set_reason(static_cast<v1::ErrorReason>(reason));
-  detail.set_field(field);
-  return detail;
-}
-
-inline grpc::Status Refusal(ErrorReason reason, const std::string& field = {}) {
-  v1::RpcStatus rpc_status;
-  rpc_status.add_details()->PackFrom(DetailOf(reason, field));
-  return grpc::Status(static_cast<grpc::StatusCode>(RowOf(reason).code), "refused", rpc_status.SerializeAsString());
-}
-
-// The event stream's server side: writes what is queued, ends when told to.
-class FakeEventWriter final : public grpc::ServerWriteReactor<v1::WatchEventsResponse> {
- public:
-  void Push(v1::WatchEventsResponse event) {
-    MutexLock lock(mutex_);
-    queue_.push_back(std::move(event));
-    WriteNext();
-  }
-  void End(const grpc::Status& status) {
-    MutexLock lock(mutex_);
-    if (!end_.has_value()) {
-      end_ = status;
-      WriteNext();
-    }
-  }
-  void OnWriteDone(bool) override {
-    MutexLock lock(mutex_);
-    writing_ = false;
-    queue_.pop_front();
-    WriteNext();
-  }
-  void OnCancel() override { End(grpc::Status::CANCELLED); }
-  void OnDone() override { self_.reset(); }
-
-  std::shared_ptr<FakeEventWriter> self_;
-
- private:
-  void WriteNext() RNICD_REQUIRES(mutex_) {
-    if (!writing_ && !queue_.empty()) {
-      writing_ = true;
-      StartWrite(&queue_.front());
-    } else if (!writing_ && end_.has_value() && !finished_) {
-      finished_ = true;
-      Finish(*end_);
-    }
-  }
-
-  Mutex mutex_;
-  std::deque<v1::WatchEventsResponse> queue_ RNICD_GUARDED_BY(mutex_);
-  std::optional<grpc::Status> end_ RNICD_GUARDED_BY(mutex_);
-  bool writing_ RNICD_GUARDED_BY(mutex_) = false;
-  bool finished_ RNICD_GUARDED_BY(mutex_) = false;
-};
-
-// Counts and rules of the fake, shared by its services. Regions refuse a length above refuse_length_above.
-struct FakeState {
-  std::atomic<bool> pend = false;
-  std::atomic<bool> refuse_event_stream = false;
-  std::atomic<uint64_t> refuse_length_above = UINT64_MAX;
-  std::atomic<int> sessions_open = 0;
-  std::atomic<int> rpcs = 0;
-
-  Mutex mutex;
-  std::set<uint64_t> memory RNICD_GUARDED_BY(mutex);
-  std::set<uint64_t> regions RNICD_GUARDED_BY(mutex);
-  std::map<uint64_t, uint64_t> pending_contexts RNICD_GUARDED_BY(mutex);
-  uint64_t next_id RNICD_GUARDED_BY(mutex) = 100;
-  std::shared_ptr<FakeEventWriter> events RNICD_GUARDED_BY(mutex);
-
-  size_t LiveMemory() {
-    MutexLock lock(mutex);
-    return memory.size();
-  }
-  size_t LiveRegions() {
-    MutexLock lock(mutex);
-    return regions.size();
-  }
-  uint64_t NewIdIn(std::set<uint64_t>& ids) RNICD_REQUIRES(mutex) { return *ids.insert(next_id++).first; }
-  std::shared_ptr<FakeEventWriter> Events() {
-    MutexLock lock(mutex);
-    return events;
-  }
-};
-
-inline grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, const grpc::Status& status) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(status);
-  return reactor;
-}
 
 class FakeSessionService final : public v1::SessionService::CallbackService {
  public:
@@ -206,6 +111,9 @@ class FakeAdapterService final : public v1::AdapterService::CallbackService {
   std::atomic<int> adapters_opened_ = 0;
 };
 
+// The pages of one fast region, at most.
+inline constexpr uint32_t kFakePagesMax = 1000;
+
 class FakeMemoryService final : public v1::MemoryService::CallbackService {
  public:
   explicit FakeMemoryService(FakeState& state) : state_(state) {}
@@ -286,6 +194,43 @@ class FakeMemoryService final : public v1::MemoryService::CallbackService {
     }
     return Answer(context, grpc::Status::OK);
   }
+  grpc::ServerUnaryReactor* InitializeFastRegisterMr(grpc::CallbackServerContext* context,
+                                                     const v1::InitializeFastRegisterMrRequest* request,
+                                                     v1::InitializeFastRegisterMrResponse*) override {
+    return Answer(context, request->adapter_page_count() > kFakePagesMax
+                               ? Refusal(ErrorReason::PAGE_COUNT_UNSUPPORTED, "adapter_page_count")
+                               : grpc::Status::OK);
+  }
+  grpc::ServerUnaryReactor* GetLocalToken(grpc::CallbackServerContext* context, const v1::GetLocalTokenRequest* request,
+                                          v1::GetLocalTokenResponse* response) override {
+    response->set_local_token(static_cast<uint32_t>(request->mr_id()));
+    return Answer(context, grpc::Status::OK);
+  }
+  grpc::ServerUnaryReactor* GetRemoteToken(grpc::CallbackServerContext* context,
+                                           const v1::GetRemoteTokenRequest* request,
+                                           v1::GetRemoteTokenResponse* response) override {
+    response->set_remote_token(static_cast<uint32_t>(request->mr_id()) << 8);
+    return Answer(context, grpc::Status::OK);
+  }
+  grpc::ServerUnaryReactor* BuildLam(grpc::CallbackServerContext* context, const v1::BuildLamRequest* request,
+                                     v1::BuildLamResponse* response) override {
+    if (request->length() == 0) {
+      return Answer(context, Refusal(ErrorReason::LENGTH_ZERO, "length"));
+    }
+    const uint64_t fbo = request->mdl_chain(0).virtual_address() % kNdkPageBytes;
+    response->set_fbo(static_cast<uint32_t>(fbo));
+    for (uint64_t byte = 0; byte < fbo + request->length(); byte += kNdkPageBytes) {
+      response->add_adapter_page_array((1ull << 40) + byte);
+    }
+    MutexLock lock(state_.mutex);
+    response->set_lam_id(state_.NewIdIn(state_.mappings));
+    return Answer(context, grpc::Status::OK);
+  }
+  grpc::ServerUnaryReactor* ReleaseLam(grpc::CallbackServerContext* context, const v1::ReleaseLamRequest* request,
+                                       v1::ReleaseLamResponse*) override {
+    MutexLock lock(state_.mutex);
+    return Answer(context, FakeState::EraseFrom(state_.mappings, request->lam_id()));
+  }
   grpc::ServerUnaryReactor* BatchCreateMr(grpc::CallbackServerContext* context, const v1::BatchCreateMrRequest* request,
                                           v1::BatchCreateMrResponse* response) override {
     ++state_.rpcs;
@@ -335,13 +280,14 @@ class FakeMemoryService final : public v1::MemoryService::CallbackService {
 // Knows one session at a time.
 class FakeDaemon {
  public:
-  FakeDaemon() : session_(state_), memory_(state_) {
+  FakeDaemon() : session_(state_), memory_(state_), queues_(state_) {
     fd_server_.emplace(socket_dir() + "/fd.sock", [this](int connection) { ServeFd(connection); });
     grpc::ServerBuilder builder;
     builder.AddListeningPort("unix:" + socket_dir() + "/rpc.sock", grpc::InsecureServerCredentials());
     builder.RegisterService(&session_);
     builder.RegisterService(&adapter_);
     builder.RegisterService(&memory_);
+    builder.RegisterService(&queues_);
     server_ = builder.BuildAndStart();
   }
   FakeDaemon(const FakeDaemon&) = delete;
@@ -350,6 +296,7 @@ class FakeDaemon {
 
   const std::string& socket_dir() const { return directory_.path(); }
   FakeState& state() { return state_; }
+  FakeQueueService& queues() { return queues_; }
   int adapters_opened() const { return adapter_.adapters_opened(); }
 
   // All connections drop; nothing listens any more.
@@ -381,6 +328,19 @@ class FakeDaemon {
     }
     state_.Events()->Push(event);
   }
+  // An armed completion queue has something.
+  void Notify(uint64_t completion_queue, NtStatus status = NtStatus::kSuccess) {
+    v1::WatchEventsResponse event;
+    event.mutable_cq_notification()->set_cq_id(completion_queue);
+    event.mutable_cq_notification()->set_ntstatus(static_cast<uint32_t>(status));
+    WaitForEvents()->Push(event);
+  }
+  // The peer of a queue pair is gone.
+  void Disconnect(uint64_t queue_pair) {
+    v1::WatchEventsResponse event;
+    event.mutable_qp_disconnected()->set_qp_id(queue_pair);
+    WaitForEvents()->Push(event);
+  }
   // Waits for one request to pend and names its region.
   uint64_t WaitForPending() {
     for (;;) {
@@ -397,15 +357,21 @@ class FakeDaemon {
   void EndSession(const std::string& cause) {
     v1::WatchEventsResponse event;
     event.mutable_session_ending()->set_cause(cause);
-    std::shared_ptr<FakeEventWriter> events;
-    while ((events = state_.Events()) == nullptr) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
+    const std::shared_ptr<FakeEventWriter> events = WaitForEvents();
     events->Push(event);
     events->End(grpc::Status::OK);
   }
 
  private:
+  // The event stream; the client opens it without waiting for it.
+  std::shared_ptr<FakeEventWriter> WaitForEvents() {
+    std::shared_ptr<FakeEventWriter> events;
+    while ((events = state_.Events()) == nullptr) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return events;
+  }
+
   void ServeFd(int connection) {
     const auto [request, received] = ReceiveFdRequest(connection);
     if (fd_refusal_ != ErrorReason::UNSPECIFIED) {
@@ -426,6 +392,7 @@ class FakeDaemon {
   FakeSessionService session_;
   FakeAdapterService adapter_;
   FakeMemoryService memory_;
+  FakeQueueService queues_;
   std::atomic<ErrorReason> fd_refusal_ = ErrorReason::UNSPECIFIED;
   std::optional<FakeFdServer> fd_server_;
   std::unique_ptr<grpc::Server> server_;

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/units.h"
+
+namespace rnicd::inline client {
+
+// The key with which SGEs name logical addresses. It never works for a peer, so it is no RemoteToken.
+// Source: NDK_FN_GET_PRIVILEGED_MEMORY_REGION_TOKEN.
+struct PrivilegedToken {
+  uint32_t value = 0;
+  friend auto operator<=>(const PrivilegedToken&, const PrivilegedToken&) = default;
+};
+
+// A piece of this session's memory that a request reads or writes. Source: NDK_SGE.
+struct Sge {
+  // With a local token an address inside its region, with the privileged token a logical address.
+  uint64_t address = 0;
+  // Bytes; 0 is allowed, 4 GiB and more are not.
+  uint64_t length = 0;
+  uint32_t token = 0;
+
+  // Bytes of this process's, inside a region that is known by their addresses here.
+  static Sge Of(std::span<const std::byte> bytes, LocalToken token) {
+    return {.address = reinterpret_cast<uintptr_t>(bytes.data()), .length = bytes.size(), .token = token.value};
+  }
+  // An address inside the token's region.
+  static Sge At(VirtualAddress address, uint64_t length, LocalToken token) {
+    return {.address = address.value, .length = length, .token = token.value};
+  }
+  // An address inside a LogicalMapping: usually one SGE for each page, since pages need not be adjacent.
+  static Sge At(LogicalAddress address, uint64_t length, PrivilegedToken token) {
+    return {.address = address.value, .length = length, .token = token.value};
+  }
+};
+
+// Memory of the peer's, as the peer handed it over; the address may be any inside what the token stands for.
+struct RemoteMemory {
+  VirtualAddress address;
+  RemoteToken token;
+};
+
+}  // namespace rnicd::inline client

@@ -1,0 +1,130 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/op_flags.h"
+#include "base/strong_id.h"
+#include "base/units.h"
+#include "client/cpp/sge.h"
+
+namespace rnicd::inline client {
+
+class FastRegion;
+class MemoryRegion;
+class MemoryWindow;
+
+// What every request takes besides its own parameters.
+struct RequestOptions {
+  // kOpFlag values of base/op_flags.h combined by OR; OpFlag in work_request.proto says which operation takes which.
+  // Not kOpFlagInline, which the inline forms set.
+  uint32_t flags = 0;
+  // Returned with the completion; any value.
+  uint64_t context = 0;
+};
+
+// What one FastRegister request makes of a region: address A of it is byte (A - base_address + fbo) of the pages laid
+// end to end. Made by LogicalMapping::AsRegistration, or by hand.
+struct FastRegistration {
+  // From LogicalMapping, in any order, repeats allowed; 1 up to FastRegionOptions::max_pages.
+  std::vector<LogicalAddress> pages;
+  // Bytes into the first page at which the region begins; 0 to 4095.
+  uint32_t fbo = 0;
+  // Bytes; at least 1, at most all pages less fbo.
+  uint64_t length = 0;
+  // Of the first byte, as peers and SGEs name it: fbo plus a whole number of pages.
+  VirtualAddress base_address;
+};
+
+// One request, as WorkChain's methods make it.
+struct WorkRequest {
+  struct Send {
+    std::vector<Sge> sges;
+    // A remote token of the receiver's that the receiver invalidates.
+    std::optional<RemoteToken> invalidate;
+  };
+  struct Receive {
+    std::vector<Sge> sges;
+  };
+  struct Read {
+    std::vector<Sge> sges;
+    RemoteMemory remote;
+  };
+  struct Write {
+    std::vector<Sge> sges;
+    RemoteMemory remote;
+  };
+  struct FastRegister {
+    MemoryRegionId region;
+    FastRegistration registration;
+  };
+  struct Invalidate {
+    std::variant<MemoryRegionId, MemoryWindowId> target;
+  };
+  struct Bind {
+    MemoryRegionId region;
+    MemoryWindowId window;
+    VirtualAddress address;
+    // Bytes.
+    uint64_t length = 0;
+  };
+
+  RequestOptions options;
+  std::variant<Send, Receive, Read, Write, FastRegister, Invalidate, Bind> operation;
+  // With kOpFlagInline: the payload of a Send or Write, instead of SGEs.
+  std::string inline_data;
+};
+
+// Work requests in the order in which they are posted. Each method adds one and returns the chain:
+//
+//     queue_pair.Post(WorkChain().FastRegister(region, mapping.AsRegistration(), {.flags = kOpFlagRemoteWrite})
+//                                .SendInline(message, {.context = 7}));
+//
+// Lifetime: a value. Objects are named by their ids: they must live until the request is complete, and so must the
+//           memory behind SGEs. Inline bytes are copied here.
+// Errors:   none here; QueuePair::Post says what is wrong with a request.
+// Source:   NDK_FN_SEND, _SEND_AND_INVALIDATE, _RECEIVE, _READ, _WRITE, _FAST_REGISTER, _INVALIDATE, _BIND.
+class WorkChain {
+ public:
+  // No SGE at all is a transfer of no bytes.
+  WorkChain& Send(std::vector<Sge> sges, const RequestOptions& options);
+  WorkChain& SendInline(std::span<const std::byte> bytes, const RequestOptions& options);
+  // The receiver invalidates its token before its receive completes.
+  WorkChain& SendAndInvalidate(std::vector<Sge> sges, RemoteToken token, const RequestOptions& options);
+  WorkChain& SendInlineAndInvalidate(std::span<const std::byte> bytes, RemoteToken token,
+                                     const RequestOptions& options);
+  // Takes no flags.
+  WorkChain& Receive(std::vector<Sge> sges, const RequestOptions& options);
+  // Brings the peer's memory into the SGEs.
+  WorkChain& Read(std::vector<Sge> sges, const RemoteMemory& remote, const RequestOptions& options);
+  // Brings the SGEs into the peer's memory.
+  WorkChain& Write(std::vector<Sge> sges, const RemoteMemory& remote, const RequestOptions& options);
+  WorkChain& WriteInline(std::span<const std::byte> bytes, const RemoteMemory& remote, const RequestOptions& options);
+  // The new remote token is in the PostOutcome; it works once the request is executed.
+  WorkChain& FastRegister(const FastRegion& region, FastRegistration registration, const RequestOptions& options);
+  // Ends a fast registration. A MemoryRegion is deregistered instead.
+  WorkChain& Invalidate(const FastRegion& region, const RequestOptions& options);
+  // Ends a window's binding.
+  WorkChain& Invalidate(const MemoryWindow& window, const RequestOptions& options);
+  // Opens the window onto `length` bytes of the region from `address` on. The new remote token is in the PostOutcome;
+  // it works through this queue pair only.
+  WorkChain& Bind(const MemoryRegion& region, const MemoryWindow& window, VirtualAddress address, uint64_t length,
+                  const RequestOptions& options);
+
+  const std::vector<WorkRequest>& requests() const { return requests_; }
+  bool empty() const { return requests_.empty(); }
+  size_t size() const { return requests_.size(); }
+
+ private:
+  WorkChain& Add(WorkRequest request);
+  WorkChain& AddInline(WorkRequest request, std::span<const std::byte> bytes);
+
+  std::vector<WorkRequest> requests_;
+};
+
+}  // namespace rnicd::inline client

@@ -1,0 +1,362 @@
+// The C++ library's queue pairs, fast registration and windows against the real daemon: two sessions of one process.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <future>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/access_rights.h"
+#include "base/op_flags.h"
+#include "base/status.h"
+#include "client/cpp/client.h"
+#include "client/cpp/completion_queue.h"
+#include "client/cpp/fast_region.h"
+#include "client/cpp/logical_mapping.h"
+#include "client/cpp/memory.h"
+#include "client/cpp/memory_region.h"
+#include "client/cpp/memory_window.h"
+#include "client/cpp/queue_pair.h"
+#include "client/cpp/work_chain.h"
+#include "tests/support/shared_daemon.h"
+#include "tests/support/wait.h"
+
+namespace rnicd::test {
+namespace {
+
+constexpr uint64_t kPages = 16;
+constexpr uint64_t kBytes = kPages * kNdkPageBytes;
+
+std::span<const std::byte> BytesOf(std::string_view text) { return std::as_bytes(std::span(text.data(), text.size())); }
+
+std::string TextAt(const Memory& memory, uint64_t offset, uint64_t count) {
+  return std::string(reinterpret_cast<const char*>(memory.bytes().data()) + offset, count);
+}
+
+// The value; the end of the program, after a test failure, when there is none.
+template <typename Value>
+Value Must(absl::StatusOr<Value> value) {
+  if (!value.ok()) {
+    ADD_FAILURE() << value.status();
+    std::abort();
+  }
+  return *std::move(value);
+}
+
+// A session with one completion queue, one queue pair and some memory.
+struct End {
+  explicit End(const DaemonProcess& daemon, const QueuePairOptions& options = {})
+      : client(Must(Client::Connect({.socket_dir = daemon.socket_dir(), .label = "queues"}))),
+        memory(Must(Memory::Allocate(client, {.size = kBytes}))),
+        queue(Must(CompletionQueue::Create(client, 64))),
+        pair(Must(QueuePair::Create(queue, queue, options))) {}
+
+  // All requests must be accepted.
+  PostOutcome Post(const WorkChain& chain) {
+    PostOutcome outcome = Must(pair.Post(chain));
+    EXPECT_EQ(outcome.posted, chain.size());
+    EXPECT_TRUE(outcome.failure.ok()) << outcome.failure;
+    return outcome;
+  }
+  // The next completion; a test failure when none comes in time.
+  Completion Next() {
+    const std::vector<Completion> completions = Must(queue.PollFor(1, kPatience));
+    EXPECT_EQ(completions.size(), 1u);
+    return completions.empty() ? Completion{.status = NtStatus::kIoTimeout} : completions.front();
+  }
+  // Posts the one request and waits for its end.
+  NtStatus Run(const WorkChain& chain) {
+    Post(chain);
+    return Next().status;
+  }
+  // A fast registration of all pages of the memory, last one first.
+  FastRegistration Reversed(const LogicalMapping& mapping) const {
+    FastRegistration registration = mapping.AsRegistration();
+    std::reverse(registration.pages.begin(), registration.pages.end());
+    return registration;
+  }
+  uint64_t Used(const std::string& resource) const {
+    for (const ResourceUse& use : Must(client.GetSession()).resources) {
+      if (use.name == resource) {
+        return use.used;
+      }
+    }
+    ADD_FAILURE() << "no resource " << resource;
+    return 0;
+  }
+
+  Client client;
+  Memory memory;
+  CompletionQueue queue;
+  QueuePair pair;
+};
+
+void ConnectEnds(End& one, End& other) {
+  EXPECT_TRUE(one.pair.Connect(other.pair.address()).ok());
+  EXPECT_TRUE(other.pair.Connect(one.pair.address()).ok());
+}
+
+class LibrnicdQueues : public DaemonTest {};
+
+TEST_F(LibrnicdQueues, PeerReachesFastRegisteredPagesUntilTheyAreInvalidated) {
+  End owner(daemon());
+  End peer(daemon());
+  ConnectEnds(owner, peer);
+  const LogicalMapping mapping = Must(LogicalMapping::Build(owner.memory));
+  ASSERT_EQ(mapping.pages().size(), kPages);
+  const FastRegion region = Must(FastRegion::Create(owner.client, {.max_pages = kPages, .remote_access = true}));
+  const FastRegistration registration = owner.Reversed(mapping);
+  const PostOutcome outcome =
+      owner.Post(WorkChain().FastRegister(region, registration, {.flags = kOpFlagRemoteRead | kOpFlagRemoteWrite}));
+  EXPECT_EQ(owner.Next().type, OperationType::kFastRegister);
+  EXPECT_EQ(Must(region.GetRemoteToken()), outcome.TokenOf(0));
+
+  // Across a page boundary: the end of the last page of memory, then the start of the one before.
+  const RemoteMemory remote{.address = {registration.base_address.value + kNdkPageBytes - 3},
+                            .token = outcome.TokenOf(0)};
+  EXPECT_EQ(peer.Run(WorkChain().WriteInline(BytesOf("abcdef"), remote, {})), NtStatus::kSuccess);
+  EXPECT_EQ(TextAt(owner.memory, kBytes - 3, 3), "abc");
+  EXPECT_EQ(TextAt(owner.memory, kBytes - 2 * kNdkPageBytes, 3), "def");
+
+  const MemoryRegion sink = Must(MemoryRegion::Register(peer.memory, kMrFlagLocalWrite));
+  const Sge sge = Sge::Of(peer.memory.bytes().first(6), sink.local_token());
+  EXPECT_EQ(peer.Run(WorkChain().Read({sge}, remote, {})), NtStatus::kSuccess);
+  EXPECT_EQ(TextAt(peer.memory, 0, 6), "abcdef");
+
+  EXPECT_EQ(owner.Run(WorkChain().Invalidate(region, {})), NtStatus::kSuccess);
+  EXPECT_EQ(peer.Run(WorkChain().Write({sge}, remote, {})), NtStatus::kAccessViolation);
+  EXPECT_EQ(Must(peer.pair.State()), QueuePairState::kError);
+  EXPECT_TRUE(Eventually([&] { return Must(owner.pair.State()) == QueuePairState::kError; }));
+}
+
+TEST_F(LibrnicdQueues, TokenSentBehindItsRegistrationWorksWhenItArrives) {
+  End owner(daemon());
+  End peer(daemon());
+  ConnectEnds(owner, peer);
+  const MemoryRegion inbox = Must(MemoryRegion::Register(peer.memory, kMrFlagLocalWrite));
+  peer.Post(WorkChain().Receive({Sge::Of(peer.memory.bytes().first(64), inbox.local_token())}, {.context = 5}));
+  const LogicalMapping mapping = Must(LogicalMapping::Build(owner.memory));
+  const FastRegion region = Must(FastRegion::Create(owner.client, {.max_pages = kPages, .remote_access = true}));
+  const PostOutcome outcome =
+      owner.Post(WorkChain()
+                     .FastRegister(region, mapping.AsRegistration(),
+                                   {.flags = kOpFlagRemoteWrite | kOpFlagSilentSuccess | kOpFlagDefer})
+                     .SendInline(BytesOf("go"), {.context = 6}));
+  const Completion received = peer.Next();
+  EXPECT_TRUE(received.ok());
+  EXPECT_EQ(received.type, OperationType::kReceive);
+  EXPECT_EQ(received.bytes, 2u);
+  EXPECT_EQ(received.request_context, 5u);
+  EXPECT_EQ(TextAt(peer.memory, 0, 2), "go");
+  const RemoteMemory remote{.address = mapping.AsRegistration().base_address, .token = outcome.TokenOf(0)};
+  EXPECT_EQ(peer.Run(WorkChain().WriteInline(BytesOf("there"), remote, {})), NtStatus::kSuccess);
+  EXPECT_EQ(TextAt(owner.memory, 0, 5), "there");
+  // The registration was silent: only the send completes.
+  EXPECT_EQ(owner.Next().request_context, 6u);
+  EXPECT_TRUE(Must(owner.queue.Poll(16)).empty());
+}
+
+TEST_F(LibrnicdQueues, ReceiverLearnsWhichTokenItsPeerInvalidated) {
+  End owner(daemon());
+  End peer(daemon());
+  ConnectEnds(owner, peer);
+  const LogicalMapping mapping = Must(LogicalMapping::Build(owner.memory));
+  const FastRegion region = Must(FastRegion::Create(owner.client, {.max_pages = kPages, .remote_access = true}));
+  const PostOutcome outcome =
+      owner.Post(WorkChain().FastRegister(region, mapping.AsRegistration(), {.flags = kOpFlagRemoteWrite}));
+  EXPECT_TRUE(owner.Next().ok());
+  owner.Post(WorkChain().Receive({}, {}));
+  EXPECT_EQ(peer.Run(WorkChain().SendAndInvalidate({}, outcome.TokenOf(0), {})), NtStatus::kSuccess);
+  const Completion received = owner.Next();
+  EXPECT_EQ(received.type, OperationType::kReceiveAndInvalidate);
+  EXPECT_EQ(received.invalidated_token, outcome.TokenOf(0));
+  EXPECT_EQ(owner.Run(WorkChain().Invalidate(region, {})), NtStatus::kInvalidDeviceRequest);
+}
+
+TEST_F(LibrnicdQueues, ArmedQueueIsNotifiedOfASolicitedSendAndNotOfAPlainOne) {
+  End sender(daemon());
+  End receiver(daemon());
+  ConnectEnds(sender, receiver);
+  receiver.Post(WorkChain().Receive({}, {.context = 1}).Receive({}, {.context = 2}));
+  ASSERT_TRUE(receiver.queue.Arm(CqNotifyType::kSolicited).ok());
+  EXPECT_EQ(sender.Run(WorkChain().Send({}, {})), NtStatus::kSuccess);
+  std::vector<Completion> plain;
+  ASSERT_TRUE(Eventually([&] { return !(plain = Must(receiver.queue.Poll(16))).empty(); }));
+  ASSERT_EQ(plain.size(), 1u);
+  EXPECT_EQ(plain.front().request_context, 1u);
+  EXPECT_FALSE(Must(receiver.queue.WaitForNotification(std::chrono::milliseconds(50))));
+  auto notified = std::async(std::launch::async, [&] { return receiver.queue.WaitForNotification(kPatience); });
+  EXPECT_EQ(sender.Run(WorkChain().Send({}, {.flags = kOpFlagSolicit})), NtStatus::kSuccess);
+  EXPECT_TRUE(Must(notified.get()));
+  EXPECT_EQ(receiver.Next().request_context, 2u);
+}
+
+TEST_F(LibrnicdQueues, LogicalAddressesServeAsSourceUnderThePrivilegedToken) {
+  End owner(daemon());
+  End peer(daemon());
+  ConnectEnds(owner, peer);
+  const LogicalMapping mapping = Must(LogicalMapping::Build(owner.memory));
+  const PrivilegedToken privileged = Must(owner.client.GetPrivilegedToken());
+  const MemoryRegion target = Must(MemoryRegion::Register(peer.memory, kMrFlagRemoteWrite));
+  std::copy_n(BytesOf("page two").begin(), 8, owner.memory.bytes().begin() + 2 * kNdkPageBytes);
+  EXPECT_EQ(owner.Run(WorkChain().Write({Sge::At(mapping.pages()[2], 8, privileged)},
+                                        {.address = target.base_address(), .token = target.remote_token()}, {})),
+            NtStatus::kSuccess);
+  EXPECT_EQ(TextAt(peer.memory, 0, 8), "page two");
+  // For a peer the privileged token is none.
+  const RemoteMemory misused{.address = {mapping.pages()[2].value}, .token = RemoteToken{privileged.value}};
+  EXPECT_EQ(peer.Run(WorkChain().WriteInline(BytesOf("x"), misused, {})), NtStatus::kAccessViolation);
+}
+
+TEST_F(LibrnicdQueues, WindowOpensAPartOfARegion) {
+  End owner(daemon());
+  End peer(daemon());
+  ConnectEnds(owner, peer);
+  const MemoryRegion region = Must(MemoryRegion::Register(owner.memory, kMrFlagLocalWrite));
+  const MemoryWindow window = Must(MemoryWindow::Create(owner.client));
+  EXPECT_TRUE(FailedWith(window.GetRemoteToken().status(), ErrorReason::WINDOW_NOT_BOUND));
+  const VirtualAddress start{region.base_address().value + kNdkPageBytes};
+  const PostOutcome outcome = owner.Post(WorkChain().Bind(region, window, start, 100, {.flags = kOpFlagRemoteWrite}));
+  EXPECT_EQ(owner.Next().type, OperationType::kBind);
+  EXPECT_EQ(Must(window.GetRemoteToken()), outcome.TokenOf(0));
+  const RemoteMemory remote{.address = start, .token = outcome.TokenOf(0)};
+  EXPECT_EQ(peer.Run(WorkChain().WriteInline(BytesOf("seen"), remote, {})), NtStatus::kSuccess);
+  EXPECT_EQ(TextAt(owner.memory, kNdkPageBytes, 4), "seen");
+  EXPECT_EQ(owner.Run(WorkChain().Invalidate(window, {})), NtStatus::kSuccess);
+  EXPECT_EQ(peer.Run(WorkChain().WriteInline(BytesOf("gone"), remote, {})), NtStatus::kAccessViolation);
+}
+
+TEST_F(LibrnicdQueues, RefusedRequestEndsItsChainAndNamesItself) {
+  End owner(daemon());
+  End peer(daemon());
+  EXPECT_TRUE(FailedWith(Must(owner.pair.Post(WorkChain().Send({}, {}))).failure, ErrorReason::QP_NOT_CONNECTED));
+  ConnectEnds(owner, peer);
+  peer.Post(WorkChain().Receive({}, {}));
+  const std::string too_long(257, 'x');
+  const PostOutcome outcome =
+      Must(owner.pair.Post(WorkChain().Send({}, {.context = 1}).SendInline(BytesOf(too_long), {}).Send({}, {})));
+  EXPECT_EQ(outcome.posted, 1u);
+  EXPECT_TRUE(FailedWith(outcome.failure, ErrorReason::INLINE_TOO_LONG)) << outcome.failure;
+  EXPECT_EQ(ErrorInfoOf(outcome.failure).field, "requests[1].send.sges");
+  EXPECT_EQ(owner.Next().request_context, 1u);
+  EXPECT_TRUE(Must(owner.queue.Poll(16)).empty());
+  EXPECT_TRUE(FailedWith(owner.pair.Connect(peer.pair.address()), ErrorReason::QP_NOT_CONNECTABLE));
+}
+
+TEST_F(LibrnicdQueues, RefusedObjectsCarryTheirReasonAndLeaveNothing) {
+  End owner(daemon());
+  EXPECT_TRUE(FailedWith(FastRegion::Create(owner.client, {}).status(), ErrorReason::FIELD_OUT_OF_RANGE));
+  EXPECT_TRUE(FailedWith(FastRegion::Create(owner.client, {.max_pages = 1u << 20}).status(),
+                         ErrorReason::PAGE_COUNT_UNSUPPORTED));
+  const NdkAdapterInfo info = Must(owner.client.QueryAdapterInfo());
+  EXPECT_TRUE(FailedWith(CompletionQueue::Create(owner.client, 0).status(), ErrorReason::FIELD_OUT_OF_RANGE));
+  EXPECT_TRUE(FailedWith(CompletionQueue::Create(owner.client, info.max_cq_depth + 1).status(),
+                         ErrorReason::ABOVE_ADAPTER_LIMIT));
+  const auto pair = QueuePair::Create(owner.queue, owner.queue, {.inline_data_size = info.max_inline_data_size + 1});
+  EXPECT_TRUE(FailedWith(pair.status(), ErrorReason::ABOVE_ADAPTER_LIMIT));
+  EXPECT_EQ(ErrorInfoOf(pair.status()).field, "inline_data_size");
+  EXPECT_TRUE(owner.queue.Resize(128).ok());
+  EXPECT_EQ(owner.Used("regions"), 0u);
+  EXPECT_EQ(owner.Used("completion_queues"), 1u);
+  EXPECT_EQ(owner.Used("cq_entries"), 128u);
+  EXPECT_EQ(owner.Used("queue_pairs"), 1u);
+}
+
+TEST_F(LibrnicdQueues, DestructorsGiveEverythingBack) {
+  const Client client = Must(Client::Connect({.socket_dir = daemon().socket_dir(), .label = "queues"}));
+  End other(daemon());
+  {
+    const Memory memory = Must(Memory::Allocate(client, {.size = kBytes}));
+    const LogicalMapping mapping = Must(LogicalMapping::Build(memory));
+    const MemoryRegion region = Must(MemoryRegion::Register(memory, kMrFlagLocalWrite));
+    const FastRegion fast = Must(FastRegion::Create(client, {.max_pages = kPages, .remote_access = true}));
+    const MemoryWindow window = Must(MemoryWindow::Create(client));
+    const CompletionQueue queue = Must(CompletionQueue::Create(client, 64));
+    QueuePair pair = Must(QueuePair::Create(queue, queue, {}));
+    ASSERT_TRUE(pair.Connect(other.pair.address()).ok() && other.pair.Connect(pair.address()).ok());
+    // Registered, bound, and with a send that waits for a receive.
+    const PostOutcome outcome =
+        Must(pair.Post(WorkChain()
+                           .FastRegister(fast, mapping.AsRegistration(), {.flags = kOpFlagRemoteWrite})
+                           .Bind(region, window, region.base_address(), 1, {})
+                           .Send({}, {})));
+    EXPECT_EQ(outcome.posted, 3u) << outcome.failure;
+  }
+  for (const ResourceUse& use : Must(client.GetSession()).resources) {
+    const bool stays = use.name == "adapters" || use.name == "protection_domains" || use.name == "sessions";
+    EXPECT_EQ(use.used, stays ? use.used : 0u) << use.name;
+  }
+}
+
+TEST_F(LibrnicdQueues, QueueMayGoBeforeItsQueuePair) {
+  const Client client = Must(Client::Connect({.socket_dir = daemon().socket_dir(), .label = "queues"}));
+  std::optional<CompletionQueue> queue = Must(CompletionQueue::Create(client, 64));
+  std::optional<QueuePair> pair = Must(QueuePair::Create(*queue, *queue, {}));
+  queue.reset();
+  pair.reset();
+  EXPECT_TRUE(Eventually([&] {
+    const SessionUse use = Must(client.GetSession());
+    return std::none_of(use.resources.begin(), use.resources.end(), [](const ResourceUse& resource) {
+      return resource.name == "completion_queues" && resource.used != 0;
+    });
+  }));
+}
+
+TEST_F(LibrnicdQueues, PeerThatGoesIsReportedOnceAndReceivesStayUntilFlushed) {
+  std::atomic<int> told = 0;
+  End owner(daemon(), {.qp_context = 77, .on_disconnected = [&told] { ++told; }});
+  {
+    End peer(daemon());
+    ConnectEnds(owner, peer);
+    owner.Post(WorkChain().Receive({}, {.context = 3}));
+  }
+  EXPECT_TRUE(Eventually([&] { return told == 1; }));
+  EXPECT_TRUE(Must(owner.queue.Poll(16)).empty());
+  ASSERT_TRUE(owner.pair.Flush().ok());
+  const Completion flushed = owner.Next();
+  EXPECT_EQ(flushed.status, NtStatus::kCancelled);
+  EXPECT_EQ(flushed.qp_context, 77u);
+  EXPECT_EQ(flushed.request_context, 3u);
+  EXPECT_EQ(told, 1);
+}
+
+TEST_F(LibrnicdQueues, DisconnectTellsThePeerAndCancelsOwnRequests) {
+  std::atomic<int> told = 0;
+  End owner(daemon());
+  End peer(daemon(), {.on_disconnected = [&told] { ++told; }});
+  EXPECT_TRUE(FailedWith(owner.pair.Disconnect(), ErrorReason::QP_NOT_CONNECTED));
+  ConnectEnds(owner, peer);
+  owner.Post(WorkChain().Receive({}, {}));
+  ASSERT_TRUE(owner.pair.Disconnect().ok());
+  EXPECT_EQ(owner.Next().status, NtStatus::kCancelled);
+  EXPECT_TRUE(Eventually([&] { return told == 1; }));
+  EXPECT_TRUE(FailedWith(owner.pair.Disconnect(), ErrorReason::QP_NOT_CONNECTED));
+}
+
+TEST_F(LibrnicdQueues, OverrunQueueSaysSoToPollAndWaiter) {
+  const Client client = Must(Client::Connect({.socket_dir = daemon().socket_dir(), .label = "queues"}));
+  CompletionQueue queue = Must(CompletionQueue::Create(client, 1));
+  QueuePair pair = Must(QueuePair::Create(queue, queue, {}));
+  EXPECT_TRUE(pair.Connect(pair.address()).ok());
+  ASSERT_TRUE(queue.Arm(CqNotifyType::kErrors).ok());
+  EXPECT_EQ(Must(pair.Post(WorkChain().Receive({}, {}).Send({}, {}))).posted, 2u);
+  EXPECT_TRUE(FailedWith(queue.WaitForNotification(kPatience).status(), ErrorReason::CQ_OVERRUN));
+  EXPECT_TRUE(FailedWith(queue.Poll(1).status(), ErrorReason::CQ_OVERRUN));
+}
+
+TEST_F(LibrnicdQueues, EndOfTheSessionWakesWhoeverWaits) {
+  End end(daemon());
+  auto waited = std::async(std::launch::async, [&] { return end.queue.WaitForNotification(kPatience); });
+  ASSERT_TRUE(end.client.Close().ok());
+  EXPECT_TRUE(FailedWith(waited.get().status(), ErrorReason::SESSION_ENDING));
+  EXPECT_FALSE(end.pair.State().ok());
+}
+
+}  // namespace
+}  // namespace rnicd::test
