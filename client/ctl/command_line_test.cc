@@ -46,6 +46,10 @@ TEST(CommandLine, ArgumentIsTakenWhereTheCommandHasOne) {
   EXPECT_EQ(Parse({"completion", "bash"})->argument, "bash");
   EXPECT_FALSE(Parse({"status", "bash"}).ok());
   EXPECT_FALSE(Parse({"completion", "bash", "zsh"}).ok());
+  const auto demo = Parse({"demo", "--pages", "16", "fast-register"});
+  ASSERT_TRUE(demo.ok()) << demo.status();
+  EXPECT_EQ(demo->argument, "fast-register");
+  EXPECT_EQ(demo->Value("--pages"), "16");
 }
 
 TEST(CommandLine, MistakesAreNamed) {

@@ -8,6 +8,7 @@ namespace rnicd::ctl {
 extern const CommandSpec kAdaptersCommand;
 extern const CommandSpec kAllocCommand;
 extern const CommandSpec kRegisterCommand;
+extern const CommandSpec kDemoCommand;
 extern const CommandSpec kRegionsCommand;
 extern const CommandSpec kSessionsCommand;
 extern const CommandSpec kStatusCommand;

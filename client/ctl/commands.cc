@@ -9,9 +9,9 @@
 namespace rnicd::ctl {
 
 std::span<const CommandSpec> Commands() {
-  static const std::array kCommands = {kAdaptersCommand,   kAllocCommand,    kRegisterCommand,
-                                       kRegionsCommand,    kSessionsCommand, kStatusCommand,
-                                       kCompletionCommand, kVersionCommand,  kHelpCommand};
+  static const std::array kCommands = {kAdaptersCommand, kAllocCommand,    kRegisterCommand, kDemoCommand,
+                                       kRegionsCommand,  kSessionsCommand, kStatusCommand,   kCompletionCommand,
+                                       kVersionCommand,  kHelpCommand};
   return kCommands;
 }
 

@@ -93,7 +93,7 @@ constinit const CommandSpec kHelpCommand = {
     .summary = "list the commands, or explain one",
     .examples = "rnicctl help\nrnicctl help register\n",
     .argument_name = "COMMAND",
-    .argument_choices = "adapters alloc register regions sessions status completion version",
+    .argument_choices = "adapters alloc register demo regions sessions status completion version",
     .run = RunHelp,
 };
 

@@ -49,6 +49,14 @@ TEST(Help, UnknownCommandIsAMistake) {
   EXPECT_EQ(RunRnicctl(std::vector<std::string>{"help", "alloc"}, out, err), 0);
 }
 
+TEST(Help, ArgumentOfACommandStandsInItsUsage) {
+  std::ostringstream out;
+  std::ostringstream err;
+  EXPECT_EQ(RunRnicctl(std::vector<std::string>{"help", "demo"}, out, err), 0);
+  EXPECT_THAT(out.str(), HasSubstr("\nUsage: rnicctl demo fast-register [OPTION...]\n"));
+  EXPECT_THAT(out.str(), HasSubstr("\n  --pages N "));
+}
+
 // What bash offers for the last of the words, by the script itself.
 std::string Complete(const std::string& words, int count) {
   // Test programs run side by side, so the file is this process's own.
@@ -70,6 +78,9 @@ TEST(Completion, BashOffersCommandsOptionsAndValues) {
   EXPECT_EQ(Complete("rnicctl status --si", 3), "\n");
   EXPECT_EQ(Complete("rnicctl alloc --page-size ''", 4), "4KiB 2MiB\n");
   EXPECT_EQ(Complete("rnicctl completion ba", 3), "bash\n");
+  EXPECT_EQ(Complete("rnicctl demo fa", 3), "fast-register\n");
+  EXPECT_EQ(Complete("rnicctl demo fast-register --p", 4), "--pages\n");
+  EXPECT_EQ(Complete("rnicctl help de", 3), "demo\n");
 }
 
 TEST(Completion, EveryCommandIsOffered) {

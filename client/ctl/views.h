@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,6 +51,35 @@ struct OwnMemory {
 
 std::string OwnMemoryText(const OwnMemory& memory);
 Json OwnMemoryJson(const OwnMemory& memory);
+
+// A step of a demo that went as it should.
+struct DemoStep {
+  // From 1.
+  size_t number = 0;
+  // A sentence with its figures, without full stop.
+  std::string text;
+  // How long it took; absent for what is not measured.
+  std::optional<uint64_t> microseconds;
+};
+
+// What 'demo fast-register' did.
+struct FastRegisterReport {
+  uint64_t pages = 0;
+  uint64_t bytes = 0;
+  uint32_t seed = 0;
+  // Of the registration; 0 before it.
+  uint64_t base_virtual_address = 0;
+  uint32_t remote_token = 0;
+  std::vector<DemoStep> steps;
+  // Every step went as it should.
+  bool held = false;
+};
+
+// One line, as the demo goes on.
+std::string DemoStepText(const DemoStep& step);
+// The last line of a demo that held.
+std::string FastRegisterVerdict(const FastRegisterReport& report);
+Json FastRegisterJson(const FastRegisterReport& report);
 
 // Shared by the views.
 std::string PageSizeName(v1::PageSize page_size);

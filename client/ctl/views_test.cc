@@ -176,5 +176,29 @@ TEST(Views, OwnMemory) {
   EXPECT_FALSE(OwnMemoryJson(allocated).contains("regions"));
 }
 
+TEST(Views, DemoSteps) {
+  EXPECT_EQ(DemoStepText({.number = 3, .text = "the owner gets memory"}), " 3. the owner gets memory\n");
+  EXPECT_EQ(DemoStepText({.number = 12, .text = "ONE work request", .microseconds = 81}),
+            "12. ONE work request (81 us)\n");
+}
+
+TEST(Views, FastRegisterReport) {
+  const FastRegisterReport report{
+      .pages = 2,
+      .bytes = 8192,
+      .seed = 7,
+      .base_virtual_address = 0x7f0000000000,
+      .remote_token = 0xcd01,
+      .steps = {{.number = 1, .text = "first", .microseconds = 81}, {.number = 2, .text = "second"}},
+      .held = true};
+  EXPECT_EQ(FastRegisterVerdict(report),
+            "It held: 2 pages, one work request, one token; every byte in its page, no access after the "
+            "invalidation.\n");
+  EXPECT_EQ(FastRegisterJson(report).dump(),
+            R"({"demo":"fast-register","pages":2,"bytes":8192,"seed":7,"base_virtual_address":"0x7f0000000000",)"
+            R"("remote_token":52481,"steps":[{"number":1,"text":"first","microseconds":81},)"
+            R"({"number":2,"text":"second"}],"held":true})");
+}
+
 }  // namespace
 }  // namespace rnicd::ctl

@@ -1,0 +1,280 @@
+#include "client/ctl/demo_fast_register.h"
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "client/cpp/client.h"
+#include "client/cpp/completion_queue.h"
+#include "client/cpp/fast_region.h"
+#include "client/cpp/logical_mapping.h"
+#include "client/cpp/queue_pair.h"
+#include "client/cpp/work_chain.h"
+#include "client/ctl/demo_pages.h"
+#include "client/ctl/units.h"
+
+namespace rnicd::ctl {
+namespace {
+
+// How long one request may take before the demo calls it lost.
+constexpr std::chrono::seconds kPatience{30};
+
+uint64_t MicrosecondsSince(Instant began) {
+  return static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(Instant::clock::now() - began).count());
+}
+
+absl::Status Wrong(const std::string& sentence) { return absl::InternalError(sentence); }
+
+// One side of the connection: a session, its completion queue, its queue pair.
+struct Side {
+  Client client;
+  CompletionQueue queue;
+  QueuePair pair;
+
+  static absl::StatusOr<Side> Open(const std::string& socket_dir, const std::string& label) {
+    RNICD_ASSIGN_OR_RETURN(Client client, Client::Connect({.socket_dir = socket_dir, .label = label}));
+    RNICD_ASSIGN_OR_RETURN(CompletionQueue queue, CompletionQueue::Create(client, 16));
+    RNICD_ASSIGN_OR_RETURN(QueuePair pair, QueuePair::Create(queue, queue, {}));
+    return Side{std::move(client), std::move(queue), std::move(pair)};
+  }
+
+  // Posts the one request of the chain; all else is an error.
+  absl::StatusOr<PostOutcome> Post(const WorkChain& chain) {
+    RNICD_ASSIGN_OR_RETURN(PostOutcome outcome, pair.Post(chain));
+    RNICD_RETURN_IF_ERROR(outcome.failure);
+    return outcome;
+  }
+  // Waits for the one request under way and says how it ended.
+  absl::StatusOr<NtStatus> Finish() {
+    RNICD_ASSIGN_OR_RETURN(const std::vector<Completion> completions, queue.PollFor(1, kPatience));
+    if (completions.empty()) {
+      return Wrong("a work request did not complete within 30 seconds");
+    }
+    return completions.front().status;
+  }
+  // Posts the one request and waits until it is done.
+  absl::Status Run(const WorkChain& chain, const std::string& what) {
+    RNICD_RETURN_IF_ERROR(Post(chain).status());
+    RNICD_ASSIGN_OR_RETURN(const NtStatus status, Finish());
+    return status == NtStatus::kSuccess
+               ? absl::OkStatus()
+               : Wrong(what + " ended with " + std::string(NtStatusName(status)) + " instead of STATUS_SUCCESS");
+  }
+};
+
+// The story, a method for each chapter.
+class FastRegisterDemo {
+ public:
+  FastRegisterDemo(const FastRegisterDemoOptions& options, const std::function<void(const DemoStep&)>& on_step,
+                   FastRegisterReport& report)
+      : options_(options), on_step_(on_step), report_(report), bytes_(options.pages * kNdkPageBytes) {}
+
+  absl::Status Run() {
+    report_.pages = options_.pages;
+    report_.seed = options_.seed;
+    report_.bytes = bytes_;
+    RNICD_RETURN_IF_ERROR(OpenSides());
+    RNICD_RETURN_IF_ERROR(GetMemory());
+    RNICD_RETURN_IF_ERROR(ShufflePages());
+    RNICD_RETURN_IF_ERROR(RegisterPages());
+    RNICD_RETURN_IF_ERROR(PeerWrites());
+    RNICD_RETURN_IF_ERROR(PeerReadsBack());
+    RNICD_RETURN_IF_ERROR(TakeTokenBack());
+    RNICD_RETURN_IF_ERROR(PeerIsRefused());
+    RNICD_RETURN_IF_ERROR(BothPairsAreDead());
+    report_.held = true;
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status OpenSides() {
+    RNICD_ASSIGN_OR_RETURN(owner_, Side::Open(options_.socket_dir, "demo owner"));
+    RNICD_ASSIGN_OR_RETURN(peer_, Side::Open(options_.socket_dir, "demo peer"));
+    const Instant began = Instant::clock::now();
+    RNICD_RETURN_IF_ERROR(owner_->pair.Connect(peer_->pair.address()));
+    RNICD_RETURN_IF_ERROR(peer_->pair.Connect(owner_->pair.address()));
+    Done("two sessions, owner " + std::to_string(owner_->client.session_id().value) + " and peer " +
+             std::to_string(peer_->client.session_id().value) + ", connect a queue pair each",
+         MicrosecondsSince(began));
+    return absl::OkStatus();
+  }
+
+  absl::Status GetMemory() {
+    RNICD_ASSIGN_OR_RETURN(memory_, Memory::Allocate(owner_->client, {.size = bytes_}));
+    Done("the owner gets " + FormatBytes(bytes_) + " of memory, mapped at " + FormatAddress(memory_->address().value));
+    RNICD_ASSIGN_OR_RETURN(buffer_, Memory::Allocate(peer_->client, {.size = bytes_}));
+    RNICD_ASSIGN_OR_RETURN(buffer_region_, MemoryRegion::Register(*buffer_, kMrFlagLocalWrite));
+    return absl::OkStatus();
+  }
+
+  absl::Status ShufflePages() {
+    const Instant began = Instant::clock::now();
+    RNICD_ASSIGN_OR_RETURN(mapping_, LogicalMapping::Build(*memory_));
+    const uint64_t took = MicrosecondsSince(began);
+    if (mapping_->pages().size() != options_.pages) {
+      return Wrong("the mapping has " + std::to_string(mapping_->pages().size()) + " pages instead of " +
+                   std::to_string(options_.pages));
+    }
+    Done("the adapter names its " + Pages() + " by logical addresses", took);
+    order_ = ShuffledOrder(options_.pages, options_.seed);
+    Done("shuffled with seed " + std::to_string(options_.seed) + " they are " + std::to_string(CountPieces(order_)) +
+         " separate pieces of memory");
+    return absl::OkStatus();
+  }
+
+  absl::Status RegisterPages() {
+    RNICD_ASSIGN_OR_RETURN(
+        region_, FastRegion::Create(owner_->client,
+                                    {.max_pages = static_cast<uint32_t>(options_.pages), .remote_access = true}));
+    // Not where the memory is in this process: an address of the owner's choice, as peers shall see it.
+    FastRegistration registration{.length = bytes_, .base_address = {(uint64_t{1} << 44) + bytes_}};
+    for (const size_t page : order_) {
+      registration.pages.push_back(mapping_->pages()[page]);
+    }
+    remote_.address = registration.base_address;
+    const WorkChain chain =
+        WorkChain().FastRegister(*region_, std::move(registration), {.flags = kOpFlagRemoteRead | kOpFlagRemoteWrite});
+    const Instant began = Instant::clock::now();
+    RNICD_ASSIGN_OR_RETURN(const PostOutcome outcome, owner_->Post(chain));
+    RNICD_ASSIGN_OR_RETURN(const NtStatus status, owner_->Finish());
+    const uint64_t took = MicrosecondsSince(began);
+    if (status != NtStatus::kSuccess) {
+      return Wrong("the fast registration ended with " + std::string(NtStatusName(status)));
+    }
+    remote_.token = outcome.TokenOf(0);
+    report_.base_virtual_address = remote_.address.value;
+    report_.remote_token = remote_.token.value;
+    Done("ONE work request registers all " + Pages() + " in that order as one range: address " +
+             FormatAddress(remote_.address.value) + ", token " + FormatToken(remote_.token.value),
+         took);
+    return absl::OkStatus();
+  }
+
+  absl::Status PeerWrites() {
+    FillPattern(buffer_->bytes(), options_.seed);
+    RNICD_ASSIGN_OR_RETURN(const uint64_t took, Transfer("a write", [](const Sge& sge, const RemoteMemory& remote) {
+                             return WorkChain().Write({sge}, remote, {});
+                           }));
+    Done("the peer writes " + FormatBytes(bytes_) + " through that token by RDMA", took);
+    RNICD_RETURN_IF_ERROR(CheckMemory("after the peer's write "));
+    Done("all " + std::to_string(bytes_) + " bytes are in the right page of the owner's own mapping");
+    return absl::OkStatus();
+  }
+
+  absl::Status PeerReadsBack() {
+    std::fill(buffer_->bytes().begin(), buffer_->bytes().end(), std::byte{0});
+    RNICD_ASSIGN_OR_RETURN(const uint64_t took, Transfer("a read", [](const Sge& sge, const RemoteMemory& remote) {
+                             return WorkChain().Read({sge}, remote, {});
+                           }));
+    std::vector<size_t> plain_order(options_.pages);
+    std::iota(plain_order.begin(), plain_order.end(), size_t{0});
+    const absl::Status same = CheckPattern(buffer_->bytes(), plain_order, options_.seed);
+    if (!same.ok()) {
+      return Wrong("in what the peer read back " + std::string(same.message()));
+    }
+    Done("the peer reads all of it back, the same bytes", took);
+    return absl::OkStatus();
+  }
+
+  absl::Status TakeTokenBack() {
+    const Instant began = Instant::clock::now();
+    RNICD_RETURN_IF_ERROR(owner_->Run(WorkChain().Invalidate(*region_, {}), "the invalidation"));
+    Done("the owner invalidates the registration", MicrosecondsSince(began));
+    return absl::OkStatus();
+  }
+
+  absl::Status PeerIsRefused() {
+    std::fill(buffer_->bytes().begin(), buffer_->bytes().end(), std::byte{0xEE});
+    const Sge sge = Sge::Of(buffer_->bytes().first(kNdkPageBytes), buffer_region_->local_token());
+    RNICD_RETURN_IF_ERROR(peer_->Post(WorkChain().Write({sge}, remote_, {})).status());
+    RNICD_ASSIGN_OR_RETURN(const NtStatus status, peer_->Finish());
+    if (status != NtStatus::kAccessViolation) {
+      return Wrong("the write after the invalidation ended with " + std::string(NtStatusName(status)) +
+                   " instead of STATUS_ACCESS_VIOLATION");
+    }
+    RNICD_RETURN_IF_ERROR(CheckMemory("after the refused write "));
+    Done("the peer writes again: refused with " + std::string(NtStatusName(status)) +
+         ", and not a byte of the owner's memory has changed");
+    return absl::OkStatus();
+  }
+
+  absl::Status BothPairsAreDead() {
+    for (Side* side : {&*owner_, &*peer_}) {
+      const Instant deadline = Instant::clock::now() + kPatience;
+      for (;;) {
+        RNICD_ASSIGN_OR_RETURN(const QueuePairState state, side->pair.State());
+        if (state == QueuePairState::kError) {
+          break;
+        }
+        if (Instant::clock::now() >= deadline) {
+          return Wrong("a queue pair is alive after a request on it failed");
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+    }
+    Done("both queue pairs are dead now, as on a card: a refused request ends the connection");
+    return absl::OkStatus();
+  }
+
+  // Moves the whole buffer, as few requests as the adapter allows, one after the other. Answers the microseconds.
+  template <typename MakeChain>
+  absl::StatusOr<uint64_t> Transfer(const std::string& what, const MakeChain& make_chain) {
+    RNICD_ASSIGN_OR_RETURN(const NdkAdapterInfo info, peer_->client.QueryAdapterInfo());
+    const Instant began = Instant::clock::now();
+    for (uint64_t done = 0; done < bytes_;) {
+      const uint64_t length = std::min<uint64_t>(bytes_ - done, std::max(info.max_transfer_length, 1u));
+      const Sge sge = Sge::Of(buffer_->bytes().subspan(done, length), buffer_region_->local_token());
+      const RemoteMemory remote{.address = {remote_.address.value + done}, .token = remote_.token};
+      RNICD_RETURN_IF_ERROR(peer_->Run(make_chain(sge, remote), what));
+      done += length;
+    }
+    return MicrosecondsSince(began);
+  }
+
+  absl::Status CheckMemory(const std::string& when) const {
+    const absl::Status status = CheckPattern(memory_->bytes(), order_, options_.seed);
+    return status.ok() ? status : Wrong(when + std::string(status.message()));
+  }
+
+  std::string Pages() const { return std::to_string(options_.pages) + (options_.pages == 1 ? " page" : " pages"); }
+
+  void Done(std::string text, std::optional<uint64_t> microseconds = std::nullopt) {
+    report_.steps.push_back(
+        {.number = report_.steps.size() + 1, .text = std::move(text), .microseconds = microseconds});
+    on_step_(report_.steps.back());
+  }
+
+  const FastRegisterDemoOptions& options_;
+  const std::function<void(const DemoStep&)>& on_step_;
+  FastRegisterReport& report_;
+  const uint64_t bytes_;
+
+  // What the peer has of the owner's.
+  RemoteMemory remote_;
+  std::vector<size_t> order_;
+
+  // In the order in which they are made; they go in the reverse one.
+  std::optional<Side> owner_;
+  std::optional<Side> peer_;
+  std::optional<Memory> memory_;
+  std::optional<LogicalMapping> mapping_;
+  std::optional<FastRegion> region_;
+  std::optional<Memory> buffer_;
+  std::optional<MemoryRegion> buffer_region_;
+};
+
+}  // namespace
+
+absl::Status RunFastRegisterDemo(const FastRegisterDemoOptions& options,
+                                 const std::function<void(const DemoStep&)>& on_step, FastRegisterReport& report) {
+  return FastRegisterDemo(options, on_step, report).Run();
+}
+
+}  // namespace rnicd::ctl
