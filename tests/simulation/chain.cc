@@ -1,0 +1,186 @@
+#include "tests/simulation/chain.h"
+
+#include <algorithm>
+
+#include "base/units.h"
+
+namespace rnicd::simulation {
+namespace {
+
+uint64_t PageOffset(uint64_t value) { return value % kNdkPageBytes; }
+
+bool EndPassesAll(uint64_t start, uint64_t count) { return count > UINT64_MAX - start; }
+
+std::shared_ptr<Memory> PickSealed(const Scene& scene, const Tenant& tenant) {
+  std::vector<std::shared_ptr<Memory>> sealed;
+  for (const auto& memory : tenant.memories) {
+    if (memory->state == Memory::State::kSealed) {
+      sealed.push_back(memory);
+    }
+  }
+  return sealed.empty() ? nullptr : scene.dice.Pick(sealed);
+}
+
+// Makes one thing about the chain wrong, mostly.
+void Spoil(const Scene& scene, const Tenant& tenant, Chain& chain) {
+  Dice& dice = scene.dice;
+  core::MdlEntry& entry = chain.entries[dice.Below(chain.entries.size())];
+  switch (dice.Below(11)) {
+    case 0:
+      entry.count = 0;
+      return;
+    case 1:
+      entry.address.value = 0;
+      return;
+    case 2:
+      entry.address.value = UINT64_MAX - PageOffset(~entry.address.value);
+      return;
+    case 3:
+      entry.offset = UINT64_MAX - dice.Below(8 * kNdkPageBytes);
+      return;
+    case 4:
+      entry.address.value += dice.Between(1, kNdkPageBytes);
+      return;
+    case 5:
+      entry.offset += dice.Between(1, 2 * kNdkPageBytes);
+      return;
+    case 6:
+      entry.count += dice.Between(1, 4 * kNdkPageBytes);
+      return;
+    case 7:
+      entry.memory = PickId(scene, tenant, &Tenant::memories);
+      return;
+    case 8:
+      chain.length = 0;
+      return;
+    case 9:
+      chain.length += dice.Between(1, 3 * kNdkPageBytes);
+      return;
+    default:
+      chain.entries.clear();
+      return;
+  }
+}
+
+std::shared_ptr<Memory> Judge(const Tenant& tenant, const core::MdlEntry& entry, Refusals& why) {
+  why.If(entry.count == 0, ErrorReason::MDL_ENTRY_EMPTY);
+  why.If(entry.address.value == 0, ErrorReason::MDL_ADDRESS_ZERO);
+  why.If(EndPassesAll(entry.address.value, entry.count) || EndPassesAll(entry.offset, entry.count),
+         ErrorReason::MDL_RANGE_OVERFLOW);
+  why.If(PageOffset(entry.address.value) != PageOffset(entry.offset), ErrorReason::MDL_NOT_PAGE_CONGRUENT);
+  std::shared_ptr<Memory> memory = FindMemory(tenant, entry.memory);
+  if (memory == nullptr) {
+    why.If(true, ErrorReason::OBJECT_NOT_FOUND);
+    return nullptr;
+  }
+  why.If(memory->state == Memory::State::kAwaitingFile, ErrorReason::MEMORY_NOT_ATTACHED);
+  why.If(memory->state == Memory::State::kAttached, ErrorReason::MEMORY_NOT_SEALED);
+  why.If(entry.offset > memory->bytes || entry.count > memory->bytes - entry.offset,
+         ErrorReason::MDL_RANGE_OUTSIDE_MEMORY);
+  return memory;
+}
+
+void JudgeSeam(const core::MdlEntry& before, const core::MdlEntry& entry, Refusals& why) {
+  why.If(entry.address.value - before.address.value != before.count, ErrorReason::MDL_CHAIN_GAP);
+  const bool adjoins = before.memory == entry.memory && before.offset + before.count == entry.offset;
+  why.If(!adjoins && PageOffset(entry.address.value) != 0, ErrorReason::MDL_NOT_PAGE_CONGRUENT);
+}
+
+}  // namespace
+
+bool HasSealed(const Tenant& tenant) {
+  return std::any_of(tenant.memories.begin(), tenant.memories.end(),
+                     [](const auto& memory) { return memory->state == Memory::State::kSealed; });
+}
+
+std::string Chain::Text() const {
+  std::string text = "chain of " + std::to_string(entries.size());
+  for (const core::MdlEntry& entry : entries) {
+    text += " [" + std::to_string(entry.offset) + "+" + std::to_string(entry.count) + "]";
+  }
+  return text + " length " + std::to_string(length);
+}
+
+Chain DrawChain(const Scene& scene, const Tenant& tenant) {
+  Dice& dice = scene.dice;
+  Chain chain;
+  std::shared_ptr<Memory> memory = PickSealed(scene, tenant);
+  uint64_t address = (dice.Between(1, 1 << 20) << 12) + (uint64_t{0x7f} << 40);
+  uint64_t offset = 0;
+  if (memory != nullptr && dice.Chance(50)) {
+    offset = dice.Below(memory->bytes);
+    address += PageOffset(offset);
+  }
+  const uint64_t entries = dice.Chance(70) ? 1 : dice.Between(2, 3);
+  for (uint64_t index = 0; index < entries; ++index) {
+    const uint64_t rest = memory != nullptr ? memory->bytes - offset : kNdkPageBytes;
+    const bool last = index + 1 == entries;
+    // A piece of another memory object can follow only at the end of a page.
+    const bool adjoin = !last && rest > 1 && dice.Chance(40);
+    const uint64_t count = last || adjoin ? dice.Between(1, std::max<uint64_t>(rest - (adjoin ? 1 : 0), 1)) : rest;
+    chain.entries.push_back({.memory = memory != nullptr ? memory->id : MemoryObjectId{dice.Next()},
+                             .offset = offset,
+                             .count = count,
+                             .address = VirtualAddress{address}});
+    chain.length += count;
+    address += count;
+    offset = adjoin ? offset + count : 0;
+    memory = adjoin ? memory : PickSealed(scene, tenant);
+  }
+  if (dice.Chance(20)) {
+    chain.length = dice.Between(1, chain.length);
+  }
+  if (scene.Careless()) {
+    Spoil(scene, tenant, chain);
+  }
+  return chain;
+}
+
+JudgedChain JudgeChain(const Tenant& tenant, const Chain& chain) {
+  JudgedChain judged{.length = chain.length};
+  judged.why.If(chain.length == 0, ErrorReason::LENGTH_ZERO);
+  judged.why.If(chain.entries.empty(), ErrorReason::MDL_CHAIN_EMPTY);
+  uint64_t covered = 0;
+  for (size_t index = 0; index < chain.entries.size(); ++index) {
+    const core::MdlEntry& entry = chain.entries[index];
+    const std::shared_ptr<Memory> memory = Judge(tenant, entry, judged.why);
+    if (covered < chain.length) {
+      if (index > 0) {
+        JudgeSeam(chain.entries[index - 1], entry, judged.why);
+      }
+      const uint64_t count = std::min(entry.count, chain.length - covered);
+      judged.pieces.push_back({.memory = memory.get(), .offset = entry.offset, .length = count});
+      covered += count;
+    }
+    if (memory != nullptr) {
+      judged.uses.emplace_back(memory);
+    }
+  }
+  judged.why.If(covered < chain.length, ErrorReason::LENGTH_ABOVE_CHAIN);
+  if (judged.why.none()) {
+    judged.base = chain.entries.front().address.value;
+    judged.pages = (PageOffset(judged.base) + chain.length + kNdkPageBytes - 1) / kNdkPageBytes;
+  } else {
+    judged.uses.clear();
+  }
+  return judged;
+}
+
+std::vector<MappedPages::Page> PagesOf(const JudgedChain& chain) {
+  std::vector<MappedPages::Page> pages;
+  uint64_t address = chain.base;
+  for (const Piece& piece : chain.pieces) {
+    uint64_t done = 0;
+    while (done < piece.length) {
+      const uint64_t in_page = PageOffset(address + done);
+      if (in_page == 0 || pages.empty()) {
+        pages.push_back({.memory = piece.memory, .offset = piece.offset + done - in_page});
+      }
+      done += std::min(kNdkPageBytes - in_page, piece.length - done);
+    }
+    address += piece.length;
+  }
+  return pages;
+}
+
+}  // namespace rnicd::simulation

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <memory>
+
+#include "tests/simulation/scene.h"
+
+namespace rnicd::simulation {
+
+// Judges a close, and says whether it must pend.
+template <typename T>
+Refusals JudgeClose(const Tenant& tenant, const std::shared_ptr<T>& object, bool& must_pend) {
+  Refusals why;
+  why.If(object == nullptr, ErrorReason::OBJECT_NOT_FOUND);
+  why.If(object != nullptr && object->closing.begun, ErrorReason::OBJECT_CLOSING);
+  must_pend = object != nullptr && Model::IsHeld(tenant, *object);
+  return why;
+}
+
+template <typename T>
+void Close(Scene& scene, Tenant& tenant, T& object, bool pends, const Report& report) {
+  object.closing.begun = true;
+  if (pends) {
+    object.closing.report = report;
+  }
+  (void)scene.model.Settle(tenant);
+}
+
+}  // namespace rnicd::simulation

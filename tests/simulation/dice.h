@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/random.h"
+
+namespace rnicd::simulation {
+
+// The same numbers for the same seed on every machine. Source: Steele, Lea, Flood, "Fast splittable pseudorandom number
+// generators" (splitmix64).
+class SeededRandom final : public RandomSource {
+ public:
+  explicit SeededRandom(uint64_t seed) : state_(seed) {}
+
+  uint64_t Next() override {
+    state_ += 0x9e3779b97f4a7c15;
+    uint64_t mixed = state_;
+    mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;
+    mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111eb;
+    return mixed ^ (mixed >> 31);
+  }
+
+ private:
+  uint64_t state_;
+};
+
+// Every decision of a simulation. A decision stands in a statement of its own: the order in which a compiler evaluates
+// arguments must not change what a seed means.
+class Dice {
+ public:
+  explicit Dice(uint64_t seed) : random_(seed) {}
+
+  uint64_t Next() { return random_.Next(); }
+  // `end` is at least 1.
+  uint64_t Below(uint64_t end) { return random_.Next() % end; }
+  uint64_t Between(uint64_t first, uint64_t last) { return first + Below(last - first + 1); }
+  bool Chance(uint64_t percent) { return Below(100) < percent; }
+  // `from` is not empty.
+  template <typename T>
+  const T& Pick(const std::vector<T>& from) {
+    return from[static_cast<size_t>(Below(from.size()))];
+  }
+
+ private:
+  SeededRandom random_;
+};
+
+}  // namespace rnicd::simulation

@@ -1,0 +1,425 @@
+// Work requests by lot.
+
+#include <algorithm>
+
+#include "base/op_flags.h"
+#include "tests/simulation/post.h"
+
+namespace rnicd::simulation {
+namespace {
+
+using Targets = std::vector<std::shared_ptr<Target>>;
+
+// Registrations of a domain that a token leads to now.
+Targets RegistrationsIn(const Tenant& tenant, const std::shared_ptr<Domain>& domain) {
+  Targets targets;
+  for (const auto& region : tenant.regions) {
+    if (region->domain == domain && region->target != nullptr) {
+      targets.push_back(region->target);
+    }
+    if (region->domain == domain && region->key != nullptr && region->key->active()) {
+      targets.push_back(region->key->current());
+    }
+  }
+  return targets;
+}
+
+// What a peer of `host` may reach with that right.
+Targets RemoteTargetsOf(const QueuePair& host, bool write) {
+  Targets targets = RegistrationsIn(*host.tenant, host.domain);
+  for (const auto& window : host.tenant->windows) {
+    if (window->key->active() && window->key->current()->through == host.number) {
+      targets.push_back(window->key->current());
+    }
+  }
+  std::erase_if(targets, [write](const std::shared_ptr<Target>& target) {
+    return write ? !target->rights.remote_write : !target->rights.remote_read;
+  });
+  return targets;
+}
+
+// A token that should not work here: dead, somebody else's, of the wrong kind, or made up.
+uint32_t WrongToken(const Scene& scene, const Tenant& tenant) {
+  Dice& dice = scene.dice;
+  const Tenant& other = *dice.Pick(scene.model.tenants);
+  const std::vector<uint32_t>& dead = dice.Chance(70) ? tenant.dead_tokens : other.dead_tokens;
+  const uint64_t choice = dice.Below(10);
+  if (choice < 6 && !dead.empty()) {
+    return dice.Pick(dead);
+  }
+  if (choice < 9 && !other.regions.empty()) {
+    const std::shared_ptr<Region>& region = dice.Pick(other.regions);
+    const bool remote = dice.Chance(50);
+    if (region->target != nullptr) {
+      return remote ? region->target->remote.value : region->target->local.value;
+    }
+    if (region->key != nullptr) {
+      return remote ? region->key->issued.value : region->key->local.value;
+    }
+  }
+  return static_cast<uint32_t>(dice.Next());
+}
+
+uint64_t WithinOrNot(const Scene& scene, uint64_t base, uint64_t length, uint64_t wanted) {
+  const uint64_t inside = base + (length >= wanted ? scene.dice.Below(length - wanted + 1) : 0);
+  return scene.Careless() ? base + length - scene.dice.Below(std::min<uint64_t>(length, 64)) : inside;
+}
+
+// Draws the requests of one queue pair.
+class Drawer {
+ public:
+  Drawer(const Scene& scene, const QueuePair& pair, Draft& draft)
+      : scene_(scene), dice_(scene.dice), pair_(pair), draft_(draft) {}
+
+  void Draw() {
+    draft_.request.request_context = dice_.Below(10000);
+    const uint64_t choice = dice_.Below(100);
+    const bool can_initiate = pair_.state == provider::QueuePairState::kReadyToSend || scene_.Careless();
+    if (choice < 28 || !can_initiate) {
+      Receive();
+    } else if (choice < 50) {
+      Send();
+    } else if (choice < 62 && Can(!RemoteTargets(false).empty())) {
+      Read();
+    } else if (choice < 76 && Can(!RemoteTargets(true).empty())) {
+      Write();
+    } else if (choice < 86 && Can(Any(true, Region::State::kInitialized))) {
+      FastRegister();
+    } else if (choice < 93 && Can(Any(true, Region::State::kInitialized) || !pair_.tenant->windows.empty())) {
+      Invalidate();
+    } else if (choice < 99 && Can(Any(false, Region::State::kRegistered) && !pair_.tenant->windows.empty())) {
+      Bind();
+    } else if (!scene_.Careless()) {
+      Receive();
+    }
+    if (scene_.Careless() && scene_.Careless()) {
+      draft_.request.flags ^= 1U << dice_.Below(12);
+    }
+  }
+
+ private:
+  // Whether a request can be right; now and then it is posted though it cannot.
+  bool Can(bool has_what_it_takes) { return has_what_it_takes || scene_.Careless(); }
+  bool Any(bool fast, Region::State state) const {
+    const auto& regions = pair_.tenant->regions;
+    return std::any_of(regions.begin(), regions.end(), [&](const auto& region) {
+      return region->fast == fast && region->state == state && region->domain == pair_.domain;
+    });
+  }
+  Targets RemoteTargets(bool write) const {
+    const std::shared_ptr<QueuePair> peer = pair_.peer.lock();
+    return peer != nullptr ? RemoteTargetsOf(*peer, write) : Targets();
+  }
+  void Say(const std::string& text) { draft_.text = text; }
+
+  void InitiatorFlags() {
+    if (dice_.Chance(30)) {
+      draft_.request.flags |= kOpFlagSilentSuccess;
+    }
+    if (dice_.Chance(15)) {
+      draft_.request.flags |= kOpFlagReadFence;
+    }
+    if (dice_.Chance(20)) {
+      draft_.request.flags |= kOpFlagDefer;
+    }
+  }
+
+  core::Sge Entry(uint64_t most, bool sink) {
+    // Often all of it, so that what is to be received finds room.
+    const auto length = static_cast<uint32_t>(sink && dice_.Chance(60) ? most : dice_.Below(most + 1));
+    if (scene_.Careless()) {
+      const uint64_t address = dice_.Next();
+      return {.address = address, .length = length, .token = LocalToken{WrongToken(scene_, *pair_.tenant)}};
+    }
+    Targets targets = RegistrationsIn(*pair_.tenant, pair_.domain);
+    std::erase_if(targets, [sink](const auto& each) { return sink && !each->rights.local_write; });
+    std::vector<std::shared_ptr<Mapping>> mappings;
+    for (const auto& mapping : pair_.tenant->mappings) {
+      if (mapping->adapter == pair_.domain->adapter) {
+        mappings.push_back(mapping);
+      }
+    }
+    if (!mappings.empty() && (targets.empty() || dice_.Chance(35))) {
+      const std::shared_ptr<Mapping>& mapping = dice_.Pick(mappings);
+      const uint64_t bytes = mapping->pages->pages.size() * kNdkPageBytes;
+      const uint64_t fitting = std::min<uint64_t>(length, bytes);
+      const uint64_t address = WithinOrNot(scene_, mapping->first, bytes, fitting);
+      return {.address = address, .length = static_cast<uint32_t>(fitting), .token = pair_.domain->privileged};
+    }
+    if (targets.empty()) {
+      return {.address = 0, .length = 0, .token = LocalToken{1}};
+    }
+    const std::shared_ptr<Target>& target = dice_.Pick(targets);
+    const uint64_t fitting = std::min<uint64_t>(length, target->length);
+    const uint64_t address = WithinOrNot(scene_, target->base.value, target->length, fitting);
+    return {.address = address, .length = static_cast<uint32_t>(fitting), .token = target->local};
+  }
+
+  // `most`: bytes in all.
+  core::Sges Entries(uint32_t allowed, uint64_t most, bool sink) {
+    core::Sges sges;
+    const uint64_t count = scene_.Careless() ? allowed + 1 : dice_.Between(1, std::max<uint32_t>(allowed, 1));
+    for (uint64_t index = 0; index < count; ++index) {
+      sges.push_back(Entry(most / count, sink));
+    }
+    return sges;
+  }
+
+  core::Sges Inline() {
+    draft_.request.flags |= kOpFlagInline;
+    const uint64_t most = pair_.limits.inline_bytes + (scene_.Careless() ? 8 : 0);
+    const std::string bytes(dice_.Below(most + 1), static_cast<char>(dice_.Next()));
+    const size_t split = bytes.size() / 3;
+    core::Sges sges;
+    for (const std::string& part : {bytes.substr(0, split), bytes.substr(split)}) {
+      draft_.inline_data.push_back(part);
+      const std::string& kept = draft_.inline_data.back();
+      const auto length = static_cast<uint32_t>(kept.size() + (scene_.Careless() ? 1 : 0));
+      sges.push_back({.address = 0, .length = length, .token = {}, .inline_data = kept});
+    }
+    return sges;
+  }
+
+  core::Sges PayloadOrInline(uint64_t most) {
+    return pair_.limits.inline_bytes > 0 && dice_.Chance(25) ? Inline()
+                                                             : Entries(pair_.limits.initiator_entries, most, false);
+  }
+
+  static uint64_t LengthOf(const core::Sges& sges) {
+    uint64_t sum = 0;
+    for (const core::Sge& sge : sges) {
+      sum += sge.length;
+    }
+    return sum;
+  }
+
+  void Receive() {
+    core::ReceiveOperation receive{.sges = Entries(pair_.limits.receive_entries, 6000, true)};
+    Say("Receive " + std::to_string(LengthOf(receive.sges)));
+    draft_.request.operation = std::move(receive);
+  }
+
+  void Send() {
+    InitiatorFlags();
+    if (dice_.Chance(25)) {
+      draft_.request.flags |= kOpFlagSolicit;
+    }
+    core::Sges sges = PayloadOrInline(dice_.Chance(85) ? 300 : 6000);
+    const std::string size = std::to_string(LengthOf(sges));
+    const std::vector<uint32_t> tokens = TokensToInvalidate();
+    const bool wrong = scene_.Careless();
+    if (!wrong && (tokens.empty() || !dice_.Chance(25))) {
+      Say("Send " + size);
+      draft_.request.operation = core::SendOperation{.sges = std::move(sges)};
+      return;
+    }
+    const RemoteToken token{wrong ? WrongToken(scene_, *pair_.tenant) : dice_.Pick(tokens)};
+    Say("SendAndInvalidate " + size);
+    draft_.request.operation = core::SendAndInvalidateOperation{.sges = std::move(sges), .token = token};
+  }
+
+  // Of the peer's fast registrations and bound windows.
+  std::vector<uint32_t> TokensToInvalidate() const {
+    std::vector<uint32_t> tokens;
+    const std::shared_ptr<QueuePair> peer = pair_.peer.lock();
+    const auto add = [&](const auto& each) {
+      if (each->key != nullptr && each->key->active() && each->domain == peer->domain) {
+        tokens.push_back(each->key->current()->remote.value);
+      }
+    };
+    if (peer != nullptr) {
+      std::for_each(peer->tenant->regions.begin(), peer->tenant->regions.end(), add);
+      std::for_each(peer->tenant->windows.begin(), peer->tenant->windows.end(), add);
+    }
+    return tokens;
+  }
+
+  // Where to read or write; a wrong place when there is no right one.
+  void Remote(uint64_t length, bool write, VirtualAddress& address, RemoteToken& token) {
+    const std::shared_ptr<QueuePair> peer = pair_.peer.lock();
+    const Targets targets = RemoteTargets(write);
+    if (targets.empty() || scene_.Careless()) {
+      address = VirtualAddress{targets.empty() ? dice_.Next() : dice_.Pick(targets)->base.value};
+      token = RemoteToken{WrongToken(scene_, peer != nullptr ? *peer->tenant : *pair_.tenant)};
+      return;
+    }
+    const std::shared_ptr<Target>& target = dice_.Pick(targets);
+    address = VirtualAddress{WithinOrNot(scene_, target->base.value, target->length, length)};
+    token = target->remote;
+  }
+
+  // Bytes that fit into most remote targets, so that not every transfer fails.
+  uint64_t RemoteSize(bool write) {
+    uint64_t least = 9000;
+    for (const std::shared_ptr<Target>& target : RemoteTargets(write)) {
+      least = std::min(least, target->length);
+    }
+    return least;
+  }
+
+  void Read() {
+    InitiatorFlags();
+    if (dice_.Chance(15)) {
+      draft_.request.flags |= kOpFlagReadLocalInvalidate;
+    }
+    core::ReadOperation read{.sges = Entries(3, RemoteSize(false), true)};
+    Remote(LengthOf(read.sges), false, read.remote_address, read.remote_token);
+    Say("Read " + std::to_string(LengthOf(read.sges)));
+    draft_.request.operation = std::move(read);
+  }
+
+  void Write() {
+    InitiatorFlags();
+    core::WriteOperation write{.sges = PayloadOrInline(RemoteSize(true))};
+    Remote(LengthOf(write.sges), true, write.remote_address, write.remote_token);
+    Say("Write " + std::to_string(LengthOf(write.sges)));
+    draft_.request.operation = std::move(write);
+  }
+
+  // A region of that kind in the pair's domain, mostly.
+  MemoryRegionId PickRegion(bool fast, Region::State state) {
+    std::vector<MemoryRegionId> fitting;
+    for (const auto& region : pair_.tenant->regions) {
+      if (region->fast == fast && region->state == state && region->domain == pair_.domain && !region->closing.begun) {
+        fitting.push_back(region->id);
+      }
+    }
+    return fitting.empty() || scene_.Careless() ? PickId(scene_, *pair_.tenant, &Tenant::regions) : dice_.Pick(fitting);
+  }
+
+  void Pages(uint64_t most) {
+    std::vector<uint64_t> all;
+    for (const auto& mapping : pair_.tenant->mappings) {
+      if (mapping->adapter == pair_.domain->adapter || scene_.Careless()) {
+        for (size_t page = 0; page < mapping->pages->pages.size(); ++page) {
+          all.push_back(mapping->first + page * kNdkPageBytes);
+        }
+      }
+    }
+    if (all.empty()) {
+      all.push_back(dice_.Next());
+    }
+    const uint64_t count = dice_.Between(1, std::max<uint64_t>(most, 1)) + (scene_.Careless() ? 8 : 0);
+    for (uint64_t index = 0; index < count; ++index) {
+      const uint64_t page = dice_.Pick(all);
+      draft_.pages.push_back(scene_.Careless() ? page + dice_.Between(1, 5000) : page);
+    }
+  }
+
+  void FastRegister() {
+    InitiatorFlags();
+    const std::vector<uint32_t> rights = {kOpFlagRemoteWrite | kOpFlagRemoteRead | kOpFlagReadSink,
+                                          kOpFlagRemoteWrite | kOpFlagRemoteRead,
+                                          kOpFlagRemoteRead,
+                                          kOpFlagLocalWrite,
+                                          kOpFlagRemoteWrite,
+                                          0};
+    draft_.request.flags |= dice_.Chance(60) ? rights.front() : dice_.Pick(rights);
+    const MemoryRegionId id = PickRegion(true, Region::State::kInitialized);
+    const std::shared_ptr<Region> region = FindRegion(*pair_.tenant, id);
+    Pages(region != nullptr && region->fast_pages > 0 ? std::min<uint64_t>(region->fast_pages, 4) : 1);
+    core::FastRegisterOperation operation{.region = id};
+    operation.fbo = dice_.Chance(60) ? 0 : static_cast<uint32_t>(dice_.Below(kNdkPageBytes));
+    operation.length = dice_.Between(1, draft_.pages.size() * kNdkPageBytes - operation.fbo);
+    operation.base = VirtualAddress{(dice_.Below(1 << 20) << 12) + operation.fbo};
+    if (scene_.Careless()) {
+      SpoilNumbers(operation);
+    }
+    if (scene_.Careless() && scene_.Careless()) {
+      draft_.pages.clear();
+    }
+    operation.pages = draft_.pages;
+    Say("FastRegister " + Name("mr", region, id.value) + " " + std::to_string(operation.pages.size()) + " pages");
+    draft_.request.operation = operation;
+  }
+
+  void SpoilNumbers(core::FastRegisterOperation& operation) {
+    const uint64_t choice = dice_.Below(5);
+    if (choice == 0) {
+      operation.fbo = kNdkPageBytes;
+    } else if (choice == 1) {
+      operation.length = 0;
+    } else if (choice == 2) {
+      operation.length += 5 * kNdkPageBytes;
+    } else if (choice == 3) {
+      operation.base.value += 1;
+    } else {
+      operation.base.value += UINT64_MAX - UINT64_MAX % kNdkPageBytes - kNdkPageBytes * dice_.Below(3);
+    }
+  }
+
+  void Invalidate() {
+    InitiatorFlags();
+    core::InvalidateOperation operation;
+    const auto& windows = pair_.tenant->windows;
+    const auto is_bound = [](const Window& window) { return window.key->active(); };
+    const bool any_bound =
+        std::any_of(windows.begin(), windows.end(), [&](const auto& window) { return is_bound(*window); });
+    if (!windows.empty() && dice_.Chance(any_bound ? 60 : 10)) {
+      const MemoryWindowId id = PickFitting(scene_, *pair_.tenant, &Tenant::windows, is_bound);
+      Say("Invalidate " + Name("mw", FindById(windows, id), id.value));
+      operation.target = id;
+    } else if (!scene_.Careless()) {
+      const MemoryRegionId id = PickActive();
+      Say("Invalidate " + Name("mr", FindRegion(*pair_.tenant, id), id.value));
+      operation.target = id;
+    }
+    draft_.request.operation = operation;
+  }
+
+  // A region with a fast registration, mostly.
+  MemoryRegionId PickActive() {
+    for (const auto& region : pair_.tenant->regions) {
+      if (region->key != nullptr && region->key->active() && region->domain == pair_.domain && dice_.Chance(60)) {
+        return region->id;
+      }
+    }
+    return PickRegion(true, Region::State::kInitialized);
+  }
+
+  void Bind() {
+    InitiatorFlags();
+    const std::vector<uint32_t> rights = {kOpFlagRemoteWrite | kOpFlagRemoteRead, kOpFlagRemoteRead, kOpFlagRemoteWrite,
+                                          0};
+    draft_.request.flags |= dice_.Chance(70) ? rights.front() : dice_.Pick(rights);
+    core::BindOperation operation;
+    operation.region = PickRegion(false, Region::State::kRegistered);
+    operation.window = PickWindow();
+    const std::shared_ptr<Region> region = FindRegion(*pair_.tenant, operation.region);
+    if (region != nullptr && region->target != nullptr) {
+      operation.length = dice_.Between(scene_.Careless() ? 0 : 1, region->target->length);
+      operation.address =
+          VirtualAddress{WithinOrNot(scene_, region->target->base.value, region->target->length, operation.length)};
+    } else {
+      operation.length = dice_.Below(5000);
+      operation.address = VirtualAddress{dice_.Next()};
+    }
+    Say("Bind " + Name("mw", FindById(pair_.tenant->windows, operation.window), operation.window.value) + " to " +
+        Name("mr", region, operation.region.value));
+    draft_.request.operation = operation;
+  }
+
+  // One that is not bound, mostly.
+  MemoryWindowId PickWindow() {
+    for (const auto& window : pair_.tenant->windows) {
+      if (!window->key->active() && window->domain == pair_.domain && dice_.Chance(60)) {
+        return window->id;
+      }
+    }
+    return PickId(scene_, *pair_.tenant, &Tenant::windows);
+  }
+
+  const Scene& scene_;
+  Dice& dice_;
+  const QueuePair& pair_;
+  Draft& draft_;
+};
+
+}  // namespace
+
+void DrawRequest(const Scene& scene, const QueuePair& pair, Draft& draft) {
+  draft.text = "nothing";
+  Drawer(scene, pair, draft).Draw();
+}
+
+}  // namespace rnicd::simulation

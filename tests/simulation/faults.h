@@ -1,0 +1,53 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "base/os_fake.h"
+#include "provider/decorator/fault_injecting.h"
+#include "tests/simulation/refusals.h"
+
+namespace rnicd::simulation {
+
+// A call below core that can be made to fail.
+enum class Fault : uint8_t {
+  kRegister,
+  kDeregister,
+  kCreateDomain,
+  kCreateCompletionQueue,
+  kCreateQueuePair,
+  kCreateFastRegion,
+  kCreateWindow,
+  kEnqueue,
+  kCreateMemoryFile,
+  kInspect,
+  kAddSeals,
+  kMap,
+  kPopulate,
+};
+inline constexpr size_t kFaults = 13;
+
+// Failures that are planned below core, and the model's own count of them. One kind of fault has one plan at a time.
+class Faults {
+ public:
+  // Both outlive this.
+  Faults(provider::FaultPlan& plan, FaultyOs& os) : plan_(plan), os_(os) {}
+
+  // The next `count` calls of that kind fail.
+  void Plan(Fault fault, ErrorReason reason, uint64_t count);
+  // The call is made now. True when it fails; then the reason is added.
+  bool Strikes(Fault fault, Refusals& why);
+  // The card's, or that of a system call.
+  static ErrorReason ReasonFor(Fault fault, uint64_t choice);
+
+ private:
+  struct Planned {
+    ErrorReason reason = ErrorReason::UNSPECIFIED;
+    uint64_t remaining = 0;
+  };
+  provider::FaultPlan& plan_;
+  FaultyOs& os_;
+  std::array<Planned, kFaults> planned_{};
+};
+
+}  // namespace rnicd::simulation

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace rnicd::simulation {
+
+// The first sentence that did not hold.
+struct Finding {
+  // The name of the invariant's function.
+  std::string invariant;
+  std::string difference;
+};
+
+// What a run found. Only the first finding counts: after it the model no longer says what is.
+class Findings {
+ public:
+  void Report(std::string invariant, std::string difference) {
+    if (!first_.has_value()) {
+      first_ = Finding{std::move(invariant), std::move(difference)};
+    }
+  }
+  bool any() const { return first_.has_value(); }
+  const Finding& first() const { return *first_; }
+
+ private:
+  std::optional<Finding> first_;
+};
+
+}  // namespace rnicd::simulation

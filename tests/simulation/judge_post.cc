@@ -1,0 +1,311 @@
+// What the rules of posting say of one work request. Source: PostResponse.failure in queue_service.proto.
+
+#include <algorithm>
+
+#include "base/op_flags.h"
+#include "tests/simulation/post.h"
+
+namespace rnicd::simulation {
+namespace {
+
+constexpr uint64_t kMaxTransfer = uint64_t{1} << 30;
+constexpr uint32_t kMaxReadEntries = 16;
+
+// A mapping of the pair's adapter that has this address.
+const Mapping* FindMapping(const QueuePair& pair, uint64_t address) {
+  for (const auto& mapping : pair.tenant->mappings) {
+    const uint64_t bytes = mapping->pages->pages.size() * kNdkPageBytes;
+    if (mapping->adapter == pair.domain->adapter && address >= mapping->first && address - mapping->first < bytes) {
+      return mapping.get();
+    }
+  }
+  return nullptr;
+}
+
+// Appends `length` bytes from byte `skip` of the pages on.
+void AppendPages(std::span<const MappedPages::Page> pages, uint64_t skip, uint64_t length, Pieces& pieces) {
+  for (const MappedPages::Page& page : pages) {
+    const uint64_t count = std::min(kNdkPageBytes - skip, length);
+    if (count > 0) {
+      pieces.push_back({.memory = page.memory, .offset = page.offset + skip, .length = count});
+    }
+    length -= count;
+    skip = 0;
+  }
+}
+
+// Neighbours in the daemon's memory are one run.
+uint64_t CountRuns(const Pieces& pieces) {
+  uint64_t runs = 0;
+  const std::byte* end = nullptr;
+  for (const Piece& piece : pieces) {
+    const std::byte* first = piece.memory->real.data() + piece.offset;
+    runs += first == end ? 0 : 1;
+    end = first + piece.length;
+  }
+  return runs;
+}
+
+// Judges one request of a queue pair.
+class Judge {
+ public:
+  Judge(const Scene& scene, const QueuePair& pair, const core::WorkRequest& posted, JudgedRequest& judged)
+      : scene_(scene),
+        pair_(pair),
+        flags_(posted.flags),
+        why_(judged.why),
+        out_(judged.request),
+        window_(judged.window) {}
+
+  void operator()(std::monostate) { why_.If(true, ErrorReason::FIELD_OUT_OF_RANGE); }
+
+  void operator()(const core::SendOperation& send) { Send(send.sges); }
+  void operator()(const core::SendAndInvalidateOperation& send) {
+    Send(send.sges);
+    out_.invalidate = send.token;
+  }
+
+  void operator()(const core::ReceiveOperation& receive) {
+    out_.kind = RequestKind::kReceive;
+    CheckFlags(0);
+    Payload(receive.sges, pair_.limits.receive_entries);
+  }
+
+  void operator()(const core::ReadOperation& read) {
+    out_.kind = RequestKind::kRead;
+    CheckFlags(kOpFlagsOfInitiator | kOpFlagReadLocalInvalidate);
+    out_.remote_address = read.remote_address.value;
+    out_.remote_token = read.remote_token;
+    out_.local_invalidate = Has(kAdapterFlagReadLocalInvalidate) && (flags_ & kOpFlagReadLocalInvalidate) != 0;
+    const auto is_privileged = [this](const core::Sge& sge) { return sge.token == pair_.domain->privileged; };
+    why_.If(!Has(kAdapterFlagReadSinkNotRequired) && std::any_of(read.sges.begin(), read.sges.end(), is_privileged),
+            ErrorReason::READ_SINK_PRIVILEGED);
+    Payload(read.sges, kMaxReadEntries);
+  }
+
+  void operator()(const core::WriteOperation& write) {
+    out_.kind = RequestKind::kWrite;
+    CheckFlags(kOpFlagsOfInitiator | kOpFlagInline);
+    out_.remote_address = write.remote_address.value;
+    out_.remote_token = write.remote_token;
+    PayloadOrInline(write.sges);
+  }
+
+  void operator()(const core::FastRegisterOperation& operation) {
+    out_.kind = RequestKind::kFastRegister;
+    CheckFlags(kOpFlagsOfInitiator | kOpFlagRemoteRead | kOpFlagRemoteWrite | kOpFlagReadSink);
+    out_.rights = AccessRightsFromOpFlags(flags_);
+    out_.base = operation.base.value;
+    out_.length = operation.length;
+    if (const std::shared_ptr<Region> region = RegionHere(operation.region); region != nullptr) {
+      UseKey(*region);
+      why_.If((out_.rights.remote_read || out_.rights.remote_write) && !region->remote_access,
+              ErrorReason::REGION_NO_REMOTE_ACCESS);
+      why_.If(operation.pages.size() > region->fast_pages, ErrorReason::PAGE_COUNT_ABOVE_REGION);
+    }
+    CheckNumbers(operation);
+    Pages(operation);
+  }
+
+  void operator()(const core::InvalidateOperation& operation) {
+    out_.kind = RequestKind::kInvalidate;
+    CheckFlags(kOpFlagsOfInitiator);
+    if (const auto* id = std::get_if<MemoryRegionId>(&operation.target)) {
+      if (const std::shared_ptr<Region> region = RegionHere(*id); region != nullptr) {
+        UseKey(*region);
+      }
+    } else if (const auto* window_id = std::get_if<MemoryWindowId>(&operation.target)) {
+      if (const std::shared_ptr<Window> window = WindowHere(*window_id); window != nullptr) {
+        out_.key = window->key;
+      }
+    } else {
+      why_.If(true, ErrorReason::FIELD_OUT_OF_RANGE);
+    }
+  }
+
+  void operator()(const core::BindOperation& operation) {
+    out_.kind = RequestKind::kBind;
+    CheckFlags(kOpFlagsOfInitiator | kOpFlagRemoteRead | kOpFlagRemoteWrite);
+    why_.If((flags_ & kOpFlagRemoteWrite) == kOpFlagLocalWrite, ErrorReason::FLAGS_UNKNOWN);
+    why_.If(operation.length == 0, ErrorReason::LENGTH_ZERO);
+    why_.If(operation.length > scene_.options.soft.max_registration_bytes, ErrorReason::ABOVE_ADAPTER_LIMIT);
+    out_.rights = AccessRightsFromOpFlags(flags_);
+    out_.base = operation.address.value;
+    out_.length = operation.length;
+    window_ = WindowHere(operation.window);
+    if (window_ != nullptr) {
+      out_.key = window_->key;
+    }
+    const std::shared_ptr<Region> region = RegionHere(operation.region);
+    if (region == nullptr) {
+      return;
+    }
+    why_.If(region->fast, ErrorReason::REGION_WRONG_KIND);
+    why_.If(!region->fast && region->state != Region::State::kRegistered, ErrorReason::REGION_NOT_REGISTERED);
+    if (region->state == Region::State::kRegistered) {
+      const Target& target = *region->target;
+      const uint64_t offset = out_.base - target.base.value;
+      why_.If(out_.base < target.base.value || offset > target.length || out_.length > target.length - offset,
+              ErrorReason::WINDOW_OUTSIDE_REGION);
+      why_.If(out_.rights.remote_write && !target.rights.local_write, ErrorReason::REGION_RIGHTS_INSUFFICIENT);
+      out_.bound_to = region->target;
+      Tenant* const tenant = pair_.tenant;
+      out_.hold =
+          std::make_shared<RegionHold>(region, [&model = scene_.model, tenant] { (void)model.Settle(*tenant); });
+    }
+  }
+
+ private:
+  bool Has(uint32_t adapter_flag) const { return (scene_.options.soft.adapter_flags & adapter_flag) != 0; }
+
+  void CheckFlags(uint32_t known) {
+    why_.If((flags_ & ~known) != 0, ErrorReason::FLAGS_UNKNOWN);
+    why_.If((flags_ & kOpFlagRemoteWrite) == kOpFlagRemoteWriteBit, ErrorReason::FLAGS_INCOMPLETE_REMOTE_WRITE);
+  }
+
+  std::shared_ptr<Region> RegionHere(MemoryRegionId id) {
+    std::shared_ptr<Region> region = FindRegion(*pair_.tenant, id);
+    why_.If(region == nullptr, ErrorReason::OBJECT_NOT_FOUND);
+    why_.If(region != nullptr && region->domain != pair_.domain, ErrorReason::DOMAIN_MISMATCH);
+    return region;
+  }
+
+  std::shared_ptr<Window> WindowHere(MemoryWindowId id) {
+    std::shared_ptr<Window> window = FindById(pair_.tenant->windows, id);
+    why_.If(window == nullptr, ErrorReason::OBJECT_NOT_FOUND);
+    why_.If(window != nullptr && window->domain != pair_.domain, ErrorReason::DOMAIN_MISMATCH);
+    return window;
+  }
+
+  void UseKey(const Region& region) {
+    why_.If(!region.fast, ErrorReason::REGION_WRONG_KIND);
+    why_.If(region.fast && region.state != Region::State::kInitialized, ErrorReason::REGION_NOT_INITIALIZED);
+    out_.key = region.key;
+  }
+
+  void Send(const core::Sges& sges) {
+    out_.kind = RequestKind::kSend;
+    CheckFlags(kOpFlagsOfInitiator | kOpFlagSolicit | kOpFlagInline);
+    out_.solicit = (flags_ & kOpFlagSolicit) != 0;
+    PayloadOrInline(sges);
+  }
+
+  void PayloadOrInline(const core::Sges& sges) {
+    if ((flags_ & kOpFlagInline) == 0) {
+      Payload(sges, pair_.limits.initiator_entries);
+      return;
+    }
+    std::vector<std::byte>& data = out_.inline_data.emplace();
+    for (const core::Sge& sge : sges) {
+      why_.If(sge.inline_data.size() != sge.length, ErrorReason::FIELD_OUT_OF_RANGE);
+      const auto bytes = std::as_bytes(std::span(sge.inline_data.data(), sge.inline_data.size()));
+      data.insert(data.end(), bytes.begin(), bytes.end());
+    }
+    why_.If(data.size() > pair_.limits.inline_bytes, ErrorReason::INLINE_TOO_LONG);
+  }
+
+  void Payload(const core::Sges& sges, uint32_t most) {
+    why_.If(sges.size() > most, ErrorReason::SGE_COUNT);
+    uint64_t total = 0;
+    const auto backing = std::make_shared<Backing>();
+    for (const core::Sge& sge : sges) {
+      total += sge.length;
+      if (sge.token == pair_.domain->privileged) {
+        Host(sge, *backing);
+      } else {
+        out_.entries.push_back({.token = sge.token, .address = sge.address, .length = sge.length});
+        ++backing->list;
+      }
+    }
+    why_.If(total > kMaxTransfer, ErrorReason::TRANSFER_TOO_LONG);
+    if (!backing->pages.empty()) {
+      Hold(backing);
+    }
+  }
+
+  // From here on the list is charged, as long as the request or its registration holds it.
+  void Hold(const std::shared_ptr<const Backing>& backing) {
+    scene_.model.JudgeQuota(*pair_.tenant, core::Resource::kPostedPages, backing->list, why_);
+    auto& backings = pair_.tenant->backings;
+    std::erase_if(backings, [](const auto& each) { return each.expired(); });
+    backings.push_back(backing);
+    out_.backing = backing;
+  }
+
+  void Host(const core::Sge& sge, Backing& backing) {
+    const Mapping* mapping = FindMapping(pair_, sge.address);
+    const uint64_t offset = mapping != nullptr ? sge.address - mapping->first : 0;
+    if (mapping == nullptr || sge.length > mapping->pages->pages.size() * kNdkPageBytes - offset) {
+      why_.If(true, ErrorReason::LOGICAL_ADDRESS_UNKNOWN);
+      return;
+    }
+    const auto pages = std::span(mapping->pages->pages).subspan(offset / kNdkPageBytes);
+    Entry entry{.length = sge.length};
+    AppendPages(pages, offset % kNdkPageBytes, sge.length, entry.host);
+    backing.list += CountRuns(entry.host);
+    backing.pages.push_back(mapping->pages);
+    if (!entry.host.empty()) {
+      out_.entries.push_back(std::move(entry));
+    }
+  }
+
+  void CheckNumbers(const core::FastRegisterOperation& operation) {
+    why_.If(operation.pages.empty() || operation.fbo >= kNdkPageBytes, ErrorReason::FIELD_OUT_OF_RANGE);
+    why_.If(operation.length == 0, ErrorReason::LENGTH_ZERO);
+    why_.If(operation.length + operation.fbo > operation.pages.size() * kNdkPageBytes, ErrorReason::LENGTH_ABOVE_PAGES);
+    why_.If(operation.base.value % kNdkPageBytes != operation.fbo, ErrorReason::BASE_NOT_CONGRUENT);
+    why_.If(operation.length > UINT64_MAX - operation.base.value, ErrorReason::ADDRESS_RANGE_OVERFLOW);
+  }
+
+  void Pages(const core::FastRegisterOperation& operation) {
+    std::vector<MappedPages::Page> pages;
+    const auto backing = std::make_shared<Backing>(Backing{.list = operation.pages.size()});
+    for (const uint64_t address : operation.pages) {
+      const Mapping* mapping = FindMapping(pair_, address);
+      why_.If(address % kNdkPageBytes != 0, ErrorReason::LOGICAL_ADDRESS_UNALIGNED);
+      why_.If(mapping == nullptr, ErrorReason::LOGICAL_ADDRESS_UNKNOWN);
+      if (mapping != nullptr) {
+        pages.push_back(mapping->pages->pages[(address - mapping->first) / kNdkPageBytes]);
+        backing->pages.push_back(mapping->pages);
+      }
+    }
+    if (why_.none()) {
+      AppendPages(pages, operation.fbo, operation.length, out_.pieces);
+      Hold(backing);
+    }
+  }
+
+  const Scene& scene_;
+  const QueuePair& pair_;
+  const uint32_t flags_;
+  Refusals& why_;
+  Request& out_;
+  std::shared_ptr<Window>& window_;
+};
+
+bool IsReceive(const Request& request) { return request.kind == RequestKind::kReceive; }
+
+}  // namespace
+
+JudgedRequest JudgeRequest(const Scene& scene, const QueuePair& pair, const core::WorkRequest& request,
+                           const std::vector<Request>& ahead) {
+  JudgedRequest judged;
+  judged.request.context = request.request_context;
+  judged.request.silent = (request.flags & kOpFlagSilentSuccess) != 0;
+  judged.request.fence = (request.flags & kOpFlagReadFence) != 0;
+  std::visit(Judge(scene, pair, request, judged), request.operation);
+  if (judged.why.none() && !pair.dead()) {
+    (void)scene.model.faults.Strikes(Fault::kEnqueue, judged.why);
+  }
+  const auto receives = static_cast<size_t>(std::count_if(ahead.begin(), ahead.end(), IsReceive));
+  if (IsReceive(judged.request)) {
+    judged.why.If(pair.receives.size() + receives >= pair.limits.receive_depth, ErrorReason::QUEUE_FULL);
+  } else {
+    judged.why.If(pair.state != provider::QueuePairState::kReadyToSend, ErrorReason::QP_NOT_CONNECTED);
+    judged.why.If(pair.slots.size() + ahead.size() - receives >= pair.limits.initiator_depth, ErrorReason::QUEUE_FULL);
+  }
+  judged.why.If(pair.dead(), ErrorReason::QP_NOT_CONNECTED);
+  return judged;
+}
+
+}  // namespace rnicd::simulation

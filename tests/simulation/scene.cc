@@ -1,0 +1,117 @@
+#include "tests/simulation/scene.h"
+
+namespace rnicd::simulation {
+namespace {
+
+void AddLedger(Fingerprint& print, const core::Ledger& ledger) {
+  for (size_t index = 0; index < core::kResourceCount; ++index) {
+    const auto resource = static_cast<core::Resource>(index);
+    print.emplace_back(core::ResourceName(resource), ledger.used(resource));
+  }
+}
+
+}  // namespace
+
+Fingerprint TakeFingerprint(const Scene& scene, const Tenant& tenant) {
+  World& world = scene.world;
+  core::Session& session = *tenant.session;
+  Fingerprint print;
+  AddLedger(print, session.ledger());
+  AddLedger(print, *world.node.ledger);
+  print.emplace_back("keys", world.provider.live_regions());
+  print.emplace_back("device adapters", world.witness.living.adapters);
+  print.emplace_back("device domains", world.witness.living.domains);
+  print.emplace_back("device completion queues", world.witness.living.completion_queues);
+  print.emplace_back("device queue pairs", world.witness.living.queue_pairs);
+  print.emplace_back("mappings", world.os.live_mappings());
+  print.emplace_back("worker jobs", world.workers.jobs.size());
+  print.emplace_back("reaper jobs", world.reapers.jobs.size());
+  print.emplace_back("card jobs", world.engine().jobs.size());
+  print.emplace_back("tickets", world.tickets.size());
+  print.emplace_back("completions", world.witness.completions.size());
+  print.emplace_back("peers gone", world.witness.peers_gone.size());
+  for (const auto& [id, view] : session.ViewRegions()) {
+    print.emplace_back("region", id.value);
+    print.emplace_back("region state", std::hash<std::string_view>{}(view.state));
+    print.emplace_back("region base", view.base.value);
+    print.emplace_back("region length", view.length);
+    const absl::StatusOr<LocalToken> local = session.GetLocalToken(id);
+    const absl::StatusOr<RemoteToken> remote = session.GetRemoteToken(id);
+    print.emplace_back("local token", local.ok() ? local->value : 0);
+    print.emplace_back("remote token", remote.ok() ? remote->value : 0);
+  }
+  for (const std::shared_ptr<QueuePair>& pair : tenant.queue_pairs) {
+    const auto view = session.QueryQp(pair->id);
+    print.emplace_back("queue pair state", view.ok() ? static_cast<uint64_t>(view->state) : UINT64_MAX);
+  }
+  return print;
+}
+
+Call::Call(Scene& scene, Tenant& tenant, const std::string& what)
+    : scene_(scene), tenant_(tenant), before_(TakeFingerprint(scene, tenant)) {
+  scene_.trace.BeginStep("t" + std::to_string(tenant.number) + " " + what);
+  absl::StatusOr<core::Session::Guard> guard = tenant.session->Begin();
+  if (guard.ok() == tenant.ending || (!guard.ok() && !FailedWith(guard.status(), ErrorReason::SESSION_ENDING))) {
+    scene_.findings.Report("OnlyLiveSessionsAnswer", "Begin answered " + TextOf(guard.status()));
+  }
+  if (guard.ok()) {
+    guard_.emplace(*std::move(guard));
+  } else {
+    scene_.trace.Add(" -> " + TextOf(guard.status()));
+  }
+}
+
+// A refusal changes nothing: not a count, not an object, not a token.
+void Call::CheckRefusalChangesNothing() {
+  const Fingerprint after = TakeFingerprint(scene_, tenant_);
+  for (size_t index = 0; index < before_.size(); ++index) {
+    if (index >= after.size() || before_[index] != after[index]) {
+      scene_.findings.Report("RefusalChangesNothing",
+                             std::string(before_[index].first) + " was " + std::to_string(before_[index].second) +
+                                 " and is " + (index < after.size() ? std::to_string(after[index].second) : "gone"));
+      return;
+    }
+  }
+  if (after.size() > before_.size()) {
+    scene_.findings.Report("RefusalChangesNothing", "there is one more " + std::string(after[before_.size()].first));
+  }
+}
+
+bool Call::Accepted(const absl::Status& status, const Refusals& why) {
+  scene_.trace.Add(" -> " + TextOf(status));
+  if (!why.Allows(status)) {
+    scene_.findings.Report("CallsAreJudgedByTheRules", "answered " + TextOf(status) + " instead of " + why.Text());
+    return false;
+  }
+  if (!status.ok()) {
+    CheckRefusalChangesNothing();
+  }
+  return status.ok();
+}
+
+bool Call::Accepted(const absl::StatusOr<core::Progress>& progress, const Refusals& why, bool must_pend) {
+  if (!Accepted(progress.status(), why)) {
+    return false;
+  }
+  const bool pends = *progress == core::Progress::kPending;
+  scene_.trace.Add(pends ? ", pending" : "");
+  if (pends != must_pend) {
+    scene_.findings.Report("CallsAreJudgedByTheRules", pends ? "pends and need not" : "is over and must pend");
+  }
+  return pends == must_pend;
+}
+
+Telling DrawTelling(Scene& scene, core::RequestKind kind, uint64_t object_id, core::Resource charge) {
+  Telling telling;
+  telling.choice.to_events = scene.dice.Chance(50);
+  telling.choice.request_context = scene.dice.Below(1000);
+  telling.report = {.to_events = telling.choice.to_events,
+                    .callback = scene.mailbox.Reserve(),
+                    .kind = kind,
+                    .request_context = telling.choice.request_context,
+                    .object_id = object_id,
+                    .charge = charge};
+  return telling;
+}
+
+}  // namespace rnicd::simulation

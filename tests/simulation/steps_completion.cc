@@ -1,0 +1,241 @@
+// Completion queues: their calls, and how completions and overruns come to them.
+
+#include <string>
+
+#include "tests/simulation/closing.h"
+#include "tests/simulation/steps.h"
+
+namespace rnicd::simulation {
+namespace {
+
+using core::RequestKind;
+using core::Resource;
+
+uint32_t DrawDepth(const Scene& scene) {
+  if (scene.Careless()) {
+    return scene.dice.Chance(50) ? 0 : 70000;
+  }
+  return static_cast<uint32_t>(scene.dice.Chance(10) ? scene.dice.Between(1, 4) : scene.dice.Between(16, 40));
+}
+
+// `before`: what is charged already.
+Refusals JudgeDepth(const Scene& scene, const Tenant& tenant, uint32_t depth, uint32_t before) {
+  Refusals why;
+  why.If(depth == 0, ErrorReason::FIELD_OUT_OF_RANGE);
+  why.If(depth > 65536, ErrorReason::ABOVE_ADAPTER_LIMIT);
+  scene.model.JudgeQuota(tenant, Resource::kCqEntries, depth - std::min(depth, before), why);
+  return why;
+}
+
+void CreateCq(Scene& scene, Tenant& tenant) {
+  const AdapterId id = PickFitting(scene, tenant, &Tenant::adapters, [](const Adapter& each) { return IsOpen(each); });
+  const std::shared_ptr<Adapter> adapter = FindById(tenant.adapters, id);
+  const uint32_t depth = DrawDepth(scene);
+  const uint64_t context = scene.dice.Below(1000);
+  Call call(scene, tenant, "CreateCq on " + Name("a", adapter, id.value) + " depth " + std::to_string(depth));
+  if (!call.admitted()) {
+    return;
+  }
+  Refusals why = JudgeDepth(scene, tenant, depth, 0);
+  why.If(adapter == nullptr, ErrorReason::OBJECT_NOT_FOUND);
+  why.If(adapter != nullptr && adapter->closing.begun, ErrorReason::OBJECT_CLOSING);
+  scene.model.JudgeQuota(tenant, Resource::kCompletionQueues, 1, why);
+  if (why.none()) {
+    (void)scene.model.faults.Strikes(Fault::kCreateCompletionQueue, why);
+  }
+  const auto made = tenant.session->CreateCq(id, depth, context);
+  if (!call.Accepted(made.status(), why)) {
+    return;
+  }
+  auto queue = std::make_shared<CompletionQueue>();
+  queue->number = scene.model.NextNumber();
+  queue->id = *made;
+  queue->adapter = adapter;
+  queue->context = context;
+  queue->depth = depth;
+  scene.trace.Add(" cq" + std::to_string(queue->number));
+  tenant.completion_queues.push_back(std::move(queue));
+}
+
+void ResizeCq(Scene& scene, Tenant& tenant) {
+  const CompletionQueueId id = PickId(scene, tenant, &Tenant::completion_queues);
+  const std::shared_ptr<CompletionQueue> queue = FindById(tenant.completion_queues, id);
+  const uint32_t depth = DrawDepth(scene);
+  Call call(scene, tenant, "ResizeCq " + Name("cq", queue, id.value) + " to " + std::to_string(depth));
+  if (!call.admitted()) {
+    return;
+  }
+  Refusals why = JudgeDepth(scene, tenant, depth, queue != nullptr ? queue->depth : 0);
+  why.If(queue == nullptr, ErrorReason::OBJECT_NOT_FOUND);
+  why.If((scene.options.soft.adapter_flags & kAdapterFlagCqResize) == 0, ErrorReason::DEVICE_NOT_CAPABLE);
+  if (queue != nullptr) {
+    why.If(queue->closing.begun, ErrorReason::OBJECT_CLOSING);
+    why.If(queue->overrun, ErrorReason::CQ_OVERRUN);
+    why.If(queue->results.size() > depth, ErrorReason::CQ_BACKLOG);
+  }
+  if (call.Accepted(tenant.session->ResizeCq(id, depth), why)) {
+    queue->depth = depth;
+  }
+}
+
+void ArmCq(Scene& scene, Tenant& tenant) {
+  const CompletionQueueId id = PickId(scene, tenant, &Tenant::completion_queues);
+  const std::shared_ptr<CompletionQueue> queue = FindById(tenant.completion_queues, id);
+  const std::vector<core::CqNotifyType> types = {core::CqNotifyType::kAny, core::CqNotifyType::kAny,
+                                                 core::CqNotifyType::kSolicited, core::CqNotifyType::kErrors};
+  const core::CqNotifyType type = scene.dice.Pick(types);
+  Call call(scene, tenant, "ArmCq " + Name("cq", queue, id.value) + " for " + std::to_string(static_cast<int>(type)));
+  if (!call.admitted()) {
+    return;
+  }
+  Refusals why;
+  why.If(queue == nullptr, ErrorReason::OBJECT_NOT_FOUND);
+  if (call.Accepted(tenant.session->ArmCq(id, type), why)) {
+    queue->Arm(type);
+  }
+}
+
+bool SameResult(const core::CqResult& is, const core::CqResult& should) {
+  const provider::Completion& a = is.completion;
+  const provider::Completion& b = should.completion;
+  return a.request_context == b.request_context && a.type == b.type && a.status == b.status && a.bytes == b.bytes &&
+         a.invalidated == b.invalidated && is.qp_context == should.qp_context;
+}
+
+void GetCqResults(Scene& scene, Tenant& tenant) {
+  const CompletionQueueId id = PickFitting(scene, tenant, &Tenant::completion_queues,
+                                           [](const CompletionQueue& each) { return !each.results.empty(); });
+  const std::shared_ptr<CompletionQueue> queue = FindById(tenant.completion_queues, id);
+  const auto most = static_cast<uint32_t>(scene.dice.Between(1, 20));
+  Call call(scene, tenant, "GetCqResults of " + Name("cq", queue, id.value));
+  if (!call.admitted()) {
+    return;
+  }
+  Refusals why;
+  why.If(queue == nullptr, ErrorReason::OBJECT_NOT_FOUND);
+  why.If(queue != nullptr && queue->overrun, ErrorReason::CQ_OVERRUN);
+  const auto results = tenant.session->GetCqResults(id, most);
+  if (!call.Accepted(results.status(), why)) {
+    return;
+  }
+  const size_t count = std::min<size_t>(most, queue->results.size());
+  scene.trace.Add(" " + std::to_string(results->size()));
+  bool same = results->size() == count;
+  for (size_t index = 0; same && index < count; ++index) {
+    same = SameResult((*results)[index], queue->results[index]);
+  }
+  if (!same) {
+    scene.findings.Report("EveryPostCompletesOnce", "cq" + std::to_string(queue->number) + " held other results");
+  }
+  queue->results.erase(queue->results.begin(), queue->results.begin() + static_cast<std::ptrdiff_t>(count));
+  queue->taken += count;
+}
+
+void CloseCq(Scene& scene, Tenant& tenant) {
+  const CompletionQueueId id =
+      PickFitting(scene, tenant, &Tenant::completion_queues, [](const CompletionQueue& each) { return each.overrun; });
+  const std::shared_ptr<CompletionQueue> queue = FindById(tenant.completion_queues, id);
+  const Telling telling = DrawTelling(scene, RequestKind::kCloseCq, id.value, Resource::kCompletionQueues);
+  Call call(scene, tenant, "CloseCq " + Name("cq", queue, id.value));
+  if (!call.admitted()) {
+    return;
+  }
+  bool must_pend = false;
+  const Refusals why = JudgeClose(tenant, queue, must_pend);
+  const auto progress = tenant.session->CloseCq(id, telling.choice, scene.mailbox.DoneFor(telling.report.callback));
+  if (call.Accepted(progress, why, must_pend)) {
+    Close(scene, tenant, *queue, must_pend, telling.report);
+  }
+}
+
+// A queue that is dead takes its queue pairs along, on a worker. A session that is ending ends them anyway.
+void Overrun(Scene& scene, Tenant& tenant, const std::shared_ptr<CompletionQueue>& queue) {
+  scene.trace.Add(" cq" + std::to_string(queue->number) + " overruns");
+  if (tenant.ending) {
+    return;
+  }
+  scene.model.PostToWorker(tenant, "end the queue pairs of cq" + std::to_string(queue->number),
+                           [&scene, &tenant, queue] {
+                             auto pairs = tenant.queue_pairs;
+                             Model::SortByIndex(pairs);
+                             for (const std::shared_ptr<QueuePair>& pair : pairs) {
+                               if (pair->receive_queue == queue || pair->initiator_queue == queue) {
+                                 scene.card.Flush(*pair);
+                               }
+                             }
+                           });
+}
+
+std::string TextOf(const provider::Completion& completion) {
+  return "context " + std::to_string(completion.request_context) + " type " +
+         std::to_string(static_cast<int>(completion.type)) + " " + std::string(NtStatusName(completion.status)) + " " +
+         std::to_string(completion.bytes) + " bytes";
+}
+
+bool IsAsDue(const provider::Completion& is, const provider::Completion& due) {
+  const bool has_bytes = due.status == NtStatus::kSuccess && due.type != OperationType::kSend;
+  return is.request_context == due.request_context && is.type == due.type && is.status == due.status &&
+         (!has_bytes || is.bytes == due.bytes) && is.invalidated == due.invalidated && is.solicited == due.solicited;
+}
+
+bool HasLivingQueue(const Tenant& tenant) {
+  return std::any_of(tenant.completion_queues.begin(), tenant.completion_queues.end(),
+                     [](const auto& queue) { return !queue->overrun && !queue->closing.begun; });
+}
+
+uint64_t ResultsOf(const Tenant& tenant) {
+  uint64_t results = 0;
+  for (const auto& queue : tenant.completion_queues) {
+    results += queue->results.size();
+  }
+  return results;
+}
+
+uint64_t HasQueue(const Tenant& tenant) { return tenant.completion_queues.empty() ? 0 : 1; }
+
+}  // namespace
+
+// Every accepted post completes exactly once, in posting order, with its own context and the outcome its turn brought;
+// a silent one that succeeded does not.
+void DeliverCompletions(Scene& scene) {
+  for (const Witness::Reported& reported : scene.world.witness.completions) {
+    const auto& pairs = scene.model.queue_pairs;
+    const auto pair = std::find_if(pairs.begin(), pairs.end(),
+                                   [&reported](const auto& each) { return each->number == reported.pair; });
+    const std::string text = "qp" + std::to_string(reported.pair) +
+                             (reported.queue == provider::WorkQueue::kReceive ? " receive " : " initiator ") +
+                             TextOf(reported.completion);
+    scene.trace.Add("; " + text);
+    if (pair == pairs.end()) {
+      scene.findings.Report("EveryPostCompletesOnce", "a queue pair that is closed reported " + text);
+      return;
+    }
+    std::deque<provider::Completion>& due = (*pair)->due[static_cast<size_t>(reported.queue)];
+    if (due.empty() || !IsAsDue(reported.completion, due.front())) {
+      scene.findings.Report("EveryPostCompletesOnce",
+                            text + " came instead of " + (due.empty() ? "nothing" : TextOf(due.front())));
+      return;
+    }
+    due.pop_front();
+    const bool is_receive = reported.queue == provider::WorkQueue::kReceive;
+    const std::shared_ptr<CompletionQueue>& queue = is_receive ? (*pair)->receive_queue : (*pair)->initiator_queue;
+    if (!(*pair)->dead() && queue->Push({.completion = reported.completion, .qp_context = (*pair)->context})) {
+      Overrun(scene, *(*pair)->tenant, queue);
+    }
+  }
+}
+
+std::vector<ClientStep> CompletionSteps() {
+  return {
+      {CreateCq,
+       [](const Tenant& tenant) -> uint64_t { return tenant.adapters.empty()  ? 0
+                                                     : HasLivingQueue(tenant) ? 6
+                                                                              : 120; }},
+      {ResizeCq, [](const Tenant& tenant) { return 4 * HasQueue(tenant); }},
+      {ArmCq, [](const Tenant& tenant) { return 24 * HasQueue(tenant); }},
+      {GetCqResults, [](const Tenant& tenant) { return 8 * HasQueue(tenant) + 4 * ResultsOf(tenant); }},
+      {CloseCq, [](const Tenant& tenant) { return 2 * HasQueue(tenant); }},
+  };
+}
+
+}  // namespace rnicd::simulation

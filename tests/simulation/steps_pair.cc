@@ -1,0 +1,254 @@
+// Queue pairs: making, connecting and ending them.
+
+#include <algorithm>
+#include <string>
+
+#include "tests/simulation/closing.h"
+#include "tests/simulation/steps.h"
+
+namespace rnicd::simulation {
+namespace {
+
+using core::RequestKind;
+using core::Resource;
+using provider::QueuePairState;
+
+// Depths and sizes small enough to be reached.
+provider::QueuePairLimits DrawLimits(const Scene& scene, bool& above_adapter) {
+  Dice& dice = scene.dice;
+  provider::QueuePairLimits limits;
+  limits.receive_depth = static_cast<uint32_t>(dice.Between(2, 12));
+  limits.initiator_depth = static_cast<uint32_t>(dice.Between(2, 12));
+  limits.receive_entries = static_cast<uint32_t>(dice.Between(1, 3));
+  limits.initiator_entries = static_cast<uint32_t>(dice.Between(1, 3));
+  limits.inline_bytes = static_cast<uint32_t>(dice.Below(64));
+  above_adapter = scene.Careless();
+  if (above_adapter) {
+    uint32_t* const fields[] = {&limits.receive_depth, &limits.initiator_depth, &limits.receive_entries,
+                                &limits.initiator_entries, &limits.inline_bytes};
+    *fields[dice.Below(5)] = 100000;
+  }
+  return limits;
+}
+
+Refusals JudgeCreateQp(const Scene& scene, const Tenant& tenant, const std::shared_ptr<Domain>& domain,
+                       const std::shared_ptr<CompletionQueue>& receive_queue,
+                       const std::shared_ptr<CompletionQueue>& initiator_queue) {
+  Refusals why;
+  why.If(domain == nullptr || receive_queue == nullptr || initiator_queue == nullptr, ErrorReason::OBJECT_NOT_FOUND);
+  why.If(domain != nullptr && domain->closing.begun, ErrorReason::OBJECT_CLOSING);
+  for (const std::shared_ptr<CompletionQueue>& queue : {receive_queue, initiator_queue}) {
+    if (queue != nullptr) {
+      why.If(queue->closing.begun, ErrorReason::OBJECT_CLOSING);
+      why.If(queue->overrun, ErrorReason::CQ_OVERRUN);
+      why.If(domain != nullptr && queue->adapter != domain->adapter, ErrorReason::ADAPTER_MISMATCH);
+    }
+  }
+  scene.model.JudgeQuota(tenant, Resource::kQueuePairs, 1, why);
+  return why;
+}
+
+// A queue of the domain's adapter, mostly.
+CompletionQueueId PickQueue(const Scene& scene, const Tenant& tenant, const std::shared_ptr<Domain>& domain) {
+  std::vector<CompletionQueueId> fitting;
+  for (const auto& queue : tenant.completion_queues) {
+    if (domain != nullptr && queue->adapter == domain->adapter && !queue->overrun && !queue->closing.begun) {
+      fitting.push_back(queue->id);
+    }
+  }
+  return fitting.empty() || scene.Careless() ? PickId(scene, tenant, &Tenant::completion_queues)
+                                             : scene.dice.Pick(fitting);
+}
+
+void CreateQp(Scene& scene, Tenant& tenant) {
+  const ProtectionDomainId id =
+      PickFitting(scene, tenant, &Tenant::domains, [](const Domain& each) { return IsOpen(each); });
+  const std::shared_ptr<Domain> domain = FindById(tenant.domains, id);
+  const CompletionQueueId receive_id = PickQueue(scene, tenant, domain);
+  const CompletionQueueId initiator_id = PickQueue(scene, tenant, domain);
+  const auto receive_queue = FindById(tenant.completion_queues, receive_id);
+  const auto initiator_queue = FindById(tenant.completion_queues, initiator_id);
+  bool above_adapter = false;
+  const provider::QueuePairLimits limits = DrawLimits(scene, above_adapter);
+  const uint64_t context = scene.dice.Below(1000);
+  Call call(scene, tenant,
+            "CreateQp in " + Name("pd", domain, id.value) + " to " + Name("cq", receive_queue, receive_id.value) +
+                " and " + Name("cq", initiator_queue, initiator_id.value));
+  if (!call.admitted()) {
+    return;
+  }
+  Refusals why = JudgeCreateQp(scene, tenant, domain, receive_queue, initiator_queue);
+  why.If(above_adapter, ErrorReason::ABOVE_ADAPTER_LIMIT);
+  scene.model.JudgeQuota(tenant, Resource::kQueueEntries, uint64_t{limits.receive_depth} + limits.initiator_depth, why);
+  if (why.none()) {
+    (void)scene.model.faults.Strikes(Fault::kCreateQueuePair, why);
+  }
+  const auto made = tenant.session->CreateQp({.domain = id,
+                                              .receive_queue = receive_id,
+                                              .initiator_queue = initiator_id,
+                                              .context = context,
+                                              .limits = limits});
+  if (!call.Accepted(made.status(), why)) {
+    return;
+  }
+  auto pair = std::make_shared<QueuePair>();
+  pair->number = scene.world.witness.pairs_made;
+  pair->id = *made;
+  pair->tenant = &tenant;
+  pair->domain = domain;
+  pair->receive_queue = receive_queue;
+  pair->initiator_queue = initiator_queue;
+  pair->limits = limits;
+  pair->context = context;
+  const auto view = tenant.session->QueryQp(*made);
+  pair->address = view.ok() ? view->address : "";
+  // The soft card's address is a number, its lowest byte first.
+  pair->rank.assign(pair->address.rbegin(), pair->address.rend());
+  scene.trace.Add(" qp" + std::to_string(pair->number));
+  scene.model.queue_pairs.push_back(pair);
+  tenant.queue_pairs.push_back(std::move(pair));
+}
+
+void QueryQp(Scene& scene, Tenant& tenant) {
+  const QueuePairId id = PickId(scene, tenant, &Tenant::queue_pairs);
+  const std::shared_ptr<QueuePair> pair = FindById(tenant.queue_pairs, id);
+  Call call(scene, tenant, "QueryQp " + Name("qp", pair, id.value));
+  if (!call.admitted()) {
+    return;
+  }
+  Refusals why;
+  why.If(pair == nullptr, ErrorReason::OBJECT_NOT_FOUND);
+  const auto view = tenant.session->QueryQp(id);
+  if (call.Accepted(view.status(), why) && (view->state != pair->shown_state() || view->address != pair->address)) {
+    scene.findings.Report("CallsAreJudgedByTheRules", "the state of qp" + std::to_string(pair->number) + " is " +
+                                                          std::to_string(static_cast<int>(view->state)));
+  }
+}
+
+bool IsFresh(const QueuePair& pair) { return pair.shown_state() == QueuePairState::kInit; }
+bool IsBroken(const QueuePair& pair) { return pair.shown_state() == QueuePairState::kError; }
+
+// Whom to connect to: who waits for this queue pair, if anybody does; else one that nobody waits for, itself included.
+std::shared_ptr<QueuePair> PickPeer(const Scene& scene, const QueuePair& pair) {
+  std::vector<std::shared_ptr<QueuePair>> waiting;
+  std::vector<std::shared_ptr<QueuePair>> free;
+  for (const std::shared_ptr<QueuePair>& each : scene.model.queue_pairs) {
+    if (each->peer_number == pair.number && !IsBroken(*each)) {
+      waiting.push_back(each);
+    }
+    if (IsFresh(*each) && each->early_visitors.empty()) {
+      free.push_back(each);
+    }
+  }
+  if (!waiting.empty() && !scene.dice.Chance(5)) {
+    return scene.dice.Pick(waiting);
+  }
+  return !free.empty() && !scene.Careless() ? scene.dice.Pick(free) : scene.dice.Pick(scene.model.queue_pairs);
+}
+
+// Somebody waits for it, or nobody does yet.
+bool IsAwaited(const QueuePair& pair) { return IsFresh(pair) && !pair.early_visitors.empty(); }
+
+bool HasAwaited(const Tenant& tenant) {
+  return std::any_of(tenant.queue_pairs.begin(), tenant.queue_pairs.end(),
+                     [](const auto& pair) { return IsAwaited(*pair); });
+}
+
+void ConnectQp(Scene& scene, Tenant& tenant) {
+  const QueuePairId id = HasAwaited(tenant) ? PickFitting(scene, tenant, &Tenant::queue_pairs, IsAwaited)
+                                            : PickFitting(scene, tenant, &Tenant::queue_pairs, IsFresh);
+  const std::shared_ptr<QueuePair> pair = FindById(tenant.queue_pairs, id);
+  std::shared_ptr<QueuePair> peer = pair != nullptr ? PickPeer(scene, *pair) : nullptr;
+  std::string address = peer != nullptr ? peer->address : "nobody";
+  if (scene.Careless()) {
+    address.back() = static_cast<char>(~address.back());
+    peer = nullptr;
+  }
+  Call call(scene, tenant, "ConnectQp " + Name("qp", pair, id.value) + " to " + Name("qp", peer, 0));
+  if (!call.admitted()) {
+    return;
+  }
+  Refusals why;
+  why.If(pair == nullptr, ErrorReason::OBJECT_NOT_FOUND);
+  why.If(pair != nullptr && pair->state != QueuePairState::kInit, ErrorReason::QP_NOT_CONNECTABLE);
+  why.If(peer == nullptr, ErrorReason::QP_ADDRESS_UNKNOWN);
+  if (call.Accepted(tenant.session->ConnectQp(id, address), why)) {
+    scene.card.Connect(*pair, peer);
+  }
+}
+
+void DisconnectQp(Scene& scene, Tenant& tenant) {
+  const QueuePairId id = PickId(scene, tenant, &Tenant::queue_pairs);
+  const std::shared_ptr<QueuePair> pair = FindById(tenant.queue_pairs, id);
+  Call call(scene, tenant, "DisconnectQp " + Name("qp", pair, id.value));
+  if (!call.admitted()) {
+    return;
+  }
+  Refusals why;
+  why.If(pair == nullptr, ErrorReason::OBJECT_NOT_FOUND);
+  why.If(pair != nullptr && pair->shown_state() != QueuePairState::kReadyToSend, ErrorReason::QP_NOT_CONNECTED);
+  if (call.Accepted(tenant.session->DisconnectQp(id), why)) {
+    scene.card.Disconnect(*pair);
+  }
+}
+
+void FlushQp(Scene& scene, Tenant& tenant) {
+  const QueuePairId id = PickId(scene, tenant, &Tenant::queue_pairs);
+  const std::shared_ptr<QueuePair> pair = FindById(tenant.queue_pairs, id);
+  Call call(scene, tenant, "Flush " + Name("qp", pair, id.value));
+  if (!call.admitted()) {
+    return;
+  }
+  Refusals why;
+  why.If(pair == nullptr, ErrorReason::OBJECT_NOT_FOUND);
+  if (call.Accepted(tenant.session->Flush(id), why)) {
+    scene.card.Flush(*pair);
+  }
+}
+
+void CloseQp(Scene& scene, Tenant& tenant) {
+  const QueuePairId id = PickFitting(scene, tenant, &Tenant::queue_pairs, IsBroken);
+  const std::shared_ptr<QueuePair> pair = FindById(tenant.queue_pairs, id);
+  const Telling telling = DrawTelling(scene, RequestKind::kCloseQp, id.value, Resource::kQueuePairs);
+  Call call(scene, tenant, "CloseQp " + Name("qp", pair, id.value));
+  if (!call.admitted()) {
+    return;
+  }
+  Refusals why;
+  why.If(pair == nullptr, ErrorReason::OBJECT_NOT_FOUND);
+  const auto progress = tenant.session->CloseQp(id, telling.choice, scene.mailbox.DoneFor(telling.report.callback));
+  if (call.Accepted(progress, why, /*must_pend=*/false)) {
+    scene.card.Disconnect(*pair);
+    scene.model.RemoveQueuePair(tenant, *pair);
+    (void)scene.model.Settle(tenant);
+  }
+}
+
+uint64_t HasPair(const Tenant& tenant) { return tenant.queue_pairs.empty() ? 0 : 1; }
+
+bool Any(const Tenant& tenant, bool (*is)(const QueuePair&)) {
+  return std::any_of(tenant.queue_pairs.begin(), tenant.queue_pairs.end(),
+                     [is](const auto& pair) { return is(*pair); });
+}
+
+}  // namespace
+
+std::vector<ClientStep> PairSteps() {
+  return {
+      {CreateQp,
+       [](const Tenant& tenant) -> uint64_t {
+         const bool can = !tenant.domains.empty() && !tenant.completion_queues.empty();
+         return !can ? 0 : tenant.queue_pairs.size() < 3 ? 80 : 12;
+       }},
+      {QueryQp, [](const Tenant& tenant) { return 4 * HasPair(tenant); }},
+      {ConnectQp,
+       [](const Tenant& tenant) -> uint64_t {
+         return Any(tenant, IsAwaited) ? 150 : Any(tenant, IsFresh) ? 60 : HasPair(tenant);
+       }},
+      {DisconnectQp, [](const Tenant& tenant) { return 2 * HasPair(tenant); }},
+      {FlushQp, [](const Tenant& tenant) { return 2 * HasPair(tenant); }},
+      {CloseQp, [](const Tenant& tenant) -> uint64_t { return Any(tenant, IsBroken) ? 40 : 2 * HasPair(tenant); }},
+  };
+}
+
+}  // namespace rnicd::simulation

@@ -1,0 +1,134 @@
+// Posting chains of work requests.
+
+#include <string>
+
+#include "tests/simulation/post.h"
+#include "tests/simulation/steps.h"
+
+namespace rnicd::simulation {
+namespace {
+
+bool IssuesToken(const Request& request) {
+  return request.kind == RequestKind::kFastRegister || request.kind == RequestKind::kBind;
+}
+
+// The tokens the card issued go to the requests in order.
+void TakeTokens(Scene& scene, Tenant& tenant, const core::PostOutcome& outcome, std::vector<Request>& accepted) {
+  size_t next = 0;
+  for (size_t index = 0; index < accepted.size(); ++index) {
+    Request& request = accepted[index];
+    if (!IssuesToken(request)) {
+      continue;
+    }
+    const bool is_there = next < outcome.issued.size() && outcome.issued[next].request_index == index;
+    const RemoteToken token = is_there ? outcome.issued[next++].token : RemoteToken{};
+    if (token.value == 0 || token == request.key->issued) {
+      scene.findings.Report("TokensAreThoseOfTheCard", "request " + std::to_string(index) + " got no new token");
+      return;
+    }
+    Model::BuryToken(tenant, request.key->issued.value);
+    request.key->issued = token;
+    request.token = token;
+    scene.trace.Add(" token " + std::to_string(token.value));
+  }
+  if (next != outcome.issued.size()) {
+    scene.findings.Report("TokensAreThoseOfTheCard", "a token was issued to nobody");
+  }
+}
+
+void Accept(QueuePair& pair, Request request) {
+  if (request.kind == RequestKind::kReceive) {
+    pair.receives.push_back(std::move(request));
+    return;
+  }
+  request.serial = pair.next_serial++;
+  pair.slots.push_back(std::move(request));
+}
+
+// A chain ends at the first request that is refused; those before it count.
+void CheckOutcome(Scene& scene, const core::PostOutcome& outcome, size_t accepted, const Refusals& why) {
+  const std::string text = std::to_string(outcome.posted) + " posted, then " + TextOf(outcome.failure);
+  scene.trace.Add(" -> " + text);
+  const std::string prefix = "requests[" + std::to_string(accepted) + "]";
+  const bool names_it = outcome.failure.ok() || ErrorInfoOf(outcome.failure).field.starts_with(prefix);
+  if (outcome.posted != accepted || !why.Allows(outcome.failure) || !names_it) {
+    scene.findings.Report("CallsAreJudgedByTheRules",
+                          text + " instead of " + std::to_string(accepted) + " and " + why.Text());
+  }
+}
+
+QueuePairId PickPair(const Scene& scene, const Tenant& tenant) {
+  std::vector<QueuePairId> ready;
+  for (const auto& pair : tenant.queue_pairs) {
+    if (pair->state == provider::QueuePairState::kReadyToSend) {
+      ready.push_back(pair->id);
+    }
+  }
+  return ready.empty() || scene.dice.Chance(15) ? PickId(scene, tenant, &Tenant::queue_pairs) : scene.dice.Pick(ready);
+}
+
+void Post(Scene& scene, Tenant& tenant) {
+  const QueuePairId id = PickPair(scene, tenant);
+  const std::shared_ptr<QueuePair> pair = FindById(tenant.queue_pairs, id);
+  std::deque<Draft> drafts;
+  std::vector<core::WorkRequest> requests;
+  std::string text = "Post to " + Name("qp", pair, id.value);
+  const uint64_t count = pair != nullptr ? scene.dice.Between(1, 5) : 1;
+  for (uint64_t index = 0; index < count; ++index) {
+    Draft& draft = drafts.emplace_back();
+    if (pair != nullptr) {
+      DrawRequest(scene, *pair, draft);
+    }
+    requests.push_back(draft.request);
+    text += ", " + draft.text;
+  }
+  Call call(scene, tenant, text);
+  if (!call.admitted()) {
+    return;
+  }
+  Refusals why;
+  std::vector<Request> accepted;
+  for (size_t index = 0; pair != nullptr && index < requests.size() && why.none(); ++index) {
+    JudgedRequest judged = JudgeRequest(scene, *pair, requests[index], accepted);
+    why = judged.why;
+    if (why.none()) {
+      accepted.push_back(std::move(judged.request));
+      if (judged.window != nullptr) {
+        judged.window->ever_bound = true;
+      }
+    }
+  }
+  Refusals whole;
+  whole.If(pair == nullptr, ErrorReason::OBJECT_NOT_FOUND);
+  const auto outcome = tenant.session->Post(id, requests);
+  if (!call.Accepted(outcome.status(), whole)) {
+    return;
+  }
+  CheckOutcome(scene, *outcome, accepted.size(), why);
+  TakeTokens(scene, tenant, *outcome, accepted);
+  if (scene.findings.any()) {
+    return;
+  }
+  for (Request& request : accepted) {
+    Accept(*pair, std::move(request));
+  }
+  scene.card.Ring(*pair);
+}
+
+uint64_t HasReady(const Tenant& tenant) {
+  uint64_t ready = 0;
+  for (const auto& pair : tenant.queue_pairs) {
+    ready += pair->state == provider::QueuePairState::kReadyToSend ? 1 : 0;
+  }
+  return ready;
+}
+
+}  // namespace
+
+std::vector<ClientStep> PostSteps() {
+  return {{Post, [](const Tenant& tenant) -> uint64_t {
+             return tenant.queue_pairs.empty() ? 0 : 20 + 150 * std::min<uint64_t>(HasReady(tenant), 3);
+           }}};
+}
+
+}  // namespace rnicd::simulation

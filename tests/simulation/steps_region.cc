@@ -1,0 +1,391 @@
+// Regions: registered by a call, or made ready for fast registration.
+
+#include <algorithm>
+#include <string>
+
+#include "base/access_rights.h"
+#include "tests/simulation/chain.h"
+#include "tests/simulation/closing.h"
+#include "tests/simulation/steps.h"
+
+namespace rnicd::simulation {
+namespace {
+
+using core::RequestKind;
+using core::Resource;
+using State = Region::State;
+
+MemoryRegionId PickRegion(const Scene& scene, const Tenant& tenant, bool fast, State state) {
+  return PickFitting(scene, tenant, &Tenant::regions, [fast, state](const Region& each) {
+    return each.fast == fast && each.state == state && !each.closing.begun;
+  });
+}
+
+void CreateMr(Scene& scene, Tenant& tenant) {
+  const ProtectionDomainId id =
+      PickFitting(scene, tenant, &Tenant::domains, [](const Domain& each) { return IsOpen(each); });
+  const bool fast = scene.dice.Chance(45);
+  const std::shared_ptr<Domain> domain = FindById(tenant.domains, id);
+  Call call(scene, tenant, std::string("CreateMr") + (fast ? " fast" : "") + " in " + Name("pd", domain, id.value));
+  if (!call.admitted()) {
+    return;
+  }
+  Refusals why;
+  why.If(domain == nullptr, ErrorReason::OBJECT_NOT_FOUND);
+  why.If(domain != nullptr && domain->closing.begun, ErrorReason::OBJECT_CLOSING);
+  scene.model.JudgeQuota(tenant, Resource::kRegions, 1, why);
+  const auto made = tenant.session->CreateMr(id, fast);
+  if (call.Accepted(made.status(), why)) {
+    auto region = std::make_shared<Region>();
+    region->number = scene.model.NextNumber();
+    region->id = *made;
+    region->domain = domain;
+    region->fast = fast;
+    scene.trace.Add(" mr" + std::to_string(region->number));
+    tenant.regions.push_back(std::move(region));
+  }
+}
+
+bool HasRoom(const Nic& nic) { return nic.max_keys == 0 || nic.keys < nic.max_keys; }
+
+// What the card does with a registration that was admitted.
+Refusals ApplyRegister(Scene& scene, Region& region, const JudgedChain& chain, AccessRights rights) {
+  Nic& nic = *region.domain->adapter->nic;
+  Refusals why;
+  if (!scene.model.faults.Strikes(Fault::kRegister, why)) {
+    why.If(!HasRoom(nic), ErrorReason::DEVICE_OUT_OF_RESOURCES);
+  }
+  if (!why.none() || scene.world.witness.keys.empty()) {
+    region.state = State::kCreated;
+    region.uses.clear();
+    region.pinned_pages = 0;
+    return why;
+  }
+  region.state = State::kRegistered;
+  region.target = std::make_shared<Target>(Target{.domain = region.domain->number,
+                                                  .base = VirtualAddress{chain.base},
+                                                  .length = chain.length,
+                                                  .rights = nic.Resolve(rights),
+                                                  .local = scene.world.witness.keys.front().local,
+                                                  .remote = scene.world.witness.keys.front().remote,
+                                                  .pieces = chain.pieces});
+  nic.Insert(region.target);
+  ++nic.keys;
+  return why;
+}
+
+core::Registration RegistrationOf(const Region& region) {
+  return {.base = region.target->base,
+          .length = region.target->length,
+          .local_token = region.target->local,
+          .remote_token = region.target->remote};
+}
+
+void CheckRegistration(Scene& scene, const Region& region, const core::Registration& registration) {
+  const core::Registration should = RegistrationOf(region);
+  if (registration.base != should.base || registration.length != should.length ||
+      registration.local_token != should.local_token || registration.remote_token != should.remote_token) {
+    scene.findings.Report("TokensAreThoseOfTheCard", "mr" + std::to_string(region.number) + " has other ones");
+  }
+}
+
+// The end of a registration that pended.
+void FinishRegister(Scene& scene, Tenant& tenant, const std::shared_ptr<Region>& region, const Report& report,
+                    const JudgedChain& chain, AccessRights rights) {
+  --tenant.slow_requests;
+  --region->requests;
+  const Refusals why = ApplyRegister(scene, *region, chain, rights);
+  const bool done = region->state == State::kRegistered;
+  scene.model.Complete(tenant, report, why, done ? std::optional(RegistrationOf(*region)) : std::nullopt);
+  const Mailbox::Letter* letter = report.to_events ? nullptr : scene.mailbox.Find(report.callback);
+  if (done && letter != nullptr && letter->registration.has_value()) {
+    CheckRegistration(scene, *region, *letter->registration);
+  }
+  (void)scene.model.Settle(tenant);
+}
+
+// Flags for a registration: mostly all rights, sometimes fewer, seldom nonsense.
+uint32_t DrawFlags(const Scene& scene, Refusals& why) {
+  if (scene.Careless()) {
+    const bool half = scene.dice.Chance(50);
+    why.If(true, half ? ErrorReason::FLAGS_INCOMPLETE_REMOTE_WRITE : ErrorReason::FLAGS_UNKNOWN);
+    return half ? kMrFlagRemoteWriteBit : 0x40;
+  }
+  const std::vector<uint32_t> usual = {kMrFlagRemoteWrite | kMrFlagRemoteRead | kMrFlagReadSink,
+                                       kMrFlagRemoteWrite | kMrFlagRemoteRead,
+                                       kMrFlagRemoteWrite,
+                                       kMrFlagRemoteRead,
+                                       kMrFlagLocalWrite,
+                                       0};
+  return scene.dice.Chance(60) ? usual.front() : scene.dice.Pick(usual);
+}
+
+Refusals JudgeRegister(const Scene& scene, const Tenant& tenant, const std::shared_ptr<Region>& region,
+                       const JudgedChain& chain) {
+  Refusals why = chain.why;
+  why.If(region == nullptr, ErrorReason::OBJECT_NOT_FOUND);
+  why.If(chain.length > scene.options.soft.max_registration_bytes, ErrorReason::LENGTH_ABOVE_ADAPTER_LIMIT);
+  if (region != nullptr) {
+    why.If(region->fast, ErrorReason::REGION_WRONG_KIND);
+    why.If(region->state == State::kRegistered, ErrorReason::REGION_ALREADY_REGISTERED);
+    why.If(region->state == State::kRegistering || region->state == State::kDeregistering, ErrorReason::REGION_BUSY);
+  }
+  if (scene.model.IsSlow(chain.length)) {
+    scene.model.JudgeQuota(tenant, Resource::kPendingRequests, 1, why);
+  }
+  scene.model.JudgeQuota(tenant, Resource::kPinnedBytes, chain.pages * kNdkPageBytes, why);
+  return why;
+}
+
+void RegisterMr(Scene& scene, Tenant& tenant) {
+  const MemoryRegionId id = PickRegion(scene, tenant, false, State::kCreated);
+  const std::shared_ptr<Region> region = FindRegion(tenant, id);
+  const Chain chain = DrawChain(scene, tenant);
+  Refusals flags_why;
+  const uint32_t flags = DrawFlags(scene, flags_why);
+  const Telling telling = DrawTelling(scene, RequestKind::kRegisterMr, id.value, Resource::kPendingRequests);
+  Call call(scene, tenant, "RegisterMr " + Name("mr", region, id.value) + " " + chain.Text());
+  if (!call.admitted()) {
+    return;
+  }
+  auto judged = std::make_shared<JudgedChain>(JudgeChain(tenant, chain));
+  Refusals why = JudgeRegister(scene, tenant, region, *judged);
+  why.Add(flags_why);
+  const bool slow = scene.model.IsSlow(chain.length);
+  const AccessRights rights = AccessRightsFromMrFlags(flags).value_or(AccessRights{});
+  if (why.none()) {
+    region->uses = std::move(judged->uses);
+    region->pinned_pages = judged->pages;
+    region->state = State::kRegistering;
+  }
+  const bool admitted = why.none();
+  const auto outcome =
+      tenant.session->RegisterMr({.region = id, .chain = chain.entries, .length = chain.length, .flags = flags},
+                                 telling.choice, scene.mailbox.RegisterDoneFor(telling.report.callback));
+  if (admitted && slow) {
+    if (call.Accepted(outcome.status(), why)) {
+      scene.trace.Add(", pending");
+      ++tenant.slow_requests;
+      ++region->requests;
+      scene.model.PostToWorker(tenant, "register mr" + std::to_string(region->number),
+                               [&scene, &tenant, region, report = telling.report, judged, rights] {
+                                 FinishRegister(scene, tenant, region, report, *judged, rights);
+                               });
+    }
+    return;
+  }
+  if (admitted) {
+    why = ApplyRegister(scene, *region, *judged, rights);
+  }
+  if (call.Accepted(outcome.status(), why) && outcome->has_value()) {
+    CheckRegistration(scene, *region, **outcome);
+  }
+}
+
+Refusals ApplyDeregister(Scene& scene, Tenant& tenant, Region& region) {
+  Refusals why;
+  if (!scene.model.faults.Strikes(Fault::kDeregister, why)) {
+    why.If(region.target->windows > 0, ErrorReason::REGION_HAS_WINDOWS);
+  }
+  region.state = why.none() ? State::kCreated : State::kRegistered;
+  if (why.none()) {
+    scene.model.Deregister(tenant, region);
+  }
+  return why;
+}
+
+void DeregisterMr(Scene& scene, Tenant& tenant) {
+  const MemoryRegionId id = PickRegion(scene, tenant, false, State::kRegistered);
+  const std::shared_ptr<Region> region = FindRegion(tenant, id);
+  const Telling telling = DrawTelling(scene, RequestKind::kDeregisterMr, id.value, Resource::kPendingRequests);
+  Call call(scene, tenant, "DeregisterMr " + Name("mr", region, id.value));
+  if (!call.admitted()) {
+    return;
+  }
+  const bool registered = region != nullptr && region->state == State::kRegistered;
+  const bool slow = scene.model.IsSlow(registered ? region->target->length : 0);
+  Refusals why;
+  why.If(region == nullptr, ErrorReason::OBJECT_NOT_FOUND);
+  if (region != nullptr) {
+    why.If(region->fast, ErrorReason::REGION_WRONG_KIND);
+    why.If(region->state == State::kCreated, ErrorReason::REGION_NOT_REGISTERED);
+    why.If(region->state == State::kRegistering || region->state == State::kDeregistering, ErrorReason::REGION_BUSY);
+  }
+  if (slow) {
+    scene.model.JudgeQuota(tenant, Resource::kPendingRequests, 1, why);
+  } else if (why.none()) {
+    why = ApplyDeregister(scene, tenant, *region);
+  }
+  const auto progress =
+      tenant.session->DeregisterMr(id, telling.choice, scene.mailbox.DoneFor(telling.report.callback));
+  if (!call.Accepted(progress, why, slow) || !slow) {
+    return;
+  }
+  region->state = State::kDeregistering;
+  ++region->requests;
+  ++tenant.slow_requests;
+  scene.model.PostToWorker(tenant, "deregister mr" + std::to_string(region->number),
+                           [&scene, &tenant, region, report = telling.report] {
+                             --tenant.slow_requests;
+                             --region->requests;
+                             scene.model.Complete(tenant, report, ApplyDeregister(scene, tenant, *region));
+                             (void)scene.model.Settle(tenant);
+                           });
+}
+
+void CloseMr(Scene& scene, Tenant& tenant) {
+  const MemoryRegionId id = PickId(scene, tenant, &Tenant::regions);
+  const std::shared_ptr<Region> region = FindRegion(tenant, id);
+  const Telling telling = DrawTelling(scene, RequestKind::kCloseMr, id.value, Resource::kRegions);
+  Call call(scene, tenant, "CloseMr " + Name("mr", region, id.value));
+  if (!call.admitted()) {
+    return;
+  }
+  bool must_pend = false;
+  const Refusals why = JudgeClose(tenant, region, must_pend);
+  const bool registered = region != nullptr && region->state == State::kRegistered;
+  const bool slow = scene.model.IsSlow(registered ? region->target->length : 0);
+  const auto progress = tenant.session->CloseMr(id, telling.choice, scene.mailbox.DoneFor(telling.report.callback));
+  if (!call.Accepted(progress, why, must_pend || slow)) {
+    return;
+  }
+  if (slow) {
+    ++region->requests;
+    scene.model.PostToWorker(tenant, "close mr" + std::to_string(region->number), [&scene, &tenant, region] {
+      --region->requests;
+      (void)scene.model.Settle(tenant);
+    });
+  }
+  Close(scene, tenant, *region, must_pend || slow, telling.report);
+}
+
+Refusals ApplyInitialize(Scene& scene, Region& region) {
+  Nic& nic = *region.domain->adapter->nic;
+  Refusals why;
+  if (!scene.model.faults.Strikes(Fault::kCreateFastRegion, why)) {
+    why.If(region.fast_pages > scene.options.soft.max_fast_register_pages, ErrorReason::PAGE_COUNT_UNSUPPORTED);
+    why.If(!HasRoom(nic), ErrorReason::DEVICE_OUT_OF_RESOURCES);
+  }
+  if (!why.none() || scene.world.witness.keys.empty()) {
+    region.state = State::kCreated;
+    region.fast_pages = 0;
+    return why;
+  }
+  const Witness::Keys& keys = scene.world.witness.keys.front();
+  region.state = State::kInitialized;
+  region.key = std::make_shared<Key>(nic, region.domain->number, keys.local, keys.remote);
+  return why;
+}
+
+void InitializeFastRegisterMr(Scene& scene, Tenant& tenant) {
+  const MemoryRegionId id = PickRegion(scene, tenant, true, State::kCreated);
+  const std::shared_ptr<Region> region = FindRegion(tenant, id);
+  const auto pages = static_cast<uint32_t>(scene.Careless() ? scene.dice.Below(2) * 17 : scene.dice.Between(1, 8));
+  const bool remote_access = scene.dice.Chance(80);
+  const Telling telling =
+      DrawTelling(scene, RequestKind::kInitializeFastRegisterMr, id.value, Resource::kPendingRequests);
+  Call call(scene, tenant, "InitializeFastRegisterMr " + Name("mr", region, id.value) + " " + std::to_string(pages));
+  if (!call.admitted()) {
+    return;
+  }
+  const bool slow = scene.model.IsSlow(pages * kNdkPageBytes);
+  Refusals why;
+  why.If(region == nullptr, ErrorReason::OBJECT_NOT_FOUND);
+  why.If(pages == 0, ErrorReason::FIELD_OUT_OF_RANGE);
+  if (region != nullptr) {
+    why.If(!region->fast, ErrorReason::REGION_WRONG_KIND);
+    why.If(region->state == State::kInitialized, ErrorReason::REGION_ALREADY_INITIALIZED);
+    why.If(region->state == State::kInitializing, ErrorReason::REGION_BUSY);
+  }
+  if (slow) {
+    scene.model.JudgeQuota(tenant, Resource::kPendingRequests, 1, why);
+  }
+  scene.model.JudgeQuota(tenant, Resource::kFastRegisterPages, pages, why);
+  const bool admitted = why.none();
+  const auto progress =
+      tenant.session->InitializeFastRegisterMr({.region = id, .max_pages = pages, .remote_access = remote_access},
+                                               telling.choice, scene.mailbox.DoneFor(telling.report.callback));
+  if (admitted) {
+    region->fast_pages = pages;
+    region->remote_access = remote_access;
+    region->state = State::kInitializing;
+  }
+  if (admitted && !slow) {
+    why = ApplyInitialize(scene, *region);
+  }
+  if (!call.Accepted(progress, why, slow) || !slow) {
+    return;
+  }
+  ++region->requests;
+  ++tenant.slow_requests;
+  scene.model.PostToWorker(tenant, "initialize mr" + std::to_string(region->number),
+                           [&scene, &tenant, region, report = telling.report] {
+                             --tenant.slow_requests;
+                             --region->requests;
+                             scene.model.Complete(tenant, report, ApplyInitialize(scene, *region));
+                             (void)scene.model.Settle(tenant);
+                           });
+}
+
+template <typename Token>
+void CheckToken(Scene& scene, Call& call, const absl::StatusOr<Token>& token, const Refusals& why,
+                const std::shared_ptr<Region>& region, Token of_normal, Token of_fast) {
+  if (call.Accepted(token.status(), why) && *token != (region->fast ? of_fast : of_normal)) {
+    scene.findings.Report("TokensAreThoseOfTheCard", "mr" + std::to_string(region->number) + " has another one");
+  }
+}
+
+void GetToken(Scene& scene, Tenant& tenant) {
+  const MemoryRegionId id = PickId(scene, tenant, &Tenant::regions);
+  const std::shared_ptr<Region> region = FindRegion(tenant, id);
+  const bool local = scene.dice.Chance(50);
+  Call call(scene, tenant, std::string(local ? "GetLocalToken " : "GetRemoteToken ") + Name("mr", region, id.value));
+  if (!call.admitted()) {
+    return;
+  }
+  Refusals why;
+  why.If(region == nullptr, ErrorReason::OBJECT_NOT_FOUND);
+  if (region != nullptr) {
+    why.If(!region->fast && region->state != State::kRegistered, ErrorReason::REGION_NOT_REGISTERED);
+    why.If(region->fast && region->state != State::kInitialized, ErrorReason::REGION_NOT_INITIALIZED);
+  }
+  const bool has_target = region != nullptr && region->target != nullptr;
+  const bool has_key = region != nullptr && region->key != nullptr;
+  if (local) {
+    CheckToken(scene, call, tenant.session->GetLocalToken(id), why, region,
+               has_target ? region->target->local : LocalToken{}, has_key ? region->key->local : LocalToken{});
+  } else {
+    CheckToken(scene, call, tenant.session->GetRemoteToken(id), why, region,
+               has_target ? region->target->remote : RemoteToken{}, has_key ? region->key->issued : RemoteToken{});
+  }
+}
+
+uint64_t HasRegion(const Tenant& tenant) { return tenant.regions.empty() ? 0 : 1; }
+
+bool AnyRegion(const Tenant& tenant, bool fast, State state) {
+  return std::any_of(tenant.regions.begin(), tenant.regions.end(),
+                     [&](const auto& region) { return region->fast == fast && region->state == state; });
+}
+
+}  // namespace
+
+std::vector<ClientStep> RegionSteps() {
+  return {
+      {CreateMr,
+       [](const Tenant& tenant) -> uint64_t {
+         return tenant.domains.empty() ? 0 : tenant.regions.size() < 3 ? 80 : 20;
+       }},
+      {RegisterMr,
+       [](const Tenant& tenant) -> uint64_t {
+         return !HasSealed(tenant) ? HasRegion(tenant) : AnyRegion(tenant, false, State::kCreated) ? 100 : 3;
+       }},
+      {DeregisterMr,
+       [](const Tenant& tenant) -> uint64_t { return AnyRegion(tenant, false, State::kRegistered) ? 10 : 2; }},
+      {CloseMr, [](const Tenant& tenant) { return 8 * HasRegion(tenant); }},
+      {InitializeFastRegisterMr,
+       [](const Tenant& tenant) -> uint64_t { return AnyRegion(tenant, true, State::kCreated) ? 80 : 2; }},
+      {GetToken, [](const Tenant& tenant) { return 6 * HasRegion(tenant); }},
+  };
+}
+
+}  // namespace rnicd::simulation
