@@ -10,6 +10,8 @@ import sys
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
 SIZES = {4096: "4 KiB", 1 << 20: "1 MiB", 1 << 26: "64 MiB", 1 << 30: "1 GiB"}
 BATCH = 1265
+CHAIN = 64
+PAGES = (1, 16, 256, 1024)
 NANOSECONDS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
 
 
@@ -40,6 +42,35 @@ def one_core_rows(rows):
     yield "the same, beyond what it costs in process", grpc - core, (grpc - core) / unit
 
 
+def fast_rows(rows):
+    """Microseconds for each request of a chain: half of them register, half invalidate."""
+    empty = rows["grpc/empty_call"]
+    pair = rows["core/register_deregister/4096"] / 2
+    yield "RegisterMr or DeregisterMr in process, 4 KiB, each", pair
+    yield "FastRegister or Invalidate at the provider alone, 1 page", rows["fast/provider_chain_64"] / (2 * CHAIN)
+    for chain, how in ((1, "one request a Post"), (CHAIN, "chains of 64")):
+        for pages in PAGES:
+            for scattered, name in ((0, "contiguous"), (1, "scattered")):
+                each = rows[f"fast/core_chain_{chain}/{pages}/{scattered}"] / (2 * chain)
+                yield f"in process, {how}, {pages} {name} page{'s' if pages > 1 else ''}", each
+    for chain, how in ((1, "one request a Post"), (CHAIN, "chains of 64")):
+        for pages in PAGES:
+            each = rows[f"fast/grpc_chain_{chain}/{pages}"] / (2 * chain)
+            yield f"by gRPC, {how}, {pages} scattered page{'s' if pages > 1 else ''}", each
+    chained = rows[f"fast/grpc_chain_{CHAIN}/1"] / 2
+    yield "the same, chains of 64, 1 page, beyond an empty gRPC call", (chained - empty) / CHAIN
+
+
+def live_rows(rows):
+    for name, what in (
+        ("invalidate_and_fast_register", "Invalidate + FastRegister"),
+        ("get_remote_token", "GetRemoteToken"),
+        ("create_register_close", "CreateMr + RegisterMr + CloseMr"),
+    ):
+        few, many = rows[f"live/{name}/1000"], rows[f"live/{name}/1000000"]
+        yield f"{what} in process, on a region drawn at random", few, many, many / few
+
+
 def client_rows(rows):
     unit = rows["unix/ping_pong"]
     for clients in (1, 4, 64):
@@ -52,6 +83,13 @@ def table(folder):
     lines = ["| one core for everything | us | x ping-pong |", "|---|---:|---:|"]
     for name, microseconds, ratio in one_core_rows(medians(folder / "bench_one_core.json")):
         lines.append(f"| {name} | {microseconds:.2f} | {ratio:.2f} |")
+    one_core = medians(folder / "bench_one_core.json")
+    lines += ["", "| fast registration, one core, each request | us |", "|---|---:|"]
+    for name, microseconds in fast_rows(one_core):
+        lines.append(f"| {name} | {microseconds:.2f} |")
+    lines += ["", "| live regions, one core | 1,000: us | 1,000,000: us | ratio |", "|---|---:|---:|---:|"]
+    for name, few, many, ratio in live_rows(one_core):
+        lines.append(f"| {name} | {few:.2f} | {many:.2f} | {ratio:.2f} |")
     lines += ["", "| all cores | us | x ping-pong |", "|---|---:|---:|"]
     for name, microseconds, ratio in client_rows(medians(folder / "bench_clients.json")):
         lines.append(f"| {name} | {microseconds:.2f} | {ratio:.2f} |")

@@ -17,12 +17,22 @@ inline constexpr int64_t kSizes[] = {4 * kKiB, kMiB, 64 * kMiB, kGiB};
 inline constexpr int kBatchRegions = 1265;
 inline constexpr uint64_t kBatchRegionBytes = 40 * kKiB;
 
+// One chain of fast registrations.
+inline constexpr int kChain = 64;
+// Pages of one fast registration that are measured.
+inline constexpr int64_t kPageCounts[] = {1, 16, 256, 1024};
+
 // Each file's rows. `daemon` outlives the run.
 void AddCoreRows();
 void AddGrpcRows(test::DaemonProcess& daemon);
 void AddPingPongRow(int echo_socket);
+void AddFastRegisterRows();
+void AddFastRegisterGrpcRows(test::DaemonProcess& daemon);
+void AddLiveRegionRows();
 
-// Prints drift and memory per region as "name value" lines.
+// Prints drift, memory per region and what a million live regions do, as "name value" lines.
 void PrintReport(test::DaemonProcess& daemon);
+// Its last part.
+void PrintLiveReport(test::DaemonProcess& daemon);
 
 }  // namespace rnicd::bench

@@ -12,8 +12,8 @@ int main(int argc, char** argv) {
   const rnicd::UniqueFd echo = rnicd::bench::StartEchoServer();
   benchmark::Initialize(&argc, argv);
   // Nothing pends, so that every row measures the whole operation.
-  auto daemon = rnicd::test::DaemonProcess::Start(
-      {.flags = {"--pending_threshold_bytes=9000000000000000000", "--log_level=warning"}});
+  auto daemon = rnicd::test::DaemonProcess::Start({.flags = {"--pending_threshold_bytes=9000000000000000000",
+                                                             "--log_level=warning", "--max_regions_per_session=0"}});
   if (!echo.valid() || !daemon.ok()) {
     std::fprintf(stderr, "rnicd_bench: cannot start: %s\n", daemon.status().ToString().c_str());
     return 1;
@@ -25,6 +25,9 @@ int main(int argc, char** argv) {
   rnicd::bench::AddPingPongRow(echo.get());
   rnicd::bench::AddCoreRows();
   rnicd::bench::AddGrpcRows(**daemon);
+  rnicd::bench::AddFastRegisterRows();
+  rnicd::bench::AddFastRegisterGrpcRows(**daemon);
+  rnicd::bench::AddLiveRegionRows();
   benchmark::RunSpecifiedBenchmarks();
   return 0;
 }

@@ -76,6 +76,7 @@ void PrintMemoryPerRegion(test::DaemonProcess& daemon) {
 void PrintReport(test::DaemonProcess& daemon) {
   PrintDrift(daemon);
   PrintMemoryPerRegion(daemon);
+  PrintLiveReport(daemon);
 }
 
 }  // namespace rnicd::bench

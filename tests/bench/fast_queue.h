@@ -1,0 +1,85 @@
+#pragma once
+
+#include <vector>
+
+#include "base/op_flags.h"
+#include "tests/bench/in_process.h"
+
+namespace rnicd::bench {
+
+// A core with a connected queue pair, a mapping, and fast-register regions; nothing is reported unless it fails.
+class FastQueue {
+ public:
+  static constexpr uint64_t kMappedPages = 2048;
+
+  // `pages`: of one registration. Scattered: every second page, backwards.
+  FastQueue(int regions, uint64_t pages, bool scattered) : core_(kMappedPages * kNdkPageBytes) {
+    core::Session& session = core_.session();
+    const CompletionQueueId queue = *session.CreateCq(core_.adapter(), 1024, 0);
+    pair_ = *session.CreateQp({.domain = core_.pd(),
+                               .receive_queue = queue,
+                               .initiator_queue = queue,
+                               .limits = {.receive_depth = 1, .initiator_depth = 1024}});
+    // A queue pair may be connected to itself: fast registration needs no more than a connection.
+    ready_ = session.ConnectQp(pair_, session.QueryQp(pair_)->address).ok();
+    MapPages(pages, scattered);
+    AddRegions(regions, static_cast<uint32_t>(pages));
+  }
+
+  // Registers and invalidates `count` regions from `first` on, in two chains. False when anything is refused.
+  bool RegisterAndInvalidate(size_t first, size_t count) {
+    return Post(std::span(registers_).subspan(first, count)) && Post(std::span(invalidates_).subspan(first, count));
+  }
+  bool Register(size_t first, size_t count) { return Post(std::span(registers_).subspan(first, count)); }
+  bool InvalidateAndRegister(size_t index) {
+    return Post(std::span(invalidates_).subspan(index, 1)) && Post(std::span(registers_).subspan(index, 1));
+  }
+
+  InProcess& core() { return core_; }
+  bool ready() const { return ready_; }
+  MemoryRegionId region(size_t index) const { return regions_[index]; }
+
+ private:
+  void MapPages(uint64_t pages, bool scattered) {
+    const core::MdlEntry entry{
+        .memory = core_.memory(), .offset = 0, .count = kMappedPages * kNdkPageBytes, .address = VirtualAddress{kBase}};
+    const core::BuiltLam lam =
+        *core_.session().BuildLam({.adapter = core_.adapter(), .chain = {&entry, 1}, .length = entry.count});
+    for (uint64_t page = 0; page < pages; ++page) {
+      const uint64_t index = scattered ? kMappedPages - 1 - 2 * page : page;
+      pages_.push_back(lam.first.value + index * kNdkPageBytes);
+    }
+  }
+
+  void AddRegions(int count, uint32_t pages) {
+    for (int index = 0; index < count; ++index) {
+      const MemoryRegionId region = core_.CreateMr(/*fast_register=*/true);
+      ready_ = ready_ &&
+               core_.session()
+                   .InitializeFastRegisterMr({.region = region, .max_pages = pages, .remote_access = true}, {}, nullptr)
+                   .ok();
+      regions_.push_back(region);
+      registers_.push_back({.flags = kOpFlagSilentSuccess | kOpFlagRemoteWrite,
+                            .operation = core::FastRegisterOperation{.region = region,
+                                                                     .pages = pages_,
+                                                                     .length = pages_.size() * kNdkPageBytes,
+                                                                     .base = VirtualAddress{kBase}}});
+      invalidates_.push_back({.flags = kOpFlagSilentSuccess, .operation = core::InvalidateOperation{.target = region}});
+    }
+  }
+
+  bool Post(std::span<const core::WorkRequest> chain) {
+    const auto outcome = core_.session().Post(pair_, chain);
+    return outcome.ok() && outcome->posted == chain.size();
+  }
+
+  InProcess core_;
+  QueuePairId pair_;
+  bool ready_ = false;
+  std::vector<uint64_t> pages_;
+  std::vector<MemoryRegionId> regions_;
+  std::vector<core::WorkRequest> registers_;
+  std::vector<core::WorkRequest> invalidates_;
+};
+
+}  // namespace rnicd::bench

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <future>
+#include <memory>
+
+#include "base/os.h"
+#include "daemon/core/session_registry.h"
+#include "provider/soft/soft_provider.h"
+#include "tests/bench/bench.h"
+
+namespace rnicd::bench {
+
+// A core with one session and one sealed memory object, and no process, socket or gRPC around it. Nothing pends: the
+// row is to show what the operation itself costs.
+class InProcess {
+ public:
+  explicit InProcess(uint64_t bytes)
+      : node_{.os = LinuxOs(),
+              .clock = clock_,
+              .random = random_,
+              .provider = provider_,
+              .observer = observer_,
+              .workers = workers_,
+              .reapers = workers_,
+              .tickets = tickets_,
+              .limits = {.pending_threshold_bytes = UINT64_MAX},
+              .ledger = std::make_shared<core::Ledger>(core::Limits{}, nullptr),
+              .started = clock_.Now()},
+        registry_(node_) {
+    session_ = *registry_.Open(core::Caller{}, "bench");
+    adapter_ = *session_->OpenAdapter("soft0", NdkVersion{1, 2});
+    pd_ = *session_->CreatePd(adapter_);
+    memory_ = AllocateSealed(bytes);
+  }
+  ~InProcess() {
+    registry_.End(session_, core::EndCause::kClosed, nullptr);
+    registry_.WaitUntilEmpty(clock_.Now() + std::chrono::minutes(1));
+  }
+
+  core::Session& session() { return *session_; }
+  AdapterId adapter() const { return adapter_; }
+  ProtectionDomainId pd() const { return pd_; }
+  MemoryObjectId memory() const { return memory_; }
+
+  MemoryRegionId CreateMr(bool fast_register = false) { return *session_->CreateMr(pd_, fast_register); }
+
+  bool Register(MemoryRegionId region, uint64_t offset, uint64_t bytes) {
+    const core::MdlEntry entry{
+        .memory = memory_, .offset = offset, .count = bytes, .address = VirtualAddress{kBase + offset}};
+    return session_
+        ->RegisterMr({.region = region, .chain = std::span(&entry, 1), .length = bytes, .flags = kMrFlagRemoteWrite},
+                     {}, nullptr)
+        .ok();
+  }
+  bool Deregister(MemoryRegionId region) { return session_->DeregisterMr(region, {}, nullptr).ok(); }
+
+ private:
+  MemoryObjectId AllocateSealed(uint64_t bytes) {
+    std::promise<MemoryObjectId> allocated;
+    const absl::Status begun = session_->AllocateMemory(
+        {.size = bytes},
+        [&](const absl::StatusOr<core::MemoryTicket>& ticket) { allocated.set_value(ticket->memory); });
+    const MemoryObjectId id = begun.ok() ? allocated.get_future().get() : MemoryObjectId{};
+    return (*session_->FindMemory(id))->Seal().ok() ? id : MemoryObjectId{};
+  }
+
+  SteadyClock clock_;
+  KernelRandom random_;
+  core::Observer observer_;
+  provider::SoftProvider provider_{{}, random_};
+  core::WorkerPool workers_{1};
+  core::TicketTable tickets_{random_, clock_, std::chrono::minutes(1)};
+  core::Node node_;
+  core::SessionRegistry registry_;
+  std::shared_ptr<core::Session> session_;
+  AdapterId adapter_;
+  ProtectionDomainId pd_;
+  MemoryObjectId memory_;
+};
+
+}  // namespace rnicd::bench
