@@ -134,6 +134,30 @@ TEST_F(MemoryWindowTest, IsCountedUntilItIsClosed) {
   EXPECT_THAT(owner.CloseWindow(window_), FailsAt(ErrorReason::OBJECT_NOT_FOUND, "mw_id"));
 }
 
+// The card refuses to deregister, and a Bind that is done but not reported yet, behind a slow read, still names the
+// region: the registration is taken back all the same, before its pages count as free.
+TEST(MemoryWindowOfASlowCard, ARegionTheCardDoesNotDeregisterIsOutOfReachWhenItsPagesAreGivenBack) {
+  WorldOptions options;
+  options.soft.read_delay = std::chrono::hours(1);
+  Connected scene(options);
+  QueueOwner& owner = scene.owner;
+  const MemoryRegionId region = owner.Region(owner.domain);
+  const auto registered = owner.Register(region, owner.Memory(1), kPage);
+  ASSERT_TRUE(registered.ok());
+  const MemoryWindowId window = owner.Window();
+  owner.MustPost(scene.pair, {Read({}, 0, RemoteToken{}), Bind(region, window)});
+  scene.world.plan.FailDeregister(MakeError(ErrorReason::DEVICE_FAILED), 1);
+  Awaited<absl::Status> closed;
+  ASSERT_EQ(*owner.session->CloseMr(region, {}, [&](const absl::Status& status) { closed.Bring(status); }),
+            Progress::kPending);
+  ASSERT_TRUE(owner.CloseWindow(window).ok());
+  ASSERT_EQ(closed.times(), 1);
+  EXPECT_EQ(scene.world.observer.counts().deregistrations_failed, 1u);
+  EXPECT_EQ(owner.session->ledger().used(Resource::kPinnedBytes), 0u);
+  scene.peer.MustPost(scene.peer_pair, {Write({InlineSge("x")}, kRegionBase, registered->remote_token, kOpFlagInline)});
+  EXPECT_EQ(scene.peer.Statuses(), std::vector<NtStatus>{NtStatus::kAccessViolation});
+}
+
 TEST_F(MemoryWindowTest, HoldsItsDomainOpen) {
   ASSERT_TRUE(owner.ClosePair(pair).ok());
   ASSERT_TRUE(owner.Close(region_).ok());

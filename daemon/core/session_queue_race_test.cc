@@ -355,20 +355,21 @@ class Round {
   }
   void BreakSomething(Random& random) { PlanFailure(random() % 6, 1 + random() % 3); }
   void PlanFailure(uint64_t which, uint64_t times) {
-    const absl::Status failure = MakeError(ErrorReason::DEVICE_OUT_OF_RESOURCES);
+    // Not shared with the plan: see Unshared.
+    absl::Status failure = MakeError(ErrorReason::DEVICE_OUT_OF_RESOURCES);
     switch (which) {
       case 0:
-        return world_.plan.FailCreateCompletionQueue(failure, times);
+        return world_.plan.FailCreateCompletionQueue(std::move(failure), times);
       case 1:
-        return world_.plan.FailCreateQueuePair(failure, times);
+        return world_.plan.FailCreateQueuePair(std::move(failure), times);
       case 2:
-        return world_.plan.FailCreateFastRegion(failure, times);
+        return world_.plan.FailCreateFastRegion(std::move(failure), times);
       case 3:
-        return world_.plan.FailCreateMemoryWindow(failure, times);
+        return world_.plan.FailCreateMemoryWindow(std::move(failure), times);
       case 4:
-        return world_.plan.FailRegister(failure, times);
+        return world_.plan.FailRegister(std::move(failure), times);
       default:
-        return world_.plan.FailEnqueue(failure, times);
+        return world_.plan.FailEnqueue(std::move(failure), times);
     }
   }
 

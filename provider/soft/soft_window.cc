@@ -93,6 +93,8 @@ bool SoftWindow::Bind(BindWork& work, RemoteToken token, uint64_t queue_pair) {
   }
   bound_ = std::make_shared<BoundWindow>(work, SoftAccessor{.domain = domain_, .queue_pair = queue_pair},
                                          std::move(region), weak_from_this());
+  // A request that is done, but not reported yet, must not keep the registration.
+  work.region.reset();
   nic_->keys().Replace({.local = local_, .remote = token}, bound_);
   return true;
 }
