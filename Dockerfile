@@ -13,10 +13,13 @@ RUN cmake --preset release -DRNICD_TESTS=OFF \
  && install -D --strip build/release/client/ctl/rnicctl /out/usr/bin/rnicctl
 
 FROM debian:bookworm-slim
-# The libraries that the two programs are linked with; the last line fails the build when one is missing here.
+# The libraries that the two programs are linked with; the last line fails the build when one is missing here. Without
+# ibverbs-providers, which libibverbs loads by itself, there would be no cards for --provider=verbs.
 RUN apt-get update \
  && apt-get install --yes --no-install-recommends \
-      libabsl20220623 libcivetweb1 libfmt9 libgrpc++1.51 libprometheus-cpp-core1.0 libprotobuf32 libspdlog1.10 \
+      libabsl20220623 libcivetweb1 libfmt9 libgrpc++1.51 libibverbs1 libprometheus-cpp-core1.0 libprotobuf32 \
+      libspdlog1.10 \
+      ibverbs-providers \
  && rm -rf /var/lib/apt/lists/*
 COPY --from=build /out/ /
 RUN ! ldd /usr/bin/rnicd /usr/bin/rnicctl | grep "not found"

@@ -53,6 +53,7 @@ TEST(NtStatusName, NamesTheListAndNothingElse) {
       {NtStatus::kRemoteResources, "STATUS_REMOTE_RESOURCES"},
       {NtStatus::kConnectionRefused, "STATUS_CONNECTION_REFUSED"},
       {NtStatus::kConnectionInvalid, "STATUS_CONNECTION_INVALID"},
+      {NtStatus::kDeviceRemoved, "STATUS_DEVICE_REMOVED"},
       {NtStatus::kImplementationLimit, "STATUS_IMPLEMENTATION_LIMIT"},
       {static_cast<NtStatus>(0xdeadbeef), "STATUS_UNKNOWN"},
   };
@@ -75,6 +76,7 @@ TEST(NtStatus, CompletionsCarryTheNumbersOfWindows) {
   EXPECT_EQ(static_cast<uint32_t>(NtStatus::kRemoteResources), 0xC000013Du);
   EXPECT_EQ(static_cast<uint32_t>(NtStatus::kConnectionRefused), 0xC0000236u);
   EXPECT_EQ(static_cast<uint32_t>(NtStatus::kConnectionInvalid), 0xC000023Au);
+  EXPECT_EQ(static_cast<uint32_t>(NtStatus::kDeviceRemoved), 0xC00002B6u);
 }
 
 }  // namespace

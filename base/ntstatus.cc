@@ -48,6 +48,8 @@ std::string_view NtStatusName(NtStatus status) {
       return "STATUS_CONNECTION_REFUSED";
     case NtStatus::kConnectionInvalid:
       return "STATUS_CONNECTION_INVALID";
+    case NtStatus::kDeviceRemoved:
+      return "STATUS_DEVICE_REMOVED";
     case NtStatus::kImplementationLimit:
       return "STATUS_IMPLEMENTATION_LIMIT";
     case NtStatus::kBadVersion:

@@ -30,6 +30,7 @@ enum class NtStatus : uint32_t {
   kNotFound = 0xC0000225,
   kConnectionRefused = 0xC0000236,
   kConnectionInvalid = 0xC000023A,
+  kDeviceRemoved = 0xC00002B6,
   kImplementationLimit = 0xC000042B,
   kBadVersion = 0xC0010004,
 };

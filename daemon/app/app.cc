@@ -33,6 +33,13 @@ constexpr auto MethodNames() {
 }
 constexpr std::array kMethodNames = MethodNames();
 
+// What takes a card out of use is a warning; that it is there, or is known by another address, is news.
+void LogDeviceEvent(const log::Logger& logger, const provider::DeviceEvent& event) {
+  const bool harmless = event.what == "port up" || event.what == "address changed";
+  const auto write = harmless ? &log::Logger::Info : &log::Logger::Warning;
+  (logger.*write)("adapter event", {{"adapter", event.adapter}, {"event", event.what}});
+}
+
 }  // namespace
 
 App::App(Config config) : config_(std::move(config)), logger_(config_.log) {}
@@ -50,7 +57,9 @@ absl::Status App::Start() {
                          transport::SocketDirectory::Claim(config_.admin_socket_dir, kOperatorDirectoryMode));
 
   Step(3, "open the provider");
-  provider_ = MakeProvider(config_.provider, ProviderOptions{.soft = config_.soft}, random_);
+  ProviderOptions options = {.soft = config_.soft, .verbs = config_.verbs};
+  options.verbs.on_event = [this](const provider::DeviceEvent& event) { LogDeviceEvent(logger_, event); };
+  RNICD_ASSIGN_OR_RETURN(provider_, MakeProvider(config_.provider, options, random_));
 
   Step(4, "set up metrics");
   metrics_ = std::make_unique<metrics::Metrics>(kMethodNames, version());
@@ -158,14 +167,17 @@ void App::Step(int number, const char* what) const { logger_.Debug("step", {{"nu
 metrics::GaugeValues App::ReadGauges() const {
   const core::Ledger& ledger = *node_->ledger;
   const uint64_t registered = ledger.used(core::Resource::kPinnedBytes);
-  return metrics::GaugeValues{.registered_bytes = registered,
-                              .registered_pages = registered / kNdkPageBytes,
-                              .memory_regions = ledger.used(core::Resource::kRegions),
-                              .memory_objects = ledger.used(core::Resource::kMemoryObjects),
-                              .memory_bytes = ledger.used(core::Resource::kMemoryBytes),
-                              .sessions = ledger.used(core::Resource::kSessions),
-                              .connections = front_door_->connections(),
-                              .device_regions = provider_->live_regions()};
+  const provider::FastRegistrationCounts fast = provider_->fast_registrations();
+  return metrics::GaugeValues{
+      .registered_bytes = registered,
+      .registered_pages = registered / kNdkPageBytes,
+      .memory_regions = ledger.used(core::Resource::kRegions),
+      .memory_objects = ledger.used(core::Resource::kMemoryObjects),
+      .memory_bytes = ledger.used(core::Resource::kMemoryBytes),
+      .sessions = ledger.used(core::Resource::kSessions),
+      .connections = front_door_->connections(),
+      .device_regions = provider_->live_regions(),
+      .fast_registrations = {.direct = fast.direct, .composed = fast.composed, .windowed = fast.windowed}};
 }
 
 std::string App::version() const { return RNICD_VERSION; }

@@ -2,14 +2,12 @@
 
 #include <unistd.h>
 
-#include <charconv>
 #include <optional>
-#include <string_view>
-#include <utility>
 
 #include "absl/flags/flag.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "daemon/app/flag_reader.h"
+#include "daemon/app/provider_flags.h"
 #include "daemon/app/provider_registry.h"
 #include "daemon/metrics/exposer.h"
 
@@ -18,7 +16,9 @@ ABSL_FLAG(std::string, socket_dir, "/run/rnicd",
 ABSL_FLAG(std::string, admin_socket_dir, "",
           "directory of the operator's socket (admin.sock, mode 0600); empty: --socket_dir with \"-admin\" appended");
 ABSL_FLAG(std::string, socket_mode, "0666", "mode of rpc.sock and fd.sock, octal");
-ABSL_FLAG(std::string, provider, "soft", "kind of adapter to own: soft");
+ABSL_FLAG(
+    std::string, provider, "soft",
+    "kind of adapter to own: soft (in software, reaches clients of this daemon only) or verbs (cards, by libibverbs)");
 ABSL_FLAG(std::string, metrics_address, "127.0.0.1:9747",
           "IPv4 host:port of /metrics and /healthz; port 0 takes any free one; empty: no page");
 ABSL_FLAG(std::string, log_level, "info", "debug, info, warning or error");
@@ -55,82 +55,14 @@ ABSL_FLAG(int64_t, max_queue_entries_per_session, 262144,
 ABSL_FLAG(int64_t, max_windows_per_session, 65536, "memory windows of one session; 0: no limit");
 ABSL_FLAG(int64_t, max_posted_pages_per_session, 4194304,
           "pages that one session's posted requests and live fast registrations name; 0: no limit");
-ABSL_FLAG(int64_t, soft_adapters, 1, "soft provider: number of adapters (soft0, soft1, ...); 1 to 64");
-ABSL_FLAG(int64_t, soft_max_registration_bytes, int64_t{1} << 40,
-          "soft provider: the largest registration, what adapters report as max_registration_size; 4096 or more");
-ABSL_FLAG(int64_t, soft_max_regions, 0, "soft provider: registrations an adapter has room for; 0: 8388608");
-ABSL_FLAG(int64_t, soft_register_delay_us, 0, "soft provider: imitate a slow card; each registration takes so long");
-ABSL_FLAG(int64_t, soft_read_delay_us, 0, "soft provider: imitate a long wire; each RDMA read takes so long");
-ABSL_FLAG(int64_t, soft_max_fast_register_pages, 65536,
-          "soft provider: the most pages a fast-register region can be made ready for; 16 or more");
-ABSL_FLAG(
-    std::string, soft_adapter_flags, "0x10113",
-    "soft provider: NDK_ADAPTER_FLAG_ bits that adapters report and obey: 0x1 in-order DMA, 0x2 read sink needs no "
-    "right, 0x10 read with local invalidate, 0x100 CQ resize, 0x10000 loopback");
-
 namespace rnicd::app {
 namespace {
-
-constexpr int64_t kUnbounded = INT64_MAX;
-constexpr int64_t kTenMinutesMs = 600000;
-constexpr int64_t kOneHourMs = 3600000;
-
-// Collects what is wrong while the flags are read one by one.
-class Reader {
- public:
-  explicit Reader(std::vector<std::string>& errors) : errors_(errors) {}
-
-  uint64_t Number(const absl::Flag<int64_t>& flag, int64_t lowest, int64_t highest) {
-    const int64_t value = absl::GetFlag(flag);
-    if (value < lowest || value > highest) {
-      Complain(std::string(flag.Name()), highest == kUnbounded
-                                             ? absl::StrCat("must be ", lowest, " or more, not ", value)
-                                             : absl::StrCat("must be ", lowest, " to ", highest, ", not ", value));
-      return static_cast<uint64_t>(lowest);
-    }
-    return static_cast<uint64_t>(value);
-  }
-
-  uint64_t Limit(const absl::Flag<int64_t>& flag) { return Number(flag, 0, kUnbounded); }
-
-  // Bits of `known`, in any notation.
-  uint32_t Flags(const absl::Flag<std::string>& flag, uint32_t known) {
-    uint32_t bits = 0;
-    const std::string text = absl::GetFlag(flag);
-    if (!(absl::SimpleAtoi(text, &bits) || absl::SimpleHexAtoi(text, &bits)) || (bits & ~known) != 0) {
-      Complain(std::string(flag.Name()), absl::StrCat("must be bits of 0x", absl::Hex(known), ", not \"", text, "\""));
-    }
-    return bits;
-  }
-
-  std::chrono::milliseconds Milliseconds(const absl::Flag<int64_t>& flag, int64_t lowest, int64_t highest) {
-    return std::chrono::milliseconds(Number(flag, lowest, highest));
-  }
-
-  mode_t Mode(const absl::Flag<std::string>& flag) {
-    const std::string text = absl::GetFlag(flag);
-    unsigned mode = 0;
-    const char* const end = text.data() + text.size();
-    const auto [rest, error] = std::from_chars(text.data(), end, mode, 8);
-    if (error != std::errc() || rest != end || mode > 0777) {
-      Complain(std::string(flag.Name()), absl::StrCat("must be an octal mode up to 0777, not \"", text, "\""));
-    }
-    return mode;
-  }
-
-  void Complain(const std::string& flag, const std::string& what) {
-    errors_.push_back(absl::StrCat("--", flag, ": ", what));
-  }
-
- private:
-  std::vector<std::string>& errors_;
-};
 
 uint64_t MachineMemoryBytes() {
   return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-void ReadDirectories(Config& config, Reader& reader) {
+void ReadDirectories(Config& config, FlagReader& reader) {
   config.socket_dir = absl::GetFlag(FLAGS_socket_dir);
   config.admin_socket_dir = absl::GetFlag(FLAGS_admin_socket_dir);
   if (config.admin_socket_dir.empty()) {
@@ -147,7 +79,7 @@ void ReadDirectories(Config& config, Reader& reader) {
   }
 }
 
-void ReadLog(Config& config, Reader& reader) {
+void ReadLog(Config& config, FlagReader& reader) {
   const std::string level = absl::GetFlag(FLAGS_log_level);
   const std::optional<log::Level> known = log::LevelFromName(level);
   if (!known.has_value()) {
@@ -161,7 +93,7 @@ void ReadLog(Config& config, Reader& reader) {
   config.log.json = format == "json";
 }
 
-void ReadServices(Config& config, Reader& reader) {
+void ReadServices(Config& config, FlagReader& reader) {
   config.provider = absl::GetFlag(FLAGS_provider);
   if (!IsKnownProvider(config.provider)) {
     reader.Complain("provider", absl::StrCat("must be one of ", KnownProviders(), ", not \"", config.provider, "\""));
@@ -180,7 +112,7 @@ void ReadServices(Config& config, Reader& reader) {
   config.front_door.socket_mode = reader.Mode(FLAGS_socket_mode);
 }
 
-void ReadLimits(Config& config, Reader& reader) {
+void ReadLimits(Config& config, FlagReader& reader) {
   using core::Resource;
   core::NodeLimits& limits = config.limits;
   limits.node[Resource::kSessions] = reader.Limit(FLAGS_max_sessions);
@@ -207,27 +139,17 @@ void ReadLimits(Config& config, Reader& reader) {
   limits.pending_threshold_bytes = reader.Number(FLAGS_pending_threshold_bytes, 1, kUnbounded);
 }
 
-void ReadSoft(Config& config, Reader& reader) {
-  config.soft.adapters = static_cast<uint32_t>(reader.Number(FLAGS_soft_adapters, 1, 64));
-  config.soft.max_registration_bytes = reader.Number(FLAGS_soft_max_registration_bytes, 4096, kUnbounded);
-  config.soft.max_regions = reader.Limit(FLAGS_soft_max_regions);
-  config.soft.register_delay = std::chrono::microseconds(reader.Number(FLAGS_soft_register_delay_us, 0, 60000000));
-  config.soft.read_delay = std::chrono::microseconds(reader.Number(FLAGS_soft_read_delay_us, 0, 60000000));
-  config.soft.max_fast_register_pages =
-      static_cast<uint32_t>(reader.Number(FLAGS_soft_max_fast_register_pages, 16, UINT32_MAX));
-  config.soft.adapter_flags = reader.Flags(FLAGS_soft_adapter_flags, provider::SoftOptions().adapter_flags);
-}
-
 }  // namespace
 
 Config ConfigFromFlags(std::vector<std::string>& errors) {
   Config config;
-  Reader reader(errors);
+  FlagReader reader(errors);
   ReadDirectories(config, reader);
   ReadLog(config, reader);
   ReadServices(config, reader);
   ReadLimits(config, reader);
-  ReadSoft(config, reader);
+  config.soft = ReadSoftFlags(reader);
+  config.verbs = ReadVerbsFlags(reader);
   return config;
 }
 

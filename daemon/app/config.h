@@ -11,6 +11,7 @@
 #include "daemon/log/logger.h"
 #include "daemon/transport/front_door.h"
 #include "provider/soft/soft_provider.h"
+#include "provider/verbs/verbs_options.h"
 
 namespace rnicd::app {
 
@@ -28,6 +29,8 @@ struct Config {
   transport::FrontDoorOptions front_door;
   core::NodeLimits limits;
   provider::SoftOptions soft;
+  // Without on_event, which the app sets.
+  provider::VerbsOptions verbs;
 };
 
 // Reads the flags. Every mistake is reported at once: `errors` gets a line for each, and the config is then not to be

@@ -6,11 +6,13 @@
 
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/flags/declare.h"
 #include "absl/flags/flag.h"
 #include "absl/flags/reflection.h"
+#include "base/status.h"
 #include "daemon/app/provider_registry.h"
 
 ABSL_DECLARE_FLAG(std::string, socket_dir);
@@ -132,6 +134,35 @@ constexpr BadValue kBadValues[] = {
     {"soft_max_regions", "-1"},
     {"soft_register_delay_us", "-1"},
     {"soft_register_delay_us", "60000001"},
+    {"soft_read_delay_us", "-1"},
+    {"soft_max_fast_register_pages", "15"},
+    {"soft_adapter_flags", "0x4"},
+    {"soft_adapter_flags", "all"},
+    {"verbs_devices", ","},
+    {"verbs_devices", "rxa,"},
+    {"verbs_devices", "rxa, rxb"},
+    {"verbs_devices", "rxa,rxb,rxa"},
+    {"verbs_devices", "../rxa"},
+    {"verbs_gid", ""},
+    {"verbs_gid", "IPv4"},
+    {"verbs_gid", "3"},
+    {"verbs_gid", "10.98.0.256"},
+    {"verbs_gid", "fe80::1%va"},
+    {"verbs_fast_engine", ""},
+    {"verbs_fast_engine", "umr"},
+    {"verbs_max_registration_bytes", "4095"},
+    {"verbs_max_regions", "-1"},
+    {"verbs_max_fast_register_pages", "15"},
+    {"verbs_max_fast_register_pages", "4294967296"},
+    {"verbs_adapter_flags", "0x1"},
+    {"verbs_adapter_flags", "0x10113"},
+    {"verbs_adapter_flags", "none"},
+    {"verbs_ack_timeout", "0"},
+    {"verbs_ack_timeout", "32"},
+    {"verbs_probe_interval_ms", "9"},
+    {"verbs_probe_interval_ms", "3600001"},
+    {"verbs_register_delay_us", "-1"},
+    {"verbs_register_delay_us", "60000001"},
 };
 
 TEST_F(ConfigTest, EveryBadValueIsNamedByItsFlag) {
@@ -178,16 +209,95 @@ TEST_F(ConfigTest, AnEmptySocketDirectoryIsRefused) {
   EXPECT_THAT(Errors(), ::testing::Contains(StartsWith("--socket_dir: must be an absolute path")));
 }
 
+// The flags' defaults are written down a second time, for --help.
+TEST_F(ConfigTest, UnlessToldOtherwiseProvidersGetTheirOwnDefaults) {
+  EXPECT_THAT(Errors(), IsEmpty());
+  const provider::VerbsOptions verbs;
+  EXPECT_THAT(config_.verbs.devices, IsEmpty());
+  EXPECT_EQ(config_.verbs.gid.kind, verbs.gid.kind);
+  EXPECT_EQ(config_.verbs.fast_engine, verbs.fast_engine);
+  EXPECT_FALSE(config_.verbs.allow_unbounded_windows);
+  EXPECT_EQ(config_.verbs.max_registration_bytes, verbs.max_registration_bytes);
+  EXPECT_EQ(config_.verbs.max_regions, verbs.max_regions);
+  EXPECT_EQ(config_.verbs.max_fast_register_pages, verbs.max_fast_register_pages);
+  EXPECT_EQ(config_.verbs.adapter_flags, verbs.adapter_flags);
+  EXPECT_EQ(config_.verbs.ack_timeout, verbs.ack_timeout);
+  EXPECT_EQ(config_.verbs.probe_interval, verbs.probe_interval);
+  EXPECT_EQ(config_.verbs.register_delay, verbs.register_delay);
+  EXPECT_EQ(config_.soft.adapters, provider::SoftOptions().adapters);
+  EXPECT_EQ(config_.soft.adapter_flags, provider::SoftOptions().adapter_flags);
+}
+
+TEST_F(ConfigTest, VerbsValuesArriveWhereTheyBelong) {
+  Set("provider", "verbs");
+  Set("verbs_devices", "rxb,rxa");
+  Set("verbs_gid", "10.98.0.1");
+  Set("verbs_fast_engine", "window");
+  Set("verbs_allow_unbounded_windows", "true");
+  Set("verbs_max_registration_bytes", "1048576");
+  Set("verbs_max_regions", "7");
+  Set("verbs_max_fast_register_pages", "64");
+  Set("verbs_adapter_flags", "0x10000");
+  Set("verbs_ack_timeout", "14");
+  Set("verbs_probe_interval_ms", "250");
+  Set("verbs_register_delay_us", "1500");
+  EXPECT_THAT(Errors(), IsEmpty());
+  EXPECT_EQ(config_.provider, "verbs");
+  EXPECT_THAT(config_.verbs.devices, ElementsAre("rxb", "rxa"));
+  EXPECT_EQ(config_.verbs.gid.kind, provider::GidRule::Kind::kAddress);
+  EXPECT_EQ(config_.verbs.fast_engine, provider::FastEngine::kWindow);
+  EXPECT_TRUE(config_.verbs.allow_unbounded_windows);
+  EXPECT_EQ(config_.verbs.max_registration_bytes, uint64_t{1} << 20);
+  EXPECT_EQ(config_.verbs.max_regions, 7u);
+  EXPECT_EQ(config_.verbs.max_fast_register_pages, 64u);
+  EXPECT_EQ(config_.verbs.adapter_flags, kAdapterFlagLoopback);
+  EXPECT_EQ(config_.verbs.ack_timeout, 14);
+  EXPECT_EQ(config_.verbs.probe_interval, std::chrono::milliseconds(250));
+  EXPECT_EQ(config_.verbs.register_delay, std::chrono::microseconds(1500));
+}
+
+TEST_F(ConfigTest, EachEngineAndKindOfAddressHasItsWord) {
+  using Kind = provider::GidRule::Kind;
+  const std::pair<const char*, Kind> kinds[] = {{"auto", Kind::kBest},
+                                                {"ipv4", Kind::kIpv4},
+                                                {"ipv6", Kind::kIpv6},
+                                                {"link-local", Kind::kLinkLocal},
+                                                {"fe80::1", Kind::kAddress}};
+  for (const auto& [word, kind] : kinds) {
+    Set("verbs_gid", word);
+    EXPECT_THAT(Errors(), IsEmpty()) << word;
+    EXPECT_EQ(config_.verbs.gid.kind, kind) << word;
+  }
+  using provider::FastEngine;
+  const std::pair<const char*, FastEngine> engines[] = {
+      {"auto", FastEngine::kAuto}, {"registration", FastEngine::kRegistration}, {"window", FastEngine::kWindow}};
+  for (const auto& [word, engine] : engines) {
+    Set("verbs_fast_engine", word);
+    EXPECT_THAT(Errors(), IsEmpty()) << word;
+    EXPECT_EQ(config_.verbs.fast_engine, engine) << word;
+  }
+}
+
 TEST(ProviderRegistry, MakesWhatItKnows) {
   EXPECT_TRUE(IsKnownProvider("soft"));
+  EXPECT_TRUE(IsKnownProvider("verbs"));
   EXPECT_FALSE(IsKnownProvider("Soft"));
   EXPECT_FALSE(IsKnownProvider(""));
-  EXPECT_THAT(KnownProviders(), HasSubstr("soft"));
+  EXPECT_EQ(KnownProviders(), "soft, verbs");
   KernelRandom random;
   const auto provider = MakeProvider("soft", {.soft = {.adapters = 2}}, random);
-  ASSERT_NE(provider, nullptr);
-  EXPECT_EQ(provider->name(), "soft");
-  EXPECT_EQ(provider->ListAdapters().size(), 2u);
+  ASSERT_TRUE(provider.ok()) << provider.status();
+  EXPECT_EQ((*provider)->name(), "soft");
+  EXPECT_EQ((*provider)->ListAdapters().size(), 2u);
+}
+
+// No machine has a card of that name, and most have none at all.
+TEST(ProviderRegistry, SaysWhichCardIsMissing) {
+  KernelRandom random;
+  const auto provider = MakeProvider("verbs", {.verbs = {.devices = {"no_such_card0"}}}, random);
+  ASSERT_FALSE(provider.ok());
+  EXPECT_TRUE(FailedWith(provider.status(), ErrorReason::ADAPTER_NOT_FOUND)) << provider.status();
+  EXPECT_THAT(std::string(provider.status().message()), HasSubstr("no_such_card0"));
 }
 
 }  // namespace

@@ -4,20 +4,28 @@
 #include <array>
 
 #include "absl/strings/str_join.h"
+#include "provider/verbs/verbs_api.h"
+#include "provider/verbs/verbs_provider.h"
 
 namespace rnicd::app {
 namespace {
 
+using MadeProvider = absl::StatusOr<std::unique_ptr<provider::Provider>>;
+
 struct Row {
   const char* name;
-  std::unique_ptr<provider::Provider> (*make)(const ProviderOptions& options, RandomSource& random);
+  MadeProvider (*make)(const ProviderOptions& options, RandomSource& random);
 };
 
-std::unique_ptr<provider::Provider> MakeSoft(const ProviderOptions& options, RandomSource& random) {
+MadeProvider MakeSoft(const ProviderOptions& options, RandomSource& random) {
   return std::make_unique<provider::SoftProvider>(options.soft, random);
 }
 
-constexpr std::array kRows = {Row{"soft", &MakeSoft}};
+MadeProvider MakeVerbs(const ProviderOptions& options, RandomSource& random) {
+  return provider::VerbsProvider::Create(options.verbs, random, provider::RdmaCore());
+}
+
+constexpr std::array kRows = {Row{"soft", &MakeSoft}, Row{"verbs", &MakeVerbs}};
 
 const Row* Find(std::string_view name) {
   const auto found = std::find_if(kRows.begin(), kRows.end(), [name](const Row& row) { return row.name == name; });
@@ -32,8 +40,8 @@ std::string KnownProviders() {
   return absl::StrJoin(kRows, ", ", [](std::string* text, const Row& row) { text->append(row.name); });
 }
 
-std::unique_ptr<provider::Provider> MakeProvider(std::string_view name, const ProviderOptions& options,
-                                                 RandomSource& random) {
+absl::StatusOr<std::unique_ptr<provider::Provider>> MakeProvider(std::string_view name, const ProviderOptions& options,
+                                                                 RandomSource& random) {
   return Find(name)->make(options, random);
 }
 

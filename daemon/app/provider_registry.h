@@ -4,23 +4,28 @@
 #include <string>
 #include <string_view>
 
+#include "absl/status/statusor.h"
 #include "base/random.h"
 #include "provider/api/device.h"
 #include "provider/soft/soft_provider.h"
+#include "provider/verbs/verbs_options.h"
 
 namespace rnicd::app {
 
 // The kinds of hardware this build can own. A new provider is a new row in provider_registry.cc.
 bool IsKnownProvider(std::string_view name);
-// "soft", for messages.
+// "soft, verbs", for messages.
 std::string KnownProviders();
 
+// The options of every kind; only those of the chosen one count.
 struct ProviderOptions {
   provider::SoftOptions soft;
+  provider::VerbsOptions verbs;
 };
 
 // `name` is a known one. `random` outlives the provider.
-std::unique_ptr<provider::Provider> MakeProvider(std::string_view name, const ProviderOptions& options,
-                                                 RandomSource& random);
+// Errors: what the provider says; its message is for the operator.
+absl::StatusOr<std::unique_ptr<provider::Provider>> MakeProvider(std::string_view name, const ProviderOptions& options,
+                                                                 RandomSource& random);
 
 }  // namespace rnicd::app

@@ -22,7 +22,8 @@ struct ProcessKey {
 class ProcessHandle {
  public:
   virtual ~ProcessHandle() = default;
-  // True as soon as the process has ended; waits for that at most so long.
+  // True as soon as the process has ended; waits for that at most so long, and then also takes one that has begun to
+  // end.
   virtual bool HasExited(std::chrono::milliseconds wait) const = 0;
 };
 

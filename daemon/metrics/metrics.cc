@@ -51,6 +51,23 @@ prometheus::MetricFamily Gauge(const char* name, const char* help, uint64_t valu
   return prometheus::MetricFamily{name, help, prometheus::MetricType::Gauge, {metric}};
 }
 
+// A counter that the device keeps.
+prometheus::MetricFamily FastRegistrations(const EngineValues& values) {
+  prometheus::MetricFamily family{"rnicd_fast_registrations_total",
+                                  "Fast registrations that a card carried out, by engine: direct (memory that lies "
+                                  "together), compose (mapped together first), window (memory windows of the card).",
+                                  prometheus::MetricType::Counter,
+                                  {}};
+  for (const auto& [engine, value] : {std::pair("direct", values.direct), std::pair("compose", values.composed),
+                                      std::pair("window", values.windowed)}) {
+    prometheus::ClientMetric metric;
+    metric.label = {{"engine", engine}};
+    metric.counter.value = static_cast<double>(value);
+    family.metric.push_back(metric);
+  }
+  return family;
+}
+
 std::vector<prometheus::MetricFamily> Gauges(const GaugeValues& values) {
   return {
       Gauge("rnicd_registered_bytes", "Bytes of the pages that memory regions hold registered or mappings hold mapped.",
@@ -63,6 +80,7 @@ std::vector<prometheus::MetricFamily> Gauges(const GaugeValues& values) {
       Gauge("rnicd_memory_bytes", "Bytes of memory objects.", values.memory_bytes),
       Gauge("rnicd_sessions", "Sessions, those that are ending included.", values.sessions),
       Gauge("rnicd_connections", "Connections on the workload and admin sockets.", values.connections),
+      FastRegistrations(values.fast_registrations),
   };
 }
 

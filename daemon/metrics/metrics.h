@@ -19,6 +19,13 @@
 
 namespace rnicd::metrics {
 
+// How fast registrations were carried out since the start, one number for each way.
+struct EngineValues {
+  uint64_t direct = 0;
+  uint64_t composed = 0;
+  uint64_t windowed = 0;
+};
+
 // What is read off the daemon's own tables at every scrape, so that it can never drift from them.
 struct GaugeValues {
   uint64_t registered_bytes = 0;
@@ -29,6 +36,7 @@ struct GaugeValues {
   uint64_t sessions = 0;
   uint64_t connections = 0;
   uint64_t device_regions = 0;
+  EngineValues fast_registrations;
 };
 
 // Every metric of the daemon: names, units, labels and help stand in metrics.cc and nowhere else.

@@ -29,21 +29,25 @@ uint64_t InodeOf(int fd) {
   return fstat(fd, &file) == 0 ? file.st_ino : 0;
 }
 
-// Field 22 of /proc/<pid>/stat; 0 when it cannot be read. The name in field 2 may hold spaces and brackets.
-uint64_t StartTimeOf(pid_t pid) {
+// /proc/<pid>/stat from field 3 on, with so many fields taken off; empty when it cannot be read. The name in field 2 may
+// hold spaces and brackets.
+std::istringstream StatOf(pid_t pid, int fields_to_skip) {
   std::ifstream file(absl::StrCat("/proc/", pid, "/stat"));
   std::string line;
   std::getline(file, line);
   const size_t name_end = line.rfind(')');
-  if (name_end == std::string::npos) {
-    return 0;
-  }
-  std::istringstream fields(line.substr(name_end + 1));
+  std::istringstream fields(name_end == std::string::npos ? "" : line.substr(name_end + 1));
   std::string skipped;
-  constexpr int kFieldsBetween = 19;
-  for (int field = 0; field < kFieldsBetween; ++field) {
+  for (int field = 0; field < fields_to_skip; ++field) {
     fields >> skipped;
   }
+  return fields;
+}
+
+// Field 22; 0 when it cannot be read.
+uint64_t StartTimeOf(pid_t pid) {
+  constexpr int kFieldsBefore = 19;
+  std::istringstream fields = StatOf(pid, kFieldsBefore);
   uint64_t start_time = 0;
   fields >> start_time;
   return start_time;
@@ -80,6 +84,20 @@ absl::Status Gone() {
                                             : absl::UnauthenticatedError("the peer's process cannot be named");
 }
 
+// The process behind a pidfd has begun to exit: field 9, the flag PF_EXITING of include/linux/sched.h.
+bool IsExiting(int pidfd) {
+  constexpr uint64_t kExitingFlag = 0x4;
+  constexpr int kFieldsBefore = 6;
+  std::ifstream file(absl::StrCat("/proc/self/fdinfo/", pidfd));
+  std::string name;
+  pid_t pid = -1;
+  while (file >> name && name != "Pid:") {
+  }
+  file >> pid;
+  uint64_t flags = 0;
+  return pid > 0 && StatOf(pid, kFieldsBefore) >> flags && (flags & kExitingFlag) != 0;
+}
+
 }  // namespace
 
 const char* IdentityRungName(IdentityRung rung) {
@@ -93,9 +111,11 @@ absl::StatusOr<IdentityRung> ProbeIdentityRung() {
   return KernelHasPeerPidfd() && PidfdsHaveTheirOwnInodes() ? IdentityRung::kPeerPidfd : IdentityRung::kPidfdOpen;
 }
 
+// A process that is on its way out counts: on a slow machine much time passes between the end of its sockets and its
+// own.
 bool PidfdHandle::HasExited(std::chrono::milliseconds wait) const {
   pollfd exit = {.fd = pidfd_.get(), .events = POLLIN, .revents = 0};
-  return poll(&exit, 1, static_cast<int>(wait.count())) == 1;
+  return poll(&exit, 1, static_cast<int>(wait.count())) == 1 || IsExiting(pidfd_.get());
 }
 
 absl::StatusOr<Peer> IdentifyPeer(int socket, IdentityRung rung, core::Role role) {

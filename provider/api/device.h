@@ -43,7 +43,8 @@ class DeviceMemoryRegion {
 
 // The wall between owners: a token works only on queue pairs of its own domain.
 // Lifetime: outlived by its adapter, outlives what was made in it. Threads: safe.
-// Errors:   DEVICE_OUT_OF_RESOURCES, DEVICE_NOT_CAPABLE, DEVICE_FAILED. A failure leaves nothing behind.
+// Errors:   DEVICE_OUT_OF_RESOURCES, DEVICE_NOT_CAPABLE, DEVICE_MEMLOCK_LIMIT, MEMORY_NOT_PINNABLE, DEVICE_REMOVED,
+//           DEVICE_FAILED. A failure leaves nothing behind.
 // Source:   ibv_alloc_pd(3).
 class DeviceProtectionDomain {
  public:
@@ -70,9 +71,9 @@ class DeviceAdapter {
  public:
   virtual ~DeviceAdapter() = default;
   virtual const NdkAdapterInfo& info() const = 0;
-  // Errors: DEVICE_OUT_OF_RESOURCES, DEVICE_FAILED.
+  // Errors: DEVICE_OUT_OF_RESOURCES, DEVICE_MEMLOCK_LIMIT, DEVICE_REMOVED, DEVICE_FAILED.
   virtual absl::StatusOr<std::unique_ptr<DeviceProtectionDomain>> CreateProtectionDomain() = 0;
-  // Errors: DEVICE_OUT_OF_RESOURCES, DEVICE_FAILED.
+  // Errors: DEVICE_OUT_OF_RESOURCES, DEVICE_REMOVED, DEVICE_FAILED.
   virtual absl::StatusOr<std::unique_ptr<DeviceCompletionQueue>> CreateCompletionQueue(uint32_t depth) = 0;
 };
 
@@ -84,6 +85,14 @@ struct AdapterDescription {
   NdkAdapterInfo info;
 };
 
+// How fast registrations were carried out since the start: as one registration of memory that lies together, of memory
+// that was first mapped together, or through memory windows of the card.
+struct FastRegistrationCounts {
+  uint64_t direct = 0;
+  uint64_t composed = 0;
+  uint64_t windowed = 0;
+};
+
 // A kind of hardware and all cards of that kind. Threads: safe. Nothing above this line knows which kind it is.
 class Provider {
  public:
@@ -91,10 +100,12 @@ class Provider {
   // "soft", "verbs".
   virtual std::string_view name() const = 0;
   virtual std::vector<AdapterDescription> ListAdapters() const = 0;
-  // Errors: ADAPTER_NOT_FOUND, DEVICE_OUT_OF_RESOURCES, DEVICE_FAILED.
+  // Errors: ADAPTER_NOT_FOUND, DEVICE_OUT_OF_RESOURCES, DEVICE_REMOVED, DEVICE_FAILED.
   virtual absl::StatusOr<std::unique_ptr<DeviceAdapter>> OpenAdapter(std::string_view adapter_name) = 0;
   // Regions that are registered now, in all cards: what the hardware itself would list.
   virtual uint64_t live_regions() const = 0;
+  // Zero for a kind that has no such difference.
+  virtual FastRegistrationCounts fast_registrations() const { return {}; }
 };
 
 }  // namespace rnicd::provider

@@ -177,7 +177,7 @@ class DeviceQueuePair {
   virtual absl::Status Connect(std::string_view peer_address) = 0;
   // Accepts a request; it begins with the next Ring at the latest. Of a FastRegisterWork or BindWork: its new remote
   // token, otherwise 0. A refusal changes nothing. Errors: QUEUE_FULL; QP_NOT_CONNECTED, of receives only once Shutdown
-  // has begun.
+  // has begun; those of DeviceProtectionDomain::RegisterMemory where memory must be registered for it.
   virtual absl::StatusOr<RemoteToken> Enqueue(WorkRequest request) = 0;
   virtual void Ring() = 0;
   // Goes to kError; every request completes, maybe after this returned.

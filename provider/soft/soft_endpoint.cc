@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "provider/api/operation_type_of.h"
 #include "provider/soft/soft_execute.h"
 #include "provider/soft/soft_fast_region.h"
 #include "provider/soft/soft_window.h"

@@ -224,14 +224,6 @@ std::optional<NtStatus> Reach(const SoftExecution& execution) {
   return visit.open() ? NtStatus::kSuccess : visit.refusal();
 }
 
-OperationType TypeOf(const WorkRequest& request) {
-  // In the order of the variant.
-  static constexpr OperationType kTypes[] = {
-      OperationType::kSend,         OperationType::kReceive,    OperationType::kRead, OperationType::kWrite,
-      OperationType::kFastRegister, OperationType::kInvalidate, OperationType::kBind};
-  return kTypes[request.work.index()];
-}
-
 uint64_t LengthOf(const WorkRequest& request) {
   if (request.inline_data.has_value()) {
     return request.inline_data->size();

@@ -29,9 +29,6 @@ std::optional<NtStatus> Execute(SoftExecution execution);
 // Whether the peer can be reached; nothing when that is to be waited for.
 std::optional<NtStatus> Reach(const SoftExecution& execution);
 
-// The kind of completion a request has.
-OperationType TypeOf(const WorkRequest& request);
-
 // The bytes of a request's payload.
 uint64_t LengthOf(const WorkRequest& request);
 

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/flags/flag.h"
+
+namespace rnicd::app {
+
+// No upper end.
+inline constexpr int64_t kUnbounded = INT64_MAX;
+inline constexpr int64_t kTenMinutesMs = 600000;
+inline constexpr int64_t kOneHourMs = 3600000;
+
+// Collects what is wrong while the flags are read one by one: a line for each, which begins "--flag: must".
+class FlagReader {
+ public:
+  explicit FlagReader(std::vector<std::string>& errors) : errors_(errors) {}
+
+  uint64_t Number(const absl::Flag<int64_t>& flag, int64_t lowest, int64_t highest);
+  // A count that 0 leaves open.
+  uint64_t Limit(const absl::Flag<int64_t>& flag) { return Number(flag, 0, kUnbounded); }
+  std::chrono::milliseconds Milliseconds(const absl::Flag<int64_t>& flag, int64_t lowest, int64_t highest);
+  std::chrono::microseconds Microseconds(const absl::Flag<int64_t>& flag, int64_t lowest, int64_t highest);
+  // Bits of `known`, in decimal or hexadecimal.
+  uint32_t Bits(const absl::Flag<std::string>& flag, uint32_t known);
+  // A file mode, octal.
+  mode_t Mode(const absl::Flag<std::string>& flag);
+  // Words between commas; none for the empty text.
+  std::vector<std::string> Names(const absl::Flag<std::string>& flag);
+
+  void Complain(const std::string& flag, const std::string& what);
+
+ private:
+  std::vector<std::string>& errors_;
+};
+
+}  // namespace rnicd::app

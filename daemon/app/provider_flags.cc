@@ -1,0 +1,116 @@
+#include "daemon/app/provider_flags.h"
+
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+ABSL_FLAG(int64_t, soft_adapters, 1, "soft provider: number of adapters (soft0, soft1, ...); 1 to 64");
+ABSL_FLAG(int64_t, soft_max_registration_bytes, int64_t{1} << 40,
+          "soft provider: the largest registration, what adapters report as max_registration_size; 4096 or more");
+ABSL_FLAG(int64_t, soft_max_regions, 0, "soft provider: registrations an adapter has room for; 0: 8388608");
+ABSL_FLAG(int64_t, soft_register_delay_us, 0, "soft provider: imitate a slow card; each registration takes so long");
+ABSL_FLAG(int64_t, soft_read_delay_us, 0, "soft provider: imitate a long wire; each RDMA read takes so long");
+ABSL_FLAG(int64_t, soft_max_fast_register_pages, 65536,
+          "soft provider: the most pages a fast-register region can be made ready for; 16 or more");
+ABSL_FLAG(
+    std::string, soft_adapter_flags, "0x10113",
+    "soft provider: NDK_ADAPTER_FLAG_ bits that adapters report and obey: 0x1 in-order DMA, 0x2 read sink needs no "
+    "right, 0x10 read with local invalidate, 0x100 CQ resize, 0x10000 loopback");
+
+ABSL_FLAG(std::string, verbs_devices, "",
+          "verbs provider: names of the cards to own, between commas (mlx5_0,mlx5_1); empty: all that can do reliable "
+          "connections");
+ABSL_FLAG(std::string, verbs_gid, "auto",
+          "verbs provider: which of a port's addresses queue pairs use: auto (RoCE v2 before v1, IPv4 before global "
+          "IPv6 before link-local), ipv4, ipv6, link-local, or one address");
+ABSL_FLAG(
+    std::string, verbs_fast_engine, "auto",
+    "verbs provider: how fast registrations and windows are carried out: registration (works on every card), "
+    "window (memory windows; refuses a card that does not check their bounds; a fast registration then works through "
+    "the queue pair that executed it only), auto (windows by windows where the card is seen to check them)");
+ABSL_FLAG(bool, verbs_allow_unbounded_windows, false,
+          "verbs provider: DANGEROUS, for tests only. Lets --verbs_fast_engine=window use a card that does not check "
+          "the bounds of windows: a peer with the token of one window can then read and write everything around it "
+          "that was registered with it, not only what it was given");
+ABSL_FLAG(int64_t, verbs_max_registration_bytes, int64_t{1} << 40,
+          "verbs provider: the largest registration, unless the card's own limit is lower; 4096 or more");
+ABSL_FLAG(int64_t, verbs_max_regions, 0,
+          "verbs provider: registrations of one card; 0: as many as the card has room for");
+ABSL_FLAG(int64_t, verbs_max_fast_register_pages, 32768,
+          "verbs provider: the most pages a fast-register region can be made ready for; 16 or more");
+ABSL_FLAG(std::string, verbs_adapter_flags, "0x10112",
+          "verbs provider: NDK_ADAPTER_FLAG_ bits that adapters report and obey: 0x2 read sink needs no right, 0x10 "
+          "read with local invalidate, 0x100 CQ resize, 0x10000 loopback");
+ABSL_FLAG(int64_t, verbs_ack_timeout, 16,
+          "verbs provider: how long a queue pair waits for the peer's acknowledgement before it sends again, six "
+          "times: 4.096 us times 2 to this power; 1 to 31");
+ABSL_FLAG(int64_t, verbs_probe_interval_ms, 1000,
+          "verbs provider: how often an idle connection is probed, so that a silent peer is noticed; 10 to 3600000");
+ABSL_FLAG(int64_t, verbs_register_delay_us, 0, "verbs provider: for tests; each registration takes so much longer");
+
+namespace rnicd::app {
+namespace {
+
+constexpr int64_t kOneMinuteUs = 60000000;
+// What every client may count on.
+constexpr int64_t kRegistrationBytesMin = 4096;
+constexpr int64_t kFastRegisterPagesMin = 16;
+
+provider::GidRule ReadGid(FlagReader& reader) {
+  const std::string text = absl::GetFlag(FLAGS_verbs_gid);
+  const std::optional<provider::GidRule> rule = provider::ParseGidRule(text);
+  if (!rule.has_value()) {
+    reader.Complain("verbs_gid", absl::StrCat("must be auto, ipv4, ipv6, link-local or an IPv4 or IPv6 address, not \"",
+                                              text, "\""));
+  }
+  return rule.value_or(provider::GidRule());
+}
+
+provider::FastEngine ReadFastEngine(FlagReader& reader) {
+  const std::string text = absl::GetFlag(FLAGS_verbs_fast_engine);
+  if (text == "registration") {
+    return provider::FastEngine::kRegistration;
+  }
+  if (text == "window") {
+    return provider::FastEngine::kWindow;
+  }
+  if (text != "auto") {
+    reader.Complain("verbs_fast_engine", absl::StrCat("must be auto, registration or window, not \"", text, "\""));
+  }
+  return provider::FastEngine::kAuto;
+}
+
+}  // namespace
+
+provider::SoftOptions ReadSoftFlags(FlagReader& reader) {
+  provider::SoftOptions options;
+  options.adapters = static_cast<uint32_t>(reader.Number(FLAGS_soft_adapters, 1, 64));
+  options.max_registration_bytes = reader.Number(FLAGS_soft_max_registration_bytes, kRegistrationBytesMin, kUnbounded);
+  options.max_regions = reader.Limit(FLAGS_soft_max_regions);
+  options.register_delay = reader.Microseconds(FLAGS_soft_register_delay_us, 0, kOneMinuteUs);
+  options.read_delay = reader.Microseconds(FLAGS_soft_read_delay_us, 0, kOneMinuteUs);
+  options.max_fast_register_pages =
+      static_cast<uint32_t>(reader.Number(FLAGS_soft_max_fast_register_pages, kFastRegisterPagesMin, UINT32_MAX));
+  options.adapter_flags = reader.Bits(FLAGS_soft_adapter_flags, provider::SoftOptions().adapter_flags);
+  return options;
+}
+
+provider::VerbsOptions ReadVerbsFlags(FlagReader& reader) {
+  provider::VerbsOptions options;
+  options.devices = reader.Names(FLAGS_verbs_devices);
+  options.gid = ReadGid(reader);
+  options.fast_engine = ReadFastEngine(reader);
+  options.allow_unbounded_windows = absl::GetFlag(FLAGS_verbs_allow_unbounded_windows);
+  options.max_registration_bytes = reader.Number(FLAGS_verbs_max_registration_bytes, kRegistrationBytesMin, kUnbounded);
+  options.max_regions = reader.Limit(FLAGS_verbs_max_regions);
+  options.max_fast_register_pages =
+      static_cast<uint32_t>(reader.Number(FLAGS_verbs_max_fast_register_pages, kFastRegisterPagesMin, UINT32_MAX));
+  options.adapter_flags = reader.Bits(FLAGS_verbs_adapter_flags, provider::VerbsOptions().adapter_flags);
+  options.ack_timeout = static_cast<uint8_t>(reader.Number(FLAGS_verbs_ack_timeout, 1, 31));
+  options.probe_interval = reader.Milliseconds(FLAGS_verbs_probe_interval_ms, 10, kOneHourMs);
+  options.register_delay = reader.Microseconds(FLAGS_verbs_register_delay_us, 0, kOneMinuteUs);
+  return options;
+}
+
+}  // namespace rnicd::app

@@ -1,0 +1,77 @@
+#include "provider/verbs/grant.h"
+
+#include <cerrno>
+#include <utility>
+
+#include "base/status.h"
+#include "provider/verbs/verbs_status.h"
+
+namespace rnicd::provider {
+
+absl::StatusOr<std::unique_ptr<Grant>> Grant::Register(std::shared_ptr<VerbsDomain> domain, const Shape& shape) {
+  std::unique_ptr<Grant> grant(new Grant(domain, shape));
+  RNICD_ASSIGN_OR_RETURN(grant->registration_,
+                         Registration::Make(std::move(domain), shape.base, shape.runs, AccessFlags(shape.rights)));
+  grant->token_ = grant->registration_->rkey();
+  return grant;
+}
+
+absl::StatusOr<std::unique_ptr<Grant>> Grant::RegisterForWindow(std::shared_ptr<VerbsDomain> domain,
+                                                                const Shape& shape) {
+  std::unique_ptr<Grant> grant(new Grant(domain, shape));
+  // No remote right: the window is the only door. Remote writes through it need the local one.
+  const AccessRights local{.local_write = shape.rights.local_write || shape.rights.remote_write};
+  RNICD_ASSIGN_OR_RETURN(grant->registration_, Registration::Make(std::move(domain), shape.base, shape.runs,
+                                                                  AccessFlags(local) | IBV_ACCESS_MW_BIND));
+  if (!shape.rights.remote_read && !shape.rights.remote_write) {
+    // Nothing for a peer, so nothing to bind; the token is one that no peer can use.
+    grant->token_ = grant->registration_->lkey();
+    return grant;
+  }
+  RNICD_RETURN_IF_ERROR(grant->AllocWindow(grant->registration_->mr()));
+  return grant;
+}
+
+absl::StatusOr<std::unique_ptr<Grant>> Grant::OpenWindow(std::shared_ptr<VerbsDomain> domain, ibv_mr* region,
+                                                         const Shape& shape) {
+  std::unique_ptr<Grant> grant(new Grant(std::move(domain), shape));
+  RNICD_RETURN_IF_ERROR(grant->AllocWindow(region));
+  return grant;
+}
+
+// Made anew for every use, so that it is younger than the queue pair that binds it: at the end of a process the kernel
+// takes the youngest first, and some cards cannot lose a queue pair with a window bound to it.
+absl::Status Grant::AllocWindow(ibv_mr* region) {
+  region_ = region;
+  window_ = domain_->api().AllocMw(domain_->pd());
+  if (window_ == nullptr) {
+    return VerbStatus(errno, "ibv_alloc_mw");
+  }
+  token_ = ibv_inc_rkey(window_->rkey);
+  return absl::OkStatus();
+}
+
+Grant::~Grant() { End().IgnoreError(); }
+
+void Grant::FillBind(ibv_send_wr& request) const {
+  request.opcode = IBV_WR_BIND_MW;
+  request.bind_mw.mw = window_;
+  request.bind_mw.rkey = token_;
+  request.bind_mw.bind_info.mr = region_;
+  request.bind_mw.bind_info.addr = base_.value;
+  request.bind_mw.bind_info.length = length_;
+  request.bind_mw.bind_info.mw_access_flags = static_cast<unsigned>(AccessFlags(rights_) & ~IBV_ACCESS_LOCAL_WRITE);
+}
+
+absl::Status Grant::End() {
+  if (window_ != nullptr) {
+    const int error = domain_->api().DeallocMw(window_);
+    if (error != 0 && !domain_->device().IsGone(error)) {
+      return VerbStatus(error, "ibv_dealloc_mw");
+    }
+    window_ = nullptr;
+  }
+  return registration_ != nullptr ? registration_->End() : absl::OkStatus();
+}
+
+}  // namespace rnicd::provider

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "absl/status/statusor.h"
+#include "base/access_rights.h"
+#include "base/units.h"
+#include "provider/verbs/registration.h"
+
+namespace rnicd::provider {
+
+// What a peer may reach under one remote token, made by one request: the body of a fast registration or of a window.
+//
+// Two kinds. The registered kind is a registration of its own with the rights asked for. Its token must be known when
+// the request is posted, and only a registration yields it, so the card honours it from then on; the queue pair counts
+// it as in force only from its turn on. The windowed kind is a type 2 memory window, whose token is known beforehand
+// and which the card binds in queue order, over memory that has no other door.
+// Threads: one call at a time; the accessors from any.
+class Grant {
+ public:
+  struct Shape {
+    VirtualAddress base;
+    uint64_t length = 0;
+    AccessRights rights;
+    std::span<const std::span<std::byte>> runs;
+  };
+  // Errors: those of Registration::Make.
+  static absl::StatusOr<std::unique_ptr<Grant>> Register(std::shared_ptr<VerbsDomain> domain, const Shape& shape);
+  // A window over a registration of its own. Errors besides: those of VerbStatus.
+  static absl::StatusOr<std::unique_ptr<Grant>> RegisterForWindow(std::shared_ptr<VerbsDomain> domain,
+                                                                  const Shape& shape);
+  // A window over a registration that outlives it. Errors: those of VerbStatus.
+  static absl::StatusOr<std::unique_ptr<Grant>> OpenWindow(std::shared_ptr<VerbsDomain> domain, ibv_mr* region,
+                                                           const Shape& shape);
+  ~Grant();
+
+  uint32_t token() const { return token_; }
+  // Of the registration behind it; 0 for a window over another's.
+  uint32_t lkey() const { return registration_ != nullptr ? registration_->lkey() : 0; }
+  VirtualAddress base() const { return base_; }
+  uint64_t length() const { return length_; }
+  const AccessRights& rights() const { return rights_; }
+  bool composed() const { return registration_ != nullptr && registration_->composed(); }
+
+  // The card has to be asked to put it in force, by `request`.
+  bool needs_bind() const { return window_ != nullptr; }
+  void FillBind(ibv_send_wr& request) const;
+  // No transfer goes through any more when it returns ok; otherwise it is in force as before. Errors: those of
+  // Registration::End.
+  absl::Status End();
+
+ private:
+  Grant(std::shared_ptr<VerbsDomain> domain, const Shape& shape)
+      : domain_(std::move(domain)), base_(shape.base), length_(shape.length), rights_(shape.rights) {}
+
+  absl::Status AllocWindow(ibv_mr* region);
+
+  const std::shared_ptr<VerbsDomain> domain_;
+  const VirtualAddress base_;
+  const uint64_t length_;
+  const AccessRights rights_;
+  std::unique_ptr<Registration> registration_;
+  ibv_mr* region_ = nullptr;
+  ibv_mw* window_ = nullptr;
+  uint32_t token_ = 0;
+};
+
+}  // namespace rnicd::provider

@@ -1,0 +1,183 @@
+#include "provider/verbs/prepared_request.h"
+
+#include <arpa/inet.h>
+
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "base/checked_range.h"
+#include "base/status.h"
+#include "provider/verbs/verbs_fast_region.h"
+#include "provider/verbs/verbs_window.h"
+
+namespace rnicd::provider {
+namespace {
+
+bool IsPageBoundary(const std::byte* address) { return reinterpret_cast<uint64_t>(address) % kNdkPageBytes == 0; }
+
+// Whether `next` can follow `run` in one composed view.
+bool Joins(std::span<std::byte> run, std::span<std::byte> next) {
+  return run.data() + run.size() == next.data() ||
+         (IsPageBoundary(run.data() + run.size()) && IsPageBoundary(next.data()));
+}
+
+// Bytes of this process that lie end to end in the payload become one piece.
+absl::StatusOr<PayloadPiece> RegisterHost(const std::shared_ptr<VerbsDomain>& domain,
+                                          std::span<const std::span<std::byte>> runs, uint32_t length) {
+  const VirtualAddress base{reinterpret_cast<uint64_t>(runs.front().data())};
+  PayloadPiece piece{.address = base.value, .length = length};
+  RNICD_ASSIGN_OR_RETURN(piece.host, Registration::Make(domain, base, runs, IBV_ACCESS_LOCAL_WRITE));
+  return piece;
+}
+
+// Registers entries [first, last), which are bytes of this process: as one piece, or each by itself where the kernel
+// cannot map them together.
+absl::Status RegisterHosts(const std::shared_ptr<VerbsDomain>& domain, std::span<const ScatterGatherEntry> entries,
+                           std::vector<PayloadPiece>& payload) {
+  std::vector<std::span<std::byte>> runs;
+  uint32_t length = 0;
+  for (const ScatterGatherEntry& entry : entries) {
+    runs.push_back(entry.host);
+    length += entry.length;
+  }
+  absl::StatusOr<PayloadPiece> whole = RegisterHost(domain, runs, length);
+  if (whole.ok()) {
+    payload.push_back(*std::move(whole));
+    return absl::OkStatus();
+  }
+  if (entries.size() == 1 || !FailedWith(whole.status(), ErrorReason::DEVICE_NOT_CAPABLE)) {
+    return whole.status();
+  }
+  for (const ScatterGatherEntry& entry : entries) {
+    RNICD_ASSIGN_OR_RETURN(PayloadPiece piece, RegisterHost(domain, {&entry.host, 1}, entry.length));
+    payload.push_back(std::move(piece));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PreparePayload(const std::shared_ptr<VerbsDomain>& domain, PreparedRequest& prepared) {
+  const std::span<const ScatterGatherEntry> entries = prepared.request.entries;
+  for (size_t index = 0; index < entries.size();) {
+    const size_t first = index++;
+    const ScatterGatherEntry& entry = entries[first];
+    if (entry.length == 0) {
+      continue;  // Cards take a length of 0 for 2 GiB.
+    }
+    if (entry.host.data() == nullptr) {
+      prepared.payload.push_back(
+          {.host = nullptr, .token = entry.token, .address = entry.address.value, .length = entry.length});
+      continue;
+    }
+    while (index < entries.size() && entries[index].host.data() != nullptr &&
+           Joins(entries[index - 1].host, entries[index].host)) {
+      ++index;
+    }
+    RNICD_RETURN_IF_ERROR(RegisterHosts(domain, entries.subspan(first, index - first), prepared.payload));
+  }
+  return absl::OkStatus();
+}
+
+// What a piece of payload is used for.
+enum class Use : uint8_t { kSource, kSink, kReadSink };
+
+bool Allows(const VerbsDomain& domain, const AccessRights& rights, Use use) {
+  const bool asks_sink_right = (domain.device().info().adapter_flags & kAdapterFlagReadSinkNotRequired) == 0;
+  return use == Use::kSource || (rights.local_write && (use == Use::kSink || !asks_sink_right || rights.read_sink));
+}
+
+// The piece as the card knows it; nothing when the token is not in force, or does not reach that far.
+std::optional<ibv_sge> TranslatePiece(const VerbsDomain& domain, const PayloadPiece& piece, Use use) {
+  if (piece.host != nullptr) {
+    return ibv_sge{.addr = piece.address, .length = piece.length, .lkey = piece.host->lkey()};
+  }
+  const std::optional<LocalKey> key = domain.FindLocal(piece.token.value);
+  if (!key.has_value() || !Allows(domain, key->rights, use) ||
+      !CheckedRange::Make(key->base.value, key->length)->Contains(piece.address, piece.length)) {
+    return std::nullopt;
+  }
+  return ibv_sge{.addr = piece.address, .length = piece.length, .lkey = key->lkey};
+}
+
+bool TranslatePayload(const VerbsDomain& domain, const PreparedRequest& prepared, Use use, std::vector<ibv_sge>& out) {
+  for (const PayloadPiece& piece : prepared.payload) {
+    const std::optional<ibv_sge> entry = TranslatePiece(domain, piece, use);
+    if (!entry.has_value()) {
+      return false;
+    }
+    out.push_back(*entry);
+  }
+  return true;
+}
+
+void FillSend(const SendWork& work, bool peer_speaks, ibv_send_wr& request) {
+  request.opcode = IBV_WR_SEND;
+  request.send_flags |= work.solicit ? static_cast<unsigned>(IBV_SEND_SOLICITED) : 0U;
+  if (work.invalidate.has_value() && !peer_speaks) {
+    request.opcode = IBV_WR_SEND_WITH_INV;
+    request.invalidate_rkey = work.invalidate->value;
+  } else if (work.invalidate.has_value() || (work.solicit && peer_speaks)) {
+    request.opcode = IBV_WR_SEND_WITH_IMM;
+    request.imm_data = htonl(work.invalidate.has_value() ? work.invalidate->value : kImmediateSolicit);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<PreparedRequest> Prepare(const std::shared_ptr<VerbsDomain>& domain, WorkRequest request) {
+  PreparedRequest prepared{.request = std::move(request)};
+  RNICD_RETURN_IF_ERROR(PreparePayload(domain, prepared));
+  if (const auto* work = std::get_if<FastRegisterWork>(&prepared.request.work)) {
+    RNICD_ASSIGN_OR_RETURN(prepared.grant, static_cast<VerbsFastRegion&>(*work->region).Prepare(*work));
+  } else if (const auto* bind = std::get_if<BindWork>(&prepared.request.work)) {
+    RNICD_ASSIGN_OR_RETURN(prepared.grant, static_cast<VerbsWindow&>(*bind->window).Prepare(*bind));
+  }
+  return prepared;
+}
+
+bool TranslateSend(const VerbsDomain& domain, const PreparedRequest& prepared, bool peer_speaks, CardSend& out) {
+  const WorkRequest& request = prepared.request;
+  Use use = Use::kSource;
+  // Every request reports to this daemon, silent ones too: that is how its memory is known to be free again.
+  out.request.send_flags = IBV_SEND_SIGNALED;
+  if (const auto* send = std::get_if<SendWork>(&request.work)) {
+    FillSend(*send, peer_speaks, out.request);
+  } else if (const auto* write = std::get_if<WriteWork>(&request.work)) {
+    out.request.opcode = IBV_WR_RDMA_WRITE;
+    out.request.wr.rdma = {.remote_addr = write->remote_address.value, .rkey = write->remote_token.value};
+  } else if (const auto* read = std::get_if<ReadWork>(&request.work)) {
+    out.request.opcode = IBV_WR_RDMA_READ;
+    out.request.wr.rdma = {.remote_addr = read->remote_address.value, .rkey = read->remote_token.value};
+    use = Use::kReadSink;
+  }
+  out.request.send_flags |= request.read_fence ? static_cast<unsigned>(IBV_SEND_FENCE) : 0U;
+  if (request.inline_data.has_value()) {
+    const std::vector<std::byte>& data = *request.inline_data;
+    if (!data.empty()) {
+      out.request.send_flags |= IBV_SEND_INLINE;
+      out.entries.push_back(
+          {.addr = reinterpret_cast<uint64_t>(data.data()), .length = static_cast<uint32_t>(data.size()), .lkey = 0});
+    }
+  } else if (!TranslatePayload(domain, prepared, use, out.entries)) {
+    return false;
+  }
+  out.request.sg_list = out.entries.data();
+  out.request.num_sge = static_cast<int>(out.entries.size());
+  return true;
+}
+
+std::vector<ibv_sge> TranslateReceive(const VerbsDomain& domain, const PreparedRequest& prepared) {
+  std::vector<ibv_sge> entries;
+  for (const PayloadPiece& piece : prepared.payload) {
+    entries.push_back(TranslatePiece(domain, piece, Use::kSink)
+                          .value_or(ibv_sge{.addr = piece.address, .length = piece.length, .lkey = piece.token.value}));
+  }
+  return entries;
+}
+
+bool MayReceive(const VerbsDomain& domain, const PreparedRequest& prepared) {
+  std::vector<ibv_sge> entries;
+  return TranslatePayload(domain, prepared, Use::kSink, entries);
+}
+
+}  // namespace rnicd::provider

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace rnicd::provider {
+
+// One entry of a port's GID table.
+struct GidEntry {
+  ibv_gid gid = {};
+  // Its place in the table; a kernel may move an address to another one.
+  uint32_t index = 0;
+  // IBV_GID_TYPE_IB, _ROCE_V1 or _ROCE_V2.
+  uint32_t type = 0;
+};
+
+// What is asked of libibverbs, call for call, so that tests can put a card in its place that fails on demand.
+// Results: calls that make something answer null and set errno; all others answer 0 or a positive errno.
+// Threads: safe, as libibverbs is. Source: the man page of each call.
+class VerbsApi {
+ public:
+  virtual ~VerbsApi() = default;
+
+  // In the order of the kernel; empty when there is none, or no access to /dev/infiniband.
+  virtual std::vector<std::string> DeviceNames() = 0;
+  // -1 when unknown.
+  virtual int NumaNode(const std::string& device) = 0;
+  // ibv_open_device(3); its two event descriptors do not block.
+  virtual ibv_context* Open(const std::string& device) = 0;
+  virtual int Close(ibv_context* context) = 0;
+  virtual int QueryDevice(ibv_context* context, ibv_device_attr& attributes) = 0;
+  virtual int QueryPort(ibv_context* context, uint8_t port, ibv_port_attr& attributes) = 0;
+  // The entries that are set. Empty when the device is gone.
+  virtual std::vector<GidEntry> QueryGids(ibv_context* context, uint8_t port) = 0;
+  // The next asynchronous event, acknowledged already; EAGAIN when there is none. Objects in it may be gone.
+  virtual int NextAsyncEvent(ibv_context* context, ibv_async_event& event) = 0;
+
+  virtual ibv_pd* AllocPd(ibv_context* context) = 0;
+  virtual int DeallocPd(ibv_pd* pd) = 0;
+  // ibv_reg_mr_iova(3).
+  virtual ibv_mr* RegMr(ibv_pd* pd, void* address, size_t length, uint64_t iova, int access) = 0;
+  virtual int DeregMr(ibv_mr* mr) = 0;
+  // Of type 2.
+  virtual ibv_mw* AllocMw(ibv_pd* pd) = 0;
+  virtual int DeallocMw(ibv_mw* mw) = 0;
+
+  // Does not block.
+  virtual ibv_comp_channel* CreateChannel(ibv_context* context) = 0;
+  virtual int DestroyChannel(ibv_comp_channel* channel) = 0;
+  // The queue that has something, acknowledged already; null when there is none.
+  virtual ibv_cq* NextCqEvent(ibv_comp_channel* channel) = 0;
+  virtual ibv_cq* CreateCq(ibv_context* context, int entries, ibv_comp_channel* channel) = 0;
+  virtual int DestroyCq(ibv_cq* cq) = 0;
+  // ibv_req_notify_cq(3), for any completion.
+  virtual int ArmCq(ibv_cq* cq) = 0;
+  // The number of completions, at most `max`; negative when the device failed.
+  virtual int PollCq(ibv_cq* cq, int max, ibv_wc* completions) = 0;
+
+  virtual ibv_qp* CreateQp(ibv_pd* pd, ibv_qp_init_attr& attributes) = 0;
+  virtual int ModifyQp(ibv_qp* qp, ibv_qp_attr& attributes, int mask) = 0;
+  virtual int QueryQpState(ibv_qp* qp, ibv_qp_state& state) = 0;
+  virtual int DestroyQp(ibv_qp* qp) = 0;
+  virtual int PostSend(ibv_qp* qp, ibv_send_wr& request) = 0;
+  virtual int PostRecv(ibv_qp* qp, ibv_recv_wr& request) = 0;
+};
+
+// The real one. It lives for ever.
+VerbsApi& RdmaCore();
+
+}  // namespace rnicd::provider

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/mutex.h"
+#include "provider/verbs/event_loop.h"
+#include "provider/verbs/verbs_device.h"
+
+namespace rnicd::provider {
+
+// Who has a completion queue in a context. Called on the loop's thread.
+class CompletionSink {
+ public:
+  virtual ~CompletionSink() = default;
+  // The queue has something.
+  virtual void OnCqEvent() = 0;
+  virtual void OnTick() = 0;
+  // The card said something, maybe of this queue pair.
+  virtual void OnCardEvent() = 0;
+  // No completion will come any more.
+  virtual void OnDeviceGone() = 0;
+};
+
+// One opening of a card. Each session has its own, so that closing it takes back all the kernel holds for that session.
+// Lifetime: shared by what is made in it. Threads: safe.
+class VerbsContext final : public EventLoop::Handler, public std::enable_shared_from_this<VerbsContext> {
+ public:
+  // `events`: this opening reports what the card says by itself; one of each card does.
+  // Errors: those of VerbStatus.
+  static absl::StatusOr<std::shared_ptr<VerbsContext>> Open(std::shared_ptr<VerbsNode> node,
+                                                            std::shared_ptr<VerbsDevice> device, bool events);
+  ~VerbsContext() override;
+
+  VerbsNode& node() { return *node_; }
+  VerbsApi& api() { return node_->api; }
+  VerbsDevice& device() { return *device_; }
+  ibv_context* raw() { return context_; }
+
+  // A queue that nobody hears of yet; it is destroyed by RemoveQueue. Errors: those of VerbStatus.
+  absl::StatusOr<ibv_cq*> MakeQueue(uint32_t entries);
+  // From now on the sink is called. Errors: those of VerbStatus.
+  absl::Status ListenTo(ibv_cq* cq, const std::weak_ptr<CompletionSink>& sink);
+  void RemoveQueue(ibv_cq* cq);
+
+  bool OnReadable(int descriptor) override;
+  void OnTick() override;
+
+ private:
+  VerbsContext(std::shared_ptr<VerbsNode> node, std::shared_ptr<VerbsDevice> device, bool events)
+      : node_(std::move(node)), device_(std::move(device)), events_(events) {}
+
+  absl::Status OpenHandles();
+  std::shared_ptr<CompletionSink> FindSink(ibv_cq* cq);
+  std::vector<std::shared_ptr<CompletionSink>> Sinks();
+  bool ReadAsyncEvents();
+
+  const std::shared_ptr<VerbsNode> node_;
+  const std::shared_ptr<VerbsDevice> device_;
+  const bool events_;
+  ibv_context* context_ = nullptr;
+  ibv_comp_channel* channel_ = nullptr;
+
+  Mutex mutex_;
+  std::map<ibv_cq*, std::weak_ptr<CompletionSink>> sinks_ RNICD_GUARDED_BY(mutex_);
+};
+
+}  // namespace rnicd::provider

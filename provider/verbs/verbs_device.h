@@ -1,0 +1,100 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/ndk_adapter_info.h"
+#include "base/random.h"
+#include "provider/api/device.h"
+#include "provider/verbs/event_loop.h"
+#include "provider/verbs/verbs_api.h"
+#include "provider/verbs/verbs_fabric.h"
+#include "provider/verbs/verbs_options.h"
+
+namespace rnicd::provider {
+
+// What all cards of the daemon share.
+struct VerbsNode {
+  VerbsApi& api;
+  const VerbsOptions options;
+  RandomSource& random;
+  // Names this daemon in addresses; never 0.
+  const uint32_t origin;
+  VerbsFabric fabric;
+  EventLoop loop;
+};
+
+// How a port is reached at this moment.
+struct PortAddress {
+  ibv_gid gid = {};
+  uint16_t lid = 0;
+  ibv_mtu mtu = IBV_MTU_1024;
+  bool ethernet = true;
+};
+
+// How one fast registration was carried out.
+enum class FastEngineUsed : uint8_t { kDirect, kComposed, kWindowed };
+
+// One port of one card: its name, its limits, and whether it is still there. Shared by every session's opening of it.
+// Threads: safe.
+class VerbsDevice {
+ public:
+  // Looks at a port. Errors: DEVICE_NOT_CAPABLE when it cannot do reliable connections, those of VerbStatus.
+  static absl::StatusOr<std::shared_ptr<VerbsDevice>> Inspect(VerbsNode& node, ibv_context* context,
+                                                              const std::string& card, uint8_t port, std::string name);
+
+  const std::string& name() const { return name_; }
+  // The name of the card the port belongs to.
+  const std::string& card() const { return card_; }
+  uint8_t port() const { return port_; }
+  const NdkAdapterInfo& info() const { return info_; }
+  // Memory windows of the card carry binds; set once, by the start-up probe.
+  bool uses_windows() const { return uses_windows_; }
+  void use_windows() { uses_windows_ = true; }
+  bool can_bind_type2() const { return can_bind_type2_; }
+
+  // Errors: DEVICE_FAILED when no address of the port satisfies the rule.
+  absl::StatusOr<PortAddress> CurrentAddress(VerbsNode& node, ibv_context* context) const;
+  // Where an address stands in the table now. Errors: QP_NOT_CONNECTABLE when it is gone, or where no queue pair can
+  // name it (behind place 255).
+  absl::StatusOr<uint8_t> FindGid(VerbsNode& node, ibv_context* context, const ibv_gid& gid) const;
+
+  // False also when the card does not answer.
+  bool PortIsActive(VerbsNode& node, ibv_context* context) const;
+  // What an asynchronous event means to this port; on_event is told. A card that does not answer any more is removed.
+  void OnAsyncEvent(VerbsNode& node, ibv_context* context, const ibv_async_event& event);
+  // The failure of a call says that the card is not there any more.
+  bool IsGone(int error) const { return error == EIO || error == ENODEV || removed(); }
+  bool removed() const { return removed_.load(std::memory_order_relaxed); }
+
+  // Counts registrations against the most there may be. Errors: DEVICE_OUT_OF_RESOURCES.
+  absl::Status AddRegion();
+  void RemoveRegion() { regions_.fetch_sub(1, std::memory_order_relaxed); }
+  void CountFastRegistration(FastEngineUsed engine);
+  FastRegistrationCounts fast_registrations() const;
+  uint64_t regions() const { return regions_.load(std::memory_order_relaxed); }
+
+ private:
+  VerbsDevice(std::string card, uint8_t port, std::string name, NdkAdapterInfo info, bool can_bind_type2,
+              uint64_t max_regions);
+  void Remove(VerbsNode& node);
+
+  const std::string card_;
+  const uint8_t port_;
+  const std::string name_;
+  const NdkAdapterInfo info_;
+  const bool can_bind_type2_;
+  const uint64_t max_regions_;
+  bool uses_windows_ = false;
+  std::atomic<bool> removed_ = false;
+  std::atomic<uint64_t> regions_ = 0;
+  std::array<std::atomic<uint64_t>, 3> fast_registrations_ = {};
+};
+
+}  // namespace rnicd::provider

@@ -1,0 +1,287 @@
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/unique_fd.h"
+#include "provider/verbs/verbs_api.h"
+
+namespace rnicd::provider {
+
+// What the kernel's rdma_rxe reports, with smaller queues.
+ibv_device_attr FakeDeviceAttributes();
+// Ethernet, up, MTU 1024.
+ibv_port_attr FakePortAttributes();
+// fe80::1 at index 0, 10.0.0.1 at index 1, both RoCE v2.
+std::vector<GidEntry> FakeGids();
+
+struct FakeDevice {
+  std::string name = "fake0";
+  int numa_node = -1;
+  ibv_device_attr attributes = FakeDeviceAttributes();
+  // Of port 1, the only one.
+  ibv_port_attr port = FakePortAttributes();
+  std::vector<GidEntry> gids = FakeGids();
+  uint32_t max_inline_bytes = 400;
+};
+
+// A send-queue request as it was posted.
+struct PostedSend {
+  uint32_t qp_num = 0;
+  uint64_t wr_id = 0;
+  ibv_wr_opcode opcode = IBV_WR_SEND;
+  unsigned send_flags = 0;
+  // Empty with IBV_SEND_INLINE.
+  std::vector<ibv_sge> entries;
+  // With IBV_SEND_INLINE: what the entries pointed at.
+  std::vector<std::byte> inline_bytes;
+  // Of reads, writes and atomics.
+  uint64_t remote_addr = 0;
+  uint32_t rkey = 0;
+  // As it stood in the request: network order.
+  uint32_t imm_data = 0;
+  // Of IBV_WR_LOCAL_INV and IBV_WR_SEND_WITH_INV.
+  uint32_t invalidate_rkey = 0;
+  // Of IBV_WR_BIND_MW: the window, its key at the time of posting, the key it shall get, and onto what.
+  ibv_mw* mw = nullptr;
+  uint32_t mw_rkey = 0;
+  uint32_t bind_rkey = 0;
+  ibv_mw_bind_info bind = {};
+};
+
+struct PostedReceive {
+  uint32_t qp_num = 0;
+  uint64_t wr_id = 0;
+  std::vector<ibv_sge> entries;
+};
+
+// A message that arrives at a queue pair.
+struct FakeArrival {
+  uint32_t byte_len = 0;
+  // IBV_WC_ bits of the completion. rxe reports an invalidation with 0x5, without IBV_WC_WITH_INV.
+  unsigned wc_flags = 0;
+  uint32_t imm_data = 0;
+  // The key that the sender wants invalidated; it stands in the completion's invalidated_rkey.
+  std::optional<uint32_t> invalidate;
+  // Or IBV_WC_RECV_RDMA_WITH_IMM.
+  ibv_wc_opcode opcode = IBV_WC_RECV;
+  ibv_wc_status status = IBV_WC_SUCCESS;
+};
+
+struct FakeRegion {
+  ibv_mr* mr = nullptr;
+  void* address = nullptr;
+  size_t length = 0;
+  uint64_t iova = 0;
+  int access = 0;
+  uint32_t lkey = 0;
+  uint32_t rkey = 0;
+};
+
+// What was made and not destroyed yet.
+struct FakeLive {
+  size_t contexts = 0;
+  size_t pds = 0;
+  size_t mrs = 0;
+  size_t mws = 0;
+  size_t channels = 0;
+  size_t cqs = 0;
+  size_t qps = 0;
+  friend bool operator==(const FakeLive&, const FakeLive&) = default;
+};
+std::ostream& operator<<(std::ostream& out, const FakeLive& live);
+
+// Cards in memory. They keep the rules of the verbs and answer with the errnos and statuses that rdma_rxe was measured
+// to answer with; what they do not do is move bytes. Time is the test's: a request completes when the test says so.
+//
+// Stricter than some cards, so that code which passes here works on all of them: a queue's slot is free again when a
+// completion at or behind it was polled; of a failed completion only wr_id, status and qp_num mean anything; what a
+// destroyed or reset queue pair had completed can still be polled.
+// Lifetime: outlives whoever uses it. Threads: safe.
+class FakeVerbs final : public VerbsApi {
+ public:
+  explicit FakeVerbs(std::vector<FakeDevice> devices = {FakeDevice{}});
+  ~FakeVerbs() override;
+  FakeVerbs(const FakeVerbs&) = delete;
+  FakeVerbs& operator=(const FakeVerbs&) = delete;
+
+  std::vector<std::string> DeviceNames() override;
+  int NumaNode(const std::string& device) override;
+  ibv_context* Open(const std::string& device) override;
+  int Close(ibv_context* context) override;
+  int QueryDevice(ibv_context* context, ibv_device_attr& attributes) override;
+  int QueryPort(ibv_context* context, uint8_t port, ibv_port_attr& attributes) override;
+  std::vector<GidEntry> QueryGids(ibv_context* context, uint8_t port) override;
+  int NextAsyncEvent(ibv_context* context, ibv_async_event& event) override;
+  ibv_pd* AllocPd(ibv_context* context) override;
+  int DeallocPd(ibv_pd* pd) override;
+  ibv_mr* RegMr(ibv_pd* pd, void* address, size_t length, uint64_t iova, int access) override;
+  int DeregMr(ibv_mr* mr) override;
+  ibv_mw* AllocMw(ibv_pd* pd) override;
+  int DeallocMw(ibv_mw* mw) override;
+  ibv_comp_channel* CreateChannel(ibv_context* context) override;
+  int DestroyChannel(ibv_comp_channel* channel) override;
+  ibv_cq* NextCqEvent(ibv_comp_channel* channel) override;
+  ibv_cq* CreateCq(ibv_context* context, int entries, ibv_comp_channel* channel) override;
+  int DestroyCq(ibv_cq* cq) override;
+  int ArmCq(ibv_cq* cq) override;
+  int PollCq(ibv_cq* cq, int max, ibv_wc* completions) override;
+  ibv_qp* CreateQp(ibv_pd* pd, ibv_qp_init_attr& attributes) override;
+  int ModifyQp(ibv_qp* qp, ibv_qp_attr& attributes, int mask) override;
+  int QueryQpState(ibv_qp* qp, ibv_qp_state& state) override;
+  int DestroyQp(ibv_qp* qp) override;
+  int PostSend(ibv_qp* qp, ibv_send_wr& request) override;
+  int PostRecv(ibv_qp* qp, ibv_recv_wr& request) override;
+
+  // --- Time ---
+  // True: every send-queue request completes with success while it is posted.
+  void set_automatic(bool automatic);
+  // The oldest send-queue request ends; false when there is none. A failure takes the queue pair to ERR and flushes the
+  // rest. Success becomes what a card would say when a key in the request is wrong or a bind is against the rules.
+  // Of an unsignalled request a success is not reported.
+  bool Complete(uint32_t qp_num, ibv_wc_status status = IBV_WC_SUCCESS);
+  // All of them, with success as long as that lasts. How many there were.
+  size_t CompleteAll(uint32_t qp_num);
+  // The oldest receive ends; false when there is none.
+  bool Arrive(uint32_t qp_num, const FakeArrival& arrival);
+  bool Receive(uint32_t qp_num, uint32_t byte_len, unsigned wc_flags = 0, uint32_t imm_data = 0);
+  // The queue pair fails by itself, as after a refused access of the peer: no completion but the flushed ones, and no
+  // asynchronous event.
+  void FailQp(uint32_t qp_num);
+
+  // --- Failures ---
+  // After `skip` more calls of the method of this name ("RegMr"), the next `count` do nothing and fail with `error`.
+  void FailNext(const std::string& call, int error, uint64_t count = 1, uint64_t skip = 0);
+  // To every opening of the device, or of all devices when the name is empty.
+  void RaiseAsync(ibv_event_type type, int port = 1, const std::string& device = {});
+  void RaiseQpAsync(uint32_t qp_num, ibv_event_type type);
+  // The card is pulled: no new opening, DEVICE_FATAL for those that there are; behind that event their descriptors hang
+  // up and NextAsyncEvent is EIO. What makes or asks something fails with EIO (QueryPort: ENODEV), polling finds what
+  // had completed before. What destroys something works, and answers `destroy_error` all the same: libibverbs answers
+  // EIO where the kernel has taken the object back already.
+  void RemoveDevice(const std::string& name, int destroy_error = 0);
+  void AddDevice(FakeDevice device);
+  // These raise nothing.
+  void SetPort(const std::string& device, const ibv_port_attr& port);
+  void SetGids(const std::string& device, std::vector<GidEntry> gids);
+
+  // --- What a test can see ---
+  FakeLive live() const;
+  // What no correct user does: to destroy a queue pair with a bound window, to use an object that is gone, ...
+  std::vector<std::string> violations() const;
+  // How often the method of this name was called, failures included.
+  uint64_t calls(const std::string& call) const;
+  // Queue pairs that are alive, in the order of their creation.
+  std::vector<uint32_t> qp_nums() const;
+  // IBV_QPS_UNKNOWN when there is no such queue pair; so do the others answer nothing.
+  ibv_qp_state state(uint32_t qp_num) const;
+  // What CreateQp was asked for.
+  ibv_qp_init_attr init_attributes(uint32_t qp_num) const;
+  // The attributes and mask of the last ModifyQp to this state, if there was one.
+  std::optional<std::pair<ibv_qp_attr, int>> transition(uint32_t qp_num, ibv_qp_state state) const;
+  // Not complete yet, the oldest first.
+  std::vector<PostedSend> PostedSends(uint32_t qp_num) const;
+  std::vector<PostedReceive> PostedReceives(uint32_t qp_num) const;
+  // All that were ever accepted, also when the queue pair is gone.
+  std::vector<PostedSend> SendHistory(uint32_t qp_num) const;
+  // Registrations that are alive, the oldest first.
+  std::vector<FakeRegion> regions() const;
+  // The region a window is bound to; null when it is bound to none.
+  ibv_mr* BoundTo(ibv_mw* mw) const;
+
+  // Called without a lock for each accepted request, before an automatic completion. Set before anything is posted.
+  std::function<void(const PostedSend&)> on_send;
+  // Called without a lock while the memory is still mapped, before RegMr returns. Set before anything is registered.
+  std::function<void(const FakeRegion&)> on_register;
+
+ private:
+  // A descriptor that is readable exactly while it was told to be; it hangs up as the kernel's do.
+  class Signal;
+  struct Device;
+  struct Context;
+  struct Pd;
+  struct Mr;
+  struct Mw;
+  struct Channel;
+  struct Cq;
+  struct Qp;
+  struct Fault {
+    int error = 0;
+    uint64_t remaining = 0;
+    uint64_t skip = 0;
+  };
+  // By the address of what libibverbs would have answered.
+  template <typename Record>
+  using Table = std::map<const void*, std::shared_ptr<Record>>;
+
+  // Whether a call needs the card itself, or is answered from memory and by the kernel also when the card is gone.
+  enum class Asks : uint8_t { kCard, kNobody };
+  // Counts the call; the error it must answer, or 0. A null context is that of an object that is gone.
+  int Begin(const char* call, const Context* context, Asks asks) RNICD_REQUIRES(mutex_);
+  int TakeFault(const std::string& call) RNICD_REQUIRES(mutex_);
+  void Violate(std::string what) RNICD_REQUIRES(mutex_);
+  Device* FindDevice(const std::string& name) RNICD_REQUIRES(mutex_);
+  Qp* FindQp(uint32_t qp_num) const RNICD_REQUIRES(mutex_);
+  template <typename Record>
+  static Record* Find(const Table<Record>& table, const void* object);
+  template <typename Record>
+  static size_t CountOf(const Table<Record>& table, const Device& device);
+  template <typename Record>
+  static Record* Add(Table<Record>& table, Context& context);
+  void Raise(Context& context, const ibv_async_event& event) RNICD_REQUIRES(mutex_);
+  // Takes the object out of its table; what its destruction answers.
+  template <typename Record>
+  int End(Table<Record>& table, const Record& record) RNICD_REQUIRES(mutex_);
+  bool HasChildren(const Pd& pd) const RNICD_REQUIRES(mutex_);
+  template <typename Record>
+  void EraseOf(Table<Record>& table, const Context& context) RNICD_REQUIRES(mutex_);
+
+  int CheckTransition(const Qp& qp, const ibv_qp_attr& attributes, int mask) RNICD_REQUIRES(mutex_);
+  int CheckAddress(const Qp& qp, const ibv_qp_attr& attributes) RNICD_REQUIRES(mutex_);
+  int AcceptSend(Qp& qp, const ibv_send_wr& request) RNICD_REQUIRES(mutex_);
+  int AcceptReceive(Qp& qp, const ibv_recv_wr& request) RNICD_REQUIRES(mutex_);
+  bool Finish(Qp& qp, ibv_wc_status status) RNICD_REQUIRES(mutex_);
+  bool FinishReceive(Qp& qp, const FakeArrival& arrival) RNICD_REQUIRES(mutex_);
+  // To ERR: everything that waits is flushed, sends first.
+  void Flush(Qp& qp) RNICD_REQUIRES(mutex_);
+  void Push(Qp& qp, bool receive, uint64_t slots, const ibv_wc& completion) RNICD_REQUIRES(mutex_);
+  // What a card makes of a request that nothing else stands against.
+  ibv_wc_status Execute(Qp& qp, const PostedSend& send) RNICD_REQUIRES(mutex_);
+  ibv_wc_status Bind(Qp& qp, const PostedSend& send) RNICD_REQUIRES(mutex_);
+  // False when no window has this key.
+  bool Invalidate(const ibv_pd* pd, uint32_t rkey) RNICD_REQUIRES(mutex_);
+  bool KeysAreGood(const ibv_pd* pd, const std::vector<ibv_sge>& entries, bool write) const RNICD_REQUIRES(mutex_);
+
+  mutable Mutex mutex_;
+  std::vector<std::unique_ptr<Device>> devices_ RNICD_GUARDED_BY(mutex_);
+  Table<Context> contexts_ RNICD_GUARDED_BY(mutex_);
+  Table<Pd> pds_ RNICD_GUARDED_BY(mutex_);
+  Table<Mr> mrs_ RNICD_GUARDED_BY(mutex_);
+  Table<Mw> mws_ RNICD_GUARDED_BY(mutex_);
+  Table<Channel> channels_ RNICD_GUARDED_BY(mutex_);
+  Table<Cq> cqs_ RNICD_GUARDED_BY(mutex_);
+  Table<Qp> qps_ RNICD_GUARDED_BY(mutex_);
+  // What libibverbs leaves behind when a destruction answers an error.
+  std::vector<std::shared_ptr<void>> left_behind_ RNICD_GUARDED_BY(mutex_);
+  std::map<uint32_t, std::vector<PostedSend>> history_ RNICD_GUARDED_BY(mutex_);
+  std::map<std::string, Fault> faults_ RNICD_GUARDED_BY(mutex_);
+  std::map<std::string, uint64_t> calls_ RNICD_GUARDED_BY(mutex_);
+  std::vector<std::string> violations_ RNICD_GUARDED_BY(mutex_);
+  bool automatic_ RNICD_GUARDED_BY(mutex_) = false;
+  uint32_t next_key_ RNICD_GUARDED_BY(mutex_) = 1;
+  uint32_t next_qp_num_ RNICD_GUARDED_BY(mutex_) = 17;
+};
+
+}  // namespace rnicd::provider

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <memory>
+
+#include "base/mutex.h"
+#include "provider/api/queue_pair.h"
+#include "provider/verbs/grant.h"
+
+namespace rnicd::provider {
+
+// A token that requests register pages under. Its local token is a key of the card that reaches nothing itself; the
+// domain leads requests that name it to the key of the registration in force.
+// Threads: safe. Of two executions on different queue pairs one comes first.
+class VerbsFastRegion final : public DeviceFastRegion,
+                              public Invalidatable,
+                              public std::enable_shared_from_this<VerbsFastRegion> {
+ public:
+  // Errors: those of Registration::Make.
+  static absl::StatusOr<std::shared_ptr<VerbsFastRegion>> Create(std::shared_ptr<VerbsDomain> domain);
+  ~VerbsFastRegion() override;
+
+  LocalToken local_token() const override { return LocalToken{placeholder_->lkey()}; }
+  RemoteToken remote_token() const override;
+  bool registered() const override;
+  void Retire() override;
+
+  // The first half of a registration, when its request is posted: all that can fail. Errors: those of Grant.
+  absl::StatusOr<std::unique_ptr<Grant>> Prepare(const FastRegisterWork& work) const;
+  // The request was accepted.
+  void Issue(RemoteToken token);
+  // True when a registration may begin now: there is none, and the region is not retired.
+  bool CanRegister() const;
+  // The second half, when its turn has come. False, and the grant is ended, when CanRegister is false.
+  bool Register(std::unique_ptr<Grant> grant, std::shared_ptr<const void> backing);
+  // Returns when no transfer reaches the pages any more. False when there was no registration, or the card refused.
+  bool Invalidate();
+  bool InvalidateToken(uint32_t token) override;
+
+ private:
+  VerbsFastRegion(std::shared_ptr<VerbsDomain> domain, std::unique_ptr<Registration> placeholder);
+  // Ends the registration in force; `kept` gets what is to be let go of without the lock.
+  bool EndCurrent(std::shared_ptr<const void>& kept) RNICD_REQUIRES(mutex_);
+
+  const std::shared_ptr<VerbsDomain> domain_;
+  const std::unique_ptr<Registration> placeholder_;
+
+  mutable Mutex mutex_;
+  RemoteToken issued_ RNICD_GUARDED_BY(mutex_);
+  std::unique_ptr<Grant> current_ RNICD_GUARDED_BY(mutex_);
+  std::shared_ptr<const void> backing_ RNICD_GUARDED_BY(mutex_);
+  bool retired_ RNICD_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace rnicd::provider

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/mutex.h"
+#include "provider/api/device.h"
+#include "provider/verbs/registration.h"
+
+namespace rnicd::provider {
+
+// A registration that its owner made and ends.
+class VerbsMemoryRegion final : public DeviceMemoryRegion {
+ public:
+  // Errors: those of Registration::Make.
+  static absl::StatusOr<std::unique_ptr<VerbsMemoryRegion>> Register(std::shared_ptr<VerbsDomain> domain,
+                                                                     const DeviceRegistration& registration);
+  ~VerbsMemoryRegion() override;
+
+  LocalToken local_token() const override { return LocalToken{registration_->lkey()}; }
+  RemoteToken remote_token() const override { return RemoteToken{registration_->rkey()}; }
+  absl::Status Deregister() override;
+
+  // For windows, each of which keeps the region from being deregistered. False when it is.
+  bool AddWindow();
+  void RemoveWindow();
+  ibv_mr* mr() { return registration_->mr(); }
+  // The memory of a part of it.
+  std::vector<std::span<std::byte>> Slice(VirtualAddress base, uint64_t length) const {
+    return SliceRuns(runs_, base.value - base_.value, length);
+  }
+
+ private:
+  VerbsMemoryRegion(std::shared_ptr<VerbsDomain> domain, std::unique_ptr<Registration> registration,
+                    const DeviceRegistration& request);
+  void PublishLocalToken();
+
+  const std::shared_ptr<VerbsDomain> domain_;
+  const std::unique_ptr<Registration> registration_;
+  const VirtualAddress base_;
+  const uint64_t length_;
+  const AccessRights rights_;
+  const std::vector<std::span<std::byte>> runs_;
+
+  Mutex mutex_;
+  uint64_t windows_ RNICD_GUARDED_BY(mutex_) = 0;
+  bool refuses_windows_ RNICD_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace rnicd::provider

@@ -1,0 +1,252 @@
+#include "provider/verbs/verbs_provider.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status.h"
+#include "provider/verbs/verbs_context.h"
+#include "provider/verbs/verbs_device.h"
+#include "provider/verbs/verbs_endpoint.h"
+#include "provider/verbs/verbs_memory_region.h"
+#include "provider/verbs/verbs_status.h"
+#include "provider/verbs/verbs_window.h"
+#include "provider/verbs/window_probe.h"
+
+namespace rnicd::provider {
+namespace {
+
+class VerbsQueuePair final : public DeviceQueuePair {
+ public:
+  explicit VerbsQueuePair(std::shared_ptr<VerbsEndpoint> endpoint) : endpoint_(std::move(endpoint)) {}
+  ~VerbsQueuePair() override { endpoint_->Shutdown(); }
+
+  QueuePairState state() const override { return endpoint_->state(); }
+  std::string address() const override { return endpoint_->address(); }
+  absl::Status Connect(std::string_view peer_address) override { return endpoint_->Connect(peer_address); }
+  absl::StatusOr<RemoteToken> Enqueue(WorkRequest request) override { return endpoint_->Enqueue(std::move(request)); }
+  void Ring() override { endpoint_->Run(); }
+  void Flush() override { endpoint_->Flush(); }
+  void Disconnect() override { endpoint_->Disconnect(); }
+  void Shutdown() override { endpoint_->Shutdown(); }
+
+ private:
+  const std::shared_ptr<VerbsEndpoint> endpoint_;
+};
+
+// Core keeps the completions, and each queue pair has a queue of the card to itself.
+class VerbsCompletionQueue final : public DeviceCompletionQueue {
+ public:
+  absl::Status Resize(uint32_t /*depth*/) override { return absl::OkStatus(); }
+};
+
+class VerbsProtectionDomain final : public DeviceProtectionDomain {
+ public:
+  explicit VerbsProtectionDomain(std::shared_ptr<VerbsDomain> domain) : domain_(std::move(domain)) {}
+
+  absl::StatusOr<std::unique_ptr<DeviceMemoryRegion>> RegisterMemory(const DeviceRegistration& registration) override {
+    Delay();
+    return VerbsMemoryRegion::Register(domain_, registration);
+  }
+  absl::StatusOr<std::shared_ptr<DeviceFastRegion>> CreateFastRegion(uint32_t max_pages,
+                                                                     bool /*remote_access*/) override {
+    Delay();
+    if (max_pages > options().max_fast_register_pages) {
+      return MakeError(ErrorReason::PAGE_COUNT_UNSUPPORTED, "adapter_page_count");
+    }
+    return VerbsFastRegion::Create(domain_);
+  }
+  LocalToken privileged_token() const override { return LocalToken{domain_->privileged_token()}; }
+  absl::StatusOr<std::shared_ptr<DeviceMemoryWindow>> CreateMemoryWindow() override {
+    return std::make_shared<VerbsWindow>(domain_);
+  }
+  absl::StatusOr<std::unique_ptr<DeviceQueuePair>> CreateQueuePair(const QueuePairLimits& limits,
+                                                                   DeviceCompletionQueue& /*receive_queue*/,
+                                                                   DeviceCompletionQueue& /*initiator_queue*/,
+                                                                   QueuePairListener& listener) override {
+    RNICD_ASSIGN_OR_RETURN(std::shared_ptr<VerbsEndpoint> endpoint, VerbsEndpoint::Create(domain_, limits, listener));
+    return std::make_unique<VerbsQueuePair>(std::move(endpoint));
+  }
+
+ private:
+  const VerbsOptions& options() const { return domain_->context().node().options; }
+  void Delay() const {
+    if (options().register_delay.count() > 0) {
+      std::this_thread::sleep_for(options().register_delay);
+    }
+  }
+
+  const std::shared_ptr<VerbsDomain> domain_;
+};
+
+class VerbsAdapter final : public DeviceAdapter {
+ public:
+  explicit VerbsAdapter(std::shared_ptr<VerbsContext> context) : context_(std::move(context)) {}
+
+  const NdkAdapterInfo& info() const override { return context_->device().info(); }
+  absl::StatusOr<std::unique_ptr<DeviceProtectionDomain>> CreateProtectionDomain() override {
+    RNICD_ASSIGN_OR_RETURN(std::shared_ptr<VerbsDomain> domain, VerbsDomain::Create(context_));
+    return std::make_unique<VerbsProtectionDomain>(std::move(domain));
+  }
+  absl::StatusOr<std::unique_ptr<DeviceCompletionQueue>> CreateCompletionQueue(uint32_t /*depth*/) override {
+    if (context_->device().removed()) {
+      return MakeError(ErrorReason::DEVICE_REMOVED);
+    }
+    return std::make_unique<VerbsCompletionQueue>();
+  }
+
+ private:
+  const std::shared_ptr<VerbsContext> context_;
+};
+
+std::string Because(const std::string& card, const std::string& why) { return card + ": " + why; }
+std::string Because(const std::string& card, const absl::Status& why) {
+  return Because(card, std::string(why.message()));
+}
+
+uint32_t NonZero(uint64_t number) { return std::max(static_cast<uint32_t>(number), 1U); }
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<VerbsProvider>> VerbsProvider::Create(const VerbsOptions& options, RandomSource& random,
+                                                                     VerbsApi& api) {
+  auto node = std::shared_ptr<VerbsNode>(
+      new VerbsNode{.api = api, .options = options, .random = random, .origin = NonZero(random.Next())});
+  std::unique_ptr<VerbsProvider> provider(new VerbsProvider(std::move(node)));
+  std::vector<std::string> remarks;
+  RNICD_RETURN_IF_ERROR(provider->AddCards(remarks));
+  if (provider->ports_.empty()) {
+    return MakeErrorWithDetail(ErrorReason::ADAPTER_NOT_FOUND,
+                               remarks.empty() ? "no RDMA card is visible" : absl::StrJoin(remarks, "; "));
+  }
+  for (const std::string& remark : remarks) {
+    provider->node_->options.on_event({.adapter = remark, .what = "left out"});
+  }
+  return provider;
+}
+
+// Nobody may be called any more by a card that is about to be closed.
+VerbsProvider::~VerbsProvider() { node_->loop.Stop(); }
+
+absl::Status VerbsProvider::AddCards(std::vector<std::string>& remarks) {
+  const std::vector<std::string> cards = node_->api.DeviceNames();
+  const std::vector<std::string>& wanted = node_->options.devices;
+  const auto is_in = [](const std::vector<std::string>& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  for (const std::string& card : wanted.empty() ? cards : wanted) {
+    if (is_in(cards, card)) {
+      RNICD_RETURN_IF_ERROR(AddPorts(card, remarks));
+    } else {
+      remarks.push_back(Because(card, "not there"));
+    }
+  }
+  for (const std::string& card : cards) {
+    if (!wanted.empty() && !is_in(wanted, card)) {
+      remarks.push_back(Because(card, "not in --verbs_devices"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VerbsProvider::AddPorts(const std::string& card, std::vector<std::string>& remarks) {
+  VerbsApi& api = node_->api;
+  ibv_context* const context = api.Open(card);
+  ibv_device_attr attributes = {};
+  const int error = context == nullptr ? errno : api.QueryDevice(context, attributes);
+  if (error != 0) {
+    remarks.push_back(Because(card, VerbStatus(error, "ibv_open_device")));
+  }
+  std::vector<std::shared_ptr<VerbsDevice>> devices;
+  for (uint8_t port = 1; error == 0 && port <= attributes.phys_port_cnt; ++port) {
+    const std::string name = attributes.phys_port_cnt == 1 ? card : absl::StrCat(card, ":", port);
+    absl::StatusOr<std::shared_ptr<VerbsDevice>> device = VerbsDevice::Inspect(*node_, context, card, port, name);
+    if (device.ok()) {
+      devices.push_back(*std::move(device));
+    } else {
+      remarks.push_back(Because(name, device.status()));
+    }
+  }
+  if (context != nullptr) {
+    api.Close(context);
+  }
+  for (const std::shared_ptr<VerbsDevice>& device : devices) {
+    absl::StatusOr<std::shared_ptr<VerbsContext>> monitor = VerbsContext::Open(node_, device, /*events=*/true);
+    if (!monitor.ok()) {
+      remarks.push_back(Because(device->name(), monitor.status()));
+      continue;
+    }
+    const Port port{.device = device, .monitor = *std::move(monitor)};
+    RNICD_RETURN_IF_ERROR(ChooseEngine(port));
+    ports_.push_back(port);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VerbsProvider::ChooseEngine(const Port& port) const {
+  const VerbsOptions& options = node_->options;
+  if (options.fast_engine == FastEngine::kRegistration) {
+    return absl::OkStatus();
+  }
+  const WindowVerdict verdict = ProbeWindows(*port.monitor);
+  const bool accepted = verdict == WindowVerdict::kBounded ||
+                        (verdict == WindowVerdict::kUnbounded && options.fast_engine == FastEngine::kWindow &&
+                         options.allow_unbounded_windows);
+  if (accepted) {
+    port.device->use_windows();
+  } else if (options.fast_engine == FastEngine::kWindow) {
+    return MakeErrorWithDetail(
+        ErrorReason::DEVICE_NOT_CAPABLE,
+        Because(port.device->name(), verdict == WindowVerdict::kUnbounded ? "its memory windows do not check bounds"
+                                                                          : "its memory windows do not work"));
+  }
+  return absl::OkStatus();
+}
+
+std::vector<AdapterDescription> VerbsProvider::ListAdapters() const {
+  std::vector<AdapterDescription> adapters;
+  adapters.reserve(ports_.size());
+  for (const Port& port : ports_) {
+    if (!port.device->removed()) {
+      adapters.push_back({.name = port.device->name(),
+                          .numa_node = node_->api.NumaNode(port.device->card()),
+                          .info = port.device->info()});
+    }
+  }
+  return adapters;
+}
+
+absl::StatusOr<std::unique_ptr<DeviceAdapter>> VerbsProvider::OpenAdapter(std::string_view adapter_name) {
+  const auto port =
+      std::find_if(ports_.begin(), ports_.end(), [&](const Port& each) { return each.device->name() == adapter_name; });
+  if (port == ports_.end()) {
+    return MakeError(ErrorReason::ADAPTER_NOT_FOUND, "adapter_name");
+  }
+  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<VerbsContext> context,
+                         VerbsContext::Open(node_, port->device, /*events=*/false));
+  return std::make_unique<VerbsAdapter>(std::move(context));
+}
+
+uint64_t VerbsProvider::live_regions() const {
+  uint64_t regions = 0;
+  for (const Port& port : ports_) {
+    regions += port.device->regions();
+  }
+  return regions;
+}
+
+FastRegistrationCounts VerbsProvider::fast_registrations() const {
+  FastRegistrationCounts sum;
+  for (const Port& port : ports_) {
+    const FastRegistrationCounts counts = port.device->fast_registrations();
+    sum.direct += counts.direct;
+    sum.composed += counts.composed;
+    sum.windowed += counts.windowed;
+  }
+  return sum;
+}
+
+}  // namespace rnicd::provider

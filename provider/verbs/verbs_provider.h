@@ -1,0 +1,55 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/random.h"
+#include "provider/api/device.h"
+#include "provider/verbs/verbs_api.h"
+#include "provider/verbs/verbs_options.h"
+
+namespace rnicd::provider {
+
+struct VerbsNode;
+class VerbsContext;
+class VerbsDevice;
+
+// Real RNICs, through libibverbs. README.md says what it does itself because cards do not, and what it cannot do.
+// Source: ibv_get_device_list(3) and the man pages it leads to.
+class VerbsProvider final : public Provider {
+ public:
+  // Looks at the cards there are. `random` and `api` outlive the provider.
+  // Errors: ADAPTER_NOT_FOUND when no usable card is there; DEVICE_NOT_CAPABLE when windows are demanded of a card that
+  // does not check their bounds. Both say which cards were looked at, and why each was left out.
+  static absl::StatusOr<std::unique_ptr<VerbsProvider>> Create(const VerbsOptions& options, RandomSource& random,
+                                                               VerbsApi& api);
+  ~VerbsProvider() override;
+
+  std::string_view name() const override { return "verbs"; }
+  std::vector<AdapterDescription> ListAdapters() const override;
+  absl::StatusOr<std::unique_ptr<DeviceAdapter>> OpenAdapter(std::string_view adapter_name) override;
+  uint64_t live_regions() const override;
+  FastRegistrationCounts fast_registrations() const override;
+
+ private:
+  // A port, and the opening that hears what the card says by itself.
+  struct Port {
+    std::shared_ptr<VerbsDevice> device;
+    std::shared_ptr<VerbsContext> monitor;
+  };
+
+  explicit VerbsProvider(std::shared_ptr<VerbsNode> node) : node_(std::move(node)) {}
+
+  // Adds the ports of every card that may be used; `remarks` gets a sentence for each that is left out.
+  absl::Status AddCards(std::vector<std::string>& remarks);
+  absl::Status AddPorts(const std::string& card, std::vector<std::string>& remarks);
+  absl::Status ChooseEngine(const Port& port) const;
+
+  const std::shared_ptr<VerbsNode> node_;
+  std::vector<Port> ports_;
+};
+
+}  // namespace rnicd::provider

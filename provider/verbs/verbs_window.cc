@@ -1,0 +1,101 @@
+#include "provider/verbs/verbs_window.h"
+
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+
+namespace rnicd::provider {
+namespace {
+
+VerbsMemoryRegion& RegionOf(const BindWork& work) { return static_cast<VerbsMemoryRegion&>(*work.region); }
+
+}  // namespace
+
+VerbsWindow::~VerbsWindow() { Retire(); }
+
+RemoteToken VerbsWindow::remote_token() const {
+  MutexLock lock(mutex_);
+  return issued_;
+}
+
+absl::StatusOr<std::unique_ptr<Grant>> VerbsWindow::Prepare(const BindWork& work) const {
+  VerbsMemoryRegion& region = RegionOf(work);
+  // Held as by a window while its memory is looked at: it could be deregistered meanwhile.
+  if (!region.AddWindow()) {
+    return MakeError(ErrorReason::REGION_NOT_REGISTERED, "bind.mr_id");
+  }
+  const std::vector<std::span<std::byte>> runs = region.Slice(work.base, work.length);
+  const Grant::Shape shape{.base = work.base, .length = work.length, .rights = work.rights, .runs = runs};
+  absl::StatusOr<std::unique_ptr<Grant>> grant = domain_->device().uses_windows()
+                                                     ? Grant::OpenWindow(domain_, region.mr(), shape)
+                                                     : Grant::Register(domain_, shape);
+  region.RemoveWindow();
+  return grant;
+}
+
+void VerbsWindow::Issue(RemoteToken token) {
+  MutexLock lock(mutex_);
+  issued_ = token;
+}
+
+bool VerbsWindow::BeginBind(const BindWork& work) {
+  MutexLock lock(mutex_);
+  return !retired_ && current_ == nullptr && RegionOf(work).AddWindow();
+}
+
+bool VerbsWindow::Bind(std::unique_ptr<Grant> grant, BindWork& work) {
+  {
+    MutexLock lock(mutex_);
+    if (!retired_ && current_ == nullptr) {
+      current_ = std::move(grant);
+      kept_ = {.region = std::move(work.region), .backing = std::move(work.backing)};
+      domain_->SetRemote(current_->token(), weak_from_this());
+      return true;
+    }
+  }
+  grant.reset();
+  AbortBind(work);
+  return false;
+}
+
+void VerbsWindow::AbortBind(const BindWork& work) { RegionOf(work).RemoveWindow(); }
+
+bool VerbsWindow::EndCurrent(Kept& kept) {
+  if (!current_->End().ok()) {
+    return false;
+  }
+  domain_->RemoveRemote(current_->token());
+  current_ = nullptr;
+  static_cast<VerbsMemoryRegion&>(*kept_.region).RemoveWindow();
+  kept = std::exchange(kept_, {});
+  return true;
+}
+
+bool VerbsWindow::Invalidate() {
+  Kept kept;
+  MutexLock lock(mutex_);
+  if (current_ == nullptr) {
+    return false;
+  }
+  return EndCurrent(kept);
+}
+
+bool VerbsWindow::InvalidateToken(uint32_t token) {
+  Kept kept;
+  MutexLock lock(mutex_);
+  if (current_ == nullptr || token != current_->token()) {
+    return false;
+  }
+  return EndCurrent(kept);
+}
+
+void VerbsWindow::Retire() {
+  {
+    MutexLock lock(mutex_);
+    retired_ = true;
+  }
+  Invalidate();
+}
+
+}  // namespace rnicd::provider

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <memory>
+
+#include "base/mutex.h"
+#include "provider/api/queue_pair.h"
+#include "provider/verbs/grant.h"
+#include "provider/verbs/verbs_memory_region.h"
+
+namespace rnicd::provider {
+
+// A memory window: a part of a region under a token and rights of its own. Where the card's windows are not used it is
+// a registration of that part, which works on every queue pair of the domain and not only on the one that bound it.
+// Threads: safe.
+class VerbsWindow final : public DeviceMemoryWindow,
+                          public Invalidatable,
+                          public std::enable_shared_from_this<VerbsWindow> {
+ public:
+  explicit VerbsWindow(std::shared_ptr<VerbsDomain> domain)
+      : domain_(std::move(domain)), issued_{domain_->privileged_token()} {}
+  ~VerbsWindow() override;
+
+  RemoteToken remote_token() const override;
+  void Retire() override;
+
+  // As of VerbsFastRegion. Errors besides: REGION_NOT_REGISTERED.
+  absl::StatusOr<std::unique_ptr<Grant>> Prepare(const BindWork& work) const;
+  void Issue(RemoteToken token);
+  // True when a binding may begin now, which then keeps the region; Bind or AbortBind follows.
+  bool BeginBind(const BindWork& work);
+  // False, and the grant is ended, when the window was retired or bound meanwhile.
+  bool Bind(std::unique_ptr<Grant> grant, BindWork& work);
+  void AbortBind(const BindWork& work);
+  bool Invalidate();
+  bool InvalidateToken(uint32_t token) override;
+
+ private:
+  struct Kept {
+    std::shared_ptr<DeviceMemoryRegion> region;
+    std::shared_ptr<const void> backing;
+  };
+  bool EndCurrent(Kept& kept) RNICD_REQUIRES(mutex_);
+
+  const std::shared_ptr<VerbsDomain> domain_;
+
+  mutable Mutex mutex_;
+  RemoteToken issued_ RNICD_GUARDED_BY(mutex_);
+  std::unique_ptr<Grant> current_ RNICD_GUARDED_BY(mutex_);
+  Kept kept_ RNICD_GUARDED_BY(mutex_);
+  bool retired_ RNICD_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace rnicd::provider
