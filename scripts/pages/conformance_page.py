@@ -1,4 +1,8 @@
-"""docs/ndk-conformance.md and the README's table: what the conformance test showed, case by case and provider by provider."""
+"""docs/ndk-conformance.md and the README's table: what the conformance runs showed, case by case, provider by provider.
+
+The suite runs once for each provider, and each run leaves a file of results. The run against cards needs a virtual
+machine and is not part of every build: where its file is missing, its column stays as the committed page has it.
+"""
 
 import json
 import re
@@ -8,11 +12,18 @@ from .problem import Problem
 _CASES = "tests/conformance/cases.txt"
 _NOT_COVERED = "tests/conformance/not_covered.txt"
 _GAPS = "tests/conformance/gaps.txt"
+_LEFT_OUT = "tests/vm/not_on_verbs.txt"
+_PAGE = "docs/ndk-conformance.md"
 _RESULTS = "results/rnicd_conformance.json"
+_VM_RESULTS = "results/vm/rnicd_conformance.json"
 _BEGIN, _END = "<!-- conformance:begin -->", "<!-- conformance:end -->"
 
 # Provider/NdkConformance.Case016_GapInsideLengthIsRefused/soft
 _TEST = re.compile(r"^Case(\d{3})_(\w+)/(\w+)$")
+# The head of a column. A provider that is not named here is called by its own name.
+_TITLES = {"verbs": "verbs (rxe)"}
+_VM_PROVIDER = "verbs"
+_NOTHING = "-"
 
 # The groups of the case list; each ends with the case named.
 _AREAS = [
@@ -34,6 +45,15 @@ passes when all its tests pass. The same tests run against every provider, throu
 A gap is a case that a provider is known to fail; the run fails when it passes after all.
 Run them: `scripts/test --only rnicd_conformance`.
 """
+_VM_HEAD = f"""
+The column verbs (rxe) is a run of `scripts/vm-test`: the same programs in a virtual machine, against the kernel's RDMA
+card in software. Tests that a card cannot be asked are in `{_LEFT_OUT}`.
+"""
+
+
+def lines_of(path):
+    """The lines of a table file that are neither empty nor a comment."""
+    return [line for line in path.read_text().splitlines() if line.strip() and not line.startswith("#")]
 
 
 def read_rows(path):
@@ -41,9 +61,7 @@ def read_rows(path):
     if not path.exists():
         raise Problem(f"{path.name} is missing: expected {path}")
     rows = {}
-    for line in path.read_text().splitlines():
-        if not line.strip() or line.startswith("#"):
-            continue
+    for line in lines_of(path):
         number, bar, text = (part.strip() for part in line.partition("|"))
         if not bar or not number.isdigit() or not text:
             raise Problem(f"{path.name}: not 'NNN | text': {line}")
@@ -56,14 +74,25 @@ def read_rows(path):
 def read_gaps(path):
     """{(provider, number): reason} of a file of "provider | NNN | reason" lines."""
     gaps = {}
-    for line in path.read_text().splitlines() if path.exists() else []:
-        if not line.strip() or line.startswith("#"):
-            continue
+    for line in lines_of(path) if path.exists() else []:
         parts = [part.strip() for part in line.split("|", 2)]
         if len(parts) != 3 or not parts[1].isdigit():
             raise Problem(f"{path.name}: not 'provider | NNN | reason': {line}")
         gaps[parts[0], int(parts[1])] = parts[2]
     return gaps
+
+
+def read_left_out(path):
+    """{test name: reason} of the conformance tests in a file of "Suite.Test | reason" lines."""
+    reasons = {}
+    for line in lines_of(path) if path.exists() else []:
+        name, bar, reason = (part.strip() for part in line.partition(" | "))
+        if not bar or not reason:
+            raise Problem(f"{path.name}: not 'Suite.Test | reason': {line}")
+        named = _TEST.match(name.rpartition(".")[2])
+        if named:
+            reasons[f"Case{named[1]}_{named[2]}"] = reason
+    return reasons
 
 
 def find_results(repo, results):
@@ -76,6 +105,14 @@ def find_results(repo, results):
         if path.exists():
             return path
     raise Problem("no conformance results; make them with: scripts/test --only rnicd_conformance")
+
+
+def find_vm_results(repo, results):
+    """Those of the run in the virtual machine; nothing when there was none."""
+    if results and not results.exists():
+        raise Problem(f"no such file: {results}")
+    path = results or repo / "build/release" / _VM_RESULTS
+    return path if path.exists() else None
 
 
 def read_results(text):
@@ -92,6 +129,17 @@ def read_results(text):
     return outcome
 
 
+def merge(outcome, other):
+    """Adds the other run to the first."""
+    for case, tests in other.items():
+        for name, by_provider in tests.items():
+            outcome.setdefault(case, {}).setdefault(name, {}).update(by_provider)
+
+
+def providers_of(outcome):
+    return {provider for tests in outcome.values() for by_provider in tests.values() for provider in by_provider}
+
+
 def check_complete(cases, not_covered, outcome):
     """Every case is either tested or says why not; nothing else is mentioned."""
     if sorted(cases) != list(range(1, len(cases) + 1)):
@@ -106,31 +154,66 @@ def check_complete(cases, not_covered, outcome):
             raise Problem(f"case {case} has no test; write one or say why not in {_NOT_COVERED}")
 
 
-def verdicts_of(outcome, gaps):
-    """{(case, provider): "pass", "gap: why", "**fail**"} of what ran."""
+def check_vm_run(outcome, left_out):
+    """Every test ran in the virtual machine, or stands in the list of those that cannot; and not both."""
+    for tests in outcome.values():
+        for name, by_provider in tests.items():
+            ran = _VM_PROVIDER in by_provider
+            if ran and name in left_out:
+                raise Problem(f"{name} ran against {_VM_PROVIDER}; delete its line in {_LEFT_OUT}")
+            if not ran and name not in left_out:
+                raise Problem(
+                    f"{name} did not run against {_VM_PROVIDER} and has no line in {_LEFT_OUT}: run scripts/vm-test, "
+                    f"or delete build/release/{_VM_RESULTS} if that is an old run")
+            if list(by_provider) == [_VM_PROVIDER]:
+                raise Problem(f"{name} ran against {_VM_PROVIDER} only: the two results are of different sources")
+
+
+def verdicts_of(outcome, gaps, left_out):
+    """{(case, provider): "pass", "gap: why", "not asked: why", "**fail**"} of what ran."""
     verdicts = {}
     for case, tests in outcome.items():
-        for by_provider in tests.values():
-            for provider, passed in by_provider.items():
-                good = passed and verdicts.get((case, provider), "pass") == "pass"
-                verdicts[case, provider] = "pass" if good else "**fail**"
-    for (provider, case), reason in gaps.items():
-        verdicts[case, provider] = f"gap: {reason}"
+        for provider in providers_of(outcome):
+            results = [by_provider[provider] for by_provider in tests.values() if provider in by_provider]
+            missing = [name for name, by_provider in tests.items() if provider not in by_provider]
+            if (provider, case) in gaps:
+                verdicts[case, provider] = f"gap: {gaps[provider, case]}"
+            elif not results:
+                verdicts[case, provider] = f"not asked: {left_out[missing[0]]}"
+            elif all(results):
+                verdicts[case, provider] = "pass" if not missing else f"pass, {len(results)} of {len(tests)} tests"
+            else:
+                verdicts[case, provider] = "**fail**"
+    return verdicts
+
+
+def committed_column(path, title):
+    """{case: verdict} of one column of the page as it is; empty when it has none."""
+    verdicts = {}
+    column = None
+    for line in path.read_text().splitlines() if path.exists() else []:
+        cells = [cell.strip() for cell in line.strip("| ").split(" | ")]
+        if cells[0] == "Case":
+            column = cells.index(title) if title in cells else None
+        elif column is not None and cells[0].isdigit():
+            verdicts[int(cells[0])] = cells[column]
     return verdicts
 
 
 def case_table(cases, not_covered, outcome, verdicts, providers):
-    lines = [f"| Case | What it is about | Tests | {' | '.join(providers)} |", "|---" * (3 + len(providers)) + "|"]
+    titles = [_TITLES.get(provider, provider) for provider in providers]
+    lines = [f"| Case | What it is about | Tests | {' | '.join(titles)} |", "|---" * (3 + len(providers)) + "|"]
     for case, title in sorted(cases.items()):
         names = "<br>".join(f"`{name}`" for name in sorted(outcome.get(case, {})))
         names = names or f"not covered: {not_covered[case]}"
-        row = [verdicts.get((case, provider), "-") for provider in providers]
+        row = [verdicts.get((case, provider), _NOTHING) for provider in providers]
         lines.append(f"| {case} | {title} | {names} | {' | '.join(row)} |")
     return lines
 
 
 def area_table(cases, outcome, verdicts, providers):
-    lines = [f"| NDK cases | {' | '.join(providers)} | not covered |", "|---" * (2 + len(providers)) + "|"]
+    titles = [_TITLES.get(provider, provider) for provider in providers]
+    lines = [f"| NDK cases | {' | '.join(titles)} | not covered |", "|---" * (2 + len(providers)) + "|"]
     first = 1
     for last, title in _AREAS:
         area = [case for case in cases if first <= case <= last]
@@ -140,7 +223,7 @@ def area_table(cases, outcome, verdicts, providers):
         tested = [case for case in area if case in outcome]
         passes = []
         for provider in providers:
-            good = sum(verdicts.get((case, provider)) == "pass" for case in tested)
+            good = sum(verdicts.get((case, provider), _NOTHING).startswith("pass") for case in tested)
             passes.append(f"{good} of {len(tested)} pass")
         lines.append(f"| {title} ({area[0]} to {area[-1]}) | {' | '.join(passes)} | {len(area) - len(tested)} |")
     return lines + ["", "Case by case: [docs/ndk-conformance.md](docs/ndk-conformance.md)."]
@@ -154,16 +237,27 @@ def _with_table(readme, table):
     return f"{head}{_BEGIN}\n" + "\n".join(table) + f"\n{_END}{tail}"
 
 
-def make(repo, results):
+def make(repo, results, vm_results=None):
     cases = read_rows(repo / _CASES)
     not_covered = read_rows(repo / _NOT_COVERED)
+    left_out = read_left_out(repo / _LEFT_OUT)
     outcome = read_results(find_results(repo, results).read_text())
+    vm_path = find_vm_results(repo, vm_results)
+    if vm_path:
+        merge(outcome, read_results(vm_path.read_text()))
+        check_vm_run(outcome, left_out)
     check_complete(cases, not_covered, outcome)
-    providers = sorted({provider for tests in outcome.values() for names in tests.values() for provider in names})
-    verdicts = verdicts_of(outcome, read_gaps(repo / _GAPS))
-    page = "\n".join([_HEAD, *case_table(cases, not_covered, outcome, verdicts, providers)]) + "\n"
+    providers = providers_of(outcome)
+    verdicts = verdicts_of(outcome, read_gaps(repo / _GAPS), left_out)
+    if not vm_path:
+        kept = committed_column(repo / _PAGE, _TITLES[_VM_PROVIDER])
+        verdicts.update({(case, _VM_PROVIDER): verdict for case, verdict in kept.items()})
+        providers |= {_VM_PROVIDER} if kept else set()
+    columns = sorted(providers)
+    head = _HEAD + (_VM_HEAD if _VM_PROVIDER in providers else "")
+    page = "\n".join([head, *case_table(cases, not_covered, outcome, verdicts, columns)]) + "\n"
     readme = repo / "README.md"
     if not readme.exists():
         raise Problem("README.md is missing")
-    table = area_table(cases, outcome, verdicts, providers)
-    return {repo / "docs/ndk-conformance.md": page, readme: _with_table(readme.read_text(), table)}
+    table = area_table(cases, outcome, verdicts, columns)
+    return {repo / _PAGE: page, readme: _with_table(readme.read_text(), table)}

@@ -22,7 +22,7 @@ ARROWS = {
     ],
     "daemon/app": [
         "daemon/server", "daemon/service", "daemon/gate", "daemon/wire", "daemon/transport", "daemon/metrics",
-        "daemon/core", "daemon/log", "provider/soft", "provider/api", "base",
+        "daemon/core", "daemon/log", "provider/verbs", "provider/soft", "provider/api", "base",
     ],
     "client/cpp": ["base", "proto", "grpc"],
     "client/ctl": ["client/cpp", "base", "proto", "grpc"],
@@ -37,7 +37,7 @@ PROTO_SUBSETS = {"daemon/transport": ["rnicd/v1/fd_channel.pb.h", "rnicd/v1/erro
 # --- Headers and names of others ------------------------------------------------------------------------------------
 # Where an include that begins so may stand; a folder covers its subfolders, a file only itself.
 EXTERNAL_INCLUDES = {
-    "infiniband/": ["provider/verbs"],
+    "infiniband/": ["provider/verbs", "tests/vm/foreign_peer", "tests/vm/bench"],
     "grpc/": ["daemon/gate", "daemon/service", "daemon/server", "client", "tests", "examples"],
     "grpcpp/": ["daemon/gate", "daemon/service", "daemon/server", "client", "tests", "examples"],
     "prometheus/": ["daemon/metrics"],
@@ -80,7 +80,7 @@ ALSO_DOCUMENTED = ["deploy", "docs/adr"]
 # Folders whose parent's README.md speaks for them.
 DOCUMENTED_BY_PARENT = ["proto/rnicd", "scripts/pages", "tests/support/"]
 # Where a file may, and must, be executable: programs with a "#!" line.
-EXECUTABLE = [r"^scripts/[a-z-]+$", r"^\.ci/run$"]
+EXECUTABLE = [r"^scripts/[a-z-]+$", r"^\.ci/run$", r"^tests/vm/guest$"]
 
 # --- Sizes ----------------------------------------------------------------------------------------------------------
 FILE_LINES_MAX = 500
@@ -89,7 +89,7 @@ SIZED_SUFFIXES = [".cc", ".h", ".proto", ".py", ".sh"]
 RATCHET = "tests/architecture/sizes.txt"
 
 # --- Calls that put a folder's *_test.cc into a target ----------------------------------------------------------------
-TEST_TARGET_CALLS = ["rnicd_library", "rnicd_unit_tests", "rnicd_process_tests"]
+TEST_TARGET_CALLS = ["rnicd_library", "rnicd_unit_tests", "rnicd_process_tests", "rnicd_guest_tests"]
 TARGET_CALLS = TEST_TARGET_CALLS + ["add_executable", "add_library"]
 
 # --- One list in two places -------------------------------------------------------------------------------------------

@@ -9,17 +9,13 @@
 
 #include "tests/conformance/ndk_conformance.h"
 #include "tests/conformance/queue_steps.h"
+#include "tests/support/tested_provider.h"
 
 namespace rnicd::test {
 namespace {
 
 constexpr uint32_t kInline = v1::OP_FLAG_INLINE;
 constexpr uint32_t kSilent = v1::OP_FLAG_SILENT_SUCCESS;
-
-constexpr std::chrono::milliseconds kSlowRead{kSlowness > 1 ? 600 : 200};
-std::string SlowReads() {
-  return "--soft_read_delay_us=" + std::to_string(std::chrono::microseconds(kSlowRead).count());
-}
 
 // The next event must say that the peer of this queue pair is gone.
 void ExpectDisconnected(EventReader& events, uint64_t qp_id, uint64_t qp_context = QueueOptions().qp_context) {
@@ -103,7 +99,7 @@ TEST_P(NdkConformance, Case129_CloseFlushesAndTheCompletionsStay) {
 // Row 129, with a transfer under way: it is over when the close is. NDK lets it end either way, but the sink of a read
 // that was cancelled must not change any more.
 TEST_P(NdkConformance, Case129_CloseWaitsForATransferUnderWay) {
-  ConnectedPair pair(daemon_with({SlowReads()}));
+  ConnectedPair pair(daemon_with(SlowReadFlags()));
   RegisteredMemory sink(pair.near_session, kPage, kMrLocalWrite);
   RegisteredMemory source(pair.far_session, kPage, kMrRemoteRead);
   sink.memory.SetText(0, "stale");
@@ -116,7 +112,7 @@ TEST_P(NdkConformance, Case129_CloseWaitsForATransferUnderWay) {
   } else {
     ExpectCompletion(ended, NtStatus::kCancelled, 129);
     const std::string left = sink.memory.Text(0, 5);
-    EXPECT_TRUE(Throughout([&] { return sink.memory.Text(0, 5) == left; }, 2 * kSlowRead));
+    EXPECT_TRUE(Throughout([&] { return sink.memory.Text(0, 5) == left; }, 2 * kHandfulOfCalls));
   }
 }
 
@@ -162,7 +158,7 @@ TEST_P(NdkConformance, Case130_RequestAfterTheIndicationFails) {
 // Row 130. NDK: a disconnect completes when all transfers are over, those of silent requests included; then comes the
 // flush. A disconnected queue pair cannot be used again.
 TEST_P(NdkConformance, Case130_DisconnectWaitsForSilentTransfersAndThenFlushes) {
-  ConnectedPair pair(daemon_with({SlowReads()}));
+  ConnectedPair pair(daemon_with(SlowReadFlags()));
   RegisteredMemory sink(pair.near_session, kPage, kMrLocalWrite);
   RegisteredMemory source(pair.far_session, kPage, kMrRemoteRead);
   sink.memory.SetText(0, "stale");

@@ -5,13 +5,14 @@
 
 #include "tests/conformance/fast_scene.h"
 #include "tests/conformance/ndk_conformance.h"
+#include "tests/conformance/queue_steps.h"
 
 namespace rnicd::test {
 namespace {
 
 constexpr uint32_t kOpReadSink = v1::OP_FLAG_RDMA_READ_SINK;
-// The soft provider's flags without RDMA_READ_SINK_NOT_REQUIRED (0x2): 0x10111.
-constexpr char kReadSinkRequired[] = "--soft_adapter_flags=65809";
+// Without RDMA_READ_SINK_NOT_REQUIRED.
+std::vector<std::string> ReadSinkRequired() { return AdapterFlagsWithout(kAdapterReadSinkNotRequired); }
 
 // The near side sends `text` into the far side's region, at `address`; the completion of the receive.
 v1::CqResultEx ReceiveInto(FastScene& scene, uint64_t address, const std::string& text,
@@ -120,7 +121,7 @@ TEST_P(NdkConformance, Case062_ReadSinkIsAcceptedWhereItIsNotNeeded) {
 
 // Row 62, where the adapter needs the right: with it a region is a sink, without it the read fails at the reader.
 TEST_P(NdkConformance, Case062_ReadSinkIsWantedWhereItIsNeeded) {
-  FastScene scene(daemon_with({kReadSinkRequired}), 1);
+  FastScene scene(daemon_with(ReadSinkRequired()), 1);
   const v1::Registration source = Source(scene, "read into the region");
   const v1::WorkRequest read = ReadRequest({Sge(kBase, 20, scene.local_token())}, kBase, source.remote_token());
   scene.RegisterWhole(kOpReadSink | kOpLocalWrite);
@@ -146,7 +147,7 @@ TEST_P(NdkConformance, Case063_ReadSinkNeedsNoRemoteAccess) {
 
 // Row 63, where the adapter needs the right for sinks.
 TEST_P(NdkConformance, Case063_NeededReadSinkNeedsNoRemoteAccess) {
-  FastScene scene(daemon_with({kReadSinkRequired}), 1, false);
+  FastScene scene(daemon_with(ReadSinkRequired()), 1, false);
   const v1::Registration source = Source(scene, "read into the region");
   scene.RegisterWhole(kOpReadSink | kOpLocalWrite);
   scene.far().MustRun(ReadRequest({Sge(kBase, 20, scene.local_token())}, kBase, source.remote_token()));

@@ -4,6 +4,7 @@
 #include "tests/conformance/fast_scene.h"
 #include "tests/conformance/ndk_conformance.h"
 #include "tests/conformance/peer_access.h"
+#include "tests/support/tested_provider.h"
 
 namespace rnicd::test {
 namespace {
@@ -165,7 +166,8 @@ TEST_P(NdkConformance, Case081_UnfencedInvalidateLeavesNothingUnderWay) {
         << invalidate.ShortDebugString();
   }
   scene.memory().Fill(std::byte{'z'});
-  EXPECT_TRUE(Throughout([&] { return scene.memory().Text(0, kPage) == std::string(kPage, 'z'); }, 2 * kSlowRead));
+  EXPECT_TRUE(
+      Throughout([&] { return scene.memory().Text(0, kPage) == std::string(kPage, 'z'); }, 2 * kHandfulOfCalls));
 }
 
 // Row 81, where the read is the peer's: the owner may use its memory for something else once the invalidate is

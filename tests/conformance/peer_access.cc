@@ -53,12 +53,4 @@ CallResult<v1::ReleaseLamResponse> ReleaseMapping(TestSession& session, uint64_t
   return session.Call(&MemoryStub::ReleaseLam, request);
 }
 
-std::vector<std::string> AdapterFlagsWithout(uint32_t adapter_flag) {
-  return {"--soft_adapter_flags=" + std::to_string(kAdapterFlags & ~adapter_flag)};
-}
-
-std::vector<std::string> SlowReadFlags() {
-  return {"--soft_read_delay_us=" + std::to_string(std::chrono::microseconds(kSlowRead).count())};
-}
-
 }  // namespace rnicd::test

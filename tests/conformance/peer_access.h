@@ -1,19 +1,15 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "tests/conformance/queue_steps.h"
-#include "tests/support/wait.h"
 
 // What tests of transfers share: accesses that may be refused.
 namespace rnicd::test {
 
 inline constexpr uint32_t kMrReadSink = v1::MR_FLAG_RDMA_READ_SINK;
-// NDK_ADAPTER_FLAG_RDMA_READ_LOCAL_INVALIDATE_SUPPORTED.
-inline constexpr uint32_t kAdapterReadLocalInvalidate = 0x10;
 
 // Two queue pairs of these sessions, connected with each other. A refused access ends the connection that it came on,
 // so what is to be refused gets one of its own.
@@ -51,13 +47,5 @@ class AccessProbe {
 uint32_t RunForToken(TestQueue& queue, const v1::WorkRequest& request, Where where = Where::current());
 
 CallResult<v1::ReleaseLamResponse> ReleaseMapping(TestSession& session, uint64_t lam_id);
-
-// The flags of a daemon whose adapter has all the adapter flags it usually has, except this one.
-std::vector<std::string> AdapterFlagsWithout(uint32_t adapter_flag);
-
-// A read that is posted takes so long before its data lands: enough for a few calls in between.
-inline constexpr std::chrono::milliseconds kSlowRead{kSlowness > 1 ? 600 : 200};
-// The flags of a daemon whose reads are so slow.
-std::vector<std::string> SlowReadFlags();
 
 }  // namespace rnicd::test

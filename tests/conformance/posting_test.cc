@@ -10,6 +10,7 @@
 
 #include "tests/conformance/ndk_conformance.h"
 #include "tests/conformance/queue_steps.h"
+#include "tests/support/tested_provider.h"
 
 namespace rnicd::test {
 namespace {
@@ -17,10 +18,6 @@ namespace {
 constexpr uint32_t kInline = v1::OP_FLAG_INLINE;
 constexpr uint32_t kFence = v1::OP_FLAG_READ_FENCE;
 constexpr uint32_t kDefer = v1::OP_FLAG_DEFER;
-
-// So long that a request which does not wait for a read is done well before it.
-constexpr int kSlowReadMicroseconds = kSlowness > 1 ? 600'000 : 200'000;
-std::string SlowReads() { return "--soft_read_delay_us=" + std::to_string(kSlowReadMicroseconds); }
 
 // Row 120. NDK asks for a connection of every request but a receive: one can be posted before.
 TEST_P(NdkConformance, Case120_ReceiveIsPostedBeforeTheConnection) {
@@ -111,7 +108,7 @@ TEST_P(NdkConformance, Case122_LastByteOfTheRemoteRegionCanBeReached) {
 // Row 123. NDK: a request with READ_FENCE starts only when the reads before it are finished. So a write and a send
 // whose source is the sink of a slow read carry what the read has brought.
 TEST_P(NdkConformance, Case123_FencedRequestsCarryWhatTheReadBrought) {
-  ConnectedPair pair(daemon_with({SlowReads()}));
+  ConnectedPair pair(daemon_with(SlowReadFlags()));
   RegisteredMemory sink(pair.near_session, kPage, kMrLocalWrite);
   RegisteredMemory far(pair.far_session, kPage, kMrRemoteRead | kMrRemoteWrite);
   sink.memory.SetText(0, "stale");
@@ -131,7 +128,7 @@ TEST_P(NdkConformance, Case123_FencedRequestsCarryWhatTheReadBrought) {
 // Row 123, for FastRegister: a peer that can use the registration finds the read finished. Whether it is early enough
 // to be refused is a matter of time, so the test takes either.
 TEST_P(NdkConformance, Case123_FencedFastRegisterTakesEffectAfterTheRead) {
-  ConnectedPair pair(daemon_with({SlowReads()}));
+  ConnectedPair pair(daemon_with(SlowReadFlags()));
   RegisteredMemory sink(pair.near_session, kPage, kMrLocalWrite);
   RegisteredMemory source(pair.far_session, kPage, kMrRemoteRead);
   TestMemory pages(pair.near_session, kPage);
@@ -170,7 +167,8 @@ TEST_P(NdkConformance, Case123_FencedFastRegisterTakesEffectAfterTheRead) {
 // take longer than the read, so there are a few attempts.
 TEST_P(NdkConformance, Case123_UnfencedWriteMayOvertakeTheRead) {
   constexpr int kAttempts = 5;
-  ConnectedPair pair(daemon_with({SlowReads()}));
+  ASSERT_TRUE(CanSlowReads());
+  ConnectedPair pair(daemon_with(SlowReadFlags()));
   RegisteredMemory sink(pair.near_session, kPage, kMrLocalWrite);
   RegisteredMemory far(pair.far_session, kPage, kMrRemoteRead | kMrRemoteWrite);
   far.memory.SetText(0, "fresh");

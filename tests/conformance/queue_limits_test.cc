@@ -101,7 +101,7 @@ TEST_P(NdkConformance, Case115_CompletionQueueEndsAtTheAdaptersDepth) {
 
 // Row 115, where the adapter flag CQ_RESIZE is clear. NDK: the consumer must not resize.
 TEST_P(NdkConformance, Case115_ResizeIsRefusedWhereTheAdapterCannot) {
-  TestSession session(daemon_with({"--soft_adapter_flags=" + std::to_string(kAdapterFlags & ~kAdapterCqResize)}));
+  TestSession session(daemon_with(AdapterFlagsWithout(kAdapterCqResize)));
   ASSERT_EQ(AdapterInfo(session).adapter_flags() & kAdapterCqResize, 0u);
   ExpectRefused(Resize(session, CreateCq(session, 16), 32), ErrorReason::DEVICE_NOT_CAPABLE);
 }

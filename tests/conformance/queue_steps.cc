@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "tests/support/tested_provider.h"
 #include "tests/support/wait.h"
 
 namespace rnicd::test {
@@ -62,6 +63,10 @@ CallResult<v1::DisconnectQpResponse> Disconnect(TestQueue& queue) {
   return queue.session().Call(&QueueStub::DisconnectQp, request);
 }
 
+std::vector<std::string> AdapterFlagsWithout(uint32_t adapter_flag) {
+  return {ProviderFlag("adapter_flags", AdapterFlagsUnderTest() & ~adapter_flag)};
+}
+
 CallResult<v1::ResizeCqResponse> Resize(TestSession& session, uint64_t cq_id, uint32_t depth) {
   v1::ResizeCqRequest request;
   request.set_cq_id(cq_id);
@@ -81,6 +86,28 @@ CallResult<v1::GetCqResultsExResponse> ResultsEx(TestSession& session, uint64_t 
   request.set_cq_id(cq_id);
   request.set_max_results(max_results);
   return session.Call(&QueueStub::GetCqResultsEx, request);
+}
+
+void QueueUp(TestSession& session, uint64_t cq_id, uint64_t first, uint64_t last) {
+  v1::CreateQpRequest create;
+  create.set_pd_id(session.pd_id());
+  create.set_receive_cq_id(cq_id);
+  create.set_initiator_cq_id(cq_id);
+  create.set_qp_context(QueueOptions().qp_context);
+  create.set_receive_queue_depth(static_cast<uint32_t>(last - first + 1));
+  const auto created = session.Call(&QueueStub::CreateQp, create);
+  ExpectOk(created);
+  v1::PostRequest post;
+  post.set_qp_id(created.response.qp_id());
+  for (uint64_t context = first; context <= last; ++context) {
+    *post.add_requests() = ReceiveRequest({}, context);
+  }
+  const auto posted = session.Call(&QueueStub::Post, post);
+  ExpectOk(posted);
+  EXPECT_EQ(posted.response.posted(), last - first + 1);
+  const auto closed = CloseQp(session, created.response.qp_id());
+  ExpectOk(closed);
+  EXPECT_EQ(closed.response.ntstatus(), kStatusSuccess);
 }
 
 v1::WorkRequest Tick(uint64_t context, uint32_t flags) { return WriteRequest({}, 0, 0, flags, context); }

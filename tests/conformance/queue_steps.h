@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "tests/support/queue_client.h"
 
@@ -10,11 +12,12 @@ inline constexpr uint32_t kMrLocalWrite = v1::MR_FLAG_ALLOW_LOCAL_WRITE;
 inline constexpr uint32_t kMrRemoteRead = v1::MR_FLAG_ALLOW_REMOTE_READ;
 inline constexpr uint32_t kMrRemoteWrite = v1::MR_FLAG_ALLOW_REMOTE_WRITE;
 
-// NDK_ADAPTER_FLAG_ bits, and what the soft card has of them unless a flag of the daemon says otherwise.
+// NDK_ADAPTER_FLAG_ bits.
 inline constexpr uint32_t kAdapterInOrderDma = 0x1;
 inline constexpr uint32_t kAdapterReadSinkNotRequired = 0x2;
+// RDMA_READ_LOCAL_INVALIDATE_SUPPORTED.
+inline constexpr uint32_t kAdapterReadLocalInvalidate = 0x10;
 inline constexpr uint32_t kAdapterCqResize = 0x100;
-inline constexpr uint32_t kAdapterFlags = 0x10113;
 
 // Memory whose first bytes are a normal region, known by the addresses from kBase on.
 // Lifetime: outlived by its session.
@@ -41,6 +44,9 @@ void ExpectCompletion(const v1::CqResultEx& completion, NtStatus status, uint64_
 // The queue pair is dead, or is about to be.
 void ExpectInError(TestQueue& queue, Where where = Where::current());
 
+// The flags of a daemon whose adapter has all the adapter flags it usually has, except this one.
+std::vector<std::string> AdapterFlagsWithout(uint32_t adapter_flag);
+
 // What the adapter says of itself.
 v1::NdkAdapterInfo AdapterInfo(TestSession& session);
 
@@ -51,7 +57,12 @@ CallResult<v1::ResizeCqResponse> Resize(TestSession& session, uint64_t cq_id, ui
 CallResult<v1::GetCqResultsResponse> Results(TestSession& session, uint64_t cq_id, uint32_t max_results);
 CallResult<v1::GetCqResultsExResponse> ResultsEx(TestSession& session, uint64_t cq_id, uint32_t max_results);
 
-// A write of no bytes: completes at once on a connected queue pair, whatever the peer does.
+// A write of no bytes: completes soon on a connected queue pair, whatever the peer does.
 v1::WorkRequest Tick(uint64_t context = 1, uint32_t flags = 0);
+
+// Puts completions with the contexts from `first` to `last` into the queue: receives that were cancelled. They are
+// there when this returns, also on a card that completes later than it is posted to, because the close of their queue
+// pair has waited for them.
+void QueueUp(TestSession& session, uint64_t cq_id, uint64_t first, uint64_t last);
 
 }  // namespace rnicd::test

@@ -81,8 +81,7 @@ TEST_P(NdkConformance, Case106_PrivilegedReadSinkWorksWhereTheAdapterAllowsIt) {
 // Row 106, where the flag is clear. NDK does not allow it and names no code; here STATUS_ACCESS_VIOLATION at once. A
 // region that was registered as a read sink is the way to read, and the refusal leaves the queue pair usable.
 TEST_P(NdkConformance, Case106_PrivilegedReadSinkIsRefusedElsewhere) {
-  ConnectedPair pair(
-      daemon_with({"--soft_adapter_flags=" + std::to_string(kAdapterFlags & ~kAdapterReadSinkNotRequired)}));
+  ConnectedPair pair(daemon_with(AdapterFlagsWithout(kAdapterReadSinkNotRequired)));
   ASSERT_EQ(AdapterInfo(pair.near_session).adapter_flags() & kAdapterReadSinkNotRequired, 0u);
   TestMemory forbidden(pair.near_session, kPage);
   RegisteredMemory sink(pair.near_session, kPage, kMrLocalWrite | v1::MR_FLAG_RDMA_READ_SINK);

@@ -6,6 +6,7 @@
 #include "tests/support/admin_client.h"
 #include "tests/support/event_reader.h"
 #include "tests/support/expect.h"
+#include "tests/support/tested_provider.h"
 #include "tests/support/shared_daemon.h"
 #include "tests/support/test_session.h"
 
@@ -154,7 +155,8 @@ TEST_F(Batches, OneItemTooManyIsRefusedWhole) {
 
 class SlowBatches : public Batches {
  protected:
-  SlowBatches() : Batches({"--pending_threshold_bytes=4096", "--soft_register_delay_us=50000"}) {}
+  SlowBatches()
+      : Batches({"--pending_threshold_bytes=4096", ProviderFlag("register_delay_us", std::chrono::milliseconds(50))}) {}
 };
 
 // Each item says for itself whether it may pend; one that may not is waited for.

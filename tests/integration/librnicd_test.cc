@@ -20,6 +20,7 @@
 #include "tests/support/admin_client.h"
 #include "tests/support/daemon_process.h"
 #include "tests/support/memory_file.h"
+#include "tests/support/tested_provider.h"
 #include "tests/support/shared_daemon.h"
 
 namespace rnicd::test {
@@ -143,7 +144,9 @@ TEST_F(Librnicd, CloseReportsWhatWasHeld) {
 
 class LibrnicdPending : public Librnicd {
  protected:
-  LibrnicdPending() : Librnicd({"--pending_threshold_bytes=4096", "--soft_register_delay_us=50000"}) {}
+  LibrnicdPending()
+      : Librnicd({"--pending_threshold_bytes=4096", ProviderFlag("register_delay_us", std::chrono::milliseconds(50))}) {
+  }
 };
 
 TEST_F(LibrnicdPending, AsynchronousRegistrationCallsBackOnce) {

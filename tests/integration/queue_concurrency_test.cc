@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/event_reader.h"
+#include "tests/support/tested_provider.h"
 #include "tests/support/queue_client.h"
 #include "tests/support/shared_daemon.h"
 
@@ -194,12 +195,10 @@ TEST_F(QueueConcurrency, BothSidesAtOnce) {
       far, [&] { return pair.far.NextInitiator(); }, [&] { return pair.far.DrainInitiator(); }, {kStatusSuccess});
 }
 
-constexpr int kReadMicroseconds = kSlowness > 1 ? 600'000 : 200'000;
-
 // Reads take so long that a test can act while one is under way.
 class SlowReads : public DaemonTest {
  protected:
-  SlowReads() : DaemonTest({"--soft_read_delay_us=" + std::to_string(kReadMicroseconds)}) {}
+  SlowReads() : DaemonTest(SlowReadFlags()) {}
 };
 
 // NDK: a close completes when everything under way is over. Until then, and after, nothing more is taken.

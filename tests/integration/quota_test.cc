@@ -6,6 +6,7 @@
 #include "tests/support/admin_client.h"
 #include "tests/support/event_reader.h"
 #include "tests/support/expect.h"
+#include "tests/support/tested_provider.h"
 #include "tests/support/shared_daemon.h"
 #include "tests/support/test_session.h"
 
@@ -137,7 +138,7 @@ class PendingQuota : public DaemonTest {
  protected:
   PendingQuota()
       : DaemonTest({"--max_pending_requests_per_session=2", "--pending_threshold_bytes=4096",
-                    "--soft_register_delay_us=200000"}) {}
+                    ProviderFlag("register_delay_us", kHandfulOfCalls)}) {}
 };
 
 // A request is pending until its completion has been fetched: a client that does not listen cannot pile them up.

@@ -7,6 +7,7 @@
 
 #include "nlohmann/json.hpp"
 #include "tests/support/child_process.h"
+#include "tests/support/tested_provider.h"
 #include "tests/support/shared_daemon.h"
 #include "tests/support/temp_dir.h"
 
@@ -129,7 +130,7 @@ TEST_F(RnicctlDemo, EachRunShufflesAnewUnlessToldTheSeed) {
 
 class RnicctlDemoSmallCard : public RnicctlDemo {
  protected:
-  RnicctlDemoSmallCard() : RnicctlDemo({"--soft_max_fast_register_pages=64"}) {}
+  RnicctlDemoSmallCard() : RnicctlDemo({ProviderFlag("max_fast_register_pages", 64)}) {}
 };
 
 TEST_F(RnicctlDemoSmallCard, MorePagesThanTheCardTakesEndTheDemoWithASentence) {

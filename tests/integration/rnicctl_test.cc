@@ -10,6 +10,7 @@
 #include "tests/support/admin_client.h"
 #include "tests/support/child_process.h"
 #include "tests/support/expect.h"
+#include "tests/support/tested_provider.h"
 #include "tests/support/shared_daemon.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_session.h"
@@ -59,11 +60,11 @@ class Rnicctl : public DaemonTest {
 TEST_F(Rnicctl, AdaptersAreListed) {
   const ToolRun table = Run({"adapters", socket_dir()}, WorkloadUid());
   EXPECT_EQ(table.exit_code, 0) << table.errors;
-  EXPECT_NE(table.output.find("soft0"), std::string::npos) << table.output;
+  EXPECT_NE(table.output.find(AdapterUnderTest()), std::string::npos) << table.output;
   const ToolRun json = Run({"adapters", "--json", socket_dir()}, WorkloadUid());
   EXPECT_EQ(json.exit_code, 0);
-  EXPECT_EQ(json.json()["adapters"][0]["name"], "soft0");
-  EXPECT_EQ(json.json()["adapters"][0]["provider"], "soft");
+  EXPECT_EQ(json.json()["adapters"][0]["name"], AdapterUnderTest());
+  EXPECT_EQ(json.json()["adapters"][0]["provider"], ProviderUnderTest());
   EXPECT_GT(json.json()["adapters"][0]["info"]["max_registration_size"].get<uint64_t>(), 0u);
 }
 
@@ -117,7 +118,7 @@ TEST_F(Rnicctl, TablesArePrintedForPeople) {
   session.RegisterWhole(session.CreateMr(), session.SealedMemory(kPage), kPage, v1::MR_FLAG_ALLOW_REMOTE_READ);
   const ToolRun regions = Run({"regions", socket_dir()});
   EXPECT_EQ(regions.exit_code, 0) << regions.errors;
-  EXPECT_NE(regions.output.find("soft0"), std::string::npos) << regions.output;
+  EXPECT_NE(regions.output.find(AdapterUnderTest()), std::string::npos) << regions.output;
   EXPECT_NE(regions.output.find("remote-read"), std::string::npos) << regions.output;
   const ToolRun sessions = Run({"sessions", socket_dir()});
   EXPECT_NE(sessions.output.find("a-label"), std::string::npos) << sessions.output;
@@ -139,7 +140,7 @@ TEST_F(Rnicctl, StatusShowsThatNothingIsLeft) {
 }
 
 TEST_F(Rnicctl, RefusalsExitWithOneAndSayWhy) {
-  const ToolRun unknown = Run({"register", "--size=4096", "--adapter=soft99", socket_dir()});
+  const ToolRun unknown = Run({"register", "--size=4096", "--adapter=" + AdapterUnderTest() + "9", socket_dir()});
   EXPECT_EQ(unknown.exit_code, 1);
   EXPECT_NE(unknown.errors.find("ADAPTER_NOT_FOUND"), std::string::npos) << unknown.errors;
   const ToolRun unaligned = Run({"alloc", "--size=4097", socket_dir()});

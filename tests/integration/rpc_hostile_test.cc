@@ -12,6 +12,7 @@
 #include "tests/integration/half_call.h"
 #include "tests/support/admin_client.h"
 #include "tests/support/expect.h"
+#include "tests/support/tested_provider.h"
 #include "tests/support/raw_socket.h"
 #include "tests/support/shared_daemon.h"
 #include "tests/support/test_session.h"
@@ -247,11 +248,11 @@ TEST_F(RpcHostile, ClosedIdsAreDead) {
 TEST_F(RpcHostile, AdapterAndVersionMustExist) {
   TestSession session(daemon());
   v1::OpenAdapterRequest request;
-  request.set_adapter_name("soft99");
+  request.set_adapter_name(AdapterUnderTest() + "9");
   ExpectRefused(session.Call(&AdapterStub::OpenAdapter, request), ErrorReason::ADAPTER_NOT_FOUND, "adapter_name");
-  request.set_adapter_name("../soft0");
+  request.set_adapter_name("../" + AdapterUnderTest());
   ExpectRefused(session.Call(&AdapterStub::OpenAdapter, request), ErrorReason::ADAPTER_NOT_FOUND, "adapter_name");
-  request.set_adapter_name("soft0");
+  request.set_adapter_name(AdapterUnderTest());
   for (const auto& [major, minor] : {std::pair{0, 0}, {1, 3}, {2, 0}, {9, 0}, {1, 65535}}) {
     request.mutable_version()->set_major(static_cast<uint32_t>(major));
     request.mutable_version()->set_minor(static_cast<uint32_t>(minor));

@@ -11,6 +11,7 @@
 #include "tests/support/child_client.h"
 #include "tests/support/event_reader.h"
 #include "tests/support/expect.h"
+#include "tests/support/tested_provider.h"
 #include "tests/support/shared_daemon.h"
 #include "tests/support/test_session.h"
 
@@ -193,7 +194,7 @@ TEST_F(Sessions, OperatorSeesThem) {
   EXPECT_EQ(regions[0].session_id(), sessions[0].session_id());
   EXPECT_EQ(regions[0].uid(), WorkloadUid());
   EXPECT_EQ(regions[0].pages(), 4u);
-  EXPECT_EQ(regions[0].adapter_name(), "soft0");
+  EXPECT_EQ(regions[0].adapter_name(), AdapterUnderTest());
 }
 
 TEST_F(Sessions, WorkloadsNeedNoPrivilege) {

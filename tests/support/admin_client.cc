@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "tests/support/expect.h"
+#include "tests/support/queue_client.h"
 #include "tests/support/raw_client.h"
 #include "tests/support/test_session.h"
 #include "tests/support/wait.h"
@@ -15,6 +16,14 @@ namespace {
 
 // gRPC starts a few threads when it is busy and keeps some of them; a thread for each client would be many more.
 constexpr uint64_t kThreadSlack = 4;
+
+// A card's provider may start what serves completions with the first queue.
+constexpr QueueOptions kSmallestQueue = {.cq_depth = 1,
+                                         .receive_queue_depth = 1,
+                                         .initiator_queue_depth = 1,
+                                         .max_receive_request_sge = 1,
+                                         .max_initiator_request_sge = 1,
+                                         .inline_data_size = 0};
 
 void Complain(std::ostringstream& text, const std::string& name, uint64_t actual, uint64_t expected) {
   if (actual > expected) {
@@ -99,6 +108,7 @@ IdleState MeasureIdle(DaemonProcess& daemon) {
     TestSession session(daemon, "warm-up");
     const uint64_t memory = session.SealedMemory(kPage);
     session.RegisterWhole(session.CreateMr(), memory, kPage);
+    const TestQueue queue(session, kSmallestQueue);
     ExpectOk(session.CloseSession());
   }
   IdleState idle;

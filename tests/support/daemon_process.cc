@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/status.h"
+#include "tests/support/tested_provider.h"
 #include "tests/support/raw_socket.h"
 #include "tests/support/wait.h"
 
@@ -33,6 +34,8 @@ absl::StatusOr<std::unique_ptr<DaemonProcess>> DaemonProcess::Launch(const Daemo
   if (!Names(options.flags, "--metrics_address")) {
     command.emplace_back("--metrics_address=");
   }
+  const std::vector<std::string> extra = DaemonFlagsOfTheEnvironment(options.flags);
+  command.insert(command.end(), extra.begin(), extra.end());
   command.insert(command.end(), options.flags.begin(), options.flags.end());
   RNICD_ASSIGN_OR_RETURN(
       daemon->process_,

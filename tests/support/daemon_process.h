@@ -19,7 +19,8 @@ namespace rnicd::test {
 inline constexpr char kMetricsOnFreePort[] = "--metrics_address=127.0.0.1:0";
 
 struct DaemonOptions {
-  // In addition to the directories. Without kMetricsOnFreePort, or a metrics address of its own, there is no page.
+  // In addition to the directories and to what tested_provider.h adds. Without kMetricsOnFreePort, or a metrics
+  // address of its own, there is no page.
   std::vector<std::string> flags;
   // Absent means: as this process.
   std::optional<uid_t> uid;

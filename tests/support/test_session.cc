@@ -4,6 +4,7 @@
 
 #include "tests/support/expect.h"
 #include "tests/support/fd_exchange.h"
+#include "tests/support/tested_provider.h"
 
 namespace rnicd::test {
 
@@ -18,7 +19,9 @@ TestSession::TestSession(DaemonProcess& daemon, const std::string& label)
 
 uint64_t TestSession::adapter_id() {
   if (adapter_id_ == 0) {
-    const auto opened = Call(&AdapterStub::OpenAdapter, {});
+    v1::OpenAdapterRequest request;
+    request.set_adapter_name(AdapterUnderTest());
+    const auto opened = Call(&AdapterStub::OpenAdapter, request);
     ExpectOk(opened);
     adapter_id_ = opened.response.adapter_id();
   }

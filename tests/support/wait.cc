@@ -1,5 +1,7 @@
 #include "tests/support/wait.h"
 
+#include <cstdio>
+#include <cstdlib>
 #include <thread>
 
 namespace rnicd::test {
@@ -8,7 +10,40 @@ namespace {
 using SteadyTime = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kPollInterval{2};
 
+#if defined(__SANITIZE_ADDRESS__)
+constexpr int kSlownessOfTheBuild = 5;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+constexpr int kSlownessOfTheBuild = 5;
+#else
+constexpr int kSlownessOfTheBuild = 1;
+#endif
+#else
+constexpr int kSlownessOfTheBuild = 1;
+#endif
+// A larger number is surely a mistake.
+constexpr long kSlownessOfTheMachineMax = 100;
+
+int SlownessOfTheMachine() {
+  const char* const text = std::getenv("RNICD_TEST_SLOWNESS");
+  if (text == nullptr || *text == '\0') {
+    return 1;
+  }
+  char* end = nullptr;
+  const long value = std::strtol(text, &end, 10);
+  if (*end != '\0' || value < 1 || value > kSlownessOfTheMachineMax) {
+    std::fprintf(stderr, "RNICD_TEST_SLOWNESS must be 1 to %ld, not \"%s\"\n", kSlownessOfTheMachineMax, text);
+    std::exit(1);
+  }
+  return static_cast<int>(value);
+}
+
 }  // namespace
+
+int Slowness() {
+  static const int slowness = kSlownessOfTheBuild * SlownessOfTheMachine();
+  return slowness;
+}
 
 bool Eventually(const std::function<bool()>& condition, std::chrono::milliseconds limit) {
   const auto deadline = SteadyTime::now() + limit;

@@ -5,21 +5,17 @@
 
 namespace rnicd::test {
 
-// How much slower than a release build this build may be: sanitizers cost a few times.
-#if defined(__SANITIZE_ADDRESS__)
-inline constexpr int kSlowness = 5;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-inline constexpr int kSlowness = 5;
-#else
-inline constexpr int kSlowness = 1;
-#endif
-#else
-inline constexpr int kSlowness = 1;
-#endif
+// How much slower than a release build on real hardware this run may be: sanitizers cost a few times, and an emulated
+// machine says what it costs in RNICD_TEST_SLOWNESS (a whole number from 1 on; default 1). 1 means: not slower.
+int Slowness();
+inline const int kSlowness = Slowness();
 
 // How long a test waits for something that must happen. Only a failing test waits so long.
-inline constexpr std::chrono::milliseconds kPatience{10'000 * kSlowness};
+inline const std::chrono::milliseconds kPatience{10'000 * kSlowness};
+
+// Long enough that a test can make a handful of calls while something slow is under way: what slow cards and slow wires
+// are told to take.
+inline const std::chrono::milliseconds kHandfulOfCalls{kSlowness > 1 ? 600 : 200};
 
 // True as soon as the condition holds; asks every few milliseconds, at most so long, and once more at the end.
 bool Eventually(const std::function<bool()>& condition, std::chrono::milliseconds limit = kPatience);

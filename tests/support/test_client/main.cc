@@ -10,9 +10,16 @@
 //   alloc <bytes>              allocates, fetches, maps and seals memory
 //   import <bytes>             makes a memfd, maps it, sends it and seals it
 //   register <memory_id> <bytes> <flags>   a region over the first bytes of a memory object
+//   regions <memory_id> <bytes> <flags> <count>   as many regions, all over the same first bytes
+//   deregister <mr_id>         ends a registration; its region stays
 //   tokens <mr_id>             both tokens
+//   qp                         makes a queue pair and tells its address
+//   peer <address>             connects it
+//   disconnected               waits until the daemon says that its peer is gone
 //   redeem <ticket>            tries to fetch a descriptor for a ticket, for example of another process
 //   touch <bytes>              writes to the first bytes of the memory mapped last
+//   peek <offset> <bytes>      what stands there, as hexadecimal digits
+//   poke <offset> <digits>     writes that there
 //   fork                       starts a child that holds copies of all sockets and does nothing else
 //   identity                   who this process is to the kernel
 //   admin <socket>             asks the daemon's status on an admin socket
@@ -21,6 +28,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <functional>
 #include <iostream>
@@ -32,9 +40,11 @@
 #include <vector>
 
 #include "absl/strings/escaping.h"
+#include "tests/support/event_reader.h"
 #include "tests/support/fd_exchange.h"
 #include "tests/support/memory_file.h"
 #include "tests/support/raw_client.h"
+#include "tests/support/tested_provider.h"
 
 namespace rnicd::test {
 namespace {
@@ -78,6 +88,7 @@ class TestClient {
 
   std::string Connect() {
     clients_.push_back(std::make_unique<RawClient>(socket_dir_ + "/rpc.sock"));
+    ForgetSession();
     return "ok";
   }
 
@@ -85,6 +96,7 @@ class TestClient {
     v1::OpenSessionRequest request;
     words >> *request.mutable_label();
     const auto opened = client().Call(&SessionStub::OpenSession, request);
+    ForgetSession();
     return opened.ok() ? "ok" + Number("session", opened.response.session_id()) : ErrorText(opened);
   }
 
@@ -155,12 +167,25 @@ class TestClient {
     return sent.ok() ? MapAndSeal(file.get(), announced.response.memory_id()) : ErrorText(sent);
   }
 
+  // What was made for the session that the connection had before is none of the next one's.
+  void ForgetSession() {
+    events_.reset();
+    adapter_id_ = 0;
+    pd_ = {};
+    qp_id_ = 0;
+  }
+
   // The session's protection domain, made when first needed.
   CallResult<v1::CreatePdResponse> Pd() {
-    const auto adapter = client().Call(&AdapterStub::OpenAdapter, {});
+    if (pd_.ok() && pd_.response.pd_id() != 0) {
+      return pd_;
+    }
+    v1::OpenAdapterRequest open;
+    open.set_adapter_name(AdapterUnderTest());
+    adapter_id_ = client().Call(&AdapterStub::OpenAdapter, open).response.adapter_id();
     v1::CreatePdRequest request;
-    request.set_adapter_id(adapter.response.adapter_id());
-    return client().Call(&MemoryStub::CreatePd, request);
+    request.set_adapter_id(adapter_id_);
+    return pd_ = client().Call(&MemoryStub::CreatePd, request);
   }
 
   std::string Register(Words& words) {
@@ -185,6 +210,93 @@ class TestClient {
                ? "ok" + Number("mr", region.response.mr_id()) + Number("local", registration.local_token()) +
                      Number("remote", registration.remote_token()) + Number("base", registration.base_virtual_address())
                : ErrorText(registered);
+  }
+
+  std::string Regions(Words& words) {
+    uint64_t memory_id = 0;
+    uint64_t size = 0;
+    uint32_t flags = 0;
+    int count = 0;
+    words >> memory_id >> size >> flags >> count;
+    v1::BatchCreateMrRequest create;
+    for (int index = 0; index < count; ++index) {
+      create.add_items()->set_pd_id(Pd().response.pd_id());
+    }
+    const auto regions = client().Call(&MemoryStub::BatchCreateMr, create);
+    v1::BatchRegisterMrRequest request;
+    for (const v1::CreateMrOutcome& region : regions.response.outcomes()) {
+      v1::RegisterMrRequest& item = *request.add_items();
+      item = RegisterRequest(region.response().mr_id(), {MdlEntry(memory_id, 0, size, mapping_->address())}, size);
+      item.set_flags(flags);
+    }
+    const auto registered = client().Call(&MemoryStub::BatchRegisterMr, request);
+    for (const v1::RegisterMrOutcome& outcome : registered.response.outcomes()) {
+      if (outcome.has_error()) {
+        return ErrorText(outcome.error());
+      }
+    }
+    return registered.ok() ? "ok" + Number("regions", static_cast<uint64_t>(registered.response.outcomes_size()))
+                           : ErrorText(registered);
+  }
+
+  std::string Deregister(Words& words) {
+    uint64_t id = 0;
+    words >> id;
+    v1::DeregisterMrRequest request;
+    request.set_mr_id(id);
+    const auto deregistered = client().Call(&MemoryStub::DeregisterMr, request);
+    return deregistered.ok() ? "ok" : ErrorText(deregistered);
+  }
+
+  std::string Qp(Words&) {
+    constexpr uint32_t kDepth = 16;
+    const auto pd = Pd();
+    v1::CreateCqRequest queue;
+    queue.set_adapter_id(adapter_id_);
+    queue.set_cq_depth(2 * kDepth);
+    const auto cq = client().Call(&QueueStub::CreateCq, queue);
+    v1::CreateQpRequest request;
+    request.set_pd_id(pd.response.pd_id());
+    request.set_receive_cq_id(cq.response.cq_id());
+    request.set_initiator_cq_id(cq.response.cq_id());
+    request.set_receive_queue_depth(kDepth);
+    request.set_initiator_queue_depth(kDepth);
+    request.set_max_receive_request_sge(1);
+    request.set_max_initiator_request_sge(1);
+    const auto created = client().Call(&QueueStub::CreateQp, request);
+    if (!created.ok()) {
+      return ErrorText(created);
+    }
+    qp_id_ = created.response.qp_id();
+    // A session has one stream.
+    if (events_ == nullptr) {
+      events_ = std::make_unique<EventReader>(client());
+    }
+    v1::QueryQpRequest query;
+    query.set_qp_id(qp_id_);
+    const auto queried = client().Call(&QueueStub::QueryQp, query);
+    return queried.ok() ? "ok address=" + queried.response.address() : ErrorText(queried);
+  }
+
+  std::string Peer(Words& words) {
+    v1::ConnectQpRequest request;
+    request.set_qp_id(qp_id_);
+    words >> *request.mutable_peer_address();
+    const auto connected = client().Call(&QueueStub::ConnectQp, request);
+    return connected.ok() ? "ok" : ErrorText(connected);
+  }
+
+  std::string Disconnected(Words&) {
+    while (events_ != nullptr) {
+      const auto event = events_->Next();
+      if (!event.has_value()) {
+        break;
+      }
+      if (event->has_qp_disconnected() && event->qp_disconnected().qp_id() == qp_id_) {
+        return "ok";
+      }
+    }
+    return "error NO_EVENT";
   }
 
   std::string Tokens(Words& words) {
@@ -218,6 +330,34 @@ class TestClient {
       byte = std::byte{0x5a};
     }
     return "ok";
+  }
+
+  std::string Peek(Words& words) {
+    size_t offset = 0;
+    size_t size = 0;
+    words >> offset >> size;
+    if (!IsMapped(offset, size)) {
+      return "error NOT_MAPPED";
+    }
+    const char* const begin = reinterpret_cast<const char*>(mapping_->bytes().data()) + offset;
+    return "ok bytes=" + absl::BytesToHexString({begin, size});
+  }
+
+  std::string Poke(Words& words) {
+    size_t offset = 0;
+    std::string digits;
+    words >> offset >> digits;
+    const std::string bytes = absl::HexStringToBytes(digits);
+    if (!IsMapped(offset, bytes.size())) {
+      return "error NOT_MAPPED";
+    }
+    std::memcpy(mapping_->bytes().data() + offset, bytes.data(), bytes.size());
+    return "ok";
+  }
+
+  bool IsMapped(size_t offset, size_t size) const {
+    const size_t mapped = mapping_ != nullptr ? mapping_->bytes().size() : 0;
+    return offset <= mapped && size <= mapped - offset;
   }
 
   // The plain system call, because a process that has used gRPC does not survive the handlers of fork(). The child
@@ -259,6 +399,10 @@ class TestClient {
   const std::string socket_dir_;
   std::vector<std::unique_ptr<RawClient>> clients_;
   std::unique_ptr<SharedMapping> mapping_;
+  uint64_t adapter_id_ = 0;
+  CallResult<v1::CreatePdResponse> pd_;
+  uint64_t qp_id_ = 0;
+  std::unique_ptr<EventReader> events_;
   const std::map<std::string, std::function<std::string(Words&)>> commands_ = {
       {"connect", [this](Words&) { return Connect(); }},
       {"open", [this](Words& words) { return Open(words); }},
@@ -269,9 +413,16 @@ class TestClient {
       {"alloc", [this](Words& words) { return Alloc(words); }},
       {"import", [this](Words& words) { return Import(words); }},
       {"register", [this](Words& words) { return Register(words); }},
+      {"regions", [this](Words& words) { return Regions(words); }},
+      {"deregister", [this](Words& words) { return Deregister(words); }},
       {"tokens", [this](Words& words) { return Tokens(words); }},
+      {"qp", [this](Words& words) { return Qp(words); }},
+      {"peer", [this](Words& words) { return Peer(words); }},
+      {"disconnected", [this](Words& words) { return Disconnected(words); }},
       {"redeem", [this](Words& words) { return Redeem(words); }},
       {"touch", [this](Words& words) { return Touch(words); }},
+      {"peek", [this](Words& words) { return Peek(words); }},
+      {"poke", [this](Words& words) { return Poke(words); }},
       {"fork", [this](Words& words) { return Fork(words); }},
       {"admin", [](Words& words) { return Admin(words); }},
       {"identity", [](Words& words) { return Identity(words); }},

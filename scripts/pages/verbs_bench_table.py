@@ -1,0 +1,113 @@
+"""Turns the results of scripts/bench --verbs into the ratios of docs/PERFORMANCE.md.
+
+usage: verbs_bench_table.py RESULTS_FILE [--write PAGE]
+"""
+
+import json
+import pathlib
+import sys
+
+BEGIN, END = "<!-- verbs-bench:begin -->", "<!-- verbs-bench:end -->"
+# Differences smaller than this part of what is subtracted are noise.
+NOISE = 0.1
+
+
+def size(count):
+    for shift, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
+        if count >= 1 << shift:
+            return f"{count >> shift} {unit}"
+    return f"{count} B"
+
+
+def ratio(value):
+    return f"{value:.2f}" if value < 10 else f"{value:.0f}"
+
+
+def pages(count, kind=""):
+    return f"{count} {kind}page{'s' if count > 1 else ''}"
+
+
+def registration(rows):
+    yield "| pages | registered | by itself, warm | by itself, mapping and faulting in | through rnicd | of that, calls | the rest |"
+    yield "|---|---|---:|---:|---:|---:|---:|"
+    for labels, us in rows:
+        count = labels["regions"]
+        what = size(labels["bytes"]) if count == 1 else f"{count:,} x {size(labels['bytes'])}"
+        direct, rest = us["direct"], us["rnicd"] - us["empty_calls"]
+        fresh = ratio(us["direct_fresh"] / direct) if "direct_fresh" in us else ""
+        rest = ratio(rest / direct) if rest > NOISE * us["empty_calls"] else "noise"
+        calls = ratio(us["empty_calls"] / direct)
+        yield f"| {size(labels['page_bytes'])} | {what} | 1 | {fresh} | {ratio(us['rnicd'] / direct)} | {calls} | {rest} |"
+
+
+READY = (
+    ("direct", "by itself: map, fault in by one system call, register"),
+    ("direct_touched", "by itself, faulted in by touching each page"),
+    ("direct_thp", "by itself, transparent huge pages allowed"),
+    ("direct_file", "by itself, a shared memory file, which is what rnicd gives out"),
+    ("rnicd", "AllocateMemory, map, SealMemory, CreateMr, RegisterMr"),
+    ("rnicd_populated", "the same, and the client's page tables filled, so that it will not fault"),
+)
+STEPS = (
+    ("allocate", "AllocateMemory: the daemon makes the file, maps it, and faults it in"),
+    ("fetch_and_map", "the descriptor; the client maps it"),
+    ("seal", "SealMemory: seals, and faults in once more what may have been taken away"),
+    ("create_and_register", "CreateMr, RegisterMr"),
+    ("populate_client", "the client's page tables"),
+)
+
+
+def title(labels):
+    return f"{size(labels['bytes'])} in pages of {size(labels['page_bytes'])}"
+
+
+def ready(rows):
+    yield f"| from nothing to registered | {' | '.join(title(labels) for labels, _ in rows)} |"
+    yield "|---|" + "---:|" * len(rows)
+    for key, what in READY:
+        cells = [ratio(us[key] / us["direct"]) if key in us else "" for _, us in rows]
+        yield f"| {what} | {' | '.join(cells)} |"
+
+
+def steps(rows):
+    ((labels, us),) = rows
+    yield f"| rnicd's steps, {title(labels)} | share |"
+    yield "|---|---:|"
+    for key, what in STEPS:
+        yield f"| {what} | {100 * us[key] / sum(us.values()):.0f} % |"
+
+
+def fast(rows):
+    yield "| one request of a chain of 64 | by itself | registrations | windows |"
+    yield "|---|---:|---:|---:|"
+    for scattered, base, engines in (
+        ("contiguous ", "direct_one_region", ("engine_direct", "engine_window")),
+        ("scattered ", "direct_region_each", ("engine_compose", "engine_window_compose")),
+    ):
+        for labels, us in rows:
+            cells = [ratio(us[engine] / us[base]) for engine in engines]
+            yield f"| {pages(labels['pages'], scattered)} | 1 | {' | '.join(cells)} |"
+
+
+def tables(path):
+    rows = json.loads(path.read_text())
+    parts = []
+    for name, make in (("registration", registration), ("ready", ready), ("steps", steps), ("fast", fast)):
+        chosen = [(row["labels"], row["us"]) for row in rows if row["table"] == name]
+        if chosen:
+            parts.append("\n".join(make(chosen)) + "\n")
+    return "\n".join(parts)
+
+
+def main():
+    text = tables(pathlib.Path(sys.argv[1]))
+    print(text)
+    if "--write" in sys.argv:
+        page = pathlib.Path(sys.argv[sys.argv.index("--write") + 1])
+        before, _, rest = page.read_text().partition(BEGIN)
+        _, _, after = rest.partition(END)
+        page.write_text(f"{before}{BEGIN}\n{text}{END}{after}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,11 @@
+#include "tests/support/left_out.h"
+
+#include <gtest/gtest.h>
+
+namespace rnicd::test {
+namespace {
+
+TEST(LeftOutOnVerbs, EveryNameIsATest) { ExpectLeftOutTestsExist("Provider/NdkConformance.", false); }
+
+}  // namespace
+}  // namespace rnicd::test

@@ -1,0 +1,126 @@
+#include "tests/support/tested_provider.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+
+#include "base/ndk_adapter_info.h"
+
+namespace rnicd::test {
+namespace {
+
+constexpr std::string_view kProviderFlag = "--provider=";
+
+// What tests have to know of a kind of adapter.
+struct Kind {
+  std::string_view name;
+  std::string_view flag_prefix;
+  const char* adapter;
+  const char* other_adapter;
+  uint32_t adapter_flags;
+  bool can_slow_reads;
+};
+
+constexpr uint32_t kCommonFlags =
+    kAdapterFlagReadSinkNotRequired | kAdapterFlagReadLocalInvalidate | kAdapterFlagCqResize | kAdapterFlagLoopback;
+
+constexpr std::array kKinds = {
+    Kind{.name = "soft",
+         .flag_prefix = "--soft_",
+         .adapter = "soft0",
+         .other_adapter = "soft1",
+         .adapter_flags = kCommonFlags | kAdapterFlagInOrderDma,
+         .can_slow_reads = true},
+    // The names are those of tests/vm.
+    Kind{.name = "verbs",
+         .flag_prefix = "--verbs_",
+         .adapter = "rxa",
+         .other_adapter = "rxb",
+         .adapter_flags = kCommonFlags,
+         .can_slow_reads = false},
+};
+
+std::string FromEnvironment(const char* name, const char* otherwise) {
+  const char* const value = std::getenv(name);
+  return value != nullptr && *value != '\0' ? value : otherwise;
+}
+
+const Kind& KindUnderTest() {
+  static const Kind& kind = []() -> const Kind& {
+    const std::string name = FromEnvironment("RNICD_TEST_PROVIDER", "soft");
+    const auto found = std::find_if(kKinds.begin(), kKinds.end(), [&](const Kind& row) { return row.name == name; });
+    if (found == kKinds.end()) {
+      std::fprintf(stderr, "RNICD_TEST_PROVIDER must be soft or verbs, not \"%s\"\n", name.c_str());
+      std::exit(1);
+    }
+    return *found;
+  }();
+  return kind;
+}
+
+// True when the flag is one of a provider other than this.
+bool IsForAnother(const std::string& flag, std::string_view provider) {
+  return std::any_of(kKinds.begin(), kKinds.end(),
+                     [&](const Kind& kind) { return kind.name != provider && flag.starts_with(kind.flag_prefix); });
+}
+
+}  // namespace
+
+std::string ProviderUnderTest() { return std::string(KindUnderTest().name); }
+
+std::vector<std::string> ProvidersThatCanBeTested() {
+  std::vector<std::string> names;
+  for (const Kind& kind : kKinds) {
+    names.emplace_back(kind.name);
+  }
+  return names;
+}
+
+std::string ProviderFlag(std::string_view name, uint64_t value) {
+  return std::string(KindUnderTest().flag_prefix) + std::string(name) + "=" + std::to_string(value);
+}
+
+std::string ProviderFlag(std::string_view name, std::chrono::microseconds value) {
+  return ProviderFlag(name, static_cast<uint64_t>(value.count()));
+}
+
+std::vector<std::string> DaemonFlagsOfTheEnvironment(const std::vector<std::string>& flags) {
+  std::vector<std::string> result;
+  std::string provider = ProviderUnderTest();
+  const auto named =
+      std::find_if(flags.rbegin(), flags.rend(), [](const auto& flag) { return flag.starts_with(kProviderFlag); });
+  if (named != flags.rend()) {
+    provider = named->substr(kProviderFlag.size());
+  } else {
+    result.push_back(std::string(kProviderFlag) + provider);
+  }
+  std::istringstream words(FromEnvironment("RNICD_TEST_DAEMON_FLAGS", ""));
+  for (std::string flag; words >> flag;) {
+    if (!IsForAnother(flag, provider)) {
+      result.push_back(flag);
+    }
+  }
+  return result;
+}
+
+std::string AdapterUnderTest() { return FromEnvironment("RNICD_TEST_ADAPTER", KindUnderTest().adapter); }
+
+std::string OtherAdapterUnderTest() {
+  return FromEnvironment("RNICD_TEST_OTHER_ADAPTER", KindUnderTest().other_adapter);
+}
+
+std::vector<std::string> TwoAdapterFlags() {
+  return ProviderUnderTest() == "soft" ? std::vector<std::string>{"--soft_adapters=2"} : std::vector<std::string>{};
+}
+
+uint32_t AdapterFlagsUnderTest() { return KindUnderTest().adapter_flags; }
+
+bool CanSlowReads() { return KindUnderTest().can_slow_reads; }
+
+std::vector<std::string> SlowReadFlags(std::chrono::microseconds delay) {
+  return CanSlowReads() ? std::vector<std::string>{ProviderFlag("read_delay_us", delay)} : std::vector<std::string>{};
+}
+
+}  // namespace rnicd::test

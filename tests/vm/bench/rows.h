@@ -1,0 +1,17 @@
+#pragma once
+
+#include "nlohmann/json.hpp"
+#include "tests/support/daemon_process.h"
+#include "tests/vm/bench/direct.h"
+
+namespace rnicd::vm_bench {
+
+// Each measures one table and answers its rows.
+// Registering and deregistering: one region at a time, and in batches.
+nlohmann::json RegistrationRows(DirectCard& card, test::DaemonProcess& daemon);
+// From nothing to registered memory.
+nlohmann::json ReadyRows(DirectCard& card, test::DaemonProcess& daemon);
+// FastRegister and Invalidate; `windows` is a daemon that binds windows for them.
+nlohmann::json FastRows(DirectCard& card, test::DaemonProcess& daemon, test::DaemonProcess& windows);
+
+}  // namespace rnicd::vm_bench

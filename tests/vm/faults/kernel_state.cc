@@ -1,0 +1,96 @@
+#include "tests/vm/faults/kernel_state.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/vm/faults/tools.h"
+
+namespace rnicd::test {
+namespace {
+
+// Counts the objects of processes, on one card or, without a name, on all.
+KernelObjects Count(std::string_view card) {
+  KernelObjects objects;
+  for (const std::string kind : {"mr", "qp", "cq", "pd"}) {
+    const std::string text = MustRunTool({"rdma", "-j", "resource", "show", kind});
+    const auto list = nlohmann::json::parse(text.empty() ? "[]" : text, nullptr, /*allow_exceptions=*/false);
+    if (!list.is_array()) {
+      ADD_FAILURE() << "rdma resource show " << kind << " says: " << text;
+      continue;
+    }
+    for (const auto& object : list) {
+      // What the kernel made for itself has a name and no pid; what a thread made that has ended has neither.
+      const bool is_kernels = object.contains("comm") && !object.contains("pid");
+      if (!is_kernels && (card.empty() || object.value("ifname", "") == card)) {
+        ++objects[kind];
+      }
+    }
+  }
+  return objects;
+}
+
+}  // namespace
+
+KernelObjects KernelObjectsOn(const std::string& card) { return Count(card); }
+
+KernelObjects AllKernelObjects() { return Count(""); }
+
+std::string Describe(const KernelObjects& objects) {
+  std::string text;
+  for (const auto& [kind, count] : objects) {
+    text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + kind;
+  }
+  return text.empty() ? "nothing" : text;
+}
+
+uint64_t PinnedKib(pid_t pid) {
+  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
+  for (std::string word; status >> word;) {
+    if (word == "VmPin:") {
+      uint64_t kib = 0;
+      status >> kib;
+      return kib;
+    }
+  }
+  ADD_FAILURE() << "the kernel does not say what process " << pid << " has pinned";
+  return 0;
+}
+
+bool IsComplaint(std::string_view message) {
+  constexpr std::array<std::string_view, 7> kSigns = {
+      "WARNING:", "BUG:", "Oops", "general protection fault", "blocked for more than", "refcount_t:", "rxe_cleanup"};
+  return std::ranges::any_of(kSigns, [&](std::string_view sign) { return message.find(sign) != message.npos; });
+}
+
+KernelLog::KernelLog() : file_(open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
+  EXPECT_TRUE(file_.valid()) << "/dev/kmsg cannot be read";
+  lseek(file_.get(), 0, SEEK_END);
+}
+
+std::vector<std::string> KernelLog::NewComplaints() {
+  std::vector<std::string> complaints;
+  std::array<char, 8192> record;
+  while (true) {
+    // One message each; EPIPE says that some were lost, and goes on behind them.
+    const ssize_t size = read(file_.get(), record.data(), record.size());
+    if (size < 0 && errno == EPIPE) {
+      continue;
+    }
+    if (size <= 0) {
+      return complaints;
+    }
+    const std::string_view message(record.data(), static_cast<size_t>(size));
+    if (IsComplaint(message)) {
+      complaints.emplace_back(message);
+    }
+  }
+}
+
+}  // namespace rnicd::test

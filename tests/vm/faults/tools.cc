@@ -1,0 +1,34 @@
+#include "tests/vm/faults/tools.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+
+#include "absl/strings/str_join.h"
+#include "tests/support/child_process.h"
+
+namespace rnicd::test {
+
+ToolOutput RunTool(const std::vector<std::string>& command) {
+  auto child = ChildProcess::Start({.command = command});
+  if (!child.ok()) {
+    return {.errors = child.status().ToString()};
+  }
+  ChildProcess& process = **child;
+  process.CloseInput();
+  const std::optional<ProcessEnd> end = process.WaitForEnd();
+  process.output().WaitForEnd(kPatience);
+  process.errors().WaitForEnd(kPatience);
+  return {.exit_code = end.has_value() ? end->exit_code : -1,
+          .output = process.output().Text(),
+          .errors = process.errors().Text()};
+}
+
+std::string MustRunTool(const std::vector<std::string>& command) {
+  const ToolOutput result = RunTool(command);
+  EXPECT_EQ(result.exit_code, 0) << absl::StrJoin(command, " ") << ": " << result.errors;
+  return result.output;
+}
+
+}  // namespace rnicd::test

@@ -1,0 +1,98 @@
+# shellcheck shell=bash
+# Sourced by guest, after scripts/lib.sh: the kernel and the initramfs that a guest boots, made when an input changed.
+
+VM_CACHE=$REPO/.cache/vm
+VM_KERNEL=$VM_CACHE/kernel
+VM_SOURCE=$REPO/tests/vm
+
+# broken TEXT: the rig itself failed, not the command in the guest. 125 as env, timeout and docker use it.
+broken() {
+  printf '%sguest: %s%s\n' "$RED" "$*" "$PLAIN" >&2
+  exit 125
+}
+
+need_tools() {
+  local tool
+  for tool in qemu-system-x86_64 busybox cpio depmod modprobe python3 strip; do
+    command -v "$tool" >/dev/null || broken "there is no $tool here; run scripts/setup"
+  done
+  compgen -G "$VM_KERNEL/boot/vmlinuz-*" >/dev/null ||
+    broken "there is no kernel in ${VM_KERNEL#"$REPO"/}; run scripts/setup, which downloads one (70 MB) with apt-get"
+}
+
+kernel_version() {
+  local image
+  image=$(compgen -G "$VM_KERNEL/boot/vmlinuz-*" | head -n 1)
+  say "${image##*/vmlinuz-}"
+}
+
+# wanted_modules: modules.txt without its comments.
+wanted_modules() { sed 's/#.*//; /^\s*$/d' "$VM_SOURCE/modules.txt"; }
+
+# module_files FOLDER VERSION: the files of all wanted modules and of what they depend on, below FOLDER, in an order
+# that loads. The host's own modprobe configuration has no say.
+module_files() {
+  local module
+  while read -r module; do
+    modprobe --config /dev/null --dirname "$1" --set-version "$2" --show-depends "$module" ||
+      broken "the kernel $2 has no module $module (tests/vm/modules.txt)"
+  done < <(wanted_modules) | sed -n 's|^insmod .*/\(lib/modules/[^ ]*\).*|\1|p' | awk '!seen[$0]++'
+}
+
+# Everything the image is made of, as one line. A checksum, because an upgraded busybox has an older date than its copy.
+image_inputs() {
+  sha256sum "$VM_SOURCE"/{modules.txt,init.sh,image.sh,vmlinux.py} "$VM_KERNEL"/boot/vmlinuz-* \
+    "$VM_KERNEL"/lib/modules/*/modules.dep "$(command -v busybox)" | sha256sum
+}
+
+# pack_initramfs VERSION OUTPUT
+pack_initramfs() {
+  local folder files file
+  files=$(module_files "$VM_KERNEL" "$1")
+  folder=$(mktemp -d)
+  mkdir -p "$folder"/{bin,dev,proc,sys,host,control,modules}
+  cp "$(command -v busybox)" "$folder/bin/busybox"
+  install -m 0755 "$VM_SOURCE/init.sh" "$folder/init"
+  for file in $files; do
+    cp "$VM_KERNEL/$file" "$folder/modules/"
+    say "${file##*/}" >>"$folder/modules/order"
+  done
+  # Debug symbols, and the signatures that the guest would spend its time checking.
+  strip --strip-debug "$folder"/modules/*.ko
+  (cd "$folder" && find . -print0 | cpio --quiet --null --create --format=newc) >"$2"
+  rm -rf "$folder"
+}
+
+make_image() {
+  local version made=$VM_CACHE/making.$$
+  version=$(kernel_version)
+  mkdir -p "$made"
+  if ! python3 "$VM_SOURCE/vmlinux.py" "$VM_KERNEL/boot/vmlinuz-$version" "$made/vmlinux"; then
+    say "guest: the kernel is not packed with xz and unpacks itself at every boot, which takes seconds" >&2
+    cp "$VM_KERNEL/boot/vmlinuz-$version" "$made/vmlinux"
+  fi
+  pack_initramfs "$version" "$made/initramfs"
+  mv "$made"/{vmlinux,initramfs} "$VM_CACHE/"
+  rmdir "$made"
+}
+
+# prepare_image: leaves vmlinux and initramfs in VM_CACHE. Several guests may start at the same time.
+prepare_image() {
+  local inputs
+  need_tools
+  inputs=$(image_inputs)
+  if [[ $(cat "$VM_CACHE/inputs" 2>/dev/null) == "$inputs" ]]; then return; fi
+  # In a process of its own, because a function behind || goes on after a failure.
+  (
+    set -e
+    flock 9
+    [[ $(cat "$VM_CACHE/inputs" 2>/dev/null) != "$inputs" ]] || exit 0
+    rm -rf "$VM_CACHE"/making.*
+    make_image
+    say "$inputs" >"$VM_CACHE/inputs"
+  ) 9>"$VM_CACHE/lock" &
+  wait $! || broken "could not make the guest's image in ${VM_CACHE#"$REPO"/}: $(room "$VM_CACHE") free, it takes 90 MB"
+}
+
+# room FOLDER: the free space of its file system.
+room() { df -h --output=avail "$1" | tail -n 1 | tr -d ' '; }

@@ -1,0 +1,24 @@
+# shellcheck shell=bash
+# For steps of steps.txt: a suite of the host, asked of the cards. What cannot be asked of a card (not_on_verbs.txt) is
+# left out. With WINDOWS=1 fast registrations and windows are the card's own memory windows: then what is a gap
+# without them must hold, and not_with_windows.txt is left out.
+#
+# usage: bash tests/vm/suite.sh PROGRAM [FILTER]
+#   PROGRAM  below $BUILD
+#   FILTER   of the tests' names, as for --gtest_filter; default: all
+set -euo pipefail
+
+name=$(basename "$1")
+lists=(tests/vm/not_on_verbs.txt)
+flags=--verbs_devices=rxa,rxb
+if [[ -n ${WINDOWS:-} ]]; then
+  name+=_windows
+  flags+=' --verbs_fast_engine=window --verbs_allow_unbounded_windows'
+  lists+=(tests/vm/not_with_windows.txt)
+  export RNICD_TEST_WITHOUT_GAPS=1
+fi
+left_out=$(sed 's/#.*//; s/ *|.*//; /^\s*$/d' "${lists[@]}" | paste -sd:)
+mkdir -p "$RESULTS/vm"
+# A guest is some times slower than the host.
+export RNICD_TEST_PROVIDER=verbs RNICD_TEST_SLOWNESS=3 RNICD_TEST_DAEMON_FLAGS=$flags
+exec "$BUILD/$1" --gtest_output="json:$RESULTS/vm/$name.json" --gtest_filter="${2:-*}-$left_out"
