@@ -28,7 +28,10 @@ def pages(count, kind=""):
 
 
 def registration(rows):
-    yield "| pages | registered | by itself, warm | by itself, mapping and faulting in | through rnicd | of that, calls | the rest |"
+    yield (
+        "| pages | registered | by itself, warm | by itself, mapping and faulting in "
+        "| through rnicd | of that, calls | the rest |"
+    )
     yield "|---|---|---:|---:|---:|---:|---:|"
     for labels, us in rows:
         count = labels["regions"]
@@ -36,8 +39,8 @@ def registration(rows):
         direct, rest = us["direct"], us["rnicd"] - us["empty_calls"]
         fresh = ratio(us["direct_fresh"] / direct) if "direct_fresh" in us else ""
         rest = ratio(rest / direct) if rest > NOISE * us["empty_calls"] else "noise"
-        calls = ratio(us["empty_calls"] / direct)
-        yield f"| {size(labels['page_bytes'])} | {what} | 1 | {fresh} | {ratio(us['rnicd'] / direct)} | {calls} | {rest} |"
+        through, calls = ratio(us["rnicd"] / direct), ratio(us["empty_calls"] / direct)
+        yield f"| {size(labels['page_bytes'])} | {what} | 1 | {fresh} | {through} | {calls} | {rest} |"
 
 
 READY = (
@@ -70,11 +73,11 @@ def ready(rows):
 
 
 def steps(rows):
-    ((labels, us),) = rows
-    yield f"| rnicd's steps, {title(labels)} | share |"
-    yield "|---|---:|"
+    yield f"| rnicd's steps, share of the time | {' | '.join(title(labels) for labels, _ in rows)} |"
+    yield "|---|" + "---:|" * len(rows)
     for key, what in STEPS:
-        yield f"| {what} | {100 * us[key] / sum(us.values()):.0f} % |"
+        cells = [f"{100 * us[key] / sum(us.values()):.0f} %" for _, us in rows]
+        yield f"| {what} | {' | '.join(cells)} |"
 
 
 def fast(rows):

@@ -80,11 +80,14 @@ class Race {
 };
 
 // What the steps of RnicdReady take, each by itself, without librnicd.
-Medians MeasureSteps(test::DaemonProcess& daemon, uint64_t size) {
+Medians MeasureSteps(test::DaemonProcess& daemon, uint64_t size, v1::PageSize page_size) {
   using Clock = std::chrono::steady_clock;
   constexpr int kRounds = 7;
   test::TestSession session(daemon, "steps");
   session.pd_id();
+  v1::AllocateMemoryRequest allocate;
+  allocate.set_size(size);
+  allocate.set_page_size(page_size);
   std::map<std::string, std::vector<double>> times;
   for (int round = 0; round < kRounds; ++round) {
     auto began = Clock::now();
@@ -92,19 +95,21 @@ Medians MeasureSteps(test::DaemonProcess& daemon, uint64_t size) {
       times[step].push_back(std::chrono::duration<double, std::micro>(Clock::now() - began).count());
       began = Clock::now();
     };
-    const v1::AllocateMemoryResponse memory = session.Allocate(size);
+    const auto allocated = session.Call(&test::MemoryStub::AllocateMemory, allocate);
+    Require(allocated.ok(), "AllocateMemory: " + allocated.message);
+    const uint64_t memory = allocated.response.memory_id();
     lap("allocate");
-    const UniqueFd file = session.Fetch(memory.fd_ticket());
+    const UniqueFd file = session.Fetch(allocated.response.fd_ticket());
     const test::SharedMapping mapping(file.get(), size);
     lap("fetch_and_map");
-    Require(session.Seal(memory.memory_id()).ok(), "SealMemory was refused");
+    Require(session.Seal(memory).ok(), "SealMemory was refused");
     lap("seal");
     const uint64_t region = session.CreateMr();
-    session.RegisterWhole(region, memory.memory_id(), size);
+    session.RegisterWhole(region, memory, size);
     lap("create_and_register");
     OwnMemory::Populate(mapping.bytes());
     lap("populate_client");
-    Require(session.CloseMr(region).ok() && session.Release(memory.memory_id()).ok(), "memory cannot be given back");
+    Require(session.CloseMr(region).ok() && session.Release(memory).ok(), "memory cannot be given back");
   }
   Medians medians{.rounds = kRounds};
   for (const auto& [step, samples] : times) {
@@ -140,7 +145,10 @@ nlohmann::json ReadyRows(DirectCard& card, test::DaemonProcess& daemon) {
           {huge.Direct("direct", Source::kHugePages, false), huge.Direct("direct_touched", Source::kHugePages, true),
            huge.Rnicd("rnicd", PageSize::k2MiB, false), huge.Rnicd("rnicd_populated", PageSize::k2MiB, true)},
           {.rounds_max = 30})));
-  rows.push_back(Row("steps", Labels(kSmallPage, kSmallPagesBytes), MeasureSteps(daemon, kSmallPagesBytes)));
+  rows.push_back(
+      Row("steps", Labels(kSmallPage, kSmallPagesBytes), MeasureSteps(daemon, kSmallPagesBytes, v1::PAGE_SIZE_4KIB)));
+  rows.push_back(
+      Row("steps", Labels(kHugePage, kHugePagesBytes), MeasureSteps(daemon, kHugePagesBytes, v1::PAGE_SIZE_2MIB)));
   return rows;
 }
 
