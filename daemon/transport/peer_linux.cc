@@ -29,8 +29,8 @@ uint64_t InodeOf(int fd) {
   return fstat(fd, &file) == 0 ? file.st_ino : 0;
 }
 
-// /proc/<pid>/stat from field 3 on, with so many fields taken off; empty when it cannot be read. The name in field 2 may
-// hold spaces and brackets.
+// /proc/<pid>/stat from field 3 on, with so many fields taken off; empty when it cannot be read. The name in field 2
+// may hold spaces and brackets.
 std::istringstream StatOf(pid_t pid, int fields_to_skip) {
   std::ifstream file(absl::StrCat("/proc/", pid, "/stat"));
   std::string line;
