@@ -22,15 +22,15 @@ ErrorReason ReasonOf(int error_number) {
   }
 }
 
-std::string NameOf(int error_number) {
-  const char* name = strerrorname_np(error_number);
-  return name != nullptr ? name : std::to_string(error_number);
-}
-
 }  // namespace
 
 absl::Status ErrnoStatus(std::string_view call, int error_number) {
-  return MakeErrorWithDetail(ReasonOf(error_number), std::string(call) + ": " + NameOf(error_number));
+  return MakeErrorWithDetail(ReasonOf(error_number), ErrnoDetail(call, error_number));
+}
+
+std::string ErrnoDetail(std::string_view call, int error_number) {
+  const char* name = strerrorname_np(error_number);
+  return std::string(call) + ": " + (name != nullptr ? name : std::to_string(error_number));
 }
 
 }  // namespace rnicd

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -9,5 +10,7 @@ namespace rnicd {
 // The failure of a system call on memory: ENOMEM, EAGAIN, ENOSPC, EMFILE and ENFILE are MEMORY_PAGES_UNAVAILABLE, any
 // other errno is INTERNAL_FAULT. `call` and errno stand in the message, as "(mmap: ENOMEM)". The one table of the tree.
 absl::Status ErrnoStatus(std::string_view call, int error_number);
+// "mmap: ENOMEM", for the detail of a failure with another reason.
+std::string ErrnoDetail(std::string_view call, int error_number);
 
 }  // namespace rnicd

@@ -16,6 +16,7 @@
 #include "base/mutex.h"
 #include "base/random.h"
 #include "base/status.h"
+#include "provider/api/recording_listener_test.h"
 #include "provider/soft/soft_endpoint.h"
 #include "provider/soft/soft_engine.h"
 #include "provider/soft/soft_fabric.h"
@@ -25,95 +26,8 @@
 
 namespace rnicd::provider {
 
-inline constexpr AccessRights kAllRights{
-    .local_write = true, .remote_read = true, .remote_write = true, .read_sink = true};
 inline constexpr QueuePairLimits kRoomyLimits{
     .receive_depth = 64, .initiator_depth = 64, .receive_entries = 16, .initiator_entries = 16, .inline_bytes = 512};
-// Nothing here takes long; whoever waits this long waits for something that never comes.
-inline constexpr std::chrono::seconds kPatience{30};
-
-// What most tests ask of a completion.
-struct Outcome {
-  uint64_t context = 0;
-  OperationType type = OperationType::kSend;
-  NtStatus status = NtStatus::kSuccess;
-  friend bool operator==(const Outcome&, const Outcome&) = default;
-};
-using Outcomes = std::vector<Outcome>;
-
-inline std::ostream& operator<<(std::ostream& out, const Outcome& outcome) {
-  return out << outcome.context << ":" << static_cast<int>(outcome.type) << ":" << NtStatusName(outcome.status);
-}
-
-// Remembers what it is told, and fails the test when it is told what no listener may be told.
-class RecordingListener final : public QueuePairListener {
- public:
-  void OnCompletion(WorkQueue queue, const Completion& completion) override {
-    std::atomic<bool>& inside = queue == WorkQueue::kReceive ? inside_receive_ : inside_initiator_;
-    EXPECT_FALSE(inside.exchange(true)) << "two completions of one queue at a time";
-    if (on_completion) {
-      on_completion(completion);
-    }
-    {
-      MutexLock lock(mutex_);
-      EXPECT_FALSE(closed_) << "a completion after Shutdown";
-      (queue == WorkQueue::kReceive ? received_ : initiated_).push_back(completion);
-      changed_.NotifyAll();
-    }
-    inside = false;
-  }
-  void OnPeerGone() override {
-    MutexLock lock(mutex_);
-    EXPECT_FALSE(closed_) << "told of the peer after Shutdown";
-    ++peer_gone_;
-    changed_.NotifyAll();
-  }
-
-  // From here on nothing may be reported.
-  void Close() {
-    MutexLock lock(mutex_);
-    closed_ = true;
-  }
-  std::vector<Completion> completions(WorkQueue queue) const {
-    MutexLock lock(mutex_);
-    return queue == WorkQueue::kReceive ? received_ : initiated_;
-  }
-  Outcomes outcomes(WorkQueue queue) const {
-    Outcomes outcomes;
-    for (const Completion& completion : completions(queue)) {
-      outcomes.push_back({completion.request_context, completion.type, completion.status});
-    }
-    return outcomes;
-  }
-  int peer_gone() const {
-    MutexLock lock(mutex_);
-    return peer_gone_;
-  }
-  // False when there are not that many in time.
-  bool WaitFor(WorkQueue queue, size_t count) {
-    const auto deadline = std::chrono::steady_clock::now() + kPatience;
-    MutexLock lock(mutex_);
-    while ((queue == WorkQueue::kReceive ? received_ : initiated_).size() < count) {
-      if (!changed_.WaitUntil(mutex_, deadline)) {
-        return false;
-      }
-    }
-    return true;
-  }
-
-  // Set before anything can be reported.
-  std::function<void(const Completion&)> on_completion;
-
- private:
-  std::atomic<bool> inside_receive_{false};
-  std::atomic<bool> inside_initiator_{false};
-  mutable Mutex mutex_;
-  ConditionVariable changed_;
-  std::vector<Completion> received_ RNICD_GUARDED_BY(mutex_);
-  std::vector<Completion> initiated_ RNICD_GUARDED_BY(mutex_);
-  int peer_gone_ RNICD_GUARDED_BY(mutex_) = 0;
-  bool closed_ RNICD_GUARDED_BY(mutex_) = false;
-};
 
 // An engine whose time is the test's: a job waits until the test runs it.
 class ManualEngine final : public SoftEngine {

@@ -3,10 +3,10 @@
 #include <sys/mman.h>
 
 #include <cerrno>
-#include <cstring>
 #include <string>
 #include <utility>
 
+#include "base/errno_status.h"
 #include "base/status.h"
 #include "base/units.h"
 
@@ -46,9 +46,8 @@ int CopyMapping(Bytes pages, std::byte* target) {
 }
 
 absl::Status CopyFailure(int error) {
-  const char* name = strerrorname_np(error);
   return MakeErrorWithDetail(error == ENOMEM ? ErrorReason::DEVICE_OUT_OF_RESOURCES : ErrorReason::DEVICE_NOT_CAPABLE,
-                             std::string("mremap: ") + (name != nullptr ? name : std::to_string(error)));
+                             ErrnoDetail("mremap", error));
 }
 
 }  // namespace

@@ -146,7 +146,7 @@ void VerbsDevice::OnAsyncEvent(VerbsNode& node, ibv_context* context, const ibv_
   }
   ibv_port_attr attributes = {};
   const int error = node.api.QueryPort(context, port_, attributes);
-  if (error == ENODEV || error == EIO) {
+  if (MeansRemoved(error)) {
     // The kernel announces no loss of a software card; it only stops to answer.
     Remove(node);
     return;

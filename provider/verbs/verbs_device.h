@@ -2,7 +2,6 @@
 
 #include <array>
 #include <atomic>
-#include <cerrno>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -16,6 +15,7 @@
 #include "provider/verbs/verbs_api.h"
 #include "provider/verbs/verbs_fabric.h"
 #include "provider/verbs/verbs_options.h"
+#include "provider/verbs/verbs_status.h"
 
 namespace rnicd::provider {
 
@@ -70,7 +70,7 @@ class VerbsDevice {
   // What an asynchronous event means to this port; on_event is told. A card that does not answer any more is removed.
   void OnAsyncEvent(VerbsNode& node, ibv_context* context, const ibv_async_event& event);
   // The failure of a call says that the card is not there any more.
-  bool IsGone(int error) const { return error == EIO || error == ENODEV || removed(); }
+  bool IsGone(int error) const { return MeansRemoved(error) || removed(); }
   bool removed() const { return removed_.load(std::memory_order_relaxed); }
 
   // Counts registrations against the most there may be. Errors: DEVICE_OUT_OF_RESOURCES.

@@ -1,6 +1,5 @@
 // The runner: what may begin, what is executed here and what by the card, and how requests end, in queue order.
 
-#include <cerrno>
 #include <utility>
 
 #include "base/status.h"
@@ -162,7 +161,7 @@ void VerbsEndpoint::PostToCard(Slot& slot, ibv_send_wr& request) {
     if (error == 0) {
       return;
     }
-    gone = error == EIO || error == ENODEV;
+    gone = MeansRemoved(error);
     slot.stage = Stage::kDone;
     slot.status = gone ? NtStatus::kCancelled : NtStatus::kInternalError;
   }

@@ -5,21 +5,16 @@
 
 #include <cerrno>
 #include <charconv>
-#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <optional>
 #include <string>
 
+#include "base/errno_status.h"
 #include "base/status.h"
 
 namespace rnicd::provider {
 namespace {
-
-std::string Detail(std::string_view call, int error) {
-  const char* name = strerrorname_np(error);
-  return std::string(call) + ": " + (name != nullptr ? name : std::to_string(error));
-}
 
 ErrorReason ReasonOf(int error) {
   switch (error) {
@@ -81,18 +76,20 @@ PinBudget ReadPinBudget() {
   return PinBudgetOf(text, limit.rlim_cur);
 }
 
+bool MeansRemoved(int error) { return ReasonOf(error) == ErrorReason::DEVICE_REMOVED; }
+
 absl::Status VerbStatus(int error, std::string_view call) {
-  return MakeErrorWithDetail(ReasonOf(error), Detail(call, error));
+  return MakeErrorWithDetail(ReasonOf(error), ErrnoDetail(call, error));
 }
 
 absl::Status RegistrationStatus(int error, uint64_t bytes, const PinBudget& budget) {
   constexpr std::string_view kCall = "ibv_reg_mr";
   const bool above_budget = !budget.unlimited && budget.free_bytes < bytes;
   if (error == EFAULT) {
-    return MakeErrorWithDetail(ErrorReason::MEMORY_NOT_PINNABLE, Detail(kCall, error));
+    return MakeErrorWithDetail(ErrorReason::MEMORY_NOT_PINNABLE, ErrnoDetail(kCall, error));
   }
   if (error == EPERM || (error == ENOMEM && above_budget)) {
-    return MakeErrorWithDetail(ErrorReason::DEVICE_MEMLOCK_LIMIT, Detail(kCall, error));
+    return MakeErrorWithDetail(ErrorReason::DEVICE_MEMLOCK_LIMIT, ErrnoDetail(kCall, error));
   }
   return VerbStatus(error, kCall);
 }

@@ -28,6 +28,8 @@ PinBudget PinBudgetOf(std::string_view process_status, uint64_t limit_bytes);
 //   EOPNOTSUPP, ENOSYS              DEVICE_NOT_CAPABLE
 //   anything else                   DEVICE_FAILED
 absl::Status VerbStatus(int error, std::string_view call);
+// The first row of that table.
+bool MeansRemoved(int error);
 // Of a registration of `bytes`, where the same numbers say more:
 //   EFAULT                          MEMORY_NOT_PINNABLE
 //   EPERM                           DEVICE_MEMLOCK_LIMIT: a limit of 0 and no CAP_IPC_LOCK

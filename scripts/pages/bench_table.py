@@ -7,7 +7,8 @@ import json
 import pathlib
 import sys
 
-BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
+from marked_text import publish
+
 SIZES = {4096: "4 KiB", 1 << 20: "1 MiB", 1 << 26: "64 MiB", 1 << 30: "1 GiB"}
 BATCH = 1265
 CHAIN = 64
@@ -100,15 +101,5 @@ def table(folder):
     return "\n".join(lines) + "\n"
 
 
-def main():
-    text = table(pathlib.Path(sys.argv[1]))
-    print(text)
-    if "--write" in sys.argv:
-        page = pathlib.Path(sys.argv[sys.argv.index("--write") + 1])
-        before, _, rest = page.read_text().partition(BEGIN)
-        _, _, after = rest.partition(END)
-        page.write_text(f"{before}{BEGIN}\n{text}{END}{after}")
-
-
 if __name__ == "__main__":
-    main()
+    publish(table(pathlib.Path(sys.argv[1])), "bench", sys.argv)

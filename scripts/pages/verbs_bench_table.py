@@ -7,7 +7,8 @@ import json
 import pathlib
 import sys
 
-BEGIN, END = "<!-- verbs-bench:begin -->", "<!-- verbs-bench:end -->"
+from marked_text import publish
+
 # Differences smaller than this part of what is subtracted are noise.
 NOISE = 0.1
 
@@ -102,15 +103,5 @@ def tables(path):
     return "\n".join(parts)
 
 
-def main():
-    text = tables(pathlib.Path(sys.argv[1]))
-    print(text)
-    if "--write" in sys.argv:
-        page = pathlib.Path(sys.argv[sys.argv.index("--write") + 1])
-        before, _, rest = page.read_text().partition(BEGIN)
-        _, _, after = rest.partition(END)
-        page.write_text(f"{before}{BEGIN}\n{text}{END}{after}")
-
-
 if __name__ == "__main__":
-    main()
+    publish(tables(pathlib.Path(sys.argv[1])), "verbs-bench", sys.argv)
