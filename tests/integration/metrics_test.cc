@@ -1,7 +1,9 @@
 // The metrics page: every metric there, right after known work, and back to 0 when the work is gone.
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -13,6 +15,7 @@
 #include "tests/support/admin_client.h"
 #include "tests/support/child_client.h"
 #include "tests/support/expect.h"
+#include "tests/support/raw_socket.h"
 #include "tests/support/shared_daemon.h"
 #include "tests/support/test_session.h"
 
@@ -197,18 +200,24 @@ TEST_F(MetricsPages, PromtoolFindsNothingToComplainAbout) {
 class MetricsOfRefusals : public MetricsPages {
  protected:
   MetricsOfRefusals()
-      : MetricsPages({kMetricsOnFreePort, "--max_connections_per_uid=4", "--silent_connection_timeout_ms=300"}) {}
+      // What comes before the flood needs room for connections whose end the daemon has not seen yet.
+      : MetricsPages({kMetricsOnFreePort, "--max_connections_per_uid=16"}) {}
 };
 
 TEST_F(MetricsOfRefusals, RefusedConnectionsAreCounted) {
   const double before = Fetch().Sum("rnicd_connections_refused_total{");
   {
     std::vector<std::unique_ptr<FdSocket>> sockets;
-    for (int count = 0; count < 12; ++count) {
+    for (int count = 0; count < 24; ++count) {
       sockets.push_back(std::make_unique<FdSocket>(daemon().fd_socket()));
     }
     EXPECT_TRUE(Eventually([&] { return Fetch().Sum("rnicd_connections_refused_total{") - before >= 8; }));
   }
+  // What the fixture does next needs the places back.
+  EXPECT_TRUE(Eventually([this] {
+    const UniqueFd newcomer = ConnectUnix(daemon().fd_socket(), SOCK_SEQPACKET);
+    return newcomer.valid() && !HangsUp(newcomer.get(), std::chrono::milliseconds(50));
+  }));
 }
 
 TEST(MetricsOff, EmptyAddressServesNoPage) {
