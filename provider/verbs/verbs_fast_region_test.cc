@@ -93,14 +93,11 @@ TEST_F(VerbsFastRegionTest, ItWaitsForWhatIsBeforeItAndHoldsBackWhatIsBehindIt) 
   Settle();
   EXPECT_FALSE(region_->registered()) << "the read is under way";
   ASSERT_TRUE(fake_.Complete(near_.number()));
-  Settle();
-  EXPECT_TRUE(region_->registered());
-  ASSERT_THAT(near_.posted(), SizeIs(1)) << "the send, under the card's own key";
+  ASSERT_TRUE(Eventually([this] { return region_->registered() && near_.posted().size() == 1; }))
+      << "the send, under the card's own key";
   EXPECT_EQ(near_.posted()[0].entries[0].lkey, Registered(region_->remote_token().value)->lkey);
   ASSERT_TRUE(fake_.Complete(near_.number()));
-  Settle();
-  EXPECT_FALSE(region_->registered());
-  EXPECT_THAT(near_.posted(), SizeIs(1)) << "the last write";
+  EXPECT_TRUE(Eventually([this] { return !region_->registered() && near_.posted().size() == 1; })) << "the last write";
 }
 
 TEST_F(VerbsFastRegionTest, ScatteredPagesAreOneRegistration) {
@@ -239,17 +236,18 @@ TEST_F(VerbsFastRegionTest, AReadMayInvalidateTheRegistrationOfItsFirstSink) {
     const auto region = NewRegion(near_);
     const size_t reported = near_.initiated().size();
     near_.Post(Silent(FastRegister(1, region, {pages_.page(0)})));
-    ASSERT_TRUE(region->registered());
+    ASSERT_TRUE(Eventually([&] { return region->registered(); }));
     near_.Post(ReadAndInvalidate(
         2, {{.token = region->local_token(), .address = {Side::kBase}, .length = length}, near_.Entry(0, 4)}));
     near_.Post(Write(3));
+    ASSERT_TRUE(Eventually([this] { return !near_.posted().empty(); }));
     EXPECT_THAT(near_.posted(), SizeIs(1)) << "what follows must not overtake the invalidation";
     EXPECT_TRUE(region->registered());
     ASSERT_TRUE(fake_.Complete(near_.number()));
     ASSERT_TRUE(near_.Initiated(reported + 1));
     EXPECT_EQ(near_.initiated().back(), (Outcome{2, kReadOp, kOk})) << "length " << length;
     EXPECT_FALSE(region->registered()) << "length " << length;
-    Settle();
+    ASSERT_TRUE(Eventually([this] { return near_.posted().size() == 1; }));
     EXPECT_EQ(fake_.CompleteAll(near_.number()), 1u);
     ASSERT_TRUE(near_.Initiated(reported + 2));
   }
