@@ -18,7 +18,7 @@ FROM debian:bookworm-slim
 RUN apt-get update \
  && apt-get install --yes --no-install-recommends \
       libabsl20220623 libcivetweb1 libfmt9 libgrpc++1.51 libibverbs1 libprometheus-cpp-core1.0 libprotobuf32 \
-      libspdlog1.10 \
+      libspdlog1.10 libssl3 libcap2 libseccomp2 \
       ibverbs-providers \
  && rm -rf /var/lib/apt/lists/*
 COPY --from=build /out/ /

@@ -21,6 +21,9 @@ struct MemoryFileFacts {
   uint64_t page_bytes = 0;
   // F_SEAL_ bits.
   int seals = 0;
+  // The two name the file among all open ones.
+  uint64_t device = 0;
+  uint64_t inode = 0;
 };
 
 // The few system calls on memory, so that each can be made to fail in a test.

@@ -67,6 +67,8 @@ class LinuxOsImplementation final : public Os {
     facts.is_memory_file = facts.page_bytes != 0 && facts.seals >= 0;
     facts.is_read_write = (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR;
     facts.size = static_cast<uint64_t>(file.st_size);
+    facts.device = file.st_dev;
+    facts.inode = file.st_ino;
     return facts;
   }
 

@@ -41,6 +41,25 @@ TEST(LinuxOs, InspectKnowsHugePages) {
   EXPECT_EQ(facts->page_bytes, uint64_t{2} << 20);
 }
 
+// What the count of pinned pages stands on: a file is known again however it came, and is not taken for another.
+TEST(LinuxOs, InspectNamesAFileAmongAllOpenOnes) {
+  const auto file = LinuxOs().CreateMemoryFile(kSize, kPage);
+  const auto other = LinuxOs().CreateMemoryFile(kSize, kPage);
+  ASSERT_TRUE(file.ok() && other.ok());
+  const UniqueFd duplicate(dup(file->get()));
+  const UniqueFd reopened(open(PathOf(*file).c_str(), O_RDWR | O_CLOEXEC));
+  const auto facts = LinuxOs().Inspect(file->get());
+  ASSERT_TRUE(facts.ok());
+  EXPECT_NE(facts->inode, 0u);
+  for (const int again : {duplicate.get(), reopened.get()}) {
+    EXPECT_EQ(LinuxOs().Inspect(again)->inode, facts->inode);
+    EXPECT_EQ(LinuxOs().Inspect(again)->device, facts->device);
+  }
+  const auto other_facts = LinuxOs().Inspect(other->get());
+  ASSERT_TRUE(other_facts.ok());
+  EXPECT_FALSE(other_facts->inode == facts->inode && other_facts->device == facts->device);
+}
+
 TEST(LinuxOs, WhatIsNoMemorySaysSo) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);

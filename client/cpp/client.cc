@@ -14,6 +14,8 @@ absl::StatusOr<Client> Client::Connect(ClientOptions options) {
 
 SessionId Client::session_id() const { return connection_ == nullptr ? SessionId{} : connection_->session_id(); }
 
+std::string Client::tenant() const { return connection_ == nullptr ? "" : connection_->tenant(); }
+
 absl::StatusOr<std::vector<AdapterSummary>> Client::ListAdapters() const {
   if (connection_ == nullptr) {
     return MakeError(ErrorReason::SESSION_REQUIRED);

@@ -64,11 +64,14 @@ struct Reclaimed {
 class Client {
  public:
   // Connects and opens a session with its event stream. Adapter and protection domain are opened when first needed.
-  // Errors: FIELD_OUT_OF_RANGE (socket_dir too long, label), QUOTA_SESSIONS, DAEMON_DRAINING.
+  // Errors: FIELD_OUT_OF_RANGE (socket_dir too long, label), QUOTA_SESSIONS, DAEMON_DRAINING, TENANT_REFUSED,
+  // GRANT_REFUSED.
   static absl::StatusOr<Client> Connect(ClientOptions options);
 
   // 0 for a moved-from client.
   SessionId session_id() const;
+  // The name of the tenant whose limits the session shares, "guests/uid=1000"; empty for a moved-from client.
+  std::string tenant() const;
 
   // Every adapter of the node.
   absl::StatusOr<std::vector<AdapterSummary>> ListAdapters() const;

@@ -16,6 +16,9 @@ struct ClientOptions {
   std::string socket_dir = "/run/rnicd";
   // Shown to operators beside the process; up to 64 printable ASCII characters. May be empty. Grants nothing.
   std::string label;
+  // The secret of a grant, which makes the session one of the grant's tenant. Empty means the value of the environment
+  // variable RNICD_GRANT; where that is not set either, the node's policy says whose tenant this process is.
+  std::string grant;
   // A name from ListAdapters. Empty means the node's first adapter.
   std::string adapter_name;
   // How long one call may take before it fails with kDeadlineExceeded. Registering is linear in the size.

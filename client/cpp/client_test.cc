@@ -1,5 +1,6 @@
 #include "client/cpp/client.h"
 
+#include <cstdlib>
 #include <future>
 
 #include "base/status.h"
@@ -37,6 +38,18 @@ TEST_F(ClientTest, RefusedSessionIsAnErrorWithItsReason) {
   const auto client = Connect({.label = "refuse"});
   EXPECT_TRUE(FailedWith(client.status(), ErrorReason::QUOTA_SESSIONS));
   EXPECT_EQ(NtStatusOf(client.status()), NtStatus::kInsufficientResources);
+}
+
+TEST_F(ClientTest, GrantComesFromTheOptionsOrTheEnvironment) {
+  unsetenv("RNICD_GRANT");
+  EXPECT_EQ(Connect()->tenant(), "guests");
+  EXPECT_EQ(Connect({.grant = "one"})->tenant(), "grant/one");
+  setenv("RNICD_GRANT", "two", 1);
+  EXPECT_EQ(Connect()->tenant(), "grant/two");
+  EXPECT_EQ(Connect({.grant = "one"})->tenant(), "grant/one");
+  setenv("RNICD_GRANT", "wrong", 1);
+  EXPECT_TRUE(FailedWith(Connect().status(), ErrorReason::GRANT_REFUSED));
+  unsetenv("RNICD_GRANT");
 }
 
 TEST_F(ClientTest, AbsentDaemonIsATransportFailureAtOnce) {
@@ -86,6 +99,7 @@ TEST_F(ClientTest, MovedFromClientRefusesEveryCall) {
   auto client = Connect();
   const Client taken = *std::move(client);
   EXPECT_EQ(client->session_id(), SessionId{});
+  EXPECT_EQ(client->tenant(), "");
   EXPECT_TRUE(FailedWith(client->ListAdapters().status(), ErrorReason::SESSION_REQUIRED));
   EXPECT_TRUE(FailedWith(client->QueryAdapterInfo().status(), ErrorReason::SESSION_REQUIRED));
   EXPECT_TRUE(FailedWith(client->GetSession().status(), ErrorReason::SESSION_REQUIRED));

@@ -1,5 +1,6 @@
 #include "client/cpp/connection.h"
 
+#include <cstdlib>
 #include <thread>
 #include <utility>
 
@@ -10,6 +11,11 @@ namespace rnicd::inline client {
 namespace {
 
 std::string PathIn(const std::string& directory, const std::string& name) { return directory + "/" + name; }
+
+std::string GrantOf(const ClientOptions& options) {
+  const char* const environment = std::getenv("RNICD_GRANT");
+  return options.grant.empty() && environment != nullptr ? environment : options.grant;
+}
 
 }  // namespace
 
@@ -33,11 +39,13 @@ absl::StatusOr<std::shared_ptr<Connection>> Connection::Open(ClientOptions optio
 absl::Status Connection::OpenSession() {
   v1::OpenSessionRequest request;
   request.set_label(options_.label);
+  request.set_grant(GrantOf(options_));
   RNICD_ASSIGN_OR_RETURN(const v1::OpenSessionResponse response, Call(&v1::SessionService::Stub::OpenSession, request));
   if (response.fd_socket_name().find('/') != std::string::npos) {
     return TransportFailure(absl::StatusCode::kInternal, "the fd socket's name is a path");
   }
   session_id_ = SessionId{response.session_id()};
+  tenant_ = response.tenant();
   fd_socket_path_ = PathIn(options_.socket_dir, response.fd_socket_name());
   events_ = EventStream::Start(*session_stub_, pending_, queue_events_, options_.on_session_ended);
   return absl::OkStatus();

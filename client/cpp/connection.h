@@ -35,6 +35,8 @@ class Connection {
   ~Connection();
 
   SessionId session_id() const { return session_id_; }
+  // Whose limits the session shares.
+  const std::string& tenant() const { return tenant_; }
   const std::string& fd_socket_path() const { return fd_socket_path_; }
   const ClientOptions& options() const { return options_; }
   PendingRequests& pending() { return *pending_; }
@@ -97,6 +99,7 @@ class Connection {
   const std::shared_ptr<PendingRequests> pending_ = std::make_shared<PendingRequests>();
   const std::shared_ptr<QueueEvents> queue_events_ = std::make_shared<QueueEvents>();
   SessionId session_id_;
+  std::string tenant_;
   std::string fd_socket_path_;
   std::shared_ptr<EventStream> events_;
 

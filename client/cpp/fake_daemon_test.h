@@ -29,9 +29,13 @@ class FakeSessionService final : public v1::SessionService::CallbackService {
     if (request->label() == "refuse") {
       return Answer(context, Refusal(ErrorReason::QUOTA_SESSIONS));
     }
+    if (request->grant() == "wrong") {
+      return Answer(context, Refusal(ErrorReason::GRANT_REFUSED, "grant"));
+    }
     ++state_.sessions_open;
     response->set_session_id(7);
     response->set_fd_socket_name("fd.sock");
+    response->set_tenant(request->grant().empty() ? "guests" : "grant/" + request->grant());
     return Answer(context, grpc::Status::OK);
   }
   grpc::ServerUnaryReactor* GetSession(grpc::CallbackServerContext* context, const v1::GetSessionRequest*,

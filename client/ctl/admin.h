@@ -9,8 +9,8 @@
 
 namespace rnicd::ctl {
 
-// The operator's view of the node, over the admin socket. Lists are fetched page by page to their end.
-// Errors: METHOD_NOT_PERMITTED; transport failures, also when the caller may not open the socket.
+// The operator's side of the node, over the admin socket. Lists are fetched page by page to their end.
+// Errors: METHOD_NOT_PERMITTED and those of the call; transport failures, also when the caller may not open the socket.
 class Admin {
  public:
   explicit Admin(const std::string& admin_socket_dir);
@@ -18,6 +18,22 @@ class Admin {
   absl::StatusOr<v1::GetStatusResponse> Status();
   absl::StatusOr<std::vector<v1::SessionInfo>> Sessions();
   absl::StatusOr<std::vector<v1::RegionInfo>> Regions();
+  absl::StatusOr<std::vector<v1::TenantInfo>> Tenants();
+  absl::StatusOr<v1::InspectSessionResponse> Inspect(uint64_t session_id);
+  // A StateDump as JSON.
+  absl::StatusOr<std::string> Dump();
+
+  // Returns when the session has been taken back.
+  absl::StatusOr<v1::EvictSessionResponse> Evict(uint64_t session_id);
+  absl::StatusOr<v1::DrainResponse> Drain(bool resume);
+  // Answers the level that it was.
+  absl::StatusOr<std::string> SetLogLevel(const std::string& level);
+  absl::Status ReloadPolicy();
+
+  absl::StatusOr<v1::CreateGrantResponse> CreateGrant(const v1::CreateGrantRequest& request);
+  absl::StatusOr<std::vector<v1::GrantInfo>> Grants();
+  // Answers how many sessions end by it.
+  absl::StatusOr<uint64_t> RevokeGrant(uint64_t grant_id);
 
  private:
   std::unique_ptr<v1::AdminService::Stub> stub_;

@@ -14,6 +14,7 @@ constexpr std::array kAllocOptions = {
     OptionSpec{"--numa-node", "N", "the NUMA node to take the pages from (default: any)", ""},
     OptionSpec{"--hold", "DURATION", "keep it so long: 500ms, 2s, 5m, forever (default 0s)", "0s 10s 5m forever"},
     OptionSpec{"--label", "TEXT", "what operators see beside the session (default: rnicctl)", ""},
+    kGrantOption,
 };
 
 absl::Status RunAlloc(const CommandLine& line, Output& output) {

@@ -82,11 +82,15 @@ class Parser {
       line_.command = FindByName(commands_, word);
       return line_.command != nullptr ? absl::OkStatus() : UsageError("unknown command " + Quoted(word));
     }
-    if (line_.argument.has_value() || line_.command->argument_name.empty()) {
-      return UsageError("unexpected argument " + Quoted(word));
+    if (!line_.argument.has_value() && !line_.command->argument_name.empty()) {
+      line_.argument = word;
+      return absl::OkStatus();
     }
-    line_.argument = word;
-    return absl::OkStatus();
+    if (line_.argument.has_value() && !line_.operand.has_value() && !line_.command->operand_name.empty()) {
+      line_.operand = word;
+      return absl::OkStatus();
+    }
+    return UsageError("unexpected argument " + Quoted(word));
   }
 
   const std::span<const std::string> arguments_;
@@ -109,6 +113,10 @@ absl::Status UsageError(std::string_view message) {
   absl::Status status = absl::InvalidArgumentError(std::string(message));
   status.SetPayload(kUsagePayload, absl::Cord());
   return status;
+}
+
+absl::Status BadValue(std::string_view option, std::string_view value, std::string_view expected) {
+  return UsageError("option " + std::string(option) + ": " + Quoted(value) + " is not " + std::string(expected));
 }
 
 bool IsUsageError(const absl::Status& status) { return status.GetPayload(kUsagePayload).has_value(); }

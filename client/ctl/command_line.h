@@ -38,6 +38,8 @@ struct CommandSpec {
   // "SHELL"; empty when the command takes no argument.
   std::string_view argument_name;
   std::string_view argument_choices;
+  // "ID": a word behind the argument; empty when there is none. It may be left out, which the command judges.
+  std::string_view operand_name;
   absl::Status (*run)(const CommandLine& line, Output& output);
 };
 
@@ -47,6 +49,7 @@ struct CommandLine {
   // By name with dashes. An option without value has "".
   std::map<std::string, std::string, std::less<>> options;
   std::optional<std::string> argument;
+  std::optional<std::string> operand;
 
   bool Has(std::string_view option) const { return options.find(option) != options.end(); }
   // The option's value, or nothing when it was not given.
@@ -55,6 +58,8 @@ struct CommandLine {
 
 // A mistake of the user's: exit code 2.
 absl::Status UsageError(std::string_view message);
+// "option --size: 'many' is not a number".
+absl::Status BadValue(std::string_view option, std::string_view value, std::string_view expected);
 bool IsUsageError(const absl::Status& status);
 
 // Reads the arguments after the program's name: a command, its options and the common ones, as "--size 4096" or

@@ -52,6 +52,16 @@ TEST(CommandLine, ArgumentIsTakenWhereTheCommandHasOne) {
   EXPECT_EQ(demo->Value("--pages"), "16");
 }
 
+TEST(CommandLine, OperandStandsBehindTheArgument) {
+  const auto revoke = Parse({"grant", "revoke", "--json", "17"});
+  ASSERT_TRUE(revoke.ok()) << revoke.status();
+  EXPECT_EQ(revoke->argument, "revoke");
+  EXPECT_EQ(revoke->operand, "17");
+  EXPECT_EQ(Parse({"grant", "list"})->operand, std::nullopt);
+  EXPECT_FALSE(Parse({"grant", "revoke", "17", "18"}).ok());
+  EXPECT_FALSE(Parse({"evict", "17", "18"}).ok());
+}
+
 TEST(CommandLine, MistakesAreNamed) {
   struct Case {
     std::vector<std::string> arguments;

@@ -4,7 +4,8 @@
 
 namespace rnicd::ctl {
 
-// One row per command, each defined in the file of its name.
+// One row per command, each defined in the file of its name; those that only name what they are about share one:
+// inspect.cc has evict too, daemon_control.cc log-level, reload and dump.
 extern const CommandSpec kAdaptersCommand;
 extern const CommandSpec kAllocCommand;
 extern const CommandSpec kRegisterCommand;
@@ -12,6 +13,15 @@ extern const CommandSpec kDemoCommand;
 extern const CommandSpec kRegionsCommand;
 extern const CommandSpec kSessionsCommand;
 extern const CommandSpec kStatusCommand;
+extern const CommandSpec kTenantsCommand;
+extern const CommandSpec kTopCommand;
+extern const CommandSpec kInspectCommand;
+extern const CommandSpec kEvictCommand;
+extern const CommandSpec kGrantCommand;
+extern const CommandSpec kDrainCommand;
+extern const CommandSpec kLogLevelCommand;
+extern const CommandSpec kReloadCommand;
+extern const CommandSpec kDumpCommand;
 extern const CommandSpec kCompletionCommand;
 extern const CommandSpec kVersionCommand;
 extern const CommandSpec kHelpCommand;

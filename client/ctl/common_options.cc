@@ -19,6 +19,8 @@ constexpr std::array kCommonOptions = {
 
 std::span<const OptionSpec> CommonOptions() { return kCommonOptions; }
 
+std::string GrantOf(const CommandLine& line) { return line.Value(kGrantOption.name).value_or(""); }
+
 std::string SocketDir(const CommandLine& line) {
   const char* environment = std::getenv("RNICD_SOCKET_DIR");
   const bool is_set = environment != nullptr && *environment != '\0';

@@ -6,7 +6,7 @@
 #include "client/ctl/command_rows.h"
 #include "client/ctl/common_options.h"
 #include "client/ctl/demo_fast_register.h"
-#include "client/ctl/units.h"
+#include "client/ctl/option_values.h"
 #include "client/ctl/views.h"
 
 namespace rnicd::ctl {
@@ -19,27 +19,14 @@ constexpr uint64_t kSeedMax = std::numeric_limits<uint32_t>::max();
 constexpr std::array kDemoOptions = {
     OptionSpec{"--pages", "N", "pages of 4 KiB to register (default: 2048, which is 8 MiB)", "1 2048 65536"},
     OptionSpec{"--seed", "N", "what the order of the pages follows from (default: any; it is printed)", ""},
+    kGrantOption,
 };
-
-absl::StatusOr<uint64_t> NumberOr(const CommandLine& line, std::string_view option, uint64_t otherwise, uint64_t min,
-                                  uint64_t max) {
-  const std::optional<std::string> value = line.Value(option);
-  if (!value.has_value()) {
-    return otherwise;
-  }
-  const std::optional<uint64_t> number = ParseNumber(*value, max);
-  if (!number.has_value() || *number < min) {
-    return UsageError("option " + std::string(option) + ": '" + *value + "' is not a number from " +
-                      std::to_string(min) + " to " + std::to_string(max));
-  }
-  return *number;
-}
 
 absl::Status RunDemo(const CommandLine& line, Output& output) {
   if (line.argument != "fast-register") {
     return UsageError("there is one demo; say 'rnicctl demo fast-register'");
   }
-  FastRegisterDemoOptions options{.socket_dir = SocketDir(line)};
+  FastRegisterDemoOptions options{.socket_dir = SocketDir(line), .grant = GrantOf(line)};
   RNICD_ASSIGN_OR_RETURN(options.pages, NumberOr(line, "--pages", 2048, 1, kPagesMax));
   RNICD_ASSIGN_OR_RETURN(const uint64_t seed, NumberOr(line, "--seed", KernelRandom().Next() & kSeedMax, 0, kSeedMax));
   options.seed = static_cast<uint32_t>(seed);

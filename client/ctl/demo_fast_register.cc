@@ -38,8 +38,9 @@ struct Side {
   CompletionQueue queue;
   QueuePair pair;
 
-  static absl::StatusOr<Side> Open(const std::string& socket_dir, const std::string& label) {
-    RNICD_ASSIGN_OR_RETURN(Client client, Client::Connect({.socket_dir = socket_dir, .label = label}));
+  static absl::StatusOr<Side> Open(const FastRegisterDemoOptions& options, const std::string& label) {
+    RNICD_ASSIGN_OR_RETURN(Client client,
+                           Client::Connect({.socket_dir = options.socket_dir, .label = label, .grant = options.grant}));
     RNICD_ASSIGN_OR_RETURN(CompletionQueue queue, CompletionQueue::Create(client, 16));
     RNICD_ASSIGN_OR_RETURN(QueuePair pair, QueuePair::Create(queue, queue, {}));
     return Side{std::move(client), std::move(queue), std::move(pair)};
@@ -95,8 +96,8 @@ class FastRegisterDemo {
 
  private:
   absl::Status OpenSides() {
-    RNICD_ASSIGN_OR_RETURN(owner_, Side::Open(options_.socket_dir, "demo owner"));
-    RNICD_ASSIGN_OR_RETURN(peer_, Side::Open(options_.socket_dir, "demo peer"));
+    RNICD_ASSIGN_OR_RETURN(owner_, Side::Open(options_, "demo owner"));
+    RNICD_ASSIGN_OR_RETURN(peer_, Side::Open(options_, "demo peer"));
     const Instant began = Instant::clock::now();
     RNICD_RETURN_IF_ERROR(owner_->pair.Connect(peer_->pair.address()));
     RNICD_RETURN_IF_ERROR(peer_->pair.Connect(owner_->pair.address()));

@@ -11,6 +11,8 @@ namespace rnicd::ctl {
 
 struct FastRegisterDemoOptions {
   std::string socket_dir;
+  // Of both sessions; as ClientOptions::grant.
+  std::string grant;
   // Of 4 KiB; at least 1.
   uint64_t pages = 0;
   // Which order the pages are shuffled into, and what is written into them.

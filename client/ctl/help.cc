@@ -75,7 +75,8 @@ std::string OverviewHelp() {
 }
 
 std::string CommandHelp(const CommandSpec& command) {
-  const std::string argument = command.argument_name.empty() ? "" : " " + std::string(command.argument_name);
+  std::string argument = command.argument_name.empty() ? "" : " " + std::string(command.argument_name);
+  argument += command.operand_name.empty() ? "" : " [" + std::string(command.operand_name) + "]";
   std::string text = "rnicctl " + std::string(command.name) + ": " + std::string(command.summary) +
                      "\n\nUsage: rnicctl " + std::string(command.name) + argument + " [OPTION...]\n";
   if (!command.description.empty()) {
@@ -93,7 +94,9 @@ constinit const CommandSpec kHelpCommand = {
     .summary = "list the commands, or explain one",
     .examples = "rnicctl help\nrnicctl help register\n",
     .argument_name = "COMMAND",
-    .argument_choices = "adapters alloc register demo regions sessions status completion version",
+    .argument_choices =
+        "adapters alloc register demo regions sessions status tenants top inspect evict grant drain log-level reload "
+        "dump completion version",
     .run = RunHelp,
 };
 

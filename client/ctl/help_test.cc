@@ -55,6 +55,9 @@ TEST(Help, ArgumentOfACommandStandsInItsUsage) {
   EXPECT_EQ(RunRnicctl(std::vector<std::string>{"help", "demo"}, out, err), 0);
   EXPECT_THAT(out.str(), HasSubstr("\nUsage: rnicctl demo fast-register [OPTION...]\n"));
   EXPECT_THAT(out.str(), HasSubstr("\n  --pages N "));
+  out.str("");
+  EXPECT_EQ(RunRnicctl(std::vector<std::string>{"help", "grant"}, out, err), 0);
+  EXPECT_THAT(out.str(), HasSubstr("\nUsage: rnicctl grant create|list|revoke [ID] [OPTION...]\n"));
 }
 
 // What bash offers for the last of the words, by the script itself.
@@ -72,13 +75,16 @@ std::string Complete(const std::string& words, int count) {
 }
 
 TEST(Completion, BashOffersCommandsOptionsAndValues) {
-  EXPECT_EQ(Complete("rnicctl re", 2), "register regions\n");
+  EXPECT_EQ(Complete("rnicctl re", 2), "register regions reload\n");
   EXPECT_EQ(Complete("rnicctl --socket-dir /x stat", 4), "status\n");
   EXPECT_EQ(Complete("rnicctl register --fl", 3), "--flags\n");
   EXPECT_EQ(Complete("rnicctl status --si", 3), "\n");
   EXPECT_EQ(Complete("rnicctl alloc --page-size ''", 4), "4KiB 2MiB\n");
   EXPECT_EQ(Complete("rnicctl completion ba", 3), "bash\n");
   EXPECT_EQ(Complete("rnicctl demo fa", 3), "fast-register\n");
+  EXPECT_EQ(Complete("rnicctl grant re", 3), "revoke\n");
+  EXPECT_EQ(Complete("rnicctl grant create --li", 4), "--lifetime --limits\n");
+  EXPECT_EQ(Complete("rnicctl log-level de", 3), "debug\n");
   EXPECT_EQ(Complete("rnicctl demo fast-register --p", 4), "--pages\n");
   EXPECT_EQ(Complete("rnicctl help de", 3), "demo\n");
 }

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "base/status.h"
+#include "client/ctl/common_options.h"
 #include "client/ctl/mr_flags.h"
 
 namespace rnicd::ctl {
@@ -10,10 +11,6 @@ namespace {
 
 // Items that one batch may have.
 constexpr uint64_t kRegionsMax = 16'384;
-
-absl::Status BadValue(std::string_view option, const std::string& value, std::string_view expected) {
-  return UsageError("option " + std::string(option) + ": '" + value + "' is not " + std::string(expected));
-}
 
 absl::Status ReadMemory(const CommandLine& line, AllocateOptions& memory) {
   const std::optional<std::string> size = line.Value("--size");
@@ -53,6 +50,7 @@ absl::StatusOr<MemoryOptions> AllocOptionsFrom(const CommandLine& line) {
   }
   options.hold = *hold_time;
   options.label = line.Value("--label").value_or("rnicctl");
+  options.grant = GrantOf(line);
   return options;
 }
 

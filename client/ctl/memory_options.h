@@ -22,6 +22,8 @@ struct MemoryOptions {
   uint32_t flags = 0;
   std::string adapter_name;
   std::string label;
+  // The secret of one; empty for the environment's.
+  std::string grant;
   HoldTime hold;
 };
 

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "base/status.h"
 #include "client/cpp/transport_failure.h"
@@ -10,12 +11,15 @@
 namespace rnicd::ctl {
 namespace {
 
-// What the daemon said, where it was the daemon that refused.
+// What the daemon said, where it was the daemon that refused. Its own faults are kInternal, so a failure of another
+// code that has no reason is one of this program's.
 std::optional<ErrorInfo> InfoOf(const absl::Status& status) {
   if (IsUsageError(status) || IsTransportFailure(status)) {
     return std::nullopt;
   }
-  return ErrorInfoOf(status);
+  ErrorInfo info = ErrorInfoOf(status);
+  const bool no_reason = info.reason == ErrorReason::INTERNAL_FAULT && status.code() != absl::StatusCode::kInternal;
+  return no_reason ? std::nullopt : std::optional(std::move(info));
 }
 
 std::string ReasonName(ErrorReason reason) {

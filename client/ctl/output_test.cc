@@ -23,7 +23,8 @@ TEST(Output, ErrorLineNamesReasonStatusFieldAndFigures) {
             "rnicctl: the connection has no session; call OpenSession or JoinSession first "
             "(SESSION_REQUIRED, STATUS_INVALID_DEVICE_STATE)");
   EXPECT_EQ(ErrorLine(QuotaFailure()),
-            "rnicctl: too many registered bytes (QUOTA_PINNED_BYTES, STATUS_INSUFFICIENT_RESOURCES, field length, "
+            "rnicctl: too many pinned bytes, each page counted once (QUOTA_PINNED_BYTES, "
+            "STATUS_INSUFFICIENT_RESOURCES, field length, "
             "limit 10, used 8, requested 3)");
 }
 
@@ -36,7 +37,7 @@ TEST(Output, TransportFailureShowsItsCodeOnly) {
 
 TEST(Output, ErrorJsonHasEveryFact) {
   EXPECT_EQ(ErrorJson(QuotaFailure()).dump(),
-            R"({"error":{"code":"RESOURCE_EXHAUSTED","message":"too many registered bytes",)"
+            R"({"error":{"code":"RESOURCE_EXHAUSTED","message":"too many pinned bytes, each page counted once",)"
             R"("reason":"QUOTA_PINNED_BYTES","ntstatus":3221225626,"ntstatus_name":"STATUS_INSUFFICIENT_RESOURCES",)"
             R"("field":"length","limit":10,"used":8,"requested":3}})");
 }
@@ -56,6 +57,12 @@ TEST(Output, RunReportsMistakesInTheFormatAskedFor) {
   EXPECT_EQ(RunRnicctl(std::vector<std::string>{"nonsense", "--json"}, out, err), 2);
   EXPECT_EQ(err.str(), "{\"error\":{\"code\":\"USAGE\",\"message\":\"unknown command 'nonsense'\"}}\n");
   EXPECT_EQ(out.str(), "");
+}
+
+TEST(Output, FailureOfThisProgramsOwnHasNoReasonOfTheDaemons) {
+  const absl::Status late = absl::DeadlineExceededError("too late");
+  EXPECT_EQ(ErrorLine(late), "rnicctl: too late (DEADLINE_EXCEEDED)");
+  EXPECT_FALSE(ErrorJson(late)["error"].contains("reason"));
 }
 
 TEST(Output, AbsentDaemonIsAFailureOfEveryCommandThatNeedsIt) {

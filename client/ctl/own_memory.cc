@@ -63,6 +63,7 @@ absl::Status RunOwnMemory(const MemoryOptions& options, const std::string& socke
       Client client,
       Client::Connect({.socket_dir = socket_dir,
                        .label = options.label,
+                       .grant = options.grant,
                        .adapter_name = options.adapter_name,
                        .on_session_ended = [&hold](const absl::Status& why) { hold.OnSessionEnded(why); }}));
   RNICD_ASSIGN_OR_RETURN(Memory memory, GetMemory(client, options));

@@ -21,6 +21,7 @@ constexpr std::array kRegisterOptions = {
     OptionSpec{"--adapter", "NAME", "a name from 'rnicctl adapters' (default: the first)", ""},
     OptionSpec{"--hold", "DURATION", "keep it so long: 500ms, 2s, 5m, forever (default 0s)", "0s 10s 5m forever"},
     OptionSpec{"--label", "TEXT", "what operators see beside the session (default: rnicctl)", ""},
+    kGrantOption,
 };
 
 absl::Status RunRegister(const CommandLine& line, Output& output) {

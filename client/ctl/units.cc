@@ -20,8 +20,9 @@ constexpr std::array kSizeUnits = {Unit{"", 1},
                                    Unit{"MiB", 1ull << 20},
                                    Unit{"GiB", 1ull << 30},
                                    Unit{"TiB", 1ull << 40}};
-constexpr std::array kDurationUnits = {Unit{"ms", 1}, Unit{"s", 1'000}, Unit{"m", 60'000}, Unit{"h", 3'600'000}};
-constexpr uint64_t kYearMilliseconds = 365ull * 24 * 3'600'000;
+constexpr std::array kDurationUnits = {Unit{"ms", 1}, Unit{"s", 1'000}, Unit{"m", 60'000}, Unit{"h", 3'600'000},
+                                       Unit{"d", 24 * 3'600'000}};
+constexpr std::chrono::milliseconds kYear = std::chrono::days(365);
 
 // A whole number directly followed by one of the units.
 template <size_t count>
@@ -56,18 +57,23 @@ std::optional<uint64_t> ParseNumber(std::string_view text, uint64_t max) {
   return number.has_value() && *number <= max ? number : std::nullopt;
 }
 
+std::optional<std::chrono::milliseconds> ParseDuration(std::string_view text, std::chrono::milliseconds max) {
+  if (text == "0") {
+    return std::chrono::milliseconds(0);
+  }
+  const std::optional<uint64_t> milliseconds = ParseWithUnit(text, kDurationUnits);
+  if (!milliseconds.has_value() || *milliseconds > static_cast<uint64_t>(max.count())) {
+    return std::nullopt;
+  }
+  return std::chrono::milliseconds(*milliseconds);
+}
+
 std::optional<HoldTime> ParseHoldTime(std::string_view text) {
   if (text == "forever") {
     return HoldTime{.forever = true};
   }
-  if (text == "0") {
-    return HoldTime{};
-  }
-  const std::optional<uint64_t> milliseconds = ParseWithUnit(text, kDurationUnits);
-  if (!milliseconds.has_value() || *milliseconds > kYearMilliseconds) {
-    return std::nullopt;
-  }
-  return HoldTime{.duration = std::chrono::milliseconds(*milliseconds)};
+  const std::optional<std::chrono::milliseconds> duration = ParseDuration(text, kYear);
+  return duration.has_value() ? std::optional(HoldTime{.duration = *duration}) : std::nullopt;
 }
 
 std::string FormatBytes(uint64_t bytes) {

@@ -21,7 +21,10 @@ struct HoldTime {
   friend bool operator==(const HoldTime&, const HoldTime&) = default;
 };
 
-// "500ms", "2s", "5m", "1h", "0", "forever". Nothing for any other text and above a year.
+// "500ms", "2s", "5m", "1h", "7d", "0". Nothing for any other text and above `max`.
+std::optional<std::chrono::milliseconds> ParseDuration(std::string_view text, std::chrono::milliseconds max);
+
+// A duration or "forever". Nothing for any other text and above a year.
 std::optional<HoldTime> ParseHoldTime(std::string_view text);
 
 // "64 MiB", "1.5 GiB", "100 B": at most one decimal, rounded down.

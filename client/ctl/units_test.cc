@@ -33,11 +33,19 @@ TEST(Units, HoldTimesAreParsed) {
   EXPECT_EQ(ParseHoldTime("2s"), HoldTime{.duration = std::chrono::seconds(2)});
   EXPECT_EQ(ParseHoldTime("5m"), HoldTime{.duration = std::chrono::minutes(5)});
   EXPECT_EQ(ParseHoldTime("1h"), HoldTime{.duration = std::chrono::hours(1)});
+  EXPECT_EQ(ParseHoldTime("1d"), HoldTime{.duration = std::chrono::hours(24)});
   EXPECT_EQ(ParseHoldTime("0"), HoldTime{});
   EXPECT_EQ(ParseHoldTime("forever"), HoldTime{.forever = true});
-  for (const char* text : {"", "s", "2", "-2s", "2 s", "1d", "Forever", "9000h", "99999999999999999999s"}) {
+  for (const char* text : {"", "s", "2", "-2s", "2 s", "366d", "Forever", "9000h", "99999999999999999999s"}) {
     EXPECT_EQ(ParseHoldTime(text), std::nullopt) << text;
   }
+}
+
+TEST(Units, DurationsHaveALongestOne) {
+  EXPECT_EQ(ParseDuration("5m", std::chrono::minutes(5)), std::chrono::minutes(5));
+  EXPECT_EQ(ParseDuration("301s", std::chrono::minutes(5)), std::nullopt);
+  EXPECT_EQ(ParseDuration("3650d", std::chrono::days(3650)), std::chrono::days(3650));
+  EXPECT_EQ(ParseDuration("forever", std::chrono::days(3650)), std::nullopt);
 }
 
 TEST(Units, BytesAreShownWithAtMostOneDecimal) {

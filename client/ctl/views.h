@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "client/ctl/output.h"
@@ -23,6 +24,25 @@ Json SessionsJson(const std::vector<v1::SessionInfo>& sessions);
 
 std::string RegionsText(const std::vector<v1::RegionInfo>& regions);
 Json RegionsJson(const std::vector<v1::RegionInfo>& regions);
+
+std::string TenantsText(const std::vector<v1::TenantInfo>& tenants);
+Json TenantsJson(const std::vector<v1::TenantInfo>& tenants);
+
+std::string InspectText(const v1::InspectSessionResponse& session);
+Json InspectJson(const v1::InspectSessionResponse& session);
+
+std::string EvictedText(uint64_t session_id, const v1::EvictSessionResponse& evicted);
+Json EvictedJson(uint64_t session_id, const v1::EvictSessionResponse& evicted);
+
+// A grant that was just made: the only place that shows a secret.
+std::string NewGrantText(const v1::CreateGrantResponse& grant);
+Json NewGrantJson(const v1::CreateGrantResponse& grant);
+
+std::string GrantsText(const std::vector<v1::GrantInfo>& grants);
+Json GrantsJson(const std::vector<v1::GrantInfo>& grants);
+
+std::string DrainText(const v1::DrainResponse& drain);
+Json DrainJson(const v1::DrainResponse& drain);
 
 std::string StatusText(const v1::GetStatusResponse& status);
 Json StatusJson(const v1::GetStatusResponse& status);
@@ -84,7 +104,17 @@ Json FastRegisterJson(const FastRegisterReport& report);
 // Shared by the views.
 std::string PageSizeName(v1::PageSize page_size);
 uint64_t PageBytes(v1::PageSize page_size);
-Json ResourcesJson(const google::protobuf::RepeatedPtrField<v1::ResourceUse>& resources);
+using ResourceUses = google::protobuf::RepeatedPtrField<v1::ResourceUse>;
+Json ResourcesJson(const ResourceUses& resources);
+// The resource of that name; nothing used and no limit when it is not among them.
+v1::ResourceUse UseOf(const ResourceUses& resources, std::string_view name);
+// "64 MiB / 1 GiB", or "64 MiB" when there is no limit.
+std::string UseAmount(const v1::ResourceUse& use);
+// "[##........]"; empty when there is no limit. Full only when nothing is left, empty only when nothing is used.
+std::string UseBar(const v1::ResourceUse& use);
+// "1 region", "2 regions".
+std::string Counted(uint64_t count, const std::string& noun);
+Json SessionJson(const v1::SessionInfo& session);
 // "64 MiB" for a resource that is counted in bytes, else the number.
 std::string ResourceAmount(const std::string& name, uint64_t amount);
 

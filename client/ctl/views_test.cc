@@ -40,6 +40,7 @@ std::vector<v1::SessionInfo> SomeSessions() {
   session.set_pid(4242);
   session.set_uid(65534);
   session.set_gid(65534);
+  session.set_tenant("grant/ml");
   session.set_age_ms(65'000);
   session.set_connections(1);
   *session.add_resources() = Use("memory_bytes", 64u << 20, 0);
@@ -99,11 +100,12 @@ TEST(Views, Adapters) {
 
 TEST(Views, Sessions) {
   EXPECT_EQ(SessionsText(SomeSessions()),
-            "SESSION   PID    UID  LABEL        AGE  CONNECTIONS  MEMORY  REGISTERED  REGIONS\n"
-            "     17  4242  65534  trainer  1 m 5 s            1  64 MiB      32 MiB        3\n");
+            "SESSION   PID    UID  TENANT    LABEL        AGE  CONNECTIONS  MEMORY  PINNED  REGIONS\n"
+            "     17  4242  65534  grant/ml  trainer  1 m 5 s            1  64 MiB  32 MiB        3\n");
   EXPECT_EQ(SessionsJson(SomeSessions()).dump(),
-            R"({"sessions":[{"session_id":"17","label":"trainer","pid":4242,"uid":65534,"gid":65534,"age_ms":65000,)"
-            R"("connections":1,"resources":{"memory_bytes":{"used":67108864,"limit":0},)"
+            R"({"sessions":[{"session_id":"17","label":"trainer","pid":4242,"uid":65534,"gid":65534,)"
+            R"("tenant":"grant/ml","pod_uid":"","container_id":"","age_ms":65000,)"
+            R"("connections":1,"ending":false,"resources":{"memory_bytes":{"used":67108864,"limit":0},)"
             R"("pinned_bytes":{"used":33554432,"limit":1073741824},"regions":{"used":3,"limit":100}}}]})");
   EXPECT_EQ(SessionsJson({}).dump(), R"({"sessions":[]})");
 }
@@ -129,6 +131,8 @@ TEST(Views, Status) {
   status.set_uptime_ms(3'000);
   status.set_metrics_address("127.0.0.1:9747");
   status.set_sessions(1);
+  status.set_tenants(2);
+  status.set_grants(1);
   status.set_resident_bytes(20u << 20);
   *status.add_resources() = Use("pinned_bytes", 64u << 20, 0);
   *status.add_resources() = Use("sessions", 1, 4096);
@@ -137,10 +141,14 @@ TEST(Views, Status) {
             "provider          soft\n"
             "pid               99\n"
             "uptime            3 s\n"
+            "draining          no\n"
+            "policy            each uid is a tenant\n"
             "metrics           http://127.0.0.1:9747/metrics\n"
             "connections       0\n"
             "sessions          1\n"
             "sessions ending   0\n"
+            "tenants           2\n"
+            "grants            1\n"
             "registered pages  0\n"
             "device regions    0\n"
             "fd tickets        0\n"
@@ -152,6 +160,11 @@ TEST(Views, Status) {
             "pinned_bytes  64 MiB  no limit\n"
             "sessions           1      4096\n");
   EXPECT_EQ(StatusJson(status)["resources"]["sessions"]["limit"], 4096);
+  EXPECT_EQ(StatusJson(status)["draining"], false);
+  status.set_draining(true);
+  status.set_policy_file("/etc/rnicd/policy");
+  EXPECT_NE(StatusText(status).find("draining          yes\npolicy            /etc/rnicd/policy\n"), std::string::npos);
+  EXPECT_EQ(StatusJson(status)["policy_file"], "/etc/rnicd/policy");
   status.clear_metrics_address();
   EXPECT_NE(StatusText(status).find("metrics           off\n"), std::string::npos);
 }

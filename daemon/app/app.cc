@@ -11,6 +11,7 @@
 #include "daemon/app/provider_registry.h"
 #include "daemon/core/names.h"
 #include "daemon/gate/method_table.h"
+#include "daemon/policy/policy_file.h"
 
 namespace rnicd::app {
 namespace {
@@ -50,53 +51,64 @@ absl::Status App::Start() {
   Step(1, "check that every method has its row");
   RNICD_RETURN_IF_ERROR(gate::CheckMethodTable());
 
-  Step(2, "claim the socket directories");
+  Step(2, "read the policy");
+  RNICD_ASSIGN_OR_RETURN(core::Policy policy, ReadPolicy());
+
+  Step(3, "claim the socket directories");
   RNICD_ASSIGN_OR_RETURN(workload_directory_,
                          transport::SocketDirectory::Claim(config_.socket_dir, kWorkloadDirectoryMode));
   RNICD_ASSIGN_OR_RETURN(operator_directory_,
                          transport::SocketDirectory::Claim(config_.admin_socket_dir, kOperatorDirectoryMode));
 
-  Step(3, "open the provider");
+  Step(4, "open the provider");
   ProviderOptions options = {.soft = config_.soft, .verbs = config_.verbs};
   options.verbs.on_event = [this](const provider::DeviceEvent& event) { LogDeviceEvent(logger_, event); };
   RNICD_ASSIGN_OR_RETURN(provider_, MakeProvider(config_.provider, options, random_));
 
-  Step(4, "set up metrics");
+  Step(5, "set up metrics and the audit log");
   metrics_ = std::make_unique<metrics::Metrics>(kMethodNames, version());
-  observer_ = std::make_unique<SessionLog>(*metrics_, logger_);
+  if (!config_.audit_log.empty()) {
+    RNICD_ASSIGN_OR_RETURN(audit_, audit::AuditLog::Open({.path = config_.audit_log}, logger_));
+  }
+  observer_ = std::make_unique<SessionLog>(*metrics_, logger_, audit_.get());
 
-  Step(5, "start the workers and the core");
+  Step(6, "start the workers and the core");
   workers_ = std::make_unique<core::WorkerPool>(config_.worker_threads);
   reapers_ = std::make_unique<core::WorkerPool>(kReaperThreads);
   tickets_ = std::make_unique<core::TicketTable>(random_, clock_, config_.ticket_lifetime);
-  node_ =
-      std::make_unique<core::Node>(core::Node{.os = LinuxOs(),
-                                              .clock = clock_,
-                                              .random = random_,
-                                              .provider = *provider_,
-                                              .observer = *observer_,
-                                              .workers = *workers_,
-                                              .reapers = *reapers_,
-                                              .tickets = *tickets_,
-                                              .limits = config_.limits,
-                                              .ledger = std::make_shared<core::Ledger>(config_.limits.node, nullptr),
-                                              .started = clock_.Now()});
+  const auto ledger = std::make_shared<core::Ledger>(config_.limits.node, nullptr);
+  tenants_ = std::make_unique<core::TenantDirectory>(std::move(policy), ledger, random_, clock_);
+  node_ = std::make_unique<core::Node>(core::Node{.os = LinuxOs(),
+                                                  .clock = clock_,
+                                                  .random = random_,
+                                                  .provider = *provider_,
+                                                  .observer = *observer_,
+                                                  .workers = *workers_,
+                                                  .reapers = *reapers_,
+                                                  .tickets = *tickets_,
+                                                  .tenants = *tenants_,
+                                                  .draining = draining_,
+                                                  .limits = config_.limits,
+                                                  .ledger = ledger,
+                                                  .started = clock_.Now()});
   registry_ = std::make_unique<core::SessionRegistry>(*node_);
 
-  Step(6, "build the front door");
+  Step(7, "build the front door");
   RaiseDescriptorLimit();
+  late_answers_ = std::make_unique<gate::LateAnswers>();
   connection_server_ = std::make_unique<server::GrpcConnectionServer>(
-      gate::GateServices{.observer = *observer_, .logger = logger_, .clock = clock_}, *node_, *registry_, *this);
+      gate::GateServices{.observer = *observer_, .logger = logger_, .clock = clock_, .late_answers = *late_answers_},
+      *node_, *registry_, *this);
   front_door_ =
       std::make_unique<transport::FrontDoor>(config_.front_door, *node_, *registry_, logger_, *connection_server_);
 
-  Step(7, "serve the metrics page");
+  Step(8, "serve the metrics page");
   if (!config_.metrics_address.empty()) {
     RNICD_ASSIGN_OR_RETURN(
         exposer_, metrics::Exposer::Start(config_.metrics_address, [this] { return metrics_->Render(ReadGauges()); }));
   }
 
-  Step(8, "open the front door");
+  Step(9, "open the front door");
   RNICD_RETURN_IF_ERROR(front_door_->Start(*workload_directory_, *operator_directory_));
   logger_.Info("ready", {{"version", version()},
                          {"provider", config_.provider},
@@ -107,11 +119,16 @@ absl::Status App::Start() {
 }
 
 bool App::Stop() {
-  Step(8, "close the front door");
+  Step(9, "close the front door");
   workload_directory_->Remove(core::kRpcSocketName);
   workload_directory_->Remove(core::kFdSocketName);
   operator_directory_->Remove(core::kAdminSocketName);
   front_door_->StopAccepting();
+  {
+    MutexLock lock(drain_mutex_);
+    stopping_ = true;
+    draining_.store(true);
+  }
   registry_->Drain(core::EndCause::kDaemonStopping);
   if (!registry_->WaitUntilEmpty(clock_.Now() + config_.drain_timeout)) {
     logger_.Error("sessions were not taken back in time", {{"sessions", registry_->List().size()}});
@@ -119,28 +136,31 @@ bool App::Stop() {
   }
   front_door_->Stop();
 
-  Step(7, "end the metrics page");
+  Step(8, "end the metrics page");
   exposer_.reset();
 
-  Step(6, "take the front door down");
+  Step(7, "take the front door down");
   front_door_.reset();
   connection_server_.reset();
+  late_answers_.reset();
 
-  Step(5, "end the workers and the core");
+  Step(6, "end the workers and the core");
   reapers_.reset();
   workers_.reset();
   registry_.reset();
   node_.reset();
+  tenants_.reset();
   tickets_.reset();
 
-  Step(4, "end metrics");
+  Step(5, "end metrics and the audit log");
   observer_.reset();
+  audit_.reset();
   metrics_.reset();
 
-  Step(3, "close the provider");
+  Step(4, "close the provider");
   provider_.reset();
 
-  Step(2, "leave the socket directories");
+  Step(3, "leave the socket directories");
   operator_directory_.reset();
   workload_directory_.reset();
   logger_.Info("stopped");
@@ -166,11 +186,12 @@ void App::Step(int number, const char* what) const { logger_.Debug("step", {{"nu
 
 metrics::GaugeValues App::ReadGauges() const {
   const core::Ledger& ledger = *node_->ledger;
-  const uint64_t registered = ledger.used(core::Resource::kPinnedBytes);
+  const uint64_t registered = ledger.used(core::Resource::kRegisteredBytes);
   const provider::FastRegistrationCounts fast = provider_->fast_registrations();
   return metrics::GaugeValues{
       .registered_bytes = registered,
       .registered_pages = registered / kNdkPageBytes,
+      .pinned_bytes = ledger.used(core::Resource::kPinnedBytes),
       .memory_regions = ledger.used(core::Resource::kRegions),
       .memory_objects = ledger.used(core::Resource::kMemoryObjects),
       .memory_bytes = ledger.used(core::Resource::kMemoryBytes),
@@ -178,6 +199,46 @@ metrics::GaugeValues App::ReadGauges() const {
       .connections = front_door_->connections(),
       .device_regions = provider_->live_regions(),
       .fast_registrations = {.direct = fast.direct, .composed = fast.composed, .windowed = fast.windowed}};
+}
+
+absl::StatusOr<core::Policy> App::ReadPolicy() const {
+  return config_.policy_file.empty() ? core::OneTenantForEachUid(config_.uid_limits)
+                                     : policy::LoadPolicy(config_.policy_file);
+}
+
+absl::Status App::ReloadPolicy() {
+  if (config_.policy_file.empty()) {
+    logger_.Warning("there is no policy file to read", {});
+    return MakeErrorWithDetail(ErrorReason::POLICY_REFUSED, "the daemon runs without --policy_file");
+  }
+  absl::StatusOr<core::Policy> policy = ReadPolicy();
+  absl::Status outcome;
+  if (policy.ok()) {
+    tenants_->SetPolicy(*std::move(policy));
+    logger_.Info("policy in force", {{"file", config_.policy_file}});
+  } else {
+    logger_.Error("policy refused; the one in force stays", {{"error", std::string(policy.status().message())}});
+    outcome = MakeErrorWithDetail(ErrorReason::POLICY_REFUSED, std::string(policy.status().message()));
+  }
+  observer_->OnDecision({.what = "policy.reload", .status = outcome, .note = config_.policy_file});
+  return outcome;
+}
+
+bool App::SetDraining(bool draining) {
+  MutexLock lock(drain_mutex_);
+  draining_.store(draining || stopping_);
+  return draining_.load();
+}
+
+absl::StatusOr<std::string> App::SetLogLevel(std::string_view level) {
+  const std::optional<log::Level> known = log::LevelFromName(level);
+  if (!known.has_value()) {
+    return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "level");
+  }
+  const log::Level previous = logger_.level();
+  logger_.SetLevel(*known);
+  logger_.Info("log level", {{"level", level}, {"previous", log::LevelName(previous)}});
+  return std::string(log::LevelName(previous));
 }
 
 std::string App::version() const { return RNICD_VERSION; }

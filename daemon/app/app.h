@@ -1,25 +1,31 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/random.h"
 #include "daemon/app/config.h"
 #include "daemon/app/session_log.h"
+#include "daemon/audit/audit_log.h"
 #include "daemon/core/node.h"
 #include "daemon/core/session_registry.h"
+#include "daemon/core/tenant_directory.h"
 #include "daemon/core/ticket_table.h"
 #include "daemon/core/worker_pool.h"
+#include "daemon/gate/late_answers.h"
 #include "daemon/log/logger.h"
 #include "daemon/metrics/exposer.h"
 #include "daemon/metrics/metrics.h"
 #include "daemon/server/grpc_connection_server.h"
-#include "daemon/service/admin_service.h"
+#include "daemon/service/admin_process.h"
 #include "daemon/transport/front_door.h"
 #include "daemon/transport/socket_directory.h"
 #include "provider/api/device.h"
@@ -28,7 +34,7 @@ namespace rnicd::app {
 
 // The daemon: the one place where its parts are put together, in numbered steps, and taken apart in the reverse order.
 // Lifetime: Start once; when it fails, or after Stop, destroy. Threads: Start and Stop from one thread.
-class App final : public service::ProcessFacts {
+class App final : public service::ProcessControl {
  public:
   explicit App(Config config);
   ~App() override;
@@ -43,14 +49,20 @@ class App final : public service::ProcessFacts {
   std::string version() const override;
   std::string metrics_address() const override;
   uint64_t connections() const override;
+  std::string policy_file() const override { return config_.policy_file; }
+  absl::StatusOr<std::string> SetLogLevel(std::string_view level) override;
+  // A file that is refused leaves the policy in force; the log and the error say what is wrong with it.
+  absl::Status ReloadPolicy() override;
+  bool SetDraining(bool draining) override;
 
  private:
+  absl::StatusOr<core::Policy> ReadPolicy() const;
   void RaiseDescriptorLimit() const;
   void Step(int number, const char* what) const;
   metrics::GaugeValues ReadGauges() const;
 
   const Config config_;
-  const log::Logger logger_;
+  log::Logger logger_;
   const SteadyClock clock_;
   KernelRandom random_;
 
@@ -59,12 +71,19 @@ class App final : public service::ProcessFacts {
   std::optional<transport::SocketDirectory> operator_directory_;
   std::unique_ptr<provider::Provider> provider_;
   std::unique_ptr<metrics::Metrics> metrics_;
+  std::unique_ptr<audit::AuditLog> audit_;
   std::unique_ptr<SessionLog> observer_;
   std::unique_ptr<core::WorkerPool> workers_;
   std::unique_ptr<core::WorkerPool> reapers_;
   std::unique_ptr<core::TicketTable> tickets_;
+  std::unique_ptr<core::TenantDirectory> tenants_;
+  std::atomic<bool> draining_{false};
+  Mutex drain_mutex_;
+  // Once true, draining_ stays true.
+  bool stopping_ RNICD_GUARDED_BY(drain_mutex_) = false;
   std::unique_ptr<core::Node> node_;
   std::unique_ptr<core::SessionRegistry> registry_;
+  std::unique_ptr<gate::LateAnswers> late_answers_;
   std::unique_ptr<server::GrpcConnectionServer> connection_server_;
   std::unique_ptr<transport::FrontDoor> front_door_;
   std::unique_ptr<metrics::Exposer> exposer_;

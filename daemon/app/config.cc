@@ -21,6 +21,14 @@ ABSL_FLAG(
     "kind of adapter to own: soft (in software, reaches clients of this daemon only) or verbs (cards, by libibverbs)");
 ABSL_FLAG(std::string, metrics_address, "127.0.0.1:9747",
           "IPv4 host:port of /metrics and /healthz; port 0 takes any free one; empty: no page");
+ABSL_FLAG(std::string, policy_file, "",
+          "who may use the daemon, as which tenant, and how much of it (docs/POLICY.md); SIGHUP reads it again; empty: "
+          "everyone, and each uid is a tenant");
+ABSL_FLAG(std::string, audit_log, "",
+          "file that gets a JSON line for each decision; it may be renamed at any time; empty: none");
+ABSL_FLAG(std::string, system_call_filter, "enforce",
+          "what happens at a system call that the daemon has no use for: enforce (the kernel ends the daemon), log (the "
+          "kernel logs it) or off");
 ABSL_FLAG(std::string, log_level, "info", "debug, info, warning or error");
 ABSL_FLAG(std::string, log_format, "text", "text or json; lines go to stderr");
 ABSL_FLAG(int64_t, drain_timeout_ms, 5000, "how long SIGTERM waits for sessions to be taken back; 1 to 600000");
@@ -31,10 +39,11 @@ ABSL_FLAG(int64_t, worker_threads, 2, "threads for slow registrations and for po
 ABSL_FLAG(int64_t, pending_threshold_bytes, int64_t{16} << 20,
           "a registration of at least so many bytes runs on a worker and may answer STATUS_PENDING");
 ABSL_FLAG(int64_t, max_connections, 4096, "connections in all; 0: no limit");
-ABSL_FLAG(int64_t, max_connections_per_uid, 1024, "connections of one uid; 0: no limit");
+ABSL_FLAG(int64_t, max_connections_per_uid, 1024,
+          "connections of one pod or container, and outside of those of one uid; 0: no limit");
 ABSL_FLAG(int64_t, max_sessions, 4096, "sessions in all; 0: no limit");
-ABSL_FLAG(int64_t, max_sessions_per_uid, 1024, "sessions of one uid; 0: no limit");
-ABSL_FLAG(int64_t, max_pinned_bytes, 0, "registered bytes in all; 0: no limit");
+ABSL_FLAG(int64_t, max_sessions_per_uid, 1024, "sessions of one uid, without --policy_file; 0: no limit");
+ABSL_FLAG(int64_t, max_pinned_bytes, 0, "pinned bytes in all, each page once for each tenant; 0: no limit");
 ABSL_FLAG(int64_t, max_memory_bytes, -1,
           "bytes of memory objects in all; -1: half of the machine's memory; 0: no limit");
 ABSL_FLAG(int64_t, max_adapters_per_session, 64, "open adapters of one session; 0: no limit");
@@ -42,7 +51,9 @@ ABSL_FLAG(int64_t, max_protection_domains_per_session, 1024, "protection domains
 ABSL_FLAG(int64_t, max_memory_objects_per_session, 1024, "memory objects of one session; 0: no limit");
 ABSL_FLAG(int64_t, max_memory_bytes_per_session, 0, "bytes of memory objects of one session; 0: no limit");
 ABSL_FLAG(int64_t, max_regions_per_session, 1048576, "memory regions of one session; 0: no limit");
-ABSL_FLAG(int64_t, max_pinned_bytes_per_session, 0, "registered bytes of one session; 0: no limit");
+ABSL_FLAG(int64_t, max_pinned_bytes_per_session, 0, "pinned bytes of one session, each page once; 0: no limit");
+ABSL_FLAG(int64_t, max_registered_bytes_per_session, 0,
+          "registered bytes of one session, each page as often as it is registered; 0: no limit");
 ABSL_FLAG(int64_t, max_pending_requests_per_session, 4096, "requests of one session that pend; 1 or more");
 ABSL_FLAG(int64_t, max_logical_mappings_per_session, 65536, "logical address mappings of one session; 0: no limit");
 ABSL_FLAG(int64_t, max_fast_register_pages_per_session, 16777216,
@@ -112,6 +123,27 @@ void ReadServices(Config& config, FlagReader& reader) {
   config.front_door.socket_mode = reader.Mode(FLAGS_socket_mode);
 }
 
+std::string ReadPath(const absl::Flag<std::string>& flag, FlagReader& reader) {
+  std::string path = absl::GetFlag(flag);
+  if (!path.empty() && path.front() != '/') {
+    reader.Complain(std::string(flag.Name()), "must be an absolute path or empty");
+  }
+  return path;
+}
+
+void ReadTrust(Config& config, FlagReader& reader) {
+  config.policy_file = ReadPath(FLAGS_policy_file, reader);
+  config.audit_log = ReadPath(FLAGS_audit_log, reader);
+  const std::string filter = absl::GetFlag(FLAGS_system_call_filter);
+  const std::optional<sandbox::SystemCallFilter> known = sandbox::SystemCallFilterFromName(filter);
+  if (!known.has_value()) {
+    reader.Complain("system_call_filter", absl::StrCat("must be enforce, log or off, not \"", filter, "\""));
+  }
+  config.sandbox.filter = known.value_or(sandbox::SystemCallFilter::kEnforce);
+  // Cards count what is pinned against the limit of the daemon's process; only this capability lifts it.
+  config.sandbox.keep_ipc_lock = config.provider == "verbs";
+}
+
 void ReadLimits(Config& config, FlagReader& reader) {
   using core::Resource;
   core::NodeLimits& limits = config.limits;
@@ -119,13 +151,14 @@ void ReadLimits(Config& config, FlagReader& reader) {
   limits.node[Resource::kPinnedBytes] = reader.Limit(FLAGS_max_pinned_bytes);
   const bool by_machine = absl::GetFlag(FLAGS_max_memory_bytes) == -1;
   limits.node[Resource::kMemoryBytes] = by_machine ? MachineMemoryBytes() / 2 : reader.Limit(FLAGS_max_memory_bytes);
-  limits.uid[Resource::kSessions] = reader.Limit(FLAGS_max_sessions_per_uid);
+  config.uid_limits[Resource::kSessions] = reader.Limit(FLAGS_max_sessions_per_uid);
   limits.session[Resource::kAdapters] = reader.Limit(FLAGS_max_adapters_per_session);
   limits.session[Resource::kProtectionDomains] = reader.Limit(FLAGS_max_protection_domains_per_session);
   limits.session[Resource::kMemoryObjects] = reader.Limit(FLAGS_max_memory_objects_per_session);
   limits.session[Resource::kMemoryBytes] = reader.Limit(FLAGS_max_memory_bytes_per_session);
   limits.session[Resource::kRegions] = reader.Limit(FLAGS_max_regions_per_session);
   limits.session[Resource::kPinnedBytes] = reader.Limit(FLAGS_max_pinned_bytes_per_session);
+  limits.session[Resource::kRegisteredBytes] = reader.Limit(FLAGS_max_registered_bytes_per_session);
   // Pending requests bound the event queue, so they always have a limit.
   limits.session[Resource::kPendingRequests] = reader.Number(FLAGS_max_pending_requests_per_session, 1, kUnbounded);
   limits.session[Resource::kLogicalMappings] = reader.Limit(FLAGS_max_logical_mappings_per_session);
@@ -147,6 +180,7 @@ Config ConfigFromFlags(std::vector<std::string>& errors) {
   ReadDirectories(config, reader);
   ReadLog(config, reader);
   ReadServices(config, reader);
+  ReadTrust(config, reader);
   ReadLimits(config, reader);
   config.soft = ReadSoftFlags(reader);
   config.verbs = ReadVerbsFlags(reader);

@@ -9,6 +9,7 @@
 
 #include "daemon/core/node.h"
 #include "daemon/log/logger.h"
+#include "daemon/sandbox/sandbox.h"
 #include "daemon/transport/front_door.h"
 #include "provider/soft/soft_provider.h"
 #include "provider/verbs/verbs_options.h"
@@ -22,6 +23,12 @@ struct Config {
   std::string provider;
   // Empty: no metrics page.
   std::string metrics_address;
+  // Empty: each uid is a tenant, with uid_limits.
+  std::string policy_file;
+  core::Limits uid_limits;
+  // Empty: none is written.
+  std::string audit_log;
+  sandbox::SandboxOptions sandbox;
   std::chrono::milliseconds drain_timeout{0};
   std::chrono::milliseconds ticket_lifetime{0};
   uint32_t worker_threads = 1;

@@ -84,7 +84,7 @@ TEST_F(ConfigTest, ValuesArriveWhereTheyBelong) {
   EXPECT_EQ(config_.log.level, log::Level::kError);
   EXPECT_TRUE(config_.log.json);
   EXPECT_EQ(config_.limits.node[core::Resource::kPinnedBytes], 123456u);
-  EXPECT_EQ(config_.limits.uid[core::Resource::kSessions], 7u);
+  EXPECT_EQ(config_.uid_limits[core::Resource::kSessions], 7u);
   EXPECT_EQ(config_.limits.pending_threshold_bytes, 4096u);
 }
 

@@ -1,4 +1,5 @@
 // rnicd: owns the node's RDMA adapters and hands registered memory to processes without privilege.
+// SIGHUP reads the policy file again.
 // Exit status: 0 after SIGTERM or SIGINT; 1 when it could not start or drain, and for a flag that does not exist; 2 for
 // flags whose values are wrong.
 
@@ -16,6 +17,7 @@
 #include "absl/synchronization/mutex.h"
 #include "daemon/app/app.h"
 #include "daemon/app/config.h"
+#include "daemon/sandbox/sandbox.h"
 
 namespace {
 
@@ -23,26 +25,31 @@ constexpr int kCouldNotRun = 1;
 constexpr int kBadFlags = 2;
 
 // Blocked before the first thread is made, so that all threads inherit it and only sigwait sees them.
-sigset_t BlockEndSignals() {
-  sigset_t ends;
-  sigemptyset(&ends);
-  sigaddset(&ends, SIGTERM);
-  sigaddset(&ends, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &ends, nullptr);
+sigset_t BlockSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGHUP);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
-  return ends;
+  return signals;
 }
 
 int Run(rnicd::app::Config config) {
-  const sigset_t ends = BlockEndSignals();
+  const sigset_t signals = BlockSignals();
+  const absl::Status confined = rnicd::sandbox::EnterSandbox(config.sandbox);
   rnicd::app::App app(std::move(config));
-  const absl::Status started = app.Start();
+  const absl::Status started = confined.ok() ? app.Start() : confined;
   if (!started.ok()) {
     app.logger().Error("could not start", {{"error", std::string(started.message())}});
     return kCouldNotRun;
   }
   int signal = 0;
-  sigwait(&ends, &signal);
+  while (sigwait(&signals, &signal) != 0 || signal == SIGHUP) {
+    // What is wrong with the file is in the log.
+    (void)app.ReloadPolicy();
+  }
   app.logger().Info("stopping", {{"signal", signal}});
   if (!app.Stop()) {
     // Destroying the parts would wait for what did not end; the kernel takes everything back.

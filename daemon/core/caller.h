@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 
 namespace rnicd::core {
 
@@ -27,8 +28,24 @@ class ProcessHandle {
   virtual bool HasExited(std::chrono::milliseconds wait) const = 0;
 };
 
-// What a caller may do. The socket it came in by decides, and for the operator also the uid.
-enum class Role : uint8_t { kWorkload, kOperator };
+// What a caller may do. The socket it came in by decides, and on the operator's socket also the policy.
+enum class Role : uint8_t {
+  kWorkload,
+  kOperator,
+  // May see everything and hand out grants, but neither evict nor drain.
+  kDevicePlugin,
+};
+
+// The container a process runs in, as its control groups say. Both are empty outside of one.
+struct Container {
+  // Of the Kubernetes pod, lower case, in the form the API server gives: "8-4-4-4-12" hexadecimal digits with dashes, or
+  // 32 digits for a static pod.
+  std::string pod_uid;
+  // 64 hexadecimal digits.
+  std::string id;
+
+  friend bool operator==(const Container&, const Container&) = default;
+};
 
 // Who is asking, as the kernel said when the connection was accepted. Nothing in it comes from the client.
 struct Caller {
@@ -38,6 +55,7 @@ struct Caller {
   uid_t uid = 0;
   gid_t gid = 0;
   Role role = Role::kWorkload;
+  Container container;
   std::shared_ptr<const ProcessHandle> handle;
 };
 

@@ -58,11 +58,11 @@ inline bool Eventually(const std::function<bool()>& condition) {
 
 class ManualClock final : public Clock {
  public:
-  Instant Now() const override { return Instant(std::chrono::milliseconds(now_ms_.load())); }
-  void Advance(std::chrono::milliseconds by) { now_ms_.fetch_add(by.count()); }
+  Instant Now() const override { return Instant(std::chrono::nanoseconds(now_ns_.load())); }
+  void Advance(std::chrono::nanoseconds by) { now_ns_.fetch_add(by.count()); }
 
  private:
-  std::atomic<int64_t> now_ms_{1000000};
+  std::atomic<int64_t> now_ns_{1'000'000'000'000};
 };
 
 // The same value, sharing nothing with the thread it came from: abseil's reference counts are sound, but the thread
@@ -141,6 +141,19 @@ class Barrier {
   int waiting_ RNICD_GUARDED_BY(mutex_) = 0;
 };
 
+// A decision as it was told, kept.
+struct ToldDecision {
+  std::string what;
+  // Absent when the daemon itself decided.
+  std::optional<ProcessKey> process;
+  std::string tenant;
+  SessionId session;
+  std::string object;
+  // Nothing when it was allowed.
+  std::optional<ErrorReason> refused;
+  std::string note;
+};
+
 // Counts what core reports. Threads: safe.
 class RecordingObserver final : public Observer {
  public:
@@ -156,6 +169,7 @@ class RecordingObserver final : public Observer {
     Reclaimed reclaimed;
     std::vector<absl::Status> registration_failures;
     std::map<std::string, uint64_t> revoked;
+    std::vector<ToldDecision> decisions;
   };
   Counts counts() const {
     MutexLock lock(mutex_);
@@ -193,15 +207,35 @@ class RecordingObserver final : public Observer {
     MutexLock lock(mutex_);
     counts_.revoked[std::string(cause)] += pairs;
   }
+  void OnDecision(const Decision& decision) override {
+    MutexLock lock(mutex_);
+    counts_.decisions.push_back(
+        {.what = std::string(decision.what),
+         .process = decision.caller == nullptr ? std::nullopt : std::optional(decision.caller->process),
+         .tenant = std::string(decision.tenant),
+         .session = decision.session,
+         .object = decision.object,
+         .refused = decision.status.ok() ? std::nullopt : std::optional(ErrorInfoOf(decision.status).reason),
+         .note = std::string(decision.note)});
+  }
 
  private:
   mutable Mutex mutex_;
   Counts counts_ RNICD_GUARDED_BY(mutex_);
 };
 
+// Where memory objects without a session charge their pages: `owner` and its parents.
+inline PinBook PinsOf(const std::shared_ptr<Ledger>& owner) {
+  return {.session = std::make_shared<PinnedFiles>(std::make_shared<Ledger>(Limits{}, nullptr), false),
+          .tenant = std::make_shared<PinnedFiles>(owner, true)};
+}
+
 struct WorldOptions {
   provider::SoftOptions soft;
   NodeLimits limits;
+  // Of each uid, when there is no policy.
+  Limits uid_limits;
+  std::optional<Policy> policy;
   uint32_t workers = 2;
   std::chrono::milliseconds ticket_lifetime{30000};
 };
@@ -223,6 +257,7 @@ class World {
         reapers(std::make_unique<WorkerPool>(1)),
         tickets(random, clock, options.ticket_lifetime),
         ledger(std::make_shared<Ledger>(options.limits.node, nullptr)),
+        tenants(options.policy.value_or(OneTenantForEachUid(options.uid_limits)), ledger, random, clock),
         node{.os = os,
              .clock = clock,
              .random = random,
@@ -231,6 +266,8 @@ class World {
              .workers = *workers,
              .reapers = *reapers,
              .tickets = tickets,
+             .tenants = tenants,
+             .draining = draining,
              .limits = options.limits,
              .ledger = ledger,
              .started = clock.Now()},
@@ -279,6 +316,8 @@ class World {
   std::unique_ptr<WorkerPool> reapers;
   TicketTable tickets;
   std::shared_ptr<Ledger> ledger;
+  TenantDirectory tenants;
+  std::atomic<bool> draining{false};
   Node node;
   SessionRegistry registry;
 };
@@ -310,6 +349,7 @@ class Owner {
     EXPECT_TRUE(opened.ok()) << opened.status();
     session = *opened;
   }
+  explicit Owner(std::shared_ptr<Session> opened) : session(std::move(opened)) {}
 
   absl::StatusOr<MemoryTicket> TryAllocate(const AllocateArguments& arguments) {
     auto answer = std::make_shared<Awaited<absl::StatusOr<MemoryTicket>>>();

@@ -1,19 +1,17 @@
 #include "daemon/core/fd_exchange.h"
 
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "base/status.h"
 #include "daemon/core/session.h"
 
 namespace rnicd::core {
+namespace {
 
-absl::StatusOr<UniqueFd> ExchangeFd(Node& node, const Caller& caller, const FdTicket& ticket, UniqueFd file) {
-  RNICD_ASSIGN_OR_RETURN(const TicketTable::Entry entry, node.tickets.Redeem(ticket, caller.process));
-  const std::shared_ptr<Session> session = entry.session.lock();
-  if (session == nullptr) {
-    return MakeError(ErrorReason::TICKET_UNKNOWN, "fd_ticket");
-  }
+absl::StatusOr<UniqueFd> Exchange(const TicketTable::Entry& entry, const std::shared_ptr<Session>& session,
+                                  UniqueFd file) {
   RNICD_ASSIGN_OR_RETURN(const Session::Guard guard, session->Begin());
   RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<MemoryObject> memory, session->FindMemory(entry.memory));
   if (entry.direction == FdDirection::kToClient) {
@@ -26,6 +24,27 @@ absl::StatusOr<UniqueFd> ExchangeFd(Node& node, const Caller& caller, const FdTi
     return status;
   }
   return UniqueFd();
+}
+
+}  // namespace
+
+absl::StatusOr<UniqueFd> ExchangeFd(Node& node, const Caller& caller, const FdTicket& ticket, UniqueFd file) {
+  const absl::StatusOr<TicketTable::Entry> entry = node.tickets.Redeem(ticket, caller.process);
+  const std::shared_ptr<Session> session = entry.ok() ? entry->session.lock() : nullptr;
+  if (session == nullptr) {
+    absl::Status refused = MakeError(ErrorReason::TICKET_UNKNOWN, "fd_ticket");
+    node.observer.OnDecision({.what = "fd", .caller = &caller, .status = refused});
+    return refused;
+  }
+  absl::StatusOr<UniqueFd> outcome = Exchange(*entry, session, std::move(file));
+  node.observer.OnDecision({.what = "fd",
+                            .caller = &caller,
+                            .tenant = session->tenant().name(),
+                            .session = session->id(),
+                            .object = "memory_id=" + std::to_string(entry->memory.value),
+                            .status = outcome.status(),
+                            .note = entry->direction == FdDirection::kToClient ? "to_client" : "to_daemon"});
+  return outcome;
 }
 
 }  // namespace rnicd::core

@@ -1,5 +1,7 @@
 #include "daemon/core/ledger.h"
 
+#include <algorithm>
+
 #include "base/status.h"
 
 namespace rnicd::core {
@@ -27,35 +29,47 @@ constexpr std::array<ResourceRow, kResourceCount> kRows = {{
     {"queue_entries", ErrorReason::QUOTA_QUEUE_ENTRIES},
     {"windows", ErrorReason::QUOTA_WINDOWS},
     {"posted_pages", ErrorReason::QUOTA_POSTED_PAGES},
+    {"registered_bytes", ErrorReason::QUOTA_REGISTERED_BYTES},
 }};
 
 }  // namespace
 
 std::string_view ResourceName(Resource resource) { return kRows[static_cast<size_t>(resource)].name; }
 
-Ledger::Ledger(const Limits& limits, std::shared_ptr<Ledger> parent) : limits_(limits), parent_(std::move(parent)) {}
+Ledger::Ledger(const Limits& limits, std::shared_ptr<Ledger> parent) : parent_(std::move(parent)) { SetLimits(limits); }
+
+void Ledger::SetLimits(const Limits& limits) {
+  for (size_t index = 0; index < kResourceCount; ++index) {
+    limits_[index].store(limits[static_cast<Resource>(index)]);
+  }
+}
 
 absl::Status Ledger::Take(Resource resource, uint64_t amount) {
-  RNICD_RETURN_IF_ERROR(TakeHere(resource, amount));
+  RNICD_RETURN_IF_ERROR(TakeAlone(resource, amount));
   if (parent_ == nullptr) {
     return absl::OkStatus();
   }
   absl::Status above = parent_->Take(resource, amount);
   if (!above.ok()) {
-    used_[static_cast<size_t>(resource)].fetch_sub(amount);
+    GiveAlone(resource, amount);
   }
   return above;
 }
 
-absl::Status Ledger::TakeHere(Resource resource, uint64_t amount) {
+absl::Status Ledger::TakeAlone(Resource resource, uint64_t amount) {
+  // Nothing is never too much, also above a limit that was lowered.
+  if (amount == 0) {
+    return absl::OkStatus();
+  }
   std::atomic<uint64_t>& used = used_[static_cast<size_t>(resource)];
   // No limit still means that the count must not wrap.
-  const uint64_t limit = limits_[resource] == 0 ? UINT64_MAX : limits_[resource];
+  const uint64_t told = this->limit(resource);
+  const uint64_t limit = told == 0 ? UINT64_MAX : told;
   uint64_t before = used.load();
   do {
     if (before > limit || amount > limit - before) {
       return MakeError(ErrorInfo{.reason = kRows[static_cast<size_t>(resource)].reason,
-                                 .limit = limits_[resource],
+                                 .limit = told,
                                  .used = before,
                                  .requested = amount});
     }
@@ -63,8 +77,12 @@ absl::Status Ledger::TakeHere(Resource resource, uint64_t amount) {
   return absl::OkStatus();
 }
 
+bool Ledger::empty() const {
+  return std::all_of(used_.begin(), used_.end(), [](const auto& used) { return used.load() == 0; });
+}
+
 void Ledger::Give(Resource resource, uint64_t amount) {
-  used_[static_cast<size_t>(resource)].fetch_sub(amount);
+  GiveAlone(resource, amount);
   if (parent_ != nullptr) {
     parent_->Give(resource, amount);
   }

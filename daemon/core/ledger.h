@@ -21,6 +21,7 @@ enum class Resource : uint8_t {
   kMemoryObjects,
   kMemoryBytes,
   kRegions,
+  // Of pages that regions and mappings hold registered, each counted once for an owner; see pinned_pages.h.
   kPinnedBytes,
   kPendingRequests,
   kLogicalMappings,
@@ -34,8 +35,10 @@ enum class Resource : uint8_t {
   kWindows,
   // Pieces of memory that posted requests and live fast registrations name: what their page lists cost.
   kPostedPages,
+  // As kPinnedBytes, each page counted as often as it is registered.
+  kRegisteredBytes,
 };
-inline constexpr size_t kResourceCount = 16;
+inline constexpr size_t kResourceCount = 17;
 
 // "pinned_bytes": for the wire, metrics and messages.
 std::string_view ResourceName(Resource resource);
@@ -51,7 +54,7 @@ class Limits {
 };
 
 // Counts what one owner holds, never above its limits, and passes every count on to its parent: a session's ledger to
-// the node's. Charge before taking, refund after giving back.
+// its tenant's, and that to the node's. Charge before taking, refund after giving back.
 // Threads: safe, without locks.
 class Ledger {
  public:
@@ -62,13 +65,18 @@ class Ledger {
   absl::Status Take(Resource resource, uint64_t amount);
   void Give(Resource resource, uint64_t amount);
 
+  // The same for this owner only; what its parent holds is counted by other rules.
+  absl::Status TakeAlone(Resource resource, uint64_t amount);
+  void GiveAlone(Resource resource, uint64_t amount) { used_[static_cast<size_t>(resource)].fetch_sub(amount); }
+
   uint64_t used(Resource resource) const { return used_[static_cast<size_t>(resource)].load(); }
-  uint64_t limit(Resource resource) const { return limits_[resource]; }
+  uint64_t limit(Resource resource) const { return limits_[static_cast<size_t>(resource)].load(); }
+  bool empty() const;
+  // What is held above a lower limit stays; nothing is added until it is below again.
+  void SetLimits(const Limits& limits);
 
  private:
-  absl::Status TakeHere(Resource resource, uint64_t amount);
-
-  const Limits limits_;
+  std::array<std::atomic<uint64_t>, kResourceCount> limits_{};
   const std::shared_ptr<Ledger> parent_;
   std::array<std::atomic<uint64_t>, kResourceCount> used_{};
 };

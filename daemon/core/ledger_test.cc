@@ -46,6 +46,7 @@ TEST(Ledger, EachResourceIsRefusedWithItsOwnReason) {
       {Resource::kQueueEntries, ErrorReason::QUOTA_QUEUE_ENTRIES},
       {Resource::kWindows, ErrorReason::QUOTA_WINDOWS},
       {Resource::kPostedPages, ErrorReason::QUOTA_POSTED_PAGES},
+      {Resource::kRegisteredBytes, ErrorReason::QUOTA_REGISTERED_BYTES},
   };
   static_assert(std::size(rows) == kResourceCount);
   for (const auto& [resource, reason] : rows) {
@@ -114,6 +115,75 @@ TEST(Ledger, RacingTakersNeverPassTheLimit) {
     thread.join();
   }
   EXPECT_LE(most.load(), 1000u);
+  EXPECT_EQ(node->used(Resource::kPinnedBytes), 0u);
+}
+
+TEST(Ledger, AChangedLimitCountsFromTheNextTakeOn) {
+  const auto ledger = LedgerWith(Resource::kRegions, 2);
+  ASSERT_TRUE(ledger->Take(Resource::kRegions, 2).ok());
+  EXPECT_FALSE(ledger->Take(Resource::kRegions, 1).ok());
+  ledger->SetLimits(LimitOf(Resource::kRegions, 5));
+  EXPECT_EQ(ledger->limit(Resource::kRegions), 5u);
+  EXPECT_TRUE(ledger->Take(Resource::kRegions, 3).ok());
+  ledger->SetLimits({});
+  EXPECT_TRUE(ledger->Take(Resource::kRegions, 1000).ok()) << "0 means no limit";
+}
+
+TEST(Ledger, WhatIsHeldAboveALoweredLimitStaysAndNothingIsAdded) {
+  const auto node = LedgerWith(Resource::kRegions, 0);
+  const auto tenant = LedgerWith(Resource::kRegions, 10, node);
+  ASSERT_TRUE(tenant->Take(Resource::kRegions, 8).ok());
+  tenant->SetLimits(LimitOf(Resource::kRegions, 4));
+  EXPECT_EQ(tenant->used(Resource::kRegions), 8u);
+  const absl::Status refused = tenant->Take(Resource::kRegions, 1);
+  EXPECT_THAT(refused, FailsWith(ErrorReason::QUOTA_REGIONS));
+  EXPECT_EQ(ErrorInfoOf(refused).limit, 4u);
+  EXPECT_EQ(ErrorInfoOf(refused).used, 8u);
+  EXPECT_EQ(node->used(Resource::kRegions), 8u);
+  tenant->Give(Resource::kRegions, 4);
+  EXPECT_FALSE(tenant->Take(Resource::kRegions, 1).ok());
+  tenant->Give(Resource::kRegions, 1);
+  EXPECT_TRUE(tenant->Take(Resource::kRegions, 1).ok());
+}
+
+TEST(Ledger, AloneMeansThatTheParentIsNotAsked) {
+  const auto node = LedgerWith(Resource::kPinnedBytes, 5);
+  const auto session = LedgerWith(Resource::kPinnedBytes, 10, node);
+  EXPECT_TRUE(session->TakeAlone(Resource::kPinnedBytes, 9).ok());
+  EXPECT_EQ(node->used(Resource::kPinnedBytes), 0u);
+  EXPECT_THAT(session->TakeAlone(Resource::kPinnedBytes, 2), FailsWith(ErrorReason::QUOTA_PINNED_BYTES));
+  session->GiveAlone(Resource::kPinnedBytes, 9);
+  EXPECT_EQ(session->used(Resource::kPinnedBytes), 0u);
+  EXPECT_EQ(node->used(Resource::kPinnedBytes), 0u);
+}
+
+// Sessions of one tenant take and give while its limit goes up and down: no count goes astray, and none was ever above
+// the highest limit.
+TEST(Ledger, LimitsMayChangeWhileOthersTakeAndGive) {
+  constexpr uint64_t kHighest = 1000;
+  const auto node = LedgerWith(Resource::kPinnedBytes, 0);
+  const auto tenant = LedgerWith(Resource::kPinnedBytes, kHighest, node);
+  std::atomic<uint64_t> taken{0};
+  std::vector<std::thread> threads;
+  for (uint64_t index = 0; index < 8; ++index) {
+    threads.emplace_back([&, index] {
+      const auto session = LedgerWith(Resource::kPinnedBytes, 0, tenant);
+      for (uint64_t round = 0; round < 2000; ++round) {
+        if (round % 16 == index) {
+          tenant->SetLimits(LimitOf(Resource::kPinnedBytes, round % 32 == index ? kHighest : kHighest / 4));
+        }
+        const auto charge = Charge::Take(session, Resource::kPinnedBytes, 150);
+        taken += charge.ok() ? 1 : 0;
+        EXPECT_LE(tenant->used(Resource::kPinnedBytes), kHighest);
+      }
+      EXPECT_EQ(session->used(Resource::kPinnedBytes), 0u);
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  EXPECT_GT(taken, 100u);
+  EXPECT_EQ(tenant->used(Resource::kPinnedBytes), 0u);
   EXPECT_EQ(node->used(Resource::kPinnedBytes), 0u);
 }
 

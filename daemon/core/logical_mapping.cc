@@ -66,7 +66,7 @@ absl::StatusOr<std::shared_ptr<const MappedPages>> TakePages(MappedRange range, 
     return MakeError(ErrorReason::PAGE_COUNT_UNSUPPORTED, "length");
   }
   auto mapped = std::make_shared<MappedPages>();
-  RNICD_ASSIGN_OR_RETURN(mapped->pinned, Charge::Take(ledger, Resource::kPinnedBytes, range.pages * kNdkPageBytes));
+  RNICD_ASSIGN_OR_RETURN(mapped->pinned, PinCharge::Take(ledger, std::move(range.page_runs), range.pages));
   mapped->uses = std::move(range.uses);
   mapped->pages.reserve(range.pages);
   // Memory objects are mapped at page boundaries, so the address of a byte says which page it is in.

@@ -22,9 +22,10 @@ inline constexpr uint64_t kMaxMappedPages = uint64_t{1} << 18;
 
 // Pages of a mapping: kept, and charged, until neither the mapping nor any registration or request uses them.
 struct MappedPages {
+  // First, so that it goes last: the memory may be released before the pages count as free, never the other way round.
+  PinCharge pinned;
   std::vector<std::byte*> pages;
   std::vector<MemoryObject::Use> uses;
-  Charge pinned;
 };
 
 // A logical address mapping: the pages behind an MDL chain under addresses of the adapter's own.
@@ -57,7 +58,7 @@ class LogicalMapping {
   LogicalAddress base_;
 };
 
-// Takes the pages behind a checked range. Errors: PAGE_COUNT_UNSUPPORTED, QUOTA_PINNED_BYTES.
+// Takes the pages behind a checked range. Errors: PAGE_COUNT_UNSUPPORTED, QUOTA_REGISTERED_BYTES, QUOTA_PINNED_BYTES.
 absl::StatusOr<std::shared_ptr<const MappedPages>> TakePages(MappedRange range, const std::shared_ptr<Ledger>& ledger);
 
 // Host bytes in order, and what keeps them.

@@ -15,8 +15,9 @@ class LogicalMappingTest : public ::testing::Test {
   std::shared_ptr<Adapter> OpenAdapter() {
     return std::make_shared<Adapter>("soft0", *world_.provider.OpenAdapter("soft0"), Charge());
   }
-  std::shared_ptr<MemoryObject> NewMemory() {
-    auto memory = std::make_shared<MemoryObject>(world_.os, kMemoryPages * kPage, Charge(), Charge());
+  std::shared_ptr<MemoryObject> NewMemory() { return NewMemory(world_.ledger); }
+  std::shared_ptr<MemoryObject> NewMemory(const std::shared_ptr<Ledger>& owner) {
+    auto memory = std::make_shared<MemoryObject>(world_.os, kMemoryPages * kPage, PinsOf(owner), Charge(), Charge());
     EXPECT_TRUE(memory->Allocate(kPage, std::nullopt).ok());
     EXPECT_TRUE(memory->Seal().ok());
     return memory;
@@ -184,7 +185,7 @@ TEST_F(LogicalMappingTest, ARangeThatBeginsInsideAPageCountsThePagesItTouches) {
   EXPECT_EQ(mapping->pages()->pages.size(), 2u);
   EXPECT_EQ(mapping->fbo(), kPage - 1);
   EXPECT_EQ(Runs(Bytes(mapping->base().value + mapping->fbo(), 2)), "8191+2 ");
-  EXPECT_EQ(world_.Held(), "pinned_bytes=8192 logical_mappings=1 ");
+  EXPECT_EQ(world_.Held(), "pinned_bytes=8192 logical_mappings=1 registered_bytes=8192 ");
 }
 
 TEST_F(LogicalMappingTest, ReleasedPagesStayChargedWhileSomethingResolvedUsesThem) {
@@ -196,7 +197,7 @@ TEST_F(LogicalMappingTest, ReleasedPagesStayChargedWhileSomethingResolvedUsesThe
   space_.Remove(*second);
   first.reset();
   second.reset();
-  EXPECT_EQ(world_.Held(), "pinned_bytes=12288 ");
+  EXPECT_EQ(world_.Held(), "pinned_bytes=12288 registered_bytes=12288 ");
   EXPECT_THAT(memory_->Release(), FailsWith(ErrorReason::MEMORY_IN_USE));
   resolved->keep_alive.reset();
   EXPECT_EQ(world_.Held(), "");
@@ -209,7 +210,7 @@ TEST_F(LogicalMappingTest, ABytesKeeperKeepsItsMappingsPages) {
   ASSERT_TRUE(resolved.ok());
   space_.Remove(*mapping);
   mapping.reset();
-  EXPECT_EQ(world_.Held(), "pinned_bytes=8192 ");
+  EXPECT_EQ(world_.Held(), "pinned_bytes=8192 registered_bytes=8192 ");
   resolved->keep_alive.reset();
   EXPECT_EQ(world_.Held(), "");
 }
@@ -234,10 +235,12 @@ TEST_F(LogicalMappingTest, PagesAboveTheOwnersLimitAreNotTaken) {
   Limits limits;
   limits[Resource::kPinnedBytes] = 2 * kPage;
   const auto ledger = std::make_shared<Ledger>(limits, nullptr);
-  EXPECT_THAT(TakePages(RangeOf(memory_, 0, 2 * kPage + 1), ledger).status(),
+  const auto memory = NewMemory(ledger);
+  EXPECT_THAT(TakePages(RangeOf(memory, 0, 2 * kPage + 1), ledger).status(),
               FailsWith(ErrorReason::QUOTA_PINNED_BYTES));
   EXPECT_EQ(ledger->used(Resource::kPinnedBytes), 0u);
-  EXPECT_TRUE(memory_->Release().ok()) << "a refused range holds no memory";
+  EXPECT_EQ(ledger->used(Resource::kRegisteredBytes), 0u);
+  EXPECT_TRUE(memory->Release().ok()) << "a refused range holds no memory";
 }
 
 TEST_F(LogicalMappingTest, AddressesArePageAlignedAndNotZeroWhateverTheSeed) {
@@ -275,7 +278,8 @@ TEST_F(LogicalMappingTest, ALongArrayThatAlternatesBetweenManyMappingsIsResolved
     space_.Remove(*mapping);
   }
   mappings.clear();
-  EXPECT_EQ(world_.ledger->used(Resource::kPinnedBytes), kMappings * kPage);
+  EXPECT_EQ(world_.ledger->used(Resource::kRegisteredBytes), kMappings * kPage);
+  EXPECT_EQ(world_.ledger->used(Resource::kPinnedBytes), kMemoryPages * kPage);
 }
 
 }  // namespace

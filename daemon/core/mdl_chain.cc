@@ -121,7 +121,20 @@ class ChainWalk {
     } else {
       range_.runs.push_back(piece);
     }
+    AppendPages(entry().offset, count);
     covered_ += count;
+  }
+
+  // Two entries may share the page at their seam, which is one page.
+  void AppendPages(uint64_t offset, uint64_t count) {
+    const uint64_t first = offset / kNdkPageBytes;
+    const uint64_t end = (offset + count - 1) / kNdkPageBytes + 1;
+    if (index_ > 0 && AdjoinsPrevious()) {
+      PageRun& last = range_.page_runs.back();
+      last.count = end - last.first;
+    } else {
+      range_.page_runs.push_back({.file = memory_->pins(), .first = first, .count = end - first});
+    }
   }
 
   const std::span<const MdlEntry> chain_;

@@ -34,6 +34,8 @@ struct MappedRange {
   uint64_t page_bytes = 0;
   // Neighbours that are also neighbours in memory are one run.
   std::vector<std::span<std::byte>> runs;
+  // The same as pages of their files, to be charged.
+  std::vector<PageRun> page_runs;
   std::vector<MemoryObject::Use> uses;
 };
 

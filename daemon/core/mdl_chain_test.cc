@@ -15,11 +15,11 @@ class MdlChainTest : public ::testing::Test {
     Add(MemoryObjectId{1}, 8, true);
     Add(MemoryObjectId{2}, 8, true);
     Add(MemoryObjectId{3}, 8, false);
-    objects_[MemoryObjectId{4}] = std::make_shared<MemoryObject>(LinuxOs(), kPage, Charge(), Charge());
+    objects_[MemoryObjectId{4}] = std::make_shared<MemoryObject>(LinuxOs(), kPage, pins_, Charge(), Charge());
   }
 
   void Add(MemoryObjectId id, uint64_t pages, bool seal) {
-    objects_[id] = std::make_shared<MemoryObject>(LinuxOs(), pages * kPage, Charge(), Charge());
+    objects_[id] = std::make_shared<MemoryObject>(LinuxOs(), pages * kPage, pins_, Charge(), Charge());
     EXPECT_TRUE(objects_[id]->Allocate(kPage, std::nullopt).ok());
     if (seal) {
       EXPECT_TRUE(objects_[id]->Seal().ok());
@@ -37,6 +37,7 @@ class MdlChainTest : public ::testing::Test {
     return objects_.at(MemoryObjectId{id})->BeginUse()->object().mapping().data();
   }
 
+  const PinBook pins_ = PinsOf(std::make_shared<Ledger>(Limits{}, nullptr));
   std::map<MemoryObjectId, std::shared_ptr<MemoryObject>> objects_;
 };
 

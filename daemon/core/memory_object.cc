@@ -27,8 +27,12 @@ void MemoryObject::Use::End() {
   }
 }
 
-MemoryObject::MemoryObject(Os& os, uint64_t size, Charge object_charge, Charge bytes_charge)
-    : os_(os), size_(size), object_charge_(std::move(object_charge)), bytes_charge_(std::move(bytes_charge)) {}
+MemoryObject::MemoryObject(Os& os, uint64_t size, PinBook pins, Charge object_charge, Charge bytes_charge)
+    : os_(os),
+      size_(size),
+      book_(std::move(pins)),
+      object_charge_(std::move(object_charge)),
+      bytes_charge_(std::move(bytes_charge)) {}
 
 // Nobody shares the object any more; a failing munmap leaves nothing to be done.
 MemoryObject::~MemoryObject() {
@@ -64,7 +68,8 @@ absl::Status MemoryObject::Allocate(uint64_t page_bytes, std::optional<uint32_t>
   absl::Status status = [&]() -> absl::Status {
     RNICD_ASSIGN_OR_RETURN(UniqueFd file, os_.CreateMemoryFile(size_, page_bytes));
     RNICD_RETURN_IF_ERROR(os_.AddSeals(file.get(), F_SEAL_SHRINK | F_SEAL_GROW));
-    return MapAndPopulate(std::move(file), page_bytes, numa_node);
+    RNICD_ASSIGN_OR_RETURN(const MemoryFileFacts facts, os_.Inspect(file.get()));
+    return MapAndPopulate(std::move(file), facts, numa_node);
   }();
   EndWork(status.ok() ? State::kAttached : State::kAwaitingFile);
   return status;
@@ -83,7 +88,7 @@ absl::Status MemoryObject::Attach(UniqueFd file) {
     if (size_ % facts.page_bytes != 0) {
       return MakeError(ErrorReason::MEMORY_SIZE_UNALIGNED, "size");
     }
-    return MapAndPopulate(std::move(file), facts.page_bytes, std::nullopt);
+    return MapAndPopulate(std::move(file), facts, std::nullopt);
   }();
   EndWork(status.ok() ? State::kAttached : State::kAwaitingFile);
   return status;
@@ -106,7 +111,8 @@ absl::Status MemoryObject::CheckImportedFile(int fd) {
   return absl::OkStatus();
 }
 
-absl::Status MemoryObject::MapAndPopulate(UniqueFd file, uint64_t page_bytes, std::optional<uint32_t> numa_node) {
+absl::Status MemoryObject::MapAndPopulate(UniqueFd file, const MemoryFileFacts& facts,
+                                          std::optional<uint32_t> numa_node) {
   RNICD_ASSIGN_OR_RETURN(const std::span<std::byte> mapping, os_.Map(file.get(), size_));
   absl::Status status = numa_node.has_value() ? os_.BindToNumaNode(mapping, *numa_node) : absl::OkStatus();
   if (status.ok()) {
@@ -118,7 +124,8 @@ absl::Status MemoryObject::MapAndPopulate(UniqueFd file, uint64_t page_bytes, st
   }
   file_ = std::move(file);
   mapping_ = mapping;
-  page_bytes_ = page_bytes;
+  page_bytes_ = facts.page_bytes;
+  pins_ = book_.Open({.device = facts.device, .inode = facts.inode});
   return absl::OkStatus();
 }
 

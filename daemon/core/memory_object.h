@@ -11,6 +11,7 @@
 #include "base/mutex.h"
 #include "base/os.h"
 #include "daemon/core/ledger.h"
+#include "daemon/core/pinned_pages.h"
 
 namespace rnicd::core {
 
@@ -37,8 +38,9 @@ class MemoryObject : public std::enable_shared_from_this<MemoryObject> {
     std::shared_ptr<MemoryObject> object_;
   };
 
-  // An object without a file yet. The charges count it and its `size` until it is released.
-  MemoryObject(Os& os, uint64_t size, Charge object_charge, Charge bytes_charge);
+  // An object without a file yet. The charges count it and its `size` until it is released. `pins` is where its file's
+  // pages are charged when they are registered.
+  MemoryObject(Os& os, uint64_t size, PinBook pins, Charge object_charge, Charge bytes_charge);
   ~MemoryObject();
 
   // Makes the file here. Errors: MEMORY_PAGES_UNAVAILABLE, NUMA_NODE_UNKNOWN, MEMORY_ALREADY_SEALED.
@@ -62,6 +64,7 @@ class MemoryObject : public std::enable_shared_from_this<MemoryObject> {
   uint64_t page_bytes() const { return page_bytes_; }
   // Valid while a Use exists.
   std::span<std::byte> mapping() const { return mapping_; }
+  const std::shared_ptr<const FilePins>& pins() const { return pins_; }
 
  private:
   enum class State : uint8_t { kAwaitingFile, kWorking, kAttached, kSealed, kReleased };
@@ -69,16 +72,18 @@ class MemoryObject : public std::enable_shared_from_this<MemoryObject> {
   // Moves to kWorking when the object is in `expected`; the one who moved it owns file_, mapping_ and page_bytes_.
   absl::Status BeginWork(State expected);
   void EndWork(State next);
-  absl::Status MapAndPopulate(UniqueFd file, uint64_t page_bytes, std::optional<uint32_t> numa_node);
+  absl::Status MapAndPopulate(UniqueFd file, const MemoryFileFacts& facts, std::optional<uint32_t> numa_node);
   absl::Status CheckImportedFile(int fd);
   absl::Status SealAndPopulate();
 
   Os& os_;
   const uint64_t size_;
+  const PinBook book_;
   // Written only in kWorking and kReleased, by the thread that moved the object there.
   UniqueFd file_;
   std::span<std::byte> mapping_;
   uint64_t page_bytes_ = 0;
+  std::shared_ptr<const FilePins> pins_;
   bool seals_complete_ = false;
 
   Mutex mutex_;

@@ -60,7 +60,8 @@ class OwnersMapping {
 class MemoryObjectTest : public ::testing::Test {
  protected:
   std::shared_ptr<MemoryObject> NewObject(uint64_t size = kSize) {
-    return std::make_shared<MemoryObject>(os_, size, *Charge::Take(ledger_, Resource::kMemoryObjects, 1),
+    return std::make_shared<MemoryObject>(os_, size, PinsOf(ledger_),
+                                          *Charge::Take(ledger_, Resource::kMemoryObjects, 1),
                                           *Charge::Take(ledger_, Resource::kMemoryBytes, size));
   }
   std::shared_ptr<MemoryObject> Attached(const UniqueFd& file) {
@@ -307,6 +308,29 @@ TEST_F(MemoryObjectTest, AUseKeepsTheMappingAliveBeyondTheLastOwner) {
     use->object().mapping()[0] = std::byte{1};
   }
   EXPECT_EQ(os_.live_mappings(), 0u);
+}
+
+TEST_F(MemoryObjectTest, AFileThatIsImportedTwiceIsOneFileWhereItsPagesArePaid) {
+  const PinBook book = PinsOf(ledger_);
+  const auto attached = [&](const UniqueFd& file) {
+    auto object = std::make_shared<MemoryObject>(os_, kSize, book, Charge(), Charge());
+    EXPECT_TRUE(object->Attach(Duplicate(file)).ok());
+    return object;
+  };
+  const UniqueFd file = MemoryFile();
+  const auto first = attached(file);
+  const auto second = attached(file);
+  const auto other = attached(MemoryFile());
+  EXPECT_TRUE(first->pins()->Add(0, 2).ok());
+  EXPECT_TRUE(second->pins()->Add(1, 2).ok());
+  EXPECT_EQ(ledger_->used(Resource::kPinnedBytes), 3 * kPage);
+  EXPECT_TRUE(other->pins()->Add(0, 2).ok());
+  EXPECT_EQ(ledger_->used(Resource::kPinnedBytes), 5 * kPage);
+  first->pins()->Remove(0, 2);
+  EXPECT_EQ(ledger_->used(Resource::kPinnedBytes), 4 * kPage);
+  second->pins()->Remove(1, 2);
+  other->pins()->Remove(0, 2);
+  EXPECT_EQ(ledger_->used(Resource::kPinnedBytes), 0u);
 }
 
 TEST_F(MemoryObjectTest, OfRacingCallsTheLosersAreRefusedAndNothingLeaks) {

@@ -51,7 +51,7 @@ absl::StatusOr<MemoryRegion::RegisterRequest> MemoryRegion::BeginRegister(Mapped
     RNICD_RETURN_IF_ERROR(CheckRegistrable());
   }
   RNICD_ASSIGN_OR_RETURN(request.pinned,
-                         Charge::Take(ledger, Resource::kPinnedBytes, request.range.pages * kNdkPageBytes));
+                         PinCharge::Take(ledger, std::move(request.range.page_runs), request.range.pages));
   // The request outlives this lock, so that a refusal gives its charge and its hold back without it.
   MutexLock lock(mutex_);
   RNICD_RETURN_IF_ERROR(CheckRegistrable());

@@ -51,7 +51,7 @@ class MemoryRegion final : public Closable {
     Hold busy;
     MappedRange range;
     AccessRights rights;
-    Charge pinned;
+    PinCharge pinned;
     Instant started;
   };
   // Likewise a deregistration.
@@ -92,7 +92,7 @@ class MemoryRegion final : public Closable {
                                                               Observer& observer, const Clock& clock);
 
   // Errors: REGION_WRONG_KIND, REGION_ALREADY_REGISTERED, REGION_BUSY, OBJECT_CLOSING, LENGTH_ABOVE_ADAPTER_LIMIT,
-  // QUOTA_PINNED_BYTES. A refusal changes nothing.
+  // QUOTA_REGISTERED_BYTES, QUOTA_PINNED_BYTES. A refusal changes nothing.
   absl::StatusOr<RegisterRequest> BeginRegister(MappedRange range, AccessRights rights,
                                                 const std::shared_ptr<Ledger>& ledger);
   // Errors: those of DeviceProtectionDomain::RegisterMemory; the region is then as before Begin.
@@ -161,7 +161,7 @@ class MemoryRegion final : public Closable {
   std::shared_ptr<provider::DeviceMemoryRegion> device_ RNICD_GUARDED_BY(mutex_);
   MappedRange range_ RNICD_GUARDED_BY(mutex_);
   AccessRights rights_ RNICD_GUARDED_BY(mutex_);
-  Charge pinned_ RNICD_GUARDED_BY(mutex_);
+  PinCharge pinned_ RNICD_GUARDED_BY(mutex_);
   // Of the fast kind, set in kInitialized.
   FastTarget fast_ RNICD_GUARDED_BY(mutex_);
   Charge fast_pages_ RNICD_GUARDED_BY(mutex_);

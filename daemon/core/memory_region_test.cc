@@ -72,10 +72,15 @@ class MemoryRegionTest : public ::testing::Test {
   MemoryRegionTest() : MemoryRegionTest(WorldOptions()) {}
   explicit MemoryRegionTest(const WorldOptions& options) : world_(options) {
     domain_ = DomainOf(*world_.provider.OpenAdapter("soft0"));
-    memory_ = std::make_shared<MemoryObject>(world_.os, 4 * kPage, Charge(), Charge());
-    EXPECT_TRUE(memory_->Allocate(kPage, std::nullopt).ok());
-    EXPECT_TRUE(memory_->Seal().ok());
+    memory_ = NewMemory(world_.ledger);
     region_ = NewRegion(domain_);
+  }
+
+  std::shared_ptr<MemoryObject> NewMemory(const std::shared_ptr<Ledger>& owner) {
+    auto memory = std::make_shared<MemoryObject>(world_.os, 4 * kPage, PinsOf(owner), Charge(), Charge());
+    EXPECT_TRUE(memory->Allocate(kPage, std::nullopt).ok());
+    EXPECT_TRUE(memory->Seal().ok());
+    return memory;
   }
 
   static std::shared_ptr<ProtectionDomain> DomainOf(std::unique_ptr<provider::DeviceAdapter> device) {
@@ -126,7 +131,7 @@ TEST_F(MemoryRegionTest, ARegisteredRegionShowsWhatItIs) {
   EXPECT_EQ(view.pages, 2u);
   EXPECT_EQ(view.page_bytes, kPage);
   EXPECT_EQ(view.rights, kAll);
-  EXPECT_EQ(world_.Held(), "pinned_bytes=8192 ");
+  EXPECT_EQ(world_.Held(), "pinned_bytes=8192 registered_bytes=8192 ");
   EXPECT_EQ(world_.soft.live_regions(), 1u);
   EXPECT_EQ(world_.observer.counts().registered, 1u);
 }
@@ -134,7 +139,7 @@ TEST_F(MemoryRegionTest, ARegisteredRegionShowsWhatItIs) {
 TEST_F(MemoryRegionTest, ASecondRegisterIsRefusedAndChangesNothing) {
   ASSERT_TRUE(Register().ok());
   EXPECT_THAT(Register().status(), FailsAt(ErrorReason::REGION_ALREADY_REGISTERED, "mr_id"));
-  EXPECT_EQ(world_.Held(), "pinned_bytes=8192 ");
+  EXPECT_EQ(world_.Held(), "pinned_bytes=8192 registered_bytes=8192 ");
   EXPECT_TRUE(region_->GetLocalToken().ok());
 }
 
@@ -163,7 +168,7 @@ TEST_F(MemoryRegionTest, WhileARequestRunsEveryOtherIsBusy) {
   EXPECT_THAT(region_->BeginRegister(Range(), kAll, world_.ledger).status(), FailsWith(ErrorReason::REGION_BUSY));
   EXPECT_THAT(region_->BeginDeregister().status(), FailsWith(ErrorReason::REGION_BUSY));
   EXPECT_FALSE(region_->GetLocalToken().ok());
-  EXPECT_EQ(world_.Held(), "pinned_bytes=8192 ") << "a refused request keeps no charge";
+  EXPECT_EQ(world_.Held(), "pinned_bytes=8192 registered_bytes=8192 ") << "a refused request keeps no charge";
   ASSERT_TRUE(region_->FinishRegister(*std::move(request)).ok());
   const auto deregister = region_->BeginDeregister();
   ASSERT_TRUE(deregister.ok());
@@ -191,7 +196,7 @@ TEST_F(MemoryRegionTest, ACardThatRefusesADeregistrationLeavesTheRegionRegistere
   EXPECT_THAT(Deregister(), FailsWith(ErrorReason::DEVICE_FAILED));
   EXPECT_EQ(region_->View().state, "registered");
   EXPECT_EQ(*region_->GetLocalToken(), registration->local_token);
-  EXPECT_EQ(world_.Held(), "pinned_bytes=8192 ");
+  EXPECT_EQ(world_.Held(), "pinned_bytes=8192 registered_bytes=8192 ");
   EXPECT_THAT(memory_->Release(), FailsWith(ErrorReason::MEMORY_IN_USE));
   EXPECT_EQ(world_.observer.counts().deregistrations_failed, 1u);
   EXPECT_TRUE(Deregister().ok()) << "it can be tried again";
@@ -248,10 +253,12 @@ TEST_F(MemoryRegionTest, AboveTheOwnersLimitNothingIsRegistered) {
   Limits limits;
   limits[Resource::kPinnedBytes] = 3 * kPage;
   const auto ledger = std::make_shared<Ledger>(limits, world_.ledger);
+  memory_ = NewMemory(ledger);
   const auto refused = region_->BeginRegister(Range(4 * kPage), kAll, ledger).status();
   EXPECT_THAT(refused, FailsWith(ErrorReason::QUOTA_PINNED_BYTES));
   EXPECT_EQ(ErrorInfoOf(refused).limit, 3 * kPage);
   EXPECT_EQ(ErrorInfoOf(refused).requested, 4 * kPage);
+  EXPECT_EQ(world_.Held(), "") << "a refused request keeps neither count";
   EXPECT_TRUE(region_->BeginRegister(Range(3 * kPage), kAll, ledger).ok());
 }
 
@@ -318,7 +325,7 @@ TEST_F(SmallCardTest, AFullCardSaysSo) {
   ASSERT_TRUE(Register().ok());
   const auto first = std::exchange(region_, NewRegion(domain_));
   EXPECT_THAT(Register().status(), FailsWith(ErrorReason::DEVICE_OUT_OF_RESOURCES));
-  EXPECT_EQ(world_.Held(), "pinned_bytes=8192 ");
+  EXPECT_EQ(world_.Held(), "pinned_bytes=8192 registered_bytes=8192 ");
 }
 
 }  // namespace

@@ -14,6 +14,10 @@ std::string_view EndCauseName(EndCause cause) {
       return "evicted";
     case EndCause::kDaemonStopping:
       return "daemon_stopping";
+    case EndCause::kGrantRevoked:
+      return "grant_revoked";
+    case EndCause::kGrantExpired:
+      return "grant_expired";
   }
   return "unknown";
 }

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -13,9 +14,18 @@
 namespace rnicd::core {
 
 // Why a session ended.
-enum class EndCause : uint8_t { kClosed, kProcessExited, kConnectionLost, kEvicted, kDaemonStopping };
-inline constexpr EndCause kAllEndCauses[] = {EndCause::kClosed, EndCause::kProcessExited, EndCause::kConnectionLost,
-                                             EndCause::kEvicted, EndCause::kDaemonStopping};
+enum class EndCause : uint8_t {
+  kClosed,
+  kProcessExited,
+  kConnectionLost,
+  kEvicted,
+  kDaemonStopping,
+  kGrantRevoked,
+  kGrantExpired,
+};
+inline constexpr EndCause kAllEndCauses[] = {EndCause::kClosed,       EndCause::kProcessExited,  EndCause::kConnectionLost,
+                                             EndCause::kEvicted,      EndCause::kDaemonStopping, EndCause::kGrantRevoked,
+                                             EndCause::kGrantExpired};
 
 // Why a connection was turned away.
 inline constexpr std::string_view kRefusedLimit = "connection_limit";
@@ -50,6 +60,24 @@ struct RegistrationReport {
   std::chrono::nanoseconds duration{0};
 };
 
+// Something that was allowed, refused or taken away: a line of the audit log. Never a token, a ticket or a secret.
+struct Decision {
+  // "MemoryService.RegisterMr" for a call; "connection", "session.end", "fd", "grant.expire", "policy.reload" otherwise.
+  std::string_view what;
+  // Null when the daemon itself decided.
+  const Caller* caller = nullptr;
+  // Empty when there is none yet.
+  std::string_view tenant;
+  // 0 when there is none.
+  SessionId session;
+  // What it was about, as "mr_id=17 pd_id=4"; may be empty.
+  std::string object;
+  // Ok, or why not.
+  absl::Status status;
+  // More for people: one of kRefusals, an EndCauseName, "refused=3 of=64"; may be empty.
+  std::string_view note;
+};
+
 // Where core says what happened: metrics and logs listen, core knows neither.
 // Threads: called from any thread, never under a lock of core. Must be quick and must not call core.
 class Observer {
@@ -67,6 +95,7 @@ class Observer {
   virtual void OnTokensIssued(uint64_t /*local*/, uint64_t /*remote*/) {}
   // Pairs of tokens that died; `cause` is "deregister", "close" or an EndCauseName.
   virtual void OnTokensRevoked(uint64_t /*pairs*/, std::string_view /*cause*/) {}
+  virtual void OnDecision(const Decision&) {}
 };
 
 }  // namespace rnicd::core

@@ -3,6 +3,29 @@
 #include "base/status.h"
 
 namespace rnicd::core {
+namespace {
+
+// What the tenant says of its sessions, and where it says nothing, what the node says of all.
+Limits SessionLimits(const Limits& of_tenant, const Limits& of_node) {
+  Limits limits = of_node;
+  for (size_t index = 0; index < kResourceCount; ++index) {
+    const auto resource = static_cast<Resource>(index);
+    if (of_tenant[resource] != 0) {
+      limits[resource] = of_tenant[resource];
+    }
+  }
+  return limits;
+}
+
+absl::Status RateError(const RateLimiter& rate) {
+  return MakeError(ErrorInfo{.reason = ErrorReason::RATE_LIMITED,
+                             .limit = rate.per_second(),
+                             .used = rate.per_second(),
+                             .requested = 1});
+}
+
+}  // namespace
+
 Session::Guard::~Guard() {
   if (session_ != nullptr) {
     session_->EndGuard();
@@ -10,14 +33,18 @@ Session::Guard::~Guard() {
 }
 
 Session::Session(Node& node, SessionId id, Caller owner, std::string label, Charge charge,
-                 std::shared_ptr<Ledger> owner_ledger)
+                 std::shared_ptr<Tenant> tenant)
     : node_(node),
       id_(id),
       owner_(std::move(owner)),
       label_(std::move(label)),
       opened_(node.clock.Now()),
+      tenant_(std::move(tenant)),
       charge_(std::move(charge)),
-      ledger_(std::make_shared<Ledger>(node.limits.session, std::move(owner_ledger))),
+      ledger_(std::make_shared<Ledger>(SessionLimits(tenant_->limits().session, node.limits.session),
+                                       tenant_->ledger())),
+      pins_{.session = std::make_shared<PinnedFiles>(ledger_, false), .tenant = tenant_->pins()},
+      rate_(node.clock, tenant_->limits().session_rate),
       adapters_(node.random.Next()),
       domains_(node.random.Next()),
       memories_(node.random.Next()),
@@ -27,6 +54,23 @@ Session::Session(Node& node, SessionId id, Caller owner, std::string label, Char
       completion_queues_(node.random.Next()),
       queue_pairs_(node.random.Next()),
       windows_(node.random.Next()) {}
+
+absl::Status Session::AdmitCall(std::chrono::nanoseconds* wait) {
+  if (const auto own = rate_.Take(); own.has_value()) {
+    *wait = *own;
+    return RateError(rate_);
+  }
+  if (const auto shared = tenant_->rate().Take(); shared.has_value()) {
+    rate_.Undo();
+    *wait = *shared;
+    return RateError(tenant_->rate());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Session::CheckTakesOn() const {
+  return node_.draining.load() ? MakeError(ErrorReason::DAEMON_DRAINING) : absl::OkStatus();
+}
 
 // --- adapters ---
 
@@ -63,6 +107,7 @@ absl::StatusOr<Progress> Session::CloseAdapter(AdapterId id, const Done& done) {
 // --- memory objects ---
 
 absl::StatusOr<std::shared_ptr<MemoryObject>> Session::NewMemory(uint64_t size) {
+  RNICD_RETURN_IF_ERROR(CheckTakesOn());
   if (size == 0) {
     return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "size");
   }
@@ -75,7 +120,7 @@ absl::StatusOr<std::shared_ptr<MemoryObject>> Session::NewMemory(uint64_t size) 
   }
   RNICD_ASSIGN_OR_RETURN(Charge object, Charge::Take(ledger_, Resource::kMemoryObjects, 1));
   RNICD_ASSIGN_OR_RETURN(Charge bytes, Charge::Take(ledger_, Resource::kMemoryBytes, size));
-  return std::make_shared<MemoryObject>(node_.os, size, std::move(object), std::move(bytes));
+  return std::make_shared<MemoryObject>(node_.os, size, pins_, std::move(object), std::move(bytes));
 }
 
 MemoryTicket Session::PublishMemory(std::shared_ptr<MemoryObject> memory, FdDirection direction) {
@@ -152,7 +197,7 @@ void Session::DropMemory(MemoryObjectId id) {
 void Session::RunOnWorker(Guard guard, std::function<void()> job) {
   // std::function wants to copy what it holds.
   auto held = std::make_shared<Guard>(std::move(guard));
-  node_.workers.Post([held = std::move(held), job = std::move(job)] { job(); });
+  node_.workers.PostFor(tenant_->number(), [held = std::move(held), job = std::move(job)] { job(); });
 }
 
 absl::StatusOr<std::shared_ptr<Charge>> Session::TakeOne(Resource resource) {
@@ -234,6 +279,7 @@ absl::StatusOr<MemoryRegionId> Session::CreateMr(ProtectionDomainId id, bool fas
 
 absl::StatusOr<Session::RegisterJob> Session::AdmitRegister(const RegisterArguments& arguments, PendingChoice choice,
                                                             const RegisterDone& done) {
+  RNICD_RETURN_IF_ERROR(CheckTakesOn());
   RegisterJob job;
   RNICD_ASSIGN_OR_RETURN(job.region, FindIn(regions_, arguments.region, "mr_id"));
   RNICD_ASSIGN_OR_RETURN(const AccessRights rights, AccessRightsFromMrFlags(arguments.flags));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -26,6 +27,7 @@
 #include "daemon/core/object_table.h"
 #include "daemon/core/protection_domain.h"
 #include "daemon/core/queue_pair.h"
+#include "daemon/core/tenant.h"
 #include "daemon/core/work_request.h"
 
 namespace rnicd::core {
@@ -126,9 +128,12 @@ class Session : public std::enable_shared_from_this<Session> {
     std::shared_ptr<Session> session_;
   };
 
-  // `charge` counts the session itself; `owner_ledger` is the one of its uid.
-  Session(Node& node, SessionId id, Caller owner, std::string label, Charge charge,
-          std::shared_ptr<Ledger> owner_ledger);
+  // `charge` counts the session itself at its tenant.
+  Session(Node& node, SessionId id, Caller owner, std::string label, Charge charge, std::shared_ptr<Tenant> tenant);
+
+  // Counts a call against the rates of the session and its tenant. Otherwise `wait` is how long until one would pass.
+  // Errors: RATE_LIMITED.
+  absl::Status AdmitCall(std::chrono::nanoseconds* wait);
 
   // Errors: SESSION_ENDING.
   absl::StatusOr<Guard> Begin();
@@ -201,6 +206,7 @@ class Session : public std::enable_shared_from_this<Session> {
   const Caller& owner() const { return owner_; }
   const std::string& label() const { return label_; }
   Instant opened() const { return opened_; }
+  const Tenant& tenant() const { return *tenant_; }
   const Ledger& ledger() const { return *ledger_; }
   EventQueue& events() { return events_; }
   bool ending() const;
@@ -237,6 +243,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void EndQueuePairsOf(const std::shared_ptr<CompletionQueue>& queue);
   absl::StatusOr<RemoteToken> PostOne(QueuePair& pair, const class WorkRequestResolver& resolver,
                                       const WorkRequest& request);
+  // Errors: DAEMON_DRAINING.
+  absl::Status CheckTakesOn() const;
   // As a worker job that holds the session.
   void RunOnWorker(Guard guard, std::function<void()> job);
 
@@ -249,8 +257,11 @@ class Session : public std::enable_shared_from_this<Session> {
   const Caller owner_;
   const std::string label_;
   const Instant opened_;
+  const std::shared_ptr<Tenant> tenant_;
   Charge charge_;
   const std::shared_ptr<Ledger> ledger_;
+  const PinBook pins_;
+  RateLimiter rate_;
   EventQueue events_;
 
   ObjectTable<AdapterId, Adapter> adapters_;

@@ -38,7 +38,7 @@ void Session::EndGuard() {
   MutexLock lock(life_mutex_);
   --running_;
   if (running_ == 0 && ending_) {
-    node_.reapers.Post([self = shared_from_this()] { self->TearDown(); });
+    node_.reapers.PostFor(tenant_->number(), [self = shared_from_this()] { self->TearDown(); });
   }
 }
 
@@ -62,7 +62,7 @@ void Session::End(EndCause cause, std::function<void(const Reclaimed&)> on_ended
         ending_ = true;
         cause_ = cause;
         if (running_ == 0) {
-          node_.reapers.Post([self = shared_from_this()] { self->TearDown(); });
+          node_.reapers.PostFor(tenant_->number(), [self = shared_from_this()] { self->TearDown(); });
         }
       }
       return;
@@ -83,6 +83,11 @@ void Session::TearDown() {
   charge_.Refund();
   events_.Finish(SessionEnding{cause});
   node_.observer.OnSessionEnded(id_, owner_, cause, reclaimed);
+  node_.observer.OnDecision({.what = "session.end",
+                             .caller = &owner_,
+                             .tenant = tenant_->name(),
+                             .session = id_,
+                             .note = EndCauseName(cause)});
   std::vector<std::function<void(const Reclaimed&)>> on_ended;
   {
     MutexLock lock(life_mutex_);

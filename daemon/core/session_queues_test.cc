@@ -36,7 +36,7 @@ TEST(SessionQueues, EveryStepIsCountedAndGivenBack) {
   EXPECT_EQ(world.Held(),
             "sessions=1 adapters=1 protection_domains=1 memory_objects=1 memory_bytes=8192 regions=1 "
             "pinned_bytes=8192 logical_mappings=1 fast_register_pages=16 completion_queues=1 cq_entries=10 "
-            "queue_pairs=1 queue_entries=8 windows=1 ");
+            "queue_pairs=1 queue_entries=8 windows=1 registered_bytes=8192 ");
   EXPECT_TRUE(owner.ClosePair(pair).ok());
   EXPECT_TRUE(owner.CloseWindow(window).ok());
   EXPECT_TRUE(owner.Close(region).ok());
@@ -248,7 +248,8 @@ TEST(SessionMappings, SayWhereTheirPagesAreAndWhereTheRangeBegins) {
   EXPECT_EQ(lam->fbo, kPage - 1);
   EXPECT_EQ(lam->first.value % kPage, 0u);
   EXPECT_NE(owner.Lam(memory, 1).first, lam->first) << "the same pages may be mapped more than once";
-  EXPECT_EQ(owner.session->ledger().used(Resource::kPinnedBytes), 4 * kPage);
+  EXPECT_EQ(owner.session->ledger().used(Resource::kRegisteredBytes), 4 * kPage);
+  EXPECT_EQ(owner.session->ledger().used(Resource::kPinnedBytes), 3 * kPage);
 }
 
 TEST(SessionMappings, TooLittleRoomIsRefusedWithWhatIsNeededAndMapsNothing) {
@@ -338,7 +339,7 @@ TEST(SessionQueueQuota, WindowsAndMappingsTellTheirFigures) {
   const MemoryObjectId memory = owner.Memory(4);
   const BuiltLam lam = owner.Lam(memory, 1);
   const std::string held = world.Held();
-  ExpectFigures(owner.TryLam(memory, 3 * kPage).status(), ErrorReason::QUOTA_PINNED_BYTES, 3 * kPage, kPage, 3 * kPage);
+  ExpectFigures(owner.TryLam(memory, 4 * kPage).status(), ErrorReason::QUOTA_PINNED_BYTES, 3 * kPage, kPage, 3 * kPage);
   EXPECT_EQ(world.Held(), held) << "a refusal counts neither the mapping nor its pages";
   owner.Lam(memory, 1);
   ExpectFigures(owner.TryLam(memory, 1).status(), ErrorReason::QUOTA_LOGICAL_MAPPINGS, 2, 2, 1);

@@ -26,9 +26,9 @@ constexpr size_t kSlots = 3;
 constexpr uint64_t kPagesOfMemory = 4;
 
 // A session and every id it ever had. Shared by all threads. Threads: safe.
-class Tenant : public Memories<AdapterId, ProtectionDomainId, MemoryObjectId, MemoryRegionId> {
+class Client : public Memories<AdapterId, ProtectionDomainId, MemoryObjectId, MemoryRegionId> {
  public:
-  explicit Tenant(std::shared_ptr<Session> open) : session(std::move(open)) {}
+  explicit Client(std::shared_ptr<Session> open) : session(std::move(open)) {}
 
   const std::shared_ptr<Session> session;
 };
@@ -40,7 +40,9 @@ WorldOptions Options() {
   options.limits.session[Resource::kMemoryObjects] = 6;
   options.limits.session[Resource::kPinnedBytes] = 12 * kPage;
   options.limits.session[Resource::kPendingRequests] = 5;
-  options.limits.uid[Resource::kSessions] = 4;
+  options.limits.session[Resource::kRegisteredBytes] = 20 * kPage;
+  options.uid_limits[Resource::kSessions] = 4;
+  options.uid_limits[Resource::kPinnedBytes] = 20 * kPage;
   options.limits.node[Resource::kPinnedBytes] = 24 * kPage;
   return options;
 }
@@ -62,7 +64,7 @@ class Round {
   size_t pended() const { return books_.size(); }
 
  private:
-  using Step = void (Round::*)(Tenant&, Random&);
+  using Step = void (Round::*)(Client&, Random&);
 
   void RunThread(uint64_t seed) {
     static constexpr std::array<Step, 20> kSteps = {
@@ -72,93 +74,93 @@ class Round {
         &Round::ReadTokens,  &Round::CloseAdapter, &Round::Release,    &Round::Fetch,    &Round::Look};
     Random random(seed);
     for (int step = 0; step < kStepsPerThread; ++step) {
-      const std::shared_ptr<Tenant> tenant = Pick(random);
-      if (tenant == nullptr) {
+      const std::shared_ptr<Client> client = Pick(random);
+      if (client == nullptr) {
         continue;
       }
       if (random() % 25 == 0) {
-        End(*tenant, random);
+        End(*client, random);
       } else if (random() % 15 == 0) {
         BreakSomething(random);
       } else {
-        const auto guard = tenant->session->Begin();
+        const auto guard = client->session->Begin();
         if (guard.ok()) {
-          (this->*kSteps[random() % kSteps.size()])(*tenant, random);
+          (this->*kSteps[random() % kSteps.size()])(*client, random);
         }
       }
     }
   }
 
-  // The tenant of a slot; an ended one is replaced.
-  std::shared_ptr<Tenant> Pick(Random& random) {
+  // The client of a slot; an ended one is replaced.
+  std::shared_ptr<Client> Pick(Random& random) {
     const size_t slot = random() % kSlots;
-    std::shared_ptr<Tenant> tenant;
+    std::shared_ptr<Client> client;
     {
       MutexLock lock(mutex_);
-      tenant = slots_[slot];
+      client = slots_[slot];
     }
-    if (tenant != nullptr && !tenant->session->ending()) {
-      return tenant;
+    if (client != nullptr && !client->session->ending()) {
+      return client;
     }
     auto session = world_.registry.Open(CallerNumbered(1 + random() % 2), "");
     if (!session.ok()) {
-      return tenant;
+      return client;
     }
-    tenant = std::make_shared<Tenant>(*session);
+    client = std::make_shared<Client>(*session);
     MutexLock lock(mutex_);
-    slots_[slot] = tenant;
-    everybody_.push_back(tenant);
-    return tenant;
+    slots_[slot] = client;
+    everybody_.push_back(client);
+    return client;
   }
 
-  void OpenAdapter(Tenant& tenant, Random&) {
-    if (const auto id = tenant.session->OpenAdapter("soft0", {1, 2}); id.ok()) {
-      tenant.Remember(*id);
+  void OpenAdapter(Client& client, Random&) {
+    if (const auto id = client.session->OpenAdapter("soft0", {1, 2}); id.ok()) {
+      client.Remember(*id);
     }
   }
-  void CreatePd(Tenant& tenant, Random& random) {
-    if (const auto id = tenant.session->CreatePd(tenant.Any<AdapterId>(random)); id.ok()) {
-      tenant.Remember(*id);
+  void CreatePd(Client& client, Random& random) {
+    if (const auto id = client.session->CreatePd(client.Any<AdapterId>(random)); id.ok()) {
+      client.Remember(*id);
     } else {
-      OpenAdapter(tenant, random);
+      OpenAdapter(client, random);
     }
   }
-  void CreateMr(Tenant& tenant, Random& random) {
-    if (const auto id = tenant.session->CreateMr(tenant.Any<ProtectionDomainId>(random), random() % 16 == 0); id.ok()) {
-      tenant.Remember(*id);
+  void CreateMr(Client& client, Random& random) {
+    if (const auto id = client.session->CreateMr(client.Any<ProtectionDomainId>(random), random() % 16 == 0); id.ok()) {
+      client.Remember(*id);
     }
   }
-  void Seal(Tenant& tenant, MemoryObjectId id) {
-    if (const auto memory = tenant.session->FindMemory(id); memory.ok()) {
+  void Seal(Client& client, MemoryObjectId id) {
+    if (const auto memory = client.session->FindMemory(id); memory.ok()) {
       (void)(*memory)->Seal();
     }
   }
-  void Allocate(Tenant& tenant, Random&) {
+  void Allocate(Client& client, Random&) {
     const uint64_t request = books_.Open();
-    const auto shared = tenant.session;
+    const auto shared = client.session;
     const absl::Status begun = shared->AllocateMemory(
-        {.size = kPagesOfMemory * kPage}, [this, request, &tenant](const absl::StatusOr<MemoryTicket>& outcome) {
+        {.size = kPagesOfMemory * kPage}, [this, request, &client](const absl::StatusOr<MemoryTicket>& outcome) {
           books_.Completed(request);
           if (outcome.ok()) {
-            Seal(tenant, outcome->memory);
-            tenant.Remember(outcome->memory);
+            Seal(client, outcome->memory);
+            client.Remember(outcome->memory);
           }
         });
     if (begun.ok()) {
       books_.Accepted(request);
     }
   }
-  void Import(Tenant& tenant, Random& random) {
-    const auto ticket = tenant.session->ImportMemory(kPagesOfMemory * kPage);
+  void Import(Client& client, Random& random) {
+    const auto ticket = client.session->ImportMemory(kPagesOfMemory * kPage);
     if (!ticket.ok()) {
       return;
     }
-    tenant.Remember(ticket->memory);
+    client.Remember(ticket->memory);
     UniqueFd file(memfd_create("owner", random() % 8 == 0 ? 0 : MFD_ALLOW_SEALING));
     (void)!ftruncate(file.get(), static_cast<off_t>((random() % 8 == 0 ? 1 : kPagesOfMemory) * kPage));
-    const Caller caller = random() % 8 == 0 ? CallerNumbered(99) : tenant.session->owner();
+    const Caller caller = random() % 8 == 0 ? CallerNumbered(99) : client.session->owner();
     if (ExchangeFd(world_.node, caller, ticket->ticket, std::move(file)).ok()) {
-      Seal(tenant, ticket->memory);
+      Seal(client, ticket->memory);
     }
   }
 
@@ -173,12 +175,12 @@ class Round {
       books_.Accepted(request);
     }
   }
-  void Register(Tenant& tenant, Random& random) {
+  void Register(Client& client, Random& random) {
     const uint64_t pages = 1 + random() % kPagesOfMemory;
-    const MdlEntry entry{.memory = tenant.Any<MemoryObjectId>(random), .count = pages * kPage, .address = {kPage}};
+    const MdlEntry entry{.memory = client.Any<MemoryObjectId>(random), .count = pages * kPage, .address = {kPage}};
     const uint64_t request = books_.Open();
-    const auto begun = tenant.session->RegisterMr(
-        {.region = tenant.Any<MemoryRegionId>(random),
+    const auto begun = client.session->RegisterMr(
+        {.region = client.Any<MemoryRegionId>(random),
          .chain = {&entry, 1},
          .length = pages * kPage,
          .flags = kMrFlagRemoteWrite},
@@ -187,58 +189,58 @@ class Round {
       books_.Accepted(request);
     }
   }
-  void Deregister(Tenant& tenant, Random& random) {
+  void Deregister(Client& client, Random& random) {
     const uint64_t request = books_.Open();
     Note(request,
-         tenant.session->DeregisterMr(tenant.Any<MemoryRegionId>(random), Choose(request, random), Complete(request)));
+         client.session->DeregisterMr(client.Any<MemoryRegionId>(random), Choose(request, random), Complete(request)));
   }
-  void CloseMr(Tenant& tenant, Random& random) {
+  void CloseMr(Client& client, Random& random) {
     const uint64_t request = books_.Open();
     Note(request,
-         tenant.session->CloseMr(tenant.Any<MemoryRegionId>(random), Choose(request, random), Complete(request)));
+         client.session->CloseMr(client.Any<MemoryRegionId>(random), Choose(request, random), Complete(request)));
   }
-  void ClosePd(Tenant& tenant, Random& random) {
+  void ClosePd(Client& client, Random& random) {
     if (random() % 2 == 0) {
       const uint64_t request = books_.Open();
       Note(request,
-           tenant.session->ClosePd(tenant.Any<ProtectionDomainId>(random), Choose(request, random), Complete(request)));
+           client.session->ClosePd(client.Any<ProtectionDomainId>(random), Choose(request, random), Complete(request)));
     }
   }
-  void CloseAdapter(Tenant& tenant, Random& random) {
+  void CloseAdapter(Client& client, Random& random) {
     if (random() % 4 == 0) {
       const uint64_t request = books_.Open();
-      Note(request, tenant.session->CloseAdapter(tenant.Any<AdapterId>(random), Complete(request)));
+      Note(request, client.session->CloseAdapter(client.Any<AdapterId>(random), Complete(request)));
     }
   }
-  void Release(Tenant& tenant, Random& random) {
+  void Release(Client& client, Random& random) {
     const uint64_t request = books_.Open();
-    Note(request, tenant.session->ReleaseMemory(tenant.Any<MemoryObjectId>(random), Complete(request)));
+    Note(request, client.session->ReleaseMemory(client.Any<MemoryObjectId>(random), Complete(request)));
   }
-  void ReadTokens(Tenant& tenant, Random& random) {
-    const auto id = tenant.Any<MemoryRegionId>(random);
-    (void)tenant.session->GetLocalToken(id);
-    (void)tenant.session->GetRemoteToken(id);
-    (void)tenant.session->QueryAdapterInfo(tenant.Any<AdapterId>(random));
+  void ReadTokens(Client& client, Random& random) {
+    const auto id = client.Any<MemoryRegionId>(random);
+    (void)client.session->GetLocalToken(id);
+    (void)client.session->GetRemoteToken(id);
+    (void)client.session->QueryAdapterInfo(client.Any<AdapterId>(random));
   }
-  void Fetch(Tenant& tenant, Random&) { FetchAll(tenant); }
-  void Look(Tenant& tenant, Random& random) {
-    (void)tenant.session->ViewRegions();
+  void Fetch(Client& client, Random&) { FetchAll(client); }
+  void Look(Client& client, Random& random) {
+    (void)client.session->ViewRegions();
     (void)world_.registry.List();
-    (void)world_.registry.Join(tenant.session->id(), CallerNumbered(1 + random() % 2));
+    (void)world_.registry.Join(client.session->id(), CallerNumbered(1 + random() % 2));
   }
 
-  void End(Tenant& tenant, Random& random) {
+  void End(Client& client, Random& random) {
     switch (random() % 4) {
       case 0:
-        world_.registry.DropConnection(tenant.session);
+        world_.registry.DropConnection(client.session);
         break;
       case 1:
-        world_.registry.EndAllOf(tenant.session->owner().process, EndCause::kProcessExited);
+        world_.registry.EndAllOf(client.session->owner().process, EndCause::kProcessExited);
         break;
       default: {
         const uint64_t request = books_.Open();
         books_.Accepted(request);
-        world_.registry.End(tenant.session, EndCause::kEvicted,
+        world_.registry.End(client.session, EndCause::kEvicted,
                             [this, request](const Reclaimed&) { books_.Completed(request); });
         break;
       }
@@ -263,8 +265,8 @@ class Round {
     }
   }
 
-  void FetchAll(Tenant& tenant) {
-    while (const auto event = tenant.session->events().Pop()) {
+  void FetchAll(Client& client) {
+    while (const auto event = client.session->events().Pop()) {
       if (const auto* completed = std::get_if<RequestCompleted>(&event->body)) {
         books_.Completed(completed->request_context);
       }
@@ -274,9 +276,9 @@ class Round {
   void Finish() {
     world_.Stop();
     MutexLock lock(mutex_);
-    for (const auto& tenant : everybody_) {
-      FetchAll(*tenant);
-      EXPECT_TRUE(tenant->session->events().Drained());
+    for (const auto& client : everybody_) {
+      FetchAll(*client);
+      EXPECT_TRUE(client->session->events().Drained());
     }
     books_.ExpectBalanced();
     EXPECT_EQ(world_.Held(), "");
@@ -290,8 +292,8 @@ class Round {
   const uint64_t seed_;
   Books books_;
   Mutex mutex_;
-  std::array<std::shared_ptr<Tenant>, kSlots> slots_ RNICD_GUARDED_BY(mutex_);
-  std::vector<std::shared_ptr<Tenant>> everybody_ RNICD_GUARDED_BY(mutex_);
+  std::array<std::shared_ptr<Client>, kSlots> slots_ RNICD_GUARDED_BY(mutex_);
+  std::vector<std::shared_ptr<Client>> everybody_ RNICD_GUARDED_BY(mutex_);
   // Its threads use all of the above.
   World world_{Options()};
 };

@@ -20,31 +20,26 @@ absl::Status CheckLabel(const std::string& label) {
 
 }  // namespace
 
-std::shared_ptr<Ledger> SessionRegistry::LedgerOfUid(uid_t uid) {
-  std::erase_if(uid_ledgers_, [](const auto& entry) { return entry.second.expired(); });
-  std::shared_ptr<Ledger> ledger = uid_ledgers_[uid].lock();
-  if (ledger == nullptr) {
-    ledger = std::make_shared<Ledger>(node_.limits.uid, node_.ledger);
-    uid_ledgers_[uid] = ledger;
-  }
-  return ledger;
-}
-
-absl::StatusOr<std::shared_ptr<Session>> SessionRegistry::Open(const Caller& caller, const std::string& label) {
+absl::StatusOr<std::shared_ptr<Session>> SessionRegistry::Open(const Caller& caller, const std::string& label,
+                                                                std::string_view grant) {
   RNICD_RETURN_IF_ERROR(CheckLabel(label));
+  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<Tenant> tenant, node_.tenants.TenantOf(caller, grant));
   std::shared_ptr<Session> session;
   {
     MutexLock lock(mutex_);
-    if (draining_) {
+    // Both under the lock: whoever drains, or closes the tenant, ends what is listed after that.
+    if (stopping_ || node_.draining.load()) {
       return MakeError(ErrorReason::DAEMON_DRAINING);
     }
-    const std::shared_ptr<Ledger> ledger = LedgerOfUid(caller.uid);
-    RNICD_ASSIGN_OR_RETURN(Charge charge, Charge::Take(ledger, Resource::kSessions, 1));
+    if (tenant->closed()) {
+      return MakeError(ErrorReason::GRANT_REFUSED, "grant");
+    }
+    RNICD_ASSIGN_OR_RETURN(Charge charge, Charge::Take(tenant->ledger(), Resource::kSessions, 1));
     SessionId id{node_.random.Next()};
     while (id.value == 0 || sessions_.contains(id)) {
       id.value = node_.random.Next();
     }
-    session = std::make_shared<Session>(node_, id, caller, label, std::move(charge), ledger);
+    session = std::make_shared<Session>(node_, id, caller, label, std::move(charge), tenant);
     sessions_[id] = Entry{session, 1};
   }
   node_.observer.OnSessionOpened(session->id(), caller);
@@ -96,10 +91,43 @@ void SessionRegistry::EndAllOf(const ProcessKey& process, EndCause cause) {
   }
 }
 
-void SessionRegistry::Drain(EndCause cause) {
+uint64_t SessionRegistry::EndAllOf(const Tenant& tenant, EndCause cause) {
+  uint64_t ended = 0;
+  for (const Listed& listed : List()) {
+    if (&listed.session->tenant() == &tenant) {
+      End(listed.session, cause, nullptr);
+      ++ended;
+    }
+  }
+  return ended;
+}
+
+absl::StatusOr<std::shared_ptr<Session>> SessionRegistry::Evict(SessionId id) {
+  std::shared_ptr<Session> session;
   {
     MutexLock lock(mutex_);
-    draining_ = true;
+    const auto found = sessions_.find(id);
+    if (found == sessions_.end()) {
+      return MakeError(ErrorReason::SESSION_NOT_FOUND, "session_id");
+    }
+    session = found->second.session;
+  }
+  End(session, EndCause::kEvicted, nullptr);
+  return session;
+}
+
+void SessionRegistry::EndExpired() {
+  for (const std::shared_ptr<Tenant>& tenant : node_.tenants.Sweep()) {
+    node_.observer.OnDecision({.what = "grant.expire", .tenant = tenant->name()});
+    EndAllOf(*tenant, EndCause::kGrantExpired);
+  }
+}
+
+void SessionRegistry::Drain(EndCause cause) {
+  node_.draining.store(true);
+  {
+    MutexLock lock(mutex_);
+    stopping_ = true;
   }
   for (const Listed& listed : List()) {
     End(listed.session, cause, nullptr);

@@ -5,13 +5,13 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
 #include "base/strong_id.h"
 #include "daemon/core/caller.h"
-#include "daemon/core/ledger.h"
 #include "daemon/core/node.h"
 #include "daemon/core/session.h"
 
@@ -24,8 +24,10 @@ class SessionRegistry {
   // `node` outlives the registry.
   explicit SessionRegistry(Node& node) : node_(node) {}
 
-  // Errors: QUOTA_SESSIONS, DAEMON_DRAINING, FIELD_OUT_OF_RANGE for a label that is too long or not printable.
-  absl::StatusOr<std::shared_ptr<Session>> Open(const Caller& caller, const std::string& label);
+  // `grant` is the secret of one, or empty. Errors: QUOTA_SESSIONS, DAEMON_DRAINING, TENANT_REFUSED, GRANT_REFUSED,
+  // FIELD_OUT_OF_RANGE for a label that is too long or not printable.
+  absl::StatusOr<std::shared_ptr<Session>> Open(const Caller& caller, const std::string& label,
+                                                std::string_view grant = {});
   // Errors: SESSION_NOT_FOUND, also for a session of another process.
   absl::StatusOr<std::shared_ptr<Session>> Join(SessionId id, const Caller& caller);
 
@@ -35,6 +37,12 @@ class SessionRegistry {
   // See Session::End. The session stays listed until it has ended.
   void End(const std::shared_ptr<Session>& session, EndCause cause, std::function<void(const Reclaimed&)> on_ended);
   void EndAllOf(const ProcessKey& process, EndCause cause);
+  // The tenant is closed, so that none comes after. Answers how many.
+  uint64_t EndAllOf(const Tenant& tenant, EndCause cause);
+  // Ends it and answers it. Errors: SESSION_NOT_FOUND.
+  absl::StatusOr<std::shared_ptr<Session>> Evict(SessionId id);
+  // Ends the sessions of grants that are over. To be called now and then.
+  void EndExpired();
 
   // Refuses new sessions from now on and ends the open ones.
   void Drain(EndCause cause);
@@ -54,16 +62,14 @@ class SessionRegistry {
     uint32_t connections = 0;
   };
 
-  std::shared_ptr<Ledger> LedgerOfUid(uid_t uid) RNICD_REQUIRES(mutex_);
   void Forget(SessionId id);
 
   Node& node_;
   mutable Mutex mutex_;
   ConditionVariable changed_;
   std::map<SessionId, Entry> sessions_ RNICD_GUARDED_BY(mutex_);
-  // One per uid with a session; the sessions keep theirs alive.
-  std::map<uid_t, std::weak_ptr<Ledger>> uid_ledgers_ RNICD_GUARDED_BY(mutex_);
-  bool draining_ RNICD_GUARDED_BY(mutex_) = false;
+  // Since Drain; an operator cannot take it back.
+  bool stopping_ RNICD_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace rnicd::core

@@ -67,7 +67,7 @@ TEST(SessionRegistry, AnEndedSessionCannotBeJoined) {
 
 TEST(SessionRegistry, TheLimitOfOneUidIsItsOwn) {
   WorldOptions options;
-  options.limits.uid[Resource::kSessions] = 2;
+  options.uid_limits[Resource::kSessions] = 2;
   options.limits.node[Resource::kSessions] = 3;
   World world(options);
   const auto first = world.registry.Open(CallerNumbered(1, 1000), "");
@@ -83,7 +83,7 @@ TEST(SessionRegistry, TheLimitOfOneUidIsItsOwn) {
 
 TEST(SessionRegistry, SessionsOfOneUidShareItsLedger) {
   WorldOptions options;
-  options.limits.uid[Resource::kMemoryBytes] = 2 * kPage;
+  options.uid_limits[Resource::kMemoryBytes] = 2 * kPage;
   World world(options);
   Owner first(world, 1, 1000);
   Owner second(world, 2, 1000);

@@ -31,9 +31,9 @@ TEST(Session, EveryStepIsCountedAndGivenBack) {
   const MemoryRegionId region = owner.Region(domain);
   const MemoryObjectId memory = owner.Memory(2);
   ASSERT_TRUE(owner.Register(region, memory, 2 * kPage).ok());
-  EXPECT_EQ(
-      world.Held(),
-      "sessions=1 adapters=1 protection_domains=1 memory_objects=1 memory_bytes=8192 regions=1 pinned_bytes=8192 ");
+  EXPECT_EQ(world.Held(),
+            "sessions=1 adapters=1 protection_domains=1 memory_objects=1 memory_bytes=8192 regions=1 pinned_bytes=8192 "
+            "registered_bytes=8192 ");
   EXPECT_THAT(Release(owner.session, memory), FailsAt(ErrorReason::MEMORY_IN_USE, "memory_id"));
   EXPECT_TRUE(owner.Deregister(region).ok());
   EXPECT_TRUE(Release(owner.session, memory).ok());
@@ -308,9 +308,9 @@ TEST(SessionQuota, PinnedBytesCountWholePages) {
   const ProtectionDomainId domain = owner.Domain();
   const MemoryObjectId memory = owner.Memory(4);
   ASSERT_TRUE(owner.Register(owner.Region(domain), memory, 1).ok());
-  ExpectFigures(owner.Register(owner.Region(domain), memory, kPage + 1).status(), ErrorReason::QUOTA_PINNED_BYTES,
+  ExpectFigures(owner.Register(owner.Region(domain), memory, 2 * kPage + 1).status(), ErrorReason::QUOTA_PINNED_BYTES,
                 2 * kPage, kPage, 2 * kPage);
-  EXPECT_TRUE(owner.Register(owner.Region(domain), memory, kPage).ok());
+  EXPECT_TRUE(owner.Register(owner.Region(domain), memory, kPage + 1).ok()) << "one page of it was counted already";
 }
 
 TEST(SessionQuota, TheNodesLimitHoldsAcrossSessions) {

@@ -21,12 +21,30 @@ WorkerPool::~WorkerPool() {
   }
 }
 
-void WorkerPool::Post(std::function<void()> job) {
+void WorkerPool::PostFor(uint64_t owner, std::function<void()> job) {
   {
     MutexLock lock(mutex_);
-    jobs_.push_back(std::move(job));
+    std::deque<std::function<void()>>& jobs = jobs_[owner];
+    if (jobs.empty()) {
+      turns_.push_back(owner);
+    }
+    jobs.push_back(std::move(job));
   }
   changed_.NotifyOne();
+}
+
+std::function<void()> WorkerPool::TakeNext() {
+  const uint64_t owner = turns_.front();
+  turns_.pop_front();
+  const auto found = jobs_.find(owner);
+  std::function<void()> job = std::move(found->second.front());
+  found->second.pop_front();
+  if (found->second.empty()) {
+    jobs_.erase(found);
+  } else {
+    turns_.push_back(owner);
+  }
+  return job;
 }
 
 void WorkerPool::Run() {
@@ -34,14 +52,13 @@ void WorkerPool::Run() {
     std::function<void()> job;
     {
       MutexLock lock(mutex_);
-      while (jobs_.empty() && !stopping_) {
+      while (turns_.empty() && !stopping_) {
         changed_.Wait(mutex_);
       }
-      if (jobs_.empty()) {
+      if (turns_.empty()) {
         return;
       }
-      job = std::move(jobs_.front());
-      jobs_.pop_front();
+      job = TakeNext();
     }
     job();
   }

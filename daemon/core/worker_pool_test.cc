@@ -1,5 +1,9 @@
 #include "daemon/core/worker_pool.h"
 
+#include <algorithm>
+#include <array>
+#include <numeric>
+
 #include "daemon/core/core_fixture_test.h"
 
 namespace rnicd::core {
@@ -43,6 +47,104 @@ TEST(WorkerPool, ABusyThreadDoesNotHoldUpAnother) {
   Awaited<int> answer;
   pool.Post([&] { answer.Bring(1); });
   EXPECT_EQ(answer.Get(), 1);
+}
+
+// Jobs of these owners, posted in this order while the only thread is busy, in the order in which they ran.
+std::vector<std::pair<uint64_t, int>> OrderOf(const std::vector<uint64_t>& owners) {
+  std::vector<std::pair<uint64_t, int>> order;
+  std::map<uint64_t, int> posted;
+  Awaited<int> last;
+  WorkerPool pool(1);
+  BusyWorkers busy(pool, 1);
+  for (size_t index = 0; index < owners.size(); ++index) {
+    pool.PostFor(owners[index], [&, owner = owners[index], number = posted[owners[index]]++] {
+      order.emplace_back(owner, number);
+      if (order.size() == owners.size()) {
+        last.Bring(0);
+      }
+    });
+  }
+  busy.Release();
+  EXPECT_TRUE(last.Get().has_value());
+  return order;
+}
+
+using Order = std::vector<std::pair<uint64_t, int>>;
+
+TEST(WorkerPool, OwnersTakeTurns) {
+  EXPECT_EQ(OrderOf({1, 1, 1, 1, 2, 2, 3}), (Order{{1, 0}, {2, 0}, {3, 0}, {1, 1}, {2, 1}, {1, 2}, {1, 3}}));
+}
+
+TEST(WorkerPool, AnOwnerWithManyJobsDoesNotHoldUpAnothersFirst) {
+  std::vector<uint64_t> owners(1000, 7);
+  owners.push_back(8);
+  EXPECT_EQ(OrderOf(owners)[1], (std::pair<uint64_t, int>{8, 0}));
+}
+
+TEST(WorkerPool, AnOwnerWhoseJobsAreDoneWaitsForItsNextTurnLikeANewOne) {
+  Order order;
+  Awaited<int> last;
+  WorkerPool pool(1);
+  pool.PostFor(1, [&] {
+    order.emplace_back(1, 0);
+    pool.PostFor(2, [&] { order.emplace_back(2, 0); });
+    pool.PostFor(1, [&] {
+      order.emplace_back(1, 1);
+      last.Bring(0);
+    });
+  });
+  EXPECT_TRUE(last.Get().has_value());
+  EXPECT_EQ(order, (Order{{1, 0}, {2, 0}, {1, 1}}));
+}
+
+TEST(WorkerPool, ItsDestructorRunsTheJobsOfEveryOwner) {
+  std::array<int, 10> ran{};
+  {
+    WorkerPool pool(1);
+    BusyWorkers busy(pool, 1);
+    for (uint64_t index = 0; index < 100; ++index) {
+      pool.PostFor(index % 10, [&ran, index] { ++ran[index % 10]; });
+    }
+    busy.Release();
+  }
+  EXPECT_TRUE(std::all_of(ran.begin(), ran.end(), [](int count) { return count == 10; }));
+}
+
+TEST(WorkerPool, OfManyPostersNoJobIsLostAndEachOwnersStayInOrder) {
+  constexpr uint64_t kOwners = 8;
+  constexpr int kJobs = 500;
+  std::array<std::vector<int>, kOwners> ran;
+  {
+    WorkerPool pool(1);
+    std::vector<std::thread> posters;
+    for (uint64_t owner = 0; owner < kOwners; ++owner) {
+      posters.emplace_back([&pool, &ran, owner] {
+        for (int job = 0; job < kJobs; ++job) {
+          pool.PostFor(owner, [&ran, owner, job] { ran[owner].push_back(job); });
+        }
+      });
+    }
+    for (std::thread& poster : posters) {
+      poster.join();
+    }
+  }
+  std::vector<int> expected(kJobs);
+  std::iota(expected.begin(), expected.end(), 0);
+  for (const std::vector<int>& of_owner : ran) {
+    EXPECT_EQ(of_owner, expected);
+  }
+}
+
+TEST(WorkerPool, OfManyThreadsEachJobRunsOnce) {
+  constexpr uint64_t kJobs = 4000;
+  std::vector<std::atomic<int>> ran(kJobs);
+  {
+    WorkerPool pool(4);
+    for (uint64_t job = 0; job < kJobs; ++job) {
+      pool.PostFor(job % 7, [&ran, job] { ++ran[job]; });
+    }
+  }
+  EXPECT_TRUE(std::all_of(ran.begin(), ran.end(), [](const std::atomic<int>& count) { return count == 1; }));
 }
 
 }  // namespace

@@ -5,9 +5,24 @@
 #include "base/status.h"
 
 namespace rnicd::gate {
+namespace {
 
-ConnectionContext::ConnectionContext(core::Caller caller, core::SessionRegistry& registry, const Clock& clock)
-    : caller_(std::move(caller)), registry_(registry), clock_(clock), last_call_(clock.Now()) {}
+// Calls a second of a connection whose process the policy turns away: enough to present a grant.
+constexpr uint64_t kCallsWithoutTenant = 50;
+
+std::shared_ptr<core::Tenant> TenantOf(const core::Caller& caller, core::TenantDirectory& tenants) {
+  return caller.role == core::Role::kWorkload ? tenants.TenantOf(caller, "").value_or(nullptr) : nullptr;
+}
+
+}  // namespace
+
+ConnectionContext::ConnectionContext(core::Caller caller, core::Node& node, core::SessionRegistry& registry)
+    : caller_(std::move(caller)),
+      registry_(registry),
+      clock_(node.clock),
+      tenant_(TenantOf(caller_, node.tenants)),
+      rate_(node.clock, core::Rate{.per_second = kCallsWithoutTenant}),
+      last_call_(node.clock.Now()) {}
 
 std::shared_ptr<core::Session> ConnectionContext::session() const {
   MutexLock lock(mutex_);
@@ -23,10 +38,11 @@ absl::Status ConnectionContext::CheckFree() const {
   return HasSession() ? MakeError(ErrorReason::SESSION_ALREADY_OPEN) : absl::OkStatus();
 }
 
-absl::StatusOr<std::shared_ptr<core::Session>> ConnectionContext::OpenSession(const std::string& label) {
+absl::StatusOr<std::shared_ptr<core::Session>> ConnectionContext::OpenSession(const std::string& label,
+                                                                              std::string_view grant) {
   MutexLock lock(mutex_);
   RNICD_RETURN_IF_ERROR(CheckFree());
-  RNICD_ASSIGN_OR_RETURN(session_, registry_.Open(caller_, label));
+  RNICD_ASSIGN_OR_RETURN(session_, registry_.Open(caller_, label, grant));
   return session_;
 }
 
@@ -47,6 +63,20 @@ void ConnectionContext::Disconnected() {
   if (session != nullptr) {
     registry_.DropConnection(session);
   }
+}
+
+absl::Status ConnectionContext::CountCall(core::Session* session, std::chrono::nanoseconds* wait) {
+  if (session != nullptr) {
+    return session->AdmitCall(wait);
+  }
+  core::RateLimiter& rate = tenant_ != nullptr ? tenant_->rate() : rate_;
+  const auto until_one_passes = rate.Take();
+  if (!until_one_passes.has_value()) {
+    return absl::OkStatus();
+  }
+  *wait = *until_one_passes;
+  const uint64_t limit = rate.per_second();
+  return MakeError(ErrorInfo{.reason = ErrorReason::RATE_LIMITED, .limit = limit, .used = limit, .requested = 1});
 }
 
 void ConnectionContext::CallEnded() {

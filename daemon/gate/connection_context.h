@@ -1,36 +1,48 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "daemon/core/caller.h"
+#include "daemon/core/node.h"
+#include "daemon/core/rate_limiter.h"
 #include "daemon/core/session.h"
 #include "daemon/core/session_registry.h"
+#include "daemon/core/tenant.h"
 
 namespace rnicd::gate {
 
-// What one connection is to its handlers: who calls, and which session it carries. The service objects of a
-// connection's own server hold it, so that identity is known by construction and never looked up.
+// What one connection is to its handlers: who calls, as which tenant, and which session it carries. The service objects
+// of a connection's own server hold it, so that identity is known by construction and never looked up.
 // Lifetime: from accept until its server is gone. Threads: safe.
 class ConnectionContext {
  public:
-  // `registry` and `clock` outlive the context.
-  ConnectionContext(core::Caller caller, core::SessionRegistry& registry, const Clock& clock);
+  // `node` and `registry` outlive the context.
+  ConnectionContext(core::Caller caller, core::Node& node, core::SessionRegistry& registry);
 
   const core::Caller& caller() const { return caller_; }
+  // Whose the calls are that come before a session, as the policy said when the connection was made; empty for those
+  // who may open none without a grant, and for operators.
+  std::string_view tenant() const { return tenant_ == nullptr ? std::string_view() : tenant_->name(); }
   // Null when the connection carries none, or one that has ended.
   std::shared_ptr<core::Session> session() const;
 
-  // Errors: SESSION_ALREADY_OPEN, and those of SessionRegistry::Open and Join.
-  absl::StatusOr<std::shared_ptr<core::Session>> OpenSession(const std::string& label);
+  // `grant` is the secret of one, or empty. Errors: SESSION_ALREADY_OPEN, and those of SessionRegistry::Open and Join.
+  absl::StatusOr<std::shared_ptr<core::Session>> OpenSession(const std::string& label, std::string_view grant);
   absl::StatusOr<std::shared_ptr<core::Session>> JoinSession(SessionId id);
   // The connection is gone; its session may end with it. Later opens and joins are refused.
   void Disconnected();
+
+  // Counts a call against the rates of the session, or without one against the tenant's; who is no tenant has a small
+  // rate for each connection. Otherwise `wait` is how long until one would pass. Errors: RATE_LIMITED.
+  absl::Status CountCall(core::Session* session, std::chrono::nanoseconds* wait);
 
   // A call of this connection began or ended.
   void CallBegan() { active_calls_.fetch_add(1); }
@@ -45,6 +57,9 @@ class ConnectionContext {
   const core::Caller caller_;
   core::SessionRegistry& registry_;
   const Clock& clock_;
+  const std::shared_ptr<core::Tenant> tenant_;
+  // For those who are no tenant.
+  core::RateLimiter rate_;
   std::atomic<uint64_t> active_calls_{0};
   std::atomic<Instant> last_call_;
 

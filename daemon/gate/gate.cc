@@ -1,9 +1,17 @@
 #include "daemon/gate/gate.h"
 
+#include <algorithm>
+
 #include "base/status.h"
+#include "daemon/gate/named_objects.h"
 
 namespace rnicd::gate {
 namespace {
+
+// How late a client learns that it calls too often, whatever its rate: late enough that a loop costs little, and soon
+// enough that it holds nothing up.
+constexpr std::chrono::milliseconds kLatenessMin{10};
+constexpr std::chrono::milliseconds kLatenessMax{1000};
 
 // Our faults are errors; a caller's mistakes are not worth an operator's attention.
 bool IsOurFault(const absl::Status& status) { return status.code() == absl::StatusCode::kInternal; }
@@ -25,28 +33,63 @@ Call::~Call() {
   connection_->CallEnded();
 }
 
-void Call::EndWith(Finisher finisher) {
+void Call::Begin(const Message* request, const Message* response, Finisher finisher) {
   MutexLock lock(mutex_);
+  request_ = request;
+  response_ = response;
   finisher_ = std::move(finisher);
 }
 
+// The pace comes first, so that calls that would be refused anyway are not free either.
 absl::StatusOr<std::optional<core::Session::Guard>> Call::Admit() {
-  if (!row_.Allows(connection_->caller().role)) {
+  const core::Role role = connection_->caller().role;
+  std::shared_ptr<core::Session> session = connection_->session();
+  const bool is_free = row_.pace == Pace::kFreeInSession && session != nullptr;
+  if (role == core::Role::kWorkload && !is_free) {
+    RNICD_RETURN_IF_ERROR(connection_->CountCall(session.get(), &wait_));
+  }
+  if (!row_.Allows(role)) {
     return MakeError(ErrorReason::METHOD_NOT_PERMITTED);
   }
   if (row_.needs == Needs::kNoSession) {
     return std::nullopt;
   }
-  session_ = connection_->session();
-  if (session_ == nullptr) {
+  if (session == nullptr) {
     return MakeError(ErrorReason::SESSION_REQUIRED);
   }
+  session_ = std::move(session);
   RNICD_ASSIGN_OR_RETURN(core::Session::Guard guard, session_->Begin());
   return std::optional<core::Session::Guard>(std::move(guard));
 }
 
+void Call::Refuse(const absl::Status& status) {
+  if (FailedWith(status, ErrorReason::RATE_LIMITED)) {
+    LetGoOfRequest();
+    const std::chrono::nanoseconds lateness = std::clamp<std::chrono::nanoseconds>(wait_, kLatenessMin, kLatenessMax);
+    if (services_.late_answers.Add(lateness, [call = shared_from_this(), status] { call->Finish(status); })) {
+      return;
+    }
+  }
+  Finish(status);
+}
+
+void Call::LetGoOfRequest() {
+  MutexLock lock(mutex_);
+  if (finisher_ == nullptr || request_ == nullptr) {
+    return;
+  }
+  named_ = NamedObjects(request_, nullptr);
+  // gRPC made it, for this call alone, and gives it to us unchangeable because it has no use for changes.
+  auto* const request = const_cast<Message*>(request_);
+  request_ = nullptr;
+  const std::unique_ptr<Message> empty(request->New());
+  request->GetReflection()->Swap(request, empty.get());
+}
+
 bool Call::Finish(const absl::Status& status, const Fill& fill) {
   Finisher finisher;
+  std::string object;
+  std::string note;
   {
     MutexLock lock(mutex_);
     if (finisher_ == nullptr) {
@@ -55,9 +98,13 @@ bool Call::Finish(const absl::Status& status, const Fill& fill) {
     if (fill != nullptr) {
       fill();
     }
+    if (IsDecision(status)) {
+      object = named_.empty() ? NamedObjects(request_, status.ok() ? response_ : nullptr) : std::move(named_);
+      note = std::move(note_);
+    }
     finisher = std::exchange(finisher_, nullptr);
   }
-  Report(status);
+  Report(status, std::move(object), note);
   finisher(status);
   return true;
 }
@@ -69,17 +116,31 @@ void Call::WhileLive(const Fill& fill) {
   }
 }
 
-void Call::Report(const absl::Status& status) {
+void Call::Note(std::string note) {
+  MutexLock lock(mutex_);
+  note_ = std::move(note);
+}
+
+bool Call::IsDecision(const absl::Status& status) const {
+  return status.ok() ? row_.audit == Audit::kDecision : !absl::IsCancelled(status);
+}
+
+void Call::Report(const absl::Status& status, std::string object, const std::string& note) {
   services_.observer.OnRpc(row_.name, status.code(),
                            shape_ == Shape::kUnary ? std::optional(services_.clock.Now() - started_) : std::nullopt);
   const core::Caller& caller = connection_->caller();
-  if (status.ok()) {
-    if (row_.audit == Audit::kLogged) {
-      services_.logger.Info("call", {{"method", row_.name}, {"pid", caller.pid}, {"uid", caller.uid}});
-    }
-    return;
+  if (IsDecision(status)) {
+    // An opened or joined session is the connection's, not the call's.
+    const std::shared_ptr<core::Session> session = session_ != nullptr ? session_ : connection_->session();
+    services_.observer.OnDecision({.what = row_.name,
+                                   .caller = &caller,
+                                   .tenant = session != nullptr ? session->tenant().name() : connection_->tenant(),
+                                   .session = session != nullptr ? session->id() : SessionId{},
+                                   .object = std::move(object),
+                                   .status = status,
+                                   .note = note});
   }
-  if (absl::IsCancelled(status)) {
+  if (status.ok() || absl::IsCancelled(status)) {
     return;
   }
   const ErrorInfo info = ErrorInfoOf(status);

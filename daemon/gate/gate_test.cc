@@ -1,54 +1,11 @@
 #include "daemon/gate/gate.h"
 
-#include "daemon/core/core_fixture_test.h"
+#include "daemon/gate/gate_fixture_test.h"
 
 namespace rnicd::gate {
 namespace {
 
 using core::FailsWith;
-
-// What OnRpc was told.
-class RpcObserver final : public core::Observer {
- public:
-  void OnRpc(std::string_view method, absl::StatusCode code,
-             std::optional<std::chrono::nanoseconds> duration) override {
-    calls.emplace_back(std::string(method), code);
-    EXPECT_FALSE(duration.has_value()) << "a stream lives as long as its client likes";
-  }
-  std::vector<std::pair<std::string, absl::StatusCode>> calls;
-};
-
-class GateTest : public ::testing::Test {
- protected:
-  std::shared_ptr<ConnectionContext> Connect(uint64_t process = 1, core::Role role = core::Role::kWorkload) {
-    core::Caller caller = core::CallerNumbered(process);
-    caller.role = role;
-    return std::make_shared<ConnectionContext>(caller, world_.registry, world_.clock);
-  }
-  // Calls `row` on the connection and answers the code with which it was refused, or OK.
-  grpc::StatusCode Try(const std::shared_ptr<ConnectionContext>& connection, const MethodRow& row) {
-    return Gate(services_, connection)
-        .Stream(
-            row,
-            [](const std::shared_ptr<Call>& call) {
-              call->Finish(absl::OkStatus());
-              return grpc::StatusCode::OK;
-            },
-            [](const grpc::Status& status) { return status.error_code(); });
-  }
-  // A call that was let through and goes on until it is finished or dropped.
-  std::shared_ptr<Call> NewCall(const std::shared_ptr<ConnectionContext>& connection) {
-    return Gate(services_, connection)
-        .Stream(
-            Row("AdapterService.ListAdapters"), [](const std::shared_ptr<Call>& call) { return call; },
-            [](const grpc::Status&) { return std::shared_ptr<Call>(); });
-  }
-
-  core::World world_;
-  RpcObserver observer_;
-  log::Logger logger_{{.level = log::Level::kError}};
-  GateServices services_{observer_, logger_, world_.clock};
-};
 
 TEST_F(GateTest, AMethodOfAnotherRoleIsNotPermitted) {
   const auto workload = Connect();
@@ -57,21 +14,23 @@ TEST_F(GateTest, AMethodOfAnotherRoleIsNotPermitted) {
   EXPECT_EQ(Try(admin, Row("SessionService.OpenSession")), grpc::StatusCode::PERMISSION_DENIED);
   EXPECT_EQ(Try(admin, Row("AdminService.GetStatus")), grpc::StatusCode::OK);
   EXPECT_EQ(Try(admin, Row("AdapterService.ListAdapters")), grpc::StatusCode::OK);
-  ASSERT_EQ(observer_.calls.size(), 4u) << "refused calls count too";
-  EXPECT_EQ(observer_.calls[0].first, "AdminService.GetStatus");
-  EXPECT_EQ(observer_.calls[0].second, absl::StatusCode::kPermissionDenied);
+  const auto rpcs = observer_.rpcs();
+  ASSERT_EQ(rpcs.size(), 4u) << "refused calls count too";
+  EXPECT_EQ(rpcs[0].method, "AdminService.GetStatus");
+  EXPECT_EQ(rpcs[0].code, absl::StatusCode::kPermissionDenied);
+  EXPECT_FALSE(rpcs[0].has_duration) << "a stream lives as long as its client likes";
 }
 
 TEST_F(GateTest, AMethodThatNeedsASessionIsRefusedWithoutOne) {
   const auto connection = Connect();
   EXPECT_EQ(Try(connection, Row("MemoryService.CreateMr")), grpc::StatusCode::FAILED_PRECONDITION);
-  ASSERT_TRUE(connection->OpenSession("").ok());
+  ASSERT_TRUE(connection->OpenSession("", "").ok());
   EXPECT_EQ(Try(connection, Row("MemoryService.CreateMr")), grpc::StatusCode::OK);
 }
 
 TEST_F(GateTest, AnEndingSessionIsNotReached) {
   const auto connection = Connect();
-  const auto session = connection->OpenSession("");
+  const auto session = connection->OpenSession("", "");
   ASSERT_TRUE(session.ok());
   world_.End(*session);
   EXPECT_EQ(Try(connection, Row("MemoryService.CreateMr")), grpc::StatusCode::FAILED_PRECONDITION);
@@ -90,48 +49,48 @@ TEST_F(GateTest, OnlyTheFirstEndOfACallCounts) {
     call->WhileLive(fill);
   }
   EXPECT_EQ(filled, 2) << "nothing is written into a response that is gone";
-  ASSERT_EQ(observer_.calls.size(), 1u);
-  EXPECT_EQ(observer_.calls[0].second, absl::StatusCode::kOk);
+  ASSERT_EQ(observer_.rpcs().size(), 1u);
+  EXPECT_EQ(observer_.rpcs()[0].code, absl::StatusCode::kOk);
 }
 
 TEST_F(GateTest, ACancelledCallTakesNoAnswer) {
   const auto call = NewCall(Connect());
   call->Cancel();
   EXPECT_FALSE(call->Finish(absl::OkStatus(), [] { FAIL() << "the response may be gone"; }));
-  ASSERT_EQ(observer_.calls.size(), 1u);
-  EXPECT_EQ(observer_.calls[0].second, absl::StatusCode::kCancelled);
+  ASSERT_EQ(observer_.rpcs().size(), 1u);
+  EXPECT_EQ(observer_.rpcs()[0].code, absl::StatusCode::kCancelled);
 }
 
 TEST_F(GateTest, ACallThatIsDroppedEndsAsAFault) {
   testing::internal::CaptureStderr();
   NewCall(Connect());
-  ASSERT_EQ(observer_.calls.size(), 1u);
-  EXPECT_EQ(observer_.calls[0].second, RowOf(ErrorReason::INTERNAL_FAULT).code);
+  ASSERT_EQ(observer_.rpcs().size(), 1u);
+  EXPECT_EQ(observer_.rpcs()[0].code, RowOf(ErrorReason::INTERNAL_FAULT).code);
   EXPECT_NE(testing::internal::GetCapturedStderr().find("reason=INTERNAL_FAULT"), std::string::npos)
       << "a fault of ours is worth an operator's attention";
 }
 
 TEST_F(GateTest, AConnectionCarriesOneSession) {
   const auto connection = Connect();
-  const auto session = connection->OpenSession("");
+  const auto session = connection->OpenSession("", "");
   ASSERT_TRUE(session.ok());
-  EXPECT_THAT(connection->OpenSession("").status(), FailsWith(ErrorReason::SESSION_ALREADY_OPEN));
+  EXPECT_THAT(connection->OpenSession("", "").status(), FailsWith(ErrorReason::SESSION_ALREADY_OPEN));
   EXPECT_THAT(connection->JoinSession((*session)->id()).status(), FailsWith(ErrorReason::SESSION_ALREADY_OPEN));
   EXPECT_EQ(connection->session(), *session);
 }
 
 TEST_F(GateTest, AFailedOpenLeavesTheConnectionFree) {
   const auto connection = Connect();
-  EXPECT_THAT(connection->OpenSession("\n").status(), FailsWith(ErrorReason::FIELD_OUT_OF_RANGE));
+  EXPECT_THAT(connection->OpenSession("\n", "").status(), FailsWith(ErrorReason::FIELD_OUT_OF_RANGE));
   EXPECT_THAT(connection->JoinSession(SessionId{1}).status(), FailsWith(ErrorReason::SESSION_NOT_FOUND));
   EXPECT_EQ(connection->session(), nullptr);
-  EXPECT_TRUE(connection->OpenSession("").ok());
+  EXPECT_TRUE(connection->OpenSession("", "").ok());
 }
 
 TEST_F(GateTest, ASessionOutlivesOneOfItsConnections) {
   const auto first = Connect();
   const auto second = Connect();
-  const auto session = first->OpenSession("");
+  const auto session = first->OpenSession("", "");
   ASSERT_TRUE(second->JoinSession((*session)->id()).ok());
   first->Disconnected();
   EXPECT_FALSE((*session)->ending());
@@ -143,7 +102,7 @@ TEST_F(GateTest, ASessionOutlivesOneOfItsConnections) {
 TEST_F(GateTest, ADisconnectedConnectionOpensNothing) {
   const auto connection = Connect();
   connection->Disconnected();
-  EXPECT_THAT(connection->OpenSession("").status(), FailsWith(ErrorReason::SESSION_ENDING));
+  EXPECT_THAT(connection->OpenSession("", "").status(), FailsWith(ErrorReason::SESSION_ENDING));
   EXPECT_EQ(world_.Held(), "");
 }
 
@@ -160,7 +119,7 @@ TEST_F(GateTest, OnlyAConnectionThatDoesAndHoldsNothingIsSilent) {
   EXPECT_FALSE(connection->SilentSince(world_.clock.Now())) << "a call has just ended";
   world_.clock.Advance(std::chrono::milliseconds(100));
   EXPECT_TRUE(connection->SilentSince(world_.clock.Now()));
-  ASSERT_TRUE(connection->OpenSession("").ok());
+  ASSERT_TRUE(connection->OpenSession("", "").ok());
   EXPECT_FALSE(connection->SilentSince(world_.clock.Now())) << "it holds a session";
 }
 

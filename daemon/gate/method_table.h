@@ -12,12 +12,18 @@
 namespace rnicd::gate {
 
 // Who may call a method.
-enum class Callers : uint8_t { kWorkloads, kOperators, kBoth };
+enum class Callers : uint8_t { kWorkloads, kOperators, kOperatorsAndPlugins, kAll };
 // Whether the connection must carry a session.
 enum class Needs : uint8_t { kNoSession, kSession };
-// Whether a call that succeeds is worth an info line; the life of a session has lines of its own, and a refused call
-// always leaves a debug line.
-enum class Audit : uint8_t { kQuiet, kLogged };
+// Which calls are decisions for the audit log: every refused one is, one that succeeds only where something changes
+// hands or comes to light.
+enum class Audit : uint8_t { kQuiet, kDecision };
+// Whether a workload's calls count against its rate.
+enum class Pace : uint8_t {
+  kCounted,
+  // Counted only without a session. Who gives everything back must not have to wait.
+  kFreeInSession,
+};
 
 struct MethodRow {
   // "MemoryService.CreateMr": the name without the package.
@@ -25,6 +31,7 @@ struct MethodRow {
   Callers callers;
   Needs needs;
   Audit audit;
+  Pace pace = Pace::kCounted;
 
   constexpr bool Allows(core::Role role) const {
     switch (callers) {
@@ -32,7 +39,9 @@ struct MethodRow {
         return role == core::Role::kWorkload;
       case Callers::kOperators:
         return role == core::Role::kOperator;
-      case Callers::kBoth:
+      case Callers::kOperatorsAndPlugins:
+        return role == core::Role::kOperator || role == core::Role::kDevicePlugin;
+      case Callers::kAll:
         return true;
     }
     return false;
@@ -42,61 +51,76 @@ struct MethodRow {
 // A row for every method of every service. What has no row cannot be called: a handler without one does not compile,
 // and a method of the descriptor without one stops the daemon at its start.
 inline constexpr std::array kMethodTable = {
-    MethodRow{"SessionService.OpenSession", Callers::kWorkloads, Needs::kNoSession, Audit::kQuiet},
-    MethodRow{"SessionService.JoinSession", Callers::kWorkloads, Needs::kNoSession, Audit::kLogged},
+    MethodRow{"SessionService.OpenSession", Callers::kWorkloads, Needs::kNoSession, Audit::kDecision},
+    MethodRow{"SessionService.JoinSession", Callers::kWorkloads, Needs::kNoSession, Audit::kDecision},
     MethodRow{"SessionService.GetSession", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
     MethodRow{"SessionService.WatchEvents", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
-    MethodRow{"SessionService.CloseSession", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
+    MethodRow{"SessionService.CloseSession", Callers::kWorkloads, Needs::kSession, Audit::kDecision,
+              Pace::kFreeInSession},
 
-    MethodRow{"AdapterService.ListAdapters", Callers::kBoth, Needs::kNoSession, Audit::kQuiet},
-    MethodRow{"AdapterService.OpenAdapter", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
+    MethodRow{"AdapterService.ListAdapters", Callers::kAll, Needs::kNoSession, Audit::kQuiet},
+    MethodRow{"AdapterService.OpenAdapter", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
     MethodRow{"AdapterService.QueryAdapterInfo", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
-    MethodRow{"AdapterService.CloseAdapter", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
+    MethodRow{"AdapterService.CloseAdapter", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
 
-    MethodRow{"MemoryService.AllocateMemory", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
-    MethodRow{"MemoryService.ImportMemory", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
-    MethodRow{"MemoryService.SealMemory", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
-    MethodRow{"MemoryService.ReleaseMemory", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
-    MethodRow{"MemoryService.CreatePd", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
-    MethodRow{"MemoryService.ClosePd", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
-    MethodRow{"MemoryService.CreateMr", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
-    MethodRow{"MemoryService.RegisterMr", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
-    MethodRow{"MemoryService.DeregisterMr", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
-    MethodRow{"MemoryService.InitializeFastRegisterMr", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
-    MethodRow{"MemoryService.GetLocalToken", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
-    MethodRow{"MemoryService.GetRemoteToken", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
-    MethodRow{"MemoryService.CloseMr", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
-    MethodRow{"MemoryService.BuildLam", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
-    MethodRow{"MemoryService.ReleaseLam", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
-    MethodRow{"MemoryService.BatchCreateMr", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
-    MethodRow{"MemoryService.BatchRegisterMr", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
-    MethodRow{"MemoryService.BatchDeregisterMr", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
-    MethodRow{"MemoryService.BatchInitializeFastRegisterMr", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
-    MethodRow{"MemoryService.BatchGetLocalToken", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
-    MethodRow{"MemoryService.BatchGetRemoteToken", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
-    MethodRow{"MemoryService.BatchCloseMr", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
+    MethodRow{"MemoryService.AllocateMemory", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
+    MethodRow{"MemoryService.ImportMemory", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
+    MethodRow{"MemoryService.SealMemory", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
+    MethodRow{"MemoryService.ReleaseMemory", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
+    MethodRow{"MemoryService.CreatePd", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
+    MethodRow{"MemoryService.ClosePd", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
+    MethodRow{"MemoryService.CreateMr", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
+    MethodRow{"MemoryService.RegisterMr", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
+    MethodRow{"MemoryService.DeregisterMr", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
+    MethodRow{"MemoryService.InitializeFastRegisterMr", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
+    MethodRow{"MemoryService.GetLocalToken", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
+    MethodRow{"MemoryService.GetRemoteToken", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
+    MethodRow{"MemoryService.CloseMr", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
+    MethodRow{"MemoryService.BuildLam", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
+    MethodRow{"MemoryService.ReleaseLam", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
+    MethodRow{"MemoryService.BatchCreateMr", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
+    MethodRow{"MemoryService.BatchRegisterMr", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
+    MethodRow{"MemoryService.BatchDeregisterMr", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
+    MethodRow{"MemoryService.BatchInitializeFastRegisterMr", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
+    MethodRow{"MemoryService.BatchGetLocalToken", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
+    MethodRow{"MemoryService.BatchGetRemoteToken", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
+    MethodRow{"MemoryService.BatchCloseMr", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
 
-    MethodRow{"QueueService.CreateCq", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
-    MethodRow{"QueueService.ResizeCq", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
+    MethodRow{"QueueService.CreateCq", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
+    MethodRow{"QueueService.ResizeCq", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
+    // The data path, from here to GetCqResultsEx, and Flush and Post: a line for each work request would be no audit
+    // log any more. What a post may reach was decided when the region, the window and the connection were made.
     MethodRow{"QueueService.ArmCq", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
     MethodRow{"QueueService.GetCqResults", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
     MethodRow{"QueueService.GetCqResultsEx", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
-    MethodRow{"QueueService.CloseCq", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
-    MethodRow{"QueueService.CreateQp", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
+    MethodRow{"QueueService.CloseCq", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
+    MethodRow{"QueueService.CreateQp", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
     MethodRow{"QueueService.QueryQp", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
-    MethodRow{"QueueService.ConnectQp", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
-    MethodRow{"QueueService.DisconnectQp", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
+    MethodRow{"QueueService.ConnectQp", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
+    MethodRow{"QueueService.DisconnectQp", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
     MethodRow{"QueueService.Flush", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
-    MethodRow{"QueueService.CloseQp", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
+    MethodRow{"QueueService.CloseQp", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
     MethodRow{"QueueService.Post", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
-    MethodRow{"QueueService.CreateMw", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
-    MethodRow{"QueueService.GetRemoteTokenFromMw", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
-    MethodRow{"QueueService.CloseMw", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
-    MethodRow{"QueueService.GetPrivilegedMemoryRegionToken", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
+    MethodRow{"QueueService.CreateMw", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
+    MethodRow{"QueueService.GetRemoteTokenFromMw", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
+    MethodRow{"QueueService.CloseMw", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
+    MethodRow{"QueueService.GetPrivilegedMemoryRegionToken", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
 
-    MethodRow{"AdminService.GetStatus", Callers::kOperators, Needs::kNoSession, Audit::kQuiet},
-    MethodRow{"AdminService.ListSessions", Callers::kOperators, Needs::kNoSession, Audit::kQuiet},
-    MethodRow{"AdminService.ListRegions", Callers::kOperators, Needs::kNoSession, Audit::kQuiet},
+    MethodRow{"AdminService.GetStatus", Callers::kOperatorsAndPlugins, Needs::kNoSession, Audit::kQuiet},
+    MethodRow{"AdminService.ListSessions", Callers::kOperatorsAndPlugins, Needs::kNoSession, Audit::kQuiet},
+    MethodRow{"AdminService.ListRegions", Callers::kOperatorsAndPlugins, Needs::kNoSession, Audit::kQuiet},
+    MethodRow{"AdminService.ListTenants", Callers::kOperatorsAndPlugins, Needs::kNoSession, Audit::kQuiet},
+    MethodRow{"AdminService.InspectSession", Callers::kOperatorsAndPlugins, Needs::kNoSession, Audit::kQuiet},
+    // Changes nothing, but says everything at once.
+    MethodRow{"AdminService.DumpState", Callers::kOperatorsAndPlugins, Needs::kNoSession, Audit::kDecision},
+    MethodRow{"AdminService.EvictSession", Callers::kOperators, Needs::kNoSession, Audit::kDecision},
+    MethodRow{"AdminService.Drain", Callers::kOperators, Needs::kNoSession, Audit::kDecision},
+    MethodRow{"AdminService.SetLogLevel", Callers::kOperators, Needs::kNoSession, Audit::kDecision},
+    MethodRow{"AdminService.ReloadPolicy", Callers::kOperators, Needs::kNoSession, Audit::kDecision},
+    MethodRow{"AdminService.CreateGrant", Callers::kOperatorsAndPlugins, Needs::kNoSession, Audit::kDecision},
+    MethodRow{"AdminService.RevokeGrant", Callers::kOperatorsAndPlugins, Needs::kNoSession, Audit::kDecision},
+    MethodRow{"AdminService.ListGrants", Callers::kOperatorsAndPlugins, Needs::kNoSession, Audit::kQuiet},
+    MethodRow{"AdminService.SetPods", Callers::kOperatorsAndPlugins, Needs::kNoSession, Audit::kDecision},
 };
 
 // The row of a method; a name without one does not compile.

@@ -11,6 +11,7 @@
 #include "rnicd/v1/adapter_service.grpc.pb.h"
 #include "rnicd/v1/admin_service.grpc.pb.h"
 #include "rnicd/v1/memory_service.grpc.pb.h"
+#include "rnicd/v1/queue_service.grpc.pb.h"
 #include "rnicd/v1/session_service.grpc.pb.h"
 
 namespace rnicd::gate {
@@ -45,20 +46,52 @@ TEST(MethodTable, IsTotal) {
   EXPECT_EQ(rows, MethodsOfTheProgram());
 }
 
-TEST(MethodTable, OnlyOperatorsReachTheAdminServiceAndNothingElseThatActs) {
+// What each role may call of the AdminService; of the rest workloads may call everything, and the others see the
+// adapters.
+TEST(MethodTable, EveryRoleReachesWhatIsMeantForIt) {
+  const std::set<std::string_view> operators_only = {"AdminService.EvictSession", "AdminService.Drain",
+                                                     "AdminService.SetLogLevel", "AdminService.ReloadPolicy"};
+  const std::set<std::string_view> plugins_too = {
+      "AdminService.GetStatus",  "AdminService.ListSessions",   "AdminService.ListRegions", "AdminService.ListTenants",
+      "AdminService.DumpState",  "AdminService.InspectSession", "AdminService.CreateGrant", "AdminService.RevokeGrant",
+      "AdminService.ListGrants", "AdminService.SetPods"};
   for (const MethodRow& row : kMethodTable) {
     const bool admin = row.name.starts_with("AdminService.");
+    EXPECT_EQ(operators_only.contains(row.name) || plugins_too.contains(row.name), admin) << row.name;
+    const bool for_all = row.name == "AdapterService.ListAdapters";
     EXPECT_EQ(row.Allows(core::Role::kWorkload), !admin) << row.name;
-    EXPECT_EQ(row.Allows(core::Role::kOperator), admin || row.name == "AdapterService.ListAdapters") << row.name;
+    EXPECT_EQ(row.Allows(core::Role::kOperator), admin || for_all) << row.name;
+    EXPECT_EQ(row.Allows(core::Role::kDevicePlugin), plugins_too.contains(row.name) || for_all) << row.name;
   }
 }
 
-TEST(MethodTable, OnlyCallsThatComeBeforeASessionNeedNone) {
-  const std::set<std::string_view> before = {"SessionService.OpenSession",  "SessionService.JoinSession",
-                                             "AdapterService.ListAdapters", "AdminService.GetStatus",
-                                             "AdminService.ListSessions",   "AdminService.ListRegions"};
+TEST(MethodTable, OnlyWorkloadsHaveSessionsAndNeedThemForAllButAFewCalls) {
+  const std::set<std::string_view> before = {"SessionService.OpenSession", "SessionService.JoinSession",
+                                             "AdapterService.ListAdapters"};
   for (const MethodRow& row : kMethodTable) {
-    EXPECT_EQ(row.needs == Needs::kNoSession, before.contains(row.name)) << row.name;
+    EXPECT_EQ(row.needs == Needs::kNoSession, before.contains(row.name) || row.name.starts_with("AdminService."))
+        << row.name;
+  }
+}
+
+// Quiet is what changes nothing and reveals little, and the data path. Whoever adds a row decides here as well.
+TEST(MethodTable, EverythingThatChangesHandsIsADecision) {
+  const std::set<std::string_view> quiet = {"SessionService.GetSession",   "SessionService.WatchEvents",
+                                            "AdapterService.ListAdapters", "AdapterService.QueryAdapterInfo",
+                                            "QueueService.ArmCq",          "QueueService.GetCqResults",
+                                            "QueueService.GetCqResultsEx", "QueueService.QueryQp",
+                                            "QueueService.Flush",          "QueueService.Post",
+                                            "AdminService.GetStatus",      "AdminService.ListSessions",
+                                            "AdminService.ListRegions",    "AdminService.ListTenants",
+                                            "AdminService.InspectSession", "AdminService.ListGrants"};
+  for (const MethodRow& row : kMethodTable) {
+    EXPECT_EQ(row.audit == Audit::kQuiet, quiet.contains(row.name)) << row.name;
+  }
+}
+
+TEST(MethodTable, OnlyClosingASessionIsFree) {
+  for (const MethodRow& row : kMethodTable) {
+    EXPECT_EQ(row.pace == Pace::kFreeInSession, row.name == "SessionService.CloseSession") << row.name;
   }
 }
 

@@ -44,6 +44,9 @@ spdlog::level::level_enum ToSpdlog(Level level) {
   return spdlog::level::err;
 }
 
+constexpr std::array<std::pair<std::string_view, Level>, 4> kLevelNames = {
+    {{"debug", Level::kDebug}, {"info", Level::kInfo}, {"warning", Level::kWarning}, {"error", Level::kError}}};
+
 constexpr char kTextPattern[] = "%Y-%m-%dT%H:%M:%S.%eZ %l %v";
 // FormatJson gives the members after these two, without the opening brace.
 constexpr char kJsonPattern[] = "{\"time\":\"%Y-%m-%dT%H:%M:%S.%eZ\",\"level\":\"%l\",%v";
@@ -51,15 +54,15 @@ constexpr char kJsonPattern[] = "{\"time\":\"%Y-%m-%dT%H:%M:%S.%eZ\",\"level\":\
 }  // namespace
 
 std::optional<Level> LevelFromName(std::string_view name) {
-  static constexpr std::array<std::pair<std::string_view, Level>, 4> kNames = {
-      {{"debug", Level::kDebug}, {"info", Level::kInfo}, {"warning", Level::kWarning}, {"error", Level::kError}}};
-  for (const auto& [known, level] : kNames) {
+  for (const auto& [known, level] : kLevelNames) {
     if (known == name) {
       return level;
     }
   }
   return std::nullopt;
 }
+
+std::string_view LevelName(Level level) { return kLevelNames[static_cast<size_t>(level)].first; }
 
 std::string FormatText(std::string_view message, std::initializer_list<Field> fields) {
   std::string line(message);
@@ -79,7 +82,8 @@ std::string FormatJson(std::string_view message, std::initializer_list<Field> fi
 }
 
 Logger::Logger(const Options& options)
-    : options_(options),
+    : json_(options.json),
+      level_(options.level),
       logger_(std::make_unique<spdlog::logger>("rnicd", std::make_shared<spdlog::sinks::stderr_sink_mt>())) {
   logger_->set_level(ToSpdlog(options.level));
   logger_->flush_on(spdlog::level::debug);
@@ -87,6 +91,11 @@ Logger::Logger(const Options& options)
 }
 
 Logger::~Logger() = default;
+
+void Logger::SetLevel(Level level) {
+  level_.store(level);
+  logger_->set_level(ToSpdlog(level));
+}
 
 void Logger::Debug(std::string_view message, std::initializer_list<Field> fields) const {
   Write(Level::kDebug, message, fields);
@@ -103,7 +112,7 @@ void Logger::Error(std::string_view message, std::initializer_list<Field> fields
 
 void Logger::Write(Level level, std::string_view message, std::initializer_list<Field> fields) const {
   if (logger_->should_log(ToSpdlog(level))) {
-    logger_->log(ToSpdlog(level), options_.json ? FormatJson(message, fields) : FormatText(message, fields));
+    logger_->log(ToSpdlog(level), json_ ? FormatJson(message, fields) : FormatText(message, fields));
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
@@ -19,6 +20,7 @@ enum class Level : uint8_t { kDebug, kInfo, kWarning, kError };
 
 // "debug", "info", "warning", "error"; nothing for any other word.
 std::optional<Level> LevelFromName(std::string_view name);
+std::string_view LevelName(Level level);
 
 // One piece of data of a line. Never a token, a ticket or a pointer.
 struct Field {
@@ -44,6 +46,9 @@ class Logger {
   explicit Logger(const Options& options);
   ~Logger();
 
+  Level level() const { return level_.load(); }
+  void SetLevel(Level level);
+
   void Debug(std::string_view message, std::initializer_list<Field> fields = {}) const;
   void Info(std::string_view message, std::initializer_list<Field> fields = {}) const;
   void Warning(std::string_view message, std::initializer_list<Field> fields = {}) const;
@@ -52,7 +57,8 @@ class Logger {
  private:
   void Write(Level level, std::string_view message, std::initializer_list<Field> fields) const;
 
-  const Options options_;
+  const bool json_;
+  std::atomic<Level> level_;
   const std::unique_ptr<spdlog::logger> logger_;
 };
 

@@ -74,6 +74,7 @@ std::vector<prometheus::MetricFamily> Gauges(const GaugeValues& values) {
             values.registered_bytes),
       Gauge("rnicd_registered_pages", "Pages of 4 KiB that memory regions hold registered or mappings hold mapped.",
             values.registered_pages),
+      Gauge("rnicd_pinned_bytes", "The same bytes, each page counted once for each tenant.", values.pinned_bytes),
       Gauge("rnicd_memory_regions", "Memory regions, registered or not.", values.memory_regions),
       Gauge("rnicd_device_regions", "Registrations that are alive in the devices.", values.device_regions),
       Gauge("rnicd_memory_objects", "Memory objects, attached or not.", values.memory_objects),

@@ -30,6 +30,7 @@ struct EngineValues {
 struct GaugeValues {
   uint64_t registered_bytes = 0;
   uint64_t registered_pages = 0;
+  uint64_t pinned_bytes = 0;
   uint64_t memory_regions = 0;
   uint64_t memory_objects = 0;
   uint64_t memory_bytes = 0;

@@ -44,6 +44,7 @@ TEST_F(MetricsTest, EverySeriesIsThereFromTheStart) {
 TEST_F(MetricsTest, GaugesShowWhatTheScrapeSays) {
   const std::string page = Page({.registered_bytes = 67108864,
                                  .registered_pages = 16384,
+                                 .pinned_bytes = 33554432,
                                  .memory_regions = 3,
                                  .memory_objects = 2,
                                  .memory_bytes = 67108864,
@@ -52,7 +53,7 @@ TEST_F(MetricsTest, GaugesShowWhatTheScrapeSays) {
                                  .device_regions = 7,
                                  .fast_registrations = {.direct = 8, .composed = 9, .windowed = 10}});
   for (const char* const line :
-       {"rnicd_registered_bytes 67108864", "rnicd_registered_pages 16384", "rnicd_memory_regions 3",
+       {"rnicd_registered_bytes 67108864", "rnicd_registered_pages 16384", "rnicd_pinned_bytes 33554432", "rnicd_memory_regions 3",
         "rnicd_memory_objects 2", "rnicd_memory_bytes 67108864", "rnicd_sessions 1", "rnicd_connections 5",
         "rnicd_device_regions 7", "rnicd_fast_registrations_total{engine=\"direct\"} 8",
         "rnicd_fast_registrations_total{engine=\"compose\"} 9",

@@ -25,13 +25,13 @@ constexpr std::chrono::milliseconds kLastWords{250};
 class GrpcConnection final : public transport::ServedConnection {
  public:
   GrpcConnection(const gate::GateServices& services, const std::shared_ptr<gate::ConnectionContext>& context,
-                 core::Node& node, core::SessionRegistry& registry, const service::ProcessFacts& facts)
+                 core::Node& node, core::SessionRegistry& registry, service::ProcessControl& process)
       : context_(context),
         sessions_(gate::Gate(services, context), registry),
         adapters_(gate::Gate(services, context), node.provider),
         memory_(gate::Gate(services, context), node.tickets),
         queues_(gate::Gate(services, context)),
-        admin_(gate::Gate(services, context), node, registry, facts) {}
+        admin_(gate::Gate(services, context), node, registry, process) {}
 
   // Calls that do not end by themselves are cancelled; Wait returns when the last of them has ended.
   ~GrpcConnection() override {
@@ -80,12 +80,12 @@ class GrpcConnection final : public transport::ServedConnection {
 }  // namespace
 
 GrpcConnectionServer::GrpcConnectionServer(const gate::GateServices& services, core::Node& node,
-                                           core::SessionRegistry& registry, const service::ProcessFacts& facts)
-    : services_(services), node_(node), registry_(registry), facts_(facts) {}
+                                           core::SessionRegistry& registry, service::ProcessControl& process)
+    : services_(services), node_(node), registry_(registry), process_(process) {}
 
 std::unique_ptr<transport::ServedConnection> GrpcConnectionServer::Serve(UniqueFd socket, const core::Caller& caller) {
-  const auto context = std::make_shared<gate::ConnectionContext>(caller, registry_, node_.clock);
-  auto connection = std::make_unique<GrpcConnection>(services_, context, node_, registry_, facts_);
+  const auto context = std::make_shared<gate::ConnectionContext>(caller, node_, registry_);
+  auto connection = std::make_unique<GrpcConnection>(services_, context, node_, registry_, process_);
   return connection->Start(std::move(socket)) ? std::move(connection) : nullptr;
 }
 

@@ -16,7 +16,7 @@ namespace rnicd::server {
 class GrpcConnectionServer final : public transport::ConnectionServer {
  public:
   GrpcConnectionServer(const gate::GateServices& services, core::Node& node, core::SessionRegistry& registry,
-                       const service::ProcessFacts& facts);
+                       service::ProcessControl& process);
 
   std::unique_ptr<transport::ServedConnection> Serve(UniqueFd socket, const core::Caller& caller) override;
 
@@ -24,7 +24,7 @@ class GrpcConnectionServer final : public transport::ConnectionServer {
   const gate::GateServices services_;
   core::Node& node_;
   core::SessionRegistry& registry_;
-  const service::ProcessFacts& facts_;
+  service::ProcessControl& process_;
 };
 
 }  // namespace rnicd::server

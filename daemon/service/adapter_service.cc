@@ -8,10 +8,10 @@
 
 namespace rnicd::service {
 
-grpc::ServerUnaryReactor* AdapterService::ListAdapters(grpc::CallbackServerContext* context,
-                                                       const v1::ListAdaptersRequest* /*request*/,
+grpc::ServerUnaryReactor* AdapterService::ListAdapters(grpc::CallbackServerContext* /*context*/,
+                                                       const v1::ListAdaptersRequest* request,
                                                        v1::ListAdaptersResponse* response) {
-  return gate_.Unary(context, gate::Row("AdapterService.ListAdapters"), [&](gate::Call&) {
+  return gate_.Unary(gate::Row("AdapterService.ListAdapters"), request, response, [&](gate::Call&) {
     for (const provider::AdapterDescription& adapter : provider_.ListAdapters()) {
       v1::AdapterSummary* summary = response->add_adapters();
       summary->set_name(adapter.name);
@@ -23,10 +23,10 @@ grpc::ServerUnaryReactor* AdapterService::ListAdapters(grpc::CallbackServerConte
   });
 }
 
-grpc::ServerUnaryReactor* AdapterService::OpenAdapter(grpc::CallbackServerContext* context,
+grpc::ServerUnaryReactor* AdapterService::OpenAdapter(grpc::CallbackServerContext* /*context*/,
                                                       const v1::OpenAdapterRequest* request,
                                                       v1::OpenAdapterResponse* response) {
-  return gate_.Unary(context, gate::Row("AdapterService.OpenAdapter"), [&](gate::Call& call) -> absl::Status {
+  return gate_.Unary(gate::Row("AdapterService.OpenAdapter"), request, response, [&](gate::Call& call) -> absl::Status {
     RNICD_ASSIGN_OR_RETURN(const NdkVersion version, FromWire(request->has_version() ? &request->version() : nullptr));
     std::string name = request->adapter_name();
     if (name.empty()) {
@@ -41,22 +41,23 @@ grpc::ServerUnaryReactor* AdapterService::OpenAdapter(grpc::CallbackServerContex
   });
 }
 
-grpc::ServerUnaryReactor* AdapterService::QueryAdapterInfo(grpc::CallbackServerContext* context,
+grpc::ServerUnaryReactor* AdapterService::QueryAdapterInfo(grpc::CallbackServerContext* /*context*/,
                                                            const v1::QueryAdapterInfoRequest* request,
                                                            v1::QueryAdapterInfoResponse* response) {
-  return gate_.Unary(context, gate::Row("AdapterService.QueryAdapterInfo"), [&](gate::Call& call) -> absl::Status {
-    RNICD_ASSIGN_OR_RETURN(const NdkAdapterInfo info,
-                           call.session()->QueryAdapterInfo(AdapterId{request->adapter_id()}));
-    *response->mutable_info() = ToWire(info);
-    return absl::OkStatus();
-  });
+  return gate_.Unary(gate::Row("AdapterService.QueryAdapterInfo"), request, response,
+                     [&](gate::Call& call) -> absl::Status {
+                       RNICD_ASSIGN_OR_RETURN(const NdkAdapterInfo info,
+                                              call.session()->QueryAdapterInfo(AdapterId{request->adapter_id()}));
+                       *response->mutable_info() = ToWire(info);
+                       return absl::OkStatus();
+                     });
 }
 
-grpc::ServerUnaryReactor* AdapterService::CloseAdapter(grpc::CallbackServerContext* context,
+grpc::ServerUnaryReactor* AdapterService::CloseAdapter(grpc::CallbackServerContext* /*context*/,
                                                        const v1::CloseAdapterRequest* request,
-                                                       v1::CloseAdapterResponse* /*response*/) {
+                                                       v1::CloseAdapterResponse* response) {
   return gate_.UnaryAsync(
-      context, gate::Row("AdapterService.CloseAdapter"), [request](const std::shared_ptr<gate::Call>& call) {
+      gate::Row("AdapterService.CloseAdapter"), request, response, [request](const std::shared_ptr<gate::Call>& call) {
         const auto finish = [call](const absl::Status& status) { call->Finish(status); };
         const auto progress = call->session()->CloseAdapter(AdapterId{request->adapter_id()}, finish);
         if (!progress.ok() || *progress == core::Progress::kDone) {

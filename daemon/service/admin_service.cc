@@ -1,79 +1,25 @@
 #include "daemon/service/admin_service.h"
 
-#include <unistd.h>
+#include <google/protobuf/util/json_util.h>
 
-#include <algorithm>
-#include <charconv>
-#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/cord.h"
 #include "base/status.h"
-#include "daemon/service/convert.h"
-#include "daemon/service/process_usage.h"
+#include "daemon/service/admin_grants.h"
+#include "daemon/service/admin_pages.h"
 
 namespace rnicd::service {
 namespace {
 
-constexpr uint32_t kDefaultPageSize = 1000;
-constexpr uint32_t kMaxPageSize = 10000;
-
-uint64_t MillisecondsBetween(Instant from, Instant to) {
-  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(to - from).count());
-}
-
-absl::StatusOr<uint32_t> PageSizeOf(uint32_t wanted) {
-  if (wanted > kMaxPageSize) {
-    return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "page_size");
-  }
-  return wanted == 0 ? kDefaultPageSize : wanted;
-}
-
-// The last entry of the page before: a session, and a region in it (0 for all of the session's regions).
-struct PageToken {
-  uint64_t session = 0;
-  uint64_t region = 0;
-  friend auto operator<=>(const PageToken&, const PageToken&) = default;
-};
-
-std::string Format(const PageToken& token) {
-  return std::to_string(token.session) + "." + std::to_string(token.region);
-}
-
-absl::StatusOr<PageToken> ParsePageToken(const std::string& text) {
-  PageToken token;
-  if (text.empty()) {
-    return token;
-  }
-  const char* const end = text.data() + text.size();
-  const auto session = std::from_chars(text.data(), end, token.session);
-  if (session.ec == std::errc() && session.ptr != end && *session.ptr == '.') {
-    const auto region = std::from_chars(session.ptr + 1, end, token.region);
-    if (region.ec == std::errc() && region.ptr == end) {
-      return token;
-    }
-  }
-  return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "page_token");
-}
-
-std::vector<v1::RegionInfo> RegionsOf(const core::Session& session) {
-  std::vector<v1::RegionInfo> regions;
-  for (const auto& [id, view] : session.ViewRegions()) {
-    v1::RegionInfo info = ToWire(view);
-    info.set_session_id(session.id().value);
-    info.set_mr_id(id.value);
-    info.set_pid(session.owner().pid);
-    info.set_uid(session.owner().uid);
-    regions.push_back(std::move(info));
-  }
-  std::sort(regions.begin(), regions.end(), [](const auto& a, const auto& b) { return a.mr_id() < b.mr_id(); });
-  return regions;
-}
-
 // Adds the session's regions behind `after` to the page. False when the page is full and more would follow.
 bool AddRegions(const core::Session& session, const PageToken& after, uint32_t page_size,
                 v1::ListRegionsResponse* response) {
-  for (v1::RegionInfo& region : RegionsOf(session)) {
+  for (v1::RegionInfo& region : AdminView::Regions(session)) {
     const PageToken here{session.id().value, region.mr_id()};
     if (here <= after) {
       continue;
@@ -88,60 +34,58 @@ bool AddRegions(const core::Session& session, const PageToken& after, uint32_t p
   return true;
 }
 
+absl::StatusOr<std::string> ToJson(const google::protobuf::Message& message) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  options.always_print_primitive_fields = true;
+  std::string json;
+  if (!google::protobuf::util::MessageToJsonString(message, &json, options).ok()) {
+    return MakeError(ErrorReason::INTERNAL_FAULT);
+  }
+  return json;
+}
+
+// The same failure with so much of its text as gRPC takes: a trailer may have 8 KiB, and has the text three times.
+absl::Status Shortened(const absl::Status& status) {
+  constexpr size_t kTextBytesMax = 1500;
+  const std::string_view text(status.message().data(), status.message().size());
+  if (text.size() <= kTextBytesMax) {
+    return status;
+  }
+  // After a whole line where there is one, else after a whole character.
+  size_t end = text.rfind('\n', kTextBytesMax);
+  if (end == std::string_view::npos) {
+    end = kTextBytesMax;
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) {
+      --end;
+    }
+  }
+  absl::Status shortened(status.code(), std::string(text.substr(0, end)) + "\n... and more, which the log has");
+  status.ForEachPayload(
+      [&](absl::string_view type, const absl::Cord& payload) { shortened.SetPayload(type, payload); });
+  return shortened;
+}
+
 }  // namespace
 
-AdminService::AdminService(gate::Gate gate, core::Node& node, const core::SessionRegistry& registry,
-                           const ProcessFacts& facts)
-    : gate_(std::move(gate)), node_(node), registry_(registry), facts_(facts) {}
+AdminService::AdminService(gate::Gate gate, core::Node& node, core::SessionRegistry& registry, ProcessControl& process)
+    : gate_(std::move(gate)), node_(node), registry_(registry), process_(process), view_(node, registry, process) {}
 
-grpc::ServerUnaryReactor* AdminService::GetStatus(grpc::CallbackServerContext* context,
-                                                  const v1::GetStatusRequest* /*request*/,
+// --- what is there ---
+
+grpc::ServerUnaryReactor* AdminService::GetStatus(grpc::CallbackServerContext* /*context*/,
+                                                  const v1::GetStatusRequest* request,
                                                   v1::GetStatusResponse* response) {
-  return gate_.Unary(context, gate::Row("AdminService.GetStatus"), [&](gate::Call&) {
-    FillStatus(response);
+  return gate_.Unary(gate::Row("AdminService.GetStatus"), request, response, [&](gate::Call&) {
+    *response = view_.Status();
     return absl::OkStatus();
   });
 }
 
-void AdminService::FillStatus(v1::GetStatusResponse* response) const {
-  response->set_version(facts_.version());
-  response->set_provider(std::string(node_.provider.name()));
-  response->set_pid(getpid());
-  response->set_uptime_ms(MillisecondsBetween(node_.started, node_.clock.Now()));
-  response->set_metrics_address(facts_.metrics_address());
-  response->set_connections(facts_.connections());
-  for (const auto& listed : registry_.List()) {
-    response->set_sessions(response->sessions() + 1);
-    response->set_sessions_ending(response->sessions_ending() + (listed.session->ending() ? 1 : 0));
-  }
-  ToWire(*node_.ledger, response->mutable_resources());
-  response->set_registered_pages(node_.ledger->used(core::Resource::kPinnedBytes) / kNdkPageBytes);
-  response->set_fd_tickets(node_.tickets.size());
-  response->set_device_regions(node_.provider.live_regions());
-  const ProcessUsage usage = ReadProcessUsage();
-  response->set_open_fds(usage.open_fds);
-  response->set_threads(usage.threads);
-  response->set_resident_bytes(usage.resident_bytes);
-}
-
-v1::SessionInfo AdminService::ToInfo(const core::SessionRegistry::Listed& listed) const {
-  const core::Session& session = *listed.session;
-  v1::SessionInfo info;
-  info.set_session_id(session.id().value);
-  info.set_label(session.label());
-  info.set_pid(session.owner().pid);
-  info.set_uid(session.owner().uid);
-  info.set_gid(session.owner().gid);
-  info.set_age_ms(MillisecondsBetween(session.opened(), node_.clock.Now()));
-  info.set_connections(listed.connections);
-  ToWire(session.ledger(), info.mutable_resources());
-  return info;
-}
-
-grpc::ServerUnaryReactor* AdminService::ListSessions(grpc::CallbackServerContext* context,
+grpc::ServerUnaryReactor* AdminService::ListSessions(grpc::CallbackServerContext* /*context*/,
                                                      const v1::ListSessionsRequest* request,
                                                      v1::ListSessionsResponse* response) {
-  return gate_.Unary(context, gate::Row("AdminService.ListSessions"), [&](gate::Call&) -> absl::Status {
+  return gate_.Unary(gate::Row("AdminService.ListSessions"), request, response, [&](gate::Call&) -> absl::Status {
     RNICD_ASSIGN_OR_RETURN(const uint32_t page_size, PageSizeOf(request->page_size()));
     RNICD_ASSIGN_OR_RETURN(const PageToken after, ParsePageToken(request->page_token()));
     for (const auto& listed : registry_.List()) {
@@ -152,16 +96,16 @@ grpc::ServerUnaryReactor* AdminService::ListSessions(grpc::CallbackServerContext
         response->set_next_page_token(Format({response->sessions(response->sessions_size() - 1).session_id(), 0}));
         break;
       }
-      *response->add_sessions() = ToInfo(listed);
+      *response->add_sessions() = view_.Session(listed);
     }
     return absl::OkStatus();
   });
 }
 
-grpc::ServerUnaryReactor* AdminService::ListRegions(grpc::CallbackServerContext* context,
+grpc::ServerUnaryReactor* AdminService::ListRegions(grpc::CallbackServerContext* /*context*/,
                                                     const v1::ListRegionsRequest* request,
                                                     v1::ListRegionsResponse* response) {
-  return gate_.Unary(context, gate::Row("AdminService.ListRegions"), [&](gate::Call&) -> absl::Status {
+  return gate_.Unary(gate::Row("AdminService.ListRegions"), request, response, [&](gate::Call&) -> absl::Status {
     RNICD_ASSIGN_OR_RETURN(const uint32_t page_size, PageSizeOf(request->page_size()));
     RNICD_ASSIGN_OR_RETURN(const PageToken after, ParsePageToken(request->page_token()));
     for (const auto& listed : registry_.List()) {
@@ -172,6 +116,131 @@ grpc::ServerUnaryReactor* AdminService::ListRegions(grpc::CallbackServerContext*
         break;
       }
     }
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* AdminService::ListTenants(grpc::CallbackServerContext* /*context*/,
+                                                    const v1::ListTenantsRequest* request,
+                                                    v1::ListTenantsResponse* response) {
+  return gate_.Unary(gate::Row("AdminService.ListTenants"), request, response, [&](gate::Call&) {
+    for (v1::TenantInfo& tenant : view_.Tenants()) {
+      *response->add_tenants() = std::move(tenant);
+    }
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* AdminService::InspectSession(grpc::CallbackServerContext* /*context*/,
+                                                       const v1::InspectSessionRequest* request,
+                                                       v1::InspectSessionResponse* response) {
+  return gate_.Unary(gate::Row("AdminService.InspectSession"), request, response, [&](gate::Call&) -> absl::Status {
+    RNICD_ASSIGN_OR_RETURN(*response, view_.Inspect(SessionId{request->session_id()}));
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* AdminService::DumpState(grpc::CallbackServerContext* /*context*/,
+                                                  const v1::DumpStateRequest* request,
+                                                  v1::DumpStateResponse* response) {
+  return gate_.Unary(gate::Row("AdminService.DumpState"), request, response, [&](gate::Call&) -> absl::Status {
+    RNICD_ASSIGN_OR_RETURN(*response->mutable_json(), ToJson(view_.Dump()));
+    return absl::OkStatus();
+  });
+}
+
+// --- what operators do ---
+
+grpc::ServerUnaryReactor* AdminService::EvictSession(grpc::CallbackServerContext* /*context*/,
+                                                     const v1::EvictSessionRequest* request,
+                                                     v1::EvictSessionResponse* response) {
+  const auto evict = [&](const std::shared_ptr<gate::Call>& call) {
+    const auto session = registry_.Evict(SessionId{request->session_id()});
+    if (!session.ok()) {
+      call->Finish(session.status());
+      return;
+    }
+    // It is ending, maybe for an earlier cause; this only says when it has ended.
+    registry_.End(*session, core::EndCause::kEvicted, [call, response](const core::Reclaimed& reclaimed) {
+      call->Finish(absl::OkStatus(), [&] {
+        response->set_reclaimed_regions(reclaimed.regions);
+        response->set_reclaimed_pinned_bytes(reclaimed.pinned_bytes);
+        response->set_reclaimed_memory_bytes(reclaimed.memory_bytes);
+      });
+    });
+  };
+  return gate_.UnaryAsync(gate::Row("AdminService.EvictSession"), request, response, evict);
+}
+
+grpc::ServerUnaryReactor* AdminService::Drain(grpc::CallbackServerContext* /*context*/, const v1::DrainRequest* request,
+                                              v1::DrainResponse* response) {
+  return gate_.Unary(gate::Row("AdminService.Drain"), request, response, [&](gate::Call&) {
+    response->set_draining(process_.SetDraining(!request->resume()));
+    response->set_sessions(registry_.List().size());
+    response->set_regions(node_.ledger->used(core::Resource::kRegions));
+    response->set_pinned_bytes(node_.ledger->used(core::Resource::kPinnedBytes));
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* AdminService::SetLogLevel(grpc::CallbackServerContext* /*context*/,
+                                                    const v1::SetLogLevelRequest* request,
+                                                    v1::SetLogLevelResponse* response) {
+  return gate_.Unary(gate::Row("AdminService.SetLogLevel"), request, response, [&](gate::Call&) -> absl::Status {
+    RNICD_ASSIGN_OR_RETURN(*response->mutable_previous(), process_.SetLogLevel(request->level()));
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* AdminService::ReloadPolicy(grpc::CallbackServerContext* /*context*/,
+                                                     const v1::ReloadPolicyRequest* request,
+                                                     v1::ReloadPolicyResponse* response) {
+  return gate_.Unary(gate::Row("AdminService.ReloadPolicy"), request, response,
+                     [&](gate::Call&) { return Shortened(process_.ReloadPolicy()); });
+}
+
+// --- grants and pods ---
+
+grpc::ServerUnaryReactor* AdminService::CreateGrant(grpc::CallbackServerContext* /*context*/,
+                                                    const v1::CreateGrantRequest* request,
+                                                    v1::CreateGrantResponse* response) {
+  return gate_.Unary(gate::Row("AdminService.CreateGrant"), request, response, [&](gate::Call&) -> absl::Status {
+    RNICD_ASSIGN_OR_RETURN(const core::GrantTerms terms, FromWire(*request));
+    RNICD_ASSIGN_OR_RETURN(core::IssuedGrant grant, node_.tenants.CreateGrant(terms));
+    response->set_grant_id(grant.id.value);
+    response->set_secret(std::move(grant.secret));
+    response->set_tenant("grant/" + terms.name);
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* AdminService::RevokeGrant(grpc::CallbackServerContext* /*context*/,
+                                                    const v1::RevokeGrantRequest* request,
+                                                    v1::RevokeGrantResponse* response) {
+  return gate_.Unary(gate::Row("AdminService.RevokeGrant"), request, response, [&](gate::Call&) -> absl::Status {
+    RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<core::Tenant> tenant,
+                           node_.tenants.RevokeGrant(GrantId{request->grant_id()}));
+    response->set_sessions_ended(registry_.EndAllOf(*tenant, core::EndCause::kGrantRevoked));
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* AdminService::ListGrants(grpc::CallbackServerContext* /*context*/,
+                                                   const v1::ListGrantsRequest* request,
+                                                   v1::ListGrantsResponse* response) {
+  return gate_.Unary(gate::Row("AdminService.ListGrants"), request, response, [&](gate::Call&) {
+    for (v1::GrantInfo& grant : view_.Grants()) {
+      *response->add_grants() = std::move(grant);
+    }
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* AdminService::SetPods(grpc::CallbackServerContext* /*context*/,
+                                                const v1::SetPodsRequest* request, v1::SetPodsResponse* response) {
+  return gate_.Unary(gate::Row("AdminService.SetPods"), request, response, [&](gate::Call&) -> absl::Status {
+    RNICD_ASSIGN_OR_RETURN(std::vector<core::PodFacts> pods, FromWire(*request));
+    node_.tenants.SetPods(std::move(pods));
     return absl::OkStatus();
   });
 }

@@ -1,9 +1,12 @@
 #pragma once
 
-#include <atomic>
-#include <cstdint>
 #include <memory>
+#include <string>
+#include <string_view>
 
+#include "absl/status/status.h"
+#include "base/error_reason.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "daemon/gate/gate.h"
 #include "daemon/service/memory_operations.h"
@@ -12,6 +15,39 @@
 namespace rnicd::service {
 
 inline constexpr int kMaxBatchItems = 16384;
+
+// How a batch went, for its audit line. Threads: safe.
+class BatchTally {
+ public:
+  explicit BatchTally(int items) : items_(items), remaining_(items) {}
+
+  // True for the last outcome.
+  bool Add(int index, const absl::Status& status) {
+    MutexLock lock(mutex_);
+    if (!status.ok()) {
+      ++refused_;
+      if (index < first_index_) {
+        first_index_ = index;
+        first_reason_ = RowOf(ErrorInfoOf(status).reason).name;
+      }
+    }
+    return --remaining_ == 0;
+  }
+  // "refused=3 of=64 first=QUOTA_REGIONS": the reason is that of the first refused item in the request.
+  std::string Note() const {
+    MutexLock lock(mutex_);
+    std::string note = "refused=" + std::to_string(refused_) + " of=" + std::to_string(items_);
+    return refused_ == 0 ? note : note.append(" first=").append(first_reason_);
+  }
+
+ private:
+  const int items_;
+  mutable Mutex mutex_;
+  int remaining_ RNICD_GUARDED_BY(mutex_);
+  int refused_ RNICD_GUARDED_BY(mutex_) = 0;
+  int first_index_ RNICD_GUARDED_BY(mutex_) = kMaxBatchItems;
+  std::string_view first_reason_ RNICD_GUARDED_BY(mutex_);
+};
 
 // Runs `operation` on every item in order and finishes the call when the last outcome is in. Outcomes stand in the
 // order of the items, whichever is ready first: each writes to its own slot.
@@ -28,10 +64,10 @@ void RunBatch(const std::shared_ptr<gate::Call>& call, const Request& request, R
   for (int index = 0; index < count; ++index) {
     response->add_outcomes();
   }
-  const auto remaining = std::make_shared<std::atomic<int>>(count);
+  const auto tally = std::make_shared<BatchTally>(count);
   for (int index = 0; index < count; ++index) {
     auto* outcome = response->mutable_outcomes(index);
-    operation(*call->session(), request.items(index), [call, outcome, remaining](const auto& reply) {
+    operation(*call->session(), request.items(index), [call, outcome, index, tally](const auto& reply) {
       call->WhileLive([&] {
         if (reply.ok()) {
           *outcome->mutable_response() = *reply;
@@ -39,7 +75,8 @@ void RunBatch(const std::shared_ptr<gate::Call>& call, const Request& request, R
           *outcome->mutable_error() = wire::ToErrorDetail(reply.status());
         }
       });
-      if (remaining->fetch_sub(1) == 1) {
+      if (tally->Add(index, reply.status())) {
+        call->Note(tally->Note());
         call->Finish(absl::OkStatus());
       }
     });

@@ -3,6 +3,7 @@
 #include <grpcpp/support/server_callback.h>
 
 #include <memory>
+#include <utility>
 
 #include "base/mutex.h"
 #include "daemon/core/session.h"
@@ -43,11 +44,21 @@ class EventStream final : public grpc::ServerWriteReactor<v1::WatchEventsRespons
   v1::WatchEventsResponse response_;
 };
 
-// A stream that ends at once with this status.
+// A stream that was refused: it ends when the call does, with its status.
+// Lifetime: as EventStream's.
 class RefusedStream final : public grpc::ServerWriteReactor<v1::WatchEventsResponse> {
  public:
-  explicit RefusedStream(const grpc::Status& status) { Finish(status); }
+  explicit RefusedStream(std::weak_ptr<gate::Call> call) : call_(std::move(call)) {}
+
+  void OnCancel() override {
+    if (const std::shared_ptr<gate::Call> call = call_.lock(); call != nullptr) {
+      call->Cancel();
+    }
+  }
   void OnDone() override { delete this; }
+
+ private:
+  const std::weak_ptr<gate::Call> call_;
 };
 
 }  // namespace rnicd::service

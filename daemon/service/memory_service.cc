@@ -31,10 +31,10 @@ void MemoryService::FillTicket(const core::MemoryTicket& ticket, Response* respo
   response->set_ticket_lifetime_ms(static_cast<uint32_t>(tickets_.lifetime().count()));
 }
 
-grpc::ServerUnaryReactor* MemoryService::AllocateMemory(grpc::CallbackServerContext* context,
+grpc::ServerUnaryReactor* MemoryService::AllocateMemory(grpc::CallbackServerContext* /*context*/,
                                                         const v1::AllocateMemoryRequest* request,
                                                         v1::AllocateMemoryResponse* response) {
-  return gate_.UnaryAsync(context, gate::Row("MemoryService.AllocateMemory"),
+  return gate_.UnaryAsync(gate::Row("MemoryService.AllocateMemory"), request, response,
                           [&](const std::shared_ptr<gate::Call>& call) {
                             const auto done = [call, response, this](const absl::StatusOr<core::MemoryTicket>& ticket) {
                               const bool delivered = call->Finish(ticket.status(), [&] {
@@ -55,20 +55,20 @@ grpc::ServerUnaryReactor* MemoryService::AllocateMemory(grpc::CallbackServerCont
                           });
 }
 
-grpc::ServerUnaryReactor* MemoryService::ImportMemory(grpc::CallbackServerContext* context,
+grpc::ServerUnaryReactor* MemoryService::ImportMemory(grpc::CallbackServerContext* /*context*/,
                                                       const v1::ImportMemoryRequest* request,
                                                       v1::ImportMemoryResponse* response) {
-  return gate_.Unary(context, gate::Row("MemoryService.ImportMemory"), [&](gate::Call& call) -> absl::Status {
+  return gate_.Unary(gate::Row("MemoryService.ImportMemory"), request, response, [&](gate::Call& call) -> absl::Status {
     RNICD_ASSIGN_OR_RETURN(const core::MemoryTicket ticket, call.session()->ImportMemory(request->size()));
     FillTicket(ticket, response);
     return absl::OkStatus();
   });
 }
 
-grpc::ServerUnaryReactor* MemoryService::SealMemory(grpc::CallbackServerContext* context,
+grpc::ServerUnaryReactor* MemoryService::SealMemory(grpc::CallbackServerContext* /*context*/,
                                                     const v1::SealMemoryRequest* request,
                                                     v1::SealMemoryResponse* response) {
-  return gate_.UnaryAsync(context, gate::Row("MemoryService.SealMemory"),
+  return gate_.UnaryAsync(gate::Row("MemoryService.SealMemory"), request, response,
                           [request, response](const std::shared_ptr<gate::Call>& call) {
                             const auto memory = call->session()->FindMemory(MemoryObjectId{request->memory_id()});
                             if (!memory.ok()) {
@@ -90,11 +90,11 @@ grpc::ServerUnaryReactor* MemoryService::SealMemory(grpc::CallbackServerContext*
                           });
 }
 
-grpc::ServerUnaryReactor* MemoryService::ReleaseMemory(grpc::CallbackServerContext* context,
+grpc::ServerUnaryReactor* MemoryService::ReleaseMemory(grpc::CallbackServerContext* /*context*/,
                                                        const v1::ReleaseMemoryRequest* request,
-                                                       v1::ReleaseMemoryResponse* /*response*/) {
+                                                       v1::ReleaseMemoryResponse* response) {
   return gate_.UnaryAsync(
-      context, gate::Row("MemoryService.ReleaseMemory"), [request](const std::shared_ptr<gate::Call>& call) {
+      gate::Row("MemoryService.ReleaseMemory"), request, response, [request](const std::shared_ptr<gate::Call>& call) {
         const auto finish = [call](const absl::Status& status) { call->Finish(status); };
         const auto progress = call->session()->ReleaseMemory(MemoryObjectId{request->memory_id()}, finish);
         if (!progress.ok() || *progress == core::Progress::kDone) {
@@ -103,18 +103,18 @@ grpc::ServerUnaryReactor* MemoryService::ReleaseMemory(grpc::CallbackServerConte
       });
 }
 
-grpc::ServerUnaryReactor* MemoryService::CreatePd(grpc::CallbackServerContext* context,
+grpc::ServerUnaryReactor* MemoryService::CreatePd(grpc::CallbackServerContext* /*context*/,
                                                   const v1::CreatePdRequest* request, v1::CreatePdResponse* response) {
-  return gate_.Unary(context, gate::Row("MemoryService.CreatePd"), [&](gate::Call& call) -> absl::Status {
+  return gate_.Unary(gate::Row("MemoryService.CreatePd"), request, response, [&](gate::Call& call) -> absl::Status {
     RNICD_ASSIGN_OR_RETURN(const ProtectionDomainId id, call.session()->CreatePd(AdapterId{request->adapter_id()}));
     response->set_pd_id(id.value);
     return absl::OkStatus();
   });
 }
 
-grpc::ServerUnaryReactor* MemoryService::BuildLam(grpc::CallbackServerContext* context,
+grpc::ServerUnaryReactor* MemoryService::BuildLam(grpc::CallbackServerContext* /*context*/,
                                                   const v1::BuildLamRequest* request, v1::BuildLamResponse* response) {
-  return gate_.Unary(context, gate::Row("MemoryService.BuildLam"), [&](gate::Call& call) -> absl::Status {
+  return gate_.Unary(gate::Row("MemoryService.BuildLam"), request, response, [&](gate::Call& call) -> absl::Status {
     const std::vector<core::MdlEntry> chain = FromWire(request->mdl_chain());
     core::BuildLamArguments arguments{
         .adapter = AdapterId{request->adapter_id()}, .chain = chain, .length = request->length()};
@@ -132,28 +132,28 @@ grpc::ServerUnaryReactor* MemoryService::BuildLam(grpc::CallbackServerContext* c
   });
 }
 
-grpc::ServerUnaryReactor* MemoryService::ReleaseLam(grpc::CallbackServerContext* context,
+grpc::ServerUnaryReactor* MemoryService::ReleaseLam(grpc::CallbackServerContext* /*context*/,
                                                     const v1::ReleaseLamRequest* request,
-                                                    v1::ReleaseLamResponse* /*response*/) {
-  return gate_.Unary(context, gate::Row("MemoryService.ReleaseLam"),
+                                                    v1::ReleaseLamResponse* response) {
+  return gate_.Unary(gate::Row("MemoryService.ReleaseLam"), request, response,
                      [&](gate::Call& call) { return call.session()->ReleaseLam(LogicalMappingId{request->lam_id()}); });
 }
 
 // The region requests: one operation each, alone or as a batch.
-#define RNICD_SINGLE(method)                                                                                      \
-  grpc::ServerUnaryReactor* MemoryService::method(                                                                \
-      grpc::CallbackServerContext* context, const v1::method##Request* request, v1::method##Response* response) { \
-    return gate_.UnaryAsync(context, gate::Row("MemoryService." #method),                                         \
-                            [request, response](const std::shared_ptr<gate::Call>& call) {                        \
-                              service::method(*call->session(), *request, ReplyTo(call, response));               \
-                            });                                                                                   \
+#define RNICD_SINGLE(method)                                                                                          \
+  grpc::ServerUnaryReactor* MemoryService::method(                                                                    \
+      grpc::CallbackServerContext* /*context*/, const v1::method##Request* request, v1::method##Response* response) { \
+    return gate_.UnaryAsync(gate::Row("MemoryService." #method), request, response,                                   \
+                            [request, response](const std::shared_ptr<gate::Call>& call) {                            \
+                              service::method(*call->session(), *request, ReplyTo(call, response));                   \
+                            });                                                                                       \
   }
 
 #define RNICD_BATCH(method)                                                                         \
-  grpc::ServerUnaryReactor* MemoryService::Batch##method(grpc::CallbackServerContext* context,      \
+  grpc::ServerUnaryReactor* MemoryService::Batch##method(grpc::CallbackServerContext* /*context*/,  \
                                                          const v1::Batch##method##Request* request, \
                                                          v1::Batch##method##Response* response) {   \
-    return gate_.UnaryAsync(context, gate::Row("MemoryService.Batch" #method),                      \
+    return gate_.UnaryAsync(gate::Row("MemoryService.Batch" #method), request, response,            \
                             [request, response](const std::shared_ptr<gate::Call>& call) {          \
                               RunBatch(call, *request, response, &service::method);                 \
                             });                                                                     \

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "base/ntstatus.h"
@@ -14,6 +15,11 @@ namespace rnicd::service {
 template <typename Response>
 Reply<Response> ReplyTo(const std::shared_ptr<gate::Call>& call, Response* response) {
   return [call, response](const absl::StatusOr<Response>& reply) {
+    if constexpr (requires { reply->ntstatus(); }) {
+      if (reply.ok() && reply->ntstatus() == static_cast<uint32_t>(NtStatus::kPending)) {
+        call->Note("pending");
+      }
+    }
     call->Finish(reply.status(), [&] {
       if (reply.ok()) {
         *response = *reply;

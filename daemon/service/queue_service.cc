@@ -33,9 +33,9 @@ void CloseMw(core::Session& session, const v1::CloseMwRequest& request, const Re
 
 // --- completion queues ---
 
-grpc::ServerUnaryReactor* QueueService::CreateCq(grpc::CallbackServerContext* context,
+grpc::ServerUnaryReactor* QueueService::CreateCq(grpc::CallbackServerContext* /*context*/,
                                                  const v1::CreateCqRequest* request, v1::CreateCqResponse* response) {
-  return gate_.Unary(context, gate::Row("QueueService.CreateCq"), [&](gate::Call& call) -> absl::Status {
+  return gate_.Unary(gate::Row("QueueService.CreateCq"), request, response, [&](gate::Call& call) -> absl::Status {
     RNICD_ASSIGN_OR_RETURN(
         const CompletionQueueId id,
         call.session()->CreateCq(AdapterId{request->adapter_id()}, request->cq_depth(), request->cq_context()));
@@ -44,26 +44,25 @@ grpc::ServerUnaryReactor* QueueService::CreateCq(grpc::CallbackServerContext* co
   });
 }
 
-grpc::ServerUnaryReactor* QueueService::ResizeCq(grpc::CallbackServerContext* context,
-                                                 const v1::ResizeCqRequest* request,
-                                                 v1::ResizeCqResponse* /*response*/) {
-  return gate_.Unary(context, gate::Row("QueueService.ResizeCq"), [&](gate::Call& call) {
+grpc::ServerUnaryReactor* QueueService::ResizeCq(grpc::CallbackServerContext* /*context*/,
+                                                 const v1::ResizeCqRequest* request, v1::ResizeCqResponse* response) {
+  return gate_.Unary(gate::Row("QueueService.ResizeCq"), request, response, [&](gate::Call& call) {
     return call.session()->ResizeCq(CompletionQueueId{request->cq_id()}, request->cq_depth());
   });
 }
 
-grpc::ServerUnaryReactor* QueueService::ArmCq(grpc::CallbackServerContext* context, const v1::ArmCqRequest* request,
-                                              v1::ArmCqResponse* /*response*/) {
-  return gate_.Unary(context, gate::Row("QueueService.ArmCq"), [&](gate::Call& call) -> absl::Status {
+grpc::ServerUnaryReactor* QueueService::ArmCq(grpc::CallbackServerContext* /*context*/, const v1::ArmCqRequest* request,
+                                              v1::ArmCqResponse* response) {
+  return gate_.Unary(gate::Row("QueueService.ArmCq"), request, response, [&](gate::Call& call) -> absl::Status {
     RNICD_ASSIGN_OR_RETURN(const core::CqNotifyType type, FromWire(request->type()));
     return call.session()->ArmCq(CompletionQueueId{request->cq_id()}, type);
   });
 }
 
-grpc::ServerUnaryReactor* QueueService::GetCqResults(grpc::CallbackServerContext* context,
+grpc::ServerUnaryReactor* QueueService::GetCqResults(grpc::CallbackServerContext* /*context*/,
                                                      const v1::GetCqResultsRequest* request,
                                                      v1::GetCqResultsResponse* response) {
-  return gate_.Unary(context, gate::Row("QueueService.GetCqResults"), [&](gate::Call& call) -> absl::Status {
+  return gate_.Unary(gate::Row("QueueService.GetCqResults"), request, response, [&](gate::Call& call) -> absl::Status {
     RNICD_ASSIGN_OR_RETURN(const std::vector<core::CqResult> results,
                            call.session()->GetCqResults(CompletionQueueId{request->cq_id()},
                                                         std::min(request->max_results(), kMaxResults)));
@@ -74,25 +73,26 @@ grpc::ServerUnaryReactor* QueueService::GetCqResults(grpc::CallbackServerContext
   });
 }
 
-grpc::ServerUnaryReactor* QueueService::GetCqResultsEx(grpc::CallbackServerContext* context,
+grpc::ServerUnaryReactor* QueueService::GetCqResultsEx(grpc::CallbackServerContext* /*context*/,
                                                        const v1::GetCqResultsExRequest* request,
                                                        v1::GetCqResultsExResponse* response) {
-  return gate_.Unary(context, gate::Row("QueueService.GetCqResultsEx"), [&](gate::Call& call) -> absl::Status {
-    RNICD_ASSIGN_OR_RETURN(const std::vector<core::CqResult> results,
-                           call.session()->GetCqResults(CompletionQueueId{request->cq_id()},
-                                                        std::min(request->max_results(), kMaxResults)));
-    for (const core::CqResult& result : results) {
-      *response->add_results() = ToWireEx(result);
-    }
-    return absl::OkStatus();
-  });
+  return gate_.Unary(
+      gate::Row("QueueService.GetCqResultsEx"), request, response, [&](gate::Call& call) -> absl::Status {
+        RNICD_ASSIGN_OR_RETURN(const std::vector<core::CqResult> results,
+                               call.session()->GetCqResults(CompletionQueueId{request->cq_id()},
+                                                            std::min(request->max_results(), kMaxResults)));
+        for (const core::CqResult& result : results) {
+          *response->add_results() = ToWireEx(result);
+        }
+        return absl::OkStatus();
+      });
 }
 
 // --- queue pairs ---
 
-grpc::ServerUnaryReactor* QueueService::CreateQp(grpc::CallbackServerContext* context,
+grpc::ServerUnaryReactor* QueueService::CreateQp(grpc::CallbackServerContext* /*context*/,
                                                  const v1::CreateQpRequest* request, v1::CreateQpResponse* response) {
-  return gate_.Unary(context, gate::Row("QueueService.CreateQp"), [&](gate::Call& call) -> absl::Status {
+  return gate_.Unary(gate::Row("QueueService.CreateQp"), request, response, [&](gate::Call& call) -> absl::Status {
     const core::CreateQpArguments arguments{.domain = ProtectionDomainId{request->pd_id()},
                                             .receive_queue = CompletionQueueId{request->receive_cq_id()},
                                             .initiator_queue = CompletionQueueId{request->initiator_cq_id()},
@@ -108,9 +108,9 @@ grpc::ServerUnaryReactor* QueueService::CreateQp(grpc::CallbackServerContext* co
   });
 }
 
-grpc::ServerUnaryReactor* QueueService::QueryQp(grpc::CallbackServerContext* context, const v1::QueryQpRequest* request,
-                                                v1::QueryQpResponse* response) {
-  return gate_.Unary(context, gate::Row("QueueService.QueryQp"), [&](gate::Call& call) -> absl::Status {
+grpc::ServerUnaryReactor* QueueService::QueryQp(grpc::CallbackServerContext* /*context*/,
+                                                const v1::QueryQpRequest* request, v1::QueryQpResponse* response) {
+  return gate_.Unary(gate::Row("QueueService.QueryQp"), request, response, [&](gate::Call& call) -> absl::Status {
     RNICD_ASSIGN_OR_RETURN(const core::Session::QueuePairView view,
                            call.session()->QueryQp(QueuePairId{request->qp_id()}));
     response->set_state(ToWire(view.state));
@@ -119,30 +119,30 @@ grpc::ServerUnaryReactor* QueueService::QueryQp(grpc::CallbackServerContext* con
   });
 }
 
-grpc::ServerUnaryReactor* QueueService::ConnectQp(grpc::CallbackServerContext* context,
+grpc::ServerUnaryReactor* QueueService::ConnectQp(grpc::CallbackServerContext* /*context*/,
                                                   const v1::ConnectQpRequest* request,
-                                                  v1::ConnectQpResponse* /*response*/) {
-  return gate_.Unary(context, gate::Row("QueueService.ConnectQp"), [&](gate::Call& call) {
+                                                  v1::ConnectQpResponse* response) {
+  return gate_.Unary(gate::Row("QueueService.ConnectQp"), request, response, [&](gate::Call& call) {
     return call.session()->ConnectQp(QueuePairId{request->qp_id()}, request->peer_address());
   });
 }
 
-grpc::ServerUnaryReactor* QueueService::DisconnectQp(grpc::CallbackServerContext* context,
+grpc::ServerUnaryReactor* QueueService::DisconnectQp(grpc::CallbackServerContext* /*context*/,
                                                      const v1::DisconnectQpRequest* request,
-                                                     v1::DisconnectQpResponse* /*response*/) {
-  return gate_.Unary(context, gate::Row("QueueService.DisconnectQp"),
+                                                     v1::DisconnectQpResponse* response) {
+  return gate_.Unary(gate::Row("QueueService.DisconnectQp"), request, response,
                      [&](gate::Call& call) { return call.session()->DisconnectQp(QueuePairId{request->qp_id()}); });
 }
 
-grpc::ServerUnaryReactor* QueueService::Flush(grpc::CallbackServerContext* context, const v1::FlushRequest* request,
-                                              v1::FlushResponse* /*response*/) {
-  return gate_.Unary(context, gate::Row("QueueService.Flush"),
+grpc::ServerUnaryReactor* QueueService::Flush(grpc::CallbackServerContext* /*context*/, const v1::FlushRequest* request,
+                                              v1::FlushResponse* response) {
+  return gate_.Unary(gate::Row("QueueService.Flush"), request, response,
                      [&](gate::Call& call) { return call.session()->Flush(QueuePairId{request->qp_id()}); });
 }
 
-grpc::ServerUnaryReactor* QueueService::Post(grpc::CallbackServerContext* context, const v1::PostRequest* request,
+grpc::ServerUnaryReactor* QueueService::Post(grpc::CallbackServerContext* /*context*/, const v1::PostRequest* request,
                                              v1::PostResponse* response) {
-  return gate_.Unary(context, gate::Row("QueueService.Post"), [&](gate::Call& call) -> absl::Status {
+  return gate_.Unary(gate::Row("QueueService.Post"), request, response, [&](gate::Call& call) -> absl::Status {
     if (request->requests().empty() || request->requests_size() > kMaxChain) {
       return MakeError(ErrorReason::BATCH_SIZE, "requests");
     }
@@ -155,42 +155,43 @@ grpc::ServerUnaryReactor* QueueService::Post(grpc::CallbackServerContext* contex
 
 // --- memory windows ---
 
-grpc::ServerUnaryReactor* QueueService::CreateMw(grpc::CallbackServerContext* context,
+grpc::ServerUnaryReactor* QueueService::CreateMw(grpc::CallbackServerContext* /*context*/,
                                                  const v1::CreateMwRequest* request, v1::CreateMwResponse* response) {
-  return gate_.Unary(context, gate::Row("QueueService.CreateMw"), [&](gate::Call& call) -> absl::Status {
+  return gate_.Unary(gate::Row("QueueService.CreateMw"), request, response, [&](gate::Call& call) -> absl::Status {
     RNICD_ASSIGN_OR_RETURN(const MemoryWindowId id, call.session()->CreateMw(ProtectionDomainId{request->pd_id()}));
     response->set_mw_id(id.value);
     return absl::OkStatus();
   });
 }
 
-grpc::ServerUnaryReactor* QueueService::GetRemoteTokenFromMw(grpc::CallbackServerContext* context,
+grpc::ServerUnaryReactor* QueueService::GetRemoteTokenFromMw(grpc::CallbackServerContext* /*context*/,
                                                              const v1::GetRemoteTokenFromMwRequest* request,
                                                              v1::GetRemoteTokenFromMwResponse* response) {
-  return gate_.Unary(context, gate::Row("QueueService.GetRemoteTokenFromMw"), [&](gate::Call& call) -> absl::Status {
-    RNICD_ASSIGN_OR_RETURN(const RemoteToken token,
-                           call.session()->GetRemoteTokenFromMw(MemoryWindowId{request->mw_id()}));
-    response->set_remote_token(token.value);
-    return absl::OkStatus();
-  });
+  return gate_.Unary(gate::Row("QueueService.GetRemoteTokenFromMw"), request, response,
+                     [&](gate::Call& call) -> absl::Status {
+                       RNICD_ASSIGN_OR_RETURN(const RemoteToken token,
+                                              call.session()->GetRemoteTokenFromMw(MemoryWindowId{request->mw_id()}));
+                       response->set_remote_token(token.value);
+                       return absl::OkStatus();
+                     });
 }
 
 grpc::ServerUnaryReactor* QueueService::GetPrivilegedMemoryRegionToken(
-    grpc::CallbackServerContext* context, const v1::GetPrivilegedMemoryRegionTokenRequest* request,
+    grpc::CallbackServerContext* /*context*/, const v1::GetPrivilegedMemoryRegionTokenRequest* request,
     v1::GetPrivilegedMemoryRegionTokenResponse* response) {
-  return gate_.Unary(
-      context, gate::Row("QueueService.GetPrivilegedMemoryRegionToken"), [&](gate::Call& call) -> absl::Status {
-        RNICD_ASSIGN_OR_RETURN(const LocalToken token,
-                               call.session()->GetPrivilegedMemoryRegionToken(ProtectionDomainId{request->pd_id()}));
-        response->set_privileged_token(token.value);
-        return absl::OkStatus();
-      });
+  return gate_.Unary(gate::Row("QueueService.GetPrivilegedMemoryRegionToken"), request, response,
+                     [&](gate::Call& call) -> absl::Status {
+                       RNICD_ASSIGN_OR_RETURN(const LocalToken token, call.session()->GetPrivilegedMemoryRegionToken(
+                                                                          ProtectionDomainId{request->pd_id()}));
+                       response->set_privileged_token(token.value);
+                       return absl::OkStatus();
+                     });
 }
 
 #define RNICD_CLOSE(method)                                                                                            \
-  grpc::ServerUnaryReactor* QueueService::method(grpc::CallbackServerContext* context,                                 \
+  grpc::ServerUnaryReactor* QueueService::method(grpc::CallbackServerContext* /*context*/,                             \
                                                  const v1::method##Request* request, v1::method##Response* response) { \
-    return gate_.UnaryAsync(context, gate::Row("QueueService." #method),                                               \
+    return gate_.UnaryAsync(gate::Row("QueueService." #method), request, response,                                     \
                             [request, response](const std::shared_ptr<gate::Call>& call) {                             \
                               service::method(*call->session(), *request, ReplyTo(call, response));                    \
                             });                                                                                        \

@@ -9,6 +9,8 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -20,7 +22,7 @@
 namespace rnicd::transport {
 namespace {
 
-// How often silent connections are looked for.
+// How often silent connections and expired grants are looked for.
 constexpr int kTickMs = 200;
 constexpr int kEventsAtOnce = 64;
 constexpr uint64_t kWatchBits = 2;
@@ -28,6 +30,25 @@ constexpr uint64_t kWatchBits = 2;
 uint64_t Pack(uint64_t key, uint8_t watch) { return key << kWatchBits | watch; }
 
 UniqueFd OpenSpare() { return UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
+
+// Pods commonly run with one and the same uid, and one of them must not use up the connections of the others.
+std::string OwnerOf(const core::Caller& caller) {
+  if (!caller.container.pod_uid.empty()) {
+    return absl::StrCat("pod ", caller.container.pod_uid);
+  }
+  return caller.container.id.empty() ? absl::StrCat("uid ", caller.uid)
+                                     : absl::StrCat("container ", caller.container.id);
+}
+
+absl::StatusCode CodeOf(std::string_view refusal) {
+  if (refusal == core::kRefusedIdentity) {
+    return absl::StatusCode::kUnauthenticated;
+  }
+  if (refusal == core::kRefusedRole) {
+    return absl::StatusCode::kPermissionDenied;
+  }
+  return refusal == core::kRefusedSilent ? absl::StatusCode::kDeadlineExceeded : absl::StatusCode::kResourceExhausted;
+}
 
 absl::Status SystemError(const char* call) { return absl::UnavailableError(absl::StrCat(call, ": ", strerror(errno))); }
 
@@ -99,7 +120,7 @@ void FrontDoor::Run() {
       listeners_.clear();
     }
     CloseFinished();
-    CloseSilent();
+    Tick();
   }
   listeners_.clear();
   CloseAll();
@@ -132,6 +153,17 @@ void FrontDoor::Handle(uint64_t data) {
   }
 }
 
+// A flood of events does not make it more often.
+void FrontDoor::Tick() {
+  const Instant now = node_.clock.Now();
+  if (now < next_tick_) {
+    return;
+  }
+  next_tick_ = now + std::chrono::milliseconds(kTickMs);
+  CloseSilent();
+  registry_.EndExpired();
+}
+
 void FrontDoor::ClearWakeUp() {
   eventfd_t count = 0;
   eventfd_read(wake_up_.get(), &count);
@@ -159,43 +191,51 @@ bool FrontDoor::AcceptOne(Door door) {
     const bool accepted = turned_away.valid();
     turned_away.Reset(-1);
     spare_ = OpenSpare();
-    Refuse(core::kRefusedNoDescriptors);
+    Refuse(core::kRefusedNoDescriptors, nullptr);
     return accepted;
   }
   return errno == EINTR || errno == ECONNABORTED;
 }
 
 void FrontDoor::Admit(Door door, UniqueFd socket) {
-  const core::Role role = door == Door::kOperator ? core::Role::kOperator : core::Role::kWorkload;
-  absl::StatusOr<Peer> peer = IdentifyPeer(socket.get(), rung_, role);
+  absl::StatusOr<Peer> peer = IdentifyPeer(socket.get(), rung_, core::Role::kWorkload, options_.proc_folder);
   if (!peer.ok()) {
-    return Refuse(absl::IsResourceExhausted(peer.status()) ? core::kRefusedNoDescriptors : core::kRefusedIdentity);
+    return Refuse(absl::IsResourceExhausted(peer.status()) ? core::kRefusedNoDescriptors : core::kRefusedIdentity,
+                  nullptr, peer.status());
   }
   if (const std::string_view reason = Judge(door, peer->caller); !reason.empty()) {
-    return Refuse(reason);
+    return Refuse(reason, &peer->caller);
   }
   Adopt(door, std::move(socket), *std::move(peer));
 }
 
-std::string_view FrontDoor::Judge(Door door, const core::Caller& caller) const {
+std::string_view FrontDoor::Judge(Door door, core::Caller& caller) const {
   if (door == Door::kOperator) {
     // An operator comes in even when workloads have taken every place.
-    return caller.uid == 0 || caller.uid == geteuid() ? std::string_view() : core::kRefusedRole;
+    const std::optional<core::Role> role = node_.tenants.RoleOf(caller, geteuid());
+    caller.role = role.value_or(core::Role::kWorkload);
+    return role ? std::string_view() : core::kRefusedRole;
   }
   if (options_.max_connections != 0 && connections_.size() >= options_.max_connections) {
     return core::kRefusedLimit;
   }
-  const auto of_uid = connections_by_uid_.find(caller.uid);
-  if (options_.max_connections_per_uid != 0 && of_uid != connections_by_uid_.end() &&
-      of_uid->second >= options_.max_connections_per_uid) {
+  const auto of_owner = connections_by_owner_.find(OwnerOf(caller));
+  if (options_.max_connections_per_uid != 0 && of_owner != connections_by_owner_.end() &&
+      of_owner->second >= options_.max_connections_per_uid) {
     return core::kRefusedUidLimit;
   }
   return {};
 }
 
-void FrontDoor::Refuse(std::string_view reason) {
+void FrontDoor::Refuse(std::string_view reason, const core::Caller* caller, const absl::Status& cause) {
   node_.observer.OnConnectionRefused(reason);
-  logger_.Debug("connection refused", {{"reason", reason}});
+  core::Decision decision;
+  decision.what = "connection";
+  decision.caller = caller;
+  decision.status = cause.ok() ? absl::Status(CodeOf(reason), "turned away at the door") : cause;
+  decision.note = reason;
+  node_.observer.OnDecision(decision);
+  logger_.Debug("connection refused", {{"reason", reason}, {"cause", std::string(decision.status.message())}});
 }
 
 void FrontDoor::Adopt(Door door, UniqueFd socket, Peer peer) {
@@ -204,20 +244,22 @@ void FrontDoor::Adopt(Door door, UniqueFd socket, Peer peer) {
   const uint32_t events = door == Door::kFd ? EPOLLIN | EPOLLRDHUP : EPOLLRDHUP;
   if (!watched.valid() || !Add(watched.get(), events, Watch::kSocket, key).ok() ||
       !Add(peer.process->pidfd(), EPOLLIN, Watch::kProcess, key).ok()) {
-    return Refuse(core::kRefusedNoDescriptors);
+    return Refuse(core::kRefusedNoDescriptors, &peer.caller);
   }
   std::unique_ptr<ServedConnection> served;
   if (door != Door::kFd) {
     served = server_.Serve(std::move(socket), peer.caller);
     if (served == nullptr) {
-      return Refuse(core::kRefusedNoDescriptors);
+      return Refuse(core::kRefusedNoDescriptors, &peer.caller);
     }
     connection_count_.fetch_add(1);
   }
-  ++connections_by_uid_[peer.caller.uid];
+  std::string owner = OwnerOf(peer.caller);
+  ++connections_by_owner_[owner];
   connections_.emplace(key, Connection{.door = door,
                                        .socket = std::move(watched),
                                        .peer = std::move(peer),
+                                       .owner = std::move(owner),
                                        .accepted = node_.clock.Now(),
                                        .served = std::move(served)});
 }
@@ -229,7 +271,8 @@ void FrontDoor::HandleFdPacket(uint64_t key) {
   Connection& connection = connections_.at(key);
   connection.at_work = true;
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.socket.get(), nullptr);
-  node_.workers.Post([this, key, socket = connection.socket.get(), caller = connection.peer.caller] {
+  const core::Caller& from = connection.peer.caller;
+  node_.workers.PostFor(from.process.low, [this, key, socket = connection.socket.get(), caller = from] {
     absl::StatusOr<FdPacket> packet = ReceiveFdPacket(socket);
     if (packet.ok()) {
       // A refused descriptor is closed before the reply says so.
@@ -270,9 +313,9 @@ void FrontDoor::CloseConnection(uint64_t key) {
   }
   Connection connection = std::move(found->second);
   connections_.erase(found);
-  const auto of_uid = connections_by_uid_.find(connection.peer.caller.uid);
-  if (--of_uid->second == 0) {
-    connections_by_uid_.erase(of_uid);
+  const auto of_owner = connections_by_owner_.find(connection.owner);
+  if (--of_owner->second == 0) {
+    connections_by_owner_.erase(of_owner);
   }
   // Descriptors shared with gRPC or with a session would stay in the epoll set after our close.
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.socket.get(), nullptr);
@@ -315,7 +358,7 @@ void FrontDoor::CloseSilent() {
     }
   }
   for (const uint64_t key : silent) {
-    Refuse(core::kRefusedSilent);
+    Refuse(core::kRefusedSilent, &connections_.at(key).peer.caller);
     CloseConnection(key);
   }
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <thread>
 #include <unordered_map>
@@ -46,9 +47,12 @@ class ConnectionServer {
 struct FrontDoorOptions {
   // Of workloads, on both their sockets; operators are not counted. 0 means no limit.
   uint64_t max_connections = 0;
+  // Of one pod; of one container outside of pods; of one uid outside of both.
   uint64_t max_connections_per_uid = 0;
   std::chrono::milliseconds silent_timeout{10000};
   mode_t socket_mode = 0666;
+  // Where the control groups of callers are read; another one only in tests.
+  std::string proc_folder = "/proc";
 };
 
 // Accepts every connection of the daemon itself, because gRPC's own listener can neither say who called nor survive
@@ -81,6 +85,8 @@ class FrontDoor {
     // Our own descriptor of the socket: the served one belongs to gRPC.
     UniqueFd socket;
     Peer peer;
+    // Whose connection it counts as.
+    std::string owner;
     Instant accepted;
     // Null for the fd socket.
     std::unique_ptr<ServedConnection> served;
@@ -95,14 +101,17 @@ class FrontDoor {
   // False when there is nothing more to accept.
   bool AcceptOne(Door door);
   void Admit(Door door, UniqueFd socket);
-  // Empty when the peer may come in; otherwise one of core::kRefusals.
-  std::string_view Judge(Door door, const core::Caller& caller) const;
-  void Refuse(std::string_view reason);
+  // Gives the caller its role. Empty when the peer may come in; otherwise one of core::kRefusals.
+  std::string_view Judge(Door door, core::Caller& caller) const;
+  // `caller` is null when it is not known. `cause` says more than the reason, or is ok.
+  void Refuse(std::string_view reason, const core::Caller* caller, const absl::Status& cause = absl::OkStatus());
   void Adopt(Door door, UniqueFd socket, Peer peer);
   void HandleFdPacket(uint64_t key);
   void CloseConnection(uint64_t key);
   void CloseAll();
   void CloseSilent();
+  // What is to be done now and then, if it is time.
+  void Tick();
   void ClearWakeUp();
   void CloseFinished();
   absl::Status Add(int fd, uint32_t events, Watch watch, uint64_t key);
@@ -126,8 +135,9 @@ class FrontDoor {
   // Only the thread touches these once it runs.
   std::map<Door, UniqueFd> listeners_;
   std::unordered_map<uint64_t, Connection> connections_;
-  std::unordered_map<uid_t, uint64_t> connections_by_uid_;
+  std::unordered_map<std::string, uint64_t> connections_by_owner_;
   uint64_t next_key_ = 1;
+  Instant next_tick_;
 
   // Ends the service of connections that are gone; apart from the reapers, which no connection may hold up.
   core::WorkerPool closers_{1};

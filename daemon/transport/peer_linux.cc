@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -5,13 +6,17 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "daemon/transport/container.h"
 #include "daemon/transport/peer.h"
 
 // Debian 12's headers are older than these.
@@ -53,6 +58,26 @@ uint64_t StartTimeOf(pid_t pid) {
   return start_time;
 }
 
+// Field 9: whether the first thread has begun to exit, the flag PF_EXITING of include/linux/sched.h. Nothing when it
+// cannot be read.
+std::optional<bool> IsExiting(pid_t pid) {
+  constexpr uint64_t kExitingFlag = 0x4;
+  constexpr int kFieldsBefore = 6;
+  uint64_t flags = 0;
+  return StatOf(pid, kFieldsBefore) >> flags ? std::optional((flags & kExitingFlag) != 0) : std::nullopt;
+}
+
+// The pid of the process behind a pidfd, as /proc counts pids; at most 0 when it is not to be seen there, or gone.
+pid_t PidBehind(int pidfd) {
+  std::ifstream file(absl::StrCat("/proc/self/fdinfo/", pidfd));
+  std::string name;
+  pid_t pid = -1;
+  while (file >> name && name != "Pid:") {
+  }
+  file >> pid;
+  return pid;
+}
+
 // Before kernel 6.9 all pidfds share one inode, and a key made of it would make all clients equal. Since then they live
 // in a filesystem of their own, whose inodes are never used again. Source: linux/magic.h.
 bool PidfdsHaveTheirOwnInodes() {
@@ -79,23 +104,32 @@ bool KernelHasPeerPidfd() {
 }
 
 // Judges errno, which the failed call set.
-absl::Status Gone() {
+absl::Status Gone(const char* message = "the peer's process cannot be named") {
   return errno == EMFILE || errno == ENFILE ? absl::ResourceExhaustedError("no descriptor left for the peer's process")
-                                            : absl::UnauthenticatedError("the peer's process cannot be named");
+                                            : absl::UnauthenticatedError(message);
 }
 
-// The process behind a pidfd has begun to exit: field 9, the flag PF_EXITING of include/linux/sched.h.
-bool IsExiting(int pidfd) {
-  constexpr uint64_t kExitingFlag = 0x4;
-  constexpr int kFieldsBefore = 6;
-  std::ifstream file(absl::StrCat("/proc/self/fdinfo/", pidfd));
-  std::string name;
-  pid_t pid = -1;
-  while (file >> name && name != "Pid:") {
+// True when all that was read of the pid was this process's. A pid is not used again while its process is there, so
+// the pidfd is asked last.
+bool IsStillThere(const PidfdHandle& process, pid_t pid) {
+  errno = 0;
+  return PidBehind(process.pidfd()) == pid && IsExiting(pid) == std::optional(false) && !process.HasExited({});
+}
+
+// The whole file, or as much as proves it to be too long for ParseCgroups.
+absl::StatusOr<std::string> ReadCgroups(const std::string& proc_folder, const std::string& process) {
+  const UniqueFd file(open(absl::StrCat(proc_folder, "/", process, "/cgroup").c_str(), O_RDONLY | O_CLOEXEC));
+  std::string text;
+  std::array<char, 4096> piece;
+  ssize_t count = file.valid() ? 1 : -1;
+  while (count > 0 && text.size() <= kMaxCgroupsBytes) {
+    count = read(file.get(), piece.data(), piece.size());
+    text.append(piece.data(), count > 0 ? static_cast<size_t>(count) : 0);
   }
-  file >> pid;
-  uint64_t flags = 0;
-  return pid > 0 && StatOf(pid, kFieldsBefore) >> flags && (flags & kExitingFlag) != 0;
+  if (count < 0) {
+    return Gone("the peer's control groups cannot be read");
+  }
+  return text;
 }
 
 }  // namespace
@@ -115,40 +149,63 @@ absl::StatusOr<IdentityRung> ProbeIdentityRung() {
 // own.
 bool PidfdHandle::HasExited(std::chrono::milliseconds wait) const {
   pollfd exit = {.fd = pidfd_.get(), .events = POLLIN, .revents = 0};
-  return poll(&exit, 1, static_cast<int>(wait.count())) == 1 || IsExiting(pidfd_.get());
+  if (poll(&exit, 1, static_cast<int>(wait.count())) == 1) {
+    return true;
+  }
+  const pid_t pid = PidBehind(pidfd_.get());
+  return pid > 0 && IsExiting(pid).value_or(false);
 }
 
-absl::StatusOr<Peer> IdentifyPeer(int socket, IdentityRung rung, core::Role role) {
+absl::StatusOr<core::Container> ReadContainer(const std::string& proc_folder, pid_t pid) {
+  RNICD_ASSIGN_OR_RETURN(const std::string theirs, ReadCgroups(proc_folder, std::to_string(pid)));
+  RNICD_ASSIGN_OR_RETURN(const std::string ours, ReadCgroups(proc_folder, "self"));
+  absl::StatusOr<core::Container> container = ParseCgroups(theirs, ours);
+  if (!container.ok()) {
+    return absl::UnauthenticatedError(container.status().message());
+  }
+  return container;
+}
+
+absl::StatusOr<Peer> IdentifyPeer(int socket, IdentityRung rung, core::Role role, const std::string& proc_folder) {
   ucred credentials = {};
   socklen_t size = sizeof(credentials);
   if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) {
     return Gone();
   }
+  errno = 0;
+  // Pid 0 is a process of a namespace we cannot see: by its pid it could not be told from others.
+  const bool is_visible = credentials.pid > 0;
+  UniqueFd pidfd = rung == IdentityRung::kPeerPidfd ? PeerPidfd(socket)
+                   : is_visible                     ? OpenPidfd(credentials.pid)
+                                                    : UniqueFd();
+  if (!pidfd.valid()) {
+    return Gone();
+  }
   core::ProcessKey key;
-  UniqueFd pidfd;
   if (rung == IdentityRung::kPeerPidfd) {
-    pidfd = PeerPidfd(socket);
-    if (!pidfd.valid()) {
-      return Gone();
-    }
     key.low = InodeOf(pidfd.get());
   } else {
-    // Pid 0 is a process of a namespace we cannot see: all such would look the same.
-    pidfd = credentials.pid > 0 ? OpenPidfd(credentials.pid) : UniqueFd();
     key.high = StartTimeOf(credentials.pid);
     key.low = static_cast<uint64_t>(credentials.pid);
-    // The start time was this process's only if it is still alive now.
-    if (!pidfd.valid() || key.high == 0 || PidfdHandle(UniqueFd(dup(pidfd.get()))).HasExited({})) {
+    if (key.high == 0) {
       return Gone();
     }
   }
+  core::Container container;
+  if (is_visible) {
+    RNICD_ASSIGN_OR_RETURN(container, ReadContainer(proc_folder, credentials.pid));
+  }
   Peer peer;
   peer.process = std::make_shared<PidfdHandle>(std::move(pidfd));
+  if (is_visible ? !IsStillThere(*peer.process, credentials.pid) : peer.process->HasExited({})) {
+    return Gone();
+  }
   peer.caller = core::Caller{.process = key,
                              .pid = credentials.pid,
                              .uid = credentials.uid,
                              .gid = credentials.gid,
                              .role = role,
+                             .container = std::move(container),
                              .handle = peer.process};
   return peer;
 }

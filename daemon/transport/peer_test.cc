@@ -2,12 +2,20 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <functional>
+#include <string>
+#include <thread>
 #include <vector>
 
 namespace rnicd::transport {
@@ -51,6 +59,12 @@ class Child {
   }
   ~Child() { Kill(); }
   pid_t pid() const { return pid_; }
+  // Dead, but its pid is not free before Kill.
+  void MakeZombie() const {
+    kill(pid_, SIGKILL);
+    siginfo_t ignored = {};
+    EXPECT_EQ(waitid(P_PID, static_cast<id_t>(pid_), &ignored, WEXITED | WNOWAIT), 0);
+  }
   void Kill() {
     if (pid_ > 0) {
       kill(pid_, SIGKILL);
@@ -61,6 +75,60 @@ class Child {
 
  private:
   pid_t pid_;
+};
+
+class Pipe {
+ public:
+  Pipe() {
+    int ends[2];
+    EXPECT_EQ(pipe(ends), 0);
+    reader_ = UniqueFd(ends[0]);
+    writer_ = UniqueFd(ends[1]);
+  }
+  // Async-signal-safe, for a forked child.
+  void Send() const { (void)!write(writer_.get(), "x", 1); }
+  // Waits for a byte, or for the last writer to go.
+  void Receive() const {
+    char byte = 0;
+    (void)!read(reader_.get(), &byte, 1);
+  }
+  void CloseWriter() { writer_.Reset(-1); }
+
+ private:
+  UniqueFd reader_;
+  UniqueFd writer_;
+};
+
+const std::string kPod = "2c48913c-b29f-11e7-9350-020968147796";
+const std::string kPodInSlice = "2c48913c_b29f_11e7_9350_020968147796";
+const std::string kId(64, 'a');
+const std::string kSystemdPath = "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" + kPodInSlice +
+                                 ".slice/cri-containerd-" + kId + ".scope";
+const std::string kCgroupfsPath = "/kubepods/burstable/pod" + kPod + "/" + kId;
+
+std::string Version2(const std::string& path) { return "0::" + path + "\n"; }
+std::string Version1(const std::string& path) {
+  return "11:memory:" + path + "\n4:cpu,cpuacct:" + path + "\n1:name=systemd:" + path + "\n0::/\n";
+}
+
+// A folder that looks like /proc, where the daemon is a service of the node.
+class FakeProc {
+ public:
+  FakeProc() {
+    char name[] = "/tmp/rnicd-test-XXXXXX";
+    path_ = mkdtemp(name);
+    Write("self", "11:memory:/system.slice/rnicd.service\n0::/system.slice/rnicd.service\n");
+  }
+  ~FakeProc() { std::filesystem::remove_all(path_); }
+  const std::string& path() const { return path_; }
+  void Write(const std::string& process, const std::string& cgroups) const {
+    std::filesystem::create_directory(path_ + "/" + process);
+    std::ofstream(path_ + "/" + process + "/cgroup") << cgroups;
+  }
+  void Write(pid_t pid, const std::string& cgroups) const { Write(std::to_string(pid), cgroups); }
+
+ private:
+  std::string path_;
 };
 
 class PeerTest : public ::testing::TestWithParam<IdentityRung> {
@@ -156,6 +224,102 @@ TEST_P(PeerTest, AProcessThatIsGoneIsRefusedOrKnownToBeDead) {
   }
 }
 
+// The socket outlives the process that connected: in the hands of a grandchild nobody can be named by it.
+TEST_P(PeerTest, ADeadProcessWhoseChildKeepsTheSocketIsRefused) {
+  Pipe ready;
+  Pipe lifeline;
+  Child child([&] {
+    listener_.Connect();
+    if (fork() == 0) {
+      lifeline.CloseWriter();
+      ready.Send();
+      lifeline.Receive();
+      _exit(0);
+    }
+    lifeline.CloseWriter();
+  });
+  const UniqueFd socket = listener_.Accept();
+  ready.Receive();
+  child.MakeZombie();
+  EXPECT_EQ(IdentifyPeer(socket.get(), GetParam(), core::Role::kWorkload).status().code(),
+            absl::StatusCode::kUnauthenticated);
+  child.Kill();
+  EXPECT_EQ(IdentifyPeer(socket.get(), GetParam(), core::Role::kWorkload).status().code(),
+            absl::StatusCode::kUnauthenticated);
+  char byte = 0;
+  EXPECT_EQ(recv(socket.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT), -1) << "nobody holds the socket any more";
+  EXPECT_EQ(errno, EAGAIN);
+}
+
+// Of a first thread that has ended, control groups of version 1 say that it is in no container.
+TEST_P(PeerTest, AProcessWithoutItsFirstThreadIsRefused) {
+  Pipe leave;
+  Child child([&] {
+    listener_.Connect();
+    std::thread([] {
+      while (true) {
+        pause();
+      }
+    }).detach();
+    leave.Receive();
+    syscall(SYS_exit, 0);
+  });
+  const UniqueFd socket = listener_.Accept();
+  const Peer peer = Identify(socket);
+  leave.Send();
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (!peer.process->HasExited(std::chrono::milliseconds(1)) && std::chrono::steady_clock::now() < deadline) {
+  }
+  EXPECT_EQ(IdentifyPeer(socket.get(), GetParam(), core::Role::kWorkload).status().code(),
+            absl::StatusCode::kUnauthenticated);
+}
+
+TEST_P(PeerTest, TheContainerIsThatOfTheProcessThatConnected) {
+  const FakeProc proc;
+  Child child([this] { listener_.Connect(); });
+  const UniqueFd socket = listener_.Accept();
+  proc.Write(getpid(), Version2("/"));
+  proc.Write(child.pid(), Version2(kSystemdPath));
+  const auto peer = IdentifyPeer(socket.get(), GetParam(), core::Role::kWorkload, proc.path());
+  ASSERT_TRUE(peer.ok()) << peer.status();
+  EXPECT_EQ(peer->caller.pid, child.pid());
+  EXPECT_EQ(peer->caller.container, (core::Container{kPod, kId}));
+}
+
+TEST_P(PeerTest, ACallerWhoseContainerCannotBeToldIsRefused) {
+  const FakeProc proc;
+  const UniqueFd ours(listener_.Connect());
+  const UniqueFd socket = listener_.Accept();
+  const auto identify = [&] { return IdentifyPeer(socket.get(), GetParam(), core::Role::kWorkload, proc.path()); };
+  EXPECT_EQ(identify().status().code(), absl::StatusCode::kUnauthenticated) << "no file";
+  proc.Write(getpid(), Version2("/kubepods.slice/kubepods-podx.slice"));
+  EXPECT_EQ(identify().status().code(), absl::StatusCode::kUnauthenticated) << "no sound pod";
+  proc.Write(getpid(), Version2("/system.slice/sshd.service"));
+  EXPECT_TRUE(identify().ok()) << identify().status();
+}
+
+TEST_P(PeerTest, WithoutADescriptorLeftNobodyIsTakenForGone) {
+  const UniqueFd ours(listener_.Connect());
+  const UniqueFd socket = listener_.Accept();
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  // So many descriptors more at a time: it fails at each place that needs one before it succeeds.
+  int lowest_free = dup(socket.get());
+  close(lowest_free);
+  int refused = 0;
+  absl::StatusOr<Peer> peer = absl::UnknownError("not asked yet");
+  for (rlim_t more = 0; !peer.ok() && more < 8; ++more) {
+    const rlimit tight = {static_cast<rlim_t>(lowest_free) + more, before.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &tight), 0);
+    peer = IdentifyPeer(socket.get(), GetParam(), core::Role::kWorkload);
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+    refused += absl::IsResourceExhausted(peer.status()) ? 1 : 0;
+    EXPECT_TRUE(peer.ok() || absl::IsResourceExhausted(peer.status())) << peer.status() << " with " << more;
+  }
+  EXPECT_TRUE(peer.ok()) << peer.status();
+  EXPECT_GE(refused, 2);
+}
+
 TEST_P(PeerTest, WhatIsNoSocketNamesNobody) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
@@ -164,6 +328,64 @@ TEST_P(PeerTest, WhatIsNoSocketNamesNobody) {
   for (const int fd : {reader.get(), -1}) {
     EXPECT_EQ(IdentifyPeer(fd, GetParam(), core::Role::kWorkload).status().code(), absl::StatusCode::kUnauthenticated);
   }
+}
+
+// Property 3: from a pid to its pod, in both versions of control groups and with both of kubelet's drivers.
+TEST(ReadContainer, KnowsBothVersionsAndBothDrivers) {
+  const FakeProc proc;
+  pid_t pid = 1000;
+  for (const std::string& cgroups :
+       {Version1(kSystemdPath), Version1(kCgroupfsPath), Version2(kSystemdPath), Version2(kCgroupfsPath)}) {
+    proc.Write(++pid, cgroups);
+    const auto container = ReadContainer(proc.path(), pid);
+    ASSERT_TRUE(container.ok()) << container.status() << cgroups;
+    EXPECT_EQ(*container, (core::Container{kPod, kId})) << cgroups;
+  }
+}
+
+TEST(ReadContainer, AProcessOfTheNodeIsInNone) {
+  const FakeProc proc;
+  proc.Write(1000, Version1("/user.slice/user-1000.slice/session-2.scope"));
+  proc.Write(1001, Version2("/user.slice/user-1000.slice/session-2.scope"));
+  for (const pid_t pid : {1000, 1001}) {
+    const auto container = ReadContainer(proc.path(), pid);
+    ASSERT_TRUE(container.ok()) << container.status();
+    EXPECT_EQ(*container, core::Container{});
+  }
+}
+
+TEST(ReadContainer, TheDaemonsOwnGroupsAreTakenForTheNode) {
+  const FakeProc proc;
+  const std::string node = "/docker/" + std::string(64, 'd');
+  proc.Write("self", Version2(node + "/system.slice/rnicd.service"));
+  proc.Write(1000, Version2(node + kCgroupfsPath));
+  const auto container = ReadContainer(proc.path(), 1000);
+  ASSERT_TRUE(container.ok()) << container.status();
+  EXPECT_EQ(*container, (core::Container{kPod, kId}));
+}
+
+TEST(ReadContainer, WhatCannotBeReadOrUnderstoodNamesNobody) {
+  const FakeProc proc;
+  proc.Write(1000, "");
+  proc.Write(1001, "not a line of a control group\n");
+  proc.Write(1002, "2:cpu:" + kCgroupfsPath + "\n1:memory:/docker/" + std::string(64, 'b') + "\n");
+  std::string too_long;
+  while (too_long.size() <= (64 << 10)) {
+    too_long += Version2(kCgroupfsPath);
+  }
+  proc.Write(1003, too_long);
+  // 1004 does not exist.
+  for (pid_t pid = 1000; pid <= 1004; ++pid) {
+    EXPECT_EQ(ReadContainer(proc.path(), pid).status().code(), absl::StatusCode::kUnauthenticated) << pid;
+  }
+}
+
+TEST(ReadContainer, WithoutOurOwnGroupsNobodyIsNamed) {
+  const FakeProc proc;
+  proc.Write(1000, Version2(kCgroupfsPath));
+  EXPECT_TRUE(ReadContainer(proc.path(), 1000).ok());
+  std::filesystem::remove_all(proc.path() + "/self");
+  EXPECT_EQ(ReadContainer(proc.path(), 1000).status().code(), absl::StatusCode::kUnauthenticated);
 }
 
 TEST(IdentityRung, ThisKernelHasOne) {

@@ -43,7 +43,7 @@ TEST(ErrorDetail, CarriesEverythingAProgramSwitchesOn) {
   EXPECT_EQ(detail.limit(), 4096u);
   EXPECT_EQ(detail.used(), 1u);
   EXPECT_EQ(detail.requested(), UINT64_MAX);
-  EXPECT_EQ(detail.message(), "too many registered bytes");
+  EXPECT_EQ(detail.message(), "too many pinned bytes, each page counted once");
 }
 
 TEST(ErrorDetail, OfOkIsEmptyAndOfAStrangersFailureAnInternalFault) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <future>
 #include <memory>
 
@@ -23,8 +24,10 @@ class InProcess {
               .workers = workers_,
               .reapers = workers_,
               .tickets = tickets_,
+              .tenants = tenants_,
+              .draining = draining_,
               .limits = {.pending_threshold_bytes = UINT64_MAX},
-              .ledger = std::make_shared<core::Ledger>(core::Limits{}, nullptr),
+              .ledger = ledger_,
               .started = clock_.Now()},
         registry_(node_) {
     session_ = *registry_.Open(core::Caller{}, "bench");
@@ -70,6 +73,9 @@ class InProcess {
   provider::SoftProvider provider_{{}, random_};
   core::WorkerPool workers_{1};
   core::TicketTable tickets_{random_, clock_, std::chrono::minutes(1)};
+  const std::shared_ptr<core::Ledger> ledger_ = std::make_shared<core::Ledger>(core::Limits{}, nullptr);
+  core::TenantDirectory tenants_{core::OneTenantForEachUid({}), ledger_, random_, clock_};
+  std::atomic<bool> draining_{false};
   core::Node node_;
   core::SessionRegistry registry_;
   std::shared_ptr<core::Session> session_;

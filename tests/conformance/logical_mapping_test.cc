@@ -197,9 +197,11 @@ TEST_P(NdkConformance, Case104_MemoryStaysAsItWasAfterRelease) {
   const auto second = Build(pair.far_session, chain, kPage);
   ExpectOk(first);
   ExpectOk(second);
-  EXPECT_EQ(pair.far_session.Use("pinned_bytes").used(), 3 * kPage);
+  EXPECT_EQ(pair.far_session.Use("registered_bytes").used(), 3 * kPage);
+  EXPECT_EQ(pair.far_session.Use("pinned_bytes").used(), kPage);
   ExpectOk(ReleaseMapping(pair.far_session, first.response.lam_id()));
-  EXPECT_EQ(pair.far_session.Use("pinned_bytes").used(), 2 * kPage);
+  EXPECT_EQ(pair.far_session.Use("registered_bytes").used(), 2 * kPage);
+  EXPECT_EQ(pair.far_session.Use("pinned_bytes").used(), kPage);
 
   ExpectCompletion(probe.PeerReads(kBase, 7, region.remote_token()), NtStatus::kSuccess);
   EXPECT_EQ(probe.peer_memory().Text(0, 7), "unmoved");

@@ -92,20 +92,23 @@ TEST_P(NdkConformance, Case030_DeviceIsOutOfResourcesAtOnce) {
   ExpectRefused(session.Register(RegisterRequest(mr, {MdlEntry(memory, 0, kPage, kBase)}, kPage)),
                 ErrorReason::DEVICE_OUT_OF_RESOURCES);
   ExpectRefused(session.LocalToken(mr), ErrorReason::REGION_NOT_REGISTERED, "mr_id");
-  EXPECT_EQ(session.Use("pinned_bytes").used(), kTightDeviceRegions * kPage);
+  EXPECT_EQ(session.Use("registered_bytes").used(), kTightDeviceRegions * kPage);
 }
 
-// Row 30 again, with the limit on pinned bytes. Every registration counts, also of the same memory.
+// Row 30 again, with the limit on pinned bytes. A page that is registered already is pinned already.
 TEST_P(NdkConformance, Case030_PinnedBytesAreUsedUpAtOnce) {
   TestSession session(tight_daemon());
   const uint64_t memory = session.SealedMemory(kTightPinnedBytes);
   session.RegisterWhole(session.CreateMr(), memory, kTightPinnedBytes);
   const uint64_t mr = session.CreateMr();
-  const auto refused = session.Register(RegisterRequest(mr, {MdlEntry(memory, 0, kPage, kBase)}, kPage));
+  const uint64_t other = session.SealedMemory(kPage);
+  const auto refused = session.Register(RegisterRequest(mr, {MdlEntry(other, 0, kPage, kBase)}, kPage));
   ExpectRefused(refused, ErrorReason::QUOTA_PINNED_BYTES);
   EXPECT_EQ(refused.detail.limit(), kTightPinnedBytes);
   EXPECT_EQ(refused.detail.used(), kTightPinnedBytes);
   EXPECT_EQ(refused.detail.requested(), kPage);
+  ExpectRefused(session.LocalToken(mr), ErrorReason::REGION_NOT_REGISTERED, "mr_id");
+  session.RegisterWhole(mr, memory, kPage);
 }
 
 // Row 30, later: the request pends, and its completion carries the failure. The region is as it was before.
@@ -126,7 +129,7 @@ TEST_P(NdkConformance, Case030_OutOfResourcesInTheCompletion) {
   ExpectRefused(completed.error(), ErrorReason::DEVICE_OUT_OF_RESOURCES);
   EXPECT_FALSE(completed.has_registration());
   ExpectRefused(session.LocalToken(mr), ErrorReason::REGION_NOT_REGISTERED, "mr_id");
-  EXPECT_EQ(session.Use("pinned_bytes").used(), kTightDeviceRegions * kPage);
+  EXPECT_EQ(session.Use("registered_bytes").used(), kTightDeviceRegions * kPage);
   ExpectOk(session.Deregister(occupant));
   session.RegisterWhole(mr, memory, kPage);
   EXPECT_TRUE(CompletionsUntilEnd(session, events).empty());

@@ -80,10 +80,13 @@ TEST_F(Quotas, PinnedBytesOfASession) {
   const uint64_t memory = session.SealedMemory(16 * kPage);
   session.RegisterWhole(session.CreateMr(), memory, 5 * kPage);
   const uint64_t mr = session.CreateMr();
-  ExpectFigures(session.Register(RegisterRequest(mr, {MdlEntry(memory, 100, 5 * kPage, kBase + 100)}, 5 * kPage)),
+  const uint64_t offset = 5 * kPage + 100;
+  ExpectFigures(session.Register(RegisterRequest(mr, {MdlEntry(memory, offset, 5 * kPage, kBase + 100)}, 5 * kPage)),
                 ErrorReason::QUOTA_PINNED_BYTES, 40960, 5 * kPage, 6 * kPage);
+  // Pages that are pinned already cost nothing more.
   session.RegisterWhole(mr, memory, 5 * kPage);
-  EXPECT_EQ(session.Use("pinned_bytes").used(), 10 * kPage);
+  EXPECT_EQ(session.Use("pinned_bytes").used(), 5 * kPage);
+  EXPECT_EQ(session.Use("registered_bytes").used(), 10 * kPage);
 }
 
 TEST_F(Quotas, PinnedBytesOfTheNode) {

@@ -97,7 +97,7 @@ TEST_F(RpcHostile, LongestChainWorks) {
     chain.push_back(MdlEntry(memory, (index % 2) * kPage, kPage, kBase + index * kPage));
   }
   ExpectOk(session.Register(RegisterRequest(session.CreateMr(), chain, kEntries * kPage)));
-  EXPECT_EQ(session.Use("pinned_bytes").used(), kEntries * kPage);
+  EXPECT_EQ(session.Use("registered_bytes").used(), kEntries * kPage);
 }
 
 struct BadChain {

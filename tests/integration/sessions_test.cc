@@ -160,7 +160,7 @@ TEST_F(Sessions, CloseReclaimsAndReports) {
   const auto closed = session.CloseSession();
   ExpectOk(closed);
   EXPECT_EQ(closed.response.reclaimed_regions(), 3u);
-  EXPECT_EQ(closed.response.reclaimed_pinned_bytes(), 10 * kPage);
+  EXPECT_EQ(closed.response.reclaimed_pinned_bytes(), 8 * kPage);
   EXPECT_EQ(closed.response.reclaimed_memory_bytes(), 8 * kPage);
   // Everything was back before the answer came.
   const v1::GetStatusResponse status = AdminStatus(daemon());

@@ -7,7 +7,7 @@ namespace rnicd::simulation {
 namespace {
 
 bool Overlap(const Piece& one, const Piece& other) {
-  return one.memory == other.memory && one.offset < other.offset + other.length &&
+  return one.memory->file == other.memory->file && one.offset < other.offset + other.length &&
          other.offset < one.offset + one.length;
 }
 
@@ -27,7 +27,7 @@ Pieces Head(const Pieces& pieces, uint64_t length) {
 std::vector<std::byte> Gather(const Pieces& pieces) {
   std::vector<std::byte> bytes;
   for (const Piece& piece : pieces) {
-    const auto first = piece.memory->content.begin() + static_cast<std::ptrdiff_t>(piece.offset);
+    const auto first = piece.memory->file->content.begin() + static_cast<std::ptrdiff_t>(piece.offset);
     bytes.insert(bytes.end(), first, first + static_cast<std::ptrdiff_t>(piece.length));
   }
   return bytes;
@@ -36,7 +36,7 @@ std::vector<std::byte> Gather(const Pieces& pieces) {
 void Scatter(const std::vector<std::byte>& bytes, const Pieces& pieces) {
   size_t offset = 0;
   for (const Piece& piece : pieces) {
-    std::memcpy(piece.memory->content.data() + piece.offset, bytes.data() + offset, piece.length);
+    std::memcpy(piece.memory->file->content.data() + piece.offset, bytes.data() + offset, piece.length);
     offset += piece.length;
   }
 }
@@ -50,7 +50,7 @@ bool IsUncertain(const Pieces& from, const Pieces& to) {
       return true;
     }
   }
-  return std::any_of(from.begin(), from.end(), [](const Piece& piece) { return piece.memory->uncertain; });
+  return std::any_of(from.begin(), from.end(), [](const Piece& piece) { return piece.memory->file->uncertain; });
 }
 
 }  // namespace
@@ -81,7 +81,7 @@ void CopyPieces(const Pieces& from, const Pieces& to, uint64_t length) {
   const Pieces sink = Head(to, length);
   if (IsUncertain(source, sink)) {
     for (const Piece& piece : sink) {
-      piece.memory->uncertain = true;
+      piece.memory->file->uncertain = true;
     }
   }
   Scatter(Gather(source), sink);

@@ -11,9 +11,9 @@ uint64_t PageOffset(uint64_t value) { return value % kNdkPageBytes; }
 
 bool EndPassesAll(uint64_t start, uint64_t count) { return count > UINT64_MAX - start; }
 
-std::shared_ptr<Memory> PickSealed(const Scene& scene, const Tenant& tenant) {
+std::shared_ptr<Memory> PickSealed(const Scene& scene, const Client& client) {
   std::vector<std::shared_ptr<Memory>> sealed;
-  for (const auto& memory : tenant.memories) {
+  for (const auto& memory : client.memories) {
     if (memory->state == Memory::State::kSealed) {
       sealed.push_back(memory);
     }
@@ -22,7 +22,7 @@ std::shared_ptr<Memory> PickSealed(const Scene& scene, const Tenant& tenant) {
 }
 
 // Makes one thing about the chain wrong, mostly.
-void Spoil(const Scene& scene, const Tenant& tenant, Chain& chain) {
+void Spoil(const Scene& scene, const Client& client, Chain& chain) {
   Dice& dice = scene.dice;
   core::MdlEntry& entry = chain.entries[dice.Below(chain.entries.size())];
   switch (dice.Below(11)) {
@@ -48,7 +48,7 @@ void Spoil(const Scene& scene, const Tenant& tenant, Chain& chain) {
       entry.count += dice.Between(1, 4 * kNdkPageBytes);
       return;
     case 7:
-      entry.memory = PickId(scene, tenant, &Tenant::memories);
+      entry.memory = PickId(scene, client, &Client::memories);
       return;
     case 8:
       chain.length = 0;
@@ -62,13 +62,13 @@ void Spoil(const Scene& scene, const Tenant& tenant, Chain& chain) {
   }
 }
 
-std::shared_ptr<Memory> Judge(const Tenant& tenant, const core::MdlEntry& entry, Refusals& why) {
+std::shared_ptr<Memory> Judge(const Client& client, const core::MdlEntry& entry, Refusals& why) {
   why.If(entry.count == 0, ErrorReason::MDL_ENTRY_EMPTY);
   why.If(entry.address.value == 0, ErrorReason::MDL_ADDRESS_ZERO);
   why.If(EndPassesAll(entry.address.value, entry.count) || EndPassesAll(entry.offset, entry.count),
          ErrorReason::MDL_RANGE_OVERFLOW);
   why.If(PageOffset(entry.address.value) != PageOffset(entry.offset), ErrorReason::MDL_NOT_PAGE_CONGRUENT);
-  std::shared_ptr<Memory> memory = FindMemory(tenant, entry.memory);
+  std::shared_ptr<Memory> memory = FindMemory(client, entry.memory);
   if (memory == nullptr) {
     why.If(true, ErrorReason::OBJECT_NOT_FOUND);
     return nullptr;
@@ -86,10 +86,28 @@ void JudgeSeam(const core::MdlEntry& before, const core::MdlEntry& entry, Refusa
   why.If(!adjoins && PageOffset(entry.address.value) != 0, ErrorReason::MDL_NOT_PAGE_CONGRUENT);
 }
 
+// The pages that the bytes of a sound chain lie in.
+std::vector<MappedPages::Page> PagesOf(const JudgedChain& chain) {
+  std::vector<MappedPages::Page> pages;
+  uint64_t address = chain.base;
+  for (const Piece& piece : chain.pieces) {
+    uint64_t done = 0;
+    while (done < piece.length) {
+      const uint64_t in_page = PageOffset(address + done);
+      if (in_page == 0 || pages.empty()) {
+        pages.push_back({.memory = piece.memory, .offset = piece.offset + done - in_page});
+      }
+      done += std::min(kNdkPageBytes - in_page, piece.length - done);
+    }
+    address += piece.length;
+  }
+  return pages;
+}
+
 }  // namespace
 
-bool HasSealed(const Tenant& tenant) {
-  return std::any_of(tenant.memories.begin(), tenant.memories.end(),
+bool HasSealed(const Client& client) {
+  return std::any_of(client.memories.begin(), client.memories.end(),
                      [](const auto& memory) { return memory->state == Memory::State::kSealed; });
 }
 
@@ -101,10 +119,10 @@ std::string Chain::Text() const {
   return text + " length " + std::to_string(length);
 }
 
-Chain DrawChain(const Scene& scene, const Tenant& tenant) {
+Chain DrawChain(const Scene& scene, const Client& client) {
   Dice& dice = scene.dice;
   Chain chain;
-  std::shared_ptr<Memory> memory = PickSealed(scene, tenant);
+  std::shared_ptr<Memory> memory = PickSealed(scene, client);
   uint64_t address = (dice.Between(1, 1 << 20) << 12) + (uint64_t{0x7f} << 40);
   uint64_t offset = 0;
   if (memory != nullptr && dice.Chance(50)) {
@@ -125,25 +143,25 @@ Chain DrawChain(const Scene& scene, const Tenant& tenant) {
     chain.length += count;
     address += count;
     offset = adjoin ? offset + count : 0;
-    memory = adjoin ? memory : PickSealed(scene, tenant);
+    memory = adjoin ? memory : PickSealed(scene, client);
   }
   if (dice.Chance(20)) {
     chain.length = dice.Between(1, chain.length);
   }
   if (scene.Careless()) {
-    Spoil(scene, tenant, chain);
+    Spoil(scene, client, chain);
   }
   return chain;
 }
 
-JudgedChain JudgeChain(const Tenant& tenant, const Chain& chain) {
+JudgedChain JudgeChain(const Client& client, const Chain& chain) {
   JudgedChain judged{.length = chain.length};
   judged.why.If(chain.length == 0, ErrorReason::LENGTH_ZERO);
   judged.why.If(chain.entries.empty(), ErrorReason::MDL_CHAIN_EMPTY);
   uint64_t covered = 0;
   for (size_t index = 0; index < chain.entries.size(); ++index) {
     const core::MdlEntry& entry = chain.entries[index];
-    const std::shared_ptr<Memory> memory = Judge(tenant, entry, judged.why);
+    const std::shared_ptr<Memory> memory = Judge(client, entry, judged.why);
     if (covered < chain.length) {
       if (index > 0) {
         JudgeSeam(chain.entries[index - 1], entry, judged.why);
@@ -159,28 +177,19 @@ JudgedChain JudgeChain(const Tenant& tenant, const Chain& chain) {
   judged.why.If(covered < chain.length, ErrorReason::LENGTH_ABOVE_CHAIN);
   if (judged.why.none()) {
     judged.base = chain.entries.front().address.value;
-    judged.pages = (PageOffset(judged.base) + chain.length + kNdkPageBytes - 1) / kNdkPageBytes;
+    judged.pages = PagesOf(judged);
   } else {
     judged.uses.clear();
   }
   return judged;
 }
 
-std::vector<MappedPages::Page> PagesOf(const JudgedChain& chain) {
-  std::vector<MappedPages::Page> pages;
-  uint64_t address = chain.base;
-  for (const Piece& piece : chain.pieces) {
-    uint64_t done = 0;
-    while (done < piece.length) {
-      const uint64_t in_page = PageOffset(address + done);
-      if (in_page == 0 || pages.empty()) {
-        pages.push_back({.memory = piece.memory, .offset = piece.offset + done - in_page});
-      }
-      done += std::min(kNdkPageBytes - in_page, piece.length - done);
-    }
-    address += piece.length;
+std::vector<FilePage> InFiles(const std::vector<MappedPages::Page>& pages) {
+  std::vector<FilePage> in_files;
+  for (const MappedPages::Page& page : pages) {
+    in_files.push_back(page.in_file());
   }
-  return pages;
+  return in_files;
 }
 
 }  // namespace rnicd::simulation

@@ -16,22 +16,22 @@ struct Chain {
 
   std::string Text() const;
 };
-// Whether the tenant has memory that a chain may name.
-bool HasSealed(const Tenant& tenant);
-Chain DrawChain(const Scene& scene, const Tenant& tenant);
+// Whether the client has memory that a chain may name.
+bool HasSealed(const Client& client);
+Chain DrawChain(const Scene& scene, const Client& client);
 
-// What the chain comes to. Without refusals: the bytes, and the uses that keep them.
+// What the chain comes to. Without refusals: the bytes, the pages they lie in, in order, and the uses that keep them.
 struct JudgedChain {
   Refusals why;
   uint64_t base = 0;
   uint64_t length = 0;
-  uint64_t pages = 0;
   Pieces pieces;
+  std::vector<MappedPages::Page> pages;
   std::vector<MemoryUse> uses;
 };
-JudgedChain JudgeChain(const Tenant& tenant, const Chain& chain);
+JudgedChain JudgeChain(const Client& client, const Chain& chain);
 
-// The pages that the bytes of a sound chain lie in, in order.
-std::vector<MappedPages::Page> PagesOf(const JudgedChain& chain);
+// The same pages as their files know them.
+std::vector<FilePage> InFiles(const std::vector<MappedPages::Page>& pages);
 
 }  // namespace rnicd::simulation

@@ -8,21 +8,21 @@ namespace rnicd::simulation {
 
 // Judges a close, and says whether it must pend.
 template <typename T>
-Refusals JudgeClose(const Tenant& tenant, const std::shared_ptr<T>& object, bool& must_pend) {
+Refusals JudgeClose(const Client& client, const std::shared_ptr<T>& object, bool& must_pend) {
   Refusals why;
   why.If(object == nullptr, ErrorReason::OBJECT_NOT_FOUND);
   why.If(object != nullptr && object->closing.begun, ErrorReason::OBJECT_CLOSING);
-  must_pend = object != nullptr && Model::IsHeld(tenant, *object);
+  must_pend = object != nullptr && Model::IsHeld(client, *object);
   return why;
 }
 
 template <typename T>
-void Close(Scene& scene, Tenant& tenant, T& object, bool pends, const Report& report) {
+void Close(Scene& scene, Client& client, T& object, bool pends, const Report& report) {
   object.closing.begun = true;
   if (pends) {
     object.closing.report = report;
   }
-  (void)scene.model.Settle(tenant);
+  (void)scene.model.Settle(client);
 }
 
 }  // namespace rnicd::simulation

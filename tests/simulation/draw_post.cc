@@ -11,9 +11,9 @@ namespace {
 using Targets = std::vector<std::shared_ptr<Target>>;
 
 // Registrations of a domain that a token leads to now.
-Targets RegistrationsIn(const Tenant& tenant, const std::shared_ptr<Domain>& domain) {
+Targets RegistrationsIn(const Client& client, const std::shared_ptr<Domain>& domain) {
   Targets targets;
-  for (const auto& region : tenant.regions) {
+  for (const auto& region : client.regions) {
     if (region->domain == domain && region->target != nullptr) {
       targets.push_back(region->target);
     }
@@ -26,8 +26,8 @@ Targets RegistrationsIn(const Tenant& tenant, const std::shared_ptr<Domain>& dom
 
 // What a peer of `host` may reach with that right.
 Targets RemoteTargetsOf(const QueuePair& host, bool write) {
-  Targets targets = RegistrationsIn(*host.tenant, host.domain);
-  for (const auto& window : host.tenant->windows) {
+  Targets targets = RegistrationsIn(*host.client, host.domain);
+  for (const auto& window : host.client->windows) {
     if (window->key->active() && window->key->current()->through == host.number) {
       targets.push_back(window->key->current());
     }
@@ -39,10 +39,10 @@ Targets RemoteTargetsOf(const QueuePair& host, bool write) {
 }
 
 // A token that should not work here: dead, somebody else's, of the wrong kind, or made up.
-uint32_t WrongToken(const Scene& scene, const Tenant& tenant) {
+uint32_t WrongToken(const Scene& scene, const Client& client) {
   Dice& dice = scene.dice;
-  const Tenant& other = *dice.Pick(scene.model.tenants);
-  const std::vector<uint32_t>& dead = dice.Chance(70) ? tenant.dead_tokens : other.dead_tokens;
+  const Client& other = *dice.Pick(scene.model.clients);
+  const std::vector<uint32_t>& dead = dice.Chance(70) ? client.dead_tokens : other.dead_tokens;
   const uint64_t choice = dice.Below(10);
   if (choice < 6 && !dead.empty()) {
     return dice.Pick(dead);
@@ -85,9 +85,9 @@ class Drawer {
       Write();
     } else if (choice < 86 && Can(Any(true, Region::State::kInitialized))) {
       FastRegister();
-    } else if (choice < 93 && Can(Any(true, Region::State::kInitialized) || !pair_.tenant->windows.empty())) {
+    } else if (choice < 93 && Can(Any(true, Region::State::kInitialized) || !pair_.client->windows.empty())) {
       Invalidate();
-    } else if (choice < 99 && Can(Any(false, Region::State::kRegistered) && !pair_.tenant->windows.empty())) {
+    } else if (choice < 99 && Can(Any(false, Region::State::kRegistered) && !pair_.client->windows.empty())) {
       Bind();
     } else if (!scene_.Careless()) {
       Receive();
@@ -101,7 +101,7 @@ class Drawer {
   // Whether a request can be right; now and then it is posted though it cannot.
   bool Can(bool has_what_it_takes) { return has_what_it_takes || scene_.Careless(); }
   bool Any(bool fast, Region::State state) const {
-    const auto& regions = pair_.tenant->regions;
+    const auto& regions = pair_.client->regions;
     return std::any_of(regions.begin(), regions.end(), [&](const auto& region) {
       return region->fast == fast && region->state == state && region->domain == pair_.domain;
     });
@@ -129,12 +129,12 @@ class Drawer {
     const auto length = static_cast<uint32_t>(sink && dice_.Chance(60) ? most : dice_.Below(most + 1));
     if (scene_.Careless()) {
       const uint64_t address = dice_.Next();
-      return {.address = address, .length = length, .token = LocalToken{WrongToken(scene_, *pair_.tenant)}};
+      return {.address = address, .length = length, .token = LocalToken{WrongToken(scene_, *pair_.client)}};
     }
-    Targets targets = RegistrationsIn(*pair_.tenant, pair_.domain);
+    Targets targets = RegistrationsIn(*pair_.client, pair_.domain);
     std::erase_if(targets, [sink](const auto& each) { return sink && !each->rights.local_write; });
     std::vector<std::shared_ptr<Mapping>> mappings;
-    for (const auto& mapping : pair_.tenant->mappings) {
+    for (const auto& mapping : pair_.client->mappings) {
       if (mapping->adapter == pair_.domain->adapter) {
         mappings.push_back(mapping);
       }
@@ -213,7 +213,7 @@ class Drawer {
       draft_.request.operation = core::SendOperation{.sges = std::move(sges)};
       return;
     }
-    const RemoteToken token{wrong ? WrongToken(scene_, *pair_.tenant) : dice_.Pick(tokens)};
+    const RemoteToken token{wrong ? WrongToken(scene_, *pair_.client) : dice_.Pick(tokens)};
     Say("SendAndInvalidate " + size);
     draft_.request.operation = core::SendAndInvalidateOperation{.sges = std::move(sges), .token = token};
   }
@@ -228,8 +228,8 @@ class Drawer {
       }
     };
     if (peer != nullptr) {
-      std::for_each(peer->tenant->regions.begin(), peer->tenant->regions.end(), add);
-      std::for_each(peer->tenant->windows.begin(), peer->tenant->windows.end(), add);
+      std::for_each(peer->client->regions.begin(), peer->client->regions.end(), add);
+      std::for_each(peer->client->windows.begin(), peer->client->windows.end(), add);
     }
     return tokens;
   }
@@ -240,7 +240,7 @@ class Drawer {
     const Targets targets = RemoteTargets(write);
     if (targets.empty() || scene_.Careless()) {
       address = VirtualAddress{targets.empty() ? dice_.Next() : dice_.Pick(targets)->base.value};
-      token = RemoteToken{WrongToken(scene_, peer != nullptr ? *peer->tenant : *pair_.tenant)};
+      token = RemoteToken{WrongToken(scene_, peer != nullptr ? *peer->client : *pair_.client)};
       return;
     }
     const std::shared_ptr<Target>& target = dice_.Pick(targets);
@@ -279,17 +279,17 @@ class Drawer {
   // A region of that kind in the pair's domain, mostly.
   MemoryRegionId PickRegion(bool fast, Region::State state) {
     std::vector<MemoryRegionId> fitting;
-    for (const auto& region : pair_.tenant->regions) {
+    for (const auto& region : pair_.client->regions) {
       if (region->fast == fast && region->state == state && region->domain == pair_.domain && !region->closing.begun) {
         fitting.push_back(region->id);
       }
     }
-    return fitting.empty() || scene_.Careless() ? PickId(scene_, *pair_.tenant, &Tenant::regions) : dice_.Pick(fitting);
+    return fitting.empty() || scene_.Careless() ? PickId(scene_, *pair_.client, &Client::regions) : dice_.Pick(fitting);
   }
 
   void Pages(uint64_t most) {
     std::vector<uint64_t> all;
-    for (const auto& mapping : pair_.tenant->mappings) {
+    for (const auto& mapping : pair_.client->mappings) {
       if (mapping->adapter == pair_.domain->adapter || scene_.Careless()) {
         for (size_t page = 0; page < mapping->pages->pages.size(); ++page) {
           all.push_back(mapping->first + page * kNdkPageBytes);
@@ -316,7 +316,7 @@ class Drawer {
                                           0};
     draft_.request.flags |= dice_.Chance(60) ? rights.front() : dice_.Pick(rights);
     const MemoryRegionId id = PickRegion(true, Region::State::kInitialized);
-    const std::shared_ptr<Region> region = FindRegion(*pair_.tenant, id);
+    const std::shared_ptr<Region> region = FindRegion(*pair_.client, id);
     Pages(region != nullptr && region->fast_pages > 0 ? std::min<uint64_t>(region->fast_pages, 4) : 1);
     core::FastRegisterOperation operation{.region = id};
     operation.fbo = dice_.Chance(60) ? 0 : static_cast<uint32_t>(dice_.Below(kNdkPageBytes));
@@ -351,17 +351,17 @@ class Drawer {
   void Invalidate() {
     InitiatorFlags();
     core::InvalidateOperation operation;
-    const auto& windows = pair_.tenant->windows;
+    const auto& windows = pair_.client->windows;
     const auto is_bound = [](const Window& window) { return window.key->active(); };
     const bool any_bound =
         std::any_of(windows.begin(), windows.end(), [&](const auto& window) { return is_bound(*window); });
     if (!windows.empty() && dice_.Chance(any_bound ? 60 : 10)) {
-      const MemoryWindowId id = PickFitting(scene_, *pair_.tenant, &Tenant::windows, is_bound);
+      const MemoryWindowId id = PickFitting(scene_, *pair_.client, &Client::windows, is_bound);
       Say("Invalidate " + Name("mw", FindById(windows, id), id.value));
       operation.target = id;
     } else if (!scene_.Careless()) {
       const MemoryRegionId id = PickActive();
-      Say("Invalidate " + Name("mr", FindRegion(*pair_.tenant, id), id.value));
+      Say("Invalidate " + Name("mr", FindRegion(*pair_.client, id), id.value));
       operation.target = id;
     }
     draft_.request.operation = operation;
@@ -369,7 +369,7 @@ class Drawer {
 
   // A region with a fast registration, mostly.
   MemoryRegionId PickActive() {
-    for (const auto& region : pair_.tenant->regions) {
+    for (const auto& region : pair_.client->regions) {
       if (region->key != nullptr && region->key->active() && region->domain == pair_.domain && dice_.Chance(60)) {
         return region->id;
       }
@@ -385,7 +385,7 @@ class Drawer {
     core::BindOperation operation;
     operation.region = PickRegion(false, Region::State::kRegistered);
     operation.window = PickWindow();
-    const std::shared_ptr<Region> region = FindRegion(*pair_.tenant, operation.region);
+    const std::shared_ptr<Region> region = FindRegion(*pair_.client, operation.region);
     if (region != nullptr && region->target != nullptr) {
       operation.length = dice_.Between(scene_.Careless() ? 0 : 1, region->target->length);
       operation.address =
@@ -394,19 +394,19 @@ class Drawer {
       operation.length = dice_.Below(5000);
       operation.address = VirtualAddress{dice_.Next()};
     }
-    Say("Bind " + Name("mw", FindById(pair_.tenant->windows, operation.window), operation.window.value) + " to " +
+    Say("Bind " + Name("mw", FindById(pair_.client->windows, operation.window), operation.window.value) + " to " +
         Name("mr", region, operation.region.value));
     draft_.request.operation = operation;
   }
 
   // One that is not bound, mostly.
   MemoryWindowId PickWindow() {
-    for (const auto& window : pair_.tenant->windows) {
+    for (const auto& window : pair_.client->windows) {
       if (!window->key->active() && window->domain == pair_.domain && dice_.Chance(60)) {
         return window->id;
       }
     }
-    return PickId(scene_, *pair_.tenant, &Tenant::windows);
+    return PickId(scene_, *pair_.client, &Client::windows);
   }
 
   const Scene& scene_;

@@ -13,7 +13,7 @@ namespace {
 std::vector<ClientStep> AllClientSteps() {
   std::vector<ClientStep> all;
   for (const auto& steps : {SessionSteps(), AdapterSteps(), MemorySteps(), RegionSteps(), MappingSteps(),
-                            CompletionSteps(), PairSteps(), PostSteps(), EventSteps()}) {
+                            CompletionSteps(), PairSteps(), PostSteps(), EventSteps(), RateSteps()}) {
     all.insert(all.end(), steps.begin(), steps.end());
   }
   return all;
@@ -26,7 +26,7 @@ class Episode {
         options_(DrawOptions(dice_)),
         world_(options_, dice_.Next(), canary),
         faults_(world_.plan, world_.os),
-        model_(world_.node.limits, faults_, mailbox_),
+        model_(world_.node.limits, options_.policy, faults_, mailbox_),
         card_(options_.soft.read_delay.count() > 0),
         scene_{.world = world_,
                .options = options_,
@@ -63,25 +63,29 @@ class Episode {
     scene_.trace.EndStep();
   }
 
-  std::vector<std::shared_ptr<Tenant>> TenantsThatAre(bool over) const {
-    std::vector<std::shared_ptr<Tenant>> found;
-    for (const auto& tenant : model_.tenants) {
-      if (tenant->over == over) {
-        found.push_back(tenant);
+  std::vector<std::shared_ptr<Client>> ClientsThatAre(bool over) const {
+    std::vector<std::shared_ptr<Client>> found;
+    for (const auto& client : model_.clients) {
+      if (client->over == over) {
+        found.push_back(client);
       }
     }
     return found;
   }
 
   void Step() {
-    const auto alive = TenantsThatAre(false);
+    if (dice_.Chance(model_.draining ? 8 : 2)) {
+      Operate(scene_);
+      return;
+    }
+    const auto alive = ClientsThatAre(false);
     if (alive.empty() || (alive.size() < options_.sessions && dice_.Chance(10))) {
       OpenSession(scene_);
       return;
     }
     const uint64_t choice = dice_.Below(1000);
     if (choice < 8) {
-      EndSession(scene_, *dice_.Pick(model_.tenants));
+      EndSession(scene_, *dice_.Pick(model_.clients));
     } else if (choice < 16) {
       PlanFault(scene_);
     } else if (choice < 22) {
@@ -92,24 +96,24 @@ class Episode {
       RunReaperJob(scene_);
     } else if (choice < 300 && !card_.landings.empty()) {
       RunCardJob(scene_);
-    } else if (choice < 330 && alive.size() < model_.tenants.size()) {
-      HearOut(*dice_.Pick(TenantsThatAre(true)));
+    } else if (choice < 330 && alive.size() < model_.clients.size()) {
+      HearOut(*dice_.Pick(ClientsThatAre(true)));
     } else {
-      const std::shared_ptr<Tenant>& tenant = dice_.Pick(alive);
+      const std::shared_ptr<Client>& client = dice_.Pick(alive);
       // A session that is ending answers only that; to hear it now and then is enough.
-      ClientCall(tenant->ending ? *dice_.Pick(alive) : *tenant);
+      ClientCall(client->ending ? *dice_.Pick(alive) : *client);
     }
   }
 
-  void ClientCall(Tenant& tenant) {
+  void ClientCall(Client& client) {
     std::vector<uint64_t> weights;
     for (const ClientStep& step : steps_) {
-      weights.push_back(step.weight(tenant));
+      weights.push_back(step.weight(client));
     }
     uint64_t choice = dice_.Below(std::accumulate(weights.begin(), weights.end(), uint64_t{0}));
     for (size_t index = 0; index < steps_.size(); ++index) {
       if (choice < weights[index]) {
-        steps_[index].run(scene_, tenant);
+        steps_[index].run(scene_, client);
         return;
       }
       choice -= weights[index];
@@ -117,16 +121,20 @@ class Episode {
   }
 
   // The last events of a session that is over; after them it is forgotten.
-  void HearOut(Tenant& tenant) {
-    FetchEvent(scene_, tenant);
-    if (tenant.session->events().Drained()) {
-      std::erase_if(model_.tenants, [&tenant](const auto& each) { return each.get() == &tenant; });
+  void HearOut(Client& client) {
+    FetchEvent(scene_, client);
+    if (client.session->events().Drained()) {
+      std::erase_if(model_.clients, [&client](const auto& each) { return each.get() == &client; });
     }
   }
 
   void WindDown() {
     if (Goes()) {
       DrainSessions(scene_);
+      After();
+    }
+    if (Goes()) {
+      OpenSession(scene_);
       After();
     }
     while (Goes() && !(model_.worker_tasks.empty() && model_.reaper_tasks.empty() && card_.landings.empty())) {
@@ -139,8 +147,12 @@ class Episode {
       }
       After();
     }
-    while (Goes() && !model_.tenants.empty()) {
-      HearOut(*model_.tenants.front());
+    while (Goes() && !model_.clients.empty()) {
+      HearOut(*model_.clients.front());
+      After();
+    }
+    if (Goes()) {
+      ForgetTenants(scene_);
       After();
     }
     if (Goes()) {

@@ -11,7 +11,8 @@ namespace {
 
 using core::Resource;
 
-std::string Who(const Tenant& tenant) { return "t" + std::to_string(tenant.number); }
+std::string Who(const Client& client) { return "s" + std::to_string(client.number); }
+std::string Who(const Tenant& tenant) { return "tenant " + tenant.name; }
 
 // Reports a figure that is not what it should be.
 void Compare(Scene& scene, const char* invariant, const std::string& what, uint64_t is, uint64_t should) {
@@ -20,19 +21,54 @@ void Compare(Scene& scene, const char* invariant, const std::string& what, uint6
   }
 }
 
-void CompareCounts(Scene& scene, const std::string& whose, const core::Ledger& ledger, const Usage& usage) {
+// What an owner's ledger says, and what it must say.
+struct Count {
+  std::string whose;
+  const core::Ledger& ledger;
+  Usage usage;
+};
+std::vector<Count> AllCounts(const Scene& scene) {
+  std::vector<Count> counts;
+  const auto tenants = scene.model.tenants.All();
+  const auto usage_of = [&](const core::Tenant& tenant) {
+    const auto known = tenants.find(tenant.name());
+    return known != tenants.end() ? scene.model.UsageOf(*known->second) : Usage{};
+  };
+  for (const auto& tenant : scene.world.tenants.Tenants()) {
+    counts.push_back({"tenant " + tenant->name(), *tenant->ledger(), usage_of(*tenant)});
+  }
+  for (const auto& client : scene.model.clients) {
+    counts.push_back({Who(*client), client->session->ledger(), scene.model.UsageOf(*client)});
+    // The tenant of a grant that is over is on no list any more.
+    const core::Tenant& tenant = client->session->tenant();
+    if (tenant.closed()) {
+      counts.push_back({Who(*client->tenant), *tenant.ledger(), scene.model.UsageOf(*client->tenant)});
+    }
+  }
+  counts.push_back({"the node", *scene.world.node.ledger, scene.model.UsageOfNode()});
+  return counts;
+}
+
+void CompareCount(Scene& scene, const char* invariant, const Count& count, Resource resource) {
+  Compare(scene, invariant, count.whose + "'s " + std::string(core::ResourceName(resource)),
+          count.ledger.used(resource), count.usage[static_cast<size_t>(resource)]);
+}
+
+bool SameLimits(const core::Ledger& ledger, const core::Limits& limits) {
   for (size_t index = 0; index < core::kResourceCount; ++index) {
     const auto resource = static_cast<Resource>(index);
-    Compare(scene, resource == Resource::kPinnedBytes ? "PinnedBytesEqualHeldPages" : "CountsEqualHoldings",
-            whose + "'s " + std::string(core::ResourceName(resource)), ledger.used(resource), usage[index]);
+    if (ledger.limit(resource) != limits[resource]) {
+      return false;
+    }
   }
+  return true;
 }
 
 template <typename T>
-uint64_t Count(const Model& model, std::vector<std::shared_ptr<T>> Tenant::* list) {
+uint64_t CountAll(const Model& model, std::vector<std::shared_ptr<T>> Client::* list) {
   uint64_t count = 0;
-  for (const auto& tenant : model.tenants) {
-    count += ((*tenant).*list).size();
+  for (const auto& client : model.clients) {
+    count += ((*client).*list).size();
   }
   return count;
 }
@@ -48,7 +84,7 @@ void CheckView(Scene& scene, const Region& region, const core::RegionView& view)
   const bool normal = region.target != nullptr;
   const bool same = view.state == StateName(region) && view.fast_register == region.fast &&
                     (!normal || (view.base == region.target->base && view.length == region.target->length &&
-                                 view.pages == region.pinned_pages));
+                                 view.pages == region.pages.size()));
   if (!same) {
     scene.findings.Report("RegionsAreWhatTheirOwnersMade", "mr" + std::to_string(region.number) + " is " +
                                                                std::string(view.state) + " instead of " +
@@ -95,35 +131,89 @@ void JobsHaveACause(Scene& scene) {
 }
 
 void PinnedBytesEqualHeldPages(Scene& scene) {
-  const auto pinned = static_cast<size_t>(Resource::kPinnedBytes);
-  for (const auto& tenant : scene.model.tenants) {
-    Compare(scene, "PinnedBytesEqualHeldPages", Who(*tenant) + "'s pinned_bytes",
-            tenant->session->ledger().used(Resource::kPinnedBytes), scene.model.UsageOf(*tenant)[pinned]);
+  for (const Count& count : AllCounts(scene)) {
+    CompareCount(scene, "PinnedBytesEqualHeldPages", count, Resource::kPinnedBytes);
   }
 }
 
 void CountsEqualHoldings(Scene& scene) {
-  for (const auto& tenant : scene.model.tenants) {
-    CompareCounts(scene, Who(*tenant), tenant->session->ledger(), scene.model.UsageOf(*tenant));
+  for (const Count& count : AllCounts(scene)) {
+    for (size_t index = 0; index < core::kResourceCount; ++index) {
+      CompareCount(scene, "CountsEqualHoldings", count, static_cast<Resource>(index));
+    }
   }
-  CompareCounts(scene, "the node", *scene.world.node.ledger, scene.model.UsageOfNode());
+}
+
+void TenantsAreThoseOfThePolicy(Scene& scene) {
+  const char* const name = "TenantsAreThoseOfThePolicy";
+  const auto tenants = scene.model.tenants.All();
+  const auto listed = scene.world.tenants.Tenants();
+  Compare(scene, name, "the number of tenants", listed.size(), tenants.size());
+  for (const auto& tenant : listed) {
+    const auto known = tenants.find(tenant->name());
+    if (known == tenants.end() || tenant->rule() != known->second->rule ||
+        !SameLimits(*tenant->ledger(), known->second->limits.tenant)) {
+      scene.findings.Report(name, "tenant " + tenant->name() + " is not there or is another one");
+      return;
+    }
+    auto& seen = scene.model.seen;
+    const auto is_it = [&tenant](const auto& each) { return each.lock() == tenant; };
+    if (std::none_of(seen.begin(), seen.end(), is_it)) {
+      seen.push_back(tenant);
+    }
+  }
+  for (const auto& client : scene.model.clients) {
+    const core::Tenant& is = client->session->tenant();
+    const auto same = [&is](const auto& each) { return each->name() != is.name() || each.get() == &is; };
+    const bool only_one = is.closed() || std::all_of(listed.begin(), listed.end(), same);
+    if (!only_one || is.name() != client->tenant->name || !SameLimits(client->session->ledger(), client->limits)) {
+      scene.findings.Report(name, Who(*client) + " is of tenant " + is.name() + " or has other limits");
+    }
+  }
+}
+
+void GrantsAreThoseThatAreNotOver(Scene& scene) {
+  const char* const name = "GrantsAreThoseThatAreNotOver";
+  const auto& grants = scene.model.tenants.grants();
+  const auto listed = scene.world.tenants.Grants();
+  Compare(scene, name, "the number of grants", listed.size(), grants.size());
+  for (const core::GrantView& view : listed) {
+    const auto known = grants.find(view.id);
+    const bool same = known != grants.end() && view.pod_uid == known->second.pod_uid &&
+                      view.expiry == known->second.expiry && view.tenant->name() == known->second.tenant->name &&
+                      view.tenant->grant() == view.id && !view.tenant->closed();
+    if (!same) {
+      scene.findings.Report(name, "grant " + std::to_string(view.id.value) + " is not there or is another one");
+    }
+  }
+}
+
+void EveryDecisionIsTold(Scene& scene) {
+  const std::vector<std::string>& is = scene.world.observer.decisions;
+  const std::vector<std::string>& should = scene.model.decisions;
+  Compare(scene, "EveryDecisionIsTold", "the number of decisions", is.size(), should.size());
+  for (size_t index = 0; index < std::min(is.size(), should.size()); ++index) {
+    if (is[index] != should[index]) {
+      scene.findings.Report("EveryDecisionIsTold", is[index] + " instead of " + should[index]);
+    }
+  }
 }
 
 void NoObjectWithoutOwner(Scene& scene) {
   const World& world = scene.world;
   const Witness::Living& living = world.witness.living;
   const char* const name = "NoObjectWithoutOwner";
-  Compare(scene, name, "the card's adapters", living.adapters, Count(scene.model, &Tenant::adapters));
-  Compare(scene, name, "the card's domains", living.domains, Count(scene.model, &Tenant::domains));
+  Compare(scene, name, "the card's adapters", living.adapters, CountAll(scene.model, &Client::adapters));
+  Compare(scene, name, "the card's domains", living.domains, CountAll(scene.model, &Client::domains));
   Compare(scene, name, "the card's completion queues", living.completion_queues,
-          Count(scene.model, &Tenant::completion_queues));
-  Compare(scene, name, "the card's queue pairs", living.queue_pairs, Count(scene.model, &Tenant::queue_pairs));
+          CountAll(scene.model, &Client::completion_queues));
+  Compare(scene, name, "the card's queue pairs", living.queue_pairs, CountAll(scene.model, &Client::queue_pairs));
   uint64_t mapped = 0;
   uint64_t sessions = 0;
-  for (const auto& tenant : scene.model.tenants) {
-    sessions += tenant->over ? 0 : 1;
-    for (const auto& memory : tenant->memories) {
-      mapped += memory->content.empty() ? 0 : 1;
+  for (const auto& client : scene.model.clients) {
+    sessions += client->over ? 0 : 1;
+    for (const auto& memory : client->memories) {
+      mapped += memory->real.empty() ? 0 : 1;
     }
   }
   Compare(scene, name, "the number of mappings", world.os.live_mappings(), mapped);
@@ -142,29 +232,37 @@ void NoTokenOutlivesItsRegion(Scene& scene) {
 }
 
 void NoByteMovesWithoutRight(Scene& scene) {
-  for (const auto& tenant : scene.model.tenants) {
-    for (const auto& memory : tenant->memories) {
-      if (memory->uncertain) {
-        memory->content.assign(memory->real.begin(), memory->real.end());
-        memory->uncertain = false;
+  std::vector<MemoryFile*> certain;
+  for (const auto& client : scene.model.clients) {
+    for (const auto& memory : client->memories) {
+      if (memory->file != nullptr && memory->file->uncertain) {
+        std::copy(memory->real.begin(), memory->real.end(), memory->file->content.begin());
+        certain.push_back(memory->file.get());
       }
-      if (memory->content.empty() ||
-          std::memcmp(memory->content.data(), memory->real.data(), memory->content.size()) == 0) {
+    }
+  }
+  for (MemoryFile* file : certain) {
+    file->uncertain = false;
+  }
+  for (const auto& client : scene.model.clients) {
+    for (const auto& memory : client->memories) {
+      if (memory->file == nullptr ||
+          std::memcmp(memory->file->content.data(), memory->real.data(), memory->real.size()) == 0) {
         continue;
       }
-      const auto [is, should] = std::mismatch(memory->real.begin(), memory->real.end(), memory->content.begin());
+      const auto [is, should] = std::mismatch(memory->real.begin(), memory->real.end(), memory->file->content.begin());
       scene.findings.Report("NoByteMovesWithoutRight", "byte " + std::to_string(is - memory->real.begin()) + " of m" +
-                                                           std::to_string(memory->number) + " of " + Who(*tenant) +
+                                                           std::to_string(memory->number) + " of " + Who(*client) +
                                                            " differs");
     }
   }
 }
 
 void RegionsAreWhatTheirOwnersMade(Scene& scene) {
-  for (const auto& tenant : scene.model.tenants) {
-    const auto views = tenant->session->ViewRegions();
+  for (const auto& client : scene.model.clients) {
+    const auto views = client->session->ViewRegions();
     uint64_t listed = 0;
-    for (const auto& region : tenant->regions) {
+    for (const auto& region : client->regions) {
       if (region->closing.begun) {
         continue;
       }
@@ -175,16 +273,16 @@ void RegionsAreWhatTheirOwnersMade(Scene& scene) {
         }
       }
     }
-    Compare(scene, "RegionsAreWhatTheirOwnersMade", "the number of regions of " + Who(*tenant), views.size(), listed);
+    Compare(scene, "RegionsAreWhatTheirOwnersMade", "the number of regions of " + Who(*client), views.size(), listed);
   }
 }
 
 void EndedSessionsHoldNothing(Scene& scene) {
-  for (const auto& tenant : scene.model.tenants) {
-    if (!tenant->over) {
+  for (const auto& client : scene.model.clients) {
+    if (!client->over) {
       continue;
     }
-    core::Session& session = *tenant->session;
+    core::Session& session = *client->session;
     const bool silent = session.ended() && FailedWith(session.Begin().status(), ErrorReason::SESSION_ENDING);
     bool empty = true;
     for (size_t index = 0; index < core::kResourceCount; ++index) {
@@ -192,19 +290,17 @@ void EndedSessionsHoldNothing(Scene& scene) {
     }
     if (!silent || !empty) {
       scene.findings.Report("EndedSessionsHoldNothing",
-                            Who(*tenant) + (silent ? " still holds something" : " still answers"));
+                            Who(*client) + (silent ? " still holds something" : " still answers"));
     }
   }
 }
 
 void CheckInvariants(Scene& scene) {
   static constexpr void (*kAll[])(Scene&) = {
-      EveryPostCompletesOnce,    PeersAreToldOnce,
-      CallbacksComeOnce,         JobsHaveACause,
-      PinnedBytesEqualHeldPages, CountsEqualHoldings,
-      NoObjectWithoutOwner,      NoTokenOutlivesItsRegion,
-      NoByteMovesWithoutRight,   RegionsAreWhatTheirOwnersMade,
-      EndedSessionsHoldNothing,
+      EveryPostCompletesOnce,        PeersAreToldOnce,         CallbacksComeOnce,          JobsHaveACause,
+      PinnedBytesEqualHeldPages,     CountsEqualHoldings,      TenantsAreThoseOfThePolicy, GrantsAreThoseThatAreNotOver,
+      EveryDecisionIsTold,           NoObjectWithoutOwner,     NoTokenOutlivesItsRegion,   NoByteMovesWithoutRight,
+      RegionsAreWhatTheirOwnersMade, EndedSessionsHoldNothing,
   };
   for (const auto& invariant : kAll) {
     if (!scene.findings.any()) {
@@ -216,6 +312,8 @@ void CheckInvariants(Scene& scene) {
                           scene.world.witness.late.front() + " reported after it was shut down");
   }
   scene.world.witness.Forget();
+  scene.world.observer.decisions.clear();
+  scene.model.decisions.clear();
   std::erase_if(scene.model.queue_pairs, [](const auto& pair) { return pair->closed; });
 }
 
@@ -233,6 +331,12 @@ void NothingIsLeft(Scene& scene) {
   Compare(scene, name, "the number of tickets", world.tickets.size(), 0);
   Compare(scene, name, "the card's adapters", world.witness.living.adapters, 0);
   Compare(scene, name, "the card's queue pairs", world.witness.living.queue_pairs, 0);
+  Compare(scene, name, "the number of tenants", world.tenants.Tenants().size(), 0);
+  for (const auto& tenant : scene.model.seen) {
+    if (!tenant.expired()) {
+      scene.findings.Report(name, "a tenant that was forgotten is still there");
+    }
+  }
   Compare(scene, name, "the number of ended sessions", world.observer.ended, world.observer.opened);
   if (!world.registry.WaitUntilEmpty(Instant())) {
     scene.findings.Report(name, "the registry is not empty");

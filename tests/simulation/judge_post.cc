@@ -13,7 +13,7 @@ constexpr uint32_t kMaxReadEntries = 16;
 
 // A mapping of the pair's adapter that has this address.
 const Mapping* FindMapping(const QueuePair& pair, uint64_t address) {
-  for (const auto& mapping : pair.tenant->mappings) {
+  for (const auto& mapping : pair.client->mappings) {
     const uint64_t bytes = mapping->pages->pages.size() * kNdkPageBytes;
     if (mapping->adapter == pair.domain->adapter && address >= mapping->first && address - mapping->first < bytes) {
       return mapping.get();
@@ -149,9 +149,9 @@ class Judge {
               ErrorReason::WINDOW_OUTSIDE_REGION);
       why_.If(out_.rights.remote_write && !target.rights.local_write, ErrorReason::REGION_RIGHTS_INSUFFICIENT);
       out_.bound_to = region->target;
-      Tenant* const tenant = pair_.tenant;
+      Client* const client = pair_.client;
       out_.hold =
-          std::make_shared<RegionHold>(region, [&model = scene_.model, tenant] { (void)model.Settle(*tenant); });
+          std::make_shared<RegionHold>(region, [&model = scene_.model, client] { (void)model.Settle(*client); });
     }
   }
 
@@ -164,14 +164,14 @@ class Judge {
   }
 
   std::shared_ptr<Region> RegionHere(MemoryRegionId id) {
-    std::shared_ptr<Region> region = FindRegion(*pair_.tenant, id);
+    std::shared_ptr<Region> region = FindRegion(*pair_.client, id);
     why_.If(region == nullptr, ErrorReason::OBJECT_NOT_FOUND);
     why_.If(region != nullptr && region->domain != pair_.domain, ErrorReason::DOMAIN_MISMATCH);
     return region;
   }
 
   std::shared_ptr<Window> WindowHere(MemoryWindowId id) {
-    std::shared_ptr<Window> window = FindById(pair_.tenant->windows, id);
+    std::shared_ptr<Window> window = FindById(pair_.client->windows, id);
     why_.If(window == nullptr, ErrorReason::OBJECT_NOT_FOUND);
     why_.If(window != nullptr && window->domain != pair_.domain, ErrorReason::DOMAIN_MISMATCH);
     return window;
@@ -225,8 +225,8 @@ class Judge {
 
   // From here on the list is charged, as long as the request or its registration holds it.
   void Hold(const std::shared_ptr<const Backing>& backing) {
-    scene_.model.JudgeQuota(*pair_.tenant, core::Resource::kPostedPages, backing->list, why_);
-    auto& backings = pair_.tenant->backings;
+    scene_.model.JudgeQuota(*pair_.client, core::Resource::kPostedPages, backing->list, why_);
+    auto& backings = pair_.client->backings;
     std::erase_if(backings, [](const auto& each) { return each.expired(); });
     backings.push_back(backing);
     out_.backing = backing;

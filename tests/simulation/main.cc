@@ -40,6 +40,8 @@ std::optional<Canary> CanaryNamed(std::string_view name) {
       {"token_outlives_region", Canary::kTokenOutlivesRegion},
       {"stray_byte", Canary::kStrayByte},
       {"pages_kept", Canary::kPagesKept},
+      {"page_charged_twice", Canary::kPageChargedTwice},
+      {"page_given_back_early", Canary::kPageGivenBackEarly},
   };
   for (const auto& row : kRows) {
     if (row.name == name) {

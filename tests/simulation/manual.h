@@ -33,7 +33,7 @@ class ManualJobs {
 
 class ManualExecutor final : public core::Executor {
  public:
-  void Post(std::function<void()> job) override { jobs.Add(std::move(job)); }
+  void PostFor(uint64_t /*owner*/, std::function<void()> job) override { jobs.Add(std::move(job)); }
 
   ManualJobs jobs;
 };
@@ -51,10 +51,10 @@ class ManualEngine final : public provider::SoftEngine {
 class ManualClock final : public Clock {
  public:
   Instant Now() const override { return Instant(now_); }
-  void Advance(std::chrono::milliseconds by) { now_ += by; }
+  void Advance(std::chrono::nanoseconds by) { now_ += by; }
 
  private:
-  std::chrono::milliseconds now_{1000000};
+  std::chrono::nanoseconds now_ = std::chrono::seconds(1000);
 };
 
 // A client's process.

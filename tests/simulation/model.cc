@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "base/units.h"
@@ -31,8 +32,25 @@ constexpr ErrorReason kQuotaReasons[] = {
     ErrorReason::QUOTA_QUEUE_ENTRIES,
     ErrorReason::QUOTA_WINDOWS,
     ErrorReason::QUOTA_POSTED_PAGES,
+    ErrorReason::QUOTA_REGISTERED_BYTES,
 };
 static_assert(std::size(kQuotaReasons) == core::kResourceCount);
+
+uint64_t& Of(Usage& usage, Resource resource) { return usage[static_cast<size_t>(resource)]; }
+
+// Refuses what a limit has no room for. There is always room for nothing.
+void JudgeLimit(const core::Limits& limits, Resource resource, const Usage& usage, uint64_t amount, Refusals& why) {
+  const auto index = static_cast<size_t>(resource);
+  const uint64_t limit = limits[resource];
+  why.IfAbove(limit != 0 && amount != 0 && (usage[index] > limit || amount > limit - usage[index]),
+              kQuotaReasons[index], limit);
+}
+
+uint64_t BytesNotIn(const FilePages& held, const std::vector<FilePage>& pages) {
+  FilePages fresh(pages.begin(), pages.end());
+  std::erase_if(fresh, [&held](const FilePage& page) { return held.contains(page); });
+  return fresh.size() * kNdkPageBytes;
+}
 
 void AddUp(Usage& sum, const Usage& more) {
   for (size_t index = 0; index < sum.size(); ++index) {
@@ -60,9 +78,9 @@ bool Any(const std::vector<std::shared_ptr<T>>& list, Condition condition) {
 
 // The first object whose close has begun and is not held up.
 template <typename T>
-std::shared_ptr<T> FirstToFinish(const Tenant& tenant, const std::vector<std::shared_ptr<T>>& list) {
+std::shared_ptr<T> FirstToFinish(const Client& client, const std::vector<std::shared_ptr<T>>& list) {
   for (const std::shared_ptr<T>& each : list) {
-    if (each->closing.begun && !Model::IsHeld(tenant, *each)) {
+    if (each->closing.begun && !Model::IsHeld(client, *each)) {
       return each;
     }
   }
@@ -71,43 +89,40 @@ std::shared_ptr<T> FirstToFinish(const Tenant& tenant, const std::vector<std::sh
 
 }  // namespace
 
-Usage Model::UsageOf(const Tenant& tenant) const {
+Usage Model::UsageOf(const Client& client) const {
   Usage usage{};
-  if (tenant.over) {
+  if (client.over) {
     return usage;
   }
-  const auto of = [&usage](Resource resource) -> uint64_t& { return usage[static_cast<size_t>(resource)]; };
-  of(Resource::kAdapters) = tenant.adapters.size();
-  of(Resource::kProtectionDomains) = tenant.domains.size();
-  of(Resource::kMemoryObjects) = tenant.memories.size();
-  for (const auto& memory : tenant.memories) {
+  const auto of = [&usage](Resource resource) -> uint64_t& { return Of(usage, resource); };
+  of(Resource::kAdapters) = client.adapters.size();
+  of(Resource::kProtectionDomains) = client.domains.size();
+  of(Resource::kMemoryObjects) = client.memories.size();
+  for (const auto& memory : client.memories) {
     of(Resource::kMemoryBytes) += memory->bytes;
   }
-  of(Resource::kRegions) = tenant.regions.size();
-  for (const auto& region : tenant.regions) {
-    of(Resource::kPinnedBytes) += region->pinned_pages * kNdkPageBytes;
+  of(Resource::kRegions) = client.regions.size();
+  for (const auto& region : client.regions) {
     of(Resource::kFastRegisterPages) += region->fast_pages;
   }
-  for (const auto& each : tenant.pages) {
-    const std::shared_ptr<const MappedPages> pages = each.lock();
-    of(Resource::kPinnedBytes) += pages != nullptr ? pages->pages.size() * kNdkPageBytes : 0;
-  }
-  for (const auto& each : tenant.backings) {
+  of(Resource::kRegisteredBytes) = Registered(client).size() * kNdkPageBytes;
+  of(Resource::kPinnedBytes) = PinnedBy(client).size() * kNdkPageBytes;
+  for (const auto& each : client.backings) {
     const std::shared_ptr<const Backing> backing = each.lock();
     of(Resource::kPostedPages) += backing != nullptr ? backing->list : 0;
   }
-  of(Resource::kPendingRequests) = tenant.slow_requests;
-  of(Resource::kLogicalMappings) = tenant.mappings.size();
-  of(Resource::kCompletionQueues) = tenant.completion_queues.size();
-  for (const auto& queue : tenant.completion_queues) {
+  of(Resource::kPendingRequests) = client.slow_requests;
+  of(Resource::kLogicalMappings) = client.mappings.size();
+  of(Resource::kCompletionQueues) = client.completion_queues.size();
+  for (const auto& queue : client.completion_queues) {
     of(Resource::kCqEntries) += queue->depth;
   }
-  of(Resource::kQueuePairs) = tenant.queue_pairs.size();
-  for (const auto& pair : tenant.queue_pairs) {
+  of(Resource::kQueuePairs) = client.queue_pairs.size();
+  for (const auto& pair : client.queue_pairs) {
     of(Resource::kQueueEntries) += uint64_t{pair->limits.receive_depth} + pair->limits.initiator_depth;
   }
-  of(Resource::kWindows) = tenant.windows.size();
-  for (const DueCompletion& due : tenant.completions) {
+  of(Resource::kWindows) = client.windows.size();
+  for (const DueCompletion& due : client.completions) {
     if (due.charge.has_value()) {
       ++of(*due.charge);
     }
@@ -115,49 +130,91 @@ Usage Model::UsageOf(const Tenant& tenant) const {
   return usage;
 }
 
-Usage Model::UsageOfUid(uid_t uid) const {
-  Usage usage{};
-  for (const auto& tenant : tenants) {
-    if (tenant->caller.uid == uid) {
-      AddUp(usage, UsageOf(*tenant));
-      usage[static_cast<size_t>(Resource::kSessions)] += tenant->over ? 0 : 1;
+std::vector<FilePage> Model::Registered(const Client& client) const {
+  std::vector<FilePage> registered;
+  for (const auto& region : client.regions) {
+    registered.insert(registered.end(), region->pages.begin(), region->pages.end());
+  }
+  for (const auto& each : client.pages) {
+    if (const std::shared_ptr<const MappedPages> mapped = each.lock(); mapped != nullptr) {
+      for (const MappedPages::Page& page : mapped->pages) {
+        registered.push_back(page.in_file());
+      }
     }
   }
+  return registered;
+}
+
+FilePages Model::PinnedBy(const Client& client) const {
+  const std::vector<FilePage> registered = Registered(client);
+  return {registered.begin(), registered.end()};
+}
+
+FilePages Model::PinnedBy(const Tenant& tenant) const {
+  FilePages pinned;
+  for (const auto& client : clients) {
+    if (client->tenant.get() == &tenant && !client->over) {
+      pinned.merge(PinnedBy(*client));
+    }
+  }
+  return pinned;
+}
+
+Usage Model::UsageOf(const Tenant& tenant) const {
+  Usage usage{};
+  for (const auto& client : clients) {
+    if (client->tenant.get() == &tenant) {
+      AddUp(usage, UsageOf(*client));
+      Of(usage, Resource::kSessions) += client->over ? 0 : 1;
+    }
+  }
+  Of(usage, Resource::kPinnedBytes) = PinnedBy(tenant).size() * kNdkPageBytes;
   return usage;
 }
 
 Usage Model::UsageOfNode() const {
   Usage usage{};
-  for (const auto& tenant : tenants) {
-    AddUp(usage, UsageOf(*tenant));
-    usage[static_cast<size_t>(Resource::kSessions)] += tenant->over ? 0 : 1;
+  std::set<const Tenant*> counted;
+  for (const auto& client : clients) {
+    if (counted.insert(client->tenant.get()).second) {
+      AddUp(usage, UsageOf(*client->tenant));
+    }
   }
   return usage;
 }
 
-void Model::JudgeQuota(const Tenant& tenant, Resource resource, uint64_t amount, Refusals& why) const {
-  const auto index = static_cast<size_t>(resource);
-  const auto above = [&](const core::Limits& most, uint64_t used) {
-    const uint64_t limit = most[resource];
-    return limit != 0 && (used > limit || amount > limit - used);
-  };
-  why.If(above(limits.session, UsageOf(tenant)[index]) || above(limits.uid, UsageOfUid(tenant.caller.uid)[index]) ||
-             above(limits.node, UsageOfNode()[index]),
-         kQuotaReasons[index]);
+void Model::JudgeQuota(const Client& client, Resource resource, uint64_t amount, Refusals& why) const {
+  JudgeLimit(client.limits, resource, UsageOf(client), amount, why);
+  JudgeLimit(client.tenant->limits.tenant, resource, UsageOf(*client.tenant), amount, why);
+  JudgeLimit(limits.node, resource, UsageOfNode(), amount, why);
 }
 
-void Model::PostToWorker(Tenant& tenant, std::string what, std::function<void()> apply) {
-  ++tenant.jobs;
-  worker_tasks.push_back({.what = std::move(what), .tenant = &tenant, .apply = std::move(apply)});
+void Model::JudgePins(const Client& client, const std::vector<FilePage>& pages, Refusals& why) const {
+  JudgeQuota(client, Resource::kRegisteredBytes, pages.size() * kNdkPageBytes, why);
+  const uint64_t to_client = BytesNotIn(PinnedBy(client), pages);
+  const uint64_t to_tenant = BytesNotIn(PinnedBy(*client.tenant), pages);
+  JudgeLimit(client.limits, Resource::kPinnedBytes, UsageOf(client), to_client, why);
+  JudgeLimit(client.tenant->limits.tenant, Resource::kPinnedBytes, UsageOf(*client.tenant), to_tenant, why);
+  JudgeLimit(limits.node, Resource::kPinnedBytes, UsageOfNode(), to_tenant, why);
 }
 
-void Model::Complete(Tenant& tenant, const Report& report, Refusals why,
+void Model::JudgeSession(const Tenant& tenant, Refusals& why) const {
+  JudgeLimit(tenant.limits.tenant, Resource::kSessions, UsageOf(tenant), 1, why);
+  JudgeLimit(limits.node, Resource::kSessions, UsageOfNode(), 1, why);
+}
+
+void Model::PostToWorker(Client& client, std::string what, std::function<void()> apply) {
+  ++client.jobs;
+  worker_tasks.push_back({.what = std::move(what), .client = &client, .apply = std::move(apply)});
+}
+
+void Model::Complete(Client& client, const Report& report, Refusals why,
                      const std::optional<core::Registration>& registration) {
   if (!report.to_events) {
     mailbox.Expect(report.callback, std::move(why));
     return;
   }
-  tenant.completions.push_back({.kind = report.kind,
+  client.completions.push_back({.kind = report.kind,
                                 .request_context = report.request_context,
                                 .object_id = report.object_id,
                                 .why = std::move(why),
@@ -165,96 +222,96 @@ void Model::Complete(Tenant& tenant, const Report& report, Refusals why,
                                 .charge = report.charge});
 }
 
-void Model::Deregister(Tenant& tenant, Region& region) {
+void Model::Deregister(Client& client, Region& region) {
   Nic& nic = *region.domain->adapter->nic;
-  BuryToken(tenant, region.target->local.value);
-  BuryToken(tenant, region.target->remote.value);
+  BuryToken(client, region.target->local.value);
+  BuryToken(client, region.target->remote.value);
   nic.Erase(*region.target);
   --nic.keys;
   region.target = nullptr;
   region.uses.clear();
-  region.pinned_pages = 0;
+  region.pages.clear();
 }
 
-void Model::RemoveQueuePair(Tenant& tenant, QueuePair& pair) {
-  Bury(tenant, pair.id.value);
+void Model::RemoveQueuePair(Client& client, QueuePair& pair) {
+  Bury(client, pair.id.value);
   pair.closed = true;
   pair.disconnect_waits = false;
-  Remove(tenant.queue_pairs, pair);
+  Remove(client.queue_pairs, pair);
 }
 
-void Model::RemoveWindow(Tenant& tenant, Window& window) {
-  Bury(tenant, window.id.value);
-  BuryToken(tenant, window.key->issued.value);
+void Model::RemoveWindow(Client& client, Window& window) {
+  Bury(client, window.id.value);
+  BuryToken(client, window.key->issued.value);
   window.key->Retire();
-  Remove(tenant.windows, window);
+  Remove(client.windows, window);
 }
 
-void Model::FinishClose(Tenant& tenant, const Closing& closing, uint64_t id) {
-  Bury(tenant, id);
+void Model::FinishClose(Client& client, const Closing& closing, uint64_t id) {
+  Bury(client, id);
   if (closing.report.has_value()) {
-    Complete(tenant, *closing.report, Refusals());
+    Complete(client, *closing.report, Refusals());
   }
 }
 
 // Answers 1 when the card did not deregister it. It does not keep the region either way.
-uint64_t Model::FinishRegion(Tenant& tenant, Region& region) {
+uint64_t Model::FinishRegion(Client& client, Region& region) {
   Refusals why;
   if (region.target != nullptr) {
     (void)faults.Strikes(Fault::kDeregister, why);
-    Deregister(tenant, region);
+    Deregister(client, region);
   }
   if (region.key != nullptr) {
-    BuryToken(tenant, region.key->local.value);
-    BuryToken(tenant, region.key->issued.value);
+    BuryToken(client, region.key->local.value);
+    BuryToken(client, region.key->issued.value);
     region.key->Retire();
     region.key = nullptr;
   }
-  FinishClose(tenant, region.closing, region.id.value);
-  Remove(tenant.regions, region);
+  FinishClose(client, region.closing, region.id.value);
+  Remove(client.regions, region);
   return why.none() ? 0 : 1;
 }
 
-uint64_t Model::Settle(Tenant& tenant) {
+uint64_t Model::Settle(Client& client) {
   uint64_t failures = 0;
   while (true) {
-    if (const auto region = FirstToFinish(tenant, tenant.regions); region != nullptr) {
-      failures += FinishRegion(tenant, *region);
-    } else if (const auto domain = FirstToFinish(tenant, tenant.domains); domain != nullptr) {
-      FinishClose(tenant, domain->closing, domain->id.value);
-      Remove(tenant.domains, *domain);
-    } else if (const auto queue = FirstToFinish(tenant, tenant.completion_queues); queue != nullptr) {
-      FinishClose(tenant, queue->closing, queue->id.value);
-      Remove(tenant.completion_queues, *queue);
-    } else if (const auto adapter = FirstToFinish(tenant, tenant.adapters); adapter != nullptr) {
-      FinishClose(tenant, adapter->closing, adapter->id.value);
-      Remove(tenant.adapters, *adapter);
+    if (const auto region = FirstToFinish(client, client.regions); region != nullptr) {
+      failures += FinishRegion(client, *region);
+    } else if (const auto domain = FirstToFinish(client, client.domains); domain != nullptr) {
+      FinishClose(client, domain->closing, domain->id.value);
+      Remove(client.domains, *domain);
+    } else if (const auto queue = FirstToFinish(client, client.completion_queues); queue != nullptr) {
+      FinishClose(client, queue->closing, queue->id.value);
+      Remove(client.completion_queues, *queue);
+    } else if (const auto adapter = FirstToFinish(client, client.adapters); adapter != nullptr) {
+      FinishClose(client, adapter->closing, adapter->id.value);
+      Remove(client.adapters, *adapter);
     } else {
       return failures;
     }
   }
 }
 
-bool Model::IsHeld(const Tenant& tenant, const Adapter& adapter) {
+bool Model::IsHeld(const Client& client, const Adapter& adapter) {
   const auto is_on = [&adapter](const auto& object) { return object.adapter.get() == &adapter; };
-  return Any(tenant.domains, is_on) || Any(tenant.completion_queues, is_on) || Any(tenant.mappings, is_on);
+  return Any(client.domains, is_on) || Any(client.completion_queues, is_on) || Any(client.mappings, is_on);
 }
 
-bool Model::IsHeld(const Tenant& tenant, const Domain& domain) {
+bool Model::IsHeld(const Client& client, const Domain& domain) {
   const auto is_in = [&domain](const auto& object) { return object.domain.get() == &domain; };
-  return Any(tenant.regions, is_in) || Any(tenant.queue_pairs, is_in) || Any(tenant.windows, is_in);
+  return Any(client.regions, is_in) || Any(client.queue_pairs, is_in) || Any(client.windows, is_in);
 }
 
-bool Model::IsHeld(const Tenant& tenant, const CompletionQueue& queue) {
-  return Any(tenant.queue_pairs, [&queue](const QueuePair& pair) {
+bool Model::IsHeld(const Client& client, const CompletionQueue& queue) {
+  return Any(client.queue_pairs, [&queue](const QueuePair& pair) {
     return pair.receive_queue.get() == &queue || pair.initiator_queue.get() == &queue;
   });
 }
 
-bool Model::IsHeld(const Tenant& /*tenant*/, const Region& region) { return region.requests > 0; }
+bool Model::IsHeld(const Client& /*client*/, const Region& region) { return region.requests > 0; }
 
-void Model::Bury(Tenant& tenant, uint64_t id) { Remember(tenant.dead_ids, id); }
+void Model::Bury(Client& client, uint64_t id) { Remember(client.dead_ids, id); }
 
-void Model::BuryToken(Tenant& tenant, uint32_t token) { Remember(tenant.dead_tokens, token); }
+void Model::BuryToken(Client& client, uint32_t token) { Remember(client.dead_tokens, token); }
 
 }  // namespace rnicd::simulation

@@ -15,6 +15,7 @@
 #include "tests/simulation/mailbox.h"
 #include "tests/simulation/manual.h"
 #include "tests/simulation/objects.h"
+#include "tests/simulation/tenants.h"
 
 namespace rnicd::simulation {
 
@@ -32,10 +33,14 @@ struct DueCompletion {
 };
 
 // A session and everything it owns: nothing of the model is owned by anybody else.
-struct Tenant {
+struct Client {
   uint64_t number = 0;
   std::shared_ptr<core::Session> session;
   core::Caller caller;
+  std::shared_ptr<Tenant> tenant;
+  // Of this session alone, from its opening on.
+  core::Limits limits;
+  Bucket rate{core::Rate{}};
   std::shared_ptr<ManualProcess> process;
   uint32_t connections = 1;
   bool ending = false;
@@ -72,7 +77,7 @@ struct Tenant {
 // A ticket that was issued and neither used nor revoked.
 struct Ticket {
   core::FdTicket bits{};
-  Tenant* tenant = nullptr;
+  Client* client = nullptr;
   MemoryObjectId memory;
   core::FdDirection direction = core::FdDirection::kToClient;
   Instant expiry;
@@ -81,7 +86,7 @@ struct Ticket {
 // A job that core left for later, and what the model says it does.
 struct Task {
   std::string what;
-  Tenant* tenant = nullptr;
+  Client* client = nullptr;
   std::function<void()> apply;
 };
 
@@ -89,16 +94,25 @@ struct Task {
 class Model {
  public:
   // All of it outlives the model.
-  Model(const core::NodeLimits& node_limits, Faults& planned_faults, Mailbox& callbacks)
-      : limits(node_limits), faults(planned_faults), mailbox(callbacks) {}
+  Model(const core::NodeLimits& node_limits, core::Policy policy, Faults& planned_faults, Mailbox& callbacks)
+      : limits(node_limits), faults(planned_faults), mailbox(callbacks), tenants(std::move(policy)) {}
 
   const core::NodeLimits& limits;
   Faults& faults;
   Mailbox& mailbox;
 
+  Tenants tenants;
+  // Nothing is taken on.
+  bool draining = false;
+  // What must be told of in this step, in order.
+  std::vector<std::string> decisions;
+  // What secrets were good for once, and core's own tenants, as long as anybody holds them.
+  std::vector<std::string> dead_secrets;
+  std::vector<std::weak_ptr<const core::Tenant>> seen;
+
   std::vector<std::unique_ptr<Nic>> nics;
   // Those that are over stay until their events are fetched.
-  std::vector<std::shared_ptr<Tenant>> tenants;
+  std::vector<std::shared_ptr<Client>> clients;
   std::vector<Ticket> tickets;
   // In the order in which they were posted.
   std::vector<Task> worker_tasks;
@@ -108,32 +122,37 @@ class Model {
 
   uint64_t NextNumber() { return ++last_number_; }
 
-  // What its own ledger must say.
+  // What the ledgers must say. A page counts once for each session and once for each tenant that has it registered.
+  Usage UsageOf(const Client& client) const;
   Usage UsageOf(const Tenant& tenant) const;
-  // What the node's ledger must say.
   Usage UsageOfNode() const;
-  // Adds the resource's reason when nobody would let the tenant have so much more.
-  void JudgeQuota(const Tenant& tenant, core::Resource resource, uint64_t amount, Refusals& why) const;
+  FilePages PinnedBy(const Client& client) const;
+  // Adds the resource's reason for each who would not let the client have so much more.
+  void JudgeQuota(const Client& client, core::Resource resource, uint64_t amount, Refusals& why) const;
+  // Likewise for pages to be registered, each as often as it is named.
+  void JudgePins(const Client& client, const std::vector<FilePage>& pages, Refusals& why) const;
+  // Likewise for one more session.
+  void JudgeSession(const Tenant& tenant, Refusals& why) const;
   bool IsSlow(uint64_t bytes) const { return bytes >= limits.pending_threshold_bytes; }
 
-  // A job that holds the tenant's session was posted.
-  void PostToWorker(Tenant& tenant, std::string what, std::function<void()> apply);
+  // A job that holds the client's session was posted.
+  void PostToWorker(Client& client, std::string what, std::function<void()> apply);
   // A pending request came to its end.
-  void Complete(Tenant& tenant, const Report& report, Refusals why,
+  void Complete(Client& client, const Report& report, Refusals why,
                 const std::optional<core::Registration>& registration = std::nullopt);
 
   // Ends the registration of a region.
-  void Deregister(Tenant& tenant, Region& region);
+  void Deregister(Client& client, Region& region);
   // Takes the queue pair, whose requests have completed, away.
-  void RemoveQueuePair(Tenant& tenant, QueuePair& pair);
-  void RemoveWindow(Tenant& tenant, Window& window);
+  void RemoveQueuePair(Client& client, QueuePair& pair);
+  void RemoveWindow(Client& client, Window& window);
   // Finishes every close that nothing holds up any more. Answers how many regions the card did not deregister.
-  uint64_t Settle(Tenant& tenant);
+  uint64_t Settle(Client& client);
   // Closes of parents wait for their children.
-  static bool IsHeld(const Tenant& tenant, const Adapter& adapter);
-  static bool IsHeld(const Tenant& tenant, const Domain& domain);
-  static bool IsHeld(const Tenant& tenant, const CompletionQueue& queue);
-  static bool IsHeld(const Tenant& tenant, const Region& region);
+  static bool IsHeld(const Client& client, const Adapter& adapter);
+  static bool IsHeld(const Client& client, const Domain& domain);
+  static bool IsHeld(const Client& client, const CompletionQueue& queue);
+  static bool IsHeld(const Client& client, const Region& region);
 
   // The order in which a session goes through its objects: by the index in their ids.
   template <typename T>
@@ -143,13 +162,15 @@ class Model {
     });
   }
 
-  static void Bury(Tenant& tenant, uint64_t id);
-  static void BuryToken(Tenant& tenant, uint32_t token);
+  static void Bury(Client& client, uint64_t id);
+  static void BuryToken(Client& client, uint32_t token);
 
  private:
-  Usage UsageOfUid(uid_t uid) const;
-  uint64_t FinishRegion(Tenant& tenant, Region& region);
-  void FinishClose(Tenant& tenant, const Closing& closing, uint64_t id);
+  // What is registered, each page as often as it is.
+  std::vector<FilePage> Registered(const Client& client) const;
+  FilePages PinnedBy(const Tenant& tenant) const;
+  uint64_t FinishRegion(Client& client, Region& region);
+  void FinishClose(Client& client, const Closing& closing, uint64_t id);
 
   uint64_t last_number_ = 0;
 };

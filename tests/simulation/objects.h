@@ -67,8 +67,8 @@ struct Region {
   Closing closing;
   // Jobs and binds that hold the region open.
   uint64_t requests = 0;
-  // Charged; 0 unless registered or about to be.
-  uint64_t pinned_pages = 0;
+  // Charged; none unless registered or about to be.
+  std::vector<FilePage> pages;
   std::vector<MemoryUse> uses;
   // While registered.
   std::shared_ptr<Target> target;
@@ -191,13 +191,13 @@ struct Request {
   uint64_t size() const;
 };
 
-struct Tenant;
+struct Client;
 
 struct QueuePair : std::enable_shared_from_this<QueuePair> {
   // Also what the card's witness knows it by.
   uint64_t number = 0;
   QueuePairId id;
-  Tenant* tenant = nullptr;
+  Client* client = nullptr;
   std::shared_ptr<Domain> domain;
   std::shared_ptr<CompletionQueue> receive_queue;
   std::shared_ptr<CompletionQueue> initiator_queue;

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +17,13 @@ class Refusals {
  public:
   void If(bool condition, ErrorReason reason) {
     if (condition) {
-      reasons_.push_back(reason);
+      reasons_.push_back({.reason = reason});
+    }
+  }
+  // For want of a resource. The refusal names the limit, and so whose it is.
+  void IfAbove(bool condition, ErrorReason reason, uint64_t limit) {
+    if (condition) {
+      reasons_.push_back({.reason = reason, .limit = limit});
     }
   }
   void Add(const Refusals& more) { reasons_.insert(reasons_.end(), more.reasons_.begin(), more.reasons_.end()); }
@@ -24,27 +32,36 @@ class Refusals {
     if (status.ok()) {
       return none();
     }
-    return std::find(reasons_.begin(), reasons_.end(), ErrorInfoOf(status).reason) != reasons_.end();
+    const ErrorInfo info = ErrorInfoOf(status);
+    return std::any_of(reasons_.begin(), reasons_.end(), [&info](const Reason& each) {
+      return each.reason == info.reason && each.limit.value_or(info.limit) == info.limit;
+    });
   }
   std::string Text() const {
     std::string text;
-    for (const ErrorReason reason : reasons_) {
-      text += (text.empty() ? "" : " or ") + std::string(RowOf(reason).name);
+    for (const Reason& each : reasons_) {
+      text += (text.empty() ? "" : " or ") + std::string(RowOf(each.reason).name);
+      text += each.limit.has_value() ? " at " + std::to_string(*each.limit) : "";
     }
     return text.empty() ? "ok" : text;
   }
 
  private:
-  std::vector<ErrorReason> reasons_;
+  struct Reason {
+    ErrorReason reason = ErrorReason::UNSPECIFIED;
+    std::optional<uint64_t> limit;
+  };
+  std::vector<Reason> reasons_;
 };
 
-// "ok", or the reason and its field.
+// "ok", or the reason, its field and the limit that was met.
 inline std::string TextOf(const absl::Status& status) {
   if (status.ok()) {
     return "ok";
   }
   const ErrorInfo info = ErrorInfoOf(status);
-  return std::string(RowOf(info.reason).name) + (info.field.empty() ? "" : " of " + info.field);
+  return std::string(RowOf(info.reason).name) + (info.field.empty() ? "" : " of " + info.field) +
+         (info.limit == 0 ? "" : " at " + std::to_string(info.limit));
 }
 
 }  // namespace rnicd::simulation

@@ -12,11 +12,12 @@ void AddLedger(Fingerprint& print, const core::Ledger& ledger) {
 
 }  // namespace
 
-Fingerprint TakeFingerprint(const Scene& scene, const Tenant& tenant) {
+Fingerprint TakeFingerprint(const Scene& scene, const Client& client) {
   World& world = scene.world;
-  core::Session& session = *tenant.session;
+  core::Session& session = *client.session;
   Fingerprint print;
   AddLedger(print, session.ledger());
+  AddLedger(print, *session.tenant().ledger());
   AddLedger(print, *world.node.ledger);
   print.emplace_back("keys", world.provider.live_regions());
   print.emplace_back("device adapters", world.witness.living.adapters);
@@ -40,18 +41,18 @@ Fingerprint TakeFingerprint(const Scene& scene, const Tenant& tenant) {
     print.emplace_back("local token", local.ok() ? local->value : 0);
     print.emplace_back("remote token", remote.ok() ? remote->value : 0);
   }
-  for (const std::shared_ptr<QueuePair>& pair : tenant.queue_pairs) {
+  for (const std::shared_ptr<QueuePair>& pair : client.queue_pairs) {
     const auto view = session.QueryQp(pair->id);
     print.emplace_back("queue pair state", view.ok() ? static_cast<uint64_t>(view->state) : UINT64_MAX);
   }
   return print;
 }
 
-Call::Call(Scene& scene, Tenant& tenant, const std::string& what)
-    : scene_(scene), tenant_(tenant), before_(TakeFingerprint(scene, tenant)) {
-  scene_.trace.BeginStep("t" + std::to_string(tenant.number) + " " + what);
-  absl::StatusOr<core::Session::Guard> guard = tenant.session->Begin();
-  if (guard.ok() == tenant.ending || (!guard.ok() && !FailedWith(guard.status(), ErrorReason::SESSION_ENDING))) {
+Call::Call(Scene& scene, Client& client, const std::string& what)
+    : scene_(scene), client_(client), before_(TakeFingerprint(scene, client)) {
+  scene_.trace.BeginStep("s" + std::to_string(client.number) + " " + what);
+  absl::StatusOr<core::Session::Guard> guard = client.session->Begin();
+  if (guard.ok() == client.ending || (!guard.ok() && !FailedWith(guard.status(), ErrorReason::SESSION_ENDING))) {
     scene_.findings.Report("OnlyLiveSessionsAnswer", "Begin answered " + TextOf(guard.status()));
   }
   if (guard.ok()) {
@@ -63,7 +64,7 @@ Call::Call(Scene& scene, Tenant& tenant, const std::string& what)
 
 // A refusal changes nothing: not a count, not an object, not a token.
 void Call::CheckRefusalChangesNothing() {
-  const Fingerprint after = TakeFingerprint(scene_, tenant_);
+  const Fingerprint after = TakeFingerprint(scene_, client_);
   for (size_t index = 0; index < before_.size(); ++index) {
     if (index >= after.size() || before_[index] != after[index]) {
       scene_.findings.Report("RefusalChangesNothing",

@@ -34,13 +34,13 @@ struct Scene {
 
 // Everything about a session that can be seen from outside without changing it, each figure with its name.
 using Fingerprint = std::vector<std::pair<std::string_view, uint64_t>>;
-Fingerprint TakeFingerprint(const Scene& scene, const Tenant& tenant);
+Fingerprint TakeFingerprint(const Scene& scene, const Client& client);
 
 // One call of a session's client. It is a step of the trace.
 class Call {
  public:
   // `what`: the call and its arguments, for people.
-  Call(Scene& scene, Tenant& tenant, const std::string& what);
+  Call(Scene& scene, Client& client, const std::string& what);
 
   // False when the session takes no calls any more; then it must be ending.
   bool admitted() const { return guard_.has_value(); }
@@ -53,7 +53,7 @@ class Call {
   void CheckRefusalChangesNothing();
 
   Scene& scene_;
-  Tenant& tenant_;
+  Client& client_;
   Fingerprint before_;
   std::optional<core::Session::Guard> guard_;
 };
@@ -81,27 +81,27 @@ std::shared_ptr<T> FindById(const std::vector<std::shared_ptr<T>>& list, decltyp
   return nullptr;
 }
 // The id of a region dies when its close begins, that of memory lives from its allocation on.
-inline std::shared_ptr<Region> FindRegion(const Tenant& tenant, MemoryRegionId id) {
-  std::shared_ptr<Region> region = FindById(tenant.regions, id);
+inline std::shared_ptr<Region> FindRegion(const Client& client, MemoryRegionId id) {
+  std::shared_ptr<Region> region = FindById(client.regions, id);
   return region != nullptr && !region->closing.begun ? region : nullptr;
 }
-inline std::shared_ptr<Memory> FindMemory(const Tenant& tenant, MemoryObjectId id) {
-  std::shared_ptr<Memory> memory = FindById(tenant.memories, id);
+inline std::shared_ptr<Memory> FindMemory(const Client& client, MemoryObjectId id) {
+  std::shared_ptr<Memory> memory = FindById(client.memories, id);
   return memory != nullptr && memory->state != Memory::State::kAllocating ? memory : nullptr;
 }
 
-// The id of one of the tenant's objects; when careless, or when there is none, one that is dead, foreign or made up.
+// The id of one of the client's objects; when careless, or when there is none, one that is dead, foreign or made up.
 template <typename T>
-decltype(T::id) PickId(const Scene& scene, const Tenant& tenant, std::vector<std::shared_ptr<T>> Tenant::* list) {
+decltype(T::id) PickId(const Scene& scene, const Client& client, std::vector<std::shared_ptr<T>> Client::* list) {
   Dice& dice = scene.dice;
-  const std::vector<std::shared_ptr<T>>& own = tenant.*list;
+  const std::vector<std::shared_ptr<T>>& own = client.*list;
   if (!own.empty() && !scene.Careless()) {
     return dice.Pick(own)->id;
   }
-  const std::vector<std::shared_ptr<T>>& foreign = *dice.Pick(scene.model.tenants).*list;
+  const std::vector<std::shared_ptr<T>>& foreign = *dice.Pick(scene.model.clients).*list;
   const uint64_t choice = dice.Below(4);
-  if (choice == 0 && !tenant.dead_ids.empty()) {
-    return {dice.Pick(tenant.dead_ids)};
+  if (choice == 0 && !client.dead_ids.empty()) {
+    return {dice.Pick(client.dead_ids)};
   }
   if (choice <= 2 && !foreign.empty()) {
     return dice.Pick(foreign)->id;
@@ -109,17 +109,17 @@ decltype(T::id) PickId(const Scene& scene, const Tenant& tenant, std::vector<std
   return {dice.Next()};
 }
 
-// Likewise, and of the tenant's objects one that fits, if there is any.
+// Likewise, and of the client's objects one that fits, if there is any.
 template <typename T, typename Fits>
-decltype(T::id) PickFitting(const Scene& scene, const Tenant& tenant, std::vector<std::shared_ptr<T>> Tenant::* list,
+decltype(T::id) PickFitting(const Scene& scene, const Client& client, std::vector<std::shared_ptr<T>> Client::* list,
                             const Fits& fits) {
   std::vector<std::shared_ptr<T>> fitting;
-  for (const std::shared_ptr<T>& each : tenant.*list) {
+  for (const std::shared_ptr<T>& each : client.*list) {
     if (fits(*each)) {
       fitting.push_back(each);
     }
   }
-  return fitting.empty() || scene.Careless() ? PickId(scene, tenant, list) : scene.dice.Pick(fitting)->id;
+  return fitting.empty() || scene.Careless() ? PickId(scene, client, list) : scene.dice.Pick(fitting)->id;
 }
 inline bool IsOpen(const Adapter& adapter) { return !adapter.closing.begun; }
 inline bool IsOpen(const Domain& domain) { return !domain.closing.begun; }

@@ -11,128 +11,128 @@ namespace {
 using core::RequestKind;
 using core::Resource;
 
-void OpenAdapter(Scene& scene, Tenant& tenant) {
+void OpenAdapter(Scene& scene, Client& client) {
   const uint64_t index = scene.dice.Below(scene.model.nics.size());
   const bool unknown = scene.Careless();
   const bool old = scene.Careless();
   const std::string name = unknown ? "soft9" : "soft" + std::to_string(index);
-  Call call(scene, tenant, "OpenAdapter " + name);
+  Call call(scene, client, "OpenAdapter " + name);
   if (!call.admitted()) {
     return;
   }
   Refusals why;
   why.If(unknown, ErrorReason::ADAPTER_NOT_FOUND);
   why.If(old, ErrorReason::NDK_VERSION_UNSUPPORTED);
-  scene.model.JudgeQuota(tenant, Resource::kAdapters, 1, why);
-  const auto opened = tenant.session->OpenAdapter(name, {.major = 1, .minor = static_cast<uint16_t>(old ? 3 : 2)});
+  scene.model.JudgeQuota(client, Resource::kAdapters, 1, why);
+  const auto opened = client.session->OpenAdapter(name, {.major = 1, .minor = static_cast<uint16_t>(old ? 3 : 2)});
   if (call.Accepted(opened.status(), why)) {
-    tenant.adapters.push_back(std::make_shared<Adapter>(
+    client.adapters.push_back(std::make_shared<Adapter>(
         Adapter{.number = scene.model.NextNumber(), .id = *opened, .nic = scene.model.nics[index].get()}));
-    scene.trace.Add(" a" + std::to_string(tenant.adapters.back()->number));
+    scene.trace.Add(" a" + std::to_string(client.adapters.back()->number));
   }
 }
 
-void QueryAdapterInfo(Scene& scene, Tenant& tenant) {
-  const AdapterId id = PickId(scene, tenant, &Tenant::adapters);
-  const std::shared_ptr<Adapter> adapter = FindById(tenant.adapters, id);
-  Call call(scene, tenant, "QueryAdapterInfo " + Name("a", adapter, id.value));
+void QueryAdapterInfo(Scene& scene, Client& client) {
+  const AdapterId id = PickId(scene, client, &Client::adapters);
+  const std::shared_ptr<Adapter> adapter = FindById(client.adapters, id);
+  Call call(scene, client, "QueryAdapterInfo " + Name("a", adapter, id.value));
   if (!call.admitted()) {
     return;
   }
   Refusals why;
   why.If(adapter == nullptr, ErrorReason::OBJECT_NOT_FOUND);
   why.If(adapter != nullptr && adapter->closing.begun, ErrorReason::OBJECT_CLOSING);
-  (void)call.Accepted(tenant.session->QueryAdapterInfo(id).status(), why);
+  (void)call.Accepted(client.session->QueryAdapterInfo(id).status(), why);
 }
 
-void CloseAdapter(Scene& scene, Tenant& tenant) {
-  const AdapterId id = PickId(scene, tenant, &Tenant::adapters);
-  const std::shared_ptr<Adapter> adapter = FindById(tenant.adapters, id);
-  Call call(scene, tenant, "CloseAdapter " + Name("a", adapter, id.value));
+void CloseAdapter(Scene& scene, Client& client) {
+  const AdapterId id = PickId(scene, client, &Client::adapters);
+  const std::shared_ptr<Adapter> adapter = FindById(client.adapters, id);
+  Call call(scene, client, "CloseAdapter " + Name("a", adapter, id.value));
   if (!call.admitted()) {
     return;
   }
   bool must_pend = false;
-  const Refusals why = JudgeClose(tenant, adapter, must_pend);
+  const Refusals why = JudgeClose(client, adapter, must_pend);
   const Report report{.callback = scene.mailbox.Reserve()};
-  const auto progress = tenant.session->CloseAdapter(id, scene.mailbox.DoneFor(report.callback));
+  const auto progress = client.session->CloseAdapter(id, scene.mailbox.DoneFor(report.callback));
   if (call.Accepted(progress, why, must_pend)) {
-    Close(scene, tenant, *adapter, must_pend, report);
+    Close(scene, client, *adapter, must_pend, report);
   }
 }
 
-void CreatePd(Scene& scene, Tenant& tenant) {
-  const AdapterId id = PickFitting(scene, tenant, &Tenant::adapters, [](const Adapter& each) { return IsOpen(each); });
-  const std::shared_ptr<Adapter> adapter = FindById(tenant.adapters, id);
-  Call call(scene, tenant, "CreatePd on " + Name("a", adapter, id.value));
+void CreatePd(Scene& scene, Client& client) {
+  const AdapterId id = PickFitting(scene, client, &Client::adapters, [](const Adapter& each) { return IsOpen(each); });
+  const std::shared_ptr<Adapter> adapter = FindById(client.adapters, id);
+  Call call(scene, client, "CreatePd on " + Name("a", adapter, id.value));
   if (!call.admitted()) {
     return;
   }
   Refusals why;
   why.If(adapter == nullptr, ErrorReason::OBJECT_NOT_FOUND);
   why.If(adapter != nullptr && adapter->closing.begun, ErrorReason::OBJECT_CLOSING);
-  scene.model.JudgeQuota(tenant, Resource::kProtectionDomains, 1, why);
+  scene.model.JudgeQuota(client, Resource::kProtectionDomains, 1, why);
   if (why.none()) {
     (void)scene.model.faults.Strikes(Fault::kCreateDomain, why);
   }
-  const auto made = tenant.session->CreatePd(id);
+  const auto made = client.session->CreatePd(id);
   if (call.Accepted(made.status(), why)) {
-    const auto token = tenant.session->GetPrivilegedMemoryRegionToken(*made);
-    tenant.domains.push_back(std::make_shared<Domain>(Domain{.number = scene.model.NextNumber(),
+    const auto token = client.session->GetPrivilegedMemoryRegionToken(*made);
+    client.domains.push_back(std::make_shared<Domain>(Domain{.number = scene.model.NextNumber(),
                                                              .id = *made,
                                                              .adapter = adapter,
                                                              .privileged = token.value_or(LocalToken{})}));
-    scene.trace.Add(" pd" + std::to_string(tenant.domains.back()->number));
+    scene.trace.Add(" pd" + std::to_string(client.domains.back()->number));
   }
 }
 
-void ClosePd(Scene& scene, Tenant& tenant) {
-  const ProtectionDomainId id = PickId(scene, tenant, &Tenant::domains);
-  const std::shared_ptr<Domain> domain = FindById(tenant.domains, id);
-  Call call(scene, tenant, "ClosePd " + Name("pd", domain, id.value));
+void ClosePd(Scene& scene, Client& client) {
+  const ProtectionDomainId id = PickId(scene, client, &Client::domains);
+  const std::shared_ptr<Domain> domain = FindById(client.domains, id);
+  Call call(scene, client, "ClosePd " + Name("pd", domain, id.value));
   if (!call.admitted()) {
     return;
   }
   bool must_pend = false;
-  const Refusals why = JudgeClose(tenant, domain, must_pend);
+  const Refusals why = JudgeClose(client, domain, must_pend);
   const Telling telling = DrawTelling(scene, RequestKind::kClosePd, id.value, Resource::kProtectionDomains);
-  const auto progress = tenant.session->ClosePd(id, telling.choice, scene.mailbox.DoneFor(telling.report.callback));
+  const auto progress = client.session->ClosePd(id, telling.choice, scene.mailbox.DoneFor(telling.report.callback));
   if (call.Accepted(progress, why, must_pend)) {
-    Close(scene, tenant, *domain, must_pend, telling.report);
+    Close(scene, client, *domain, must_pend, telling.report);
   }
 }
 
-void GetPrivilegedToken(Scene& scene, Tenant& tenant) {
-  const ProtectionDomainId id = PickId(scene, tenant, &Tenant::domains);
-  const std::shared_ptr<Domain> domain = FindById(tenant.domains, id);
-  Call call(scene, tenant, "GetPrivilegedMemoryRegionToken " + Name("pd", domain, id.value));
+void GetPrivilegedToken(Scene& scene, Client& client) {
+  const ProtectionDomainId id = PickId(scene, client, &Client::domains);
+  const std::shared_ptr<Domain> domain = FindById(client.domains, id);
+  Call call(scene, client, "GetPrivilegedMemoryRegionToken " + Name("pd", domain, id.value));
   if (!call.admitted()) {
     return;
   }
   Refusals why;
   why.If(domain == nullptr, ErrorReason::OBJECT_NOT_FOUND);
-  const auto token = tenant.session->GetPrivilegedMemoryRegionToken(id);
+  const auto token = client.session->GetPrivilegedMemoryRegionToken(id);
   if (call.Accepted(token.status(), why) && *token != domain->privileged) {
     scene.findings.Report("TokensAreThoseOfTheCard", "pd" + std::to_string(domain->number) + " has another one");
   }
 }
 
-uint64_t HasAdapter(const Tenant& tenant) { return tenant.adapters.empty() ? 0 : 1; }
-uint64_t HasDomain(const Tenant& tenant) { return tenant.domains.empty() ? 0 : 1; }
+uint64_t HasAdapter(const Client& client) { return client.adapters.empty() ? 0 : 1; }
+uint64_t HasDomain(const Client& client) { return client.domains.empty() ? 0 : 1; }
 
 }  // namespace
 
 std::vector<ClientStep> AdapterSteps() {
   return {
       {OpenAdapter,
-       [](const Tenant& tenant) -> uint64_t {
-         return tenant.adapters.empty() ? 200 : tenant.adapters.size() < 2 ? 6 : 2;
+       [](const Client& client) -> uint64_t {
+         return client.adapters.empty() ? 200 : client.adapters.size() < 2 ? 6 : 2;
        }},
       {QueryAdapterInfo, HasAdapter},
       {CloseAdapter, HasAdapter},
       {CreatePd,
-       [](const Tenant& tenant) {
-         return HasAdapter(tenant) * (tenant.domains.empty() ? 200 : tenant.domains.size() < 2 ? 6 : 2);
+       [](const Client& client) {
+         return HasAdapter(client) * (client.domains.empty() ? 200 : client.domains.size() < 2 ? 6 : 2);
        }},
       {ClosePd, HasDomain},
       {GetPrivilegedToken, HasDomain},

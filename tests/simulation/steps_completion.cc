@@ -19,31 +19,31 @@ uint32_t DrawDepth(const Scene& scene) {
 }
 
 // `before`: what is charged already.
-Refusals JudgeDepth(const Scene& scene, const Tenant& tenant, uint32_t depth, uint32_t before) {
+Refusals JudgeDepth(const Scene& scene, const Client& client, uint32_t depth, uint32_t before) {
   Refusals why;
   why.If(depth == 0, ErrorReason::FIELD_OUT_OF_RANGE);
   why.If(depth > 65536, ErrorReason::ABOVE_ADAPTER_LIMIT);
-  scene.model.JudgeQuota(tenant, Resource::kCqEntries, depth - std::min(depth, before), why);
+  scene.model.JudgeQuota(client, Resource::kCqEntries, depth - std::min(depth, before), why);
   return why;
 }
 
-void CreateCq(Scene& scene, Tenant& tenant) {
-  const AdapterId id = PickFitting(scene, tenant, &Tenant::adapters, [](const Adapter& each) { return IsOpen(each); });
-  const std::shared_ptr<Adapter> adapter = FindById(tenant.adapters, id);
+void CreateCq(Scene& scene, Client& client) {
+  const AdapterId id = PickFitting(scene, client, &Client::adapters, [](const Adapter& each) { return IsOpen(each); });
+  const std::shared_ptr<Adapter> adapter = FindById(client.adapters, id);
   const uint32_t depth = DrawDepth(scene);
   const uint64_t context = scene.dice.Below(1000);
-  Call call(scene, tenant, "CreateCq on " + Name("a", adapter, id.value) + " depth " + std::to_string(depth));
+  Call call(scene, client, "CreateCq on " + Name("a", adapter, id.value) + " depth " + std::to_string(depth));
   if (!call.admitted()) {
     return;
   }
-  Refusals why = JudgeDepth(scene, tenant, depth, 0);
+  Refusals why = JudgeDepth(scene, client, depth, 0);
   why.If(adapter == nullptr, ErrorReason::OBJECT_NOT_FOUND);
   why.If(adapter != nullptr && adapter->closing.begun, ErrorReason::OBJECT_CLOSING);
-  scene.model.JudgeQuota(tenant, Resource::kCompletionQueues, 1, why);
+  scene.model.JudgeQuota(client, Resource::kCompletionQueues, 1, why);
   if (why.none()) {
     (void)scene.model.faults.Strikes(Fault::kCreateCompletionQueue, why);
   }
-  const auto made = tenant.session->CreateCq(id, depth, context);
+  const auto made = client.session->CreateCq(id, depth, context);
   if (!call.Accepted(made.status(), why)) {
     return;
   }
@@ -54,18 +54,18 @@ void CreateCq(Scene& scene, Tenant& tenant) {
   queue->context = context;
   queue->depth = depth;
   scene.trace.Add(" cq" + std::to_string(queue->number));
-  tenant.completion_queues.push_back(std::move(queue));
+  client.completion_queues.push_back(std::move(queue));
 }
 
-void ResizeCq(Scene& scene, Tenant& tenant) {
-  const CompletionQueueId id = PickId(scene, tenant, &Tenant::completion_queues);
-  const std::shared_ptr<CompletionQueue> queue = FindById(tenant.completion_queues, id);
+void ResizeCq(Scene& scene, Client& client) {
+  const CompletionQueueId id = PickId(scene, client, &Client::completion_queues);
+  const std::shared_ptr<CompletionQueue> queue = FindById(client.completion_queues, id);
   const uint32_t depth = DrawDepth(scene);
-  Call call(scene, tenant, "ResizeCq " + Name("cq", queue, id.value) + " to " + std::to_string(depth));
+  Call call(scene, client, "ResizeCq " + Name("cq", queue, id.value) + " to " + std::to_string(depth));
   if (!call.admitted()) {
     return;
   }
-  Refusals why = JudgeDepth(scene, tenant, depth, queue != nullptr ? queue->depth : 0);
+  Refusals why = JudgeDepth(scene, client, depth, queue != nullptr ? queue->depth : 0);
   why.If(queue == nullptr, ErrorReason::OBJECT_NOT_FOUND);
   why.If((scene.options.soft.adapter_flags & kAdapterFlagCqResize) == 0, ErrorReason::DEVICE_NOT_CAPABLE);
   if (queue != nullptr) {
@@ -73,24 +73,24 @@ void ResizeCq(Scene& scene, Tenant& tenant) {
     why.If(queue->overrun, ErrorReason::CQ_OVERRUN);
     why.If(queue->results.size() > depth, ErrorReason::CQ_BACKLOG);
   }
-  if (call.Accepted(tenant.session->ResizeCq(id, depth), why)) {
+  if (call.Accepted(client.session->ResizeCq(id, depth), why)) {
     queue->depth = depth;
   }
 }
 
-void ArmCq(Scene& scene, Tenant& tenant) {
-  const CompletionQueueId id = PickId(scene, tenant, &Tenant::completion_queues);
-  const std::shared_ptr<CompletionQueue> queue = FindById(tenant.completion_queues, id);
+void ArmCq(Scene& scene, Client& client) {
+  const CompletionQueueId id = PickId(scene, client, &Client::completion_queues);
+  const std::shared_ptr<CompletionQueue> queue = FindById(client.completion_queues, id);
   const std::vector<core::CqNotifyType> types = {core::CqNotifyType::kAny, core::CqNotifyType::kAny,
                                                  core::CqNotifyType::kSolicited, core::CqNotifyType::kErrors};
   const core::CqNotifyType type = scene.dice.Pick(types);
-  Call call(scene, tenant, "ArmCq " + Name("cq", queue, id.value) + " for " + std::to_string(static_cast<int>(type)));
+  Call call(scene, client, "ArmCq " + Name("cq", queue, id.value) + " for " + std::to_string(static_cast<int>(type)));
   if (!call.admitted()) {
     return;
   }
   Refusals why;
   why.If(queue == nullptr, ErrorReason::OBJECT_NOT_FOUND);
-  if (call.Accepted(tenant.session->ArmCq(id, type), why)) {
+  if (call.Accepted(client.session->ArmCq(id, type), why)) {
     queue->Arm(type);
   }
 }
@@ -102,19 +102,19 @@ bool SameResult(const core::CqResult& is, const core::CqResult& should) {
          a.invalidated == b.invalidated && is.qp_context == should.qp_context;
 }
 
-void GetCqResults(Scene& scene, Tenant& tenant) {
-  const CompletionQueueId id = PickFitting(scene, tenant, &Tenant::completion_queues,
+void GetCqResults(Scene& scene, Client& client) {
+  const CompletionQueueId id = PickFitting(scene, client, &Client::completion_queues,
                                            [](const CompletionQueue& each) { return !each.results.empty(); });
-  const std::shared_ptr<CompletionQueue> queue = FindById(tenant.completion_queues, id);
+  const std::shared_ptr<CompletionQueue> queue = FindById(client.completion_queues, id);
   const auto most = static_cast<uint32_t>(scene.dice.Between(1, 20));
-  Call call(scene, tenant, "GetCqResults of " + Name("cq", queue, id.value));
+  Call call(scene, client, "GetCqResults of " + Name("cq", queue, id.value));
   if (!call.admitted()) {
     return;
   }
   Refusals why;
   why.If(queue == nullptr, ErrorReason::OBJECT_NOT_FOUND);
   why.If(queue != nullptr && queue->overrun, ErrorReason::CQ_OVERRUN);
-  const auto results = tenant.session->GetCqResults(id, most);
+  const auto results = client.session->GetCqResults(id, most);
   if (!call.Accepted(results.status(), why)) {
     return;
   }
@@ -131,32 +131,32 @@ void GetCqResults(Scene& scene, Tenant& tenant) {
   queue->taken += count;
 }
 
-void CloseCq(Scene& scene, Tenant& tenant) {
+void CloseCq(Scene& scene, Client& client) {
   const CompletionQueueId id =
-      PickFitting(scene, tenant, &Tenant::completion_queues, [](const CompletionQueue& each) { return each.overrun; });
-  const std::shared_ptr<CompletionQueue> queue = FindById(tenant.completion_queues, id);
+      PickFitting(scene, client, &Client::completion_queues, [](const CompletionQueue& each) { return each.overrun; });
+  const std::shared_ptr<CompletionQueue> queue = FindById(client.completion_queues, id);
   const Telling telling = DrawTelling(scene, RequestKind::kCloseCq, id.value, Resource::kCompletionQueues);
-  Call call(scene, tenant, "CloseCq " + Name("cq", queue, id.value));
+  Call call(scene, client, "CloseCq " + Name("cq", queue, id.value));
   if (!call.admitted()) {
     return;
   }
   bool must_pend = false;
-  const Refusals why = JudgeClose(tenant, queue, must_pend);
-  const auto progress = tenant.session->CloseCq(id, telling.choice, scene.mailbox.DoneFor(telling.report.callback));
+  const Refusals why = JudgeClose(client, queue, must_pend);
+  const auto progress = client.session->CloseCq(id, telling.choice, scene.mailbox.DoneFor(telling.report.callback));
   if (call.Accepted(progress, why, must_pend)) {
-    Close(scene, tenant, *queue, must_pend, telling.report);
+    Close(scene, client, *queue, must_pend, telling.report);
   }
 }
 
 // A queue that is dead takes its queue pairs along, on a worker. A session that is ending ends them anyway.
-void Overrun(Scene& scene, Tenant& tenant, const std::shared_ptr<CompletionQueue>& queue) {
+void Overrun(Scene& scene, Client& client, const std::shared_ptr<CompletionQueue>& queue) {
   scene.trace.Add(" cq" + std::to_string(queue->number) + " overruns");
-  if (tenant.ending) {
+  if (client.ending) {
     return;
   }
-  scene.model.PostToWorker(tenant, "end the queue pairs of cq" + std::to_string(queue->number),
-                           [&scene, &tenant, queue] {
-                             auto pairs = tenant.queue_pairs;
+  scene.model.PostToWorker(client, "end the queue pairs of cq" + std::to_string(queue->number),
+                           [&scene, &client, queue] {
+                             auto pairs = client.queue_pairs;
                              Model::SortByIndex(pairs);
                              for (const std::shared_ptr<QueuePair>& pair : pairs) {
                                if (pair->receive_queue == queue || pair->initiator_queue == queue) {
@@ -178,20 +178,20 @@ bool IsAsDue(const provider::Completion& is, const provider::Completion& due) {
          (!has_bytes || is.bytes == due.bytes) && is.invalidated == due.invalidated && is.solicited == due.solicited;
 }
 
-bool HasLivingQueue(const Tenant& tenant) {
-  return std::any_of(tenant.completion_queues.begin(), tenant.completion_queues.end(),
+bool HasLivingQueue(const Client& client) {
+  return std::any_of(client.completion_queues.begin(), client.completion_queues.end(),
                      [](const auto& queue) { return !queue->overrun && !queue->closing.begun; });
 }
 
-uint64_t ResultsOf(const Tenant& tenant) {
+uint64_t ResultsOf(const Client& client) {
   uint64_t results = 0;
-  for (const auto& queue : tenant.completion_queues) {
+  for (const auto& queue : client.completion_queues) {
     results += queue->results.size();
   }
   return results;
 }
 
-uint64_t HasQueue(const Tenant& tenant) { return tenant.completion_queues.empty() ? 0 : 1; }
+uint64_t HasQueue(const Client& client) { return client.completion_queues.empty() ? 0 : 1; }
 
 }  // namespace
 
@@ -220,7 +220,7 @@ void DeliverCompletions(Scene& scene) {
     const bool is_receive = reported.queue == provider::WorkQueue::kReceive;
     const std::shared_ptr<CompletionQueue>& queue = is_receive ? (*pair)->receive_queue : (*pair)->initiator_queue;
     if (!(*pair)->dead() && queue->Push({.completion = reported.completion, .qp_context = (*pair)->context})) {
-      Overrun(scene, *(*pair)->tenant, queue);
+      Overrun(scene, *(*pair)->client, queue);
     }
   }
 }
@@ -228,13 +228,13 @@ void DeliverCompletions(Scene& scene) {
 std::vector<ClientStep> CompletionSteps() {
   return {
       {CreateCq,
-       [](const Tenant& tenant) -> uint64_t { return tenant.adapters.empty()  ? 0
-                                                     : HasLivingQueue(tenant) ? 6
+       [](const Client& client) -> uint64_t { return client.adapters.empty()  ? 0
+                                                     : HasLivingQueue(client) ? 6
                                                                               : 120; }},
-      {ResizeCq, [](const Tenant& tenant) { return 4 * HasQueue(tenant); }},
-      {ArmCq, [](const Tenant& tenant) { return 24 * HasQueue(tenant); }},
-      {GetCqResults, [](const Tenant& tenant) { return 8 * HasQueue(tenant) + 4 * ResultsOf(tenant); }},
-      {CloseCq, [](const Tenant& tenant) { return 2 * HasQueue(tenant); }},
+      {ResizeCq, [](const Client& client) { return 4 * HasQueue(client); }},
+      {ArmCq, [](const Client& client) { return 24 * HasQueue(client); }},
+      {GetCqResults, [](const Client& client) { return 8 * HasQueue(client) + 4 * ResultsOf(client); }},
+      {CloseCq, [](const Client& client) { return 2 * HasQueue(client); }},
   };
 }
 

@@ -10,16 +10,16 @@ namespace {
 
 // Takes the event off what is due; says what is wrong with it, or nothing.
 struct Matcher {
-  Tenant& tenant;
+  Client& client;
 
   std::string operator()(const core::RequestCompleted& event) {
-    const auto due = std::find_if(tenant.completions.begin(), tenant.completions.end(), [&](const DueCompletion& each) {
+    const auto due = std::find_if(client.completions.begin(), client.completions.end(), [&](const DueCompletion& each) {
       return each.kind == event.kind && each.object_id == event.object_id &&
              each.request_context == event.request_context && each.why.Allows(event.status);
     });
     const std::string text =
         "a completion of kind " + std::to_string(static_cast<int>(event.kind)) + " with " + TextOf(event.status);
-    if (due == tenant.completions.end()) {
+    if (due == client.completions.end()) {
       return text + " is not due";
     }
     const bool same =
@@ -28,19 +28,19 @@ struct Matcher {
                                             due->registration->remote_token == event.registration->remote_token &&
                                             due->registration->base == event.registration->base &&
                                             due->registration->length == event.registration->length));
-    tenant.completions.erase(due);
+    client.completions.erase(due);
     return same ? "" : text + " has another registration";
   }
 
   std::string operator()(const core::SessionEnding& event) {
-    const bool due = tenant.ending_event_due && event.cause == tenant.cause && tenant.completions.empty();
-    tenant.ending_event_due = false;
+    const bool due = client.ending_event_due && event.cause == client.cause && client.completions.empty();
+    client.ending_event_due = false;
     return due ? ""
                : "the end of the session with cause " + std::string(core::EndCauseName(event.cause)) + " is not due";
   }
 
   std::string operator()(const core::CqNotified& event) {
-    for (const auto& queue : tenant.completion_queues) {
+    for (const auto& queue : client.completion_queues) {
       if (queue->id == event.queue) {
         const NtStatus status = queue->overrun ? NtStatus::kBufferOverflow : NtStatus::kSuccess;
         const bool due = queue->notifying && event.context == queue->context && event.status == status;
@@ -52,7 +52,7 @@ struct Matcher {
   }
 
   std::string operator()(const core::QpDisconnected& event) {
-    for (const auto& pair : tenant.queue_pairs) {
+    for (const auto& pair : client.queue_pairs) {
       if (pair->id == event.queue_pair) {
         const bool due = pair->disconnect_waits && event.context == pair->context;
         pair->disconnect_waits = false;
@@ -63,32 +63,32 @@ struct Matcher {
   }
 };
 
-bool IsAnythingDue(const Tenant& tenant) {
-  return tenant.ending_event_due || !tenant.completions.empty() ||
-         std::any_of(tenant.completion_queues.begin(), tenant.completion_queues.end(),
+bool IsAnythingDue(const Client& client) {
+  return client.ending_event_due || !client.completions.empty() ||
+         std::any_of(client.completion_queues.begin(), client.completion_queues.end(),
                      [](const auto& queue) { return queue->notifying; }) ||
-         std::any_of(tenant.queue_pairs.begin(), tenant.queue_pairs.end(),
+         std::any_of(client.queue_pairs.begin(), client.queue_pairs.end(),
                      [](const auto& pair) { return pair->disconnect_waits; });
 }
 
 }  // namespace
 
 // No event comes twice, none is missing, and they are numbered without a gap.
-void FetchEvent(Scene& scene, Tenant& tenant) {
-  scene.trace.BeginStep("t" + std::to_string(tenant.number) + " fetches an event");
-  const std::optional<core::Event> event = tenant.session->events().Pop();
+void FetchEvent(Scene& scene, Client& client) {
+  scene.trace.BeginStep("s" + std::to_string(client.number) + " fetches an event");
+  const std::optional<core::Event> event = client.session->events().Pop();
   if (!event.has_value()) {
     scene.trace.Add(" -> none");
-    if (IsAnythingDue(tenant)) {
+    if (IsAnythingDue(client)) {
       scene.findings.Report("EventsComeOnce", "an event is due and there is none");
     }
     return;
   }
   scene.trace.Add(" -> " + std::to_string(event->sequence) + " of sort " + std::to_string(event->body.index()));
-  std::string wrong = std::visit(Matcher{tenant}, event->body);
-  if (event->sequence != tenant.next_sequence++) {
+  std::string wrong = std::visit(Matcher{client}, event->body);
+  if (event->sequence != client.next_sequence++) {
     wrong =
-        "event " + std::to_string(event->sequence) + " came after event " + std::to_string(tenant.next_sequence - 2);
+        "event " + std::to_string(event->sequence) + " came after event " + std::to_string(client.next_sequence - 2);
   }
   if (!wrong.empty()) {
     scene.findings.Report("EventsComeOnce", wrong);
@@ -96,7 +96,7 @@ void FetchEvent(Scene& scene, Tenant& tenant) {
 }
 
 std::vector<ClientStep> EventSteps() {
-  return {{FetchEvent, [](const Tenant& tenant) -> uint64_t { return IsAnythingDue(tenant) ? 40 : 3; }}};
+  return {{FetchEvent, [](const Client& client) -> uint64_t { return IsAnythingDue(client) ? 40 : 3; }}};
 }
 
 }  // namespace rnicd::simulation

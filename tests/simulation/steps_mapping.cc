@@ -17,14 +17,14 @@ using core::Resource;
 uint64_t LamBytes(uint64_t pages) { return 16 + 8 * pages; }
 
 // The mapping is public only in the model: core tells its id and its addresses.
-void Publish(Scene& scene, Tenant& tenant, const std::shared_ptr<Adapter>& adapter, JudgedChain& chain,
+void Publish(Scene& scene, Client& client, const std::shared_ptr<Adapter>& adapter, JudgedChain& chain,
              const core::BuiltLam& built) {
-  if (built.pages != chain.pages || built.fbo != chain.base % kNdkPageBytes) {
+  if (built.pages != chain.pages.size() || built.fbo != chain.base % kNdkPageBytes) {
     scene.findings.Report("CallsAreJudgedByTheRules", "the mapping has " + std::to_string(built.pages) +
                                                           " pages from byte " + std::to_string(built.fbo) + " on");
   }
   auto pages = std::make_shared<MappedPages>();
-  pages->pages = PagesOf(chain);
+  pages->pages = chain.pages;
   pages->uses = std::move(chain.uses);
   auto mapping = std::make_shared<Mapping>();
   mapping->number = scene.model.NextNumber();
@@ -32,71 +32,72 @@ void Publish(Scene& scene, Tenant& tenant, const std::shared_ptr<Adapter>& adapt
   mapping->adapter = adapter;
   mapping->first = built.first.value;
   mapping->pages = pages;
-  std::erase_if(tenant.pages, [](const auto& each) { return each.expired(); });
-  tenant.pages.push_back(pages);
+  std::erase_if(client.pages, [](const auto& each) { return each.expired(); });
+  client.pages.push_back(pages);
   scene.trace.Add(" lam" + std::to_string(mapping->number));
-  tenant.mappings.push_back(std::move(mapping));
+  client.mappings.push_back(std::move(mapping));
 }
 
-void BuildLam(Scene& scene, Tenant& tenant) {
-  const AdapterId id = PickFitting(scene, tenant, &Tenant::adapters, [](const Adapter& each) { return IsOpen(each); });
-  const std::shared_ptr<Adapter> adapter = FindById(tenant.adapters, id);
-  const Chain chain = DrawChain(scene, tenant);
-  JudgedChain judged = JudgeChain(tenant, chain);
+void BuildLam(Scene& scene, Client& client) {
+  const AdapterId id = PickFitting(scene, client, &Client::adapters, [](const Adapter& each) { return IsOpen(each); });
+  const std::shared_ptr<Adapter> adapter = FindById(client.adapters, id);
+  const Chain chain = DrawChain(scene, client);
+  JudgedChain judged = JudgeChain(client, chain);
   std::optional<uint64_t> lam_size;
   if (scene.dice.Chance(50)) {
-    lam_size = LamBytes(judged.pages) - (scene.Careless() ? 1 : 0);
+    lam_size = LamBytes(judged.pages.size()) - (scene.Careless() ? 1 : 0);
   }
-  Call call(scene, tenant, "BuildLam on " + Name("a", adapter, id.value) + " " + chain.Text());
+  Call call(scene, client, "BuildLam on " + Name("a", adapter, id.value) + " " + chain.Text());
   if (!call.admitted()) {
     return;
   }
   Refusals why = judged.why;
+  why.If(scene.model.draining, ErrorReason::DAEMON_DRAINING);
   why.If(adapter == nullptr, ErrorReason::OBJECT_NOT_FOUND);
   why.If(adapter != nullptr && adapter->closing.begun, ErrorReason::OBJECT_CLOSING);
-  why.If(lam_size.has_value() && *lam_size < LamBytes(judged.pages), ErrorReason::BUFFER_TOO_SMALL);
-  scene.model.JudgeQuota(tenant, Resource::kLogicalMappings, 1, why);
-  scene.model.JudgeQuota(tenant, Resource::kPinnedBytes, judged.pages * kNdkPageBytes, why);
+  why.If(lam_size.has_value() && *lam_size < LamBytes(judged.pages.size()), ErrorReason::BUFFER_TOO_SMALL);
+  scene.model.JudgeQuota(client, Resource::kLogicalMappings, 1, why);
+  scene.model.JudgePins(client, InFiles(judged.pages), why);
   const auto built =
-      tenant.session->BuildLam({.adapter = id, .chain = chain.entries, .length = chain.length, .lam_size = lam_size});
+      client.session->BuildLam({.adapter = id, .chain = chain.entries, .length = chain.length, .lam_size = lam_size});
   if (call.Accepted(built.status(), why)) {
-    Publish(scene, tenant, adapter, judged, *built);
+    Publish(scene, client, adapter, judged, *built);
   }
 }
 
-void ReleaseLam(Scene& scene, Tenant& tenant) {
-  const LogicalMappingId id = PickId(scene, tenant, &Tenant::mappings);
-  const std::shared_ptr<Mapping> mapping = FindById(tenant.mappings, id);
-  Call call(scene, tenant, "ReleaseLam " + Name("lam", mapping, id.value));
+void ReleaseLam(Scene& scene, Client& client) {
+  const LogicalMappingId id = PickId(scene, client, &Client::mappings);
+  const std::shared_ptr<Mapping> mapping = FindById(client.mappings, id);
+  Call call(scene, client, "ReleaseLam " + Name("lam", mapping, id.value));
   if (!call.admitted()) {
     return;
   }
   Refusals why;
   why.If(mapping == nullptr, ErrorReason::OBJECT_NOT_FOUND);
-  if (call.Accepted(tenant.session->ReleaseLam(id), why)) {
-    Model::Bury(tenant, id.value);
-    std::erase(tenant.mappings, mapping);
-    (void)scene.model.Settle(tenant);
+  if (call.Accepted(client.session->ReleaseLam(id), why)) {
+    Model::Bury(client, id.value);
+    std::erase(client.mappings, mapping);
+    (void)scene.model.Settle(client);
   }
 }
 
-void CreateMw(Scene& scene, Tenant& tenant) {
+void CreateMw(Scene& scene, Client& client) {
   const ProtectionDomainId id =
-      PickFitting(scene, tenant, &Tenant::domains, [](const Domain& each) { return IsOpen(each); });
-  const std::shared_ptr<Domain> domain = FindById(tenant.domains, id);
-  Call call(scene, tenant, "CreateMw in " + Name("pd", domain, id.value));
+      PickFitting(scene, client, &Client::domains, [](const Domain& each) { return IsOpen(each); });
+  const std::shared_ptr<Domain> domain = FindById(client.domains, id);
+  Call call(scene, client, "CreateMw in " + Name("pd", domain, id.value));
   if (!call.admitted()) {
     return;
   }
   Refusals why;
   why.If(domain == nullptr, ErrorReason::OBJECT_NOT_FOUND);
   why.If(domain != nullptr && domain->closing.begun, ErrorReason::OBJECT_CLOSING);
-  scene.model.JudgeQuota(tenant, Resource::kWindows, 1, why);
+  scene.model.JudgeQuota(client, Resource::kWindows, 1, why);
   Nic* const nic = domain != nullptr ? domain->adapter->nic : nullptr;
   if (why.none() && !scene.model.faults.Strikes(Fault::kCreateWindow, why)) {
     why.If(nic->max_keys != 0 && nic->keys >= nic->max_keys, ErrorReason::DEVICE_OUT_OF_RESOURCES);
   }
-  const auto made = tenant.session->CreateMw(id);
+  const auto made = client.session->CreateMw(id);
   if (!call.Accepted(made.status(), why) || scene.world.witness.keys.empty()) {
     return;
   }
@@ -106,63 +107,63 @@ void CreateMw(Scene& scene, Tenant& tenant) {
   window->domain = domain;
   window->key = std::make_shared<Key>(*nic, domain->number, LocalToken{}, scene.world.witness.keys.front().remote);
   scene.trace.Add(" mw" + std::to_string(window->number));
-  tenant.windows.push_back(std::move(window));
+  client.windows.push_back(std::move(window));
 }
 
-void GetRemoteTokenFromMw(Scene& scene, Tenant& tenant) {
-  const MemoryWindowId id = PickId(scene, tenant, &Tenant::windows);
-  const std::shared_ptr<Window> window = FindById(tenant.windows, id);
-  Call call(scene, tenant, "GetRemoteTokenFromMw " + Name("mw", window, id.value));
+void GetRemoteTokenFromMw(Scene& scene, Client& client) {
+  const MemoryWindowId id = PickId(scene, client, &Client::windows);
+  const std::shared_ptr<Window> window = FindById(client.windows, id);
+  Call call(scene, client, "GetRemoteTokenFromMw " + Name("mw", window, id.value));
   if (!call.admitted()) {
     return;
   }
   Refusals why;
   why.If(window == nullptr, ErrorReason::OBJECT_NOT_FOUND);
   why.If(window != nullptr && !window->ever_bound, ErrorReason::WINDOW_NOT_BOUND);
-  const auto token = tenant.session->GetRemoteTokenFromMw(id);
+  const auto token = client.session->GetRemoteTokenFromMw(id);
   if (call.Accepted(token.status(), why) && *token != window->key->issued) {
     scene.findings.Report("TokensAreThoseOfTheCard", "mw" + std::to_string(window->number) + " has another one");
   }
 }
 
-void CloseMw(Scene& scene, Tenant& tenant) {
-  const MemoryWindowId id = PickId(scene, tenant, &Tenant::windows);
-  const std::shared_ptr<Window> window = FindById(tenant.windows, id);
+void CloseMw(Scene& scene, Client& client) {
+  const MemoryWindowId id = PickId(scene, client, &Client::windows);
+  const std::shared_ptr<Window> window = FindById(client.windows, id);
   const Telling telling = DrawTelling(scene, RequestKind::kCloseMw, id.value, Resource::kWindows);
-  Call call(scene, tenant, "CloseMw " + Name("mw", window, id.value));
+  Call call(scene, client, "CloseMw " + Name("mw", window, id.value));
   if (!call.admitted()) {
     return;
   }
   Refusals why;
   why.If(window == nullptr, ErrorReason::OBJECT_NOT_FOUND);
-  const auto progress = tenant.session->CloseMw(id, telling.choice, scene.mailbox.DoneFor(telling.report.callback));
+  const auto progress = client.session->CloseMw(id, telling.choice, scene.mailbox.DoneFor(telling.report.callback));
   if (call.Accepted(progress, why, /*must_pend=*/false)) {
-    scene.model.RemoveWindow(tenant, *window);
-    (void)scene.model.Settle(tenant);
+    scene.model.RemoveWindow(client, *window);
+    (void)scene.model.Settle(client);
   }
 }
 
-uint64_t HasMapping(const Tenant& tenant) { return tenant.mappings.empty() ? 0 : 1; }
-uint64_t HasWindow(const Tenant& tenant) { return tenant.windows.empty() ? 0 : 1; }
+uint64_t HasMapping(const Client& client) { return client.mappings.empty() ? 0 : 1; }
+uint64_t HasWindow(const Client& client) { return client.windows.empty() ? 0 : 1; }
 
 }  // namespace
 
 std::vector<ClientStep> MappingSteps() {
   return {
       {BuildLam,
-       [](const Tenant& tenant) -> uint64_t {
-         if (!HasSealed(tenant)) {
-           return tenant.adapters.empty() ? 0 : 1;
+       [](const Client& client) -> uint64_t {
+         if (!HasSealed(client)) {
+           return client.adapters.empty() ? 0 : 1;
          }
-         return tenant.mappings.empty() ? 80 : 12;
+         return client.mappings.empty() ? 80 : 12;
        }},
-      {ReleaseLam, [](const Tenant& tenant) { return 8 * HasMapping(tenant); }},
+      {ReleaseLam, [](const Client& client) { return 8 * HasMapping(client); }},
       {CreateMw,
-       [](const Tenant& tenant) -> uint64_t { return tenant.domains.empty()   ? 0
-                                                     : tenant.windows.empty() ? 60
+       [](const Client& client) -> uint64_t { return client.domains.empty()   ? 0
+                                                     : client.windows.empty() ? 60
                                                                               : 8; }},
-      {GetRemoteTokenFromMw, [](const Tenant& tenant) { return 3 * HasWindow(tenant); }},
-      {CloseMw, [](const Tenant& tenant) { return 6 * HasWindow(tenant); }},
+      {GetRemoteTokenFromMw, [](const Client& client) { return 3 * HasWindow(client); }},
+      {CloseMw, [](const Client& client) { return 6 * HasWindow(client); }},
   };
 }
 

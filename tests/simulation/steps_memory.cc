@@ -18,40 +18,50 @@ namespace {
 using core::Resource;
 
 // What a failed allocation or import leaves: nothing.
-void Forget(Tenant& tenant, const Memory& memory) {
-  std::erase_if(tenant.memories, [&memory](const auto& each) { return each.get() == &memory; });
+void Forget(Client& client, const Memory& memory) {
+  std::erase_if(client.memories, [&memory](const auto& each) { return each.get() == &memory; });
 }
 
-void Attached(Tenant& tenant, Memory& memory) {
-  const auto object = tenant.session->FindMemory(memory.id);
+std::shared_ptr<MemoryFile> NewFile(Scene& scene, uint64_t bytes) {
+  auto file = std::make_shared<MemoryFile>();
+  file->number = scene.model.NextNumber();
+  file->content.assign(bytes, std::byte{0});
+  return file;
+}
+
+UniqueFd Duplicate(const UniqueFd& fd) { return UniqueFd(fcntl(fd.get(), F_DUPFD_CLOEXEC, 0)); }
+
+void Attached(Client& client, Memory& memory, std::shared_ptr<MemoryFile> file) {
+  const auto object = client.session->FindMemory(memory.id);
   memory.state = Memory::State::kAttached;
   memory.real = object.ok() ? (*object)->mapping() : std::span<std::byte>();
-  memory.content.assign(memory.bytes, std::byte{0});
+  memory.file = std::move(file);
 }
 
-void Issued(Scene& scene, Tenant& tenant, const core::MemoryTicket& ticket, core::FdDirection direction) {
+void Issued(Scene& scene, Client& client, const core::MemoryTicket& ticket, core::FdDirection direction) {
   scene.model.tickets.push_back({.bits = ticket.ticket,
-                                 .tenant = &tenant,
+                                 .client = &client,
                                  .memory = ticket.memory,
                                  .direction = direction,
                                  .expiry = scene.world.clock.Now() + scene.options.ticket_lifetime});
 }
 
 // What the job of an allocation does.
-void ApplyAllocation(Scene& scene, Tenant& tenant, const std::shared_ptr<Memory>& memory, uint64_t callback) {
+void ApplyAllocation(Scene& scene, Client& client, const std::shared_ptr<Memory>& memory, uint64_t callback) {
   Faults& faults = scene.model.faults;
   Refusals why;
   (void)(faults.Strikes(Fault::kCreateMemoryFile, why) || faults.Strikes(Fault::kAddSeals, why) ||
-         faults.Strikes(Fault::kMap, why) || faults.Strikes(Fault::kPopulate, why));
+         faults.Strikes(Fault::kInspect, why) || faults.Strikes(Fault::kMap, why) ||
+         faults.Strikes(Fault::kPopulate, why));
   scene.mailbox.Expect(callback, why);
   const Mailbox::Letter* letter = scene.mailbox.Find(callback);
   if (letter == nullptr || !letter->ticket.has_value()) {
-    Forget(tenant, *memory);
+    Forget(client, *memory);
     return;
   }
   memory->id = letter->ticket->memory;
-  Attached(tenant, *memory);
-  Issued(scene, tenant, *letter->ticket, core::FdDirection::kToClient);
+  Attached(client, *memory, NewFile(scene, memory->bytes));
+  Issued(scene, client, *letter->ticket, core::FdDirection::kToClient);
 }
 
 uint64_t DrawSize(const Scene& scene) {
@@ -62,160 +72,244 @@ uint64_t DrawSize(const Scene& scene) {
   return scene.dice.Chance(50) ? 0 : pages * kNdkPageBytes + scene.dice.Between(1, kNdkPageBytes - 1);
 }
 
-Refusals JudgeNewMemory(const Scene& scene, const Tenant& tenant, uint64_t size) {
+Refusals JudgeNewMemory(const Scene& scene, const Client& client, uint64_t size) {
   Refusals why;
+  why.If(scene.model.draining, ErrorReason::DAEMON_DRAINING);
   why.If(size == 0, ErrorReason::FIELD_OUT_OF_RANGE);
   why.If(size % kNdkPageBytes != 0, ErrorReason::MEMORY_SIZE_UNALIGNED);
-  scene.model.JudgeQuota(tenant, Resource::kMemoryObjects, 1, why);
-  scene.model.JudgeQuota(tenant, Resource::kMemoryBytes, size, why);
+  scene.model.JudgeQuota(client, Resource::kMemoryObjects, 1, why);
+  scene.model.JudgeQuota(client, Resource::kMemoryBytes, size, why);
   return why;
 }
 
-void AllocateMemory(Scene& scene, Tenant& tenant) {
+void AllocateMemory(Scene& scene, Client& client) {
   const uint64_t size = DrawSize(scene);
-  Call call(scene, tenant, "AllocateMemory " + std::to_string(size));
+  Call call(scene, client, "AllocateMemory " + std::to_string(size));
   if (!call.admitted()) {
     return;
   }
-  const Refusals why = JudgeNewMemory(scene, tenant, size);
+  const Refusals why = JudgeNewMemory(scene, client, size);
   const uint64_t callback = scene.mailbox.Reserve();
-  const absl::Status status = tenant.session->AllocateMemory({.size = size}, scene.mailbox.AllocateDoneFor(callback));
+  const absl::Status status = client.session->AllocateMemory({.size = size}, scene.mailbox.AllocateDoneFor(callback));
   if (!call.Accepted(status, why)) {
     return;
   }
   const auto memory = std::make_shared<Memory>(Memory{.number = scene.model.NextNumber(), .bytes = size});
-  tenant.memories.push_back(memory);
-  scene.model.PostToWorker(tenant, "allocate m" + std::to_string(memory->number),
-                           [&scene, &tenant, memory, callback] { ApplyAllocation(scene, tenant, memory, callback); });
+  client.memories.push_back(memory);
+  scene.model.PostToWorker(client, "allocate m" + std::to_string(memory->number),
+                           [&scene, &client, memory, callback] { ApplyAllocation(scene, client, memory, callback); });
 }
 
-void ImportMemory(Scene& scene, Tenant& tenant) {
-  const uint64_t size = DrawSize(scene);
-  Call call(scene, tenant, "ImportMemory " + std::to_string(size));
+// Null when it is refused; a ticket waits for its file then.
+std::shared_ptr<Memory> Announce(Scene& scene, Client& client, uint64_t size, const std::string& what) {
+  Call call(scene, client, what + " " + std::to_string(size));
   if (!call.admitted()) {
-    return;
+    return nullptr;
   }
-  const Refusals why = JudgeNewMemory(scene, tenant, size);
-  const absl::StatusOr<core::MemoryTicket> imported = tenant.session->ImportMemory(size);
+  const Refusals why = JudgeNewMemory(scene, client, size);
+  const absl::StatusOr<core::MemoryTicket> imported = client.session->ImportMemory(size);
   if (!call.Accepted(imported.status(), why)) {
-    return;
+    return nullptr;
   }
   auto memory = std::make_shared<Memory>(Memory{.number = scene.model.NextNumber(),
                                                 .id = imported->memory,
                                                 .bytes = size,
                                                 .state = Memory::State::kAwaitingFile});
   scene.trace.Add(" m" + std::to_string(memory->number));
-  tenant.memories.push_back(std::move(memory));
-  Issued(scene, tenant, *imported, core::FdDirection::kToDaemon);
+  client.memories.push_back(memory);
+  Issued(scene, client, *imported, core::FdDirection::kToDaemon);
+  return memory;
+}
+
+void ImportMemory(Scene& scene, Client& client) {
+  const uint64_t size = DrawSize(scene);
+  (void)Announce(scene, client, size, "ImportMemory");
 }
 
 // A file for an import, why it must be refused, and whether that shows as soon as the file is looked at.
 struct DrawnFile {
-  UniqueFd file;
+  std::shared_ptr<MemoryFile> file;
+  // What is handed over.
+  UniqueFd descriptor;
   Refusals why;
   bool shows_at_once = false;
 };
-DrawnFile DrawFile(const Scene& scene, uint64_t size) {
+DrawnFile DrawFile(Scene& scene, uint64_t size) {
   Os& os = LinuxOs();
   DrawnFile drawn;
   const uint64_t flaw = scene.Careless() ? scene.dice.Between(1, 5) : 0;
   absl::StatusOr<UniqueFd> made = os.CreateMemoryFile(flaw == 1 ? size - 1 : size, kNdkPageBytes);
-  drawn.file = made.ok() ? *std::move(made) : UniqueFd();
+  drawn.descriptor = made.ok() ? *std::move(made) : UniqueFd();
   drawn.shows_at_once = flaw > 1;
   drawn.why.If(flaw == 1, ErrorReason::MEMORY_TOO_SHORT);
   if (flaw == 2) {
     drawn.why.If(true, ErrorReason::MEMORY_WRITE_SEALED);
-    (void)os.AddSeals(drawn.file.get(), F_SEAL_FUTURE_WRITE);
+    (void)os.AddSeals(drawn.descriptor.get(), F_SEAL_FUTURE_WRITE);
   } else if (flaw == 3) {
     drawn.why.If(true, ErrorReason::MEMORY_NOT_SEALABLE);
-    (void)os.AddSeals(drawn.file.get(), F_SEAL_SEAL);
+    (void)os.AddSeals(drawn.descriptor.get(), F_SEAL_SEAL);
   } else if (flaw == 4) {
     drawn.why.If(true, ErrorReason::MEMORY_NOT_MEMORY);
-    drawn.file = UniqueFd(eventfd(0, EFD_CLOEXEC));
+    drawn.descriptor = UniqueFd(eventfd(0, EFD_CLOEXEC));
   } else if (flaw == 5) {
     drawn.why.If(true, ErrorReason::FD_COUNT_WRONG);
-    drawn.file = UniqueFd();
+    drawn.descriptor = UniqueFd();
   }
+  drawn.file = NewFile(scene, size);
+  drawn.file->descriptor = Duplicate(drawn.descriptor);
+  return drawn;
+}
+
+// A file that a memory object was made of already.
+DrawnFile SameFile(const std::shared_ptr<MemoryFile>& file, uint64_t size) {
+  DrawnFile drawn{.file = file, .descriptor = Duplicate(file->descriptor), .shows_at_once = file->sealed};
+  drawn.why.If(file->sealed, ErrorReason::MEMORY_WRITE_SEALED);
+  drawn.why.If(!file->sealed && file->content.size() < size, ErrorReason::MEMORY_TOO_SHORT);
   return drawn;
 }
 
 // The system calls of an import, as far as they come.
 void JudgeAttach(Faults& faults, const DrawnFile& drawn, Refusals& why) {
   why = drawn.why;
-  if (!drawn.file.valid() || faults.Strikes(Fault::kInspect, why) || drawn.shows_at_once ||
+  if (!drawn.descriptor.valid() || faults.Strikes(Fault::kInspect, why) || drawn.shows_at_once ||
       faults.Strikes(Fault::kAddSeals, why) || faults.Strikes(Fault::kInspect, why) || !why.none()) {
     return;
   }
   (void)(faults.Strikes(Fault::kMap, why) || faults.Strikes(Fault::kPopulate, why));
 }
 
+// A ticket that is shown on the fd socket, and why nothing can come of it.
+struct ShownTicket {
+  Ticket ticket;
+  // It was issued to the client and not used.
+  bool known = false;
+  Refusals why;
+};
+
+void ExpectDecision(Scene& scene, const Client& client, const ShownTicket& shown, const absl::Status& outcome) {
+  core::Decision decision{.what = "fd", .caller = &client.caller, .status = outcome};
+  if (shown.known) {
+    decision.tenant = client.tenant->name;
+    decision.session = client.session->id();
+    decision.object = "memory_id=" + std::to_string(shown.ticket.memory.value);
+    decision.note = shown.ticket.direction == core::FdDirection::kToClient ? "to_client" : "to_daemon";
+  }
+  scene.model.decisions.push_back(TextOf(decision));
+}
+
 // Hands the client's file over. A refused import takes its memory object back.
-void Import(Scene& scene, Tenant& tenant, const Ticket& ticket, Refusals why) {
-  const std::shared_ptr<Memory> memory = FindMemory(tenant, ticket.memory);
+void Import(Scene& scene, Client& client, const ShownTicket& shown, const std::shared_ptr<MemoryFile>& same_file) {
+  Refusals why = shown.why;
+  const std::shared_ptr<Memory> memory = FindMemory(client, shown.ticket.memory);
   why.If(memory == nullptr, ErrorReason::OBJECT_NOT_FOUND);
   const bool reaches_memory = why.none();
-  DrawnFile drawn = DrawFile(scene, memory != nullptr ? memory->bytes : kNdkPageBytes);
+  const uint64_t bytes = memory != nullptr ? memory->bytes : kNdkPageBytes;
+  DrawnFile drawn = same_file != nullptr ? SameFile(same_file, bytes) : DrawFile(scene, bytes);
   if (reaches_memory) {
     JudgeAttach(scene.model.faults, drawn, why);
   }
-  const auto outcome = core::ExchangeFd(scene.world.node, tenant.caller, ticket.bits, std::move(drawn.file));
+  const auto outcome =
+      core::ExchangeFd(scene.world.node, client.caller, shown.ticket.bits, std::move(drawn.descriptor));
+  ExpectDecision(scene, client, shown, outcome.status());
   scene.trace.Add(" -> " + TextOf(outcome.status()));
   if (!why.Allows(outcome.status())) {
     scene.findings.Report("CallsAreJudgedByTheRules",
                           "answered " + TextOf(outcome.status()) + " instead of " + why.Text());
   } else if (outcome.ok()) {
-    Attached(tenant, *memory);
+    Attached(client, *memory, drawn.file);
+    scene.trace.Add(" file " + std::to_string(drawn.file->number));
   } else if (reaches_memory) {
-    Model::Bury(tenant, memory->id.value);
-    Forget(tenant, *memory);
+    Model::Bury(client, memory->id.value);
+    Forget(client, *memory);
   }
 }
 
-void Fetch(Scene& scene, Tenant& tenant, const Ticket& ticket, Refusals why) {
-  const std::shared_ptr<Memory> memory = FindMemory(tenant, ticket.memory);
+void Fetch(Scene& scene, Client& client, const ShownTicket& shown) {
+  Refusals why = shown.why;
+  const std::shared_ptr<Memory> memory = FindMemory(client, shown.ticket.memory);
   why.If(memory == nullptr, ErrorReason::OBJECT_NOT_FOUND);
   why.If(memory != nullptr && memory->state != Memory::State::kAttached, ErrorReason::MEMORY_ALREADY_SEALED);
-  const auto outcome = core::ExchangeFd(scene.world.node, tenant.caller, ticket.bits, UniqueFd());
+  auto outcome = core::ExchangeFd(scene.world.node, client.caller, shown.ticket.bits, UniqueFd());
+  ExpectDecision(scene, client, shown, outcome.status());
   scene.trace.Add(" -> " + TextOf(outcome.status()));
   if (!why.Allows(outcome.status()) || (outcome.ok() && !outcome->valid())) {
     scene.findings.Report("CallsAreJudgedByTheRules",
                           "answered " + TextOf(outcome.status()) + " instead of " + why.Text());
+  } else if (outcome.ok()) {
+    memory->file->descriptor = *std::move(outcome);
   }
 }
 
 // A packet on the fd socket. Whoever comes: the ticket is spent, unless it was another process.
-void ExchangeFd(Scene& scene, Tenant& tenant) {
+void ExchangeFd(Scene& scene, Client& client) {
   std::vector<Ticket>& tickets = scene.model.tickets;
   const Instant now = scene.world.clock.Now();
   std::erase_if(tickets, [now](const Ticket& ticket) { return ticket.expiry <= now; });
-  Ticket ticket{.tenant = &tenant};
+  ShownTicket shown{.ticket = {.client = &client}};
   for (const Ticket& each : tickets) {
-    if (each.tenant == &tenant || scene.Careless()) {
-      ticket = each;
+    if (each.client == &client || scene.Careless()) {
+      shown.ticket = each;
     }
   }
   const auto known = std::find_if(tickets.begin(), tickets.end(), [&](const Ticket& each) {
-    return each.bits == ticket.bits && each.tenant == &tenant;
+    return each.bits == shown.ticket.bits && each.client == &client;
   });
-  Refusals why;
-  why.If(known == tickets.end(), ErrorReason::TICKET_UNKNOWN);
-  if (known != tickets.end()) {
+  shown.known = known != tickets.end();
+  shown.why.If(!shown.known, ErrorReason::TICKET_UNKNOWN);
+  if (shown.known) {
     tickets.erase(known);
-    why.If(tenant.ending, ErrorReason::SESSION_ENDING);
+    shown.why.If(client.ending, ErrorReason::SESSION_ENDING);
   }
-  const bool imports = ticket.direction == core::FdDirection::kToDaemon;
-  scene.trace.BeginStep("t" + std::to_string(tenant.number) + (imports ? " hands a file over" : " fetches a file"));
+  const bool imports = shown.ticket.direction == core::FdDirection::kToDaemon;
+  scene.trace.BeginStep("s" + std::to_string(client.number) + (imports ? " hands a file over" : " fetches a file"));
   if (imports) {
-    Import(scene, tenant, ticket, why);
+    Import(scene, client, shown, nullptr);
   } else {
-    Fetch(scene, tenant, ticket, why);
+    Fetch(scene, client, shown);
   }
 }
 
+// A file that memory was made of, of the client's tenant mostly, and mostly one that is not sealed.
+std::shared_ptr<MemoryFile> PickFile(const Scene& scene, const Client& client) {
+  const bool stranger = scene.dice.Chance(15);
+  const bool sealed = scene.Careless();
+  std::vector<std::shared_ptr<MemoryFile>> files;
+  for (const auto& other : scene.model.clients) {
+    for (const auto& memory : other->memories) {
+      const bool is_there = memory->file != nullptr && memory->file->descriptor.valid();
+      if (is_there && (memory->file->sealed == sealed) && (stranger || other->tenant == client.tenant)) {
+        files.push_back(memory->file);
+      }
+    }
+  }
+  return files.empty() ? nullptr : scene.dice.Pick(files);
+}
+
+// Makes one more memory object of a file, in the same session or in another one.
+void ShareMemory(Scene& scene, Client& client) {
+  const std::shared_ptr<MemoryFile> file = PickFile(scene, client);
+  if (file == nullptr) {
+    ImportMemory(scene, client);
+    return;
+  }
+  uint64_t pages = file->content.size() / kNdkPageBytes + (scene.Careless() ? 1 : 0);
+  if (scene.dice.Chance(30)) {
+    pages = scene.dice.Between(1, pages);
+  }
+  const auto memory =
+      Announce(scene, client, pages * kNdkPageBytes, "ShareMemory of file " + std::to_string(file->number));
+  if (memory == nullptr) {
+    return;
+  }
+  const ShownTicket shown{.ticket = scene.model.tickets.back(), .known = true};
+  scene.model.tickets.pop_back();
+  Import(scene, client, shown, file);
+}
+
 // Seals the memory as far as the system calls let it.
-Refusals ApplySeal(Scene& scene, const Tenant& tenant, Memory& memory) {
+Refusals ApplySeal(Scene& scene, const Client& client, Memory& memory) {
   Refusals why;
-  const bool is_there = FindMemory(tenant, memory.id).get() == &memory;
+  const bool is_there = FindMemory(client, memory.id).get() == &memory;
   why.If(!is_there, ErrorReason::MEMORY_IN_USE);
   why.If(memory.state == Memory::State::kAwaitingFile, ErrorReason::MEMORY_NOT_ATTACHED);
   why.If(memory.state == Memory::State::kSealed, ErrorReason::MEMORY_ALREADY_SEALED);
@@ -223,17 +317,18 @@ Refusals ApplySeal(Scene& scene, const Tenant& tenant, Memory& memory) {
     return why;
   }
   memory.seals_complete = memory.seals_complete || !scene.model.faults.Strikes(Fault::kAddSeals, why);
+  memory.file->sealed = memory.file->sealed || memory.seals_complete;
   if (memory.seals_complete && !scene.model.faults.Strikes(Fault::kPopulate, why)) {
     memory.state = Memory::State::kSealed;
   }
   return why;
 }
 
-void SealMemory(Scene& scene, Tenant& tenant) {
-  const MemoryObjectId id = PickFitting(scene, tenant, &Tenant::memories,
+void SealMemory(Scene& scene, Client& client) {
+  const MemoryObjectId id = PickFitting(scene, client, &Client::memories,
                                         [](const Memory& each) { return each.state == Memory::State::kAttached; });
-  const std::shared_ptr<Memory> memory = FindMemory(tenant, id);
-  Call call(scene, tenant, "SealMemory " + Name("m", memory, id.value));
+  const std::shared_ptr<Memory> memory = FindMemory(client, id);
+  Call call(scene, client, "SealMemory " + Name("m", memory, id.value));
   if (!call.admitted()) {
     return;
   }
@@ -241,35 +336,35 @@ void SealMemory(Scene& scene, Tenant& tenant) {
   Refusals why;
   why.If(memory == nullptr, ErrorReason::OBJECT_NOT_FOUND);
   if (memory != nullptr && !slow) {
-    why = ApplySeal(scene, tenant, *memory);
+    why = ApplySeal(scene, client, *memory);
   }
   const uint64_t callback = scene.mailbox.Reserve();
-  const auto found = tenant.session->FindMemory(id);
+  const auto found = client.session->FindMemory(id);
   const absl::StatusOr<core::Progress> progress =
-      found.ok() ? tenant.session->SealMemory(*found, scene.mailbox.DoneFor(callback)) : found.status();
+      found.ok() ? client.session->SealMemory(*found, scene.mailbox.DoneFor(callback)) : found.status();
   if (call.Accepted(progress, why, slow) && slow) {
-    scene.model.PostToWorker(tenant, "seal m" + std::to_string(memory->number), [&scene, &tenant, memory, callback] {
-      scene.mailbox.Expect(callback, ApplySeal(scene, tenant, *memory));
+    scene.model.PostToWorker(client, "seal m" + std::to_string(memory->number), [&scene, &client, memory, callback] {
+      scene.mailbox.Expect(callback, ApplySeal(scene, client, *memory));
     });
   }
 }
 
 // Gives the memory back, if nothing uses it.
-Refusals ApplyRelease(Tenant& tenant, const std::shared_ptr<Memory>& memory) {
+Refusals ApplyRelease(Client& client, const std::shared_ptr<Memory>& memory) {
   Refusals why;
-  const bool is_there = FindMemory(tenant, memory->id) == memory;
+  const bool is_there = FindMemory(client, memory->id) == memory;
   why.If(memory->uses > 0 || !is_there, ErrorReason::MEMORY_IN_USE);
   if (why.none()) {
-    Model::Bury(tenant, memory->id.value);
-    Forget(tenant, *memory);
+    Model::Bury(client, memory->id.value);
+    Forget(client, *memory);
   }
   return why;
 }
 
-void ReleaseMemory(Scene& scene, Tenant& tenant) {
-  const MemoryObjectId id = PickId(scene, tenant, &Tenant::memories);
-  const std::shared_ptr<Memory> memory = FindMemory(tenant, id);
-  Call call(scene, tenant, "ReleaseMemory " + Name("m", memory, id.value));
+void ReleaseMemory(Scene& scene, Client& client) {
+  const MemoryObjectId id = PickId(scene, client, &Client::memories);
+  const std::shared_ptr<Memory> memory = FindMemory(client, id);
+  Call call(scene, client, "ReleaseMemory " + Name("m", memory, id.value));
   if (!call.admitted()) {
     return;
   }
@@ -278,39 +373,40 @@ void ReleaseMemory(Scene& scene, Tenant& tenant) {
   why.If(memory == nullptr, ErrorReason::OBJECT_NOT_FOUND);
   why.If(memory != nullptr && !slow && memory->uses > 0, ErrorReason::MEMORY_IN_USE);
   const uint64_t callback = scene.mailbox.Reserve();
-  const auto progress = tenant.session->ReleaseMemory(id, scene.mailbox.DoneFor(callback));
+  const auto progress = client.session->ReleaseMemory(id, scene.mailbox.DoneFor(callback));
   if (!call.Accepted(progress, why, slow)) {
     return;
   }
   if (!slow) {
-    (void)ApplyRelease(tenant, memory);
+    (void)ApplyRelease(client, memory);
     return;
   }
-  scene.model.PostToWorker(tenant, "release m" + std::to_string(memory->number), [&scene, &tenant, memory, callback] {
-    scene.mailbox.Expect(callback, ApplyRelease(tenant, memory));
+  scene.model.PostToWorker(client, "release m" + std::to_string(memory->number), [&scene, &client, memory, callback] {
+    scene.mailbox.Expect(callback, ApplyRelease(client, memory));
   });
 }
 
 // The owner's own writes, which nobody can see or stop.
-void WriteMemory(Scene& scene, Tenant& tenant) {
-  const std::shared_ptr<Memory> memory = scene.dice.Pick(tenant.memories);
-  if (memory->content.empty()) {
+void WriteMemory(Scene& scene, Client& client) {
+  const std::shared_ptr<Memory> memory = scene.dice.Pick(client.memories);
+  if (memory->file == nullptr) {
     return;
   }
   const uint64_t first = scene.dice.Below(memory->bytes);
   const uint64_t count = std::min<uint64_t>(memory->bytes - first, scene.dice.Between(1, 600));
   const uint64_t pattern = scene.dice.Next();
-  scene.trace.BeginStep("t" + std::to_string(tenant.number) + " writes into m" + std::to_string(memory->number));
+  scene.trace.BeginStep("s" + std::to_string(client.number) + " writes into m" + std::to_string(memory->number));
   for (uint64_t index = 0; index < count; ++index) {
-    memory->content[first + index] = static_cast<std::byte>(pattern >> (index % 8 * 8)) ^ static_cast<std::byte>(index);
+    memory->file->content[first + index] =
+        static_cast<std::byte>(pattern >> (index % 8 * 8)) ^ static_cast<std::byte>(index);
   }
-  std::memcpy(memory->real.data() + first, memory->content.data() + first, count);
+  std::memcpy(memory->real.data() + first, memory->file->content.data() + first, count);
 }
 
-uint64_t HasMemory(const Tenant& tenant) { return tenant.memories.empty() ? 0 : 1; }
+uint64_t HasMemory(const Client& client) { return client.memories.empty() ? 0 : 1; }
 
-bool HasUnsealed(const Tenant& tenant) {
-  return std::any_of(tenant.memories.begin(), tenant.memories.end(),
+bool HasUnsealed(const Client& client) {
+  return std::any_of(client.memories.begin(), client.memories.end(),
                      [](const auto& memory) { return memory->state == Memory::State::kAttached; });
 }
 
@@ -318,12 +414,14 @@ bool HasUnsealed(const Tenant& tenant) {
 
 std::vector<ClientStep> MemorySteps() {
   return {
-      {AllocateMemory, [](const Tenant& tenant) -> uint64_t { return tenant.memories.size() < 2 ? 120 : 8; }},
-      {ImportMemory, [](const Tenant& tenant) -> uint64_t { return tenant.memories.size() < 2 ? 20 : 5; }},
-      {ExchangeFd, [](const Tenant& tenant) { return 16 * HasMemory(tenant); }},
-      {SealMemory, [](const Tenant& tenant) -> uint64_t { return HasUnsealed(tenant) ? 120 : HasMemory(tenant); }},
-      {ReleaseMemory, [](const Tenant& tenant) { return 10 * HasMemory(tenant); }},
-      {WriteMemory, [](const Tenant& tenant) { return 30 * HasMemory(tenant); }},
+      {AllocateMemory, [](const Client& client) -> uint64_t { return client.memories.size() < 2 ? 120 : 8; }},
+      {ImportMemory, [](const Client& client) -> uint64_t { return client.memories.size() < 2 ? 20 : 5; }},
+      {ShareMemory, [](const Client& client) -> uint64_t { return client.memories.size() < 3 ? 40 : 4; }},
+      {ExchangeFd,
+       [](const Client& client) -> uint64_t { return (HasUnsealed(client) ? 40 : 16) * HasMemory(client); }},
+      {SealMemory, [](const Client& client) -> uint64_t { return HasUnsealed(client) ? 60 : HasMemory(client); }},
+      {ReleaseMemory, [](const Client& client) { return 10 * HasMemory(client); }},
+      {WriteMemory, [](const Client& client) { return 30 * HasMemory(client); }},
   };
 }
 

@@ -31,7 +31,7 @@ provider::QueuePairLimits DrawLimits(const Scene& scene, bool& above_adapter) {
   return limits;
 }
 
-Refusals JudgeCreateQp(const Scene& scene, const Tenant& tenant, const std::shared_ptr<Domain>& domain,
+Refusals JudgeCreateQp(const Scene& scene, const Client& client, const std::shared_ptr<Domain>& domain,
                        const std::shared_ptr<CompletionQueue>& receive_queue,
                        const std::shared_ptr<CompletionQueue>& initiator_queue) {
   Refusals why;
@@ -44,46 +44,46 @@ Refusals JudgeCreateQp(const Scene& scene, const Tenant& tenant, const std::shar
       why.If(domain != nullptr && queue->adapter != domain->adapter, ErrorReason::ADAPTER_MISMATCH);
     }
   }
-  scene.model.JudgeQuota(tenant, Resource::kQueuePairs, 1, why);
+  scene.model.JudgeQuota(client, Resource::kQueuePairs, 1, why);
   return why;
 }
 
 // A queue of the domain's adapter, mostly.
-CompletionQueueId PickQueue(const Scene& scene, const Tenant& tenant, const std::shared_ptr<Domain>& domain) {
+CompletionQueueId PickQueue(const Scene& scene, const Client& client, const std::shared_ptr<Domain>& domain) {
   std::vector<CompletionQueueId> fitting;
-  for (const auto& queue : tenant.completion_queues) {
+  for (const auto& queue : client.completion_queues) {
     if (domain != nullptr && queue->adapter == domain->adapter && !queue->overrun && !queue->closing.begun) {
       fitting.push_back(queue->id);
     }
   }
-  return fitting.empty() || scene.Careless() ? PickId(scene, tenant, &Tenant::completion_queues)
+  return fitting.empty() || scene.Careless() ? PickId(scene, client, &Client::completion_queues)
                                              : scene.dice.Pick(fitting);
 }
 
-void CreateQp(Scene& scene, Tenant& tenant) {
+void CreateQp(Scene& scene, Client& client) {
   const ProtectionDomainId id =
-      PickFitting(scene, tenant, &Tenant::domains, [](const Domain& each) { return IsOpen(each); });
-  const std::shared_ptr<Domain> domain = FindById(tenant.domains, id);
-  const CompletionQueueId receive_id = PickQueue(scene, tenant, domain);
-  const CompletionQueueId initiator_id = PickQueue(scene, tenant, domain);
-  const auto receive_queue = FindById(tenant.completion_queues, receive_id);
-  const auto initiator_queue = FindById(tenant.completion_queues, initiator_id);
+      PickFitting(scene, client, &Client::domains, [](const Domain& each) { return IsOpen(each); });
+  const std::shared_ptr<Domain> domain = FindById(client.domains, id);
+  const CompletionQueueId receive_id = PickQueue(scene, client, domain);
+  const CompletionQueueId initiator_id = PickQueue(scene, client, domain);
+  const auto receive_queue = FindById(client.completion_queues, receive_id);
+  const auto initiator_queue = FindById(client.completion_queues, initiator_id);
   bool above_adapter = false;
   const provider::QueuePairLimits limits = DrawLimits(scene, above_adapter);
   const uint64_t context = scene.dice.Below(1000);
-  Call call(scene, tenant,
+  Call call(scene, client,
             "CreateQp in " + Name("pd", domain, id.value) + " to " + Name("cq", receive_queue, receive_id.value) +
                 " and " + Name("cq", initiator_queue, initiator_id.value));
   if (!call.admitted()) {
     return;
   }
-  Refusals why = JudgeCreateQp(scene, tenant, domain, receive_queue, initiator_queue);
+  Refusals why = JudgeCreateQp(scene, client, domain, receive_queue, initiator_queue);
   why.If(above_adapter, ErrorReason::ABOVE_ADAPTER_LIMIT);
-  scene.model.JudgeQuota(tenant, Resource::kQueueEntries, uint64_t{limits.receive_depth} + limits.initiator_depth, why);
+  scene.model.JudgeQuota(client, Resource::kQueueEntries, uint64_t{limits.receive_depth} + limits.initiator_depth, why);
   if (why.none()) {
     (void)scene.model.faults.Strikes(Fault::kCreateQueuePair, why);
   }
-  const auto made = tenant.session->CreateQp({.domain = id,
+  const auto made = client.session->CreateQp({.domain = id,
                                               .receive_queue = receive_id,
                                               .initiator_queue = initiator_id,
                                               .context = context,
@@ -94,31 +94,31 @@ void CreateQp(Scene& scene, Tenant& tenant) {
   auto pair = std::make_shared<QueuePair>();
   pair->number = scene.world.witness.pairs_made;
   pair->id = *made;
-  pair->tenant = &tenant;
+  pair->client = &client;
   pair->domain = domain;
   pair->receive_queue = receive_queue;
   pair->initiator_queue = initiator_queue;
   pair->limits = limits;
   pair->context = context;
-  const auto view = tenant.session->QueryQp(*made);
+  const auto view = client.session->QueryQp(*made);
   pair->address = view.ok() ? view->address : "";
   // The soft card's address is a number, its lowest byte first.
   pair->rank.assign(pair->address.rbegin(), pair->address.rend());
   scene.trace.Add(" qp" + std::to_string(pair->number));
   scene.model.queue_pairs.push_back(pair);
-  tenant.queue_pairs.push_back(std::move(pair));
+  client.queue_pairs.push_back(std::move(pair));
 }
 
-void QueryQp(Scene& scene, Tenant& tenant) {
-  const QueuePairId id = PickId(scene, tenant, &Tenant::queue_pairs);
-  const std::shared_ptr<QueuePair> pair = FindById(tenant.queue_pairs, id);
-  Call call(scene, tenant, "QueryQp " + Name("qp", pair, id.value));
+void QueryQp(Scene& scene, Client& client) {
+  const QueuePairId id = PickId(scene, client, &Client::queue_pairs);
+  const std::shared_ptr<QueuePair> pair = FindById(client.queue_pairs, id);
+  Call call(scene, client, "QueryQp " + Name("qp", pair, id.value));
   if (!call.admitted()) {
     return;
   }
   Refusals why;
   why.If(pair == nullptr, ErrorReason::OBJECT_NOT_FOUND);
-  const auto view = tenant.session->QueryQp(id);
+  const auto view = client.session->QueryQp(id);
   if (call.Accepted(view.status(), why) && (view->state != pair->shown_state() || view->address != pair->address)) {
     scene.findings.Report("CallsAreJudgedByTheRules", "the state of qp" + std::to_string(pair->number) + " is " +
                                                           std::to_string(static_cast<int>(view->state)));
@@ -149,22 +149,22 @@ std::shared_ptr<QueuePair> PickPeer(const Scene& scene, const QueuePair& pair) {
 // Somebody waits for it, or nobody does yet.
 bool IsAwaited(const QueuePair& pair) { return IsFresh(pair) && !pair.early_visitors.empty(); }
 
-bool HasAwaited(const Tenant& tenant) {
-  return std::any_of(tenant.queue_pairs.begin(), tenant.queue_pairs.end(),
+bool HasAwaited(const Client& client) {
+  return std::any_of(client.queue_pairs.begin(), client.queue_pairs.end(),
                      [](const auto& pair) { return IsAwaited(*pair); });
 }
 
-void ConnectQp(Scene& scene, Tenant& tenant) {
-  const QueuePairId id = HasAwaited(tenant) ? PickFitting(scene, tenant, &Tenant::queue_pairs, IsAwaited)
-                                            : PickFitting(scene, tenant, &Tenant::queue_pairs, IsFresh);
-  const std::shared_ptr<QueuePair> pair = FindById(tenant.queue_pairs, id);
+void ConnectQp(Scene& scene, Client& client) {
+  const QueuePairId id = HasAwaited(client) ? PickFitting(scene, client, &Client::queue_pairs, IsAwaited)
+                                            : PickFitting(scene, client, &Client::queue_pairs, IsFresh);
+  const std::shared_ptr<QueuePair> pair = FindById(client.queue_pairs, id);
   std::shared_ptr<QueuePair> peer = pair != nullptr ? PickPeer(scene, *pair) : nullptr;
   std::string address = peer != nullptr ? peer->address : "nobody";
   if (scene.Careless()) {
     address.back() = static_cast<char>(~address.back());
     peer = nullptr;
   }
-  Call call(scene, tenant, "ConnectQp " + Name("qp", pair, id.value) + " to " + Name("qp", peer, 0));
+  Call call(scene, client, "ConnectQp " + Name("qp", pair, id.value) + " to " + Name("qp", peer, 0));
   if (!call.admitted()) {
     return;
   }
@@ -172,62 +172,62 @@ void ConnectQp(Scene& scene, Tenant& tenant) {
   why.If(pair == nullptr, ErrorReason::OBJECT_NOT_FOUND);
   why.If(pair != nullptr && pair->state != QueuePairState::kInit, ErrorReason::QP_NOT_CONNECTABLE);
   why.If(peer == nullptr, ErrorReason::QP_ADDRESS_UNKNOWN);
-  if (call.Accepted(tenant.session->ConnectQp(id, address), why)) {
+  if (call.Accepted(client.session->ConnectQp(id, address), why)) {
     scene.card.Connect(*pair, peer);
   }
 }
 
-void DisconnectQp(Scene& scene, Tenant& tenant) {
-  const QueuePairId id = PickId(scene, tenant, &Tenant::queue_pairs);
-  const std::shared_ptr<QueuePair> pair = FindById(tenant.queue_pairs, id);
-  Call call(scene, tenant, "DisconnectQp " + Name("qp", pair, id.value));
+void DisconnectQp(Scene& scene, Client& client) {
+  const QueuePairId id = PickId(scene, client, &Client::queue_pairs);
+  const std::shared_ptr<QueuePair> pair = FindById(client.queue_pairs, id);
+  Call call(scene, client, "DisconnectQp " + Name("qp", pair, id.value));
   if (!call.admitted()) {
     return;
   }
   Refusals why;
   why.If(pair == nullptr, ErrorReason::OBJECT_NOT_FOUND);
   why.If(pair != nullptr && pair->shown_state() != QueuePairState::kReadyToSend, ErrorReason::QP_NOT_CONNECTED);
-  if (call.Accepted(tenant.session->DisconnectQp(id), why)) {
+  if (call.Accepted(client.session->DisconnectQp(id), why)) {
     scene.card.Disconnect(*pair);
   }
 }
 
-void FlushQp(Scene& scene, Tenant& tenant) {
-  const QueuePairId id = PickId(scene, tenant, &Tenant::queue_pairs);
-  const std::shared_ptr<QueuePair> pair = FindById(tenant.queue_pairs, id);
-  Call call(scene, tenant, "Flush " + Name("qp", pair, id.value));
+void FlushQp(Scene& scene, Client& client) {
+  const QueuePairId id = PickId(scene, client, &Client::queue_pairs);
+  const std::shared_ptr<QueuePair> pair = FindById(client.queue_pairs, id);
+  Call call(scene, client, "Flush " + Name("qp", pair, id.value));
   if (!call.admitted()) {
     return;
   }
   Refusals why;
   why.If(pair == nullptr, ErrorReason::OBJECT_NOT_FOUND);
-  if (call.Accepted(tenant.session->Flush(id), why)) {
+  if (call.Accepted(client.session->Flush(id), why)) {
     scene.card.Flush(*pair);
   }
 }
 
-void CloseQp(Scene& scene, Tenant& tenant) {
-  const QueuePairId id = PickFitting(scene, tenant, &Tenant::queue_pairs, IsBroken);
-  const std::shared_ptr<QueuePair> pair = FindById(tenant.queue_pairs, id);
+void CloseQp(Scene& scene, Client& client) {
+  const QueuePairId id = PickFitting(scene, client, &Client::queue_pairs, IsBroken);
+  const std::shared_ptr<QueuePair> pair = FindById(client.queue_pairs, id);
   const Telling telling = DrawTelling(scene, RequestKind::kCloseQp, id.value, Resource::kQueuePairs);
-  Call call(scene, tenant, "CloseQp " + Name("qp", pair, id.value));
+  Call call(scene, client, "CloseQp " + Name("qp", pair, id.value));
   if (!call.admitted()) {
     return;
   }
   Refusals why;
   why.If(pair == nullptr, ErrorReason::OBJECT_NOT_FOUND);
-  const auto progress = tenant.session->CloseQp(id, telling.choice, scene.mailbox.DoneFor(telling.report.callback));
+  const auto progress = client.session->CloseQp(id, telling.choice, scene.mailbox.DoneFor(telling.report.callback));
   if (call.Accepted(progress, why, /*must_pend=*/false)) {
     scene.card.Disconnect(*pair);
-    scene.model.RemoveQueuePair(tenant, *pair);
-    (void)scene.model.Settle(tenant);
+    scene.model.RemoveQueuePair(client, *pair);
+    (void)scene.model.Settle(client);
   }
 }
 
-uint64_t HasPair(const Tenant& tenant) { return tenant.queue_pairs.empty() ? 0 : 1; }
+uint64_t HasPair(const Client& client) { return client.queue_pairs.empty() ? 0 : 1; }
 
-bool Any(const Tenant& tenant, bool (*is)(const QueuePair&)) {
-  return std::any_of(tenant.queue_pairs.begin(), tenant.queue_pairs.end(),
+bool Any(const Client& client, bool (*is)(const QueuePair&)) {
+  return std::any_of(client.queue_pairs.begin(), client.queue_pairs.end(),
                      [is](const auto& pair) { return is(*pair); });
 }
 
@@ -236,18 +236,18 @@ bool Any(const Tenant& tenant, bool (*is)(const QueuePair&)) {
 std::vector<ClientStep> PairSteps() {
   return {
       {CreateQp,
-       [](const Tenant& tenant) -> uint64_t {
-         const bool can = !tenant.domains.empty() && !tenant.completion_queues.empty();
-         return !can ? 0 : tenant.queue_pairs.size() < 3 ? 80 : 12;
+       [](const Client& client) -> uint64_t {
+         const bool can = !client.domains.empty() && !client.completion_queues.empty();
+         return !can ? 0 : client.queue_pairs.size() < 3 ? 80 : 12;
        }},
-      {QueryQp, [](const Tenant& tenant) { return 4 * HasPair(tenant); }},
+      {QueryQp, [](const Client& client) { return 4 * HasPair(client); }},
       {ConnectQp,
-       [](const Tenant& tenant) -> uint64_t {
-         return Any(tenant, IsAwaited) ? 150 : Any(tenant, IsFresh) ? 60 : HasPair(tenant);
+       [](const Client& client) -> uint64_t {
+         return Any(client, IsAwaited) ? 150 : Any(client, IsFresh) ? 60 : HasPair(client);
        }},
-      {DisconnectQp, [](const Tenant& tenant) { return 2 * HasPair(tenant); }},
-      {FlushQp, [](const Tenant& tenant) { return 2 * HasPair(tenant); }},
-      {CloseQp, [](const Tenant& tenant) -> uint64_t { return Any(tenant, IsBroken) ? 40 : 2 * HasPair(tenant); }},
+      {DisconnectQp, [](const Client& client) { return 2 * HasPair(client); }},
+      {FlushQp, [](const Client& client) { return 2 * HasPair(client); }},
+      {CloseQp, [](const Client& client) -> uint64_t { return Any(client, IsBroken) ? 40 : 2 * HasPair(client); }},
   };
 }
 

@@ -13,7 +13,7 @@ bool IssuesToken(const Request& request) {
 }
 
 // The tokens the card issued go to the requests in order.
-void TakeTokens(Scene& scene, Tenant& tenant, const core::PostOutcome& outcome, std::vector<Request>& accepted) {
+void TakeTokens(Scene& scene, Client& client, const core::PostOutcome& outcome, std::vector<Request>& accepted) {
   size_t next = 0;
   for (size_t index = 0; index < accepted.size(); ++index) {
     Request& request = accepted[index];
@@ -26,7 +26,7 @@ void TakeTokens(Scene& scene, Tenant& tenant, const core::PostOutcome& outcome, 
       scene.findings.Report("TokensAreThoseOfTheCard", "request " + std::to_string(index) + " got no new token");
       return;
     }
-    Model::BuryToken(tenant, request.key->issued.value);
+    Model::BuryToken(client, request.key->issued.value);
     request.key->issued = token;
     request.token = token;
     scene.trace.Add(" token " + std::to_string(token.value));
@@ -57,19 +57,19 @@ void CheckOutcome(Scene& scene, const core::PostOutcome& outcome, size_t accepte
   }
 }
 
-QueuePairId PickPair(const Scene& scene, const Tenant& tenant) {
+QueuePairId PickPair(const Scene& scene, const Client& client) {
   std::vector<QueuePairId> ready;
-  for (const auto& pair : tenant.queue_pairs) {
+  for (const auto& pair : client.queue_pairs) {
     if (pair->state == provider::QueuePairState::kReadyToSend) {
       ready.push_back(pair->id);
     }
   }
-  return ready.empty() || scene.dice.Chance(15) ? PickId(scene, tenant, &Tenant::queue_pairs) : scene.dice.Pick(ready);
+  return ready.empty() || scene.dice.Chance(15) ? PickId(scene, client, &Client::queue_pairs) : scene.dice.Pick(ready);
 }
 
-void Post(Scene& scene, Tenant& tenant) {
-  const QueuePairId id = PickPair(scene, tenant);
-  const std::shared_ptr<QueuePair> pair = FindById(tenant.queue_pairs, id);
+void Post(Scene& scene, Client& client) {
+  const QueuePairId id = PickPair(scene, client);
+  const std::shared_ptr<QueuePair> pair = FindById(client.queue_pairs, id);
   std::deque<Draft> drafts;
   std::vector<core::WorkRequest> requests;
   std::string text = "Post to " + Name("qp", pair, id.value);
@@ -82,7 +82,7 @@ void Post(Scene& scene, Tenant& tenant) {
     requests.push_back(draft.request);
     text += ", " + draft.text;
   }
-  Call call(scene, tenant, text);
+  Call call(scene, client, text);
   if (!call.admitted()) {
     return;
   }
@@ -100,12 +100,12 @@ void Post(Scene& scene, Tenant& tenant) {
   }
   Refusals whole;
   whole.If(pair == nullptr, ErrorReason::OBJECT_NOT_FOUND);
-  const auto outcome = tenant.session->Post(id, requests);
+  const auto outcome = client.session->Post(id, requests);
   if (!call.Accepted(outcome.status(), whole)) {
     return;
   }
   CheckOutcome(scene, *outcome, accepted.size(), why);
-  TakeTokens(scene, tenant, *outcome, accepted);
+  TakeTokens(scene, client, *outcome, accepted);
   if (scene.findings.any()) {
     return;
   }
@@ -115,9 +115,9 @@ void Post(Scene& scene, Tenant& tenant) {
   scene.card.Ring(*pair);
 }
 
-uint64_t HasReady(const Tenant& tenant) {
+uint64_t HasReady(const Client& client) {
   uint64_t ready = 0;
-  for (const auto& pair : tenant.queue_pairs) {
+  for (const auto& pair : client.queue_pairs) {
     ready += pair->state == provider::QueuePairState::kReadyToSend ? 1 : 0;
   }
   return ready;
@@ -126,8 +126,8 @@ uint64_t HasReady(const Tenant& tenant) {
 }  // namespace
 
 std::vector<ClientStep> PostSteps() {
-  return {{Post, [](const Tenant& tenant) -> uint64_t {
-             return tenant.queue_pairs.empty() ? 0 : 20 + 150 * std::min<uint64_t>(HasReady(tenant), 3);
+  return {{Post, [](const Client& client) -> uint64_t {
+             return client.queue_pairs.empty() ? 0 : 20 + 150 * std::min<uint64_t>(HasReady(client), 3);
            }}};
 }
 

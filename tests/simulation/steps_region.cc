@@ -15,26 +15,26 @@ using core::RequestKind;
 using core::Resource;
 using State = Region::State;
 
-MemoryRegionId PickRegion(const Scene& scene, const Tenant& tenant, bool fast, State state) {
-  return PickFitting(scene, tenant, &Tenant::regions, [fast, state](const Region& each) {
+MemoryRegionId PickRegion(const Scene& scene, const Client& client, bool fast, State state) {
+  return PickFitting(scene, client, &Client::regions, [fast, state](const Region& each) {
     return each.fast == fast && each.state == state && !each.closing.begun;
   });
 }
 
-void CreateMr(Scene& scene, Tenant& tenant) {
+void CreateMr(Scene& scene, Client& client) {
   const ProtectionDomainId id =
-      PickFitting(scene, tenant, &Tenant::domains, [](const Domain& each) { return IsOpen(each); });
+      PickFitting(scene, client, &Client::domains, [](const Domain& each) { return IsOpen(each); });
   const bool fast = scene.dice.Chance(45);
-  const std::shared_ptr<Domain> domain = FindById(tenant.domains, id);
-  Call call(scene, tenant, std::string("CreateMr") + (fast ? " fast" : "") + " in " + Name("pd", domain, id.value));
+  const std::shared_ptr<Domain> domain = FindById(client.domains, id);
+  Call call(scene, client, std::string("CreateMr") + (fast ? " fast" : "") + " in " + Name("pd", domain, id.value));
   if (!call.admitted()) {
     return;
   }
   Refusals why;
   why.If(domain == nullptr, ErrorReason::OBJECT_NOT_FOUND);
   why.If(domain != nullptr && domain->closing.begun, ErrorReason::OBJECT_CLOSING);
-  scene.model.JudgeQuota(tenant, Resource::kRegions, 1, why);
-  const auto made = tenant.session->CreateMr(id, fast);
+  scene.model.JudgeQuota(client, Resource::kRegions, 1, why);
+  const auto made = client.session->CreateMr(id, fast);
   if (call.Accepted(made.status(), why)) {
     auto region = std::make_shared<Region>();
     region->number = scene.model.NextNumber();
@@ -42,7 +42,7 @@ void CreateMr(Scene& scene, Tenant& tenant) {
     region->domain = domain;
     region->fast = fast;
     scene.trace.Add(" mr" + std::to_string(region->number));
-    tenant.regions.push_back(std::move(region));
+    client.regions.push_back(std::move(region));
   }
 }
 
@@ -58,7 +58,7 @@ Refusals ApplyRegister(Scene& scene, Region& region, const JudgedChain& chain, A
   if (!why.none() || scene.world.witness.keys.empty()) {
     region.state = State::kCreated;
     region.uses.clear();
-    region.pinned_pages = 0;
+    region.pages.clear();
     return why;
   }
   region.state = State::kRegistered;
@@ -90,18 +90,18 @@ void CheckRegistration(Scene& scene, const Region& region, const core::Registrat
 }
 
 // The end of a registration that pended.
-void FinishRegister(Scene& scene, Tenant& tenant, const std::shared_ptr<Region>& region, const Report& report,
+void FinishRegister(Scene& scene, Client& client, const std::shared_ptr<Region>& region, const Report& report,
                     const JudgedChain& chain, AccessRights rights) {
-  --tenant.slow_requests;
+  --client.slow_requests;
   --region->requests;
   const Refusals why = ApplyRegister(scene, *region, chain, rights);
   const bool done = region->state == State::kRegistered;
-  scene.model.Complete(tenant, report, why, done ? std::optional(RegistrationOf(*region)) : std::nullopt);
+  scene.model.Complete(client, report, why, done ? std::optional(RegistrationOf(*region)) : std::nullopt);
   const Mailbox::Letter* letter = report.to_events ? nullptr : scene.mailbox.Find(report.callback);
   if (done && letter != nullptr && letter->registration.has_value()) {
     CheckRegistration(scene, *region, *letter->registration);
   }
-  (void)scene.model.Settle(tenant);
+  (void)scene.model.Settle(client);
 }
 
 // Flags for a registration: mostly all rights, sometimes fewer, seldom nonsense.
@@ -120,9 +120,10 @@ uint32_t DrawFlags(const Scene& scene, Refusals& why) {
   return scene.dice.Chance(60) ? usual.front() : scene.dice.Pick(usual);
 }
 
-Refusals JudgeRegister(const Scene& scene, const Tenant& tenant, const std::shared_ptr<Region>& region,
+Refusals JudgeRegister(const Scene& scene, const Client& client, const std::shared_ptr<Region>& region,
                        const JudgedChain& chain) {
   Refusals why = chain.why;
+  why.If(scene.model.draining, ErrorReason::DAEMON_DRAINING);
   why.If(region == nullptr, ErrorReason::OBJECT_NOT_FOUND);
   why.If(chain.length > scene.options.soft.max_registration_bytes, ErrorReason::LENGTH_ABOVE_ADAPTER_LIMIT);
   if (region != nullptr) {
@@ -131,45 +132,45 @@ Refusals JudgeRegister(const Scene& scene, const Tenant& tenant, const std::shar
     why.If(region->state == State::kRegistering || region->state == State::kDeregistering, ErrorReason::REGION_BUSY);
   }
   if (scene.model.IsSlow(chain.length)) {
-    scene.model.JudgeQuota(tenant, Resource::kPendingRequests, 1, why);
+    scene.model.JudgeQuota(client, Resource::kPendingRequests, 1, why);
   }
-  scene.model.JudgeQuota(tenant, Resource::kPinnedBytes, chain.pages * kNdkPageBytes, why);
+  scene.model.JudgePins(client, InFiles(chain.pages), why);
   return why;
 }
 
-void RegisterMr(Scene& scene, Tenant& tenant) {
-  const MemoryRegionId id = PickRegion(scene, tenant, false, State::kCreated);
-  const std::shared_ptr<Region> region = FindRegion(tenant, id);
-  const Chain chain = DrawChain(scene, tenant);
+void RegisterMr(Scene& scene, Client& client) {
+  const MemoryRegionId id = PickRegion(scene, client, false, State::kCreated);
+  const std::shared_ptr<Region> region = FindRegion(client, id);
+  const Chain chain = DrawChain(scene, client);
   Refusals flags_why;
   const uint32_t flags = DrawFlags(scene, flags_why);
   const Telling telling = DrawTelling(scene, RequestKind::kRegisterMr, id.value, Resource::kPendingRequests);
-  Call call(scene, tenant, "RegisterMr " + Name("mr", region, id.value) + " " + chain.Text());
+  Call call(scene, client, "RegisterMr " + Name("mr", region, id.value) + " " + chain.Text());
   if (!call.admitted()) {
     return;
   }
-  auto judged = std::make_shared<JudgedChain>(JudgeChain(tenant, chain));
-  Refusals why = JudgeRegister(scene, tenant, region, *judged);
+  auto judged = std::make_shared<JudgedChain>(JudgeChain(client, chain));
+  Refusals why = JudgeRegister(scene, client, region, *judged);
   why.Add(flags_why);
   const bool slow = scene.model.IsSlow(chain.length);
   const AccessRights rights = AccessRightsFromMrFlags(flags).value_or(AccessRights{});
   if (why.none()) {
     region->uses = std::move(judged->uses);
-    region->pinned_pages = judged->pages;
+    region->pages = InFiles(judged->pages);
     region->state = State::kRegistering;
   }
   const bool admitted = why.none();
   const auto outcome =
-      tenant.session->RegisterMr({.region = id, .chain = chain.entries, .length = chain.length, .flags = flags},
+      client.session->RegisterMr({.region = id, .chain = chain.entries, .length = chain.length, .flags = flags},
                                  telling.choice, scene.mailbox.RegisterDoneFor(telling.report.callback));
   if (admitted && slow) {
     if (call.Accepted(outcome.status(), why)) {
       scene.trace.Add(", pending");
-      ++tenant.slow_requests;
+      ++client.slow_requests;
       ++region->requests;
-      scene.model.PostToWorker(tenant, "register mr" + std::to_string(region->number),
-                               [&scene, &tenant, region, report = telling.report, judged, rights] {
-                                 FinishRegister(scene, tenant, region, report, *judged, rights);
+      scene.model.PostToWorker(client, "register mr" + std::to_string(region->number),
+                               [&scene, &client, region, report = telling.report, judged, rights] {
+                                 FinishRegister(scene, client, region, report, *judged, rights);
                                });
     }
     return;
@@ -182,23 +183,39 @@ void RegisterMr(Scene& scene, Tenant& tenant) {
   }
 }
 
-Refusals ApplyDeregister(Scene& scene, Tenant& tenant, Region& region) {
+// The canary's occasion is a page that another registration of the session still holds.
+void MayGiveBackEarly(Scene& scene, const Client& client, const std::vector<FilePage>& pages) {
+  const FilePages held = scene.model.PinnedBy(client);
+  for (const auto& memory : client.memories) {
+    for (const FilePage& page : pages) {
+      const bool still_held = memory->file != nullptr && memory->file->number == page.first && held.contains(page);
+      const auto object = client.session->FindMemory(memory->id);
+      if (still_held && object.ok() && scene.world.witness.Plants(Canary::kPageGivenBackEarly)) {
+        (*object)->pins()->Remove(page.second, 1);
+      }
+    }
+  }
+}
+
+Refusals ApplyDeregister(Scene& scene, Client& client, Region& region) {
   Refusals why;
   if (!scene.model.faults.Strikes(Fault::kDeregister, why)) {
     why.If(region.target->windows > 0, ErrorReason::REGION_HAS_WINDOWS);
   }
   region.state = why.none() ? State::kCreated : State::kRegistered;
   if (why.none()) {
-    scene.model.Deregister(tenant, region);
+    const std::vector<FilePage> pages = region.pages;
+    scene.model.Deregister(client, region);
+    MayGiveBackEarly(scene, client, pages);
   }
   return why;
 }
 
-void DeregisterMr(Scene& scene, Tenant& tenant) {
-  const MemoryRegionId id = PickRegion(scene, tenant, false, State::kRegistered);
-  const std::shared_ptr<Region> region = FindRegion(tenant, id);
+void DeregisterMr(Scene& scene, Client& client) {
+  const MemoryRegionId id = PickRegion(scene, client, false, State::kRegistered);
+  const std::shared_ptr<Region> region = FindRegion(client, id);
   const Telling telling = DrawTelling(scene, RequestKind::kDeregisterMr, id.value, Resource::kPendingRequests);
-  Call call(scene, tenant, "DeregisterMr " + Name("mr", region, id.value));
+  Call call(scene, client, "DeregisterMr " + Name("mr", region, id.value));
   if (!call.admitted()) {
     return;
   }
@@ -212,51 +229,51 @@ void DeregisterMr(Scene& scene, Tenant& tenant) {
     why.If(region->state == State::kRegistering || region->state == State::kDeregistering, ErrorReason::REGION_BUSY);
   }
   if (slow) {
-    scene.model.JudgeQuota(tenant, Resource::kPendingRequests, 1, why);
+    scene.model.JudgeQuota(client, Resource::kPendingRequests, 1, why);
   } else if (why.none()) {
-    why = ApplyDeregister(scene, tenant, *region);
+    why = ApplyDeregister(scene, client, *region);
   }
   const auto progress =
-      tenant.session->DeregisterMr(id, telling.choice, scene.mailbox.DoneFor(telling.report.callback));
+      client.session->DeregisterMr(id, telling.choice, scene.mailbox.DoneFor(telling.report.callback));
   if (!call.Accepted(progress, why, slow) || !slow) {
     return;
   }
   region->state = State::kDeregistering;
   ++region->requests;
-  ++tenant.slow_requests;
-  scene.model.PostToWorker(tenant, "deregister mr" + std::to_string(region->number),
-                           [&scene, &tenant, region, report = telling.report] {
-                             --tenant.slow_requests;
+  ++client.slow_requests;
+  scene.model.PostToWorker(client, "deregister mr" + std::to_string(region->number),
+                           [&scene, &client, region, report = telling.report] {
+                             --client.slow_requests;
                              --region->requests;
-                             scene.model.Complete(tenant, report, ApplyDeregister(scene, tenant, *region));
-                             (void)scene.model.Settle(tenant);
+                             scene.model.Complete(client, report, ApplyDeregister(scene, client, *region));
+                             (void)scene.model.Settle(client);
                            });
 }
 
-void CloseMr(Scene& scene, Tenant& tenant) {
-  const MemoryRegionId id = PickId(scene, tenant, &Tenant::regions);
-  const std::shared_ptr<Region> region = FindRegion(tenant, id);
+void CloseMr(Scene& scene, Client& client) {
+  const MemoryRegionId id = PickId(scene, client, &Client::regions);
+  const std::shared_ptr<Region> region = FindRegion(client, id);
   const Telling telling = DrawTelling(scene, RequestKind::kCloseMr, id.value, Resource::kRegions);
-  Call call(scene, tenant, "CloseMr " + Name("mr", region, id.value));
+  Call call(scene, client, "CloseMr " + Name("mr", region, id.value));
   if (!call.admitted()) {
     return;
   }
   bool must_pend = false;
-  const Refusals why = JudgeClose(tenant, region, must_pend);
+  const Refusals why = JudgeClose(client, region, must_pend);
   const bool registered = region != nullptr && region->state == State::kRegistered;
   const bool slow = scene.model.IsSlow(registered ? region->target->length : 0);
-  const auto progress = tenant.session->CloseMr(id, telling.choice, scene.mailbox.DoneFor(telling.report.callback));
+  const auto progress = client.session->CloseMr(id, telling.choice, scene.mailbox.DoneFor(telling.report.callback));
   if (!call.Accepted(progress, why, must_pend || slow)) {
     return;
   }
   if (slow) {
     ++region->requests;
-    scene.model.PostToWorker(tenant, "close mr" + std::to_string(region->number), [&scene, &tenant, region] {
+    scene.model.PostToWorker(client, "close mr" + std::to_string(region->number), [&scene, &client, region] {
       --region->requests;
-      (void)scene.model.Settle(tenant);
+      (void)scene.model.Settle(client);
     });
   }
-  Close(scene, tenant, *region, must_pend || slow, telling.report);
+  Close(scene, client, *region, must_pend || slow, telling.report);
 }
 
 Refusals ApplyInitialize(Scene& scene, Region& region) {
@@ -277,14 +294,14 @@ Refusals ApplyInitialize(Scene& scene, Region& region) {
   return why;
 }
 
-void InitializeFastRegisterMr(Scene& scene, Tenant& tenant) {
-  const MemoryRegionId id = PickRegion(scene, tenant, true, State::kCreated);
-  const std::shared_ptr<Region> region = FindRegion(tenant, id);
+void InitializeFastRegisterMr(Scene& scene, Client& client) {
+  const MemoryRegionId id = PickRegion(scene, client, true, State::kCreated);
+  const std::shared_ptr<Region> region = FindRegion(client, id);
   const auto pages = static_cast<uint32_t>(scene.Careless() ? scene.dice.Below(2) * 17 : scene.dice.Between(1, 8));
   const bool remote_access = scene.dice.Chance(80);
   const Telling telling =
       DrawTelling(scene, RequestKind::kInitializeFastRegisterMr, id.value, Resource::kPendingRequests);
-  Call call(scene, tenant, "InitializeFastRegisterMr " + Name("mr", region, id.value) + " " + std::to_string(pages));
+  Call call(scene, client, "InitializeFastRegisterMr " + Name("mr", region, id.value) + " " + std::to_string(pages));
   if (!call.admitted()) {
     return;
   }
@@ -298,12 +315,12 @@ void InitializeFastRegisterMr(Scene& scene, Tenant& tenant) {
     why.If(region->state == State::kInitializing, ErrorReason::REGION_BUSY);
   }
   if (slow) {
-    scene.model.JudgeQuota(tenant, Resource::kPendingRequests, 1, why);
+    scene.model.JudgeQuota(client, Resource::kPendingRequests, 1, why);
   }
-  scene.model.JudgeQuota(tenant, Resource::kFastRegisterPages, pages, why);
+  scene.model.JudgeQuota(client, Resource::kFastRegisterPages, pages, why);
   const bool admitted = why.none();
   const auto progress =
-      tenant.session->InitializeFastRegisterMr({.region = id, .max_pages = pages, .remote_access = remote_access},
+      client.session->InitializeFastRegisterMr({.region = id, .max_pages = pages, .remote_access = remote_access},
                                                telling.choice, scene.mailbox.DoneFor(telling.report.callback));
   if (admitted) {
     region->fast_pages = pages;
@@ -317,13 +334,13 @@ void InitializeFastRegisterMr(Scene& scene, Tenant& tenant) {
     return;
   }
   ++region->requests;
-  ++tenant.slow_requests;
-  scene.model.PostToWorker(tenant, "initialize mr" + std::to_string(region->number),
-                           [&scene, &tenant, region, report = telling.report] {
-                             --tenant.slow_requests;
+  ++client.slow_requests;
+  scene.model.PostToWorker(client, "initialize mr" + std::to_string(region->number),
+                           [&scene, &client, region, report = telling.report] {
+                             --client.slow_requests;
                              --region->requests;
-                             scene.model.Complete(tenant, report, ApplyInitialize(scene, *region));
-                             (void)scene.model.Settle(tenant);
+                             scene.model.Complete(client, report, ApplyInitialize(scene, *region));
+                             (void)scene.model.Settle(client);
                            });
 }
 
@@ -335,11 +352,11 @@ void CheckToken(Scene& scene, Call& call, const absl::StatusOr<Token>& token, co
   }
 }
 
-void GetToken(Scene& scene, Tenant& tenant) {
-  const MemoryRegionId id = PickId(scene, tenant, &Tenant::regions);
-  const std::shared_ptr<Region> region = FindRegion(tenant, id);
+void GetToken(Scene& scene, Client& client) {
+  const MemoryRegionId id = PickId(scene, client, &Client::regions);
+  const std::shared_ptr<Region> region = FindRegion(client, id);
   const bool local = scene.dice.Chance(50);
-  Call call(scene, tenant, std::string(local ? "GetLocalToken " : "GetRemoteToken ") + Name("mr", region, id.value));
+  Call call(scene, client, std::string(local ? "GetLocalToken " : "GetRemoteToken ") + Name("mr", region, id.value));
   if (!call.admitted()) {
     return;
   }
@@ -352,18 +369,18 @@ void GetToken(Scene& scene, Tenant& tenant) {
   const bool has_target = region != nullptr && region->target != nullptr;
   const bool has_key = region != nullptr && region->key != nullptr;
   if (local) {
-    CheckToken(scene, call, tenant.session->GetLocalToken(id), why, region,
+    CheckToken(scene, call, client.session->GetLocalToken(id), why, region,
                has_target ? region->target->local : LocalToken{}, has_key ? region->key->local : LocalToken{});
   } else {
-    CheckToken(scene, call, tenant.session->GetRemoteToken(id), why, region,
+    CheckToken(scene, call, client.session->GetRemoteToken(id), why, region,
                has_target ? region->target->remote : RemoteToken{}, has_key ? region->key->issued : RemoteToken{});
   }
 }
 
-uint64_t HasRegion(const Tenant& tenant) { return tenant.regions.empty() ? 0 : 1; }
+uint64_t HasRegion(const Client& client) { return client.regions.empty() ? 0 : 1; }
 
-bool AnyRegion(const Tenant& tenant, bool fast, State state) {
-  return std::any_of(tenant.regions.begin(), tenant.regions.end(),
+bool AnyRegion(const Client& client, bool fast, State state) {
+  return std::any_of(client.regions.begin(), client.regions.end(),
                      [&](const auto& region) { return region->fast == fast && region->state == state; });
 }
 
@@ -372,19 +389,19 @@ bool AnyRegion(const Tenant& tenant, bool fast, State state) {
 std::vector<ClientStep> RegionSteps() {
   return {
       {CreateMr,
-       [](const Tenant& tenant) -> uint64_t {
-         return tenant.domains.empty() ? 0 : tenant.regions.size() < 3 ? 80 : 20;
+       [](const Client& client) -> uint64_t {
+         return client.domains.empty() ? 0 : client.regions.size() < 3 ? 80 : 20;
        }},
       {RegisterMr,
-       [](const Tenant& tenant) -> uint64_t {
-         return !HasSealed(tenant) ? HasRegion(tenant) : AnyRegion(tenant, false, State::kCreated) ? 100 : 3;
+       [](const Client& client) -> uint64_t {
+         return !HasSealed(client) ? HasRegion(client) : AnyRegion(client, false, State::kCreated) ? 100 : 3;
        }},
       {DeregisterMr,
-       [](const Tenant& tenant) -> uint64_t { return AnyRegion(tenant, false, State::kRegistered) ? 10 : 2; }},
-      {CloseMr, [](const Tenant& tenant) { return 8 * HasRegion(tenant); }},
+       [](const Client& client) -> uint64_t { return AnyRegion(client, false, State::kRegistered) ? 10 : 2; }},
+      {CloseMr, [](const Client& client) { return 8 * HasRegion(client); }},
       {InitializeFastRegisterMr,
-       [](const Tenant& tenant) -> uint64_t { return AnyRegion(tenant, true, State::kCreated) ? 80 : 2; }},
-      {GetToken, [](const Tenant& tenant) { return 6 * HasRegion(tenant); }},
+       [](const Client& client) -> uint64_t { return AnyRegion(client, true, State::kCreated) ? 80 : 2; }},
+      {GetToken, [](const Client& client) { return 6 * HasRegion(client); }},
   };
 }
 

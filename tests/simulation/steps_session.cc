@@ -1,8 +1,10 @@
 // Sessions: opening, joining, the ways to end, and what the end takes back.
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 
+#include "tests/simulation/draw_policy.h"
 #include "tests/simulation/steps.h"
 
 namespace rnicd::simulation {
@@ -11,19 +13,45 @@ namespace {
 using core::EndCause;
 using core::Resource;
 
-constexpr uint64_t kUids = 3;
-
-core::Caller DrawCaller(Dice& dice, uint64_t number, const std::shared_ptr<ManualProcess>& process) {
-  const auto uid = static_cast<uid_t>(1000 + dice.Below(kUids));
-  return {.process = {.high = 1, .low = number}, .pid = 0, .uid = uid, .gid = uid, .handle = process};
+// The limits of a session: its tenant's word, and where that says nothing, the node's.
+core::Limits LimitsOfSession(const Scene& scene, const Tenant& tenant) {
+  core::Limits limits = tenant.limits.session;
+  for (size_t index = 0; index < core::kResourceCount; ++index) {
+    const auto resource = static_cast<Resource>(index);
+    limits[resource] = limits[resource] == 0 ? scene.model.limits.session[resource] : limits[resource];
+  }
+  return limits;
 }
 
-uint64_t SessionsOf(const Model& model, uid_t uid) {
-  uint64_t sessions = 0;
-  for (const auto& tenant : model.tenants) {
-    sessions += !tenant->over && tenant->caller.uid == uid ? 1 : 0;
+// What a client shows to be somebody else.
+struct Shown {
+  std::string secret;
+  std::string text;
+};
+Shown DrawGrant(const Scene& scene) {
+  Dice& dice = scene.dice;
+  const auto& grants = scene.model.tenants.grants();
+  if (grants.empty() || !dice.Chance(45)) {
+    return {};
   }
-  return sessions;
+  const auto grant = std::next(grants.begin(), static_cast<std::ptrdiff_t>(dice.Below(grants.size())));
+  Shown shown{.secret = grant->second.secret, .text = " with grant " + std::to_string(grant->second.number)};
+  if (!scene.dice.Chance(15)) {
+    return shown;
+  }
+  shown.text += " spoiled";
+  const uint64_t choice = dice.Below(4);
+  if (choice == 0 && !scene.model.dead_secrets.empty()) {
+    shown.secret = dice.Pick(scene.model.dead_secrets);
+  } else if (choice == 1) {
+    shown.secret.resize(dice.Between(1, shown.secret.size() - 1));
+  } else if (choice == 2) {
+    shown.secret += "0";
+  } else {
+    char& changed = shown.secret[dice.Below(shown.secret.size())];
+    changed = changed == '0' ? '1' : '0';
+  }
+  return shown;
 }
 
 void CheckReclaimed(Scene& scene, const core::Reclaimed& is, const core::Reclaimed& should) {
@@ -37,59 +65,64 @@ void CheckReclaimed(Scene& scene, const core::Reclaimed& is, const core::Reclaim
   }
 }
 
-// Ends everything the tenant has, children before parents.
-core::Reclaimed TakeBack(Scene& scene, Tenant& tenant) {
+// Ends everything the client has, children before parents.
+core::Reclaimed TakeBack(Scene& scene, Client& client) {
   Model& model = scene.model;
-  std::erase_if(model.tickets, [&tenant](const Ticket& ticket) { return ticket.tenant == &tenant; });
-  const Usage usage = model.UsageOf(tenant);
+  std::erase_if(model.tickets, [&client](const Ticket& ticket) { return ticket.client == &client; });
+  const Usage usage = model.UsageOf(client);
   core::Reclaimed reclaimed{.pinned_bytes = usage[static_cast<size_t>(Resource::kPinnedBytes)],
                             .memory_bytes = usage[static_cast<size_t>(Resource::kMemoryBytes)]};
   std::vector<std::shared_ptr<Region>> open;
-  for (const auto& region : tenant.regions) {
+  for (const auto& region : client.regions) {
     if (!region->closing.begun) {
       open.push_back(region);
     }
   }
   reclaimed.regions = open.size();
-  Model::SortByIndex(tenant.queue_pairs);
-  while (!tenant.queue_pairs.empty()) {
-    const std::shared_ptr<QueuePair> pair = tenant.queue_pairs.front();
+  Model::SortByIndex(client.queue_pairs);
+  while (!client.queue_pairs.empty()) {
+    const std::shared_ptr<QueuePair> pair = client.queue_pairs.front();
     scene.card.Disconnect(*pair);
-    model.RemoveQueuePair(tenant, *pair);
+    model.RemoveQueuePair(client, *pair);
   }
-  while (!tenant.windows.empty()) {
-    model.RemoveWindow(tenant, *tenant.windows.front());
+  while (!client.windows.empty()) {
+    model.RemoveWindow(client, *client.windows.front());
   }
   // A region that was being closed reports that; what the card refused then is nobody's count.
-  (void)model.Settle(tenant);
+  (void)model.Settle(client);
   for (const auto& region : open) {
     region->closing.begun = true;
   }
-  reclaimed.failures = model.Settle(tenant);
-  tenant.mappings.clear();
-  for (const auto& queue : tenant.completion_queues) {
+  reclaimed.failures = model.Settle(client);
+  client.mappings.clear();
+  for (const auto& queue : client.completion_queues) {
     queue->closing.begun = true;
   }
-  for (const auto& domain : tenant.domains) {
+  for (const auto& domain : client.domains) {
     domain->closing.begun = true;
   }
-  for (const auto& adapter : tenant.adapters) {
+  for (const auto& adapter : client.adapters) {
     adapter->closing.begun = true;
   }
-  (void)model.Settle(tenant);
-  tenant.memories.clear();
+  (void)model.Settle(client);
+  client.memories.clear();
   return reclaimed;
 }
 
 // What the job of a reaper does.
-void ApplyTearDown(Scene& scene, Tenant& tenant) {
-  const core::Reclaimed reclaimed = TakeBack(scene, tenant);
-  tenant.over = true;
-  tenant.ending_event_due = true;
-  if (tenant.cause == EndCause::kConnectionLost && tenant.process->exited) {
-    tenant.cause = EndCause::kProcessExited;
+void ApplyTearDown(Scene& scene, Client& client) {
+  const core::Reclaimed reclaimed = TakeBack(scene, client);
+  client.over = true;
+  client.ending_event_due = true;
+  if (client.cause == EndCause::kConnectionLost && client.process->exited) {
+    client.cause = EndCause::kProcessExited;
   }
-  for (const uint64_t callback : tenant.end_callbacks) {
+  scene.model.decisions.push_back(TextOf(core::Decision{.what = "session.end",
+                                                        .caller = &client.caller,
+                                                        .tenant = client.tenant->name,
+                                                        .session = client.session->id(),
+                                                        .note = core::EndCauseName(client.cause)}));
+  for (const uint64_t callback : client.end_callbacks) {
     scene.mailbox.Expect(callback, Refusals());
     if (const Mailbox::Letter* letter = scene.mailbox.Find(callback); letter != nullptr) {
       CheckReclaimed(scene, letter->reclaimed.value_or(core::Reclaimed{}), reclaimed);
@@ -97,91 +130,119 @@ void ApplyTearDown(Scene& scene, Tenant& tenant) {
   }
 }
 
-void BeginEnd(Scene& scene, Tenant& tenant, EndCause cause) {
-  if (!tenant.ending) {
-    tenant.ending = true;
-    tenant.cause = cause;
-    ReapWhenIdle(scene, tenant);
-  }
-}
-
-void Join(Scene& scene, Tenant& tenant) {
-  core::Caller caller = tenant.caller;
+void Join(Scene& scene, Client& client) {
+  core::Caller caller = client.caller;
   const bool stranger = scene.dice.Chance(30);
   caller.process.low += stranger ? 1 : 0;
-  scene.trace.BeginStep("t" + std::to_string(tenant.number) + " Join" + (stranger ? " by a stranger" : ""));
+  scene.trace.BeginStep("s" + std::to_string(client.number) + " Join" + (stranger ? " by a stranger" : ""));
   Refusals why;
-  why.If(stranger || tenant.over, ErrorReason::SESSION_NOT_FOUND);
-  const auto joined = scene.world.registry.Join(tenant.session->id(), caller);
+  why.If(stranger || client.over, ErrorReason::SESSION_NOT_FOUND);
+  const auto joined = scene.world.registry.Join(client.session->id(), caller);
   scene.trace.Add(" -> " + TextOf(joined.status()));
   if (!why.Allows(joined.status())) {
     scene.findings.Report("CallsAreJudgedByTheRules", "Join answered " + TextOf(joined.status()));
   }
-  tenant.connections += joined.ok() ? 1 : 0;
+  client.connections += joined.ok() ? 1 : 0;
 }
 
 }  // namespace
 
-void ReapWhenIdle(Scene& scene, Tenant& tenant) {
-  if (tenant.ending && tenant.jobs == 0 && !tenant.over) {
-    scene.model.reaper_tasks.push_back({.what = "take back t" + std::to_string(tenant.number),
-                                        .tenant = &tenant,
-                                        .apply = [&scene, &tenant] { ApplyTearDown(scene, tenant); }});
+void ReapWhenIdle(Scene& scene, Client& client) {
+  if (client.ending && client.jobs == 0 && !client.over) {
+    scene.model.reaper_tasks.push_back({.what = "take back t" + std::to_string(client.number),
+                                        .client = &client,
+                                        .apply = [&scene, &client] { ApplyTearDown(scene, client); }});
   }
+}
+
+void BeginEnd(Scene& scene, Client& client, EndCause cause) {
+  if (!client.ending) {
+    client.ending = true;
+    client.cause = cause;
+    ReapWhenIdle(scene, client);
+  }
+}
+
+// In the registry's order.
+uint64_t BeginEndOfAll(Scene& scene, const Tenant& tenant, EndCause cause) {
+  std::vector<std::shared_ptr<Client>> clients;
+  for (const auto& client : scene.model.clients) {
+    if (client->tenant.get() == &tenant && !client->over) {
+      clients.push_back(client);
+    }
+  }
+  std::sort(clients.begin(), clients.end(),
+            [](const auto& one, const auto& other) { return one->session->id() < other->session->id(); });
+  for (const auto& client : clients) {
+    BeginEnd(scene, *client, cause);
+  }
+  return clients.size();
 }
 
 void OpenSession(Scene& scene) {
-  auto tenant = std::make_shared<Tenant>();
-  tenant->number = scene.model.NextNumber();
-  tenant->process = std::make_shared<ManualProcess>();
+  auto client = std::make_shared<Client>();
+  client->number = scene.model.NextNumber();
+  client->process = std::make_shared<ManualProcess>();
   // Processes are numbered apart, so that the next number is a stranger's.
-  tenant->caller = DrawCaller(scene.dice, 2 * tenant->number, tenant->process);
+  client->caller = DrawCaller(scene.dice, 2 * client->number, client->process);
   const bool long_label = scene.Careless();
-  scene.trace.BeginStep("OpenSession t" + std::to_string(tenant->number) + " of uid " +
-                        std::to_string(tenant->caller.uid));
+  const Shown shown = DrawGrant(scene);
+  const std::string& pod = client->caller.container.pod_uid;
+  scene.trace.BeginStep("OpenSession s" + std::to_string(client->number) + " of uid " +
+                        std::to_string(client->caller.uid) + " gid " + std::to_string(client->caller.gid) +
+                        (pod.empty() ? "" : " in pod " + pod.substr(pod.size() - 1)) + shown.text);
   Refusals why;
   why.If(long_label, ErrorReason::FIELD_OUT_OF_RANGE);
-  const uint64_t most = scene.model.limits.uid[Resource::kSessions];
-  why.If(most != 0 && SessionsOf(scene.model, tenant->caller.uid) >= most, ErrorReason::QUOTA_SESSIONS);
-  auto opened = scene.world.registry.Open(tenant->caller, long_label ? std::string(65, 'x') : "simulated");
+  if (!long_label) {
+    client->tenant = scene.model.tenants.Of(client->caller, shown.secret, scene.world.clock.Now(), why);
+  }
+  if (client->tenant != nullptr) {
+    scene.model.JudgeSession(*client->tenant, why);
+    why.If(scene.model.draining, ErrorReason::DAEMON_DRAINING);
+  }
+  auto opened =
+      scene.world.registry.Open(client->caller, long_label ? std::string(65, 'x') : "simulated", shown.secret);
   scene.trace.Add(" -> " + TextOf(opened.status()));
   if (!why.Allows(opened.status())) {
-    scene.findings.Report("CallsAreJudgedByTheRules", "OpenSession answered " + TextOf(opened.status()));
-  }
-  if (opened.ok()) {
-    tenant->session = *std::move(opened);
-    scene.model.tenants.push_back(std::move(tenant));
+    scene.findings.Report("CallsAreJudgedByTheRules",
+                          "OpenSession answered " + TextOf(opened.status()) + " instead of " + why.Text());
+  } else if (opened.ok()) {
+    scene.trace.Add(" as " + client->tenant->name);
+    client->session = *std::move(opened);
+    client->limits = LimitsOfSession(scene, *client->tenant);
+    client->rate.Set(client->tenant->limits.session_rate, scene.world.clock.Now());
+    scene.model.clients.push_back(std::move(client));
   }
 }
 
-void EndSession(Scene& scene, Tenant& tenant) {
-  const std::string who = "t" + std::to_string(tenant.number);
+void EndSession(Scene& scene, Client& client) {
+  const std::string who = "s" + std::to_string(client.number);
   core::SessionRegistry& registry = scene.world.registry;
   switch (scene.dice.Below(4)) {
     case 0: {
       scene.trace.BeginStep(who + " dies");
-      tenant.process->exited = true;
-      registry.EndAllOf(tenant.caller.process, EndCause::kProcessExited);
-      BeginEnd(scene, tenant, EndCause::kProcessExited);
+      client.process->exited = true;
+      registry.EndAllOf(client.caller.process, EndCause::kProcessExited);
+      BeginEnd(scene, client, EndCause::kProcessExited);
       return;
     }
     case 1: {
       scene.trace.BeginStep(who + " dies, its connections first");
-      tenant.process->exited = true;
-      while (tenant.connections > 0) {
-        --tenant.connections;
-        registry.DropConnection(tenant.session);
+      client.process->exited = true;
+      while (client.connections > 0) {
+        --client.connections;
+        registry.DropConnection(client.session);
       }
-      BeginEnd(scene, tenant, EndCause::kConnectionLost);
+      BeginEnd(scene, client, EndCause::kConnectionLost);
       return;
     }
     case 2: {
       scene.trace.BeginStep(who + " loses a connection");
-      if (tenant.connections > 0) {
-        --tenant.connections;
-        registry.DropConnection(tenant.session);
-        if (tenant.connections == 0) {
-          BeginEnd(scene, tenant, EndCause::kConnectionLost);
+      if (client.connections > 0) {
+        --client.connections;
+        registry.DropConnection(client.session);
+        if (client.connections == 0) {
+          BeginEnd(scene, client, EndCause::kConnectionLost);
         }
       }
       return;
@@ -189,12 +250,12 @@ void EndSession(Scene& scene, Tenant& tenant) {
     default: {
       scene.trace.BeginStep(who + " CloseSession");
       const uint64_t callback = scene.mailbox.Reserve();
-      tenant.end_callbacks.push_back(callback);
-      registry.End(tenant.session, EndCause::kClosed, scene.mailbox.EndDoneFor(callback));
-      if (tenant.over) {
+      client.end_callbacks.push_back(callback);
+      registry.End(client.session, EndCause::kClosed, scene.mailbox.EndDoneFor(callback));
+      if (client.over) {
         scene.mailbox.Expect(callback, Refusals());
       }
-      BeginEnd(scene, tenant, EndCause::kClosed);
+      BeginEnd(scene, client, EndCause::kClosed);
       return;
     }
   }
@@ -203,21 +264,18 @@ void EndSession(Scene& scene, Tenant& tenant) {
 void DrainSessions(Scene& scene) {
   scene.trace.BeginStep("the daemon stops");
   scene.world.registry.Drain(EndCause::kDaemonStopping);
+  scene.model.draining = true;
   // In the registry's order.
-  std::vector<std::shared_ptr<Tenant>> tenants = scene.model.tenants;
-  std::sort(tenants.begin(), tenants.end(),
+  std::vector<std::shared_ptr<Client>> clients = scene.model.clients;
+  std::sort(clients.begin(), clients.end(),
             [](const auto& one, const auto& other) { return one->session->id() < other->session->id(); });
-  for (const auto& tenant : tenants) {
-    BeginEnd(scene, *tenant, EndCause::kDaemonStopping);
-  }
-  const auto refused = scene.world.registry.Open(DrawCaller(scene.dice, 1, nullptr), "late");
-  if (!FailedWith(refused.status(), ErrorReason::DAEMON_DRAINING)) {
-    scene.findings.Report("CallsAreJudgedByTheRules", "OpenSession answered " + TextOf(refused.status()));
+  for (const auto& client : clients) {
+    BeginEnd(scene, *client, EndCause::kDaemonStopping);
   }
 }
 
 std::vector<ClientStep> SessionSteps() {
-  return {{Join, [](const Tenant& tenant) -> uint64_t { return tenant.ending ? 0 : 1; }}};
+  return {{Join, [](const Client& client) -> uint64_t { return client.ending ? 0 : 1; }}};
 }
 
 }  // namespace rnicd::simulation

@@ -22,9 +22,9 @@ Task RunOne(Scene& scene, ManualJobs& jobs, std::vector<Task>& tasks) {
 
 void RunWorkerJob(Scene& scene) {
   const Task task = RunOne(scene, scene.world.workers.jobs, scene.model.worker_tasks);
-  --task.tenant->jobs;
+  --task.client->jobs;
   task.apply();
-  ReapWhenIdle(scene, *task.tenant);
+  ReapWhenIdle(scene, *task.client);
 }
 
 void RunReaperJob(Scene& scene) {

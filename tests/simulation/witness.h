@@ -22,6 +22,10 @@ enum class Canary : uint8_t {
   kStrayByte,
   // The pages of one fast registration are never let go of.
   kPagesKept,
+  // A memory file is not known again, so that its pages are charged once more.
+  kPageChargedTwice,
+  // A page is given back with the first of its registrations that ends.
+  kPageGivenBackEarly,
 };
 
 // What passes between core and the card: every device object that lives, every completion, in order. It knows nothing

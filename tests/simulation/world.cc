@@ -1,6 +1,9 @@
 #include "tests/simulation/world.h"
 
+#include "base/os.h"
+#include "base/status.h"
 #include "base/units.h"
+#include "tests/simulation/draw_policy.h"
 
 namespace rnicd::simulation {
 namespace {
@@ -21,7 +24,7 @@ core::Limits DrawSessionLimits(Dice& dice) {
       {Resource::kMemoryObjects, 5, 3},
       {Resource::kMemoryBytes, 12 * kNdkPageBytes, 5 * kNdkPageBytes},
       {Resource::kRegions, 8, 4},
-      {Resource::kPinnedBytes, 32 * kNdkPageBytes, 8 * kNdkPageBytes},
+      {Resource::kPinnedBytes, 9 * kNdkPageBytes, 4 * kNdkPageBytes},
       {Resource::kPendingRequests, 4, 1},
       {Resource::kLogicalMappings, 4, 2},
       {Resource::kFastRegisterPages, 32, 8},
@@ -31,6 +34,7 @@ core::Limits DrawSessionLimits(Dice& dice) {
       {Resource::kQueueEntries, 128, 40},
       {Resource::kWindows, 4, 2},
       {Resource::kPostedPages, 40, 6},
+      {Resource::kRegisteredBytes, 32 * kNdkPageBytes, 8 * kNdkPageBytes},
   };
   const bool tight = dice.Chance(40);
   core::Limits limits;
@@ -41,7 +45,38 @@ core::Limits DrawSessionLimits(Dice& dice) {
   return limits;
 }
 
+core::Limits DrawUidLimits(Dice& dice) {
+  core::Limits limits;
+  if (dice.Chance(30)) {
+    limits[Resource::kPinnedBytes] = 14 * kNdkPageBytes;
+    limits[Resource::kRegisteredBytes] = 40 * kNdkPageBytes;
+    limits[Resource::kSessions] = 3;
+  }
+  return limits;
+}
+
+core::Limits DrawNodeLimits(Dice& dice) {
+  core::Limits limits;
+  if (dice.Chance(30)) {
+    limits[Resource::kPinnedBytes] = 24 * kNdkPageBytes;
+    limits[Resource::kRegisteredBytes] = 60 * kNdkPageBytes;
+    limits[Resource::kMemoryBytes] = 40 * kNdkPageBytes;
+  }
+  if (dice.Chance(15)) {
+    limits[Resource::kSessions] = 4;
+  }
+  return limits;
+}
+
 }  // namespace
+
+std::string TextOf(const core::Decision& decision) {
+  std::string text(decision.what);
+  text += decision.caller != nullptr ? " by " + std::to_string(decision.caller->process.low) : "";
+  text += " tenant " + std::string(decision.tenant) + " session " + std::to_string(decision.session.value);
+  text += " of " + decision.object + ", " + std::string(decision.note) + ": ";
+  return text + (decision.status.ok() ? "ok" : std::string(RowOf(ErrorInfoOf(decision.status).reason).name));
+}
 
 EpisodeOptions DrawOptions(Dice& dice) {
   EpisodeOptions options;
@@ -56,14 +91,11 @@ EpisodeOptions DrawOptions(Dice& dice) {
     }
   }
   options.limits.session = DrawSessionLimits(dice);
-  if (dice.Chance(30)) {
-    options.limits.uid[Resource::kPinnedBytes] = 40 * kNdkPageBytes;
-    options.limits.uid[Resource::kSessions] = 3;
-  }
-  if (dice.Chance(30)) {
-    options.limits.node[Resource::kPinnedBytes] = 60 * kNdkPageBytes;
-    options.limits.node[Resource::kMemoryBytes] = 40 * kNdkPageBytes;
-  }
+  options.limits.node = DrawNodeLimits(dice);
+  options.rates = dice.Chance(20);
+  options.own_policy = options.rates || dice.Chance(45);
+  options.policy =
+      options.own_policy ? DrawPolicy(dice, options.rates) : core::OneTenantForEachUid(DrawUidLimits(dice));
   const std::vector<uint64_t> thresholds = {kNdkPageBytes, 2 * kNdkPageBytes, 2 * kNdkPageBytes, 3 * kNdkPageBytes,
                                             1000 * kNdkPageBytes};
   options.limits.pending_threshold_bytes = dice.Pick(thresholds);
@@ -81,12 +113,15 @@ std::unique_ptr<ManualEngine> World::NewEngine() {
 
 World::World(const EpisodeOptions& options, uint64_t seed, Canary canary)
     : random(seed),
-      os(LinuxOs()),
       witness(canary),
+      kernel(LinuxOs(), witness),
+      os(kernel),
       soft(options.soft, random, NewEngine()),
       watched(soft, witness),
       provider(watched, plan),
       tickets(random, clock, options.ticket_lifetime),
+      ledger(std::make_shared<core::Ledger>(options.limits.node, nullptr)),
+      tenants(options.policy, ledger, random, clock),
       node{.os = os,
            .clock = clock,
            .random = random,
@@ -95,8 +130,10 @@ World::World(const EpisodeOptions& options, uint64_t seed, Canary canary)
            .workers = workers,
            .reapers = reapers,
            .tickets = tickets,
+           .tenants = tenants,
+           .draining = draining,
            .limits = options.limits,
-           .ledger = std::make_shared<core::Ledger>(options.limits.node, nullptr),
+           .ledger = ledger,
            .started = clock.Now()},
       registry(node) {}
 

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <map>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "base/os_fake.h"
 #include "daemon/core/node.h"
@@ -12,6 +14,7 @@
 #include "provider/soft/soft_provider.h"
 #include "tests/simulation/dice.h"
 #include "tests/simulation/manual.h"
+#include "tests/simulation/sealing_os.h"
 #include "tests/simulation/witness.h"
 
 namespace rnicd::simulation {
@@ -20,6 +23,11 @@ namespace rnicd::simulation {
 struct EpisodeOptions {
   provider::SoftOptions soft;
   core::NodeLimits limits;
+  // At the beginning; without a policy of its own each uid is a tenant.
+  core::Policy policy;
+  bool own_policy = false;
+  // Whether calls are counted.
+  bool rates = false;
   std::chrono::milliseconds ticket_lifetime{1000};
   // Of a hundred choices so many are wrong on purpose.
   uint64_t carelessness = 5;
@@ -29,14 +37,20 @@ struct EpisodeOptions {
 
 EpisodeOptions DrawOptions(Dice& dice);
 
-// Counts what core says of sessions.
-class SessionCounter final : public core::Observer {
+// A decision as it would stand in the audit log, without what is for people only.
+std::string TextOf(const core::Decision& decision);
+
+// Keeps what core says of sessions and decides.
+class Listener final : public core::Observer {
  public:
   void OnSessionOpened(SessionId, const core::Caller&) override { ++opened; }
   void OnSessionEnded(SessionId, const core::Caller&, core::EndCause, const core::Reclaimed&) override { ++ended; }
+  void OnDecision(const core::Decision& decision) override { decisions.push_back(TextOf(decision)); }
 
   uint64_t opened = 0;
   uint64_t ended = 0;
+  // Of this step.
+  std::vector<std::string> decisions;
 };
 
 // Core and the soft card, with everything under and around them in the simulation's hands: chance, time, failures, and
@@ -53,8 +67,9 @@ class World {
  public:
   SeededRandom random;
   ManualClock clock;
-  FaultyOs os;
   Witness witness;
+  SealingOs kernel;
+  FaultyOs os;
   provider::SoftProvider soft;
   WitnessProvider watched;
   provider::FaultPlan plan;
@@ -62,7 +77,10 @@ class World {
   ManualExecutor workers;
   ManualExecutor reapers;
   core::TicketTable tickets;
-  SessionCounter observer;
+  Listener observer;
+  std::shared_ptr<core::Ledger> ledger;
+  core::TenantDirectory tenants;
+  std::atomic<bool> draining{false};
   core::Node node;
   core::SessionRegistry registry;
 

@@ -93,6 +93,49 @@ std::optional<v1::RegionInfo> AdminRegion(const DaemonProcess& daemon, uint64_t 
   return std::nullopt;
 }
 
+std::vector<v1::TenantInfo> AdminTenants(const DaemonProcess& daemon) {
+  const auto tenants = RawClient(daemon.admin_socket()).Call(&AdminStub::ListTenants, {});
+  ExpectOk(tenants);
+  return {tenants.response.tenants().begin(), tenants.response.tenants().end()};
+}
+
+std::optional<v1::TenantInfo> AdminTenant(const DaemonProcess& daemon, const std::string& name) {
+  for (const v1::TenantInfo& tenant : AdminTenants(daemon)) {
+    if (tenant.name() == name) {
+      return tenant;
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<v1::GrantInfo> AdminGrants(const DaemonProcess& daemon) {
+  const auto grants = RawClient(daemon.admin_socket()).Call(&AdminStub::ListGrants, {});
+  ExpectOk(grants);
+  return {grants.response.grants().begin(), grants.response.grants().end()};
+}
+
+CallResult<v1::EvictSessionResponse> Evict(const DaemonProcess& daemon, uint64_t session_id) {
+  v1::EvictSessionRequest request;
+  request.set_session_id(session_id);
+  return RawClient(daemon.admin_socket()).Call(&AdminStub::EvictSession, request);
+}
+
+CallResult<v1::DrainResponse> Drain(const DaemonProcess& daemon, bool resume) {
+  v1::DrainRequest request;
+  request.set_resume(resume);
+  return RawClient(daemon.admin_socket()).Call(&AdminStub::Drain, request);
+}
+
+CallResult<v1::CreateGrantResponse> CreateGrant(const DaemonProcess& daemon, const v1::CreateGrantRequest& request) {
+  return RawClient(daemon.admin_socket()).Call(&AdminStub::CreateGrant, request);
+}
+
+CallResult<v1::RevokeGrantResponse> RevokeGrant(const DaemonProcess& daemon, uint64_t grant_id) {
+  v1::RevokeGrantRequest request;
+  request.set_grant_id(grant_id);
+  return RawClient(daemon.admin_socket()).Call(&AdminStub::RevokeGrant, request);
+}
+
 uint64_t Used(const v1::GetStatusResponse& status, const std::string& resource) {
   for (const v1::ResourceUse& use : status.resources()) {
     if (use.name() == resource) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "rnicd/v1/admin_service.pb.h"
+#include "tests/support/call_result.h"
 #include "tests/support/daemon_process.h"
 
 namespace rnicd::test {
@@ -16,6 +17,17 @@ std::vector<v1::SessionInfo> AdminSessions(const DaemonProcess& daemon);
 std::vector<v1::RegionInfo> AdminRegions(const DaemonProcess& daemon);
 // The one region of that id; nothing when the daemon lists none.
 std::optional<v1::RegionInfo> AdminRegion(const DaemonProcess& daemon, uint64_t mr_id);
+
+std::vector<v1::TenantInfo> AdminTenants(const DaemonProcess& daemon);
+// The one tenant of that name; nothing when the daemon lists none.
+std::optional<v1::TenantInfo> AdminTenant(const DaemonProcess& daemon, const std::string& name);
+std::vector<v1::GrantInfo> AdminGrants(const DaemonProcess& daemon);
+
+// What the operator does, likewise.
+CallResult<v1::EvictSessionResponse> Evict(const DaemonProcess& daemon, uint64_t session_id);
+CallResult<v1::DrainResponse> Drain(const DaemonProcess& daemon, bool resume = false);
+CallResult<v1::CreateGrantResponse> CreateGrant(const DaemonProcess& daemon, const v1::CreateGrantRequest& request);
+CallResult<v1::RevokeGrantResponse> RevokeGrant(const DaemonProcess& daemon, uint64_t grant_id);
 
 // What the node uses of one resource.
 uint64_t Used(const v1::GetStatusResponse& status, const std::string& resource);

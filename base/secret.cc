@@ -1,0 +1,19 @@
+#include "base/secret.h"
+
+#include <openssl/crypto.h>
+#include <openssl/sha.h>
+
+namespace rnicd {
+
+SecretDigest SecretDigest::Of(std::string_view secret) {
+  SecretDigest digest;
+  SHA256(reinterpret_cast<const unsigned char*>(secret.data()), secret.size(), digest.bytes_.data());
+  return digest;
+}
+
+bool SecretDigest::Matches(std::string_view secret) const {
+  const SecretDigest other = Of(secret);
+  return CRYPTO_memcmp(bytes_.data(), other.bytes_.data(), bytes_.size()) == 0;
+}
+
+}  // namespace rnicd

@@ -1,0 +1,76 @@
+#include "base/status.h"
+#include "client/ctl/admin.h"
+#include "client/ctl/command_rows.h"
+#include "client/ctl/common_options.h"
+#include "client/ctl/grant_options.h"
+#include "client/ctl/option_values.h"
+#include "client/ctl/views.h"
+
+namespace rnicd::ctl {
+namespace {
+
+absl::Status CreateGrant(const CommandLine& line, Output& output) {
+  RNICD_ASSIGN_OR_RETURN(const v1::CreateGrantRequest request, GrantRequestFrom(line));
+  RNICD_ASSIGN_OR_RETURN(const v1::CreateGrantResponse grant, Admin(AdminSocketDir(line)).CreateGrant(request));
+  output.Result(NewGrantText(grant), NewGrantJson(grant));
+  return absl::OkStatus();
+}
+
+absl::Status ListGrants(const CommandLine& line, Output& output) {
+  RNICD_ASSIGN_OR_RETURN(const std::vector<v1::GrantInfo> grants, Admin(AdminSocketDir(line)).Grants());
+  output.Result(GrantsText(grants), GrantsJson(grants));
+  return absl::OkStatus();
+}
+
+absl::Status RevokeGrant(const CommandLine& line, Output& output) {
+  if (!line.operand.has_value()) {
+    return UsageError("the grant is missing; 'rnicctl grant list' shows their ids");
+  }
+  RNICD_ASSIGN_OR_RETURN(const uint64_t grant_id, ParseId(*line.operand, "a grant"));
+  RNICD_ASSIGN_OR_RETURN(const uint64_t sessions, Admin(AdminSocketDir(line)).RevokeGrant(grant_id));
+  output.Result("revoked grant " + std::to_string(grant_id) + "; " + Counted(sessions, "session") + " ended by it\n",
+                {{"grant_id", std::to_string(grant_id)}, {"sessions_ended", sessions}});
+  return absl::OkStatus();
+}
+
+absl::Status RunGrant(const CommandLine& line, Output& output) {
+  const std::string verb = line.argument.value_or("");
+  if (verb != "create" && verb != "list" && verb != "revoke") {
+    return UsageError("say 'rnicctl grant create', 'rnicctl grant list' or 'rnicctl grant revoke ID'");
+  }
+  for (const OptionSpec& option : kGrantOptions) {
+    if (verb != "create" && line.Has(option.name)) {
+      return UsageError("option " + std::string(option.name) + " is for 'rnicctl grant create'");
+    }
+  }
+  if (verb != "revoke" && line.operand.has_value()) {
+    return UsageError("unexpected argument '" + *line.operand + "'");
+  }
+  if (verb == "create") {
+    return CreateGrant(line, output);
+  }
+  return verb == "list" ? ListGrants(line, output) : RevokeGrant(line, output);
+}
+
+}  // namespace
+
+constinit const CommandSpec kGrantCommand = {
+    .name = "grant",
+    .summary = "make, list and revoke grants: secrets that let their bearer in as a tenant of its own",
+    .description =
+        "Uses the admin socket. 'create' prints the secret, which is shown this once: keep it from others, and give\n"
+        "it to the workload as the environment variable RNICD_GRANT. 'revoke' ends the sessions that a grant carries.\n"
+        "What has no limit is 0 in lists, and bounded by the node's limits only.\n",
+    .examples =
+        "rnicctl grant create --name training --lifetime 1h --pinned 64MiB --sessions 2 --rate 1000\n"
+        "rnicctl grant create --name pod-7 --pod-uid 0d9e1b5c-90a4-4a3c-8f0e-6d7d5b3f2c11 --limits cq_entries=4096\n"
+        "rnicctl grant list\n"
+        "rnicctl grant revoke 8151434532120913337\n",
+    .options = kGrantOptions,
+    .argument_name = "create|list|revoke",
+    .argument_choices = "create list revoke",
+    .operand_name = "ID",
+    .run = RunGrant,
+};
+
+}  // namespace rnicd::ctl

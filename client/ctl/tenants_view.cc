@@ -1,0 +1,42 @@
+#include "client/ctl/table.h"
+#include "client/ctl/views.h"
+
+namespace rnicd::ctl {
+
+std::string TenantsText(const std::vector<v1::TenantInfo>& tenants) {
+  // The columns without a title show how much of the limit is used.
+  Table table({{"TENANT"},
+               {"SESSIONS", Align::kRight},
+               {"PINNED", Align::kRight},
+               {""},
+               {"MEMORY", Align::kRight},
+               {""},
+               {"REGIONS", Align::kRight},
+               {""},
+               {"CALLS/S", Align::kRight}});
+  for (const v1::TenantInfo& tenant : tenants) {
+    const v1::ResourceUse sessions = UseOf(tenant.resources(), "sessions");
+    const v1::ResourceUse pinned = UseOf(tenant.resources(), "pinned_bytes");
+    const v1::ResourceUse memory = UseOf(tenant.resources(), "memory_bytes");
+    const v1::ResourceUse regions = UseOf(tenant.resources(), "regions");
+    table.AddRow({tenant.name(), UseAmount(sessions), UseAmount(pinned), UseBar(pinned), UseAmount(memory),
+                  UseBar(memory), UseAmount(regions), UseBar(regions),
+                  tenant.requests_per_second() == 0 ? "no limit" : std::to_string(tenant.requests_per_second())});
+  }
+  return table.Text();
+}
+
+Json TenantsJson(const std::vector<v1::TenantInfo>& tenants) {
+  Json list = Json::array();
+  for (const v1::TenantInfo& tenant : tenants) {
+    list.push_back({{"tenant", tenant.name()},
+                    {"rule", tenant.rule()},
+                    {"grant_id", std::to_string(tenant.grant_id())},
+                    {"sessions", tenant.sessions()},
+                    {"resources", ResourcesJson(tenant.resources())},
+                    {"requests_per_second", tenant.requests_per_second()}});
+  }
+  return {{"tenants", list}};
+}
+
+}  // namespace rnicd::ctl

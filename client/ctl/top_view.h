@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "client/ctl/output.h"
+#include "client/ctl/terminal.h"
+#include "rnicd/v1/admin_service.pb.h"
+
+namespace rnicd::ctl {
+
+// What one picture of 'top' shows, as it was fetched.
+struct TopState {
+  v1::GetStatusResponse status;
+  std::vector<v1::TenantInfo> tenants;
+  std::vector<v1::SessionInfo> sessions;
+};
+
+// The node, then the tenants, then the sessions, those with the most pinned first. Cut to the size, with a line that
+// says how many more there are.
+std::vector<std::string> TopLines(TopState state, const ScreenSize& size);
+// All of it.
+Json TopJson(const TopState& state);
+
+}  // namespace rnicd::ctl

@@ -1,0 +1,75 @@
+#pragma once
+
+// What the tests of the audit log share: a folder of their own, and a disk that is full on demand.
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace rnicd::audit {
+
+// Removed with everything in it when this goes.
+class Folder {
+ public:
+  Folder() {
+    std::string form = std::filesystem::temp_directory_path() / "rnicd_audit_XXXXXX";
+    path_ = mkdtemp(form.data());
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+inline std::string ReadAll(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// What stands between the ends of lines; what follows the last end is one more, so a whole file gives none of that.
+inline std::vector<std::string> LinesOf(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) {
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+// While it lives no file of this process grows beyond `bytes`: writes are cut short there and fail behind it, as on a
+// full disk.
+class FullDisk {
+ public:
+  explicit FullDisk(uint64_t bytes) {
+    previous_action_ = std::signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &previous_limit_);
+    rlimit limit = previous_limit_;
+    limit.rlim_cur = bytes;
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FullDisk() {
+    setrlimit(RLIMIT_FSIZE, &previous_limit_);
+    std::signal(SIGXFSZ, previous_action_);
+  }
+  FullDisk(const FullDisk&) = delete;
+  FullDisk& operator=(const FullDisk&) = delete;
+
+ private:
+  rlimit previous_limit_ = {};
+  void (*previous_action_)(int) = nullptr;
+};
+
+}  // namespace rnicd::audit

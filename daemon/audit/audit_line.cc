@@ -1,0 +1,129 @@
+#include "daemon/audit/audit_line.h"
+
+#include <array>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "base/error_reason.h"
+
+namespace rnicd::audit {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// So that the queue is bounded in bytes as well.
+constexpr size_t kTextBytesMax = 1024;
+
+std::string Cut(std::string_view text) { return std::string(text.substr(0, kTextBytesMax)); }
+
+std::string Rfc3339(WallTime time) {
+  const auto day = std::chrono::floor<std::chrono::days>(time);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss clock(std::chrono::floor<std::chrono::milliseconds>(time - day));
+  std::array<char, 40> text{};
+  std::snprintf(text.data(), text.size(), "%04d-%02u-%02uT%02d:%02d:%02d.%03dZ", static_cast<int>(date.year()),
+                static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+                static_cast<int>(clock.hours().count()), static_cast<int>(clock.minutes().count()),
+                static_cast<int>(clock.seconds().count()), static_cast<int>(clock.subseconds().count()));
+  return text.data();
+}
+
+std::string_view RoleName(core::Role role) {
+  switch (role) {
+    case core::Role::kWorkload:
+      return "workload";
+    case core::Role::kOperator:
+      return "operator";
+    case core::Role::kDevicePlugin:
+      return "device_plugin";
+  }
+  return "unknown";
+}
+
+std::string_view ResultOf(const AuditLine& line) {
+  if (line.code == absl::StatusCode::kOk) {
+    return "allowed";
+  }
+  return line.code == absl::StatusCode::kInternal ? "failed" : "refused";
+}
+
+// A failure that MakeError did not make, such as a connection's that is turned away, has no more than its code.
+std::string ReasonOf(const AuditLine& line) {
+  if (line.code == absl::StatusCode::kOk) {
+    return "";
+  }
+  const ErrorReasonRow& row = RowOf(line.error.reason);
+  return row.code == line.code ? std::string(row.name) : absl::StatusCodeToString(line.code);
+}
+
+void AddCaller(Json& json, const std::optional<core::Caller>& caller) {
+  if (caller.has_value()) {
+    json["pid"] = caller->pid;
+    json["uid"] = caller->uid;
+    json["gid"] = caller->gid;
+    json["pod_uid"] = caller->container.pod_uid;
+    json["container_id"] = caller->container.id;
+    json["role"] = RoleName(caller->role);
+  } else {
+    json["pid"] = nullptr;
+    json["uid"] = nullptr;
+    json["gid"] = nullptr;
+    json["pod_uid"] = "";
+    json["container_id"] = "";
+    json["role"] = "daemon";
+  }
+}
+
+std::string Ended(const Json& json) {
+  return json.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+AuditLine LineOf(const core::Decision& decision, WallTime time) {
+  AuditLine line{.time = time,
+                 .what = Cut(decision.what),
+                 .code = decision.status.code(),
+                 .error = ErrorInfoOf(decision.status),
+                 .tenant = Cut(decision.tenant),
+                 .session_id = decision.session.value,
+                 .object = Cut(decision.object),
+                 .note = Cut(decision.note)};
+  line.error.field = Cut(line.error.field);
+  if (decision.caller != nullptr) {
+    line.caller = *decision.caller;
+    line.caller->handle = nullptr;
+  }
+  return line;
+}
+
+std::string Format(const AuditLine& line) {
+  Json json;
+  json["time"] = Rfc3339(line.time);
+  json["what"] = line.what;
+  json["result"] = ResultOf(line);
+  json["reason"] = ReasonOf(line);
+  json["field"] = line.error.field;
+  if (line.error.limit != 0) {
+    json["limit"] = line.error.limit;
+    json["used"] = line.error.used;
+    json["requested"] = line.error.requested;
+  }
+  AddCaller(json, line.caller);
+  json["tenant"] = line.tenant;
+  json["session_id"] = line.session_id == 0 ? "" : std::to_string(line.session_id);
+  json["object"] = line.object;
+  json["note"] = line.note;
+  return Ended(json);
+}
+
+std::string FormatLost(WallTime time, uint64_t count) {
+  Json json;
+  json["time"] = Rfc3339(time);
+  json["what"] = "audit.lost";
+  json["count"] = count;
+  return Ended(json);
+}
+
+}  // namespace rnicd::audit

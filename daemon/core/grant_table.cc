@@ -1,0 +1,135 @@
+#include "daemon/core/grant_table.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <utility>
+
+#include "base/status.h"
+
+namespace rnicd::core {
+namespace {
+
+// A secret is "rnicd-grant-", the grant's id, a dash and 256 random bits; the id finds the grant, the whole is
+// compared.
+constexpr std::string_view kPrefix = "rnicd-grant-";
+constexpr size_t kDigits = 16;
+constexpr int kRandomWords = 4;
+constexpr size_t kSecretBytes = kPrefix.size() + kDigits + 1 + kRandomWords * kDigits;
+
+void AppendHex(std::string& text, uint64_t value) {
+  char digits[kDigits + 1];
+  std::snprintf(digits, sizeof(digits), "%016llx", static_cast<unsigned long long>(value));
+  text.append(digits, kDigits);
+}
+
+std::optional<GrantId> IdOf(std::string_view secret) {
+  if (!secret.starts_with(kPrefix) || secret.size() != kSecretBytes) {
+    return std::nullopt;
+  }
+  const char* const begin = secret.data() + kPrefix.size();
+  GrantId id;
+  const auto parsed = std::from_chars(begin, begin + kDigits, id.value, 16);
+  return parsed.ec == std::errc() && parsed.ptr == begin + kDigits ? std::optional(id) : std::nullopt;
+}
+
+bool IsNameCharacter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         std::string_view("-_./").find(c) != std::string_view::npos;
+}
+
+absl::Status CheckName(const std::string& name) {
+  if (name.empty() || name.size() > kMaxGrantNameBytes || !std::all_of(name.begin(), name.end(), IsNameCharacter)) {
+    return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "name");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<IssuedGrant> GrantTable::Create(const GrantTerms& terms, const MakeTenant& make) {
+  RNICD_RETURN_IF_ERROR(CheckName(terms.name));
+  MutexLock lock(mutex_);
+  if (grants_.size() >= kMaxGrants) {
+    return MakeError(
+        ErrorInfo{.reason = ErrorReason::QUOTA_GRANTS, .limit = kMaxGrants, .used = grants_.size(), .requested = 1});
+  }
+  if (!names_.insert(terms.name).second) {
+    return MakeError(ErrorReason::GRANT_NAME_TAKEN, "name");
+  }
+  GrantId id{random_.Next()};
+  while (id.value == 0 || grants_.contains(id)) {
+    id.value = random_.Next();
+  }
+  // Grows nowhere, so that no part of it is left behind on the way.
+  std::string secret;
+  secret.reserve(kSecretBytes);
+  secret += kPrefix;
+  AppendHex(secret, id.value);
+  secret += '-';
+  for (int word = 0; word < kRandomWords; ++word) {
+    AppendHex(secret, random_.Next());
+  }
+  GrantView view{.id = id, .pod_uid = terms.pod_uid, .created = clock_.Now(), .tenant = make(id)};
+  if (terms.lifetime.count() > 0) {
+    view.expiry = view.created + terms.lifetime;
+  }
+  grants_.emplace(id, Entry{.digest = SecretDigest::Of(secret), .name = terms.name, .view = std::move(view)});
+  return IssuedGrant{.id = id, .secret = std::move(secret)};
+}
+
+absl::StatusOr<std::shared_ptr<Tenant>> GrantTable::Present(std::string_view secret, const Caller& caller) const {
+  MutexLock lock(mutex_);
+  const std::optional<GrantId> id = IdOf(secret);
+  const auto found = id.has_value() ? grants_.find(*id) : grants_.end();
+  if (found == grants_.end()) {
+    return MakeError(ErrorReason::GRANT_REFUSED, "grant");
+  }
+  const GrantView& view = found->second.view;
+  const bool right_pod = view.pod_uid.empty() || view.pod_uid == caller.container.pod_uid;
+  if (!found->second.digest.Matches(secret) || !right_pod || IsOver(view)) {
+    return MakeError(ErrorReason::GRANT_REFUSED, "grant");
+  }
+  return view.tenant;
+}
+
+absl::StatusOr<std::shared_ptr<Tenant>> GrantTable::Revoke(GrantId id) {
+  MutexLock lock(mutex_);
+  const auto found = grants_.find(id);
+  if (found == grants_.end()) {
+    return MakeError(ErrorReason::GRANT_NOT_FOUND, "grant_id");
+  }
+  std::shared_ptr<Tenant> tenant = std::move(found->second.view.tenant);
+  names_.erase(found->second.name);
+  grants_.erase(found);
+  tenant->Close();
+  return tenant;
+}
+
+std::vector<std::shared_ptr<Tenant>> GrantTable::TakeExpired() {
+  std::vector<std::shared_ptr<Tenant>> tenants;
+  MutexLock lock(mutex_);
+  for (auto entry = grants_.begin(); entry != grants_.end();) {
+    if (IsOver(entry->second.view)) {
+      tenants.push_back(std::move(entry->second.view.tenant));
+      tenants.back()->Close();
+      names_.erase(entry->second.name);
+      entry = grants_.erase(entry);
+    } else {
+      ++entry;
+    }
+  }
+  return tenants;
+}
+
+std::vector<GrantView> GrantTable::List() const {
+  std::vector<GrantView> views;
+  MutexLock lock(mutex_);
+  views.reserve(grants_.size());
+  for (const auto& [id, entry] : grants_) {
+    views.push_back(entry.view);
+  }
+  return views;
+}
+
+}  // namespace rnicd::core

@@ -1,0 +1,132 @@
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/mutex.h"
+#include "base/os.h"
+#include "daemon/core/ledger.h"
+
+// Pinned pages, each charged once to an owner however often it is registered. Owners are sessions and tenants: a page
+// that two sessions of a tenant registered is charged to both of them, and to the tenant once. The node's count is the
+// sum of its tenants'.
+namespace rnicd::core {
+
+// Names a memory file among all open ones, so that one imported twice is known again.
+struct FileKey {
+  uint64_t device = 0;
+  uint64_t inode = 0;
+  friend auto operator<=>(const FileKey&, const FileKey&) = default;
+};
+
+// How often an owner has each page of one file registered.
+// Threads: safe. Its lock is that of one file of one owner, held for a walk over the pages of a request.
+class PageCounts {
+ public:
+  // `with_parents`: the ledger's parents are charged too.
+  PageCounts(std::shared_ptr<Ledger> ledger, bool with_parents)
+      : ledger_(std::move(ledger)), with_parents_(with_parents) {}
+
+  // Counts these pages of 4 KiB once more and charges those that were not counted. Errors: QUOTA_PINNED_BYTES; nothing
+  // changed then.
+  absl::Status Add(uint64_t first, uint64_t count);
+  // Undoes an Add.
+  void Remove(uint64_t first, uint64_t count);
+
+ private:
+  static constexpr uint64_t kChunkPages = 512;
+  struct Chunk {
+    std::array<uint32_t, kChunkPages> times{};
+    // Pages with a count.
+    uint32_t live = 0;
+  };
+
+  // Answers how many pages got their first count, or lost their last.
+  uint64_t Raise(uint64_t first, uint64_t count) RNICD_REQUIRES(mutex_);
+  uint64_t Lower(uint64_t first, uint64_t count) RNICD_REQUIRES(mutex_);
+
+  const std::shared_ptr<Ledger> ledger_;
+  const bool with_parents_;
+  Mutex mutex_;
+  // By page / kChunkPages; only what is counted takes memory.
+  std::unordered_map<uint64_t, std::unique_ptr<Chunk>> chunks_ RNICD_GUARDED_BY(mutex_);
+};
+
+// The memory files of one owner. Threads: safe.
+class PinnedFiles {
+ public:
+  PinnedFiles(std::shared_ptr<Ledger> ledger, bool with_parents)
+      : ledger_(std::move(ledger)), with_parents_(with_parents) {}
+
+  // The same counts for the same file, as long as somebody holds them.
+  std::shared_ptr<PageCounts> Open(const FileKey& file);
+
+ private:
+  static constexpr size_t kSweepFrom = 64;
+
+  const std::shared_ptr<Ledger> ledger_;
+  const bool with_parents_;
+  Mutex mutex_;
+  std::map<FileKey, std::weak_ptr<PageCounts>> files_ RNICD_GUARDED_BY(mutex_);
+  // Files that are gone are dropped when there are so many.
+  size_t sweep_at_ RNICD_GUARDED_BY(mutex_) = kSweepFrom;
+};
+
+// One memory file as a session charges its pages: to itself, and to its tenant and the node.
+// Threads: safe.
+class FilePins {
+ public:
+  FilePins(std::shared_ptr<PageCounts> session, std::shared_ptr<PageCounts> tenant)
+      : session_(std::move(session)), tenant_(std::move(tenant)) {}
+
+  // Errors: QUOTA_PINNED_BYTES; nothing changed then.
+  absl::Status Add(uint64_t first, uint64_t count) const;
+  void Remove(uint64_t first, uint64_t count) const;
+
+ private:
+  const std::shared_ptr<PageCounts> session_;
+  const std::shared_ptr<PageCounts> tenant_;
+};
+
+// Where a session's memory objects find the pins of their files.
+struct PinBook {
+  std::shared_ptr<PinnedFiles> session;
+  std::shared_ptr<PinnedFiles> tenant;
+
+  std::shared_ptr<const FilePins> Open(const FileKey& file) const;
+};
+
+// Neighbouring pages of 4 KiB of one memory file.
+struct PageRun {
+  std::shared_ptr<const FilePins> file;
+  uint64_t first = 0;
+  uint64_t count = 0;
+};
+
+// Pages charged as pinned and as registered, given back when this goes. Empty when default made or moved from.
+class PinCharge {
+ public:
+  // `pages`: how many the runs touch, each as often as it is named. Errors: QUOTA_REGISTERED_BYTES, QUOTA_PINNED_BYTES.
+  static absl::StatusOr<PinCharge> Take(const std::shared_ptr<Ledger>& session, std::vector<PageRun> runs,
+                                        uint64_t pages);
+
+  PinCharge() = default;
+  PinCharge(PinCharge&& other) noexcept = default;
+  PinCharge& operator=(PinCharge&& other) noexcept;
+  ~PinCharge() { Refund(); }
+
+  void Refund();
+
+ private:
+  Charge registered_;
+  // Those that were counted.
+  std::vector<PageRun> runs_;
+};
+
+}  // namespace rnicd::core

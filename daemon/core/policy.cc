@@ -1,0 +1,45 @@
+#include "daemon/core/policy.h"
+
+namespace rnicd::core {
+namespace {
+
+// Whether what is asked for, if anything is, is there.
+template <typename T>
+bool Holds(const std::optional<T>& wanted, const T& found) {
+  return !wanted.has_value() || *wanted == found;
+}
+
+bool HasLabels(const PodFacts& pod, const std::map<std::string, std::string>& wanted) {
+  for (const auto& [key, value] : wanted) {
+    const auto found = pod.labels.find(key);
+    if (found == pod.labels.end() || found->second != value) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+bool Matcher::Matches(const Caller& caller, const PodFacts* pod) const {
+  const bool asks_pod = pod_namespace.has_value() || !pod_labels.empty();
+  if (!uid.has_value() && !gid.has_value() && !pod_uid.has_value() && !asks_pod) {
+    return false;
+  }
+  if (!Holds(uid, caller.uid) || !Holds(gid, caller.gid) || !Holds(pod_uid, caller.container.pod_uid)) {
+    return false;
+  }
+  if (!asks_pod) {
+    return true;
+  }
+  return pod != nullptr && Holds(pod_namespace, pod->namespace_name) && HasLabels(*pod, pod_labels);
+}
+
+Policy OneTenantForEachUid(const Limits& limits) {
+  Policy policy;
+  policy.tenants.push_back({.name = "uid", .sharing = Sharing::kEachUid, .limits = {.tenant = limits}});
+  policy.default_tenant = "uid";
+  return policy;
+}
+
+}  // namespace rnicd::core

@@ -1,0 +1,258 @@
+// Sessions and what becomes of them when their tenant, their grant or the operator says so.
+
+#include <thread>
+
+#include "daemon/core/core_fixture_test.h"
+
+namespace rnicd::core {
+namespace {
+
+using std::chrono::seconds;
+
+Instant Soon() { return std::chrono::steady_clock::now() + kPatience; }
+
+// Only uid 1000 is let in without a grant.
+WorldOptions OneUidOnly() {
+  WorldOptions options;
+  options.policy =
+      Policy{.tenants = {{.name = "one", .matches = {{.uid = 1000}}, .sharing = Sharing::kOne, .limits = {}}},
+             .default_tenant = "",
+             .roles = {}};
+  return options;
+}
+
+class SessionTenantTest : public ::testing::Test {
+ protected:
+  explicit SessionTenantTest(const WorldOptions& options = OneUidOnly()) : world_(options) {}
+
+  IssuedGrant Grant(const GrantTerms& terms) {
+    auto issued = world_.tenants.CreateGrant(terms);
+    EXPECT_TRUE(issued.ok()) << issued.status();
+    return issued.value_or(IssuedGrant{});
+  }
+  absl::StatusOr<std::shared_ptr<Session>> Open(uint64_t number, uid_t uid, std::string_view grant = {}) {
+    return world_.registry.Open(CallerNumbered(number, uid), "", grant);
+  }
+  // What an operator's RevokeGrant does.
+  uint64_t Revoke(GrantId id) {
+    const auto tenant = world_.tenants.RevokeGrant(id);
+    EXPECT_TRUE(tenant.ok()) << tenant.status();
+    return tenant.ok() ? world_.registry.EndAllOf(**tenant, EndCause::kGrantRevoked) : 0;
+  }
+  std::vector<ToldDecision> Told(const std::string& what) const {
+    std::vector<ToldDecision> told;
+    for (const ToldDecision& decision : world_.observer.counts().decisions) {
+      if (decision.what == what) {
+        told.push_back(decision);
+      }
+    }
+    return told;
+  }
+
+  World world_;
+};
+
+TEST_F(SessionTenantTest, ASessionBelongsToTheTenantOfItsCallerOrOfItsGrant) {
+  const IssuedGrant grant = Grant({.name = "g"});
+  EXPECT_EQ((*Open(1, 1000))->tenant().name(), "one");
+  EXPECT_EQ((*Open(2, 2000, grant.secret))->tenant().name(), "grant/g");
+  EXPECT_EQ((*Open(3, 1000, grant.secret))->tenant().name(), "grant/g");
+}
+
+TEST_F(SessionTenantTest, WhoHasNoTenantOpensNothing) {
+  EXPECT_THAT(Open(1, 2000).status(), FailsWith(ErrorReason::TENANT_REFUSED));
+  EXPECT_THAT(Open(1, 1000, "rnicd-grant-").status(), FailsAt(ErrorReason::GRANT_REFUSED, "grant"));
+  EXPECT_THAT(Open(1, 2000, Grant({.name = "g", .pod_uid = "p"}).secret).status(),
+              FailsAt(ErrorReason::GRANT_REFUSED, "grant"));
+  EXPECT_EQ(world_.Held(), "");
+  EXPECT_TRUE(world_.registry.List().empty());
+  EXPECT_EQ(world_.observer.counts().opened, 0u);
+}
+
+TEST_F(SessionTenantTest, AGrantsSessionsShareTheGrantsLimits) {
+  GrantTerms terms{.name = "g"};
+  terms.limits.tenant[Resource::kSessions] = 2;
+  const IssuedGrant grant = Grant(terms);
+  const auto first = Open(1, 1, grant.secret);
+  ASSERT_TRUE(first.ok() && Open(2, 2, grant.secret).ok());
+  EXPECT_THAT(Open(3, 3, grant.secret).status(), FailsWith(ErrorReason::QUOTA_SESSIONS));
+  world_.End(*first);
+  EXPECT_TRUE(Open(3, 3, grant.secret).ok());
+}
+
+TEST_F(SessionTenantTest, AnEvictedSessionEnds) {
+  Owner owner(world_, 1);
+  ASSERT_TRUE(owner.Register(owner.Region(), owner.Memory(1), kPage).ok());
+  const Owner other(world_, 2);
+  EXPECT_EQ(world_.registry.Evict(owner.session->id()).value(), owner.session);
+  EXPECT_TRUE(Eventually([&] { return owner.session->ended(); }));
+  EXPECT_EQ(world_.observer.counts().cause, EndCause::kEvicted);
+  EXPECT_EQ(std::get<SessionEnding>(owner.session->events().Pop()->body).cause, EndCause::kEvicted);
+  EXPECT_FALSE(other.session->ending());
+  EXPECT_TRUE(Eventually([&] { return world_.registry.List().size() == 1; }));
+  EXPECT_EQ(world_.Held(), "sessions=1 ");
+}
+
+TEST_F(SessionTenantTest, WhatIsNoSessionIsNotEvicted) {
+  const auto session = Open(1, 1000);
+  for (const SessionId id : {SessionId{}, SessionId{(*session)->id().value + 1}}) {
+    EXPECT_THAT(world_.registry.Evict(id).status(), FailsAt(ErrorReason::SESSION_NOT_FOUND, "session_id"));
+  }
+  const SessionId id = (*session)->id();
+  world_.End(*session);
+  EXPECT_THAT(world_.registry.Evict(id).status(), FailsWith(ErrorReason::SESSION_NOT_FOUND));
+}
+
+TEST_F(SessionTenantTest, ARevocationEndsTheSessionsThatTheGrantCarriesAndNoOthers) {
+  const IssuedGrant grant = Grant({.name = "g"});
+  const IssuedGrant other_grant = Grant({.name = "h"});
+  Owner owner(*Open(1, 1000, grant.secret));
+  const auto registered = owner.Register(owner.Region(), owner.Memory(1), kPage);
+  ASSERT_TRUE(registered.ok());
+  const auto second = Open(2, 2000, grant.secret);
+  const auto by_policy = Open(3, 1000);
+  const auto by_other_grant = Open(4, 2000, other_grant.secret);
+  EXPECT_EQ(Revoke(grant.id), 2u);
+  EXPECT_TRUE(Eventually([&] { return owner.session->ended() && (*second)->ended(); }));
+  EXPECT_EQ(world_.soft.live_regions(), 0u) << "its tokens are dead";
+  EXPECT_FALSE((*by_policy)->ending());
+  EXPECT_FALSE((*by_other_grant)->ending());
+  EXPECT_THAT(Open(5, 1000, grant.secret).status(), FailsWith(ErrorReason::GRANT_REFUSED));
+  EXPECT_EQ(Told("session.end").size(), 2u);
+  for (const ToldDecision& told : Told("session.end")) {
+    EXPECT_EQ(told.tenant, "grant/g");
+    EXPECT_EQ(told.note, "grant_revoked");
+    EXPECT_TRUE(told.process.has_value());
+    EXPECT_NE(told.session, SessionId{});
+  }
+}
+
+TEST_F(SessionTenantTest, SessionsEndWithTheTimeOfTheirGrant) {
+  const IssuedGrant grant = Grant({.name = "g", .lifetime = seconds(5)});
+  const auto session = Open(1, 1000, grant.secret);
+  const auto by_policy = Open(2, 1000);
+  world_.clock.Advance(seconds(4));
+  world_.registry.EndExpired();
+  EXPECT_FALSE((*session)->ending());
+  EXPECT_TRUE(Told("grant.expire").empty());
+  world_.clock.Advance(seconds(1));
+  EXPECT_THAT(Open(3, 1000, grant.secret).status(), FailsWith(ErrorReason::GRANT_REFUSED));
+  world_.registry.EndExpired();
+  EXPECT_TRUE(Eventually([&] { return (*session)->ended(); }));
+  EXPECT_EQ(world_.observer.counts().cause, EndCause::kGrantExpired);
+  EXPECT_FALSE((*by_policy)->ending());
+  world_.registry.EndExpired();
+  ASSERT_EQ(Told("grant.expire").size(), 1u);
+  EXPECT_EQ(Told("grant.expire").front().tenant, "grant/g");
+  EXPECT_FALSE(Told("grant.expire").front().process.has_value()) << "the daemon itself decided";
+}
+
+TEST_F(SessionTenantTest, ADrainedNodeIsOpenAgainWhenTheDrainIsTakenBack) {
+  const auto before = Open(1, 1000);
+  world_.draining = true;
+  EXPECT_THAT(Open(2, 1000).status(), FailsWith(ErrorReason::DAEMON_DRAINING));
+  EXPECT_FALSE((*before)->ending()) << "what is there goes on";
+  world_.draining = false;
+  EXPECT_TRUE(Open(2, 1000).ok());
+}
+
+TEST_F(SessionTenantTest, ANodeThatStopsIsNotOpenedAgainByAnOperator) {
+  world_.registry.Drain(EndCause::kDaemonStopping);
+  world_.draining = false;
+  EXPECT_THAT(Open(1, 1000).status(), FailsWith(ErrorReason::DAEMON_DRAINING));
+}
+
+// Opens sessions until it is refused for another reason than that there are too many, of which it then ends one.
+// Answers those it did not end.
+std::vector<std::shared_ptr<Session>> OpenUntilRefused(World& world, uint64_t number, std::string_view grant,
+                                                       std::atomic<int>& opened) {
+  std::vector<std::shared_ptr<Session>> mine;
+  while (true) {
+    const auto session = world.registry.Open(CallerNumbered(number), "", grant);
+    if (session.ok()) {
+      mine.push_back(*session);
+      ++opened;
+    } else if (!FailedWith(session.status(), ErrorReason::QUOTA_SESSIONS)) {
+      return mine;
+    } else if (!mine.empty()) {
+      world.registry.DropConnection(mine.back());
+      mine.pop_back();
+    }
+  }
+}
+
+constexpr uint64_t kMostSessions = 50;
+constexpr uint64_t kOpeners = 8;
+
+GrantTerms ForARace() {
+  GrantTerms terms{.name = "g"};
+  terms.limits.tenant[Resource::kSessions] = kMostSessions;
+  return terms;
+}
+
+// Whoever comes first: afterwards no session is left that was not ended.
+TEST_F(SessionTenantTest, NoSessionSurvivesTheRevocationOfItsGrant) {
+  for (int round = 0; round < 10; ++round) {
+    const IssuedGrant grant = Grant(ForARace());
+    std::atomic<int> opened{0};
+    std::vector<std::thread> threads;
+    for (uint64_t number = 1; number <= kOpeners; ++number) {
+      threads.emplace_back([&, number] {
+        for (const auto& session : OpenUntilRefused(world_, number, grant.secret, opened)) {
+          EXPECT_TRUE(Eventually([&] { return session->ending(); }));
+        }
+      });
+    }
+    EXPECT_TRUE(Eventually([&] { return opened > round; }));
+    Revoke(grant.id);
+    for (std::thread& thread : threads) {
+      thread.join();
+    }
+    ASSERT_TRUE(world_.registry.WaitUntilEmpty(Soon()));
+    ASSERT_EQ(world_.Held(), "");
+  }
+}
+
+TEST_F(SessionTenantTest, NoSessionSurvivesTheExpiryOfItsGrant) {
+  for (int round = 0; round < 10; ++round) {
+    GrantTerms terms = ForARace();
+    terms.lifetime = seconds(1);
+    const IssuedGrant grant = Grant(terms);
+    std::atomic<int> opened{0};
+    std::vector<std::thread> threads;
+    for (uint64_t number = 1; number <= kOpeners; ++number) {
+      threads.emplace_back([&, number] { OpenUntilRefused(world_, number, grant.secret, opened); });
+    }
+    EXPECT_TRUE(Eventually([&] { return opened > round; }));
+    world_.clock.Advance(seconds(1));
+    world_.registry.EndExpired();
+    for (std::thread& thread : threads) {
+      thread.join();
+    }
+    ASSERT_TRUE(world_.registry.WaitUntilEmpty(Soon()));
+    ASSERT_EQ(world_.Held(), "");
+  }
+}
+
+TEST(SessionRegistryRace, NoSessionSurvivesTheStop) {
+  WorldOptions options;
+  options.uid_limits[Resource::kSessions] = kMostSessions;
+  for (int round = 0; round < 5; ++round) {
+    World world(options);
+    std::atomic<int> opened{0};
+    std::vector<std::thread> threads;
+    for (uint64_t number = 1; number <= kOpeners; ++number) {
+      threads.emplace_back([&, number] { OpenUntilRefused(world, number, "", opened); });
+    }
+    EXPECT_TRUE(Eventually([&] { return opened > round; }));
+    world.registry.Drain(EndCause::kDaemonStopping);
+    for (std::thread& thread : threads) {
+      thread.join();
+    }
+    ASSERT_TRUE(world.registry.WaitUntilEmpty(Soon()));
+    EXPECT_EQ(world.Held(), "");
+  }
+}
+
+}  // namespace
+}  // namespace rnicd::core

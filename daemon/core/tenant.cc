@@ -1,0 +1,30 @@
+#include "daemon/core/tenant.h"
+
+#include <utility>
+
+namespace rnicd::core {
+
+Tenant::Tenant(std::string name, std::string rule, GrantId grant, uint64_t number, const TenantLimits& limits,
+               const std::shared_ptr<Ledger>& node, const Clock& clock)
+    : name_(std::move(name)),
+      rule_(std::move(rule)),
+      grant_(grant),
+      number_(number),
+      ledger_(std::make_shared<Ledger>(limits.tenant, node)),
+      pins_(std::make_shared<PinnedFiles>(ledger_, true)),
+      rate_(clock, limits.tenant_rate),
+      limits_(limits) {}
+
+void Tenant::SetLimits(const TenantLimits& limits) {
+  MutexLock lock(mutex_);
+  limits_ = limits;
+  ledger_->SetLimits(limits.tenant);
+  rate_.Set(limits.tenant_rate);
+}
+
+TenantLimits Tenant::limits() const {
+  MutexLock lock(mutex_);
+  return limits_;
+}
+
+}  // namespace rnicd::core

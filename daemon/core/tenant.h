@@ -1,0 +1,60 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/mutex.h"
+#include "base/strong_id.h"
+#include "daemon/core/ledger.h"
+#include "daemon/core/pinned_pages.h"
+#include "daemon/core/policy.h"
+#include "daemon/core/rate_limiter.h"
+
+namespace rnicd::core {
+
+// Those who share limits: the sessions that a rule of the policy, or a grant, puts together.
+// Lifetime: shared by its sessions, its connections and the directory.
+// Threads:  safe.
+class Tenant {
+ public:
+  // `grant` is 0 for a tenant of the policy; `rule` is the policy's name for it, or empty. `number` tells tenants apart
+  // where work takes turns. `clock` outlives the tenant.
+  Tenant(std::string name, std::string rule, GrantId grant, uint64_t number, const TenantLimits& limits,
+         const std::shared_ptr<Ledger>& node, const Clock& clock);
+
+  // "storage", "guests/uid=1000", "grant/pod-7".
+  const std::string& name() const { return name_; }
+  const std::string& rule() const { return rule_; }
+  GrantId grant() const { return grant_; }
+  uint64_t number() const { return number_; }
+  const std::shared_ptr<Ledger>& ledger() const { return ledger_; }
+  const std::shared_ptr<PinnedFiles>& pins() const { return pins_; }
+  RateLimiter& rate() { return rate_; }
+
+  // For sessions opened from now on; those of the tenant itself count at once.
+  void SetLimits(const TenantLimits& limits);
+  TenantLimits limits() const;
+
+  // Holds nothing, and its rate would be as generous if it were made anew.
+  bool idle() const { return ledger_->empty() && rate_.idle(); }
+
+  // No session may be opened any more.
+  void Close() { closed_.store(true); }
+  bool closed() const { return closed_.load(); }
+
+ private:
+  const std::string name_;
+  const std::string rule_;
+  const GrantId grant_;
+  const uint64_t number_;
+  const std::shared_ptr<Ledger> ledger_;
+  const std::shared_ptr<PinnedFiles> pins_;
+  RateLimiter rate_;
+  std::atomic<bool> closed_{false};
+  mutable Mutex mutex_;
+  TenantLimits limits_ RNICD_GUARDED_BY(mutex_);
+};
+
+}  // namespace rnicd::core

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/random.h"
+#include "daemon/core/caller.h"
+#include "daemon/core/grant_table.h"
+#include "daemon/core/policy.h"
+#include "daemon/core/tenant.h"
+
+namespace rnicd::core {
+
+// Knows which tenant a caller is: the policy in force, the pods that were made known, the grants, and the tenants that
+// came of them.
+// Threads: safe. Its lock is taken when connections and sessions are opened, never by a registration.
+class TenantDirectory {
+ public:
+  // `node` counts for all tenants together. `random` and `clock` outlive the directory.
+  TenantDirectory(Policy policy, std::shared_ptr<Ledger> node, RandomSource& random, const Clock& clock);
+
+  // By the grant if there is one, else by what the kernel says of the caller. Errors: GRANT_REFUSED, TENANT_REFUSED.
+  absl::StatusOr<std::shared_ptr<Tenant>> TenantOf(const Caller& caller, std::string_view grant);
+  // What the caller may be on the operator's socket; nothing when it may not come in. `own_uid`: the daemon's.
+  std::optional<Role> RoleOf(const Caller& caller, uid_t own_uid) const;
+
+  // Live tenants whose rule is still there get its limits at once; the others keep what they had until they are gone.
+  // Sessions keep the limits that they were opened with.
+  void SetPolicy(Policy policy);
+  // All pods of the node that are known from now on. Sessions stay with their tenants.
+  void SetPods(std::vector<PodFacts> pods);
+  std::vector<PodFacts> Pods() const;
+
+  // Errors: as GrantTable.
+  absl::StatusOr<IssuedGrant> CreateGrant(const GrantTerms& terms);
+  absl::StatusOr<std::shared_ptr<Tenant>> RevokeGrant(GrantId id) { return grants_.Revoke(id); }
+  std::vector<GrantView> Grants() const { return grants_.List(); }
+
+  // The grants that are over, closed, and tenants that nobody uses are forgotten. To be called now and then.
+  std::vector<std::shared_ptr<Tenant>> Sweep();
+  // Those with connections, sessions or a grant, by name.
+  std::vector<std::shared_ptr<Tenant>> Tenants() const;
+
+ private:
+  const PodFacts* PodOf(const Caller& caller) const RNICD_REQUIRES(mutex_);
+  const TenantRule* RuleFor(const Caller& caller) const RNICD_REQUIRES(mutex_);
+  const TenantRule* RuleNamed(std::string_view name) const RNICD_REQUIRES(mutex_);
+
+  const std::shared_ptr<Ledger> node_;
+  const Clock& clock_;
+  GrantTable grants_;
+  mutable Mutex mutex_;
+  Policy policy_ RNICD_GUARDED_BY(mutex_);
+  // By UID.
+  std::map<std::string, PodFacts> pods_ RNICD_GUARDED_BY(mutex_);
+  // Of the policy, by name; kept while somebody else holds them or their rate would be forgotten too early.
+  std::map<std::string, std::shared_ptr<Tenant>> tenants_ RNICD_GUARDED_BY(mutex_);
+  uint64_t next_number_ RNICD_GUARDED_BY(mutex_) = 1;
+};
+
+}  // namespace rnicd::core

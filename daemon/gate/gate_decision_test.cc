@@ -1,0 +1,156 @@
+// What the gate tells the audit log.
+#include "daemon/gate/gate_fixture_test.h"
+#include "rnicd/v1/memory_service.pb.h"
+#include "rnicd/v1/session_service.pb.h"
+
+namespace rnicd::gate {
+namespace {
+
+using core::FailsAt;
+using core::FailsWith;
+
+class GateDecisionTest : public GateTest {
+ protected:
+  // As a handler of gRPC's would, with both messages.
+  template <typename Handler>
+  void CallUnary(const std::shared_ptr<ConnectionContext>& connection, const MethodRow& row,
+                 const google::protobuf::Message& request, const google::protobuf::Message& response, Handler handler) {
+    // Nobody binds it to a call of gRPC's, so it is ours to delete.
+    const std::unique_ptr<grpc::ServerUnaryReactor> reactor(
+        Gate(services_, connection).Unary(row, &request, &response, handler));
+  }
+  Decided OnlyDecision() {
+    const std::vector<Decided> decisions = observer_.decisions();
+    EXPECT_EQ(decisions.size(), 1u);
+    return decisions.empty() ? Decided() : decisions.front();
+  }
+};
+
+TEST_F(GateDecisionTest, ASuccessIsOneOnlyWhereItsRowSaysSo) {
+  const auto connection = Connect();
+  ASSERT_TRUE(connection->OpenSession("", "").ok());
+  EXPECT_EQ(Try(connection, Row("SessionService.GetSession")), grpc::StatusCode::OK);
+  EXPECT_EQ(Try(connection, Row("QueueService.Post")), grpc::StatusCode::OK);
+  EXPECT_TRUE(observer_.decisions().empty());
+  EXPECT_EQ(Try(connection, Row("MemoryService.CreatePd")), grpc::StatusCode::OK);
+  EXPECT_EQ(OnlyDecision().what, "MemoryService.CreatePd");
+  EXPECT_TRUE(OnlyDecision().status.ok());
+}
+
+TEST_F(GateDecisionTest, EveryRefusalIsOneWhateverItsRowSays) {
+  const auto connection = Connect();
+  EXPECT_EQ(Try(connection, Row("SessionService.GetSession")), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(Try(connection, Row("AdminService.ListSessions")), grpc::StatusCode::PERMISSION_DENIED);
+  ASSERT_TRUE(connection->OpenSession("", "").ok());
+  Try(connection, Row("QueueService.Post"), nullptr, MakeError(ErrorReason::OBJECT_NOT_FOUND, "qp_id"));
+  const std::vector<Decided> decisions = observer_.decisions();
+  ASSERT_EQ(decisions.size(), 3u);
+  EXPECT_THAT(decisions[0].status, FailsWith(ErrorReason::SESSION_REQUIRED));
+  EXPECT_THAT(decisions[1].status, FailsWith(ErrorReason::METHOD_NOT_PERMITTED));
+  EXPECT_THAT(decisions[2].status, FailsAt(ErrorReason::OBJECT_NOT_FOUND, "qp_id"));
+}
+
+TEST_F(GateDecisionTest, ACallThatItsClientGaveUpIsNone) {
+  NewCall(Connect())->Cancel();
+  EXPECT_TRUE(observer_.decisions().empty());
+}
+
+TEST_F(GateDecisionTest, SaysWhoAsWhichTenantInWhichSessionAndAboutWhat) {
+  const auto connection = Connect(7);
+  const auto session = connection->OpenSession("", "");
+  ASSERT_TRUE(session.ok());
+  v1::CreateMrRequest request;
+  request.set_pd_id(4);
+  v1::CreateMrResponse response;
+  CallUnary(connection, Row("MemoryService.CreateMr"), request, response, [&](Call&) {
+    response.set_mr_id(17);
+    return absl::OkStatus();
+  });
+  const Decided decided = OnlyDecision();
+  EXPECT_EQ(decided.what, "MemoryService.CreateMr");
+  EXPECT_EQ(decided.process, 7u);
+  EXPECT_EQ(decided.tenant, (*session)->tenant().name());
+  EXPECT_FALSE(decided.tenant.empty());
+  EXPECT_EQ(decided.session, (*session)->id());
+  EXPECT_EQ(decided.object, "pd_id=4 mr_id=17");
+}
+
+TEST_F(GateDecisionTest, ARefusedCallNamesNothingOfItsResponse) {
+  const auto connection = Connect();
+  ASSERT_TRUE(connection->OpenSession("", "").ok());
+  v1::CreateMrRequest request;
+  request.set_pd_id(4);
+  v1::CreateMrResponse response;
+  CallUnary(connection, Row("MemoryService.CreateMr"), request, response, [&](Call&) {
+    response.set_mr_id(17);
+    return MakeError(ErrorReason::QUOTA_REGIONS);
+  });
+  EXPECT_EQ(OnlyDecision().object, "pd_id=4");
+}
+
+TEST_F(GateDecisionTest, TheSessionOfACallThatOpensOneIsTheOpenedOne) {
+  const auto connection = Connect();
+  v1::OpenSessionRequest request;
+  request.set_label("a label is the client's");
+  request.set_grant("");
+  v1::OpenSessionResponse response;
+  std::shared_ptr<core::Session> session;
+  CallUnary(connection, Row("SessionService.OpenSession"), request, response, [&](Call& call) {
+    session = call.connection().OpenSession(request.label(), request.grant()).value_or(nullptr);
+    return absl::OkStatus();
+  });
+  ASSERT_NE(session, nullptr);
+  EXPECT_EQ(OnlyDecision().session, session->id());
+  EXPECT_EQ(OnlyDecision().tenant, session->tenant().name());
+  EXPECT_EQ(OnlyDecision().object, "");
+}
+
+TEST_F(GateDecisionTest, AGrantMakesTheTenantAndIsNamedNowhere) {
+  const auto grant = world_.tenants.CreateGrant({.name = "pod-7"});
+  ASSERT_TRUE(grant.ok()) << grant.status();
+  const auto connection = Connect();
+  v1::OpenSessionRequest request;
+  request.set_grant(grant->secret);
+  v1::OpenSessionResponse response;
+  const auto open = [&](Call& call) { return call.connection().OpenSession("", request.grant()).status(); };
+  CallUnary(connection, Row("SessionService.OpenSession"), request, response, open);
+  request.set_grant(grant->secret + "x");
+  CallUnary(Connect(2), Row("SessionService.OpenSession"), request, response, open);
+  const std::vector<Decided> decisions = observer_.decisions();
+  ASSERT_EQ(decisions.size(), 2u);
+  EXPECT_EQ(decisions[0].tenant, "grant/pod-7");
+  EXPECT_THAT(decisions[1].status, FailsWith(ErrorReason::GRANT_REFUSED));
+  for (const Decided& decided : decisions) {
+    for (const std::string& text : {decided.object, decided.note, decided.status.ToString()}) {
+      EXPECT_EQ(text.find(grant->secret), std::string::npos) << text;
+    }
+  }
+}
+
+TEST_F(GateDecisionTest, BeforeASessionTheTenantIsTheConnections) {
+  Try(Connect(), Row("SessionService.OpenSession"));
+  EXPECT_EQ(OnlyDecision().session, SessionId{});
+  const auto tenant = world_.tenants.TenantOf(core::CallerNumbered(1), "");
+  ASSERT_TRUE(tenant.ok());
+  EXPECT_EQ(OnlyDecision().tenant, (*tenant)->name());
+}
+
+TEST_F(GateDecisionTest, OperatorsAreNobodysTenant) {
+  Try(Connect(1, core::Role::kOperator), Row("AdminService.Drain"));
+  EXPECT_EQ(OnlyDecision().tenant, "");
+  EXPECT_TRUE(world_.tenants.Tenants().empty()) << "an operator's connection must not make one";
+}
+
+TEST_F(GateDecisionTest, ANoteCountsUntilTheCallEnds) {
+  const auto connection = Connect();
+  ASSERT_TRUE(connection->OpenSession("", "").ok());
+  const auto call = NewCall(connection, Row("MemoryService.BatchCreateMr"));
+  ASSERT_NE(call, nullptr);
+  call->Note("refused=3 of=64");
+  call->Finish(absl::OkStatus());
+  call->Note("too late");
+  EXPECT_EQ(OnlyDecision().note, "refused=3 of=64");
+}
+
+}  // namespace
+}  // namespace rnicd::gate

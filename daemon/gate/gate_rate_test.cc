@@ -1,0 +1,228 @@
+// Too many calls: what is counted, against whom, and how late the refusal comes.
+#include "daemon/gate/gate_fixture_test.h"
+#include "rnicd/v1/memory_service.pb.h"
+
+namespace rnicd::gate {
+namespace {
+
+using core::FailsWith;
+
+constexpr uid_t kTenantUid = 1000;
+constexpr uid_t kRatedSessionUid = 2000;
+constexpr uid_t kNobodyUid = 3000;
+constexpr uint64_t kTenantRate = 20;
+constexpr uint64_t kSessionRate = 25;
+constexpr int kRateWithoutTenant = 50;
+
+core::TenantRule RuleFor(const std::string& name, uid_t uid, const core::TenantLimits& limits) {
+  core::TenantRule rule{.name = name, .limits = limits};
+  rule.matches.push_back(core::Matcher{.uid = uid});
+  return rule;
+}
+
+core::WorldOptions RatedWorld() {
+  core::Policy policy;
+  policy.tenants.push_back(RuleFor("rated", kTenantUid, {.tenant_rate = {.per_second = kTenantRate}}));
+  policy.tenants.push_back(RuleFor("sessions", kRatedSessionUid, {.session_rate = {.per_second = kSessionRate}}));
+  core::WorldOptions options;
+  options.policy = policy;
+  return options;
+}
+
+class GateRateTest : public GateTest {
+ protected:
+  GateRateTest() : GateTest(RatedWorld()) {}
+
+  std::shared_ptr<ConnectionContext> ConnectAs(uid_t uid, uint64_t process = 1) {
+    return Connect(process, core::Role::kWorkload, uid);
+  }
+  // How many of `count` calls pass, one after the other, while the clock stands.
+  int Passed(const std::shared_ptr<ConnectionContext>& connection, int count,
+             const MethodRow& row = Row("AdapterService.ListAdapters")) {
+    int passed = 0;
+    for (int call = 0; call < count; ++call) {
+      passed += Try(connection, row) == grpc::StatusCode::OK ? 1 : 0;
+    }
+    return passed;
+  }
+  // Uses the connection's rate up.
+  void Exhaust(const std::shared_ptr<ConnectionContext>& connection) {
+    int calls = 0;
+    while (Passed(connection, 1) == 1 && calls <= kRateWithoutTenant) {
+      ++calls;
+    }
+    EXPECT_LE(calls, kRateWithoutTenant);
+  }
+};
+
+TEST_F(GateRateTest, ATenantMayCallAsOftenAsItsRateSays) {
+  const auto connection = ConnectAs(kTenantUid);
+  EXPECT_EQ(Passed(connection, kTenantRate + 2), static_cast<int>(kTenantRate));
+  world_.clock.Advance(std::chrono::milliseconds(1000 / kTenantRate));
+  EXPECT_EQ(Passed(connection, 2), 1) << "no more than the time gives";
+  world_.clock.Advance(std::chrono::seconds(10));
+  EXPECT_EQ(Passed(connection, kTenantRate + 2), static_cast<int>(kTenantRate)) << "a pause is not saved up for ever";
+}
+
+TEST_F(GateRateTest, TheRefusalSaysTheRate) {
+  const auto connection = ConnectAs(kTenantUid);
+  Passed(connection, kTenantRate + 1);
+  const std::vector<Decided> decisions = observer_.decisions();
+  ASSERT_EQ(decisions.size(), 1u);
+  EXPECT_EQ(decisions[0].what, "AdapterService.ListAdapters");
+  EXPECT_EQ(decisions[0].tenant, "rated");
+  EXPECT_THAT(decisions[0].status, FailsWith(ErrorReason::RATE_LIMITED));
+  const ErrorInfo info = ErrorInfoOf(decisions[0].status);
+  EXPECT_EQ(info.limit, kTenantRate);
+  EXPECT_EQ(info.used, kTenantRate);
+  EXPECT_EQ(info.requested, 1u);
+}
+
+TEST_F(GateRateTest, ConnectionsAndSessionsOfATenantShareItsRate) {
+  const auto first = ConnectAs(kTenantUid, 1);
+  const auto second = ConnectAs(kTenantUid, 2);
+  ASSERT_TRUE(first->OpenSession("", "").ok());
+  EXPECT_EQ(Passed(first, 15) + Passed(second, 7), static_cast<int>(kTenantRate));
+}
+
+TEST_F(GateRateTest, EachSessionHasARateOfItsOwn) {
+  const auto first = ConnectAs(kRatedSessionUid, 1);
+  const auto second = ConnectAs(kRatedSessionUid, 2);
+  EXPECT_EQ(Passed(first, 100), 100) << "without a session only the tenant's rate counts, and it has none";
+  ASSERT_TRUE(first->OpenSession("", "").ok());
+  ASSERT_TRUE(second->OpenSession("", "").ok());
+  EXPECT_EQ(Passed(first, kSessionRate + 2), static_cast<int>(kSessionRate));
+  EXPECT_EQ(Passed(second, kSessionRate + 2), static_cast<int>(kSessionRate));
+}
+
+TEST_F(GateRateTest, WhoIsNoTenantHasASmallRateForEachConnection) {
+  EXPECT_EQ(Passed(ConnectAs(kNobodyUid), kRateWithoutTenant + 1), kRateWithoutTenant);
+  EXPECT_EQ(Passed(ConnectAs(kNobodyUid), kRateWithoutTenant), kRateWithoutTenant);
+}
+
+TEST_F(GateRateTest, OperatorsAndPluginsAreNotCounted) {
+  for (const core::Role role : {core::Role::kOperator, core::Role::kDevicePlugin}) {
+    for (const uid_t uid : {kTenantUid, kNobodyUid}) {
+      EXPECT_EQ(Passed(Connect(1, role, uid), 2 * kRateWithoutTenant, Row("AdminService.GetStatus")),
+                2 * kRateWithoutTenant);
+    }
+  }
+}
+
+TEST_F(GateRateTest, CallsThatAreRefusedAnywayAreCounted) {
+  const auto connection = ConnectAs(kTenantUid);
+  for (const MethodRow& row : {Row("AdminService.GetStatus"), Row("MemoryService.CreateMr")}) {
+    Passed(connection, kTenantRate + 1, row);
+    EXPECT_THAT(observer_.decisions().back().status, FailsWith(ErrorReason::RATE_LIMITED)) << row.name;
+    world_.clock.Advance(std::chrono::seconds(10));
+  }
+}
+
+TEST_F(GateRateTest, ASessionCanAlwaysBeClosed) {
+  const auto connection = ConnectAs(kTenantUid);
+  const auto session = connection->OpenSession("", "");
+  ASSERT_TRUE(session.ok());
+  Exhaust(connection);
+  EXPECT_EQ(Passed(connection, 5, Row("SessionService.CloseSession")), 5);
+  world_.End(*session);
+  EXPECT_EQ(Try(connection, Row("SessionService.CloseSession")), grpc::StatusCode::RESOURCE_EXHAUSTED)
+      << "without one it is a call like any other";
+}
+
+TEST_F(GateRateTest, TheRefusalComesLate) {
+  const auto connection = ConnectAs(kTenantUid);
+  Exhaust(connection);
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(Try(connection, Row("AdapterService.ListAdapters")), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(1000 / kTenantRate))
+      << "one would pass after so long";
+}
+
+// A rate of a million calls a second asks for no wait worth the name.
+TEST_F(GateRateTest, EvenAShortWaitIsTenMilliseconds) {
+  constexpr uint64_t kRate = 1'000'000;
+  core::Policy policy;
+  policy.tenants.push_back(RuleFor("fast", kTenantUid, {.tenant_rate = {.per_second = kRate, .burst = 1}}));
+  world_.tenants.SetPolicy(policy);
+  const auto connection = ConnectAs(kTenantUid);
+  EXPECT_EQ(Passed(connection, 1), 1);
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(Passed(connection, 1), 0);
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(10));
+}
+
+TEST_F(GateRateTest, ACallThatWaitsKeepsItsIdsButNotItsRequest) {
+  const auto connection = ConnectAs(kTenantUid);
+  ASSERT_TRUE(connection->OpenSession("", "").ok());
+  Exhaust(connection);
+  v1::RegisterMrRequest request;
+  request.set_mr_id(17);
+  for (int entry = 0; entry < 1000; ++entry) {
+    request.add_mdl_chain()->set_memory_id(1);
+  }
+  const size_t before = request.SpaceUsedLong();
+  RefusedReactor refused;
+  Gate(services_, connection)
+      .Stream(
+          Row("MemoryService.RegisterMr"), &request,
+          [](const std::shared_ptr<Call>&) -> RefusedReactor* { return nullptr; },
+          [&](const std::shared_ptr<Call>&) { return &refused; });
+  EXPECT_EQ(refused.times(), 0);
+  EXPECT_LT(request.SpaceUsedLong(), before / 10) << "all the while its memory would be the client's to fill";
+  EXPECT_EQ(refused.Code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(observer_.decisions().back().object, "mr_id=17");
+}
+
+TEST_F(GateRateTest, AClientThatGivesUpIsLetGoAtOnce) {
+  const auto connection = ConnectAs(kTenantUid);
+  Exhaust(connection);
+  const size_t decided = observer_.decisions().size();
+  std::shared_ptr<Call> waiting;
+  RefusedReactor refused;
+  Gate(services_, connection)
+      .Stream(
+          Row("AdapterService.ListAdapters"), nullptr,
+          [](const std::shared_ptr<Call>&) -> RefusedReactor* { return nullptr; },
+          [&](const std::shared_ptr<Call>& call) {
+            waiting = call;
+            return &refused;
+          });
+  waiting->Cancel();
+  EXPECT_EQ(refused.times(), 1);
+  EXPECT_EQ(refused.Code(), grpc::StatusCode::CANCELLED);
+  late_answers_.reset();
+  EXPECT_EQ(refused.times(), 1) << "a call is answered once";
+  EXPECT_EQ(observer_.rpcs().back().code, absl::StatusCode::kCancelled);
+  EXPECT_EQ(observer_.decisions().size(), decided);
+}
+
+TEST_F(GateRateTest, NoRefusalHoldsTheEndUp) {
+  const auto connection = ConnectAs(kTenantUid);
+  Exhaust(connection);
+  RefusedReactor refused;
+  Gate(services_, connection)
+      .Stream(
+          Row("AdapterService.ListAdapters"), nullptr,
+          [](const std::shared_ptr<Call>&) -> RefusedReactor* { return nullptr; },
+          [&](const std::shared_ptr<Call>&) { return &refused; });
+  late_answers_.reset();
+  EXPECT_EQ(refused.times(), 1) << "what waits is answered before its thread ends";
+  EXPECT_EQ(refused.Code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+}
+
+TEST_F(GateRateTest, WhenTooManyWaitTheRefusalComesAtOnce) {
+  LateAnswers no_room(0);
+  const GateServices services{observer_, logger_, world_.clock, no_room};
+  const auto connection = ConnectAs(kTenantUid);
+  Exhaust(connection);
+  RefusedReactor refused;
+  Gate(services, connection)
+      .Stream(
+          Row("AdapterService.ListAdapters"), nullptr,
+          [](const std::shared_ptr<Call>&) -> RefusedReactor* { return nullptr; },
+          [&](const std::shared_ptr<Call>&) { return &refused; });
+  EXPECT_EQ(refused.times(), 1);
+}
+
+}  // namespace
+}  // namespace rnicd::gate

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "daemon/core/policy.h"
+
+// The policy file: proto/rnicd/v1/policy.proto in protobuf's text format. docs/POLICY.md explains it to operators.
+namespace rnicd::policy {
+
+inline constexpr size_t kPolicyBytesMax = size_t{1} << 20;
+
+// Judges everything before anything counts: a policy that comes back is sound.
+// Errors: kInvalidArgument with a line "FILE:LINE: REASON" for each mistake, in the order of lines, at most 20 of them.
+// A mistake of the syntax hides those behind it.
+absl::StatusOr<core::Policy> ParsePolicy(std::string_view text, std::string_view file_name);
+
+// Reads the file, which must be a regular one, no longer than kPolicyBytesMax, and writable by its owner alone.
+// Errors: ParsePolicy's, with the path as the file's name; what the kernel says of the file, "PATH: REASON".
+absl::StatusOr<core::Policy> LoadPolicy(const std::string& path);
+
+}  // namespace rnicd::policy

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "daemon/core/grant_table.h"
+#include "daemon/core/policy.h"
+#include "rnicd/v1/admin_service.pb.h"
+
+// What operators and device plugins say of grants and pods, from the wire to core.
+namespace rnicd::service {
+
+// The name is judged by core. Errors: FIELD_OUT_OF_RANGE with the field, "session_limits.regions".
+absl::StatusOr<core::GrantTerms> FromWire(const v1::CreateGrantRequest& request);
+
+// Errors: FIELD_OUT_OF_RANGE with the field, "pods[3].labels[0].key".
+absl::StatusOr<std::vector<core::PodFacts>> FromWire(const v1::SetPodsRequest& request);
+
+}  // namespace rnicd::service

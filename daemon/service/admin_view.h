@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "daemon/core/node.h"
+#include "daemon/core/session_registry.h"
+#include "daemon/service/admin_process.h"
+#include "rnicd/v1/admin_service.pb.h"
+
+namespace rnicd::service {
+
+// The node in the wire's form, as operators may see it: no token, no ticket, no secret is in any of it.
+// Lifetime: everything it is given outlives it. Threads: safe.
+class AdminView {
+ public:
+  AdminView(const core::Node& node, const core::SessionRegistry& registry, const ProcessControl& process)
+      : node_(node), registry_(registry), process_(process) {}
+
+  v1::GetStatusResponse Status() const;
+  // By name.
+  std::vector<v1::TenantInfo> Tenants() const;
+  // In the order of ids.
+  std::vector<v1::GrantInfo> Grants() const;
+  std::vector<v1::PodInfo> Pods() const;
+  // Errors: SESSION_NOT_FOUND.
+  absl::StatusOr<v1::InspectSessionResponse> Inspect(SessionId id) const;
+  v1::StateDump Dump() const;
+
+  v1::SessionInfo Session(const core::SessionRegistry::Listed& listed) const;
+  // In the order of ids.
+  static std::vector<v1::RegionInfo> Regions(const core::Session& session);
+
+ private:
+  uint64_t MillisecondsSince(Instant instant) const;
+  v1::GrantInfo Grant(const core::GrantView& grant) const;
+
+  const core::Node& node_;
+  const core::SessionRegistry& registry_;
+  const ProcessControl& process_;
+};
+
+}  // namespace rnicd::service

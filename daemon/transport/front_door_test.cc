@@ -1,0 +1,197 @@
+#include "daemon/transport/front_door.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemon/core/core_fixture_test.h"
+#include "daemon/core/names.h"
+
+namespace rnicd::transport {
+namespace {
+
+const std::string kPod = "2c48913c-b29f-11e7-9350-020968147796";
+const std::string kOtherPod = "72f7f152-440c-66ac-9084-e0fc1d8a910c";
+const std::string kId(64, 'a');
+const std::string kOtherId(64, 'b');
+
+std::string InPod(const std::string& uid, const std::string& id = kId) { return "/kubepods/pod" + uid + "/" + id; }
+
+// Serves by remembering whom.
+class RecordingServer final : public ConnectionServer {
+ public:
+  std::unique_ptr<ServedConnection> Serve(UniqueFd socket, const core::Caller& caller) override {
+    MutexLock lock(mutex_);
+    callers_.push_back(caller);
+    return std::make_unique<Served>(std::move(socket));
+  }
+  std::vector<core::Caller> callers() const {
+    MutexLock lock(mutex_);
+    return callers_;
+  }
+
+ private:
+  class Served final : public ServedConnection {
+   public:
+    explicit Served(UniqueFd socket) : socket_(std::move(socket)) {}
+    void Disconnected() override {}
+    bool SilentSince(Instant) const override { return false; }
+
+   private:
+    const UniqueFd socket_;
+  };
+
+  mutable Mutex mutex_;
+  std::vector<core::Caller> callers_ RNICD_GUARDED_BY(mutex_);
+};
+
+// A front door, and this process in whatever control group a test says.
+class FrontDoorTest : public ::testing::Test {
+ protected:
+  FrontDoorTest() {
+    char name[] = "/tmp/rnicd-test-XXXXXX";
+    root_ = mkdtemp(name);
+    for (const std::string& process : {std::string("self"), std::to_string(getpid())}) {
+      std::filesystem::create_directories(root_ + "/proc/" + process);
+    }
+    std::ofstream(root_ + "/proc/self/cgroup") << "0::/system.slice/rnicd.service\n";
+  }
+  ~FrontDoorTest() override {
+    if (door_ != nullptr) {
+      door_->Stop();
+    }
+    std::filesystem::remove_all(root_);
+  }
+
+  void Open(uint64_t max_connections_of_one, const core::WorldOptions& world = {}) {
+    world_ = std::make_unique<core::World>(world);
+    workloads_ = std::make_unique<SocketDirectory>(*SocketDirectory::Claim(root_ + "/w", 0755));
+    operators_ = std::make_unique<SocketDirectory>(*SocketDirectory::Claim(root_ + "/o", 0700));
+    FrontDoorOptions options;
+    options.max_connections_per_uid = max_connections_of_one;
+    options.proc_folder = root_ + "/proc";
+    door_ = std::make_unique<FrontDoor>(options, world_->node, world_->registry, logger_, server_);
+    ASSERT_TRUE(door_->Start(*workloads_, *operators_).ok());
+  }
+
+  // Connects as a process of this control group. Returns when the connection was let in or turned away.
+  UniqueFd ConnectFrom(const std::string& path, bool to_operators = false) {
+    std::ofstream(root_ + "/proc/" + std::to_string(getpid()) + "/cgroup") << "0::" << path << "\n";
+    const size_t judged = Judged();
+    sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    const std::string socket_path =
+        to_operators ? root_ + "/o/" + core::kAdminSocketName : root_ + "/w/" + core::kRpcSocketName;
+    socket_path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+    UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    EXPECT_EQ(connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+    EXPECT_TRUE(core::Eventually([&] { return Judged() > judged; })) << "nobody judged the connection";
+    return fd;
+  }
+
+  std::vector<core::ToldDecision> Refusals() const {
+    std::vector<core::ToldDecision> refusals;
+    for (const core::ToldDecision& decision : world_->observer.counts().decisions) {
+      if (decision.what == "connection") {
+        refusals.push_back(decision);
+      }
+    }
+    return refusals;
+  }
+  size_t Judged() const { return server_.callers().size() + Refusals().size(); }
+
+  std::string root_;
+  log::Logger logger_{log::Options{}};
+  RecordingServer server_;
+  std::unique_ptr<core::World> world_;
+  std::unique_ptr<SocketDirectory> workloads_;
+  std::unique_ptr<SocketDirectory> operators_;
+  std::unique_ptr<FrontDoor> door_;
+};
+
+TEST_F(FrontDoorTest, TheLimitOnConnectionsIsForEachPodContainerAndUid) {
+  Open(1);
+  std::vector<UniqueFd> connections;
+  const std::vector<std::string> owners = {InPod(kPod), InPod(kOtherPod), "/docker/" + kId, "/docker/" + kOtherId,
+                                           "/system.slice/sshd.service"};
+  for (const std::string& owner : owners) {
+    connections.push_back(ConnectFrom(owner));
+    EXPECT_TRUE(Refusals().empty()) << owner;
+  }
+  // Another container of the same pod counts as the same; so does another service of the same uid.
+  const std::vector<std::string> again = {InPod(kPod, kOtherId), "/docker/" + kId, "/system.slice/cron.service"};
+  for (const std::string& owner : again) {
+    const size_t before = Refusals().size();
+    const UniqueFd refused = ConnectFrom(owner);
+    ASSERT_EQ(Refusals().size(), before + 1) << owner;
+    EXPECT_EQ(Refusals().back().note, core::kRefusedUidLimit);
+    EXPECT_TRUE(Refusals().back().process.has_value());
+    EXPECT_TRUE(Refusals().back().refused.has_value());
+  }
+  EXPECT_EQ(server_.callers().size(), owners.size());
+}
+
+TEST_F(FrontDoorTest, AConnectionThatIsClosedMakesRoomForItsPod) {
+  Open(1);
+  UniqueFd first = ConnectFrom(InPod(kPod));
+  first.Reset(-1);
+  EXPECT_TRUE(core::Eventually([&] { return door_->connections() == 0; }));
+  const UniqueFd second = ConnectFrom(InPod(kPod));
+  EXPECT_EQ(server_.callers().size(), 2U);
+}
+
+TEST_F(FrontDoorTest, WhoCannotBeNamedIsTurnedAwayAndReported) {
+  Open(0);
+  const UniqueFd refused = ConnectFrom("/kubepods.slice/kubepods-podx.slice");
+  ASSERT_EQ(Refusals().size(), 1U);
+  EXPECT_EQ(Refusals().front().note, core::kRefusedIdentity);
+  EXPECT_FALSE(Refusals().front().process.has_value());
+  EXPECT_TRUE(server_.callers().empty());
+}
+
+TEST_F(FrontDoorTest, TheContainerReachesWhoServes) {
+  Open(0);
+  const UniqueFd connection = ConnectFrom(InPod(kPod));
+  ASSERT_EQ(server_.callers().size(), 1U);
+  EXPECT_EQ(server_.callers().front().container, (core::Container{kPod, kId}));
+  EXPECT_EQ(server_.callers().front().role, core::Role::kWorkload);
+}
+
+TEST_F(FrontDoorTest, OnTheOperatorsSocketThePolicyGivesTheRole) {
+  core::WorldOptions options;
+  options.policy = core::OneTenantForEachUid({});
+  options.policy->roles.push_back({.match = {.pod_uid = kPod}, .role = core::Role::kDevicePlugin});
+  Open(0, options);
+  const UniqueFd plugin = ConnectFrom(InPod(kPod), true);
+  const UniqueFd ourselves = ConnectFrom("/system.slice/sshd.service", true);
+  const UniqueFd workload = ConnectFrom(InPod(kPod));
+  ASSERT_EQ(server_.callers().size(), 3U);
+  EXPECT_EQ(server_.callers()[0].role, core::Role::kDevicePlugin);
+  EXPECT_EQ(server_.callers()[1].role, core::Role::kOperator);
+  EXPECT_EQ(server_.callers()[2].role, core::Role::kWorkload);
+}
+
+TEST_F(FrontDoorTest, SessionsOfAGrantThatIsOverAreEnded) {
+  Open(0);
+  const auto grant = world_->tenants.CreateGrant({.name = "short", .lifetime = std::chrono::milliseconds(1000)});
+  ASSERT_TRUE(grant.ok()) << grant.status();
+  auto session = world_->registry.Open(core::CallerNumbered(1), "test", grant->secret);
+  ASSERT_TRUE(session.ok()) << session.status();
+  session->reset();
+  EXPECT_EQ(world_->observer.counts().ended, 0U);
+  world_->clock.Advance(std::chrono::milliseconds(1001));
+  EXPECT_TRUE(core::Eventually([&] { return world_->observer.counts().ended == 1; }));
+  EXPECT_EQ(world_->observer.counts().cause, core::EndCause::kGrantExpired);
+}
+
+}  // namespace
+}  // namespace rnicd::transport

@@ -1,0 +1,206 @@
+#include "tests/fuzz/call_script.h"
+
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/text_format.h>
+
+#include <charconv>
+#include <optional>
+
+#include "absl/strings/escaping.h"
+#include "daemon/gate/method_table.h"
+#include "tests/fuzz/check.h"
+#include "tests/fuzz/split.h"
+
+namespace rnicd::fuzz {
+namespace {
+
+using google::protobuf::DescriptorPool;
+using google::protobuf::Message;
+using google::protobuf::MessageFactory;
+using google::protobuf::MethodDescriptor;
+using google::protobuf::TextFormat;
+
+constexpr std::string_view kPackage = "rnicd.v1.";
+constexpr std::chrono::milliseconds kAdvanceMax{std::chrono::hours(24)};
+
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+// Takes the first word off the text, and the blanks behind it.
+std::string_view TakeWord(std::string_view& text) {
+  const std::string_view word = text.substr(0, text.find(' '));
+  text.remove_prefix(word.size());
+  while (text.starts_with(' ')) {
+    text.remove_prefix(1);
+  }
+  return word;
+}
+
+std::optional<uint64_t> ToNumber(std::string_view digits) {
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return error == std::errc() && end == digits.data() + digits.size() ? std::optional(number) : std::nullopt;
+}
+
+// Copies the text, and lets `replace` write something else for what begins at a place outside of quotes: it answers how
+// many characters it has taken, 0 for none.
+template <typename Replace>
+std::string OutsideQuotes(std::string_view text, Replace replace) {
+  std::string result;
+  bool quoted = false;
+  for (size_t at = 0; at < text.size();) {
+    const size_t taken = quoted ? 0 : replace(text, at, result);
+    at += taken;
+    if (taken != 0) {
+      continue;
+    }
+    if (quoted && text[at] == '\\' && at + 1 < text.size()) {
+      result += text[at++];
+    } else if (text[at] == '"') {
+      quoted = !quoted;
+    }
+    result += text[at++];
+  }
+  return result;
+}
+
+size_t CountDigits(std::string_view text, size_t at) {
+  size_t count = 0;
+  while (at + count < text.size() && IsDigit(text[at + count])) {
+    ++count;
+  }
+  return count;
+}
+
+// "&3" becomes the number that stands for it.
+size_t ReferenceToNumber(std::string_view text, size_t at, std::string& result) {
+  const size_t digits = text[at] == '&' ? CountDigits(text, at + 1) : 0;
+  const std::optional<uint64_t> index = ToNumber(text.substr(at + 1, digits));
+  if (digits == 0 || !index.has_value()) {
+    return 0;
+  }
+  result += std::to_string(kFirstReference + *index % kReferences);
+  return 1 + digits;
+}
+
+size_t NumberToReference(std::string_view text, size_t at, std::string& result) {
+  const bool inside = at > 0 && text[at - 1] != ' ' && text[at - 1] != '[';
+  const size_t digits = inside ? 0 : CountDigits(text, at);
+  const std::optional<uint64_t> number = ToNumber(text.substr(at, digits));
+  if (!number.has_value() || *number < kFirstReference || *number >= kFirstReference + kReferences) {
+    return 0;
+  }
+  result += "&" + std::to_string(*number - kFirstReference);
+  return digits;
+}
+
+class NoErrors final : public google::protobuf::io::ErrorCollector {
+ public:
+  void AddError(int, int, const std::string&) override {}
+};
+
+bool ReadMessage(std::string_view text, Message& message) {
+  NoErrors errors;
+  TextFormat::Parser parser;
+  parser.RecordErrorsTo(&errors);
+  return parser.ParseFromString(OutsideQuotes(text, ReferenceToNumber), &message);
+}
+
+std::string WriteMessage(const Message& message) {
+  TextFormat::Printer printer;
+  printer.SetSingleLineMode(true);
+  printer.SetUseShortRepeatedPrimitives(true);
+  std::string text;
+  printer.PrintToString(message, &text);
+  while (text.ends_with(' ')) {
+    text.pop_back();
+  }
+  return OutsideQuotes(text, NumberToReference);
+}
+
+const MethodDescriptor* FindMethod(std::string_view name) {
+  return DescriptorPool::generated_pool()->FindMethodByName(std::string(kPackage) + std::string(name));
+}
+
+// Nothing for a line that is no step.
+std::optional<Step> ParseStep(std::string_view line) {
+  Step step;
+  const std::string_view who = TakeWord(line);
+  if (who == "advance") {
+    const std::optional<uint64_t> count = ToNumber(line);
+    step.kind = Step::Kind::kAdvance;
+    step.advance = std::chrono::milliseconds(count.value_or(0) % static_cast<uint64_t>(kAdvanceMax.count()));
+    return count.has_value() ? std::optional(step) : std::nullopt;
+  }
+  if (who.size() != 1 || kConnections.find(who[0]) == std::string_view::npos) {
+    return std::nullopt;
+  }
+  step.connection = who[0];
+  const std::string_view what = TakeWord(line);
+  if (what == "drop") {
+    step.kind = Step::Kind::kDrop;
+    return step;
+  }
+  step.method = FindMethod(what);
+  if (step.method == nullptr) {
+    return std::nullopt;
+  }
+  if (line.starts_with('=')) {
+    step.bytes = absl::HexStringToBytes(absl::string_view(line.data() + 1, (line.size() - 1) / 2 * 2));
+    return step;
+  }
+  step.request = NewMessage(step.method->input_type());
+  return ReadMessage(line, *step.request) ? std::optional(step) : std::nullopt;
+}
+
+std::string PrintStep(const Step& step) {
+  if (step.kind == Step::Kind::kAdvance) {
+    return "advance " + std::to_string(step.advance.count());
+  }
+  const std::string who = std::string(1, step.connection) + " ";
+  if (step.kind == Step::Kind::kDrop) {
+    return who + "drop";
+  }
+  const std::string call = who + step.method->service()->name() + "." + step.method->name() + " ";
+  return call + (step.request == nullptr ? "=" + absl::BytesToHexString(step.bytes) : WriteMessage(*step.request));
+}
+
+std::vector<const MethodDescriptor*> FindAllMethods() {
+  std::vector<const MethodDescriptor*> methods;
+  for (const gate::MethodRow& row : gate::kMethodTable) {
+    methods.push_back(FindMethod(row.name));
+    Check(methods.back() != nullptr, "every row of the method table is a method");
+  }
+  return methods;
+}
+
+}  // namespace
+
+const std::vector<const MethodDescriptor*>& AllMethods() {
+  static const std::vector<const MethodDescriptor*> methods = FindAllMethods();
+  return methods;
+}
+
+std::shared_ptr<Message> NewMessage(const google::protobuf::Descriptor* type) {
+  return std::shared_ptr<Message>(MessageFactory::generated_factory()->GetPrototype(type)->New());
+}
+
+Script ParseScript(std::string_view text) {
+  Script script;
+  for (const std::string& line : Split(text, '\n')) {
+    std::optional<Step> step = ParseStep(line);
+    if (step.has_value() && script.size() < kStepsMax) {
+      script.push_back(*std::move(step));
+    }
+  }
+  return script;
+}
+
+std::string PrintScript(const Script& script) {
+  std::string text;
+  for (const Step& step : script) {
+    text += PrintStep(step) + "\n";
+  }
+  return text;
+}
+
+}  // namespace rnicd::fuzz

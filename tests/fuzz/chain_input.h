@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "daemon/core/work_request.h"
+#include "tests/fuzz/input.h"
+#include "tests/fuzz/queue_side.h"
+
+namespace rnicd::fuzz {
+
+// A chain of work requests, read from the fuzzer's bytes: mostly of objects that are there, with addresses near their
+// ends, and now and then of any number.
+class ChainInput {
+ public:
+  // `context`: of the last request posted so far; counted on. All outlive the chain.
+  ChainInput(Input& input, const QueueSide& owner, const QueueSide& peer, uint64_t& context);
+
+  std::span<const core::WorkRequest> requests() const { return requests_; }
+
+ private:
+  core::WorkRequest NextRequest();
+  core::Sge NextSge();
+  core::Sges NextSges();
+  uint32_t NextFlags();
+  LocalToken NextLocalToken();
+  RemoteToken NextRemoteToken();
+  VirtualAddress NextRemoteAddress();
+  MemoryRegionId NextRegion();
+  core::FastRegisterOperation NextFastRegister();
+  core::InvalidateOperation NextInvalidate();
+  core::BindOperation NextBind();
+
+  Input& input_;
+  const QueueSide& owner_;
+  const QueueSide& peer_;
+  // What the requests point to.
+  std::deque<std::string> texts_;
+  std::deque<std::vector<uint64_t>> page_arrays_;
+  std::vector<core::WorkRequest> requests_;
+};
+
+}  // namespace rnicd::fuzz

@@ -1,0 +1,141 @@
+#include "tests/fuzz/fuzz_daemon.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "base/status.h"
+#include "daemon/audit/audit_line.h"
+#include "tests/fuzz/check.h"
+#include "tests/fuzz/node.h"
+
+namespace rnicd::fuzz {
+namespace {
+
+using core::Resource;
+
+constexpr std::chrono::milliseconds kTicketLifetime{30000};
+constexpr std::chrono::seconds kPatience{20};
+constexpr uid_t kPluginUid = 2000;
+constexpr uid_t kPolicyUid = 3000;
+
+// So much that all kinds of things can be made, and so little that none of them takes long.
+core::NodeLimits Limits() {
+  core::NodeLimits limits;
+  limits.node[Resource::kMemoryBytes] = uint64_t{4} << 20;
+  limits.node[Resource::kRegisteredBytes] = uint64_t{256} << 20;
+  limits.node[Resource::kQueueEntries] = 65536;
+  limits.node[Resource::kFastRegisterPages] = 65536;
+  limits.node[Resource::kPostedPages] = 65536;
+  limits.session[Resource::kRegions] = 4096;
+  limits.session[Resource::kPendingRequests] = 4;
+  // So that some requests run on a worker, and pend where that is allowed.
+  limits.pending_threshold_bytes = 4 * kNdkPageBytes;
+  return limits;
+}
+
+core::Policy PolicyOfTest() {
+  core::Policy policy = core::OneTenantForEachUid(core::Limits());
+  policy.roles.push_back({.match = {.uid = kPluginUid}, .role = core::Role::kDevicePlugin});
+  return policy;
+}
+
+core::Caller CallerOf(char name) {
+  switch (name) {
+    case 'c':
+      return FuzzNode::CallerNumbered(2, kPolicyUid);
+    case 'o':
+      return {.process = {.high = 7, .low = 3}, .uid = 0, .gid = 0, .role = core::Role::kOperator};
+    case 'p':
+      return {.process = {.high = 7, .low = 4}, .uid = kPluginUid, .gid = 0, .role = core::Role::kDevicePlugin};
+    default:
+      return FuzzNode::CallerNumbered(1);
+  }
+}
+
+}  // namespace
+
+void DecisionRecorder::OnDecision(const core::Decision& decision) {
+  std::string line = audit::Format(audit::LineOf(decision, audit::WallTime()));
+  MutexLock lock(mutex_);
+  lines_.push_back(std::move(line));
+}
+
+void DecisionRecorder::CheckLines(const std::vector<std::string>& secrets) const {
+  MutexLock lock(mutex_);
+  for (const std::string& line : lines_) {
+    Check(line.find('\n') == line.size() - 1, "a decision is one line");
+    Check(nlohmann::json::accept(line), "a line is JSON: " + line);
+    for (const std::string& secret : secrets) {
+      Check(line.find(secret) == std::string::npos, "no line holds a secret");
+    }
+  }
+}
+
+absl::StatusOr<std::string> FakeProcess::SetLogLevel(std::string_view level) {
+  if (!log::LevelFromName(level).has_value()) {
+    return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "level");
+  }
+  return std::string(level);
+}
+
+absl::Status FakeProcess::ReloadPolicy() {
+  tenants_.SetPolicy(PolicyOfTest());
+  return absl::OkStatus();
+}
+
+bool FakeProcess::SetDraining(bool draining) {
+  draining_.store(draining);
+  return draining;
+}
+
+FuzzDaemon::FuzzDaemon()
+    // A refusal leaves no line; a fault of ours does.
+    : logger_(log::Options{.level = log::Level::kError}),
+      soft_(provider::SoftOptions{.adapters = 2}, random_),
+      tickets_(random_, clock_, kTicketLifetime),
+      ledger_(std::make_shared<core::Ledger>(Limits().node, nullptr)),
+      tenants_(PolicyOfTest(), ledger_, random_, clock_),
+      node_{.os = os_,
+            .clock = clock_,
+            .random = random_,
+            .provider = soft_,
+            .observer = observer_,
+            .workers = workers_,
+            .reapers = reapers_,
+            .tickets = tickets_,
+            .tenants = tenants_,
+            .draining = draining_,
+            .limits = Limits(),
+            .ledger = ledger_,
+            .started = clock_.Now()},
+      registry_(node_),
+      process_(tenants_, draining_),
+      server_(
+          gate::GateServices{.observer = observer_, .logger = logger_, .clock = clock_, .late_answers = late_answers_},
+          node_, registry_, process_) {}
+
+std::unique_ptr<transport::ServedConnection> FuzzDaemon::Serve(char name, UniqueFd& client) {
+  std::array<int, 2> ends{};
+  Check(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) == 0, "there are sockets");
+  client.Reset(ends[0]);
+  auto connection = server_.Serve(UniqueFd(ends[1]), CallerOf(name));
+  Check(connection != nullptr, "a connection is served");
+  return connection;
+}
+
+// As the front door does on each tick.
+void FuzzDaemon::Advance(std::chrono::milliseconds by) {
+  clock_.Advance(by);
+  registry_.EndExpired();
+}
+
+void FuzzDaemon::CheckNothingLeft(const std::vector<std::string>& secrets) {
+  Check(registry_.WaitUntilEmpty(std::chrono::steady_clock::now() + kPatience), "every session ends");
+  CheckNothingHeld(node_, os_);
+  observer_.CheckLines(secrets);
+}
+
+}  // namespace rnicd::fuzz

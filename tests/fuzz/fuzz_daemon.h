@@ -1,0 +1,86 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/os_fake.h"
+#include "daemon/core/node.h"
+#include "daemon/core/session_registry.h"
+#include "daemon/gate/late_answers.h"
+#include "daemon/log/logger.h"
+#include "daemon/server/grpc_connection_server.h"
+#include "provider/soft/soft_provider.h"
+#include "tests/fuzz/sources.h"
+
+namespace rnicd::fuzz {
+
+// Makes the audit line of each decision, and keeps it. Threads: safe.
+class DecisionRecorder final : public core::Observer {
+ public:
+  void OnDecision(const core::Decision& decision) override;
+  // Each line is one JSON object, and none holds any of the secrets.
+  void CheckLines(const std::vector<std::string>& secrets) const;
+
+ private:
+  mutable Mutex mutex_;
+  std::vector<std::string> lines_ RNICD_GUARDED_BY(mutex_);
+};
+
+// The process around the services, which has no flags, files or sockets here.
+class FakeProcess final : public service::ProcessControl {
+ public:
+  // Both outlive this.
+  FakeProcess(core::TenantDirectory& tenants, std::atomic<bool>& draining) : tenants_(tenants), draining_(draining) {}
+
+  std::string version() const override { return "fuzz"; }
+  std::string metrics_address() const override { return ""; }
+  uint64_t connections() const override { return 0; }
+  std::string policy_file() const override { return ""; }
+  absl::StatusOr<std::string> SetLogLevel(std::string_view level) override;
+  absl::Status ReloadPolicy() override;
+  bool SetDraining(bool draining) override;
+
+ private:
+  core::TenantDirectory& tenants_;
+  std::atomic<bool>& draining_;
+};
+
+// The daemon from its connections down, all of it real but the process around it, and with time and chance in the
+// fuzzer's hands. Its threads are its own: workers, reapers, gRPC's.
+// Lifetime: its connections go before it. Threads: safe.
+class FuzzDaemon {
+ public:
+  FuzzDaemon();
+
+  // A connection of one of the clients that call_script.h names; `client` is its end of the socket.
+  std::unique_ptr<transport::ServedConnection> Serve(char name, UniqueFd& client);
+  void Advance(std::chrono::milliseconds by);
+  // Waits until all sessions are over, and checks that nothing is left of them.
+  void CheckNothingLeft(const std::vector<std::string>& secrets);
+
+ private:
+  FaultyOs os_{LinuxOs()};
+  ManualClock clock_;
+  SeededRandom random_{1};
+  const log::Logger logger_;
+  provider::SoftProvider soft_;
+  DecisionRecorder observer_;
+  core::TicketTable tickets_;
+  const std::shared_ptr<core::Ledger> ledger_;
+  core::TenantDirectory tenants_;
+  std::atomic<bool> draining_{false};
+  core::WorkerPool workers_{1};
+  core::WorkerPool reapers_{1};
+  core::Node node_;
+  core::SessionRegistry registry_;
+  FakeProcess process_;
+  gate::LateAnswers late_answers_;
+  server::GrpcConnectionServer server_;
+};
+
+}  // namespace rnicd::fuzz

@@ -1,0 +1,120 @@
+#include "tests/fuzz/naive_memory.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/units.h"
+
+namespace rnicd::fuzz {
+namespace {
+
+bool EndsBeyond(uint64_t start, uint64_t count) { return count > UINT64_MAX - start; }
+
+bool IsSound(const core::MdlEntry& entry, const NaiveMemories& memories) {
+  const auto memory = memories.find(entry.memory);
+  return entry.count != 0 && entry.address.value != 0 && !EndsBeyond(entry.address.value, entry.count) &&
+         !EndsBeyond(entry.offset, entry.count) &&
+         entry.address.value % kNdkPageBytes == entry.offset % kNdkPageBytes && memory != memories.end() &&
+         memory->second.sealed && entry.offset + entry.count <= memory->second.bytes;
+}
+
+bool AdjoinsInMemory(const core::MdlEntry& entry, const core::MdlEntry& previous) {
+  return entry.memory == previous.memory && entry.offset == previous.offset + previous.count;
+}
+
+bool Follows(const core::MdlEntry& entry, const core::MdlEntry& previous) {
+  return entry.address.value == previous.address.value + previous.count &&
+         (AdjoinsInMemory(entry, previous) || entry.address.value % kNdkPageBytes == 0);
+}
+
+// Adds the pages under a piece of memory; its first one may be there already.
+void AddPages(std::vector<std::byte*>& pages, std::byte* first, uint64_t skip, uint64_t count, bool shares_page) {
+  for (uint64_t page = 0; page * kNdkPageBytes < skip + count; ++page) {
+    if (page > 0 || !shares_page) {
+      pages.push_back(first - skip + page * kNdkPageBytes);
+    }
+  }
+}
+
+}  // namespace
+
+std::optional<NaiveRange> ReadChain(std::span<const core::MdlEntry> chain, uint64_t length,
+                                    const NaiveMemories& memories) {
+  const auto is_sound = [&](const core::MdlEntry& entry) { return IsSound(entry, memories); };
+  if (length == 0 || chain.empty() || chain.size() > core::kMaxMdlEntries ||
+      !std::all_of(chain.begin(), chain.end(), is_sound)) {
+    return std::nullopt;
+  }
+  NaiveRange range{.base = chain.front().address.value, .runs = {}, .pages = {}};
+  uint64_t left = length;
+  for (size_t index = 0; index < chain.size() && left > 0; ++index) {
+    const core::MdlEntry& entry = chain[index];
+    if (index > 0 && !Follows(entry, chain[index - 1])) {
+      return std::nullopt;
+    }
+    const bool adjoins = index > 0 && AdjoinsInMemory(entry, chain[index - 1]);
+    const uint64_t count = std::min(entry.count, left);
+    std::byte* const first = memories.at(entry.memory).first + entry.offset;
+    const uint64_t skip = entry.offset % kNdkPageBytes;
+    AddPages(range.pages, first, skip, count, adjoins && skip != 0);
+    if (adjoins) {
+      range.runs.back() = {range.runs.back().data(), range.runs.back().size() + count};
+    } else {
+      range.runs.emplace_back(first, count);
+    }
+    left -= count;
+  }
+  return left == 0 ? std::optional(range) : std::nullopt;
+}
+
+Runs CutPages(const std::vector<std::byte*>& pages, uint64_t skip, uint64_t length) {
+  Runs runs;
+  for (std::byte* const page : pages) {
+    const uint64_t count = std::min(kNdkPageBytes - skip, length);
+    if (count > 0 && !runs.empty() && runs.back().data() + runs.back().size() == page + skip) {
+      runs.back() = {runs.back().data(), runs.back().size() + count};
+    } else if (count > 0) {
+      runs.emplace_back(page + skip, count);
+    }
+    length -= count;
+    skip = 0;
+  }
+  return runs;
+}
+
+bool SameRuns(const Runs& one, const Runs& other) {
+  return std::equal(one.begin(), one.end(), other.begin(), other.end(),
+                    [](auto a, auto b) { return a.data() == b.data() && a.size() == b.size(); });
+}
+
+void NaivePins::Add(const std::vector<std::byte*>& pages) {
+  for (std::byte* const page : pages) {
+    ++times_[page];
+    registered_ += kNdkPageBytes;
+  }
+}
+
+void NaivePins::Remove(const std::vector<std::byte*>& pages) {
+  for (std::byte* const page : pages) {
+    --times_[page];
+    registered_ -= kNdkPageBytes;
+  }
+}
+
+uint64_t NaivePins::pinned() const {
+  const auto is_pinned = [](const auto& entry) { return entry.second > 0; };
+  return static_cast<uint64_t>(std::count_if(times_.begin(), times_.end(), is_pinned)) * kNdkPageBytes;
+}
+
+uint64_t NaivePins::Fresh(const std::vector<std::byte*>& pages) const {
+  std::set<std::byte*> fresh;
+  for (std::byte* const page : pages) {
+    const auto found = times_.find(page);
+    if (found == times_.end() || found->second == 0) {
+      fresh.insert(page);
+    }
+  }
+  return fresh.size() * kNdkPageBytes;
+}
+
+}  // namespace rnicd::fuzz

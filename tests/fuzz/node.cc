@@ -1,0 +1,114 @@
+#include "tests/fuzz/node.h"
+
+#include <dirent.h>
+
+#include <optional>
+#include <string_view>
+
+#include "tests/fuzz/check.h"
+
+namespace rnicd::fuzz {
+namespace {
+
+constexpr std::chrono::seconds kTicketLifetime{30};
+
+}  // namespace
+
+FuzzNode::FuzzNode(const NodeOptions& options)
+    : soft(options.soft, random, std::make_unique<EngineQueue>(engine_jobs)),
+      tickets(random, clock, kTicketLifetime),
+      ledger(std::make_shared<core::Ledger>(options.limits.node, nullptr)),
+      tenants(core::OneTenantForEachUid(options.tenant), ledger, random, clock),
+      node{.os = os,
+           .clock = clock,
+           .random = random,
+           .provider = soft,
+           .observer = observer,
+           .workers = workers,
+           .reapers = reapers,
+           .tickets = tickets,
+           .tenants = tenants,
+           .draining = draining,
+           .limits = options.limits,
+           .ledger = ledger,
+           .started = clock.Now()},
+      registry(node) {}
+
+std::shared_ptr<core::Session> FuzzNode::Open(uint64_t process, uid_t uid) {
+  auto session = registry.Open(CallerNumbered(process, uid), "fuzz");
+  Check(session.ok(), "a session can be opened");
+  return *session;
+}
+
+MemoryObjectId FuzzNode::Allocate(core::Session& session, uint64_t size, bool seal) {
+  std::optional<core::MemoryTicket> allocated;
+  const absl::Status begun =
+      session.AllocateMemory({.size = size}, [&](const absl::StatusOr<core::MemoryTicket>& ticket) {
+        Check(ticket.ok(), "memory can be allocated");
+        allocated = *ticket;
+      });
+  Check(begun.ok(), "memory can be asked for");
+  Settle();
+  Check(allocated.has_value(), "an allocation is answered");
+  if (seal) {
+    Check((*session.FindMemory(allocated->memory))->Seal().ok(), "memory can be sealed");
+  }
+  return allocated->memory;
+}
+
+bool FuzzNode::RunOne() {
+  const bool worked = workers.RunOne();
+  const bool moved = engine_jobs.RunOne();
+  const bool reaped = reapers.RunOne();
+  return worked || moved || reaped;
+}
+
+void FuzzNode::Settle() {
+  while (RunOne()) {
+  }
+}
+
+void FuzzNode::EndAll() {
+  for (const core::SessionRegistry::Listed& listed : registry.List()) {
+    registry.End(listed.session, core::EndCause::kClosed, nullptr);
+  }
+  Settle();
+  Check(registry.List().empty(), "every session ends");
+  CheckNothingHeld(node, os);
+}
+
+std::string HeldBy(const core::Ledger& ledger) {
+  std::string held;
+  for (size_t index = 0; index < core::kResourceCount; ++index) {
+    const auto resource = static_cast<core::Resource>(index);
+    if (ledger.used(resource) != 0) {
+      held += std::string(core::ResourceName(resource)) + "=" + std::to_string(ledger.used(resource)) + " ";
+    }
+  }
+  return held;
+}
+
+void CheckNothingHeld(const core::Node& node, const FaultyOs& os) {
+  const std::string held = HeldBy(*node.ledger);
+  Check(held.empty(), "nothing is left, but the node counts " + held);
+  for (const auto& tenant : node.tenants.Tenants()) {
+    const std::string of_tenant = HeldBy(*tenant->ledger());
+    Check(of_tenant.empty(), "nothing is left, but a tenant has " + of_tenant);
+  }
+  Check(node.provider.live_regions() == 0, "no registration is left in the card");
+  Check(os.live_mappings() == 0, "no memory is left mapped");
+  Check(node.tickets.size() == 0, "no ticket is left");
+}
+
+uint64_t OpenDescriptors() {
+  DIR* const folder = opendir("/proc/self/fd");
+  Check(folder != nullptr, "the kernel lists our descriptors");
+  uint64_t count = 0;
+  for (const dirent* entry = readdir(folder); entry != nullptr; entry = readdir(folder)) {
+    count += std::string_view(entry->d_name).starts_with('.') ? 0 : 1;
+  }
+  closedir(folder);
+  return count;
+}
+
+}  // namespace rnicd::fuzz

@@ -1,0 +1,112 @@
+// The policy file: whatever stands in it, it is refused with its lines, or it means one thing and can be used.
+
+#include <google/protobuf/text_format.h>
+
+#include <charconv>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "daemon/core/tenant_directory.h"
+#include "daemon/policy/policy_file.h"
+#include "rnicd/v1/policy.pb.h"
+#include "tests/fuzz/check.h"
+#include "tests/fuzz/input.h"
+#include "tests/fuzz/policy_text.h"
+#include "tests/fuzz/sources.h"
+#include "tests/fuzz/split.h"
+
+namespace rnicd::fuzz {
+namespace {
+
+constexpr size_t kComplaintsMax = 20;
+constexpr std::string_view kPodUid = "01234567-89ab-cdef-0123-456789abcdef";
+constexpr uid_t kOwnUid = 65532;
+
+std::vector<core::Caller> Callers() {
+  std::vector<core::Caller> callers;
+  for (const uid_t uid : {uid_t{0}, uid_t{1000}, kOwnUid, uid_t{UINT32_MAX}}) {
+    callers.push_back({.uid = uid, .gid = uid});
+    callers.push_back({.uid = uid, .gid = 0, .container = {.pod_uid = std::string(kPodUid), .id = ""}});
+  }
+  return callers;
+}
+
+core::PodFacts KnownPod() {
+  return {.uid = std::string(kPodUid), .namespace_name = "storage", .name = "pod-0", .labels = {{"tier", "gold"}}};
+}
+
+// Of "file:LINE: REASON"; 0 when the line is not of that form.
+int LineOf(std::string_view complaint) {
+  constexpr std::string_view kFile = "file:";
+  int line = 0;
+  if (!complaint.starts_with(kFile)) {
+    return 0;
+  }
+  complaint.remove_prefix(kFile.size());
+  const auto [end, error] = std::from_chars(complaint.data(), complaint.data() + complaint.size(), line);
+  complaint.remove_prefix(static_cast<size_t>(end - complaint.data()));
+  return error == std::errc() && complaint.starts_with(": ") && complaint.size() > 2 ? line : 0;
+}
+
+void CheckRefusal(const absl::Status& status) {
+  Check(absl::IsInvalidArgument(status), "a policy is refused for what it says");
+  const std::vector<std::string> complaints = Split(std::string(status.message()), '\n');
+  Check(complaints.size() <= kComplaintsMax, "an operator does not read more complaints");
+  int last = 1;
+  for (const std::string& complaint : complaints) {
+    const int line = LineOf(complaint);
+    Check(line >= last, "each complaint has its line, in their order, and none of the file's line breaks");
+    last = line;
+  }
+}
+
+// A policy that came back can be used: for callers with and without pods, and in place of another policy.
+void Use(const core::Policy& policy) {
+  const ManualClock clock;
+  SeededRandom random(1);
+  const auto ledger = std::make_shared<core::Ledger>(core::Limits{}, nullptr);
+  core::TenantDirectory directory(core::Policy{}, ledger, random, clock);
+  directory.SetPods({KnownPod()});
+  directory.SetPolicy(policy);
+  std::set<std::string> rules;
+  for (const core::TenantRule& rule : policy.tenants) {
+    Check(rules.insert(rule.name).second, "each name stands for one tenant");
+  }
+  Check(policy.default_tenant.empty() || rules.contains(policy.default_tenant), "the default tenant is there");
+  for (const core::Caller& caller : Callers()) {
+    const auto tenant = directory.TenantOf(caller, "");
+    Check(tenant.ok() || policy.default_tenant.empty(), "with a default tenant nobody is turned away");
+    if (tenant.ok()) {
+      Check(rules.contains((*tenant)->rule()), "a tenant comes of a rule");
+      Check((*tenant)->name().starts_with((*tenant)->rule()), "and has its name");
+    }
+    (void)directory.RoleOf(caller, kOwnUid);
+  }
+  directory.SetPolicy(policy);
+  (void)directory.Sweep();
+}
+
+void TryPolicy(const std::string& text) {
+  const absl::StatusOr<core::Policy> policy = policy::ParsePolicy(text, "file");
+  if (!policy.ok()) {
+    CheckRefusal(policy.status());
+    return;
+  }
+  v1::Policy lenient;
+  Check(google::protobuf::TextFormat::ParseFromString(text, &lenient), "what we take, the text format takes");
+  Use(*policy);
+  const std::string written = PolicyText(*policy);
+  const absl::StatusOr<core::Policy> again = policy::ParsePolicy(written, "written");
+  Check(again.ok(), "a policy that is written out is taken");
+  Check(PolicyText(*again) == written, "and means the same");
+}
+
+}  // namespace
+}  // namespace rnicd::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  rnicd::fuzz::TryPolicy(std::string(rnicd::fuzz::AsText(data, size)));
+  return 0;
+}

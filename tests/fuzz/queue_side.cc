@@ -1,0 +1,190 @@
+#include "tests/fuzz/queue_side.h"
+
+#include <algorithm>
+#include <variant>
+
+#include "base/op_flags.h"
+#include "base/status.h"
+#include "tests/fuzz/check.h"
+
+namespace rnicd::fuzz {
+namespace {
+
+constexpr uint32_t kManyResults = 1000;
+
+bool IssuesToken(const core::WorkRequest& request) {
+  return std::holds_alternative<core::FastRegisterOperation>(request.operation) ||
+         std::holds_alternative<core::BindOperation>(request.operation);
+}
+
+std::span<const std::byte> BytesOf(core::Session& session, MemoryObjectId id) {
+  const auto memory = session.FindMemory(id);
+  Check(memory.ok(), "memory that nobody released is there");
+  return (*memory)->BeginUse()->object().mapping();
+}
+
+// Overrun, or closed by its owner.
+bool IsDeadQueue(const absl::Status& status) {
+  return FailedWith(status, ErrorReason::CQ_OVERRUN) || FailedWith(status, ErrorReason::OBJECT_CLOSING) ||
+         FailedWith(status, ErrorReason::OBJECT_NOT_FOUND);
+}
+
+}  // namespace
+
+void Tally::Post(uint64_t context, const core::WorkRequest& request) {
+  requests_[context] = {.receive = std::holds_alternative<core::ReceiveOperation>(request.operation),
+                        .silent = (request.flags & kOpFlagSilentSuccess) != 0};
+}
+
+void Tally::Complete(const core::CqResult& result) {
+  const auto found = requests_.find(result.completion.request_context);
+  Check(found != requests_.end(), "what completes was posted");
+  Posted& request = found->second;
+  Check(!request.complete, "a request completes once");
+  request.complete = true;
+  const OperationType type = result.completion.type;
+  const bool receive = type == OperationType::kReceive || type == OperationType::kReceiveAndInvalidate;
+  Check(receive == request.receive, "a completion says what kind of request it was");
+  Check(!request.silent || result.completion.status != NtStatus::kSuccess,
+        "a silent request tells of its failure only");
+  uint64_t& last = last_[receive ? 1 : 0];
+  Check(found->first > last, "each queue completes in the order of its posts");
+  last = found->first;
+}
+
+void Tally::CheckComplete() const {
+  for (const auto& [context, request] : requests_) {
+    Check(request.complete || request.silent, "every request completes");
+  }
+}
+
+QueueSide::QueueSide(FuzzNode& node, uint64_t process, uint32_t cq_depth) : session(node.Open(process)), node_(node) {
+  adapter = *session->OpenAdapter("soft0", {1, 2});
+  domain = *session->CreatePd(adapter);
+  queue = *session->CreateCq(adapter, cq_depth, 0);
+  // The kernel mostly maps one below the other, so that a transfer past an end would land in one of these.
+  untouched_.push_back(node.Allocate(*session, kNdkPageBytes));
+  memory = node.Allocate(*session, (kSharedPages + 1) * kNdkPageBytes);
+  untouched_.push_back(node.Allocate(*session, kNdkPageBytes));
+  region = *session->CreateMr(domain, false);
+  read_only = *session->CreateMr(domain, false);
+  Register(region, 2, kMrFlagRemoteWrite | kMrFlagRemoteRead | kMrFlagReadSink);
+  Register(read_only, kSharedPages, kMrFlagRemoteRead);
+  fast = *session->CreateMr(domain, true);
+  local_fast = *session->CreateMr(domain, true);
+  for (const MemoryRegionId id : {fast, local_fast}) {
+    Check(session
+              ->InitializeFastRegisterMr({.region = id, .max_pages = kFastPagesMax, .remote_access = id == fast}, {},
+                                         nullptr)
+              .ok(),
+          "a fast region can be made ready");
+  }
+  window = *session->CreateMw(domain);
+  const core::MdlEntry entry{
+      .memory = memory, .offset = 0, .count = kSharedPages * kNdkPageBytes, .address = {kRegionBase}};
+  mapping = *session->BuildLam({.adapter = adapter, .chain = {&entry, 1}, .length = entry.count});
+  NewPair();
+}
+
+void QueueSide::Register(MemoryRegionId id, uint64_t pages, uint32_t flags) {
+  const core::MdlEntry entry{.memory = memory, .offset = 0, .count = pages * kNdkPageBytes, .address = {kRegionBase}};
+  const auto registered =
+      session->RegisterMr({.region = id, .chain = {&entry, 1}, .length = entry.count, .flags = flags}, {}, nullptr);
+  Check(registered.ok() && registered->has_value(), "memory can be registered");
+}
+
+void QueueSide::NewPair() {
+  if (pair_context_ != 0) {
+    const auto old = session->CloseQp(pair, {}, [](const absl::Status&) {});
+    node_.Settle();
+    Check(old.ok(), "a queue pair can be closed");
+    Poll(kManyResults);
+    if (!dead_) {
+      tallies_.at(pair_context_).CheckComplete();
+    }
+  }
+  ++pair_context_;
+  tallies_[pair_context_];
+  const auto created = session->CreateQp({.domain = domain,
+                                          .receive_queue = queue,
+                                          .initiator_queue = queue,
+                                          .context = pair_context_,
+                                          .limits = kPairLimits});
+  Check(created.ok() || IsDeadQueue(created.status()), "a queue pair can be made unless its queue is dead");
+  pair = created.value_or(QueuePairId{});
+  if (!created.ok()) {
+    pair_context_ = 0;
+  }
+}
+
+std::string QueueSide::Address() const {
+  const auto view = session->QueryQp(pair);
+  return view.ok() ? view->address : "";
+}
+
+void QueueSide::CheckOutcome(std::span<const core::WorkRequest> chain, const core::PostOutcome& outcome) const {
+  Check(outcome.posted <= chain.size(), "no more is posted than there is");
+  Check(outcome.failure.ok() == (outcome.posted == chain.size()), "a chain ends where a request is refused");
+  if (!outcome.failure.ok()) {
+    const ErrorInfo info = ErrorInfoOf(outcome.failure);
+    Check(info.reason != ErrorReason::INTERNAL_FAULT, "no request is a fault of ours");
+    Check(info.field.starts_with("requests[" + std::to_string(outcome.posted) + "]"), "it says which one");
+  }
+  auto issued = outcome.issued.begin();
+  for (uint32_t index = 0; index < outcome.posted; ++index) {
+    if (IssuesToken(chain[index])) {
+      Check(issued != outcome.issued.end() && issued->request_index == index && issued->token.value != 0,
+            "each FastRegister and Bind has its token");
+      ++issued;
+    }
+  }
+  Check(issued == outcome.issued.end(), "and nothing else has one");
+}
+
+void QueueSide::Post(std::span<const core::WorkRequest> chain) {
+  const auto outcome = session->Post(pair, chain);
+  if (!outcome.ok()) {
+    Check(pair_context_ == 0, "what is posted to a queue pair that is there is judged one by one");
+    return;
+  }
+  CheckOutcome(chain, *outcome);
+  for (const core::WorkRequest& request : chain.first(outcome->posted)) {
+    tallies_.at(pair_context_).Post(request.request_context, request);
+  }
+}
+
+void QueueSide::Poll(uint32_t max) {
+  const auto results = session->GetCqResults(queue, max);
+  if (!results.ok()) {
+    Check(IsDeadQueue(results.status()), "a queue can be asked until it overruns or is closed");
+    dead_ = true;
+    return;
+  }
+  Check(!dead_, "a queue that is dead stays so");
+  Check(results->size() <= max, "no more comes than was asked for");
+  for (const core::CqResult& result : *results) {
+    const auto tally = tallies_.find(result.qp_context);
+    Check(tally != tallies_.end(), "a completion is of one of our queue pairs");
+    tally->second.Complete(result);
+  }
+}
+
+void QueueSide::DrainEvents() {
+  for (auto event = session->events().Pop(); event.has_value(); event = session->events().Pop()) {
+    if (const auto* const gone = std::get_if<core::QpDisconnected>(&event->body)) {
+      Check(++disconnected_[gone->context] == 1, "a queue pair's peer goes once");
+    }
+  }
+}
+
+void QueueSide::CheckUntouched() const {
+  const auto is_zero = [](std::byte byte) { return byte == std::byte{0}; };
+  for (const MemoryObjectId id : untouched_) {
+    const std::span<const std::byte> bytes = BytesOf(*session, id);
+    Check(std::all_of(bytes.begin(), bytes.end(), is_zero), "no byte moves into memory that is not registered");
+  }
+  const std::span<const std::byte> behind = BytesOf(*session, memory).subspan(kSharedPages * kNdkPageBytes);
+  Check(std::all_of(behind.begin(), behind.end(), is_zero), "no byte moves past the end of a region");
+}
+
+}  // namespace rnicd::fuzz

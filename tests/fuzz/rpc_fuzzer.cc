@@ -1,0 +1,100 @@
+// Every call of the wire, through real gRPC and the real services, by two connections of a workload, one of another
+// user, an operator and the device plugin. Whatever they say: no call hangs, none is a fault of ours, and when all is
+// closed nothing is left.
+//
+// Input: text; see call_script.h. Mutations keep to what the messages may hold, and often do not.
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "tests/fuzz/call_mutator.h"
+#include "tests/fuzz/call_script.h"
+#include "tests/fuzz/fuzz_daemon.h"
+#include "tests/fuzz/input.h"
+#include "tests/fuzz/wire_client.h"
+#include "tests/fuzz/wire_pool.h"
+
+extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t size_max);
+
+namespace rnicd::fuzz {
+namespace {
+
+// What every script begins with: a session on connection a.
+constexpr std::string_view kOpening = "a SessionService.OpenSession label: \"fuzz\"\n";
+
+// One run over an input.
+class Calls {
+ public:
+  void Run(const Script& script) {
+    for (const Step& step : script) {
+      Make(step);
+    }
+    for (const auto& [name, client] : clients_) {
+      client->CloseSession();
+    }
+    for (const auto& [name, client] : clients_) {
+      client->AwaitAll();
+    }
+    clients_.clear();
+    daemon_.CheckNothingLeft(pool_.secrets());
+  }
+
+ private:
+  void Make(const Step& step) {
+    switch (step.kind) {
+      case Step::Kind::kAdvance:
+        return daemon_.Advance(step.advance);
+      case Step::Kind::kDrop:
+        clients_.erase(step.connection);
+        return;
+      case Step::Kind::kCall:
+        return ClientOf(step.connection).Call(step);
+    }
+  }
+
+  WireClient& ClientOf(char name) {
+    std::unique_ptr<WireClient>& client = clients_[name];
+    if (client == nullptr) {
+      client = std::make_unique<WireClient>(daemon_, name, pool_);
+    }
+    return *client;
+  }
+
+  WirePool pool_;
+  FuzzDaemon daemon_;
+  std::map<char, std::unique_ptr<WireClient>> clients_;
+};
+
+size_t CopyTo(uint8_t* data, size_t size_max, const std::string& text) {
+  const size_t size = std::min(text.size(), size_max);
+  std::copy_n(text.begin(), size, data);
+  return size;
+}
+
+}  // namespace
+}  // namespace rnicd::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  rnicd::fuzz::Script script = rnicd::fuzz::ParseScript(rnicd::fuzz::kOpening);
+  const rnicd::fuzz::Script rest = rnicd::fuzz::ParseScript(rnicd::fuzz::AsText(data, size));
+  if (rest.empty()) {
+    return -1;
+  }
+  script.insert(script.end(), rest.begin(), rest.end());
+  rnicd::fuzz::Calls().Run(script);
+  return 0;
+}
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t size_max, unsigned int seed) {
+  return rnicd::fuzz::CopyTo(
+      data, size_max, rnicd::fuzz::MutateScript(rnicd::fuzz::AsText(data, size), size_max, seed, LLVMFuzzerMutate));
+}
+
+extern "C" size_t LLVMFuzzerCustomCrossOver(const uint8_t* one, size_t one_size, const uint8_t* other,
+                                            size_t other_size, uint8_t* out, size_t out_max, unsigned int seed) {
+  return rnicd::fuzz::CopyTo(out, out_max,
+                             rnicd::fuzz::CrossScripts(rnicd::fuzz::AsText(one, one_size),
+                                                       rnicd::fuzz::AsText(other, other_size), out_max, seed));
+}

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/mutex.h"
+
+namespace rnicd::fuzz {
+
+// The name under which values of a field are kept, which fields that take each other's values share: "cq_id" for
+// CreateQp's receive_cq_id. Empty for a field that takes nothing of any answer.
+std::string PoolOf(const google::protobuf::FieldDescriptor* field);
+
+// What the answers of a run said: ids, tokens, addresses, secrets. References of requests are looked up here.
+// Threads: safe.
+class WirePool {
+ public:
+  void Learn(const google::protobuf::Message& answer);
+  // Puts values in the place of references; 0 and "" where no answer had any.
+  void Resolve(google::protobuf::Message& request) const;
+  // Of grants, in the order of the answers.
+  std::vector<std::string> secrets() const;
+
+ private:
+  void LearnField(const google::protobuf::Message& message, const google::protobuf::FieldDescriptor* field)
+      RNICD_REQUIRES(mutex_);
+  void LearnNumber(const std::string& pool, uint64_t value) RNICD_REQUIRES(mutex_);
+  uint64_t Number(const google::protobuf::FieldDescriptor* field, uint64_t value) const RNICD_REQUIRES(mutex_);
+  std::string Text(const google::protobuf::FieldDescriptor* field, const std::string& value) const
+      RNICD_REQUIRES(mutex_);
+  void ResolveField(google::protobuf::Message& message, const google::protobuf::FieldDescriptor* field) const
+      RNICD_REQUIRES(mutex_);
+  void ResolveMessage(google::protobuf::Message& message) const RNICD_REQUIRES(mutex_);
+  void LearnMessage(const google::protobuf::Message& message) RNICD_REQUIRES(mutex_);
+
+  mutable Mutex mutex_;
+  std::map<std::string, std::vector<uint64_t>> numbers_ RNICD_GUARDED_BY(mutex_);
+  std::map<std::string, std::vector<std::string>> texts_ RNICD_GUARDED_BY(mutex_);
+};
+
+}  // namespace rnicd::fuzz

@@ -1,0 +1,342 @@
+// Grants: secrets that make their bearer a tenant of its own, until they are over.
+#include <chrono>
+#include <future>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/access_rights.h"
+#include "base/status.h"
+#include "client/cpp/client.h"
+#include "client/cpp/completion_queue.h"
+#include "client/cpp/memory.h"
+#include "client/cpp/memory_region.h"
+#include "client/cpp/queue_pair.h"
+#include "client/cpp/work_chain.h"
+#include "tests/support/admin_client.h"
+#include "tests/support/expect.h"
+#include "tests/support/raw_client.h"
+#include "tests/support/shared_daemon.h"
+#include "tests/support/wait.h"
+
+namespace rnicd::test {
+namespace {
+
+constexpr uint64_t kPageBytes = 4096;
+constexpr char kSomePod[] = "0d9e1b5c-90a4-4a3c-8f0e-6d7d5b3f2c11";
+
+// A grant that is revoked with the test.
+class TestGrant {
+ public:
+  TestGrant(const DaemonProcess& daemon, const v1::CreateGrantRequest& request) : daemon_(daemon) {
+    const auto created = CreateGrant(daemon, request);
+    ExpectOk(created);
+    grant_ = created.response;
+  }
+  ~TestGrant() {
+    if (!over_) {
+      ExpectOk(Revoke());
+    }
+  }
+  TestGrant(const TestGrant&) = delete;
+  TestGrant& operator=(const TestGrant&) = delete;
+
+  uint64_t id() const { return grant_.grant_id(); }
+  const std::string& secret() const { return grant_.secret(); }
+  const std::string& tenant() const { return grant_.tenant(); }
+  CallResult<v1::RevokeGrantResponse> Revoke() {
+    over_ = true;
+    return RevokeGrant(daemon_, id());
+  }
+  void ExpectOver() { over_ = true; }
+
+ private:
+  const DaemonProcess& daemon_;
+  v1::CreateGrantResponse grant_;
+  bool over_ = false;
+};
+
+class Grants : public DaemonTest {
+ protected:
+  // A refused call leaves a line in the log of this level.
+  Grants() : DaemonTest({"--log_level=debug"}) {}
+
+  static v1::CreateGrantRequest Named(const std::string& name) {
+    v1::CreateGrantRequest request;
+    request.set_name(name);
+    return request;
+  }
+  absl::StatusOr<Client> Connect(const std::string& secret, std::promise<std::string>* end = nullptr) {
+    ClientOptions options{.socket_dir = daemon().socket_dir(), .label = "grants", .grant = secret};
+    if (end != nullptr) {
+      options.on_session_ended = [end](const absl::Status& why) { end->set_value(ErrorInfoOf(why).field); };
+    }
+    return Client::Connect(std::move(options));
+  }
+  CallOutcome Present(const std::string& secret) {
+    RawClient client(daemon().rpc_socket());
+    v1::OpenSessionRequest request;
+    request.set_grant(secret);
+    return client.Call(&SessionStub::OpenSession, request);
+  }
+  void ExpectGrantRefused(const std::string& secret, Where where = Where::current()) {
+    ExpectRefused(Present(secret), ErrorReason::GRANT_REFUSED, "grant", where);
+  }
+  bool IsListed(uint64_t id) {
+    for (const v1::GrantInfo& grant : AdminGrants(daemon())) {
+      if (grant.grant_id() == id) {
+        return true;
+      }
+    }
+    return false;
+  }
+};
+
+void ExpectFigures(const absl::Status& refused, ErrorReason reason, uint64_t limit, uint64_t used, uint64_t requested) {
+  EXPECT_TRUE(FailedWith(refused, reason)) << refused;
+  const ErrorInfo info = ErrorInfoOf(refused);
+  EXPECT_EQ(info.limit, limit);
+  EXPECT_EQ(info.used, used);
+  EXPECT_EQ(info.requested, requested);
+}
+
+// --- who may present one ---
+
+TEST_F(Grants, SecretMakesItsBearerATenantOfItsOwn) {
+  TestGrant grant(daemon(), Named("own"));
+  EXPECT_EQ(grant.tenant(), "grant/own");
+  const auto without = Connect("");
+  const auto first = Connect(grant.secret());
+  const auto second = Connect(grant.secret());
+  ASSERT_TRUE(without.ok() && first.ok() && second.ok()) << first.status();
+  EXPECT_EQ(first->tenant(), "grant/own");
+  EXPECT_EQ(second->tenant(), "grant/own");
+  EXPECT_NE(without->tenant(), "grant/own");
+  const std::optional<v1::TenantInfo> tenant = AdminTenant(daemon(), "grant/own");
+  ASSERT_TRUE(tenant.has_value());
+  EXPECT_EQ(tenant->grant_id(), grant.id());
+  EXPECT_EQ(tenant->rule(), "");
+  EXPECT_EQ(tenant->sessions(), 2u);
+  const std::vector<v1::GrantInfo> grants = AdminGrants(daemon());
+  ASSERT_EQ(grants.size(), 1u);
+  EXPECT_EQ(grants[0].grant_id(), grant.id());
+  EXPECT_EQ(grants[0].sessions(), 2u);
+  EXPECT_FALSE(grants[0].has_remaining_ms());
+  EXPECT_EQ(AdminStatus(daemon()).grants(), 1u);
+}
+
+TEST_F(Grants, WrongSecretIsRefusedWhateverIsWrongWithIt) {
+  TestGrant grant(daemon(), Named("guarded"));
+  TestGrant other(daemon(), Named("other"));
+  std::string changed = grant.secret();
+  changed.back() = changed.back() == '0' ? '1' : '0';
+  // The id of one with the bits of the other.
+  const size_t id_length = grant.secret().rfind('-');
+  const std::string mixed = grant.secret().substr(0, id_length) + other.secret().substr(id_length);
+  for (const std::string& wrong : {changed, mixed, grant.secret().substr(0, id_length), grant.secret() + "0",
+                                   grant.secret() + std::string(1, '\0'), std::string("rnicd-grant-"), std::string("x"),
+                                   std::string(100'000, 'f'), std::to_string(grant.id())}) {
+    ExpectGrantRefused(wrong);
+  }
+  ExpectOk(Present(grant.secret()));
+}
+
+TEST_F(Grants, GrantOfAPodIsForThatPodOnly) {
+  v1::CreateGrantRequest request = Named("pod");
+  request.set_pod_uid(kSomePod);
+  TestGrant grant(daemon(), request);
+  ExpectGrantRefused(grant.secret());
+  EXPECT_EQ(AdminGrants(daemon()).at(0).pod_uid(), kSomePod);
+}
+
+TEST_F(Grants, NameIsTakenUntilItsGrantIsRevoked) {
+  TestGrant grant(daemon(), Named("name"));
+  ExpectRefused(CreateGrant(daemon(), Named("name")), ErrorReason::GRANT_NAME_TAKEN, "name");
+  ExpectOk(grant.Revoke());
+  ExpectRefused(RevokeGrant(daemon(), grant.id()), ErrorReason::GRANT_NOT_FOUND, "grant_id");
+  TestGrant again(daemon(), Named("name"));
+  EXPECT_NE(again.secret(), grant.secret());
+  ExpectGrantRefused(grant.secret());
+}
+
+TEST_F(Grants, ArgumentsThatMakeNoSenseAreRefused) {
+  const auto refused = [&](const std::string& field, const auto& change) {
+    v1::CreateGrantRequest request = Named("sense");
+    change(request);
+    ExpectRefused(CreateGrant(daemon(), request), ErrorReason::FIELD_OUT_OF_RANGE, field);
+  };
+  for (const std::string& name : {std::string(), std::string(64, 'n'), std::string("two words"), std::string("a\nb")}) {
+    refused("name", [&](auto& request) { request.set_name(name); });
+  }
+  refused("pod_uid", [](auto& request) { request.set_pod_uid("pod-7"); });
+  refused("pod_uid", [](auto& request) { request.set_pod_uid("0D9E1B5C-90A4-4A3C-8F0E-6D7D5B3F2C11"); });
+  refused("lifetime_ms", [](auto& request) { request.set_lifetime_ms(11ull * 365 * 24 * 3'600'000); });
+  refused("lifetime_ms", [](auto& request) { request.set_lifetime_ms(UINT64_MAX); });
+  refused("limits.pinned_bytes", [](auto& request) { request.mutable_limits()->set_pinned_bytes(5000); });
+  refused("limits.memory_bytes", [](auto& request) { request.mutable_limits()->set_memory_bytes(UINT64_MAX); });
+  refused("limits.requests_per_second",
+          [](auto& request) { request.mutable_limits()->set_requests_per_second(1'000'000'001); });
+  refused("session_limits.regions", [](auto& request) {
+    request.mutable_limits()->set_regions(3);
+    request.mutable_session_limits()->set_regions(4);
+  });
+  refused("session_limits.sessions", [](auto& request) { request.mutable_session_limits()->set_sessions(1); });
+  EXPECT_TRUE(AdminGrants(daemon()).empty());
+}
+
+// --- limits ---
+
+TEST_F(Grants, LimitsHoldForAllItsSessionsTogether) {
+  v1::CreateGrantRequest request = Named("limited");
+  request.mutable_limits()->set_pinned_bytes(2 * kPageBytes);
+  request.mutable_limits()->set_sessions(2);
+  request.mutable_session_limits()->set_regions(1);
+  TestGrant grant(daemon(), request);
+  EXPECT_EQ(AdminGrants(daemon()).at(0).limits().pinned_bytes(), 2 * kPageBytes);
+  EXPECT_EQ(AdminGrants(daemon()).at(0).session_limits().regions(), 1u);
+  const auto first = Connect(grant.secret());
+  const auto second = Connect(grant.secret());
+  ASSERT_TRUE(first.ok() && second.ok()) << second.status();
+  ExpectFigures(Connect(grant.secret()).status(), ErrorReason::QUOTA_SESSIONS, 2, 2, 1);
+
+  const auto page = Memory::Allocate(*first, {.size = kPageBytes});
+  const auto pages = Memory::Allocate(*second, {.size = 2 * kPageBytes});
+  ASSERT_TRUE(page.ok() && pages.ok()) << pages.status();
+  const auto region = MemoryRegion::Register(*page, 0);
+  ASSERT_TRUE(region.ok()) << region.status();
+  ExpectFigures(MemoryRegion::Register(*page, 0).status(), ErrorReason::QUOTA_REGIONS, 1, 1, 1);
+  ExpectFigures(MemoryRegion::Register(*pages, 0).status(), ErrorReason::QUOTA_PINNED_BYTES, 2 * kPageBytes, kPageBytes,
+                2 * kPageBytes);
+  // Whoever has no grant is not concerned.
+  const auto without = Connect("");
+  ASSERT_TRUE(without.ok()) << without.status();
+  const auto free = Memory::Allocate(*without, {.size = 4 * kPageBytes});
+  ASSERT_TRUE(free.ok()) << free.status();
+  EXPECT_TRUE(MemoryRegion::Register(*free, 0).ok());
+}
+
+// --- the end of a grant ---
+
+// A session with memory that a peer may write into, and the peer.
+struct Written {
+  // `client` is the owner's.
+  Written(const Client& client, const Client& peer)
+      : memory(Must(Memory::Allocate(client, {.size = kPageBytes}))),
+        region(Must(MemoryRegion::Register(memory, kMrFlagRemoteWrite))),
+        owner_queue(Must(CompletionQueue::Create(client, 16))),
+        owner_pair(Must(QueuePair::Create(owner_queue, owner_queue, {}))),
+        peer_queue(Must(CompletionQueue::Create(peer, 16))),
+        peer_pair(Must(QueuePair::Create(peer_queue, peer_queue, {}))) {
+    EXPECT_TRUE(owner_pair.Connect(peer_pair.address()).ok());
+    EXPECT_TRUE(peer_pair.Connect(owner_pair.address()).ok());
+  }
+
+  template <typename Value>
+  static Value Must(absl::StatusOr<Value> value) {
+    if (!value.ok()) {
+      ADD_FAILURE() << value.status();
+      std::abort();
+    }
+    return *std::move(value);
+  }
+
+  // The peer writes this to the front of the memory; whether that was a success.
+  bool Write(const std::string& text) {
+    const RemoteMemory remote{.address = region.base_address(), .token = region.remote_token()};
+    const auto bytes = std::as_bytes(std::span(text.data(), text.size()));
+    const absl::StatusOr<PostOutcome> outcome = peer_pair.Post(WorkChain().WriteInline(bytes, remote, {}));
+    if (!outcome.ok() || !outcome->failure.ok()) {
+      return false;
+    }
+    const auto completions = peer_queue.PollFor(1, kPatience);
+    return completions.ok() && completions->size() == 1 && completions->front().status == NtStatus::kSuccess;
+  }
+  std::string Text(size_t count) const {
+    return std::string(reinterpret_cast<const char*>(memory.bytes().data()), count);
+  }
+
+  Memory memory;
+  MemoryRegion region;
+  CompletionQueue owner_queue;
+  QueuePair owner_pair;
+  CompletionQueue peer_queue;
+  QueuePair peer_pair;
+};
+
+// The end that the library reports; empty when none came in time.
+std::string EndOf(std::promise<std::string>& end) {
+  std::future<std::string> told = end.get_future();
+  return told.wait_for(kPatience) == std::future_status::ready ? told.get() : "";
+}
+
+TEST_F(Grants, Property07_TokensDieWhenTheGrantIsRevoked) {
+  TestGrant grant(daemon(), Named("revoked"));
+  std::promise<std::string> end;
+  const auto owner = Connect(grant.secret(), &end);
+  const auto peer = Connect("");
+  ASSERT_TRUE(owner.ok() && peer.ok()) << owner.status();
+  Written written(*owner, *peer);
+  EXPECT_TRUE(written.Write("before"));
+  EXPECT_EQ(written.Text(6), "before");
+  const auto revoked = grant.Revoke();
+  ExpectOk(revoked);
+  EXPECT_EQ(revoked.response.sessions_ended(), 1u);
+  EXPECT_EQ(EndOf(end), "grant_revoked");
+  EXPECT_TRUE(Eventually([&] { return AdminSessions(daemon()).size() == 1; }));
+  EXPECT_FALSE(written.Write("after!"));
+  EXPECT_EQ(written.Text(6), "before");
+  ExpectGrantRefused(grant.secret());
+  EXPECT_FALSE(AdminTenant(daemon(), grant.tenant()).has_value());
+  // Only its own sessions end.
+  EXPECT_TRUE(peer->GetSession().ok());
+}
+
+TEST_F(Grants, Property07_TokensDieWhenTheGrantIsOver) {
+  v1::CreateGrantRequest request = Named("short");
+  const std::chrono::milliseconds lifetime(2'000 * kSlowness);
+  request.set_lifetime_ms(static_cast<uint64_t>(lifetime.count()));
+  TestGrant grant(daemon(), request);
+  grant.ExpectOver();
+  std::promise<std::string> end;
+  const auto owner = Connect(grant.secret(), &end);
+  const auto peer = Connect("");
+  ASSERT_TRUE(owner.ok() && peer.ok()) << owner.status();
+  Written written(*owner, *peer);
+  EXPECT_TRUE(written.Write("before"));
+  for (const v1::GrantInfo& listed : AdminGrants(daemon())) {
+    EXPECT_LE(listed.remaining_ms(), request.lifetime_ms());
+  }
+  EXPECT_EQ(EndOf(end), "grant_expired");
+  EXPECT_TRUE(Eventually([&] { return AdminSessions(daemon()).size() == 1; }));
+  EXPECT_FALSE(written.Write("after!"));
+  EXPECT_EQ(written.Text(6), "before");
+  ExpectGrantRefused(grant.secret());
+  EXPECT_FALSE(IsListed(grant.id()));
+}
+
+// --- secrecy ---
+
+TEST_F(Grants, SecretsAreNowhereButInTheAnswer) {
+  TestGrant grant(daemon(), Named("secret"));
+  ExpectOk(Present(grant.secret()));
+  const std::string wrong = grant.secret() + "77";
+  ExpectGrantRefused(wrong);
+  const auto client = Connect(grant.secret());
+  ASSERT_TRUE(client.ok()) << client.status();
+  const auto dump = RawClient(daemon().admin_socket()).Call(&AdminStub::DumpState, {});
+  ExpectOk(dump);
+  // The log is written in order: what came before the line of this session is there with it.
+  const std::string id = std::to_string(client->session_id().value);
+  EXPECT_TRUE(Eventually([&] { return daemon().log().find(id) != std::string::npos; }));
+  const std::string bits = grant.secret().substr(grant.secret().rfind('-') + 1);
+  ASSERT_EQ(bits.size(), 64u);
+  for (const std::string& text : {daemon().log(), dump.response.json(), AdminGrants(daemon()).at(0).DebugString()}) {
+    EXPECT_EQ(text.find(bits.substr(0, 16)), std::string::npos);
+    EXPECT_EQ(text.find(bits.substr(48)), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace rnicd::test

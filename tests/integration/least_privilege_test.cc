@@ -1,0 +1,139 @@
+// What the daemon gave up before it began: read from the kernel, of every one of its threads, while it serves.
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/admin_client.h"
+#include "tests/support/daemon_process.h"
+#include "tests/support/expect.h"
+#include "tests/support/test_session.h"
+#include "tests/support/tested_provider.h"
+
+namespace rnicd::test {
+namespace {
+
+constexpr uint64_t kIpcLock = uint64_t{1} << 14;
+constexpr uint64_t kSetPcap = uint64_t{1} << 8;
+
+// The lines of a /proc/<pid>/task/<tid>/status.
+using ThreadStatus = std::map<std::string, std::string>;
+
+ThreadStatus ReadStatus(const std::filesystem::path& file) {
+  std::ifstream lines(file);
+  ThreadStatus status;
+  for (std::string name; lines >> name && !name.empty();) {
+    std::getline(lines >> std::ws, status[name.substr(0, name.size() - 1)]);
+  }
+  return status;
+}
+
+uint64_t Set(const ThreadStatus& status, const std::string& name) {
+  const auto found = status.find(name);
+  return found == status.end() ? ~uint64_t{0} : std::stoull(found->second, nullptr, 16);
+}
+
+// All threads of the daemon. One that ends while it is read has no capabilities any more, and is left out.
+std::vector<ThreadStatus> ThreadsOf(DaemonProcess& daemon) {
+  std::vector<ThreadStatus> threads;
+  for (const auto& thread :
+       std::filesystem::directory_iterator("/proc/" + std::to_string(daemon.process().pid()) + "/task")) {
+    if (ThreadStatus status = ReadStatus(thread.path() / "status"); status.contains("CapEff")) {
+      threads.push_back(std::move(status));
+    }
+  }
+  return threads;
+}
+
+// What these tests may do themselves, and so what the daemon that they start begins with.
+ThreadStatus Own() { return ReadStatus("/proc/self/status"); }
+
+class LeastPrivilege : public testing::Test {
+ protected:
+  void Start(const DaemonOptions& options) {
+    auto started = DaemonProcess::Start(options);
+    ASSERT_TRUE(started.ok()) << started.status();
+    daemon_ = *std::move(started);
+    // Someone uses it, so that the threads that serve are there too.
+    ASSERT_NO_FATAL_FAILURE(AdminStatus(*daemon_));
+    threads_ = ThreadsOf(*daemon_);
+    ASSERT_GT(threads_.size(), 2u);
+  }
+  void TearDown() override {
+    if (daemon_ != nullptr) {
+      const absl::Status stopped = daemon_->Stop();
+      EXPECT_TRUE(stopped.ok()) << stopped;
+    }
+  }
+  // `expected` is what is held and used; nothing is ever inherited.
+  void ExpectCapabilities(uint64_t expected) const {
+    const ThreadStatus own = Own();
+    // Only who has CAP_SETPCAP can change the bounding set; for others no_new_privs makes it worthless.
+    const uint64_t bounding = (Set(own, "CapEff") & kSetPcap) != 0 ? 0 : Set(own, "CapBnd");
+    for (const ThreadStatus& thread : threads_) {
+      EXPECT_EQ(Set(thread, "CapEff"), expected) << thread.at("Name");
+      EXPECT_EQ(Set(thread, "CapPrm"), expected) << thread.at("Name");
+      EXPECT_EQ(Set(thread, "CapInh"), 0u) << thread.at("Name");
+      EXPECT_EQ(Set(thread, "CapAmb"), 0u) << thread.at("Name");
+      EXPECT_EQ(Set(thread, "CapBnd"), bounding) << thread.at("Name");
+    }
+  }
+  void ExpectInAllThreads(const std::string& name, const std::string& value) const {
+    for (const ThreadStatus& thread : threads_) {
+      EXPECT_EQ(thread.at(name), value) << name << " of " << thread.at("Name");
+    }
+  }
+  static uint64_t WhatTheProviderNeeds() {
+    return ProviderUnderTest() == "verbs" ? Set(Own(), "CapPrm") & kIpcLock : 0;
+  }
+
+ private:
+  std::unique_ptr<DaemonProcess> daemon_;
+  std::vector<ThreadStatus> threads_;
+};
+
+TEST_F(LeastPrivilege, NoThreadHasACapabilityThatItsProviderDoesNotNeed) {
+  ASSERT_NO_FATAL_FAILURE(Start({.flags = {kMetricsOnFreePort}}));
+  ExpectCapabilities(WhatTheProviderNeeds());
+}
+
+TEST_F(LeastPrivilege, EveryThreadIsFilteredAndGainsNothing) {
+  ASSERT_NO_FATAL_FAILURE(Start({.flags = {kMetricsOnFreePort}}));
+  ExpectInAllThreads("NoNewPrivs", "1");
+  // 2 is SECCOMP_MODE_FILTER.
+  ExpectInAllThreads("Seccomp", "2");
+}
+
+TEST_F(LeastPrivilege, TheFilterThatOnlyLogsIsAFilterToo) {
+  ASSERT_NO_FATAL_FAILURE(Start({.flags = {"--system_call_filter=log"}}));
+  ExpectInAllThreads("NoNewPrivs", "1");
+  ExpectInAllThreads("Seccomp", "2");
+}
+
+TEST_F(LeastPrivilege, WithoutAFilterThereIsStillNoCapability) {
+  ASSERT_NO_FATAL_FAILURE(Start({.flags = {"--system_call_filter=off"}}));
+  ExpectInAllThreads("NoNewPrivs", "1");
+  ExpectInAllThreads("Seccomp", Own().at("Seccomp"));
+  ExpectCapabilities(WhatTheProviderNeeds());
+}
+
+TEST_F(LeastPrivilege, AnotherUserStartsWithNothingAndIsFiltered) {
+  ASSERT_NO_FATAL_FAILURE(Start({.flags = {"--provider=soft"}, .uid = WorkloadUid()}));
+  ExpectInAllThreads("NoNewPrivs", "1");
+  ExpectInAllThreads("Seccomp", "2");
+}
+
+TEST_F(LeastPrivilege, AFilterWithoutAMeaningIsRefused) {
+  const auto launched = DaemonProcess::Launch({.flags = {"--system_call_filter=sometimes"}});
+  ASSERT_TRUE(launched.ok()) << launched.status();
+  const auto end = (*launched)->process().WaitForEnd();
+  ASSERT_TRUE(end.has_value());
+  EXPECT_EQ(end->exit_code, 2);
+  EXPECT_TRUE((*launched)->process().errors().WaitFor("system_call_filter", kPatience)) << (*launched)->log();
+}
+
+}  // namespace
+}  // namespace rnicd::test

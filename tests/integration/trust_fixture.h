@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "base/ntstatus.h"
+#include "tests/support/admin_client.h"
+#include "tests/support/expect.h"
+#include "tests/support/queue_client.h"
+#include "tests/support/shared_daemon.h"
+
+// What the trust_*_test.cc files share. Their tests are named after the number of a property in docs/THREAT_MODEL.md.
+namespace rnicd::test {
+
+inline constexpr uint32_t kEveryMrRight =
+    v1::MR_FLAG_ALLOW_LOCAL_WRITE | v1::MR_FLAG_ALLOW_REMOTE_READ | v1::MR_FLAG_ALLOW_REMOTE_WRITE;
+inline constexpr uint32_t kAccessViolation = static_cast<uint32_t>(NtStatus::kAccessViolation);
+
+// A page of a session's, registered at kBase with every right for whoever is connected to its protection domain.
+struct SharedPage {
+  explicit SharedPage(TestSession& session, const std::string& text = "")
+      : memory(session, kPage), mr_id(session.CreateMr()) {
+    memory.SetText(0, text);
+    registration = session.RegisterWhole(mr_id, memory.id(), kPage, kEveryMrRight);
+  }
+  v1::Sge FirstBytes(size_t count) const {
+    return Sge(kBase, static_cast<uint32_t>(count), registration.local_token());
+  }
+
+  TestMemory memory;
+  uint64_t mr_id = 0;
+  v1::Registration registration;
+};
+
+// The NTSTATUS of a read of so many bytes at `address` into the sink. A read that fails ends the connection.
+inline uint32_t ReadFrom(TestQueue& queue, const SharedPage& sink, uint64_t address, uint32_t token, size_t count,
+                         Where where = Where::current()) {
+  return queue.Run(ReadRequest({sink.FirstBytes(count)}, address, token), where).result().ntstatus();
+}
+
+inline CallOutcome Join(RawClient& client, uint64_t session_id) {
+  v1::JoinSessionRequest request;
+  request.set_session_id(session_id);
+  return client.Call(&SessionStub::JoinSession, request);
+}
+
+class Trust : public DaemonTest {};
+
+}  // namespace rnicd::test

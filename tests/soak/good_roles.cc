@@ -1,0 +1,325 @@
+// The roles that use librnicd as workloads do.
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <new>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/access_rights.h"
+#include "base/op_flags.h"
+#include "base/status.h"
+#include "client/cpp/client.h"
+#include "client/cpp/fast_region.h"
+#include "client/cpp/logical_mapping.h"
+#include "client/cpp/memory.h"
+#include "client/cpp/memory_region.h"
+#include "client/cpp/queue_pair.h"
+#include "tests/soak/role.h"
+#include "tests/support/wait.h"
+
+namespace rnicd::soak {
+namespace {
+
+using test::kPatience;
+
+constexpr uint64_t kPageBytes = 4096;
+
+// Hundreds of processes share a few cores, so that a call may wait long for its turn.
+absl::StatusOr<Client> Connect(const RoleOptions& options) {
+  return Client::Connect({.socket_dir = options.socket_dir,
+                          .label = options.role,
+                          .grant = options.secret,
+                          .call_deadline = 6 * kPatience,
+                          .release_deadline = 6 * kPatience});
+}
+
+// Waits for the one request that is under way there.
+absl::Status Finish(CompletionQueue& queue) {
+  RNICD_ASSIGN_OR_RETURN(const std::vector<Completion> done, queue.PollFor(1, 6 * kPatience));
+  if (done.size() != 1 || !done[0].ok()) {
+    return absl::AbortedError(done.empty() ? "no completion came" : "a request failed");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<PostOutcome> Run(QueuePair& pair, CompletionQueue& queue, const WorkChain& chain) {
+  RNICD_ASSIGN_OR_RETURN(PostOutcome outcome, pair.Post(chain));
+  RNICD_RETURN_IF_ERROR(outcome.failure);
+  RNICD_RETURN_IF_ERROR(Finish(queue));
+  return outcome;
+}
+
+absl::Status Same(std::span<const std::byte> got, std::span<const std::byte> expected, const char* where) {
+  if (got.size() < expected.size() || std::memcmp(got.data(), expected.data(), expected.size()) != 0) {
+    return absl::DataLossError(std::string("other bytes than were sent: ") + where);
+  }
+  return absl::OkStatus();
+}
+
+// Both ends of a connection, and memory at either.
+struct Scene {
+  static absl::StatusOr<Scene> Make(const Client& client, Dice& dice) {
+    const uint64_t size = kPageBytes * (1 + dice.Below(64));
+    RNICD_ASSIGN_OR_RETURN(Memory ours, Memory::Allocate(client, {.size = size}));
+    RNICD_ASSIGN_OR_RETURN(MemoryRegion region, MemoryRegion::Register(ours, kMrFlagRemoteWrite | kMrFlagRemoteRead));
+    RNICD_ASSIGN_OR_RETURN(Memory theirs, Memory::Allocate(client, {.size = size}));
+    RNICD_ASSIGN_OR_RETURN(MemoryRegion sink, MemoryRegion::Register(theirs, kMrFlagLocalWrite));
+    RNICD_ASSIGN_OR_RETURN(CompletionQueue here, CompletionQueue::Create(client, 16));
+    RNICD_ASSIGN_OR_RETURN(CompletionQueue there, CompletionQueue::Create(client, 16));
+    RNICD_ASSIGN_OR_RETURN(QueuePair near, QueuePair::Create(here, here, {}));
+    RNICD_ASSIGN_OR_RETURN(QueuePair far, QueuePair::Create(there, there, {}));
+    RNICD_RETURN_IF_ERROR(near.Connect(far.address()));
+    RNICD_RETURN_IF_ERROR(far.Connect(near.address()));
+    return Scene{std::move(ours), std::move(region), std::move(theirs), std::move(sink),
+                 std::move(here), std::move(there),  std::move(near),   std::move(far)};
+  }
+
+  Memory ours;
+  MemoryRegion region;
+  Memory theirs;
+  MemoryRegion sink;
+  CompletionQueue here;
+  CompletionQueue there;
+  QueuePair near;
+  QueuePair far;
+};
+
+void Fill(std::span<std::byte> bytes, Dice& dice) {
+  for (std::byte& byte : bytes) {
+    byte = static_cast<std::byte>(dice.Any());
+  }
+}
+
+absl::Status SendAndReceive(Scene& scene, Dice& dice) {
+  const size_t count = 1 + dice.Below(scene.ours.size());
+  const auto sent = scene.ours.bytes().first(count);
+  Fill(sent, dice);
+  RNICD_ASSIGN_OR_RETURN(PostOutcome receive, scene.far.Post(WorkChain().Receive(
+                                                  {Sge::Of(scene.theirs.bytes(), scene.sink.local_token())}, {})));
+  RNICD_RETURN_IF_ERROR(receive.failure);
+  RNICD_RETURN_IF_ERROR(
+      Run(scene.near, scene.here, WorkChain().Send({Sge::Of(sent, scene.region.local_token())}, {})).status());
+  RNICD_RETURN_IF_ERROR(Finish(scene.there));
+  TellDid("transfers");
+  return Same(scene.theirs.bytes(), sent, "send");
+}
+
+// The far end reads what the near end has, by its remote token.
+absl::Status ReadRemote(Scene& scene, Dice& dice) {
+  Fill(scene.ours.bytes().first(kPageBytes), dice);
+  const RemoteMemory remote{.address = scene.region.base_address(), .token = scene.region.remote_token()};
+  const auto target = scene.theirs.bytes().first(kPageBytes);
+  RNICD_RETURN_IF_ERROR(
+      Run(scene.far, scene.there, WorkChain().Read({Sge::Of(target, scene.sink.local_token())}, remote, {})).status());
+  TellDid("transfers");
+  return Same(target, scene.ours.bytes().first(kPageBytes), "read");
+}
+
+absl::Status FastRegister(const Client& client, Scene& scene, Dice& dice) {
+  RNICD_ASSIGN_OR_RETURN(LogicalMapping mapping, LogicalMapping::Build(scene.ours));
+  RNICD_ASSIGN_OR_RETURN(FastRegion region, FastRegion::Create(client, {.max_pages = 64, .remote_access = true}));
+  const FastRegistration pages = mapping.AsRegistration();
+  RNICD_ASSIGN_OR_RETURN(
+      const PostOutcome outcome,
+      Run(scene.near, scene.here, WorkChain().FastRegister(region, pages, {.flags = kOpFlagRemoteWrite})));
+  std::vector<std::byte> written(1 + dice.Below(200));
+  Fill(written, dice);
+  const RemoteMemory remote{.address = pages.base_address, .token = outcome.TokenOf(0)};
+  RNICD_RETURN_IF_ERROR(Run(scene.far, scene.there, WorkChain().WriteInline(written, remote, {})).status());
+  RNICD_RETURN_IF_ERROR(Same(scene.ours.bytes(), written, "fast-registered write"));
+  RNICD_RETURN_IF_ERROR(Run(scene.near, scene.here, WorkChain().Invalidate(region, {})).status());
+  TellDid("fast_registrations");
+  return region.Close();
+}
+
+// All of it once. With `close`, everything is given back by hand; otherwise by destructors.
+absl::Status Round(const Client& client, Dice& dice, bool close) {
+  RNICD_ASSIGN_OR_RETURN(Scene scene, Scene::Make(client, dice));
+  TellDid("registrations", 2);
+  RNICD_RETURN_IF_ERROR(SendAndReceive(scene, dice));
+  RNICD_RETURN_IF_ERROR(ReadRemote(scene, dice));
+  RNICD_RETURN_IF_ERROR(FastRegister(client, scene, dice));
+  if (close) {
+    RNICD_RETURN_IF_ERROR(scene.near.Close());
+    RNICD_RETURN_IF_ERROR(scene.far.Close());
+    RNICD_RETURN_IF_ERROR(scene.here.Close());
+    RNICD_RETURN_IF_ERROR(scene.there.Close());
+    RNICD_RETURN_IF_ERROR(scene.region.Close());
+    RNICD_RETURN_IF_ERROR(scene.sink.Close());
+    RNICD_RETURN_IF_ERROR(scene.ours.Release());
+    RNICD_RETURN_IF_ERROR(scene.theirs.Release());
+  }
+  return absl::OkStatus();
+}
+
+// Refusals by limits are counted, everything else is wrong.
+void TellFailure(const RoleOptions& options, const absl::Status& status) {
+  if (const std::string limit = LimitReason(status); !limit.empty()) {
+    TellRefused(limit);
+  } else if (!status.ok()) {
+    TellWrong(options.role + ": " + status.ToString());
+  }
+}
+
+// A session with memory of which every page is registered once more than a region has pages.
+struct Holding {
+  static absl::StatusOr<Holding> Make(const RoleOptions& options, Dice& dice) {
+    RNICD_ASSIGN_OR_RETURN(Client client, Connect(options));
+    RNICD_ASSIGN_OR_RETURN(Memory memory, Memory::Allocate(client, {.size = kPageBytes * (16 + dice.Below(256))}));
+    std::vector<MemoryRegion> regions;
+    for (int i = 0; i < 4; ++i) {
+      RNICD_ASSIGN_OR_RETURN(MemoryRegion region, MemoryRegion::Register(memory, 0));
+      regions.push_back(std::move(region));
+    }
+    TellDid("sessions");
+    TellDid("registrations", regions.size());
+    return Holding{std::move(client), std::move(memory), std::move(regions)};
+  }
+
+  Client client;
+  Memory memory;
+  std::vector<MemoryRegion> regions;
+};
+
+}  // namespace
+
+void PlayGood(const RoleOptions& options, Dice& dice) {
+  auto client = Connect(options);
+  if (!client.ok()) {
+    return TellWrong("good: " + client.status().ToString());
+  }
+  TellDid("sessions");
+  for (uint64_t rounds = 1 + dice.Below(4); rounds > 0; --rounds) {
+    const absl::Status status = Round(*client, dice, dice.OneIn(2));
+    if (!status.ok() && (options.uid != 0 || LimitReason(status).empty())) {
+      return TellWrong("good: " + status.ToString());
+    }
+  }
+  if (dice.OneIn(2)) {
+    if (const auto closed = client->Close(); !closed.ok()) {
+      TellWrong("good: " + closed.status().ToString());
+    }
+  }
+}
+
+void PlayCrasher(const RoleOptions& options, Dice& dice) {
+  while (true) {
+    auto client = Connect(options);
+    if (client.ok()) {
+      TellDid("sessions");
+    } else {
+      TellFailure(options, client.status());
+    }
+    for (int rounds = 0; client.ok() && rounds < 8; ++rounds) {
+      TellFailure(options, Round(*client, dice, dice.OneIn(2)));
+    }
+  }
+}
+
+void PlayFrozen(const RoleOptions& options, Dice& dice) {
+  const auto held = Holding::Make(options, dice);
+  if (!held.ok()) {
+    return TellFailure(options, held.status());
+  }
+  TellHolding();
+  while (true) {
+    pause();
+  }
+}
+
+void PlayHog(const RoleOptions& options, Dice& dice) {
+  const auto held = Holding::Make(options, dice);
+  if (!held.ok()) {
+    TellFailure(options, held.status());
+  }
+  uint64_t budget = (16 + dice.Below(32)) << 20;
+  // A sanitizer's own memory leaves no room for such a limit.
+  if (test::kSlowness == 1) {
+    // So much more than it has, and then no thread of the process gets a page any more.
+    uint64_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    const rlimit limit = {.rlim_cur = pages * kPageBytes + budget, .rlim_max = pages * kPageBytes + budget};
+    setrlimit(RLIMIT_AS, &limit);
+    budget *= 64;
+  }
+  std::vector<std::unique_ptr<char[]>> eaten;
+  for (constexpr uint64_t kBite = 1 << 18; budget > kBite; budget -= kBite) {
+    char* const bite = new (std::nothrow) char[kBite];
+    if (bite == nullptr) {
+      break;
+    }
+    std::memset(bite, 1, kBite);
+    eaten.emplace_back(bite);
+  }
+  std::abort();
+}
+
+void PlaySeeker(const RoleOptions& options, Dice& dice) {
+  auto client = Connect(options);
+  if (!client.ok()) {
+    return TellFailure(options, client.status());
+  }
+  TellDid("sessions");
+  // Either small pieces until the number is too high, or larger ones until the bytes are.
+  const uint64_t size = kPageBytes * (dice.OneIn(2) ? 1 : 128);
+  std::vector<Memory> memories;
+  std::vector<MemoryRegion> regions;
+  absl::Status refused;
+  for (int i = 0; i < 5000 && refused.ok(); ++i) {
+    auto memory = Memory::Allocate(*client, {.size = size});
+    if (!memory.ok()) {
+      refused = memory.status();
+      break;
+    }
+    memories.push_back(*std::move(memory));
+    auto region = MemoryRegion::Register(memories.back(), kMrFlagLocalWrite);
+    refused = region.status();
+    if (region.ok()) {
+      regions.push_back(*std::move(region));
+    }
+  }
+  TellDid("registrations", regions.size());
+  if (refused.ok() || LimitReason(refused).empty()) {
+    return TellWrong("seeker: no limit found: " + refused.ToString());
+  }
+  TellFailure(options, refused);
+  const ErrorInfo info = ErrorInfoOf(refused);
+  if (info.reason != ErrorReason::RATE_LIMITED &&
+      (info.limit == 0 || info.requested == 0 || info.used > info.limit || info.used + info.requested <= info.limit)) {
+    TellWrong("seeker: figures that do not fit together: " + refused.ToString() + " limit " +
+              std::to_string(info.limit) + " used " + std::to_string(info.used) + " requested " +
+              std::to_string(info.requested));
+  }
+}
+
+void PlayGrantee(const RoleOptions& options, Dice& dice) {
+  while (true) {
+    auto client = Connect(options);
+    if (!client.ok()) {
+      // The grant is over, which is how this role ends.
+      const absl::Status status = client.status();
+      if (FailedWith(status, ErrorReason::GRANT_REFUSED)) {
+        TellRefused("GRANT_REFUSED");
+        return;
+      }
+      if (!absl::IsUnavailable(status)) {
+        TellFailure(options, status);
+      }
+      continue;
+    }
+    TellDid("sessions");
+    // The revocation may come in the midst of anything, so that a round may end in any way but with wrong bytes.
+    if (const absl::Status status = Round(*client, dice, false); absl::IsDataLoss(status)) {
+      TellWrong("grantee: " + status.ToString());
+    }
+  }
+}
+
+}  // namespace rnicd::soak

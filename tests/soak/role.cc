@@ -1,0 +1,117 @@
+#include "tests/soak/role.h"
+
+#include <grp.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <string_view>
+
+#include "base/error_reason.h"
+#include "base/status.h"
+
+namespace rnicd::soak {
+namespace {
+
+// Until it is killed.
+void PlayLeader(const RoleOptions&, Dice&) {
+  while (true) {
+    pause();
+  }
+}
+
+struct Entry {
+  std::string_view name;
+  void (*play)(const RoleOptions&, Dice&);
+};
+
+constexpr std::array kRoles = {
+    Entry{"good", PlayGood},
+    Entry{"crasher", PlayCrasher},
+    Entry{"frozen", PlayFrozen},
+    Entry{"hog", PlayHog},
+    Entry{"seeker", PlaySeeker},
+    Entry{"grantee", PlayGrantee},
+    Entry{"flooder", PlayFlooder},
+    Entry{"liar", PlayLiar},
+    Entry{"forker", PlayForker},
+    Entry{"reconnector", PlayReconnector},
+    // No client: keeps the process group of the clients in being.
+    Entry{"leader", PlayLeader},
+};
+
+void Tell(const std::string& line) {
+  const std::string text = line + "\n";
+  // The driver reads all the time; if it is gone, so are we.
+  if (write(kTellFd, text.data(), text.size()) < 0) {
+    _exit(3);
+  }
+}
+
+bool BecomeUser(uid_t uid) {
+  if (uid == 0) {
+    return true;
+  }
+  const gid_t gid = uid;
+  return setgroups(0, nullptr) == 0 && setresgid(gid, gid, gid) == 0 && setresuid(uid, uid, uid) == 0;
+}
+
+}  // namespace
+
+void TellDid(const std::string& what, uint64_t count) {
+  if (count > 0) {
+    Tell("did " + what + " " + std::to_string(count));
+  }
+}
+
+void TellRefused(const std::string& reason, uint64_t count) {
+  if (count > 0) {
+    Tell("refused " + reason + " " + std::to_string(count));
+  }
+}
+
+void TellWrong(const std::string& text) {
+  std::string line = "wrong " + text.substr(0, 1000);
+  for (char& c : line) {
+    c = c == '\n' ? ' ' : c;
+  }
+  Tell(line);
+}
+
+void TellHolding() { Tell("holding " + std::to_string(getpid())); }
+void TellHeir(pid_t pid) { Tell("heir " + std::to_string(pid)); }
+
+std::string LimitReason(const absl::Status& status) {
+  if (status.ok()) {
+    return "";
+  }
+  const std::string_view name = RowOf(ErrorInfoOf(status).reason).name;
+  return name.starts_with("QUOTA_") || name == "RATE_LIMITED" ? std::string(name) : "";
+}
+
+int PlayRole(const RoleOptions& options) {
+  const rlimit no_core = {.rlim_cur = 0, .rlim_max = 0};
+  setrlimit(RLIMIT_CORE, &no_core);
+  if (!BecomeUser(options.uid)) {
+    std::perror("rnicd_soak: becoming another user");
+    return 2;
+  }
+  // After the change of user, which clears it: nothing outlives the driver.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  Dice dice(options.seed);
+  for (const Entry& entry : kRoles) {
+    if (entry.name == options.role) {
+      entry.play(options, dice);
+      // Without the checks at exit of a sanitizer: the daemon is what is judged, and a process that has changed its
+      // user cannot be looked at by them.
+      _exit(0);
+    }
+  }
+  std::fprintf(stderr, "rnicd_soak: no role \"%s\"\n", options.role.c_str());
+  return 2;
+}
+
+}  // namespace rnicd::soak
