@@ -28,6 +28,15 @@ rule del pref 0
 BATCH
 }
 
+# The kernel gives a connection one second to find the peer's MAC address, and asks once in that second. An emulated
+# machine that stands still for a moment is too slow for that.
+know_each_other() {
+  ip -batch - <<'BATCH'
+neighbour add 10.98.0.2 lladdr 02:00:00:00:00:0b dev va nud permanent
+neighbour add 10.98.0.1 lladdr 02:00:00:00:00:0a dev vb nud permanent
+BATCH
+}
+
 add_cards() {
   # Nobody else can have these addresses, so there is nothing to detect and no second to wait.
   set_sysctl net.ipv6.conf.default.accept_dad 0
@@ -41,6 +50,7 @@ link set va up
 link set vb up
 BATCH
   route_between_own_addresses
+  know_each_other
   rdma -b - <<'BATCH'
 link add rxa type rxe netdev va
 link add rxb type rxe netdev vb

@@ -50,9 +50,19 @@ bool IsReady(const std::string& card) {
   return has_link_local && has_ipv4 && state.ends_with("ACTIVE");
 }
 
-// The kernel drops them with the link or the address. tests/vm/network.sh says what they are for.
+// A card's port is active as soon as there is a carrier; the netdev drops what it is given until the kernel's link
+// watch has seen the carrier too.
+bool Sends(const std::string& end) { return FirstLine("/sys/class/net/" + end + "/operstate") == "up"; }
+
+bool NetworkIsReady() { return IsReady("rxa") && IsReady("rxb") && Sends("va") && Sends("vb"); }
+
+// The kernel drops both with the link, and the route with the address too. tests/vm/network.sh says what they are for.
 std::string RouteOf(const std::string& end) {
   return end == "va" ? "ip route replace 10.98.0.2 dev va table 201" : "ip route replace 10.98.0.1 dev vb table 202";
+}
+std::string NeighbourOf(const std::string& end) {
+  return end == "va" ? "ip neighbour replace 10.98.0.2 lladdr 02:00:00:00:00:0b dev va nud permanent"
+                     : "ip neighbour replace 10.98.0.1 lladdr 02:00:00:00:00:0a dev vb nud permanent";
 }
 
 }  // namespace
@@ -64,11 +74,11 @@ void NetworkChange::Undo() {
     return;
   }
   Execute(std::exchange(undo_, {}));
-  EXPECT_TRUE(Eventually([] { return IsReady("rxa") && IsReady("rxb"); })) << "the cards do not come back";
+  EXPECT_TRUE(Eventually(NetworkIsReady)) << "the cards do not come back";
 }
 
 LinkDown::LinkDown(const std::string& end)
-    : NetworkChange({"ip link set " + end + " down"}, {"ip link set " + end + " up", RouteOf(end)}) {}
+    : NetworkChange({"ip link set " + end + " down"}, {"ip link set " + end + " up", RouteOf(end), NeighbourOf(end)}) {}
 
 Disturbance::Disturbance(const std::string& end, const std::string& what)
     : NetworkChange({"tc qdisc add dev " + end + " root netem " + what}, {"tc qdisc del dev " + end + " root"}) {}
