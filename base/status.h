@@ -11,12 +11,12 @@
 
 namespace rnicd {
 
-// What a failure carries besides its code: the reason, the field at fault, and for a quota its figures.
+// What a failure carries besides its code: the reason, the field at fault, and for a limit its figures.
 struct ErrorInfo {
   ErrorReason reason = ErrorReason::UNSPECIFIED;
   // The request field, for example "mdl_chain[3].byte_count"; empty when no single field is at fault.
   std::string field;
-  // Only for QUOTA_ reasons; 0 otherwise.
+  // As error.proto says of them; 0 where it says nothing.
   uint64_t limit = 0;
   uint64_t used = 0;
   uint64_t requested = 0;

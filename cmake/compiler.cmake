@@ -13,8 +13,9 @@ if(DEFINED ENV{CI} OR RNICD_WARNINGS_ARE_ERRORS)
   target_compile_options(rnicd_options INTERFACE -Werror)
 endif()
 
-# In front of every compilation, generated code included.
-add_compile_options(-fno-omit-frame-pointer)
+# In front of every compilation, generated code included. Some libraries ask for -pthread: precompiled headers want it
+# everywhere or nowhere.
+add_compile_options(-fno-omit-frame-pointer -pthread)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 18)
   # clang 18 changed how it mangles constrained templates; Debian's abseil has the old names.
   add_compile_options(-fclang-abi-compat=17)
@@ -33,6 +34,8 @@ if(RNICD_MOLD AND NOT RNICD_SANITIZE)
 endif()
 find_program(RNICD_CCACHE ccache)
 if(RNICD_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${RNICD_CCACHE})
-  set(CMAKE_C_COMPILER_LAUNCHER ${RNICD_CCACHE})
+  # Without these words ccache does not touch what uses precompiled headers.
+  set(launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${RNICD_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
 endif()

@@ -13,7 +13,7 @@
 #include "grpcpp/grpcpp.h"
 #include "rnicd/v1/error.pb.h"
 #include "rnicd/v1/queue_service.pb.h"
-#include "rnicd/v1/session_service.grpc.pb.h"
+#include "rnicd/v1/session_service.pb.h"
 
 namespace rnicd::inline client {
 
@@ -117,11 +117,5 @@ struct FakeState {
     return events;
   }
 };
-
-inline grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, const grpc::Status& status) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(status);
-  return reactor;
-}
 
 }  // namespace rnicd::inline client

@@ -1,5 +1,9 @@
 #include "client/cpp/memory.h"
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "base/status.h"
 #include "client/cpp/client.h"
 #include "client/cpp/fake_daemon_test.h"

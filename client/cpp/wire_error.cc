@@ -42,10 +42,9 @@ std::optional<v1::ErrorDetail> DetailIn(const grpc::Status& status) {
 absl::Status StatusFromDetail(const v1::ErrorDetail& detail, absl::StatusCode code_if_unknown) {
   const ErrorInfo info = InfoFrom(detail);
   const absl::Status made = MakeError(info);
-  if (IsKnown(info.reason)) {
-    return made;
-  }
-  absl::Status status(code_if_unknown, detail.message());
+  // The daemon's sentence may say more than the reason's.
+  absl::Status status(IsKnown(info.reason) ? made.code() : code_if_unknown,
+                      detail.message().empty() ? made.message() : absl::string_view(detail.message()));
   made.ForEachPayload(
       [&status](absl::string_view type, const absl::Cord& payload) { status.SetPayload(type, payload); });
   return status;

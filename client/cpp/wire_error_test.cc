@@ -40,6 +40,15 @@ TEST(WireError, FieldAndQuotaFiguresArrive) {
   EXPECT_EQ(info.requested, 11u);
 }
 
+TEST(WireError, WhatTheDaemonAddsToTheReasonArrives) {
+  v1::ErrorDetail detail;
+  detail.set_reason(v1::ERROR_REASON_MEMORY_NOT_PINNABLE);
+  detail.set_message("the device cannot pin this (mmap: ENOMEM)");
+  const absl::Status status = StatusFromGrpc(FailureWith(detail, grpc::StatusCode::FAILED_PRECONDITION));
+  EXPECT_EQ(status.message(), "the device cannot pin this (mmap: ENOMEM)");
+  EXPECT_EQ(ErrorInfoOf(status).reason, ErrorReason::MEMORY_NOT_PINNABLE);
+}
+
 TEST(WireError, ReasonOfANewerDaemonKeepsItsNumberCodeAndText) {
   v1::ErrorDetail detail;
   detail.set_reason(static_cast<v1::ErrorReason>(9999));

@@ -12,7 +12,7 @@ namespace {
 absl::Status CreateGrant(const CommandLine& line, Output& output) {
   RNICD_ASSIGN_OR_RETURN(const v1::CreateGrantRequest request, GrantRequestFrom(line));
   RNICD_ASSIGN_OR_RETURN(const v1::CreateGrantResponse grant, Admin(AdminSocketDir(line)).CreateGrant(request));
-  output.Result(NewGrantText(grant), NewGrantJson(grant));
+  output.Result(line.Has("--secret-only") ? grant.secret() + "\n" : NewGrantText(grant), NewGrantJson(grant));
   return absl::OkStatus();
 }
 
@@ -64,6 +64,7 @@ constinit const CommandSpec kGrantCommand = {
     .examples =
         "rnicctl grant create --name training --lifetime 1h --pinned 64MiB --sessions 2 --rate 1000\n"
         "rnicctl grant create --name pod-7 --pod-uid 0d9e1b5c-90a4-4a3c-8f0e-6d7d5b3f2c11 --limits cq_entries=4096\n"
+        "RNICD_GRANT=$(rnicctl grant create --name job-3 --secret-only)\n"
         "rnicctl grant list\n"
         "rnicctl grant revoke 8151434532120913337\n",
     .options = kGrantOptions,

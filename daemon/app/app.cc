@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include <array>
+#include <chrono>
 #include <string_view>
 #include <utility>
 
@@ -33,6 +34,9 @@ constexpr auto MethodNames() {
   return names;
 }
 constexpr std::array kMethodNames = MethodNames();
+
+// What the audit log has to write its last lines when the daemon leaves without taking itself apart.
+constexpr std::chrono::seconds kLastLines{1};
 
 // What takes a card out of use is a warning; that it is there, or is known by another address, is news.
 void LogDeviceEvent(const log::Logger& logger, const provider::DeviceEvent& event) {
@@ -132,6 +136,10 @@ bool App::Stop() {
   registry_->Drain(core::EndCause::kDaemonStopping);
   if (!registry_->WaitUntilEmpty(clock_.Now() + config_.drain_timeout)) {
     logger_.Error("sessions were not taken back in time", {{"sessions", registry_->List().size()}});
+    // Nothing is destroyed on this way out, so the log's thread must be waited for.
+    if (audit_ != nullptr) {
+      audit_->WaitUntilWritten(clock_.Now() + kLastLines);
+    }
     return false;
   }
   front_door_->Stop();

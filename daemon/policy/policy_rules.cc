@@ -9,6 +9,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "daemon/core/caller.h"
 #include "daemon/policy/limits_wire.h"
 
 namespace rnicd::policy {
@@ -25,19 +26,6 @@ bool IsTenantName(std::string_view name) {
     return absl::ascii_islower(static_cast<unsigned char>(c)) || absl::ascii_isdigit(static_cast<unsigned char>(c)) ||
            c == '-' || c == '_' || c == '.';
   });
-}
-
-bool IsLowerHex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
-
-// "8-4-4-4-12" lower-case hexadecimal digits, or 32 of them.
-bool IsPodUid(std::string_view uid) {
-  constexpr std::string_view kForm = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
-  if (uid.size() == 32) {
-    return std::all_of(uid.begin(), uid.end(), IsLowerHex);
-  }
-  return uid.size() == kForm.size() && std::equal(uid.begin(), uid.end(), kForm.begin(), [](char c, char form) {
-           return form == 'x' ? IsLowerHex(c) : c == form;
-         });
 }
 
 bool IsPodText(std::string_view text) {
@@ -86,7 +74,7 @@ void JudgeMatch(const v1::CallerMatch& match, const Place& place, Complaints& co
   if (match.has_gid() && match.gid() == kNobody) {
     complaints.Add(place.LineOf(CallerMatch::kGidFieldNumber), absl::StrCat(kNobody, " is nobody's gid"));
   }
-  if (has_pod_uid && !IsPodUid(match.pod_uid())) {
+  if (has_pod_uid && !core::IsPodUid(match.pod_uid())) {
     complaints.Add(place.LineOf(CallerMatch::kPodUidFieldNumber),
                    "pod_uid must be lower-case hexadecimal digits: 8-4-4-4-12 with dashes, or 32");
   }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "daemon/core/caller.h"
 #include "daemon/policy/limits_wire.h"
 
 namespace rnicd::service {
@@ -24,19 +25,6 @@ constexpr size_t kPodNameBytesMax = 253;
 constexpr size_t kLabelKeyBytesMax = 317;
 constexpr size_t kLabelValueBytesMax = 63;
 
-bool IsLowerHexDigit(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
-
-// As in core::Container.
-bool IsPodUid(std::string_view uid) {
-  constexpr std::string_view kForm = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
-  constexpr size_t kStaticPodDigits = 32;
-  if (uid.size() == kStaticPodDigits) {
-    return std::all_of(uid.begin(), uid.end(), IsLowerHexDigit);
-  }
-  const auto fits = [](char c, char form) { return form == 'x' ? IsLowerHexDigit(c) : c == form; };
-  return uid.size() == kForm.size() && std::equal(uid.begin(), uid.end(), kForm.begin(), fits);
-}
-
 bool IsText(std::string_view text, size_t most) {
   const auto printable = [](char c) { return c >= ' ' && c <= '~'; };
   return text.size() <= most && std::all_of(text.begin(), text.end(), printable);
@@ -47,7 +35,7 @@ absl::Status OutOfRange(const std::string& field) { return MakeError(ErrorReason
 std::string At(const std::string& list, int index) { return list + "[" + std::to_string(index) + "]"; }
 
 absl::StatusOr<core::PodFacts> PodFromWire(const v1::PodInfo& pod, const std::string& field) {
-  if (!IsPodUid(pod.uid())) {
+  if (!core::IsPodUid(pod.uid())) {
     return OutOfRange(field + ".uid");
   }
   if (!IsText(pod.namespace_(), kNamespaceBytesMax)) {
@@ -77,7 +65,7 @@ absl::StatusOr<core::PodFacts> PodFromWire(const v1::PodInfo& pod, const std::st
 }  // namespace
 
 absl::StatusOr<core::GrantTerms> FromWire(const v1::CreateGrantRequest& request) {
-  if (!request.pod_uid().empty() && !IsPodUid(request.pod_uid())) {
+  if (!request.pod_uid().empty() && !core::IsPodUid(request.pod_uid())) {
     return OutOfRange("pod_uid");
   }
   if (request.lifetime_ms() > static_cast<uint64_t>(kLongestLifetime.count())) {

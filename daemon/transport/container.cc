@@ -70,19 +70,11 @@ bool IsHex(std::string_view text, size_t digits) {
 
 // In the API server's form; the systemd driver writes underscores for its dashes. Nothing if it is no pod's.
 std::optional<std::string> PodUid(std::string_view text) {
-  constexpr size_t kStaticPodDigits = 32;
-  constexpr size_t kGroups[] = {8, 4, 4, 4, 12};
-  if (IsHex(text, kStaticPodDigits)) {
-    return std::string(text);
-  }
-  const char separator = text.find('_') == std::string_view::npos ? '-' : '_';
-  const Names groups = Split(text, separator);
-  if (!std::equal(groups.begin(), groups.end(), std::begin(kGroups), std::end(kGroups), IsHex)) {
-    return std::nullopt;
-  }
   std::string uid(text);
-  std::replace(uid.begin(), uid.end(), separator, '-');
-  return uid;
+  if (text.find('-') == std::string_view::npos) {
+    std::replace(uid.begin(), uid.end(), '_', '-');
+  }
+  return core::IsPodUid(uid) ? std::optional(uid) : std::nullopt;
 }
 
 // The id in "<id>", "crio-<id>" and "cri-containerd-<id>.scope"; empty when it names no container.

@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -272,7 +273,9 @@ void FrontDoor::HandleFdPacket(uint64_t key) {
   connection.at_work = true;
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.socket.get(), nullptr);
   const core::Caller& from = connection.peer.caller;
-  node_.workers.PostFor(from.process.low, [this, key, socket = connection.socket.get(), caller = from] {
+  // One owner with many processes has one turn.
+  node_.workers.PostFor(std::hash<std::string>()(connection.owner), [this, key, socket = connection.socket.get(),
+                                                                     caller = from] {
     absl::StatusOr<FdPacket> packet = ReceiveFdPacket(socket);
     if (packet.ok()) {
       // A refused descriptor is closed before the reply says so.

@@ -78,8 +78,11 @@ TEST(QpAddress, AStrangeCharacterAnywhereIsRefused) {
       EXPECT_FALSE(ParseQpAddress(text).has_value()) << text;
     }
   }
-  EXPECT_FALSE(ParseQpAddress(std::string(kText) + "0").has_value());
-  EXPECT_FALSE(ParseQpAddress(" " + std::string(kText)).has_value());
+  std::string longer(kText);
+  longer.push_back('0');
+  EXPECT_FALSE(ParseQpAddress(longer).has_value());
+  longer.assign(kText).insert(longer.begin(), ' ');
+  EXPECT_FALSE(ParseQpAddress(longer).has_value());
 }
 
 TEST(QpAddress, AnMtuThatIsNoneIsRefused) {

@@ -190,7 +190,7 @@ TEST_P(NdkConformance, Case052_AddressInsideAPageIsRefused) {
     std::vector<uint64_t> pages = scene.memory().Pages(0, 3);
     pages[1] += shift;
     scene.far().ExpectPostRefused(FastRegisterRequest(scene.mr(), pages, 10, kBase, kOpRemoteRead),
-                                  ErrorReason::LOGICAL_ADDRESS_UNALIGNED, std::string(kPageArrayField) + "[1]");
+                                  ErrorReason::LOGICAL_ADDRESS_UNALIGNED, std::string(kPageArrayField).append("[1]"));
   }
 }
 

@@ -246,7 +246,7 @@ TEST_P(NdkConformance, Case112_InlineDataSizeIsTheLastThatFits) {
   ExpectCompletion(received, NtStatus::kSuccess, 112);
   EXPECT_EQ(received.result().bytes_transferred(), kSize);
   pair.near.MustRun(WriteRequest(fits, kBase + 1024, far.remote_token(), kInline));
-  EXPECT_EQ(far.memory.Text(1024, kSize), std::string(kSize - 1, 'x') + "y");
+  EXPECT_EQ(far.memory.Text(1024, kSize), std::string(kSize - 1, 'x').append("y"));
 }
 
 // Row 112, as the wire has it: the length of an inline SGE is that of its bytes.

@@ -95,7 +95,7 @@ TEST_F(FdSocketMisuse, OversizedPacketIsRefused) {
   // A sound request, followed by an unknown field that makes it too long.
   std::string bytes = FdRequestBytes(session.Allocate(kSize).fd_ticket(), 0);
   const size_t padding = 4096;
-  bytes += std::string("\x7a\x80\x20") + std::string(padding, 'p');
+  bytes.append("\x7a\x80\x20").append(padding, 'p');
   ExpectFdRefused(ExchangeFd(path(), bytes), ErrorReason::FD_PACKET_MALFORMED);
   ExpectFdRefused(ExchangeFd(path(), std::string(65536, 'p')), ErrorReason::FD_PACKET_MALFORMED);
 }

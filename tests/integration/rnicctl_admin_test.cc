@@ -84,6 +84,17 @@ class RnicctlAdmin : public DaemonTest {
 
 bool Has(const std::string& text, const std::string& word) { return text.find(word) != std::string::npos; }
 
+TEST_F(RnicctlAdmin, SecretAloneIsForScripts) {
+  const ToolRun created = Run({"grant", "create", "--name=script", "--secret-only"});
+  ASSERT_EQ(created.exit_code, 0) << created.errors;
+  const std::string secret = created.output.substr(0, created.output.find('\n'));
+  EXPECT_EQ(created.output, secret + "\n");
+  const ToolRun run = Finish(*Start({"alloc", "--size=4KiB"}, WorkloadUid(), secret));
+  EXPECT_EQ(run.exit_code, 0) << run.errors;
+  const Json listed = Run({"grant", "list", "--json"}).json();
+  EXPECT_EQ(Run({"grant", "revoke", listed["grants"][0]["grant_id"]}).exit_code, 0);
+}
+
 TEST_F(RnicctlAdmin, GrantIsMadePresentedListedAndRevoked) {
   const ToolRun created = Run({"grant", "create", "--name=tool", "--lifetime=1h", "--pinned=8KiB", "--sessions=2",
                                "--rate=1000", "--limits=regions=7", "--session-limits=pinned_bytes=4KiB", "--json"});
