@@ -11,7 +11,7 @@
 namespace rnicd::inline client {
 
 struct FakeDaemon::Services {
-  Services(FakeState& state, FakeQueues& fake_queues) : session(state), memory(state), queues(state, fake_queues) {}
+  Services(FakeState& state, FakeQueues& fake_queues) : session(state), memory(state), queues(fake_queues) {}
 
   FakeSessionService session;
   FakeAdapterService adapter;

@@ -288,15 +288,15 @@ class FakeMemoryService final : public v1::MemoryService::CallbackService {
 // Takes what is posted and lets it succeed at once, without moving a byte. Completions come on the initiator queue.
 class FakeQueueService final : public v1::QueueService::CallbackService {
  public:
-  FakeQueueService(FakeState& state, FakeQueues& queues) : state_(state), queues_(queues) {}
+  explicit FakeQueueService(FakeQueues& queues) : queues_(queues) {}
 
   grpc::ServerUnaryReactor* CreateCq(grpc::CallbackServerContext* context, const v1::CreateCqRequest* request,
                                      v1::CreateCqResponse* response) override {
     if (request->cq_depth() == 0) {
       return Answer(context, Refusal(ErrorReason::FIELD_OUT_OF_RANGE, "cq_depth"));
     }
-    MutexLock lock(state_.mutex);
-    response->set_cq_id(state_.NewIdIn(state_.completion_queues));
+    MutexLock lock(queues_.state.mutex);
+    response->set_cq_id(queues_.state.NewIdIn(queues_.state.completion_queues));
     return Answer(context, grpc::Status::OK);
   }
   grpc::ServerUnaryReactor* ResizeCq(grpc::CallbackServerContext* context, const v1::ResizeCqRequest* request,
@@ -305,7 +305,7 @@ class FakeQueueService final : public v1::QueueService::CallbackService {
   }
   grpc::ServerUnaryReactor* ArmCq(grpc::CallbackServerContext* context, const v1::ArmCqRequest* request,
                                   v1::ArmCqResponse*) override {
-    MutexLock lock(state_.mutex);
+    MutexLock lock(queues_.state.mutex);
     queues_.arms.push_back(request->type());
     return Answer(context, grpc::Status::OK);
   }
@@ -315,7 +315,7 @@ class FakeQueueService final : public v1::QueueService::CallbackService {
     if (queues_.overrun) {
       return Answer(context, Refusal(ErrorReason::CQ_OVERRUN));
     }
-    MutexLock lock(state_.mutex);
+    MutexLock lock(queues_.state.mutex);
     std::deque<v1::CqResultEx>& queue = queues_.results[request->cq_id()];
     for (uint32_t count = 0; count < request->max_results() && !queue.empty(); ++count) {
       *response->add_results() = queue.front();
@@ -325,11 +325,11 @@ class FakeQueueService final : public v1::QueueService::CallbackService {
   }
   grpc::ServerUnaryReactor* CloseCq(grpc::CallbackServerContext* context, const v1::CloseCqRequest* request,
                                     v1::CloseCqResponse* response) override {
-    MutexLock lock(state_.mutex);
-    if (request->allow_pending() && !state_.queue_pairs.empty()) {
+    MutexLock lock(queues_.state.mutex);
+    if (request->allow_pending() && !queues_.state.queue_pairs.empty()) {
       response->set_ntstatus(static_cast<uint32_t>(NtStatus::kPending));
     }
-    return Answer(context, FakeState::EraseFrom(state_.completion_queues, request->cq_id()));
+    return Answer(context, FakeState::EraseFrom(queues_.state.completion_queues, request->cq_id()));
   }
 
   grpc::ServerUnaryReactor* CreateQp(grpc::CallbackServerContext* context, const v1::CreateQpRequest* request,
@@ -337,23 +337,23 @@ class FakeQueueService final : public v1::QueueService::CallbackService {
     if (request->inline_data_size() > 512) {
       return Answer(context, Refusal(ErrorReason::ABOVE_ADAPTER_LIMIT, "inline_data_size"));
     }
-    MutexLock lock(state_.mutex);
-    response->set_qp_id(state_.NewIdIn(state_.queue_pairs));
+    MutexLock lock(queues_.state.mutex);
+    response->set_qp_id(queues_.state.NewIdIn(queues_.state.queue_pairs));
     queues_.created[response->qp_id()] = *request;
     queues_.states[response->qp_id()] = v1::QP_STATE_INIT;
     return Answer(context, grpc::Status::OK);
   }
   grpc::ServerUnaryReactor* QueryQp(grpc::CallbackServerContext* context, const v1::QueryQpRequest* request,
                                     v1::QueryQpResponse* response) override {
-    MutexLock lock(state_.mutex);
+    MutexLock lock(queues_.state.mutex);
     response->set_state(queues_.states[request->qp_id()]);
     response->set_address(AddressOf(request->qp_id()));
     return Answer(context, grpc::Status::OK);
   }
   grpc::ServerUnaryReactor* ConnectQp(grpc::CallbackServerContext* context, const v1::ConnectQpRequest* request,
                                       v1::ConnectQpResponse*) override {
-    MutexLock lock(state_.mutex);
-    const auto known = std::any_of(state_.queue_pairs.begin(), state_.queue_pairs.end(),
+    MutexLock lock(queues_.state.mutex);
+    const auto known = std::any_of(queues_.state.queue_pairs.begin(), queues_.state.queue_pairs.end(),
                                    [request](uint64_t id) { return AddressOf(id) == request->peer_address(); });
     if (!known) {
       return Answer(context, Refusal(ErrorReason::QP_ADDRESS_UNKNOWN, "peer_address"));
@@ -371,15 +371,15 @@ class FakeQueueService final : public v1::QueueService::CallbackService {
   }
   grpc::ServerUnaryReactor* CloseQp(grpc::CallbackServerContext* context, const v1::CloseQpRequest* request,
                                     v1::CloseQpResponse*) override {
-    MutexLock lock(state_.mutex);
-    return Answer(context, FakeState::EraseFrom(state_.queue_pairs, request->qp_id()));
+    MutexLock lock(queues_.state.mutex);
+    return Answer(context, FakeState::EraseFrom(queues_.state.queue_pairs, request->qp_id()));
   }
   grpc::ServerUnaryReactor* Post(grpc::CallbackServerContext* context, const v1::PostRequest* request,
                                  v1::PostResponse* response) override {
     if (request->requests().empty()) {
       return Answer(context, Refusal(ErrorReason::BATCH_SIZE, "requests"));
     }
-    MutexLock lock(state_.mutex);
+    MutexLock lock(queues_.state.mutex);
     queues_.last_post = *request;
     for (const v1::WorkRequest& item : request->requests()) {
       const uint32_t index = response->posted();
@@ -406,8 +406,8 @@ class FakeQueueService final : public v1::QueueService::CallbackService {
 
   grpc::ServerUnaryReactor* CreateMw(grpc::CallbackServerContext* context, const v1::CreateMwRequest*,
                                      v1::CreateMwResponse* response) override {
-    MutexLock lock(state_.mutex);
-    response->set_mw_id(state_.NewIdIn(state_.windows));
+    MutexLock lock(queues_.state.mutex);
+    response->set_mw_id(queues_.state.NewIdIn(queues_.state.windows));
     return Answer(context, grpc::Status::OK);
   }
   grpc::ServerUnaryReactor* GetRemoteTokenFromMw(grpc::CallbackServerContext* context,
@@ -417,8 +417,8 @@ class FakeQueueService final : public v1::QueueService::CallbackService {
   }
   grpc::ServerUnaryReactor* CloseMw(grpc::CallbackServerContext* context, const v1::CloseMwRequest* request,
                                     v1::CloseMwResponse*) override {
-    MutexLock lock(state_.mutex);
-    return Answer(context, FakeState::EraseFrom(state_.windows, request->mw_id()));
+    MutexLock lock(queues_.state.mutex);
+    return Answer(context, FakeState::EraseFrom(queues_.state.windows, request->mw_id()));
   }
   grpc::ServerUnaryReactor* GetPrivilegedMemoryRegionToken(
       grpc::CallbackServerContext* context, const v1::GetPrivilegedMemoryRegionTokenRequest*,
@@ -431,7 +431,7 @@ class FakeQueueService final : public v1::QueueService::CallbackService {
   static std::string AddressOf(uint64_t queue_pair) { return std::string("qp\0", 3) + std::to_string(queue_pair); }
 
   grpc::ServerUnaryReactor* Fail(grpc::CallbackServerContext* context, uint64_t queue_pair) {
-    MutexLock lock(state_.mutex);
+    MutexLock lock(queues_.state.mutex);
     if (queues_.states[queue_pair] != v1::QP_STATE_READY_TO_SEND) {
       return Answer(context, Refusal(ErrorReason::QP_NOT_CONNECTED, "qp_id"));
     }
@@ -439,7 +439,6 @@ class FakeQueueService final : public v1::QueueService::CallbackService {
     return Answer(context, grpc::Status::OK);
   }
 
-  FakeState& state_;
   FakeQueues& queues_;
 };
 

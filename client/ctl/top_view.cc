@@ -1,6 +1,9 @@
 #include "client/ctl/top_view.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <map>
 #include <utility>
 
 #include "client/ctl/units.h"
@@ -48,9 +51,15 @@ std::vector<std::string> NodeLines(const v1::GetStatusResponse& status) {
 // Those with the most pinned first, then in the order in which they came.
 template <typename Item>
 void SortByPinned(std::vector<Item>& items) {
-  std::stable_sort(items.begin(), items.end(), [](const Item& a, const Item& b) {
-    return UseOf(a.resources(), "pinned_bytes").used() > UseOf(b.resources(), "pinned_bytes").used();
-  });
+  std::multimap<uint64_t, Item, std::greater<>> by_pinned;
+  for (Item& item : items) {
+    const uint64_t pinned = UseOf(item.resources(), "pinned_bytes").used();
+    by_pinned.emplace(pinned, std::move(item));
+  }
+  items.clear();
+  for (auto& [pinned, item] : by_pinned) {
+    items.push_back(std::move(item));
+  }
 }
 
 }  // namespace
