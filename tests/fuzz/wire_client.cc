@@ -85,10 +85,13 @@ struct CallState {
         number(open.Begin(context)) {}
 
   std::string Path() const { return "/" + method->service()->full_name() + "/" + method->name(); }
-  void End(const grpc::Status& status) const {
+  void End(const grpc::Status& status) {
     if (!status.ok() && sound && !calls.cut_off()) {
       CheckFailure(method, status);
     }
+    // A context keeps its channel. The last to let go of a channel waits for gRPC's threads to end, of which this is
+    // one: so that must be the client, and it may be gone as soon as the call has ended.
+    context.reset();
     calls.End(number);
   }
 
@@ -98,7 +101,7 @@ struct CallState {
   grpc::ByteBuffer answer;
   OpenCalls& calls;
   WirePool& pool;
-  const std::shared_ptr<grpc::ClientContext> context = std::make_shared<grpc::ClientContext>();
+  std::shared_ptr<grpc::ClientContext> context = std::make_shared<grpc::ClientContext>();
   const uint64_t number;
 };
 
