@@ -19,6 +19,7 @@
 #include "tests/integration/trust_fixture.h"
 #include "tests/support/raw_socket.h"
 #include "tests/support/temp_dir.h"
+#include "tests/support/tested_provider.h"
 
 namespace rnicd::test {
 namespace {
@@ -248,8 +249,8 @@ TEST_F(Trust, Property08APageRegisteredAHundredTimesIsPinnedOnce) {
 
 constexpr int kConnections = 1000;
 constexpr int kAtOnce = 100;
-// A connection and what it brings: the socket twice, the process; a memory object's file.
-constexpr uint64_t kDescriptorsOfAClient = 4;
+// A connection and what it brings: the socket twice, the process; a memory object's file; an open adapter.
+const uint64_t kDescriptorsOfAClient = 4 + DescriptorsOfAnOpenAdapter();
 // gRPC's pool grows with what is under way and shrinks slowly; a thread for each client would be many more.
 constexpr uint64_t kThreadsMore = 32;
 // What an allocator may keep after so many clients, also one of a sanitizer. It is 32 KiB for each connection of this

@@ -21,6 +21,7 @@ struct Kind {
   const char* other_adapter;
   uint32_t adapter_flags;
   bool can_slow_reads;
+  uint64_t descriptors_of_an_open_adapter;
 };
 
 constexpr uint32_t kCommonFlags =
@@ -32,14 +33,17 @@ constexpr std::array kKinds = {
          .adapter = "soft0",
          .other_adapter = "soft1",
          .adapter_flags = kCommonFlags | kAdapterFlagInOrderDma,
-         .can_slow_reads = true},
+         .can_slow_reads = true,
+         .descriptors_of_an_open_adapter = 0},
     // The names are those of tests/vm.
     Kind{.name = "verbs",
          .flag_prefix = "--verbs_",
          .adapter = "rxa",
          .other_adapter = "rxb",
          .adapter_flags = kCommonFlags,
-         .can_slow_reads = false},
+         .can_slow_reads = false,
+         // For commands, for what happens to the card, and for completions.
+         .descriptors_of_an_open_adapter = 3},
 };
 
 std::string FromEnvironment(const char* name, const char* otherwise) {
@@ -116,6 +120,8 @@ std::vector<std::string> TwoAdapterFlags() {
 }
 
 uint32_t AdapterFlagsUnderTest() { return KindUnderTest().adapter_flags; }
+
+uint64_t DescriptorsOfAnOpenAdapter() { return KindUnderTest().descriptors_of_an_open_adapter; }
 
 bool CanSlowReads() { return KindUnderTest().can_slow_reads; }
 

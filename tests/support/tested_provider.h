@@ -39,6 +39,9 @@ std::vector<std::string> TwoAdapterFlags();
 // The NDK_ADAPTER_FLAG_ bits of an adapter unless a flag of the daemon takes some away.
 uint32_t AdapterFlagsUnderTest();
 
+// What the daemon holds for each adapter that a session has opened.
+uint64_t DescriptorsOfAnOpenAdapter();
+
 // False where a read takes as long as the wire does. What must hold whatever a read takes is tested all the same; a
 // test that needs a slow read stands in tests/vm/not_on_verbs.txt.
 bool CanSlowReads();
