@@ -26,9 +26,10 @@ ABSL_FLAG(std::string, policy_file, "",
           "everyone, and each uid is a tenant");
 ABSL_FLAG(std::string, audit_log, "",
           "file that gets a JSON line for each decision; it may be renamed at any time; empty: none");
-ABSL_FLAG(std::string, system_call_filter, "enforce",
-          "what happens at a system call that the daemon has no use for: enforce (the kernel ends the daemon), log (the "
-          "kernel logs it) or off");
+ABSL_FLAG(
+    std::string, system_call_filter, "enforce",
+    "what happens at a system call that the daemon has no use for: enforce (the kernel ends the daemon), log (the "
+    "kernel logs it) or off");
 ABSL_FLAG(std::string, log_level, "info", "debug, info, warning or error");
 ABSL_FLAG(std::string, log_format, "text", "text or json; lines go to stderr");
 ABSL_FLAG(int64_t, drain_timeout_ms, 5000, "how long SIGTERM waits for sessions to be taken back; 1 to 600000");

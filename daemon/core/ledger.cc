@@ -68,10 +68,8 @@ absl::Status Ledger::TakeAlone(Resource resource, uint64_t amount) {
   uint64_t before = used.load();
   do {
     if (before > limit || amount > limit - before) {
-      return MakeError(ErrorInfo{.reason = kRows[static_cast<size_t>(resource)].reason,
-                                 .limit = told,
-                                 .used = before,
-                                 .requested = amount});
+      return MakeError(ErrorInfo{
+          .reason = kRows[static_cast<size_t>(resource)].reason, .limit = told, .used = before, .requested = amount});
     }
   } while (!used.compare_exchange_weak(before, before + amount));
   return absl::OkStatus();

@@ -23,9 +23,9 @@ enum class EndCause : uint8_t {
   kGrantRevoked,
   kGrantExpired,
 };
-inline constexpr EndCause kAllEndCauses[] = {EndCause::kClosed,       EndCause::kProcessExited,  EndCause::kConnectionLost,
-                                             EndCause::kEvicted,      EndCause::kDaemonStopping, EndCause::kGrantRevoked,
-                                             EndCause::kGrantExpired};
+inline constexpr EndCause kAllEndCauses[] = {
+    EndCause::kClosed,         EndCause::kProcessExited, EndCause::kConnectionLost, EndCause::kEvicted,
+    EndCause::kDaemonStopping, EndCause::kGrantRevoked,  EndCause::kGrantExpired};
 
 // Why a connection was turned away.
 inline constexpr std::string_view kRefusedLimit = "connection_limit";
@@ -62,7 +62,8 @@ struct RegistrationReport {
 
 // Something that was allowed, refused or taken away: a line of the audit log. Never a token, a ticket or a secret.
 struct Decision {
-  // "MemoryService.RegisterMr" for a call; "connection", "session.end", "fd", "grant.expire", "policy.reload" otherwise.
+  // "MemoryService.RegisterMr" for a call; "connection", "session.end", "fd", "grant.expire", "policy.reload"
+  // otherwise.
   std::string_view what;
   // Null when the daemon itself decided.
   const Caller* caller = nullptr;

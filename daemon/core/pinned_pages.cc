@@ -50,8 +50,8 @@ uint64_t PageCounts::Lower(uint64_t first, uint64_t count) {
 absl::Status PageCounts::Add(uint64_t first, uint64_t count) {
   MutexLock lock(mutex_);
   const uint64_t bytes = Raise(first, count) * kNdkPageBytes;
-  absl::Status taken = with_parents_ ? ledger_->Take(Resource::kPinnedBytes, bytes)
-                                     : ledger_->TakeAlone(Resource::kPinnedBytes, bytes);
+  absl::Status taken =
+      with_parents_ ? ledger_->Take(Resource::kPinnedBytes, bytes) : ledger_->TakeAlone(Resource::kPinnedBytes, bytes);
   if (!taken.ok()) {
     Lower(first, count);
   }

@@ -18,10 +18,8 @@ Limits SessionLimits(const Limits& of_tenant, const Limits& of_node) {
 }
 
 absl::Status RateError(const RateLimiter& rate) {
-  return MakeError(ErrorInfo{.reason = ErrorReason::RATE_LIMITED,
-                             .limit = rate.per_second(),
-                             .used = rate.per_second(),
-                             .requested = 1});
+  return MakeError(ErrorInfo{
+      .reason = ErrorReason::RATE_LIMITED, .limit = rate.per_second(), .used = rate.per_second(), .requested = 1});
 }
 
 }  // namespace
@@ -41,8 +39,8 @@ Session::Session(Node& node, SessionId id, Caller owner, std::string label, Char
       opened_(node.clock.Now()),
       tenant_(std::move(tenant)),
       charge_(std::move(charge)),
-      ledger_(std::make_shared<Ledger>(SessionLimits(tenant_->limits().session, node.limits.session),
-                                       tenant_->ledger())),
+      ledger_(
+          std::make_shared<Ledger>(SessionLimits(tenant_->limits().session, node.limits.session), tenant_->ledger())),
       pins_{.session = std::make_shared<PinnedFiles>(ledger_, false), .tenant = tenant_->pins()},
       rate_(node.clock, tenant_->limits().session_rate),
       adapters_(node.random.Next()),

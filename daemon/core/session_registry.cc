@@ -21,7 +21,7 @@ absl::Status CheckLabel(const std::string& label) {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<Session>> SessionRegistry::Open(const Caller& caller, const std::string& label,
-                                                                std::string_view grant) {
+                                                               std::string_view grant) {
   RNICD_RETURN_IF_ERROR(CheckLabel(label));
   RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<Tenant> tenant, node_.tenants.TenantOf(caller, grant));
   std::shared_ptr<Session> session;

@@ -112,8 +112,7 @@ absl::StatusOr<IssuedGrant> TenantDirectory::CreateGrant(const GrantTerms& terms
 std::vector<std::shared_ptr<Tenant>> TenantDirectory::Sweep() {
   {
     MutexLock lock(mutex_);
-    std::erase_if(tenants_,
-                  [](const auto& entry) { return entry.second.use_count() == 1 && entry.second->idle(); });
+    std::erase_if(tenants_, [](const auto& entry) { return entry.second.use_count() == 1 && entry.second->idle(); });
   }
   return grants_.TakeExpired();
 }

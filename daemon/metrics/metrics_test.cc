@@ -53,9 +53,9 @@ TEST_F(MetricsTest, GaugesShowWhatTheScrapeSays) {
                                  .device_regions = 7,
                                  .fast_registrations = {.direct = 8, .composed = 9, .windowed = 10}});
   for (const char* const line :
-       {"rnicd_registered_bytes 67108864", "rnicd_registered_pages 16384", "rnicd_pinned_bytes 33554432", "rnicd_memory_regions 3",
-        "rnicd_memory_objects 2", "rnicd_memory_bytes 67108864", "rnicd_sessions 1", "rnicd_connections 5",
-        "rnicd_device_regions 7", "rnicd_fast_registrations_total{engine=\"direct\"} 8",
+       {"rnicd_registered_bytes 67108864", "rnicd_registered_pages 16384", "rnicd_pinned_bytes 33554432",
+        "rnicd_memory_regions 3", "rnicd_memory_objects 2", "rnicd_memory_bytes 67108864", "rnicd_sessions 1",
+        "rnicd_connections 5", "rnicd_device_regions 7", "rnicd_fast_registrations_total{engine=\"direct\"} 8",
         "rnicd_fast_registrations_total{engine=\"compose\"} 9",
         "rnicd_fast_registrations_total{engine=\"window\"} 10"}) {
     EXPECT_THAT(page, HasSubstr(line));

@@ -12,10 +12,10 @@
 #include "tests/integration/half_call.h"
 #include "tests/support/admin_client.h"
 #include "tests/support/expect.h"
-#include "tests/support/tested_provider.h"
 #include "tests/support/raw_socket.h"
 #include "tests/support/shared_daemon.h"
 #include "tests/support/test_session.h"
+#include "tests/support/tested_provider.h"
 
 namespace rnicd::test {
 namespace {
