@@ -3,13 +3,13 @@
 # what it uses all the same; -DRNICD_PRECOMPILE=OFF builds without, and shows who does not.
 option(RNICD_PRECOMPILE "Parse the headers of the standard library, abseil, gRPC and googletest once" ON)
 
-set(plain <algorithm> <array> <atomic> <chrono> <condition_variable> <deque> <fstream> <functional> <map> <memory>
-    <mutex> <optional> <ostream> <random> <set> <span> <sstream> <string> <string_view> <thread> <tuple> <unordered_map>
-    <utility> <variant> <vector> <absl/container/flat_hash_map.h> <absl/container/flat_hash_set.h>
+set(rnicd_plain_headers <algorithm> <array> <atomic> <chrono> <condition_variable> <deque> <fstream> <functional> <map>
+    <memory> <mutex> <optional> <ostream> <random> <set> <span> <sstream> <string> <string_view> <thread> <tuple>
+    <unordered_map> <utility> <variant> <vector> <absl/container/flat_hash_map.h> <absl/container/flat_hash_set.h>
     <absl/status/status.h> <absl/status/statusor.h> <absl/strings/str_cat.h>)
-set(wire ${plain} <absl/strings/str_format.h> <google/protobuf/message.h> <google/protobuf/repeated_field.h>
-    <google/protobuf/map.h> <grpcpp/grpcpp.h> <grpcpp/impl/service_type.h>)
-set(tests <gtest/gtest.h> <gmock/gmock.h>)
+set(rnicd_wire_headers ${rnicd_plain_headers} <absl/strings/str_format.h> <google/protobuf/message.h>
+    <google/protobuf/repeated_field.h> <google/protobuf/map.h> <grpcpp/grpcpp.h> <grpcpp/impl/service_type.h>)
+set(rnicd_test_headers <gtest/gtest.h> <gmock/gmock.h>)
 
 function(rnicd_precompiled_headers kind)
   cmake_parse_arguments(arg "" "" "DEPS;HEADERS" ${ARGN})
@@ -21,14 +21,16 @@ function(rnicd_precompiled_headers kind)
 endfunction()
 
 if(RNICD_PRECOMPILE)
-  rnicd_precompiled_headers(plain HEADERS ${plain} DEPS absl::statusor absl::flat_hash_map)
+  rnicd_precompiled_headers(plain HEADERS ${rnicd_plain_headers} DEPS absl::statusor absl::flat_hash_map)
   if(RNICD_TESTS)
-    rnicd_precompiled_headers(plain_tests HEADERS ${plain} ${tests} DEPS absl::statusor absl::flat_hash_map GTest::gmock)
+    rnicd_precompiled_headers(plain_tests HEADERS ${rnicd_plain_headers} ${rnicd_test_headers}
+                              DEPS absl::statusor absl::flat_hash_map GTest::gmock)
   endif()
   if(RNICD_DAEMON)
-    rnicd_precompiled_headers(wire HEADERS ${wire} DEPS gRPC::grpc++)
+    rnicd_precompiled_headers(wire HEADERS ${rnicd_wire_headers} DEPS gRPC::grpc++)
     if(RNICD_TESTS)
-      rnicd_precompiled_headers(wire_tests HEADERS ${wire} ${tests} DEPS gRPC::grpc++ GTest::gmock)
+      rnicd_precompiled_headers(wire_tests HEADERS ${rnicd_wire_headers} ${rnicd_test_headers}
+                                DEPS gRPC::grpc++ GTest::gmock)
     endif()
   endif()
 endif()
