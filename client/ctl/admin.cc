@@ -38,11 +38,20 @@ absl::StatusOr<std::vector<Item>> FetchAll(v1::AdminService::Stub& stub,
 
 }  // namespace
 
-Admin::Admin(const std::string& admin_socket_dir)
-    : stub_(v1::AdminService::NewStub(MakeUnixChannel(admin_socket_dir + "/admin.sock"))) {}
+Admin::Admin(const std::string& admin_socket_dir) : Admin(MakeUnixChannel(admin_socket_dir + "/admin.sock")) {}
+
+Admin::Admin(const std::shared_ptr<grpc::Channel>& channel)
+    : stub_(v1::AdminService::NewStub(channel)), health_(grpc::health::v1::Health::NewStub(channel)) {}
 
 absl::StatusOr<v1::GetStatusResponse> Admin::Status() {
   return CallUnary(*stub_, &v1::AdminService::Stub::GetStatus, {}, kDeadline);
+}
+
+absl::StatusOr<bool> Admin::Ready() {
+  using grpc::health::v1::HealthCheckResponse;
+  RNICD_ASSIGN_OR_RETURN(const HealthCheckResponse response,
+                         CallUnary(*health_, &grpc::health::v1::Health::Stub::Check, {}, kDeadline));
+  return response.status() == HealthCheckResponse::SERVING;
 }
 
 absl::StatusOr<std::vector<v1::SessionInfo>> Admin::Sessions() {

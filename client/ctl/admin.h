@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "grpc/health/v1/health.grpc.pb.h"
 #include "rnicd/v1/admin_service.grpc.pb.h"
 
 namespace rnicd::ctl {
@@ -16,6 +17,8 @@ class Admin {
   explicit Admin(const std::string& admin_socket_dir);
 
   absl::StatusOr<v1::GetStatusResponse> Status();
+  // Whether the daemon says that it is SERVING.
+  absl::StatusOr<bool> Ready();
   absl::StatusOr<std::vector<v1::SessionInfo>> Sessions();
   absl::StatusOr<std::vector<v1::RegionInfo>> Regions();
   absl::StatusOr<std::vector<v1::TenantInfo>> Tenants();
@@ -36,7 +39,10 @@ class Admin {
   absl::StatusOr<uint64_t> RevokeGrant(uint64_t grant_id);
 
  private:
+  explicit Admin(const std::shared_ptr<grpc::Channel>& channel);
+
   std::unique_ptr<v1::AdminService::Stub> stub_;
+  std::unique_ptr<grpc::health::v1::Health::Stub> health_;
 };
 
 }  // namespace rnicd::ctl

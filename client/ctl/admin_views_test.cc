@@ -147,6 +147,13 @@ TEST(AdminViews, Grants) {
   EXPECT_TRUE(json["grants"][1]["remaining_ms"].is_null());
 }
 
+TEST(AdminViews, Health) {
+  EXPECT_EQ(HealthText(true), "ready\n");
+  EXPECT_EQ(HealthText(false), "not ready\n");
+  EXPECT_EQ(HealthJson(true).dump(), R"({"ready":true})");
+  EXPECT_EQ(HealthJson(false).dump(), R"({"ready":false})");
+}
+
 TEST(AdminViews, Drain) {
   v1::DrainResponse drain;
   EXPECT_EQ(DrainText(drain), "not draining: the daemon takes things on\n");

@@ -13,6 +13,7 @@ extern const CommandSpec kDemoCommand;
 extern const CommandSpec kRegionsCommand;
 extern const CommandSpec kSessionsCommand;
 extern const CommandSpec kStatusCommand;
+extern const CommandSpec kHealthCommand;
 extern const CommandSpec kTenantsCommand;
 extern const CommandSpec kTopCommand;
 extern const CommandSpec kInspectCommand;

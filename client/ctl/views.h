@@ -44,6 +44,9 @@ Json GrantsJson(const std::vector<v1::GrantInfo>& grants);
 std::string DrainText(const v1::DrainResponse& drain);
 Json DrainJson(const v1::DrainResponse& drain);
 
+std::string HealthText(bool ready);
+Json HealthJson(bool ready);
+
 std::string StatusText(const v1::GetStatusResponse& status);
 Json StatusJson(const v1::GetStatusResponse& status);
 

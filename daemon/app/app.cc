@@ -38,11 +38,13 @@ constexpr std::array kMethodNames = MethodNames();
 // What the audit log has to write its last lines when the daemon leaves without taking itself apart.
 constexpr std::chrono::seconds kLastLines{1};
 
-// What takes a card out of use is a warning; that it is there, or is known by another address, is news.
-void LogDeviceEvent(const log::Logger& logger, const provider::DeviceEvent& event) {
-  const bool harmless = event.what == "port up" || event.what == "address changed";
-  const auto write = harmless ? &log::Logger::Info : &log::Logger::Warning;
-  (logger.*write)("adapter event", {{"adapter", event.adapter}, {"event", event.what}});
+void LogHealth(const log::Logger& logger, const health::AdapterHealth& adapter) {
+  if (adapter.healthy) {
+    logger.Info("adapter healthy", {{"adapter", adapter.adapter}});
+  } else {
+    logger.Warning("adapter unhealthy",
+                   {{"adapter", adapter.adapter}, {"error", std::string(adapter.status.message())}});
+  }
 }
 
 }  // namespace
@@ -64,24 +66,64 @@ absl::Status App::Start() {
   RNICD_ASSIGN_OR_RETURN(operator_directory_,
                          transport::SocketDirectory::Claim(config_.admin_socket_dir, kOperatorDirectoryMode));
 
-  Step(4, "open the provider");
-  ProviderOptions options = {.soft = config_.soft, .verbs = config_.verbs};
-  options.verbs.on_event = [this](const provider::DeviceEvent& event) { LogDeviceEvent(logger_, event); };
-  RNICD_ASSIGN_OR_RETURN(provider_, MakeProvider(config_.provider, options, random_));
+  Step(4, "set up metrics and the audit log");
+  RNICD_RETURN_IF_ERROR(StartObservers());
 
-  Step(5, "set up metrics and the audit log");
-  metrics_ = std::make_unique<metrics::Metrics>(kMethodNames, version());
-  if (!config_.audit_log.empty()) {
-    RNICD_ASSIGN_OR_RETURN(audit_, audit::AuditLog::Open({.path = config_.audit_log}, logger_));
-  }
-  observer_ = std::make_unique<SessionLog>(*metrics_, logger_, audit_.get());
+  Step(5, "open the provider");
+  RNICD_RETURN_IF_ERROR(StartProvider());
 
   Step(6, "start the workers and the core");
+  StartCore(std::move(policy));
+
+  Step(7, "try the adapters");
+  StartProbes();
+
+  Step(8, "build the front door");
+  BuildFrontDoor();
+
+  Step(9, "serve the pages");
+  RNICD_RETURN_IF_ERROR(StartPages());
+
+  Step(10, "open the front door");
+  RNICD_RETURN_IF_ERROR(front_door_->Start(*workload_directory_, *operator_directory_));
+  logger_.Info("ready", {{"version", version()},
+                         {"provider", config_.provider},
+                         {"socket_dir", config_.socket_dir},
+                         {"admin_socket_dir", config_.admin_socket_dir},
+                         {"metrics_address", metrics_address()}});
+  return absl::OkStatus();
+}
+
+absl::Status App::StartObservers() {
+  metrics_ = std::make_unique<metrics::Metrics>(kMethodNames, version());
+  std::vector<core::Observer*> observers = {metrics_.get(), &session_log_};
+  if (!config_.audit_log.empty()) {
+    RNICD_ASSIGN_OR_RETURN(audit_, audit::AuditLog::Open({.path = config_.audit_log}, logger_));
+    observers.push_back(audit_.get());
+  }
+  if (config_.status_page && !config_.metrics_address.empty()) {
+    page_memory_ = std::make_unique<PageMemory>();
+    observers.push_back(&page_memory_->failures);
+    observers.push_back(&page_memory_->history);
+  }
+  observer_ = std::make_unique<Observers>(std::move(observers));
+  return absl::OkStatus();
+}
+
+absl::Status App::StartProvider() {
+  ProviderOptions options = {.soft = config_.soft, .verbs = config_.verbs};
+  options.verbs.on_event = [this](const provider::DeviceEvent& event) { OnDeviceEvent(event); };
+  RNICD_ASSIGN_OR_RETURN(provider_, MakeProvider(config_.provider, options, random_));
+  return absl::OkStatus();
+}
+
+void App::StartCore(core::Policy policy) {
   workers_ = std::make_unique<core::WorkerPool>(config_.worker_threads);
   reapers_ = std::make_unique<core::WorkerPool>(kReaperThreads);
   tickets_ = std::make_unique<core::TicketTable>(random_, clock_, config_.ticket_lifetime);
   const auto ledger = std::make_shared<core::Ledger>(config_.limits.node, nullptr);
-  tenants_ = std::make_unique<core::TenantDirectory>(std::move(policy), ledger, random_, clock_);
+  tenants_ =
+      std::make_unique<core::TenantDirectory>(std::move(policy), ledger, random_, clock_, config_.metrics_max_tenants);
   node_ = std::make_unique<core::Node>(core::Node{.os = LinuxOs(),
                                                   .clock = clock_,
                                                   .random = random_,
@@ -96,34 +138,38 @@ absl::Status App::Start() {
                                                   .ledger = ledger,
                                                   .started = clock_.Now()});
   registry_ = std::make_unique<core::SessionRegistry>(*node_);
+}
 
-  Step(7, "build the front door");
-  RaiseDescriptorLimit();
-  late_answers_ = std::make_unique<gate::LateAnswers>();
-  connection_server_ = std::make_unique<server::GrpcConnectionServer>(
-      gate::GateServices{.observer = *observer_, .logger = logger_, .clock = clock_, .late_answers = *late_answers_},
-      *node_, *registry_, *this);
-  front_door_ =
-      std::make_unique<transport::FrontDoor>(config_.front_door, *node_, *registry_, logger_, *connection_server_);
-
-  Step(8, "serve the metrics page");
-  if (!config_.metrics_address.empty()) {
-    RNICD_ASSIGN_OR_RETURN(
-        exposer_, metrics::Exposer::Start(config_.metrics_address, [this] { return metrics_->Render(ReadGauges()); }));
+absl::Status App::StartPages() {
+  if (config_.metrics_address.empty()) {
+    return absl::OkStatus();
   }
-
-  Step(9, "open the front door");
-  RNICD_RETURN_IF_ERROR(front_door_->Start(*workload_directory_, *operator_directory_));
-  logger_.Info("ready", {{"version", version()},
-                         {"provider", config_.provider},
-                         {"socket_dir", config_.socket_dir},
-                         {"admin_socket_dir", config_.admin_socket_dir},
-                         {"metrics_address", metrics_address()}});
+  RNICD_ASSIGN_OR_RETURN(
+      pages_, Pages::Start(config_.metrics_address, {.node = *node_,
+                                                     .registry = *registry_,
+                                                     .metrics = *metrics_,
+                                                     .prober = *prober_,
+                                                     .audit = audit_.get(),
+                                                     .memory = page_memory_.get(),
+                                                     .version = version(),
+                                                     .policy_file = config_.policy_file,
+                                                     .connections = [this] { return front_door_->connections(); }}));
   return absl::OkStatus();
 }
 
+// What takes a card out of use is a warning; that it is there, or is known by another address, is news.
+void App::OnDeviceEvent(const provider::DeviceEvent& event) {
+  const bool harmless = event.what == "port up" || event.what == "address changed";
+  const auto write = harmless ? &log::Logger::Info : &log::Logger::Warning;
+  (logger_.*write)("adapter event", {{"adapter", event.adapter}, {"event", event.what}});
+  // What was left out is no adapter, and comes with a sentence.
+  if (event.what != "left out") {
+    metrics_->OnAdapterEvent(std::string(event.adapter), std::string(event.what));
+  }
+}
+
 bool App::Stop() {
-  Step(9, "close the front door");
+  Step(10, "close the front door");
   workload_directory_->Remove(core::kRpcSocketName);
   workload_directory_->Remove(core::kFdSocketName);
   operator_directory_->Remove(core::kAdminSocketName);
@@ -133,9 +179,7 @@ bool App::Stop() {
     stopping_ = true;
     draining_.store(true);
   }
-  registry_->Drain(core::EndCause::kDaemonStopping);
-  if (!registry_->WaitUntilEmpty(clock_.Now() + config_.drain_timeout)) {
-    logger_.Error("sessions were not taken back in time", {{"sessions", registry_->List().size()}});
+  if (!EndSessionsAndProbes()) {
     // Nothing is destroyed on this way out, so the log's thread must be waited for.
     if (audit_ != nullptr) {
       audit_->WaitUntilWritten(clock_.Now() + kLastLines);
@@ -144,13 +188,16 @@ bool App::Stop() {
   }
   front_door_->Stop();
 
-  Step(8, "end the metrics page");
-  exposer_.reset();
+  Step(9, "end the pages");
+  pages_.reset();
 
-  Step(7, "take the front door down");
+  Step(8, "take the front door down");
   front_door_.reset();
   connection_server_.reset();
   late_answers_.reset();
+
+  Step(7, "end the probes");
+  prober_.reset();
 
   Step(6, "end the workers and the core");
   reapers_.reset();
@@ -160,19 +207,56 @@ bool App::Stop() {
   tenants_.reset();
   tickets_.reset();
 
-  Step(5, "end metrics and the audit log");
+  Step(5, "close the provider");
+  provider_.reset();
+
+  Step(4, "end metrics and the audit log");
   observer_.reset();
+  page_memory_.reset();
   audit_.reset();
   metrics_.reset();
-
-  Step(4, "close the provider");
-  provider_.reset();
 
   Step(3, "leave the socket directories");
   operator_directory_.reset();
   workload_directory_.reset();
   logger_.Info("stopped");
   return true;
+}
+
+// A card that hangs holds up sessions and probes alike, and no call into it can be given up.
+bool App::EndSessionsAndProbes() {
+  const Instant limit = clock_.Now() + config_.drain_timeout;
+  registry_->Drain(core::EndCause::kDaemonStopping);
+  if (!registry_->WaitUntilEmpty(limit)) {
+    logger_.Error("sessions were not taken back in time", {{"sessions", registry_->List().size()}});
+    return false;
+  }
+  if (!prober_->Stop(limit)) {
+    logger_.Error("a probe did not come back in time");
+    return false;
+  }
+  return true;
+}
+
+// Before the front door, so that the daemon is never asked for its health before it knows.
+void App::StartProbes() {
+  prober_ = health::Prober::Start(*provider_, LinuxOs(),
+                                  {.interval = config_.health_interval,
+                                   .patience = config_.health_patience,
+                                   .on_change = [this](const health::AdapterHealth& adapter, bool ready) {
+                                     LogHealth(logger_, adapter);
+                                     health_.Set(ready);
+                                   }});
+}
+
+void App::BuildFrontDoor() {
+  RaiseDescriptorLimit();
+  late_answers_ = std::make_unique<gate::LateAnswers>();
+  connection_server_ = std::make_unique<server::GrpcConnectionServer>(
+      gate::GateServices{.observer = *observer_, .logger = logger_, .clock = clock_, .late_answers = *late_answers_},
+      *node_, *registry_, *this, health_);
+  front_door_ =
+      std::make_unique<transport::FrontDoor>(config_.front_door, *node_, *registry_, logger_, *connection_server_);
 }
 
 // As many descriptors as the machine allows; says so when they cannot serve all the connections that may come.
@@ -191,23 +275,6 @@ void App::RaiseDescriptorLimit() const {
 }
 
 void App::Step(int number, const char* what) const { logger_.Debug("step", {{"number", number}, {"what", what}}); }
-
-metrics::GaugeValues App::ReadGauges() const {
-  const core::Ledger& ledger = *node_->ledger;
-  const uint64_t registered = ledger.used(core::Resource::kRegisteredBytes);
-  const provider::FastRegistrationCounts fast = provider_->fast_registrations();
-  return metrics::GaugeValues{
-      .registered_bytes = registered,
-      .registered_pages = registered / kNdkPageBytes,
-      .pinned_bytes = ledger.used(core::Resource::kPinnedBytes),
-      .memory_regions = ledger.used(core::Resource::kRegions),
-      .memory_objects = ledger.used(core::Resource::kMemoryObjects),
-      .memory_bytes = ledger.used(core::Resource::kMemoryBytes),
-      .sessions = ledger.used(core::Resource::kSessions),
-      .connections = front_door_->connections(),
-      .device_regions = provider_->live_regions(),
-      .fast_registrations = {.direct = fast.direct, .composed = fast.composed, .windowed = fast.windowed}};
-}
 
 absl::StatusOr<core::Policy> App::ReadPolicy() const {
   return config_.policy_file.empty() ? core::OneTenantForEachUid(config_.uid_limits)
@@ -251,8 +318,10 @@ absl::StatusOr<std::string> App::SetLogLevel(std::string_view level) {
 
 std::string App::version() const { return RNICD_VERSION; }
 
-std::string App::metrics_address() const { return exposer_ != nullptr ? exposer_->address() : ""; }
+std::string App::metrics_address() const { return pages_ != nullptr ? pages_->address() : ""; }
 
 uint64_t App::connections() const { return front_door_->connections(); }
+
+uint64_t App::device_regions() const { return prober_->RegionsOfOthers(); }
 
 }  // namespace rnicd::app

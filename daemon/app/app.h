@@ -13,6 +13,8 @@
 #include "base/mutex.h"
 #include "base/random.h"
 #include "daemon/app/config.h"
+#include "daemon/app/observers.h"
+#include "daemon/app/pages.h"
 #include "daemon/app/session_log.h"
 #include "daemon/audit/audit_log.h"
 #include "daemon/core/node.h"
@@ -21,8 +23,9 @@
 #include "daemon/core/ticket_table.h"
 #include "daemon/core/worker_pool.h"
 #include "daemon/gate/late_answers.h"
+#include "daemon/health/health_board.h"
+#include "daemon/health/prober.h"
 #include "daemon/log/logger.h"
-#include "daemon/metrics/exposer.h"
 #include "daemon/metrics/metrics.h"
 #include "daemon/server/grpc_connection_server.h"
 #include "daemon/service/admin_process.h"
@@ -49,6 +52,7 @@ class App final : public service::ProcessControl {
   std::string version() const override;
   std::string metrics_address() const override;
   uint64_t connections() const override;
+  uint64_t device_regions() const override;
   std::string policy_file() const override { return config_.policy_file; }
   absl::StatusOr<std::string> SetLogLevel(std::string_view level) override;
   // A file that is refused leaves the policy in force; the log and the error say what is wrong with it.
@@ -59,7 +63,15 @@ class App final : public service::ProcessControl {
   absl::StatusOr<core::Policy> ReadPolicy() const;
   void RaiseDescriptorLimit() const;
   void Step(int number, const char* what) const;
-  metrics::GaugeValues ReadGauges() const;
+  void OnDeviceEvent(const provider::DeviceEvent& event);
+  absl::Status StartObservers();
+  absl::Status StartProvider();
+  void StartCore(core::Policy policy);
+  absl::Status StartPages();
+  void StartProbes();
+  void BuildFrontDoor();
+  // False when a session or a probe did not come to its end in time.
+  bool EndSessionsAndProbes();
 
   const Config config_;
   log::Logger logger_;
@@ -69,10 +81,13 @@ class App final : public service::ProcessControl {
   // In the order of the steps, so that members go in the reverse of it.
   std::optional<transport::SocketDirectory> workload_directory_;
   std::optional<transport::SocketDirectory> operator_directory_;
-  std::unique_ptr<provider::Provider> provider_;
   std::unique_ptr<metrics::Metrics> metrics_;
   std::unique_ptr<audit::AuditLog> audit_;
-  std::unique_ptr<SessionLog> observer_;
+  SessionLog session_log_{logger_};
+  // Null without a status page.
+  std::unique_ptr<PageMemory> page_memory_;
+  std::unique_ptr<Observers> observer_;
+  std::unique_ptr<provider::Provider> provider_;
   std::unique_ptr<core::WorkerPool> workers_;
   std::unique_ptr<core::WorkerPool> reapers_;
   std::unique_ptr<core::TicketTable> tickets_;
@@ -83,10 +98,12 @@ class App final : public service::ProcessControl {
   bool stopping_ RNICD_GUARDED_BY(drain_mutex_) = false;
   std::unique_ptr<core::Node> node_;
   std::unique_ptr<core::SessionRegistry> registry_;
+  health::HealthBoard health_;
+  std::unique_ptr<health::Prober> prober_;
   std::unique_ptr<gate::LateAnswers> late_answers_;
   std::unique_ptr<server::GrpcConnectionServer> connection_server_;
   std::unique_ptr<transport::FrontDoor> front_door_;
-  std::unique_ptr<metrics::Exposer> exposer_;
+  std::unique_ptr<Pages> pages_;
 };
 
 }  // namespace rnicd::app

@@ -20,7 +20,10 @@ ABSL_FLAG(
     std::string, provider, "soft",
     "kind of adapter to own: soft (in software, reaches clients of this daemon only) or verbs (cards, by libibverbs)");
 ABSL_FLAG(std::string, metrics_address, "127.0.0.1:9747",
-          "IPv4 host:port of /metrics and /healthz; port 0 takes any free one; empty: no page");
+          "IPv4 host:port of /metrics, /healthz, /readyz and the status page; port 0 takes any free one; empty: none");
+ABSL_FLAG(int64_t, metrics_max_tenants, 100,
+          "tenants with a name of their own on /metrics, the rest is \"other\"; 1 to 10000");
+ABSL_FLAG(bool, status_page, true, "serve the status page at / of --metrics_address, to programs of this machine only");
 ABSL_FLAG(std::string, policy_file, "",
           "who may use the daemon, as which tenant, and how much of it (docs/POLICY.md); SIGHUP reads it again; empty: "
           "everyone, and each uid is a tenant");
@@ -36,6 +39,10 @@ ABSL_FLAG(int64_t, drain_timeout_ms, 5000, "how long SIGTERM waits for sessions 
 ABSL_FLAG(int64_t, silent_connection_timeout_ms, 10000,
           "a connection without a session that says nothing for so long is dropped; 100 to 3600000");
 ABSL_FLAG(int64_t, ticket_lifetime_ms, 30000, "how long a descriptor ticket can be redeemed; 100 to 3600000");
+ABSL_FLAG(int64_t, health_interval_ms, 1000,
+          "how often each adapter is tried by a registration of the daemon's own; 10 to 3600000");
+ABSL_FLAG(int64_t, health_patience_ms, 3000,
+          "an adapter that has not carried out such a registration after so long counts as failing; 10 to 3600000");
 ABSL_FLAG(int64_t, worker_threads, 2, "threads for slow registrations and for populating memory; 1 to 256");
 ABSL_FLAG(int64_t, pending_threshold_bytes, int64_t{16} << 20,
           "a registration of at least so many bytes runs on a worker and may answer STATUS_PENDING");
@@ -115,8 +122,12 @@ void ReadServices(Config& config, FlagReader& reader) {
     reader.Complain("metrics_address",
                     absl::StrCat("must be an IPv4 host:port or empty, not \"", config.metrics_address, "\""));
   }
+  config.metrics_max_tenants = static_cast<uint32_t>(reader.Number(FLAGS_metrics_max_tenants, 1, 10000));
+  config.status_page = absl::GetFlag(FLAGS_status_page);
   config.drain_timeout = reader.Milliseconds(FLAGS_drain_timeout_ms, 1, kTenMinutesMs);
   config.ticket_lifetime = reader.Milliseconds(FLAGS_ticket_lifetime_ms, 100, kOneHourMs);
+  config.health_interval = reader.Milliseconds(FLAGS_health_interval_ms, 10, kOneHourMs);
+  config.health_patience = reader.Milliseconds(FLAGS_health_patience_ms, 10, kOneHourMs);
   config.worker_threads = static_cast<uint32_t>(reader.Number(FLAGS_worker_threads, 1, 256));
   config.front_door.silent_timeout = reader.Milliseconds(FLAGS_silent_connection_timeout_ms, 100, kOneHourMs);
   config.front_door.max_connections = reader.Limit(FLAGS_max_connections);

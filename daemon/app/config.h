@@ -23,6 +23,9 @@ struct Config {
   std::string provider;
   // Empty: no metrics page.
   std::string metrics_address;
+  // Tenants that the metrics page names; the others are one, called "other".
+  uint32_t metrics_max_tenants = 100;
+  bool status_page = true;
   // Empty: each uid is a tenant, with uid_limits.
   std::string policy_file;
   core::Limits uid_limits;
@@ -31,6 +34,8 @@ struct Config {
   sandbox::SandboxOptions sandbox;
   std::chrono::milliseconds drain_timeout{0};
   std::chrono::milliseconds ticket_lifetime{0};
+  std::chrono::milliseconds health_interval{0};
+  std::chrono::milliseconds health_patience{0};
   uint32_t worker_threads = 1;
   log::Options log;
   transport::FrontDoorOptions front_door;

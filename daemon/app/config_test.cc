@@ -20,6 +20,10 @@ ABSL_DECLARE_FLAG(std::string, admin_socket_dir);
 ABSL_DECLARE_FLAG(std::string, socket_mode);
 ABSL_DECLARE_FLAG(std::string, provider);
 ABSL_DECLARE_FLAG(std::string, metrics_address);
+ABSL_DECLARE_FLAG(int64_t, metrics_max_tenants);
+ABSL_DECLARE_FLAG(bool, status_page);
+ABSL_DECLARE_FLAG(int64_t, health_interval_ms);
+ABSL_DECLARE_FLAG(int64_t, health_patience_ms);
 ABSL_DECLARE_FLAG(std::string, log_level);
 ABSL_DECLARE_FLAG(std::string, log_format);
 ABSL_DECLARE_FLAG(int64_t, max_pinned_bytes);
@@ -59,7 +63,10 @@ TEST_F(ConfigTest, TheDefaultsAreValid) {
   EXPECT_EQ(config_.admin_socket_dir, "/run/rnicd-admin");
   EXPECT_EQ(config_.provider, "soft");
   EXPECT_EQ(config_.metrics_address, "127.0.0.1:9747");
+  EXPECT_TRUE(config_.status_page);
   EXPECT_EQ(config_.drain_timeout, std::chrono::seconds(5));
+  EXPECT_EQ(config_.health_interval, std::chrono::seconds(1));
+  EXPECT_EQ(config_.health_patience, std::chrono::seconds(3));
   EXPECT_EQ(config_.front_door.socket_mode, 0666u);
   EXPECT_EQ(config_.limits.pending_threshold_bytes, uint64_t{16} << 20);
   EXPECT_GT(config_.limits.session[core::Resource::kPendingRequests], 0u);
@@ -71,6 +78,10 @@ TEST_F(ConfigTest, ValuesArriveWhereTheyBelong) {
   absl::SetFlag(&FLAGS_admin_socket_dir, "/tmp/b");
   absl::SetFlag(&FLAGS_socket_mode, "0660");
   absl::SetFlag(&FLAGS_metrics_address, "");
+  absl::SetFlag(&FLAGS_metrics_max_tenants, 7);
+  absl::SetFlag(&FLAGS_status_page, false);
+  absl::SetFlag(&FLAGS_health_interval_ms, 200);
+  absl::SetFlag(&FLAGS_health_patience_ms, 700);
   absl::SetFlag(&FLAGS_log_level, "error");
   absl::SetFlag(&FLAGS_log_format, "json");
   absl::SetFlag(&FLAGS_max_pinned_bytes, 123456);
@@ -81,6 +92,10 @@ TEST_F(ConfigTest, ValuesArriveWhereTheyBelong) {
   EXPECT_EQ(config_.admin_socket_dir, "/tmp/b");
   EXPECT_EQ(config_.front_door.socket_mode, 0660u);
   EXPECT_EQ(config_.metrics_address, "");
+  EXPECT_EQ(config_.metrics_max_tenants, 7u);
+  EXPECT_FALSE(config_.status_page);
+  EXPECT_EQ(config_.health_interval, std::chrono::milliseconds(200));
+  EXPECT_EQ(config_.health_patience, std::chrono::milliseconds(700));
   EXPECT_EQ(config_.log.level, log::Level::kError);
   EXPECT_TRUE(config_.log.json);
   EXPECT_EQ(config_.limits.node[core::Resource::kPinnedBytes], 123456u);
@@ -104,6 +119,8 @@ constexpr BadValue kBadValues[] = {
     {"provider", ""},
     {"metrics_address", "localhost:1"},
     {"metrics_address", "127.0.0.1"},
+    {"metrics_max_tenants", "0"},
+    {"metrics_max_tenants", "10001"},
     {"log_level", "loud"},
     {"log_format", "xml"},
     {"drain_timeout_ms", "0"},
@@ -112,6 +129,10 @@ constexpr BadValue kBadValues[] = {
     {"silent_connection_timeout_ms", "3600001"},
     {"ticket_lifetime_ms", "99"},
     {"ticket_lifetime_ms", "-1"},
+    {"health_interval_ms", "9"},
+    {"health_interval_ms", "3600001"},
+    {"health_patience_ms", "9"},
+    {"health_patience_ms", "3600001"},
     {"worker_threads", "0"},
     {"worker_threads", "257"},
     {"pending_threshold_bytes", "0"},

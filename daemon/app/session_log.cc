@@ -3,14 +3,12 @@
 namespace rnicd::app {
 
 void SessionLog::OnSessionOpened(SessionId id, const core::Caller& caller) {
-  metrics_.OnSessionOpened(id, caller);
   logger_.Info("session opened",
                {{"session", id.value}, {"pid", caller.pid}, {"uid", caller.uid}, {"gid", caller.gid}});
 }
 
 void SessionLog::OnSessionEnded(SessionId id, const core::Caller& caller, core::EndCause cause,
                                 const core::Reclaimed& reclaimed) {
-  metrics_.OnSessionEnded(id, caller, cause, reclaimed);
   logger_.Info("session ended", {{"session", id.value},
                                  {"pid", caller.pid},
                                  {"uid", caller.uid},

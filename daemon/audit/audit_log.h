@@ -32,17 +32,18 @@ struct AuditOptions {
 // written is counted, and the next line that can be says how many.
 // Lifetime: the destructor writes what waits, then joins.
 // Threads:  safe.
-class AuditLog {
+class AuditLog final : public core::Observer {
  public:
   // `logger` outlives the log; it is told when the file cannot be written, and when it can again. Errors: as
   // AppendFile::Open.
   static absl::StatusOr<std::unique_ptr<AuditLog>> Open(const AuditOptions& options, const log::Logger& logger);
-  ~AuditLog();
+  ~AuditLog() override;
   AuditLog(const AuditLog&) = delete;
   AuditLog& operator=(const AuditLog&) = delete;
 
   // Never blocks.
   void Write(const core::Decision& decision);
+  void OnDecision(const core::Decision& decision) override { Write(decision); }
   // Lines that never reached the file, since the start.
   uint64_t lost() const { return lost_.load(); }
   // False when lines still wait at the deadline.

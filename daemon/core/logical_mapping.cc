@@ -67,6 +67,7 @@ absl::StatusOr<std::shared_ptr<const MappedPages>> TakePages(MappedRange range, 
   }
   auto mapped = std::make_shared<MappedPages>();
   RNICD_ASSIGN_OR_RETURN(mapped->pinned, PinCharge::Take(ledger, std::move(range.page_runs), range.pages));
+  mapped->page_bytes = range.page_bytes;
   mapped->uses = std::move(range.uses);
   mapped->pages.reserve(range.pages);
   // Memory objects are mapped at page boundaries, so the address of a byte says which page it is in.

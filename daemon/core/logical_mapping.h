@@ -24,6 +24,8 @@ inline constexpr uint64_t kMaxMappedPages = uint64_t{1} << 18;
 struct MappedPages {
   // First, so that it goes last: the memory may be released before the pages count as free, never the other way round.
   PinCharge pinned;
+  // The smallest page behind the range, in bytes.
+  uint64_t page_bytes = 0;
   std::vector<std::byte*> pages;
   std::vector<MemoryObject::Use> uses;
 };

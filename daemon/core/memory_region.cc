@@ -8,17 +8,20 @@ namespace rnicd::core {
 
 absl::StatusOr<std::shared_ptr<MemoryRegion>> MemoryRegion::Create(std::shared_ptr<ProtectionDomain> domain,
                                                                    bool fast_register, std::shared_ptr<Charge> charge,
+                                                                   std::shared_ptr<TenantTally> tally,
                                                                    Observer& observer, const Clock& clock) {
   RNICD_ASSIGN_OR_RETURN(Hold hold, domain->Acquire());
-  return std::shared_ptr<MemoryRegion>(
-      new MemoryRegion(std::move(domain), std::move(hold), fast_register, std::move(charge), observer, clock));
+  return std::shared_ptr<MemoryRegion>(new MemoryRegion(std::move(domain), std::move(hold), fast_register,
+                                                        std::move(charge), std::move(tally), observer, clock));
 }
 
 MemoryRegion::MemoryRegion(std::shared_ptr<ProtectionDomain> domain, Hold domain_hold, bool fast_register,
-                           std::shared_ptr<Charge> charge, Observer& observer, const Clock& clock)
+                           std::shared_ptr<Charge> charge, std::shared_ptr<TenantTally> tally, Observer& observer,
+                           const Clock& clock)
     : Closable("mr_id"),
       domain_(std::move(domain)),
       fast_register_(fast_register),
+      tally_(std::move(tally)),
       observer_(observer),
       clock_(clock),
       domain_hold_(std::move(domain_hold)),
@@ -73,6 +76,7 @@ absl::StatusOr<Registration> MemoryRegion::FinishRegister(RegisterRequest reques
   }
   const absl::StatusOr<Registration> registration =
       device.ok() ? absl::StatusOr<Registration>(Publish(request, *std::move(device))) : device.status();
+  tally_->CountRegistration(registration.ok());
   observer_.OnRegistered({.status = registration.status(),
                           .bytes = bytes,
                           .reached_device = true,
@@ -129,6 +133,7 @@ absl::Status MemoryRegion::FinishDeregister(DeregisterRequest /*request*/) {
     }
     state_ = status.ok() ? State::kCreated : State::kRegistered;
   }
+  tally_->CountDeregistration(status.ok());
   observer_.OnDeregistered(status);
   if (status.ok()) {
     observer_.OnTokensRevoked(1, "deregister");
@@ -192,6 +197,15 @@ RegionView MemoryRegion::View() const {
   return view;
 }
 
+void MemoryRegion::AddTo(Holdings& holdings) const {
+  const std::string& adapter = domain_->adapter().name();
+  holdings.AddRegion(adapter, fast_register_);
+  MutexLock lock(mutex_);
+  if (device_ != nullptr) {
+    holdings.AddPages(adapter, PageUse::kRegion, range_.page_bytes, range_.pages);
+  }
+}
+
 void MemoryRegion::BackTo(State state) {
   MutexLock lock(mutex_);
   state_ = state;
@@ -222,6 +236,7 @@ void MemoryRegion::Finalize() {
   if (device != nullptr) {
     deregistered = device->Deregister();
     device.reset();
+    tally_->CountDeregistration(deregistered.ok());
     observer_.OnDeregistered(deregistered);
     observer_.OnTokensRevoked(1, cause);
   }

@@ -11,10 +11,12 @@
 #include "base/mutex.h"
 #include "daemon/core/closable.h"
 #include "daemon/core/event_queue.h"
+#include "daemon/core/holdings.h"
 #include "daemon/core/ledger.h"
 #include "daemon/core/mdl_chain.h"
 #include "daemon/core/observer.h"
 #include "daemon/core/protection_domain.h"
+#include "daemon/core/tenant_tally.h"
 #include "provider/api/device.h"
 
 namespace rnicd::core {
@@ -89,7 +91,8 @@ class MemoryRegion final : public Closable {
   // Errors: OBJECT_CLOSING when the domain is closing. `observer` and `clock` outlive the region.
   static absl::StatusOr<std::shared_ptr<MemoryRegion>> Create(std::shared_ptr<ProtectionDomain> domain,
                                                               bool fast_register, std::shared_ptr<Charge> charge,
-                                                              Observer& observer, const Clock& clock);
+                                                              std::shared_ptr<TenantTally> tally, Observer& observer,
+                                                              const Clock& clock);
 
   // Errors: REGION_WRONG_KIND, REGION_ALREADY_REGISTERED, REGION_BUSY, OBJECT_CLOSING, LENGTH_ABOVE_ADAPTER_LIMIT,
   // QUOTA_REGISTERED_BYTES, QUOTA_PINNED_BYTES. A refusal changes nothing.
@@ -130,12 +133,14 @@ class MemoryRegion final : public Closable {
   // Counts the region as one; whoever shares it keeps the region counted.
   const std::shared_ptr<Charge>& charge() const { return charge_; }
   RegionView View() const;
+  void AddTo(Holdings& holdings) const;
 
  private:
   enum class State : uint8_t { kCreated, kRegistering, kRegistered, kDeregistering, kInitializing, kInitialized };
 
   MemoryRegion(std::shared_ptr<ProtectionDomain> domain, Hold domain_hold, bool fast_register,
-               std::shared_ptr<Charge> charge, Observer& observer, const Clock& clock);
+               std::shared_ptr<Charge> charge, std::shared_ptr<TenantTally> tally, Observer& observer,
+               const Clock& clock);
 
   absl::Status CheckRegistrable() const RNICD_REQUIRES(mutex_);
   Registration Publish(RegisterRequest& request, std::unique_ptr<provider::DeviceMemoryRegion> device);
@@ -149,6 +154,7 @@ class MemoryRegion final : public Closable {
 
   const std::shared_ptr<ProtectionDomain> domain_;
   const bool fast_register_;
+  const std::shared_ptr<TenantTally> tally_;
   Observer& observer_;
   const Clock& clock_;
   Hold domain_hold_;

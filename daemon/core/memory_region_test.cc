@@ -88,7 +88,7 @@ class MemoryRegionTest : public ::testing::Test {
     return *ProtectionDomain::Create(adapter, std::make_shared<Charge>());
   }
   std::shared_ptr<MemoryRegion> NewRegion(const std::shared_ptr<ProtectionDomain>& domain, bool fast = false) {
-    return *MemoryRegion::Create(domain, fast, std::make_shared<Charge>(), world_.observer, world_.clock);
+    return *MemoryRegion::Create(domain, fast, std::make_shared<Charge>(), tally_, world_.observer, world_.clock);
   }
   MappedRange Range(uint64_t bytes = 2 * kPage) {
     const MdlEntry entry{.memory = {1}, .offset = 0, .count = bytes, .address = {kBase}};
@@ -105,6 +105,7 @@ class MemoryRegionTest : public ::testing::Test {
 
   static constexpr AccessRights kAll{.local_write = true, .remote_read = true, .remote_write = true};
   World world_;
+  const std::shared_ptr<TenantTally> tally_ = std::make_shared<TenantTally>("storage");
   std::shared_ptr<ProtectionDomain> domain_;
   std::shared_ptr<MemoryObject> memory_;
   std::shared_ptr<MemoryRegion> region_;
@@ -235,8 +236,9 @@ TEST_F(MemoryRegionTest, ACloseWaitsForTheRunningRequest) {
 TEST_F(MemoryRegionTest, ARegionHoldsItsDomainOpen) {
   bool closed = false;
   EXPECT_EQ(*domain_->Close([&] { closed = true; }), Closable::CloseResult::kPending);
-  EXPECT_THAT(MemoryRegion::Create(domain_, false, std::make_shared<Charge>(), world_.observer, world_.clock).status(),
-              FailsWith(ErrorReason::OBJECT_CLOSING));
+  EXPECT_THAT(
+      MemoryRegion::Create(domain_, false, std::make_shared<Charge>(), tally_, world_.observer, world_.clock).status(),
+      FailsWith(ErrorReason::OBJECT_CLOSING));
   EXPECT_TRUE(Register().ok()) << "a living region of a closing domain goes on";
   ASSERT_TRUE(region_->Close(nullptr).ok());
   EXPECT_TRUE(closed);

@@ -56,6 +56,17 @@ class ObjectTable {
     return std::exchange(slots_[index].object, nullptr);
   }
 
+  // Under the table's lock: `visit` must be quick and must not call back.
+  template <typename Visit>
+  void ForEach(const Visit& visit) const {
+    MutexLock lock(mutex_);
+    for (const Slot& slot : slots_) {
+      if (slot.object != nullptr) {
+        visit(*slot.object);
+      }
+    }
+  }
+
   Entries All() const {
     MutexLock lock(mutex_);
     return AllLocked();

@@ -8,6 +8,8 @@
 
 #include "absl/status/status.h"
 #include "base/error_reason.h"
+#include "base/ntstatus.h"
+#include "base/operation_type.h"
 #include "base/strong_id.h"
 #include "daemon/core/caller.h"
 
@@ -62,8 +64,8 @@ struct RegistrationReport {
 
 // Something that was allowed, refused or taken away: a line of the audit log. Never a token, a ticket or a secret.
 struct Decision {
-  // "MemoryService.RegisterMr" for a call; "connection", "session.end", "fd", "grant.expire", "policy.reload"
-  // otherwise.
+  // "MemoryService.RegisterMr" for a call; "connection", "session.end", "fd", "grant.expire", "policy.reload" otherwise;
+  // "late.register", "late.deregister", "late.initialize" when a request fails that its call left pending.
   std::string_view what;
   // Null when the daemon itself decided.
   const Caller* caller = nullptr;
@@ -93,6 +95,10 @@ class Observer {
   virtual void OnSessionEnded(SessionId, const Caller&, EndCause, const Reclaimed&) {}
   virtual void OnRegistered(const RegistrationReport&) {}
   virtual void OnDeregistered(const absl::Status&) {}
+  // A fast registration that was refused when it was posted.
+  virtual void OnFastRegisterRefused() {}
+  // What a card brought for a queue pair. On the path of every work request.
+  virtual void OnCompletion(OperationType, NtStatus) {}
   virtual void OnTokensIssued(uint64_t /*local*/, uint64_t /*remote*/) {}
   // Pairs of tokens that died; `cause` is "deregister", "close" or an EndCauseName.
   virtual void OnTokensRevoked(uint64_t /*pairs*/, std::string_view /*cause*/) {}

@@ -53,15 +53,16 @@ absl::Status QueuePair::Check(const ProtectionDomain& domain, const CompletionQu
 absl::StatusOr<std::shared_ptr<QueuePair>> QueuePair::Create(std::shared_ptr<ProtectionDomain> domain,
                                                              std::shared_ptr<CompletionQueue> receive_queue,
                                                              std::shared_ptr<CompletionQueue> initiator_queue,
-                                                             Options options, EventQueue& events) {
+                                                             Options options, EventQueue& events, Observer& observer) {
   std::shared_ptr<QueuePair> pair(new QueuePair(std::move(domain), std::move(receive_queue), std::move(initiator_queue),
-                                                std::move(options), events));
+                                                std::move(options), events, observer));
   RNICD_RETURN_IF_ERROR(pair->Open());
   return pair;
 }
 
 QueuePair::QueuePair(std::shared_ptr<ProtectionDomain> domain, std::shared_ptr<CompletionQueue> receive_queue,
-                     std::shared_ptr<CompletionQueue> initiator_queue, Options options, EventQueue& events)
+                     std::shared_ptr<CompletionQueue> initiator_queue, Options options, EventQueue& events,
+                     Observer& observer)
     : Closable("qp_id"),
       domain_(std::move(domain)),
       receive_queue_(std::move(receive_queue)),
@@ -70,7 +71,8 @@ QueuePair::QueuePair(std::shared_ptr<ProtectionDomain> domain, std::shared_ptr<C
       context_(options.context),
       charge_(std::move(options.charge)),
       entries_(std::move(options.entries)),
-      events_(events) {}
+      events_(events),
+      observer_(observer) {}
 
 absl::Status QueuePair::Open() {
   RNICD_ASSIGN_OR_RETURN(domain_hold_, domain_->Acquire());
@@ -98,6 +100,7 @@ void QueuePair::OnCompletion(provider::WorkQueue queue, const provider::Completi
   if (DeadQueue()) {
     return;
   }
+  observer_.OnCompletion(completion.type, completion.status);
   CompletionQueue& target = queue == provider::WorkQueue::kReceive ? *receive_queue_ : *initiator_queue_;
   target.Push({.completion = completion, .qp_context = context_});
 }

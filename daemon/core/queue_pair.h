@@ -13,6 +13,7 @@
 #include "daemon/core/completion_queue.h"
 #include "daemon/core/event_queue.h"
 #include "daemon/core/ledger.h"
+#include "daemon/core/observer.h"
 #include "daemon/core/protection_domain.h"
 #include "provider/api/queue_pair.h"
 
@@ -34,12 +35,12 @@ class QueuePair final : public Closable, public EventSource, private provider::Q
   // What is wanted, before anything is charged for it. Errors: ABOVE_ADAPTER_LIMIT, ADAPTER_MISMATCH, CQ_OVERRUN.
   static absl::Status Check(const ProtectionDomain& domain, const CompletionQueue& receive_queue,
                             const CompletionQueue& initiator_queue, const provider::QueuePairLimits& limits);
-  // Of what was checked. `events` outlives the queue pair. Errors: OBJECT_CLOSING, DEVICE_OUT_OF_RESOURCES,
-  // DEVICE_FAILED.
+  // Of what was checked. `events` and `observer` outlive the queue pair. Errors: OBJECT_CLOSING,
+  // DEVICE_OUT_OF_RESOURCES, DEVICE_FAILED.
   static absl::StatusOr<std::shared_ptr<QueuePair>> Create(std::shared_ptr<ProtectionDomain> domain,
                                                            std::shared_ptr<CompletionQueue> receive_queue,
                                                            std::shared_ptr<CompletionQueue> initiator_queue,
-                                                           Options options, EventQueue& events);
+                                                           Options options, EventQueue& events, Observer& observer);
 
   // Before the peer can be told the address.
   void Publish(QueuePairId id);
@@ -61,7 +62,7 @@ class QueuePair final : public Closable, public EventSource, private provider::Q
 
  private:
   QueuePair(std::shared_ptr<ProtectionDomain> domain, std::shared_ptr<CompletionQueue> receive_queue,
-            std::shared_ptr<CompletionQueue> initiator_queue, Options options, EventQueue& events);
+            std::shared_ptr<CompletionQueue> initiator_queue, Options options, EventQueue& events, Observer& observer);
 
   absl::Status Open();
   bool DeadQueue() const { return receive_queue_->overrun() || initiator_queue_->overrun(); }
@@ -81,6 +82,7 @@ class QueuePair final : public Closable, public EventSource, private provider::Q
   const std::shared_ptr<Charge> charge_;
   Charge entries_;
   EventQueue& events_;
+  Observer& observer_;
 
   Mutex mutex_;
   QueuePairId id_ RNICD_GUARDED_BY(mutex_);

@@ -22,6 +22,35 @@ absl::Status RateError(const RateLimiter& rate) {
       .reason = ErrorReason::RATE_LIMITED, .limit = rate.per_second(), .used = rate.per_second(), .requested = 1});
 }
 
+// Empty for those that cannot fail once they are under way.
+std::string_view LateName(RequestKind kind) {
+  switch (kind) {
+    case RequestKind::kRegisterMr:
+      return "late.register";
+    case RequestKind::kDeregisterMr:
+      return "late.deregister";
+    case RequestKind::kInitializeFastRegisterMr:
+      return "late.initialize";
+    default:
+      return "";
+  }
+}
+
+// A request that failed long after its call was answered with STATUS_PENDING, where nobody else would see it.
+void TellLateFailure(Observer& observer, const Session& session, RequestKind kind, uint64_t object,
+                     const absl::Status& status) {
+  if (status.ok()) {
+    return;
+  }
+  session.tenant().tally()->CountRefusal(status);
+  observer.OnDecision({.what = LateName(kind),
+                       .caller = &session.owner(),
+                       .tenant = session.tenant().name(),
+                       .session = session.id(),
+                       .object = "mr_id=" + std::to_string(object),
+                       .status = status});
+}
+
 }  // namespace
 
 Session::Guard::~Guard() {
@@ -213,6 +242,7 @@ RegisterDone Session::ReportRegister(MemoryRegionId id, PendingChoice choice, st
   }
   return
       [self = shared_from_this(), charge = std::move(charge), id, choice](const absl::StatusOr<Registration>& outcome) {
+        TellLateFailure(self->node_.observer, *self, RequestKind::kRegisterMr, id.value, outcome.status());
         self->events_.Push(RequestCompleted{.kind = RequestKind::kRegisterMr,
                                             .request_context = choice.request_context,
                                             .object_id = id.value,
@@ -231,6 +261,7 @@ Done Session::Report(RequestKind kind, uint64_t object_id, PendingChoice choice,
     };
   }
   return [self = shared_from_this(), charge = std::move(charge), kind, object_id, choice](const absl::Status& status) {
+    TellLateFailure(self->node_.observer, *self, kind, object_id, status);
     self->events_.Push(RequestCompleted{.kind = kind,
                                         .request_context = choice.request_context,
                                         .object_id = object_id,
@@ -269,9 +300,9 @@ absl::StatusOr<Progress> Session::ClosePd(ProtectionDomainId id, PendingChoice c
 absl::StatusOr<MemoryRegionId> Session::CreateMr(ProtectionDomainId id, bool fast_register) {
   RNICD_ASSIGN_OR_RETURN(std::shared_ptr<ProtectionDomain> domain, FindIn(domains_, id, "pd_id"));
   RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Charge> charge, TakeOne(Resource::kRegions));
-  RNICD_ASSIGN_OR_RETURN(
-      std::shared_ptr<MemoryRegion> region,
-      MemoryRegion::Create(std::move(domain), fast_register, std::move(charge), node_.observer, node_.clock));
+  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<MemoryRegion> region,
+                         MemoryRegion::Create(std::move(domain), fast_register, std::move(charge), tenant_->tally(),
+                                              node_.observer, node_.clock));
   return regions_.Insert(std::move(region));
 }
 
@@ -296,6 +327,7 @@ absl::StatusOr<std::optional<Registration>> Session::RegisterMr(const RegisterAr
   RNICD_ASSIGN_OR_RETURN(Guard guard, Begin());
   absl::StatusOr<RegisterJob> admitted = AdmitRegister(arguments, choice, done);
   if (!admitted.ok()) {
+    tenant_->tally()->CountRegistration(false);
     node_.observer.OnRegistered({.status = admitted.status()});
     return admitted.status();
   }
@@ -369,6 +401,20 @@ std::vector<std::pair<MemoryRegionId, RegionView>> Session::ViewRegions() const 
     views.emplace_back(id, region->View());
   }
   return views;
+}
+
+void Session::AddTo(Holdings& holdings) const {
+  regions_.ForEach([&](const MemoryRegion& region) { region.AddTo(holdings); });
+  mappings_.ForEach([&](const LogicalMapping& mapping) {
+    const MappedPages& mapped = *mapping.pages();
+    holdings.AddPages(mapping.adapter().name(), PageUse::kMapping, mapped.page_bytes, mapped.pages.size());
+  });
+  // Not under the table's lock: a card may be asked for the state.
+  for (const auto& [id, pair] : queue_pairs_.All()) {
+    if (const absl::StatusOr<Closable::Hold> hold = pair->Acquire(); hold.ok()) {
+      holdings.AddQueuePair(pair->domain()->adapter().name(), pair->state());
+    }
+  }
 }
 
 }  // namespace rnicd::core

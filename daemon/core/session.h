@@ -18,6 +18,7 @@
 #include "daemon/core/caller.h"
 #include "daemon/core/completion_queue.h"
 #include "daemon/core/event_queue.h"
+#include "daemon/core/holdings.h"
 #include "daemon/core/ledger.h"
 #include "daemon/core/logical_mapping.h"
 #include "daemon/core/memory_object.h"
@@ -213,6 +214,7 @@ class Session : public std::enable_shared_from_this<Session> {
   // Everything is taken back; nothing of the session is left but this object.
   bool ended() const;
   std::vector<std::pair<MemoryRegionId, RegionView>> ViewRegions() const;
+  void AddTo(Holdings& holdings) const;
 
  private:
   // Tables are named by member pointers: the analysis would take a reference to one for an access without the lock.

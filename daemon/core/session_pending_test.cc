@@ -65,6 +65,26 @@ TEST_F(SessionPendingTest, ALargeRegistrationPendsAndIsReportedOnceOnTheEvents) 
   EXPECT_FALSE(session().events().Pop().has_value());
 }
 
+TEST_F(SessionPendingTest, AFailureThatComesLateIsToldToWhoeverObserves) {
+  world_.plan.FailRegister(MakeError(ErrorReason::DEVICE_MEMLOCK_LIMIT), 1);
+  BeginPendingRegister(region_, 1);
+  EXPECT_THAT(NextCompletion().status, FailsWith(ErrorReason::DEVICE_MEMLOCK_LIMIT));
+  const std::vector<ToldDecision> decisions = world_.observer.counts().decisions;
+  ASSERT_EQ(decisions.size(), 1u);
+  EXPECT_EQ(decisions.front().what, "late.register");
+  EXPECT_EQ(decisions.front().object, "mr_id=" + std::to_string(region_.value));
+  EXPECT_EQ(decisions.front().refused, ErrorReason::DEVICE_MEMLOCK_LIMIT);
+  EXPECT_EQ(decisions.front().session, session().id());
+  EXPECT_THAT(session().tenant().tally()->refusals(),
+              ::testing::ElementsAre(::testing::Pair(ErrorReason::DEVICE_MEMLOCK_LIMIT, 1u)));
+}
+
+TEST_F(SessionPendingTest, AFailureThatTheCallAnswersIsToldByTheGateAlone) {
+  world_.plan.FailRegister(MakeError(ErrorReason::DEVICE_MEMLOCK_LIMIT), 1);
+  EXPECT_FALSE(owner_.Register(region_, memory_, 2 * kPage).ok());
+  EXPECT_TRUE(world_.observer.counts().decisions.empty());
+}
+
 TEST_F(SessionPendingTest, WithoutPendingTheCallItselfWaitsAndNoEventComes) {
   const auto registration = owner_.Register(region_, memory_, 2 * kPage);
   ASSERT_TRUE(registration.ok());

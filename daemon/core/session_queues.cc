@@ -180,7 +180,7 @@ absl::StatusOr<QueuePairId> Session::CreateQp(const CreateQpArguments& arguments
                                       uint64_t{arguments.limits.receive_depth} + arguments.limits.initiator_depth));
   RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<QueuePair> pair,
                          QueuePair::Create(std::move(domain), std::move(receive_queue), std::move(initiator_queue),
-                                           std::move(options), events_));
+                                           std::move(options), events_, node_.observer));
   const QueuePairId id = queue_pairs_.Insert(pair);
   pair->Publish(id);
   return id;
@@ -253,6 +253,9 @@ absl::StatusOr<PostOutcome> Session::Post(QueuePairId id, std::span<const WorkRe
     const absl::StatusOr<RemoteToken> token = PostOne(*held.pair, resolver, request);
     if (!token.ok()) {
       outcome.failure = OfRequest(token.status(), outcome.posted);
+      if (std::holds_alternative<FastRegisterOperation>(request.operation)) {
+        node_.observer.OnFastRegisterRefused();
+      }
       break;
     }
     if (token->value != 0) {

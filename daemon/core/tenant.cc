@@ -5,7 +5,7 @@
 namespace rnicd::core {
 
 Tenant::Tenant(std::string name, std::string rule, GrantId grant, uint64_t number, const TenantLimits& limits,
-               const std::shared_ptr<Ledger>& node, const Clock& clock)
+               const std::shared_ptr<Ledger>& node, const Clock& clock, std::shared_ptr<TenantTally> tally)
     : name_(std::move(name)),
       rule_(std::move(rule)),
       grant_(grant),
@@ -13,6 +13,7 @@ Tenant::Tenant(std::string name, std::string rule, GrantId grant, uint64_t numbe
       ledger_(std::make_shared<Ledger>(limits.tenant, node)),
       pins_(std::make_shared<PinnedFiles>(ledger_, true)),
       rate_(clock, limits.tenant_rate),
+      tally_(tally != nullptr ? std::move(tally) : std::make_shared<TenantTally>(name_)),
       limits_(limits) {}
 
 void Tenant::SetLimits(const TenantLimits& limits) {

@@ -11,6 +11,7 @@
 #include "daemon/core/pinned_pages.h"
 #include "daemon/core/policy.h"
 #include "daemon/core/rate_limiter.h"
+#include "daemon/core/tenant_tally.h"
 
 namespace rnicd::core {
 
@@ -20,9 +21,9 @@ namespace rnicd::core {
 class Tenant {
  public:
   // `grant` is 0 for a tenant of the policy; `rule` is the policy's name for it, or empty. `number` tells tenants apart
-  // where work takes turns. `clock` outlives the tenant.
+  // where work takes turns. `clock` outlives the tenant. Without a `tally` it has one that nobody else sees.
   Tenant(std::string name, std::string rule, GrantId grant, uint64_t number, const TenantLimits& limits,
-         const std::shared_ptr<Ledger>& node, const Clock& clock);
+         const std::shared_ptr<Ledger>& node, const Clock& clock, std::shared_ptr<TenantTally> tally = nullptr);
 
   // "storage", "guests/uid=1000", "grant/pod-7".
   const std::string& name() const { return name_; }
@@ -32,6 +33,7 @@ class Tenant {
   const std::shared_ptr<Ledger>& ledger() const { return ledger_; }
   const std::shared_ptr<PinnedFiles>& pins() const { return pins_; }
   RateLimiter& rate() { return rate_; }
+  const std::shared_ptr<TenantTally>& tally() const { return tally_; }
 
   // For sessions opened from now on; those of the tenant itself count at once.
   void SetLimits(const TenantLimits& limits);
@@ -52,6 +54,7 @@ class Tenant {
   const std::shared_ptr<Ledger> ledger_;
   const std::shared_ptr<PinnedFiles> pins_;
   RateLimiter rate_;
+  const std::shared_ptr<TenantTally> tally_;
   std::atomic<bool> closed_{false};
   mutable Mutex mutex_;
   TenantLimits limits_ RNICD_GUARDED_BY(mutex_);

@@ -17,8 +17,9 @@ std::string TenantName(const TenantRule& rule, const Caller& caller) {
 
 }  // namespace
 
-TenantDirectory::TenantDirectory(Policy policy, std::shared_ptr<Ledger> node, RandomSource& random, const Clock& clock)
-    : node_(std::move(node)), clock_(clock), grants_(random, clock), policy_(std::move(policy)) {}
+TenantDirectory::TenantDirectory(Policy policy, std::shared_ptr<Ledger> node, RandomSource& random, const Clock& clock,
+                                 size_t most_named)
+    : node_(std::move(node)), clock_(clock), tallies_(most_named), grants_(random, clock), policy_(std::move(policy)) {}
 
 const PodFacts* TenantDirectory::PodOf(const Caller& caller) const {
   const std::string& uid = caller.container.pod_uid;
@@ -55,7 +56,8 @@ absl::StatusOr<std::shared_ptr<Tenant>> TenantDirectory::TenantOf(const Caller& 
   std::string name = TenantName(*rule, caller);
   std::shared_ptr<Tenant>& tenant = tenants_[name];
   if (tenant == nullptr) {
-    tenant = std::make_shared<Tenant>(name, rule->name, GrantId{}, next_number_++, rule->limits, node_, clock_);
+    tenant = std::make_shared<Tenant>(name, rule->name, GrantId{}, next_number_++, rule->limits, node_, clock_,
+                                      tallies_.Open(name));
   }
   return tenant;
 }
@@ -84,11 +86,17 @@ void TenantDirectory::SetPolicy(Policy policy) {
 
 void TenantDirectory::SetPods(std::vector<PodFacts> pods) {
   MutexLock lock(mutex_);
+  pods_updated_ = clock_.Now();
   pods_.clear();
   for (PodFacts& pod : pods) {
     std::string uid = pod.uid;
     pods_.insert_or_assign(std::move(uid), std::move(pod));
   }
+}
+
+std::optional<Instant> TenantDirectory::pods_updated() const {
+  MutexLock lock(mutex_);
+  return pods_updated_;
 }
 
 std::vector<PodFacts> TenantDirectory::Pods() const {
@@ -104,7 +112,8 @@ std::vector<PodFacts> TenantDirectory::Pods() const {
 absl::StatusOr<IssuedGrant> TenantDirectory::CreateGrant(const GrantTerms& terms) {
   return grants_.Create(terms, [&](GrantId id) {
     MutexLock lock(mutex_);
-    return std::make_shared<Tenant>("grant/" + terms.name, "", id, next_number_++, terms.limits, node_, clock_);
+    const std::string name = "grant/" + terms.name;
+    return std::make_shared<Tenant>(name, "", id, next_number_++, terms.limits, node_, clock_, tallies_.Open(name));
   });
 }
 

@@ -16,16 +16,21 @@
 #include "daemon/core/grant_table.h"
 #include "daemon/core/policy.h"
 #include "daemon/core/tenant.h"
+#include "daemon/core/tenant_tally.h"
 
 namespace rnicd::core {
+
+// Tenants with a name of their own in counts, unless said otherwise.
+inline constexpr size_t kNamedTenants = 100;
 
 // Knows which tenant a caller is: the policy in force, the pods that were made known, the grants, and the tenants that
 // came of them.
 // Threads: safe. Its lock is taken when connections and sessions are opened, never by a registration.
 class TenantDirectory {
  public:
-  // `node` counts for all tenants together. `random` and `clock` outlive the directory.
-  TenantDirectory(Policy policy, std::shared_ptr<Ledger> node, RandomSource& random, const Clock& clock);
+  // `node` counts for all tenants together. `random` and `clock` outlive the directory. `most_named`: see TallyBook.
+  TenantDirectory(Policy policy, std::shared_ptr<Ledger> node, RandomSource& random, const Clock& clock,
+                  size_t most_named = kNamedTenants);
 
   // By the grant if there is one, else by what the kernel says of the caller. Errors: GRANT_REFUSED, TENANT_REFUSED.
   absl::StatusOr<std::shared_ptr<Tenant>> TenantOf(const Caller& caller, std::string_view grant);
@@ -38,6 +43,8 @@ class TenantDirectory {
   // All pods of the node that are known from now on. Sessions stay with their tenants.
   void SetPods(std::vector<PodFacts> pods);
   std::vector<PodFacts> Pods() const;
+  // When SetPods was called last; nothing when it never was.
+  std::optional<Instant> pods_updated() const;
 
   // Errors: as GrantTable.
   absl::StatusOr<IssuedGrant> CreateGrant(const GrantTerms& terms);
@@ -48,6 +55,8 @@ class TenantDirectory {
   std::vector<std::shared_ptr<Tenant>> Sweep();
   // Those with connections, sessions or a grant, by name.
   std::vector<std::shared_ptr<Tenant>> Tenants() const;
+  // Those of tenants that are gone as well.
+  std::vector<std::shared_ptr<const TenantTally>> Tallies() const { return tallies_.All(); }
 
  private:
   const PodFacts* PodOf(const Caller& caller) const RNICD_REQUIRES(mutex_);
@@ -56,9 +65,11 @@ class TenantDirectory {
 
   const std::shared_ptr<Ledger> node_;
   const Clock& clock_;
+  TallyBook tallies_;
   GrantTable grants_;
   mutable Mutex mutex_;
   Policy policy_ RNICD_GUARDED_BY(mutex_);
+  std::optional<Instant> pods_updated_ RNICD_GUARDED_BY(mutex_);
   // By UID.
   std::map<std::string, PodFacts> pods_ RNICD_GUARDED_BY(mutex_);
   // Of the policy, by name; kept while somebody else holds them or their rate would be forgotten too early.

@@ -88,4 +88,10 @@ bool ConnectionContext::SilentSince(Instant since) const {
   return active_calls_.load() == 0 && last_call_.load() < since && session() == nullptr;
 }
 
+void ConnectionContext::CountRefusal(const absl::Status& status) const {
+  if (tenant_ != nullptr) {
+    tenant_->tally()->CountRefusal(status);
+  }
+}
+
 }  // namespace rnicd::gate

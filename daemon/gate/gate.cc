@@ -125,6 +125,17 @@ bool Call::IsDecision(const absl::Status& status) const {
   return status.ok() ? row_.audit == Audit::kDecision : !absl::IsCancelled(status);
 }
 
+void Call::CountRefusal(const absl::Status& status, const core::Session* session) const {
+  if (status.ok()) {
+    return;
+  }
+  if (session != nullptr) {
+    session->tenant().tally()->CountRefusal(status);
+  } else {
+    connection_->CountRefusal(status);
+  }
+}
+
 void Call::Report(const absl::Status& status, std::string object, const std::string& note) {
   services_.observer.OnRpc(row_.name, status.code(),
                            shape_ == Shape::kUnary ? std::optional(services_.clock.Now() - started_) : std::nullopt);
@@ -132,6 +143,7 @@ void Call::Report(const absl::Status& status, std::string object, const std::str
   if (IsDecision(status)) {
     // An opened or joined session is the connection's, not the call's.
     const std::shared_ptr<core::Session> session = session_ != nullptr ? session_ : connection_->session();
+    CountRefusal(status, session.get());
     services_.observer.OnDecision({.what = row_.name,
                                    .caller = &caller,
                                    .tenant = session != nullptr ? session->tenant().name() : connection_->tenant(),

@@ -76,6 +76,8 @@ class Call : public std::enable_shared_from_this<Call> {
   // A call that waits for its refusal needs no request, which may be large: a few ids stay.
   void LetGoOfRequest();
   bool IsDecision(const absl::Status& status) const;
+  // `session` may be null.
+  void CountRefusal(const absl::Status& status, const core::Session* session) const;
   void Report(const absl::Status& status, std::string object, const std::string& note);
 
   const GateServices services_;

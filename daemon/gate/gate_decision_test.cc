@@ -50,6 +50,18 @@ TEST_F(GateDecisionTest, EveryRefusalIsOneWhateverItsRowSays) {
   EXPECT_THAT(decisions[2].status, FailsAt(ErrorReason::OBJECT_NOT_FOUND, "qp_id"));
 }
 
+TEST_F(GateDecisionTest, ARefusalIsCountedForItsTenantBeforeAndInASession) {
+  const auto connection = Connect();
+  Try(connection, Row("SessionService.GetSession"));
+  ASSERT_TRUE(connection->OpenSession("", "").ok());
+  Try(connection, Row("QueueService.Post"), nullptr, MakeError(ErrorReason::OBJECT_NOT_FOUND, "qp_id"));
+  Try(connection, Row("QueueService.Post"));
+  NewCall(connection)->Cancel();
+  const auto refusals = connection->session()->tenant().tally()->refusals();
+  EXPECT_THAT(refusals, ::testing::UnorderedElementsAre(::testing::Pair(ErrorReason::SESSION_REQUIRED, 1u),
+                                                        ::testing::Pair(ErrorReason::OBJECT_NOT_FOUND, 1u)));
+}
+
 TEST_F(GateDecisionTest, ACallThatItsClientGaveUpIsNone) {
   NewCall(Connect())->Cancel();
   EXPECT_TRUE(observer_.decisions().empty());

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "grpc/health/v1/health.pb.h"
 #include "rnicd/v1/adapter_service.pb.h"
 #include "rnicd/v1/admin_service.pb.h"
 #include "rnicd/v1/memory_service.pb.h"
@@ -33,6 +34,7 @@ std::set<std::string> MethodsOfTheWire() {
   AddMethods(*v1::AllocateMemoryRequest::descriptor()->file(), methods);
   AddMethods(*v1::CreateCqRequest::descriptor()->file(), methods);
   AddMethods(*v1::GetStatusRequest::descriptor()->file(), methods);
+  AddMethods(*grpc::health::v1::HealthCheckRequest::descriptor()->file(), methods);
   return methods;
 }
 

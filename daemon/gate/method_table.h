@@ -121,6 +121,9 @@ inline constexpr std::array kMethodTable = {
     MethodRow{"AdminService.RevokeGrant", Callers::kOperatorsAndPlugins, Needs::kNoSession, Audit::kDecision},
     MethodRow{"AdminService.ListGrants", Callers::kOperatorsAndPlugins, Needs::kNoSession, Audit::kQuiet},
     MethodRow{"AdminService.SetPods", Callers::kOperatorsAndPlugins, Needs::kNoSession, Audit::kDecision},
+
+    MethodRow{"Health.Check", Callers::kOperatorsAndPlugins, Needs::kNoSession, Audit::kQuiet},
+    MethodRow{"Health.Watch", Callers::kOperatorsAndPlugins, Needs::kNoSession, Audit::kQuiet},
 };
 
 // The row of a method; a name without one does not compile.

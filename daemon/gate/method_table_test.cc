@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "grpc/health/v1/health.grpc.pb.h"
 #include "rnicd/v1/adapter_service.grpc.pb.h"
 #include "rnicd/v1/admin_service.grpc.pb.h"
 #include "rnicd/v1/memory_service.grpc.pb.h"
@@ -17,7 +18,8 @@
 namespace rnicd::gate {
 namespace {
 
-// Every method of every service of rnicd.v1 that is linked into this program, found without naming a file.
+// Every method of every service of ours, and of gRPC's health protocol, that is linked into this program, found without
+// naming a file.
 std::set<std::string> MethodsOfTheProgram() {
   const auto* pool = google::protobuf::DescriptorPool::generated_pool();
   std::vector<std::string> files;
@@ -25,7 +27,7 @@ std::set<std::string> MethodsOfTheProgram() {
   std::set<std::string> methods;
   for (const std::string& name : files) {
     const auto* file = pool->FindFileByName(name);
-    if (file == nullptr || file->package() != "rnicd.v1") {
+    if (file == nullptr || (file->package() != "rnicd.v1" && file->package() != "grpc.health.v1")) {
       continue;
     }
     for (int s = 0; s < file->service_count(); ++s) {
@@ -46,17 +48,25 @@ TEST(MethodTable, IsTotal) {
   EXPECT_EQ(rows, MethodsOfTheProgram());
 }
 
-// What each role may call of the AdminService; of the rest workloads may call everything, and the others see the
+// What each role may call of the operators' services; of the rest workloads may call everything, and the others see the
 // adapters.
 TEST(MethodTable, EveryRoleReachesWhatIsMeantForIt) {
   const std::set<std::string_view> operators_only = {"AdminService.EvictSession", "AdminService.Drain",
                                                      "AdminService.SetLogLevel", "AdminService.ReloadPolicy"};
-  const std::set<std::string_view> plugins_too = {
-      "AdminService.GetStatus",  "AdminService.ListSessions",   "AdminService.ListRegions", "AdminService.ListTenants",
-      "AdminService.DumpState",  "AdminService.InspectSession", "AdminService.CreateGrant", "AdminService.RevokeGrant",
-      "AdminService.ListGrants", "AdminService.SetPods"};
+  const std::set<std::string_view> plugins_too = {"AdminService.GetStatus",
+                                                  "AdminService.ListSessions",
+                                                  "AdminService.ListRegions",
+                                                  "AdminService.ListTenants",
+                                                  "AdminService.DumpState",
+                                                  "AdminService.InspectSession",
+                                                  "AdminService.CreateGrant",
+                                                  "AdminService.RevokeGrant",
+                                                  "AdminService.ListGrants",
+                                                  "AdminService.SetPods",
+                                                  "Health.Check",
+                                                  "Health.Watch"};
   for (const MethodRow& row : kMethodTable) {
-    const bool admin = row.name.starts_with("AdminService.");
+    const bool admin = row.name.starts_with("AdminService.") || row.name.starts_with("Health.");
     EXPECT_EQ(operators_only.contains(row.name) || plugins_too.contains(row.name), admin) << row.name;
     const bool for_all = row.name == "AdapterService.ListAdapters";
     EXPECT_EQ(row.Allows(core::Role::kWorkload), !admin) << row.name;
@@ -69,21 +79,31 @@ TEST(MethodTable, OnlyWorkloadsHaveSessionsAndNeedThemForAllButAFewCalls) {
   const std::set<std::string_view> before = {"SessionService.OpenSession", "SessionService.JoinSession",
                                              "AdapterService.ListAdapters"};
   for (const MethodRow& row : kMethodTable) {
-    EXPECT_EQ(row.needs == Needs::kNoSession, before.contains(row.name) || row.name.starts_with("AdminService."))
-        << row.name;
+    const bool admin = row.name.starts_with("AdminService.") || row.name.starts_with("Health.");
+    EXPECT_EQ(row.needs == Needs::kNoSession, before.contains(row.name) || admin) << row.name;
   }
 }
 
 // Quiet is what changes nothing and reveals little, and the data path. Whoever adds a row decides here as well.
 TEST(MethodTable, EverythingThatChangesHandsIsADecision) {
-  const std::set<std::string_view> quiet = {"SessionService.GetSession",   "SessionService.WatchEvents",
-                                            "AdapterService.ListAdapters", "AdapterService.QueryAdapterInfo",
-                                            "QueueService.ArmCq",          "QueueService.GetCqResults",
-                                            "QueueService.GetCqResultsEx", "QueueService.QueryQp",
-                                            "QueueService.Flush",          "QueueService.Post",
-                                            "AdminService.GetStatus",      "AdminService.ListSessions",
-                                            "AdminService.ListRegions",    "AdminService.ListTenants",
-                                            "AdminService.InspectSession", "AdminService.ListGrants"};
+  const std::set<std::string_view> quiet = {"SessionService.GetSession",
+                                            "SessionService.WatchEvents",
+                                            "AdapterService.ListAdapters",
+                                            "AdapterService.QueryAdapterInfo",
+                                            "QueueService.ArmCq",
+                                            "QueueService.GetCqResults",
+                                            "QueueService.GetCqResultsEx",
+                                            "QueueService.QueryQp",
+                                            "QueueService.Flush",
+                                            "QueueService.Post",
+                                            "AdminService.GetStatus",
+                                            "AdminService.ListSessions",
+                                            "AdminService.ListRegions",
+                                            "AdminService.ListTenants",
+                                            "AdminService.InspectSession",
+                                            "AdminService.ListGrants",
+                                            "Health.Check",
+                                            "Health.Watch"};
   for (const MethodRow& row : kMethodTable) {
     EXPECT_EQ(row.audit == Audit::kQuiet, quiet.contains(row.name)) << row.name;
   }

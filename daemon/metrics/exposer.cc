@@ -5,27 +5,107 @@
 
 #include <charconv>
 #include <exception>
+#include <string_view>
 #include <utility>
-#include <vector>
 
 namespace rnicd::metrics {
+namespace {
 
-class Exposer::Page final : public CivetHandler {
+// For a browser: nothing but what this server serves, in no frame, and never from a cache.
+constexpr char kSafeHeaders[] =
+    "Cache-Control: no-store\r\n"
+    "X-Content-Type-Options: nosniff\r\n"
+    "X-Frame-Options: DENY\r\n"
+    "Referrer-Policy: no-referrer\r\n"
+    "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r\n";
+
+std::string_view ReasonPhrase(int status) {
+  switch (status) {
+    case 200:
+      return "OK";
+    case 403:
+      return "Forbidden";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 503:
+      return "Service Unavailable";
+    default:
+      return "Unknown";
+  }
+}
+
+void Answer(mg_connection* connection, const Page& page, bool with_body) {
+  mg_printf(connection, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n%s\r\n", page.status,
+            ReasonPhrase(page.status).data(), page.content_type.c_str(), page.body.size(), kSafeHeaders);
+  if (with_body) {
+    mg_write(connection, page.body.data(), page.body.size());
+  }
+}
+
+Page Plain(int status, const char* text) {
+  return Page{.status = status, .content_type = "text/plain; charset=utf-8", .body = text};
+}
+
+bool IsLoopback(const std::string& address) {
+  in_addr parsed = {};
+  return inet_pton(AF_INET, address.c_str(), &parsed) == 1 && (ntohl(parsed.s_addr) >> 24) == IN_LOOPBACKNET;
+}
+
+// The host that a request is for: "127.0.0.1" of "127.0.0.1:9747".
+std::string HostOf(const char* header) {
+  const std::string host = header != nullptr ? header : "";
+  return host.substr(0, host.rfind(':'));
+}
+
+}  // namespace
+
+class Exposer::Handler final : public CivetHandler {
  public:
-  Page(const char* content_type, PageSource source) : content_type_(content_type), source_(std::move(source)) {}
+  // Without a route: the answer to a path that is no route's.
+  Handler() = default;
+  explicit Handler(Route route) : route_(std::move(route)) {}
 
-  bool handleGet(CivetServer* /*server*/, mg_connection* connection) override {
-    const std::string body = source_();
-    mg_printf(connection,
-              "HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %zu\r\nCache-Control: no-store\r\n\r\n",
-              content_type_, body.size());
-    mg_write(connection, body.data(), body.size());
+  const std::string& path() const { return route_.path; }
+
+  bool handleGet(CivetServer* /*server*/, mg_connection* connection) override { return Serve(connection, true); }
+  bool handleHead(CivetServer* /*server*/, mg_connection* connection) override { return Serve(connection, false); }
+  bool handlePost(CivetServer* /*server*/, mg_connection* connection) override { return Refuse(connection); }
+  bool handlePut(CivetServer* /*server*/, mg_connection* connection) override { return Refuse(connection); }
+  bool handlePatch(CivetServer* /*server*/, mg_connection* connection) override { return Refuse(connection); }
+  bool handleDelete(CivetServer* /*server*/, mg_connection* connection) override { return Refuse(connection); }
+  bool handleOptions(CivetServer* /*server*/, mg_connection* connection) override { return Refuse(connection); }
+
+ private:
+  bool Serve(mg_connection* connection, bool with_body) const {
+    Answer(connection, PageFor(*mg_get_request_info(connection), connection), with_body);
     return true;
   }
 
- private:
-  const char* const content_type_;
-  const PageSource source_;
+  bool Refuse(mg_connection* connection) const {
+    Answer(connection, Plain(405, "only GET and HEAD\n"), true);
+    return true;
+  }
+
+  Page PageFor(const mg_request_info& request, mg_connection* connection) const {
+    // civetweb hands a route everything below its path as well.
+    if (route_.page == nullptr || route_.path != request.local_uri) {
+      return Plain(404, "no such page\n");
+    }
+    if (route_.audience == Audience::kThisMachine && !FromThisMachine(request, connection)) {
+      return Plain(403, "this page is for programs of this machine, by way of 127.0.0.1\n");
+    }
+    return route_.page();
+  }
+
+  static bool FromThisMachine(const mg_request_info& request, mg_connection* connection) {
+    const std::string host = HostOf(mg_get_header(connection, "Host"));
+    return IsLoopback(request.remote_addr) && (IsLoopback(host) || host == "localhost");
+  }
+
+  const Route route_;
 };
 
 bool IsHostPort(const std::string& address) {
@@ -40,13 +120,11 @@ bool IsHostPort(const std::string& address) {
   return inet_pton(AF_INET, address.substr(0, colon).c_str(), &parsed) == 1 && error == std::errc() && rest == end;
 }
 
-absl::StatusOr<std::unique_ptr<Exposer>> Exposer::Start(const std::string& address, PageSource metrics) {
+absl::StatusOr<std::unique_ptr<Exposer>> Exposer::Start(const std::string& address, std::vector<Route> routes) {
   if (!IsHostPort(address)) {
     return absl::InvalidArgumentError("not a host:port: " + address);
   }
-  auto metrics_page = std::make_unique<Page>("text/plain; version=0.0.4; charset=utf-8", std::move(metrics));
-  auto health_page = std::make_unique<Page>("text/plain; charset=utf-8", [] { return std::string("ok\n"); });
-  const std::vector<std::string> options = {"listening_ports",    address, "num_threads", "2",
+  const std::vector<std::string> options = {"listening_ports",    address, "num_threads", "4",
                                             "request_timeout_ms", "5000"};
   std::unique_ptr<CivetServer> server;
   try {
@@ -55,20 +133,22 @@ absl::StatusOr<std::unique_ptr<Exposer>> Exposer::Start(const std::string& addre
   } catch (const std::exception& error) {
     return absl::UnavailableError("cannot listen on " + address + ": " + error.what());
   }
-  server->addHandler("/metrics$", *metrics_page);
-  server->addHandler("/healthz$", *health_page);
+  std::vector<std::unique_ptr<Handler>> handlers;
+  for (Route& route : routes) {
+    handlers.push_back(std::make_unique<Handler>(std::move(route)));
+    server->addHandler(handlers.back()->path() + "$", *handlers.back());
+  }
+  // civetweb takes what fits best, so this one is for everything else.
+  handlers.push_back(std::make_unique<Handler>());
+  server->addHandler("/**", *handlers.back());
   const std::string bound =
       address.substr(0, address.rfind(':') + 1) + std::to_string(server->getListeningPorts().front());
-  return std::unique_ptr<Exposer>(
-      new Exposer(bound, std::move(server), std::move(metrics_page), std::move(health_page)));
+  return std::unique_ptr<Exposer>(new Exposer(bound, std::move(server), std::move(handlers)));
 }
 
-Exposer::Exposer(std::string address, std::unique_ptr<CivetServer> server, std::unique_ptr<Page> metrics,
-                 std::unique_ptr<Page> health)
-    : address_(std::move(address)),
-      metrics_(std::move(metrics)),
-      health_(std::move(health)),
-      server_(std::move(server)) {}
+Exposer::Exposer(std::string address, std::unique_ptr<CivetServer> server,
+                 std::vector<std::unique_ptr<Handler>> handlers)
+    : address_(std::move(address)), handlers_(std::move(handlers)), server_(std::move(server)) {}
 
 Exposer::~Exposer() = default;
 

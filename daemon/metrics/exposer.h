@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 
@@ -10,31 +12,50 @@ class CivetServer;
 
 namespace rnicd::metrics {
 
-// A page: answers its body when it is asked for. Called from the server's threads.
-using PageSource = std::function<std::string()>;
+// What is answered to a GET.
+struct Page {
+  // An HTTP status: 200, 503.
+  int status = 200;
+  std::string content_type;
+  std::string body;
+};
 
-// /metrics and /healthz over plain HTTP; any other path is 404.
+// Who may ask for a page.
+enum class Audience : uint8_t {
+  kAnyone,
+  // Programs of this machine: the peer's address is a loopback one, and so is the host that the request names, so that
+  // a foreign web page cannot read it through a browser that runs here. Others get 403.
+  kThisMachine,
+};
+
+struct Route {
+  // "/metrics".
+  std::string path;
+  Audience audience = Audience::kAnyone;
+  // Called from the server's threads, several at once.
+  std::function<Page()> page;
+};
+
+// The daemon's pages over plain HTTP; any path that is no route's is 404, any method but GET and HEAD 405.
 // Lifetime: the destructor waits for running requests. Threads: safe.
 class Exposer {
  public:
   // `address`: host:port with a numeric IPv4 host; port 0 takes any free one. Errors: kUnavailable when the address
   // cannot be bound, kInvalidArgument when it is none.
-  static absl::StatusOr<std::unique_ptr<Exposer>> Start(const std::string& address, PageSource metrics);
+  static absl::StatusOr<std::unique_ptr<Exposer>> Start(const std::string& address, std::vector<Route> routes);
   ~Exposer();
 
   // host:port as bound.
   const std::string& address() const { return address_; }
 
  private:
-  class Page;
+  class Handler;
 
-  Exposer(std::string address, std::unique_ptr<CivetServer> server, std::unique_ptr<Page> metrics,
-          std::unique_ptr<Page> health);
+  Exposer(std::string address, std::unique_ptr<CivetServer> server, std::vector<std::unique_ptr<Handler>> handlers);
 
   const std::string address_;
-  const std::unique_ptr<Page> metrics_;
-  const std::unique_ptr<Page> health_;
-  // Destroyed first: its threads use the pages.
+  const std::vector<std::unique_ptr<Handler>> handlers_;
+  // Destroyed first: its threads use the handlers.
   const std::unique_ptr<CivetServer> server_;
 };
 

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/unique_fd.h"
 
@@ -28,13 +29,13 @@ uint16_t PortOf(const std::string& address) {
 }
 
 // The whole answer to "<request line>"; empty when nobody listens.
-std::string Ask(const Exposer& exposer, const std::string& request_line) {
+std::string Ask(const Exposer& exposer, const std::string& request_line, const std::string& host = "localhost") {
   const UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const sockaddr_in address = Loopback(PortOf(exposer.address()));
   if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
     return "";
   }
-  const std::string request = request_line + "\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+  const std::string request = request_line + "\r\nHost: " + host + "\r\nConnection: close\r\n\r\n";
   EXPECT_EQ(write(fd.get(), request.data(), request.size()), static_cast<ssize_t>(request.size()));
   std::string answer;
   char buffer[4096];
@@ -49,9 +50,20 @@ bool Contains(const std::string& text, const std::string& part) { return text.fi
 class ExposerTest : public ::testing::Test {
  protected:
   ExposerTest() {
-    auto started = Exposer::Start("127.0.0.1:0", [this] { return "scrape " + std::to_string(++scrapes_) + "\n"; });
+    auto started = Exposer::Start("127.0.0.1:0", Routes());
     EXPECT_TRUE(started.ok()) << started.status();
     exposer_ = *std::move(started);
+  }
+
+  std::vector<Route> Routes() {
+    const auto scrape = [this] {
+      return Page{.content_type = "text/plain; version=0.0.4", .body = "scrape " + std::to_string(++scrapes_) + "\n"};
+    };
+    const auto secret = [] { return Page{.content_type = "text/html", .body = "for this machine\n"}; };
+    const auto not_ready = [] { return Page{.status = 503, .content_type = "text/plain", .body = "not yet\n"}; };
+    return {{.path = "/metrics", .page = scrape},
+            {.path = "/", .audience = Audience::kThisMachine, .page = secret},
+            {.path = "/readyz", .page = not_ready}};
   }
 
   std::atomic<int> scrapes_{0};
@@ -71,15 +83,37 @@ TEST_F(ExposerTest, EveryScrapeIsFresh) {
   EXPECT_TRUE(Contains(Ask(*exposer_, "GET /metrics?x=y HTTP/1.1"), "scrape 2\n"));
 }
 
-TEST_F(ExposerTest, IsHealthy) {
-  const std::string answer = Ask(*exposer_, "GET /healthz HTTP/1.1");
+TEST_F(ExposerTest, APageSaysItsOwnStatus) {
+  const std::string answer = Ask(*exposer_, "GET /readyz HTTP/1.1");
+  EXPECT_TRUE(Contains(answer, "HTTP/1.1 503 Service Unavailable")) << answer;
+  EXPECT_TRUE(Contains(answer, "\r\n\r\nnot yet\n"));
+}
+
+TEST_F(ExposerTest, ABrowserMayLoadNothingFromElsewhere) {
+  const std::string answer = Ask(*exposer_, "GET / HTTP/1.1");
+  EXPECT_TRUE(Contains(answer, "Content-Security-Policy: default-src 'none'")) << answer;
+  EXPECT_TRUE(Contains(answer, "X-Frame-Options: DENY"));
+}
+
+TEST_F(ExposerTest, APageForThisMachineIsReadThroughItsLoopbackNameOnly) {
+  for (const char* const host : {"127.0.0.1:9747", "127.0.0.1", "localhost:9747", "localhost"}) {
+    EXPECT_TRUE(Contains(Ask(*exposer_, "GET / HTTP/1.1", host), "\r\n\r\nfor this machine\n")) << host;
+  }
+  for (const char* const host : {"evil.example", "evil.example:9747", "127.0.0.1.evil.example", "192.0.2.1:9747", ""}) {
+    EXPECT_FALSE(Contains(Ask(*exposer_, "GET / HTTP/1.1", host), "for this machine")) << host;
+  }
+  EXPECT_TRUE(Contains(Ask(*exposer_, "GET /metrics HTTP/1.1", "evil.example"), "scrape 1")) << "that is for anyone";
+}
+
+TEST_F(ExposerTest, AHeadRequestGetsNoBody) {
+  const std::string answer = Ask(*exposer_, "HEAD /metrics HTTP/1.1");
   EXPECT_TRUE(Contains(answer, "HTTP/1.1 200")) << answer;
-  EXPECT_TRUE(Contains(answer, "\r\n\r\nok\n"));
+  EXPECT_FALSE(Contains(answer, "scrape"));
 }
 
 TEST_F(ExposerTest, NothingElseIsThere) {
   for (const char* const path :
-       {"/", "/metricsx", "/metrics/x", "/x/metrics", "/../../etc/passwd", "/%2e%2e/etc/passwd", "/index.html"}) {
+       {"/x", "/metricsx", "/metrics/x", "/x/metrics", "/../../etc/passwd", "/%2e%2e/etc/passwd", "/index.html"}) {
     const std::string answer = Ask(*exposer_, std::string("GET ") + path + " HTTP/1.1");
     EXPECT_TRUE(Contains(answer, "HTTP/1.1 404") || Contains(answer, "HTTP/1.1 400")) << path << ": " << answer;
     EXPECT_FALSE(Contains(answer, "root:")) << path;
@@ -88,8 +122,9 @@ TEST_F(ExposerTest, NothingElseIsThere) {
 }
 
 TEST_F(ExposerTest, OnlyReadingIsPossible) {
-  for (const char* const method : {"POST", "PUT", "DELETE", "PATCH"}) {
+  for (const char* const method : {"POST", "PUT", "DELETE", "PATCH", "OPTIONS"}) {
     EXPECT_FALSE(Contains(Ask(*exposer_, std::string(method) + " /metrics HTTP/1.1"), " 200 ")) << method;
+    EXPECT_FALSE(Contains(Ask(*exposer_, std::string(method) + " /metrics HTTP/1.1"), "scrape ")) << method;
   }
 }
 
@@ -109,14 +144,13 @@ TEST(Exposer, ABusyPortIsAStatusAndNotAnException) {
   ASSERT_EQ(listen(taken.get(), 1), 0);
   ASSERT_EQ(getsockname(taken.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
   const std::string busy = "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
-  const auto started = Exposer::Start(busy, [] { return std::string(); });
+  const auto started = Exposer::Start(busy, {});
   EXPECT_EQ(started.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_TRUE(Contains(std::string(started.status().message()), busy)) << started.status();
 }
 
 TEST(Exposer, AnAddressThatIsNoneIsRefused) {
-  EXPECT_EQ(Exposer::Start("localhost:0", [] { return std::string(); }).status().code(),
-            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Exposer::Start("localhost:0", {}).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST(IsHostPort, TakesANumericAddressAndAPortAndNothingElse) {

@@ -3,11 +3,13 @@
 #include <prometheus/text_serializer.h>
 
 #include <algorithm>
-#include <cctype>
+#include <iterator>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "base/status.h"
+#include "daemon/metrics/catalogue.h"
+#include "daemon/metrics/names.h"
 
 namespace rnicd::metrics {
 namespace {
@@ -17,8 +19,6 @@ using prometheus::Family;
 using prometheus::Histogram;
 using prometheus::Registry;
 
-constexpr double kNanosecondsPerSecond = 1e9;
-
 // From a soft registration of a page to a card that pins a terabyte.
 const Histogram::BucketBoundaries& DurationBuckets() {
   static const Histogram::BucketBoundaries kBuckets = {5e-6,   1e-5,   2.5e-5, 5e-5, 1e-4,   2.5e-4, 5e-4,
@@ -27,115 +27,98 @@ const Histogram::BucketBoundaries& DurationBuckets() {
   return kBuckets;
 }
 
-Family<Counter>& CounterFamilyOf(Registry& registry, const char* name, const char* help) {
-  return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
-}
+// Sizes up to `most` bytes are of this class, unless an earlier one takes them.
+struct SizeClass {
+  uint64_t most;
+  const char* name;
+};
+constexpr SizeClass kSizeClassRows[] = {{uint64_t{64} << 10, "up_to_64KiB"},
+                                        {uint64_t{1} << 20, "up_to_1MiB"},
+                                        {uint64_t{16} << 20, "up_to_16MiB"},
+                                        {uint64_t{256} << 20, "up_to_256MiB"},
+                                        {UINT64_MAX, "above_256MiB"}};
 
-Family<Histogram>& HistogramFamilyOf(Registry& registry, const char* name, const char* help) {
-  return prometheus::BuildHistogram().Name(name).Help(help).Register(registry);
-}
-
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
-  return lower;
-}
-
-double Seconds(std::chrono::nanoseconds duration) {
-  return static_cast<double>(duration.count()) / kNanosecondsPerSecond;
-}
-
-prometheus::MetricFamily Gauge(const char* name, const char* help, uint64_t value) {
-  prometheus::ClientMetric metric;
-  metric.gauge.value = static_cast<double>(value);
-  return prometheus::MetricFamily{name, help, prometheus::MetricType::Gauge, {metric}};
-}
-
-// A counter that the device keeps.
-prometheus::MetricFamily FastRegistrations(const EngineValues& values) {
-  prometheus::MetricFamily family{"rnicd_fast_registrations_total",
-                                  "Fast registrations that a card carried out, by engine: direct (memory that lies "
-                                  "together), compose (mapped together first), window (memory windows of the card).",
-                                  prometheus::MetricType::Counter,
-                                  {}};
-  for (const auto& [engine, value] : {std::pair("direct", values.direct), std::pair("compose", values.composed),
-                                      std::pair("window", values.windowed)}) {
-    prometheus::ClientMetric metric;
-    metric.label = {{"engine", engine}};
-    metric.counter.value = static_cast<double>(value);
-    family.metric.push_back(metric);
+size_t SizeClassOf(uint64_t bytes) {
+  size_t index = 0;
+  while (bytes > kSizeClassRows[index].most) {
+    ++index;
   }
-  return family;
+  return index;
 }
 
-std::vector<prometheus::MetricFamily> Gauges(const GaugeValues& values) {
-  return {
-      Gauge("rnicd_registered_bytes", "Bytes of the pages that memory regions hold registered or mappings hold mapped.",
-            values.registered_bytes),
-      Gauge("rnicd_registered_pages", "Pages of 4 KiB that memory regions hold registered or mappings hold mapped.",
-            values.registered_pages),
-      Gauge("rnicd_pinned_bytes", "The same bytes, each page counted once for each tenant.", values.pinned_bytes),
-      Gauge("rnicd_memory_regions", "Memory regions, registered or not.", values.memory_regions),
-      Gauge("rnicd_device_regions", "Registrations that are alive in the devices.", values.device_regions),
-      Gauge("rnicd_memory_objects", "Memory objects, attached or not.", values.memory_objects),
-      Gauge("rnicd_memory_bytes", "Bytes of memory objects.", values.memory_bytes),
-      Gauge("rnicd_sessions", "Sessions, those that are ending included.", values.sessions),
-      Gauge("rnicd_connections", "Connections on the workload and admin sockets.", values.connections),
-      FastRegistrations(values.fast_registrations),
-  };
+constexpr const char* kOperationNames[] = {"receive",    "send", "fast_register", "bind",
+                                           "invalidate", "read", "write",         "receive_and_invalidate"};
+
+size_t IndexOf(OperationType operation) {
+  switch (operation) {
+    case OperationType::kReceive:
+      return 0;
+    case OperationType::kSend:
+      return 1;
+    case OperationType::kFastRegister:
+      return 2;
+    case OperationType::kBind:
+      return 3;
+    case OperationType::kInvalidate:
+      return 4;
+    case OperationType::kRead:
+      return 5;
+    case OperationType::kWrite:
+      return 6;
+    case OperationType::kReceiveAndInvalidate:
+      return 7;
+  }
+  return 0;
 }
+
+constexpr const char* kResultNames[] = {"success", "cancelled", "error"};
+
+size_t IndexOf(NtStatus status) {
+  if (status == NtStatus::kSuccess) {
+    return 0;
+  }
+  return status == NtStatus::kCancelled ? 1 : 2;
+}
+
+Family<Counter>& CountersOf(Registry& registry, Metric metric) {
+  return prometheus::BuildCounter().Name(RowOf(metric).name).Help(RowOf(metric).help).Register(registry);
+}
+
+Family<Histogram>& HistogramsOf(Registry& registry, Metric metric) {
+  return prometheus::BuildHistogram().Name(RowOf(metric).name).Help(RowOf(metric).help).Register(registry);
+}
+
+double Seconds(std::chrono::nanoseconds duration) { return std::chrono::duration<double>(duration).count(); }
 
 }  // namespace
 
 Metrics::Metrics(std::span<const std::string_view> methods, const std::string& version)
     : registry_(std::make_shared<Registry>()),
-      rpcs_(CounterFamilyOf(*registry_, "rnicd_rpcs_total", "Calls through the gate, by method and gRPC code.")),
-      refused_(CounterFamilyOf(*registry_, "rnicd_connections_refused_total",
-                               "Connections that were turned away, by reason.")),
-      tokens_revoked_(CounterFamilyOf(*registry_, "rnicd_tokens_revoked_total",
-                                      "Pairs of local and remote token that died, by cause.")),
-      registrations_ok_(CounterFamilyOf(*registry_, "rnicd_registrations_total", "Registrations, by result.")
-                            .Add({{"result", "ok"}})),
-      registrations_failed_(CounterFamilyOf(*registry_, "rnicd_registrations_total", "Registrations, by result.")
-                                .Add({{"result", "error"}})),
-      registration_duration_(HistogramFamilyOf(*registry_, "rnicd_registration_duration_seconds",
-                                               "Time from the admission of a registration to the device's answer.")
-                                 .Add({}, DurationBuckets())),
-      deregistrations_ok_(CounterFamilyOf(*registry_, "rnicd_deregistrations_total", "Deregistrations, by result.")
-                              .Add({{"result", "ok"}})),
-      deregistrations_failed_(CounterFamilyOf(*registry_, "rnicd_deregistrations_total", "Deregistrations, by result.")
-                                  .Add({{"result", "error"}})),
-      local_tokens_issued_(
-          CounterFamilyOf(*registry_, "rnicd_tokens_issued_total", "Tokens handed to clients, by kind.")
-              .Add({{"kind", "local"}})),
-      remote_tokens_issued_(
-          CounterFamilyOf(*registry_, "rnicd_tokens_issued_total", "Tokens handed to clients, by kind.")
-              .Add({{"kind", "remote"}})),
-      sessions_opened_(CounterFamilyOf(*registry_, "rnicd_sessions_opened_total", "Sessions opened.").Add({})),
-      reclaim_failures_(CounterFamilyOf(*registry_, "rnicd_reclaim_failures_total",
-                                        "Objects that could not be taken back when their session ended.")
-                            .Add({})) {
+      rpcs_(CountersOf(*registry_, Metric::kRpcs)),
+      refused_(CountersOf(*registry_, Metric::kConnectionsRefused)),
+      tokens_revoked_(CountersOf(*registry_, Metric::kTokensRevoked)),
+      adapter_events_(CountersOf(*registry_, Metric::kAdapterEvents)),
+      fast_registrations_failed_(
+          CountersOf(*registry_, Metric::kFastRegistrations).Add({{"engine", "none"}, {"result", "error"}})),
+      local_tokens_issued_(CountersOf(*registry_, Metric::kTokensIssued).Add({{"kind", "local"}})),
+      remote_tokens_issued_(CountersOf(*registry_, Metric::kTokensIssued).Add({{"kind", "remote"}})),
+      sessions_opened_(CountersOf(*registry_, Metric::kSessionsOpened).Add({})),
+      reclaim_failures_(CountersOf(*registry_, Metric::kReclaimFailures).Add({})) {
   DeclareMethods(methods);
-  DeclareFailures();
+  DeclareRegistrations();
   DeclareEnds();
+  DeclareCompletions();
   for (const std::string_view reason : core::kRefusals) {
     refused_.Add({{"reason", std::string(reason)}});
   }
-  tokens_revoked_.Add({{"cause", "deregister"}});
-  tokens_revoked_.Add({{"cause", "close"}});
-  prometheus::BuildGauge()
-      .Name("rnicd_build_info")
-      .Help("Always 1; the label tells the version.")
-      .Register(*registry_)
-      .Add({{"version", version}})
-      .Set(1);
+  const MetricRow& build = RowOf(Metric::kBuildInfo);
+  prometheus::BuildGauge().Name(build.name).Help(build.help).Register(*registry_).Add({{"version", version}}).Set(1);
 }
 
 Metrics::~Metrics() = default;
 
 void Metrics::DeclareMethods(std::span<const std::string_view> methods) {
-  Family<Histogram>& durations = HistogramFamilyOf(*registry_, "rnicd_rpc_duration_seconds",
-                                                   "Time from a call's admission to its answer, by method.");
+  HistogramFamily& durations = HistogramsOf(*registry_, Metric::kRpcDuration);
   for (const std::string_view method : methods) {
     auto cells = std::make_unique<MethodCells>();
     cells->duration = &durations.Add({{"method", std::string(method)}}, DurationBuckets());
@@ -143,22 +126,24 @@ void Metrics::DeclareMethods(std::span<const std::string_view> methods) {
   }
 }
 
-void Metrics::DeclareFailures() {
-  Family<Counter>& failures = CounterFamilyOf(*registry_, "rnicd_registration_failures_total",
-                                              "Registrations that were refused or failed, by reason.");
+void Metrics::DeclareRegistrations() {
+  CounterFamily& failures = CountersOf(*registry_, Metric::kRegistrationFailures);
   for (const ErrorReasonRow& row : AllErrorReasons()) {
     failures_by_reason_.emplace(static_cast<uint32_t>(row.reason), &failures.Add({{"reason", Lower(row.name)}}));
+  }
+  HistogramFamily& durations = HistogramsOf(*registry_, Metric::kRegistrationDuration);
+  static_assert(std::size(kSizeClassRows) == kSizeClasses);
+  for (size_t index = 0; index < kSizeClasses; ++index) {
+    registration_durations_[index] = &durations.Add({{"size_class", kSizeClassRows[index].name}}, DurationBuckets());
   }
 }
 
 void Metrics::DeclareEnds() {
-  Family<Counter>& sessions = CounterFamilyOf(*registry_, "rnicd_sessions_ended_total", "Sessions ended, by cause.");
-  Family<Counter>& bytes =
-      CounterFamilyOf(*registry_, "rnicd_reclaimed_bytes_total",
-                      "Registered bytes that a session still held when it ended, by cause of the end.");
-  Family<Counter>& regions =
-      CounterFamilyOf(*registry_, "rnicd_reclaimed_regions_total",
-                      "Memory regions that a session still held when it ended, by cause of the end.");
+  tokens_revoked_.Add({{"cause", "deregister"}});
+  tokens_revoked_.Add({{"cause", "close"}});
+  CounterFamily& sessions = CountersOf(*registry_, Metric::kSessionsEnded);
+  CounterFamily& bytes = CountersOf(*registry_, Metric::kReclaimedBytes);
+  CounterFamily& regions = CountersOf(*registry_, Metric::kReclaimedRegions);
   for (const core::EndCause cause : core::kAllEndCauses) {
     const prometheus::Labels labels = {{"cause", std::string(core::EndCauseName(cause))}};
     ends_[static_cast<size_t>(cause)] = {&sessions.Add(labels), &bytes.Add(labels), &regions.Add(labels)};
@@ -166,10 +151,28 @@ void Metrics::DeclareEnds() {
   }
 }
 
-std::string Metrics::Render(const GaugeValues& gauges) const {
+void Metrics::DeclareCompletions() {
+  CounterFamily& completions = CountersOf(*registry_, Metric::kCompletions);
+  static_assert(std::size(kOperationNames) == kOperations && std::size(kResultNames) == kResults);
+  for (size_t operation = 0; operation < kOperations; ++operation) {
+    for (size_t result = 0; result < kResults; ++result) {
+      completions_[operation][result] =
+          &completions.Add({{"operation", kOperationNames[operation]}, {"result", kResultNames[result]}});
+    }
+  }
+}
+
+std::string Metrics::Render(std::vector<prometheus::MetricFamily> state) const {
   std::vector<prometheus::MetricFamily> families = registry_->Collect();
-  for (prometheus::MetricFamily& family : Gauges(gauges)) {
-    families.push_back(std::move(family));
+  for (prometheus::MetricFamily& family : state) {
+    // Fast registrations are counted by the devices, those that failed here.
+    const auto same = [&](const prometheus::MetricFamily& other) { return other.name == family.name; };
+    const auto known = std::find_if(families.begin(), families.end(), same);
+    if (known == families.end()) {
+      families.push_back(std::move(family));
+    } else {
+      std::move(family.metric.begin(), family.metric.end(), std::back_inserter(known->metric));
+    }
   }
   return prometheus::TextSerializer().Serialize(families);
 }
@@ -210,19 +213,14 @@ void Metrics::OnSessionEnded(SessionId /*id*/, const core::Caller& /*caller*/, c
 
 void Metrics::OnRegistered(const core::RegistrationReport& report) {
   if (report.reached_device) {
-    registration_duration_.Observe(Seconds(report.duration));
+    registration_durations_[SizeClassOf(report.bytes)]->Observe(Seconds(report.duration));
   }
-  if (report.status.ok()) {
-    registrations_ok_.Increment();
-    return;
+  if (!report.status.ok()) {
+    failures_by_reason_.at(static_cast<uint32_t>(RowOf(ErrorInfoOf(report.status).reason).reason))->Increment();
   }
-  registrations_failed_.Increment();
-  failures_by_reason_.at(static_cast<uint32_t>(RowOf(ErrorInfoOf(report.status).reason).reason))->Increment();
 }
 
-void Metrics::OnDeregistered(const absl::Status& status) {
-  (status.ok() ? deregistrations_ok_ : deregistrations_failed_).Increment();
-}
+void Metrics::OnFastRegisterRefused() { fast_registrations_failed_.Increment(); }
 
 void Metrics::OnTokensIssued(uint64_t local, uint64_t remote) {
   local_tokens_issued_.Increment(static_cast<double>(local));
@@ -231,6 +229,17 @@ void Metrics::OnTokensIssued(uint64_t local, uint64_t remote) {
 
 void Metrics::OnTokensRevoked(uint64_t pairs, std::string_view cause) {
   tokens_revoked_.Add({{"cause", std::string(cause)}}).Increment(static_cast<double>(pairs));
+}
+
+void Metrics::OnCompletion(OperationType operation, NtStatus status) {
+  completions_[IndexOf(operation)][IndexOf(status)]->Increment();
+  if (operation == OperationType::kFastRegister && status != NtStatus::kSuccess) {
+    fast_registrations_failed_.Increment();
+  }
+}
+
+void Metrics::OnAdapterEvent(const std::string& adapter, const std::string& event) {
+  adapter_events_.Add({{"adapter", adapter}, {"event", event}}).Increment();
 }
 
 }  // namespace rnicd::metrics

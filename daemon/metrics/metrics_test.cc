@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "daemon/metrics/families.h"
 
 namespace rnicd::metrics {
 namespace {
@@ -18,7 +19,7 @@ constexpr std::string_view kMethods[] = {"MemoryService.CreateMr", "MemoryServic
 
 class MetricsTest : public ::testing::Test {
  protected:
-  std::string Page(const GaugeValues& gauges = {}) const { return metrics_.Render(gauges); }
+  std::string Page() const { return metrics_.Render({}); }
   static core::RegistrationReport Report(const absl::Status& status, std::chrono::nanoseconds duration) {
     return {.status = status, .bytes = 4096, .reached_device = true, .duration = duration};
   }
@@ -29,56 +30,47 @@ class MetricsTest : public ::testing::Test {
 TEST_F(MetricsTest, EverySeriesIsThereFromTheStart) {
   const std::string page = Page();
   for (const char* const line :
-       {"rnicd_build_info{version=\"1.2.3\"} 1", "rnicd_registrations_total{result=\"ok\"} 0",
-        "rnicd_registrations_total{result=\"error\"} 0", "rnicd_deregistrations_total{result=\"ok\"} 0",
+       {"rnicd_build_info{version=\"1.2.3\"} 1", "rnicd_completions_total{operation=\"read\",result=\"cancelled\"} 0",
+        "rnicd_fast_registrations_total{engine=\"none\",result=\"error\"} 0",
         "rnicd_tokens_issued_total{kind=\"local\"} 0", "rnicd_tokens_issued_total{kind=\"remote\"} 0",
         "rnicd_registration_failures_total{reason=\"quota_pinned_bytes\"} 0",
         "rnicd_registration_failures_total{reason=\"device_failed\"} 0", "rnicd_sessions_opened_total 0",
         "rnicd_reclaimed_bytes_total{cause=\"process_exited\"} 0", "rnicd_sessions_ended_total{cause=\"evicted\"} 0",
         "rnicd_connections_refused_total{reason=\"silent\"} 0", "rnicd_tokens_revoked_total{cause=\"deregister\"} 0",
-        "rnicd_registration_duration_seconds_count 0"}) {
+        "rnicd_registration_duration_seconds_count{size_class=\"up_to_64KiB\"} 0"}) {
     EXPECT_THAT(page, HasSubstr(line));
   }
 }
 
-TEST_F(MetricsTest, GaugesShowWhatTheScrapeSays) {
-  const std::string page = Page({.registered_bytes = 67108864,
-                                 .registered_pages = 16384,
-                                 .pinned_bytes = 33554432,
-                                 .memory_regions = 3,
-                                 .memory_objects = 2,
-                                 .memory_bytes = 67108864,
-                                 .sessions = 1,
-                                 .connections = 5,
-                                 .device_regions = 7,
-                                 .fast_registrations = {.direct = 8, .composed = 9, .windowed = 10}});
-  for (const char* const line :
-       {"rnicd_registered_bytes 67108864", "rnicd_registered_pages 16384", "rnicd_pinned_bytes 33554432",
-        "rnicd_memory_regions 3", "rnicd_memory_objects 2", "rnicd_memory_bytes 67108864", "rnicd_sessions 1",
-        "rnicd_connections 5", "rnicd_device_regions 7", "rnicd_fast_registrations_total{engine=\"direct\"} 8",
-        "rnicd_fast_registrations_total{engine=\"compose\"} 9",
-        "rnicd_fast_registrations_total{engine=\"window\"} 10"}) {
-    EXPECT_THAT(page, HasSubstr(line));
-  }
+TEST_F(MetricsTest, TheStateIsOnThePageBesideWhatWasCounted) {
+  Families state;
+  state.Add(Metric::kSessions, {"storage"}, 3);
+  state.Add(Metric::kFastRegistrations, {"native", "ok"}, 7);
+  metrics_.OnFastRegisterRefused();
+  const std::string page = metrics_.Render(state.Take());
+  EXPECT_THAT(page, HasSubstr("rnicd_sessions{tenant=\"storage\"} 3\n"));
+  EXPECT_THAT(page, HasSubstr("rnicd_fast_registrations_total{engine=\"native\",result=\"ok\"} 7\n"));
+  EXPECT_THAT(page, HasSubstr("rnicd_fast_registrations_total{engine=\"none\",result=\"error\"} 1\n"));
+  const std::string type = "# TYPE rnicd_fast_registrations_total counter\n";
+  EXPECT_EQ(page.find(type), page.rfind(type)) << "one family, and not two of the same name";
 }
 
-TEST_F(MetricsTest, RegistrationsAreCountedByResultAndReason) {
+TEST_F(MetricsTest, RegistrationsAreTimedAndTheirFailuresCountedByReason) {
   metrics_.OnRegistered(Report(absl::OkStatus(), std::chrono::microseconds(7)));
   metrics_.OnRegistered(Report(absl::OkStatus(), std::chrono::milliseconds(3)));
   metrics_.OnRegistered(Report(MakeError(ErrorReason::QUOTA_PINNED_BYTES), std::chrono::microseconds(1)));
   metrics_.OnRegistered(Report(absl::UnknownError("not ours"), std::chrono::microseconds(1)));
   const std::string page = Page();
-  EXPECT_THAT(page, HasSubstr("rnicd_registrations_total{result=\"ok\"} 2\n"));
-  EXPECT_THAT(page, HasSubstr("rnicd_registrations_total{result=\"error\"} 2\n"));
   EXPECT_THAT(page, HasSubstr("rnicd_registration_failures_total{reason=\"quota_pinned_bytes\"} 1\n"));
   EXPECT_THAT(page, HasSubstr("rnicd_registration_failures_total{reason=\"internal_fault\"} 1\n"));
-  EXPECT_THAT(page, HasSubstr("rnicd_registration_duration_seconds_count 4\n"));
-  EXPECT_THAT(page, HasSubstr("rnicd_registration_duration_seconds_bucket{le=\"0.005\"} 4\n"));
+  EXPECT_THAT(page, HasSubstr("rnicd_registration_duration_seconds_count{size_class=\"up_to_64KiB\"} 4\n"));
+  EXPECT_THAT(page,
+              HasSubstr("rnicd_registration_duration_seconds_bucket{size_class=\"up_to_64KiB\",le=\"0.005\"} 4\n"));
 }
 
 TEST_F(MetricsTest, ARequestThatNeverReachedTheDeviceHasNoDuration) {
   metrics_.OnRegistered({.status = MakeError(ErrorReason::LENGTH_ZERO), .reached_device = false});
-  EXPECT_THAT(Page(), HasSubstr("rnicd_registration_duration_seconds_count 0\n"));
+  EXPECT_THAT(Page(), HasSubstr("rnicd_registration_duration_seconds_count{size_class=\"up_to_64KiB\"} 0\n"));
   EXPECT_THAT(Page(), HasSubstr("rnicd_registration_failures_total{reason=\"length_zero\"} 1\n"));
 }
 
@@ -118,19 +110,51 @@ TEST_F(MetricsTest, TheEndOfASessionIsCountedUnderItsCause) {
   EXPECT_THAT(page, HasSubstr("rnicd_reclaim_failures_total 1\n"));
 }
 
-TEST_F(MetricsTest, TokensDeregistrationsAndRefusalsAreCounted) {
+TEST_F(MetricsTest, TokensAndRefusalsAreCounted) {
   metrics_.OnTokensIssued(2, 3);
   metrics_.OnTokensRevoked(4, "deregister");
-  metrics_.OnDeregistered(absl::OkStatus());
-  metrics_.OnDeregistered(MakeError(ErrorReason::DEVICE_FAILED));
   metrics_.OnConnectionRefused(core::kRefusedUidLimit);
   const std::string page = Page();
   EXPECT_THAT(page, HasSubstr("rnicd_tokens_issued_total{kind=\"local\"} 2\n"));
   EXPECT_THAT(page, HasSubstr("rnicd_tokens_issued_total{kind=\"remote\"} 3\n"));
   EXPECT_THAT(page, HasSubstr("rnicd_tokens_revoked_total{cause=\"deregister\"} 4\n"));
-  EXPECT_THAT(page, HasSubstr("rnicd_deregistrations_total{result=\"ok\"} 1\n"));
-  EXPECT_THAT(page, HasSubstr("rnicd_deregistrations_total{result=\"error\"} 1\n"));
   EXPECT_THAT(page, HasSubstr("rnicd_connections_refused_total{reason=\"connection_limit_uid\"} 1\n"));
+}
+
+TEST_F(MetricsTest, ARegistrationIsTimedAmongThoseOfItsSize) {
+  const std::pair<uint64_t, const char*> rows[] = {{1, "up_to_64KiB"},
+                                                   {65536, "up_to_64KiB"},
+                                                   {65537, "up_to_1MiB"},
+                                                   {uint64_t{16} << 20, "up_to_16MiB"},
+                                                   {uint64_t{17} << 20, "up_to_256MiB"},
+                                                   {uint64_t{1} << 40, "above_256MiB"}};
+  for (const auto& [bytes, name] : rows) {
+    metrics_.OnRegistered({.bytes = bytes, .reached_device = true, .duration = std::chrono::microseconds(1)});
+  }
+  const std::string page = Page();
+  EXPECT_THAT(page, HasSubstr("rnicd_registration_duration_seconds_count{size_class=\"up_to_64KiB\"} 2\n"));
+  for (const char* const name : {"up_to_1MiB", "up_to_16MiB", "up_to_256MiB", "above_256MiB"}) {
+    EXPECT_THAT(page,
+                HasSubstr("rnicd_registration_duration_seconds_count{size_class=\"" + std::string(name) + "\"} 1\n"));
+  }
+}
+
+TEST_F(MetricsTest, CompletionsAreCountedByOperationAndResult) {
+  metrics_.OnCompletion(OperationType::kRead, NtStatus::kSuccess);
+  metrics_.OnCompletion(OperationType::kReceiveAndInvalidate, NtStatus::kCancelled);
+  metrics_.OnCompletion(OperationType::kFastRegister, NtStatus::kInternalError);
+  const std::string page = Page();
+  EXPECT_THAT(page, HasSubstr("rnicd_completions_total{operation=\"read\",result=\"success\"} 1\n"));
+  EXPECT_THAT(page,
+              HasSubstr("rnicd_completions_total{operation=\"receive_and_invalidate\",result=\"cancelled\"} 1\n"));
+  EXPECT_THAT(page, HasSubstr("rnicd_completions_total{operation=\"fast_register\",result=\"error\"} 1\n"));
+  EXPECT_THAT(page, HasSubstr("rnicd_fast_registrations_total{engine=\"none\",result=\"error\"} 1\n"));
+}
+
+TEST_F(MetricsTest, WhatACardSaysIsCounted) {
+  metrics_.OnAdapterEvent("rxe0", "port down");
+  metrics_.OnAdapterEvent("rxe0", "port down");
+  EXPECT_THAT(Page(), HasSubstr("rnicd_adapter_events_total{adapter=\"rxe0\",event=\"port down\"} 2\n"));
 }
 
 TEST_F(MetricsTest, RacingCallsLoseNoCount) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "daemon/service/adapter_service.h"
+#include "daemon/service/health_service.h"
 #include "daemon/service/memory_service.h"
 #include "daemon/service/queue_service.h"
 #include "daemon/service/session_service.h"
@@ -25,13 +26,15 @@ constexpr std::chrono::milliseconds kLastWords{250};
 class GrpcConnection final : public transport::ServedConnection {
  public:
   GrpcConnection(const gate::GateServices& services, const std::shared_ptr<gate::ConnectionContext>& context,
-                 core::Node& node, core::SessionRegistry& registry, service::ProcessControl& process)
+                 core::Node& node, core::SessionRegistry& registry, service::ProcessControl& process,
+                 health::HealthBoard& health)
       : context_(context),
         sessions_(gate::Gate(services, context), registry),
         adapters_(gate::Gate(services, context), node.provider),
         memory_(gate::Gate(services, context), node.tickets),
         queues_(gate::Gate(services, context)),
-        admin_(gate::Gate(services, context), node, registry, process) {}
+        admin_(gate::Gate(services, context), node, registry, process),
+        health_(gate::Gate(services, context), health) {}
 
   // Calls that do not end by themselves are cancelled; Wait returns when the last of them has ended.
   ~GrpcConnection() override {
@@ -49,6 +52,7 @@ class GrpcConnection final : public transport::ServedConnection {
     builder.RegisterService(&memory_);
     builder.RegisterService(&queues_);
     builder.RegisterService(&admin_);
+    builder.RegisterService(&health_);
     builder.SetMaxReceiveMessageSize(kMaxRequestBytes);
     builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxConcurrentCalls);
     server_ = builder.BuildAndStart();
@@ -73,6 +77,7 @@ class GrpcConnection final : public transport::ServedConnection {
   service::MemoryService memory_;
   service::QueueService queues_;
   service::AdminService admin_;
+  service::HealthService health_;
   std::chrono::system_clock::time_point cancel_at_;
   std::unique_ptr<grpc::Server> server_;
 };
@@ -80,12 +85,13 @@ class GrpcConnection final : public transport::ServedConnection {
 }  // namespace
 
 GrpcConnectionServer::GrpcConnectionServer(const gate::GateServices& services, core::Node& node,
-                                           core::SessionRegistry& registry, service::ProcessControl& process)
-    : services_(services), node_(node), registry_(registry), process_(process) {}
+                                           core::SessionRegistry& registry, service::ProcessControl& process,
+                                           health::HealthBoard& health)
+    : services_(services), node_(node), registry_(registry), process_(process), health_(health) {}
 
 std::unique_ptr<transport::ServedConnection> GrpcConnectionServer::Serve(UniqueFd socket, const core::Caller& caller) {
   const auto context = std::make_shared<gate::ConnectionContext>(caller, node_, registry_);
-  auto connection = std::make_unique<GrpcConnection>(services_, context, node_, registry_, process_);
+  auto connection = std::make_unique<GrpcConnection>(services_, context, node_, registry_, process_, health_);
   return connection->Start(std::move(socket)) ? std::move(connection) : nullptr;
 }
 

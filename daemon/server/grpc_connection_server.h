@@ -5,6 +5,7 @@
 #include "daemon/core/node.h"
 #include "daemon/core/session_registry.h"
 #include "daemon/gate/gate.h"
+#include "daemon/health/health_board.h"
 #include "daemon/service/admin_service.h"
 #include "daemon/transport/front_door.h"
 
@@ -16,7 +17,7 @@ namespace rnicd::server {
 class GrpcConnectionServer final : public transport::ConnectionServer {
  public:
   GrpcConnectionServer(const gate::GateServices& services, core::Node& node, core::SessionRegistry& registry,
-                       service::ProcessControl& process);
+                       service::ProcessControl& process, health::HealthBoard& health);
 
   std::unique_ptr<transport::ServedConnection> Serve(UniqueFd socket, const core::Caller& caller) override;
 
@@ -25,6 +26,7 @@ class GrpcConnectionServer final : public transport::ConnectionServer {
   core::Node& node_;
   core::SessionRegistry& registry_;
   service::ProcessControl& process_;
+  health::HealthBoard& health_;
 };
 
 }  // namespace rnicd::server

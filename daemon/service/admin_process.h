@@ -18,6 +18,8 @@ class ProcessControl {
   // host:port, or empty.
   virtual std::string metrics_address() const = 0;
   virtual uint64_t connections() const = 0;
+  // Registrations that are alive in the cards, without those by which the daemon itself tries them.
+  virtual uint64_t device_regions() const = 0;
   // Its path; empty when each uid is a tenant of its own.
   virtual std::string policy_file() const = 0;
 

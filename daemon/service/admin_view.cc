@@ -7,10 +7,10 @@
 #include <string>
 #include <utility>
 
+#include "base/process_usage.h"
 #include "base/status.h"
 #include "daemon/policy/limits_wire.h"
 #include "daemon/service/convert.h"
-#include "daemon/service/process_usage.h"
 
 namespace rnicd::service {
 namespace {
@@ -65,7 +65,7 @@ v1::GetStatusResponse AdminView::Status() const {
   ToWire(*node_.ledger, status.mutable_resources());
   status.set_registered_pages(node_.ledger->used(core::Resource::kRegisteredBytes) / kNdkPageBytes);
   status.set_fd_tickets(node_.tickets.size());
-  status.set_device_regions(node_.provider.live_regions());
+  status.set_device_regions(process_.device_regions());
   const ProcessUsage usage = ReadProcessUsage();
   status.set_open_fds(usage.open_fds);
   status.set_threads(usage.threads);

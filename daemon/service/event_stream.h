@@ -44,21 +44,4 @@ class EventStream final : public grpc::ServerWriteReactor<v1::WatchEventsRespons
   v1::WatchEventsResponse response_;
 };
 
-// A stream that was refused: it ends when the call does, with its status.
-// Lifetime: as EventStream's.
-class RefusedStream final : public grpc::ServerWriteReactor<v1::WatchEventsResponse> {
- public:
-  explicit RefusedStream(std::weak_ptr<gate::Call> call) : call_(std::move(call)) {}
-
-  void OnCancel() override {
-    if (const std::shared_ptr<gate::Call> call = call_.lock(); call != nullptr) {
-      call->Cancel();
-    }
-  }
-  void OnDone() override { delete this; }
-
- private:
-  const std::weak_ptr<gate::Call> call_;
-};
-
 }  // namespace rnicd::service

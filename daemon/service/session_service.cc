@@ -4,6 +4,7 @@
 #include "daemon/core/names.h"
 #include "daemon/service/convert.h"
 #include "daemon/service/event_stream.h"
+#include "daemon/service/refused_stream.h"
 
 namespace rnicd::service {
 
@@ -49,7 +50,7 @@ grpc::ServerWriteReactor<v1::WatchEventsResponse>* SessionService::WatchEvents(g
   return gate_.Stream(
       gate::Row("SessionService.WatchEvents"), request,
       [](const std::shared_ptr<gate::Call>& call) -> Reactor* { return new EventStream(call); },
-      [](const std::shared_ptr<gate::Call>& call) { return new RefusedStream(call); });
+      [](const std::shared_ptr<gate::Call>& call) { return new RefusedStream<v1::WatchEventsResponse>(call); });
 }
 
 grpc::ServerUnaryReactor* SessionService::CloseSession(grpc::CallbackServerContext* /*context*/,

@@ -82,12 +82,15 @@ struct AdapterDescription {
   std::string name;
   // -1 when the card hangs on none.
   int numa_node = -1;
+  // Where the kernel shows the port, "/sys/class/infiniband/rxe0/ports/1"; empty for a card it does not know.
+  std::string port_folder;
   NdkAdapterInfo info;
 };
 
-// How fast registrations were carried out since the start: as one registration of memory that lies together, of memory
-// that was first mapped together, or through memory windows of the card.
+// How fast registrations were carried out since the start: by a card that does them itself, as one registration of
+// memory that lies together, of memory that was first mapped together, or through memory windows of the card.
 struct FastRegistrationCounts {
+  uint64_t native = 0;
   uint64_t direct = 0;
   uint64_t composed = 0;
   uint64_t windowed = 0;
@@ -104,8 +107,7 @@ class Provider {
   virtual absl::StatusOr<std::unique_ptr<DeviceAdapter>> OpenAdapter(std::string_view adapter_name) = 0;
   // Regions that are registered now, in all cards: what the hardware itself would list.
   virtual uint64_t live_regions() const = 0;
-  // Zero for a kind that has no such difference.
-  virtual FastRegistrationCounts fast_registrations() const { return {}; }
+  virtual FastRegistrationCounts fast_registrations() const = 0;
 };
 
 }  // namespace rnicd::provider

@@ -62,6 +62,7 @@ class FaultInjectingProvider final : public Provider {
   std::vector<AdapterDescription> ListAdapters() const override { return inner_.ListAdapters(); }
   absl::StatusOr<std::unique_ptr<DeviceAdapter>> OpenAdapter(std::string_view adapter_name) override;
   uint64_t live_regions() const override { return inner_.live_regions(); }
+  FastRegistrationCounts fast_registrations() const override { return inner_.fast_registrations(); }
 
  private:
   Provider& inner_;

@@ -61,6 +61,7 @@ bool SoftFastRegion::Register(FastRegisterWork& work, RemoteToken token) {
                                                                        .backing = std::move(work.backing)},
                                                weak_from_this());
   nic_->keys().Replace({.local = local_, .remote = token}, memory_);
+  nic_->CountFastRegistration();
   return true;
 }
 

@@ -30,6 +30,8 @@ class SoftNic {
   SoftFabric& fabric() { return *fabric_; }
   // A number no other protection domain of this card has or had.
   uint64_t NextDomain() { return next_domain_.fetch_add(1); }
+  void CountFastRegistration() { fast_registrations_.fetch_add(1, std::memory_order_relaxed); }
+  uint64_t fast_registrations() const { return fast_registrations_.load(std::memory_order_relaxed); }
   // The rights as this card judges them: one that asks for no read sink right grants it to all.
   AccessRights Resolve(AccessRights rights) const;
 
@@ -42,6 +44,7 @@ class SoftNic {
   const std::shared_ptr<SoftFabric> fabric_;
   SoftKeyTable keys_;
   std::atomic<uint64_t> next_domain_{1};
+  std::atomic<uint64_t> fast_registrations_{0};
 };
 
 }  // namespace rnicd::provider

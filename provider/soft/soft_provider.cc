@@ -133,6 +133,14 @@ uint64_t SoftProvider::live_regions() const {
   return regions;
 }
 
+FastRegistrationCounts SoftProvider::fast_registrations() const {
+  FastRegistrationCounts counts;
+  for (const auto& nic : nics_) {
+    counts.native += nic->fast_registrations();
+  }
+  return counts;
+}
+
 std::shared_ptr<SoftNic> SoftProvider::FindNic(std::string_view adapter_name) const {
   for (const auto& nic : nics_) {
     if (nic->name() == adapter_name) {

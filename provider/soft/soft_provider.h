@@ -46,6 +46,7 @@ class SoftProvider final : public Provider {
   std::vector<AdapterDescription> ListAdapters() const override;
   absl::StatusOr<std::unique_ptr<DeviceAdapter>> OpenAdapter(std::string_view adapter_name) override;
   uint64_t live_regions() const override;
+  FastRegistrationCounts fast_registrations() const override;
 
  private:
   // Null when there is none of that name.

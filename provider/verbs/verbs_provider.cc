@@ -213,6 +213,8 @@ std::vector<AdapterDescription> VerbsProvider::ListAdapters() const {
     if (!port.device->removed()) {
       adapters.push_back({.name = port.device->name(),
                           .numa_node = node_->api.NumaNode(port.device->card()),
+                          .port_folder = "/sys/class/infiniband/" + port.device->card() + "/ports/" +
+                                         std::to_string(port.device->port()),
                           .info = port.device->info()});
     }
   }

@@ -72,6 +72,14 @@ def live_rows(rows):
         yield f"{what} in process, on a region drawn at random", few, many, many / few
 
 
+def metrics_rows(rows):
+    yield "counting a registration that succeeds", rows["metrics/registration"]
+    yield "counting a call", rows["metrics/call"]
+    yield "counting a completion", rows["metrics/completion"]
+    yield "a scrape with 1,000 tenants, 100 of them named (the default)", rows["metrics/scrape/100"]
+    yield "a scrape with 1,000 tenants, all of them named", rows["metrics/scrape/1000"]
+
+
 def client_rows(rows):
     unit = rows["unix/ping_pong"]
     for clients in (1, 4, 64):
@@ -91,6 +99,9 @@ def table(folder):
     lines += ["", "| live regions, one core | 1,000: us | 1,000,000: us | ratio |", "|---|---:|---:|---:|"]
     for name, few, many, ratio in live_rows(one_core):
         lines.append(f"| {name} | {few:.2f} | {many:.2f} | {ratio:.2f} |")
+    lines += ["", "| metrics, one core | us |", "|---|---:|"]
+    for name, microseconds in metrics_rows(one_core):
+        lines.append(f"| {name} | {microseconds:.3f} |")
     lines += ["", "| all cores | us | x ping-pong |", "|---|---:|---:|"]
     for name, microseconds, ratio in client_rows(medians(folder / "bench_clients.json")):
         lines.append(f"| {name} | {microseconds:.2f} | {ratio:.2f} |")

@@ -12,22 +12,26 @@ ARROWS = {
     "provider/decorator": ["provider/api", "base"],
     "daemon/log": ["base"],
     "daemon/core": ["provider/api", "base"],
+    "daemon/health": ["provider/api", "base"],
     "daemon/audit": ["daemon/core", "daemon/log", "base"],
-    "daemon/metrics": ["daemon/core", "base"],
+    "daemon/metrics": ["daemon/core", "provider/api", "base"],
     "daemon/policy": ["daemon/core", "base", "proto"],
+    "daemon/status_page": ["daemon/core", "provider/api", "base"],
     "daemon/sandbox": ["base"],
     "daemon/wire": ["base", "proto"],
     "daemon/gate": ["daemon/core", "daemon/log", "daemon/wire", "base", "proto", "grpc"],
     "daemon/service": [
-        "daemon/gate", "daemon/core", "daemon/policy", "daemon/wire", "provider/api", "base", "proto", "grpc",
+        "daemon/gate", "daemon/core", "daemon/health", "daemon/policy", "daemon/wire", "provider/api", "base", "proto", "grpc",
     ],
     "daemon/transport": ["daemon/core", "daemon/log", "daemon/wire", "base", "proto"],
     "daemon/server": [
-        "daemon/service", "daemon/gate", "daemon/transport", "daemon/core", "daemon/log", "base", "proto", "grpc",
+        "daemon/service", "daemon/gate", "daemon/transport", "daemon/core", "daemon/health", "daemon/log", "base",
+        "proto", "grpc",
     ],
     "daemon/app": [
         "daemon/server", "daemon/service", "daemon/gate", "daemon/wire", "daemon/transport", "daemon/metrics",
-        "daemon/audit", "daemon/policy", "daemon/sandbox", "daemon/core", "daemon/log", "provider/verbs", "provider/soft", "provider/api", "base",
+        "daemon/status_page", "daemon/audit", "daemon/policy", "daemon/sandbox", "daemon/core", "daemon/health",
+        "daemon/log", "provider/verbs", "provider/soft", "provider/api", "base",
     ],
     "client/cpp": ["base", "proto", "grpc"],
     "client/ctl": ["client/cpp", "base", "proto", "grpc"],
@@ -84,9 +88,9 @@ WORDS_ALLOWED_IN = ["tests/architecture/rules.py", "tests/architecture/check_tes
 IGNORED_FOLDERS = [".git", ".cache", "build", "node_modules", "__pycache__"]
 CODE_SUFFIXES = [".cc", ".h", ".inc", ".proto", ".py", ".sh"]
 # Folders that need a README.md though they hold no code.
-ALSO_DOCUMENTED = ["deploy", "docs/adr"]
+ALSO_DOCUMENTED = ["deploy", "docs/adr", "docs/runbooks"]
 # Folders whose parent's README.md speaks for them.
-DOCUMENTED_BY_PARENT = ["proto/rnicd", "scripts/pages", "tests/support/"]
+DOCUMENTED_BY_PARENT = ["proto/rnicd", "proto/grpc", "scripts/pages", "tests/support/"]
 # Where a file may, and must, be executable: programs with a "#!" line.
 EXECUTABLE = [r"^scripts/[a-z-]+$", r"^\.ci/run$", r"^tests/vm/guest$"]
 

@@ -29,6 +29,7 @@ void AddPingPongRow(int echo_socket);
 void AddFastRegisterRows();
 void AddFastRegisterGrpcRows(test::DaemonProcess& daemon);
 void AddLiveRegionRows();
+void AddMetricsRows();
 
 // Prints drift, memory per region and what a million live regions do, as "name value" lines.
 void PrintReport(test::DaemonProcess& daemon);

@@ -15,8 +15,10 @@ namespace rnicd::bench {
 // row is to show what the operation itself costs.
 class InProcess {
  public:
-  explicit InProcess(uint64_t bytes)
-      : node_{.os = LinuxOs(),
+  // `most_named` and `uid_limits`: of the tenants.
+  explicit InProcess(uint64_t bytes, size_t most_named = core::kNamedTenants, const core::Limits& uid_limits = {})
+      : tenants_(core::OneTenantForEachUid(uid_limits), ledger_, random_, clock_, most_named),
+        node_{.os = LinuxOs(),
               .clock = clock_,
               .random = random_,
               .provider = provider_,
@@ -33,7 +35,7 @@ class InProcess {
     session_ = *registry_.Open(core::Caller{}, "bench");
     adapter_ = *session_->OpenAdapter("soft0", NdkVersion{1, 2});
     pd_ = *session_->CreatePd(adapter_);
-    memory_ = AllocateSealed(bytes);
+    memory_ = AllocateSealed(*session_, bytes);
   }
   ~InProcess() {
     registry_.End(session_, core::EndCause::kClosed, nullptr);
@@ -55,16 +57,31 @@ class InProcess {
                      {}, nullptr)
         .ok();
   }
+  core::Node& node() { return node_; }
+  core::SessionRegistry& registry() { return registry_; }
+  // A session of another tenant; the caller ends it.
+  std::shared_ptr<core::Session> OpenSession(uid_t uid) {
+    return *registry_.Open(core::Caller{.process = {.high = uid, .low = uid}, .uid = uid}, "bench");
+  }
+  static bool RegisterOnePage(core::Session& session) {
+    const MemoryObjectId memory = AllocateSealed(session, kNdkPageBytes);
+    const ProtectionDomainId pd = *session.CreatePd(*session.OpenAdapter("soft0", NdkVersion{1, 2}));
+    const core::MdlEntry entry{.memory = memory, .count = kNdkPageBytes, .address = VirtualAddress{kBase}};
+    return session
+        .RegisterMr({.region = *session.CreateMr(pd, false), .chain = std::span(&entry, 1), .length = kNdkPageBytes},
+                    {}, nullptr)
+        .ok();
+  }
   bool Deregister(MemoryRegionId region) { return session_->DeregisterMr(region, {}, nullptr).ok(); }
 
  private:
-  MemoryObjectId AllocateSealed(uint64_t bytes) {
+  static MemoryObjectId AllocateSealed(core::Session& session, uint64_t bytes) {
     std::promise<MemoryObjectId> allocated;
-    const absl::Status begun = session_->AllocateMemory(
+    const absl::Status begun = session.AllocateMemory(
         {.size = bytes},
         [&](const absl::StatusOr<core::MemoryTicket>& ticket) { allocated.set_value(ticket->memory); });
     const MemoryObjectId id = begun.ok() ? allocated.get_future().get() : MemoryObjectId{};
-    return (*session_->FindMemory(id))->Seal().ok() ? id : MemoryObjectId{};
+    return (*session.FindMemory(id))->Seal().ok() ? id : MemoryObjectId{};
   }
 
   SteadyClock clock_;
@@ -74,7 +91,7 @@ class InProcess {
   core::WorkerPool workers_{1};
   core::TicketTable tickets_{random_, clock_, std::chrono::minutes(1)};
   const std::shared_ptr<core::Ledger> ledger_ = std::make_shared<core::Ledger>(core::Limits{}, nullptr);
-  core::TenantDirectory tenants_{core::OneTenantForEachUid({}), ledger_, random_, clock_};
+  core::TenantDirectory tenants_;
   std::atomic<bool> draining_{false};
   core::Node node_;
   core::SessionRegistry registry_;

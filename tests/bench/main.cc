@@ -28,6 +28,7 @@ int main(int argc, char** argv) {
   rnicd::bench::AddFastRegisterRows();
   rnicd::bench::AddFastRegisterGrpcRows(**daemon);
   rnicd::bench::AddLiveRegionRows();
+  rnicd::bench::AddMetricsRows();
   benchmark::RunSpecifiedBenchmarks();
   return 0;
 }

@@ -66,7 +66,8 @@ class Mutator {
   Step NewCall() {
     Step step{.connection = AnyConnection()};
     step.method = AllMethods()[dice_.Below(static_cast<uint32_t>(AllMethods().size()))];
-    if (step.method->service()->name() == "AdminService" && dice_.Chance(90)) {
+    const std::string& service = step.method->service()->name();
+    if ((service == "AdminService" || service == "Health") && dice_.Chance(90)) {
       step.connection = dice_.Chance(80) ? 'o' : 'p';
     }
     step.request = NewMessage(step.method->input_type());

@@ -21,6 +21,7 @@ using google::protobuf::MethodDescriptor;
 using google::protobuf::TextFormat;
 
 constexpr std::string_view kPackage = "rnicd.v1.";
+constexpr std::string_view kHealthPackage = "grpc.health.v1.";
 constexpr std::chrono::milliseconds kAdvanceMax{std::chrono::hours(24)};
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
@@ -118,7 +119,8 @@ std::string WriteMessage(const Message& message) {
 }
 
 const MethodDescriptor* FindMethod(std::string_view name) {
-  return DescriptorPool::generated_pool()->FindMethodByName(std::string(kPackage) + std::string(name));
+  const std::string_view package = name.starts_with("Health.") ? kHealthPackage : kPackage;
+  return DescriptorPool::generated_pool()->FindMethodByName(std::string(package) + std::string(name));
 }
 
 // Nothing for a line that is no step.

@@ -112,10 +112,10 @@ FuzzDaemon::FuzzDaemon()
             .ledger = ledger_,
             .started = clock_.Now()},
       registry_(node_),
-      process_(tenants_, draining_),
+      process_(tenants_, soft_, draining_),
       server_(
           gate::GateServices{.observer = observer_, .logger = logger_, .clock = clock_, .late_answers = late_answers_},
-          node_, registry_, process_) {}
+          node_, registry_, process_, health_) {}
 
 std::unique_ptr<transport::ServedConnection> FuzzDaemon::Serve(char name, UniqueFd& client) {
   std::array<int, 2> ends{};
@@ -126,8 +126,9 @@ std::unique_ptr<transport::ServedConnection> FuzzDaemon::Serve(char name, Unique
   return connection;
 }
 
-// As the front door does on each tick.
+// As the front door does on each tick. Each changes the health too, so that streams of it have something to tell.
 void FuzzDaemon::Advance(std::chrono::milliseconds by) {
+  health_.Set(!health_.ready());
   clock_.Advance(by);
   registry_.EndExpired();
 }

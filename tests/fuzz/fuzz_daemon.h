@@ -12,6 +12,7 @@
 #include "daemon/core/node.h"
 #include "daemon/core/session_registry.h"
 #include "daemon/gate/late_answers.h"
+#include "daemon/health/health_board.h"
 #include "daemon/log/logger.h"
 #include "daemon/server/grpc_connection_server.h"
 #include "provider/soft/soft_provider.h"
@@ -34,12 +35,14 @@ class DecisionRecorder final : public core::Observer {
 // The process around the services, which has no flags, files or sockets here.
 class FakeProcess final : public service::ProcessControl {
  public:
-  // Both outlive this.
-  FakeProcess(core::TenantDirectory& tenants, std::atomic<bool>& draining) : tenants_(tenants), draining_(draining) {}
+  // All outlive this.
+  FakeProcess(core::TenantDirectory& tenants, provider::Provider& provider, std::atomic<bool>& draining)
+      : tenants_(tenants), provider_(provider), draining_(draining) {}
 
   std::string version() const override { return "fuzz"; }
   std::string metrics_address() const override { return ""; }
   uint64_t connections() const override { return 0; }
+  uint64_t device_regions() const override { return provider_.live_regions(); }
   std::string policy_file() const override { return ""; }
   absl::StatusOr<std::string> SetLogLevel(std::string_view level) override;
   absl::Status ReloadPolicy() override;
@@ -47,6 +50,7 @@ class FakeProcess final : public service::ProcessControl {
 
  private:
   core::TenantDirectory& tenants_;
+  provider::Provider& provider_;
   std::atomic<bool>& draining_;
 };
 
@@ -79,6 +83,7 @@ class FuzzDaemon {
   core::Node node_;
   core::SessionRegistry registry_;
   FakeProcess process_;
+  health::HealthBoard health_;
   gate::LateAnswers late_answers_;
   server::GrpcConnectionServer server_;
 };

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/mutex.h"
 #include "daemon/transport/front_door.h"
@@ -27,6 +28,8 @@ class OpenCalls {
   // False when the call has not ended within the patience; likewise all calls.
   bool AwaitOne(uint64_t call, std::chrono::milliseconds patience);
   bool AwaitAll(std::chrono::milliseconds patience);
+  // Cancels the call if it has not ended.
+  void Cancel(uint64_t call);
   void CutOff();
   bool cut_off() const { return cut_off_.load(); }
 
@@ -52,7 +55,7 @@ class WireClient {
   void Call(const Step& step);
   // Begins to close the session, if the connection carries one; whatever waits for the session ends then.
   void CloseSession();
-  // Fails unless all calls end.
+  // Fails unless all calls end; those that go on as long as their client likes are cancelled first.
   void AwaitAll();
 
  private:
@@ -60,6 +63,7 @@ class WireClient {
 
   WirePool& pool_;
   OpenCalls calls_;
+  std::vector<uint64_t> endless_;
   std::unique_ptr<transport::ServedConnection> served_;
   std::unique_ptr<grpc::GenericStub> stub_;
 };

@@ -120,4 +120,8 @@ double MetricsPage::Sum(const std::string& prefix) const {
   return sum;
 }
 
+double MetricsPage::Total(const std::string& metric) const {
+  return Sum(metric + "{") + (Has(metric) ? Value(metric) : 0);
+}
+
 }  // namespace rnicd::test

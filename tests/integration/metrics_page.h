@@ -25,6 +25,8 @@ class MetricsPage {
   bool Has(const std::string& sample) const { return samples_.contains(sample); }
   // Sums the samples whose name begins so.
   double Sum(const std::string& prefix) const;
+  // Sums all samples of a metric, with labels or without: 0 when there are none.
+  double Total(const std::string& metric) const;
   // Empty when every line is sound and every metric has a help text and a type. Otherwise what is wrong.
   const std::string& faults() const { return faults_; }
 

@@ -18,6 +18,7 @@
 #include "tests/support/raw_socket.h"
 #include "tests/support/shared_daemon.h"
 #include "tests/support/test_session.h"
+#include "tests/support/tested_provider.h"
 
 namespace rnicd::test {
 namespace {
@@ -61,40 +62,37 @@ TEST_F(MetricsPages, HealthzSaysOk) {
 }
 
 TEST_F(MetricsPages, OtherPathsAreNotFound) {
-  EXPECT_EQ(HttpGet(address_, "/").status, 404);
+  EXPECT_EQ(HttpGet(address_, "/nothing").status, 404);
   EXPECT_EQ(HttpGet(address_, "/metrics/../../etc/passwd").status / 100, 4);
 }
 
 TEST_F(MetricsPages, EveryPromisedMetricIsThereFromTheStart) {
   const MetricsPage page = Fetch();
   EXPECT_EQ(page.faults(), "");
-  for (const char* sample : {"rnicd_registered_bytes",
-                             "rnicd_registered_pages",
-                             "rnicd_memory_regions",
-                             "rnicd_memory_objects",
-                             "rnicd_memory_bytes",
-                             "rnicd_sessions",
-                             "rnicd_connections",
-                             "rnicd_registrations_total{result=\"ok\"}",
-                             "rnicd_registrations_total{result=\"error\"}",
+  for (const char* sample : {"rnicd_connections",
+                             "rnicd_device_regions",
+                             "rnicd_registrations_total{tenant=\"other\",result=\"ok\"}",
+                             "rnicd_registrations_total{tenant=\"other\",result=\"error\"}",
                              "rnicd_registration_failures_total{reason=\"quota_pinned_bytes\"}",
-                             "rnicd_registration_duration_seconds_count",
-                             "rnicd_registration_duration_seconds_sum",
-                             "rnicd_registration_duration_seconds_bucket{le=\"+Inf\"}",
-                             "rnicd_deregistrations_total{result=\"ok\"}",
-                             "rnicd_deregistrations_total{result=\"error\"}",
+                             "rnicd_registration_duration_seconds_count{size_class=\"up_to_64KiB\"}",
+                             "rnicd_registration_duration_seconds_sum{size_class=\"above_256MiB\"}",
+                             "rnicd_registration_duration_seconds_bucket{size_class=\"up_to_1MiB\",le=\"+Inf\"}",
+                             "rnicd_deregistrations_total{tenant=\"other\",result=\"ok\"}",
+                             "rnicd_fast_registrations_total{engine=\"none\",result=\"error\"}",
                              "rnicd_tokens_issued_total{kind=\"local\"}",
                              "rnicd_tokens_issued_total{kind=\"remote\"}",
                              "rnicd_tokens_revoked_total{cause=\"deregister\"}",
                              "rnicd_tokens_revoked_total{cause=\"process_exited\"}",
                              "rnicd_reclaimed_bytes_total{cause=\"closed\"}",
                              "rnicd_reclaimed_bytes_total{cause=\"process_exited\"}",
-                             "rnicd_reclaimed_bytes_total{cause=\"connection_lost\"}",
-                             "rnicd_reclaimed_bytes_total{cause=\"evicted\"}",
-                             "rnicd_reclaimed_bytes_total{cause=\"daemon_stopping\"}",
                              "rnicd_reclaimed_regions_total{cause=\"closed\"}",
                              "rnicd_sessions_opened_total",
-                             "rnicd_sessions_ended_total{cause=\"closed\"}"}) {
+                             "rnicd_sessions_ended_total{cause=\"closed\"}",
+                             "rnicd_completions_total{operation=\"read\",result=\"success\"}",
+                             "rnicd_tenants",
+                             "rnicd_draining",
+                             "rnicd_audit_lines_lost_total",
+                             "process_open_fds"}) {
     EXPECT_TRUE(page.Has(sample)) << sample;
   }
   EXPECT_EQ(page.Value("rnicd_build_info{version=\"" + AdminStatus(daemon()).version() + "\"}"), 1);
@@ -103,6 +101,12 @@ TEST_F(MetricsPages, EveryPromisedMetricIsThereFromTheStart) {
 }
 
 TEST_F(MetricsPages, KnownWorkIsCountedExactly) {
+  // The clients of these tests are one tenant.
+  const auto of_tenant = [](const MetricsPage& page, const std::string& metric, const std::string& result) {
+    const std::string sample =
+        metric + "{tenant=\"uid/uid=" + std::to_string(getuid()) + "\",result=\"" + result + "\"}";
+    return page.Has(sample) ? page.Value(sample) : 0;
+  };
   const MetricsPage before = Fetch();
   {
     TestSession session(daemon());
@@ -116,20 +120,25 @@ TEST_F(MetricsPages, KnownWorkIsCountedExactly) {
     ExpectOk(session.Deregister(second));
     ExpectRefused(session.Deregister(second), ErrorReason::REGION_NOT_REGISTERED, "mr_id");
     const MetricsPage during = Fetch();
-    EXPECT_EQ(during.Value("rnicd_sessions"), 1);
+    EXPECT_EQ(during.Total("rnicd_sessions"), 1);
     EXPECT_EQ(during.Value("rnicd_connections"), 1);
-    EXPECT_EQ(during.Value("rnicd_memory_objects"), 1);
-    EXPECT_EQ(during.Value("rnicd_memory_bytes"), 16 * kPage);
-    EXPECT_EQ(during.Value("rnicd_memory_regions"), 3);
-    EXPECT_EQ(during.Value("rnicd_registered_pages"), 16);
-    EXPECT_EQ(during.Value("rnicd_registered_bytes"), 16 * kPage);
+    EXPECT_EQ(during.Total("rnicd_memory_objects"), 1);
+    EXPECT_EQ(during.Total("rnicd_memory_bytes"), 16 * kPage);
+    EXPECT_EQ(during.Total("rnicd_memory_regions"), 3);
+    EXPECT_EQ(during.Total("rnicd_registered_pages"), 16);
+    EXPECT_EQ(during.Total("rnicd_registered_bytes"), 16 * kPage);
     const auto grown = [&](const std::string& sample) { return during.Value(sample) - before.Value(sample); };
-    EXPECT_EQ(grown("rnicd_registrations_total{result=\"ok\"}"), 2);
-    EXPECT_EQ(grown("rnicd_registrations_total{result=\"error\"}"), 1);
+    EXPECT_EQ(
+        of_tenant(during, "rnicd_registrations_total", "ok") - of_tenant(before, "rnicd_registrations_total", "ok"), 2);
+    EXPECT_EQ(of_tenant(during, "rnicd_registrations_total", "error") -
+                  of_tenant(before, "rnicd_registrations_total", "error"),
+              1);
     EXPECT_EQ(grown("rnicd_registration_failures_total{reason=\"mdl_chain_empty\"}"), 1);
     // The refused one never reached the card.
-    EXPECT_EQ(grown("rnicd_registration_duration_seconds_count"), 2);
-    EXPECT_EQ(grown("rnicd_deregistrations_total{result=\"ok\"}"), 1);
+    EXPECT_EQ(grown("rnicd_registration_duration_seconds_count{size_class=\"up_to_64KiB\"}"), 2);
+    EXPECT_EQ(
+        of_tenant(during, "rnicd_deregistrations_total", "ok") - of_tenant(before, "rnicd_deregistrations_total", "ok"),
+        1);
     EXPECT_EQ(grown("rnicd_tokens_revoked_total{cause=\"deregister\"}"), 1);
     EXPECT_EQ(grown("rnicd_sessions_opened_total"), 1);
     EXPECT_GE(grown("rnicd_tokens_issued_total{kind=\"local\"}"), 2);
@@ -141,13 +150,24 @@ TEST_F(MetricsPages, KnownWorkIsCountedExactly) {
   const MetricsPage after = Fetch();
   for (const char* gauge : {"rnicd_sessions", "rnicd_memory_objects", "rnicd_memory_bytes", "rnicd_memory_regions",
                             "rnicd_registered_pages", "rnicd_registered_bytes", "rnicd_device_regions"}) {
-    EXPECT_EQ(after.Value(gauge), 0) << gauge;
+    EXPECT_EQ(after.Total(gauge), 0) << gauge;
   }
   const auto grown = [&](const std::string& sample) { return after.Value(sample) - before.Value(sample); };
   EXPECT_EQ(grown("rnicd_sessions_ended_total{cause=\"closed\"}"), 1);
   EXPECT_EQ(grown("rnicd_reclaimed_bytes_total{cause=\"closed\"}"), 16 * kPage);
   EXPECT_EQ(grown("rnicd_reclaimed_regions_total{cause=\"closed\"}"), 3);
   EXPECT_EQ(grown("rnicd_tokens_revoked_total{cause=\"closed\"}"), 1);
+}
+
+TEST_F(MetricsPages, APortIsToldWhereTheKernelKnowsOne) {
+  const MetricsPage page = Fetch();
+  const bool of_the_kernel = ProviderUnderTest() == "verbs";
+  const std::string port = "{adapter=\"" + AdapterUnderTest() + "\",state=\"";
+  EXPECT_EQ(page.Has("rnicd_port_state" + port + "active\"}"), of_the_kernel);
+  EXPECT_EQ(page.Total("rnicd_port_state") > 0, of_the_kernel);
+  EXPECT_EQ(page.Total("rnicd_port_statistics_total") > 0, of_the_kernel);
+  EXPECT_EQ(page.Value("rnicd_adapter_healthy{adapter=\"" + AdapterUnderTest() + "\"}"), 1);
+  EXPECT_GE(page.Value("rnicd_adapter_probes_total{adapter=\"" + AdapterUnderTest() + "\",result=\"ok\"}"), 1);
 }
 
 TEST_F(MetricsPages, QuotaFailureIsCountedByItsReason) {

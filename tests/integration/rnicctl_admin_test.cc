@@ -1,6 +1,7 @@
 // rnicctl as operators and their scripts use it: the real program against the real daemon.
 #include <sys/stat.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
@@ -18,6 +19,7 @@
 #include "tests/support/shared_daemon.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_session.h"
+#include "tests/support/tested_provider.h"
 
 namespace rnicd::test {
 namespace {
@@ -93,6 +95,23 @@ TEST_F(RnicctlAdmin, SecretAloneIsForScripts) {
   EXPECT_EQ(run.exit_code, 0) << run.errors;
   const Json listed = Run({"grant", "list", "--json"}).json();
   EXPECT_EQ(Run({"grant", "revoke", listed["grants"][0]["grant_id"]}).exit_code, 0);
+}
+
+TEST_F(RnicctlAdmin, HealthIsAnExitCodeForScripts) {
+  const ToolRun ready = Run({"health"});
+  EXPECT_EQ(ready.exit_code, 0) << ready.errors;
+  EXPECT_EQ(ready.output, "ready\n");
+  EXPECT_EQ(Run({"health", "--json"}).json()["ready"], true);
+}
+
+TEST(RnicctlHealth, OfAHangingCardIsAFailure) {
+  const auto hanging = DaemonProcess::Start(
+      {.flags = {"--health_patience_ms=200", ProviderFlag("register_delay_us", std::chrono::seconds(30))}});
+  ASSERT_TRUE(hanging.ok()) << hanging.status();
+  const ToolRun run = Finish(*StartTool(**hanging, {"health"}, std::nullopt, ""));
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_EQ(run.output, "not ready\n");
+  EXPECT_TRUE(Has(run.errors, "no adapter can be used")) << run.errors;
 }
 
 TEST_F(RnicctlAdmin, GrantIsMadePresentedListedAndRevoked) {

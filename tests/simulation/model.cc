@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/units.h"
+#include "tests/simulation/world.h"
 
 namespace rnicd::simulation {
 namespace {
@@ -85,6 +86,24 @@ std::shared_ptr<T> FirstToFinish(const Client& client, const std::vector<std::sh
     }
   }
   return nullptr;
+}
+
+std::string_view LateName(core::RequestKind kind) {
+  if (kind == core::RequestKind::kRegisterMr) {
+    return "late.register";
+  }
+  return kind == core::RequestKind::kDeregisterMr ? "late.deregister" : "late.initialize";
+}
+
+// With every reason that there may be in the place of the one that there is.
+std::string LateDecision(const Client& client, const Report& report, const Refusals& why) {
+  const std::string ok = TextOf(absl::OkStatus());
+  std::string text = TextOf(core::Decision{.what = LateName(report.kind),
+                                           .caller = &client.caller,
+                                           .tenant = client.tenant->name,
+                                           .session = client.session->id(),
+                                           .object = "mr_id=" + std::to_string(report.object_id)});
+  return text.replace(text.size() - ok.size(), ok.size(), why.Text());
 }
 
 }  // namespace
@@ -213,6 +232,9 @@ void Model::Complete(Client& client, const Report& report, Refusals why,
   if (!report.to_events) {
     mailbox.Expect(report.callback, std::move(why));
     return;
+  }
+  if (!why.none()) {
+    decisions.push_back(LateDecision(client, report, why));
   }
   client.completions.push_back({.kind = report.kind,
                                 .request_context = report.request_context,

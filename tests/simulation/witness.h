@@ -85,6 +85,7 @@ class WitnessProvider final : public provider::Provider {
   std::vector<provider::AdapterDescription> ListAdapters() const override { return inner_.ListAdapters(); }
   absl::StatusOr<std::unique_ptr<provider::DeviceAdapter>> OpenAdapter(std::string_view adapter_name) override;
   uint64_t live_regions() const override { return inner_.live_regions(); }
+  provider::FastRegistrationCounts fast_registrations() const override { return inner_.fast_registrations(); }
 
  private:
   provider::Provider& inner_;

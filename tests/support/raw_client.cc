@@ -23,7 +23,7 @@ RawClient::RawClient(const std::string& socket_path)
     : channel_(MakeChannel(socket_path)),
       stubs_(v1::SessionService::NewStub(channel_), v1::AdapterService::NewStub(channel_),
              v1::MemoryService::NewStub(channel_), v1::QueueService::NewStub(channel_),
-             v1::AdminService::NewStub(channel_)) {}
+             v1::AdminService::NewStub(channel_), grpc::health::v1::Health::NewStub(channel_)) {}
 
 v1::MdlEntry MdlEntry(uint64_t memory_id, uint64_t offset, uint64_t count, uint64_t virtual_address) {
   v1::MdlEntry entry;

@@ -5,6 +5,7 @@
 #include <string>
 #include <type_traits>
 
+#include "grpc/health/v1/health.grpc.pb.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/client_context.h"
 #include "rnicd/v1/adapter_service.grpc.pb.h"
@@ -22,6 +23,7 @@ using AdapterStub = v1::AdapterService::Stub;
 using MemoryStub = v1::MemoryService::Stub;
 using QueueStub = v1::QueueService::Stub;
 using AdminStub = v1::AdminService::Stub;
+using HealthStub = grpc::health::v1::Health::Stub;
 
 // One connection to a gRPC socket, with the generated stubs and nothing clever: what any gRPC language has.
 // Lifetime: the connection is made by the first call and closed when this goes.
@@ -48,7 +50,7 @@ class RawClient {
  private:
   std::shared_ptr<grpc::Channel> channel_;
   std::tuple<std::unique_ptr<SessionStub>, std::unique_ptr<AdapterStub>, std::unique_ptr<MemoryStub>,
-             std::unique_ptr<QueueStub>, std::unique_ptr<AdminStub>>
+             std::unique_ptr<QueueStub>, std::unique_ptr<AdminStub>, std::unique_ptr<HealthStub>>
       stubs_;
 };
 

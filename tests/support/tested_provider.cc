@@ -119,6 +119,11 @@ std::vector<std::string> TwoAdapterFlags() {
   return ProviderUnderTest() == "soft" ? std::vector<std::string>{"--soft_adapters=2"} : std::vector<std::string>{};
 }
 
+std::vector<std::string> OneAdapterFlags() {
+  return ProviderUnderTest() == "verbs" ? std::vector<std::string>{"--verbs_devices=" + AdapterUnderTest()}
+                                        : std::vector<std::string>{};
+}
+
 uint32_t AdapterFlagsUnderTest() { return KindUnderTest().adapter_flags; }
 
 uint64_t DescriptorsOfAnOpenAdapter() { return KindUnderTest().descriptors_of_an_open_adapter; }

@@ -35,6 +35,8 @@ std::string AdapterUnderTest();
 // Another adapter of a daemon that was started with TwoAdapterFlags(). On verbs the machine must have it.
 std::string OtherAdapterUnderTest();
 std::vector<std::string> TwoAdapterFlags();
+// Of a daemon that owns the adapter under test and no other, whatever the machine has.
+std::vector<std::string> OneAdapterFlags();
 
 // The NDK_ADAPTER_FLAG_ bits of an adapter unless a flag of the daemon takes some away.
 uint32_t AdapterFlagsUnderTest();

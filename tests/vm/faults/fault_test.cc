@@ -13,7 +13,8 @@ FaultTest::FaultTest(const std::vector<std::string>& flags) { Start({.flags = fl
 
 FaultTest::FaultTest(const DaemonOptions& options) { Start(options); }
 
-void FaultTest::Start(const DaemonOptions& options) {
+void FaultTest::Start(DaemonOptions options) {
+  options.flags.insert(options.flags.begin(), kNoTriesAfterTheFirst);
   auto started = DaemonProcess::Start(options);
   if (!started.ok()) {
     ADD_FAILURE() << started.status();

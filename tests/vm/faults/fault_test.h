@@ -27,6 +27,10 @@ inline constexpr size_t kMessageBytes = 64 * 1024;
 inline constexpr uint32_t kEveryRight =
     v1::MR_FLAG_ALLOW_LOCAL_WRITE | v1::MR_FLAG_ALLOW_REMOTE_READ | v1::MR_FLAG_ALLOW_REMOTE_WRITE;
 
+// The daemon tries its cards when it starts, and then not again in the time of a test: who asks the kernel what it
+// holds would now and then see the registration of a try.
+inline constexpr char kNoTriesAfterTheFirst[] = "--health_interval_ms=3600000";
+
 // A test with a daemon of its own that owns the cards of the guest. At its end the daemon holds nothing for anybody,
 // the kernel holds no more for the daemon than before, and nothing for any process once the daemon has ended; and the
 // kernel has complained of nothing.
@@ -48,7 +52,7 @@ class FaultTest : public testing::Test {
   void StartAgain();
 
  private:
-  void Start(const DaemonOptions& options);
+  void Start(DaemonOptions options);
 
   KernelLog kernel_log_;
   std::unique_ptr<DaemonProcess> daemon_;

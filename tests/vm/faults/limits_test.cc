@@ -88,7 +88,7 @@ TEST_F(MemlockOfOneMebibyte, IsNamedForFastRegistrationToo) {
 // registration.
 TEST(MemlockOfNothing, RefusesEveryProtectionDomainByTheSameName) {
   const MemlockLimit limit(0);
-  auto daemon = DaemonProcess::Start({.uid = OtherUid()});
+  auto daemon = DaemonProcess::Start({.flags = {kNoTriesAfterTheFirst}, .uid = OtherUid()});
   ASSERT_TRUE(daemon.ok()) << daemon.status();
   {
     TestSession session(**daemon);

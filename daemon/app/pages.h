@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "daemon/audit/audit_log.h"
+#include "daemon/core/node.h"
+#include "daemon/core/session_registry.h"
+#include "daemon/health/prober.h"
+#include "daemon/metrics/exposer.h"
+#include "daemon/metrics/metrics.h"
+#include "daemon/metrics/state.h"
+#include "daemon/status_page/history.h"
+#include "daemon/status_page/recent_failures.h"
+#include "daemon/status_page/status_page.h"
+
+namespace rnicd::app {
+
+// What the status page remembers; an observer of the daemon from its start.
+struct PageMemory {
+  status_page::RecentFailures failures;
+  status_page::History history;
+};
+
+// What the pages read. All outlives them; functions are called from the threads that serve them.
+struct PageParts {
+  const core::Node& node;
+  const core::SessionRegistry& registry;
+  const metrics::Metrics& metrics;
+  const health::Prober& prober;
+  // Null when no audit log is kept.
+  const audit::AuditLog* audit;
+  // Null for a daemon without a status page.
+  PageMemory* memory;
+  std::string version;
+  std::string policy_file;
+  std::function<uint64_t()> connections;
+};
+
+// The pages of the daemon's HTTP server: /metrics, /healthz, /readyz and, where it is wanted, the status page.
+// Lifetime: the destructor waits for running requests. Threads: safe.
+class Pages {
+ public:
+  // Errors: as Exposer::Start.
+  static absl::StatusOr<std::unique_ptr<Pages>> Start(const std::string& address, PageParts parts);
+
+  // host:port as bound.
+  const std::string& address() const { return exposer_->address(); }
+
+ private:
+  explicit Pages(PageParts parts);
+
+  metrics::Page Metrics() const;
+  metrics::Page Ready() const;
+  std::vector<metrics::Route> Routes();
+  void AddStatusPage(std::vector<metrics::Route>& routes);
+
+  const PageParts parts_;
+  const metrics::Sources sources_;
+  std::unique_ptr<status_page::StatusPage> status_page_;
+  std::unique_ptr<status_page::Sampler> sampler_;
+  // Last, so that it goes first: its threads use the rest.
+  std::unique_ptr<metrics::Exposer> exposer_;
+};
+
+}  // namespace rnicd::app

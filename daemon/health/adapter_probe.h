@@ -1,0 +1,51 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "absl/status/status.h"
+#include "base/os.h"
+#include "provider/api/device.h"
+
+namespace rnicd::health {
+
+// Tries whether one adapter still does what clients need of it: makes a protection domain, registers a page of its own
+// in it, for nobody but the card, and takes both back. Between two tries it keeps the page and the open adapter, so
+// that a card at rest holds no object of the daemon's. Lifetime: provider and os outlive it. Threads:  one Run at a
+// time; holds_region may be asked from anywhere.
+class AdapterProbe {
+ public:
+  AdapterProbe(provider::Provider& provider, Os& os, std::string adapter);
+  ~AdapterProbe();
+  AdapterProbe(const AdapterProbe&) = delete;
+  AdapterProbe& operator=(const AdapterProbe&) = delete;
+
+  const std::string& adapter() const { return adapter_; }
+
+  // Takes as long as the card takes. After a failure the next run opens the adapter anew, so that a card that came back
+  // is found to work.
+  // Errors: those of the provider and, when there is no page to be had, of the system calls.
+  absl::Status Run();
+
+  // Whether the card has the probe's registration: from the moment that it answered the one call until it answered the
+  // other.
+  bool holds_region() const { return holds_region_.load(); }
+
+ private:
+  absl::Status Try();
+  absl::Status TakePage();
+  absl::Status RegisterAndTakeBack(provider::DeviceProtectionDomain& domain);
+
+  provider::Provider& provider_;
+  Os& os_;
+  const std::string adapter_;
+  // Empty until the first run.
+  std::span<std::byte> page_;
+  std::unique_ptr<provider::DeviceAdapter> device_;
+  std::atomic<bool> holds_region_{false};
+};
+
+}  // namespace rnicd::health

@@ -1,0 +1,184 @@
+#include "daemon/health/prober.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace rnicd::health {
+namespace {
+
+// How long a reader of the number of regions waits for a moment without a probe. A probe takes microseconds on a card
+// that is well, and readers are scrapes and operators.
+constexpr std::chrono::milliseconds kQuietMoment{100};
+
+Instant Now() { return std::chrono::steady_clock::now(); }
+
+}  // namespace
+
+bool AnyHealthy(const std::vector<AdapterHealth>& adapters) {
+  return std::any_of(adapters.begin(), adapters.end(), [](const AdapterHealth& adapter) { return adapter.healthy; });
+}
+
+std::unique_ptr<Prober> Prober::Start(provider::Provider& provider, Os& os, ProberOptions options) {
+  auto prober = std::unique_ptr<Prober>(new Prober(provider, os, std::move(options)));
+  MutexLock lock(prober->mutex_);
+  while (!prober->settled_) {
+    prober->moved_.Wait(prober->mutex_);
+  }
+  return prober;
+}
+
+Prober::Prober(provider::Provider& provider, Os& os, ProberOptions options)
+    : provider_(provider), options_(std::move(options)) {
+  MutexLock lock(mutex_);
+  for (const provider::AdapterDescription& adapter : provider.ListAdapters()) {
+    cards_.emplace_back(provider, os, adapter.name, options_.patience);
+  }
+  for (Card& card : cards_) {
+    card.thread = std::thread([this, &card] { ProbeAgainAndAgain(card); });
+  }
+  judge_ = std::thread([this] { JudgeAgainAndAgain(); });
+}
+
+Prober::~Prober() {
+  Stop(Now());
+  std::vector<std::thread> threads;
+  {
+    MutexLock lock(mutex_);
+    for (Card& card : cards_) {
+      threads.push_back(std::move(card.thread));
+    }
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  judge_.join();
+}
+
+bool Prober::Stop(Instant deadline) {
+  MutexLock lock(mutex_);
+  stopping_ = true;
+  stop_.NotifyAll();
+  moved_.NotifyAll();
+  while (probing_ > 0 && moved_.WaitUntil(mutex_, deadline)) {
+  }
+  return probing_ == 0;
+}
+
+void Prober::ProbeAgainAndAgain(Card& card) {
+  do {
+    ProbeOnce(card);
+  } while (SleepUntil(Now() + options_.interval));
+}
+
+void Prober::ProbeOnce(Card& card) {
+  {
+    MutexLock lock(mutex_);
+    if (stopping_) {
+      return;
+    }
+    ++probing_;
+    card.record.Began(Now());
+    moved_.NotifyAll();
+  }
+  const absl::Status status = card.probe.Run();
+  MutexLock lock(mutex_);
+  --probing_;
+  card.record.Ended(Now(), status);
+  moved_.NotifyAll();
+}
+
+// False when there is to be no other probe.
+bool Prober::SleepUntil(Instant due) {
+  MutexLock lock(mutex_);
+  while (!stopping_ && Now() < due) {
+    stop_.WaitUntil(mutex_, due);
+  }
+  return !stopping_;
+}
+
+void Prober::JudgeAgainAndAgain() {
+  bool ready = false;
+  for (std::vector<AdapterHealth> changes = WaitForChanges(ready); !changes.empty(); changes = WaitForChanges(ready)) {
+    for (const AdapterHealth& change : changes) {
+      if (options_.on_change != nullptr) {
+        options_.on_change(change, ready);
+      }
+    }
+  }
+}
+
+// Changes and readiness belong to the same moment. Nothing when there will be no more.
+std::vector<AdapterHealth> Prober::WaitForChanges(bool& ready) {
+  MutexLock lock(mutex_);
+  while (true) {
+    std::vector<AdapterHealth> changes = TakeChanges(Now());
+    if (!changes.empty() || stopping_) {
+      ready = AnyHealthy(ReadLocked());
+      return changes;
+    }
+    if (!settled_ && std::all_of(cards_.begin(), cards_.end(), [](const Card& card) { return card.reported; })) {
+      settled_ = true;
+      moved_.NotifyAll();
+    }
+    WaitForNews();
+  }
+}
+
+std::vector<AdapterHealth> Prober::TakeChanges(Instant now) {
+  std::vector<AdapterHealth> changes;
+  for (Card& card : cards_) {
+    card.record.LookAt(now);
+    const AdapterHealth& health = card.record.health();
+    if (card.record.judged() && (!card.reported || card.reported_healthy != health.healthy)) {
+      card.reported = true;
+      card.reported_healthy = health.healthy;
+      changes.push_back(health);
+    }
+  }
+  return changes;
+}
+
+// Until a probe begins or ends, or is late.
+void Prober::WaitForNews() {
+  std::optional<Instant> first;
+  for (const Card& card : cards_) {
+    const std::optional<Instant> late_at = card.record.late_at();
+    if (late_at.has_value() && (!first.has_value() || *late_at < *first)) {
+      first = late_at;
+    }
+  }
+  if (first.has_value()) {
+    moved_.WaitUntil(mutex_, *first);
+  } else {
+    moved_.Wait(mutex_);
+  }
+}
+
+std::vector<AdapterHealth> Prober::Read() const {
+  MutexLock lock(mutex_);
+  return ReadLocked();
+}
+
+std::vector<AdapterHealth> Prober::ReadLocked() const {
+  std::vector<AdapterHealth> adapters;
+  adapters.reserve(cards_.size());
+  for (const Card& card : cards_) {
+    adapters.push_back(card.record.health());
+  }
+  return adapters;
+}
+
+// Under the lock no probe begins, so that what is read while none is under way is not about them.
+uint64_t Prober::RegionsOfOthers() const {
+  const Instant limit = Now() + kQuietMoment;
+  MutexLock lock(mutex_);
+  while (probing_ > 0 && moved_.WaitUntil(mutex_, limit)) {
+  }
+  const auto own = static_cast<uint64_t>(
+      std::count_if(cards_.begin(), cards_.end(), [](const Card& card) { return card.probe.holds_region(); }));
+  const uint64_t live = provider_.live_regions();
+  return live - std::min(own, live);
+}
+
+}  // namespace rnicd::health

@@ -1,0 +1,66 @@
+// The daemon, its process, and all tenants together.
+
+#include <chrono>
+#include <optional>
+
+#include "base/process_usage.h"
+#include "daemon/metrics/names.h"
+#include "daemon/metrics/state_parts.h"
+
+namespace rnicd::metrics {
+namespace {
+
+double Seconds(Instant::duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+// In Unix time; 0 for never.
+double UnixTime(const std::optional<Instant>& instant, const Clock& clock) {
+  if (!instant.has_value()) {
+    return 0;
+  }
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(now).count() - Seconds(clock.Now() - *instant);
+}
+
+void AddResources(const core::Ledger& ledger, Families& families) {
+  families.Declare(Metric::kNodeLimitBytes);
+  families.Declare(Metric::kNodeLimitObjects);
+  for (size_t index = 0; index < core::kResourceCount; ++index) {
+    const auto resource = static_cast<core::Resource>(index);
+    const bool bytes = InBytes(resource);
+    const std::string_view name = core::ResourceName(resource);
+    families.Add(bytes ? Metric::kNodeUsedBytes : Metric::kNodeUsedObjects, {name},
+                 static_cast<double>(ledger.used(resource)));
+    if (const uint64_t limit = ledger.limit(resource); limit != 0) {
+      families.Add(bytes ? Metric::kNodeLimitBytes : Metric::kNodeLimitObjects, {name}, static_cast<double>(limit));
+    }
+  }
+}
+
+void AddProcess(Families& families) {
+  const ProcessUsage usage = ReadProcessUsage();
+  families.Add(Metric::kProcessCpu, usage.cpu_seconds);
+  families.Add(Metric::kProcessResident, static_cast<double>(usage.resident_bytes));
+  families.Add(Metric::kProcessVirtual, static_cast<double>(usage.virtual_bytes));
+  families.Add(Metric::kProcessOpenFds, static_cast<double>(usage.open_fds));
+  families.Add(Metric::kProcessMaxFds, static_cast<double>(usage.max_fds));
+  families.Add(Metric::kProcessThreads, static_cast<double>(usage.threads));
+  families.Add(Metric::kProcessStart, usage.started_seconds);
+}
+
+}  // namespace
+
+void AddNode(const Sources& sources, Families& families) {
+  const core::Node& node = sources.node;
+  AddResources(*node.ledger, families);
+  families.Add(Metric::kTenants, static_cast<double>(node.tenants.Tenants().size()));
+  families.Add(Metric::kGrants, static_cast<double>(node.tenants.Grants().size()));
+  families.Add(Metric::kPods, static_cast<double>(node.tenants.Pods().size()));
+  families.Add(Metric::kPodsUpdated, UnixTime(node.tenants.pods_updated(), node.clock));
+  families.Add(Metric::kConnections, static_cast<double>(sources.connections()));
+  families.Add(Metric::kDraining, node.draining.load() ? 1 : 0);
+  families.Add(Metric::kUptime, Seconds(node.clock.Now() - node.started));
+  families.Add(Metric::kAuditLost, static_cast<double>(sources.audit_lost()));
+  AddProcess(families);
+}
+
+}  // namespace rnicd::metrics

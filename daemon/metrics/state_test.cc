@@ -1,0 +1,185 @@
+#include "daemon/metrics/state.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <prometheus/text_serializer.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "daemon/core/core_fixture_test.h"
+#include "daemon/metrics/catalogue.h"
+
+namespace rnicd::metrics {
+namespace {
+
+using core::CallerNumbered;
+using core::kPage;
+using core::Owner;
+using core::Resource;
+using core::World;
+using core::WorldOptions;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class StateTest : public ::testing::Test {
+ protected:
+  explicit StateTest(const WorldOptions& options = {}) : world_(options) {}
+
+  Sources AllSources() {
+    return {.node = world_.node,
+            .registry = world_.registry,
+            .connections = [] { return uint64_t{5}; },
+            .adapters = [this] { return readings_; },
+            .device_regions = [this] { return world_.provider.live_regions(); },
+            .audit_lost = [] { return uint64_t{2}; }};
+  }
+  std::string Page() { return prometheus::TextSerializer().Serialize(ReadState(AllSources())); }
+
+  World world_;
+  std::vector<AdapterReading> readings_;
+};
+
+TEST_F(StateTest, PagesAreToldByAdapterTenantPageSizeAndKind) {
+  Owner owner(world_);
+  const auto memory = owner.Memory(4);
+  ASSERT_TRUE(owner.Register(owner.Region(), memory, 3 * kPage).ok());
+  ASSERT_TRUE(owner.Register(owner.Region(), memory, 2 * kPage).ok());
+  const std::string page = Page();
+  const std::string labels = "{adapter=\"soft0\",tenant=\"uid/uid=1000\",page_size=\"4096\",kind=\"region\"}";
+  EXPECT_THAT(page, HasSubstr("rnicd_registered_pages" + labels + " 5\n"));
+  EXPECT_THAT(page, HasSubstr("rnicd_registered_bytes" + labels + " 20480\n"));
+  EXPECT_THAT(page, HasSubstr("rnicd_pinned_bytes{tenant=\"uid/uid=1000\"} 12288\n")) << "each page once";
+  EXPECT_THAT(page, HasSubstr("rnicd_memory_bytes{tenant=\"uid/uid=1000\"} 16384\n"));
+  EXPECT_THAT(page, HasSubstr("rnicd_memory_objects{tenant=\"uid/uid=1000\"} 1\n"));
+  EXPECT_THAT(page, HasSubstr("rnicd_sessions{tenant=\"uid/uid=1000\"} 1\n"));
+  EXPECT_THAT(page, HasSubstr("rnicd_device_regions 2\n"));
+  EXPECT_THAT(page, HasSubstr("rnicd_memory_regions{adapter=\"soft0\",tenant=\"uid/uid=1000\",kind=\"plain\"} 2\n"));
+  EXPECT_THAT(page, HasSubstr("rnicd_registrations_total{tenant=\"uid/uid=1000\",result=\"ok\"} 2\n"));
+}
+
+TEST_F(StateTest, AMappingIsAKindOfItsOwn) {
+  Owner owner(world_);
+  const core::MdlEntry entry{.memory = owner.Memory(2), .count = 2 * kPage, .address = {0x7f0000000000}};
+  ASSERT_TRUE(owner.session->BuildLam({.adapter = owner.Adapter(), .chain = {&entry, 1}, .length = 2 * kPage}).ok());
+  EXPECT_THAT(Page(), HasSubstr("rnicd_registered_pages{adapter=\"soft0\",tenant=\"uid/uid=1000\",page_size=\"4096\","
+                                "kind=\"mapping\"} 2\n"));
+}
+
+TEST_F(StateTest, WhereNobodyHoldsAnythingThereAreZeros) {
+  const std::string page = Page();
+  for (const char* const line :
+       {"rnicd_registered_pages{adapter=\"soft0\"} 0\n", "rnicd_registered_bytes{adapter=\"soft0\"} 0\n",
+        "rnicd_memory_regions{adapter=\"soft0\"} 0\n", "rnicd_pinned_bytes 0\n", "rnicd_sessions 0\n",
+        "rnicd_device_regions 0\n", "rnicd_registrations_total{tenant=\"other\",result=\"ok\"} 0\n",
+        "rnicd_queue_pairs{adapter=\"soft0\",state=\"ready_to_send\"} 0\n", "rnicd_pods 0\n",
+        "rnicd_pods_updated_timestamp_seconds 0\n",
+        "rnicd_fast_registrations_total{engine=\"native\",result=\"ok\"} 0\n"}) {
+    EXPECT_THAT(page, HasSubstr(line));
+  }
+}
+
+TEST_F(StateTest, TheNodeAndItsProcessAreDescribed) {
+  world_.clock.Advance(std::chrono::seconds(9));
+  world_.draining.store(true);
+  const std::string page = Page();
+  for (const char* const line :
+       {"rnicd_connections 5\n", "rnicd_audit_lines_lost_total 2\n", "rnicd_draining 1\n", "rnicd_uptime_seconds 9\n",
+        "rnicd_adapter_info{adapter=\"soft0\",provider=\"soft\",numa_node=\"-1\"} 1\n"}) {
+    EXPECT_THAT(page, HasSubstr(line));
+  }
+  EXPECT_THAT(page, HasSubstr("\nprocess_resident_memory_bytes "));
+  EXPECT_THAT(page, Not(HasSubstr("\nprocess_resident_memory_bytes 0\n")));
+}
+
+TEST_F(StateTest, AnAdaptersHealthIsWhatItsProbesFound) {
+  readings_ = {{.adapter = "soft0", .healthy = true, .probes_ok = 7, .probes_failed = 1, .probe_seconds = 0.25},
+               {.adapter = "soft1"}};
+  const std::string page = Page();
+  EXPECT_THAT(page, HasSubstr("rnicd_adapter_healthy{adapter=\"soft0\"} 1\n"));
+  EXPECT_THAT(page, HasSubstr("rnicd_adapter_healthy{adapter=\"soft1\"} 0\n"));
+  EXPECT_THAT(page, HasSubstr("rnicd_adapter_probes_total{adapter=\"soft0\",result=\"ok\"} 7\n"));
+  EXPECT_THAT(page, HasSubstr("rnicd_adapter_probes_total{adapter=\"soft0\",result=\"error\"} 1\n"));
+  EXPECT_THAT(page, HasSubstr("rnicd_adapter_probe_duration_seconds{adapter=\"soft0\"} 0.25\n"));
+}
+
+TEST_F(StateTest, WhenThePodsWereToldIsATimeOfDay) {
+  const double before = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  world_.tenants.SetPods({{.uid = "pod-1"}});
+  const std::string page = Page();
+  EXPECT_THAT(page, HasSubstr("rnicd_pods 1\n"));
+  const std::string name = "\nrnicd_pods_updated_timestamp_seconds ";
+  const double told = std::stod(page.substr(page.find(name) + name.size()));
+  EXPECT_NEAR(told, before, 60);
+}
+
+class LimitedStateTest : public StateTest {
+ protected:
+  LimitedStateTest() : StateTest(Limited()) {}
+  static WorldOptions Limited() {
+    WorldOptions options;
+    options.uid_limits[Resource::kPinnedBytes] = 1 << 20;
+    options.uid_limits[Resource::kRegions] = 10;
+    options.limits.node[Resource::kMemoryBytes] = 1 << 30;
+    return options;
+  }
+};
+
+TEST_F(LimitedStateTest, OnlyWhatHasALimitHasAQuota) {
+  Owner owner(world_);
+  ASSERT_TRUE(owner.Register(owner.Region(), owner.Memory(1), kPage).ok());
+  const std::string page = Page();
+  const std::string tenant = "{tenant=\"uid/uid=1000\",resource=";
+  EXPECT_THAT(page, HasSubstr("rnicd_quota_limit_bytes" + tenant + "\"pinned_bytes\"} 1048576\n"));
+  EXPECT_THAT(page, HasSubstr("rnicd_quota_used_bytes" + tenant + "\"pinned_bytes\"} 4096\n"));
+  EXPECT_THAT(page, HasSubstr("rnicd_quota_limit_objects" + tenant + "\"regions\"} 10\n"));
+  EXPECT_THAT(page, HasSubstr("rnicd_quota_used_objects" + tenant + "\"regions\"} 1\n"));
+  EXPECT_THAT(page, Not(HasSubstr("rnicd_quota_used_bytes" + tenant + "\"memory_bytes\"")));
+  EXPECT_THAT(page, HasSubstr("rnicd_node_limit_bytes{resource=\"memory_bytes\"} 1073741824\n"));
+  EXPECT_THAT(page, HasSubstr("rnicd_node_used_bytes{resource=\"memory_bytes\"} 4096\n"));
+  EXPECT_THAT(page, Not(HasSubstr("rnicd_node_limit_bytes{resource=\"pinned_bytes\"}")));
+}
+
+TEST_F(StateTest, TenantsBeyondTheLimitAreOne) {
+  std::vector<Owner> owners;
+  for (uint64_t number = 1; number <= core::kNamedTenants + 2; ++number) {
+    owners.emplace_back(world_, number, static_cast<uid_t>(number));
+    ASSERT_TRUE(owners.back().Register(owners.back().Region(), owners.back().Memory(1), kPage).ok());
+  }
+  const std::string page = Page();
+  EXPECT_THAT(page, HasSubstr("rnicd_sessions{tenant=\"other\"} 2\n"));
+  EXPECT_THAT(page, HasSubstr("rnicd_pinned_bytes{tenant=\"other\"} 8192\n"));
+  EXPECT_THAT(page, HasSubstr("rnicd_registrations_total{tenant=\"other\",result=\"ok\"} 2\n"));
+}
+
+TEST_F(StateTest, RefusalsAreToldByTenantAndReason) {
+  Owner owner(world_);
+  owner.session->tenant().tally()->CountRefusal(MakeError(ErrorReason::QUOTA_REGIONS));
+  EXPECT_THAT(Page(), HasSubstr("rnicd_refusals_total{tenant=\"uid/uid=1000\",reason=\"quota_regions\"} 1\n"));
+}
+
+TEST_F(StateTest, EverythingOnThePageIsInTheCatalogueWithItsLabels) {
+  readings_ = {{.adapter = "soft0"}};
+  Owner owner(world_);
+  ASSERT_TRUE(owner.Register(owner.Region(), owner.Memory(1), kPage).ok());
+  for (const prometheus::MetricFamily& family : ReadState(AllSources())) {
+    const MetricRow* known = nullptr;
+    for (const MetricRow& row : AllMetrics()) {
+      known = family.name == row.name ? &row : known;
+    }
+    ASSERT_NE(known, nullptr) << family.name;
+    std::set<std::vector<std::string>> seen;
+    for (const prometheus::ClientMetric& sample : family.metric) {
+      std::vector<std::string> key;
+      for (const auto& label : sample.label) {
+        EXPECT_THAT("," + std::string(known->labels) + ",", HasSubstr("," + label.name + ",")) << family.name;
+        key.push_back(label.name + "=" + label.value);
+      }
+      EXPECT_TRUE(seen.insert(key).second) << family.name << " has a sample twice";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rnicd::metrics

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "daemon/core/ledger.h"
+#include "daemon/core/observer.h"
+
+namespace rnicd::status_page {
+
+// The node at one moment, and how much happened a second since the moment before.
+struct Point {
+  uint64_t pinned_bytes = 0;
+  uint64_t registered_bytes = 0;
+  uint64_t sessions = 0;
+  // Registrations that came about.
+  double registrations = 0;
+  // Decisions that went against somebody, as RecentFailures lists them.
+  double failures = 0;
+  double calls = 0;
+};
+
+// The last quarter of an hour.
+// Threads: safe. What happens is counted without a lock.
+class History final : public core::Observer {
+ public:
+  static constexpr std::chrono::seconds kInterval{5};
+  static constexpr size_t kMost = 180;
+
+  void OnRpc(std::string_view, absl::StatusCode, std::optional<std::chrono::nanoseconds>) override { Count(calls_); }
+  void OnRegistered(const core::RegistrationReport& report) override {
+    if (report.status.ok()) {
+      Count(registrations_);
+    }
+  }
+  void OnDecision(const core::Decision& decision) override {
+    if (!decision.status.ok()) {
+      Count(failures_);
+    }
+  }
+
+  // Adds a point. `node` is the ledger of the whole node. The first point has no rates: there is none before it.
+  void Sample(Instant now, const core::Ledger& node);
+
+  // Oldest first.
+  std::vector<Point> Points() const;
+
+ private:
+  struct Counts {
+    uint64_t registrations = 0;
+    uint64_t failures = 0;
+    uint64_t calls = 0;
+  };
+
+  static void Count(std::atomic<uint64_t>& counter) { counter.fetch_add(1, std::memory_order_relaxed); }
+  Counts Read() const;
+
+  std::atomic<uint64_t> registrations_{0};
+  std::atomic<uint64_t> failures_{0};
+  std::atomic<uint64_t> calls_{0};
+
+  mutable Mutex mutex_;
+  std::deque<Point> points_ RNICD_GUARDED_BY(mutex_);
+  std::optional<Instant> sampled_ RNICD_GUARDED_BY(mutex_);
+  Counts before_ RNICD_GUARDED_BY(mutex_);
+};
+
+// Takes a point at once and then one each interval, on a thread of its own.
+// Lifetime: history, clock and ledger outlive it; the destructor joins without waiting for the next point.
+class Sampler {
+ public:
+  Sampler(History& history, const Clock& clock, const core::Ledger& node,
+          std::chrono::nanoseconds interval = History::kInterval);
+  ~Sampler();
+  Sampler(const Sampler&) = delete;
+  Sampler& operator=(const Sampler&) = delete;
+
+ private:
+  void Run();
+
+  History& history_;
+  const Clock& clock_;
+  const core::Ledger& node_;
+  const std::chrono::nanoseconds interval_;
+  Mutex mutex_;
+  ConditionVariable changed_;
+  bool stopping_ RNICD_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+}  // namespace rnicd::status_page

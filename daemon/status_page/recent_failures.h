@@ -1,0 +1,65 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/mutex.h"
+#include "daemon/core/observer.h"
+
+namespace rnicd::status_page {
+
+using WallTime = std::chrono::system_clock::time_point;
+
+// A refusal, or many of the same kind.
+struct Failure {
+  // Names the row for as long as it is kept; never used again.
+  uint64_t number = 0;
+  WallTime first;
+  WallTime last;
+  uint64_t count = 0;
+  std::string what;
+  std::string tenant;
+  // Of the client; both 0 when the daemon itself decided.
+  pid_t pid = 0;
+  uid_t uid = 0;
+  // An ErrorReason's name, or a status code's where there is no reason.
+  std::string reason;
+  // The reason's, for people.
+  std::string_view sentence;
+  std::string field;
+  std::string note;
+};
+
+// The last decisions that went against somebody. A flood of the same refusal is one row with a count, and when there is
+// no room the tenant with the most rows loses its oldest: nobody washes away what others should see.
+// Threads: safe. A decision that was not refused costs one comparison.
+class RecentFailures final : public core::Observer {
+ public:
+  static constexpr size_t kMost = 100;
+
+  explicit RecentFailures(std::function<WallTime()> now = std::chrono::system_clock::now) : now_(std::move(now)) {}
+
+  void OnDecision(const core::Decision& decision) override;
+
+  // Newest first.
+  std::vector<Failure> List() const;
+
+ private:
+  Failure* Same(const core::Decision& decision, std::string_view reason) RNICD_REQUIRES(mutex_);
+  void MakeRoom() RNICD_REQUIRES(mutex_);
+
+  const std::function<WallTime()> now_;
+  mutable Mutex mutex_;
+  // In no order.
+  std::vector<Failure> rows_ RNICD_GUARDED_BY(mutex_);
+  uint64_t next_number_ RNICD_GUARDED_BY(mutex_) = 1;
+};
+
+}  // namespace rnicd::status_page

@@ -1,0 +1,135 @@
+#include "daemon/status_page/status_page.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "daemon/status_page/session_rows.h"
+
+namespace rnicd::status_page {
+namespace {
+
+using core::Resource;
+
+int64_t Milliseconds(WallTime time) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
+}
+
+// Every resource with a limit, and those that the page always shows.
+Json Quotas(const core::Ledger& ledger) {
+  Json quotas = Json::array();
+  for (size_t index = 0; index < core::kResourceCount; ++index) {
+    const auto resource = static_cast<Resource>(index);
+    const bool always = resource == Resource::kPinnedBytes || resource == Resource::kSessions;
+    if (always || ledger.limit(resource) != 0) {
+      quotas.push_back({{"resource", core::ResourceName(resource)},
+                        {"used", ledger.used(resource)},
+                        {"limit", ledger.limit(resource)}});
+    }
+  }
+  return quotas;
+}
+
+Json Adapters(const std::vector<AdapterState>& adapters) {
+  Json rows = Json::array();
+  for (const AdapterState& adapter : adapters) {
+    rows.push_back({{"name", adapter.name}, {"healthy", adapter.healthy}, {"remark", adapter.remark}});
+  }
+  return rows;
+}
+
+Json Tenants(const std::vector<std::shared_ptr<core::Tenant>>& tenants) {
+  Json rows = Json::array();
+  const size_t shown = std::min(tenants.size(), StatusPage::kTenantsMost);
+  for (size_t index = 0; index < shown; ++index) {
+    const core::Tenant& tenant = *tenants[index];
+    rows.push_back({{"name", tenant.name()},
+                    {"rule", tenant.rule()},
+                    {"by_grant", tenant.grant().value != 0},
+                    {"quotas", Quotas(*tenant.ledger())}});
+  }
+  return {{"rows", std::move(rows)}, {"more", tenants.size() - shown}};
+}
+
+Json Failures(const std::vector<Failure>& failures) {
+  Json rows = Json::array();
+  for (const Failure& failure : failures) {
+    rows.push_back({{"number", failure.number},
+                    {"first_ms", Milliseconds(failure.first)},
+                    {"last_ms", Milliseconds(failure.last)},
+                    {"count", failure.count},
+                    {"what", failure.what},
+                    {"tenant", failure.tenant},
+                    {"pid", failure.pid},
+                    {"uid", failure.uid},
+                    {"reason", failure.reason},
+                    {"sentence", failure.sentence},
+                    {"field", failure.field},
+                    {"note", failure.note}});
+  }
+  return rows;
+}
+
+// A list for each line that the page draws.
+Json Lines(const std::vector<Point>& points) {
+  Json lines = {{"interval_ms", std::chrono::milliseconds(History::kInterval).count()}};
+  const auto add = [&](const char* name, auto member) {
+    Json& line = lines[name] = Json::array();
+    for (const Point& point : points) {
+      line.push_back(point.*member);
+    }
+  };
+  add("pinned_bytes", &Point::pinned_bytes);
+  add("registered_bytes", &Point::registered_bytes);
+  add("sessions", &Point::sessions);
+  add("registrations", &Point::registrations);
+  add("failures", &Point::failures);
+  add("calls", &Point::calls);
+  return lines;
+}
+
+}  // namespace
+
+StatusPage::StatusPage(const core::Node& node, const core::SessionRegistry& registry, const RecentFailures& failures,
+                       const History& history, Facts facts)
+    : node_(node), registry_(registry), failures_(failures), history_(history), facts_(std::move(facts)) {}
+
+std::string StatusPage::Json(WallTime wall) {
+  const Instant now = node_.clock.Now();
+  MutexLock lock(mutex_);
+  if (made_.empty() || now - made_at_ >= kFresh) {
+    made_ = Make(wall);
+    made_at_ = now;
+  }
+  return made_;
+}
+
+std::string StatusPage::Make(WallTime wall) const {
+  const std::vector<AdapterState> adapters = facts_.adapters();
+  const bool healthy = std::all_of(adapters.begin(), adapters.end(), [](const auto& state) { return state.healthy; });
+  const SessionRows sessions = ReadSessions(registry_, node_.clock.Now());
+  const status_page::Json page = {
+      {"time_ms", Milliseconds(wall)},
+      {"node",
+       {{"name", facts_.node_name},
+        {"version", facts_.version},
+        {"provider", node_.provider.name()},
+        {"pid", getpid()},
+        {"uptime_ms", std::chrono::duration_cast<std::chrono::milliseconds>(node_.clock.Now() - node_.started).count()},
+        {"healthy", healthy},
+        {"draining", node_.draining.load()},
+        {"policy_file", facts_.policy_file},
+        {"connections", facts_.connections()},
+        {"quotas", Quotas(*node_.ledger)}}},
+      {"history", Lines(history_.Points())},
+      {"adapters", Adapters(adapters)},
+      {"tenants", Tenants(node_.tenants.Tenants())},
+      {"sessions", sessions.sessions},
+      {"regions", sessions.regions},
+      {"failures", Failures(failures_.List())}};
+  return page.dump(-1, ' ', /*ensure_ascii=*/true, status_page::Json::error_handler_t::replace);
+}
+
+}  // namespace rnicd::status_page

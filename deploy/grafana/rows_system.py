@@ -1,0 +1,153 @@
+"""The rows about what is around the memory: tokens, queue pairs, cards, Kubernetes, the daemon itself."""
+
+from panels import (GREEN, RED, YELLOW, ZERO_IS_GOOD, instant, lines, query, stat, states, steps, table,
+                    value_map)
+from variables import ADAPTER, NODE
+
+RATE = "[$__rate_interval]"
+NO_DAEMON = "no daemon is scraped"
+NO_ADAPTER = "no adapter"
+CARDS_ONLY = "only cards of the kernel have this (--provider=verbs)"
+HEALTH = value_map((0, "failing", RED), (1, "works", GREEN))
+
+
+def tokens():
+    return [
+        lines("Tokens issued", "Local and remote tokens handed to clients. Normal: follows the registrations. Remote "
+              "ones let peers write; a client that asks for many is worth a look.", "ops",
+              query(f"sum by (kind) (rate(rnicd_tokens_issued_total{{{NODE}}}{RATE}))", "{{kind}}"),
+              no_value=NO_DAEMON),
+        lines("Tokens revoked by cause", "Pairs of tokens that died. Normal: as many as were issued, over time; "
+              "deregister and close are the client's doing, the other causes ends of sessions.", "ops",
+              query(f"sum by (cause) (rate(rnicd_tokens_revoked_total{{{NODE}}}{RATE}))", "{{cause}}"),
+              no_value=NO_DAEMON, stacked=True),
+    ]
+
+
+def queue_pairs():
+    completions = f"rate(rnicd_completions_total{{{NODE}}}{RATE})"
+    failed = f'rate(rnicd_completions_total{{{NODE},result="error"}}{RATE})'
+    return [
+        lines("Queue pairs by state", "Normal: most are ready_to_send. Many in error: peers went away, and clients did "
+              "not close theirs.", "none", query(f"sum by (state) (rnicd_queue_pairs{{{ADAPTER}}})", "{{state}}"),
+              no_value=NO_ADAPTER, width=8, stacked=True),
+        lines("Completions by operation", "Requests that the cards finished, good and bad.", "ops",
+              query(f"sum by (operation) ({completions})", "{{operation}}"), no_value=NO_ADAPTER, width=8),
+        lines("Requests that failed", "Share of completions that were errors. Cancelled ones, of queue pairs that were "
+              "closed, do not count. Normal: 0. Errors of read and write: a token is dead, or the peer is gone.",
+              "percentunit",
+              query(f"sum by (operation) ({failed}) / (sum by (operation) ({completions}) > 0)", "{{operation}}"),
+              no_value="no request in this time range", width=8, high=1),
+    ]
+
+
+def adapters():
+    events = f"sum by (adapter, event) (increase(rnicd_adapter_events_total{{{ADAPTER}}}[$interval])) > 0"
+    return [
+        states("Health", "Whether the last probe registered memory with the card and took it back in time. Normal: "
+               "works. Failing: every client of that card fails too.", "none",
+               query(f"rnicd_adapter_healthy{{{ADAPTER}}}", "{{adapter}} on {{instance}}"), HEALTH, no_value=NO_ADAPTER,
+               runbooks=["AdapterUnhealthy"], thresholds=steps((None, RED), (1, GREEN))),
+        states("Port", "Whether the kernel says that the card's port is active. Normal: active. Otherwise nothing "
+               "reaches peers: cable, switch, or ip link set up.", "none",
+               query(f'rnicd_port_state{{{ADAPTER},state="active"}}', "{{adapter}} on {{instance}}"),
+               value_map((0, "not active", RED), (1, "active", GREEN)), no_value=CARDS_ONLY,
+               runbooks=["AdapterPortDown"],
+               thresholds=steps((None, RED), (1, GREEN))),
+        lines("Duration of a probe", "What it took to register a page and take it back. Normal: below a millisecond. "
+              "Rising: the card or its driver is busy; at 3 s the card counts as failing.", "s",
+              query(f"rnicd_adapter_probe_duration_seconds{{{ADAPTER}}}", "{{adapter}} on {{instance}}"),
+              no_value=NO_ADAPTER, width=8),
+        lines("Probes", "By result. Normal: one a second for each card, all ok.", "ops",
+              query(f"sum by (adapter, result) (rate(rnicd_adapter_probes_total{{{ADAPTER}}}{RATE}))",
+                    "{{adapter}}: {{result}}"), no_value=NO_ADAPTER, width=8, runbooks=["AdapterUnhealthy"]),
+        lines("What the cards said", "Events in the window: port up and down, address changed, removed. Normal: none.",
+              "none",
+              query(events, "{{adapter}}: {{event}}"), no_value="no event in this time range", width=8, points="auto",
+              runbooks=["AdapterPortDown"]),
+        table("Adapters", "The cards of each node. -1: the card belongs to no NUMA node.", "none",
+              [instant(f"rnicd_adapter_info{{{ADAPTER}}}")],
+              {"instance": ("Node", None), "adapter": ("Adapter", None), "provider": ("Provider", None),
+               "numa_node": ("NUMA node", None)}, no_value=NO_ADAPTER, hidden=("Value", "job")),
+        lines("The kernel's counters that moved", "Rates of the port's own counters, as the driver names them. Their "
+              "units differ. Look for errors, discards and retries.", "cps",
+              query(f"topk($topn, rate(rnicd_port_statistics_total{{{ADAPTER}}}{RATE}) > 0)",
+              "{{adapter}}: {{statistic}}"),
+              no_value=CARDS_ONLY),
+    ]
+
+
+def kubernetes():
+    refused = f'rnicd_connections_refused_total{{{NODE},reason=~"no_identity|not_an_operator"}}'
+    updated = f"rnicd_pods_updated_timestamp_seconds{{{NODE}}}"
+    return [
+        stat("Pods known", "Pods of the nodes that the daemons were told of. Normal: those that asked for RDMA. 0 "
+             "without Kubernetes.", "none", query(f"sum(rnicd_pods{{{NODE}}})"), no_value=NO_DAEMON, width=6),
+        stat("Oldest news of pods", "How long ago a daemon was last told of its pods. Normal: below a minute. Above 5 "
+             "minutes new pods are not known, and are turned away or fall into the default tenant.", "s",
+             query(f"max(time() - ({updated} > 0))"), no_value="no daemon was told of pods", width=6,
+             thresholds=steps((None, GREEN), (120, YELLOW), (300, RED)), runbooks=["KubeletRegistrationLost"]),
+        stat("Grants", "Grants that are in force. Normal: one for each pod that was given one.", "none",
+             query(f"sum(rnicd_grants{{{NODE}}})"), no_value=NO_DAEMON, width=6),
+        stat("Refused attestations in the window", "Callers whose identity could not be told, or who tried the "
+             "operators' socket without being one. Normal: 0.", "none", query(f"sum(increase({refused}[$interval]))"),
+             no_value=NO_DAEMON,
+             width=6, thresholds=ZERO_IS_GOOD, runbooks=["AttestationRefusalsHigh"]),
+        lines("Pods known by node", "A line that falls to 0 while pods run: the device plugin lost the kubelet.",
+              "none",
+              query(f"rnicd_pods{{{NODE}}}", "{{instance}}"), no_value=NO_DAEMON, runbooks=["KubeletRegistrationLost"]),
+        lines("Refused attestations",
+              "By reason. A steady rate is a program that is set up wrong, or somebody who tries doors.",
+              "ops", query(f"sum by (instance, reason) (rate({refused}{RATE}))", "{{instance}}: {{reason}}"),
+              no_value=NO_DAEMON, runbooks=["AttestationRefusalsHigh"]),
+    ]
+
+
+def _daemon_numbers():
+    return [
+        stat("Shortest uptime",
+             "Of all daemons. Small again and again: one restarts. Its clients lost their memory each time.",
+             "s", query(f"min(rnicd_uptime_seconds{{{NODE}}})"), no_value=NO_DAEMON, width=4,
+             thresholds=steps((None, YELLOW), (600, GREEN)), runbooks=["DaemonRestarting"]),
+        stat("Restarts in the window", "Starts of daemons. Normal: 0, but for updates.", "none",
+             query(f"sum(changes(process_start_time_seconds{{{NODE}}}[$interval]))"), no_value=NO_DAEMON, width=4,
+             thresholds=steps((None, GREEN), (1, YELLOW), (3, RED)), runbooks=["DaemonRestarting"]),
+        stat("Connections", "On the workload and admin sockets. Normal: about one for each session.", "none",
+             query(f"sum(rnicd_connections{{{NODE}}})"), no_value=NO_DAEMON, width=4),
+        stat("Descriptors", "Open descriptors of the daemon that is nearest to its limit. Above 80 %: see the runbook.",
+             "percentunit", query(f"max(process_open_fds{{{NODE}}} / process_max_fds{{{NODE}}})"), no_value=NO_DAEMON,
+             width=4, low=0, high=1, thresholds=steps((None, GREEN), (0.6, YELLOW), (0.8, RED)),
+             runbooks=["DescriptorsNearLimit"]),
+        stat("Audit lines lost in the window", "Decisions that could not be written down. Normal: 0. Otherwise the "
+             "disk of --audit_log is full or too slow.", "none",
+             query(f"sum(increase(rnicd_audit_lines_lost_total{{{NODE}}}[$interval]))"), no_value=NO_DAEMON, width=4,
+             thresholds=ZERO_IS_GOOD, runbooks=["AuditLinesLost"]),
+        stat("Versions", "How many versions run at once. Normal: 1, but while an update is rolled out.", "none",
+             query(f"count(count by (version) (rnicd_build_info{{{NODE}}}))"), no_value=NO_DAEMON, width=4,
+             thresholds=steps((None, GREEN), (2, YELLOW))),
+    ]
+
+
+def daemon():
+    return _daemon_numbers() + [
+        lines("Processor time",
+              "Processors that a daemon uses. Normal: far below 1. All calls in the graph below are paid here.",
+              "none", query(f"rate(process_cpu_seconds_total{{{NODE}}}{RATE})", "{{instance}}"), no_value=NO_DAEMON,
+              width=8),
+        lines("Resident memory", "Of the daemon itself and of the memory files that it fills for clients. Steadily "
+              "rising without sessions: a leak, restart it and report it.", "bytes",
+              query(f"process_resident_memory_bytes{{{NODE}}}", "{{instance}}"), no_value=NO_DAEMON, width=8),
+        lines("Threads", "Normal: a few dozen, and steady.", "none", query(f"process_threads{{{NODE}}}",
+              "{{instance}}"),
+              no_value=NO_DAEMON, width=8),
+        lines("Calls by method", "The methods that are called most. docs/RPCS.md explains them.", "ops",
+              query(f"topk($topn, sum by (method) (rate(rnicd_rpcs_total{{{NODE}}}{RATE})) > 0)", "{{method}}"),
+              no_value="no call in this time range"),
+        lines("99th percentile of calls", "99 of 100 calls of that method were faster; streams do not count. Normal: a "
+              "few milliseconds. AllocateMemory takes longer: it fills the memory.", "s",
+              query("topk($topn, histogram_quantile(0.99, sum by (method, le) (rate(rnicd_rpc_duration_seconds_bucket"
+                    f"{{{NODE}}}{RATE}))) > 0)", "{{method}}"), no_value="no call in this time range"),
+        table("Daemons", "Which version runs where.", "none", [instant(f"rnicd_build_info{{{NODE}}}")],
+              {"instance": ("Node", None), "job": ("Job", None), "version": ("Version", None)}, no_value=NO_DAEMON,
+              width=24, height=6, hidden=("Value",)),
+    ]

@@ -1,0 +1,105 @@
+"""The real daemon with the soft card, and clients of it: what the page is to show."""
+
+import json
+import os
+import pathlib
+import subprocess
+import time
+
+_PATIENCE = 60
+_MIB = 1 << 20
+# Whoever comes is one tenant with a limit that is soon nearly reached.
+POLICY = f"""
+tenant {{
+  name: "training"
+  limits {{ pinned_bytes: {64 * _MIB} sessions: 8 regions: 64 }}
+}}
+default_tenant: "training"
+"""
+
+
+class Stage:
+    def __init__(self, rnicd, rnicctl, folder, extra_flags=()):
+        self._rnicd, self._rnicctl = str(rnicd), str(rnicctl)
+        self._folder = pathlib.Path(folder)
+        self._flags = list(extra_flags)
+        self._environment = dict(os.environ, RNICD_SOCKET_DIR=str(self._folder / "run"))
+        self._clients = []
+        self._daemon = None
+        (self._folder / "policy.textproto").write_text(POLICY)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for process in [*self._clients, self._daemon]:
+            if process is not None and process.poll() is None:
+                process.kill()
+                process.wait()
+
+    def start_daemon(self, metrics_address="127.0.0.1:0"):
+        """Answers host:port of its pages."""
+        with open(self._folder / "rnicd.log", "ab") as log:
+            self._daemon = subprocess.Popen(
+                [self._rnicd, "--provider=soft", f"--socket_dir={self._folder / 'run'}",
+                 f"--policy_file={self._folder / 'policy.textproto'}", f"--metrics_address={metrics_address}",
+                 *self._flags],
+                stdout=log, stderr=log, env=self._environment)
+        return self._await(self._pages_address, "the daemon does not serve")
+
+    def kill_daemon(self):
+        self._daemon.kill()
+        self._daemon.wait()
+
+    def log(self):
+        return (self._folder / "rnicd.log").read_text(errors="replace")
+
+    def client(self, label, size, *options):
+        """Registers memory and holds it; answers what it printed, its tokens among it, and the process."""
+        log = self._folder / f"client{len(self._clients)}.json"
+        with open(log, "wb") as out:
+            process = self.launch(["register", "--json", "--size", size, "--label", label, "--hold", "forever",
+                                   *options], out)
+        return self._await(lambda: self._printed(log, process), f"client {label} does not register"), process
+
+    def launch(self, arguments, out=subprocess.DEVNULL, grant=""):
+        """Starts rnicctl and does not wait for it; `grant` is the secret of one."""
+        environment = dict(self._environment, RNICD_GRANT=grant) if grant else self._environment
+        process = subprocess.Popen([self._rnicctl, *arguments], stdout=out, stderr=subprocess.STDOUT, env=environment)
+        self._clients.append(process)
+        return process
+
+    def refused(self, *arguments):
+        """A client that is turned down."""
+        done = self.run("register", *arguments)
+        if done.returncode != 1:
+            raise AssertionError(f"{arguments} was not refused: {done.stdout}")
+
+    def run(self, *arguments):
+        return subprocess.run([self._rnicctl, *arguments], env=self._environment, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, timeout=_PATIENCE, check=False)
+
+    def _pages_address(self):
+        if self._daemon.poll() is not None:
+            raise AssertionError(f"the daemon ended; it said: {self.log()}")
+        done = self.run("status", "--json")
+        return json.loads(done.stdout)["metrics_address"] if done.returncode == 0 else None
+
+    @staticmethod
+    def _printed(log, process):
+        if process.poll() is not None:
+            raise AssertionError(f"the client ended; it said: {log.read_text()}")
+        try:
+            return json.loads(log.read_text())
+        except ValueError:
+            return None
+
+    @staticmethod
+    def _await(ask, complaint):
+        deadline = time.monotonic() + _PATIENCE
+        while time.monotonic() < deadline:
+            answer = ask()
+            if answer is not None:
+                return answer
+            time.sleep(0.05)
+        raise AssertionError(complaint)

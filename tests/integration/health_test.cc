@@ -1,0 +1,178 @@
+// Whether the daemon says that its card can be used when it can, and that it cannot when it cannot: over HTTP, over
+// gRPC's health protocol, and in time.
+#include <chrono>
+#include <csignal>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/integration/metrics_page.h"
+#include "tests/support/admin_client.h"
+#include "tests/support/expect.h"
+#include "tests/support/shared_daemon.h"
+#include "tests/support/test_session.h"
+#include "tests/support/tested_provider.h"
+
+namespace rnicd::test {
+namespace {
+
+using grpc::health::v1::HealthCheckRequest;
+using grpc::health::v1::HealthCheckResponse;
+
+// What the daemon promises with its default interval and patience.
+constexpr std::chrono::seconds kPromised{5};
+constexpr uint64_t kRoomInTheCard = 2;
+
+HealthCheckRequest Of(const std::string& service) {
+  HealthCheckRequest request;
+  request.set_service(service);
+  return request;
+}
+
+CallResult<HealthCheckResponse> Check(const std::string& socket, const std::string& service = "") {
+  return RawClient(socket).Call(&HealthStub::Check, Of(service));
+}
+
+// An operator's open Watch. Cancelled when it goes.
+class Watcher {
+ public:
+  Watcher(const std::string& socket, const std::string& service) : client_(socket) {
+    context_.set_deadline(std::chrono::system_clock::now() + 2 * kPatience);
+    stream_ = client_.stub<HealthStub>().Watch(&context_, Of(service));
+  }
+  ~Watcher() { context_.TryCancel(); }
+  Watcher(const Watcher&) = delete;
+  Watcher& operator=(const Watcher&) = delete;
+
+  // The next answer; UNKNOWN when the stream is over.
+  HealthCheckResponse::ServingStatus Next() {
+    HealthCheckResponse response;
+    return stream_->Read(&response) ? response.status() : HealthCheckResponse::UNKNOWN;
+  }
+  CallOutcome End() { return OutcomeOf(stream_->Finish()); }
+
+ private:
+  RawClient client_;
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::ClientReader<HealthCheckResponse>> stream_;
+};
+
+// A card with so little room that a client can fill it: then it refuses every registration, the daemon's own too.
+class Health : public DaemonTest {
+ protected:
+  Health() : DaemonTest(Flags()) {}
+
+  static std::vector<std::string> Flags() {
+    std::vector<std::string> flags = OneAdapterFlags();
+    flags.insert(flags.end(), {kMetricsOnFreePort, ProviderFlag("max_regions", kRoomInTheCard)});
+    return flags;
+  }
+
+  HttpAnswer Readyz() { return HttpGet(address_, "/readyz"); }
+  HealthCheckResponse::ServingStatus CheckNow(const std::string& service = "") {
+    const auto answer = Check(daemon().admin_socket(), service);
+    ExpectOk(answer);
+    return answer.response.status();
+  }
+
+  // Registers until nothing fits any more. A probe that is under way may have the last place for a moment.
+  static void Fill(TestSession& session, std::vector<uint64_t>& regions) {
+    const uint64_t memory = session.SealedMemory(kPage);
+    for (uint64_t count = 0; count < kRoomInTheCard; ++count) {
+      const uint64_t region = session.CreateMr();
+      const auto request = RegisterRequest(region, {MdlEntry(memory, 0, kPage, kBase)}, kPage);
+      EXPECT_TRUE(Eventually([&] { return session.Register(request).ok(); }));
+      regions.push_back(region);
+    }
+  }
+
+  const std::string address_ = AdminStatus(daemon()).metrics_address();
+};
+
+TEST_F(Health, FlipsWhenTheCardRefusesRegistrationsAndBackWhenItTakesThem) {
+  EXPECT_EQ(Readyz().status, 200);
+  EXPECT_EQ(Readyz().body, "ready\n" + AdapterUnderTest() + " ok\n");
+  EXPECT_EQ(CheckNow(), HealthCheckResponse::SERVING);
+
+  TestSession session(daemon());
+  std::vector<uint64_t> regions;
+  Fill(session, regions);
+  EXPECT_TRUE(Eventually([&] { return Readyz().status == 503; }, kPromised)) << Readyz().body;
+  EXPECT_TRUE(
+      Readyz().body.starts_with("not ready\n" + AdapterUnderTest() + " failing: DEVICE_OUT_OF_RESOURCES since "))
+      << Readyz().body;
+  EXPECT_TRUE(Eventually([&] { return CheckNow() == HealthCheckResponse::NOT_SERVING; }, kPromised));
+  EXPECT_EQ(HttpGet(address_, "/healthz").status, 200) << "the process itself is well";
+  EXPECT_TRUE(Eventually([&] { return daemon().log().find("adapter unhealthy") != std::string::npos; }));
+
+  ExpectOk(session.Deregister(regions.front()));
+  EXPECT_TRUE(Eventually([&] { return Readyz().status == 200; }, kPromised)) << Readyz().body;
+  EXPECT_TRUE(Eventually([&] { return CheckNow() == HealthCheckResponse::SERVING; }, kPromised));
+}
+
+TEST_F(Health, WatchTellsWhatIsAndThenEveryChange) {
+  Watcher watcher(daemon().admin_socket(), "rnicd");
+  Watcher other(daemon().admin_socket(), "");
+  EXPECT_EQ(watcher.Next(), HealthCheckResponse::SERVING);
+  EXPECT_EQ(other.Next(), HealthCheckResponse::SERVING);
+  TestSession session(daemon());
+  std::vector<uint64_t> regions;
+  Fill(session, regions);
+  EXPECT_EQ(watcher.Next(), HealthCheckResponse::NOT_SERVING);
+  EXPECT_EQ(other.Next(), HealthCheckResponse::NOT_SERVING);
+  EXPECT_EQ(Watcher(daemon().admin_socket(), "").Next(), HealthCheckResponse::NOT_SERVING) << "who comes now, too";
+  ExpectOk(session.Deregister(regions.front()));
+  EXPECT_EQ(watcher.Next(), HealthCheckResponse::SERVING);
+  EXPECT_EQ(other.Next(), HealthCheckResponse::SERVING);
+}
+
+TEST_F(Health, TheDaemonsOwnRegistrationsAreNotCounted) {
+  EXPECT_TRUE(Throughout([&] { return AdminStatus(daemon()).device_regions() == 0; }, std::chrono::seconds(2)));
+  TestSession session(daemon());
+  std::vector<uint64_t> regions;
+  Fill(session, regions);
+  EXPECT_EQ(AdminStatus(daemon()).device_regions(), kRoomInTheCard);
+}
+
+TEST_F(Health, TheDaemonHasOneNameAndNoOther) {
+  EXPECT_EQ(CheckNow(""), HealthCheckResponse::SERVING);
+  EXPECT_EQ(CheckNow("rnicd"), HealthCheckResponse::SERVING);
+  ExpectRefused(Check(daemon().admin_socket(), "rnicd.v1.MemoryService"), ErrorReason::HEALTH_SERVICE_UNKNOWN,
+                "service");
+  EXPECT_EQ(Watcher(daemon().admin_socket(), "other").Next(), HealthCheckResponse::SERVICE_UNKNOWN);
+}
+
+TEST_F(Health, IsNotForWorkloads) {
+  ExpectRefused(Check(daemon().rpc_socket()), ErrorReason::METHOD_NOT_PERMITTED);
+  Watcher watcher(daemon().rpc_socket(), "");
+  EXPECT_EQ(watcher.Next(), HealthCheckResponse::UNKNOWN);
+  ExpectRefused(watcher.End(), ErrorReason::METHOD_NOT_PERMITTED);
+}
+
+// The daemon serves, says that its card does not, and can be stopped.
+TEST(HealthOfAHangingCard, IsKnownFromTheStartAndHoldsNobodyUp) {
+  const auto started =
+      DaemonProcess::Start({.flags = {kMetricsOnFreePort, "--health_patience_ms=200", "--drain_timeout_ms=300",
+                                      ProviderFlag("register_delay_us", std::chrono::seconds(30))}});
+  ASSERT_TRUE(started.ok()) << started.status();
+  DaemonProcess& daemon = **started;
+  const v1::GetStatusResponse status = AdminStatus(daemon);
+  EXPECT_EQ(status.device_regions(), 0u);
+  const HttpAnswer answer = HttpGet(status.metrics_address(), "/readyz");
+  EXPECT_EQ(answer.status, 503);
+  EXPECT_TRUE(answer.body.starts_with("not ready\n" + AdapterUnderTest() + " failing: DEVICE_FAILED since "))
+      << answer.body;
+  const auto check = Check(daemon.admin_socket());
+  ExpectOk(check);
+  EXPECT_EQ(check.response.status(), HealthCheckResponse::NOT_SERVING);
+  daemon.process().Signal(SIGTERM);
+  const std::optional<ProcessEnd> end = daemon.process().WaitForEnd();
+  ASSERT_TRUE(end.has_value()) << "the daemon does not stop";
+  EXPECT_EQ(end->exit_code, 1) << "it says that a probe did not come back";
+}
+
+}  // namespace
+}  // namespace rnicd::test

@@ -1,0 +1,79 @@
+"""Clients of every kind, so that every series of the daemon moves."""
+
+import json
+import os
+import re
+import socket
+import time
+
+from processes import PATIENCE_S, Gone, Process, fetch, wait_for
+
+# More than --max_connections_per_uid lets in.
+CONNECTIONS = 64
+
+
+class Workload:
+    def __init__(self, folder, daemon):
+        self.folder, self.daemon = folder, daemon
+
+    def _must(self, *arguments):
+        result = self.daemon.ctl(*arguments)
+        if result.returncode != 0:
+            raise Gone(f"rnicctl {' '.join(arguments)}: {result.stderr}")
+        return result.stdout
+
+    def _must_fail(self, *arguments):
+        if self.daemon.ctl(*arguments).returncode != 1:
+            raise Gone(f"rnicctl {' '.join(arguments)} was not refused")
+
+    def hold(self, label, *arguments):
+        """A client that keeps its memory until it is ended, with a session by that label."""
+        client = Process(self.folder, label, self.daemon.command("register", "--hold=forever", f"--label={label}",
+                                                                 *arguments))
+        return client, wait_for(f"the client {label}", lambda: self._session(client, label))
+
+    def _session(self, client, label):
+        client.must_live()
+        for session in json.loads(self._must("sessions", "--json"))["sessions"]:
+            if session["label"] == label and session["resources"]["pinned_bytes"]["used"] > 0:
+                return session["session_id"]
+        return None
+
+    def begin(self):
+        """Those that stay, one that dies, one that is put out, one with a grant."""
+        self.hold("stays", "--size=16MiB", "--regions=4")
+        dies, _ = self.hold("dies", "--size=1MiB")
+        dies.kill()
+        _, session = self.hold("is-evicted", "--size=64KiB")
+        self._must("evict", session)
+        secret = self._must("grant", "create", "--name=job", "--pinned=4MiB", "--regions=8", "--secret-only").strip()
+        self.hold("has-a-grant", "--size=2MiB", f"--grant={secret}")
+
+    def turn(self):
+        """Work that comes and goes, good and bad."""
+        self._must("demo", "fast-register", "--pages=64", "--seed=1")
+        for size in ("4KiB", "512KiB", "8MiB"):
+            self._must("register", f"--size={size}")
+        self._must_fail("register", "--size=65MiB")
+        self._flood()
+
+    def _flood(self):
+        """Connections that find no room: the door closes them at once."""
+        connections = [socket.socket(socket.AF_UNIX) for _ in range(CONNECTIONS)]
+        for connection in connections:
+            connection.settimeout(PATIENCE_S)
+            connection.connect(os.fspath(self.folder / "s" / "rpc.sock"))
+        for connection in connections:
+            connection.close()
+        # Whoever comes next finds room again.
+        wait_for("the end of the flood", lambda: self._connections() < CONNECTIONS / 4)
+
+    def _connections(self):
+        return float(re.search(r"^rnicd_connections (\S+)$", fetch(self.daemon.page), re.MULTILINE)[1])
+
+    def go_on_until(self, condition):
+        end = time.monotonic() + 2 * PATIENCE_S
+        while not condition():
+            if time.monotonic() > end:
+                raise Gone("Prometheus did not scrape often enough")
+            self.turn()
