@@ -1,0 +1,112 @@
+"""What the guides tell people to type, and where they send them, is there.
+
+usage: guides_test.py --source REPOSITORY --rnicctl PROGRAM
+"""
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+_GUIDES = ("docs/OPERATING.md", "docs/TROUBLESHOOTING.md", "docs/WORKLOADS.md", "examples/python/README.md")
+_FLAG_FILES = ("daemon/app/config.cc", "daemon/app/provider_flags.cc")
+_PATHS_OF_RNICD = re.compile(r"(?<![\w/.])(?:/usr/lib|/etc|/run|/var/log)/[\w./-]*rnicd[\w./-]*")
+given = argparse.Namespace()
+
+
+def anchors(markdown):
+    """The names that a page's headings have in links."""
+    headings = re.findall(r"^#+ (.+)$", markdown, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def dead_links(repo, page):
+    text = (repo / page).read_text()
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        path, _, anchor = target.partition("#")
+        file = (repo / page).parent / path if path else repo / page
+        if not file.exists():
+            yield f"{page}: {target} does not exist"
+        elif anchor and anchor not in anchors(file.read_text()):
+            yield f"{page}: {target} has no such heading"
+
+
+def unknown_flags(page, text, known):
+    """Flags of the daemon have an underscore, and those of other programs do not."""
+    for flag in sorted(set(re.findall(r"--([a-z]+(?:_[a-z]+)+)\b", text)) - known):
+        yield f"{page}: rnicd has no --{flag}"
+
+
+def invocations(text):
+    """(command, its options) of each rnicctl in code."""
+    code = re.findall(r"`([^`\n]+)`", text) + re.findall(r"^ {4}(.+)$", text, flags=re.MULTILINE)
+    for line in code:
+        for call in re.findall(r"\brnicctl ([a-z][^|&)]*)", line.partition(" #")[0]):
+            yield call.split()[0], re.findall(r"--[a-z-]+", call)
+
+
+class Guides(unittest.TestCase):
+    def text(self, page):
+        return (given.source / page).read_text()
+
+    def test_send_people_to_pages_that_exist(self):
+        self.assertEqual([dead for page in _GUIDES for dead in dead_links(given.source, page)], [])
+
+    def test_name_flags_that_the_daemon_has(self):
+        known = {flag for file in _FLAG_FILES
+                 for flag in re.findall(r"ABSL_FLAG\(\s*[\w:]+,\s*(\w+)", self.text(file))}
+        self.assertIn("socket_dir", known)
+        self.assertEqual([wrong for page in _GUIDES for wrong in unknown_flags(page, self.text(page), known)], [])
+
+    def test_name_commands_that_rnicctl_has(self):
+        asked = 0
+        for page in _GUIDES:
+            for command, options in invocations(self.text(page)):
+                done = subprocess.run([given.rnicctl, command, "--help"], capture_output=True, text=True, timeout=60,
+                                      check=False)
+                self.assertEqual(done.returncode, 0, f"{page}: rnicctl {command}")
+                for option in options:
+                    self.assertRegex(done.stdout, rf"(?m)^  {option}\b", f"{page}: rnicctl {command}")
+                asked += 1
+        self.assertGreater(asked, 20)
+
+    def test_name_paths_that_deploy_uses(self):
+        deploy = "".join(path.read_text() for path in sorted((given.source / "deploy/systemd").iterdir()))
+        own = {"/etc/logrotate.d/rnicd"}
+        named = set(_PATHS_OF_RNICD.findall(self.text("docs/OPERATING.md"))) - own
+        self.assertGreater(len(named), 8)
+        self.assertEqual([path for path in sorted(named) if path.rstrip(".") not in deploy], [])
+
+
+class PlantedMistakes(unittest.TestCase):
+    def test_a_flag_that_does_not_exist_is_found(self):
+        self.assertEqual(list(unknown_flags("p", "say `--max_sessions` and `--max_sesions`", {"max_sessions"})),
+                         ["p: rnicd has no --max_sesions"])
+
+    def test_commands_are_found_in_code_only(self):
+        text = ("rnicctl is it. `rnicctl top`\n\n    A=$(rnicctl grant create --name x)  # rnicctl does\n"
+                "    rnicctl a && rnicctl b\n")
+        self.assertEqual(list(invocations(text)), [("top", []), ("grant", ["--name"]), ("a", []), ("b", [])])
+
+    def test_dead_links_are_found(self):
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "b.md").write_text("# Use it from C++\n")
+            Path(folder, "a.md").write_text(
+                "## Here\n[1](b.md#use-it-from-c) [2](#here) [3](b.md#x) [4](c.md) [5](#y)\n")
+            self.assertEqual(list(dead_links(Path(folder), "a.md")), [
+                "a.md: b.md#x has no such heading", "a.md: c.md does not exist", "a.md: #y has no such heading"])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name in ("--source", "--rnicctl"):
+        parser.add_argument(name, type=Path, required=True)
+    parser.parse_args(namespace=given)
+    unittest.main(argv=[sys.argv[0], "--verbose"])
+
+
+if __name__ == "__main__":
+    main()

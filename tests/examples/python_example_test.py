@@ -1,0 +1,230 @@
+"""examples/python against a real daemon, and docs/WORKLOADS.md against both: what the page says is what happens.
+
+usage: python_example_test.py --source REPOSITORY --rnicd PROGRAM --rnicctl PROGRAM
+"""
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+_PATIENCE = 60
+_PAGE = 4096
+# The daemon registers this much on a worker, so that the example sees a pending answer.
+_PENDING_BYTES = 16 * _PAGE
+given = argparse.Namespace()
+
+
+class Daemon:
+    """The real daemon with the soft card, in a folder of its own."""
+
+    def __init__(self, folder):
+        self.socket_dir, self.fd_path = f"{folder}/s", f"{folder}/s/fd.sock"
+        self._log = Path(folder) / "rnicd.log"
+        with open(self._log, "wb") as log:
+            self._child = subprocess.Popen(
+                [given.rnicd, f"--socket_dir={self.socket_dir}", "--metrics_address=",
+                 f"--pending_threshold_bytes={_PENDING_BYTES}"], stdout=log, stderr=subprocess.STDOUT)
+        end = time.monotonic() + _PATIENCE
+        while self.ask("status").returncode != 0:
+            if self._child.poll() is not None or time.monotonic() > end:
+                self.stop()
+                raise AssertionError(f"the daemon does not serve: {self._log.read_text()}")
+            time.sleep(0.05)
+
+    def ask(self, command):
+        return subprocess.run([given.rnicctl, command, "--json", f"--socket-dir={self.socket_dir}"],
+                              capture_output=True, text=True, timeout=_PATIENCE, check=False)
+
+    def status(self):
+        return json.loads(self.ask("status").stdout)
+
+    def stop(self):
+        """Answers the daemon's exit code."""
+        if self._child.poll() is None:
+            self._child.terminate()
+        try:
+            return self._child.wait(timeout=_PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._child.kill()
+            return self._child.wait()
+
+
+def run_example(socket_dir, *options):
+    return subprocess.run([sys.executable, str(given.source / "examples/python/register_memory.py"), *options,
+                           socket_dir], capture_output=True, text=True, timeout=_PATIENCE, check=False)
+
+
+def code_blocks(page, language):
+    return re.findall(rf"^```{language}\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
+
+
+def stripped(text):
+    return "\n".join(line.strip() for line in text.splitlines() if line.strip())
+
+
+class WithADaemon(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="rnicd-")
+        self.addCleanup(folder.cleanup)
+        self.daemon = Daemon(folder.name)
+        self.addCleanup(self.daemon.stop)
+
+
+class Example(WithADaemon):
+    def tokens(self, done):
+        found = re.search(r"local token (0x[0-9a-f]{8}), remote token (0x[0-9a-f]{8})", done.stdout)
+        self.assertIsNotNone(found, done)
+        return int(found[1], 16), int(found[2], 16)
+
+    def test_prints_tokens_and_leaves_nothing(self):
+        done = run_example(self.daemon.socket_dir, "--size", str(_PAGE))
+        self.assertEqual(done.returncode, 0, done)
+        self.assertNotIn(0, self.tokens(done))
+        self.assertIn("the session ended: closed", done.stdout)
+        self.assertNotIn("pending", done.stdout)
+        status = self.daemon.status()
+        self.assertEqual((status["sessions"], status["registered_pages"], status["device_regions"]), (0, 0, 0), status)
+        self.assertEqual(self.daemon.stop(), 0)
+
+    def test_waits_for_the_event_of_a_pending_registration(self):
+        done = run_example(self.daemon.socket_dir, "--size", str(_PENDING_BYTES))
+        self.assertEqual(done.returncode, 0, done)
+        self.assertIn("pending", done.stdout)
+        self.assertNotIn(0, self.tokens(done))
+
+    def test_reads_the_reason_and_the_field_from_the_trailer(self):
+        done = run_example(self.daemon.socket_dir, "--size", "5")
+        self.assertEqual(done.returncode, 1, done)
+        self.assertIn("(MEMORY_SIZE_UNALIGNED, STATUS_INVALID_PARAMETER, field size)", done.stderr)
+
+    def test_says_that_nobody_answers(self):
+        done = run_example(self.daemon.socket_dir + "/nowhere")
+        self.assertEqual(done.returncode, 1, done)
+        self.assertIn("no answer: UNAVAILABLE", done.stderr)
+
+    def test_does_not_wait_for_events_of_a_session_that_ended(self):
+        sys.path.insert(0, str(given.source / "examples/python"))
+        import register_memory
+        with self.assertRaises(ConnectionError):
+            register_memory.await_event(iter([]), "request_completed")
+
+
+class FdChannel(WithADaemon):
+    """The bytes of the page, not those of a library."""
+
+    def setUp(self):
+        super().setUp()
+        sys.path.insert(0, str(given.source / "examples/python"))
+        import fd_socket
+        import rnicd_rpc
+        self.fd_socket, self.refused = fd_socket, rnicd_rpc.Refused
+        # Messages of one name can be loaded once in a process.
+        if not hasattr(given, "messages"):
+            given.messages = rnicd_rpc.Messages(given.source / "proto")
+        self.connection = rnicd_rpc.Connection(self.daemon.socket_dir, given.messages)
+        self.addCleanup(self.connection.close)
+        self.connection.call("Session", "OpenSession")
+
+    def bytes_of_the_page(self, name, ticket):
+        """The packet that the page writes in hexadecimal digits; "tt" stands for the bytes of the ticket, in order."""
+        block, = code_blocks((given.source / "docs/WORKLOADS.md").read_text(), name)
+        words = re.findall(r"\b(?:[0-9a-f]{2}|tt)\b", re.sub(r"#.*", "", block))
+        of_ticket = iter(ticket)
+        return bytes(next(of_ticket) if word == "tt" else int(word, 16) for word in words)
+
+    def allocate(self):
+        return self.connection.call("Memory", "AllocateMemory", size=_PAGE)
+
+    def test_a_fetch_is_as_the_page_says(self):
+        ticket = self.allocate().fd_ticket
+        packet, descriptors = self.fd_socket.exchange(self.daemon.fd_path,
+                                                      self.bytes_of_the_page("fd-fetch", ticket), ())
+        self.assertEqual(packet, self.bytes_of_the_page("fd-ok", b""))
+        descriptor, = descriptors
+        self.addCleanup(os.close, descriptor)
+        self.assertEqual(os.fstat(descriptor).st_size, _PAGE)
+
+    def test_an_import_is_as_the_page_says(self):
+        file = os.memfd_create("mine", os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
+        self.addCleanup(os.close, file)
+        os.truncate(file, _PAGE)
+        announced = self.connection.call("Memory", "ImportMemory", size=_PAGE)
+        packet, descriptors = self.fd_socket.exchange(
+            self.daemon.fd_path, self.bytes_of_the_page("fd-import", announced.fd_ticket), (file,))
+        self.assertEqual((packet, descriptors), (self.bytes_of_the_page("fd-ok", b""), []))
+        sealed = self.connection.call("Memory", "SealMemory", memory_id=announced.memory_id)
+        self.assertEqual(sealed.size, _PAGE)
+
+    def test_the_example_sends_a_file_as_well(self):
+        file = os.memfd_create("mine", os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
+        self.addCleanup(os.close, file)
+        announced = self.connection.call("Memory", "ImportMemory", size=_PAGE)
+        with self.assertRaises(self.refused) as caught:
+            self.fd_socket.send(self.daemon.fd_path, announced.fd_ticket, file, self.connection.messages)
+        self.assertEqual(caught.exception.reason, "MEMORY_TOO_SHORT")
+
+    def test_a_ticket_works_once(self):
+        ticket = self.allocate().fd_ticket
+        os.close(self.fd_socket.fetch(self.daemon.fd_path, ticket, self.connection.messages))
+        with self.assertRaises(self.refused) as caught:
+            self.fd_socket.fetch(self.daemon.fd_path, ticket, self.connection.messages)
+        self.assertEqual(caught.exception.reason, "TICKET_UNKNOWN")
+
+    def test_one_connection_carries_one_exchange(self):
+        request = self.bytes_of_the_page("fd-fetch", self.allocate().fd_ticket)
+        with self.fd_socket.socket.socket(self.fd_socket.socket.AF_UNIX,
+                                          self.fd_socket.socket.SOCK_SEQPACKET) as raw:
+            raw.settimeout(_PATIENCE)
+            raw.connect(self.daemon.fd_path)
+            raw.sendall(request)
+            self.assertEqual(raw.recv(_PAGE), self.bytes_of_the_page("fd-ok", b""))
+            self.assertEqual(raw.recv(_PAGE), b"")
+
+    def test_a_mapping_must_be_made_before_the_seal(self):
+        import mmap
+        memory = self.allocate()
+        descriptor = self.fd_socket.fetch(self.daemon.fd_path, memory.fd_ticket, self.connection.messages)
+        self.addCleanup(os.close, descriptor)
+        self.connection.call("Memory", "SealMemory", memory_id=memory.memory_id)
+        with self.assertRaises(PermissionError):
+            mmap.mmap(descriptor, _PAGE, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
+
+
+class Page(unittest.TestCase):
+    """What docs/WORKLOADS.md quotes stands in a program that is built or run."""
+
+    def quoted(self, language, *programs):
+        page = (given.source / "docs/WORKLOADS.md").read_text()
+        sources = [stripped(path.read_text()) for folder, pattern in programs
+                   for path in sorted((given.source / folder).glob(pattern))]
+        blocks = code_blocks(page, language)
+        self.assertTrue(blocks and sources)
+        for block in blocks:
+            for part in block.split("[...]\n"):
+                self.assertTrue(any(stripped(part) in source for source in sources), f"nowhere in {programs}:\n{part}")
+
+    def test_quotes_python_that_runs(self):
+        self.quoted("python", ("examples/python", "*.py"))
+
+    def test_quotes_cpp_that_compiles(self):
+        self.quoted("cpp", ("examples", "*.cc"))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name in ("--source", "--rnicd", "--rnicctl"):
+        parser.add_argument(name, type=Path, required=True)
+    parser.parse_args(namespace=given)
+    unittest.main(argv=[sys.argv[0], "--verbose"])
+
+
+if __name__ == "__main__":
+    main()
