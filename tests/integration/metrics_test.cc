@@ -14,9 +14,11 @@
 #include "tests/integration/metrics_page.h"
 #include "tests/support/admin_client.h"
 #include "tests/support/child_client.h"
+#include "tests/support/child_process.h"
 #include "tests/support/expect.h"
 #include "tests/support/raw_socket.h"
 #include "tests/support/shared_daemon.h"
+#include "tests/support/temp_dir.h"
 #include "tests/support/test_session.h"
 #include "tests/support/tested_provider.h"
 
@@ -157,6 +159,26 @@ TEST_F(MetricsPages, KnownWorkIsCountedExactly) {
   EXPECT_EQ(grown("rnicd_reclaimed_bytes_total{cause=\"closed\"}"), 16 * kPage);
   EXPECT_EQ(grown("rnicd_reclaimed_regions_total{cause=\"closed\"}"), 3);
   EXPECT_EQ(grown("rnicd_tokens_revoked_total{cause=\"closed\"}"), 1);
+  // One that was asked for, one at the end of the session.
+  EXPECT_EQ(
+      of_tenant(after, "rnicd_deregistrations_total", "ok") - of_tenant(before, "rnicd_deregistrations_total", "ok"),
+      2);
+}
+
+TEST_F(MetricsPages, WorkRequestsMoveTheirCounters) {
+  const MetricsPage before = Fetch();
+  auto demo = ChildProcess::Start({.command = {ExecutableForEveryone(RNICCTL_PATH), "demo", "fast-register",
+                                               "--socket-dir=" + daemon().socket_dir(), "--pages", "16"},
+                                   .uid = WorkloadUid()});
+  ASSERT_TRUE(demo.ok()) << demo.status();
+  EXPECT_EQ((*demo)->WaitForEnd(6 * kPatience).value_or(ProcessEnd()).exit_code, 0) << (*demo)->errors().Text();
+  const MetricsPage after = Fetch();
+  const auto grown = [&](const std::string& prefix) { return after.Sum(prefix) - before.Sum(prefix); };
+  EXPECT_EQ(grown("rnicd_completions_total{operation=\"fast_register\",result=\"success\"}"), 1);
+  EXPECT_GE(grown("rnicd_completions_total{operation=\"write\",result=\"success\"}"), 1);
+  // However this provider's card does it.
+  EXPECT_EQ(grown("rnicd_fast_registrations_total{"), 1);
+  EXPECT_EQ(grown("rnicd_fast_registrations_total{engine=\"none\""), 0);
 }
 
 TEST_F(MetricsPages, APortIsToldWhereTheKernelKnowsOne) {
