@@ -4,7 +4,6 @@ import json
 import os
 import re
 import socket
-import time
 
 from processes import PATIENCE_S, Gone, Process, fetch, wait_for
 
@@ -59,21 +58,25 @@ class Workload:
 
     def _flood(self):
         """Connections that find no room: the door closes them at once."""
+        refused = self._refused()
         connections = [socket.socket(socket.AF_UNIX) for _ in range(CONNECTIONS)]
         for connection in connections:
             connection.settimeout(PATIENCE_S)
             connection.connect(os.fspath(self.folder / "s" / "rpc.sock"))
+        # They are through the door, one way or the other, before the first goes; else few connections could as well mean
+        # that most of the flood still waits in front of it.
+        wait_for("the flood", lambda: self._connections() + self._refused() - refused >= CONNECTIONS)
         for connection in connections:
             connection.close()
         # Whoever comes next finds room again.
         wait_for("the end of the flood", lambda: self._connections() < CONNECTIONS / 4)
 
     def _connections(self):
-        return float(re.search(r"^rnicd_connections (\S+)$", fetch(self.daemon.page), re.MULTILINE)[1])
+        return self._sum("rnicd_connections")
 
-    def go_on_until(self, condition):
-        end = time.monotonic() + 2 * PATIENCE_S
-        while not condition():
-            if time.monotonic() > end:
-                raise Gone("Prometheus did not scrape often enough")
-            self.turn()
+    def _refused(self):
+        return self._sum("rnicd_connections_refused_total")
+
+    def _sum(self, metric):
+        page = fetch(self.daemon.page)
+        return sum(float(value) for value in re.findall(rf"^{metric}(?:\{{.*\}})? (\S+)$", page, re.MULTILINE))
