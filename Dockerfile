@@ -1,5 +1,13 @@
-# The daemon and its tool for the operator, in an image without compiler, shell scripts or root.
-# docker build -t rnicd .       How to run it: deploy/README.md. scripts/image-test builds and tries it without Docker.
+# The daemon, the device plugin and the operator's tool, in an image that holds nothing else: no shell, no package
+# manager, no root.
+#
+#   docker build -t rnicd .                           the image. How to run it: deploy/README.md, deploy/kubernetes
+#   docker build -t rnicd-debug --target debug .      the symbols of its programs
+#
+# scripts/container-test builds and tries both without Docker.
+ARG VERSION=0.1.0
+# Built as the last part of the path, found at the path.
+ARG PROGRAMS="daemon/app/rnicd client/ctl/rnicctl client/kubernetes/rnicd-device-plugin"
 
 FROM debian:bookworm-slim AS build
 WORKDIR /src
@@ -7,34 +15,37 @@ WORKDIR /src
 COPY scripts/setup scripts/lib.sh scripts/
 RUN scripts/setup --build && rm -rf /var/lib/apt/lists/*
 COPY . .
+# A compiler cache may be mounted here: buildah bud --volume FOLDER:/ccache
+ENV CCACHE_DIR=/ccache CCACHE_BASEDIR=/src CCACHE_NOHASHDIR=1
+# Set, it makes warnings errors, as in this project's CI.
+ARG CI
+ARG PROGRAMS
 RUN cmake --preset release -DRNICD_TESTS=OFF \
- && cmake --build build/release --parallel "$(nproc)" --target rnicd rnicctl \
- && install -D --strip build/release/daemon/app/rnicd /out/usr/bin/rnicd \
- && install -D --strip build/release/client/ctl/rnicctl /out/usr/bin/rnicctl
+ && cmake --build build/release --parallel "$(nproc)" --target $(basename -a $PROGRAMS)
 
-FROM debian:bookworm-slim
-# The libraries that the two programs are linked with; the last line fails the build when one is missing here. Without
-# ibverbs-providers, which libibverbs loads by itself, there would be no cards for --provider=verbs.
-RUN apt-get update \
- && apt-get install --yes --no-install-recommends \
-      libabsl20220623 libcivetweb1 libfmt9 libgrpc++1.51 libibverbs1 libprometheus-cpp-core1.0 libprotobuf32 \
-      libspdlog1.10 libssl3 libcap2 libseccomp2 \
-      ibverbs-providers \
- && rm -rf /var/lib/apt/lists/*
-COPY --from=build /out/ /
-RUN ! ldd /usr/bin/rnicd /usr/bin/rnicctl | grep "not found"
+# Everything of the image in one folder: deploy/image says what and why.
+FROM build AS assembled
+ARG PROGRAMS
+ARG VERSION
+ARG SOURCE_DATE_EPOCH=0
+RUN cd build/release \
+ && python3 -B /src/deploy/image/assemble.py --out /out --debug /debug --version "$VERSION" \
+      --epoch "$SOURCE_DATE_EPOCH" $PROGRAMS
 
-# A user that owns nothing but the two directories of sockets: the first is shared with the workloads' containers, the
-# second stays with the operator.
-RUN groupadd --gid 65532 rnicd \
- && useradd --uid 65532 --gid 65532 --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin rnicd \
- && install -d -o rnicd -g rnicd -m 0755 /run/rnicd \
- && install -d -o rnicd -g rnicd -m 0700 /run/rnicd-admin
+FROM scratch AS debug
+COPY --from=assembled /debug/ /
+
+FROM scratch
+ARG VERSION
+ARG REVISION=unknown
+COPY --from=assembled /out/ /
+ENV PATH=/usr/bin
 USER 65532:65532
-
 LABEL org.opencontainers.image.title="rnicd" \
       org.opencontainers.image.description="One daemon per node that owns the RDMA NIC and serves registered memory over gRPC" \
-      org.opencontainers.image.licenses="Apache-2.0"
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="$VERSION" \
+      org.opencontainers.image.revision="$REVISION"
 # Writable also in a read-only container.
 VOLUME ["/run/rnicd", "/run/rnicd-admin"]
 STOPSIGNAL SIGTERM

@@ -3,11 +3,19 @@
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
 
+#include <algorithm>
+
 namespace rnicd {
 
 SecretDigest SecretDigest::Of(std::string_view secret) {
   SecretDigest digest;
   SHA256(reinterpret_cast<const unsigned char*>(secret.data()), secret.size(), digest.bytes_.data());
+  return digest;
+}
+
+SecretDigest SecretDigest::FromBytes(std::span<const uint8_t, kBytes> bytes) {
+  SecretDigest digest;
+  std::copy(bytes.begin(), bytes.end(), digest.bytes_.begin());
   return digest;
 }
 

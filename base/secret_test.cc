@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <string>
@@ -25,6 +26,11 @@ TEST(SecretDigest, IsTheSha256AndNothingElse) {
                                             0xde, 0x5d, 0xae, 0x22, 0x23, 0xb0, 0x03, 0x61, 0xa3, 0x96, 0x17,
                                             0x7a, 0x9c, 0xb4, 0x10, 0xff, 0x61, 0xf2, 0x00, 0x15, 0xad};
   EXPECT_EQ(BytesOf(SecretDigest::Of("abc")), expected);
+}
+
+TEST(SecretDigest, TellsItsBytes) {
+  const SecretDigest digest = SecretDigest::Of(kSecret);
+  EXPECT_TRUE(std::ranges::equal(digest.bytes(), BytesOf(digest)));
 }
 
 TEST(SecretDigest, MatchesItsSecret) {
@@ -55,6 +61,12 @@ TEST(SecretDigest, ZerosInsideASecretCount) {
   const SecretDigest digest = SecretDigest::Of(std::string_view("a\0b", 3));
   EXPECT_TRUE(digest.Matches(std::string_view("a\0b", 3)));
   EXPECT_FALSE(digest.Matches(std::string_view("a\0c", 3)));
+}
+
+TEST(SecretDigest, OneThatWasKeptElsewhereMatchesAsItDid) {
+  const SecretDigest kept = SecretDigest::FromBytes(SecretDigest::Of(kSecret).bytes());
+  EXPECT_TRUE(kept.Matches(kSecret));
+  EXPECT_FALSE(kept.Matches(kSecret + "0"));
 }
 
 TEST(SecretDigest, OneOfNoSecretMatchesNothing) {

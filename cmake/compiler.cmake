@@ -28,6 +28,8 @@ if(RNICD_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
+# All functions of libraries are looked up at the start, so that their table can be read-only from then on.
+add_link_options(-Wl,-z,relro -Wl,-z,now)
 find_program(RNICD_MOLD mold)
 if(RNICD_MOLD AND NOT RNICD_SANITIZE)
   add_link_options(-fuse-ld=mold)

@@ -38,7 +38,31 @@ TEST(AdminViews, Tenants) {
             R"({"tenants":[{"tenant":"grant/ml","rule":"","grant_id":"99","sessions":1,"resources":{)"
             R"("sessions":{"used":1,"limit":2},"pinned_bytes":{"used":16777216,"limit":67108864},)"
             R"("memory_bytes":{"used":67108864,"limit":0},"regions":{"used":3,"limit":3}},)"
-            R"("requests_per_second":1000}]})");
+            R"("requests_per_second":1000,"workload":null}]})");
+}
+
+TEST(AdminViews, WorkloadsAreAColumnWhereOneIsKnown) {
+  std::vector<v1::TenantInfo> tenants = SomeTenants();
+  tenants[0].mutable_workload()->set_namespace_("ml");
+  tenants[0].mutable_workload()->set_pod_name("train-0");
+  tenants[0].mutable_workload()->set_container("main");
+  EXPECT_EQ(
+      TenantsText(tenants),
+      "TENANT        SESSIONS           PINNED                MEMORY    REGIONS                 CALLS/S  WORKLOAD\n"
+      "grant/ml         1 / 2  16 MiB / 64 MiB  [##........]  64 MiB      3 / 3  [##########]      1000  "
+      "ml/train-0/main\n"
+      "guests/uid=0         0              0 B                   0 B          0                no limit\n");
+  EXPECT_EQ(TenantsJson(tenants)["tenants"][0]["workload"].dump(),
+            R"({"namespace":"ml","pod":"train-0","container":"main"})");
+  v1::GrantInfo grant;
+  *grant.mutable_workload() = tenants[0].workload();
+  grant.mutable_workload()->clear_container();
+  grant.mutable_devices()->set_resource_name("rnicd.io/memory-64mi");
+  grant.mutable_devices()->add_device_ids("m-0");
+  EXPECT_NE(GrantsText({grant}).find("  WORKLOAD\n"), std::string::npos) << GrantsText({grant});
+  EXPECT_NE(GrantsText({grant}).find("  ml/train-0\n"), std::string::npos) << GrantsText({grant});
+  EXPECT_EQ(GrantsJson({grant})["grants"][0]["devices"].dump(), R"({"resource":"rnicd.io/memory-64mi","ids":["m-0"]})");
+  EXPECT_TRUE(GrantsJson({v1::GrantInfo()})["grants"][0]["devices"].is_null());
 }
 
 TEST(AdminViews, BarIsFullOnlyWhenNothingIsLeftAndEmptyOnlyWhenNothingIsUsed) {

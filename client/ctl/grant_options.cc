@@ -2,14 +2,12 @@
 
 #include <array>
 #include <chrono>
-#include <limits>
-#include <set>
 #include <string>
 #include <utility>
 
 #include "base/status.h"
+#include "client/admin/amounts.h"
 #include "client/ctl/option_values.h"
-#include "client/ctl/units.h"
 
 namespace rnicd::ctl {
 namespace {
@@ -21,47 +19,9 @@ constexpr std::array kShortForms = {std::pair{"--pinned", "pinned_bytes"}, std::
                                     std::pair{"--regions", "regions"},     std::pair{"--queue-pairs", "queue_pairs"},
                                     std::pair{"--sessions", "sessions"},   std::pair{"--rate", "requests_per_second"}};
 
-// Sets limits by name, each once.
-class LimitSetter {
- public:
-  explicit LimitSetter(v1::ResourceLimits& limits) : limits_(limits) {}
-
-  absl::Status Set(std::string_view option, const std::string& name, const std::string& value) {
-    const google::protobuf::FieldDescriptor* const field = v1::ResourceLimits::descriptor()->FindFieldByName(name);
-    if (field == nullptr) {
-      return BadValue(option, name, "a limit of policy.proto");
-    }
-    if (!names_.insert(name).second) {
-      return UsageError("option " + std::string(option) + ": " + name + " is given twice");
-    }
-    const bool in_bytes = name.ends_with("_bytes");
-    const std::optional<uint64_t> amount =
-        in_bytes ? ParseSize(value) : ParseNumber(value, std::numeric_limits<uint64_t>::max());
-    if (!amount.has_value()) {
-      return BadValue(option, value, in_bytes ? "a size such as 64KiB, 64MiB or 1GiB" : "a number");
-    }
-    limits_.GetReflection()->SetUInt64(&limits_, field, *amount);
-    return absl::OkStatus();
-  }
-
-  // "name=value,name=value".
-  absl::Status SetList(std::string_view option, std::string_view list) {
-    while (!list.empty()) {
-      const std::string_view item = list.substr(0, list.find(','));
-      list.remove_prefix(std::min(list.size(), item.size() + 1));
-      const size_t equals = item.find('=');
-      if (equals == std::string_view::npos) {
-        return BadValue(option, item, "a limit and its value, such as regions=100");
-      }
-      RNICD_RETURN_IF_ERROR(Set(option, std::string(item.substr(0, equals)), std::string(item.substr(equals + 1))));
-    }
-    return absl::OkStatus();
-  }
-
- private:
-  v1::ResourceLimits& limits_;
-  std::set<std::string> names_;
-};
+absl::Status InOption(std::string_view option, const absl::Status& status) {
+  return status.ok() ? status : UsageError("option " + std::string(option) + ": " + std::string(status.message()));
+}
 
 }  // namespace
 
@@ -80,12 +40,13 @@ absl::StatusOr<v1::CreateGrantRequest> GrantRequestFrom(const CommandLine& line)
   LimitSetter limits(*request.mutable_limits());
   for (const auto& [option, limit] : kShortForms) {
     if (const std::optional<std::string> value = line.Value(option); value.has_value()) {
-      RNICD_RETURN_IF_ERROR(limits.Set(option, limit, *value));
+      RNICD_RETURN_IF_ERROR(InOption(option, limits.Set(limit, *value)));
     }
   }
-  RNICD_RETURN_IF_ERROR(limits.SetList("--limits", line.Value("--limits").value_or("")));
-  RNICD_RETURN_IF_ERROR(LimitSetter(*request.mutable_session_limits())
-                            .SetList("--session-limits", line.Value("--session-limits").value_or("")));
+  RNICD_RETURN_IF_ERROR(InOption("--limits", limits.SetList(line.Value("--limits").value_or(""))));
+  LimitSetter session_limits(*request.mutable_session_limits());
+  RNICD_RETURN_IF_ERROR(
+      InOption("--session-limits", session_limits.SetList(line.Value("--session-limits").value_or(""))));
   return request;
 }
 

@@ -16,6 +16,18 @@ Json LimitsJson(const v1::ResourceLimits& limits) {
   return json;
 }
 
+// Null for a grant without devices.
+Json DevicesJson(const v1::GrantInfo& grant) {
+  if (!grant.has_devices()) {
+    return {};
+  }
+  Json ids = Json::array();
+  for (const std::string& id : grant.devices().device_ids()) {
+    ids.push_back(id);
+  }
+  return {{"resource", grant.devices().resource_name()}, {"ids", ids}};
+}
+
 std::string CountLimit(uint64_t limit) { return limit == 0 ? "no limit" : std::to_string(limit); }
 
 }  // namespace
@@ -40,7 +52,8 @@ std::string GrantsText(const std::vector<v1::GrantInfo>& grants) {
                {"MAY PIN", Align::kRight},
                {"MEMORY", Align::kRight},
                {"REGIONS", Align::kRight},
-               {"CALLS/S", Align::kRight}});
+               {"CALLS/S", Align::kRight},
+               {WorkloadTitle(grants)}});
   for (const v1::GrantInfo& grant : grants) {
     const v1::ResourceLimits& limits = grant.limits();
     table.AddRow({std::to_string(grant.grant_id()), grant.tenant(), grant.pod_uid().empty() ? "any" : grant.pod_uid(),
@@ -48,7 +61,7 @@ std::string GrantsText(const std::vector<v1::GrantInfo>& grants) {
                   grant.has_remaining_ms() ? FormatMilliseconds(grant.remaining_ms()) : "never",
                   std::to_string(grant.sessions()), FormatLimit(limits.pinned_bytes()),
                   FormatLimit(limits.memory_bytes()), CountLimit(limits.regions()),
-                  CountLimit(limits.requests_per_second())});
+                  CountLimit(limits.requests_per_second()), WorkloadText(grant.workload())});
   }
   return table.Text();
 }
@@ -63,7 +76,9 @@ Json GrantsJson(const std::vector<v1::GrantInfo>& grants) {
                     {"remaining_ms", grant.has_remaining_ms() ? Json(grant.remaining_ms()) : Json()},
                     {"limits", LimitsJson(grant.limits())},
                     {"session_limits", LimitsJson(grant.session_limits())},
-                    {"sessions", grant.sessions()}});
+                    {"sessions", grant.sessions()},
+                    {"devices", DevicesJson(grant)},
+                    {"workload", WorkloadJson(grant.workload())}});
   }
   return {{"grants", list}};
 }

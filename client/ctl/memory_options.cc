@@ -1,4 +1,5 @@
 #include "client/ctl/memory_options.h"
+#include "client/admin/amounts.h"
 
 #include <limits>
 

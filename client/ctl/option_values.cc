@@ -1,4 +1,5 @@
 #include "client/ctl/option_values.h"
+#include "client/admin/amounts.h"
 
 #include <charconv>
 #include <optional>

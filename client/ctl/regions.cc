@@ -1,5 +1,5 @@
 #include "base/status.h"
-#include "client/ctl/admin.h"
+#include "client/admin/admin.h"
 #include "client/ctl/command_rows.h"
 #include "client/ctl/common_options.h"
 #include "client/ctl/views.h"

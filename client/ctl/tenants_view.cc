@@ -13,7 +13,8 @@ std::string TenantsText(const std::vector<v1::TenantInfo>& tenants) {
                {""},
                {"REGIONS", Align::kRight},
                {""},
-               {"CALLS/S", Align::kRight}});
+               {"CALLS/S", Align::kRight},
+               {WorkloadTitle(tenants)}});
   for (const v1::TenantInfo& tenant : tenants) {
     const v1::ResourceUse sessions = UseOf(tenant.resources(), "sessions");
     const v1::ResourceUse pinned = UseOf(tenant.resources(), "pinned_bytes");
@@ -21,7 +22,8 @@ std::string TenantsText(const std::vector<v1::TenantInfo>& tenants) {
     const v1::ResourceUse regions = UseOf(tenant.resources(), "regions");
     table.AddRow({tenant.name(), UseAmount(sessions), UseAmount(pinned), UseBar(pinned), UseAmount(memory),
                   UseBar(memory), UseAmount(regions), UseBar(regions),
-                  tenant.requests_per_second() == 0 ? "no limit" : std::to_string(tenant.requests_per_second())});
+                  tenant.requests_per_second() == 0 ? "no limit" : std::to_string(tenant.requests_per_second()),
+                  WorkloadText(tenant.workload())});
   }
   return table.Text();
 }
@@ -34,7 +36,8 @@ Json TenantsJson(const std::vector<v1::TenantInfo>& tenants) {
                     {"grant_id", std::to_string(tenant.grant_id())},
                     {"sessions", tenant.sessions()},
                     {"resources", ResourcesJson(tenant.resources())},
-                    {"requests_per_second", tenant.requests_per_second()}});
+                    {"requests_per_second", tenant.requests_per_second()},
+                    {"workload", WorkloadJson(tenant.workload())}});
   }
   return {{"tenants", list}};
 }

@@ -1,45 +1,17 @@
 #include "client/ctl/units.h"
 
 #include <array>
-#include <charconv>
 #include <cstdio>
-#include <limits>
 #include <utility>
+
+#include "client/admin/amounts.h"
 
 namespace rnicd::ctl {
 namespace {
 
-struct Unit {
-  std::string_view suffix;
-  uint64_t factor;
-};
-
-constexpr std::array kSizeUnits = {Unit{"", 1},
-                                   Unit{"B", 1},
-                                   Unit{"KiB", 1ull << 10},
-                                   Unit{"MiB", 1ull << 20},
-                                   Unit{"GiB", 1ull << 30},
-                                   Unit{"TiB", 1ull << 40}};
-constexpr std::array kDurationUnits = {Unit{"ms", 1}, Unit{"s", 1'000}, Unit{"m", 60'000}, Unit{"h", 3'600'000},
-                                       Unit{"d", 24 * 3'600'000}};
+constexpr std::array kDurationUnits = {AmountUnit{"ms", 1}, AmountUnit{"s", 1'000}, AmountUnit{"m", 60'000},
+                                       AmountUnit{"h", 3'600'000}, AmountUnit{"d", 24 * 3'600'000}};
 constexpr std::chrono::milliseconds kYear = std::chrono::days(365);
-
-// A whole number directly followed by one of the units.
-template <size_t count>
-std::optional<uint64_t> ParseWithUnit(std::string_view text, const std::array<Unit, count>& units) {
-  uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc()) {
-    return std::nullopt;
-  }
-  const std::string_view suffix = text.substr(static_cast<size_t>(end - text.data()));
-  for (const Unit& unit : units) {
-    if (suffix == unit.suffix && number <= std::numeric_limits<uint64_t>::max() / unit.factor) {
-      return number * unit.factor;
-    }
-  }
-  return std::nullopt;
-}
 
 template <typename... Values>
 std::string Format(const char* format, Values... values) {
@@ -50,18 +22,11 @@ std::string Format(const char* format, Values... values) {
 
 }  // namespace
 
-std::optional<uint64_t> ParseSize(std::string_view text) { return ParseWithUnit(text, kSizeUnits); }
-
-std::optional<uint64_t> ParseNumber(std::string_view text, uint64_t max) {
-  const std::optional<uint64_t> number = ParseWithUnit(text, std::array{Unit{"", 1}});
-  return number.has_value() && *number <= max ? number : std::nullopt;
-}
-
 std::optional<std::chrono::milliseconds> ParseDuration(std::string_view text, std::chrono::milliseconds max) {
   if (text == "0") {
     return std::chrono::milliseconds(0);
   }
-  const std::optional<uint64_t> milliseconds = ParseWithUnit(text, kDurationUnits);
+  const std::optional<uint64_t> milliseconds = ParseAmount(text, kDurationUnits);
   if (!milliseconds.has_value() || *milliseconds > static_cast<uint64_t>(max.count())) {
     return std::nullopt;
   }

@@ -8,12 +8,6 @@
 
 namespace rnicd::ctl {
 
-// "4096", "64KiB", "64MiB", "1GiB", "2TiB" to bytes. Nothing for any other text and above 2^64 - 1.
-std::optional<uint64_t> ParseSize(std::string_view text);
-
-// A whole number without sign; nothing for any other text and above `max`.
-std::optional<uint64_t> ParseNumber(std::string_view text, uint64_t max);
-
 // How long to keep memory: a duration, or until a signal comes.
 struct HoldTime {
   std::chrono::milliseconds duration{0};

@@ -5,29 +5,6 @@
 namespace rnicd::ctl {
 namespace {
 
-TEST(Units, SizesAreParsedWithAndWithoutUnit) {
-  EXPECT_EQ(ParseSize("4096"), 4096u);
-  EXPECT_EQ(ParseSize("4096B"), 4096u);
-  EXPECT_EQ(ParseSize("64KiB"), 64u << 10);
-  EXPECT_EQ(ParseSize("64MiB"), 64u << 20);
-  EXPECT_EQ(ParseSize("1GiB"), 1u << 30);
-  EXPECT_EQ(ParseSize("2TiB"), 2ull << 40);
-  EXPECT_EQ(ParseSize("18446744073709551615"), UINT64_MAX);
-}
-
-TEST(Units, OtherSizesAreRefused) {
-  for (const char* text : {"", "MiB", "-1", "+1", "1.5GiB", "64 MiB", "64MB", "64mib", "64MiBx", "0x10",
-                           "18446744073709551616", "16777216TiB"}) {
-    EXPECT_EQ(ParseSize(text), std::nullopt) << text;
-  }
-}
-
-TEST(Units, NumbersAreBounded) {
-  EXPECT_EQ(ParseNumber("16", 16), 16u);
-  EXPECT_EQ(ParseNumber("17", 16), std::nullopt);
-  EXPECT_EQ(ParseNumber("1KiB", 5000), std::nullopt);
-}
-
 TEST(Units, HoldTimesAreParsed) {
   EXPECT_EQ(ParseHoldTime("500ms"), HoldTime{.duration = std::chrono::milliseconds(500)});
   EXPECT_EQ(ParseHoldTime("2s"), HoldTime{.duration = std::chrono::seconds(2)});

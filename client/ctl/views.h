@@ -25,6 +25,21 @@ Json SessionsJson(const std::vector<v1::SessionInfo>& sessions);
 std::string RegionsText(const std::vector<v1::RegionInfo>& regions);
 Json RegionsJson(const std::vector<v1::RegionInfo>& regions);
 
+// "namespace/pod/container"; empty when it is not known.
+std::string WorkloadText(const v1::WorkloadName& workload);
+// Null when it is not known.
+Json WorkloadJson(const v1::WorkloadName& workload);
+// The title of a last column with workloads; without a title when none of them is known.
+template <typename Holders>
+std::string WorkloadTitle(const Holders& holders) {
+  for (const auto& holder : holders) {
+    if (!WorkloadText(holder.workload()).empty()) {
+      return "WORKLOAD";
+    }
+  }
+  return "";
+}
+
 std::string TenantsText(const std::vector<v1::TenantInfo>& tenants);
 Json TenantsJson(const std::vector<v1::TenantInfo>& tenants);
 

@@ -17,6 +17,21 @@ Json ResourcesJson(const ResourceUses& resources) {
   return json;
 }
 
+std::string WorkloadText(const v1::WorkloadName& workload) {
+  if (workload.pod_name().empty()) {
+    return "";
+  }
+  const std::string pod = workload.namespace_() + "/" + workload.pod_name();
+  return workload.container().empty() ? pod : pod + "/" + workload.container();
+}
+
+Json WorkloadJson(const v1::WorkloadName& workload) {
+  if (workload.pod_name().empty()) {
+    return {};
+  }
+  return {{"namespace", workload.namespace_()}, {"pod", workload.pod_name()}, {"container", workload.container()}};
+}
+
 v1::ResourceUse UseOf(const ResourceUses& resources, std::string_view name) {
   for (const v1::ResourceUse& resource : resources) {
     if (resource.name() == name) {

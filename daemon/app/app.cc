@@ -324,4 +324,6 @@ uint64_t App::connections() const { return front_door_->connections(); }
 
 uint64_t App::device_regions() const { return prober_->RegionsOfOthers(); }
 
+std::vector<health::AdapterHealth> App::adapters() const { return prober_->Read(); }
+
 }  // namespace rnicd::app

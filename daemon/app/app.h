@@ -53,6 +53,7 @@ class App final : public service::ProcessControl {
   std::string metrics_address() const override;
   uint64_t connections() const override;
   uint64_t device_regions() const override;
+  std::vector<health::AdapterHealth> adapters() const override;
   std::string policy_file() const override { return config_.policy_file; }
   absl::StatusOr<std::string> SetLogLevel(std::string_view level) override;
   // A file that is refused leaves the policy in force; the log and the error say what is wrong with it.

@@ -17,6 +17,27 @@ constexpr size_t kTextBytesMax = 1024;
 
 std::string Cut(std::string_view text) { return std::string(text.substr(0, kTextBytesMax)); }
 
+// No longer than is kept.
+std::string DevicesText(const core::DeviceSet& devices) {
+  std::string text = devices.resource;
+  for (const std::string& id : devices.ids) {
+    if (text.size() >= kTextBytesMax) {
+      break;
+    }
+    text += (&id == devices.ids.data() ? '=' : ',') + id;
+  }
+  return Cut(text);
+}
+
+void TakeWorkload(const core::Workload& workload, AuditLine& line) {
+  line.workload = {.namespace_name = Cut(workload.name.namespace_name),
+                   .pod = Cut(workload.name.pod),
+                   .container = Cut(workload.name.container)};
+  if (workload.devices != nullptr) {
+    line.devices = DevicesText(*workload.devices);
+  }
+}
+
 std::string Rfc3339(WallTime time) {
   const auto day = std::chrono::floor<std::chrono::days>(time);
   const std::chrono::year_month_day date(day);
@@ -91,6 +112,9 @@ AuditLine LineOf(const core::Decision& decision, WallTime time) {
                  .object = Cut(decision.object),
                  .note = Cut(decision.note)};
   line.error.field = Cut(line.error.field);
+  if (decision.workload != nullptr) {
+    TakeWorkload(*decision.workload, line);
+  }
   if (decision.caller != nullptr) {
     line.caller = *decision.caller;
     line.caller->handle = nullptr;
@@ -112,6 +136,12 @@ std::string Format(const AuditLine& line) {
   }
   AddCaller(json, line.caller);
   json["tenant"] = line.tenant;
+  json["namespace"] = line.workload.namespace_name;
+  json["pod"] = line.workload.pod;
+  json["container"] = line.workload.container;
+  if (!line.devices.empty()) {
+    json["devices"] = line.devices;
+  }
   json["session_id"] = line.session_id == 0 ? "" : std::to_string(line.session_id);
   json["object"] = line.object;
   json["note"] = line.note;

@@ -23,6 +23,9 @@ struct AuditLine {
   // Nothing when the daemon itself decided. Without its process.
   std::optional<core::Caller> caller;
   std::string tenant;
+  core::WorkloadName workload;
+  // "rnicd.io/memory-64mi=m-0,m-1"; empty when the tenant's grant covers none.
+  std::string devices;
   uint64_t session_id = 0;
   std::string object;
   std::string note;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -53,7 +54,8 @@ TEST(AuditLine, AnAllowedCallSaysWhoWhatAndWhen) {
                        .note = "n"}),
             R"({"time":"2026-03-01T00:00:00.007Z","what":"MemoryService.CreateMr","result":"allowed","reason":"",)"
             R"("field":"","pid":17340,"uid":65534,"gid":65533,"pod_uid":"1b2c3d4e-0000-4000-8000-000000000001",)"
-            R"("container_id":"ab12","role":"workload","tenant":"storage","session_id":"18446744073709551615",)"
+            R"("container_id":"ab12","role":"workload","tenant":"storage","namespace":"","pod":"","container":"",)"
+            R"("session_id":"18446744073709551615",)"
             R"("object":"pd_id=4 mr_id=17","note":"n"})"
             "\n");
 }
@@ -103,6 +105,37 @@ TEST(AuditLine, KeysAreTheSameWhoeverDecides) {
   EXPECT_TRUE(by_daemon["uid"].is_null());
   EXPECT_EQ(by_daemon.value("role", ""), "daemon");
   EXPECT_EQ(by_daemon.value("session_id", "?"), "");
+}
+
+std::shared_ptr<const core::Workload> WorkloadOf(const std::vector<std::string>& device_ids) {
+  const auto devices = std::make_shared<core::DeviceSet>();
+  devices->resource = "rnicd.io/memory-64mi";
+  devices->ids = device_ids;
+  return std::make_shared<core::Workload>(
+      core::Workload{.name = {.namespace_name = "ml", .pod = "train-0", .container = "main"}, .devices = devices});
+}
+
+TEST(AuditLine, ATenantIsNamedAsKubernetesDoes) {
+  const Json json = Parse(FormatNow({.what = "x", .tenant = "grant/a", .workload = WorkloadOf({"m-0", "m-1"})}));
+  EXPECT_EQ(json.value("namespace", ""), "ml");
+  EXPECT_EQ(json.value("pod", ""), "train-0");
+  EXPECT_EQ(json.value("container", ""), "main");
+  EXPECT_EQ(json.value("devices", ""), "rnicd.io/memory-64mi=m-0,m-1");
+}
+
+TEST(AuditLine, WhoHasNoDevicesHasNoWordOfThem) {
+  core::Workload pod;
+  pod.name = {.namespace_name = "ml", .pod = "train-0", .container = ""};
+  const Json json = Parse(FormatNow({.what = "x", .workload = std::make_shared<core::Workload>(pod)}));
+  EXPECT_EQ(json.value("pod", ""), "train-0");
+  EXPECT_EQ(json.value("container", "?"), "");
+  EXPECT_FALSE(json.contains("devices"));
+}
+
+TEST(AuditLine, DevicesAreCutAsEveryText) {
+  const Json json =
+      Parse(FormatNow({.what = "x", .workload = WorkloadOf(std::vector<std::string>(10'000, "memory-0001"))}));
+  EXPECT_EQ(json.value("devices", "").size(), 1024u);
 }
 
 TEST(AuditLine, EveryRoleHasItsName) {

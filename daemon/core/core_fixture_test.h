@@ -147,6 +147,7 @@ struct ToldDecision {
   // Absent when the daemon itself decided.
   std::optional<ProcessKey> process;
   std::string tenant;
+  std::shared_ptr<const Workload> workload;
   SessionId session;
   std::string object;
   // Nothing when it was allowed.
@@ -213,6 +214,7 @@ class RecordingObserver final : public Observer {
         {.what = std::string(decision.what),
          .process = decision.caller == nullptr ? std::nullopt : std::optional(decision.caller->process),
          .tenant = std::string(decision.tenant),
+         .workload = decision.workload,
          .session = decision.session,
          .object = decision.object,
          .refused = decision.status.ok() ? std::nullopt : std::optional(ErrorInfoOf(decision.status).reason),

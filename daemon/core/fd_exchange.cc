@@ -40,6 +40,7 @@ absl::StatusOr<UniqueFd> ExchangeFd(Node& node, const Caller& caller, const FdTi
   node.observer.OnDecision({.what = "fd",
                             .caller = &caller,
                             .tenant = session->tenant().name(),
+                            .workload = session->tenant().workload(),
                             .session = session->id(),
                             .object = "memory_id=" + std::to_string(entry->memory.value),
                             .status = outcome.status(),

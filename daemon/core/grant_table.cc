@@ -38,6 +38,21 @@ bool IsNameCharacter(char c) {
          std::string_view("-_./").find(c) != std::string_view::npos;
 }
 
+std::string NewSecret(GrantId id, RandomSource& random) {
+  // Grows nowhere, so that no part of it is left behind on the way.
+  std::string secret;
+  secret.reserve(kSecretBytes);
+  secret += kPrefix;
+  AppendHex(secret, id.value);
+  secret += '-';
+  for (int word = 0; word < kRandomWords; ++word) {
+    AppendHex(secret, random.Next());
+  }
+  return secret;
+}
+
+size_t CountOf(const std::shared_ptr<const DeviceSet>& devices) { return devices == nullptr ? 0 : devices->ids.size(); }
+
 absl::Status CheckName(const std::string& name) {
   if (name.empty() || name.size() > kMaxGrantNameBytes || !std::all_of(name.begin(), name.end(), IsNameCharacter)) {
     return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "name");
@@ -47,35 +62,58 @@ absl::Status CheckName(const std::string& name) {
 
 }  // namespace
 
-absl::StatusOr<IssuedGrant> GrantTable::Create(const GrantTerms& terms, const MakeTenant& make) {
-  RNICD_RETURN_IF_ERROR(CheckName(terms.name));
-  MutexLock lock(mutex_);
+absl::Status GrantTable::CheckFree(const GrantTerms& terms) const {
   if (grants_.size() >= kMaxGrants) {
     return MakeError(
         ErrorInfo{.reason = ErrorReason::QUOTA_GRANTS, .limit = kMaxGrants, .used = grants_.size(), .requested = 1});
   }
-  if (!names_.insert(terms.name).second) {
+  if (CountOf(terms.devices) > kMaxGrantDevices - devices_) {
+    return MakeError(ErrorInfo{.reason = ErrorReason::QUOTA_GRANTS,
+                               .field = "devices",
+                               .limit = kMaxGrantDevices,
+                               .used = devices_,
+                               .requested = CountOf(terms.devices)});
+  }
+  if (names_.contains(terms.name)) {
     return MakeError(ErrorReason::GRANT_NAME_TAKEN, "name");
   }
+  if (terms.renewal.has_value() && grants_.contains(terms.renewal->id)) {
+    return MakeError(ErrorReason::GRANT_NAME_TAKEN, "renewal.grant_id");
+  }
+  return absl::OkStatus();
+}
+
+GrantId GrantTable::NewId() {
   GrantId id{random_.Next()};
   while (id.value == 0 || grants_.contains(id)) {
     id.value = random_.Next();
   }
-  // Grows nowhere, so that no part of it is left behind on the way.
-  std::string secret;
-  secret.reserve(kSecretBytes);
-  secret += kPrefix;
-  AppendHex(secret, id.value);
-  secret += '-';
-  for (int word = 0; word < kRandomWords; ++word) {
-    AppendHex(secret, random_.Next());
+  return id;
+}
+
+absl::StatusOr<IssuedGrant> GrantTable::Create(const GrantTerms& terms, const MakeTenant& make) {
+  RNICD_RETURN_IF_ERROR(CheckName(terms.name));
+  MutexLock lock(mutex_);
+  RNICD_RETURN_IF_ERROR(CheckFree(terms));
+  IssuedGrant issued{.id = terms.renewal.has_value() ? terms.renewal->id : NewId(), .secret = {}};
+  if (!terms.renewal.has_value()) {
+    issued.secret = NewSecret(issued.id, random_);
   }
-  GrantView view{.id = id, .pod_uid = terms.pod_uid, .created = clock_.Now(), .tenant = make(id)};
+  GrantView view{.id = issued.id,
+                 .pod_uid = terms.pod_uid,
+                 .created = clock_.Now(),
+                 .tenant = make(issued.id),
+                 .devices = terms.devices};
   if (terms.lifetime.count() > 0) {
     view.expiry = view.created + terms.lifetime;
   }
-  grants_.emplace(id, Entry{.digest = SecretDigest::Of(secret), .name = terms.name, .view = std::move(view)});
-  return IssuedGrant{.id = id, .secret = std::move(secret)};
+  devices_ += CountOf(terms.devices);
+  names_.insert(terms.name);
+  grants_.emplace(issued.id,
+                  Entry{.digest = terms.renewal.has_value() ? terms.renewal->digest : SecretDigest::Of(issued.secret),
+                        .name = terms.name,
+                        .view = std::move(view)});
+  return issued;
 }
 
 absl::StatusOr<std::shared_ptr<Tenant>> GrantTable::Present(std::string_view secret, const Caller& caller) const {
@@ -93,30 +131,31 @@ absl::StatusOr<std::shared_ptr<Tenant>> GrantTable::Present(std::string_view sec
   return view.tenant;
 }
 
+std::shared_ptr<Tenant> GrantTable::TakeOut(std::map<GrantId, Entry>::iterator entry) {
+  std::shared_ptr<Tenant> tenant = std::move(entry->second.view.tenant);
+  devices_ -= CountOf(entry->second.view.devices);
+  names_.erase(entry->second.name);
+  grants_.erase(entry);
+  tenant->Close();
+  return tenant;
+}
+
 absl::StatusOr<std::shared_ptr<Tenant>> GrantTable::Revoke(GrantId id) {
   MutexLock lock(mutex_);
   const auto found = grants_.find(id);
   if (found == grants_.end()) {
     return MakeError(ErrorReason::GRANT_NOT_FOUND, "grant_id");
   }
-  std::shared_ptr<Tenant> tenant = std::move(found->second.view.tenant);
-  names_.erase(found->second.name);
-  grants_.erase(found);
-  tenant->Close();
-  return tenant;
+  return TakeOut(found);
 }
 
 std::vector<std::shared_ptr<Tenant>> GrantTable::TakeExpired() {
   std::vector<std::shared_ptr<Tenant>> tenants;
   MutexLock lock(mutex_);
   for (auto entry = grants_.begin(); entry != grants_.end();) {
-    if (IsOver(entry->second.view)) {
-      tenants.push_back(std::move(entry->second.view.tenant));
-      tenants.back()->Close();
-      names_.erase(entry->second.name);
-      entry = grants_.erase(entry);
-    } else {
-      ++entry;
+    const auto candidate = entry++;
+    if (IsOver(candidate->second.view)) {
+      tenants.push_back(TakeOut(candidate));
     }
   }
   return tenants;

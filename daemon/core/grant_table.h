@@ -19,11 +19,21 @@
 #include "base/strong_id.h"
 #include "daemon/core/caller.h"
 #include "daemon/core/tenant.h"
+#include "daemon/core/workload.h"
 
 namespace rnicd::core {
 
 inline constexpr size_t kMaxGrants = 4096;
 inline constexpr size_t kMaxGrantNameBytes = 63;
+// Of all grants together, so that whoever makes them cannot fill the daemon's memory.
+inline constexpr size_t kMaxGrantDevices = 100'000;
+
+// A grant that an earlier daemon made: its id, and what is left of its secret.
+struct GrantRenewal {
+  // Not 0.
+  GrantId id;
+  SecretDigest digest;
+};
 
 // What a grant allows, as its maker says.
 struct GrantTerms {
@@ -34,9 +44,13 @@ struct GrantTerms {
   // When it is over: nobody may present it any more, and the sessions it carries end. 0: not before it is revoked.
   std::chrono::milliseconds lifetime{0};
   TenantLimits limits;
+  // Nothing for a new id and a new secret.
+  std::optional<GrantRenewal> renewal;
+  // What the device plugin gave to the container that the grant is for; null for none.
+  std::shared_ptr<const DeviceSet> devices;
 };
 
-// A grant as it is handed out, once. The secret is kept nowhere.
+// A grant as it is handed out, once. The secret is kept nowhere; that of a renewed grant is not known, and empty here.
 struct IssuedGrant {
   GrantId id;
   std::string secret;
@@ -49,6 +63,8 @@ struct GrantView {
   Instant created;
   std::optional<Instant> expiry;
   std::shared_ptr<Tenant> tenant;
+  // Null for none.
+  std::shared_ptr<const DeviceSet> devices;
 };
 
 // Grants: secrets that make whoever presents one a tenant of its own.
@@ -58,7 +74,8 @@ class GrantTable {
   // Both outlive the table.
   GrantTable(RandomSource& random, const Clock& clock) : random_(random), clock_(clock) {}
 
-  // `make` makes the tenant. Errors: FIELD_OUT_OF_RANGE, GRANT_NAME_TAKEN, QUOTA_GRANTS.
+  // `make` makes the tenant. Errors: FIELD_OUT_OF_RANGE, GRANT_NAME_TAKEN (of "name", or of the id in
+  // "renewal.grant_id"), QUOTA_GRANTS (of "devices" when there are too many of these).
   using MakeTenant = std::function<std::shared_ptr<Tenant>(GrantId)>;
   absl::StatusOr<IssuedGrant> Create(const GrantTerms& terms, const MakeTenant& make);
   // Errors: GRANT_REFUSED, whatever is wrong with it.
@@ -78,6 +95,10 @@ class GrantTable {
     GrantView view;
   };
 
+  absl::Status CheckFree(const GrantTerms& terms) const RNICD_REQUIRES(mutex_);
+  GrantId NewId() RNICD_REQUIRES(mutex_);
+  // Takes the grant out of all tables, and closes its tenant.
+  std::shared_ptr<Tenant> TakeOut(std::map<GrantId, Entry>::iterator entry) RNICD_REQUIRES(mutex_);
   bool IsOver(const GrantView& view) const { return view.expiry.has_value() && *view.expiry <= clock_.Now(); }
 
   RandomSource& random_;
@@ -86,6 +107,7 @@ class GrantTable {
   std::map<GrantId, Entry> grants_ RNICD_GUARDED_BY(mutex_);
   // Of all grants.
   std::set<std::string> names_ RNICD_GUARDED_BY(mutex_);
+  size_t devices_ RNICD_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace rnicd::core

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "base/operation_type.h"
 #include "base/strong_id.h"
 #include "daemon/core/caller.h"
+#include "daemon/core/workload.h"
 
 namespace rnicd::core {
 
@@ -64,13 +66,15 @@ struct RegistrationReport {
 
 // Something that was allowed, refused or taken away: a line of the audit log. Never a token, a ticket or a secret.
 struct Decision {
-  // "MemoryService.RegisterMr" for a call; "connection", "session.end", "fd", "grant.expire", "policy.reload" otherwise;
-  // "late.register", "late.deregister", "late.initialize" when a request fails that its call left pending.
+  // "MemoryService.RegisterMr" for a call; "connection", "session.end", "fd", "grant.expire", "policy.reload"
+  // otherwise; "late.register", "late.deregister", "late.initialize" when a request fails that its call left pending.
   std::string_view what;
   // Null when the daemon itself decided.
   const Caller* caller = nullptr;
   // Empty when there is none yet.
   std::string_view tenant;
+  // Of the tenant, at that moment; may be null.
+  std::shared_ptr<const Workload> workload;
   // 0 when there is none.
   SessionId session;
   // What it was about, as "mr_id=17 pd_id=4"; may be empty.

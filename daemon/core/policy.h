@@ -11,6 +11,7 @@
 #include "daemon/core/caller.h"
 #include "daemon/core/ledger.h"
 #include "daemon/core/rate_limiter.h"
+#include "daemon/core/workload.h"
 
 // Who may use the daemon, as which tenant, and how much of it: a policy file as core sees it. daemon/policy reads the
 // file and refuses what makes no sense; what arrives here is sound.
@@ -18,11 +19,12 @@ namespace rnicd::core {
 
 // What the node's device plugin or operator says of a pod. The kernel names the pod of a caller, this gives it labels.
 struct PodFacts {
-  // As in Container.
+  // As in Container; empty when only the name is known, and then it says who holds devices and nothing else.
   std::string uid;
   std::string namespace_name;
   std::string name;
   std::map<std::string, std::string> labels;
+  std::vector<ContainerFacts> containers;
 };
 
 // Conditions on a caller; all that are set must hold. One without any holds for nobody.

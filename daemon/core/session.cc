@@ -46,6 +46,7 @@ void TellLateFailure(Observer& observer, const Session& session, RequestKind kin
   observer.OnDecision({.what = LateName(kind),
                        .caller = &session.owner(),
                        .tenant = session.tenant().name(),
+                       .workload = session.tenant().workload(),
                        .session = session.id(),
                        .object = "mr_id=" + std::to_string(object),
                        .status = status});

@@ -86,6 +86,7 @@ void Session::TearDown() {
   node_.observer.OnDecision({.what = "session.end",
                              .caller = &owner_,
                              .tenant = tenant_->name(),
+                             .workload = tenant_->workload(),
                              .session = id_,
                              .note = EndCauseName(cause)});
   std::vector<std::function<void(const Reclaimed&)>> on_ended;

@@ -118,7 +118,7 @@ absl::StatusOr<std::shared_ptr<Session>> SessionRegistry::Evict(SessionId id) {
 
 void SessionRegistry::EndExpired() {
   for (const std::shared_ptr<Tenant>& tenant : node_.tenants.Sweep()) {
-    node_.observer.OnDecision({.what = "grant.expire", .tenant = tenant->name()});
+    node_.observer.OnDecision({.what = "grant.expire", .tenant = tenant->name(), .workload = tenant->workload()});
     EndAllOf(*tenant, EndCause::kGrantExpired);
   }
 }

@@ -14,7 +14,8 @@ Tenant::Tenant(std::string name, std::string rule, GrantId grant, uint64_t numbe
       pins_(std::make_shared<PinnedFiles>(ledger_, true)),
       rate_(clock, limits.tenant_rate),
       tally_(tally != nullptr ? std::move(tally) : std::make_shared<TenantTally>(name_)),
-      limits_(limits) {}
+      limits_(limits),
+      workload_(std::make_shared<Workload>()) {}
 
 void Tenant::SetLimits(const TenantLimits& limits) {
   MutexLock lock(mutex_);
@@ -26,6 +27,18 @@ void Tenant::SetLimits(const TenantLimits& limits) {
 TenantLimits Tenant::limits() const {
   MutexLock lock(mutex_);
   return limits_;
+}
+
+std::shared_ptr<const Workload> Tenant::workload() const {
+  MutexLock lock(mutex_);
+  return workload_;
+}
+
+void Tenant::SetWorkload(WorkloadName name, std::shared_ptr<const DeviceSet> devices) {
+  MutexLock lock(mutex_);
+  if (workload_->name != name || workload_->devices != devices) {
+    workload_ = std::make_shared<Workload>(Workload{.name = std::move(name), .devices = std::move(devices)});
+  }
 }
 
 }  // namespace rnicd::core

@@ -12,6 +12,7 @@
 #include "daemon/core/policy.h"
 #include "daemon/core/rate_limiter.h"
 #include "daemon/core/tenant_tally.h"
+#include "daemon/core/workload.h"
 
 namespace rnicd::core {
 
@@ -39,6 +40,10 @@ class Tenant {
   void SetLimits(const TenantLimits& limits);
   TenantLimits limits() const;
 
+  // Never null.
+  std::shared_ptr<const Workload> workload() const;
+  void SetWorkload(WorkloadName name, std::shared_ptr<const DeviceSet> devices);
+
   // Holds nothing, and its rate would be as generous if it were made anew.
   bool idle() const { return ledger_->empty() && rate_.idle(); }
 
@@ -58,6 +63,7 @@ class Tenant {
   std::atomic<bool> closed_{false};
   mutable Mutex mutex_;
   TenantLimits limits_ RNICD_GUARDED_BY(mutex_);
+  std::shared_ptr<const Workload> workload_ RNICD_GUARDED_BY(mutex_);
 };
 
 }  // namespace rnicd::core

@@ -8,9 +8,14 @@
 namespace rnicd::core {
 namespace {
 
+// The pod that is a tenant by itself; empty when the rule shares otherwise.
+std::string PodThatIsTenant(const TenantRule& rule, const Caller& caller) {
+  return rule.sharing == Sharing::kEachPod ? caller.container.pod_uid : std::string();
+}
+
 std::string TenantName(const TenantRule& rule, const Caller& caller) {
-  if (rule.sharing == Sharing::kEachPod && !caller.container.pod_uid.empty()) {
-    return rule.name + "/pod=" + caller.container.pod_uid;
+  if (const std::string pod_uid = PodThatIsTenant(rule, caller); !pod_uid.empty()) {
+    return rule.name + "/pod=" + pod_uid;
   }
   return rule.sharing == Sharing::kOne ? rule.name : rule.name + "/uid=" + std::to_string(caller.uid);
 }
@@ -21,11 +26,12 @@ TenantDirectory::TenantDirectory(Policy policy, std::shared_ptr<Ledger> node, Ra
                                  size_t most_named)
     : node_(std::move(node)), clock_(clock), tallies_(most_named), grants_(random, clock), policy_(std::move(policy)) {}
 
-const PodFacts* TenantDirectory::PodOf(const Caller& caller) const {
-  const std::string& uid = caller.container.pod_uid;
-  const auto found = uid.empty() ? pods_.end() : pods_.find(uid);
-  return found == pods_.end() ? nullptr : &found->second;
+const PodFacts* TenantDirectory::PodWithUid(const std::string& uid) const {
+  const auto found = pods_by_uid_.find(uid);
+  return found == pods_by_uid_.end() ? nullptr : &pods_[found->second];
 }
+
+const PodFacts* TenantDirectory::PodOf(const Caller& caller) const { return PodWithUid(caller.container.pod_uid); }
 
 const TenantRule* TenantDirectory::RuleNamed(std::string_view name) const {
   const auto has_name = [name](const TenantRule& rule) { return rule.name == name; };
@@ -54,12 +60,14 @@ absl::StatusOr<std::shared_ptr<Tenant>> TenantDirectory::TenantOf(const Caller& 
     return MakeError(ErrorReason::TENANT_REFUSED);
   }
   std::string name = TenantName(*rule, caller);
-  std::shared_ptr<Tenant>& tenant = tenants_[name];
-  if (tenant == nullptr) {
-    tenant = std::make_shared<Tenant>(name, rule->name, GrantId{}, next_number_++, rule->limits, node_, clock_,
-                                      tallies_.Open(name));
+  OfPolicy& of_policy = tenants_[name];
+  if (of_policy.tenant == nullptr) {
+    of_policy = {.tenant = std::make_shared<Tenant>(name, rule->name, GrantId{}, next_number_++, rule->limits, node_,
+                                                    clock_, tallies_.Open(name)),
+                 .pod_uid = PodThatIsTenant(*rule, caller)};
+    Join(of_policy);
   }
-  return tenant;
+  return of_policy.tenant;
 }
 
 std::optional<Role> TenantDirectory::RoleOf(const Caller& caller, uid_t own_uid) const {
@@ -76,22 +84,49 @@ std::optional<Role> TenantDirectory::RoleOf(const Caller& caller, uid_t own_uid)
 void TenantDirectory::SetPolicy(Policy policy) {
   MutexLock lock(mutex_);
   policy_ = std::move(policy);
-  for (const auto& [name, tenant] : tenants_) {
-    const TenantRule* const rule = RuleNamed(tenant->rule());
+  for (const auto& [name, of_policy] : tenants_) {
+    const TenantRule* const rule = RuleNamed(of_policy.tenant->rule());
     if (rule != nullptr) {
-      tenant->SetLimits(rule->limits);
+      of_policy.tenant->SetLimits(rule->limits);
     }
   }
 }
 
 void TenantDirectory::SetPods(std::vector<PodFacts> pods) {
-  MutexLock lock(mutex_);
-  pods_updated_ = clock_.Now();
-  pods_.clear();
-  for (PodFacts& pod : pods) {
-    std::string uid = pod.uid;
-    pods_.insert_or_assign(std::move(uid), std::move(pod));
+  DeviceHolders holders(pods);
+  {
+    MutexLock lock(mutex_);
+    pods_updated_ = clock_.Now();
+    pods_ = std::move(pods);
+    holders_ = std::move(holders);
+    pods_by_uid_.clear();
+    for (size_t place = 0; place < pods_.size(); ++place) {
+      if (!pods_[place].uid.empty()) {
+        pods_by_uid_.emplace(pods_[place].uid, place);
+      }
+    }
   }
+  JoinPods(grants_.List());
+}
+
+// Joins with the pods of this moment, whoever told them: of two calls of SetPods at once the later one counts. A grant
+// that is not in the list yet was joined with them when it was made.
+void TenantDirectory::JoinPods(const std::vector<GrantView>& grants) {
+  MutexLock lock(mutex_);
+  for (const GrantView& grant : grants) {
+    if (grant.devices != nullptr) {
+      grant.tenant->SetWorkload(holders_.HolderOf(*grant.devices), grant.devices);
+    }
+  }
+  for (const auto& [name, of_policy] : tenants_) {
+    Join(of_policy);
+  }
+}
+
+void TenantDirectory::Join(const OfPolicy& of_policy) const {
+  const PodFacts* const pod = PodWithUid(of_policy.pod_uid);
+  of_policy.tenant->SetWorkload(
+      pod == nullptr ? WorkloadName{} : WorkloadName{.namespace_name = pod->namespace_name, .pod = pod->name}, nullptr);
 }
 
 std::optional<Instant> TenantDirectory::pods_updated() const {
@@ -100,20 +135,20 @@ std::optional<Instant> TenantDirectory::pods_updated() const {
 }
 
 std::vector<PodFacts> TenantDirectory::Pods() const {
-  std::vector<PodFacts> pods;
   MutexLock lock(mutex_);
-  pods.reserve(pods_.size());
-  for (const auto& [uid, pod] : pods_) {
-    pods.push_back(pod);
-  }
-  return pods;
+  return pods_;
 }
 
 absl::StatusOr<IssuedGrant> TenantDirectory::CreateGrant(const GrantTerms& terms) {
   return grants_.Create(terms, [&](GrantId id) {
     MutexLock lock(mutex_);
     const std::string name = "grant/" + terms.name;
-    return std::make_shared<Tenant>(name, "", id, next_number_++, terms.limits, node_, clock_, tallies_.Open(name));
+    const auto tenant =
+        std::make_shared<Tenant>(name, "", id, next_number_++, terms.limits, node_, clock_, tallies_.Open(name));
+    if (terms.devices != nullptr) {
+      tenant->SetWorkload(holders_.HolderOf(*terms.devices), terms.devices);
+    }
+    return tenant;
   });
 }
 
@@ -121,7 +156,10 @@ absl::StatusOr<IssuedGrant> TenantDirectory::CreateGrant(const GrantTerms& terms
 std::vector<std::shared_ptr<Tenant>> TenantDirectory::Sweep() {
   {
     MutexLock lock(mutex_);
-    std::erase_if(tenants_, [](const auto& entry) { return entry.second.use_count() == 1 && entry.second->idle(); });
+    std::erase_if(tenants_, [](const auto& entry) {
+      const std::shared_ptr<Tenant>& tenant = entry.second.tenant;
+      return tenant.use_count() == 1 && tenant->idle();
+    });
   }
   return grants_.TakeExpired();
 }
@@ -130,8 +168,8 @@ std::vector<std::shared_ptr<Tenant>> TenantDirectory::Tenants() const {
   std::vector<std::shared_ptr<Tenant>> tenants;
   {
     MutexLock lock(mutex_);
-    for (const auto& [name, tenant] : tenants_) {
-      tenants.push_back(tenant);
+    for (const auto& [name, of_policy] : tenants_) {
+      tenants.push_back(of_policy.tenant);
     }
   }
   for (const GrantView& grant : grants_.List()) {

@@ -17,6 +17,7 @@
 #include "daemon/core/policy.h"
 #include "daemon/core/tenant.h"
 #include "daemon/core/tenant_tally.h"
+#include "daemon/core/workload.h"
 
 namespace rnicd::core {
 
@@ -40,8 +41,9 @@ class TenantDirectory {
   // Live tenants whose rule is still there get its limits at once; the others keep what they had until they are gone.
   // Sessions keep the limits that they were opened with.
   void SetPolicy(Policy policy);
-  // All pods of the node that are known from now on. Sessions stay with their tenants.
+  // All pods of the node that are known from now on. Sessions stay with their tenants; tenants learn their workload.
   void SetPods(std::vector<PodFacts> pods);
+  // As SetPods was told.
   std::vector<PodFacts> Pods() const;
   // When SetPods was called last; nothing when it never was.
   std::optional<Instant> pods_updated() const;
@@ -59,7 +61,17 @@ class TenantDirectory {
   std::vector<std::shared_ptr<const TenantTally>> Tallies() const { return tallies_.All(); }
 
  private:
+  struct OfPolicy {
+    std::shared_ptr<Tenant> tenant;
+    // Of the pod that the tenant is; empty when it is none.
+    std::string pod_uid;
+  };
+
+  const PodFacts* PodWithUid(const std::string& uid) const RNICD_REQUIRES(mutex_);
   const PodFacts* PodOf(const Caller& caller) const RNICD_REQUIRES(mutex_);
+  // For the tenants that live.
+  void JoinPods(const std::vector<GrantView>& grants) RNICD_EXCLUDES(mutex_);
+  void Join(const OfPolicy& of_policy) const RNICD_REQUIRES(mutex_);
   const TenantRule* RuleFor(const Caller& caller) const RNICD_REQUIRES(mutex_);
   const TenantRule* RuleNamed(std::string_view name) const RNICD_REQUIRES(mutex_);
 
@@ -70,10 +82,12 @@ class TenantDirectory {
   mutable Mutex mutex_;
   Policy policy_ RNICD_GUARDED_BY(mutex_);
   std::optional<Instant> pods_updated_ RNICD_GUARDED_BY(mutex_);
-  // By UID.
-  std::map<std::string, PodFacts> pods_ RNICD_GUARDED_BY(mutex_);
+  std::vector<PodFacts> pods_ RNICD_GUARDED_BY(mutex_);
+  // Of those with a UID the place in pods_.
+  std::map<std::string, size_t> pods_by_uid_ RNICD_GUARDED_BY(mutex_);
+  DeviceHolders holders_ RNICD_GUARDED_BY(mutex_);
   // Of the policy, by name; kept while somebody else holds them or their rate would be forgotten too early.
-  std::map<std::string, std::shared_ptr<Tenant>> tenants_ RNICD_GUARDED_BY(mutex_);
+  std::map<std::string, OfPolicy> tenants_ RNICD_GUARDED_BY(mutex_);
   uint64_t next_number_ RNICD_GUARDED_BY(mutex_) = 1;
 };
 

@@ -31,6 +31,8 @@ class ConnectionContext {
   // Whose the calls are that come before a session, as the policy said when the connection was made; empty for those
   // who may open none without a grant, and for operators.
   std::string_view tenant() const { return tenant_ == nullptr ? std::string_view() : tenant_->name(); }
+  // Null where the name is empty.
+  std::shared_ptr<const core::Workload> workload() const { return tenant_ == nullptr ? nullptr : tenant_->workload(); }
   // Counts a call that came before a session and was refused, for that tenant.
   void CountRefusal(const absl::Status& status) const;
   // Null when the connection carries none, or one that has ended.

@@ -144,13 +144,15 @@ void Call::Report(const absl::Status& status, std::string object, const std::str
     // An opened or joined session is the connection's, not the call's.
     const std::shared_ptr<core::Session> session = session_ != nullptr ? session_ : connection_->session();
     CountRefusal(status, session.get());
-    services_.observer.OnDecision({.what = row_.name,
-                                   .caller = &caller,
-                                   .tenant = session != nullptr ? session->tenant().name() : connection_->tenant(),
-                                   .session = session != nullptr ? session->id() : SessionId{},
-                                   .object = std::move(object),
-                                   .status = status,
-                                   .note = note});
+    services_.observer.OnDecision(
+        {.what = row_.name,
+         .caller = &caller,
+         .tenant = session != nullptr ? session->tenant().name() : connection_->tenant(),
+         .workload = session != nullptr ? session->tenant().workload() : connection_->workload(),
+         .session = session != nullptr ? session->id() : SessionId{},
+         .object = std::move(object),
+         .status = status,
+         .note = note});
   }
   if (status.ok() || absl::IsCancelled(status)) {
     return;

@@ -118,7 +118,8 @@ TEST_F(GateDecisionTest, TheSessionOfACallThatOpensOneIsTheOpenedOne) {
 }
 
 TEST_F(GateDecisionTest, AGrantMakesTheTenantAndIsNamedNowhere) {
-  const auto grant = world_.tenants.CreateGrant({.name = "pod-7"});
+  const auto devices = std::make_shared<core::DeviceSet>(core::DeviceSet{.resource = "r", .ids = {"m-0"}});
+  const auto grant = world_.tenants.CreateGrant({.name = "pod-7", .devices = devices});
   ASSERT_TRUE(grant.ok()) << grant.status();
   const auto connection = Connect();
   v1::OpenSessionRequest request;
@@ -131,6 +132,7 @@ TEST_F(GateDecisionTest, AGrantMakesTheTenantAndIsNamedNowhere) {
   const std::vector<Decided> decisions = observer_.decisions();
   ASSERT_EQ(decisions.size(), 2u);
   EXPECT_EQ(decisions[0].tenant, "grant/pod-7");
+  EXPECT_EQ(decisions[0].workload->devices, devices) << "of the session's tenant, not of the connection's";
   EXPECT_THAT(decisions[1].status, FailsWith(ErrorReason::GRANT_REFUSED));
   for (const Decided& decided : decisions) {
     for (const std::string& text : {decided.object, decided.note, decided.status.ToString()}) {
@@ -145,11 +147,13 @@ TEST_F(GateDecisionTest, BeforeASessionTheTenantIsTheConnections) {
   const auto tenant = world_.tenants.TenantOf(core::CallerNumbered(1), "");
   ASSERT_TRUE(tenant.ok());
   EXPECT_EQ(OnlyDecision().tenant, (*tenant)->name());
+  EXPECT_EQ(OnlyDecision().workload, (*tenant)->workload());
 }
 
 TEST_F(GateDecisionTest, OperatorsAreNobodysTenant) {
   Try(Connect(1, core::Role::kOperator), Row("AdminService.Drain"));
   EXPECT_EQ(OnlyDecision().tenant, "");
+  EXPECT_EQ(OnlyDecision().workload, nullptr);
   EXPECT_TRUE(world_.tenants.Tenants().empty()) << "an operator's connection must not make one";
 }
 

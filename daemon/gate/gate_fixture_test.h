@@ -18,6 +18,7 @@ struct Decided {
   std::string what;
   uint64_t process = 0;
   std::string tenant;
+  std::shared_ptr<const core::Workload> workload;
   SessionId session;
   std::string object;
   absl::Status status;
@@ -43,6 +44,7 @@ class GateObserver final : public core::Observer {
     decisions_.push_back({.what = std::string(decision.what),
                           .process = decision.caller->process.low,
                           .tenant = std::string(decision.tenant),
+                          .workload = decision.workload,
                           .session = decision.session,
                           .object = decision.object,
                           .status = core::Unshared(decision.status),

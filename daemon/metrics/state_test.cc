@@ -153,6 +153,58 @@ TEST_F(StateTest, TenantsBeyondTheLimitAreOne) {
   EXPECT_THAT(page, HasSubstr("rnicd_registrations_total{tenant=\"other\",result=\"ok\"} 2\n"));
 }
 
+core::PodFacts TrainingPod(const std::vector<std::string>& devices) {
+  const core::DeviceSet set{.resource = "rnicd.io/memory-64mi", .ids = devices};
+  return {.uid = "", .namespace_name = "ml", .name = "train-0", .labels = {}, .containers = {{"main", {set}}}};
+}
+
+TEST_F(StateTest, WhereATenantRunsIsToldByItsDevices) {
+  const auto devices =
+      std::make_shared<core::DeviceSet>(core::DeviceSet{.resource = "rnicd.io/memory-64mi", .ids = {"m-0", "m-1"}});
+  ASSERT_TRUE(world_.tenants.CreateGrant({.name = "a", .devices = devices}).ok());
+  const std::string covered = "{tenant=\"grant/a\",resource=\"rnicd.io/memory-64mi\"";
+  EXPECT_THAT(Page(), Not(HasSubstr("rnicd_tenant_info{"))) << "nobody knows yet";
+  EXPECT_THAT(Page(), HasSubstr("rnicd_tenant_devices" + covered + "} 2\n"));
+  EXPECT_THAT(Page(), HasSubstr("rnicd_device_info" + covered + ",device=\"m-1\"} 1\n"));
+  world_.tenants.SetPods({TrainingPod({"m-0", "m-1"})});
+  EXPECT_THAT(
+      Page(),
+      HasSubstr("rnicd_tenant_info{tenant=\"grant/a\",namespace=\"ml\",pod=\"train-0\",container=\"main\"} 1\n"));
+}
+
+TEST_F(StateTest, NoMoreThanAThousandDevicesAreTold) {
+  core::DeviceSet devices{.resource = "rnicd.io/memory-64mi", .ids = {}};
+  for (int index = 0; index < 700; ++index) {
+    devices.ids.push_back("m-" + std::to_string(index));
+  }
+  for (const char* const name : {"a", "b"}) {
+    ASSERT_TRUE(world_.tenants.CreateGrant({.name = name, .devices = std::make_shared<core::DeviceSet>(devices)}).ok());
+  }
+  const std::string page = Page();
+  size_t series = 0;
+  for (size_t at = page.find("\nrnicd_device_info{"); at != std::string::npos;
+       at = page.find("\nrnicd_device_info{", at + 1)) {
+    ++series;
+  }
+  EXPECT_EQ(series, 1000u);
+  EXPECT_THAT(page, HasSubstr("rnicd_tenant_devices{tenant=\"grant/b\",resource=\"rnicd.io/memory-64mi\"} 700\n"));
+}
+
+TEST_F(StateTest, TenantsWithoutANameOfTheirOwnRunNowhere) {
+  std::vector<Owner> owners;
+  for (uint64_t number = 1; number <= core::kNamedTenants; ++number) {
+    owners.emplace_back(world_, number, static_cast<uid_t>(number));
+  }
+  const auto devices =
+      std::make_shared<core::DeviceSet>(core::DeviceSet{.resource = "rnicd.io/memory-64mi", .ids = {"m-0"}});
+  ASSERT_TRUE(world_.tenants.CreateGrant({.name = "a", .devices = devices}).ok());
+  world_.tenants.SetPods({TrainingPod({"m-0"})});
+  const std::string page = Page();
+  EXPECT_THAT(page, Not(HasSubstr("rnicd_tenant_info{")));
+  EXPECT_THAT(page, Not(HasSubstr("rnicd_device_info{")));
+  EXPECT_THAT(page, Not(HasSubstr("rnicd_tenant_devices{")));
+}
+
 TEST_F(StateTest, RefusalsAreToldByTenantAndReason) {
   Owner owner(world_);
   owner.session->tenant().tally()->CountRefusal(MakeError(ErrorReason::QUOTA_REGIONS));

@@ -1,15 +1,18 @@
 #include "daemon/service/admin_grants.h"
 
-#include <algorithm>
 #include <chrono>
+#include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "base/secret.h"
 #include "base/status.h"
 #include "daemon/core/caller.h"
 #include "daemon/policy/limits_wire.h"
+#include "daemon/service/workload_wire.h"
 
 namespace rnicd::service {
 namespace {
@@ -20,34 +23,43 @@ constexpr std::chrono::milliseconds kLongestLifetime = std::chrono::years(10);
 // front.
 constexpr int kPodsMax = 10'000;
 constexpr int kLabelsMax = 64;
+constexpr int kContainersMax = 1000;
 constexpr size_t kNamespaceBytesMax = 63;
 constexpr size_t kPodNameBytesMax = 253;
 constexpr size_t kLabelKeyBytesMax = 317;
 constexpr size_t kLabelValueBytesMax = 63;
 
-bool IsText(std::string_view text, size_t most) {
-  const auto printable = [](char c) { return c >= ' ' && c <= '~'; };
-  return text.size() <= most && std::all_of(text.begin(), text.end(), printable);
+absl::StatusOr<core::GrantRenewal> RenewalFromWire(const v1::GrantRenewal& renewal) {
+  if (renewal.grant_id() == 0) {
+    return OutOfRange("renewal.grant_id");
+  }
+  const std::string& digest = renewal.secret_sha256();
+  if (digest.size() != SecretDigest::kBytes) {
+    return OutOfRange("renewal.secret_sha256");
+  }
+  return core::GrantRenewal{.id = {renewal.grant_id()},
+                            .digest = SecretDigest::FromBytes(std::span<const uint8_t, SecretDigest::kBytes>(
+                                reinterpret_cast<const uint8_t*>(digest.data()), SecretDigest::kBytes))};
 }
 
-absl::Status OutOfRange(const std::string& field) { return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, field); }
-
-std::string At(const std::string& list, int index) { return list + "[" + std::to_string(index) + "]"; }
-
-absl::StatusOr<core::PodFacts> PodFromWire(const v1::PodInfo& pod, const std::string& field) {
-  if (!core::IsPodUid(pod.uid())) {
-    return OutOfRange(field + ".uid");
-  }
-  if (!IsText(pod.namespace_(), kNamespaceBytesMax)) {
+absl::Status CheckPodNames(const v1::PodInfo& pod, const std::string& field) {
+  if (!IsText(pod.namespace_(), kNamespaceBytesMax) || (pod.namespace_().empty() && !pod.name().empty())) {
     return OutOfRange(field + ".namespace");
   }
-  if (!IsText(pod.name(), kPodNameBytesMax)) {
+  if (!IsText(pod.name(), kPodNameBytesMax) || (pod.name().empty() && !pod.namespace_().empty())) {
     return OutOfRange(field + ".name");
   }
+  // One that is named in no way says nothing of anybody.
+  if (pod.uid().empty() ? pod.name().empty() : !core::IsPodUid(pod.uid())) {
+    return OutOfRange(field + ".uid");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TakeLabels(const v1::PodInfo& pod, const std::string& field, core::PodFacts& facts) {
   if (pod.labels_size() > kLabelsMax) {
     return OutOfRange(field + ".labels");
   }
-  core::PodFacts facts{.uid = pod.uid(), .namespace_name = pod.namespace_(), .name = pod.name()};
   for (int index = 0; index < pod.labels_size(); ++index) {
     const v1::PodLabel& label = pod.labels(index);
     const std::string label_field = At(field + ".labels", index);
@@ -58,6 +70,21 @@ absl::StatusOr<core::PodFacts> PodFromWire(const v1::PodInfo& pod, const std::st
     if (!IsText(label.value(), kLabelValueBytesMax)) {
       return OutOfRange(label_field + ".value");
     }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<core::PodFacts> PodFromWire(const v1::PodInfo& pod, const std::string& field) {
+  RNICD_RETURN_IF_ERROR(CheckPodNames(pod, field));
+  core::PodFacts facts{.uid = pod.uid(), .namespace_name = pod.namespace_(), .name = pod.name()};
+  RNICD_RETURN_IF_ERROR(TakeLabels(pod, field, facts));
+  if (pod.containers_size() > kContainersMax) {
+    return OutOfRange(field + ".containers");
+  }
+  for (int index = 0; index < pod.containers_size(); ++index) {
+    RNICD_ASSIGN_OR_RETURN(core::ContainerFacts container,
+                           ContainerFromWire(pod.containers(index), At(field + ".containers", index)));
+    facts.containers.push_back(std::move(container));
   }
   return facts;
 }
@@ -73,13 +100,21 @@ absl::StatusOr<core::GrantTerms> FromWire(const v1::CreateGrantRequest& request)
   }
   RNICD_RETURN_IF_ERROR(policy::CheckLimits(request.limits(), "limits"));
   RNICD_RETURN_IF_ERROR(policy::CheckSessionLimits(request.session_limits(), request.limits(), "session_limits"));
-  return core::GrantTerms{.name = request.name(),
-                          .pod_uid = request.pod_uid(),
-                          .lifetime = std::chrono::milliseconds(request.lifetime_ms()),
-                          .limits = {.tenant = policy::FromWire(request.limits()),
-                                     .session = policy::FromWire(request.session_limits()),
-                                     .tenant_rate = policy::RateFromWire(request.limits()),
-                                     .session_rate = policy::RateFromWire(request.session_limits())}};
+  core::GrantTerms terms{.name = request.name(),
+                         .pod_uid = request.pod_uid(),
+                         .lifetime = std::chrono::milliseconds(request.lifetime_ms()),
+                         .limits = {.tenant = policy::FromWire(request.limits()),
+                                    .session = policy::FromWire(request.session_limits()),
+                                    .tenant_rate = policy::RateFromWire(request.limits()),
+                                    .session_rate = policy::RateFromWire(request.session_limits())}};
+  if (request.has_renewal()) {
+    RNICD_ASSIGN_OR_RETURN(terms.renewal, RenewalFromWire(request.renewal()));
+  }
+  if (request.has_devices()) {
+    RNICD_ASSIGN_OR_RETURN(core::DeviceSet devices, DevicesFromWire(request.devices(), "devices"));
+    terms.devices = std::make_shared<const core::DeviceSet>(std::move(devices));
+  }
+  return terms;
 }
 
 absl::StatusOr<std::vector<core::PodFacts>> FromWire(const v1::SetPodsRequest& request) {
@@ -88,12 +123,17 @@ absl::StatusOr<std::vector<core::PodFacts>> FromWire(const v1::SetPodsRequest& r
   }
   std::vector<core::PodFacts> pods;
   std::set<std::string_view> uids;
+  std::set<std::pair<std::string_view, std::string_view>> names;
   for (int index = 0; index < request.pods_size(); ++index) {
+    const v1::PodInfo& info = request.pods(index);
     const std::string field = At("pods", index);
-    if (!uids.insert(request.pods(index).uid()).second) {
+    if (!info.uid().empty() && !uids.insert(info.uid()).second) {
       return OutOfRange(field + ".uid");
     }
-    RNICD_ASSIGN_OR_RETURN(core::PodFacts pod, PodFromWire(request.pods(index), field));
+    if (!info.name().empty() && !names.insert({info.namespace_(), info.name()}).second) {
+      return OutOfRange(field + ".name");
+    }
+    RNICD_ASSIGN_OR_RETURN(core::PodFacts pod, PodFromWire(info, field));
     pods.push_back(std::move(pod));
   }
   return pods;

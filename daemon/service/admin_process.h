@@ -3,8 +3,10 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "daemon/health/probe_record.h"
 
 namespace rnicd::service {
 
@@ -20,6 +22,8 @@ class ProcessControl {
   virtual uint64_t connections() const = 0;
   // Registrations that are alive in the cards, without those by which the daemon itself tries them.
   virtual uint64_t device_regions() const = 0;
+  // What trying the cards said last.
+  virtual std::vector<health::AdapterHealth> adapters() const = 0;
   // Its path; empty when each uid is a tenant of its own.
   virtual std::string policy_file() const = 0;
 

@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "daemon/policy/limits_wire.h"
 #include "daemon/service/convert.h"
+#include "daemon/service/workload_wire.h"
 
 namespace rnicd::service {
 namespace {
@@ -43,7 +44,25 @@ v1::TenantInfo ToInfo(core::Tenant& tenant) {
   info.set_sessions(tenant.ledger()->used(core::Resource::kSessions));
   ToWire(*tenant.ledger(), info.mutable_resources());
   info.set_requests_per_second(tenant.rate().per_second());
+  *info.mutable_workload() = ToWire(tenant.workload()->name);
   return info;
+}
+
+// `health` is null before the first verdict.
+v1::AdapterStatus ToStatus(const provider::AdapterDescription& adapter, const health::AdapterHealth* health) {
+  v1::AdapterStatus status;
+  status.set_name(adapter.name);
+  status.set_healthy(health != nullptr && health->healthy);
+  if (health == nullptr) {
+    status.set_failure("nobody tried it yet");
+  } else if (!health->healthy) {
+    status.set_failure(std::string(RowOf(ErrorInfoOf(health->status).reason).name) + ": " +
+                       std::string(health->status.message()));
+  }
+  if (adapter.numa_node >= 0) {
+    status.set_numa_node(static_cast<uint32_t>(adapter.numa_node));
+  }
+  return status;
 }
 
 }  // namespace
@@ -74,7 +93,21 @@ v1::GetStatusResponse AdminView::Status() const {
   status.set_policy_file(process_.policy_file());
   status.set_tenants(node_.tenants.Tenants().size());
   status.set_grants(node_.tenants.Grants().size());
+  for (v1::AdapterStatus& adapter : Adapters()) {
+    *status.add_adapters() = std::move(adapter);
+  }
   return status;
+}
+
+std::vector<v1::AdapterStatus> AdminView::Adapters() const {
+  const std::vector<health::AdapterHealth> verdicts = process_.adapters();
+  std::vector<v1::AdapterStatus> adapters;
+  for (const provider::AdapterDescription& adapter : node_.provider.ListAdapters()) {
+    const auto is_its = [&](const health::AdapterHealth& health) { return health.adapter == adapter.name; };
+    const auto verdict = std::find_if(verdicts.begin(), verdicts.end(), is_its);
+    adapters.push_back(ToStatus(adapter, verdict == verdicts.end() ? nullptr : &*verdict));
+  }
+  return adapters;
 }
 
 std::vector<v1::TenantInfo> AdminView::Tenants() const {
@@ -98,6 +131,10 @@ v1::GrantInfo AdminView::Grant(const core::GrantView& grant) const {
   *info.mutable_limits() = policy::ToWire(limits.tenant, limits.tenant_rate);
   *info.mutable_session_limits() = policy::ToWire(limits.session, limits.session_rate);
   info.set_sessions(grant.tenant->ledger()->used(core::Resource::kSessions));
+  if (grant.devices != nullptr) {
+    *info.mutable_devices() = ToWire(*grant.devices);
+  }
+  *info.mutable_workload() = ToWire(grant.tenant->workload()->name);
   return info;
 }
 
@@ -120,6 +157,9 @@ std::vector<v1::PodInfo> AdminView::Pods() const {
       v1::PodLabel* const label = info.add_labels();
       label->set_key(key);
       label->set_value(value);
+    }
+    for (const core::ContainerFacts& container : pod.containers) {
+      *info.add_containers() = ToWire(container);
     }
   }
   return infos;

@@ -23,6 +23,7 @@ class AdminView {
   std::vector<v1::TenantInfo> Tenants() const;
   // In the order of ids.
   std::vector<v1::GrantInfo> Grants() const;
+  // As SetPods was told.
   std::vector<v1::PodInfo> Pods() const;
   // Errors: SESSION_NOT_FOUND.
   absl::StatusOr<v1::InspectSessionResponse> Inspect(SessionId id) const;
@@ -33,6 +34,8 @@ class AdminView {
   static std::vector<v1::RegionInfo> Regions(const core::Session& session);
 
  private:
+  // In the order of the provider's list.
+  std::vector<v1::AdapterStatus> Adapters() const;
   uint64_t MillisecondsSince(Instant instant) const;
   v1::GrantInfo Grant(const core::GrantView& grant) const;
 

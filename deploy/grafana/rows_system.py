@@ -2,11 +2,12 @@
 
 from panels import (GREEN, RED, YELLOW, ZERO_IS_GOOD, instant, lines, query, stat, states, steps, table,
                     value_map)
-from variables import ADAPTER, NODE
+from variables import ADAPTER, NODE, TENANT
 
 RATE = "[$__rate_interval]"
 NO_DAEMON = "no daemon is scraped"
 NO_ADAPTER = "no adapter"
+NO_WORKLOAD = "no device plugin has said which container holds what"
 CARDS_ONLY = "only cards of the kernel have this (--provider=verbs)"
 HEALTH = value_map((0, "failing", RED), (1, "works", GREEN))
 
@@ -100,6 +101,24 @@ def kubernetes():
               "By reason. A steady rate is a program that is set up wrong, or somebody who tries doors.",
               "ops", query(f"sum by (instance, reason) (rate({refused}{RATE}))", "{{instance}}: {{reason}}"),
               no_value=NO_DAEMON, runbooks=["AttestationRefusalsHigh"]),
+        *_workloads(),
+    ]
+
+
+def _workloads():
+    pinned = (f"rnicd_pinned_bytes{{{TENANT}}} * on (job, instance, tenant) "
+              f"group_left (namespace, pod, container) rnicd_tenant_info{{{TENANT}}}")
+    return [
+        table("Workloads", "Which containers hold pinned memory, and how much. Only tenants with a name of their own "
+              "(--metrics_max_tenants), and only those that the device plugin has named.", "none", [instant(pinned)],
+              {"namespace": ("Namespace", None), "pod": ("Pod", None), "container": ("Container", None),
+               "tenant": ("Tenant", None), "instance": ("Node", None), "Value": ("Pinned", "bytes")},
+              no_value=NO_WORKLOAD, hidden=("job",)),
+        lines("Allocated devices by resource", "Devices of the kubelet's that grants cover. Normal: follows the pods "
+              "that ask for them, and falls within a minute or two of their end. A line that only grows: the plugin "
+              "does not learn from the kubelet who is gone.", "none",
+              query(f"sum by (resource) (rnicd_tenant_devices{{{TENANT}}})", "{{resource}}"), no_value=NO_WORKLOAD,
+              stacked=True),
     ]
 
 

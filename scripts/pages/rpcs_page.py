@@ -40,6 +40,9 @@ def _methods(path):
 def make(repo):
     lines = [_HEAD]
     for path in sorted((repo / "proto").rglob("*.proto")):
+        # What the device plugin speaks with the kubelet is no call of the daemon.
+        if "kubelet" in path.parts:
+            continue
         for kind, name, comment in _methods(path):
             if kind == "service":
                 lines += [f"## {name}", "", f"[{path.name}](../{path.relative_to(repo)})", ""]

@@ -34,7 +34,10 @@ ARROWS = {
         "daemon/log", "provider/verbs", "provider/soft", "provider/api", "base",
     ],
     "client/cpp": ["base", "proto", "grpc"],
-    "client/ctl": ["client/cpp", "base", "proto", "grpc"],
+    "client/admin": ["client/cpp", "base", "proto", "grpc"],
+    "client/ctl": ["client/admin", "client/cpp", "base", "proto", "grpc"],
+    # Its lines look like the daemon's, because they are read side by side.
+    "client/kubernetes": ["client/admin", "client/cpp", "daemon/log", "base", "proto", "grpc"],
 }
 # Folders that may include everything. Nothing but these may include tests/.
 FREE_FOLDERS = ["tests", "examples"]
@@ -54,6 +57,7 @@ EXTERNAL_INCLUDES = {
     "sys/capability.h": ["daemon/sandbox"],
     "prometheus/": ["daemon/metrics"],
     "spdlog/": ["daemon/log"],
+    "curl/": ["client/kubernetes/cluster.cc", "client/kubernetes/main.cc"],
     "CivetServer.h": ["daemon/metrics"],
     "absl/synchronization/": ["daemon/app/main.cc"],
     "mutex": ["base/mutex.h"],
@@ -90,7 +94,9 @@ CODE_SUFFIXES = [".cc", ".h", ".inc", ".proto", ".py", ".sh"]
 # Folders that need a README.md though they hold no code.
 ALSO_DOCUMENTED = ["deploy", "docs/adr", "docs/runbooks"]
 # Folders whose parent's README.md speaks for them.
-DOCUMENTED_BY_PARENT = ["proto/rnicd", "proto/grpc", "scripts/pages", "tests/support/"]
+DOCUMENTED_BY_PARENT = [
+    "proto/rnicd", "proto/grpc", "proto/kubelet", "scripts/pages", "tests/support/", "tests/kubernetes/",
+]
 # Where a file may, and must, be executable: programs with a "#!" line.
 EXECUTABLE = [r"^scripts/[a-z-]+$", r"^\.ci/run$", r"^tests/vm/guest$"]
 

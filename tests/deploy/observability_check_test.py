@@ -207,6 +207,10 @@ class Reading(unittest.TestCase):
         self.assertEqual(expressions.operands("a > 0 unless on (job) sum by (job) (b > 1) > 0"),
                          ["a", "sum by ( job ) ( b > 1 )"])
 
+    def test_knows_which_side_of_a_join_lends_its_labels(self):
+        self.assertEqual(expressions.groupings("a * on (x) group_left (y) b"), [(["x"], ["a", "b"]), (["y"], ["b"])])
+        self.assertEqual(expressions.groupings("a / on (x) group_right (y) b"), [(["x"], ["a", "b"]), (["y"], ["a"])])
+
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()

@@ -93,7 +93,8 @@ def selectors(expression):
 
 
 def groupings(expression):
-    """Who groups what: by and without are about the brackets beside them, on and the others about all metrics."""
+    """Who groups what: by and without are about the brackets beside them, on and ignoring about all metrics; group_left
+    names labels of the metrics on its right, group_right of those on its left."""
     found = tokens(expression)
     places = _selectors(found)
     result = []
@@ -107,6 +108,10 @@ def groupings(expression):
             if _text_at(found, end + 1) != "(":
                 raise BadExpression(f"write {token.text} (...) before what it groups, in: {expression}")
             first, last = end + 1, _end_of_group(found, end + 1)
+        elif token.text == "group_left":
+            first = end + 1
+        elif token.text == "group_right":
+            last = index
         result.append(Grouping(labels, [selector.name for place, selector in places if first <= place <= last]))
     return result
 

@@ -36,7 +36,7 @@ class UnitTest(unittest.TestCase):
     def unit(self, text):
         """The unit as a file, with the program that was just built."""
         path = self.folder / "rnicd.service"
-        path.write_text(text.replace("/usr/bin/rnicd", str(ARGUMENTS.rnicd)))
+        path.write_text(text.replace("/usr/bin/rnicd", str(ARGUMENTS.rnicd.resolve())))
         return path
 
     def complaints(self, text):

@@ -11,9 +11,10 @@ import tempfile
 import unittest
 from pathlib import Path
 
-_GUIDES = ("docs/OPERATING.md", "docs/TROUBLESHOOTING.md", "docs/WORKLOADS.md", "examples/python/README.md")
-_FLAG_FILES = ("daemon/app/config.cc", "daemon/app/provider_flags.cc")
-_PATHS_OF_RNICD = re.compile(r"(?<![\w/.])(?:/usr/lib|/etc|/run|/var/log)/[\w./-]*rnicd[\w./-]*")
+_GUIDES = ("docs/OPERATING.md", "docs/TROUBLESHOOTING.md", "docs/WORKLOADS.md", "examples/python/README.md",
+           "deploy/kubernetes/README.md")
+_FLAG_FILES = ("daemon/app/config.cc", "daemon/app/provider_flags.cc", "client/kubernetes/config.cc")
+_PATHS_OF_RNICD = re.compile(r"(?<![\w/.])(?:/usr/lib|/usr/share|/etc|/run|/var/log)/[\w./-]*rnicd[\w./-]*")
 given = argparse.Namespace()
 
 
@@ -35,7 +36,7 @@ def dead_links(repo, page):
 
 
 def unknown_flags(page, text, known):
-    """Flags of the daemon have an underscore, and those of other programs do not."""
+    """Flags of the daemon and of the device plugin have an underscore, and those of other programs do not."""
     for flag in sorted(set(re.findall(r"--([a-z]+(?:_[a-z]+)+)\b", text)) - known):
         yield f"{page}: rnicd has no --{flag}"
 
@@ -55,7 +56,7 @@ class Guides(unittest.TestCase):
     def test_send_people_to_pages_that_exist(self):
         self.assertEqual([dead for page in _GUIDES for dead in dead_links(given.source, page)], [])
 
-    def test_name_flags_that_the_daemon_has(self):
+    def test_name_flags_that_daemon_and_plugin_have(self):
         known = {flag for file in _FLAG_FILES
                  for flag in re.findall(r"ABSL_FLAG\(\s*[\w:]+,\s*(\w+)", self.text(file))}
         self.assertIn("socket_dir", known)
@@ -74,7 +75,8 @@ class Guides(unittest.TestCase):
         self.assertGreater(asked, 20)
 
     def test_name_paths_that_deploy_uses(self):
-        deploy = "".join(path.read_text() for path in sorted((given.source / "deploy/systemd").iterdir()))
+        deploy = "".join(path.read_text() for folder in ("systemd", "debian", "man")
+                         for path in sorted((given.source / "deploy" / folder).iterdir()))
         own = {"/etc/logrotate.d/rnicd"}
         named = set(_PATHS_OF_RNICD.findall(self.text("docs/OPERATING.md"))) - own
         self.assertGreater(len(named), 8)

@@ -43,6 +43,7 @@ class FakeProcess final : public service::ProcessControl {
   std::string metrics_address() const override { return ""; }
   uint64_t connections() const override { return 0; }
   uint64_t device_regions() const override { return provider_.live_regions(); }
+  std::vector<health::AdapterHealth> adapters() const override { return {}; }
   std::string policy_file() const override { return ""; }
   absl::StatusOr<std::string> SetLogLevel(std::string_view level) override;
   absl::Status ReloadPolicy() override;

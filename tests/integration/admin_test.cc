@@ -321,11 +321,11 @@ TEST_F(Admin, LogLevelIsChangedAndTheOldOneTold) {
 
 // --- pods ---
 
-v1::PodInfo Pod(const std::string& uid) {
+v1::PodInfo Pod(const std::string& uid, const std::string& name = "pod-7") {
   v1::PodInfo pod;
   pod.set_uid(uid);
   pod.set_namespace_("training");
-  pod.set_name("pod-7");
+  pod.set_name(name);
   v1::PodLabel* const label = pod.add_labels();
   label->set_key("example.com/tier");
   label->set_value("gold");
@@ -338,7 +338,7 @@ constexpr char kStaticPodUid[] = "0123456789abcdef0123456789abcdef";
 TEST_F(Admin, PodsAreKnownUntilOthersAreSaid) {
   v1::SetPodsRequest request;
   *request.add_pods() = Pod(kPodUid);
-  *request.add_pods() = Pod(kStaticPodUid);
+  *request.add_pods() = Pod(kStaticPodUid, "pod-8");
   ExpectOk(Ask<v1::SetPodsResponse>(&AdminStub::SetPods, request));
   const auto pods = [&] {
     return Json::parse(
@@ -346,9 +346,10 @@ TEST_F(Admin, PodsAreKnownUntilOthersAreSaid) {
   };
   const Json known = pods();
   ASSERT_EQ(known.size(), 2u);
-  EXPECT_EQ(known[1]["uid"], kPodUid);
-  EXPECT_EQ(known[1]["namespace"], "training");
-  EXPECT_EQ(known[1]["labels"][0]["value"], "gold");
+  EXPECT_EQ(known[0]["uid"], kPodUid);
+  EXPECT_EQ(known[0]["namespace"], "training");
+  EXPECT_EQ(known[0]["labels"][0]["value"], "gold");
+  EXPECT_EQ(known[1]["uid"], kStaticPodUid);
   ExpectOk(Ask<v1::SetPodsResponse>(&AdminStub::SetPods, v1::SetPodsRequest()));
   EXPECT_TRUE(pods().empty());
 }
@@ -359,12 +360,12 @@ TEST_F(Admin, PodsThatCannotBeAreRefusedAndNothingChanges) {
     request.mutable_pods()->Assign(pods.begin(), pods.end());
     ExpectRefused(Ask<v1::SetPodsResponse>(&AdminStub::SetPods, request), ErrorReason::FIELD_OUT_OF_RANGE, field);
   };
-  for (const std::string& uid :
-       {std::string(), std::string("pod-7"), std::string("0D9E1B5C-90a4-4a3c-8f0e-6d7d5b3f2c11"),
-        std::string("0d9e1b5c090a4-4a3c-8f0e-6d7d5b3f2c11"), std::string(31, 'a')}) {
-    refused({Pod(kPodUid), Pod(uid)}, "pods[1].uid");
+  for (const std::string& uid : {std::string("pod-7"), std::string("0D9E1B5C-90a4-4a3c-8f0e-6d7d5b3f2c11"),
+                                 std::string("0d9e1b5c090a4-4a3c-8f0e-6d7d5b3f2c11"), std::string(31, 'a')}) {
+    refused({Pod(kPodUid), Pod(uid, "pod-8")}, "pods[1].uid");
   }
-  refused({Pod(kPodUid), Pod(kPodUid)}, "pods[1].uid");
+  refused({Pod(kPodUid), Pod(kPodUid, "pod-8")}, "pods[1].uid");
+  refused({Pod(kPodUid), Pod(kStaticPodUid)}, "pods[1].name");
   const auto with = [](const auto& change) {
     v1::PodInfo pod = Pod(kPodUid);
     change(pod);

@@ -8,15 +8,18 @@
 namespace rnicd::test {
 namespace {
 
-const std::vector<std::string> kKeys = {"time", "what",   "result",     "reason",  "field",
-                                        "pid",  "uid",    "gid",        "pod_uid", "container_id",
-                                        "role", "tenant", "session_id", "object",  "note"};
+const std::vector<std::string> kKeys = {"time",      "what", "result",    "reason",       "field",  "pid",
+                                        "uid",       "gid",  "pod_uid",   "container_id", "role",   "tenant",
+                                        "namespace", "pod",  "container", "session_id",   "object", "note"};
 const std::vector<std::string> kFigures = {"limit", "used", "requested"};
 
 void ExpectTheKeys(const AuditLines::Json& line) {
   std::vector<std::string> expected = kKeys;
   if (line.contains("limit")) {
     expected.insert(std::find(expected.begin(), expected.end(), "pid"), kFigures.begin(), kFigures.end());
+  }
+  if (line.contains("devices")) {
+    expected.insert(std::find(expected.begin(), expected.end(), "session_id"), "devices");
   }
   std::vector<std::string> keys;
   for (const auto& [key, value] : line.items()) {

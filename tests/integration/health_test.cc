@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/integration/metrics_page.h"
+#include "tests/support/metrics_page.h"
 #include "tests/support/admin_client.h"
 #include "tests/support/expect.h"
 #include "tests/support/shared_daemon.h"

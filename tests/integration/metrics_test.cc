@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/integration/metrics_page.h"
+#include "tests/support/metrics_page.h"
 #include "tests/support/admin_client.h"
 #include "tests/support/child_client.h"
 #include "tests/support/child_process.h"

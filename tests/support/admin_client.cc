@@ -114,6 +114,12 @@ std::vector<v1::GrantInfo> AdminGrants(const DaemonProcess& daemon) {
   return {grants.response.grants().begin(), grants.response.grants().end()};
 }
 
+std::string AdminDump(const DaemonProcess& daemon) {
+  const auto dump = RawClient(daemon.admin_socket()).Call(&AdminStub::DumpState, {});
+  ExpectOk(dump);
+  return dump.response.json();
+}
+
 CallResult<v1::EvictSessionResponse> Evict(const DaemonProcess& daemon, uint64_t session_id) {
   v1::EvictSessionRequest request;
   request.set_session_id(session_id);

@@ -22,6 +22,8 @@ std::vector<v1::TenantInfo> AdminTenants(const DaemonProcess& daemon);
 // The one tenant of that name; nothing when the daemon lists none.
 std::optional<v1::TenantInfo> AdminTenant(const DaemonProcess& daemon, const std::string& name);
 std::vector<v1::GrantInfo> AdminGrants(const DaemonProcess& daemon);
+// A StateDump as JSON.
+std::string AdminDump(const DaemonProcess& daemon);
 
 // What the operator does, likewise.
 CallResult<v1::EvictSessionResponse> Evict(const DaemonProcess& daemon, uint64_t session_id);

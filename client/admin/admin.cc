@@ -1,4 +1,4 @@
-#include "client/ctl/admin.h"
+#include "client/admin/admin.h"
 
 #include <utility>
 
@@ -7,7 +7,7 @@
 #include "client/cpp/channel.h"
 #include "client/cpp/transport_failure.h"
 
-namespace rnicd::ctl {
+namespace rnicd::inline client {
 namespace {
 
 constexpr std::chrono::seconds kDeadline(30);
@@ -135,4 +135,8 @@ absl::StatusOr<uint64_t> Admin::RevokeGrant(uint64_t grant_id) {
   return response.sessions_ended();
 }
 
-}  // namespace rnicd::ctl
+absl::Status Admin::SetPods(const v1::SetPodsRequest& request) {
+  return CallUnary(*stub_, &v1::AdminService::Stub::SetPods, request, kDeadline).status();
+}
+
+}  // namespace rnicd::inline client

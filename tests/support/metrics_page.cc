@@ -1,4 +1,4 @@
-#include "tests/integration/metrics_page.h"
+#include "tests/support/metrics_page.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

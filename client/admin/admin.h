@@ -8,7 +8,7 @@
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "rnicd/v1/admin_service.grpc.pb.h"
 
-namespace rnicd::ctl {
+namespace rnicd::inline client {
 
 // The operator's side of the node, over the admin socket. Lists are fetched page by page to their end.
 // Errors: METHOD_NOT_PERMITTED and those of the call; transport failures, also when the caller may not open the socket.
@@ -37,6 +37,7 @@ class Admin {
   absl::StatusOr<std::vector<v1::GrantInfo>> Grants();
   // Answers how many sessions end by it.
   absl::StatusOr<uint64_t> RevokeGrant(uint64_t grant_id);
+  absl::Status SetPods(const v1::SetPodsRequest& request);
 
  private:
   explicit Admin(const std::shared_ptr<grpc::Channel>& channel);
@@ -45,4 +46,4 @@ class Admin {
   std::unique_ptr<grpc::health::v1::Health::Stub> health_;
 };
 
-}  // namespace rnicd::ctl
+}  // namespace rnicd::inline client

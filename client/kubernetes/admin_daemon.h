@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "client/admin/admin.h"
+#include "client/kubernetes/daemon.h"
+
+namespace rnicd::kubernetes {
+
+// The real daemon, over its operator's socket. Threads: safe.
+class AdminDaemon final : public Daemon {
+ public:
+  // The socket need not be there yet, and may come back.
+  explicit AdminDaemon(const std::string& admin_socket_dir) : admin_(admin_socket_dir) {}
+
+  absl::StatusOr<v1::GetStatusResponse> Status() override { return admin_.Status(); }
+  absl::StatusOr<v1::CreateGrantResponse> CreateGrant(const v1::CreateGrantRequest& request) override {
+    return admin_.CreateGrant(request);
+  }
+  absl::StatusOr<std::vector<v1::GrantInfo>> Grants() override { return admin_.Grants(); }
+  absl::StatusOr<uint64_t> RevokeGrant(uint64_t grant_id) override { return admin_.RevokeGrant(grant_id); }
+  absl::Status SetPods(const v1::SetPodsRequest& request) override { return admin_.SetPods(request); }
+
+ private:
+  Admin admin_;
+};
+
+}  // namespace rnicd::kubernetes

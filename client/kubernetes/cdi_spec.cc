@@ -1,0 +1,46 @@
+#include "client/kubernetes/cdi_spec.h"
+
+#include <optional>
+#include <string_view>
+
+#include "base/status.h"
+#include "client/kubernetes/whole_file.h"
+#include "nlohmann/json.hpp"
+
+namespace rnicd::kubernetes {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr char kFileName[] = "/rnicd.io-socket.json";
+constexpr size_t kMaxFileBytes = 64 << 10;
+// Container engines read it, whoever they run as.
+constexpr mode_t kMode = 0644;
+
+// Mounts and variables have been there since 0.3.0, and engines refuse versions that they do not know.
+constexpr char kVersion[] = "0.3.0";
+
+std::string SpecOf(const MountPoint& socket_directory) {
+  constexpr std::string_view kDevice = kCdiDevice;
+  const size_t equals = kDevice.find('=');
+  const Json mount = {{"hostPath", socket_directory.host_path},
+                      {"containerPath", socket_directory.container_path},
+                      {"options", {socket_directory.read_only ? "ro" : "rw", "nosuid", "nodev", "bind"}}};
+  const Json edits = {{"env", {"RNICD_SOCKET_DIR=" + socket_directory.container_path}},
+                      {"mounts", Json::array({mount})}};
+  const Json device = {{"name", kDevice.substr(equals + 1)}, {"containerEdits", edits}};
+  const Json spec = {{"cdiVersion", kVersion}, {"kind", kDevice.substr(0, equals)}, {"devices", Json::array({device})}};
+  return spec.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+absl::Status WriteCdiSpec(const std::string& folder, const MountPoint& socket_directory) {
+  const std::string path = folder + kFileName;
+  const std::string spec = SpecOf(socket_directory);
+  // What cannot be read is replaced, too.
+  const absl::StatusOr<std::optional<std::string>> present = ReadOwnFile(path, kMaxFileBytes);
+  return present.ok() && *present == spec ? absl::OkStatus() : ReplaceFile(path, spec, kMode);
+}
+
+}  // namespace rnicd::kubernetes

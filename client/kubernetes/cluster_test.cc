@@ -1,0 +1,63 @@
+#include "client/kubernetes/cluster.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace rnicd::kubernetes {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+TEST(ClusterPodList, NamesPodsWithTheirLabels) {
+  const auto pods = ParsePodList(R"({"kind": "PodList", "items": [
+    {"metadata": {"uid": "u-1", "namespace": "storage", "name": "a", "labels": {"tier": "gold", "app": "kv"}},
+     "status": {"phase": "Running"}},
+    {"metadata": {"uid": "u-2", "namespace": "guests", "name": "b"}, "status": {"phase": "Pending"}}]})");
+  ASSERT_TRUE(pods.ok()) << pods.status();
+  EXPECT_THAT(*pods, ElementsAre(ClusterPod{"u-1", "storage", "a", {{"app", "kv"}, {"tier", "gold"}}},
+                                 ClusterPod{"u-2", "guests", "b", {}}));
+}
+
+TEST(ClusterPodList, LeavesOutPodsThatAreOver) {
+  const auto pods = ParsePodList(R"({"items": [
+    {"metadata": {"uid": "u-1", "namespace": "n", "name": "a"}, "status": {"phase": "Succeeded"}},
+    {"metadata": {"uid": "u-2", "namespace": "n", "name": "b"}, "status": {"phase": "Failed"}}]})");
+  ASSERT_TRUE(pods.ok()) << pods.status();
+  EXPECT_THAT(*pods, IsEmpty());
+}
+
+// The mirror pod in the API has a UID of its own; the control groups have the kubelet's.
+TEST(ClusterPodList, TakesTheKubeletsUidOfAStaticPod) {
+  const auto pods = ParsePodList(R"({"items": [{"metadata": {"uid": "mirror", "namespace": "n", "name": "a",
+    "annotations": {"kubernetes.io/config.hash": "0123456789abcdef0123456789abcdef"}}}]})");
+  ASSERT_TRUE(pods.ok()) << pods.status();
+  ASSERT_EQ(pods->size(), 1u);
+  EXPECT_EQ(pods->front().uid, "0123456789abcdef0123456789abcdef");
+}
+
+TEST(ClusterPodList, OfNothingIsEmpty) {
+  for (const char* json : {R"({"items": []})", R"({"items": null})"}) {
+    const auto pods = ParsePodList(json);
+    ASSERT_TRUE(pods.ok()) << json;
+    EXPECT_THAT(*pods, IsEmpty());
+  }
+}
+
+TEST(ClusterPodList, RefusesWhatIsNone) {
+  for (const char* json :
+       {"", "[]", "{}", "null", R"({"items": {}})", R"({"items": [1]})", R"({"items": [{}]})",
+        R"({"items": [{"metadata": []}]})", R"({"kind": "Status", "code": 403})", R"({"items": [)"}) {
+    EXPECT_EQ(ParsePodList(json).status().code(), absl::StatusCode::kInternal) << json;
+  }
+}
+
+TEST(Cluster, WithoutATokenAsksNobody) {
+  const Cluster cluster({.server = "https://127.0.0.1:1", .token_file = "/nonexistent/token", .node_name = "n"});
+  const absl::Status status = cluster.Pods().status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("/nonexistent/token"));
+}
+
+}  // namespace
+}  // namespace rnicd::kubernetes

@@ -1,0 +1,94 @@
+#include "client/kubernetes/config.h"
+
+#include <cstdlib>
+
+#include "absl/flags/commandlineflag.h"
+#include "absl/flags/reflection.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace rnicd::kubernetes {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+class PluginConfig : public ::testing::Test {
+ protected:
+  PluginConfig() {
+    unsetenv("KUBERNETES_SERVICE_HOST");
+    unsetenv("KUBERNETES_SERVICE_PORT");
+  }
+
+  static void Set(const char* flag, const std::string& value) {
+    std::string problem;
+    ASSERT_TRUE(absl::FindCommandLineFlag(flag)->ParseFrom(value, &problem)) << problem;
+  }
+
+  std::vector<std::string> Errors() {
+    std::vector<std::string> errors;
+    config_ = ConfigFromFlags(errors);
+    return errors;
+  }
+
+  const absl::FlagSaver saver_;
+  Config config_;
+};
+
+TEST_F(PluginConfig, DefaultsAreSound) {
+  EXPECT_THAT(Errors(), IsEmpty());
+  ASSERT_EQ(config_.resources.size(), 1u);
+  EXPECT_EQ(config_.resources[0].unit_bytes, 64u << 20);
+  EXPECT_EQ(config_.grants.limits.regions(), 65536u);
+  EXPECT_EQ(config_.cluster.server, "") << "outside of a cluster nobody is asked";
+}
+
+TEST_F(PluginConfig, EveryMistakeIsReported) {
+  Set("resources", "memory");
+  Set("grant_limits", "pages=3");
+  Set("registered_times", "0");
+  Set("kubelet_dir", "relative");
+  Set("kubernetes_server", "http://10.0.0.1");
+  Set("own_pod", "rnicd");
+  Set("log_level", "loud");
+  Set("log_format", "xml");
+  EXPECT_THAT(Errors(),
+              ElementsAre(StartsWith("--kubelet_dir: "), StartsWith("--own_pod: "), StartsWith("--resources: "),
+                          StartsWith("--grant_limits: 'pages'"), StartsWith("--registered_times: "),
+                          StartsWith("--kubernetes_server: "), StartsWith("--node_name: "), StartsWith("--log_level: "),
+                          StartsWith("--log_format: ")));
+}
+
+TEST_F(PluginConfig, BytesFollowFromDevicesAlone) {
+  Set("grant_limits", "regions=1,pinned_bytes=1GiB");
+  EXPECT_THAT(Errors(), ElementsAre(StartsWith("--grant_limits: must not name bytes")));
+}
+
+TEST_F(PluginConfig, TheEnvironmentNamesTheServerForWhoHasANodeName) {
+  setenv("KUBERNETES_SERVICE_HOST", "fd00::1", 1);
+  setenv("KUBERNETES_SERVICE_PORT", "6443", 1);
+  EXPECT_THAT(Errors(), IsEmpty());
+  EXPECT_EQ(config_.cluster.server, "");
+  Set("node_name", "worker-7.example");
+  EXPECT_THAT(Errors(), IsEmpty());
+  EXPECT_EQ(config_.cluster.server, "https://[fd00::1]:6443");
+  Set("kubernetes_server", "off");
+  EXPECT_THAT(Errors(), IsEmpty());
+  EXPECT_EQ(config_.cluster.server, "");
+}
+
+// It goes into a URL.
+TEST_F(PluginConfig, NodeNamesAreNames) {
+  Set("node_name", "a&limit=1");
+  EXPECT_THAT(Errors(), ElementsAre(StartsWith("--node_name: ")));
+}
+
+TEST_F(PluginConfig, PathsLoseTheirLastSlash) {
+  Set("socket_dir", "/run/rnicd//");
+  EXPECT_THAT(Errors(), IsEmpty());
+  EXPECT_EQ(config_.socket_dir, "/run/rnicd");
+}
+
+}  // namespace
+}  // namespace rnicd::kubernetes

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "rnicd/v1/admin_service.pb.h"
+
+namespace rnicd::kubernetes {
+
+// The daemon of the node, as far as a device plugin may speak with it. Errors are AdminService's, and transport
+// failures (client/cpp/transport_failure.h) while it is away. Threads: safe.
+class Daemon {
+ public:
+  virtual ~Daemon() = default;
+  virtual absl::StatusOr<v1::GetStatusResponse> Status() = 0;
+  virtual absl::StatusOr<v1::CreateGrantResponse> CreateGrant(const v1::CreateGrantRequest& request) = 0;
+  virtual absl::StatusOr<std::vector<v1::GrantInfo>> Grants() = 0;
+  // Answers how many sessions end by it.
+  virtual absl::StatusOr<uint64_t> RevokeGrant(uint64_t grant_id) = 0;
+  virtual absl::Status SetPods(const v1::SetPodsRequest& request) = 0;
+};
+
+}  // namespace rnicd::kubernetes

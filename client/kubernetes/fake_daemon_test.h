@@ -1,0 +1,178 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/secret.h"
+#include "base/status.h"
+#include "client/cpp/transport_failure.h"
+#include "client/kubernetes/daemon.h"
+
+namespace rnicd::kubernetes {
+
+// Keeps grants like the real daemon: names and ids are there once, secrets are told once, a renewal brings back an id
+// and its secret. It can be away, start anew without any grant, and refuse. Threads: safe.
+class FakeDaemon final : public Daemon {
+ public:
+  struct Kept {
+    v1::CreateGrantRequest request;
+    std::string secret_sha256;
+    uint64_t age_ms = 0;
+  };
+
+  absl::StatusOr<v1::GetStatusResponse> Status() override {
+    MutexLock lock(mutex_);
+    RNICD_RETURN_IF_ERROR(Reach());
+    return status_;
+  }
+
+  absl::StatusOr<v1::CreateGrantResponse> CreateGrant(const v1::CreateGrantRequest& request) override {
+    MutexLock lock(mutex_);
+    RNICD_RETURN_IF_ERROR(Reach());
+    const absl::Status refusal = create_refusal_;
+    const auto named = refusals_by_name_.find(request.name());
+    RNICD_RETURN_IF_ERROR(named == refusals_by_name_.end() ? refusal : named->second);
+    for (const auto& [id, kept] : grants_) {
+      if (kept.request.name() == request.name() || id == request.renewal().grant_id()) {
+        return MakeError(ErrorReason::GRANT_NAME_TAKEN, "name");
+      }
+    }
+    v1::CreateGrantResponse made;
+    made.set_tenant("grant/" + request.name());
+    made.set_grant_id(request.has_renewal() ? request.renewal().grant_id() : ++last_id_);
+    Kept kept{.request = request, .secret_sha256 = request.renewal().secret_sha256()};
+    if (!request.has_renewal()) {
+      made.set_secret("secret-" + std::to_string(made.grant_id()));
+      kept.secret_sha256 = DigestOf(made.secret());
+    }
+    grants_[made.grant_id()] = std::move(kept);
+    return made;
+  }
+
+  absl::StatusOr<std::vector<v1::GrantInfo>> Grants() override {
+    MutexLock lock(mutex_);
+    RNICD_RETURN_IF_ERROR(Reach());
+    std::vector<v1::GrantInfo> infos;
+    for (const auto& [id, kept] : grants_) {
+      v1::GrantInfo& info = infos.emplace_back();
+      info.set_grant_id(id);
+      info.set_tenant("grant/" + kept.request.name());
+      info.set_age_ms(kept.age_ms);
+      *info.mutable_limits() = kept.request.limits();
+      if (kept.request.has_devices()) {
+        *info.mutable_devices() = kept.request.devices();
+      }
+    }
+    return infos;
+  }
+
+  absl::StatusOr<uint64_t> RevokeGrant(uint64_t grant_id) override {
+    MutexLock lock(mutex_);
+    RNICD_RETURN_IF_ERROR(Reach());
+    if (const auto refusal = revoke_refusals_.find(grant_id); refusal != revoke_refusals_.end()) {
+      return refusal->second;
+    }
+    return grants_.erase(grant_id) > 0 ? absl::StatusOr<uint64_t>(0) : MakeError(ErrorReason::GRANT_NOT_FOUND);
+  }
+
+  absl::Status SetPods(const v1::SetPodsRequest& request) override {
+    MutexLock lock(mutex_);
+    RNICD_RETURN_IF_ERROR(Reach());
+    pods_ = request;
+    return absl::OkStatus();
+  }
+
+  // From now on nobody answers; or somebody does again.
+  void SetAway(bool away) {
+    MutexLock lock(mutex_);
+    away_ = away;
+  }
+  // The same, after so many more calls.
+  void GoAwayAfter(int calls) {
+    MutexLock lock(mutex_);
+    calls_left_ = calls;
+  }
+  // Another daemon is there now, and knows no grants and no pods.
+  void Restart() {
+    MutexLock lock(mutex_);
+    grants_.clear();
+    pods_.reset();
+  }
+  void SetStatus(v1::GetStatusResponse status) {
+    MutexLock lock(mutex_);
+    status_ = std::move(status);
+  }
+  // OK: no more.
+  void RefuseCreate(absl::Status refusal) {
+    MutexLock lock(mutex_);
+    create_refusal_ = std::move(refusal);
+  }
+  void RefuseCreateOf(const std::string& name, absl::Status refusal) {
+    MutexLock lock(mutex_);
+    refusals_by_name_[name] = std::move(refusal);
+  }
+  void RefuseRevoke(uint64_t grant_id, absl::Status refusal) {
+    MutexLock lock(mutex_);
+    refusal.ok() ? void(revoke_refusals_.erase(grant_id)) : void(revoke_refusals_[grant_id] = std::move(refusal));
+  }
+  void SetAge(uint64_t grant_id, uint64_t age_ms) {
+    MutexLock lock(mutex_);
+    grants_.at(grant_id).age_ms = age_ms;
+  }
+
+  std::map<uint64_t, Kept> grants() const {
+    MutexLock lock(mutex_);
+    return grants_;
+  }
+  // Also those that nobody answered.
+  uint64_t calls() const {
+    MutexLock lock(mutex_);
+    return calls_;
+  }
+  // What SetPods said last.
+  std::optional<v1::SetPodsRequest> pods() const {
+    MutexLock lock(mutex_);
+    return pods_;
+  }
+  // Whether a workload with this secret would be let in.
+  bool Accepts(const std::string& secret) const {
+    MutexLock lock(mutex_);
+    const std::string digest = DigestOf(secret);
+    return std::any_of(grants_.begin(), grants_.end(),
+                       [&](const auto& grant) { return grant.second.secret_sha256 == digest; });
+  }
+
+  static std::string DigestOf(const std::string& secret) {
+    const SecretDigest digest = SecretDigest::Of(secret);
+    return std::string(digest.bytes().begin(), digest.bytes().end());
+  }
+
+ private:
+  absl::Status Reach() RNICD_REQUIRES(mutex_) {
+    ++calls_;
+    if (calls_left_.has_value() && (*calls_left_)-- <= 0) {
+      away_ = true;
+    }
+    return away_ ? TransportFailure(absl::StatusCode::kUnavailable, "nobody listens") : absl::OkStatus();
+  }
+
+  mutable Mutex mutex_;
+  uint64_t calls_ RNICD_GUARDED_BY(mutex_) = 0;
+  bool away_ RNICD_GUARDED_BY(mutex_) = false;
+  std::optional<int> calls_left_ RNICD_GUARDED_BY(mutex_);
+  uint64_t last_id_ RNICD_GUARDED_BY(mutex_) = 0;
+  v1::GetStatusResponse status_ RNICD_GUARDED_BY(mutex_);
+  absl::Status create_refusal_ RNICD_GUARDED_BY(mutex_);
+  std::map<std::string, absl::Status> refusals_by_name_ RNICD_GUARDED_BY(mutex_);
+  std::map<uint64_t, absl::Status> revoke_refusals_ RNICD_GUARDED_BY(mutex_);
+  std::map<uint64_t, Kept> grants_ RNICD_GUARDED_BY(mutex_);
+  std::optional<v1::SetPodsRequest> pods_ RNICD_GUARDED_BY(mutex_);
+};
+
+}  // namespace rnicd::kubernetes

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/kubernetes/fake_daemon_test.h"
+#include "client/kubernetes/folder_fixture_test.h"
+#include "client/kubernetes/grant_keeper.h"
+
+namespace rnicd::kubernetes {
+
+class CountingRandom final : public RandomSource {
+ public:
+  uint64_t Next() override { return ++count_; }
+
+ private:
+  uint64_t count_ = 0x3f2a91bb;
+};
+
+inline const std::string kResource = "rnicd.io/memory-64mi";
+
+inline Holder HeldBy(const std::string& pod, std::vector<std::string> device_ids, const std::string& container = "c") {
+  return Holder{.namespace_name = "default",
+                .pod = pod,
+                .container = container,
+                .resource = kResource,
+                .device_ids = std::move(device_ids)};
+}
+
+// A keeper over a daemon that is pretended and a file that is real. Time stands still unless it is moved.
+class GrantFixture : public FolderFixture {
+ protected:
+  using Ms = std::chrono::milliseconds;
+
+  GrantFixture() { StartPlugin(); }
+
+  // Another keeper over the same file, as after a restart of the plugin.
+  void StartPlugin() {
+    keeper_ = std::make_unique<GrantKeeper>(daemon_, file_, random_, logger_, options_);
+    load_ = keeper_->Load();
+  }
+
+  // The secret; "" when it failed.
+  std::string Allocate(const std::vector<std::string>& device_ids) {
+    const auto secret = keeper_->Allocate(resource_, device_ids, now_);
+    EXPECT_TRUE(secret.ok()) << secret.status();
+    return secret.value_or("");
+  }
+
+  absl::Status Look(const std::vector<Holder>& holders) { return keeper_->Reconcile(holders, now_); }
+  void LookOnce(const std::vector<Holder>& holders) { EXPECT_TRUE(Look(holders).ok()); }
+  // A look every quarter of the grace until `time` has passed, the last one at its end.
+  void LookFor(Ms time, const std::vector<Holder>& holders) {
+    for (const Ms step = options_.grace / 4; time > Ms(0); time -= step) {
+      now_ += std::min(step, time);
+      LookOnce(holders);
+    }
+  }
+
+  std::vector<uint64_t> KeptIds() const {
+    std::vector<uint64_t> ids;
+    for (const GrantRecord& record : keeper_->records()) {
+      ids.push_back(record.grant_id);
+    }
+    return ids;
+  }
+  std::vector<uint64_t> DaemonIds() const {
+    std::vector<uint64_t> ids;
+    for (const auto& [id, kept] : daemon_.grants()) {
+      ids.push_back(id);
+    }
+    return ids;
+  }
+
+  const ResourceSpec resource_{.name = kResource, .unit_bytes = 64 << 20};
+  GrantOptions options_{.resources = {kResource}, .grace = Ms(60'000), .same_pod = Ms(10'000)};
+  FakeDaemon daemon_;
+  GrantFile file_{folder_};
+  CountingRandom random_;
+  const log::Logger logger_{{.level = log::Level::kError}};
+  WallTime now_{std::chrono::seconds(1'800'000'000)};
+  std::unique_ptr<GrantKeeper> keeper_;
+  absl::Status load_;
+};
+
+}  // namespace rnicd::kubernetes

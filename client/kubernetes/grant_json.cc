@@ -1,0 +1,167 @@
+#include "client/kubernetes/grant_json.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "client/admin/amounts.h"
+#include "nlohmann/json.hpp"
+
+namespace rnicd::kubernetes {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr uint64_t kVersion = 1;
+constexpr size_t kDigestBytes = 32;
+
+Json LimitsToJson(const v1::ResourceLimits& limits) {
+  Json object = Json::object();
+  const google::protobuf::Descriptor* const descriptor = v1::ResourceLimits::descriptor();
+  for (int index = 0; index < descriptor->field_count(); ++index) {
+    const google::protobuf::FieldDescriptor* const field = descriptor->field(index);
+    if (const uint64_t amount = v1::ResourceLimits::GetReflection()->GetUInt64(limits, field); amount > 0) {
+      object[std::string(field->name())] = amount;
+    }
+  }
+  return object;
+}
+
+Json ToJson(const GrantRecord& grant) {
+  return Json{{"grant_id", std::to_string(grant.grant_id)},
+              {"secret_sha256", absl::BytesToHexString(grant.secret_sha256)},
+              {"name", grant.name},
+              {"resource", grant.resource},
+              {"device_ids", grant.device_ids},
+              {"limits", LimitsToJson(grant.limits)},
+              {"made_ms", grant.made_ms},
+              {"pod", grant.pod}};
+}
+
+absl::Status Wrong(const std::string& why) { return absl::InvalidArgumentError(why); }
+
+// The member, or null.
+const Json& Member(const Json& object, const char* name) {
+  static const Json kNull;
+  const auto found = object.find(name);
+  return found == object.end() ? kNull : *found;
+}
+
+absl::StatusOr<std::string> Text(const Json& grant, const char* name) {
+  const Json& member = Member(grant, name);
+  return member.is_string() ? absl::StatusOr<std::string>(member.get<std::string>())
+                            : Wrong(absl::StrCat(name, " is not text"));
+}
+
+absl::StatusOr<std::string> DigestFrom(const Json& grant) {
+  RNICD_ASSIGN_OR_RETURN(const std::string hex, Text(grant, "secret_sha256"));
+  const bool complete = hex.empty() || hex.size() == 2 * kDigestBytes;
+  if (!complete || !std::all_of(hex.begin(), hex.end(), [](char c) { return absl::ascii_isxdigit(c); })) {
+    return Wrong("secret_sha256 is not 64 hexadecimal digits");
+  }
+  return absl::HexStringToBytes(hex);
+}
+
+absl::StatusOr<std::vector<std::string>> DevicesFrom(const Json& grant) {
+  const Json& ids = Member(grant, "device_ids");
+  const auto is_id = [](const Json& id) { return id.is_string() && !id.get_ref<const std::string&>().empty(); };
+  if (!ids.is_array() || ids.empty() || !std::all_of(ids.begin(), ids.end(), is_id)) {
+    return Wrong("device_ids is not a list of names");
+  }
+  return ids.get<std::vector<std::string>>();
+}
+
+// A limit that this release does not know would be lost with the next change of the file, so it is not passed over.
+absl::StatusOr<v1::ResourceLimits> LimitsFrom(const Json& grant) {
+  const Json& object = Member(grant, "limits");
+  v1::ResourceLimits limits;
+  if (!object.is_object()) {
+    return Wrong("limits is not an object");
+  }
+  for (const auto& [name, amount] : object.items()) {
+    const google::protobuf::FieldDescriptor* const field = v1::ResourceLimits::descriptor()->FindFieldByName(name);
+    if (field == nullptr || !amount.is_number_unsigned()) {
+      return Wrong(absl::StrCat("'", name, "' is not a limit, or not a number"));
+    }
+    v1::ResourceLimits::GetReflection()->SetUInt64(&limits, field, amount.get<uint64_t>());
+  }
+  return limits;
+}
+
+absl::StatusOr<GrantRecord> FromJson(const Json& grant) {
+  if (!grant.is_object()) {
+    return Wrong("it is not an object");
+  }
+  GrantRecord record;
+  RNICD_ASSIGN_OR_RETURN(const std::string id, Text(grant, "grant_id"));
+  record.grant_id = ParseNumber(id, UINT64_MAX).value_or(0);
+  if (record.grant_id == 0) {
+    return Wrong("grant_id is not a number from 1");
+  }
+  RNICD_ASSIGN_OR_RETURN(record.secret_sha256, DigestFrom(grant));
+  RNICD_ASSIGN_OR_RETURN(record.name, Text(grant, "name"));
+  RNICD_ASSIGN_OR_RETURN(record.resource, Text(grant, "resource"));
+  RNICD_ASSIGN_OR_RETURN(record.device_ids, DevicesFrom(grant));
+  RNICD_ASSIGN_OR_RETURN(record.limits, LimitsFrom(grant));
+  RNICD_ASSIGN_OR_RETURN(record.pod, Text(grant, "pod"));
+  const Json& made = Member(grant, "made_ms");
+  if (!made.is_number_unsigned() || made.get<uint64_t>() > INT64_MAX) {
+    return Wrong("made_ms is not a time");
+  }
+  record.made_ms = made.get<int64_t>();
+  return record;
+}
+
+absl::Status CheckVersion(const Json& document) {
+  const Json& version = Member(document, "version");
+  if (!version.is_number_unsigned()) {
+    return Wrong("it has no version");
+  }
+  if (version.get<uint64_t>() != kVersion) {
+    return absl::UnimplementedError(
+        absl::StrCat("is of version ", version.get<uint64_t>(), ", and this release reads ", kVersion, " only"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string GrantsToJson(const std::vector<GrantRecord>& grants) {
+  Json list = Json::array();
+  for (const GrantRecord& grant : grants) {
+    list.push_back(ToJson(grant));
+  }
+  const Json document = {{"version", kVersion}, {"grants", std::move(list)}};
+  return document.dump(1, ' ', true, Json::error_handler_t::replace) + "\n";
+}
+
+absl::StatusOr<std::vector<GrantRecord>> GrantsFromJson(std::string_view text) {
+  const Json document = Json::parse(text, nullptr, false);
+  if (!document.is_object()) {
+    return Wrong("it is not a JSON object");
+  }
+  RNICD_RETURN_IF_ERROR(CheckVersion(document));
+  const Json& list = Member(document, "grants");
+  if (!list.is_array()) {
+    return Wrong("grants is not a list");
+  }
+  std::vector<GrantRecord> grants;
+  std::set<uint64_t> ids;
+  for (const Json& item : list) {
+    absl::StatusOr<GrantRecord> grant = FromJson(item);
+    if (!grant.ok()) {
+      return Wrong(absl::StrCat("grants[", grants.size(), "]: ", grant.status().message()));
+    }
+    if (!ids.insert(grant->grant_id).second) {
+      return Wrong(absl::StrCat("grants[", grants.size(), "]: its grant_id is there twice"));
+    }
+    grants.push_back(*std::move(grant));
+  }
+  return grants;
+}
+
+}  // namespace rnicd::kubernetes

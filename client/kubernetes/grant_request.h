@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/kubernetes/grant_file.h"
+#include "client/kubernetes/resource.h"
+#include "rnicd/v1/admin_service.pb.h"
+
+namespace rnicd::kubernetes {
+
+// The name of a new grant: the resource's type, its first device and chance, so that an operator sees what it is for
+// and no two are alike. Of the characters and the length that the daemon takes.
+std::string GrantNameFor(const std::string& resource, const std::string& first_device, uint64_t chance);
+
+// `base`, with the bytes that so many devices stand for. Errors: kInvalidArgument for no devices, because 0 would mean
+// no limit, and for more bytes than 64 bits count.
+absl::StatusOr<v1::ResourceLimits> LimitsFor(v1::ResourceLimits base, const ResourceSpec& resource, size_t devices,
+                                             uint64_t registered_times);
+
+// Asks for a new grant, and as a renewal for that very one.
+v1::CreateGrantRequest RequestFor(const GrantRecord& record);
+v1::CreateGrantRequest RenewalOf(const GrantRecord& record);
+
+// A grant as the daemon shows it. `now_ms` is Unix time in milliseconds.
+GrantRecord RecordOf(const v1::GrantInfo& info, int64_t now_ms);
+
+}  // namespace rnicd::kubernetes

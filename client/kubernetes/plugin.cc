@@ -1,0 +1,248 @@
+#include "client/kubernetes/plugin.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/status.h"
+#include "client/cpp/channel.h"
+#include "client/cpp/transport_failure.h"
+#include "client/kubernetes/cdi_spec.h"
+#include "client/kubernetes/pod_list.h"
+#include "kubelet/v1beta1/device_plugin.grpc.pb.h"
+
+namespace rnicd::kubernetes {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+using std::chrono::system_clock;
+
+constexpr milliseconds kLookInterval(1'000);
+constexpr milliseconds kRetryPause(100);
+// From Allocate until the kubelet names the holder, as a rule.
+constexpr milliseconds kSoon(2'000);
+constexpr milliseconds kProbeDeadline(3'000);
+
+uint64_t MachineBytes() {
+  return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+// Calls until the outcome is not that the daemon is away, or the time is over.
+template <typename Call>
+auto WithPatience(milliseconds patience, const Call& call) -> decltype(call()) {
+  const auto end = steady_clock::now() + patience;
+  for (;;) {
+    auto outcome = call();
+    const absl::Status status = [&] {
+      if constexpr (std::is_same_v<decltype(outcome), absl::Status>) {
+        return outcome;
+      } else {
+        return outcome.status();
+      }
+    }();
+    if (!IsTransportFailure(status) || steady_clock::now() + kRetryPause > end) {
+      return outcome;
+    }
+    std::this_thread::sleep_for(kRetryPause);
+  }
+}
+
+}  // namespace
+
+Plugin::Plugin(Config config)
+    : config_(std::move(config)),
+      logger_(config_.log),
+      random_(std::make_unique<KernelRandom>()),
+      daemon_(config_.admin_socket_dir),
+      file_(config_.state_dir),
+      keeper_(daemon_, file_, *random_, logger_, config_.grants),
+      watch_(daemon_, clock_, logger_,
+             {.resources = config_.resources,
+              .pool_bytes = config_.pool_bytes,
+              .machine_bytes = MachineBytes(),
+              .patience = config_.daemon_patience}),
+      pod_resources_(config_.pod_resources_socket, config_.own_pod),
+      cluster_(config_.cluster) {}
+
+Plugin::~Plugin() { Stop(); }
+
+absl::Status Plugin::Start() {
+  RNICD_RETURN_IF_ERROR(keeper_.Load());
+  if (!config_.cdi_dir.empty()) {
+    RNICD_RETURN_IF_ERROR(WriteCdiSpec(
+        config_.cdi_dir, {.container_path = config_.container_socket_dir, .host_path = config_.socket_dir}));
+  }
+  std::vector<OfferedResource> offered;
+  for (const auto& [resource, board] : watch_.boards()) {
+    offered.push_back({.name = resource, .board = board.get()});
+  }
+  link_ = std::make_unique<KubeletLink>(config_.kubelet, std::move(offered), *this, logger_);
+  thread_ = std::thread([this] { Run(); });
+  return absl::OkStatus();
+}
+
+void Plugin::Stop() {
+  {
+    MutexLock lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.NotifyAll();
+  watch_.Close();
+  if (thread_.joinable()) {
+    thread_.join();
+  }
+  if (link_ != nullptr) {
+    link_->Stop();
+  }
+}
+
+bool Plugin::WaitUntilStop(milliseconds longest) {
+  const auto end = steady_clock::now() + longest;
+  MutexLock lock(mutex_);
+  while (!stopping_ && wake_.WaitUntil(mutex_, end)) {
+  }
+  return stopping_;
+}
+
+// The link is started when it is known which devices there are: a kubelet that hears of none would forget those of the
+// plugin before this one.
+void Plugin::Run() {
+  bool linked = false;
+  auto next_reconciliation = steady_clock::now();
+  do {
+    LookAtDaemon();
+    if (!linked && watch_.known()) {
+      linked = true;
+      Note("the kubelet's folder", link_->Start(), link_trouble_);
+    }
+    bool soon = false;
+    {
+      MutexLock lock(mutex_);
+      soon = std::exchange(look_soon_, false);
+    }
+    const auto now = steady_clock::now();
+    if (soon) {
+      next_reconciliation = std::min(next_reconciliation, now + kSoon);
+    }
+    if (linked && now >= next_reconciliation) {
+      Reconcile();
+      next_reconciliation = steady_clock::now() + config_.reconcile_interval;
+    }
+  } while (!WaitUntilStop(std::min(kLookInterval, config_.reconcile_interval)));
+}
+
+void Plugin::LookAtDaemon() {
+  const DaemonWatch::Seen seen = watch_.Look();
+  renewal_is_due_ = renewal_is_due_ || seen.is_new;
+  if (seen.there && renewal_is_due_) {
+    const absl::Status renewed = keeper_.Renew(system_clock::now());
+    Note("renewing grants", renewed, renew_trouble_);
+    renewal_is_due_ = !renewed.ok();
+  }
+}
+
+void Plugin::Reconcile() {
+  std::vector<Holder> holders;
+  if (!config_.pod_resources_socket.empty()) {
+    absl::StatusOr<std::vector<Holder>> told = pod_resources_.List(ResourcesInUse());
+    Note("asking the kubelet who holds devices", told.status(), holders_trouble_);
+    // Without an answer nothing is known: neither whom to revoke, nor what to tell.
+    if (!told.ok()) {
+      return;
+    }
+    holders = *std::move(told);
+    Note("revoking grants", keeper_.Reconcile(holders, system_clock::now()), revoke_trouble_);
+  }
+  // Silence of a plugin that is not registered is what the alert KubeletRegistrationLost hears.
+  if (link_->registered()) {
+    Note("telling the daemon of pods", daemon_.SetPods(PodList(PodsOfTheCluster(), holders)), pods_trouble_);
+  }
+}
+
+// Also those that are not offered any more, and that pods have all the same.
+std::vector<std::string> Plugin::ResourcesInUse() const {
+  std::set<std::string> names(config_.grants.resources.begin(), config_.grants.resources.end());
+  for (const GrantRecord& grant : keeper_.records()) {
+    names.insert(grant.resource);
+  }
+  return {names.begin(), names.end()};
+}
+
+// What it said last, while it says nothing.
+std::vector<ClusterPod> Plugin::PodsOfTheCluster() {
+  if (config_.cluster.server.empty()) {
+    return {};
+  }
+  absl::StatusOr<std::vector<ClusterPod>> pods = cluster_.Pods();
+  Note("asking the API server for pods", pods.status(), cluster_trouble_);
+  if (pods.ok()) {
+    cluster_pods_ = *std::move(pods);
+  }
+  return cluster_pods_;
+}
+
+absl::StatusOr<ContainerGift> Plugin::Allocate(const std::string& resource,
+                                               const std::vector<std::string>& device_ids) {
+  const auto spec = std::find_if(config_.resources.begin(), config_.resources.end(),
+                                 [&](const ResourceSpec& one) { return one.name == resource; });
+  if (spec == config_.resources.end()) {
+    return absl::InvalidArgumentError("this node does not offer " + resource);
+  }
+  RNICD_ASSIGN_OR_RETURN(const std::string secret, WithPatience(config_.daemon_patience, [&] {
+                           return keeper_.Allocate(*spec, device_ids, system_clock::now());
+                         }));
+  {
+    MutexLock lock(mutex_);
+    look_soon_ = true;
+  }
+  return GiftWith(secret);
+}
+
+ContainerGift Plugin::GiftWith(const std::string& secret) const {
+  ContainerGift gift{.environment = {{"RNICD_GRANT", secret}, {"RNICD_SOCKET_DIR", config_.container_socket_dir}}};
+  if (config_.cdi_dir.empty()) {
+    gift.mounts.push_back({.container_path = config_.container_socket_dir, .host_path = config_.socket_dir});
+  } else {
+    gift.cdi_devices.emplace_back(kCdiDevice);
+  }
+  return gift;
+}
+
+// A daemon that came after the container's Allocate must know its grant before the container looks for it.
+absl::Status Plugin::Prepare(const std::string& resource, const std::vector<std::string>& device_ids) {
+  if (!keeper_.Covers(resource, device_ids)) {
+    return absl::FailedPreconditionError("the grant of these devices is gone; delete the pod, and it gets a new one");
+  }
+  return WithPatience(config_.daemon_patience, [&] { return keeper_.Renew(system_clock::now()); });
+}
+
+void Plugin::Note(const char* what, const absl::Status& status, std::string& last) const {
+  const std::string text(status.message());
+  if (text == last) {
+    return;
+  }
+  last = text;
+  if (status.ok()) {
+    logger_.Info("works again", {{"what", what}});
+  } else {
+    logger_.Warning("failed", {{"what", what}, {"error", text}});
+  }
+}
+
+absl::Status ProbePlugin(const Config& config) {
+  for (const ResourceSpec& resource : config.resources) {
+    const std::string path = SocketPath(config.kubelet, resource.name);
+    const std::unique_ptr<v1beta1::DevicePlugin::Stub> stub = v1beta1::DevicePlugin::NewStub(MakeUnixChannel(path));
+    const absl::Status status =
+        CallUnary(*stub, &v1beta1::DevicePlugin::Stub::GetDevicePluginOptions, {}, kProbeDeadline).status();
+    if (!status.ok()) {
+      return absl::UnavailableError("nobody serves " + resource.name + " on " + path);
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace rnicd::kubernetes

@@ -1,0 +1,193 @@
+#include "client/kubernetes/resource_link.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "client/kubernetes/listener.h"
+#include "client/kubernetes/resource.h"
+
+namespace rnicd::kubernetes {
+namespace {
+
+constexpr char kApiVersion[] = "v1beta1";
+// So many first pauses after it took another plugin's place, a plugin registers once more.
+constexpr int kPausesToConfirm = 20;
+
+std::chrono::steady_clock::time_point Now() { return std::chrono::steady_clock::now(); }
+
+}  // namespace
+
+ResourceLink::ResourceLink(const KubeletOptions& options, OfferedResource resource, Allocator& allocator,
+                           const log::Logger& logger, Registrar& registrar, std::function<void()> wake)
+    : options_(options),
+      resource_(std::move(resource)),
+      allocator_(allocator),
+      logger_(logger),
+      registrar_(registrar),
+      wake_(std::move(wake)),
+      path_(SocketPath(options, resource_.name)),
+      socket_name_(path_.substr(options.folder.size() + 1)),
+      pause_(options.first_retry) {}
+
+ResourceLink::Time ResourceLink::Look(const std::optional<FileIdentity>& kubelet) {
+  Notice(Now(), kubelet);
+  if (!kubelet_.has_value()) {
+    return Now() + options_.look_interval;
+  }
+  if (!registered() && Now() >= not_before_) {
+    if (const absl::Status status = Try(); !status.ok()) {
+      PauseFrom(Now());
+      Complain(status);
+    }
+  }
+  return registered() ? std::min(confirm_at_, Now() + options_.look_interval) : not_before_;
+}
+
+void ResourceLink::Stop() { Retire(); }
+
+bool ResourceLink::up() const {
+  MutexLock lock(mutex_);
+  return registered_ && endpoint_->watched();
+}
+
+void ResourceLink::Notice(Time now, const std::optional<FileIdentity>& kubelet) {
+  if (kubelet != kubelet_) {
+    // What was refused by the old kubelet, or nobody answered, says nothing about the new one.
+    kubelet_ = kubelet;
+    pause_ = options_.first_retry;
+    not_before_ = now;
+    Retire();
+    return;
+  }
+  const char* const reason = Broken(now);
+  if (reason == nullptr) {
+    return;
+  }
+  logger_.Info("the registration with the kubelet is over", {{"resource", resource_.name}, {"reason", reason}});
+  if (now - registered_at_ >= options_.look_interval) {
+    pause_ = options_.first_retry;
+    not_before_ = now;
+  } else {
+    PauseFrom(now);
+  }
+  Retire();
+  gives_way_ = SomebodyListens(path_);
+}
+
+const char* ResourceLink::Broken(Time now) const {
+  MutexLock lock(mutex_);
+  if (!registered_) {
+    return nullptr;
+  }
+  if (!endpoint_->InPlace()) {
+    return "the socket was taken away";
+  }
+  if (now >= confirm_at_) {
+    return "an older plugin may have taken it along";
+  }
+  if (endpoint_->watched()) {
+    return nullptr;
+  }
+  if (watch_ended_.load()) {
+    return "the kubelet stopped watching";
+  }
+  return now - registered_at_ >= options_.look_interval ? "the kubelet does not watch" : nullptr;
+}
+
+absl::Status ResourceLink::Try() {
+  bool fresh = false;
+  {
+    MutexLock lock(mutex_);
+    fresh = endpoint_ != nullptr && endpoint_->InPlace() && !endpoint_->watched();
+  }
+  if (!fresh) {
+    Retire();
+    if (Now() < not_before_) {
+      return absl::OkStatus();
+    }
+    if (const absl::Status status = Serve(); !status.ok()) {
+      return status;
+    }
+  }
+  return Register();
+}
+
+// The last comer wins: a plugin that is started takes the place of one that runs, and that one keeps off for as long as
+// it lasts. Otherwise two would take turns for ever.
+absl::Status ResourceLink::Serve() {
+  const bool other = SomebodyListens(path_);
+  if (other && gives_way_) {
+    return absl::UnavailableError("another plugin serves on " + path_);
+  }
+  absl::StatusOr<std::unique_ptr<PluginEndpoint>> endpoint =
+      PluginEndpoint::Serve(path_, resource_, allocator_, logger_, [this] {
+        watch_ended_.store(true);
+        wake_();
+      });
+  if (!endpoint.ok()) {
+    return endpoint.status();
+  }
+  gives_way_ = false;
+  took_over_ = other;
+  MutexLock lock(mutex_);
+  endpoint_ = *std::move(endpoint);
+  return absl::OkStatus();
+}
+
+absl::Status ResourceLink::Register() {
+  v1beta1::RegisterRequest request;
+  request.set_version(kApiVersion);
+  request.set_endpoint(socket_name_);
+  request.set_resource_name(resource_.name);
+  *request.mutable_options() = PluginService::Options();
+  watch_ended_.store(false);
+  const absl::Status status =
+      registrar_.Register(options_.folder + "/kubelet.sock", request, options_.register_deadline);
+  if (!status.ok()) {
+    return status;
+  }
+  logger_.Info("registered with the kubelet", {{"resource", resource_.name}, {"socket", socket_name_}});
+  last_error_.clear();
+  registered_at_ = Now();
+  // The kubelet takes the end of the other plugin's stream, which comes about now, for the end of this registration.
+  confirm_at_ = took_over_ ? registered_at_ + kPausesToConfirm * options_.first_retry : Time::max();
+  took_over_ = false;
+  MutexLock lock(mutex_);
+  registered_ = true;
+  return absl::OkStatus();
+}
+
+// The kubelet that hears of a stream's end after a new registration takes the new one for ended, so there is a pause
+// between the two.
+void ResourceLink::Retire() {
+  std::unique_ptr<PluginEndpoint> endpoint;
+  {
+    MutexLock lock(mutex_);
+    endpoint.swap(endpoint_);
+    registered_ = false;
+  }
+  if (endpoint != nullptr && endpoint->watched()) {
+    endpoint.reset();
+    not_before_ = std::max(not_before_, Now() + options_.first_retry);
+  }
+}
+
+bool ResourceLink::registered() const {
+  MutexLock lock(mutex_);
+  return registered_;
+}
+
+// Once for each text: tries go on for as long as the kubelet refuses. What Stop cuts off is nobody's fault.
+void ResourceLink::Complain(const absl::Status& status) {
+  if (!absl::IsCancelled(status) && last_error_ != status.message()) {
+    last_error_ = std::string(status.message());
+    logger_.Warning("not registered with the kubelet", {{"resource", resource_.name}, {"error", last_error_}});
+  }
+}
+
+void ResourceLink::PauseFrom(Time now) {
+  not_before_ = now + pause_;
+  pause_ = std::min(pause_ * 2, options_.look_interval);
+}
+
+}  // namespace rnicd::kubernetes

@@ -1,0 +1,47 @@
+# Run by cpack when the files of the packages lie in their folders: what Debian's policy asks for besides.
+find_program(GZIP gzip REQUIRED)
+find_program(STRIP strip REQUIRED)
+
+function(run)
+  execute_process(COMMAND ${ARGV} COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+
+# The same bytes whenever it is built: without name and time inside.
+function(compress)
+  if(ARGV)
+    run(${GZIP} -9n ${ARGV})
+  endif()
+endfunction()
+
+function(strip how)
+  if(ARGN MATCHES "(^|;)/")
+    run(${STRIP} ${how} --remove-section=.comment --remove-section=.note ${ARGN})
+  endif()
+endfunction()
+
+function(finish_tree root package)
+  set(doc ${root}/usr/share/doc/${package})
+  file(MAKE_DIRECTORY ${doc})
+  # Debian has the licence once for all packages; copyright says where.
+  file(REMOVE ${doc}/LICENSE)
+  file(COPY ${CPACK_RNICD_DEBIAN_DIR}/copyright DESTINATION ${doc})
+  configure_file(${CPACK_RNICD_DEBIAN_DIR}/changelog ${doc}/changelog.Debian COPYONLY)
+  file(MAKE_DIRECTORY ${root}/usr/share/lintian/overrides)
+  configure_file(${CPACK_RNICD_DEBIAN_DIR}/lintian-overrides ${root}/usr/share/lintian/overrides/${package} COPYONLY)
+  if(EXISTS ${doc}/CHANGELOG.md)
+    file(RENAME ${doc}/CHANGELOG.md ${doc}/changelog)
+    compress(${doc}/changelog)
+  endif()
+  file(GLOB_RECURSE pages ${root}/usr/share/man/*)
+  compress(${doc}/changelog.Debian ${pages})
+  # The symbols of programs are in a package of their own; for those of static libraries there is none.
+  file(GLOB programs ${root}/usr/bin/*)
+  file(GLOB_RECURSE archives ${root}/usr/lib/*.a)
+  strip(--strip-all ${programs})
+  strip(--strip-debug --enable-deterministic-archives ${archives})
+endfunction()
+
+foreach(component IN LISTS CPACK_COMPONENTS_ALL)
+  string(TOUPPER ${component} upper)
+  finish_tree(${CPACK_TEMPORARY_INSTALL_DIRECTORY}/${component} ${CPACK_DEBIAN_${upper}_PACKAGE_NAME})
+endforeach()

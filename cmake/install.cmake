@@ -1,0 +1,39 @@
+# What a node gets, by component: rnicd (the daemon, its tool and all that goes with them), librnicd (what programs are
+# built with) and device-plugin. Each is also a Debian package (packaging.cmake). The rules for programs and libraries
+# stand beside their targets; here are those for files.
+include(GNUInstallDirs)
+# systemd looks into lib, and never into the folder of one architecture that CMAKE_INSTALL_LIBDIR may be.
+set(rnicd_systemd_dir lib/systemd/system)
+
+install(FILES ${PROJECT_BINARY_DIR}/client/ctl/rnicctl.bash
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME rnicctl COMPONENT rnicd)
+
+install(FILES deploy/systemd/rnicd.sysusers.conf DESTINATION lib/sysusers.d RENAME rnicd.conf COMPONENT rnicd)
+install(FILES deploy/systemd/rnicd.tmpfiles.conf DESTINATION lib/tmpfiles.d RENAME rnicd.conf COMPONENT rnicd)
+configure_file(cmake/install_for_prefix.cmake.in install_for_prefix.cmake @ONLY)
+install(SCRIPT ${PROJECT_BINARY_DIR}/install_for_prefix.cmake COMPONENT rnicd)
+
+install(FILES deploy/policy.example.textproto DESTINATION ${CMAKE_INSTALL_DATADIR}/rnicd COMPONENT rnicd)
+install(FILES deploy/prometheus/rnicd.rules.yaml deploy/prometheus/prometheusrule.yaml deploy/prometheus/podmonitor.yaml
+        deploy/prometheus/scrape.example.yaml
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/rnicd/prometheus COMPONENT rnicd)
+install(FILES deploy/grafana/dashboard.json DESTINATION ${CMAKE_INSTALL_DATADIR}/rnicd/grafana COMPONENT rnicd)
+
+install(FILES deploy/man/rnicd.8 DESTINATION ${CMAKE_INSTALL_MANDIR}/man8 COMPONENT rnicd)
+install(FILES deploy/man/rnicctl.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT rnicd)
+# The pages keep their folder, so that the links between them hold.
+install(FILES README.md SECURITY.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT rnicd)
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT rnicd FILES_MATCHING PATTERN "*.md"
+    PATTERN adr EXCLUDE)
+
+if(TARGET rnicd-device-plugin)
+  install(FILES deploy/man/rnicd-device-plugin.8 DESTINATION ${CMAKE_INSTALL_MANDIR}/man8 COMPONENT device-plugin)
+endif()
+
+# The symbols of all programs, where debuggers look for them: by the build id that the linker wrote.
+foreach(program rnicd rnicctl rnicd-device-plugin)
+  if(TARGET ${program})
+    install(CODE "set(program \"$<TARGET_FILE:${program}>\")" COMPONENT debug-symbols EXCLUDE_FROM_ALL)
+    install(SCRIPT ${PROJECT_SOURCE_DIR}/cmake/install_debug_symbols.cmake COMPONENT debug-symbols EXCLUDE_FROM_ALL)
+  endif()
+endforeach()

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "daemon/core/policy.h"
+#include "daemon/core/workload.h"
+#include "rnicd/v1/admin_service.pb.h"
+
+// Devices, containers and who holds what: messages to core's types and back, and what is refused of them.
+namespace rnicd::service {
+
+// At most so many printable ASCII characters.
+bool IsText(std::string_view text, size_t most);
+// FIELD_OUT_OF_RANGE of that field.
+absl::Status OutOfRange(const std::string& field);
+// "pods[3]".
+std::string At(const std::string& list, int index);
+
+// Errors: FIELD_OUT_OF_RANGE with the field under `field`, "devices.device_ids[3]".
+absl::StatusOr<core::DeviceSet> DevicesFromWire(const v1::DeviceSet& devices, const std::string& field);
+v1::DeviceSet ToWire(const core::DeviceSet& devices);
+// Errors: FIELD_OUT_OF_RANGE with the field under `field`, "pods[0].containers[1].name".
+absl::StatusOr<core::ContainerFacts> ContainerFromWire(const v1::ContainerInfo& container, const std::string& field);
+v1::ContainerInfo ToWire(const core::ContainerFacts& container);
+
+v1::WorkloadName ToWire(const core::WorkloadName& name);
+
+}  // namespace rnicd::service

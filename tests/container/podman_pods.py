@@ -1,0 +1,131 @@
+"""Makes of deploy/kubernetes what podman 4.3 can play: the same pods, on a node whose root is a folder.
+
+usage: podman_pods.py node --root FOLDER < RENDERED.yaml > PODS.yaml
+       podman_pods.py probes < RENDERED.yaml              lines of CONTAINER PROBE COMMAND...
+       podman_pods.py workload --root FOLDER --answer FILE.json < WORKLOAD.yaml > PODS.yaml
+  --root     every host path of the manifests, and of the device plugin's answer, is below this folder
+  --answer   what the device plugin answered to Allocate, as the stand-in of the kubelet wrote it: environment and
+             mounts, which a kubelet gives to the container
+Needs python3-yaml.
+"""
+
+import argparse
+import json
+import pathlib
+import sys
+
+import yaml
+
+# What podman does not know and the kubelet would do: scripts/container-test runs the probes itself.
+PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+# What every field of a pod is said to be: its name, its namespace, its node.
+NODE = "node"
+
+
+def pod_of(thing):
+    """A Pod of the object's name: podman plays no DaemonSet."""
+    if thing["kind"] == "Pod":
+        return thing
+    template = thing["spec"]["template"]
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {**template["metadata"], "name": thing["metadata"]["name"]},
+            "spec": template["spec"]}
+
+
+def adapt_volumes(spec, root):
+    """Host paths go below the root; volumes of the API server, which there is none of, go. Podman would give an emptyDir
+    the owner of the folder in the image, where a kubelet lets anybody write, so a folder stands in."""
+    kept = []
+    for volume in spec.get("volumes", []):
+        if "projected" in volume:
+            continue
+        if "hostPath" in volume:
+            volume["hostPath"]["path"] = root + volume["hostPath"]["path"]
+        if "emptyDir" in volume:
+            folder = pathlib.Path(root) / "empty" / volume["name"]
+            folder.mkdir(parents=True, exist_ok=True)
+            folder.chmod(0o777)
+            volume = {"name": volume["name"], "hostPath": {"path": str(folder), "type": "Directory"}}
+        kept.append(volume)
+    spec["volumes"] = kept
+    names = {volume["name"] for volume in kept}
+    for container in spec["containers"]:
+        container["volumeMounts"] = [mount for mount in container.get("volumeMounts", []) if mount["name"] in names]
+
+
+def adapt_container(container, spec):
+    # Ports need a network.
+    for key in (*PROBES, "ports"):
+        container.pop(key, None)
+    # Podman knows neither fields of the pod nor variables in arguments.
+    arguments = container.get("args", [])
+    for variable in container.get("env", []):
+        if "fieldRef" in variable.get("valueFrom", {}):
+            del variable["valueFrom"]
+            variable["value"] = NODE
+            arguments = [argument.replace(f"$({variable['name']})", NODE) for argument in arguments]
+    container["args"] = arguments
+    # Extended resources are the kubelet's.
+    for amounts in container.get("resources", {}).values():
+        for name in [name for name in amounts if "/" in name]:
+            del amounts[name]
+    # Podman takes user and group from the container only.
+    context = container.setdefault("securityContext", {})
+    for key in ("runAsUser", "runAsGroup"):
+        if key in spec.get("securityContext", {}):
+            context.setdefault(key, spec["securityContext"][key])
+
+
+def adapt(pod, root):
+    spec = pod["spec"]
+    adapt_volumes(spec, root)
+    for container in spec["containers"]:
+        adapt_container(container, spec)
+    # Podman ignores or refuses these.
+    for key in ("hostPID", "nodeSelector", "tolerations", "priorityClassName", "serviceAccountName"):
+        spec.pop(key, None)
+    # Podman is no kubelet, and shall not start what the test kills.
+    spec["restartPolicy"] = "Never"
+    return pod
+
+
+def give(container, spec, answer, root):
+    """What the kubelet adds to a container that got devices."""
+    container.setdefault("env", []).extend({"name": name, "value": value}
+                                           for name, value in sorted(answer["env"].items()))
+    for index, mount in enumerate(answer["mounts"]):
+        name = f"given-{index}"
+        container.setdefault("volumeMounts", []).append(
+            {"name": name, "mountPath": mount["container_path"], "readOnly": mount["read_only"]})
+        spec.setdefault("volumes", []).append(
+            {"name": name, "hostPath": {"path": root + mount["host_path"], "type": "Directory"}})
+
+
+def probes(things):
+    for thing in things:
+        for container in pod_of(thing)["spec"]["containers"] if thing["kind"] == "DaemonSet" else []:
+            for probe in PROBES:
+                if probe in container:
+                    yield " ".join([container["name"], probe, *container[probe]["exec"]["command"]])
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("what", choices=("node", "probes", "workload"))
+    parser.add_argument("--root", default="")
+    parser.add_argument("--answer", type=pathlib.Path)
+    arguments = parser.parse_args()
+    things = [thing for thing in yaml.safe_load_all(sys.stdin) if thing]
+    if arguments.what == "probes":
+        print("\n".join(probes(things)))
+        return
+    pods = [adapt(pod_of(thing), arguments.root) for thing in things if thing["kind"] in ("Pod", "DaemonSet")]
+    if arguments.what == "workload":
+        answer = json.loads(arguments.answer.read_text())
+        for pod in pods:
+            give(pod["spec"]["containers"][0], pod["spec"], answer, arguments.root)
+    maps = [thing for thing in things if thing["kind"] == "ConfigMap"]
+    yaml.safe_dump_all([*maps, *pods], sys.stdout, sort_keys=False)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,165 @@
+# shellcheck shell=bash
+# Sourced by scripts/container-test, after image.sh: plays the manifests of deploy/kubernetes with podman, on a node
+# whose root is a folder, with a stand-in of the kubelet.
+
+SOURCE=$REPO/tests/container
+OVERLAY=$REPO/deploy/kubernetes/overlays/soft
+EXAMPLE=$REPO/deploy/kubernetes/examples/workload.yaml
+KUBELET=$REPO/build/release/tests/kubernetes/rnicd_kubelet
+CTL=$REPO/build/release/client/ctl/rnicctl
+ADMIN=(--admin-socket-dir /run/rnicd-admin/sockets)
+UNITS=4
+BYTES=$((UNITS * 64 * 1024 * 1024))
+RECLAIM_SECONDS=5
+# The node's folder, and the stand-in's process.
+root='' kubelet=''
+
+# Without systemd podman says that nobody runs health checks; nobody needs to.
+play() {
+  podman play kube --network=none --quiet - 2> >(grep --invert-match --ignore-case systemd >&2) >/dev/null
+}
+
+pods_yaml() { /usr/bin/python3 -B "$SOURCE/podman_pods.py" "$@"; }
+on_node() { podman exec rnicd-rnicd /usr/bin/rnicctl "$@" "${ADMIN[@]}"; }
+
+make_node() {
+  root=$(mktemp -d /tmp/rnicd-node.XXXXXX)
+  # Others than root go through it to the sockets.
+  chmod 0755 "$root"
+  # As a kubelet has them. DirectoryOrCreate makes the rest.
+  install -d -m 0750 "$root/var/lib/kubelet/device-plugins" "$root/var/lib/kubelet/pod-resources"
+  kubectl kustomize "$OVERLAY" >"$root/rendered.yaml" 2>/dev/null
+}
+
+start_kubelet() {
+  "$KUBELET" --folder="$root/var/lib/kubelet/device-plugins" \
+    --pod_resources_socket="$root/var/lib/kubelet/pod-resources/kubelet.sock" --own_pod=node/node \
+    --admit="rnicd-example/workload/workload:rnicd.io/memory-64mi=$UNITS" --result="$root/answer.json" \
+    >"$root/kubelet.log" 2>&1 &
+  kubelet=$!
+}
+
+run_probes() {
+  local container probe
+  local -a command
+  while read -r container probe command; do
+    read -r -a command <<<"${command[0]}"
+    wait_for 60 "$probe of $container" podman exec "rnicd-$container" "${command[@]}"
+    say "$container: $probe: ${command[*]}"
+  done < <(pods_yaml probes <"$root/rendered.yaml")
+}
+
+start_node() {
+  pods_yaml node --root "$root" <"$root/rendered.yaml" | play
+  run_probes
+}
+
+start_workload() { pods_yaml workload --root "$root" --answer "$root/answer.json" <"$EXAMPLE" | play; }
+end_workload() { podman pod rm --force --ignore workload >/dev/null; }
+
+# Bytes that all grants' tenants have pinned; nothing while the daemon does not answer. Asked from outside of the
+# containers, as it takes podman long to enter one.
+pinned() {
+  "$CTL" tenants --json --admin-socket-dir "$root/empty/admin/sockets" |
+    jq '[.tenants[] | select(.tenant | startswith("grant/")) | .resources.pinned_bytes.used] | add // 0'
+}
+has_pinned() { [[ $(pinned) == "$1" ]]; }
+
+# What the kernel says of its process.
+check_workload_is_restricted() {
+  local pid status=$root/status
+  pid=$(podman inspect --format '{{.State.Pid}}' workload-workload)
+  cp "/proc/$pid/status" "$status"
+  expect "uid" "$(sed -n 's/^Uid:\t//p' "$status" | xargs)" "65532 65532 65532 65532"
+  expect "capabilities" "$(sed -n 's/^Cap\(Prm\|Eff\|Bnd\):\t//p' "$status" | sort -u)" 0000000000000000
+  expect "no_new_privs" "$(sed -n 's/^NoNewPrivs:\t//p' "$status")" 1
+  expect "seccomp" "$(sed -n 's/^Seccomp:\t//p' "$status")" 2
+  expect "network" "$(sed -n 's/^ *\([^ ]*\):.*/\1/p' "/proc/$pid/net/dev" | xargs)" lo
+  expect "root file system" "$(awk '$5 == "/" { print substr($6, 1, 2) }' "/proc/$pid/mountinfo")" ro
+  expect "directory of sockets" "$(awk '$5 == "/run/rnicd" { print substr($6, 1, 2) }' "/proc/$pid/mountinfo")" ro
+  expect "limit of memory" "$(memory_limit "$pid")" $((64 * 1024 * 1024))
+  say "the workload: uid 65532, no capability, no network, read-only, 64 MiB of memory"
+}
+
+# memory_limit PID: by its control group, of either version.
+memory_limit() {
+  local group
+  group=$(sed -n 's/^[0-9]*:memory://p' "/proc/$1/cgroup")
+  if [[ -n $group ]]; then
+    cat "/sys/fs/cgroup/memory$group/memory.limit_in_bytes"
+  else
+    cat "/sys/fs/cgroup$(sed -n 's/^0:://p' "/proc/$1/cgroup")/memory.max"
+  fi
+}
+
+check_registered() {
+  wait_for 60 "registration of the workload" has_pinned "$BYTES"
+  podman logs workload-workload | sed 's/^/   /'
+  on_node tenants
+}
+
+check_reclaimed() {
+  local began
+  podman kill workload-workload >/dev/null
+  began=${EPOCHREALTIME/./}
+  wait_for "$RECLAIM_SECONDS" "memory of the killed workload" has_pinned 0
+  say "killed; its $((BYTES >> 20)) MiB were back $(((${EPOCHREALTIME/./} - began) / 1000)) ms after podman said so"
+  end_workload
+}
+
+# The policy of the manifests lets in grants only.
+check_stranger_is_refused() {
+  local told
+  if told=$(podman run --rm --network=none --read-only --cap-drop=all --volume "$root/run/rnicd:/run/rnicd:ro" \
+    --entrypoint /usr/bin/rnicctl "$IMAGE" register --size=4KiB 2>&1); then
+    fail "a container without a grant registered memory"
+  fi
+  grep --quiet TENANT_REFUSED <<<"$told" || fail "a container without a grant failed otherwise: $told"
+  say "a container without a grant is turned away"
+}
+
+# The device plugin makes the grants of running pods again for a new daemon, so the old secret opens a new session.
+check_restart_of_the_daemon() {
+  podman restart --time 10 rnicd-rnicd >/dev/null 2>&1
+  run_probes
+  wait_for 60 "the grant in the new daemon" on_node_has_grant
+  start_workload
+  wait_for 60 "registration at the new daemon" has_pinned "$BYTES"
+  end_workload
+  say "a new daemon knows the grant: the same secret registered again"
+}
+on_node_has_grant() { on_node grant list --json | jq --exit-status '.grants | length == 1'; }
+
+# Both end by SIGTERM, and the stand-in too.
+stop_node() {
+  local container
+  for container in device-plugin rnicd; do
+    podman stop --time 15 "rnicd-$container" >/dev/null 2>&1
+    expect "exit status of $container" "$(podman inspect --format '{{.State.ExitCode}}' "rnicd-$container")" 0
+  done
+  expect "sockets of the device plugin that are left" \
+    "$(find "$root/var/lib/kubelet/device-plugins" -name 'rnicd-*' | wc -l)" 0
+  kill "$kubelet"
+  wait "$kubelet" || true
+  kubelet=''
+  say "device plugin and daemon ended with 0"
+}
+
+tell_logs() {
+  local container
+  for container in rnicd-rnicd rnicd-device-plugin workload-workload; do
+    if podman container exists "$container"; then
+      say "--- $container"
+      podman logs --tail 40 "$container" 2>&1
+    fi
+  done
+  if [[ -f $root/kubelet.log ]]; then
+    say "--- kubelet"
+    tail -n 40 "$root/kubelet.log"
+  fi
+}
+
+remove_node() {
+  if [[ -n $kubelet ]]; then kill "$kubelet" 2>/dev/null || true; fi
+  if [[ -n ${root:-} ]]; then rm -rf "$root"; fi
+}

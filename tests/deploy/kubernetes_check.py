@@ -1,0 +1,261 @@
+"""deploy/kubernetes: whether its overlays render, and fit the programs, the policy, the image and each other.
+
+usage: kubernetes_check.py --rnicd PROGRAM --plugin PROGRAM [--source REPOSITORY]
+
+Prints each finding and fails if there is one. Needs kubectl. Types of fields are `scripts/lint manifests`'.
+"""
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+
+import kubernetes_objects as objects
+import pod_security
+
+NODE_KINDS = ["ClusterRole", "ClusterRoleBinding", "ConfigMap", "DaemonSet", "Namespace", "ServiceAccount"]
+KINDS = {"soft": NODE_KINDS, "verbs": NODE_KINDS, "monitoring": ["ConfigMap", "PodMonitor", "PrometheusRule"]}
+PRIVILEGED = {("verbs", "rnicd")}
+SIZES = {"MiB": 1 << 20, "GiB": 1 << 30}
+
+
+def run(*command):
+    return subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False, timeout=60)
+
+
+class Checker:
+    """All checks over one repository. `say` gets a line for each finding."""
+
+    def __init__(self, repo, programs, say):
+        self.repo, self.programs, self.say = repo, programs, say
+        self.folder = repo / "deploy/kubernetes"
+        self.rendered = {}
+        for overlay in sorted((self.folder / "overlays").iterdir()):
+            try:
+                self.rendered[overlay.name] = objects.render(overlay)
+            except ValueError as error:
+                self.say(f"{overlay.name} does not render: {error}")
+        self.examples = [thing for path in sorted((self.folder / "examples").glob("*.yaml"))
+                         for thing in objects.parse(path)]
+        self.nodes = {name: objects.Node(things) for name, things in self.rendered.items()
+                      if objects.of_kind(things, "DaemonSet")}
+
+    def check_kinds(self):
+        for name, expected in KINDS.items():
+            found = sorted(thing["kind"] for thing in self.rendered.get(name, []))
+            if found != expected:
+                self.say(f"{name}: its objects are {', '.join(found)}")
+        for name in set(self.rendered) - set(KINDS):
+            self.say(f"{name}: an overlay that this check does not know")
+
+    def check_images(self):
+        version = re.search(r"project\(rnicd VERSION ([0-9.]+)", (self.repo / "CMakeLists.txt").read_text())[1]
+        for things in [*self.rendered.values(), self.examples]:
+            for thing, spec in objects.pod_specs(things):
+                for container in pod_security.containers(spec):
+                    if container["image"] != f"rnicd:{version}":
+                        self.say(f"{thing['metadata']['name']}: its image is {container['image']}, not rnicd:{version}")
+        if f"ARG VERSION={version}\n" not in (self.repo / "Dockerfile").read_text():
+            self.say(f"Dockerfile: its VERSION is not {version}")
+
+    # --- configuration ----------------------------------------------------------------------------------------------
+
+    def check_flags(self):
+        for name, node in self.nodes.items():
+            for container, program in self.programs.items():
+                self._check_flags_of(f"{name}, {container}", node, container, program)
+
+    def _check_flags_of(self, where, node, container, program):
+        text = node.flag_file(container)
+        if not text:
+            self.say(f"{where}: its flag file is not in the ConfigMap")
+            return
+        with tempfile.NamedTemporaryFile("w", suffix=".flags") as file:
+            file.write(text)
+            file.flush()
+            lines = [command[1:] for command in objects.commands(node.containers[container])
+                     if command and command[0].endswith("/" + program.name)]
+            for arguments in lines:
+                said = run(program, *(f"--flagfile={file.name}" if argument.startswith("--flagfile=") else argument
+                                      for argument in arguments), "--version")
+                if said.returncode != 0 or said.stderr:
+                    self.say(f"{where}: {objects.shown(arguments)}: {said.stderr.strip()}")
+
+    def check_policy(self):
+        """The daemon starts with the policy, or says what is wrong with it."""
+        for text in {node.config.get("policy.textproto", "") for node in self.nodes.values()}:
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "policy.textproto"
+                path.write_text(text)
+                path.chmod(0o444)
+                self._start_with(path)
+
+    def _start_with(self, policy):
+        folder = policy.parent
+        daemon = subprocess.Popen(
+            [self.programs["rnicd"], "--provider=soft", f"--policy_file={policy}", f"--socket_dir={folder}/run",
+             f"--admin_socket_dir={folder}/admin", "--metrics_address="], stderr=subprocess.PIPE, text=True)
+        deadline = time.monotonic() + 60
+        while daemon.poll() is None and not (folder / "admin/admin.sock").exists() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        serves = daemon.poll() is None and (folder / "admin/admin.sock").exists()
+        daemon.terminate()
+        told = daemon.communicate(timeout=60)[1]
+        if not serves:
+            self.say(f"policy.textproto: the daemon does not start with it: {told[-1000:]}")
+
+    def check_policy_names_the_plugin(self):
+        for name, node in self.nodes.items():
+            context = node.containers["device-plugin"]["securityContext"]
+            user = node.spec["securityContext"]["runAsUser"]
+            rule = rf"match {{ uid: {user} gid: {context.get('runAsGroup')} }}\s+role: CALLER_ROLE_DEVICE_PLUGIN"
+            if not re.search(rule, node.config.get("policy.textproto", "")):
+                self.say(f"{name}: no rule of the policy makes uid {user}, gid {context.get('runAsGroup')} the plugin")
+
+    # --- paths ------------------------------------------------------------------------------------------------------
+
+    def check_paths(self):
+        for name, node in self.nodes.items():
+            daemon, plugin = node.flags("rnicd"), node.flags("device-plugin")
+            self._equal(name, "the directory of workloads on the node", node.host_path("rnicd", daemon["socket_dir"]),
+                        plugin["socket_dir"])
+            for flag in ("kubelet_dir", "pod_resources_socket", "state_dir"):
+                self._equal(name, f"--{flag} on the node", node.host_path("device-plugin", plugin[flag]), plugin[flag])
+            self._check_admin(name, node, daemon["admin_socket_dir"], plugin["admin_socket_dir"])
+            self._check_config_files(name, node, daemon["policy_file"])
+            self._check_volumes(name, node)
+
+    def _equal(self, where, what, one, other):
+        if one != other:
+            self.say(f"{where}: {what}: {one} and {other} differ")
+
+    def _check_admin(self, where, node, daemon, plugin):
+        self._equal(where, "--admin_socket_dir of both programs", daemon, plugin)
+        mounts = [node.mount_of(container, daemon) for container in ("rnicd", "device-plugin")]
+        if None in mounts or mounts[0]["name"] != mounts[1]["name"]:
+            self.say(f"{where}: {daemon} is not in one volume of both containers")
+        elif "emptyDir" not in node.volumes[mounts[0]["name"]] or mounts[0]["mountPath"] == daemon:
+            self.say(f"{where}: {daemon} must be the daemon's own directory inside of an emptyDir")
+        for command in objects.commands(node.containers["rnicd"]):
+            if command[0].endswith("/rnicctl") and command[2:] != ["--admin-socket-dir", daemon]:
+                self.say(f"{where}: {objects.shown(command)} does not ask in {daemon}")
+
+    def _check_config_files(self, where, node, policy):
+        for container in ("rnicd", "device-plugin"):
+            mount = node.mount_of(container, "/etc/rnicd/x")
+            if not mount or mount["name"] != "config" or not mount.get("readOnly"):
+                self.say(f"{where}: {container} has no read-only /etc/rnicd from the ConfigMap")
+        if policy.removeprefix("/etc/rnicd/") not in node.config:
+            self.say(f"{where}: --policy_file={policy} is not in the ConfigMap")
+        if node.volumes["config"]["configMap"].get("defaultMode", 0o644) & 0o022:
+            self.say(f"{where}: group or others may write the policy, so the daemon refuses it")
+
+    def _check_volumes(self, where, node):
+        mounted = {mount["name"] for container in node.containers.values() for mount in container["volumeMounts"]}
+        self._equal(where, "volumes and mounts", sorted(node.volumes), sorted(mounted))
+        for name, volume in node.volumes.items():
+            if "hostPath" in volume and "type" not in volume["hostPath"]:
+                self.say(f"{where}: host path {name} has no type")
+
+    # --- security ---------------------------------------------------------------------------------------------------
+
+    def check_workloads_are_restricted(self):
+        levels = {thing["metadata"]["name"]: thing["metadata"]["labels"].get("pod-security.kubernetes.io/enforce")
+                  for thing in objects.of_kind(self.examples, "Namespace")}
+        for thing, spec in objects.pod_specs(self.examples):
+            if levels.get(thing["metadata"]["namespace"]) != "restricted":
+                self.say(f"example {thing['metadata']['name']}: its namespace does not enforce \"restricted\"")
+            for what in pod_security.violations(spec):
+                self.say(f"example {thing['metadata']['name']}: {what}")
+
+    def check_containers_are_tight(self):
+        for overlay, node in self.nodes.items():
+            for name, container in node.containers.items():
+                context, where = container["securityContext"], f"{overlay}, {name}"
+                if not context.get("readOnlyRootFilesystem"):
+                    self.say(f"{where}: its root file system is writable")
+                privileged = bool(context.get("privileged"))
+                self._equal(where, "privileged, and whether it must be", privileged, (overlay, name) in PRIVILEGED)
+                tight = context.get("allowPrivilegeEscalation") is False and \
+                    context.get("capabilities") == {"drop": ["ALL"]}
+                if not privileged and not tight:
+                    self.say(f"{where}: it keeps capabilities or may get new ones")
+            if "memory" in node.containers["rnicd"]["resources"].get("limits", {}):
+                self.say(f"{overlay}: a limit of memory ends the daemon when workloads use what they were promised")
+
+    def check_rights(self):
+        for overlay in self.nodes:
+            things = self.rendered[overlay]
+            rules = objects.of_kind(things, "ClusterRole")[0]["rules"]
+            self._equal(overlay, "rights", rules, [{"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}])
+            binding = objects.of_kind(things, "ClusterRoleBinding")[0]
+            self._equal(overlay, "the role", binding["roleRef"]["name"],
+                        objects.of_kind(things, "ClusterRole")[0]["metadata"]["name"])
+            account = objects.of_kind(things, "ServiceAccount")[0]["metadata"]
+            subject = {"kind": "ServiceAccount", "name": self.nodes[overlay].spec["serviceAccountName"],
+                       "namespace": account["namespace"]}
+            self._equal(overlay, "who has the role", binding["subjects"], [subject])
+            self._equal(overlay, "the account", account["name"], subject["name"])
+
+    def check_rights_are_used(self):
+        asked = set(re.findall(r'"/api/v1/(\w+)\?', (self.repo / "client/kubernetes/cluster.cc").read_text()))
+        self._equal("client/kubernetes/cluster.cc", "what is listed, and what may be", asked, {"pods"})
+
+    # --- the others -------------------------------------------------------------------------------------------------
+
+    def check_monitoring(self):
+        things = self.rendered.get("monitoring", [])
+        for node in self.nodes.values():
+            labels = node.daemon_set["spec"]["template"]["metadata"]["labels"]
+            ports = {port["name"]: port["containerPort"] for port in node.containers["rnicd"]["ports"]}
+            for monitor in objects.of_kind(things, "PodMonitor"):
+                if not monitor["spec"]["selector"]["matchLabels"].items() <= labels.items():
+                    self.say("the PodMonitor does not select the pods of the DaemonSet")
+                port = monitor["spec"]["podMetricsEndpoints"][0]["port"]
+                address = node.flags("rnicd")["metrics_address"]
+                self._equal("PodMonitor", "the port and --metrics_address", f"0.0.0.0:{ports.get(port)}", address)
+                self._equal("PodMonitor", "its namespace and the pods'", monitor["metadata"].get("namespace"),
+                            node.daemon_set["metadata"]["namespace"])
+        for board in objects.of_kind(things, "ConfigMap"):
+            self._equal("the dashboard", "its label", board["metadata"].get("labels", {}).get("grafana_dashboard"), "1")
+            if board["data"].get("dashboard.json") != (self.repo / "deploy/grafana/dashboard.json").read_text():
+                self.say("the dashboard's ConfigMap is not deploy/grafana/dashboard.json")
+
+    def check_example_asks_for_what_is_offered(self):
+        for name, node in self.nodes.items():
+            resource, unit = re.fullmatch(r"([\w./-]+)=(\w+)", node.flags("device-plugin")["resources"]).groups()
+            number, suffix = re.fullmatch(r"(\d+)(\w+)", unit).groups()
+            for thing, spec in objects.pod_specs(self.examples):
+                container = spec["containers"][0]
+                units = int(container["resources"]["limits"].get(resource, 0))
+                size = f"--size={units * int(number) * SIZES[suffix] >> 20}MiB"
+                if size not in container["args"]:
+                    self.say(f"{name}: {thing['metadata']['name']} asks for {units} units, and does not say {size}")
+
+    def check_all(self):
+        for check in sorted(name for name in dir(self) if name.startswith("check_") and name != "check_all"):
+            getattr(self, check)()
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("--source", type=Path, default=Path(__file__).resolve().parents[2])
+    parser.add_argument("--rnicd", type=Path, required=True)
+    parser.add_argument("--plugin", type=Path, required=True)
+    arguments = parser.parse_args()
+    findings = []
+    programs = {"rnicd": arguments.rnicd.resolve(), "device-plugin": arguments.plugin.resolve()}
+    checker = Checker(arguments.source.resolve(), programs, findings.append)
+    checker.check_all()
+    count = sum(len(things) for things in checker.rendered.values())
+    print("\n".join(findings) or f"{len(checker.rendered)} overlays, {count} objects: no findings")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,228 @@
+"""kubernetes_check.py finds planted mistakes, each in a copy of what the repository deploys.
+
+usage: kubernetes_check_test.py --rnicd PROGRAM --plugin PROGRAM [--source REPOSITORY]
+"""
+
+import argparse
+import copy
+import shutil
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+
+import kubernetes_objects as objects
+import pod_security
+from kubernetes_check import Checker
+
+SOURCE = Path(__file__).resolve().parents[2]
+PROGRAMS = {}
+PARTS = ("deploy/kubernetes", "deploy/grafana", "deploy/prometheus", "CMakeLists.txt", "Dockerfile",
+         "client/kubernetes/cluster.cc")
+BASE = "deploy/kubernetes/base/"
+DAEMON_SET = BASE + "daemonset.yaml"
+EXAMPLE = "deploy/kubernetes/examples/workload.yaml"
+
+
+class Planted(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.repo = Path(folder.name)
+        for part in PARTS:
+            target = self.repo / part
+            target.parent.mkdir(parents=True, exist_ok=True)
+            (shutil.copytree if (SOURCE / part).is_dir() else shutil.copy)(SOURCE / part, target)
+
+    def edit(self, name, old, new):
+        text = (self.repo / name).read_text()
+        self.assertIn(old, text)
+        (self.repo / name).write_text(text.replace(old, new))
+
+    def assert_found(self, part, check):
+        found = []
+        getattr(Checker(self.repo, PROGRAMS, found.append), check)()
+        self.assertIn(part, "\n".join(found))
+
+
+class TheRepository(Planted):
+    def test_has_no_finding(self):
+        found = []
+        Checker(self.repo, PROGRAMS, found.append).check_all()
+        self.assertEqual(found, [])
+
+
+class AnOverlay(Planted):
+    def test_that_does_not_render(self):
+        self.edit(BASE + "kustomization.yaml", "rbac.yaml", "rbacc.yaml")
+        found = []
+        Checker(self.repo, PROGRAMS, found.append)
+        self.assertIn("soft does not render", "\n".join(found))
+
+    def test_that_lost_an_object(self):
+        self.edit(BASE + "kustomization.yaml", "  - rbac.yaml\n", "")
+        self.assert_found("verbs: its objects are ConfigMap, DaemonSet, Namespace", "check_kinds")
+
+    def test_with_another_image(self):
+        self.edit(EXAMPLE, "rnicd:0.1.0", "rnicd:latest")
+        self.assert_found("rnicd:latest", "check_images")
+
+    def test_of_another_version_than_the_image(self):
+        self.edit("Dockerfile", "ARG VERSION=", "ARG VERSION=9.")
+        self.assert_found("Dockerfile", "check_images")
+
+
+class Configuration(Planted):
+    def test_with_an_unknown_flag_of_the_daemon(self):
+        self.edit(BASE + "rnicd.flags", "--metrics_address", "--metrics_addres")
+        self.assert_found("metrics_addres", "check_flags")
+
+    def test_with_an_unknown_flag_of_the_plugin(self):
+        self.edit(BASE + "device-plugin.flags", "--state_dir", "--state_folder")
+        self.assert_found("state_folder", "check_flags")
+
+    def test_with_an_unknown_argument_of_an_overlay(self):
+        self.edit("deploy/kubernetes/overlays/verbs/daemonset.yaml", "--provider=verbs", "--providers=verbs")
+        self.assert_found("verbs, rnicd", "check_flags")
+
+    def test_with_a_policy_that_the_daemon_refuses(self):
+        self.edit(BASE + "policy.textproto", "gid: 65532", "gid: 4294967295")
+        self.assert_found("policy.textproto:", "check_policy")
+
+    def test_with_a_policy_that_makes_the_plugin_an_operator(self):
+        self.edit(BASE + "policy.textproto", "gid: 65532", "gid: 65533")
+        self.assert_found("no rule of the policy", "check_policy_names_the_plugin")
+
+
+class Paths(Planted):
+    def test_of_the_workloads_that_differ(self):
+        self.edit(BASE + "device-plugin.flags", "--socket_dir=/run/rnicd\n", "--socket_dir=/var/run/rnicd\n")
+        self.assert_found("/var/run/rnicd", "check_paths")
+
+    def test_of_the_kubelet_that_differ(self):
+        self.edit(DAEMON_SET, "path: /var/lib/kubelet/pod-resources", "path: /var/lib/kubelet/pods")
+        self.assert_found("--pod_resources_socket on the node", "check_paths")
+
+    def test_of_the_operator_that_differ(self):
+        self.edit(BASE + "device-plugin.flags", "admin_socket_dir=/run/rnicd-admin/sockets", "admin_socket_dir=/run/a")
+        self.assert_found("--admin_socket_dir of both programs", "check_paths")
+
+    def test_of_the_operator_where_anybody_may_write(self):
+        for name in (BASE + "device-plugin.flags", BASE + "rnicd.flags", DAEMON_SET):
+            self.edit(name, "/run/rnicd-admin/sockets", "/run/rnicd-admin")
+        self.assert_found("inside of an emptyDir", "check_paths")
+
+    def test_of_a_probe_that_asks_elsewhere(self):
+        self.edit(DAEMON_SET, "[/usr/bin/rnicctl, health, --admin-socket-dir, /run/rnicd-admin/sockets]",
+                  "[/usr/bin/rnicctl, health]")
+        self.assert_found("does not ask in /run/rnicd-admin/sockets", "check_paths")
+
+    def test_of_a_volume_that_nothing_mounts(self):
+        self.edit(DAEMON_SET, "            - name: state\n              mountPath: /var/lib/rnicd-device-plugin\n", "")
+        self.assert_found("volumes and mounts", "check_paths")
+
+
+class Security(Planted):
+    def test_of_a_workload_that_is_not_restricted(self):
+        self.edit(EXAMPLE, "runAsNonRoot: true", "runAsNonRoot: false")
+        self.assert_found("runAsNonRoot is not true", "check_workloads_are_restricted")
+
+    def test_of_a_namespace_that_enforces_nothing(self):
+        self.edit(EXAMPLE, "enforce: restricted", "enforce: baseline")
+        self.assert_found("does not enforce", "check_workloads_are_restricted")
+
+    def test_of_a_container_with_capabilities(self):
+        self.edit(DAEMON_SET, "drop: [ALL]", "drop: [NET_RAW]")
+        self.assert_found("soft, device-plugin: it keeps capabilities", "check_containers_are_tight")
+
+    def test_of_a_container_that_is_privileged_without_need(self):
+        self.edit(DAEMON_SET, "drop: [ALL]", "drop: [ALL]\n            privileged: true")
+        self.assert_found("soft, rnicd: privileged", "check_containers_are_tight")
+
+    def test_of_a_daemon_that_a_limit_would_kill(self):
+        self.edit(DAEMON_SET, "              memory: 256Mi", "              memory: 256Mi\n            limits:\n"
+                  "              memory: 512Mi")
+        self.assert_found("a limit of memory ends the daemon", "check_containers_are_tight")
+
+    def test_of_rights_that_are_too_many(self):
+        self.edit(BASE + "rbac.yaml", "verbs: [list]", "verbs: [list, watch]")
+        self.assert_found("watch", "check_rights")
+
+    def test_of_rights_for_another_account(self):
+        self.edit(BASE + "rbac.yaml", "ServiceAccount\n    name: rnicd", "ServiceAccount\n    name: other")
+        self.assert_found("who has the role", "check_rights")
+
+    def test_of_a_question_that_nobody_may_ask(self):
+        self.edit("client/kubernetes/cluster.cc", '"/api/v1/pods?', '"/api/v1/nodes?')
+        self.assert_found("nodes", "check_rights_are_used")
+
+
+class TheOthers(Planted):
+    def test_with_a_port_that_prometheus_does_not_scrape(self):
+        self.edit(DAEMON_SET, "containerPort: 9747", "containerPort: 9748")
+        self.assert_found("--metrics_address", "check_monitoring")
+
+    def test_with_a_dashboard_that_grafana_does_not_find(self):
+        self.edit("deploy/grafana/kustomization.yaml", 'grafana_dashboard: "1"', 'grafana_dashboard: "0"')
+        self.assert_found("the dashboard: its label", "check_monitoring")
+
+    def test_with_an_example_that_asks_for_less_than_it_uses(self):
+        self.edit(EXAMPLE, 'rnicd.io/memory-64mi: "4"', 'rnicd.io/memory-64mi: "3"')
+        self.assert_found("--size=192MiB", "check_example_asks_for_what_is_offered")
+
+
+class Restricted(unittest.TestCase):
+    """Each rule of pod_security.py bites."""
+
+    def setUp(self):
+        self.spec = copy.deepcopy(objects.pod_spec(objects.of_kind(objects.parse(SOURCE / EXAMPLE), "Pod")[0]))
+        self.container = self.spec["containers"][0]
+
+    def violated(self, part):
+        self.assertIn(part, "\n".join(pod_security.violations(self.spec)))
+
+    def test_holds_for_the_example(self):
+        self.assertEqual(pod_security.violations(self.spec), [])
+
+    def test_knows_the_pods_own_settings(self):
+        for key in ("hostNetwork", "hostPID", "hostIPC"):
+            self.spec[key] = True
+            self.violated(f"{key} is set")
+        self.spec["volumes"] = [{"name": "v", "hostPath": {"path": "/"}}]
+        self.violated("volume v is a hostPath")
+        self.spec["securityContext"]["sysctls"] = [{"name": "kernel.msgmax", "value": "1"}]
+        self.violated("sysctl kernel.msgmax")
+
+    def test_knows_settings_of_pods_and_containers(self):
+        for context in (self.spec["securityContext"], self.container["securityContext"]):
+            context.update(runAsUser=0, seLinuxOptions={"type": "spc_t", "user": "u"},
+                           appArmorProfile={"type": "Unconfined"}, windowsOptions={"hostProcess": True})
+        for where in ("pod", "container workload"):
+            for what in ("it runs as user 0", "its SELinux", "it sets the SELinux", "its AppArmor", "hostProcess"):
+                self.violated(f"{where}: {what}")
+
+    def test_knows_the_containers_own_settings(self):
+        self.container["securityContext"] = {"privileged": True, "procMount": "Unmasked", "runAsNonRoot": False,
+                                             "seccompProfile": {"type": "Unconfined"},
+                                             "capabilities": {"add": ["CHOWN"]}}
+        self.container["ports"] = [{"containerPort": 1, "hostPort": 1}]
+        for what in ("it is privileged", "allowPrivilegeEscalation", "procMount", "runAsNonRoot", "seccomp profile",
+                     "does not drop all", "it adds capabilities", "a port of the host"):
+            self.violated(what)
+
+    def test_looks_at_every_container(self):
+        self.spec["initContainers"] = [{"name": "early", "securityContext": {}}]
+        self.violated("container early: it does not drop all capabilities")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--source", type=Path, default=SOURCE)
+    parser.add_argument("--rnicd", type=Path, required=True)
+    parser.add_argument("--plugin", type=Path, required=True)
+    arguments, rest = parser.parse_known_args()
+    SOURCE = arguments.source.resolve()
+    PROGRAMS.update({"rnicd": arguments.rnicd.resolve(), "device-plugin": arguments.plugin.resolve()})
+    unittest.main(argv=[__file__, *rest], verbosity=2)

@@ -1,0 +1,95 @@
+"""Reads what deploy/kubernetes holds and renders."""
+
+import shlex
+import subprocess
+
+import yaml
+
+PLUGIN_GROUP = 65532
+
+
+def render(folder):
+    """The objects that kubectl makes of a kustomization. Raises ValueError with what kubectl says."""
+    result = subprocess.run(["kubectl", "kustomize", str(folder)], capture_output=True, text=True, check=False,
+                            timeout=120)
+    if result.returncode != 0:
+        raise ValueError(result.stderr.strip())
+    return [document for document in yaml.safe_load_all(result.stdout) if document]
+
+
+def parse(path):
+    return [document for document in yaml.safe_load_all(path.read_text()) if document]
+
+
+def of_kind(objects, kind):
+    return [thing for thing in objects if thing["kind"] == kind]
+
+
+def pod_spec(thing):
+    """The spec of the pods that an object makes; None if it makes none."""
+    if thing["kind"] == "Pod":
+        return thing["spec"]
+    return thing["spec"].get("template", {}).get("spec") if "spec" in thing else None
+
+
+def pod_specs(objects):
+    return [(thing, pod_spec(thing)) for thing in objects if pod_spec(thing)]
+
+
+def flags_of(text):
+    """{name: value} of a flag file or of arguments, one a line."""
+    lines = [line.strip() for line in text.splitlines()]
+    return dict(line.removeprefix("--").partition("=")[::2] for line in lines if line.startswith("--"))
+
+
+class Node:
+    """The DaemonSet of an overlay, with its configuration."""
+
+    def __init__(self, objects):
+        self.daemon_set = of_kind(objects, "DaemonSet")[0]
+        self.spec = pod_spec(self.daemon_set)
+        self.containers = {container["name"]: container for container in self.spec["containers"]}
+        self.volumes = {volume["name"]: volume for volume in self.spec["volumes"]}
+        name = self.volumes["config"]["configMap"]["name"]
+        self.config = next((thing["data"] for thing in of_kind(objects, "ConfigMap")
+                            if thing["metadata"]["name"] == name), {})
+
+    def arguments(self, container):
+        """The container's own, with what the kubelet puts in for $(NODE_NAME)."""
+        return [argument.replace("$(NODE_NAME)", "node") for argument in self.containers[container].get("args", [])]
+
+    def flag_file(self, container):
+        """The text of the file in the ConfigMap that --flagfile names; empty if there is none."""
+        name = flags_of("\n".join(self.arguments(container))).get("flagfile", "")
+        key = name.removeprefix("/etc/rnicd/")
+        return self.config.get(key, "")
+
+    def flags(self, container):
+        """{name: value}: the flag file's, and what the arguments add."""
+        return flags_of(self.flag_file(container) + "\n" + "\n".join(self.arguments(container)))
+
+    def mount_of(self, container, path):
+        """The narrowest mount that holds a path of the container; None if there is none."""
+        mounts = [mount for mount in self.containers[container].get("volumeMounts", [])
+                  if path == mount["mountPath"] or path.startswith(mount["mountPath"] + "/")]
+        return max(mounts, key=lambda mount: len(mount["mountPath"]), default=None)
+
+    def host_path(self, container, path):
+        """Where a path of the container is on the node; None if it is not."""
+        mount = self.mount_of(container, path)
+        volume = self.volumes.get(mount["name"], {}) if mount else {}
+        if "hostPath" not in volume:
+            return None
+        return volume["hostPath"]["path"] + path.removeprefix(mount["mountPath"])
+
+
+def commands(container):
+    """Every command line in a container's manifest: its own and its probes'."""
+    yield container.get("command", []) + container.get("args", [])
+    for probe in ("livenessProbe", "readinessProbe", "startupProbe"):
+        if probe in container:
+            yield container[probe]["exec"]["command"]
+
+
+def shown(command):
+    return " ".join(shlex.quote(part) for part in command)

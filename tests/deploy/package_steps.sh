@@ -1,0 +1,186 @@
+# shellcheck shell=bash
+# Runs as root inside the Debian root that scripts/package-test made; /try holds the packages. No systemd runs there: a
+# loop starts the daemon again, and what the packages would say to systemctl is written down.
+set -euo pipefail
+exec </dev/null
+
+readonly SAID=/try/systemctl.said PID=/try/rnicd.pid
+heading() { printf '\n== %s\n' "$*"; }
+fail() {
+  printf 'package_steps: %s\n' "$*" >&2
+  [[ ! -s /try/rnicd.log ]] || tail -n 20 /try/rnicd.log >&2
+  exit 1
+}
+# What apt and dpkg say is of interest when they fail.
+apt() {
+  apt-get -qq --yes -o Dpkg::Use-Pty=0 -o APT::Sandbox::User=root -o Dpkg::Options::=--force-unsafe-io \
+    -o DPkg::Path=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin --no-install-recommends "$@" >/try/apt.log 2>&1 || {
+    tail -n 20 /try/apt.log >&2
+    fail "apt-get $1"
+  }
+}
+expect() { [[ $2 == "$3" ]] || fail "$1: expected '$3', found '$2'"; }
+
+# wait_for WHAT COMMAND...: until the command succeeds, for 20 seconds.
+wait_for() {
+  local what=$1 tries=0
+  shift
+  until "$@" >/dev/null 2>&1; do
+    if ((++tries > 200)); then fail "$what does not happen"; fi
+    sleep 0.1
+  done
+}
+
+# Everything that is there, but for the books of dpkg, apt and systemd.
+list_files() {
+  find / -xdev \( -path /try -o -path /proc -o -path /tmp -o -path /var/lib/dpkg -o -path /var/lib/apt -o \
+    -path /var/cache -o -path /var/log/apt \) -prune -o -print
+  find /run -mindepth 1 -path /run/systemd -prune -o -print
+}
+snapshot() { list_files | sort >"/try/$1"; }
+
+# What the unit makes of the program, as far as it can be had without systemd: the user, no privilege, and a start after
+# each failure but wrong flags.
+supervise() {
+  local status
+  while true; do
+    status=0
+    setpriv --reuid=rnicd --regid=rnicd --clear-groups --no-new-privs --inh-caps=-all --bounding-set=-all -- \
+      rnicd --flagfile=/etc/rnicd/rnicd.flags &
+    echo $! >"$PID"
+    wait $! || status=$?
+    if ((status == 0 || status == 2)); then return; fi
+    echo "supervisor: it ended with $status" >&2
+  done
+}
+start() {
+  # LogsDirectory= of the unit.
+  install -d -o rnicd -g rnicd -m 0750 /var/log/rnicd
+  supervise 2>>/try/rnicd.log &
+  supervisor=$!
+  wait_for "rnicd answers" rnicctl status
+}
+stop() {
+  kill -TERM "$(cat "$PID")"
+  wait "$supervisor" || fail "the supervisor ended with $?"
+}
+# Not a child of this shell, but of the supervisor.
+is_another() { [[ $(cat "$PID") != "$1" ]] && rnicctl status; }
+register() {
+  setpriv --reuid=65534 --regid=65534 --clear-groups rnicctl register --size "$1" >/try/registered
+  echo "another user registered $1"
+}
+
+install_dependencies() {
+  heading "what they depend on, from Debian"
+  apt update
+  local package depends wanted=()
+  for package in /try/*.deb; do
+    depends=$(dpkg-deb --field "$package" Depends)
+    if [[ -n $depends ]]; then wanted+=("$depends"); fi
+  done
+  apt satisfy "${wanted[@]}"
+  say_to_a_fake_systemd
+  snapshot before
+}
+
+# Makes the maintainer scripts believe that systemd runs.
+say_to_a_fake_systemd() {
+  mkdir -p /run/systemd/system
+  cat >/usr/local/bin/systemctl <<FAKE
+#!/bin/sh
+echo "\$*" >>$SAID
+[ "\$1" != is-active ] || echo active
+FAKE
+  chmod 0755 /usr/local/bin/systemctl
+}
+
+install_packages() {
+  heading "install"
+  apt install /try/*.deb
+  dpkg-query --show 'rnicd*' 'librnicd*'
+  grep -qx -- "--system daemon-reload" "$SAID" || fail "systemd was not told"
+  ! grep -E '^(--\S+ )*(start|restart|enable)' "$SAID" || fail "the installation started something"
+  [[ ! -e /etc/systemd/system/multi-user.target.wants/rnicd.service ]] || fail "the installation enabled the service"
+  expect "the user" "$(getent passwd rnicd | cut -d: -f6,7)" /nonexistent:/usr/sbin/nologin
+  expect "/run/rnicd" "$(stat -c '%U:%G %a' /run/rnicd)" "rnicd:rnicd 755"
+  expect "/run/rnicd-admin" "$(stat -c '%U:%G %a' /run/rnicd-admin)" "rnicd:rnicd 700"
+  expect "systemd-analyze" "$(systemd-analyze verify --man=no rnicd.service 2>&1)" ''
+  find_symbols /usr/bin/rnicd* /usr/bin/rnicctl
+}
+
+# The name of the build stands 16 bytes into its note, 20 bytes long.
+find_symbols() {
+  local program id
+  for program in "$@"; do
+    id=$(LC_ALL=C grep -aobP '\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0' "$program" | sed -n 1p | cut -d: -f1)
+    id=$(od -An -tx1 -j $((id + 16)) -N 20 "$program" | tr -d ' \n')
+    [[ -f /usr/lib/debug/.build-id/${id:0:2}/${id:2}.debug ]] || fail "no debug symbols for $program"
+  done
+}
+
+run_it() {
+  heading "run"
+  # What an operator does: a provider that needs no card, a policy.
+  sed -i 's/=verbs$/=soft/; s/^# --policy_file/--policy_file/; s/:9747$/:0/' /etc/rnicd/rnicd.flags
+  install -m 0644 /usr/share/rnicd/policy.example.textproto /etc/rnicd/policy.textproto
+  start
+  rnicctl status >/try/status
+  head -n 4 /try/status
+  register 8MiB
+  expect "the audit log" "$(stat -c '%U %a' /var/log/rnicd/audit.jsonl)" "rnicd 600"
+
+  heading "kill -9"
+  local old
+  old=$(cat "$PID")
+  kill -KILL "$old"
+  wait_for "another daemon" is_another "$old"
+  register 8MiB
+}
+
+upgrade() {
+  heading "upgrade"
+  local old
+  old=$(cat "$PID")
+  : >"$SAID"
+  apt install /try/next/*.deb
+  [[ $(dpkg-query --show --showformat='${Version}' rnicd) == *+next ]] || fail "this is not the next version"
+  grep -q "the old version still runs" /try/apt.log || fail "the operator was not told"
+  ! grep -E '(stop|start)' "$SAID" || fail "an upgrade stopped or started something"
+  expect "the daemon" "$(cat "$PID")" "$old"
+  register 4KiB
+  grep -qx -- --provider=soft /etc/rnicd/rnicd.flags || fail "the upgrade lost the operator's flags"
+  stop
+  start
+  register 4KiB
+}
+
+take_away() {
+  heading "remove"
+  # As `systemctl enable` does; a purge has to find it.
+  mkdir -p /etc/systemd/system/multi-user.target.wants
+  ln -s /lib/systemd/system/rnicd.service /etc/systemd/system/multi-user.target.wants/rnicd.service
+  stop
+  : >"$SAID"
+  apt remove rnicd
+  grep -qE '^(--\S+ )*stop rnicd.service' "$SAID" || fail "the service was not stopped"
+  [[ ! -e /usr/bin/rnicd ]] || fail "the program is still there"
+  [[ -s /var/log/rnicd/audit.jsonl && -s /etc/rnicd/rnicd.flags ]] || fail "remove took what only a purge takes"
+
+  heading "purge"
+  # The operator's own file, which docs/OPERATING.md tells to delete.
+  rm /etc/rnicd/policy.textproto
+  local package names=()
+  for package in /try/*.deb; do names+=("$(dpkg-deb --field "$package" Package)"); done
+  apt purge "${names[@]}"
+  snapshot after
+  diff /try/before /try/after >/try/left || fail "left behind, or taken too much: $(cat /try/left)"
+  getent passwd rnicd >/dev/null || fail "the user is gone, though files may belong to its number"
+  echo "nothing is left but the user"
+}
+
+install_dependencies
+install_packages
+run_it
+upgrade
+take_away

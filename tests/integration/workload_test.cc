@@ -1,0 +1,247 @@
+// What a device plugin tells the daemon: grants of the daemon before it, devices, and which container holds them.
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/secret.h"
+#include "tests/integration/audit_lines.h"
+#include "tests/support/metrics_page.h"
+#include "tests/support/admin_client.h"
+#include "tests/support/expect.h"
+#include "tests/support/raw_client.h"
+#include "tests/support/shared_daemon.h"
+#include "tests/support/tested_provider.h"
+
+namespace rnicd::test {
+namespace {
+
+constexpr char kMemory[] = "rnicd.io/memory-64mi";
+
+v1::DeviceSet Devices(const std::vector<std::string>& ids) {
+  v1::DeviceSet devices;
+  devices.set_resource_name(kMemory);
+  devices.mutable_device_ids()->Assign(ids.begin(), ids.end());
+  return devices;
+}
+
+v1::PodInfo Holder(const std::string& pod_name, const std::vector<std::string>& ids) {
+  v1::PodInfo pod;
+  pod.set_namespace_("ml");
+  pod.set_name(pod_name);
+  v1::ContainerInfo* const container = pod.add_containers();
+  container->set_name("main");
+  *container->add_devices() = Devices(ids);
+  return pod;
+}
+
+CallResult<v1::SetPodsResponse> SetPods(const DaemonProcess& daemon, const std::vector<v1::PodInfo>& pods) {
+  v1::SetPodsRequest request;
+  request.mutable_pods()->Assign(pods.begin(), pods.end());
+  return RawClient(daemon.admin_socket()).Call(&AdminStub::SetPods, request);
+}
+
+std::string WorkloadOf(const v1::WorkloadName& workload) {
+  return workload.namespace_() + "/" + workload.pod_name() + "/" + workload.container();
+}
+
+CallResult<v1::OpenSessionResponse> Present(RawClient& client, const std::string& secret) {
+  v1::OpenSessionRequest request;
+  request.set_grant(secret);
+  return client.Call(&SessionStub::OpenSession, request);
+}
+
+class Workloads : public DaemonTest {
+ protected:
+  Workloads() : DaemonTest({kMetricsOnFreePort}) {}
+  // The pods and the grants are the shared daemon's.
+  void TearDown() override {
+    ExpectOk(SetPods(daemon(), {}));
+    for (const v1::GrantInfo& grant : AdminGrants(daemon())) {
+      ExpectOk(RevokeGrant(daemon(), grant.grant_id()));
+    }
+    DaemonTest::TearDown();
+  }
+
+  v1::CreateGrantResponse Grant(const std::string& name, const std::vector<std::string>& ids) {
+    v1::CreateGrantRequest request;
+    request.set_name(name);
+    *request.mutable_devices() = Devices(ids);
+    const auto created = CreateGrant(daemon(), request);
+    ExpectOk(created);
+    return created.response;
+  }
+  std::string WorkloadOfTenant(const std::string& name) {
+    const std::optional<v1::TenantInfo> tenant = AdminTenant(daemon(), name);
+    return tenant.has_value() ? WorkloadOf(tenant->workload()) : "no tenant " + name;
+  }
+  MetricsPage Metrics() {
+    const HttpAnswer answer = HttpGet(AdminStatus(daemon()).metrics_address(), "/metrics");
+    EXPECT_EQ(answer.status, 200);
+    return MetricsPage(answer.body);
+  }
+};
+
+TEST_F(Workloads, TheHolderOfAGrantsDevicesIsSeenOnceItIsTold) {
+  const v1::CreateGrantResponse grant = Grant("job", {"m-0", "m-1"});
+  EXPECT_EQ(WorkloadOfTenant("grant/job"), "//");
+  ExpectOk(SetPods(daemon(), {Holder("train-0", {"m-1", "m-0"}), Holder("train-1", {"m-2"})}));
+  EXPECT_EQ(WorkloadOfTenant("grant/job"), "ml/train-0/main");
+  const std::vector<v1::GrantInfo> grants = AdminGrants(daemon());
+  ASSERT_EQ(grants.size(), 1u);
+  EXPECT_EQ(WorkloadOf(grants[0].workload()), "ml/train-0/main");
+  EXPECT_EQ(grants[0].devices().resource_name(), kMemory);
+  EXPECT_EQ(grants[0].devices().device_ids_size(), 2);
+  const MetricsPage page = Metrics();
+  EXPECT_EQ(page.faults(), "");
+  EXPECT_EQ(page.Value("rnicd_tenant_info{tenant=\"grant/job\",namespace=\"ml\",pod=\"train-0\",container=\"main\"}"),
+            1);
+  EXPECT_EQ(page.Value("rnicd_tenant_devices{tenant=\"grant/job\",resource=\"rnicd.io/memory-64mi\"}"), 2);
+  EXPECT_EQ(page.Value("rnicd_device_info{tenant=\"grant/job\",resource=\"rnicd.io/memory-64mi\",device=\"m-1\"}"), 1);
+  Grant("later", {"m-2"});
+  EXPECT_EQ(WorkloadOfTenant("grant/later"), "ml/train-1/main") << "the kubelet was first";
+  ExpectOk(SetPods(daemon(), {}));
+  EXPECT_EQ(WorkloadOfTenant("grant/job"), "//");
+  ExpectOk(RevokeGrant(daemon(), grant.grant_id()));
+  EXPECT_EQ(Metrics().Total("rnicd_device_info"), 1) << "of the other grant";
+}
+
+TEST_F(Workloads, TheAdaptersOfTheStatusAreTriedAndHealthy) {
+  const v1::GetStatusResponse status = AdminStatus(daemon());
+  ASSERT_GT(status.adapters_size(), 0);
+  for (const v1::AdapterStatus& adapter : status.adapters()) {
+    EXPECT_FALSE(adapter.name().empty());
+    EXPECT_TRUE(adapter.healthy()) << adapter.failure();
+    EXPECT_EQ(adapter.failure(), "");
+  }
+}
+
+TEST_F(Workloads, RenewalsAndDevicesThatCannotBeAreRefused) {
+  const auto refused = [&](const std::string& field, const std::function<void(v1::CreateGrantRequest&)>& change) {
+    v1::CreateGrantRequest request;
+    request.set_name("sense");
+    change(request);
+    ExpectRefused(CreateGrant(daemon(), request), ErrorReason::FIELD_OUT_OF_RANGE, field);
+  };
+  for (const size_t bytes : {0u, 31u, 33u, 64u}) {
+    refused("renewal.secret_sha256", [&](v1::CreateGrantRequest& request) {
+      request.mutable_renewal()->set_grant_id(7);
+      request.mutable_renewal()->set_secret_sha256(std::string(bytes, 'x'));
+    });
+  }
+  refused("renewal.grant_id",
+          [](v1::CreateGrantRequest& request) { request.mutable_renewal()->set_secret_sha256(std::string(32, 'x')); });
+  const auto devices = [&](const std::string& field, const std::function<void(v1::DeviceSet&)>& change) {
+    refused(field, [&](v1::CreateGrantRequest& request) {
+      *request.mutable_devices() = Devices({"m-0"});
+      change(*request.mutable_devices());
+    });
+  };
+  devices("devices.resource_name", [](v1::DeviceSet& set) { set.set_resource_name(""); });
+  devices("devices.resource_name", [](v1::DeviceSet& set) { set.set_resource_name(std::string(318, 'r')); });
+  devices("devices.resource_name", [](v1::DeviceSet& set) { set.set_resource_name("two\nlines"); });
+  devices("devices.device_ids[1]", [](v1::DeviceSet& set) { set.add_device_ids("m-0"); });
+  devices("devices.device_ids[1]", [](v1::DeviceSet& set) { set.add_device_ids(""); });
+  devices("devices.device_ids[1]", [](v1::DeviceSet& set) { set.add_device_ids(std::string(64, 'd')); });
+  devices("devices.device_ids", [](v1::DeviceSet& set) {
+    for (int index = 1; index <= 10'000; ++index) {
+      set.add_device_ids("m-" + std::to_string(index));
+    }
+  });
+  EXPECT_TRUE(AdminGrants(daemon()).empty());
+}
+
+TEST_F(Workloads, TheIdOfALivingGrantCannotBeRenewed) {
+  const v1::CreateGrantResponse living = Grant("living", {"m-0"});
+  v1::CreateGrantRequest request;
+  request.set_name("again");
+  request.mutable_renewal()->set_grant_id(living.grant_id());
+  request.mutable_renewal()->set_secret_sha256(std::string(32, 'x'));
+  ExpectRefused(CreateGrant(daemon(), request), ErrorReason::GRANT_NAME_TAKEN, "renewal.grant_id");
+  RawClient client(daemon().rpc_socket());
+  ExpectOk(Present(client, living.secret()));
+}
+
+TEST_F(Workloads, ContainersThatCannotBeAreRefusedAndNothingChanges) {
+  const auto refused = [&](const std::string& field, const std::function<void(v1::PodInfo&)>& change) {
+    v1::PodInfo pod = Holder("train-0", {"m-0"});
+    change(pod);
+    ExpectRefused(SetPods(daemon(), {pod}), ErrorReason::FIELD_OUT_OF_RANGE, field);
+  };
+  refused("pods[0].namespace", [](v1::PodInfo& pod) { pod.clear_namespace_(); });
+  refused("pods[0].name", [](v1::PodInfo& pod) { pod.clear_name(); });
+  refused("pods[0].uid", [](v1::PodInfo& pod) {
+    pod.clear_name();
+    pod.clear_namespace_();
+  });
+  refused("pods[0].containers[0].name", [](v1::PodInfo& pod) { pod.mutable_containers(0)->clear_name(); });
+  refused("pods[0].containers[0].name",
+          [](v1::PodInfo& pod) { pod.mutable_containers(0)->set_name(std::string(64, 'c')); });
+  refused("pods[0].containers[0].devices[1].device_ids[0]",
+          [](v1::PodInfo& pod) { *pod.mutable_containers(0)->add_devices() = Devices({""}); });
+  refused("pods[0].containers[0].devices", [](v1::PodInfo& pod) {
+    for (int index = 0; index < 64; ++index) {
+      *pod.mutable_containers(0)->add_devices() = Devices({});
+    }
+  });
+  refused("pods[0].containers", [](v1::PodInfo& pod) {
+    for (int index = 0; index < 1000; ++index) {
+      pod.add_containers()->set_name("c");
+    }
+  });
+  ExpectRefused(SetPods(daemon(), {Holder("a", {}), Holder("b", {}), Holder("a", {})}), ErrorReason::FIELD_OUT_OF_RANGE,
+                "pods[2].name");
+  Grant("job", {"m-0"});
+  EXPECT_EQ(WorkloadOfTenant("grant/job"), "//");
+}
+
+// --- across a restart, with daemons of the test's own ---
+
+std::string Sha256(const std::string& text) {
+  const SecretDigest digest = SecretDigest::Of(text);
+  return std::string(digest.bytes().begin(), digest.bytes().end());
+}
+
+TEST(GrantRenewal, ASecretIsGoodAgainOnceItsGrantIsRenewedAtTheNextDaemon) {
+  auto first = DaemonProcess::Start();
+  ASSERT_TRUE(first.ok()) << first.status();
+  const std::shared_ptr<TempDir> directory = (*first)->directory();
+  v1::CreateGrantRequest request;
+  request.set_name("job");
+  const auto created = CreateGrant(**first, request);
+  ExpectOk(created);
+  const std::string secret = created.response.secret();
+  (*first)->KillHard();
+
+  const std::string audit_log = directory->path() + "/audit.log";
+  auto second = DaemonProcess::Start({.flags = {"--audit_log=" + audit_log}, .directory = directory});
+  ASSERT_TRUE(second.ok()) << second.status();
+  {
+    RawClient client((*second)->rpc_socket());
+    ExpectRefused(Present(client, secret), ErrorReason::GRANT_REFUSED, "grant");
+    request.mutable_renewal()->set_grant_id(created.response.grant_id());
+    request.mutable_renewal()->set_secret_sha256(Sha256(secret));
+    *request.mutable_devices() = Devices({"m-0"});
+    ExpectOk(SetPods(**second, {Holder("train-0", {"m-0"})}));
+    const auto renewed = CreateGrant(**second, request);
+    ExpectOk(renewed);
+    EXPECT_EQ(renewed.response.grant_id(), created.response.grant_id());
+    EXPECT_EQ(renewed.response.secret(), "");
+    EXPECT_EQ(renewed.response.tenant(), "grant/job");
+    const auto opened = Present(client, secret);
+    ExpectOk(opened);
+    EXPECT_EQ(opened.response.tenant(), "grant/job");
+  }
+  const absl::Status stopped = (*second)->Stop();
+  EXPECT_TRUE(stopped.ok()) << stopped;
+  const AuditLines lines(audit_log);
+  const AuditLines::Json line = lines.Only({{"what", "SessionService.OpenSession"}, {"result", "allowed"}});
+  EXPECT_EQ(line["namespace"], "ml");
+  EXPECT_EQ(line["pod"], "train-0");
+  EXPECT_EQ(line["container"], "main");
+  EXPECT_EQ(line["devices"], "rnicd.io/memory-64mi=m-0");
+}
+
+}  // namespace
+}  // namespace rnicd::test

@@ -1,0 +1,219 @@
+// How the device manager admits pods and starts their containers.
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "tests/kubernetes/kubelet/device_manager.h"
+
+namespace rnicd::test {
+namespace {
+
+using Ids = DeviceBook::Ids;
+
+Ids Without(const Ids& ids, const Ids& gone) {
+  Ids left;
+  std::set_difference(ids.begin(), ids.end(), gone.begin(), gone.end(), std::inserter(left, left.end()));
+  return left;
+}
+
+Ids Union(const Ids& some, const Ids& others) {
+  Ids all = some;
+  all.insert(others.begin(), others.end());
+  return all;
+}
+
+// Takes from `source` until there are `required`. The highest first: no plugin may rely on an order.
+void TakeFrom(const Ids& source, size_t required, Ids& taken) {
+  for (auto id = source.rbegin(); id != source.rend() && taken.size() < required; ++id) {
+    taken.insert(*id);
+  }
+}
+
+// In no order that means anything.
+std::vector<std::string> Unsorted(const Ids& ids) { return std::vector<std::string>(ids.rbegin(), ids.rend()); }
+
+void AddTo(RunOptions& options, const v1beta1::ContainerAllocateResponse& answer) {
+  options.environment.insert(answer.envs().begin(), answer.envs().end());
+  options.annotations.insert(answer.annotations().begin(), answer.annotations().end());
+  options.mounts.insert(options.mounts.end(), answer.mounts().begin(), answer.mounts().end());
+  for (const v1beta1::CdiDevice& device : answer.cdi_devices()) {
+    if (std::find(options.cdi_devices.begin(), options.cdi_devices.end(), device.name()) == options.cdi_devices.end()) {
+      options.cdi_devices.push_back(device.name());
+    }
+  }
+}
+
+}  // namespace
+
+absl::Status DeviceManager::Admit(const Pod& pod) {
+  {
+    MutexLock lock(mutex_);
+    pods_[pod.uid] = pod;
+  }
+  const absl::Status status = AdmitContainers(pod);
+  if (!status.ok()) {
+    Remove(pod.uid);
+    return absl::FailedPreconditionError("UnexpectedAdmissionError: Allocate failed due to " +
+                                         std::string(status.message()) + ", which is unexpected");
+  }
+  MutexLock lock(mutex_);
+  WriteCheckpoint();
+  return absl::OkStatus();
+}
+
+// What init containers got is there for those after them; what an app container got is its own.
+absl::Status DeviceManager::AdmitContainers(const Pod& pod) {
+  IdsByResource reusable;
+  for (const Container& container : pod.containers) {
+    if (const absl::Status status = AllocateContainer(pod, container, reusable); !status.ok()) {
+      return status;
+    }
+    for (const auto& [resource, allocation] : Of(pod.uid, container.name)) {
+      Ids& ids = reusable[resource];
+      ids = container.init && !container.restartable ? Union(ids, allocation.device_ids)
+                                                     : Without(ids, allocation.device_ids);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DeviceManager::AllocateContainer(const Pod& pod, const Container& container,
+                                              const IdsByResource& reusable) {
+  for (const auto& [resource, required] : container.resources) {
+    const auto reused = reusable.find(resource);
+    const absl::StatusOr<Ids> ids =
+        Choose(pod, container, resource, required, reused == reusable.end() ? Ids() : reused->second);
+    if (!ids.ok()) {
+      return ids.status();
+    }
+    if (ids->empty()) {
+      continue;
+    }
+    if (const absl::Status status = Give(pod, container, resource, *ids); !status.ok()) {
+      return status;
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Empty when the container has what it needs already.
+absl::StatusOr<Ids> DeviceManager::Choose(const Pod& pod, const Container& container, const std::string& resource,
+                                          size_t required, const Ids& reusable) {
+  Ids available;
+  {
+    MutexLock lock(mutex_);
+    const std::map<std::string, Allocation> held = book_.Of(pod.uid, container.name);
+    const bool has_some = held.contains(resource);
+    const Ids healthy = book_.Healthy(resource);
+    if (!book_.Knows(resource)) {
+      return absl::UnknownError("cannot allocate unregistered device " + resource);
+    }
+    if (healthy.empty()) {
+      return absl::UnknownError("no healthy devices present; cannot allocate unhealthy devices " + resource);
+    }
+    if (has_some && !Without(held.at(resource).device_ids, healthy).empty()) {
+      return absl::UnknownError(
+          "previously allocated devices are no longer healthy; cannot allocate unhealthy devices " + resource);
+    }
+    if (has_some || required == 0) {
+      return Ids();
+    }
+    available = Without(healthy, book_.InUse(resource));
+  }
+  Ids chosen;
+  TakeFrom(reusable, required, chosen);
+  if (chosen.size() == required) {
+    return chosen;
+  }
+  if (available.size() < required - chosen.size()) {
+    return absl::UnknownError("requested number of devices unavailable for " + resource +
+                              ". Requested: " + std::to_string(required - chosen.size()) +
+                              ", Available: " + std::to_string(available.size()));
+  }
+  const absl::StatusOr<Ids> preferred = Prefer(resource, Union(available, chosen), chosen, required);
+  if (!preferred.ok()) {
+    return preferred.status();
+  }
+  TakeFrom(Without(*preferred, Without(*preferred, available)), required, chosen);
+  TakeFrom(available, required, chosen);
+  return chosen;
+}
+
+// Empty when the plugin has no preferences.
+absl::StatusOr<Ids> DeviceManager::Prefer(const std::string& resource, const Ids& available, const Ids& must_include,
+                                          size_t size) {
+  const absl::StatusOr<Endpoint> endpoint = RunningEndpoint(resource);
+  if (!endpoint.ok()) {
+    return endpoint.status();
+  }
+  if (!endpoint->options.get_preferred_allocation_available()) {
+    return Ids();
+  }
+  const absl::StatusOr<v1beta1::PreferredAllocationResponse> answer =
+      endpoint->client->Prefer(Unsorted(available), Unsorted(must_include), size);
+  if (!answer.ok()) {
+    return absl::UnknownError("device plugin GetPreferredAllocation rpc failed with err: " +
+                              std::string(answer.status().message()));
+  }
+  if (answer->container_responses().empty()) {
+    return Ids();
+  }
+  const auto& ids = answer->container_responses(0).device_ids();
+  return Ids(ids.begin(), ids.end());
+}
+
+absl::Status DeviceManager::Give(const Pod& pod, const Container& container, const std::string& resource,
+                                 const Ids& ids) {
+  const absl::StatusOr<Endpoint> endpoint = RunningEndpoint(resource);
+  if (!endpoint.ok()) {
+    return endpoint.status();
+  }
+  const absl::StatusOr<v1beta1::AllocateResponse> answer = endpoint->client->Allocate(Unsorted(ids));
+  if (!answer.ok()) {
+    return answer.status();
+  }
+  if (answer->container_responses().empty()) {
+    return absl::UnknownError("no containers return in allocation response");
+  }
+  MutexLock lock(mutex_);
+  book_.Insert(pod.uid, container.name, resource, Allocation{ids, answer->container_responses(0)});
+  return absl::OkStatus();
+}
+
+absl::StatusOr<DeviceManager::Endpoint> DeviceManager::RunningEndpoint(const std::string& resource) const {
+  MutexLock lock(mutex_);
+  const auto found = endpoints_.find(resource);
+  if (found == endpoints_.end()) {
+    return absl::UnknownError("unknown Device Plugin " + resource);
+  }
+  if (found->second.stopped.has_value()) {
+    return absl::UnknownError("endpoint of " + resource + " has been stopped");
+  }
+  return found->second;
+}
+
+absl::StatusOr<RunOptions> DeviceManager::StartContainer(const std::string& pod_uid, const std::string& container) {
+  RunOptions options;
+  for (const auto& [resource, allocation] : Of(pod_uid, container)) {
+    if (const absl::Status status = PreStart(resource, allocation.device_ids); !status.ok()) {
+      return absl::FailedPreconditionError("device plugin PreStartContainer rpc failed with err: " +
+                                           std::string(status.message()));
+    }
+    AddTo(options, allocation.answer);
+  }
+  return options;
+}
+
+// A plugin that has not come back after the kubelet's restart is not asked: what it wants is not known.
+absl::Status DeviceManager::PreStart(const std::string& resource, const Ids& ids) {
+  {
+    MutexLock lock(mutex_);
+    if (!endpoints_[resource].options.pre_start_required()) {
+      return absl::OkStatus();
+    }
+  }
+  const absl::StatusOr<Endpoint> endpoint = RunningEndpoint(resource);
+  return endpoint.ok() ? endpoint->client->PreStart(Unsorted(ids), settings_.pre_start_deadline) : endpoint.status();
+}
+
+}  // namespace rnicd::test

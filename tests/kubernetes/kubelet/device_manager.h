@@ -1,0 +1,83 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/mutex.h"
+#include "tests/kubernetes/kubelet/device_book.h"
+#include "tests/kubernetes/kubelet/kubelet.h"
+#include "tests/kubernetes/kubelet/plugin_client.h"
+
+namespace rnicd::test {
+
+// The part of the kubelet that decides: endpoints of plugins, devices, pods. Its words for errors are the kubelet's.
+// Threads: safe; one Admit at a time.
+class DeviceManager {
+ public:
+  explicit DeviceManager(const KubeletSettings& settings);
+  // Forgets what dies with the kubelet and reads the checkpoint.
+  void Start();
+  // Ends all streams and waits for them. Nothing is marked or written any more.
+  void Stop();
+
+  // During Register. Errors: what Register fails with.
+  absl::Status Connect(const std::string& resource, const std::string& socket);
+  void DropStreams(const std::string& resource);
+
+  std::optional<Kubelet::Amounts> NodeStatus(const std::string& resource);
+  std::vector<v1beta1::Device> Devices(const std::string& resource) const;
+  void Advance(std::chrono::milliseconds time);
+
+  absl::Status Admit(const Pod& pod);
+  absl::StatusOr<RunOptions> StartContainer(const std::string& pod_uid, const std::string& container);
+  void Remove(const std::string& pod_uid);
+  std::map<std::string, Allocation> Of(const std::string& pod_uid, const std::string& container) const;
+  std::vector<Pod> pods() const;
+
+ private:
+  using Time = std::chrono::steady_clock::time_point;
+  using Ids = DeviceBook::Ids;
+  using IdsByResource = std::map<std::string, Ids>;
+  struct Endpoint {
+    // None after a restart, until the plugin registers.
+    std::shared_ptr<PluginClient> client;
+    v1beta1::DevicePluginOptions options;
+    std::optional<Time> stopped;
+  };
+
+  void Watch(PluginClient& client);
+  void WatchEnded(const PluginClient& client);
+  // The first connection to the same socket, whichever that is, taken off the list.
+  std::shared_ptr<PluginClient> TakeConnection(const PluginClient& like) RNICD_REQUIRES(mutex_);
+  absl::Status AdmitContainers(const Pod& pod);
+  absl::Status AllocateContainer(const Pod& pod, const Container& container, const IdsByResource& reusable);
+  absl::StatusOr<Ids> Choose(const Pod& pod, const Container& container, const std::string& resource, size_t required,
+                             const Ids& reusable);
+  absl::StatusOr<Ids> Prefer(const std::string& resource, const Ids& available, const Ids& must_include, size_t size);
+  absl::Status Give(const Pod& pod, const Container& container, const std::string& resource, const Ids& ids);
+  absl::Status PreStart(const std::string& resource, const Ids& ids);
+  absl::StatusOr<Endpoint> RunningEndpoint(const std::string& resource) const;
+  void WriteCheckpoint() const RNICD_REQUIRES(mutex_);
+  Time Now() const RNICD_REQUIRES(mutex_) { return std::chrono::steady_clock::now() + ahead_; }
+
+  const KubeletSettings settings_;
+  const std::string checkpoint_;
+  mutable Mutex mutex_;
+  bool running_ RNICD_GUARDED_BY(mutex_) = false;
+  std::chrono::milliseconds ahead_ RNICD_GUARDED_BY(mutex_){0};
+  DeviceBook book_ RNICD_GUARDED_BY(mutex_);
+  std::map<std::string, Endpoint> endpoints_ RNICD_GUARDED_BY(mutex_);
+  // In the order of registration, by resource.
+  std::map<std::string, std::vector<std::shared_ptr<PluginClient>>> connections_ RNICD_GUARDED_BY(mutex_);
+  // All there ever were since Start: their threads are joined by Stop.
+  std::vector<std::shared_ptr<PluginClient>> clients_ RNICD_GUARDED_BY(mutex_);
+  std::map<std::string, Pod> pods_ RNICD_GUARDED_BY(mutex_);
+};
+
+}  // namespace rnicd::test

@@ -1,0 +1,129 @@
+#include <cstdio>
+#include <filesystem>
+
+#include "client/kubernetes/file_identity.h"
+#include "tests/kubernetes/link_test.h"
+
+namespace rnicd::test {
+namespace {
+
+using kubernetes::IdentityOf;
+using Clock = std::chrono::steady_clock;
+
+class Restarting : public LinkTest {
+ protected:
+  static double MillisecondsSince(Clock::time_point begin) {
+    return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+  }
+};
+
+TEST_F(Restarting, AKubeletThatRestartsHasItsResourcesBackWithinTwoSeconds) {
+  kubelet_.Start();
+  Plugin plugin(options_, {kMemory, kLarge});
+  ASSERT_TRUE(Offers(kubelet_, kMemory, 4, 4));
+  ASSERT_TRUE(Offers(kubelet_, kLarge, 4, 4));
+  const auto old_socket = IdentityOf(SocketOf("memory-64mi"));
+  kubelet_.Stop();
+  const auto begin = Clock::now();
+  kubelet_.Start();
+  ASSERT_TRUE(Offers(kubelet_, kMemory, 4, 4));
+  ASSERT_TRUE(Offers(kubelet_, kLarge, 4, 4));
+  std::printf("registered %.0f ms after the kubelet's start\n", MillisecondsSince(begin));
+  EXPECT_LT(MillisecondsSince(begin), 2'000 * kSlowness);
+  EXPECT_TRUE(Up(plugin));
+  EXPECT_NE(IdentityOf(SocketOf("memory-64mi")), old_socket);
+}
+
+// A dead kubelet's socket refuses connections, and each refusal makes the pause longer. None of that may delay the
+// new kubelet.
+TEST_F(Restarting, AKubeletThatWasAwayForLongIsNotMadeToWait) {
+  options_.look_interval = std::chrono::seconds(60);
+  options_.first_retry = std::chrono::milliseconds(10);
+  kubelet_.Start();
+  Plugin plugin(options_);
+  ASSERT_TRUE(Offers(kubelet_, kMemory, 4, 4));
+  kubelet_.Stop();
+  ASSERT_TRUE(Eventually([&] { return !plugin.link().registered(); }));
+  // Long enough for the pause to have grown beyond what is expected below: 10 ms doubled nine times.
+  EXPECT_TRUE(Throughout([&] { return !plugin.link().registered(); }, std::chrono::seconds(3)));
+  const auto begin = Clock::now();
+  kubelet_.Start();
+  ASSERT_TRUE(Offers(kubelet_, kMemory, 4, 4));
+  EXPECT_LT(MillisecondsSince(begin), 2'000 * kSlowness);
+}
+
+TEST_F(Restarting, AKubeletMayRestartManyTimes) {
+  kubelet_.Start();
+  Plugin plugin(options_);
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(Offers(kubelet_, kMemory, 4, 4)) << i;
+    kubelet_.Stop();
+    kubelet_.Start();
+  }
+  EXPECT_TRUE(Offers(kubelet_, kMemory, 4, 4));
+  EXPECT_TRUE(Up(plugin));
+}
+
+TEST_F(Restarting, PodsKeepWhatTheyHaveOverARestartOfTheKubelet) {
+  kubelet_.Start();
+  Plugin plugin(options_);
+  ASSERT_TRUE(Offers(kubelet_, kMemory, 4, 4));
+  ASSERT_TRUE(kubelet_.Admit(PodWith("a", 3)).ok());
+  const std::vector<std::string> held = kubelet_.Held("a", "main", kMemory);
+  kubelet_.Stop();
+  kubelet_.Start();
+  ASSERT_TRUE(Offers(kubelet_, kMemory, 4, 4));
+  EXPECT_EQ(kubelet_.Held("a", "main", kMemory), held);
+  EXPECT_EQ(plugin.allocator().allocations().size(), 1u);
+  const absl::StatusOr<RunOptions> options = kubelet_.StartContainer("a", "main");
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->environment.at("RNICD_GRANT"), "rnicd.io/memory-64mi/1");
+  EXPECT_FALSE(kubelet_.Admit(PodWith("b", 2)).ok());
+}
+
+TEST_F(Restarting, AStreamThatTheKubeletEndsIsARegistrationAgain) {
+  kubelet_.Start();
+  Plugin plugin(options_);
+  ASSERT_TRUE(Offers(kubelet_, kMemory, 4, 4));
+  kubelet_.DropStreams(kMemory);
+  ASSERT_TRUE(Eventually([&] { return Accepted(kMemory) == 2; }));
+  EXPECT_TRUE(Offers(kubelet_, kMemory, 4, 4));
+  EXPECT_TRUE(Up(plugin));
+  EXPECT_TRUE(kubelet_.Admit(PodWith("a", 1)).ok());
+}
+
+// The same devices under the same ids, and pods that run keep theirs.
+TEST_F(Restarting, APluginThatRestartsIsBackAtOnce) {
+  kubelet_.Start();
+  auto plugin = std::make_unique<Plugin>(options_);
+  ASSERT_TRUE(Offers(kubelet_, kMemory, 4, 4));
+  ASSERT_TRUE(kubelet_.Admit(PodWith("a", 2)).ok());
+  const std::vector<std::string> held = kubelet_.Held("a", "main", kMemory);
+  const auto begin = Clock::now();
+  plugin.reset();
+  ASSERT_TRUE(Offers(kubelet_, kMemory, 4, 0));
+  EXPECT_FALSE(kubelet_.Admit(PodWith("unlucky", 1)).ok());
+  plugin = std::make_unique<Plugin>(options_);
+  ASSERT_TRUE(Offers(kubelet_, kMemory, 4, 4));
+  std::printf("the resource was away for %.0f ms\n", MillisecondsSince(begin));
+  EXPECT_LT(MillisecondsSince(begin), 2'000 * kSlowness);
+  EXPECT_EQ(kubelet_.Held("a", "main", kMemory), held);
+  EXPECT_TRUE(kubelet_.Admit(PodWith("b", 2)).ok());
+}
+
+TEST_F(Restarting, AResourceWhosePluginStaysAwayIsForgottenAfterItsGrace) {
+  kubelet_.Start();
+  auto plugin = std::make_unique<Plugin>(options_);
+  ASSERT_TRUE(Offers(kubelet_, kMemory, 4, 4));
+  plugin.reset();
+  ASSERT_TRUE(Offers(kubelet_, kMemory, 4, 0));
+  kubelet_.Advance(std::chrono::minutes(4));
+  EXPECT_TRUE(kubelet_.NodeStatus(kMemory).has_value());
+  kubelet_.Advance(std::chrono::minutes(2));
+  EXPECT_FALSE(kubelet_.NodeStatus(kMemory).has_value());
+  plugin = std::make_unique<Plugin>(options_);
+  EXPECT_TRUE(Offers(kubelet_, kMemory, 4, 4));
+}
+
+}  // namespace
+}  // namespace rnicd::test

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/kubernetes/kubelet/kubelet.h"
+#include "tests/kubernetes/plugin.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/wait.h"
+
+namespace rnicd::test {
+
+// A kubelet that is not started yet, and what a plugin beside it needs. The slow look is so slow that what passes in
+// time does so without it.
+class LinkTest : public testing::Test {
+ protected:
+  LinkTest() {
+    options_.folder = folder_;
+    options_.look_interval = std::chrono::seconds(60);
+    options_.first_retry = std::chrono::milliseconds(20);
+  }
+
+  std::string SocketOf(const std::string& type) const { return folder_ + "/rnicd-" + type + ".sock"; }
+  // How often the kubelet accepted a resource.
+  size_t Accepted(const std::string& resource) const {
+    size_t count = 0;
+    for (const Registration& registration : kubelet_.registrations()) {
+      count += registration.resource == resource && registration.error.empty() ? 1 : 0;
+    }
+    return count;
+  }
+  static bool Up(Plugin& plugin) {
+    return Eventually([&] { return plugin.link().registered(); });
+  }
+
+  const TempDir home_;
+  const std::string folder_ = home_.path() + "/device-plugins";
+  const std::string pod_resources_ = home_.path() + "/pod-resources.sock";
+  Kubelet kubelet_{{.folder = folder_, .pod_resources_socket = pod_resources_}};
+  kubernetes::KubeletOptions options_;
+};
+
+}  // namespace rnicd::test

@@ -1,0 +1,136 @@
+// What a pod gets, and what it may do with it.
+#include <string>
+
+#include "gmock/gmock.h"
+#include "tests/kubernetes/node/node_test.h"
+#include "tests/support/admin_client.h"
+#include "tests/support/metrics_page.h"
+
+namespace rnicd::test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Key;
+using ::testing::Not;
+using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
+
+class NodeAllocation : public KubernetesNode {};
+
+TEST_F(NodeAllocation, APodGetsTheSocketsAGrantAndNothingElse) {
+  StartPlugin();
+  const RunOptions container = RunPod("a", 4);
+  EXPECT_THAT(container.environment, ElementsAre(Key("RNICD_GRANT"), Key("RNICD_SOCKET_DIR")));
+  EXPECT_EQ(container.environment.at("RNICD_SOCKET_DIR"), "/run/rnicd");
+  ASSERT_THAT(container.mounts, SizeIs(1));
+  EXPECT_EQ(container.mounts[0].container_path(), "/run/rnicd");
+  EXPECT_EQ(container.mounts[0].host_path(), daemon().socket_dir());
+  EXPECT_TRUE(container.mounts[0].read_only());
+  EXPECT_THAT(container.cdi_devices, IsEmpty());
+  EXPECT_THAT(container.annotations, IsEmpty());
+}
+
+TEST_F(NodeAllocation, TheGrantIsForAsMuchAsThePodAskedForAndNoMore) {
+  StartPlugin();
+  const RunOptions container = RunPod("a", 4);
+  const auto all = Hold(container, 4 * kUnitBytes);
+  ASSERT_NE(all, nullptr);
+  EXPECT_EQ(Pinned(), 4 * kUnitBytes);
+  std::string refusal;
+  EXPECT_EQ(Hold(container, 4096, &refusal), nullptr) << "a second process of the container shares the limit";
+  EXPECT_THAT(refusal, HasSubstr("QUOTA_MEMORY_BYTES"));
+}
+
+TEST_F(NodeAllocation, TwoPodsHaveGrantsOfTheirOwn) {
+  StartPlugin();
+  const RunOptions first = RunPod("a", 2);
+  const RunOptions second = RunPod("b", 3);
+  EXPECT_NE(first.environment.at("RNICD_GRANT"), second.environment.at("RNICD_GRANT"));
+  const auto one = Hold(first, 2 * kUnitBytes);
+  const auto other = Hold(second, 3 * kUnitBytes);
+  EXPECT_EQ(Pinned(), 5 * kUnitBytes);
+}
+
+TEST_F(NodeAllocation, PagesOfADeadContainerAreBackAtOnceAndItsGrantServesTheNextStart) {
+  StartPlugin();
+  const RunOptions container = RunPod("a", 4);
+  auto process = Hold(container, 4 * kUnitBytes);
+  ASSERT_NE(process, nullptr);
+  process->Signal(SIGKILL);
+  EXPECT_TRUE(Eventually([&] { return Pinned() == 0; }));
+  const auto again = kubelet().StartContainer(UidOf("a"), "main");
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->environment, container.environment);
+  EXPECT_NE(Hold(*again, 4 * kUnitBytes), nullptr);
+}
+
+// Tenants are called by their grants; who that is, the kubelet says.
+TEST_F(NodeAllocation, TheTenantIsJoinedToItsContainerInListsMetricsAndTheAuditLog) {
+  StartPlugin();
+  const RunOptions container = RunPod("a", 2);
+  const auto named = [&] {
+    const std::vector<v1::GrantInfo> grants = Grants();
+    return grants.size() == 1 && grants[0].workload().pod_name() == "a";
+  };
+  ASSERT_TRUE(Eventually(named)) << plugin().errors().Text();
+  const v1::GrantInfo grant = Grants()[0];
+  EXPECT_EQ(grant.workload().namespace_(), "team");
+  EXPECT_EQ(grant.workload().container(), "main");
+  EXPECT_EQ(grant.devices().resource_name(), kMemory);
+  EXPECT_THAT(grant.devices().device_ids(), UnorderedElementsAre("any-0000", "any-0001"));
+
+  const auto process = Hold(container, kUnitBytes);
+  const auto tenant = AdminTenant(daemon(), grant.tenant());
+  ASSERT_TRUE(tenant.has_value());
+  EXPECT_EQ(tenant->workload().pod_name(), "a");
+
+  const std::string page = HttpGet(AdminStatus(daemon()).metrics_address(), "/metrics").body;
+  EXPECT_THAT(page, HasSubstr("rnicd_tenant_info{tenant=\"" + grant.tenant() +
+                              "\",namespace=\"team\",pod=\"a\",container=\"main\"} 1"));
+  EXPECT_THAT(page, HasSubstr("rnicd_pinned_bytes{tenant=\"" + grant.tenant() + "\"} 1048576"));
+
+  const auto written = [&] {
+    const std::string text = FileText("/audit.jsonl");
+    return text.find("\"what\":\"MemoryService.RegisterMr\"") != std::string::npos &&
+           text.find("\"namespace\":\"team\",\"pod\":\"a\",\"container\":\"main\"") != std::string::npos;
+  };
+  EXPECT_TRUE(Eventually(written));
+}
+
+TEST_F(NodeAllocation, ADeviceOfCdiTakesThePlaceOfTheMount) {
+  StartPlugin({"--cdi_dir=" + home()});
+  const RunOptions container = RunPod("a", 1);
+  EXPECT_THAT(container.mounts, IsEmpty());
+  EXPECT_THAT(container.cdi_devices, ElementsAre("rnicd.io/socket=default"));
+  EXPECT_THAT(FileText("/rnicd.io-socket.json"), HasSubstr(daemon().socket_dir()));
+}
+
+TEST_F(NodeAllocation, OtherLimitsOfGrantsAreTheOperators) {
+  StartPlugin({"--grant_limits=sessions=1", "--registered_times=2"});
+  const RunOptions container = RunPod("a", 3);
+  const std::vector<v1::GrantInfo> grants = Grants();
+  ASSERT_THAT(grants, SizeIs(1));
+  EXPECT_EQ(grants[0].limits().pinned_bytes(), 3 * kUnitBytes);
+  EXPECT_EQ(grants[0].limits().memory_bytes(), 3 * kUnitBytes);
+  EXPECT_EQ(grants[0].limits().registered_bytes(), 6 * kUnitBytes);
+  EXPECT_EQ(grants[0].limits().sessions(), 1u);
+  const auto first = Hold(container, kUnitBytes);
+  std::string refusal;
+  EXPECT_EQ(Hold(container, kUnitBytes, &refusal), nullptr);
+  EXPECT_THAT(refusal, HasSubstr("QUOTA_SESSIONS"));
+}
+
+TEST_F(NodeAllocation, SecretsAreInNoLogAndOnNoDisk) {
+  StartPlugin({"--log_level=debug"});
+  const std::string secret = RunPod("a", 1).environment.at("RNICD_GRANT");
+  for (const char* path : {"/state/grants.json", "/audit.jsonl"}) {
+    EXPECT_NE(FileText(path), "") << path;
+    EXPECT_THAT(FileText(path), Not(HasSubstr(secret))) << path;
+  }
+  EXPECT_THAT(plugin().errors().Text(), Not(HasSubstr(secret)));
+}
+
+}  // namespace
+}  // namespace rnicd::test

@@ -1,0 +1,245 @@
+// Restarts and ends: of the kubelet, the plugin, the daemon, and pods.
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <string>
+#include <thread>
+
+#include "gmock/gmock.h"
+#include "tests/kubernetes/node/node_test.h"
+#include "tests/support/admin_client.h"
+#include "tests/support/metrics_page.h"
+
+namespace rnicd::test {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class NodeLifeCycle : public KubernetesNode {
+ protected:
+  // Within the last half second.
+  bool PodsWereUpdated() {
+    const auto updated = [&] {
+      return MetricsPage(HttpGet(AdminStatus(daemon()).metrics_address(), "/metrics").body)
+          .Value("rnicd_pods_updated_timestamp_seconds");
+    };
+    const double before = updated();
+    std::this_thread::sleep_for(milliseconds(500) * kSlowness);
+    return updated() > before;
+  }
+};
+
+TEST_F(NodeLifeCycle, ARestartOfTheKubeletLeavesPodsAndTheirGrantsAlone) {
+  StartPlugin();
+  const RunOptions container = RunPod("a", 4);
+  const auto process = Hold(container, kUnitBytes);
+  const auto held = kubelet().Held(UidOf("a"), "main", kMemory);
+  kubelet().Stop();
+  kubelet().Start();
+  EXPECT_TRUE(KubeletSees(kUnits, kUnits));
+  EXPECT_EQ(kubelet().Held(UidOf("a"), "main", kMemory), held);
+  EXPECT_EQ(Pinned(), kUnitBytes);
+  EXPECT_THAT(Grants(), SizeIs(1));
+  EXPECT_NE(Hold(container, kUnitBytes), nullptr) << "its secret is as good as before";
+}
+
+TEST_F(NodeLifeCycle, ARestartOfThePluginIsShortAndKeepsTheIds) {
+  StartPlugin();
+  const RunOptions container = RunPod("a", 4);
+  const auto before = kubelet().Held(UidOf("a"), "main", kMemory);
+  plugin().Signal(SIGKILL);
+  ASSERT_TRUE(plugin().WaitForEnd().has_value());
+  ASSERT_TRUE(KubeletSees(kUnits, 0)) << "the kubelet notices";
+  const auto began = steady_clock::now();
+  StartPlugin();
+  const auto outage = std::chrono::duration_cast<milliseconds>(steady_clock::now() - began);
+  std::printf("    devices are back %lld ms after the plugin's start\n", static_cast<long long>(outage.count()));
+  RecordProperty("outage_ms", static_cast<int>(outage.count()));
+  EXPECT_LT(outage, milliseconds(1'000) * kSlowness);
+  EXPECT_THAT(Grants(), SizeIs(1));
+  EXPECT_EQ(kubelet().Held(UidOf("a"), "main", kMemory), before);
+  EXPECT_NE(Hold(container, 4 * kUnitBytes), nullptr);
+  kubelet().Remove(UidOf("a"));
+  EXPECT_TRUE(Eventually([&] { return Grants().empty(); })) << "the new plugin ends what the old one began";
+}
+
+TEST_F(NodeLifeCycle, AKilledDaemonsSuccessorKnowsTheGrantsOfRunningPods) {
+  StartPlugin();
+  const RunOptions container = RunPod("a", 4);
+  ASSERT_NE(Hold(container, kUnitBytes), nullptr);
+  daemon().KillHard();
+  StartDaemon();
+  EXPECT_TRUE(Eventually([&] { return Grants().size() == 1; })) << plugin().errors().Text();
+  const auto process = Hold(container, 4 * kUnitBytes);
+  ASSERT_NE(process, nullptr) << "the secret that the pod was given is good again";
+  std::string refusal;
+  EXPECT_EQ(Hold(container, 4096, &refusal), nullptr) << "and so is its limit";
+  EXPECT_TRUE(KubeletSees(kUnits, kUnits));
+}
+
+// After a restart of the node all three begin at once, and a container may be started before anybody looked around.
+TEST_F(NodeLifeCycle, ARestartOfTheWholeNodeKeepsWhatPodsWereGiven) {
+  StartPlugin();
+  const RunOptions container = RunPod("a", 2);
+  plugin().Signal(SIGKILL);
+  ASSERT_TRUE(plugin().WaitForEnd().has_value());
+  daemon().KillHard();
+  kubelet().Stop();
+  kubelet().Start();
+  StartDaemon();
+  StartPlugin();
+  const auto again = kubelet().StartContainer(UidOf("a"), "main");
+  ASSERT_TRUE(again.ok()) << again.status() << plugin().errors().Text();
+  EXPECT_EQ(again->environment, container.environment);
+  EXPECT_NE(Hold(*again, 2 * kUnitBytes), nullptr);
+}
+
+TEST_F(NodeLifeCycle, AContainerThatStartsRightAfterTheDaemonFindsItsGrant) {
+  StartPlugin();
+  RunPod("a", 1);
+  daemon().KillHard();
+  StartDaemon();
+  const auto started = kubelet().StartContainer(UidOf("a"), "main");
+  ASSERT_TRUE(started.ok()) << started.status();
+  EXPECT_NE(Hold(*started, kUnitBytes), nullptr) << "PreStartContainer has seen to it";
+}
+
+TEST_F(NodeLifeCycle, DevicesAreUnhealthyWhileTheDaemonIsAwayForLong) {
+  StartPlugin({"--daemon_patience_ms=500"});
+  daemon().KillHard();
+  EXPECT_TRUE(KubeletSees(kUnits, 0)) << plugin().errors().Text();
+  StartDaemon();
+  EXPECT_TRUE(KubeletSees(kUnits, kUnits));
+}
+
+TEST_F(NodeLifeCycle, APodThatComesWhileTheDaemonIsAwayWaitsForIt) {
+  StartPlugin({"--daemon_patience_ms=20000"});
+  daemon().KillHard();
+  RunOptions container;
+  std::thread pod([&] { container = RunPod("a", 1); });
+  std::this_thread::sleep_for(milliseconds(700));
+  StartDaemon();
+  pod.join();
+  EXPECT_THAT(container.environment, ::testing::Contains(::testing::Key("RNICD_GRANT")));
+}
+
+TEST_F(NodeLifeCycle, ADaemonThatStaysAwayFailsThePodWithAReason) {
+  StartPlugin({"--daemon_patience_ms=300"});
+  daemon().KillHard();
+  const absl::Status admitted = kubelet().Admit({.uid = "u",
+                                                 .namespace_name = "team",
+                                                 .name = "a",
+                                                 .containers = {{.name = "main", .resources = {{kMemory, 1}}}}});
+  EXPECT_FALSE(admitted.ok());
+  EXPECT_THAT(std::string(admitted.message()), HasSubstr("rnicd"));
+  StartDaemon();
+  EXPECT_THAT(Grants(), IsEmpty());
+}
+
+TEST_F(NodeLifeCycle, ADrainingNodeGetsNoNewPods) {
+  StartPlugin();
+  Drain(daemon());
+  EXPECT_TRUE(KubeletSees(kUnits, 0));
+  Drain(daemon(), /*resume=*/true);
+  EXPECT_TRUE(KubeletSees(kUnits, kUnits));
+}
+
+TEST_F(NodeLifeCycle, AGrantEndsWhenItsPodIsGone) {
+  StartPlugin();
+  RunPod("a", 4);
+  ASSERT_THAT(Grants(), SizeIs(1));
+  kubelet().Remove(UidOf("a"));
+  EXPECT_TRUE(Eventually([&] { return Grants().empty(); })) << plugin().errors().Text();
+}
+
+// Its processes live on, as they may when a runtime fails to end them.
+TEST_F(NodeLifeCycle, APodThatIsGoneWithoutCleaningUpGivesItsPagesBack) {
+  StartPlugin();
+  const RunOptions container = RunPod("a", 4);
+  const auto process = Hold(container, 4 * kUnitBytes);
+  ASSERT_NE(process, nullptr);
+  ASSERT_TRUE(Eventually([&] { return Grants().at(0).workload().pod_name() == "a"; }));
+  kubelet().Remove(UidOf("a"));
+  EXPECT_TRUE(Eventually([&] { return Pinned() == 0; })) << plugin().errors().Text();
+  std::string refusal;
+  EXPECT_EQ(Hold(container, 4096, &refusal), nullptr);
+  EXPECT_THAT(refusal, HasSubstr("GRANT_REFUSED"));
+}
+
+TEST_F(NodeLifeCycle, DevicesThatPassToAnotherPodEndTheFirstGrantAtOnce) {
+  StartPlugin({"--revoke_grace_ms=3600000"});
+  const RunOptions first = RunPod("a", kUnits);
+  ASSERT_TRUE(Eventually([&] { return FileText("/state/grants.json").find("team/a") != std::string::npos; }));
+  kubelet().Remove(UidOf("a"));
+  const RunOptions second = RunPod("b", kUnits);
+  EXPECT_TRUE(Eventually([&] { return Grants().size() == 1; })) << plugin().errors().Text();
+  std::string refusal;
+  EXPECT_EQ(Hold(first, 4096, &refusal), nullptr);
+  EXPECT_THAT(refusal, HasSubstr("GRANT_REFUSED"));
+  EXPECT_NE(Hold(second, kUnits * kUnitBytes), nullptr);
+}
+
+TEST_F(NodeLifeCycle, NothingIsRevokedWhileTheKubeletDoesNotSayWhoHoldsWhat) {
+  StartPlugin();
+  const RunOptions container = RunPod("a", 1);
+  kubelet().SetPodResourcesAway(true);
+  EXPECT_TRUE(Throughout([&] { return Grants().size() == 1; }, milliseconds(2'500)));
+  kubelet().SetPodResourcesAway(false);
+  EXPECT_NE(Hold(container, kUnitBytes), nullptr);
+}
+
+TEST_F(NodeLifeCycle, GrantsOfOperatorsAreNotThePlugins) {
+  StartPlugin();
+  v1::CreateGrantRequest request;
+  request.set_name("by-hand");
+  CreateGrant(daemon(), request);
+  RunPod("a", 1);
+  kubelet().Remove(UidOf("a"));
+  EXPECT_TRUE(Eventually([&] { return Grants().size() == 1; }));
+  EXPECT_TRUE(Throughout([&] { return Grants().at(0).tenant() == "grant/by-hand"; }, milliseconds(1'500)));
+}
+
+TEST_F(NodeLifeCycle, ThePluginWaitsForADaemonThatComesLater) {
+  daemon().KillHard();
+  LaunchPlugin();
+  EXPECT_TRUE(Throughout([&] { return kubelet().registrations().empty(); }, milliseconds(500)));
+  StartDaemon();
+  EXPECT_TRUE(KubeletSees(kUnits, kUnits)) << plugin().errors().Text();
+}
+
+TEST_F(NodeLifeCycle, TheProbeSaysWhetherThePluginServes) {
+  const auto probe = [&] {
+    auto process =
+        ChildProcess::Start({.command = {DEVICE_PLUGIN_PATH, "--probe", "--kubelet_dir=" + home() + "/plugins",
+                                         std::string("--resources=") + kMemory + "=1MiB"}});
+    return process.ok() ? (*process)->WaitForEnd().value_or(ProcessEnd()).exit_code : -1;
+  };
+  EXPECT_EQ(probe(), 1);
+  StartPlugin();
+  EXPECT_EQ(probe(), 0);
+  plugin().Signal(SIGTERM);
+  ASSERT_TRUE(plugin().WaitForEnd().has_value());
+  EXPECT_EQ(plugin().WaitForEnd()->exit_code, 0);
+  EXPECT_EQ(probe(), 1);
+}
+
+// The alert KubeletRegistrationLost listens to how long ago the daemon was told of pods.
+TEST_F(NodeLifeCycle, OfPodsIsToldOnlyWhoIsRegistered) {
+  StartPlugin();
+  EXPECT_TRUE(Eventually([&] { return PodsWereUpdated(); })) << plugin().errors().Text();
+  kubelet().Stop();
+  kubelet().RefuseRegistrations("not today");
+  kubelet().Start();
+  EXPECT_TRUE(plugin().errors().WaitFor("not today", kPatience));
+  EXPECT_TRUE(Eventually([&] { return !PodsWereUpdated(); })) << "the kubelet answers, and knows no such plugin";
+  kubelet().RefuseRegistrations("");
+  EXPECT_TRUE(Eventually([&] { return PodsWereUpdated(); })) << plugin().errors().Text();
+}
+
+}  // namespace
+}  // namespace rnicd::test

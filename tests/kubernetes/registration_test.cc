@@ -1,0 +1,142 @@
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <filesystem>
+
+#include "base/unique_fd.h"
+#include "tests/kubernetes/link_test.h"
+
+namespace rnicd::test {
+namespace {
+
+class Registering : public LinkTest {};
+
+// The stand-in dials back before it answers, so this passes only when the plugin served before it registered.
+TEST_F(Registering, ServesBeforeItRegisters) {
+  kubelet_.Start();
+  Plugin plugin(options_);
+  ASSERT_TRUE(Up(plugin));
+  ASSERT_EQ(kubelet_.registrations().size(), 1u);
+  EXPECT_EQ(kubelet_.registrations()[0].resource, kMemory);
+  EXPECT_EQ(kubelet_.registrations()[0].endpoint, "rnicd-memory-64mi.sock");
+  EXPECT_EQ(kubelet_.registrations()[0].error, "");
+  EXPECT_TRUE(Offers(kubelet_, kMemory, 4, 4));
+}
+
+TEST_F(Registering, OffersAllResourcesOnSocketsOfTheirOwn) {
+  kubelet_.Start();
+  Plugin plugin(options_, {kMemory, kLarge});
+  ASSERT_TRUE(Up(plugin));
+  plugin.board(kLarge).Set(Devices(2));
+  EXPECT_TRUE(Offers(kubelet_, kMemory, 4, 4));
+  EXPECT_TRUE(Offers(kubelet_, kLarge, 2, 2));
+  EXPECT_TRUE(std::filesystem::is_socket(SocketOf("memory-64mi")));
+  EXPECT_TRUE(std::filesystem::is_socket(SocketOf("memory-1gi")));
+}
+
+TEST_F(Registering, IsNotRegisteredWhileOneResourceIsNot) {
+  kubelet_.Start();
+  Plugin plugin(options_, {kMemory, "rnicd.io/-wrong"});
+  EXPECT_TRUE(Offers(kubelet_, kMemory, 4, 4));
+  EXPECT_FALSE(plugin.link().registered());
+}
+
+TEST_F(Registering, WaitsForAKubeletThatStartsLater) {
+  std::filesystem::create_directory(folder_);
+  Plugin plugin(options_);
+  EXPECT_FALSE(Eventually([&] { return plugin.link().registered(); }, std::chrono::milliseconds(100)));
+  kubelet_.Start();
+  EXPECT_TRUE(Up(plugin));
+}
+
+TEST_F(Registering, WaitsForAFolderThatIsNotThere) {
+  Plugin plugin(options_);
+  EXPECT_FALSE(Eventually([&] { return plugin.link().registered(); }, std::chrono::milliseconds(100)));
+  kubelet_.Start();
+  EXPECT_TRUE(Up(plugin));
+}
+
+TEST_F(Registering, TriesARefusingKubeletAgainWithGrowingPauses) {
+  options_.look_interval = std::chrono::milliseconds(160);
+  kubelet_.Start();
+  kubelet_.RefuseRegistrations("not today");
+  Plugin plugin(options_);
+  const auto begin = std::chrono::steady_clock::now();
+  ASSERT_TRUE(Eventually([&] { return kubelet_.registrations().size() >= 6; }));
+  // 20, 40, 80, 160 and 160 ms between six tries; without growth it would be a fifth of that.
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(400));
+  EXPECT_EQ(kubelet_.registrations()[0].error, "not today");
+  EXPECT_FALSE(plugin.link().registered());
+  kubelet_.RefuseRegistrations("");
+  EXPECT_TRUE(Up(plugin));
+}
+
+TEST_F(Registering, PausesNeverGrowBeyondTheSlowLook) {
+  options_.look_interval = std::chrono::milliseconds(30);
+  kubelet_.Start();
+  kubelet_.RefuseRegistrations("not today");
+  Plugin plugin(options_);
+  // Doubled without a bound, the twentieth pause would be hours.
+  EXPECT_TRUE(Eventually([&] { return kubelet_.registrations().size() >= 20; }));
+}
+
+// As one that was stopped by a signal: connections are taken, and nothing is answered.
+TEST_F(Registering, StopDoesNotWaitForAKubeletThatDoesNotAnswer) {
+  std::filesystem::create_directory(folder_);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  (folder_ + "/kubelet.sock").copy(address.sun_path, sizeof(address.sun_path) - 1);
+  const UniqueFd listener(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+  ASSERT_EQ(listen(listener.get(), 8), 0);
+  options_.register_deadline = std::chrono::minutes(10);
+  Plugin plugin(options_);
+  ASSERT_TRUE(Eventually([&] { return std::filesystem::is_socket(SocketOf("memory-64mi")); }));
+  const auto begin = std::chrono::steady_clock::now();
+  plugin.link().Stop();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, kPatience);
+  EXPECT_FALSE(std::filesystem::exists(SocketOf("memory-64mi")));
+}
+
+TEST_F(Registering, ANewDeviceAndALostHealthReachTheKubelet) {
+  kubelet_.Start();
+  Plugin plugin(options_);
+  ASSERT_TRUE(Offers(kubelet_, kMemory, 4, 4));
+  plugin.board().Set(Devices(5, /*healthy=*/false));
+  EXPECT_TRUE(Offers(kubelet_, kMemory, 5, 0));
+  plugin.board().Set(Devices(5));
+  EXPECT_TRUE(Offers(kubelet_, kMemory, 5, 5));
+  EXPECT_EQ(kubelet_.registrations().size(), 1u);
+}
+
+TEST_F(Registering, TellsTheNumaNodeOfADeviceThatHasOne) {
+  kubelet_.Start();
+  Plugin plugin(options_);
+  plugin.board().Set({{.id = "any-0000", .healthy = true}, {.id = "numa1-0000", .numa_node = 1, .healthy = true}});
+  ASSERT_TRUE(Offers(kubelet_, kMemory, 2, 2));
+  const std::vector<v1beta1::Device> devices = kubelet_.Devices(kMemory);
+  EXPECT_FALSE(devices[0].has_topology());
+  ASSERT_EQ(devices[1].topology().nodes_size(), 1);
+  EXPECT_EQ(devices[1].topology().nodes(0).id(), 1);
+}
+
+TEST_F(Registering, RefusesPathsThatAreTooLongForASocket) {
+  const log::Logger logger{{}};
+  FakeAllocator allocator;
+  kubernetes::DeviceBoard board;
+  options_.folder = "/tmp/" + std::string(90, 'x');
+  kubernetes::KubeletLink link(options_, {{.name = kMemory, .board = &board}}, allocator, logger);
+  EXPECT_EQ(link.Start().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(Registering, RefusesTwoResourcesThatWouldShareASocket) {
+  const log::Logger logger{{}};
+  FakeAllocator allocator;
+  kubernetes::DeviceBoard board;
+  kubernetes::KubeletLink link(options_, {{.name = "a.io/x", .board = &board}, {.name = "b.io/x", .board = &board}},
+                               allocator, logger);
+  EXPECT_EQ(link.Start().code(), absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace rnicd::test

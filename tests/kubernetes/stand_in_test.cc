@@ -1,0 +1,89 @@
+// What the stand-in must be right about for the other tests to mean something.
+#include <filesystem>
+#include <fstream>
+
+#include "client/cpp/channel.h"
+#include "kubelet/v1beta1/device_plugin.grpc.pb.h"
+#include "tests/kubernetes/link_test.h"
+
+namespace rnicd::test {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+class StandIn : public LinkTest {
+ protected:
+  absl::Status Register(const std::string& version, const std::string& endpoint, const std::string& resource) {
+    const auto stub = v1beta1::Registration::NewStub(MakeUnixChannel(folder_ + "/kubelet.sock"));
+    v1beta1::RegisterRequest request;
+    request.set_version(version);
+    request.set_endpoint(endpoint);
+    request.set_resource_name(resource);
+    return CallUnary(*stub, &v1beta1::Registration::Stub::Register, request, kPatience).status();
+  }
+};
+
+TEST_F(StandIn, RefusesOtherVersions) {
+  kubelet_.Start();
+  const absl::Status status = Register("v1alpha", "x.sock", kMemory);
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnknown);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("requested API version \"v1alpha\" is not supported by kubelet. Supported version is "));
+}
+
+TEST_F(StandIn, RefusesWhatIsNoExtendedResource) {
+  kubelet_.Start();
+  for (const char* const name : {"memory", "kubernetes.io/memory", "requests.rnicd.io/memory", "rnicd.io/", "a/b/c"}) {
+    EXPECT_THAT(std::string(Register("v1beta1", "x.sock", name).message()),
+                HasSubstr("the ResourceName \"" + std::string(name) + "\" is invalid"));
+  }
+}
+
+TEST_F(StandIn, RefusesAPluginThatDoesNotServe) {
+  Kubelet impatient({.folder = folder_, .dial_deadline = std::chrono::milliseconds(200)});
+  impatient.Start();
+  EXPECT_THAT(std::string(Register("v1beta1", "absent.sock", kMemory).message()),
+              HasSubstr("failed to dial device plugin"));
+  EXPECT_FALSE(impatient.NodeStatus(kMemory).has_value());
+}
+
+TEST_F(StandIn, WipesSocketsAndNothingElse) {
+  Plugin plugin(options_);
+  kubelet_.Start();
+  ASSERT_TRUE(Up(plugin));
+  plugin.link().Stop();
+  kubelet_.Stop();
+  // What a killed kubelet leaves.
+  ASSERT_TRUE(fs::is_socket(folder_ + "/kubelet.sock"));
+  fs::rename(folder_ + "/kubelet.sock", folder_ + "/somebody.sock");
+  std::ofstream(folder_ + "/file") << "kept";
+  fs::create_symlink(folder_ + "/somebody.sock", folder_ + "/link");
+  kubelet_.Start();
+  EXPECT_FALSE(fs::exists(folder_ + "/somebody.sock"));
+  EXPECT_TRUE(fs::exists(folder_ + "/file"));
+  EXPECT_TRUE(fs::is_symlink(folder_ + "/link"));
+  EXPECT_TRUE(fs::exists(folder_ + "/kubelet.sock"));
+}
+
+TEST_F(StandIn, KnowsNoHealthyDeviceAfterARestartUntilThePluginIsBack) {
+  kubelet_.Start();
+  {
+    Plugin plugin(options_);
+    ASSERT_TRUE(Offers(kubelet_, kMemory, 4, 4));
+  }
+  kubelet_.Stop();
+  kubelet_.Start();
+  EXPECT_EQ(kubelet_.NodeStatus(kMemory), (Kubelet::Amounts{.capacity = 0, .allocatable = 0}));
+  EXPECT_THAT(std::string(kubelet_.Admit(PodWith("a", 1)).message()), HasSubstr("no healthy devices present"));
+  kubelet_.Advance(std::chrono::minutes(6));
+  EXPECT_FALSE(kubelet_.NodeStatus(kMemory).has_value());
+}
+
+TEST_F(StandIn, AdmitsNothingForAResourceThatIsNotRegistered) {
+  kubelet_.Start();
+  EXPECT_THAT(std::string(kubelet_.Admit(PodWith("a", 1)).message()), HasSubstr("cannot allocate unregistered device"));
+}
+
+}  // namespace
+}  // namespace rnicd::test
