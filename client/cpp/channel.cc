@@ -21,8 +21,8 @@ std::shared_ptr<grpc::Channel> MakeUnixChannel(const std::string& path) {
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, -1);
-  // A failed connect to a Unix socket costs nothing, and a daemon that was restarted is back within a second; gRPC would
-  // wait for up to two minutes.
+  // A failed connect to a Unix socket costs nothing, and a daemon that was restarted is back within a second; gRPC
+  // would wait for up to two minutes.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1'000);
   return grpc::CreateCustomChannel("unix:" + path, grpc::InsecureChannelCredentials(), arguments);

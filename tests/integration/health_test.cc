@@ -9,9 +9,9 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/support/metrics_page.h"
 #include "tests/support/admin_client.h"
 #include "tests/support/expect.h"
+#include "tests/support/metrics_page.h"
 #include "tests/support/shared_daemon.h"
 #include "tests/support/test_session.h"
 #include "tests/support/tested_provider.h"

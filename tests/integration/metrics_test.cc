@@ -11,11 +11,11 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/support/metrics_page.h"
 #include "tests/support/admin_client.h"
 #include "tests/support/child_client.h"
 #include "tests/support/child_process.h"
 #include "tests/support/expect.h"
+#include "tests/support/metrics_page.h"
 #include "tests/support/raw_socket.h"
 #include "tests/support/shared_daemon.h"
 #include "tests/support/temp_dir.h"

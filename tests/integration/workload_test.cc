@@ -7,9 +7,9 @@
 
 #include "base/secret.h"
 #include "tests/integration/audit_lines.h"
-#include "tests/support/metrics_page.h"
 #include "tests/support/admin_client.h"
 #include "tests/support/expect.h"
+#include "tests/support/metrics_page.h"
 #include "tests/support/raw_client.h"
 #include "tests/support/shared_daemon.h"
 #include "tests/support/tested_provider.h"
