@@ -40,6 +40,21 @@ as_root() {
   fi
 }
 
+# install_tools PACKAGE...: those that are not installed, as root. For scripts that need more than scripts/setup gives.
+install_tools() {
+  local package missing=()
+  local -a apt=(env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0)
+  for package in "$@"; do
+    if [[ $(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null) != installed ]]; then
+      missing+=("$package")
+    fi
+  done
+  if ((${#missing[@]} == 0)); then return 0; fi
+  say "installing: ${missing[*]}"
+  "${apt[@]}" update
+  "${apt[@]}" install --yes --no-install-recommends "${missing[@]}" >/dev/null
+}
+
 # condense DROP KEEP: copies a tool's output, but of the lines that match KEEP (progress) only one every ten seconds,
 # and none of those that match DROP. After 30 silent seconds it says where things stand, so that a log never looks dead.
 condense() {

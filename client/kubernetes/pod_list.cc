@@ -1,11 +1,11 @@
 #include "client/kubernetes/pod_list.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <string>
-#include <string_view>
 #include <utility>
+
+#include "base/pod_uid.h"
 
 namespace rnicd::kubernetes {
 namespace {
@@ -15,23 +15,6 @@ constexpr size_t kMaxLabels = 64;
 constexpr size_t kMaxPods = 10'000;
 
 using PodKey = std::pair<std::string, std::string>;
-
-// The forms of the API server and, for static pods, of the kubelet.
-bool IsPodUid(std::string_view uid) {
-  constexpr size_t kDashes[] = {8, 13, 18, 23};
-  const bool with_dashes = uid.size() == 36;
-  if (!with_dashes && uid.size() != 32) {
-    return false;
-  }
-  for (size_t index = 0; index < uid.size(); ++index) {
-    const bool dash = with_dashes && std::find(std::begin(kDashes), std::end(kDashes), index) != std::end(kDashes);
-    const char c = uid[index];
-    if (dash ? c != '-' : !((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'))) {
-      return false;
-    }
-  }
-  return true;
-}
 
 v1::ContainerInfo& ContainerOf(v1::PodInfo& pod, const std::string& name) {
   for (v1::ContainerInfo& container : *pod.mutable_containers()) {

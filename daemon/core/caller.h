@@ -8,7 +8,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <string_view>
 
 namespace rnicd::core {
 
@@ -37,13 +36,9 @@ enum class Role : uint8_t {
   kDevicePlugin,
 };
 
-// True for the UID of a Kubernetes pod, lower case, in the form the API server gives: "8-4-4-4-12" hexadecimal digits
-// with dashes, or 32 digits for a static pod.
-bool IsPodUid(std::string_view text);
-
 // The container a process runs in, as its control groups say. Both are empty outside of one.
 struct Container {
-  // As IsPodUid.
+  // As IsPodUid of base/pod_uid.h.
   std::string pod_uid;
   // 64 hexadecimal digits.
   std::string id;

@@ -9,6 +9,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "base/pod_uid.h"
 #include "daemon/core/caller.h"
 #include "daemon/policy/limits_wire.h"
 
@@ -74,7 +75,7 @@ void JudgeMatch(const v1::CallerMatch& match, const Place& place, Complaints& co
   if (match.has_gid() && match.gid() == kNobody) {
     complaints.Add(place.LineOf(CallerMatch::kGidFieldNumber), absl::StrCat(kNobody, " is nobody's gid"));
   }
-  if (has_pod_uid && !core::IsPodUid(match.pod_uid())) {
+  if (has_pod_uid && !IsPodUid(match.pod_uid())) {
     complaints.Add(place.LineOf(CallerMatch::kPodUidFieldNumber),
                    "pod_uid must be lower-case hexadecimal digits: 8-4-4-4-12 with dashes, or 32");
   }

@@ -8,10 +8,12 @@
 #include <string_view>
 #include <utility>
 
+#include "base/pod_uid.h"
 #include "base/secret.h"
 #include "base/status.h"
 #include "daemon/core/caller.h"
 #include "daemon/policy/limits_wire.h"
+#include "daemon/service/field_checks.h"
 #include "daemon/service/workload_wire.h"
 
 namespace rnicd::service {
@@ -50,7 +52,7 @@ absl::Status CheckPodNames(const v1::PodInfo& pod, const std::string& field) {
     return OutOfRange(field + ".name");
   }
   // One that is named in no way says nothing of anybody.
-  if (pod.uid().empty() ? pod.name().empty() : !core::IsPodUid(pod.uid())) {
+  if (pod.uid().empty() ? pod.name().empty() : !IsPodUid(pod.uid())) {
     return OutOfRange(field + ".uid");
   }
   return absl::OkStatus();
@@ -92,7 +94,7 @@ absl::StatusOr<core::PodFacts> PodFromWire(const v1::PodInfo& pod, const std::st
 }  // namespace
 
 absl::StatusOr<core::GrantTerms> FromWire(const v1::CreateGrantRequest& request) {
-  if (!request.pod_uid().empty() && !core::IsPodUid(request.pod_uid())) {
+  if (!request.pod_uid().empty() && !IsPodUid(request.pod_uid())) {
     return OutOfRange("pod_uid");
   }
   if (request.lifetime_ms() > static_cast<uint64_t>(kLongestLifetime.count())) {

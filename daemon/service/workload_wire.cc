@@ -1,10 +1,12 @@
 #include "daemon/service/workload_wire.h"
 
-#include <algorithm>
+#include <cstddef>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "base/status.h"
+#include "daemon/service/field_checks.h"
 
 namespace rnicd::service {
 namespace {
@@ -19,15 +21,6 @@ constexpr int kSetsMax = 64;
 bool IsName(std::string_view text, size_t most) { return !text.empty() && IsText(text, most); }
 
 }  // namespace
-
-bool IsText(std::string_view text, size_t most) {
-  const auto printable = [](char c) { return c >= ' ' && c <= '~'; };
-  return text.size() <= most && std::all_of(text.begin(), text.end(), printable);
-}
-
-absl::Status OutOfRange(const std::string& field) { return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, field); }
-
-std::string At(const std::string& list, int index) { return list + "[" + std::to_string(index) + "]"; }
 
 absl::StatusOr<core::DeviceSet> DevicesFromWire(const v1::DeviceSet& devices, const std::string& field) {
   if (!IsName(devices.resource_name(), kResourceBytesMax)) {

@@ -1,10 +1,7 @@
 #pragma once
 
-#include <cstddef>
 #include <string>
-#include <string_view>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "daemon/core/policy.h"
 #include "daemon/core/workload.h"
@@ -12,13 +9,6 @@
 
 // Devices, containers and who holds what: messages to core's types and back, and what is refused of them.
 namespace rnicd::service {
-
-// At most so many printable ASCII characters.
-bool IsText(std::string_view text, size_t most);
-// FIELD_OUT_OF_RANGE of that field.
-absl::Status OutOfRange(const std::string& field);
-// "pods[3]".
-std::string At(const std::string& list, int index);
 
 // Errors: FIELD_OUT_OF_RANGE with the field under `field`, "devices.device_ids[3]".
 absl::StatusOr<core::DeviceSet> DevicesFromWire(const v1::DeviceSet& devices, const std::string& field);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/pod_uid.h"
 #include "base/status.h"
 
 namespace rnicd::transport {
@@ -74,7 +75,7 @@ std::optional<std::string> PodUid(std::string_view text) {
   if (text.find('-') == std::string_view::npos) {
     std::replace(uid.begin(), uid.end(), '_', '-');
   }
-  return core::IsPodUid(uid) ? std::optional(uid) : std::nullopt;
+  return IsPodUid(uid) ? std::optional(uid) : std::nullopt;
 }
 
 // The id in "<id>", "crio-<id>" and "cri-containerd-<id>.scope"; empty when it names no container.

@@ -5,24 +5,6 @@ PACKAGES=(buildah podman runc mmdebstrap catatonit jq)
 STORE=$REPO/.cache/container
 BASE=docker.io/library/debian:bookworm-slim
 
-missing_tools() {
-  local package
-  for package in "${PACKAGES[@]}"; do
-    if [[ $(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null) != installed ]]; then
-      say "$package"
-    fi
-  done
-}
-
-install_tools() {
-  local -a missing apt=(apt-get -qq -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0)
-  mapfile -t missing < <(missing_tools)
-  if ((${#missing[@]} == 0)); then return 0; fi
-  say "installing: ${missing[*]}"
-  "${apt[@]}" update
-  DEBIAN_FRONTEND=noninteractive "${apt[@]}" install --yes --no-install-recommends "${missing[@]}" >/dev/null
-}
-
 # Storage, configuration and runtime of our own: nothing of the machine's containers is touched.
 prepare_store() {
   mkdir -p "$STORE"

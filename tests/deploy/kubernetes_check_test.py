@@ -5,9 +5,7 @@ usage: kubernetes_check_test.py --rnicd PROGRAM --plugin PROGRAM [--source REPOS
 
 import argparse
 import copy
-import shutil
 import sys
-import tempfile
 import unittest
 from pathlib import Path
 
@@ -16,8 +14,8 @@ sys.dont_write_bytecode = True
 import kubernetes_objects as objects
 import pod_security
 from kubernetes_check import Checker
+from planted import SOURCE, PlantedCopy
 
-SOURCE = Path(__file__).resolve().parents[2]
 PROGRAMS = {}
 PARTS = ("deploy/kubernetes", "deploy/grafana", "deploy/prometheus", "CMakeLists.txt", "Dockerfile",
          "client/kubernetes/cluster.cc")
@@ -26,20 +24,8 @@ DAEMON_SET = BASE + "daemonset.yaml"
 EXAMPLE = "deploy/kubernetes/examples/workload.yaml"
 
 
-class Planted(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.repo = Path(folder.name)
-        for part in PARTS:
-            target = self.repo / part
-            target.parent.mkdir(parents=True, exist_ok=True)
-            (shutil.copytree if (SOURCE / part).is_dir() else shutil.copy)(SOURCE / part, target)
-
-    def edit(self, name, old, new):
-        text = (self.repo / name).read_text()
-        self.assertIn(old, text)
-        (self.repo / name).write_text(text.replace(old, new))
+class Planted(PlantedCopy):
+    parts = PARTS
 
     def assert_found(self, part, check):
         found = []
@@ -177,7 +163,7 @@ class Restricted(unittest.TestCase):
     """Each rule of pod_security.py bites."""
 
     def setUp(self):
-        self.spec = copy.deepcopy(objects.pod_spec(objects.of_kind(objects.parse(SOURCE / EXAMPLE), "Pod")[0]))
+        self.spec = copy.deepcopy(objects.pod_spec(objects.of_kind(objects.parse(PlantedCopy.source / EXAMPLE), "Pod")[0]))
         self.container = self.spec["containers"][0]
 
     def violated(self, part):
@@ -223,6 +209,6 @@ if __name__ == "__main__":
     parser.add_argument("--rnicd", type=Path, required=True)
     parser.add_argument("--plugin", type=Path, required=True)
     arguments, rest = parser.parse_known_args()
-    SOURCE = arguments.source.resolve()
+    PlantedCopy.source = arguments.source.resolve()
     PROGRAMS.update({"rnicd": arguments.rnicd.resolve(), "device-plugin": arguments.plugin.resolve()})
     unittest.main(argv=[__file__, *rest], verbosity=2)

@@ -7,7 +7,6 @@ import argparse
 import json
 import shutil
 import sys
-import tempfile
 import unittest
 from pathlib import Path
 
@@ -15,27 +14,16 @@ sys.dont_write_bytecode = True
 
 import observability_expressions as expressions
 from observability_check import Checker
+from planted import SOURCE, PlantedCopy
 
-SOURCE = Path(__file__).resolve().parents[2]
 PARTS = ("deploy/grafana", "deploy/prometheus", "docs/runbooks", "daemon/metrics", "scripts/pages")
 RULES = "deploy/prometheus/rnicd.rules.yaml"
 TESTS = "deploy/prometheus/rnicd.rules_test.yaml"
 UNUSED = "deploy/grafana/unused.txt"
 
 
-class Planted(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.repo = Path(folder.name)
-        for part in PARTS:
-            shutil.copytree(SOURCE / part, self.repo / part)
-
-    def edit(self, name, old, new):
-        path = self.repo / name
-        text = path.read_text()
-        self.assertIn(old, text)
-        path.write_text(text.replace(old, new))
+class Planted(PlantedCopy):
+    parts = PARTS
 
     def edit_dashboard(self, change):
         path = self.repo / "deploy/grafana/dashboard.json"
@@ -216,5 +204,5 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--source", type=Path, default=SOURCE)
     ARGUMENTS, rest = parser.parse_known_args()
-    SOURCE = ARGUMENTS.source.resolve()
+    PlantedCopy.source = ARGUMENTS.source.resolve()
     unittest.main(argv=[__file__, *rest], verbosity=1)

@@ -1,8 +1,9 @@
-#include "daemon/core/caller.h"
+#include "base/pod_uid.h"
 
 #include <algorithm>
+#include <cstddef>
 
-namespace rnicd::core {
+namespace rnicd {
 namespace {
 
 bool IsLowerHexDigit(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
@@ -19,4 +20,4 @@ bool IsPodUid(std::string_view text) {
   return text.size() == kForm.size() && std::equal(text.begin(), text.end(), kForm.begin(), fits);
 }
 
-}  // namespace rnicd::core
+}  // namespace rnicd
