@@ -1,5 +1,8 @@
 # One target per folder. Its sources are the folder's *.cc, its tests the folder's *_test.cc: no lists kept by hand.
 
+# Test files are compiled often and run once, so the compiler's time counts and theirs does not.
+set(RNICD_TEST_OPTIONS -O0)
+
 # rnicd_library(name DEPS target... [TEST_DEPS target...])
 # The static library of the calling folder and, when the folder has *_test.cc, the test program <name>_test.
 # DEPS is the include arrow: the folder may include these targets' folders and nothing else of ours.
@@ -21,14 +24,40 @@ function(rnicd_library name)
   rnicd_unit_tests(${name}_test DEPS ${name} ${arg_TEST_DEPS})
 endfunction()
 
+# rnicd_test_library(name DEPS target...): like rnicd_library, for what only tests link. It has no tests of its own.
+function(rnicd_test_library name)
+  cmake_parse_arguments(arg "" "" "DEPS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS *.cc *.h)
+  add_library(${name} STATIC ${sources})
+  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${name} PUBLIC ${arg_DEPS} GTest::gmock Threads::Threads PRIVATE rnicd_options)
+  rnicd_compile_as_test(${name})
+endfunction()
+
+# rnicd_compile_as_test(target): by the options of tests.
+function(rnicd_compile_as_test target)
+  target_compile_options(${target} PRIVATE ${RNICD_TEST_OPTIONS})
+  rnicd_use_precompiled(${target} TESTS)
+endfunction()
+
+# rnicd_test_program(name main DEPS target...): the calling folder's *.cc and helpers as one program of GoogleTest, whose
+# main function is in the target `main`.
+function(rnicd_test_program name main)
+  cmake_parse_arguments(arg "" "" "DEPS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS *.cc *.h)
+  add_executable(${name} ${sources})
+  target_link_libraries(${name} PRIVATE ${arg_DEPS} GTest::gmock ${main} rnicd_options)
+  rnicd_compile_as_test(${name})
+endfunction()
+
 # rnicd_unit_tests(name DEPS target...): the calling folder's *_test.cc as one program, each case a CTest of its own.
 function(rnicd_unit_tests name)
   cmake_parse_arguments(arg "" "" "DEPS" ${ARGN})
   file(GLOB tests CONFIGURE_DEPENDS *_test.cc)
-  if(RNICD_TESTS AND tests)
+  if(RNICD_TESTS AND RNICD_UNIT_TESTS AND tests)
     add_executable(${name} ${tests})
     target_link_libraries(${name} PRIVATE ${arg_DEPS} GTest::gmock GTest::gtest_main rnicd_options)
-    rnicd_use_precompiled(${name} TESTS)
+    rnicd_compile_as_test(${name})
     gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60)
   endif()
 endfunction()
@@ -36,11 +65,7 @@ endfunction()
 # rnicd_process_tests(name DEPS target...): the calling folder's *_test.cc and helpers as one program and one CTest;
 # its cases share a running daemon, and it runs alone because it counts fds, pages and milliseconds.
 function(rnicd_process_tests name)
-  cmake_parse_arguments(arg "" "" "DEPS" ${ARGN})
-  file(GLOB tests CONFIGURE_DEPENDS *.cc *.h)
-  add_executable(${name} ${tests})
-  target_link_libraries(${name} PRIVATE ${arg_DEPS} GTest::gmock GTest::gtest_main rnicd_options)
-  rnicd_use_precompiled(${name} TESTS)
+  rnicd_test_program(${name} GTest::gtest_main ${ARGN})
   add_test(NAME ${name} COMMAND ${name} --gtest_output=json:${CMAKE_BINARY_DIR}/results/${name}.json)
   set_tests_properties(${name} PROPERTIES TIMEOUT 600 RUN_SERIAL ON)
 endfunction()

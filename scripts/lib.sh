@@ -86,8 +86,8 @@ condense() {
   done
 }
 
-# configure PRESET, build PRESET [TARGET...]: quiet where nobody watches, ninja's own line on a terminal.
-configure() { cmake --preset "$1" 2>&1 | condense '^(-- |Preset CMake|  [A-Z_]+(:[A-Z]+)?="|$)' '^never$'; }
+# configure PRESET [OPTION...], build PRESET [TARGET...]: quiet where nobody watches, ninja's own line on a terminal.
+configure() { cmake --preset "$@" 2>&1 | condense '^(-- |Preset CMake|  [A-Z_]+(:[A-Z]+)?="|$)' '^never$'; }
 build() {
   local preset=$1
   shift

@@ -9,10 +9,23 @@
 
 #include "base/os.h"
 #include "base/status.h"
+#include "daemon/app/observers.h"
+#include "daemon/app/pages.h"
 #include "daemon/app/provider_registry.h"
+#include "daemon/audit/audit_log.h"
 #include "daemon/core/names.h"
+#include "daemon/core/node.h"
+#include "daemon/core/session_registry.h"
+#include "daemon/core/tenant_directory.h"
+#include "daemon/core/ticket_table.h"
+#include "daemon/core/worker_pool.h"
+#include "daemon/gate/late_answers.h"
 #include "daemon/gate/method_table.h"
+#include "daemon/health/prober.h"
+#include "daemon/metrics/metrics.h"
 #include "daemon/policy/policy_file.h"
+#include "daemon/server/grpc_connection_server.h"
+#include "daemon/transport/front_door.h"
 
 namespace rnicd::app {
 namespace {

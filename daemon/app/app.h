@@ -13,27 +13,50 @@
 #include "base/mutex.h"
 #include "base/random.h"
 #include "daemon/app/config.h"
-#include "daemon/app/observers.h"
-#include "daemon/app/pages.h"
 #include "daemon/app/session_log.h"
-#include "daemon/audit/audit_log.h"
-#include "daemon/core/node.h"
-#include "daemon/core/session_registry.h"
-#include "daemon/core/tenant_directory.h"
-#include "daemon/core/ticket_table.h"
-#include "daemon/core/worker_pool.h"
-#include "daemon/gate/late_answers.h"
 #include "daemon/health/health_board.h"
-#include "daemon/health/prober.h"
 #include "daemon/log/logger.h"
-#include "daemon/metrics/metrics.h"
-#include "daemon/server/grpc_connection_server.h"
 #include "daemon/service/admin_process.h"
-#include "daemon/transport/front_door.h"
 #include "daemon/transport/socket_directory.h"
 #include "provider/api/device.h"
 
+namespace rnicd::audit {
+class AuditLog;
+}  // namespace rnicd::audit
+
+namespace rnicd::core {
+struct Node;
+class SessionRegistry;
+class TenantDirectory;
+class TicketTable;
+class WorkerPool;
+}  // namespace rnicd::core
+
+namespace rnicd::gate {
+class LateAnswers;
+}  // namespace rnicd::gate
+
+namespace rnicd::health {
+class Prober;
+}  // namespace rnicd::health
+
+namespace rnicd::metrics {
+class Metrics;
+}  // namespace rnicd::metrics
+
+namespace rnicd::server {
+class GrpcConnectionServer;
+}  // namespace rnicd::server
+
+namespace rnicd::transport {
+class FrontDoor;
+}  // namespace rnicd::transport
+
 namespace rnicd::app {
+
+class Observers;
+struct PageMemory;
+class Pages;
 
 // The daemon: the one place where its parts are put together, in numbered steps, and taken apart in the reverse order.
 // Lifetime: Start once; when it fails, or after Stop, destroy. Threads: Start and Stop from one thread.

@@ -1,13 +1,16 @@
 #include "daemon/server/grpc_connection_server.h"
 
+#include <grpcpp/impl/service_type.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 #include <grpcpp/server_posix.h>
 
 #include <chrono>
 #include <utility>
+#include <vector>
 
 #include "daemon/service/adapter_service.h"
+#include "daemon/service/admin_service.h"
 #include "daemon/service/health_service.h"
 #include "daemon/service/memory_service.h"
 #include "daemon/service/queue_service.h"
@@ -28,13 +31,15 @@ class GrpcConnection final : public transport::ServedConnection {
   GrpcConnection(const gate::GateServices& services, const std::shared_ptr<gate::ConnectionContext>& context,
                  core::Node& node, core::SessionRegistry& registry, service::ProcessControl& process,
                  health::HealthBoard& health)
-      : context_(context),
-        sessions_(gate::Gate(services, context), registry),
-        adapters_(gate::Gate(services, context), node.provider),
-        memory_(gate::Gate(services, context), node.tickets),
-        queues_(gate::Gate(services, context)),
-        admin_(gate::Gate(services, context), node, registry, process),
-        health_(gate::Gate(services, context), health) {}
+      : context_(context) {
+    const auto gate = [&] { return gate::Gate(services, context); };
+    services_.push_back(service::MakeSessionService(gate(), registry));
+    services_.push_back(service::MakeAdapterService(gate(), node.provider));
+    services_.push_back(service::MakeMemoryService(gate(), node.tickets));
+    services_.push_back(service::MakeQueueService(gate()));
+    services_.push_back(service::MakeAdminService(gate(), node, registry, process));
+    services_.push_back(service::MakeHealthService(gate(), health));
+  }
 
   // Calls that do not end by themselves are cancelled; Wait returns when the last of them has ended.
   ~GrpcConnection() override {
@@ -47,12 +52,9 @@ class GrpcConnection final : public transport::ServedConnection {
   // False when gRPC cannot make a server.
   bool Start(UniqueFd socket) {
     grpc::ServerBuilder builder;
-    builder.RegisterService(&sessions_);
-    builder.RegisterService(&adapters_);
-    builder.RegisterService(&memory_);
-    builder.RegisterService(&queues_);
-    builder.RegisterService(&admin_);
-    builder.RegisterService(&health_);
+    for (const std::unique_ptr<grpc::Service>& service : services_) {
+      builder.RegisterService(service.get());
+    }
     builder.SetMaxReceiveMessageSize(kMaxRequestBytes);
     builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxConcurrentCalls);
     server_ = builder.BuildAndStart();
@@ -72,12 +74,7 @@ class GrpcConnection final : public transport::ServedConnection {
 
  private:
   const std::shared_ptr<gate::ConnectionContext> context_;
-  service::SessionService sessions_;
-  service::AdapterService adapters_;
-  service::MemoryService memory_;
-  service::QueueService queues_;
-  service::AdminService admin_;
-  service::HealthService health_;
+  std::vector<std::unique_ptr<grpc::Service>> services_;
   std::chrono::system_clock::time_point cancel_at_;
   std::unique_ptr<grpc::Server> server_;
 };

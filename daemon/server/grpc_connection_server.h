@@ -6,7 +6,7 @@
 #include "daemon/core/session_registry.h"
 #include "daemon/gate/gate.h"
 #include "daemon/health/health_board.h"
-#include "daemon/service/admin_service.h"
+#include "daemon/service/admin_process.h"
 #include "daemon/transport/front_door.h"
 
 namespace rnicd::server {

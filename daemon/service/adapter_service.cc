@@ -1,12 +1,32 @@
 #include "daemon/service/adapter_service.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
 #include "daemon/service/convert.h"
+#include "daemon/service/unary.h"
+#include "rnicd/v1/adapter_service.grpc.pb.h"
 
 namespace rnicd::service {
+namespace {
+
+class AdapterService final : public v1::AdapterService::CallbackService {
+ public:
+  AdapterService(gate::Gate gate, provider::Provider& provider) : gate_(std::move(gate)), provider_(provider) {}
+
+  RNICD_UNARY(ListAdapters)
+  RNICD_UNARY(OpenAdapter)
+  RNICD_UNARY(QueryAdapterInfo)
+  RNICD_UNARY(CloseAdapter)
+
+ private:
+  gate::Gate gate_;
+  provider::Provider& provider_;
+};
+
+}  // namespace
 
 grpc::ServerUnaryReactor* AdapterService::ListAdapters(grpc::CallbackServerContext* /*context*/,
                                                        const v1::ListAdaptersRequest* request,
@@ -64,6 +84,10 @@ grpc::ServerUnaryReactor* AdapterService::CloseAdapter(grpc::CallbackServerConte
           finish(progress.status());
         }
       });
+}
+
+std::unique_ptr<grpc::Service> MakeAdapterService(gate::Gate gate, provider::Provider& provider) {
+  return std::make_unique<AdapterService>(std::move(gate), provider);
 }
 
 }  // namespace rnicd::service

@@ -12,9 +12,41 @@
 #include "base/status.h"
 #include "daemon/service/admin_grants.h"
 #include "daemon/service/admin_pages.h"
+#include "daemon/service/admin_view.h"
+#include "daemon/service/unary.h"
+#include "rnicd/v1/admin_service.grpc.pb.h"
 
 namespace rnicd::service {
 namespace {
+
+class AdminService final : public v1::AdminService::CallbackService {
+ public:
+  AdminService(gate::Gate gate, core::Node& node, core::SessionRegistry& registry, ProcessControl& process);
+
+  RNICD_UNARY(GetStatus)
+  RNICD_UNARY(ListSessions)
+  RNICD_UNARY(ListRegions)
+  RNICD_UNARY(ListTenants)
+  RNICD_UNARY(InspectSession)
+  RNICD_UNARY(DumpState)
+
+  RNICD_UNARY(EvictSession)
+  RNICD_UNARY(Drain)
+  RNICD_UNARY(SetLogLevel)
+  RNICD_UNARY(ReloadPolicy)
+
+  RNICD_UNARY(CreateGrant)
+  RNICD_UNARY(RevokeGrant)
+  RNICD_UNARY(ListGrants)
+  RNICD_UNARY(SetPods)
+
+ private:
+  gate::Gate gate_;
+  core::Node& node_;
+  core::SessionRegistry& registry_;
+  ProcessControl& process_;
+  const AdminView view_;
+};
 
 // Adds the session's regions behind `after` to the page. False when the page is full and more would follow.
 bool AddRegions(const core::Session& session, const PageToken& after, uint32_t page_size,
@@ -243,6 +275,11 @@ grpc::ServerUnaryReactor* AdminService::SetPods(grpc::CallbackServerContext* /*c
     node_.tenants.SetPods(std::move(pods));
     return absl::OkStatus();
   });
+}
+
+std::unique_ptr<grpc::Service> MakeAdminService(gate::Gate gate, core::Node& node, core::SessionRegistry& registry,
+                                                ProcessControl& process) {
+  return std::make_unique<AdminService>(std::move(gate), node, registry, process);
 }
 
 }  // namespace rnicd::service

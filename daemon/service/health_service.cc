@@ -2,12 +2,29 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "base/status.h"
 #include "daemon/service/health_stream.h"
+#include "grpc/health/v1/health.grpc.pb.h"
 
 namespace rnicd::service {
 namespace {
+
+class HealthService final : public grpc::health::v1::Health::CallbackService {
+ public:
+  HealthService(gate::Gate gate, health::HealthBoard& board) : gate_(std::move(gate)), board_(board) {}
+
+  grpc::ServerUnaryReactor* Check(grpc::CallbackServerContext* context,
+                                  const grpc::health::v1::HealthCheckRequest* request,
+                                  grpc::health::v1::HealthCheckResponse* response) override;
+  grpc::ServerWriteReactor<grpc::health::v1::HealthCheckResponse>* Watch(
+      grpc::CallbackServerContext* context, const grpc::health::v1::HealthCheckRequest* request) override;
+
+ private:
+  gate::Gate gate_;
+  health::HealthBoard& board_;
+};
 
 bool IsKnown(const std::string& service) { return service.empty() || service == "rnicd"; }
 
@@ -34,6 +51,10 @@ grpc::ServerWriteReactor<grpc::health::v1::HealthCheckResponse>* HealthService::
         return new HealthStream(call, IsKnown(request->service()) ? &board_ : nullptr);
       },
       [](const std::shared_ptr<gate::Call>& call) { return new RefusedStream<HealthStream::Response>(call); });
+}
+
+std::unique_ptr<grpc::Service> MakeHealthService(gate::Gate gate, health::HealthBoard& board) {
+  return std::make_unique<HealthService>(std::move(gate), board);
 }
 
 }  // namespace rnicd::service

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -9,11 +10,48 @@
 #include "daemon/service/convert.h"
 #include "daemon/service/memory_operations.h"
 #include "daemon/service/pending.h"
+#include "daemon/service/unary.h"
+#include "rnicd/v1/memory_service.grpc.pb.h"
 
 namespace rnicd::service {
 namespace {
 
-absl::StatusOr<core::AllocateArguments> FromWire(const v1::AllocateMemoryRequest& request) {
+class MemoryService final : public v1::MemoryService::CallbackService {
+ public:
+  MemoryService(gate::Gate gate, const core::TicketTable& tickets) : gate_(std::move(gate)), tickets_(tickets) {}
+
+  RNICD_UNARY(AllocateMemory)
+  RNICD_UNARY(ImportMemory)
+  RNICD_UNARY(SealMemory)
+  RNICD_UNARY(ReleaseMemory)
+  RNICD_UNARY(CreatePd)
+  RNICD_UNARY(ClosePd)
+  RNICD_UNARY(CreateMr)
+  RNICD_UNARY(RegisterMr)
+  RNICD_UNARY(DeregisterMr)
+  RNICD_UNARY(InitializeFastRegisterMr)
+  RNICD_UNARY(GetLocalToken)
+  RNICD_UNARY(GetRemoteToken)
+  RNICD_UNARY(CloseMr)
+  RNICD_UNARY(BuildLam)
+  RNICD_UNARY(ReleaseLam)
+  RNICD_UNARY(BatchCreateMr)
+  RNICD_UNARY(BatchRegisterMr)
+  RNICD_UNARY(BatchDeregisterMr)
+  RNICD_UNARY(BatchInitializeFastRegisterMr)
+  RNICD_UNARY(BatchGetLocalToken)
+  RNICD_UNARY(BatchGetRemoteToken)
+  RNICD_UNARY(BatchCloseMr)
+
+ private:
+  template <typename Response>
+  void FillTicket(const core::MemoryTicket& ticket, Response* response) const;
+
+  gate::Gate gate_;
+  const core::TicketTable& tickets_;
+};
+
+absl::StatusOr<core::AllocateArguments> AllocateArgumentsFromWire(const v1::AllocateMemoryRequest& request) {
   core::AllocateArguments arguments{.size = request.size()};
   RNICD_ASSIGN_OR_RETURN(arguments.page_bytes, PageBytesFromWire(request.page_size()));
   if (request.has_numa_node()) {
@@ -46,7 +84,7 @@ grpc::ServerUnaryReactor* MemoryService::AllocateMemory(grpc::CallbackServerCont
                                 call->session()->DropMemory(ticket->memory);  // Nobody will ever know its id.
                               }
                             };
-                            const auto arguments = FromWire(*request);
+                            const auto arguments = AllocateArgumentsFromWire(*request);
                             const absl::Status begun =
                                 arguments.ok() ? call->session()->AllocateMemory(*arguments, done) : arguments.status();
                             if (!begun.ok()) {
@@ -174,5 +212,9 @@ RNICD_BATCH(InitializeFastRegisterMr)
 RNICD_BATCH(GetLocalToken)
 RNICD_BATCH(GetRemoteToken)
 RNICD_BATCH(CloseMr)
+
+std::unique_ptr<grpc::Service> MakeMemoryService(gate::Gate gate, const core::TicketTable& tickets) {
+  return std::make_unique<MemoryService>(std::move(gate), tickets);
+}
 
 }  // namespace rnicd::service

@@ -1,14 +1,43 @@
 #include "daemon/service/queue_service.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
 #include "daemon/service/pending.h"
+#include "daemon/service/unary.h"
 #include "daemon/service/work_request_wire.h"
+#include "rnicd/v1/queue_service.grpc.pb.h"
 
 namespace rnicd::service {
 namespace {
+
+class QueueService final : public v1::QueueService::CallbackService {
+ public:
+  explicit QueueService(gate::Gate gate) : gate_(std::move(gate)) {}
+
+  RNICD_UNARY(CreateCq)
+  RNICD_UNARY(ResizeCq)
+  RNICD_UNARY(ArmCq)
+  RNICD_UNARY(GetCqResults)
+  RNICD_UNARY(GetCqResultsEx)
+  RNICD_UNARY(CloseCq)
+  RNICD_UNARY(CreateQp)
+  RNICD_UNARY(QueryQp)
+  RNICD_UNARY(ConnectQp)
+  RNICD_UNARY(DisconnectQp)
+  RNICD_UNARY(Flush)
+  RNICD_UNARY(CloseQp)
+  RNICD_UNARY(Post)
+  RNICD_UNARY(CreateMw)
+  RNICD_UNARY(GetRemoteTokenFromMw)
+  RNICD_UNARY(CloseMw)
+  RNICD_UNARY(GetPrivilegedMemoryRegionToken)
+
+ private:
+  gate::Gate gate_;
+};
 
 constexpr int kMaxChain = 1024;
 // So that one answer fits into one message.
@@ -200,5 +229,9 @@ grpc::ServerUnaryReactor* QueueService::GetPrivilegedMemoryRegionToken(
 RNICD_CLOSE(CloseCq)
 RNICD_CLOSE(CloseQp)
 RNICD_CLOSE(CloseMw)
+
+std::unique_ptr<grpc::Service> MakeQueueService(gate::Gate gate) {
+  return std::make_unique<QueueService>(std::move(gate));
+}
 
 }  // namespace rnicd::service

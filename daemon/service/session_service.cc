@@ -1,12 +1,35 @@
 #include "daemon/service/session_service.h"
 
+#include <utility>
+
 #include "base/status.h"
 #include "daemon/core/names.h"
 #include "daemon/service/convert.h"
 #include "daemon/service/event_stream.h"
 #include "daemon/service/refused_stream.h"
+#include "daemon/service/unary.h"
+#include "rnicd/v1/session_service.grpc.pb.h"
 
 namespace rnicd::service {
+namespace {
+
+class SessionService final : public v1::SessionService::CallbackService {
+ public:
+  SessionService(gate::Gate gate, core::SessionRegistry& registry) : gate_(std::move(gate)), registry_(registry) {}
+
+  RNICD_UNARY(OpenSession)
+  RNICD_UNARY(JoinSession)
+  RNICD_UNARY(GetSession)
+  grpc::ServerWriteReactor<v1::WatchEventsResponse>* WatchEvents(grpc::CallbackServerContext* context,
+                                                                 const v1::WatchEventsRequest* request) override;
+  RNICD_UNARY(CloseSession)
+
+ private:
+  gate::Gate gate_;
+  core::SessionRegistry& registry_;
+};
+
+}  // namespace
 
 grpc::ServerUnaryReactor* SessionService::OpenSession(grpc::CallbackServerContext* /*context*/,
                                                       const v1::OpenSessionRequest* request,
@@ -67,6 +90,10 @@ grpc::ServerUnaryReactor* SessionService::CloseSession(grpc::CallbackServerConte
                                             });
                                           });
                           });
+}
+
+std::unique_ptr<grpc::Service> MakeSessionService(gate::Gate gate, core::SessionRegistry& registry) {
+  return std::make_unique<SessionService>(std::move(gate), registry);
 }
 
 }  // namespace rnicd::service

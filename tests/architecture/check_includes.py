@@ -6,7 +6,7 @@ import rules
 from tree import Violation, folder_of, is_under, line_of, without_comments_and_strings
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]', re.MULTILINE)
-_LIBRARY = re.compile(r"^\s*rnicd_library\((\w+)\s*(.*?)\)", re.MULTILINE | re.DOTALL)
+_LIBRARY = re.compile(r"^\s*rnicd_(?:test_)?library\((\w+)\s*(.*?)\)", re.MULTILINE | re.DOTALL)
 
 
 def _module_of(folder):

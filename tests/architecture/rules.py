@@ -107,7 +107,7 @@ SIZED_SUFFIXES = [".cc", ".h", ".proto", ".py", ".sh"]
 RATCHET = "tests/architecture/sizes.txt"
 
 # --- Calls that put a folder's *_test.cc into a target ----------------------------------------------------------------
-TEST_TARGET_CALLS = ["rnicd_library", "rnicd_unit_tests", "rnicd_process_tests", "rnicd_guest_tests"]
+TEST_TARGET_CALLS = ["rnicd_library", "rnicd_unit_tests", "rnicd_process_tests", "rnicd_test_library", "rnicd_test_program"]
 TARGET_CALLS = TEST_TARGET_CALLS + ["add_executable", "add_library"]
 
 # --- One list in two places -------------------------------------------------------------------------------------------

@@ -36,8 +36,7 @@ class Admin : public DaemonTest {
   using DaemonTest::DaemonTest;
 
   template <typename Response, typename Request>
-  CallResult<Response> Ask(grpc::Status (AdminStub::*method)(grpc::ClientContext*, const Request&, Response*),
-                           const Request& request) {
+  CallResult<Response> Ask(const Rpc<Request, Response>* method, const Request& request) {
     return RawClient(daemon().admin_socket()).Call(method, request);
   }
 };

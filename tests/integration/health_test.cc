@@ -41,7 +41,8 @@ class Watcher {
  public:
   Watcher(const std::string& socket, const std::string& service) : client_(socket) {
     context_.set_deadline(std::chrono::system_clock::now() + 2 * kPatience);
-    stream_ = client_.stub<HealthStub>().Watch(&context_, Of(service));
+    stub_ = grpc::health::v1::Health::NewStub(client_.channel());
+    stream_ = stub_->Watch(&context_, Of(service));
   }
   ~Watcher() { context_.TryCancel(); }
   Watcher(const Watcher&) = delete;
@@ -56,6 +57,7 @@ class Watcher {
 
  private:
   RawClient client_;
+  std::unique_ptr<grpc::health::v1::Health::Stub> stub_;
   grpc::ClientContext context_;
   std::unique_ptr<grpc::ClientReader<HealthCheckResponse>> stream_;
 };

@@ -50,17 +50,15 @@ void AddForgedMetadata(grpc::ClientContext& context) {
 }
 
 // One call with lies in every place that a client can write to.
-template <typename Stub, typename Request, typename Response>
-CallResult<Response> CallWithLies(RawClient& client,
-                                  grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
-                                  Request request) {
+template <typename Request, typename Response>
+CallResult<Response> CallWithLies(RawClient& client, const Rpc<Request, Response>* method, Request request) {
   constexpr int kFirstUnknownField = 3;
   AddForgedFields(request, kFirstUnknownField);
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + kPatience);
   AddForgedMetadata(context);
   CallResult<Response> result;
-  static_cast<CallOutcome&>(result) = OutcomeOf((client.stub<Stub>().*method)(&context, request, &result.response));
+  static_cast<CallOutcome&>(result) = client.Call(method->path, request, &result.response, context);
   return result;
 }
 

@@ -60,9 +60,8 @@ std::set<std::string> AllCalls() {
 class Replays {
  public:
   // The second must be refused with this reason.
-  template <typename Stub, typename Request, typename Response>
-  Response Refused(const std::string& name, RawClient& client,
-                   grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+  template <typename Request, typename Response>
+  Response Refused(const std::string& name, RawClient& client, const Rpc<Request, Response>* method,
                    const std::type_identity_t<Request>& request, ErrorReason reason) {
     made_.insert(name);
     const CallResult<Response> first = client.Call(method, request);
@@ -72,9 +71,9 @@ class Replays {
     return first.response;
   }
   // The second must be as good as the first.
-  template <typename Stub, typename Request, typename Response>
+  template <typename Request, typename Response>
   std::pair<Response, Response> Repeated(const std::string& name, RawClient& client,
-                                         grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+                                         const Rpc<Request, Response>* method,
                                          const std::type_identity_t<Request>& request) {
     made_.insert(name);
     const CallResult<Response> first = client.Call(method, request);
@@ -84,9 +83,8 @@ class Replays {
     return {first.response, second.response};
   }
   // The second must make another object.
-  template <typename Stub, typename Request, typename Response>
-  Response Another(const std::string& name, RawClient& client,
-                   grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+  template <typename Request, typename Response>
+  Response Another(const std::string& name, RawClient& client, const Rpc<Request, Response>* method,
                    const std::type_identity_t<Request>& request, uint64_t (Response::*id)() const) {
     const auto [first, second] = Repeated(name, client, method, request);
     EXPECT_NE((first.*id)(), 0u) << name;
@@ -94,9 +92,8 @@ class Replays {
     return first;
   }
   // Each item of the second must be refused with this reason.
-  template <typename Stub, typename Request, typename Response>
-  Response ItemsRefused(const std::string& name, RawClient& client,
-                        grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+  template <typename Request, typename Response>
+  Response ItemsRefused(const std::string& name, RawClient& client, const Rpc<Request, Response>* method,
                         const std::type_identity_t<Request>& request, ErrorReason reason) {
     const auto [first, second] = Repeated(name, client, method, request);
     EXPECT_EQ(first.outcomes_size(), request.items_size()) << name;

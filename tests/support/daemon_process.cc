@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "base/status.h"
-#include "tests/support/tested_provider.h"
 #include "tests/support/raw_socket.h"
+#include "tests/support/tested_provider.h"
 #include "tests/support/wait.h"
 
 namespace rnicd::test {

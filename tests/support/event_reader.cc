@@ -5,10 +5,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "grpcpp/client_context.h"
+#include "rnicd/v1/session_service.grpc.pb.h"
+
 namespace rnicd::test {
 
 EventReader::EventReader(RawClient& client, Callback on_event)
-    : client_(client), thread_([this, on_event = std::move(on_event)] { Run(on_event); }) {
+    : client_(client),
+      context_(std::make_unique<grpc::ClientContext>()),
+      thread_([this, on_event = std::move(on_event)] { Run(on_event); }) {
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
   MutexLock lock(mutex_);
   while (!stands_ && changed_.WaitUntil(mutex_, deadline)) {
@@ -16,12 +21,13 @@ EventReader::EventReader(RawClient& client, Callback on_event)
 }
 
 EventReader::~EventReader() {
-  context_.TryCancel();
+  context_->TryCancel();
   thread_.join();
 }
 
 void EventReader::Run(const Callback& on_event) {
-  auto stream = client_.stub<SessionStub>().WatchEvents(&context_, v1::WatchEventsRequest());
+  const auto stub = v1::SessionService::NewStub(client_.channel());
+  auto stream = stub->WatchEvents(context_.get(), v1::WatchEventsRequest());
   // The daemon sends it as soon as it has taken the stream on.
   stream->WaitForInitialMetadata();
   {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -38,7 +39,7 @@ class EventReader {
   void Run(const Callback& on_event);
 
   RawClient& client_;
-  grpc::ClientContext context_;
+  const std::unique_ptr<grpc::ClientContext> context_;
   Mutex mutex_;
   ConditionVariable changed_;
   std::deque<v1::WatchEventsResponse> events_ RNICD_GUARDED_BY(mutex_);

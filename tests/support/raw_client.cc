@@ -1,7 +1,9 @@
 #include "tests/support/raw_client.h"
 
 #include "grpc/grpc.h"
+#include "grpcpp/client_context.h"
 #include "grpcpp/create_channel.h"
+#include "grpcpp/impl/codegen/client_unary_call.h"
 #include "grpcpp/security/credentials.h"
 #include "grpcpp/support/channel_arguments.h"
 
@@ -19,11 +21,22 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& socket_path) {
 
 }  // namespace
 
-RawClient::RawClient(const std::string& socket_path)
-    : channel_(MakeChannel(socket_path)),
-      stubs_(v1::SessionService::NewStub(channel_), v1::AdapterService::NewStub(channel_),
-             v1::MemoryService::NewStub(channel_), v1::QueueService::NewStub(channel_),
-             v1::AdminService::NewStub(channel_), grpc::health::v1::Health::NewStub(channel_)) {}
+RawClient::RawClient(const std::string& socket_path) : channel_(MakeChannel(socket_path)) {}
+
+CallOutcome RawClient::Call(const char* path, const google::protobuf::Message& request,
+                            google::protobuf::Message* response, grpc::ClientContext& context) {
+  using google::protobuf::MessageLite;
+  const grpc::internal::RpcMethod method(path, grpc::internal::RpcMethod::NORMAL_RPC);
+  return OutcomeOf(
+      grpc::internal::BlockingUnaryCall<MessageLite, MessageLite>(channel_.get(), method, &context, request, response));
+}
+
+CallOutcome RawClient::Call(const char* path, const google::protobuf::Message& request,
+                            google::protobuf::Message* response, std::chrono::milliseconds limit) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + limit);
+  return Call(path, request, response, context);
+}
 
 v1::MdlEntry MdlEntry(uint64_t memory_id, uint64_t offset, uint64_t count, uint64_t virtual_address) {
   v1::MdlEntry entry;

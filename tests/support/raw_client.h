@@ -4,54 +4,46 @@
 #include <memory>
 #include <string>
 #include <type_traits>
+#include <vector>
 
-#include "grpc/health/v1/health.grpc.pb.h"
-#include "grpcpp/channel.h"
-#include "grpcpp/client_context.h"
-#include "rnicd/v1/adapter_service.grpc.pb.h"
-#include "rnicd/v1/admin_service.grpc.pb.h"
-#include "rnicd/v1/memory_service.grpc.pb.h"
-#include "rnicd/v1/queue_service.grpc.pb.h"
-#include "rnicd/v1/session_service.grpc.pb.h"
 #include "tests/support/call_result.h"
+#include "tests/support/rpcs.h"
 #include "tests/support/wait.h"
+
+namespace grpc {
+class Channel;
+class ClientContext;
+}  // namespace grpc
 
 namespace rnicd::test {
 
-using SessionStub = v1::SessionService::Stub;
-using AdapterStub = v1::AdapterService::Stub;
-using MemoryStub = v1::MemoryService::Stub;
-using QueueStub = v1::QueueService::Stub;
-using AdminStub = v1::AdminService::Stub;
-using HealthStub = grpc::health::v1::Health::Stub;
-
-// One connection to a gRPC socket, with the generated stubs and nothing clever: what any gRPC language has.
-// Lifetime: the connection is made by the first call and closed when this goes.
+// One connection to a gRPC socket, with nothing clever: what any gRPC language has.
+// Lifetime: the connection is made by the first call and closed by the destructor.
 class RawClient {
  public:
   explicit RawClient(const std::string& socket_path);
 
   // client.Call(&MemoryStub::CreatePd, request)
-  template <typename Stub, typename Request, typename Response>
-  CallResult<Response> Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
-                            const std::type_identity_t<Request>& request, std::chrono::milliseconds limit = kPatience) {
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + limit);
+  template <typename Request, typename Response>
+  CallResult<Response> Call(const Rpc<Request, Response>* method, const std::type_identity_t<Request>& request,
+                            std::chrono::milliseconds limit = kPatience) {
     CallResult<Response> result;
-    static_cast<CallOutcome&>(result) = OutcomeOf((stub<Stub>().*method)(&context, request, &result.response));
+    static_cast<CallOutcome&>(result) = Call(method->path, request, &result.response, limit);
     return result;
   }
 
-  template <typename Stub>
-  Stub& stub() {
-    return *std::get<std::unique_ptr<Stub>>(stubs_);
-  }
+  // A call whose metadata and deadline are the context's.
+  CallOutcome Call(const char* path, const google::protobuf::Message& request, google::protobuf::Message* response,
+                   grpc::ClientContext& context);
+
+  // For streams, which have generated stubs of their own.
+  const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
 
  private:
+  CallOutcome Call(const char* path, const google::protobuf::Message& request, google::protobuf::Message* response,
+                   std::chrono::milliseconds limit);
+
   std::shared_ptr<grpc::Channel> channel_;
-  std::tuple<std::unique_ptr<SessionStub>, std::unique_ptr<AdapterStub>, std::unique_ptr<MemoryStub>,
-             std::unique_ptr<QueueStub>, std::unique_ptr<AdminStub>, std::unique_ptr<HealthStub>>
-      stubs_;
 };
 
 // One entry of an MDL chain.
