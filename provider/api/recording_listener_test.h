@@ -18,7 +18,7 @@ namespace rnicd::provider {
 inline constexpr AccessRights kAllRights{
     .local_write = true, .remote_read = true, .remote_write = true, .read_sink = true};
 // Nothing here takes long; whoever waits this long waits for something that never comes.
-inline constexpr std::chrono::seconds kPatience{30};
+inline constexpr std::chrono::seconds kWaitTimeout{30};
 
 // What most tests ask of a completion.
 struct Outcome {
@@ -50,7 +50,7 @@ class RecordingListener final : public QueuePairListener {
     }
     inside = false;
   }
-  void OnPeerGone() override {
+  void OnPeerDisconnected() override {
     MutexLock lock(mutex_);
     EXPECT_FALSE(closed_) << "told of the peer after Shutdown";
     ++peer_gone_;
@@ -79,7 +79,7 @@ class RecordingListener final : public QueuePairListener {
   }
   // False when there are not that many in time.
   bool WaitFor(WorkQueue queue, size_t count) {
-    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    const auto deadline = std::chrono::steady_clock::now() + kWaitTimeout;
     MutexLock lock(mutex_);
     while ((queue == WorkQueue::kReceive ? received_ : initiated_).size() < count) {
       if (!changed_.WaitUntil(mutex_, deadline)) {
@@ -90,7 +90,7 @@ class RecordingListener final : public QueuePairListener {
   }
   // False when it is not told in time.
   bool WaitForPeerGone() {
-    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    const auto deadline = std::chrono::steady_clock::now() + kWaitTimeout;
     MutexLock lock(mutex_);
     while (peer_gone_ == 0) {
       if (!changed_.WaitUntil(mutex_, deadline)) {

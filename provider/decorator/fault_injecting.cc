@@ -142,7 +142,7 @@ absl::Status FaultPlan::Take(Fault& fault) {
     return absl::OkStatus();
   }
   --fault.remaining;
-  // A status of the caller's own: sharing one between threads is sound, but the sanitizer cannot see into abseil.
+  // Each caller gets its own status: sharing one between threads is sound, but the sanitizer cannot see into abseil.
   return MakeError(ErrorInfoOf(fault.failure));
 }
 

@@ -16,7 +16,7 @@ namespace {
 class CountingListener final : public QueuePairListener {
  public:
   void OnCompletion(WorkQueue, const Completion& completion) override { statuses.push_back(completion.status); }
-  void OnPeerGone() override {}
+  void OnPeerDisconnected() override {}
 
   std::vector<NtStatus> statuses;
 };

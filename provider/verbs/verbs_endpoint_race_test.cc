@@ -373,7 +373,7 @@ TEST_F(VerbsMomentTest, AShutdownDuringAConnectLeavesItTheQueuePair) {
     if (call == "ModifyQp" && changes++ == 0) {
       shutdown = std::thread([&] { side.Shutdown(); });
       EXPECT_TRUE(Eventually([&] { return side.state() == QueuePairState::kError; }));
-      for (int patience = 0; patience < 1000 && fake_.calls("DestroyQp") == 0; ++patience) {
+      for (int attempt = 0; attempt < 1000 && fake_.calls("DestroyQp") == 0; ++attempt) {
         std::this_thread::yield();
       }
     }

@@ -31,7 +31,7 @@ inline constexpr uint64_t kPage = kNdkPageBytes;
 
 // Looks until `holds` does; false when it never does.
 inline bool Eventually(const std::function<bool()>& holds) {
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  const auto deadline = std::chrono::steady_clock::now() + kWaitTimeout;
   while (!holds()) {
     if (std::chrono::steady_clock::now() > deadline) {
       return false;
@@ -68,7 +68,7 @@ class SharedPages {
 inline VerbsOptions QuietOptions() {
   return {.fast_engine = FastEngine::kRegistration,
           .probe_interval = std::chrono::hours(1),
-          .card_patience = std::chrono::milliseconds(500)};
+          .card_timeout = std::chrono::milliseconds(500)};
 }
 
 // The daemon's part of a card, which remembers what the card said by itself.
