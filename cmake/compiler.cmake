@@ -13,8 +13,8 @@ if(DEFINED ENV{CI} OR RNICD_WARNINGS_ARE_ERRORS)
   target_compile_options(rnicd_options INTERFACE -Werror)
 endif()
 
-# In front of every compilation, generated code included. Some libraries ask for -pthread: precompiled headers want it
-# everywhere or nowhere.
+# Applies to every compilation, generated code included. Some libraries require -pthread, and precompiled headers
+# require the same setting everywhere.
 add_compile_options(-fno-omit-frame-pointer -pthread)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 18)
   # clang 18 changed how it mangles constrained templates; Debian's abseil has the old names.
@@ -28,7 +28,7 @@ if(RNICD_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
-# All functions of libraries are looked up at the start, so that their table can be read-only from then on.
+# Resolve all library functions at program start, so that their table is read-only afterwards.
 add_link_options(-Wl,-z,relro -Wl,-z,now)
 find_program(RNICD_MOLD mold)
 if(RNICD_MOLD AND NOT RNICD_SANITIZE)
@@ -36,7 +36,7 @@ if(RNICD_MOLD AND NOT RNICD_SANITIZE)
 endif()
 find_program(RNICD_CCACHE ccache)
 if(RNICD_CCACHE)
-  # Without these words ccache does not touch what uses precompiled headers.
+  # Without this setting ccache does not cache compilations that use precompiled headers.
   set(launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${RNICD_CCACHE})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
   set(CMAKE_C_COMPILER_LAUNCHER ${launcher})

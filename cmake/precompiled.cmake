@@ -1,6 +1,6 @@
-# Headers of others that nearly every file reads, parsed once a build instead of once a file: half of a file's time is
-# spent in them. Our own headers are not among them, so that a change of one rebuilds its readers only. A file includes
-# what it uses all the same; -DRNICD_PRECOMPILE=OFF builds without, and shows who does not.
+# Third-party headers that nearly every file includes, parsed once per build instead of once per file: they take half of
+# a file's compile time. The project's own headers are not precompiled, so that changing one rebuilds only the files
+# that include it. Every file still includes what it uses; a build with -DRNICD_PRECOMPILE=OFF finds missing includes.
 option(RNICD_PRECOMPILE "Parse the headers of the standard library, abseil, gRPC and googletest once" ON)
 
 set(rnicd_plain_headers <algorithm> <array> <atomic> <chrono> <condition_variable> <deque> <fstream> <functional> <map>
@@ -14,7 +14,7 @@ set(rnicd_test_headers <gtest/gtest.h> <gmock/gmock.h>)
 function(rnicd_precompiled_headers kind)
   cmake_parse_arguments(arg "" "" "DEPS;HEADERS" ${ARGN})
   set(file ${PROJECT_BINARY_DIR}/precompiled/${kind}.cc)
-  file(CONFIGURE OUTPUT ${file} CONTENT "// Only its precompiled headers are of use.\n")
+  file(CONFIGURE OUTPUT ${file} CONTENT "// Exists only for its precompiled headers.\n")
   add_library(rnicd_precompiled_${kind} OBJECT ${file})
   target_link_libraries(rnicd_precompiled_${kind} PRIVATE ${arg_DEPS} rnicd_options)
   target_precompile_headers(rnicd_precompiled_${kind} PRIVATE ${arg_HEADERS})
@@ -35,7 +35,7 @@ if(RNICD_PRECOMPILE)
   endif()
 endif()
 
-# rnicd_use_precompiled(target [TESTS]): with gRPC's headers where the calling folder may know gRPC at all.
+# rnicd_use_precompiled(target [TESTS]): includes gRPC's headers only where the calling folder may depend on gRPC.
 function(rnicd_use_precompiled target)
   if(NOT RNICD_PRECOMPILE)
     return()

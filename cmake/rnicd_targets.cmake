@@ -1,8 +1,9 @@
-# One target per folder. Its sources are the folder's *.cc, its tests the folder's *_test.cc: no lists kept by hand.
+# One target per folder. Its sources are the folder's *.cc, its tests the folder's *_test.cc; no list is maintained by
+# hand.
 
 # rnicd_library(name DEPS target... [TEST_DEPS target...])
 # The static library of the calling folder and, when the folder has *_test.cc, the test program <name>_test.
-# DEPS is the include arrow: the folder may include these targets' folders and nothing else of ours.
+# DEPS defines the allowed includes: the folder may include these targets' folders and no others of the project.
 function(rnicd_library name)
   cmake_parse_arguments(arg "" "" "DEPS;TEST_DEPS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS *.cc *.h)
@@ -21,7 +22,7 @@ function(rnicd_library name)
   rnicd_unit_tests(${name}_test DEPS ${name} ${arg_TEST_DEPS})
 endfunction()
 
-# rnicd_unit_tests(name DEPS target...): the calling folder's *_test.cc as one program, each case a CTest of its own.
+# rnicd_unit_tests(name DEPS target...): the calling folder's *_test.cc as one program, each case as a separate CTest.
 function(rnicd_unit_tests name)
   cmake_parse_arguments(arg "" "" "DEPS" ${ARGN})
   file(GLOB tests CONFIGURE_DEPENDS *_test.cc)
