@@ -152,7 +152,7 @@ TEST_F(SoftEndpointRaceTest, WhoWaitsForOneThatConnectsElsewhereIsNeverForgotten
   }
 }
 
-// The listener itself fails the test when it hears anything after Shutdown returned.
+// The listener fails the test on any callback after Shutdown has returned.
 TEST_F(SoftEndpointRaceTest, ShutdownWhileOtherThreadsPostReportsEverythingOnceAndThenNothing) {
   for (int round = 0; round < 40; ++round) {
     SoftSide side(card_, kDeepLimits);

@@ -100,7 +100,7 @@ class SoftCard {
   const std::shared_ptr<SoftNic> nic_;
 };
 
-// A queue pair, who listens to it, and memory of its domain that everybody may use in every way.
+// A queue pair, its listener, and memory of its domain with all access rights.
 class SoftSide {
  public:
   static constexpr uint64_t kBase = 0x100000;

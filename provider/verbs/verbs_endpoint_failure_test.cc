@@ -1,4 +1,4 @@
-// How requests end when something goes wrong, here, at the peer or in the card, and who is told.
+// How requests end after a failure here, at the peer or in the card, and which callbacks follow.
 
 #include <thread>
 

@@ -421,7 +421,7 @@ TEST_F(VerbsMomentTest, ACardMayGoWhileARequestIsPosted) {
   hooks_.set_before(nullptr);
 }
 
-// A library may take requests for a card that is gone, and never bring them back.
+// A library may accept requests for a removed card and never complete them.
 TEST_F(VerbsMomentTest, WhatIsPostedToACardThatIsGoneIsCancelled) {
   Side side(daemon_);
   Side clock(daemon_, kRoomyLimits, "fake1");

@@ -39,7 +39,7 @@ bool Inside(uint64_t start, uint64_t length, uint64_t outer, uint64_t outer_leng
   return start >= outer && start - outer <= outer_length && length <= outer_length - (start - outer);
 }
 
-// Every field that means nothing in a failed completion is one that a reader would stumble over.
+// Fields that are undefined in a failed completion get values that expose a reader of them.
 ibv_wc FailedCompletion(uint64_t wr_id, ibv_wc_status status) {
   ibv_wc completion = {};
   completion.wr_id = wr_id;

@@ -26,7 +26,7 @@ class VerbsFastRegionTest : public VerbsTest {
     EXPECT_TRUE(region.ok()) << region.status();
     return *std::move(region);
   }
-  // What the card keeps under this key.
+  // The card's region with this key.
   std::optional<FakeRegion> Registered(uint32_t key) const {
     for (const FakeRegion& region : fake_.regions()) {
       if (region.rkey == key && key != 0) {
@@ -186,7 +186,7 @@ TEST_F(VerbsFastRegionTest, TheBackingLivesAsLongAsTheRegistration) {
   EXPECT_TRUE(gone_in_time) << "let go of before the invalidation is reported";
 }
 
-// The card goes on serving the memory, so nobody may be told that it does not.
+// The card still serves the memory, so no call may report that it does not.
 TEST_F(VerbsFastRegionTest, AnInvalidationThatTheCardRefusesIsNoSuccess) {
   std::shared_ptr<int> backing = std::make_shared<int>(1);
   const std::weak_ptr<int> weak = backing;

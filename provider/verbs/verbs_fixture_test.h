@@ -29,7 +29,7 @@ inline constexpr QueuePairLimits kRoomyLimits{
     .receive_depth = 64, .initiator_depth = 64, .receive_entries = 16, .initiator_entries = 16, .inline_bytes = 256};
 inline constexpr uint64_t kPage = kNdkPageBytes;
 
-// Looks until `holds` does; false when it never does.
+// Polls until `holds` returns true; false on timeout.
 inline bool Eventually(const std::function<bool()>& holds) {
   const auto deadline = std::chrono::steady_clock::now() + kWaitTimeout;
   while (!holds()) {
@@ -64,14 +64,14 @@ class SharedPages {
   std::byte* data_ = nullptr;
 };
 
-// Nothing moves by itself: no probe, no window. A card that does nothing is soon given up.
+// No background activity: no probe, no window. Short timeout for a card that does nothing.
 inline VerbsOptions QuietOptions() {
   return {.fast_engine = FastEngine::kRegistration,
           .probe_interval = std::chrono::hours(1),
           .card_timeout = std::chrono::milliseconds(500)};
 }
 
-// The daemon's part of a card, which remembers what the card said by itself.
+// A daemon's provider over the fake, which records asynchronous events of the card.
 class Daemon {
  public:
   explicit Daemon(FakeVerbs& fake, VerbsOptions options = QuietOptions()) : Daemon(fake, fake, std::move(options)) {}
@@ -101,7 +101,7 @@ class Daemon {
   std::unique_ptr<VerbsProvider> provider_;
 };
 
-// A session's queue pair, who listens to it, and a region of its domain that everybody may use in every way.
+// A session's queue pair, its listener, and a region of its domain with all access rights.
 class Side {
  public:
   static constexpr uint64_t kBase = 0x100000;

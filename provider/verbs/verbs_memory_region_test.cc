@@ -1,4 +1,4 @@
-// Registrations that owners make: what the card is asked for, what its refusals mean, and what is left afterwards.
+// Registrations by owners: the calls to the card, the meaning of its refusals, and the objects left afterwards.
 
 #include "provider/verbs/verbs_memory_region.h"
 
@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::SizeIs;
 
-// How many mappings of memory files this process has; an allocator has its own at any time.
+// Number of mappings of memory files in this process; the allocator's mappings do not count.
 size_t Mappings() {
   std::ifstream maps("/proc/self/maps");
   size_t lines = 0;

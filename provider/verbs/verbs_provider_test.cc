@@ -113,7 +113,7 @@ TEST_F(VerbsProviderTest, WithoutAUsableCardItNamesEachOneAndWhy) {
 
 TEST_F(VerbsProviderTest, ACardThatCannotDoReliableConnectionsIsLeftOut) {
   FakeVerbs fake({Card("fake0"), Card("fake1")});
-  // Of the first card every size of inline data is tried.
+  // The probe of the first card tries all 8 sizes of inline data.
   fake.FailNext("CreateQp", EOPNOTSUPP, 8);
   auto provider = Create(fake);
   ASSERT_TRUE(provider.ok());
@@ -227,7 +227,7 @@ class VerbsRemovalTest : public ::testing::Test {
   FakeVerbs fake_{{Card("fake0"), Card("fake1")}};
 };
 
-// Everything that was made on a card that is gone, and what it says then.
+// Every object created on a removed card, and the errors of its calls.
 void ExpectGone(Daemon& daemon, Side& near, Side& far) {
   ASSERT_TRUE(near.Initiated(3) && near.Received(1) && far.listener().WaitForPeerGone());
   for (const Outcome& outcome : near.initiated()) {

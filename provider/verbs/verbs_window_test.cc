@@ -16,13 +16,13 @@ constexpr OperationType kBound = OperationType::kBind;
 constexpr OperationType kInvalidated = OperationType::kInvalidate;
 constexpr OperationType kFast = OperationType::kFastRegister;
 
-// Of one engine; what holds for both is claimed for both.
+// Steps for the tests of one engine; common claims are tested for both.
 class WindowSteps : public VerbsTest {
  protected:
   explicit WindowSteps(const VerbsOptions& options) : VerbsTest(options) { Connect(near_, far_); }
 
   std::shared_ptr<DeviceMemoryWindow> NewWindow() { return *near_.domain().CreateMemoryWindow(); }
-  // Carries out what the card has to do for requests that were posted here.
+  // Completes the requests posted to the card.
   void Work() {
     fake_.CompleteAll(near_.number());
     Settle();
