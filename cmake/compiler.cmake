@@ -3,7 +3,7 @@ add_library(rnicd_options INTERFACE)
 target_compile_options(rnicd_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
     -Wno-missing-field-initializers)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # GCC 12 takes the inactive members of a variant inside an optional for uninitialised reads.
+  # GCC 12 mistakes the inactive members of a variant inside an optional for uninitialised reads.
   target_compile_options(rnicd_options INTERFACE -Wno-maybe-uninitialized)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")

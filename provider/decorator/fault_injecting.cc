@@ -35,7 +35,7 @@ class FaultyQueuePair final : public DeviceQueuePair {
   absl::StatusOr<RemoteToken> Enqueue(WorkRequest request) override {
     RNICD_RETURN_IF_ERROR(plan_.TakeEnqueue());
     if (auto* bind = std::get_if<BindWork>(&request.work)) {
-      bind->region = static_cast<const FaultyRegion&>(*bind->region).inner();  // The card knows only its own.
+      bind->region = static_cast<const FaultyRegion&>(*bind->region).inner();  // The card accepts only its own regions.
     }
     return inner_->Enqueue(std::move(request));
   }

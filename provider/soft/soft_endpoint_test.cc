@@ -1,4 +1,4 @@
-// How an endpoint connects, executes in order, waits, and flushes.
+// Connecting, execution in order, waiting and flushing of an endpoint.
 
 #include "provider/soft/soft_endpoint.h"
 

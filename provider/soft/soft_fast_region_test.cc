@@ -28,7 +28,7 @@ class SoftFastRegionTest : public ::testing::Test {
             .runs = {std::span<std::byte>(page_)},
             .backing = std::move(backing_)};
   }
-  // Registers under a token of its own, as a queue pair does.
+  // Registers under a new token, as a queue pair does.
   RemoteToken Register(SoftFastRegion& region, const AccessRights& rights = kAllRights) {
     FastRegisterWork work = Work(rights);
     const RemoteToken token = region.IssueToken();

@@ -13,8 +13,8 @@ namespace rnicd::provider {
 // Memory that a peer may access under one remote token, created by one request: the body of a fast registration or of a
 // window.
 //
-// Two kinds. The registered kind is a registration of its own with the rights asked for. Its token must be known when
-// the request is posted, and only a registration yields it, so the card honours the token from then on; the queue pair
+// Two kinds. The registered kind is a separate registration with the requested rights. Its token must be known when the
+// request is posted, and only a registration yields it, so the card honours the token from then on; the queue pair
 // considers it in force only when the request is executed. The windowed kind is a type 2 memory window, whose token is
 // known beforehand and which the card binds in queue order, over memory that is not remotely accessible by any other
 // key.

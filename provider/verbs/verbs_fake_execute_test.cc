@@ -143,7 +143,7 @@ bool FakeVerbs::FinishReceive(Qp& qp, const FakeArrival& arrival) {
   qp.receives.pop_front();
   ibv_wc_status status = arrival.status;
   if (status == IBV_WC_SUCCESS) {
-    // The bytes of a write with immediate data do not go where the receive says.
+    // The bytes of a write with immediate data do not go to the entries of the receive.
     const bool into_receive = arrival.opcode == IBV_WC_RECV;
     if (into_receive &&
         (arrival.byte_len > BytesOf(receive.entries) || !KeysAreGood(qp.verbs.pd, receive.entries, true))) {

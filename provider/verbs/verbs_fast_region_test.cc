@@ -1,4 +1,4 @@
-// Fast registrations as requests: when their tokens are known, when they happen, and what they leave behind.
+// Fast registrations as requests: the time of token and execution, and the objects they leave behind.
 
 #include "provider/verbs/verbs_fast_region.h"
 
@@ -285,7 +285,7 @@ TEST_F(VerbsFastRegionTest, ASendThatInvalidatesWhatItCannotEndsTheConnection) {
   EXPECT_THAT(fake_.regions(), ::testing::Not(IsEmpty()));
 }
 
-// A card may give no remote key where there is no remote right; the token is one of its own nevertheless.
+// A card may assign no remote key without a remote right; the token must be unique all the same.
 TEST_F(VerbsFastRegionTest, WhatIsForNobodyElseHasATokenThatNoOtherHas) {
   const auto second = NewRegion(near_);
   const RemoteToken token = near_.Post(FastRegister(1, region_, {pages_.page(0)}, {.local_write = true}));

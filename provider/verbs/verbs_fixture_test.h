@@ -266,8 +266,8 @@ class VerbsTest : public ::testing::Test {
   }
   ~VerbsTest() override { EXPECT_THAT(fake_.violations(), ::testing::IsEmpty()); }
 
-  // Returns when the daemon has seen all that the card has said so far: the last of it is a message to a queue pair
-  // that stands behind all others.
+  // Returns when the daemon has handled all events of the card so far: the last one is a message to a queue pair
+  // created for this purpose.
   void Settle() {
     if (!barrier_.has_value()) {
       barrier_.emplace(daemon_);
@@ -279,7 +279,7 @@ class VerbsTest : public ::testing::Test {
     ASSERT_TRUE(barrier_->Received(count));
   }
 
-  // As a start-up probe of the card's windows needs it.
+  // Requests complete automatically, as the start-up probe of the card's windows requires.
   static FakeVerbs& WorkingByItself(FakeVerbs& fake) {
     fake.set_automatic(true);
     return fake;

@@ -177,7 +177,7 @@ TEST_F(VerbsMemoryRegionTest, EachErrorOfTheCardHasItsReason) {
   EXPECT_EQ(daemon_.provider().live_regions(), 0u);
 }
 
-// ENOMEM is the limit of this process or of the card; which of them, its own limit says.
+// ENOMEM means the limit of this process or of the card; the process's own limit distinguishes the two.
 TEST_F(VerbsMemoryRegionTest, ACardWithoutRoomAndALimitOfTheProcessAreTwoThings) {
   const PinBudget budget = ReadPinBudget();
   const bool limited = !budget.unlimited && budget.free_bytes < kPage;

@@ -67,7 +67,7 @@ TEST_F(VerbsProviderTest, ACardSaysWhereItHangsAndWhatItCan) {
   EXPECT_EQ((*opened)->info().vendor_id, device.attributes.vendor_id);
 }
 
-// What info() promises, a queue pair must get.
+// A queue pair can be created with every limit that info() promises.
 TEST_F(VerbsProviderTest, AQueuePairAtTheLimitsCanBeMade) {
   FakeDevice narrow = Card("fake0");
   narrow.attributes.max_cqe = 100;
@@ -272,7 +272,7 @@ TEST_F(VerbsRemovalTest, ARemovedCardEndsAllThatWasMadeOnIt) {
   }
 }
 
-// A software card goes without a word: an address changes, and then the port does not answer.
+// A software card is removed without an event: an address changes, and then queries of the port fail.
 TEST_F(VerbsRemovalTest, ACardThatStopsToAnswerIsRemoved) {
   Daemon daemon(fake_);
   Side near(daemon);

@@ -43,7 +43,7 @@ enum class WorkKind : uint8_t { kInitiator, kBind, kReceive };
 NtStatus CompletionStatus(ibv_wc_status status, WorkKind kind);
 // The peer's card refused, and has ended the connection on its side.
 bool IsRemoteRefusal(ibv_wc_status status);
-// The peer did not answer.
+// The peer did not respond.
 bool IsPeerSilent(ibv_wc_status status);
 
 }  // namespace rnicd::provider
