@@ -13,8 +13,8 @@ inline constexpr uint32_t kMrFlagRemoteWriteBit = 0x4;
 inline constexpr uint32_t kMrFlagRemoteWrite = kMrFlagRemoteWriteBit | kMrFlagLocalWrite;
 inline constexpr uint32_t kMrFlagReadSink = 0x8;
 
-// What a registration allows, resolved: NDK spells the same rights with other numbers on RegisterMr and on work
-// requests, so raw masks stop at the edge. Local read is always granted.
+// Resolved access rights of a registration. NDK numbers the same rights differently on RegisterMr and on work requests,
+// so raw masks are converted at the API boundary. Local read is always granted.
 struct AccessRights {
   bool local_write = false;
   bool remote_read = false;

@@ -6,7 +6,7 @@ namespace rnicd {
 
 using Instant = std::chrono::steady_clock::time_point;
 
-// Where all time comes from, so that tests and simulation can hold it. Threads: safe.
+// The only source of time, so that tests and simulation can control it. Threads: safe.
 class Clock {
  public:
   virtual ~Clock() = default;

@@ -9,7 +9,7 @@
 
 namespace rnicd {
 
-// Why a call was refused; the numbers are those of rnicd.v1.ErrorReason. See error_reasons.inc.
+// Reason for which a call was refused; the numbers are those of rnicd.v1.ErrorReason. See error_reasons.inc.
 enum class ErrorReason : uint32_t {
   UNSPECIFIED = 0,
 #define RNICD_REASON(name, number, code, ntstatus, sentence) name = number,
@@ -17,7 +17,7 @@ enum class ErrorReason : uint32_t {
 #undef RNICD_REASON
 };
 
-// What is fixed about a reason.
+// Constant properties of a reason.
 struct ErrorReasonRow {
   ErrorReason reason;
   std::string_view name;
@@ -29,7 +29,7 @@ struct ErrorReasonRow {
 // Every reason, in the order of the list.
 std::span<const ErrorReasonRow> AllErrorReasons();
 
-// The row of a reason; a number that is not in the list answers INTERNAL_FAULT's row.
+// The row of a reason; the row of INTERNAL_FAULT for a number that is not in the list.
 const ErrorReasonRow& RowOf(ErrorReason reason);
 
 }  // namespace rnicd

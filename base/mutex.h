@@ -4,7 +4,8 @@
 #include <condition_variable>
 #include <mutex>
 
-// Clang's thread-safety analysis, which the clang presets turn into errors. Other compilers see nothing.
+// Annotations for Clang's thread-safety analysis, whose findings are errors in the clang presets. Empty for other
+// compilers.
 #if defined(__clang__)
 #define RNICD_THREAD_ANNOTATION(x) __attribute__((x))
 #else

@@ -5,8 +5,8 @@
 
 namespace rnicd {
 
-// The NTSTATUS values that rnicd answers with. Success is bit 31 clear, so kPending passes for success:
-// test for it first. Source: ntstatus.h.
+// The NTSTATUS values that rnicd returns. Success is bit 31 clear, so kPending counts as success: test for it first.
+// Source: ntstatus.h.
 enum class NtStatus : uint32_t {
   kSuccess = 0x00000000,
   kPending = 0x00000103,

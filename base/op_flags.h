@@ -7,7 +7,7 @@
 
 namespace rnicd {
 
-// NDK_OP_FLAG_ bits of work requests. Source: ndkpi.h; OpFlag in work_request.proto says what each means.
+// NDK_OP_FLAG_ bits of work requests. Source: ndkpi.h; OpFlag in work_request.proto documents each flag.
 inline constexpr uint32_t kOpFlagSilentSuccess = 0x001;
 inline constexpr uint32_t kOpFlagReadFence = 0x002;
 inline constexpr uint32_t kOpFlagSolicit = 0x004;
@@ -20,13 +20,13 @@ inline constexpr uint32_t kOpFlagReadSink = 0x080;
 inline constexpr uint32_t kOpFlagReadLocalInvalidate = 0x100;
 inline constexpr uint32_t kOpFlagDefer = 0x200;
 
-// What every initiator request takes.
+// Flags that every initiator request accepts.
 inline constexpr uint32_t kOpFlagsOfInitiator = kOpFlagSilentSuccess | kOpFlagReadFence | kOpFlagDefer;
 
 // Errors: FLAGS_UNKNOWN for a bit that is not in `known`; FLAGS_INCOMPLETE_REMOTE_WRITE for half of remote write.
 absl::Status CheckOpFlags(uint32_t flags, uint32_t known);
 
-// The rights that checked flags ask for.
+// The rights that checked flags request.
 AccessRights AccessRightsFromOpFlags(uint32_t flags);
 
 }  // namespace rnicd

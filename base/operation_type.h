@@ -4,7 +4,7 @@
 
 namespace rnicd {
 
-// What a completion reports. The numbers are NDK's. Source: NDK_OPERATION_TYPE.
+// Operation type of a completion. The numbers are NDK's. Source: NDK_OPERATION_TYPE.
 enum class OperationType : uint16_t {
   kReceive = 1,
   // Also SendAndInvalidate, at the sender.

@@ -23,7 +23,7 @@ absl::Status FaultyOs::TakeFault(const std::string& method) {
     return absl::OkStatus();
   }
   --fault->second.remaining;
-  // A status of the caller's own: sharing one between threads is sound, but the sanitizer cannot see into abseil.
+  // Each caller gets its own status: sharing one between threads is sound, but the sanitizer cannot see into abseil.
   return MakeError(ErrorInfoOf(fault->second.failure));
 }
 

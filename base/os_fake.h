@@ -17,7 +17,7 @@ class FaultyOs final : public Os {
 
   // The next `count` calls of the method of this name ("Map", "Populate", ...) fail with `failure` and do nothing.
   void FailNext(const std::string& method, absl::Status failure, uint64_t count);
-  // Mappings made and not yet unmapped: what a test compares to see a leak.
+  // Number of mappings made and not yet unmapped, for tests that detect leaks.
   uint64_t live_mappings() const;
 
   absl::StatusOr<UniqueFd> CreateMemoryFile(uint64_t size, uint64_t page_bytes) override;

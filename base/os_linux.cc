@@ -27,7 +27,7 @@ unsigned HugePageFlags(uint64_t page_bytes) {
   return MFD_HUGETLB | (static_cast<unsigned>(std::countr_zero(page_bytes)) << MFD_HUGE_SHIFT);
 }
 
-// The page size of a filesystem that holds memory only; 0 for any other.
+// The page size of a memory-backed filesystem; 0 for any other.
 uint64_t MemoryPageBytes(const struct statfs& filesystem) {
   switch (filesystem.f_type) {
     case TMPFS_MAGIC:
@@ -98,7 +98,7 @@ class LinuxOsImplementation final : public Os {
     }
     unsigned long nodes[kMaxNumaNodes / (8 * sizeof(unsigned long))] = {};
     nodes[numa_node / (8 * sizeof(unsigned long))] = 1UL << (numa_node % (8 * sizeof(unsigned long)));
-    // The kernel reads one bit less than it is told.
+    // The kernel reads one bit less than maxnode.
     if (syscall(SYS_mbind, mapping.data(), mapping.size(), MPOL_BIND, nodes, kMaxNumaNodes + 1, 0) != 0) {
       return errno == EINVAL ? MakeError(ErrorReason::NUMA_NODE_UNKNOWN, "numa_node") : ErrnoStatus("mbind", errno);
     }

@@ -41,7 +41,7 @@ TEST(LinuxOs, InspectKnowsHugePages) {
   EXPECT_EQ(facts->page_bytes, uint64_t{2} << 20);
 }
 
-// What the count of pinned pages stands on: a file is known again however it came, and is not taken for another.
+// Counting pinned pages depends on this: a file is recognized by any descriptor and never mistaken for another.
 TEST(LinuxOs, InspectNamesAFileAmongAllOpenOnes) {
   const auto file = LinuxOs().CreateMemoryFile(kSize, kPage);
   const auto other = LinuxOs().CreateMemoryFile(kSize, kPage);

@@ -30,7 +30,7 @@ double SecondsOf(clockid_t clock) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-// Fields of /proc/self/stat are numbered from 1; after the name in parentheses comes the third.
+// Fields of /proc/self/stat are numbered from 1; the third follows the name in parentheses.
 void ReadStat(ProcessUsage& usage) {
   constexpr int kFirst = 3;
   constexpr int kUserTicks = 14;
@@ -51,7 +51,7 @@ void ReadStat(ProcessUsage& usage) {
     if (number == kUserTicks || number == kSystemTicks) {
       usage.cpu_seconds += std::strtod(field.c_str(), nullptr) / ticks_per_second;
     } else if (number == kStartTicks) {
-      // Counted from the start of the machine, which is where the boot clock counts from too.
+      // Ticks since boot, which is also the epoch of the boot clock.
       usage.started_seconds = SecondsOf(CLOCK_REALTIME) - SecondsOf(CLOCK_BOOTTIME) +
                               std::strtod(field.c_str(), nullptr) / ticks_per_second;
     } else if (number == kVirtualBytes) {
@@ -64,7 +64,7 @@ void ReadStat(ProcessUsage& usage) {
 
 ProcessUsage ReadProcessUsage() {
   ProcessUsage usage;
-  // Reading the folder opens one descriptor more.
+  // Reading the directory opens one more descriptor.
   const uint64_t fds = CountEntries("/proc/self/fd");
   usage.open_fds = fds > 0 ? fds - 1 : 0;
   usage.threads = CountEntries("/proc/self/task");

@@ -4,20 +4,20 @@
 
 namespace rnicd {
 
-// What this process takes of the machine.
+// Resource usage of this process.
 struct ProcessUsage {
   uint64_t open_fds = 0;
   uint64_t max_fds = 0;
   uint64_t threads = 0;
   uint64_t resident_bytes = 0;
   uint64_t virtual_bytes = 0;
-  // Of user and system, in seconds.
+  // CPU time in user and kernel mode, in seconds.
   double cpu_seconds = 0;
-  // Unix time.
+  // Start of the process, in seconds of Unix time.
   double started_seconds = 0;
 };
 
-// What cannot be read stays 0. Source: proc(5), getrlimit(2).
+// Fields that cannot be read stay 0. Source: proc(5), getrlimit(2).
 ProcessUsage ReadProcessUsage();
 
 }  // namespace rnicd

@@ -9,7 +9,7 @@
 namespace rnicd {
 namespace {
 
-// Without randomness the daemon must not hand out a token, so a kernel that refuses ends the process.
+// Without randomness the daemon must not issue a token, so a failure of getrandom(2) ends the process.
 void Fill(void* destination, size_t bytes) {
   auto* next = static_cast<std::byte*>(destination);
   while (bytes > 0) {
@@ -32,7 +32,7 @@ uint64_t KernelRandom::Next() {
     Fill(buffer_.data(), sizeof(buffer_));
     used_ = 0;
   }
-  // A number that was handed out is not kept: it may have become a token.
+  // Erase the returned number from the buffer: it may become a token.
   return std::exchange(buffer_[used_++], 0);
 }
 

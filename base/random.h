@@ -8,7 +8,7 @@
 
 namespace rnicd {
 
-// Where all chance comes from: the kernel in production, a seed in simulation. Threads: safe.
+// The only source of random numbers: the kernel in production, a seed in simulation. Threads: safe.
 class RandomSource {
  public:
   virtual ~RandomSource() = default;

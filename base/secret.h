@@ -8,17 +8,17 @@
 
 namespace rnicd {
 
-// What is kept of a secret: its SHA-256, from which it cannot be had back.
+// The SHA-256 of a secret, from which the secret cannot be recovered; stored in place of the secret.
 class SecretDigest {
  public:
   static inline constexpr size_t kBytes = 32;
 
   static SecretDigest Of(std::string_view secret);
-  // One that was kept elsewhere.
+  // Restores a digest stored elsewhere.
   static SecretDigest FromBytes(std::span<const uint8_t, kBytes> bytes);
-  // Takes as long for a wrong secret as for the right one.
+  // Constant time: takes as long for a wrong secret as for the right one.
   bool Matches(std::string_view secret) const;
-  // The SHA-256 itself, to be noted down and told to another daemon.
+  // The SHA-256 itself, to be stored and passed to another daemon.
   const std::array<uint8_t, kBytes>& bytes() const { return bytes_; }
 
  private:

@@ -28,7 +28,7 @@ TEST(SecretDigest, IsTheSha256AndNothingElse) {
   EXPECT_EQ(BytesOf(SecretDigest::Of("abc")), expected);
 }
 
-TEST(SecretDigest, TellsItsBytes) {
+TEST(SecretDigest, ReportsItsBytes) {
   const SecretDigest digest = SecretDigest::Of(kSecret);
   EXPECT_TRUE(std::ranges::equal(digest.bytes(), BytesOf(digest)));
 }

@@ -8,8 +8,8 @@
 namespace rnicd {
 namespace {
 
-// A payload of this type holds "reason limit used requested field", so that a Status carries an ErrorInfo without
-// base knowing the wire.
+// A payload of this type holds "reason limit used requested field", so that a Status carries an ErrorInfo while base
+// stays independent of the wire format.
 constexpr char kPayloadType[] = "rnicd/error-info";
 
 std::string Encode(const ErrorInfo& info) {
@@ -22,7 +22,7 @@ absl::Status WithInfo(absl::Status status, const ErrorInfo& info) {
   return status;
 }
 
-// Takes the next number off the front of `text`, with the space behind it.
+// Removes the next number, and the space after it, from the front of `text`.
 uint64_t TakeNumber(std::string_view& text) {
   uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -11,21 +11,21 @@
 
 namespace rnicd {
 
-// What a failure carries besides its code: the reason, the field at fault, and for a limit its figures.
+// Details of a failure besides its code: the reason, the field at fault, and the figures of an exceeded limit.
 struct ErrorInfo {
   ErrorReason reason = ErrorReason::UNSPECIFIED;
   // The request field, for example "mdl_chain[3].byte_count"; empty when no single field is at fault.
   std::string field;
-  // As error.proto says of them; 0 where it says nothing.
+  // Figures of the limit, as error.proto defines them for the reason; otherwise 0.
   uint64_t limit = 0;
   uint64_t used = 0;
   uint64_t requested = 0;
 };
 
-// The one way to make a failure. Code and message come from the reason's row.
+// The only way to create a failure. Code and message come from the reason's row.
 absl::Status MakeError(const ErrorInfo& info);
 absl::Status MakeError(ErrorReason reason, std::string_view field = {});
-// Likewise, with `detail` for people behind the reason's sentence: "... (mmap: ENOMEM)".
+// A failure with `detail` for people after the reason's sentence: "... (mmap: ENOMEM)".
 absl::Status MakeErrorWithDetail(ErrorReason reason, std::string_view detail);
 
 // The info of a failure made by MakeError; of any other failure, an info with INTERNAL_FAULT.

@@ -7,7 +7,7 @@
 
 namespace rnicd {
 
-// A 64-bit id that does not mix with the ids of other kinds. 0 names nothing.
+// A 64-bit id that does not mix with the ids of other kinds. 0 is never a valid id.
 template <typename Tag>
 struct StrongId {
   uint64_t value = 0;

@@ -5,16 +5,18 @@
 
 namespace rnicd {
 
-// The page of NDK's rules, in bytes. Page counts of registrations are in this unit whatever lies behind the memory.
+// The page size of NDK's rules, in bytes. Page counts of registrations are in this unit, regardless of the size of the
+// pages behind the memory.
 inline constexpr uint64_t kNdkPageBytes = 4096;
 
-// An address as a client and its peers know it. Never dereferenced by the daemon.
+// An address as used by a client and its peers. Never dereferenced by the daemon.
 struct VirtualAddress {
   uint64_t value = 0;
   friend auto operator<=>(const VirtualAddress&, const VirtualAddress&) = default;
 };
 
-// A page, or a byte of one, as the adapter knows it. Meaningful only to the session and adapter it was made for.
+// A page, or a byte within one, as addressed by the adapter. Meaningful only to the session and adapter it was created
+// for.
 // Source: NDK_LOGICAL_ADDRESS.
 struct LogicalAddress {
   uint64_t value = 0;

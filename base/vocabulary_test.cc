@@ -25,7 +25,7 @@ static_assert(!std::is_convertible_v<LogicalAddress, VirtualAddress>);
 static_assert(!std::is_convertible_v<VirtualAddress, LogicalAddress>);
 static_assert(!std::is_copy_constructible_v<UniqueFd>);
 
-// Whether no two of the types are the same.
+// True when all types differ.
 template <typename First, typename... Rest>
 constexpr bool AllDiffer() {
   if constexpr (sizeof...(Rest) == 0) {
@@ -62,7 +62,7 @@ TEST(UniqueFd, MovesItsDescriptorAndKeepsNone) {
   UniqueFd first(open("/dev/null", O_RDONLY));
   const int number = first.get();
   UniqueFd second(std::move(first));
-  EXPECT_FALSE(first.valid());  // NOLINT(bugprone-use-after-move): what a moved-from fd is, is the claim.
+  EXPECT_FALSE(first.valid());  // NOLINT(bugprone-use-after-move): tests the moved-from state.
   UniqueFd third(open("/dev/null", O_RDONLY));
   const int replaced = third.get();
   third = std::move(second);

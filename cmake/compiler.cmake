@@ -3,7 +3,7 @@ add_library(rnicd_options INTERFACE)
 target_compile_options(rnicd_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
     -Wno-missing-field-initializers)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # GCC 12 takes the inactive members of a variant inside an optional for uninitialised reads.
+  # GCC 12 mistakes the inactive members of a variant inside an optional for uninitialised reads.
   target_compile_options(rnicd_options INTERFACE -Wno-maybe-uninitialized)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
@@ -13,8 +13,8 @@ if(DEFINED ENV{CI} OR RNICD_WARNINGS_ARE_ERRORS)
   target_compile_options(rnicd_options INTERFACE -Werror)
 endif()
 
-# In front of every compilation, generated code included. Some libraries ask for -pthread: precompiled headers want it
-# everywhere or nowhere.
+# Applies to every compilation, generated code included. Some libraries require -pthread, and precompiled headers
+# require the same setting everywhere.
 add_compile_options(-fno-omit-frame-pointer -pthread)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 18)
   # clang 18 changed how it mangles constrained templates; Debian's abseil has the old names.
@@ -25,7 +25,7 @@ if(RNICD_SANITIZE)
   add_link_options(-fsanitize=${RNICD_SANITIZE})
 endif()
 
-# All functions of libraries are looked up at the start, so that their table can be read-only from then on.
+# Resolve all library functions at program start, so that their table is read-only afterwards.
 add_link_options(-Wl,-z,relro -Wl,-z,now)
 find_program(RNICD_MOLD mold)
 if(RNICD_MOLD)
@@ -33,7 +33,7 @@ if(RNICD_MOLD)
 endif()
 find_program(RNICD_CCACHE ccache)
 if(RNICD_CCACHE)
-  # Without these words ccache does not touch what uses precompiled headers.
+  # Without this setting ccache does not cache compilations that use precompiled headers.
   set(launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${RNICD_CCACHE})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
   set(CMAKE_C_COMPILER_LAUNCHER ${launcher})

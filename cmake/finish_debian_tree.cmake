@@ -1,4 +1,4 @@
-# Run by cpack when the files of the packages lie in their folders: what Debian's policy asks for besides.
+# Run by cpack once the files of the packages are staged: the remaining requirements of Debian's policy.
 find_program(GZIP gzip REQUIRED)
 find_program(STRIP strip REQUIRED)
 
@@ -6,7 +6,7 @@ function(run)
   execute_process(COMMAND ${ARGV} COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
 
-# The same bytes whenever it is built: without name and time inside.
+# Reproducible: omits name and time from the compressed file.
 function(compress)
   if(ARGV)
     run(${GZIP} -9n ${ARGV})
@@ -22,7 +22,7 @@ endfunction()
 function(finish_tree root package)
   set(doc ${root}/usr/share/doc/${package})
   file(MAKE_DIRECTORY ${doc})
-  # Debian has the licence once for all packages; copyright says where.
+  # Debian ships the licence text once for all packages; the file copyright names its path.
   file(REMOVE ${doc}/LICENSE)
   file(COPY ${CPACK_RNICD_DEBIAN_DIR}/copyright DESTINATION ${doc})
   configure_file(${CPACK_RNICD_DEBIAN_DIR}/changelog ${doc}/changelog.Debian COPYONLY)
@@ -34,7 +34,7 @@ function(finish_tree root package)
   endif()
   file(GLOB_RECURSE pages ${root}/usr/share/man/*)
   compress(${doc}/changelog.Debian ${pages})
-  # The symbols of programs are in a package of their own; for those of static libraries there is none.
+  # The symbols of programs are in a separate package; there is none for the symbols of static libraries.
   file(GLOB programs ${root}/usr/bin/*)
   file(GLOB_RECURSE archives ${root}/usr/lib/*.a)
   strip(--strip-all ${programs})

@@ -1,8 +1,8 @@
-# What a node gets, by component: rnicd (the daemon, its tool and all that goes with them), librnicd (what programs are
-# built with) and device-plugin. Each is also a Debian package (packaging.cmake). The rules for programs and libraries
-# stand beside their targets; here are those for files.
+# Installed files by component: rnicd (the daemon, its tool and their data files), librnicd (headers and libraries for
+# building programs) and device-plugin. Each is also a Debian package (packaging.cmake). The rules for programs and
+# libraries are beside their targets; those for files are here.
 include(GNUInstallDirs)
-# systemd looks into lib, and never into the folder of one architecture that CMAKE_INSTALL_LIBDIR may be.
+# systemd searches lib, never the architecture-specific directory that CMAKE_INSTALL_LIBDIR may be.
 set(rnicd_systemd_dir lib/systemd/system)
 
 install(FILES ${PROJECT_BINARY_DIR}/client/ctl/rnicctl.bash
@@ -21,7 +21,7 @@ install(FILES deploy/grafana/dashboard.json DESTINATION ${CMAKE_INSTALL_DATADIR}
 
 install(FILES deploy/man/rnicd.8 DESTINATION ${CMAKE_INSTALL_MANDIR}/man8 COMPONENT rnicd)
 install(FILES deploy/man/rnicctl.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT rnicd)
-# The pages keep their folder, so that the links between them hold.
+# The pages keep their directory structure, so that the links between them work.
 install(FILES README.md SECURITY.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT rnicd)
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT rnicd FILES_MATCHING PATTERN "*.md"
     PATTERN adr EXCLUDE)
@@ -30,7 +30,7 @@ if(TARGET rnicd-device-plugin)
   install(FILES deploy/man/rnicd-device-plugin.8 DESTINATION ${CMAKE_INSTALL_MANDIR}/man8 COMPONENT device-plugin)
 endif()
 
-# The symbols of all programs, where debuggers look for them: by the build id that the linker wrote.
+# The symbols of all programs, where debuggers look for them: under the build id that the linker wrote.
 foreach(program rnicd rnicctl rnicd-device-plugin)
   if(TARGET ${program})
     install(CODE "set(program \"$<TARGET_FILE:${program}>\")" COMPONENT debug-symbols EXCLUDE_FROM_ALL)

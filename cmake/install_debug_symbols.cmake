@@ -1,4 +1,4 @@
-# Installs the debug symbols of ${program} alone, below lib/debug.
+# Installs only the debug symbols of ${program}, below lib/debug.
 find_program(OBJCOPY objcopy REQUIRED)
 find_program(READELF readelf REQUIRED)
 execute_process(COMMAND ${READELF} --notes ${program} OUTPUT_VARIABLE notes COMMAND_ERROR_IS_FATAL ANY)

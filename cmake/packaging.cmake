@@ -1,23 +1,23 @@
 # The Debian packages: `cpack` in the build folder, after the targets are built (scripts/package-test does both).
 # Maintainer scripts, copyright and changelog are in deploy/debian.
 set(CPACK_GENERATOR DEB)
-set(RNICD_PACKAGE_MAINTAINER "The rnicd authors <rnicd@example.org>" CACHE STRING "Who answers for the packages")
+set(RNICD_PACKAGE_MAINTAINER "The rnicd authors <rnicd@example.org>" CACHE STRING "Maintainer of the Debian packages")
 set(CPACK_PACKAGE_CONTACT ${RNICD_PACKAGE_MAINTAINER})
 set(CPACK_PACKAGE_VENDOR rnicd)
-# Each package has its own; CPack would put a common one above them.
+# Each package has its own description; CPack would prepend a common one.
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")
 set(CPACK_PACKAGE_DIRECTORY ${PROJECT_BINARY_DIR}/packages)
 set(CPACK_COMPONENTS_ALL rnicd librnicd debug-symbols)
 if(TARGET rnicd-device-plugin)
   list(APPEND CPACK_COMPONENTS_ALL device-plugin)
 endif()
-# Only what is packaged has to be built before, not the tests.
+# Only packaged targets must be built first, not the tests.
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 set(CPACK_SET_DESTDIR ON)
 set(CPACK_INSTALL_PREFIX /usr)
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
     OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
-# Stripped programs, compressed pages, copyright, changelog: what Debian wants otherwise than others.
+# Debian's own requirements: stripped programs, compressed pages, copyright, changelog.
 set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/finish_debian_tree.cmake)
 set(CPACK_RNICD_DEBIAN_DIR ${PROJECT_SOURCE_DIR}/deploy/debian)
 
@@ -36,10 +36,10 @@ memory to unprivileged processes and containers over gRPC on a Unix socket.
 
 With rnicctl, the tool of the operator, a unit for systemd, rules for
 Prometheus and a dashboard for Grafana.")
-# The maintainer scripts make user and directories; the unit reloads by procps' kill.
+# The maintainer scripts create the user and the directories; the unit reloads with kill from procps.
 set(CPACK_DEBIAN_RNICD_PACKAGE_DEPENDS
     "systemd | systemd-standalone-sysusers, systemd | systemd-standalone-tmpfiles, procps")
-# libibverbs loads the drivers of the cards by itself; without them there is only the soft provider.
+# libibverbs loads the card drivers at run time; without them only the soft provider works.
 set(CPACK_DEBIAN_RNICD_PACKAGE_RECOMMENDS "ibverbs-providers, rdma-core")
 set(CPACK_DEBIAN_RNICD_PACKAGE_CONTROL_EXTRA ${CPACK_RNICD_DEBIAN_DIR}/conffiles ${CPACK_RNICD_DEBIAN_DIR}/postinst
     ${CPACK_RNICD_DEBIAN_DIR}/prerm ${CPACK_RNICD_DEBIAN_DIR}/postrm)
@@ -49,7 +49,7 @@ set(CPACK_DEBIAN_LIBRNICD_PACKAGE_SECTION libdevel)
 set(CPACK_COMPONENT_LIBRNICD_DESCRIPTION "Registered RDMA memory for unprivileged processes (C++ library)
 Headers, static libraries and a pkg-config file of librnicd, which talks to
 the daemon rnicd: allocate memory, register it, give its tokens to peers.")
-# What its headers include and what its pkg-config file requires.
+# Packages that its headers include and its pkg-config file requires.
 set(CPACK_DEBIAN_LIBRNICD_PACKAGE_DEPENDS "libgrpc++-dev, libprotobuf-dev, libabsl-dev, libssl-dev")
 set(CPACK_DEBIAN_LIBRNICD_PACKAGE_SHLIBDEPS OFF)
 
@@ -62,7 +62,7 @@ as a resource and get a grant of the daemon rnicd of their node.
 It is made to run in a pod of a DaemonSet; the package has no unit.")
 set(CPACK_DEBIAN_DEVICE-PLUGIN_PACKAGE_SUGGESTS rnicd)
 
-# One for all programs. Not CPack's own: in version 3.25 their checksums name paths of the build.
+# One package for all programs. Not CPack's own debug packages: in version 3.25 their checksums name paths of the build.
 set(CPACK_DEBIAN_DEBUG-SYMBOLS_PACKAGE_NAME rnicd-dbgsym)
 set(CPACK_DEBIAN_DEBUG-SYMBOLS_PACKAGE_SECTION debug)
 set(CPACK_COMPONENT_DEBUG-SYMBOLS_DESCRIPTION "Debug symbols of the programs of rnicd
@@ -72,7 +72,7 @@ set(CPACK_DEBIAN_DEBUG-SYMBOLS_PACKAGE_SHLIBDEPS OFF)
 
 include(CPack)
 
-# All that the packages hold, and then the packages.
+# Builds the contents of the packages, then the packages.
 add_custom_target(packages COMMAND ${CMAKE_CPACK_COMMAND} WORKING_DIRECTORY ${PROJECT_BINARY_DIR}
     USES_TERMINAL VERBATIM)
 add_dependencies(packages rnicd rnicctl rnicd_client)

@@ -105,7 +105,7 @@ void QueuePair::OnCompletion(provider::WorkQueue queue, const provider::Completi
   target.Push({.completion = completion, .qp_context = context_});
 }
 
-void QueuePair::OnPeerGone() {
+void QueuePair::OnPeerDisconnected() {
   {
     MutexLock lock(mutex_);
     if (closed_) {

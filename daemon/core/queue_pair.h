@@ -67,7 +67,7 @@ class QueuePair final : public Closable, public EventSource, private provider::Q
   absl::Status Open();
   bool DeadQueue() const { return receive_queue_->overrun() || initiator_queue_->overrun(); }
   void OnCompletion(provider::WorkQueue queue, const provider::Completion& completion) override;
-  void OnPeerGone() override;
+  void OnPeerDisconnected() override;
   void Finalize() override;
   void LetGo() override;
 

@@ -15,13 +15,13 @@
 
 namespace rnicd::provider {
 
-// What a card is asked to register: `runs`, laid end to end, become the addresses [base, base + length).
-// Core has checked what NDK wants checked: the runs add up to length, base is congruent to the first run modulo the
-// page, and every seam between runs is a page boundary.
+// Request to register memory: `runs`, laid end to end, become the addresses [base, base + length).
+// Core has done NDK's checks: the runs add up to length, base is congruent to the first run modulo the page, and every
+// seam between runs is a page boundary.
 struct DeviceRegistration {
   VirtualAddress base;
   uint64_t length = 0;
-  // Populated memory of this process; it stays mapped until Deregister returned.
+  // Populated memory of this process; stays mapped until Deregister returns.
   std::span<const std::span<std::byte>> runs;
   AccessRights rights;
 };
@@ -34,26 +34,26 @@ class DeviceMemoryRegion {
  public:
   virtual ~DeviceMemoryRegion() = default;
   virtual LocalToken local_token() const = 0;
-  // Of no use to any peer when no remote right was granted.
+  // Token for peers; useless to them when no remote right was granted.
   virtual RemoteToken remote_token() const = 0;
-  // When it returns ok no transfer reaches the memory any more and both tokens are dead. A failure leaves the region
-  // as it was. A second call does nothing. Errors: REGION_HAS_WINDOWS while a window is bound; DEVICE_FAILED.
+  // When it returns ok, transfers no longer reach the memory and both tokens are dead. A failure leaves the region
+  // unchanged. A second call does nothing. Errors: REGION_HAS_WINDOWS while a window is bound; DEVICE_FAILED.
   virtual absl::Status Deregister() = 0;
 };
 
-// The wall between owners: a token works only on queue pairs of its own domain.
-// Lifetime: outlived by its adapter, outlives what was made in it. Threads: safe.
+// Isolation boundary between owners: a token works only on queue pairs of its own domain.
+// Lifetime: outlived by its adapter, outlives every object created in it. Threads: safe.
 // Errors:   DEVICE_OUT_OF_RESOURCES, DEVICE_NOT_CAPABLE, DEVICE_MEMLOCK_LIMIT, MEMORY_NOT_PINNABLE, DEVICE_REMOVED,
-//           DEVICE_FAILED. A failure leaves nothing behind.
+//           DEVICE_FAILED. A failure leaves no object behind.
 // Source:   ibv_alloc_pd(3).
 class DeviceProtectionDomain {
  public:
   virtual ~DeviceProtectionDomain() = default;
   virtual absl::StatusOr<std::unique_ptr<DeviceMemoryRegion>> RegisterMemory(
       const DeviceRegistration& registration) = 0;
-  // The token that says in an SGE: these are bytes of this process. It never works for a peer.
+  // Token that marks an SGE as bytes of this process. It never works for a peer.
   virtual LocalToken privileged_token() const = 0;
-  // For at most `max_pages` pages of 4 KiB at a time. Errors besides: PAGE_COUNT_UNSUPPORTED.
+  // A region for at most `max_pages` pages of 4 KiB at a time. Additional errors: PAGE_COUNT_UNSUPPORTED.
   virtual absl::StatusOr<std::shared_ptr<DeviceFastRegion>> CreateFastRegion(uint32_t max_pages,
                                                                              bool remote_access) = 0;
   virtual absl::StatusOr<std::shared_ptr<DeviceMemoryWindow>> CreateMemoryWindow() = 0;
@@ -80,15 +80,16 @@ class DeviceAdapter {
 struct AdapterDescription {
   // Stable across restarts, unique within the node.
   std::string name;
-  // -1 when the card hangs on none.
+  // NUMA node the card is attached to; -1 if none.
   int numa_node = -1;
-  // Where the kernel shows the port, "/sys/class/infiniband/rxe0/ports/1"; empty for a card it does not know.
+  // sysfs directory of the port, "/sys/class/infiniband/rxe0/ports/1"; empty for a card unknown to the kernel.
   std::string port_folder;
   NdkAdapterInfo info;
 };
 
-// How fast registrations were carried out since the start: by a card that does them itself, as one registration of
-// memory that lies together, of memory that was first mapped together, or through memory windows of the card.
+// Fast registrations since start, by method: executed by the card itself (native), as one registration of contiguous
+// memory (direct), as one registration of memory first mapped contiguously (composed), or through memory windows of the
+// card (windowed).
 struct FastRegistrationCounts {
   uint64_t native = 0;
   uint64_t direct = 0;
@@ -96,7 +97,9 @@ struct FastRegistrationCounts {
   uint64_t windowed = 0;
 };
 
-// A kind of hardware and all cards of that kind. Threads: safe. Nothing above this line knows which kind it is.
+// One kind of hardware and all cards of that kind. Layers above this interface do not depend on the kind.
+
+// Threads: safe.
 class Provider {
  public:
   virtual ~Provider() = default;
@@ -105,7 +108,7 @@ class Provider {
   virtual std::vector<AdapterDescription> ListAdapters() const = 0;
   // Errors: ADAPTER_NOT_FOUND, DEVICE_OUT_OF_RESOURCES, DEVICE_REMOVED, DEVICE_FAILED.
   virtual absl::StatusOr<std::unique_ptr<DeviceAdapter>> OpenAdapter(std::string_view adapter_name) = 0;
-  // Regions that are registered now, in all cards: what the hardware itself would list.
+  // Regions registered now on all cards, as the hardware itself would list them.
   virtual uint64_t live_regions() const = 0;
   virtual FastRegistrationCounts fast_registrations() const = 0;
 };

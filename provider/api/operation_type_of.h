@@ -4,7 +4,7 @@
 
 namespace rnicd::provider {
 
-// What the completion of a request says it was.
+// Operation type reported by the completion of a request.
 inline OperationType TypeOf(const WorkRequest& request) {
   // In the order of the variant.
   static constexpr OperationType kTypes[] = {

@@ -20,20 +20,20 @@ namespace rnicd::provider {
 
 class DeviceMemoryRegion;
 
-// A key that work requests register pages under, again and again; nothing is reachable through it in between.
+// A key under which work requests repeatedly register pages; between registrations it reaches no memory.
 // Lifetime: shared by its owner and the requests that name it; outlived by its protection domain.
 // Threads:  safe.
 class DeviceFastRegion {
  public:
   virtual ~DeviceFastRegion() = default;
-  // The same for life.
+  // Constant for the life of the region.
   virtual LocalToken local_token() const = 0;
-  // That of the last FastRegisterWork a queue pair accepted; before the first one a token that nothing answers to.
+  // Token of the last FastRegisterWork accepted by a queue pair; before the first, a token that matches no memory.
   virtual RemoteToken remote_token() const = 0;
   // True between the execution of a FastRegisterWork and that of its invalidation.
   virtual bool registered() const = 0;
-  // Ends the registration, if any, for good: no transfer reaches the pages when it returns, and requests that name the
-  // region fail when their turn comes.
+  // Permanently ends the registration, if any: when it returns, transfers no longer reach the pages, and requests that
+  // name the region fail when executed.
   virtual void Retire() = 0;
 };
 
@@ -42,14 +42,14 @@ class DeviceFastRegion {
 class DeviceMemoryWindow {
  public:
   virtual ~DeviceMemoryWindow() = default;
-  // That of the last BindWork a queue pair accepted; before the first one a token that nothing answers to.
+  // Token of the last BindWork accepted by a queue pair; before the first, a token that matches no memory.
   virtual RemoteToken remote_token() const = 0;
   virtual void Retire() = 0;
 };
 
-// A piece of memory of a request: either bytes of this process, or an address within the region of a local token.
+// One memory segment of a request: either bytes of this process, or an address within the region of a local token.
 struct ScatterGatherEntry {
-  // Not null: the bytes themselves; token and address say nothing then.
+  // The bytes themselves; if not null, token and address are ignored.
   std::span<std::byte> host;
   LocalToken token;
   VirtualAddress address;
@@ -58,14 +58,14 @@ struct ScatterGatherEntry {
 
 struct SendWork {
   bool solicit = false;
-  // A token of the receiver's, to be invalidated before its receive completes.
+  // Token of the receiver, invalidated before its receive completes.
   std::optional<RemoteToken> invalidate;
 };
 struct ReceiveWork {};
 struct ReadWork {
   VirtualAddress remote_address;
   RemoteToken remote_token;
-  // Invalidates the registration of the first entry's token after the bytes have arrived.
+  // Invalidate the registration of the first entry's token after the bytes have arrived.
   bool local_invalidate = false;
 };
 struct WriteWork {
@@ -77,13 +77,13 @@ struct FastRegisterWork {
   VirtualAddress base;
   uint64_t length = 0;
   AccessRights rights;
-  // Laid end to end they become [base, base + length). Populated memory; it stays mapped while `backing` lives.
+  // Memory that, laid end to end, becomes [base, base + length). Populated; stays mapped while `backing` lives.
   std::vector<std::span<std::byte>> runs;
-  // Let go of when the device does not reach the runs any more: after the invalidation, or after a failure.
+  // Keeps the runs mapped; released when the device no longer reaches them: after the invalidation or a failure.
   std::shared_ptr<const void> backing;
 };
 struct InvalidateWork {
-  // One of the two.
+  // Exactly one of region and window is set.
   std::shared_ptr<DeviceFastRegion> region;
   std::shared_ptr<DeviceMemoryWindow> window;
 };
@@ -93,11 +93,11 @@ struct BindWork {
   VirtualAddress base;
   uint64_t length = 0;
   AccessRights rights;
-  // Keeps the region; let go of when the window is not bound to it any more, or after a failure.
+  // Keeps the region; released when the window is no longer bound to it, or after a failure.
   std::shared_ptr<const void> backing;
 };
 
-// One request, as core judged it.
+// One request, validated by core.
 struct WorkRequest {
   uint64_t request_context = 0;
   bool silent_success = false;
@@ -105,40 +105,40 @@ struct WorkRequest {
   // The payload, unless there is inline data.
   std::vector<ScatterGatherEntry> entries;
   std::optional<std::vector<std::byte>> inline_data;
-  // Keeps what `entries` point at; let go of when the request is complete.
+  // Keeps the memory behind `entries`; released when the request is complete.
   std::shared_ptr<const void> keep_alive;
   std::variant<SendWork, ReceiveWork, ReadWork, WriteWork, FastRegisterWork, InvalidateWork, BindWork> work;
 };
 
-// What became of a request.
+// Result of a request.
 struct Completion {
   uint64_t request_context = 0;
   OperationType type = OperationType::kSend;
   NtStatus status = NtStatus::kSuccess;
-  // Of a receive that succeeded.
+  // Bytes received, for a receive that succeeded.
   uint32_t bytes = 0;
-  // With kReceiveAndInvalidate.
+  // Invalidated token, with kReceiveAndInvalidate.
   RemoteToken invalidated;
-  // A receive whose sender wants the receiver to be woken.
+  // True for a receive whose sender requested a solicited event (the receiver is woken).
   bool solicited = false;
 };
 
 enum class WorkQueue : uint8_t { kInitiator, kReceive };
 
-// Whom a queue pair tells.
+// Callbacks of a queue pair.
 // Lifetime: outlives the queue pair, or at least its Shutdown.
-// Threads:  called from any thread, for each of the two queues one call at a time. Must be quick and must not call any
+// Threads:  called from any thread, one call at a time for each of the two queues. Must be quick and must not call any
 //           queue pair.
 class QueuePairListener {
  public:
   virtual ~QueuePairListener() = default;
   // In posting order within a queue.
   virtual void OnCompletion(WorkQueue queue, const Completion& completion) = 0;
-  // The peer disconnected, failed or is gone; at most once.
-  virtual void OnPeerGone() = 0;
+  // The peer disconnected, failed or died; called at most once.
+  virtual void OnPeerDisconnected() = 0;
 };
 
-// The hardware's side of a completion queue; core keeps the completions themselves.
+// Hardware side of a completion queue; core keeps the completions themselves.
 // Source: ibv_create_cq(3).
 class DeviceCompletionQueue {
  public:
@@ -155,36 +155,37 @@ struct QueuePairLimits {
   uint32_t inline_bytes = 0;
 };
 
-// The states a user can tell apart; a card has more.
+// States that a user can distinguish; a card has more.
 enum class QueuePairState : uint8_t { kInit, kReadyToSend, kError };
 
 // Two queues of requests to one peer, reliable and in order (RC).
 //
-// Each queue is executed in order; a request begins when the one before has done all that can be seen, except that
-// reads may still be under way unless a read fence asks for them. A request that fails is reported, takes the pair to
-// kError, and all others complete with kCancelled, silent ones included. An access the peer's memory does not allow
-// takes the peer to kError as well. A send without a receive at the peer waits for one.
+// Each queue is executed in order; a request begins when the effects of the previous one are visible, except that
+// earlier reads may still be in progress unless a read fence waits for them. A request that fails is reported, takes
+// the pair to kError, and all others complete with kCancelled, silent ones included. An access that the peer's memory
+// does not permit takes the peer to kError as well. A send without a receive at the peer waits for one.
 // Lifetime: outlived by its protection domain and completion queues. Threads: safe.
 // Source:   ibv_create_qp(3), ibv_post_send(3).
 class DeviceQueuePair {
  public:
   virtual ~DeviceQueuePair() = default;
   virtual QueuePairState state() const = 0;
-  // What the peer connects to; opaque, at most 64 bytes.
+  // Address for the peer's Connect; opaque, at most 64 bytes.
   virtual std::string address() const = 0;
-  // Goes to kReadyToSend. What needs the peer waits until it has connected here too.
+  // Enters kReadyToSend. Requests that need the peer wait until the peer has connected to this queue pair.
   // Errors: QP_NOT_CONNECTABLE, QP_ADDRESS_UNKNOWN.
   virtual absl::Status Connect(std::string_view peer_address) = 0;
-  // Accepts a request; it begins with the next Ring at the latest. Of a FastRegisterWork or BindWork: its new remote
-  // token, otherwise 0. A refusal changes nothing. Errors: QUEUE_FULL; QP_NOT_CONNECTED, of receives only once Shutdown
-  // has begun; those of DeviceProtectionDomain::RegisterMemory where memory must be registered for it.
+  // Accepts a request, which begins at the latest with the next Ring. Returns the new remote token of a
+  // FastRegisterWork or BindWork, otherwise 0. A refusal changes nothing. Errors: QUEUE_FULL; QP_NOT_CONNECTED (for
+  // receives only once Shutdown has begun); those of DeviceProtectionDomain::RegisterMemory if memory must be
+  // registered for the request.
   virtual absl::StatusOr<RemoteToken> Enqueue(WorkRequest request) = 0;
   virtual void Ring() = 0;
-  // Goes to kError; every request completes, maybe after this returned.
+  // Enters kError; every request completes, possibly after Flush has returned.
   virtual void Flush() = 0;
-  // Likewise, and returns when no transfer to or from here is under way any more.
+  // Flushes, and returns when no transfer to or from this queue pair is in progress.
   virtual void Disconnect() = 0;
-  // Likewise, and nothing is reported after it returned. The destructor does the same.
+  // Disconnects, and reports nothing after it has returned. The destructor does the same.
   virtual void Shutdown() = 0;
 };
 

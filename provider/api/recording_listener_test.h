@@ -1,6 +1,6 @@
 #pragma once
 
-// What the unit tests of every provider ask queue pairs with.
+// Listener and helpers for the queue pair tests of every provider.
 
 #include <gtest/gtest.h>
 
@@ -17,10 +17,10 @@ namespace rnicd::provider {
 
 inline constexpr AccessRights kAllRights{
     .local_write = true, .remote_read = true, .remote_write = true, .read_sink = true};
-// Nothing here takes long; whoever waits this long waits for something that never comes.
-inline constexpr std::chrono::seconds kPatience{30};
+// Timeout of waits in tests. Far above the duration of any step, so reaching it means that the event never comes.
+inline constexpr std::chrono::seconds kWaitTimeout{30};
 
-// What most tests ask of a completion.
+// The fields of a completion that most tests check.
 struct Outcome {
   uint64_t context = 0;
   OperationType type = OperationType::kSend;
@@ -33,7 +33,7 @@ inline std::ostream& operator<<(std::ostream& out, const Outcome& outcome) {
   return out << outcome.context << ":" << static_cast<int>(outcome.type) << ":" << NtStatusName(outcome.status);
 }
 
-// Remembers what it is told, and fails the test when it is told what no listener may be told.
+// Records callbacks, and fails the test on a callback that violates the listener's contract.
 class RecordingListener final : public QueuePairListener {
  public:
   void OnCompletion(WorkQueue queue, const Completion& completion) override {
@@ -50,14 +50,14 @@ class RecordingListener final : public QueuePairListener {
     }
     inside = false;
   }
-  void OnPeerGone() override {
+  void OnPeerDisconnected() override {
     MutexLock lock(mutex_);
-    EXPECT_FALSE(closed_) << "told of the peer after Shutdown";
+    EXPECT_FALSE(closed_) << "OnPeerDisconnected after Shutdown";
     ++peer_gone_;
     changed_.NotifyAll();
   }
 
-  // From here on nothing may be reported.
+  // Any later callback fails the test.
   void Close() {
     MutexLock lock(mutex_);
     closed_ = true;
@@ -77,9 +77,9 @@ class RecordingListener final : public QueuePairListener {
     MutexLock lock(mutex_);
     return peer_gone_;
   }
-  // False when there are not that many in time.
+  // False when fewer than `count` completions arrive before the timeout.
   bool WaitFor(WorkQueue queue, size_t count) {
-    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    const auto deadline = std::chrono::steady_clock::now() + kWaitTimeout;
     MutexLock lock(mutex_);
     while ((queue == WorkQueue::kReceive ? received_ : initiated_).size() < count) {
       if (!changed_.WaitUntil(mutex_, deadline)) {
@@ -88,9 +88,9 @@ class RecordingListener final : public QueuePairListener {
     }
     return true;
   }
-  // False when it is not told in time.
+  // False when no OnPeerDisconnected arrives before the timeout.
   bool WaitForPeerGone() {
-    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    const auto deadline = std::chrono::steady_clock::now() + kWaitTimeout;
     MutexLock lock(mutex_);
     while (peer_gone_ == 0) {
       if (!changed_.WaitUntil(mutex_, deadline)) {

@@ -35,7 +35,7 @@ class FaultyQueuePair final : public DeviceQueuePair {
   absl::StatusOr<RemoteToken> Enqueue(WorkRequest request) override {
     RNICD_RETURN_IF_ERROR(plan_.TakeEnqueue());
     if (auto* bind = std::get_if<BindWork>(&request.work)) {
-      bind->region = static_cast<const FaultyRegion&>(*bind->region).inner();  // The card knows only its own.
+      bind->region = static_cast<const FaultyRegion&>(*bind->region).inner();  // The card accepts only its own regions.
     }
     return inner_->Enqueue(std::move(request));
   }
@@ -142,7 +142,7 @@ absl::Status FaultPlan::Take(Fault& fault) {
     return absl::OkStatus();
   }
   --fault.remaining;
-  // A status of the caller's own: sharing one between threads is sound, but the sanitizer cannot see into abseil.
+  // Each caller gets its own status: sharing one between threads is sound, but the sanitizer cannot see into abseil.
   return MakeError(ErrorInfoOf(fault.failure));
 }
 

@@ -9,7 +9,9 @@
 
 namespace rnicd::provider {
 
-// Which device calls fail next. Shared by the test that plans and the provider that fails. Threads: safe.
+// Planned failures of device calls. Shared by the test that plans them and the provider that injects them.
+
+// Threads: safe.
 class FaultPlan {
  public:
   // The next `count` calls fail with `failure`.
@@ -20,10 +22,10 @@ class FaultPlan {
   void FailCreateQueuePair(absl::Status failure, uint64_t count);
   void FailCreateFastRegion(absl::Status failure, uint64_t count);
   void FailCreateMemoryWindow(absl::Status failure, uint64_t count);
-  // Of any queue pair; the request is then refused when it is posted.
+  // Fails the enqueue on any queue pair; the request is then refused when it is posted.
   void FailEnqueue(absl::Status failure, uint64_t count);
 
-  // What the device calls ask: the failure to report, or ok.
+  // Called by the device calls: the failure to report, or ok.
   absl::Status TakeRegister() { return Take(register_); }
   absl::Status TakeDeregister() { return Take(deregister_); }
   absl::Status TakeCreateProtectionDomain() { return Take(create_protection_domain_); }
@@ -52,7 +54,7 @@ class FaultPlan {
   Fault enqueue_;
 };
 
-// A provider that is another provider, except for the planned failures. For tests of what core does then.
+// Decorator that forwards to another provider, except for the planned failures. For tests of core's error handling.
 class FaultInjectingProvider final : public Provider {
  public:
   // Both outlive this provider.

@@ -16,7 +16,7 @@ namespace {
 class CountingListener final : public QueuePairListener {
  public:
   void OnCompletion(WorkQueue, const Completion& completion) override { statuses.push_back(completion.status); }
-  void OnPeerGone() override {}
+  void OnPeerDisconnected() override {}
 
   std::vector<NtStatus> statuses;
 };
@@ -27,7 +27,7 @@ class FaultInjectingTest : public ::testing::Test {
     return domain.RegisterMemory({.base = {kNdkPageBytes}, .length = kNdkPageBytes, .runs = {&run_, 1}});
   }
 
-  // A queue pair connected to itself, and what it needs.
+  // A queue pair connected to itself, and its dependencies.
   struct Scene {
     std::unique_ptr<DeviceAdapter> adapter;
     std::unique_ptr<DeviceProtectionDomain> domain;
@@ -137,7 +137,7 @@ TEST_F(FaultInjectingTest, AQueuePairIsTheOneInside) {
   EXPECT_TRUE((*scene.queue).Resize(9).ok());
 }
 
-// The card knows only regions of its own making.
+// The card accepts only its own region objects.
 TEST_F(FaultInjectingTest, AWindowIsBoundToTheRegionInside) {
   const Scene scene = NewScene();
   const std::shared_ptr<DeviceMemoryRegion> region = *Register(*scene.domain);

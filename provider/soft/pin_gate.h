@@ -6,7 +6,7 @@
 
 namespace rnicd::provider {
 
-// Lets transfers in and, once closed, none any more: who closes waits for those inside. Threads: safe.
+// Admits transfers until it is closed; Close waits for the transfers inside. Threads: safe.
 class PinGate {
  public:
   // False when closed; otherwise the caller must Leave.
@@ -26,7 +26,7 @@ class PinGate {
     }
   }
 
-  // Returns when nobody is inside; true for the first who closes.
+  // Returns when no transfer is inside; true for the first caller of Close.
   bool Close() {
     MutexLock lock(mutex_);
     const bool first = !closed_;

@@ -28,7 +28,7 @@ TEST(PinGate, OnlyTheFirstWhoClosesIsToldSo) {
   EXPECT_FALSE(gate.Enter());
 }
 
-// As soon as nobody can enter, the closers are at work; neither may be done while somebody is inside.
+// Once Enter fails, the closers are waiting; neither may return while a transfer is inside.
 TEST(PinGate, EveryCloseWaitsForThoseInside) {
   PinGate gate;
   ASSERT_TRUE(gate.Enter());

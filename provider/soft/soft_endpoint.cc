@@ -12,9 +12,9 @@
 namespace rnicd::provider {
 namespace {
 
-// What a runner moves before it leaves the rest to the engine, so that no caller is kept for long.
+// Bytes a runner moves before it hands the rest to the engine, so that no caller is blocked for long.
 constexpr uint64_t kBytesPerTurn = 1 << 20;
-// What a request counts for besides its bytes: many without any also keep a caller.
+// Bytes charged for each request in addition to its payload: many empty requests also block a caller.
 constexpr uint64_t kBytesPerRequest = 256;
 
 }  // namespace
@@ -57,14 +57,14 @@ absl::Status SoftEndpoint::Connect(std::string_view peer_address) {
     peer_number_ = peer->number_;
     early_visitors.swap(early_visitors_);
   }
-  // Their requests may have waited for this; of those who came in vain they fail.
+  // The visitors' requests may have waited for Connect. Those of visitors that are not the peer fail.
   for (const auto& [number, weak] : early_visitors) {
     if (const std::shared_ptr<SoftEndpoint> visitor = weak.lock(); visitor != nullptr) {
       visitor->Run();
     }
   }
   if (peer->Expect(shared_from_this())) {
-    // What was posted meanwhile may have found the peer as it was a moment ago.
+    // Requests posted meanwhile may have seen the peer as not connected.
     Run();
   } else {
     LoseConnection(peer->number_, /*fatal=*/false);
@@ -128,20 +128,20 @@ void SoftEndpoint::Shutdown() {
   Disconnect();
 }
 
-// A slow read need not be waited for: the wire is only imitated.
+// Completes delayed reads at once: the wire delay is only simulated.
 void SoftEndpoint::FinishTransfers() {
   {
     MutexLock lock(mutex_);
     disconnecting_ = true;
     for (Slot& slot : slots_) {
-      // All other stages are the runner's to read and write.
+      // Only the runner reads and writes the other stages.
       if (slot.stage == Stage::kReading) {
         slot.stage = Stage::kLanding;
       }
     }
   }
   Run();
-  // Another thread may be the runner. It sees all of the above before it stops; the next one need not be waited for.
+  // Another thread may be the runner. It sees the changes above before it stops, so waiting for one runner is enough.
   MutexLock lock(mutex_);
   for (const uint64_t runs = runs_; running_ && runs_ == runs;) {
     changed_.Wait(mutex_);
@@ -157,16 +157,16 @@ bool SoftEndpoint::IsQuiet() const { return !running_ && visitors_ == 0 && slots
 
 // --- the peer's side ---
 
-SoftEndpoint::Door SoftEndpoint::Enter(const std::shared_ptr<SoftEndpoint>& visitor) {
+SoftEndpoint::Admission SoftEndpoint::Enter(const std::shared_ptr<SoftEndpoint>& visitor) {
   MutexLock lock(mutex_);
   if (state_ == QueuePairState::kInit) {
-    return Door::kNotYet;
+    return Admission::kNotYet;
   }
   if (state_ == QueuePairState::kError || peer_number_ != visitor->number_) {
-    return Door::kClosed;
+    return Admission::kRefused;
   }
   ++visitors_;
-  return Door::kOpen;
+  return Admission::kAdmitted;
 }
 
 void SoftEndpoint::Leave() {
@@ -202,24 +202,24 @@ bool SoftEndpoint::Expect(const std::shared_ptr<SoftEndpoint>& visitor) {
 }
 
 void SoftEndpoint::LoseConnection(uint64_t peer_number, bool fatal) {
-  bool tell = false;
+  bool notify = false;
   {
     MutexLock lock(mutex_);
     early_visitors_.erase(peer_number);
     if (state_ != QueuePairState::kReadyToSend || peer_number_ != peer_number) {
       return;
     }
-    // Who is connected to itself hears of it from its own requests.
-    tell = !peer_lost_ && peer_number != number_;
+    // An endpoint connected to itself gets the failure through its own requests.
+    notify = !peer_lost_ && peer_number != number_;
     peer_lost_ = true;
     if (fatal) {
       state_ = QueuePairState::kError;
     }
-    // Held like a visitor while the owner is told.
-    visitors_ += tell ? 1 : 0;
+    // Counted as a visitor during the callback, so that Shutdown waits for it.
+    visitors_ += notify ? 1 : 0;
   }
-  if (tell) {
-    listener_.OnPeerGone();
+  if (notify) {
+    listener_.OnPeerDisconnected();
     Leave();
   }
   Run();
@@ -236,15 +236,15 @@ void SoftEndpoint::Run() {
     }
     running_ = true;
   }
-  RunOn();
+  RunLoop();
 }
 
-void SoftEndpoint::RunOn() {
+void SoftEndpoint::RunLoop() {
   uint64_t moved = 0;
   do {
     while (Step(moved)) {
       if (moved >= kBytesPerTurn) {
-        nic_->fabric().engine().Post([self = shared_from_this()] { self->RunOn(); });
+        nic_->fabric().engine().Post([self = shared_from_this()] { self->RunLoop(); });
         return;
       }
     }
@@ -308,18 +308,18 @@ bool SoftEndpoint::Step(uint64_t& moved) {
   }
   if (*status == NtStatus::kIoTimeout && execution.peer != nullptr &&
       execution.peer->state() == QueuePairState::kError) {
-    // The peer may only be about to say so, and an endpoint in error is not told any more.
+    // The peer may not have reported its error yet, and once this side is in error its report would be ignored.
     LoseConnection(execution.peer->number_, /*fatal=*/false);
   }
   if (starts_slow_read && *status == NtStatus::kSuccess) {
     BeginReading(*slot);
   } else {
-    Settle(*slot, *status);
+    Finish(*slot, *status);
   }
   return true;
 }
 
-// The first request that may begin: a read that has arrived, or the oldest that has not begun.
+// The first request that may begin: a read that has arrived, or the oldest request that has not begun.
 SoftEndpoint::Slot* SoftEndpoint::NextToBegin() {
   uint32_t reading = 0;
   for (Slot& slot : slots_) {
@@ -357,16 +357,16 @@ void SoftEndpoint::Land(uint64_t serial) {
     const auto slot =
         std::find_if(slots_.begin(), slots_.end(), [serial](const Slot& each) { return each.serial == serial; });
     if (slot == slots_.end() || slot->stage != Stage::kReading) {
-      return;  // Flushed meanwhile, or hurried by Disconnect.
+      return;  // Flushed meanwhile, or completed early by Disconnect.
     }
     slot->stage = Stage::kLanding;
   }
   Run();
 }
 
-// Reports what is done from the front, up to a failure: completions come in posting order, and what is behind a failure
-// is flushed even if it was executed while a read before it was under way.
-void SoftEndpoint::Settle(Slot& slot, NtStatus status) {
+// Reports finished requests from the front of the queue, up to the first failure: completions are in posting order, and
+// requests behind a failure are flushed even if they were executed while an earlier read was in progress.
+void SoftEndpoint::Finish(Slot& slot, NtStatus status) {
   std::deque<Slot> done;
   {
     MutexLock lock(mutex_);
@@ -392,7 +392,7 @@ void SoftEndpoint::Report(Slot& slot) {
   const bool silent = slot.status == NtStatus::kSuccess && slot.request.silent_success;
   const Completion completion{
       .request_context = slot.request.request_context, .type = TypeOf(slot.request), .status = slot.status};
-  // Who hears of the end finds let go what the request held.
+  // Release what the request holds first: the listener may reuse the memory as soon as it sees the completion.
   slot.request = {};
   if (!silent) {
     listener_.OnCompletion(WorkQueue::kInitiator, completion);
@@ -409,8 +409,8 @@ bool SoftEndpoint::FlushQueues() {
     if (visitors_ == 0) {
       receives.swap(receives_);
     }
-    if (!told_peer_) {
-      told_peer_ = true;
+    if (!notified_peer_) {
+      notified_peer_ = true;
       others.swap(early_visitors_);
       others[peer_number_] = peer_;
     }

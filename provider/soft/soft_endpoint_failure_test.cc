@@ -1,4 +1,4 @@
-// What a request that fails does to its own side and to the peer.
+// Effects of a failed request on its own side and on the peer.
 
 #include <functional>
 
@@ -25,7 +25,7 @@ class SoftEndpointFailureTest : public ::testing::Test {
     return *SoftFastRegion::Create(card_.nic(), side.domain());
   }
   std::shared_ptr<SoftWindow> Window(const SoftSide& side) { return *SoftWindow::Create(card_.nic(), side.domain()); }
-  // Of the side's memory at its usual address.
+  // Registers the side's memory at kBase.
   static WorkRequest FastRegister(uint64_t context, SoftSide& side, const std::shared_ptr<SoftFastRegion>& region,
                                   std::shared_ptr<const void> backing = nullptr) {
     return Request(context, {},
@@ -338,7 +338,7 @@ TEST_F(SoftEndpointFailureTest, ASendMayInvalidateAFastRegistrationOfTheReceiver
   const auto region = FastRegion(far_);
   const RemoteToken token = far_.Post(FastRegister(1, far_, region));
   far_.Post(Receive(10, {far_.Entry(0, 8)}));
-  // Before it hears of the receive, the receiver finds the token dead.
+  // The token is invalid before the receive is reported.
   far_.listener().on_completion = [&region](const Completion&) { EXPECT_FALSE(region->registered()); };
   near_.Post(Send(2, {near_.Entry(0, 8)}, {.invalidate = token}));
   EXPECT_EQ(near_.initiated(), (Outcomes{{2, kSent, kOk}}));

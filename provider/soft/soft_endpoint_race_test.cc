@@ -1,4 +1,4 @@
-// Endpoints under several threads. Each test also says something to the thread sanitizer.
+// Endpoints under several threads. The tests are also meant to run under the thread sanitizer.
 
 #include <algorithm>
 #include <atomic>
@@ -15,8 +15,8 @@ constexpr uint64_t kUntilRefused = UINT64_MAX;
 
 using Make = std::function<WorkRequest(uint64_t)>;
 
-// Posts make(0), make(1) and so on, until `count` are accepted or the queue pair takes no more for good. How many it
-// took.
+// Posts make(0), make(1) and so on, until `count` are accepted or the queue pair has ended. Returns the number
+// accepted.
 uint64_t Post(SoftSide& side, uint64_t count, const Make& make) {
   uint64_t accepted = 0;
   while (accepted < count) {
@@ -72,7 +72,7 @@ TEST_F(SoftEndpointRaceTest, BothSidesMayDoEverythingAtOnce) {
   SoftSide first(card_, kDeepLimits);
   SoftSide second(card_, kDeepLimits);
   Connect(first, second);
-  // Each writes and reads beside the sends, in parts of the memory that nobody else uses.
+  // Each side also writes and reads, in parts of the memory that no other request uses.
   const auto initiate = [](SoftSide& side, SoftSide& peer, uint64_t offset) {
     return [&side, &peer, offset](uint64_t number) {
       const RemoteToken token = peer.region().remote_token();
@@ -152,7 +152,7 @@ TEST_F(SoftEndpointRaceTest, WhoWaitsForOneThatConnectsElsewhereIsNeverForgotten
   }
 }
 
-// The listener itself fails the test when it hears anything after Shutdown returned.
+// The listener fails the test on any callback after Shutdown has returned.
 TEST_F(SoftEndpointRaceTest, ShutdownWhileOtherThreadsPostReportsEverythingOnceAndThenNothing) {
   for (int round = 0; round < 40; ++round) {
     SoftSide side(card_, kDeepLimits);
@@ -196,7 +196,7 @@ TEST_F(SoftEndpointRaceTest, ShutdownWhileThePeerSendsCompletesThePeersRequestsT
     });
     EXPECT_TRUE(side.listener().WaitFor(WorkQueue::kReceive, 50));
     side.Shutdown();
-    // The memory is its owner's alone again: the thread sanitizer would tell of a late copy.
+    // Only the owner uses the memory now: the thread sanitizer would report a late copy.
     std::fill(side.bytes().begin(), side.bytes().end(), std::byte{0xff});
     sends.join();
     receives.join();

@@ -1,4 +1,4 @@
-// Reads that take their time: what goes on meanwhile, and what ends them.
+// Delayed reads: requests executed meanwhile, and events that end the reads.
 
 #include "provider/soft/soft_fast_region.h"
 #include "provider/soft/soft_fixture_test.h"
@@ -12,7 +12,7 @@ constexpr OperationType kWritten = OperationType::kWrite;
 constexpr NtStatus kOk = NtStatus::kSuccess;
 constexpr NtStatus kCancelled = NtStatus::kCancelled;
 
-// Every read is a job of the engine, in the order in which they began: how long it takes is the test's to say.
+// Every read is a job of the engine, in the order in which they began; the test controls its duration.
 class SoftEndpointReadTest : public ::testing::Test {
  protected:
   SoftEndpointReadTest() {
@@ -141,7 +141,7 @@ TEST_F(SoftEndpointReadTest, ASourceThatIsDeregisteredBeforeTheBytesLandFailsThe
   EXPECT_EQ(far_.state(), QueuePairState::kError);
 }
 
-// Behind a failure everything is cancelled, even what was executed long ago: the order of completions says so.
+// Behind a failure every request is cancelled, even one executed long ago, because completions are in posting order.
 TEST_F(SoftEndpointReadTest, WhatWasExecutedBehindAReadThatFailsIsCancelled) {
   near_.Post(Read(1, {near_.Entry(100, 5)}, RemoteToken{0xdead}));
   near_.Post(WriteBytes(2));

@@ -1,4 +1,4 @@
-// How an endpoint connects, executes in order, waits, and flushes.
+// Connecting, execution in order, waiting and flushing of an endpoint.
 
 #include "provider/soft/soft_endpoint.h"
 
@@ -301,7 +301,7 @@ TEST_F(SoftEndpointTest, APostAfterThePeerHasGoneIsTimedOut) {
   EXPECT_EQ(near_.initiated(), (Outcomes{{1, kWritten, kTimeout}}));
 }
 
-// Who has connected listens to the peer, whether the peer ever connected or not.
+// A connected endpoint is notified when its peer ends, even if the peer never connected.
 TEST_F(SoftEndpointTest, EveryoneWhoWaitsForAPeerIsToldThatItHasGone) {
   SoftSide also(card_);
   ASSERT_TRUE(near_.ConnectTo(far_).ok());
@@ -342,7 +342,7 @@ TEST_F(SoftEndpointTest, TheAddressIsDeadAfterShutdown) {
   EXPECT_TRUE(FailedWith(far_.ConnectTo(near_), ErrorReason::QP_ADDRESS_UNKNOWN));
 }
 
-// Whoever hears of the end may at once give back, or count, what the request held.
+// On a completion, the listener may at once release or count the memory that the request held.
 TEST_F(SoftEndpointTest, WhatARequestHeldIsLetGoBeforeItIsReported) {
   Connect(near_, far_);
   std::vector<std::weak_ptr<int>> held;

@@ -10,13 +10,13 @@
 
 namespace rnicd::provider {
 
-// What a card does beside its users: goes on with long transfers, lets slow reads land. Threads: safe.
+// Background work of a card: continues long transfers and completes delayed reads. Threads: safe.
 class SoftEngine {
  public:
   virtual ~SoftEngine() = default;
   virtual void Post(std::function<void()> job) = 0;
   virtual void PostAfter(std::chrono::microseconds delay, std::function<void()> job) = 0;
-  // Returns when no job runs; later ones are dropped.
+  // Returns when no job is running; later jobs are dropped.
   virtual void Stop() = 0;
 };
 

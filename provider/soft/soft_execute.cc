@@ -8,32 +8,34 @@ namespace {
 
 using Result = std::optional<NtStatus>;
 
-// A runner inside its peer.
+// Visit of a runner to its peer, for the duration of one request.
 class Visit {
  public:
   explicit Visit(const SoftExecution& execution) : host_(execution.peer.get()) {
     if (host_ == nullptr || execution.peer_lost) {
-      door_ = SoftEndpoint::Door::kClosed;
+      admission_ = SoftEndpoint::Admission::kRefused;
     } else {
-      door_ = host_->Enter(execution.self);
+      admission_ = host_->Enter(execution.self);
     }
   }
   Visit(const Visit&) = delete;
   Visit& operator=(const Visit&) = delete;
   ~Visit() {
-    if (door_ == SoftEndpoint::Door::kOpen) {
+    if (admission_ == SoftEndpoint::Admission::kAdmitted) {
       host_->Leave();
     }
   }
 
-  bool open() const { return door_ == SoftEndpoint::Door::kOpen; }
+  bool open() const { return admission_ == SoftEndpoint::Admission::kAdmitted; }
   SoftEndpoint& host() { return *host_; }
-  // Why the visit did not come about.
-  Result refusal() const { return door_ == SoftEndpoint::Door::kNotYet ? Result() : Result(NtStatus::kIoTimeout); }
+  // Reason why the visit was not admitted; nullopt means wait.
+  Result refusal() const {
+    return admission_ == SoftEndpoint::Admission::kNotYet ? Result() : Result(NtStatus::kIoTimeout);
+  }
 
  private:
   SoftEndpoint* const host_;
-  SoftEndpoint::Door door_;
+  SoftEndpoint::Admission admission_;
 };
 
 // Pins the payload of `request` on the side of `endpoint`.
@@ -56,10 +58,10 @@ bool PinPayload(SoftEndpoint& endpoint, WorkRequest& request, SoftAccess access,
   return true;
 }
 
-// Below, pins are always let go of before an endpoint is told anything or a key is invalidated: either may wait for the
-// last pin of a region, and that must not be one of this thread's own.
+// The functions below release their pins before they call an endpoint or invalidate a key: either may wait for the last
+// pin of a region, and that pin must not belong to this thread.
 
-// What the receiver is told.
+// Status for the receiver.
 NtStatus CopyToReceive(const SoftPins& source, uint64_t length, SoftEndpoint& host, WorkRequest& receive) {
   if (length > LengthOf(receive)) {
     return NtStatus::kBufferOverflow;
@@ -72,7 +74,7 @@ NtStatus CopyToReceive(const SoftPins& source, uint64_t length, SoftEndpoint& ho
   return NtStatus::kSuccess;
 }
 
-// Invalidates what a SendAndInvalidate names, and puts that into the completion of its receive.
+// Invalidates the token of a SendAndInvalidate and records the result in the completion of the receive.
 void InvalidateAtReceiver(SoftEndpoint& host, RemoteToken token, Completion& completion) {
   const std::shared_ptr<SoftTarget> target = host.nic().keys().Find(token);
   if (target != nullptr && target->InvalidateByToken(host.accessor())) {
@@ -105,7 +107,7 @@ Result ExecuteSend(SoftExecution& execution, const SendWork& work) {
     completion.status = CopyToReceive(source, length, visit.host(), *receive);
     execution.moved += length;
   }
-  receive.reset();  // Who hears of the end finds let go what the request held.
+  receive.reset();  // Release first: the listener may reuse the memory.
   if (completion.status == NtStatus::kSuccess && work.invalidate.has_value()) {
     InvalidateAtReceiver(visit.host(), *work.invalidate, completion);
   }
@@ -113,12 +115,12 @@ Result ExecuteSend(SoftExecution& execution, const SendWork& work) {
   if (completion.status == NtStatus::kSuccess) {
     return NtStatus::kSuccess;
   }
-  // A receive that did not work out ends the connection; the sender is told only that.
+  // A failed receive ends the connection; the sender learns no more than that.
   visit.host().LoseConnection(execution.self->number(), /*fatal=*/true);
   return NtStatus::kRemoteResources;
 }
 
-// What came of a read or write: all is well, or whose memory did not allow it.
+// Outcome of a read or write: allowed, or refused by the memory on this side or on the peer's side.
 enum class Access : uint8_t { kAllowed, kRefusedHere, kRefusedThere };
 
 Access CopyWrite(SoftExecution& execution, SoftEndpoint& host, const WriteWork& work) {
@@ -129,7 +131,7 @@ Access CopyWrite(SoftExecution& execution, SoftEndpoint& host, const WriteWork& 
     return Access::kRefusedHere;
   }
   if (length == 0) {
-    return Access::kAllowed;  // No byte, no look at the token: so do cards.
+    return Access::kAllowed;  // Like a card, do not check the token of an empty access.
   }
   if (!sink.Add(host.nic().keys().Find(work.remote_token), host.accessor(), SoftAccess::kRemoteWrite,
                 work.remote_address, length)) {
@@ -159,7 +161,7 @@ Access CopyRead(SoftExecution& execution, SoftEndpoint& host, const ReadWork& wo
   return Access::kAllowed;
 }
 
-// An access that the peer's memory does not allow ends the connection on both sides, as on a card.
+// An access that the peer's memory does not permit ends the connection on both sides, as on a card.
 NtStatus Conclude(Access access, const SoftExecution& execution, SoftEndpoint& host) {
   if (access == Access::kRefusedThere) {
     host.LoseConnection(execution.self->number(), /*fatal=*/true);
@@ -191,7 +193,7 @@ Result ExecuteRead(SoftExecution& execution, const ReadWork& work) {
   return invalidated ? NtStatus::kSuccess : NtStatus::kInvalidDeviceRequest;
 }
 
-Result Judge(bool done) { return done ? NtStatus::kSuccess : NtStatus::kInvalidDeviceRequest; }
+Result StatusOf(bool done) { return done ? NtStatus::kSuccess : NtStatus::kInvalidDeviceRequest; }
 
 struct Executor {
   SoftExecution& execution;
@@ -201,14 +203,14 @@ struct Executor {
   Result operator()(const ReadWork& work) { return ExecuteRead(execution, work); }
   Result operator()(const WriteWork& work) { return ExecuteWrite(execution, work); }
   Result operator()(FastRegisterWork& work) {
-    return Judge(static_cast<SoftFastRegion&>(*work.region).Register(work, execution.token));
+    return StatusOf(static_cast<SoftFastRegion&>(*work.region).Register(work, execution.token));
   }
   Result operator()(const InvalidateWork& work) {
-    return Judge(work.region != nullptr ? static_cast<SoftFastRegion&>(*work.region).Invalidate()
-                                        : static_cast<SoftWindow&>(*work.window).Invalidate());
+    return StatusOf(work.region != nullptr ? static_cast<SoftFastRegion&>(*work.region).Invalidate()
+                                           : static_cast<SoftWindow&>(*work.window).Invalidate());
   }
   Result operator()(BindWork& work) {
-    return Judge(
+    return StatusOf(
         static_cast<SoftWindow&>(*work.window).Bind(work, execution.token, execution.self->accessor().queue_pair));
   }
 };

@@ -9,27 +9,27 @@
 
 namespace rnicd::provider {
 
-// What a request needs to be executed.
+// Inputs and outputs of executing one request.
 struct SoftExecution {
   const std::shared_ptr<SoftEndpoint>& self;
-  // Null when it is gone or there is none.
+  // Connected peer; null if it was destroyed or there is none.
   std::shared_ptr<SoftEndpoint> peer;
   bool peer_lost = false;
   WorkRequest& request;
-  // Of a FastRegisterWork or BindWork.
+  // Remote token issued to a FastRegisterWork or BindWork.
   RemoteToken token;
-  // Bytes copied; added to.
+  // Running total of bytes copied.
   uint64_t& moved;
 };
 
-// Executes one initiator request, or answers nothing when it has to wait: for the peer to connect, or for a receive.
-// Whatever it waits for runs the endpoint again.
+// Executes one initiator request. Returns nullopt when the request must wait for the peer to connect or for a receive;
+// that event runs the endpoint again.
 std::optional<NtStatus> Execute(SoftExecution execution);
 
-// Whether the peer can be reached; nothing when that is to be waited for.
+// kSuccess when the peer can be reached; nullopt while the peer has not connected.
 std::optional<NtStatus> Reach(const SoftExecution& execution);
 
-// The bytes of a request's payload.
+// Payload length of a request, in bytes.
 uint64_t LengthOf(const WorkRequest& request);
 
 }  // namespace rnicd::provider

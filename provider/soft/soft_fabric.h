@@ -15,8 +15,8 @@ namespace rnicd::provider {
 
 class SoftEndpoint;
 
-// What connects the cards of one provider: queue pairs by address, and the engine. An address is a random number, so
-// that none can be guessed. Threads: safe.
+// Shared by the cards of one provider: the queue pairs by address, and the engine. An address is a random number, so it
+// cannot be guessed. Threads: safe.
 class SoftFabric {
  public:
   // `random` outlives the fabric.

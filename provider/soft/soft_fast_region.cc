@@ -5,7 +5,7 @@
 namespace rnicd::provider {
 namespace {
 
-// The memory of one fast registration; knows whose it is, because a peer may invalidate it by its token.
+// The memory of one fast registration; refers to its region, because a peer may invalidate it by its token.
 class FastRegistration final : public SoftRegionMemory {
  public:
   FastRegistration(Shape shape, std::weak_ptr<SoftFastRegion> owner)
@@ -65,7 +65,7 @@ bool SoftFastRegion::Register(FastRegisterWork& work, RemoteToken token) {
   return true;
 }
 
-// The memory stays in its place until it is revoked, so that a second caller, Retire above all, waits for it too.
+// memory_ stays set until the memory is revoked, so that a second caller, Retire in particular, waits for it too.
 bool SoftFastRegion::Invalidate(const SoftRegionMemory* only) {
   std::shared_ptr<SoftRegionMemory> memory;
   {

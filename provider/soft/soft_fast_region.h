@@ -10,9 +10,8 @@
 
 namespace rnicd::provider {
 
-// Keys that lead to memory from the execution of a FastRegisterWork to that of its invalidation, and nowhere in
-// between.
-// Threads: safe. Of two executions on different queue pairs one comes first.
+// Keys that reach memory from the execution of a FastRegisterWork until its invalidation, and reach nothing otherwise.
+// Threads: safe. Executions on different queue pairs are serialized.
 class SoftFastRegion final : public DeviceFastRegion, public std::enable_shared_from_this<SoftFastRegion> {
  public:
   // Errors: DEVICE_OUT_OF_RESOURCES.
@@ -24,11 +23,12 @@ class SoftFastRegion final : public DeviceFastRegion, public std::enable_shared_
   bool registered() const override;
   void Retire() override;
 
-  // The token of a request that was just accepted.
+  // Issues the token of a request that was just accepted.
   RemoteToken IssueToken();
-  // False when there is a registration, or the region is retired.
+  // False when the region is already registered or retired.
   bool Register(FastRegisterWork& work, RemoteToken token);
-  // Returns when no transfer reaches the pages any more. False when there is none, or not `only`.
+  // Returns when transfers no longer reach the pages. False when the region is not registered or, if `only` is not
+  // null, when the registration is not `only`.
   bool Invalidate(const SoftRegionMemory* only = nullptr);
 
  private:

@@ -28,7 +28,7 @@ class SoftFastRegionTest : public ::testing::Test {
             .runs = {std::span<std::byte>(page_)},
             .backing = std::move(backing_)};
   }
-  // Registers under a token of its own, as a queue pair does.
+  // Registers under a new token, as a queue pair does.
   RemoteToken Register(SoftFastRegion& region, const AccessRights& rights = kAllRights) {
     FastRegisterWork work = Work(rights);
     const RemoteToken token = region.IssueToken();
@@ -87,7 +87,7 @@ TEST_F(SoftFastRegionTest, TheLocalTokenStaysAndTheRemoteOneChangesWithEachRegis
   }
 }
 
-// What was posted twice carries two tokens; the one that is executed counts.
+// Two posted requests have two tokens; the token of the executed one is valid.
 TEST_F(SoftFastRegionTest, ARegistrationKeepsItsOwnTokenWhenAnotherIsIssuedMeanwhile) {
   const auto region = Create();
   const RemoteToken first = Register(*region);
@@ -215,7 +215,7 @@ TEST_F(SoftFastRegionTest, AFullCardRefusesAnotherAndHasRoomAfterwards) {
   EXPECT_TRUE(SoftFastRegion::Create(small.nic(), kDomain).ok());
 }
 
-// Retire says that nothing reaches the pages, also when somebody else is just about to end the registration.
+// After Retire nothing reaches the pages, even if another thread is ending the registration at that moment.
 TEST_F(SoftFastRegionTest, RetireWaitsForAnInvalidationUnderWay) {
   const auto region = Create();
   const RemoteToken token = Register(*region);
@@ -248,7 +248,7 @@ TEST_F(SoftFastRegionTest, RetireWaitsForAnInvalidationUnderWay) {
   EXPECT_FALSE(region->registered());
 }
 
-// Of those who race for one registration exactly one registers it and exactly one ends it.
+// When threads race for one registration, exactly one registers it and exactly one ends it.
 TEST_F(SoftFastRegionTest, RacingRegistrationsAndInvalidationsTakeTurns) {
   const auto region = Create();
   std::atomic<int> registered{0};

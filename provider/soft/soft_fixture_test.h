@@ -29,7 +29,7 @@ namespace rnicd::provider {
 inline constexpr QueuePairLimits kRoomyLimits{
     .receive_depth = 64, .initiator_depth = 64, .receive_entries = 16, .initiator_entries = 16, .inline_bytes = 512};
 
-// An engine whose time is the test's: a job waits until the test runs it.
+// An engine controlled by the test: a job waits until the test runs it.
 class ManualEngine final : public SoftEngine {
  public:
   void Post(std::function<void()> job) override { PostAfter(std::chrono::microseconds(0), std::move(job)); }
@@ -75,7 +75,7 @@ class ManualEngine final : public SoftEngine {
   bool stopped_ RNICD_GUARDED_BY(mutex_) = false;
 };
 
-// One card, put together by hand.
+// One card, assembled without a provider.
 class SoftCard {
  public:
   explicit SoftCard(const SoftOptions& options = {}, std::unique_ptr<SoftEngine> engine = nullptr)
@@ -100,7 +100,7 @@ class SoftCard {
   const std::shared_ptr<SoftNic> nic_;
 };
 
-// A queue pair, who listens to it, and memory of its domain that everybody may use in every way.
+// A queue pair, its listener, and memory of its domain with all access rights.
 class SoftSide {
  public:
   static constexpr uint64_t kBase = 0x100000;
@@ -121,7 +121,7 @@ class SoftSide {
         region_(Register(kAllRights)),
         endpoint_(SoftEndpoint::Create(nic_, domain_, kRoomyLimits, listener_)) {}
   ~SoftSide() {
-    // Shutdown waits for what the engine has to go on with, also after a test that gave up.
+    // Shutdown waits for the engine's jobs, even after a test that has failed.
     if (engine_ != nullptr) {
       engine_->RunAll();
     }
@@ -174,7 +174,7 @@ class SoftSide {
   }
 
  private:
-  // Null when the engine runs by itself.
+  // Null when the engine runs its jobs itself.
   ManualEngine* const engine_;
   const std::shared_ptr<SoftNic> nic_;
   const uint64_t domain_;

@@ -15,7 +15,7 @@ uint32_t IndexOf(uint32_t key) { return key >> kVariantBits; }
 
 }  // namespace
 
-// Beyond half of the indices drawing one at random would take ever more tries.
+// Above half of the indices, drawing a free one at random would take ever more attempts.
 SoftKeyTable::SoftKeyTable(uint64_t max_regions, RandomSource& random)
     : max_regions_(max_regions == 0 || max_regions > kIndices / 2 ? kIndices / 2 : max_regions), random_(random) {}
 
@@ -28,7 +28,7 @@ absl::StatusOr<SoftKeyTable::Keys> SoftKeyTable::Insert(std::shared_ptr<SoftTarg
     const uint64_t drawn = random_.Next();
     const uint32_t index = static_cast<uint32_t>(drawn) % kIndices;
     if (index == 0 || index >= kFirstReservedIndex) {
-      continue;  // A token is never 0, and never that of a domain.
+      continue;  // A token is never 0 and never equals a privileged token.
     }
     const uint32_t variant = static_cast<uint32_t>(drawn >> 32) & (kRemoteVariantBit - 1);
     const uint32_t local = (index << kVariantBits) | variant;
@@ -49,7 +49,7 @@ void SoftKeyTable::Replace(const Keys& keys, std::shared_ptr<SoftTarget> target)
   MutexLock lock(shard.mutex);
   const auto found = shard.entries.find(index);
   if (found != shard.entries.end()) {
-    // What was there dies after the lock, with the caller's `target`.
+    // The previous target is destroyed after the lock is released, with the parameter `target`.
     std::swap(found->second.target, target);
     found->second.keys = keys;
   }

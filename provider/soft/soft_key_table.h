@@ -14,10 +14,10 @@ namespace rnicd::provider {
 
 class SoftTarget;
 
-// The keys of a card, as an RNIC builds them: 24 bits of index and 8 bits of variant. The index is drawn at random, so
-// that one owner's token says nothing about another's; local and remote key share the index and differ in variant, so
-// that one never passes for the other.
-// Threads: safe; sharded, so that registrations do not queue behind each other.
+// Keys of a card, built as an RNIC builds them: 24 bits of index and 8 bits of variant. The index is drawn at random,
+// so one owner's token reveals nothing about another's. Local and remote key share the index and differ in variant, so
+// neither is accepted in place of the other.
+// Threads: safe; sharded, so that concurrent registrations rarely contend.
 class SoftKeyTable {
  public:
   struct Keys {
@@ -25,19 +25,20 @@ class SoftKeyTable {
     RemoteToken remote;
   };
 
-  // `max_regions` 0, or more than that, means half of the indices: 8,388,608.
+  // `max_regions` 0 or above half of the indices means half of the indices: 8,388,608.
   SoftKeyTable(uint64_t max_regions, RandomSource& random);
 
-  // Makes `target` reachable; null reserves keys that lead nowhere yet. Errors: DEVICE_OUT_OF_RESOURCES.
+  // Makes `target` reachable; null reserves keys that reach nothing yet. Errors: DEVICE_OUT_OF_RESOURCES.
   absl::StatusOr<Keys> Insert(std::shared_ptr<SoftTarget> target);
-  // Lets the keys of this index lead to `target`, or nowhere when null, with another remote key.
+  // Points the keys of this index at `target`, or at nothing if null, with a new remote key.
   void Replace(const Keys& keys, std::shared_ptr<SoftTarget> target);
-  // A token of a protection domain's own. It lies outside the keys, so that no peer can reach anything with it.
+  // Privileged token of a protection domain. It lies outside the range of keys, so a peer can reach nothing with it.
   static LocalToken PrivilegedTokenOf(uint64_t domain);
-  // The remote key with the next variant: what makes a stale one die. It comes back after 128 steps, as on a card.
+  // The remote key with the next variant, which makes the stale key invalid. Variants repeat after 128 steps, as on a
+  // card.
   static RemoteToken NextVariant(RemoteToken token);
   void Remove(LocalToken token);
-  // Null when the token is not alive.
+  // Null when the token is not valid.
   std::shared_ptr<SoftTarget> Find(RemoteToken token) const;
   std::shared_ptr<SoftTarget> Find(LocalToken token) const;
   uint64_t size() const { return size_.load(std::memory_order_relaxed); }

@@ -10,7 +10,7 @@
 
 namespace rnicd::provider {
 
-// A normal registration: keys that lead to memory until it is deregistered.
+// A normal registration: keys that reach memory until it is deregistered.
 class SoftMemoryRegion final : public DeviceMemoryRegion {
  public:
   // Errors: DEVICE_OUT_OF_RESOURCES.

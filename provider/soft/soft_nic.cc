@@ -7,7 +7,7 @@
 namespace rnicd::provider {
 namespace {
 
-// Limits of an ordinary 100 Gbit/s card, so that software written against the soft card fits a real one.
+// Limits of a typical 100 Gbit/s card, so that software written against the soft card fits a real one.
 NdkAdapterInfo InfoOf(const SoftOptions& options) {
   NdkAdapterInfo info;
   info.version = NdkVersion{1, 2};

@@ -16,7 +16,7 @@ namespace rnicd::provider {
 
 struct SoftOptions;
 
-// One software card: its name, its limits and its keys. Shared by every session's opening of it. Threads: safe.
+// One software card: its name, limits and keys. Shared by every session that opens it. Threads: safe.
 class SoftNic {
  public:
   SoftNic(std::string name, const SoftOptions& options, RandomSource& random, std::shared_ptr<SoftFabric> fabric);
@@ -28,11 +28,11 @@ class SoftNic {
   uint32_t max_fast_register_pages() const { return max_fast_register_pages_; }
   SoftKeyTable& keys() { return keys_; }
   SoftFabric& fabric() { return *fabric_; }
-  // A number no other protection domain of this card has or had.
+  // A number never used by another protection domain of this card.
   uint64_t NextDomain() { return next_domain_.fetch_add(1); }
   void CountFastRegistration() { fast_registrations_.fetch_add(1, std::memory_order_relaxed); }
   uint64_t fast_registrations() const { return fast_registrations_.load(std::memory_order_relaxed); }
-  // The rights as this card judges them: one that asks for no read sink right grants it to all.
+  // The rights as this card applies them: a card that does not require the read sink right grants it to every region.
   AccessRights Resolve(AccessRights rights) const;
 
  private:

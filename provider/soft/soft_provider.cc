@@ -34,7 +34,7 @@ class SoftQueuePair final : public DeviceQueuePair {
   const std::shared_ptr<SoftEndpoint> endpoint_;
 };
 
-// Core keeps the completions, so there is nothing to a soft queue.
+// Core keeps the completions, so a soft queue has no state.
 class SoftCompletionQueue final : public DeviceCompletionQueue {
  public:
   absl::Status Resize(uint32_t /*depth*/) override { return absl::OkStatus(); }
@@ -105,7 +105,7 @@ SoftProvider::SoftProvider(const SoftOptions& options, RandomSource& random, std
   }
 }
 
-// Whoever goes last takes the fabric along, and that must not be the engine's own thread.
+// The last owner destroys the fabric; without Stop that could be the engine's own thread, which cannot join itself.
 SoftProvider::~SoftProvider() { fabric_->engine().Stop(); }
 
 std::vector<AdapterDescription> SoftProvider::ListAdapters() const {

@@ -16,15 +16,15 @@ namespace rnicd::provider {
 struct SoftOptions {
   // Cards named soft0, soft1, ...; at least 1.
   uint32_t adapters = 1;
-  // Bytes; what the cards report as max_registration_size.
+  // max_registration_size that the cards report, in bytes.
   uint64_t max_registration_bytes = uint64_t{1} << 40;
-  // Registrations a card has room for; 0 means as many as there are keys (8,388,608).
+  // Maximum number of registrations on a card; 0 means the number of keys (8,388,608).
   uint64_t max_regions = 0;
-  // The most pages of 4 KiB that a fast-register region may be initialized for.
+  // Maximum number of 4 KiB pages that a fast-register region may be initialized for.
   uint32_t max_fast_register_pages = 65536;
-  // How long each registration, or making ready of a fast-register region, takes: imitates a slow card.
+  // Duration of each registration and of each initialization of a fast-register region; simulates a slow card.
   std::chrono::microseconds register_delay{0};
-  // How long each read takes from its start until its bytes land: imitates a long wire.
+  // Duration of each read from its start until its bytes land; simulates a long wire.
   std::chrono::microseconds read_delay{0};
   // NDK_ADAPTER_FLAG_ bits that the cards report and obey.
   uint32_t adapter_flags = kAdapterFlagInOrderDma | kAdapterFlagReadSinkNotRequired | kAdapterFlagReadLocalInvalidate |
@@ -35,10 +35,10 @@ class SoftFabric;
 class SoftNic;
 
 // RNICs in software, inside the daemon: the default where there is no card, and the model that the conformance suite
-// compares cards with. It never does what a card cannot. README.md says what it models and what not.
+// compares cards with. It never does anything a card cannot. README.md lists what it models and what it does not.
 class SoftProvider final : public Provider {
  public:
-  // `random` outlives the provider. Without an engine it makes one with a thread of its own.
+  // `random` outlives the provider. If `engine` is null, the provider creates one with its own thread.
   SoftProvider(const SoftOptions& options, RandomSource& random, std::unique_ptr<SoftEngine> engine = nullptr);
   ~SoftProvider() override;
 
@@ -49,7 +49,7 @@ class SoftProvider final : public Provider {
   FastRegistrationCounts fast_registrations() const override;
 
  private:
-  // Null when there is none of that name.
+  // Null when no card has that name.
   std::shared_ptr<SoftNic> FindNic(std::string_view adapter_name) const;
 
   const std::shared_ptr<SoftFabric> fabric_;

@@ -43,7 +43,7 @@ bool SoftRegionMemory::Pin(const SoftAccessor& accessor, SoftAccess access, Virt
     return false;
   }
   uint64_t offset = address.value - shape_.base.value;
-  // The last run that does not begin behind the offset.
+  // The last run that begins at or before the offset.
   auto run = static_cast<size_t>(std::upper_bound(run_offsets_.begin(), run_offsets_.end(), offset) -
                                  run_offsets_.begin() - 1);
   offset -= run_offsets_[run];

@@ -13,19 +13,19 @@
 
 namespace rnicd::provider {
 
-// The memory behind one registration: where the bytes lie, who may touch them, and how.
+// The memory behind one registration: the location of its bytes, the domain that may access them, and its rights.
 // Threads: safe. Revoke waits for running transfers, and none begins after it.
 class SoftRegionMemory : public SoftTarget {
  public:
   struct Shape {
-    // Names the protection domain; any number that is the domain's own.
+    // Identifies the protection domain; any number unique to the domain.
     uint64_t domain = 0;
     VirtualAddress base;
     uint64_t length = 0;
-    // read_sink says whether a read may land here: as granted, or always where the card asks for no such right.
+    // read_sink is true if a read may land here: as granted, or always if the card does not require the right.
     AccessRights rights;
     std::vector<std::span<std::byte>> runs;
-    // Let go of by Revoke.
+    // Keeps the runs mapped; released by Revoke.
     std::shared_ptr<const void> backing;
   };
   explicit SoftRegionMemory(Shape shape);
@@ -35,20 +35,20 @@ class SoftRegionMemory : public SoftTarget {
   void Unpin() override { gate_.Leave(); }
 
   uint64_t domain() const { return shape_.domain; }
-  // True for the first who revokes.
+  // True for the first caller of Revoke.
   bool Revoke();
 
-  // Bound windows keep their region from being deregistered. False when it is.
+  // Counts a bound window, which prevents the region from being deregistered. False when the region is deregistered.
   bool AddWindow();
   void RemoveWindow();
-  // False while there are windows; otherwise none can come any more.
+  // False while windows are bound; otherwise AddWindow fails from now on.
   bool RefuseWindows();
 
  private:
   bool Allows(const SoftAccessor& accessor, SoftAccess access) const;
 
   Shape shape_;
-  // Where each run begins, counted from the base.
+  // Start of each run, as an offset from the base in bytes.
   std::vector<uint64_t> run_offsets_;
   PinGate gate_;
 

@@ -137,7 +137,7 @@ TEST_F(SoftRegionMemoryTest, EachRightAllowsItsOwnTransferOnly) {
       {{.local_write = true}, true, false, false, false},
       {{.local_write = true, .remote_write = true}, true, false, false, true},
       {{.local_write = true, .read_sink = true}, true, true, false, false},
-      // What lands is written: a sink needs both.
+      // The bytes of a read are written: a sink needs both rights.
       {{.read_sink = true}, false, false, false, false},
   };
   for (const auto& row : kRows) {
@@ -175,7 +175,7 @@ TEST_F(SoftRegionMemoryTest, RevokeWaitsForARunningCopy) {
       std::this_thread::yield();
     }
     region->Revoke();
-    // These plain writes race with the peer's copy if Revoke did not wait: the thread sanitizer would tell.
+    // These plain writes race with the peer's copy if Revoke did not wait; the thread sanitizer would report it.
     pages_ = {};
     EXPECT_TRUE(Untouched());
     peer.join();

@@ -7,13 +7,13 @@
 namespace rnicd::provider {
 namespace {
 
-// A place in a list of pieces.
+// A position in a list of pieces.
 struct Cursor {
   const Pieces& pieces;
   size_t index = 0;
   size_t offset = 0;
 
-  // What is left of the piece at hand; skips empty ones.
+  // The rest of the current piece; skips empty pieces.
   std::span<std::byte> Rest() {
     while (offset == pieces[index].size()) {
       ++index;
@@ -37,7 +37,7 @@ void Copy(Cursor& from, Cursor& to, uint64_t length) {
     const std::span<std::byte> source = from.Rest();
     const std::span<std::byte> target = to.Rest();
     const uint64_t count = std::min<uint64_t>({source.size(), target.size(), length});
-    // A peer may name the same memory on both sides.
+    // memmove, because a peer may name the same memory on both sides.
     std::memmove(target.data(), source.data(), count);
     from.offset += count;
     to.offset += count;
@@ -51,7 +51,7 @@ void CopyInOrder(const Pieces& from, const Pieces& to, uint64_t length) {
   if (length == 0) {
     return;
   }
-  // Taken first: the rest of the copy may overwrite it.
+  // Read the last byte first: the rest of the copy may overwrite it.
   const auto last = static_cast<unsigned char>(At(from, length - 1));
   Cursor source{from};
   Cursor target{to};

@@ -10,43 +10,44 @@
 
 namespace rnicd::provider {
 
-// What a transfer wants of the memory behind a key.
+// Kind of access that a transfer makes to the memory behind a key.
 enum class SoftAccess : uint8_t {
-  // By the key's owner, through an SGE.
+  // Access of the key's owner through an SGE.
   kLocalRead,
   kLocalWrite,
   // The sink of a read.
   kReadSink,
-  // By a peer.
+  // Access of a peer.
   kRemoteRead,
   kRemoteWrite,
-  // By a window, which has checked the rights itself.
+  // Access through a window, which has checked the rights itself.
   kThroughWindow,
 };
 
-// Through what the memory is reached.
+// Origin of an access.
 struct SoftAccessor {
-  // The protection domain, and the queue pair on the side of the memory.
+  // Protection domain and queue pair on the memory's side of the connection.
   uint64_t domain = 0;
   uint64_t queue_pair = 0;
 };
 
-// Host bytes, to be taken in this order.
+// Host bytes, in transfer order.
 using Pieces = std::vector<std::span<std::byte>>;
 
-// What a key leads to: a registered region or a bound window. Threads: safe.
+// Target of a key: a registered region or a bound window. Threads: safe.
 class SoftTarget {
  public:
   virtual ~SoftTarget() = default;
-  // Appends the bytes of [address, address + length) and keeps them until Unpin; or changes nothing and answers false.
+  // Appends the bytes of [address, address + length) and keeps them until Unpin; otherwise changes nothing and returns
+  // false.
   virtual bool Pin(const SoftAccessor& accessor, SoftAccess access, VirtualAddress address, uint64_t length,
                    Pieces& pieces) = 0;
   virtual void Unpin() = 0;
-  // What a peer's SendAndInvalidate or a read's local invalidate asks; false for what cannot be invalidated so.
+  // Invalidation by a peer's SendAndInvalidate or a read's local invalidate; false if the target does not support it.
   virtual bool InvalidateByToken(const SoftAccessor& /*accessor*/) { return false; }
 };
 
-// One side of a transfer: pieces of memory, pinned as long as this lives.
+// One side of a transfer: pieces of memory, pinned for the lifetime of this object.
 class SoftPins {
  public:
   SoftPins() = default;
@@ -58,7 +59,7 @@ class SoftPins {
     }
   }
 
-  // False for no target, and where the target refuses.
+  // False when the target is null or refuses.
   bool Add(std::shared_ptr<SoftTarget> target, const SoftAccessor& accessor, SoftAccess access, VirtualAddress address,
            uint64_t length) {
     if (target == nullptr || !target->Pin(accessor, access, address, length, pieces_)) {
@@ -76,7 +77,8 @@ class SoftPins {
   Pieces pieces_;
 };
 
-// Copies `length` bytes. The last byte of the target changes last: what IN_ORDER_DMA promises to whoever polls it.
+// Copies `length` bytes. The last byte of the target is written last, as IN_ORDER_DMA promises to a program that polls
+// it.
 void CopyInOrder(const Pieces& from, const Pieces& to, uint64_t length);
 
 }  // namespace rnicd::provider

@@ -97,7 +97,7 @@ TEST(CopyInOrder, WhoSeesTheLastByteSeesAllOthers) {
   poller.join();
 }
 
-// Counts what it is asked for, and refuses addresses from 100 on.
+// Counts open pins, and refuses addresses from 100 on.
 class CountingTarget final : public SoftTarget {
  public:
   bool Pin(const SoftAccessor&, SoftAccess, VirtualAddress address, uint64_t, Pieces& pieces) override {

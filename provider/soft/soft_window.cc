@@ -6,8 +6,8 @@
 
 namespace rnicd::provider {
 
-// One binding: what the window's key leads to. Bounds and rights are its own, the bytes are the region's, which has
-// counted it.
+// One binding: the target of the window's key. It has its own bounds and rights; the bytes belong to the region, which
+// counts the binding.
 class BoundWindow final : public SoftTarget {
  public:
   BoundWindow(BindWork& work, SoftAccessor accessor, std::shared_ptr<SoftRegionMemory> region,
@@ -43,7 +43,7 @@ class BoundWindow final : public SoftTarget {
     const std::shared_ptr<SoftWindow> owner = owner_.lock();
     return accessor.domain == accessor_.domain && owner != nullptr && owner->Invalidate(this);
   }
-  // True for the first who revokes.
+  // True for the first caller of Revoke.
   bool Revoke() {
     const bool first = gate_.Close();
     if (first) {
@@ -93,13 +93,13 @@ bool SoftWindow::Bind(BindWork& work, RemoteToken token, uint64_t queue_pair) {
   }
   bound_ = std::make_shared<BoundWindow>(work, SoftAccessor{.domain = domain_, .queue_pair = queue_pair},
                                          std::move(region), weak_from_this());
-  // A request that is done, but not reported yet, must not keep the registration.
+  // Release the region now: a request that is done but not yet reported must not keep the registration.
   work.region.reset();
   nic_->keys().Replace({.local = local_, .remote = token}, bound_);
   return true;
 }
 
-// The binding stays in its place until it is revoked, so that a second caller, Retire above all, waits for it too.
+// bound_ stays set until the binding is revoked, so that a second caller, Retire in particular, waits for it too.
 bool SoftWindow::Invalidate(const BoundWindow* only) {
   std::shared_ptr<BoundWindow> bound;
   {

@@ -22,11 +22,12 @@ class SoftWindow final : public DeviceMemoryWindow, public std::enable_shared_fr
   RemoteToken remote_token() const override;
   void Retire() override;
 
-  // The token of a request that was just accepted.
+  // Issues the token of a request that was just accepted.
   RemoteToken IssueToken();
-  // False when it is bound or retired, or the region is not registered any more.
+  // False when the window is bound or retired, or the region is no longer registered.
   bool Bind(BindWork& work, RemoteToken token, uint64_t queue_pair);
-  // Returns when no transfer goes through any more. False when it is not bound, or not `only`.
+  // Returns when transfers no longer pass through the window. False when the window is not bound or, if `only` is not
+  // null, when the binding is not `only`.
   bool Invalidate(const BoundWindow* only = nullptr);
 
  private:
@@ -35,7 +36,7 @@ class SoftWindow final : public DeviceMemoryWindow, public std::enable_shared_fr
 
   const std::shared_ptr<SoftNic> nic_;
   const uint64_t domain_;
-  // Leads nowhere: a window has no local use.
+  // Local key that reaches nothing: a window has no local use.
   const LocalToken local_;
   mutable Mutex mutex_;
   RemoteToken issued_ RNICD_GUARDED_BY(mutex_);

@@ -244,7 +244,7 @@ TEST_F(SoftWindowTest, InvalidatingWaitsForARunningCopy) {
   EXPECT_TRUE(region_->Deregister().ok());
 }
 
-// Whichever comes first: a window is never left bound to a region that is not registered.
+// In either order of the two calls, a window is never left bound to a region that is not registered.
 TEST_F(SoftWindowTest, BindingAndDeregisteringTakeTurns) {
   for (int round = 0; round < 500; ++round) {
     region_ = Register(kAllRights);

@@ -6,12 +6,12 @@
 namespace rnicd::provider {
 namespace {
 
-// The fast-register size that most workloads ask for.
+// The fast-register size that most workloads use, in pages.
 constexpr uint32_t kFrmrPageHint = 256;
-// Below it a copy costs less than a registration and a round trip.
+// Below this size a copy costs less than a registration and a round trip.
 constexpr uint32_t kLargeRequestBytes = 65536;
-// What rdma_cm carries for an RC connection: 56 bytes with the request, 148 with anything else. Here it is a figure for
-// programs that size their buffers by it.
+// Private data that rdma_cm carries for an RC connection: 56 bytes with the request, 148 with a response. Reported for
+// programs that size their buffers by these fields.
 constexpr uint32_t kCallerDataBytes = 56;
 constexpr uint32_t kCalleeDataBytes = 148;
 constexpr uint32_t kMinCqDepth = 65536;
@@ -47,7 +47,7 @@ NdkAdapterInfo AdapterLimits(const ibv_device_attr& device, const ibv_port_attr&
   info.frmr_page_count = std::min(kFrmrPageHint, options.max_fast_register_pages);
   info.max_initiator_request_sge = Count(device.max_sge);
   info.max_receive_request_sge = Count(device.max_sge);
-  // A read takes its entries from the send queue, whose limit holds for it too.
+  // A read takes its entries from the send queue, so the limit of that queue applies too.
   info.max_read_request_sge =
       device.max_sge_rd > 0 ? std::min(Count(device.max_sge_rd), Count(device.max_sge)) : Count(device.max_sge);
   info.max_transfer_length = std::min(port.max_msg_sz, kMaxTransferBytes);
@@ -59,8 +59,8 @@ NdkAdapterInfo AdapterLimits(const ibv_device_attr& device, const ibv_port_attr&
   info.max_receive_queue_depth = std::min(Count(device.max_qp_wr), half);
   info.max_initiator_queue_depth = std::min(Less(Count(device.max_qp_wr), kExtraSendRequests), half);
   info.max_srq_depth = 0;
-  // Core keeps the completions that owners poll, in memory of its own, so the card does not bound this queue. Some
-  // bound there must be; a card that can do more shows that such depths are in use with it.
+  // Core keeps the completions that owners poll in its own memory, so the card does not bound this queue. A bound is
+  // needed all the same; a card with a higher limit raises it, because its users may rely on such depths.
   info.max_cq_depth = std::max(kMinCqDepth, Count(device.max_cqe));
   info.large_request_threshold = kLargeRequestBytes;
   info.max_caller_data = kCallerDataBytes;

@@ -11,17 +11,18 @@
 
 namespace rnicd::provider {
 
-// The one thread on which cards speak: it waits for their descriptors and calls whoever stands behind them.
+// The one thread that handles events of the cards: it waits for their descriptors and calls their handlers.
 // Threads: safe.
 class EventLoop {
  public:
-  // Who is called, always on the loop's thread. It may go at any time, also on that thread.
+  // Callbacks for descriptors, always called on the loop's thread. A handler may be destroyed at any time, also on that
+  // thread.
   class Handler {
    public:
     virtual ~Handler() = default;
-    // False when nothing will come from the descriptor any more; the handler still ticks.
+    // Returns false when the descriptor will deliver no more events; OnTick is still called.
     virtual bool OnReadable(int descriptor) = 0;
-    // Every kTick, from the first descriptor on.
+    // Called every kTick once the handler has its first descriptor.
     virtual void OnTick() = 0;
   };
   static constexpr std::chrono::milliseconds kTick{100};
@@ -29,10 +30,10 @@ class EventLoop {
   EventLoop();
   ~EventLoop();
 
-  // Any number of descriptors for one handler. The descriptor is the caller's, who removes it before closing it.
+  // A handler may have any number of descriptors. The caller owns the descriptor and removes it before closing it.
   void Add(int descriptor, const std::weak_ptr<Handler>& handler);
   void Remove(int descriptor);
-  // Nobody is called any more when it returned. Not from the loop's own thread.
+  // Once Stop has returned, no handler is called. Must not be called on the loop's thread.
   void Stop();
 
  private:

@@ -10,7 +10,7 @@
 namespace rnicd::provider {
 namespace {
 
-// A descriptor that can be rung, and what is told of it.
+// A descriptor that can be signalled, and a record of its callbacks.
 class Bell final : public EventLoop::Handler {
  public:
   Bell() : descriptor_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}

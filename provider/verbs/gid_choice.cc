@@ -15,7 +15,7 @@ namespace {
 constexpr std::array<uint8_t, 12> kIpv4Prefix = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
 bool IsIpv4(const ibv_gid& gid) { return std::equal(kIpv4Prefix.begin(), kIpv4Prefix.end(), gid.raw); }
-// fe80::/10. The default GID of an InfiniBand port is one, too.
+// fe80::/10. The default GID of an InfiniBand port is link-local too.
 bool IsLinkLocal(const ibv_gid& gid) { return gid.raw[0] == 0xfe && (gid.raw[1] & 0xc0) == 0x80; }
 bool IsSame(const ibv_gid& one, const ibv_gid& other) { return std::memcmp(one.raw, other.raw, sizeof(one.raw)) == 0; }
 
@@ -71,7 +71,7 @@ std::optional<GidRule> ParseGidRule(std::string_view text) {
       return GidRule{.kind = kind};
     }
   }
-  // inet_pton(3) would stop reading there.
+  // inet_pton(3) would stop at the NUL byte.
   if (text.find('\0') != std::string_view::npos) {
     return std::nullopt;
   }

@@ -10,11 +10,11 @@
 
 namespace rnicd::provider {
 
-// Which of a port's addresses queue pairs use. A GID is found by what it is, never by its place in the table: an
-// address that is deleted and added again may come back elsewhere.
+// Rule that selects the GID of a port for queue pairs. A GID is matched by value, never by its index in the table: an
+// address that is deleted and added again may get another index.
 struct GidRule {
   enum class Kind : uint8_t {
-    // The best there is: RoCE v2 before v1 and before nothing, IPv4 before global IPv6 before link-local.
+    // The best GID of the port: RoCE v2 before RoCE v1 before others, then IPv4 before global IPv6 before link-local.
     kBest,
     kIpv4,
     kIpv6,
@@ -26,9 +26,9 @@ struct GidRule {
   ibv_gid address = {};
 };
 
-// "auto", "ipv4", "ipv6", "link-local" or an IPv4 or IPv6 address. Nothing when it is none of these.
+// Accepts "auto", "ipv4", "ipv6", "link-local" or an IPv4 or IPv6 address; nullopt for other text.
 std::optional<GidRule> ParseGidRule(std::string_view text);
-// Null when no entry satisfies the rule. Of several equally good ones the first in the table.
+// Null when no entry satisfies the rule. Among equally good entries, the first in the table.
 const GidEntry* ChooseGid(std::span<const GidEntry> table, const GidRule& rule);
 // As inet_ntop(3) writes it, for logs.
 std::string GidText(const ibv_gid& gid);

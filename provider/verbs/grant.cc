@@ -19,12 +19,13 @@ absl::StatusOr<std::unique_ptr<Grant>> Grant::Register(std::shared_ptr<VerbsDoma
 absl::StatusOr<std::unique_ptr<Grant>> Grant::RegisterForWindow(std::shared_ptr<VerbsDomain> domain,
                                                                 const Shape& shape) {
   std::unique_ptr<Grant> grant(new Grant(domain, shape));
-  // No remote right: the window is the only door. Remote writes through it need the local one.
+  // No remote right: peers get access through the window only. Remote writes through a window need the local write
+  // right.
   const AccessRights local{.local_write = shape.rights.local_write || shape.rights.remote_write};
   RNICD_ASSIGN_OR_RETURN(grant->registration_, Registration::Make(std::move(domain), shape.base, shape.runs,
                                                                   AccessFlags(local) | IBV_ACCESS_MW_BIND));
   if (!shape.rights.remote_read && !shape.rights.remote_write) {
-    // Nothing for a peer, so nothing to bind; the token is one that no peer can use.
+    // No remote right was requested, so there is no window to bind; the token is one that no peer can use.
     grant->token_ = grant->registration_->lkey();
     return grant;
   }
@@ -39,8 +40,8 @@ absl::StatusOr<std::unique_ptr<Grant>> Grant::OpenWindow(std::shared_ptr<VerbsDo
   return grant;
 }
 
-// Made anew for every use, so that it is younger than the queue pair that binds it: at the end of a process the kernel
-// takes the youngest first, and some cards cannot lose a queue pair with a window bound to it.
+// A new window for every use, so that it is younger than the queue pair that binds it: when a process exits, the kernel
+// destroys the youngest objects first, and some cards cannot destroy a queue pair with a window bound to it.
 absl::Status Grant::AllocWindow(ibv_mr* region) {
   region_ = region;
   window_ = domain_->api().AllocMw(domain_->pd());
@@ -66,7 +67,7 @@ void Grant::FillBind(ibv_send_wr& request) const {
 absl::Status Grant::End() {
   if (window_ != nullptr) {
     const int error = domain_->api().DeallocMw(window_);
-    if (error != 0 && !domain_->device().IsGone(error)) {
+    if (error != 0 && !domain_->device().IsRemoved(error)) {
       return VerbStatus(error, "ibv_dealloc_mw");
     }
     window_ = nullptr;

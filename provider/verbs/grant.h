@@ -10,12 +10,14 @@
 
 namespace rnicd::provider {
 
-// What a peer may reach under one remote token, made by one request: the body of a fast registration or of a window.
+// Memory that a peer may access under one remote token, created by one request: the body of a fast registration or of a
+// window.
 //
-// Two kinds. The registered kind is a registration of its own with the rights asked for. Its token must be known when
-// the request is posted, and only a registration yields it, so the card honours it from then on; the queue pair counts
-// it as in force only from its turn on. The windowed kind is a type 2 memory window, whose token is known beforehand
-// and which the card binds in queue order, over memory that has no other door.
+// Two kinds. The registered kind is a separate registration with the requested rights. Its token must be known when the
+// request is posted, and only a registration yields it, so the card honours the token from then on; the queue pair
+// considers it in force only when the request is executed. The windowed kind is a type 2 memory window, whose token is
+// known beforehand and which the card binds in queue order, over memory that is not remotely accessible by any other
+// key.
 // Threads: one call at a time; the accessors from any.
 class Grant {
  public:
@@ -27,7 +29,7 @@ class Grant {
   };
   // Errors: those of Registration::Make.
   static absl::StatusOr<std::unique_ptr<Grant>> Register(std::shared_ptr<VerbsDomain> domain, const Shape& shape);
-  // A window over a registration of its own. Errors besides: those of VerbStatus.
+  // A window over its own registration. Additional errors: those of VerbStatus.
   static absl::StatusOr<std::unique_ptr<Grant>> RegisterForWindow(std::shared_ptr<VerbsDomain> domain,
                                                                   const Shape& shape);
   // A window over a registration that outlives it. Errors: those of VerbStatus.
@@ -36,17 +38,17 @@ class Grant {
   ~Grant();
 
   uint32_t token() const { return token_; }
-  // Of the registration behind it; 0 for a window over another's.
+  // lkey of the grant's own registration; 0 for a window over another registration.
   uint32_t lkey() const { return registration_ != nullptr ? registration_->lkey() : 0; }
   VirtualAddress base() const { return base_; }
   uint64_t length() const { return length_; }
   const AccessRights& rights() const { return rights_; }
   bool composed() const { return registration_ != nullptr && registration_->composed(); }
 
-  // The card has to be asked to put it in force, by `request`.
+  // True when the card must bind a window, with the request that FillBind fills in.
   bool needs_bind() const { return window_ != nullptr; }
   void FillBind(ibv_send_wr& request) const;
-  // No transfer goes through any more when it returns ok; otherwise it is in force as before. Errors: those of
+  // When it returns ok, no transfer uses the grant; otherwise the grant stays in force. Errors: those of
   // Registration::End.
   absl::Status End();
 

@@ -24,18 +24,19 @@ Bytes PagesAround(Bytes run) {
 
 bool IsAligned(const std::byte* address) { return reinterpret_cast<uintptr_t>(address) % kNdkPageBytes == 0; }
 
-// True when all pages are known to lie in one of the kernel's mappings.
-// To grow a range where it stands to the size of the whole address space cannot succeed: ENOMEM. Before the kernel
-// finds that out it looks whether the range is within one mapping, and says EFAULT when it is not. Whatever else it
-// says is no proof. Source: mremap(2), EFAULT.
+// True when all pages are known to lie in one kernel mapping.
+// Growing a range in place to the size of the whole address space always fails, with ENOMEM. Before that check the
+// kernel verifies that the range is within one mapping and returns EFAULT if it is not. Other errors prove nothing.
+// Source: mremap(2), EFAULT.
 bool IsOneMapping(Bytes pages) {
   constexpr size_t kAddressSpace = (size_t{1} << 47) - kNdkPageBytes;
   return pages.size() == kNdkPageBytes ||
          (mremap(pages.data(), pages.size(), kAddressSpace, 0) == MAP_FAILED && (errno == ENOMEM || errno == EAGAIN));
 }
 
-// 0 or an errno. A mapping's second copy goes on in the file behind the mapping's end, whatever lies there in memory:
-// pages of two neighbours must be taken apart, or a peer would get pages that are none of its business.
+// Returns 0 or an errno. The second copy of a mapping continues in the file past the end of the mapping, regardless of
+// the neighbour in memory: pages of two adjacent mappings must be copied separately, or a peer would get access to
+// foreign pages.
 int CopyMapping(Bytes pages, std::byte* target) {
   if (!IsOneMapping(pages)) {
     const size_t half = pages.size() / 2 / kNdkPageBytes * kNdkPageBytes;
@@ -122,7 +123,7 @@ absl::StatusOr<ComposedView> Compose(std::span<const Bytes> runs) {
   }
   view.bytes_ =
       view.pages_.subspan(static_cast<size_t>(joined.front().data() - PagesAround(joined.front()).data()), bytes);
-  // One call for all pages instead of a fault for each. When it fails, the registration faults them in or fails itself.
+  // One call for all pages instead of one fault per page. If it fails, the registration faults them in or fails itself.
   madvise(view.pages_.data(), view.pages_.size(), MADV_POPULATE_WRITE);
   return view;
 }

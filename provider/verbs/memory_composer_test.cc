@@ -22,7 +22,7 @@ namespace {
 using Bytes = std::span<std::byte>;
 constexpr size_t kPage = 4096;
 
-// What the byte at this place of this file holds.
+// Expected value of the byte at this offset of this file.
 std::byte Pattern(unsigned seed, size_t offset) {
   return static_cast<std::byte>((offset * 131 + offset / kPage * 17 + seed * 59) & 0xff);
 }
@@ -83,7 +83,7 @@ void ExpectView(const std::vector<Bytes>& runs) {
   }
 }
 
-// Of memory files; others come and go with the allocator.
+// Counts mappings of memory files only, because the allocator creates and removes others.
 size_t MappingCount() {
   std::ifstream file("/proc/self/maps");
   size_t count = 0;

@@ -16,13 +16,13 @@ namespace {
 
 bool IsPageBoundary(const std::byte* address) { return reinterpret_cast<uint64_t>(address) % kNdkPageBytes == 0; }
 
-// Whether `next` can follow `run` in one composed view.
+// True when `next` can follow `run` in one composed view.
 bool Joins(std::span<std::byte> run, std::span<std::byte> next) {
   return run.data() + run.size() == next.data() ||
          (IsPageBoundary(run.data() + run.size()) && IsPageBoundary(next.data()));
 }
 
-// Bytes of this process that lie end to end in the payload become one piece.
+// Registers adjacent payload bytes of this process as one piece.
 absl::StatusOr<PayloadPiece> RegisterHost(const std::shared_ptr<VerbsDomain>& domain,
                                           std::span<const std::span<std::byte>> runs, uint32_t length) {
   const VirtualAddress base{reinterpret_cast<uint64_t>(runs.front().data())};
@@ -31,8 +31,8 @@ absl::StatusOr<PayloadPiece> RegisterHost(const std::shared_ptr<VerbsDomain>& do
   return piece;
 }
 
-// Registers entries [first, last), which are bytes of this process: as one piece, or each by itself where the kernel
-// cannot map them together.
+// Registers `entries`, which are bytes of this process, as one piece, or one by one if the kernel cannot map them
+// together.
 absl::Status RegisterHosts(const std::shared_ptr<VerbsDomain>& domain, std::span<const ScatterGatherEntry> entries,
                            std::vector<PayloadPiece>& payload) {
   std::vector<std::span<std::byte>> runs;
@@ -62,7 +62,7 @@ absl::Status PreparePayload(const std::shared_ptr<VerbsDomain>& domain, Prepared
     const size_t first = index++;
     const ScatterGatherEntry& entry = entries[first];
     if (entry.length == 0) {
-      continue;  // Cards take a length of 0 for 2 GiB.
+      continue;  // Cards interpret a length of 0 as 2 GiB.
     }
     if (entry.host.data() == nullptr) {
       prepared.payload.push_back(
@@ -78,7 +78,7 @@ absl::Status PreparePayload(const std::shared_ptr<VerbsDomain>& domain, Prepared
   return absl::OkStatus();
 }
 
-// What a piece of payload is used for.
+// Use of a piece of payload.
 enum class Use : uint8_t { kSource, kSink, kReadSink };
 
 bool Allows(const VerbsDomain& domain, const AccessRights& rights, Use use) {
@@ -86,7 +86,7 @@ bool Allows(const VerbsDomain& domain, const AccessRights& rights, Use use) {
   return use == Use::kSource || (rights.local_write && (use == Use::kSink || !asks_sink_right || rights.read_sink));
 }
 
-// The piece as the card knows it; nothing when the token is not in force, or does not reach that far.
+// The piece in the card's format; nullopt when the token is not in force or its range does not cover the piece.
 std::optional<ibv_sge> TranslatePiece(const VerbsDomain& domain, const PayloadPiece& piece, Use use) {
   if (piece.host != nullptr) {
     return ibv_sge{.addr = piece.address, .length = piece.length, .lkey = piece.host->lkey()};
@@ -110,13 +110,13 @@ bool TranslatePayload(const VerbsDomain& domain, const PreparedRequest& prepared
   return true;
 }
 
-void FillSend(const SendWork& work, bool peer_speaks, ibv_send_wr& request) {
+void FillSend(const SendWork& work, bool peer_is_rnicd, ibv_send_wr& request) {
   request.opcode = IBV_WR_SEND;
   request.send_flags |= work.solicit ? static_cast<unsigned>(IBV_SEND_SOLICITED) : 0U;
-  if (work.invalidate.has_value() && !peer_speaks) {
+  if (work.invalidate.has_value() && !peer_is_rnicd) {
     request.opcode = IBV_WR_SEND_WITH_INV;
     request.invalidate_rkey = work.invalidate->value;
-  } else if (work.invalidate.has_value() || (work.solicit && peer_speaks)) {
+  } else if (work.invalidate.has_value() || (work.solicit && peer_is_rnicd)) {
     request.opcode = IBV_WR_SEND_WITH_IMM;
     request.imm_data = htonl(work.invalidate.has_value() ? work.invalidate->value : kImmediateSolicit);
   }
@@ -135,13 +135,13 @@ absl::StatusOr<PreparedRequest> Prepare(const std::shared_ptr<VerbsDomain>& doma
   return prepared;
 }
 
-bool TranslateSend(const VerbsDomain& domain, const PreparedRequest& prepared, bool peer_speaks, CardSend& out) {
+bool TranslateSend(const VerbsDomain& domain, const PreparedRequest& prepared, bool peer_is_rnicd, CardSend& out) {
   const WorkRequest& request = prepared.request;
   Use use = Use::kSource;
-  // Every request reports to this daemon, silent ones too: that is how its memory is known to be free again.
+  // Every request is signalled, silent ones too, because the completion tells the daemon when to release the memory.
   out.request.send_flags = IBV_SEND_SIGNALED;
   if (const auto* send = std::get_if<SendWork>(&request.work)) {
-    FillSend(*send, peer_speaks, out.request);
+    FillSend(*send, peer_is_rnicd, out.request);
   } else if (const auto* write = std::get_if<WriteWork>(&request.work)) {
     out.request.opcode = IBV_WR_RDMA_WRITE;
     out.request.wr.rdma = {.remote_addr = write->remote_address.value, .rkey = write->remote_token.value};

@@ -16,13 +16,13 @@ void AppendHex(std::string& text, uint64_t value, int digits) {
   }
 }
 
-// Takes `digits` hex digits off the front of `text`; false when they are not there.
+// Takes `digits` hex digits off the front of `text`; false when they are missing.
 template <std::unsigned_integral Number>
 bool TakeHex(std::string_view& text, size_t digits, Number& number) {
   if (text.size() < digits) {
     return false;
   }
-  // from_chars knows neither a sign nor a prefix for an unsigned number of base 16.
+  // from_chars accepts neither a sign nor a prefix for an unsigned number of base 16.
   const auto [end, error] = std::from_chars(text.data(), text.data() + digits, number, 16);
   if (error != std::errc() || end != text.data() + digits) {
     return false;

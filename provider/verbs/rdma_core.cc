@@ -14,13 +14,14 @@ struct DeviceListDeleter {
   void operator()(ibv_device** list) const { ibv_free_device_list(list); }
 };
 
-// False with errno.
+// False on failure, with errno set.
 bool MakeNonBlocking(int fd) {
   const int flags = fcntl(fd, F_GETFL);
   return flags >= 0 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0;
 }
 
-// A positive errno is the rule; ibv_close_device(3) answers -1 with errno, and some cards' drivers a negative errno.
+// Most calls return a positive errno; ibv_close_device(3) returns -1 with errno, and some drivers return a negative
+// errno.
 int ErrorOf(int result) {
   if (result >= 0) {
     return result;
@@ -36,7 +37,7 @@ class RdmaCoreImplementation final : public VerbsApi {
   std::vector<std::string> DeviceNames() override {
     std::vector<std::string> names;
     int count = 0;
-    // Null where the kernel has no RDMA at all; then there are no cards, which is no failure.
+    // Null where the kernel has no RDMA support; that means no cards and is not a failure.
     const std::unique_ptr<ibv_device*, DeviceListDeleter> list(ibv_get_device_list(&count));
     for (int index = 0; list != nullptr && index < count; ++index) {
       names.emplace_back(ibv_get_device_name(list.get()[index]));
@@ -73,7 +74,7 @@ class RdmaCoreImplementation final : public VerbsApi {
   }
 
   std::vector<GidEntry> QueryGids(ibv_context* context, uint8_t port) override {
-    // The call answers the entries of all ports at once, and fails when there is not room for them all.
+    // The call returns the entries of all ports at once, and fails if the table is too small for all of them.
     ibv_device_attr device = {};
     if (ibv_query_device(context, &device) != 0) {
       return {};
@@ -105,7 +106,7 @@ class RdmaCoreImplementation final : public VerbsApi {
     if (ibv_get_async_event(context, &event) != 0) {
       return errno != 0 ? errno : EIO;
     }
-    // The destruction of an object waits for its events to be acknowledged; nobody must wait for us.
+    // Destroying an object waits until its events are acknowledged, so acknowledge at once.
     ibv_ack_async_event(&event);
     return 0;
   }
@@ -178,7 +179,7 @@ class RdmaCoreImplementation final : public VerbsApi {
     errno = 0;
     ibv_context* const context = ibv_open_device(device);
     if (context == nullptr) {
-      // A device file that is not there: the card went between the listing and the opening.
+      // A missing device file: the card was removed between the listing and the opening.
       errno = errno == ENOENT || errno == ENXIO || errno == 0 ? ENODEV : errno;
       return nullptr;
     }

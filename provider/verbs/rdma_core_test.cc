@@ -11,7 +11,7 @@
 namespace rnicd::provider {
 namespace {
 
-// Holds with cards and without: what the library lists is what the kernel shows, as far as it may be opened.
+// Holds with and without cards: the library lists the devices that the kernel shows and that may be opened.
 TEST(RdmaCore, ListsNoCardThatTheKernelDoesNotShow) {
   std::set<std::string> shown;
   std::error_code absent;

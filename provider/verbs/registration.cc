@@ -66,7 +66,7 @@ absl::Status Registration::End() {
     return absl::OkStatus();
   }
   const int error = domain_->api().DeregMr(mr_);
-  if (error != 0 && !domain_->device().IsGone(error)) {
+  if (error != 0 && !domain_->device().IsRemoved(error)) {
     return VerbStatus(error, "ibv_dereg_mr");
   }
   live_ = false;

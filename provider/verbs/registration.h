@@ -11,34 +11,34 @@
 
 namespace rnicd::provider {
 
-// The card's access bits for NDK's rights. A local write right comes along where verbs demand it; the sink of a read
-// needs that right and no other.
+// The card's access bits for NDK's rights. Includes the local write right where verbs require it; the sink of a read
+// needs that right only.
 int AccessFlags(const AccessRights& rights);
 
-// Memory that the card knows under a pair of keys.
+// Memory registered with the card under a pair of keys.
 // Threads: one call at a time.
 class Registration {
  public:
-  // Runs, laid end to end, become the addresses [base, base + length). One run is registered where it lies; several
-  // are composed first, and the composed view is gone when this returns, because the card holds the pages.
-  // Errors: those of RegistrationStatus and Compose; DEVICE_OUT_OF_RESOURCES at the most the options allow.
+  // Runs, laid end to end, become the addresses [base, base + length). A single run is registered in place; several are
+  // composed first, and the composed view is unmapped before Make returns, because the card holds the pages.
+  // Errors: those of RegistrationStatus and Compose; DEVICE_OUT_OF_RESOURCES at the limit set in the options.
   static absl::StatusOr<std::unique_ptr<Registration>> Make(std::shared_ptr<VerbsDomain> domain, VirtualAddress base,
                                                             std::span<const std::span<std::byte>> runs, int access);
-  // Deregisters; a card that refuses is told again when the domain goes.
+  // Deregisters; if the card refuses, the domain's destructor retries.
   ~Registration();
 
-  // Also of one that has ended.
+  // Local key; valid also after End.
   uint32_t lkey() const { return lkey_; }
-  // A key without any remote right is one too: some cards give none, and then the local one stands for it.
+  // Remote key. Some cards assign none without a remote right; the local key is returned then.
   uint32_t rkey() const { return rkey_; }
-  // Of one that has not.
+  // The card's object; must not be used after End.
   ibv_mr* mr() { return mr_; }
-  // The runs were composed.
+  // True when several runs were composed.
   bool composed() const { return composed_; }
-  // Not ended.
+  // True until End succeeds.
   bool live() const { return live_; }
-  // No transfer reaches the memory any more when it returns ok; a second call does nothing. A card that is gone has let
-  // go by itself. Errors: those of VerbStatus.
+  // When it returns ok, transfers no longer reach the memory; a second call does nothing. A removed card counts as
+  // success, because it has released the memory itself. Errors: those of VerbStatus.
   absl::Status End();
 
  private:
@@ -57,7 +57,7 @@ class Registration {
   bool live_ = true;
 };
 
-// `length` bytes of the runs from byte `offset` on. The runs have that many.
+// `length` bytes of the runs, starting at byte `offset`. Precondition: the runs are long enough.
 std::vector<std::span<std::byte>> SliceRuns(std::span<const std::span<std::byte>> runs, uint64_t offset,
                                             uint64_t length);
 

@@ -12,31 +12,32 @@ namespace rnicd::provider {
 // One entry of a port's GID table.
 struct GidEntry {
   ibv_gid gid = {};
-  // Its place in the table; a kernel may move an address to another one.
+  // Index in the table; the kernel may move an address to another index.
   uint32_t index = 0;
   // IBV_GID_TYPE_IB, _ROCE_V1 or _ROCE_V2.
   uint32_t type = 0;
 };
 
-// What is asked of libibverbs, call for call, so that tests can put a card in its place that fails on demand.
-// Results: calls that make something answer null and set errno; all others answer 0 or a positive errno.
+// The calls made to libibverbs, one to one, so that tests can substitute a card that fails on demand.
+// Results: calls that create an object return null and set errno on failure; all others return 0 or a positive errno.
 // Threads: safe, as libibverbs is. Source: the man page of each call.
 class VerbsApi {
  public:
   virtual ~VerbsApi() = default;
 
-  // In the order of the kernel; empty when there is none, or no access to /dev/infiniband.
+  // Device names in kernel order; empty when there are no devices or /dev/infiniband is not accessible.
   virtual std::vector<std::string> DeviceNames() = 0;
   // -1 when unknown.
   virtual int NumaNode(const std::string& device) = 0;
-  // ibv_open_device(3); its two event descriptors do not block.
+  // ibv_open_device(3); makes the asynchronous event descriptor non-blocking.
   virtual ibv_context* Open(const std::string& device) = 0;
   virtual int Close(ibv_context* context) = 0;
   virtual int QueryDevice(ibv_context* context, ibv_device_attr& attributes) = 0;
   virtual int QueryPort(ibv_context* context, uint8_t port, ibv_port_attr& attributes) = 0;
-  // The entries that are set. Empty when the device is gone.
+  // The table entries that are set. Empty when the device has been removed.
   virtual std::vector<GidEntry> QueryGids(ibv_context* context, uint8_t port) = 0;
-  // The next asynchronous event, acknowledged already; EAGAIN when there is none. Objects in it may be gone.
+  // The next asynchronous event, already acknowledged; EAGAIN when there is none. Objects it names may have been
+  // destroyed.
   virtual int NextAsyncEvent(ibv_context* context, ibv_async_event& event) = 0;
 
   virtual ibv_pd* AllocPd(ibv_context* context) = 0;
@@ -44,14 +45,14 @@ class VerbsApi {
   // ibv_reg_mr_iova(3).
   virtual ibv_mr* RegMr(ibv_pd* pd, void* address, size_t length, uint64_t iova, int access) = 0;
   virtual int DeregMr(ibv_mr* mr) = 0;
-  // Of type 2.
+  // ibv_alloc_mw(3), type 2.
   virtual ibv_mw* AllocMw(ibv_pd* pd) = 0;
   virtual int DeallocMw(ibv_mw* mw) = 0;
 
-  // Does not block.
+  // ibv_create_comp_channel(3), non-blocking.
   virtual ibv_comp_channel* CreateChannel(ibv_context* context) = 0;
   virtual int DestroyChannel(ibv_comp_channel* channel) = 0;
-  // The queue that has something, acknowledged already; null when there is none.
+  // The next queue with a completion event, already acknowledged; null when there is none.
   virtual ibv_cq* NextCqEvent(ibv_comp_channel* channel) = 0;
   virtual ibv_cq* CreateCq(ibv_context* context, int entries, ibv_comp_channel* channel) = 0;
   virtual int DestroyCq(ibv_cq* cq) = 0;
@@ -68,7 +69,7 @@ class VerbsApi {
   virtual int PostRecv(ibv_qp* qp, ibv_recv_wr& request) = 0;
 };
 
-// The real one. It lives for ever.
+// The real libibverbs. Lives until the process exits.
 VerbsApi& RdmaCore();
 
 }  // namespace rnicd::provider

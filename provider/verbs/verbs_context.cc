@@ -88,12 +88,12 @@ bool VerbsContext::OnReadable(int descriptor) {
     return ReadAsyncEvents();
   }
   while (ibv_cq* const cq = api().NextCqEvent(channel_)) {
-    // A queue that was destroyed meanwhile has no sink any more.
+    // A queue that was destroyed meanwhile has no sink.
     if (const std::shared_ptr<CompletionSink> sink = FindSink(cq); sink != nullptr) {
       sink->OnCqEvent();
     }
   }
-  // The channel of a card that was taken away stays readable and says nothing.
+  // The channel of a removed card stays readable but delivers no event.
   return !device_->removed();
 }
 
@@ -104,7 +104,7 @@ bool VerbsContext::ReadAsyncEvents() {
     if (events_ || event.event_type == IBV_EVENT_DEVICE_FATAL) {
       device_->OnAsyncEvent(*node_, context_, event);
     }
-    // An event names a queue pair that may be gone by now, so each looks for itself.
+    // An event may name a queue pair that has been destroyed, so every queue pair checks its own state.
     for (const std::shared_ptr<CompletionSink>& sink : Sinks()) {
       sink->OnCardEvent();
     }
@@ -115,7 +115,7 @@ bool VerbsContext::ReadAsyncEvents() {
 void VerbsContext::OnTick() {
   for (const std::shared_ptr<CompletionSink>& sink : Sinks()) {
     if (device_->removed()) {
-      sink->OnDeviceGone();
+      sink->OnDeviceRemoved();
     } else {
       sink->OnTick();
     }

@@ -11,24 +11,25 @@
 
 namespace rnicd::provider {
 
-// Who has a completion queue in a context. Called on the loop's thread.
+// Callbacks of the owner of a completion queue. Called on the loop's thread.
 class CompletionSink {
  public:
   virtual ~CompletionSink() = default;
-  // The queue has something.
+  // The queue has completions.
   virtual void OnCqEvent() = 0;
   virtual void OnTick() = 0;
-  // The card said something, maybe of this queue pair.
+  // The card reported an asynchronous event, possibly about this queue pair.
   virtual void OnCardEvent() = 0;
-  // No completion will come any more.
-  virtual void OnDeviceGone() = 0;
+  // The card was removed: no completion will arrive.
+  virtual void OnDeviceRemoved() = 0;
 };
 
-// One opening of a card. Each session has its own, so that closing it takes back all the kernel holds for that session.
-// Lifetime: shared by what is made in it. Threads: safe.
+// One opening of a card. Each session has its own, so that closing it releases everything the kernel holds for that
+// session.
+// Lifetime: shared by the objects created in it. Threads: safe.
 class VerbsContext final : public EventLoop::Handler, public std::enable_shared_from_this<VerbsContext> {
  public:
-  // `events`: this opening reports what the card says by itself; one of each card does.
+  // `events`: this opening reports the asynchronous events of the card; exactly one opening of each port does.
   // Errors: those of VerbStatus.
   static absl::StatusOr<std::shared_ptr<VerbsContext>> Open(std::shared_ptr<VerbsNode> node,
                                                             std::shared_ptr<VerbsDevice> device, bool events);
@@ -39,9 +40,9 @@ class VerbsContext final : public EventLoop::Handler, public std::enable_shared_
   VerbsDevice& device() { return *device_; }
   ibv_context* raw() { return context_; }
 
-  // A queue that nobody hears of yet; it is destroyed by RemoveQueue. Errors: those of VerbStatus.
+  // Creates a queue without a sink; RemoveQueue destroys it. Errors: those of VerbStatus.
   absl::StatusOr<ibv_cq*> MakeQueue(uint32_t entries);
-  // From now on the sink is called. Errors: those of VerbStatus.
+  // Arms the queue; from now on the sink is called. Errors: those of VerbStatus.
   absl::Status ListenTo(ibv_cq* cq, const std::weak_ptr<CompletionSink>& sink);
   void RemoveQueue(ibv_cq* cq);
 

@@ -14,7 +14,7 @@
 namespace rnicd::provider {
 namespace {
 
-// What a queue pair needs that only lives to be looked at.
+// Creates queue pairs only to find out what the card accepts.
 class TrialQueuePair {
  public:
   TrialQueuePair(VerbsApi& api, ibv_context* context)
@@ -49,8 +49,8 @@ class TrialQueuePair {
   ibv_cq* const cq_;
 };
 
-// Cards do not tell their limit for inline data; one finds out by asking. Nothing when not even none is possible, which
-// means that the card has no reliable connections.
+// Cards do not report their limit for inline data, so it is found by trial. Returns nullopt when even 0 bytes are
+// refused, which means that the card does not support reliable connections.
 std::optional<uint32_t> LargestInline(VerbsApi& api, ibv_context* context) {
   constexpr std::array<uint32_t, 8> kSizes = {512, 400, 256, 192, 128, 64, 32, 0};
   const TrialQueuePair trial(api, context);
@@ -147,7 +147,7 @@ void VerbsDevice::OnAsyncEvent(VerbsNode& node, ibv_context* context, const ibv_
   ibv_port_attr attributes = {};
   const int error = node.api.QueryPort(context, port_, attributes);
   if (MeansRemoved(error)) {
-    // The kernel announces no loss of a software card; it only stops to answer.
+    // The kernel sends no event when a software card is removed; the card only stops responding.
     Remove(node);
     return;
   }

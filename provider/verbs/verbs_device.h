@@ -19,18 +19,18 @@
 
 namespace rnicd::provider {
 
-// What all cards of the daemon share.
+// State shared by all cards of the daemon.
 struct VerbsNode {
   VerbsApi& api;
   const VerbsOptions options;
   RandomSource& random;
-  // Names this daemon in addresses; never 0.
+  // Identifies this daemon in addresses; never 0.
   const uint32_t origin;
   VerbsFabric fabric;
   EventLoop loop;
 };
 
-// How a port is reached at this moment.
+// Current address of a port.
 struct PortAddress {
   ibv_gid gid = {};
   uint16_t lid = 0;
@@ -38,14 +38,14 @@ struct PortAddress {
   bool ethernet = true;
 };
 
-// How one fast registration was carried out.
+// Method of one fast registration.
 enum class FastEngineUsed : uint8_t { kDirect, kComposed, kWindowed };
 
-// One port of one card: its name, its limits, and whether it is still there. Shared by every session's opening of it.
+// One port of one card: its name, its limits, and whether it has been removed. Shared by every session that opens it.
 // Threads: safe.
 class VerbsDevice {
  public:
-  // Looks at a port. Errors: DEVICE_NOT_CAPABLE when it cannot do reliable connections, those of VerbStatus.
+  // Queries a port. Errors: DEVICE_NOT_CAPABLE when it does not support reliable connections; those of VerbStatus.
   static absl::StatusOr<std::shared_ptr<VerbsDevice>> Inspect(VerbsNode& node, ibv_context* context,
                                                               const std::string& card, uint8_t port, std::string name);
 
@@ -54,26 +54,26 @@ class VerbsDevice {
   const std::string& card() const { return card_; }
   uint8_t port() const { return port_; }
   const NdkAdapterInfo& info() const { return info_; }
-  // Memory windows of the card carry binds; set once, by the start-up probe.
+  // True when binds use memory windows of the card; set once, by the start-up probe.
   bool uses_windows() const { return uses_windows_; }
   void use_windows() { uses_windows_ = true; }
   bool can_bind_type2() const { return can_bind_type2_; }
 
   // Errors: DEVICE_FAILED when no address of the port satisfies the rule.
   absl::StatusOr<PortAddress> CurrentAddress(VerbsNode& node, ibv_context* context) const;
-  // Where an address stands in the table now. Errors: QP_NOT_CONNECTABLE when it is gone, or where no queue pair can
-  // name it (behind place 255).
+  // Current index of an address in the GID table. Errors: QP_NOT_CONNECTABLE when the address was removed, or when its
+  // index is above 255, which a queue pair cannot name.
   absl::StatusOr<uint8_t> FindGid(VerbsNode& node, ibv_context* context, const ibv_gid& gid) const;
 
-  // False also when the card does not answer.
+  // False also when the query fails.
   bool PortIsActive(VerbsNode& node, ibv_context* context) const;
-  // What an asynchronous event means to this port; on_event is told. A card that does not answer any more is removed.
+  // Handles an asynchronous event and reports it to on_event. A card that no longer responds is marked removed.
   void OnAsyncEvent(VerbsNode& node, ibv_context* context, const ibv_async_event& event);
-  // The failure of a call says that the card is not there any more.
-  bool IsGone(int error) const { return MeansRemoved(error) || removed(); }
+  // True when the errno of a failed call means that the card was removed, or the removal is already known.
+  bool IsRemoved(int error) const { return MeansRemoved(error) || removed(); }
   bool removed() const { return removed_.load(std::memory_order_relaxed); }
 
-  // Counts registrations against the most there may be. Errors: DEVICE_OUT_OF_RESOURCES.
+  // Counts a registration against the limit. Errors: DEVICE_OUT_OF_RESOURCES.
   absl::Status AddRegion();
   void RemoveRegion() { regions_.fetch_sub(1, std::memory_order_relaxed); }
   void CountFastRegistration(FastEngineUsed engine);

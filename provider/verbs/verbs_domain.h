@@ -13,11 +13,11 @@
 
 namespace rnicd::provider {
 
-// What a peer, or a read, can take back by naming its token.
+// A registration or window that a peer or a read can invalidate by token.
 class Invalidatable {
  public:
   virtual ~Invalidatable() = default;
-  // True when `token` was in force here and is not any more.
+  // True when `token` was in force here and has now been invalidated.
   virtual bool InvalidateToken(uint32_t token) = 0;
 };
 
@@ -28,13 +28,13 @@ struct LocalKey {
   VirtualAddress base;
   uint64_t length = 0;
   AccessRights rights;
-  // Whose registration it is, when requests made it.
+  // Owner of a registration made by a request; otherwise empty.
   std::weak_ptr<Invalidatable> owner;
 };
 
-// A protection domain and the tokens that are in force in it. Local tokens that requests register under stay the same
-// for life while the card's key behind them changes; this is where one becomes the other.
-// Lifetime: shared by what is made in it. Threads: safe.
+// A protection domain and the tokens in force in it. Local tokens of fast regions are constant, while the card's key
+// behind them changes with each registration; the domain maps one to the other.
+// Lifetime: shared by the objects created in it. Threads: safe.
 class VerbsDomain {
  public:
   // Errors: those of VerbStatus.
@@ -45,15 +45,15 @@ class VerbsDomain {
   VerbsApi& api() { return context_->api(); }
   VerbsDevice& device() const { return context_->device(); }
   ibv_pd* pd() { return pd_; }
-  // Fast registrations are windows here. Not by default, even where windows can be trusted: a window works through the
-  // queue pair that bound it, and a fast registration through every one of its domain.
+  // True when fast registrations are windows. Not the default, even if the card's windows check bounds: a window works
+  // only through the queue pair that bound it, a fast registration through every queue pair of its domain.
   bool registers_over_windows() const {
     return device().uses_windows() && context_->node().options.fast_engine == FastEngine::kWindow;
   }
-  // A key of the card that reaches nothing, so that no other token is like it.
+  // A key of the card that reaches nothing, so no other token can equal it.
   uint32_t privileged_token() const { return placeholder_->lkey; }
 
-  // A registration that the card refused to end and that nobody is left to end: it is told again when the domain goes.
+  // Takes over a registration that the card refused to end and that has no owner; the domain's destructor retries.
   void Orphan(ibv_mr* mr);
 
   void SetLocal(uint32_t token, LocalKey key);
@@ -62,7 +62,7 @@ class VerbsDomain {
 
   void SetRemote(uint32_t token, std::weak_ptr<Invalidatable> owner);
   void RemoveRemote(uint32_t token);
-  // Takes back what is in force under a remote token. False when nothing is.
+  // Invalidates a remote token. False when the token is not in force.
   bool InvalidateRemote(uint32_t token);
 
  private:
@@ -78,7 +78,7 @@ class VerbsDomain {
   absl::flat_hash_map<uint32_t, std::weak_ptr<Invalidatable>> remote_ RNICD_GUARDED_BY(mutex_);
 };
 
-// A page that keys which reach nothing stand for; the same for all.
+// The page registered under keys that grant no access; shared by all domains.
 std::span<std::byte> PlaceholderPage();
 
 }  // namespace rnicd::provider

@@ -1,4 +1,4 @@
-// The owner's half of a queue pair: setting up, posting, ending; and what its peer in the same daemon tells it.
+// The owner's half of a queue pair: set-up, posting, teardown; and notifications from its peer in the same daemon.
 
 #include "provider/verbs/verbs_endpoint.h"
 
@@ -14,16 +14,16 @@
 namespace rnicd::provider {
 namespace {
 
-// A packet is sent again so often before the peer counts as gone; some cards take 7 for "without end". A receiver that
-// is not ready is waited for without end, which 7 means to all.
+// Number of retransmissions of a packet before the peer counts as dead; some cards treat 7 as "unlimited".
+// Receiver-not-ready retries are unlimited, which 7 means to every card.
 constexpr uint8_t kRetries = 6;
 constexpr uint8_t kReceiverRetries = 7;
-// Code 12: 0.64 ms until a sender tries again to find a receive.
+// Code 12: a sender that found no receive retries after 0.64 ms.
 constexpr uint8_t kReceiverNotReadyTimer = 12;
 constexpr uint8_t kHopLimit = 64;
 constexpr uint32_t kPsnMask = 0xFFFFFF;
 
-// A failed change of state that says something about the peer's address and not about this card.
+// True when a failed change of state is due to the peer's address and not to this card.
 bool IsAboutPeer(int error) {
   return error == EINVAL || error == ENETUNREACH || error == EHOSTUNREACH || error == ETIMEDOUT || error == ENODATA ||
          error == EADDRNOTAVAIL;
@@ -70,8 +70,8 @@ absl::Status VerbsEndpoint::Open() {
   return domain_->context().ListenTo(cq_, weak_from_this());
 }
 
-// One completion queue for both queues, with room for all they can bring: it never overruns. What NDK calls a
-// completion queue is kept by core.
+// One completion queue for both queues, with room for all their completions: it never overruns. Core implements the NDK
+// completion queue.
 absl::Status VerbsEndpoint::MakeQueuePair() {
   const uint32_t sends = limits_.initiator_depth + kExtraSendRequests;
   const uint32_t receives = std::max(limits_.receive_depth, 1U);
@@ -152,11 +152,11 @@ absl::Status VerbsEndpoint::BeginConnecting() {
 absl::Status VerbsEndpoint::Connect(std::string_view peer_address) {
   RNICD_RETURN_IF_ERROR(BeginConnecting());
   const std::optional<QpAddress> parsed = ParseQpAddress(peer_address);
-  const bool is_ours = parsed.has_value() && parsed->origin == node().origin;
-  // The same address may be written in more than one way.
+  const bool is_local = parsed.has_value() && parsed->origin == node().origin;
+  // The same address may be spelled in more than one way.
   const std::string peer_text = parsed.has_value() ? FormatQpAddress(*parsed) : "";
-  const std::shared_ptr<VerbsEndpoint> peer = is_ours ? node().fabric.Find(peer_text) : nullptr;
-  const absl::Status ready = parsed.has_value() && is_ours == (peer != nullptr)
+  const std::shared_ptr<VerbsEndpoint> peer = is_local ? node().fabric.Find(peer_text) : nullptr;
+  const absl::Status ready = parsed.has_value() && is_local == (peer != nullptr)
                                  ? EnterReady(*parsed)
                                  : MakeError(ErrorReason::QP_ADDRESS_UNKNOWN, "peer_address");
   {
@@ -170,21 +170,21 @@ absl::Status VerbsEndpoint::Connect(std::string_view peer_address) {
     state_ = QueuePairState::kReadyToSend;
     peer_address_ = peer_text;
     peer_ = peer;
-    peer_is_ours_ = is_ours;
-    peer_speaks_ = parsed->origin != 0;
-    awaiting_peer_ = is_ours;
+    peer_is_local_ = is_local;
+    peer_is_rnicd_ = parsed->origin != 0;
+    awaiting_peer_ = is_local;
     last_probe_ = std::chrono::steady_clock::now();
   }
-  WelcomeVisitors();
-  if (is_ours) {
-    MeetPeer(peer);
+  NotifyEarlyVisitors();
+  if (is_local) {
+    CheckPeerReadiness(peer);
   }
   Run();
   return absl::OkStatus();
 }
 
-// Their requests may have waited for this; of those who came in vain they fail.
-void VerbsEndpoint::WelcomeVisitors() {
+// The visitors' requests may have waited for Connect. Those of visitors that are not the peer fail.
+void VerbsEndpoint::NotifyEarlyVisitors() {
   std::map<std::string, std::weak_ptr<VerbsEndpoint>> early_visitors;
   {
     MutexLock lock(mutex_);
@@ -197,14 +197,14 @@ void VerbsEndpoint::WelcomeVisitors() {
   }
 }
 
-void VerbsEndpoint::MeetPeer(const std::shared_ptr<VerbsEndpoint>& peer) {
+void VerbsEndpoint::CheckPeerReadiness(const std::shared_ptr<VerbsEndpoint>& peer) {
   switch (peer->Expect(shared_from_this())) {
-    case Welcome::kReady:
+    case PeerReadiness::kReady:
       OnPeerReady(peer->address_text_);
       break;
-    case Welcome::kNotYet:
+    case PeerReadiness::kNotYet:
       break;
-    case Welcome::kFailed:
+    case PeerReadiness::kFailed:
       LoseConnection(peer->address_text_, /*fatal=*/false);
       break;
   }
@@ -225,8 +225,8 @@ absl::Status VerbsEndpoint::CheckRoom(bool receive) const {
   return slots_.size() < limits_.initiator_depth ? absl::OkStatus() : MakeError(ErrorReason::QUEUE_FULL);
 }
 
-// Bytes of this process may take more entries than the request had: one for each piece that cannot be mapped with its
-// neighbours.
+// Bytes of this process may need more entries than the request had: one for each piece that cannot be mapped together
+// with its neighbours.
 absl::Status VerbsEndpoint::CheckEntries(const PreparedRequest& prepared, bool receive) const {
   const size_t most = receive ? std::max(limits_.receive_entries, 1U) : MaxSendEntries();
   return prepared.payload.size() <= most ? absl::OkStatus() : MakeError(ErrorReason::DEVICE_NOT_CAPABLE);
@@ -242,7 +242,7 @@ absl::StatusOr<RemoteToken> VerbsEndpoint::Enqueue(WorkRequest request) {
     MutexLock lock(mutex_);
     RNICD_RETURN_IF_ERROR(CheckRoom(receive));
   }
-  // Without the lock, because it may register memory. What is not accepted then is taken back by its destructor.
+  // Without the lock, because Prepare may register memory. If the request is refused below, the destructor undoes that.
   RNICD_ASSIGN_OR_RETURN(PreparedRequest prepared, Prepare(domain_, std::move(request)));
   RNICD_RETURN_IF_ERROR(CheckEntries(prepared, receive));
   if (receive) {
@@ -318,7 +318,7 @@ bool VerbsEndpoint::IsQuiet() const {
          receives_.empty();
 }
 
-// Windows first: a card may not give up a queue pair that a window is bound to, and its kernel then waits for a minute.
+// Windows first: a card may refuse to destroy a queue pair with a bound window, and the kernel then waits for a minute.
 void VerbsEndpoint::DestroyQueuePair() {
   std::map<const Invalidatable*, Bound> bound;
   {
@@ -354,18 +354,18 @@ void VerbsEndpoint::Fail() {
       return;
     }
     state_ = QueuePairState::kError;
-    give_up_at_ = std::chrono::steady_clock::now() + node().options.card_patience;
+    give_up_at_ = std::chrono::steady_clock::now() + node().options.card_timeout;
     ++busy_;
   }
   ibv_qp_attr attributes = {};
   attributes.qp_state = IBV_QPS_ERR;
-  // A card that is gone has failed the queue pair already.
+  // Ignore failures: a removed card has already failed the queue pair.
   api().ModifyQp(qp_, attributes, IBV_QP_STATE);
-  TellPeers();
+  NotifyPeers();
   EndBusy();
 }
 
-void VerbsEndpoint::TellPeers() {
+void VerbsEndpoint::NotifyPeers() {
   std::map<std::string, std::weak_ptr<VerbsEndpoint>> others;
   {
     MutexLock lock(mutex_);
@@ -382,26 +382,26 @@ void VerbsEndpoint::TellPeers() {
 void VerbsEndpoint::LosePeer() {
   {
     MutexLock lock(mutex_);
-    // Who is connected to itself hears of it from its own requests.
+    // An endpoint connected to itself gets the failure through its own requests.
     if (peer_lost_ || state_ != QueuePairState::kReadyToSend || peer_address_ == address_text_) {
       return;
     }
     peer_lost_ = true;
     ++busy_;
   }
-  listener_.OnPeerGone();
+  listener_.OnPeerDisconnected();
   EndBusy();
 }
 
 // --- the peer's side ---
 
-VerbsEndpoint::Welcome VerbsEndpoint::Expect(const std::shared_ptr<VerbsEndpoint>& visitor) {
+VerbsEndpoint::PeerReadiness VerbsEndpoint::Expect(const std::shared_ptr<VerbsEndpoint>& visitor) {
   MutexLock lock(mutex_);
   if (state_ == QueuePairState::kInit) {
     early_visitors_[visitor->address_text_] = visitor;
-    return Welcome::kNotYet;
+    return PeerReadiness::kNotYet;
   }
-  return state_ == QueuePairState::kError ? Welcome::kFailed : Welcome::kReady;
+  return state_ == QueuePairState::kError ? PeerReadiness::kFailed : PeerReadiness::kReady;
 }
 
 void VerbsEndpoint::OnPeerReady(const std::string& peer_address) {
@@ -415,15 +415,15 @@ void VerbsEndpoint::OnPeerReady(const std::string& peer_address) {
   Run();
 }
 
-// Only the oldest request that has begun can be waiting for it: it holds the others back.
-void VerbsEndpoint::OnVerdict(bool invalidated) {
+// Only the youngest request that has begun can be waiting for the result: it keeps later requests from beginning.
+void VerbsEndpoint::OnInvalidateResult(bool invalidated) {
   {
     MutexLock lock(mutex_);
-    if (begun_ == 0 || !slots_[begun_ - 1].awaits_verdict) {
+    if (begun_ == 0 || !slots_[begun_ - 1].awaits_invalidate_result) {
       return;
     }
     Slot& slot = slots_[begun_ - 1];
-    slot.awaits_verdict = false;
+    slot.awaits_invalidate_result = false;
     if (!invalidated || slot.card_is_done) {
       slot.stage = Stage::kDone;
       slot.status = invalidated ? slot.status : NtStatus::kRemoteResources;
@@ -441,7 +441,7 @@ void VerbsEndpoint::LoseConnection(const std::string& peer_address, bool fatal) 
     }
     awaiting_peer_ = false;
   }
-  OnVerdict(/*invalidated=*/false);
+  OnInvalidateResult(/*invalidated=*/false);
   LosePeer();
   if (fatal) {
     Fail();

@@ -23,18 +23,18 @@ namespace rnicd::provider {
 
 // One queue pair of a card, and the order of its requests.
 //
-// The card executes sends, reads and writes; it is given them as soon as they are posted. What the card cannot do in
-// queue order (fast registrations, invalidations, binds) is executed here, when every earlier request is complete, and
-// later ones wait for it. So each queue keeps the order that a card which could do it all would keep.
+// The card executes sends, reads and writes and gets them as soon as they are posted. Requests that the card cannot
+// execute in queue order (fast registrations, invalidations, binds) are executed here, when every earlier request is
+// complete, and later requests wait for them. So each queue keeps the order that a fully capable card would keep.
 //
-// Whoever gives the endpoint something to do becomes its runner, unless there is one already, and runs until nothing
-// can go on; requests of the initiator queue are executed and reported by the runner only. Receives have a reporter of
+// A thread that gives the endpoint work becomes its runner, unless another thread already is, and runs until no request
+// can make progress; only the runner executes and reports requests of the initiator queue. Receives have a reporter of
 // the same kind.
 //
-// Nothing is given to the card once the queue pair is in the error state: cards race with themselves there.
+// Nothing is posted to the card once the queue pair is in the error state, because cards have internal races there.
 //
-// The peer may belong to this daemon: then requests wait until it has connected, and each side is told at once what
-// becomes of the other. Any other peer is given the requests, and is probed when the connection is idle.
+// If the peer belongs to this daemon, requests wait until it has connected, and each side is notified at once when the
+// other side ends. To any other peer, requests are sent immediately, and it is probed when the connection is idle.
 // Lifetime: shared by its owner, its peer and the loop. Threads: safe; no lock is held across endpoints.
 class VerbsEndpoint final : public CompletionSink, public std::enable_shared_from_this<VerbsEndpoint> {
  public:
@@ -55,25 +55,25 @@ class VerbsEndpoint final : public CompletionSink, public std::enable_shared_fro
   void Shutdown();
 
   // For a peer in this daemon.
-  enum class Welcome : uint8_t { kReady, kNotYet, kFailed };
-  // `visitor` has connected here. kNotYet: it is told by OnPeerReady, or by LoseConnection.
-  Welcome Expect(const std::shared_ptr<VerbsEndpoint>& visitor);
+  enum class PeerReadiness : uint8_t { kReady, kNotYet, kFailed };
+  // `visitor` has connected to this endpoint. kNotYet: OnPeerReady or LoseConnection of the visitor follows.
+  PeerReadiness Expect(const std::shared_ptr<VerbsEndpoint>& visitor);
   void OnPeerReady(const std::string& peer_address);
-  // What became of the token of the oldest SendAndInvalidate that was not judged yet.
-  void OnVerdict(bool invalidated);
-  // The peer of that address is gone, or ended the connection; with `fatal`, the card has failed this side too.
+  // Result of the oldest SendAndInvalidate without one: whether the peer invalidated its token.
+  void OnInvalidateResult(bool invalidated);
+  // The peer with that address died or ended the connection; with `fatal`, the card has failed this side too.
   void LoseConnection(const std::string& peer_address, bool fatal);
 
   // For the loop.
   void OnCqEvent() override;
   void OnTick() override;
   void OnCardEvent() override;
-  void OnDeviceGone() override;
+  void OnDeviceRemoved() override;
 
  private:
   enum class Stage : uint8_t {
     kQueued,
-    // The card has it.
+    // Posted to the card.
     kPosted,
     kDone,
   };
@@ -82,21 +82,22 @@ class VerbsEndpoint final : public CompletionSink, public std::enable_shared_fro
     uint64_t serial = 0;
     Stage stage = Stage::kQueued;
     NtStatus status = NtStatus::kSuccess;
-    // The card was given it.
+    // True once the request was posted to the card.
     bool posted = false;
-    // Of a SendAndInvalidate to a peer in this daemon: complete when the peer has said what became of the token, too.
-    bool awaits_verdict = false;
+    // True for a SendAndInvalidate to a peer in this daemon until the peer has reported whether the token was
+    // invalidated; the request completes only then.
+    bool awaits_invalidate_result = false;
     bool card_is_done = false;
   };
   struct Receive {
     PreparedRequest prepared;
-    // Set when it is complete.
+    // Set when the receive is complete.
     std::optional<Completion> result;
   };
-  // How requests are numbered towards the card: initiator requests by their serial, receives by that and this bit.
+  // wr_id of requests posted to the card: initiator requests use their serial, receives their number with this bit set.
   static constexpr uint64_t kReceiveBit = uint64_t{1} << 63;
   static constexpr uint64_t kProbeId = kReceiveBit - 1;
-  // What the runner can do next.
+  // Next action of the runner.
   enum class Turn : uint8_t { kNothing, kReport, kBegin };
 
   VerbsEndpoint(std::shared_ptr<VerbsDomain> domain, const QueuePairLimits& limits, QueuePairListener& listener)
@@ -111,8 +112,8 @@ class VerbsEndpoint final : public CompletionSink, public std::enable_shared_fro
   absl::Status EnterInit();
   absl::Status EnterReady(const QpAddress& peer);
   absl::Status BeginConnecting();
-  void WelcomeVisitors();
-  void MeetPeer(const std::shared_ptr<VerbsEndpoint>& peer);
+  void NotifyEarlyVisitors();
+  void CheckPeerReadiness(const std::shared_ptr<VerbsEndpoint>& peer);
 
   // Posting.
   absl::Status CheckRoom(bool receive) const RNICD_REQUIRES(mutex_);
@@ -123,7 +124,7 @@ class VerbsEndpoint final : public CompletionSink, public std::enable_shared_fro
   void ReportReceives();
 
   // The runner.
-  void RunOn();
+  void RunLoop();
   bool Step();
   Turn NextTurn() RNICD_REQUIRES(mutex_);
   bool MayBegin(const Slot& slot) const RNICD_REQUIRES(mutex_);
@@ -131,12 +132,12 @@ class VerbsEndpoint final : public CompletionSink, public std::enable_shared_fro
   bool BeginOnCard(Slot& slot, bool is_first);
   bool BeginHere(Slot& slot);
   NtStatus Execute(Slot& slot);
-  // Not in the error state: then the request stays where it is, and is cancelled from there.
+  // Does nothing in the error state: the request stays queued and is cancelled from there.
   void PostToCard(Slot& slot, ibv_send_wr& request);
   void Finish(Slot& slot, NtStatus status);
   NtStatus Conclude(Slot& slot);
   NtStatus ConcludeBind(Slot& slot);
-  void NoteBound(const std::shared_ptr<Invalidatable>& owner, uint32_t token);
+  void InsertBound(const std::shared_ptr<Invalidatable>& owner, uint32_t token);
   bool HoldsBack(const Slot& slot) const;
   void Report(Slot slot);
 
@@ -151,10 +152,10 @@ class VerbsEndpoint final : public CompletionSink, public std::enable_shared_fro
   bool SendProbe();
   void Abandon();
 
-  // Failing. Lose: the owner is told that the peer is gone. Fail: the queue pair goes to the error state.
+  // Failing. LosePeer: reports the dead peer to the owner. Fail: takes the queue pair to the error state.
   void LosePeer();
   void Fail();
-  void TellPeers();
+  void NotifyPeers();
   void EndBusy();
   bool IsQuiet() const RNICD_REQUIRES(mutex_);
   void DestroyQueuePair();
@@ -167,10 +168,11 @@ class VerbsEndpoint final : public CompletionSink, public std::enable_shared_fro
   QpAddress address_;
   std::string address_text_;
 
-  // Held while the card's queues are used, so that they do not go meanwhile. Taken before mutex_, never after it.
+  // Held while the card's queues are used, so that they are not destroyed meanwhile. Taken before mutex_, never after
+  // it.
   Mutex queues_mutex_;
   ibv_cq* cq_ RNICD_GUARDED_BY(queues_mutex_) = nullptr;
-  // Set once by Open; destroyed by Shutdown, when nothing uses it any more.
+  // Set once by Open; destroyed by Shutdown, when nothing uses it.
   ibv_qp* qp_ = nullptr;
 
   mutable Mutex mutex_;
@@ -178,45 +180,45 @@ class VerbsEndpoint final : public CompletionSink, public std::enable_shared_fro
   QueuePairState state_ RNICD_GUARDED_BY(mutex_) = QueuePairState::kInit;
   bool connecting_ RNICD_GUARDED_BY(mutex_) = false;
   std::string peer_address_ RNICD_GUARDED_BY(mutex_);
-  // The other side, when it belongs to this daemon.
+  // Peer endpoint, if it belongs to this daemon.
   std::weak_ptr<VerbsEndpoint> peer_ RNICD_GUARDED_BY(mutex_);
-  bool peer_is_ours_ RNICD_GUARDED_BY(mutex_) = false;
-  // The peer is a daemon too, and understands what is said in immediate data.
-  bool peer_speaks_ RNICD_GUARDED_BY(mutex_) = false;
-  // The peer is ours and has not connected: what needs it waits.
+  bool peer_is_local_ RNICD_GUARDED_BY(mutex_) = false;
+  // True when the peer belongs to an rnicd daemon, which understands the immediate data.
+  bool peer_is_rnicd_ RNICD_GUARDED_BY(mutex_) = false;
+  // True while a peer of this daemon has not connected: requests that need it wait.
   bool awaiting_peer_ RNICD_GUARDED_BY(mutex_) = false;
-  // Something came from the peer, so that its silence means something.
+  // True once the peer has responded, so that silence means a dead peer.
   bool peer_seen_ RNICD_GUARDED_BY(mutex_) = false;
   bool peer_lost_ RNICD_GUARDED_BY(mutex_) = false;
-  // Who connected here before this side connected, by address.
+  // Endpoints that connected here before this side connected, by address.
   std::map<std::string, std::weak_ptr<VerbsEndpoint>> early_visitors_ RNICD_GUARDED_BY(mutex_);
   bool disconnecting_ RNICD_GUARDED_BY(mutex_) = false;
   bool shut_ RNICD_GUARDED_BY(mutex_) = false;
   bool running_ RNICD_GUARDED_BY(mutex_) = false;
   bool run_again_ RNICD_GUARDED_BY(mutex_) = false;
-  // Upcalls, and calls to peers, that are under way besides the runner's.
+  // Callbacks and calls to peers in progress, besides the runner's.
   uint64_t busy_ RNICD_GUARDED_BY(mutex_) = 0;
   bool probing_ RNICD_GUARDED_BY(mutex_) = false;
   Instant last_probe_ RNICD_GUARDED_BY(mutex_);
-  // When the card is not waited for any more.
+  // Deadline for the card's outstanding completions; set when the queue pair fails.
   std::optional<Instant> give_up_at_ RNICD_GUARDED_BY(mutex_);
-  // Without a gap, so that a serial says where its request stands.
+  // Serial of the next initiator request. Serials have no gaps, so a serial gives the position of its request.
   uint64_t next_serial_ RNICD_GUARDED_BY(mutex_) = 1;
-  // Only the runner removes slots, so that it may keep a reference to one without the lock.
+  // Initiator requests. Only the runner removes slots, so it may keep a reference to one without the lock.
   std::deque<Slot> slots_ RNICD_GUARDED_BY(mutex_);
-  // How many of them, from the front, have begun.
+  // Number of slots, from the front, that have begun.
   size_t begun_ RNICD_GUARDED_BY(mutex_) = 0;
   std::deque<Receive> receives_ RNICD_GUARDED_BY(mutex_);
-  // The number of the first of them.
+  // Number of the first entry of receives_.
   uint64_t first_receive_ RNICD_GUARDED_BY(mutex_) = 1;
   bool reporting_receives_ RNICD_GUARDED_BY(mutex_) = false;
-  // Windows that this queue pair bound, by whom they belong to: they must be gone before it.
+  // Windows that this queue pair has bound, by owner: they must be destroyed before the queue pair.
   struct Bound {
     std::weak_ptr<Invalidatable> owner;
     uint32_t token = 0;
   };
   std::map<const Invalidatable*, Bound> bound_ RNICD_GUARDED_BY(mutex_);
-  // How many there may be before those whose owner is gone are taken out.
+  // Size of bound_ at which entries without a live owner are removed.
   size_t prune_bound_at_ RNICD_GUARDED_BY(mutex_) = 64;
 };
 

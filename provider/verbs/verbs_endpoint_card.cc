@@ -1,4 +1,4 @@
-// What the loop brings from the card: completions, and whether card and peer still live.
+// Events from the card, on the loop's thread: completions, and detection of a removed card or a dead peer.
 
 #include <arpa/inet.h>
 
@@ -25,7 +25,7 @@ void VerbsEndpoint::OnCqEvent() {
       if (cq_ == nullptr) {
         return;
       }
-      // Before the last look, so that nothing comes unnoticed between the two.
+      // Arm before the last poll, so that no completion is missed between the two.
       if (!std::exchange(armed, true)) {
         api().ArmCq(cq_);
       }
@@ -48,8 +48,8 @@ void VerbsEndpoint::OnCqEvent() {
   Run();
 }
 
-// Some cards say of a request that it is at fault when it is the port that is down. What a request may do locally was
-// judged before the card got it.
+// Some cards report an error of the request when the port is down. The request's local access was checked before it was
+// posted, so check the port.
 bool VerbsEndpoint::LinkIsAtFault(ibv_wc_status status) {
   VerbsContext& context = domain_->context();
   return status == IBV_WC_LOC_QP_OP_ERR && !context.device().PortIsActive(node(), context.raw());
@@ -63,15 +63,15 @@ void VerbsEndpoint::OnSendCompletion(const ibv_wc& completion) {
     MutexLock lock(mutex_);
     const uint64_t first = slots_.empty() ? 0 : slots_.front().serial;
     if (slots_.empty() || completion.wr_id < first || completion.wr_id - first >= slots_.size()) {
-      return;  // Given up before it came.
+      return;  // Abandoned before the completion arrived.
     }
     Slot& slot = slots_[completion.wr_id - first];
     if (slot.stage != Stage::kPosted) {
-      return;  // The peer's verdict came first.
+      return;  // The peer's result came first.
     }
     const bool is_bind = slot.prepared.grant != nullptr;
     slot.card_is_done = true;
-    slot.stage = success && slot.awaits_verdict ? Stage::kPosted : Stage::kDone;
+    slot.stage = success && slot.awaits_invalidate_result ? Stage::kPosted : Stage::kDone;
     slot.status = link_is_down ? NtStatus::kIoTimeout
                                : CompletionStatus(completion.status, is_bind ? WorkKind::kBind : WorkKind::kInitiator);
     peer_seen_ = peer_seen_ || (success && !is_bind);
@@ -83,7 +83,7 @@ void VerbsEndpoint::OnSendCompletion(const ibv_wc& completion) {
   if (IsRemoteRefusal(completion.status) && peer != nullptr) {
     peer->LoseConnection(address_text_, /*fatal=*/true);
   }
-  // A flush that nobody here asked for: the card failed this side for what the peer did.
+  // A flush that this side did not request: the card failed this side because of the peer.
   if (link_is_down || IsPeerSilent(completion.status) || completion.status == IBV_WC_WR_FLUSH_ERR) {
     LosePeer();
   }
@@ -100,25 +100,25 @@ Completion VerbsEndpoint::ReadReceive(const ibv_wc& completion, const PreparedRe
     }
     return result;
   }
-  bool peer_speaks = false;
+  bool peer_is_rnicd = false;
   std::shared_ptr<VerbsEndpoint> peer;
   {
     MutexLock lock(mutex_);
-    peer_speaks = peer_speaks_;
+    peer_is_rnicd = peer_is_rnicd_;
     peer_seen_ = true;
     peer = peer_.lock();
   }
   result.bytes = completion.byte_len;
-  // A card does not tell whether the sender wanted the receiver to be woken. A daemon says it in immediate data; of any
-  // other peer every message wakes.
-  result.solicited = !peer_speaks;
-  if (!peer_speaks && (completion.wc_flags & IBV_WC_WITH_INV) != 0) {
-    // The card has done it; what is left is to know it here.
+  // A card does not report whether the sender requested a solicited event. A daemon sends that in immediate data; every
+  // message of any other peer counts as solicited.
+  result.solicited = !peer_is_rnicd;
+  if (!peer_is_rnicd && (completion.wc_flags & IBV_WC_WITH_INV) != 0) {
+    // The card has invalidated the token; update the daemon's state.
     domain_->InvalidateRemote(completion.invalidated_rkey);
     result.type = OperationType::kReceiveAndInvalidate;
     result.invalidated = RemoteToken{completion.invalidated_rkey};
   }
-  if (!peer_speaks || (completion.wc_flags & IBV_WC_WITH_IMM) == 0) {
+  if (!peer_is_rnicd || (completion.wc_flags & IBV_WC_WITH_IMM) == 0) {
     return result;
   }
   result.solicited = true;
@@ -134,7 +134,7 @@ Completion VerbsEndpoint::ReadReceive(const ibv_wc& completion, const PreparedRe
     result.status = NtStatus::kInvalidDeviceRequest;
   }
   if (peer != nullptr) {
-    peer->OnVerdict(invalidated);
+    peer->OnInvalidateResult(invalidated);
   }
   return result;
 }
@@ -146,9 +146,9 @@ void VerbsEndpoint::OnReceiveCompletion(const ibv_wc& completion) {
     MutexLock lock(mutex_);
     if (number < first_receive_ || number - first_receive_ >= receives_.size() ||
         receives_[number - first_receive_].result.has_value()) {
-      return;  // Given up before it came.
+      return;  // Abandoned before the completion arrived.
     }
-    // Stays where it is until it has a result, and that comes from this thread alone.
+    // Stays in place until it has a result, which only this thread sets.
     prepared = &receives_[number - first_receive_].prepared;
     ++busy_;
   }
@@ -171,7 +171,8 @@ Completion VerbsEndpoint::CancelledReceive(const PreparedRequest& prepared) {
           .status = NtStatus::kCancelled};
 }
 
-// Whoever completes a receive reports it, with all that are complete behind it, unless another is at it already.
+// Reports completed receives from the front of the queue. One thread does so at a time; other threads leave theirs to
+// it.
 void VerbsEndpoint::ReportReceives() {
   while (true) {
     std::optional<Completion> result;
@@ -187,7 +188,7 @@ void VerbsEndpoint::ReportReceives() {
       receives_.pop_front();
       ++first_receive_;
     }
-    prepared = {};  // Who hears of the end finds let go what the request held.
+    prepared = {};  // Release first: the listener may reuse the memory.
     listener_.OnCompletion(WorkQueue::kReceive, *result);
     MutexLock lock(mutex_);
     reporting_receives_ = false;
@@ -226,7 +227,7 @@ void VerbsEndpoint::OnTick() {
   }
 }
 
-// A card does not say that it failed a queue pair for what its peer did, nor that an idle peer is gone.
+// A card reports neither that it failed a queue pair because of the peer nor that an idle peer is dead.
 void VerbsEndpoint::Probe() {
   if (CardStillWorks() && SendProbe()) {
     return;
@@ -242,10 +243,10 @@ bool VerbsEndpoint::CardStillWorks() {
   return qp_ == nullptr || (api().QueryQpState(qp_, state) == 0 && state != IBV_QPS_ERR);
 }
 
-// A write of nothing: the peer's card answers, and looks at no key. Only where silence would mean something.
+// Posts a write of 0 bytes: the peer's card responds without checking a key. Only where silence would mean a dead peer.
 bool VerbsEndpoint::SendProbe() {
   MutexLock lock(mutex_);
-  const bool peer_is_up = peer_is_ours_ ? !awaiting_peer_ : peer_seen_;
+  const bool peer_is_up = peer_is_local_ ? !awaiting_peer_ : peer_seen_;
   if (state_ != QueuePairState::kReadyToSend || disconnecting_ || !peer_is_up || peer_lost_ || probing_ ||
       begun_ != 0) {
     return true;
@@ -266,13 +267,13 @@ void VerbsEndpoint::OnCardEvent() {
   }
 }
 
-void VerbsEndpoint::OnDeviceGone() {
+void VerbsEndpoint::OnDeviceRemoved() {
   LosePeer();
   Fail();
   Abandon();
 }
 
-// Nothing comes back from the card any more: all it has counts as cancelled.
+// Completes every request posted to the card as cancelled, because the card will not return them.
 void VerbsEndpoint::Abandon() {
   {
     MutexLock lock(mutex_);

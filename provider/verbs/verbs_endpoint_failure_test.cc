@@ -1,4 +1,4 @@
-// How requests end when something goes wrong, here, at the peer or in the card, and who is told.
+// How requests end after a failure here, at the peer or in the card, and which callbacks follow.
 
 #include <thread>
 
@@ -272,7 +272,7 @@ TEST_F(VerbsEndpointFailureTest, ARunningListenerIsWaitedForByShutdown) {
   EXPECT_THAT(near_.initiated(), SizeIs(1));
 }
 
-// The card takes the order to fail the queue pair, and does nothing.
+// The card accepts the transition to ERR and completes nothing.
 TEST_F(VerbsEndpointFailureTest, ACardThatDoesNotFlushIsGivenUp) {
   ConnectBoth();
   near_.Post(Receive(10));

@@ -1,4 +1,4 @@
-// Queue pairs under several threads, and at moments that are hard to hit. Each test also says something to the thread
+// Queue pairs under several threads, and rare interleavings. The tests are also meant to run under the thread
 // sanitizer.
 
 #include <algorithm>
@@ -19,8 +19,8 @@ constexpr uint64_t kUntilRefused = UINT64_MAX;
 
 using Make = std::function<WorkRequest(uint64_t)>;
 
-// Posts make(0), make(1) and so on, until `count` are accepted or the queue pair takes no more for good. How many it
-// took.
+// Posts make(0), make(1) and so on, until `count` are accepted or the queue pair has ended. Returns the number
+// accepted.
 uint64_t Post(Side& side, uint64_t count, const Make& make) {
   uint64_t accepted = 0;
   while (accepted < count) {
@@ -49,7 +49,7 @@ void ExpectAllInOrder(const Outcomes& outcomes, uint64_t accepted) {
   }
 }
 
-// A card whose time goes on by itself, at an uneven pace, on a thread of its own.
+// A card that completes requests by itself, at an uneven pace, on its own thread.
 class Pace {
  public:
   Pace(FakeVerbs& fake, std::vector<uint32_t> queue_pairs, unsigned seed, int failure_in = 0)
@@ -335,7 +335,7 @@ class VerbsMomentTest : public ::testing::Test {
     device.name = std::move(name);
     return device;
   }
-  // Until every queue pair was looked after some times.
+  // Waits until the state of the queue pairs has been queried a few times.
   void AwaitTicks() {
     const uint64_t looks = fake_.calls("QueryQpState");
     EXPECT_TRUE(Eventually([&] { return fake_.calls("QueryQpState") >= looks + 3; }));
@@ -373,7 +373,7 @@ TEST_F(VerbsMomentTest, AShutdownDuringAConnectLeavesItTheQueuePair) {
     if (call == "ModifyQp" && changes++ == 0) {
       shutdown = std::thread([&] { side.Shutdown(); });
       EXPECT_TRUE(Eventually([&] { return side.state() == QueuePairState::kError; }));
-      for (int patience = 0; patience < 1000 && fake_.calls("DestroyQp") == 0; ++patience) {
+      for (int attempt = 0; attempt < 1000 && fake_.calls("DestroyQp") == 0; ++attempt) {
         std::this_thread::yield();
       }
     }
@@ -421,7 +421,7 @@ TEST_F(VerbsMomentTest, ACardMayGoWhileARequestIsPosted) {
   hooks_.set_before(nullptr);
 }
 
-// A library may take requests for a card that is gone, and never bring them back.
+// A library may accept requests for a removed card and never complete them.
 TEST_F(VerbsMomentTest, WhatIsPostedToACardThatIsGoneIsCancelled) {
   Side side(daemon_);
   Side clock(daemon_, kRoomyLimits, "fake1");

@@ -1,4 +1,4 @@
-// The runner: what may begin, what is executed here and what by the card, and how requests end, in queue order.
+// The runner: decides which request may begin, executes it here or on the card, and completes requests in queue order.
 
 #include <utility>
 
@@ -32,10 +32,10 @@ void VerbsEndpoint::Run() {
     }
     running_ = true;
   }
-  RunOn();
+  RunLoop();
 }
 
-void VerbsEndpoint::RunOn() {
+void VerbsEndpoint::RunLoop() {
   while (true) {
     while (Step()) {
     }
@@ -65,10 +65,11 @@ VerbsEndpoint::Turn VerbsEndpoint::NextTurn() {
   return can_begin ? Turn::kBegin : Turn::kNothing;
 }
 
-// Something remains to be done here after the card has done its part, and later requests must not overtake that.
+// True when the request needs a further step here after the card has finished, which later requests must not overtake.
 bool VerbsEndpoint::HoldsBack(const Slot& slot) const {
   const auto* read = std::get_if<ReadWork>(&slot.prepared.request.work);
-  return IsExecutedHere(slot.prepared.request) || slot.awaits_verdict || (read != nullptr && read->local_invalidate);
+  return IsExecutedHere(slot.prepared.request) || slot.awaits_invalidate_result ||
+         (read != nullptr && read->local_invalidate);
 }
 
 bool VerbsEndpoint::MayBegin(const Slot& slot) const {
@@ -109,16 +110,16 @@ bool VerbsEndpoint::Step() {
 
 bool VerbsEndpoint::Begin(Slot& slot) {
   bool is_first = false;
-  bool peer_is_gone = false;
+  bool peer_is_dead = false;
   {
     MutexLock lock(mutex_);
     is_first = begun_ == 0;
-    peer_is_gone = peer_lost_ && peer_is_ours_;
+    peer_is_dead = peer_lost_ && peer_is_local_;
   }
   if (IsExecutedHere(slot.prepared.request)) {
     return BeginHere(slot);
   }
-  if (peer_is_gone) {
+  if (peer_is_dead) {
     if (is_first) {
       Finish(slot, NtStatus::kIoTimeout);
     }
@@ -127,15 +128,15 @@ bool VerbsEndpoint::Begin(Slot& slot) {
   return BeginOnCard(slot, is_first);
 }
 
-// What cannot even be put to the card fails when its turn has come, which is when nothing is before it.
+// A request that cannot be posted to the card fails in queue order: when no request is before it.
 bool VerbsEndpoint::BeginOnCard(Slot& slot, bool is_first) {
   CardSend send;
-  bool peer_speaks = false;
+  bool peer_is_rnicd = false;
   {
     MutexLock lock(mutex_);
-    peer_speaks = peer_speaks_;
+    peer_is_rnicd = peer_is_rnicd_;
   }
-  if (TranslateSend(*domain_, slot.prepared, peer_speaks, send)) {
+  if (TranslateSend(*domain_, slot.prepared, peer_is_rnicd, send)) {
     PostToCard(slot, send.request);
     return true;
   }
@@ -146,7 +147,7 @@ bool VerbsEndpoint::BeginOnCard(Slot& slot, bool is_first) {
 }
 
 void VerbsEndpoint::PostToCard(Slot& slot, ibv_send_wr& request) {
-  bool gone = false;
+  bool removed = false;
   {
     MutexLock lock(mutex_);
     if (state_ == QueuePairState::kError) {
@@ -154,18 +155,18 @@ void VerbsEndpoint::PostToCard(Slot& slot, ibv_send_wr& request) {
     }
     slot.stage = Stage::kPosted;
     slot.posted = true;
-    slot.awaits_verdict = peer_is_ours_ && !peer_lost_ && InvalidatesAtPeer(slot.prepared.request);
+    slot.awaits_invalidate_result = peer_is_local_ && !peer_lost_ && InvalidatesAtPeer(slot.prepared.request);
     ++begun_;
     request.wr_id = slot.serial;
     const int error = api().PostSend(qp_, request);
     if (error == 0) {
       return;
     }
-    gone = MeansRemoved(error);
+    removed = MeansRemoved(error);
     slot.stage = Stage::kDone;
-    slot.status = gone ? NtStatus::kCancelled : NtStatus::kInternalError;
+    slot.status = removed ? NtStatus::kCancelled : NtStatus::kInternalError;
   }
-  if (gone) {
+  if (removed) {
     LosePeer();
   }
   Fail();
@@ -184,7 +185,7 @@ bool VerbsEndpoint::BeginHere(Slot& slot) {
     Finish(slot, Execute(slot));
     return true;
   }
-  // The card has to bind a window; what remains is done by Conclude.
+  // The card must bind a window; Conclude does the rest.
   const auto* work = std::get_if<FastRegisterWork>(&prepared.request.work);
   const bool may_bind = work != nullptr ? static_cast<VerbsFastRegion&>(*work->region).CanRegister()
                                         : static_cast<VerbsWindow&>(*std::get<BindWork>(prepared.request.work).window)
@@ -217,7 +218,7 @@ NtStatus VerbsEndpoint::Execute(Slot& slot) {
   return done ? NtStatus::kSuccess : NtStatus::kInvalidDeviceRequest;
 }
 
-// What is left to do when the card, or Execute, is done.
+// The last step of a request, after the card or Execute has finished.
 NtStatus VerbsEndpoint::Conclude(Slot& slot) {
   if (slot.prepared.grant != nullptr && slot.prepared.grant->needs_bind()) {
     return ConcludeBind(slot);
@@ -259,12 +260,12 @@ NtStatus VerbsEndpoint::ConcludeBind(Slot& slot) {
     owner = region;
   }
   if (in_force) {
-    NoteBound(owner, token);
+    InsertBound(owner, token);
   }
   return in_force ? NtStatus::kSuccess : NtStatus::kInvalidDeviceRequest;
 }
 
-void VerbsEndpoint::NoteBound(const std::shared_ptr<Invalidatable>& owner, uint32_t token) {
+void VerbsEndpoint::InsertBound(const std::shared_ptr<Invalidatable>& owner, uint32_t token) {
   MutexLock lock(mutex_);
   bound_[owner.get()] = {.owner = owner, .token = token};
   if (bound_.size() >= prune_bound_at_) {
@@ -278,7 +279,7 @@ void VerbsEndpoint::Report(Slot slot) {
   const bool silent = slot.status == NtStatus::kSuccess && request.silent_success;
   const Completion completion{
       .request_context = request.request_context, .type = TypeOf(request), .status = slot.status};
-  // Who hears of the end finds let go what the request held.
+  // Release what the request holds first: the listener may reuse the memory as soon as it sees the completion.
   slot.prepared = {};
   if (!silent) {
     listener_.OnCompletion(WorkQueue::kInitiator, completion);

@@ -1,4 +1,4 @@
-// How a queue pair is set up and connected, what is posted to it, and what the card is given.
+// Set-up and connecting of a queue pair, posting to it, and the requests that reach the card.
 
 #include "provider/verbs/verbs_endpoint.h"
 
@@ -18,7 +18,7 @@ constexpr OperationType kWritten = OperationType::kWrite;
 constexpr OperationType kReadOp = OperationType::kRead;
 constexpr OperationType kReceived = OperationType::kReceive;
 
-// A peer that is no daemon.
+// A peer that does not belong to a daemon.
 QpAddress Foreigner() { return {.gid = FakeGids()[0].gid, .qpn = 0x777, .psn = 0x123456, .mtu = IBV_MTU_512}; }
 
 class VerbsEndpointTest : public VerbsTest {
@@ -137,7 +137,7 @@ TEST_F(VerbsEndpointTest, ACardThatCannotSaysSo) {
   EXPECT_TRUE(FailedWith(near_.ConnectTo(far_), ErrorReason::DEVICE_OUT_OF_RESOURCES));
   EXPECT_EQ(near_.state(), QueuePairState::kInit);
   fake_.FailNext("ModifyQp", ENOMEM, 1, /*skip=*/1);
-  // Halfway there the pair has failed, and that is what its owner is told.
+  // The pair fails halfway, and its owner gets that error.
   EXPECT_TRUE(FailedWith(near_.ConnectTo(far_), ErrorReason::QP_NOT_CONNECTABLE));
   EXPECT_EQ(near_.state(), QueuePairState::kError) << "halfway there is no way back";
 }

@@ -11,8 +11,8 @@ namespace rnicd::provider {
 
 class VerbsEndpoint;
 
-// The queue pairs of this daemon by their address. A card does not tell one side of a connection what becomes of the
-// other; where both belong to this daemon, it can. Threads: safe.
+// The queue pairs of this daemon, by address. A card does not notify one side of a connection when the other side ends;
+// the daemon does if it owns both. Threads: safe.
 class VerbsFabric {
  public:
   void Add(const std::string& address, const std::weak_ptr<VerbsEndpoint>& endpoint) {
@@ -23,7 +23,7 @@ class VerbsFabric {
     MutexLock lock(mutex_);
     endpoints_.erase(address);
   }
-  // Null when it is none of this daemon's.
+  // Null when no queue pair of this daemon has the address.
   std::shared_ptr<VerbsEndpoint> Find(std::string_view address) {
     MutexLock lock(mutex_);
     const auto found = endpoints_.find(address);

@@ -39,7 +39,7 @@ bool Inside(uint64_t start, uint64_t length, uint64_t outer, uint64_t outer_leng
   return start >= outer && start - outer <= outer_length && length <= outer_length - (start - outer);
 }
 
-// Every field that means nothing in a failed completion is one that a reader would stumble over.
+// Fields that are undefined in a failed completion get values that expose a reader of them.
 ibv_wc FailedCompletion(uint64_t wr_id, ibv_wc_status status) {
   ibv_wc completion = {};
   completion.wr_id = wr_id;
@@ -143,7 +143,7 @@ bool FakeVerbs::FinishReceive(Qp& qp, const FakeArrival& arrival) {
   qp.receives.pop_front();
   ibv_wc_status status = arrival.status;
   if (status == IBV_WC_SUCCESS) {
-    // The bytes of a write with immediate data do not go where the receive says.
+    // The bytes of a write with immediate data do not go to the entries of the receive.
     const bool into_receive = arrival.opcode == IBV_WC_RECV;
     if (into_receive &&
         (arrival.byte_len > BytesOf(receive.entries) || !KeysAreGood(qp.verbs.pd, receive.entries, true))) {

@@ -15,7 +15,8 @@ struct Step {
   int optional;
 };
 
-// Of a reliable connection. Source: ibv_modify_qp(3); the kernel takes a few more where nothing else changes.
+// Transitions of a reliable connection. Source: ibv_modify_qp(3); the kernel accepts a few more if no other attribute
+// changes.
 constexpr Step kSteps[] = {
     {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, 0},
     {IBV_QPS_INIT, IBV_QPS_INIT, 0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS},

@@ -12,12 +12,12 @@
 
 #include "provider/verbs/verbs_fake_test.h"
 
-// What FakeVerbs keeps of each object; for its own two source files.
+// FakeVerbs' record of each object; private to its source files.
 namespace rnicd::provider {
 
 class FakeVerbs::Signal {
  public:
-  // False with errno.
+  // False on failure, with errno set.
   bool Open() {
     int ends[2];
     if (pipe2(ends, O_NONBLOCK | O_CLOEXEC) != 0) {
@@ -74,9 +74,9 @@ struct FakeVerbs::Mr {
 struct FakeVerbs::Mw {
   ibv_mw verbs = {};
   Context* context = nullptr;
-  // The card's own idea of the key; the user's stands in `verbs`.
+  // The key in the card; the user's copy is in `verbs`.
   uint32_t key = 0;
-  // Null while it is bound to nothing.
+  // Region the window is bound to; null if none.
   ibv_mr* mr = nullptr;
   ibv_qp* qp = nullptr;
 };
@@ -91,7 +91,7 @@ struct FakeVerbs::Channel {
 struct FakeVerbs::Cq {
   struct Entry {
     ibv_wc completion = {};
-    // Which life of which queue pair gets slots back when this is polled.
+    // Queue pair, and its number of resets, that gets slots back when this completion is polled.
     uint64_t generation = 0;
     bool receive = false;
     uint64_t slots = 0;
@@ -108,11 +108,11 @@ struct FakeVerbs::Qp {
   Context* context = nullptr;
   ibv_qp_init_attr init = {};
   ibv_qp_state state = IBV_QPS_RESET;
-  // Counts the resets.
+  // Number of resets.
   uint64_t generation = 0;
   uint64_t sends_used = 0;
   uint64_t receives_used = 0;
-  // Completed without a report since the last one that was reported.
+  // Requests completed without a report since the last reported one.
   uint64_t unreported = 0;
   std::deque<PostedSend> sends;
   std::deque<PostedReceive> receives;

@@ -6,7 +6,8 @@
 
 #include "provider/verbs/verbs_fake_test.h"
 
-// FakeVerbs stands in for a card in every other test of this folder; here it is held to what a card was measured to do.
+// FakeVerbs replaces a card in every other test of this folder; these tests compare it with the measured behaviour of a
+// card.
 namespace rnicd::provider {
 namespace {
 

@@ -20,7 +20,7 @@
 
 namespace rnicd::provider {
 
-// What the kernel's rdma_rxe reports, with smaller queues.
+// Attributes as reported by the kernel's rdma_rxe, with smaller queues.
 ibv_device_attr FakeDeviceAttributes();
 // Ethernet, up, MTU 1024.
 ibv_port_attr FakePortAttributes();
@@ -31,30 +31,30 @@ struct FakeDevice {
   std::string name = "fake0";
   int numa_node = -1;
   ibv_device_attr attributes = FakeDeviceAttributes();
-  // Of port 1, the only one.
+  // GID table of port 1, the only port.
   ibv_port_attr port = FakePortAttributes();
   std::vector<GidEntry> gids = FakeGids();
   uint32_t max_inline_bytes = 400;
 };
 
-// A send-queue request as it was posted.
+// A send-queue request as posted.
 struct PostedSend {
   uint32_t qp_num = 0;
   uint64_t wr_id = 0;
   ibv_wr_opcode opcode = IBV_WR_SEND;
   unsigned send_flags = 0;
-  // Empty with IBV_SEND_INLINE.
+  // Entries of the request; empty with IBV_SEND_INLINE.
   std::vector<ibv_sge> entries;
-  // With IBV_SEND_INLINE: what the entries pointed at.
+  // Payload bytes, with IBV_SEND_INLINE.
   std::vector<std::byte> inline_bytes;
-  // Of reads, writes and atomics.
+  // Remote address and key of reads, writes and atomics.
   uint64_t remote_addr = 0;
   uint32_t rkey = 0;
-  // As it stood in the request: network order.
+  // Immediate data as in the request, in network byte order.
   uint32_t imm_data = 0;
-  // Of IBV_WR_LOCAL_INV and IBV_WR_SEND_WITH_INV.
+  // Key to invalidate, of IBV_WR_LOCAL_INV and IBV_WR_SEND_WITH_INV.
   uint32_t invalidate_rkey = 0;
-  // Of IBV_WR_BIND_MW: the window, its key at the time of posting, the key it shall get, and onto what.
+  // Fields of IBV_WR_BIND_MW: the window, its key when posted, its new key, and the memory to bind.
   ibv_mw* mw = nullptr;
   uint32_t mw_rkey = 0;
   uint32_t bind_rkey = 0;
@@ -73,9 +73,9 @@ struct FakeArrival {
   // IBV_WC_ bits of the completion. rxe reports an invalidation with 0x5, without IBV_WC_WITH_INV.
   unsigned wc_flags = 0;
   uint32_t imm_data = 0;
-  // The key that the sender wants invalidated; it stands in the completion's invalidated_rkey.
+  // Key to invalidate at the sender's request; reported in the completion's invalidated_rkey.
   std::optional<uint32_t> invalidate;
-  // Or IBV_WC_RECV_RDMA_WITH_IMM.
+  // Opcode of the completion; alternatively IBV_WC_RECV_RDMA_WITH_IMM.
   ibv_wc_opcode opcode = IBV_WC_RECV;
   ibv_wc_status status = IBV_WC_SUCCESS;
 };
@@ -90,7 +90,7 @@ struct FakeRegion {
   uint32_t rkey = 0;
 };
 
-// What was made and not destroyed yet.
+// Number of objects created and not yet destroyed.
 struct FakeLive {
   size_t contexts = 0;
   size_t pds = 0;
@@ -103,13 +103,13 @@ struct FakeLive {
 };
 std::ostream& operator<<(std::ostream& out, const FakeLive& live);
 
-// Cards in memory. They keep the rules of the verbs and answer with the errnos and statuses that rdma_rxe was measured
-// to answer with; what they do not do is move bytes. Time is the test's: a request completes when the test says so.
+// Simulated cards. They follow the rules of the verbs and return the errnos and statuses measured on rdma_rxe, but move
+// no bytes. The test controls time: a request completes when the test completes it.
 //
-// Stricter than some cards, so that code which passes here works on all of them: a queue's slot is free again when a
-// completion at or behind it was polled; of a failed completion only wr_id, status and qp_num mean anything; what a
-// destroyed or reset queue pair had completed can still be polled.
-// Lifetime: outlives whoever uses it. Threads: safe.
+// Stricter than some cards, so that code which passes here works on all of them: a queue's slot is free again when its
+// completion or a later one was polled; in a failed completion only wr_id, status and qp_num are defined; completions
+// of a destroyed or reset queue pair can still be polled.
+// Lifetime: outlives its users. Threads: safe.
 class FakeVerbs final : public VerbsApi {
  public:
   explicit FakeVerbs(std::vector<FakeDevice> devices = {FakeDevice{}});
@@ -146,59 +146,58 @@ class FakeVerbs final : public VerbsApi {
   int PostRecv(ibv_qp* qp, ibv_recv_wr& request) override;
 
   // --- Time ---
-  // True: every send-queue request completes with success while it is posted.
+  // If true, every send-queue request completes with success when posted.
   void set_automatic(bool automatic);
-  // The oldest send-queue request ends; false when there is none. A failure takes the queue pair to ERR and flushes the
-  // rest. Success becomes what a card would say when a key in the request is wrong or a bind is against the rules.
-  // Of an unsignalled request a success is not reported.
+  // Completes the oldest send-queue request; false when there is none. A failure takes the queue pair to ERR and
+  // flushes the rest. Success is replaced by the card's status if a key in the request is wrong or a bind is invalid.
+  // The success of an unsignalled request is not reported.
   bool Complete(uint32_t qp_num, ibv_wc_status status = IBV_WC_SUCCESS);
-  // All of them, with success as long as that lasts. How many there were.
+  // Completes all send-queue requests, with success until one fails. Returns their number.
   size_t CompleteAll(uint32_t qp_num);
-  // The oldest receive ends; false when there is none.
+  // Completes the oldest receive; false when there is none.
   bool Arrive(uint32_t qp_num, const FakeArrival& arrival);
   bool Receive(uint32_t qp_num, uint32_t byte_len, unsigned wc_flags = 0, uint32_t imm_data = 0);
-  // The queue pair fails by itself, as after a refused access of the peer: no completion but the flushed ones, and no
-  // asynchronous event.
+  // Fails the queue pair, as after a refused access of the peer: only flushed completions, and no asynchronous event.
   void FailQp(uint32_t qp_num);
 
   // --- Failures ---
   // After `skip` more calls of the method of this name ("RegMr"), the next `count` do nothing and fail with `error`.
   void FailNext(const std::string& call, int error, uint64_t count = 1, uint64_t skip = 0);
-  // To every opening of the device, or of all devices when the name is empty.
+  // Raises an event in every opening of the device, or of all devices if the name is empty.
   void RaiseAsync(ibv_event_type type, int port = 1, const std::string& device = {});
   void RaiseQpAsync(uint32_t qp_num, ibv_event_type type);
-  // The card is pulled: no new opening, DEVICE_FATAL for those that there are; behind that event their descriptors hang
-  // up and NextAsyncEvent is EIO. What makes or asks something fails with EIO (QueryPort: ENODEV), polling finds what
-  // had completed before. What destroys something works, and answers `destroy_error` all the same: libibverbs answers
-  // EIO where the kernel has taken the object back already.
+  // Removes the card: it cannot be opened again, and existing openings get DEVICE_FATAL; after that event their
+  // descriptors hang up and NextAsyncEvent returns EIO. Calls that create or query fail with EIO (QueryPort: ENODEV);
+  // polling returns earlier completions. Calls that destroy succeed but return `destroy_error`: libibverbs returns EIO
+  // when the kernel has already destroyed the object.
   void RemoveDevice(const std::string& name, int destroy_error = 0);
   void AddDevice(FakeDevice device);
-  // These raise nothing.
+  // These calls raise no event.
   void SetPort(const std::string& device, const ibv_port_attr& port);
   void SetGids(const std::string& device, std::vector<GidEntry> gids);
 
   // --- What a test can see ---
   FakeLive live() const;
-  // What no correct user does: to destroy a queue pair with a bound window, to use an object that is gone, ...
+  // Misuse detected so far: destroying a queue pair with a bound window, using a destroyed object, ...
   std::vector<std::string> violations() const;
-  // How often the method of this name was called, failures included.
+  // Number of calls of the method of this name, failures included.
   uint64_t calls(const std::string& call) const;
-  // Queue pairs that are alive, in the order of their creation.
+  // Existing queue pairs, in order of creation.
   std::vector<uint32_t> qp_nums() const;
-  // IBV_QPS_UNKNOWN when there is no such queue pair; so do the others answer nothing.
+  // IBV_QPS_UNKNOWN when the queue pair does not exist; the functions below return an empty result then.
   ibv_qp_state state(uint32_t qp_num) const;
-  // What CreateQp was asked for.
+  // The attributes passed to CreateQp.
   ibv_qp_init_attr init_attributes(uint32_t qp_num) const;
   // The attributes and mask of the last ModifyQp to this state, if there was one.
   std::optional<std::pair<ibv_qp_attr, int>> transition(uint32_t qp_num, ibv_qp_state state) const;
-  // Not complete yet, the oldest first.
+  // Requests not yet complete, oldest first.
   std::vector<PostedSend> PostedSends(uint32_t qp_num) const;
   std::vector<PostedReceive> PostedReceives(uint32_t qp_num) const;
-  // All that were ever accepted, also when the queue pair is gone.
+  // All requests ever accepted, even if the queue pair has been destroyed.
   std::vector<PostedSend> SendHistory(uint32_t qp_num) const;
-  // Registrations that are alive, the oldest first.
+  // Existing registrations, oldest first.
   std::vector<FakeRegion> regions() const;
-  // The region a window is bound to; null when it is bound to none.
+  // The region a window is bound to; null if none.
   ibv_mr* BoundTo(ibv_mw* mw) const;
 
   // Called without a lock for each accepted request, before an automatic completion. Set before anything is posted.
@@ -207,7 +206,7 @@ class FakeVerbs final : public VerbsApi {
   std::function<void(const FakeRegion&)> on_register;
 
  private:
-  // A descriptor that is readable exactly while it was told to be; it hangs up as the kernel's do.
+  // A descriptor whose readability the fake controls; it hangs up as the kernel's descriptors do.
   class Signal;
   struct Device;
   struct Context;
@@ -222,13 +221,13 @@ class FakeVerbs final : public VerbsApi {
     uint64_t remaining = 0;
     uint64_t skip = 0;
   };
-  // By the address of what libibverbs would have answered.
+  // Records by the address of the object returned to the caller.
   template <typename Record>
   using Table = std::map<const void*, std::shared_ptr<Record>>;
 
-  // Whether a call needs the card itself, or is answered from memory and by the kernel also when the card is gone.
+  // Whether a call needs the card itself, or is served by memory or the kernel even if the card was removed.
   enum class Asks : uint8_t { kCard, kNobody };
-  // Counts the call; the error it must answer, or 0. A null context is that of an object that is gone.
+  // Counts the call and returns the error it must report, or 0. A null context belongs to a destroyed object.
   int Begin(const char* call, const Context* context, Asks asks) RNICD_REQUIRES(mutex_);
   int TakeFault(const std::string& call) RNICD_REQUIRES(mutex_);
   void Violate(std::string what) RNICD_REQUIRES(mutex_);
@@ -241,7 +240,7 @@ class FakeVerbs final : public VerbsApi {
   template <typename Record>
   static Record* Add(Table<Record>& table, Context& context);
   void Raise(Context& context, const ibv_async_event& event) RNICD_REQUIRES(mutex_);
-  // Takes the object out of its table; what its destruction answers.
+  // Removes the object from its table; returns the result of its destruction.
   template <typename Record>
   int End(Table<Record>& table, const Record& record) RNICD_REQUIRES(mutex_);
   bool HasChildren(const Pd& pd) const RNICD_REQUIRES(mutex_);
@@ -254,10 +253,10 @@ class FakeVerbs final : public VerbsApi {
   int AcceptReceive(Qp& qp, const ibv_recv_wr& request) RNICD_REQUIRES(mutex_);
   bool Finish(Qp& qp, ibv_wc_status status) RNICD_REQUIRES(mutex_);
   bool FinishReceive(Qp& qp, const FakeArrival& arrival) RNICD_REQUIRES(mutex_);
-  // To ERR: everything that waits is flushed, sends first.
+  // Takes the queue pair to ERR: all waiting requests are flushed, sends first.
   void Flush(Qp& qp) RNICD_REQUIRES(mutex_);
   void Push(Qp& qp, bool receive, uint64_t slots, const ibv_wc& completion) RNICD_REQUIRES(mutex_);
-  // What a card makes of a request that nothing else stands against.
+  // The card's status for a request that has passed all other checks.
   ibv_wc_status Execute(Qp& qp, const PostedSend& send) RNICD_REQUIRES(mutex_);
   ibv_wc_status Bind(Qp& qp, const PostedSend& send) RNICD_REQUIRES(mutex_);
   // False when no window has this key.
@@ -273,7 +272,7 @@ class FakeVerbs final : public VerbsApi {
   Table<Channel> channels_ RNICD_GUARDED_BY(mutex_);
   Table<Cq> cqs_ RNICD_GUARDED_BY(mutex_);
   Table<Qp> qps_ RNICD_GUARDED_BY(mutex_);
-  // What libibverbs leaves behind when a destruction answers an error.
+  // Objects that libibverbs leaks when a destruction returns an error.
   std::vector<std::shared_ptr<void>> left_behind_ RNICD_GUARDED_BY(mutex_);
   std::map<uint32_t, std::vector<PostedSend>> history_ RNICD_GUARDED_BY(mutex_);
   std::map<std::string, Fault> faults_ RNICD_GUARDED_BY(mutex_);

@@ -8,9 +8,9 @@
 
 namespace rnicd::provider {
 
-// A token that requests register pages under. Its local token is a key of the card that reaches nothing itself; the
-// domain leads requests that name it to the key of the registration in force.
-// Threads: safe. Of two executions on different queue pairs one comes first.
+// A pair of tokens under which requests register pages. The local token is a key of the card that reaches nothing
+// itself; the domain maps requests that name it to the key of the registration in force.
+// Threads: safe. Executions on different queue pairs are serialized.
 class VerbsFastRegion final : public DeviceFastRegion,
                               public Invalidatable,
                               public std::enable_shared_from_this<VerbsFastRegion> {
@@ -24,21 +24,21 @@ class VerbsFastRegion final : public DeviceFastRegion,
   bool registered() const override;
   void Retire() override;
 
-  // The first half of a registration, when its request is posted: all that can fail. Errors: those of Grant.
+  // The first half of a registration, when its request is posted: every step that can fail. Errors: those of Grant.
   absl::StatusOr<std::unique_ptr<Grant>> Prepare(const FastRegisterWork& work) const;
-  // The request was accepted.
+  // Records the token of a request that was accepted.
   void Issue(RemoteToken token);
-  // True when a registration may begin now: there is none, and the region is not retired.
+  // True when a registration may begin: none is in force and the region is not retired.
   bool CanRegister() const;
-  // The second half, when its turn has come. False, and the grant is ended, when CanRegister is false.
+  // The second half, when the request is executed. False, and the grant is ended, when CanRegister is false.
   bool Register(std::unique_ptr<Grant> grant, std::shared_ptr<const void> backing);
-  // Returns when no transfer reaches the pages any more. False when there was no registration, or the card refused.
+  // Returns when transfers no longer reach the pages. False when there was no registration or the card refused.
   bool Invalidate();
   bool InvalidateToken(uint32_t token) override;
 
  private:
   VerbsFastRegion(std::shared_ptr<VerbsDomain> domain, std::unique_ptr<Registration> placeholder);
-  // Ends the registration in force; `kept` gets what is to be let go of without the lock.
+  // Ends the registration in force; `kept` receives the reference that must be released without the lock.
   bool EndCurrent(std::shared_ptr<const void>& kept) RNICD_REQUIRES(mutex_);
 
   const std::shared_ptr<VerbsDomain> domain_;

@@ -1,4 +1,4 @@
-// Fast registrations as requests: when their tokens are known, when they happen, and what they leave behind.
+// Fast registrations as requests: the time of token and execution, and the objects they leave behind.
 
 #include "provider/verbs/verbs_fast_region.h"
 
@@ -26,7 +26,7 @@ class VerbsFastRegionTest : public VerbsTest {
     EXPECT_TRUE(region.ok()) << region.status();
     return *std::move(region);
   }
-  // What the card keeps under this key.
+  // The card's region with this key.
   std::optional<FakeRegion> Registered(uint32_t key) const {
     for (const FakeRegion& region : fake_.regions()) {
       if (region.rkey == key && key != 0) {
@@ -186,7 +186,7 @@ TEST_F(VerbsFastRegionTest, TheBackingLivesAsLongAsTheRegistration) {
   EXPECT_TRUE(gone_in_time) << "let go of before the invalidation is reported";
 }
 
-// The card goes on serving the memory, so nobody may be told that it does not.
+// The card still serves the memory, so no call may report that it does not.
 TEST_F(VerbsFastRegionTest, AnInvalidationThatTheCardRefusesIsNoSuccess) {
   std::shared_ptr<int> backing = std::make_shared<int>(1);
   const std::weak_ptr<int> weak = backing;
@@ -285,7 +285,7 @@ TEST_F(VerbsFastRegionTest, ASendThatInvalidatesWhatItCannotEndsTheConnection) {
   EXPECT_THAT(fake_.regions(), ::testing::Not(IsEmpty()));
 }
 
-// A card may give no remote key where there is no remote right; the token is one of its own nevertheless.
+// A card may assign no remote key without a remote right; the token must be unique all the same.
 TEST_F(VerbsFastRegionTest, WhatIsForNobodyElseHasATokenThatNoOtherHas) {
   const auto second = NewRegion(near_);
   const RemoteToken token = near_.Post(FastRegister(1, region_, {pages_.page(0)}, {.local_write = true}));

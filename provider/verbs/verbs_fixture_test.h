@@ -29,9 +29,9 @@ inline constexpr QueuePairLimits kRoomyLimits{
     .receive_depth = 64, .initiator_depth = 64, .receive_entries = 16, .initiator_entries = 16, .inline_bytes = 256};
 inline constexpr uint64_t kPage = kNdkPageBytes;
 
-// Looks until `holds` does; false when it never does.
+// Polls until `holds` returns true; false on timeout.
 inline bool Eventually(const std::function<bool()>& holds) {
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  const auto deadline = std::chrono::steady_clock::now() + kWaitTimeout;
   while (!holds()) {
     if (std::chrono::steady_clock::now() > deadline) {
       return false;
@@ -64,14 +64,14 @@ class SharedPages {
   std::byte* data_ = nullptr;
 };
 
-// Nothing moves by itself: no probe, no window. A card that does nothing is soon given up.
+// No background activity: no probe, no window. Short timeout for a card that does nothing.
 inline VerbsOptions QuietOptions() {
   return {.fast_engine = FastEngine::kRegistration,
           .probe_interval = std::chrono::hours(1),
-          .card_patience = std::chrono::milliseconds(500)};
+          .card_timeout = std::chrono::milliseconds(500)};
 }
 
-// The daemon's part of a card, which remembers what the card said by itself.
+// A daemon's provider over the fake, which records asynchronous events of the card.
 class Daemon {
  public:
   explicit Daemon(FakeVerbs& fake, VerbsOptions options = QuietOptions()) : Daemon(fake, fake, std::move(options)) {}
@@ -101,7 +101,7 @@ class Daemon {
   std::unique_ptr<VerbsProvider> provider_;
 };
 
-// A session's queue pair, who listens to it, and a region of its domain that everybody may use in every way.
+// A session's queue pair, its listener, and a region of its domain with all access rights.
 class Side {
  public:
   static constexpr uint64_t kBase = 0x100000;
@@ -266,8 +266,8 @@ class VerbsTest : public ::testing::Test {
   }
   ~VerbsTest() override { EXPECT_THAT(fake_.violations(), ::testing::IsEmpty()); }
 
-  // Returns when the daemon has seen all that the card has said so far: the last of it is a message to a queue pair
-  // that stands behind all others.
+  // Returns when the daemon has handled all events of the card so far: the last one is a message to a queue pair
+  // created for this purpose.
   void Settle() {
     if (!barrier_.has_value()) {
       barrier_.emplace(daemon_);
@@ -279,7 +279,7 @@ class VerbsTest : public ::testing::Test {
     ASSERT_TRUE(barrier_->Received(count));
   }
 
-  // As a start-up probe of the card's windows needs it.
+  // Requests complete automatically, as the start-up probe of the card's windows requires.
   static FakeVerbs& WorkingByItself(FakeVerbs& fake) {
     fake.set_automatic(true);
     return fake;

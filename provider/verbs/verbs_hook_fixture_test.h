@@ -11,7 +11,7 @@
 
 namespace rnicd::provider {
 
-// Passes every call on to a card, after a test had its say about some of them.
+// Forwards every call to a card, after the hooks of a test.
 // Threads: safe when the hooks are.
 class HookedVerbs final : public VerbsApi {
  public:
@@ -20,12 +20,12 @@ class HookedVerbs final : public VerbsApi {
   using Hook = std::function<void(std::string_view call)>;
   using PostReceive = std::function<int(ibv_qp* qp, ibv_recv_wr& request)>;
 
-  // Called without a lock, with the name of a call, before it is passed on. Null: nobody.
+  // Called without a lock, with the name of a call, before it is forwarded. Null: no hook.
   void set_before(Hook hook) {
     MutexLock lock(mutex_);
     before_ = std::move(hook);
   }
-  // Stands in for the card's answer. Null: the card answers.
+  // Replaces the card's result. Null: the card's result is returned.
   void set_post_receive(PostReceive answer) {
     MutexLock lock(mutex_);
     post_receive_ = std::move(answer);

@@ -47,7 +47,7 @@ absl::Status VerbsMemoryRegion::Deregister() {
   if (!registration_->live()) {
     return absl::OkStatus();
   }
-  // The token first: a card may give the same key to the next registration.
+  // Remove the token first: a card may assign the same key to the next registration.
   domain_->RemoveLocal(registration_->lkey());
   absl::Status ended = registration_->End();
   if (!ended.ok()) {

@@ -10,7 +10,7 @@
 
 namespace rnicd::provider {
 
-// A registration that its owner made and ends.
+// A registration whose owner creates and ends it.
 class VerbsMemoryRegion final : public DeviceMemoryRegion {
  public:
   // Errors: those of Registration::Make.
@@ -22,11 +22,11 @@ class VerbsMemoryRegion final : public DeviceMemoryRegion {
   RemoteToken remote_token() const override { return RemoteToken{registration_->rkey()}; }
   absl::Status Deregister() override;
 
-  // For windows, each of which keeps the region from being deregistered. False when it is.
+  // Counts a window, which prevents the region from being deregistered. False when the region is deregistered.
   bool AddWindow();
   void RemoveWindow();
   ibv_mr* mr() { return registration_->mr(); }
-  // The memory of a part of it.
+  // The memory of a part of the region.
   std::vector<std::span<std::byte>> Slice(VirtualAddress base, uint64_t length) const {
     return SliceRuns(runs_, base.value - base_.value, length);
   }

@@ -1,4 +1,4 @@
-// Registrations that owners make: what the card is asked for, what its refusals mean, and what is left afterwards.
+// Registrations by owners: the calls to the card, the meaning of its refusals, and the objects left afterwards.
 
 #include "provider/verbs/verbs_memory_region.h"
 
@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::SizeIs;
 
-// How many mappings of memory files this process has; an allocator has its own at any time.
+// Number of mappings of memory files in this process; the allocator's mappings do not count.
 size_t Mappings() {
   std::ifstream maps("/proc/self/maps");
   size_t lines = 0;
@@ -177,7 +177,7 @@ TEST_F(VerbsMemoryRegionTest, EachErrorOfTheCardHasItsReason) {
   EXPECT_EQ(daemon_.provider().live_regions(), 0u);
 }
 
-// ENOMEM is the limit of this process or of the card; which of them, its own limit says.
+// ENOMEM means the limit of this process or of the card; the process's own limit distinguishes the two.
 TEST_F(VerbsMemoryRegionTest, ACardWithoutRoomAndALimitOfTheProcessAreTwoThings) {
   const PinBudget budget = ReadPinBudget();
   const bool limited = !budget.unlimited && budget.free_bytes < kPage;

@@ -12,49 +12,49 @@
 
 namespace rnicd::provider {
 
-// How fast registrations and windows are carried out.
+// Method of fast registrations and windows.
 enum class FastEngine : uint8_t {
-  // Fast registrations by registrations of the card; windows by windows of the card where the start-up probe found that
-  // it checks their bounds, else by registrations too.
+  // Fast registrations are registrations of the card; windows are windows of the card if the start-up probe found that
+  // it checks their bounds, otherwise registrations too.
   kAuto,
-  // Both by registrations.
+  // Both are registrations.
   kRegistration,
-  // Both by windows. Refuses a card that does not check their bounds, unless allow_unbounded_windows.
+  // Both are windows. Refuses a card that does not check their bounds, unless allow_unbounded_windows is set.
   kWindow,
 };
 
-// Something a card said by itself.
+// An asynchronous event of a card.
 struct DeviceEvent {
   std::string adapter;
-  // "port up", "port down", "address changed", "removed"; "left out" of a card that cannot be used, whose name then
-  // comes with the reason.
+  // "port up", "port down", "address changed", "removed"; or "left out" for a card that cannot be used, in which case
+  // `adapter` also holds the reason.
   std::string_view what;
 };
 
 struct VerbsOptions {
-  // Names of cards to own ("mlx5_0"); empty: all that can do reliable connections.
+  // Names of cards to own ("mlx5_0"); empty means all cards with reliable connections.
   std::vector<std::string> devices;
   GidRule gid;
   FastEngine fast_engine = FastEngine::kAuto;
-  // Lets kWindow use windows that give a peer the whole region around them. For tests of a card's life cycle only.
+  // Lets kWindow use windows that expose the whole region around them to a peer. For tests of a card's life cycle only.
   bool allow_unbounded_windows = false;
-  // Bytes; the cards' own limit when that is lower.
+  // Maximum size of a registration, in bytes; the card's own limit applies if it is lower.
   uint64_t max_registration_bytes = uint64_t{1} << 40;
-  // Registrations of one card; 0: as many as it has room for.
+  // Maximum number of registrations on one card; 0 means the card's own limit.
   uint64_t max_regions = 0;
-  // Each may be a mapping of its own for a moment, of which a process may have 65,530 (vm.max_map_count).
+  // Maximum pages of a fast registration. Each page may briefly need its own mapping, of which a process may have
+  // 65,530 (vm.max_map_count).
   uint32_t max_fast_register_pages = 32768;
-  // NDK_ADAPTER_FLAG_ bits that cards report and obey, of those they can have.
+  // NDK_ADAPTER_FLAG_ bits that cards report and obey, limited to those the provider can support.
   uint32_t adapter_flags =
       kAdapterFlagReadSinkNotRequired | kAdapterFlagReadLocalInvalidate | kAdapterFlagCqResize | kAdapterFlagLoopback;
-  // The IB local ACK timeout, 4.096 us times 2 to this power, 1 to 31; a packet is sent again six times.
+  // The IB local ACK timeout, 4.096 us times 2 to this power, 1 to 31; a packet is retransmitted six times.
   uint8_t ack_timeout = 16;
-  // How often an idle connection is probed, and a queue pair asked whether it still works.
+  // Interval at which an idle connection is probed and the state of a queue pair is checked.
   std::chrono::milliseconds probe_interval{1000};
-  // How long a card may take to bring back what a failed queue pair still has, or to answer the start-up probe, before
-  // it is not waited for any more.
-  std::chrono::milliseconds card_patience{5000};
-  // For tests: each registration takes so much longer.
+  // Timeout for a card to return the outstanding requests of a failed queue pair, or to complete the start-up probe.
+  std::chrono::milliseconds card_timeout{5000};
+  // Extra duration of each registration, for tests.
   std::chrono::microseconds register_delay{0};
   // Called on the provider's own thread; must be quick.
   std::function<void(const DeviceEvent&)> on_event = [](const DeviceEvent&) {};

@@ -37,7 +37,7 @@ class VerbsQueuePair final : public DeviceQueuePair {
   const std::shared_ptr<VerbsEndpoint> endpoint_;
 };
 
-// Core keeps the completions, and each queue pair has a queue of the card to itself.
+// No state: core keeps the completions, and each queue pair has its own completion queue on the card.
 class VerbsCompletionQueue final : public DeviceCompletionQueue {
  public:
   absl::Status Resize(uint32_t /*depth*/) override { return absl::OkStatus(); }
@@ -128,7 +128,7 @@ absl::StatusOr<std::unique_ptr<VerbsProvider>> VerbsProvider::Create(const Verbs
   return provider;
 }
 
-// Nobody may be called any more by a card that is about to be closed.
+// Stops the callbacks of cards that are about to be closed.
 VerbsProvider::~VerbsProvider() { node_->loop.Stop(); }
 
 absl::Status VerbsProvider::AddCards(std::vector<std::string>& remarks) {
@@ -191,16 +191,16 @@ absl::Status VerbsProvider::ChooseEngine(const Port& port) const {
   if (options.fast_engine == FastEngine::kRegistration) {
     return absl::OkStatus();
   }
-  const WindowVerdict verdict = ProbeWindows(*port.monitor);
-  const bool accepted = verdict == WindowVerdict::kBounded ||
-                        (verdict == WindowVerdict::kUnbounded && options.fast_engine == FastEngine::kWindow &&
+  const WindowSupport support = ProbeWindows(*port.monitor);
+  const bool accepted = support == WindowSupport::kBounded ||
+                        (support == WindowSupport::kUnbounded && options.fast_engine == FastEngine::kWindow &&
                          options.allow_unbounded_windows);
   if (accepted) {
     port.device->use_windows();
   } else if (options.fast_engine == FastEngine::kWindow) {
     return MakeErrorWithDetail(
         ErrorReason::DEVICE_NOT_CAPABLE,
-        Because(port.device->name(), verdict == WindowVerdict::kUnbounded ? "its memory windows do not check bounds"
+        Because(port.device->name(), support == WindowSupport::kUnbounded ? "its memory windows do not check bounds"
                                                                           : "its memory windows do not work"));
   }
   return absl::OkStatus();

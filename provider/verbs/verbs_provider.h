@@ -17,13 +17,13 @@ struct VerbsNode;
 class VerbsContext;
 class VerbsDevice;
 
-// Real RNICs, through libibverbs. README.md says what it does itself because cards do not, and what it cannot do.
-// Source: ibv_get_device_list(3) and the man pages it leads to.
+// Real RNICs, through libibverbs. README.md lists what the provider does in place of the card, and what it cannot do.
+// Source: ibv_get_device_list(3) and the man pages it refers to.
 class VerbsProvider final : public Provider {
  public:
-  // Looks at the cards there are. `random` and `api` outlive the provider.
-  // Errors: ADAPTER_NOT_FOUND when no usable card is there; DEVICE_NOT_CAPABLE when windows are demanded of a card that
-  // does not check their bounds. Both say which cards were looked at, and why each was left out.
+  // Discovers the cards. `random` and `api` outlive the provider.
+  // Errors: ADAPTER_NOT_FOUND when there is no usable card; DEVICE_NOT_CAPABLE when windows are required of a card that
+  // does not check their bounds. Both list the cards that were examined and why each was left out.
   static absl::StatusOr<std::unique_ptr<VerbsProvider>> Create(const VerbsOptions& options, RandomSource& random,
                                                                VerbsApi& api);
   ~VerbsProvider() override;
@@ -35,7 +35,7 @@ class VerbsProvider final : public Provider {
   FastRegistrationCounts fast_registrations() const override;
 
  private:
-  // A port, and the opening that hears what the card says by itself.
+  // A port, and the context that receives its asynchronous events.
   struct Port {
     std::shared_ptr<VerbsDevice> device;
     std::shared_ptr<VerbsContext> monitor;
@@ -43,7 +43,7 @@ class VerbsProvider final : public Provider {
 
   explicit VerbsProvider(std::shared_ptr<VerbsNode> node) : node_(std::move(node)) {}
 
-  // Adds the ports of every card that may be used; `remarks` gets a sentence for each that is left out.
+  // Adds the ports of every card that may be used; `remarks` receives a reason for each card or port left out.
   absl::Status AddCards(std::vector<std::string>& remarks);
   absl::Status AddPorts(const std::string& card, std::vector<std::string>& remarks);
   absl::Status ChooseEngine(const Port& port) const;

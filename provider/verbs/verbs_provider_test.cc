@@ -67,7 +67,7 @@ TEST_F(VerbsProviderTest, ACardSaysWhereItHangsAndWhatItCan) {
   EXPECT_EQ((*opened)->info().vendor_id, device.attributes.vendor_id);
 }
 
-// What info() promises, a queue pair must get.
+// A queue pair can be created with every limit that info() promises.
 TEST_F(VerbsProviderTest, AQueuePairAtTheLimitsCanBeMade) {
   FakeDevice narrow = Card("fake0");
   narrow.attributes.max_cqe = 100;
@@ -113,7 +113,7 @@ TEST_F(VerbsProviderTest, WithoutAUsableCardItNamesEachOneAndWhy) {
 
 TEST_F(VerbsProviderTest, ACardThatCannotDoReliableConnectionsIsLeftOut) {
   FakeVerbs fake({Card("fake0"), Card("fake1")});
-  // Of the first card every size of inline data is tried.
+  // The probe of the first card tries all 8 sizes of inline data.
   fake.FailNext("CreateQp", EOPNOTSUPP, 8);
   auto provider = Create(fake);
   ASSERT_TRUE(provider.ok());
@@ -227,7 +227,7 @@ class VerbsRemovalTest : public ::testing::Test {
   FakeVerbs fake_{{Card("fake0"), Card("fake1")}};
 };
 
-// Everything that was made on a card that is gone, and what it says then.
+// Every object created on a removed card, and the errors of its calls.
 void ExpectGone(Daemon& daemon, Side& near, Side& far) {
   ASSERT_TRUE(near.Initiated(3) && near.Received(1) && far.listener().WaitForPeerGone());
   for (const Outcome& outcome : near.initiated()) {
@@ -272,7 +272,7 @@ TEST_F(VerbsRemovalTest, ARemovedCardEndsAllThatWasMadeOnIt) {
   }
 }
 
-// A software card goes without a word: an address changes, and then the port does not answer.
+// A software card is removed without an event: an address changes, and then queries of the port fail.
 TEST_F(VerbsRemovalTest, ACardThatStopsToAnswerIsRemoved) {
   Daemon daemon(fake_);
   Side near(daemon);

@@ -34,7 +34,7 @@ ErrorReason ReasonOf(int error) {
   }
 }
 
-// The number behind "name:" at the beginning of a line.
+// The number after "name:" at the beginning of a line.
 std::optional<uint64_t> NumberOf(std::string_view text, std::string_view name, int base) {
   const std::string label = "\n" + std::string(name) + ":";
   const size_t line = text.find(label);
@@ -57,11 +57,11 @@ PinBudget PinBudgetOf(std::string_view process_status, uint64_t limit_bytes) {
   const std::optional<uint64_t> capabilities = NumberOf(process_status, "CapEff", 16);
   const std::optional<uint64_t> pinned = NumberOf(process_status, "VmPin", 10);
   const bool exempt = capabilities.has_value() && ((*capabilities >> CAP_IPC_LOCK) & 1) != 0;
-  // A kernel that does not say what is pinned leaves nothing to compare with.
+  // Without VmPin in the status there is nothing to compare with the limit.
   if (limit_bytes == RLIM_INFINITY || exempt || !pinned.has_value()) {
     return {};
   }
-  // The kernel compares what is pinned with the limit, and what is locked with the limit, but never their sum.
+  // The kernel compares pinned memory and locked memory with the limit separately, never their sum.
   const uint64_t used = *pinned * kKibibyte;
   return {.unlimited = false, .free_bytes = limit_bytes > used ? limit_bytes - used : 0};
 }
@@ -110,7 +110,8 @@ NtStatus CompletionStatus(ibv_wc_status status, WorkKind kind) {
     case IBV_WC_LOC_ACCESS_ERR:
       return NtStatus::kAccessViolation;
     case IBV_WC_LOC_QP_OP_ERR:
-      // What rxe says of a bad local key, of a message longer than its receive, and of a request it cannot carry out.
+      // rxe reports this status for a bad local key, for a message longer than its receive, and for a request it cannot
+      // execute.
       if (kind == WorkKind::kBind) {
         return NtStatus::kInvalidDeviceRequest;
       }

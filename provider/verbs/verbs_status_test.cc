@@ -88,13 +88,13 @@ TEST(PinBudget, AKernelThatDoesNotSayWhatIsPinnedGivesNoFigure) {
   }
 }
 
-// A child of its own, so that this process keeps its capabilities and its limit.
+// Runs in a child process, so that this process keeps its capabilities and its limit.
 [[noreturn]] void ReadWithoutCapabilities() {
   rlimit limit = {};
   getrlimit(RLIMIT_MEMLOCK, &limit);
   limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, 1 << 16);
   setrlimit(RLIMIT_MEMLOCK, &limit);
-  // From root to nobody all capabilities go; anybody else has none.
+  // A change from root to the user nobody drops all capabilities; other users have none.
   if (geteuid() == 0 && setresuid(65534, 65534, 65534) != 0) {
     _exit(2);
   }

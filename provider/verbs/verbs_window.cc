@@ -21,7 +21,7 @@ RemoteToken VerbsWindow::remote_token() const {
 
 absl::StatusOr<std::unique_ptr<Grant>> VerbsWindow::Prepare(const BindWork& work) const {
   VerbsMemoryRegion& region = RegionOf(work);
-  // Held as by a window while its memory is looked at: it could be deregistered meanwhile.
+  // Counted as a window while its memory is read, because the region could be deregistered meanwhile.
   if (!region.AddWindow()) {
     return MakeError(ErrorReason::REGION_NOT_REGISTERED, "bind.mr_id");
   }

@@ -9,8 +9,8 @@
 
 namespace rnicd::provider {
 
-// A memory window: a part of a region under a token and rights of its own. Where the card's windows are not used it is
-// a registration of that part, which works on every queue pair of the domain and not only on the one that bound it.
+// A memory window: a part of a region with its own token and rights. If the card's windows are not used, it is a
+// registration of that part, which works on every queue pair of the domain and not only on the one that bound it.
 // Threads: safe.
 class VerbsWindow final : public DeviceMemoryWindow,
                           public Invalidatable,
@@ -23,10 +23,10 @@ class VerbsWindow final : public DeviceMemoryWindow,
   RemoteToken remote_token() const override;
   void Retire() override;
 
-  // As of VerbsFastRegion. Errors besides: REGION_NOT_REGISTERED.
+  // As VerbsFastRegion::Prepare. Additional errors: REGION_NOT_REGISTERED.
   absl::StatusOr<std::unique_ptr<Grant>> Prepare(const BindWork& work) const;
   void Issue(RemoteToken token);
-  // True when a binding may begin now, which then keeps the region; Bind or AbortBind follows.
+  // True when a binding may begin, which then keeps the region registered; Bind or AbortBind must follow.
   bool BeginBind(const BindWork& work);
   // False, and the grant is ended, when the window was retired or bound meanwhile.
   bool Bind(std::unique_ptr<Grant> grant, BindWork& work);

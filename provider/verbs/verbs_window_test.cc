@@ -1,4 +1,4 @@
-// Binds and windows, by registrations and by the card's own windows; and how the start-up probe chooses between them.
+// Binds and windows, with registrations and with the card's own windows; and the choice of the start-up probe.
 
 #include "provider/verbs/verbs_window.h"
 
@@ -16,13 +16,13 @@ constexpr OperationType kBound = OperationType::kBind;
 constexpr OperationType kInvalidated = OperationType::kInvalidate;
 constexpr OperationType kFast = OperationType::kFastRegister;
 
-// Of one engine; what holds for both is claimed for both.
+// Steps for the tests of one engine; common claims are tested for both.
 class WindowSteps : public VerbsTest {
  protected:
   explicit WindowSteps(const VerbsOptions& options) : VerbsTest(options) { Connect(near_, far_); }
 
   std::shared_ptr<DeviceMemoryWindow> NewWindow() { return *near_.domain().CreateMemoryWindow(); }
-  // Carries out what the card has to do for requests that were posted here.
+  // Completes the requests posted to the card.
   void Work() {
     fake_.CompleteAll(near_.number());
     Settle();
@@ -284,7 +284,7 @@ class WindowProbeTest : public ::testing::Test {
     options.fast_engine = engine;
     return options;
   }
-  // The card carries out what is posted, and a write through a window beyond its end as `beyond` says.
+  // The card completes posted requests: a write past the end of a window with `beyond`, any other with `within`.
   void WorkWithWindows(ibv_wc_status beyond, ibv_wc_status within = IBV_WC_SUCCESS) {
     fake_.on_send = [this, beyond, within](const PostedSend& send) {
       if (send.opcode == IBV_WR_BIND_MW) {
@@ -300,7 +300,7 @@ class WindowProbeTest : public ::testing::Test {
   absl::StatusOr<std::unique_ptr<VerbsProvider>> Create(const VerbsOptions& options) {
     return VerbsProvider::Create(options, random_, fake_);
   }
-  // One fast registration, and how it was carried out.
+  // Makes one fast registration and returns the provider's counts by method.
   FastRegistrationCounts RegisterOnce(VerbsProvider& provider) {
     auto adapter = *provider.OpenAdapter("fake0");
     auto domain = *adapter->CreateProtectionDomain();

@@ -13,12 +13,12 @@ namespace {
 constexpr uint64_t kWindowOffset = kNdkPageBytes;
 constexpr uint32_t kWrittenBytes = 8;
 
-// Three pages, of which the window shows the middle one.
+// Three pages; the window covers the middle one.
 struct ProbeMemory {
   alignas(kNdkPageBytes) std::array<std::byte, 3 * kNdkPageBytes> bytes;
 };
 
-// What a trial makes, taken down in the only order that is safe: windows, queue pairs, region, queue, domain.
+// Objects of one trial, destroyed in the only safe order: windows, queue pairs, region, queue, domain.
 class Trial {
  public:
   explicit Trial(VerbsContext& context) : context_(context), memory_(std::make_unique<ProbeMemory>()) {}
@@ -26,10 +26,11 @@ class Trial {
   Trial& operator=(const Trial&) = delete;
   ~Trial();
 
-  // False when anything of it cannot be had.
+  // False when an object cannot be created.
   bool SetUp();
   bool Bind();
-  // The status of a write of some bytes at that offset into the memory, through the window; nothing when there is none.
+  // Status of a write of kWrittenBytes through the window at that offset into the memory; nullopt when no completion
+  // arrives.
   std::optional<ibv_wc_status> WriteAt(uint64_t offset);
 
  private:
@@ -132,7 +133,7 @@ bool Trial::Connect(ibv_qp* from, ibv_qp* to, const PortAddress& port) {
 }
 
 std::optional<ibv_wc_status> Trial::Await() {
-  const auto end = std::chrono::steady_clock::now() + context_.node().options.card_patience;
+  const auto end = std::chrono::steady_clock::now() + context_.node().options.card_timeout;
   ibv_wc completion = {};
   while (std::chrono::steady_clock::now() < end) {
     const int count = api().PollCq(cq_, 1, &completion);
@@ -177,19 +178,19 @@ std::optional<ibv_wc_status> Trial::WriteAt(uint64_t offset) {
 
 }  // namespace
 
-WindowVerdict ProbeWindows(VerbsContext& context) {
+WindowSupport ProbeWindows(VerbsContext& context) {
   if (!context.device().can_bind_type2()) {
-    return WindowVerdict::kUnusable;
+    return WindowSupport::kUnusable;
   }
   Trial trial(context);
   if (!trial.SetUp() || !trial.Bind() || trial.WriteAt(kWindowOffset) != IBV_WC_SUCCESS) {
-    return WindowVerdict::kUnusable;
+    return WindowSupport::kUnusable;
   }
   const std::optional<ibv_wc_status> outside = trial.WriteAt(kWindowOffset + kNdkPageBytes);
   if (!outside.has_value()) {
-    return WindowVerdict::kUnusable;
+    return WindowSupport::kUnusable;
   }
-  return *outside == IBV_WC_SUCCESS ? WindowVerdict::kUnbounded : WindowVerdict::kBounded;
+  return *outside == IBV_WC_SUCCESS ? WindowSupport::kUnbounded : WindowSupport::kBounded;
 }
 
 }  // namespace rnicd::provider

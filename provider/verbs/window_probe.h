@@ -6,17 +6,17 @@
 
 namespace rnicd::provider {
 
-// What a card does with a write that passes the end of a type 2 memory window but not of the region around it.
-enum class WindowVerdict : uint8_t {
-  // Refuses it, as it must.
+// Behaviour of a card on a write past the end of a type 2 memory window but within the region around it.
+enum class WindowSupport : uint8_t {
+  // Refuses the write, as it must.
   kBounded,
-  // Lets it through: a window there is no wall.
+  // Executes the write: windows of this card provide no isolation.
   kUnbounded,
-  // Does not even do what a window must allow, or has none.
+  // Fails accesses that a window must allow, or has no windows.
   kUnusable,
 };
 
-// Finds out by trying, with two queue pairs of the port connected to each other; takes some milliseconds.
-WindowVerdict ProbeWindows(VerbsContext& context);
+// Tests the card with two queue pairs of the port connected to each other; takes a few milliseconds.
+WindowSupport ProbeWindows(VerbsContext& context);
 
 }  // namespace rnicd::provider

@@ -57,7 +57,7 @@ class BareProvider final : private provider::QueuePairListener {
 
  private:
   void OnCompletion(provider::WorkQueue, const provider::Completion&) override {}
-  void OnPeerGone() override {}
+  void OnPeerDisconnected() override {}
 
   KernelRandom random_;
   provider::SoftProvider provider_{{}, random_};

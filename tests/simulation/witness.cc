@@ -73,10 +73,10 @@ class Tap final : public QueuePairListener {
       Pass(queue, completion);
     }
   }
-  void OnPeerGone() override {
+  void OnPeerDisconnected() override {
     CheckOpen();
     witness_.peers_gone.push_back(number_);
-    inner_.OnPeerGone();
+    inner_.OnPeerDisconnected();
   }
   void Shut() { shut_ = true; }
 
