@@ -55,14 +55,14 @@ class CompletionQueueTest : public ::testing::Test {
   void Push(uint64_t context = 0) { Push(*queue_, context); }
   void PushFailed() { Push(*queue_, 0, NtStatus::kAccessViolation); }
   void PushSolicited() { Push(*queue_, 0, NtStatus::kSuccess, /*solicited=*/true); }
-  // One more than fits.
+  // Pushes one more completion than fits.
   static void Overrun(CompletionQueue& queue) {
     for (uint32_t count = 0; count <= kDepth; ++count) {
       Push(queue);
     }
   }
 
-  // The status of the notification that waits; nothing when none does.
+  // The status of the next notification; empty when there is none.
   std::optional<NtStatus> Notification() {
     const auto event = events_.Pop();
     if (!event.has_value()) {
@@ -81,7 +81,7 @@ class CompletionQueueTest : public ::testing::Test {
     }
     return contexts;
   }
-  // What an armed queue turns out to wait for.
+  // The kind of completion an armed queue waits for.
   std::optional<CqNotifyType> WaitsFor(CompletionQueue& queue) {
     Push(queue);
     if (Notification() == NtStatus::kSuccess) {

@@ -39,7 +39,7 @@ bool IsNameCharacter(char c) {
 }
 
 std::string NewSecret(GrantId id, RandomSource& random) {
-  // Grows nowhere, so that no part of it is left behind on the way.
+  // Never reallocates, so that no part of the secret stays behind in freed memory.
   std::string secret;
   secret.reserve(kSecretBytes);
   secret += kPrefix;

@@ -73,7 +73,7 @@ TEST_F(GrantTableTest, NoTwoGrantsShareAnIdOrAnyPartOfASecret) {
   EXPECT_EQ(words.size(), size_t{4 * kGrants});
 }
 
-TEST_F(GrantTableTest, WhoeverPresentsTheSecretIsTheGrantsTenant) {
+TEST_F(GrantTableTest, TheBearerOfTheSecretIsTheGrantsTenant) {
   const IssuedGrant first = MustCreate({.name = "first"});
   const IssuedGrant second = MustCreate({.name = "second"});
   const auto tenant = table_.Present(first.secret, CallerNumbered(1, 1000));

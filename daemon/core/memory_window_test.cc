@@ -135,7 +135,7 @@ TEST_F(MemoryWindowTest, IsCountedUntilItIsClosed) {
 }
 
 // The card refuses to deregister, and a Bind that is done but not reported yet, behind a slow read, still names the
-// region: the registration is taken back all the same, before its pages count as free.
+// region: the registration is revoked all the same, before its pages count as free.
 TEST(MemoryWindowOfASlowCard, ARegionTheCardDoesNotDeregisterIsOutOfReachWhenItsPagesAreGivenBack) {
   WorldOptions options;
   options.soft.read_delay = std::chrono::hours(1);

@@ -1,4 +1,4 @@
-// How a session ends: nothing it owned stays, whatever it was doing.
+// How a session ends: nothing it owned stays, whatever was in progress.
 
 #include "daemon/core/fd_exchange.h"
 #include "daemon/core/queue_fixture_test.h"
@@ -6,7 +6,7 @@
 namespace rnicd::core {
 namespace {
 
-// A dying client's usual belongings: one registered region of two pages, one that is idle, memory of four pages.
+// Typical objects of a dying client: one registered region of two pages, one that is idle, memory of four pages.
 void Furnish(Owner& owner) {
   const ProtectionDomainId domain = owner.Domain();
   owner.Region(domain);
@@ -124,7 +124,7 @@ TEST(SessionEnd, DuringAnAllocationTheAllocationIsAnsweredAndTakenBack) {
               FailsWith(ErrorReason::TICKET_UNKNOWN));
 }
 
-TEST(SessionEnd, OnlyTheFirstCauseCountsAndEverybodyIsTold) {
+TEST(SessionEnd, OnlyTheFirstCauseCountsAndEveryCallbackRuns) {
   World world;
   Owner owner(world);
   Awaited<Reclaimed> first;
@@ -172,8 +172,8 @@ TEST(SessionEnd, TicketsDieWithTheirSession) {
   EXPECT_EQ(world.Held(), "");
 }
 
-// What a client with traffic holds: requests that wait in both queues, a fast registration over a released mapping, a
-// mapping that lives, a bound window, an armed queue with a notification that was not fetched.
+// Objects of a client with traffic: requests that wait in both queues, a fast registration over a released mapping, a
+// live mapping, a bound window, an armed queue with a notification that was not fetched.
 void FurnishQueues(Connected& scene) {
   QueueOwner& owner = scene.owner;
   const BuiltLam released = owner.Lam(owner.Memory(2), 2);
@@ -213,7 +213,7 @@ TEST(SessionEnd, TakesQueuesBackEvenWhenTheCardRefuses) {
   EXPECT_EQ(scene.world.Held(), "");
 }
 
-TEST(SessionEnd, ThePeerOfAnEndedSessionIsToldOnceAndItsRequestsTimeOut) {
+TEST(SessionEnd, ThePeerOfAnEndedSessionIsNotifiedOnceAndItsRequestsTimeOut) {
   Connected scene;
   scene.peer.MustPost(scene.peer_pair, {Send(), Receive()});
   scene.world.End(scene.owner.session, EndCause::kProcessExited);
@@ -236,7 +236,7 @@ TEST(SessionEnd, SessionsThatAreConnectedEndSideBySide) {
   Connected scene;
   FurnishQueues(scene);
   scene.world.registry.Drain(EndCause::kDaemonStopping);
-  ASSERT_TRUE(scene.world.registry.WaitUntilEmpty(std::chrono::steady_clock::now() + kPatience));
+  ASSERT_TRUE(scene.world.registry.WaitUntilEmpty(std::chrono::steady_clock::now() + kTimeout));
   EXPECT_EQ(scene.world.Held(), "");
 }
 
@@ -262,11 +262,11 @@ TEST(SessionEnd, ALostConnectionOfADeadProcessCountsAsItsExit) {
   dead.handle = std::make_shared<FakeProcess>(true);
   auto session = world.registry.Open(dead, "");
   world.registry.DropConnection(*session);
-  ASSERT_TRUE(world.registry.WaitUntilEmpty(std::chrono::steady_clock::now() + kPatience));
+  ASSERT_TRUE(world.registry.WaitUntilEmpty(std::chrono::steady_clock::now() + kTimeout));
   EXPECT_EQ(world.observer.counts().cause, EndCause::kProcessExited);
   session = world.registry.Open(CallerNumbered(2), "");
   world.registry.DropConnection(*session);
-  ASSERT_TRUE(world.registry.WaitUntilEmpty(std::chrono::steady_clock::now() + kPatience));
+  ASSERT_TRUE(world.registry.WaitUntilEmpty(std::chrono::steady_clock::now() + kTimeout));
   EXPECT_EQ(world.observer.counts().cause, EndCause::kConnectionLost);
 }
 

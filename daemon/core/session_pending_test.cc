@@ -1,4 +1,4 @@
-// Requests that are answered with STATUS_PENDING: each has one outcome, in one place.
+// Requests whose call returns STATUS_PENDING: each has one outcome, in one place.
 
 #include "daemon/core/core_fixture_test.h"
 
@@ -65,11 +65,11 @@ TEST_F(SessionPendingTest, ALargeRegistrationPendsAndIsReportedOnceOnTheEvents) 
   EXPECT_FALSE(session().events().Pop().has_value());
 }
 
-TEST_F(SessionPendingTest, AFailureThatComesLateIsToldToWhoeverObserves) {
+TEST_F(SessionPendingTest, ALateFailureIsReportedToTheObserver) {
   world_.plan.FailRegister(MakeError(ErrorReason::DEVICE_MEMLOCK_LIMIT), 1);
   BeginPendingRegister(region_, 1);
   EXPECT_THAT(NextCompletion().status, FailsWith(ErrorReason::DEVICE_MEMLOCK_LIMIT));
-  const std::vector<ToldDecision> decisions = world_.observer.counts().decisions;
+  const std::vector<RecordedDecision> decisions = world_.observer.counts().decisions;
   ASSERT_EQ(decisions.size(), 1u);
   EXPECT_EQ(decisions.front().what, "late.register");
   EXPECT_EQ(decisions.front().object, "mr_id=" + std::to_string(region_.value));
@@ -79,7 +79,7 @@ TEST_F(SessionPendingTest, AFailureThatComesLateIsToldToWhoeverObserves) {
               ::testing::ElementsAre(::testing::Pair(ErrorReason::DEVICE_MEMLOCK_LIMIT, 1u)));
 }
 
-TEST_F(SessionPendingTest, AFailureThatTheCallAnswersIsToldByTheGateAlone) {
+TEST_F(SessionPendingTest, AFailureThatTheCallReturnsIsReportedByTheGateAlone) {
   world_.plan.FailRegister(MakeError(ErrorReason::DEVICE_MEMLOCK_LIMIT), 1);
   EXPECT_FALSE(owner_.Register(region_, memory_, 2 * kPage).ok());
   EXPECT_TRUE(world_.observer.counts().decisions.empty());
@@ -148,7 +148,7 @@ TEST_F(SessionPendingTest, ACloseThatWaitsCanBeAwaitedByItsCall) {
   EXPECT_TRUE(closed.Get().value_or(absl::UnknownError("never")).ok());
 }
 
-// What bounds the event queue: an owner that fetches nothing cannot ask for more.
+// The bound of the event queue: an owner that fetches nothing cannot start more requests.
 TEST_F(SessionPendingTest, ACompletionCountsAsPendingUntilItIsFetched) {
   const MemoryRegionId second = owner_.Region(domain_);
   BeginPendingRegister(region_, 1);
@@ -175,7 +175,7 @@ TEST_F(SessionPendingTest, AClosedRegionCountsUntilItsCompletionIsFetched) {
   EXPECT_EQ(session().ledger().used(Resource::kRegions), 0u) << "fetching gives it back, whoever else holds it";
 }
 
-// A client that was answered asks again at once: it must not run into its own finished request.
+// A client sends its next request as soon as it has the response: its finished request must not count against it.
 TEST_F(SessionPendingTest, AFailedRegistrationHasGivenEverythingBackWhenItAnswers) {
   world_.plan.FailRegister(MakeError(ErrorReason::DEVICE_FAILED), 1);
   Awaited<bool> checked;

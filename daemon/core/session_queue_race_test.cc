@@ -1,11 +1,11 @@
 // Many threads use the queues of two tenants that are connected with each other, over a card that fails now and then.
-// Whatever happened, after each round nothing is left, every pending request was completed once, every posted request
-// completed once, and every queue still notifies.
+// After each round nothing must be left, every pending request completed once, every posted request completed once, and
+// every queue must still notify.
 //
-// Fault model: queues, pairs, windows, regions and requests that the card refuses; completion queues that overrun;
-// dead ids and tokens; two threads that post to one queue pair, which NDK forbids; tenants that end at any moment.
-// Every second round has a long wire. Not modelled: a card that does not deregister; session_race_test.cc has it. The
-// seed is printed.
+// Fault model: queues, pairs, windows, regions and requests that the card refuses; completion queues that overrun; dead
+// ids and tokens; two threads that post to one queue pair, which NDK forbids; tenants that end at any moment. Every
+// second round has a long wire. Not modelled: a card that does not deregister; session_race_test.cc has it. The seed is
+// printed.
 
 #include <array>
 
@@ -85,7 +85,7 @@ class Round {
     }
     return slots_[slot];
   }
-  // One of everything, so that there is traffic from the start.
+  // Creates one object of each type, so that there is traffic from the start.
   void Furnish(QueueTenant& tenant) {
     Random random(seed_);
     for (const Step step : {&Round::Allocate, &Round::CreateMr, &Round::CreateFast, &Round::Map, &Round::CreateMw}) {
@@ -114,7 +114,7 @@ class Round {
     tenant.Remember(pair);
     return pair;
   }
-  // Two new pairs that know each other, or one that knows itself; now and then only one side.
+  // Connects two new pairs, or one pair to itself; now and then only one side.
   void Connect(QueueTenant& tenant, Random& random) {
     const size_t slot = random() % kSlots;
     const std::shared_ptr<QueueTenant> peer = Pick(slot);
@@ -274,7 +274,7 @@ class Round {
       tenant.Remember(issued.token);
     }
   }
-  // Receives, or something for the peer's.
+  // Posts receives, or requests for the peer's receives.
   void Talk(QueueTenant& tenant, Random& random) {
     const Pair pair = tenant.Any<Pair>(random);
     if (random() % 4 == 0) {
@@ -330,7 +330,7 @@ class Round {
     }
   }
   void Fetch(QueueTenant& tenant, Random&) { FetchAll(tenant); }
-  // Fetching is for one thread at a time. Answers whether the deep queue notified.
+  // Fetching is for one thread at a time. True when the deep queue notified.
   bool FetchAll(QueueTenant& tenant) {
     bool notified = false;
     MutexLock lock(fetch_mutex_);
@@ -338,7 +338,7 @@ class Round {
       if (const auto* completed = std::get_if<RequestCompleted>(&event->body)) {
         books_.Completed(completed->request_context);
       } else if (const auto* gone = std::get_if<QpDisconnected>(&event->body)) {
-        EXPECT_TRUE(told_.insert({tenant.session->id(), gone->queue_pair}).second) << "told twice";
+        EXPECT_TRUE(disconnects_.insert({tenant.session->id(), gone->queue_pair}).second) << "told twice";
       } else if (const auto* queue = std::get_if<CqNotified>(&event->body)) {
         notified |= queue->queue == tenant.queue;
       }
@@ -375,7 +375,7 @@ class Round {
 
   // --- the end of a round ---
 
-  // Closes every pair, so that everything posted is complete, and takes all of it off the deep queue.
+  // Closes every pair, so that every posted request completes, and removes all completions from the deep queue.
   void Settle(QueueTenant& tenant) {
     for (const Pair& pair : tenant.All<Pair>()) {
       (void)Owner::Await([&](const Done& done) { return tenant.session->CloseQp(pair.id, {}, done); });
@@ -383,7 +383,7 @@ class Round {
     while (PollFrom(tenant, tenant.queue, 1000) > 0) {
     }
   }
-  // Whatever was armed and fetched before: one more completion notifies.
+  // One more completion must notify, whatever was armed and fetched before.
   void ExpectNotification(QueueTenant& tenant, Random& random) {
     FetchAll(tenant);
     ASSERT_TRUE(tenant.session->ArmCq(tenant.queue, CqNotifyType::kAny).ok());
@@ -430,8 +430,8 @@ class Round {
   std::array<std::shared_ptr<QueueTenant>, kSlots> slots_ RNICD_GUARDED_BY(mutex_);
   std::vector<std::shared_ptr<QueueTenant>> everybody_ RNICD_GUARDED_BY(mutex_);
   Mutex fetch_mutex_;
-  std::set<std::pair<SessionId, QueuePairId>> told_ RNICD_GUARDED_BY(fetch_mutex_);
-  // Its threads use all of the above.
+  std::set<std::pair<SessionId, QueuePairId>> disconnects_ RNICD_GUARDED_BY(fetch_mutex_);
+  // Last, because its threads use all of the above.
   World world_;
 };
 

@@ -1,10 +1,9 @@
-// Many threads do everything at once, over a card and a kernel that fail now and then. Whatever happened, after each
-// round nothing is left and every accepted request was completed exactly once.
+// Many threads do everything at once, over a card and a kernel that fail now and then. After each round nothing must be
+// left, and every accepted request must have completed exactly once.
 //
 // Fault model: registrations, deregistrations and domains that the card refuses; maps, pages, seals and files that the
 // kernel refuses; owners that end, are evicted, lose their connection or die at any moment, and fetch their events or
-// not. Not modelled: a munmap that fails.
-// The seed is printed.
+// not. Not modelled: a munmap that fails. The seed is printed.
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -294,7 +293,7 @@ class Round {
   Mutex mutex_;
   std::array<std::shared_ptr<Client>, kSlots> slots_ RNICD_GUARDED_BY(mutex_);
   std::vector<std::shared_ptr<Client>> everybody_ RNICD_GUARDED_BY(mutex_);
-  // Its threads use all of the above.
+  // Last, because its threads use all of the above.
   World world_{Options()};
 };
 

@@ -7,7 +7,7 @@
 namespace rnicd::core {
 namespace {
 
-Instant Soon() { return std::chrono::steady_clock::now() + kPatience; }
+Instant Soon() { return std::chrono::steady_clock::now() + kTimeout; }
 
 TEST(SessionRegistry, OpenedSessionsAreListedWithTheirOwners) {
   World world;

@@ -213,7 +213,7 @@ TEST_F(TenantDirectoryTest, AFloodIsNotForgottenByGoingAway) {
 
 TEST_F(TenantDirectoryTest, ATenantThatStillHoldsSomethingIsNotForgotten) {
   TenantDirectory directory = DirectoryOf(PolicyOf({Limited("g", 3)}, "g"));
-  // As of a request that the card has not given back, though its session is gone.
+  // As for a request that the card has not completed, though its session has ended.
   auto charge = Charge::Take(directory.TenantOf(OfUid(1), "").value()->ledger(), Resource::kPinnedBytes, kPage);
   ASSERT_TRUE(charge.ok());
   directory.Sweep();
@@ -273,8 +273,8 @@ TEST_F(TenantDirectoryTest, TheFirstRoleThatMatchesCounts) {
   EXPECT_EQ(directory.RoleOf(InPod(kPod), kDaemonUid), Role::kDevicePlugin);
 }
 
-// Callers come and go while the policy, the pods and the grants change and the directory is swept. A tenant that
-// somebody holds is one and the same for everybody, so its limit is kept.
+// Callers come and go while the policy, the pods and the grants change and the directory is swept. A tenant in use is
+// the same object for every caller, so its limit holds.
 TEST_F(TenantDirectoryTest, ATenantInUseIsNeverMadeTwice) {
   constexpr int kThreads = 8;
   constexpr int kSteps = 400;

@@ -49,7 +49,7 @@ TEST(WorkerPool, ABusyThreadDoesNotHoldUpAnother) {
   EXPECT_EQ(answer.Get(), 1);
 }
 
-// Jobs of these owners, posted in this order while the only thread is busy, in the order in which they ran.
+// Posts jobs of these owners in this order while the only thread is busy; returns them in the order in which they ran.
 std::vector<std::pair<uint64_t, int>> OrderOf(const std::vector<uint64_t>& owners) {
   std::vector<std::pair<uint64_t, int>> order;
   std::map<uint64_t, int> posted;

@@ -98,9 +98,9 @@ class FrontDoorTest : public ::testing::Test {
     return fd;
   }
 
-  std::vector<core::ToldDecision> Refusals() const {
-    std::vector<core::ToldDecision> refusals;
-    for (const core::ToldDecision& decision : world_->observer.counts().decisions) {
+  std::vector<core::RecordedDecision> Refusals() const {
+    std::vector<core::RecordedDecision> refusals;
+    for (const core::RecordedDecision& decision : world_->observer.counts().decisions) {
       if (decision.what == "connection") {
         refusals.push_back(decision);
       }
