@@ -194,7 +194,7 @@ bool App::Stop() {
   Step(8, "take the front door down");
   front_door_.reset();
   connection_server_.reset();
-  late_answers_.reset();
+  delayed_responses_.reset();
 
   Step(7, "end the probes");
   prober_.reset();
@@ -251,9 +251,10 @@ void App::StartProbes() {
 
 void App::BuildFrontDoor() {
   RaiseDescriptorLimit();
-  late_answers_ = std::make_unique<gate::LateAnswers>();
+  delayed_responses_ = std::make_unique<gate::DelayedResponses>();
   connection_server_ = std::make_unique<server::GrpcConnectionServer>(
-      gate::GateServices{.observer = *observer_, .logger = logger_, .clock = clock_, .late_answers = *late_answers_},
+      gate::GateServices{
+          .observer = *observer_, .logger = logger_, .clock = clock_, .delayed_responses = *delayed_responses_},
       *node_, *registry_, *this, health_);
   front_door_ =
       std::make_unique<transport::FrontDoor>(config_.front_door, *node_, *registry_, logger_, *connection_server_);

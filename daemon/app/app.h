@@ -22,7 +22,7 @@
 #include "daemon/core/tenant_directory.h"
 #include "daemon/core/ticket_table.h"
 #include "daemon/core/worker_pool.h"
-#include "daemon/gate/late_answers.h"
+#include "daemon/gate/delayed_responses.h"
 #include "daemon/health/health_board.h"
 #include "daemon/health/prober.h"
 #include "daemon/log/logger.h"
@@ -101,7 +101,7 @@ class App final : public service::ProcessControl {
   std::unique_ptr<core::SessionRegistry> registry_;
   health::HealthBoard health_;
   std::unique_ptr<health::Prober> prober_;
-  std::unique_ptr<gate::LateAnswers> late_answers_;
+  std::unique_ptr<gate::DelayedResponses> delayed_responses_;
   std::unique_ptr<server::GrpcConnectionServer> connection_server_;
   std::unique_ptr<transport::FrontDoor> front_door_;
   std::unique_ptr<Pages> pages_;

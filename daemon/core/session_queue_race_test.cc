@@ -141,8 +141,8 @@ class Round {
   }
   void CloseQp(QueueTenant& tenant, Random& random) {
     const uint64_t request = books_.Open();
-    Note(request,
-         tenant.session->CloseQp(tenant.AnyOld<Pair>(random).id, Choose(request, random), CompleteWith(request)));
+    RecordOutcome(request, tenant.session->CloseQp(tenant.AnyOld<Pair>(random).id, Choose(request, random),
+                                                   CompleteWith(request)));
   }
   void CreateCq(QueueTenant& tenant, Random& random) {
     const auto id = tenant.session->CreateCq(tenant.adapter, 1 + random() % 8, 0);
@@ -158,7 +158,7 @@ class Round {
       return;
     }
     const uint64_t request = books_.Open();
-    Note(request, tenant.session->CloseCq(id, Choose(request, random), CompleteWith(request)));
+    RecordOutcome(request, tenant.session->CloseCq(id, Choose(request, random), CompleteWith(request)));
   }
   static CompletionQueueId AnyQueue(QueueTenant& tenant, Random& random) {
     return random() % 2 == 0 ? tenant.queue : tenant.Any<CompletionQueueId>(random);
@@ -217,9 +217,9 @@ class Round {
     }
     tenant.Remember(FastRegion{*id});
     const uint64_t request = books_.Open();
-    Note(request, tenant.session->InitializeFastRegisterMr(
-                      {.region = *id, .max_pages = kPages, .remote_access = random() % 8 != 0}, Choose(request, random),
-                      CompleteWith(request)));
+    RecordOutcome(request, tenant.session->InitializeFastRegisterMr(
+                               {.region = *id, .max_pages = kPages, .remote_access = random() % 8 != 0},
+                               Choose(request, random), CompleteWith(request)));
   }
   void CreateMw(QueueTenant& tenant, Random&) {
     if (const auto id = tenant.session->CreateMw(tenant.domain); id.ok()) {
@@ -243,15 +243,15 @@ class Round {
     const Done done = CompleteWith(request);
     switch (random() % 5) {
       case 0:
-        return Note(request, tenant.session->CloseMr(tenant.AnyOld<FastRegion>(random).id, choice, done));
+        return RecordOutcome(request, tenant.session->CloseMr(tenant.AnyOld<FastRegion>(random).id, choice, done));
       case 1:
-        return Note(request, tenant.session->CloseMr(tenant.AnyOld<Registered>(random).id, choice, done));
+        return RecordOutcome(request, tenant.session->CloseMr(tenant.AnyOld<Registered>(random).id, choice, done));
       case 2:
-        return Note(request, tenant.session->DeregisterMr(tenant.AnyOld<Registered>(random).id, choice, done));
+        return RecordOutcome(request, tenant.session->DeregisterMr(tenant.AnyOld<Registered>(random).id, choice, done));
       case 3:
-        return Note(request, tenant.session->CloseMw(tenant.AnyOld<MemoryWindowId>(random), choice, done));
+        return RecordOutcome(request, tenant.session->CloseMw(tenant.AnyOld<MemoryWindowId>(random), choice, done));
       default:
-        return Note(request, tenant.session->ReleaseMemory(tenant.AnyOld<MemoryObjectId>(random), done));
+        return RecordOutcome(request, tenant.session->ReleaseMemory(tenant.AnyOld<MemoryObjectId>(random), done));
     }
   }
 
@@ -324,7 +324,7 @@ class Round {
   Done CompleteWith(uint64_t request) {
     return [this, request](const absl::Status&) { books_.Completed(request); };
   }
-  void Note(uint64_t request, const absl::StatusOr<Progress>& progress) {
+  void RecordOutcome(uint64_t request, const absl::StatusOr<Progress>& progress) {
     if (progress.ok() && *progress == Progress::kPending) {
       books_.Accepted(request);
     }

@@ -169,7 +169,7 @@ class Round {
   Done Complete(uint64_t request) {
     return [this, request](const absl::Status&) { books_.Completed(request); };
   }
-  void Note(uint64_t request, const absl::StatusOr<Progress>& progress) {
+  void RecordOutcome(uint64_t request, const absl::StatusOr<Progress>& progress) {
     if (progress.ok() && *progress == Progress::kPending) {
       books_.Accepted(request);
     }
@@ -190,30 +190,30 @@ class Round {
   }
   void Deregister(Client& client, Random& random) {
     const uint64_t request = books_.Open();
-    Note(request,
-         client.session->DeregisterMr(client.Any<MemoryRegionId>(random), Choose(request, random), Complete(request)));
+    RecordOutcome(request, client.session->DeregisterMr(client.Any<MemoryRegionId>(random), Choose(request, random),
+                                                        Complete(request)));
   }
   void CloseMr(Client& client, Random& random) {
     const uint64_t request = books_.Open();
-    Note(request,
-         client.session->CloseMr(client.Any<MemoryRegionId>(random), Choose(request, random), Complete(request)));
+    RecordOutcome(request, client.session->CloseMr(client.Any<MemoryRegionId>(random), Choose(request, random),
+                                                   Complete(request)));
   }
   void ClosePd(Client& client, Random& random) {
     if (random() % 2 == 0) {
       const uint64_t request = books_.Open();
-      Note(request,
-           client.session->ClosePd(client.Any<ProtectionDomainId>(random), Choose(request, random), Complete(request)));
+      RecordOutcome(request, client.session->ClosePd(client.Any<ProtectionDomainId>(random), Choose(request, random),
+                                                     Complete(request)));
     }
   }
   void CloseAdapter(Client& client, Random& random) {
     if (random() % 4 == 0) {
       const uint64_t request = books_.Open();
-      Note(request, client.session->CloseAdapter(client.Any<AdapterId>(random), Complete(request)));
+      RecordOutcome(request, client.session->CloseAdapter(client.Any<AdapterId>(random), Complete(request)));
     }
   }
   void Release(Client& client, Random& random) {
     const uint64_t request = books_.Open();
-    Note(request, client.session->ReleaseMemory(client.Any<MemoryObjectId>(random), Complete(request)));
+    RecordOutcome(request, client.session->ReleaseMemory(client.Any<MemoryObjectId>(random), Complete(request)));
   }
   void ReadTokens(Client& client, Random& random) {
     const auto id = client.Any<MemoryRegionId>(random);

@@ -53,7 +53,7 @@ TEST_F(GateTest, OnlyTheFirstEndOfACallCounts) {
   EXPECT_EQ(observer_.rpcs()[0].code, absl::StatusCode::kOk);
 }
 
-TEST_F(GateTest, ACancelledCallTakesNoAnswer) {
+TEST_F(GateTest, ACancelledCallTakesNoResponse) {
   const auto call = NewCall(Connect());
   call->Cancel();
   EXPECT_FALSE(call->Finish(absl::OkStatus(), [] { FAIL() << "the response may be gone"; }));
