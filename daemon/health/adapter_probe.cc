@@ -15,7 +15,7 @@ AdapterProbe::AdapterProbe(provider::Provider& provider, Os& os, std::string ada
 
 AdapterProbe::~AdapterProbe() {
   if (!page_.empty()) {
-    // What the kernel does not take back now, it takes back with the process.
+    // If this fails, the kernel unmaps the page when the process exits.
     (void)os_.Unmap(page_);
   }
 }
@@ -38,7 +38,7 @@ absl::Status AdapterProbe::Try() {
   return RegisterAndTakeBack(*domain);
 }
 
-// The mapping keeps the file, so that the probe costs no descriptor.
+// The mapping keeps the file open, so that the probe costs no descriptor.
 absl::Status AdapterProbe::TakePage() {
   if (!page_.empty()) {
     return absl::OkStatus();

@@ -354,7 +354,7 @@ void VerbsEndpoint::Fail() {
       return;
     }
     state_ = QueuePairState::kError;
-    give_up_at_ = std::chrono::steady_clock::now() + node().options.card_patience;
+    give_up_at_ = std::chrono::steady_clock::now() + node().options.card_timeout;
     ++busy_;
   }
   ibv_qp_attr attributes = {};

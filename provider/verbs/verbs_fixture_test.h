@@ -68,7 +68,7 @@ class SharedPages {
 inline VerbsOptions QuietOptions() {
   return {.fast_engine = FastEngine::kRegistration,
           .probe_interval = std::chrono::hours(1),
-          .card_patience = std::chrono::milliseconds(500)};
+          .card_timeout = std::chrono::milliseconds(500)};
 }
 
 // The daemon's part of a card, which remembers what the card said by itself.

@@ -53,7 +53,7 @@ struct VerbsOptions {
   std::chrono::milliseconds probe_interval{1000};
   // How long a card may take to bring back what a failed queue pair still has, or to answer the start-up probe, before
   // it is not waited for any more.
-  std::chrono::milliseconds card_patience{5000};
+  std::chrono::milliseconds card_timeout{5000};
   // For tests: each registration takes so much longer.
   std::chrono::microseconds register_delay{0};
   // Called on the provider's own thread; must be quick.

@@ -132,7 +132,7 @@ bool Trial::Connect(ibv_qp* from, ibv_qp* to, const PortAddress& port) {
 }
 
 std::optional<ibv_wc_status> Trial::Await() {
-  const auto end = std::chrono::steady_clock::now() + context_.node().options.card_patience;
+  const auto end = std::chrono::steady_clock::now() + context_.node().options.card_timeout;
   ibv_wc completion = {};
   while (std::chrono::steady_clock::now() < end) {
     const int count = api().PollCq(cq_, 1, &completion);
