@@ -61,7 +61,7 @@ void AuditLog::Run() {
       while (!HasWork() && !stopping_) {
         changed_.Wait(mutex_);
       }
-      // Nothing comes any more: one more try for what could not be said before.
+      // No more lines will come: one last attempt to report earlier losses.
       last = !HasWork();
       lines.swap(waiting_);
       lost = std::exchange(unreported_, 0);

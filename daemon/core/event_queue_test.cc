@@ -208,7 +208,7 @@ TEST(EventQueue, WithdrawingWhatNeverWaitedChangesNothing) {
   EXPECT_EQ(Drain(queue), "1:1 ");
 }
 
-TEST(EventQueue, ASourceWakesTheStreamAndIsLetGoAfterItsEvent) {
+TEST(EventQueue, ASourceWakesTheStreamAndIsReleasedAfterItsEvent) {
   EventQueue queue;
   int wakes = 0;
   ASSERT_TRUE(queue.Attach([&] { ++wakes; }));

@@ -36,7 +36,7 @@ TEST_F(RateLimiterTest, WithoutARateEverythingPasses) {
   EXPECT_TRUE(limiter.idle());
 }
 
-TEST_F(RateLimiterTest, ABurstPassesAtOnceAndTheNextIsToldHowLongToWait) {
+TEST_F(RateLimiterTest, ABurstPassesAtOnceAndTheNextGetsTheTimeToWait) {
   RateLimiter limiter(clock_, {.per_second = 10, .burst = 3});
   EXPECT_EQ(Passing(limiter, 3), 3u);
   EXPECT_EQ(limiter.Take(), milliseconds(100));
@@ -44,7 +44,7 @@ TEST_F(RateLimiterTest, ABurstPassesAtOnceAndTheNextIsToldHowLongToWait) {
   EXPECT_EQ(limiter.Take(), milliseconds(60));
 }
 
-TEST_F(RateLimiterTest, AfterTheWaitItWasToldOnePassesAndNotBefore) {
+TEST_F(RateLimiterTest, AfterTheWaitOnePassesAndNotBefore) {
   RateLimiter limiter(clock_, {.per_second = 3, .burst = 1});
   ASSERT_FALSE(limiter.Take().has_value());
   const nanoseconds wait = limiter.Take().value_or(nanoseconds(0));

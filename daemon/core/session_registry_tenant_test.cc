@@ -59,7 +59,7 @@ TEST_F(SessionTenantTest, ASessionBelongsToTheTenantOfItsCallerOrOfItsGrant) {
   EXPECT_EQ((*Open(3, 1000, grant.secret))->tenant().name(), "grant/g");
 }
 
-TEST_F(SessionTenantTest, WhoHasNoTenantOpensNothing) {
+TEST_F(SessionTenantTest, ACallerWithoutATenantOpensNoSession) {
   EXPECT_THAT(Open(1, 2000).status(), FailsWith(ErrorReason::TENANT_REFUSED));
   EXPECT_THAT(Open(1, 1000, "rnicd-grant-").status(), FailsAt(ErrorReason::GRANT_REFUSED, "grant"));
   EXPECT_THAT(Open(1, 2000, Grant({.name = "g", .pod_uid = "p"}).secret).status(),

@@ -64,7 +64,7 @@ TEST_F(TenantDirectoryTest, TheFirstRuleThatMatchesCounts) {
   EXPECT_EQ(NameOf(directory, OfUid(3)), "two") << "any of a rule's conditions will do";
 }
 
-TEST_F(TenantDirectoryTest, WhomNoRuleMatchesIsOfTheDefaultTenantOrTurnedAway) {
+TEST_F(TenantDirectoryTest, ACallerWithoutAMatchGetsTheDefaultTenantOrIsRefused) {
   const std::vector<TenantRule> rules = {RuleOf("guests", {}), RuleOf("one", {{.uid = 1}})};
   TenantDirectory open = DirectoryOf(PolicyOf(rules, "guests"));
   EXPECT_EQ(NameOf(open, OfUid(2)), "guests");
@@ -123,7 +123,7 @@ TEST_F(TenantDirectoryTest, RulesOnLabelsHoldForPodsThatAreKnown) {
   EXPECT_EQ(NameOf(directory, InPod(kPod)), "guests");
 }
 
-TEST_F(TenantDirectoryTest, TenantsAreToldApartAndCountForTheNode) {
+TEST_F(TenantDirectoryTest, TenantsAreDistinctAndCountForTheNode) {
   TenantDirectory directory = DirectoryOf(OneTenantForEachUid({}));
   const auto first = directory.TenantOf(OfUid(1), "");
   const auto second = directory.TenantOf(OfUid(2), "");
@@ -185,7 +185,7 @@ TEST_F(TenantDirectoryTest, TheLimitsOfAGrantAreNotThePolicys) {
   EXPECT_EQ((*tenant)->ledger()->limit(Resource::kSessions), 8u);
 }
 
-TEST_F(TenantDirectoryTest, SweepForgetsWhomNobodyUses) {
+TEST_F(TenantDirectoryTest, SweepForgetsUnusedTenants) {
   TenantDirectory directory = DirectoryOf(OneTenantForEachUid({}));
   auto used = directory.TenantOf(OfUid(1), "").value();
   (void)directory.TenantOf(OfUid(2), "");
@@ -224,7 +224,7 @@ TEST_F(TenantDirectoryTest, ATenantThatStillHoldsSomethingIsNotForgotten) {
   EXPECT_TRUE(Names(directory).empty());
 }
 
-TEST_F(TenantDirectoryTest, AGrantLetsInWhomThePolicyTurnsAway) {
+TEST_F(TenantDirectoryTest, AGrantAdmitsCallersThatThePolicyRefuses) {
   TenantDirectory directory = DirectoryOf(PolicyOf({RuleOf("one", {{.uid = 1}})}));
   const auto issued = directory.CreateGrant({.name = "pod-7"});
   ASSERT_TRUE(issued.ok());

@@ -20,7 +20,7 @@ WorkloadName NameOf(const std::string& pod, const std::string& container) {
   return {.namespace_name = "ns", .pod = pod, .container = container};
 }
 
-TEST(DeviceHolders, WhoHoldsAnyOfTheDevicesIsTheHolder) {
+TEST(DeviceHolders, AContainerWithAnyOfTheDevicesIsTheHolder) {
   const DeviceHolders holders({PodOf("a", {ContainerOf("init", {}), ContainerOf("main", {"m-0", "m-1"})}),
                                PodOf("b", {ContainerOf("c", {"m-2"})})});
   EXPECT_EQ(holders.HolderOf({.resource = kMemory, .ids = {"m-9", "m-1"}}), NameOf("a", "main"));

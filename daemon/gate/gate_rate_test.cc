@@ -95,7 +95,7 @@ TEST_F(GateRateTest, EachSessionHasARateOfItsOwn) {
   EXPECT_EQ(Passed(second, kSessionRate + 2), static_cast<int>(kSessionRate));
 }
 
-TEST_F(GateRateTest, WhoIsNoTenantHasASmallRateForEachConnection) {
+TEST_F(GateRateTest, ACallerWithoutATenantHasASmallRatePerConnection) {
   EXPECT_EQ(Passed(ConnectAs(kNobodyUid), kRateWithoutTenant + 1), kRateWithoutTenant);
   EXPECT_EQ(Passed(ConnectAs(kNobodyUid), kRateWithoutTenant), kRateWithoutTenant);
 }
@@ -173,7 +173,7 @@ TEST_F(GateRateTest, ACallThatWaitsKeepsItsIdsButNotItsRequest) {
   EXPECT_EQ(observer_.decisions().back().object, "mr_id=17");
 }
 
-TEST_F(GateRateTest, AClientThatGivesUpIsLetGoAtOnce) {
+TEST_F(GateRateTest, ACancelledCallIsReleasedAtOnce) {
   const auto connection = ConnectAs(kTenantUid);
   Exhaust(connection);
   const size_t decided = observer_.decisions().size();

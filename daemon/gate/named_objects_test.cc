@@ -100,7 +100,7 @@ TEST(NamedObjects, WhatTheResponseRepeatsIsSaidOnce) {
   EXPECT_EQ(NamedObjects(&request, &response), "adapter_name=soft0 adapter_id=9");
 }
 
-TEST(NamedObjects, AGrantIsNamedButNotTold) {
+TEST(NamedObjects, AGrantIsNamedButItsSecretIsNot) {
   v1::CreateGrantRequest request;
   request.set_name("pod-7");
   request.set_pod_uid("1b2c3d4e-0000-4000-8000-000000000001");

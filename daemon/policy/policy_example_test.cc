@@ -106,10 +106,10 @@ TEST(PolicyPage, SaysOfEveryRefusalWhatTheDaemonSays) {
   const std::string page = ReadAll(RNICD_POLICY_PAGE);
   const std::vector<std::string> wrong = BlocksOf(page, "textproto-refused");
   ASSERT_THAT(wrong, SizeIs(1));
-  const std::vector<std::string> said = BlocksOf(page, "refusals");
-  ASSERT_THAT(said, SizeIs(1));
+  const std::vector<std::string> output = BlocksOf(page, "refusals");
+  ASSERT_THAT(output, SizeIs(1));
   const auto policy = ParsePolicy(wrong[0], "/etc/rnicd/policy.textproto");
-  EXPECT_EQ(std::string(policy.status().message()) + "\n", said[0]);
+  EXPECT_EQ(std::string(policy.status().message()) + "\n", output[0]);
 }
 
 }  // namespace

@@ -150,7 +150,7 @@ TEST_F(FrontDoorTest, AConnectionThatIsClosedMakesRoomForItsPod) {
   EXPECT_EQ(server_.callers().size(), 2U);
 }
 
-TEST_F(FrontDoorTest, WhoCannotBeNamedIsTurnedAwayAndReported) {
+TEST_F(FrontDoorTest, AnUnidentifiedPeerIsRefusedAndReported) {
   Open(0);
   const UniqueFd refused = ConnectFrom("/kubepods.slice/kubepods-podx.slice");
   ASSERT_EQ(Refusals().size(), 1U);
