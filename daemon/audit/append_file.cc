@@ -78,7 +78,7 @@ AppendFile::Appended AppendFile::Append(std::string_view text) {
     outcome.status = status;
   }
   outcome.bytes = text.substr(0, written).rfind('\n') + 1;
-  CutBack(written - outcome.bytes);
+  Truncate(written - outcome.bytes);
   return outcome;
 }
 
@@ -95,7 +95,7 @@ absl::Status AppendFile::WriteAll(std::string_view text, size_t& written) const 
 }
 
 // Truncates the file by a partly written line. An append-only file keeps it, and the next line begins after it.
-void AppendFile::CutBack(size_t bytes) {
+void AppendFile::Truncate(size_t bytes) {
   if (bytes == 0) {
     return;
   }

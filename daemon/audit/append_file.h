@@ -38,7 +38,7 @@ class AppendFile {
   absl::Status FollowPath();
   bool HasAName() const;
   absl::Status WriteAll(std::string_view text, size_t& written) const;
-  void CutBack(size_t bytes);
+  void Truncate(size_t bytes);
 
   std::string path_;
   UniqueFd file_;

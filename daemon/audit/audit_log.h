@@ -56,7 +56,7 @@ class AuditLog final : public core::Observer {
   bool HasWork() const RNICD_REQUIRES(mutex_) { return !waiting_.empty() || overflowed_; }
   // `lost`: lost lines that have not been reported yet.
   void WriteBatch(const std::vector<AuditLine>& lines, uint64_t lost);
-  void LogTrouble(const absl::Status& status);
+  void LogOnChange(const absl::Status& status);
 
   const AuditOptions options_;
   const log::Logger& logger_;

@@ -278,9 +278,9 @@ TEST_F(CompletionQueueTest, AnOverrunIsReportedOnceToAQueueThatIsArmedForAnythin
     EXPECT_EQ(Notification(), NtStatus::kBufferOverflow) << static_cast<int>(type);
     queue->Arm(CqNotifyType::kAny);
     Push(*queue);
-    EXPECT_EQ(Notification(), std::nullopt) << "the overrun is the last thing a queue says";
+    EXPECT_EQ(Notification(), std::nullopt) << "the overrun is the last notification of a queue";
   }
-  EXPECT_EQ(overruns_, 3) << "each is told once";
+  EXPECT_EQ(overruns_, 3) << "each is reported once";
 }
 
 TEST_F(CompletionQueueTest, AnOverrunOfAQueueThatIsNotArmedIsReportedByTheNextArming) {
@@ -366,7 +366,7 @@ TEST_F(CompletionQueueTest, ClosingWithdrawsANotificationAndGivesTheEntriesBack)
   EXPECT_EQ(Notification(), std::nullopt);
   EXPECT_EQ(world_.Held(), "");
   queue_->Arm(CqNotifyType::kAny);
-  EXPECT_EQ(Notification(), std::nullopt) << "whoever found the queue before may still arm it";
+  EXPECT_EQ(Notification(), std::nullopt) << "a thread that found the queue before may still arm it";
 }
 
 TEST_F(CompletionQueueTest, AQueueThatWaitsToBeClosedGoesOnUntilItIs) {

@@ -83,7 +83,7 @@ absl::StatusOr<T> Unshared(absl::StatusOr<T> outcome) {
 template <typename T>
 class Awaited {
  public:
-  void Bring(const T& value) {
+  void Set(const T& value) {
     MutexLock lock(mutex_);
     value_.emplace(Unshared(value));
     ++times_;
@@ -301,7 +301,7 @@ class World {
   // Ends the session and waits until everything is reclaimed.
   Reclaimed End(const std::shared_ptr<Session>& session, EndCause cause = EndCause::kClosed) {
     auto ended = std::make_shared<Awaited<Reclaimed>>();
-    registry.End(session, cause, [ended](const Reclaimed& reclaimed) { ended->Bring(reclaimed); });
+    registry.End(session, cause, [ended](const Reclaimed& reclaimed) { ended->Set(reclaimed); });
     const std::optional<Reclaimed> reclaimed = ended->Get();
     EXPECT_TRUE(reclaimed.has_value()) << "the session never ended";
     return reclaimed.value_or(Reclaimed{});
@@ -356,7 +356,7 @@ class Owner {
   absl::StatusOr<MemoryTicket> TryAllocate(const AllocateArguments& arguments) {
     auto answer = std::make_shared<Awaited<absl::StatusOr<MemoryTicket>>>();
     const absl::Status begun = session->AllocateMemory(
-        arguments, [answer](const absl::StatusOr<MemoryTicket>& outcome) { answer->Bring(outcome); });
+        arguments, [answer](const absl::StatusOr<MemoryTicket>& outcome) { answer->Set(outcome); });
     if (!begun.ok()) {
       return begun;
     }
@@ -398,7 +398,7 @@ class Owner {
   absl::StatusOr<Registration> Register(MemoryRegionId region, MemoryObjectId memory, uint64_t bytes) {
     auto answer = std::make_shared<Awaited<absl::StatusOr<Registration>>>();
     auto begun = BeginRegister(region, memory, bytes, {},
-                               [answer](const absl::StatusOr<Registration>& outcome) { answer->Bring(outcome); });
+                               [answer](const absl::StatusOr<Registration>& outcome) { answer->Set(outcome); });
     if (!begun.ok()) {
       return begun.status();
     }
@@ -417,7 +417,7 @@ class Owner {
   // Waits for the outcome of DeregisterMr, CloseMr, ClosePd, ... given as a function of `done`.
   static absl::Status Await(const std::function<absl::StatusOr<Progress>(const Done&)>& request) {
     auto answer = std::make_shared<Awaited<absl::Status>>();
-    auto progress = request([answer](const absl::Status& status) { answer->Bring(status); });
+    auto progress = request([answer](const absl::Status& status) { answer->Set(status); });
     if (!progress.ok()) {
       return progress.status();
     }

@@ -38,7 +38,7 @@ TEST_F(GrantRenewalTest, ARenewedGrantHasItsIdAndItsSecretIsGoodAgain) {
   const auto renewed = Create(RenewalTerms("a", issued), table_);
   ASSERT_TRUE(renewed.ok()) << renewed.status();
   EXPECT_EQ(renewed->id, issued.id);
-  EXPECT_EQ(renewed->secret, "") << "nobody here knows it";
+  EXPECT_EQ(renewed->secret, "") << "this daemon does not have it";
   const auto tenant = table_.Present(issued.secret, CallerNumbered(1));
   ASSERT_TRUE(tenant.ok()) << tenant.status();
   EXPECT_EQ((*tenant)->name(), "grant/a");
@@ -53,9 +53,9 @@ TEST_F(GrantRenewalTest, TheIdOfALivingGrantIsTaken) {
               FailsAt(ErrorReason::GRANT_NAME_TAKEN, "renewal.grant_id"));
   EXPECT_THAT(Create(RenewalTerms("a", living), table_).status(), FailsAt(ErrorReason::GRANT_NAME_TAKEN, "name"));
   EXPECT_TRUE(Create({.name = "b"}, table_).ok()) << "a refusal takes no name";
-  EXPECT_TRUE(table_.Present(living.secret, CallerNumbered(1)).ok()) << "and changes nobody's grant";
+  EXPECT_TRUE(table_.Present(living.secret, CallerNumbered(1)).ok()) << "and changes no grant";
   ASSERT_TRUE(table_.Revoke(living.id).ok());
-  EXPECT_TRUE(Create(RenewalTerms("c", living), table_).ok()) << "one that is gone is no living one";
+  EXPECT_TRUE(Create(RenewalTerms("c", living), table_).ok()) << "a revoked grant does not count";
 }
 
 TEST_F(GrantRenewalTest, ARenewedGrantIsRevokedAndEndsAsAnyOther) {

@@ -100,7 +100,7 @@ class GrantTable {
   absl::Status CheckFree(const GrantTerms& terms) const RNICD_REQUIRES(mutex_);
   GrantId NewId() RNICD_REQUIRES(mutex_);
   // Removes the grant from all tables, and closes its tenant.
-  std::shared_ptr<Tenant> TakeOut(std::map<GrantId, Entry>::iterator entry) RNICD_REQUIRES(mutex_);
+  std::shared_ptr<Tenant> RemoveEntry(std::map<GrantId, Entry>::iterator entry) RNICD_REQUIRES(mutex_);
   bool IsOver(const GrantView& view) const { return view.expiry.has_value() && *view.expiry <= clock_.Now(); }
 
   RandomSource& random_;

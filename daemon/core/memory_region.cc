@@ -72,7 +72,7 @@ absl::StatusOr<Registration> MemoryRegion::FinishRegister(RegisterRequest reques
     // Released before the failure is reported; the hold stays, so that a waiting close comes after it.
     request.range = {};
     request.pinned.Refund();
-    BackTo(State::kCreated);
+    ReturnTo(State::kCreated);
   }
   const absl::StatusOr<Registration> registration =
       device.ok() ? absl::StatusOr<Registration>(Publish(request, *std::move(device))) : device.status();
@@ -206,7 +206,7 @@ void MemoryRegion::AddTo(Holdings& holdings) const {
   }
 }
 
-void MemoryRegion::BackTo(State state) {
+void MemoryRegion::ReturnTo(State state) {
   MutexLock lock(mutex_);
   state_ = state;
 }

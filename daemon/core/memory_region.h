@@ -144,7 +144,7 @@ class MemoryRegion final : public Closable {
 
   absl::Status CheckRegistrable() const RNICD_REQUIRES(mutex_);
   Registration Publish(RegisterRequest& request, std::unique_ptr<provider::DeviceMemoryRegion> device);
-  void BackTo(State state);
+  void ReturnTo(State state);
   absl::Status CheckInitializable() const RNICD_REQUIRES(mutex_);
   absl::Status CheckInitialized() const RNICD_REQUIRES(mutex_);
   void FillFastView(RegionView& view) const RNICD_REQUIRES(mutex_);

@@ -47,7 +47,7 @@ absl::Status MemoryRegion::FinishInitialize(InitializeRequest request) {
   auto device = domain_->device().CreateFastRegion(request.max_pages, request.remote_access);
   if (!device.ok()) {
     request.pages.Refund();
-    BackTo(State::kCreated);
+    ReturnTo(State::kCreated);
     return device.status();
   }
   MutexLock lock(mutex_);

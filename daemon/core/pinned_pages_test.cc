@@ -263,7 +263,7 @@ TEST_F(PinnedPagesTest, AFileKeepsItsCountsWhileSomebodyHoldsThem) {
   for (uint64_t inode = 1000; inode < 1500; ++inode) {
     (void)tenant_.pins->Open({.device = 1, .inode = inode});
   }
-  EXPECT_EQ(tenant_.pins->Open(kFile), held) << "forgetting files that are gone forgets no other";
+  EXPECT_EQ(tenant_.pins->Open(kFile), held) << "dropping closed files drops no other";
 }
 
 // Threads register runs of pages of two tenants with two sessions each, and release them in any order. Whenever all

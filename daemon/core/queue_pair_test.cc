@@ -232,7 +232,7 @@ TEST_F(QueuePairTest, AClosingQueueTakesNoPair) {
   arguments.receive_queue = arguments.initiator_queue = closing;
   const QueuePairId keeper = owner.Pair(arguments);
   Awaited<absl::Status> closed;
-  ASSERT_EQ(*owner.session->CloseCq(closing, {}, [&](const absl::Status& status) { closed.Bring(status); }),
+  ASSERT_EQ(*owner.session->CloseCq(closing, {}, [&](const absl::Status& status) { closed.Set(status); }),
             Progress::kPending);
   const std::string held = world.Held();
   for (const bool receive : {true, false}) {

@@ -74,7 +74,7 @@ class QueueTenant : public Memories<CompletionQueueId, Pair, FastRegion, Registe
     return {{.address = OwnAddress(pair, receive, random), .length = kSlice, .token = token}};
   }
   // A token this tenant may have sent to a peer: mostly a live one.
-  RemoteToken Handed(Random& random) const {
+  RemoteToken SentToken(Random& random) const {
     return random() % 4 == 0 ? Any<RemoteToken>(random) : Any<Registered>(random).remote;
   }
   // `reach`: the token the peer sent. `pages` must outlive the request.

@@ -96,7 +96,7 @@ absl::Status Session::AdmitCall(std::chrono::nanoseconds* wait) {
   return absl::OkStatus();
 }
 
-absl::Status Session::CheckTakesOn() const {
+absl::Status Session::CheckNotDraining() const {
   return node_.draining.load() ? MakeError(ErrorReason::DAEMON_DRAINING) : absl::OkStatus();
 }
 
@@ -135,7 +135,7 @@ absl::StatusOr<Progress> Session::CloseAdapter(AdapterId id, const Done& done) {
 // --- memory objects ---
 
 absl::StatusOr<std::shared_ptr<MemoryObject>> Session::NewMemory(uint64_t size) {
-  RNICD_RETURN_IF_ERROR(CheckTakesOn());
+  RNICD_RETURN_IF_ERROR(CheckNotDraining());
   if (size == 0) {
     return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "size");
   }
@@ -309,7 +309,7 @@ absl::StatusOr<MemoryRegionId> Session::CreateMr(ProtectionDomainId id, bool fas
 
 absl::StatusOr<Session::RegisterJob> Session::AdmitRegister(const RegisterArguments& arguments, PendingChoice choice,
                                                             const RegisterDone& done) {
-  RNICD_RETURN_IF_ERROR(CheckTakesOn());
+  RNICD_RETURN_IF_ERROR(CheckNotDraining());
   RegisterJob job;
   RNICD_ASSIGN_OR_RETURN(job.region, FindIn(regions_, arguments.region, "mr_id"));
   RNICD_ASSIGN_OR_RETURN(const AccessRights rights, AccessRightsFromMrFlags(arguments.flags));

@@ -248,13 +248,13 @@ class Session : public std::enable_shared_from_this<Session> {
   absl::StatusOr<RemoteToken> PostOne(QueuePair& pair, const class WorkRequestResolver& resolver,
                                       const WorkRequest& request);
   // Errors: DAEMON_DRAINING.
-  absl::Status CheckTakesOn() const;
+  absl::Status CheckNotDraining() const;
   // Runs the job on a worker with the session held.
   void RunOnWorker(Guard guard, std::function<void()> job);
 
   void EndGuard();
   void TearDown();
-  Reclaimed TakeBack(EndCause cause);
+  Reclaimed Reclaim(EndCause cause);
 
   Node& node_;
   const SessionId id_;

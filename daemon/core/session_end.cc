@@ -79,7 +79,7 @@ void Session::TearDown() {
     cause = cause_;
   }
   cause = Refine(cause, owner_);
-  const Reclaimed reclaimed = TakeBack(cause);
+  const Reclaimed reclaimed = Reclaim(cause);
   charge_.Refund();
   events_.Finish(SessionEnding{cause});
   node_.observer.OnSessionEnded(id_, owner_, cause, reclaimed);
@@ -103,7 +103,7 @@ void Session::TearDown() {
 
 // Children before parents: queue pairs first, so that no transfer is left; windows before the regions they are bound
 // to; and the memory when nothing uses it any more.
-Reclaimed Session::TakeBack(EndCause cause) {
+Reclaimed Session::Reclaim(EndCause cause) {
   node_.tickets.RevokeFor(id_);
   Reclaimed reclaimed;
   reclaimed.pinned_bytes = ledger_->used(Resource::kPinnedBytes);

@@ -64,7 +64,7 @@ TEST(SessionEnd, WaitsForARunningRequest) {
   {
     const auto guard = owner.session->Begin();
     ASSERT_TRUE(guard.ok());
-    world.registry.End(owner.session, EndCause::kClosed, [&](const Reclaimed& reclaimed) { ended.Bring(reclaimed); });
+    world.registry.End(owner.session, EndCause::kClosed, [&](const Reclaimed& reclaimed) { ended.Set(reclaimed); });
     EXPECT_TRUE(owner.session->ending());
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     EXPECT_EQ(ended.times(), 0);
@@ -84,7 +84,7 @@ TEST(SessionEnd, APendingRequestIsReportedBeforeTheLastEvent) {
   BusyWorkers busy(*world.workers, 1);
   ASSERT_TRUE(owner.BeginRegister(region, memory, 2 * kPage, {.to_events = true, .request_context = 9}, nullptr).ok());
   Awaited<Reclaimed> ended;
-  world.registry.End(owner.session, EndCause::kEvicted, [&](const Reclaimed& reclaimed) { ended.Bring(reclaimed); });
+  world.registry.End(owner.session, EndCause::kEvicted, [&](const Reclaimed& reclaimed) { ended.Set(reclaimed); });
   busy.Release();
   ASSERT_TRUE(ended.Get().has_value());
   EXPECT_EQ(ended.Get()->pinned_bytes, 2 * kPage) << "the registration succeeded first and was then taken back";
@@ -107,10 +107,10 @@ TEST(SessionEnd, DuringAnAllocationTheAllocationIsAnsweredAndTakenBack) {
   Awaited<absl::StatusOr<MemoryTicket>> allocated;
   ASSERT_TRUE(owner.session
                   ->AllocateMemory({.size = kPage},
-                                   [&](const absl::StatusOr<MemoryTicket>& outcome) { allocated.Bring(outcome); })
+                                   [&](const absl::StatusOr<MemoryTicket>& outcome) { allocated.Set(outcome); })
                   .ok());
   Awaited<Reclaimed> ended;
-  world.registry.End(owner.session, EndCause::kProcessExited, [&](const Reclaimed& got) { ended.Bring(got); });
+  world.registry.End(owner.session, EndCause::kProcessExited, [&](const Reclaimed& got) { ended.Set(got); });
   EXPECT_EQ(ended.times(), 0);
   busy.Release();
   const auto ticket = allocated.Get();
@@ -131,14 +131,14 @@ TEST(SessionEnd, OnlyTheFirstCauseCountsAndEveryCallbackRuns) {
   Awaited<Reclaimed> second;
   {
     const auto guard = owner.session->Begin();
-    owner.session->End(EndCause::kEvicted, [&](const Reclaimed& reclaimed) { first.Bring(reclaimed); });
-    world.registry.End(owner.session, EndCause::kClosed, [&](const Reclaimed& reclaimed) { second.Bring(reclaimed); });
+    owner.session->End(EndCause::kEvicted, [&](const Reclaimed& reclaimed) { first.Set(reclaimed); });
+    world.registry.End(owner.session, EndCause::kClosed, [&](const Reclaimed& reclaimed) { second.Set(reclaimed); });
   }
   EXPECT_TRUE(first.Get().has_value());
   EXPECT_TRUE(second.Get().has_value());
   EXPECT_EQ(world.observer.counts().cause, EndCause::kEvicted);
   Awaited<Reclaimed> late;
-  owner.session->End(EndCause::kClosed, [&](const Reclaimed& reclaimed) { late.Bring(reclaimed); });
+  owner.session->End(EndCause::kClosed, [&](const Reclaimed& reclaimed) { late.Set(reclaimed); });
   EXPECT_EQ(late.times(), 1) << "an ended session answers at once";
   EXPECT_EQ(world.observer.counts().ended, 1u);
 }
@@ -150,7 +150,7 @@ TEST(SessionEnd, ACloseThatWaitedIsReportedWhenItsSessionEnds) {
   const ProtectionDomainId domain = owner.Domain(adapter);
   owner.Region(domain);
   Awaited<absl::Status> adapter_closed;
-  ASSERT_EQ(*owner.session->CloseAdapter(adapter, [&](const absl::Status& status) { adapter_closed.Bring(status); }),
+  ASSERT_EQ(*owner.session->CloseAdapter(adapter, [&](const absl::Status& status) { adapter_closed.Set(status); }),
             Progress::kPending);
   ASSERT_EQ(*owner.session->ClosePd(domain, {.to_events = true, .request_context = 3}, nullptr), Progress::kPending);
   world.End(owner.session);
@@ -199,7 +199,7 @@ TEST(SessionEnd, TakesQueuesRegistrationsWindowsAndMappingsBack) {
   EXPECT_EQ(scene.world.soft.live_regions(), 0u);
   EXPECT_EQ(scene.world.os.live_mappings(), 0u);
   EXPECT_EQ(std::get<SessionEnding>(scene.owner.session->events().Pop()->body).cause, EndCause::kProcessExited)
-      << "the notification of a queue that is gone is withdrawn";
+      << "the notification of a closed queue is withdrawn";
   EXPECT_TRUE(scene.owner.session->events().Drained());
 }
 
@@ -246,7 +246,7 @@ TEST(SessionEnd, ClosesOfQueuesAndBoundRegionsThatWaitedAreReported) {
   const MemoryRegionId region = owner.RegisteredRegion();
   owner.MustPost(scene.pair, {Bind(region, owner.Window())});
   Awaited<absl::Status> region_closed;
-  ASSERT_EQ(*owner.session->CloseMr(region, {}, [&](const absl::Status& status) { region_closed.Bring(status); }),
+  ASSERT_EQ(*owner.session->CloseMr(region, {}, [&](const absl::Status& status) { region_closed.Set(status); }),
             Progress::kPending);
   ASSERT_EQ(*owner.session->CloseCq(owner.queue, {.to_events = true, .request_context = 3}, nullptr),
             Progress::kPending);

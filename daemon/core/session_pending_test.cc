@@ -141,7 +141,7 @@ TEST_F(SessionPendingTest, ACloseThatWaitsCanBeAwaitedByItsCall) {
   BusyWorkers busy(*world_.workers, 1);
   BeginPendingRegister(region_, 1);
   Awaited<absl::Status> closed;
-  ASSERT_EQ(*session().CloseMr(region_, {}, [&](const absl::Status& status) { closed.Bring(status); }),
+  ASSERT_EQ(*session().CloseMr(region_, {}, [&](const absl::Status& status) { closed.Set(status); }),
             Progress::kPending);
   EXPECT_EQ(closed.times(), 0);
   busy.Release();
@@ -172,7 +172,7 @@ TEST_F(SessionPendingTest, AClosedRegionCountsUntilItsCompletionIsFetched) {
   ASSERT_TRUE(Eventually([&] { return world_.soft.live_regions() == 0; }));
   EXPECT_EQ(session().ledger().used(Resource::kRegions), 1u);
   NextCompletion();
-  EXPECT_EQ(session().ledger().used(Resource::kRegions), 0u) << "fetching gives it back, whoever else holds it";
+  EXPECT_EQ(session().ledger().used(Resource::kRegions), 0u) << "fetching refunds it, even while it is shared";
 }
 
 // A client sends its next request as soon as it has the response: its finished request must not count against it.
@@ -185,7 +185,7 @@ TEST_F(SessionPendingTest, AFailedRegistrationHasGivenEverythingBackWhenItAnswer
         EXPECT_EQ(session().ledger().used(Resource::kPinnedBytes), 0u);
         EXPECT_EQ(session().ledger().used(Resource::kPendingRequests), 0u);
         EXPECT_TRUE((*session().FindMemory(memory_))->Release().ok());
-        checked.Bring(true);
+        checked.Set(true);
       });
   ASSERT_TRUE(begun.ok());
   EXPECT_TRUE(checked.Get().has_value());
@@ -196,7 +196,7 @@ TEST_F(SessionPendingTest, AnAnsweredRequestNoLongerCountsAsPending) {
   ASSERT_TRUE(owner_
                   .BeginRegister(region_, memory_, 2 * kPage, {},
                                  [&](const absl::StatusOr<Registration>&) {
-                                   at_register.Bring(session().ledger().used(Resource::kPendingRequests));
+                                   at_register.Set(session().ledger().used(Resource::kPendingRequests));
                                  })
                   .ok());
   EXPECT_EQ(at_register.Get(), 0u);
@@ -204,7 +204,7 @@ TEST_F(SessionPendingTest, AnAnsweredRequestNoLongerCountsAsPending) {
   ASSERT_TRUE(session()
                   .DeregisterMr(region_, {},
                                 [&](const absl::Status&) {
-                                  at_deregister.Bring(session().ledger().used(Resource::kPendingRequests));
+                                  at_deregister.Set(session().ledger().used(Resource::kPendingRequests));
                                 })
                   .ok());
   EXPECT_EQ(at_deregister.Get(), 0u);
@@ -213,7 +213,7 @@ TEST_F(SessionPendingTest, AnAnsweredRequestNoLongerCountsAsPending) {
 TEST_F(SessionPendingTest, LargeMemoryIsReleasedOnAWorker) {
   BusyWorkers busy(*world_.workers, 1);
   Awaited<absl::Status> released;
-  ASSERT_EQ(*session().ReleaseMemory(memory_, [&](const absl::Status& status) { released.Bring(status); }),
+  ASSERT_EQ(*session().ReleaseMemory(memory_, [&](const absl::Status& status) { released.Set(status); }),
             Progress::kPending);
   EXPECT_EQ(world_.os.live_mappings(), 1u);
   busy.Release();

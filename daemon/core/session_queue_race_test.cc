@@ -55,13 +55,13 @@ class Round {
 
   void RunThread(uint64_t seed) {
     static constexpr std::array<Step, 34> kSteps = {
-        &Round::Talk,    &Round::Talk,       &Round::Talk,       &Round::Talk,     &Round::Talk,
-        &Round::Talk,    &Round::Talk,       &Round::Reregister, &Round::Rebind,   &Round::Reregister,
-        &Round::Rebind,  &Round::PostAny,    &Round::Connect,    &Round::Connect,  &Round::Connect,
-        &Round::Poll,    &Round::Poll,       &Round::Poll,       &Round::Arm,      &Round::Arm,
-        &Round::Fetch,   &Round::Fetch,      &Round::CreateCq,   &Round::ChangeCq, &Round::CloseQp,
-        &Round::CloseQp, &Round::CreateFast, &Round::CreateMr,   &Round::CreateMw, &Round::CloseSomething,
-        &Round::Map,     &Round::Allocate,   &Round::Disconnect, &Round::CloseQp};
+        &Round::PostTraffic, &Round::PostTraffic, &Round::PostTraffic, &Round::PostTraffic, &Round::PostTraffic,
+        &Round::PostTraffic, &Round::PostTraffic, &Round::Reregister,  &Round::Rebind,      &Round::Reregister,
+        &Round::Rebind,      &Round::PostAny,     &Round::Connect,     &Round::Connect,     &Round::Connect,
+        &Round::Poll,        &Round::Poll,        &Round::Poll,        &Round::Arm,         &Round::Arm,
+        &Round::Fetch,       &Round::Fetch,       &Round::CreateCq,    &Round::ChangeCq,    &Round::CloseQp,
+        &Round::CloseQp,     &Round::CreateFast,  &Round::CreateMr,    &Round::CreateMw,    &Round::CloseSomething,
+        &Round::Map,         &Round::Allocate,    &Round::Disconnect,  &Round::CloseQp};
     Random random(seed);
     for (int step = 0; step < kStepsPerThread; ++step) {
       const std::shared_ptr<QueueTenant> tenant = Pick(random() % kSlots);
@@ -186,7 +186,7 @@ class Round {
   void Allocate(QueueTenant& tenant, Random&) {
     const auto answer = std::make_shared<Awaited<absl::StatusOr<MemoryTicket>>>();
     const absl::Status begun = tenant.session->AllocateMemory(
-        {.size = kPages * kPage}, [answer](const absl::StatusOr<MemoryTicket>& outcome) { answer->Bring(outcome); });
+        {.size = kPages * kPage}, [answer](const absl::StatusOr<MemoryTicket>& outcome) { answer->Set(outcome); });
     const auto outcome = begun.ok() ? answer->Get() : std::nullopt;
     if (!outcome.has_value() || !outcome->ok()) {
       return;
@@ -205,7 +205,7 @@ class Round {
     const auto answer = std::make_shared<Awaited<absl::StatusOr<Registration>>>();
     const auto begun = tenant.session->RegisterMr(
         {.region = *id, .chain = {&entry, 1}, .length = entry.count, .flags = kMrFlagRemoteWrite | kMrFlagRemoteRead},
-        {}, [answer](const absl::StatusOr<Registration>& outcome) { answer->Bring(outcome); });
+        {}, [answer](const absl::StatusOr<Registration>& outcome) { answer->Set(outcome); });
     if (const auto outcome = begun.ok() ? answer->Get() : std::nullopt; outcome.has_value() && outcome->ok()) {
       tenant.Remember(Registered{.id = *id, .local = (*outcome)->local_token, .remote = (*outcome)->remote_token});
     }
@@ -275,14 +275,14 @@ class Round {
     }
   }
   // Posts receives, or requests for the peer's receives.
-  void Talk(QueueTenant& tenant, Random& random) {
+  void PostTraffic(QueueTenant& tenant, Random& random) {
     const Pair pair = tenant.Any<Pair>(random);
     if (random() % 4 == 0) {
       return Post(tenant, pair, Chain(1 + random() % 2, Receive(tenant.OwnSges(pair, /*receive=*/true, random))),
                   random);
     }
     const Sges sges = tenant.OwnSges(pair, /*receive=*/false, random);
-    const RemoteToken reach = Pick(pair.peer_slot)->Handed(random);
+    const RemoteToken reach = Pick(pair.peer_slot)->SentToken(random);
     Post(tenant, pair,
          {Write(sges, OwnAddress(pair, /*receive=*/false, random), reach),
           Read(sges, kRegionBase + kReadSource, reach, random() % 2 == 0 ? kOpFlagReadFence : 0),
@@ -311,7 +311,7 @@ class Round {
     std::array<std::vector<uint64_t>, 4> pages;
     Chain chain;
     for (size_t index = 0; index < 1 + random() % pages.size(); ++index) {
-      chain.push_back(tenant.AnyRequest(pair, Pick(pair.peer_slot)->Handed(random), pages[index], random));
+      chain.push_back(tenant.AnyRequest(pair, Pick(pair.peer_slot)->SentToken(random), pages[index], random));
     }
     Post(tenant, pair, std::move(chain), random);
   }
@@ -338,7 +338,7 @@ class Round {
       if (const auto* completed = std::get_if<RequestCompleted>(&event->body)) {
         books_.Completed(completed->request_context);
       } else if (const auto* gone = std::get_if<QpDisconnected>(&event->body)) {
-        EXPECT_TRUE(disconnects_.insert({tenant.session->id(), gone->queue_pair}).second) << "told twice";
+        EXPECT_TRUE(disconnects_.insert({tenant.session->id(), gone->queue_pair}).second) << "reported twice";
       } else if (const auto* queue = std::get_if<CqNotified>(&event->body)) {
         notified |= queue->queue == tenant.queue;
       }

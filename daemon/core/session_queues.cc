@@ -55,7 +55,7 @@ absl::StatusOr<Progress> Session::InitializeFastRegisterMr(const InitializeArgum
 }
 
 absl::StatusOr<BuiltLam> Session::BuildLam(const BuildLamArguments& arguments) {
-  RNICD_RETURN_IF_ERROR(CheckTakesOn());
+  RNICD_RETURN_IF_ERROR(CheckNotDraining());
   RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Adapter> adapter, FindIn(adapters_, arguments.adapter, "adapter_id"));
   const MemoryLookup find_memory = [this](MemoryObjectId id) { return memories_.Find(id); };
   RNICD_ASSIGN_OR_RETURN(MappedRange range, ResolveMdlChain(arguments.chain, arguments.length, find_memory));

@@ -9,7 +9,7 @@ namespace {
 
 using std::chrono::seconds;
 
-Instant Soon() { return std::chrono::steady_clock::now() + kTimeout; }
+Instant TestDeadline() { return std::chrono::steady_clock::now() + kTimeout; }
 
 // Only uid 1000 is admitted without a grant.
 WorldOptions OneUidOnly() {
@@ -208,7 +208,7 @@ TEST_F(SessionTenantTest, NoSessionSurvivesTheRevocationOfItsGrant) {
     for (std::thread& thread : threads) {
       thread.join();
     }
-    ASSERT_TRUE(world_.registry.WaitUntilEmpty(Soon()));
+    ASSERT_TRUE(world_.registry.WaitUntilEmpty(TestDeadline()));
     ASSERT_EQ(world_.Held(), "");
   }
 }
@@ -229,7 +229,7 @@ TEST_F(SessionTenantTest, NoSessionSurvivesTheExpiryOfItsGrant) {
     for (std::thread& thread : threads) {
       thread.join();
     }
-    ASSERT_TRUE(world_.registry.WaitUntilEmpty(Soon()));
+    ASSERT_TRUE(world_.registry.WaitUntilEmpty(TestDeadline()));
     ASSERT_EQ(world_.Held(), "");
   }
 }
@@ -249,7 +249,7 @@ TEST(SessionRegistryRace, NoSessionSurvivesTheStop) {
     for (std::thread& thread : threads) {
       thread.join();
     }
-    ASSERT_TRUE(world.registry.WaitUntilEmpty(Soon()));
+    ASSERT_TRUE(world.registry.WaitUntilEmpty(TestDeadline()));
     EXPECT_EQ(world.Held(), "");
   }
 }

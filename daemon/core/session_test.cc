@@ -99,7 +99,7 @@ TEST(Session, CloseAdapterWaitsForItsDomains) {
   const AdapterId adapter = owner.Adapter();
   const ProtectionDomainId domain = owner.Domain(adapter);
   Awaited<absl::Status> closed;
-  EXPECT_EQ(*owner.session->CloseAdapter(adapter, [&](const absl::Status& status) { closed.Bring(status); }),
+  EXPECT_EQ(*owner.session->CloseAdapter(adapter, [&](const absl::Status& status) { closed.Set(status); }),
             Progress::kPending);
   EXPECT_THAT(owner.session->CreatePd(adapter).status(), FailsWith(ErrorReason::OBJECT_CLOSING));
   EXPECT_THAT(owner.session->QueryAdapterInfo(adapter).status(), FailsWith(ErrorReason::OBJECT_CLOSING));
@@ -179,7 +179,7 @@ TEST(Session, AFailedAllocationHasGivenEverythingBackWhenItAnswers) {
                     ->AllocateMemory({.size = kPage},
                                      [&](const absl::StatusOr<MemoryTicket>& outcome) {
                                        EXPECT_THAT(outcome.status(), FailsWith(ErrorReason::MEMORY_PAGES_UNAVAILABLE));
-                                       held.Bring(world.Held());
+                                       held.Set(world.Held());
                                      })
                     .ok());
     EXPECT_EQ(held.Get(), "sessions=1 ") << method;

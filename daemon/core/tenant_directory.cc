@@ -9,12 +9,12 @@ namespace rnicd::core {
 namespace {
 
 // The UID of the pod this tenant stands for; empty when the rule shares otherwise.
-std::string PodThatIsTenant(const TenantRule& rule, const Caller& caller) {
+std::string TenantPodUid(const TenantRule& rule, const Caller& caller) {
   return rule.sharing == Sharing::kEachPod ? caller.container.pod_uid : std::string();
 }
 
 std::string TenantName(const TenantRule& rule, const Caller& caller) {
-  if (const std::string pod_uid = PodThatIsTenant(rule, caller); !pod_uid.empty()) {
+  if (const std::string pod_uid = TenantPodUid(rule, caller); !pod_uid.empty()) {
     return rule.name + "/pod=" + pod_uid;
   }
   return rule.sharing == Sharing::kOne ? rule.name : rule.name + "/uid=" + std::to_string(caller.uid);
@@ -64,7 +64,7 @@ absl::StatusOr<std::shared_ptr<Tenant>> TenantDirectory::TenantOf(const Caller& 
   if (of_policy.tenant == nullptr) {
     of_policy = {.tenant = std::make_shared<Tenant>(name, rule->name, GrantId{}, next_number_++, rule->limits, node_,
                                                     clock_, tallies_.Open(name)),
-                 .pod_uid = PodThatIsTenant(*rule, caller)};
+                 .pod_uid = TenantPodUid(*rule, caller)};
     Join(of_policy);
   }
   return of_policy.tenant;

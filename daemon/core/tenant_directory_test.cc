@@ -71,9 +71,9 @@ TEST_F(TenantDirectoryTest, ACallerWithoutAMatchGetsTheDefaultTenantOrIsRefused)
   EXPECT_EQ(NameOf(open, OfUid(1)), "one");
   TenantDirectory closed = DirectoryOf(PolicyOf(rules));
   EXPECT_EQ(NameOf(closed, OfUid(2)), "TENANT_REFUSED");
-  EXPECT_EQ(NameOf(closed, OfUid(0)), "TENANT_REFUSED") << "root is nobody special here";
+  EXPECT_EQ(NameOf(closed, OfUid(0)), "TENANT_REFUSED") << "root has no special rights here";
   EXPECT_EQ(NameOf(closed, OfUid(1)), "one");
-  EXPECT_EQ(Names(closed), Strings{"one"}) << "who is turned away leaves nothing";
+  EXPECT_EQ(Names(closed), Strings{"one"}) << "a refused caller leaves nothing behind";
   TenantDirectory empty = DirectoryOf({});
   EXPECT_EQ(NameOf(empty, OfUid(1)), "TENANT_REFUSED");
   TenantDirectory misnamed = DirectoryOf(PolicyOf(rules, "nobody"));
@@ -117,7 +117,7 @@ TEST_F(TenantDirectoryTest, RulesOnLabelsHoldForPodsThatAreKnown) {
   silver.labels["tier"] = "silver";
   directory.SetPods({silver});
   EXPECT_EQ(NameOf(directory, InPod(kPod)), "guests");
-  EXPECT_EQ((*before)->name(), "gold") << "who is there stays what it is";
+  EXPECT_EQ((*before)->name(), "gold") << "a connected caller keeps its tenant";
   directory.SetPods({});
   EXPECT_TRUE(directory.Pods().empty());
   EXPECT_EQ(NameOf(directory, InPod(kPod)), "guests");
@@ -133,7 +133,7 @@ TEST_F(TenantDirectoryTest, TenantsAreDistinctAndCountForTheNode) {
   EXPECT_NE((*first)->number(), (*third)->number());
   EXPECT_NE((*second)->number(), (*third)->number());
   for (const auto& tenant : {*first, *second, *third}) {
-    EXPECT_NE(tenant->number(), 0u) << "0 is for work of nobody";
+    EXPECT_NE(tenant->number(), 0u) << "0 is for work without an owner";
     ASSERT_TRUE(tenant->ledger()->Take(Resource::kRegions, 5).ok());
   }
   EXPECT_EQ(node_->used(Resource::kRegions), 15u);
@@ -205,7 +205,7 @@ TEST_F(TenantDirectoryTest, AFloodIsNotForgottenByGoingAway) {
   }
   directory.Sweep();
   EXPECT_TRUE(directory.TenantOf(OfUid(1), "").value()->rate().Take().has_value())
-      << "who comes back too early finds its rate as it was";
+      << "a caller that returns too early gets its old rate limit";
   clock_.Advance(seconds(10));
   directory.Sweep();
   EXPECT_TRUE(Names(directory).empty()) << "a tenant made anew would be as generous";

@@ -73,7 +73,7 @@ class WorkloadTest : public ::testing::Test {
 
 TEST_F(WorkloadTest, AGrantsTenantLearnsItsHolderWheneverThatIsSaid) {
   const auto before = Grant("before", "m-0");
-  EXPECT_EQ(before->workload()->name, WorkloadName{}) << "nobody knows yet";
+  EXPECT_EQ(before->workload()->name, WorkloadName{}) << "not known yet";
   EXPECT_EQ(before->workload()->devices->ids, std::vector<std::string>{"m-0"});
   directory_.SetPods({PodOf("a", {ContainerOf("main", {"m-0", "m-1"})})});
   EXPECT_EQ(before->workload()->name, NameOf("a", "main"));

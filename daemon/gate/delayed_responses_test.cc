@@ -14,7 +14,7 @@ TEST(DelayedResponses, AResponseIsNotEarly) {
   DelayedResponses responses;
   Awaited<Instant> responded;
   const Instant begin = std::chrono::steady_clock::now();
-  EXPECT_TRUE(responses.Add(milliseconds(20), [&] { responded.Bring(std::chrono::steady_clock::now()); }));
+  EXPECT_TRUE(responses.Add(milliseconds(20), [&] { responded.Set(std::chrono::steady_clock::now()); }));
   const std::optional<Instant> when = responded.Get();
   ASSERT_TRUE(when.has_value());
   EXPECT_GE(*when - begin, milliseconds(20));
@@ -30,7 +30,7 @@ TEST(DelayedResponses, TheFirstDueIsTheFirstSent) {
       MutexLock lock(mutex);
       order += name;
       if (name == 'c') {
-        last.Bring(true);
+        last.Set(true);
       }
     });
   };
@@ -45,7 +45,7 @@ TEST(DelayedResponses, TheFirstDueIsTheFirstSent) {
 TEST(DelayedResponses, AResponseNeverRunsInsideAdd) {
   DelayedResponses responses;
   Awaited<std::thread::id> thread;
-  EXPECT_TRUE(responses.Add(milliseconds(0), [&] { thread.Bring(std::this_thread::get_id()); }));
+  EXPECT_TRUE(responses.Add(milliseconds(0), [&] { thread.Set(std::this_thread::get_id()); }));
   ASSERT_TRUE(thread.Get().has_value());
   EXPECT_NE(*thread.Get(), std::this_thread::get_id());
 }

@@ -14,7 +14,7 @@ constexpr std::chrono::milliseconds kLatenessMin{10};
 constexpr std::chrono::milliseconds kLatenessMax{1000};
 
 // Internal faults are logged as errors; a caller's mistakes do not need an operator's attention.
-bool IsOurFault(const absl::Status& status) { return status.code() == absl::StatusCode::kInternal; }
+bool IsInternalFault(const absl::Status& status) { return status.code() == absl::StatusCode::kInternal; }
 
 }  // namespace
 
@@ -163,7 +163,7 @@ void Call::Report(const absl::Status& status, std::string object, const std::str
                                                     {"field", info.field},
                                                     {"pid", caller.pid},
                                                     {"uid", caller.uid}};
-  if (IsOurFault(status)) {
+  if (IsInternalFault(status)) {
     services_.logger.Error("call failed", fields);
   } else {
     services_.logger.Debug("call refused", fields);

@@ -68,7 +68,7 @@ class GateObserver final : public core::Observer {
 // Replaces gRPC's end of a stream that is refused.
 class RefusedReactor {
  public:
-  void Finish(const grpc::Status& status) { code_.Bring(status.error_code()); }
+  void Finish(const grpc::Status& status) { code_.Set(status.error_code()); }
   // Empty when the call does not end in time.
   std::optional<grpc::StatusCode> Code() { return code_.Get(); }
   int times() const { return code_.times(); }

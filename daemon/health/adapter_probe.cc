@@ -35,7 +35,7 @@ absl::Status AdapterProbe::Try() {
   }
   RNICD_ASSIGN_OR_RETURN(const std::unique_ptr<provider::DeviceProtectionDomain> domain,
                          device_->CreateProtectionDomain());
-  return RegisterAndTakeBack(*domain);
+  return RegisterAndDeregister(*domain);
 }
 
 // The mapping keeps the file open, so that the probe costs no descriptor.
@@ -54,7 +54,7 @@ absl::Status AdapterProbe::TakePage() {
   return absl::OkStatus();
 }
 
-absl::Status AdapterProbe::RegisterAndTakeBack(provider::DeviceProtectionDomain& domain) {
+absl::Status AdapterProbe::RegisterAndDeregister(provider::DeviceProtectionDomain& domain) {
   const std::array<std::span<std::byte>, 1> runs = {page_};
   const provider::DeviceRegistration registration = {
       .base = VirtualAddress{reinterpret_cast<uintptr_t>(page_.data())},

@@ -38,7 +38,7 @@ class AdapterProbe {
  private:
   absl::Status Try();
   absl::Status TakePage();
-  absl::Status RegisterAndTakeBack(provider::DeviceProtectionDomain& domain);
+  absl::Status RegisterAndDeregister(provider::DeviceProtectionDomain& domain);
 
   provider::Provider& provider_;
   Os& os_;

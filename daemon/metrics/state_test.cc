@@ -163,7 +163,7 @@ TEST_F(StateTest, TheWorkloadOfATenantFollowsFromItsDevices) {
       std::make_shared<core::DeviceSet>(core::DeviceSet{.resource = "rnicd.io/memory-64mi", .ids = {"m-0", "m-1"}});
   ASSERT_TRUE(world_.tenants.CreateGrant({.name = "a", .devices = devices}).ok());
   const std::string covered = "{tenant=\"grant/a\",resource=\"rnicd.io/memory-64mi\"";
-  EXPECT_THAT(Page(), Not(HasSubstr("rnicd_tenant_info{"))) << "nobody knows yet";
+  EXPECT_THAT(Page(), Not(HasSubstr("rnicd_tenant_info{"))) << "not known yet";
   EXPECT_THAT(Page(), HasSubstr("rnicd_tenant_devices" + covered + "} 2\n"));
   EXPECT_THAT(Page(), HasSubstr("rnicd_device_info" + covered + ",device=\"m-1\"} 1\n"));
   world_.tenants.SetPods({TrainingPod({"m-0", "m-1"})});

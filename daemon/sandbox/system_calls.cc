@@ -167,7 +167,7 @@ void AllowThreads(std::vector<CallRule>& rules) {
   rules.push_back({"clone", {{.index = 0, .mask = CLONE_THREAD | kNamespaces, .value = CLONE_THREAD}}});
 }
 
-bool AllowedWhatever(std::string_view call) {
+bool AllowedWithAnyArguments(std::string_view call) {
   return std::any_of(std::begin(kAllowed), std::end(kAllowed), [&](const CallGroup& group) {
     return std::find(group.calls.begin(), group.calls.end(), call) != group.calls.end();
   });
@@ -197,7 +197,7 @@ std::vector<CallRule> AllowedByArguments(pid_t self) {
   // call that injects input into a terminal.
   Allow(rules, "ioctl", 1, {RDMA_VERBS_IOCTL, SIOCGIFINDEX, FIONREAD, FIONBIO, TCGETS, TCGETS2, TIOCGWINSZ});
   // A call that a sanitizer needs unconditionally has no other rules.
-  std::erase_if(rules, [](const CallRule& rule) { return AllowedWhatever(rule.call); });
+  std::erase_if(rules, [](const CallRule& rule) { return AllowedWithAnyArguments(rule.call); });
   return rules;
 }
 

@@ -233,7 +233,7 @@ void FrontDoor::Refuse(std::string_view reason, const core::Caller* caller, cons
   core::Decision decision;
   decision.what = "connection";
   decision.caller = caller;
-  decision.status = cause.ok() ? absl::Status(CodeOf(reason), "turned away at the door") : cause;
+  decision.status = cause.ok() ? absl::Status(CodeOf(reason), "refused at accept") : cause;
   decision.note = reason;
   node_.observer.OnDecision(decision);
   logger_.Debug("connection refused", {{"reason", reason}, {"cause", std::string(decision.status.message())}});

@@ -247,7 +247,7 @@ TEST_P(PeerTest, ADeadProcessWhoseChildKeepsTheSocketIsRefused) {
   EXPECT_EQ(IdentifyPeer(socket.get(), GetParam(), core::Role::kWorkload).status().code(),
             absl::StatusCode::kUnauthenticated);
   char byte = 0;
-  EXPECT_EQ(recv(socket.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT), -1) << "nobody holds the socket any more";
+  EXPECT_EQ(recv(socket.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT), -1) << "no process holds the socket any more";
   EXPECT_EQ(errno, EAGAIN);
 }
 
