@@ -64,7 +64,7 @@ class PinnedFiles {
   PinnedFiles(std::shared_ptr<Ledger> ledger, bool with_parents)
       : ledger_(std::move(ledger)), with_parents_(with_parents) {}
 
-  // Returns the same counts for the same file, as long as an owner holds them.
+  // Returns the same counts for the same file, as long as any caller holds them.
   std::shared_ptr<PageCounts> Open(const FileKey& file);
 
  private:

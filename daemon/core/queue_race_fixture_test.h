@@ -2,9 +2,9 @@
 
 // State of the race over queues: tenants with every object they ever had, their posted requests, and the outcomes.
 //
-// The card is threads here, so two transfers must never touch the same bytes. Each queue pair has its own eight slices
-// in every page: four for what it sends, reads and writes, four for what it receives. Reads come from the end of a
-// page, where no thread writes.
+// The card is threads here, so two transfers must never touch the same bytes. Each queue pair has its own eight bytes
+// in every page: a slice of four for what it sends, reads and writes, and one of four for what it receives. Reads come
+// from the end of a page, where no thread writes.
 
 #include <algorithm>
 #include <set>
@@ -39,7 +39,7 @@ struct Registered {
   RemoteToken remote;
 };
 
-// A page, and the slice in it that `pair` may use.
+// Address of the slice that `pair` may use, in a random page.
 inline uint64_t OwnAddress(const Pair& pair, bool receive, Random& random) {
   return kRegionBase + random() % kPages * kPage + (2 * pair.number + (receive ? 1 : 0)) * kSlice;
 }

@@ -48,9 +48,9 @@ class TenantTally {
   std::vector<Count> refusals_;
 };
 
-// The tallies of all tenants. The first `most_named` have one each; all others share one that is called "other". A
-// tenant that no longer exists keeps its tally until the place is needed; "other" takes over the counts, so that sums
-// only grow.
+// The tallies of all tenants. At most `most_named` have one each; all others share one that is called "other". A tenant
+// that no longer exists keeps its tally until the place is needed; "other" takes over the counts, so that sums only
+// grow.
 // Threads: safe. Its lock is taken when a tenant is created, and by a scrape.
 class TallyBook {
  public:

@@ -8,8 +8,8 @@
 namespace rnicd::gate {
 namespace {
 
-// Shortest delay before a client that calls too often gets its refusal, whatever its rate: long enough that a client's
-// retry loop costs little, and short enough to delay nothing else.
+// Bounds of the delay before a client that calls too often gets its refusal, whatever its rate: long enough that a
+// client's retry loop costs little, and short enough to delay nothing else.
 constexpr std::chrono::milliseconds kLatenessMin{10};
 constexpr std::chrono::milliseconds kLatenessMax{1000};
 

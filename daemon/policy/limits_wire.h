@@ -27,8 +27,8 @@ struct LimitsProblem {
 
 // All limits that are invalid in themselves, in the order of core's resources, the rate last.
 std::vector<LimitsProblem> ProblemsOf(const v1::ResourceLimits& limits);
-// All limits of a session that its owner rules out: above the owner's, and sessions. Without those that the other
-// ProblemsOf reports for either.
+// All limits of a session that its owner rules out: any above the owner's, and any number of sessions. Excludes those
+// that ProblemsOf reports for either message.
 std::vector<LimitsProblem> ProblemsOfSession(const v1::ResourceLimits& session, const v1::ResourceLimits& owner);
 
 // Reports the first of ProblemsOf. Errors: FIELD_OUT_OF_RANGE with `field` and the name within, "limits.pinned_bytes".

@@ -41,7 +41,7 @@ class StatusPage {
  public:
   static constexpr size_t kSessionsMost = 200;
   static constexpr size_t kTenantsMost = 200;
-  // Limit for all sessions together.
+  // Limit on the regions shown, for all sessions together.
   static constexpr size_t kRegionsMost = 500;
   // Lifetime of a response: all requests within this time get the same one, so that frequent requests cost nothing.
   static constexpr std::chrono::milliseconds kFresh{500};
