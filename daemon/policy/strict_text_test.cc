@@ -103,14 +103,14 @@ TEST(StrictText, AReservedNameIsRefusedThoughTheFormatSkipsIt) {
       factory.GetPrototype(pool.FindMessageTypeByName("Aged"))->New());
   ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString("old: 5", aged.get())) << "it is not skipped any more";
 
-  const auto complaints_of = [&aged](std::string_view text) {
+  const auto errors_in = [&aged](std::string_view text) {
     google::protobuf::TextFormat::ParseInfoTree tree;
     ParseErrors errors;
     return ReadStrictly(text, *aged, tree, errors) ? "" : std::string(errors.ToStatus("f").message());
   };
-  EXPECT_THAT(complaints_of("a: 1\nold: 5"), StartsWith("f:2: "));
-  EXPECT_THAT(complaints_of("a: 1\nb: 2"), StartsWith("f:2: ")) << "both of a oneof";
-  EXPECT_EQ(complaints_of("b: 2 c: 3"), "");
+  EXPECT_THAT(errors_in("a: 1\nold: 5"), StartsWith("f:2: "));
+  EXPECT_THAT(errors_in("a: 1\nb: 2"), StartsWith("f:2: ")) << "both of a oneof";
+  EXPECT_EQ(errors_in("b: 2 c: 3"), "");
 }
 
 TEST(StrictText, ErrorsComeInTheOrderOfLinesAndAreAtMostTwenty) {
@@ -132,21 +132,21 @@ TEST(StrictText, AnErrorIsOneShortPrintableLineWhateverTheFileHolds) {
   EXPECT_THAT(ErrorsIn("tenant { " + std::string(100000, 'y') + ": 1 }"), SizeIs(1));
 }
 
-TEST(StrictText, ThePlaceOfAFieldThatIsNotThereIsItsMessage) {
+TEST(StrictText, TheLocationOfAMissingFieldIsItsMessage) {
   v1::TenantPolicy tenant;
   google::protobuf::TextFormat::ParseInfoTree tree;
   ParseErrors errors;
   ASSERT_TRUE(ReadStrictly("\n\nlimits {\n\n regions: 0 }", tenant, tree, errors));
-  const SourceLocation place(v1::TenantPolicy::descriptor(), &tree);
-  EXPECT_EQ(place.line(), 1);
-  EXPECT_FALSE(place.Has(v1::TenantPolicy::kNameFieldNumber));
-  EXPECT_EQ(place.LineOf(v1::TenantPolicy::kNameFieldNumber), 1);
-  const SourceLocation limits = place.In(v1::TenantPolicy::kLimitsFieldNumber);
+  const SourceLocation location(v1::TenantPolicy::descriptor(), &tree);
+  EXPECT_EQ(location.line(), 1);
+  EXPECT_FALSE(location.Has(v1::TenantPolicy::kNameFieldNumber));
+  EXPECT_EQ(location.LineOf(v1::TenantPolicy::kNameFieldNumber), 1);
+  const SourceLocation limits = location.In(v1::TenantPolicy::kLimitsFieldNumber);
   EXPECT_EQ(limits.line(), 3);
   EXPECT_TRUE(limits.Has(v1::ResourceLimits::kRegionsFieldNumber)) << "zero, but written";
   EXPECT_EQ(limits.LineOf("regions"), 5);
   EXPECT_EQ(limits.LineOf("windows"), 3);
-  EXPECT_EQ(place.In(v1::TenantPolicy::kSessionLimitsFieldNumber).LineOf("windows"), 1);
+  EXPECT_EQ(location.In(v1::TenantPolicy::kSessionLimitsFieldNumber).LineOf("windows"), 1);
 }
 
 TEST(StrictText, TheElementsOfAListStandWhereTheirFirstFieldIs) {
@@ -155,10 +155,10 @@ TEST(StrictText, TheElementsOfAListStandWhereTheirFirstFieldIs) {
   ParseErrors errors;
   ASSERT_TRUE(
       ReadStrictly("match: [\n{ gid: 9\nuid: 1 },\n{\n uid: 2 },\n{}]\nmatch { uid: 3 }", tenant, tree, errors));
-  const SourceLocation place(v1::TenantPolicy::descriptor(), &tree);
+  const SourceLocation location(v1::TenantPolicy::descriptor(), &tree);
   std::vector<int> lines;
   for (int index = 0; index < tenant.match_size(); ++index) {
-    lines.push_back(place.In(v1::TenantPolicy::kMatchFieldNumber, index, tenant.match_size()).line());
+    lines.push_back(location.In(v1::TenantPolicy::kMatchFieldNumber, index, tenant.match_size()).line());
   }
   EXPECT_THAT(lines, ElementsAre(2, 5, 1, 7)) << "of an empty one nothing is known but the list";
 }
