@@ -19,7 +19,7 @@
 #include "daemon/core/tenant_directory.h"
 #include "daemon/core/ticket_table.h"
 #include "daemon/core/worker_pool.h"
-#include "daemon/gate/late_answers.h"
+#include "daemon/gate/delayed_responses.h"
 #include "daemon/gate/method_table.h"
 #include "daemon/health/prober.h"
 #include "daemon/metrics/metrics.h"
@@ -32,10 +32,10 @@ namespace {
 
 // Two, so that one large session does not hold up the others that are being taken back.
 constexpr uint32_t kReaperThreads = 2;
-// A connection takes its socket, our own descriptor of it, and its process; the rest is for everything else.
+// A connection takes its socket, the daemon's own descriptor of it, and its process; the rest is for everything else.
 constexpr uint64_t kDescriptorsPerConnection = 3;
 constexpr uint64_t kOtherDescriptors = 128;
-// Anyone may look up the workload sockets; only the daemon's own user those of the operator.
+// Any user may search the workload directory; only the daemon's own user that of the operator.
 constexpr mode_t kWorkloadDirectoryMode = 0755;
 constexpr mode_t kOperatorDirectoryMode = 0700;
 
@@ -48,7 +48,7 @@ constexpr auto MethodNames() {
 }
 constexpr std::array kMethodNames = MethodNames();
 
-// What the audit log has to write its last lines when the daemon leaves without taking itself apart.
+// Time for the audit log to write its last lines when the daemon exits without destroying its parts.
 constexpr std::chrono::seconds kLastLines{1};
 
 void LogHealth(const log::Logger& logger, const health::AdapterHealth& adapter) {
@@ -170,12 +170,12 @@ absl::Status App::StartPages() {
   return absl::OkStatus();
 }
 
-// What takes a card out of use is a warning; that it is there, or is known by another address, is news.
+// An event that takes a card out of use is a warning; its arrival, or a new address, is information.
 void App::OnDeviceEvent(const provider::DeviceEvent& event) {
   const bool harmless = event.what == "port up" || event.what == "address changed";
   const auto write = harmless ? &log::Logger::Info : &log::Logger::Warning;
   (logger_.*write)("adapter event", {{"adapter", event.adapter}, {"event", event.what}});
-  // What was left out is no adapter, and comes with a sentence.
+  // A port that was left out is not an adapter, and has an explanation.
   if (event.what != "left out") {
     metrics_->OnAdapterEvent(std::string(event.adapter), std::string(event.what));
   }
@@ -193,7 +193,7 @@ bool App::Stop() {
     draining_.store(true);
   }
   if (!EndSessionsAndProbes()) {
-    // Nothing is destroyed on this way out, so the log's thread must be waited for.
+    // Nothing is destroyed on this way out, so this must wait for the log's thread.
     if (audit_ != nullptr) {
       audit_->WaitUntilWritten(clock_.Now() + kLastLines);
     }
@@ -207,7 +207,7 @@ bool App::Stop() {
   Step(8, "take the front door down");
   front_door_.reset();
   connection_server_.reset();
-  late_answers_.reset();
+  delayed_responses_.reset();
 
   Step(7, "end the probes");
   prober_.reset();
@@ -236,7 +236,7 @@ bool App::Stop() {
   return true;
 }
 
-// A card that hangs holds up sessions and probes alike, and no call into it can be given up.
+// A card that hangs blocks sessions and probes alike, and no call into it can be cancelled.
 bool App::EndSessionsAndProbes() {
   const Instant limit = clock_.Now() + config_.drain_timeout;
   registry_->Drain(core::EndCause::kDaemonStopping);
@@ -251,11 +251,11 @@ bool App::EndSessionsAndProbes() {
   return true;
 }
 
-// Before the front door, so that the daemon is never asked for its health before it knows.
+// Before the front door, so that the daemon cannot be queried for its health before it is known.
 void App::StartProbes() {
   prober_ = health::Prober::Start(*provider_, LinuxOs(),
                                   {.interval = config_.health_interval,
-                                   .patience = config_.health_patience,
+                                   .timeout = config_.health_timeout,
                                    .on_change = [this](const health::AdapterHealth& adapter, bool ready) {
                                      LogHealth(logger_, adapter);
                                      health_.Set(ready);
@@ -264,15 +264,16 @@ void App::StartProbes() {
 
 void App::BuildFrontDoor() {
   RaiseDescriptorLimit();
-  late_answers_ = std::make_unique<gate::LateAnswers>();
+  delayed_responses_ = std::make_unique<gate::DelayedResponses>();
   connection_server_ = std::make_unique<server::GrpcConnectionServer>(
-      gate::GateServices{.observer = *observer_, .logger = logger_, .clock = clock_, .late_answers = *late_answers_},
+      gate::GateServices{
+          .observer = *observer_, .logger = logger_, .clock = clock_, .delayed_responses = *delayed_responses_},
       *node_, *registry_, *this, health_);
   front_door_ =
       std::make_unique<transport::FrontDoor>(config_.front_door, *node_, *registry_, logger_, *connection_server_);
 }
 
-// As many descriptors as the machine allows; says so when they cannot serve all the connections that may come.
+// Raises the limit to the machine's maximum; logs a warning when that is too low for all possible connections.
 void App::RaiseDescriptorLimit() const {
   rlimit limit = {};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {

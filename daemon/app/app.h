@@ -33,7 +33,7 @@ class WorkerPool;
 }  // namespace rnicd::core
 
 namespace rnicd::gate {
-class LateAnswers;
+class DelayedResponses;
 }  // namespace rnicd::gate
 
 namespace rnicd::health {
@@ -124,7 +124,7 @@ class App final : public service::ProcessControl {
   std::unique_ptr<core::SessionRegistry> registry_;
   health::HealthBoard health_;
   std::unique_ptr<health::Prober> prober_;
-  std::unique_ptr<gate::LateAnswers> late_answers_;
+  std::unique_ptr<gate::DelayedResponses> delayed_responses_;
   std::unique_ptr<server::GrpcConnectionServer> connection_server_;
   std::unique_ptr<transport::FrontDoor> front_door_;
   std::unique_ptr<Pages> pages_;

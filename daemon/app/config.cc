@@ -41,7 +41,7 @@ ABSL_FLAG(int64_t, silent_connection_timeout_ms, 10000,
 ABSL_FLAG(int64_t, ticket_lifetime_ms, 30000, "how long a descriptor ticket can be redeemed; 100 to 3600000");
 ABSL_FLAG(int64_t, health_interval_ms, 1000,
           "how often each adapter is tried by a registration of the daemon's own; 10 to 3600000");
-ABSL_FLAG(int64_t, health_patience_ms, 3000,
+ABSL_FLAG(int64_t, health_timeout_ms, 3000,
           "an adapter that has not carried out such a registration after so long counts as failing; 10 to 3600000");
 ABSL_FLAG(int64_t, worker_threads, 2, "threads for slow registrations and for populating memory; 1 to 256");
 ABSL_FLAG(int64_t, pending_threshold_bytes, int64_t{16} << 20,
@@ -88,13 +88,13 @@ void ReadDirectories(Config& config, FlagReader& reader) {
     config.admin_socket_dir = config.socket_dir + "-admin";
   }
   if (config.socket_dir.empty() || config.socket_dir.front() != '/') {
-    reader.Complain("socket_dir", "must be an absolute path");
+    reader.AddError("socket_dir", "must be an absolute path");
   }
   if (config.admin_socket_dir.front() != '/') {
-    reader.Complain("admin_socket_dir", "must be an absolute path");
+    reader.AddError("admin_socket_dir", "must be an absolute path");
   }
   if (config.admin_socket_dir == config.socket_dir) {
-    reader.Complain("admin_socket_dir", "must not be --socket_dir, which containers see");
+    reader.AddError("admin_socket_dir", "must not be --socket_dir, which containers see");
   }
 }
 
@@ -102,12 +102,12 @@ void ReadLog(Config& config, FlagReader& reader) {
   const std::string level = absl::GetFlag(FLAGS_log_level);
   const std::optional<log::Level> known = log::LevelFromName(level);
   if (!known.has_value()) {
-    reader.Complain("log_level", absl::StrCat("must be debug, info, warning or error, not \"", level, "\""));
+    reader.AddError("log_level", absl::StrCat("must be debug, info, warning or error, not \"", level, "\""));
   }
   config.log.level = known.value_or(log::Level::kInfo);
   const std::string format = absl::GetFlag(FLAGS_log_format);
   if (format != "text" && format != "json") {
-    reader.Complain("log_format", absl::StrCat("must be text or json, not \"", format, "\""));
+    reader.AddError("log_format", absl::StrCat("must be text or json, not \"", format, "\""));
   }
   config.log.json = format == "json";
 }
@@ -115,11 +115,11 @@ void ReadLog(Config& config, FlagReader& reader) {
 void ReadServices(Config& config, FlagReader& reader) {
   config.provider = absl::GetFlag(FLAGS_provider);
   if (!IsKnownProvider(config.provider)) {
-    reader.Complain("provider", absl::StrCat("must be one of ", KnownProviders(), ", not \"", config.provider, "\""));
+    reader.AddError("provider", absl::StrCat("must be one of ", KnownProviders(), ", not \"", config.provider, "\""));
   }
   config.metrics_address = absl::GetFlag(FLAGS_metrics_address);
   if (!config.metrics_address.empty() && !metrics::IsHostPort(config.metrics_address)) {
-    reader.Complain("metrics_address",
+    reader.AddError("metrics_address",
                     absl::StrCat("must be an IPv4 host:port or empty, not \"", config.metrics_address, "\""));
   }
   config.metrics_max_tenants = static_cast<uint32_t>(reader.Number(FLAGS_metrics_max_tenants, 1, 10000));
@@ -127,7 +127,7 @@ void ReadServices(Config& config, FlagReader& reader) {
   config.drain_timeout = reader.Milliseconds(FLAGS_drain_timeout_ms, 1, kTenMinutesMs);
   config.ticket_lifetime = reader.Milliseconds(FLAGS_ticket_lifetime_ms, 100, kOneHourMs);
   config.health_interval = reader.Milliseconds(FLAGS_health_interval_ms, 10, kOneHourMs);
-  config.health_patience = reader.Milliseconds(FLAGS_health_patience_ms, 10, kOneHourMs);
+  config.health_timeout = reader.Milliseconds(FLAGS_health_timeout_ms, 10, kOneHourMs);
   config.worker_threads = static_cast<uint32_t>(reader.Number(FLAGS_worker_threads, 1, 256));
   config.front_door.silent_timeout = reader.Milliseconds(FLAGS_silent_connection_timeout_ms, 100, kOneHourMs);
   config.front_door.max_connections = reader.Limit(FLAGS_max_connections);
@@ -138,7 +138,7 @@ void ReadServices(Config& config, FlagReader& reader) {
 std::string ReadPath(const absl::Flag<std::string>& flag, FlagReader& reader) {
   std::string path = absl::GetFlag(flag);
   if (!path.empty() && path.front() != '/') {
-    reader.Complain(std::string(flag.Name()), "must be an absolute path or empty");
+    reader.AddError(std::string(flag.Name()), "must be an absolute path or empty");
   }
   return path;
 }
@@ -149,10 +149,10 @@ void ReadTrust(Config& config, FlagReader& reader) {
   const std::string filter = absl::GetFlag(FLAGS_system_call_filter);
   const std::optional<sandbox::SystemCallFilter> known = sandbox::SystemCallFilterFromName(filter);
   if (!known.has_value()) {
-    reader.Complain("system_call_filter", absl::StrCat("must be enforce, log or off, not \"", filter, "\""));
+    reader.AddError("system_call_filter", absl::StrCat("must be enforce, log or off, not \"", filter, "\""));
   }
   config.sandbox.filter = known.value_or(sandbox::SystemCallFilter::kEnforce);
-  // Cards count what is pinned against the limit of the daemon's process; only this capability lifts it.
+  // Cards count pinned memory against the limit of the daemon's process; only this capability lifts it.
   config.sandbox.keep_ipc_lock = config.provider == "verbs";
 }
 

@@ -16,36 +16,36 @@
 
 namespace rnicd::app {
 
-// Everything the daemon can be told, validated.
+// The daemon's configuration, validated.
 struct Config {
   std::string socket_dir;
   std::string admin_socket_dir;
   std::string provider;
-  // Empty: no metrics page.
+  // Address of the metrics page, host:port; empty for no page.
   std::string metrics_address;
-  // Tenants that the metrics page names; the others are one, called "other".
+  // Number of tenants that the metrics page names; the others are one, called "other".
   uint32_t metrics_max_tenants = 100;
   bool status_page = true;
-  // Empty: each uid is a tenant, with uid_limits.
+  // Path of the policy file; empty: each uid is a tenant, with uid_limits.
   std::string policy_file;
   core::Limits uid_limits;
-  // Empty: none is written.
+  // Path of the audit log; empty for none.
   std::string audit_log;
   sandbox::SandboxOptions sandbox;
   std::chrono::milliseconds drain_timeout{0};
   std::chrono::milliseconds ticket_lifetime{0};
   std::chrono::milliseconds health_interval{0};
-  std::chrono::milliseconds health_patience{0};
+  std::chrono::milliseconds health_timeout{0};
   uint32_t worker_threads = 1;
   log::Options log;
   transport::FrontDoorOptions front_door;
   core::NodeLimits limits;
   provider::SoftOptions soft;
-  // Without on_event, which the app sets.
+  // Options of the verbs provider, without on_event, which the app sets.
   provider::VerbsOptions verbs;
 };
 
-// Reads the flags. Every mistake is reported at once: `errors` gets a line for each, and the config is then not to be
+// Reads the flags. Every error is reported at once: `errors` gets a line for each, and the config must then not be
 // used.
 Config ConfigFromFlags(std::vector<std::string>& errors);
 

@@ -23,7 +23,7 @@ ABSL_DECLARE_FLAG(std::string, metrics_address);
 ABSL_DECLARE_FLAG(int64_t, metrics_max_tenants);
 ABSL_DECLARE_FLAG(bool, status_page);
 ABSL_DECLARE_FLAG(int64_t, health_interval_ms);
-ABSL_DECLARE_FLAG(int64_t, health_patience_ms);
+ABSL_DECLARE_FLAG(int64_t, health_timeout_ms);
 ABSL_DECLARE_FLAG(std::string, log_level);
 ABSL_DECLARE_FLAG(std::string, log_format);
 ABSL_DECLARE_FLAG(int64_t, max_pinned_bytes);
@@ -40,7 +40,7 @@ using ::testing::StartsWith;
 
 class ConfigTest : public ::testing::Test {
  protected:
-  // By name, as the command line does it.
+  // Sets a flag by name, as the command line does.
   static void Set(const char* name, const std::string& value) {
     absl::CommandLineFlag* flag = absl::FindCommandLineFlag(name);
     ASSERT_NE(flag, nullptr) << name;
@@ -66,7 +66,7 @@ TEST_F(ConfigTest, TheDefaultsAreValid) {
   EXPECT_TRUE(config_.status_page);
   EXPECT_EQ(config_.drain_timeout, std::chrono::seconds(5));
   EXPECT_EQ(config_.health_interval, std::chrono::seconds(1));
-  EXPECT_EQ(config_.health_patience, std::chrono::seconds(3));
+  EXPECT_EQ(config_.health_timeout, std::chrono::seconds(3));
   EXPECT_EQ(config_.front_door.socket_mode, 0666u);
   EXPECT_EQ(config_.limits.pending_threshold_bytes, uint64_t{16} << 20);
   EXPECT_GT(config_.limits.session[core::Resource::kPendingRequests], 0u);
@@ -81,7 +81,7 @@ TEST_F(ConfigTest, ValuesArriveWhereTheyBelong) {
   absl::SetFlag(&FLAGS_metrics_max_tenants, 7);
   absl::SetFlag(&FLAGS_status_page, false);
   absl::SetFlag(&FLAGS_health_interval_ms, 200);
-  absl::SetFlag(&FLAGS_health_patience_ms, 700);
+  absl::SetFlag(&FLAGS_health_timeout_ms, 700);
   absl::SetFlag(&FLAGS_log_level, "error");
   absl::SetFlag(&FLAGS_log_format, "json");
   absl::SetFlag(&FLAGS_max_pinned_bytes, 123456);
@@ -95,7 +95,7 @@ TEST_F(ConfigTest, ValuesArriveWhereTheyBelong) {
   EXPECT_EQ(config_.metrics_max_tenants, 7u);
   EXPECT_FALSE(config_.status_page);
   EXPECT_EQ(config_.health_interval, std::chrono::milliseconds(200));
-  EXPECT_EQ(config_.health_patience, std::chrono::milliseconds(700));
+  EXPECT_EQ(config_.health_timeout, std::chrono::milliseconds(700));
   EXPECT_EQ(config_.log.level, log::Level::kError);
   EXPECT_TRUE(config_.log.json);
   EXPECT_EQ(config_.limits.node[core::Resource::kPinnedBytes], 123456u);
@@ -131,8 +131,8 @@ constexpr BadValue kBadValues[] = {
     {"ticket_lifetime_ms", "-1"},
     {"health_interval_ms", "9"},
     {"health_interval_ms", "3600001"},
-    {"health_patience_ms", "9"},
-    {"health_patience_ms", "3600001"},
+    {"health_timeout_ms", "9"},
+    {"health_timeout_ms", "3600001"},
     {"worker_threads", "0"},
     {"worker_threads", "257"},
     {"pending_threshold_bytes", "0"},
@@ -189,7 +189,7 @@ constexpr BadValue kBadValues[] = {
 TEST_F(ConfigTest, EveryBadValueIsNamedByItsFlag) {
   for (const BadValue& bad : kBadValues) {
     const absl::FlagSaver saver;
-    // Its default follows --socket_dir, and so would its mistakes.
+    // Its default follows --socket_dir, and would repeat its errors.
     absl::SetFlag(&FLAGS_admin_socket_dir, "/run/admin");
     Set(bad.flag, bad.value);
     EXPECT_THAT(Errors(), ElementsAre(StartsWith("--" + std::string(bad.flag) + ": must"))) << bad.value;
@@ -214,7 +214,7 @@ TEST_F(ConfigTest, TheOperatorsDirectoryMustNotBeTheOneContainersSee) {
   EXPECT_THAT(Errors(), ElementsAre(HasSubstr("must not be --socket_dir")));
 }
 
-TEST_F(ConfigTest, UnlessToldOtherwiseMemoryObjectsMayTakeHalfOfTheMachine) {
+TEST_F(ConfigTest, ByDefaultMemoryObjectsMayTakeHalfOfTheMachine) {
   EXPECT_THAT(Errors(), IsEmpty());
   const auto pages = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES));
   const auto page_bytes = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
@@ -230,8 +230,8 @@ TEST_F(ConfigTest, AnEmptySocketDirectoryIsRefused) {
   EXPECT_THAT(Errors(), ::testing::Contains(StartsWith("--socket_dir: must be an absolute path")));
 }
 
-// The flags' defaults are written down a second time, for --help.
-TEST_F(ConfigTest, UnlessToldOtherwiseProvidersGetTheirOwnDefaults) {
+// The flags repeat the providers' defaults, for --help.
+TEST_F(ConfigTest, ByDefaultProvidersGetTheirOwnDefaults) {
   EXPECT_THAT(Errors(), IsEmpty());
   const provider::VerbsOptions verbs;
   EXPECT_THAT(config_.verbs.devices, IsEmpty());

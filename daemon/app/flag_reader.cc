@@ -13,7 +13,7 @@ namespace rnicd::app {
 uint64_t FlagReader::Number(const absl::Flag<int64_t>& flag, int64_t lowest, int64_t highest) {
   const int64_t value = absl::GetFlag(flag);
   if (value < lowest || value > highest) {
-    Complain(std::string(flag.Name()), highest == kUnbounded
+    AddError(std::string(flag.Name()), highest == kUnbounded
                                            ? absl::StrCat("must be ", lowest, " or more, not ", value)
                                            : absl::StrCat("must be ", lowest, " to ", highest, ", not ", value));
     return static_cast<uint64_t>(lowest);
@@ -33,7 +33,7 @@ uint32_t FlagReader::Bits(const absl::Flag<std::string>& flag, uint32_t known) {
   uint32_t bits = 0;
   const std::string text = absl::GetFlag(flag);
   if (!(absl::SimpleAtoi(text, &bits) || absl::SimpleHexAtoi(text, &bits)) || (bits & ~known) != 0) {
-    Complain(std::string(flag.Name()), absl::StrCat("must be bits of 0x", absl::Hex(known), ", not \"", text, "\""));
+    AddError(std::string(flag.Name()), absl::StrCat("must be bits of 0x", absl::Hex(known), ", not \"", text, "\""));
   }
   return bits;
 }
@@ -44,7 +44,7 @@ mode_t FlagReader::Mode(const absl::Flag<std::string>& flag) {
   const char* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, mode, 8);
   if (error != std::errc() || rest != end || mode > 0777) {
-    Complain(std::string(flag.Name()), absl::StrCat("must be an octal mode up to 0777, not \"", text, "\""));
+    AddError(std::string(flag.Name()), absl::StrCat("must be an octal mode up to 0777, not \"", text, "\""));
   }
   return mode;
 }
@@ -59,13 +59,13 @@ std::vector<std::string> FlagReader::Names(const absl::Flag<std::string>& flag) 
   std::sort(sorted.begin(), sorted.end());
   const bool twice = std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end();
   if (twice || sorted.front().empty() || text.find_first_of(" \t/") != std::string::npos) {
-    Complain(std::string(flag.Name()),
+    AddError(std::string(flag.Name()),
              absl::StrCat("must be names between commas, each once and without spaces, not \"", text, "\""));
   }
   return names;
 }
 
-void FlagReader::Complain(const std::string& flag, const std::string& what) {
+void FlagReader::AddError(const std::string& flag, const std::string& what) {
   errors_.push_back(absl::StrCat("--", flag, ": ", what));
 }
 

@@ -11,18 +11,18 @@
 
 namespace rnicd::app {
 
-// No upper end.
+// Without upper bound.
 inline constexpr int64_t kUnbounded = INT64_MAX;
 inline constexpr int64_t kTenMinutesMs = 600000;
 inline constexpr int64_t kOneHourMs = 3600000;
 
-// Collects what is wrong while the flags are read one by one: a line for each, which begins "--flag: must".
+// Collects errors while the flags are read one by one: a line for each, which begins "--flag: must".
 class FlagReader {
  public:
   explicit FlagReader(std::vector<std::string>& errors) : errors_(errors) {}
 
   uint64_t Number(const absl::Flag<int64_t>& flag, int64_t lowest, int64_t highest);
-  // A count that 0 leaves open.
+  // A count for which 0 means no limit.
   uint64_t Limit(const absl::Flag<int64_t>& flag) { return Number(flag, 0, kUnbounded); }
   std::chrono::milliseconds Milliseconds(const absl::Flag<int64_t>& flag, int64_t lowest, int64_t highest);
   std::chrono::microseconds Microseconds(const absl::Flag<int64_t>& flag, int64_t lowest, int64_t highest);
@@ -30,10 +30,10 @@ class FlagReader {
   uint32_t Bits(const absl::Flag<std::string>& flag, uint32_t known);
   // A file mode, octal.
   mode_t Mode(const absl::Flag<std::string>& flag);
-  // Words between commas; none for the empty text.
+  // Words separated by commas; none for the empty text.
   std::vector<std::string> Names(const absl::Flag<std::string>& flag);
 
-  void Complain(const std::string& flag, const std::string& what);
+  void AddError(const std::string& flag, const std::string& what);
 
  private:
   std::vector<std::string>& errors_;

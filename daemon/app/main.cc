@@ -47,12 +47,12 @@ int Run(rnicd::app::Config config) {
   }
   int signal = 0;
   while (sigwait(&signals, &signal) != 0 || signal == SIGHUP) {
-    // What is wrong with the file is in the log.
+    // The log has the errors in the file.
     (void)app.ReloadPolicy();
   }
   app.logger().Info("stopping", {{"signal", signal}});
   if (!app.Stop()) {
-    // Destroying the parts would wait for what did not end; the kernel takes everything back.
+    // Destroying the parts would wait for the sessions or probes that did not end; the kernel reclaims everything.
     std::_Exit(kCouldNotRun);
   }
   return EXIT_SUCCESS;
@@ -66,7 +66,7 @@ int main(int argc, char** argv) {
   absl::SetProgramUsageMessage(
       "owns the node's RDMA adapters and hands registered memory to processes without privilege.\n"
       "Flags can also stand in a file: --flagfile=/etc/rnicd/rnicd.flags");
-  // Without this --help shows only the flags that stand in this file.
+  // Without this --help shows only the flags defined in this file.
   absl::FlagsUsageConfig usage;
   usage.contains_help_flags = [](absl::string_view file) { return absl::StrContains(file, "daemon/app/"); };
   usage.version_string = [] { return std::string("rnicd ") + RNICD_VERSION + "\n"; };

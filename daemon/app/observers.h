@@ -7,7 +7,7 @@
 
 namespace rnicd::app {
 
-// Passes everything on to several observers, in their order.
+// Forwards every report to several observers, in their order.
 // Threads: safe, as its observers are.
 class Observers final : public core::Observer {
  public:

@@ -20,13 +20,13 @@
 
 namespace rnicd::app {
 
-// What the status page remembers; an observer of the daemon from its start.
+// History for the status page; observes the daemon from its start.
 struct PageMemory {
   status_page::RecentFailures failures;
   status_page::History history;
 };
 
-// What the pages read. All outlives them; functions are called from the threads that serve them.
+// The parts that the pages read. All outlive them; functions are called from the threads that serve the pages.
 struct PageParts {
   const core::Node& node;
   const core::SessionRegistry& registry;
@@ -41,14 +41,14 @@ struct PageParts {
   std::function<uint64_t()> connections;
 };
 
-// The pages of the daemon's HTTP server: /metrics, /healthz, /readyz and, where it is wanted, the status page.
+// The pages of the daemon's HTTP server: /metrics, /healthz, /readyz and, if enabled, the status page.
 // Lifetime: the destructor waits for running requests. Threads: safe.
 class Pages {
  public:
   // Errors: as Exposer::Start.
   static absl::StatusOr<std::unique_ptr<Pages>> Start(const std::string& address, PageParts parts);
 
-  // host:port as bound.
+  // The bound address, host:port.
   const std::string& address() const { return exposer_->address(); }
 
  private:
@@ -63,7 +63,7 @@ class Pages {
   const metrics::Sources sources_;
   std::unique_ptr<status_page::StatusPage> status_page_;
   std::unique_ptr<status_page::Sampler> sampler_;
-  // Last, so that it goes first: its threads use the rest.
+  // Last, so that it is destroyed first: its threads use the rest.
   std::unique_ptr<metrics::Exposer> exposer_;
 };
 

@@ -53,7 +53,7 @@ namespace rnicd::app {
 namespace {
 
 constexpr int64_t kOneMinuteUs = 60000000;
-// What every client may count on.
+// The size that every client may rely on.
 constexpr int64_t kRegistrationBytesMin = 4096;
 constexpr int64_t kFastRegisterPagesMin = 16;
 
@@ -61,7 +61,7 @@ provider::GidRule ReadGid(FlagReader& reader) {
   const std::string text = absl::GetFlag(FLAGS_verbs_gid);
   const std::optional<provider::GidRule> rule = provider::ParseGidRule(text);
   if (!rule.has_value()) {
-    reader.Complain("verbs_gid", absl::StrCat("must be auto, ipv4, ipv6, link-local or an IPv4 or IPv6 address, not \"",
+    reader.AddError("verbs_gid", absl::StrCat("must be auto, ipv4, ipv6, link-local or an IPv4 or IPv6 address, not \"",
                                               text, "\""));
   }
   return rule.value_or(provider::GidRule());
@@ -76,7 +76,7 @@ provider::FastEngine ReadFastEngine(FlagReader& reader) {
     return provider::FastEngine::kWindow;
   }
   if (text != "auto") {
-    reader.Complain("verbs_fast_engine", absl::StrCat("must be auto, registration or window, not \"", text, "\""));
+    reader.AddError("verbs_fast_engine", absl::StrCat("must be auto, registration or window, not \"", text, "\""));
   }
   return provider::FastEngine::kAuto;
 }

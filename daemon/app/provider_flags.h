@@ -6,10 +6,10 @@
 
 namespace rnicd::app {
 
-// The flags of each kind of adapter. Those of a kind that is not chosen are read and checked all the same, so that a
-// mistake in a file of flags does not wait for the day when the kind is changed.
+// The flags of each kind of adapter. Flags of a kind that is not selected are read and checked all the same, so that an
+// error in a flag file shows before the kind is changed.
 provider::SoftOptions ReadSoftFlags(FlagReader& reader);
-// Without on_event.
+// All options but on_event.
 provider::VerbsOptions ReadVerbsFlags(FlagReader& reader);
 
 }  // namespace rnicd::app

@@ -17,14 +17,14 @@ bool IsKnownProvider(std::string_view name);
 // "soft, verbs", for messages.
 std::string KnownProviders();
 
-// The options of every kind; only those of the chosen one count.
+// The options of every kind; only those of the selected one count.
 struct ProviderOptions {
   provider::SoftOptions soft;
   provider::VerbsOptions verbs;
 };
 
-// `name` is a known one. `random` outlives the provider.
-// Errors: what the provider says; its message is for the operator.
+// `name` is a known provider. `random` outlives the provider.
+// Errors: those of the provider; the message is for the operator.
 absl::StatusOr<std::unique_ptr<provider::Provider>> MakeProvider(std::string_view name, const ProviderOptions& options,
                                                                  RandomSource& random);
 

@@ -5,7 +5,7 @@
 
 namespace rnicd::app {
 
-// Writes a line for the life of each session. Threads: safe.
+// Logs the begin and the end of each session. Threads: safe.
 class SessionLog final : public core::Observer {
  public:
   // The logger outlives this.

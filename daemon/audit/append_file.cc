@@ -13,7 +13,7 @@
 namespace rnicd::audit {
 namespace {
 
-// O_NONBLOCK: a pipe in the file's place must not hold us up.
+// O_NONBLOCK: a pipe in place of the file must not block the daemon.
 constexpr int kOpenFlags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
 constexpr mode_t kMode = 0600;
 
@@ -78,7 +78,7 @@ AppendFile::Appended AppendFile::Append(std::string_view text) {
     outcome.status = status;
   }
   outcome.bytes = text.substr(0, written).rfind('\n') + 1;
-  CutBack(written - outcome.bytes);
+  Truncate(written - outcome.bytes);
   return outcome;
 }
 
@@ -94,8 +94,8 @@ absl::Status AppendFile::WriteAll(std::string_view text, size_t& written) const 
   return absl::OkStatus();
 }
 
-// Takes off the end what was written of a line. A file that may only grow keeps it, and the next line begins after it.
-void AppendFile::CutBack(size_t bytes) {
+// Truncates the file by a partly written line. An append-only file keeps it, and the next line begins after it.
+void AppendFile::Truncate(size_t bytes) {
   if (bytes == 0) {
     return;
   }

@@ -12,39 +12,39 @@
 
 namespace rnicd::audit {
 
-// A file that gets whole lines at its end. Its path may be renamed, deleted or made anew at any time: each Append goes
-// to the file that has the path then.
+// A file to which whole lines are appended. Its path may be renamed, deleted or recreated at any time: each Append goes
+// to the file that has the path at that moment.
 // Threads: one at a time.
 class AppendFile {
  public:
-  // The file is made, for its owner only, when it is not there. Errors: what could not be done with the path, in words;
-  // a symbolic link and what is no regular file are refused.
+  // Creates the file, for its owner only, when it does not exist. Errors: the operation that failed on the path, in
+  // words; a symbolic link, or a file that is not a regular one, is refused.
   static absl::StatusOr<AppendFile> Open(std::string path);
 
   struct Appended {
-    // Of the text, from its start; always whole lines.
+    // Bytes of the text that were written, from its start; always whole lines.
     size_t bytes = 0;
-    // Ok, or what went wrong, even where all was written.
+    // OK, or the error, even where everything was written.
     absl::Status status;
   };
-  // `text` is lines, each with its end. Of a line that did not fit nothing stays in the file.
+  // `text` consists of lines, each with its end. A line that did not fit leaves nothing in the file.
   Appended Append(std::string_view text);
 
  private:
   explicit AppendFile(std::string path) : path_(std::move(path)) {}
 
   absl::Status Reopen();
-  // Ok when what is open has the path.
+  // OK when the open file has the path.
   absl::Status FollowPath();
   bool HasAName() const;
   absl::Status WriteAll(std::string_view text, size_t& written) const;
-  void CutBack(size_t bytes);
+  void Truncate(size_t bytes);
 
   std::string path_;
   UniqueFd file_;
   dev_t device_ = 0;
   ino_t inode_ = 0;
-  // The file ends in the middle of a line.
+  // True when the file ends in the middle of a line.
   bool torn_ = false;
 };
 

@@ -53,9 +53,9 @@ TEST_F(AppendFileTest, NothingButARegularFileIsOpened) {
   EXPECT_FALSE(AppendFile::Open(path_).ok()) << "a symbolic link";
   const std::string pipe = folder_ / "pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
-  EXPECT_FALSE(AppendFile::Open(pipe).ok()) << "a pipe that nobody reads";
+  EXPECT_FALSE(AppendFile::Open(pipe).ok()) << "a pipe without a reader";
   const int reader = open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  EXPECT_FALSE(AppendFile::Open(pipe).ok()) << "a pipe that somebody reads";
+  EXPECT_FALSE(AppendFile::Open(pipe).ok()) << "a pipe with a reader";
   close(reader);
   EXPECT_FALSE(AppendFile::Open("/dev/null").ok());
   EXPECT_FALSE(AppendFile::Open(folder_ / "").ok()) << "a folder";

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the tests of the audit log share: a folder of their own, and a disk that is full on demand.
+// Shared by the tests of the audit log: a temporary folder, and a disk that is full on demand.
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@
 
 namespace rnicd::audit {
 
-// Removed with everything in it when this goes.
+// Removed with its contents on destruction.
 class Folder {
  public:
   Folder() {
@@ -39,7 +39,7 @@ inline std::string ReadAll(const std::string& path) {
   return text.str();
 }
 
-// What stands between the ends of lines; what follows the last end is one more, so a whole file gives none of that.
+// The text split at line ends; text after the last end is one more element, so a complete file has none.
 inline std::vector<std::string> LinesOf(const std::string& text) {
   std::vector<std::string> lines;
   std::istringstream in(text);
@@ -49,8 +49,8 @@ inline std::vector<std::string> LinesOf(const std::string& text) {
   return lines;
 }
 
-// While it lives no file of this process grows beyond `bytes`: writes are cut short there and fail behind it, as on a
-// full disk.
+// While this exists no file of this process grows beyond `bytes`: writes are cut short there and fail behind it, as on
+// a full disk.
 class FullDisk {
  public:
   explicit FullDisk(uint64_t bytes) {

@@ -12,12 +12,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// So that the queue is bounded in bytes as well.
+// Bounds the queue in bytes as well.
 constexpr size_t kTextBytesMax = 1024;
 
 std::string Cut(std::string_view text) { return std::string(text.substr(0, kTextBytesMax)); }
 
-// No longer than is kept.
+// The devices as text, truncated to the length that is kept.
 std::string DevicesText(const core::DeviceSet& devices) {
   std::string text = devices.resource;
   for (const std::string& id : devices.ids) {
@@ -69,7 +69,7 @@ std::string_view ResultOf(const AuditLine& line) {
   return line.code == absl::StatusCode::kInternal ? "failed" : "refused";
 }
 
-// A failure that MakeError did not make, such as a connection's that is turned away, has no more than its code.
+// A failure that was not made by MakeError, such as a refused connection, has only its code.
 std::string ReasonOf(const AuditLine& line) {
   if (line.code == absl::StatusCode::kOk) {
     return "";

@@ -13,18 +13,18 @@ namespace rnicd::audit {
 
 using WallTime = std::chrono::system_clock::time_point;
 
-// A decision on its way to the file: all that its line says, with nothing of the call in it any more.
+// A decision queued for the file: all data of its line, without references to the call.
 struct AuditLine {
   WallTime time;
   std::string what;
   absl::StatusCode code = absl::StatusCode::kOk;
-  // What a failure of MakeError says.
+  // Reason and detail of a failure that was made by MakeError.
   ErrorInfo error;
-  // Nothing when the daemon itself decided. Without its process.
+  // The caller, without its process handle; empty when the daemon itself decided.
   std::optional<core::Caller> caller;
   std::string tenant;
   core::WorkloadName workload;
-  // "rnicd.io/memory-64mi=m-0,m-1"; empty when the tenant's grant covers none.
+  // Devices of the tenant's grant: "rnicd.io/memory-64mi=m-0,m-1"; empty when it covers none.
   std::string devices;
   uint64_t session_id = 0;
   std::string object;
@@ -33,9 +33,9 @@ struct AuditLine {
 
 AuditLine LineOf(const core::Decision& decision, WallTime time);
 
-// One JSON object and the end of the line; the keys stand in README.md. Any bytes give valid JSON.
+// One JSON object and a line end; README.md lists the keys. Valid JSON for any bytes.
 std::string Format(const AuditLine& line);
-// The line that stands for `count` others.
+// A line that reports `count` lost lines.
 std::string FormatLost(WallTime time, uint64_t count);
 
 }  // namespace rnicd::audit

@@ -29,7 +29,7 @@ const core::Caller& SomeCaller() {
 
 std::string FormatNow(const core::Decision& decision) { return Format(LineOf(decision, kTime)); }
 
-// Of one line; an empty object, after a test failure, when it is not one.
+// Parses one line; an empty object, after a test failure, when it is not JSON.
 Json Parse(const std::string& line) {
   EXPECT_EQ(line.find('\n'), line.size() - 1) << line;
   Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
@@ -86,7 +86,7 @@ TEST(AuditLine, FaultsOfOursAreNoRefusals) {
   }
 }
 
-// The front door has no reasons: what turned a connection away stands in the note.
+// The front door has no reasons: the cause of a refused connection is in the note.
 TEST(AuditLine, ARefusalWithoutAReasonSaysItsCode) {
   const Json json = Parse(FormatNow({.what = "connection",
                                      .caller = &SomeCaller(),
@@ -97,7 +97,7 @@ TEST(AuditLine, ARefusalWithoutAReasonSaysItsCode) {
   EXPECT_EQ(json.value("note", ""), "not_an_operator");
 }
 
-TEST(AuditLine, KeysAreTheSameWhoeverDecides) {
+TEST(AuditLine, KeysAreTheSameForEveryDecision) {
   const Json by_caller = Parse(FormatNow({.what = "x", .caller = &SomeCaller()}));
   const Json by_daemon = Parse(FormatNow({.what = "grant.expire", .tenant = "grant/a"}));
   EXPECT_EQ(Keys(by_caller), Keys(by_daemon));
@@ -123,7 +123,7 @@ TEST(AuditLine, ATenantIsNamedAsKubernetesDoes) {
   EXPECT_EQ(json.value("devices", ""), "rnicd.io/memory-64mi=m-0,m-1");
 }
 
-TEST(AuditLine, WhoHasNoDevicesHasNoWordOfThem) {
+TEST(AuditLine, WithoutDevicesTheLineHasNoKeyForThem) {
   core::Workload pod;
   pod.name = {.namespace_name = "ml", .pod = "train-0", .container = ""};
   const Json json = Parse(FormatNow({.what = "x", .workload = std::make_shared<core::Workload>(pod)}));

@@ -61,7 +61,7 @@ void AuditLog::Run() {
       while (!HasWork() && !stopping_) {
         changed_.Wait(mutex_);
       }
-      // Nothing comes any more: one more try for what could not be said before.
+      // No more lines will come: one last attempt to report earlier losses.
       last = !HasWork();
       lines.swap(waiting_);
       lost = std::exchange(unreported_, 0);
@@ -81,7 +81,7 @@ void AuditLog::WriteBatch(const std::vector<AuditLine>& lines, uint64_t lost) {
     text += Format(line);
   }
   const AppendFile::Appended appended = file_.Append(text);
-  LogTrouble(appended.status);
+  LogOnChange(appended.status);
   const std::string_view rest = std::string_view(text).substr(std::max(appended.bytes, first));
   const auto dropped = static_cast<uint64_t>(std::count(rest.begin(), rest.end(), '\n'));
   lost_.fetch_add(dropped);
@@ -89,7 +89,7 @@ void AuditLog::WriteBatch(const std::vector<AuditLine>& lines, uint64_t lost) {
   unreported_ += dropped + (appended.bytes < first ? lost : 0);
 }
 
-void AuditLog::LogTrouble(const absl::Status& status) {
+void AuditLog::LogOnChange(const absl::Status& status) {
   if (!status.ok() && !in_trouble_) {
     logger_.Error("the audit log cannot be written", {{"error", std::string(status.message())}});
   } else if (status.ok() && in_trouble_) {

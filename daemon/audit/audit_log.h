@@ -22,19 +22,19 @@ namespace rnicd::audit {
 
 struct AuditOptions {
   std::string path;
-  // Lines that may wait for the file; what comes on top is lost.
+  // Lines that may wait for the file; further lines are lost.
   size_t waiting_max = 16384;
-  // The time that lines say.
+  // Clock for the time in the lines.
   std::function<WallTime()> now = std::chrono::system_clock::now;
 };
 
-// Writes every decision as a line of JSON, on a thread of its own: no call ever waits for the disk. What cannot be
-// written is counted, and the next line that can be says how many.
-// Lifetime: the destructor writes what waits, then joins.
+// Writes every decision as a line of JSON, on its own thread: no call ever waits for the disk. Lines that cannot be
+// written are counted, and the next line that is written reports the number.
+// Lifetime: the destructor writes the queued lines, then joins.
 // Threads:  safe.
 class AuditLog final : public core::Observer {
  public:
-  // `logger` outlives the log; it is told when the file cannot be written, and when it can again. Errors: as
+  // `logger` outlives the log; it reports when the file cannot be written, and when it can again. Errors: as
   // AppendFile::Open.
   static absl::StatusOr<std::unique_ptr<AuditLog>> Open(const AuditOptions& options, const log::Logger& logger);
   ~AuditLog() override;
@@ -44,7 +44,7 @@ class AuditLog final : public core::Observer {
   // Never blocks.
   void Write(const core::Decision& decision);
   void OnDecision(const core::Decision& decision) override { Write(decision); }
-  // Lines that never reached the file, since the start.
+  // Number of lines since the start that never reached the file.
   uint64_t lost() const { return lost_.load(); }
   // False when lines still wait at the deadline.
   bool WaitUntilWritten(Instant deadline);
@@ -54,14 +54,14 @@ class AuditLog final : public core::Observer {
 
   void Run();
   bool HasWork() const RNICD_REQUIRES(mutex_) { return !waiting_.empty() || overflowed_; }
-  // `lost` are those that no line speaks of yet.
+  // `lost`: lost lines that have not been reported yet.
   void WriteBatch(const std::vector<AuditLine>& lines, uint64_t lost);
-  void LogTrouble(const absl::Status& status);
+  void LogOnChange(const absl::Status& status);
 
   const AuditOptions options_;
   const log::Logger& logger_;
   std::atomic<uint64_t> lost_{0};
-  // Of the thread.
+  // Used by the thread only.
   AppendFile file_;
   bool in_trouble_ = false;
 
@@ -69,7 +69,7 @@ class AuditLog final : public core::Observer {
   ConditionVariable changed_;
   std::vector<AuditLine> waiting_ RNICD_GUARDED_BY(mutex_);
   uint64_t unreported_ RNICD_GUARDED_BY(mutex_) = 0;
-  // Lines were lost for want of room here, and the thread has not seen it.
+  // True when lines were lost because the queue was full, and the thread has not seen it yet.
   bool overflowed_ RNICD_GUARDED_BY(mutex_) = false;
   bool writing_ RNICD_GUARDED_BY(mutex_) = false;
   bool stopping_ RNICD_GUARDED_BY(mutex_) = false;

@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::chrono::seconds kPatience{20};
+constexpr std::chrono::seconds kTimeout{20};
 
 class AuditLogTest : public ::testing::Test {
  protected:
@@ -24,9 +24,9 @@ class AuditLogTest : public ::testing::Test {
   }
   static void WriteAndWait(AuditLog& log, const std::string& note) {
     log.Write({.what = "x", .note = note});
-    EXPECT_TRUE(log.WaitUntilWritten(std::chrono::steady_clock::now() + kPatience));
+    EXPECT_TRUE(log.WaitUntilWritten(std::chrono::steady_clock::now() + kTimeout));
   }
-  // Every line of the file; a test failure for each that is none of ours.
+  // Every line of the file, with a test failure for each that is not an audit line.
   static std::vector<Json> Lines(const std::string& path) {
     const std::string text = ReadAll(path);
     EXPECT_TRUE(text.empty() || text.back() == '\n') << "the last line is not whole";
@@ -59,7 +59,7 @@ TEST_F(AuditLogTest, LinesComeInTheirOrder) {
   for (const char* note : {"1", "2", "3"}) {
     log->Write({.what = "x", .note = note});
   }
-  ASSERT_TRUE(log->WaitUntilWritten(std::chrono::steady_clock::now() + kPatience));
+  ASSERT_TRUE(log->WaitUntilWritten(std::chrono::steady_clock::now() + kTimeout));
   EXPECT_EQ(Notes(path_), (std::vector<std::string>{"1", "2", "3"}));
   EXPECT_EQ(log->lost(), 0u);
 }
@@ -99,8 +99,8 @@ TEST_F(AuditLogTest, ADeletedFileIsMadeAnew) {
   EXPECT_EQ(Notes(path_), (std::vector<std::string>{"after"}));
 }
 
-// Eight threads write while the file is renamed under them: every line is whole, in exactly one file, and in the order
-// of its thread.
+// Eight threads write while the file is renamed: every line is whole, in exactly one file, and in the order of its
+// thread.
 TEST_F(AuditLogTest, LinesOfManyThreadsAreWholeAcrossRotations) {
   constexpr int kThreads = 8;
   constexpr int kLines = 1000;
@@ -124,7 +124,7 @@ TEST_F(AuditLogTest, LinesOfManyThreadsAreWholeAcrossRotations) {
     for (std::thread& writer : writers) {
       writer.join();
     }
-    ASSERT_TRUE(log->WaitUntilWritten(std::chrono::steady_clock::now() + kPatience));
+    ASSERT_TRUE(log->WaitUntilWritten(std::chrono::steady_clock::now() + kTimeout));
     EXPECT_EQ(log->lost(), 0u);
   }
   std::map<int, int> next;
@@ -140,7 +140,7 @@ TEST_F(AuditLogTest, LinesOfManyThreadsAreWholeAcrossRotations) {
   }
 }
 
-// A queue of one line: most are lost, and every one of them is counted by a line.
+// A queue of one line: most lines are lost, and the number reported is exact.
 TEST_F(AuditLogTest, WhatAFullQueueLosesIsCounted) {
   constexpr int kThreads = 4;
   constexpr uint64_t kLines = 5000;
@@ -158,7 +158,7 @@ TEST_F(AuditLogTest, WhatAFullQueueLosesIsCounted) {
     for (std::thread& writer : writers) {
       writer.join();
     }
-    ASSERT_TRUE(log->WaitUntilWritten(std::chrono::steady_clock::now() + kPatience));
+    ASSERT_TRUE(log->WaitUntilWritten(std::chrono::steady_clock::now() + kTimeout));
     lost = log->lost();
   }
   uint64_t written = 0;
@@ -176,7 +176,7 @@ TEST_F(AuditLogTest, WhatAFullQueueLosesIsCounted) {
 TEST_F(AuditLogTest, AFullDiskLosesLinesSaysSoAndRecovers) {
   testing::internal::CaptureStderr();
   const auto log = Open();
-  // Longer than what is captured, whose file the full disk bounds as well.
+  // Longer than the captured output, whose file the full disk bounds as well.
   const std::string before(1000, 'b');
   WriteAndWait(*log, before);
   {
@@ -190,9 +190,9 @@ TEST_F(AuditLogTest, AFullDiskLosesLinesSaysSoAndRecovers) {
   EXPECT_EQ(Notes(path_), (std::vector<std::string>{before, "lost 2", "after"}));
   WriteAndWait(*log, "and on");
   EXPECT_EQ(Notes(path_).size(), 4u) << "what was reported is not reported again";
-  const std::string said = testing::internal::GetCapturedStderr();
-  EXPECT_NE(said.find("the audit log cannot be written"), std::string::npos) << said;
-  EXPECT_NE(said.find("the audit log is written again lost=2"), std::string::npos) << said;
+  const std::string output = testing::internal::GetCapturedStderr();
+  EXPECT_NE(output.find("the audit log cannot be written"), std::string::npos) << output;
+  EXPECT_NE(output.find("the audit log is written again lost=2"), std::string::npos) << output;
 }
 
 TEST_F(AuditLogTest, WhatWasLostLastIsSaidAtTheEnd) {

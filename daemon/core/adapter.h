@@ -17,7 +17,7 @@ inline constexpr NdkVersion kNdkVersion{1, 2};
 // Errors: NDK_VERSION_UNSUPPORTED for another major, or a minor above the highest. Source: OPEN_NDK_ADAPTER_HANDLER.
 absl::Status CheckNdkVersion(NdkVersion wanted);
 
-// A session's opening of a card.
+// An adapter that a session has opened.
 // Lifetime: outlives its protection domains, completion queues and mappings, each of which is a Hold.
 class Adapter final : public Closable {
  public:
@@ -30,7 +30,7 @@ class Adapter final : public Closable {
 
   const std::string& name() const { return name_; }
   const NdkAdapterInfo& info() const { return info_; }
-  // Valid until closed: call with a Hold or from the session's table.
+  // Valid until closed: call with a Hold, or through the session's table.
   provider::DeviceAdapter& device() { return *device_; }
 
  private:

@@ -11,7 +11,7 @@
 
 namespace rnicd::core {
 
-// Names one process for ever, even when its pid is used again: the inode of its pidfd where the kernel numbers those
+// Identifies one process for ever, even when its pid is reused: the inode of its pidfd where the kernel numbers those
 // uniquely, else pid and start time. Made by transport/, compared everywhere.
 struct ProcessKey {
   uint64_t high = 0;
@@ -19,16 +19,16 @@ struct ProcessKey {
   friend auto operator<=>(const ProcessKey&, const ProcessKey&) = default;
 };
 
-// A process that can be asked whether it is still there. Threads: safe.
+// A process whose exit can be checked. Threads: safe.
 class ProcessHandle {
  public:
   virtual ~ProcessHandle() = default;
-  // True as soon as the process has ended; waits for that at most so long, and then also takes one that has begun to
-  // end.
+  // True as soon as the process has exited. Waits at most `wait` for that; after a wait, a process that has begun to
+  // exit counts as exited too.
   virtual bool HasExited(std::chrono::milliseconds wait) const = 0;
 };
 
-// What a caller may do. The socket it came in by decides, and on the operator's socket also the policy.
+// What a caller may do. Decided by the socket of its connection and, on the operator's socket, also by the policy.
 enum class Role : uint8_t {
   kWorkload,
   kOperator,
@@ -36,20 +36,21 @@ enum class Role : uint8_t {
   kDevicePlugin,
 };
 
-// The container a process runs in, as its control groups say. Both are empty outside of one.
+// The container a process runs in, according to its control groups. Both fields are empty outside of a container.
 struct Container {
-  // As IsPodUid of base/pod_uid.h.
+  // UID of the pod, in the form that IsPodUid (base/pod_uid.h) accepts.
   std::string pod_uid;
-  // 64 hexadecimal digits.
+  // ID of the container: 64 hexadecimal digits.
   std::string id;
 
   friend bool operator==(const Container&, const Container&) = default;
 };
 
-// Who is asking, as the kernel said when the connection was accepted. Nothing in it comes from the client.
+// The calling process, as the kernel described it when the connection was accepted. No field comes from the client.
 struct Caller {
   ProcessKey process;
-  // As seen from the daemon; 0 when the client's pid namespace is not visible. For people only, never compared.
+  // Process ID in the daemon's pid namespace; 0 when the client's namespace is not visible. For display only, never
+  // compared.
   pid_t pid = 0;
   uid_t uid = 0;
   gid_t gid = 0;

@@ -6,7 +6,7 @@ namespace rnicd::core {
 
 void Closable::Hold::Release() {
   if (object_ != nullptr) {
-    // The object must outlive the call that lets go of it.
+    // The object must outlive this call, which may release its last hold.
     const std::shared_ptr<Closable> object = std::move(object_);
     object_.reset();
     object->Drop();
@@ -35,7 +35,7 @@ absl::StatusOr<Closable::CloseResult> Closable::Close(std::function<void()> on_c
     }
   }
   Finalize();
-  LetGo();
+  ReleaseParents();
   return CloseResult::kClosed;
 }
 
@@ -58,7 +58,7 @@ void Closable::Drop() {
   if (on_closed != nullptr) {
     on_closed();
   }
-  LetGo();
+  ReleaseParents();
 }
 
 }  // namespace rnicd::core

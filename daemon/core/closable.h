@@ -10,10 +10,10 @@
 
 namespace rnicd::core {
 
-// NDK's close: it never fails, but it completes only when every successor is closed and every request on the object is
-// complete. Each of those is a Hold.
+// An object with NDK's close: it never fails, but completes only when every successor is closed and every request on
+// the object is complete. Each of those is a Hold.
 // Lifetime: shared; a Hold keeps its object in memory.
-// Threads:  safe. The completion runs on whichever thread lets go last, without a lock held.
+// Threads:  safe. The completion runs on the thread that releases the last Hold, without a lock held.
 // Source:   NDK_FN_CLOSE_OBJECT; Object Lifetime Requirements.
 class Closable : public std::enable_shared_from_this<Closable> {
  public:
@@ -24,7 +24,7 @@ class Closable : public std::enable_shared_from_this<Closable> {
     kPending,
   };
 
-  // One reason not to be closed yet.
+  // Keeps an object from closing.
   class Hold {
    public:
     Hold() = default;
@@ -52,14 +52,14 @@ class Closable : public std::enable_shared_from_this<Closable> {
   bool closing() const;
 
  protected:
-  // `id_field`: the request field that names such an object, for refusals; lives for ever.
+  // `id_field`: the request field that names such an object, for refusals; must live for ever.
   explicit Closable(const char* id_field = "") : id_field_(id_field) {}
 
-  // Gives back what the object holds; called once, when it is closing and no hold is left.
+  // Releases the object's resources; called once, when the object is closing and no hold is left.
   virtual void Finalize() = 0;
-  // Lets go of the objects this one holds open; called after its own completion, so that a parent's close completes
-  // after its child's.
-  virtual void LetGo() {}
+  // Releases the holds this object has on its parents; called after its own completion, so that a parent's close
+  // completes after its child's.
+  virtual void ReleaseParents() {}
 
  private:
   void Drop();

@@ -60,7 +60,7 @@ TEST(Closable, HoldsThatComeAndGoDoNotCloseIt) {
   EXPECT_EQ(thing->finalized, 0);
 }
 
-// The antecedent rule in one picture: a parent's completion may come from inside its child's.
+// The antecedent rule in one example: a parent's completion may come from inside its child's.
 TEST(Closable, AHoldReleasedInsideACompletionClosesTheParentThere) {
   const auto parent = std::make_shared<Thing>();
   const auto child = std::make_shared<Thing>();

@@ -54,11 +54,11 @@ absl::Status CompletionQueue::Resize(uint32_t depth) {
   }
   absl::Status resized = device_->Resize(depth);
   depth_ = resized.ok() ? depth : depth_;
-  (void)entries_.Adjust(depth_);  // Gives back: never fails.
+  (void)entries_.Adjust(depth_);  // Refunds: never fails.
   return resized;
 }
 
-// NDK: when something is armed for that is newer than the last notification, now; while one is under way, later.
+// NDK: when the queue is armed for a completion newer than the last notification, now; while one is in progress, later.
 bool CompletionQueue::BeginNotification() {
   if (silent_ || notifying_ || !armed_.has_value()) {
     return false;
@@ -143,7 +143,7 @@ EventSource::Taken CompletionQueue::TakeEvent() {
   Taken taken;
   taken.body = CqNotified{
       .queue = id_, .context = context_, .status = overrun() ? NtStatus::kBufferOverflow : NtStatus::kSuccess};
-  // The overrun is the last thing a queue says.
+  // The overrun is the last event of a queue.
   silent_ = overrun();
   taken.again = BeginNotification();
   return taken;

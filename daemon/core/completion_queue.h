@@ -18,7 +18,7 @@
 
 namespace rnicd::core {
 
-// What a notification is wanted for. The numbers are NDK's.
+// The kind of completion that triggers a notification. The numbers are NDK's.
 enum class CqNotifyType : uint8_t { kErrors = 0, kAny = 1, kSolicited = 2 };
 
 // The effect of arming a queue that is armed: ANY wins over everything, SOLICITED over ERRORS.
@@ -30,8 +30,8 @@ struct CqResult {
   uint64_t qp_context = 0;
 };
 
-// An NDK completion queue: completions in the order they came, and at most one notification for each arming, never two
-// at a time. The card's own queue is only what a provider needs; depth, order, arming and overrun are kept here.
+// An NDK completion queue: completions in order of arrival, and at most one notification for each arming, never two at
+// a time. The device queue is only what a provider needs; depth, order, arming and overrun are kept here.
 // Lifetime: holds its adapter open; outlives its queue pairs, each of which is a Hold.
 // Threads:  safe.
 // Source:   NDK_FN_CREATE_CQ, NDK_FN_ARM_CQ, NDK_FN_GET_CQ_RESULTS, NDK_FN_CQ_NOTIFICATION_CALLBACK.
@@ -39,7 +39,7 @@ class CompletionQueue final : public Closable, public EventSource {
  public:
   struct Options {
     uint32_t depth = 0;
-    // The consumer's, for notifications.
+    // The consumer's context for notifications.
     uint64_t context = 0;
     std::shared_ptr<Charge> charge;
     Charge entries;
@@ -48,16 +48,17 @@ class CompletionQueue final : public Closable, public EventSource {
   static absl::StatusOr<std::shared_ptr<CompletionQueue>> Create(std::shared_ptr<Adapter> adapter, Options options,
                                                                  EventQueue& events);
 
-  // Before anyone can arm or fill the queue. `on_overrun` ends its queue pairs; it is called once, under no lock, by
-  // whichever thread brought the completion too many.
+  // Must be called before any thread can arm or fill the queue. `on_overrun` ends the queue pairs; it is called once,
+  // under no lock, by the thread that pushed the completion that did not fit.
   void Publish(CompletionQueueId id, std::function<void()> on_overrun);
 
-  // Keeps what is queued. Errors: CQ_BACKLOG, CQ_OVERRUN, QUOTA_CQ_ENTRIES, those of DeviceCompletionQueue::Resize.
+  // Changes the depth; queued completions stay. Errors: CQ_BACKLOG, CQ_OVERRUN, QUOTA_CQ_ENTRIES, those of
+  // DeviceCompletionQueue::Resize.
   absl::Status Resize(uint32_t depth);
   void Arm(CqNotifyType type);
-  // At most `max` of the oldest. Errors: CQ_OVERRUN.
+  // Removes and returns the oldest completions, at most `max`. Errors: CQ_OVERRUN.
   absl::StatusOr<std::vector<CqResult>> Take(uint32_t max);
-  // One more completion; on a full queue the end of it.
+  // Appends a completion. A full queue overruns and is dead from then on.
   void Push(const CqResult& result);
 
   Taken TakeEvent() override;
@@ -70,11 +71,11 @@ class CompletionQueue final : public Closable, public EventSource {
  private:
   CompletionQueue(std::shared_ptr<Adapter> adapter, Hold adapter_hold, Options options, EventQueue& events);
 
-  // Whether a notification is due now; notes that it is under way.
+  // True when a notification is due now, which is then marked as in progress.
   bool BeginNotification() RNICD_REQUIRES(mutex_);
   void PushNotification();
   void Finalize() override;
-  void LetGo() override { adapter_hold_.Release(); }
+  void ReleaseParents() override { adapter_hold_.Release(); }
 
   const std::shared_ptr<Adapter> adapter_;
   Hold adapter_hold_;
@@ -90,16 +91,16 @@ class CompletionQueue final : public Closable, public EventSource {
   uint32_t depth_ RNICD_GUARDED_BY(mutex_);
   Charge entries_ RNICD_GUARDED_BY(mutex_);
   std::deque<CqResult> results_ RNICD_GUARDED_BY(mutex_);
-  // Completions are numbered from 1 as they come; these are the numbers of the last that was taken, of the last that
-  // satisfies SOLICITED, and of the last there was when the last notification was sent.
+  // Completions are numbered from 1 in order of arrival. These are the numbers of the last one taken, of the last one
+  // that satisfies SOLICITED, and of the newest one at the time of the last notification.
   uint64_t pushed_ RNICD_GUARDED_BY(mutex_) = 0;
   uint64_t taken_ RNICD_GUARDED_BY(mutex_) = 0;
   uint64_t last_waking_ RNICD_GUARDED_BY(mutex_) = 0;
   uint64_t notified_ RNICD_GUARDED_BY(mutex_) = 0;
   std::optional<CqNotifyType> armed_ RNICD_GUARDED_BY(mutex_);
-  // A notification was sent and not fetched yet: NDK's callback has not returned.
+  // A notification was sent and has not been fetched: NDK's callback has not returned.
   bool notifying_ RNICD_GUARDED_BY(mutex_) = false;
-  // The overrun was reported, or the queue is closed: nothing is said any more.
+  // The overrun was reported, or the queue is closed: no more notifications.
   bool silent_ RNICD_GUARDED_BY(mutex_) = false;
 };
 

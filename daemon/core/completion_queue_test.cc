@@ -55,14 +55,14 @@ class CompletionQueueTest : public ::testing::Test {
   void Push(uint64_t context = 0) { Push(*queue_, context); }
   void PushFailed() { Push(*queue_, 0, NtStatus::kAccessViolation); }
   void PushSolicited() { Push(*queue_, 0, NtStatus::kSuccess, /*solicited=*/true); }
-  // One more than fits.
+  // Pushes one more completion than fits.
   static void Overrun(CompletionQueue& queue) {
     for (uint32_t count = 0; count <= kDepth; ++count) {
       Push(queue);
     }
   }
 
-  // The status of the notification that waits; nothing when none does.
+  // The status of the next notification; empty when there is none.
   std::optional<NtStatus> Notification() {
     const auto event = events_.Pop();
     if (!event.has_value()) {
@@ -81,7 +81,7 @@ class CompletionQueueTest : public ::testing::Test {
     }
     return contexts;
   }
-  // What an armed queue turns out to wait for.
+  // The kind of completion an armed queue waits for.
   std::optional<CqNotifyType> WaitsFor(CompletionQueue& queue) {
     Push(queue);
     if (Notification() == NtStatus::kSuccess) {
@@ -278,9 +278,9 @@ TEST_F(CompletionQueueTest, AnOverrunIsReportedOnceToAQueueThatIsArmedForAnythin
     EXPECT_EQ(Notification(), NtStatus::kBufferOverflow) << static_cast<int>(type);
     queue->Arm(CqNotifyType::kAny);
     Push(*queue);
-    EXPECT_EQ(Notification(), std::nullopt) << "the overrun is the last thing a queue says";
+    EXPECT_EQ(Notification(), std::nullopt) << "the overrun is the last notification of a queue";
   }
-  EXPECT_EQ(overruns_, 3) << "each is told once";
+  EXPECT_EQ(overruns_, 3) << "each is reported once";
 }
 
 TEST_F(CompletionQueueTest, AnOverrunOfAQueueThatIsNotArmedIsReportedByTheNextArming) {
@@ -366,7 +366,7 @@ TEST_F(CompletionQueueTest, ClosingWithdrawsANotificationAndGivesTheEntriesBack)
   EXPECT_EQ(Notification(), std::nullopt);
   EXPECT_EQ(world_.Held(), "");
   queue_->Arm(CqNotifyType::kAny);
-  EXPECT_EQ(Notification(), std::nullopt) << "whoever found the queue before may still arm it";
+  EXPECT_EQ(Notification(), std::nullopt) << "a thread that found the queue before may still arm it";
 }
 
 TEST_F(CompletionQueueTest, AQueueThatWaitsToBeClosedGoesOnUntilItIs) {

@@ -1,7 +1,7 @@
 #pragma once
 
-// What the unit tests of core share: a node on the software card whose system calls and device calls fail on demand,
-// and an owner that does what a client would do.
+// Shared fixture of core's unit tests: a node on the software card whose system calls and device calls fail on demand,
+// and an owner that acts as a client would.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@
 namespace rnicd::core {
 
 inline constexpr uint64_t kPage = kNdkPageBytes;
-inline constexpr std::chrono::seconds kPatience{20};
+inline constexpr std::chrono::seconds kTimeout{20};
 
 MATCHER_P(FailsWith, reason, std::string(RowOf(reason).name)) {
   *result_listener << "which failed with " << RowOf(ErrorInfoOf(arg).reason).name << " of " << ErrorInfoOf(arg).field;
@@ -44,9 +44,9 @@ MATCHER_P2(FailsAt, reason, field, std::string(RowOf(reason).name) + " of " + fi
   return FailedWith(arg, reason) && ErrorInfoOf(arg).field == field;
 }
 
-// True as soon as the condition holds; false when it does not within the patience of a test.
+// True as soon as the condition holds; false when it does not hold within kTimeout.
 inline bool Eventually(const std::function<bool()>& condition) {
-  const Instant deadline = std::chrono::steady_clock::now() + kPatience;
+  const Instant deadline = std::chrono::steady_clock::now() + kTimeout;
   while (!condition()) {
     if (std::chrono::steady_clock::now() > deadline) {
       return false;
@@ -65,8 +65,8 @@ class ManualClock final : public Clock {
   std::atomic<int64_t> now_ns_{1'000'000'000'000};
 };
 
-// The same value, sharing nothing with the thread it came from: abseil's reference counts are sound, but the thread
-// sanitizer cannot see into the library and would take them for a race.
+// A copy that shares nothing with the thread it came from: abseil's reference counts are sound, but the thread
+// sanitizer cannot see into the library and would report a race.
 template <typename T>
 T Unshared(T value) {
   return value;
@@ -79,19 +79,19 @@ absl::StatusOr<T> Unshared(absl::StatusOr<T> outcome) {
   return outcome.ok() ? std::move(outcome) : absl::StatusOr<T>(Unshared(outcome.status()));
 }
 
-// One value that another thread will bring. Threads: safe.
+// One value that another thread will set. Threads: safe.
 template <typename T>
 class Awaited {
  public:
-  void Bring(const T& value) {
+  void Set(const T& value) {
     MutexLock lock(mutex_);
     value_.emplace(Unshared(value));
     ++times_;
     changed_.NotifyAll();
   }
-  // Nothing when it does not come.
+  // Empty when the value is not set in time.
   std::optional<T> Get() {
-    const Instant deadline = std::chrono::steady_clock::now() + kPatience;
+    const Instant deadline = std::chrono::steady_clock::now() + kTimeout;
     MutexLock lock(mutex_);
     while (!value_.has_value() && changed_.WaitUntil(mutex_, deadline)) {
     }
@@ -109,7 +109,7 @@ class Awaited {
   int times_ RNICD_GUARDED_BY(mutex_) = 0;
 };
 
-// A door that threads wait at until it is opened.
+// A barrier at which threads wait until it is opened.
 class Barrier {
  public:
   ~Barrier() { Open(); }
@@ -126,8 +126,8 @@ class Barrier {
     open_ = true;
     changed_.NotifyAll();
   }
-  // Returns when somebody has come to the door.
-  void AwaitVisitor() {
+  // Returns when a thread waits at the barrier.
+  void AwaitWaiter() {
     MutexLock lock(mutex_);
     while (waiting_ == 0) {
       changed_.Wait(mutex_);
@@ -141,8 +141,8 @@ class Barrier {
   int waiting_ RNICD_GUARDED_BY(mutex_) = 0;
 };
 
-// A decision as it was told, kept.
-struct ToldDecision {
+// A copy of a reported decision.
+struct RecordedDecision {
   std::string what;
   // Absent when the daemon itself decided.
   std::optional<ProcessKey> process;
@@ -150,7 +150,7 @@ struct ToldDecision {
   std::shared_ptr<const Workload> workload;
   SessionId session;
   std::string object;
-  // Nothing when it was allowed.
+  // Reason of the refusal; empty when it was allowed.
   std::optional<ErrorReason> refused;
   std::string note;
 };
@@ -170,7 +170,7 @@ class RecordingObserver final : public Observer {
     Reclaimed reclaimed;
     std::vector<absl::Status> registration_failures;
     std::map<std::string, uint64_t> revoked;
-    std::vector<ToldDecision> decisions;
+    std::vector<RecordedDecision> decisions;
   };
   Counts counts() const {
     MutexLock lock(mutex_);
@@ -226,7 +226,7 @@ class RecordingObserver final : public Observer {
   Counts counts_ RNICD_GUARDED_BY(mutex_);
 };
 
-// Where memory objects without a session charge their pages: `owner` and its parents.
+// A pin book for memory objects without a session: `owner` and its parents are charged.
 inline PinBook PinsOf(const std::shared_ptr<Ledger>& owner) {
   return {.session = std::make_shared<PinnedFiles>(std::make_shared<Ledger>(Limits{}, nullptr), false),
           .tenant = std::make_shared<PinnedFiles>(owner, true)};
@@ -235,7 +235,7 @@ inline PinBook PinsOf(const std::shared_ptr<Ledger>& owner) {
 struct WorldOptions {
   provider::SoftOptions soft;
   NodeLimits limits;
-  // Of each uid, when there is no policy.
+  // Limits of each uid when there is no policy.
   Limits uid_limits;
   std::optional<Policy> policy;
   uint32_t workers = 2;
@@ -249,7 +249,7 @@ inline WorldOptions SlowFromTwoPages() {
   return options;
 }
 
-// A node and its registry. Sessions a test holds go before it.
+// A node and its registry. A test must release its sessions first.
 class World {
  public:
   explicit World(const WorldOptions& options = {})
@@ -280,13 +280,13 @@ class World {
   void Stop() {
     if (workers != nullptr) {
       registry.Drain(EndCause::kDaemonStopping);
-      EXPECT_TRUE(registry.WaitUntilEmpty(std::chrono::steady_clock::now() + kPatience)) << "a session never ended";
+      EXPECT_TRUE(registry.WaitUntilEmpty(std::chrono::steady_clock::now() + kTimeout)) << "a session never ended";
       workers.reset();
       reapers.reset();
     }
   }
 
-  // What the node still counts, as "regions=1 pinned_bytes=4096 "; empty when nothing is held.
+  // All counts of the node that are not zero, as "regions=1 pinned_bytes=4096 "; empty when nothing is held.
   std::string Held() const {
     std::string held;
     for (size_t index = 0; index < kResourceCount; ++index) {
@@ -298,10 +298,10 @@ class World {
     return held;
   }
 
-  // Ends the session and waits until everything is taken back.
+  // Ends the session and waits until everything is reclaimed.
   Reclaimed End(const std::shared_ptr<Session>& session, EndCause cause = EndCause::kClosed) {
     auto ended = std::make_shared<Awaited<Reclaimed>>();
-    registry.End(session, cause, [ended](const Reclaimed& reclaimed) { ended->Bring(reclaimed); });
+    registry.End(session, cause, [ended](const Reclaimed& reclaimed) { ended->Set(reclaimed); });
     const std::optional<Reclaimed> reclaimed = ended->Get();
     EXPECT_TRUE(reclaimed.has_value()) << "the session never ended";
     return reclaimed.value_or(Reclaimed{});
@@ -324,7 +324,7 @@ class World {
   SessionRegistry registry;
 };
 
-// A process that never exits, or has.
+// A process that never exits, or has exited.
 class FakeProcess final : public ProcessHandle {
  public:
   explicit FakeProcess(bool exited) : exited_(exited) {}
@@ -343,7 +343,7 @@ inline Caller CallerNumbered(uint64_t number, uid_t uid = 1000) {
                 .handle = std::make_shared<FakeProcess>(false)};
 }
 
-// A client of one session: each call does one thing and expects it to work, unless it answers a status.
+// A client of one session: each call does one thing and expects it to work, unless it returns a status.
 class Owner {
  public:
   explicit Owner(World& world, uint64_t number = 1, uid_t uid = 1000) {
@@ -356,14 +356,14 @@ class Owner {
   absl::StatusOr<MemoryTicket> TryAllocate(const AllocateArguments& arguments) {
     auto answer = std::make_shared<Awaited<absl::StatusOr<MemoryTicket>>>();
     const absl::Status begun = session->AllocateMemory(
-        arguments, [answer](const absl::StatusOr<MemoryTicket>& outcome) { answer->Bring(outcome); });
+        arguments, [answer](const absl::StatusOr<MemoryTicket>& outcome) { answer->Set(outcome); });
     if (!begun.ok()) {
       return begun;
     }
     return answer->Get().value_or(absl::DeadlineExceededError("AllocateMemory never answered"));
   }
 
-  // Allocated and sealed.
+  // A memory object that is allocated and sealed.
   MemoryObjectId Memory(uint64_t pages) {
     auto allocated = TryAllocate({.size = pages * kPage});
     EXPECT_TRUE(allocated.ok()) << allocated.status();
@@ -394,11 +394,11 @@ class Owner {
     return id.value_or(MemoryRegionId{});
   }
 
-  // The whole range from the start of the memory, at an address of its own; waits for the outcome.
+  // Registers the range from the start of the memory, at an address of its own; waits for the outcome.
   absl::StatusOr<Registration> Register(MemoryRegionId region, MemoryObjectId memory, uint64_t bytes) {
     auto answer = std::make_shared<Awaited<absl::StatusOr<Registration>>>();
     auto begun = BeginRegister(region, memory, bytes, {},
-                               [answer](const absl::StatusOr<Registration>& outcome) { answer->Bring(outcome); });
+                               [answer](const absl::StatusOr<Registration>& outcome) { answer->Set(outcome); });
     if (!begun.ok()) {
       return begun.status();
     }
@@ -417,7 +417,7 @@ class Owner {
   // Waits for the outcome of DeregisterMr, CloseMr, ClosePd, ... given as a function of `done`.
   static absl::Status Await(const std::function<absl::StatusOr<Progress>(const Done&)>& request) {
     auto answer = std::make_shared<Awaited<absl::Status>>();
-    auto progress = request([answer](const absl::Status& status) { answer->Bring(status); });
+    auto progress = request([answer](const absl::Status& status) { answer->Set(status); });
     if (!progress.ok()) {
       return progress.status();
     }
@@ -434,7 +434,7 @@ class Owner {
   std::shared_ptr<Session> session;
 };
 
-// Keeps every worker of a pool busy until it goes or is released.
+// Keeps every worker of a pool busy until it is destroyed or released.
 class BusyWorkers {
  public:
   BusyWorkers(WorkerPool& pool, uint32_t workers) {

@@ -6,7 +6,7 @@ namespace rnicd::core {
 
 namespace {
 
-// Given back here and not by its last owner: the request's worker may still hold a share.
+// Refunded here and not by its last owner: the request's worker may still hold a share.
 void RefundChargeOf(EventBody& body) {
   auto* completed = std::get_if<RequestCompleted>(&body);
   if (completed != nullptr && completed->charge != nullptr) {

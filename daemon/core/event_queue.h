@@ -36,7 +36,7 @@ enum class RequestKind : uint8_t {
   kCloseMw,
 };
 
-// The completion of a request that was answered with STATUS_PENDING.
+// The completion of a request whose call returned STATUS_PENDING.
 struct RequestCompleted {
   RequestKind kind = RequestKind::kRegisterMr;
   uint64_t request_context = 0;
@@ -44,8 +44,8 @@ struct RequestCompleted {
   absl::Status status;
   // Set for a registration that succeeded.
   std::optional<Registration> registration;
-  // What bounds this queue: given back when the completion is fetched. A registration's pending request, or the slot
-  // of the object that was closed.
+  // The charge that bounds this queue, refunded when the completion is fetched: a registration's pending request, or
+  // the slot of the closed object.
   std::shared_ptr<Charge> charge;
 };
 
@@ -53,14 +53,14 @@ struct SessionEnding {
   EndCause cause = EndCause::kClosed;
 };
 
-// An armed completion queue has something, or is dead. Source: NDK_FN_CQ_NOTIFICATION_CALLBACK.
+// An armed completion queue has a completion, or is dead. Source: NDK_FN_CQ_NOTIFICATION_CALLBACK.
 struct CqNotified {
   CompletionQueueId queue;
   uint64_t context = 0;
   NtStatus status = NtStatus::kSuccess;
 };
 
-// The peer of a queue pair ended the connection or is gone.
+// The peer of a queue pair disconnected or died.
 struct QpDisconnected {
   QueuePairId queue_pair;
   uint64_t context = 0;
@@ -69,20 +69,20 @@ struct QpDisconnected {
 using EventBody = std::variant<RequestCompleted, SessionEnding, CqNotified, QpDisconnected>;
 
 struct Event {
-  // 1 for the first that was fetched.
+  // Position in the stream; 1 for the first event fetched.
   uint64_t sequence = 0;
   EventBody body;
 };
 
-// An object whose event is made when it is fetched, so that it waits in the queue at most once however often it has
-// something to say.
+// An object whose event is made when it is fetched, so that it occupies at most one entry of the queue however often it
+// signals.
 class EventSource {
  public:
   virtual ~EventSource() = default;
   struct Taken {
-    // Nothing when the object has nothing to say any more.
+    // The event; empty when the object has nothing left to report.
     std::optional<EventBody> body;
-    // There is already more: it goes to the end of the queue again.
+    // More is pending: the source goes to the end of the queue again.
     bool again = false;
   };
   virtual Taken TakeEvent() = 0;
@@ -90,22 +90,22 @@ class EventSource {
 
 // A session's events, in order, waiting for its one stream. Each is fetched once.
 // Threads: safe. The wake-up is called without a lock held, from the thread that pushed; it must not block. Pop is for
-//          one thread at a time.
+// one thread at a time.
 class EventQueue {
  public:
   void Push(EventBody body);
-  // The source's event, once it is fetched. The caller sees to it that it is not pushed again before.
+  // Queues the source, whose event is made when it is fetched. The caller must not push it again before that.
   void PushSource(std::shared_ptr<EventSource> source);
-  // Forgets what the source pushed.
+  // Removes the source's entry.
   void Withdraw(const EventSource& source);
-  // Pushes `last`, and nothing after it. The session is gone, so what waits here is no longer charged to anyone.
+  // Pushes `last`, and nothing after it. The session has ended, so the events in the queue are no longer charged.
   void Finish(SessionEnding last);
 
-  // The stream's end. False when there is a stream already. Wakes at once when events wait.
+  // Attaches the stream. False when there is a stream already. Wakes at once when events wait.
   bool Attach(std::function<void()> wake_up);
   void Detach();
   std::optional<Event> Pop();
-  // True when the last event has been fetched: the stream is over.
+  // True when the last event has been fetched: the stream has ended.
   bool Drained() const;
 
  private:

@@ -9,7 +9,7 @@ namespace {
 
 RequestCompleted CompletionOf(uint64_t context) { return RequestCompleted{.request_context = context}; }
 
-// A source that says what it is told to, one answer for each time it is asked.
+// A source with a scripted event for each TakeEvent.
 class ScriptedSource final : public EventSource {
  public:
   explicit ScriptedSource(std::deque<Taken> answers) : answers_(std::move(answers)) {}
@@ -37,7 +37,7 @@ std::shared_ptr<ScriptedSource> SourceOf(std::deque<EventSource::Taken> answers)
   return std::make_shared<ScriptedSource>(std::move(answers));
 }
 
-// All events that wait, as "sequence:context ..."; the last event has no context.
+// All queued events, as "sequence:context ..."; the last event has no context.
 std::string Drain(EventQueue& queue) {
   std::string all;
   while (const auto event = queue.Pop()) {
@@ -175,7 +175,7 @@ TEST(EventQueue, ASourceWithMoreToSayGoesToTheEnd) {
   EXPECT_EQ(Drain(queue), "1:1 2:10 3:2 ");
 }
 
-TEST(EventQueue, ASourceThatSaysNothingNowButMoreLaterIsAskedAgain) {
+TEST(EventQueue, ASourceThatIsEmptyNowCanBePushedAgainLater) {
   EventQueue queue;
   queue.PushSource(SourceOf({{.body = std::nullopt, .again = true}, Says(1)}));
   EXPECT_EQ(Drain(queue), "1:1 ");
@@ -208,7 +208,7 @@ TEST(EventQueue, WithdrawingWhatNeverWaitedChangesNothing) {
   EXPECT_EQ(Drain(queue), "1:1 ");
 }
 
-TEST(EventQueue, ASourceWakesTheStreamAndIsLetGoAfterItsEvent) {
+TEST(EventQueue, ASourceWakesTheStreamAndIsReleasedAfterItsEvent) {
   EventQueue queue;
   int wakes = 0;
   ASSERT_TRUE(queue.Attach([&] { ++wakes; }));

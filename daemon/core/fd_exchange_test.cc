@@ -25,7 +25,7 @@ class ExchangeFdTest : public ::testing::Test {
     EXPECT_TRUE(ticket.ok());
     return *ticket;
   }
-  // OBJECT_NOT_FOUND once the object was taken back.
+  // OBJECT_NOT_FOUND once the object was released.
   absl::Status Known(MemoryObjectId id) { return owner_.session->FindMemory(id).status(); }
 
   World world_;
@@ -100,56 +100,56 @@ TEST_F(ExchangeFdTest, AnEndingSessionTakesNoFile) {
   world_.registry.End(owner_.session, EndCause::kEvicted, nullptr);
 }
 
-// The only decision about descriptors since then.
+// The only decision about descriptors since the last call.
 class FdDecisionTest : public ExchangeFdTest {
  protected:
-  std::optional<ToldDecision> Told() const {
-    std::optional<ToldDecision> told;
-    for (const ToldDecision& decision : world_.observer.counts().decisions) {
+  std::optional<RecordedDecision> Recorded() const {
+    std::optional<RecordedDecision> recorded;
+    for (const RecordedDecision& decision : world_.observer.counts().decisions) {
       if (decision.what == "fd") {
-        EXPECT_FALSE(told.has_value()) << "more than one";
-        told = decision;
+        EXPECT_FALSE(recorded.has_value()) << "more than one";
+        recorded = decision;
       }
     }
-    EXPECT_TRUE(told.has_value());
-    return told;
+    EXPECT_TRUE(recorded.has_value());
+    return recorded;
   }
   static std::string ObjectOf(MemoryObjectId id) { return "memory_id=" + std::to_string(id.value); }
 };
 
-TEST_F(FdDecisionTest, AnExchangeIsToldWithItsTenantSessionAndObject) {
+TEST_F(FdDecisionTest, AnExchangeIsReportedWithItsTenantSessionAndObject) {
   const MemoryTicket import = Import();
   ASSERT_TRUE(Exchange(import.ticket, MemoryFile()).ok());
-  const ToldDecision told = Told().value_or(ToldDecision{});
-  EXPECT_EQ(told.process, CallerNumbered(1).process);
-  EXPECT_EQ(told.tenant, "uid/uid=1000");
-  EXPECT_EQ(told.session, owner_.session->id());
-  EXPECT_EQ(told.object, ObjectOf(import.memory));
-  EXPECT_EQ(told.refused, std::nullopt);
-  EXPECT_EQ(told.note, "to_daemon");
+  const RecordedDecision recorded = Recorded().value_or(RecordedDecision{});
+  EXPECT_EQ(recorded.process, CallerNumbered(1).process);
+  EXPECT_EQ(recorded.tenant, "uid/uid=1000");
+  EXPECT_EQ(recorded.session, owner_.session->id());
+  EXPECT_EQ(recorded.object, ObjectOf(import.memory));
+  EXPECT_EQ(recorded.refused, std::nullopt);
+  EXPECT_EQ(recorded.note, "to_daemon");
 }
 
 TEST_F(FdDecisionTest, AFetchSaysWhichWayTheDescriptorWent) {
   const auto allocated = owner_.TryAllocate({.size = kPage});
   ASSERT_TRUE(allocated.ok() && Exchange(allocated->ticket).ok());
-  EXPECT_EQ(Told()->note, "to_client");
+  EXPECT_EQ(Recorded()->note, "to_client");
 }
 
-TEST_F(FdDecisionTest, ARefusedFileIsToldWithItsReason) {
+TEST_F(FdDecisionTest, ARefusedFileIsReportedWithItsReason) {
   const MemoryTicket import = Import();
   ASSERT_FALSE(Exchange(import.ticket, MemoryFile(kPage - 1)).ok());
-  EXPECT_EQ(Told()->refused, ErrorReason::MEMORY_TOO_SHORT);
-  EXPECT_EQ(Told()->object, ObjectOf(import.memory));
+  EXPECT_EQ(Recorded()->refused, ErrorReason::MEMORY_TOO_SHORT);
+  EXPECT_EQ(Recorded()->object, ObjectOf(import.memory));
 }
 
 TEST_F(FdDecisionTest, AStrangersTicketNamesNeitherTheSessionNorTheObject) {
   const MemoryTicket import = Import();
   ASSERT_FALSE(Exchange(import.ticket, MemoryFile(), 2).ok());
-  const ToldDecision told = Told().value_or(ToldDecision{});
-  EXPECT_EQ(told.process, CallerNumbered(2).process);
-  EXPECT_EQ(told.refused, ErrorReason::TICKET_UNKNOWN);
-  EXPECT_EQ(told.tenant + told.object + told.note, "");
-  EXPECT_EQ(told.session, SessionId{});
+  const RecordedDecision recorded = Recorded().value_or(RecordedDecision{});
+  EXPECT_EQ(recorded.process, CallerNumbered(2).process);
+  EXPECT_EQ(recorded.refused, ErrorReason::TICKET_UNKNOWN);
+  EXPECT_EQ(recorded.tenant + recorded.object + recorded.note, "");
+  EXPECT_EQ(recorded.session, SessionId{});
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Grants that an earlier daemon made, and the devices of all.
+// Grants issued by an earlier daemon, and the devices of all grants.
 #include "daemon/core/core_fixture_test.h"
 #include "daemon/core/grant_table.h"
 
@@ -12,8 +12,8 @@ class GrantRenewalTest : public ::testing::Test {
       return std::make_shared<Tenant>("grant/" + terms.name, "", id, 1, TenantLimits{}, node_, clock_);
     });
   }
-  // As the daemon after this one is asked for it.
-  static GrantTerms Again(const std::string& name, const IssuedGrant& issued) {
+  // The terms with which the next daemon is asked to renew the grant.
+  static GrantTerms RenewalTerms(const std::string& name, const IssuedGrant& issued) {
     return {.name = name, .renewal = GrantRenewal{.id = issued.id, .digest = SecretDigest::Of(issued.secret)}};
   }
   static GrantTerms WithDevices(const std::string& name, size_t count) {
@@ -35,10 +35,10 @@ class GrantRenewalTest : public ::testing::Test {
 TEST_F(GrantRenewalTest, ARenewedGrantHasItsIdAndItsSecretIsGoodAgain) {
   const IssuedGrant issued = Create({.name = "a"}, earlier_).value();
   EXPECT_THAT(table_.Present(issued.secret, CallerNumbered(1)).status(), FailsWith(ErrorReason::GRANT_REFUSED));
-  const auto renewed = Create(Again("a", issued), table_);
+  const auto renewed = Create(RenewalTerms("a", issued), table_);
   ASSERT_TRUE(renewed.ok()) << renewed.status();
   EXPECT_EQ(renewed->id, issued.id);
-  EXPECT_EQ(renewed->secret, "") << "nobody here knows it";
+  EXPECT_EQ(renewed->secret, "") << "this daemon does not have it";
   const auto tenant = table_.Present(issued.secret, CallerNumbered(1));
   ASSERT_TRUE(tenant.ok()) << tenant.status();
   EXPECT_EQ((*tenant)->name(), "grant/a");
@@ -49,17 +49,18 @@ TEST_F(GrantRenewalTest, ARenewedGrantHasItsIdAndItsSecretIsGoodAgain) {
 
 TEST_F(GrantRenewalTest, TheIdOfALivingGrantIsTaken) {
   const IssuedGrant living = Create({.name = "a"}, table_).value();
-  EXPECT_THAT(Create(Again("b", living), table_).status(), FailsAt(ErrorReason::GRANT_NAME_TAKEN, "renewal.grant_id"));
-  EXPECT_THAT(Create(Again("a", living), table_).status(), FailsAt(ErrorReason::GRANT_NAME_TAKEN, "name"));
+  EXPECT_THAT(Create(RenewalTerms("b", living), table_).status(),
+              FailsAt(ErrorReason::GRANT_NAME_TAKEN, "renewal.grant_id"));
+  EXPECT_THAT(Create(RenewalTerms("a", living), table_).status(), FailsAt(ErrorReason::GRANT_NAME_TAKEN, "name"));
   EXPECT_TRUE(Create({.name = "b"}, table_).ok()) << "a refusal takes no name";
-  EXPECT_TRUE(table_.Present(living.secret, CallerNumbered(1)).ok()) << "and changes nobody's grant";
+  EXPECT_TRUE(table_.Present(living.secret, CallerNumbered(1)).ok()) << "and changes no grant";
   ASSERT_TRUE(table_.Revoke(living.id).ok());
-  EXPECT_TRUE(Create(Again("c", living), table_).ok()) << "one that is gone is no living one";
+  EXPECT_TRUE(Create(RenewalTerms("c", living), table_).ok()) << "a revoked grant does not count";
 }
 
 TEST_F(GrantRenewalTest, ARenewedGrantIsRevokedAndEndsAsAnyOther) {
   const IssuedGrant issued = Create({.name = "a"}, earlier_).value();
-  GrantTerms terms = Again("a", issued);
+  GrantTerms terms = RenewalTerms("a", issued);
   terms.lifetime = std::chrono::seconds(1);
   ASSERT_TRUE(Create(terms, table_).ok());
   clock_.Advance(std::chrono::seconds(1));

@@ -39,7 +39,7 @@ bool IsNameCharacter(char c) {
 }
 
 std::string NewSecret(GrantId id, RandomSource& random) {
-  // Grows nowhere, so that no part of it is left behind on the way.
+  // Never reallocates, so that no part of the secret stays behind in freed memory.
   std::string secret;
   secret.reserve(kSecretBytes);
   secret += kPrefix;
@@ -131,7 +131,7 @@ absl::StatusOr<std::shared_ptr<Tenant>> GrantTable::Present(std::string_view sec
   return view.tenant;
 }
 
-std::shared_ptr<Tenant> GrantTable::TakeOut(std::map<GrantId, Entry>::iterator entry) {
+std::shared_ptr<Tenant> GrantTable::RemoveEntry(std::map<GrantId, Entry>::iterator entry) {
   std::shared_ptr<Tenant> tenant = std::move(entry->second.view.tenant);
   devices_ -= CountOf(entry->second.view.devices);
   names_.erase(entry->second.name);
@@ -146,7 +146,7 @@ absl::StatusOr<std::shared_ptr<Tenant>> GrantTable::Revoke(GrantId id) {
   if (found == grants_.end()) {
     return MakeError(ErrorReason::GRANT_NOT_FOUND, "grant_id");
   }
-  return TakeOut(found);
+  return RemoveEntry(found);
 }
 
 std::vector<std::shared_ptr<Tenant>> GrantTable::TakeExpired() {
@@ -155,7 +155,7 @@ std::vector<std::shared_ptr<Tenant>> GrantTable::TakeExpired() {
   for (auto entry = grants_.begin(); entry != grants_.end();) {
     const auto candidate = entry++;
     if (IsOver(candidate->second.view)) {
-      tenants.push_back(TakeOut(candidate));
+      tenants.push_back(RemoveEntry(candidate));
     }
   }
   return tenants;

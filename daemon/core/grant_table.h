@@ -25,87 +25,89 @@ namespace rnicd::core {
 
 inline constexpr size_t kMaxGrants = 4096;
 inline constexpr size_t kMaxGrantNameBytes = 63;
-// Of all grants together, so that whoever makes them cannot fill the daemon's memory.
+// Limit over all grants together, so that no issuer of grants can fill the daemon's memory.
 inline constexpr size_t kMaxGrantDevices = 100'000;
 
-// A grant that an earlier daemon made: its id, and what is left of its secret.
+// Identity of a grant issued by an earlier daemon: its id, and what is stored of its secret.
 struct GrantRenewal {
-  // Not 0.
+  // ID of the grant; not 0.
   GrantId id;
   SecretDigest digest;
 };
 
-// What a grant allows, as its maker says.
+// The terms of a grant, as its issuer requests them.
 struct GrantTerms {
-  // 1 to kMaxGrantNameBytes characters: letters, digits, "-", "_", "." and "/". The tenant is "grant/" and this.
+  // Name of the grant: 1 to kMaxGrantNameBytes characters from letters, digits, "-", "_", "." and "/". The tenant is
+  // "grant/" plus this name.
   std::string name;
-  // Only callers of this pod may present it; empty: whoever has the secret.
+  // UID of the only pod whose processes may present the grant; empty: any caller with the secret may.
   std::string pod_uid;
-  // When it is over: nobody may present it any more, and the sessions it carries end. 0: not before it is revoked.
+  // Time until the grant expires: nobody may present it any more, and its sessions end. 0: valid until revoked.
   std::chrono::milliseconds lifetime{0};
   TenantLimits limits;
-  // Nothing for a new id and a new secret.
+  // Identity to restore; empty for a new id and a new secret.
   std::optional<GrantRenewal> renewal;
-  // What the device plugin gave to the container that the grant is for; null for none.
+  // Devices that the device plugin allocated to the grant's container; null if none.
   std::shared_ptr<const DeviceSet> devices;
 };
 
-// A grant as it is handed out, once. The secret is kept nowhere; that of a renewed grant is not known, and empty here.
+// A grant as returned to its issuer, once. The secret is stored nowhere; that of a renewed grant is unknown, and empty
+// here.
 struct IssuedGrant {
   GrantId id;
   std::string secret;
 };
 
-// A grant as an operator may see it.
+// A grant as shown to an operator.
 struct GrantView {
   GrantId id;
   std::string pod_uid;
   Instant created;
   std::optional<Instant> expiry;
   std::shared_ptr<Tenant> tenant;
-  // Null for none.
+  // Devices the grant covers; null if none.
   std::shared_ptr<const DeviceSet> devices;
 };
 
-// Grants: secrets that make whoever presents one a tenant of its own.
+// Grants: secrets that make their bearer a tenant of its own.
 // Threads: safe.
 class GrantTable {
  public:
   // Both outlive the table.
   GrantTable(RandomSource& random, const Clock& clock) : random_(random), clock_(clock) {}
 
-  // `make` makes the tenant. Errors: FIELD_OUT_OF_RANGE, GRANT_NAME_TAKEN (of "name", or of the id in
-  // "renewal.grant_id"), QUOTA_GRANTS (of "devices" when there are too many of these).
+  // `make` creates the tenant. Errors: FIELD_OUT_OF_RANGE, GRANT_NAME_TAKEN (field "name", or "renewal.grant_id" when
+  // the id is taken), QUOTA_GRANTS (field "devices" when there are too many of these).
   using MakeTenant = std::function<std::shared_ptr<Tenant>(GrantId)>;
   absl::StatusOr<IssuedGrant> Create(const GrantTerms& terms, const MakeTenant& make);
-  // Errors: GRANT_REFUSED, whatever is wrong with it.
+  // Errors: GRANT_REFUSED, for every kind of mismatch.
   absl::StatusOr<std::shared_ptr<Tenant>> Present(std::string_view secret, const Caller& caller) const;
-  // The tenant is closed; its sessions are for the caller to end. Errors: GRANT_NOT_FOUND.
+  // Closes the grant's tenant; the caller must end its sessions. Errors: GRANT_NOT_FOUND.
   absl::StatusOr<std::shared_ptr<Tenant>> Revoke(GrantId id);
-  // Likewise for all that are over.
+  // Closes the tenants of all expired grants and returns them; the caller must end their sessions.
   std::vector<std::shared_ptr<Tenant>> TakeExpired();
-  // In the order of their ids.
+  // All grants, in the order of their ids.
   std::vector<GrantView> List() const;
 
  private:
   struct Entry {
     SecretDigest digest;
-    // As in its terms.
+    // Name from the grant's terms.
     std::string name;
     GrantView view;
   };
 
   absl::Status CheckFree(const GrantTerms& terms) const RNICD_REQUIRES(mutex_);
   GrantId NewId() RNICD_REQUIRES(mutex_);
-  // Takes the grant out of all tables, and closes its tenant.
-  std::shared_ptr<Tenant> TakeOut(std::map<GrantId, Entry>::iterator entry) RNICD_REQUIRES(mutex_);
+  // Removes the grant from all tables, and closes its tenant.
+  std::shared_ptr<Tenant> RemoveEntry(std::map<GrantId, Entry>::iterator entry) RNICD_REQUIRES(mutex_);
   bool IsOver(const GrantView& view) const { return view.expiry.has_value() && *view.expiry <= clock_.Now(); }
 
   RandomSource& random_;
   const Clock& clock_;
   mutable Mutex mutex_;
   std::map<GrantId, Entry> grants_ RNICD_GUARDED_BY(mutex_);
-  // Of all grants.
+  // Names of all grants.
   std::set<std::string> names_ RNICD_GUARDED_BY(mutex_);
   size_t devices_ RNICD_GUARDED_BY(mutex_) = 0;
 };

@@ -73,7 +73,7 @@ TEST_F(GrantTableTest, NoTwoGrantsShareAnIdOrAnyPartOfASecret) {
   EXPECT_EQ(words.size(), size_t{4 * kGrants});
 }
 
-TEST_F(GrantTableTest, WhoeverPresentsTheSecretIsTheGrantsTenant) {
+TEST_F(GrantTableTest, TheBearerOfTheSecretIsTheGrantsTenant) {
   const IssuedGrant first = MustCreate({.name = "first"});
   const IssuedGrant second = MustCreate({.name = "second"});
   const auto tenant = table_.Present(first.secret, CallerNumbered(1, 1000));
@@ -146,7 +146,7 @@ TEST_F(GrantTableTest, AGrantIsOverWhenItsTimeIsOver) {
   EXPECT_TRUE(Present(issued.secret).ok());
   EXPECT_TRUE(table_.TakeExpired().empty());
   clock_.Advance(milliseconds(1));
-  EXPECT_THAT(Present(issued.secret), kRefused()) << "whether or not somebody has looked for it";
+  EXPECT_THAT(Present(issued.secret), kRefused()) << "whether or not TakeExpired has run";
   const auto expired = table_.TakeExpired();
   ASSERT_EQ(expired.size(), 1u);
   EXPECT_EQ(expired.front(), *tenant);

@@ -5,7 +5,7 @@
 namespace rnicd::core {
 namespace {
 
-// The row for which `same` holds; `fresh` is added when there is none.
+// Returns the row for which `same` holds; adds `fresh` when there is none.
 template <typename Row, typename Same>
 Row& FindOrAdd(std::vector<Row>& rows, const Same& same, Row fresh) {
   const auto found = std::find_if(rows.begin(), rows.end(), same);

@@ -12,14 +12,14 @@ namespace rnicd::core {
 // Why pages are registered: by a region, or by a logical address mapping.
 enum class PageUse : uint8_t { kRegion, kMapping };
 
-// What some sessions hold, added up for whoever shows it.
+// Objects held by a set of sessions, added up for display.
 struct Holdings {
   struct Pages {
     std::string adapter;
     PageUse use = PageUse::kRegion;
-    // Bytes of the smallest page behind the range.
+    // Size in bytes of the smallest page behind the range.
     uint64_t page_bytes = 0;
-    // Pages of kNdkPageBytes.
+    // Number of pages of kNdkPageBytes.
     uint64_t count = 0;
   };
   struct Regions {
@@ -37,7 +37,7 @@ struct Holdings {
   void AddRegion(std::string_view adapter, bool fast_register);
   void AddQueuePair(std::string_view adapter, provider::QueuePairState state);
 
-  // A few rows each: adapters times page sizes, kinds and states.
+  // A few rows in each: adapters times page sizes, kinds and states.
   std::vector<Pages> pages;
   std::vector<Regions> regions;
   std::vector<QueuePairs> queue_pairs;

@@ -1,4 +1,4 @@
-// What sessions hold, as a scrape adds it up.
+// Holdings of sessions, as a scrape adds them up.
 #include "daemon/core/holdings.h"
 
 #include "daemon/core/queue_fixture_test.h"

@@ -57,19 +57,21 @@ absl::Status Ledger::Take(Resource resource, uint64_t amount) {
 }
 
 absl::Status Ledger::TakeAlone(Resource resource, uint64_t amount) {
-  // Nothing is never too much, also above a limit that was lowered.
+  // Zero is always within the limit, even above one that was lowered.
   if (amount == 0) {
     return absl::OkStatus();
   }
   std::atomic<uint64_t>& used = used_[static_cast<size_t>(resource)];
-  // No limit still means that the count must not wrap.
-  const uint64_t told = this->limit(resource);
-  const uint64_t limit = told == 0 ? UINT64_MAX : told;
+  // Even without a limit the count must not wrap.
+  const uint64_t configured = this->limit(resource);
+  const uint64_t limit = configured == 0 ? UINT64_MAX : configured;
   uint64_t before = used.load();
   do {
     if (before > limit || amount > limit - before) {
-      return MakeError(ErrorInfo{
-          .reason = kRows[static_cast<size_t>(resource)].reason, .limit = told, .used = before, .requested = amount});
+      return MakeError(ErrorInfo{.reason = kRows[static_cast<size_t>(resource)].reason,
+                                 .limit = configured,
+                                 .used = before,
+                                 .requested = amount});
     }
   } while (!used.compare_exchange_weak(before, before + amount));
   return absl::OkStatus();

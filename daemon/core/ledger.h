@@ -13,7 +13,7 @@
 
 namespace rnicd::core {
 
-// What is counted and limited.
+// Resources that are counted and limited.
 enum class Resource : uint8_t {
   kSessions,
   kAdapters,
@@ -21,21 +21,22 @@ enum class Resource : uint8_t {
   kMemoryObjects,
   kMemoryBytes,
   kRegions,
-  // Of pages that regions and mappings hold registered, each counted once for an owner; see pinned_pages.h.
+  // Bytes of the pages that regions and mappings hold registered, each page counted once for an owner; see
+  // pinned_pages.h.
   kPinnedBytes,
   kPendingRequests,
   kLogicalMappings,
-  // Pages of 4 KiB that fast-register regions were made ready for.
+  // Pages of 4 KiB that fast-register regions were initialized for.
   kFastRegisterPages,
   kCompletionQueues,
   kCqEntries,
   kQueuePairs,
-  // Of both queues of every queue pair.
+  // Entries of both queues of every queue pair.
   kQueueEntries,
   kWindows,
-  // Pieces of memory that posted requests and live fast registrations name: what their page lists cost.
+  // Pieces of memory named by posted requests and live fast registrations: the cost of their page lists.
   kPostedPages,
-  // As kPinnedBytes, each page counted as often as it is registered.
+  // Bytes as in kPinnedBytes, but each page counted as often as it is registered.
   kRegisteredBytes,
 };
 inline constexpr size_t kResourceCount = 17;
@@ -54,25 +55,25 @@ class Limits {
 };
 
 // Counts what one owner holds, never above its limits, and passes every count on to its parent: a session's ledger to
-// its tenant's, and that to the node's. Charge before taking, refund after giving back.
+// its tenant's, and that to the node's. Charge before allocating, refund after releasing.
 // Threads: safe, without locks.
 class Ledger {
  public:
-  // `parent` may be null; it is kept alive.
+  // `parent` may be null; the ledger keeps it alive.
   Ledger(const Limits& limits, std::shared_ptr<Ledger> parent);
 
-  // Takes `amount` here and in every ancestor, or nowhere. Errors: the resource's QUOTA_ reason with its figures.
+  // Charges `amount` here and in every ancestor, or nowhere. Errors: the resource's QUOTA_ reason with its figures.
   absl::Status Take(Resource resource, uint64_t amount);
   void Give(Resource resource, uint64_t amount);
 
-  // The same for this owner only; what its parent holds is counted by other rules.
+  // Charges `amount` to this owner only; its parent's holdings are counted by other rules.
   absl::Status TakeAlone(Resource resource, uint64_t amount);
   void GiveAlone(Resource resource, uint64_t amount) { used_[static_cast<size_t>(resource)].fetch_sub(amount); }
 
   uint64_t used(Resource resource) const { return used_[static_cast<size_t>(resource)].load(); }
   uint64_t limit(Resource resource) const { return limits_[static_cast<size_t>(resource)].load(); }
   bool empty() const;
-  // What is held above a lower limit stays; nothing is added until it is below again.
+  // Holdings above a lowered limit stay; nothing is added until they are below it again.
   void SetLimits(const Limits& limits);
 
  private:
@@ -81,7 +82,7 @@ class Ledger {
   std::array<std::atomic<uint64_t>, kResourceCount> used_{};
 };
 
-// An amount taken from a ledger, given back when this goes. Empty when default made or moved from.
+// An amount charged to a ledger, refunded when this is destroyed. Empty when default made or moved from.
 class Charge {
  public:
   static absl::StatusOr<Charge> Take(std::shared_ptr<Ledger> ledger, Resource resource, uint64_t amount);
@@ -93,7 +94,8 @@ class Charge {
   ~Charge() { Refund(); }
 
   void Refund();
-  // Takes or gives back the difference. A charge that is empty stays so. Errors: as Take; nothing changed then.
+  // Charges or refunds the difference to the new amount. An empty charge stays empty. Errors: as Take, with nothing
+  // changed.
   absl::Status Adjust(uint64_t amount);
   uint64_t amount() const { return amount_; }
 

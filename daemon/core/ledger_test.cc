@@ -146,7 +146,7 @@ TEST(Ledger, WhatIsHeldAboveALoweredLimitStaysAndNothingIsAdded) {
   EXPECT_TRUE(tenant->Take(Resource::kRegions, 1).ok());
 }
 
-TEST(Ledger, AloneMeansThatTheParentIsNotAsked) {
+TEST(Ledger, AloneMeansThatTheParentIsNotCharged) {
   const auto node = LedgerWith(Resource::kPinnedBytes, 5);
   const auto session = LedgerWith(Resource::kPinnedBytes, 10, node);
   EXPECT_TRUE(session->TakeAlone(Resource::kPinnedBytes, 9).ok());
@@ -157,8 +157,8 @@ TEST(Ledger, AloneMeansThatTheParentIsNotAsked) {
   EXPECT_EQ(node->used(Resource::kPinnedBytes), 0u);
 }
 
-// Sessions of one tenant take and give while its limit goes up and down: no count goes astray, and none was ever above
-// the highest limit.
+// Sessions of one tenant charge and refund while its limit changes: no count is lost, and none was ever above the
+// highest limit.
 TEST(Ledger, LimitsMayChangeWhileOthersTakeAndGive) {
   constexpr uint64_t kHighest = 1000;
   const auto node = LedgerWith(Resource::kPinnedBytes, 0);
@@ -196,7 +196,7 @@ TEST(Charge, IsGivenBackOnceHoweverOftenItMoves) {
     Charge third;
     third = std::move(second);
     EXPECT_EQ(third.amount(), 5u);
-    EXPECT_EQ(second.amount(), 0u);  // NOLINT(bugprone-use-after-move): what a moved-from charge is, is the claim.
+    EXPECT_EQ(second.amount(), 0u);  // NOLINT(bugprone-use-after-move): the test is about the moved-from charge.
     EXPECT_EQ(ledger->used(Resource::kRegions), 5u);
   }
   EXPECT_EQ(ledger->used(Resource::kRegions), 0u);

@@ -9,7 +9,7 @@
 namespace rnicd::core {
 namespace {
 
-// Neighbours that are also neighbours in memory become one run.
+// Ranges that adjoin in memory become one run.
 void AppendRun(std::vector<std::span<std::byte>>& runs, std::span<std::byte> bytes) {
   if (!runs.empty() && runs.back().data() + runs.back().size() == bytes.data()) {
     runs.back() = std::span(runs.back().data(), runs.back().size() + bytes.size());
@@ -39,7 +39,7 @@ class RunBuilder {
   std::vector<std::span<std::byte>> runs_;
 };
 
-// Keeps the pages of several mappings; those of one need no list.
+// Keeps the pages of several mappings alive; one mapping needs no list.
 class Keeper {
  public:
   void Add(const std::shared_ptr<const MappedPages>& pages) { kept_.insert(pages); }
@@ -51,7 +51,7 @@ class Keeper {
   }
 
  private:
-  // Sorted: a page array may go to another mapping with every page.
+  // Sorted: in a page array every page may belong to another mapping.
   std::set<std::shared_ptr<const MappedPages>> kept_;
 };
 
@@ -70,7 +70,7 @@ absl::StatusOr<std::shared_ptr<const MappedPages>> TakePages(MappedRange range, 
   mapped->page_bytes = range.page_bytes;
   mapped->uses = std::move(range.uses);
   mapped->pages.reserve(range.pages);
-  // Memory objects are mapped at page boundaries, so the address of a byte says which page it is in.
+  // Memory objects are mapped at page boundaries, so the address of a byte identifies its page.
   uint64_t skip = range.base.value % kNdkPageBytes;
   for (const std::span<std::byte> run : range.runs) {
     std::byte* const end = run.data() + run.size();
@@ -89,7 +89,7 @@ LogicalAddressSpace::LogicalAddressSpace(uint64_t seed)
 void LogicalAddressSpace::Insert(const std::shared_ptr<LogicalMapping>& mapping) {
   MutexLock lock(mutex_);
   mapping->set_base(LogicalAddress{next_});
-  // A page that belongs to nobody lies between two mappings.
+  // An unused page separates two mappings.
   next_ += (mapping->pages()->pages.size() + 1) * kNdkPageBytes;
   mappings_.emplace(mapping->base().value, mapping);
 }

@@ -17,12 +17,13 @@
 
 namespace rnicd::core {
 
-// 1 GiB, so that the answer with its page array fits into one message.
+// 1 GiB, so that the response with its page array fits into one message.
 inline constexpr uint64_t kMaxMappedPages = uint64_t{1} << 18;
 
 // Pages of a mapping: kept, and charged, until neither the mapping nor any registration or request uses them.
 struct MappedPages {
-  // First, so that it goes last: the memory may be released before the pages count as free, never the other way round.
+  // First, so that it is destroyed last: the memory may be released before the pages count as free, never the other way
+  // round.
   PinCharge pinned;
   // The smallest page behind the range, in bytes.
   uint64_t page_bytes = 0;
@@ -30,7 +31,7 @@ struct MappedPages {
   std::vector<MemoryObject::Use> uses;
 };
 
-// A logical address mapping: the pages behind an MDL chain under addresses of the adapter's own.
+// A logical address mapping: the pages behind an MDL chain under addresses of the adapter.
 // Lifetime: holds its adapter open until it is released.
 // Source:   NDK_LOGICAL_ADDRESS_MAPPING.
 class LogicalMapping {
@@ -45,9 +46,9 @@ class LogicalMapping {
 
   const Adapter& adapter() const { return *adapter_; }
   const std::shared_ptr<const MappedPages>& pages() const { return pages_; }
-  // Where the range begins in the first page.
+  // Offset of the range in the first page, in bytes.
   uint32_t fbo() const { return fbo_; }
-  // Set once, before anyone can find the mapping.
+  // Set once, before any other thread can find the mapping.
   LogicalAddress base() const { return base_; }
   void set_base(LogicalAddress base) { base_ = base; }
 
@@ -60,17 +61,17 @@ class LogicalMapping {
   LogicalAddress base_;
 };
 
-// Takes the pages behind a checked range. Errors: PAGE_COUNT_UNSUPPORTED, QUOTA_REGISTERED_BYTES, QUOTA_PINNED_BYTES.
+// Charges the pages behind a checked range. Errors: PAGE_COUNT_UNSUPPORTED, QUOTA_REGISTERED_BYTES, QUOTA_PINNED_BYTES.
 absl::StatusOr<std::shared_ptr<const MappedPages>> TakePages(MappedRange range, const std::shared_ptr<Ledger>& ledger);
 
-// Host bytes in order, and what keeps them.
+// Host bytes in order, and the owners that keep them alive.
 struct ResolvedPages {
   std::vector<std::span<std::byte>> runs;
   std::shared_ptr<const void> keep_alive;
 };
 
-// The logical addresses of one session. They begin at a random place and are never used twice, so that a released or
-// foreign one leads nowhere.
+// The logical addresses of one session. They begin at a random place and are never reused, so that a released or
+// foreign address resolves to nothing.
 // Threads: safe.
 class LogicalAddressSpace {
  public:
@@ -80,20 +81,21 @@ class LogicalAddressSpace {
   void Insert(const std::shared_ptr<LogicalMapping>& mapping);
   void Remove(const LogicalMapping& mapping);
 
-  // `length` bytes from byte `fbo` of the first page on, over pages in any order. All pages are judged, those beyond
-  // the length too. Errors: LOGICAL_ADDRESS_UNALIGNED, LOGICAL_ADDRESS_UNKNOWN with the field "adapter_page_array[N]".
+  // Resolves `length` bytes from byte `fbo` of the first page on, over pages in any order. All pages are checked, those
+  // beyond the length too. Errors: LOGICAL_ADDRESS_UNALIGNED, LOGICAL_ADDRESS_UNKNOWN with the field
+  // "adapter_page_array[N]".
   absl::StatusOr<ResolvedPages> ResolvePages(const Adapter& adapter, std::span<const uint64_t> pages, uint64_t fbo,
                                              uint64_t length) const;
-  // `length` bytes within one mapping. Errors: LOGICAL_ADDRESS_UNKNOWN.
+  // Resolves `length` bytes within one mapping. Errors: LOGICAL_ADDRESS_UNKNOWN.
   absl::StatusOr<ResolvedPages> ResolveBytes(const Adapter& adapter, LogicalAddress address, uint64_t length) const;
 
  private:
-  // Null when the address lies in no mapping of the adapter.
+  // Null when no mapping of the adapter contains the address.
   const LogicalMapping* Find(const Adapter& adapter, uint64_t address) const RNICD_REQUIRES(mutex_);
 
   mutable Mutex mutex_;
   uint64_t next_ RNICD_GUARDED_BY(mutex_);
-  // By base.
+  // Mappings by base address.
   std::map<uint64_t, std::shared_ptr<LogicalMapping>> mappings_ RNICD_GUARDED_BY(mutex_);
 };
 

@@ -98,7 +98,7 @@ TEST_F(LogicalMappingTest, TheFirstOffsetAndTheLengthCutTheEnds) {
   EXPECT_EQ(Runs(Resolve({Page(*mapping, 0)}, kPage - 1, 1)), "4095+1 ");
 }
 
-TEST_F(LogicalMappingTest, PagesBeyondTheLengthAreJudgedButNotUsed) {
+TEST_F(LogicalMappingTest, PagesBeyondTheLengthAreCheckedButNotUsed) {
   const auto mapping = Map(0, 2);
   EXPECT_EQ(Runs(Resolve({Page(*mapping, 0), Page(*mapping, 1)}, 0, 1)), "0+1 ");
   EXPECT_THAT(Resolve({Page(*mapping, 0), Page(*mapping, 2)}, 0, 1).status(),

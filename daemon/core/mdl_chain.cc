@@ -11,7 +11,7 @@
 namespace rnicd::core {
 namespace {
 
-// Walks a chain once; every method is about the entry the walk stands at.
+// Walks a chain once; every method concerns the current entry.
 class ChainWalk {
  public:
   ChainWalk(std::span<const MdlEntry> chain, uint64_t length, const MemoryLookup& find_memory)
@@ -42,7 +42,7 @@ class ChainWalk {
     return MakeError(reason, "mdl_chain[" + std::to_string(index_) + "]." + std::string(member));
   }
 
-  // What can be judged without the memory object.
+  // Checks that do not need the memory object.
   absl::Status CheckNumbers() const {
     if (entry().count == 0) {
       return Refuse(ErrorReason::MDL_ENTRY_EMPTY, "byte_count");
@@ -62,7 +62,7 @@ class ChainWalk {
     return absl::OkStatus();
   }
 
-  // Long chains mostly stay in one object, so the last one is kept at hand.
+  // Long chains mostly stay in one object, so the last one is cached.
   absl::Status EnterMemory() {
     if (index_ == 0 || entry().memory != chain_[index_ - 1].memory) {
       memory_ = find_memory_(entry().memory);

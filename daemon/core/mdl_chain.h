@@ -24,17 +24,17 @@ struct MdlEntry {
   VirtualAddress address;
 };
 
-// A chain that passed every check: where its bytes lie in this process, and the right to touch them.
+// A chain that passed every check: the location of its bytes in this process, and the right to touch them.
 struct MappedRange {
   VirtualAddress base;
   uint64_t length = 0;
-  // Pages of kNdkPageBytes that [base, base + length) touches.
+  // Number of pages of kNdkPageBytes that [base, base + length) touches.
   uint64_t pages = 0;
-  // The smallest page behind the range, in bytes.
+  // Size in bytes of the smallest page behind the range.
   uint64_t page_bytes = 0;
-  // Neighbours that are also neighbours in memory are one run.
+  // Runs of host bytes; entries that adjoin in memory share one run.
   std::vector<std::span<std::byte>> runs;
-  // The same as pages of their files, to be charged.
+  // The same range as pages of their files, for charging.
   std::vector<PageRun> page_runs;
   std::vector<MemoryObject::Use> uses;
 };

@@ -34,7 +34,7 @@ MemoryObject::MemoryObject(Os& os, uint64_t size, PinBook pins, Charge object_ch
       object_charge_(std::move(object_charge)),
       bytes_charge_(std::move(bytes_charge)) {}
 
-// Nobody shares the object any more; a failing munmap leaves nothing to be done.
+// No other owner is left; a failing munmap cannot be handled.
 MemoryObject::~MemoryObject() {
   if (!mapping_.empty()) {
     (void)os_.Unmap(mapping_);
@@ -80,7 +80,7 @@ absl::Status MemoryObject::Attach(UniqueFd file) {
   absl::Status status = [&]() -> absl::Status {
     RNICD_RETURN_IF_ERROR(CheckImportedFile(file.get()));
     RNICD_RETURN_IF_ERROR(os_.AddSeals(file.get(), F_SEAL_SHRINK));
-    // The size counts only now that the file cannot shrink any more.
+    // The size is final only now that the file cannot shrink any more.
     RNICD_ASSIGN_OR_RETURN(const MemoryFileFacts facts, os_.Inspect(file.get()));
     if (facts.size < size_) {
       return MakeError(ErrorReason::MEMORY_TOO_SHORT, "size");
@@ -147,8 +147,8 @@ absl::Status MemoryObject::Seal() {
   return status;
 }
 
-// Until the seal the owner could punch holes. They are filled here, where running out of pages is an error: a transfer
-// that met one later would be a signal.
+// Until the seal the owner could punch holes. They are filled here, where running out of pages is an error: during a
+// transfer it would be a signal.
 absl::Status MemoryObject::SealAndPopulate() {
   if (!seals_complete_) {
     RNICD_RETURN_IF_ERROR(os_.AddSeals(file_.get(), F_SEAL_FUTURE_WRITE | F_SEAL_SEAL));

@@ -17,9 +17,9 @@ namespace rnicd::core {
 
 // Memory that can be registered: a memfd, mapped whole and populated for as long as it lives, and sealed so that its
 // owner can no longer pull pages away under the card. Until Seal the owner can still make its own writable mapping;
-// after Seal nobody can, and only then does registration begin. ARCHITECTURE.md, "The attach protocol".
+// after Seal no process can, and only then does registration begin. ARCHITECTURE.md, "The attach protocol".
 // Lifetime: shared; outlives the regions over it, because each holds a Use.
-// Threads:  safe. A call that finds another in progress on the same object is refused with MEMORY_IN_USE.
+// Threads:  safe. A call that races another one on the same object is refused with MEMORY_IN_USE.
 // Source:   fcntl(2) "File Sealing"; memfd_create(2).
 class MemoryObject : public std::enable_shared_from_this<MemoryObject> {
  public:
@@ -38,21 +38,21 @@ class MemoryObject : public std::enable_shared_from_this<MemoryObject> {
     std::shared_ptr<MemoryObject> object_;
   };
 
-  // An object without a file yet. The charges count it and its `size` until it is released. `pins` is where its file's
-  // pages are charged when they are registered.
+  // An object without a file yet. The charges count it and its `size` until it is released. `pins` charges the pages of
+  // its file when they are registered.
   MemoryObject(Os& os, uint64_t size, PinBook pins, Charge object_charge, Charge bytes_charge);
   ~MemoryObject();
 
-  // Makes the file here. Errors: MEMORY_PAGES_UNAVAILABLE, NUMA_NODE_UNKNOWN, MEMORY_ALREADY_SEALED.
+  // Creates the file here. Errors: MEMORY_PAGES_UNAVAILABLE, NUMA_NODE_UNKNOWN, MEMORY_ALREADY_SEALED.
   absl::Status Allocate(uint64_t page_bytes, std::optional<uint32_t> numa_node);
   // Takes the owner's file. Errors: MEMORY_NOT_MEMORY, MEMORY_READ_ONLY, MEMORY_WRITE_SEALED, MEMORY_NOT_SEALABLE,
-  // MEMORY_TOO_SHORT, MEMORY_SIZE_UNALIGNED, MEMORY_PAGES_UNAVAILABLE. A refused file is closed and left as it was,
+  // MEMORY_TOO_SHORT, MEMORY_SIZE_UNALIGNED, MEMORY_PAGES_UNAVAILABLE. A refused file is closed and left unchanged,
   // except that it may now be sealed against shrinking.
   absl::Status Attach(UniqueFd file);
   // A descriptor of the file for the owner. Errors: MEMORY_NOT_ATTACHED, MEMORY_ALREADY_SEALED.
   absl::StatusOr<UniqueFd> DuplicateFile();
-  // Errors: MEMORY_NOT_ATTACHED, MEMORY_ALREADY_SEALED, MEMORY_SEAL_REFUSED, MEMORY_PAGES_UNAVAILABLE. May be tried
-  // again after a failure.
+  // Errors: MEMORY_NOT_ATTACHED, MEMORY_ALREADY_SEALED, MEMORY_SEAL_REFUSED, MEMORY_PAGES_UNAVAILABLE. May be retried
+  // after a failure.
   absl::Status Seal();
   // Errors: MEMORY_NOT_ATTACHED, MEMORY_NOT_SEALED.
   absl::StatusOr<Use> BeginUse();
@@ -69,7 +69,7 @@ class MemoryObject : public std::enable_shared_from_this<MemoryObject> {
  private:
   enum class State : uint8_t { kAwaitingFile, kWorking, kAttached, kSealed, kReleased };
 
-  // Moves to kWorking when the object is in `expected`; the one who moved it owns file_, mapping_ and page_bytes_.
+  // Moves to kWorking when the object is in `expected`; the thread that moved it owns file_, mapping_ and page_bytes_.
   absl::Status BeginWork(State expected);
   void EndWork(State next);
   absl::Status MapAndPopulate(UniqueFd file, const MemoryFileFacts& facts, std::optional<uint32_t> numa_node);

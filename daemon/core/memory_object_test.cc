@@ -41,7 +41,7 @@ UniqueFd PipeEnd() {
   return UniqueFd(ends[0]);
 }
 
-// A writable mapping of the owner's own; unmapped when it goes.
+// The owner's own writable mapping; unmapped on destruction.
 class OwnersMapping {
  public:
   explicit OwnersMapping(int fd) : address_(mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) {}
@@ -92,7 +92,7 @@ TEST_F(MemoryObjectTest, AnAllocatedFileIsSharedWithItsOwner) {
   EXPECT_EQ(object->page_bytes(), kPage);
 }
 
-// What the seal is for: each of these would pull pages away under the card.
+// The purpose of the seal: each of these would pull pages away under the card.
 TEST_F(MemoryObjectTest, AfterTheSealTheOwnerCannotPullPagesAway) {
   const UniqueFd file = MemoryFile();
   const auto object = Attached(file);

@@ -49,13 +49,13 @@ absl::StatusOr<MemoryRegion::RegisterRequest> MemoryRegion::BeginRegister(Mapped
   }
   RNICD_ASSIGN_OR_RETURN(request.busy, Acquire());
   {
-    // Before the charge, so that a region in the wrong state is told that and not that its owner's quota is used up.
+    // Before the charge, so that a region in the wrong state is reported as such and not as a quota that is used up.
     MutexLock lock(mutex_);
     RNICD_RETURN_IF_ERROR(CheckRegistrable());
   }
   RNICD_ASSIGN_OR_RETURN(request.pinned,
                          PinCharge::Take(ledger, std::move(request.range.page_runs), request.range.pages));
-  // The request outlives this lock, so that a refusal gives its charge and its hold back without it.
+  // The request outlives this lock, so that a refusal releases its charge and its hold without it.
   MutexLock lock(mutex_);
   RNICD_RETURN_IF_ERROR(CheckRegistrable());
   state_ = State::kRegistering;
@@ -69,10 +69,10 @@ absl::StatusOr<Registration> MemoryRegion::FinishRegister(RegisterRequest reques
                                                   .rights = request.rights});
   const uint64_t bytes = request.range.length;
   if (!device.ok()) {
-    // Given back before anybody hears of the failure; the hold stays, so that a waiting close comes after it.
+    // Released before the failure is reported; the hold stays, so that a waiting close comes after it.
     request.range = {};
     request.pinned.Refund();
-    BackTo(State::kCreated);
+    ReturnTo(State::kCreated);
   }
   const absl::StatusOr<Registration> registration =
       device.ok() ? absl::StatusOr<Registration>(Publish(request, *std::move(device))) : device.status();
@@ -118,7 +118,7 @@ absl::StatusOr<MemoryRegion::DeregisterRequest> MemoryRegion::BeginDeregister() 
   }
 }
 
-// The request's hold is let go after the state is set: a waiting close must find the region at rest.
+// The request's hold is released after the state is set: a waiting close must find the region at rest.
 absl::Status MemoryRegion::FinishDeregister(DeregisterRequest /*request*/) {
   provider::DeviceMemoryRegion* device = nullptr;
   {
@@ -206,20 +206,20 @@ void MemoryRegion::AddTo(Holdings& holdings) const {
   }
 }
 
-void MemoryRegion::BackTo(State state) {
+void MemoryRegion::ReturnTo(State state) {
   MutexLock lock(mutex_);
   state_ = state;
 }
 
-// Order matters: the card lets go first, then the memory may be released, then the pages count as free.
+// Order matters: the card releases first, then the memory may be released, then the pages count as free.
 void MemoryRegion::Forget() {
   device_.reset();
   range_ = {};
   pinned_.Refund();
 }
 
-// A region that is closed while registered is deregistered here. Destroying the device object takes the card's part
-// back even where Deregister failed.
+// A region that is closed while registered is deregistered here. Destroying the device object releases the card's side
+// even where Deregister failed.
 void MemoryRegion::Finalize() {
   std::shared_ptr<provider::DeviceMemoryRegion> device;
   std::shared_ptr<provider::DeviceFastRegion> fast;
@@ -229,7 +229,7 @@ void MemoryRegion::Finalize() {
     device = std::move(device_);
     fast = std::move(fast_.device);
     cause = close_cause_;
-    // Whoever found the region before its id died may still read it; it has no token any more.
+    // A thread that found the region before its id was removed may still read it; the region has no token any more.
     state_ = State::kDeregistering;
   }
   absl::Status deregistered;

@@ -21,14 +21,14 @@
 
 namespace rnicd::core {
 
-// A region as an operator may see it: no token.
+// A region as shown to an operator: no token.
 struct RegionView {
   std::string adapter_name;
   bool fast_register = false;
-  // "created", "registering", "registered", "deregistering"; of the fast kind "created", "initializing", "initialized"
+  // "created", "registering", "registered", "deregistering"; for the fast kind "created", "initializing", "initialized"
   // or "registered".
   std::string_view state;
-  // Zero unless registered.
+  // Address of the first byte; zero unless registered.
   VirtualAddress base;
   uint64_t length = 0;
   uint64_t pages = 0;
@@ -38,17 +38,17 @@ struct RegionView {
 
 // An NDK memory region: the right to use a range of memory through one protection domain.
 //
-//     Created -Register-> Registering -> Registered -Deregister-> Deregistering -> Created
-//     Created -Initialize-> Initializing -> Initialized                 (the fast kind; work requests do the rest)
+// Created -Register-> Registering -> Registered -Deregister-> Deregistering -> Created
+// Created -Initialize-> Initializing -> Initialized                 (the fast kind; work requests do the rest)
 //
-// Each request has two halves. Begin judges the request and takes what it needs; Finish talks to the device, and may
+// Each request has two halves. Begin checks the request and takes what it needs; Finish talks to the device, and may
 // run later on another thread. Between the two the region is busy, and a close waits.
 // Lifetime: holds its protection domain open; a registration holds its memory objects.
 // Threads:  safe; of two racing requests one is refused with REGION_BUSY or a state reason.
 // Source:   NDK_FN_REGISTER_MR, NDK_FN_DEREGISTER_MR, NDK_FN_INITIALIZE_FAST_REGISTER_MR.
 class MemoryRegion final : public Closable {
  public:
-  // A registration that was admitted and is to be finished, once.
+  // A registration that was admitted and must be finished, once.
   struct RegisterRequest {
     Hold busy;
     MappedRange range;
@@ -56,31 +56,31 @@ class MemoryRegion final : public Closable {
     PinCharge pinned;
     Instant started;
   };
-  // Likewise a deregistration.
+  // A deregistration that was admitted and must be finished, once.
   struct DeregisterRequest {
     Hold busy;
   };
-  // Likewise an initialization of the fast kind.
+  // An initialization of the fast kind that was admitted and must be finished, once.
   struct InitializeRequest {
     Hold busy;
     uint32_t max_pages = 0;
     bool remote_access = false;
     Charge pages;
   };
-  // A region as fast registrations see it.
+  // The parts of a region that a fast registration needs.
   struct FastTarget {
     std::shared_ptr<provider::DeviceFastRegion> device;
     uint32_t max_pages = 0;
     bool remote_access = false;
   };
-  // A registration as a window sees it.
+  // The parts of a registration that a window needs.
   struct BindTarget {
     std::shared_ptr<provider::DeviceMemoryRegion> device;
     VirtualAddress base;
     uint64_t length = 0;
     AccessRights rights;
   };
-  // What a FastRegister that was posted makes of the region, for operators.
+  // The effect of a posted FastRegister on the region, for operators.
   struct FastRegistration {
     VirtualAddress base;
     uint64_t length = 0;
@@ -98,7 +98,7 @@ class MemoryRegion final : public Closable {
   // QUOTA_REGISTERED_BYTES, QUOTA_PINNED_BYTES. A refusal changes nothing.
   absl::StatusOr<RegisterRequest> BeginRegister(MappedRange range, AccessRights rights,
                                                 const std::shared_ptr<Ledger>& ledger);
-  // Errors: those of DeviceProtectionDomain::RegisterMemory; the region is then as before Begin.
+  // Errors: those of DeviceProtectionDomain::RegisterMemory; the region is then in the state it had before Begin.
   absl::StatusOr<Registration> FinishRegister(RegisterRequest request);
 
   // Errors: REGION_WRONG_KIND, REGION_NOT_REGISTERED, REGION_BUSY, OBJECT_CLOSING.
@@ -110,27 +110,27 @@ class MemoryRegion final : public Closable {
   // QUOTA_FAST_REGISTER_PAGES.
   absl::StatusOr<InitializeRequest> BeginInitialize(uint32_t max_pages, bool remote_access,
                                                     const std::shared_ptr<Ledger>& ledger);
-  // Errors: those of DeviceProtectionDomain::CreateFastRegion; the region is then as before Begin.
+  // Errors: those of DeviceProtectionDomain::CreateFastRegion; the region is then in the state it had before Begin.
   absl::Status FinishInitialize(InitializeRequest request);
   // For a work request. Errors: REGION_WRONG_KIND, REGION_NOT_INITIALIZED.
   absl::StatusOr<FastTarget> ForFastRegister() const;
-  void NoteFastRegistration(const FastRegistration& registration);
+  void RecordFastRegistration(const FastRegistration& registration);
   // For a work request. Errors: REGION_WRONG_KIND, REGION_NOT_REGISTERED.
   absl::StatusOr<BindTarget> ForBind() const;
   const std::shared_ptr<ProtectionDomain>& domain() const { return domain_; }
 
-  // Errors: REGION_NOT_REGISTERED; of the fast kind REGION_NOT_INITIALIZED.
+  // Errors: REGION_NOT_REGISTERED; for the fast kind REGION_NOT_INITIALIZED.
   absl::StatusOr<LocalToken> GetLocalToken() const;
   absl::StatusOr<RemoteToken> GetRemoteToken() const;
 
-  // Bytes; 0 unless registered.
+  // Length in bytes; 0 unless registered.
   uint64_t registered_length() const;
-  // What the death of the tokens is put down to when the region is closed while registered; "close" unless said.
-  // `cause` lives for ever.
+  // Sets the cause reported for the revoked tokens when the region is closed while registered; "close" by default.
+  // `cause` must live for ever.
   void SetCloseCause(std::string_view cause);
-  // The device did not deregister the region when it was closed.
+  // True when the device failed to deregister the region at its close.
   bool deregister_failed() const;
-  // Counts the region as one; whoever shares it keeps the region counted.
+  // The charge for the region itself; the region stays counted as long as a copy exists.
   const std::shared_ptr<Charge>& charge() const { return charge_; }
   RegionView View() const;
   void AddTo(Holdings& holdings) const;
@@ -144,13 +144,13 @@ class MemoryRegion final : public Closable {
 
   absl::Status CheckRegistrable() const RNICD_REQUIRES(mutex_);
   Registration Publish(RegisterRequest& request, std::unique_ptr<provider::DeviceMemoryRegion> device);
-  void BackTo(State state);
+  void ReturnTo(State state);
   absl::Status CheckInitializable() const RNICD_REQUIRES(mutex_);
   absl::Status CheckInitialized() const RNICD_REQUIRES(mutex_);
   void FillFastView(RegionView& view) const RNICD_REQUIRES(mutex_);
   void Forget() RNICD_REQUIRES(mutex_);
   void Finalize() override;
-  void LetGo() override { domain_hold_.Release(); }
+  void ReleaseParents() override { domain_hold_.Release(); }
 
   const std::shared_ptr<ProtectionDomain> domain_;
   const bool fast_register_;
@@ -162,13 +162,13 @@ class MemoryRegion final : public Closable {
 
   mutable Mutex mutex_;
   State state_ RNICD_GUARDED_BY(mutex_) = State::kCreated;
-  // Set in kRegistered and kDeregistering. Registering and deregistering are done without the lock, by the one who is
-  // in charge of the transient state; the lock guards the pointer and the tokens read through it.
+  // Set in kRegistered and kDeregistering. Registering and deregistering are done without the lock, by the thread that
+  // entered the transient state; the lock guards the pointer and the tokens read through it.
   std::shared_ptr<provider::DeviceMemoryRegion> device_ RNICD_GUARDED_BY(mutex_);
   MappedRange range_ RNICD_GUARDED_BY(mutex_);
   AccessRights rights_ RNICD_GUARDED_BY(mutex_);
   PinCharge pinned_ RNICD_GUARDED_BY(mutex_);
-  // Of the fast kind, set in kInitialized.
+  // Device side of the fast kind, set in kInitialized.
   FastTarget fast_ RNICD_GUARDED_BY(mutex_);
   Charge fast_pages_ RNICD_GUARDED_BY(mutex_);
   FastRegistration last_fast_ RNICD_GUARDED_BY(mutex_);

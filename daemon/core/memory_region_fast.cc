@@ -1,4 +1,4 @@
-// The half of MemoryRegion that work requests register: making it ready, and what requests need of it.
+// The fast-register part of MemoryRegion: its initialization, and what work requests need from it.
 
 #include "base/status.h"
 #include "daemon/core/memory_region.h"
@@ -31,7 +31,7 @@ absl::StatusOr<MemoryRegion::InitializeRequest> MemoryRegion::BeginInitialize(ui
   InitializeRequest request{.max_pages = max_pages, .remote_access = remote_access};
   RNICD_ASSIGN_OR_RETURN(request.busy, Acquire());
   {
-    // Before the charge, so that a region in the wrong state is told that and not that its owner's quota is used up.
+    // Before the charge, so that a region in the wrong state is reported as such and not as a quota that is used up.
     MutexLock lock(mutex_);
     RNICD_RETURN_IF_ERROR(CheckInitializable());
   }
@@ -42,12 +42,12 @@ absl::StatusOr<MemoryRegion::InitializeRequest> MemoryRegion::BeginInitialize(ui
   return request;
 }
 
-// The request's hold is let go after the state is set: a waiting close must find the region at rest.
+// The request's hold is released after the state is set: a waiting close must find the region at rest.
 absl::Status MemoryRegion::FinishInitialize(InitializeRequest request) {
   auto device = domain_->device().CreateFastRegion(request.max_pages, request.remote_access);
   if (!device.ok()) {
     request.pages.Refund();
-    BackTo(State::kCreated);
+    ReturnTo(State::kCreated);
     return device.status();
   }
   MutexLock lock(mutex_);
@@ -66,7 +66,7 @@ absl::StatusOr<MemoryRegion::FastTarget> MemoryRegion::ForFastRegister() const {
   return fast_;
 }
 
-void MemoryRegion::NoteFastRegistration(const FastRegistration& registration) {
+void MemoryRegion::RecordFastRegistration(const FastRegistration& registration) {
   MutexLock lock(mutex_);
   last_fast_ = registration;
 }

@@ -1,4 +1,4 @@
-// Regions of the fast kind: made ready once, registered by work requests, and what stays charged meanwhile.
+// Regions of the fast kind: initialized once, registered by work requests, and the charges meanwhile.
 
 #include "daemon/core/queue_fixture_test.h"
 

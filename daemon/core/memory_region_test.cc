@@ -7,7 +7,7 @@ namespace {
 
 constexpr uint64_t kBase = 0x7f0000000000;
 
-// A card whose deregistration can be watched: `on_deregister` runs inside it.
+// A card whose deregistration can be observed: `on_deregister` runs inside it.
 class WatchedRegion final : public provider::DeviceMemoryRegion {
  public:
   explicit WatchedRegion(const std::function<void()>& on_deregister) : on_deregister_(on_deregister) {}
@@ -264,8 +264,8 @@ TEST_F(MemoryRegionTest, AboveTheOwnersLimitNothingIsRegistered) {
   EXPECT_TRUE(region_->BeginRegister(Range(3 * kPage), kAll, ledger).ok());
 }
 
-// A token read races with a close: the region is found, then closed, then read. While the card works on the
-// deregistration there is no token to be had.
+// A token read races with a close: the region is found, then closed, then read. While the card executes the
+// deregistration no token is available.
 TEST_F(MemoryRegionTest, ATokenReadDuringACloseIsRefused) {
   std::function<void()> on_deregister;
   region_ = NewRegion(DomainOf(std::make_unique<WatchedAdapter>(on_deregister)));

@@ -19,7 +19,7 @@ std::shared_ptr<provider::DeviceMemoryWindow> MemoryWindow::device() const {
   return device_;
 }
 
-void MemoryWindow::NoteBind() {
+void MemoryWindow::RecordBind() {
   MutexLock lock(mutex_);
   ever_bound_ = true;
 }

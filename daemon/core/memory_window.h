@@ -14,7 +14,7 @@ namespace rnicd::core {
 
 // An NDK memory window.
 // Lifetime: holds its domain open. While it is bound its region is held: NDK counts the window among the region's
-//           successors. That hold lies with the card, which knows when the binding ends.
+// successors. The card owns that hold, because only the card can tell when the binding ends.
 // Threads:  safe.
 // Source:   NDK_FN_CREATE_MW, NDK_FN_BIND.
 class MemoryWindow final : public Closable {
@@ -24,10 +24,10 @@ class MemoryWindow final : public Closable {
                                                               std::shared_ptr<Charge> charge);
 
   const std::shared_ptr<ProtectionDomain>& domain() const { return domain_; }
-  // For a request; null once the window is closing.
+  // The device window for a request; null once the window is closing.
   std::shared_ptr<provider::DeviceMemoryWindow> device() const;
-  // A Bind was posted.
-  void NoteBind();
+  // Records that a Bind was posted.
+  void RecordBind();
   // Errors: WINDOW_NOT_BOUND when no Bind was ever posted.
   absl::StatusOr<RemoteToken> GetRemoteToken() const;
   const std::shared_ptr<Charge>& charge() const { return charge_; }
@@ -40,7 +40,7 @@ class MemoryWindow final : public Closable {
         charge_(std::move(charge)) {}
 
   void Finalize() override;
-  void LetGo() override { domain_hold_.Release(); }
+  void ReleaseParents() override { domain_hold_.Release(); }
 
   const std::shared_ptr<ProtectionDomain> domain_;
   Hold domain_hold_;

@@ -10,7 +10,7 @@ constexpr uint32_t kBothRights = kOpFlagRemoteRead | kOpFlagRemoteWrite;
 class MemoryWindowTest : public ::testing::Test, protected Connected {
  protected:
   absl::StatusOr<Progress> BeginClose(MemoryRegionId region, Awaited<absl::Status>& closed) {
-    return owner.session->CloseMr(region, {}, [&closed](const absl::Status& status) { closed.Bring(status); });
+    return owner.session->CloseMr(region, {}, [&closed](const absl::Status& status) { closed.Set(status); });
   }
   NtStatus PeerWrites(RemoteToken token, uint64_t address = kRegionBase) {
     peer.MustPost(peer_pair, {Write({InlineSge("x")}, address, token, kOpFlagInline)});
@@ -135,7 +135,7 @@ TEST_F(MemoryWindowTest, IsCountedUntilItIsClosed) {
 }
 
 // The card refuses to deregister, and a Bind that is done but not reported yet, behind a slow read, still names the
-// region: the registration is taken back all the same, before its pages count as free.
+// region: the registration is revoked all the same, before its pages count as free.
 TEST(MemoryWindowOfASlowCard, ARegionTheCardDoesNotDeregisterIsOutOfReachWhenItsPagesAreGivenBack) {
   WorldOptions options;
   options.soft.read_delay = std::chrono::hours(1);
@@ -148,7 +148,7 @@ TEST(MemoryWindowOfASlowCard, ARegionTheCardDoesNotDeregisterIsOutOfReachWhenIts
   owner.MustPost(scene.pair, {Read({}, 0, RemoteToken{}), Bind(region, window)});
   scene.world.plan.FailDeregister(MakeError(ErrorReason::DEVICE_FAILED), 1);
   Awaited<absl::Status> closed;
-  ASSERT_EQ(*owner.session->CloseMr(region, {}, [&](const absl::Status& status) { closed.Bring(status); }),
+  ASSERT_EQ(*owner.session->CloseMr(region, {}, [&](const absl::Status& status) { closed.Set(status); }),
             Progress::kPending);
   ASSERT_TRUE(owner.CloseWindow(window).ok());
   ASSERT_EQ(closed.times(), 1);
@@ -162,7 +162,7 @@ TEST_F(MemoryWindowTest, HoldsItsDomainOpen) {
   ASSERT_TRUE(owner.ClosePair(pair).ok());
   ASSERT_TRUE(owner.Close(region_).ok());
   Awaited<absl::Status> closed;
-  ASSERT_EQ(*owner.session->ClosePd(owner.domain, {}, [&](const absl::Status& status) { closed.Bring(status); }),
+  ASSERT_EQ(*owner.session->ClosePd(owner.domain, {}, [&](const absl::Status& status) { closed.Set(status); }),
             Progress::kPending);
   EXPECT_THAT(owner.session->CreateMw(owner.domain).status(), FailsAt(ErrorReason::OBJECT_CLOSING, "pd_id"));
   ASSERT_TRUE(owner.CloseWindow(window_).ok());

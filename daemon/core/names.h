@@ -1,6 +1,6 @@
 #pragma once
 
-// The short names of the sockets in their directories; clients know them, so they never change.
+// The short names of the sockets in their directories. Clients depend on them, so they never change.
 namespace rnicd::core {
 
 inline constexpr char kRpcSocketName[] = "rpc.sock";

@@ -16,16 +16,16 @@
 
 namespace rnicd::core {
 
-// How much each owner may hold, and when a request counts as slow.
+// Limits on what each owner may hold, and the duration from which a request counts as slow.
 struct NodeLimits {
   Limits node;
-  // Where the session's tenant says nothing else.
+  // Limits of a session where its tenant sets none.
   Limits session;
-  // A registration or deregistration of at least so many bytes runs on a worker, and pends where that is allowed.
+  // A registration or deregistration of at least this many bytes runs on a worker, and pends where that is allowed.
   uint64_t pending_threshold_bytes = uint64_t{16} << 20;
 };
 
-// What core stands on. Wired once in app/; everything outlives every session.
+// The dependencies of core. Wired once in app/; everything outlives every session.
 struct Node {
   Os& os;
   const Clock& clock;
@@ -33,11 +33,11 @@ struct Node {
   provider::Provider& provider;
   Observer& observer;
   Executor& workers;
-  // Takes sessions back; apart from workers, so that slow registrations never hold up a reclaim.
+  // Runs the reclaim of sessions; separate from workers, so that slow registrations never delay a reclaim.
   Executor& reapers;
   TicketTable& tickets;
   TenantDirectory& tenants;
-  // While true, nothing is taken on: no session, no memory, no registration.
+  // While true, new sessions, memory and registrations are refused.
   std::atomic<bool>& draining;
   NodeLimits limits;
   std::shared_ptr<Ledger> ledger;

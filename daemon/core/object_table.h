@@ -13,9 +13,9 @@
 
 namespace rnicd::core {
 
-// Objects by id. An id is an index and a generation that starts at a random number, so that the ids of another table
-// or of an object that is gone name nothing here.
-// Threads: safe. Its lock is the innermost: nothing is called and no object dies under it.
+// Objects by id. An id is an index and a generation that starts at a random number, so that an id from another table or
+// of a removed object names nothing here.
+// Threads: safe. Its lock is the innermost: nothing is called and no object is destroyed under it.
 template <typename Id, typename T>
 class ObjectTable {
  public:
@@ -33,7 +33,7 @@ class ObjectTable {
     const uint32_t index = free_.back();
     free_.pop_back();
     slots_[index] = Slot{next_generation_, std::move(object)};
-    // 0 would make id 0 possible, which names nothing.
+    // 0 would allow id 0, which must name nothing.
     next_generation_ += next_generation_ == UINT32_MAX ? 2 : 1;
     return IdOf(index);
   }
@@ -56,7 +56,7 @@ class ObjectTable {
     return std::exchange(slots_[index].object, nullptr);
   }
 
-  // Under the table's lock: `visit` must be quick and must not call back.
+  // Called under the table's lock: `visit` must be quick and must not call back.
   template <typename Visit>
   void ForEach(const Visit& visit) const {
     MutexLock lock(mutex_);
@@ -72,7 +72,7 @@ class ObjectTable {
     return AllLocked();
   }
 
-  // All, and the table is empty afterwards.
+  // Removes and returns all objects.
   Entries TakeAll() {
     MutexLock lock(mutex_);
     Entries all = AllLocked();
@@ -112,7 +112,7 @@ class ObjectTable {
   uint32_t next_generation_ RNICD_GUARDED_BY(mutex_);
 };
 
-// The object of that id. Errors: OBJECT_NOT_FOUND naming the field that held it.
+// The object with that id. Errors: OBJECT_NOT_FOUND with the field that held it.
 template <typename Id, typename T>
 absl::StatusOr<std::shared_ptr<T>> FindIn(const ObjectTable<Id, T>& table, Id id, std::string_view field) {
   std::shared_ptr<T> found = table.Find(id);

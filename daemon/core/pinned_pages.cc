@@ -46,7 +46,7 @@ uint64_t PageCounts::Lower(uint64_t first, uint64_t count) {
   return gone;
 }
 
-// The lock is held until the ledger has agreed: nobody may find a page counted that is not paid for.
+// The lock is held until the ledger has accepted the charge: no thread may find a page counted that is not charged.
 absl::Status PageCounts::Add(uint64_t first, uint64_t count) {
   MutexLock lock(mutex_);
   const uint64_t bytes = Raise(first, count) * kNdkPageBytes;

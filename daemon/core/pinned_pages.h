@@ -18,23 +18,23 @@
 // sum of its tenants'.
 namespace rnicd::core {
 
-// Names a memory file among all open ones, so that one imported twice is known again.
+// Identifies a memory file among all open ones, so that a file imported twice is recognized.
 struct FileKey {
   uint64_t device = 0;
   uint64_t inode = 0;
   friend auto operator<=>(const FileKey&, const FileKey&) = default;
 };
 
-// How often an owner has each page of one file registered.
-// Threads: safe. Its lock is that of one file of one owner, held for a walk over the pages of a request.
+// How often an owner has registered each page of one file.
+// Threads: safe. Its lock covers one file of one owner, and is held for a walk over the pages of a request.
 class PageCounts {
  public:
   // `with_parents`: the ledger's parents are charged too.
   PageCounts(std::shared_ptr<Ledger> ledger, bool with_parents)
       : ledger_(std::move(ledger)), with_parents_(with_parents) {}
 
-  // Counts these pages of 4 KiB once more and charges those that were not counted. Errors: QUOTA_PINNED_BYTES; nothing
-  // changed then.
+  // Counts these pages of 4 KiB once more and charges those that were not counted. Errors: QUOTA_PINNED_BYTES, with
+  // nothing changed.
   absl::Status Add(uint64_t first, uint64_t count);
   // Undoes an Add.
   void Remove(uint64_t first, uint64_t count);
@@ -43,18 +43,18 @@ class PageCounts {
   static constexpr uint64_t kChunkPages = 512;
   struct Chunk {
     std::array<uint32_t, kChunkPages> times{};
-    // Pages with a count.
+    // Number of pages with a count.
     uint32_t live = 0;
   };
 
-  // Answers how many pages got their first count, or lost their last.
+  // Returns how many pages got their first count, or lost their last.
   uint64_t Raise(uint64_t first, uint64_t count) RNICD_REQUIRES(mutex_);
   uint64_t Lower(uint64_t first, uint64_t count) RNICD_REQUIRES(mutex_);
 
   const std::shared_ptr<Ledger> ledger_;
   const bool with_parents_;
   Mutex mutex_;
-  // By page / kChunkPages; only what is counted takes memory.
+  // Counts by page / kChunkPages; only counted pages take memory.
   std::unordered_map<uint64_t, std::unique_ptr<Chunk>> chunks_ RNICD_GUARDED_BY(mutex_);
 };
 
@@ -64,7 +64,7 @@ class PinnedFiles {
   PinnedFiles(std::shared_ptr<Ledger> ledger, bool with_parents)
       : ledger_(std::move(ledger)), with_parents_(with_parents) {}
 
-  // The same counts for the same file, as long as somebody holds them.
+  // Returns the same counts for the same file, as long as any caller holds them.
   std::shared_ptr<PageCounts> Open(const FileKey& file);
 
  private:
@@ -74,7 +74,7 @@ class PinnedFiles {
   const bool with_parents_;
   Mutex mutex_;
   std::map<FileKey, std::weak_ptr<PageCounts>> files_ RNICD_GUARDED_BY(mutex_);
-  // Files that are gone are dropped when there are so many.
+  // Number of files at which entries of closed files are dropped.
   size_t sweep_at_ RNICD_GUARDED_BY(mutex_) = kSweepFrom;
 };
 
@@ -85,7 +85,7 @@ class FilePins {
   FilePins(std::shared_ptr<PageCounts> session, std::shared_ptr<PageCounts> tenant)
       : session_(std::move(session)), tenant_(std::move(tenant)) {}
 
-  // Errors: QUOTA_PINNED_BYTES; nothing changed then.
+  // Errors: QUOTA_PINNED_BYTES, with nothing changed.
   absl::Status Add(uint64_t first, uint64_t count) const;
   void Remove(uint64_t first, uint64_t count) const;
 
@@ -94,7 +94,7 @@ class FilePins {
   const std::shared_ptr<PageCounts> tenant_;
 };
 
-// Where a session's memory objects find the pins of their files.
+// Gives a session's memory objects the pins of their files.
 struct PinBook {
   std::shared_ptr<PinnedFiles> session;
   std::shared_ptr<PinnedFiles> tenant;
@@ -102,14 +102,14 @@ struct PinBook {
   std::shared_ptr<const FilePins> Open(const FileKey& file) const;
 };
 
-// Neighbouring pages of 4 KiB of one memory file.
+// Adjacent pages of 4 KiB of one memory file.
 struct PageRun {
   std::shared_ptr<const FilePins> file;
   uint64_t first = 0;
   uint64_t count = 0;
 };
 
-// Pages charged as pinned and as registered, given back when this goes. Empty when default made or moved from.
+// Pages charged as pinned and as registered, refunded when this is destroyed. Empty when default made or moved from.
 class PinCharge {
  public:
   // `pages`: how many the runs touch, each as often as it is named. Errors: QUOTA_REGISTERED_BYTES, QUOTA_PINNED_BYTES.
@@ -125,7 +125,7 @@ class PinCharge {
 
  private:
   Charge registered_;
-  // Those that were counted.
+  // Runs that were counted.
   std::vector<PageRun> runs_;
 };
 

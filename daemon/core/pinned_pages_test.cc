@@ -21,7 +21,7 @@ Limits PinnedLimit(uint64_t pages) {
   return limits;
 }
 
-// A tenant as far as pages are concerned.
+// The parts of a tenant that concern pages.
 struct TestTenant {
   TestTenant(const std::shared_ptr<Ledger>& node, uint64_t pages)
       : ledger(std::make_shared<Ledger>(PinnedLimit(pages), node)), pins(std::make_shared<PinnedFiles>(ledger, true)) {}
@@ -32,7 +32,7 @@ struct TestTenant {
   const std::shared_ptr<PinnedFiles> pins;
 };
 
-// A session likewise.
+// The parts of a session that concern pages.
 struct TestSession {
   TestSession(const TestTenant& tenant, uint64_t pages)
       : ledger(std::make_shared<Ledger>(PinnedLimit(pages), tenant.ledger)),
@@ -173,7 +173,7 @@ TEST_F(PinnedPagesTest, ACountThatWentToZeroBeginsAnew) {
 }
 
 TEST_F(PinnedPagesTest, ARefusalOnAnyLevelChangesNothingOnAny) {
-  // Limits of session, tenant and node in pages; the one above 0 refuses.
+  // Limits of session, tenant and node in pages; the one above 0 causes the refusal.
   for (const auto& [of_session, of_tenant, of_node] : {std::tuple{6, 0, 0}, {0, 6, 0}, {0, 0, 6}}) {
     const auto node = std::make_shared<Ledger>(PinnedLimit(static_cast<uint64_t>(of_node)), nullptr);
     const TestTenant tenant(node, static_cast<uint64_t>(of_tenant));
@@ -229,7 +229,7 @@ TEST_F(PinnedPagesTest, AChargeIsRefundedOnceHoweverOftenItMoves) {
   PinCharge third;
   third = std::move(second);
   EXPECT_EQ(Levels(), (Counts{3, 3, 3}));
-  first.Refund();   // NOLINT(bugprone-use-after-move): what a moved-from charge is, is the claim.
+  first.Refund();   // NOLINT(bugprone-use-after-move): the test is about the moved-from charge.
   second.Refund();  // NOLINT(bugprone-use-after-move)
   EXPECT_EQ(Levels(), (Counts{3, 3, 3}));
   third.Refund();
@@ -263,11 +263,11 @@ TEST_F(PinnedPagesTest, AFileKeepsItsCountsWhileSomebodyHoldsThem) {
   for (uint64_t inode = 1000; inode < 1500; ++inode) {
     (void)tenant_.pins->Open({.device = 1, .inode = inode});
   }
-  EXPECT_EQ(tenant_.pins->Open(kFile), held) << "forgetting files that are gone forgets no other";
+  EXPECT_EQ(tenant_.pins->Open(kFile), held) << "dropping closed files drops no other";
 }
 
-// Threads register runs of pages of two tenants with two sessions each, and give them back in any order. Whenever all
-// of them stand still, each owner has paid for exactly the pages that are registered, each once.
+// Threads register runs of pages of two tenants with two sessions each, and release them in any order. Whenever all
+// threads pause, each owner is charged for exactly the pages that are registered, each once.
 class PinnedPagesRace {
  public:
   static constexpr int kThreads = 8;
@@ -377,14 +377,14 @@ class PinnedPagesRace {
 
   const std::shared_ptr<Ledger> node_ = std::make_shared<Ledger>(PinnedLimit(kNodeLimit), nullptr);
   const std::array<TestTenant, 2> tenants_{TestTenant(node_, kTenantLimit), TestTenant(node_, kTenantLimit)};
-  // Of the tenants in turn.
+  // Sessions of alternating tenants.
   const std::array<TestSession, 4> sessions_{
       TestSession(tenants_[0], kSessionLimit), TestSession(tenants_[1], kSessionLimit),
       TestSession(tenants_[0], kSessionLimit), TestSession(tenants_[1], kSessionLimit)};
   std::barrier<> all_stand_still_{kThreads};
   std::atomic<uint64_t> taken_{0};
   std::atomic<uint64_t> refused_{0};
-  // By thread; another reads them only while all stand still.
+  // Held pages by thread; another thread reads them only during a pause.
   std::array<std::vector<Held>, kThreads> held_;
 };
 

@@ -3,7 +3,7 @@
 namespace rnicd::core {
 namespace {
 
-// Whether what is asked for, if anything is, is there.
+// True when no value is required, or the required value is present.
 template <typename T>
 bool Holds(const std::optional<T>& wanted, const T& found) {
   return !wanted.has_value() || *wanted == found;

@@ -13,13 +13,14 @@
 #include "daemon/core/rate_limiter.h"
 #include "daemon/core/workload.h"
 
-// Who may use the daemon, as which tenant, and how much of it: a policy file as core sees it. daemon/policy reads the
-// file and refuses what makes no sense; what arrives here is sound.
+// A policy file as core sees it: the callers that may use the daemon, the tenant of each, and its limits. daemon/policy
+// reads the file and refuses invalid content; a policy that arrives here is sound.
 namespace rnicd::core {
 
-// What the node's device plugin or operator says of a pod. The kernel names the pod of a caller, this gives it labels.
+// A pod as described by the node's device plugin or an operator. The kernel names a caller's pod; this adds its labels.
 struct PodFacts {
-  // As in Container; empty when only the name is known, and then it says who holds devices and nothing else.
+  // UID as in Container; empty when only the name is known. A pod without UID only serves to name the holder of
+  // devices.
   std::string uid;
   std::string namespace_name;
   std::string name;
@@ -27,31 +28,31 @@ struct PodFacts {
   std::vector<ContainerFacts> containers;
 };
 
-// Conditions on a caller; all that are set must hold. One without any holds for nobody.
+// Conditions on a caller; all that are set must hold. A matcher without conditions matches no caller.
 struct Matcher {
   std::optional<uid_t> uid;
   std::optional<gid_t> gid;
   std::optional<std::string> pod_uid;
   std::optional<std::string> pod_namespace;
-  // Of the pod; each must be there with this value.
+  // Labels of the pod; each must be present with this value.
   std::map<std::string, std::string> pod_labels;
 
   // `pod` is null for a caller in no known pod.
   bool Matches(const Caller& caller, const PodFacts* pod) const;
 };
 
-// What a tenant and each of its sessions may have.
+// Limits of a tenant and of each of its sessions.
 struct TenantLimits {
   Limits tenant;
-  // 0 for what the daemon's flags say of every session.
+  // Limits of each session; 0 selects the daemon's flags.
   Limits session;
   Rate tenant_rate;
   Rate session_rate;
 };
 
-// Whom a rule makes one tenant of.
+// How the callers that a rule matches are grouped into tenants.
 enum class Sharing : uint8_t {
-  // All whom it matches are one tenant, which has the rule's name.
+  // All callers are one tenant, which has the rule's name.
   kOne,
   // One tenant for each uid, "name/uid=1000".
   kEachUid,
@@ -61,7 +62,7 @@ enum class Sharing : uint8_t {
 
 struct TenantRule {
   std::string name;
-  // Any of them.
+  // Alternatives: one of them must match.
   std::vector<Matcher> matches;
   Sharing sharing = Sharing::kOne;
   TenantLimits limits;
@@ -69,21 +70,21 @@ struct TenantRule {
 
 struct RoleRule {
   Matcher match;
-  // kOperator or kDevicePlugin.
+  // Either kOperator or kDevicePlugin.
   Role role = Role::kOperator;
 };
 
 struct Policy {
-  // The first one that matches counts.
+  // Rules in order; the first match counts.
   std::vector<TenantRule> tenants;
-  // The name of the rule for callers whom none matches; empty turns them away.
+  // Name of the rule for callers that match no other; empty refuses them.
   std::string default_tenant;
-  // On the operator's socket, the first one that matches counts. Whom none matches is an operator as root or as the
-  // daemon's own user, and turned away otherwise.
+  // Rules for the operator's socket; the first match counts. A caller without a match is an operator if it is root or
+  // the daemon's own user, and is refused otherwise.
   std::vector<RoleRule> roles;
 };
 
-// Without a policy file: everyone is let in, and each uid is a tenant with these limits.
+// The policy without a policy file: every caller is admitted, and each uid is a tenant with these limits.
 Policy OneTenantForEachUid(const Limits& limits);
 
 }  // namespace rnicd::core

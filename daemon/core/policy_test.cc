@@ -120,7 +120,7 @@ TEST(OneTenantForEachUid, LetsEveryoneInWithTheLimitsOfAUid) {
   ASSERT_EQ(policy.tenants.size(), 1u);
   const TenantRule& rule = policy.tenants[0];
   EXPECT_EQ(rule.name, "uid");
-  EXPECT_EQ(policy.default_tenant, rule.name) << "whoever it is";
+  EXPECT_EQ(policy.default_tenant, rule.name) << "for every caller";
   EXPECT_TRUE(rule.matches.empty());
   EXPECT_EQ(rule.sharing, Sharing::kEachUid);
   for (size_t index = 0; index < kResourceCount; ++index) {

@@ -11,8 +11,8 @@
 
 namespace rnicd::core {
 
-// The wall around a session's regions, windows and queue pairs.
-// Lifetime: holds its adapter open; outlives what is made in it, each of which is a Hold.
+// The domain that isolates a session's regions, windows and queue pairs.
+// Lifetime: holds its adapter open; outlives the objects created in it, each of which is a Hold.
 class ProtectionDomain final : public Closable {
  public:
   // Errors: OBJECT_CLOSING, DEVICE_OUT_OF_RESOURCES, DEVICE_FAILED.
@@ -20,12 +20,12 @@ class ProtectionDomain final : public Closable {
                                                                   std::shared_ptr<Charge> charge);
 
   const Adapter& adapter() const { return *adapter_; }
-  // The same for life. Source: NDK_FN_GET_PRIVILEGED_MEMORY_REGION_TOKEN.
+  // Constant for the domain's lifetime. Source: NDK_FN_GET_PRIVILEGED_MEMORY_REGION_TOKEN.
   LocalToken privileged_token() const { return privileged_token_; }
   // Valid until closed: call with a Hold.
   provider::DeviceProtectionDomain& device() { return *device_; }
   uint64_t max_registration_size() const { return adapter_->info().max_registration_size; }
-  // Counts the domain as one; whoever shares it keeps the domain counted.
+  // The charge for the domain itself; the domain stays counted as long as a copy exists.
   const std::shared_ptr<Charge>& charge() const { return charge_; }
 
  private:
@@ -36,7 +36,7 @@ class ProtectionDomain final : public Closable {
         charge_(std::move(charge)) {}
 
   void Finalize() override { device_.reset(); }
-  void LetGo() override { adapter_hold_.Release(); }
+  void ReleaseParents() override { adapter_hold_.Release(); }
 
   const std::shared_ptr<Adapter> adapter_;
   Hold adapter_hold_;

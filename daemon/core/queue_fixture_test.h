@@ -1,7 +1,7 @@
 #pragma once
 
-// What the unit tests of queues share: an owner with an adapter, a domain and a completion queue, and short ways to
-// say what is posted.
+// Shared fixture of the queues' unit tests: an owner with an adapter, a domain and a completion queue, and short ways
+// to write work requests.
 
 #include <initializer_list>
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace rnicd::core {
 
-// Where Owner::Register puts the first byte of a region.
+// The address where Owner::Register puts the first byte of a region.
 inline constexpr uint64_t kRegionBase = 0x7f0000000000;
 inline constexpr provider::QueuePairLimits kSmallLimits{
     .receive_depth = 4, .initiator_depth = 4, .receive_entries = 2, .initiator_entries = 2, .inline_bytes = 64};
@@ -51,7 +51,7 @@ inline WorkRequest Bind(MemoryRegionId region, MemoryWindowId window, uint64_t l
           .operation =
               BindOperation{.region = region, .window = window, .address = {kRegionBase + offset}, .length = length}};
 }
-// All of `pages` from their first byte on; the array must outlive the request.
+// Registers all of `pages` from their first byte on; the array must outlive the request.
 inline WorkRequest FastRegister(MemoryRegionId region, const std::vector<uint64_t>& pages, uint32_t flags = 0,
                                 uint64_t context = 0) {
   return {.request_context = context,
@@ -128,7 +128,7 @@ class QueueOwner : public Owner {
     EXPECT_TRUE(id.ok()) << id.status();
     return id.value_or(MemoryWindowId{});
   }
-  // A region that is registered over `pages` of fresh memory.
+  // A region registered over `pages` of fresh memory.
   MemoryRegionId RegisteredRegion(uint64_t pages = 1) {
     const MemoryRegionId region = Region(domain);
     const auto registered = Register(region, Memory(pages), pages * kPage);
@@ -141,7 +141,7 @@ class QueueOwner : public Owner {
     EXPECT_TRUE(outcome.ok()) << outcome.status();
     return outcome.value_or(PostOutcome{});
   }
-  // Expects that all is accepted; the token of the first request that has one.
+  // Expects that all requests are accepted; returns the token of the first request that has one.
   RemoteToken MustPost(QueuePairId pair, const std::vector<WorkRequest>& requests) {
     const PostOutcome outcome = Post(pair, requests);
     EXPECT_TRUE(outcome.failure.ok()) << ErrorInfoOf(outcome.failure).field << " " << outcome.failure;
@@ -162,7 +162,7 @@ class QueueOwner : public Owner {
     }
     return statuses;
   }
-  // The next event of that kind, which must be there already.
+  // The next event, which must be of that kind and queued already.
   template <typename Body>
   Body NextEvent() {
     const auto event = session->events().Pop();
@@ -187,7 +187,7 @@ class QueueOwner : public Owner {
   const CompletionQueueId queue;
 };
 
-// Both sides call ConnectQp.
+// Calls ConnectQp on both sides.
 inline void ConnectPairs(QueueOwner& first, QueuePairId first_pair, QueueOwner& second, QueuePairId second_pair) {
   EXPECT_TRUE(first.session->ConnectQp(first_pair, second.Address(second_pair)).ok());
   EXPECT_TRUE(second.session->ConnectQp(second_pair, first.Address(first_pair)).ok());
@@ -204,13 +204,13 @@ struct Connected {
   QueuePairId peer_pair = peer.Pair(/*context=*/72);
 };
 
-// Chains of which one request is refused.
+// Chains in which one request is refused.
 class PostTest : public ::testing::Test, protected Connected {
  protected:
   explicit PostTest(const WorldOptions& options = {}) : Connected(options) {}
 
-  // Posts the request between two that are sound: the first must be posted and executed, the others must never have
-  // happened, and no count and no token may have changed.
+  // Posts the request between two that are sound: the first must be posted and executed, the others must have no
+  // effect, and no count and no token may have changed.
   void ExpectRefused(const WorkRequest& request, ErrorReason reason, const std::string& field) {
     SCOPED_TRACE("operation " + std::to_string(request.operation.index()) + ", flags " + std::to_string(request.flags) +
                  ", " + std::string(RowOf(reason).name));

@@ -32,7 +32,7 @@ absl::Status CheckQueue(const CompletionQueue& queue, const Adapter& adapter, st
   return queue.overrun() ? MakeError(ErrorReason::CQ_OVERRUN, field) : absl::OkStatus();
 }
 
-// The queue does not know which of the two it is here.
+// The queue cannot tell which of the two roles it has here.
 absl::StatusOr<Closable::Hold> HoldQueue(CompletionQueue& queue, std::string_view field) {
   absl::StatusOr<Closable::Hold> hold = queue.Acquire();
   if (!hold.ok()) {
@@ -96,7 +96,7 @@ absl::StatusOr<RemoteToken> QueuePair::Enqueue(provider::WorkRequest request) {
 }
 
 void QueuePair::OnCompletion(provider::WorkQueue queue, const provider::Completion& completion) {
-  // NDK: with a dead completion queue its queue pairs are dead too, and report nothing more.
+  // NDK: when a completion queue is dead its queue pairs are dead too, and report nothing more.
   if (DeadQueue()) {
     return;
   }
@@ -136,7 +136,7 @@ void QueuePair::Finalize() {
   entries_.Refund();
 }
 
-void QueuePair::LetGo() {
+void QueuePair::ReleaseParents() {
   receive_hold_.Release();
   initiator_hold_.Release();
   domain_hold_.Release();

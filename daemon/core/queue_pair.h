@@ -19,7 +19,7 @@
 
 namespace rnicd::core {
 
-// An NDK queue pair. What its requests are judged by is in work_request_resolver.h; order and execution are the card's.
+// An NDK queue pair. The rules for its requests are in work_request_resolver.h; order and execution are the card's.
 // Lifetime: holds its domain and its completion queues open. Closing flushes; nothing is reported afterwards.
 // Threads:  safe.
 // Source:   NDK_FN_CREATE_QP, NDK_FN_FLUSH, NDK_FN_CLOSE_OBJECT.
@@ -27,22 +27,22 @@ class QueuePair final : public Closable, public EventSource, private provider::Q
  public:
   struct Options {
     provider::QueuePairLimits limits;
-    // The consumer's, for completions and events.
+    // The consumer's context for completions and events.
     uint64_t context = 0;
     std::shared_ptr<Charge> charge;
     Charge entries;
   };
-  // What is wanted, before anything is charged for it. Errors: ABOVE_ADAPTER_LIMIT, ADAPTER_MISMATCH, CQ_OVERRUN.
+  // Checks the options, before anything is charged. Errors: ABOVE_ADAPTER_LIMIT, ADAPTER_MISMATCH, CQ_OVERRUN.
   static absl::Status Check(const ProtectionDomain& domain, const CompletionQueue& receive_queue,
                             const CompletionQueue& initiator_queue, const provider::QueuePairLimits& limits);
-  // Of what was checked. `events` and `observer` outlive the queue pair. Errors: OBJECT_CLOSING,
+  // Requires options that passed Check. `events` and `observer` outlive the queue pair. Errors: OBJECT_CLOSING,
   // DEVICE_OUT_OF_RESOURCES, DEVICE_FAILED.
   static absl::StatusOr<std::shared_ptr<QueuePair>> Create(std::shared_ptr<ProtectionDomain> domain,
                                                            std::shared_ptr<CompletionQueue> receive_queue,
                                                            std::shared_ptr<CompletionQueue> initiator_queue,
                                                            Options options, EventQueue& events, Observer& observer);
 
-  // Before the peer can be told the address.
+  // Must be called before the peer can learn the address.
   void Publish(QueuePairId id);
 
   const std::shared_ptr<ProtectionDomain>& domain() const { return domain_; }
@@ -52,7 +52,7 @@ class QueuePair final : public Closable, public EventSource, private provider::Q
   }
   // Valid until closed: call with a Hold.
   provider::DeviceQueuePair& device() { return *device_; }
-  // The card's; kError from the moment a completion queue has overrun. Call with a Hold.
+  // State reported by the card; kError from the moment a completion queue has overrun. Call with a Hold.
   provider::QueuePairState state() const { return DeadQueue() ? provider::QueuePairState::kError : device_->state(); }
   // Errors: QUEUE_FULL, QP_NOT_CONNECTED, also once a completion queue has overrun.
   absl::StatusOr<RemoteToken> Enqueue(provider::WorkRequest request);
@@ -69,7 +69,7 @@ class QueuePair final : public Closable, public EventSource, private provider::Q
   void OnCompletion(provider::WorkQueue queue, const provider::Completion& completion) override;
   void OnPeerDisconnected() override;
   void Finalize() override;
-  void LetGo() override;
+  void ReleaseParents() override;
 
   const std::shared_ptr<ProtectionDomain> domain_;
   const std::shared_ptr<CompletionQueue> receive_queue_;
@@ -88,7 +88,7 @@ class QueuePair final : public Closable, public EventSource, private provider::Q
   QueuePairId id_ RNICD_GUARDED_BY(mutex_);
   bool closed_ RNICD_GUARDED_BY(mutex_) = false;
 
-  // Last, so that it goes first: it reports until it is gone.
+  // Last, so that it is destroyed first: it reports until then.
   std::unique_ptr<provider::DeviceQueuePair> device_;
 };
 

@@ -9,7 +9,7 @@ using provider::QueuePairState;
 
 class QueuePairTest : public ::testing::Test, protected Connected {
  protected:
-  // A pair of its own over a queue with room for `depth` completions, connected to itself.
+  // A pair with its own queue of `depth` completions, connected to itself.
   struct Narrow {
     CompletionQueueId queue;
     QueuePairId pair;
@@ -103,15 +103,15 @@ TEST_F(QueuePairTest, TheFlushOfAPairCompletesAllThatWaitsSilentOnesIncluded) {
   EXPECT_EQ(owner.Statuses(), std::vector<NtStatus>(3, NtStatus::kCancelled));
 }
 
-TEST_F(QueuePairTest, ThePeerIsToldOnceAndKeepsItsReceives) {
+TEST_F(QueuePairTest, ThePeerIsNotifiedOnceAndKeepsItsReceives) {
   peer.MustPost(peer_pair, {Receive()});
   ASSERT_TRUE(owner.session->DisconnectQp(pair).ok());
   ASSERT_TRUE(owner.ClosePair(pair).ok());
-  const auto told = peer.NextEvent<QpDisconnected>();
-  EXPECT_EQ(told.queue_pair, peer_pair);
-  EXPECT_EQ(told.context, 72u);
+  const auto reported = peer.NextEvent<QpDisconnected>();
+  EXPECT_EQ(reported.queue_pair, peer_pair);
+  EXPECT_EQ(reported.context, 72u);
   EXPECT_TRUE(peer.HasNoEvent());
-  EXPECT_TRUE(owner.HasNoEvent()) << "who disconnects is told nothing";
+  EXPECT_TRUE(owner.HasNoEvent()) << "the side that disconnects gets no event";
   EXPECT_TRUE(peer.Results().empty());
   ASSERT_TRUE(peer.session->Flush(peer_pair).ok());
   EXPECT_EQ(peer.Statuses(), std::vector<NtStatus>{NtStatus::kCancelled});
@@ -232,7 +232,7 @@ TEST_F(QueuePairTest, AClosingQueueTakesNoPair) {
   arguments.receive_queue = arguments.initiator_queue = closing;
   const QueuePairId keeper = owner.Pair(arguments);
   Awaited<absl::Status> closed;
-  ASSERT_EQ(*owner.session->CloseCq(closing, {}, [&](const absl::Status& status) { closed.Bring(status); }),
+  ASSERT_EQ(*owner.session->CloseCq(closing, {}, [&](const absl::Status& status) { closed.Set(status); }),
             Progress::kPending);
   const std::string held = world.Held();
   for (const bool receive : {true, false}) {

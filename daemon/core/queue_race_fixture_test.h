@@ -1,10 +1,10 @@
 #pragma once
 
-// What the race over queues keeps: tenants with everything they ever had, what they post, and what became of it.
+// State of the race over queues: tenants with every object they ever had, their posted requests, and the outcomes.
 //
-// The card is threads here, so two transfers must never touch the same bytes. Each queue pair has its own eight in
-// every page: four for what it sends, reads and writes, four for what it receives. Reads come from the end of a page,
-// where nobody writes.
+// The card is threads here, so two transfers must never touch the same bytes. Each queue pair has its own eight bytes
+// in every page: a slice of four for what it sends, reads and writes, and one of four for what it receives. Reads come
+// from the end of a page, where no thread writes.
 
 #include <algorithm>
 #include <set>
@@ -23,11 +23,11 @@ inline constexpr uint32_t kRemoteRights = kOpFlagRemoteRead | kOpFlagRemoteWrite
 
 struct Pair {
   QueuePairId id;
-  // Which slices are its own.
+  // Number of the pair; selects its slices.
   uint64_t number = 0;
   // Completes to the queue that is never closed and never full.
   bool deep = false;
-  // Where the other side's tenant is found.
+  // Slot of the peer's tenant.
   size_t peer_slot = 0;
 };
 struct FastRegion {
@@ -39,7 +39,7 @@ struct Registered {
   RemoteToken remote;
 };
 
-// A page, and the slice in it that `pair` may use.
+// Address of the slice that `pair` may use, in a random page.
 inline uint64_t OwnAddress(const Pair& pair, bool receive, Random& random) {
   return kRegionBase + random() % kPages * kPage + (2 * pair.number + (receive ? 1 : 0)) * kSlice;
 }
@@ -53,13 +53,13 @@ class QueueTenant : public Memories<CompletionQueueId, Pair, FastRegion, Registe
     domain = session->CreatePd(adapter).value_or(ProtectionDomainId{});
     absl::StatusOr<CompletionQueueId> created = MakeError(ErrorReason::DEVICE_FAILED);
     while (!created.ok()) {
-      created = session->CreateCq(adapter, kDeepQueue, 0);  // A planned failure may be in the way.
+      created = session->CreateCq(adapter, kDeepQueue, 0);  // A planned failure may interfere.
     }
     queue = *created;
     Remember(queue);
   }
 
-  // Bytes of its own for a pair: of a normal region, a fast one, or none at all.
+  // Bytes reserved for a pair: in a normal region, a fast one, or none at all.
   Sges OwnSges(const Pair& pair, bool receive, Random& random) const {
     LocalToken token = Any<Registered>(random).local;
     switch (random() % 8) {
@@ -73,11 +73,11 @@ class QueueTenant : public Memories<CompletionQueueId, Pair, FastRegion, Registe
     }
     return {{.address = OwnAddress(pair, receive, random), .length = kSlice, .token = token}};
   }
-  // What this tenant may have handed to a peer: mostly a token that is alive.
-  RemoteToken Handed(Random& random) const {
+  // A token this tenant may have sent to a peer: mostly a live one.
+  RemoteToken SentToken(Random& random) const {
     return random() % 4 == 0 ? Any<RemoteToken>(random) : Any<Registered>(random).remote;
   }
-  // `reach`: what the peer handed over. `pages` must outlive the request.
+  // `reach`: the token the peer sent. `pages` must outlive the request.
   WorkRequest AnyRequest(const Pair& pair, RemoteToken reach, std::vector<uint64_t>& pages, Random& random) const {
     const bool remote_half = random() % 2 == 0;
     switch (random() % 8) {
@@ -115,7 +115,7 @@ class QueueTenant : public Memories<CompletionQueueId, Pair, FastRegion, Registe
   CompletionQueueId queue;
 };
 
-// What became of every request. Threads: safe.
+// The outcome of every request. Threads: safe.
 class Posts {
  public:
   struct Record {

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the tests with many threads share: a seed, and books about what was promised and what came.
+// Shared by the tests with many threads: a seed, and records of accepted and completed requests.
 
 #include <cstdlib>
 #include <map>
@@ -49,7 +49,7 @@ class Books {
   std::map<uint64_t, int> completed_ RNICD_GUARDED_BY(mutex_);
 };
 
-// Everything of these types that ever was, so that what is dead is used too. Threads: safe.
+// Every id of these types that ever existed, so that dead ones are used too. Threads: safe.
 template <typename... Things>
 class Memories {
  public:
@@ -58,7 +58,7 @@ class Memories {
     MutexLock lock(mutex_);
     std::get<std::vector<T>>(all_).push_back(std::move(thing));
   }
-  // One of the latest, or one that never was.
+  // One of the latest ids, or one that never existed.
   template <typename T>
   T Any(Random& random) const {
     MutexLock lock(mutex_);
@@ -66,7 +66,7 @@ class Memories {
     const size_t recent = std::min<size_t>(all.size(), 4);
     return recent == 0 ? T{} : all[all.size() - 1 - random() % recent];
   }
-  // One of all, mostly an old one.
+  // Any id, mostly an old one.
   template <typename T>
   T AnyOld(Random& random) const {
     MutexLock lock(mutex_);

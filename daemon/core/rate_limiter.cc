@@ -7,7 +7,7 @@ namespace {
 
 constexpr int64_t kUnitsPerNanosecond = 16;
 constexpr int64_t kUnitsPerSecond = 1'000'000'000 * kUnitsPerNanosecond;
-// Years; sums of it and of any time do not overflow.
+// Years; adding it to any time does not overflow.
 constexpr int64_t kMostAhead = int64_t{1} << 61;
 
 }  // namespace
@@ -16,7 +16,7 @@ int64_t RateLimiter::Now() const {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(clock_.Now() - made_).count() * kUnitsPerNanosecond;
 }
 
-// What one takes is rounded up, so that a rate is never exceeded.
+// The cost of one action is rounded up, so that a rate is never exceeded.
 void RateLimiter::Set(const Rate& rate) {
   const auto per_second = static_cast<int64_t>(rate.per_second);
   const uint64_t burst = rate.burst == 0 ? rate.per_second : rate.burst;
@@ -34,8 +34,7 @@ void RateLimiter::Set(const Rate& rate) {
   }
 }
 
-// Each call that is let through moves the time until which the limiter is busy; how far that may lie ahead is the
-// burst.
+// Each admitted call moves the time until which the limiter is busy; the burst limits how far ahead that may be.
 std::optional<std::chrono::nanoseconds> RateLimiter::Take() {
   const int64_t cost = cost_.load();
   if (cost == 0) {

@@ -17,7 +17,7 @@ using std::chrono::seconds;
 
 class RateLimiterTest : public ::testing::Test {
  protected:
-  // How many pass now, of `most` that try.
+  // Number of actions that pass now, out of `most` attempts.
   static uint64_t Passing(RateLimiter& limiter, uint64_t most) {
     uint64_t passed = 0;
     for (uint64_t index = 0; index < most; ++index) {
@@ -36,7 +36,7 @@ TEST_F(RateLimiterTest, WithoutARateEverythingPasses) {
   EXPECT_TRUE(limiter.idle());
 }
 
-TEST_F(RateLimiterTest, ABurstPassesAtOnceAndTheNextIsToldHowLongToWait) {
+TEST_F(RateLimiterTest, ABurstPassesAtOnceAndTheNextGetsTheTimeToWait) {
   RateLimiter limiter(clock_, {.per_second = 10, .burst = 3});
   EXPECT_EQ(Passing(limiter, 3), 3u);
   EXPECT_EQ(limiter.Take(), milliseconds(100));
@@ -44,7 +44,7 @@ TEST_F(RateLimiterTest, ABurstPassesAtOnceAndTheNextIsToldHowLongToWait) {
   EXPECT_EQ(limiter.Take(), milliseconds(60));
 }
 
-TEST_F(RateLimiterTest, AfterTheWaitItWasToldOnePassesAndNotBefore) {
+TEST_F(RateLimiterTest, AfterTheWaitOnePassesAndNotBefore) {
   RateLimiter limiter(clock_, {.per_second = 3, .burst = 1});
   ASSERT_FALSE(limiter.Take().has_value());
   const nanoseconds wait = limiter.Take().value_or(nanoseconds(0));
@@ -82,14 +82,14 @@ TEST_F(RateLimiterTest, ASteadyPaceIsNeverRefused) {
   }
 }
 
-// Each row asks more often than it may, for a while.
+// Each row exceeds its rate for a while.
 TEST_F(RateLimiterTest, InTheLongRunNoMoreThanTheRatePasses) {
   struct Row {
     Rate rate;
     nanoseconds step;
     uint64_t steps;
   };
-  // The last ones do not divide a second.
+  // The last rates do not divide a second.
   const Row rows[] = {{{.per_second = 1, .burst = 1}, milliseconds(100), 1000},
                       {{.per_second = 1000, .burst = 20}, milliseconds(1), 1000},
                       {{.per_second = 1'000'000'000, .burst = 3000}, microseconds(1), 50},
@@ -149,7 +149,7 @@ TEST_F(RateLimiterTest, ARateThatIsLiftedOrSetAnewCountsAtOnce) {
   EXPECT_EQ(Passing(limiter, 1000), 2u);
 }
 
-// An operator who helps a tenant must not lock it out for as long as its old burst would have taken.
+// An operator that raises a tenant's rate must not block it for as long as its old burst would have taken.
 TEST_F(RateLimiterTest, AFasterRateIsNotHeldUpByTheBurstOfASlowerOne) {
   RateLimiter limiter(clock_, {.per_second = 1, .burst = 3600});
   EXPECT_EQ(Passing(limiter, 3600), 3600u);
@@ -212,7 +212,7 @@ TEST_F(RateLimiterTest, RacingUndosGiveBackExactlyWhatWasTaken) {
   EXPECT_EQ(Passing(limiter, 1000), 500u);
 }
 
-// Each thread moves the clock on now and then, so that calls race with time too.
+// Each thread advances the clock now and then, so that calls race with time too.
 TEST_F(RateLimiterTest, WhileTimeGoesOnRacingCallsNeverPassTheRate) {
   constexpr uint64_t kThreads = 8;
   constexpr uint64_t kSteps = 200;

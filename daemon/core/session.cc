@@ -5,7 +5,7 @@
 namespace rnicd::core {
 namespace {
 
-// What the tenant says of its sessions, and where it says nothing, what the node says of all.
+// The tenant's session limits, with the node's where the tenant sets none.
 Limits SessionLimits(const Limits& of_tenant, const Limits& of_node) {
   Limits limits = of_node;
   for (size_t index = 0; index < kResourceCount; ++index) {
@@ -22,7 +22,7 @@ absl::Status RateError(const RateLimiter& rate) {
       .reason = ErrorReason::RATE_LIMITED, .limit = rate.per_second(), .used = rate.per_second(), .requested = 1});
 }
 
-// Empty for those that cannot fail once they are under way.
+// Empty for requests that cannot fail once they have begun.
 std::string_view LateName(RequestKind kind) {
   switch (kind) {
     case RequestKind::kRegisterMr:
@@ -36,9 +36,9 @@ std::string_view LateName(RequestKind kind) {
   }
 }
 
-// A request that failed long after its call was answered with STATUS_PENDING, where nobody else would see it.
-void TellLateFailure(Observer& observer, const Session& session, RequestKind kind, uint64_t object,
-                     const absl::Status& status) {
+// Reports a request that failed after its call returned STATUS_PENDING, where nothing else would record it.
+void ReportLateFailure(Observer& observer, const Session& session, RequestKind kind, uint64_t object,
+                       const absl::Status& status) {
   if (status.ok()) {
     return;
   }
@@ -96,7 +96,7 @@ absl::Status Session::AdmitCall(std::chrono::nanoseconds* wait) {
   return absl::OkStatus();
 }
 
-absl::Status Session::CheckTakesOn() const {
+absl::Status Session::CheckNotDraining() const {
   return node_.draining.load() ? MakeError(ErrorReason::DAEMON_DRAINING) : absl::OkStatus();
 }
 
@@ -117,7 +117,7 @@ absl::StatusOr<NdkAdapterInfo> Session::QueryAdapterInfo(AdapterId id) {
   return info;
 }
 
-// The id stays in the table until the close is complete, so that a late child is told OBJECT_CLOSING.
+// The id stays in the table until the close is complete, so that a late child gets OBJECT_CLOSING.
 absl::StatusOr<Progress> Session::CloseAdapter(AdapterId id, const Done& done) {
   RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<Adapter> adapter, FindIn(adapters_, id, "adapter_id"));
   const auto finish = [self = shared_from_this(), id, done] {
@@ -135,7 +135,7 @@ absl::StatusOr<Progress> Session::CloseAdapter(AdapterId id, const Done& done) {
 // --- memory objects ---
 
 absl::StatusOr<std::shared_ptr<MemoryObject>> Session::NewMemory(uint64_t size) {
-  RNICD_RETURN_IF_ERROR(CheckTakesOn());
+  RNICD_RETURN_IF_ERROR(CheckNotDraining());
   if (size == 0) {
     return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "size");
   }
@@ -170,7 +170,7 @@ absl::Status Session::AllocateMemory(const AllocateArguments& arguments, Allocat
       done(PublishMemory(std::move(memory), FdDirection::kToClient));
       return;
     }
-    // Refunded before the answer, so that the caller's next request does not run into this one.
+    // Refunded before the response, so that the caller's next request does not exceed its quota because of this one.
     memory.reset();
     done(status);
   };
@@ -223,7 +223,7 @@ void Session::DropMemory(MemoryObjectId id) {
 // --- pending requests ---
 
 void Session::RunOnWorker(Guard guard, std::function<void()> job) {
-  // std::function wants to copy what it holds.
+  // std::function requires copyable captures.
   auto held = std::make_shared<Guard>(std::move(guard));
   node_.workers.PostFor(tenant_->number(), [held = std::move(held), job = std::move(job)] { job(); });
 }
@@ -243,7 +243,7 @@ RegisterDone Session::ReportRegister(MemoryRegionId id, PendingChoice choice, st
   }
   return
       [self = shared_from_this(), charge = std::move(charge), id, choice](const absl::StatusOr<Registration>& outcome) {
-        TellLateFailure(self->node_.observer, *self, RequestKind::kRegisterMr, id.value, outcome.status());
+        ReportLateFailure(self->node_.observer, *self, RequestKind::kRegisterMr, id.value, outcome.status());
         self->events_.Push(RequestCompleted{.kind = RequestKind::kRegisterMr,
                                             .request_context = choice.request_context,
                                             .object_id = id.value,
@@ -262,7 +262,7 @@ Done Session::Report(RequestKind kind, uint64_t object_id, PendingChoice choice,
     };
   }
   return [self = shared_from_this(), charge = std::move(charge), kind, object_id, choice](const absl::Status& status) {
-    TellLateFailure(self->node_.observer, *self, kind, object_id, status);
+    ReportLateFailure(self->node_.observer, *self, kind, object_id, status);
     self->events_.Push(RequestCompleted{.kind = kind,
                                         .request_context = choice.request_context,
                                         .object_id = object_id,
@@ -309,7 +309,7 @@ absl::StatusOr<MemoryRegionId> Session::CreateMr(ProtectionDomainId id, bool fas
 
 absl::StatusOr<Session::RegisterJob> Session::AdmitRegister(const RegisterArguments& arguments, PendingChoice choice,
                                                             const RegisterDone& done) {
-  RNICD_RETURN_IF_ERROR(CheckTakesOn());
+  RNICD_RETURN_IF_ERROR(CheckNotDraining());
   RegisterJob job;
   RNICD_ASSIGN_OR_RETURN(job.region, FindIn(regions_, arguments.region, "mr_id"));
   RNICD_ASSIGN_OR_RETURN(const AccessRights rights, AccessRightsFromMrFlags(arguments.flags));
@@ -369,7 +369,7 @@ absl::StatusOr<Progress> Session::CloseMr(MemoryRegionId id, PendingChoice choic
   const auto finish = [report = Report(RequestKind::kCloseMr, id.value, choice, region->charge(), done)] {
     report(absl::OkStatus());
   };
-  // The close of a large region is left to a worker: whoever lets go of the last hold does the work.
+  // The close of a large region is left to a worker: the thread that releases the last hold does the work.
   std::shared_ptr<Closable::Hold> last_hold;
   if (IsSlow(region->registered_length())) {
     RNICD_ASSIGN_OR_RETURN(Closable::Hold hold, region->Acquire());
@@ -410,7 +410,7 @@ void Session::AddTo(Holdings& holdings) const {
     const MappedPages& mapped = *mapping.pages();
     holdings.AddPages(mapping.adapter().name(), PageUse::kMapping, mapped.page_bytes, mapped.pages.size());
   });
-  // Not under the table's lock: a card may be asked for the state.
+  // Not under the table's lock: reading the state may query the card.
   for (const auto& [id, pair] : queue_pairs_.All()) {
     if (const absl::StatusOr<Closable::Hold> hold = pair->Acquire(); hold.ok()) {
       holdings.AddQueuePair(pair->domain()->adapter().name(), pair->state());

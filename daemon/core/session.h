@@ -48,13 +48,13 @@ struct RegisterArguments {
   MemoryRegionId region;
   std::span<const MdlEntry> chain;
   uint64_t length = 0;
-  // NDK_MR_FLAG_ bits, unchecked.
+  // NDK_MR_FLAG_ bits, not yet checked.
   uint32_t flags = 0;
 };
 
-// What the caller of a request that may pend wants.
+// How the caller of a request that may pend wants its outcome.
 struct PendingChoice {
-  // Answer at once and report on the event stream; otherwise `done` is called.
+  // Return at once and report on the event stream; otherwise `done` is called.
   bool to_events = false;
   uint64_t request_context = 0;
 };
@@ -69,13 +69,13 @@ struct BuildLamArguments {
   AdapterId adapter;
   std::span<const MdlEntry> chain;
   uint64_t length = 0;
-  // Bytes of the caller's NDK_LOGICAL_ADDRESS_MAPPING; nothing means enough.
+  // Size in bytes of the caller's NDK_LOGICAL_ADDRESS_MAPPING; empty means large enough.
   std::optional<uint64_t> lam_size;
 };
 
 struct BuiltLam {
   LogicalMappingId id;
-  // Of the first page; the others follow.
+  // Logical address of the first page; the others follow.
   LogicalAddress first;
   uint64_t pages = 0;
   uint32_t fbo = 0;
@@ -89,13 +89,13 @@ struct CreateQpArguments {
   provider::QueuePairLimits limits;
 };
 
-// The new token of a FastRegister or Bind.
+// The new token returned by a FastRegister or Bind.
 struct IssuedToken {
   uint32_t request_index = 0;
   RemoteToken token;
 };
 
-// What became of a chain: so many were posted, and why the next one was not.
+// Result of Post: how many requests were accepted, and why the next was refused.
 struct PostOutcome {
   uint32_t posted = 0;
   absl::Status failure;
@@ -106,17 +106,17 @@ using Done = std::function<void(const absl::Status&)>;
 using RegisterDone = std::function<void(const absl::StatusOr<Registration>&)>;
 using AllocateDone = std::function<void(const absl::StatusOr<MemoryTicket>&)>;
 
-// Whether a request is over. kPending: its outcome comes later, exactly once, the way PendingChoice says.
+// Whether a request has finished. kPending: its outcome comes later, exactly once, as PendingChoice specifies.
 enum class Progress : uint8_t { kDone, kPending };
 
-// One client process's lease on everything it owns; every object is found through the session that owns it, so that
-// another's ids name nothing.
+// One client process's lease on everything it owns. Every object is found through the session that owns it, so that the
+// ids of another session name nothing.
 // Lifetime: shared by its connections, the registry and running requests. Ends once: when it is closed, when its
-//           process dies, when its last connection is gone; LIFETIMES.md gives the order in which things go.
-// Threads:  safe. Every call but End and the ones marked const needs a Guard, which holds the end off while it exists.
+// process exits, when its last connection closes; LIFETIMES.md gives the order of destruction.
+// Threads:  safe. Every call but End and the ones marked const needs a Guard, which delays the end while it exists.
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  // A request in progress: the session is not torn down under it.
+  // A request in progress: the session is not torn down while a Guard exists.
   class Guard {
    public:
     Guard(Guard&& other) noexcept : session_(std::move(other.session_)) {}
@@ -129,10 +129,11 @@ class Session : public std::enable_shared_from_this<Session> {
     std::shared_ptr<Session> session_;
   };
 
-  // `charge` counts the session itself at its tenant.
+  // `charge` counts the session itself for its tenant.
   Session(Node& node, SessionId id, Caller owner, std::string label, Charge charge, std::shared_ptr<Tenant> tenant);
 
-  // Counts a call against the rates of the session and its tenant. Otherwise `wait` is how long until one would pass.
+  // Counts a call against the rates of the session and its tenant. If refused, `wait` is the time until a call would
+  // pass.
   // Errors: RATE_LIMITED.
   absl::Status AdmitCall(std::chrono::nanoseconds* wait);
 
@@ -144,22 +145,22 @@ class Session : public std::enable_shared_from_this<Session> {
   absl::StatusOr<NdkAdapterInfo> QueryAdapterInfo(AdapterId id);
   absl::StatusOr<Progress> CloseAdapter(AdapterId id, const Done& done);
 
-  // Memory objects. An AllocateMemory that is not refused on the spot answers through `done`, from a worker.
+  // Memory objects. An AllocateMemory that is not refused at once reports through `done`, from a worker.
   absl::Status AllocateMemory(const AllocateArguments& arguments, AllocateDone done);
   absl::StatusOr<MemoryTicket> ImportMemory(uint64_t size);
   absl::StatusOr<std::shared_ptr<MemoryObject>> FindMemory(MemoryObjectId id);
-  // Sealing looks at every page once more; of much memory that is done on a worker and answered through `done`.
+  // Sealing inspects every page once more; for much memory that runs on a worker and reports through `done`.
   absl::StatusOr<Progress> SealMemory(const std::shared_ptr<MemoryObject>& memory, const Done& done);
-  // Unmapping much memory takes long: that is done on a worker and answered through `done`.
+  // Unmapping much memory takes long: it then runs on a worker and reports through `done`.
   absl::StatusOr<Progress> ReleaseMemory(MemoryObjectId id, const Done& done);
-  // For an import that failed: gives the object back here and now.
+  // Releases the object synchronously after a failed import.
   void DropMemory(MemoryObjectId id);
 
   // Protection domains and regions.
   absl::StatusOr<ProtectionDomainId> CreatePd(AdapterId id);
   absl::StatusOr<Progress> ClosePd(ProtectionDomainId id, PendingChoice choice, const Done& done);
   absl::StatusOr<MemoryRegionId> CreateMr(ProtectionDomainId id, bool fast_register);
-  // A registration that is over has its value; none means that it pends.
+  // A registration that has finished returns its value; an empty result means that it pends.
   absl::StatusOr<std::optional<Registration>> RegisterMr(const RegisterArguments& arguments, PendingChoice choice,
                                                          const RegisterDone& done);
   absl::StatusOr<Progress> DeregisterMr(MemoryRegionId id, PendingChoice choice, const Done& done);
@@ -199,7 +200,7 @@ class Session : public std::enable_shared_from_this<Session> {
   absl::StatusOr<Progress> CloseMw(MemoryWindowId id, PendingChoice choice, const Done& done);
   absl::StatusOr<LocalToken> GetPrivilegedMemoryRegionToken(ProtectionDomainId id);
 
-  // Ends the session: refuses new requests, waits for running ones, takes everything back on a reaper, then calls
+  // Ends the session: refuses new requests, waits for running ones, reclaims everything on a reaper, then calls
   // `on_ended`. Only the first cause counts; every `on_ended` is called. May be called from any thread, at any time.
   void End(EndCause cause, std::function<void(const Reclaimed&)> on_ended);
 
@@ -211,17 +212,18 @@ class Session : public std::enable_shared_from_this<Session> {
   const Ledger& ledger() const { return *ledger_; }
   EventQueue& events() { return events_; }
   bool ending() const;
-  // Everything is taken back; nothing of the session is left but this object.
+  // True when everything has been reclaimed; only this object remains of the session.
   bool ended() const;
   std::vector<std::pair<MemoryRegionId, RegionView>> ViewRegions() const;
   void AddTo(Holdings& holdings) const;
 
  private:
-  // Tables are named by member pointers: the analysis would take a reference to one for an access without the lock.
+  // Tables are named by member pointers: the thread safety analysis would take a reference to one for an access without
+  // the lock.
   absl::StatusOr<std::shared_ptr<MemoryObject>> NewMemory(uint64_t size);
   MemoryTicket PublishMemory(std::shared_ptr<MemoryObject> memory, FdDirection direction);
   bool IsSlow(uint64_t bytes) const { return bytes >= node_.limits.pending_threshold_bytes; }
-  // A registration that was admitted. Without `report` it is to be finished on the spot.
+  // A registration that was admitted. Without `report` it must be finished synchronously.
   struct RegisterJob {
     std::shared_ptr<MemoryRegion> region;
     MemoryRegion::RegisterRequest request;
@@ -230,29 +232,29 @@ class Session : public std::enable_shared_from_this<Session> {
   absl::StatusOr<RegisterJob> AdmitRegister(const RegisterArguments& arguments, PendingChoice choice,
                                             const RegisterDone& done);
   absl::StatusOr<std::shared_ptr<Charge>> TakeOne(Resource resource);
-  // How to report a completion. `charge` is kept until the completion was reported and fetched.
+  // Returns the callback that reports a completion. `charge` is kept until the completion was reported and fetched.
   RegisterDone ReportRegister(MemoryRegionId id, PendingChoice choice, std::shared_ptr<Charge> charge,
                               const RegisterDone& done);
   Done Report(RequestKind kind, uint64_t object_id, PendingChoice choice, std::shared_ptr<Charge> charge,
               const Done& done);
-  // A queue pair to work with, and what keeps it from being closed meanwhile.
+  // A queue pair and the hold that keeps it from being closed meanwhile.
   struct HeldQueuePair {
     std::shared_ptr<QueuePair> pair;
     Closable::Hold hold;
   };
   absl::StatusOr<HeldQueuePair> HoldQueuePair(QueuePairId id);
-  // The queue is dead; its queue pairs are ended on a worker.
+  // Ends the queue pairs of a dead queue, on a worker.
   void EndQueuePairsOf(const std::shared_ptr<CompletionQueue>& queue);
   absl::StatusOr<RemoteToken> PostOne(QueuePair& pair, const class WorkRequestResolver& resolver,
                                       const WorkRequest& request);
   // Errors: DAEMON_DRAINING.
-  absl::Status CheckTakesOn() const;
-  // As a worker job that holds the session.
+  absl::Status CheckNotDraining() const;
+  // Runs the job on a worker with the session held.
   void RunOnWorker(Guard guard, std::function<void()> job);
 
   void EndGuard();
   void TearDown();
-  Reclaimed TakeBack(EndCause cause);
+  Reclaimed Reclaim(EndCause cause);
 
   Node& node_;
   const SessionId id_;

@@ -1,4 +1,4 @@
-// How a session ends: the half of Session that runs once.
+// How a session ends: the part of Session that runs once.
 
 #include "base/status.h"
 #include "daemon/core/session.h"
@@ -15,7 +15,7 @@ EndCause Refine(EndCause cause, const Caller& owner) {
   return died ? EndCause::kProcessExited : cause;
 }
 
-// Closes every object; one that was closing already completes by itself when its last child is gone.
+// Closes every object; one that was already closing completes when its last child is closed.
 template <typename Objects>
 void CloseAll(const Objects& objects) {
   for (const auto& [id, object] : objects) {
@@ -79,7 +79,7 @@ void Session::TearDown() {
     cause = cause_;
   }
   cause = Refine(cause, owner_);
-  const Reclaimed reclaimed = TakeBack(cause);
+  const Reclaimed reclaimed = Reclaim(cause);
   charge_.Refund();
   events_.Finish(SessionEnding{cause});
   node_.observer.OnSessionEnded(id_, owner_, cause, reclaimed);
@@ -101,9 +101,9 @@ void Session::TearDown() {
   }
 }
 
-// Children before parents: queue pairs first, so that nothing moves any more; windows before the regions they are bound
+// Children before parents: queue pairs first, so that no transfer is left; windows before the regions they are bound
 // to; and the memory when nothing uses it any more.
-Reclaimed Session::TakeBack(EndCause cause) {
+Reclaimed Session::Reclaim(EndCause cause) {
   node_.tickets.RevokeFor(id_);
   Reclaimed reclaimed;
   reclaimed.pinned_bytes = ledger_->used(Resource::kPinnedBytes);

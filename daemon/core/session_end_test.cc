@@ -1,4 +1,4 @@
-// How a session ends: nothing it owned stays, whatever it was doing.
+// How a session ends: nothing it owned stays, whatever was in progress.
 
 #include "daemon/core/fd_exchange.h"
 #include "daemon/core/queue_fixture_test.h"
@@ -6,7 +6,7 @@
 namespace rnicd::core {
 namespace {
 
-// A dying client's usual belongings: one registered region of two pages, one that is idle, memory of four pages.
+// Typical objects of a dying client: one registered region of two pages, one that is idle, memory of four pages.
 void Furnish(Owner& owner) {
   const ProtectionDomainId domain = owner.Domain();
   owner.Region(domain);
@@ -64,7 +64,7 @@ TEST(SessionEnd, WaitsForARunningRequest) {
   {
     const auto guard = owner.session->Begin();
     ASSERT_TRUE(guard.ok());
-    world.registry.End(owner.session, EndCause::kClosed, [&](const Reclaimed& reclaimed) { ended.Bring(reclaimed); });
+    world.registry.End(owner.session, EndCause::kClosed, [&](const Reclaimed& reclaimed) { ended.Set(reclaimed); });
     EXPECT_TRUE(owner.session->ending());
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     EXPECT_EQ(ended.times(), 0);
@@ -84,7 +84,7 @@ TEST(SessionEnd, APendingRequestIsReportedBeforeTheLastEvent) {
   BusyWorkers busy(*world.workers, 1);
   ASSERT_TRUE(owner.BeginRegister(region, memory, 2 * kPage, {.to_events = true, .request_context = 9}, nullptr).ok());
   Awaited<Reclaimed> ended;
-  world.registry.End(owner.session, EndCause::kEvicted, [&](const Reclaimed& reclaimed) { ended.Bring(reclaimed); });
+  world.registry.End(owner.session, EndCause::kEvicted, [&](const Reclaimed& reclaimed) { ended.Set(reclaimed); });
   busy.Release();
   ASSERT_TRUE(ended.Get().has_value());
   EXPECT_EQ(ended.Get()->pinned_bytes, 2 * kPage) << "the registration succeeded first and was then taken back";
@@ -107,10 +107,10 @@ TEST(SessionEnd, DuringAnAllocationTheAllocationIsAnsweredAndTakenBack) {
   Awaited<absl::StatusOr<MemoryTicket>> allocated;
   ASSERT_TRUE(owner.session
                   ->AllocateMemory({.size = kPage},
-                                   [&](const absl::StatusOr<MemoryTicket>& outcome) { allocated.Bring(outcome); })
+                                   [&](const absl::StatusOr<MemoryTicket>& outcome) { allocated.Set(outcome); })
                   .ok());
   Awaited<Reclaimed> ended;
-  world.registry.End(owner.session, EndCause::kProcessExited, [&](const Reclaimed& got) { ended.Bring(got); });
+  world.registry.End(owner.session, EndCause::kProcessExited, [&](const Reclaimed& got) { ended.Set(got); });
   EXPECT_EQ(ended.times(), 0);
   busy.Release();
   const auto ticket = allocated.Get();
@@ -124,21 +124,21 @@ TEST(SessionEnd, DuringAnAllocationTheAllocationIsAnsweredAndTakenBack) {
               FailsWith(ErrorReason::TICKET_UNKNOWN));
 }
 
-TEST(SessionEnd, OnlyTheFirstCauseCountsAndEverybodyIsTold) {
+TEST(SessionEnd, OnlyTheFirstCauseCountsAndEveryCallbackRuns) {
   World world;
   Owner owner(world);
   Awaited<Reclaimed> first;
   Awaited<Reclaimed> second;
   {
     const auto guard = owner.session->Begin();
-    owner.session->End(EndCause::kEvicted, [&](const Reclaimed& reclaimed) { first.Bring(reclaimed); });
-    world.registry.End(owner.session, EndCause::kClosed, [&](const Reclaimed& reclaimed) { second.Bring(reclaimed); });
+    owner.session->End(EndCause::kEvicted, [&](const Reclaimed& reclaimed) { first.Set(reclaimed); });
+    world.registry.End(owner.session, EndCause::kClosed, [&](const Reclaimed& reclaimed) { second.Set(reclaimed); });
   }
   EXPECT_TRUE(first.Get().has_value());
   EXPECT_TRUE(second.Get().has_value());
   EXPECT_EQ(world.observer.counts().cause, EndCause::kEvicted);
   Awaited<Reclaimed> late;
-  owner.session->End(EndCause::kClosed, [&](const Reclaimed& reclaimed) { late.Bring(reclaimed); });
+  owner.session->End(EndCause::kClosed, [&](const Reclaimed& reclaimed) { late.Set(reclaimed); });
   EXPECT_EQ(late.times(), 1) << "an ended session answers at once";
   EXPECT_EQ(world.observer.counts().ended, 1u);
 }
@@ -150,7 +150,7 @@ TEST(SessionEnd, ACloseThatWaitedIsReportedWhenItsSessionEnds) {
   const ProtectionDomainId domain = owner.Domain(adapter);
   owner.Region(domain);
   Awaited<absl::Status> adapter_closed;
-  ASSERT_EQ(*owner.session->CloseAdapter(adapter, [&](const absl::Status& status) { adapter_closed.Bring(status); }),
+  ASSERT_EQ(*owner.session->CloseAdapter(adapter, [&](const absl::Status& status) { adapter_closed.Set(status); }),
             Progress::kPending);
   ASSERT_EQ(*owner.session->ClosePd(domain, {.to_events = true, .request_context = 3}, nullptr), Progress::kPending);
   world.End(owner.session);
@@ -172,8 +172,8 @@ TEST(SessionEnd, TicketsDieWithTheirSession) {
   EXPECT_EQ(world.Held(), "");
 }
 
-// What a client with traffic holds: requests that wait in both queues, a fast registration over a released mapping, a
-// mapping that lives, a bound window, an armed queue with a notification that was not fetched.
+// Objects of a client with traffic: requests that wait in both queues, a fast registration over a released mapping, a
+// live mapping, a bound window, an armed queue with a notification that was not fetched.
 void FurnishQueues(Connected& scene) {
   QueueOwner& owner = scene.owner;
   const BuiltLam released = owner.Lam(owner.Memory(2), 2);
@@ -199,7 +199,7 @@ TEST(SessionEnd, TakesQueuesRegistrationsWindowsAndMappingsBack) {
   EXPECT_EQ(scene.world.soft.live_regions(), 0u);
   EXPECT_EQ(scene.world.os.live_mappings(), 0u);
   EXPECT_EQ(std::get<SessionEnding>(scene.owner.session->events().Pop()->body).cause, EndCause::kProcessExited)
-      << "the notification of a queue that is gone is withdrawn";
+      << "the notification of a closed queue is withdrawn";
   EXPECT_TRUE(scene.owner.session->events().Drained());
 }
 
@@ -213,7 +213,7 @@ TEST(SessionEnd, TakesQueuesBackEvenWhenTheCardRefuses) {
   EXPECT_EQ(scene.world.Held(), "");
 }
 
-TEST(SessionEnd, ThePeerOfAnEndedSessionIsToldOnceAndItsRequestsTimeOut) {
+TEST(SessionEnd, ThePeerOfAnEndedSessionIsNotifiedOnceAndItsRequestsTimeOut) {
   Connected scene;
   scene.peer.MustPost(scene.peer_pair, {Send(), Receive()});
   scene.world.End(scene.owner.session, EndCause::kProcessExited);
@@ -236,7 +236,7 @@ TEST(SessionEnd, SessionsThatAreConnectedEndSideBySide) {
   Connected scene;
   FurnishQueues(scene);
   scene.world.registry.Drain(EndCause::kDaemonStopping);
-  ASSERT_TRUE(scene.world.registry.WaitUntilEmpty(std::chrono::steady_clock::now() + kPatience));
+  ASSERT_TRUE(scene.world.registry.WaitUntilEmpty(std::chrono::steady_clock::now() + kTimeout));
   EXPECT_EQ(scene.world.Held(), "");
 }
 
@@ -246,7 +246,7 @@ TEST(SessionEnd, ClosesOfQueuesAndBoundRegionsThatWaitedAreReported) {
   const MemoryRegionId region = owner.RegisteredRegion();
   owner.MustPost(scene.pair, {Bind(region, owner.Window())});
   Awaited<absl::Status> region_closed;
-  ASSERT_EQ(*owner.session->CloseMr(region, {}, [&](const absl::Status& status) { region_closed.Bring(status); }),
+  ASSERT_EQ(*owner.session->CloseMr(region, {}, [&](const absl::Status& status) { region_closed.Set(status); }),
             Progress::kPending);
   ASSERT_EQ(*owner.session->CloseCq(owner.queue, {.to_events = true, .request_context = 3}, nullptr),
             Progress::kPending);
@@ -262,11 +262,11 @@ TEST(SessionEnd, ALostConnectionOfADeadProcessCountsAsItsExit) {
   dead.handle = std::make_shared<FakeProcess>(true);
   auto session = world.registry.Open(dead, "");
   world.registry.DropConnection(*session);
-  ASSERT_TRUE(world.registry.WaitUntilEmpty(std::chrono::steady_clock::now() + kPatience));
+  ASSERT_TRUE(world.registry.WaitUntilEmpty(std::chrono::steady_clock::now() + kTimeout));
   EXPECT_EQ(world.observer.counts().cause, EndCause::kProcessExited);
   session = world.registry.Open(CallerNumbered(2), "");
   world.registry.DropConnection(*session);
-  ASSERT_TRUE(world.registry.WaitUntilEmpty(std::chrono::steady_clock::now() + kPatience));
+  ASSERT_TRUE(world.registry.WaitUntilEmpty(std::chrono::steady_clock::now() + kTimeout));
   EXPECT_EQ(world.observer.counts().cause, EndCause::kConnectionLost);
 }
 

@@ -1,4 +1,4 @@
-// Requests that are answered with STATUS_PENDING: each has one outcome, in one place.
+// Requests whose call returns STATUS_PENDING: each has one outcome, in one place.
 
 #include "daemon/core/core_fixture_test.h"
 
@@ -65,11 +65,11 @@ TEST_F(SessionPendingTest, ALargeRegistrationPendsAndIsReportedOnceOnTheEvents) 
   EXPECT_FALSE(session().events().Pop().has_value());
 }
 
-TEST_F(SessionPendingTest, AFailureThatComesLateIsToldToWhoeverObserves) {
+TEST_F(SessionPendingTest, ALateFailureIsReportedToTheObserver) {
   world_.plan.FailRegister(MakeError(ErrorReason::DEVICE_MEMLOCK_LIMIT), 1);
   BeginPendingRegister(region_, 1);
   EXPECT_THAT(NextCompletion().status, FailsWith(ErrorReason::DEVICE_MEMLOCK_LIMIT));
-  const std::vector<ToldDecision> decisions = world_.observer.counts().decisions;
+  const std::vector<RecordedDecision> decisions = world_.observer.counts().decisions;
   ASSERT_EQ(decisions.size(), 1u);
   EXPECT_EQ(decisions.front().what, "late.register");
   EXPECT_EQ(decisions.front().object, "mr_id=" + std::to_string(region_.value));
@@ -79,7 +79,7 @@ TEST_F(SessionPendingTest, AFailureThatComesLateIsToldToWhoeverObserves) {
               ::testing::ElementsAre(::testing::Pair(ErrorReason::DEVICE_MEMLOCK_LIMIT, 1u)));
 }
 
-TEST_F(SessionPendingTest, AFailureThatTheCallAnswersIsToldByTheGateAlone) {
+TEST_F(SessionPendingTest, AFailureThatTheCallReturnsIsReportedByTheGateAlone) {
   world_.plan.FailRegister(MakeError(ErrorReason::DEVICE_MEMLOCK_LIMIT), 1);
   EXPECT_FALSE(owner_.Register(region_, memory_, 2 * kPage).ok());
   EXPECT_TRUE(world_.observer.counts().decisions.empty());
@@ -141,14 +141,14 @@ TEST_F(SessionPendingTest, ACloseThatWaitsCanBeAwaitedByItsCall) {
   BusyWorkers busy(*world_.workers, 1);
   BeginPendingRegister(region_, 1);
   Awaited<absl::Status> closed;
-  ASSERT_EQ(*session().CloseMr(region_, {}, [&](const absl::Status& status) { closed.Bring(status); }),
+  ASSERT_EQ(*session().CloseMr(region_, {}, [&](const absl::Status& status) { closed.Set(status); }),
             Progress::kPending);
   EXPECT_EQ(closed.times(), 0);
   busy.Release();
   EXPECT_TRUE(closed.Get().value_or(absl::UnknownError("never")).ok());
 }
 
-// What bounds the event queue: an owner that fetches nothing cannot ask for more.
+// The bound of the event queue: an owner that fetches nothing cannot start more requests.
 TEST_F(SessionPendingTest, ACompletionCountsAsPendingUntilItIsFetched) {
   const MemoryRegionId second = owner_.Region(domain_);
   BeginPendingRegister(region_, 1);
@@ -172,10 +172,10 @@ TEST_F(SessionPendingTest, AClosedRegionCountsUntilItsCompletionIsFetched) {
   ASSERT_TRUE(Eventually([&] { return world_.soft.live_regions() == 0; }));
   EXPECT_EQ(session().ledger().used(Resource::kRegions), 1u);
   NextCompletion();
-  EXPECT_EQ(session().ledger().used(Resource::kRegions), 0u) << "fetching gives it back, whoever else holds it";
+  EXPECT_EQ(session().ledger().used(Resource::kRegions), 0u) << "fetching refunds it, even while it is shared";
 }
 
-// A client that was answered asks again at once: it must not run into its own finished request.
+// A client sends its next request as soon as it has the response: its finished request must not count against it.
 TEST_F(SessionPendingTest, AFailedRegistrationHasGivenEverythingBackWhenItAnswers) {
   world_.plan.FailRegister(MakeError(ErrorReason::DEVICE_FAILED), 1);
   Awaited<bool> checked;
@@ -185,7 +185,7 @@ TEST_F(SessionPendingTest, AFailedRegistrationHasGivenEverythingBackWhenItAnswer
         EXPECT_EQ(session().ledger().used(Resource::kPinnedBytes), 0u);
         EXPECT_EQ(session().ledger().used(Resource::kPendingRequests), 0u);
         EXPECT_TRUE((*session().FindMemory(memory_))->Release().ok());
-        checked.Bring(true);
+        checked.Set(true);
       });
   ASSERT_TRUE(begun.ok());
   EXPECT_TRUE(checked.Get().has_value());
@@ -196,7 +196,7 @@ TEST_F(SessionPendingTest, AnAnsweredRequestNoLongerCountsAsPending) {
   ASSERT_TRUE(owner_
                   .BeginRegister(region_, memory_, 2 * kPage, {},
                                  [&](const absl::StatusOr<Registration>&) {
-                                   at_register.Bring(session().ledger().used(Resource::kPendingRequests));
+                                   at_register.Set(session().ledger().used(Resource::kPendingRequests));
                                  })
                   .ok());
   EXPECT_EQ(at_register.Get(), 0u);
@@ -204,7 +204,7 @@ TEST_F(SessionPendingTest, AnAnsweredRequestNoLongerCountsAsPending) {
   ASSERT_TRUE(session()
                   .DeregisterMr(region_, {},
                                 [&](const absl::Status&) {
-                                  at_deregister.Bring(session().ledger().used(Resource::kPendingRequests));
+                                  at_deregister.Set(session().ledger().used(Resource::kPendingRequests));
                                 })
                   .ok());
   EXPECT_EQ(at_deregister.Get(), 0u);
@@ -213,7 +213,7 @@ TEST_F(SessionPendingTest, AnAnsweredRequestNoLongerCountsAsPending) {
 TEST_F(SessionPendingTest, LargeMemoryIsReleasedOnAWorker) {
   BusyWorkers busy(*world_.workers, 1);
   Awaited<absl::Status> released;
-  ASSERT_EQ(*session().ReleaseMemory(memory_, [&](const absl::Status& status) { released.Bring(status); }),
+  ASSERT_EQ(*session().ReleaseMemory(memory_, [&](const absl::Status& status) { released.Set(status); }),
             Progress::kPending);
   EXPECT_EQ(world_.os.live_mappings(), 1u);
   busy.Release();

@@ -1,4 +1,4 @@
-// What is judged when requests that give out or take back tokens are posted: FastRegister, Invalidate, Bind.
+// Checks at posting of the requests that issue or revoke tokens: FastRegister, Invalidate, Bind.
 
 #include "daemon/core/queue_fixture_test.h"
 
@@ -14,7 +14,7 @@ class SessionPostRegisterTest : public PostTest {
     watched_windows = {window_};
   }
 
-  // A FastRegister of all pages; tests spoil one thing of it.
+  // A FastRegister of all pages; each test spoils one part of it.
   FastRegisterOperation Sound() const {
     return {.region = fast_, .pages = pages_, .length = kFastPages * kPage, .base = {kRegionBase}};
   }
@@ -27,7 +27,7 @@ class SessionPostRegisterTest : public PostTest {
   void ExpectBindRefused(const BindOperation& operation, ErrorReason reason, const std::string& member) {
     ExpectRefused({.operation = operation}, reason, "bind." + member);
   }
-  // Registered with flags of its own.
+  // A registered region with the given flags.
   MemoryRegionId RegionWith(uint32_t flags) {
     const MemoryRegionId region = owner.Region(owner.domain);
     const MdlEntry entry{.memory = owner.Memory(1), .count = kPage, .address = {kRegionBase}};
@@ -44,7 +44,7 @@ class SessionPostRegisterTest : public PostTest {
 
   const BuiltLam lam_ = owner.Lam(owner.Memory(kFastPages), kFastPages);
   const MemoryRegionId fast_ = owner.FastRegion(kFastPages);
-  // Of two pages, with remote write.
+  // Region of two pages, with remote write.
   const MemoryRegionId region_ = owner.RegisteredRegion(2);
   const MemoryWindowId window_ = owner.Window();
   const ProtectionDomainId other_domain_ = owner.Domain(owner.adapter);
@@ -207,7 +207,7 @@ TEST_F(SessionPostRegisterTest, InvalidateNeedsAReadyFastRegionOrAWindowOfTheSam
   ExpectRefused(Invalidate(*owner.session->CreateMw(other_domain_)), ErrorReason::DOMAIN_MISMATCH, "invalidate.mw_id");
 }
 
-TEST_F(SessionPostRegisterTest, WhatIsNotRegisteredOrBoundIsJudgedWhenTheInvalidateIsExecuted) {
+TEST_F(SessionPostRegisterTest, ATargetThatIsNotRegisteredOrBoundIsCheckedWhenTheInvalidateIsExecuted) {
   owner.MustPost(pair, {Invalidate(window_), Invalidate(fast_)});
   EXPECT_EQ(owner.Statuses(), (std::vector<NtStatus>{NtStatus::kInvalidDeviceRequest, NtStatus::kCancelled}));
 }

@@ -1,4 +1,4 @@
-// What is judged when requests that move bytes are posted, and what becomes of a chain of which one is refused.
+// Checks at posting of the requests that move bytes, and the outcome of a chain in which one request is refused.
 
 #include <cstring>
 
@@ -18,7 +18,7 @@ class SessionPostTest : public PostTest {
   static Sge HostSge(LocalToken token, uint64_t address, uint32_t length) {
     return {.address = address, .length = length, .token = token};
   }
-  // One of every kind that needs a connection, sound as far as posting judges.
+  // One request of every kind that needs a connection, each of which passes the checks at posting.
   std::vector<WorkRequest> InitiatorRequests() {
     pages_ = PagesOf(owner.Lam(owner.Memory(1), 1));
     const MemoryRegionId fast = owner.FastRegion();
@@ -201,7 +201,7 @@ TEST_F(SessionPostTest, InlineDataIsCopiedWhenItIsPosted) {
   EXPECT_EQ(std::memcmp((*peer.session->FindMemory(memory))->mapping().data(), "first", 5), 0);
 }
 
-TEST_F(SessionPostTest, AnUnknownLocalTokenIsJudgedWhenTheRequestIsExecuted) {
+TEST_F(SessionPostTest, AnUnknownLocalTokenIsCheckedWhenTheRequestIsExecuted) {
   owner.MustPost(pair, {Write({SgeOf({0xdeadbeef}, 1)}, 0, kSomeToken)});
   EXPECT_EQ(owner.Statuses(), std::vector<NtStatus>{NtStatus::kAccessViolation});
 }

@@ -1,11 +1,11 @@
 // Many threads use the queues of two tenants that are connected with each other, over a card that fails now and then.
-// Whatever happened, after each round nothing is left, every pending request was completed once, every posted request
-// completed once, and every queue still notifies.
+// After each round nothing must be left, every pending request completed once, every posted request completed once, and
+// every queue must still notify.
 //
-// Fault model: queues, pairs, windows, regions and requests that the card refuses; completion queues that overrun;
-// dead ids and tokens; two threads that post to one queue pair, which NDK forbids; tenants that end at any moment.
-// Every second round has a long wire. Not modelled: a card that does not deregister; session_race_test.cc has it. The
-// seed is printed.
+// Fault model: queues, pairs, windows, regions and requests that the card refuses; completion queues that overrun; dead
+// ids and tokens; two threads that post to one queue pair, which NDK forbids; tenants that end at any moment. Every
+// second round has a long wire. Not modelled: a card that does not deregister; session_race_test.cc has it. The seed is
+// printed.
 
 #include <array>
 
@@ -55,13 +55,13 @@ class Round {
 
   void RunThread(uint64_t seed) {
     static constexpr std::array<Step, 34> kSteps = {
-        &Round::Talk,    &Round::Talk,       &Round::Talk,       &Round::Talk,     &Round::Talk,
-        &Round::Talk,    &Round::Talk,       &Round::Reregister, &Round::Rebind,   &Round::Reregister,
-        &Round::Rebind,  &Round::PostAny,    &Round::Connect,    &Round::Connect,  &Round::Connect,
-        &Round::Poll,    &Round::Poll,       &Round::Poll,       &Round::Arm,      &Round::Arm,
-        &Round::Fetch,   &Round::Fetch,      &Round::CreateCq,   &Round::ChangeCq, &Round::CloseQp,
-        &Round::CloseQp, &Round::CreateFast, &Round::CreateMr,   &Round::CreateMw, &Round::CloseSomething,
-        &Round::Map,     &Round::Allocate,   &Round::Disconnect, &Round::CloseQp};
+        &Round::PostTraffic, &Round::PostTraffic, &Round::PostTraffic, &Round::PostTraffic, &Round::PostTraffic,
+        &Round::PostTraffic, &Round::PostTraffic, &Round::Reregister,  &Round::Rebind,      &Round::Reregister,
+        &Round::Rebind,      &Round::PostAny,     &Round::Connect,     &Round::Connect,     &Round::Connect,
+        &Round::Poll,        &Round::Poll,        &Round::Poll,        &Round::Arm,         &Round::Arm,
+        &Round::Fetch,       &Round::Fetch,       &Round::CreateCq,    &Round::ChangeCq,    &Round::CloseQp,
+        &Round::CloseQp,     &Round::CreateFast,  &Round::CreateMr,    &Round::CreateMw,    &Round::CloseSomething,
+        &Round::Map,         &Round::Allocate,    &Round::Disconnect,  &Round::CloseQp};
     Random random(seed);
     for (int step = 0; step < kStepsPerThread; ++step) {
       const std::shared_ptr<QueueTenant> tenant = Pick(random() % kSlots);
@@ -85,7 +85,7 @@ class Round {
     }
     return slots_[slot];
   }
-  // One of everything, so that there is traffic from the start.
+  // Creates one object of each type, so that there is traffic from the start.
   void Furnish(QueueTenant& tenant) {
     Random random(seed_);
     for (const Step step : {&Round::Allocate, &Round::CreateMr, &Round::CreateFast, &Round::Map, &Round::CreateMw}) {
@@ -114,7 +114,7 @@ class Round {
     tenant.Remember(pair);
     return pair;
   }
-  // Two new pairs that know each other, or one that knows itself; now and then only one side.
+  // Connects two new pairs, or one pair to itself; now and then only one side.
   void Connect(QueueTenant& tenant, Random& random) {
     const size_t slot = random() % kSlots;
     const std::shared_ptr<QueueTenant> peer = Pick(slot);
@@ -141,8 +141,8 @@ class Round {
   }
   void CloseQp(QueueTenant& tenant, Random& random) {
     const uint64_t request = books_.Open();
-    Note(request,
-         tenant.session->CloseQp(tenant.AnyOld<Pair>(random).id, Choose(request, random), CompleteWith(request)));
+    RecordOutcome(request, tenant.session->CloseQp(tenant.AnyOld<Pair>(random).id, Choose(request, random),
+                                                   CompleteWith(request)));
   }
   void CreateCq(QueueTenant& tenant, Random& random) {
     const auto id = tenant.session->CreateCq(tenant.adapter, 1 + random() % 8, 0);
@@ -158,7 +158,7 @@ class Round {
       return;
     }
     const uint64_t request = books_.Open();
-    Note(request, tenant.session->CloseCq(id, Choose(request, random), CompleteWith(request)));
+    RecordOutcome(request, tenant.session->CloseCq(id, Choose(request, random), CompleteWith(request)));
   }
   static CompletionQueueId AnyQueue(QueueTenant& tenant, Random& random) {
     return random() % 2 == 0 ? tenant.queue : tenant.Any<CompletionQueueId>(random);
@@ -186,7 +186,7 @@ class Round {
   void Allocate(QueueTenant& tenant, Random&) {
     const auto answer = std::make_shared<Awaited<absl::StatusOr<MemoryTicket>>>();
     const absl::Status begun = tenant.session->AllocateMemory(
-        {.size = kPages * kPage}, [answer](const absl::StatusOr<MemoryTicket>& outcome) { answer->Bring(outcome); });
+        {.size = kPages * kPage}, [answer](const absl::StatusOr<MemoryTicket>& outcome) { answer->Set(outcome); });
     const auto outcome = begun.ok() ? answer->Get() : std::nullopt;
     if (!outcome.has_value() || !outcome->ok()) {
       return;
@@ -205,7 +205,7 @@ class Round {
     const auto answer = std::make_shared<Awaited<absl::StatusOr<Registration>>>();
     const auto begun = tenant.session->RegisterMr(
         {.region = *id, .chain = {&entry, 1}, .length = entry.count, .flags = kMrFlagRemoteWrite | kMrFlagRemoteRead},
-        {}, [answer](const absl::StatusOr<Registration>& outcome) { answer->Bring(outcome); });
+        {}, [answer](const absl::StatusOr<Registration>& outcome) { answer->Set(outcome); });
     if (const auto outcome = begun.ok() ? answer->Get() : std::nullopt; outcome.has_value() && outcome->ok()) {
       tenant.Remember(Registered{.id = *id, .local = (*outcome)->local_token, .remote = (*outcome)->remote_token});
     }
@@ -217,9 +217,9 @@ class Round {
     }
     tenant.Remember(FastRegion{*id});
     const uint64_t request = books_.Open();
-    Note(request, tenant.session->InitializeFastRegisterMr(
-                      {.region = *id, .max_pages = kPages, .remote_access = random() % 8 != 0}, Choose(request, random),
-                      CompleteWith(request)));
+    RecordOutcome(request, tenant.session->InitializeFastRegisterMr(
+                               {.region = *id, .max_pages = kPages, .remote_access = random() % 8 != 0},
+                               Choose(request, random), CompleteWith(request)));
   }
   void CreateMw(QueueTenant& tenant, Random&) {
     if (const auto id = tenant.session->CreateMw(tenant.domain); id.ok()) {
@@ -243,15 +243,15 @@ class Round {
     const Done done = CompleteWith(request);
     switch (random() % 5) {
       case 0:
-        return Note(request, tenant.session->CloseMr(tenant.AnyOld<FastRegion>(random).id, choice, done));
+        return RecordOutcome(request, tenant.session->CloseMr(tenant.AnyOld<FastRegion>(random).id, choice, done));
       case 1:
-        return Note(request, tenant.session->CloseMr(tenant.AnyOld<Registered>(random).id, choice, done));
+        return RecordOutcome(request, tenant.session->CloseMr(tenant.AnyOld<Registered>(random).id, choice, done));
       case 2:
-        return Note(request, tenant.session->DeregisterMr(tenant.AnyOld<Registered>(random).id, choice, done));
+        return RecordOutcome(request, tenant.session->DeregisterMr(tenant.AnyOld<Registered>(random).id, choice, done));
       case 3:
-        return Note(request, tenant.session->CloseMw(tenant.AnyOld<MemoryWindowId>(random), choice, done));
+        return RecordOutcome(request, tenant.session->CloseMw(tenant.AnyOld<MemoryWindowId>(random), choice, done));
       default:
-        return Note(request, tenant.session->ReleaseMemory(tenant.AnyOld<MemoryObjectId>(random), done));
+        return RecordOutcome(request, tenant.session->ReleaseMemory(tenant.AnyOld<MemoryObjectId>(random), done));
     }
   }
 
@@ -274,15 +274,15 @@ class Round {
       tenant.Remember(issued.token);
     }
   }
-  // Receives, or something for the peer's.
-  void Talk(QueueTenant& tenant, Random& random) {
+  // Posts receives, or requests for the peer's receives.
+  void PostTraffic(QueueTenant& tenant, Random& random) {
     const Pair pair = tenant.Any<Pair>(random);
     if (random() % 4 == 0) {
       return Post(tenant, pair, Chain(1 + random() % 2, Receive(tenant.OwnSges(pair, /*receive=*/true, random))),
                   random);
     }
     const Sges sges = tenant.OwnSges(pair, /*receive=*/false, random);
-    const RemoteToken reach = Pick(pair.peer_slot)->Handed(random);
+    const RemoteToken reach = Pick(pair.peer_slot)->SentToken(random);
     Post(tenant, pair,
          {Write(sges, OwnAddress(pair, /*receive=*/false, random), reach),
           Read(sges, kRegionBase + kReadSource, reach, random() % 2 == 0 ? kOpFlagReadFence : 0),
@@ -311,7 +311,7 @@ class Round {
     std::array<std::vector<uint64_t>, 4> pages;
     Chain chain;
     for (size_t index = 0; index < 1 + random() % pages.size(); ++index) {
-      chain.push_back(tenant.AnyRequest(pair, Pick(pair.peer_slot)->Handed(random), pages[index], random));
+      chain.push_back(tenant.AnyRequest(pair, Pick(pair.peer_slot)->SentToken(random), pages[index], random));
     }
     Post(tenant, pair, std::move(chain), random);
   }
@@ -324,13 +324,13 @@ class Round {
   Done CompleteWith(uint64_t request) {
     return [this, request](const absl::Status&) { books_.Completed(request); };
   }
-  void Note(uint64_t request, const absl::StatusOr<Progress>& progress) {
+  void RecordOutcome(uint64_t request, const absl::StatusOr<Progress>& progress) {
     if (progress.ok() && *progress == Progress::kPending) {
       books_.Accepted(request);
     }
   }
   void Fetch(QueueTenant& tenant, Random&) { FetchAll(tenant); }
-  // Fetching is for one thread at a time. Answers whether the deep queue notified.
+  // Fetching is for one thread at a time. True when the deep queue notified.
   bool FetchAll(QueueTenant& tenant) {
     bool notified = false;
     MutexLock lock(fetch_mutex_);
@@ -338,7 +338,7 @@ class Round {
       if (const auto* completed = std::get_if<RequestCompleted>(&event->body)) {
         books_.Completed(completed->request_context);
       } else if (const auto* gone = std::get_if<QpDisconnected>(&event->body)) {
-        EXPECT_TRUE(told_.insert({tenant.session->id(), gone->queue_pair}).second) << "told twice";
+        EXPECT_TRUE(disconnects_.insert({tenant.session->id(), gone->queue_pair}).second) << "reported twice";
       } else if (const auto* queue = std::get_if<CqNotified>(&event->body)) {
         notified |= queue->queue == tenant.queue;
       }
@@ -375,7 +375,7 @@ class Round {
 
   // --- the end of a round ---
 
-  // Closes every pair, so that everything posted is complete, and takes all of it off the deep queue.
+  // Closes every pair, so that every posted request completes, and removes all completions from the deep queue.
   void Settle(QueueTenant& tenant) {
     for (const Pair& pair : tenant.All<Pair>()) {
       (void)Owner::Await([&](const Done& done) { return tenant.session->CloseQp(pair.id, {}, done); });
@@ -383,7 +383,7 @@ class Round {
     while (PollFrom(tenant, tenant.queue, 1000) > 0) {
     }
   }
-  // Whatever was armed and fetched before: one more completion notifies.
+  // One more completion must notify, whatever was armed and fetched before.
   void ExpectNotification(QueueTenant& tenant, Random& random) {
     FetchAll(tenant);
     ASSERT_TRUE(tenant.session->ArmCq(tenant.queue, CqNotifyType::kAny).ok());
@@ -430,8 +430,8 @@ class Round {
   std::array<std::shared_ptr<QueueTenant>, kSlots> slots_ RNICD_GUARDED_BY(mutex_);
   std::vector<std::shared_ptr<QueueTenant>> everybody_ RNICD_GUARDED_BY(mutex_);
   Mutex fetch_mutex_;
-  std::set<std::pair<SessionId, QueuePairId>> told_ RNICD_GUARDED_BY(fetch_mutex_);
-  // Its threads use all of the above.
+  std::set<std::pair<SessionId, QueuePairId>> disconnects_ RNICD_GUARDED_BY(fetch_mutex_);
+  // Last, because its threads use all of the above.
   World world_;
 };
 

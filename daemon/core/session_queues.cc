@@ -1,4 +1,4 @@
-// Fast registration, mappings, queues and windows: the half of Session that work requests stand on.
+// The part of Session that serves work requests: fast registration, mappings, queues and windows.
 
 #include "base/status.h"
 #include "daemon/core/session.h"
@@ -55,7 +55,7 @@ absl::StatusOr<Progress> Session::InitializeFastRegisterMr(const InitializeArgum
 }
 
 absl::StatusOr<BuiltLam> Session::BuildLam(const BuildLamArguments& arguments) {
-  RNICD_RETURN_IF_ERROR(CheckTakesOn());
+  RNICD_RETURN_IF_ERROR(CheckNotDraining());
   RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Adapter> adapter, FindIn(adapters_, arguments.adapter, "adapter_id"));
   const MemoryLookup find_memory = [this](MemoryObjectId id) { return memories_.Find(id); };
   RNICD_ASSIGN_OR_RETURN(MappedRange range, ResolveMdlChain(arguments.chain, arguments.length, find_memory));
@@ -109,14 +109,14 @@ absl::StatusOr<CompletionQueueId> Session::CreateCq(AdapterId id, uint32_t depth
   return queue_id;
 }
 
-// On a worker, because it is a queue pair that brought the completion too many. A session that is ending ends them
-// anyway.
+// On a worker, because a queue pair is the caller: it pushed the completion that did not fit. A session that is ending
+// ends them anyway.
 void Session::EndQueuePairsOf(const std::shared_ptr<CompletionQueue>& queue) {
   absl::StatusOr<Guard> guard = Begin();
   if (!guard.ok()) {
     return;
   }
-  // Weakly: a queue that is closed meanwhile has no queue pairs, and must not count as open until the job has run.
+  // A weak reference: a queue closed meanwhile has no queue pairs, and must not stay open until the job has run.
   RunOnWorker(*std::move(guard), [this, weak_queue = std::weak_ptr<CompletionQueue>(queue)] {
     const std::shared_ptr<CompletionQueue> dead = weak_queue.lock();
     for (const auto& [id, pair] : queue_pairs_.All()) {
@@ -149,7 +149,7 @@ absl::StatusOr<std::vector<CqResult>> Session::GetCqResults(CompletionQueueId id
   return queue->Take(max);
 }
 
-// The id stays in the table until the close is complete, so that a late queue pair is told OBJECT_CLOSING.
+// The id stays in the table until the close is complete, so that a late queue pair gets OBJECT_CLOSING.
 absl::StatusOr<Progress> Session::CloseCq(CompletionQueueId id, PendingChoice choice, const Done& done) {
   RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<CompletionQueue> queue, FindIn(completion_queues_, id, "cq_id"));
   const auto finish = [self = shared_from_this(), id,
@@ -218,7 +218,7 @@ absl::Status Session::Flush(QueuePairId id) {
   return absl::OkStatus();
 }
 
-// The id is dead at once; the queue pair is closed when the posts under way have returned.
+// The id is dead at once; the queue pair is closed when the running posts have returned.
 absl::StatusOr<Progress> Session::CloseQp(QueuePairId id, PendingChoice choice, const Done& done) {
   RNICD_ASSIGN_OR_RETURN(const Guard guard, Begin());
   const std::shared_ptr<QueuePair> pair = queue_pairs_.Remove(id);
@@ -237,10 +237,10 @@ absl::StatusOr<RemoteToken> Session::PostOne(QueuePair& pair, const WorkRequestR
   RNICD_ASSIGN_OR_RETURN(ResolvedRequest resolved, resolver.Resolve(request));
   RNICD_ASSIGN_OR_RETURN(const RemoteToken token, pair.Enqueue(std::move(resolved.request)));
   if (resolved.window != nullptr) {
-    resolved.window->NoteBind();
+    resolved.window->RecordBind();
   }
   if (resolved.fast_region != nullptr) {
-    resolved.fast_region->NoteFastRegistration(resolved.fast_registration);
+    resolved.fast_region->RecordFastRegistration(resolved.fast_registration);
   }
   return token;
 }
@@ -263,7 +263,7 @@ absl::StatusOr<PostOutcome> Session::Post(QueuePairId id, std::span<const WorkRe
     }
     ++outcome.posted;
   }
-  // Also after a refusal: what was accepted before it must be executed, deferred or not.
+  // Also after a refusal: requests accepted before it must be executed, deferred or not.
   held.pair->device().Ring();
   if (!outcome.issued.empty()) {
     node_.observer.OnTokensIssued(0, outcome.issued.size());

@@ -1,5 +1,5 @@
-// Queues, windows and mappings as a session keeps them: what each costs, in which order they close, and what a failing
-// card leaves behind.
+// Queues, windows and mappings of a session: the cost of each, the order of their closes, and the state after a failure
+// of the card.
 
 #include "daemon/core/queue_fixture_test.h"
 
@@ -177,7 +177,7 @@ TEST(SessionQueues, ParentsCloseAfterTheirChildrenInOrder) {
   EXPECT_EQ(order, (std::vector<std::string>{"queue", "domain", "adapter"}));
 }
 
-// A post is kept inside its queue pair by an event stream that does not return.
+// The post is kept inside its queue pair by an event stream that does not return.
 TEST(SessionQueues, APairThatIsPostedToClosesWhenThePostHasReturned) {
   Connected scene;
   QueueOwner& owner = scene.owner;
@@ -191,7 +191,7 @@ TEST(SessionQueues, APairThatIsPostedToClosesWhenThePostHasReturned) {
   ASSERT_TRUE(owner.session->ArmCq(owner.queue, CqNotifyType::kAny).ok());
   armed = true;
   std::thread poster([&] { owner.MustPost(scene.pair, {Write({}, 0, RemoteToken{})}); });
-  barrier.AwaitVisitor();
+  barrier.AwaitWaiter();
   EXPECT_EQ(*owner.session->CloseQp(scene.pair, ToEvents(4), nullptr), Progress::kPending);
   EXPECT_THAT(owner.session->QueryQp(scene.pair).status(), FailsAt(ErrorReason::OBJECT_NOT_FOUND, "qp_id"));
   EXPECT_EQ(owner.session->ledger().used(Resource::kQueuePairs), 1u);
@@ -294,7 +294,7 @@ TEST(SessionMappings, AreReleasedOnce) {
   EXPECT_THAT(owner.session->ReleaseLam(lam.id), FailsAt(ErrorReason::OBJECT_NOT_FOUND, "lam_id"));
 }
 
-TEST(SessionQueueQuota, CompletionQueuesAndTheirEntriesTellTheirFigures) {
+TEST(SessionQueueQuota, CompletionQueuesAndTheirEntriesReportTheirFigures) {
   WorldOptions options = WithSessionLimit(Resource::kCompletionQueues, 2);
   options.limits.session[Resource::kCqEntries] = 100;
   World world(options);
@@ -309,7 +309,7 @@ TEST(SessionQueueQuota, CompletionQueuesAndTheirEntriesTellTheirFigures) {
   EXPECT_TRUE(owner.session->CreateCq(owner.adapter, 60, 0).ok());
 }
 
-TEST(SessionQueueQuota, QueuePairsAndTheirEntriesTellTheirFigures) {
+TEST(SessionQueueQuota, QueuePairsAndTheirEntriesReportTheirFigures) {
   WorldOptions options = WithSessionLimit(Resource::kQueuePairs, 2);
   options.limits.session[Resource::kQueueEntries] = 16;
   World world(options);
@@ -326,7 +326,7 @@ TEST(SessionQueueQuota, QueuePairsAndTheirEntriesTellTheirFigures) {
   EXPECT_TRUE(owner.session->CreateQp(owner.PairArguments()).ok());
 }
 
-TEST(SessionQueueQuota, WindowsAndMappingsTellTheirFigures) {
+TEST(SessionQueueQuota, WindowsAndMappingsReportTheirFigures) {
   WorldOptions options = WithSessionLimit(Resource::kWindows, 1);
   options.limits.session[Resource::kLogicalMappings] = 2;
   options.limits.session[Resource::kPinnedBytes] = 3 * kPage;

@@ -1,10 +1,9 @@
-// Many threads do everything at once, over a card and a kernel that fail now and then. Whatever happened, after each
-// round nothing is left and every accepted request was completed exactly once.
+// Many threads do everything at once, over a card and a kernel that fail now and then. After each round nothing must be
+// left, and every accepted request must have completed exactly once.
 //
 // Fault model: registrations, deregistrations and domains that the card refuses; maps, pages, seals and files that the
 // kernel refuses; owners that end, are evicted, lose their connection or die at any moment, and fetch their events or
-// not. Not modelled: a munmap that fails.
-// The seed is printed.
+// not. Not modelled: a munmap that fails. The seed is printed.
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -170,7 +169,7 @@ class Round {
   Done Complete(uint64_t request) {
     return [this, request](const absl::Status&) { books_.Completed(request); };
   }
-  void Note(uint64_t request, const absl::StatusOr<Progress>& progress) {
+  void RecordOutcome(uint64_t request, const absl::StatusOr<Progress>& progress) {
     if (progress.ok() && *progress == Progress::kPending) {
       books_.Accepted(request);
     }
@@ -191,30 +190,30 @@ class Round {
   }
   void Deregister(Client& client, Random& random) {
     const uint64_t request = books_.Open();
-    Note(request,
-         client.session->DeregisterMr(client.Any<MemoryRegionId>(random), Choose(request, random), Complete(request)));
+    RecordOutcome(request, client.session->DeregisterMr(client.Any<MemoryRegionId>(random), Choose(request, random),
+                                                        Complete(request)));
   }
   void CloseMr(Client& client, Random& random) {
     const uint64_t request = books_.Open();
-    Note(request,
-         client.session->CloseMr(client.Any<MemoryRegionId>(random), Choose(request, random), Complete(request)));
+    RecordOutcome(request, client.session->CloseMr(client.Any<MemoryRegionId>(random), Choose(request, random),
+                                                   Complete(request)));
   }
   void ClosePd(Client& client, Random& random) {
     if (random() % 2 == 0) {
       const uint64_t request = books_.Open();
-      Note(request,
-           client.session->ClosePd(client.Any<ProtectionDomainId>(random), Choose(request, random), Complete(request)));
+      RecordOutcome(request, client.session->ClosePd(client.Any<ProtectionDomainId>(random), Choose(request, random),
+                                                     Complete(request)));
     }
   }
   void CloseAdapter(Client& client, Random& random) {
     if (random() % 4 == 0) {
       const uint64_t request = books_.Open();
-      Note(request, client.session->CloseAdapter(client.Any<AdapterId>(random), Complete(request)));
+      RecordOutcome(request, client.session->CloseAdapter(client.Any<AdapterId>(random), Complete(request)));
     }
   }
   void Release(Client& client, Random& random) {
     const uint64_t request = books_.Open();
-    Note(request, client.session->ReleaseMemory(client.Any<MemoryObjectId>(random), Complete(request)));
+    RecordOutcome(request, client.session->ReleaseMemory(client.Any<MemoryObjectId>(random), Complete(request)));
   }
   void ReadTokens(Client& client, Random& random) {
     const auto id = client.Any<MemoryRegionId>(random);
@@ -294,7 +293,7 @@ class Round {
   Mutex mutex_;
   std::array<std::shared_ptr<Client>, kSlots> slots_ RNICD_GUARDED_BY(mutex_);
   std::vector<std::shared_ptr<Client>> everybody_ RNICD_GUARDED_BY(mutex_);
-  // Its threads use all of the above.
+  // Last, because its threads use all of the above.
   World world_{Options()};
 };
 

@@ -27,7 +27,7 @@ absl::StatusOr<std::shared_ptr<Session>> SessionRegistry::Open(const Caller& cal
   std::shared_ptr<Session> session;
   {
     MutexLock lock(mutex_);
-    // Both under the lock: whoever drains, or closes the tenant, ends what is listed after that.
+    // Both under the lock: a thread that drains, or closes the tenant, ends every session listed after that.
     if (stopping_ || node_.draining.load()) {
       return MakeError(ErrorReason::DAEMON_DRAINING);
     }

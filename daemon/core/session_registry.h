@@ -17,31 +17,31 @@
 
 namespace rnicd::core {
 
-// Every session of the node.
+// All sessions of the node.
 // Threads: safe. Its lock is taken only to open, find, list and end sessions, never by a registration.
 class SessionRegistry {
  public:
   // `node` outlives the registry.
   explicit SessionRegistry(Node& node) : node_(node) {}
 
-  // `grant` is the secret of one, or empty. Errors: QUOTA_SESSIONS, DAEMON_DRAINING, TENANT_REFUSED, GRANT_REFUSED,
+  // `grant` is the secret of a grant, or empty. Errors: QUOTA_SESSIONS, DAEMON_DRAINING, TENANT_REFUSED, GRANT_REFUSED,
   // FIELD_OUT_OF_RANGE for a label that is too long or not printable.
   absl::StatusOr<std::shared_ptr<Session>> Open(const Caller& caller, const std::string& label,
                                                 std::string_view grant = {});
   // Errors: SESSION_NOT_FOUND, also for a session of another process.
   absl::StatusOr<std::shared_ptr<Session>> Join(SessionId id, const Caller& caller);
 
-  // Open and Join count the calling connection; this uncounts it. When the last one leaves, the session ends.
+  // Open and Join count the calling connection; this uncounts it. When the last one closes, the session ends.
   void DropConnection(const std::shared_ptr<Session>& session);
 
   // See Session::End. The session stays listed until it has ended.
   void End(const std::shared_ptr<Session>& session, EndCause cause, std::function<void(const Reclaimed&)> on_ended);
   void EndAllOf(const ProcessKey& process, EndCause cause);
-  // The tenant is closed, so that none comes after. Answers how many.
+  // Ends all sessions of a tenant and returns their number. The tenant must be closed, so that no session follows.
   uint64_t EndAllOf(const Tenant& tenant, EndCause cause);
-  // Ends it and answers it. Errors: SESSION_NOT_FOUND.
+  // Ends the session and returns it. Errors: SESSION_NOT_FOUND.
   absl::StatusOr<std::shared_ptr<Session>> Evict(SessionId id);
-  // Ends the sessions of grants that are over. To be called now and then.
+  // Ends the sessions of expired grants. Must be called periodically.
   void EndExpired();
 
   // Refuses new sessions from now on and ends the open ones.
@@ -53,7 +53,7 @@ class SessionRegistry {
     std::shared_ptr<Session> session;
     uint32_t connections = 0;
   };
-  // In the order of their ids.
+  // All sessions, in the order of their ids.
   std::vector<Listed> List() const;
 
  private:
@@ -68,7 +68,7 @@ class SessionRegistry {
   mutable Mutex mutex_;
   ConditionVariable changed_;
   std::map<SessionId, Entry> sessions_ RNICD_GUARDED_BY(mutex_);
-  // Since Drain; an operator cannot take it back.
+  // True since Drain; an operator cannot undo it.
   bool stopping_ RNICD_GUARDED_BY(mutex_) = false;
 };
 

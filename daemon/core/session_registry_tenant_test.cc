@@ -1,4 +1,4 @@
-// Sessions and what becomes of them when their tenant, their grant or the operator says so.
+// Sessions whose tenant, grant or operator ends them.
 
 #include <thread>
 
@@ -9,9 +9,9 @@ namespace {
 
 using std::chrono::seconds;
 
-Instant Soon() { return std::chrono::steady_clock::now() + kPatience; }
+Instant TestDeadline() { return std::chrono::steady_clock::now() + kTimeout; }
 
-// Only uid 1000 is let in without a grant.
+// Only uid 1000 is admitted without a grant.
 WorldOptions OneUidOnly() {
   WorldOptions options;
   options.policy =
@@ -33,20 +33,20 @@ class SessionTenantTest : public ::testing::Test {
   absl::StatusOr<std::shared_ptr<Session>> Open(uint64_t number, uid_t uid, std::string_view grant = {}) {
     return world_.registry.Open(CallerNumbered(number, uid), "", grant);
   }
-  // What an operator's RevokeGrant does.
+  // The effect of an operator's RevokeGrant.
   uint64_t Revoke(GrantId id) {
     const auto tenant = world_.tenants.RevokeGrant(id);
     EXPECT_TRUE(tenant.ok()) << tenant.status();
     return tenant.ok() ? world_.registry.EndAllOf(**tenant, EndCause::kGrantRevoked) : 0;
   }
-  std::vector<ToldDecision> Told(const std::string& what) const {
-    std::vector<ToldDecision> told;
-    for (const ToldDecision& decision : world_.observer.counts().decisions) {
+  std::vector<RecordedDecision> Recorded(const std::string& what) const {
+    std::vector<RecordedDecision> recorded;
+    for (const RecordedDecision& decision : world_.observer.counts().decisions) {
       if (decision.what == what) {
-        told.push_back(decision);
+        recorded.push_back(decision);
       }
     }
-    return told;
+    return recorded;
   }
 
   World world_;
@@ -59,7 +59,7 @@ TEST_F(SessionTenantTest, ASessionBelongsToTheTenantOfItsCallerOrOfItsGrant) {
   EXPECT_EQ((*Open(3, 1000, grant.secret))->tenant().name(), "grant/g");
 }
 
-TEST_F(SessionTenantTest, WhoHasNoTenantOpensNothing) {
+TEST_F(SessionTenantTest, ACallerWithoutATenantOpensNoSession) {
   EXPECT_THAT(Open(1, 2000).status(), FailsWith(ErrorReason::TENANT_REFUSED));
   EXPECT_THAT(Open(1, 1000, "rnicd-grant-").status(), FailsAt(ErrorReason::GRANT_REFUSED, "grant"));
   EXPECT_THAT(Open(1, 2000, Grant({.name = "g", .pod_uid = "p"}).secret).status(),
@@ -118,12 +118,12 @@ TEST_F(SessionTenantTest, ARevocationEndsTheSessionsThatTheGrantCarriesAndNoOthe
   EXPECT_FALSE((*by_policy)->ending());
   EXPECT_FALSE((*by_other_grant)->ending());
   EXPECT_THAT(Open(5, 1000, grant.secret).status(), FailsWith(ErrorReason::GRANT_REFUSED));
-  EXPECT_EQ(Told("session.end").size(), 2u);
-  for (const ToldDecision& told : Told("session.end")) {
-    EXPECT_EQ(told.tenant, "grant/g");
-    EXPECT_EQ(told.note, "grant_revoked");
-    EXPECT_TRUE(told.process.has_value());
-    EXPECT_NE(told.session, SessionId{});
+  EXPECT_EQ(Recorded("session.end").size(), 2u);
+  for (const RecordedDecision& recorded : Recorded("session.end")) {
+    EXPECT_EQ(recorded.tenant, "grant/g");
+    EXPECT_EQ(recorded.note, "grant_revoked");
+    EXPECT_TRUE(recorded.process.has_value());
+    EXPECT_NE(recorded.session, SessionId{});
   }
 }
 
@@ -134,7 +134,7 @@ TEST_F(SessionTenantTest, SessionsEndWithTheTimeOfTheirGrant) {
   world_.clock.Advance(seconds(4));
   world_.registry.EndExpired();
   EXPECT_FALSE((*session)->ending());
-  EXPECT_TRUE(Told("grant.expire").empty());
+  EXPECT_TRUE(Recorded("grant.expire").empty());
   world_.clock.Advance(seconds(1));
   EXPECT_THAT(Open(3, 1000, grant.secret).status(), FailsWith(ErrorReason::GRANT_REFUSED));
   world_.registry.EndExpired();
@@ -142,9 +142,9 @@ TEST_F(SessionTenantTest, SessionsEndWithTheTimeOfTheirGrant) {
   EXPECT_EQ(world_.observer.counts().cause, EndCause::kGrantExpired);
   EXPECT_FALSE((*by_policy)->ending());
   world_.registry.EndExpired();
-  ASSERT_EQ(Told("grant.expire").size(), 1u);
-  EXPECT_EQ(Told("grant.expire").front().tenant, "grant/g");
-  EXPECT_FALSE(Told("grant.expire").front().process.has_value()) << "the daemon itself decided";
+  ASSERT_EQ(Recorded("grant.expire").size(), 1u);
+  EXPECT_EQ(Recorded("grant.expire").front().tenant, "grant/g");
+  EXPECT_FALSE(Recorded("grant.expire").front().process.has_value()) << "the daemon itself decided";
 }
 
 TEST_F(SessionTenantTest, ADrainedNodeIsOpenAgainWhenTheDrainIsTakenBack) {
@@ -162,8 +162,8 @@ TEST_F(SessionTenantTest, ANodeThatStopsIsNotOpenedAgainByAnOperator) {
   EXPECT_THAT(Open(1, 1000).status(), FailsWith(ErrorReason::DAEMON_DRAINING));
 }
 
-// Opens sessions until it is refused for another reason than that there are too many, of which it then ends one.
-// Answers those it did not end.
+// Opens sessions until one is refused for another reason than their number; in that case it ends one of them. Returns
+// the sessions it did not end.
 std::vector<std::shared_ptr<Session>> OpenUntilRefused(World& world, uint64_t number, std::string_view grant,
                                                        std::atomic<int>& opened) {
   std::vector<std::shared_ptr<Session>> mine;
@@ -190,7 +190,7 @@ GrantTerms ForARace() {
   return terms;
 }
 
-// Whoever comes first: afterwards no session is left that was not ended.
+// In every order of the race, no session is left that was not ended.
 TEST_F(SessionTenantTest, NoSessionSurvivesTheRevocationOfItsGrant) {
   for (int round = 0; round < 10; ++round) {
     const IssuedGrant grant = Grant(ForARace());
@@ -208,7 +208,7 @@ TEST_F(SessionTenantTest, NoSessionSurvivesTheRevocationOfItsGrant) {
     for (std::thread& thread : threads) {
       thread.join();
     }
-    ASSERT_TRUE(world_.registry.WaitUntilEmpty(Soon()));
+    ASSERT_TRUE(world_.registry.WaitUntilEmpty(TestDeadline()));
     ASSERT_EQ(world_.Held(), "");
   }
 }
@@ -229,7 +229,7 @@ TEST_F(SessionTenantTest, NoSessionSurvivesTheExpiryOfItsGrant) {
     for (std::thread& thread : threads) {
       thread.join();
     }
-    ASSERT_TRUE(world_.registry.WaitUntilEmpty(Soon()));
+    ASSERT_TRUE(world_.registry.WaitUntilEmpty(TestDeadline()));
     ASSERT_EQ(world_.Held(), "");
   }
 }
@@ -249,7 +249,7 @@ TEST(SessionRegistryRace, NoSessionSurvivesTheStop) {
     for (std::thread& thread : threads) {
       thread.join();
     }
-    ASSERT_TRUE(world.registry.WaitUntilEmpty(Soon()));
+    ASSERT_TRUE(world.registry.WaitUntilEmpty(TestDeadline()));
     EXPECT_EQ(world.Held(), "");
   }
 }

@@ -7,7 +7,7 @@
 namespace rnicd::core {
 namespace {
 
-Instant Soon() { return std::chrono::steady_clock::now() + kPatience; }
+Instant TestDeadline() { return std::chrono::steady_clock::now() + kTimeout; }
 
 TEST(SessionRegistry, OpenedSessionsAreListedWithTheirOwners) {
   World world;
@@ -52,7 +52,7 @@ TEST(SessionRegistry, ASessionEndsWithItsLastConnection) {
   world.registry.DropConnection(*session);
   EXPECT_FALSE((*session)->ending());
   world.registry.DropConnection(*session);
-  EXPECT_TRUE(world.registry.WaitUntilEmpty(Soon()));
+  EXPECT_TRUE(world.registry.WaitUntilEmpty(TestDeadline()));
   world.registry.DropConnection(*session);
   EXPECT_EQ(world.Held(), "");
 }
@@ -110,7 +110,7 @@ TEST(SessionRegistry, ADrainingNodeTakesNoSessionsAndEndsTheOpenOnes) {
   Owner owner(world);
   world.registry.Drain(EndCause::kDaemonStopping);
   EXPECT_THAT(world.registry.Open(CallerNumbered(2), "").status(), FailsWith(ErrorReason::DAEMON_DRAINING));
-  EXPECT_TRUE(world.registry.WaitUntilEmpty(Soon()));
+  EXPECT_TRUE(world.registry.WaitUntilEmpty(TestDeadline()));
   EXPECT_EQ(world.observer.counts().cause, EndCause::kDaemonStopping);
   EXPECT_EQ(world.Held(), "");
 }

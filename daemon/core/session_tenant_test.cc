@@ -1,4 +1,4 @@
-// What a session is held to by its tenant: pages that are counted once, limits and rates, and a node that is drained.
+// Constraints of a tenant on its sessions: pages that are counted once, limits and rates, and a node that is drained.
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -150,7 +150,7 @@ class SessionRateTest : public ::testing::Test {
     limits.session_rate = {.per_second = 10, .burst = 2};
     return OneTenant(limits);
   }
-  // Nothing when the call was admitted.
+  // Time to wait; empty when the call was admitted.
   static std::optional<nanoseconds> Wait(const Owner& owner) {
     nanoseconds wait{0};
     const absl::Status status = owner.session->AdmitCall(&wait);
@@ -166,7 +166,7 @@ class SessionRateTest : public ::testing::Test {
   Owner second_{world_, 2};
 };
 
-TEST_F(SessionRateTest, ASessionIsHeldToItsOwnRateAndTold) {
+TEST_F(SessionRateTest, ASessionIsHeldToItsOwnRateAndGetsTheWait) {
   EXPECT_EQ(Wait(first_), std::nullopt);
   EXPECT_EQ(Wait(first_), std::nullopt);
   nanoseconds wait{0};

@@ -82,7 +82,7 @@ TEST(Session, AnUnknownAdapterOrVersionIsRefusedAndNotCounted) {
   EXPECT_EQ(world.Held(), "sessions=1 ");
 }
 
-TEST(Session, AnAdapterTellsItsLimits) {
+TEST(Session, AnAdapterReportsItsLimits) {
   WorldOptions options;
   options.soft.max_registration_bytes = 1 << 20;
   World world(options);
@@ -99,7 +99,7 @@ TEST(Session, CloseAdapterWaitsForItsDomains) {
   const AdapterId adapter = owner.Adapter();
   const ProtectionDomainId domain = owner.Domain(adapter);
   Awaited<absl::Status> closed;
-  EXPECT_EQ(*owner.session->CloseAdapter(adapter, [&](const absl::Status& status) { closed.Bring(status); }),
+  EXPECT_EQ(*owner.session->CloseAdapter(adapter, [&](const absl::Status& status) { closed.Set(status); }),
             Progress::kPending);
   EXPECT_THAT(owner.session->CreatePd(adapter).status(), FailsWith(ErrorReason::OBJECT_CLOSING));
   EXPECT_THAT(owner.session->QueryAdapterInfo(adapter).status(), FailsWith(ErrorReason::OBJECT_CLOSING));
@@ -168,7 +168,7 @@ TEST(Session, MoreMemoryThanAddressSpaceIsUnavailable) {
   EXPECT_EQ(world.Held(), "sessions=1 ");
 }
 
-// A client that is refused for want of pages asks for less at once: it must not run into its own failed request.
+// A client that is refused for lack of pages retries at once with less: its failed request must not count against it.
 TEST(Session, AFailedAllocationHasGivenEverythingBackWhenItAnswers) {
   World world;
   Owner owner(world);
@@ -179,7 +179,7 @@ TEST(Session, AFailedAllocationHasGivenEverythingBackWhenItAnswers) {
                     ->AllocateMemory({.size = kPage},
                                      [&](const absl::StatusOr<MemoryTicket>& outcome) {
                                        EXPECT_THAT(outcome.status(), FailsWith(ErrorReason::MEMORY_PAGES_UNAVAILABLE));
-                                       held.Bring(world.Held());
+                                       held.Set(world.Held());
                                      })
                     .ok());
     EXPECT_EQ(held.Get(), "sessions=1 ") << method;
@@ -268,7 +268,7 @@ TEST(Session, ViewsShowEveryRegionAndNoToken) {
   }
 }
 
-TEST(SessionQuota, AdaptersDomainsAndRegionsTellTheirFigures) {
+TEST(SessionQuota, AdaptersDomainsAndRegionsReportTheirFigures) {
   WorldOptions options;
   options.limits.session[Resource::kAdapters] = 1;
   options.limits.session[Resource::kProtectionDomains] = 2;
@@ -288,7 +288,7 @@ TEST(SessionQuota, AdaptersDomainsAndRegionsTellTheirFigures) {
   EXPECT_TRUE(owner.session->CreateMr(domain, false).ok());
 }
 
-TEST(SessionQuota, MemoryObjectsAndBytesTellTheirFigures) {
+TEST(SessionQuota, MemoryObjectsAndBytesReportTheirFigures) {
   WorldOptions options = WithSessionLimit(Resource::kMemoryObjects, 2);
   options.limits.session[Resource::kMemoryBytes] = 4 * kPage;
   World world(options);

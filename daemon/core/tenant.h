@@ -16,13 +16,14 @@
 
 namespace rnicd::core {
 
-// Those who share limits: the sessions that a rule of the policy, or a grant, puts together.
+// A set of sessions that share limits, grouped by a rule of the policy or by a grant.
 // Lifetime: shared by its sessions, its connections and the directory.
 // Threads:  safe.
 class Tenant {
  public:
-  // `grant` is 0 for a tenant of the policy; `rule` is the policy's name for it, or empty. `number` tells tenants apart
-  // where work takes turns. `clock` outlives the tenant. Without a `tally` it has one that nobody else sees.
+  // `grant` is 0 for a tenant of the policy; `rule` is the policy's name for it, or empty. `number` identifies the
+  // tenant where work is scheduled round robin. `clock` outlives the tenant. Without a `tally` the tenant has a private
+  // one.
   Tenant(std::string name, std::string rule, GrantId grant, uint64_t number, const TenantLimits& limits,
          const std::shared_ptr<Ledger>& node, const Clock& clock, std::shared_ptr<TenantTally> tally = nullptr);
 
@@ -36,7 +37,7 @@ class Tenant {
   RateLimiter& rate() { return rate_; }
   const std::shared_ptr<TenantTally>& tally() const { return tally_; }
 
-  // For sessions opened from now on; those of the tenant itself count at once.
+  // Session limits apply to sessions opened from now on; limits of the tenant itself apply at once.
   void SetLimits(const TenantLimits& limits);
   TenantLimits limits() const;
 
@@ -44,10 +45,10 @@ class Tenant {
   std::shared_ptr<const Workload> workload() const;
   void SetWorkload(WorkloadName name, std::shared_ptr<const DeviceSet> devices);
 
-  // Holds nothing, and its rate would be as generous if it were made anew.
+  // True when the tenant holds nothing, and a new one would have the same rate left.
   bool idle() const { return ledger_->empty() && rate_.idle(); }
 
-  // No session may be opened any more.
+  // Refuses all further sessions.
   void Close() { closed_.store(true); }
   bool closed() const { return closed_.load(); }
 

@@ -8,13 +8,13 @@
 namespace rnicd::core {
 namespace {
 
-// The pod that is a tenant by itself; empty when the rule shares otherwise.
-std::string PodThatIsTenant(const TenantRule& rule, const Caller& caller) {
+// The UID of the pod this tenant stands for; empty when the rule shares otherwise.
+std::string TenantPodUid(const TenantRule& rule, const Caller& caller) {
   return rule.sharing == Sharing::kEachPod ? caller.container.pod_uid : std::string();
 }
 
 std::string TenantName(const TenantRule& rule, const Caller& caller) {
-  if (const std::string pod_uid = PodThatIsTenant(rule, caller); !pod_uid.empty()) {
+  if (const std::string pod_uid = TenantPodUid(rule, caller); !pod_uid.empty()) {
     return rule.name + "/pod=" + pod_uid;
   }
   return rule.sharing == Sharing::kOne ? rule.name : rule.name + "/uid=" + std::to_string(caller.uid);
@@ -64,7 +64,7 @@ absl::StatusOr<std::shared_ptr<Tenant>> TenantDirectory::TenantOf(const Caller& 
   if (of_policy.tenant == nullptr) {
     of_policy = {.tenant = std::make_shared<Tenant>(name, rule->name, GrantId{}, next_number_++, rule->limits, node_,
                                                     clock_, tallies_.Open(name)),
-                 .pod_uid = PodThatIsTenant(*rule, caller)};
+                 .pod_uid = TenantPodUid(*rule, caller)};
     Join(of_policy);
   }
   return of_policy.tenant;
@@ -109,8 +109,8 @@ void TenantDirectory::SetPods(std::vector<PodFacts> pods) {
   JoinPods(grants_.List());
 }
 
-// Joins with the pods of this moment, whoever told them: of two calls of SetPods at once the later one counts. A grant
-// that is not in the list yet was joined with them when it was made.
+// Joins with the current pods, from any caller: of two concurrent calls of SetPods the later one counts. A grant that
+// is not in the list yet was joined with them when it was made.
 void TenantDirectory::JoinPods(const std::vector<GrantView>& grants) {
   MutexLock lock(mutex_);
   for (const GrantView& grant : grants) {
@@ -152,7 +152,7 @@ absl::StatusOr<IssuedGrant> TenantDirectory::CreateGrant(const GrantTerms& terms
   });
 }
 
-// Only the directory can hand out another reference to a tenant that nobody else holds.
+// Only the directory can create another reference to a tenant that has no other owner.
 std::vector<std::shared_ptr<Tenant>> TenantDirectory::Sweep() {
   {
     MutexLock lock(mutex_);

@@ -21,11 +21,10 @@
 
 namespace rnicd::core {
 
-// Tenants with a name of their own in counts, unless said otherwise.
+// Default number of tenants that are counted under their own names.
 inline constexpr size_t kNamedTenants = 100;
 
-// Knows which tenant a caller is: the policy in force, the pods that were made known, the grants, and the tenants that
-// came of them.
+// Maps a caller to its tenant. Holds the policy in force, the known pods, the grants, and the tenants made from them.
 // Threads: safe. Its lock is taken when connections and sessions are opened, never by a registration.
 class TenantDirectory {
  public:
@@ -33,19 +32,20 @@ class TenantDirectory {
   TenantDirectory(Policy policy, std::shared_ptr<Ledger> node, RandomSource& random, const Clock& clock,
                   size_t most_named = kNamedTenants);
 
-  // By the grant if there is one, else by what the kernel says of the caller. Errors: GRANT_REFUSED, TENANT_REFUSED.
+  // Selects by the grant if there is one, else by the caller's kernel credentials. Errors: GRANT_REFUSED,
+  // TENANT_REFUSED.
   absl::StatusOr<std::shared_ptr<Tenant>> TenantOf(const Caller& caller, std::string_view grant);
-  // What the caller may be on the operator's socket; nothing when it may not come in. `own_uid`: the daemon's.
+  // The caller's role on the operator's socket; empty when it is refused. `own_uid`: the daemon's.
   std::optional<Role> RoleOf(const Caller& caller, uid_t own_uid) const;
 
-  // Live tenants whose rule is still there get its limits at once; the others keep what they had until they are gone.
+  // Live tenants whose rule still exists get its limits at once; the others keep theirs until they are removed.
   // Sessions keep the limits that they were opened with.
   void SetPolicy(Policy policy);
-  // All pods of the node that are known from now on. Sessions stay with their tenants; tenants learn their workload.
+  // Replaces all known pods of the node. Sessions stay with their tenants; the workloads of the tenants are updated.
   void SetPods(std::vector<PodFacts> pods);
-  // As SetPods was told.
+  // The pods of the last SetPods.
   std::vector<PodFacts> Pods() const;
-  // When SetPods was called last; nothing when it never was.
+  // Time of the last SetPods; empty when it was never called.
   std::optional<Instant> pods_updated() const;
 
   // Errors: as GrantTable.
@@ -53,23 +53,23 @@ class TenantDirectory {
   absl::StatusOr<std::shared_ptr<Tenant>> RevokeGrant(GrantId id) { return grants_.Revoke(id); }
   std::vector<GrantView> Grants() const { return grants_.List(); }
 
-  // The grants that are over, closed, and tenants that nobody uses are forgotten. To be called now and then.
+  // Closes expired grants and forgets unused tenants. Must be called periodically. Returns the tenants of those grants.
   std::vector<std::shared_ptr<Tenant>> Sweep();
-  // Those with connections, sessions or a grant, by name.
+  // Tenants with connections, sessions or a grant, by name.
   std::vector<std::shared_ptr<Tenant>> Tenants() const;
-  // Those of tenants that are gone as well.
+  // Tallies of all tenants, including those that no longer exist.
   std::vector<std::shared_ptr<const TenantTally>> Tallies() const { return tallies_.All(); }
 
  private:
   struct OfPolicy {
     std::shared_ptr<Tenant> tenant;
-    // Of the pod that the tenant is; empty when it is none.
+    // UID of the pod this tenant stands for; empty if none.
     std::string pod_uid;
   };
 
   const PodFacts* PodWithUid(const std::string& uid) const RNICD_REQUIRES(mutex_);
   const PodFacts* PodOf(const Caller& caller) const RNICD_REQUIRES(mutex_);
-  // For the tenants that live.
+  // Updates the workloads of live tenants.
   void JoinPods(const std::vector<GrantView>& grants) RNICD_EXCLUDES(mutex_);
   void Join(const OfPolicy& of_policy) const RNICD_REQUIRES(mutex_);
   const TenantRule* RuleFor(const Caller& caller) const RNICD_REQUIRES(mutex_);
@@ -83,10 +83,10 @@ class TenantDirectory {
   Policy policy_ RNICD_GUARDED_BY(mutex_);
   std::optional<Instant> pods_updated_ RNICD_GUARDED_BY(mutex_);
   std::vector<PodFacts> pods_ RNICD_GUARDED_BY(mutex_);
-  // Of those with a UID the place in pods_.
+  // Index in pods_ of each pod that has a UID.
   std::map<std::string, size_t> pods_by_uid_ RNICD_GUARDED_BY(mutex_);
   DeviceHolders holders_ RNICD_GUARDED_BY(mutex_);
-  // Of the policy, by name; kept while somebody else holds them or their rate would be forgotten too early.
+  // Tenants of the policy, by name; kept while they are in use or their rate limit still counts.
   std::map<std::string, OfPolicy> tenants_ RNICD_GUARDED_BY(mutex_);
   uint64_t next_number_ RNICD_GUARDED_BY(mutex_) = 1;
 };

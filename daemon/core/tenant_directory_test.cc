@@ -64,16 +64,16 @@ TEST_F(TenantDirectoryTest, TheFirstRuleThatMatchesCounts) {
   EXPECT_EQ(NameOf(directory, OfUid(3)), "two") << "any of a rule's conditions will do";
 }
 
-TEST_F(TenantDirectoryTest, WhomNoRuleMatchesIsOfTheDefaultTenantOrTurnedAway) {
+TEST_F(TenantDirectoryTest, ACallerWithoutAMatchGetsTheDefaultTenantOrIsRefused) {
   const std::vector<TenantRule> rules = {RuleOf("guests", {}), RuleOf("one", {{.uid = 1}})};
   TenantDirectory open = DirectoryOf(PolicyOf(rules, "guests"));
   EXPECT_EQ(NameOf(open, OfUid(2)), "guests");
   EXPECT_EQ(NameOf(open, OfUid(1)), "one");
   TenantDirectory closed = DirectoryOf(PolicyOf(rules));
   EXPECT_EQ(NameOf(closed, OfUid(2)), "TENANT_REFUSED");
-  EXPECT_EQ(NameOf(closed, OfUid(0)), "TENANT_REFUSED") << "root is nobody special here";
+  EXPECT_EQ(NameOf(closed, OfUid(0)), "TENANT_REFUSED") << "root has no special rights here";
   EXPECT_EQ(NameOf(closed, OfUid(1)), "one");
-  EXPECT_EQ(Names(closed), Strings{"one"}) << "who is turned away leaves nothing";
+  EXPECT_EQ(Names(closed), Strings{"one"}) << "a refused caller leaves nothing behind";
   TenantDirectory empty = DirectoryOf({});
   EXPECT_EQ(NameOf(empty, OfUid(1)), "TENANT_REFUSED");
   TenantDirectory misnamed = DirectoryOf(PolicyOf(rules, "nobody"));
@@ -117,13 +117,13 @@ TEST_F(TenantDirectoryTest, RulesOnLabelsHoldForPodsThatAreKnown) {
   silver.labels["tier"] = "silver";
   directory.SetPods({silver});
   EXPECT_EQ(NameOf(directory, InPod(kPod)), "guests");
-  EXPECT_EQ((*before)->name(), "gold") << "who is there stays what it is";
+  EXPECT_EQ((*before)->name(), "gold") << "a connected caller keeps its tenant";
   directory.SetPods({});
   EXPECT_TRUE(directory.Pods().empty());
   EXPECT_EQ(NameOf(directory, InPod(kPod)), "guests");
 }
 
-TEST_F(TenantDirectoryTest, TenantsAreToldApartAndCountForTheNode) {
+TEST_F(TenantDirectoryTest, TenantsAreDistinctAndCountForTheNode) {
   TenantDirectory directory = DirectoryOf(OneTenantForEachUid({}));
   const auto first = directory.TenantOf(OfUid(1), "");
   const auto second = directory.TenantOf(OfUid(2), "");
@@ -133,7 +133,7 @@ TEST_F(TenantDirectoryTest, TenantsAreToldApartAndCountForTheNode) {
   EXPECT_NE((*first)->number(), (*third)->number());
   EXPECT_NE((*second)->number(), (*third)->number());
   for (const auto& tenant : {*first, *second, *third}) {
-    EXPECT_NE(tenant->number(), 0u) << "0 is for work of nobody";
+    EXPECT_NE(tenant->number(), 0u) << "0 is for work without an owner";
     ASSERT_TRUE(tenant->ledger()->Take(Resource::kRegions, 5).ok());
   }
   EXPECT_EQ(node_->used(Resource::kRegions), 15u);
@@ -185,7 +185,7 @@ TEST_F(TenantDirectoryTest, TheLimitsOfAGrantAreNotThePolicys) {
   EXPECT_EQ((*tenant)->ledger()->limit(Resource::kSessions), 8u);
 }
 
-TEST_F(TenantDirectoryTest, SweepForgetsWhomNobodyUses) {
+TEST_F(TenantDirectoryTest, SweepForgetsUnusedTenants) {
   TenantDirectory directory = DirectoryOf(OneTenantForEachUid({}));
   auto used = directory.TenantOf(OfUid(1), "").value();
   (void)directory.TenantOf(OfUid(2), "");
@@ -205,7 +205,7 @@ TEST_F(TenantDirectoryTest, AFloodIsNotForgottenByGoingAway) {
   }
   directory.Sweep();
   EXPECT_TRUE(directory.TenantOf(OfUid(1), "").value()->rate().Take().has_value())
-      << "who comes back too early finds its rate as it was";
+      << "a caller that returns too early gets its old rate limit";
   clock_.Advance(seconds(10));
   directory.Sweep();
   EXPECT_TRUE(Names(directory).empty()) << "a tenant made anew would be as generous";
@@ -213,7 +213,7 @@ TEST_F(TenantDirectoryTest, AFloodIsNotForgottenByGoingAway) {
 
 TEST_F(TenantDirectoryTest, ATenantThatStillHoldsSomethingIsNotForgotten) {
   TenantDirectory directory = DirectoryOf(PolicyOf({Limited("g", 3)}, "g"));
-  // As of a request that the card has not given back, though its session is gone.
+  // As for a request that the card has not completed, though its session has ended.
   auto charge = Charge::Take(directory.TenantOf(OfUid(1), "").value()->ledger(), Resource::kPinnedBytes, kPage);
   ASSERT_TRUE(charge.ok());
   directory.Sweep();
@@ -224,7 +224,7 @@ TEST_F(TenantDirectoryTest, ATenantThatStillHoldsSomethingIsNotForgotten) {
   EXPECT_TRUE(Names(directory).empty());
 }
 
-TEST_F(TenantDirectoryTest, AGrantLetsInWhomThePolicyTurnsAway) {
+TEST_F(TenantDirectoryTest, AGrantAdmitsCallersThatThePolicyRefuses) {
   TenantDirectory directory = DirectoryOf(PolicyOf({RuleOf("one", {{.uid = 1}})}));
   const auto issued = directory.CreateGrant({.name = "pod-7"});
   ASSERT_TRUE(issued.ok());
@@ -273,8 +273,8 @@ TEST_F(TenantDirectoryTest, TheFirstRoleThatMatchesCounts) {
   EXPECT_EQ(directory.RoleOf(InPod(kPod), kDaemonUid), Role::kDevicePlugin);
 }
 
-// Callers come and go while the policy, the pods and the grants change and the directory is swept. A tenant that
-// somebody holds is one and the same for everybody, so its limit is kept.
+// Callers come and go while the policy, the pods and the grants change and the directory is swept. A tenant in use is
+// the same object for every caller, so its limit holds.
 TEST_F(TenantDirectoryTest, ATenantInUseIsNeverMadeTwice) {
   constexpr int kThreads = 8;
   constexpr int kSteps = 400;

@@ -49,7 +49,7 @@ std::shared_ptr<TenantTally> TallyBook::Open(const std::string& name) {
     found->second.opened = ++opened_;
     return found->second.tally;
   }
-  // A tenant that is really called so must not have a series of its own beside that of the others.
+  // A tenant whose real name is "other" must not have a series of its own beside the shared one.
   if (name == kOther || (named_.size() >= most_named_ && !ForgetOldest())) {
     return other_;
   }
@@ -58,7 +58,7 @@ std::shared_ptr<TenantTally> TallyBook::Open(const std::string& name) {
   return tally;
 }
 
-// Only the book can hand out another reference to a tally that nobody else holds.
+// Only the book can create another reference to a tally that has no other owner.
 bool TallyBook::ForgetOldest() {
   auto oldest = named_.end();
   for (auto entry = named_.begin(); entry != named_.end(); ++entry) {

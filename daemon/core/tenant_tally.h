@@ -16,25 +16,25 @@
 
 namespace rnicd::core {
 
-// What happened to a tenant since the start; counts only grow.
+// Counters of a tenant since the start; they only grow.
 // Threads: safe, without locks; counting is one addition.
 class TenantTally {
  public:
-  // `label`: what the tenant is called where the number of names is bounded.
+  // `label`: name of the tenant where the number of names is bounded.
   explicit TenantTally(std::string label);
 
   const std::string& label() const { return label_; }
 
   void CountRegistration(bool ok) { Add(registrations_[ok ? 1 : 0]); }
   void CountDeregistration(bool ok) { Add(deregistrations_[ok ? 1 : 0]); }
-  // A call that was refused or failed, for whatever reason its status has.
+  // Counts a call that was refused or failed, under the reason of its status.
   void CountRefusal(const absl::Status& status);
-  // Everything of `other` on top of this.
+  // Adds all counts of `other`.
   void Take(const TenantTally& other);
 
   uint64_t registrations(bool ok) const { return registrations_[ok ? 1 : 0].load(std::memory_order_relaxed); }
   uint64_t deregistrations(bool ok) const { return deregistrations_[ok ? 1 : 0].load(std::memory_order_relaxed); }
-  // Those that are not zero.
+  // Reasons with a count that is not zero.
   std::vector<std::pair<ErrorReason, uint64_t>> refusals() const;
 
  private:
@@ -44,24 +44,25 @@ class TenantTally {
   const std::string label_;
   std::array<Count, 2> registrations_{};
   std::array<Count, 2> deregistrations_{};
-  // In the order of AllErrorReasons.
+  // Counts in the order of AllErrorReasons.
   std::vector<Count> refusals_;
 };
 
-// The tallies of all tenants. So many have one of their own; all others share one that is called "other". A tenant
-// that is gone keeps its tally until its place is wanted; "other" takes the counts over, so that sums only grow.
-// Threads: safe. Its lock is taken when a tenant appears, and by a scrape.
+// The tallies of all tenants. At most `most_named` have one each; all others share one that is called "other". A tenant
+// that no longer exists keeps its tally until the place is needed; "other" takes over the counts, so that sums only
+// grow.
+// Threads: safe. Its lock is taken when a tenant is created, and by a scrape.
 class TallyBook {
  public:
   explicit TallyBook(size_t most_named);
 
-  // The tally of the tenant of that name, new or not.
+  // The tally of the tenant with that name, created if necessary.
   std::shared_ptr<TenantTally> Open(const std::string& name);
-  // "other" is among them.
+  // All tallies, including "other".
   std::vector<std::shared_ptr<const TenantTally>> All() const;
 
  private:
-  // Makes room; false when every named tenant is alive.
+  // Frees one place; false when every named tenant is still alive.
   bool ForgetOldest() RNICD_REQUIRES(mutex_);
 
   struct Entry {

@@ -20,7 +20,7 @@ class Session;
 // 128 unpredictable bits.
 using FdTicket = std::array<uint8_t, 16>;
 
-// Which way a descriptor travels.
+// The direction a descriptor travels in.
 enum class FdDirection : uint8_t { kToDaemon, kToClient };
 
 // One-time permissions to move one descriptor over the fd socket, each bound to the process it was issued to.
@@ -42,12 +42,12 @@ class TicketTable {
 
   // `entry.expiry` is set here.
   FdTicket Issue(Entry entry);
-  // Removes the ticket and answers what it was for. A ticket shown by another process stays where it is.
+  // Removes the ticket and returns its entry. A ticket presented by another process stays valid.
   // Errors: TICKET_UNKNOWN.
   absl::StatusOr<Entry> Redeem(const FdTicket& ticket, const ProcessKey& process);
   void RevokeFor(SessionId session);
   std::chrono::milliseconds lifetime() const { return lifetime_; }
-  // Issued, and neither redeemed nor expired.
+  // Number of tickets issued that are neither redeemed nor expired.
   uint64_t size() const;
 
  private:
@@ -57,7 +57,7 @@ class TicketTable {
   const Clock& clock_;
   const std::chrono::milliseconds lifetime_;
   mutable Mutex mutex_;
-  // Small: a ticket lives seconds, and each is backed by a charged memory object.
+  // Small: a ticket lives for seconds, and each is backed by a charged memory object.
   mutable std::map<FdTicket, Entry> tickets_ RNICD_GUARDED_BY(mutex_);
 };
 

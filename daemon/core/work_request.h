@@ -11,8 +11,7 @@
 
 namespace rnicd::core {
 
-// Work requests as their owner posts them; nothing about them has been checked. Views live as long as the call.
-// Meanings: work_request.proto.
+// Work requests as their owner posts them, unchecked. Views live as long as the call. Meanings: work_request.proto.
 
 struct Sge {
   uint64_t address = 0;
@@ -50,7 +49,7 @@ struct FastRegisterOperation {
   VirtualAddress base;
 };
 struct InvalidateOperation {
-  // Nothing when the request named neither.
+  // Object to invalidate; empty when the request named neither.
   std::variant<std::monostate, MemoryRegionId, MemoryWindowId> target;
 };
 struct BindOperation {

@@ -14,26 +14,26 @@ std::string SgeField(std::string_view operation, size_t index, std::string_view 
   return std::string(operation) + ".sges[" + std::to_string(index) + "]." + std::string(member);
 }
 
-// The same failure with `field` instead of its own.
+// The same failure with `field` as its field.
 absl::Status At(const absl::Status& status, std::string_view field) {
   ErrorInfo info = ErrorInfoOf(status);
   info.field = field;
   return MakeError(info);
 }
 
-// What a request with logical addresses keeps until it is complete.
+// Resources that a request with logical addresses keeps until it is complete.
 struct PayloadBacking {
   std::vector<std::shared_ptr<const void>> pages;
   Charge list;
 };
 
-// What a fast registration keeps from posting to its end.
+// Resources that a fast registration keeps from posting until it ends.
 struct FastBacking {
   std::shared_ptr<const void> pages;
   Charge list;
 };
 
-// A window that was found may be closed by another call meanwhile.
+// Another call may close the window after it was found.
 absl::StatusOr<std::shared_ptr<provider::DeviceMemoryWindow>> DeviceOf(const MemoryWindow& window,
                                                                        std::string_view field) {
   std::shared_ptr<provider::DeviceMemoryWindow> device = window.device();
@@ -43,7 +43,7 @@ absl::StatusOr<std::shared_ptr<provider::DeviceMemoryWindow>> DeviceOf(const Mem
   return device;
 }
 
-// The rules of one FastRegister that need nothing but its numbers.
+// Checks of one FastRegister that need only its numbers.
 absl::Status CheckFastRegister(const FastRegisterOperation& operation, uint32_t max_pages) {
   if (operation.pages.empty()) {
     return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "fast_register.adapter_page_array");
@@ -148,7 +148,7 @@ struct WorkRequestResolver::Visitor {
   absl::Status operator()(const BindOperation& operation) const {
     RNICD_RETURN_IF_ERROR(CheckOpFlags(flags, kOpFlagsOfInitiator | kOpFlagRemoteRead | kOpFlagRemoteWrite));
     if ((flags & kOpFlagRemoteWrite) == kOpFlagLocalWrite) {
-      return MakeError(ErrorReason::FLAGS_UNKNOWN, "flags");  // Local write is no flag of Bind by itself.
+      return MakeError(ErrorReason::FLAGS_UNKNOWN, "flags");  // Local write alone is not a flag of Bind.
     }
     return resolver.ResolveBind(operation, flags, out);
   }
@@ -223,7 +223,7 @@ absl::Status WorkRequestResolver::ResolvePayload(const Sges& sges, uint32_t flag
     }
   }
   if (backing != nullptr) {
-    // One SGE may be very many pieces of memory; they are held until the request is complete.
+    // One SGE may consist of very many pieces of memory; they are charged until the request is complete.
     RNICD_ASSIGN_OR_RETURN(backing->list, Charge::Take(ledger_, Resource::kPostedPages, out.entries.size()));
     out.keep_alive = std::move(backing);
   }

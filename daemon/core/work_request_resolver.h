@@ -15,18 +15,18 @@
 
 namespace rnicd::core {
 
-// A request that passed every check of posting, in the card's terms, and what is to be noted once it is accepted.
+// A request that passed every check of posting, in the card's terms, and what must be recorded once it is accepted.
 struct ResolvedRequest {
   provider::WorkRequest request;
-  // Of a FastRegister.
+  // Region of a FastRegister.
   std::shared_ptr<MemoryRegion> fast_region;
   MemoryRegion::FastRegistration fast_registration;
-  // Of a Bind.
+  // Window of a Bind.
   std::shared_ptr<MemoryWindow> window;
 };
 
-// The rules of posting: what NDK wants judged when a request is posted and what can be judged then. Whatever depends on
-// the requests queued before is the card's to judge, when it executes.
+// The rules of posting: the checks that NDK requires when a request is posted and that are possible then. Rules that
+// depend on the requests queued before are checked by the card, when it executes.
 // Errors:   PostResponse.failure in queue_service.proto lists them; fields are relative to the request.
 // Source:   NDK_FN_SEND, _RECEIVE, _READ, _WRITE, _FAST_REGISTER, _INVALIDATE, _BIND, _SEND_AND_INVALIDATE.
 class WorkRequestResolver {
@@ -41,7 +41,7 @@ class WorkRequestResolver {
 
  private:
   struct Visitor;
-  // What a payload may be, and what it is for.
+  // Constraints on a payload, and its purpose.
   struct PayloadRules {
     std::string_view operation;
     uint32_t max_entries = 0;
@@ -59,7 +59,7 @@ class WorkRequestResolver {
   absl::Status ResolveInvalidate(const InvalidateOperation& operation, ResolvedRequest& out) const;
   absl::Status ResolveBind(const BindOperation& operation, uint32_t flags, ResolvedRequest& out) const;
 
-  // The object of that id, of the queue pair's own domain. Errors: OBJECT_NOT_FOUND, DOMAIN_MISMATCH.
+  // The object with that id in the queue pair's domain. Errors: OBJECT_NOT_FOUND, DOMAIN_MISMATCH.
   template <typename Id, typename T>
   absl::StatusOr<std::shared_ptr<T>> FindHere(const ObjectTable<Id, T>& table, Id id, std::string_view field) const;
 

@@ -12,18 +12,19 @@
 
 namespace rnicd::core {
 
-// Where core leaves work for later. Threads: safe. Jobs may run in any order, side by side, and never inside Post.
+// Runs jobs later. Threads: safe. Jobs may run in any order, in parallel, and never inside Post.
 class Executor {
  public:
   virtual ~Executor() = default;
-  // The owners take turns: one with many jobs does not hold up another's first. The number only tells them apart.
+  // Schedules owners round robin: one with many jobs does not delay another's first. The number only identifies the
+  // owner.
   virtual void PostFor(uint64_t owner, std::function<void()> job) = 0;
   void Post(std::function<void()> job) { PostFor(0, std::move(job)); }
 };
 
-// Threads for what may take long: populating memory, large registrations, taking sessions back.
+// Threads for work that may take long: populating memory, large registrations, reclaiming sessions.
 // Lifetime: the destructor runs what is queued, then joins.
-// Threads:  safe. The queue has no bound of its own: every job is charged to somebody before it is posted.
+// Threads:  safe. The queue itself has no bound: every job is charged to an owner before it is posted.
 class WorkerPool final : public Executor {
  public:
   explicit WorkerPool(uint32_t threads);
@@ -37,9 +38,9 @@ class WorkerPool final : public Executor {
 
   Mutex mutex_;
   ConditionVariable changed_;
-  // Of owners with jobs, each in the order posted.
+  // Queued jobs by owner, each in the order posted.
   std::unordered_map<uint64_t, std::deque<std::function<void()>>> jobs_ RNICD_GUARDED_BY(mutex_);
-  // Whose turn it is; each owner of jobs_ once.
+  // Owners in round-robin order; each owner in jobs_ once.
   std::deque<uint64_t> turns_ RNICD_GUARDED_BY(mutex_);
   bool stopping_ RNICD_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;

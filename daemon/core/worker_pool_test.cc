@@ -37,7 +37,7 @@ TEST(WorkerPool, OneThreadKeepsTheOrder) {
 TEST(WorkerPool, AJobMayPostAJob) {
   Awaited<int> answer;
   WorkerPool pool(1);
-  pool.Post([&] { pool.Post([&] { answer.Bring(1); }); });
+  pool.Post([&] { pool.Post([&] { answer.Set(1); }); });
   EXPECT_EQ(answer.Get(), 1);
 }
 
@@ -45,11 +45,11 @@ TEST(WorkerPool, ABusyThreadDoesNotHoldUpAnother) {
   WorkerPool pool(2);
   const BusyWorkers busy(pool, 1);
   Awaited<int> answer;
-  pool.Post([&] { answer.Bring(1); });
+  pool.Post([&] { answer.Set(1); });
   EXPECT_EQ(answer.Get(), 1);
 }
 
-// Jobs of these owners, posted in this order while the only thread is busy, in the order in which they ran.
+// Posts jobs of these owners in this order while the only thread is busy; returns them in the order in which they ran.
 std::vector<std::pair<uint64_t, int>> OrderOf(const std::vector<uint64_t>& owners) {
   std::vector<std::pair<uint64_t, int>> order;
   std::map<uint64_t, int> posted;
@@ -60,7 +60,7 @@ std::vector<std::pair<uint64_t, int>> OrderOf(const std::vector<uint64_t>& owner
     pool.PostFor(owners[index], [&, owner = owners[index], number = posted[owners[index]]++] {
       order.emplace_back(owner, number);
       if (order.size() == owners.size()) {
-        last.Bring(0);
+        last.Set(0);
       }
     });
   }
@@ -90,7 +90,7 @@ TEST(WorkerPool, AnOwnerWhoseJobsAreDoneWaitsForItsNextTurnLikeANewOne) {
     pool.PostFor(2, [&] { order.emplace_back(2, 0); });
     pool.PostFor(1, [&] {
       order.emplace_back(1, 1);
-      last.Bring(0);
+      last.Set(0);
     });
   });
   EXPECT_TRUE(last.Get().has_value());

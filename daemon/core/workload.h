@@ -6,10 +6,11 @@
 #include <unordered_map>
 #include <vector>
 
-// Tenants as Kubernetes names them: which container holds the devices of a grant. The node's device plugin says so.
+// Tenants as Kubernetes names them: the container that holds the devices of a grant. Reported by the node's device
+// plugin.
 namespace rnicd::core {
 
-// Devices of one resource of the kubelet's.
+// Devices of one resource of the kubelet.
 struct DeviceSet {
   // "rnicd.io/memory-64mi".
   std::string resource;
@@ -21,11 +22,11 @@ struct ContainerFacts {
   std::vector<DeviceSet> devices;
 };
 
-// Where a tenant runs; all empty while nobody knows.
+// The place where a tenant runs; all empty while unknown.
 struct WorkloadName {
   std::string namespace_name;
   std::string pod;
-  // Empty for a tenant that is a whole pod.
+  // Name of the container; empty for a tenant that is a whole pod.
   std::string container;
 
   bool known() const { return !pod.empty(); }
@@ -34,13 +35,14 @@ struct WorkloadName {
 
 struct Workload {
   WorkloadName name;
-  // What the tenant's grant covers; null for none.
+  // Devices the tenant's grant covers; null if none.
   std::shared_ptr<const DeviceSet> devices;
 };
 
 struct PodFacts;
 
-// Which container holds each device, as the pods say. Of several the first in the order of the pods.
+// The container that holds each device, according to the pods. With several holders the first in the order of the pods
+// counts.
 class DeviceHolders {
  public:
   DeviceHolders() = default;
@@ -51,7 +53,7 @@ class DeviceHolders {
 
  private:
   std::vector<WorkloadName> holders_;
-  // By resource and device, the place in holders_.
+  // Index in holders_, by resource and device.
   std::unordered_map<std::string, std::unordered_map<std::string, size_t>> places_;
 };
 

@@ -20,7 +20,7 @@ WorkloadName NameOf(const std::string& pod, const std::string& container) {
   return {.namespace_name = "ns", .pod = pod, .container = container};
 }
 
-TEST(DeviceHolders, WhoHoldsAnyOfTheDevicesIsTheHolder) {
+TEST(DeviceHolders, AContainerWithAnyOfTheDevicesIsTheHolder) {
   const DeviceHolders holders({PodOf("a", {ContainerOf("init", {}), ContainerOf("main", {"m-0", "m-1"})}),
                                PodOf("b", {ContainerOf("c", {"m-2"})})});
   EXPECT_EQ(holders.HolderOf({.resource = kMemory, .ids = {"m-9", "m-1"}}), NameOf("a", "main"));
@@ -44,7 +44,7 @@ TEST(DeviceHolders, OfSeveralHoldersTheFirstInTheOrderOfPodsCounts) {
 
 class WorkloadTest : public ::testing::Test {
  protected:
-  // A grant over one device; answers its tenant.
+  // Creates a grant over one device; returns its tenant.
   std::shared_ptr<Tenant> Grant(const std::string& name, const std::string& device) {
     const auto devices = std::make_shared<DeviceSet>(DeviceSet{.resource = kMemory, .ids = {device}});
     const auto issued = directory_.CreateGrant({.name = name, .devices = devices});
@@ -73,7 +73,7 @@ class WorkloadTest : public ::testing::Test {
 
 TEST_F(WorkloadTest, AGrantsTenantLearnsItsHolderWheneverThatIsSaid) {
   const auto before = Grant("before", "m-0");
-  EXPECT_EQ(before->workload()->name, WorkloadName{}) << "nobody knows yet";
+  EXPECT_EQ(before->workload()->name, WorkloadName{}) << "not known yet";
   EXPECT_EQ(before->workload()->devices->ids, std::vector<std::string>{"m-0"});
   directory_.SetPods({PodOf("a", {ContainerOf("main", {"m-0", "m-1"})})});
   EXPECT_EQ(before->workload()->name, NameOf("a", "main"));
@@ -118,8 +118,8 @@ TEST_F(WorkloadTest, APodWithoutAUidIsNobodysPod) {
   EXPECT_EQ(directory_.Pods().size(), 1u);
 }
 
-// Whoever tells the pods last is right for every grant, also for one that is made meanwhile.
-TEST_F(WorkloadTest, NoGrantMissesThePodsThatWereToldWhileItWasMade) {
+// The latest report of pods applies to every grant, also to one that is made meanwhile.
+TEST_F(WorkloadTest, NoGrantMissesThePodsReportedWhileItWasMade) {
   constexpr int kRounds = 50;
   for (int round = 0; round < kRounds; ++round) {
     const std::string device = std::to_string(round);
@@ -139,15 +139,15 @@ TEST_F(WorkloadTest, DecisionsOfATenantSayWhereItRuns) {
   ASSERT_TRUE(session.ok()) << session.status();
   world.clock.Advance(std::chrono::seconds(2));
   world.registry.EndExpired();
-  ASSERT_TRUE(world.registry.WaitUntilEmpty(std::chrono::steady_clock::now() + kPatience));
-  std::vector<std::string> told;
-  for (const ToldDecision& decision : world.observer.counts().decisions) {
-    told.push_back(decision.what);
+  ASSERT_TRUE(world.registry.WaitUntilEmpty(std::chrono::steady_clock::now() + kTimeout));
+  std::vector<std::string> reported;
+  for (const RecordedDecision& decision : world.observer.counts().decisions) {
+    reported.push_back(decision.what);
     ASSERT_NE(decision.workload, nullptr) << decision.what;
     EXPECT_EQ(decision.workload->name, NameOf("a", "main")) << decision.what;
     EXPECT_EQ(decision.workload->devices, devices) << decision.what;
   }
-  EXPECT_THAT(told, ::testing::UnorderedElementsAre("grant.expire", "session.end"));
+  EXPECT_THAT(reported, ::testing::UnorderedElementsAre("grant.expire", "session.end"));
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 namespace rnicd::gate {
 namespace {
 
-// Calls a second of a connection whose process the policy turns away: enough to present a grant.
+// Calls per second for a connection whose process the policy refuses: enough to present a grant.
 constexpr uint64_t kCallsWithoutTenant = 50;
 
 std::shared_ptr<core::Tenant> TenantOf(const core::Caller& caller, core::TenantDirectory& tenants) {

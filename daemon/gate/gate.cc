@@ -8,13 +8,13 @@
 namespace rnicd::gate {
 namespace {
 
-// How late a client learns that it calls too often, whatever its rate: late enough that a loop costs little, and soon
-// enough that it holds nothing up.
+// Bounds of the delay before a client that calls too often gets its refusal, whatever its rate: long enough that a
+// client's retry loop costs little, and short enough to delay nothing else.
 constexpr std::chrono::milliseconds kLatenessMin{10};
 constexpr std::chrono::milliseconds kLatenessMax{1000};
 
-// Our faults are errors; a caller's mistakes are not worth an operator's attention.
-bool IsOurFault(const absl::Status& status) { return status.code() == absl::StatusCode::kInternal; }
+// Internal faults are logged as errors; a caller's mistakes do not need an operator's attention.
+bool IsInternalFault(const absl::Status& status) { return status.code() == absl::StatusCode::kInternal; }
 
 }  // namespace
 
@@ -40,7 +40,7 @@ void Call::Begin(const Message* request, const Message* response, Finisher finis
   finisher_ = std::move(finisher);
 }
 
-// The pace comes first, so that calls that would be refused anyway are not free either.
+// The rate is checked first, so that calls that would be refused anyway count too.
 absl::StatusOr<std::optional<core::Session::Guard>> Call::Admit() {
   const core::Role role = connection_->caller().role;
   std::shared_ptr<core::Session> session = connection_->session();
@@ -64,22 +64,22 @@ absl::StatusOr<std::optional<core::Session::Guard>> Call::Admit() {
 
 void Call::Refuse(const absl::Status& status) {
   if (FailedWith(status, ErrorReason::RATE_LIMITED)) {
-    LetGoOfRequest();
+    ReleaseRequest();
     const std::chrono::nanoseconds lateness = std::clamp<std::chrono::nanoseconds>(wait_, kLatenessMin, kLatenessMax);
-    if (services_.late_answers.Add(lateness, [call = shared_from_this(), status] { call->Finish(status); })) {
+    if (services_.delayed_responses.Add(lateness, [call = shared_from_this(), status] { call->Finish(status); })) {
       return;
     }
   }
   Finish(status);
 }
 
-void Call::LetGoOfRequest() {
+void Call::ReleaseRequest() {
   MutexLock lock(mutex_);
   if (finisher_ == nullptr || request_ == nullptr) {
     return;
   }
   named_ = NamedObjects(request_, nullptr);
-  // gRPC made it, for this call alone, and gives it to us unchangeable because it has no use for changes.
+  // gRPC made the request for this call alone, and passes it as const because it does not change it.
   auto* const request = const_cast<Message*>(request_);
   request_ = nullptr;
   const std::unique_ptr<Message> empty(request->New());
@@ -116,7 +116,7 @@ void Call::WhileLive(const Fill& fill) {
   }
 }
 
-void Call::Note(std::string note) {
+void Call::SetNote(std::string note) {
   MutexLock lock(mutex_);
   note_ = std::move(note);
 }
@@ -141,7 +141,7 @@ void Call::Report(const absl::Status& status, std::string object, const std::str
                            shape_ == Shape::kUnary ? std::optional(services_.clock.Now() - started_) : std::nullopt);
   const core::Caller& caller = connection_->caller();
   if (IsDecision(status)) {
-    // An opened or joined session is the connection's, not the call's.
+    // An opened or joined session belongs to the connection, not to the call.
     const std::shared_ptr<core::Session> session = session_ != nullptr ? session_ : connection_->session();
     CountRefusal(status, session.get());
     services_.observer.OnDecision(
@@ -163,7 +163,7 @@ void Call::Report(const absl::Status& status, std::string object, const std::str
                                                     {"field", info.field},
                                                     {"pid", caller.pid},
                                                     {"uid", caller.uid}};
-  if (IsOurFault(status)) {
+  if (IsInternalFault(status)) {
     services_.logger.Error("call failed", fields);
   } else {
     services_.logger.Debug("call refused", fields);

@@ -17,26 +17,26 @@
 #include "daemon/core/observer.h"
 #include "daemon/core/session.h"
 #include "daemon/gate/connection_context.h"
-#include "daemon/gate/late_answers.h"
+#include "daemon/gate/delayed_responses.h"
 #include "daemon/gate/method_table.h"
 #include "daemon/gate/wire_status.h"
 #include "daemon/log/logger.h"
 
 namespace rnicd::gate {
 
-// What every handler's call stands on. All of it outlives every call.
+// Services that every handler's call uses. All of them outlive every call.
 struct GateServices {
   core::Observer& observer;
   const log::Logger& logger;
   const Clock& clock;
-  // For refusals of those who call too often. Goes before the rest, and after the last connection.
-  LateAnswers& late_answers;
+  // Delays refusals for callers that call too often. Destroyed before the rest, and after the last connection.
+  DelayedResponses& delayed_responses;
 };
 
-// One call: who, in which session, and the one way to end it.
+// One call: its caller, its session, and the one way to end it.
 // Lifetime: shared; a call that is dropped without Finish ends as INTERNAL_FAULT, so that none hangs. Request and
-//           response belong to gRPC and go when the call ends, which a client that gives up may cause at any time
-//           after the handler returned: from then on touch them only inside `fill`.
+// response belong to gRPC and are destroyed when the call ends, which a client that cancels may cause at any time after
+// the handler returned: from then on touch them only inside `fill`.
 // Threads:  safe. Only the first Finish or Cancel counts.
 class Call : public std::enable_shared_from_this<Call> {
  public:
@@ -44,7 +44,7 @@ class Call : public std::enable_shared_from_this<Call> {
   using Finisher = std::function<void(const absl::Status&)>;
   using Fill = std::function<void()>;
 
-  // Whether the call is one answer or a stream.
+  // Whether the call has a single response or is a stream.
   enum class Shape : uint8_t { kUnary, kStream };
 
   Call(const GateServices& services, std::shared_ptr<ConnectionContext> connection, const MethodRow& row, Shape shape);
@@ -53,28 +53,28 @@ class Call : public std::enable_shared_from_this<Call> {
   Call& operator=(const Call&) = delete;
 
   ConnectionContext& connection() { return *connection_; }
-  // Null for a method that needs none.
+  // Null for a method that needs no session.
   const std::shared_ptr<core::Session>& session() const { return session_; }
-  // Ends the call. `fill` writes the response, if the client is still there; false when it had given up before.
+  // Ends the call. `fill` writes the response, unless the client has cancelled; false when it had cancelled before.
   bool Finish(const absl::Status& status, const Fill& fill = nullptr);
   // Runs `fill` unless the call has ended.
   void WhileLive(const Fill& fill);
-  // More for the audit line than objects and outcome say: "refused=3 of=64". Counts if it comes before the end.
-  void Note(std::string note);
-  // The client gave up or is gone.
+  // Detail for the audit line besides objects and outcome: "refused=3 of=64". Must be set before the end of the call.
+  void SetNote(std::string note);
+  // Ends the call after the client cancelled or disconnected.
   void Cancel() { Finish(absl::CancelledError()); }
 
  private:
   friend class Gate;
 
-  // Both may be null. They must be there until `finisher` has been called.
+  // Both messages may be null. They must live until `finisher` has been called.
   void Begin(const Message* request, const Message* response, Finisher finisher);
-  // Judges the call by its row. Errors: RATE_LIMITED, METHOD_NOT_PERMITTED, SESSION_REQUIRED, SESSION_ENDING.
+  // Checks the call against its row. Errors: RATE_LIMITED, METHOD_NOT_PERMITTED, SESSION_REQUIRED, SESSION_ENDING.
   absl::StatusOr<std::optional<core::Session::Guard>> Admit();
-  // Ends a call that was not admitted: at once, or late when its client calls too often.
+  // Ends a call that was not admitted: at once, or after a delay when its client calls too often.
   void Refuse(const absl::Status& status);
-  // A call that waits for its refusal needs no request, which may be large: a few ids stay.
-  void LetGoOfRequest();
+  // Releases the request, which may be large, while the call waits for its refusal; only a few ids are kept.
+  void ReleaseRequest();
   bool IsDecision(const absl::Status& status) const;
   // `session` may be null.
   void CountRefusal(const absl::Status& status, const core::Session* session) const;
@@ -86,19 +86,19 @@ class Call : public std::enable_shared_from_this<Call> {
   const Shape shape_;
   const Instant started_;
   std::shared_ptr<core::Session> session_;
-  // Until a call would not come too often.
+  // Time until a call would be within the rate.
   std::chrono::nanoseconds wait_{0};
   Mutex mutex_;
-  // Null once the call has ended; so long the two messages are there, unless they are null.
+  // Null once the call has ended; until then the two messages are valid, unless they are null.
   Finisher finisher_ RNICD_GUARDED_BY(mutex_);
   const Message* request_ RNICD_GUARDED_BY(mutex_) = nullptr;
   const Message* response_ RNICD_GUARDED_BY(mutex_) = nullptr;
-  // What the request named, when it was let go.
+  // Objects named by the request, kept when it is released.
   std::string named_ RNICD_GUARDED_BY(mutex_);
   std::string note_ RNICD_GUARDED_BY(mutex_);
 };
 
-// gRPC's end of a unary call. Owns itself, as reactors do.
+// gRPC's end of a unary call. Owns itself, as all reactors do.
 class UnaryReactor final : public grpc::ServerUnaryReactor {
  public:
   explicit UnaryReactor(std::weak_ptr<Call> call) : call_(std::move(call)) {}
@@ -122,7 +122,7 @@ class Gate {
   Gate(const GateServices& services, std::shared_ptr<ConnectionContext> connection)
       : services_(services), connection_(std::move(connection)) {}
 
-  // A handler that answers at once: absl::Status(Call&).
+  // Runs a handler that returns its outcome at once: absl::Status(Call&).
   template <typename Handler>
   grpc::ServerUnaryReactor* Unary(const MethodRow& row, const Message* request, const Message* response,
                                   Handler handler) {
@@ -130,8 +130,8 @@ class Gate {
                       [&handler](const std::shared_ptr<Call>& call) { call->Finish(handler(*call)); });
   }
 
-  // A handler that may answer later: void(std::shared_ptr<Call>). Its session is held only until the handler returns;
-  // what goes on longer takes a Guard of its own.
+  // Runs a handler that may finish the call later: void(std::shared_ptr<Call>). Its session is held only until the
+  // handler returns; work that continues needs a Guard.
   template <typename Handler>
   grpc::ServerUnaryReactor* UnaryAsync(const MethodRow& row, const Message* request, const Message* response,
                                        Handler handler) {
@@ -147,8 +147,8 @@ class Gate {
     return reactor;
   }
 
-  // A server stream: the handler answers a reactor of its own and keeps the call until the stream is done. `refuse`
-  // answers a reactor that does nothing but wait for its Finish, and cancels the call when its client gives up.
+  // A server stream: the handler returns a reactor and keeps the call until the stream is done. `refuse` returns a
+  // reactor that only waits for its Finish, and cancels the call when its client does.
   template <typename Handler, typename Refuse>
   auto Stream(const MethodRow& row, const Message* request, Handler handler, Refuse refuse)
       -> std::invoke_result_t<Handler, const std::shared_ptr<Call>&> {

@@ -1,4 +1,4 @@
-// What the gate tells the audit log.
+// Decisions that the gate reports to the audit log.
 #include "daemon/gate/gate_fixture_test.h"
 #include "rnicd/v1/memory_service.pb.h"
 #include "rnicd/v1/session_service.pb.h"
@@ -11,11 +11,11 @@ using core::FailsWith;
 
 class GateDecisionTest : public GateTest {
  protected:
-  // As a handler of gRPC's would, with both messages.
+  // Calls the handler with both messages, as gRPC would.
   template <typename Handler>
   void CallUnary(const std::shared_ptr<ConnectionContext>& connection, const MethodRow& row,
                  const google::protobuf::Message& request, const google::protobuf::Message& response, Handler handler) {
-    // Nobody binds it to a call of gRPC's, so it is ours to delete.
+    // It is not bound to a call of gRPC, so the test must delete it.
     const std::unique_ptr<grpc::ServerUnaryReactor> reactor(
         Gate(services_, connection).Unary(row, &request, &response, handler));
   }
@@ -162,9 +162,9 @@ TEST_F(GateDecisionTest, ANoteCountsUntilTheCallEnds) {
   ASSERT_TRUE(connection->OpenSession("", "").ok());
   const auto call = NewCall(connection, Row("MemoryService.BatchCreateMr"));
   ASSERT_NE(call, nullptr);
-  call->Note("refused=3 of=64");
+  call->SetNote("refused=3 of=64");
   call->Finish(absl::OkStatus());
-  call->Note("too late");
+  call->SetNote("too late");
   EXPECT_EQ(OnlyDecision().note, "refused=3 of=64");
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// What the tests of the gate share: connections on a node of their own, calls that go through the gate without gRPC,
-// and what the observer was told.
+// Shared fixture of the gate's tests: connections on a node, calls that go through the gate without gRPC, and a
+// recording observer.
 
 #include <optional>
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace rnicd::gate {
 
-// A decision, copied.
+// A copy of a decision.
 struct Decided {
   std::string what;
   uint64_t process = 0;
@@ -25,7 +25,7 @@ struct Decided {
   std::string note;
 };
 
-// What the gate reports. Threads: safe.
+// Records the gate's reports. Threads: safe.
 class GateObserver final : public core::Observer {
  public:
   struct Rpc {
@@ -65,11 +65,11 @@ class GateObserver final : public core::Observer {
   std::vector<Decided> decisions_ RNICD_GUARDED_BY(mutex_);
 };
 
-// Stands for gRPC's end of a stream that is refused.
+// Replaces gRPC's end of a stream that is refused.
 class RefusedReactor {
  public:
-  void Finish(const grpc::Status& status) { code_.Bring(status.error_code()); }
-  // Nothing when it never ends.
+  void Finish(const grpc::Status& status) { code_.Set(status.error_code()); }
+  // Empty when the call does not end in time.
   std::optional<grpc::StatusCode> Code() { return code_.Get(); }
   int times() const { return code_.times(); }
 
@@ -88,8 +88,8 @@ class GateTest : public ::testing::Test {
     return std::make_shared<ConnectionContext>(caller, world_.node, world_.registry);
   }
 
-  // Calls `row` on the connection and answers the code with which it was refused, however late, or that of `outcome`,
-  // with which its handler ends it.
+  // Calls `row` on the connection and returns the code of its refusal, however late, or that of `outcome`, with which
+  // its handler ends it.
   grpc::StatusCode Try(const std::shared_ptr<ConnectionContext>& connection, const MethodRow& row,
                        const google::protobuf::Message* request = nullptr,
                        const absl::Status& outcome = absl::OkStatus()) {
@@ -106,7 +106,7 @@ class GateTest : public ::testing::Test {
                               : reactor->Code().value_or(grpc::StatusCode::UNKNOWN);
   }
 
-  // A call that was let through and goes on until it is finished or dropped.
+  // A call that was admitted and runs until it is finished or dropped.
   std::shared_ptr<Call> NewCall(const std::shared_ptr<ConnectionContext>& connection,
                                 const MethodRow& row = Row("AdapterService.ListAdapters")) {
     std::shared_ptr<Call> admitted;
@@ -125,9 +125,9 @@ class GateTest : public ::testing::Test {
   core::World world_;
   GateObserver observer_;
   const log::Logger logger_{{.level = log::Level::kError}};
-  // Goes before what its answers need.
-  std::optional<LateAnswers> late_answers_{std::in_place};
-  const GateServices services_{observer_, logger_, world_.clock, *late_answers_};
+  // Last, so that it is destroyed before the objects its responses use.
+  std::optional<DelayedResponses> delayed_responses_{std::in_place};
+  const GateServices services_{observer_, logger_, world_.clock, *delayed_responses_};
 };
 
 }  // namespace rnicd::gate

@@ -1,4 +1,4 @@
-// Too many calls: what is counted, against whom, and how late the refusal comes.
+// Rate limits: the calls that count, the party they count against, and the delay of the refusal.
 #include "daemon/gate/gate_fixture_test.h"
 #include "rnicd/v1/memory_service.pb.h"
 
@@ -36,7 +36,7 @@ class GateRateTest : public GateTest {
   std::shared_ptr<ConnectionContext> ConnectAs(uid_t uid, uint64_t process = 1) {
     return Connect(process, core::Role::kWorkload, uid);
   }
-  // How many of `count` calls pass, one after the other, while the clock stands.
+  // Number of `count` calls, one after the other, that pass while the clock stands still.
   int Passed(const std::shared_ptr<ConnectionContext>& connection, int count,
              const MethodRow& row = Row("AdapterService.ListAdapters")) {
     int passed = 0;
@@ -45,7 +45,7 @@ class GateRateTest : public GateTest {
     }
     return passed;
   }
-  // Uses the connection's rate up.
+  // Uses up the connection's rate.
   void Exhaust(const std::shared_ptr<ConnectionContext>& connection) {
     int calls = 0;
     while (Passed(connection, 1) == 1 && calls <= kRateWithoutTenant) {
@@ -95,7 +95,7 @@ TEST_F(GateRateTest, EachSessionHasARateOfItsOwn) {
   EXPECT_EQ(Passed(second, kSessionRate + 2), static_cast<int>(kSessionRate));
 }
 
-TEST_F(GateRateTest, WhoIsNoTenantHasASmallRateForEachConnection) {
+TEST_F(GateRateTest, ACallerWithoutATenantHasASmallRatePerConnection) {
   EXPECT_EQ(Passed(ConnectAs(kNobodyUid), kRateWithoutTenant + 1), kRateWithoutTenant);
   EXPECT_EQ(Passed(ConnectAs(kNobodyUid), kRateWithoutTenant), kRateWithoutTenant);
 }
@@ -138,7 +138,7 @@ TEST_F(GateRateTest, TheRefusalComesLate) {
       << "one would pass after so long";
 }
 
-// A rate of a million calls a second asks for no wait worth the name.
+// A rate of a million calls per second needs practically no wait.
 TEST_F(GateRateTest, EvenAShortWaitIsTenMilliseconds) {
   constexpr uint64_t kRate = 1'000'000;
   core::Policy policy;
@@ -173,7 +173,7 @@ TEST_F(GateRateTest, ACallThatWaitsKeepsItsIdsButNotItsRequest) {
   EXPECT_EQ(observer_.decisions().back().object, "mr_id=17");
 }
 
-TEST_F(GateRateTest, AClientThatGivesUpIsLetGoAtOnce) {
+TEST_F(GateRateTest, ACancelledCallIsReleasedAtOnce) {
   const auto connection = ConnectAs(kTenantUid);
   Exhaust(connection);
   const size_t decided = observer_.decisions().size();
@@ -190,7 +190,7 @@ TEST_F(GateRateTest, AClientThatGivesUpIsLetGoAtOnce) {
   waiting->Cancel();
   EXPECT_EQ(refused.times(), 1);
   EXPECT_EQ(refused.Code(), grpc::StatusCode::CANCELLED);
-  late_answers_.reset();
+  delayed_responses_.reset();
   EXPECT_EQ(refused.times(), 1) << "a call is answered once";
   EXPECT_EQ(observer_.rpcs().back().code, absl::StatusCode::kCancelled);
   EXPECT_EQ(observer_.decisions().size(), decided);
@@ -205,13 +205,13 @@ TEST_F(GateRateTest, NoRefusalHoldsTheEndUp) {
           Row("AdapterService.ListAdapters"), nullptr,
           [](const std::shared_ptr<Call>&) -> RefusedReactor* { return nullptr; },
           [&](const std::shared_ptr<Call>&) { return &refused; });
-  late_answers_.reset();
+  delayed_responses_.reset();
   EXPECT_EQ(refused.times(), 1) << "what waits is answered before its thread ends";
   EXPECT_EQ(refused.Code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
 }
 
 TEST_F(GateRateTest, WhenTooManyWaitTheRefusalComesAtOnce) {
-  LateAnswers no_room(0);
+  DelayedResponses no_room(0);
   const GateServices services{observer_, logger_, world_.clock, no_room};
   const auto connection = ConnectAs(kTenantUid);
   Exhaust(connection);

@@ -48,15 +48,15 @@ TEST_F(GateTest, OnlyTheFirstEndOfACallCounts) {
     EXPECT_FALSE(call->Finish(MakeError(ErrorReason::INTERNAL_FAULT), fill));
     call->WhileLive(fill);
   }
-  EXPECT_EQ(filled, 2) << "nothing is written into a response that is gone";
+  EXPECT_EQ(filled, 2) << "nothing is written into a destroyed response";
   ASSERT_EQ(observer_.rpcs().size(), 1u);
   EXPECT_EQ(observer_.rpcs()[0].code, absl::StatusCode::kOk);
 }
 
-TEST_F(GateTest, ACancelledCallTakesNoAnswer) {
+TEST_F(GateTest, ACancelledCallTakesNoResponse) {
   const auto call = NewCall(Connect());
   call->Cancel();
-  EXPECT_FALSE(call->Finish(absl::OkStatus(), [] { FAIL() << "the response may be gone"; }));
+  EXPECT_FALSE(call->Finish(absl::OkStatus(), [] { FAIL() << "the response may be destroyed"; }));
   ASSERT_EQ(observer_.rpcs().size(), 1u);
   EXPECT_EQ(observer_.rpcs()[0].code, absl::StatusCode::kCancelled);
 }
@@ -96,7 +96,7 @@ TEST_F(GateTest, ASessionOutlivesOneOfItsConnections) {
   EXPECT_FALSE((*session)->ending());
   second->Disconnected();
   second->Disconnected();
-  EXPECT_TRUE(world_.registry.WaitUntilEmpty(std::chrono::steady_clock::now() + core::kPatience));
+  EXPECT_TRUE(world_.registry.WaitUntilEmpty(std::chrono::steady_clock::now() + core::kTimeout));
 }
 
 TEST_F(GateTest, ADisconnectedConnectionOpensNothing) {

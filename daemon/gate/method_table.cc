@@ -25,8 +25,8 @@ void AddMethods(const google::protobuf::FileDescriptor& file, std::set<std::stri
   }
 }
 
-// The pool of the compiled-in files cannot be listed, so each file with services is named here once; the generated
-// services are compared with the table by method_table_test.cc.
+// The pool of the compiled-in files cannot be listed, so each file with services is named here once; the test
+// method_table_test.cc compares the generated services with the table.
 std::set<std::string> MethodsOfTheWire() {
   std::set<std::string> methods;
   AddMethods(*v1::OpenSessionRequest::descriptor()->file(), methods);

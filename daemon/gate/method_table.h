@@ -11,17 +11,17 @@
 
 namespace rnicd::gate {
 
-// Who may call a method.
+// The roles that may call a method.
 enum class Callers : uint8_t { kWorkloads, kOperators, kOperatorsAndPlugins, kAll };
 // Whether the connection must carry a session.
 enum class Needs : uint8_t { kNoSession, kSession };
-// Which calls are decisions for the audit log: every refused one is, one that succeeds only where something changes
-// hands or comes to light.
+// Which calls are decisions for the audit log: every refused call, and one that succeeds only if it grants, releases or
+// discloses something.
 enum class Audit : uint8_t { kQuiet, kDecision };
 // Whether a workload's calls count against its rate.
 enum class Pace : uint8_t {
   kCounted,
-  // Counted only without a session. Who gives everything back must not have to wait.
+  // Counted only without a session. A client that releases its objects must not have to wait.
   kFreeInSession,
 };
 
@@ -48,8 +48,8 @@ struct MethodRow {
   }
 };
 
-// A row for every method of every service. What has no row cannot be called: a handler without one does not compile,
-// and a method of the descriptor without one stops the daemon at its start.
+// One row for every method of every service. A method without a row cannot be called: its handler does not compile, and
+// if the descriptor has it, the daemon refuses to start.
 inline constexpr std::array kMethodTable = {
     MethodRow{"SessionService.OpenSession", Callers::kWorkloads, Needs::kNoSession, Audit::kDecision},
     MethodRow{"SessionService.JoinSession", Callers::kWorkloads, Needs::kNoSession, Audit::kDecision},
@@ -88,8 +88,8 @@ inline constexpr std::array kMethodTable = {
 
     MethodRow{"QueueService.CreateCq", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
     MethodRow{"QueueService.ResizeCq", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
-    // The data path, from here to GetCqResultsEx, and Flush and Post: a line for each work request would be no audit
-    // log any more. What a post may reach was decided when the region, the window and the connection were made.
+    // The data path, from here to GetCqResultsEx, and Flush and Post: with a line for each work request the audit log
+    // would be useless. The reach of a post was decided when the region, the window and the connection were made.
     MethodRow{"QueueService.ArmCq", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
     MethodRow{"QueueService.GetCqResults", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
     MethodRow{"QueueService.GetCqResultsEx", Callers::kWorkloads, Needs::kSession, Audit::kQuiet},
@@ -111,7 +111,7 @@ inline constexpr std::array kMethodTable = {
     MethodRow{"AdminService.ListRegions", Callers::kOperatorsAndPlugins, Needs::kNoSession, Audit::kQuiet},
     MethodRow{"AdminService.ListTenants", Callers::kOperatorsAndPlugins, Needs::kNoSession, Audit::kQuiet},
     MethodRow{"AdminService.InspectSession", Callers::kOperatorsAndPlugins, Needs::kNoSession, Audit::kQuiet},
-    // Changes nothing, but says everything at once.
+    // Changes nothing, but discloses everything at once.
     MethodRow{"AdminService.DumpState", Callers::kOperatorsAndPlugins, Needs::kNoSession, Audit::kDecision},
     MethodRow{"AdminService.EvictSession", Callers::kOperators, Needs::kNoSession, Audit::kDecision},
     MethodRow{"AdminService.Drain", Callers::kOperators, Needs::kNoSession, Audit::kDecision},
@@ -126,7 +126,7 @@ inline constexpr std::array kMethodTable = {
     MethodRow{"Health.Watch", Callers::kOperatorsAndPlugins, Needs::kNoSession, Audit::kQuiet},
 };
 
-// The row of a method; a name without one does not compile.
+// The row of a method; a name without a row does not compile.
 consteval const MethodRow& Row(std::string_view name) {
   for (const MethodRow& row : kMethodTable) {
     if (row.name == name) {
@@ -136,8 +136,8 @@ consteval const MethodRow& Row(std::string_view name) {
   throw std::logic_error("this method has no row in kMethodTable");
 }
 
-// Compares the table with the services compiled into this program. Errors: kInternal naming what has no row, or what
-// row has no method.
+// Compares the table with the services compiled into this program. Errors: kInternal with the methods that have no row
+// and the rows that have no method.
 absl::Status CheckMethodTable();
 
 }  // namespace rnicd::gate

@@ -18,8 +18,8 @@
 namespace rnicd::gate {
 namespace {
 
-// Every method of every service of ours, and of gRPC's health protocol, that is linked into this program, found without
-// naming a file.
+// Every method of rnicd's services and of gRPC's health protocol that is linked into this program, found without naming
+// a file.
 std::set<std::string> MethodsOfTheProgram() {
   const auto* pool = google::protobuf::DescriptorPool::generated_pool();
   std::vector<std::string> files;
@@ -48,7 +48,7 @@ TEST(MethodTable, IsTotal) {
   EXPECT_EQ(rows, MethodsOfTheProgram());
 }
 
-// What each role may call of the operators' services; of the rest workloads may call everything, and the others see the
+// The methods of the operators' services by role; workloads may call all other methods, and the other roles may list
 // adapters.
 TEST(MethodTable, EveryRoleReachesWhatIsMeantForIt) {
   const std::set<std::string_view> operators_only = {"AdminService.EvictSession", "AdminService.Drain",
@@ -84,7 +84,7 @@ TEST(MethodTable, OnlyWorkloadsHaveSessionsAndNeedThemForAllButAFewCalls) {
   }
 }
 
-// Quiet is what changes nothing and reveals little, and the data path. Whoever adds a row decides here as well.
+// Quiet methods change nothing and disclose little, or are the data path. A new row must be added here as well.
 TEST(MethodTable, EverythingThatChangesHandsIsADecision) {
   const std::set<std::string_view> quiet = {"SessionService.GetSession",
                                             "SessionService.WatchEvents",

@@ -14,11 +14,11 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
-// A grant's name and pod, an adapter, a log level.
+// Name and pod of a grant, name of an adapter, log level.
 constexpr std::string_view kHarmlessTexts[] = {"name", "pod_uid", "adapter_name", "level"};
 constexpr size_t kTextBytesMax = 64;
 
-// The value of an integer, or nothing worth a word.
+// The value of an integer field; empty if not worth logging.
 std::string NumberOf(const Message& message, const FieldDescriptor& field) {
   const google::protobuf::Reflection& reflection = *message.GetReflection();
   switch (field.cpp_type()) {
@@ -44,7 +44,7 @@ std::string HarmlessText(const Message& message, const FieldDescriptor& field) {
   return text;
 }
 
-// "mr_id=17 ", or nothing.
+// "mr_id=17 ", or empty.
 std::string Named(const Message& message, const FieldDescriptor& field) {
   const std::string& name = field.name();
   if (field.is_repeated()) {
@@ -68,7 +68,7 @@ void AddNamed(const Message* message, std::string& names) {
   const google::protobuf::Descriptor& type = *message->GetDescriptor();
   for (int index = 0; index < type.field_count(); ++index) {
     const std::string named = Named(*message, *type.field(index));
-    // What the response repeats is said once.
+    // A field that the response repeats is named once.
     if (!named.empty() && (" " + names).find(" " + named) == std::string::npos) {
       names += named;
     }

@@ -39,7 +39,7 @@ std::vector<const Descriptor*> AllMessages() {
   return messages;
 }
 
-// Gives every field of its own that is a number or a text a value that is found again.
+// A message with a recognizable value in every top-level field that is a number or a text.
 std::unique_ptr<Message> Filled(const Descriptor& type) {
   std::unique_ptr<Message> message(google::protobuf::MessageFactory::generated_factory()->GetPrototype(&type)->New());
   const auto& reflection = *message->GetReflection();
@@ -100,7 +100,7 @@ TEST(NamedObjects, WhatTheResponseRepeatsIsSaidOnce) {
   EXPECT_EQ(NamedObjects(&request, &response), "adapter_name=soft0 adapter_id=9");
 }
 
-TEST(NamedObjects, AGrantIsNamedButNotTold) {
+TEST(NamedObjects, AGrantIsNamedButItsSecretIsNot) {
   v1::CreateGrantRequest request;
   request.set_name("pod-7");
   request.set_pod_uid("1b2c3d4e-0000-4000-8000-000000000001");
@@ -118,7 +118,7 @@ TEST(NamedObjects, ATextCannotPassForSomethingElseAndIsShort) {
   EXPECT_LT(NamedObjects(&request, nullptr).size(), 100u);
 }
 
-// Whatever messages come to be: what is said of one is ids and the texts that are known to be harmless.
+// For every message, present or future, only ids and harmless texts are named.
 TEST(NamedObjects, NoMessageOfTheWireGivesMoreThanIdsAndHarmlessTexts) {
   const std::set<std::string> harmless = {"name", "pod_uid", "adapter_name", "level"};
   std::set<std::string> seen;
@@ -144,7 +144,7 @@ TEST(NamedObjects, NoMessageOfTheWireGivesMoreThanIdsAndHarmlessTexts) {
   }
 }
 
-// Message by message for those that do carry something that may not be told.
+// One by one, the messages that do carry a value that must not be disclosed.
 TEST(NamedObjects, MessagesWithSecretsGiveTheirIdsOnly) {
   EXPECT_EQ(NamedObjects(Filled(*v1::OpenSessionRequest::descriptor()).get(), nullptr), "");
   EXPECT_EQ(NamedObjects(Filled(*v1::OpenSessionResponse::descriptor()).get(), nullptr), "session_id=77");

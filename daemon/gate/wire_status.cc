@@ -13,7 +13,7 @@ grpc::Status ToGrpcStatus(const absl::Status& status) {
     return grpc::Status::OK;
   }
   if (absl::IsCancelled(status)) {
-    return grpc::Status::CANCELLED;  // Nobody reads it: the client is the one who gave up.
+    return grpc::Status::CANCELLED;  // Has no reader: the client itself cancelled.
   }
   const v1::ErrorDetail detail = wire::ToErrorDetail(status);
   const ErrorReasonRow& row = RowOf(ErrorInfoOf(status).reason);

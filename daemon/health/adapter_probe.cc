@@ -15,7 +15,7 @@ AdapterProbe::AdapterProbe(provider::Provider& provider, Os& os, std::string ada
 
 AdapterProbe::~AdapterProbe() {
   if (!page_.empty()) {
-    // What the kernel does not take back now, it takes back with the process.
+    // If this fails, the kernel unmaps the page when the process exits.
     (void)os_.Unmap(page_);
   }
 }
@@ -35,10 +35,10 @@ absl::Status AdapterProbe::Try() {
   }
   RNICD_ASSIGN_OR_RETURN(const std::unique_ptr<provider::DeviceProtectionDomain> domain,
                          device_->CreateProtectionDomain());
-  return RegisterAndTakeBack(*domain);
+  return RegisterAndDeregister(*domain);
 }
 
-// The mapping keeps the file, so that the probe costs no descriptor.
+// The mapping keeps the file open, so that the probe costs no descriptor.
 absl::Status AdapterProbe::TakePage() {
   if (!page_.empty()) {
     return absl::OkStatus();
@@ -54,7 +54,7 @@ absl::Status AdapterProbe::TakePage() {
   return absl::OkStatus();
 }
 
-absl::Status AdapterProbe::RegisterAndTakeBack(provider::DeviceProtectionDomain& domain) {
+absl::Status AdapterProbe::RegisterAndDeregister(provider::DeviceProtectionDomain& domain) {
   const std::array<std::span<std::byte>, 1> runs = {page_};
   const provider::DeviceRegistration registration = {
       .base = VirtualAddress{reinterpret_cast<uintptr_t>(page_.data())},

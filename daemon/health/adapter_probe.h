@@ -12,10 +12,11 @@
 
 namespace rnicd::health {
 
-// Tries whether one adapter still does what clients need of it: makes a protection domain, registers a page of its own
-// in it, for nobody but the card, and takes both back. Between two tries it keeps the page and the open adapter, so
-// that a card at rest holds no object of the daemon's. Lifetime: provider and os outlive it. Threads:  one Run at a
-// time; holds_region may be asked from anywhere.
+// Checks that one adapter still works for clients: creates a protection domain, registers a page in it that only the
+// card can reach, and destroys both. Between two probes it keeps the page and the open adapter, so that a card at rest
+// holds no object of the daemon's.
+// Lifetime: provider and os outlive it.
+// Threads:  one Run at a time; holds_region may be read from any thread.
 class AdapterProbe {
  public:
   AdapterProbe(provider::Provider& provider, Os& os, std::string adapter);
@@ -25,19 +26,19 @@ class AdapterProbe {
 
   const std::string& adapter() const { return adapter_; }
 
-  // Takes as long as the card takes. After a failure the next run opens the adapter anew, so that a card that came back
+  // Takes as long as the card takes. After a failure the next run opens the adapter anew, so that a card that recovered
   // is found to work.
-  // Errors: those of the provider and, when there is no page to be had, of the system calls.
+  // Errors: those of the provider and, when no page can be allocated, of the system calls.
   absl::Status Run();
 
-  // Whether the card has the probe's registration: from the moment that it answered the one call until it answered the
-  // other.
+  // True while the card has the probe's registration: from the return of the registration until the return of the
+  // deregistration.
   bool holds_region() const { return holds_region_.load(); }
 
  private:
   absl::Status Try();
   absl::Status TakePage();
-  absl::Status RegisterAndTakeBack(provider::DeviceProtectionDomain& domain);
+  absl::Status RegisterAndDeregister(provider::DeviceProtectionDomain& domain);
 
   provider::Provider& provider_;
   Os& os_;

@@ -12,22 +12,22 @@
 
 namespace rnicd::health {
 
-// At which of its two calls a probe hangs.
+// The one of a probe's two calls that hangs.
 enum class HangAt { kRegister, kDeregister };
 
-// Which adapters hang now, and where. Threads: safe.
+// The adapters that hang now, and the call in which each hangs. Threads: safe.
 class HangPlan {
  public:
   void Hang(const std::string& adapter, HangAt at) {
     MutexLock lock(mutex_);
     hanging_.insert({adapter, at});
   }
-  void LetGo() {
+  void Release() {
     MutexLock lock(mutex_);
     hanging_.clear();
     changed_.NotifyAll();
   }
-  // Returns as soon as the adapter does not hang there.
+  // Returns as soon as the adapter does not hang in that call.
   void Pass(const std::string& adapter, HangAt at) {
     MutexLock lock(mutex_);
     while (hanging_.contains({adapter, at})) {
@@ -45,14 +45,14 @@ class HangPlan {
   }
 
  private:
-  using Place = std::pair<std::string, HangAt>;
+  using HangPoint = std::pair<std::string, HangAt>;
   Mutex mutex_;
   ConditionVariable changed_;
-  std::set<Place> hanging_ RNICD_GUARDED_BY(mutex_);
-  std::set<Place> waiting_ RNICD_GUARDED_BY(mutex_);
+  std::set<HangPoint> hanging_ RNICD_GUARDED_BY(mutex_);
+  std::set<HangPoint> waiting_ RNICD_GUARDED_BY(mutex_);
 };
 
-// A provider whose registrations do not come back as long as the plan says so. Only what a probe uses.
+// A provider whose registrations do not return as long as the plan requires. Implements only what a probe uses.
 class HangingProvider final : public provider::Provider {
  public:
   HangingProvider(provider::Provider& inner, HangPlan& plan) : inner_(inner), plan_(plan) {}

@@ -10,7 +10,7 @@ bool HealthBoard::ready() const {
   return ready_;
 }
 
-// Listeners are called without the lock, because they ask.
+// Listeners are called without the lock, because they call ready().
 void HealthBoard::Set(bool ready) {
   std::vector<Listener> listeners;
   {

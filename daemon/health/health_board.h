@@ -8,18 +8,18 @@
 
 namespace rnicd::health {
 
-// Whether the daemon is ready, for all who want to know and hear of every change: the health streams of operators.
-// Lifetime: outlives who subscribes. Threads: safe.
+// Holds the daemon's readiness and notifies its subscribers of every change: the health streams of operators.
+// Lifetime: outlives its subscribers. Threads: safe.
 class HealthBoard {
  public:
-  // Says only that something has changed; who hears it asks `ready`. It may still be called once after Unsubscribe.
+  // Called after a change; the listener calls ready() for the value. May still be called once after Unsubscribe.
   using Listener = std::function<void()>;
 
-  // False until somebody knows better.
+  // False until the first Set.
   bool ready() const;
   void Set(bool ready);
 
-  // Answers what Unsubscribe takes.
+  // Returns the argument of Unsubscribe.
   uint64_t Subscribe(Listener listener);
   void Unsubscribe(uint64_t subscription);
 

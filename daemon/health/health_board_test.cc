@@ -9,7 +9,7 @@ namespace {
 
 TEST(HealthBoard, IsNotReadyBeforeSomebodyKnows) { EXPECT_FALSE(HealthBoard().ready()); }
 
-TEST(HealthBoard, ListenersHearOfChangesOnlyAndMayAsk) {
+TEST(HealthBoard, ListenersAreCalledForChangesOnlyAndMayReadTheBoard) {
   HealthBoard board;
   std::vector<bool> heard;
   board.Subscribe([&] { heard.push_back(board.ready()); });
@@ -20,7 +20,7 @@ TEST(HealthBoard, ListenersHearOfChangesOnlyAndMayAsk) {
   EXPECT_EQ(heard, (std::vector<bool>{true, false}));
 }
 
-TEST(HealthBoard, WhoUnsubscribedHearsNothingAndTheOthersStillDo) {
+TEST(HealthBoard, AnUnsubscribedListenerIsNotCalledAndTheOthersStillAre) {
   HealthBoard board;
   int first = 0;
   int second = 0;

@@ -8,7 +8,7 @@
 
 namespace rnicd::health {
 
-// What /readyz answers.
+// The response of /readyz.
 struct HealthReport {
   bool ready = false;
   std::string text;

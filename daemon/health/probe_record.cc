@@ -7,7 +7,7 @@
 
 namespace rnicd::health {
 
-ProbeRecord::ProbeRecord(std::string adapter, std::chrono::nanoseconds patience) : patience_(patience) {
+ProbeRecord::ProbeRecord(std::string adapter, std::chrono::nanoseconds timeout) : timeout_(timeout) {
   health_.adapter = std::move(adapter);
 }
 
@@ -17,38 +17,38 @@ void ProbeRecord::Began(Instant now) {
 }
 
 void ProbeRecord::Ended(Instant now, const absl::Status& status) {
-  LookAt(now);
+  CheckTimeout(now);
   health_.last_duration = now - *began_;
   began_.reset();
   if (!late_) {
-    Judge(now, status);
+    SetResult(now, status);
   }
 }
 
-void ProbeRecord::LookAt(Instant now) {
+void ProbeRecord::CheckTimeout(Instant now) {
   const std::optional<Instant> limit = late_at();
   if (!limit.has_value() || now < *limit) {
     return;
   }
   late_ = true;
-  const auto patience_ms = std::chrono::duration_cast<std::chrono::milliseconds>(patience_).count();
-  Judge(now, MakeErrorWithDetail(ErrorReason::DEVICE_FAILED,
-                                 absl::StrCat("a probe has not come back within ", patience_ms, " ms")));
+  const auto timeout_ms = std::chrono::duration_cast<std::chrono::milliseconds>(timeout_).count();
+  SetResult(now, MakeErrorWithDetail(ErrorReason::DEVICE_FAILED,
+                                     absl::StrCat("a probe did not return within ", timeout_ms, " ms")));
 }
 
 std::optional<Instant> ProbeRecord::late_at() const {
   if (!began_.has_value() || late_) {
     return std::nullopt;
   }
-  return *began_ + patience_;
+  return *began_ + timeout_;
 }
 
-void ProbeRecord::Judge(Instant now, const absl::Status& status) {
+void ProbeRecord::SetResult(Instant now, const absl::Status& status) {
   (status.ok() ? health_.probes_ok : health_.probes_failed) += 1;
-  if (!judged_ || health_.healthy != status.ok()) {
+  if (!evaluated_ || health_.healthy != status.ok()) {
     health_.since = now;
   }
-  judged_ = true;
+  evaluated_ = true;
   health_.healthy = status.ok();
   health_.status = status;
 }

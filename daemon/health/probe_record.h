@@ -10,47 +10,47 @@
 
 namespace rnicd::health {
 
-// What the probes of one adapter say.
+// The health of one adapter according to its probes.
 struct AdapterHealth {
   std::string adapter;
-  // False as well before the first verdict.
+  // False also before the first result.
   bool healthy = false;
-  // Ok, or why the adapter is not healthy: what the last probe failed with, or DEVICE_FAILED for one that is late.
+  // OK, or why the adapter is not healthy: the error of the last probe, or DEVICE_FAILED for one that timed out.
   absl::Status status;
-  // Since when it has been as it is: healthy, or not.
+  // Time of the last change between healthy and unhealthy.
   Instant since;
-  // Of the last probe that has ended; 0 before.
+  // Duration of the last probe that has ended; 0 before.
   std::chrono::nanoseconds last_duration{0};
-  // A probe that is late counts as failed at once, and not again when it ends after all.
+  // A probe that times out counts as failed at once, and not again when it ends after all.
   uint64_t probes_ok = 0;
   uint64_t probes_failed = 0;
 };
 
-// Makes verdicts of the probes of one adapter. A probe that succeeds too late is a failure: nobody can use a card that
-// takes so long.
-// Threads: one at a time; times are the caller's and never go back.
+// Evaluates the probes of one adapter. A probe that succeeds after its timeout is a failure: a card that takes so long
+// is unusable.
+// Threads: one at a time; times are the caller's and never decrease.
 class ProbeRecord {
  public:
-  ProbeRecord(std::string adapter, std::chrono::nanoseconds patience);
+  ProbeRecord(std::string adapter, std::chrono::nanoseconds timeout);
 
   void Began(Instant now);
   void Ended(Instant now, const absl::Status& status);
-  // Condemns the probe that is under way when it is late.
-  void LookAt(Instant now);
+  // Fails the running probe when it has timed out.
+  void CheckTimeout(Instant now);
 
-  // When the probe under way will be late; nothing when none is, or it is late already.
+  // Time at which the running probe will time out; empty when none is running, or it has timed out already.
   std::optional<Instant> late_at() const;
-  bool judged() const { return judged_; }
+  bool evaluated() const { return evaluated_; }
   const AdapterHealth& health() const { return health_; }
 
  private:
-  void Judge(Instant now, const absl::Status& status);
+  void SetResult(Instant now, const absl::Status& status);
 
-  const std::chrono::nanoseconds patience_;
+  const std::chrono::nanoseconds timeout_;
   std::optional<Instant> began_;
-  // The probe under way was condemned.
+  // True when the running probe has timed out.
   bool late_ = false;
-  bool judged_ = false;
+  bool evaluated_ = false;
   AdapterHealth health_;
 };
 

@@ -9,7 +9,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kPatience{3000};
+constexpr milliseconds kTimeout{3000};
 
 class ProbeRecordTest : public ::testing::Test {
  protected:
@@ -21,20 +21,20 @@ class ProbeRecordTest : public ::testing::Test {
   }
   const AdapterHealth& health() const { return record_.health(); }
 
-  ProbeRecord record_{"card0", kPatience};
+  ProbeRecord record_{"card0", kTimeout};
 };
 
-TEST_F(ProbeRecordTest, NothingIsHealthyBeforeTheFirstVerdict) {
+TEST_F(ProbeRecordTest, NothingIsHealthyBeforeTheFirstResult) {
   record_.Began(At(0));
-  record_.LookAt(At(2999));
-  EXPECT_FALSE(record_.judged());
+  record_.CheckTimeout(At(2999));
+  EXPECT_FALSE(record_.evaluated());
   EXPECT_FALSE(health().healthy);
   EXPECT_EQ(health().adapter, "card0");
 }
 
 TEST_F(ProbeRecordTest, AProbeThatWorksMakesItHealthy) {
   Probe(100, 130, absl::OkStatus());
-  EXPECT_TRUE(record_.judged());
+  EXPECT_TRUE(record_.evaluated());
   EXPECT_TRUE(health().healthy);
   EXPECT_TRUE(health().status.ok());
   EXPECT_EQ(health().since, At(130));
@@ -67,19 +67,19 @@ TEST_F(ProbeRecordTest, AProbeThatHangsIsAFailureBeforeItEnds) {
   Probe(0, 1, absl::OkStatus());
   record_.Began(At(1000));
   EXPECT_EQ(record_.late_at(), At(4000));
-  record_.LookAt(At(3999));
+  record_.CheckTimeout(At(3999));
   EXPECT_TRUE(health().healthy);
-  record_.LookAt(At(4000));
+  record_.CheckTimeout(At(4000));
   EXPECT_FALSE(health().healthy);
   EXPECT_TRUE(FailedWith(health().status, ErrorReason::DEVICE_FAILED));
   EXPECT_EQ(health().since, At(4000));
   EXPECT_EQ(health().probes_failed, 1u);
-  EXPECT_FALSE(record_.late_at().has_value()) << "it is condemned once";
+  EXPECT_FALSE(record_.late_at().has_value()) << "it times out once";
 }
 
 TEST_F(ProbeRecordTest, AProbeThatSucceedsTooLateIsOneFailure) {
   record_.Began(At(0));
-  record_.LookAt(At(3000));
+  record_.CheckTimeout(At(3000));
   record_.Ended(At(9000), absl::OkStatus());
   EXPECT_FALSE(health().healthy);
   EXPECT_EQ(health().probes_ok, 0u);

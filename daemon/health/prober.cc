@@ -7,8 +7,8 @@
 namespace rnicd::health {
 namespace {
 
-// How long a reader of the number of regions waits for a moment without a probe. A probe takes microseconds on a card
-// that is well, and readers are scrapes and operators.
+// Longest wait of a reader of the number of regions for a moment without a probe. A probe takes microseconds on a
+// healthy card, and readers are scrapes and operators.
 constexpr std::chrono::milliseconds kQuietMoment{100};
 
 Instant Now() { return std::chrono::steady_clock::now(); }
@@ -32,12 +32,12 @@ Prober::Prober(provider::Provider& provider, Os& os, ProberOptions options)
     : provider_(provider), options_(std::move(options)) {
   MutexLock lock(mutex_);
   for (const provider::AdapterDescription& adapter : provider.ListAdapters()) {
-    cards_.emplace_back(provider, os, adapter.name, options_.patience);
+    cards_.emplace_back(provider, os, adapter.name, options_.timeout);
   }
   for (Card& card : cards_) {
-    card.thread = std::thread([this, &card] { ProbeAgainAndAgain(card); });
+    card.thread = std::thread([this, &card] { ProbeLoop(card); });
   }
-  judge_ = std::thread([this] { JudgeAgainAndAgain(); });
+  evaluator_ = std::thread([this] { EvaluateLoop(); });
 }
 
 Prober::~Prober() {
@@ -52,7 +52,7 @@ Prober::~Prober() {
   for (std::thread& thread : threads) {
     thread.join();
   }
-  judge_.join();
+  evaluator_.join();
 }
 
 bool Prober::Stop(Instant deadline) {
@@ -65,7 +65,7 @@ bool Prober::Stop(Instant deadline) {
   return probing_ == 0;
 }
 
-void Prober::ProbeAgainAndAgain(Card& card) {
+void Prober::ProbeLoop(Card& card) {
   do {
     ProbeOnce(card);
   } while (SleepUntil(Now() + options_.interval));
@@ -88,7 +88,7 @@ void Prober::ProbeOnce(Card& card) {
   moved_.NotifyAll();
 }
 
-// False when there is to be no other probe.
+// False when no more probes must begin.
 bool Prober::SleepUntil(Instant due) {
   MutexLock lock(mutex_);
   while (!stopping_ && Now() < due) {
@@ -97,7 +97,7 @@ bool Prober::SleepUntil(Instant due) {
   return !stopping_;
 }
 
-void Prober::JudgeAgainAndAgain() {
+void Prober::EvaluateLoop() {
   bool ready = false;
   for (std::vector<AdapterHealth> changes = WaitForChanges(ready); !changes.empty(); changes = WaitForChanges(ready)) {
     for (const AdapterHealth& change : changes) {
@@ -108,7 +108,7 @@ void Prober::JudgeAgainAndAgain() {
   }
 }
 
-// Changes and readiness belong to the same moment. Nothing when there will be no more.
+// Changes and readiness belong to the same moment. Empty when no more will follow.
 std::vector<AdapterHealth> Prober::WaitForChanges(bool& ready) {
   MutexLock lock(mutex_);
   while (true) {
@@ -121,16 +121,16 @@ std::vector<AdapterHealth> Prober::WaitForChanges(bool& ready) {
       settled_ = true;
       moved_.NotifyAll();
     }
-    WaitForNews();
+    WaitForProbe();
   }
 }
 
 std::vector<AdapterHealth> Prober::TakeChanges(Instant now) {
   std::vector<AdapterHealth> changes;
   for (Card& card : cards_) {
-    card.record.LookAt(now);
+    card.record.CheckTimeout(now);
     const AdapterHealth& health = card.record.health();
-    if (card.record.judged() && (!card.reported || card.reported_healthy != health.healthy)) {
+    if (card.record.evaluated() && (!card.reported || card.reported_healthy != health.healthy)) {
       card.reported = true;
       card.reported_healthy = health.healthy;
       changes.push_back(health);
@@ -139,8 +139,8 @@ std::vector<AdapterHealth> Prober::TakeChanges(Instant now) {
   return changes;
 }
 
-// Until a probe begins or ends, or is late.
-void Prober::WaitForNews() {
+// Waits until a probe begins, ends or times out.
+void Prober::WaitForProbe() {
   std::optional<Instant> first;
   for (const Card& card : cards_) {
     const std::optional<Instant> late_at = card.record.late_at();
@@ -169,7 +169,7 @@ std::vector<AdapterHealth> Prober::ReadLocked() const {
   return adapters;
 }
 
-// Under the lock no probe begins, so that what is read while none is under way is not about them.
+// Under the lock no probe begins, so that a count read while none is running does not include any.
 uint64_t Prober::RegionsOfOthers() const {
   const Instant limit = Now() + kQuietMoment;
   MutexLock lock(mutex_);

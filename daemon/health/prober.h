@@ -17,52 +17,52 @@
 
 namespace rnicd::health {
 
-// Whether one adapter is enough: a node that lost one of two cards still serves the sessions on the other.
+// True if at least one adapter is healthy: a node that lost one of two cards still serves the sessions on the other.
 bool AnyHealthy(const std::vector<AdapterHealth>& adapters);
 
 struct ProberOptions {
-  // From the end of a probe to the next.
+  // Time from the end of a probe to the next.
   std::chrono::milliseconds interval{1000};
-  // A probe that takes so long makes its adapter unhealthy while it is still under way. Interval and patience together
-  // are how late a card that goes silent is noticed.
-  std::chrono::milliseconds patience{3000};
-  // Called for the first verdict on each adapter and for each change, in their order, one at a time; `ready` is what
-  // AnyHealthy said of all adapters then. It may ask the prober, and must not wait for it.
+  // Duration from which a probe makes its adapter unhealthy while it is still running. Interval and timeout together
+  // bound the time until a card that hangs is detected.
+  std::chrono::milliseconds timeout{3000};
+  // Called for the first result of each adapter and for each change, in their order, one at a time; `ready` is
+  // AnyHealthy of all adapters at that moment. It may call the prober, and must not wait for it.
   std::function<void(const AdapterHealth& adapter, bool ready)> on_change;
 };
 
-// Probes every adapter of a provider again and again. Each has a thread of its own, so that a card that hangs does not
-// hide the others; one more thread judges, also those that hang.
-// Lifetime: provider and os outlive it. No call into a card can be given up, so the destructor waits for the probes
-//           that are under way; who must not wait asks Stop first.
+// Probes every adapter of a provider in a loop. Each adapter has its own thread, so that a card that hangs does not
+// hide the others; one more thread evaluates all of them, including those that hang.
+// Lifetime: provider and os outlive it. A call into a card cannot be cancelled, so the destructor waits for the running
+// probes; a caller that must not wait calls Stop first.
 // Threads:  safe.
 class Prober {
  public:
-  // Returns when there is a verdict on every adapter, which takes no longer than the patience.
+  // Returns when every adapter has a result, which takes at most the timeout.
   static std::unique_ptr<Prober> Start(provider::Provider& provider, Os& os, ProberOptions options);
   ~Prober();
   Prober(const Prober&) = delete;
   Prober& operator=(const Prober&) = delete;
 
-  // In the order of the provider's list.
+  // Health of all adapters, in the order of the provider's list.
   std::vector<AdapterHealth> Read() const;
   bool ready() const { return AnyHealthy(Read()); }
 
   // The provider's live regions without those of the probes. Normally exact, because it waits for the moment between
-  // two probes. Where cards are so slow that the moment does not come soon, it counts what the cards have answered, and
-  // is one too high or too low per card that is about to answer.
+  // two probes. Where cards are so slow that this takes too long, it counts by the calls that have returned, and is one
+  // too high or too low per card that is about to return.
   uint64_t RegionsOfOthers() const;
 
-  // Begins no more probes and waits for those under way; false when one is still under way at the deadline.
+  // Begins no more probes and waits for running ones; false when one is still running at the deadline.
   bool Stop(Instant deadline);
 
  private:
   struct Card {
-    Card(provider::Provider& provider, Os& os, const std::string& adapter, std::chrono::nanoseconds patience)
-        : probe(provider, os, adapter), record(adapter, patience) {}
+    Card(provider::Provider& provider, Os& os, const std::string& adapter, std::chrono::nanoseconds timeout)
+        : probe(provider, os, adapter), record(adapter, timeout) {}
 
     AdapterProbe probe;
-    // Under the prober's lock.
+    // Guarded by the prober's lock.
     ProbeRecord record;
     bool reported = false;
     bool reported_healthy = false;
@@ -71,32 +71,32 @@ class Prober {
 
   Prober(provider::Provider& provider, Os& os, ProberOptions options);
 
-  // Of one card's thread, until Stop.
-  void ProbeAgainAndAgain(Card& card);
+  // Main loop of one card's thread, until Stop.
+  void ProbeLoop(Card& card);
   void ProbeOnce(Card& card);
   bool SleepUntil(Instant due);
-  // Of the judge's thread, until Stop.
-  void JudgeAgainAndAgain();
+  // Main loop of the evaluating thread, until Stop.
+  void EvaluateLoop();
   std::vector<AdapterHealth> WaitForChanges(bool& ready);
   std::vector<AdapterHealth> TakeChanges(Instant now) RNICD_REQUIRES(mutex_);
-  void WaitForNews() RNICD_REQUIRES(mutex_);
+  void WaitForProbe() RNICD_REQUIRES(mutex_);
   std::vector<AdapterHealth> ReadLocked() const RNICD_REQUIRES(mutex_);
 
   provider::Provider& provider_;
   const ProberOptions options_;
 
   mutable Mutex mutex_;
-  // A probe began or ended, every adapter's first verdict was reported, or there is an end.
+  // Signalled when a probe began or ended, every adapter's first result was reported, or the prober stops.
   mutable ConditionVariable moved_;
-  // For the threads that sleep between two probes.
+  // Wakes the threads that sleep between two probes.
   ConditionVariable stop_;
   bool stopping_ RNICD_GUARDED_BY(mutex_) = false;
-  // on_change has been called for every adapter.
+  // True when on_change has been called for every adapter.
   bool settled_ RNICD_GUARDED_BY(mutex_) = false;
   uint32_t probing_ RNICD_GUARDED_BY(mutex_) = 0;
-  // A list, because threads keep references.
+  // A list, because threads keep references to its elements.
   std::list<Card> cards_ RNICD_GUARDED_BY(mutex_);
-  std::thread judge_;
+  std::thread evaluator_;
 };
 
 }  // namespace rnicd::health

@@ -19,12 +19,12 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kInterval{2};
-// Never used up by a card that is well, however busy the machine.
-constexpr milliseconds kLongPatience{600'000};
-constexpr milliseconds kShortPatience{50};
+// Longer than any probe of a healthy card, however busy the machine.
+constexpr milliseconds kLongTimeout{600'000};
+constexpr milliseconds kShortTimeout{50};
 constexpr uint64_t kForEver = UINT64_MAX;
 
-// What on_change was called with. Threads: safe.
+// The arguments of on_change. Threads: safe.
 class Changes {
  public:
   struct Change {
@@ -41,7 +41,7 @@ class Changes {
                         health.healthy ? ErrorReason::UNSPECIFIED : ErrorInfoOf(health.status).reason, ready});
     added_.NotifyAll();
   }
-  // Change number `index`, counted from 0; waits for it. A test that waits in vain is ended by its runner.
+  // Change number `index`, counted from 0; waits for it. If it never comes, the test runner's timeout ends the test.
   Change At(size_t index) {
     MutexLock lock(mutex_);
     while (changes_.size() <= index) {
@@ -68,23 +68,23 @@ Change Fails(const std::string& adapter, ErrorReason reason, bool ready) { retur
 class ProberTest : public ::testing::Test {
  protected:
   explicit ProberTest(uint32_t adapters = 1) : soft_({.adapters = adapters}, random_) {}
-  // A failed expectation must not leave a probe hanging, and the prober's destructor with it.
-  ~ProberTest() override { hangs_.LetGo(); }
+  // A failed expectation must not leave a probe hanging, which would block the prober's destructor.
+  ~ProberTest() override { hangs_.Release(); }
 
-  std::unique_ptr<Prober> Start(milliseconds patience = kLongPatience, milliseconds interval = kInterval) {
+  std::unique_ptr<Prober> Start(milliseconds timeout = kLongTimeout, milliseconds interval = kInterval) {
     return Prober::Start(
         hanging_, LinuxOs(),
-        {.interval = interval, .patience = patience, .on_change = [this](const AdapterHealth& adapter, bool ready) {
+        {.interval = interval, .timeout = timeout, .on_change = [this](const AdapterHealth& adapter, bool ready) {
            changes_.Add(adapter, ready);
          }});
   }
-  // A test that waits in vain is ended by its runner.
+  // If that never happens, the test runner's timeout ends the test.
   static void WaitUntilReadyIs(const Prober& prober, bool ready) {
     while (prober.ready() != ready) {
       std::this_thread::sleep_for(kInterval);
     }
   }
-  // Calls `check` until the adapter was probed so many more times.
+  // Calls `check` until `probes` more probes of the adapter have run.
   static void DuringProbes(const Prober& prober, uint64_t probes, const std::function<void()>& check) {
     const uint64_t last = prober.Read()[0].probes_ok + probes;
     while (prober.Read()[0].probes_ok < last) {
@@ -135,44 +135,44 @@ TEST_F(ProberTest, FailingRegistrationsTurnItUnhealthyAndWorkingOnesHealthy) {
 }
 
 TEST_F(ProberTest, AHangingRegistrationTurnsItUnhealthyAndItsEndHealthy) {
-  const auto prober = Start(kShortPatience);
+  const auto prober = Start(kShortTimeout);
   hangs_.Hang("soft0", HangAt::kRegister);
   hangs_.WaitUntilHanging("soft0", HangAt::kRegister);
   WaitUntilReadyIs(*prober, false);
   EXPECT_TRUE(FailedWith(prober->Read()[0].status, ErrorReason::DEVICE_FAILED));
-  hangs_.LetGo();
+  hangs_.Release();
   WaitUntilReadyIs(*prober, true);
 }
 
 TEST_F(ProberTest, ACardThatHangsFromTheStartDoesNotHoldUpTheStart) {
   hangs_.Hang("soft0", HangAt::kRegister);
-  const auto prober = Start(kShortPatience);
+  const auto prober = Start(kShortTimeout);
   EXPECT_FALSE(prober->ready());
   EXPECT_EQ(changes_.At(0), Fails("soft0", ErrorReason::DEVICE_FAILED, false));
-  hangs_.LetGo();
+  hangs_.Release();
 }
 
 TEST_F(TwoAdaptersTest, OneThatWorksIsEnough) {
   hangs_.Hang("soft1", HangAt::kRegister);
-  const auto prober = Start(kShortPatience);
+  const auto prober = Start(kShortTimeout);
   WaitUntilReadyIs(*prober, true);
   const std::vector<AdapterHealth> adapters = prober->Read();
   EXPECT_TRUE(adapters[0].healthy);
   EXPECT_FALSE(adapters[1].healthy);
-  hangs_.LetGo();
+  hangs_.Release();
 }
 
 TEST_F(TwoAdaptersTest, AHangingCardDoesNotHideWhatTheOtherDoes) {
   hangs_.Hang("soft1", HangAt::kRegister);
-  const auto prober = Start(kShortPatience);
+  const auto prober = Start(kShortTimeout);
   FailRegistrations(kForEver);
   WaitUntilReadyIs(*prober, false);
   EXPECT_TRUE(FailedWith(prober->Read()[0].status, ErrorReason::DEVICE_FAILED));
-  hangs_.LetGo();
+  hangs_.Release();
 }
 
 TEST_F(ProberTest, RegionsOfOthersAreNeverTheProbes) {
-  const auto prober = Start(kLongPatience, milliseconds(0));
+  const auto prober = Start(kLongTimeout, milliseconds(0));
   DuringProbes(*prober, 300, [&] { ASSERT_EQ(prober->RegionsOfOthers(), 0u); });
   const auto adapter = *soft_.OpenAdapter("soft0");
   const auto domain = *adapter->CreateProtectionDomain();
@@ -190,7 +190,7 @@ TEST_F(ProberTest, RegionsOfOthersAreKnownWhileAProbeHangs) {
     hangs_.WaitUntilHanging("soft0", place);
     EXPECT_EQ(soft_.live_regions(), place == HangAt::kDeregister ? 1u : 0u);
     EXPECT_EQ(prober->RegionsOfOthers(), 0u);
-    hangs_.LetGo();
+    hangs_.Release();
   }
 }
 
@@ -199,20 +199,20 @@ TEST_F(ProberTest, StopSaysWhetherAProbeStillHangs) {
   hangs_.Hang("soft0", HangAt::kRegister);
   hangs_.WaitUntilHanging("soft0", HangAt::kRegister);
   EXPECT_FALSE(prober->Stop(std::chrono::steady_clock::now() + milliseconds(10)));
-  hangs_.LetGo();
-  EXPECT_TRUE(prober->Stop(std::chrono::steady_clock::now() + kLongPatience));
+  hangs_.Release();
+  EXPECT_TRUE(prober->Stop(std::chrono::steady_clock::now() + kLongTimeout));
 }
 
 TEST_F(ProberTest, NothingIsProbedAfterStop) {
   const auto prober = Start();
-  ASSERT_TRUE(prober->Stop(std::chrono::steady_clock::now() + kLongPatience));
+  ASSERT_TRUE(prober->Stop(std::chrono::steady_clock::now() + kLongTimeout));
   const uint64_t probes = prober->Read()[0].probes_ok;
   std::this_thread::sleep_for(10 * kInterval);
   EXPECT_EQ(prober->Read()[0].probes_ok, probes);
 }
 
 TEST_F(ProberTest, TheEndDoesNotWaitForTheNextProbe) {
-  const auto prober = Prober::Start(soft_, LinuxOs(), {.interval = kLongPatience, .patience = kLongPatience});
+  const auto prober = Prober::Start(soft_, LinuxOs(), {.interval = kLongTimeout, .timeout = kLongTimeout});
   EXPECT_TRUE(prober->ready());
 }
 

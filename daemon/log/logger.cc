@@ -11,7 +11,7 @@
 namespace rnicd::log {
 namespace {
 
-// Text is quoted where it could be taken for something else.
+// Quotes text that could be mistaken for something else.
 std::string Quoted(const std::string& text) {
   const auto plain = [](char c) { return c > ' ' && c <= '~' && c != '"' && c != '=' && c != '\\'; };
   if (!text.empty() && std::all_of(text.begin(), text.end(), plain)) {
@@ -48,7 +48,7 @@ constexpr std::array<std::pair<std::string_view, Level>, 4> kLevelNames = {
     {{"debug", Level::kDebug}, {"info", Level::kInfo}, {"warning", Level::kWarning}, {"error", Level::kError}}};
 
 constexpr char kTextPattern[] = "%Y-%m-%dT%H:%M:%S.%eZ %l %v";
-// FormatJson gives the members after these two, without the opening brace.
+// FormatJson adds the members after these two, without the opening brace.
 constexpr char kJsonPattern[] = "{\"time\":\"%Y-%m-%dT%H:%M:%S.%eZ\",\"level\":\"%l\",%v";
 
 }  // namespace

@@ -18,11 +18,11 @@ namespace rnicd::log {
 
 enum class Level : uint8_t { kDebug, kInfo, kWarning, kError };
 
-// "debug", "info", "warning", "error"; nothing for any other word.
+// "debug", "info", "warning", "error"; empty for any other word.
 std::optional<Level> LevelFromName(std::string_view name);
 std::string_view LevelName(Level level);
 
-// One piece of data of a line. Never a token, a ticket or a pointer.
+// One data item of a line. Never a token, a ticket or a pointer.
 struct Field {
   std::string_view key;
   std::variant<std::string, int64_t, uint64_t> value;
@@ -36,7 +36,7 @@ struct Field {
 
 struct Options {
   Level level = Level::kInfo;
-  // One JSON object a line; otherwise text for people.
+  // True for one JSON object per line; false for text.
   bool json = false;
 };
 
@@ -62,7 +62,7 @@ class Logger {
   const std::unique_ptr<spdlog::logger> logger_;
 };
 
-// The text after time and level: `session opened uid=65534 label="a b"`, or the members of the JSON object. Apart
+// The text after time and level: `session opened uid=65534 label="a b"`, or the members of the JSON object. Separate
 // from Logger so that tests can read it.
 std::string FormatText(std::string_view message, std::initializer_list<Field> fields);
 std::string FormatJson(std::string_view message, std::initializer_list<Field> fields);

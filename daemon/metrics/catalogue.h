@@ -8,7 +8,7 @@ namespace rnicd::metrics {
 
 enum class Kind : uint8_t { counter, gauge, histogram };
 
-// Every metric of the daemon; catalogue.inc is the one place that says what they are.
+// Every metric of the daemon; catalogue.inc alone defines them.
 enum class Metric : uint8_t {
 #define RNICD_METRIC(constant, kind, name, unit, labels, help) constant,
 #include "daemon/metrics/catalogue.inc"
@@ -18,13 +18,13 @@ enum class Metric : uint8_t {
 struct MetricRow {
   Kind kind;
   const char* name;
-  // Separated by commas.
+  // Names of the labels, separated by commas.
   std::string_view labels;
   const char* help;
 };
 
 const MetricRow& RowOf(Metric metric);
-// In the order of the file.
+// All metrics, in the order of the file.
 std::span<const MetricRow> AllMetrics();
 
 }  // namespace rnicd::metrics

@@ -11,7 +11,7 @@
 namespace rnicd::metrics {
 namespace {
 
-// For a browser: nothing but what this server serves, in no frame, and never from a cache.
+// Headers for browsers: load only from this server, never in a frame, never from a cache.
 constexpr char kSafeHeaders[] =
     "Cache-Control: no-store\r\n"
     "X-Content-Type-Options: nosniff\r\n"
@@ -37,7 +37,7 @@ std::string_view ReasonPhrase(int status) {
   }
 }
 
-void Answer(mg_connection* connection, const Page& page, bool with_body) {
+void Respond(mg_connection* connection, const Page& page, bool with_body) {
   mg_printf(connection, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n%s\r\n", page.status,
             ReasonPhrase(page.status).data(), page.content_type.c_str(), page.body.size(), kSafeHeaders);
   if (with_body) {
@@ -54,7 +54,7 @@ bool IsLoopback(const std::string& address) {
   return inet_pton(AF_INET, address.c_str(), &parsed) == 1 && (ntohl(parsed.s_addr) >> 24) == IN_LOOPBACKNET;
 }
 
-// The host that a request is for: "127.0.0.1" of "127.0.0.1:9747".
+// The host part of the Host header: "127.0.0.1" of "127.0.0.1:9747".
 std::string HostOf(const char* header) {
   const std::string host = header != nullptr ? header : "";
   return host.substr(0, host.rfind(':'));
@@ -64,7 +64,7 @@ std::string HostOf(const char* header) {
 
 class Exposer::Handler final : public CivetHandler {
  public:
-  // Without a route: the answer to a path that is no route's.
+  // Without a route: responds to all paths that no route has.
   Handler() = default;
   explicit Handler(Route route) : route_(std::move(route)) {}
 
@@ -80,17 +80,17 @@ class Exposer::Handler final : public CivetHandler {
 
  private:
   bool Serve(mg_connection* connection, bool with_body) const {
-    Answer(connection, PageFor(*mg_get_request_info(connection), connection), with_body);
+    Respond(connection, PageFor(*mg_get_request_info(connection), connection), with_body);
     return true;
   }
 
   bool Refuse(mg_connection* connection) const {
-    Answer(connection, Plain(405, "only GET and HEAD\n"), true);
+    Respond(connection, Plain(405, "only GET and HEAD\n"), true);
     return true;
   }
 
   Page PageFor(const mg_request_info& request, mg_connection* connection) const {
-    // civetweb hands a route everything below its path as well.
+    // civetweb passes everything below a route's path to it as well.
     if (route_.page == nullptr || route_.path != request.local_uri) {
       return Plain(404, "no such page\n");
     }
@@ -128,7 +128,7 @@ absl::StatusOr<std::unique_ptr<Exposer>> Exposer::Start(const std::string& addre
                                             "request_timeout_ms", "5000"};
   std::unique_ptr<CivetServer> server;
   try {
-    // civetweb reports a bind that failed by throwing; nothing of ours throws.
+    // civetweb reports a failed bind by an exception; rnicd's own code throws none.
     server = std::make_unique<CivetServer>(options);
   } catch (const std::exception& error) {
     return absl::UnavailableError("cannot listen on " + address + ": " + error.what());
@@ -138,7 +138,7 @@ absl::StatusOr<std::unique_ptr<Exposer>> Exposer::Start(const std::string& addre
     handlers.push_back(std::make_unique<Handler>(std::move(route)));
     server->addHandler(handlers.back()->path() + "$", *handlers.back());
   }
-  // civetweb takes what fits best, so this one is for everything else.
+  // civetweb selects the best match, so this one serves everything else.
   handlers.push_back(std::make_unique<Handler>());
   server->addHandler("/**", *handlers.back());
   const std::string bound =

@@ -12,7 +12,7 @@ class CivetServer;
 
 namespace rnicd::metrics {
 
-// What is answered to a GET.
+// The response to a GET.
 struct Page {
   // An HTTP status: 200, 503.
   int status = 200;
@@ -20,11 +20,11 @@ struct Page {
   std::string body;
 };
 
-// Who may ask for a page.
+// The clients that may request a page.
 enum class Audience : uint8_t {
   kAnyone,
   // Programs of this machine: the peer's address is a loopback one, and so is the host that the request names, so that
-  // a foreign web page cannot read it through a browser that runs here. Others get 403.
+  // a foreign web page cannot read it through a browser that runs here. Other clients get 403.
   kThisMachine,
 };
 
@@ -36,16 +36,16 @@ struct Route {
   std::function<Page()> page;
 };
 
-// The daemon's pages over plain HTTP; any path that is no route's is 404, any method but GET and HEAD 405.
+// Serves the daemon's pages over plain HTTP; a path without a route is 404, any method but GET and HEAD 405.
 // Lifetime: the destructor waits for running requests. Threads: safe.
 class Exposer {
  public:
-  // `address`: host:port with a numeric IPv4 host; port 0 takes any free one. Errors: kUnavailable when the address
-  // cannot be bound, kInvalidArgument when it is none.
+  // `address`: host:port with a numeric IPv4 host; port 0 selects any free one. Errors: kUnavailable when the address
+  // cannot be bound, kInvalidArgument when it is malformed.
   static absl::StatusOr<std::unique_ptr<Exposer>> Start(const std::string& address, std::vector<Route> routes);
   ~Exposer();
 
-  // host:port as bound.
+  // The bound address, host:port.
   const std::string& address() const { return address_; }
 
  private:

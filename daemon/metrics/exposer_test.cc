@@ -28,8 +28,8 @@ uint16_t PortOf(const std::string& address) {
   return static_cast<uint16_t>(std::atoi(address.substr(address.rfind(':') + 1).c_str()));
 }
 
-// The whole answer to "<request line>"; empty when nobody listens.
-std::string Ask(const Exposer& exposer, const std::string& request_line, const std::string& host = "localhost") {
+// The whole response to "<request line>"; empty when no server listens.
+std::string Fetch(const Exposer& exposer, const std::string& request_line, const std::string& host = "localhost") {
   const UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const sockaddr_in address = Loopback(PortOf(exposer.address()));
   if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
@@ -37,12 +37,12 @@ std::string Ask(const Exposer& exposer, const std::string& request_line, const s
   }
   const std::string request = request_line + "\r\nHost: " + host + "\r\nConnection: close\r\n\r\n";
   EXPECT_EQ(write(fd.get(), request.data(), request.size()), static_cast<ssize_t>(request.size()));
-  std::string answer;
+  std::string response;
   char buffer[4096];
   for (ssize_t got = 0; (got = read(fd.get(), buffer, sizeof(buffer))) > 0;) {
-    answer.append(buffer, static_cast<size_t>(got));
+    response.append(buffer, static_cast<size_t>(got));
   }
-  return answer;
+  return response;
 }
 
 bool Contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
@@ -76,55 +76,55 @@ TEST_F(ExposerTest, SaysWhereItListens) {
 }
 
 TEST_F(ExposerTest, EveryScrapeIsFresh) {
-  const std::string first = Ask(*exposer_, "GET /metrics HTTP/1.1");
+  const std::string first = Fetch(*exposer_, "GET /metrics HTTP/1.1");
   EXPECT_TRUE(Contains(first, "HTTP/1.1 200")) << first;
   EXPECT_TRUE(Contains(first, "text/plain; version=0.0.4"));
   EXPECT_TRUE(Contains(first, "\r\n\r\nscrape 1\n"));
-  EXPECT_TRUE(Contains(Ask(*exposer_, "GET /metrics?x=y HTTP/1.1"), "scrape 2\n"));
+  EXPECT_TRUE(Contains(Fetch(*exposer_, "GET /metrics?x=y HTTP/1.1"), "scrape 2\n"));
 }
 
 TEST_F(ExposerTest, APageSaysItsOwnStatus) {
-  const std::string answer = Ask(*exposer_, "GET /readyz HTTP/1.1");
-  EXPECT_TRUE(Contains(answer, "HTTP/1.1 503 Service Unavailable")) << answer;
-  EXPECT_TRUE(Contains(answer, "\r\n\r\nnot yet\n"));
+  const std::string response = Fetch(*exposer_, "GET /readyz HTTP/1.1");
+  EXPECT_TRUE(Contains(response, "HTTP/1.1 503 Service Unavailable")) << response;
+  EXPECT_TRUE(Contains(response, "\r\n\r\nnot yet\n"));
 }
 
 TEST_F(ExposerTest, ABrowserMayLoadNothingFromElsewhere) {
-  const std::string answer = Ask(*exposer_, "GET / HTTP/1.1");
-  EXPECT_TRUE(Contains(answer, "Content-Security-Policy: default-src 'none'")) << answer;
-  EXPECT_TRUE(Contains(answer, "X-Frame-Options: DENY"));
+  const std::string response = Fetch(*exposer_, "GET / HTTP/1.1");
+  EXPECT_TRUE(Contains(response, "Content-Security-Policy: default-src 'none'")) << response;
+  EXPECT_TRUE(Contains(response, "X-Frame-Options: DENY"));
 }
 
 TEST_F(ExposerTest, APageForThisMachineIsReadThroughItsLoopbackNameOnly) {
   for (const char* const host : {"127.0.0.1:9747", "127.0.0.1", "localhost:9747", "localhost"}) {
-    EXPECT_TRUE(Contains(Ask(*exposer_, "GET / HTTP/1.1", host), "\r\n\r\nfor this machine\n")) << host;
+    EXPECT_TRUE(Contains(Fetch(*exposer_, "GET / HTTP/1.1", host), "\r\n\r\nfor this machine\n")) << host;
   }
   for (const char* const host : {"evil.example", "evil.example:9747", "127.0.0.1.evil.example", "192.0.2.1:9747", ""}) {
-    EXPECT_FALSE(Contains(Ask(*exposer_, "GET / HTTP/1.1", host), "for this machine")) << host;
+    EXPECT_FALSE(Contains(Fetch(*exposer_, "GET / HTTP/1.1", host), "for this machine")) << host;
   }
-  EXPECT_TRUE(Contains(Ask(*exposer_, "GET /metrics HTTP/1.1", "evil.example"), "scrape 1")) << "that is for anyone";
+  EXPECT_TRUE(Contains(Fetch(*exposer_, "GET /metrics HTTP/1.1", "evil.example"), "scrape 1")) << "that is for anyone";
 }
 
 TEST_F(ExposerTest, AHeadRequestGetsNoBody) {
-  const std::string answer = Ask(*exposer_, "HEAD /metrics HTTP/1.1");
-  EXPECT_TRUE(Contains(answer, "HTTP/1.1 200")) << answer;
-  EXPECT_FALSE(Contains(answer, "scrape"));
+  const std::string response = Fetch(*exposer_, "HEAD /metrics HTTP/1.1");
+  EXPECT_TRUE(Contains(response, "HTTP/1.1 200")) << response;
+  EXPECT_FALSE(Contains(response, "scrape"));
 }
 
 TEST_F(ExposerTest, NothingElseIsThere) {
   for (const char* const path :
        {"/x", "/metricsx", "/metrics/x", "/x/metrics", "/../../etc/passwd", "/%2e%2e/etc/passwd", "/index.html"}) {
-    const std::string answer = Ask(*exposer_, std::string("GET ") + path + " HTTP/1.1");
-    EXPECT_TRUE(Contains(answer, "HTTP/1.1 404") || Contains(answer, "HTTP/1.1 400")) << path << ": " << answer;
-    EXPECT_FALSE(Contains(answer, "root:")) << path;
+    const std::string response = Fetch(*exposer_, std::string("GET ") + path + " HTTP/1.1");
+    EXPECT_TRUE(Contains(response, "HTTP/1.1 404") || Contains(response, "HTTP/1.1 400")) << path << ": " << response;
+    EXPECT_FALSE(Contains(response, "root:")) << path;
   }
   EXPECT_EQ(scrapes_, 0);
 }
 
 TEST_F(ExposerTest, OnlyReadingIsPossible) {
   for (const char* const method : {"POST", "PUT", "DELETE", "PATCH", "OPTIONS"}) {
-    EXPECT_FALSE(Contains(Ask(*exposer_, std::string(method) + " /metrics HTTP/1.1"), " 200 ")) << method;
-    EXPECT_FALSE(Contains(Ask(*exposer_, std::string(method) + " /metrics HTTP/1.1"), "scrape ")) << method;
+    EXPECT_FALSE(Contains(Fetch(*exposer_, std::string(method) + " /metrics HTTP/1.1"), " 200 ")) << method;
+    EXPECT_FALSE(Contains(Fetch(*exposer_, std::string(method) + " /metrics HTTP/1.1"), "scrape ")) << method;
   }
 }
 

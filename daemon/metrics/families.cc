@@ -27,7 +27,7 @@ void Families::Add(Metric metric, std::initializer_list<std::string_view> labels
   std::string_view names = RowOf(metric).labels;
   for (const std::string_view label : labels) {
     const size_t comma = names.find(',');
-    // Prometheus takes an empty value for no label at all.
+    // To Prometheus, an empty value is the same as a missing label.
     if (!label.empty()) {
       sample.label.push_back({std::string(names.substr(0, comma)), std::string(label)});
     }

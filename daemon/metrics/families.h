@@ -12,14 +12,14 @@
 
 namespace rnicd::metrics {
 
-// Families of samples that are put together for one scrape.
+// Families of samples, collected for one scrape.
 // Threads: one.
 class Families {
  public:
   // One sample; `labels` are the values in the order of the catalogue.
   void Add(Metric metric, std::initializer_list<std::string_view> labels, double value);
   void Add(Metric metric, double value) { Add(metric, {}, value); }
-  // The family is on the page, with its help text, even where there is no sample.
+  // Puts the family on the page, with its help text, even without a sample.
   void Declare(Metric metric) { FamilyOf(metric); }
   bool Empty(Metric metric) const;
 
@@ -29,7 +29,7 @@ class Families {
   prometheus::MetricFamily& FamilyOf(Metric metric);
 
   std::vector<prometheus::MetricFamily> families_;
-  // By metric, where in families_ it is, plus one; 0 for one that is not there.
+  // Index of each metric's family in families_, plus one; 0 for a family that does not exist yet.
   std::array<size_t, 256> places_{};
 };
 

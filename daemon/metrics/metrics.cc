@@ -27,7 +27,7 @@ const Histogram::BucketBoundaries& DurationBuckets() {
   return kBuckets;
 }
 
-// Sizes up to `most` bytes are of this class, unless an earlier one takes them.
+// A class of sizes up to `most` bytes, without those of earlier classes.
 struct SizeClass {
   uint64_t most;
   const char* name;
@@ -165,7 +165,7 @@ void Metrics::DeclareCompletions() {
 std::string Metrics::Render(std::vector<prometheus::MetricFamily> state) const {
   std::vector<prometheus::MetricFamily> families = registry_->Collect();
   for (prometheus::MetricFamily& family : state) {
-    // Fast registrations are counted by the devices, those that failed here.
+    // Successful fast registrations are counted by the devices, failed ones here.
     const auto same = [&](const prometheus::MetricFamily& other) { return other.name == family.name; };
     const auto known = std::find_if(families.begin(), families.end(), same);
     if (known == families.end()) {
@@ -186,7 +186,7 @@ void Metrics::OnRpc(std::string_view method, absl::StatusCode code, std::optiona
   std::atomic<Counter*>& cell = cells->second->by_code[code_index];
   Counter* counter = cell.load();
   if (counter == nullptr) {
-    // Add answers the same counter to everyone who asks for the same labels.
+    // Add returns the same counter for the same labels.
     counter = &rpcs_.Add({{"method", std::string(method)}, {"code", absl::StatusCodeToString(code)}});
     cell.store(counter);
   }

@@ -21,8 +21,8 @@
 
 namespace rnicd::metrics {
 
-// Counts and measures what happens; what is read off tables at a scrape is in state.h, and what the metrics are called
-// in catalogue.inc.
+// Counts and measures events. Values read from tables at a scrape are in state.h; the names of the metrics in
+// catalogue.inc.
 // Threads: safe. The hot path touches counters that were looked up before.
 class Metrics final : public core::Observer {
  public:
@@ -30,7 +30,7 @@ class Metrics final : public core::Observer {
   Metrics(std::span<const std::string_view> methods, const std::string& version);
   ~Metrics() override;
 
-  // The page of a scrape. `state`: what ReadState answers.
+  // The page of a scrape. `state`: the result of ReadState.
   std::string Render(std::vector<prometheus::MetricFamily> state) const;
 
   void OnRpc(std::string_view method, absl::StatusCode code, std::optional<std::chrono::nanoseconds> duration) override;
@@ -43,7 +43,7 @@ class Metrics final : public core::Observer {
   void OnTokensIssued(uint64_t local, uint64_t remote) override;
   void OnTokensRevoked(uint64_t pairs, std::string_view cause) override;
   void OnCompletion(OperationType operation, NtStatus status) override;
-  // A card said something by itself; both come from fixed sets.
+  // Counts an asynchronous event of a card; both arguments come from fixed sets.
   void OnAdapterEvent(const std::string& adapter, const std::string& event);
 
  private:

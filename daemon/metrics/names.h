@@ -10,7 +10,7 @@ namespace rnicd::metrics {
 // "quota_pinned_bytes" for "QUOTA_PINNED_BYTES".
 std::string Lower(std::string_view text);
 
-// Whether a resource is measured in bytes; the others are counted.
+// True for a resource measured in bytes; the others are counted.
 bool InBytes(core::Resource resource);
 
 }  // namespace rnicd::metrics

@@ -39,7 +39,7 @@ std::optional<uint64_t> ReadCount(const std::filesystem::path& path) {
                                                                                    : std::nullopt;
 }
 
-// The settings that stand beside the counts in hw_counters.
+// True for the settings that are in hw_counters besides the counts.
 bool IsSetting(const std::string& name) { return name == "lifespan"; }
 
 void ReadFolder(const std::filesystem::path& folder, std::map<std::string, uint64_t>& counts) {

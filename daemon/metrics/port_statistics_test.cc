@@ -47,7 +47,7 @@ TEST_F(PortStatisticsTest, WhatIsNoCountIsLeftOut) {
   EXPECT_THAT(Read().counts, IsEmpty());
 }
 
-TEST_F(PortStatisticsTest, ANameInBothFoldersIsToldOnce) {
+TEST_F(PortStatisticsTest, ANameInBothFoldersIsReportedOnce) {
   Write("counters/errors", "1\n");
   Write("hw_counters/errors", "2\n");
   EXPECT_THAT(Read().counts, ElementsAre(Pair("errors", 1u)));

@@ -12,30 +12,30 @@
 
 namespace rnicd::metrics {
 
-// What the daemon found out about an adapter by using it.
+// Findings about an adapter from its probes.
 struct AdapterReading {
   std::string adapter;
   bool healthy = false;
   uint64_t probes_ok = 0;
   uint64_t probes_failed = 0;
-  // Of the last probe that ended.
+  // Duration of the last probe that ended.
   double probe_seconds = 0;
 };
 
-// Where the state is read from. All outlives the metrics page; functions may be called from any thread.
+// Sources of the state. All outlive the metrics page; functions may be called from any thread.
 struct Sources {
   const core::Node& node;
   const core::SessionRegistry& registry;
   std::function<uint64_t()> connections;
   std::function<std::vector<AdapterReading>()> adapters;
-  // Registrations in the devices, without those of the daemon's own probes.
+  // Number of registrations in the devices, without those of the daemon's own probes.
   std::function<uint64_t()> device_regions;
-  // Lines that the audit log lost.
+  // Number of lines that the audit log lost.
   std::function<uint64_t()> audit_lost;
 };
 
-// Everything that is read off the daemon's own tables, the kernel and the cards at a scrape, so that it cannot drift
-// from them. Takes the locks of tables one after the other, none for long.
+// Reads all values that come from the daemon's own tables, the kernel and the cards at a scrape, so that they cannot
+// drift apart. Takes the locks of tables one after the other, none for long.
 std::vector<prometheus::MetricFamily> ReadState(const Sources& sources);
 
 }  // namespace rnicd::metrics

@@ -1,4 +1,4 @@
-// What the cards and their ports are up to.
+// State of the cards and their ports.
 
 #include <string>
 

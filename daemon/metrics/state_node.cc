@@ -12,7 +12,7 @@ namespace {
 
 double Seconds(Instant::duration duration) { return std::chrono::duration<double>(duration).count(); }
 
-// In Unix time; 0 for never.
+// Unix time in seconds; 0 for never.
 double UnixTime(const std::optional<Instant>& instant, const Clock& clock) {
   if (!instant.has_value()) {
     return 0;

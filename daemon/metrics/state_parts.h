@@ -5,11 +5,11 @@
 
 namespace rnicd::metrics {
 
-// What tenants hold, may hold and did.
+// Holdings, limits and activity of tenants.
 void AddTenants(const Sources& sources, Families& families);
-// Where tenants run, and the devices that their grants cover.
+// Workloads of tenants, and the devices that their grants cover.
 void AddWorkloads(const Sources& sources, Families& families);
-// What the cards and their ports are up to.
+// State of the cards and their ports.
 void AddAdapters(const Sources& sources, Families& families);
 // The daemon, its process, and all tenants together.
 void AddNode(const Sources& sources, Families& families);

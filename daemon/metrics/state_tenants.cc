@@ -1,4 +1,4 @@
-// What tenants hold, may hold and did. Tenants with the same label, "other" above all, are added up.
+// Holdings, limits and activity of tenants. Tenants with the same label, "other" above all, are added up.
 
 #include <array>
 #include <map>
@@ -20,7 +20,7 @@ using core::Resource;
 struct Group {
   core::Holdings holdings;
   std::array<uint64_t, core::kResourceCount> used{};
-  // Of those that have a limit.
+  // Limits of the tenants that have one.
   std::array<uint64_t, core::kResourceCount> limit{};
   std::array<uint64_t, core::kResourceCount> used_of_limited{};
 };
@@ -118,7 +118,7 @@ void AddTallies(const Sources& sources, Families& families) {
   }
 }
 
-// Where nobody holds anything there is a zero, so that sums and alerts have something to go by.
+// A zero where nothing is held, so that sums and alerts have a series.
 void AddZeros(const Sources& sources, Families& families) {
   for (const Metric metric : {Metric::kRegisteredPages, Metric::kRegisteredBytes, Metric::kMemoryRegions}) {
     if (families.Empty(metric)) {

@@ -41,7 +41,7 @@ class StateTest : public ::testing::Test {
   std::vector<AdapterReading> readings_;
 };
 
-TEST_F(StateTest, PagesAreToldByAdapterTenantPageSizeAndKind) {
+TEST_F(StateTest, PagesAreReportedByAdapterTenantPageSizeAndKind) {
   Owner owner(world_);
   const auto memory = owner.Memory(4);
   ASSERT_TRUE(owner.Register(owner.Region(), memory, 3 * kPage).ok());
@@ -104,14 +104,14 @@ TEST_F(StateTest, AnAdaptersHealthIsWhatItsProbesFound) {
   EXPECT_THAT(page, HasSubstr("rnicd_adapter_probe_duration_seconds{adapter=\"soft0\"} 0.25\n"));
 }
 
-TEST_F(StateTest, WhenThePodsWereToldIsATimeOfDay) {
+TEST_F(StateTest, TheTimeOfTheLastPodsIsATimeOfDay) {
   const double before = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   world_.tenants.SetPods({{.uid = "pod-1"}});
   const std::string page = Page();
   EXPECT_THAT(page, HasSubstr("rnicd_pods 1\n"));
   const std::string name = "\nrnicd_pods_updated_timestamp_seconds ";
-  const double told = std::stod(page.substr(page.find(name) + name.size()));
-  EXPECT_NEAR(told, before, 60);
+  const double timestamp = std::stod(page.substr(page.find(name) + name.size()));
+  EXPECT_NEAR(timestamp, before, 60);
 }
 
 class LimitedStateTest : public StateTest {
@@ -158,12 +158,12 @@ core::PodFacts TrainingPod(const std::vector<std::string>& devices) {
   return {.uid = "", .namespace_name = "ml", .name = "train-0", .labels = {}, .containers = {{"main", {set}}}};
 }
 
-TEST_F(StateTest, WhereATenantRunsIsToldByItsDevices) {
+TEST_F(StateTest, TheWorkloadOfATenantFollowsFromItsDevices) {
   const auto devices =
       std::make_shared<core::DeviceSet>(core::DeviceSet{.resource = "rnicd.io/memory-64mi", .ids = {"m-0", "m-1"}});
   ASSERT_TRUE(world_.tenants.CreateGrant({.name = "a", .devices = devices}).ok());
   const std::string covered = "{tenant=\"grant/a\",resource=\"rnicd.io/memory-64mi\"";
-  EXPECT_THAT(Page(), Not(HasSubstr("rnicd_tenant_info{"))) << "nobody knows yet";
+  EXPECT_THAT(Page(), Not(HasSubstr("rnicd_tenant_info{"))) << "not known yet";
   EXPECT_THAT(Page(), HasSubstr("rnicd_tenant_devices" + covered + "} 2\n"));
   EXPECT_THAT(Page(), HasSubstr("rnicd_device_info" + covered + ",device=\"m-1\"} 1\n"));
   world_.tenants.SetPods({TrainingPod({"m-0", "m-1"})});
@@ -172,7 +172,7 @@ TEST_F(StateTest, WhereATenantRunsIsToldByItsDevices) {
       HasSubstr("rnicd_tenant_info{tenant=\"grant/a\",namespace=\"ml\",pod=\"train-0\",container=\"main\"} 1\n"));
 }
 
-TEST_F(StateTest, NoMoreThanAThousandDevicesAreTold) {
+TEST_F(StateTest, NoMoreThanAThousandDevicesAreReported) {
   core::DeviceSet devices{.resource = "rnicd.io/memory-64mi", .ids = {}};
   for (int index = 0; index < 700; ++index) {
     devices.ids.push_back("m-" + std::to_string(index));
@@ -205,7 +205,7 @@ TEST_F(StateTest, TenantsWithoutANameOfTheirOwnRunNowhere) {
   EXPECT_THAT(page, Not(HasSubstr("rnicd_tenant_devices{")));
 }
 
-TEST_F(StateTest, RefusalsAreToldByTenantAndReason) {
+TEST_F(StateTest, RefusalsAreReportedByTenantAndReason) {
   Owner owner(world_);
   owner.session->tenant().tally()->CountRefusal(MakeError(ErrorReason::QUOTA_REGIONS));
   EXPECT_THAT(Page(), HasSubstr("rnicd_refusals_total{tenant=\"uid/uid=1000\",reason=\"quota_regions\"} 1\n"));

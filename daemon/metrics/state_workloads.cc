@@ -1,4 +1,4 @@
-// Where tenants run, and the devices of the kubelet's that their grants cover. Only tenants with a label of their own:
+// Workloads of tenants, and the kubelet's devices that their grants cover. Only tenants with a label of their own:
 // "other" runs in many places.
 
 #include <memory>
@@ -9,7 +9,7 @@
 namespace rnicd::metrics {
 namespace {
 
-// As rnicd_device_info says in its help.
+// The limit stated in the help text of rnicd_device_info.
 constexpr size_t kDeviceSeriesMax = 1000;
 
 void AddDevices(std::string_view tenant, const core::DeviceSet& devices, size_t& room, Families& families) {

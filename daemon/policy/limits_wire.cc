@@ -17,7 +17,7 @@ struct Row {
   Resource resource;
   uint64_t (ResourceLimits::*get)() const;
   void (ResourceLimits::*set)(uint64_t);
-  // Counted in bytes, and so in whole pages.
+  // True for a limit in bytes, which must be whole pages.
   bool bytes = false;
 };
 
@@ -55,7 +55,7 @@ absl::Status FirstOf(const std::vector<LimitsProblem>& problems, std::string_vie
   return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, prefix + problems.front().field);
 }
 
-// Nothing to say when the owner has no such limit, or the session none of its own.
+// False when the owner has no such limit, or the session none of its own.
 bool IsAbove(uint64_t session, uint64_t owner) { return owner != 0 && session > owner; }
 
 std::string AboveText(uint64_t session, uint64_t owner) {

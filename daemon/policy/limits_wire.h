@@ -9,30 +9,31 @@
 #include "daemon/core/rate_limiter.h"
 #include "rnicd/v1/policy.pb.h"
 
-// v1::ResourceLimits, as policy files and grants have it, and core's limits.
+// Converts and checks v1::ResourceLimits, used by policy files and grants, and core's limits.
 namespace rnicd::policy {
 
-// Everything of the message but requests_per_second, which is the rate.
+// All fields of the message but requests_per_second, which is the rate.
 core::Limits FromWire(const v1::ResourceLimits& limits);
 core::Rate RateFromWire(const v1::ResourceLimits& limits);
-// The burst has no field: it is always one second's.
+// The burst has no field: it is always that of one second.
 v1::ResourceLimits ToWire(const core::Limits& limits, const core::Rate& rate);
 
 struct LimitsProblem {
-  // "pinned_bytes".
+  // Name of the field: "pinned_bytes".
   std::string field;
-  // For people: "must be a multiple of 4096, is 5000".
+  // Text for people: "must be a multiple of 4096, is 5000".
   std::string what;
 };
 
-// All that makes no sense in itself, in the order of core's resources, the rate last.
+// All limits that are invalid in themselves, in the order of core's resources, the rate last.
 std::vector<LimitsProblem> ProblemsOf(const v1::ResourceLimits& limits);
-// What each of an owner's sessions may not have: more than the owner, and sessions. Not what ProblemsOf says of either.
+// All limits of a session that its owner rules out: any above the owner's, and any number of sessions. Excludes those
+// that ProblemsOf reports for either message.
 std::vector<LimitsProblem> ProblemsOfSession(const v1::ResourceLimits& session, const v1::ResourceLimits& owner);
 
-// The first of ProblemsOf. Errors: FIELD_OUT_OF_RANGE with `field` and the name within, "limits.pinned_bytes".
+// Reports the first of ProblemsOf. Errors: FIELD_OUT_OF_RANGE with `field` and the name within, "limits.pinned_bytes".
 absl::Status CheckLimits(const v1::ResourceLimits& limits, std::string_view field);
-// The first problem of a session's limits, in themselves or against the owner's. Errors: likewise.
+// Reports the first problem of a session's limits, in themselves or against the owner's. Errors: as CheckLimits.
 absl::Status CheckSessionLimits(const v1::ResourceLimits& session, const v1::ResourceLimits& owner,
                                 std::string_view field);
 

@@ -13,7 +13,7 @@ namespace {
 
 using core::Resource;
 
-// Field by field, so that none is mistaken for another.
+// Sets one field by name, so that no two are confused.
 v1::ResourceLimits WithField(const std::string& name, uint64_t value) {
   v1::ResourceLimits limits;
   limits.GetReflection()->SetUInt64(&limits, v1::ResourceLimits::descriptor()->FindFieldByName(name), value);
@@ -37,7 +37,7 @@ TEST(LimitsWire, EveryResourceHasTheFieldOfItsName) {
       EXPECT_EQ(limits[static_cast<Resource>(other)], other == index ? 4096 * (index + 1) : 0) << name;
     }
   }
-  // And the rate.
+  // Every resource, and the rate.
   EXPECT_EQ(v1::ResourceLimits::descriptor()->field_count(), static_cast<int>(core::kResourceCount) + 1);
 }
 

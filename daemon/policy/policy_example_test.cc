@@ -3,7 +3,7 @@
 
 #include "daemon/policy/policy_fixture_test.h"
 
-// What operators are shown must be what the daemon takes.
+// The examples in the documentation must be valid policies.
 namespace rnicd::policy {
 namespace {
 
@@ -21,7 +21,7 @@ std::string ReadAll(const char* path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// What stands between the fences of the page's blocks of this language.
+// The contents of the page's fenced blocks in this language.
 std::vector<std::string> BlocksOf(const std::string& page, const std::string& language) {
   std::vector<std::string> blocks;
   const std::string opening = "\n```" + language + "\n";
@@ -98,7 +98,7 @@ TEST(PolicyPage, ShowsTheExampleAndOnlyPoliciesThatAreTaken) {
   ASSERT_THAT(blocks, testing::Not(IsEmpty()));
   EXPECT_EQ(blocks[0], ReadAll(RNICD_POLICY_EXAMPLE)) << "the page begins with the example as it is";
   for (const std::string& block : blocks) {
-    EXPECT_THAT(ComplaintsOf(block), IsEmpty()) << block;
+    EXPECT_THAT(ErrorsIn(block), IsEmpty()) << block;
   }
 }
 
@@ -106,10 +106,10 @@ TEST(PolicyPage, SaysOfEveryRefusalWhatTheDaemonSays) {
   const std::string page = ReadAll(RNICD_POLICY_PAGE);
   const std::vector<std::string> wrong = BlocksOf(page, "textproto-refused");
   ASSERT_THAT(wrong, SizeIs(1));
-  const std::vector<std::string> said = BlocksOf(page, "refusals");
-  ASSERT_THAT(said, SizeIs(1));
+  const std::vector<std::string> output = BlocksOf(page, "refusals");
+  ASSERT_THAT(output, SizeIs(1));
   const auto policy = ParsePolicy(wrong[0], "/etc/rnicd/policy.textproto");
-  EXPECT_EQ(std::string(policy.status().message()) + "\n", said[0]);
+  EXPECT_EQ(std::string(policy.status().message()) + "\n", output[0]);
 }
 
 }  // namespace

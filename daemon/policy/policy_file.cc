@@ -78,16 +78,16 @@ core::Policy PolicyFromWire(const v1::Policy& wire) {
   return policy;
 }
 
-// False, with a complaint, for what the parser should not even see.
-bool IsText(std::string_view text, Complaints& complaints) {
+// False, with an error, for bytes that the parser must not see.
+bool IsText(std::string_view text, ParseErrors& errors) {
   if (text.size() > kPolicyBytesMax) {
-    complaints.Add(1, absl::StrCat("the file is longer than ", kPolicyBytesMax, " bytes"));
+    errors.Add(1, absl::StrCat("the file is longer than ", kPolicyBytesMax, " bytes"));
     return false;
   }
   const size_t nul = text.find('\0');
   if (nul != std::string_view::npos) {
     const auto newlines = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(nul), '\n');
-    complaints.Add(static_cast<int>(newlines) + 1, "a NUL byte: this is no text");
+    errors.Add(static_cast<int>(newlines) + 1, "contains a NUL byte");
     return false;
   }
   return true;
@@ -97,7 +97,7 @@ absl::Status Refused(const std::string& path, const std::string& why) {
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", why));
 }
 
-// Judges the open file and not its name, which may mean another file a moment later.
+// Checks the open file and not its name, which may refer to another file a moment later.
 absl::Status CheckFile(int fd, const std::string& path) {
   struct stat facts = {};
   if (fstat(fd, &facts) != 0) {
@@ -107,7 +107,7 @@ absl::Status CheckFile(int fd, const std::string& path) {
     return Refused(path, "is a directory");
   }
   if (!S_ISREG(facts.st_mode)) {
-    return Refused(path, "is no regular file");
+    return Refused(path, "is not a regular file");
   }
   if ((facts.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
     return Refused(path, "must not be writable by group or others");
@@ -115,7 +115,7 @@ absl::Status CheckFile(int fd, const std::string& path) {
   return absl::OkStatus();
 }
 
-// One byte more than a policy may have, at most, so that the parser sees what is too long.
+// Reads at most one byte more than a policy may have, so that the parser sees that the file is too long.
 absl::StatusOr<std::string> ReadFile(int fd, const std::string& path) {
   std::string text(kPolicyBytesMax + 1, '\0');
   size_t length = 0;
@@ -139,20 +139,20 @@ absl::StatusOr<std::string> ReadFile(int fd, const std::string& path) {
 }  // namespace
 
 absl::StatusOr<core::Policy> ParsePolicy(std::string_view text, std::string_view file_name) {
-  Complaints complaints;
+  ParseErrors errors;
   v1::Policy wire;
   google::protobuf::TextFormat::ParseInfoTree tree;
-  if (IsText(text, complaints) && ReadStrictly(text, wire, tree, complaints)) {
-    JudgePolicy(wire, Place(v1::Policy::descriptor(), &tree), complaints);
+  if (IsText(text, errors) && ReadStrictly(text, wire, tree, errors)) {
+    ValidatePolicy(wire, SourceLocation(v1::Policy::descriptor(), &tree), errors);
   }
-  if (!complaints.empty()) {
-    return complaints.ToStatus(file_name);
+  if (!errors.empty()) {
+    return errors.ToStatus(file_name);
   }
   return PolicyFromWire(wire);
 }
 
 absl::StatusOr<core::Policy> LoadPolicy(const std::string& path) {
-  // Without O_NONBLOCK a pipe in the file's place would hold the daemon for ever.
+  // Without O_NONBLOCK a pipe in place of the file would block the daemon for ever.
   const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file.valid()) {
     return absl::ErrnoToStatus(errno, path);

@@ -12,13 +12,13 @@ namespace rnicd::policy {
 
 inline constexpr size_t kPolicyBytesMax = size_t{1} << 20;
 
-// Judges everything before anything counts: a policy that comes back is sound.
-// Errors: kInvalidArgument with a line "FILE:LINE: REASON" for each mistake, in the order of lines, at most 20 of them.
-// A mistake of the syntax hides those behind it.
+// Validates everything before anything takes effect: a policy that is returned is sound.
+// Errors: kInvalidArgument with a line "FILE:LINE: REASON" for each error, in the order of lines, at most 20 of them. A
+// syntax error hides the errors behind it.
 absl::StatusOr<core::Policy> ParsePolicy(std::string_view text, std::string_view file_name);
 
 // Reads the file, which must be a regular one, no longer than kPolicyBytesMax, and writable by its owner alone.
-// Errors: ParsePolicy's, with the path as the file's name; what the kernel says of the file, "PATH: REASON".
+// Errors: ParsePolicy's, with the path as the file's name; the kernel's error for the file, "PATH: REASON".
 absl::StatusOr<core::Policy> LoadPolicy(const std::string& path);
 
 }  // namespace rnicd::policy

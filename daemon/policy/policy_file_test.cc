@@ -100,22 +100,22 @@ TEST(ParsePolicy, RolesArriveInTheirOrder) {
 }
 
 TEST(ParsePolicy, CommentsMayStandAnywhere) {
-  EXPECT_THAT(ComplaintsOf("# ä\ntenant { # b\n name: \"a\" # c\n}\n#d\ndefault_tenant: \"a\" # e"), IsEmpty());
+  EXPECT_THAT(ErrorsIn("# ä\ntenant { # b\n name: \"a\" # c\n}\n#d\ndefault_tenant: \"a\" # e"), IsEmpty());
 }
 
 TEST(ParsePolicy, ANulByteIsRefusedAtItsLine) {
   const std::string text = std::string("# one\n# two") + '\0' + "\n" + kSmallPolicy;
-  EXPECT_THAT(ComplaintsOf(text), ElementsAre("2: a NUL byte: this is no text"));
+  EXPECT_THAT(ErrorsIn(text), ElementsAre("2: contains a NUL byte"));
 }
 
 TEST(ParsePolicy, ATextThatIsTooLongIsRefused) {
   std::string text = kSmallPolicy;
   text.append(kPolicyBytesMax - text.size(), '\n');
-  EXPECT_THAT(ComplaintsOf(text), IsEmpty());
-  EXPECT_THAT(ComplaintsOf(text + "\n"), ElementsAre("1: the file is longer than 1048576 bytes"));
+  EXPECT_THAT(ErrorsIn(text), IsEmpty());
+  EXPECT_THAT(ErrorsIn(text + "\n"), ElementsAre("1: the file is longer than 1048576 bytes"));
 }
 
-// A folder of its own for each test.
+// A separate folder for each test.
 class LoadPolicyTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -157,7 +157,7 @@ TEST_F(LoadPolicyTest, AFolderIsRefused) {
 
 TEST_F(LoadPolicyTest, APipeIsRefusedAtOnce) {
   ASSERT_EQ(mkfifo(path_.c_str(), 0644), 0);
-  EXPECT_EQ(Refusal(), path_ + ": is no regular file");
+  EXPECT_EQ(Refusal(), path_ + ": is not a regular file");
 }
 
 TEST_F(LoadPolicyTest, AFileThatOthersMayWriteIsRefused) {
@@ -172,7 +172,7 @@ TEST_F(LoadPolicyTest, AFileThatIsTooLongIsRefused) {
   EXPECT_EQ(Refusal(), path_ + ":1: the file is longer than 1048576 bytes");
 }
 
-TEST_F(LoadPolicyTest, ALinkIsFollowedAndTheFileBehindItJudged) {
+TEST_F(LoadPolicyTest, ALinkIsFollowedAndTheFileBehindItChecked) {
   Write(kSmallPolicy);
   const std::string link = folder_ + "/link";
   ASSERT_EQ(symlink(path_.c_str(), link.c_str()), 0);

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the tests of this folder share: a text's complaints, a line each.
+// Shared by the tests of this folder: the errors in a policy, one line each.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,8 +14,8 @@
 
 namespace rnicd::policy {
 
-// "LINE: REASON" of each, the file's name taken away; empty when the text is a policy.
-inline std::vector<std::string> ComplaintsOf(std::string_view text) {
+// "LINE: REASON" of each error, without the file's name; empty when the text is a valid policy.
+inline std::vector<std::string> ErrorsIn(std::string_view text) {
   const absl::StatusOr<core::Policy> policy = ParsePolicy(text, "test.file");
   if (policy.ok()) {
     return {};

@@ -17,9 +17,9 @@ namespace rnicd::policy {
 namespace {
 
 constexpr size_t kNameBytesMax = 63;
-// The longest that Kubernetes knows: a label's key with its prefix.
+// The longest text in Kubernetes: a label's key with its prefix.
 constexpr size_t kPodTextBytesMax = 317;
-// What the kernel takes for "none" in place of a uid or gid.
+// The kernel's value for "none" in location of a uid or gid.
 constexpr uint32_t kNobody = UINT32_MAX;
 
 bool IsTenantName(std::string_view name) {
@@ -35,128 +35,129 @@ bool IsPodText(std::string_view text) {
          });
 }
 
-void JudgePodText(const std::string& what, std::string_view text, int line, Complaints& complaints) {
+void ValidatePodText(const std::string& what, std::string_view text, int line, ParseErrors& errors) {
   if (text.empty()) {
-    complaints.Add(line, absl::StrCat(what, " is empty: no pod has that"));
+    errors.Add(line, absl::StrCat(what, " is empty: no pod has that"));
   } else if (!IsPodText(text)) {
-    complaints.Add(line, absl::StrCat(what, " must be at most ", kPodTextBytesMax, " printable ASCII characters"));
+    errors.Add(line, absl::StrCat(what, " must be at most ", kPodTextBytesMax, " printable ASCII characters"));
   }
 }
 
-void JudgeLabels(const v1::CallerMatch& match, const Place& place, Complaints& complaints) {
+void ValidateLabels(const v1::CallerMatch& match, const SourceLocation& location, ParseErrors& errors) {
   std::set<std::string_view> keys;
   for (int index = 0; index < match.pod_label_size(); ++index) {
     const v1::PodLabel& label = match.pod_label(index);
-    const Place here = place.In(v1::CallerMatch::kPodLabelFieldNumber, index, match.pod_label_size());
-    JudgePodText("the key of pod_label", label.key(), here.LineOf(v1::PodLabel::kKeyFieldNumber), complaints);
+    const SourceLocation here = location.In(v1::CallerMatch::kPodLabelFieldNumber, index, match.pod_label_size());
+    ValidatePodText("the key of pod_label", label.key(), here.LineOf(v1::PodLabel::kKeyFieldNumber), errors);
     if (!keys.insert(label.key()).second) {
-      complaints.Add(here.line(), absl::StrCat("pod_label \"", label.key(), "\" stands twice in one match"));
+      errors.Add(here.line(), absl::StrCat("pod_label \"", label.key(), "\" appears twice in one match"));
     }
-    // A label's value may be empty; one that was left out is rather forgotten than meant so.
+    // A label's value may be empty; a missing one is more likely forgotten than intended.
     if (!here.Has(v1::PodLabel::kValueFieldNumber)) {
-      complaints.Add(here.line(), "pod_label needs a value; write value: \"\" for an empty one");
+      errors.Add(here.line(), "pod_label needs a value; write value: \"\" for an empty one");
     } else if (!IsPodText(label.value())) {
-      JudgePodText("the value of pod_label", label.value(), here.LineOf(v1::PodLabel::kValueFieldNumber), complaints);
+      ValidatePodText("the value of pod_label", label.value(), here.LineOf(v1::PodLabel::kValueFieldNumber), errors);
     }
   }
 }
 
-// An empty text would be no condition at all, and the match wider than it looks.
-void JudgeMatch(const v1::CallerMatch& match, const Place& place, Complaints& complaints) {
+// An empty text would not be a condition, and the match wider than it looks.
+void ValidateMatch(const v1::CallerMatch& match, const SourceLocation& location, ParseErrors& errors) {
   using v1::CallerMatch;
-  const bool has_pod_uid = place.Has(CallerMatch::kPodUidFieldNumber);
-  const bool has_namespace = place.Has(CallerMatch::kPodNamespaceFieldNumber);
+  const bool has_pod_uid = location.Has(CallerMatch::kPodUidFieldNumber);
+  const bool has_namespace = location.Has(CallerMatch::kPodNamespaceFieldNumber);
   if (!match.has_uid() && !match.has_gid() && !has_pod_uid && !has_namespace && match.pod_label().empty()) {
-    complaints.Add(place.line(), "an empty match matches nobody: give at least one condition");
+    errors.Add(location.line(), "an empty match matches no caller: give at least one condition");
   }
   if (match.has_uid() && match.uid() == kNobody) {
-    complaints.Add(place.LineOf(CallerMatch::kUidFieldNumber), absl::StrCat(kNobody, " is nobody's uid"));
+    errors.Add(location.LineOf(CallerMatch::kUidFieldNumber), absl::StrCat(kNobody, " is nobody's uid"));
   }
   if (match.has_gid() && match.gid() == kNobody) {
-    complaints.Add(place.LineOf(CallerMatch::kGidFieldNumber), absl::StrCat(kNobody, " is nobody's gid"));
+    errors.Add(location.LineOf(CallerMatch::kGidFieldNumber), absl::StrCat(kNobody, " is nobody's gid"));
   }
   if (has_pod_uid && !IsPodUid(match.pod_uid())) {
-    complaints.Add(place.LineOf(CallerMatch::kPodUidFieldNumber),
-                   "pod_uid must be lower-case hexadecimal digits: 8-4-4-4-12 with dashes, or 32");
+    errors.Add(location.LineOf(CallerMatch::kPodUidFieldNumber),
+               "pod_uid must be lower-case hexadecimal digits: 8-4-4-4-12 with dashes, or 32");
   }
   if (has_namespace) {
-    JudgePodText("pod_namespace", match.pod_namespace(), place.LineOf(CallerMatch::kPodNamespaceFieldNumber),
-                 complaints);
+    ValidatePodText("pod_namespace", match.pod_namespace(), location.LineOf(CallerMatch::kPodNamespaceFieldNumber),
+                    errors);
   }
-  JudgeLabels(match, place, complaints);
+  ValidateLabels(match, location, errors);
 }
 
-void JudgeLimits(const v1::TenantPolicy& tenant, const Place& place, Complaints& complaints) {
-  const Place limits = place.In(v1::TenantPolicy::kLimitsFieldNumber);
+void ValidateLimits(const v1::TenantPolicy& tenant, const SourceLocation& location, ParseErrors& errors) {
+  const SourceLocation limits = location.In(v1::TenantPolicy::kLimitsFieldNumber);
   for (const LimitsProblem& problem : ProblemsOf(tenant.limits())) {
-    complaints.Add(limits.LineOf(problem.field), absl::StrCat("limits.", problem.field, " ", problem.what));
+    errors.Add(limits.LineOf(problem.field), absl::StrCat("limits.", problem.field, " ", problem.what));
   }
-  const Place session = place.In(v1::TenantPolicy::kSessionLimitsFieldNumber);
-  const auto complain = [&](const std::vector<LimitsProblem>& problems) {
+  const SourceLocation session = location.In(v1::TenantPolicy::kSessionLimitsFieldNumber);
+  const auto add_errors = [&](const std::vector<LimitsProblem>& problems) {
     for (const LimitsProblem& problem : problems) {
-      complaints.Add(session.LineOf(problem.field), absl::StrCat("session_limits.", problem.field, " ", problem.what));
+      errors.Add(session.LineOf(problem.field), absl::StrCat("session_limits.", problem.field, " ", problem.what));
     }
   };
-  complain(ProblemsOf(tenant.session_limits()));
-  complain(ProblemsOfSession(tenant.session_limits(), tenant.limits()));
+  add_errors(ProblemsOf(tenant.session_limits()));
+  add_errors(ProblemsOfSession(tenant.session_limits(), tenant.limits()));
 }
 
-void JudgeTenant(const v1::TenantPolicy& tenant, bool is_default, const Place& place, Complaints& complaints) {
-  const int name_line = place.LineOf(v1::TenantPolicy::kNameFieldNumber);
+void ValidateTenant(const v1::TenantPolicy& tenant, bool is_default, const SourceLocation& location,
+                    ParseErrors& errors) {
+  const int name_line = location.LineOf(v1::TenantPolicy::kNameFieldNumber);
   if (tenant.name().empty()) {
-    complaints.Add(name_line, "a tenant needs a name");
+    errors.Add(name_line, "a tenant needs a name");
   } else if (!IsTenantName(tenant.name())) {
-    complaints.Add(name_line, absl::StrCat("a tenant's name must be 1 to ", kNameBytesMax,
-                                           " characters of a to z, 0 to 9, \"-\", \"_\" and \".\""));
+    errors.Add(name_line, absl::StrCat("a tenant's name must be 1 to ", kNameBytesMax,
+                                       " characters of a to z, 0 to 9, \"-\", \"_\" and \".\""));
   }
   if (tenant.match().empty() && !is_default) {
-    complaints.Add(place.line(), "nobody can be of this tenant: it has no match and is not the default_tenant");
+    errors.Add(location.line(), "no caller can match this tenant: it has no match and is not the default_tenant");
   }
   for (int index = 0; index < tenant.match_size(); ++index) {
-    JudgeMatch(tenant.match(index), place.In(v1::TenantPolicy::kMatchFieldNumber, index, tenant.match_size()),
-               complaints);
+    ValidateMatch(tenant.match(index), location.In(v1::TenantPolicy::kMatchFieldNumber, index, tenant.match_size()),
+                  errors);
   }
-  JudgeLimits(tenant, place, complaints);
+  ValidateLimits(tenant, location, errors);
 }
 
-void JudgeRole(const v1::RolePolicy& role, const Place& place, Complaints& complaints) {
+void ValidateRole(const v1::RolePolicy& role, const SourceLocation& location, ParseErrors& errors) {
   if (role.role() == v1::CALLER_ROLE_UNSPECIFIED) {
-    complaints.Add(place.LineOf(v1::RolePolicy::kRoleFieldNumber),
-                   "a role needs its role: CALLER_ROLE_OPERATOR or CALLER_ROLE_DEVICE_PLUGIN");
+    errors.Add(location.LineOf(v1::RolePolicy::kRoleFieldNumber),
+               "a role needs its role: CALLER_ROLE_OPERATOR or CALLER_ROLE_DEVICE_PLUGIN");
   }
   if (!role.has_match()) {
-    complaints.Add(place.line(), "a role needs a match");
+    errors.Add(location.line(), "a role needs a match");
   } else {
-    const Place match = place.In(v1::RolePolicy::kMatchFieldNumber);
-    JudgeMatch(role.match(), match, complaints);
-    // The device plugin says what these are, and could make itself an operator.
+    const SourceLocation match = location.In(v1::RolePolicy::kMatchFieldNumber);
+    ValidateMatch(role.match(), match, errors);
+    // The device plugin sets these, and could make itself an operator.
     if (!role.match().pod_namespace().empty() || !role.match().pod_label().empty()) {
-      complaints.Add(match.line(), "a role cannot hang on pod_namespace or pod_label, which SetPods says; use pod_uid");
+      errors.Add(match.line(), "a role cannot depend on pod_namespace or pod_label, which SetPods sets; use pod_uid");
     }
   }
 }
 
 }  // namespace
 
-void JudgePolicy(const v1::Policy& policy, const Place& place, Complaints& complaints) {
-  // Each name and the line that has it first.
+void ValidatePolicy(const v1::Policy& policy, const SourceLocation& location, ParseErrors& errors) {
+  // Each name with the line of its first use.
   std::map<std::string_view, int> names;
   for (int index = 0; index < policy.tenant_size(); ++index) {
     const v1::TenantPolicy& tenant = policy.tenant(index);
-    const Place here = place.In(v1::Policy::kTenantFieldNumber, index, policy.tenant_size());
-    JudgeTenant(tenant, !tenant.name().empty() && tenant.name() == policy.default_tenant(), here, complaints);
+    const SourceLocation here = location.In(v1::Policy::kTenantFieldNumber, index, policy.tenant_size());
+    ValidateTenant(tenant, !tenant.name().empty() && tenant.name() == policy.default_tenant(), here, errors);
     const int line = here.LineOf(v1::TenantPolicy::kNameFieldNumber);
     const auto [first, is_first] = names.emplace(tenant.name(), line);
     if (!is_first && !tenant.name().empty()) {
-      complaints.Add(line, absl::StrCat("tenant \"", tenant.name(), "\" stands in line ", first->second, " already"));
+      errors.Add(line, absl::StrCat("tenant \"", tenant.name(), "\" is already defined in line ", first->second));
     }
   }
   if (!policy.default_tenant().empty() && names.count(policy.default_tenant()) == 0) {
-    complaints.Add(place.LineOf(v1::Policy::kDefaultTenantFieldNumber),
-                   absl::StrCat("default_tenant \"", policy.default_tenant(), "\" is no tenant of this file"));
+    errors.Add(location.LineOf(v1::Policy::kDefaultTenantFieldNumber),
+               absl::StrCat("default_tenant \"", policy.default_tenant(), "\" is not a tenant of this file"));
   }
   for (int index = 0; index < policy.role_size(); ++index) {
-    JudgeRole(policy.role(index), place.In(v1::Policy::kRoleFieldNumber, index, policy.role_size()), complaints);
+    ValidateRole(policy.role(index), location.In(v1::Policy::kRoleFieldNumber, index, policy.role_size()), errors);
   }
 }
 

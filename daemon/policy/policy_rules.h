@@ -5,7 +5,7 @@
 
 namespace rnicd::policy {
 
-// Complains of everything in a policy that is well written and makes no sense, at its line.
-void JudgePolicy(const v1::Policy& policy, const Place& place, Complaints& complaints);
+// Adds an error, with its line, for everything in a policy that is well-formed but invalid.
+void ValidatePolicy(const v1::Policy& policy, const SourceLocation& location, ParseErrors& errors);
 
 }  // namespace rnicd::policy

@@ -22,7 +22,7 @@ using google::protobuf::FieldDescriptorProto;
 using google::protobuf::Message;
 using google::protobuf::TextFormat;
 
-// A reason may quote the file, and the file may hold anything.
+// A reason may quote the file, and the file may contain anything.
 constexpr size_t kReasonBytesMax = 300;
 
 class IgnoredErrors final : public google::protobuf::io::ErrorCollector {
@@ -33,8 +33,8 @@ class IgnoredErrors final : public google::protobuf::io::ErrorCollector {
 // The line of the last token that begins before this one; both from 0.
 int LineOfTokenBefore(std::string_view text, int line, int column) {
   google::protobuf::io::ArrayInputStream stream(text.data(), static_cast<int>(text.size()));
-  IgnoredErrors errors;
-  google::protobuf::io::Tokenizer tokenizer(&stream, &errors);
+  IgnoredErrors collector;
+  google::protobuf::io::Tokenizer tokenizer(&stream, &collector);
   tokenizer.set_comment_style(google::protobuf::io::Tokenizer::SH_COMMENT_STYLE);
   int before = 0;
   while (tokenizer.Next()) {
@@ -47,33 +47,33 @@ int LineOfTokenBefore(std::string_view text, int line, int column) {
   return before;
 }
 
-class ParserErrors final : public google::protobuf::io::ErrorCollector {
+class ParserErrorCollector final : public google::protobuf::io::ErrorCollector {
  public:
-  ParserErrors(std::string_view text, Complaints& complaints) : text_(text), complaints_(complaints) {}
+  ParserErrorCollector(std::string_view text, ParseErrors& errors) : text_(text), errors_(errors) {}
 
-  // Lines come counted from 0, and -1 when none is to blame.
+  // Lines are counted from 0; -1 when the error has no line.
   void AddError(int line, int column, const std::string& message) override {
-    // The parser has gone on to the next token, often one of the next line, when it finds that it has no such name.
+    // The parser has advanced to the next token, often on the next line, before it detects an unknown name.
     const bool is_late = message.rfind("Unknown enumeration value", 0) == 0;
-    complaints_.Add((is_late ? LineOfTokenBefore(text_, line, column) : line) + 1, message);
+    errors_.Add((is_late ? LineOfTokenBefore(text_, line, column) : line) + 1, message);
   }
   void AddWarning(int line, int column, const std::string& message) override { AddError(line, column, message); }
 
  private:
   const std::string_view text_;
-  Complaints& complaints_;
+  ParseErrors& errors_;
 };
 
-bool Parse(std::string_view text, Message& message, TextFormat::ParseInfoTree* tree, Complaints& complaints) {
-  ParserErrors errors(text, complaints);
+bool Parse(std::string_view text, Message& message, TextFormat::ParseInfoTree* tree, ParseErrors& errors) {
+  ParserErrorCollector collector(text, errors);
   TextFormat::Parser parser;
-  parser.RecordErrorsTo(&errors);
+  parser.RecordErrorsTo(&collector);
   parser.WriteLocationsTo(tree);
   google::protobuf::io::ArrayInputStream stream(text.data(), static_cast<int>(text.size()));
-  return parser.Parse(&stream, &message) && complaints.empty();
+  return parser.Parse(&stream, &message) && errors.empty();
 }
 
-// Gives every field presence, and takes away the names that the parser would skip.
+// Gives every field presence, and removes the reserved names, which the parser would skip.
 void MakeStrict(DescriptorProto& type) {
   int made_up_oneofs = 0;
   for (FieldDescriptorProto& field : *type.mutable_field()) {
@@ -83,7 +83,7 @@ void MakeStrict(DescriptorProto& type) {
       ++made_up_oneofs;
     }
   }
-  // Those that stand for "optional" come behind all others.
+  // The oneofs that represent "optional" are behind all others.
   for (; made_up_oneofs > 0; --made_up_oneofs) {
     type.mutable_oneof_decl()->RemoveLast();
   }
@@ -93,9 +93,9 @@ void MakeStrict(DescriptorProto& type) {
   }
 }
 
-// Parses the text as if the type's file were of proto2: there a field knows whether it was set, even to zero, so that
-// the parser sees every second one, and enumerations are closed.
-bool PassesAsProto2(std::string_view text, const Descriptor* type, Complaints& complaints) {
+// Parses the text as if the type's file were proto2: there a field records whether it was set, even to zero, so that
+// the parser detects every repetition, and enumerations are closed.
+bool PassesAsProto2(std::string_view text, const Descriptor* type, ParseErrors& errors) {
   google::protobuf::FileDescriptorProto file;
   type->file()->CopyTo(&file);
   file.set_syntax("proto2");
@@ -104,12 +104,12 @@ bool PassesAsProto2(std::string_view text, const Descriptor* type, Complaints& c
   }
   google::protobuf::DescriptorPool pool;
   if (pool.BuildFile(file) == nullptr) {
-    complaints.Add(1, absl::StrCat(file.name(), " cannot be read strictly: a fault of the daemon"));
+    errors.Add(1, absl::StrCat(file.name(), " cannot be read strictly: a fault of the daemon"));
     return false;
   }
   google::protobuf::DynamicMessageFactory factory(&pool);
   const std::unique_ptr<Message> message(factory.GetPrototype(pool.FindMessageTypeByName(type->full_name()))->New());
-  return Parse(text, *message, nullptr, complaints);
+  return Parse(text, *message, nullptr, errors);
 }
 
 std::string Printable(std::string_view text) {
@@ -120,12 +120,12 @@ std::string Printable(std::string_view text) {
 
 }  // namespace
 
-void Complaints::Add(int line, std::string_view what) { complaints_.emplace(std::max(line, 1), Printable(what)); }
+void ParseErrors::Add(int line, std::string_view what) { errors_.emplace(std::max(line, 1), Printable(what)); }
 
-absl::Status Complaints::ToStatus(std::string_view file_name) const {
+absl::Status ParseErrors::ToStatus(std::string_view file_name) const {
   std::vector<std::string> lines;
-  for (const auto& [line, what] : complaints_) {
-    if (lines.size() == kComplaintsMax) {
+  for (const auto& [line, what] : errors_) {
+    if (lines.size() == kParseErrorsMax) {
       break;
     }
     lines.push_back(absl::StrCat(std::string(file_name), ":", line, ": ", what));
@@ -133,38 +133,41 @@ absl::Status Complaints::ToStatus(std::string_view file_name) const {
   return absl::InvalidArgumentError(absl::StrJoin(lines, "\n"));
 }
 
-int Place::NumberOf(std::string_view field) const { return type_->FindFieldByName(std::string(field))->number(); }
+int SourceLocation::NumberOf(std::string_view field) const {
+  return type_->FindFieldByName(std::string(field))->number();
+}
 
-int Place::LineOf(const FieldDescriptor* field, int index) const {
+int SourceLocation::LineOf(const FieldDescriptor* field, int index) const {
   return tree_ == nullptr ? 0 : tree_->GetLocation(field, index).line + 1;
 }
 
-bool Place::Has(int field) const { return LineOf(type_->FindFieldByNumber(field), -1) > 0; }
+bool SourceLocation::Has(int field) const { return LineOf(type_->FindFieldByNumber(field), -1) > 0; }
 
-int Place::LineOf(int field) const {
+int SourceLocation::LineOf(int field) const {
   const int line = LineOf(type_->FindFieldByNumber(field), -1);
   return line > 0 ? line : line_;
 }
 
-Place Place::In(int field) const {
+SourceLocation SourceLocation::In(int field) const {
   const FieldDescriptor* descriptor = type_->FindFieldByNumber(field);
   return {descriptor->message_type(), tree_ == nullptr ? nullptr : tree_->GetTreeForNested(descriptor, -1),
           LineOf(field)};
 }
 
-Place Place::In(int field, int index, int count) const {
+SourceLocation SourceLocation::In(int field, int index, int count) const {
   const FieldDescriptor* descriptor = type_->FindFieldByNumber(field);
-  Place place(descriptor->message_type(), tree_ == nullptr ? nullptr : tree_->GetTreeForNested(descriptor, index),
-              LineOf(descriptor, index));
+  SourceLocation location(descriptor->message_type(),
+                          tree_ == nullptr ? nullptr : tree_->GetTreeForNested(descriptor, index),
+                          LineOf(descriptor, index));
   if (LineOf(descriptor, count - 1) == 0) {
-    // There is a list, "match: [{...}, {...}]", and the parser knows only where it begins.
-    const int inside = place.FirstLine();
-    place.line_ = inside > 0 ? inside : std::max(LineOf(descriptor, 0), line_);
+    // A list, "match: [{...}, {...}]": the parser records only where it begins.
+    const int inside = location.FirstLine();
+    location.line_ = inside > 0 ? inside : std::max(LineOf(descriptor, 0), line_);
   }
-  return place;
+  return location;
 }
 
-int Place::FirstLine() const {
+int SourceLocation::FirstLine() const {
   int first = 0;
   for (int index = 0; index < type_->field_count(); ++index) {
     const FieldDescriptor* field = type_->field(index);
@@ -176,8 +179,8 @@ int Place::FirstLine() const {
   return first;
 }
 
-bool ReadStrictly(std::string_view text, Message& message, TextFormat::ParseInfoTree& tree, Complaints& complaints) {
-  return PassesAsProto2(text, message.GetDescriptor(), complaints) && Parse(text, message, &tree, complaints);
+bool ReadStrictly(std::string_view text, Message& message, TextFormat::ParseInfoTree& tree, ParseErrors& errors) {
+  return PassesAsProto2(text, message.GetDescriptor(), errors) && Parse(text, message, &tree, errors);
 }
 
 }  // namespace rnicd::policy

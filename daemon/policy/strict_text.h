@@ -11,62 +11,64 @@
 
 #include "absl/status/status.h"
 
-// Protobuf's text format, read as strictly as a file that hands out rights must be, with the lines of what it says.
+// Protobuf's text format, parsed as strictly as a file that grants rights requires, with the source lines of its
+// fields.
 namespace rnicd::policy {
 
-// What is wrong with a text, and in which lines.
-class Complaints {
+// The errors in a text, with their lines.
+class ParseErrors {
  public:
-  // `line` from 1.
+  // `line` counts from 1.
   void Add(int line, std::string_view what);
-  bool empty() const { return complaints_.empty(); }
-  // kInvalidArgument with "FILE:LINE: REASON" for each, in the order of lines, at most kComplaintsMax of them.
+  bool empty() const { return errors_.empty(); }
+  // kInvalidArgument with "FILE:LINE: REASON" for each error, in the order of lines, at most kParseErrorsMax of them.
   absl::Status ToStatus(std::string_view file_name) const;
 
  private:
-  // By line; those of one line in the order in which they came.
-  std::multimap<int, std::string> complaints_;
+  // Errors by line; errors of one line in the order in which they were added.
+  std::multimap<int, std::string> errors_;
 };
-inline constexpr size_t kComplaintsMax = 20;
+inline constexpr size_t kParseErrorsMax = 20;
 
-// Where one message of a parsed text stands, and its fields. Fields are named by their numbers.
+// The location of one message in a parsed text, and of its fields. Fields are named by their numbers.
 // Lifetime: the tree outlives it.
-class Place {
+class SourceLocation {
  public:
-  // The whole text.
-  Place(const google::protobuf::Descriptor* type, const google::protobuf::TextFormat::ParseInfoTree* tree)
-      : Place(type, tree, 1) {}
+  // Location of the whole text.
+  SourceLocation(const google::protobuf::Descriptor* type, const google::protobuf::TextFormat::ParseInfoTree* tree)
+      : SourceLocation(type, tree, 1) {}
 
   int line() const { return line_; }
-  // Whether the text has the field, be it with the value that it has anyway. Not for repeated fields.
+  // True when the text has the field, even with its default value. Not for repeated fields.
   bool Has(int field) const;
   // The line of the field; the message's when the text does not have it. Not for repeated fields.
   int LineOf(int field) const;
   int LineOf(std::string_view field) const { return LineOf(NumberOf(field)); }
-  // Where the message in the field stands.
-  Place In(int field) const;
-  // Likewise in a repeated field, of which the message has `count`.
-  Place In(int field, int index, int count) const;
+  // Location of the message in the field.
+  SourceLocation In(int field) const;
+  // Location of a message in a repeated field, of which the message has `count`.
+  SourceLocation In(int field, int index, int count) const;
 
  private:
   using Tree = google::protobuf::TextFormat::ParseInfoTree;
-  Place(const google::protobuf::Descriptor* type, const Tree* tree, int line) : type_(type), tree_(tree), line_(line) {}
+  SourceLocation(const google::protobuf::Descriptor* type, const Tree* tree, int line)
+      : type_(type), tree_(tree), line_(line) {}
 
   int NumberOf(std::string_view field) const;
-  // Of the first field that the message has; 0 when it has none.
+  // Line of the first field that the message has; 0 when it has none.
   int FirstLine() const;
-  // 0 when the text does not have it.
+  // Line of the field; 0 when the text does not have it.
   int LineOf(const google::protobuf::FieldDescriptor* field, int index) const;
 
   const google::protobuf::Descriptor* type_;
-  // Null when nothing is known of the fields.
+  // Null when the locations of the fields are unknown.
   const Tree* tree_;
   int line_;
 };
 
-// Fills `message` and `tree`. False, with a complaint, for all that the text format refuses, and for what it would let
-// pass: a field twice with a first value of zero, a number that the enumeration does not have, a reserved name.
+// Fills `message` and `tree`. False, with an error, for everything that the text format refuses, and for errors that it
+// would accept: a field twice with a first value of zero, a number that the enumeration does not have, a reserved name.
 bool ReadStrictly(std::string_view text, google::protobuf::Message& message,
-                  google::protobuf::TextFormat::ParseInfoTree& tree, Complaints& complaints);
+                  google::protobuf::TextFormat::ParseInfoTree& tree, ParseErrors& errors);
 
 }  // namespace rnicd::policy

@@ -20,7 +20,7 @@ struct CapabilitiesDeleter {
 };
 using Capabilities = std::unique_ptr<std::remove_pointer_t<cap_t>, CapabilitiesDeleter>;
 
-// User 0 is nobody special, no change of users brings capabilities, and none is kept or raised; each for good.
+// User 0 has no special rights, no change of users adds capabilities, and none is kept or raised; all locked.
 constexpr unsigned kSecureBits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
                                  SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |
                                  SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
@@ -30,7 +30,7 @@ bool Has(const Capabilities& held, cap_value_t capability, cap_flag_t set) {
   return cap_get_flag(held.get(), capability, set, &value) == 0 && value == CAP_SET;
 }
 
-// The kernel may know more capabilities than the library has names for.
+// The kernel may have more capabilities than the library has names for.
 absl::Status EmptyBoundingSet() {
   for (cap_value_t capability = 0;; ++capability) {
     const int bound = cap_get_bound(capability);
@@ -43,7 +43,7 @@ absl::Status EmptyBoundingSet() {
   }
 }
 
-// What the process's parent has locked otherwise stays as it is.
+// Bits that the process's parent has locked otherwise stay unchanged.
 absl::Status LockSecureBits() {
   const unsigned current = cap_get_secbits();
   const unsigned locked = (current & SECURE_ALL_LOCKS) >> 1;

@@ -10,7 +10,7 @@
 
 #include "daemon/sandbox/sandboxed_child_test.h"
 
-// Run by root these say what happens to the capabilities of root; run by another user, that there is nothing to drop.
+// Run by root these tests check that the capabilities of root are dropped; run by another user, that none is left.
 namespace rnicd::sandbox {
 namespace {
 
@@ -28,16 +28,16 @@ std::string OwnStatus() {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// What a child of ours, made ready by `prepare`, says of itself after it has entered.
+// The child's own /proc status after `prepare` and after it has entered the sandbox.
 std::string StatusInSandbox(const SandboxOptions& options, const std::function<void()>& prepare = [] {}) {
   const ChildEnd end = Child([&](int pipe) {
                          prepare();
-                         EnterOrEnd(options, pipe);
-                         Say(pipe, OwnStatus());
+                         EnterOrExit(options, pipe);
+                         WriteText(pipe, OwnStatus());
                          return 0;
                        }).End();
-  EXPECT_EQ(end.exit_code, 0) << end.said << " signal " << end.signal;
-  return end.said;
+  EXPECT_EQ(end.exit_code, 0) << end.output << " signal " << end.signal;
+  return end.output;
 }
 
 // The bounding set of a process that may change it, and of one that may not.
@@ -63,7 +63,8 @@ TEST(Capabilities, IpcLockIsKeptOnRequestIfHeldAndNothingElse) {
   EXPECT_EQ(SetIn(status, "CapBnd"), ExpectedBoundingSet(OwnStatus()));
 }
 
-// Another user without any capability, as a container's or as systemd's; whoever is that already stays it.
+// Becomes another user without any capability, as in a container or under systemd; no effect for a user that is not
+// root.
 void BecomeNobody() {
   constexpr uid_t kNobody = 65534;
   if (geteuid() == 0 && (setgid(kNobody) != 0 || setuid(kNobody) != 0)) {
@@ -71,14 +72,14 @@ void BecomeNobody() {
   }
 }
 
-TEST(Capabilities, WhoHasNoneHasNothingToDrop) {
+TEST(Capabilities, WithoutCapabilitiesThereIsNothingToDrop) {
   const std::string status = StatusInSandbox({.keep_ipc_lock = true}, BecomeNobody);
   for (const char* const set : {"CapEff", "CapPrm", "CapInh", "CapAmb"}) {
     EXPECT_EQ(SetIn(status, set), 0u) << set;
   }
 }
 
-// systemd starts the daemon as a user of its own with one ambient capability.
+// systemd starts the daemon as a dedicated user with one ambient capability.
 TEST(Capabilities, AnAmbientIpcLockIsKeptWithoutBeingAmbient) {
   const uint64_t expected = SetIn(OwnStatus(), "CapPrm") & kIpcLock;
   const std::string status = StatusInSandbox({.keep_ipc_lock = true}, [&] {
@@ -100,23 +101,23 @@ TEST(Capabilities, AnAmbientIpcLockIsKeptWithoutBeingAmbient) {
   EXPECT_EQ(SetIn(status, "CapAmb"), 0u);
 }
 
-TEST(Capabilities, RootIsNobodySpecialAndStaysSo) {
+TEST(Capabilities, RootHasNoSpecialRightsAndGetsNone) {
   constexpr unsigned kLocked = SECBIT_NOROOT | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_CAP_AMBIENT_RAISE |
                                SECBIT_KEEP_CAPS_LOCKED | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP_LOCKED |
                                SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
   const unsigned own = cap_get_secbits();
   const bool may = (SetIn(OwnStatus(), "CapEff") & kSetPcap) != 0;
   const ChildEnd end = InSandbox({.filter = SystemCallFilter::kOff}, [](int pipe) {
-    Say(pipe, std::to_string(cap_get_secbits()));
+    WriteText(pipe, std::to_string(cap_get_secbits()));
     return 0;
   });
-  ASSERT_EQ(end.exit_code, 0) << end.said;
-  EXPECT_EQ(end.said, std::to_string(may ? own | kLocked : own));
+  ASSERT_EQ(end.exit_code, 0) << end.output;
+  EXPECT_EQ(end.output, std::to_string(may ? own | kLocked : own));
 }
 
 TEST(Capabilities, SecureBitsThatAreLockedOtherwiseDoNotStopIt) {
   const std::string status = StatusInSandbox({}, [] {
-    // Fails without CAP_SETPCAP, and then there is nothing to respect.
+    // Fails without CAP_SETPCAP, and then there are no locked bits to preserve.
     cap_set_secbits(SECBIT_NO_SETUID_FIXUP_LOCKED);
   });
   EXPECT_EQ(SetIn(status, "CapEff"), 0u);
@@ -129,7 +130,7 @@ TEST(Capabilities, NothingBringsThemBack) {
     cap_free(all);
     return refused ? 0 : 1;
   });
-  EXPECT_EQ(end.exit_code, 0) << end.said;
+  EXPECT_EQ(end.exit_code, 0) << end.output;
 }
 
 }  // namespace

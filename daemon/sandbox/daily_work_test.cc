@@ -1,4 +1,4 @@
-// What a daemon does all day is still possible in the sandbox.
+// The daemon's normal operations still work in the sandbox.
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -30,10 +30,10 @@
 namespace rnicd::sandbox {
 namespace {
 
-// Ends with 0 when `work` says true.
+// Expects that the child exits with 0, which it does when `work` returns true.
 void ExpectWorks(const std::function<bool()>& work) {
   const ChildEnd end = InSandbox({}, [&](int) { return work() ? 0 : 1; });
-  EXPECT_EQ(end.exit_code, 0) << end.said << " signal " << end.signal;
+  EXPECT_EQ(end.exit_code, 0) << end.output << " signal " << end.signal;
 }
 
 TEST(DailyWork, ThreadsStartAllocateAndEnd) {
@@ -132,7 +132,7 @@ TEST(DailyWork, TheMetricsPageListensAndTheKernelIsAskedForCards) {
   });
 }
 
-// libibverbs loads its drivers when cards are asked for.
+// libibverbs loads its drivers when cards are listed.
 TEST(DailyWork, LibrariesAreLoadedLate) {
   ExpectWorks([] { return dlopen("libresolv.so.2", RTLD_NOW) != nullptr; });
 }
@@ -169,15 +169,15 @@ bool Sleeps(pid_t pid) {
   return name_end != std::string::npos && line.substr(name_end + 2, 1) == "S";
 }
 
-// The kernel goes on with what a stop interrupted by a call of its own.
+// The kernel resumes a call interrupted by a stop with a system call of its own.
 TEST(DailyWork, AStoppedProcessGoesOn) {
   Child child([](int pipe) {
-    EnterOrEnd({}, pipe);
-    Say(pipe, "waiting");
+    EnterOrExit({}, pipe);
+    WriteText(pipe, "waiting");
     return poll(nullptr, 0, 500);
   });
-  ASSERT_TRUE(child.WaitForWord());
-  // If the child ends instead, what follows fails.
+  ASSERT_TRUE(child.WaitForOutput());
+  // If the child ends instead, the following steps fail.
   siginfo_t end_of_child = {};
   while (!Sleeps(child.pid()) && end_of_child.si_pid == 0 &&
          waitid(P_PID, static_cast<id_t>(child.pid()), &end_of_child, WEXITED | WNOHANG | WNOWAIT) == 0) {
@@ -189,7 +189,7 @@ TEST(DailyWork, AStoppedProcessGoesOn) {
   ASSERT_TRUE(WIFSTOPPED(status));
   ASSERT_EQ(kill(child.pid(), SIGCONT), 0);
   const ChildEnd end = child.End();
-  EXPECT_EQ(end.exit_code, 0) << end.said << " signal " << end.signal;
+  EXPECT_EQ(end.exit_code, 0) << end.output << " signal " << end.signal;
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ std::optional<SystemCallFilter> SystemCallFilterFromName(std::string_view name) 
 absl::Status EnterSandbox(const SandboxOptions& options) {
   RNICD_RETURN_IF_ERROR(RequireOneThread());
   RNICD_RETURN_IF_ERROR(DropCapabilities(options.keep_ipc_lock));
-  // Also what lets a process without capabilities load a filter.
+  // Also required to load a filter without capabilities.
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
     return FailedStep("cannot set no_new_privs", errno);
   }

@@ -28,7 +28,7 @@ namespace {
 
 constexpr int kWasCarriedOut = 3;
 
-// A sanitizer must start processes and look into others; then these are no claims of ours.
+// Calls that a sanitizer must make to start processes and look into others; the tests skip them then.
 bool IsForSanitizers(std::string_view call) {
   const auto groups = AllowedCalls();
   return BuiltWithSanitizer() && std::any_of(groups.begin(), groups.end(), [&](const CallGroup& group) {
@@ -39,7 +39,7 @@ bool IsForSanitizers(std::string_view call) {
 // --- Calls that never happen --------------------------------------------------------------------------------------
 
 // Programs, processes, other processes' memory and signals; users and privileges; namespaces, mounts and file systems;
-// the kernel's inside; the machine; other ways to do the same; and files that the daemon has no business with.
+// kernel internals; the machine; other ways to do the same; and files that the daemon must not touch.
 constexpr char kCallsThatKill[] =
     "execve execveat fork vfork wait4 waitid ptrace kill tkill rt_sigqueueinfo rt_tgsigqueueinfo pidfd_send_signal "
     "pidfd_getfd kcmp process_vm_readv process_vm_writev process_madvise process_mrelease get_robust_list "
@@ -69,7 +69,7 @@ TEST_P(CallsThatNeverHappen, EndTheProcess) {
     syscall(number, 0, 0, 0, 0, 0, 0);
     return kWasCarriedOut;
   });
-  EXPECT_EQ(end.signal, SIGSYS) << "exit code " << end.exit_code << " " << end.said;
+  EXPECT_EQ(end.signal, SIGSYS) << "exit code " << end.exit_code << " " << end.output;
 }
 
 INSTANTIATE_TEST_SUITE_P(Sandbox, CallsThatNeverHappen, testing::ValuesIn(CallsThatKill()),
@@ -123,7 +123,7 @@ TEST_P(UsesThatNeverHappen, EndTheProcess) {
     syscall(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);
     return kWasCarriedOut;
   });
-  EXPECT_EQ(end.signal, SIGSYS) << "exit code " << end.exit_code << " " << end.said;
+  EXPECT_EQ(end.signal, SIGSYS) << "exit code " << end.exit_code << " " << end.output;
 }
 
 INSTANTIATE_TEST_SUITE_P(Sandbox, UsesThatNeverHappen, testing::ValuesIn(UsesThatKill()),
@@ -136,26 +136,26 @@ TEST(Sandbox, CallsOfTheX32InterfaceEndTheProcess) {
     syscall(kX32Bit + SYS_getpid);
     return kWasCarriedOut;
   });
-  EXPECT_EQ(end.signal, SIGSYS) << "exit code " << end.exit_code << " " << end.said;
+  EXPECT_EQ(end.signal, SIGSYS) << "exit code " << end.exit_code << " " << end.output;
 }
 #endif
 
-// --- Calls that are answered --------------------------------------------------------------------------------------
+// --- Calls that return an errno -----------------------------------------------------------------------------------
 
-// The errno that a call is answered with in the sandbox; 0 when it was carried out.
-int AnswerTo(long number) {
+// The errno that a call returns in the sandbox; 0 when it was executed.
+int ErrnoOf(long number) {
   const ChildEnd end = InSandbox({}, [&](int) { return syscall(number, 0, 0, 0, 0, 0, 0) == -1 ? errno : 0; });
-  EXPECT_EQ(end.signal, 0) << end.said;
+  EXPECT_EQ(end.signal, 0) << end.output;
   return end.exit_code;
 }
 
-TEST(Sandbox, ThreadsAreNotStartedWithWhatCannotBeJudged) { EXPECT_EQ(AnswerTo(SYS_clone3), ENOSYS); }
+TEST(Sandbox, ThreadsAreNotStartedWithACallThatCannotBeChecked) { EXPECT_EQ(ErrnoOf(SYS_clone3), ENOSYS); }
 
-TEST(Sandbox, ItCallsNobody) { EXPECT_EQ(AnswerTo(SYS_connect), EACCES); }
+TEST(Sandbox, ItMakesNoConnections) { EXPECT_EQ(ErrnoOf(SYS_connect), EACCES); }
 
 TEST(Sandbox, CallsNewerThanTheListAreMissing) {
-  EXPECT_EQ(AnswerTo(kFirstNewerCall), ENOSYS);
-  EXPECT_EQ(AnswerTo(kNewerCallsEnd - 1), ENOSYS);
+  EXPECT_EQ(ErrnoOf(kFirstNewerCall), ENOSYS);
+  EXPECT_EQ(ErrnoOf(kNewerCallsEnd - 1), ENOSYS);
 }
 
 // --- Ways in ------------------------------------------------------------------------------------------------------
@@ -165,11 +165,11 @@ TEST(Sandbox, ASecondThreadKeepsItOut) {
                          std::thread other([] { pause(); });
                          other.detach();
                          const absl::Status entered = EnterSandbox({});
-                         Say(pipe, std::string(entered.message()));
+                         WriteText(pipe, std::string(entered.message()));
                          return entered.code() == absl::StatusCode::kFailedPrecondition ? 0 : 1;
                        }).End();
   EXPECT_EQ(end.exit_code, 0);
-  EXPECT_EQ(end.said, "sandbox: there are 2 threads already, and all but one would keep their privileges");
+  EXPECT_EQ(end.output, "sandbox: there are 2 threads already, and all but one would keep their privileges");
 }
 
 TEST(Sandbox, ASecondTimeEndsTheProcess) {
@@ -194,7 +194,7 @@ TEST(Sandbox, LogCarriesForeignCallsOut) {
     const bool has_filter = prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == 2;
     return has_filter && syscall(SYS_sched_get_priority_max, 0) == 0 ? kWasCarriedOut : 1;
   });
-  EXPECT_EQ(end.exit_code, kWasCarriedOut) << end.said << " signal " << end.signal;
+  EXPECT_EQ(end.exit_code, kWasCarriedOut) << end.output << " signal " << end.signal;
 }
 
 TEST(Sandbox, OffLoadsNoFilterAndStillGainsNothing) {
@@ -202,7 +202,7 @@ TEST(Sandbox, OffLoadsNoFilterAndStillGainsNothing) {
     const bool no_filter = prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == 0;
     return no_filter && prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 ? kWasCarriedOut : 1;
   });
-  EXPECT_EQ(end.exit_code, kWasCarriedOut) << end.said << " signal " << end.signal;
+  EXPECT_EQ(end.exit_code, kWasCarriedOut) << end.output << " signal " << end.signal;
 }
 
 TEST(Sandbox, FiltersHaveNames) {

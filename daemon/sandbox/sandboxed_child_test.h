@@ -13,25 +13,25 @@
 #include "base/unique_fd.h"
 #include "daemon/sandbox/sandbox.h"
 
-// A process that enters the sandbox: what it does there cannot be undone, so every claim gets a child of its own.
+// A process that enters the sandbox: that cannot be undone, so every check gets its own child.
 namespace rnicd::sandbox {
 
 struct ChildEnd {
-  // -1 when a signal ended it.
+  // Exit code; -1 when a signal ended the child.
   int exit_code = -1;
   int signal = 0;
-  // What it wrote into its pipe.
-  std::string said;
+  // Text that the child wrote into its pipe.
+  std::string output;
 };
 
-// Exit codes of children that did not get as far as their work.
+// Exit codes of children that failed before their work.
 inline constexpr int kDidNotEnter = 99;
 // A child that hangs is ended by SIGALRM.
 inline constexpr unsigned kChildSeconds = 60;
 
 class Child {
  public:
-  // `work` gets the pipe's end to write to, and answers the exit code.
+  // `work` gets the pipe's end to write to, and returns the exit code.
   explicit Child(const std::function<int(int)>& work) {
     int ends[2] = {-1, -1};
     EXPECT_EQ(pipe(ends), 0);
@@ -54,7 +54,7 @@ class Child {
 
   pid_t pid() const { return pid_; }
   // Returns when the child has written something.
-  bool WaitForWord() const {
+  bool WaitForOutput() const {
     pollfd word = {.fd = output_.get(), .events = POLLIN, .revents = 0};
     return poll(&word, 1, static_cast<int>(kChildSeconds) * 1000) == 1;
   }
@@ -62,7 +62,7 @@ class Child {
     ChildEnd end;
     char buffer[4096];
     for (ssize_t got = 0; (got = read(output_.get(), buffer, sizeof(buffer))) > 0;) {
-      end.said.append(buffer, static_cast<size_t>(got));
+      end.output.append(buffer, static_cast<size_t>(got));
     }
     int status = 0;
     EXPECT_EQ(waitpid(pid_, &status, 0), pid_);
@@ -77,25 +77,25 @@ class Child {
   UniqueFd output_;
 };
 
-inline void Say(int pipe, const std::string& text) {
-  // A short pipe write is complete or fails; what is missing fails the test.
+inline void WriteText(int pipe, const std::string& text) {
+  // A short pipe write is complete or fails; missing text fails the test.
   if (write(pipe, text.data(), text.size()) < 0) {
     _exit(kDidNotEnter);
   }
 }
 
-// Enters with these options, or says why not and ends.
-inline void EnterOrEnd(const SandboxOptions& options, int pipe) {
+// Enters with these options; on failure, writes the error and exits.
+inline void EnterOrExit(const SandboxOptions& options, int pipe) {
   const absl::Status entered = EnterSandbox(options);
   if (!entered.ok()) {
-    Say(pipe, std::string(entered.message()));
+    WriteText(pipe, std::string(entered.message()));
     _exit(kDidNotEnter);
   }
 }
 
 inline ChildEnd InSandbox(const SandboxOptions& options, const std::function<int(int)>& work) {
   return Child([&](int pipe) {
-           EnterOrEnd(options, pipe);
+           EnterOrExit(options, pipe);
            return work(pipe);
          })
       .End();

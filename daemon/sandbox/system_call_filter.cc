@@ -21,12 +21,12 @@ struct FilterDeleter {
 };
 using Filter = std::unique_ptr<std::remove_pointer_t<scmp_filter_ctx>, FilterDeleter>;
 
-// The library counts errors as negative errnos.
+// The library returns errors as negative errnos.
 absl::Status StatusOf(int result, std::string_view step) {
   return result == 0 ? absl::OkStatus() : FailedStep(step, -result);
 }
 
-// Negative for a name that the library does not know or this architecture has not.
+// Negative for a name that is unknown to the library or missing on this architecture.
 int NumberOf(const char* call) { return seccomp_syscall_resolve_name(call); }
 
 absl::Status AddRule(const Filter& filter, uint32_t action, int number, const std::vector<ArgumentBits>& conditions) {
@@ -58,9 +58,9 @@ absl::Status AddRules(const Filter& filter) {
   for (const int number : AllowedNumbers()) {
     RNICD_RETURN_IF_ERROR(AddRule(filter, SCMP_ACT_ALLOW, number, {}));
   }
-  for (const AnsweredCall& answered : AnsweredCalls()) {
+  for (const ErrnoCall& errno_call : ErrnoCalls()) {
     RNICD_RETURN_IF_ERROR(
-        AddNamed(filter, SCMP_ACT_ERRNO(static_cast<unsigned>(answered.error_number)), answered.call, {}));
+        AddNamed(filter, SCMP_ACT_ERRNO(static_cast<unsigned>(errno_call.error_number)), errno_call.call, {}));
   }
   for (int number = kFirstNewerCall; number < kNewerCallsEnd; ++number) {
     RNICD_RETURN_IF_ERROR(AddRule(filter, SCMP_ACT_ERRNO(ENOSYS), number, {}));
@@ -71,14 +71,14 @@ absl::Status AddRules(const Filter& filter) {
 absl::Status SetAttributes(const Filter& filter, uint32_t action) {
   RNICD_RETURN_IF_ERROR(
       StatusOf(seccomp_attr_set(filter.get(), SCMP_FLTATR_ACT_BADARCH, action), "cannot refuse other architectures"));
-  // The kernel's own errno instead of ECANCELED.
+  // Return the kernel's own errno instead of ECANCELED.
   RNICD_RETURN_IF_ERROR(
       StatusOf(seccomp_attr_set(filter.get(), SCMP_FLTATR_API_SYSRAWRC, 1), "cannot ask for the kernel's errors"));
   // A search tree: some calls would otherwise pass three hundred comparisons.
   RNICD_RETURN_IF_ERROR(
       StatusOf(seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2), "cannot ask for a search tree"));
-  // Before Linux 5.16 a filter also slows memory down, against speculation that reads what code of another origin in
-  // the same process holds. There is none here.
+  // Before Linux 5.16 a filter also slows memory accesses down, against speculation that reads data of untrusted code
+  // in the same process. The daemon runs none.
   return StatusOf(seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_SSB, 1), "cannot leave speculation alone");
 }
 

@@ -8,10 +8,10 @@ namespace rnicd::sandbox {
 
 enum class OtherCalls : uint8_t { kKillTheProcess, kAreLogged };
 
-// From here on the calling thread, and every thread that it starts, may make the calls of system_calls.h; `others` says
-// what becomes of all others, and of calls of another architecture (32-bit, x32).
+// Restricts the calling thread, and every thread that it starts, to the calls of system_calls.h; `others` selects the
+// treatment of all others, and of calls of another architecture (32-bit, x32).
 // Lifetime: until the process ends. Needs no_new_privs.
-// Errors: kInternal with the step and its errno; what has no seccomp, such as some emulators, answers so.
+// Errors: kInternal with the step and its errno, also without seccomp, as in some emulators.
 // Source: seccomp(2), seccomp_rule_add(3).
 absl::Status LoadSystemCallFilter(OtherCalls others);
 

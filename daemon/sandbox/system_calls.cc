@@ -16,7 +16,7 @@
 #include <initializer_list>
 #include <string_view>
 
-// Found by both compilers: gcc defines the first two, clang has the features.
+// Works with both compilers: gcc defines the first two, clang has the features.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define RNICD_SANITIZED 1
 #elif defined(__has_feature)
@@ -33,8 +33,8 @@ namespace {
 
 constexpr const char* kMemory[] = {"brk", "madvise", "mbind", "memfd_create", "mremap", "munmap"};
 
-// "restart_syscall" is made for a process that was stopped and goes on. "rseq" and "set_robust_list" are a new thread's
-// first steps.
+// "restart_syscall" is made when a stopped process continues. "rseq" and "set_robust_list" are the first calls of a new
+// thread.
 constexpr const char* kThreads[] = {"exit",
                                     "exit_group",
                                     "futex",
@@ -53,19 +53,19 @@ constexpr const char* kThreads[] = {"exit",
                                     "sched_yield",
                                     "set_robust_list"};
 
-// Most of these are answered without the kernel, but not on every clock source and not on every machine.
+// Most of these are served by the vDSO, but not with every clock source and not on every machine.
 constexpr const char* kTime[] = {"clock_getres", "clock_gettime", "clock_nanosleep",
                                  "gettimeofday", "nanosleep",     "time"};
 
 constexpr const char* kQuestions[] = {"getegid",   "geteuid",   "getgid",    "getpid", "getppid", "getrandom",
                                       "getresgid", "getresuid", "getrusage", "getuid", "sysinfo", "uname"};
 
-// The operators' and workloads' sockets, the metrics page, and the kernel's netlink, which libibverbs asks for cards.
+// The operators' and workloads' sockets, the metrics page, and the kernel's netlink, where libibverbs looks for cards.
 constexpr const char* kSockets[] = {"accept",     "accept4",    "bind",     "getpeername", "getsockname",
                                     "getsockopt", "listen",     "recvfrom", "recvmsg",     "sendmsg",
                                     "sendto",     "setsockopt", "shutdown"};
 
-// libibverbs waits for a device file that is not there yet with inotify and a timer.
+// libibverbs waits with inotify and a timer for a device file that does not exist yet.
 constexpr const char* kWaiting[] = {"epoll_create",
                                     "epoll_create1",
                                     "epoll_ctl",
@@ -101,8 +101,8 @@ constexpr const char* kChangesOfFiles[] = {"chmod",    "fchmod",    "fchmodat", 
                                            "renameat", "renameat2", "umask",    "unlink",    "unlinkat"};
 
 #if RNICD_SANITIZED
-// A sanitizer has signal stacks of its own. At the end LeakSanitizer stops the process from a child that shares its
-// memory, and a report asks addr2line or llvm-symbolizer, which run under this filter, for the names of its lines.
+// A sanitizer uses its own signal stacks. At the end LeakSanitizer stops the process from a child that shares its
+// memory, and a report runs addr2line or llvm-symbolizer, under this filter, for the names of its lines.
 constexpr const char* kSanitizer[] = {"arch_prctl", "clone",           "execve",      "prctl", "prlimit64",
                                       "ptrace",     "set_tid_address", "sigaltstack", "wait4"};
 #else
@@ -119,22 +119,22 @@ constexpr CallGroup kAllowed[] = {{"memory of the daemon and of its clients", kM
                                   {"changes to files", kChangesOfFiles},
                                   {"sanitizers", kSanitizer}};
 
-constexpr AnsweredCall kAnswered[] = {
-    // Its arguments lie in memory, where a filter cannot look. The C library then starts threads with clone.
+constexpr ErrnoCall kErrnoCalls[] = {
+    // Its arguments are in memory, which a filter cannot read. The C library then starts threads with clone.
     {"clone3", ENOSYS},
-    // The daemon is called and calls nobody. A resolver or a logger of a library that tries is told no.
+    // The daemon accepts connections and makes none. A resolver or a logger in a library gets an error.
     {"connect", EACCES},
 };
 
 #ifdef __x86_64__
-// uretprobe and uprobe: the kernel itself puts them where a process is watched with bpftrace or perf, and some kernels
-// ask the filter about them.
+// uretprobe and uprobe: the kernel itself adds them where a process is traced with bpftrace or perf, and some kernels
+// pass them through the filter.
 constexpr int kAllowedNumbers[] = {335, 336};
 #else
 constexpr std::array<int, 0> kAllowedNumbers = {};
 #endif
 
-// Of an int the kernel looks at the lower half only.
+// For an int, the kernel reads the lower half only.
 ArgumentBits Is(unsigned index, uint64_t value) {
   constexpr uint64_t kIntMask = 0xffffffff;
   return {.index = index, .mask = kIntMask, .value = value & kIntMask};
@@ -149,7 +149,7 @@ void Allow(std::vector<CallRule>& rules, const char* call, unsigned index, std::
   }
 }
 
-// No memory is ever writable and executable, nor becomes executable. Libraries are mapped from their files.
+// Memory is never writable and executable, and never becomes executable. Libraries are mapped from their files.
 void AllowMappings(std::vector<CallRule>& rules) {
   constexpr unsigned kProtection = 2;
   constexpr unsigned kFlags = 3;
@@ -160,14 +160,14 @@ void AllowMappings(std::vector<CallRule>& rules) {
        {{.index = kProtection, .mask = PROT_EXEC | PROT_WRITE, .value = PROT_EXEC}, Lacks(kFlags, MAP_ANONYMOUS)}});
 }
 
-// A thread of this process, in its namespaces; no process.
+// Allows a thread of this process, in its namespaces, and no new process.
 void AllowThreads(std::vector<CallRule>& rules) {
   constexpr uint64_t kNamespaces =
       CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
   rules.push_back({"clone", {{.index = 0, .mask = CLONE_THREAD | kNamespaces, .value = CLONE_THREAD}}});
 }
 
-bool AllowedWhatever(std::string_view call) {
+bool AllowedWithAnyArguments(std::string_view call) {
   return std::any_of(std::begin(kAllowed), std::end(kAllowed), [&](const CallGroup& group) {
     return std::find(group.calls.begin(), group.calls.end(), call) != group.calls.end();
   });
@@ -183,7 +183,7 @@ std::vector<CallRule> AllowedByArguments(pid_t self) {
   std::vector<CallRule> rules;
   AllowMappings(rules);
   AllowThreads(rules);
-  // abort and raise; no signal leaves the process.
+  // For abort and raise; no signal leaves the process.
   Allow(rules, "tgkill", 0, {own});
   // Limits of this process only.
   Allow(rules, "prlimit64", 0, {0, own});
@@ -191,17 +191,17 @@ std::vector<CallRule> AllowedByArguments(pid_t self) {
   Allow(rules, "prctl", 0, {PR_SET_NAME, PR_GET_NAME, PR_SET_VMA});
   Allow(rules, "socket", 0, {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK});
   Allow(rules, "socketpair", 0, {AF_UNIX});
-  // Not F_SETOWN and F_SETSIG, by which a descriptor sends any signal to any process of the user.
+  // Without F_SETOWN and F_SETSIG, by which a descriptor sends any signal to any process of the user.
   Allow(rules, "fcntl", 1, {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_ADD_SEALS, F_GET_SEALS});
-  // A card's commands, the number of its interface, what is readable, whether a stream is a terminal; nothing that
-  // types into one.
+  // A card's commands, the number of its interface, the number of readable bytes, whether a stream is a terminal; no
+  // call that injects input into a terminal.
   Allow(rules, "ioctl", 1, {RDMA_VERBS_IOCTL, SIOCGIFINDEX, FIONREAD, FIONBIO, TCGETS, TCGETS2, TIOCGWINSZ});
-  // What a sanitizer may do without conditions has no rules besides.
-  std::erase_if(rules, [](const CallRule& rule) { return AllowedWhatever(rule.call); });
+  // A call that a sanitizer needs unconditionally has no other rules.
+  std::erase_if(rules, [](const CallRule& rule) { return AllowedWithAnyArguments(rule.call); });
   return rules;
 }
 
-std::span<const AnsweredCall> AnsweredCalls() { return kAnswered; }
+std::span<const ErrnoCall> ErrnoCalls() { return kErrnoCalls; }
 std::span<const int> AllowedNumbers() { return kAllowedNumbers; }
 
 }  // namespace rnicd::sandbox

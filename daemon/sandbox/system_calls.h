@@ -8,10 +8,10 @@
 
 namespace rnicd::sandbox {
 
-// Names are those of the kernel's tables. One that the library does not know, or this architecture has not, is passed
-// over: another architecture has another set of them.
+// Names are those of the kernel's tables. A name that is unknown to the library or missing on this architecture is
+// skipped: each architecture has its own set.
 
-// Calls that are let through whatever their arguments.
+// Calls that are allowed with any arguments.
 struct CallGroup {
   const char* needed_for;
   std::span<const char* const> calls;
@@ -24,14 +24,14 @@ struct ArgumentBits {
   uint64_t value;
 };
 
-// A call that is let through when all its conditions hold. Several rules for one call are alternatives.
+// A call that is allowed when all its conditions hold. Several rules for one call are alternatives.
 struct CallRule {
   const char* call;
   std::vector<ArgumentBits> conditions;
 };
 
-// A call that is not carried out, but answered with an errno, because a library that is told no goes on without it.
-struct AnsweredCall {
+// A call that is not executed but returns an errno, because the library that makes it continues without it.
+struct ErrnoCall {
   const char* call;
   int error_number;
 };
@@ -40,17 +40,17 @@ struct AnsweredCall {
 bool BuiltWithSanitizer();
 
 std::span<const CallGroup> AllowedCalls();
-// `self` is the process that the rules are for.
+// `self`: ID of the process that the rules are for.
 std::vector<CallRule> AllowedByArguments(pid_t self);
-std::span<const AnsweredCall> AnsweredCalls();
+std::span<const ErrnoCall> ErrnoCalls();
 
-// Calls [kFirstNewerCall, kNewerCallsEnd) are answered with ENOSYS. They came after Linux 5.17, when the list was made,
-// or will come: a C library that tries one falls back on what it did before. From 424 on a call has the same number on
-// all architectures.
+// Calls [kFirstNewerCall, kNewerCallsEnd) return ENOSYS. They were added after Linux 5.17, when the list was made, or
+// will be: a C library that tries one falls back on older calls. From 424 on a call has the same number on all
+// architectures.
 inline constexpr int kFirstNewerCall = 451;
 inline constexpr int kNewerCallsEnd = 548;
 
-// Let through by their numbers, as the library has no names for them.
+// Calls allowed by number, because the library has no names for them.
 std::span<const int> AllowedNumbers();
 
 }  // namespace rnicd::sandbox

@@ -17,8 +17,8 @@ std::vector<std::string> AllNames() {
   for (const CallGroup& group : AllowedCalls()) {
     names.insert(names.end(), group.calls.begin(), group.calls.end());
   }
-  for (const AnsweredCall& answered : AnsweredCalls()) {
-    names.emplace_back(answered.call);
+  for (const ErrnoCall& errno_call : ErrnoCalls()) {
+    names.emplace_back(errno_call.call);
   }
   for (const CallRule& rule : AllowedByArguments(1)) {
     names.emplace_back(rule.call);
@@ -26,14 +26,14 @@ std::vector<std::string> AllNames() {
   return names;
 }
 
-// The filter passes over what it does not know, so a slip of the pen would show only as a daemon that dies.
+// The filter skips unknown names, so a typing error would show only as a daemon that is killed.
 TEST(SystemCalls, EveryNameIsOneOfACall) {
   for (const std::string& name : AllNames()) {
     EXPECT_NE(seccomp_syscall_resolve_name_arch(SCMP_ARCH_X86_64, name.c_str()), __NR_SCMP_ERROR) << name;
   }
 }
 
-TEST(SystemCalls, ACallHasOneVerdict) {
+TEST(SystemCalls, ACallIsInOneListOnly) {
   std::set<std::string> seen;
   for (const CallRule& rule : AllowedByArguments(1)) {
     seen.insert(rule.call);
@@ -43,8 +43,8 @@ TEST(SystemCalls, ACallHasOneVerdict) {
       EXPECT_TRUE(seen.insert(call).second) << call << ", " << group.needed_for;
     }
   }
-  for (const AnsweredCall& answered : AnsweredCalls()) {
-    EXPECT_TRUE(seen.insert(answered.call).second) << answered.call;
+  for (const ErrnoCall& errno_call : ErrnoCalls()) {
+    EXPECT_TRUE(seen.insert(errno_call.call).second) << errno_call.call;
   }
 }
 

@@ -76,7 +76,7 @@ void RunBatch(const std::shared_ptr<gate::Call>& call, const Request& request, R
         }
       });
       if (tally->Add(index, reply.status())) {
-        call->Note(tally->Note());
+        call->SetNote(tally->Note());
         call->Finish(absl::OkStatus());
       }
     });

@@ -17,7 +17,7 @@ Reply<Response> ReplyTo(const std::shared_ptr<gate::Call>& call, Response* respo
   return [call, response](const absl::StatusOr<Response>& reply) {
     if constexpr (requires { reply->ntstatus(); }) {
       if (reply.ok() && reply->ntstatus() == static_cast<uint32_t>(NtStatus::kPending)) {
-        call->Note("pending");
+        call->SetNote("pending");
       }
     }
     call->Finish(reply.status(), [&] {

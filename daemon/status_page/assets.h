@@ -5,15 +5,15 @@
 
 namespace rnicd::status_page {
 
-// A file of the page, as the binary carries it.
+// A file of the page, embedded in the binary.
 struct Asset {
-  // "/status.css".
+  // Path of the file in URLs: "/status.css".
   std::string_view path;
   std::string_view content_type;
   std::string_view body;
 };
 
-// All that a browser needs besides /status.json. None of it asks anybody else for anything.
+// All files that a browser needs besides /status.json. None of them loads anything from another server.
 std::span<const Asset> Assets();
 
 }  // namespace rnicd::status_page

@@ -34,8 +34,8 @@ TEST(Assets, AllAreThereWhole) {
   EXPECT_THAT(BodyOf("/"), StartsWith("<!doctype html>"));
 }
 
-// Its path in a namespace is a name, not an address.
-TEST(Assets, AskNobodyElse) {
+// The SVG namespace is a name, not an address that is loaded.
+TEST(Assets, LoadNothingFromOtherServers) {
   for (const Asset& asset : Assets()) {
     std::string text(asset.body);
     const std::string name = "http://www.w3.org/2000/svg";

@@ -1,5 +1,5 @@
 # cmake -DOUTPUT=embedded.cc "-DFILES=a.html;b.js" -P embed.cmake
-# Writes the C++ file that carries the files' bytes. A raw string needs no tool on the machine that builds.
+# Writes a C++ file with the bytes of the files. A raw string needs no tool on the build machine.
 set(cases "")
 foreach(file IN LISTS FILES)
   file(READ "${file}" text)

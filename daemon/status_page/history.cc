@@ -49,7 +49,7 @@ Sampler::~Sampler() {
   thread_.join();
 }
 
-// The wait is real time whatever the clock is: a test's clock that stands still would otherwise spin here.
+// Waits in real time even with a test's clock: one that stands still would otherwise make this loop spin.
 void Sampler::Run() {
   auto next = std::chrono::steady_clock::now();
   MutexLock lock(mutex_);

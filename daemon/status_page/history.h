@@ -17,20 +17,20 @@
 
 namespace rnicd::status_page {
 
-// The node at one moment, and how much happened a second since the moment before.
+// State of the node at one moment, and rates per second since the previous point.
 struct Point {
   uint64_t pinned_bytes = 0;
   uint64_t registered_bytes = 0;
   uint64_t sessions = 0;
-  // Registrations that came about.
+  // Successful registrations per second.
   double registrations = 0;
-  // Decisions that went against somebody, as RecentFailures lists them.
+  // Refusals and failures per second, as RecentFailures lists them.
   double failures = 0;
   double calls = 0;
 };
 
-// The last quarter of an hour.
-// Threads: safe. What happens is counted without a lock.
+// The points of the last quarter of an hour.
+// Threads: safe. Events are counted without a lock.
 class History final : public core::Observer {
  public:
   static constexpr std::chrono::seconds kInterval{5};
@@ -48,10 +48,10 @@ class History final : public core::Observer {
     }
   }
 
-  // Adds a point. `node` is the ledger of the whole node. The first point has no rates: there is none before it.
+  // Adds a point. `node` is the ledger of the whole node. The first point has no rates, because no other precedes it.
   void Sample(Instant now, const core::Ledger& node);
 
-  // Oldest first.
+  // All points, oldest first.
   std::vector<Point> Points() const;
 
  private:
@@ -74,7 +74,7 @@ class History final : public core::Observer {
   Counts before_ RNICD_GUARDED_BY(mutex_);
 };
 
-// Takes a point at once and then one each interval, on a thread of its own.
+// Samples at once and then once each interval, on its own thread.
 // Lifetime: history, clock and ledger outlive it; the destructor joins without waiting for the next point.
 class Sampler {
  public:

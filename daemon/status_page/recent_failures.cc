@@ -9,14 +9,14 @@
 namespace rnicd::status_page {
 namespace {
 
-// So that the rows are bounded in bytes as well.
+// Bounds the rows in bytes as well.
 constexpr size_t kTextBytesMax = 256;
 
 std::string_view Cut(std::string_view text) { return text.substr(0, kTextBytesMax); }
 
 pid_t PidOf(const core::Decision& decision) { return decision.caller != nullptr ? decision.caller->pid : 0; }
 
-// A failure that MakeError did not make, such as a connection's that is turned away, has no more than its code.
+// False for a failure that was not made by MakeError, such as a refused connection; it has only its code.
 bool HasReason(const absl::Status& status, const ErrorReasonRow& row) { return row.code == status.code(); }
 
 }  // namespace
@@ -44,7 +44,7 @@ void RecentFailures::OnDecision(const core::Decision& decision) {
     failure->reason = reason;
     failure->sentence = has_reason ? row.sentence : std::string_view();
   }
-  // What was at fault may differ within a flood; the row says the last.
+  // The field at fault may differ within a flood; the row keeps the last.
   failure->field = Cut(info.field);
   failure->note = Cut(decision.note);
   failure->last = time;

@@ -19,26 +19,26 @@ using WallTime = std::chrono::system_clock::time_point;
 
 // A refusal, or many of the same kind.
 struct Failure {
-  // Names the row for as long as it is kept; never used again.
+  // Identifies the row as long as it is kept; never reused.
   uint64_t number = 0;
   WallTime first;
   WallTime last;
   uint64_t count = 0;
   std::string what;
   std::string tenant;
-  // Of the client; both 0 when the daemon itself decided.
+  // Process and user ID of the client; both 0 when the daemon itself decided.
   pid_t pid = 0;
   uid_t uid = 0;
-  // An ErrorReason's name, or a status code's where there is no reason.
+  // Name of an ErrorReason, or of the status code where there is no reason.
   std::string reason;
-  // The reason's, for people.
+  // The reason's sentence, for people.
   std::string_view sentence;
   std::string field;
   std::string note;
 };
 
-// The last decisions that went against somebody. A flood of the same refusal is one row with a count, and when there is
-// no room the tenant with the most rows loses its oldest: nobody washes away what others should see.
+// The latest refusals and failures. A flood of the same refusal is one row with a count, and when there is no room the
+// tenant with the most rows loses its oldest: no tenant can push out the rows of others.
 // Threads: safe. A decision that was not refused costs one comparison.
 class RecentFailures final : public core::Observer {
  public:
@@ -48,7 +48,7 @@ class RecentFailures final : public core::Observer {
 
   void OnDecision(const core::Decision& decision) override;
 
-  // Newest first.
+  // All rows, newest first.
   std::vector<Failure> List() const;
 
  private:
@@ -57,7 +57,7 @@ class RecentFailures final : public core::Observer {
 
   const std::function<WallTime()> now_;
   mutable Mutex mutex_;
-  // In no order.
+  // Unordered.
   std::vector<Failure> rows_ RNICD_GUARDED_BY(mutex_);
   uint64_t next_number_ RNICD_GUARDED_BY(mutex_) = 1;
 };

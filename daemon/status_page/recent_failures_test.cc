@@ -51,7 +51,7 @@ TEST_F(RecentFailuresTest, WhatWasAllowedIsNoFailure) {
 }
 
 TEST_F(RecentFailuresTest, AFailureWithoutAReasonHasItsCode) {
-  failures_.OnDecision({.what = "connection", .status = absl::ResourceExhaustedError("turned away at the door")});
+  failures_.OnDecision({.what = "connection", .status = absl::ResourceExhaustedError("refused at accept")});
   const std::vector<Failure> rows = failures_.List();
   ASSERT_THAT(rows, SizeIs(1));
   EXPECT_EQ(rows[0].reason, "RESOURCE_EXHAUSTED");

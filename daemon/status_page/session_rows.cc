@@ -14,7 +14,7 @@ using core::Resource;
 using core::SessionRegistry;
 using Regions = std::vector<std::pair<MemoryRegionId, core::RegionView>>;
 
-// Ids have 64 bits, more than a number of JavaScript holds.
+// Ids have 64 bits, more than a number in JavaScript can represent.
 template <typename Id>
 std::string Text(Id id) {
   return std::to_string(id.value);
@@ -68,7 +68,7 @@ Regions RegionsOf(const core::Session& session) {
   return regions;
 }
 
-// How many of each session's regions are shown: an equal share first, then what is left in the order of sessions.
+// Number of regions shown for each session: an equal share first, then the rest in the order of sessions.
 std::vector<size_t> Shares(const std::vector<Regions>& regions) {
   std::vector<size_t> shares(regions.size());
   size_t left = StatusPage::kRegionsMost;

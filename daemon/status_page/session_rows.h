@@ -9,14 +9,14 @@ namespace rnicd::status_page {
 
 using Json = nlohmann::ordered_json;
 
-// Each with "rows" and how many "more" there are.
+// Lists with "rows" and the number of "more" entries.
 struct SessionRows {
   Json sessions;
   Json regions;
 };
 
-// The sessions with the lowest ids, and regions of these; with little room each session shows some of its own before
-// any shows all.
+// The sessions with the lowest ids, and regions of these; when not all fit, each session shows some of its regions
+// before any shows all.
 SessionRows ReadSessions(const core::SessionRegistry& registry, Instant now);
 
 }  // namespace rnicd::status_page

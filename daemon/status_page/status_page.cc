@@ -72,7 +72,7 @@ Json Failures(const std::vector<Failure>& failures) {
   return rows;
 }
 
-// A list for each line that the page draws.
+// One list of values for each line of the charts.
 Json Lines(const std::vector<Point>& points) {
   Json lines = {{"interval_ms", std::chrono::milliseconds(History::kInterval).count()}};
   const auto add = [&](const char* name, auto member) {

@@ -17,38 +17,39 @@ namespace rnicd::status_page {
 struct AdapterState {
   std::string name;
   bool healthy = false;
-  // Why it is not, or what else is to be said; may be empty.
+  // Why the adapter is not healthy, or another remark; may be empty.
   std::string remark;
 };
 
-// What the page says that core does not know.
+// Facts on the page that core does not have.
 struct Facts {
   // The machine's name.
   std::string node_name;
   std::string version;
-  // Empty without one.
+  // Path of the policy file; empty without one.
   std::string policy_file;
-  // Called from the threads that serve the page.
+  // Number of connections. Called from the threads that serve the page.
   std::function<uint64_t()> connections;
   std::function<std::vector<AdapterState>()> adapters;
 };
 
-// What the status page shows, as JSON. Of the objects only what an operator needs to see who holds what: no token, no
-// ticket, no secret, and no address of memory, because an address and a token are all that a peer needs.
-// Lifetime: everything it is given outlives it. Threads: safe.
+// The contents of the status page, as JSON. Objects only as far as an operator needs to see the holdings of each
+// tenant: no token, no ticket, no secret, and no address of memory, because an address and a token are all that a peer
+// needs.
+// Lifetime: all its arguments outlive it. Threads: safe.
 class StatusPage {
  public:
   static constexpr size_t kSessionsMost = 200;
   static constexpr size_t kTenantsMost = 200;
-  // Of all sessions together.
+  // Limit on the regions shown, for all sessions together.
   static constexpr size_t kRegionsMost = 500;
-  // An answer serves everybody who asks within this time, so that asking often costs nothing.
+  // Lifetime of a response: all requests within this time get the same one, so that frequent requests cost nothing.
   static constexpr std::chrono::milliseconds kFresh{500};
 
   StatusPage(const core::Node& node, const core::SessionRegistry& registry, const RecentFailures& failures,
              const History& history, Facts facts);
 
-  // Everything the page shows. Made anew when the last one is older than kFresh; `wall` is the time it says.
+  // The whole page. Rebuilt when the last one is older than kFresh; `wall` is the time shown.
   std::string Json(WallTime wall);
 
  private:

@@ -20,7 +20,7 @@ using Parsed = nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Everything that may be said; whoever adds a key has to ask here whether strangers on the machine may know it.
+// All keys that may be shown. Before adding one, check that any program on the machine may see its value.
 const std::set<std::string> kAllowed = {
     "time_ms", "node", "history", "adapters", "tenants", "sessions", "regions", "failures", "rows", "more",
     // node
@@ -66,7 +66,7 @@ class StatusPageTest : public ::testing::Test {
                           .tenant = "storage",
                           .status = MakeError(ErrorReason::QUOTA_PINNED_BYTES, "length")});
   }
-  // A session with so many regions, of which none is registered.
+  // Adds a session with `regions` regions, of which none is registered.
   void AddSession(uint64_t number, size_t regions) {
     Owner& owner = owners_.emplace_back(world_, number);
     const ProtectionDomainId domain = owner.Domain();
@@ -205,7 +205,7 @@ TEST_F(StatusPageTest, ASessionOfManyRegionsLeavesRoomForTheOthers) {
   EXPECT_EQ(of_small, 10u);
 }
 
-TEST_F(StatusPageTest, AskingOftenIsAnsweredFromTheLastAnswer) {
+TEST_F(StatusPageTest, FrequentRequestsGetTheLastResponse) {
   StatusPage page = Make();
   const std::string first = page.Json(WallTime{});
   Refuse();

@@ -20,9 +20,10 @@ constexpr std::string_view kPodsWord = "kubepods";
 
 using Names = std::vector<std::string_view>;
 
-// What the engines put before a container's id. Their monitors, such as "crio-conmon-<id>.scope", are no containers.
+// Prefixes that the engines put before a container's id. Their monitors, such as "crio-conmon-<id>.scope", are not
+// containers.
 constexpr std::string_view kEngines[] = {"cri-containerd", "crio", "docker", "libpod", "nerdctl"};
-// Groups besides slices that only those who run the node write into.
+// Groups besides slices that only the node's administrators write into.
 constexpr std::string_view kNodeFolders[] = {"docker",
                                              "kubelet",
                                              "k8s.io",
@@ -69,7 +70,7 @@ bool IsHex(std::string_view text, size_t digits) {
   return text.size() == digits && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-// In the API server's form; the systemd driver writes underscores for its dashes. Nothing if it is no pod's.
+// The UID in the API server's form; the systemd driver writes underscores for its dashes. Empty if it is not a pod UID.
 std::optional<std::string> PodUid(std::string_view text) {
   std::string uid(text);
   if (text.find('-') == std::string_view::npos) {
@@ -78,7 +79,7 @@ std::optional<std::string> PodUid(std::string_view text) {
   return IsPodUid(uid) ? std::optional(uid) : std::nullopt;
 }
 
-// The id in "<id>", "crio-<id>" and "cri-containerd-<id>.scope"; empty when it names no container.
+// The id in "<id>", "crio-<id>" and "cri-containerd-<id>.scope"; empty when the name is not a container's.
 std::string_view ContainerId(std::string_view name) {
   StripSuffix(name, ".scope");
   if (name.size() > kContainerIdDigits) {
@@ -91,15 +92,15 @@ std::string_view ContainerId(std::string_view name) {
   return IsHex(name, kContainerIdDigits) ? name : std::string_view();
 }
 
-// What one name in a path says by itself.
+// The meaning of one name in a path.
 enum class Kind : uint8_t {
-  // Of the node, and nothing else.
+  // Belongs to the node.
   kNode,
-  // The root of all pods, or of those of one quality of service.
+  // The root of all pods, or of the pods of one quality of service.
   kPods,
   kPod,
   kContainer,
-  // Something of Kubernetes, but not as Kubernetes writes it.
+  // Belongs to Kubernetes, but not in a form that Kubernetes writes.
   kMalformed,
   kOther,
 };
@@ -115,7 +116,7 @@ Meaning PodMeaning(std::string_view uid, std::string_view container_id = {}) {
   return pod_uid ? Meaning{Kind::kPod, *pod_uid, std::string(container_id)} : Meaning{Kind::kMalformed, {}, {}};
 }
 
-// Where the word stands between dashes or ends; npos when it does not.
+// Position of the word between dashes or at the end; npos when there is none.
 size_t FindPodsWord(std::string_view stem) {
   for (size_t at = stem.find(kPodsWord); at != std::string_view::npos; at = stem.find(kPodsWord, at + 1)) {
     const size_t end = at + kPodsWord.size();
@@ -126,8 +127,8 @@ size_t FindPodsWord(std::string_view stem) {
   return std::string_view::npos;
 }
 
-// "kubepods.slice", "kubepods-burstable-pod<uid>.slice", and of an engine that knows no slices
-// "kubepods-pod<uid>.slice:cri-containerd:<id>". Something may stand before, as in "kubelet-kubepods.slice".
+// "kubepods.slice", "kubepods-burstable-pod<uid>.slice", and from an engine without slices
+// "kubepods-pod<uid>.slice:cri-containerd:<id>". A prefix is allowed, as in "kubelet-kubepods.slice".
 Meaning MeaningOfSlice(std::string_view stem, std::string_view behind) {
   const size_t word = FindPodsWord(stem);
   if (word == std::string_view::npos) {
@@ -160,7 +161,7 @@ Meaning MeaningOf(std::string_view name) {
   if (name == kPodsWord) {
     return Meaning{Kind::kPods, {}, {}};
   }
-  // Services and scopes have names of their own and are no pods.
+  // Services and scopes have names chosen by others and are not pods.
   if (name.starts_with(kPodsWord) && !name.ends_with(".service") && !name.ends_with(".scope")) {
     return Meaning{Kind::kMalformed, {}, {}};
   }
@@ -170,12 +171,12 @@ Meaning MeaningOf(std::string_view name) {
   return Meaning{IsOneOf(name, kNodeFolders) ? Kind::kNode : Kind::kOther, {}, {}};
 }
 
-// Likewise of the cgroupfs driver's names, which say something only between the root of all pods and a container.
+// Meaning of the cgroupfs driver's names, which are significant only between the root of all pods and a container.
 Meaning MeaningAmongPods(std::string_view name) {
   if (name == "burstable" || name == "besteffort") {
     return Meaning{Kind::kPods, {}, {}};
   }
-  // A pod has no dot in its name; "podman.service" has.
+  // A pod's name has no dot; "podman.service" has one.
   return name.starts_with("pod") && name.find('.') == std::string_view::npos ? PodMeaning(name.substr(3))
                                                                              : MeaningOf(name);
 }
@@ -186,8 +187,8 @@ bool LooksLikePods(std::string_view name) {
          (name.starts_with("pod") && PodUid(name.substr(3)).has_value());
 }
 
-// The names of a path, and how many of them are "..": how far up from the root of our control group namespace it
-// begins. No group can be named so, so it is the kernel's word, and above are groups that the daemon itself lives in.
+// The names of a path, and how many of them are "..": how far above the root of the daemon's control group namespace it
+// begins. No group can have that name, so it comes from the kernel, and the groups above contain the daemon itself.
 struct Path {
   Names names;
   size_t climbs = 0;
@@ -213,14 +214,14 @@ absl::StatusOr<Path> SplitPath(std::string_view text) {
   return path;
 }
 
-// See ParseCgroups; `own` is the daemon's path in the same hierarchy.
+// Reads one hierarchy, see ParseCgroups; `own` is the daemon's path in the same hierarchy.
 absl::StatusOr<core::Container> ReadPath(const Path& path, const Path& own) {
   bool among_pods = false;
   bool is_ours = path.climbs == 0;
   for (size_t index = path.climbs; index < path.names.size(); ++index) {
     const std::string_view name = path.names[index];
     is_ours = is_ours && index < own.names.size() && own.names[index] == name;
-    // What stands beside a group of ours may be a pod, whose root is then above what we can see.
+    // A sibling of the daemon's group may be a pod, whose root is then above the visible part of the path.
     const bool beside_us = path.climbs != 0 && index == path.climbs;
     Meaning meaning = among_pods || beside_us ? MeaningAmongPods(name) : MeaningOf(name);
     if (meaning.kind == Kind::kPod) {
@@ -251,12 +252,12 @@ absl::StatusOr<core::Container> ReadPath(const Path& path, const Path& own) {
 }
 
 struct Hierarchy {
-  // Its controllers or name; empty for the unified one.
+  // Controllers or name of the hierarchy; empty for the unified one.
   std::string_view name;
   Path path;
 };
 
-// Lines of "number:name:path". A path may hold colons, but no line break: the kernel refuses such a name.
+// Splits lines of "number:name:path". A path may contain colons, but no line break: the kernel refuses such a name.
 absl::StatusOr<std::vector<Hierarchy>> SplitLines(std::string_view text) {
   if (text.size() > kMaxCgroupsBytes || text.find('\0') != std::string_view::npos) {
     return Malformed("too long for the control groups of a process, or not text");
@@ -274,7 +275,7 @@ absl::StatusOr<std::vector<Hierarchy>> SplitLines(std::string_view text) {
   return hierarchies;
 }
 
-// False when both say something else.
+// False when both are set and differ.
 bool Agree(std::string& known, std::string& found) {
   if (known.empty()) {
     known.swap(found);

@@ -25,12 +25,12 @@ const std::string kPodFolders = "/kubepods/burstable/pod" + kPod;
 
 std::string Unified(const std::string& path) { return "0::" + path + "\n"; }
 
-// As some hierarchies of version 1, none of which says what it is not asked for.
+// The path in some hierarchies of version 1.
 std::string Legacy(const std::string& path) {
   return absl::StrCat("12:memory:", path, "\n11:cpu,cpuacct:", path, "\n1:name=systemd:", path, "\n0::/\n");
 }
 
-// One path and what it says.
+// One path and the expected container.
 struct Form {
   std::string name;
   std::string path;
@@ -122,7 +122,7 @@ std::vector<Form> OtherForms() {
       {"PodmanMonitor", "/machine.slice/libpod-conmon-" + kId + ".scope", {}},
       {"PodmanServiceBesideUs", "/../podman.service", {}},
       {"NamespaceAncestor", "/../..", {}},
-      // The owner of a user's service names the groups below it: an id from there would be his own word.
+      // The owner of a user's service names the groups below it: an id from there would be chosen by the user.
       {"RootlessPodman", user + "/user.slice/libpod-" + kId + ".scope/container", {}},
       {"RootlessDocker", user + "/app.slice/docker.service/" + kId, {}},
       {"FolderOfNobodyWeKnow", "/process_api/" + kId, {}},
@@ -130,7 +130,7 @@ std::vector<Form> OtherForms() {
       {"LongId", "/docker/" + kId + "a", {}},
       {"UpperCaseId", "/docker/" + std::string(64, 'A'), {}},
       {"UnknownEngine", "/system.slice/evil-" + kId + ".scope", {}},
-      // Nothing of Kubernetes in spite of its name, and only root may choose it.
+      // Not part of Kubernetes in spite of its name, and only root may choose it.
       {"ServiceNamedAfterPods", "/system.slice/kubepods-evil.service", {}},
       {"SliceNamedLikePods", "/kubepodsevil.slice/evil.service", {}},
       {"ColonsInAName", "/system.slice/a:b:c.service", {}},
@@ -164,7 +164,7 @@ INSTANTIATE_TEST_SUITE_P(Pods, CgroupForm, ::testing::ValuesIn(PodForms()), kFor
 INSTANTIATE_TEST_SUITE_P(NoPods, CgroupForm, ::testing::ValuesIn(OtherForms()), kFormName);
 INSTANTIATE_TEST_SUITE_P(Hostile, CgroupForm, ::testing::ValuesIn(HostileForms()), kFormName);
 
-// Each is refused as a whole, also when other hierarchies are in order.
+// Each is refused as a whole, also when the other hierarchies are valid.
 class RefusedCgroups : public ::testing::TestWithParam<Form> {};
 
 TEST_P(RefusedCgroups, AreAnError) {
@@ -256,7 +256,7 @@ TEST(Cgroups, HierarchiesThatNameDifferentContainersAreAnError) {
   EXPECT_EQ(ParseCgroups(plain).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-// A node that is itself a container, as kind makes them: what the daemon shares with its callers says nothing.
+// A node that is itself a container, as kind makes them: groups shared by the daemon and its callers are ignored.
 TEST(Cgroups, PodsOfANodeInAContainerAreSeenFromInside) {
   const std::string inside = "/docker/" + kNode;
   const std::string pod =
@@ -326,7 +326,7 @@ TEST(Cgroups, ATextAboveTheBoundIsAnError) {
   EXPECT_FALSE(ParseCgroups(text).ok());
 }
 
-// Whatever stands in a real text, a pod in the answer has the form of one.
+// Whatever a corrupted text contains, a pod in the result has the form of one.
 TEST(Cgroups, BrokenTextsNeverMakeABrokenContainer) {
   std::mt19937 random(1);
   const std::vector<Form> forms = PodForms();

@@ -16,7 +16,7 @@
 namespace rnicd::transport {
 namespace {
 
-// Room for two: one is the most that is ever right, and a second one proves the packet wrong without a guess.
+// Room for two: at most one is ever valid, and a second one proves the packet wrong without a guess.
 constexpr size_t kControlDescriptors = 2;
 
 union ControlBuffer {
@@ -75,7 +75,7 @@ absl::StatusOr<FdPacket> ReceiveFdPacket(int socket) {
   if (size == 0 && files.empty()) {
     return absl::UnavailableError("the peer closed the connection");
   }
-  // What did not fit the buffer was closed by the kernel; what did fit is closed here.
+  // Descriptors that did not fit the buffer were closed by the kernel; those that did fit are closed here.
   if ((message.msg_flags & MSG_CTRUNC) != 0) {
     return MakeError(ErrorReason::FD_COUNT_WRONG, "fd_count");
   }

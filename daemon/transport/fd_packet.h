@@ -11,18 +11,18 @@ namespace rnicd::transport {
 
 inline constexpr size_t kMaxFdPacketBytes = 4096;
 
-// A packet of the fd socket that passed every check of form.
+// A packet of the fd socket that passed every format check.
 struct FdPacket {
   core::FdTicket ticket{};
-  // Invalid when none came along.
+  // Descriptor of the packet; invalid when there was none.
   UniqueFd file;
 };
 
-// Reads one packet and closes whatever descriptors it should not have carried.
-// Errors: FD_PACKET_MALFORMED, FD_COUNT_WRONG; kUnavailable when the peer is gone or nothing can be read.
+// Reads one packet and closes all descriptors it should not have carried.
+// Errors: FD_PACKET_MALFORMED, FD_COUNT_WRONG; kUnavailable when the peer has closed or nothing can be read.
 absl::StatusOr<FdPacket> ReceiveFdPacket(int socket);
 
-// Sends an FdReply for `outcome`, with its descriptor when it has one. A peer that does not listen loses it.
+// Sends an FdReply for `outcome`, with its descriptor when it has one. The reply is lost when the peer does not read.
 void SendFdReply(int socket, const absl::StatusOr<UniqueFd>& outcome);
 
 }  // namespace rnicd::transport

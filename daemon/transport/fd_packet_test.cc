@@ -39,7 +39,7 @@ class FdPacketTest : public ::testing::Test {
     client_.Reset(ends[1]);
   }
 
-  // Sends a packet with `files` duplicates of one file riding along.
+  // Sends a packet with `files` duplicates of one file attached.
   void Send(const std::string& bytes, size_t files) {
     const UniqueFd file(memfd_create("sent", 0));
     std::vector<int> numbers(files, file.get());
@@ -59,7 +59,7 @@ class FdPacketTest : public ::testing::Test {
     }
     ASSERT_EQ(sendmsg(client_.get(), &message, MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size())) << strerror(errno);
   }
-  // Receives, expects this reason, and that no descriptor stays.
+  // Receives, expects this reason, and that no descriptor stays open.
   void ExpectRefused(const std::string& bytes, size_t files, ErrorReason reason) {
     const size_t before = OpenDescriptors();
     Send(bytes, files);
@@ -141,7 +141,7 @@ TEST_F(FdPacketTest, ASocketThatIsClosedOrSilentIsUnavailable) {
   EXPECT_EQ(ReceiveFdPacket(daemon_.get()).status().code(), absl::StatusCode::kUnavailable);
 }
 
-// Receives the reply on the client's end, with the number of descriptors that came along.
+// Receives the reply on the client's end; returns it with the number of its descriptors.
 std::pair<v1::FdReply, size_t> ReceiveReply(int socket) {
   char bytes[kMaxFdPacketBytes];
   char control[CMSG_SPACE(4 * sizeof(int))];

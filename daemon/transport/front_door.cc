@@ -23,7 +23,7 @@
 namespace rnicd::transport {
 namespace {
 
-// How often silent connections and expired grants are looked for.
+// Period of the search for idle connections and expired grants.
 constexpr int kTickMs = 200;
 constexpr int kEventsAtOnce = 64;
 constexpr uint64_t kWatchBits = 2;
@@ -32,7 +32,7 @@ uint64_t Pack(uint64_t key, uint8_t watch) { return key << kWatchBits | watch; }
 
 UniqueFd OpenSpare() { return UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
-// Pods commonly run with one and the same uid, and one of them must not use up the connections of the others.
+// Pods commonly run with the same uid, and one of them must not use up the connections of the others.
 std::string OwnerOf(const core::Caller& caller) {
   if (!caller.container.pod_uid.empty()) {
     return absl::StrCat("pod ", caller.container.pod_uid);
@@ -138,7 +138,7 @@ void FrontDoor::Handle(uint64_t data) {
       const auto found = connections_.find(key);
       if (found != connections_.end()) {
         epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, found->second.peer.process->pidfd(), nullptr);
-        // A child that still holds the socket does not keep what its parent owned.
+        // A child that still has the socket open does not keep its parent's objects alive.
         registry_.EndAllOf(found->second.peer.caller.process, core::EndCause::kProcessExited);
         CloseConnection(key);
       }
@@ -154,7 +154,7 @@ void FrontDoor::Handle(uint64_t data) {
   }
 }
 
-// A flood of events does not make it more often.
+// At most once per period, however many events arrive.
 void FrontDoor::Tick() {
   const Instant now = node_.clock.Now();
   if (now < next_tick_) {
@@ -185,8 +185,8 @@ bool FrontDoor::AcceptOne(Door door) {
     return true;
   }
   if (errno == EMFILE || errno == ENFILE) {
-    // Without a descriptor the connection would stay in the queue and wake us for ever: take it with the spare one
-    // and let it go.
+    // Without a descriptor the connection would stay in the queue and wake this thread for ever: accept it with the
+    // spare one and close it.
     spare_.Reset(-1);
     UniqueFd turned_away(accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     const bool accepted = turned_away.valid();
@@ -204,15 +204,15 @@ void FrontDoor::Admit(Door door, UniqueFd socket) {
     return Refuse(absl::IsResourceExhausted(peer.status()) ? core::kRefusedNoDescriptors : core::kRefusedIdentity,
                   nullptr, peer.status());
   }
-  if (const std::string_view reason = Judge(door, peer->caller); !reason.empty()) {
+  if (const std::string_view reason = CheckAdmission(door, peer->caller); !reason.empty()) {
     return Refuse(reason, &peer->caller);
   }
   Adopt(door, std::move(socket), *std::move(peer));
 }
 
-std::string_view FrontDoor::Judge(Door door, core::Caller& caller) const {
+std::string_view FrontDoor::CheckAdmission(Door door, core::Caller& caller) const {
   if (door == Door::kOperator) {
-    // An operator comes in even when workloads have taken every place.
+    // An operator is admitted even when workloads have taken every place.
     const std::optional<core::Role> role = node_.tenants.RoleOf(caller, geteuid());
     caller.role = role.value_or(core::Role::kWorkload);
     return role ? std::string_view() : core::kRefusedRole;
@@ -233,7 +233,7 @@ void FrontDoor::Refuse(std::string_view reason, const core::Caller* caller, cons
   core::Decision decision;
   decision.what = "connection";
   decision.caller = caller;
-  decision.status = cause.ok() ? absl::Status(CodeOf(reason), "turned away at the door") : cause;
+  decision.status = cause.ok() ? absl::Status(CodeOf(reason), "refused at accept") : cause;
   decision.note = reason;
   node_.observer.OnDecision(decision);
   logger_.Debug("connection refused", {{"reason", reason}, {"cause", std::string(decision.status.message())}});
@@ -273,12 +273,12 @@ void FrontDoor::HandleFdPacket(uint64_t key) {
   connection.at_work = true;
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.socket.get(), nullptr);
   const core::Caller& from = connection.peer.caller;
-  // One owner with many processes has one turn.
+  // One owner with many processes gets one round-robin slot.
   node_.workers.PostFor(std::hash<std::string>()(connection.owner), [this, key, socket = connection.socket.get(),
                                                                      caller = from] {
     absl::StatusOr<FdPacket> packet = ReceiveFdPacket(socket);
     if (packet.ok()) {
-      // A refused descriptor is closed before the reply says so.
+      // A refused descriptor is closed before the reply is sent.
       const absl::StatusOr<UniqueFd> outcome = core::ExchangeFd(node_, caller, packet->ticket, std::move(packet->file));
       SendFdReply(socket, outcome);
     } else if (ErrorInfoOf(packet.status()).reason != ErrorReason::INTERNAL_FAULT) {
@@ -326,12 +326,12 @@ void FrontDoor::CloseConnection(uint64_t key) {
   if (connection.served != nullptr) {
     connection_count_.fetch_sub(1);
     connection.served->Disconnected();
-    // The job's only purpose is to be the last one to hold the connection.
+    // The job only holds the last reference to the connection.
     closers_.Post([served = std::shared_ptr<ServedConnection>(std::move(connection.served))] {});
   }
 }
 
-// A worker still uses the descriptor of a connection whose packet it has.
+// A worker still uses the descriptor of a connection whose packet it processes.
 void FrontDoor::CloseAll() {
   while (!connections_.empty()) {
     std::vector<uint64_t> keys;

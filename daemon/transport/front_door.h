@@ -25,40 +25,41 @@
 
 namespace rnicd::transport {
 
-// A connection that is being served by somebody else.
+// A connection that a ConnectionServer serves.
 // Lifetime: the destructor ends the service and may wait for running calls; the front door leaves that to a closer.
 class ServedConnection {
  public:
   virtual ~ServedConnection() = default;
-  // The client is gone: nothing it owns may stay because of this connection. Quick; called once, before the destructor.
+  // The client has disconnected: objects of the client must not survive because of this connection. Quick; called once,
+  // before the destructor.
   virtual void Disconnected() = 0;
-  // True when it has done nothing since `since` and holds nothing.
+  // True when the connection has been idle since `since` and holds nothing.
   virtual bool SilentSince(Instant since) const = 0;
 };
 
-// Serves what the front door let in.
+// Serves the connections that the front door admits.
 class ConnectionServer {
  public:
   virtual ~ConnectionServer() = default;
-  // Takes the socket, which does not block. Null when it cannot be served. Called on the front door's thread.
+  // Takes the socket, which is non-blocking. Null when it cannot be served. Called on the front door's thread.
   virtual std::unique_ptr<ServedConnection> Serve(UniqueFd socket, const core::Caller& caller) = 0;
 };
 
 struct FrontDoorOptions {
-  // Of workloads, on both their sockets; operators are not counted. 0 means no limit.
+  // Limit for workloads, on both their sockets; operators are not counted. 0 means no limit.
   uint64_t max_connections = 0;
-  // Of one pod; of one container outside of pods; of one uid outside of both.
+  // Limit for one pod; for one container outside of pods; for one uid outside of both.
   uint64_t max_connections_per_uid = 0;
   std::chrono::milliseconds silent_timeout{10000};
   mode_t socket_mode = 0666;
-  // Where the control groups of callers are read; another one only in tests.
+  // Folder with the control groups of callers; another one only in tests.
   std::string proc_folder = "/proc";
 };
 
-// Accepts every connection of the daemon itself, because gRPC's own listener can neither say who called nor survive
-// running out of descriptors; finds out who it is; and watches each client's socket and process until one of them ends.
-// One thread, one epoll.
-// Lifetime: everything it is given outlives it. Stop before destroying.
+// Accepts every connection itself, because gRPC's own listener can neither identify the caller nor survive running out
+// of descriptors; identifies the caller; and watches each client's socket and process until one of them ends. One
+// thread, one epoll.
+// Lifetime: all its arguments outlive it. Stop before destroying.
 class FrontDoor {
  public:
   FrontDoor(const FrontDoorOptions& options, core::Node& node, core::SessionRegistry& registry,
@@ -67,30 +68,30 @@ class FrontDoor {
 
   // Opens the sockets and serves. Errors: those of SocketDirectory::Listen and ProbeIdentityRung.
   absl::Status Start(const SocketDirectory& workloads, const SocketDirectory& operators);
-  // Accepts nothing from now on; connections go on.
+  // Accepts nothing from now on; open connections continue.
   void StopAccepting();
   // Ends every connection and the thread.
   void Stop();
 
-  // On the workload and admin sockets.
+  // Number of connections on the workload and admin sockets.
   uint64_t connections() const { return connection_count_.load(); }
 
  private:
   enum class Door : uint8_t { kWorkload, kOperator, kFd };
-  // What an epoll event is about; `key` names the listener or the connection.
+  // Source of an epoll event; `key` names the listener or the connection.
   enum class Watch : uint8_t { kListener, kSocket, kProcess, kWakeUp };
 
   struct Connection {
     Door door = Door::kWorkload;
-    // Our own descriptor of the socket: the served one belongs to gRPC.
+    // The front door's own descriptor of the socket: the served one belongs to gRPC.
     UniqueFd socket;
     Peer peer;
-    // Whose connection it counts as.
+    // The owner the connection counts for.
     std::string owner;
     Instant accepted;
     // Null for the fd socket.
     std::unique_ptr<ServedConnection> served;
-    // An fd connection whose packet is with a worker.
+    // True for an fd connection whose packet a worker processes.
     bool at_work = false;
   };
 
@@ -98,19 +99,19 @@ class FrontDoor {
   void Run();
   void Handle(uint64_t data);
   void AcceptAll(Door door);
-  // False when there is nothing more to accept.
+  // False when no connection is left to accept.
   bool AcceptOne(Door door);
   void Admit(Door door, UniqueFd socket);
-  // Gives the caller its role. Empty when the peer may come in; otherwise one of core::kRefusals.
-  std::string_view Judge(Door door, core::Caller& caller) const;
-  // `caller` is null when it is not known. `cause` says more than the reason, or is ok.
+  // Sets the caller's role. Empty when the peer is admitted; otherwise one of core::kRefusals.
+  std::string_view CheckAdmission(Door door, core::Caller& caller) const;
+  // `caller` is null when it is unknown. `cause` adds detail to the reason, or is OK.
   void Refuse(std::string_view reason, const core::Caller* caller, const absl::Status& cause = absl::OkStatus());
   void Adopt(Door door, UniqueFd socket, Peer peer);
   void HandleFdPacket(uint64_t key);
   void CloseConnection(uint64_t key);
   void CloseAll();
   void CloseSilent();
-  // What is to be done now and then, if it is time.
+  // Periodic work, if it is due.
   void Tick();
   void ClearWakeUp();
   void CloseFinished();
@@ -125,25 +126,25 @@ class FrontDoor {
   IdentityRung rung_ = IdentityRung::kPidfdOpen;
   UniqueFd epoll_;
   UniqueFd wake_up_;
-  // Given up to accept, and so to turn away, a connection when no descriptor is left.
+  // Closed to make room for one accept when no descriptor is left, so that the connection can be refused.
   UniqueFd spare_;
   std::thread thread_;
   std::atomic<bool> stopping_{false};
   std::atomic<bool> accepting_{true};
   std::atomic<uint64_t> connection_count_{0};
 
-  // Only the thread touches these once it runs.
+  // Accessed only by the thread once it runs.
   std::map<Door, UniqueFd> listeners_;
   std::unordered_map<uint64_t, Connection> connections_;
   std::unordered_map<std::string, uint64_t> connections_by_owner_;
   uint64_t next_key_ = 1;
   Instant next_tick_;
 
-  // Ends the service of connections that are gone; apart from the reapers, which no connection may hold up.
+  // Ends the service of closed connections; separate from the reapers, which no connection may delay.
   core::WorkerPool closers_{1};
 
   Mutex mutex_;
-  // fd connections whose worker is done.
+  // Keys of fd connections whose worker is done.
   std::vector<uint64_t> finished_ RNICD_GUARDED_BY(mutex_);
 };
 

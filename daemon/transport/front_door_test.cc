@@ -26,7 +26,7 @@ const std::string kOtherId(64, 'b');
 
 std::string InPod(const std::string& uid, const std::string& id = kId) { return "/kubepods/pod" + uid + "/" + id; }
 
-// Serves by remembering whom.
+// Records the callers it is to serve.
 class RecordingServer final : public ConnectionServer {
  public:
   std::unique_ptr<ServedConnection> Serve(UniqueFd socket, const core::Caller& caller) override {
@@ -54,7 +54,7 @@ class RecordingServer final : public ConnectionServer {
   std::vector<core::Caller> callers_ RNICD_GUARDED_BY(mutex_);
 };
 
-// A front door, and this process in whatever control group a test says.
+// A front door, and this process in a control group that each test chooses.
 class FrontDoorTest : public ::testing::Test {
  protected:
   FrontDoorTest() {
@@ -83,10 +83,10 @@ class FrontDoorTest : public ::testing::Test {
     ASSERT_TRUE(door_->Start(*workloads_, *operators_).ok());
   }
 
-  // Connects as a process of this control group. Returns when the connection was let in or turned away.
+  // Connects as a process of this control group. Returns when the connection was admitted or refused.
   UniqueFd ConnectFrom(const std::string& path, bool to_operators = false) {
     std::ofstream(root_ + "/proc/" + std::to_string(getpid()) + "/cgroup") << "0::" << path << "\n";
-    const size_t judged = Judged();
+    const size_t decided = Decided();
     sockaddr_un address = {};
     address.sun_family = AF_UNIX;
     const std::string socket_path =
@@ -94,20 +94,21 @@ class FrontDoorTest : public ::testing::Test {
     socket_path.copy(address.sun_path, sizeof(address.sun_path) - 1);
     UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     EXPECT_EQ(connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
-    EXPECT_TRUE(core::Eventually([&] { return Judged() > judged; })) << "nobody judged the connection";
+    EXPECT_TRUE(core::Eventually([&] { return Decided() > decided; }))
+        << "the connection was neither admitted nor refused";
     return fd;
   }
 
-  std::vector<core::ToldDecision> Refusals() const {
-    std::vector<core::ToldDecision> refusals;
-    for (const core::ToldDecision& decision : world_->observer.counts().decisions) {
+  std::vector<core::RecordedDecision> Refusals() const {
+    std::vector<core::RecordedDecision> refusals;
+    for (const core::RecordedDecision& decision : world_->observer.counts().decisions) {
       if (decision.what == "connection") {
         refusals.push_back(decision);
       }
     }
     return refusals;
   }
-  size_t Judged() const { return server_.callers().size() + Refusals().size(); }
+  size_t Decided() const { return server_.callers().size() + Refusals().size(); }
 
   std::string root_;
   log::Logger logger_{log::Options{}};
@@ -149,7 +150,7 @@ TEST_F(FrontDoorTest, AConnectionThatIsClosedMakesRoomForItsPod) {
   EXPECT_EQ(server_.callers().size(), 2U);
 }
 
-TEST_F(FrontDoorTest, WhoCannotBeNamedIsTurnedAwayAndReported) {
+TEST_F(FrontDoorTest, AnUnidentifiedPeerIsRefusedAndReported) {
   Open(0);
   const UniqueFd refused = ConnectFrom("/kubepods.slice/kubepods-podx.slice");
   ASSERT_EQ(Refusals().size(), 1U);

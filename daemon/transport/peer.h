@@ -12,13 +12,13 @@
 
 namespace rnicd::transport {
 
-// How the kernel lets us name a peer's process, best first. Which one serves is found out once, at the start.
+// The kernel's methods to identify a peer's process, best first. Probed once, at the start.
 enum class IdentityRung : uint8_t {
-  // SO_PEERPIDFD, and every process has its own pidfd inode: nothing can be taken for something else.
+  // SO_PEERPIDFD, and every process has its own pidfd inode: processes cannot be confused.
   kPeerPidfd,
-  // pidfd_open(SO_PEERCRED's pid), checked against the start time. Left open: a client that hands its socket on and
-  // dies before accept, and whose pid is used again before it; its uid stays right in any case, its container is that
-  // of the other process.
+  // pidfd_open(SO_PEERCRED's pid), checked against the start time. Not covered: a client that passes its socket on and
+  // exits before accept, and whose pid is reused before it; its uid is right in any case, but its container is that of
+  // the other process.
   kPidfdOpen,
 };
 
@@ -40,22 +40,23 @@ class PidfdHandle final : public core::ProcessHandle {
 };
 
 // The container of a process, from its cgroup file in `proc_folder` and from that of the process "self", the daemon's.
-// True of the process that had the pid while the file was read: the caller makes sure which one that was.
-// Errors: kUnauthenticated when a file cannot be read or does not say one thing (see ParseCgroups); kResourceExhausted
-// without a descriptor left.
+// Describes the process that had the pid while the file was read: the caller must verify which one that was.
+// Errors: kUnauthenticated when a file cannot be read or is ambiguous (see ParseCgroups); kResourceExhausted without a
+// descriptor left.
 absl::StatusOr<core::Container> ReadContainer(const std::string& proc_folder, pid_t pid);
 
-// Who connected, as the kernel recorded it when they did.
+// The process that connected, as the kernel recorded it at that time.
 //
-// Threat: the client writes whatever it likes into its messages, may pass the socket on, may fork, and may die and have
-// its pid used again while we look. So nothing is taken from a message; what is recorded here names the process that
-// called connect(2), and everything it owns hangs on that process and not on the socket.
+// Threat: the client writes whatever it likes into its messages, may pass the socket on, may fork, and may exit and
+// have its pid reused during the check. So nothing is taken from a message; this record names the process that called
+// connect(2), and all its objects are bound to that process and not to the socket.
 //
-// What is read of a pid counts only if the process behind the pidfd is seen alive afterwards, its first thread too: of
-// one that has ended, control groups of version 1 say that it is in no container. A caller whose container cannot be
-// told is refused, because it might be one that the policy's rules for pods would stop. Without a pid, in a namespace
-// that the daemon cannot see into, there is nothing to read, and the caller has no container.
-// Errors: kUnauthenticated when the process is gone or cannot be named; kResourceExhausted without a descriptor left.
+// Facts read through a pid count only if the process behind the pidfd is seen alive afterwards, its first thread too:
+// for one that has ended, control groups of version 1 show no container. A caller whose container cannot be determined
+// is refused, because it might be one that the policy's rules for pods would stop. Without a pid, in a namespace that
+// the daemon cannot see into, there is nothing to read, and the caller has no container.
+// Errors: kUnauthenticated when the process has exited or cannot be named; kResourceExhausted without a descriptor
+// left.
 struct Peer {
   core::Caller caller;
   std::shared_ptr<const PidfdHandle> process;

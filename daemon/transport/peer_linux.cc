@@ -34,8 +34,8 @@ uint64_t InodeOf(int fd) {
   return fstat(fd, &file) == 0 ? file.st_ino : 0;
 }
 
-// /proc/<pid>/stat from field 3 on, with so many fields taken off; empty when it cannot be read. The name in field 2
-// may hold spaces and brackets.
+// /proc/<pid>/stat from field 3 on, without the first `fields_to_skip` of these; empty when it cannot be read. The name
+// in field 2 may contain spaces and brackets.
 std::istringstream StatOf(pid_t pid, int fields_to_skip) {
   std::ifstream file(absl::StrCat("/proc/", pid, "/stat"));
   std::string line;
@@ -49,7 +49,7 @@ std::istringstream StatOf(pid_t pid, int fields_to_skip) {
   return fields;
 }
 
-// Field 22; 0 when it cannot be read.
+// Start time of the process, field 22; 0 when it cannot be read.
 uint64_t StartTimeOf(pid_t pid) {
   constexpr int kFieldsBefore = 19;
   std::istringstream fields = StatOf(pid, kFieldsBefore);
@@ -58,7 +58,7 @@ uint64_t StartTimeOf(pid_t pid) {
   return start_time;
 }
 
-// Field 9: whether the first thread has begun to exit, the flag PF_EXITING of include/linux/sched.h. Nothing when it
+// Whether the first thread has begun to exit: the flag PF_EXITING of include/linux/sched.h in field 9. Empty when it
 // cannot be read.
 std::optional<bool> IsExiting(pid_t pid) {
   constexpr uint64_t kExitingFlag = 0x4;
@@ -67,7 +67,7 @@ std::optional<bool> IsExiting(pid_t pid) {
   return StatOf(pid, kFieldsBefore) >> flags ? std::optional((flags & kExitingFlag) != 0) : std::nullopt;
 }
 
-// The pid of the process behind a pidfd, as /proc counts pids; at most 0 when it is not to be seen there, or gone.
+// The pid of the process behind a pidfd, as /proc counts pids; at most 0 when it is not visible there, or has exited.
 pid_t PidBehind(int pidfd) {
   std::ifstream file(absl::StrCat("/proc/self/fdinfo/", pidfd));
   std::string name;
@@ -79,7 +79,7 @@ pid_t PidBehind(int pidfd) {
 }
 
 // Before kernel 6.9 all pidfds share one inode, and a key made of it would make all clients equal. Since then they live
-// in a filesystem of their own, whose inodes are never used again. Source: linux/magic.h.
+// in a filesystem of their own, whose inodes are never reused. Source: linux/magic.h.
 bool PidfdsHaveTheirOwnInodes() {
   constexpr auto kPidFsMagic = 0x50494446;
   const UniqueFd self = OpenPidfd(getpid());
@@ -103,15 +103,15 @@ bool KernelHasPeerPidfd() {
   return PeerPidfd(ours.get()).valid();
 }
 
-// Judges errno, which the failed call set.
-absl::Status Gone(const char* message = "the peer's process cannot be named") {
+// The error for errno, which the failed call set.
+absl::Status IdentityError(const char* message = "the peer's process cannot be named") {
   return errno == EMFILE || errno == ENFILE ? absl::ResourceExhaustedError("no descriptor left for the peer's process")
                                             : absl::UnauthenticatedError(message);
 }
 
-// True when all that was read of the pid was this process's. A pid is not used again while its process is there, so
-// the pidfd is asked last.
-bool IsStillThere(const PidfdHandle& process, pid_t pid) {
+// True when everything that was read through the pid belongs to this process. A pid is not reused while its process
+// exists, so the pidfd is checked last.
+bool IsStillAlive(const PidfdHandle& process, pid_t pid) {
   errno = 0;
   return PidBehind(process.pidfd()) == pid && IsExiting(pid) == std::optional(false) && !process.HasExited({});
 }
@@ -127,7 +127,7 @@ absl::StatusOr<std::string> ReadCgroups(const std::string& proc_folder, const st
     text.append(piece.data(), count > 0 ? static_cast<size_t>(count) : 0);
   }
   if (count < 0) {
-    return Gone("the peer's control groups cannot be read");
+    return IdentityError("the peer's control groups cannot be read");
   }
   return text;
 }
@@ -145,8 +145,8 @@ absl::StatusOr<IdentityRung> ProbeIdentityRung() {
   return KernelHasPeerPidfd() && PidfdsHaveTheirOwnInodes() ? IdentityRung::kPeerPidfd : IdentityRung::kPidfdOpen;
 }
 
-// A process that is on its way out counts: on a slow machine much time passes between the end of its sockets and its
-// own.
+// A process that is exiting counts: on a slow machine much time passes between the close of its sockets and its own
+// end.
 bool PidfdHandle::HasExited(std::chrono::milliseconds wait) const {
   pollfd exit = {.fd = pidfd_.get(), .events = POLLIN, .revents = 0};
   if (poll(&exit, 1, static_cast<int>(wait.count())) == 1) {
@@ -170,16 +170,16 @@ absl::StatusOr<Peer> IdentifyPeer(int socket, IdentityRung rung, core::Role role
   ucred credentials = {};
   socklen_t size = sizeof(credentials);
   if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) {
-    return Gone();
+    return IdentityError();
   }
   errno = 0;
-  // Pid 0 is a process of a namespace we cannot see: by its pid it could not be told from others.
+  // Pid 0 is a process of a namespace that is not visible here: its pid does not identify it.
   const bool is_visible = credentials.pid > 0;
   UniqueFd pidfd = rung == IdentityRung::kPeerPidfd ? PeerPidfd(socket)
                    : is_visible                     ? OpenPidfd(credentials.pid)
                                                     : UniqueFd();
   if (!pidfd.valid()) {
-    return Gone();
+    return IdentityError();
   }
   core::ProcessKey key;
   if (rung == IdentityRung::kPeerPidfd) {
@@ -188,7 +188,7 @@ absl::StatusOr<Peer> IdentifyPeer(int socket, IdentityRung rung, core::Role role
     key.high = StartTimeOf(credentials.pid);
     key.low = static_cast<uint64_t>(credentials.pid);
     if (key.high == 0) {
-      return Gone();
+      return IdentityError();
     }
   }
   core::Container container;
@@ -197,8 +197,8 @@ absl::StatusOr<Peer> IdentifyPeer(int socket, IdentityRung rung, core::Role role
   }
   Peer peer;
   peer.process = std::make_shared<PidfdHandle>(std::move(pidfd));
-  if (is_visible ? !IsStillThere(*peer.process, credentials.pid) : peer.process->HasExited({})) {
-    return Gone();
+  if (is_visible ? !IsStillAlive(*peer.process, credentials.pid) : peer.process->HasExited({})) {
+    return IdentityError();
   }
   peer.caller = core::Caller{.process = key,
                              .pid = credentials.pid,

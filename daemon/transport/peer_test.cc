@@ -21,9 +21,9 @@
 namespace rnicd::transport {
 namespace {
 
-constexpr std::chrono::milliseconds kPatience{20000};
+constexpr std::chrono::milliseconds kTimeout{20000};
 
-// A listener on an address of its own, that the kernel picks.
+// A listener on an address that the kernel picks.
 class Listener {
  public:
   Listener() : fd_(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -59,7 +59,7 @@ class Child {
   }
   ~Child() { Kill(); }
   pid_t pid() const { return pid_; }
-  // Dead, but its pid is not free before Kill.
+  // Leaves the child dead, with its pid in use until Kill.
   void MakeZombie() const {
     kill(pid_, SIGKILL);
     siginfo_t ignored = {};
@@ -87,7 +87,7 @@ class Pipe {
   }
   // Async-signal-safe, for a forked child.
   void Send() const { (void)!write(writer_.get(), "x", 1); }
-  // Waits for a byte, or for the last writer to go.
+  // Waits for a byte, or until the last writer closes.
   void Receive() const {
     char byte = 0;
     (void)!read(reader_.get(), &byte, 1);
@@ -187,10 +187,10 @@ TEST_P(PeerTest, TheExitOfTheProcessIsNoticed) {
   const Peer peer = Identify(socket);
   EXPECT_FALSE(peer.process->HasExited(std::chrono::milliseconds(5)));
   child.Kill();
-  EXPECT_TRUE(peer.process->HasExited(kPatience));
+  EXPECT_TRUE(peer.process->HasExited(kTimeout));
 }
 
-// The socket lives on in a forked child; what it owns hangs on the process that connected.
+// The socket lives on in a forked child; its objects are bound to the process that connected.
 TEST_P(PeerTest, AForkThatKeepsTheSocketDoesNotKeepTheProcessAlive) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
@@ -209,7 +209,7 @@ TEST_P(PeerTest, AForkThatKeepsTheSocketDoesNotKeepTheProcessAlive) {
   const Peer peer = Identify(listener_.Accept());
   EXPECT_EQ(peer.caller.pid, child.pid());
   child.Kill();
-  EXPECT_TRUE(peer.process->HasExited(kPatience));
+  EXPECT_TRUE(peer.process->HasExited(kTimeout));
 }
 
 TEST_P(PeerTest, AProcessThatIsGoneIsRefusedOrKnownToBeDead) {
@@ -218,13 +218,13 @@ TEST_P(PeerTest, AProcessThatIsGoneIsRefusedOrKnownToBeDead) {
   child.Kill();
   const auto peer = IdentifyPeer(socket.get(), GetParam(), core::Role::kWorkload);
   if (peer.ok()) {
-    EXPECT_TRUE(peer->process->HasExited(kPatience));
+    EXPECT_TRUE(peer->process->HasExited(kTimeout));
   } else {
     EXPECT_EQ(peer.status().code(), absl::StatusCode::kUnauthenticated);
   }
 }
 
-// The socket outlives the process that connected: in the hands of a grandchild nobody can be named by it.
+// The socket outlives the process that connected: a grandchild that holds it cannot be identified by it.
 TEST_P(PeerTest, ADeadProcessWhoseChildKeepsTheSocketIsRefused) {
   Pipe ready;
   Pipe lifeline;
@@ -247,11 +247,11 @@ TEST_P(PeerTest, ADeadProcessWhoseChildKeepsTheSocketIsRefused) {
   EXPECT_EQ(IdentifyPeer(socket.get(), GetParam(), core::Role::kWorkload).status().code(),
             absl::StatusCode::kUnauthenticated);
   char byte = 0;
-  EXPECT_EQ(recv(socket.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT), -1) << "nobody holds the socket any more";
+  EXPECT_EQ(recv(socket.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT), -1) << "no process holds the socket any more";
   EXPECT_EQ(errno, EAGAIN);
 }
 
-// Of a first thread that has ended, control groups of version 1 say that it is in no container.
+// For a first thread that has ended, control groups of version 1 show no container.
 TEST_P(PeerTest, AProcessWithoutItsFirstThreadIsRefused) {
   Pipe leave;
   Child child([&] {
@@ -267,7 +267,7 @@ TEST_P(PeerTest, AProcessWithoutItsFirstThreadIsRefused) {
   const UniqueFd socket = listener_.Accept();
   const Peer peer = Identify(socket);
   leave.Send();
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  const auto deadline = std::chrono::steady_clock::now() + kTimeout;
   while (!peer.process->HasExited(std::chrono::milliseconds(1)) && std::chrono::steady_clock::now() < deadline) {
   }
   EXPECT_EQ(IdentifyPeer(socket.get(), GetParam(), core::Role::kWorkload).status().code(),
@@ -286,7 +286,7 @@ TEST_P(PeerTest, TheContainerIsThatOfTheProcessThatConnected) {
   EXPECT_EQ(peer->caller.container, (core::Container{kPod, kId}));
 }
 
-TEST_P(PeerTest, ACallerWhoseContainerCannotBeToldIsRefused) {
+TEST_P(PeerTest, ACallerWithAnUnknownContainerIsRefused) {
   const FakeProc proc;
   const UniqueFd ours(listener_.Connect());
   const UniqueFd socket = listener_.Accept();
@@ -301,11 +301,11 @@ TEST_P(PeerTest, ACallerWhoseContainerCannotBeToldIsRefused) {
 TEST_P(PeerTest, WithoutADescriptorLeftNobodyIsTakenForGone) {
   const UniqueFd ours(listener_.Connect());
   const UniqueFd socket = listener_.Accept();
-  // Once with room: a sanitizer needs a pipe to look at objects of classes that it has not seen yet.
+  // First with enough descriptors: a sanitizer needs a pipe to look at objects of classes that it has not seen yet.
   ASSERT_TRUE(IdentifyPeer(socket.get(), GetParam(), core::Role::kWorkload).ok());
   rlimit before = {};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
-  // So many descriptors more at a time: it fails at each place that needs one before it succeeds.
+  // Allows one more descriptor at a time: each place that needs one fails before the call succeeds.
   int lowest_free = dup(socket.get());
   close(lowest_free);
   int refused = 0;

@@ -50,7 +50,7 @@ absl::Status CheckTrusted(const std::string& path) {
 
 absl::StatusOr<SocketDirectory> SocketDirectory::Claim(const std::string& path, mode_t mode) {
   if (mkdir(path.c_str(), mode) == 0) {
-    // mkdir masks the mode; nobody can have used the directory yet.
+    // mkdir masks the mode; no other process can have used the directory yet.
     if (chmod(path.c_str(), mode) != 0) {
       return Failed("chmod", path, errno);
     }

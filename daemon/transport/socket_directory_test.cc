@@ -20,7 +20,7 @@ mode_t ModeOf(const std::string& path) {
   return file.st_mode & 07777;
 }
 
-// True when somebody answers at the path.
+// True when a server accepts connections at the path.
 bool CanConnect(const std::string& path, int type) {
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
@@ -79,7 +79,7 @@ TEST_F(SocketDirectoryTest, ADirectoryThatCannotBeMadeIsNamed) {
   EXPECT_NE(refused.status().message().find(missing), absl::string_view::npos);
 }
 
-// Whoever can write there could put a socket of their own in our place.
+// A user that can write there could put its own socket in place of the daemon's.
 TEST_F(SocketDirectoryTest, APlaceThatOthersCanWriteToIsNotTrusted) {
   ASSERT_EQ(mkdir(path_.c_str(), 0755), 0);
   for (const mode_t mode : {0777u, 0775u, 0757u, 01777u}) {

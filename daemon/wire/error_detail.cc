@@ -20,7 +20,7 @@ v1::ErrorDetail ToErrorDetail(const absl::Status& status) {
   detail.set_limit(info.limit);
   detail.set_used(info.used);
   detail.set_requested(info.requested);
-  // Only MakeError's own messages are for clients; any other failure says no more than its reason.
+  // Only MakeError's own messages are for clients; any other failure is reported by its reason alone.
   detail.set_message(info.reason == ErrorReason::INTERNAL_FAULT ? std::string(row.sentence)
                                                                 : std::string(status.message()));
   return detail;

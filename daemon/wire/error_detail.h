@@ -5,7 +5,7 @@
 
 namespace rnicd::wire {
 
-// The failure as clients see it, whichever socket it travels on; an empty message for an ok status.
+// The failure in the form that clients see, on every socket; an empty message for an OK status.
 v1::ErrorDetail ToErrorDetail(const absl::Status& status);
 
 }  // namespace rnicd::wire

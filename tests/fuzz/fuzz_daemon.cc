@@ -114,7 +114,8 @@ FuzzDaemon::FuzzDaemon()
       registry_(node_),
       process_(tenants_, soft_, draining_),
       server_(
-          gate::GateServices{.observer = observer_, .logger = logger_, .clock = clock_, .late_answers = late_answers_},
+          gate::GateServices{
+              .observer = observer_, .logger = logger_, .clock = clock_, .delayed_responses = delayed_responses_},
           node_, registry_, process_, health_) {}
 
 std::unique_ptr<transport::ServedConnection> FuzzDaemon::Serve(char name, UniqueFd& client) {

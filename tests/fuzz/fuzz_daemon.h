@@ -11,7 +11,7 @@
 #include "base/os_fake.h"
 #include "daemon/core/node.h"
 #include "daemon/core/session_registry.h"
-#include "daemon/gate/late_answers.h"
+#include "daemon/gate/delayed_responses.h"
 #include "daemon/health/health_board.h"
 #include "daemon/log/logger.h"
 #include "daemon/server/grpc_connection_server.h"
@@ -85,7 +85,7 @@ class FuzzDaemon {
   core::SessionRegistry registry_;
   FakeProcess process_;
   health::HealthBoard health_;
-  gate::LateAnswers late_answers_;
+  gate::DelayedResponses delayed_responses_;
   server::GrpcConnectionServer server_;
 };
 

@@ -22,7 +22,7 @@ namespace {
 using grpc::health::v1::HealthCheckRequest;
 using grpc::health::v1::HealthCheckResponse;
 
-// What the daemon promises with its default interval and patience.
+// What the daemon promises with its default interval and timeout.
 constexpr std::chrono::seconds kPromised{5};
 constexpr uint64_t kRoomInTheCard = 2;
 
@@ -157,7 +157,7 @@ TEST_F(Health, IsNotForWorkloads) {
 // The daemon serves, says that its card does not, and can be stopped.
 TEST(HealthOfAHangingCard, IsKnownFromTheStartAndHoldsNobodyUp) {
   const auto started =
-      DaemonProcess::Start({.flags = {kMetricsOnFreePort, "--health_patience_ms=200", "--drain_timeout_ms=300",
+      DaemonProcess::Start({.flags = {kMetricsOnFreePort, "--health_timeout_ms=200", "--drain_timeout_ms=300",
                                       ProviderFlag("register_delay_us", std::chrono::seconds(30))}});
   ASSERT_TRUE(started.ok()) << started.status();
   DaemonProcess& daemon = **started;

@@ -106,7 +106,7 @@ TEST_F(RnicctlAdmin, HealthIsAnExitCodeForScripts) {
 
 TEST(RnicctlHealth, OfAHangingCardIsAFailure) {
   const auto hanging = DaemonProcess::Start(
-      {.flags = {"--health_patience_ms=200", ProviderFlag("register_delay_us", std::chrono::seconds(30))}});
+      {.flags = {"--health_timeout_ms=200", ProviderFlag("register_delay_us", std::chrono::seconds(30))}});
   ASSERT_TRUE(hanging.ok()) << hanging.status();
   const ToolRun run = Finish(*StartTool(**hanging, {"health"}, std::nullopt, ""));
   EXPECT_EQ(run.exit_code, 1);

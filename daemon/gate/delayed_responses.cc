@@ -1,20 +1,20 @@
-#include "daemon/gate/late_answers.h"
+#include "daemon/gate/delayed_responses.h"
 
 #include <utility>
 
 namespace rnicd::gate {
 namespace {
 
-// Each keeps a call of gRPC open, some 10 KiB. Those on top are answered at once.
+// Each entry keeps a gRPC call open, some 10 KiB. Calls above the limit are refused at once.
 constexpr size_t kWaitingMax = 4096;
 
 }  // namespace
 
-LateAnswers::LateAnswers() : LateAnswers(kWaitingMax) {}
+DelayedResponses::DelayedResponses() : DelayedResponses(kWaitingMax) {}
 
-LateAnswers::LateAnswers(size_t waiting_max) : waiting_max_(waiting_max), thread_([this] { Run(); }) {}
+DelayedResponses::DelayedResponses(size_t waiting_max) : waiting_max_(waiting_max), thread_([this] { Run(); }) {}
 
-LateAnswers::~LateAnswers() {
+DelayedResponses::~DelayedResponses() {
   {
     MutexLock lock(mutex_);
     stopping_ = true;
@@ -23,14 +23,14 @@ LateAnswers::~LateAnswers() {
   thread_.join();
 }
 
-bool LateAnswers::Add(std::chrono::nanoseconds delay, std::function<void()> answer) {
+bool DelayedResponses::Add(std::chrono::nanoseconds delay, std::function<void()> response) {
   const Instant due = std::chrono::steady_clock::now() + delay;
   {
     MutexLock lock(mutex_);
     if (waiting_.size() >= waiting_max_) {
       return false;
     }
-    const auto added = waiting_.emplace(due, std::move(answer));
+    const auto added = waiting_.emplace(due, std::move(response));
     if (added != waiting_.begin()) {
       return true;
     }
@@ -39,16 +39,16 @@ bool LateAnswers::Add(std::chrono::nanoseconds delay, std::function<void()> answ
   return true;
 }
 
-void LateAnswers::Run() {
+void DelayedResponses::Run() {
   while (true) {
-    std::function<void()> answer;
+    std::function<void()> response;
     {
       MutexLock lock(mutex_);
       while (!stopping_ && (waiting_.empty() || waiting_.begin()->first > std::chrono::steady_clock::now())) {
         if (waiting_.empty()) {
           changed_.Wait(mutex_);
         } else {
-          // By value: the entry may be gone when this looks at it again.
+          // A copy: the entry may be removed before this thread looks at it again.
           const Instant due = waiting_.begin()->first;
           changed_.WaitUntil(mutex_, due);
         }
@@ -56,10 +56,10 @@ void LateAnswers::Run() {
       if (waiting_.empty()) {
         return;
       }
-      answer = std::move(waiting_.begin()->second);
+      response = std::move(waiting_.begin()->second);
       waiting_.erase(waiting_.begin());
     }
-    answer();
+    response();
   }
 }
 
