@@ -25,7 +25,7 @@ std::map<std::pair<std::string, std::string>, bool>& GapsShown() {
 }
 
 // A row may have several tests, so it is judged when all have run.
-class JudgeGapsAtTheEnd : public testing::Environment {
+class CheckGapsAtEnd : public testing::Environment {
  public:
   void TearDown() override {
     for (const auto& [gap, shown] : GapsShown()) {
@@ -35,7 +35,7 @@ class JudgeGapsAtTheEnd : public testing::Environment {
   }
 };
 
-[[maybe_unused]] testing::Environment* const kEnvironment = testing::AddGlobalTestEnvironment(new JudgeGapsAtTheEnd);
+[[maybe_unused]] testing::Environment* const kEnvironment = testing::AddGlobalTestEnvironment(new CheckGapsAtEnd);
 
 }  // namespace
 
@@ -57,14 +57,14 @@ void NdkConformance::SetUp() {
 }
 
 void NdkConformance::TearDown() {
-  JudgeGap();
+  CheckGap();
   // A gap excuses a wrong answer, never a leak.
   for (const SharedDaemon* shared : used_) {
     ExpectNothingHeld(*shared->process, shared->idle);
   }
 }
 
-void NdkConformance::JudgeGap() {
+void NdkConformance::CheckGap() {
   if (gap_reporter_ == nullptr) {
     return;
   }

@@ -45,7 +45,7 @@ class NdkConformance : public testing::TestWithParam<std::string> {
   static constexpr uint64_t kTightDeviceRegions = 2;
 
  private:
-  void JudgeGap();
+  void CheckGap();
 
   std::vector<SharedDaemon*> used_;
   // Set while a declared gap runs.

@@ -241,7 +241,7 @@ TEST_P(NdkConformance, Case125_DeferredRequestRunsThoughTheNextIsRefused) {
 
 // Posts `count` requests one by one, trying again where the queue is full. False when that takes too long.
 bool PostAll(TestQueue& queue, uint64_t count, const std::function<v1::WorkRequest(uint64_t)>& request) {
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  const auto deadline = std::chrono::steady_clock::now() + kTimeout;
   for (uint64_t context = 1; context <= count;) {
     const auto posted = queue.Post({request(context)});
     if (!ExpectOk(posted) || std::chrono::steady_clock::now() > deadline) {

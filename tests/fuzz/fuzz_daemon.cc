@@ -17,7 +17,7 @@ namespace {
 using core::Resource;
 
 constexpr std::chrono::milliseconds kTicketLifetime{30000};
-constexpr std::chrono::seconds kPatience{20};
+constexpr std::chrono::seconds kTimeout{20};
 constexpr uid_t kPluginUid = 2000;
 constexpr uid_t kPolicyUid = 3000;
 
@@ -134,7 +134,7 @@ void FuzzDaemon::Advance(std::chrono::milliseconds by) {
 }
 
 void FuzzDaemon::CheckNothingLeft(const std::vector<std::string>& secrets) {
-  Check(registry_.WaitUntilEmpty(std::chrono::steady_clock::now() + kPatience), "every session ends");
+  Check(registry_.WaitUntilEmpty(std::chrono::steady_clock::now() + kTimeout), "every session ends");
   CheckNothingHeld(node_, os_);
   observer_.CheckLines(secrets);
 }

@@ -96,7 +96,7 @@ class Mdl {
     switch (input_.Below(8)) {
       case 0:
       case 1:
-        return static_cast<void>(Judge(NextChain()));
+        return static_cast<void>(CheckResolve(NextChain()));
       case 2:
         return TryMapping(NextChain());
       case 3:
@@ -159,7 +159,7 @@ class Mdl {
   }
 
   // Resolves the chain, and checks what comes of it.
-  std::optional<NaiveRange> Judge(const Chain& chain) {
+  std::optional<NaiveRange> CheckResolve(const Chain& chain) {
     std::optional<NaiveRange> expected = ReadChain(chain.entries, chain.length, memories_);
     const absl::StatusOr<core::MappedRange> range = Resolve(chain);
     Check(range.ok() == expected.has_value(), "a chain is taken if it keeps the rules, and only then");
@@ -180,7 +180,7 @@ class Mdl {
 
   void TryMapping(const Chain& chain) {
     const size_t adapter = input_.Below(kAdapters);
-    const std::optional<NaiveRange> expected = Judge(chain);
+    const std::optional<NaiveRange> expected = CheckResolve(chain);
     if (!expected.has_value() || mappings_.size() == kMappingsMax) {
       return;
     }
@@ -278,7 +278,7 @@ class Mdl {
 
   void TryRegister(const Chain& chain) {
     Region& region = regions_[input_.Below(kRegionsMax)];
-    const std::optional<NaiveRange> expected = Judge(chain);
+    const std::optional<NaiveRange> expected = CheckResolve(chain);
     const bool may = expected.has_value() && region.pages.empty() && MayPay(registered_, UINT64_MAX, expected->pages);
     const auto registered = session_->RegisterMr(
         {.region = region.id, .chain = chain.entries, .length = chain.length, .flags = kMrFlagRemoteWrite}, {},

@@ -20,7 +20,7 @@
 namespace rnicd::fuzz {
 namespace {
 
-constexpr size_t kComplaintsMax = 20;
+constexpr size_t kParseErrorsMax = 20;
 constexpr std::string_view kPodUid = "01234567-89ab-cdef-0123-456789abcdef";
 constexpr uid_t kOwnUid = 65532;
 
@@ -53,7 +53,7 @@ int LineOf(std::string_view complaint) {
 void CheckRefusal(const absl::Status& status) {
   Check(absl::IsInvalidArgument(status), "a policy is refused for what it says");
   const std::vector<std::string> complaints = Split(std::string(status.message()), '\n');
-  Check(complaints.size() <= kComplaintsMax, "an operator does not read more complaints");
+  Check(complaints.size() <= kParseErrorsMax, "an operator does not read more complaints");
   int last = 1;
   for (const std::string& complaint : complaints) {
     const int line = LineOf(complaint);

@@ -21,7 +21,7 @@ using google::protobuf::MethodDescriptor;
 
 // What most calls need by far; one that takes longer runs beside those behind it.
 constexpr std::chrono::milliseconds kMoment{20};
-constexpr std::chrono::seconds kPatience{20};
+constexpr std::chrono::seconds kTimeout{20};
 
 grpc::ByteBuffer ToBuffer(const std::string& bytes) {
   const grpc::Slice slice(bytes);
@@ -163,8 +163,8 @@ void OpenCalls::End(uint64_t call) {
   changed_.NotifyAll();
 }
 
-bool OpenCalls::AwaitOne(uint64_t call, std::chrono::milliseconds patience) {
-  const Instant deadline = std::chrono::steady_clock::now() + patience;
+bool OpenCalls::AwaitOne(uint64_t call, std::chrono::milliseconds timeout) {
+  const Instant deadline = std::chrono::steady_clock::now() + timeout;
   MutexLock lock(mutex_);
   while (contexts_.contains(call)) {
     if (!changed_.WaitUntil(mutex_, deadline)) {
@@ -174,8 +174,8 @@ bool OpenCalls::AwaitOne(uint64_t call, std::chrono::milliseconds patience) {
   return true;
 }
 
-bool OpenCalls::AwaitAll(std::chrono::milliseconds patience) {
-  const Instant deadline = std::chrono::steady_clock::now() + patience;
+bool OpenCalls::AwaitAll(std::chrono::milliseconds timeout) {
+  const Instant deadline = std::chrono::steady_clock::now() + timeout;
   MutexLock lock(mutex_);
   while (!contexts_.empty()) {
     if (!changed_.WaitUntil(mutex_, deadline)) {
@@ -265,7 +265,7 @@ void WireClient::AwaitAll() {
   for (const uint64_t call : std::exchange(endless_, {})) {
     calls_.Cancel(call);
   }
-  Check(calls_.AwaitAll(kPatience), "every call ends");
+  Check(calls_.AwaitAll(kTimeout), "every call ends");
 }
 
 }  // namespace rnicd::fuzz

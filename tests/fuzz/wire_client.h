@@ -25,9 +25,9 @@ class OpenCalls {
   // Answers the call's number.
   uint64_t Begin(std::shared_ptr<grpc::ClientContext> context);
   void End(uint64_t call);
-  // False when the call has not ended within the patience; likewise all calls.
-  bool AwaitOne(uint64_t call, std::chrono::milliseconds patience);
-  bool AwaitAll(std::chrono::milliseconds patience);
+  // False when the call has not ended within the timeout; likewise all calls.
+  bool AwaitOne(uint64_t call, std::chrono::milliseconds timeout);
+  bool AwaitAll(std::chrono::milliseconds timeout);
   // Cancels the call if it has not ended.
   void Cancel(uint64_t call);
   void CutOff();

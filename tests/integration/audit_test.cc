@@ -260,7 +260,7 @@ TEST_F(Audit, Property16ConnectionsThatAreTurnedAwayAreTold) {
     for (uint64_t count = 0; count < 2 * kConnectionsMax; ++count) {
       sockets.push_back(std::make_unique<FdSocket>(daemon().fd_socket()));
     }
-    EXPECT_TRUE(daemon().process().errors().WaitFor("connection refused", kPatience));
+    EXPECT_TRUE(daemon().process().errors().WaitFor("connection refused", kTimeout));
   }
   StopDaemon();
   const auto refused = AuditLines(path()).Where({{"what", "connection"}, {"result", "refused"}});
@@ -291,7 +291,7 @@ TEST_F(Audit, ADaemonThatCannotKeepItDoesNotStart) {
   const std::optional<ProcessEnd> end = (*launched)->process().WaitForEnd();
   ASSERT_TRUE(end.has_value());
   EXPECT_EQ(end->exit_code, 1);
-  (*launched)->process().errors().WaitForEnd(kPatience);
+  (*launched)->process().errors().WaitForEnd(kTimeout);
   EXPECT_NE((*launched)->log().find(nowhere), std::string::npos) << (*launched)->log();
 }
 

@@ -250,7 +250,7 @@ struct Written {
     if (!outcome.ok() || !outcome->failure.ok()) {
       return false;
     }
-    const auto completions = peer_queue.PollFor(1, kPatience);
+    const auto completions = peer_queue.PollFor(1, kTimeout);
     return completions.ok() && completions->size() == 1 && completions->front().status == NtStatus::kSuccess;
   }
   std::string Text(size_t count) const {
@@ -268,7 +268,7 @@ struct Written {
 // The end that the library reports; empty when none came in time.
 std::string EndOf(std::promise<std::string>& end) {
   std::future<std::string> told = end.get_future();
-  return told.wait_for(kPatience) == std::future_status::ready ? told.get() : "";
+  return told.wait_for(kTimeout) == std::future_status::ready ? told.get() : "";
 }
 
 TEST_F(Grants, Property07_TokensDieWhenTheGrantIsRevoked) {

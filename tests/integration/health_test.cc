@@ -40,7 +40,7 @@ CallResult<HealthCheckResponse> Check(const std::string& socket, const std::stri
 class Watcher {
  public:
   Watcher(const std::string& socket, const std::string& service) : client_(socket) {
-    context_.set_deadline(std::chrono::system_clock::now() + 2 * kPatience);
+    context_.set_deadline(std::chrono::system_clock::now() + 2 * kTimeout);
     stream_ = client_.stub<HealthStub>().Watch(&context_, Of(service));
   }
   ~Watcher() { context_.TryCancel(); }

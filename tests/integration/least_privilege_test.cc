@@ -132,7 +132,7 @@ TEST_F(LeastPrivilege, AFilterWithoutAMeaningIsRefused) {
   const auto end = (*launched)->process().WaitForEnd();
   ASSERT_TRUE(end.has_value());
   EXPECT_EQ(end->exit_code, 2);
-  EXPECT_TRUE((*launched)->process().errors().WaitFor("system_call_filter", kPatience)) << (*launched)->log();
+  EXPECT_TRUE((*launched)->process().errors().WaitFor("system_call_filter", kTimeout)) << (*launched)->log();
 }
 
 }  // namespace

@@ -66,7 +66,7 @@ struct End {
   }
   // The next completion; a test failure when none comes in time.
   Completion Next() {
-    const std::vector<Completion> completions = Must(queue.PollFor(1, kPatience));
+    const std::vector<Completion> completions = Must(queue.PollFor(1, kTimeout));
     EXPECT_EQ(completions.size(), 1u);
     return completions.empty() ? Completion{.status = NtStatus::kIoTimeout} : completions.front();
   }
@@ -191,7 +191,7 @@ TEST_F(LibrnicdQueues, ArmedQueueIsNotifiedOfASolicitedSendAndNotOfAPlainOne) {
   ASSERT_EQ(plain.size(), 1u);
   EXPECT_EQ(plain.front().request_context, 1u);
   EXPECT_FALSE(Must(receiver.queue.WaitForNotification(std::chrono::milliseconds(50))));
-  auto notified = std::async(std::launch::async, [&] { return receiver.queue.WaitForNotification(kPatience); });
+  auto notified = std::async(std::launch::async, [&] { return receiver.queue.WaitForNotification(kTimeout); });
   EXPECT_EQ(sender.Run(WorkChain().Send({}, {.flags = kOpFlagSolicit})), NtStatus::kSuccess);
   EXPECT_TRUE(Must(notified.get()));
   EXPECT_EQ(receiver.Next().request_context, 2u);
@@ -346,13 +346,13 @@ TEST_F(LibrnicdQueues, OverrunQueueSaysSoToPollAndWaiter) {
   EXPECT_TRUE(pair.Connect(pair.address()).ok());
   ASSERT_TRUE(queue.Arm(CqNotifyType::kErrors).ok());
   EXPECT_EQ(Must(pair.Post(WorkChain().Receive({}, {}).Send({}, {}))).posted, 2u);
-  EXPECT_TRUE(FailedWith(queue.WaitForNotification(kPatience).status(), ErrorReason::CQ_OVERRUN));
+  EXPECT_TRUE(FailedWith(queue.WaitForNotification(kTimeout).status(), ErrorReason::CQ_OVERRUN));
   EXPECT_TRUE(FailedWith(queue.Poll(1).status(), ErrorReason::CQ_OVERRUN));
 }
 
 TEST_F(LibrnicdQueues, EndOfTheSessionWakesWhoeverWaits) {
   End end(daemon());
-  auto waited = std::async(std::launch::async, [&] { return end.queue.WaitForNotification(kPatience); });
+  auto waited = std::async(std::launch::async, [&] { return end.queue.WaitForNotification(kTimeout); });
   ASSERT_TRUE(end.client.Close().ok());
   EXPECT_TRUE(FailedWith(waited.get().status(), ErrorReason::SESSION_ENDING));
   EXPECT_FALSE(end.pair.State().ok());

@@ -12,8 +12,8 @@
 #include "tests/support/daemon_process.h"
 #include "tests/support/event_reader.h"
 #include "tests/support/expect.h"
-#include "tests/support/tested_provider.h"
 #include "tests/support/test_session.h"
+#include "tests/support/tested_provider.h"
 
 namespace rnicd::test {
 namespace {
@@ -39,7 +39,7 @@ ShortRun RunToItsEnd(const DaemonOptions& options) {
   EXPECT_TRUE(launched.ok()) << launched.status();
   ShortRun run;
   run.end = (*launched)->process().WaitForEnd();
-  (*launched)->process().errors().WaitForEnd(kPatience);
+  (*launched)->process().errors().WaitForEnd(kTimeout);
   run.errors = (*launched)->log();
   return run;
 }
@@ -48,7 +48,7 @@ TEST(Lifecycle, ServesAndStopsCleanly) {
   const auto daemon = MustStart({.flags = {kMetricsOnFreePort}});
   ASSERT_NE(daemon, nullptr);
   const IdleState idle = MeasureIdle(*daemon);
-  EXPECT_TRUE(daemon->process().errors().WaitFor("ready", kPatience));
+  EXPECT_TRUE(daemon->process().errors().WaitFor("ready", kTimeout));
   const v1::GetStatusResponse status = AdminStatus(*daemon);
   EXPECT_EQ(status.pid(), daemon->process().pid());
   EXPECT_EQ(status.provider(), ProviderUnderTest());

@@ -171,7 +171,7 @@ TEST_F(MetricsPages, WorkRequestsMoveTheirCounters) {
                                                "--socket-dir=" + daemon().socket_dir(), "--pages", "16"},
                                    .uid = WorkloadUid()});
   ASSERT_TRUE(demo.ok()) << demo.status();
-  EXPECT_EQ((*demo)->WaitForEnd(6 * kPatience).value_or(ProcessEnd()).exit_code, 0) << (*demo)->errors().Text();
+  EXPECT_EQ((*demo)->WaitForEnd(6 * kTimeout).value_or(ProcessEnd()).exit_code, 0) << (*demo)->errors().Text();
   const MetricsPage after = Fetch();
   const auto grown = [&](const std::string& prefix) { return after.Sum(prefix) - before.Sum(prefix); };
   EXPECT_EQ(grown("rnicd_completions_total{operation=\"fast_register\",result=\"success\"}"), 1);
@@ -235,7 +235,7 @@ TEST_F(MetricsPages, PromtoolFindsNothingToComplainAbout) {
   (*check)->CloseInput();
   const std::optional<ProcessEnd> end = (*check)->WaitForEnd();
   ASSERT_TRUE(end.has_value());
-  (*check)->errors().WaitForEnd(kPatience);
+  (*check)->errors().WaitForEnd(kTimeout);
   EXPECT_EQ(end->exit_code, 0) << (*check)->errors().Text() << (*check)->output().Text();
 }
 

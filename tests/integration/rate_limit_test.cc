@@ -84,7 +84,7 @@ template <typename Call>
 Refusal CallUntilRefused(Call call) {
   Mutex mutex;
   Refusal refusal;
-  const auto deadline = steady_clock::now() + kPatience;
+  const auto deadline = steady_clock::now() + kTimeout;
   const auto call_on = [&] {
     for (bool over = false; !over;) {
       const auto begin = steady_clock::now();

@@ -56,8 +56,8 @@ std::unique_ptr<ChildProcess> StartTool(const DaemonProcess& daemon, const std::
 ToolRun Finish(ChildProcess& process) {
   ToolRun run;
   run.exit_code = process.WaitForEnd().value_or(ProcessEnd()).exit_code;
-  process.output().WaitForEnd(kPatience);
-  process.errors().WaitForEnd(kPatience);
+  process.output().WaitForEnd(kTimeout);
+  process.errors().WaitForEnd(kTimeout);
   run.output = process.output().Text();
   run.errors = process.errors().Text();
   return run;

@@ -7,9 +7,9 @@
 
 #include "nlohmann/json.hpp"
 #include "tests/support/child_process.h"
-#include "tests/support/tested_provider.h"
 #include "tests/support/shared_daemon.h"
 #include "tests/support/temp_dir.h"
+#include "tests/support/tested_provider.h"
 
 namespace rnicd::test {
 namespace {
@@ -53,9 +53,9 @@ class RnicctlDemo : public DaemonTest {
       ADD_FAILURE() << process.status();
       return run;
     }
-    run.exit_code = (*process)->WaitForEnd(6 * kPatience).value_or(ProcessEnd()).exit_code;
-    (*process)->output().WaitForEnd(kPatience);
-    (*process)->errors().WaitForEnd(kPatience);
+    run.exit_code = (*process)->WaitForEnd(6 * kTimeout).value_or(ProcessEnd()).exit_code;
+    (*process)->output().WaitForEnd(kTimeout);
+    (*process)->errors().WaitForEnd(kTimeout);
     run.output = (*process)->output().Text();
     run.errors = (*process)->errors().Text();
     return run;

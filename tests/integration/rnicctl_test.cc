@@ -10,10 +10,10 @@
 #include "tests/support/admin_client.h"
 #include "tests/support/child_process.h"
 #include "tests/support/expect.h"
-#include "tests/support/tested_provider.h"
 #include "tests/support/shared_daemon.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_session.h"
+#include "tests/support/tested_provider.h"
 
 namespace rnicd::test {
 namespace {
@@ -47,8 +47,8 @@ class Rnicctl : public DaemonTest {
     const auto process = Start(arguments, uid);
     ToolRun run;
     run.exit_code = process->WaitForEnd().value_or(ProcessEnd()).exit_code;
-    process->output().WaitForEnd(kPatience);
-    process->errors().WaitForEnd(kPatience);
+    process->output().WaitForEnd(kTimeout);
+    process->errors().WaitForEnd(kTimeout);
     run.output = process->output().Text();
     run.errors = process->errors().Text();
     return run;

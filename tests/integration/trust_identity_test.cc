@@ -57,7 +57,7 @@ CallResult<Response> CallWithLies(RawClient& client,
   constexpr int kFirstUnknownField = 3;
   AddForgedFields(request, kFirstUnknownField);
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + kPatience);
+  context.set_deadline(std::chrono::system_clock::now() + kTimeout);
   AddForgedMetadata(context);
   CallResult<Response> result;
   static_cast<CallOutcome&>(result) = OutcomeOf((client.stub<Stub>().*method)(&context, request, &result.response));
@@ -195,7 +195,7 @@ std::unique_ptr<ChildClient> ClientWithPid(DaemonProcess& daemon, pid_t pid) {
         client = ChildClient::Start(daemon, WorkloadUid());
         return client == nullptr || client->process().pid() == pid;
       },
-      kPatience / 10);
+      kTimeout / 10);
   return client != nullptr && client->process().pid() == pid ? std::move(client) : nullptr;
 }
 

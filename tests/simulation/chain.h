@@ -21,7 +21,7 @@ bool HasSealed(const Client& client);
 Chain DrawChain(const Scene& scene, const Client& client);
 
 // What the chain comes to. Without refusals: the bytes, the pages they lie in, in order, and the uses that keep them.
-struct JudgedChain {
+struct CheckedChain {
   Refusals why;
   uint64_t base = 0;
   uint64_t length = 0;
@@ -29,7 +29,7 @@ struct JudgedChain {
   std::vector<MappedPages::Page> pages;
   std::vector<MemoryUse> uses;
 };
-JudgedChain JudgeChain(const Client& client, const Chain& chain);
+CheckedChain CheckChain(const Client& client, const Chain& chain);
 
 // The same pages as their files know them.
 std::vector<FilePage> InFiles(const std::vector<MappedPages::Page>& pages);

@@ -189,7 +189,7 @@ void GrantsAreThoseThatAreNotOver(Scene& scene) {
 }
 
 // "... : REASON" where "... : REASON or OTHER" is expected will do.
-bool IsAsTold(const std::string& is, const std::string& should) {
+bool MatchesExpected(const std::string& is, const std::string& should) {
   const size_t reason = is.rfind(' ') + 1;
   const std::string alternatives = " or " + should.substr(std::min(reason, should.size())) + " or ";
   return is.substr(0, reason) == should.substr(0, reason) &&
@@ -201,7 +201,7 @@ void EveryDecisionIsTold(Scene& scene) {
   const std::vector<std::string>& should = scene.model.decisions;
   Compare(scene, "EveryDecisionIsTold", "the number of decisions", is.size(), should.size());
   for (size_t index = 0; index < std::min(is.size(), should.size()); ++index) {
-    if (!IsAsTold(is[index], should[index])) {
+    if (!MatchesExpected(is[index], should[index])) {
       scene.findings.Report("EveryDecisionIsTold", is[index] + " instead of " + should[index]);
     }
   }

@@ -40,7 +40,7 @@ static_assert(std::size(kQuotaReasons) == core::kResourceCount);
 uint64_t& Of(Usage& usage, Resource resource) { return usage[static_cast<size_t>(resource)]; }
 
 // Refuses what a limit has no room for. There is always room for nothing.
-void JudgeLimit(const core::Limits& limits, Resource resource, const Usage& usage, uint64_t amount, Refusals& why) {
+void CheckLimit(const core::Limits& limits, Resource resource, const Usage& usage, uint64_t amount, Refusals& why) {
   const auto index = static_cast<size_t>(resource);
   const uint64_t limit = limits[resource];
   why.IfAbove(limit != 0 && amount != 0 && (usage[index] > limit || amount > limit - usage[index]),
@@ -202,24 +202,24 @@ Usage Model::UsageOfNode() const {
   return usage;
 }
 
-void Model::JudgeQuota(const Client& client, Resource resource, uint64_t amount, Refusals& why) const {
-  JudgeLimit(client.limits, resource, UsageOf(client), amount, why);
-  JudgeLimit(client.tenant->limits.tenant, resource, UsageOf(*client.tenant), amount, why);
-  JudgeLimit(limits.node, resource, UsageOfNode(), amount, why);
+void Model::CheckQuota(const Client& client, Resource resource, uint64_t amount, Refusals& why) const {
+  CheckLimit(client.limits, resource, UsageOf(client), amount, why);
+  CheckLimit(client.tenant->limits.tenant, resource, UsageOf(*client.tenant), amount, why);
+  CheckLimit(limits.node, resource, UsageOfNode(), amount, why);
 }
 
-void Model::JudgePins(const Client& client, const std::vector<FilePage>& pages, Refusals& why) const {
-  JudgeQuota(client, Resource::kRegisteredBytes, pages.size() * kNdkPageBytes, why);
+void Model::CheckPins(const Client& client, const std::vector<FilePage>& pages, Refusals& why) const {
+  CheckQuota(client, Resource::kRegisteredBytes, pages.size() * kNdkPageBytes, why);
   const uint64_t to_client = BytesNotIn(PinnedBy(client), pages);
   const uint64_t to_tenant = BytesNotIn(PinnedBy(*client.tenant), pages);
-  JudgeLimit(client.limits, Resource::kPinnedBytes, UsageOf(client), to_client, why);
-  JudgeLimit(client.tenant->limits.tenant, Resource::kPinnedBytes, UsageOf(*client.tenant), to_tenant, why);
-  JudgeLimit(limits.node, Resource::kPinnedBytes, UsageOfNode(), to_tenant, why);
+  CheckLimit(client.limits, Resource::kPinnedBytes, UsageOf(client), to_client, why);
+  CheckLimit(client.tenant->limits.tenant, Resource::kPinnedBytes, UsageOf(*client.tenant), to_tenant, why);
+  CheckLimit(limits.node, Resource::kPinnedBytes, UsageOfNode(), to_tenant, why);
 }
 
-void Model::JudgeSession(const Tenant& tenant, Refusals& why) const {
-  JudgeLimit(tenant.limits.tenant, Resource::kSessions, UsageOf(tenant), 1, why);
-  JudgeLimit(limits.node, Resource::kSessions, UsageOfNode(), 1, why);
+void Model::CheckSession(const Tenant& tenant, Refusals& why) const {
+  CheckLimit(tenant.limits.tenant, Resource::kSessions, UsageOf(tenant), 1, why);
+  CheckLimit(limits.node, Resource::kSessions, UsageOfNode(), 1, why);
 }
 
 void Model::PostToWorker(Client& client, std::string what, std::function<void()> apply) {

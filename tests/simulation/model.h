@@ -128,11 +128,11 @@ class Model {
   Usage UsageOfNode() const;
   FilePages PinnedBy(const Client& client) const;
   // Adds the resource's reason for each who would not let the client have so much more.
-  void JudgeQuota(const Client& client, core::Resource resource, uint64_t amount, Refusals& why) const;
+  void CheckQuota(const Client& client, core::Resource resource, uint64_t amount, Refusals& why) const;
   // Likewise for pages to be registered, each as often as it is named.
-  void JudgePins(const Client& client, const std::vector<FilePage>& pages, Refusals& why) const;
+  void CheckPins(const Client& client, const std::vector<FilePage>& pages, Refusals& why) const;
   // Likewise for one more session.
-  void JudgeSession(const Tenant& tenant, Refusals& why) const;
+  void CheckSession(const Tenant& tenant, Refusals& why) const;
   bool IsSlow(uint64_t bytes) const { return bytes >= limits.pending_threshold_bytes; }
 
   // A job that holds the client's session was posted.

@@ -24,13 +24,13 @@ void DrawRequest(const Scene& scene, const QueuePair& pair, Draft& draft);
 
 // A posted request as the card takes it, or why it is refused. `ahead`: the requests of the same chain that were
 // accepted before it.
-struct JudgedRequest {
+struct CheckedRequest {
   Refusals why;
   Request request;
   // Of a bind.
   std::shared_ptr<Window> window;
 };
-JudgedRequest JudgeRequest(const Scene& scene, const QueuePair& pair, const core::WorkRequest& request,
-                           const std::vector<Request>& ahead);
+CheckedRequest CheckRequest(const Scene& scene, const QueuePair& pair, const core::WorkRequest& request,
+                            const std::vector<Request>& ahead);
 
 }  // namespace rnicd::simulation

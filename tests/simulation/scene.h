@@ -59,11 +59,11 @@ class Call {
 };
 
 // How the end of a request is to be told, drawn by lot, and what to give to core for it.
-struct Telling {
+struct ReportPlan {
   Report report;
   core::PendingChoice choice;
 };
-Telling DrawTelling(Scene& scene, core::RequestKind kind, uint64_t object_id, core::Resource charge);
+ReportPlan DrawReportPlan(Scene& scene, core::RequestKind kind, uint64_t object_id, core::Resource charge);
 
 // "mr7", or "mr?1f" for an id that names nothing.
 template <typename T>

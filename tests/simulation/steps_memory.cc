@@ -72,13 +72,13 @@ uint64_t DrawSize(const Scene& scene) {
   return scene.dice.Chance(50) ? 0 : pages * kNdkPageBytes + scene.dice.Between(1, kNdkPageBytes - 1);
 }
 
-Refusals JudgeNewMemory(const Scene& scene, const Client& client, uint64_t size) {
+Refusals CheckNewMemory(const Scene& scene, const Client& client, uint64_t size) {
   Refusals why;
   why.If(scene.model.draining, ErrorReason::DAEMON_DRAINING);
   why.If(size == 0, ErrorReason::FIELD_OUT_OF_RANGE);
   why.If(size % kNdkPageBytes != 0, ErrorReason::MEMORY_SIZE_UNALIGNED);
-  scene.model.JudgeQuota(client, Resource::kMemoryObjects, 1, why);
-  scene.model.JudgeQuota(client, Resource::kMemoryBytes, size, why);
+  scene.model.CheckQuota(client, Resource::kMemoryObjects, 1, why);
+  scene.model.CheckQuota(client, Resource::kMemoryBytes, size, why);
   return why;
 }
 
@@ -88,7 +88,7 @@ void AllocateMemory(Scene& scene, Client& client) {
   if (!call.admitted()) {
     return;
   }
-  const Refusals why = JudgeNewMemory(scene, client, size);
+  const Refusals why = CheckNewMemory(scene, client, size);
   const uint64_t callback = scene.mailbox.Reserve();
   const absl::Status status = client.session->AllocateMemory({.size = size}, scene.mailbox.AllocateDoneFor(callback));
   if (!call.Accepted(status, why)) {
@@ -106,7 +106,7 @@ std::shared_ptr<Memory> Announce(Scene& scene, Client& client, uint64_t size, co
   if (!call.admitted()) {
     return nullptr;
   }
-  const Refusals why = JudgeNewMemory(scene, client, size);
+  const Refusals why = CheckNewMemory(scene, client, size);
   const absl::StatusOr<core::MemoryTicket> imported = client.session->ImportMemory(size);
   if (!call.Accepted(imported.status(), why)) {
     return nullptr;
@@ -169,7 +169,7 @@ DrawnFile SameFile(const std::shared_ptr<MemoryFile>& file, uint64_t size) {
 }
 
 // The system calls of an import, as far as they come.
-void JudgeAttach(Faults& faults, const DrawnFile& drawn, Refusals& why) {
+void CheckAttach(Faults& faults, const DrawnFile& drawn, Refusals& why) {
   why = drawn.why;
   if (!drawn.descriptor.valid() || faults.Strikes(Fault::kInspect, why) || drawn.shows_at_once ||
       faults.Strikes(Fault::kAddSeals, why) || faults.Strikes(Fault::kInspect, why) || !why.none()) {
@@ -206,7 +206,7 @@ void Import(Scene& scene, Client& client, const ShownTicket& shown, const std::s
   const uint64_t bytes = memory != nullptr ? memory->bytes : kNdkPageBytes;
   DrawnFile drawn = same_file != nullptr ? SameFile(same_file, bytes) : DrawFile(scene, bytes);
   if (reaches_memory) {
-    JudgeAttach(scene.model.faults, drawn, why);
+    CheckAttach(scene.model.faults, drawn, why);
   }
   const auto outcome =
       core::ExchangeFd(scene.world.node, client.caller, shown.ticket.bits, std::move(drawn.descriptor));

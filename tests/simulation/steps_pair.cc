@@ -31,7 +31,7 @@ provider::QueuePairLimits DrawLimits(const Scene& scene, bool& above_adapter) {
   return limits;
 }
 
-Refusals JudgeCreateQp(const Scene& scene, const Client& client, const std::shared_ptr<Domain>& domain,
+Refusals CheckCreateQp(const Scene& scene, const Client& client, const std::shared_ptr<Domain>& domain,
                        const std::shared_ptr<CompletionQueue>& receive_queue,
                        const std::shared_ptr<CompletionQueue>& initiator_queue) {
   Refusals why;
@@ -44,7 +44,7 @@ Refusals JudgeCreateQp(const Scene& scene, const Client& client, const std::shar
       why.If(domain != nullptr && queue->adapter != domain->adapter, ErrorReason::ADAPTER_MISMATCH);
     }
   }
-  scene.model.JudgeQuota(client, Resource::kQueuePairs, 1, why);
+  scene.model.CheckQuota(client, Resource::kQueuePairs, 1, why);
   return why;
 }
 
@@ -77,9 +77,9 @@ void CreateQp(Scene& scene, Client& client) {
   if (!call.admitted()) {
     return;
   }
-  Refusals why = JudgeCreateQp(scene, client, domain, receive_queue, initiator_queue);
+  Refusals why = CheckCreateQp(scene, client, domain, receive_queue, initiator_queue);
   why.If(above_adapter, ErrorReason::ABOVE_ADAPTER_LIMIT);
-  scene.model.JudgeQuota(client, Resource::kQueueEntries, uint64_t{limits.receive_depth} + limits.initiator_depth, why);
+  scene.model.CheckQuota(client, Resource::kQueueEntries, uint64_t{limits.receive_depth} + limits.initiator_depth, why);
   if (why.none()) {
     (void)scene.model.faults.Strikes(Fault::kCreateQueuePair, why);
   }
@@ -209,14 +209,15 @@ void FlushQp(Scene& scene, Client& client) {
 void CloseQp(Scene& scene, Client& client) {
   const QueuePairId id = PickFitting(scene, client, &Client::queue_pairs, IsBroken);
   const std::shared_ptr<QueuePair> pair = FindById(client.queue_pairs, id);
-  const Telling telling = DrawTelling(scene, RequestKind::kCloseQp, id.value, Resource::kQueuePairs);
+  const ReportPlan report_plan = DrawReportPlan(scene, RequestKind::kCloseQp, id.value, Resource::kQueuePairs);
   Call call(scene, client, "CloseQp " + Name("qp", pair, id.value));
   if (!call.admitted()) {
     return;
   }
   Refusals why;
   why.If(pair == nullptr, ErrorReason::OBJECT_NOT_FOUND);
-  const auto progress = client.session->CloseQp(id, telling.choice, scene.mailbox.DoneFor(telling.report.callback));
+  const auto progress =
+      client.session->CloseQp(id, report_plan.choice, scene.mailbox.DoneFor(report_plan.report.callback));
   if (call.Accepted(progress, why, /*must_pend=*/false)) {
     scene.card.Disconnect(*pair);
     scene.model.RemoveQueuePair(client, *pair);

@@ -89,12 +89,12 @@ void Post(Scene& scene, Client& client) {
   Refusals why;
   std::vector<Request> accepted;
   for (size_t index = 0; pair != nullptr && index < requests.size() && why.none(); ++index) {
-    JudgedRequest judged = JudgeRequest(scene, *pair, requests[index], accepted);
-    why = judged.why;
+    CheckedRequest checked = CheckRequest(scene, *pair, requests[index], accepted);
+    why = checked.why;
     if (why.none()) {
-      accepted.push_back(std::move(judged.request));
-      if (judged.window != nullptr) {
-        judged.window->ever_bound = true;
+      accepted.push_back(std::move(checked.request));
+      if (checked.window != nullptr) {
+        checked.window->ever_bound = true;
       }
     }
   }

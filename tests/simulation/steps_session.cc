@@ -197,7 +197,7 @@ void OpenSession(Scene& scene) {
     client->tenant = scene.model.tenants.Of(client->caller, shown.secret, scene.world.clock.Now(), why);
   }
   if (client->tenant != nullptr) {
-    scene.model.JudgeSession(*client->tenant, why);
+    scene.model.CheckSession(*client->tenant, why);
     why.If(scene.model.draining, ErrorReason::DAEMON_DRAINING);
   }
   auto opened =

@@ -10,7 +10,7 @@ namespace {
 
 using core::EndCause;
 
-void Judge(Scene& scene, const absl::Status& status, const Refusals& why) {
+void CheckStatus(Scene& scene, const absl::Status& status, const Refusals& why) {
   scene.trace.Add(" -> " + TextOf(status));
   if (!why.Allows(status)) {
     scene.findings.Report("CallsAreJudgedByTheRules", "answered " + TextOf(status) + " instead of " + why.Text());
@@ -48,9 +48,9 @@ void CreateGrant(Scene& scene) {
                         std::to_string(terms.lifetime.count()) + " ms" + (terms.pod_uid.empty() ? "" : " of a pod"));
   Refusals why;
   why.If(careless, ErrorReason::FIELD_OUT_OF_RANGE);
-  scene.model.tenants.JudgeName(terms.name, why);
+  scene.model.tenants.CheckName(terms.name, why);
   const auto issued = scene.world.tenants.CreateGrant(terms);
-  Judge(scene, issued.status(), why);
+  CheckStatus(scene, issued.status(), why);
   if (issued.ok()) {
     scene.model.tenants.AddGrant(terms, *issued, number, scene.world.clock.Now());
   }
@@ -67,7 +67,7 @@ void Revoke(Scene& scene, GrantId id) {
   Refusals why;
   why.If(!is_there, ErrorReason::GRANT_NOT_FOUND);
   const auto revoked = scene.world.tenants.RevokeGrant(id);
-  Judge(scene, revoked.status(), why);
+  CheckStatus(scene, revoked.status(), why);
   if (!revoked.ok() || !is_there) {
     return;
   }
@@ -116,7 +116,7 @@ void Evict(Scene& scene) {
   Refusals why;
   why.If(nobody || client->over, ErrorReason::SESSION_NOT_FOUND);
   const auto evicted = scene.world.registry.Evict(id);
-  Judge(scene, evicted.status(), why);
+  CheckStatus(scene, evicted.status(), why);
   if (!evicted.ok() || nobody) {
     return;
   }
@@ -142,7 +142,7 @@ std::chrono::nanoseconds AskOnce(Scene& scene, Client& client) {
   why.IfAbove(own.count() > 0, ErrorReason::RATE_LIMITED, client.rate.per_second());
   why.IfAbove(own.count() == 0 && shared.count() > 0, ErrorReason::RATE_LIMITED, client.tenant->rate.per_second());
   std::chrono::nanoseconds wait{0};
-  Judge(scene, client.session->AdmitCall(&wait), why);
+  CheckStatus(scene, client.session->AdmitCall(&wait), why);
   if (wait != should) {
     scene.findings.Report("CallsAreJudgedByTheRules", "has to wait " + std::to_string(wait.count()) +
                                                           " ns instead of " + std::to_string(should.count()));

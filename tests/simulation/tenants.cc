@@ -106,7 +106,7 @@ void Tenants::SetPolicy(core::Policy policy, Instant now) {
   }
 }
 
-void Tenants::JudgeName(const std::string& name, Refusals& why) const {
+void Tenants::CheckName(const std::string& name, Refusals& why) const {
   const bool taken = std::any_of(grants_.begin(), grants_.end(),
                                  [&](const auto& each) { return each.second.tenant->name == "grant/" + name; });
   why.If(taken, ErrorReason::GRANT_NAME_TAKEN);

@@ -46,7 +46,7 @@ class Tenants {
   void SetPods(std::vector<core::PodFacts> pods) { pods_ = std::move(pods); }
 
   // Refuses a name that is taken.
-  void JudgeName(const std::string& name, Refusals& why) const;
+  void CheckName(const std::string& name, Refusals& why) const;
   void AddGrant(const core::GrantTerms& terms, const core::IssuedGrant& issued, uint64_t number, Instant now);
   // The tenant of a grant that is no longer.
   std::shared_ptr<Tenant> RemoveGrant(GrantId id);

@@ -44,7 +44,7 @@ class Crowd {
   Crowd& operator=(const Crowd&) = delete;
 
   // False when the processes cannot be started at all.
-  bool ready() const { return leader_ > 0 && tell_read_.valid(); }
+  bool ready() const { return leader_ > 0 && report_read_.valid(); }
   // One more, in a role that is drawn.
   void StartOne();
   // Hears, reaps, and does what is due: to be called every few milliseconds.
@@ -83,7 +83,7 @@ class Crowd {
   void Hear();
   void HearLine(std::string_view line);
   void Reap();
-  void JudgeEnd(const Member& member, int status);
+  void CheckExit(const Member& member, int status);
   void Kill(pid_t pid, Member& member);
   void DoWhatIsDue(pid_t pid, Member& member);
   std::string GrantFor(Member& member);
@@ -94,8 +94,8 @@ class Crowd {
   const bool users_;
   Dice dice_;
   uint64_t number_ = 0;
-  UniqueFd tell_read_;
-  UniqueFd tell_write_;
+  UniqueFd report_read_;
+  UniqueFd report_write_;
   UniqueFd errors_;
   // Only keeps the group in being.
   pid_t leader_ = -1;

@@ -41,7 +41,7 @@ std::string ReasonOf(const test::CallOutcome& outcome) {
 // Counts a refusal; true when there was none.
 bool Allowed(const test::CallOutcome& outcome) {
   if (!outcome.ok()) {
-    TellRefused(ReasonOf(outcome));
+    ReportRefused(ReasonOf(outcome));
   }
   return outcome.ok();
 }
@@ -50,7 +50,7 @@ bool OpenSession(RawClient& client, const RoleOptions& options) {
   v1::OpenSessionRequest request;
   request.set_label(options.role);
   const bool opened = Allowed(client.Call(&SessionStub::OpenSession, request));
-  TellDid("sessions", opened ? 1 : 0);
+  ReportDone("sessions", opened ? 1 : 0);
   return opened;
 }
 
@@ -92,7 +92,7 @@ uint64_t SomeId(Dice& dice, const Own& own) {
 
 void MustFail(const char* what, const test::CallOutcome& outcome) {
   if (Allowed(outcome)) {
-    TellWrong(std::string("liar: was allowed: ") + what);
+    ReportWrong(std::string("liar: was allowed: ") + what);
   }
 }
 
@@ -130,7 +130,7 @@ void LieAboutMessages(const RoleOptions& options, Dice& dice) {
       "/rnicd.v1.MemoryService/AllocateMemory", "/rnicd.v1.AdminService/GetStatus",   "/no.Service/NoMethod"};
   grpc::GenericStub stub(grpc::CreateChannel("unix:" + RpcPath(options), grpc::InsecureChannelCredentials()));
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + test::kPatience);
+  context.set_deadline(std::chrono::system_clock::now() + test::kTimeout);
   grpc::CompletionQueue queue;
   const std::string bytes = "\xff" + RandomBytes(dice, 2000);
   const grpc::Slice slice(bytes);
@@ -144,9 +144,9 @@ void LieAboutMessages(const RoleOptions& options, Dice& dice) {
   bool ok = false;
   queue.Next(&tag, &ok);
   if (status.ok()) {
-    TellWrong("liar: bytes that are no message were answered with success");
+    ReportWrong("liar: bytes that are no message were answered with success");
   }
-  TellRefused("grpc_code_" + std::to_string(status.error_code()));
+  ReportRefused("grpc_code_" + std::to_string(status.error_code()));
 }
 
 // Half a call, a whole preface and half a frame, or noise; sometimes it waits before it hangs up.
@@ -168,7 +168,7 @@ void LieAboutFrames(const RoleOptions& options, Dice& dice) {
   if (dice.OneIn(3)) {
     usleep(static_cast<useconds_t>(dice.Below(300'000)));
   }
-  TellDid("broken_streams");
+  ReportDone("broken_streams");
 }
 
 void LieAboutDescriptors(const RoleOptions& options, Dice& dice) {
@@ -182,9 +182,9 @@ void LieAboutDescriptors(const RoleOptions& options, Dice& dice) {
       dice.OneIn(2) ? RandomBytes(dice, 200)
                     : test::FdRequestBytes(RandomBytes(dice, 64), static_cast<uint32_t>(descriptors.size()));
   if (test::ExchangeFd(FdPath(options), bytes, descriptors).ok()) {
-    TellWrong("liar: a made-up ticket was taken");
+    ReportWrong("liar: a made-up ticket was taken");
   }
-  TellDid("broken_packets");
+  ReportDone("broken_packets");
 }
 
 }  // namespace
@@ -205,8 +205,8 @@ void PlayFlooder(const RoleOptions& options, Dice& dice) {
       break;
     }
   }
-  TellDid("flood_calls", answered);
-  TellRefused("RATE_LIMITED", limited);
+  ReportDone("flood_calls", answered);
+  ReportRefused("RATE_LIMITED", limited);
 }
 
 void PlayLiar(const RoleOptions& options, Dice& dice) {
@@ -233,7 +233,7 @@ void PlayLiar(const RoleOptions& options, Dice& dice) {
         LieAboutDescriptors(options, dice);
     }
   }
-  TellDid("lies", 12);
+  ReportDone("lies", 12);
 }
 
 void PlayForker(const RoleOptions& options, Dice& dice) {
@@ -248,8 +248,8 @@ void PlayForker(const RoleOptions& options, Dice& dice) {
     sleep(lifetime);
     _exit(0);
   }
-  TellHeir(heir);
-  TellDid("forks");
+  ReportHeir(heir);
+  ReportDone("forks");
   _exit(0);
 }
 
@@ -265,7 +265,7 @@ void PlayReconnector(const RoleOptions& options, Dice& dice) {
       test::ConnectUnix(rpc ? RpcPath(options) : FdPath(options), rpc ? SOCK_STREAM : SOCK_SEQPACKET);
     }
   }
-  TellDid("connections", connections);
+  ReportDone("connections", connections);
 }
 
 }  // namespace rnicd::soak

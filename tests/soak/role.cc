@@ -43,10 +43,10 @@ constexpr std::array kRoles = {
     Entry{"leader", PlayLeader},
 };
 
-void Tell(const std::string& line) {
+void WriteLine(const std::string& line) {
   const std::string text = line + "\n";
   // The driver reads all the time; if it is gone, so are we.
-  if (write(kTellFd, text.data(), text.size()) < 0) {
+  if (write(kReportFd, text.data(), text.size()) < 0) {
     _exit(3);
   }
 }
@@ -61,28 +61,28 @@ bool BecomeUser(uid_t uid) {
 
 }  // namespace
 
-void TellDid(const std::string& what, uint64_t count) {
+void ReportDone(const std::string& what, uint64_t count) {
   if (count > 0) {
-    Tell("did " + what + " " + std::to_string(count));
+    WriteLine("did " + what + " " + std::to_string(count));
   }
 }
 
-void TellRefused(const std::string& reason, uint64_t count) {
+void ReportRefused(const std::string& reason, uint64_t count) {
   if (count > 0) {
-    Tell("refused " + reason + " " + std::to_string(count));
+    WriteLine("refused " + reason + " " + std::to_string(count));
   }
 }
 
-void TellWrong(const std::string& text) {
+void ReportWrong(const std::string& text) {
   std::string line = "wrong " + text.substr(0, 1000);
   for (char& c : line) {
     c = c == '\n' ? ' ' : c;
   }
-  Tell(line);
+  WriteLine(line);
 }
 
-void TellHolding() { Tell("holding " + std::to_string(getpid())); }
-void TellHeir(pid_t pid) { Tell("heir " + std::to_string(pid)); }
+void ReportHolding() { WriteLine("holding " + std::to_string(getpid())); }
+void ReportHeir(pid_t pid) { WriteLine("heir " + std::to_string(pid)); }
 
 std::string LimitReason(const absl::Status& status) {
   if (status.ok()) {

@@ -37,17 +37,17 @@ class Dice {
 };
 
 // The descriptor on which a role tells the driver; each line goes out in one write.
-inline constexpr int kTellFd = 3;
+inline constexpr int kReportFd = 3;
 
 // "did sessions 3", "refused QUOTA_REGIONS 1". A client that is killed has told all it did until then.
-void TellDid(const std::string& what, uint64_t count = 1);
-void TellRefused(const std::string& reason, uint64_t count = 1);
+void ReportDone(const std::string& what, uint64_t count = 1);
+void ReportRefused(const std::string& reason, uint64_t count = 1);
 // Something that must not be; fails the whole run.
-void TellWrong(const std::string& text);
+void ReportWrong(const std::string& text);
 // It has memory and regions, and keeps them until it is killed.
-void TellHolding();
+void ReportHolding();
 // A child that outlives this process with its sockets.
-void TellHeir(pid_t pid);
+void ReportHeir(pid_t pid);
 
 // The name of a reason that says no to a client that asks for too much; empty for every other status.
 std::string LimitReason(const absl::Status& status);

@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "tests/soak/crowd.h"
-#include "tests/soak/judge.h"
+#include "tests/soak/leak_check.h"
 #include "tests/soak/policy.h"
 #include "tests/support/raw_client.h"
 
@@ -46,7 +46,7 @@ class Run {
       : options_(options),
         daemon_(std::move(daemon)),
         crowd_(*daemon_, options.seed, geteuid() == 0),
-        judge_(*daemon_),
+        leak_check_(*daemon_),
         began_(Clock::now()) {}
 
   int All();
@@ -67,7 +67,7 @@ class Run {
   const SoakOptions& options_;
   std::unique_ptr<test::DaemonProcess> daemon_;
   Crowd crowd_;
-  Judge judge_;
+  LeakCheck leak_check_;
   const Clock::time_point began_;
   Clock::time_point last_progress_;
   uint64_t audit_lines_ = 0;
@@ -96,7 +96,7 @@ void Run::Progress() {
     started += count;
   }
   std::printf("%5ld s: %zu clients (%lu started, %lu killed, %zu wrong); %s\n", static_cast<long>(Elapsed()),
-              crowd_.size(), started, tally.killed, tally.wrong.size(), judge_.Glance().c_str());
+              crowd_.size(), started, tally.killed, tally.wrong.size(), leak_check_.Summary().c_str());
   std::fflush(stdout);
 }
 
@@ -139,7 +139,7 @@ void Run::Checkpoint() {
   if (!DaemonLives()) {
     return;
   }
-  for (const std::string& wrong : judge_.Look(Count(crowd_.tally().did, "sessions"))) {
+  for (const std::string& wrong : leak_check_.Check(Count(crowd_.tally().did, "sessions"))) {
     crowd_.AddWrong(wrong);
   }
   RotateAudit();
@@ -153,7 +153,7 @@ bool Run::Spell(milliseconds length) {
 }
 
 void Run::PrintTable() const {
-  const Figures& now = judge_.figures().back();
+  const Figures& now = leak_check_.figures().back();
   const Tally& tally = crowd_.tally();
   std::printf(
       "-- minute %.1f at rest: %lu fds, %lu threads, %lu KiB resident, %lu maps; %lu audit lines\n"
@@ -177,15 +177,15 @@ std::string Run::Report() const {
        << Sum(tally.did) << " |\n| Refused | " << Sum(tally.refused) << " |\n| Audit lines | " << audit_lines_
        << " |\n\nThe daemon at rest:\n\n| Minute | Sessions so far | fds | threads | KiB resident | maps |\n"
        << "|---:|---:|---:|---:|---:|---:|\n";
-  for (const Figures& at : judge_.figures()) {
+  for (const Figures& at : leak_check_.figures()) {
     char minute[32];
     std::snprintf(minute, sizeof(minute), "%.1f", at.minute);
     text << "| " << minute << " | " << at.sessions_opened << " | " << at.open_fds << " | " << at.threads << " | "
          << at.resident_kib << " | " << at.maps << " |\n";
   }
-  if (judge_.SlopeKiB() != 0) {
-    text << "\nResident memory over the later half: " << judge_.SlopeKiB() << " KiB a minute, "
-         << judge_.BytesPerSession() << " bytes a session.\n";
+  if (leak_check_.SlopeKiB() != 0) {
+    text << "\nResident memory over the later half: " << leak_check_.SlopeKiB() << " KiB a minute, "
+         << leak_check_.BytesPerSession() << " bytes a session.\n";
   }
   for (const std::string& wrong : tally.wrong) {
     text << "\n- WRONG: " << wrong;
@@ -216,7 +216,7 @@ int Run::All() {
     go_on = Spell(std::min(spell, std::chrono::duration_cast<milliseconds>(end - Clock::now())));
   }
   if (DaemonLives()) {
-    if (const absl::Status stopped = daemon_->Stop(3 * test::kPatience); !stopped.ok()) {
+    if (const absl::Status stopped = daemon_->Stop(3 * test::kTimeout); !stopped.ok()) {
       crowd_.AddWrong("the end of the daemon: " + std::string(stopped.message()));
     }
   }

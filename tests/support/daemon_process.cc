@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "base/status.h"
-#include "tests/support/tested_provider.h"
 #include "tests/support/raw_socket.h"
+#include "tests/support/tested_provider.h"
 #include "tests/support/wait.h"
 
 namespace rnicd::test {
@@ -64,7 +64,7 @@ absl::Status DaemonProcess::Stop(std::chrono::milliseconds limit) {
   if (!end.has_value()) {
     return absl::DeadlineExceededError("rnicd does not stop; it said: " + log());
   }
-  process_->errors().WaitForEnd(kPatience);
+  process_->errors().WaitForEnd(kTimeout);
   if (end->exit_code != 0) {
     return absl::InternalError("rnicd ended with " + Describe(*end) + "; it said: " + log());
   }

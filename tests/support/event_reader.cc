@@ -9,7 +9,7 @@ namespace rnicd::test {
 
 EventReader::EventReader(RawClient& client, Callback on_event)
     : client_(client), thread_([this, on_event = std::move(on_event)] { Run(on_event); }) {
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  const auto deadline = std::chrono::steady_clock::now() + kTimeout;
   MutexLock lock(mutex_);
   while (!stands_ && changed_.WaitUntil(mutex_, deadline)) {
   }
@@ -22,7 +22,7 @@ EventReader::~EventReader() {
 
 void EventReader::Run(const Callback& on_event) {
   auto stream = client_.stub<SessionStub>().WatchEvents(&context_, v1::WatchEventsRequest());
-  // The daemon sends it as soon as it has taken the stream on.
+  // The daemon sends the initial metadata as soon as it has accepted the stream.
   stream->WaitForInitialMetadata();
   {
     MutexLock lock(mutex_);

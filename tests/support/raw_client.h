@@ -25,8 +25,8 @@ using QueueStub = v1::QueueService::Stub;
 using AdminStub = v1::AdminService::Stub;
 using HealthStub = grpc::health::v1::Health::Stub;
 
-// One connection to a gRPC socket, with the generated stubs and nothing clever: what any gRPC language has.
-// Lifetime: the connection is made by the first call and closed when this goes.
+// One connection to a gRPC socket with the plain generated stubs, as in any language that has gRPC.
+// Lifetime: the first call makes the connection, the destructor closes it.
 class RawClient {
  public:
   explicit RawClient(const std::string& socket_path);
@@ -34,7 +34,7 @@ class RawClient {
   // client.Call(&MemoryStub::CreatePd, request)
   template <typename Stub, typename Request, typename Response>
   CallResult<Response> Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
-                            const std::type_identity_t<Request>& request, std::chrono::milliseconds limit = kPatience) {
+                            const std::type_identity_t<Request>& request, std::chrono::milliseconds limit = kTimeout) {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + limit);
     CallResult<Response> result;

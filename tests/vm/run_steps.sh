@@ -9,7 +9,7 @@ set -uo pipefail
 source tests/vm/cards.sh
 
 readonly GROUP=/sys/fs/cgroup/step
-readonly COMPLAINTS='WARNING:|BUG:|Oops|general protection fault|INFO: task .* blocked'
+readonly KERNEL_ERRORS='WARNING:|BUG:|Oops|general protection fault|INFO: task .* blocked'
 export BUILD RESULTS
 
 # What the processes of the step hold on the cards. The kernel's own objects have a name in brackets; what has neither
@@ -30,7 +30,7 @@ processes_left() {
 }
 
 # What the kernel complained about since its buffer was cleared.
-kernel_complaints() { dmesg --notime | grep -E -A 12 "$COMPLAINTS"; }
+kernel_errors() { dmesg --notime | grep -E -A 12 "$KERNEL_ERRORS"; }
 
 # in_group COMMAND...: in a control group of its own, from which no child escapes.
 in_group() {
@@ -53,8 +53,8 @@ leftovers() {
     printf 'left RDMA objects behind:\n'
     held_objects
   fi
-  local complaints
-  if complaints=$(kernel_complaints); then printf 'the kernel complained:\n%s\n' "$complaints"; fi
+  local errors
+  if errors=$(kernel_errors); then printf 'the kernel complained:\n%s\n' "$errors"; fi
 }
 
 # heartbeat NAME LOG: says every half minute where a step stands, so that a long one does not look dead.

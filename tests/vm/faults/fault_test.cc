@@ -56,8 +56,8 @@ void FaultTest::TearDown() {
     return held.empty();
   })) << "the kernel still holds for processes: "
       << Describe(held);
-  for (const std::string& complaint : kernel_log_.NewComplaints()) {
-    ADD_FAILURE() << "the kernel says: " << complaint;
+  for (const std::string& error : kernel_log_.NewErrors()) {
+    ADD_FAILURE() << "the kernel says: " << error;
   }
 }
 

@@ -31,7 +31,7 @@ class Owner {
   const RemoteBytes& remote() const { return remote_; }
 
   // A new queue pair of its, connected.
-  void Meet(ForeignPeer& peer) {
+  void ConnectTo(ForeignPeer& peer) {
     const std::string address = client_->MustRun("qp").values["address"];
     client_->MustRun("peer " + peer.address());
     peer.Connect(address);
@@ -55,7 +55,7 @@ void ExpectPeerReachesMemory(DaemonProcess& daemon, const PeerOptions& options) 
   EXPECT_NE(identity.number("uid"), 0u);
   EXPECT_EQ(identity.values["capabilities"], "0000000000000000");
   ForeignPeer peer(options);
-  owner.Meet(peer);
+  owner.ConnectTo(peer);
   peer.MustWrite(owner.remote(), 7, kMessageBytes);
   EXPECT_TRUE(owner.Text() == Pattern(7, kMessageBytes));
   owner.SetText(Pattern(8, kMessageBytes));
@@ -74,13 +74,13 @@ TEST_F(ForeignAccess, PeerReachesTheMemoryOfAClientWithoutPrivileges) {
 TEST_F(ForeignAccess, DeregisteredTokenIsRefused) {
   Owner owner(daemon());
   ForeignPeer peer;
-  owner.Meet(peer);
+  owner.ConnectTo(peer);
   peer.MustWrite(owner.remote(), 1, kMessageBytes);
   owner.Deregister();
   EXPECT_EQ(peer.Write(owner.remote(), 2, 64).error, "REM_ACCESS_ERR");
   owner.client().MustRun("disconnected");
   ForeignPeer second;
-  owner.Meet(second);
+  owner.ConnectTo(second);
   EXPECT_EQ(second.Read(owner.remote(), 64).error, "REM_ACCESS_ERR");
   owner.client().MustRun("disconnected");
   EXPECT_TRUE(owner.Text() == Pattern(1, kMessageBytes));
@@ -135,7 +135,7 @@ TEST_P(ForeignTrespass, IsRefusedChangesNothingAndEndsTheConnection) {
   Owner owner(daemon(), GetParam().flags);
   owner.SetText(Pattern(1, kMessageBytes));
   ForeignPeer peer;
-  owner.Meet(peer);
+  owner.ConnectTo(peer);
   EXPECT_EQ(GetParam().attempt(peer, owner.remote()).error, "REM_ACCESS_ERR");
   owner.client().MustRun("disconnected");
   EXPECT_EQ(peer.Run("state").values["state"], "ERR");

@@ -63,7 +63,7 @@ uint64_t PinnedKib(pid_t pid) {
   return 0;
 }
 
-bool IsComplaint(std::string_view message) {
+bool IsKernelError(std::string_view message) {
   constexpr std::array<std::string_view, 7> kSigns = {
       "WARNING:", "BUG:", "Oops", "general protection fault", "blocked for more than", "refcount_t:", "rxe_cleanup"};
   return std::ranges::any_of(kSigns, [&](std::string_view sign) { return message.find(sign) != message.npos; });
@@ -74,8 +74,8 @@ KernelLog::KernelLog() : file_(open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEX
   lseek(file_.get(), 0, SEEK_END);
 }
 
-std::vector<std::string> KernelLog::NewComplaints() {
-  std::vector<std::string> complaints;
+std::vector<std::string> KernelLog::NewErrors() {
+  std::vector<std::string> errors;
   std::array<char, 8192> record;
   while (true) {
     // One message each; EPIPE says that some were lost, and goes on behind them.
@@ -84,11 +84,11 @@ std::vector<std::string> KernelLog::NewComplaints() {
       continue;
     }
     if (size <= 0) {
-      return complaints;
+      return errors;
     }
     const std::string_view message(record.data(), static_cast<size_t>(size));
-    if (IsComplaint(message)) {
-      complaints.emplace_back(message);
+    if (IsKernelError(message)) {
+      errors.emplace_back(message);
     }
   }
 }

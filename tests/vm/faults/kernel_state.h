@@ -27,7 +27,7 @@ std::string Describe(const KernelObjects& objects);
 uint64_t PinnedKib(pid_t pid);
 
 // True of a message that tells of a fault in the kernel: a warning with a stack trace, a bug, a task that hangs.
-bool IsComplaint(std::string_view message);
+bool IsKernelError(std::string_view message);
 
 // The kernel's messages from its construction on. Source: /dev/kmsg.
 class KernelLog {
@@ -35,7 +35,7 @@ class KernelLog {
   KernelLog();
 
   // Complaints since the last call.
-  std::vector<std::string> NewComplaints();
+  std::vector<std::string> NewErrors();
 
  private:
   UniqueFd file_;

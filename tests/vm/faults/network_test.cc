@@ -17,7 +17,7 @@ constexpr uint32_t kTimeout = static_cast<uint32_t>(NtStatus::kIoTimeout);
 class Links : public FaultTest, public testing::WithParamInterface<const char*> {
  protected:
   bool Logs(const std::string& event) {
-    return daemon().process().errors().WaitFor("event=\"" + event + "\"", kPatience);
+    return daemon().process().errors().WaitFor("event=\"" + event + "\"", kTimeout);
   }
 };
 
@@ -85,7 +85,7 @@ TEST_F(Addresses, WithoutOneNothingConnectsUntilItIsBack) {
     const AddressGone gone;
     ASSERT_TRUE(Eventually([] { return SlotOfNearAddress() < 0; }));
     EXPECT_FALSE(Connect(queue, peer.address()).ok());
-    EXPECT_TRUE(daemon().process().errors().WaitFor("address changed", kPatience)) << daemon().log();
+    EXPECT_TRUE(daemon().process().errors().WaitFor("address changed", kTimeout)) << daemon().log();
   }
   ForeignLink link(session);
   link.Greet();

@@ -213,7 +213,7 @@ Outcome Connection::RunSend(ibv_wr_opcode opcode, uint64_t remote_address, uint3
   if (!PostSend(opcode, remote_address, rkey, length)) {
     return {.error = "POST_FAILED"};
   }
-  return Wait(send_cq_, std::chrono::steady_clock::now() + options_.patience);
+  return Wait(send_cq_, std::chrono::steady_clock::now() + options_.timeout);
 }
 
 Outcome Connection::Write(uint64_t remote_address, uint32_t rkey, uint32_t length) {
@@ -238,7 +238,7 @@ Outcome Connection::Receive() {
   if (!receive_posted_ && ibv_post_recv(qp_, &request, &refused) != 0) {
     return {.error = "POST_FAILED"};
   }
-  const Outcome outcome = Wait(receive_cq_, std::chrono::steady_clock::now() + options_.patience);
+  const Outcome outcome = Wait(receive_cq_, std::chrono::steady_clock::now() + options_.timeout);
   receive_posted_ = outcome.error == "NO_COMPLETION";
   return outcome;
 }
@@ -261,7 +261,7 @@ Outcome Connection::WriteFor(std::chrono::milliseconds duration, uint64_t remote
     if (under_way == 0) {
       return {};
     }
-    const Outcome outcome = Wait(send_cq_, std::chrono::steady_clock::now() + options_.patience);
+    const Outcome outcome = Wait(send_cq_, std::chrono::steady_clock::now() + options_.timeout);
     if (!outcome.ok()) {
       return outcome;
     }

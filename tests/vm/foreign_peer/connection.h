@@ -23,7 +23,7 @@ struct ConnectionOptions {
   // 4.096 us times 2 to this power.
   uint8_t ack_timeout = 16;
   // How long a request is waited for.
-  std::chrono::seconds patience{60};
+  std::chrono::seconds timeout{60};
 };
 
 // How a request ended.

@@ -33,7 +33,7 @@ struct Options {
   std::string peer;
 };
 
-[[noreturn]] void Complain(const std::string& what) {
+[[noreturn]] void UsageError(const std::string& what) {
   std::fprintf(stderr, "rnicd_foreign_peer: %s; the head of main.cc and README.md say how it is used\n", what.c_str());
   std::exit(2);
 }
@@ -42,7 +42,7 @@ uint64_t FlagNumber(const char* name, const char* text, uint64_t min, uint64_t m
   char* end = nullptr;
   const uint64_t value = std::strtoull(text, &end, 0);
   if (end == text || *end != '\0' || value < min || value > max) {
-    Complain(std::string("--") + name + " must be " + std::to_string(min) + " to " + std::to_string(max));
+    UsageError(std::string("--") + name + " must be " + std::to_string(min) + " to " + std::to_string(max));
   }
   return value;
 }
@@ -74,17 +74,17 @@ Options ReadFlags(int argc, char** argv) {
         connection.ack_timeout = static_cast<uint8_t>(FlagNumber("ack-timeout", optarg, 1, 31));
         break;
       case 't':
-        connection.patience = std::chrono::seconds(FlagNumber("patience", optarg, 1, 3600));
+        connection.timeout = std::chrono::seconds(FlagNumber("patience", optarg, 1, 3600));
         break;
       case 'p':
         options.peer = optarg;
         break;
       default:
-        Complain("unknown flag");
+        UsageError("unknown flag");
     }
   }
   if (optind < argc) {
-    Complain(std::string("unknown argument ") + argv[optind]);
+    UsageError(std::string("unknown argument ") + argv[optind]);
   }
   return options;
 }

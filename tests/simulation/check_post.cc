@@ -47,15 +47,15 @@ uint64_t CountRuns(const Pieces& pieces) {
 }
 
 // Judges one request of a queue pair.
-class Judge {
+class RequestChecker {
  public:
-  Judge(const Scene& scene, const QueuePair& pair, const core::WorkRequest& posted, JudgedRequest& judged)
+  RequestChecker(const Scene& scene, const QueuePair& pair, const core::WorkRequest& posted, CheckedRequest& checked)
       : scene_(scene),
         pair_(pair),
         flags_(posted.flags),
-        why_(judged.why),
-        out_(judged.request),
-        window_(judged.window) {}
+        why_(checked.why),
+        out_(checked.request),
+        window_(checked.window) {}
 
   void operator()(std::monostate) { why_.If(true, ErrorReason::FIELD_OUT_OF_RANGE); }
 
@@ -225,7 +225,7 @@ class Judge {
 
   // From here on the list is charged, as long as the request or its registration holds it.
   void Hold(const std::shared_ptr<const Backing>& backing) {
-    scene_.model.JudgeQuota(*pair_.client, core::Resource::kPostedPages, backing->list, why_);
+    scene_.model.CheckQuota(*pair_.client, core::Resource::kPostedPages, backing->list, why_);
     auto& backings = pair_.client->backings;
     std::erase_if(backings, [](const auto& each) { return each.expired(); });
     backings.push_back(backing);
@@ -287,25 +287,25 @@ bool IsReceive(const Request& request) { return request.kind == RequestKind::kRe
 
 }  // namespace
 
-JudgedRequest JudgeRequest(const Scene& scene, const QueuePair& pair, const core::WorkRequest& request,
-                           const std::vector<Request>& ahead) {
-  JudgedRequest judged;
-  judged.request.context = request.request_context;
-  judged.request.silent = (request.flags & kOpFlagSilentSuccess) != 0;
-  judged.request.fence = (request.flags & kOpFlagReadFence) != 0;
-  std::visit(Judge(scene, pair, request, judged), request.operation);
-  if (judged.why.none() && !pair.dead()) {
-    (void)scene.model.faults.Strikes(Fault::kEnqueue, judged.why);
+CheckedRequest CheckRequest(const Scene& scene, const QueuePair& pair, const core::WorkRequest& request,
+                            const std::vector<Request>& ahead) {
+  CheckedRequest checked;
+  checked.request.context = request.request_context;
+  checked.request.silent = (request.flags & kOpFlagSilentSuccess) != 0;
+  checked.request.fence = (request.flags & kOpFlagReadFence) != 0;
+  std::visit(RequestChecker(scene, pair, request, checked), request.operation);
+  if (checked.why.none() && !pair.dead()) {
+    (void)scene.model.faults.Strikes(Fault::kEnqueue, checked.why);
   }
   const auto receives = static_cast<size_t>(std::count_if(ahead.begin(), ahead.end(), IsReceive));
-  if (IsReceive(judged.request)) {
-    judged.why.If(pair.receives.size() + receives >= pair.limits.receive_depth, ErrorReason::QUEUE_FULL);
+  if (IsReceive(checked.request)) {
+    checked.why.If(pair.receives.size() + receives >= pair.limits.receive_depth, ErrorReason::QUEUE_FULL);
   } else {
-    judged.why.If(pair.state != provider::QueuePairState::kReadyToSend, ErrorReason::QP_NOT_CONNECTED);
-    judged.why.If(pair.slots.size() + ahead.size() - receives >= pair.limits.initiator_depth, ErrorReason::QUEUE_FULL);
+    checked.why.If(pair.state != provider::QueuePairState::kReadyToSend, ErrorReason::QP_NOT_CONNECTED);
+    checked.why.If(pair.slots.size() + ahead.size() - receives >= pair.limits.initiator_depth, ErrorReason::QUEUE_FULL);
   }
-  judged.why.If(pair.dead(), ErrorReason::QP_NOT_CONNECTED);
-  return judged;
+  checked.why.If(pair.dead(), ErrorReason::QP_NOT_CONNECTED);
+  return checked;
 }
 
 }  // namespace rnicd::simulation

@@ -30,14 +30,14 @@ struct Figures {
 //   threads   gRPC keeps a thread or two for each core when it was busy;
 //   maps      each such thread has a stack with a guard, and an arena; freed memory splits mappings;
 //   resident  bounded above the baseline, and its slope over the later half of the checkpoints is bounded too.
-class Judge {
+class LeakCheck {
  public:
-  explicit Judge(test::DaemonProcess& daemon) : daemon_(daemon) {}
+  explicit LeakCheck(test::DaemonProcess& daemon) : daemon_(daemon) {}
 
   // Waits, bounded, until the daemon holds nothing; the first call makes the baseline. What is wrong, line by line.
-  std::vector<std::string> Look(uint64_t sessions_opened);
+  std::vector<std::string> Check(uint64_t sessions_opened);
   // As a progress line shows it; empty when the daemon does not answer.
-  std::string Glance() const;
+  std::string Summary() const;
   const std::vector<Figures>& figures() const { return figures_; }
   // KiB a minute over the later half of the checkpoints; 0 when they are too few or too close to say.
   double SlopeKiB() const;
