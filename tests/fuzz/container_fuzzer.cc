@@ -1,6 +1,6 @@
-// The text of /proc/<pid>/cgroup: its deeper names are the client's own words.
+// The text of /proc/<pid>/cgroup: a client chooses its deeper names.
 //
-// Input: the daemon's own control groups, a line "%", then the client's; without that line the client's alone.
+// Input: the daemon's control groups, a line "%", then the client's; without that line only the client's.
 
 #include <algorithm>
 #include <string>
@@ -15,7 +15,7 @@
 namespace rnicd::fuzz {
 namespace {
 
-// What a client would write below its own group if it wanted to be somebody else.
+// Names that a client might create below its own group to impersonate another one.
 constexpr std::string_view kLies[] = {
     "/kubepods/besteffort/pod00000000-0000-4000-8000-00000000feed/"
     "feedfeedfeedfeedfeedfeedfeedfeedfeedfeedfeedfeedfeedfeedfeedfeed",
@@ -57,8 +57,8 @@ void CheckForm(const core::Container& container, std::string_view text) {
         "the pod stands in the text");
 }
 
-// Only the outermost pod and the container directly behind it count: nothing that a container writes below its own
-// group makes it another one.
+// Only the outermost pod and the container directly below it count: no name below a container's own group changes its
+// identity.
 void CheckLies(const core::Container& container, std::string_view text, std::string_view own) {
   for (const std::string_view lie : kLies) {
     std::vector<std::string> lines = Lines(text);
@@ -82,7 +82,7 @@ void CheckOrder(const absl::StatusOr<core::Container>& parsed, std::string_view 
   std::vector<std::string> lines = Lines(text);
   std::reverse(lines.begin(), lines.end());
   const std::string reversed = Joined(lines);
-  // One line break more may be one byte too many.
+  // One more line break may exceed the limit by one byte.
   if (reversed.size() > transport::kMaxCgroupsBytes) {
     return;
   }

@@ -1,7 +1,7 @@
-// The fd socket: packets of any bytes with any descriptors, and tickets that are right, wrong, used, expired or
-// another's, on a real core. Whatever comes, every descriptor is closed, and an import that failed is gone.
+// The fd socket: packets of any bytes with any descriptors, and tickets that are valid, wrong, used, expired or another
+// client's, on a real core. For every input, all descriptors are closed, and a failed import leaves no object.
 //
-// Input: steps until its end; each is a byte that chooses what is done, and what that step reads.
+// Input: a sequence of steps; each is a byte that selects the action, followed by the action's arguments.
 
 #include <sys/socket.h>
 
@@ -29,7 +29,7 @@ constexpr uint64_t kFileBytesMax = 64 * kNdkPageBytes;
 constexpr size_t kDescriptorsMax = 3;
 constexpr uint64_t kStranger = 99;
 
-// What the fuzzer knows of a ticket that was given out.
+// The fuzzer's record of an issued ticket.
 struct Ticket {
   core::FdTicket bytes{};
   std::shared_ptr<core::Session> session;
@@ -41,7 +41,7 @@ struct Ticket {
 struct Packet {
   std::string bytes;
   std::vector<UniqueFd> files;
-  // Null when the packet shows none that was given out.
+  // Ticket in the packet; null if it holds no issued ticket.
   Ticket* ticket = nullptr;
   bool from_a_stranger = false;
   bool hangs_up = false;
@@ -79,7 +79,7 @@ void Send(int socket, const Packet& packet) {
   (void)sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-// Reads the one reply, and checks that it says what came out.
+// Reads the reply, and checks that it matches the outcome.
 void CheckReply(int socket, const absl::StatusOr<UniqueFd>& outcome) {
   std::array<char, 4096> bytes{};
   iovec part = {.iov_base = bytes.data(), .iov_len = bytes.size()};
@@ -174,7 +174,7 @@ class Exchange {
     }
   }
 
-  // Null when there is none to choose from.
+  // Null if there is no ticket.
   Ticket* AnyTicket() { return tickets_.empty() ? nullptr : &tickets_[input_.Byte() % tickets_.size()]; }
 
   void Seal() {
@@ -227,7 +227,8 @@ class Exchange {
     return FuzzNode::CallerNumbered(packet.from_a_stranger ? kStranger : owner.owner().process.low);
   }
 
-  // Null when it was not given out. A packet of any bytes may hold one that was: they are the same in every run.
+  // Null if the ticket was not issued. A packet of arbitrary bytes may contain an issued ticket: tickets are the same
+  // in every run.
   Ticket* FindTicket(const core::FdTicket& bytes) {
     const auto found =
         std::find_if(tickets_.begin(), tickets_.end(), [&](const Ticket& ticket) { return ticket.bytes == bytes; });

@@ -21,7 +21,7 @@ constexpr std::chrono::seconds kTimeout{20};
 constexpr uid_t kPluginUid = 2000;
 constexpr uid_t kPolicyUid = 3000;
 
-// So much that all kinds of things can be made, and so little that none of them takes long.
+// High enough for every kind of object, and low enough that no operation takes long.
 core::NodeLimits Limits() {
   core::NodeLimits limits;
   limits.node[Resource::kMemoryBytes] = uint64_t{4} << 20;
@@ -31,7 +31,7 @@ core::NodeLimits Limits() {
   limits.node[Resource::kPostedPages] = 65536;
   limits.session[Resource::kRegions] = 4096;
   limits.session[Resource::kPendingRequests] = 4;
-  // So that some requests run on a worker, and pend where that is allowed.
+  // Low enough that some requests run on a worker, and pend where allowed.
   limits.pending_threshold_bytes = 4 * kNdkPageBytes;
   return limits;
 }
@@ -92,7 +92,7 @@ bool FakeProcess::SetDraining(bool draining) {
 }
 
 FuzzDaemon::FuzzDaemon()
-    // A refusal leaves no line; a fault of ours does.
+    // A refusal is not logged at this level; an internal error is.
     : logger_(log::Options{.level = log::Level::kError}),
       soft_(provider::SoftOptions{.adapters = 2}, random_),
       tickets_(random_, clock_, kTicketLifetime),
@@ -126,7 +126,7 @@ std::unique_ptr<transport::ServedConnection> FuzzDaemon::Serve(char name, Unique
   return connection;
 }
 
-// As the front door does on each tick. Each changes the health too, so that streams of it have something to tell.
+// As the front door does on each tick. Also changes the health, so that health streams have changes to report.
 void FuzzDaemon::Advance(std::chrono::milliseconds by) {
   health_.Set(!health_.ready());
   clock_.Advance(by);

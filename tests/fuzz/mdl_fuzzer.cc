@@ -1,7 +1,7 @@
-// MDL chains, and the pages and logical addresses that come of them, against the same rules said plainly: what core
-// takes is what they take, its runs are theirs, and so are the pages that are paid for.
+// MDL chains, and the pages and logical addresses that result from them, compared with a naive implementation of the
+// same rules: core must accept the same chains, with the same runs, and charge the same pages.
 //
-// Input: steps until its end; each is a byte that chooses what is done, and what that step reads.
+// Input: a sequence of steps; each is a byte that selects the action, followed by the action's arguments.
 
 #include <algorithm>
 #include <memory>
@@ -27,12 +27,12 @@ constexpr size_t kMappingsMax = 6;
 constexpr size_t kRegionsMax = 4;
 constexpr uint64_t kAddress = 0x7f0000000000;
 constexpr uint64_t kMemoryPages[] = {1, 2, 5, 16};
-// Small enough to be run into.
+// Low enough to be hit.
 constexpr uint64_t kPinnedMax = 20 * kNdkPageBytes;
 constexpr uint64_t kRegisteredMax = 64 * kNdkPageBytes;
 constexpr size_t kAdapters = 2;
 
-// A mapping, and what it must lead to.
+// A mapping and its expected pages.
 struct Mapping {
   std::shared_ptr<core::LogicalMapping> mapping;
   size_t adapter = 0;
@@ -41,7 +41,7 @@ struct Mapping {
 
 struct Region {
   MemoryRegionId id;
-  // Empty while it is not registered.
+  // Registered pages; empty if not registered.
   std::vector<std::byte*> pages;
 };
 
@@ -115,7 +115,7 @@ class Mdl {
   void AddMemory(uint64_t bytes, bool sealed) {
     const MemoryObjectId id = node_.Allocate(*session_, bytes, sealed);
     ids_.push_back(id);
-    // Where it is mapped is told through a use, and there is none of what is not sealed.
+    // Only a use gives access to the mapping, and an unsealed object has no use.
     std::byte* const first = sealed ? (*session_->FindMemory(id))->BeginUse()->object().mapping().data() : nullptr;
     memories_[id] = {.bytes = bytes, .sealed = sealed, .first = first};
   }
@@ -148,7 +148,7 @@ class Mdl {
       chain.entries.push_back(NextEntry(chain.entries));
       sum += chain.entries.back().count;
     }
-    // All of it, a little less or more, or any.
+    // The exact sum, a little less or more, or any number.
     chain.length = shape < 0x80 ? sum : shape < 0xc0 ? sum + 64 - input_.Byte() : input_.Number();
     return chain;
   }
@@ -158,7 +158,7 @@ class Mdl {
                                  [this](MemoryObjectId id) { return session_->FindMemory(id).value_or(nullptr); });
   }
 
-  // Resolves the chain, and checks what comes of it.
+  // Resolves the chain, and checks the result.
   std::optional<NaiveRange> CheckResolve(const Chain& chain) {
     std::optional<NaiveRange> expected = ReadChain(chain.entries, chain.length, memories_);
     const absl::StatusOr<core::MappedRange> range = Resolve(chain);
@@ -172,7 +172,7 @@ class Mdl {
     return expected;
   }
 
-  // Whether an owner with these pages registered may have more.
+  // Whether the limits allow an owner that has `of_ledger` registered to register these pages too.
   bool MayPay(const NaivePins& of_ledger, uint64_t registered_max, const std::vector<std::byte*>& pages) const {
     return of_ledger.registered() + pages.size() * kNdkPageBytes <= registered_max &&
            all_.pinned() + all_.Fresh(pages) <= kPinnedMax;
@@ -196,7 +196,7 @@ class Mdl {
     space_.Insert(mapping);
     const uint64_t base = mapping->base().value;
     Check(base % kNdkPageBytes == 0, "logical addresses are those of pages");
-    // One page further than it is long: a page of nobody lies between two mappings.
+    // One page past the end: an unmapped page separates two mappings.
     for (uint64_t page = 0; page <= expected->pages.size(); ++page) {
       Check(given_out_.insert(base + page * kNdkPageBytes).second, "a logical address is given out once");
     }
@@ -219,7 +219,7 @@ class Mdl {
     mapped_.Remove(mapping.pages);
   }
 
-  // Of a mapping that is there, or any.
+  // The address of an existing mapping, or any number.
   uint64_t NextLogicalAddress() {
     const uint8_t which = input_.Byte();
     if (which >= 0xc0 || mappings_.empty()) {
@@ -229,7 +229,7 @@ class Mdl {
     return mapping.mapping->base().value + (which < 0x80 ? input_.Below(16) * kNdkPageBytes : input_.Number());
   }
 
-  // Null when the address is in none of the adapter's.
+  // Null if no mapping of the adapter contains the address.
   const Mapping* MappingOf(uint64_t address, size_t adapter) const {
     for (const Mapping& mapping : mappings_) {
       const uint64_t base = mapping.mapping->base().value;
@@ -318,7 +318,7 @@ class Mdl {
   Input& input_;
   FuzzNode node_{Options()};
   std::shared_ptr<core::Session> session_ = node_.Open(1);
-  // Of mappings, which are made here as Session::BuildLam makes them, so that their addresses can be asked for.
+  // Ledger of the mappings, which are built here as Session::BuildLam does, so that their addresses can be looked up.
   const std::shared_ptr<core::Ledger> ledger_ = NewLedger();
   core::LogicalAddressSpace space_{1};
   std::vector<std::shared_ptr<core::Adapter>> adapters_;

@@ -1,4 +1,4 @@
-// The policy file: whatever stands in it, it is refused with its lines, or it means one thing and can be used.
+// The policy file: any text is either refused with line numbers, or has one meaning and can be used.
 
 #include <google/protobuf/text_format.h>
 
@@ -37,7 +37,7 @@ core::PodFacts KnownPod() {
   return {.uid = std::string(kPodUid), .namespace_name = "storage", .name = "pod-0", .labels = {{"tier", "gold"}}};
 }
 
-// Of "file:LINE: REASON"; 0 when the line is not of that form.
+// The line number in "file:LINE: REASON"; 0 if the text does not have that form.
 int LineOf(std::string_view complaint) {
   constexpr std::string_view kFile = "file:";
   int line = 0;
@@ -62,7 +62,7 @@ void CheckRefusal(const absl::Status& status) {
   }
 }
 
-// A policy that came back can be used: for callers with and without pods, and in place of another policy.
+// Checks that a parsed policy can be used: for callers with and without pods, and in place of another policy.
 void Use(const core::Policy& policy) {
   const ManualClock clock;
   SeededRandom random(1);

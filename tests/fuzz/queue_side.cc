@@ -23,7 +23,7 @@ std::span<const std::byte> BytesOf(core::Session& session, MemoryObjectId id) {
   return (*memory)->BeginUse()->object().mapping();
 }
 
-// Overrun, or closed by its owner.
+// True if the queue has overrun or was closed by its owner.
 bool IsDeadQueue(const absl::Status& status) {
   return FailedWith(status, ErrorReason::CQ_OVERRUN) || FailedWith(status, ErrorReason::OBJECT_CLOSING) ||
          FailedWith(status, ErrorReason::OBJECT_NOT_FOUND);
@@ -62,7 +62,8 @@ QueueSide::QueueSide(FuzzNode& node, uint64_t process, uint32_t cq_depth) : sess
   adapter = *session->OpenAdapter("soft0", {1, 2});
   domain = *session->CreatePd(adapter);
   queue = *session->CreateCq(adapter, cq_depth, 0);
-  // The kernel mostly maps one below the other, so that a transfer past an end would land in one of these.
+  // The kernel usually places each mapping below the previous one, so that a transfer past an end would hit one of
+  // these.
   untouched_.push_back(node.Allocate(*session, kNdkPageBytes));
   memory = node.Allocate(*session, (kSharedPages + 1) * kNdkPageBytes);
   untouched_.push_back(node.Allocate(*session, kNdkPageBytes));

@@ -21,7 +21,7 @@ std::shared_ptr<Memory> PickSealed(const Scene& scene, const Client& client) {
   return sealed.empty() ? nullptr : scene.dice.Pick(sealed);
 }
 
-// Makes one thing about the chain wrong, mostly.
+// Usually breaks one rule of the chain.
 void Spoil(const Scene& scene, const Client& client, Chain& chain) {
   Dice& dice = scene.dice;
   core::MdlEntry& entry = chain.entries[dice.Below(chain.entries.size())];
@@ -86,7 +86,7 @@ void CheckSeam(const core::MdlEntry& before, const core::MdlEntry& entry, Refusa
   why.If(!adjoins && PageOffset(entry.address.value) != 0, ErrorReason::MDL_NOT_PAGE_CONGRUENT);
 }
 
-// The pages that the bytes of a sound chain lie in.
+// The pages that contain the bytes of a valid chain.
 std::vector<MappedPages::Page> PagesOf(const CheckedChain& chain) {
   std::vector<MappedPages::Page> pages;
   uint64_t address = chain.base;

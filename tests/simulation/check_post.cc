@@ -1,4 +1,4 @@
-// What the rules of posting say of one work request. Source: PostResponse.failure in queue_service.proto.
+// The posting rules, applied to one work request. Source: PostResponse.failure in queue_service.proto.
 
 #include <algorithm>
 
@@ -11,7 +11,7 @@ namespace {
 constexpr uint64_t kMaxTransfer = uint64_t{1} << 30;
 constexpr uint32_t kMaxReadEntries = 16;
 
-// A mapping of the pair's adapter that has this address.
+// The mapping of the pair's adapter that contains this address.
 const Mapping* FindMapping(const QueuePair& pair, uint64_t address) {
   for (const auto& mapping : pair.client->mappings) {
     const uint64_t bytes = mapping->pages->pages.size() * kNdkPageBytes;
@@ -34,7 +34,7 @@ void AppendPages(std::span<const MappedPages::Page> pages, uint64_t skip, uint64
   }
 }
 
-// Neighbours in the daemon's memory are one run.
+// Adjacent pieces in the daemon's memory are one run.
 uint64_t CountRuns(const Pieces& pieces) {
   uint64_t runs = 0;
   const std::byte* end = nullptr;
@@ -46,7 +46,7 @@ uint64_t CountRuns(const Pieces& pieces) {
   return runs;
 }
 
-// Judges one request of a queue pair.
+// Checks one request of a queue pair against the posting rules.
 class RequestChecker {
  public:
   RequestChecker(const Scene& scene, const QueuePair& pair, const core::WorkRequest& posted, CheckedRequest& checked)
@@ -223,7 +223,7 @@ class RequestChecker {
     }
   }
 
-  // From here on the list is charged, as long as the request or its registration holds it.
+  // From here on the page list is charged for as long as the request or its registration holds it.
   void Hold(const std::shared_ptr<const Backing>& backing) {
     scene_.model.CheckQuota(*pair_.client, core::Resource::kPostedPages, backing->list, why_);
     auto& backings = pair_.client->backings;

@@ -6,7 +6,7 @@
 
 namespace rnicd::simulation {
 
-// Judges a close, and says whether it must pend.
+// Checks whether a close must be refused, and sets `must_pend` if it must pend.
 template <typename T>
 Refusals CheckClose(const Client& client, const std::shared_ptr<T>& object, bool& must_pend) {
   Refusals why;

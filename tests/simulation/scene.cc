@@ -62,7 +62,7 @@ Call::Call(Scene& scene, Client& client, const std::string& what)
   }
 }
 
-// A refusal changes nothing: not a count, not an object, not a token.
+// A refusal changes nothing: no count, no object, no token.
 void Call::CheckRefusalChangesNothing() {
   const Fingerprint after = TakeFingerprint(scene_, client_);
   for (size_t index = 0; index < before_.size(); ++index) {

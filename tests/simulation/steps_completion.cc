@@ -1,4 +1,4 @@
-// Completion queues: their calls, and how completions and overruns come to them.
+// Completion queues: their calls, and how completions and overruns reach them.
 
 #include <string>
 
@@ -18,7 +18,7 @@ uint32_t DrawDepth(const Scene& scene) {
   return static_cast<uint32_t>(scene.dice.Chance(10) ? scene.dice.Between(1, 4) : scene.dice.Between(16, 40));
 }
 
-// `before`: what is charged already.
+// `before`: entries already charged.
 Refusals CheckDepth(const Scene& scene, const Client& client, uint32_t depth, uint32_t before) {
   Refusals why;
   why.If(depth == 0, ErrorReason::FIELD_OUT_OF_RANGE);
@@ -149,7 +149,7 @@ void CloseCq(Scene& scene, Client& client) {
   }
 }
 
-// A queue that is dead takes its queue pairs along, on a worker. A session that is ending ends them anyway.
+// A dead queue fails its queue pairs, on a worker. An ending session ends them anyway.
 void Overrun(Scene& scene, Client& client, const std::shared_ptr<CompletionQueue>& queue) {
   scene.trace.Add(" cq" + std::to_string(queue->number) + " overruns");
   if (client.ending) {
@@ -196,7 +196,7 @@ uint64_t HasQueue(const Client& client) { return client.completion_queues.empty(
 
 }  // namespace
 
-// Every accepted post completes exactly once, in posting order, with its own context and the outcome its turn brought;
+// Every accepted post completes exactly once, in posting order, with its own context and the outcome of its execution;
 // a silent one that succeeded does not.
 void DeliverCompletions(Scene& scene) {
   for (const Witness::Reported& reported : scene.world.witness.completions) {

@@ -16,7 +16,7 @@ using core::Resource;
 // NDK_LOGICAL_ADDRESS_MAPPING with its array.
 uint64_t LamBytes(uint64_t pages) { return 16 + 8 * pages; }
 
-// The mapping is public only in the model: core tells its id and its addresses.
+// Adds the mapping to the model with the id and addresses that core returned.
 void Publish(Scene& scene, Client& client, const std::shared_ptr<Adapter>& adapter, CheckedChain& chain,
              const core::BuiltLam& built) {
   if (built.pages != chain.pages.size() || built.fbo != chain.base % kNdkPageBytes) {

@@ -1,4 +1,4 @@
-// Queue pairs: making, connecting and ending them.
+// Queue pairs: creating, connecting and closing them.
 
 #include <algorithm>
 #include <string>
@@ -13,7 +13,7 @@ using core::RequestKind;
 using core::Resource;
 using provider::QueuePairState;
 
-// Depths and sizes small enough to be reached.
+// Depths and sizes small enough to be hit.
 provider::QueuePairLimits DrawLimits(const Scene& scene, bool& above_adapter) {
   Dice& dice = scene.dice;
   provider::QueuePairLimits limits;
@@ -48,7 +48,7 @@ Refusals CheckCreateQp(const Scene& scene, const Client& client, const std::shar
   return why;
 }
 
-// A queue of the domain's adapter, mostly.
+// Usually a queue of the domain's adapter.
 CompletionQueueId PickQueue(const Scene& scene, const Client& client, const std::shared_ptr<Domain>& domain) {
   std::vector<CompletionQueueId> fitting;
   for (const auto& queue : client.completion_queues) {
@@ -128,7 +128,7 @@ void QueryQp(Scene& scene, Client& client) {
 bool IsFresh(const QueuePair& pair) { return pair.shown_state() == QueuePairState::kInit; }
 bool IsBroken(const QueuePair& pair) { return pair.shown_state() == QueuePairState::kError; }
 
-// Whom to connect to: who waits for this queue pair, if anybody does; else one that nobody waits for, itself included.
+// Picks a peer: a queue pair that waits for this one, if any; otherwise one that none waits for, possibly this one.
 std::shared_ptr<QueuePair> PickPeer(const Scene& scene, const QueuePair& pair) {
   std::vector<std::shared_ptr<QueuePair>> waiting;
   std::vector<std::shared_ptr<QueuePair>> free;
@@ -146,7 +146,7 @@ std::shared_ptr<QueuePair> PickPeer(const Scene& scene, const QueuePair& pair) {
   return !free.empty() && !scene.Careless() ? scene.dice.Pick(free) : scene.dice.Pick(scene.model.queue_pairs);
 }
 
-// Somebody waits for it, or nobody does yet.
+// True if another queue pair waits for it to connect.
 bool IsAwaited(const QueuePair& pair) { return IsFresh(pair) && !pair.early_visitors.empty(); }
 
 bool HasAwaited(const Client& client) {

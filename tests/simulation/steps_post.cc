@@ -12,7 +12,7 @@ bool IssuesToken(const Request& request) {
   return request.kind == RequestKind::kFastRegister || request.kind == RequestKind::kBind;
 }
 
-// The tokens the card issued go to the requests in order.
+// Assigns the tokens the card issued to the requests in order.
 void TakeTokens(Scene& scene, Client& client, const core::PostOutcome& outcome, std::vector<Request>& accepted) {
   size_t next = 0;
   for (size_t index = 0; index < accepted.size(); ++index) {

@@ -48,7 +48,7 @@ void CreateMr(Scene& scene, Client& client) {
 
 bool HasRoom(const Nic& nic) { return nic.max_keys == 0 || nic.keys < nic.max_keys; }
 
-// What the card does with a registration that was admitted.
+// The card's handling of an admitted registration.
 Refusals ApplyRegister(Scene& scene, Region& region, const CheckedChain& chain, AccessRights rights) {
   Nic& nic = *region.domain->adapter->nic;
   Refusals why;
@@ -89,7 +89,7 @@ void CheckRegistration(Scene& scene, const Region& region, const core::Registrat
   }
 }
 
-// The end of a registration that pended.
+// Finishes a pending registration.
 void FinishRegister(Scene& scene, Client& client, const std::shared_ptr<Region>& region, const Report& report,
                     const CheckedChain& chain, AccessRights rights) {
   --client.slow_requests;
@@ -104,7 +104,7 @@ void FinishRegister(Scene& scene, Client& client, const std::shared_ptr<Region>&
   (void)scene.model.Settle(client);
 }
 
-// Flags for a registration: mostly all rights, sometimes fewer, seldom nonsense.
+// Flags for a registration: usually all rights, sometimes fewer, rarely invalid.
 uint32_t DrawFlags(const Scene& scene, Refusals& why) {
   if (scene.Careless()) {
     const bool half = scene.dice.Chance(50);
@@ -183,7 +183,7 @@ void RegisterMr(Scene& scene, Client& client) {
   }
 }
 
-// The canary's occasion is a page that another registration of the session still holds.
+// Plants the canary on a page that another registration of the session still holds.
 void MayGiveBackEarly(Scene& scene, const Client& client, const std::vector<FilePage>& pages) {
   const FilePages held = scene.model.PinnedBy(client);
   for (const auto& memory : client.memories) {

@@ -1,4 +1,4 @@
-// Tenants: what operators do to them, what is swept away, and calls that are counted.
+// Tenants: operators' actions, sweeping, and calls counted against rates.
 
 #include <string>
 
@@ -17,7 +17,7 @@ void CheckStatus(Scene& scene, const absl::Status& status, const Refusals& why) 
   }
 }
 
-// The same rules with other limits, or other rules altogether.
+// Sets the same rules with other limits, or entirely different rules.
 void ChangePolicy(Scene& scene) {
   core::Policy policy = scene.model.tenants.policy();
   const bool only_limits = scene.dice.Chance(60);
@@ -58,7 +58,7 @@ void CreateGrant(Scene& scene) {
 
 void Remember(Model& model, const Grant& grant) { model.dead_secrets.push_back(grant.secret); }
 
-// Revokes it, and ends the sessions that it carries.
+// Revokes the grant and ends its sessions.
 void Revoke(Scene& scene, GrantId id) {
   Model& model = scene.model;
   const auto known = model.tenants.grants().find(id);
@@ -132,7 +132,7 @@ void Drain(Scene& scene) {
   scene.world.draining.store(scene.model.draining);
 }
 
-// One call is counted, against the session and its tenant, or against neither.
+// Counts one call against the session and its tenant, or against neither.
 std::chrono::nanoseconds AskOnce(Scene& scene, Client& client) {
   const Instant now = scene.world.clock.Now();
   const std::chrono::nanoseconds own = client.rate.WaitAt(now);
@@ -154,7 +154,8 @@ std::chrono::nanoseconds AskOnce(Scene& scene, Client& client) {
   return should;
 }
 
-// Whoever is told how long to wait is refused a moment before that and let in then, unless the other rate is tighter.
+// A call repeated 1 ns before the end of its wait is refused, and admitted at the end, unless the other rate is
+// tighter.
 void AskForTurn(Scene& scene, Client& client) {
   scene.trace.BeginStep("s" + std::to_string(client.number) + " asks for its turn");
   const std::chrono::nanoseconds wait = AskOnce(scene, client);

@@ -32,7 +32,7 @@ bool Tenants::Holds(const core::Matcher& matcher, const core::Caller& caller) co
   const auto has_label = [&](const auto& wanted) {
     return pod != pods_.end() && pod->labels.contains(wanted.first) && pod->labels.at(wanted.first) == wanted.second;
   };
-  // One for each condition that is set.
+  // One result for each condition that is set.
   std::vector<bool> held;
   if (matcher.uid.has_value()) {
     held.push_back(*matcher.uid == caller.uid);

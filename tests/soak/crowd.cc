@@ -21,7 +21,7 @@ using std::chrono::milliseconds;
 
 constexpr int kReportPipeBytes = 1 << 20;
 
-// Which roles, how often, and as whom; policy.h has the same users.
+// The roles, their frequencies and their users; policy.h has the same users.
 struct Draw {
   const char* role;
   uint64_t weight;
@@ -48,7 +48,7 @@ const Draw& DrawRole(Dice& dice) {
   return kDraws[0];
 }
 
-// How long a process that ends by itself may take before it counts as hung.
+// Time after which a process that should end by itself counts as hung.
 milliseconds LifetimeMax() { return 12 * test::kTimeout; }
 
 }  // namespace
@@ -64,7 +64,7 @@ Crowd::Crowd(const test::DaemonProcess& daemon, uint64_t seed, bool users)
   }
   errors_ = UniqueFd(
       open((daemon.directory()->path() + "/clients.err").c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
-  // Whoever loses its parent becomes ours, so that we can wait for it.
+  // Orphaned processes become children of this one, so that it can wait for them.
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   leader_ = Spawn({.role = "leader"});
 }
@@ -225,7 +225,7 @@ void Crowd::HearLine(std::string_view line) {
 void Crowd::Reap() {
   int status = 0;
   for (pid_t pid = 0; (pid = waitpid(-leader_, &status, WNOHANG)) > 0;) {
-    // What it told before it ended, an heir's name above all.
+    // Read what the process reported before it ended, an heir's pid above all.
     Hear();
     const auto found = members_.find(pid);
     if (found == members_.end()) {
@@ -256,7 +256,7 @@ bool Crowd::FrozenOnesAreCharged() {
   request.set_page_size(10'000);
   const auto answer = test::RawClient(daemon_.admin_socket()).Call(&test::AdminStub::ListSessions, request);
   if (!answer.ok()) {
-    // Whether the daemon is there at all is seen elsewhere.
+    // DaemonLives() detects a dead daemon.
     return true;
   }
   const auto& sessions = answer.response.sessions();

@@ -31,7 +31,7 @@ using test::kTimeout;
 
 constexpr uint64_t kPageBytes = 4096;
 
-// Hundreds of processes share a few cores, so that a call may wait long for its turn.
+// Hundreds of processes share a few cores, so that a call may take long.
 absl::StatusOr<Client> Connect(const RoleOptions& options) {
   return Client::Connect({.socket_dir = options.socket_dir,
                           .label = options.role,
@@ -40,7 +40,7 @@ absl::StatusOr<Client> Connect(const RoleOptions& options) {
                           .release_deadline = 6 * kTimeout});
 }
 
-// Waits for the one request that is under way there.
+// Waits for the one request in flight on this queue.
 absl::Status Finish(CompletionQueue& queue) {
   RNICD_ASSIGN_OR_RETURN(const std::vector<Completion> done, queue.PollFor(1, 6 * kTimeout));
   if (done.size() != 1 || !done[0].ok()) {
@@ -63,7 +63,7 @@ absl::Status Same(std::span<const std::byte> got, std::span<const std::byte> exp
   return absl::OkStatus();
 }
 
-// Both ends of a connection, and memory at either.
+// Both ends of a connection, and memory at each.
 struct Scene {
   static absl::StatusOr<Scene> Make(const Client& client, Dice& dice) {
     const uint64_t size = kPageBytes * (1 + dice.Below(64));
@@ -111,7 +111,7 @@ absl::Status SendAndReceive(Scene& scene, Dice& dice) {
   return Same(scene.theirs.bytes(), sent, "send");
 }
 
-// The far end reads what the near end has, by its remote token.
+// The far end reads the near end's memory by its remote token.
 absl::Status ReadRemote(Scene& scene, Dice& dice) {
   Fill(scene.ours.bytes().first(kPageBytes), dice);
   const RemoteMemory remote{.address = scene.region.base_address(), .token = scene.region.remote_token()};
@@ -139,7 +139,7 @@ absl::Status FastRegister(const Client& client, Scene& scene, Dice& dice) {
   return region.Close();
 }
 
-// All of it once. With `close`, everything is given back by hand; otherwise by destructors.
+// Does every operation once. With `close`, objects are closed explicitly; otherwise by destructors.
 absl::Status Round(const Client& client, Dice& dice, bool close) {
   RNICD_ASSIGN_OR_RETURN(Scene scene, Scene::Make(client, dice));
   ReportDone("registrations", 2);
@@ -159,7 +159,7 @@ absl::Status Round(const Client& client, Dice& dice, bool close) {
   return absl::OkStatus();
 }
 
-// Refusals by limits are counted, everything else is wrong.
+// Counts refusals by limits and reports every other failure as an error.
 void ReportFailure(const RoleOptions& options, const absl::Status& status) {
   if (const std::string limit = LimitReason(status); !limit.empty()) {
     ReportRefused(limit);
@@ -168,7 +168,7 @@ void ReportFailure(const RoleOptions& options, const absl::Status& status) {
   }
 }
 
-// A session with memory of which every page is registered once more than a region has pages.
+// A session with memory that several regions register in full.
 struct Holding {
   static absl::StatusOr<Holding> Make(const RoleOptions& options, Dice& dice) {
     RNICD_ASSIGN_OR_RETURN(Client client, Connect(options));
@@ -240,9 +240,9 @@ void PlayHog(const RoleOptions& options, Dice& dice) {
     ReportFailure(options, held.status());
   }
   uint64_t budget = (16 + dice.Below(32)) << 20;
-  // A sanitizer's own memory leaves no room for such a limit.
+  // A sanitizer's memory leaves no room for such a limit.
   if (test::kSlowness == 1) {
-    // So much more than it has, and then no thread of the process gets a page any more.
+    // Allow this much more than the process has; after that none of its threads gets another page.
     uint64_t pages = 0;
     std::ifstream("/proc/self/statm") >> pages;
     const rlimit limit = {.rlim_cur = pages * kPageBytes + budget, .rlim_max = pages * kPageBytes + budget};
@@ -267,7 +267,7 @@ void PlaySeeker(const RoleOptions& options, Dice& dice) {
     return ReportFailure(options, client.status());
   }
   ReportDone("sessions");
-  // Either small pieces until the number is too high, or larger ones until the bytes are.
+  // Either small pieces until the count limit is hit, or larger ones until the byte limit is.
   const uint64_t size = kPageBytes * (dice.OneIn(2) ? 1 : 128);
   std::vector<Memory> memories;
   std::vector<MemoryRegion> regions;
@@ -303,7 +303,7 @@ void PlayGrantee(const RoleOptions& options, Dice& dice) {
   while (true) {
     auto client = Connect(options);
     if (!client.ok()) {
-      // The grant is over, which is how this role ends.
+      // The grant has ended, which ends this role.
       const absl::Status status = client.status();
       if (FailedWith(status, ErrorReason::GRANT_REFUSED)) {
         ReportRefused("GRANT_REFUSED");
@@ -315,7 +315,7 @@ void PlayGrantee(const RoleOptions& options, Dice& dice) {
       continue;
     }
     ReportDone("sessions");
-    // The revocation may come in the midst of anything, so that a round may end in any way but with wrong bytes.
+    // The revocation may come at any moment, so that a round may end in any way except with wrong bytes.
     if (const absl::Status status = Round(*client, dice, false); absl::IsDataLoss(status)) {
       ReportWrong("grantee: " + status.ToString());
     }

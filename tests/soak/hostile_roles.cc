@@ -1,4 +1,4 @@
-// The roles that speak to the sockets by themselves, rightly or wrongly.
+// The roles that use the sockets without librnicd, correctly or incorrectly.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -38,7 +38,7 @@ std::string ReasonOf(const test::CallOutcome& outcome) {
                             : "grpc_code_" + std::to_string(outcome.code);
 }
 
-// Counts a refusal; true when there was none.
+// Counts a refusal; true if the call succeeded.
 bool Allowed(const test::CallOutcome& outcome) {
   if (!outcome.ok()) {
     ReportRefused(ReasonOf(outcome));
@@ -62,7 +62,7 @@ std::string RandomBytes(Dice& dice, uint64_t count_max) {
   return bytes;
 }
 
-// What the liar has of its own, so that a lie can stand beside a truth.
+// The liar's valid objects, so that a request can mix valid and invalid ids.
 struct Own {
   uint64_t memory_id = 0;
   uint64_t mr_id = 0;
@@ -84,7 +84,7 @@ Own MakeOwn(RawClient& client) {
   return own;
 }
 
-// Ids are handed out in order, so that small numbers are likely somebody's; the rest is nobody's.
+// Ids are assigned in order, so that small numbers probably belong to another client; the rest are unused.
 uint64_t SomeId(Dice& dice, const Own& own) {
   const uint64_t id = dice.OneIn(4) ? dice.Any() : 1 + dice.Below(100'000);
   return id == own.memory_id || id == own.mr_id ? id + 1'000'000'000 : id;
@@ -117,13 +117,13 @@ void LieAboutChains(RawClient& client, const Own& own, Dice& dice) {
     chain.push_back(test::MdlEntry(dice.OneIn(2) ? own.memory_id : SomeId(dice, own), dice.Any() >> dice.Below(64),
                                    dice.Any() >> dice.Below(64), dice.Any()));
   }
-  // One that is surely outside of the one page there is.
+  // An entry outside of the only page.
   chain.push_back(test::MdlEntry(own.memory_id, kPageBytes, 1 + dice.Below(1 << 20), dice.Any()));
   MustFail("a chain outside of its memory",
            client.Call(&MemoryStub::RegisterMr, test::RegisterRequest(own.mr_id, chain, dice.Any() >> dice.Below(64))));
 }
 
-// Bytes that are no message, in a call that is well formed otherwise.
+// A call that is well formed except that its bytes are not a valid message.
 void LieAboutMessages(const RoleOptions& options, Dice& dice) {
   static constexpr const char* kMethods[] = {
       "/rnicd.v1.SessionService/OpenSession",   "/rnicd.v1.MemoryService/RegisterMr", "/rnicd.v1.QueueService/Post",
@@ -149,7 +149,7 @@ void LieAboutMessages(const RoleOptions& options, Dice& dice) {
   ReportRefused("grpc_code_" + std::to_string(status.error_code()));
 }
 
-// Half a call, a whole preface and half a frame, or noise; sometimes it waits before it hangs up.
+// Half a call, a whole preface and half a frame, or noise; sometimes waits before closing the connection.
 void LieAboutFrames(const RoleOptions& options, Dice& dice) {
   const UniqueFd socket = test::ConnectUnix(RpcPath(options), SOCK_STREAM);
   std::string bytes =
@@ -242,7 +242,7 @@ void PlayForker(const RoleOptions& options, Dice& dice) {
     MakeOwn(client);
   }
   const auto lifetime = static_cast<unsigned>(1 + dice.Below(3));
-  // Without the handlers that gRPC has for fork: the child only keeps the sockets, and ends by itself.
+  // _Fork skips gRPC's fork handlers: the child only keeps the sockets, and exits by itself.
   const pid_t heir = _Fork();
   if (heir == 0) {
     sleep(lifetime);

@@ -16,13 +16,13 @@ using test::AdminStub;
 using test::RawClient;
 
 const uint64_t kThreadSlack = 2 * std::thread::hardware_concurrency() + 4;
-// Mappings for each thread that is more than at the baseline, and for memory that is split.
+// Mappings allowed for each thread above the baseline, and for split memory.
 constexpr uint64_t kMapsPerThread = 4;
 constexpr uint64_t kMapsSlack = 128;
 // A sanitizer keeps freed memory for a while (quarantine_size_mb) and shadows all of it.
 const uint64_t kResidentSlackKiB = test::kSlowness > 1 ? 256 * 1024 : 48 * 1024;
 const double kSlopeMaxKiB = test::kSlowness > 1 ? 4096 : 1024;
-// Fewer checkpoints, or less time between first and last, say nothing about a slope.
+// With fewer checkpoints, or less time between the first and the last, the slope is meaningless.
 constexpr size_t kSlopePoints = 5;
 constexpr double kSlopeMinutes = 4;
 
@@ -41,7 +41,7 @@ void AddMismatch(std::ostringstream& text, const std::string& name, uint64_t act
   }
 }
 
-// The tenants that still have something; a tenant is listed as long as it has a connection, a session or a grant.
+// Adds the tenants that still hold something; a tenant is listed as long as it has a connection, a session or a grant.
 void AddTenantMismatches(std::ostringstream& text, const v1::ListTenantsResponse& tenants) {
   for (const v1::TenantInfo& tenant : tenants.tenants()) {
     AddMismatch(text, tenant.name() + ".sessions", tenant.sessions(), 0);
@@ -51,7 +51,7 @@ void AddTenantMismatches(std::ostringstream& text, const v1::ListTenantsResponse
   }
 }
 
-// The least squares' line through the later half.
+// Slope of the least-squares line through the later half.
 template <typename X, typename Y>
 double SlopeOfLaterHalf(const std::vector<Figures>& figures, X x_of, Y y_of) {
   double n = 0, x = 0, y = 0, xx = 0, xy = 0;

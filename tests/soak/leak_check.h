@@ -10,38 +10,39 @@
 
 namespace rnicd::soak {
 
-// What the daemon is made of while nobody uses it.
+// Measurements of the daemon while it has no clients.
 struct Figures {
   // Minutes since the baseline.
   double minute = 0;
-  // Sessions that were opened until then, by all clients.
+  // Sessions opened so far by all clients.
   uint64_t sessions_opened = 0;
   uint64_t open_fds = 0;
   uint64_t threads = 0;
   uint64_t resident_kib = 0;
-  // Mappings of the process.
+  // Number of memory mappings of the process.
   uint64_t maps = 0;
 };
 
-// Takes the daemon's measure between the crowds, and says what is wrong with it.
+// Measures the daemon between spells of load, and reports what it failed to release.
 //
-// Everything that clients own must be back to nothing, and descriptors to the baseline. Three figures are gRPC's and
-// the allocator's, and grow to a plateau with the most that was ever under way at once:
-//   threads   gRPC keeps a thread or two for each core when it was busy;
+// Everything that clients own must be back to zero, and descriptors back to the baseline. Three figures belong to gRPC
+// and the allocator, and grow to a plateau with the peak of concurrent work:
+//   threads   gRPC keeps one or two threads per core after load;
 //   maps      each such thread has a stack with a guard, and an arena; freed memory splits mappings;
 //   resident  bounded above the baseline, and its slope over the later half of the checkpoints is bounded too.
 class LeakCheck {
  public:
   explicit LeakCheck(test::DaemonProcess& daemon) : daemon_(daemon) {}
 
-  // Waits, bounded, until the daemon holds nothing; the first call makes the baseline. What is wrong, line by line.
+  // Waits, with a timeout, until the daemon holds nothing; the first call sets the baseline. Returns the errors, one
+  // per line.
   std::vector<std::string> Check(uint64_t sessions_opened);
-  // As a progress line shows it; empty when the daemon does not answer.
+  // Figures for a progress line; empty if the daemon does not respond.
   std::string Summary() const;
   const std::vector<Figures>& figures() const { return figures_; }
-  // KiB a minute over the later half of the checkpoints; 0 when they are too few or too close to say.
+  // KiB per minute over the later half of the checkpoints; 0 if there are too few or they are too close together.
   double SlopeKiB() const;
-  // Bytes for each session that was opened, over the same.
+  // Bytes per opened session over the same checkpoints.
   double BytesPerSession() const;
 
  private:

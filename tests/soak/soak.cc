@@ -39,7 +39,7 @@ uint64_t Count(const std::map<std::string, uint64_t>& counts, const std::string&
   return found == counts.end() ? 0 : found->second;
 }
 
-// One run: the daemon, the crowd, the judge.
+// One run: the daemon, the crowd, the leak check.
 class Run {
  public:
   Run(const SoakOptions& options, std::unique_ptr<test::DaemonProcess> daemon)
@@ -52,11 +52,11 @@ class Run {
   int All();
 
  private:
-  // Drives clients for so long, then brings everything to rest and judges. False when it is of no use to go on.
+  // Drives clients for `length`, then ends them all and runs the leak check. False if the run cannot continue.
   bool Spell(milliseconds length);
   void DriveUntil(Clock::time_point end);
   void Checkpoint();
-  // Counts the lines of the audit log and begins another, as a rotation does.
+  // Counts the lines of the audit log and starts a new one, as a rotation does.
   void RotateAudit();
   void Progress();
   void PrintTable() const;
@@ -71,7 +71,7 @@ class Run {
   const Clock::time_point began_;
   Clock::time_point last_progress_;
   uint64_t audit_lines_ = 0;
-  // How many had been opened when they were counted last.
+  // Sessions opened at the last count.
   uint64_t audited_sessions_ = 0;
   bool daemon_died_ = false;
 };
@@ -103,7 +103,7 @@ void Run::Progress() {
 void Run::DriveUntil(Clock::time_point end) {
   uint64_t ticks = 0;
   while (Clock::now() < end && !interrupted && DaemonLives()) {
-    // A few at a time, so that those that run are heard.
+    // Starts a few at a time, so that the running ones' reports are read in between.
     for (int i = 0; i < 2 && crowd_.size() < options_.clients; ++i) {
       crowd_.StartOne();
     }
@@ -200,10 +200,10 @@ int Run::All() {
     return 1;
   }
   const milliseconds total(static_cast<int64_t>(options_.minutes * 60'000));
-  // At least four looks in a short run, one a minute in a long one.
+  // At least four checkpoints in a short run, one per minute in a long one.
   const milliseconds spell = std::min<milliseconds>(seconds(60), total / 4);
   std::printf("warm-up\n");
-  // The baseline is of a daemon that was once as busy as it will be.
+  // The baseline is taken after the daemon was under full load once.
   bool go_on = Spell(std::min<milliseconds>(seconds(30), total / 4));
   const auto end = Clock::now() + total;
   std::unique_ptr<test::RawClient> canary;
@@ -211,7 +211,7 @@ int Run::All() {
     canary = std::make_unique<test::RawClient>(daemon_->rpc_socket());
     canary->Call(&test::SessionStub::OpenSession, {});
   }
-  // What is left after the last look is too short for another.
+  // The remainder after the last checkpoint is too short for another.
   while (go_on && end - Clock::now() > spell / 4) {
     go_on = Spell(std::min(spell, std::chrono::duration_cast<milliseconds>(end - Clock::now())));
   }

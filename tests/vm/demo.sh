@@ -101,4 +101,4 @@ card_after_daemon() {
 
 make_state
 show_cards
-print_story
+tell_story
