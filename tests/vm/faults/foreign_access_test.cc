@@ -1,5 +1,4 @@
-// A peer that knows only a queue pair's address and a region's address and token, as text, and what it may do with
-// them.
+// The rights of a peer that knows only a queue pair's address and a region's address and token, as text.
 #include <functional>
 #include <memory>
 #include <string>
@@ -13,7 +12,7 @@
 namespace rnicd::test {
 namespace {
 
-// Another process with registered memory and a queue pair, of a user who may nothing.
+// Another process with registered memory and a queue pair, of a user without privileges.
 class Owner {
  public:
   explicit Owner(const DaemonProcess& daemon, uint32_t flags = kEveryRight)
@@ -27,10 +26,10 @@ class Owner {
   }
 
   ChildClient& client() { return *client_; }
-  // Where its peer finds the first byte.
+  // Remote address of the first byte.
   const RemoteBytes& remote() const { return remote_; }
 
-  // A new queue pair of its, connected.
+  // Connects a new queue pair to the peer.
   void ConnectTo(ForeignPeer& peer) {
     const std::string address = client_->MustRun("qp").values["address"];
     client_->MustRun("peer " + peer.address());
@@ -60,7 +59,7 @@ void ExpectPeerReachesMemory(DaemonProcess& daemon, const PeerOptions& options) 
   EXPECT_TRUE(owner.Text() == Pattern(7, kMessageBytes));
   owner.SetText(Pattern(8, kMessageBytes));
   peer.MustRead(owner.remote(), Pattern(8, kMessageBytes));
-  // A piece in the middle of pages.
+  // A range that begins and ends within pages.
   peer.MustWrite(owner.remote() + 4090, 9, 5000);
   EXPECT_TRUE(owner.Text() == Pattern(8, kMessageBytes).replace(4090, 5000, Pattern(9, 5000)));
 }

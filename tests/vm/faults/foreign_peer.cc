@@ -13,7 +13,7 @@
 namespace rnicd::test {
 namespace {
 
-// Longer than any test: traffic ends because something breaks it.
+// Longer than any test: only a fault ends the traffic.
 constexpr int kEndlessSeconds = 3600;
 
 std::string Place(const RemoteBytes& bytes) {
@@ -58,7 +58,7 @@ PeerAnswer ForeignPeer::Run(const std::string& command) {
 }
 
 PeerAnswer ForeignPeer::Answer() {
-  // It gives up by itself after kTimeout.
+  // The peer itself times out after kTimeout.
   const std::optional<std::string> line = process_->output().NextLine(2 * kTimeout);
   PeerAnswer answer;
   if (!line.has_value()) {

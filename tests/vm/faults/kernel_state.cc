@@ -15,7 +15,7 @@
 namespace rnicd::test {
 namespace {
 
-// Counts the objects of processes, on one card or, without a name, on all.
+// Counts the objects of processes on one card, or on all cards if the name is empty.
 KernelObjects Count(std::string_view card) {
   KernelObjects objects;
   for (const std::string kind : {"mr", "qp", "cq", "pd"}) {
@@ -26,7 +26,7 @@ KernelObjects Count(std::string_view card) {
       continue;
     }
     for (const auto& object : list) {
-      // What the kernel made for itself has a name and no pid; what a thread made that has ended has neither.
+      // The kernel's own objects have a name and no pid; objects made by a thread that has ended have neither.
       const bool is_kernels = object.contains("comm") && !object.contains("pid");
       if (!is_kernels && (card.empty() || object.value("ifname", "") == card)) {
         ++objects[kind];
@@ -78,7 +78,7 @@ std::vector<std::string> KernelLog::NewErrors() {
   std::vector<std::string> errors;
   std::array<char, 8192> record;
   while (true) {
-    // One message each; EPIPE says that some were lost, and goes on behind them.
+    // Each read returns one message; EPIPE means that some were lost, and the next read continues after them.
     const ssize_t size = read(file_.get(), record.data(), record.size());
     if (size < 0 && errno == EPIPE) {
       continue;

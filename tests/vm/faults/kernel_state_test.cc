@@ -1,4 +1,4 @@
-// That a leak and a fault of the kernel would be seen: every other test of this program rests on that.
+// Proves that a leak and a kernel error would be detected: every other test of this program relies on that.
 #include "tests/vm/faults/kernel_state.h"
 
 #include <gtest/gtest.h>
