@@ -1,5 +1,4 @@
-// Whether the daemon says that its card can be used when it can, and that it cannot when it cannot: over HTTP, over
-// gRPC's health protocol, and in time.
+// The daemon reports correctly and in time, over HTTP and gRPC's health protocol, whether its card is usable.
 #include <chrono>
 #include <csignal>
 #include <memory>
@@ -22,7 +21,7 @@ namespace {
 using grpc::health::v1::HealthCheckRequest;
 using grpc::health::v1::HealthCheckResponse;
 
-// What the daemon promises with its default interval and patience.
+// Detection time that the daemon guarantees with its default interval and --health_patience_ms.
 constexpr std::chrono::seconds kPromised{5};
 constexpr uint64_t kRoomInTheCard = 2;
 
@@ -36,7 +35,7 @@ CallResult<HealthCheckResponse> Check(const std::string& socket, const std::stri
   return RawClient(socket).Call(&HealthStub::Check, Of(service));
 }
 
-// An operator's open Watch. Cancelled when it goes.
+// An operator's open Watch; the destructor cancels it.
 class Watcher {
  public:
   Watcher(const std::string& socket, const std::string& service) : client_(socket) {
@@ -47,7 +46,7 @@ class Watcher {
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;
 
-  // The next answer; UNKNOWN when the stream is over.
+  // The next response; UNKNOWN if the stream has ended.
   HealthCheckResponse::ServingStatus Next() {
     HealthCheckResponse response;
     return stream_->Read(&response) ? response.status() : HealthCheckResponse::UNKNOWN;
@@ -60,7 +59,7 @@ class Watcher {
   std::unique_ptr<grpc::ClientReader<HealthCheckResponse>> stream_;
 };
 
-// A card with so little room that a client can fill it: then it refuses every registration, the daemon's own too.
+// A card so small that a client can fill it: it then refuses every registration, including the daemon's probes.
 class Health : public DaemonTest {
  protected:
   Health() : DaemonTest(Flags()) {}
@@ -78,7 +77,7 @@ class Health : public DaemonTest {
     return answer.response.status();
   }
 
-  // Registers until nothing fits any more. A probe that is under way may have the last place for a moment.
+  // Registers until nothing more fits. A probe may briefly occupy the last slot.
   static void Fill(TestSession& session, std::vector<uint64_t>& regions) {
     const uint64_t memory = session.SealedMemory(kPage);
     for (uint64_t count = 0; count < kRoomInTheCard; ++count) {
@@ -152,7 +151,7 @@ TEST_F(Health, IsNotForWorkloads) {
   ExpectRefused(watcher.End(), ErrorReason::METHOD_NOT_PERMITTED);
 }
 
-// The daemon serves, says that its card does not, and can be stopped.
+// The daemon serves, reports that its card does not, and can be stopped.
 TEST(HealthOfAHangingCard, IsKnownFromTheStartAndHoldsNobodyUp) {
   const auto started =
       DaemonProcess::Start({.flags = {kMetricsOnFreePort, "--health_patience_ms=200", "--drain_timeout_ms=300",

@@ -39,7 +39,7 @@ std::string TextAt(const Memory& memory, uint64_t offset, uint64_t count) {
   return std::string(reinterpret_cast<const char*>(memory.bytes().data()) + offset, count);
 }
 
-// The value; the end of the program, after a test failure, when there is none.
+// Returns the value; if there is none, reports a test failure and exits the program.
 template <typename Value>
 Value Must(absl::StatusOr<Value> value) {
   if (!value.ok()) {
@@ -64,13 +64,13 @@ struct End {
     EXPECT_TRUE(outcome.failure.ok()) << outcome.failure;
     return outcome;
   }
-  // The next completion; a test failure when none comes in time.
+  // The next completion; a test failure on timeout.
   Completion Next() {
     const std::vector<Completion> completions = Must(queue.PollFor(1, kTimeout));
     EXPECT_EQ(completions.size(), 1u);
     return completions.empty() ? Completion{.status = NtStatus::kIoTimeout} : completions.front();
   }
-  // Posts the one request and waits for its end.
+  // Posts one request and waits for its completion.
   NtStatus Run(const WorkChain& chain) {
     Post(chain);
     return Next().status;
@@ -209,7 +209,7 @@ TEST_F(LibrnicdQueues, LogicalAddressesServeAsSourceUnderThePrivilegedToken) {
                                         {.address = target.base_address(), .token = target.remote_token()}, {})),
             NtStatus::kSuccess);
   EXPECT_EQ(TextAt(peer.memory, 0, 8), "page two");
-  // For a peer the privileged token is none.
+  // A peer cannot use the privileged token.
   const RemoteMemory misused{.address = {mapping.pages()[2].value}, .token = RemoteToken{privileged.value}};
   EXPECT_EQ(peer.Run(WorkChain().WriteInline(BytesOf("x"), misused, {})), NtStatus::kAccessViolation);
 }

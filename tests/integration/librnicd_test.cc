@@ -1,4 +1,4 @@
-// The C++ library against the real daemon: what a workload does, and what happens to it when the daemon goes.
+// The C++ library against the real daemon: what a workload does, and what happens to it when the daemon exits.
 #include <fcntl.h>
 
 #include <algorithm>
@@ -138,7 +138,7 @@ TEST_F(Librnicd, CloseReportsWhatWasHeld) {
   EXPECT_EQ(reclaimed->regions, 1u);
   EXPECT_EQ(reclaimed->pinned_bytes, 4 * kClientPage);
   EXPECT_FALSE(client.GetSession().ok());
-  // The mapping is this process's own and stays usable.
+  // The mapping belongs to this process and stays usable.
   memory.bytes().front() = std::byte{1};
 }
 
@@ -202,7 +202,7 @@ TEST(LibrnicdWithoutDaemon, ClientIsToldThatTheDaemonStops) {
   auto client = Client::Connect({.socket_dir = (*daemon)->socket_dir(),
                                  .on_session_ended = [&](const absl::Status& why) { ended.set_value(why); }});
   ASSERT_TRUE(client.ok()) << client.status();
-  // A completion that arrived shows that the event stream stands.
+  // An arrived completion proves that the event stream is open.
   const auto memory = Memory::Allocate(*client, {.size = kClientPage});
   ASSERT_TRUE(memory.ok()) << memory.status();
   std::promise<absl::Status> registered;

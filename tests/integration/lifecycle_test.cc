@@ -107,7 +107,7 @@ TEST(Lifecycle, SigtermEndsOpenSessionsAndSaysWhy) {
   EXPECT_EQ(rest[0].session_ending().cause(), "daemon_stopping");
 }
 
-// A card that takes its time must not take the operator's. Exit code 1 says that not everything could be taken back.
+// A slow card must not delay the operator. Exit code 1 means that not everything could be reclaimed.
 TEST(Lifecycle, StopIsBoundedWhileARequestIsRunning) {
   const auto daemon = MustStart({.flags = {"--drain_timeout_ms=300", "--pending_threshold_bytes=4096",
                                            ProviderFlag("register_delay_us", std::chrono::seconds(30))}});
@@ -144,7 +144,7 @@ TEST(Lifecycle, EveryBadFlagIsNamedAtOnce) {
   EXPECT_NE(run.errors.find("soft, verbs"), std::string::npos) << "what there is must be named: " << run.errors;
 }
 
-// Whatever cards the machine has, none is called so. The daemon leaves nothing behind for the next one.
+// No machine has a card with this name. The daemon leaves nothing behind for the next one.
 TEST(Lifecycle, VerbsWithoutItsCardIsRefusedByName) {
   const auto directory = std::make_shared<TempDir>();
   const ShortRun run =
@@ -182,7 +182,7 @@ TEST(Lifecycle, FlagsAreReadFromAFile) {
   ExpectStops(*daemon);
 }
 
-// With root the daemon is given to another user; without, it runs as the unprivileged user that the test is.
+// With root the daemon runs as another user; without, as the test's unprivileged user.
 TEST(Lifecycle, RunsWithoutRoot) {
   const auto daemon = MustStart({.uid = OtherUid()});
   ASSERT_NE(daemon, nullptr);

@@ -30,7 +30,7 @@ struct DemoRun {
     }
     return lines;
   }
-  // The output as JSON; null, after a test failure, when it is none.
+  // The output as JSON; null, after a test failure, if it is not JSON.
   Json json() const {
     Json parsed = Json::parse(output, nullptr, false);
     EXPECT_FALSE(parsed.is_discarded()) << "not JSON: " << output;
@@ -42,7 +42,7 @@ class RnicctlDemo : public DaemonTest {
  protected:
   explicit RnicctlDemo(const std::vector<std::string>& flags = {}) : DaemonTest(flags) {}
 
-  // As the unprivileged user.
+  // Runs the demo as the unprivileged user.
   DemoRun Run(const std::vector<std::string>& arguments) {
     std::vector<std::string> command = {ExecutableForEveryone(RNICCTL_PATH), "demo", "fast-register",
                                         "--socket-dir=" + daemon().socket_dir()};

@@ -25,7 +25,7 @@ struct ToolRun {
   std::string output;
   std::string errors;
 
-  // The output as JSON; null, after a test failure, when it is none.
+  // The output as JSON; null, after a test failure, if it is not JSON.
   Json json() const {
     Json parsed = Json::parse(output, nullptr, false);
     EXPECT_FALSE(parsed.is_discarded()) << "not JSON: " << output;
@@ -151,7 +151,7 @@ TEST_F(Rnicctl, RefusalsExitWithOneAndSayWhy) {
   EXPECT_FALSE(nobody_there.errors.empty());
 }
 
-// With one user only, the operator is that user, and may ask.
+// With one user only, the operator is that user, and has access.
 TEST_F(Rnicctl, OtherUsersAreNoOperators) {
   EXPECT_EQ(Run({"status", socket_dir()}, WorkloadUid()).exit_code, TwoUids() ? 1 : 0);
 }
