@@ -21,7 +21,7 @@ namespace {
 using grpc::health::v1::HealthCheckRequest;
 using grpc::health::v1::HealthCheckResponse;
 
-// Detection time that the daemon guarantees with its default interval and --health_patience_ms.
+// What the daemon promises with its default interval and timeout.
 constexpr std::chrono::seconds kPromised{5};
 constexpr uint64_t kRoomInTheCard = 2;
 
