@@ -48,9 +48,9 @@ std::string Joined(const std::vector<std::string>& lines) {
 }
 
 void CheckForm(const core::Container& container, std::string_view text) {
-  Check(container.pod_uid.empty() || IsPodUid(container.pod_uid), "a pod's UID has its form");
-  Check(container.id.empty() || IsHex(container.id, 64), "a container's id has its form");
-  Check(text.find(container.id) != std::string_view::npos, "the container stands in the text");
+  Check(container.pod_uid.empty() || IsPodUid(container.pod_uid), "a pod's UID is well formed");
+  Check(container.id.empty() || IsHex(container.id, 64), "a container's id is well formed");
+  Check(text.find(container.id) != std::string_view::npos, "the container's id is in the text");
   std::string underscored = container.pod_uid;
   std::replace(underscored.begin(), underscored.end(), '-', '_');
   Check(text.find(container.pod_uid) != std::string_view::npos || text.find(underscored) != std::string_view::npos,
@@ -64,7 +64,7 @@ void CheckLies(const core::Container& container, std::string_view text, std::str
     std::vector<std::string> lines = Lines(text);
     for (std::string& line : lines) {
       const absl::StatusOr<core::Container> alone = transport::ParseCgroups(line, own);
-      Check(alone.ok(), "each line of a sound text is sound by itself");
+      Check(alone.ok(), "each line of a valid text is valid alone");
       const size_t path = line.find('/');
       if (!alone->id.empty() && line.size() - path + lie.size() <= kMaxPathBytes) {
         line += lie;
@@ -73,7 +73,7 @@ void CheckLies(const core::Container& container, std::string_view text, std::str
     const std::string lying = Joined(lines);
     if (lying.size() <= transport::kMaxCgroupsBytes) {
       const absl::StatusOr<core::Container> believed = transport::ParseCgroups(lying, own);
-      Check(believed.ok() && *believed == container, "what stands below a container is not believed");
+      Check(believed.ok() && *believed == container, "groups below a container do not change its identity");
     }
   }
 }
@@ -104,7 +104,7 @@ void TryContainer(std::string_view input) {
     CheckForm(*container, text);
     CheckLies(*container, text, own);
   } else {
-    Check(absl::IsInvalidArgument(container.status()), "the text is refused for what it says");
+    Check(absl::IsInvalidArgument(container.status()), "the text is refused as an invalid argument");
   }
 }
 

@@ -50,7 +50,7 @@ struct Packet {
 struct SocketPair {
   SocketPair() {
     std::array<int, 2> ends{};
-    Check(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) == 0, "there is a socket to be had");
+    Check(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) == 0, "a socket pair can be created");
     client.Reset(ends[0]);
     daemon.Reset(ends[1]);
   }
@@ -90,7 +90,7 @@ void CheckReply(int socket, const absl::StatusOr<UniqueFd>& outcome) {
   message.msg_control = control.data();
   message.msg_controllen = control.size();
   const ssize_t size = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-  Check(size > 0, "every packet is answered, and not by the end of the file");
+  Check(size > 0, "every packet gets a reply, not the end of the stream");
   UniqueFd received;
   if (const cmsghdr* const header = CMSG_FIRSTHDR(&message); header != nullptr) {
     Check(header->cmsg_type == SCM_RIGHTS && header->cmsg_len == CMSG_LEN(sizeof(int)), "one descriptor at most");
@@ -100,8 +100,8 @@ void CheckReply(int socket, const absl::StatusOr<UniqueFd>& outcome) {
   }
   Check(received.valid() == (outcome.ok() && outcome->valid()), "the descriptor comes with a fetch, and only then");
   v1::FdReply reply;
-  Check(reply.ParseFromArray(bytes.data(), static_cast<int>(size)), "the reply is sound");
-  Check(reply.has_error() == !outcome.ok(), "the reply says how it ended");
+  Check(reply.ParseFromArray(bytes.data(), static_cast<int>(size)), "the reply is valid");
+  Check(reply.has_error() == !outcome.ok(), "the reply reports the outcome");
   if (reply.has_error()) {
     Check(reply.error().reason() != v1::ERROR_REASON_UNSPECIFIED, "a refusal has a reason");
   }
@@ -260,17 +260,17 @@ class Exchange {
     const core::Caller caller = CallerOf(packet);
     absl::StatusOr<UniqueFd> outcome =
         core::ExchangeFd(node_.node, caller, received->ticket, std::move(received->file));
-    Check(!FailedWith(outcome.status(), ErrorReason::INTERNAL_FAULT), "no packet is a fault of ours");
+    Check(!FailedWith(outcome.status(), ErrorReason::INTERNAL_FAULT), "no packet causes an internal error");
     if (FailedWith(outcome.status(), ErrorReason::TICKET_UNKNOWN)) {
       return outcome;
     }
     Ticket* const ticket = FindTicket(received->ticket);
-    Check(ticket != nullptr, "a ticket that was not given out opens nothing");
-    Check(ticket->session->owner().process == caller.process, "a ticket is worth nothing to another process");
+    Check(ticket != nullptr, "a ticket that was not issued is refused");
+    Check(ticket->session->owner().process == caller.process, "a ticket is refused for another process");
     Check(!ticket->used, "a ticket works once");
     ticket->used = true;
     if (!outcome.ok() && ticket->to_daemon) {
-      Check(!ticket->session->FindMemory(ticket->memory).ok(), "an import that was refused is gone");
+      Check(!ticket->session->FindMemory(ticket->memory).ok(), "a refused import leaves no memory object");
     }
     return outcome;
   }

@@ -119,7 +119,8 @@ FuzzDaemon::FuzzDaemon()
 
 std::unique_ptr<transport::ServedConnection> FuzzDaemon::Serve(char name, UniqueFd& client) {
   std::array<int, 2> ends{};
-  Check(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) == 0, "there are sockets");
+  Check(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) == 0,
+        "a socket pair can be created");
   client.Reset(ends[0]);
   auto connection = server_.Serve(UniqueFd(ends[1]), CallerOf(name));
   Check(connection != nullptr, "a connection is served");

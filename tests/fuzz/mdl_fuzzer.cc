@@ -162,11 +162,11 @@ class Mdl {
   std::optional<NaiveRange> CheckResolve(const Chain& chain) {
     std::optional<NaiveRange> expected = ReadChain(chain.entries, chain.length, memories_);
     const absl::StatusOr<core::MappedRange> range = Resolve(chain);
-    Check(range.ok() == expected.has_value(), "a chain is taken if it keeps the rules, and only then");
+    Check(range.ok() == expected.has_value(), "a chain is accepted if and only if it keeps the rules");
     if (range.ok()) {
-      Check(range->base.value == expected->base && range->length == chain.length, "the range is what was asked for");
+      Check(range->base.value == expected->base && range->length == chain.length, "the range is the requested one");
       Check(SameRuns(range->runs, expected->runs), "its runs are the bytes of its chain");
-      Check(range->pages == expected->pages.size(), "its pages are those it touches");
+      Check(range->pages == expected->pages.size(), "its pages are those that it covers");
       Check(range->page_bytes == kNdkPageBytes, "its smallest page is known");
     }
     return expected;
@@ -185,7 +185,8 @@ class Mdl {
       return;
     }
     auto pages = core::TakePages(*Resolve(chain), ledger_);
-    Check(pages.ok() == MayPay(mapped_, kRegisteredMax, expected->pages), "pages are had by who may pay for them");
+    Check(pages.ok() == MayPay(mapped_, kRegisteredMax, expected->pages),
+          "pages are taken if and only if the limits allow");
     if (!pages.ok()) {
       return;
     }
@@ -195,10 +196,10 @@ class Mdl {
                                                *pages, static_cast<uint32_t>(expected->base % kNdkPageBytes));
     space_.Insert(mapping);
     const uint64_t base = mapping->base().value;
-    Check(base % kNdkPageBytes == 0, "logical addresses are those of pages");
+    Check(base % kNdkPageBytes == 0, "logical addresses are aligned to pages");
     // One page past the end: an unmapped page separates two mappings.
     for (uint64_t page = 0; page <= expected->pages.size(); ++page) {
-      Check(given_out_.insert(base + page * kNdkPageBytes).second, "a logical address is given out once");
+      Check(given_out_.insert(base + page * kNdkPageBytes).second, "a logical address is used only once");
     }
     all_.Add(expected->pages);
     mapped_.Add(expected->pages);
@@ -256,7 +257,7 @@ class Mdl {
     const uint64_t skip = input_.Number() % kNdkPageBytes;
     const uint64_t length = 1 + input_.Number() % (count * kNdkPageBytes - skip);
     const auto resolved = space_.ResolvePages(*adapters_[adapter], addresses, skip, length);
-    Check(resolved.ok() == (pages.size() == count), "pages are known if they are in a mapping of the adapter");
+    Check(resolved.ok() == (pages.size() == count), "pages resolve if they are in a mapping of the adapter");
     Check(!resolved.ok() || SameRuns(resolved->runs, CutPages(pages, skip, length)), "the runs are those of the pages");
   }
 
@@ -268,7 +269,7 @@ class Mdl {
     const uint64_t offset = mapping != nullptr ? address - mapping->mapping->base().value : 0;
     const bool inside = mapping != nullptr && length <= mapping->pages.size() * kNdkPageBytes - offset;
     const auto resolved = space_.ResolveBytes(*adapters_[adapter], LogicalAddress{address}, length);
-    Check(resolved.ok() == inside, "bytes are known if they are in one mapping");
+    Check(resolved.ok() == inside, "bytes resolve if they are in one mapping");
     if (inside) {
       const std::vector<std::byte*> pages(mapping->pages.begin() + static_cast<std::ptrdiff_t>(offset / kNdkPageBytes),
                                           mapping->pages.end());
@@ -283,7 +284,7 @@ class Mdl {
     const auto registered = session_->RegisterMr(
         {.region = region.id, .chain = chain.entries, .length = chain.length, .flags = kMrFlagRemoteWrite}, {},
         nullptr);
-    Check(registered.ok() == may, "a region is registered if it may be");
+    Check(registered.ok() == may, "a region is registered if and only if the limits allow");
     if (may) {
       Check((*registered)->base.value == expected->base, "where the chain begins");
       region.pages = expected->pages;
@@ -302,7 +303,7 @@ class Mdl {
   }
 
   void CheckPaid() const {
-    Check(session_->ledger().used(Resource::kPinnedBytes) == all_.pinned(), "each page is paid for once");
+    Check(session_->ledger().used(Resource::kPinnedBytes) == all_.pinned(), "each page is charged once");
     Check(session_->tenant().ledger()->used(Resource::kPinnedBytes) == all_.pinned(), "by the tenant too");
     Check(node_.ledger->used(Resource::kPinnedBytes) == all_.pinned(), "and by the node");
     Check(ledger_->used(Resource::kRegisteredBytes) == mapped_.registered(), "mapped pages are counted");

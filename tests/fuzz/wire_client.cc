@@ -30,7 +30,7 @@ grpc::ByteBuffer ToBuffer(const std::string& bytes) {
 
 std::string ToBytes(const grpc::ByteBuffer& buffer) {
   std::vector<grpc::Slice> slices;
-  Check(buffer.Dump(&slices).ok(), "an answer can be read");
+  Check(buffer.Dump(&slices).ok(), "a response can be read");
   std::string bytes;
   for (const grpc::Slice& slice : slices) {
     bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
@@ -40,7 +40,7 @@ std::string ToBytes(const grpc::ByteBuffer& buffer) {
 
 void LearnFrom(const MethodDescriptor* method, const grpc::ByteBuffer& buffer, WirePool& pool) {
   const std::shared_ptr<Message> answer = NewMessage(method->output_type());
-  Check(answer->ParseFromString(ToBytes(buffer)), "an answer is a sound message");
+  Check(answer->ParseFromString(ToBytes(buffer)), "a response is a valid message");
   pool.Learn(*answer);
 }
 

@@ -293,9 +293,8 @@ void PlaySeeker(const RoleOptions& options, Dice& dice) {
   const ErrorInfo info = ErrorInfoOf(refused);
   if (info.reason != ErrorReason::RATE_LIMITED &&
       (info.limit == 0 || info.requested == 0 || info.used > info.limit || info.used + info.requested <= info.limit)) {
-    ReportWrong("seeker: figures that do not fit together: " + refused.ToString() + " limit " +
-                std::to_string(info.limit) + " used " + std::to_string(info.used) + " requested " +
-                std::to_string(info.requested));
+    ReportWrong("seeker: inconsistent figures: " + refused.ToString() + " limit " + std::to_string(info.limit) +
+                " used " + std::to_string(info.used) + " requested " + std::to_string(info.requested));
   }
 }
 

@@ -99,13 +99,13 @@ void MustFail(const char* what, const test::CallOutcome& outcome) {
 void LieAboutIds(RawClient& client, const Own& own, Dice& dice) {
   v1::SealMemoryRequest seal;
   seal.set_memory_id(SomeId(dice, own));
-  MustFail("to seal memory of nobody or somebody", client.Call(&MemoryStub::SealMemory, seal));
+  MustFail("to seal memory with an unused or foreign id", client.Call(&MemoryStub::SealMemory, seal));
   v1::ReleaseMemoryRequest release;
   release.set_memory_id(SomeId(dice, own));
   MustFail("to release it", client.Call(&MemoryStub::ReleaseMemory, release));
   v1::DeregisterMrRequest deregister;
   deregister.set_mr_id(SomeId(dice, own));
-  MustFail("to deregister a region of nobody or somebody", client.Call(&MemoryStub::DeregisterMr, deregister));
+  MustFail("to deregister a region with an unused or foreign id", client.Call(&MemoryStub::DeregisterMr, deregister));
   v1::CloseMrRequest close;
   close.set_mr_id(SomeId(dice, own));
   MustFail("to close it", client.Call(&MemoryStub::CloseMr, close));
@@ -144,7 +144,7 @@ void LieAboutMessages(const RoleOptions& options, Dice& dice) {
   bool ok = false;
   queue.Next(&tag, &ok);
   if (status.ok()) {
-    ReportWrong("liar: bytes that are no message were answered with success");
+    ReportWrong("liar: a malformed message was accepted");
   }
   ReportRefused("grpc_code_" + std::to_string(status.error_code()));
 }
@@ -182,7 +182,7 @@ void LieAboutDescriptors(const RoleOptions& options, Dice& dice) {
       dice.OneIn(2) ? RandomBytes(dice, 200)
                     : test::FdRequestBytes(RandomBytes(dice, 64), static_cast<uint32_t>(descriptors.size()));
   if (test::ExchangeFd(FdPath(options), bytes, descriptors).ok()) {
-    ReportWrong("liar: a made-up ticket was taken");
+    ReportWrong("liar: a made-up ticket was accepted");
   }
   ReportDone("broken_packets");
 }

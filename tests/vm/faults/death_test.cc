@@ -107,7 +107,7 @@ TEST_F(Deaths, OfTheDaemonLeaveNothingInTheKernelAndANewOneServes) {
   ForeignLink link(session);
   link.Greet();
   KillDaemon();
-  EXPECT_FALSE(busy.peer.Answer().ok) << "a peer still reaches memory that nobody registers";
+  EXPECT_FALSE(busy.peer.Answer().ok) << "a peer still reaches memory that is no longer registered";
   EXPECT_FALSE(link.peer.Write(RemoteBytes{.address = kBase, .token = 1}, 1, 64).ok);
   Restart();
   TestSession next(daemon());

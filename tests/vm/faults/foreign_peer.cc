@@ -62,7 +62,7 @@ PeerAnswer ForeignPeer::Answer() {
   const std::optional<std::string> line = process_->output().NextLine(2 * kTimeout);
   PeerAnswer answer;
   if (!line.has_value()) {
-    ADD_FAILURE() << "rnicd_foreign_peer does not answer: " << process_->errors().Text();
+    ADD_FAILURE() << "rnicd_foreign_peer does not respond: " << process_->errors().Text();
     answer.error = "NO_ANSWER";
     return answer;
   }

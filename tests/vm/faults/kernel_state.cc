@@ -59,7 +59,7 @@ uint64_t PinnedKib(pid_t pid) {
       return kib;
     }
   }
-  ADD_FAILURE() << "the kernel does not say what process " << pid << " has pinned";
+  ADD_FAILURE() << "the kernel does not report what process " << pid << " has pinned";
   return 0;
 }
 
