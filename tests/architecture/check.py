@@ -5,13 +5,15 @@ import sys
 
 sys.dont_write_bytecode = True
 
+import check_comments
 import check_contract
 import check_files
 import check_includes
 import check_sizes
 from tree import Tree
 
-CHECKS = check_includes.CHECKS + check_files.CHECKS + check_sizes.CHECKS + check_contract.CHECKS
+CHECKS = [*check_includes.CHECKS, *check_files.CHECKS, *check_sizes.CHECKS, *check_comments.CHECKS,
+          *check_contract.CHECKS]
 
 
 def violations(root):

@@ -19,7 +19,7 @@ def check_words(tree):
         text = tree.text(path)
         for pattern, remedy in rules.WORDS.items():
             for found in re.finditer(pattern, text):
-                yield Violation(path, line_of(text, found.start()), f'"{found[0]}" may not stand here', remedy)
+                yield Violation(path, line_of(text, found.start()), f'"{found[0]}" is not allowed here', remedy)
 
 
 def check_readmes(tree):

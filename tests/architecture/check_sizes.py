@@ -37,7 +37,7 @@ def cpp_functions(text):
             depth_in_function += {"{": 1, "}": -1, ";": 0}[char]
             if depth_in_function == 0:
                 lines = line_of(code, offset) - line_of(code, start) + 1
-                # A member initializer list goes on after its own braces.
+                # A member initializer list continues after its braces.
                 if not re.match(r"\s*[,{;]", code[offset + 1:]):
                     head_start = offset + 1
                 if name:

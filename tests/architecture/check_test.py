@@ -1,4 +1,4 @@
-"""Proves that every rule bites: made-up trees with one fault each must be found guilty, and a good one must not."""
+"""Proves that every rule is enforced: each made-up tree has one violation, which must be found; the good one none."""
 
 import pathlib
 import sys
@@ -37,8 +37,8 @@ GOOD = {
 }
 
 
-def judged(changes, executable=("scripts/test",)):
-    """The findings about the good tree with some files changed; None deletes one."""
+def findings_in(changes, executable=("scripts/test",)):
+    """The findings in the good tree with some files changed; None deletes a file."""
     with tempfile.TemporaryDirectory() as folder:
         for name, text in {**GOOD, **changes}.items():
             if text is None:
@@ -51,38 +51,38 @@ def judged(changes, executable=("scripts/test",)):
 
 
 class ArchitectureTest(unittest.TestCase):
-    def assert_guilty(self, changes, where, what, **options):
-        """Exactly one finding, at that place, and it says what."""
-        found = judged(changes, **options)
+    def assert_violation(self, changes, where, what, **options):
+        """Expects exactly one finding, which begins with `where` and contains `what`."""
+        found = findings_in(changes, **options)
         self.assertEqual(len(found), 1, found)
         self.assertTrue(found[0].startswith(where), found[0])
         self.assertIn(what, found[0])
 
-    def test_good_tree_is_innocent(self):
-        self.assertEqual(judged({}), [])
+    def test_good_tree_has_no_findings(self):
+        self.assertEqual(findings_in({}), [])
 
     def test_include_against_the_arrow(self):
-        self.assert_guilty({"base/a.h": '#pragma once\n#include "daemon/core/region.h"\n'}, "base/a.h:2:",
-                           "base may not")
+        self.assert_violation({"base/a.h": '#pragma once\n#include "daemon/core/region.h"\n'}, "base/a.h:2:",
+                              "base may not")
 
     def test_core_sees_no_wire(self):
-        self.assert_guilty({"daemon/core/a.cc": '#include "rnicd/v1/types.pb.h"\n'}, "daemon/core/a.cc:1:",
-                           "types.pb.h")
+        self.assert_violation({"daemon/core/a.cc": '#include "rnicd/v1/types.pb.h"\n'}, "daemon/core/a.cc:1:",
+                              "types.pb.h")
 
     def test_unit_test_keeps_the_other_arrows(self):
-        self.assert_guilty({"daemon/core/a_test.cc": '#include "daemon/gate/gate.h"\n'}, "daemon/core/a_test.cc:1:",
-                           "may not")
+        self.assert_violation({"daemon/core/a_test.cc": '#include "daemon/gate/gate.h"\n'}, "daemon/core/a_test.cc:1:",
+                              "may not")
 
     def test_nothing_includes_tests(self):
-        self.assert_guilty({"daemon/core/a_test.cc": '#include "tests/support/x.h"\n'}, "daemon/core/a_test.cc:1:",
-                           "tests/")
+        self.assert_violation({"daemon/core/a_test.cc": '#include "tests/support/x.h"\n'}, "daemon/core/a_test.cc:1:",
+                              "tests/")
 
     def test_folder_without_an_arrow(self):
         changes = {
             "extra/CMakeLists.txt": "rnicd_library(extra)\n", "extra/README.md": "# extra\n", "extra/a.cc": "\n",
             "CMakeLists.txt": GOOD["CMakeLists.txt"] + "add_subdirectory(extra)\n",
         }
-        self.assert_guilty(changes, "extra/a.cc:1:", "without an arrow")
+        self.assert_violation(changes, "extra/a.cc:1:", "without an arrow")
 
     def test_part_of_the_generated_headers(self):
         changes = {
@@ -91,106 +91,108 @@ class ArchitectureTest(unittest.TestCase):
             "daemon/transport/README.md": "# x\n",
             "daemon/transport/a.cc": '#include "rnicd/v1/error.pb.h"\n#include "rnicd/v1/memory_service.pb.h"\n',
         }
-        self.assert_guilty(changes, "daemon/transport/a.cc:2:", "only rnicd/v1/fd_channel.pb.h")
+        self.assert_violation(changes, "daemon/transport/a.cc:2:", "only rnicd/v1/fd_channel.pb.h")
 
     def test_link_against_the_arrow(self):
-        self.assert_guilty({"base/CMakeLists.txt": "# why\nrnicd_library(rnicd_base DEPS rnicd_core)\n"},
-                           "base/CMakeLists.txt:2:", "may not link rnicd_core")
+        self.assert_violation({"base/CMakeLists.txt": "# why\nrnicd_library(rnicd_base DEPS rnicd_core)\n"},
+                              "base/CMakeLists.txt:2:", "may not link rnicd_core")
 
     def test_headers_of_others(self):
         for header in ("grpcpp/grpcpp.h", "infiniband/verbs.h", "prometheus/registry.h", "spdlog/spdlog.h",
                        "shared_mutex", "absl/synchronization/mutex.h"):
             with self.subTest(header):
-                self.assert_guilty({"daemon/core/a.cc": f"#include <{header}>\n"}, "daemon/core/a.cc:1:", header)
+                self.assert_violation({"daemon/core/a.cc": f"#include <{header}>\n"}, "daemon/core/a.cc:1:", header)
 
     def test_names_of_others(self):
         for line in ("std::mutex mutex_;", "std::condition_variable c;", "absl::Mutex mu;", "using namespace std;"):
             with self.subTest(line):
-                self.assert_guilty({"daemon/core/a.cc": f"// std::mutex is only named here.\n{line}\n"},
-                                   "daemon/core/a.cc:2:", "is not used here")
+                self.assert_violation({"daemon/core/a.cc": f"// std::mutex is only named here.\n{line}\n"},
+                                      "daemon/core/a.cc:2:", "is not used here")
 
     def test_words(self):
         for word in ("TODO", "FIXME", "XXX", "HACK", "GTEST_SKIP()", "DISABLED_Foo", "/work" + "/tree", "/home/me"):
             with self.subTest(word):
-                self.assert_guilty({"docs/a.md": f"text\n{word}\n"}, "docs/a.md:2:", "may not stand here")
+                self.assert_violation({"docs/a.md": f"text\n{word}\n"}, "docs/a.md:2:", "is not allowed here")
 
     def test_words_inside_words_are_fine(self):
-        self.assertEqual(judged({"docs/a.md": "mktemp rnicd.XXXXXX, not-a/home/path, TODOS are kDISABLED\n"}), [])
+        self.assertEqual(findings_in({"docs/a.md": "mktemp rnicd.XXXXXX, not-a/home/path, TODOS are kDISABLED\n"}), [])
 
     def test_folder_without_readme(self):
-        self.assert_guilty({"daemon/core/README.md": None}, "daemon/core/README.md:1:", "README.md")
-        self.assert_guilty({"daemon/README.md": None}, "daemon/README.md:1:", "README.md")
-        self.assert_guilty({"deploy/x.service": "[Unit]\n"}, "deploy/README.md:1:", "README.md")
+        self.assert_violation({"daemon/core/README.md": None}, "daemon/core/README.md:1:", "README.md")
+        self.assert_violation({"daemon/README.md": None}, "daemon/README.md:1:", "README.md")
+        self.assert_violation({"deploy/x.service": "[Unit]\n"}, "deploy/README.md:1:", "README.md")
 
     def test_test_in_no_target(self):
-        self.assert_guilty({"daemon/core/CMakeLists.txt": "add_library(rnicd_core region.cc)\n"},
-                           "daemon/core/region_test.cc:1:", "no target")
+        self.assert_violation({"daemon/core/CMakeLists.txt": "add_library(rnicd_core region.cc)\n"},
+                              "daemon/core/region_test.cc:1:", "no target")
 
     def test_folder_that_no_build_reaches(self):
-        found = judged({"daemon/CMakeLists.txt": "#add_subdirectory(core)\n"})
+        found = findings_in({"daemon/CMakeLists.txt": "#add_subdirectory(core)\n"})
         self.assertEqual(len(found), 2, found)
         self.assertIn("no build reaches", found[0])
 
     def test_header_without_guard(self):
-        self.assert_guilty({"base/a.h": "// #pragma once\n"}, "base/a.h:1:", "#pragma once")
+        self.assert_violation({"base/a.h": "// #pragma once\n"}, "base/a.h:1:", "#pragma once")
 
     def test_executable_bits(self):
-        self.assert_guilty({"base/a.cc": "\n"}, "base/a.cc:1:", "executable", executable=("scripts/test", "base/a.cc"))
-        self.assert_guilty({}, "scripts/test:1:", "cannot be run", executable=())
+        self.assert_violation({"base/a.cc": "\n"}, "base/a.cc:1:", "executable",
+                              executable=("scripts/test", "base/a.cc"))
+        self.assert_violation({}, "scripts/test:1:", "cannot be run", executable=())
 
     def test_reason_missing_on_the_wire(self):
         more = GOOD["base/error_reasons.inc"] + 'RNICD_REASON(TOO_LONG, 42, kOutOfRange, kX, "long")\n'
         tested = {"daemon/core/b_test.cc": "ErrorReason::TOO_LONG;\n"}
-        self.assert_guilty({"base/error_reasons.inc": more, **tested}, "base/error_reasons.inc:2:",
-                           "TOO_LONG is not in")
+        self.assert_violation({"base/error_reasons.inc": more, **tested}, "base/error_reasons.inc:2:",
+                              "TOO_LONG is not in")
 
     def test_reason_missing_in_the_list(self):
         wire = GOOD["proto/rnicd/v1/error.proto"].replace("}", "  ERROR_REASON_TOO_LONG = 42;\n}")
-        self.assert_guilty({"proto/rnicd/v1/error.proto": wire}, "proto/rnicd/v1/error.proto:5:", "TOO_LONG is not in")
+        self.assert_violation({"proto/rnicd/v1/error.proto": wire}, "proto/rnicd/v1/error.proto:5:",
+                              "TOO_LONG is not in")
 
     def test_reason_with_two_numbers(self):
         wire = GOOD["proto/rnicd/v1/error.proto"].replace("41", "40")
-        self.assert_guilty({"proto/rnicd/v1/error.proto": wire}, "base/error_reasons.inc:1:",
-                           "is 41 here and 40 on the wire")
+        self.assert_violation({"proto/rnicd/v1/error.proto": wire}, "base/error_reasons.inc:1:",
+                              "is 41 here and 40 on the wire")
 
     def test_reason_without_a_test(self):
-        self.assert_guilty({"daemon/core/region_test.cc": "\n"}, "base/error_reasons.inc:1:",
-                           "no test names LENGTH_ZERO")
+        self.assert_violation({"daemon/core/region_test.cc": "\n"}, "base/error_reasons.inc:1:",
+                              "no test names LENGTH_ZERO")
 
     def test_field_without_comment(self):
-        self.assert_guilty({"proto/rnicd/v1/a.proto": "message A {\n  uint64 size = 1;\n}\n"},
-                           "proto/rnicd/v1/a.proto:2:", "size")
+        self.assert_violation({"proto/rnicd/v1/a.proto": "message A {\n  uint64 size = 1;\n}\n"},
+                              "proto/rnicd/v1/a.proto:2:", "size")
 
     def test_call_without_comment(self):
         text = "// All.\nservice S {\n  // First.\n  rpc A(X) returns (Y);\n  rpc B(X) returns (Y);\n}\n"
-        self.assertEqual(judged({"proto/rnicd/v1/a.proto": text}), [])
-        self.assert_guilty({"proto/rnicd/v1/a.proto": text.replace("  rpc B", "\n  rpc B")},
-                           "proto/rnicd/v1/a.proto:6:", "B has no")
+        self.assertEqual(findings_in({"proto/rnicd/v1/a.proto": text}), [])
+        self.assert_violation({"proto/rnicd/v1/a.proto": text.replace("  rpc B", "\n  rpc B")},
+                              "proto/rnicd/v1/a.proto:6:", "B has no")
 
 
 class SizesTest(unittest.TestCase):
     LONG = "namespace a {\nvoid Long(int x) {\n" + "  x++;\n" * 70 + "}\n}\n"
 
-    def judge(self, text, ratchet=""):
+    def findings(self, text, ratchet=""):
         folder = {"tests/architecture/sizes.txt": ratchet, "tests/architecture/README.md": "# x\n"}
-        return judged({"daemon/core/a.cc": text, **folder})
+        return findings_in({"daemon/core/a.cc": text, **folder})
 
     def assert_finding(self, found, what):
         self.assertEqual(len(found), 1, found)
         self.assertIn(what, found[0])
 
     def test_file_over_the_limit(self):
-        self.assert_finding(self.judge("// line\n" * 501), "501 lines, the limit is 500")
+        self.assert_finding(self.findings("// line\n" * 501), "501 lines, the limit is 500")
 
     def test_function_over_the_limit(self):
-        self.assert_finding(self.judge(self.LONG), "Long has 72 lines")
+        self.assert_finding(self.findings(self.LONG), "Long has 72 lines")
 
     def test_ratchet_holds_growth_and_wants_the_new_number(self):
         key = "daemon/core/a.cc Long"
-        self.assertEqual(self.judge(self.LONG, f"72 {key}\n"), [])
-        self.assert_finding(self.judge(self.LONG, f"71 {key}\n"), "grew from 71 to 72")
-        self.assert_finding(self.judge(self.LONG, f"80 {key}\n"), "has shrunk to 72")
-        self.assert_finding(self.judge("\n", f"80 {key}\n"), "within the limit or gone")
+        self.assertEqual(self.findings(self.LONG, f"72 {key}\n"), [])
+        self.assert_finding(self.findings(self.LONG, f"71 {key}\n"), "grew from 71 to 72")
+        self.assert_finding(self.findings(self.LONG, f"80 {key}\n"), "has shrunk to 72")
+        self.assert_finding(self.findings("\n", f"80 {key}\n"), "within the limit or gone")
 
     def test_functions_are_recognised(self):
         text = (
@@ -203,6 +205,46 @@ class SizesTest(unittest.TestCase):
         self.assertEqual(found["TEST(Suite, Name)"], 3)
         self.assertNotIn("kTable", found)
         self.assertEqual(set(found), {"A", "f", "TEST(Suite, Name)"})
+
+
+class OpeningsTest(unittest.TestCase):
+    LINES = {
+        "daemon/core/a.cc": "int x;  // Of a pair, behind code.\n  // Of a pair.\n",
+        "scripts/test": "#!/usr/bin/env bash\n# Whoever runs it.\n",
+        "base/CMakeLists.txt": "# By hand.\nrnicd_library(rnicd_base)\n",
+    }
+
+    def findings(self, changes, allowed=None):
+        folder = {"tests/architecture/openings.txt": allowed, "tests/architecture/README.md": "# x\n"}
+        return findings_in({**changes, **folder})
+
+    def assert_finding(self, found, *parts):
+        self.assertEqual(len(found), 1, found)
+        for part in ("tests/architecture/openings.txt:", *parts):
+            self.assertIn(part, found[0])
+
+    def test_lines_are_counted_in_every_kind_of_file(self):
+        self.assert_finding(self.findings(self.LINES), "3 comment lines", "allowed: 0", "daemon/core/a.cc:2",
+                            "scripts/test:2", "base/CMakeLists.txt:1")
+
+    def test_each_word_counts_and_longer_ones_do_not(self):
+        self.assert_finding(self.findings({"base/a.inc": "// Who\n// Whom\n// Likewise,\n/// Of:\n"}),
+                            "4 comment lines")
+        self.assertEqual(self.findings({"base/a.inc": "// Often\n// Bytes\n// Whole\n// of\n// whom\n"}), [])
+
+    def test_text_and_code_are_not_counted(self):
+        self.assertEqual(self.findings({"docs/a.md": "# Of mice\n", "base/a.inc": "Of\nBy(x)\n"}), [])
+
+    def test_ratchet_holds_growth_and_wants_the_new_number(self):
+        self.assertEqual(self.findings(self.LINES, "# why\n3\n"), [])
+        self.assert_finding(self.findings(self.LINES, "# why\n2\n"), ".txt:2:", "3 comment lines", "allowed: 2")
+        self.assert_finding(self.findings(self.LINES, "5\n"), ".txt:1:", "only 3 comment lines", "write 3")
+        self.assert_finding(self.findings({}, "1\n"), "only 0 comment lines", "write 0")
+
+    def test_a_finding_lists_some_of_many(self):
+        found = self.findings({"base/a.inc": "// Of\n" * 30})
+        self.assert_finding(found, "30 comment lines", "base/a.inc:1,", "base/a.inc:10, ...")
+        self.assertNotIn("base/a.inc:11", found[0])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The rules of the repository as data. check.py reads them; check_test.py proves that each one bites."""
+"""The rules of the repository as data. check.py reads them; check_test.py proves that each one is enforced."""
 
 # --- Arrows ---------------------------------------------------------------------------------------------------------
 # A folder may include itself and the folders named here, and nothing else of ours. "grpc" allows gRPC's headers and the
@@ -47,7 +47,7 @@ UNIT_TEST_ARROWS = ["provider/api", "provider/soft", "provider/decorator", "base
 PROTO_SUBSETS = {"daemon/transport": ["rnicd/v1/fd_channel.pb.h", "rnicd/v1/error.pb.h"]}
 
 # --- Headers and names of others ------------------------------------------------------------------------------------
-# Where an include that begins so may stand; a folder covers its subfolders, a file only itself.
+# Where an include with this prefix is allowed; a folder covers its subfolders, a file only itself.
 EXTERNAL_INCLUDES = {
     "infiniband/": ["provider/verbs", "tests/vm/foreign_peer", "tests/vm/bench"],
     "grpc/": ["daemon/gate", "daemon/service", "daemon/server", "client", "tests", "examples"],
@@ -64,7 +64,7 @@ EXTERNAL_INCLUDES = {
     "shared_mutex": [],
     "condition_variable": ["base/mutex.h"],
 }
-# The same for names in C++ code, comments and strings apart.
+# The same for names in C++ code, except in comments and strings.
 NAMES = {
     r"std::(recursive_|timed_|shared_)*mutex\b": ["base/mutex.h"],
     r"std::condition_variable(_any)?\b": ["base/mutex.h"],
@@ -78,11 +78,11 @@ NAME_REMEDIES = {
     "namespace": "name what you use: using rnicd::X",
 }
 
-# --- Words that may stand nowhere -----------------------------------------------------------------------------------
+# --- Words that are not allowed anywhere ----------------------------------------------------------------------------
 WORDS = {
     r"\b(TODO|FIXME|XXX|HACK)\b": "finish it, or open an issue and say the limit plainly",
-    r"\bGTEST_SKIP\b": "a test either holds or does not exist",
-    r"\bDISABLED_\w": "mend the test or delete it",
+    r"\bGTEST_SKIP\b": "a test either passes or does not exist",
+    r"\bDISABLED_\w": "fix the test or delete it",
     r"(?<![\w.])/(work|home|farm)/\w": "no path of one machine: derive it",
 }
 # The rules and their own test must name what they forbid.
@@ -93,7 +93,7 @@ IGNORED_FOLDERS = [".git", ".cache", "build", "node_modules", "__pycache__"]
 CODE_SUFFIXES = [".cc", ".h", ".inc", ".proto", ".py", ".sh"]
 # Folders that need a README.md though they hold no code.
 ALSO_DOCUMENTED = ["deploy", "docs/adr", "docs/runbooks"]
-# Folders whose parent's README.md speaks for them.
+# Folders that their parent's README.md documents.
 DOCUMENTED_BY_PARENT = [
     "proto/rnicd", "proto/grpc", "proto/kubelet", "scripts/pages", "tests/support/", "tests/kubernetes/",
 ]
@@ -106,6 +106,14 @@ FUNCTION_LINES_MAX = 70
 SIZED_SUFFIXES = [".cc", ".h", ".proto", ".py", ".sh"]
 RATCHET = "tests/architecture/sizes.txt"
 
+# --- Comments -------------------------------------------------------------------------------------------------------
+# A comment line that begins with one of these has a subject or a noun on another line, or none.
+OPENINGS = ["Who", "Whoever", "Whom", "Likewise", "Of", "By"]
+COMMENTED_SUFFIXES = [".cc", ".h", ".inc", ".proto", ".py", ".sh", ".cmake", "CMakeLists.txt"]
+OPENINGS_RATCHET = "tests/architecture/openings.txt"
+# Places that a finding lists.
+OPENINGS_SHOWN = 10
+
 # --- Calls that put a folder's *_test.cc into a target ----------------------------------------------------------------
 TEST_TARGET_CALLS = ["rnicd_library", "rnicd_unit_tests", "rnicd_process_tests", "rnicd_test_library", "rnicd_test_program"]
 TARGET_CALLS = TEST_TARGET_CALLS + ["add_executable", "add_library"]
@@ -113,5 +121,5 @@ TARGET_CALLS = TEST_TARGET_CALLS + ["add_executable", "add_library"]
 # --- One list in two places -------------------------------------------------------------------------------------------
 REASONS_LIST = "base/error_reasons.inc"
 REASONS_PROTO = "proto/rnicd/v1/error.proto"
-# Tests that walk the whole list; a reason named only there has no test of its own.
+# Tests that walk the whole list; a reason named only there has no test.
 REASONS_NOT_COUNTED = ["base/error_reason_test.cc", "tests/architecture"]

@@ -12,7 +12,7 @@ sys.path.insert(0, str(_REPO / "scripts"))
 from pages.errors_page import parse_reasons
 
 _ROW = re.compile(r"^\| `([A-Z0-9_]+)` \|(.*)\|$", re.MULTILINE)
-# In backticks and in this spelling, but no reason; gRPC's codes in rows stand with what was seen beside them.
+# Words in backticks that look like a reason and are none; rows of gRPC codes have symptoms instead of reasons.
 _LOOKS_LIKE_ONE = re.compile(r"`([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)`")
 _NO_REASONS = {"DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "RNICD_GRANT", "SOCK_SEQPACKET", "MFD_ALLOW_SEALING"}
 _NO_ROWS = {"UNAVAILABLE", "DEADLINE_EXCEEDED"}

@@ -13,16 +13,16 @@ inline constexpr uint64_t kGiB = 1024 * kMiB;
 // The sizes every registration is measured at.
 inline constexpr int64_t kSizes[] = {4 * kKiB, kMiB, 64 * kMiB, kGiB};
 
-// A batch that users of other stacks make one by one and complain about.
+// Batch size; users of other stacks report that registering this many one by one is slow.
 inline constexpr int kBatchRegions = 1265;
 inline constexpr uint64_t kBatchRegionBytes = 40 * kKiB;
 
 // One chain of fast registrations.
 inline constexpr int kChain = 64;
-// Pages of one fast registration that are measured.
+// Page counts of one fast registration that are measured.
 inline constexpr int64_t kPageCounts[] = {1, 16, 256, 1024};
 
-// Each file's rows. `daemon` outlives the run.
+// Add each file's rows. `daemon` must outlive the run.
 void AddCoreRows();
 void AddGrpcRows(test::DaemonProcess& daemon);
 void AddPingPongRow(int echo_socket);
@@ -31,9 +31,9 @@ void AddFastRegisterGrpcRows(test::DaemonProcess& daemon);
 void AddLiveRegionRows();
 void AddMetricsRows();
 
-// Prints drift, memory per region and what a million live regions do, as "name value" lines.
+// Prints drift, memory per region and the effect of a million live regions, as "name value" lines.
 void PrintReport(test::DaemonProcess& daemon);
-// Its last part.
+// Prints the last part of the report.
 void PrintLiveReport(test::DaemonProcess& daemon);
 
 }  // namespace rnicd::bench

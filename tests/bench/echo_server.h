@@ -4,11 +4,11 @@
 
 namespace rnicd::bench {
 
-// Starts a process that echoes packets of 64 bytes, and answers our end of the socket to it. Call it before anything
-// of gRPC, which does not survive a fork. The process ends with this one.
+// Starts a process that echoes packets of 64 bytes, and returns this process's end of the socket. Call it before any
+// use of gRPC, which does not survive a fork. The echo process ends with this one.
 UniqueFd StartEchoServer();
 
-// One packet there and back. False when the server is gone.
+// Sends one packet and receives its echo. False if the server has exited.
 bool PingPong(int socket);
 
 }  // namespace rnicd::bench

@@ -1,4 +1,4 @@
-// FastRegister and Invalidate in process: on core, and on the provider alone.
+// FastRegister and Invalidate in process: through core, and on the provider alone.
 #include <benchmark/benchmark.h>
 
 #include <array>
@@ -20,7 +20,7 @@ void Chain(benchmark::State& state, int chain) {
   }
 }
 
-// What the card itself costs: the same requests, given to it ready-made.
+// The cost of the provider alone: the same requests, posted to it directly.
 class BareProvider final : private provider::QueuePairListener {
  public:
   explicit BareProvider(uint64_t pages) : memory_(pages * kNdkPageBytes) {

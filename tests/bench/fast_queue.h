@@ -12,7 +12,7 @@ class FastQueue {
  public:
   static constexpr uint64_t kMappedPages = 2048;
 
-  // `pages`: of one registration. Scattered: every second page, backwards.
+  // `pages`: pages of one registration. `scattered`: every second page, in reverse order.
   FastQueue(int regions, uint64_t pages, bool scattered) : core_(kMappedPages * kNdkPageBytes) {
     core::Session& session = core_.session();
     const CompletionQueueId queue = *session.CreateCq(core_.adapter(), 1024, 0);
@@ -20,7 +20,7 @@ class FastQueue {
                                .receive_queue = queue,
                                .initiator_queue = queue,
                                .limits = {.receive_depth = 1, .initiator_depth = 1024}});
-    // A queue pair may be connected to itself: fast registration needs no more than a connection.
+    // The queue pair is connected to itself: fast registration only needs a connection.
     ready_ = session.ConnectQp(pair_, session.QueryQp(pair_)->address).ok();
     MapPages(pages, scattered);
     AddRegions(regions, static_cast<uint32_t>(pages));

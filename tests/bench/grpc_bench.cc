@@ -42,7 +42,7 @@ void RegisterDeregister(benchmark::State& state, test::DaemonProcess& daemon) {
   }
 }
 
-// Calls that do nothing but come and go: what gRPC itself costs here.
+// Calls that do nothing: the cost of gRPC itself.
 void EmptyCall(benchmark::State& state, test::DaemonProcess& daemon) {
   TestSession session(daemon, "bench");
   for (auto _ : state) {

@@ -11,11 +11,11 @@
 
 namespace rnicd::bench {
 
-// A core with one session and one sealed memory object, and no process, socket or gRPC around it. Nothing pends: the
-// row is to show what the operation itself costs.
+// A core with one session and one sealed memory object, without a daemon process, sockets or gRPC. No request pends, so
+// that a row shows the cost of the operation itself.
 class InProcess {
  public:
-  // `most_named` and `uid_limits`: of the tenants.
+  // `most_named` and `uid_limits`: settings of the tenants.
   explicit InProcess(uint64_t bytes, size_t most_named = core::kNamedTenants, const core::Limits& uid_limits = {})
       : tenants_(core::OneTenantForEachUid(uid_limits), ledger_, random_, clock_, most_named),
         node_{.os = LinuxOs(),

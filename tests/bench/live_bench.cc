@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kBatch = 1000;
 
-// So many regions that are registered, one page each. Made once for each number, because a million take seconds.
+// `count` registered regions of one page each. Created once per count, because a million take seconds.
 FastQueue& LiveRegions(int64_t count) {
   static std::unique_ptr<FastQueue> live;
   static int64_t live_count = 0;

@@ -11,7 +11,7 @@
 int main(int argc, char** argv) {
   const rnicd::UniqueFd echo = rnicd::bench::StartEchoServer();
   benchmark::Initialize(&argc, argv);
-  // Nothing pends, so that every row measures the whole operation.
+  // No request pends, so that every row measures the whole operation.
   auto daemon = rnicd::test::DaemonProcess::Start({.flags = {"--pending_threshold_bytes=9000000000000000000",
                                                              "--log_level=warning", "--max_regions_per_session=0"}});
   if (!echo.valid() || !daemon.ok()) {

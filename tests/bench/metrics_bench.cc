@@ -1,4 +1,4 @@
-// What being counted costs an operation, and what a scrape costs.
+// The cost of counting an operation, and of a scrape.
 
 #include <benchmark/benchmark.h>
 
@@ -17,10 +17,10 @@ namespace rnicd::bench {
 namespace {
 
 constexpr std::string_view kMethods[] = {"MemoryService.RegisterMr"};
-// Tenants of a crowded node.
+// Number of tenants of a crowded node.
 constexpr uint64_t kTenants = 1000;
 
-// All that a registration that succeeds is counted with.
+// Every counter update of a successful registration.
 void CountRegistration(benchmark::State& state) {
   metrics::Metrics metrics(kMethods, "bench");
   core::TenantTally tally("tenant");

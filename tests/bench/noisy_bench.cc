@@ -1,8 +1,8 @@
-// rnicd_noisy_bench: what one tenant feels of another that floods the daemon.
+// rnicd_noisy_bench: the effect on one tenant of another that floods the daemon.
 //
-// A victim makes one call at a time at a steady pace, alone and beside eight processes of another user, in turns, so
-// that both halves of a ratio come from the same minutes of the machine. With the rate limit of a policy, and without.
-// With --role=KIND it is one of the eight.
+// A victim makes one call at a time at a steady pace, alternately alone and beside eight processes of another user, so
+// that both halves of a ratio are measured in the same minutes. Runs with and without a policy's rate limit. With
+// --role=KIND the program is one of the eight.
 #include <sched.h>
 #include <unistd.h>
 
@@ -36,17 +36,17 @@ using std::chrono::milliseconds;
 constexpr uint64_t kKiB = 1024;
 constexpr uint64_t kMiB = 1024 * kKiB;
 constexpr int kFlooders = 8;
-// Calls of one flooding process that are under way at once.
+// Concurrent calls of one flooding process.
 constexpr int kCallsAtOnce = 8;
 constexpr int kTurns = 3;
 constexpr milliseconds kTurn{1200};
-// Between the starts of two calls of the victim.
+// Time between the starts of two calls of the victim.
 constexpr milliseconds kPace{2};
 constexpr uint64_t kCallsPerSecond = 500;
 constexpr uint64_t kFloodBytes = 16 * kMiB;
 
-// Where there are several, the flood's processes have the last processor to themselves: what they burn there by
-// themselves is none of the daemon's business. What they make the daemon do is done where the victim is.
+// With several processors the flood's processes run only on the last one, and nothing else does: the CPU time of the
+// clients must not affect the result. The daemon does the work they cause on the victim's processors.
 void KeepTo(bool the_last_processor) {
   const unsigned count = std::thread::hardware_concurrency();
   if (count < 2) {
@@ -109,7 +109,7 @@ int Flood(std::string_view kind, const std::string& socket_dir) {
 
 struct Row {
   const char* name;
-  // 0: QueryAdapterInfo.
+  // Bytes to register; 0 means QueryAdapterInfo.
   uint64_t bytes;
 };
 constexpr Row kRows[] = {{"RegisterMr + DeregisterMr, 64 KiB", 64 * kKiB},
@@ -140,7 +140,7 @@ double Percentile(std::vector<double> times, double part) {
 
 // --- the run ---
 
-// Two tenants, whose names say all. Without root both are one user, and the figures mean little.
+// Two tenants, named by their roles. Without root both are the same user, and the figures mean little.
 std::string PolicyText(bool limited) {
   const std::string flood = std::to_string(test::WorkloadUid());
   return "tenant { name: \"flood\" match { uid: " + flood + " } limits { memory_bytes: 1073741824 sessions: 512" +
@@ -163,7 +163,7 @@ std::vector<std::unique_ptr<test::ChildProcess>> StartFlood(const std::string& k
   return flood;
 }
 
-// Stopped in the turns in which the victim is alone; their sessions stay.
+// Signals the flood's processes, which are stopped while the victim runs alone; their sessions stay open.
 void SignalAll(const std::vector<std::unique_ptr<test::ChildProcess>>& flood, int signal) {
   for (const auto& child : flood) {
     child->Signal(signal);

@@ -23,7 +23,7 @@ double MedianMicroseconds(std::vector<double> rounds) {
   return rounds[rounds.size() / 2];
 }
 
-// Whether register and deregister slow down as they go on: the last loop against the first.
+// Whether register and deregister slow down over time: the last loop compared with the first.
 void PrintDrift(test::DaemonProcess& daemon) {
   TestSession session(daemon, "drift");
   const uint64_t memory = session.SealedMemory(4 * kKiB);
@@ -47,7 +47,7 @@ void PrintDrift(test::DaemonProcess& daemon) {
   std::printf("drift/last_to_first %.2f\n", medians.back() / medians.front());
 }
 
-// What a region costs the daemon in memory while it is registered and nobody uses it.
+// The daemon's memory per registered, unused region.
 void PrintMemoryPerRegion(test::DaemonProcess& daemon) {
   TestSession session(daemon, "idle");
   const uint64_t memory = session.SealedMemory(4 * kKiB);

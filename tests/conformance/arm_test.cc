@@ -1,4 +1,4 @@
-// Group I of the edge cases, first half: what a completion queue notifies, when, and what an overrun does.
+// Group I of the edge cases, first half: notifications of completion queues, and overruns.
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,7 +17,7 @@ constexpr uint32_t kSilent = v1::OP_FLAG_SILENT_SUCCESS;
 constexpr uint32_t kSolicit = v1::OP_FLAG_SEND_AND_SOLICIT_EVENT;
 constexpr uint32_t kDepth = 4;
 
-// The next notification, past whatever else happened; empty, and a test failure, when none comes.
+// The next notification; other events are skipped. A test failure and an empty result on timeout.
 v1::CqNotification NextNotification(EventReader& events) {
   while (const std::optional<v1::WatchEventsResponse> event = events.Next()) {
     if (event->has_cq_notification()) {
@@ -28,7 +28,7 @@ v1::CqNotification NextNotification(EventReader& events) {
   return v1::CqNotification();
 }
 
-// How many notifications follow until the end of the session, which this brings about.
+// Closes the session and returns the number of notifications until its end.
 int NotificationsUntilEnd(TestSession& session, EventReader& events) {
   ExpectOk(session.CloseSession());
   int count = 0;
@@ -38,8 +38,8 @@ int NotificationsUntilEnd(TestSession& session, EventReader& events) {
   return count;
 }
 
-// Somebody who waits for what a peer sends: the near queue pair of a connection, with receives posted, and the events
-// of its session. The queue that is armed is that of the receives.
+// A receiver: the near queue pair of a connection, with receives posted, and the events of its session. The receive
+// completion queue is the one that is armed.
 class Listener {
  public:
   explicit Listener(DaemonProcess& daemon)
@@ -55,14 +55,14 @@ class Listener {
   uint64_t cq_id() const { return pair_.near.receive_cq_id(); }
 
   void Arm(v1::CqNotifyType type) { ExpectOk(test::Arm(session(), cq_id(), type)); }
-  // One receive completes and is fetched.
+  // Completes one receive and fetches the completion.
   void Receive(uint32_t send_flags = 0) {
     far().MustRun(SendRequest({}, send_flags));
     ExpectCompletion(near().NextReceive(), NtStatus::kSuccess);
   }
-  // One receive completes and stays in the queue.
+  // Completes one receive and leaves the completion in the queue.
   void ReceiveUnfetched(uint32_t send_flags = 0) { far().MustRun(SendRequest({}, send_flags)); }
-  // One more receive completes than there is room for. Silent, so that the sender's queue does not overrun as well.
+  // Completes one more receive than fits. The sends are silent, so that the sender's queue does not overrun as well.
   void Overrun() { far().MustPost(std::vector<v1::WorkRequest>(kDepth + 1, SendRequest({}, kSilent))); }
 
   void ExpectNotified(NtStatus status = NtStatus::kSuccess, Where where = Where::current()) {
@@ -71,8 +71,8 @@ class Listener {
     EXPECT_EQ(notification.cq_id(), cq_id());
     EXPECT_EQ(notification.ntstatus(), static_cast<uint32_t>(status));
   }
-  // Nothing was notified up to now. Another queue of the session notifies, and its event is the next one, because
-  // events come in the order in which they happened.
+  // Asserts that there was no notification so far: another queue of the session notifies, and its event must be the
+  // next one, because events come in order.
   void ExpectQuiet(Where where = Where::current()) {
     const testing::ScopedTrace trace(where.file_name(), static_cast<int>(where.line()), "quiet");
     ExpectOk(test::Arm(session(), marker_.initiator_cq_id(), kAny));
@@ -322,7 +322,7 @@ TEST_P(NdkConformance, Case139_OverrunOfAnArmedQueueIsReported) {
     create.set_initiator_cq_id(CreateCq(listener.session(), kDepth));
     const auto bystander = listener.session().Call(&QueueStub::CreateQp, create);
     ExpectOk(bystander);
-    // Waits for a receive that nobody posts.
+    // Waits for a receive that is never posted.
     listener.near().MustPost({SendRequest({}, 0, 7)});
     listener.Arm(type);
     listener.Overrun();

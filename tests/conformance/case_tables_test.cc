@@ -11,7 +11,7 @@
 namespace rnicd::test {
 namespace {
 
-// The rows that have at least one test, and the providers they are asked of.
+// The rows that have at least one test, with the providers they run against.
 std::set<std::pair<std::string, std::string>> TestedRows() {
   std::set<std::pair<std::string, std::string>> rows;
   const testing::UnitTest& program = *testing::UnitTest::GetInstance();
@@ -50,7 +50,7 @@ TEST(CaseTables, EveryReasonIsAboutAListedRow) {
   }
 }
 
-// The tests are those of one provider, and the same for each.
+// A run has the tests of one provider, and every provider has the same tests.
 TEST(CaseTables, EveryGapIsAboutATestOfAKnownProvider) {
   const auto tested = TestedRows();
   for (const auto& [gap, reason] : Gaps()) {

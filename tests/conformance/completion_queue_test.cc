@@ -1,4 +1,4 @@
-// Group I of the edge cases, second half: what completions say, how they are fetched, and the adapter's versions.
+// Group I of the edge cases, second half: the content of completions, fetching them, and the adapter's versions.
 // Notifications and overruns are in arm_test.cc.
 #include <string>
 #include <utility>

@@ -17,7 +17,7 @@ namespace {
 constexpr uint32_t kInline = v1::OP_FLAG_INLINE;
 constexpr uint32_t kSilent = v1::OP_FLAG_SILENT_SUCCESS;
 
-// The next event must say that the peer of this queue pair is gone.
+// The next event must report that the peer of this queue pair has disconnected.
 void ExpectDisconnected(EventReader& events, uint64_t qp_id, uint64_t qp_context = QueueOptions().qp_context) {
   const std::optional<v1::WatchEventsResponse> event = events.Next();
   ASSERT_TRUE(event.has_value()) << "no word of the disconnect";
@@ -125,7 +125,7 @@ TEST_P(NdkConformance, Case130_DisconnectIndicationFlushesNothing) {
   ExpectOk(Disconnect(pair.far));
   ExpectDisconnected(events, pair.near.qp_id());
   EXPECT_TRUE(pair.near.DrainReceive().empty());
-  // The side that disconnects flushes its own.
+  // The disconnecting side flushes its requests.
   ExpectCompletion(pair.far.NextReceive(), NtStatus::kCancelled, 3);
   ExpectOk(Flush(pair.near));
   ExpectCompletion(pair.near.NextReceive(), NtStatus::kCancelled, 1);
@@ -167,7 +167,7 @@ TEST_P(NdkConformance, Case130_DisconnectWaitsForSilentTransfersAndThenFlushes) 
                       SendRequest({}, kSilent, 2)});
   ExpectOk(Disconnect(pair.near));
   EXPECT_EQ(sink.memory.Text(0, 5), "fresh");
-  // The read succeeded, so nothing is heard of it.
+  // The silent read succeeded, so it has no completion.
   ExpectCompletion(pair.near.NextInitiator(), NtStatus::kCancelled, 2);
   EXPECT_TRUE(pair.near.DrainInitiator().empty());
   ExpectCompletion(pair.near.NextReceive(), NtStatus::kCancelled, 11);
@@ -203,7 +203,7 @@ TEST_P(NdkConformance, Case131_ReceiveOfTheSameSizeTakesTheSend) {
   EXPECT_EQ(far.memory.Text(0, 5), "fiver");
 }
 
-// Whether each byte of the target is at least as new as its last one, which is looked at first. Values only grow.
+// True if each byte of the target is at least as new as the last one, which is read first. Values only grow.
 bool LastByteIsTheOldest(std::span<std::byte> target) {
   const auto value_at = [&](size_t index) {
     return std::atomic_ref<std::byte>(target[index]).load(std::memory_order_acquire);
@@ -229,7 +229,7 @@ TEST_P(NdkConformance, Case132_LastByteOfAWriteChangesLast) {
   RegisteredMemory target(pair.far_session, kPieces * kPage, kMrRemoteWrite);
   std::vector<v1::WorkRequest> chain;
   for (uint32_t value = 1; value <= kValues; ++value) {
-    // The page of this value, several times over, so that a write takes long enough to be watched.
+    // Several copies of this value's page, so that a write takes long enough to be observed.
     source.memory.SetText((value - 1) * kPage, std::string(kPage, static_cast<char>(value)));
     const std::vector<v1::Sge> sges(kPieces, source.Piece((value - 1) * kPage, kPage));
     chain.push_back(WriteRequest(sges, kBase, target.remote_token(), value < kValues ? kSilent : 0, value));

@@ -1,4 +1,4 @@
-// Group A of the edge cases: creating, closing, and what a pending answer promises.
+// Group A of the edge cases: creating, closing, and the guarantees of a pending response.
 #include <chrono>
 #include <future>
 #include <optional>
@@ -12,7 +12,7 @@
 namespace rnicd::test {
 namespace {
 
-// How long a test looks for what must not happen yet.
+// How long a test watches for an event that must not happen yet.
 constexpr std::chrono::milliseconds kMoment{20};
 
 CallResult<v1::BuildLamResponse> BuildOnePage(TestSession& session, uint64_t memory_id) {
@@ -23,8 +23,7 @@ CallResult<v1::BuildLamResponse> BuildOnePage(TestSession& session, uint64_t mem
   return session.Call(&MemoryStub::BuildLam, request);
 }
 
-// Arms the initiator's completion queue of a connected queue pair and gives it a completion: one notification is on its
-// way then.
+// Arms the initiator's completion queue of a connected queue pair and adds a completion, which causes one notification.
 void CauseNotification(TestQueue& queue) {
   ExpectOk(Arm(queue.session(), queue.initiator_cq_id(), v1::CQ_NOTIFY_TYPE_ANY));
   queue.MustRun(Tick());

@@ -1,5 +1,5 @@
-// Group D of the edge cases: the arguments of a fast registration. What is accepted is shown in the bytes that a peer
-// reads and writes, because a wrong page, offset or length shows there and nowhere else.
+// Group D of the edge cases: the arguments of a fast registration. Accepted registrations are checked by the bytes that
+// a peer reads and writes, because only they reveal a wrong page, offset or length.
 #include <limits>
 #include <string>
 #include <utility>
@@ -33,7 +33,7 @@ TEST_P(NdkConformance, Case044_CountAboveTheInitializedOneIsRefused) {
   FastScene scene(daemon(), 4);
   scene.far().ExpectPostRefused(scene.Request({0, 1, 2, 3, 0}, kPage, kBase, kOpRemoteRead),
                                 ErrorReason::PAGE_COUNT_ABOVE_REGION, kPageArrayField);
-  // A refused request is as if it had never been: the queue pair and the region go on.
+  // A refused request has no effect: the queue pair and the region stay usable.
   scene.RegisterWhole(kOpRemoteRead);
 }
 
@@ -203,7 +203,7 @@ TEST_P(NdkConformance, Case053_ScatteredAndDescendingPagesLieInTheOrderOfTheArra
     const auto length = static_cast<uint32_t>(pages.size() * kPage - kFbo);
     const uint32_t token = scene.Register(pages, length, kBase + kFbo, kOpEveryRight, kFbo);
     EXPECT_TRUE(scene.Read(kBase + kFbo, token, length) == scene.Laid(pages, kFbo, length));
-    // Across the seam of the first two pages.
+    // Across the boundary of the first two pages.
     scene.Write("seam", kBase + kPage - 2, token);
     EXPECT_EQ(scene.memory().Text(pages[0] * kPage + kPage - 2, 2), "se");
     EXPECT_EQ(scene.memory().Text(pages[1] * kPage, 2), "am");
@@ -265,7 +265,7 @@ TEST_P(NdkConformance, Case056_NormalRegionIsRefused) {
   const uint64_t normal = scene.far_session().CreateMr(false);
   scene.far().ExpectPostRefused(FastRegisterRequest(normal, pages, kPage, kBase, kOpRemoteRead),
                                 ErrorReason::REGION_WRONG_KIND, "fast_register.mr_id");
-  // The same when it is registered, and what it is registered for goes on.
+  // Same for a registered region, whose registration stays usable.
   const v1::Registration registration =
       scene.far_session().RegisterWhole(normal, scene.memory().id(), kPage, v1::MR_FLAG_ALLOW_REMOTE_READ);
   scene.far().ExpectPostRefused(FastRegisterRequest(normal, pages, kPage, kBase, kOpRemoteRead),

@@ -1,4 +1,5 @@
-// Group E of the edge cases, second half: from when and until when a token works, and the order of requests on a queue.
+// Group E of the edge cases, second half: when a token becomes and ceases to be valid, and the order of requests on a
+// queue.
 #include <string>
 #include <vector>
 
@@ -8,7 +9,7 @@
 namespace rnicd::test {
 namespace {
 
-// The near side takes a message of the far side's that carries a remote token.
+// The near side's receiver of a message from the far side with a remote token.
 class TokenInbox {
  public:
   explicit TokenInbox(FastScene& scene) : queue_(scene.near()), memory_(scene.near_session(), kPage) {
@@ -21,7 +22,7 @@ class TokenInbox {
     EXPECT_EQ(queue_.NextReceive(where).result().ntstatus(), kStatusSuccess);
     return static_cast<uint32_t>(std::stoul("0" + memory_.Text(0, kDigits)));
   }
-  // A Send of this token.
+  // A Send whose payload is this token.
   static v1::WorkRequest Message(uint32_t token) {
     std::string digits = std::to_string(token);
     digits.insert(0, kDigits - digits.size(), '0');
@@ -41,7 +42,7 @@ TEST_P(NdkConformance, Case064_QueuePairThatWasNeverConnectedTakesNone) {
   FastScene scene(daemon(), 1);
   TestQueue alone(scene.far_session());
   alone.ExpectPostRefused(scene.Request({0}, kPage, kBase, kOpRemoteRead), ErrorReason::QP_NOT_CONNECTED, "");
-  // The region is free for a queue pair that is connected.
+  // A connected queue pair can still register the region.
   scene.RegisterWhole(kOpRemoteRead);
 }
 
@@ -137,7 +138,7 @@ TEST_P(NdkConformance, Case067_EarlyAccessOverTheSameConnectionEndsIt) {
   ASSERT_EQ(posted.issued_tokens_size(), 1);
   const uint32_t token = posted.issued_tokens(0).remote_token();
   EXPECT_EQ(scene.near().Run(InlineWriteRequest("early", kBase, token)).result().ntstatus(), kStatusAccessViolation);
-  // The Send that held it back, though silent, and the request itself.
+  // The Send that blocked it, although silent, and the request itself.
   EXPECT_EQ(scene.far().NextInitiator().result().ntstatus(), kStatusCancelled);
   const v1::CqResultEx completion = scene.far().NextInitiator();
   EXPECT_EQ(completion.result().ntstatus(), kStatusCancelled);
@@ -237,7 +238,7 @@ TEST_P(NdkConformance, Case073_PagesOutliveTheirMapping) {
   EXPECT_EQ(scene.memory().Text(kPage - 5, 11), "still there");
   EXPECT_EQ(owner.Use("pinned_bytes").used(), 2 * kPage);
   ExpectRefused(owner.Release(scene.memory().id()), ErrorReason::MEMORY_IN_USE, "memory_id");
-  // For a new request its addresses are dead.
+  // Its addresses are invalid for new requests.
   scene.far().ExpectPostRefused(FastRegisterRequest(FastRegion(owner, 1), {pages[0]}, kPage, kBase, kOpRemoteRead),
                                 ErrorReason::LOGICAL_ADDRESS_UNKNOWN, "fast_register.adapter_page_array[0]");
   scene.far().MustRun(InvalidateMrRequest(scene.mr()));
@@ -271,7 +272,7 @@ TEST_P(NdkConformance, Case074_SilentSuccessHasNoCompletion) {
   const v1::PostResponse posted = scene.far().MustPost(
       {scene.Request({0}, kPage, kBase, kOpRemoteRead | v1::OP_FLAG_SILENT_SUCCESS, 0, 1), SendRequest({}, 0, 2)});
   Release(scene.near());
-  // One queue completes in order: what was to come of the first would be here before the second.
+  // A queue completes in order: a completion of the first request would precede the second's.
   const v1::CqResultEx completion = scene.far().NextInitiator();
   EXPECT_EQ(completion.result().request_context(), 2u);
   EXPECT_EQ(completion.type(), v1::OPERATION_TYPE_SEND);

@@ -11,10 +11,10 @@ namespace rnicd::test {
 namespace {
 
 constexpr uint32_t kOpReadSink = v1::OP_FLAG_RDMA_READ_SINK;
-// Without RDMA_READ_SINK_NOT_REQUIRED.
+// Daemon flags for an adapter without RDMA_READ_SINK_NOT_REQUIRED.
 std::vector<std::string> ReadSinkRequired() { return AdapterFlagsWithout(kAdapterReadSinkNotRequired); }
 
-// The near side sends `text` into the far side's region, at `address`; the completion of the receive.
+// The near side sends `text` into the far side's region, at `address`. Returns the receive completion.
 v1::CqResultEx ReceiveInto(FastScene& scene, uint64_t address, const std::string& text,
                            Where where = Where::current()) {
   scene.far().MustPost({ReceiveRequest({Sge(address, static_cast<uint32_t>(text.size()), scene.local_token())})});
@@ -22,7 +22,7 @@ v1::CqResultEx ReceiveInto(FastScene& scene, uint64_t address, const std::string
   return scene.far().NextReceive(where);
 }
 
-// A registered region of the near side's for the far side to read from.
+// A registered region of the near side, which the far side reads.
 v1::Registration Source(FastScene& scene, const std::string& text) {
   TestSession& session = scene.near_session();
   TestMemory memory(session, kPage);
@@ -38,7 +38,7 @@ TEST_P(NdkConformance, Case058_RemoteRightsNeedRemoteAccess) {
     scene.far().ExpectPostRefused(scene.Request({0}, kPage, kBase, flags), ErrorReason::REGION_NO_REMOTE_ACCESS,
                                   "flags");
   }
-  // The region is as it was: it can still be registered for its owner, and a token for a peer came of nothing.
+  // The region is unchanged: its owner can still register it, and the refused request issued no remote token.
   const uint32_t token = scene.RegisterWhole(kOpLocalWrite);
   EXPECT_EQ(scene.ReadStatus(kBase, token, 1), kStatusAccessViolation);
 }
@@ -183,7 +183,7 @@ TEST_P(NdkConformance, Case071_BytesOnEitherSideCannotBeReached) {
     EXPECT_EQ(scene.WriteStatus(std::string(length, '!'), address, token), kStatusAccessViolation) << address - kBase;
   }
   EXPECT_TRUE(scene.memory().Text(0, 3 * kPage) == before) << "an access that failed wrote something";
-  // The region and its token are none the worse for it.
+  // The region and its token still work.
   EXPECT_EQ(scene.Read(base, token, 1), scene.Laid({0, 1, 2}, kFbo, 1));
 }
 

@@ -7,7 +7,7 @@
 namespace rnicd::test {
 namespace {
 
-// The context of requests that only serve to hold others back.
+// The context of requests that only block others.
 constexpr uint64_t kHoldContext = 0x401d;
 
 std::vector<size_t> FirstPages(uint64_t count) {
@@ -21,7 +21,7 @@ std::vector<size_t> FirstPages(uint64_t count) {
 FastScene::FastScene(DaemonProcess& daemon, uint32_t pages, bool remote_access)
     : pair_(daemon), memory_(pair_.far_session, pages * kPage), sink_(pair_.near_session, pages * kPage) {
   for (size_t index = 0; index < memory_.bytes().size(); ++index) {
-    // The two factors keep neighbours, and equal offsets of different pages, apart.
+    // The two factors make neighbours, and equal offsets of different pages, differ.
     memory_.bytes()[index] = static_cast<std::byte>((index % kPage * 7 + index / kPage * 31) % 251);
   }
   const uint64_t sink_mr = near_session().CreateMr();

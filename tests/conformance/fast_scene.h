@@ -17,9 +17,9 @@ inline constexpr uint32_t kStatusAccessViolation = static_cast<uint32_t>(NtStatu
 inline constexpr uint32_t kStatusCancelled = static_cast<uint32_t>(NtStatus::kCancelled);
 inline constexpr uint32_t kStatusInvalidDeviceRequest = static_cast<uint32_t>(NtStatus::kInvalidDeviceRequest);
 
-// A fast region and a peer that acts on it. The far side owns memory and the region; the near side is the peer.
-// Every byte of the memory differs from those around it, so that a wrong page or offset shows.
-// Lifetime: the daemon outlives it. Ends with both sessions.
+// A fast region and a peer that accesses it. The far side owns memory and the region; the near side is the peer.
+// Every byte of the memory differs from its neighbours, so that a wrong page or offset is detected.
+// Lifetime: the daemon must outlive this. The destructor ends both sessions.
 class FastScene {
  public:
   FastScene(DaemonProcess& daemon, uint32_t pages, bool remote_access = true);
@@ -29,7 +29,7 @@ class FastScene {
   TestSession& near_session() { return pair_.near_session; }
   TestSession& far_session() { return pair_.far_session; }
   TestMemory& memory() { return memory_; }
-  // Initialized for all pages of the memory, and not registered.
+  // The region, initialized for all pages of the memory and not registered.
   uint64_t mr() const { return mr_; }
   uint32_t local_token() const { return local_token_; }
 
@@ -38,16 +38,16 @@ class FastScene {
   // A FastRegister of the region with these pages of the memory.
   v1::WorkRequest Request(const std::vector<size_t>& indices, uint64_t length, uint64_t base, uint32_t flags,
                           uint32_t fbo = 0, uint64_t context = 1);
-  // Runs it on the far queue pair; must succeed. The remote token.
+  // Runs the FastRegister on the far queue pair; must succeed. Returns the remote token.
   uint32_t Register(const std::vector<size_t>& indices, uint64_t length, uint64_t base, uint32_t flags,
                     uint32_t fbo = 0, Where where = Where::current());
-  // All pages at kBase.
+  // Registers all pages at kBase.
   uint32_t RegisterWhole(uint32_t flags, Where where = Where::current());
 
-  // What the peer does over the connection of near and far; must succeed.
+  // The peer's accesses over the connection of near and far; must succeed.
   std::string Read(uint64_t address, uint32_t remote_token, uint32_t length, Where where = Where::current());
   void Write(const std::string& text, uint64_t address, uint32_t remote_token, Where where = Where::current());
-  // What becomes of it over a connection of its own, because a refused access ends the connection.
+  // The status of the same access over a new connection, because a refused access ends its connection.
   uint32_t ReadStatus(uint64_t address, uint32_t remote_token, uint32_t length, Where where = Where::current());
   uint32_t WriteStatus(const std::string& text, uint64_t address, uint32_t remote_token,
                        Where where = Where::current());
@@ -63,7 +63,7 @@ class FastScene {
   uint32_t local_token_ = 0;
 };
 
-// Everything posted to the initiator queue of `queue` from now on waits until its peer is released.
+// Blocks everything posted to the initiator queue of `queue` from now on until its peer is released.
 void HoldBack(TestQueue& queue);
 void Release(TestQueue& peer);
 

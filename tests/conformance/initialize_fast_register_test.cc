@@ -1,4 +1,4 @@
-// Group C of the edge cases: making a region ready for fast registration.
+// Group C of the edge cases: initializing a region for fast registration.
 #include <limits>
 #include <map>
 #include <thread>
@@ -11,7 +11,7 @@ namespace rnicd::test {
 namespace {
 
 constexpr uint32_t kGuaranteedPages = 16;
-// The least that no provider of these tests supports.
+// A page count that no provider of these tests supports.
 constexpr uint32_t kTooManyPages = std::numeric_limits<uint32_t>::max();
 
 uint32_t FrmrPageCount(TestSession& session) {
@@ -22,7 +22,7 @@ uint32_t FrmrPageCount(TestSession& session) {
   return info.response.info().frmr_page_count();
 }
 
-// Initializes with leave to pend; expects STATUS_PENDING.
+// Initializes with pending allowed; expects STATUS_PENDING.
 void InitializePending(TestSession& session, uint64_t mr_id, uint32_t pages, uint64_t context) {
   const auto answer = InitializeFast(session, mr_id, pages, true, true, context);
   ExpectOk(answer);

@@ -1,4 +1,4 @@
-// Group F of the edge cases, first half: Invalidate, and reads that invalidate their own sink.
+// Group F of the edge cases, first half: Invalidate, and reads that invalidate their sink.
 #include <string>
 
 #include "tests/conformance/fast_scene.h"
@@ -161,7 +161,7 @@ TEST_P(NdkConformance, Case081_UnfencedInvalidateLeavesNothingUnderWay) {
     EXPECT_EQ(scene.memory().Text(0, kPage), std::string(kPage, 'a'));
   } else {
     ExpectCompletion(read, NtStatus::kAccessViolation, 1);
-    // It may have been executed before the read failed, or flushed because of that.
+    // The invalidate may have been executed before the read failed, or flushed because of the failure.
     EXPECT_TRUE(invalidate.result().ntstatus() == kStatusSuccess || invalidate.result().ntstatus() == kStatusCancelled)
         << invalidate.ShortDebugString();
   }
@@ -196,7 +196,7 @@ TEST_P(NdkConformance, Case082_AnotherQueuePairOfTheDomainInvalidates) {
   FreshConnection other(scene.near_session(), scene.far_session());
   other.far.MustRun(InvalidateMrRequest(scene.mr()));
   EXPECT_EQ(scene.ReadStatus(kBase, remote_token, 16), kStatusAccessViolation);
-  // The registration is over for every queue pair.
+  // The registration has ended for every queue pair.
   EXPECT_NE(scene.RegisterWhole(kOpRemoteRead), 0u);
 }
 
@@ -218,7 +218,7 @@ TEST_P(NdkConformance, Case082_QueuePairOfAnotherDomainIsRefused) {
 }
 
 // A reader with two fast regions of a page each, both registered at kBase with every right, and eight bytes at a peer
-// to read into them. The reader is the far side, so that the near side can try the remote tokens.
+// to read into them. The reader is the far side, so that the near side can use the remote tokens.
 class TwoSinks {
  public:
   explicit TwoSinks(DaemonProcess& daemon)
@@ -237,7 +237,7 @@ class TwoSinks {
   TestSession& session() { return scene_.far_session(); }
   uint64_t first_mr() const { return scene_.mr(); }
 
-  // Three bytes into each region.
+  // Reads three bytes into each region.
   v1::WorkRequest Read(uint32_t flags, uint64_t context = 1) {
     const uint32_t other_token = session().LocalToken(other_mr_).response.local_token();
     return ReadRequest({Sge(kBase, 3, scene_.local_token()), Sge(kBase, 3, other_token)}, kBase, source_.remote_token(),
@@ -247,7 +247,7 @@ class TwoSinks {
     EXPECT_EQ(scene_.memory().Text(0, 3), "one");
     EXPECT_EQ(other_memory_.Text(0, 3), "TWO");
   }
-  // What local and remote use of the first region comes to.
+  // Expects this status for local and remote use of the first region.
   void ExpectFirst(NtStatus expected, Where where = Where::current()) {
     ExpectCompletion(probe_.PeerReads(kBase, 3, first_token_, where), expected, 1, where);
     ExpectCompletion(probe_.OwnerWrites({Sge(kBase, 3, scene_.local_token())}, where), expected, 1, where);
@@ -280,7 +280,7 @@ TEST_P(NdkConformance, Case088_ReadInvalidatesItsFirstSinkOnly) {
   sinks.ExpectDataArrived();
   sinks.ExpectFirst(NtStatus::kAccessViolation);
   sinks.ExpectSecondWorks();
-  // There is nothing left to invalidate.
+  // The registration is already invalidated.
   ExpectCompletion(sinks.reader().Run(InvalidateMrRequest(sinks.first_mr())), NtStatus::kInvalidDeviceRequest);
 }
 

@@ -1,5 +1,5 @@
-// Group G of the edge cases, second half: logical address mappings. That an entry is the right page shows by moving the
-// bytes behind it, with the privileged token.
+// Group G of the edge cases, second half: logical address mappings. The tests verify an entry by transferring its
+// page's bytes with the privileged token.
 #include <optional>
 #include <set>
 #include <string>
@@ -36,7 +36,7 @@ void ExpectNothingMapped(TestSession& session) {
 TEST_P(NdkConformance, Case100_TooSmallBufferIsToldTheSize) {
   TestSession session(daemon());
   const uint64_t memory = session.SealedMemory(4 * kPage);
-  // Touches the last byte of one page, a whole one, and the first byte of a third.
+  // Covers the last byte of one page, a whole page, and the first byte of a third.
   const std::vector<v1::MdlEntry> chain = {MdlEntry(memory, kPage - 1, kPage + 2, kBase + kPage - 1)};
   constexpr uint64_t kNeeded = kLamHead + 3 * kLamEntry;
   for (const uint64_t lam_size : {uint64_t{0}, uint64_t{1}, kLamHead, kNeeded - 1}) {

@@ -24,8 +24,8 @@ std::map<std::pair<std::string, std::string>, bool>& GapsShown() {
   return gaps;
 }
 
-// A row may have several tests, so it is judged when all have run.
-class JudgeGapsAtTheEnd : public testing::Environment {
+// A row may have several tests, so it is checked when all have run.
+class CheckGapsAtEnd : public testing::Environment {
  public:
   void TearDown() override {
     for (const auto& [gap, shown] : GapsShown()) {
@@ -35,7 +35,7 @@ class JudgeGapsAtTheEnd : public testing::Environment {
   }
 };
 
-[[maybe_unused]] testing::Environment* const kEnvironment = testing::AddGlobalTestEnvironment(new JudgeGapsAtTheEnd);
+[[maybe_unused]] testing::Environment* const kEnvironment = testing::AddGlobalTestEnvironment(new CheckGapsAtEnd);
 
 }  // namespace
 
@@ -46,7 +46,7 @@ void NdkConformance::SetUp() {
   const std::string number = CaseNumberOf(ThisTest());
   RecordProperty("case", number);
   RecordProperty("provider", GetParam());
-  // Set for a provider that runs in a way in which its gaps are none.
+  // Set if the provider runs in a mode that closes its gaps.
   const bool gaps_hold = std::getenv("RNICD_TEST_WITHOUT_GAPS") == nullptr;
   if (const auto gap = Gaps().find({GetParam(), number}); gaps_hold && gap != Gaps().end()) {
     RecordProperty("gap", gap->second);
@@ -57,14 +57,14 @@ void NdkConformance::SetUp() {
 }
 
 void NdkConformance::TearDown() {
-  JudgeGap();
-  // A gap excuses a wrong answer, never a leak.
+  CheckGap();
+  // A gap excuses a wrong result, never a leak.
   for (const SharedDaemon* shared : used_) {
     ExpectNothingHeld(*shared->process, shared->idle);
   }
 }
 
-void NdkConformance::JudgeGap() {
+void NdkConformance::CheckGap() {
   if (gap_reporter_ == nullptr) {
     return;
   }

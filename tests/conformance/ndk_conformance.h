@@ -19,10 +19,10 @@ class TestPartResultArray;
 
 namespace rnicd::test {
 
-// The edge cases of NDK's memory regions, asked of the whole daemon over its public wire, once for each provider.
+// The edge cases of NDK's memory regions, tested on the whole daemon through its public RPCs, once for each provider.
 // A test is named after the row it shows: Case016_... is row 16. The parameter is the provider's name.
-// Of a row that gaps.txt declares at least one test must fail; its tests are then reported as passed. When all of them
-// pass, the run fails.
+// At least one test of a row in gaps.txt must fail; the row's tests are then reported as passed. If all of them pass,
+// the run fails.
 class NdkConformance : public testing::TestWithParam<std::string> {
  protected:
   NdkConformance();
@@ -30,13 +30,13 @@ class NdkConformance : public testing::TestWithParam<std::string> {
   void SetUp() override;
   void TearDown() override;
 
-  // Answers every request of these tests at once.
+  // A daemon that completes every request of these tests inline.
   DaemonProcess& daemon() { return daemon_with({}); }
-  // Every registration of a page or more pends when it may, and takes so long that a test can act meanwhile.
+  // A daemon whose registrations of a page or more pend if allowed, and take long enough for a test to act meanwhile.
   DaemonProcess& slow_daemon();
-  // Every registration of a page or more pends when it may, and little of everything is to be had.
+  // A daemon with low limits, whose registrations of a page or more pend if allowed.
   DaemonProcess& tight_daemon();
-  // The provider under test with these flags of the daemon; its flags come on top of "--provider".
+  // A daemon of the provider under test with these flags besides "--provider".
   DaemonProcess& daemon_with(std::vector<std::string> flags);
 
   static constexpr uint64_t kTightRegions = 8;
@@ -45,18 +45,18 @@ class NdkConformance : public testing::TestWithParam<std::string> {
   static constexpr uint64_t kTightDeviceRegions = 2;
 
  private:
-  void JudgeGap();
+  void CheckGap();
 
   std::vector<SharedDaemon*> used_;
-  // Set while a declared gap runs.
+  // Non-null while a test of a declared gap runs.
   std::unique_ptr<testing::TestPartResultArray> gap_results_;
   std::unique_ptr<testing::ScopedFakeTestPartResultReporter> gap_reporter_;
 };
 
-// Ends the session and returns the completions that had not been fetched, after which there can be no more.
+// Ends the session and returns the completions that had not been fetched; no more can follow.
 std::vector<v1::RequestCompleted> CompletionsUntilEnd(TestSession& session, EventReader& events);
 
-// Registers the first `size` bytes of `memory_id` with leave to pend; expects STATUS_PENDING.
+// Registers the first `size` bytes of `memory_id` with pending allowed; expects STATUS_PENDING.
 void RegisterPending(TestSession& session, uint64_t mr_id, uint64_t memory_id, uint64_t size, uint64_t context);
 
 }  // namespace rnicd::test

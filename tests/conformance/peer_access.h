@@ -6,35 +6,35 @@
 
 #include "tests/conformance/queue_steps.h"
 
-// What tests of transfers share: accesses that may be refused.
+// Helpers for tests of transfers: accesses that may be refused.
 namespace rnicd::test {
 
 inline constexpr uint32_t kMrReadSink = v1::MR_FLAG_RDMA_READ_SINK;
 
-// Two queue pairs of these sessions, connected with each other. A refused access ends the connection that it came on,
-// so what is to be refused gets one of its own.
+// Two connected queue pairs of these sessions. A refused access ends its connection, so each access to be refused uses
+// a new one.
 struct FreshConnection {
   FreshConnection(TestSession& near_session, TestSession& far_session);
   TestQueue near;
   TestQueue far;
 };
 
-// Accesses of a peer to the memory of an owner, and of the owner to its own memory, each over a fresh connection. The
-// completion says what became of it.
+// Accesses of a peer to the memory of an owner, and of the owner to its own memory, each over a fresh connection. Each
+// returns the completion.
 class AccessProbe {
  public:
   AccessProbe(TestSession& peer, TestSession& owner);
 
-  // What the peer sends to, and takes from, the owner: it lies at kBase, and starts out as zeroes.
+  // The peer's buffer for transfers to and from the owner: at kBase, initially zeroes.
   TestMemory& peer_memory() { return peer_region_.memory; }
 
   v1::CqResultEx PeerWrites(const std::string& text, uint64_t address, uint32_t remote_token,
                             Where where = Where::current());
-  // Into the start of the peer's memory.
+  // Reads into the start of the peer's memory.
   v1::CqResultEx PeerReads(uint64_t address, uint32_t length, uint32_t remote_token, Where where = Where::current());
-  // Likewise, but from the owner's side: shows what the owner's own tokens allow.
+  // Same from the owner's side: tests the rights of the owner's tokens.
   v1::CqResultEx OwnerWrites(const std::vector<v1::Sge>& sources, Where where = Where::current());
-  // From the start of the peer's memory.
+  // Reads from the start of the peer's memory.
   v1::CqResultEx OwnerReads(const std::vector<v1::Sge>& sinks, Where where = Where::current());
 
  private:

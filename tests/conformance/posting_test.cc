@@ -1,4 +1,4 @@
-// Group H of the edge cases, third part: what may be posted when, fences, deferred chains, several threads at once.
+// Group H of the edge cases, third part: when requests may be posted, fences, deferred chains, concurrent threads.
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -137,7 +137,7 @@ TEST_P(NdkConformance, Case123_FencedFastRegisterTakesEffectAfterTheRead) {
   const uint64_t mr = FastRegion(pair.near_session, 1);
   const v1::WorkRequest fenced =
       FastRegisterRequest(mr, pages.Pages(0, 1), kPage, kBase, v1::OP_FLAG_ALLOW_REMOTE_WRITE | kFence, 0, 2);
-  // A refused access ends its connection, so each attempt has one of its own.
+  // A refused access ends its connection, so each attempt uses a new one.
   TestQueue early_near(pair.near_session);
   TestQueue early_far(pair.far_session);
   ConnectPair(early_near, early_far);
@@ -239,9 +239,9 @@ TEST_P(NdkConformance, Case125_DeferredRequestRunsThoughTheNextIsRefused) {
   EXPECT_TRUE(pair.near.DrainInitiator().empty());
 }
 
-// Posts `count` requests one by one, trying again where the queue is full. False when that takes too long.
+// Posts `count` requests one by one, with retries while the queue is full. False on timeout.
 bool PostAll(TestQueue& queue, uint64_t count, const std::function<v1::WorkRequest(uint64_t)>& request) {
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  const auto deadline = std::chrono::steady_clock::now() + kTimeout;
   for (uint64_t context = 1; context <= count;) {
     const auto posted = queue.Post({request(context)});
     if (!ExpectOk(posted) || std::chrono::steady_clock::now() > deadline) {

@@ -1,4 +1,4 @@
-// Group H of the edge cases, second part: how much fits into a queue, a queue pair and a request.
+// Group H of the edge cases, second part: the limits of a queue, a queue pair and a request.
 #include <limits>
 #include <string>
 #include <vector>
@@ -29,7 +29,7 @@ constexpr QpLimit kQpLimits[] = {
     {"inline_data_size", &v1::CreateQpRequest::set_inline_data_size, &v1::NdkAdapterInfo::max_inline_data_size},
 };
 
-// A queue pair that takes nothing, between queues of its own.
+// A request for a queue pair with all limits 0 and new completion queues.
 v1::CreateQpRequest EmptyQp(TestSession& session) {
   v1::CreateQpRequest request;
   request.set_pd_id(session.pd_id());
@@ -45,7 +45,7 @@ CallResult<v1::CreateCqResponse> TryCreateCq(TestSession& session, uint32_t dept
   return session.Call(&QueueStub::CreateCq, request);
 }
 
-// `count` SGEs of one byte each, one behind the other.
+// `count` consecutive SGEs of one byte each.
 std::vector<v1::Sge> Bytes(const RegisteredMemory& region, uint32_t count) {
   std::vector<v1::Sge> sges;
   sges.reserve(count);
@@ -134,7 +134,7 @@ TEST_P(NdkConformance, Case116_SilentRequestsFillTheQueueToo) {
   pair.near.ExpectPostRefused(Tick(), ErrorReason::QUEUE_FULL, "");
   pair.far.MustPost({ReceiveRequest({})});
   ExpectCompletion(pair.far.NextReceive(), NtStatus::kSuccess);
-  // All three are over, and none of them says so.
+  // All three have completed, without completions because they are silent.
   EXPECT_TRUE(Eventually([&] { return pair.near.Post({Tick(4)}).response.posted() == 1; }));
   ExpectCompletion(pair.near.NextInitiator(), NtStatus::kSuccess, 4);
   EXPECT_TRUE(pair.near.DrainInitiator().empty());

@@ -19,11 +19,11 @@ inline constexpr uint32_t kAdapterReadSinkNotRequired = 0x2;
 inline constexpr uint32_t kAdapterReadLocalInvalidate = 0x10;
 inline constexpr uint32_t kAdapterCqResize = 0x100;
 
-// Memory whose first bytes are a normal region, known by the addresses from kBase on.
-// Lifetime: outlived by its session.
+// Memory whose first bytes are a normal region, registered at kBase.
+// Lifetime: the session must outlive this.
 struct RegisteredMemory {
   RegisteredMemory(TestSession& session, uint64_t size, uint32_t mr_flags);
-  // Only `length` bytes of it.
+  // Registers only the first `length` bytes.
   RegisteredMemory(TestSession& session, uint64_t size, uint64_t length, uint32_t mr_flags);
 
   // `length` bytes from `offset`, for a request of the memory's owner.
@@ -38,19 +38,19 @@ struct RegisteredMemory {
 // The logical address of byte `offset` of the memory.
 uint64_t LogicalAddressOf(TestMemory& memory, uint64_t offset);
 
-// The completion is that of the request with this context, and has this status.
+// Expects that the completion has this context and this status.
 void ExpectCompletion(const v1::CqResultEx& completion, NtStatus status, uint64_t context = 1,
                       Where where = Where::current());
-// The queue pair is dead, or is about to be.
+// Expects that the queue pair enters the error state.
 void ExpectInError(TestQueue& queue, Where where = Where::current());
 
-// The flags of a daemon whose adapter has all the adapter flags it usually has, except this one.
+// The flags of a daemon whose adapter lacks one of its usual adapter flags.
 std::vector<std::string> AdapterFlagsWithout(uint32_t adapter_flag);
 
-// What the adapter says of itself.
+// The adapter's information.
 v1::NdkAdapterInfo AdapterInfo(TestSession& session);
 
-// Calls that the queue client has no name for.
+// Calls that TestQueue does not wrap.
 CallResult<v1::FlushResponse> Flush(TestQueue& queue);
 CallResult<v1::DisconnectQpResponse> Disconnect(TestQueue& queue);
 CallResult<v1::ResizeCqResponse> Resize(TestSession& session, uint64_t cq_id, uint32_t depth);
@@ -60,9 +60,8 @@ CallResult<v1::GetCqResultsExResponse> ResultsEx(TestSession& session, uint64_t 
 // A write of no bytes: completes soon on a connected queue pair, whatever the peer does.
 v1::WorkRequest Tick(uint64_t context = 1, uint32_t flags = 0);
 
-// Puts completions with the contexts from `first` to `last` into the queue: receives that were cancelled. They are
-// there when this returns, also on a card that completes later than it is posted to, because the close of their queue
-// pair has waited for them.
+// Adds completions of cancelled receives with the contexts from `first` to `last` to the queue. They are in the queue
+// when this returns, also on an asynchronous card, because the close of their queue pair waits for them.
 void QueueUp(TestSession& session, uint64_t cq_id, uint64_t first, uint64_t last);
 
 }  // namespace rnicd::test

@@ -1,4 +1,4 @@
-// Group B of the edge cases, first half: what a registration covers, and what is no registration.
+// Group B of the edge cases, first half: the range of a registration, and refused registrations.
 #include <limits>
 #include <string>
 
@@ -117,7 +117,7 @@ TEST_P(NdkConformance, Case020_AdapterMaximumIsTheLastThatWorks) {
 TEST_P(NdkConformance, Case021_AddressIsAnIndexOnly) {
   TestSession session(daemon());
   const uint64_t memory = session.SealedMemory(2 * kPage);
-  // Unaligned; the first page of every process, which nobody can map; an address that no processor accepts.
+  // Unaligned; the first page of every process, which cannot be mapped; an address that no processor accepts.
   for (const uint64_t base : {uint64_t{0x7000'0000'0123}, uint64_t{0x0fff}, uint64_t{0x8000'dead'beef'0001}}) {
     const uint64_t mr = session.CreateMr();
     const auto registered = session.Register(RegisterRequest(mr, {MdlEntry(memory, base % kPage, 100, base)}, 100));

@@ -1,6 +1,6 @@
-// Group B of the edge cases, second half: rights, resources, tokens and deregistration, as the control path shows them:
-// what is accepted, what the operator sees granted, and which tokens can be asked for. What passes because of it shows
-// in traffic_test.cc.
+// Group B of the edge cases, second half: rights, resources, tokens and deregistration on the control path: what is
+// accepted, which rights the operator sees granted, and which tokens can be read. traffic_test.cc tests the resulting
+// traffic.
 #include <optional>
 
 #include "tests/conformance/ndk_conformance.h"
@@ -15,7 +15,7 @@ constexpr uint32_t kRemoteWrite = v1::MR_FLAG_ALLOW_REMOTE_WRITE;
 constexpr uint32_t kReadSink = v1::MR_FLAG_RDMA_READ_SINK;
 constexpr uint32_t kReadSinkNotRequired = 0x2;
 
-// Registers a page with these flags and returns what the operator sees granted; nothing when it is not listed.
+// Registers a page with these flags and returns the rights that the operator sees; nullopt if the region is not listed.
 std::optional<uint32_t> GrantedFlags(DaemonProcess& daemon, TestSession& session, uint32_t flags) {
   const uint64_t mr = session.CreateMr();
   session.RegisterWhole(mr, session.SealedMemory(kPage), kPage, flags);

@@ -1,5 +1,5 @@
-// Group F of the edge cases, second half: SendAndInvalidate. The near side sends, the far side owns what is
-// invalidated.
+// Group F of the edge cases, second half: SendAndInvalidate. The near side sends, the far side owns the invalidated
+// object.
 #include <string>
 #include <vector>
 
@@ -10,12 +10,12 @@
 namespace rnicd::test {
 namespace {
 
-// Sends this text from `near`, and has the receiver invalidate this token.
+// A SendAndInvalidate of this text for this token.
 v1::WorkRequest Order(const std::string& text, uint32_t remote_token, uint64_t context = 1) {
   return SendAndInvalidateRequest({InlineSge(text)}, remote_token, v1::OP_FLAG_INLINE, context);
 }
 
-// Sends the token over a fresh connection, on which it must end both sides.
+// Sends the token over a fresh connection; both sides of it must then fail.
 void ExpectTokenEndsTheConnection(TestSession& near_session, TestSession& far_session, uint32_t token,
                                   Where where = Where::current()) {
   const RegisteredMemory inbox(far_session, kPage, kMrLocalWrite);
@@ -86,7 +86,7 @@ TEST_P(NdkConformance, Case083_WindowIsInvalidatedAsWell) {
   EXPECT_EQ(probe.peer_memory().Text(0, 16), "BELOW the window");
   ExpectCompletion(pair.near.Run(InlineWriteRequest("stale", kBase, token)), NtStatus::kAccessViolation);
   EXPECT_EQ(region.memory.Text(0, 16), "BELOW the window");
-  // Unbound, the window does not hold the region back.
+  // An unbound window does not block the region.
   ExpectOk(pair.far_session.Deregister(region.mr_id));
 }
 

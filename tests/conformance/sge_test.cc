@@ -1,4 +1,4 @@
-// Group H of the edge cases, first part: the memory that requests name, and the bytes that they bring along themselves.
+// Group H of the edge cases, first part: the memory that requests name, and inline data.
 #include <string>
 #include <vector>
 
@@ -9,7 +9,7 @@ namespace rnicd::test {
 namespace {
 
 constexpr uint32_t kInline = v1::OP_FLAG_INLINE;
-// Names no memory of anybody's.
+// A token that no memory has.
 constexpr uint32_t kGarbageToken = 0xdead'beef;
 
 // Row 105. NDK: with the privileged token an SGE names logical addresses: the source of a send and the place of a

@@ -1,5 +1,5 @@
-// Rows of groups A and B that show in traffic: which bytes a registration lets through, and that nothing passes when it
-// is over. The far side owns the memory, the near side is the peer.
+// Rows of groups A and B that traffic shows: which bytes a registration gives access to, and that no access works after
+// its end. The far side owns the memory, the near side is the peer.
 #include <string>
 
 #include "tests/conformance/ndk_conformance.h"
@@ -9,7 +9,7 @@
 namespace rnicd::test {
 namespace {
 
-// The owner's and the peer's use of a piece of a region, with tokens that it had once, are both refused.
+// Expects that both the owner's and the peer's use of a region with its former tokens is refused.
 void ExpectTokensAreDead(AccessProbe& probe, const v1::Registration& registration, Where where = Where::current()) {
   const v1::Sge piece = Sge(registration.base_virtual_address(), 8, registration.local_token());
   ExpectCompletion(probe.OwnerWrites({piece}, where), NtStatus::kAccessViolation, 1, where);
@@ -75,7 +75,7 @@ TEST_P(NdkConformance, Case017_PeerReachesThePrefixOnly) {
 TEST_P(NdkConformance, Case021_PeerUsesTheAddressAsGiven) {
   ConnectedPair pair(daemon());
   AccessProbe probe(pair.near_session, pair.far_session);
-  // Unaligned; the first page of every process, which nobody can map; an address that no processor accepts.
+  // Unaligned; the first page of every process, which cannot be mapped; an address that no processor accepts.
   for (const uint64_t base : {uint64_t{0x7000'0000'0123}, uint64_t{0x0fff}, uint64_t{0x8000'dead'beef'0001}}) {
     TestMemory memory(pair.far_session, 2 * kPage);
     const uint64_t offset = base % kPage;
@@ -94,8 +94,8 @@ TEST_P(NdkConformance, Case021_PeerUsesTheAddressAsGiven) {
   }
 }
 
-// A send into this region, which must fail because the region takes none: the receive says so, and the sender learns
-// that its peer had no room for it.
+// Sends into this region, which must fail because the region does not allow it: the receive has the error, and the
+// sender learns that its peer had no room.
 void ExpectReceiveIsRefused(ConnectedPair& pair, const RegisteredMemory& region, Where where = Where::current()) {
   FreshConnection connection(pair.near_session, pair.far_session);
   connection.far.MustPost({ReceiveRequest({region.Piece(0, 16)})});
@@ -154,7 +154,7 @@ TEST_P(NdkConformance, Case029_ReadSinkNeedsItsRightWhereTheAdapterSaysSo) {
   EXPECT_EQ(plain.memory.Text(0, 4), std::string(4, '\0'));
   ExpectCompletion(probe.OwnerReads({sink.Piece(0, 4)}), NtStatus::kSuccess);
   EXPECT_EQ(sink.memory.Text(0, 4), "sunk");
-  // It is local write all the same for anything but a read.
+  // For every operation but a read the region still has local write.
   FreshConnection connection(pair.near_session, pair.far_session);
   connection.far.MustPost({ReceiveRequest({plain.Piece(0, 4)})});
   connection.near.MustRun(SendRequest({InlineSge("sent")}, v1::OP_FLAG_INLINE));

@@ -11,11 +11,11 @@
 namespace rnicd::test {
 namespace {
 
-// How long a test looks for an event that must not come yet.
+// How long a test watches for an event that must not come yet.
 constexpr std::chrono::milliseconds kMoment{20};
 
-// A connection, a region of two pages at its far side, and a window that is not bound. The bytes count up, so that the
-// text at each address is its own.
+// A connection, a region of two pages at its far side, and an unbound window. The bytes count up, so that every address
+// has different text.
 class WindowScene {
  public:
   WindowScene(DaemonProcess& daemon, uint32_t region_flags)
@@ -43,11 +43,11 @@ class WindowScene {
   uint32_t Bind(uint64_t offset, uint64_t length, uint32_t flags, Where where = Where::current()) {
     return RunForToken(far(), BindOf(offset, length, flags), where);
   }
-  // The peer's read over the connection that the window is bound on; a refused one ends it.
+  // The peer's read over the connection to which the window is bound; a refused read ends it.
   v1::CqResultEx Read(uint64_t offset, uint32_t length, uint32_t token, Where where = Where::current()) {
     return near().Run(ReadRequest({sink_.Piece(0, length)}, kBase + offset, token), where);
   }
-  // Likewise; must bring the bytes that stand there.
+  // Same; must return the bytes at this offset.
   void MustRead(uint64_t offset, uint32_t length, uint32_t token, Where where = Where::current()) {
     sink_.memory.Fill(std::byte{0xff});
     ExpectCompletion(Read(offset, length, token, where), NtStatus::kSuccess, 1, where);
@@ -115,7 +115,7 @@ TEST_P(NdkConformance, Case094_RemoteWriteNeedsLocalWriteOfTheRegion) {
   for (const uint32_t flags : {kOpRemoteWrite, kOpEveryRight}) {
     scene.far().ExpectPostRefused(scene.BindOf(0, kPage, flags), ErrorReason::REGION_RIGHTS_INSUFFICIENT, "flags");
   }
-  // The connection goes on, and the right that the region can give is given.
+  // The connection stays usable, and the region grants the right that it has.
   const uint32_t token = scene.Bind(0, kPage, kOpRemoteRead);
   scene.MustRead(0, 16, token);
 }
@@ -242,7 +242,7 @@ TEST_P(NdkConformance, Case099_BindNeedsAConnection) {
   TestQueue unconnected(scene.session());
   unconnected.ExpectPostRefused(scene.BindOf(0, kPage, kOpRemoteRead), ErrorReason::QP_NOT_CONNECTED, "");
   ExpectRefused(WindowToken(scene.session(), scene.mw()), ErrorReason::WINDOW_NOT_BOUND, "mw_id");
-  // It would not be free for this one otherwise.
+  // Otherwise the window would still be bound.
   EXPECT_NE(scene.Bind(0, kPage, kOpRemoteRead), 0u);
 }
 
@@ -279,7 +279,7 @@ TEST_P(NdkConformance, Case034_DeregisterWithABoundWindowIsRefused) {
   WindowScene scene(daemon(), kMrLocalWrite | kMrRemoteRead);
   const uint32_t token = scene.Bind(0, kPage, kOpRemoteRead);
   const auto refused = scene.session().Deregister(scene.mr());
-  // The request has one field; whether it is named says nothing more.
+  // The request has only one field, so the error need not name it.
   ExpectRefused(refused, ErrorReason::REGION_HAS_WINDOWS, refused.detail.field());
   scene.MustRead(0, 16, token);
   scene.MustRead(kPage, 16, scene.region_token());

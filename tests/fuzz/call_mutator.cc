@@ -53,7 +53,7 @@ class Mutator {
   size_t AnyIndex() { return dice_.Below(static_cast<uint32_t>(script_.size())); }
   Step& Any() { return script_[AnyIndex()]; }
 
-  // Mostly the first: a call on a connection without a session says little.
+  // Usually the first one: a call on a connection without a session tests little.
   char AnyConnection() {
     return dice_.Chance(60) ? 'a' : kConnections[dice_.Below(static_cast<uint32_t>(kConnections.size()))];
   }
@@ -82,7 +82,7 @@ class Mutator {
     return Step{.kind = Step::Kind::kAdvance, .advance = std::chrono::milliseconds(1 << dice_.Below(20))};
   }
 
-  // Steps share their requests when they were copied.
+  // Copied steps share their requests.
   void ChangeRequest(Step& step) {
     if (step.request == nullptr) {
       return ChangeBytes(step);

@@ -26,7 +26,7 @@ constexpr std::chrono::milliseconds kAdvanceMax{std::chrono::hours(24)};
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// Takes the first word off the text, and the blanks behind it.
+// Removes the first word and the blanks after it from the text.
 std::string_view TakeWord(std::string_view& text) {
   const std::string_view word = text.substr(0, text.find(' '));
   text.remove_prefix(word.size());
@@ -42,8 +42,8 @@ std::optional<uint64_t> ToNumber(std::string_view digits) {
   return error == std::errc() && end == digits.data() + digits.size() ? std::optional(number) : std::nullopt;
 }
 
-// Copies the text, and lets `replace` write something else for what begins at a place outside of quotes: it answers how
-// many characters it has taken, 0 for none.
+// Copies the text; at each position outside of quotes `replace` may write a replacement. It returns how many characters
+// it consumed, 0 for none.
 template <typename Replace>
 std::string OutsideQuotes(std::string_view text, Replace replace) {
   std::string result;
@@ -72,7 +72,7 @@ size_t CountDigits(std::string_view text, size_t at) {
   return count;
 }
 
-// "&3" becomes the number that stands for it.
+// Replaces "&3" by its reference number.
 size_t ReferenceToNumber(std::string_view text, size_t at, std::string& result) {
   const size_t digits = text[at] == '&' ? CountDigits(text, at + 1) : 0;
   const std::optional<uint64_t> index = ToNumber(text.substr(at + 1, digits));
@@ -123,7 +123,7 @@ const MethodDescriptor* FindMethod(std::string_view name) {
   return DescriptorPool::generated_pool()->FindMethodByName(std::string(package) + std::string(name));
 }
 
-// Nothing for a line that is no step.
+// Nullopt for a line that is not a step.
 std::optional<Step> ParseStep(std::string_view line) {
   Step step;
   const std::string_view who = TakeWord(line);

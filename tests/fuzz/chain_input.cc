@@ -6,12 +6,12 @@ namespace rnicd::fuzz {
 namespace {
 
 constexpr size_t kRequestsMax = 8;
-// One more of each than is allowed.
+// One more than allowed.
 constexpr size_t kSges = kPairLimits.initiator_entries + 2;
 constexpr size_t kPages = kFastPagesMax + 2;
 constexpr size_t kInlineBytes = kPairLimits.inline_bytes + 2;
 constexpr uint32_t kKnownFlags = 0x3ff;
-// A byte from here on stands for any number.
+// A byte of at least this value selects an arbitrary number.
 constexpr uint8_t kAny = 0xe0;
 
 }  // namespace
@@ -62,7 +62,7 @@ core::WorkRequest ChainInput::NextRequest() {
   return request;
 }
 
-// None for half of all bytes, because most operations take few of them.
+// No flags for half of all bytes, because most operations take few flags.
 uint32_t ChainInput::NextFlags() {
   const uint8_t kind = input_.Byte();
   if (kind < 0x80) {
@@ -131,7 +131,7 @@ RemoteToken ChainInput::NextRemoteToken() {
   if (kind >= kAny) {
     return RemoteToken{static_cast<uint32_t>(input_.Long())};
   }
-  // Most tokens are the peer's.
+  // Most tokens belong to the peer.
   const QueueSide& side = kind % 5 == 4 ? owner_ : peer_;
   core::Session& session = *side.session;
   switch (kind / 5 % 4) {

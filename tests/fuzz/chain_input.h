@@ -11,11 +11,11 @@
 
 namespace rnicd::fuzz {
 
-// A chain of work requests, read from the fuzzer's bytes: mostly of objects that are there, with addresses near their
-// ends, and now and then of any number.
+// A chain of work requests, read from the fuzzer's bytes: usually existing objects, with addresses near their ends, and
+// occasionally arbitrary numbers.
 class ChainInput {
  public:
-  // `context`: of the last request posted so far; counted on. All outlive the chain.
+  // `context`: of the last request posted so far; incremented for each request. All arguments must outlive the chain.
   ChainInput(Input& input, const QueueSide& owner, const QueueSide& peer, uint64_t& context);
 
   std::span<const core::WorkRequest> requests() const { return requests_; }
@@ -36,7 +36,7 @@ class ChainInput {
   Input& input_;
   const QueueSide& owner_;
   const QueueSide& peer_;
-  // What the requests point to.
+  // Inline data that the requests point to.
   std::deque<std::string> texts_;
   std::deque<std::vector<uint64_t>> page_arrays_;
   std::vector<core::WorkRequest> requests_;

@@ -15,7 +15,7 @@ namespace rnicd::fuzz {
   std::abort();
 }
 
-// What must hold whatever the input is.
+// Fails unless `holds`, which must be true for every input.
 inline void Check(bool holds, std::string_view what,
                   const std::source_location& where = std::source_location::current()) {
   if (!holds) {

@@ -1,6 +1,6 @@
-// The text of /proc/<pid>/cgroup: its deeper names are the client's own words.
+// The text of /proc/<pid>/cgroup: a client chooses its deeper names.
 //
-// Input: the daemon's own control groups, a line "%", then the client's; without that line the client's alone.
+// Input: the daemon's control groups, a line "%", then the client's; without that line only the client's.
 
 #include <algorithm>
 #include <string>
@@ -15,7 +15,7 @@
 namespace rnicd::fuzz {
 namespace {
 
-// What a client would write below its own group if it wanted to be somebody else.
+// Names that a client might create below its own group to impersonate another one.
 constexpr std::string_view kLies[] = {
     "/kubepods/besteffort/pod00000000-0000-4000-8000-00000000feed/"
     "feedfeedfeedfeedfeedfeedfeedfeedfeedfeedfeedfeedfeedfeedfeedfeed",
@@ -48,23 +48,23 @@ std::string Joined(const std::vector<std::string>& lines) {
 }
 
 void CheckForm(const core::Container& container, std::string_view text) {
-  Check(container.pod_uid.empty() || IsPodUid(container.pod_uid), "a pod's UID has its form");
-  Check(container.id.empty() || IsHex(container.id, 64), "a container's id has its form");
-  Check(text.find(container.id) != std::string_view::npos, "the container stands in the text");
+  Check(container.pod_uid.empty() || IsPodUid(container.pod_uid), "a pod's UID is well formed");
+  Check(container.id.empty() || IsHex(container.id, 64), "a container's id is well formed");
+  Check(text.find(container.id) != std::string_view::npos, "the container's id is in the text");
   std::string underscored = container.pod_uid;
   std::replace(underscored.begin(), underscored.end(), '-', '_');
   Check(text.find(container.pod_uid) != std::string_view::npos || text.find(underscored) != std::string_view::npos,
         "the pod stands in the text");
 }
 
-// Only the outermost pod and the container directly behind it count: nothing that a container writes below its own
-// group makes it another one.
+// Only the outermost pod and the container directly below it count: no name below a container's own group changes its
+// identity.
 void CheckLies(const core::Container& container, std::string_view text, std::string_view own) {
   for (const std::string_view lie : kLies) {
     std::vector<std::string> lines = Lines(text);
     for (std::string& line : lines) {
       const absl::StatusOr<core::Container> alone = transport::ParseCgroups(line, own);
-      Check(alone.ok(), "each line of a sound text is sound by itself");
+      Check(alone.ok(), "each line of a valid text is valid alone");
       const size_t path = line.find('/');
       if (!alone->id.empty() && line.size() - path + lie.size() <= kMaxPathBytes) {
         line += lie;
@@ -73,7 +73,7 @@ void CheckLies(const core::Container& container, std::string_view text, std::str
     const std::string lying = Joined(lines);
     if (lying.size() <= transport::kMaxCgroupsBytes) {
       const absl::StatusOr<core::Container> believed = transport::ParseCgroups(lying, own);
-      Check(believed.ok() && *believed == container, "what stands below a container is not believed");
+      Check(believed.ok() && *believed == container, "groups below a container do not change its identity");
     }
   }
 }
@@ -82,7 +82,7 @@ void CheckOrder(const absl::StatusOr<core::Container>& parsed, std::string_view 
   std::vector<std::string> lines = Lines(text);
   std::reverse(lines.begin(), lines.end());
   const std::string reversed = Joined(lines);
-  // One line break more may be one byte too many.
+  // One more line break may exceed the limit by one byte.
   if (reversed.size() > transport::kMaxCgroupsBytes) {
     return;
   }
@@ -104,7 +104,7 @@ void TryContainer(std::string_view input) {
     CheckForm(*container, text);
     CheckLies(*container, text, own);
   } else {
-    Check(absl::IsInvalidArgument(container.status()), "the text is refused for what it says");
+    Check(absl::IsInvalidArgument(container.status()), "the text is refused as an invalid argument");
   }
 }
 

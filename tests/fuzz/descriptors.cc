@@ -15,7 +15,7 @@ namespace {
 
 UniqueFd MemoryFile(uint64_t bytes, int seals, unsigned flags = MFD_ALLOW_SEALING) {
   UniqueFd file(memfd_create("fuzz", MFD_CLOEXEC | flags));
-  // Where it cannot be made so long it stays empty.
+  // If the file cannot be made this long it stays empty.
   (void)ftruncate(file.get(), static_cast<off_t>(bytes));
   if (seals != 0) {
     fcntl(file.get(), F_ADD_SEALS, seals);
@@ -23,12 +23,12 @@ UniqueFd MemoryFile(uint64_t bytes, int seals, unsigned flags = MFD_ALLOW_SEALIN
   return file;
 }
 
-// The same file, opened once more.
+// The same file, reopened.
 UniqueFd Reopened(const UniqueFd& file, int flags) {
   return UniqueFd(open(("/proc/self/fd/" + std::to_string(file.get())).c_str(), flags | O_CLOEXEC));
 }
 
-// One end of a pair; the other is closed.
+// One end of a pair whose other end is closed.
 template <typename Make>
 UniqueFd EndOf(Make make, size_t end) {
   std::array<int, 2> ends{-1, -1};

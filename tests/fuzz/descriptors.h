@@ -6,10 +6,10 @@
 
 namespace rnicd::fuzz {
 
-// The kinds of descriptor a client may send; others are beyond the end.
+// Number of kinds of descriptor a client may send; valid kinds are smaller.
 inline constexpr uint8_t kDescriptorKinds = 20;
 
-// A descriptor of that kind. Of files the length is `bytes`. May be invalid where the machine has no such thing.
+// A descriptor of this kind. Files are `bytes` long. May be invalid if the machine does not support the kind.
 UniqueFd OpenDescriptor(uint8_t kind, uint64_t bytes);
 
 }  // namespace rnicd::fuzz

@@ -1,7 +1,7 @@
-// The fd socket: packets of any bytes with any descriptors, and tickets that are right, wrong, used, expired or
-// another's, on a real core. Whatever comes, every descriptor is closed, and an import that failed is gone.
+// The fd socket: packets of any bytes with any descriptors, and tickets that are valid, wrong, used, expired or another
+// client's, on a real core. For every input, all descriptors are closed, and a failed import leaves no object.
 //
-// Input: steps until its end; each is a byte that chooses what is done, and what that step reads.
+// Input: a sequence of steps; each is a byte that selects the action, followed by the action's arguments.
 
 #include <sys/socket.h>
 
@@ -29,7 +29,7 @@ constexpr uint64_t kFileBytesMax = 64 * kNdkPageBytes;
 constexpr size_t kDescriptorsMax = 3;
 constexpr uint64_t kStranger = 99;
 
-// What the fuzzer knows of a ticket that was given out.
+// The fuzzer's record of an issued ticket.
 struct Ticket {
   core::FdTicket bytes{};
   std::shared_ptr<core::Session> session;
@@ -41,7 +41,7 @@ struct Ticket {
 struct Packet {
   std::string bytes;
   std::vector<UniqueFd> files;
-  // Null when the packet shows none that was given out.
+  // Ticket in the packet; null if it holds no issued ticket.
   Ticket* ticket = nullptr;
   bool from_a_stranger = false;
   bool hangs_up = false;
@@ -50,7 +50,7 @@ struct Packet {
 struct SocketPair {
   SocketPair() {
     std::array<int, 2> ends{};
-    Check(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) == 0, "there is a socket to be had");
+    Check(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) == 0, "a socket pair can be created");
     client.Reset(ends[0]);
     daemon.Reset(ends[1]);
   }
@@ -79,7 +79,7 @@ void Send(int socket, const Packet& packet) {
   (void)sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-// Reads the one reply, and checks that it says what came out.
+// Reads the reply, and checks that it matches the outcome.
 void CheckReply(int socket, const absl::StatusOr<UniqueFd>& outcome) {
   std::array<char, 4096> bytes{};
   iovec part = {.iov_base = bytes.data(), .iov_len = bytes.size()};
@@ -90,7 +90,7 @@ void CheckReply(int socket, const absl::StatusOr<UniqueFd>& outcome) {
   message.msg_control = control.data();
   message.msg_controllen = control.size();
   const ssize_t size = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-  Check(size > 0, "every packet is answered, and not by the end of the file");
+  Check(size > 0, "every packet gets a reply, not the end of the stream");
   UniqueFd received;
   if (const cmsghdr* const header = CMSG_FIRSTHDR(&message); header != nullptr) {
     Check(header->cmsg_type == SCM_RIGHTS && header->cmsg_len == CMSG_LEN(sizeof(int)), "one descriptor at most");
@@ -100,8 +100,8 @@ void CheckReply(int socket, const absl::StatusOr<UniqueFd>& outcome) {
   }
   Check(received.valid() == (outcome.ok() && outcome->valid()), "the descriptor comes with a fetch, and only then");
   v1::FdReply reply;
-  Check(reply.ParseFromArray(bytes.data(), static_cast<int>(size)), "the reply is sound");
-  Check(reply.has_error() == !outcome.ok(), "the reply says how it ended");
+  Check(reply.ParseFromArray(bytes.data(), static_cast<int>(size)), "the reply is valid");
+  Check(reply.has_error() == !outcome.ok(), "the reply reports the outcome");
   if (reply.has_error()) {
     Check(reply.error().reason() != v1::ERROR_REASON_UNSPECIFIED, "a refusal has a reason");
   }
@@ -174,7 +174,7 @@ class Exchange {
     }
   }
 
-  // Null when there is none to choose from.
+  // Null if there is no ticket.
   Ticket* AnyTicket() { return tickets_.empty() ? nullptr : &tickets_[input_.Byte() % tickets_.size()]; }
 
   void Seal() {
@@ -227,7 +227,8 @@ class Exchange {
     return FuzzNode::CallerNumbered(packet.from_a_stranger ? kStranger : owner.owner().process.low);
   }
 
-  // Null when it was not given out. A packet of any bytes may hold one that was: they are the same in every run.
+  // Null if the ticket was not issued. A packet of arbitrary bytes may contain an issued ticket: tickets are the same
+  // in every run.
   Ticket* FindTicket(const core::FdTicket& bytes) {
     const auto found =
         std::find_if(tickets_.begin(), tickets_.end(), [&](const Ticket& ticket) { return ticket.bytes == bytes; });
@@ -259,17 +260,17 @@ class Exchange {
     const core::Caller caller = CallerOf(packet);
     absl::StatusOr<UniqueFd> outcome =
         core::ExchangeFd(node_.node, caller, received->ticket, std::move(received->file));
-    Check(!FailedWith(outcome.status(), ErrorReason::INTERNAL_FAULT), "no packet is a fault of ours");
+    Check(!FailedWith(outcome.status(), ErrorReason::INTERNAL_FAULT), "no packet causes an internal error");
     if (FailedWith(outcome.status(), ErrorReason::TICKET_UNKNOWN)) {
       return outcome;
     }
     Ticket* const ticket = FindTicket(received->ticket);
-    Check(ticket != nullptr, "a ticket that was not given out opens nothing");
-    Check(ticket->session->owner().process == caller.process, "a ticket is worth nothing to another process");
+    Check(ticket != nullptr, "a ticket that was not issued is refused");
+    Check(ticket->session->owner().process == caller.process, "a ticket is refused for another process");
     Check(!ticket->used, "a ticket works once");
     ticket->used = true;
     if (!outcome.ok() && ticket->to_daemon) {
-      Check(!ticket->session->FindMemory(ticket->memory).ok(), "an import that was refused is gone");
+      Check(!ticket->session->FindMemory(ticket->memory).ok(), "a refused import leaves no memory object");
     }
     return outcome;
   }

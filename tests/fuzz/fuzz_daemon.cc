@@ -17,11 +17,11 @@ namespace {
 using core::Resource;
 
 constexpr std::chrono::milliseconds kTicketLifetime{30000};
-constexpr std::chrono::seconds kPatience{20};
+constexpr std::chrono::seconds kTimeout{20};
 constexpr uid_t kPluginUid = 2000;
 constexpr uid_t kPolicyUid = 3000;
 
-// So much that all kinds of things can be made, and so little that none of them takes long.
+// High enough for every kind of object, and low enough that no operation takes long.
 core::NodeLimits Limits() {
   core::NodeLimits limits;
   limits.node[Resource::kMemoryBytes] = uint64_t{4} << 20;
@@ -31,7 +31,7 @@ core::NodeLimits Limits() {
   limits.node[Resource::kPostedPages] = 65536;
   limits.session[Resource::kRegions] = 4096;
   limits.session[Resource::kPendingRequests] = 4;
-  // So that some requests run on a worker, and pend where that is allowed.
+  // Low enough that some requests run on a worker, and pend where allowed.
   limits.pending_threshold_bytes = 4 * kNdkPageBytes;
   return limits;
 }
@@ -92,7 +92,7 @@ bool FakeProcess::SetDraining(bool draining) {
 }
 
 FuzzDaemon::FuzzDaemon()
-    // A refusal leaves no line; a fault of ours does.
+    // A refusal is not logged at this level; an internal error is.
     : logger_(log::Options{.level = log::Level::kError}),
       soft_(provider::SoftOptions{.adapters = 2}, random_),
       tickets_(random_, clock_, kTicketLifetime),
@@ -120,14 +120,15 @@ FuzzDaemon::FuzzDaemon()
 
 std::unique_ptr<transport::ServedConnection> FuzzDaemon::Serve(char name, UniqueFd& client) {
   std::array<int, 2> ends{};
-  Check(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) == 0, "there are sockets");
+  Check(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) == 0,
+        "a socket pair can be created");
   client.Reset(ends[0]);
   auto connection = server_.Serve(UniqueFd(ends[1]), CallerOf(name));
   Check(connection != nullptr, "a connection is served");
   return connection;
 }
 
-// As the front door does on each tick. Each changes the health too, so that streams of it have something to tell.
+// As the front door does on each tick. Also changes the health, so that health streams have changes to report.
 void FuzzDaemon::Advance(std::chrono::milliseconds by) {
   health_.Set(!health_.ready());
   clock_.Advance(by);
@@ -135,7 +136,7 @@ void FuzzDaemon::Advance(std::chrono::milliseconds by) {
 }
 
 void FuzzDaemon::CheckNothingLeft(const std::vector<std::string>& secrets) {
-  Check(registry_.WaitUntilEmpty(std::chrono::steady_clock::now() + kPatience), "every session ends");
+  Check(registry_.WaitUntilEmpty(std::chrono::steady_clock::now() + kTimeout), "every session ends");
   CheckNothingHeld(node_, os_);
   observer_.CheckLines(secrets);
 }

@@ -20,11 +20,11 @@
 
 namespace rnicd::fuzz {
 
-// Makes the audit line of each decision, and keeps it. Threads: safe.
+// Formats the audit line of each decision and keeps it. Threads: safe.
 class DecisionRecorder final : public core::Observer {
  public:
   void OnDecision(const core::Decision& decision) override;
-  // Each line is one JSON object, and none holds any of the secrets.
+  // Checks that each line is one JSON object, and that none contains any of the secrets.
   void CheckLines(const std::vector<std::string>& secrets) const;
 
  private:
@@ -32,10 +32,10 @@ class DecisionRecorder final : public core::Observer {
   std::vector<std::string> lines_ RNICD_GUARDED_BY(mutex_);
 };
 
-// The process around the services, which has no flags, files or sockets here.
+// Fake of the process around the services, without flags, files or sockets.
 class FakeProcess final : public service::ProcessControl {
  public:
-  // All outlive this.
+  // All arguments must outlive this.
   FakeProcess(core::TenantDirectory& tenants, provider::Provider& provider, std::atomic<bool>& draining)
       : tenants_(tenants), provider_(provider), draining_(draining) {}
 
@@ -55,9 +55,9 @@ class FakeProcess final : public service::ProcessControl {
   std::atomic<bool>& draining_;
 };
 
-// The daemon from its connections down, all of it real but the process around it, and with time and chance in the
-// fuzzer's hands. Its threads are its own: workers, reapers, gRPC's.
-// Lifetime: its connections go before it. Threads: safe.
+// The daemon from its connections down, real except for the process around it; the fuzzer controls time and randomness.
+// Runs the daemon's threads: workers, reapers and gRPC's.
+// Lifetime: must outlive its connections. Threads: safe.
 class FuzzDaemon {
  public:
   FuzzDaemon();
@@ -65,7 +65,7 @@ class FuzzDaemon {
   // A connection of one of the clients that call_script.h names; `client` is its end of the socket.
   std::unique_ptr<transport::ServedConnection> Serve(char name, UniqueFd& client);
   void Advance(std::chrono::milliseconds by);
-  // Waits until all sessions are over, and checks that nothing is left of them.
+  // Waits until all sessions have ended, and checks that they left nothing.
   void CheckNothingLeft(const std::vector<std::string>& secrets);
 
  private:

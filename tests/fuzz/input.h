@@ -11,8 +11,8 @@
 
 namespace rnicd::fuzz {
 
-// The fuzzer's bytes, read from the front, so that an input can be written by hand and a mutation in the middle leaves
-// what comes before as it was. Where they end there are zeros.
+// The fuzzer's bytes, read from the front, so that an input can be written by hand and a mutation in the middle does
+// not change the steps before it. Reads past the end return zeros.
 class Input {
  public:
   Input(const uint8_t* bytes, size_t size) : rest_(bytes, size) {}
@@ -44,10 +44,10 @@ class Input {
     return value;
   }
 
-  // A number of the kind that rules are about: the first byte says which.
+  // A number near the limits that rules check; the first byte selects its kind.
   //   00 to 3f  itself                              b0 to bf  the last ones below 2^64
-  //   40 to 7f  so many pages                       c0 to cf  the last ones below 2^32
-  //   80 to af  so many pages, and a byte more      d0 to ff  any; eight bytes follow
+  //   40 to 7f  this many pages                       c0 to cf  the last ones below 2^32
+  //   80 to af  this many pages plus a byte      d0 to ff  any; eight bytes follow
   uint64_t Number() {
     const uint64_t kind = Byte();
     if (kind < 0x40) {
@@ -65,7 +65,7 @@ class Input {
     return kind < 0xd0 ? UINT32_MAX - (kind - 0xc0) : Long();
   }
 
-  // At most `count` of the next bytes. They live as long as the input.
+  // At most `count` of the next bytes, valid as long as the input.
   std::span<const uint8_t> Bytes(size_t count) {
     const std::span<const uint8_t> bytes = rest_.first(std::min(count, rest_.size()));
     rest_ = rest_.subspan(bytes.size());

@@ -1,7 +1,7 @@
-// MDL chains, and the pages and logical addresses that come of them, against the same rules said plainly: what core
-// takes is what they take, its runs are theirs, and so are the pages that are paid for.
+// MDL chains, and the pages and logical addresses that result from them, compared with a naive implementation of the
+// same rules: core must accept the same chains, with the same runs, and charge the same pages.
 //
-// Input: steps until its end; each is a byte that chooses what is done, and what that step reads.
+// Input: a sequence of steps; each is a byte that selects the action, followed by the action's arguments.
 
 #include <algorithm>
 #include <memory>
@@ -27,12 +27,12 @@ constexpr size_t kMappingsMax = 6;
 constexpr size_t kRegionsMax = 4;
 constexpr uint64_t kAddress = 0x7f0000000000;
 constexpr uint64_t kMemoryPages[] = {1, 2, 5, 16};
-// Small enough to be run into.
+// Low enough to be hit.
 constexpr uint64_t kPinnedMax = 20 * kNdkPageBytes;
 constexpr uint64_t kRegisteredMax = 64 * kNdkPageBytes;
 constexpr size_t kAdapters = 2;
 
-// A mapping, and what it must lead to.
+// A mapping and its expected pages.
 struct Mapping {
   std::shared_ptr<core::LogicalMapping> mapping;
   size_t adapter = 0;
@@ -41,7 +41,7 @@ struct Mapping {
 
 struct Region {
   MemoryRegionId id;
-  // Empty while it is not registered.
+  // Registered pages; empty if not registered.
   std::vector<std::byte*> pages;
 };
 
@@ -96,7 +96,7 @@ class Mdl {
     switch (input_.Below(8)) {
       case 0:
       case 1:
-        return static_cast<void>(Judge(NextChain()));
+        return static_cast<void>(CheckResolve(NextChain()));
       case 2:
         return TryMapping(NextChain());
       case 3:
@@ -115,7 +115,7 @@ class Mdl {
   void AddMemory(uint64_t bytes, bool sealed) {
     const MemoryObjectId id = node_.Allocate(*session_, bytes, sealed);
     ids_.push_back(id);
-    // Where it is mapped is told through a use, and there is none of what is not sealed.
+    // Only a use gives access to the mapping, and an unsealed object has no use.
     std::byte* const first = sealed ? (*session_->FindMemory(id))->BeginUse()->object().mapping().data() : nullptr;
     memories_[id] = {.bytes = bytes, .sealed = sealed, .first = first};
   }
@@ -148,7 +148,7 @@ class Mdl {
       chain.entries.push_back(NextEntry(chain.entries));
       sum += chain.entries.back().count;
     }
-    // All of it, a little less or more, or any.
+    // The exact sum, a little less or more, or any number.
     chain.length = shape < 0x80 ? sum : shape < 0xc0 ? sum + 64 - input_.Byte() : input_.Number();
     return chain;
   }
@@ -158,21 +158,21 @@ class Mdl {
                                  [this](MemoryObjectId id) { return session_->FindMemory(id).value_or(nullptr); });
   }
 
-  // Resolves the chain, and checks what comes of it.
-  std::optional<NaiveRange> Judge(const Chain& chain) {
+  // Resolves the chain, and checks the result.
+  std::optional<NaiveRange> CheckResolve(const Chain& chain) {
     std::optional<NaiveRange> expected = ReadChain(chain.entries, chain.length, memories_);
     const absl::StatusOr<core::MappedRange> range = Resolve(chain);
-    Check(range.ok() == expected.has_value(), "a chain is taken if it keeps the rules, and only then");
+    Check(range.ok() == expected.has_value(), "a chain is accepted if and only if it keeps the rules");
     if (range.ok()) {
-      Check(range->base.value == expected->base && range->length == chain.length, "the range is what was asked for");
+      Check(range->base.value == expected->base && range->length == chain.length, "the range is the requested one");
       Check(SameRuns(range->runs, expected->runs), "its runs are the bytes of its chain");
-      Check(range->pages == expected->pages.size(), "its pages are those it touches");
+      Check(range->pages == expected->pages.size(), "its pages are those that it covers");
       Check(range->page_bytes == kNdkPageBytes, "its smallest page is known");
     }
     return expected;
   }
 
-  // Whether an owner with these pages registered may have more.
+  // Whether the limits allow an owner that has `of_ledger` registered to register these pages too.
   bool MayPay(const NaivePins& of_ledger, uint64_t registered_max, const std::vector<std::byte*>& pages) const {
     return of_ledger.registered() + pages.size() * kNdkPageBytes <= registered_max &&
            all_.pinned() + all_.Fresh(pages) <= kPinnedMax;
@@ -180,12 +180,13 @@ class Mdl {
 
   void TryMapping(const Chain& chain) {
     const size_t adapter = input_.Below(kAdapters);
-    const std::optional<NaiveRange> expected = Judge(chain);
+    const std::optional<NaiveRange> expected = CheckResolve(chain);
     if (!expected.has_value() || mappings_.size() == kMappingsMax) {
       return;
     }
     auto pages = core::TakePages(*Resolve(chain), ledger_);
-    Check(pages.ok() == MayPay(mapped_, kRegisteredMax, expected->pages), "pages are had by who may pay for them");
+    Check(pages.ok() == MayPay(mapped_, kRegisteredMax, expected->pages),
+          "pages are taken if and only if the limits allow");
     if (!pages.ok()) {
       return;
     }
@@ -195,10 +196,10 @@ class Mdl {
                                                *pages, static_cast<uint32_t>(expected->base % kNdkPageBytes));
     space_.Insert(mapping);
     const uint64_t base = mapping->base().value;
-    Check(base % kNdkPageBytes == 0, "logical addresses are those of pages");
-    // One page further than it is long: a page of nobody lies between two mappings.
+    Check(base % kNdkPageBytes == 0, "logical addresses are aligned to pages");
+    // One page past the end: an unmapped page separates two mappings.
     for (uint64_t page = 0; page <= expected->pages.size(); ++page) {
-      Check(given_out_.insert(base + page * kNdkPageBytes).second, "a logical address is given out once");
+      Check(given_out_.insert(base + page * kNdkPageBytes).second, "a logical address is used only once");
     }
     all_.Add(expected->pages);
     mapped_.Add(expected->pages);
@@ -219,7 +220,7 @@ class Mdl {
     mapped_.Remove(mapping.pages);
   }
 
-  // Of a mapping that is there, or any.
+  // The address of an existing mapping, or any number.
   uint64_t NextLogicalAddress() {
     const uint8_t which = input_.Byte();
     if (which >= 0xc0 || mappings_.empty()) {
@@ -229,7 +230,7 @@ class Mdl {
     return mapping.mapping->base().value + (which < 0x80 ? input_.Below(16) * kNdkPageBytes : input_.Number());
   }
 
-  // Null when the address is in none of the adapter's.
+  // Null if no mapping of the adapter contains the address.
   const Mapping* MappingOf(uint64_t address, size_t adapter) const {
     for (const Mapping& mapping : mappings_) {
       const uint64_t base = mapping.mapping->base().value;
@@ -256,7 +257,7 @@ class Mdl {
     const uint64_t skip = input_.Number() % kNdkPageBytes;
     const uint64_t length = 1 + input_.Number() % (count * kNdkPageBytes - skip);
     const auto resolved = space_.ResolvePages(*adapters_[adapter], addresses, skip, length);
-    Check(resolved.ok() == (pages.size() == count), "pages are known if they are in a mapping of the adapter");
+    Check(resolved.ok() == (pages.size() == count), "pages resolve if they are in a mapping of the adapter");
     Check(!resolved.ok() || SameRuns(resolved->runs, CutPages(pages, skip, length)), "the runs are those of the pages");
   }
 
@@ -268,7 +269,7 @@ class Mdl {
     const uint64_t offset = mapping != nullptr ? address - mapping->mapping->base().value : 0;
     const bool inside = mapping != nullptr && length <= mapping->pages.size() * kNdkPageBytes - offset;
     const auto resolved = space_.ResolveBytes(*adapters_[adapter], LogicalAddress{address}, length);
-    Check(resolved.ok() == inside, "bytes are known if they are in one mapping");
+    Check(resolved.ok() == inside, "bytes resolve if they are in one mapping");
     if (inside) {
       const std::vector<std::byte*> pages(mapping->pages.begin() + static_cast<std::ptrdiff_t>(offset / kNdkPageBytes),
                                           mapping->pages.end());
@@ -278,12 +279,12 @@ class Mdl {
 
   void TryRegister(const Chain& chain) {
     Region& region = regions_[input_.Below(kRegionsMax)];
-    const std::optional<NaiveRange> expected = Judge(chain);
+    const std::optional<NaiveRange> expected = CheckResolve(chain);
     const bool may = expected.has_value() && region.pages.empty() && MayPay(registered_, UINT64_MAX, expected->pages);
     const auto registered = session_->RegisterMr(
         {.region = region.id, .chain = chain.entries, .length = chain.length, .flags = kMrFlagRemoteWrite}, {},
         nullptr);
-    Check(registered.ok() == may, "a region is registered if it may be");
+    Check(registered.ok() == may, "a region is registered if and only if the limits allow");
     if (may) {
       Check((*registered)->base.value == expected->base, "where the chain begins");
       region.pages = expected->pages;
@@ -302,7 +303,7 @@ class Mdl {
   }
 
   void CheckPaid() const {
-    Check(session_->ledger().used(Resource::kPinnedBytes) == all_.pinned(), "each page is paid for once");
+    Check(session_->ledger().used(Resource::kPinnedBytes) == all_.pinned(), "each page is charged once");
     Check(session_->tenant().ledger()->used(Resource::kPinnedBytes) == all_.pinned(), "by the tenant too");
     Check(node_.ledger->used(Resource::kPinnedBytes) == all_.pinned(), "and by the node");
     Check(ledger_->used(Resource::kRegisteredBytes) == mapped_.registered(), "mapped pages are counted");
@@ -318,7 +319,7 @@ class Mdl {
   Input& input_;
   FuzzNode node_{Options()};
   std::shared_ptr<core::Session> session_ = node_.Open(1);
-  // Of mappings, which are made here as Session::BuildLam makes them, so that their addresses can be asked for.
+  // Ledger of the mappings, which are built here as Session::BuildLam does, so that their addresses can be looked up.
   const std::shared_ptr<core::Ledger> ledger_ = NewLedger();
   core::LogicalAddressSpace space_{1};
   std::vector<std::shared_ptr<core::Adapter>> adapters_;

@@ -19,7 +19,7 @@ constexpr int kDepthMax = 5;
 constexpr uint32_t kElementsMax = 4;
 constexpr uint64_t kAddress = 0x7f0000000000;
 
-// What a field of this name has in a sound call; nothing is known of others.
+// Values of a field of this name in a valid call; null for an unknown name.
 const std::vector<uint64_t>* SoundNumbers(const std::string& name) {
   static const std::map<std::string, std::vector<uint64_t>> numbers = {
       {"major", {1}},
@@ -58,7 +58,7 @@ std::vector<const FieldDescriptor*> FieldsOf(const Message& message) {
   return fields;
 }
 
-// The message and all those inside it.
+// Collects the message and all messages inside it.
 void Collect(Message& message, std::vector<Message*>& all) {
   all.push_back(&message);
   std::vector<const FieldDescriptor*> fields;
@@ -125,7 +125,7 @@ std::string MessageDice::Text(const FieldDescriptor* field) {
   for (char& c : text) {
     c = static_cast<char>(Chance(80) ? 'a' + Below(26) : Below(256));
   }
-  // Text that is no UTF-8 does not travel; bytes may be anything.
+  // gRPC does not transmit strings that are not UTF-8; bytes may be anything.
   if (field->type() == FieldDescriptor::TYPE_STRING && Chance(95)) {
     for (char& c : text) {
       c = static_cast<char>(c & 0x7f);
@@ -189,7 +189,7 @@ void MessageDice::Fill(Message& message, int depth) {
     return;
   }
   for (const FieldDescriptor* const field : FieldsOf(message)) {
-    // Of a oneof, the last one that is set counts.
+    // In a oneof the last field that is set wins.
     if (Chance(field->real_containing_oneof() != nullptr ? 30 : 85)) {
       SetField(message, field, depth);
     }

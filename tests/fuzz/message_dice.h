@@ -9,12 +9,12 @@
 
 namespace rnicd::fuzz {
 
-// Draws messages: mostly of values that a sound call would have, often with one that is wrong.
+// Draws messages: usually with the values of a valid call, often with one wrong value.
 class MessageDice {
  public:
   explicit MessageDice(uint32_t seed) : random_(seed) {}
 
-  // Below `end`, which is not 0.
+  // A number below `end`, which is not 0.
   uint32_t Below(uint32_t end) { return random_() % end; }
   bool Chance(uint32_t percent) { return Below(100) < percent; }
 

@@ -27,7 +27,7 @@ bool Follows(const core::MdlEntry& entry, const core::MdlEntry& previous) {
          (AdjoinsInMemory(entry, previous) || entry.address.value % kNdkPageBytes == 0);
 }
 
-// Adds the pages under a piece of memory; its first one may be there already.
+// Adds the pages under a piece of memory; the first one may already be in the list.
 void AddPages(std::vector<std::byte*>& pages, std::byte* first, uint64_t skip, uint64_t count, bool shares_page) {
   for (uint64_t page = 0; page * kNdkPageBytes < skip + count; ++page) {
     if (page > 0 || !shares_page) {

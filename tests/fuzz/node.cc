@@ -47,9 +47,9 @@ MemoryObjectId FuzzNode::Allocate(core::Session& session, uint64_t size, bool se
         Check(ticket.ok(), "memory can be allocated");
         allocated = *ticket;
       });
-  Check(begun.ok(), "memory can be asked for");
+  Check(begun.ok(), "an allocation can begin");
   Settle();
-  Check(allocated.has_value(), "an allocation is answered");
+  Check(allocated.has_value(), "an allocation completes");
   if (seal) {
     Check((*session.FindMemory(allocated->memory))->Seal().ok(), "memory can be sealed");
   }

@@ -17,11 +17,11 @@
 
 namespace rnicd::fuzz {
 
-// Work that waits until the fuzzer lets it go on, in the order it came.
+// Queued work that runs in order when the fuzzer decides.
 class JobQueue final : public core::Executor {
  public:
   void PostFor(uint64_t /*owner*/, std::function<void()> job) override { jobs_.push_back(std::move(job)); }
-  // False when there is none.
+  // Runs the oldest job; false if there is none.
   bool RunOne() {
     if (jobs_.empty()) {
       return false;
@@ -37,10 +37,10 @@ class JobQueue final : public core::Executor {
   std::deque<std::function<void()>> jobs_;
 };
 
-// Likewise what the soft card does by itself.
+// Queues the soft card's asynchronous work in the same way.
 class EngineQueue final : public provider::SoftEngine {
  public:
-  // `jobs` outlives the engine.
+  // `jobs` must outlive the engine.
   explicit EngineQueue(JobQueue& jobs) : jobs_(jobs) {}
   void Post(std::function<void()> job) override { jobs_.PostFor(0, std::move(job)); }
   void PostAfter(std::chrono::microseconds /*delay*/, std::function<void()> job) override { Post(std::move(job)); }
@@ -53,11 +53,11 @@ class EngineQueue final : public provider::SoftEngine {
 struct NodeOptions {
   provider::SoftOptions soft;
   core::NodeLimits limits;
-  // Of each uid.
+  // Limits of each uid's tenant.
   core::Limits tenant;
 };
 
-// Core and the soft card in one thread: the real ones, with nothing left to chance, time or other threads.
+// The real core and soft card in one thread, deterministic: no randomness, real time or other threads.
 class FuzzNode {
  public:
   explicit FuzzNode(const NodeOptions& options = {});
@@ -66,13 +66,13 @@ class FuzzNode {
     return {.process = {.high = 7, .low = number}, .uid = uid, .gid = uid};
   }
   std::shared_ptr<core::Session> Open(uint64_t process, uid_t uid = 1000);
-  // Of `size` bytes, sealed unless said otherwise.
+  // Allocates `size` bytes, sealed unless `seal` is false.
   MemoryObjectId Allocate(core::Session& session, uint64_t size, bool seal = true);
-  // Runs one job of each kind; false when there was none.
+  // Runs one job of each kind; false if there was none.
   bool RunOne();
-  // Runs all jobs, and those that come of them.
+  // Runs all jobs, including those that they queue.
   void Settle();
-  // Ends all sessions and checks that nothing is left of them anywhere.
+  // Ends all sessions and checks that they left nothing.
   void EndAll();
 
   JobQueue workers;
@@ -91,11 +91,11 @@ class FuzzNode {
   core::SessionRegistry registry;
 };
 
-// What the ledger still counts, as "regions=1 pinned_bytes=4096 "; empty when nothing is held.
+// What the ledger still counts, as "regions=1 pinned_bytes=4096 "; empty if nothing is held.
 std::string HeldBy(const core::Ledger& ledger);
-// Fails unless nothing is held: by the node, a tenant, the card, or of mappings.
+// Fails unless the node, the tenants and the card hold nothing and no file is mapped.
 void CheckNothingHeld(const core::Node& node, const FaultyOs& os);
-// Descriptors this process has open.
+// Number of open descriptors of this process.
 uint64_t OpenDescriptors();
 
 }  // namespace rnicd::fuzz

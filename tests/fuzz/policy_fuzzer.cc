@@ -1,4 +1,4 @@
-// The policy file: whatever stands in it, it is refused with its lines, or it means one thing and can be used.
+// The policy file: any text is either refused with line numbers, or has one meaning and can be used.
 
 #include <google/protobuf/text_format.h>
 
@@ -20,7 +20,7 @@
 namespace rnicd::fuzz {
 namespace {
 
-constexpr size_t kComplaintsMax = 20;
+constexpr size_t kParseErrorsMax = 20;
 constexpr std::string_view kPodUid = "01234567-89ab-cdef-0123-456789abcdef";
 constexpr uid_t kOwnUid = 65532;
 
@@ -37,32 +37,32 @@ core::PodFacts KnownPod() {
   return {.uid = std::string(kPodUid), .namespace_name = "storage", .name = "pod-0", .labels = {{"tier", "gold"}}};
 }
 
-// Of "file:LINE: REASON"; 0 when the line is not of that form.
-int LineOf(std::string_view complaint) {
+// The line number in "file:LINE: REASON"; 0 if the text does not have that form.
+int LineOf(std::string_view text) {
   constexpr std::string_view kFile = "file:";
   int line = 0;
-  if (!complaint.starts_with(kFile)) {
+  if (!text.starts_with(kFile)) {
     return 0;
   }
-  complaint.remove_prefix(kFile.size());
-  const auto [end, error] = std::from_chars(complaint.data(), complaint.data() + complaint.size(), line);
-  complaint.remove_prefix(static_cast<size_t>(end - complaint.data()));
-  return error == std::errc() && complaint.starts_with(": ") && complaint.size() > 2 ? line : 0;
+  text.remove_prefix(kFile.size());
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), line);
+  text.remove_prefix(static_cast<size_t>(end - text.data()));
+  return error == std::errc() && text.starts_with(": ") && text.size() > 2 ? line : 0;
 }
 
 void CheckRefusal(const absl::Status& status) {
-  Check(absl::IsInvalidArgument(status), "a policy is refused for what it says");
-  const std::vector<std::string> complaints = Split(std::string(status.message()), '\n');
-  Check(complaints.size() <= kComplaintsMax, "an operator does not read more complaints");
+  Check(absl::IsInvalidArgument(status), "a policy is refused as an invalid argument");
+  const std::vector<std::string> errors = Split(std::string(status.message()), '\n');
+  Check(errors.size() <= kParseErrorsMax, "the number of parse errors is bounded");
   int last = 1;
-  for (const std::string& complaint : complaints) {
-    const int line = LineOf(complaint);
-    Check(line >= last, "each complaint has its line, in their order, and none of the file's line breaks");
+  for (const std::string& text : errors) {
+    const int line = LineOf(text);
+    Check(line >= last, "each error has its line number, in order, and contains no line break");
     last = line;
   }
 }
 
-// A policy that came back can be used: for callers with and without pods, and in place of another policy.
+// Checks that a parsed policy can be used: for callers with and without pods, and in place of another policy.
 void Use(const core::Policy& policy) {
   const ManualClock clock;
   SeededRandom random(1);
@@ -72,15 +72,15 @@ void Use(const core::Policy& policy) {
   directory.SetPolicy(policy);
   std::set<std::string> rules;
   for (const core::TenantRule& rule : policy.tenants) {
-    Check(rules.insert(rule.name).second, "each name stands for one tenant");
+    Check(rules.insert(rule.name).second, "tenant names are unique");
   }
-  Check(policy.default_tenant.empty() || rules.contains(policy.default_tenant), "the default tenant is there");
+  Check(policy.default_tenant.empty() || rules.contains(policy.default_tenant), "the default tenant exists");
   for (const core::Caller& caller : Callers()) {
     const auto tenant = directory.TenantOf(caller, "");
-    Check(tenant.ok() || policy.default_tenant.empty(), "with a default tenant nobody is turned away");
+    Check(tenant.ok() || policy.default_tenant.empty(), "with a default tenant every caller has a tenant");
     if (tenant.ok()) {
-      Check(rules.contains((*tenant)->rule()), "a tenant comes of a rule");
-      Check((*tenant)->name().starts_with((*tenant)->rule()), "and has its name");
+      Check(rules.contains((*tenant)->rule()), "a tenant's rule is in the policy");
+      Check((*tenant)->name().starts_with((*tenant)->rule()), "a tenant's name begins with its rule's");
     }
     (void)directory.RoleOf(caller, kOwnUid);
   }
@@ -95,11 +95,11 @@ void TryPolicy(const std::string& text) {
     return;
   }
   v1::Policy lenient;
-  Check(google::protobuf::TextFormat::ParseFromString(text, &lenient), "what we take, the text format takes");
+  Check(google::protobuf::TextFormat::ParseFromString(text, &lenient), "the text format accepts every accepted policy");
   Use(*policy);
   const std::string written = PolicyText(*policy);
   const absl::StatusOr<core::Policy> again = policy::ParsePolicy(written, "written");
-  Check(again.ok(), "a policy that is written out is taken");
+  Check(again.ok(), "a printed policy is accepted");
   Check(PolicyText(*again) == written, "and means the same");
 }
 

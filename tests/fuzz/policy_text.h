@@ -6,7 +6,7 @@
 
 namespace rnicd::fuzz {
 
-// A policy as the text of a policy file that means the same. The same policy always has the same text.
+// The text of a policy file with the same meaning. The same policy always has the same text.
 std::string PolicyText(const core::Policy& policy);
 
 }  // namespace rnicd::fuzz

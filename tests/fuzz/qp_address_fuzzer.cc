@@ -1,4 +1,4 @@
-// The text form of a queue pair's address, which peers hand to each other on channels that the daemon knows nothing of.
+// The text form of a queue pair's address, which peers exchange on channels that the daemon does not control.
 
 #include <algorithm>
 #include <cctype>
@@ -34,7 +34,7 @@ void TryAddress(std::string_view text) {
   const std::string written = provider::FormatQpAddress(*address);
   const std::optional<provider::QpAddress> again = provider::ParseQpAddress(written);
   Check(again.has_value() && Same(*address, *again), "what is written is read as the same address");
-  // An origin of 0 may be spelled out, and is left out when it is written.
+  // An origin of 0 is accepted in the input and omitted in the output.
   const bool spelled = address->origin == 0 && text.ends_with(".00000000") && text.size() > written.size();
   Check(written == Lower(spelled ? text.substr(0, text.size() - 9) : text), "an address has one form only");
 }

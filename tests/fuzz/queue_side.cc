@@ -19,11 +19,11 @@ bool IssuesToken(const core::WorkRequest& request) {
 
 std::span<const std::byte> BytesOf(core::Session& session, MemoryObjectId id) {
   const auto memory = session.FindMemory(id);
-  Check(memory.ok(), "memory that nobody released is there");
+  Check(memory.ok(), "memory exists until it is released");
   return (*memory)->BeginUse()->object().mapping();
 }
 
-// Overrun, or closed by its owner.
+// True if the queue has overrun or was closed by its owner.
 bool IsDeadQueue(const absl::Status& status) {
   return FailedWith(status, ErrorReason::CQ_OVERRUN) || FailedWith(status, ErrorReason::OBJECT_CLOSING) ||
          FailedWith(status, ErrorReason::OBJECT_NOT_FOUND);
@@ -38,13 +38,13 @@ void Tally::Post(uint64_t context, const core::WorkRequest& request) {
 
 void Tally::Complete(const core::CqResult& result) {
   const auto found = requests_.find(result.completion.request_context);
-  Check(found != requests_.end(), "what completes was posted");
+  Check(found != requests_.end(), "a completed request was posted");
   Posted& request = found->second;
   Check(!request.complete, "a request completes once");
   request.complete = true;
   const OperationType type = result.completion.type;
   const bool receive = type == OperationType::kReceive || type == OperationType::kReceiveAndInvalidate;
-  Check(receive == request.receive, "a completion says what kind of request it was");
+  Check(receive == request.receive, "a completion reports the kind of its request");
   Check(!request.silent || result.completion.status != NtStatus::kSuccess,
         "a silent request tells of its failure only");
   uint64_t& last = last_[receive ? 1 : 0];
@@ -62,7 +62,8 @@ QueueSide::QueueSide(FuzzNode& node, uint64_t process, uint32_t cq_depth) : sess
   adapter = *session->OpenAdapter("soft0", {1, 2});
   domain = *session->CreatePd(adapter);
   queue = *session->CreateCq(adapter, cq_depth, 0);
-  // The kernel mostly maps one below the other, so that a transfer past an end would land in one of these.
+  // The kernel usually places each mapping below the previous one, so that a transfer past an end would hit one of
+  // these.
   untouched_.push_back(node.Allocate(*session, kNdkPageBytes));
   memory = node.Allocate(*session, (kSharedPages + 1) * kNdkPageBytes);
   untouched_.push_back(node.Allocate(*session, kNdkPageBytes));
@@ -123,12 +124,12 @@ std::string QueueSide::Address() const {
 }
 
 void QueueSide::CheckOutcome(std::span<const core::WorkRequest> chain, const core::PostOutcome& outcome) const {
-  Check(outcome.posted <= chain.size(), "no more is posted than there is");
+  Check(outcome.posted <= chain.size(), "at most the whole chain is posted");
   Check(outcome.failure.ok() == (outcome.posted == chain.size()), "a chain ends where a request is refused");
   if (!outcome.failure.ok()) {
     const ErrorInfo info = ErrorInfoOf(outcome.failure);
-    Check(info.reason != ErrorReason::INTERNAL_FAULT, "no request is a fault of ours");
-    Check(info.field.starts_with("requests[" + std::to_string(outcome.posted) + "]"), "it says which one");
+    Check(info.reason != ErrorReason::INTERNAL_FAULT, "no request causes an internal error");
+    Check(info.field.starts_with("requests[" + std::to_string(outcome.posted) + "]"), "a refusal names its request");
   }
   auto issued = outcome.issued.begin();
   for (uint32_t index = 0; index < outcome.posted; ++index) {
@@ -144,7 +145,7 @@ void QueueSide::CheckOutcome(std::span<const core::WorkRequest> chain, const cor
 void QueueSide::Post(std::span<const core::WorkRequest> chain) {
   const auto outcome = session->Post(pair, chain);
   if (!outcome.ok()) {
-    Check(pair_context_ == 0, "what is posted to a queue pair that is there is judged one by one");
+    Check(pair_context_ == 0, "requests for an existing queue pair are checked one by one");
     return;
   }
   CheckOutcome(chain, *outcome);
@@ -156,12 +157,12 @@ void QueueSide::Post(std::span<const core::WorkRequest> chain) {
 void QueueSide::Poll(uint32_t max) {
   const auto results = session->GetCqResults(queue, max);
   if (!results.ok()) {
-    Check(IsDeadQueue(results.status()), "a queue can be asked until it overruns or is closed");
+    Check(IsDeadQueue(results.status()), "a queue can be polled until it overruns or is closed");
     dead_ = true;
     return;
   }
-  Check(!dead_, "a queue that is dead stays so");
-  Check(results->size() <= max, "no more comes than was asked for");
+  Check(!dead_, "a dead queue stays dead");
+  Check(results->size() <= max, "at most the requested number of results is returned");
   for (const core::CqResult& result : *results) {
     const auto tally = tallies_.find(result.qp_context);
     Check(tally != tallies_.end(), "a completion is of one of our queue pairs");
@@ -172,7 +173,7 @@ void QueueSide::Poll(uint32_t max) {
 void QueueSide::DrainEvents() {
   for (auto event = session->events().Pop(); event.has_value(); event = session->events().Pop()) {
     if (const auto* const gone = std::get_if<core::QpDisconnected>(&event->body)) {
-      Check(++disconnected_[gone->context] == 1, "a queue pair's peer goes once");
+      Check(++disconnected_[gone->context] == 1, "a queue pair's disconnect is reported once");
     }
   }
 }

@@ -12,21 +12,21 @@
 
 namespace rnicd::fuzz {
 
-// Where regions and fast registrations of a side begin.
+// Base addresses of a side's regions and fast registrations.
 inline constexpr uint64_t kRegionBase = 0x7f0000000000;
 inline constexpr uint64_t kFastBase = 0x100000000000;
-// Pages of a side's memory: those that something gives a right to, and one behind them.
+// Pages of a side's memory: those that a token covers, and one after them.
 inline constexpr uint64_t kSharedPages = 3;
 inline constexpr uint32_t kFastPagesMax = 4;
 inline constexpr provider::QueuePairLimits kPairLimits{
     .receive_depth = 6, .initiator_depth = 8, .receive_entries = 3, .initiator_entries = 3, .inline_bytes = 64};
 
-// What was posted to one queue pair, and what came back of it.
+// Requests posted to one queue pair, and their completions.
 class Tally {
  public:
   void Post(uint64_t context, const core::WorkRequest& request);
   void Complete(const core::CqResult& result);
-  // Every request has completed as often as it must.
+  // Checks that every request has completed as often as it must.
   void CheckComplete() const;
 
  private:
@@ -36,26 +36,26 @@ class Tally {
     bool complete = false;
   };
   std::map<uint64_t, Posted> requests_;
-  // Of the last completion of each queue: initiator requests and receives.
+  // Context of the last completion of each queue: initiator requests and receives.
   uint64_t last_[2] = {0, 0};
 };
 
-// One of two owners whose queue pairs are connected: its objects, and what it counts of its requests.
+// One of two owners whose queue pairs are connected: its objects and the tally of its requests.
 class QueueSide {
  public:
-  // `cq_depth`: of its one completion queue.
+  // `cq_depth`: depth of its only completion queue.
   QueueSide(FuzzNode& node, uint64_t process, uint32_t cq_depth);
 
-  // Makes a queue pair in the old one's place, whose requests must all be complete when it is closed.
+  // Replaces the queue pair; all requests of the old one must be complete when it is closed.
   void NewPair();
   std::string Address() const;
   void Connect(const std::string& peer) { (void)session->ConnectQp(pair, peer); }
-  // A chain whose requests have contexts that this side has not posted before.
+  // Posts a chain whose requests have contexts that this side has not posted before.
   void Post(std::span<const core::WorkRequest> chain);
-  // At most so many completions.
+  // Polls at most `max` completions.
   void Poll(uint32_t max);
   void DrainEvents();
-  // No byte that nobody has a right to has changed.
+  // Checks that no byte outside of all rights has changed.
   void CheckUntouched() const;
 
   std::shared_ptr<core::Session> session;
@@ -64,10 +64,10 @@ class QueueSide {
   CompletionQueueId queue;
   QueuePairId pair;
   MemoryObjectId memory;
-  // Of the kind of RegisterMr: with all rights, and to be read only.
+  // Regions of RegisterMr: one with all rights, one read-only.
   MemoryRegionId region;
   MemoryRegionId read_only;
-  // Of the fast kind, for peers, and for the owner alone.
+  // Fast-register regions: one for peers, one for the owner only.
   MemoryRegionId fast;
   MemoryRegionId local_fast;
   MemoryWindowId window;
@@ -79,11 +79,11 @@ class QueueSide {
 
   FuzzNode& node_;
   std::vector<MemoryObjectId> untouched_;
-  // By the context of the queue pair.
+  // Tallies by queue pair context.
   std::map<uint64_t, Tally> tallies_;
   uint64_t pair_context_ = 0;
   std::map<uint64_t, uint64_t> disconnected_;
-  // The completion queue has overrun or is closed: it reports nothing any more.
+  // True once the completion queue has overrun or is closed and reports no more completions.
   bool dead_ = false;
 };
 

@@ -1,8 +1,8 @@
-// Every call of the wire, through real gRPC and the real services, by two connections of a workload, one of another
-// user, an operator and the device plugin. Whatever they say: no call hangs, none is a fault of ours, and when all is
-// closed nothing is left.
+// Every RPC through real gRPC and the real services, on two connections of a workload, one of another user, one of an
+// operator and one of the device plugin. For every input: no call hangs, none is an internal error, and closing all
+// connections leaves nothing.
 //
-// Input: text; see call_script.h. Mutations keep to what the messages may hold, and often do not.
+// Input: text; see call_script.h. Mutations usually follow the message schema, and sometimes break it.
 
 #include <algorithm>
 #include <map>
@@ -21,7 +21,7 @@ extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t size_max);
 namespace rnicd::fuzz {
 namespace {
 
-// What every script begins with: a session on connection a.
+// The first line of every script: a session on connection a.
 constexpr std::string_view kOpening = "a SessionService.OpenSession label: \"fuzz\"\n";
 
 // One run over an input.

@@ -9,7 +9,7 @@
 #include "base/mutex.h"
 #include "base/random.h"
 
-// Chance and time, the same for the same input. Threads: both are safe.
+// Deterministic randomness and time: the same for the same input. Threads: both are safe.
 namespace rnicd::fuzz {
 
 class SeededRandom final : public RandomSource {
@@ -22,7 +22,7 @@ class SeededRandom final : public RandomSource {
 
  private:
   Mutex mutex_;
-  // Gives the same numbers on every machine: the standard says which.
+  // The C++ standard fixes this sequence, so that it is the same on every machine.
   std::mt19937_64 numbers_ RNICD_GUARDED_BY(mutex_);
 };
 

@@ -19,9 +19,9 @@ namespace {
 using google::protobuf::Message;
 using google::protobuf::MethodDescriptor;
 
-// What most calls need by far; one that takes longer runs beside those behind it.
+// Far more than most calls need; a call that takes longer overlaps with the next ones.
 constexpr std::chrono::milliseconds kMoment{20};
-constexpr std::chrono::seconds kPatience{20};
+constexpr std::chrono::seconds kTimeout{20};
 
 grpc::ByteBuffer ToBuffer(const std::string& bytes) {
   const grpc::Slice slice(bytes);
@@ -30,7 +30,7 @@ grpc::ByteBuffer ToBuffer(const std::string& bytes) {
 
 std::string ToBytes(const grpc::ByteBuffer& buffer) {
   std::vector<grpc::Slice> slices;
-  Check(buffer.Dump(&slices).ok(), "an answer can be read");
+  Check(buffer.Dump(&slices).ok(), "a response can be read");
   std::string bytes;
   for (const grpc::Slice& slice : slices) {
     bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
@@ -40,7 +40,7 @@ std::string ToBytes(const grpc::ByteBuffer& buffer) {
 
 void LearnFrom(const MethodDescriptor* method, const grpc::ByteBuffer& buffer, WirePool& pool) {
   const std::shared_ptr<Message> answer = NewMessage(method->output_type());
-  Check(answer->ParseFromString(ToBytes(buffer)), "an answer is a sound message");
+  Check(answer->ParseFromString(ToBytes(buffer)), "a response is a valid message");
   pool.Learn(*answer);
 }
 
@@ -48,10 +48,10 @@ bool IsSound(const MethodDescriptor* method, const std::string& bytes) {
   return NewMessage(method->input_type())->ParseFromString(bytes);
 }
 
-// Other streams end with their session.
+// Only a health watch does not end with a session.
 bool IsEndless(const MethodDescriptor& method) { return method.full_name() == "grpc.health.v1.Health.Watch"; }
 
-// A refusal of ours says why; what is no message never comes as far as to us.
+// The daemon's refusals carry a reason; a malformed message never reaches the daemon's code.
 void CheckFailure(const MethodDescriptor* method, const grpc::Status& status) {
   const std::string what =
       method->full_name() + ": " + std::to_string(status.error_code()) + " " + status.error_message();
@@ -66,7 +66,7 @@ void CheckFailure(const MethodDescriptor* method, const grpc::Status& status) {
   Check(static_cast<int>(row.code) == static_cast<int>(status.error_code()), "a reason has its code: " + what);
 }
 
-// For whoever writes a script: what each call answered.
+// Prints the result of each call, for authors of scripts.
 void Trace(const MethodDescriptor* method, const grpc::Status& status, const grpc::ByteBuffer& buffer) {
   static const bool wanted = std::getenv("RNICD_FUZZ_TRACE") != nullptr;
   if (wanted) {
@@ -77,7 +77,7 @@ void Trace(const MethodDescriptor* method, const grpc::Status& status, const grp
   }
 }
 
-// What a call under way needs; it deletes itself at its end, and then touches its client no more.
+// State of a call in flight; it deletes itself at its end, and does not access its client after that.
 struct CallState {
   CallState(const MethodDescriptor* called, const std::string& bytes, OpenCalls& open, WirePool& learned)
       : method(called),
@@ -94,8 +94,9 @@ struct CallState {
     if (!status.ok() && sound && !cancelled) {
       CheckFailure(method, status);
     }
-    // A context keeps its channel. The last to let go of a channel waits for gRPC's threads to end, of which this is
-    // one: so that must be the client, and it may be gone as soon as the call has ended.
+    // A context holds a reference to its channel. The release of the last reference waits for gRPC's threads to end,
+    // and this is one of them, so the client must release last. Reset the context here: the client may be destroyed as
+    // soon as the call has ended.
     context.reset();
     calls.End(number);
   }
@@ -163,8 +164,8 @@ void OpenCalls::End(uint64_t call) {
   changed_.NotifyAll();
 }
 
-bool OpenCalls::AwaitOne(uint64_t call, std::chrono::milliseconds patience) {
-  const Instant deadline = std::chrono::steady_clock::now() + patience;
+bool OpenCalls::AwaitOne(uint64_t call, std::chrono::milliseconds timeout) {
+  const Instant deadline = std::chrono::steady_clock::now() + timeout;
   MutexLock lock(mutex_);
   while (contexts_.contains(call)) {
     if (!changed_.WaitUntil(mutex_, deadline)) {
@@ -174,8 +175,8 @@ bool OpenCalls::AwaitOne(uint64_t call, std::chrono::milliseconds patience) {
   return true;
 }
 
-bool OpenCalls::AwaitAll(std::chrono::milliseconds patience) {
-  const Instant deadline = std::chrono::steady_clock::now() + patience;
+bool OpenCalls::AwaitAll(std::chrono::milliseconds timeout) {
+  const Instant deadline = std::chrono::steady_clock::now() + timeout;
   MutexLock lock(mutex_);
   while (!contexts_.empty()) {
     if (!changed_.WaitUntil(mutex_, deadline)) {
@@ -185,7 +186,7 @@ bool OpenCalls::AwaitAll(std::chrono::milliseconds patience) {
   return true;
 }
 
-// A call may end in the very thread that cancels it.
+// A call may end in the thread that cancels it.
 void OpenCalls::Cancel(uint64_t call) {
   std::shared_ptr<grpc::ClientContext> context;
   {
@@ -220,7 +221,7 @@ WireClient::~WireClient() {
   calls_.CutOff();
   AwaitAll();
   served_->Disconnected();
-  // The server first: it would not hear at once of a client that has gone.
+  // The server first: it would not notice a closed client at once.
   served_.reset();
 }
 
@@ -265,7 +266,7 @@ void WireClient::AwaitAll() {
   for (const uint64_t call : std::exchange(endless_, {})) {
     calls_.Cancel(call);
   }
-  Check(calls_.AwaitAll(kPatience), "every call ends");
+  Check(calls_.AwaitAll(kTimeout), "every call ends");
 }
 
 }  // namespace rnicd::fuzz

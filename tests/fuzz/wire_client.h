@@ -22,12 +22,12 @@ namespace rnicd::fuzz {
 // Calls that have begun and not ended. Threads: safe.
 class OpenCalls {
  public:
-  // Answers the call's number.
+  // Returns the call's number.
   uint64_t Begin(std::shared_ptr<grpc::ClientContext> context);
   void End(uint64_t call);
-  // False when the call has not ended within the patience; likewise all calls.
-  bool AwaitOne(uint64_t call, std::chrono::milliseconds patience);
-  bool AwaitAll(std::chrono::milliseconds patience);
+  // False if the call, or one of all calls, has not ended within the timeout.
+  bool AwaitOne(uint64_t call, std::chrono::milliseconds timeout);
+  bool AwaitAll(std::chrono::milliseconds timeout);
   // Cancels the call if it has not ended.
   void Cancel(uint64_t call);
   void CutOff();
@@ -46,16 +46,16 @@ class OpenCalls {
 class WireClient {
  public:
   WireClient(FuzzDaemon& daemon, char name, WirePool& pool);
-  // As a client that dies: what is under way is cut off.
+  // Like a client that dies: cuts off calls in flight.
   ~WireClient();
   WireClient(const WireClient&) = delete;
   WireClient& operator=(const WireClient&) = delete;
 
-  // Begins the call, and gives it a moment to end; one that waits for something goes on.
+  // Begins the call, and waits kMoment for its end; a blocked call stays in flight.
   void Call(const Step& step);
-  // Begins to close the session, if the connection carries one; whatever waits for the session ends then.
+  // Begins to close the session, if the connection has one; calls that wait for the session then end.
   void CloseSession();
-  // Fails unless all calls end; those that go on as long as their client likes are cancelled first.
+  // Fails unless all calls end; endless streams are cancelled first.
   void AwaitAll();
 
  private:

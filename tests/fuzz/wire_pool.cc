@@ -11,12 +11,12 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-// Of each kind; a list of pages is long.
+// Values kept of each kind; a list of pages is long.
 constexpr size_t kValuesMax = 64;
 
 bool IsText(const FieldDescriptor* field) { return field->cpp_type() == FieldDescriptor::CPPTYPE_STRING; }
 
-// The index behind "&"; kReferences when the text is none.
+// The index after "&"; kReferences if the text is not a reference.
 size_t ReferenceOf(const std::string& text) {
   size_t index = kReferences;
   if (text.starts_with('&')) {
@@ -34,7 +34,7 @@ std::string PoolOf(const FieldDescriptor* field) {
       {"adapter_page_array", "page"}, {"peer_address", "address"},         {"grant", "secret"},
       {"secret", "secret"},           {"page_token", "page_token"},        {"next_page_token", "page_token"},
   };
-  // An SGE's address is a number, a queue pair's is text.
+  // The address of an SGE is a number, that of a queue pair is text.
   if (field->name() == "address") {
     return IsText(field) ? "address" : "page";
   }

@@ -12,18 +12,18 @@
 
 namespace rnicd::fuzz {
 
-// The name under which values of a field are kept, which fields that take each other's values share: "cq_id" for
-// CreateQp's receive_cq_id. Empty for a field that takes nothing of any answer.
+// The name under which values of a field are kept. Fields that accept each other's values share it: "cq_id" for
+// CreateQp's receive_cq_id. Empty for a field that takes no value from a response.
 std::string PoolOf(const google::protobuf::FieldDescriptor* field);
 
-// What the answers of a run said: ids, tokens, addresses, secrets. References of requests are looked up here.
+// Values in the responses of a run: ids, tokens, addresses, secrets. References in requests are looked up here.
 // Threads: safe.
 class WirePool {
  public:
   void Learn(const google::protobuf::Message& answer);
-  // Puts values in the place of references; 0 and "" where no answer had any.
+  // Replaces references by values; by 0 or "" if no response had one.
   void Resolve(google::protobuf::Message& request) const;
-  // Of grants, in the order of the answers.
+  // Secrets of grants, in the order of the responses.
   std::vector<std::string> secrets() const;
 
  private:

@@ -1,8 +1,8 @@
-// Chains of work requests on two connected queue pairs: all operations, flags, SGEs, windows and inline data. Whatever
-// is posted, every request completes as often as it must, no byte moves without a right, and nothing is left.
+// Chains of work requests on two connected queue pairs: all operations, flags, SGEs, windows and inline data. For every
+// input, each request completes as often as it must, no byte moves without a right, and nothing is left.
 //
-// Input: a byte of options, then steps until its end; each is a byte that chooses what is done and by which of the two,
-// and what that step reads.
+// Input: a byte of options, then a sequence of steps; each is a byte that selects the action and the side, followed by
+// the action's arguments.
 
 #include <memory>
 #include <vector>
@@ -22,7 +22,7 @@ constexpr uint32_t kSmallQueue = 5;
 
 NodeOptions OptionsOf(uint8_t options) {
   NodeOptions result;
-  // Reads that are under way while later requests are executed.
+  // Reads stay in flight while later requests are executed.
   result.soft.read_delay = std::chrono::microseconds((options & 0x01) != 0 ? 10 : 0);
   if ((options & 0x02) != 0) {
     result.soft.adapter_flags &= ~(kAdapterFlagReadSinkNotRequired | kAdapterFlagReadLocalInvalidate);
@@ -96,7 +96,7 @@ class WorkRequests {
     }
   }
 
-  // Takes an object away from under the requests that name it.
+  // Closes an object that posted requests name.
   void TakeAway(QueueSide& side) {
     const auto done = [](const absl::Status&) {};
     switch (input_.Below(7)) {
@@ -117,7 +117,7 @@ class WorkRequests {
     }
   }
 
-  // Both get a queue pair in the old one's place.
+  // Replaces the queue pairs of both sides.
   void Renew() {
     for (const auto& side : sides_) {
       side->NewPair();

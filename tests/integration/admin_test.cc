@@ -1,4 +1,4 @@
-// What operators see and do: evict, drain, inspect, dump, log level, pods, and who may do it.
+// The operator's view and actions: evict, drain, inspect, dump, log level, pods, and who may use them.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -43,7 +43,7 @@ class Admin : public DaemonTest {
 
 // --- eviction ---
 
-// Makes and closes registered regions until it is refused; says why it was.
+// Creates and closes registered regions until a call is refused; returns the refusal.
 CallOutcome WorkUntilRefused(TestSession& session, uint64_t pd_id, uint64_t memory, std::atomic<int>& rounds) {
   v1::CreateMrRequest create;
   create.set_pd_id(pd_id);
@@ -84,7 +84,7 @@ TEST_F(Admin, EvictedSessionIsTakenBackWhateverItIsDoing) {
   EXPECT_GE(evicted.response.reclaimed_regions(), 1u);
   EXPECT_EQ(evicted.response.reclaimed_pinned_bytes(), 16 * kPage);
   EXPECT_EQ(evicted.response.reclaimed_memory_bytes(), 16 * kPage);
-  // It is over when the answer is there, not some time later.
+  // The session has ended when the response arrives, not some time later.
   EXPECT_TRUE(AdminSessions(daemon()).empty());
   EXPECT_EQ(AdminStatus(daemon()).registered_pages(), 0u);
   EXPECT_EQ(AdminStatus(daemon()).device_regions(), 0u);
@@ -98,7 +98,7 @@ TEST_F(Admin, EvictedSessionIsTakenBackWhateverItIsDoing) {
   const std::vector<v1::WatchEventsResponse> rest = events.RestUntilEnd();
   ASSERT_FALSE(rest.empty());
   EXPECT_EQ(rest.back().session_ending().cause(), "evicted");
-  // The connection lives on, and may carry another session.
+  // The connection stays open, and may carry another session.
   ExpectOk(session.Call(&SessionStub::OpenSession, {}));
 }
 
@@ -132,7 +132,7 @@ TEST_F(Admin, EvictionOfNobodyIsRefused) {
 
 // --- draining ---
 
-// Ends the draining of a shared daemon, whatever becomes of the test.
+// Ends the draining of a shared daemon, even if the test fails.
 class Resumption {
  public:
   explicit Resumption(const DaemonProcess& daemon) : daemon_(daemon) {}
@@ -285,7 +285,7 @@ TEST_F(Admin, DumpIsJsonOfEverythingButTokensAndSecrets) {
 
 // --- log level ---
 
-// Whether a line of the log says that the session was opened.
+// True if the log reports that the session was opened.
 bool SaysOpened(const std::string& log, uint64_t session_id) {
   std::istringstream lines(log);
   for (std::string line; std::getline(lines, line);) {
@@ -392,7 +392,7 @@ TEST_F(Admin, PodsThatCannotBeAreRefusedAndNothingChanges) {
 
 // --- who may ---
 
-// What each operator's call answers to somebody. The names are those of AdminService.
+// The outcome of each operator's call for this client, by method name of AdminService.
 std::map<std::string, CallOutcome> EveryAdminCall(RawClient& client) {
   std::map<std::string, CallOutcome> outcomes;
   outcomes["GetStatus"] = client.Call(&AdminStub::GetStatus, {});
@@ -429,7 +429,7 @@ TEST_F(Admin, WorkloadsMayDoNoneOfIt) {
   }
 }
 
-// A policy file that every test may rewrite, for daemons that are told so.
+// A policy file that every test may rewrite, for daemons started with its path.
 class PolicyFile {
  public:
   explicit PolicyFile(const std::string& text) { Write(text); }

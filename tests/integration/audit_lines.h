@@ -8,7 +8,7 @@
 
 namespace rnicd::test {
 
-// The lines of an audit log. What is no line of one is a test failure: no JSON, other keys, another order of them.
+// The lines of an audit log. A malformed line is a test failure: invalid JSON, other keys, or keys in another order.
 class AuditLines {
  public:
   using Json = nlohmann::ordered_json;
@@ -18,11 +18,11 @@ class AuditLines {
   explicit AuditLines(const std::string& path);
 
   const std::vector<Json>& all() const { return lines_; }
-  // Those that have all of these values, in their order.
+  // The lines that have all of these values, in order.
   std::vector<Json> Where(const Values& values) const;
-  // The one that has them; a test failure and an empty object when there is none or more than one.
+  // The only line that has these values; a test failure and an empty object if there is none or more than one.
   Json Only(const Values& values) const;
-  // What was done in a session, in its order: "MemoryService.CreateMr", with "!REASON" behind it where refused.
+  // The calls of a session, in order: "MemoryService.CreateMr", followed by "!REASON" if refused.
   std::vector<std::string> StoryOf(uint64_t session_id) const;
 
  private:

@@ -1,5 +1,4 @@
-// The audit log of a running daemon: a line for every grant and refusal, and nothing in it, or in any other log, that
-// was given out in confidence.
+// The audit log of a running daemon: a line for every grant and refusal, and no secret in it or in any other log.
 #include <unistd.h>
 
 #include <filesystem>
@@ -39,7 +38,7 @@ std::string ReadFile(const std::string& path) {
   return text.str();
 }
 
-// A daemon of the test's own that keeps an audit log and says all it can in its other log.
+// A separate daemon with an audit log and the most verbose main log.
 class Audit : public testing::Test {
  protected:
   void SetUp() override { Start(); }
@@ -51,7 +50,7 @@ class Audit : public testing::Test {
     ASSERT_TRUE(started.ok()) << started.status();
     daemon_ = *std::move(started);
   }
-  // Every line is in the file when the daemon has ended.
+  // All lines are in the file once the daemon has ended.
   void StopDaemon() {
     const absl::Status stopped = daemon_->Stop();
     EXPECT_TRUE(stopped.ok()) << stopped;
@@ -260,7 +259,7 @@ TEST_F(Audit, Property16ConnectionsThatAreTurnedAwayAreTold) {
     for (uint64_t count = 0; count < 2 * kConnectionsMax; ++count) {
       sockets.push_back(std::make_unique<FdSocket>(daemon().fd_socket()));
     }
-    EXPECT_TRUE(daemon().process().errors().WaitFor("connection refused", kPatience));
+    EXPECT_TRUE(daemon().process().errors().WaitFor("connection refused", kTimeout));
   }
   StopDaemon();
   const auto refused = AuditLines(path()).Where({{"what", "connection"}, {"result", "refused"}});
@@ -291,7 +290,7 @@ TEST_F(Audit, ADaemonThatCannotKeepItDoesNotStart) {
   const std::optional<ProcessEnd> end = (*launched)->process().WaitForEnd();
   ASSERT_TRUE(end.has_value());
   EXPECT_EQ(end->exit_code, 1);
-  (*launched)->process().errors().WaitForEnd(kPatience);
+  (*launched)->process().errors().WaitForEnd(kTimeout);
   EXPECT_NE((*launched)->log().find(nowhere), std::string::npos) << (*launched)->log();
 }
 
@@ -320,7 +319,7 @@ TEST(LeakFinderTest, FindsBytesAndGrantsInEveryForm) {
   EXPECT_TRUE(grants.FindIn("rnicd-grant-17-").empty());
 }
 
-// What one run with everything in it hands out: the tokens of all kinds, used and unused tickets, grants.
+// The secrets of a run with all features: tokens of all kinds, used and unused tickets, grants.
 class Secrets {
  public:
   void Add(const v1::Registration& registration) {

@@ -1,4 +1,4 @@
-// Batches: order kept, one outcome an item, and one bad item spoils no other.
+// Batches: order is kept, each item has one outcome, and a bad item does not affect the others.
 #include <set>
 
 #include <gtest/gtest.h>
@@ -6,9 +6,9 @@
 #include "tests/support/admin_client.h"
 #include "tests/support/event_reader.h"
 #include "tests/support/expect.h"
-#include "tests/support/tested_provider.h"
 #include "tests/support/shared_daemon.h"
 #include "tests/support/test_session.h"
+#include "tests/support/tested_provider.h"
 
 namespace rnicd::test {
 namespace {
@@ -36,7 +36,7 @@ class Batches : public DaemonTest {
   }
 };
 
-// The number and size of regions that users complain about when each costs a call.
+// The number and size of regions for which users of other stacks report that one call per region is slow.
 TEST_F(Batches, OneThousandTwoHundredAndSixtyFiveRegions) {
   constexpr int kCount = 1265;
   constexpr uint64_t kRegionBytes = 40 << 10;
@@ -159,7 +159,7 @@ class SlowBatches : public Batches {
       : Batches({"--pending_threshold_bytes=4096", ProviderFlag("register_delay_us", std::chrono::milliseconds(50))}) {}
 };
 
-// Each item says for itself whether it may pend; one that may not is waited for.
+// Each item states whether it may pend; the call waits for one that may not.
 TEST_F(SlowBatches, ItemsPendOneByOne) {
   TestSession session(daemon());
   EventReader events(session);

@@ -1,4 +1,4 @@
-// The fd socket, addressed wrongly in every way: a clear answer or a hang-up, and nothing leaks.
+// The fd socket used incorrectly in every way: a clear refusal or a closed connection, and nothing leaks.
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -47,7 +47,7 @@ TEST_F(FdSocketMisuse, TicketWorksOnce) {
   ExpectFdRefused(SendFd(path(), send_ticket, file.get()), ErrorReason::TICKET_UNKNOWN);
 }
 
-// A thief, of the same user or of another, gets nothing, and does not use the ticket up.
+// Another process, of the same user or of another one, gets nothing and does not consume the ticket.
 TEST_F(FdSocketMisuse, TicketWorksForItsProcessOnly) {
   TestSession session(daemon());
   const std::string ticket = session.Allocate(kSize).fd_ticket();
@@ -92,7 +92,7 @@ TEST_F(FdSocketMisuse, PacketMustBeARequest) {
 
 TEST_F(FdSocketMisuse, OversizedPacketIsRefused) {
   TestSession session(daemon());
-  // A sound request, followed by an unknown field that makes it too long.
+  // A valid request, followed by an unknown field that makes it too long.
   std::string bytes = FdRequestBytes(session.Allocate(kSize).fd_ticket(), 0);
   const size_t padding = 4096;
   bytes.append("\x7a\x80\x20").append(padding, 'p');
@@ -100,7 +100,7 @@ TEST_F(FdSocketMisuse, OversizedPacketIsRefused) {
   ExpectFdRefused(ExchangeFd(path(), std::string(65536, 'p')), ErrorReason::FD_PACKET_MALFORMED);
 }
 
-// A packet of no bytes cannot be told from a hang-up.
+// An empty packet is indistinguishable from a closed connection.
 TEST_F(FdSocketMisuse, EmptyPacketIsAHangUp) {
   EXPECT_FALSE(ExchangeFd(path(), "").ok());
   const UniqueFd file = MakeSealableMemfd(kSize);
@@ -126,7 +126,7 @@ TEST_F(FdSocketMisuse, DescriptorsMustBeAsAnnounced) {
   ExpectFdRefused(ExchangeFd(path(), FdRequestBytes(ticket, 1)), ErrorReason::FD_COUNT_WRONG);
   ExpectFdRefused(ExchangeFd(path(), FdRequestBytes(ticket, 0), {file.get()}), ErrorReason::FD_COUNT_WRONG);
   ExpectFdRefused(ExchangeFd(path(), FdRequestBytes(ticket, UINT32_MAX), {file.get()}), ErrorReason::FD_COUNT_WRONG);
-  // Refused before the ticket was looked at, so it still works.
+  // Refused before the ticket was checked, so the ticket still works.
   ExpectFdOk(SendFd(path(), ticket, file.get()));
 }
 
@@ -137,7 +137,7 @@ TEST_F(FdSocketMisuse, DescriptorMustGoTheRightWay) {
   ExpectFdRefused(FetchFd(path(), session.Import(kSize).fd_ticket()), ErrorReason::FD_COUNT_WRONG);
 }
 
-// A refused import takes its memory object along: the owner begins again.
+// A refused import removes its memory object: the owner must start over.
 TEST_F(FdSocketMisuse, MemoryWithoutAFileHasNothingToFetch) {
   TestSession session(daemon());
   const v1::ImportMemoryResponse memory = session.Import(kSize);

@@ -1,5 +1,5 @@
-// Ids of queues, windows and mappings that belong to somebody else, or to nobody: every call answers that there is no
-// such object, and the owner notices nothing.
+// Ids of queues, windows and mappings that belong to another session, or are unused: every call is refused as if the
+// object did not exist, and its owner is not affected.
 #include <limits>
 #include <string>
 #include <vector>
@@ -58,7 +58,7 @@ class ForeignIds : public DaemonTest {
     ExpectNotFound(CloseCq(session, ids.cq, true), "cq_id");
   }
 
-  // Calls on queue pairs; `own` is what the caller has.
+  // Calls on queue pairs; `own` are the caller's objects.
   static void TryQueuePairs(TestSession& session, const Ids& own, const Ids& ids) {
     v1::CreateQpRequest create;
     create.set_pd_id(own.pd);
@@ -122,7 +122,7 @@ class ForeignIds : public DaemonTest {
     ExpectNotFound(session.CloseMr(ids.fast_mr), "mr_id");
   }
 
-  // Requests that name them, on a queue pair that is connected.
+  // Requests that name the ids, on a connected queue pair.
   static void TryRequests(TestQueue& queue, TestMemory& memory, const Ids& own, const Ids& ids) {
     constexpr ErrorReason kNotFound = ErrorReason::OBJECT_NOT_FOUND;
     const std::vector<uint64_t> pages = memory.Pages(0, 1);
@@ -168,7 +168,7 @@ TEST_F(ForeignIds, AnotherSessionsObjectsDoNotExist) {
   TryQueuePairs(stranger.session, stranger.ids, owner.ids);
   TryMemory(stranger.session, stranger.ids, owner.ids);
   TryRequests(stranger.queue, stranger.memory, stranger.ids, owner.ids);
-  // All of it still works for its owner.
+  // All objects still work for their owner.
   EXPECT_EQ(owner.queue.Query().state(), v1::QP_STATE_READY_TO_SEND);
   owner.queue.MustRun(FastRegisterRequest(owner.ids.fast_mr, owner.memory.Pages(1, 1), kPage, kBase, kEveryRight));
   owner.queue.MustRun(BindRequest(owner.ids.normal_mr, owner.ids.mw, kBase, 8, v1::OP_FLAG_ALLOW_REMOTE_READ));
@@ -190,7 +190,7 @@ TEST_F(ForeignIds, IdsThatWereNeverGivenOutDoNotExist) {
   }
 }
 
-// An id of one kind is none of another kind, not even to its owner.
+// An id of one kind is not valid for another kind, not even for its owner.
 TEST_F(ForeignIds, IdsOfAnotherKindDoNotExist) {
   Household owner(daemon());
   TestSession peer(daemon());

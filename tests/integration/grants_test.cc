@@ -1,4 +1,4 @@
-// Grants: secrets that make their bearer a tenant of its own, until they are over.
+// Grants: secrets that make their bearer a separate tenant until they end.
 #include <chrono>
 #include <future>
 #include <string>
@@ -27,7 +27,7 @@ namespace {
 constexpr uint64_t kPageBytes = 4096;
 constexpr char kSomePod[] = "0d9e1b5c-90a4-4a3c-8f0e-6d7d5b3f2c11";
 
-// A grant that is revoked with the test.
+// A grant that is revoked at the end of the test.
 class TestGrant {
  public:
   TestGrant(const DaemonProcess& daemon, const v1::CreateGrantRequest& request) : daemon_(daemon) {
@@ -60,7 +60,7 @@ class TestGrant {
 
 class Grants : public DaemonTest {
  protected:
-  // A refused call leaves a line in the log of this level.
+  // At this level a refused call is logged.
   Grants() : DaemonTest({"--log_level=debug"}) {}
 
   static v1::CreateGrantRequest Named(const std::string& name) {
@@ -132,7 +132,7 @@ TEST_F(Grants, WrongSecretIsRefusedWhateverIsWrongWithIt) {
   TestGrant other(daemon(), Named("other"));
   std::string changed = grant.secret();
   changed.back() = changed.back() == '0' ? '1' : '0';
-  // The id of one with the bits of the other.
+  // The id of one grant with the random bits of the other.
   const size_t id_length = grant.secret().rfind('-');
   const std::string mixed = grant.secret().substr(0, id_length) + other.secret().substr(id_length);
   for (const std::string& wrong : {changed, mixed, grant.secret().substr(0, id_length), grant.secret() + "0",
@@ -209,7 +209,7 @@ TEST_F(Grants, LimitsHoldForAllItsSessionsTogether) {
   ExpectFigures(MemoryRegion::Register(*page, 0).status(), ErrorReason::QUOTA_REGIONS, 1, 1, 1);
   ExpectFigures(MemoryRegion::Register(*pages, 0).status(), ErrorReason::QUOTA_PINNED_BYTES, 2 * kPageBytes, kPageBytes,
                 2 * kPageBytes);
-  // Whoever has no grant is not concerned.
+  // Clients without a grant are not affected.
   const auto without = Connect("");
   ASSERT_TRUE(without.ok()) << without.status();
   const auto free = Memory::Allocate(*without, {.size = 4 * kPageBytes});
@@ -219,9 +219,9 @@ TEST_F(Grants, LimitsHoldForAllItsSessionsTogether) {
 
 // --- the end of a grant ---
 
-// A session with memory that a peer may write into, and the peer.
+// A session with memory that a peer may write to, and the peer.
 struct Written {
-  // `client` is the owner's.
+  // `client` belongs to the owner.
   Written(const Client& client, const Client& peer)
       : memory(Must(Memory::Allocate(client, {.size = kPageBytes}))),
         region(Must(MemoryRegion::Register(memory, kMrFlagRemoteWrite))),
@@ -242,7 +242,7 @@ struct Written {
     return *std::move(value);
   }
 
-  // The peer writes this to the front of the memory; whether that was a success.
+  // The peer writes this to the start of the memory; true on success.
   bool Write(const std::string& text) {
     const RemoteMemory remote{.address = region.base_address(), .token = region.remote_token()};
     const auto bytes = std::as_bytes(std::span(text.data(), text.size()));
@@ -250,7 +250,7 @@ struct Written {
     if (!outcome.ok() || !outcome->failure.ok()) {
       return false;
     }
-    const auto completions = peer_queue.PollFor(1, kPatience);
+    const auto completions = peer_queue.PollFor(1, kTimeout);
     return completions.ok() && completions->size() == 1 && completions->front().status == NtStatus::kSuccess;
   }
   std::string Text(size_t count) const {
@@ -265,10 +265,10 @@ struct Written {
   QueuePair peer_pair;
 };
 
-// The end that the library reports; empty when none came in time.
+// The session end that the library reports; empty on timeout.
 std::string EndOf(std::promise<std::string>& end) {
   std::future<std::string> told = end.get_future();
-  return told.wait_for(kPatience) == std::future_status::ready ? told.get() : "";
+  return told.wait_for(kTimeout) == std::future_status::ready ? told.get() : "";
 }
 
 TEST_F(Grants, Property07_TokensDieWhenTheGrantIsRevoked) {
@@ -289,7 +289,7 @@ TEST_F(Grants, Property07_TokensDieWhenTheGrantIsRevoked) {
   EXPECT_EQ(written.Text(6), "before");
   ExpectGrantRefused(grant.secret());
   EXPECT_FALSE(AdminTenant(daemon(), grant.tenant()).has_value());
-  // Only its own sessions end.
+  // Only the grant's sessions end.
   EXPECT_TRUE(peer->GetSession().ok());
 }
 
@@ -327,7 +327,7 @@ TEST_F(Grants, SecretsAreNowhereButInTheAnswer) {
   ASSERT_TRUE(client.ok()) << client.status();
   const auto dump = RawClient(daemon().admin_socket()).Call(&AdminStub::DumpState, {});
   ExpectOk(dump);
-  // The log is written in order: what came before the line of this session is there with it.
+  // The log is written in order: once the line of this session is there, all earlier ones are.
   const std::string id = std::to_string(client->session_id().value);
   EXPECT_TRUE(Eventually([&] { return daemon().log().find(id) != std::string::npos; }));
   const std::string bits = grant.secret().substr(grant.secret().rfind('-') + 1);

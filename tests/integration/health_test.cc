@@ -1,5 +1,4 @@
-// Whether the daemon says that its card can be used when it can, and that it cannot when it cannot: over HTTP, over
-// gRPC's health protocol, and in time.
+// The daemon reports correctly and in time, over HTTP and gRPC's health protocol, whether its card is usable.
 #include <chrono>
 #include <csignal>
 #include <memory>
@@ -36,11 +35,11 @@ CallResult<HealthCheckResponse> Check(const std::string& socket, const std::stri
   return RawClient(socket).Call(&HealthStub::Check, Of(service));
 }
 
-// An operator's open Watch. Cancelled when it goes.
+// An operator's open Watch; the destructor cancels it.
 class Watcher {
  public:
   Watcher(const std::string& socket, const std::string& service) : client_(socket) {
-    context_.set_deadline(std::chrono::system_clock::now() + 2 * kPatience);
+    context_.set_deadline(std::chrono::system_clock::now() + 2 * kTimeout);
     stub_ = grpc::health::v1::Health::NewStub(client_.channel());
     stream_ = stub_->Watch(&context_, Of(service));
   }
@@ -48,7 +47,7 @@ class Watcher {
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;
 
-  // The next answer; UNKNOWN when the stream is over.
+  // The next response; UNKNOWN if the stream has ended.
   HealthCheckResponse::ServingStatus Next() {
     HealthCheckResponse response;
     return stream_->Read(&response) ? response.status() : HealthCheckResponse::UNKNOWN;
@@ -62,7 +61,7 @@ class Watcher {
   std::unique_ptr<grpc::ClientReader<HealthCheckResponse>> stream_;
 };
 
-// A card with so little room that a client can fill it: then it refuses every registration, the daemon's own too.
+// A card so small that a client can fill it: it then refuses every registration, including the daemon's probes.
 class Health : public DaemonTest {
  protected:
   Health() : DaemonTest(Flags()) {}
@@ -80,7 +79,7 @@ class Health : public DaemonTest {
     return answer.response.status();
   }
 
-  // Registers until nothing fits any more. A probe that is under way may have the last place for a moment.
+  // Registers until nothing more fits. A probe may briefly occupy the last slot.
   static void Fill(TestSession& session, std::vector<uint64_t>& regions) {
     const uint64_t memory = session.SealedMemory(kPage);
     for (uint64_t count = 0; count < kRoomInTheCard; ++count) {
@@ -154,7 +153,7 @@ TEST_F(Health, IsNotForWorkloads) {
   ExpectRefused(watcher.End(), ErrorReason::METHOD_NOT_PERMITTED);
 }
 
-// The daemon serves, says that its card does not, and can be stopped.
+// The daemon serves, reports that its card does not, and can be stopped.
 TEST(HealthOfAHangingCard, IsKnownFromTheStartAndHoldsNobodyUp) {
   const auto started =
       DaemonProcess::Start({.flags = {kMetricsOnFreePort, "--health_timeout_ms=200", "--drain_timeout_ms=300",

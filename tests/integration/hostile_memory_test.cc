@@ -1,4 +1,4 @@
-// Descriptors that are not what an import wants. Each is refused with its own reason, and nothing stays behind.
+// Descriptors unsuitable for an import. Each is refused with its own reason, and leaves nothing behind.
 #include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -47,7 +47,7 @@ UniqueFd SocketEnd() {
   return UniqueFd(ends[0]);
 }
 
-// A file where files survive a reboot, which on nearly every machine is a disk.
+// A file in a folder that survives a reboot, which is on a disk on nearly every machine.
 UniqueFd DiskFile() {
   std::string path = "/var/tmp/rnicd-disk-file-XXXXXX";
   UniqueFd file(mkostemp(path.data(), O_CLOEXEC));
@@ -56,7 +56,7 @@ UniqueFd DiskFile() {
   return file;
 }
 
-// Where even that file system is in memory, its files can be asked for seals, and allow none.
+// If even that file system is in memory, its files support the seal query, and allow no seals.
 ErrorReason ReasonForDiskFile() {
   return fcntl(DiskFile().get(), F_GET_SEALS) < 0 ? ErrorReason::MEMORY_NOT_MEMORY : ErrorReason::MEMORY_NOT_SEALABLE;
 }
@@ -103,7 +103,7 @@ TEST_P(HostileMemory, IsRefusedAndLeavesNothing) {
   const UniqueFd file = GetParam().make();
   ASSERT_TRUE(file.valid());
   ExpectFdRefused(SendFd(daemon().fd_socket(), memory.fd_ticket(), file.get()), GetParam().reason);
-  // The memory object goes with the refusal, and the ticket is used up.
+  // The refusal removes the memory object and consumes the ticket.
   ExpectRefused(session.Seal(memory.memory_id()), ErrorReason::OBJECT_NOT_FOUND, "memory_id");
   ExpectFdRefused(SendFd(daemon().fd_socket(), memory.fd_ticket(), file.get()), ErrorReason::TICKET_UNKNOWN);
   EXPECT_EQ(session.Use("memory_bytes").used(), 0u);
@@ -115,7 +115,8 @@ INSTANTIATE_TEST_SUITE_P(Descriptor, HostileMemory, testing::ValuesIn(HostileFil
 
 class HostileOwner : public DaemonTest {};
 
-// The client may resize and punch its file until the seal, also while the daemon has it mapped: nobody may notice.
+// The client may resize and punch its file until the seal, also while the daemon has it mapped; no one else is
+// affected.
 TEST_F(HostileOwner, MayPunchBeforeTheSealButNotShrink) {
   TestSession session(daemon());
   const UniqueFd file = MakeSealableMemfd(kSize);
@@ -150,7 +151,7 @@ TEST_F(HostileOwner, TheSameFileMayBackTwoObjects) {
   ExpectFdOk(SendFd(daemon().fd_socket(), first.fd_ticket(), file.get()));
   ExpectFdOk(SendFd(daemon().fd_socket(), second.fd_ticket(), file.get()));
   ExpectOk(session.Seal(first.memory_id()));
-  // The first seal was final for the file; the second object can no longer make sure of anything.
+  // The first seal was final for the file; the second object can no longer verify its seals.
   EXPECT_FALSE(session.Seal(second.memory_id()).ok());
   ExpectOk(session.Release(second.memory_id()));
   session.RegisterWhole(session.CreateMr(), first.memory_id(), kSize);

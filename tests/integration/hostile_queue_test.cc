@@ -1,5 +1,5 @@
-// Queue pairs and fast registration in the hands of a client that means ill, or knows nothing. What is refused never
-// happened, what goes wrong costs its maker a queue pair and nobody anything else.
+// Queue pairs and fast registration used by a malicious or faulty client. A refused request has no effect, and a
+// failing one costs its client a queue pair and other clients nothing.
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -26,7 +26,7 @@ constexpr char kFirstPage[] = "fast_register.adapter_page_array[0]";
 
 class HostileQueue : public DaemonTest {
  protected:
-  // One page of the session's at kBase, through its queue pair, for the peer to read and write. The remote token.
+  // Fast-registers one page at kBase, for the peer to read and write. Returns the remote token.
   static uint32_t RegisterPage(TestQueue& queue, TestMemory& memory, uint32_t flags) {
     const uint64_t mr = FastRegion(queue.session(), 1);
     queue.MustRun(FastRegisterRequest(mr, memory.Pages(0, 1), kPage, kBase, flags));
@@ -39,7 +39,7 @@ class HostileQueue : public DaemonTest {
     return session.Call(&MemoryStub::ReleaseLam, request);
   }
 
-  // Two rules are broken at once, and there is no order between them.
+  // The request breaks two rules, and the order of the checks is not specified.
   static void ExpectTooManyPages(const v1::ErrorDetail& detail) {
     if (detail.reason() == v1::ERROR_REASON_QUOTA_FAST_REGISTER_PAGES) {
       ExpectRefused(detail, ErrorReason::QUOTA_FAST_REGISTER_PAGES);
@@ -102,12 +102,12 @@ TEST_F(HostileQueue, PagesOfAnotherSessionAreUnknown) {
   const uint64_t page = secret.Pages(0, 1)[0];
   pair.near.ExpectPostRefused(SendRequest({Sge(page, kPage, PrivilegedToken(pair.near_session))}),
                               ErrorReason::LOGICAL_ADDRESS_UNKNOWN, "send.sges[0].address");
-  // The other session's token for its own logical addresses is of no use either: it belongs to another domain.
+  // The other session's privileged token does not work either: it belongs to another domain.
   pair.far.MustPost({ReceiveRequest({})});
   const auto stolen = pair.near.Post({SendRequest({Sge(page, 8, PrivilegedToken(pair.far_session))})});
   ExpectOk(stolen);
   if (stolen.response.posted() == 0) {
-    // On a card where it is the same number for every domain.
+    // On a card where the token is the same for every domain.
     ExpectRefused(stolen.response.failure(), ErrorReason::LOGICAL_ADDRESS_UNKNOWN, "requests[0].send.sges[0].address");
   } else {
     EXPECT_EQ(pair.near.NextInitiator().result().ntstatus(), kAccessViolation);
@@ -181,7 +181,7 @@ TEST_F(HostileQueue, AddressesAtTheEndOfTheRangeDoNotWrapAround) {
   EXPECT_EQ(memory.Text(0, 9), "untouched");
 }
 
-// Every token that was never issued, as far as a test can try: nothing is reached, and each try costs a queue pair.
+// Tokens that were never issued, as many as a test can try, reach nothing, and each try costs a queue pair.
 TEST_F(HostileQueue, GuessedTokensReachNothing) {
   ConnectedPair pair(daemon());
   TestMemory memory(pair.far_session, kPage);
@@ -219,7 +219,7 @@ TEST_F(HostileQueue, ChainEndsAtTheFirstRefusedRequest) {
   EXPECT_TRUE(pair.far.DrainInitiator().empty()) << "a request behind the refused one was executed";
   pair.near.MustRun(InlineWriteRequest("first", kBase, posted.response.issued_tokens(0).remote_token()));
   EXPECT_EQ(memory.Text(0, 5), "first");
-  // The last one's region is as it was, and the queue pair works on.
+  // The last one's region is unchanged, and the queue pair still works.
   pair.far.MustRun(FastRegisterRequest(last, memory.Pages(1, 1), kPage, kBase, kEveryRight));
 }
 
@@ -236,7 +236,7 @@ TEST_F(HostileQueue, EmptyAndOverlongChainsAreRefusedWhole) {
   pair.near.ExpectPostRefused(v1::WorkRequest(), ErrorReason::FIELD_OUT_OF_RANGE, "operation");
 }
 
-// A client that never takes a completion off its queue: what it can make the daemon keep is what its queues may hold.
+// A client that never polls its queue: the daemon keeps at most what the client's queues may hold.
 TEST_F(HostileQueue, ClientThatNeverPollsKillsItsOwnQueue) {
   constexpr uint32_t kCqDepth = 16;
   constexpr uint32_t kQueueDepth = 8;
@@ -269,12 +269,12 @@ TEST_F(HostileQueue, ClientThatNeverPollsKillsItsOwnQueue) {
   ASSERT_TRUE(overrun.has_value());
   EXPECT_EQ(overrun->cq_notification().cq_id(), pair.near.initiator_cq_id());
   EXPECT_EQ(overrun->cq_notification().ntstatus(), static_cast<uint32_t>(NtStatus::kBufferOverflow));
-  // The peer learns of it, and its own queues live.
+  // The peer gets an event, and its queues stay usable.
   const std::optional<v1::WatchEventsResponse> disconnected = far_events.Next();
   ASSERT_TRUE(disconnected.has_value());
   EXPECT_EQ(disconnected->qp_disconnected().qp_id(), pair.far.qp_id());
   EXPECT_TRUE(pair.far.DrainInitiator().empty());
-  // A dead queue takes nothing more, however often it is tried.
+  // A dead queue refuses every further request.
   for (int count = 0; count < 20; ++count) {
     const auto posted = pair.near.Post(std::vector<v1::WorkRequest>(1024, WriteRequest({}, 0, 0)));
     EXPECT_EQ(posted.response.posted(), 0u);
@@ -300,16 +300,16 @@ TEST_F(HostileQueue, OverrunKillsEveryQueuePairOfTheQueueAndNoOther) {
   query.set_qp_id(sharer.response.qp_id());
   EXPECT_EQ(pair.far_session.Call(&QueueStub::QueryQp, query).response.state(), v1::QP_STATE_ERROR);
   EXPECT_EQ(bystander.Query().state(), v1::QP_STATE_INIT);
-  // A dead queue is no queue for another queue pair.
+  // A dead queue cannot serve another queue pair.
   ExpectRefused(pair.far_session.Call(&QueueStub::CreateQp, create), ErrorReason::CQ_OVERRUN, "receive_cq_id");
 }
 
-// A client that is gone, with everything it may hold live: its connection is cut, nothing is closed.
+// A client that dies while all its objects are in use: its connection is cut without closing anything.
 struct Victim {
   explicit Victim(DaemonProcess& daemon)
       : session(daemon, "victim"), queue(session), busy_queue(session), memory(session, 4 * kPage) {}
-  // One page for the peer, as a fast region; a normal region and a window; receives that nobody fills, and a message
-  // that nobody takes.
+  // One page for the peer, as a fast region; a normal region and a window; receives without senders, and a message
+  // without a receive.
   void FillUp(uint32_t& token) {
     session.RegisterWhole(session.CreateMr(), memory.id(), kPage, v1::MR_FLAG_ALLOW_REMOTE_WRITE);
     CreateMw(session);
@@ -351,7 +351,7 @@ TEST_F(HostileQueue, PeerOfAClientThatIsGoneIsToldOnceAndIsNotFlushed) {
   EXPECT_EQ(std::ranges::count(told, 0xabcu), 1);
   EXPECT_EQ(std::ranges::count(told, 0xdefu), 1);
   EXPECT_TRUE(near.DrainReceive().empty()) << "the end of a peer is no flush";
-  // A request that needs the peer fails, and that is the end of the queue pair.
+  // A request that needs the peer fails, which ends the queue pair.
   EXPECT_EQ(near.Run(InlineWriteRequest("gone", kBase, token)).result().ntstatus(), kIoTimeout);
   EXPECT_EQ(near.Query().state(), v1::QP_STATE_ERROR);
   ExpectOk(CloseQp(survivor, near.qp_id()));
@@ -368,7 +368,7 @@ TEST_F(HostileQueue, PeerOfAClientThatIsGoneIsToldOnceAndIsNotFlushed) {
   EXPECT_EQ(std::ranges::count_if(rest, [](const auto& event) { return event.has_qp_disconnected(); }), 0);
 }
 
-// The message was under way to a peer that never posted a receive for it.
+// The message was in flight to a peer that never posted a receive for it.
 TEST_F(HostileQueue, MessageToAClientThatIsGoneFails) {
   TestSession survivor(daemon(), "survivor");
   TestQueue near(survivor);
@@ -387,7 +387,7 @@ TEST_F(HostileQueue, MessageToAClientThatIsGoneFails) {
   EXPECT_TRUE(near.DrainInitiator().empty());
 }
 
-// Whoever knows the address of a queue pair may call it; who was not called back reaches nothing.
+// Any queue pair may connect to an address it knows; it reaches nothing unless the other side connects to it too.
 TEST_F(HostileQueue, StrangerThatKnowsAddressAndTokenReachesNothing) {
   ConnectedPair pair(daemon());
   TestMemory memory(pair.far_session, kPage);
@@ -403,7 +403,7 @@ TEST_F(HostileQueue, StrangerThatKnowsAddressAndTokenReachesNothing) {
     }
   }
   EXPECT_EQ(memory.Text(0, 9), "untouched");
-  // The two that did call each other go on.
+  // The two queue pairs that are connected to each other still work.
   pair.near.MustRun(InlineWriteRequest("friend", kBase, token));
   EXPECT_EQ(memory.Text(0, 9), "friendhed");
   EXPECT_EQ(pair.far.Query().state(), v1::QP_STATE_READY_TO_SEND);

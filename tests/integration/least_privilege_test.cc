@@ -1,4 +1,4 @@
-// What the daemon gave up before it began: read from the kernel, of every one of its threads, while it serves.
+// The privileges that the daemon dropped at start: read from the kernel, for every thread, while it serves.
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -36,7 +36,7 @@ uint64_t Set(const ThreadStatus& status, const std::string& name) {
   return found == status.end() ? ~uint64_t{0} : std::stoull(found->second, nullptr, 16);
 }
 
-// All threads of the daemon. One that ends while it is read has no capabilities any more, and is left out.
+// All threads of the daemon, except one that ends while being read: it has no capabilities any more.
 std::vector<ThreadStatus> ThreadsOf(DaemonProcess& daemon) {
   std::vector<ThreadStatus> threads;
   for (const auto& thread :
@@ -48,7 +48,7 @@ std::vector<ThreadStatus> ThreadsOf(DaemonProcess& daemon) {
   return threads;
 }
 
-// What these tests may do themselves, and so what the daemon that they start begins with.
+// The status of this process, and so the initial one of the daemon that it starts.
 ThreadStatus Own() { return ReadStatus("/proc/self/status"); }
 
 class LeastPrivilege : public testing::Test {
@@ -57,7 +57,7 @@ class LeastPrivilege : public testing::Test {
     auto started = DaemonProcess::Start(options);
     ASSERT_TRUE(started.ok()) << started.status();
     daemon_ = *std::move(started);
-    // Someone uses it, so that the threads that serve are there too.
+    // Use the daemon once, so that its serving threads exist.
     ASSERT_NO_FATAL_FAILURE(AdminStatus(*daemon_));
     threads_ = ThreadsOf(*daemon_);
     ASSERT_GT(threads_.size(), 2u);
@@ -68,10 +68,10 @@ class LeastPrivilege : public testing::Test {
       EXPECT_TRUE(stopped.ok()) << stopped;
     }
   }
-  // `expected` is what is held and used; nothing is ever inherited.
+  // `expected` are the permitted and effective capabilities; the inheritable ones are always empty.
   void ExpectCapabilities(uint64_t expected) const {
     const ThreadStatus own = Own();
-    // Only who has CAP_SETPCAP can change the bounding set; for others no_new_privs makes it worthless.
+    // Changing the bounding set requires CAP_SETPCAP; without it, no_new_privs makes the set irrelevant.
     const uint64_t bounding = (Set(own, "CapEff") & kSetPcap) != 0 ? 0 : Set(own, "CapBnd");
     for (const ThreadStatus& thread : threads_) {
       EXPECT_EQ(Set(thread, "CapEff"), expected) << thread.at("Name");
@@ -132,7 +132,7 @@ TEST_F(LeastPrivilege, AFilterWithoutAMeaningIsRefused) {
   const auto end = (*launched)->process().WaitForEnd();
   ASSERT_TRUE(end.has_value());
   EXPECT_EQ(end->exit_code, 2);
-  EXPECT_TRUE((*launched)->process().errors().WaitFor("system_call_filter", kPatience)) << (*launched)->log();
+  EXPECT_TRUE((*launched)->process().errors().WaitFor("system_call_filter", kTimeout)) << (*launched)->log();
 }
 
 }  // namespace

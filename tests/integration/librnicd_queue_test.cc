@@ -39,7 +39,7 @@ std::string TextAt(const Memory& memory, uint64_t offset, uint64_t count) {
   return std::string(reinterpret_cast<const char*>(memory.bytes().data()) + offset, count);
 }
 
-// The value; the end of the program, after a test failure, when there is none.
+// Returns the value; if there is none, reports a test failure and exits the program.
 template <typename Value>
 Value Must(absl::StatusOr<Value> value) {
   if (!value.ok()) {
@@ -64,13 +64,13 @@ struct End {
     EXPECT_TRUE(outcome.failure.ok()) << outcome.failure;
     return outcome;
   }
-  // The next completion; a test failure when none comes in time.
+  // The next completion; a test failure on timeout.
   Completion Next() {
-    const std::vector<Completion> completions = Must(queue.PollFor(1, kPatience));
+    const std::vector<Completion> completions = Must(queue.PollFor(1, kTimeout));
     EXPECT_EQ(completions.size(), 1u);
     return completions.empty() ? Completion{.status = NtStatus::kIoTimeout} : completions.front();
   }
-  // Posts the one request and waits for its end.
+  // Posts one request and waits for its completion.
   NtStatus Run(const WorkChain& chain) {
     Post(chain);
     return Next().status;
@@ -191,7 +191,7 @@ TEST_F(LibrnicdQueues, ArmedQueueIsNotifiedOfASolicitedSendAndNotOfAPlainOne) {
   ASSERT_EQ(plain.size(), 1u);
   EXPECT_EQ(plain.front().request_context, 1u);
   EXPECT_FALSE(Must(receiver.queue.WaitForNotification(std::chrono::milliseconds(50))));
-  auto notified = std::async(std::launch::async, [&] { return receiver.queue.WaitForNotification(kPatience); });
+  auto notified = std::async(std::launch::async, [&] { return receiver.queue.WaitForNotification(kTimeout); });
   EXPECT_EQ(sender.Run(WorkChain().Send({}, {.flags = kOpFlagSolicit})), NtStatus::kSuccess);
   EXPECT_TRUE(Must(notified.get()));
   EXPECT_EQ(receiver.Next().request_context, 2u);
@@ -209,7 +209,7 @@ TEST_F(LibrnicdQueues, LogicalAddressesServeAsSourceUnderThePrivilegedToken) {
                                         {.address = target.base_address(), .token = target.remote_token()}, {})),
             NtStatus::kSuccess);
   EXPECT_EQ(TextAt(peer.memory, 0, 8), "page two");
-  // For a peer the privileged token is none.
+  // A peer cannot use the privileged token.
   const RemoteMemory misused{.address = {mapping.pages()[2].value}, .token = RemoteToken{privileged.value}};
   EXPECT_EQ(peer.Run(WorkChain().WriteInline(BytesOf("x"), misused, {})), NtStatus::kAccessViolation);
 }
@@ -346,13 +346,13 @@ TEST_F(LibrnicdQueues, OverrunQueueSaysSoToPollAndWaiter) {
   EXPECT_TRUE(pair.Connect(pair.address()).ok());
   ASSERT_TRUE(queue.Arm(CqNotifyType::kErrors).ok());
   EXPECT_EQ(Must(pair.Post(WorkChain().Receive({}, {}).Send({}, {}))).posted, 2u);
-  EXPECT_TRUE(FailedWith(queue.WaitForNotification(kPatience).status(), ErrorReason::CQ_OVERRUN));
+  EXPECT_TRUE(FailedWith(queue.WaitForNotification(kTimeout).status(), ErrorReason::CQ_OVERRUN));
   EXPECT_TRUE(FailedWith(queue.Poll(1).status(), ErrorReason::CQ_OVERRUN));
 }
 
 TEST_F(LibrnicdQueues, EndOfTheSessionWakesWhoeverWaits) {
   End end(daemon());
-  auto waited = std::async(std::launch::async, [&] { return end.queue.WaitForNotification(kPatience); });
+  auto waited = std::async(std::launch::async, [&] { return end.queue.WaitForNotification(kTimeout); });
   ASSERT_TRUE(end.client.Close().ok());
   EXPECT_TRUE(FailedWith(waited.get().status(), ErrorReason::SESSION_ENDING));
   EXPECT_FALSE(end.pair.State().ok());

@@ -1,4 +1,4 @@
-// The C++ library against the real daemon: what a workload does, and what happens to it when the daemon goes.
+// The C++ library against the real daemon: what a workload does, and what happens to it when the daemon exits.
 #include <fcntl.h>
 
 #include <algorithm>
@@ -20,8 +20,8 @@
 #include "tests/support/admin_client.h"
 #include "tests/support/daemon_process.h"
 #include "tests/support/memory_file.h"
-#include "tests/support/tested_provider.h"
 #include "tests/support/shared_daemon.h"
+#include "tests/support/tested_provider.h"
 
 namespace rnicd::test {
 namespace {
@@ -138,7 +138,7 @@ TEST_F(Librnicd, CloseReportsWhatWasHeld) {
   EXPECT_EQ(reclaimed->regions, 1u);
   EXPECT_EQ(reclaimed->pinned_bytes, 4 * kClientPage);
   EXPECT_FALSE(client.GetSession().ok());
-  // The mapping is this process's own and stays usable.
+  // The mapping belongs to this process and stays usable.
   memory.bytes().front() = std::byte{1};
 }
 
@@ -156,14 +156,14 @@ TEST_F(LibrnicdPending, AsynchronousRegistrationCallsBackOnce) {
   MemoryRegion::RegisterAsync(memory, memory.bytes(), kMrFlagRemoteRead,
                               [&](absl::StatusOr<MemoryRegion> region) { registered.set_value(std::move(region)); });
   auto outcome = registered.get_future();
-  ASSERT_EQ(outcome.wait_for(kPatience), std::future_status::ready);
+  ASSERT_EQ(outcome.wait_for(kTimeout), std::future_status::ready);
   absl::StatusOr<MemoryRegion> region = outcome.get();
   ASSERT_TRUE(region.ok()) << region.status();
   EXPECT_EQ(region->length(), kMiB);
   std::promise<absl::Status> closed;
   MemoryRegion::CloseAsync(*std::move(region), [&](const absl::Status& status) { closed.set_value(status); });
   auto close_outcome = closed.get_future();
-  ASSERT_EQ(close_outcome.wait_for(kPatience), std::future_status::ready);
+  ASSERT_EQ(close_outcome.wait_for(kTimeout), std::future_status::ready);
   EXPECT_TRUE(close_outcome.get().ok());
   EXPECT_EQ(AdminStatus(daemon()).device_regions(), 0u);
 }
@@ -188,7 +188,7 @@ TEST(LibrnicdWithoutDaemon, ClientLearnsThatTheDaemonIsGone) {
     ASSERT_TRUE(region.ok()) << region.status();
     (*daemon)->KillHard();
     auto why = ended.get_future();
-    ASSERT_EQ(why.wait_for(kPatience), std::future_status::ready);
+    ASSERT_EQ(why.wait_for(kTimeout), std::future_status::ready);
     EXPECT_FALSE(why.get().ok());
     memory->bytes().front() = std::byte{1};
     EXPECT_FALSE(client->GetSession().ok());
@@ -202,7 +202,7 @@ TEST(LibrnicdWithoutDaemon, ClientIsToldThatTheDaemonStops) {
   auto client = Client::Connect({.socket_dir = (*daemon)->socket_dir(),
                                  .on_session_ended = [&](const absl::Status& why) { ended.set_value(why); }});
   ASSERT_TRUE(client.ok()) << client.status();
-  // A completion that arrived shows that the event stream stands.
+  // An arrived completion proves that the event stream is open.
   const auto memory = Memory::Allocate(*client, {.size = kClientPage});
   ASSERT_TRUE(memory.ok()) << memory.status();
   std::promise<absl::Status> registered;
@@ -213,7 +213,7 @@ TEST(LibrnicdWithoutDaemon, ClientIsToldThatTheDaemonStops) {
   const absl::Status stopped = (*daemon)->Stop();
   EXPECT_TRUE(stopped.ok()) << stopped;
   auto why = ended.get_future();
-  ASSERT_EQ(why.wait_for(kPatience), std::future_status::ready);
+  ASSERT_EQ(why.wait_for(kTimeout), std::future_status::ready);
   const absl::Status status = why.get();
   EXPECT_TRUE(FailedWith(status, ErrorReason::SESSION_ENDING)) << status;
   EXPECT_EQ(ErrorInfoOf(status).field, "daemon_stopping");

@@ -12,8 +12,8 @@
 #include "tests/support/daemon_process.h"
 #include "tests/support/event_reader.h"
 #include "tests/support/expect.h"
-#include "tests/support/tested_provider.h"
 #include "tests/support/test_session.h"
+#include "tests/support/tested_provider.h"
 
 namespace rnicd::test {
 namespace {
@@ -39,7 +39,7 @@ ShortRun RunToItsEnd(const DaemonOptions& options) {
   EXPECT_TRUE(launched.ok()) << launched.status();
   ShortRun run;
   run.end = (*launched)->process().WaitForEnd();
-  (*launched)->process().errors().WaitForEnd(kPatience);
+  (*launched)->process().errors().WaitForEnd(kTimeout);
   run.errors = (*launched)->log();
   return run;
 }
@@ -48,7 +48,7 @@ TEST(Lifecycle, ServesAndStopsCleanly) {
   const auto daemon = MustStart({.flags = {kMetricsOnFreePort}});
   ASSERT_NE(daemon, nullptr);
   const IdleState idle = MeasureIdle(*daemon);
-  EXPECT_TRUE(daemon->process().errors().WaitFor("ready", kPatience));
+  EXPECT_TRUE(daemon->process().errors().WaitFor("ready", kTimeout));
   const v1::GetStatusResponse status = AdminStatus(*daemon);
   EXPECT_EQ(status.pid(), daemon->process().pid());
   EXPECT_EQ(status.provider(), ProviderUnderTest());
@@ -107,7 +107,7 @@ TEST(Lifecycle, SigtermEndsOpenSessionsAndSaysWhy) {
   EXPECT_EQ(rest[0].session_ending().cause(), "daemon_stopping");
 }
 
-// A card that takes its time must not take the operator's. Exit code 1 says that not everything could be taken back.
+// A slow card must not delay the operator. Exit code 1 means that not everything could be reclaimed.
 TEST(Lifecycle, StopIsBoundedWhileARequestIsRunning) {
   const auto daemon = MustStart({.flags = {"--drain_timeout_ms=300", "--pending_threshold_bytes=4096",
                                            ProviderFlag("register_delay_us", std::chrono::seconds(30))}});
@@ -144,7 +144,7 @@ TEST(Lifecycle, EveryBadFlagIsNamedAtOnce) {
   EXPECT_NE(run.errors.find("soft, verbs"), std::string::npos) << "what there is must be named: " << run.errors;
 }
 
-// Whatever cards the machine has, none is called so. The daemon leaves nothing behind for the next one.
+// No machine has a card with this name. The daemon leaves nothing behind for the next one.
 TEST(Lifecycle, VerbsWithoutItsCardIsRefusedByName) {
   const auto directory = std::make_shared<TempDir>();
   const ShortRun run =
@@ -182,7 +182,7 @@ TEST(Lifecycle, FlagsAreReadFromAFile) {
   ExpectStops(*daemon);
 }
 
-// With root the daemon is given to another user; without, it runs as the unprivileged user that the test is.
+// With root the daemon runs as another user; without, as the test's unprivileged user.
 TEST(Lifecycle, RunsWithoutRoot) {
   const auto daemon = MustStart({.uid = OtherUid()});
   ASSERT_NE(daemon, nullptr);

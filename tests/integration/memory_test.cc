@@ -1,4 +1,4 @@
-// Memory objects: made here or brought along, mapped by their owner, sealed, registered, given back.
+// Memory objects: allocated or imported, mapped by their owner, sealed, registered, released.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -24,7 +24,7 @@ constexpr uint64_t kHugePage = 2 << 20;
 
 class MemoryObjects : public DaemonTest {};
 
-// Everything that could take pages away under a registration, tried by the owner of a sealed file.
+// Expects that the owner of a sealed file cannot remove its pages in any way.
 void ExpectPagesCannotGo(int fd, const SharedMapping& mapping) {
   EXPECT_NE(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, kPage), 0) << "a hole was punched";
   EXPECT_EQ(errno, EPERM);
@@ -64,7 +64,7 @@ TEST_F(MemoryObjects, SealedAllocatedMemoryKeepsItsPages) {
   const SharedMapping mapping(file.get(), kSize);
   ExpectOk(session.Seal(memory.memory_id()));
   ExpectPagesCannotGo(file.get(), mapping);
-  // The mapping made before the seal goes on working.
+  // The mapping made before the seal still works.
   mapping.bytes().back() = std::byte{0x42};
   EXPECT_EQ(mapping.bytes().back(), std::byte{0x42});
 }

@@ -1,4 +1,4 @@
-// The metrics page: every metric there, right after known work, and back to 0 when the work is gone.
+// The metrics page: all metrics exist, are correct after known work, and return to 0 afterwards.
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -25,7 +25,7 @@
 namespace rnicd::test {
 namespace {
 
-// promtool where scripts/setup puts it, or on the path; empty when there is none.
+// Path of promtool as installed by scripts/setup, or from PATH; empty if there is none.
 std::string FindPromtool() {
   std::string folders = std::string(RNICD_SOURCE_DIR) + "/.cache/tools";
   if (const char* path = std::getenv("PATH"); path != nullptr) {
@@ -159,7 +159,7 @@ TEST_F(MetricsPages, KnownWorkIsCountedExactly) {
   EXPECT_EQ(grown("rnicd_reclaimed_bytes_total{cause=\"closed\"}"), 16 * kPage);
   EXPECT_EQ(grown("rnicd_reclaimed_regions_total{cause=\"closed\"}"), 3);
   EXPECT_EQ(grown("rnicd_tokens_revoked_total{cause=\"closed\"}"), 1);
-  // One that was asked for, one at the end of the session.
+  // One by request, one at the end of the session.
   EXPECT_EQ(
       of_tenant(after, "rnicd_deregistrations_total", "ok") - of_tenant(before, "rnicd_deregistrations_total", "ok"),
       2);
@@ -171,12 +171,12 @@ TEST_F(MetricsPages, WorkRequestsMoveTheirCounters) {
                                                "--socket-dir=" + daemon().socket_dir(), "--pages", "16"},
                                    .uid = WorkloadUid()});
   ASSERT_TRUE(demo.ok()) << demo.status();
-  EXPECT_EQ((*demo)->WaitForEnd(6 * kPatience).value_or(ProcessEnd()).exit_code, 0) << (*demo)->errors().Text();
+  EXPECT_EQ((*demo)->WaitForEnd(6 * kTimeout).value_or(ProcessEnd()).exit_code, 0) << (*demo)->errors().Text();
   const MetricsPage after = Fetch();
   const auto grown = [&](const std::string& prefix) { return after.Sum(prefix) - before.Sum(prefix); };
   EXPECT_EQ(grown("rnicd_completions_total{operation=\"fast_register\",result=\"success\"}"), 1);
   EXPECT_GE(grown("rnicd_completions_total{operation=\"write\",result=\"success\"}"), 1);
-  // However this provider's card does it.
+  // Whichever way this provider's card implements it.
   EXPECT_EQ(grown("rnicd_fast_registrations_total{"), 1);
   EXPECT_EQ(grown("rnicd_fast_registrations_total{engine=\"none\""), 0);
 }
@@ -235,14 +235,14 @@ TEST_F(MetricsPages, PromtoolFindsNothingToComplainAbout) {
   (*check)->CloseInput();
   const std::optional<ProcessEnd> end = (*check)->WaitForEnd();
   ASSERT_TRUE(end.has_value());
-  (*check)->errors().WaitForEnd(kPatience);
+  (*check)->errors().WaitForEnd(kTimeout);
   EXPECT_EQ(end->exit_code, 0) << (*check)->errors().Text() << (*check)->output().Text();
 }
 
 class MetricsOfRefusals : public MetricsPages {
  protected:
   MetricsOfRefusals()
-      // What comes before the flood needs room for connections whose end the daemon has not seen yet.
+      // The steps before the flood need room for connections whose end the daemon has not yet noticed.
       : MetricsPages({kMetricsOnFreePort, "--max_connections_per_uid=16"}) {}
 };
 
@@ -255,7 +255,7 @@ TEST_F(MetricsOfRefusals, RefusedConnectionsAreCounted) {
     }
     EXPECT_TRUE(Eventually([&] { return Fetch().Sum("rnicd_connections_refused_total{") - before >= 8; }));
   }
-  // What the fixture does next needs the places back.
+  // The fixture's teardown needs the connections' slots.
   EXPECT_TRUE(Eventually([this] {
     const UniqueFd newcomer = ConnectUnix(daemon().fd_socket(), SOCK_SEQPACKET);
     return newcomer.valid() && !HangsUp(newcomer.get(), std::chrono::milliseconds(50));

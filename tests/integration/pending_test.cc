@@ -1,4 +1,4 @@
-// Requests that pend: their events come in order, exactly once, and whatever else happens meanwhile.
+// Pending requests: their events come in order and exactly once, whatever else happens meanwhile.
 #include <chrono>
 #include <optional>
 #include <set>
@@ -9,9 +9,9 @@
 #include "tests/support/child_client.h"
 #include "tests/support/event_reader.h"
 #include "tests/support/expect.h"
-#include "tests/support/tested_provider.h"
 #include "tests/support/shared_daemon.h"
 #include "tests/support/test_session.h"
+#include "tests/support/tested_provider.h"
 
 namespace rnicd::test {
 namespace {
@@ -90,7 +90,7 @@ TEST_F(Pending, EventsAreNotRepeatedOnALaterStream) {
     RegisterLater(session, session.CreateMr(), memory, 1);
     EXPECT_EQ(events.NextCompletion().request_context(), 1u);
   }
-  // The daemon may take a moment to see that the first stream is gone.
+  // The daemon may take a moment to notice that the first stream has ended.
   std::optional<v1::WatchEventsResponse> event;
   RegisterLater(session, session.CreateMr(), memory, 2);
   EXPECT_TRUE(Eventually([&] {

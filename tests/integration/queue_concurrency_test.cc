@@ -11,9 +11,9 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/event_reader.h"
-#include "tests/support/tested_provider.h"
 #include "tests/support/queue_client.h"
 #include "tests/support/shared_daemon.h"
+#include "tests/support/tested_provider.h"
 
 namespace rnicd::test {
 namespace {
@@ -26,10 +26,10 @@ constexpr uint32_t kCancelled = static_cast<uint32_t>(NtStatus::kCancelled);
 // A write of no bytes is executed whatever its token is.
 v1::WorkRequest Tick(uint64_t context) { return WriteRequest({}, 0, 0, 0, context); }
 
-// What became of posts from several threads.
+// Results of posts from several threads.
 struct Tally {
   std::vector<uint64_t> accepted;
-  // By reason; calls that were refused as a whole count as well.
+  // Refused requests by reason, including calls refused as a whole.
   std::map<v1::ErrorReason, uint64_t> refused;
 
   uint64_t all() const {
@@ -41,7 +41,7 @@ struct Tally {
   }
 };
 
-// `posts` requests in all, each with a context of its own from 1 on, in as many calls.
+// Posts `posts` requests, one per call, with distinct contexts from 1 on.
 Tally PostFromManyThreads(TestQueue& queue, uint64_t posts, const std::function<v1::WorkRequest(uint64_t)>& request,
                           std::atomic<uint64_t>* progress = nullptr) {
   std::vector<Tally> tallies(kThreads);
@@ -75,7 +75,7 @@ Tally PostFromManyThreads(TestQueue& queue, uint64_t posts, const std::function<
   return sum;
 }
 
-// Takes as many completions as were accepted; they must be those, and there must be no more.
+// Fetches a completion for each accepted request; expects each exactly once, and no more.
 void ExpectEachCompletesOnce(const Tally& tally, const std::function<v1::CqResultEx()>& next,
                              const std::function<std::vector<v1::CqResultEx>()>& drain,
                              const std::vector<uint32_t>& statuses) {
@@ -102,7 +102,7 @@ class QueueConcurrency : public DaemonTest {
 TEST_F(QueueConcurrency, EveryAcceptedPostCompletesOnce) {
   ConnectedPair pair(daemon(), Options());
   const Tally tally = PostFromManyThreads(pair.near, kPosts, Tick);
-  // The queue may be full at times, and nothing else is wrong with any of them.
+  // A full queue is the only allowed reason.
   EXPECT_LE(tally.refused.size(), 1u);
   EXPECT_EQ(tally.refused.contains(v1::ERROR_REASON_QUEUE_FULL), !tally.refused.empty());
   EXPECT_FALSE(tally.accepted.empty());
@@ -111,7 +111,7 @@ TEST_F(QueueConcurrency, EveryAcceptedPostCompletesOnce) {
   pair.near.MustRun(Tick(kPosts + 1));
 }
 
-// Nothing is executed meanwhile, so the queue takes what its depth says, to the last place, whoever comes first.
+// Nothing is executed meanwhile, so the queue accepts exactly its depth, whichever thread comes first.
 TEST_F(QueueConcurrency, FullQueueTakesExactlyItsDepth) {
   ConnectedPair pair(daemon(), Options());
   pair.near.MustPost({SendRequest({}, v1::OP_FLAG_SILENT_SUCCESS)});
@@ -180,7 +180,7 @@ TEST_F(QueueConcurrency, CloseDuringPostsLosesNothing) {
   EXPECT_FALSE(pair.near.Post({Tick(0)}).ok());
 }
 
-// Two sides of one connection work on each other at once, each from several threads.
+// Two sides of one connection access each other at the same time, each from several threads.
 TEST_F(QueueConcurrency, BothSidesAtOnce) {
   ConnectedPair pair(daemon(), Options());
   Tally near;
@@ -195,7 +195,7 @@ TEST_F(QueueConcurrency, BothSidesAtOnce) {
       far, [&] { return pair.far.NextInitiator(); }, [&] { return pair.far.DrainInitiator(); }, {kStatusSuccess});
 }
 
-// Reads take so long that a test can act while one is under way.
+// Reads take long enough for a test to act while one is in flight.
 class SlowReads : public DaemonTest {
  protected:
   SlowReads() : DaemonTest(SlowReadFlags()) {}

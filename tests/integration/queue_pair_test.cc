@@ -1,4 +1,5 @@
-// Queue pairs: two clients move bytes between their memories, also over two adapters, and learn when the other is gone.
+// Queue pairs: two clients move bytes between their memories, also over two adapters, and learn when the other has
+// disconnected.
 #include <functional>
 #include <memory>
 #include <optional>
@@ -10,9 +11,9 @@
 #include "tests/support/admin_client.h"
 #include "tests/support/event_reader.h"
 #include "tests/support/expect.h"
-#include "tests/support/tested_provider.h"
 #include "tests/support/queue_client.h"
 #include "tests/support/shared_daemon.h"
+#include "tests/support/tested_provider.h"
 
 namespace rnicd::test {
 namespace {
@@ -36,7 +37,7 @@ struct Payload {
       : memory(session, kPayload), registration(session.RegisterWhole(mr_id, memory.id(), kPayload, kEveryRight)) {}
   explicit Payload(TestSession& session) : Payload(session, session.CreateMr()) {}
 
-  // All of it, in four pieces that are not alike.
+  // The whole payload, in four pieces of different sizes.
   std::vector<v1::Sge> Pieces() const {
     const uint32_t token = registration.local_token();
     return {Sge(kBase, 1, token), Sge(kBase + 1, 4095, token), Sge(kBase + 4096, 40'000, token),
@@ -62,7 +63,7 @@ CallResult<v1::ResizeCqResponse> Resize(TestSession& session, uint64_t cq_id, ui
   return session.Call(&QueueStub::ResizeCq, request);
 }
 
-// Completes at once, with no byte moved.
+// Completes at once without moving a byte.
 v1::WorkRequest EmptyWrite(uint64_t context = 1) { return WriteRequest({}, 0, 0, 0, context); }
 
 class QueuePairs : public DaemonTest {};
@@ -103,7 +104,7 @@ TEST_F(QueuePairs, ReadsFetchThePeersMemory) {
   EXPECT_TRUE(far.Text() == Pattern(4));
 }
 
-// Each takes what the one before has left, so that an order other than that of posting would show.
+// Each request uses the result of the previous one, so that any other order would be detected.
 TEST_F(QueuePairs, ChainIsExecutedInOrder) {
   ConnectedPair pair(daemon());
   Payload near(pair.near_session);
@@ -175,7 +176,7 @@ TEST_F(QueuePairs, MadeUpAddressesAreRefused) {
     ExpectOk(CloseQp(session, closed.qp_id()));
   }
   const std::string own = queue.Query().address();
-  // No digit of any base: a card's address with another digit may be that of a queue pair elsewhere.
+  // Not a hex digit: a card's address with another digit may belong to another queue pair.
   std::string flipped = own;
   flipped.front() = flipped.front() == 'z' ? 'y' : 'z';
   for (const std::string& address : {std::string(), std::string("nobody"), std::string(64, '\xff'),
@@ -222,7 +223,7 @@ TEST_F(QueuePairs, RequestWithoutAnOperationIsRefused) {
   pair.near.MustRun(EmptyWrite());
 }
 
-// Ids of another session do not exist, whatever is asked of them.
+// Every call with an id of another session is refused as not found.
 TEST_F(QueuePairs, ForeignQueuesAreNotFound) {
   ConnectedPair pair(daemon());
   TestSession& stranger = pair.far_session;
@@ -250,7 +251,7 @@ TEST_F(QueuePairs, ForeignQueuesAreNotFound) {
   pair.near.MustRun(EmptyWrite());
 }
 
-// The disconnects that near hears of until its session ends, which this brings about.
+// Closes near's session and returns the number of disconnects that it received until then.
 int DisconnectsUntilEnd(ConnectedPair& pair, EventReader& events) {
   ExpectOk(pair.near_session.CloseSession());
   int count = 0;
@@ -265,7 +266,7 @@ int DisconnectsUntilEnd(ConnectedPair& pair, EventReader& events) {
 
 class Disconnects : public DaemonTest {
  protected:
-  // Near learns once that its peer is gone when far does this, and is not told again whatever becomes of either.
+  // Expects that near gets exactly one disconnect event when far does this, whatever happens to either afterwards.
   void ExpectToldOnce(const std::function<void(ConnectedPair&)>& leave) {
     ConnectedPair pair(daemon(), {.qp_context = 0xfeed});
     EventReader events(pair.near_session);
@@ -275,7 +276,7 @@ class Disconnects : public DaemonTest {
     ASSERT_TRUE(event->has_qp_disconnected()) << event->ShortDebugString();
     EXPECT_EQ(event->qp_disconnected().qp_id(), pair.near.qp_id());
     EXPECT_EQ(event->qp_disconnected().qp_context(), 0xfeedu);
-    // What comes after the first of these finds the peer gone already.
+    // All but the first of these find the peer already disconnected.
     pair.far_session.CloseSession();
     EXPECT_NE(pair.near.Run(SendRequest({})).result().ntstatus(), kStatusSuccess);
     ExpectOk(CloseQp(pair.near_session, pair.near.qp_id()));
@@ -363,7 +364,7 @@ TEST_F(ResizedQueues, ShrunkQueueOverrunsAtItsDepth) {
   ExpectRefused(pair.near_session.Call(&QueueStub::GetCqResults, request), ErrorReason::CQ_OVERRUN, "cq_id");
 }
 
-// What a client needs to be a peer on an adapter of its choice.
+// The objects of a peer on a given adapter.
 class NamedAdapterPeer {
  public:
   NamedAdapterPeer(TestSession& session, const std::string& adapter) : session_(session) {
@@ -396,7 +397,7 @@ class NamedAdapterPeer {
     request.set_max_initiator_request_sge(4);
     return request;
   }
-  // Connects the two with each other.
+  // Connects the two queue pairs with each other.
   void Connect(TestQueue& other) {
     qp_id_ = Made(session_.Call(&QueueStub::CreateQp, QpRequest())).qp_id();
     v1::QueryQpRequest query;
@@ -407,7 +408,7 @@ class NamedAdapterPeer {
     connect.set_peer_address(other.Query().address());
     ExpectOk(session_.Call(&QueueStub::ConnectQp, connect));
   }
-  // Posts the request and waits until it completes with success.
+  // Posts the request and waits until it succeeds.
   void MustRun(const v1::WorkRequest& request) {
     MustPost(request);
     MustComplete();

@@ -220,7 +220,7 @@ TEST_F(QueueQuotas, PostedPages) {
   queue.MustRun(two_more);
 }
 
-// Likewise the pieces of memory behind an SGE with the privileged token, until its request is complete.
+// The pieces of memory behind an SGE with the privileged token count likewise, until its request is complete.
 TEST_F(QueueQuotas, PiecesBehindLogicalAddresses) {
   TestSession session(daemon());
   TestMemory memory(session, kPage);

@@ -64,7 +64,8 @@ class RateLimits : public testing::Test {
   IdleState idle_;
 };
 
-// The tenant that this process is, with limits for it and for each of its sessions; all others are another tenant.
+// A policy in which this process is one tenant, with limits for it and for each of its sessions, and all others are
+// another.
 std::string PolicyForUs(const std::string& limits, const std::string& session_limits = "") {
   return "tenant { name: \"us\" match { uid: " + std::to_string(geteuid()) + " } limits { " + limits +
          " } session_limits { " + session_limits + " } }\ntenant { name: \"others\" sharing: SHARING_EACH_UID }\n" +
@@ -84,7 +85,7 @@ template <typename Call>
 Refusal CallUntilRefused(Call call) {
   Mutex mutex;
   Refusal refusal;
-  const auto deadline = steady_clock::now() + kPatience;
+  const auto deadline = steady_clock::now() + kTimeout;
   const auto call_on = [&] {
     for (bool over = false; !over;) {
       const auto begin = steady_clock::now();

@@ -31,7 +31,7 @@ struct ToolRun {
   std::string output;
   std::string errors;
 
-  // The output as JSON; null, after a test failure, when it is none.
+  // The output as JSON; null, after a test failure, if it is not JSON.
   Json json() const {
     Json parsed = Json::parse(output, nullptr, false);
     EXPECT_FALSE(parsed.is_discarded()) << "not JSON: " << output << errors;
@@ -39,7 +39,7 @@ struct ToolRun {
   }
 };
 
-// `grant` is what the environment says of one.
+// `grant`: value of RNICD_GRANT in the environment.
 std::unique_ptr<ChildProcess> StartTool(const DaemonProcess& daemon, const std::vector<std::string>& arguments,
                                         std::optional<uid_t> uid, const std::string& grant) {
   std::vector<std::string> command = {"env", "RNICD_GRANT=" + grant, ExecutableForEveryone(RNICCTL_PATH),
@@ -56,8 +56,8 @@ std::unique_ptr<ChildProcess> StartTool(const DaemonProcess& daemon, const std::
 ToolRun Finish(ChildProcess& process) {
   ToolRun run;
   run.exit_code = process.WaitForEnd().value_or(ProcessEnd()).exit_code;
-  process.output().WaitForEnd(kPatience);
-  process.errors().WaitForEnd(kPatience);
+  process.output().WaitForEnd(kTimeout);
+  process.errors().WaitForEnd(kTimeout);
   run.output = process.output().Text();
   run.errors = process.errors().Text();
   return run;
@@ -71,7 +71,7 @@ class RnicctlAdmin : public DaemonTest {
   }
   ToolRun Run(const std::vector<std::string>& arguments) { return Finish(*Start(arguments)); }
 
-  // Another process that holds a page until it is told to end, and says what it has.
+  // Another process that holds a page until it is stopped, and prints what it holds.
   std::unique_ptr<ChildProcess> Holder(std::vector<std::string> arguments, const std::string& grant = "") {
     arguments.insert(arguments.begin(), {"register", "--size=4KiB", "--hold=forever", "--json"});
     auto holder = Start(arguments, WorkloadUid(), grant);
@@ -123,7 +123,7 @@ TEST_F(RnicctlAdmin, GrantIsMadePresentedListedAndRevoked) {
   const std::string secret = grant["secret"];
   const std::string id = grant["grant_id"];
 
-  // By the environment, and by the option.
+  // Grant in the environment, then as an option.
   const auto by_environment = Holder({}, secret);
   const auto by_option = Holder({"--grant=" + secret});
   const Json listed = Run({"grant", "list", "--json"}).json();
@@ -275,7 +275,7 @@ TEST(RnicctlReload, SaysWhichLineIsWrong) {
   EXPECT_EQ(refused.exit_code, 1);
   EXPECT_TRUE(Has(refused.errors, "POLICY_REFUSED") && Has(refused.errors, path + ":3: limits.pinned_bytes"))
       << refused.errors;
-  // However many mistakes there are, the answer arrives.
+  // The response arrives even for very many errors.
   std::ofstream many(path);
   many << good;
   for (int number = 0; number < 100; ++number) {
@@ -298,7 +298,7 @@ TEST_F(RnicctlAdmin, DumpIsOneDocument) {
   EndHolder(*holder);
 }
 
-// With one user only, the operator is that user, and may ask.
+// With one user only, the operator is that user, and has access.
 TEST_F(RnicctlAdmin, OtherUsersAreNoOperators) {
   for (const std::vector<std::string>& command :
        {std::vector<std::string>{"tenants"}, {"dump"}, {"drain", "--resume"}}) {

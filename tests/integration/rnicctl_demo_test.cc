@@ -7,9 +7,9 @@
 
 #include "nlohmann/json.hpp"
 #include "tests/support/child_process.h"
-#include "tests/support/tested_provider.h"
 #include "tests/support/shared_daemon.h"
 #include "tests/support/temp_dir.h"
+#include "tests/support/tested_provider.h"
 
 namespace rnicd::test {
 namespace {
@@ -30,7 +30,7 @@ struct DemoRun {
     }
     return lines;
   }
-  // The output as JSON; null, after a test failure, when it is none.
+  // The output as JSON; null, after a test failure, if it is not JSON.
   Json json() const {
     Json parsed = Json::parse(output, nullptr, false);
     EXPECT_FALSE(parsed.is_discarded()) << "not JSON: " << output;
@@ -42,7 +42,7 @@ class RnicctlDemo : public DaemonTest {
  protected:
   explicit RnicctlDemo(const std::vector<std::string>& flags = {}) : DaemonTest(flags) {}
 
-  // As the unprivileged user.
+  // Runs the demo as the unprivileged user.
   DemoRun Run(const std::vector<std::string>& arguments) {
     std::vector<std::string> command = {ExecutableForEveryone(RNICCTL_PATH), "demo", "fast-register",
                                         "--socket-dir=" + daemon().socket_dir()};
@@ -53,9 +53,9 @@ class RnicctlDemo : public DaemonTest {
       ADD_FAILURE() << process.status();
       return run;
     }
-    run.exit_code = (*process)->WaitForEnd(6 * kPatience).value_or(ProcessEnd()).exit_code;
-    (*process)->output().WaitForEnd(kPatience);
-    (*process)->errors().WaitForEnd(kPatience);
+    run.exit_code = (*process)->WaitForEnd(6 * kTimeout).value_or(ProcessEnd()).exit_code;
+    (*process)->output().WaitForEnd(kTimeout);
+    (*process)->errors().WaitForEnd(kTimeout);
     run.output = (*process)->output().Text();
     run.errors = (*process)->errors().Text();
     return run;

@@ -10,10 +10,10 @@
 #include "tests/support/admin_client.h"
 #include "tests/support/child_process.h"
 #include "tests/support/expect.h"
-#include "tests/support/tested_provider.h"
 #include "tests/support/shared_daemon.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_session.h"
+#include "tests/support/tested_provider.h"
 
 namespace rnicd::test {
 namespace {
@@ -25,7 +25,7 @@ struct ToolRun {
   std::string output;
   std::string errors;
 
-  // The output as JSON; null, after a test failure, when it is none.
+  // The output as JSON; null, after a test failure, if it is not JSON.
   Json json() const {
     Json parsed = Json::parse(output, nullptr, false);
     EXPECT_FALSE(parsed.is_discarded()) << "not JSON: " << output;
@@ -47,8 +47,8 @@ class Rnicctl : public DaemonTest {
     const auto process = Start(arguments, uid);
     ToolRun run;
     run.exit_code = process->WaitForEnd().value_or(ProcessEnd()).exit_code;
-    process->output().WaitForEnd(kPatience);
-    process->errors().WaitForEnd(kPatience);
+    process->output().WaitForEnd(kTimeout);
+    process->errors().WaitForEnd(kTimeout);
     run.output = process->output().Text();
     run.errors = process->errors().Text();
     return run;
@@ -151,7 +151,7 @@ TEST_F(Rnicctl, RefusalsExitWithOneAndSayWhy) {
   EXPECT_FALSE(nobody_there.errors.empty());
 }
 
-// With one user only, the operator is that user, and may ask.
+// With one user only, the operator is that user, and has access.
 TEST_F(Rnicctl, OtherUsersAreNoOperators) {
   EXPECT_EQ(Run({"status", socket_dir()}, WorkloadUid()).exit_code, TwoUids() ? 1 : 0);
 }

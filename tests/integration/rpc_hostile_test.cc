@@ -299,7 +299,7 @@ TEST_F(RpcSilence, ConnectionWithHalfACallIsDropped) {
   }
 }
 
-// Silence is for strangers: who has a session may think as long as they like.
+// The silence timeout only applies without a session: a client with one may be silent forever.
 TEST_F(RpcSilence, IdleSessionIsKept) {
   TestSession session(daemon());
   const UniqueFd stranger = ConnectUnix(daemon().rpc_socket(), SOCK_STREAM);

@@ -1,4 +1,4 @@
-// Sessions: who may open and join one, and when everything in it is taken back.
+// Sessions: who may open and join one, and when its objects are reclaimed.
 #include <signal.h>
 
 #include <chrono>
@@ -99,7 +99,7 @@ TEST_F(Sessions, SecondConnectionOfTheProcessJoins) {
     ExpectOk(Join(second, first.session_id()));
     EXPECT_EQ(AdminSessions(daemon()).at(0).connections(), 2u);
   }
-  // The first connection is gone; the session lives on in the second, with what it owned.
+  // The first connection is closed; the session continues on the second one, with its objects.
   v1::ReleaseMemoryRequest release;
   release.set_memory_id(memory);
   ExpectOk(second.Call(&MemoryStub::ReleaseMemory, release));
@@ -162,7 +162,7 @@ TEST_F(Sessions, CloseReclaimsAndReports) {
   EXPECT_EQ(closed.response.reclaimed_regions(), 3u);
   EXPECT_EQ(closed.response.reclaimed_pinned_bytes(), 8 * kPage);
   EXPECT_EQ(closed.response.reclaimed_memory_bytes(), 8 * kPage);
-  // Everything was back before the answer came.
+  // Everything was reclaimed before the response.
   const v1::GetStatusResponse status = AdminStatus(daemon());
   EXPECT_EQ(status.sessions(), 0u);
   EXPECT_EQ(status.registered_pages(), 0u);
@@ -269,7 +269,7 @@ TEST_F(Sessions, WorkloadMethodsAreNotForOperators) {
   ExpectRefused(client.Call(&MemoryStub::AllocateMemory, {}), ErrorReason::METHOD_NOT_PERMITTED);
 }
 
-// With one user only, the operator is that user, and may ask.
+// With one user only, the operator is that user, and has access.
 TEST_F(Sessions, AdminSocketIsClosedToOtherUsers) {
   const auto client = ChildClient::Start(daemon(), WorkloadUid());
   ASSERT_NE(client, nullptr);

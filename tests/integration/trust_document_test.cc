@@ -1,4 +1,4 @@
-// docs/THREAT_MODEL.md promises tests by name. A promise whose test was renamed or deleted is none.
+// docs/THREAT_MODEL.md promises tests by name. A promise whose test was renamed or deleted is broken.
 #include <filesystem>
 #include <fstream>
 #include <regex>

@@ -11,14 +11,14 @@
 #include "tests/support/queue_client.h"
 #include "tests/support/shared_daemon.h"
 
-// What the trust_*_test.cc files share. Their tests are named after the number of a property in docs/THREAT_MODEL.md.
+// Helpers of the trust_*_test.cc files. Their tests are named after the number of a property in docs/THREAT_MODEL.md.
 namespace rnicd::test {
 
 inline constexpr uint32_t kEveryMrRight =
     v1::MR_FLAG_ALLOW_LOCAL_WRITE | v1::MR_FLAG_ALLOW_REMOTE_READ | v1::MR_FLAG_ALLOW_REMOTE_WRITE;
 inline constexpr uint32_t kAccessViolation = static_cast<uint32_t>(NtStatus::kAccessViolation);
 
-// A page of a session's, registered at kBase with every right for whoever is connected to its protection domain.
+// A session's page, registered at kBase with every right for all peers of its protection domain.
 struct SharedPage {
   explicit SharedPage(TestSession& session, const std::string& text = "")
       : memory(session, kPage), mr_id(session.CreateMr()) {
@@ -34,7 +34,7 @@ struct SharedPage {
   v1::Registration registration;
 };
 
-// The NTSTATUS of a read of so many bytes at `address` into the sink. A read that fails ends the connection.
+// Reads at `address` into the sink and returns the NTSTATUS. A read that fails ends the connection.
 inline uint32_t ReadFrom(TestQueue& queue, const SharedPage& sink, uint64_t address, uint32_t token, size_t count,
                          Where where = Where::current()) {
   return queue.Run(ReadRequest({sink.FirstBytes(count)}, address, token), where).result().ntstatus();

@@ -1,4 +1,5 @@
-// Properties 1 and 2: who a caller is the kernel says, and a pid that is used again names nobody else's session.
+// Properties 1 and 2: the kernel identifies callers, and a reused pid does not give access to another process's
+// session.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -28,11 +29,11 @@
 namespace rnicd::test {
 namespace {
 
-// A user that is in none of these tests.
+// A user that none of these tests has.
 constexpr uint64_t kForgedId = 4242;
 constexpr char kLastPidFile[] = "/proc/sys/kernel/ns_last_pid";
 
-// Every number a field of today or tomorrow might have, with a lie in it.
+// Adds a forged value for every number that a present or future field might have.
 void AddForgedFields(google::protobuf::Message& message, int first_number) {
   google::protobuf::UnknownFieldSet* const unknown = message.GetReflection()->MutableUnknownFields(&message);
   for (int number = first_number; number < first_number + 64; number += 2) {
@@ -49,13 +50,13 @@ void AddForgedMetadata(grpc::ClientContext& context) {
   context.set_authority("root");
 }
 
-// One call with lies in every place that a client can write to.
+// Makes one call with forged values in every place that a client can write to.
 template <typename Request, typename Response>
 CallResult<Response> CallWithLies(RawClient& client, const Rpc<Request, Response>* method, Request request) {
   constexpr int kFirstUnknownField = 3;
   AddForgedFields(request, kFirstUnknownField);
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + kPatience);
+  context.set_deadline(std::chrono::system_clock::now() + kTimeout);
   AddForgedMetadata(context);
   CallResult<Response> result;
   static_cast<CallOutcome&>(result) = client.Call(method->path, request, &result.response, context);
@@ -81,7 +82,7 @@ TEST_F(Trust, Property01ForgedIdentityInARequestIsIgnored) {
     EXPECT_EQ(session.gid(), getegid());
     EXPECT_EQ(session.pid(), getpid());
     EXPECT_EQ(session.tenant(), TenantOfUid(geteuid()));
-    // Whatever container these tests run in, it is that of both.
+    // Both run in the same container as these tests.
     EXPECT_EQ(session.pod_uid(), sessions[0].pod_uid());
     EXPECT_EQ(session.container_id(), sessions[0].container_id());
   }
@@ -121,7 +122,7 @@ TEST_F(Trust, Property01AnotherUserIsWhoItIsAndJoinsNobody) {
   ExpectRefused(CallWithLies(liar, &SessionStub::JoinSession, join), ErrorReason::SESSION_NOT_FOUND, "session_id");
 }
 
-// Root may write any pid and uid into the credentials of a message; nobody else may, and nothing is sent then.
+// Root may write any pid and uid into the credentials of a message; for other users the kernel refuses to send it.
 TEST_F(Trust, Property01ForgedCredentialsOnTheFdSocketAreIgnored) {
   const auto owner = ChildClient::Start(daemon(), WorkloadUid());
   ASSERT_NE(owner, nullptr);
@@ -151,9 +152,9 @@ TEST_F(Trust, Property01ForgedCredentialsOnTheFdSocketAreIgnored) {
   owner->MustRun("redeem " + digits);
 }
 
-// --- 2: a pid that is used again ---
+// --- 2: a reused pid ---
 
-// The daemon does not run while this lives, so that all that happens meanwhile is one moment to it.
+// Stops the daemon for the lifetime of this object, so that all changes meanwhile look simultaneous to it.
 class DaemonHeldStill {
  public:
   explicit DaemonHeldStill(DaemonProcess& daemon) : daemon_(daemon) { stopped_ = daemon.process().StopAndWait(); }
@@ -174,14 +175,14 @@ bool SetLastPid(pid_t pid) {
   return file.valid() && write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
 }
 
-// Whether this process may say which pid comes next. Where it may not, a newcomer in these tests is any other process,
-// and the reuse itself is for the tests of daemon/transport.
+// True if this process may choose the next pid. If not, the newcomer in these tests is any other process, and only the
+// tests of daemon/transport cover the reuse itself.
 bool CanChoosePids() {
   static const bool can = SetLastPid(getpid());
   return can;
 }
 
-// A client whose process has this pid, which is free; null when somebody else was faster.
+// A client whose process has this free pid; null if another process took it first.
 std::unique_ptr<ChildClient> ClientWithPid(DaemonProcess& daemon, pid_t pid) {
   if (!CanChoosePids()) {
     return ChildClient::Start(daemon, WorkloadUid());
@@ -193,12 +194,12 @@ std::unique_ptr<ChildClient> ClientWithPid(DaemonProcess& daemon, pid_t pid) {
         client = ChildClient::Start(daemon, WorkloadUid());
         return client == nullptr || client->process().pid() == pid;
       },
-      kPatience / 10);
+      kTimeout / 10);
   return client != nullptr && client->process().pid() == pid ? std::move(client) : nullptr;
 }
 
-// Other processes of the machine draw from the same pids, so a scene that needs a certain one may have to be played
-// again. `scene` answers whether it got its pid.
+// Retries a scene that needs a certain pid, because other processes of the machine may take it. `scene` returns whether
+// it got its pid.
 void PlayUntilThePidIsFree(const std::function<bool()>& scene) {
   constexpr int kTries = 8;
   for (int tries = 0; tries < kTries; ++tries) {
@@ -218,7 +219,7 @@ TEST_F(Trust, Property02AProcessWithAReusedPidCannotJoin) {
     const std::string session = client->MustRun("open first").values["session"];
     const std::string memory = client->MustRun("alloc 16384").values["memory"];
     client->MustRun("register " + memory + " 16384 7");
-    // It holds every socket of its parent, and lives.
+    // The child holds every socket of its parent, and stays alive.
     const auto heir = static_cast<pid_t>(client->MustRun("fork").number("pid"));
     const pid_t pid = client->process().pid();
     std::unique_ptr<ChildClient> newcomer;
@@ -236,7 +237,7 @@ TEST_F(Trust, Property02AProcessWithAReusedPidCannotJoin) {
       EXPECT_TRUE(Eventually([&] { return AdminStatus(daemon()).sessions() == 0; }))
           << "the child that holds the socket keeps the session";
       EXPECT_EQ(AdminStatus(daemon()).registered_pages(), 0u);
-      // In its own name it is served.
+      // The newcomer is served as itself.
       EXPECT_NE(newcomer->MustRun("open second").values["session"], session);
       const std::vector<v1::SessionInfo> sessions = AdminSessions(daemon());
       EXPECT_EQ(sessions.size(), 1u);
@@ -247,8 +248,8 @@ TEST_F(Trust, Property02AProcessWithAReusedPidCannotJoin) {
   });
 }
 
-// Connects a socket of ours in a process of its own that ends at once, so that it was another who called connect(2)
-// and we hold what it left. Answers its pid, which is free again. The plain system call, because a process that has
+// Connects our socket in a child process that ends at once, so that the connection's peer is a dead process while we
+// hold the socket. Returns the child's pid, which is free again. Uses the plain system call, because a process that has
 // used gRPC does not survive the handlers of fork().
 pid_t ConnectInAProcessThatEnds(int socket, const std::string& path) {
   sockaddr_un address = {};
@@ -264,8 +265,8 @@ pid_t ConnectInAProcessThatEnds(int socket, const std::string& path) {
   return pid;
 }
 
-// On kernels that cannot name the process behind a socket the connection is taken for the newcomer's: known, and said
-// in the threat model. It still goes with the process that it is taken for, and not with who holds it.
+// On kernels that cannot name the process behind a socket the connection is attributed to the newcomer, as the threat
+// model states. It still ends with that process, not with the process that holds it.
 TEST_F(Trust, Property02AConnectionOfADeadProcessIsNotTheNewcomers) {
   PlayUntilThePidIsFree([&] {
     const UniqueFd left(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -282,7 +283,7 @@ TEST_F(Trust, Property02AConnectionOfADeadProcessIsNotTheNewcomers) {
     if (daemon().log().find("identity=peer_pidfd") == std::string::npos) {
       newcomer->KillHard();
     }
-    // It was accepted before the newcomer's own, and long before it would be dropped for its silence.
+    // The connection was accepted before the newcomer's own; it is closed long before the silence timeout.
     EXPECT_TRUE(HangsUp(left.get(), std::chrono::seconds(kSlowness)));
     return true;
   });

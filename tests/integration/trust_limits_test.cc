@@ -89,7 +89,7 @@ class Racer {
     }
     return pages;
   }
-  // Each once.
+  // Number of distinct pinned pages.
   uint64_t pinned_pages() const {
     std::set<uint64_t> pages;
     for (const Held& held : held_) {

@@ -1,4 +1,4 @@
-// Properties 10 and 11: memory comes back whatever becomes of its owner, and nobody reaches it when it is gone.
+// Properties 10 and 11: memory is reclaimed however its owner ends, and no peer reaches it after that.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -24,7 +24,7 @@ constexpr uint64_t kPagesOfAClient = 64;
 constexpr uint64_t kRegionsOfAClient = 8;
 constexpr uint64_t kRegisteredPagesOfAClient = kPagesOfAClient * kRegionsOfAClient;
 
-// A client that holds memory of the daemon's making, or its own, registered more than once, and a queue pair.
+// A client that holds allocated or imported memory, registered more than once, and a queue pair.
 std::unique_ptr<ChildClient> Holder(DaemonProcess& daemon, bool imports) {
   auto client = ChildClient::Start(daemon, WorkloadUid());
   if (client != nullptr) {
@@ -65,7 +65,7 @@ TEST_F(Trust, Property10ADeadClientLeavesNoPage) {
   }
 }
 
-// The kernel tells nobody that a process has stopped. Its memory stays, and counts, and is back when it is killed.
+// The kernel does not report that a process was stopped. Its memory stays charged, and is reclaimed when it is killed.
 TEST_F(Trust, Property10AStoppedClientKeepsItsPagesUntilItIsKilled) {
   const auto stopped = Holder(daemon(), false);
   const auto running = Holder(daemon(), true);
@@ -110,7 +110,7 @@ constexpr char kText[] = "of the object";
 constexpr size_t kTextBytes = sizeof(kText) - 1;
 constexpr char kOtherText[] = "of the process";
 
-// A memory object, as its owner has it: a file and a mapping, both of which the owner may let go at any time.
+// The owner's view of a memory object: a file and a mapping, both of which the owner may release at any time.
 struct OwnedMemory {
   uint64_t id = 0;
   UniqueFd file;
@@ -134,7 +134,7 @@ OwnedMemory Imported(TestSession& session, DaemonProcess& daemon) {
 
 using MakeMemory = std::function<OwnedMemory(TestSession&, DaemonProcess&)>;
 
-// ReDMArk's attack A6: an owner that frees what it gave to others.
+// ReDMArk's attack A6: an owner frees memory that it registered for others.
 void UnmapWhileRegistered(DaemonProcess& daemon, const MakeMemory& make) {
   ConnectedPair pair(daemon);
   SharedPage sink(pair.near_session, "before");
@@ -150,7 +150,7 @@ void UnmapWhileRegistered(DaemonProcess& daemon, const MakeMemory& make) {
   ASSERT_TRUE(ExpectOk(registered));
   const uint32_t token = registered.response.registration().remote_token();
 
-  // What the process has at that address afterwards is another memory's.
+  // The process maps other memory at that address afterwards.
   owned.mapping.reset();
   owned.file.Reset(-1);
   void* const place = reinterpret_cast<void*>(address);
@@ -167,7 +167,7 @@ void UnmapWhileRegistered(DaemonProcess& daemon, const MakeMemory& make) {
     munmap(other, kPage);
   }
 
-  // The object cannot go while a peer can reach it, and afterwards no peer can.
+  // The object cannot be released while a peer can reach it, and afterwards no peer can.
   ExpectRefused(pair.far_session.Release(owned.id), ErrorReason::MEMORY_IN_USE, "memory_id");
   ExpectOk(pair.far_session.Deregister(request.mr_id()));
   ExpectOk(pair.far_session.Release(owned.id));
@@ -184,7 +184,7 @@ TEST_F(Trust, Property11UnmappedMemoryOfTheClientsMakingIsTheObjectsUntilItIsDer
   UnmapWhileRegistered(daemon(), Imported);
 }
 
-// After the seal nobody can take pages out from under a registration, or see other pages come under it.
+// After the seal no process can remove or replace the pages of a registration.
 TEST_F(Trust, Property11PagesCannotBeTakenAwayUnderARegistration) {
   ConnectedPair pair(daemon());
   SharedPage sink(pair.near_session, "before");

@@ -1,5 +1,6 @@
-// Property 13: every call that changes something, made twice. A client that lost the answer may ask again: the second
-// is refused with a reason that says so, or changes nothing, or makes another object that the session owns and pays.
+// Property 13: every call that changes something, made twice. A client that lost the response may retry: the second
+// call is refused with a specific reason, or changes nothing, or makes another object that is owned by and charged to
+// the session.
 #include <sys/stat.h>
 
 #include <fstream>
@@ -17,7 +18,7 @@
 namespace rnicd::test {
 namespace {
 
-// Those that change nothing, whoever calls them how often.
+// Calls that never change anything.
 const std::set<std::string>& CallsThatOnlyLook() {
   static const std::set<std::string> calls = {
       "SessionService.GetSession",
@@ -42,7 +43,7 @@ const std::set<std::string>& CallsThatOnlyLook() {
   return calls;
 }
 
-// Every method of the wire, "MemoryService.CreateMr".
+// Every RPC method, as "MemoryService.CreateMr".
 std::set<std::string> AllCalls() {
   std::set<std::string> calls;
   for (const char* const name : {"SessionService", "AdapterService", "MemoryService", "QueueService", "AdminService"}) {
@@ -59,7 +60,7 @@ std::set<std::string> AllCalls() {
 // Makes calls twice and remembers which.
 class Replays {
  public:
-  // The second must be refused with this reason.
+  // The second call must be refused with this reason.
   template <typename Request, typename Response>
   Response Refused(const std::string& name, RawClient& client, const Rpc<Request, Response>* method,
                    const std::type_identity_t<Request>& request, ErrorReason reason) {
@@ -70,7 +71,7 @@ class Replays {
     EXPECT_EQ(static_cast<int>(second.detail.reason()), static_cast<int>(reason)) << name << ": " << second.message;
     return first.response;
   }
-  // The second must be as good as the first.
+  // The second call must succeed like the first.
   template <typename Request, typename Response>
   std::pair<Response, Response> Repeated(const std::string& name, RawClient& client,
                                          const Rpc<Request, Response>* method,
@@ -82,7 +83,7 @@ class Replays {
     EXPECT_TRUE(second.ok()) << name << ": " << second.message;
     return {first.response, second.response};
   }
-  // The second must make another object.
+  // The second call must make another object.
   template <typename Request, typename Response>
   Response Another(const std::string& name, RawClient& client, const Rpc<Request, Response>* method,
                    const std::type_identity_t<Request>& request, uint64_t (Response::*id)() const) {
@@ -91,7 +92,7 @@ class Replays {
     EXPECT_NE((first.*id)(), (second.*id)()) << name;
     return first;
   }
-  // Each item of the second must be refused with this reason.
+  // Each item of the second call must be refused with this reason.
   template <typename Request, typename Response>
   Response ItemsRefused(const std::string& name, RawClient& client, const Rpc<Request, Response>* method,
                         const std::type_identity_t<Request>& request, ErrorReason reason) {
@@ -143,7 +144,7 @@ void ReplayMemory(Replays& replays, TestSession& session) {
   EXPECT_EQ(session.Use("memory_objects").used(), 3u);
 }
 
-// A domain of its own is closed at the end, and that of the session stays.
+// Closes a separate domain at the end; the session's domain stays.
 void ReplayRegions(Replays& replays, TestSession& session) {
   v1::CreatePdRequest create_pd;
   create_pd.set_adapter_id(session.adapter_id());
@@ -244,7 +245,7 @@ void ReplayCompletionQueues(Replays& replays, TestSession& session) {
   replays.Refused("QueueService.CloseCq", session, &QueueStub::CloseCq, close, ErrorReason::OBJECT_NOT_FOUND);
 }
 
-// A queue pair that is its own peer.
+// Uses a queue pair that is its own peer.
 void ReplayQueuePairs(Replays& replays, TestSession& session) {
   TestQueue queue(session);
   v1::CreateQpRequest create;
@@ -258,7 +259,7 @@ void ReplayQueuePairs(Replays& replays, TestSession& session) {
   connect.set_qp_id(queue.qp_id());
   connect.set_peer_address(queue.Query().address());
   replays.Refused("QueueService.ConnectQp", session, &QueueStub::ConnectQp, connect, ErrorReason::QP_NOT_CONNECTABLE);
-  // Posted twice it is done twice, and each is reported once.
+  // A request posted twice is executed twice, and each execution is reported once.
   v1::PostRequest post;
   post.set_qp_id(queue.qp_id());
   *post.add_requests() = WriteRequest({}, 0, 0, 0, 7);
@@ -359,7 +360,7 @@ void ReplayOperator(Replays& replays, DaemonProcess& daemon) {
   replays.Repeated("AdminService.SetPods", admin, &AdminStub::SetPods, pods);
 }
 
-// The daemon has a policy file, so that it can be read again.
+// The daemon has a policy file, so that a reload works.
 TEST_F(Trust, Property13EveryCallMadeTwiceIsCleanAndLeavesNothing) {
   const TempDir directory;
   const std::string policy = directory.path() + "/policy.textproto";
@@ -385,7 +386,7 @@ TEST_F(Trust, Property13EveryCallMadeTwiceIsCleanAndLeavesNothing) {
   ReplayOperator(replays, daemon);
   ExpectNothingHeld(daemon, idle);
 
-  // A call that comes later must be thought of here too.
+  // A new RPC must be added here too.
   std::set<std::string> expected = AllCalls();
   for (const std::string& call : CallsThatOnlyLook()) {
     EXPECT_EQ(expected.erase(call), 1u) << call << " is no call of the wire";

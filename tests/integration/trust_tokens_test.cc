@@ -1,5 +1,5 @@
-// Properties 5, 6 and 7: a token reaches nothing of another tenant, says nothing about the next one, and dies with what
-// it was issued for.
+// Properties 5, 6 and 7: a token gives no access to another tenant, does not reveal the next token, and becomes invalid
+// with its object.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -55,7 +55,7 @@ struct Victim {
 TEST_F(Trust, Property05TokenOfAnotherTenantFailsOnOurQueuePairs) {
   Victim victim(daemon());
   ASSERT_NE(victim.client, nullptr);
-  // Two that work together, one of which is a peer of the other's.
+  // Two colluding sessions that are peers.
   ConnectedPair pair(daemon());
   SharedPage sink(pair.near_session, "before");
   for (const uint32_t token : {victim.remote, victim.local}) {
@@ -118,7 +118,7 @@ constexpr size_t kRegionsOfASession = 1024;
 constexpr int kHighBits = 8;
 constexpr int kVariantBits = 7;
 
-// Registers one page so many times in one call; the remote tokens in the order in which they were issued.
+// Registers one page `count` times in one call. Returns the remote tokens in order of issue.
 std::vector<uint32_t> TokensOf(TestSession& session, size_t count) {
   const uint64_t memory_id = session.SealedMemory(kPage);
   v1::BatchCreateMrRequest create;
@@ -147,12 +147,12 @@ std::vector<uint32_t> Differences(const std::vector<uint32_t>& from, const std::
   return differences;
 }
 
-// From each value to the next.
+// The differences between consecutive values.
 std::vector<uint32_t> Steps(const std::vector<uint32_t>& values) {
   return Differences(values, std::vector<uint32_t>(values.begin() + 1, values.end()));
 }
 
-// How often each value of these bits comes.
+// Number of occurrences of each value of these bits.
 std::map<uint32_t, size_t> Count(const std::vector<uint32_t>& values, int shift, int bits) {
   std::map<uint32_t, size_t> counts;
   for (const uint32_t value : values) {
@@ -165,12 +165,12 @@ size_t MostOften(const std::map<uint32_t, size_t>& counts) {
   return std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; })->second;
 }
 
-// In bits, as seen: minus the logarithm of the share of what comes most often.
+// Observed min-entropy in bits: minus the base-2 logarithm of the most frequent value's share.
 double MinEntropy(const std::vector<uint32_t>& values, int shift, int bits) {
   return std::log2(static_cast<double>(values.size()) / static_cast<double>(MostOften(Count(values, shift, bits))));
 }
 
-// All that live in a daemon at one time, in the order in which they were issued.
+// All tokens that are valid in a daemon at one time, in order of issue.
 class LivingTokens {
  public:
   explicit LivingTokens(DaemonProcess& daemon) {
@@ -190,7 +190,7 @@ class LivingTokens {
   std::vector<uint32_t> all_;
 };
 
-// One daemon for all that is asked of its 65,536 tokens: they are dear to make.
+// One daemon for all checks of its 65,536 tokens, because creating them is expensive.
 TEST_F(Trust, Property06TokensOfManySessionsCannotBeForetold) {
   const LivingTokens tokens(daemon());
   ASSERT_EQ(tokens.all().size(), kSessions * kRegionsOfASession);
@@ -204,7 +204,7 @@ TEST_F(Trust, Property06TokensOfManySessionsCannotBeForetold) {
   // The same step five times among 65,535 has a chance of 10^-15.
   EXPECT_LT(MostOften(Count(steps, 0, 32)), 5u);
 
-  // From each token to the one in the same place of the next session.
+  // From each token to the one at the same index of the next session.
   std::vector<uint32_t> across;
   for (size_t index = 1; index < kSessions; ++index) {
     const auto differences = Differences(tokens.of_sessions()[index - 1], tokens.of_sessions()[index]);
@@ -220,8 +220,8 @@ TEST_F(Trust, Property06TokensOfManySessionsCannotBeForetold) {
   EXPECT_GE(std::ranges::min_element(variants, {}, [](const auto& entry) { return entry.second; })->second, 256u);
 }
 
-// Of 1,024 places two that have the same token before and after a restart have a chance of 10^-13; of 16 values that
-// come 64 times each one that comes twice as often has one of 10^-10.
+// The chance that two of 1,024 indices have the same token before and after a restart is 10^-13; the chance that one of
+// 16 values, expected 64 times each, comes twice as often is 10^-10.
 TEST_F(Trust, Property06TokensOfARestartedDaemonCannotBeForetold) {
   std::array<std::vector<uint32_t>, 2> lives;
   for (std::vector<uint32_t>& tokens : lives) {
@@ -242,7 +242,7 @@ TEST_F(Trust, Property06TokensOfARestartedDaemonCannotBeForetold) {
 
 // --- 7: stale tokens ---
 
-// Two new queue pairs of the two sessions; `near` has failed when a token of the peer's was refused.
+// Uses two new queue pairs of the sessions: a refused token fails its queue pair.
 uint32_t ReadByNewQueues(TestSession& near_session, TestSession& far_session, const SharedPage& sink, uint32_t token) {
   TestQueue near(near_session);
   TestQueue far(far_session);
@@ -285,7 +285,7 @@ TEST_F(Trust, Property07TokenIsDeadAfterItsSession) {
   EXPECT_EQ(sink.memory.Text(0, 6), "before");
 }
 
-// A session of the grant's tenant, by the connection of `session`, whose own one ends.
+// Opens a session of the grant's tenant on the connection of `session`, whose own session ends.
 CallOutcome PresentGrant(TestSession& session, const std::string& secret) {
   ExpectOk(session.CloseSession());
   v1::OpenSessionRequest request;
@@ -293,7 +293,7 @@ CallOutcome PresentGrant(TestSession& session, const std::string& secret) {
   return session.Call(&SessionStub::OpenSession, request);
 }
 
-// A restarted daemon knows nothing of what the one before gave out, whoever shows it.
+// A restarted daemon accepts nothing that the previous one issued, from any client.
 TEST_F(Trust, Property07NothingGivenOutOutlivesTheDaemon) {
   auto first = DaemonProcess::Start();
   ASSERT_TRUE(first.ok()) << first.status();

@@ -1,4 +1,4 @@
-// What a device plugin tells the daemon: grants of the daemon before it, devices, and which container holds them.
+// A device plugin's reports to the daemon: grants of the previous daemon, devices, and the containers that hold them.
 #include <functional>
 #include <string>
 #include <vector>
@@ -55,7 +55,7 @@ CallResult<v1::OpenSessionResponse> Present(RawClient& client, const std::string
 class Workloads : public DaemonTest {
  protected:
   Workloads() : DaemonTest({kMetricsOnFreePort}) {}
-  // The pods and the grants are the shared daemon's.
+  // The pods and the grants belong to the shared daemon, so remove them.
   void TearDown() override {
     ExpectOk(SetPods(daemon(), {}));
     for (const v1::GrantInfo& grant : AdminGrants(daemon())) {

@@ -20,7 +20,7 @@ class StandIn : public LinkTest {
     request.set_version(version);
     request.set_endpoint(endpoint);
     request.set_resource_name(resource);
-    return CallUnary(*stub, &v1beta1::Registration::Stub::Register, request, kPatience).status();
+    return CallUnary(*stub, &v1beta1::Registration::Stub::Register, request, kTimeout).status();
   }
 };
 

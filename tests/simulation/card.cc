@@ -132,7 +132,7 @@ bool Card::Step(QueuePair& pair) {
   return true;
 }
 
-// Nothing when the request has to wait.
+// Nullopt if the request has to wait.
 std::optional<NtStatus> Card::Begin(QueuePair& pair, Request& request) {
   const bool is_slow = slow_reads_ && request.kind == RequestKind::kRead && request.stage == Request::Stage::kQueued;
   if (!is_slow) {
@@ -147,7 +147,7 @@ std::optional<NtStatus> Card::Begin(QueuePair& pair, Request& request) {
   return door == Door::kClosed ? std::optional(NtStatus::kIoTimeout) : std::nullopt;
 }
 
-// A read whose bytes have come, or the oldest request that has not begun.
+// Returns a read whose bytes have landed, else the oldest request that has not begun.
 Request* Card::NextToBegin(QueuePair& pair) {
   uint32_t reading = 0;
   for (Request& request : pair.slots) {
@@ -164,8 +164,8 @@ Request* Card::NextToBegin(QueuePair& pair) {
   return nullptr;
 }
 
-// Completions come in posting order. What is behind a failure is flushed even if it was executed while a read before it
-// was under way.
+// Completions come in posting order. Requests behind a failed one are flushed, even one that was executed while an
+// earlier read was under way.
 void Card::Settle(QueuePair& pair, Request& request, NtStatus status) {
   request.stage = Request::Stage::kDone;
   request.status = status;
@@ -224,7 +224,7 @@ void Card::LoseConnection(QueuePair& pair, const QueuePair& lost, bool fatal) {
   if (pair.state != QueuePairState::kReadyToSend || pair.peer_number != lost.number) {
     return;
   }
-  // Who is connected to itself hears of it from its own requests.
+  // A queue pair connected to itself gets no event: its own requests report the failure.
   pair.peer_gone_due = pair.peer_gone_due || (!pair.peer_lost && lost.number != pair.number);
   pair.peer_lost = true;
   if (fatal) {
@@ -245,14 +245,14 @@ Card::Door Card::Knock(QueuePair& pair) {
 }
 
 std::optional<NtStatus> Card::Execute(QueuePair& pair, Request& request) {
-  const auto judge = [](bool done) { return done ? NtStatus::kSuccess : NtStatus::kInvalidDeviceRequest; };
+  const auto status_of = [](bool done) { return done ? NtStatus::kSuccess : NtStatus::kInvalidDeviceRequest; };
   switch (request.kind) {
     case RequestKind::kFastRegister:
-      return judge(FastRegister(pair, request));
+      return status_of(FastRegister(pair, request));
     case RequestKind::kInvalidate:
-      return judge(request.key->Invalidate());
+      return status_of(request.key->Invalidate());
     case RequestKind::kBind:
-      return judge(Bind(pair, request));
+      return status_of(Bind(pair, request));
     case RequestKind::kReceive:
       return NtStatus::kInternalError;
     default:
@@ -308,7 +308,7 @@ std::optional<NtStatus> Card::Send(QueuePair& pair, QueuePair& host, Request& re
   return NtStatus::kRemoteResources;
 }
 
-// What the receiver is told, but for an invalidation.
+// The receive completion's status, apart from an invalidation.
 NtStatus Card::Receive(QueuePair& host, const Request& send, const Request& receive) {
   if (send.size() > receive.size()) {
     return NtStatus::kBufferOverflow;
@@ -374,7 +374,7 @@ bool Card::FastRegister(QueuePair& pair, Request& request) {
   if (!request.key->Activate(target)) {
     return false;
   }
-  // The pages are the registration's from here on.
+  // The registration owns the pages from here on.
   target->backing.swap(request.backing);
   return true;
 }
@@ -391,7 +391,7 @@ bool Card::Bind(QueuePair& pair, Request& request) {
   if (!request.bound_to->alive || !request.key->Activate(target)) {
     return false;
   }
-  // The region is kept by the binding from here on.
+  // The binding holds the region from here on.
   target->hold.swap(request.hold);
   return true;
 }

@@ -41,7 +41,7 @@ void Scatter(const std::vector<std::byte>& bytes, const Pieces& pieces) {
   }
 }
 
-// Pieces that take turns on the same bytes, or that come from bytes nobody can be sure of.
+// True if a target piece overlaps a source piece or another target piece, or if the source is uncertain.
 bool IsUncertain(const Pieces& from, const Pieces& to) {
   for (size_t index = 0; index < to.size(); ++index) {
     const auto overlaps = [&](const Piece& other) { return Overlap(to[index], other); };

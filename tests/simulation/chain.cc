@@ -21,7 +21,7 @@ std::shared_ptr<Memory> PickSealed(const Scene& scene, const Client& client) {
   return sealed.empty() ? nullptr : scene.dice.Pick(sealed);
 }
 
-// Makes one thing about the chain wrong, mostly.
+// Usually breaks one rule of the chain.
 void Spoil(const Scene& scene, const Client& client, Chain& chain) {
   Dice& dice = scene.dice;
   core::MdlEntry& entry = chain.entries[dice.Below(chain.entries.size())];
@@ -62,7 +62,7 @@ void Spoil(const Scene& scene, const Client& client, Chain& chain) {
   }
 }
 
-std::shared_ptr<Memory> Judge(const Client& client, const core::MdlEntry& entry, Refusals& why) {
+std::shared_ptr<Memory> CheckEntry(const Client& client, const core::MdlEntry& entry, Refusals& why) {
   why.If(entry.count == 0, ErrorReason::MDL_ENTRY_EMPTY);
   why.If(entry.address.value == 0, ErrorReason::MDL_ADDRESS_ZERO);
   why.If(EndPassesAll(entry.address.value, entry.count) || EndPassesAll(entry.offset, entry.count),
@@ -80,14 +80,14 @@ std::shared_ptr<Memory> Judge(const Client& client, const core::MdlEntry& entry,
   return memory;
 }
 
-void JudgeSeam(const core::MdlEntry& before, const core::MdlEntry& entry, Refusals& why) {
+void CheckSeam(const core::MdlEntry& before, const core::MdlEntry& entry, Refusals& why) {
   why.If(entry.address.value - before.address.value != before.count, ErrorReason::MDL_CHAIN_GAP);
   const bool adjoins = before.memory == entry.memory && before.offset + before.count == entry.offset;
   why.If(!adjoins && PageOffset(entry.address.value) != 0, ErrorReason::MDL_NOT_PAGE_CONGRUENT);
 }
 
-// The pages that the bytes of a sound chain lie in.
-std::vector<MappedPages::Page> PagesOf(const JudgedChain& chain) {
+// The pages that contain the bytes of a valid chain.
+std::vector<MappedPages::Page> PagesOf(const CheckedChain& chain) {
   std::vector<MappedPages::Page> pages;
   uint64_t address = chain.base;
   for (const Piece& piece : chain.pieces) {
@@ -154,34 +154,34 @@ Chain DrawChain(const Scene& scene, const Client& client) {
   return chain;
 }
 
-JudgedChain JudgeChain(const Client& client, const Chain& chain) {
-  JudgedChain judged{.length = chain.length};
-  judged.why.If(chain.length == 0, ErrorReason::LENGTH_ZERO);
-  judged.why.If(chain.entries.empty(), ErrorReason::MDL_CHAIN_EMPTY);
+CheckedChain CheckChain(const Client& client, const Chain& chain) {
+  CheckedChain checked{.length = chain.length};
+  checked.why.If(chain.length == 0, ErrorReason::LENGTH_ZERO);
+  checked.why.If(chain.entries.empty(), ErrorReason::MDL_CHAIN_EMPTY);
   uint64_t covered = 0;
   for (size_t index = 0; index < chain.entries.size(); ++index) {
     const core::MdlEntry& entry = chain.entries[index];
-    const std::shared_ptr<Memory> memory = Judge(client, entry, judged.why);
+    const std::shared_ptr<Memory> memory = CheckEntry(client, entry, checked.why);
     if (covered < chain.length) {
       if (index > 0) {
-        JudgeSeam(chain.entries[index - 1], entry, judged.why);
+        CheckSeam(chain.entries[index - 1], entry, checked.why);
       }
       const uint64_t count = std::min(entry.count, chain.length - covered);
-      judged.pieces.push_back({.memory = memory.get(), .offset = entry.offset, .length = count});
+      checked.pieces.push_back({.memory = memory.get(), .offset = entry.offset, .length = count});
       covered += count;
     }
     if (memory != nullptr) {
-      judged.uses.emplace_back(memory);
+      checked.uses.emplace_back(memory);
     }
   }
-  judged.why.If(covered < chain.length, ErrorReason::LENGTH_ABOVE_CHAIN);
-  if (judged.why.none()) {
-    judged.base = chain.entries.front().address.value;
-    judged.pages = PagesOf(judged);
+  checked.why.If(covered < chain.length, ErrorReason::LENGTH_ABOVE_CHAIN);
+  if (checked.why.none()) {
+    checked.base = chain.entries.front().address.value;
+    checked.pages = PagesOf(checked);
   } else {
-    judged.uses.clear();
+    checked.uses.clear();
   }
-  return judged;
+  return checked;
 }
 
 std::vector<FilePage> InFiles(const std::vector<MappedPages::Page>& pages) {

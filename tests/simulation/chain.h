@@ -9,19 +9,19 @@
 
 namespace rnicd::simulation {
 
-// An MDL chain as a client gives it.
+// An MDL chain as a client passes it.
 struct Chain {
   std::vector<core::MdlEntry> entries;
   uint64_t length = 0;
 
   std::string Text() const;
 };
-// Whether the client has memory that a chain may name.
+// True if the client has memory that a chain may name.
 bool HasSealed(const Client& client);
 Chain DrawChain(const Scene& scene, const Client& client);
 
-// What the chain comes to. Without refusals: the bytes, the pages they lie in, in order, and the uses that keep them.
-struct JudgedChain {
+// A validated chain. Without refusals: its bytes, the pages that contain them, in order, and the uses that keep them.
+struct CheckedChain {
   Refusals why;
   uint64_t base = 0;
   uint64_t length = 0;
@@ -29,9 +29,9 @@ struct JudgedChain {
   std::vector<MappedPages::Page> pages;
   std::vector<MemoryUse> uses;
 };
-JudgedChain JudgeChain(const Client& client, const Chain& chain);
+CheckedChain CheckChain(const Client& client, const Chain& chain);
 
-// The same pages as their files know them.
+// The same pages, named by file and page number.
 std::vector<FilePage> InFiles(const std::vector<MappedPages::Page>& pages);
 
 }  // namespace rnicd::simulation

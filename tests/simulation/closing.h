@@ -6,9 +6,9 @@
 
 namespace rnicd::simulation {
 
-// Judges a close, and says whether it must pend.
+// Checks whether a close must be refused, and sets `must_pend` if it must pend.
 template <typename T>
-Refusals JudgeClose(const Client& client, const std::shared_ptr<T>& object, bool& must_pend) {
+Refusals CheckClose(const Client& client, const std::shared_ptr<T>& object, bool& must_pend) {
   Refusals why;
   why.If(object == nullptr, ErrorReason::OBJECT_NOT_FOUND);
   why.If(object != nullptr && object->closing.begun, ErrorReason::OBJECT_CLOSING);

@@ -26,7 +26,7 @@ class SeededRandom final : public RandomSource {
   uint64_t state_;
 };
 
-// Every decision of a simulation. A decision stands in a statement of its own: the order in which a compiler evaluates
+// Makes every decision of a simulation. Each draw is a statement of its own: the order in which a compiler evaluates
 // arguments must not change what a seed means.
 class Dice {
  public:

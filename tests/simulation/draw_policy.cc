@@ -9,7 +9,7 @@ using core::Resource;
 
 constexpr uint64_t kFirstUid = 1000;
 constexpr uint64_t kUids = 3;
-// Whom its uid does not tell apart.
+// A gid shared by several uids.
 constexpr gid_t kSharedGid = 100;
 constexpr uint64_t kPods = 3;
 
@@ -46,7 +46,7 @@ core::Matcher DrawMatcher(Dice& dice) {
   if (choice == 6) {
     matcher.pod_labels["tier"] = DrawTier(dice);
   }
-  // One without a condition matches nobody.
+  // A matcher without conditions matches no caller.
   return dice.Chance(5) ? core::Matcher{} : matcher;
 }
 
@@ -119,7 +119,7 @@ core::Policy DrawPolicy(Dice& dice, bool rates) {
     rule.limits = DrawTenantLimits(dice, rates);
     policy.tenants.push_back(std::move(rule));
   }
-  // Without a default the others are turned away.
+  // Without a default rule all other callers are refused.
   if (!policy.tenants.empty() && dice.Chance(75)) {
     policy.default_tenant = policy.tenants.back().name;
   }

@@ -12,19 +12,19 @@
 
 namespace rnicd::simulation {
 
-// Somebody of a few uids, sometimes in one of a few pods. `process` numbers the process.
+// A caller with one of a few uids, sometimes in one of a few pods. `process` is the number of its process.
 core::Caller DrawCaller(Dice& dice, uint64_t process, const std::shared_ptr<ManualProcess>& handle);
 
-// Limits near enough to be hit. `rates`: also how many calls a second.
+// Limits low enough to be hit. `rates`: also draws a call rate per second.
 core::TenantLimits DrawTenantLimits(Dice& dice, bool rates);
 
-// A few rules, each with callers of its own, more or less, and for the rest one of them or nobody.
+// A few rules whose matchers may overlap, and for all other callers a default rule or none.
 core::Policy DrawPolicy(Dice& dice, bool rates);
 
-// What is known of the pods; not of every one.
+// Facts about some of the pods.
 std::vector<core::PodFacts> DrawPods(Dice& dice);
 
-// One of a few names; `careless` draws one that is none.
+// Terms with one of a few names; if `careless`, with an invalid name.
 core::GrantTerms DrawGrantTerms(Dice& dice, bool rates, bool careless);
 
 }  // namespace rnicd::simulation

@@ -1,4 +1,4 @@
-// Work requests by lot.
+// Random work requests.
 
 #include <algorithm>
 
@@ -10,7 +10,7 @@ namespace {
 
 using Targets = std::vector<std::shared_ptr<Target>>;
 
-// Registrations of a domain that a token leads to now.
+// Live registrations of a domain.
 Targets RegistrationsIn(const Client& client, const std::shared_ptr<Domain>& domain) {
   Targets targets;
   for (const auto& region : client.regions) {
@@ -24,7 +24,7 @@ Targets RegistrationsIn(const Client& client, const std::shared_ptr<Domain>& dom
   return targets;
 }
 
-// What a peer of `host` may reach with that right.
+// Targets that a peer of `host` may access with this right.
 Targets RemoteTargetsOf(const QueuePair& host, bool write) {
   Targets targets = RegistrationsIn(*host.client, host.domain);
   for (const auto& window : host.client->windows) {
@@ -38,7 +38,7 @@ Targets RemoteTargetsOf(const QueuePair& host, bool write) {
   return targets;
 }
 
-// A token that should not work here: dead, somebody else's, of the wrong kind, or made up.
+// A token that should not work here: dead, another session's, of the wrong kind, or random.
 uint32_t WrongToken(const Scene& scene, const Client& client) {
   Dice& dice = scene.dice;
   const Client& other = *dice.Pick(scene.model.clients);
@@ -98,7 +98,7 @@ class Drawer {
   }
 
  private:
-  // Whether a request can be right; now and then it is posted though it cannot.
+  // Whether to draw a request that needs something; occasionally true although what it needs is missing.
   bool Can(bool has_what_it_takes) { return has_what_it_takes || scene_.Careless(); }
   bool Any(bool fast, Region::State state) const {
     const auto& regions = pair_.client->regions;
@@ -125,7 +125,7 @@ class Drawer {
   }
 
   core::Sge Entry(uint64_t most, bool sink) {
-    // Often all of it, so that what is to be received finds room.
+    // Often the full length, so that received messages fit.
     const auto length = static_cast<uint32_t>(sink && dice_.Chance(60) ? most : dice_.Below(most + 1));
     if (scene_.Careless()) {
       const uint64_t address = dice_.Next();
@@ -155,7 +155,7 @@ class Drawer {
     return {.address = address, .length = static_cast<uint32_t>(fitting), .token = target->local};
   }
 
-  // `most`: bytes in all.
+  // `most`: total bytes.
   core::Sges Entries(uint32_t allowed, uint64_t most, bool sink) {
     core::Sges sges;
     const uint64_t count = scene_.Careless() ? allowed + 1 : dice_.Between(1, std::max<uint32_t>(allowed, 1));
@@ -218,7 +218,7 @@ class Drawer {
     draft_.request.operation = core::SendAndInvalidateOperation{.sges = std::move(sges), .token = token};
   }
 
-  // Of the peer's fast registrations and bound windows.
+  // Tokens of the peer's fast registrations and bound windows.
   std::vector<uint32_t> TokensToInvalidate() const {
     std::vector<uint32_t> tokens;
     const std::shared_ptr<QueuePair> peer = pair_.peer.lock();
@@ -234,7 +234,7 @@ class Drawer {
     return tokens;
   }
 
-  // Where to read or write; a wrong place when there is no right one.
+  // Draws a remote range to read or write; an invalid one if there is no valid one.
   void Remote(uint64_t length, bool write, VirtualAddress& address, RemoteToken& token) {
     const std::shared_ptr<QueuePair> peer = pair_.peer.lock();
     const Targets targets = RemoteTargets(write);
@@ -248,7 +248,7 @@ class Drawer {
     token = target->remote;
   }
 
-  // Bytes that fit into most remote targets, so that not every transfer fails.
+  // A size that fits into most remote targets, so that not every transfer fails.
   uint64_t RemoteSize(bool write) {
     uint64_t least = 9000;
     for (const std::shared_ptr<Target>& target : RemoteTargets(write)) {
@@ -276,7 +276,7 @@ class Drawer {
     draft_.request.operation = std::move(write);
   }
 
-  // A region of that kind in the pair's domain, mostly.
+  // Usually a region of this kind in the pair's domain.
   MemoryRegionId PickRegion(bool fast, Region::State state) {
     std::vector<MemoryRegionId> fitting;
     for (const auto& region : pair_.client->regions) {
@@ -367,7 +367,7 @@ class Drawer {
     draft_.request.operation = operation;
   }
 
-  // A region with a fast registration, mostly.
+  // Usually a region with a fast registration.
   MemoryRegionId PickActive() {
     for (const auto& region : pair_.client->regions) {
       if (region->key != nullptr && region->key->active() && region->domain == pair_.domain && dice_.Chance(60)) {
@@ -399,7 +399,7 @@ class Drawer {
     draft_.request.operation = operation;
   }
 
-  // One that is not bound, mostly.
+  // Usually a window that is not bound.
   MemoryWindowId PickWindow() {
     for (const auto& window : pair_.client->windows) {
       if (!window->key->active() && window->domain == pair_.domain && dice_.Chance(60)) {

@@ -100,7 +100,7 @@ class Episode {
       HearOut(*dice_.Pick(ClientsThatAre(true)));
     } else {
       const std::shared_ptr<Client>& client = dice_.Pick(alive);
-      // A session that is ending answers only that; to hear it now and then is enough.
+      // An ending session only refuses calls; testing that occasionally is enough.
       ClientCall(client->ending ? *dice_.Pick(alive) : *client);
     }
   }
@@ -120,7 +120,7 @@ class Episode {
     }
   }
 
-  // The last events of a session that is over; after them it is forgotten.
+  // Fetches the last events of an ended session, which is then forgotten.
   void HearOut(Client& client) {
     FetchEvent(scene_, client);
     if (client.session->events().Drained()) {
@@ -177,7 +177,7 @@ uint64_t RunEpisode(uint64_t seed, const EpisodeLimits& limits, Canary canary, T
   auto episode = std::make_unique<Episode>(seed, canary, trace, findings);
   const uint64_t sessions = episode->Run(limits);
   if (findings.any()) {
-    // A world that is not what it should be cannot be taken down in order; the process ends anyway.
+    // A world that broke an invariant cannot be torn down in order; the process ends anyway.
     (void)episode.release();
   }
   return sessions;

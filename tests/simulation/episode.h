@@ -9,13 +9,13 @@
 namespace rnicd::simulation {
 
 struct EpisodeLimits {
-  // It ends when either is reached.
+  // The episode ends when either limit is reached.
   uint64_t sessions = 0;
   uint64_t steps = 0;
 };
 
-// One world from its first session to the last: opens sessions, lets them do what the seed says, ends them all, and
-// checks every invariant after every step. Answers how many sessions were opened; stops at the first finding.
+// Runs one world from its first session to the last: opens sessions, lets them do what the seed decides, ends them all,
+// and checks every invariant after every step. Stops at the first finding. Returns the number of opened sessions.
 uint64_t RunEpisode(uint64_t seed, const EpisodeLimits& limits, Canary canary, Trace& trace, Findings& findings);
 
 }  // namespace rnicd::simulation

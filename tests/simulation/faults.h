@@ -27,17 +27,17 @@ enum class Fault : uint8_t {
 };
 inline constexpr size_t kFaults = 13;
 
-// Failures that are planned below core, and the model's own count of them. One kind of fault has one plan at a time.
+// Failures planned below core, and the model's count of them. Each kind of fault has at most one plan at a time.
 class Faults {
  public:
   // Both outlive this.
   Faults(provider::FaultPlan& plan, FaultyOs& os) : plan_(plan), os_(os) {}
 
-  // The next `count` calls of that kind fail.
+  // Makes the next `count` calls of this kind fail.
   void Plan(Fault fault, ErrorReason reason, uint64_t count);
-  // The call is made now. True when it fails; then the reason is added.
+  // Counts one call. True if it must fail; then adds the reason to `why`.
   bool Strikes(Fault fault, Refusals& why);
-  // The card's, or that of a system call.
+  // The reason of a card's failure or of a failed system call.
   static ErrorReason ReasonFor(Fault fault, uint64_t choice);
 
  private:

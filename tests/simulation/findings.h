@@ -6,14 +6,14 @@
 
 namespace rnicd::simulation {
 
-// The first sentence that did not hold.
+// The first invariant that did not hold.
 struct Finding {
   // The name of the invariant's function.
   std::string invariant;
   std::string difference;
 };
 
-// What a run found. Only the first finding counts: after it the model no longer says what is.
+// The finding of a run. Only the first one counts: after it the model no longer matches core.
 class Findings {
  public:
   void Report(std::string invariant, std::string difference) {

@@ -14,14 +14,14 @@ using core::Resource;
 std::string Who(const Client& client) { return "s" + std::to_string(client.number); }
 std::string Who(const Tenant& tenant) { return "tenant " + tenant.name; }
 
-// Reports a figure that is not what it should be.
+// Reports a figure that differs from the expected one.
 void Compare(Scene& scene, const char* invariant, const std::string& what, uint64_t is, uint64_t should) {
   if (is != should) {
     scene.findings.Report(invariant, what + " is " + std::to_string(is) + " instead of " + std::to_string(should));
   }
 }
 
-// What an owner's ledger says, and what it must say.
+// An owner's ledger figure and its expected value.
 struct Count {
   std::string whose;
   const core::Ledger& ledger;
@@ -39,7 +39,7 @@ std::vector<Count> AllCounts(const Scene& scene) {
   }
   for (const auto& client : scene.model.clients) {
     counts.push_back({Who(*client), client->session->ledger(), scene.model.UsageOf(*client)});
-    // The tenant of a grant that is over is on no list any more.
+    // The tenant of an expired grant is no longer listed.
     const core::Tenant& tenant = client->session->tenant();
     if (tenant.closed()) {
       counts.push_back({Who(*client->tenant), *tenant.ledger(), scene.model.UsageOf(*client->tenant)});
@@ -188,8 +188,8 @@ void GrantsAreThoseThatAreNotOver(Scene& scene) {
   }
 }
 
-// "... : REASON" where "... : REASON or OTHER" is expected will do.
-bool IsAsTold(const std::string& is, const std::string& should) {
+// "... : REASON" matches if "... : REASON or OTHER" is expected.
+bool MatchesExpected(const std::string& is, const std::string& should) {
   const size_t reason = is.rfind(' ') + 1;
   const std::string alternatives = " or " + should.substr(std::min(reason, should.size())) + " or ";
   return is.substr(0, reason) == should.substr(0, reason) &&
@@ -201,7 +201,7 @@ void EveryDecisionIsTold(Scene& scene) {
   const std::vector<std::string>& should = scene.model.decisions;
   Compare(scene, "EveryDecisionIsTold", "the number of decisions", is.size(), should.size());
   for (size_t index = 0; index < std::min(is.size(), should.size()); ++index) {
-    if (!IsAsTold(is[index], should[index])) {
+    if (!MatchesExpected(is[index], should[index])) {
       scene.findings.Report("EveryDecisionIsTold", is[index] + " instead of " + should[index]);
     }
   }

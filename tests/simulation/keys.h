@@ -15,33 +15,33 @@ namespace rnicd::simulation {
 class Key;
 class RegionHold;
 
-// What a transfer wants of the memory behind a token.
+// The access that a transfer needs to the memory behind a token.
 enum class Access : uint8_t { kLocalRead, kLocalWrite, kReadSink, kRemoteRead, kRemoteWrite };
 
-// Memory that a token leads to: a registration, or a window onto one.
+// Memory that a token refers to: a registration, or a window onto one.
 struct Target {
-  // The protection domain's number.
+  // Number of the protection domain.
   uint64_t domain = 0;
   VirtualAddress base;
   uint64_t length = 0;
   AccessRights rights;
   LocalToken local;
   RemoteToken remote;
-  // False once it is deregistered or invalidated.
+  // False once the target is deregistered or invalidated.
   bool alive = true;
-  // Of a registration: the bytes from base to base + length, and what a fast one holds.
+  // Registrations only: the bytes from base to base + length, and the pages held by a fast registration.
   Pieces pieces;
   std::shared_ptr<const Backing> backing;
-  // Windows that are bound to it now.
+  // Number of windows bound to this registration.
   uint64_t windows = 0;
-  // Of a window: the registration it looks onto, and the number of the only queue pair it works through.
+  // Windows only: the underlying registration, and the number of the only queue pair that may use the window.
   std::shared_ptr<Target> region;
   uint64_t through = 0;
   std::shared_ptr<const RegionHold> hold;
-  // Of what can be invalidated by its token.
+  // Key of a target that can be invalidated by its token; empty otherwise.
   std::weak_ptr<Key> owner;
 
-  // Appends the bytes of [address, address + size) when `access` through that queue pair is allowed.
+  // Appends the bytes of [address, address + size); false if `access` through this queue pair is not allowed.
   bool Pin(uint64_t from_domain, uint64_t from_pair, Access access, uint64_t address, uint64_t size,
            Pieces& pinned) const;
 
@@ -52,27 +52,28 @@ struct Target {
 
 // The tokens of one card.
 struct Nic {
-  // Where the adapter asks for no read sink right every registration has it.
+  // Adds the read sink right if the adapter does not require it: every registration then has it.
   AccessRights Resolve(AccessRights rights) const;
   void Insert(const std::shared_ptr<Target>& target);
-  // The target is dead.
+  // Removes a dead target.
   void Erase(Target& target);
   std::shared_ptr<Target> Find(RemoteToken token) const;
   std::shared_ptr<Target> Find(LocalToken token) const;
 
   uint32_t flags = 0;
-  // 0 means no limit.
+  // Limit on `keys`; 0 means none.
   uint64_t max_keys = 0;
-  // Keys that exist, whether they lead anywhere or not.
+  // Number of existing keys, active or not.
   uint64_t keys = 0;
   std::map<uint32_t, std::shared_ptr<Target>> local;
   std::map<uint32_t, std::shared_ptr<Target>> remote;
 };
 
-// What fast registrations or bindings come and go under. Shared by its owner and the requests that name it.
+// The token pair under which fast registrations or bindings are made and invalidated. Shared by its owner and the
+// requests that name it.
 class Key : public std::enable_shared_from_this<Key> {
  public:
-  // `nic` outlives the key.
+  // `nic` must outlive the key.
   Key(Nic& nic, uint64_t in_domain, LocalToken local_token, RemoteToken remote_token)
       : domain(in_domain), local(local_token), issued(remote_token), nic_(nic) {
     ++nic_.keys;
@@ -84,7 +85,7 @@ class Key : public std::enable_shared_from_this<Key> {
     --nic_.keys;
   }
 
-  // False when it leads somewhere already or is retired.
+  // False if the key is already active or is retired.
   bool Activate(std::shared_ptr<Target> target);
   bool Invalidate();
   void Retire() {
@@ -96,7 +97,7 @@ class Key : public std::enable_shared_from_this<Key> {
 
   const uint64_t domain;
   const LocalToken local;
-  // That of the last request that was accepted for it.
+  // Remote token of the last request accepted for this key.
   RemoteToken issued;
 
  private:

@@ -11,7 +11,7 @@
 
 namespace rnicd::simulation {
 
-// The callbacks given to core: what came, and what must have come by the end of the step.
+// The callbacks passed to core: which came, and which must have come by the end of the step.
 class Mailbox {
  public:
   struct Letter {
@@ -22,7 +22,7 @@ class Mailbox {
     std::optional<core::Reclaimed> reclaimed;
   };
 
-  // A number for a callback that will be given away.
+  // Returns the number of a new callback.
   uint64_t Reserve() { return ++last_; }
   core::Done DoneFor(uint64_t callback);
   core::RegisterDone RegisterDoneFor(uint64_t callback);
@@ -30,9 +30,9 @@ class Mailbox {
   std::function<void(const core::Reclaimed&)> EndDoneFor(uint64_t callback);
 
   void Expect(uint64_t callback, Refusals why) { expected_.push_back({callback, std::move(why)}); }
-  // Null when nothing came for it in this step.
+  // Null if the callback did not come in this step.
   const Letter* Find(uint64_t callback) const;
-  // Every callback that is due came once with an outcome the model allows, and none came that is not due.
+  // Checks that every due callback came once with an outcome the model allows, and that no other came.
   void CheckCallbacksComeOnce(Findings& findings);
 
  private:

@@ -1,10 +1,10 @@
-// rnicd_simulation: core and the soft card under a seed. README.md says what it does.
+// rnicd_simulation: simulates core and the soft card from a seed. See README.md.
 //
 //   rnicd_simulation [--seed N] [--sessions N] [--steps N] [--kept FILE] [--canary[=NAME]] [--trace]
 //
-// Without --seed the seed comes from the clock. --sessions: how many are opened, --steps: at most so many an episode.
-// --kept: the seeds of a file, one after the other. --canary: plants a bug, which must be found. --trace: prints every
-// step as it happens. Exit status: 0 nothing found, 1 an invariant does not hold, 2 wrong usage.
+// Without --seed the seed comes from the clock. --sessions: sessions to open. --steps: maximum per episode.
+// --kept: runs each seed of a file. --canary: plants a bug, which must be found. --trace: prints every step as it
+// happens. Exit status: 0 nothing found, 1 an invariant does not hold, 2 wrong usage.
 
 #include <chrono>
 #include <cstdio>
@@ -51,7 +51,7 @@ std::optional<Canary> CanaryNamed(std::string_view name) {
   return std::nullopt;
 }
 
-// Nothing for arguments that make no sense.
+// Nullopt for invalid arguments.
 std::optional<Arguments> Parse(const std::vector<std::string>& words) {
   Arguments arguments;
   for (size_t index = 0; index < words.size(); ++index) {
@@ -97,7 +97,7 @@ void PrintFinding(const Findings& findings, const Trace& trace, uint64_t seed, u
               static_cast<unsigned long long>(episode), static_cast<unsigned long long>(trace.steps()));
 }
 
-// Ends the process when something is found.
+// Exits the process at a finding.
 void RunSeed(uint64_t seed, const Arguments& arguments) {
   std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
   std::fflush(stdout);
@@ -113,7 +113,7 @@ void RunSeed(uint64_t seed, const Arguments& arguments) {
     if (findings.any()) {
       PrintFinding(findings, trace, seed, episode);
       std::fflush(stdout);
-      // Without destructors: what is left of the world is not in order.
+      // Skips destructors: the rest of the world is inconsistent.
       std::_Exit(1);
     }
   }

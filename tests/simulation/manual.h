@@ -14,11 +14,11 @@
 
 namespace rnicd::simulation {
 
-// Jobs that wait until somebody chooses one: so the seed decides in which order things go on.
+// Queued jobs that run only when chosen, so that the seed decides their order.
 class ManualJobs {
  public:
   void Add(std::function<void()> job) { jobs_.push_back(std::move(job)); }
-  // Runs the job and lets go of what it holds.
+  // Runs the job and releases what it holds.
   void Run(size_t index) {
     const std::function<void()> job = std::move(jobs_[index]);
     jobs_.erase(jobs_.begin() + static_cast<std::ptrdiff_t>(index));
@@ -38,7 +38,7 @@ class ManualExecutor final : public core::Executor {
   ManualJobs jobs;
 };
 
-// Bytes land when the simulation says so, whatever delay the card asks for.
+// Ignores the card's delays: bytes land when the simulation runs the job.
 class ManualEngine final : public provider::SoftEngine {
  public:
   void Post(std::function<void()> job) override { jobs.Add(std::move(job)); }

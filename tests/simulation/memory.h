@@ -14,20 +14,20 @@
 
 namespace rnicd::simulation {
 
-// A memory file. Every memory object that was made of it shows the same bytes.
+// A memory file. All memory objects made from it share its bytes.
 struct MemoryFile {
   uint64_t number = 0;
-  // What must lie in it; as long as the file, which is never shorter than a memory object of it.
+  // The expected content, as long as the file; a file is never shorter than a memory object made from it.
   std::vector<std::byte> content;
-  // A client's own, to hand it over once more. None while it was not fetched.
+  // The client's descriptor, to send the file again; invalid until fetched.
   UniqueFd descriptor;
-  // It can be mapped by nobody else any more.
+  // True once no further process can map the file.
   bool sealed = false;
-  // A transfer overlapped itself in this step, so that nobody can say what lies here now.
+  // True if a transfer overlapped itself in this step, so that the content is undefined.
   bool uncertain = false;
 };
 
-// A memory object as the model sees it.
+// The model's view of a memory object.
 struct Memory {
   enum class State : uint8_t { kAllocating, kAwaitingFile, kAttached, kSealed };
 
@@ -35,16 +35,16 @@ struct Memory {
   MemoryObjectId id;
   uint64_t bytes = 0;
   State state = State::kAllocating;
-  // Sealed, though its pages could not be looked at once more.
+  // True if the seals are set although the check of the pages afterwards failed.
   bool seals_complete = false;
-  // How many registrations and mappings stand on it.
+  // Number of registrations and mappings that use it.
   uint64_t uses = 0;
-  // Both empty before there is a file; its first bytes are those of the memory.
+  // File and real bytes, both empty until a file is attached; the memory is the file's first bytes.
   std::shared_ptr<MemoryFile> file;
   std::span<std::byte> real;
 };
 
-// Counts one use as long as it lives.
+// Counts one use for its lifetime.
 class MemoryUse {
  public:
   explicit MemoryUse(std::shared_ptr<Memory> memory) : memory_(std::move(memory)) { ++memory_->uses; }
@@ -60,7 +60,7 @@ class MemoryUse {
   std::shared_ptr<Memory> memory_;
 };
 
-// Bytes of a memory object. Valid while somebody has a use of it.
+// Bytes of a memory object. Valid while a MemoryUse of it exists.
 struct Piece {
   Memory* memory = nullptr;
   uint64_t offset = 0;
@@ -68,11 +68,11 @@ struct Piece {
 };
 using Pieces = std::vector<Piece>;
 
-// A page of a memory file: the file's number and the page's.
+// A page of a memory file: file number and page number.
 using FilePage = std::pair<uint64_t, uint64_t>;
 using FilePages = std::set<FilePage>;
 
-// The pages behind a logical address mapping, charged as long as anybody holds them.
+// The pages of a logical address mapping, charged for as long as any reference exists.
 struct MappedPages {
   struct Page {
     Memory* memory = nullptr;
@@ -84,7 +84,7 @@ struct MappedPages {
   std::vector<MemoryUse> uses;
 };
 
-// What a posted request or a live fast registration holds: the pages it names, and the charge for the list of them.
+// The pages that a posted request or a live fast registration names, and the charge for their list.
 struct Backing {
   std::vector<std::shared_ptr<const MappedPages>> pages;
   uint64_t list = 0;

@@ -15,7 +15,7 @@ using core::Resource;
 
 constexpr size_t kRemembered = 24;
 
-// The reason of a refusal for want of a resource, in the order of Resource.
+// The reason of a refusal by each resource's limit, in the order of Resource.
 constexpr ErrorReason kQuotaReasons[] = {
     ErrorReason::QUOTA_SESSIONS,
     ErrorReason::QUOTA_ADAPTERS,
@@ -39,8 +39,8 @@ static_assert(std::size(kQuotaReasons) == core::kResourceCount);
 
 uint64_t& Of(Usage& usage, Resource resource) { return usage[static_cast<size_t>(resource)]; }
 
-// Refuses what a limit has no room for. There is always room for nothing.
-void JudgeLimit(const core::Limits& limits, Resource resource, const Usage& usage, uint64_t amount, Refusals& why) {
+// Adds a refusal if `amount` exceeds what is left of the limit. An amount of 0 always fits.
+void CheckLimit(const core::Limits& limits, Resource resource, const Usage& usage, uint64_t amount, Refusals& why) {
   const auto index = static_cast<size_t>(resource);
   const uint64_t limit = limits[resource];
   why.IfAbove(limit != 0 && amount != 0 && (usage[index] > limit || amount > limit - usage[index]),
@@ -77,7 +77,7 @@ bool Any(const std::vector<std::shared_ptr<T>>& list, Condition condition) {
   return std::any_of(list.begin(), list.end(), [&](const std::shared_ptr<T>& each) { return condition(*each); });
 }
 
-// The first object whose close has begun and is not held up.
+// The first object whose close has begun and is not blocked.
 template <typename T>
 std::shared_ptr<T> FirstToFinish(const Client& client, const std::vector<std::shared_ptr<T>>& list) {
   for (const std::shared_ptr<T>& each : list) {
@@ -95,7 +95,7 @@ std::string_view LateName(core::RequestKind kind) {
   return kind == core::RequestKind::kDeregisterMr ? "late.deregister" : "late.initialize";
 }
 
-// With every reason that there may be in the place of the one that there is.
+// The expected decision text, with every allowed reason in place of the actual one.
 std::string LateDecision(const Client& client, const Report& report, const Refusals& why) {
   const std::string ok = TextOf(absl::OkStatus());
   std::string text = TextOf(core::Decision{.what = LateName(report.kind),
@@ -202,24 +202,24 @@ Usage Model::UsageOfNode() const {
   return usage;
 }
 
-void Model::JudgeQuota(const Client& client, Resource resource, uint64_t amount, Refusals& why) const {
-  JudgeLimit(client.limits, resource, UsageOf(client), amount, why);
-  JudgeLimit(client.tenant->limits.tenant, resource, UsageOf(*client.tenant), amount, why);
-  JudgeLimit(limits.node, resource, UsageOfNode(), amount, why);
+void Model::CheckQuota(const Client& client, Resource resource, uint64_t amount, Refusals& why) const {
+  CheckLimit(client.limits, resource, UsageOf(client), amount, why);
+  CheckLimit(client.tenant->limits.tenant, resource, UsageOf(*client.tenant), amount, why);
+  CheckLimit(limits.node, resource, UsageOfNode(), amount, why);
 }
 
-void Model::JudgePins(const Client& client, const std::vector<FilePage>& pages, Refusals& why) const {
-  JudgeQuota(client, Resource::kRegisteredBytes, pages.size() * kNdkPageBytes, why);
+void Model::CheckPins(const Client& client, const std::vector<FilePage>& pages, Refusals& why) const {
+  CheckQuota(client, Resource::kRegisteredBytes, pages.size() * kNdkPageBytes, why);
   const uint64_t to_client = BytesNotIn(PinnedBy(client), pages);
   const uint64_t to_tenant = BytesNotIn(PinnedBy(*client.tenant), pages);
-  JudgeLimit(client.limits, Resource::kPinnedBytes, UsageOf(client), to_client, why);
-  JudgeLimit(client.tenant->limits.tenant, Resource::kPinnedBytes, UsageOf(*client.tenant), to_tenant, why);
-  JudgeLimit(limits.node, Resource::kPinnedBytes, UsageOfNode(), to_tenant, why);
+  CheckLimit(client.limits, Resource::kPinnedBytes, UsageOf(client), to_client, why);
+  CheckLimit(client.tenant->limits.tenant, Resource::kPinnedBytes, UsageOf(*client.tenant), to_tenant, why);
+  CheckLimit(limits.node, Resource::kPinnedBytes, UsageOfNode(), to_tenant, why);
 }
 
-void Model::JudgeSession(const Tenant& tenant, Refusals& why) const {
-  JudgeLimit(tenant.limits.tenant, Resource::kSessions, UsageOf(tenant), 1, why);
-  JudgeLimit(limits.node, Resource::kSessions, UsageOfNode(), 1, why);
+void Model::CheckSession(const Tenant& tenant, Refusals& why) const {
+  CheckLimit(tenant.limits.tenant, Resource::kSessions, UsageOf(tenant), 1, why);
+  CheckLimit(limits.node, Resource::kSessions, UsageOfNode(), 1, why);
 }
 
 void Model::PostToWorker(Client& client, std::string what, std::function<void()> apply) {
@@ -276,7 +276,7 @@ void Model::FinishClose(Client& client, const Closing& closing, uint64_t id) {
   }
 }
 
-// Answers 1 when the card did not deregister it. It does not keep the region either way.
+// Returns 1 if the card failed to deregister the region. The card does not keep it either way.
 uint64_t Model::FinishRegion(Client& client, Region& region) {
   Refusals why;
   if (region.target != nullptr) {

@@ -19,10 +19,10 @@
 
 namespace rnicd::simulation {
 
-// How much of each resource somebody holds.
+// Amount of each resource that an owner holds.
 using Usage = std::array<uint64_t, core::kResourceCount>;
 
-// A completion that waits to be fetched.
+// A completion to be fetched.
 struct DueCompletion {
   core::RequestKind kind = core::RequestKind::kRegisterMr;
   uint64_t request_context = 0;
@@ -32,25 +32,25 @@ struct DueCompletion {
   std::optional<core::Resource> charge;
 };
 
-// A session and everything it owns: nothing of the model is owned by anybody else.
+// A session and everything it owns: every object of the model belongs to one session.
 struct Client {
   uint64_t number = 0;
   std::shared_ptr<core::Session> session;
   core::Caller caller;
   std::shared_ptr<Tenant> tenant;
-  // Of this session alone, from its opening on.
+  // Limits of this session, fixed when it was opened.
   core::Limits limits;
   Bucket rate{core::Rate{}};
   std::shared_ptr<ManualProcess> process;
   uint32_t connections = 1;
   bool ending = false;
   core::EndCause cause = core::EndCause::kClosed;
-  // Everything was taken back.
+  // True once everything is reclaimed.
   bool over = false;
   std::vector<uint64_t> end_callbacks;
-  // Jobs on workers that hold its end off.
+  // Worker jobs that delay the end of the session.
   uint64_t jobs = 0;
-  // Of these, the ones that are charged.
+  // The number of `jobs` that are charged.
   uint64_t slow_requests = 0;
 
   std::vector<std::shared_ptr<Adapter>> adapters;
@@ -61,7 +61,7 @@ struct Client {
   std::vector<std::shared_ptr<CompletionQueue>> completion_queues;
   std::vector<std::shared_ptr<QueuePair>> queue_pairs;
   std::vector<std::shared_ptr<Window>> windows;
-  // Every pages object and every backing made, as long as anybody holds it.
+  // Every MappedPages and Backing made, while referenced.
   std::vector<std::weak_ptr<const MappedPages>> pages;
   std::vector<std::weak_ptr<const Backing>> backings;
 
@@ -69,12 +69,12 @@ struct Client {
   bool ending_event_due = false;
   uint64_t next_sequence = 1;
 
-  // What named something once: ids of any kind, tokens of either.
+  // Ids and tokens that are no longer valid.
   std::vector<uint64_t> dead_ids;
   std::vector<uint32_t> dead_tokens;
 };
 
-// A ticket that was issued and neither used nor revoked.
+// A ticket that was issued, not used and not revoked.
 struct Ticket {
   core::FdTicket bits{};
   Client* client = nullptr;
@@ -83,17 +83,17 @@ struct Ticket {
   Instant expiry;
 };
 
-// A job that core left for later, and what the model says it does.
+// A job that core queued, and its effect on the model.
 struct Task {
   std::string what;
   Client* client = nullptr;
   std::function<void()> apply;
 };
 
-// What there must be.
+// The expected state of core.
 class Model {
  public:
-  // All of it outlives the model.
+  // The limits, the faults and the mailbox must outlive the model.
   Model(const core::NodeLimits& node_limits, core::Policy policy, Faults& planned_faults, Mailbox& callbacks)
       : limits(node_limits), faults(planned_faults), mailbox(callbacks), tenants(std::move(policy)) {}
 
@@ -102,59 +102,59 @@ class Model {
   Mailbox& mailbox;
 
   Tenants tenants;
-  // Nothing is taken on.
+  // True while no new sessions are accepted.
   bool draining = false;
-  // What must be told of in this step, in order.
+  // Decisions that must be reported in this step, in order.
   std::vector<std::string> decisions;
-  // What secrets were good for once, and core's own tenants, as long as anybody holds them.
+  // Secrets of former grants, and core's tenants while referenced.
   std::vector<std::string> dead_secrets;
   std::vector<std::weak_ptr<const core::Tenant>> seen;
 
   std::vector<std::unique_ptr<Nic>> nics;
-  // Those that are over stay until their events are fetched.
+  // All sessions; an ended one stays until its events are fetched.
   std::vector<std::shared_ptr<Client>> clients;
   std::vector<Ticket> tickets;
-  // In the order in which they were posted.
+  // Queued jobs in posting order.
   std::vector<Task> worker_tasks;
   std::vector<Task> reaper_tasks;
-  // Every queue pair of the model by number, those that were closed in this step too.
+  // Every queue pair of the model by number, including those closed in this step.
   std::vector<std::shared_ptr<QueuePair>> queue_pairs;
 
   uint64_t NextNumber() { return ++last_number_; }
 
-  // What the ledgers must say. A page counts once for each session and once for each tenant that has it registered.
+  // Expected ledger figures. A page counts once for each session and once for each tenant that has it registered.
   Usage UsageOf(const Client& client) const;
   Usage UsageOf(const Tenant& tenant) const;
   Usage UsageOfNode() const;
   FilePages PinnedBy(const Client& client) const;
-  // Adds the resource's reason for each who would not let the client have so much more.
-  void JudgeQuota(const Client& client, core::Resource resource, uint64_t amount, Refusals& why) const;
-  // Likewise for pages to be registered, each as often as it is named.
-  void JudgePins(const Client& client, const std::vector<FilePage>& pages, Refusals& why) const;
-  // Likewise for one more session.
-  void JudgeSession(const Tenant& tenant, Refusals& why) const;
+  // Adds the resource's reason for each limit (session, tenant, node) that has less than `amount` left.
+  void CheckQuota(const Client& client, core::Resource resource, uint64_t amount, Refusals& why) const;
+  // Same for pages to be registered, each counted as often as it is named.
+  void CheckPins(const Client& client, const std::vector<FilePage>& pages, Refusals& why) const;
+  // Same for one more session.
+  void CheckSession(const Tenant& tenant, Refusals& why) const;
   bool IsSlow(uint64_t bytes) const { return bytes >= limits.pending_threshold_bytes; }
 
-  // A job that holds the client's session was posted.
+  // Records a queued worker job that holds the client's session.
   void PostToWorker(Client& client, std::string what, std::function<void()> apply);
-  // A pending request came to its end.
+  // Completes a pending request.
   void Complete(Client& client, const Report& report, Refusals why,
                 const std::optional<core::Registration>& registration = std::nullopt);
 
   // Ends the registration of a region.
   void Deregister(Client& client, Region& region);
-  // Takes the queue pair, whose requests have completed, away.
+  // Removes a queue pair whose requests have completed.
   void RemoveQueuePair(Client& client, QueuePair& pair);
   void RemoveWindow(Client& client, Window& window);
-  // Finishes every close that nothing holds up any more. Answers how many regions the card did not deregister.
+  // Finishes every close that is no longer blocked. Returns how many regions the card failed to deregister.
   uint64_t Settle(Client& client);
-  // Closes of parents wait for their children.
+  // The close of a parent waits for its children.
   static bool IsHeld(const Client& client, const Adapter& adapter);
   static bool IsHeld(const Client& client, const Domain& domain);
   static bool IsHeld(const Client& client, const CompletionQueue& queue);
   static bool IsHeld(const Client& client, const Region& region);
 
-  // The order in which a session goes through its objects: by the index in their ids.
+  // Sorts objects in the session's order: by the index in their ids.
   template <typename T>
   static void SortByIndex(std::vector<std::shared_ptr<T>>& objects) {
     std::sort(objects.begin(), objects.end(), [](const auto& one, const auto& other) {
@@ -166,7 +166,7 @@ class Model {
   static void BuryToken(Client& client, uint32_t token);
 
  private:
-  // What is registered, each page as often as it is.
+  // Registered pages, each as often as it is registered.
   std::vector<FilePage> Registered(const Client& client) const;
   FilePages PinnedBy(const Tenant& tenant) const;
   uint64_t FinishRegion(Client& client, Region& region);

@@ -50,7 +50,7 @@ bool CompletionQueue::Push(const core::CqResult& result) {
   return overrun;
 }
 
-// The stronger of two requests holds: ANY above SOLICITED above ERRORS.
+// The strongest request wins: ANY over SOLICITED over ERRORS.
 void CompletionQueue::Arm(core::CqNotifyType type) {
   const auto strength = [](core::CqNotifyType each) {
     return each == core::CqNotifyType::kAny ? 2 : each == core::CqNotifyType::kSolicited ? 1 : 0;

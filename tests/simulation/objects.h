@@ -21,22 +21,22 @@
 
 namespace rnicd::simulation {
 
-// How a request that pends tells its end.
+// How a pending request reports its end.
 struct Report {
-  // On the event stream; otherwise to the callback of this number.
+  // True for the event stream; otherwise the callback of this number.
   bool to_events = false;
   uint64_t callback = 0;
   core::RequestKind kind = core::RequestKind::kRegisterMr;
   uint64_t request_context = 0;
   uint64_t object_id = 0;
-  // What stays charged until the event is fetched.
+  // Resource that stays charged until the event is fetched.
   std::optional<core::Resource> charge;
 };
 
-// What can be closed while something holds it open.
+// Close state of an object that can be held open by others.
 struct Closing {
   bool begun = false;
-  // None for a close that was over at once, or by the end of the session.
+  // Nullopt for a close that finished inline or at the end of the session.
   std::optional<Report> report;
 };
 
@@ -48,7 +48,7 @@ struct Adapter {
 };
 
 struct Domain {
-  // Also what the model's keys know it by.
+  // Number of the domain; keys refer to the domain by it.
   uint64_t number = 0;
   ProtectionDomainId id;
   std::shared_ptr<Adapter> adapter;
@@ -65,14 +65,14 @@ struct Region {
   bool fast = false;
   State state = State::kCreated;
   Closing closing;
-  // Jobs and binds that hold the region open.
+  // Number of jobs and binds that hold the region open.
   uint64_t requests = 0;
-  // Charged; none unless registered or about to be.
+  // Charged pages; empty unless registered or being registered.
   std::vector<FilePage> pages;
   std::vector<MemoryUse> uses;
-  // While registered.
+  // Non-null while registered.
   std::shared_ptr<Target> target;
-  // Of the fast kind: charged while it is or becomes ready, and what was asked for.
+  // Fast regions only: pages charged while initializing or initialized, and the requested remote access.
   uint64_t fast_pages = 0;
   bool remote_access = false;
   std::shared_ptr<Key> key;
@@ -86,10 +86,10 @@ struct Mapping {
   std::shared_ptr<const MappedPages> pages;
 };
 
-// A bind that is posted, or a window that is bound: the region cannot be closed as long as this lives.
+// A posted bind or a bound window: the region cannot be closed while this exists.
 class RegionHold {
  public:
-  // `on_release` finishes a close that waited.
+  // `on_release` finishes a waiting close.
   RegionHold(std::shared_ptr<Region> region, std::function<void()> on_release)
       : region_(std::move(region)), on_release_(std::move(on_release)) {
     ++region_->requests;
@@ -123,29 +123,29 @@ struct CompletionQueue {
   Closing closing;
   std::deque<core::CqResult> results;
   bool overrun = false;
-  // The overrun was told.
+  // True once the overrun was reported.
   bool silent = false;
   std::optional<core::CqNotifyType> armed;
-  // A notification waits to be fetched.
+  // True while a notification is to be fetched.
   bool notifying = false;
-  // Completions are numbered as they come: the last one, the last that was taken, the last that wakes whoever asked for
-  // solicited ones, the last there was when a notification was sent.
+  // Completions are numbered in order of arrival: the last one pushed, the last one taken, the last one that triggers a
+  // SOLICITED notification, and the last one pushed when a notification was sent.
   uint64_t pushed = 0;
   uint64_t taken = 0;
   uint64_t waking = 0;
   uint64_t notified = 0;
 
-  // True when it became one too many.
+  // True if the queue overran.
   bool Push(const core::CqResult& result);
   void Arm(core::CqNotifyType type);
-  // The notification was fetched.
+  // Marks the notification as fetched.
   void Fetched();
 
  private:
   void NotifyWhenDue();
 };
 
-// A piece of a request's memory: bytes that were found when it was posted, or a token to be looked up.
+// A piece of a request's memory: bytes resolved at posting, or a token to be looked up at execution.
 struct Entry {
   Pieces host;
   LocalToken token;
@@ -166,13 +166,13 @@ struct Request {
   std::optional<std::vector<std::byte>> inline_data;
   std::shared_ptr<const Backing> backing;
   bool solicit = false;
-  // Of a send.
+  // Sends only.
   std::optional<RemoteToken> invalidate;
-  // Of reads and writes.
+  // Reads and writes only.
   uint64_t remote_address = 0;
   RemoteToken remote_token;
   bool local_invalidate = false;
-  // Of fast registrations, invalidations and binds.
+  // Fast registrations, invalidations and binds only.
   std::shared_ptr<Key> key;
   uint64_t base = 0;
   uint64_t length = 0;
@@ -180,7 +180,7 @@ struct Request {
   Pieces pieces;
   // The token the card issued when it accepted the request.
   RemoteToken token;
-  // Of a bind.
+  // Binds only.
   std::shared_ptr<Target> bound_to;
   std::shared_ptr<const RegionHold> hold;
 
@@ -194,7 +194,7 @@ struct Request {
 struct Client;
 
 struct QueuePair : std::enable_shared_from_this<QueuePair> {
-  // Also what the card's witness knows it by.
+  // Number of the queue pair; the witness uses the same number.
   uint64_t number = 0;
   QueuePairId id;
   Client* client = nullptr;
@@ -204,19 +204,19 @@ struct QueuePair : std::enable_shared_from_this<QueuePair> {
   provider::QueuePairLimits limits;
   uint64_t context = 0;
   std::string address;
-  // The place of its address among others.
+  // Sort key: the bytes of its address, most significant first.
   std::string rank;
 
   provider::QueuePairState state = provider::QueuePairState::kInit;
-  // Whom it connected to; 0 before.
+  // Number of the peer; 0 before connecting.
   uint64_t peer_number = 0;
   std::weak_ptr<QueuePair> peer;
-  // Who connected here and waits for this side to connect, in the soft card's order.
+  // Queue pairs that connected to this one and wait for it to connect, in the soft card's order.
   std::map<std::string, std::weak_ptr<QueuePair>> early_visitors;
   bool peer_lost = false;
   bool told_peers = false;
   bool sender_waits = false;
-  // Nothing begins any more; what is under way arrives.
+  // True once no further request begins; requests in flight still finish.
   bool disconnecting = false;
   bool running = false;
   bool run_again = false;
@@ -225,14 +225,14 @@ struct QueuePair : std::enable_shared_from_this<QueuePair> {
   std::deque<Request> receives;
   bool closed = false;
 
-  // What must be reported in this step, in order.
+  // Completions that must be reported in this step, in order.
   std::deque<provider::Completion> due[2];
   bool peer_gone_due = false;
-  // The event that says so waits to be fetched.
+  // True while the disconnect event is to be fetched.
   bool disconnect_waits = false;
 
   Nic& nic() const { return *domain->adapter->nic; }
-  // With a dead completion queue its queue pairs are dead.
+  // A queue pair is dead if one of its completion queues is.
   bool dead() const { return receive_queue->overrun || initiator_queue->overrun; }
   provider::QueuePairState shown_state() const { return dead() ? provider::QueuePairState::kError : state; }
 };

@@ -10,27 +10,27 @@
 
 namespace rnicd::simulation {
 
-// A work request as a client posts it, with the memory that its views point to; it must not move.
+// A work request as a client posts it, with the memory that its views point to; must not be moved.
 struct Draft {
   core::WorkRequest request;
   std::vector<uint64_t> pages;
   std::deque<std::string> inline_data;
-  // For people.
+  // Description for the trace.
   std::string text;
 };
 
-// Draws a request that makes sense for the queue pair, mostly.
+// Draws a request, usually a valid one for the queue pair.
 void DrawRequest(const Scene& scene, const QueuePair& pair, Draft& draft);
 
-// A posted request as the card takes it, or why it is refused. `ahead`: the requests of the same chain that were
+// A posted request as the card accepts it, or why it is refused. `ahead`: the requests of the same chain that were
 // accepted before it.
-struct JudgedRequest {
+struct CheckedRequest {
   Refusals why;
   Request request;
-  // Of a bind.
+  // Binds only.
   std::shared_ptr<Window> window;
 };
-JudgedRequest JudgeRequest(const Scene& scene, const QueuePair& pair, const core::WorkRequest& request,
-                           const std::vector<Request>& ahead);
+CheckedRequest CheckRequest(const Scene& scene, const QueuePair& pair, const core::WorkRequest& request,
+                            const std::vector<Request>& ahead);
 
 }  // namespace rnicd::simulation

@@ -11,8 +11,8 @@
 
 namespace rnicd::simulation {
 
-// Why a call must be refused, as the model sees it; none when it must be accepted. With several reasons any of them may
-// be the answer: which one is looked at first is nobody's promise.
+// The model's reasons why a call must be refused; none if it must be accepted. Core may return any of several reasons:
+// the order of its checks is not specified.
 class Refusals {
  public:
   void If(bool condition, ErrorReason reason) {
@@ -20,7 +20,7 @@ class Refusals {
       reasons_.push_back({.reason = reason});
     }
   }
-  // For want of a resource. The refusal names the limit, and so whose it is.
+  // Refuses for lack of a resource. The refusal must name this limit, which identifies its owner.
   void IfAbove(bool condition, ErrorReason reason, uint64_t limit) {
     if (condition) {
       reasons_.push_back({.reason = reason, .limit = limit});
@@ -54,7 +54,7 @@ class Refusals {
   std::vector<Reason> reasons_;
 };
 
-// "ok", or the reason, its field and the limit that was met.
+// "ok", or the reason, its field and the limit that was hit.
 inline std::string TextOf(const absl::Status& status) {
   if (status.ok()) {
     return "ok";

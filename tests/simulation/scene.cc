@@ -62,7 +62,7 @@ Call::Call(Scene& scene, Client& client, const std::string& what)
   }
 }
 
-// A refusal changes nothing: not a count, not an object, not a token.
+// A refusal changes nothing: no count, no object, no token.
 void Call::CheckRefusalChangesNothing() {
   const Fingerprint after = TakeFingerprint(scene_, client_);
   for (size_t index = 0; index < before_.size(); ++index) {
@@ -102,17 +102,17 @@ bool Call::Accepted(const absl::StatusOr<core::Progress>& progress, const Refusa
   return pends == must_pend;
 }
 
-Telling DrawTelling(Scene& scene, core::RequestKind kind, uint64_t object_id, core::Resource charge) {
-  Telling telling;
-  telling.choice.to_events = scene.dice.Chance(50);
-  telling.choice.request_context = scene.dice.Below(1000);
-  telling.report = {.to_events = telling.choice.to_events,
-                    .callback = scene.mailbox.Reserve(),
-                    .kind = kind,
-                    .request_context = telling.choice.request_context,
-                    .object_id = object_id,
-                    .charge = charge};
-  return telling;
+ReportPlan DrawReportPlan(Scene& scene, core::RequestKind kind, uint64_t object_id, core::Resource charge) {
+  ReportPlan report_plan;
+  report_plan.choice.to_events = scene.dice.Chance(50);
+  report_plan.choice.request_context = scene.dice.Below(1000);
+  report_plan.report = {.to_events = report_plan.choice.to_events,
+                        .callback = scene.mailbox.Reserve(),
+                        .kind = kind,
+                        .request_context = report_plan.choice.request_context,
+                        .object_id = object_id,
+                        .charge = charge};
+  return report_plan;
 }
 
 }  // namespace rnicd::simulation

@@ -17,7 +17,7 @@
 
 namespace rnicd::simulation {
 
-// All that a step needs: what is, what should be, and who decides.
+// Everything a step needs: the actual state, the expected state and the source of decisions.
 struct Scene {
   World& world;
   const EpisodeOptions& options;
@@ -28,25 +28,25 @@ struct Scene {
   Trace& trace;
   Findings& findings;
 
-  // Whether the next choice is wrong on purpose.
+  // True if the next choice is to be wrong on purpose.
   bool Careless() const { return dice.Chance(options.carelessness); }
 };
 
-// Everything about a session that can be seen from outside without changing it, each figure with its name.
+// All figures of a session that can be observed without changing it, by name.
 using Fingerprint = std::vector<std::pair<std::string_view, uint64_t>>;
 Fingerprint TakeFingerprint(const Scene& scene, const Client& client);
 
-// One call of a session's client. It is a step of the trace.
+// One call of a session's client; a step of the trace.
 class Call {
  public:
-  // `what`: the call and its arguments, for people.
+  // `what`: the call and its arguments, for the trace.
   Call(Scene& scene, Client& client, const std::string& what);
 
-  // False when the session takes no calls any more; then it must be ending.
+  // False if the session refuses calls; it must then be ending.
   bool admitted() const { return guard_.has_value(); }
-  // Checks the outcome against the model. True when the call was accepted, as it had to be.
+  // Checks the outcome against the model. True if the call was accepted and had to be.
   bool Accepted(const absl::Status& status, const Refusals& why);
-  // Likewise for a request that may pend: it must pend exactly when the model says so.
+  // Same for a request that may pend: it must pend if and only if `must_pend`.
   bool Accepted(const absl::StatusOr<core::Progress>& progress, const Refusals& why, bool must_pend);
 
  private:
@@ -58,14 +58,14 @@ class Call {
   std::optional<core::Session::Guard> guard_;
 };
 
-// How the end of a request is to be told, drawn by lot, and what to give to core for it.
-struct Telling {
+// Randomly drawn way to report the end of a request, for the model and for core.
+struct ReportPlan {
   Report report;
   core::PendingChoice choice;
 };
-Telling DrawTelling(Scene& scene, core::RequestKind kind, uint64_t object_id, core::Resource charge);
+ReportPlan DrawReportPlan(Scene& scene, core::RequestKind kind, uint64_t object_id, core::Resource charge);
 
-// "mr7", or "mr?1f" for an id that names nothing.
+// "mr7", or "mr?1f" for an id that names no object.
 template <typename T>
 std::string Name(const char* kind, const std::shared_ptr<T>& object, uint64_t id) {
   return kind + (object != nullptr ? std::to_string(object->number) : "?" + std::to_string(id));
@@ -80,7 +80,7 @@ std::shared_ptr<T> FindById(const std::vector<std::shared_ptr<T>>& list, decltyp
   }
   return nullptr;
 }
-// The id of a region dies when its close begins, that of memory lives from its allocation on.
+// A region's id becomes invalid when its close begins; a memory object's id is valid from its allocation on.
 inline std::shared_ptr<Region> FindRegion(const Client& client, MemoryRegionId id) {
   std::shared_ptr<Region> region = FindById(client.regions, id);
   return region != nullptr && !region->closing.begun ? region : nullptr;
@@ -90,7 +90,7 @@ inline std::shared_ptr<Memory> FindMemory(const Client& client, MemoryObjectId i
   return memory != nullptr && memory->state != Memory::State::kAllocating ? memory : nullptr;
 }
 
-// The id of one of the client's objects; when careless, or when there is none, one that is dead, foreign or made up.
+// The id of one of the client's objects; if careless, or if it has none, an id that is dead, foreign or random.
 template <typename T>
 decltype(T::id) PickId(const Scene& scene, const Client& client, std::vector<std::shared_ptr<T>> Client::* list) {
   Dice& dice = scene.dice;
@@ -109,7 +109,7 @@ decltype(T::id) PickId(const Scene& scene, const Client& client, std::vector<std
   return {dice.Next()};
 }
 
-// Likewise, and of the client's objects one that fits, if there is any.
+// Same, with a preference for an object that `fits`.
 template <typename T, typename Fits>
 decltype(T::id) PickFitting(const Scene& scene, const Client& client, std::vector<std::shared_ptr<T>> Client::* list,
                             const Fits& fits) {

@@ -5,12 +5,12 @@
 
 namespace rnicd::simulation {
 
-// The real kernel, except that a file that has a seal may get it again. Linux seals a file for good with F_SEAL_SEAL,
-// whoever asks, so that of two memory objects made of one file only one could ever be registered; here both can, and
-// their pages are the same ones.
+// The real kernel, except that adding a seal that a file already has succeeds. Linux refuses every F_ADD_SEALS after
+// F_SEAL_SEAL, so that of two memory objects made from one file only one could be registered; here both can, and they
+// share their pages.
 class SealingOs final : public Os {
  public:
-  // All outlive this.
+  // Both must outlive this.
   SealingOs(Os& kernel, Witness& witness) : kernel_(kernel), witness_(witness) {}
 
   absl::StatusOr<UniqueFd> CreateMemoryFile(uint64_t size, uint64_t page_bytes) override {
@@ -28,7 +28,7 @@ class SealingOs final : public Os {
  private:
   Os& kernel_;
   Witness& witness_;
-  // Of the canary: every file passes for one that was never seen.
+  // Canary only: makes every file look like a new one.
   uint64_t strangers_ = 0;
 };
 

@@ -7,13 +7,13 @@
 
 namespace rnicd::simulation {
 
-// Each step does one thing to core and the same to the model, and compares what came of it. What a step leaves for
-// later is a task of the model beside core's job.
+// Each step does one thing to core and the same to the model, and compares the results. For each job that core queues
+// the model queues a task.
 
-// What a client asks of its session.
+// A call of a client to its session.
 struct ClientStep {
   void (*run)(Scene& scene, Client& client);
-  // How often, against the others; 0 when there is nothing to do it with.
+  // Relative frequency; 0 if the client has no object to do it with.
   uint64_t (*weight)(const Client& client);
 };
 std::vector<ClientStep> SessionSteps();
@@ -25,10 +25,10 @@ std::vector<ClientStep> CompletionSteps();
 std::vector<ClientStep> PairSteps();
 std::vector<ClientStep> PostSteps();
 std::vector<ClientStep> EventSteps();
-// Calls that are counted.
+// Calls counted against rate limits.
 std::vector<ClientStep> RateSteps();
 
-// What happens around the clients.
+// Steps that are not calls of a client.
 void OpenSession(Scene& scene);
 void EndSession(Scene& scene, Client& client);
 void FetchEvent(Scene& scene, Client& client);
@@ -37,19 +37,19 @@ void RunReaperJob(Scene& scene);
 void RunCardJob(Scene& scene);
 void PlanFault(Scene& scene);
 void PassTime(Scene& scene);
-// What an operator does: policies, pods, grants, draining, eviction; and what is swept away now and then.
+// Operator's actions: policies, pods, grants, draining, eviction; and periodic sweeping.
 void Operate(Scene& scene);
-// A long time passes and the last grants are revoked, so that no tenant is left.
+// Lets a long time pass and revokes the last grants, so that no tenant is left.
 void ForgetTenants(Scene& scene);
-// The session ends, unless it does already.
+// Ends the session unless it is already ending.
 void BeginEnd(Scene& scene, Client& client, core::EndCause cause);
-// Ends all sessions of a tenant. Answers how many there were.
+// Ends all sessions of a tenant. Returns their number.
 uint64_t BeginEndOfAll(Scene& scene, const Tenant& tenant, core::EndCause cause);
-// The daemon stops: every session is ended, and no other can be opened.
+// Stops the daemon: every session is ended, and no new one can be opened.
 void DrainSessions(Scene& scene);
-// After every core call of a step: the completions go to their queues in the order in which they came.
+// Called after every core call of a step: moves the completions to their queues in order of arrival.
 void DeliverCompletions(Scene& scene);
-// Makes the last step of a client's session happen in the model, once it is ending and nothing holds it any more.
+// Applies the end of a session to the model once it is ending and nothing holds it.
 void ReapWhenIdle(Scene& scene, Client& client);
 
 }  // namespace rnicd::simulation

@@ -23,7 +23,7 @@ void OpenAdapter(Scene& scene, Client& client) {
   Refusals why;
   why.If(unknown, ErrorReason::ADAPTER_NOT_FOUND);
   why.If(old, ErrorReason::NDK_VERSION_UNSUPPORTED);
-  scene.model.JudgeQuota(client, Resource::kAdapters, 1, why);
+  scene.model.CheckQuota(client, Resource::kAdapters, 1, why);
   const auto opened = client.session->OpenAdapter(name, {.major = 1, .minor = static_cast<uint16_t>(old ? 3 : 2)});
   if (call.Accepted(opened.status(), why)) {
     client.adapters.push_back(std::make_shared<Adapter>(
@@ -53,7 +53,7 @@ void CloseAdapter(Scene& scene, Client& client) {
     return;
   }
   bool must_pend = false;
-  const Refusals why = JudgeClose(client, adapter, must_pend);
+  const Refusals why = CheckClose(client, adapter, must_pend);
   const Report report{.callback = scene.mailbox.Reserve()};
   const auto progress = client.session->CloseAdapter(id, scene.mailbox.DoneFor(report.callback));
   if (call.Accepted(progress, why, must_pend)) {
@@ -71,7 +71,7 @@ void CreatePd(Scene& scene, Client& client) {
   Refusals why;
   why.If(adapter == nullptr, ErrorReason::OBJECT_NOT_FOUND);
   why.If(adapter != nullptr && adapter->closing.begun, ErrorReason::OBJECT_CLOSING);
-  scene.model.JudgeQuota(client, Resource::kProtectionDomains, 1, why);
+  scene.model.CheckQuota(client, Resource::kProtectionDomains, 1, why);
   if (why.none()) {
     (void)scene.model.faults.Strikes(Fault::kCreateDomain, why);
   }
@@ -94,11 +94,12 @@ void ClosePd(Scene& scene, Client& client) {
     return;
   }
   bool must_pend = false;
-  const Refusals why = JudgeClose(client, domain, must_pend);
-  const Telling telling = DrawTelling(scene, RequestKind::kClosePd, id.value, Resource::kProtectionDomains);
-  const auto progress = client.session->ClosePd(id, telling.choice, scene.mailbox.DoneFor(telling.report.callback));
+  const Refusals why = CheckClose(client, domain, must_pend);
+  const ReportPlan report_plan = DrawReportPlan(scene, RequestKind::kClosePd, id.value, Resource::kProtectionDomains);
+  const auto progress =
+      client.session->ClosePd(id, report_plan.choice, scene.mailbox.DoneFor(report_plan.report.callback));
   if (call.Accepted(progress, why, must_pend)) {
-    Close(scene, client, *domain, must_pend, telling.report);
+    Close(scene, client, *domain, must_pend, report_plan.report);
   }
 }
 

@@ -1,4 +1,4 @@
-// Completion queues: their calls, and how completions and overruns come to them.
+// Completion queues: their calls, and how completions and overruns reach them.
 
 #include <string>
 
@@ -18,12 +18,12 @@ uint32_t DrawDepth(const Scene& scene) {
   return static_cast<uint32_t>(scene.dice.Chance(10) ? scene.dice.Between(1, 4) : scene.dice.Between(16, 40));
 }
 
-// `before`: what is charged already.
-Refusals JudgeDepth(const Scene& scene, const Client& client, uint32_t depth, uint32_t before) {
+// `before`: entries already charged.
+Refusals CheckDepth(const Scene& scene, const Client& client, uint32_t depth, uint32_t before) {
   Refusals why;
   why.If(depth == 0, ErrorReason::FIELD_OUT_OF_RANGE);
   why.If(depth > 65536, ErrorReason::ABOVE_ADAPTER_LIMIT);
-  scene.model.JudgeQuota(client, Resource::kCqEntries, depth - std::min(depth, before), why);
+  scene.model.CheckQuota(client, Resource::kCqEntries, depth - std::min(depth, before), why);
   return why;
 }
 
@@ -36,10 +36,10 @@ void CreateCq(Scene& scene, Client& client) {
   if (!call.admitted()) {
     return;
   }
-  Refusals why = JudgeDepth(scene, client, depth, 0);
+  Refusals why = CheckDepth(scene, client, depth, 0);
   why.If(adapter == nullptr, ErrorReason::OBJECT_NOT_FOUND);
   why.If(adapter != nullptr && adapter->closing.begun, ErrorReason::OBJECT_CLOSING);
-  scene.model.JudgeQuota(client, Resource::kCompletionQueues, 1, why);
+  scene.model.CheckQuota(client, Resource::kCompletionQueues, 1, why);
   if (why.none()) {
     (void)scene.model.faults.Strikes(Fault::kCreateCompletionQueue, why);
   }
@@ -65,7 +65,7 @@ void ResizeCq(Scene& scene, Client& client) {
   if (!call.admitted()) {
     return;
   }
-  Refusals why = JudgeDepth(scene, client, depth, queue != nullptr ? queue->depth : 0);
+  Refusals why = CheckDepth(scene, client, depth, queue != nullptr ? queue->depth : 0);
   why.If(queue == nullptr, ErrorReason::OBJECT_NOT_FOUND);
   why.If((scene.options.soft.adapter_flags & kAdapterFlagCqResize) == 0, ErrorReason::DEVICE_NOT_CAPABLE);
   if (queue != nullptr) {
@@ -135,20 +135,21 @@ void CloseCq(Scene& scene, Client& client) {
   const CompletionQueueId id =
       PickFitting(scene, client, &Client::completion_queues, [](const CompletionQueue& each) { return each.overrun; });
   const std::shared_ptr<CompletionQueue> queue = FindById(client.completion_queues, id);
-  const Telling telling = DrawTelling(scene, RequestKind::kCloseCq, id.value, Resource::kCompletionQueues);
+  const ReportPlan report_plan = DrawReportPlan(scene, RequestKind::kCloseCq, id.value, Resource::kCompletionQueues);
   Call call(scene, client, "CloseCq " + Name("cq", queue, id.value));
   if (!call.admitted()) {
     return;
   }
   bool must_pend = false;
-  const Refusals why = JudgeClose(client, queue, must_pend);
-  const auto progress = client.session->CloseCq(id, telling.choice, scene.mailbox.DoneFor(telling.report.callback));
+  const Refusals why = CheckClose(client, queue, must_pend);
+  const auto progress =
+      client.session->CloseCq(id, report_plan.choice, scene.mailbox.DoneFor(report_plan.report.callback));
   if (call.Accepted(progress, why, must_pend)) {
-    Close(scene, client, *queue, must_pend, telling.report);
+    Close(scene, client, *queue, must_pend, report_plan.report);
   }
 }
 
-// A queue that is dead takes its queue pairs along, on a worker. A session that is ending ends them anyway.
+// A dead queue fails its queue pairs, on a worker. An ending session ends them anyway.
 void Overrun(Scene& scene, Client& client, const std::shared_ptr<CompletionQueue>& queue) {
   scene.trace.Add(" cq" + std::to_string(queue->number) + " overruns");
   if (client.ending) {
@@ -195,7 +196,7 @@ uint64_t HasQueue(const Client& client) { return client.completion_queues.empty(
 
 }  // namespace
 
-// Every accepted post completes exactly once, in posting order, with its own context and the outcome its turn brought;
+// Every accepted post completes exactly once, in posting order, with its own context and the outcome of its execution;
 // a silent one that succeeded does not.
 void DeliverCompletions(Scene& scene) {
   for (const Witness::Reported& reported : scene.world.witness.completions) {

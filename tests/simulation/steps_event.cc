@@ -1,4 +1,4 @@
-// The event stream: every event that is due comes, and comes once.
+// The event stream: every due event comes exactly once.
 
 #include <algorithm>
 #include <string>
@@ -8,7 +8,7 @@
 namespace rnicd::simulation {
 namespace {
 
-// Takes the event off what is due; says what is wrong with it, or nothing.
+// Removes the event from the due ones; returns its error, or an empty string.
 struct Matcher {
   Client& client;
 
@@ -73,7 +73,7 @@ bool IsAnythingDue(const Client& client) {
 
 }  // namespace
 
-// No event comes twice, none is missing, and they are numbered without a gap.
+// Checks that no event comes twice, none is missing, and their numbers have no gap.
 void FetchEvent(Scene& scene, Client& client) {
   scene.trace.BeginStep("s" + std::to_string(client.number) + " fetches an event");
   const std::optional<core::Event> event = client.session->events().Pop();

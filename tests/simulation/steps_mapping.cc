@@ -16,8 +16,8 @@ using core::Resource;
 // NDK_LOGICAL_ADDRESS_MAPPING with its array.
 uint64_t LamBytes(uint64_t pages) { return 16 + 8 * pages; }
 
-// The mapping is public only in the model: core tells its id and its addresses.
-void Publish(Scene& scene, Client& client, const std::shared_ptr<Adapter>& adapter, JudgedChain& chain,
+// Adds the mapping to the model with the id and addresses that core returned.
+void Publish(Scene& scene, Client& client, const std::shared_ptr<Adapter>& adapter, CheckedChain& chain,
              const core::BuiltLam& built) {
   if (built.pages != chain.pages.size() || built.fbo != chain.base % kNdkPageBytes) {
     scene.findings.Report("CallsAreJudgedByTheRules", "the mapping has " + std::to_string(built.pages) +
@@ -42,26 +42,26 @@ void BuildLam(Scene& scene, Client& client) {
   const AdapterId id = PickFitting(scene, client, &Client::adapters, [](const Adapter& each) { return IsOpen(each); });
   const std::shared_ptr<Adapter> adapter = FindById(client.adapters, id);
   const Chain chain = DrawChain(scene, client);
-  JudgedChain judged = JudgeChain(client, chain);
+  CheckedChain checked = CheckChain(client, chain);
   std::optional<uint64_t> lam_size;
   if (scene.dice.Chance(50)) {
-    lam_size = LamBytes(judged.pages.size()) - (scene.Careless() ? 1 : 0);
+    lam_size = LamBytes(checked.pages.size()) - (scene.Careless() ? 1 : 0);
   }
   Call call(scene, client, "BuildLam on " + Name("a", adapter, id.value) + " " + chain.Text());
   if (!call.admitted()) {
     return;
   }
-  Refusals why = judged.why;
+  Refusals why = checked.why;
   why.If(scene.model.draining, ErrorReason::DAEMON_DRAINING);
   why.If(adapter == nullptr, ErrorReason::OBJECT_NOT_FOUND);
   why.If(adapter != nullptr && adapter->closing.begun, ErrorReason::OBJECT_CLOSING);
-  why.If(lam_size.has_value() && *lam_size < LamBytes(judged.pages.size()), ErrorReason::BUFFER_TOO_SMALL);
-  scene.model.JudgeQuota(client, Resource::kLogicalMappings, 1, why);
-  scene.model.JudgePins(client, InFiles(judged.pages), why);
+  why.If(lam_size.has_value() && *lam_size < LamBytes(checked.pages.size()), ErrorReason::BUFFER_TOO_SMALL);
+  scene.model.CheckQuota(client, Resource::kLogicalMappings, 1, why);
+  scene.model.CheckPins(client, InFiles(checked.pages), why);
   const auto built =
       client.session->BuildLam({.adapter = id, .chain = chain.entries, .length = chain.length, .lam_size = lam_size});
   if (call.Accepted(built.status(), why)) {
-    Publish(scene, client, adapter, judged, *built);
+    Publish(scene, client, adapter, checked, *built);
   }
 }
 
@@ -92,7 +92,7 @@ void CreateMw(Scene& scene, Client& client) {
   Refusals why;
   why.If(domain == nullptr, ErrorReason::OBJECT_NOT_FOUND);
   why.If(domain != nullptr && domain->closing.begun, ErrorReason::OBJECT_CLOSING);
-  scene.model.JudgeQuota(client, Resource::kWindows, 1, why);
+  scene.model.CheckQuota(client, Resource::kWindows, 1, why);
   Nic* const nic = domain != nullptr ? domain->adapter->nic : nullptr;
   if (why.none() && !scene.model.faults.Strikes(Fault::kCreateWindow, why)) {
     why.If(nic->max_keys != 0 && nic->keys >= nic->max_keys, ErrorReason::DEVICE_OUT_OF_RESOURCES);
@@ -129,14 +129,15 @@ void GetRemoteTokenFromMw(Scene& scene, Client& client) {
 void CloseMw(Scene& scene, Client& client) {
   const MemoryWindowId id = PickId(scene, client, &Client::windows);
   const std::shared_ptr<Window> window = FindById(client.windows, id);
-  const Telling telling = DrawTelling(scene, RequestKind::kCloseMw, id.value, Resource::kWindows);
+  const ReportPlan report_plan = DrawReportPlan(scene, RequestKind::kCloseMw, id.value, Resource::kWindows);
   Call call(scene, client, "CloseMw " + Name("mw", window, id.value));
   if (!call.admitted()) {
     return;
   }
   Refusals why;
   why.If(window == nullptr, ErrorReason::OBJECT_NOT_FOUND);
-  const auto progress = client.session->CloseMw(id, telling.choice, scene.mailbox.DoneFor(telling.report.callback));
+  const auto progress =
+      client.session->CloseMw(id, report_plan.choice, scene.mailbox.DoneFor(report_plan.report.callback));
   if (call.Accepted(progress, why, /*must_pend=*/false)) {
     scene.model.RemoveWindow(client, *window);
     (void)scene.model.Settle(client);

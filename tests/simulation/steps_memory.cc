@@ -1,4 +1,4 @@
-// Memory objects: allocating, importing, sealing, releasing, and what their owner writes into them.
+// Memory objects: allocating, importing, sealing, releasing, and their owner's writes.
 
 #include <fcntl.h>
 #include <sys/eventfd.h>
@@ -17,7 +17,7 @@ namespace {
 
 using core::Resource;
 
-// What a failed allocation or import leaves: nothing.
+// Removes the object after a failed allocation or import.
 void Forget(Client& client, const Memory& memory) {
   std::erase_if(client.memories, [&memory](const auto& each) { return each.get() == &memory; });
 }
@@ -46,7 +46,7 @@ void Issued(Scene& scene, Client& client, const core::MemoryTicket& ticket, core
                                  .expiry = scene.world.clock.Now() + scene.options.ticket_lifetime});
 }
 
-// What the job of an allocation does.
+// The effect of an allocation's job.
 void ApplyAllocation(Scene& scene, Client& client, const std::shared_ptr<Memory>& memory, uint64_t callback) {
   Faults& faults = scene.model.faults;
   Refusals why;
@@ -72,13 +72,13 @@ uint64_t DrawSize(const Scene& scene) {
   return scene.dice.Chance(50) ? 0 : pages * kNdkPageBytes + scene.dice.Between(1, kNdkPageBytes - 1);
 }
 
-Refusals JudgeNewMemory(const Scene& scene, const Client& client, uint64_t size) {
+Refusals CheckNewMemory(const Scene& scene, const Client& client, uint64_t size) {
   Refusals why;
   why.If(scene.model.draining, ErrorReason::DAEMON_DRAINING);
   why.If(size == 0, ErrorReason::FIELD_OUT_OF_RANGE);
   why.If(size % kNdkPageBytes != 0, ErrorReason::MEMORY_SIZE_UNALIGNED);
-  scene.model.JudgeQuota(client, Resource::kMemoryObjects, 1, why);
-  scene.model.JudgeQuota(client, Resource::kMemoryBytes, size, why);
+  scene.model.CheckQuota(client, Resource::kMemoryObjects, 1, why);
+  scene.model.CheckQuota(client, Resource::kMemoryBytes, size, why);
   return why;
 }
 
@@ -88,7 +88,7 @@ void AllocateMemory(Scene& scene, Client& client) {
   if (!call.admitted()) {
     return;
   }
-  const Refusals why = JudgeNewMemory(scene, client, size);
+  const Refusals why = CheckNewMemory(scene, client, size);
   const uint64_t callback = scene.mailbox.Reserve();
   const absl::Status status = client.session->AllocateMemory({.size = size}, scene.mailbox.AllocateDoneFor(callback));
   if (!call.Accepted(status, why)) {
@@ -100,13 +100,13 @@ void AllocateMemory(Scene& scene, Client& client) {
                            [&scene, &client, memory, callback] { ApplyAllocation(scene, client, memory, callback); });
 }
 
-// Null when it is refused; a ticket waits for its file then.
+// Announces an import; null if refused. An announced import has a ticket that waits for its file.
 std::shared_ptr<Memory> Announce(Scene& scene, Client& client, uint64_t size, const std::string& what) {
   Call call(scene, client, what + " " + std::to_string(size));
   if (!call.admitted()) {
     return nullptr;
   }
-  const Refusals why = JudgeNewMemory(scene, client, size);
+  const Refusals why = CheckNewMemory(scene, client, size);
   const absl::StatusOr<core::MemoryTicket> imported = client.session->ImportMemory(size);
   if (!call.Accepted(imported.status(), why)) {
     return nullptr;
@@ -126,10 +126,10 @@ void ImportMemory(Scene& scene, Client& client) {
   (void)Announce(scene, client, size, "ImportMemory");
 }
 
-// A file for an import, why it must be refused, and whether that shows as soon as the file is looked at.
+// A file for an import, why it must be refused, and whether the first inspection of the file shows that.
 struct DrawnFile {
   std::shared_ptr<MemoryFile> file;
-  // What is handed over.
+  // The descriptor to send.
   UniqueFd descriptor;
   Refusals why;
   bool shows_at_once = false;
@@ -160,7 +160,7 @@ DrawnFile DrawFile(Scene& scene, uint64_t size) {
   return drawn;
 }
 
-// A file that a memory object was made of already.
+// A file that already backs a memory object.
 DrawnFile SameFile(const std::shared_ptr<MemoryFile>& file, uint64_t size) {
   DrawnFile drawn{.file = file, .descriptor = Duplicate(file->descriptor), .shows_at_once = file->sealed};
   drawn.why.If(file->sealed, ErrorReason::MEMORY_WRITE_SEALED);
@@ -168,8 +168,8 @@ DrawnFile SameFile(const std::shared_ptr<MemoryFile>& file, uint64_t size) {
   return drawn;
 }
 
-// The system calls of an import, as far as they come.
-void JudgeAttach(Faults& faults, const DrawnFile& drawn, Refusals& why) {
+// The system calls of an import, up to the first that fails.
+void CheckAttach(Faults& faults, const DrawnFile& drawn, Refusals& why) {
   why = drawn.why;
   if (!drawn.descriptor.valid() || faults.Strikes(Fault::kInspect, why) || drawn.shows_at_once ||
       faults.Strikes(Fault::kAddSeals, why) || faults.Strikes(Fault::kInspect, why) || !why.none()) {
@@ -178,10 +178,10 @@ void JudgeAttach(Faults& faults, const DrawnFile& drawn, Refusals& why) {
   (void)(faults.Strikes(Fault::kMap, why) || faults.Strikes(Fault::kPopulate, why));
 }
 
-// A ticket that is shown on the fd socket, and why nothing can come of it.
+// A ticket presented on the fd socket, and why it must be refused.
 struct ShownTicket {
   Ticket ticket;
-  // It was issued to the client and not used.
+  // True if the ticket was issued to the client and not used.
   bool known = false;
   Refusals why;
 };
@@ -197,7 +197,7 @@ void ExpectDecision(Scene& scene, const Client& client, const ShownTicket& shown
   scene.model.decisions.push_back(TextOf(decision));
 }
 
-// Hands the client's file over. A refused import takes its memory object back.
+// Sends the client's file. A refused import removes its memory object.
 void Import(Scene& scene, Client& client, const ShownTicket& shown, const std::shared_ptr<MemoryFile>& same_file) {
   Refusals why = shown.why;
   const std::shared_ptr<Memory> memory = FindMemory(client, shown.ticket.memory);
@@ -206,7 +206,7 @@ void Import(Scene& scene, Client& client, const ShownTicket& shown, const std::s
   const uint64_t bytes = memory != nullptr ? memory->bytes : kNdkPageBytes;
   DrawnFile drawn = same_file != nullptr ? SameFile(same_file, bytes) : DrawFile(scene, bytes);
   if (reaches_memory) {
-    JudgeAttach(scene.model.faults, drawn, why);
+    CheckAttach(scene.model.faults, drawn, why);
   }
   const auto outcome =
       core::ExchangeFd(scene.world.node, client.caller, shown.ticket.bits, std::move(drawn.descriptor));
@@ -240,7 +240,7 @@ void Fetch(Scene& scene, Client& client, const ShownTicket& shown) {
   }
 }
 
-// A packet on the fd socket. Whoever comes: the ticket is spent, unless it was another process.
+// Sends a packet on the fd socket. Every attempt consumes the ticket, except one by another process.
 void ExchangeFd(Scene& scene, Client& client) {
   std::vector<Ticket>& tickets = scene.model.tickets;
   const Instant now = scene.world.clock.Now();
@@ -269,7 +269,7 @@ void ExchangeFd(Scene& scene, Client& client) {
   }
 }
 
-// A file that memory was made of, of the client's tenant mostly, and mostly one that is not sealed.
+// A file that backs memory, usually of the client's tenant and usually not sealed.
 std::shared_ptr<MemoryFile> PickFile(const Scene& scene, const Client& client) {
   const bool stranger = scene.dice.Chance(15);
   const bool sealed = scene.Careless();
@@ -285,7 +285,7 @@ std::shared_ptr<MemoryFile> PickFile(const Scene& scene, const Client& client) {
   return files.empty() ? nullptr : scene.dice.Pick(files);
 }
 
-// Makes one more memory object of a file, in the same session or in another one.
+// Makes another memory object from a file, in the same session or in another one.
 void ShareMemory(Scene& scene, Client& client) {
   const std::shared_ptr<MemoryFile> file = PickFile(scene, client);
   if (file == nullptr) {
@@ -306,7 +306,7 @@ void ShareMemory(Scene& scene, Client& client) {
   Import(scene, client, shown, file);
 }
 
-// Seals the memory as far as the system calls let it.
+// Seals the memory, up to the first system call that fails.
 Refusals ApplySeal(Scene& scene, const Client& client, Memory& memory) {
   Refusals why;
   const bool is_there = FindMemory(client, memory.id).get() == &memory;
@@ -349,7 +349,7 @@ void SealMemory(Scene& scene, Client& client) {
   }
 }
 
-// Gives the memory back, if nothing uses it.
+// Releases the memory if nothing uses it.
 Refusals ApplyRelease(Client& client, const std::shared_ptr<Memory>& memory) {
   Refusals why;
   const bool is_there = FindMemory(client, memory->id) == memory;
@@ -386,7 +386,7 @@ void ReleaseMemory(Scene& scene, Client& client) {
   });
 }
 
-// The owner's own writes, which nobody can see or stop.
+// The owner's writes, which no other party can see or prevent.
 void WriteMemory(Scene& scene, Client& client) {
   const std::shared_ptr<Memory> memory = scene.dice.Pick(client.memories);
   if (memory->file == nullptr) {

@@ -1,4 +1,4 @@
-// Queue pairs: making, connecting and ending them.
+// Queue pairs: creating, connecting and closing them.
 
 #include <algorithm>
 #include <string>
@@ -13,7 +13,7 @@ using core::RequestKind;
 using core::Resource;
 using provider::QueuePairState;
 
-// Depths and sizes small enough to be reached.
+// Depths and sizes small enough to be hit.
 provider::QueuePairLimits DrawLimits(const Scene& scene, bool& above_adapter) {
   Dice& dice = scene.dice;
   provider::QueuePairLimits limits;
@@ -31,7 +31,7 @@ provider::QueuePairLimits DrawLimits(const Scene& scene, bool& above_adapter) {
   return limits;
 }
 
-Refusals JudgeCreateQp(const Scene& scene, const Client& client, const std::shared_ptr<Domain>& domain,
+Refusals CheckCreateQp(const Scene& scene, const Client& client, const std::shared_ptr<Domain>& domain,
                        const std::shared_ptr<CompletionQueue>& receive_queue,
                        const std::shared_ptr<CompletionQueue>& initiator_queue) {
   Refusals why;
@@ -44,11 +44,11 @@ Refusals JudgeCreateQp(const Scene& scene, const Client& client, const std::shar
       why.If(domain != nullptr && queue->adapter != domain->adapter, ErrorReason::ADAPTER_MISMATCH);
     }
   }
-  scene.model.JudgeQuota(client, Resource::kQueuePairs, 1, why);
+  scene.model.CheckQuota(client, Resource::kQueuePairs, 1, why);
   return why;
 }
 
-// A queue of the domain's adapter, mostly.
+// Usually a queue of the domain's adapter.
 CompletionQueueId PickQueue(const Scene& scene, const Client& client, const std::shared_ptr<Domain>& domain) {
   std::vector<CompletionQueueId> fitting;
   for (const auto& queue : client.completion_queues) {
@@ -77,9 +77,9 @@ void CreateQp(Scene& scene, Client& client) {
   if (!call.admitted()) {
     return;
   }
-  Refusals why = JudgeCreateQp(scene, client, domain, receive_queue, initiator_queue);
+  Refusals why = CheckCreateQp(scene, client, domain, receive_queue, initiator_queue);
   why.If(above_adapter, ErrorReason::ABOVE_ADAPTER_LIMIT);
-  scene.model.JudgeQuota(client, Resource::kQueueEntries, uint64_t{limits.receive_depth} + limits.initiator_depth, why);
+  scene.model.CheckQuota(client, Resource::kQueueEntries, uint64_t{limits.receive_depth} + limits.initiator_depth, why);
   if (why.none()) {
     (void)scene.model.faults.Strikes(Fault::kCreateQueuePair, why);
   }
@@ -128,7 +128,7 @@ void QueryQp(Scene& scene, Client& client) {
 bool IsFresh(const QueuePair& pair) { return pair.shown_state() == QueuePairState::kInit; }
 bool IsBroken(const QueuePair& pair) { return pair.shown_state() == QueuePairState::kError; }
 
-// Whom to connect to: who waits for this queue pair, if anybody does; else one that nobody waits for, itself included.
+// Picks a peer: a queue pair that waits for this one, if any; otherwise one that none waits for, possibly this one.
 std::shared_ptr<QueuePair> PickPeer(const Scene& scene, const QueuePair& pair) {
   std::vector<std::shared_ptr<QueuePair>> waiting;
   std::vector<std::shared_ptr<QueuePair>> free;
@@ -146,7 +146,7 @@ std::shared_ptr<QueuePair> PickPeer(const Scene& scene, const QueuePair& pair) {
   return !free.empty() && !scene.Careless() ? scene.dice.Pick(free) : scene.dice.Pick(scene.model.queue_pairs);
 }
 
-// Somebody waits for it, or nobody does yet.
+// True if another queue pair waits for it to connect.
 bool IsAwaited(const QueuePair& pair) { return IsFresh(pair) && !pair.early_visitors.empty(); }
 
 bool HasAwaited(const Client& client) {
@@ -209,14 +209,15 @@ void FlushQp(Scene& scene, Client& client) {
 void CloseQp(Scene& scene, Client& client) {
   const QueuePairId id = PickFitting(scene, client, &Client::queue_pairs, IsBroken);
   const std::shared_ptr<QueuePair> pair = FindById(client.queue_pairs, id);
-  const Telling telling = DrawTelling(scene, RequestKind::kCloseQp, id.value, Resource::kQueuePairs);
+  const ReportPlan report_plan = DrawReportPlan(scene, RequestKind::kCloseQp, id.value, Resource::kQueuePairs);
   Call call(scene, client, "CloseQp " + Name("qp", pair, id.value));
   if (!call.admitted()) {
     return;
   }
   Refusals why;
   why.If(pair == nullptr, ErrorReason::OBJECT_NOT_FOUND);
-  const auto progress = client.session->CloseQp(id, telling.choice, scene.mailbox.DoneFor(telling.report.callback));
+  const auto progress =
+      client.session->CloseQp(id, report_plan.choice, scene.mailbox.DoneFor(report_plan.report.callback));
   if (call.Accepted(progress, why, /*must_pend=*/false)) {
     scene.card.Disconnect(*pair);
     scene.model.RemoveQueuePair(client, *pair);

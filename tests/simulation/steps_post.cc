@@ -12,7 +12,7 @@ bool IssuesToken(const Request& request) {
   return request.kind == RequestKind::kFastRegister || request.kind == RequestKind::kBind;
 }
 
-// The tokens the card issued go to the requests in order.
+// Assigns the tokens the card issued to the requests in order.
 void TakeTokens(Scene& scene, Client& client, const core::PostOutcome& outcome, std::vector<Request>& accepted) {
   size_t next = 0;
   for (size_t index = 0; index < accepted.size(); ++index) {
@@ -89,12 +89,12 @@ void Post(Scene& scene, Client& client) {
   Refusals why;
   std::vector<Request> accepted;
   for (size_t index = 0; pair != nullptr && index < requests.size() && why.none(); ++index) {
-    JudgedRequest judged = JudgeRequest(scene, *pair, requests[index], accepted);
-    why = judged.why;
+    CheckedRequest checked = CheckRequest(scene, *pair, requests[index], accepted);
+    why = checked.why;
     if (why.none()) {
-      accepted.push_back(std::move(judged.request));
-      if (judged.window != nullptr) {
-        judged.window->ever_bound = true;
+      accepted.push_back(std::move(checked.request));
+      if (checked.window != nullptr) {
+        checked.window->ever_bound = true;
       }
     }
   }

@@ -33,7 +33,7 @@ void CreateMr(Scene& scene, Client& client) {
   Refusals why;
   why.If(domain == nullptr, ErrorReason::OBJECT_NOT_FOUND);
   why.If(domain != nullptr && domain->closing.begun, ErrorReason::OBJECT_CLOSING);
-  scene.model.JudgeQuota(client, Resource::kRegions, 1, why);
+  scene.model.CheckQuota(client, Resource::kRegions, 1, why);
   const auto made = client.session->CreateMr(id, fast);
   if (call.Accepted(made.status(), why)) {
     auto region = std::make_shared<Region>();
@@ -48,8 +48,8 @@ void CreateMr(Scene& scene, Client& client) {
 
 bool HasRoom(const Nic& nic) { return nic.max_keys == 0 || nic.keys < nic.max_keys; }
 
-// What the card does with a registration that was admitted.
-Refusals ApplyRegister(Scene& scene, Region& region, const JudgedChain& chain, AccessRights rights) {
+// The card's handling of an admitted registration.
+Refusals ApplyRegister(Scene& scene, Region& region, const CheckedChain& chain, AccessRights rights) {
   Nic& nic = *region.domain->adapter->nic;
   Refusals why;
   if (!scene.model.faults.Strikes(Fault::kRegister, why)) {
@@ -89,9 +89,9 @@ void CheckRegistration(Scene& scene, const Region& region, const core::Registrat
   }
 }
 
-// The end of a registration that pended.
+// Finishes a pending registration.
 void FinishRegister(Scene& scene, Client& client, const std::shared_ptr<Region>& region, const Report& report,
-                    const JudgedChain& chain, AccessRights rights) {
+                    const CheckedChain& chain, AccessRights rights) {
   --client.slow_requests;
   --region->requests;
   const Refusals why = ApplyRegister(scene, *region, chain, rights);
@@ -104,7 +104,7 @@ void FinishRegister(Scene& scene, Client& client, const std::shared_ptr<Region>&
   (void)scene.model.Settle(client);
 }
 
-// Flags for a registration: mostly all rights, sometimes fewer, seldom nonsense.
+// Flags for a registration: usually all rights, sometimes fewer, rarely invalid.
 uint32_t DrawFlags(const Scene& scene, Refusals& why) {
   if (scene.Careless()) {
     const bool half = scene.dice.Chance(50);
@@ -120,8 +120,8 @@ uint32_t DrawFlags(const Scene& scene, Refusals& why) {
   return scene.dice.Chance(60) ? usual.front() : scene.dice.Pick(usual);
 }
 
-Refusals JudgeRegister(const Scene& scene, const Client& client, const std::shared_ptr<Region>& region,
-                       const JudgedChain& chain) {
+Refusals CheckRegister(const Scene& scene, const Client& client, const std::shared_ptr<Region>& region,
+                       const CheckedChain& chain) {
   Refusals why = chain.why;
   why.If(scene.model.draining, ErrorReason::DAEMON_DRAINING);
   why.If(region == nullptr, ErrorReason::OBJECT_NOT_FOUND);
@@ -132,9 +132,9 @@ Refusals JudgeRegister(const Scene& scene, const Client& client, const std::shar
     why.If(region->state == State::kRegistering || region->state == State::kDeregistering, ErrorReason::REGION_BUSY);
   }
   if (scene.model.IsSlow(chain.length)) {
-    scene.model.JudgeQuota(client, Resource::kPendingRequests, 1, why);
+    scene.model.CheckQuota(client, Resource::kPendingRequests, 1, why);
   }
-  scene.model.JudgePins(client, InFiles(chain.pages), why);
+  scene.model.CheckPins(client, InFiles(chain.pages), why);
   return why;
 }
 
@@ -144,46 +144,46 @@ void RegisterMr(Scene& scene, Client& client) {
   const Chain chain = DrawChain(scene, client);
   Refusals flags_why;
   const uint32_t flags = DrawFlags(scene, flags_why);
-  const Telling telling = DrawTelling(scene, RequestKind::kRegisterMr, id.value, Resource::kPendingRequests);
+  const ReportPlan report_plan = DrawReportPlan(scene, RequestKind::kRegisterMr, id.value, Resource::kPendingRequests);
   Call call(scene, client, "RegisterMr " + Name("mr", region, id.value) + " " + chain.Text());
   if (!call.admitted()) {
     return;
   }
-  auto judged = std::make_shared<JudgedChain>(JudgeChain(client, chain));
-  Refusals why = JudgeRegister(scene, client, region, *judged);
+  auto checked = std::make_shared<CheckedChain>(CheckChain(client, chain));
+  Refusals why = CheckRegister(scene, client, region, *checked);
   why.Add(flags_why);
   const bool slow = scene.model.IsSlow(chain.length);
   const AccessRights rights = AccessRightsFromMrFlags(flags).value_or(AccessRights{});
   if (why.none()) {
-    region->uses = std::move(judged->uses);
-    region->pages = InFiles(judged->pages);
+    region->uses = std::move(checked->uses);
+    region->pages = InFiles(checked->pages);
     region->state = State::kRegistering;
   }
   const bool admitted = why.none();
   const auto outcome =
       client.session->RegisterMr({.region = id, .chain = chain.entries, .length = chain.length, .flags = flags},
-                                 telling.choice, scene.mailbox.RegisterDoneFor(telling.report.callback));
+                                 report_plan.choice, scene.mailbox.RegisterDoneFor(report_plan.report.callback));
   if (admitted && slow) {
     if (call.Accepted(outcome.status(), why)) {
       scene.trace.Add(", pending");
       ++client.slow_requests;
       ++region->requests;
       scene.model.PostToWorker(client, "register mr" + std::to_string(region->number),
-                               [&scene, &client, region, report = telling.report, judged, rights] {
-                                 FinishRegister(scene, client, region, report, *judged, rights);
+                               [&scene, &client, region, report = report_plan.report, checked, rights] {
+                                 FinishRegister(scene, client, region, report, *checked, rights);
                                });
     }
     return;
   }
   if (admitted) {
-    why = ApplyRegister(scene, *region, *judged, rights);
+    why = ApplyRegister(scene, *region, *checked, rights);
   }
   if (call.Accepted(outcome.status(), why) && outcome->has_value()) {
     CheckRegistration(scene, *region, **outcome);
   }
 }
 
-// The canary's occasion is a page that another registration of the session still holds.
+// Plants the canary on a page that another registration of the session still holds.
 void MayGiveBackEarly(Scene& scene, const Client& client, const std::vector<FilePage>& pages) {
   const FilePages held = scene.model.PinnedBy(client);
   for (const auto& memory : client.memories) {
@@ -214,7 +214,8 @@ Refusals ApplyDeregister(Scene& scene, Client& client, Region& region) {
 void DeregisterMr(Scene& scene, Client& client) {
   const MemoryRegionId id = PickRegion(scene, client, false, State::kRegistered);
   const std::shared_ptr<Region> region = FindRegion(client, id);
-  const Telling telling = DrawTelling(scene, RequestKind::kDeregisterMr, id.value, Resource::kPendingRequests);
+  const ReportPlan report_plan =
+      DrawReportPlan(scene, RequestKind::kDeregisterMr, id.value, Resource::kPendingRequests);
   Call call(scene, client, "DeregisterMr " + Name("mr", region, id.value));
   if (!call.admitted()) {
     return;
@@ -229,12 +230,12 @@ void DeregisterMr(Scene& scene, Client& client) {
     why.If(region->state == State::kRegistering || region->state == State::kDeregistering, ErrorReason::REGION_BUSY);
   }
   if (slow) {
-    scene.model.JudgeQuota(client, Resource::kPendingRequests, 1, why);
+    scene.model.CheckQuota(client, Resource::kPendingRequests, 1, why);
   } else if (why.none()) {
     why = ApplyDeregister(scene, client, *region);
   }
   const auto progress =
-      client.session->DeregisterMr(id, telling.choice, scene.mailbox.DoneFor(telling.report.callback));
+      client.session->DeregisterMr(id, report_plan.choice, scene.mailbox.DoneFor(report_plan.report.callback));
   if (!call.Accepted(progress, why, slow) || !slow) {
     return;
   }
@@ -242,7 +243,7 @@ void DeregisterMr(Scene& scene, Client& client) {
   ++region->requests;
   ++client.slow_requests;
   scene.model.PostToWorker(client, "deregister mr" + std::to_string(region->number),
-                           [&scene, &client, region, report = telling.report] {
+                           [&scene, &client, region, report = report_plan.report] {
                              --client.slow_requests;
                              --region->requests;
                              scene.model.Complete(client, report, ApplyDeregister(scene, client, *region));
@@ -253,16 +254,17 @@ void DeregisterMr(Scene& scene, Client& client) {
 void CloseMr(Scene& scene, Client& client) {
   const MemoryRegionId id = PickId(scene, client, &Client::regions);
   const std::shared_ptr<Region> region = FindRegion(client, id);
-  const Telling telling = DrawTelling(scene, RequestKind::kCloseMr, id.value, Resource::kRegions);
+  const ReportPlan report_plan = DrawReportPlan(scene, RequestKind::kCloseMr, id.value, Resource::kRegions);
   Call call(scene, client, "CloseMr " + Name("mr", region, id.value));
   if (!call.admitted()) {
     return;
   }
   bool must_pend = false;
-  const Refusals why = JudgeClose(client, region, must_pend);
+  const Refusals why = CheckClose(client, region, must_pend);
   const bool registered = region != nullptr && region->state == State::kRegistered;
   const bool slow = scene.model.IsSlow(registered ? region->target->length : 0);
-  const auto progress = client.session->CloseMr(id, telling.choice, scene.mailbox.DoneFor(telling.report.callback));
+  const auto progress =
+      client.session->CloseMr(id, report_plan.choice, scene.mailbox.DoneFor(report_plan.report.callback));
   if (!call.Accepted(progress, why, must_pend || slow)) {
     return;
   }
@@ -273,7 +275,7 @@ void CloseMr(Scene& scene, Client& client) {
       (void)scene.model.Settle(client);
     });
   }
-  Close(scene, client, *region, must_pend || slow, telling.report);
+  Close(scene, client, *region, must_pend || slow, report_plan.report);
 }
 
 Refusals ApplyInitialize(Scene& scene, Region& region) {
@@ -299,8 +301,8 @@ void InitializeFastRegisterMr(Scene& scene, Client& client) {
   const std::shared_ptr<Region> region = FindRegion(client, id);
   const auto pages = static_cast<uint32_t>(scene.Careless() ? scene.dice.Below(2) * 17 : scene.dice.Between(1, 8));
   const bool remote_access = scene.dice.Chance(80);
-  const Telling telling =
-      DrawTelling(scene, RequestKind::kInitializeFastRegisterMr, id.value, Resource::kPendingRequests);
+  const ReportPlan report_plan =
+      DrawReportPlan(scene, RequestKind::kInitializeFastRegisterMr, id.value, Resource::kPendingRequests);
   Call call(scene, client, "InitializeFastRegisterMr " + Name("mr", region, id.value) + " " + std::to_string(pages));
   if (!call.admitted()) {
     return;
@@ -315,13 +317,13 @@ void InitializeFastRegisterMr(Scene& scene, Client& client) {
     why.If(region->state == State::kInitializing, ErrorReason::REGION_BUSY);
   }
   if (slow) {
-    scene.model.JudgeQuota(client, Resource::kPendingRequests, 1, why);
+    scene.model.CheckQuota(client, Resource::kPendingRequests, 1, why);
   }
-  scene.model.JudgeQuota(client, Resource::kFastRegisterPages, pages, why);
+  scene.model.CheckQuota(client, Resource::kFastRegisterPages, pages, why);
   const bool admitted = why.none();
   const auto progress =
       client.session->InitializeFastRegisterMr({.region = id, .max_pages = pages, .remote_access = remote_access},
-                                               telling.choice, scene.mailbox.DoneFor(telling.report.callback));
+                                               report_plan.choice, scene.mailbox.DoneFor(report_plan.report.callback));
   if (admitted) {
     region->fast_pages = pages;
     region->remote_access = remote_access;
@@ -336,7 +338,7 @@ void InitializeFastRegisterMr(Scene& scene, Client& client) {
   ++region->requests;
   ++client.slow_requests;
   scene.model.PostToWorker(client, "initialize mr" + std::to_string(region->number),
-                           [&scene, &client, region, report = telling.report] {
+                           [&scene, &client, region, report = report_plan.report] {
                              --client.slow_requests;
                              --region->requests;
                              scene.model.Complete(client, report, ApplyInitialize(scene, *region));

@@ -1,4 +1,4 @@
-// Sessions: opening, joining, the ways to end, and what the end takes back.
+// Sessions: opening, joining, the ways to end, and what the end reclaims.
 
 #include <algorithm>
 #include <iterator>
@@ -13,7 +13,7 @@ namespace {
 using core::EndCause;
 using core::Resource;
 
-// The limits of a session: its tenant's word, and where that says nothing, the node's.
+// The limits of a session: its tenant's where set, otherwise the node's.
 core::Limits LimitsOfSession(const Scene& scene, const Tenant& tenant) {
   core::Limits limits = tenant.limits.session;
   for (size_t index = 0; index < core::kResourceCount; ++index) {
@@ -23,7 +23,7 @@ core::Limits LimitsOfSession(const Scene& scene, const Tenant& tenant) {
   return limits;
 }
 
-// What a client shows to be somebody else.
+// Credentials that a client presents to get another tenant.
 struct Shown {
   std::string secret;
   std::string text;
@@ -88,7 +88,7 @@ core::Reclaimed TakeBack(Scene& scene, Client& client) {
   while (!client.windows.empty()) {
     model.RemoveWindow(client, *client.windows.front());
   }
-  // A region that was being closed reports that; what the card refused then is nobody's count.
+  // A region that was being closed reports its close; a failure of the card is then not counted.
   (void)model.Settle(client);
   for (const auto& region : open) {
     region->closing.begun = true;
@@ -109,7 +109,7 @@ core::Reclaimed TakeBack(Scene& scene, Client& client) {
   return reclaimed;
 }
 
-// What the job of a reaper does.
+// The effect of a reaper's job.
 void ApplyTearDown(Scene& scene, Client& client) {
   const core::Reclaimed reclaimed = TakeBack(scene, client);
   client.over = true;
@@ -183,7 +183,7 @@ void OpenSession(Scene& scene) {
   auto client = std::make_shared<Client>();
   client->number = scene.model.NextNumber();
   client->process = std::make_shared<ManualProcess>();
-  // Processes are numbered apart, so that the next number is a stranger's.
+  // Process numbers are even, so that the next number belongs to no process.
   client->caller = DrawCaller(scene.dice, 2 * client->number, client->process);
   const bool long_label = scene.Careless();
   const Shown shown = DrawGrant(scene);
@@ -197,7 +197,7 @@ void OpenSession(Scene& scene) {
     client->tenant = scene.model.tenants.Of(client->caller, shown.secret, scene.world.clock.Now(), why);
   }
   if (client->tenant != nullptr) {
-    scene.model.JudgeSession(*client->tenant, why);
+    scene.model.CheckSession(*client->tenant, why);
     why.If(scene.model.draining, ErrorReason::DAEMON_DRAINING);
   }
   auto opened =

@@ -1,4 +1,4 @@
-// Tenants: what operators do to them, what is swept away, and calls that are counted.
+// Tenants: operators' actions, sweeping, and calls counted against rates.
 
 #include <string>
 
@@ -10,14 +10,14 @@ namespace {
 
 using core::EndCause;
 
-void Judge(Scene& scene, const absl::Status& status, const Refusals& why) {
+void CheckStatus(Scene& scene, const absl::Status& status, const Refusals& why) {
   scene.trace.Add(" -> " + TextOf(status));
   if (!why.Allows(status)) {
     scene.findings.Report("CallsAreJudgedByTheRules", "answered " + TextOf(status) + " instead of " + why.Text());
   }
 }
 
-// The same rules with other limits, or other rules altogether.
+// Sets the same rules with other limits, or entirely different rules.
 void ChangePolicy(Scene& scene) {
   core::Policy policy = scene.model.tenants.policy();
   const bool only_limits = scene.dice.Chance(60);
@@ -48,9 +48,9 @@ void CreateGrant(Scene& scene) {
                         std::to_string(terms.lifetime.count()) + " ms" + (terms.pod_uid.empty() ? "" : " of a pod"));
   Refusals why;
   why.If(careless, ErrorReason::FIELD_OUT_OF_RANGE);
-  scene.model.tenants.JudgeName(terms.name, why);
+  scene.model.tenants.CheckName(terms.name, why);
   const auto issued = scene.world.tenants.CreateGrant(terms);
-  Judge(scene, issued.status(), why);
+  CheckStatus(scene, issued.status(), why);
   if (issued.ok()) {
     scene.model.tenants.AddGrant(terms, *issued, number, scene.world.clock.Now());
   }
@@ -58,7 +58,7 @@ void CreateGrant(Scene& scene) {
 
 void Remember(Model& model, const Grant& grant) { model.dead_secrets.push_back(grant.secret); }
 
-// Revokes it, and ends the sessions that it carries.
+// Revokes the grant and ends its sessions.
 void Revoke(Scene& scene, GrantId id) {
   Model& model = scene.model;
   const auto known = model.tenants.grants().find(id);
@@ -67,7 +67,7 @@ void Revoke(Scene& scene, GrantId id) {
   Refusals why;
   why.If(!is_there, ErrorReason::GRANT_NOT_FOUND);
   const auto revoked = scene.world.tenants.RevokeGrant(id);
-  Judge(scene, revoked.status(), why);
+  CheckStatus(scene, revoked.status(), why);
   if (!revoked.ok() || !is_there) {
     return;
   }
@@ -116,7 +116,7 @@ void Evict(Scene& scene) {
   Refusals why;
   why.If(nobody || client->over, ErrorReason::SESSION_NOT_FOUND);
   const auto evicted = scene.world.registry.Evict(id);
-  Judge(scene, evicted.status(), why);
+  CheckStatus(scene, evicted.status(), why);
   if (!evicted.ok() || nobody) {
     return;
   }
@@ -132,7 +132,7 @@ void Drain(Scene& scene) {
   scene.world.draining.store(scene.model.draining);
 }
 
-// One call is counted, against the session and its tenant, or against neither.
+// Counts one call against the session and its tenant, or against neither.
 std::chrono::nanoseconds AskOnce(Scene& scene, Client& client) {
   const Instant now = scene.world.clock.Now();
   const std::chrono::nanoseconds own = client.rate.WaitAt(now);
@@ -142,7 +142,7 @@ std::chrono::nanoseconds AskOnce(Scene& scene, Client& client) {
   why.IfAbove(own.count() > 0, ErrorReason::RATE_LIMITED, client.rate.per_second());
   why.IfAbove(own.count() == 0 && shared.count() > 0, ErrorReason::RATE_LIMITED, client.tenant->rate.per_second());
   std::chrono::nanoseconds wait{0};
-  Judge(scene, client.session->AdmitCall(&wait), why);
+  CheckStatus(scene, client.session->AdmitCall(&wait), why);
   if (wait != should) {
     scene.findings.Report("CallsAreJudgedByTheRules", "has to wait " + std::to_string(wait.count()) +
                                                           " ns instead of " + std::to_string(should.count()));
@@ -154,7 +154,8 @@ std::chrono::nanoseconds AskOnce(Scene& scene, Client& client) {
   return should;
 }
 
-// Whoever is told how long to wait is refused a moment before that and let in then, unless the other rate is tighter.
+// A call repeated 1 ns before the end of its wait is refused, and admitted at the end, unless the other rate is
+// tighter.
 void AskForTurn(Scene& scene, Client& client) {
   scene.trace.BeginStep("s" + std::to_string(client.number) + " asks for its turn");
   const std::chrono::nanoseconds wait = AskOnce(scene, client);

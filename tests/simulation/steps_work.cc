@@ -1,4 +1,4 @@
-// What happens around the clients: jobs that come to their turn, reads that land, failures that are planned, time.
+// Steps that are not calls of a client: queued jobs, reads that land, planned failures, time.
 
 #include <algorithm>
 #include <string>

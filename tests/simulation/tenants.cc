@@ -32,7 +32,7 @@ bool Tenants::Holds(const core::Matcher& matcher, const core::Caller& caller) co
   const auto has_label = [&](const auto& wanted) {
     return pod != pods_.end() && pod->labels.contains(wanted.first) && pod->labels.at(wanted.first) == wanted.second;
   };
-  // One for each condition that is set.
+  // One result for each condition that is set.
   std::vector<bool> held;
   if (matcher.uid.has_value()) {
     held.push_back(*matcher.uid == caller.uid);
@@ -106,7 +106,7 @@ void Tenants::SetPolicy(core::Policy policy, Instant now) {
   }
 }
 
-void Tenants::JudgeName(const std::string& name, Refusals& why) const {
+void Tenants::CheckName(const std::string& name, Refusals& why) const {
   const bool taken = std::any_of(grants_.begin(), grants_.end(),
                                  [&](const auto& each) { return each.second.tenant->name == "grant/" + name; });
   why.If(taken, ErrorReason::GRANT_NAME_TAKEN);

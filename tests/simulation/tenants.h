@@ -15,16 +15,16 @@
 
 namespace rnicd::simulation {
 
-// Those who share limits.
+// Callers that share limits.
 struct Tenant {
   std::string name;
-  // Of the policy; empty for a grant's.
+  // Name of the policy's rule; empty for a grant's tenant.
   std::string rule;
   core::TenantLimits limits;
   Bucket rate{core::Rate{}};
 };
 
-// A grant that can be presented, or is over and was not swept away.
+// A grant that can be presented, or has expired and was not yet swept.
 struct Grant {
   uint64_t number = 0;
   GrantId id;
@@ -34,29 +34,29 @@ struct Grant {
   std::shared_ptr<Tenant> tenant;
 };
 
-// Who is which tenant, in the plainest way: every question is answered from the policy's own words.
+// Reference model of the mapping from callers to tenants: evaluates the policy directly for every query.
 class Tenants {
  public:
   explicit Tenants(core::Policy policy) : policy_(std::move(policy)) {}
 
-  // Null with a reason when the caller is none.
+  // The caller's tenant; null, with a reason, if it has none.
   std::shared_ptr<Tenant> Of(const core::Caller& caller, const std::string& secret, Instant now, Refusals& why);
   void SetPolicy(core::Policy policy, Instant now);
   const core::Policy& policy() const { return policy_; }
   void SetPods(std::vector<core::PodFacts> pods) { pods_ = std::move(pods); }
 
-  // Refuses a name that is taken.
-  void JudgeName(const std::string& name, Refusals& why) const;
+  // Adds a refusal if the name is taken.
+  void CheckName(const std::string& name, Refusals& why) const;
   void AddGrant(const core::GrantTerms& terms, const core::IssuedGrant& issued, uint64_t number, Instant now);
-  // The tenant of a grant that is no longer.
+  // Removes the grant and returns its tenant.
   std::shared_ptr<Tenant> RemoveGrant(GrantId id);
-  // In the order of their ids.
+  // Grants in the order of their ids.
   const std::map<GrantId, Grant>& grants() const { return grants_; }
   std::vector<GrantId> OverAt(Instant now) const;
 
-  // Forgets those that are not used and have nothing in their bucket.
+  // Forgets tenants that are unused and have an empty bucket.
   void Forget(Instant now, const std::function<bool(const Tenant&)>& is_used);
-  // By name.
+  // All tenants by name.
   std::map<std::string, std::shared_ptr<Tenant>> All() const;
 
  private:

@@ -6,15 +6,14 @@
 
 namespace rnicd::simulation {
 
-// What happened, step by step: the last steps for whoever looks for a fault, and a digest of all of them, by which two
-// runs are compared.
+// The steps of a run: the last ones, for debugging, and a digest of all of them, to compare two runs.
 class Trace {
  public:
-  // With `live`, steps are printed as they happen: what to do with a seed that crashes or hangs.
+  // With `live`, steps are printed as they happen: for a seed that crashes or hangs.
   explicit Trace(bool live) : live_(live) {}
 
   void BeginStep(const std::string& what);
-  // Adds to the step at hand.
+  // Adds to the current step.
   void Add(const std::string& what);
   void EndStep();
 

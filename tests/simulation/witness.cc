@@ -20,10 +20,10 @@ using provider::QueuePairLimits;
 using provider::QueuePairListener;
 using provider::WorkQueue;
 
-// How often a bug's occasion passes before it is planted: late enough for a world to be in full swing.
+// Number of occasions to skip before planting a bug, so that the world is busy by then.
 constexpr uint64_t kOccasionsBefore = 20;
 
-// Counts one object as long as it lives.
+// Counts one object for its lifetime.
 class Counted {
  public:
   explicit Counted(uint64_t& count) : count_(count) { ++count_; }
@@ -57,7 +57,7 @@ class WitnessRegion final : public DeviceMemoryRegion {
   Witness& witness_;
 };
 
-// Stands between a queue pair and whom it tells.
+// Records what a queue pair reports and passes it on to its listener.
 class Tap final : public QueuePairListener {
  public:
   Tap(QueuePairListener& inner, Witness& witness, uint64_t number)

@@ -10,32 +10,32 @@
 
 namespace rnicd::simulation {
 
-// A bug that is planted so that an invariant must find it.
+// A bug planted to prove that an invariant finds it.
 enum class Canary : uint8_t {
   kNone,
   // One completion comes twice, or not at all.
   kCompletionTwice,
   kCompletionLost,
-  // A region says that it is deregistered and is not.
+  // A region reports that it is deregistered and is not.
   kTokenOutlivesRegion,
-  // A byte of registered memory changes though no transfer was asked for.
+  // A byte of registered memory changes without a transfer.
   kStrayByte,
-  // The pages of one fast registration are never let go of.
+  // The pages of one fast registration are never released.
   kPagesKept,
-  // A memory file is not known again, so that its pages are charged once more.
+  // A memory file is not recognised, so that its pages are charged twice.
   kPageChargedTwice,
-  // A page is given back with the first of its registrations that ends.
+  // A page is refunded when the first of its registrations ends.
   kPageGivenBackEarly,
 };
 
-// What passes between core and the card: every device object that lives, every completion, in order. It knows nothing
-// of what should be. Threads: none; a simulation has one thread.
+// Records what passes between core and the card: every live device object and every completion, in order, without
+// expectations. Threads: none; a simulation has one thread.
 class Witness {
  public:
   explicit Witness(Canary canary) : canary_(canary) {}
 
   struct Reported {
-    // The number of the queue pair.
+    // Number of the queue pair.
     uint64_t pair = 0;
     provider::WorkQueue queue = provider::WorkQueue::kInitiator;
     provider::Completion completion;
@@ -44,7 +44,7 @@ class Witness {
     LocalToken local;
     RemoteToken remote;
   };
-  // Device objects that exist now.
+  // Live device objects.
   struct Living {
     uint64_t adapters = 0;
     uint64_t domains = 0;
@@ -52,22 +52,22 @@ class Witness {
     uint64_t queue_pairs = 0;
   };
 
-  // Since the last Forget.
+  // Completions and lost peers since the last Forget.
   std::vector<Reported> completions;
   std::vector<uint64_t> peers_gone;
-  // Of the regions and windows made, in order.
+  // Keys of the created regions and windows, in order.
   std::vector<Keys> keys;
-  // Reports of queue pairs after their Shutdown had returned.
+  // Reports that queue pairs made after their Shutdown had returned.
   std::vector<std::string> late;
   void Forget();
 
   Living living;
-  // Queue pairs made so far; the number of the last one.
+  // Number of queue pairs created so far, which is also the number of the last one.
   uint64_t pairs_made = 0;
 
-  // True once, for one of the early occasions: then the caller plants its bug.
+  // True once, at one of the early occasions: the caller then plants its bug.
   bool Plants(Canary canary);
-  // What must never die.
+  // Objects kept alive until the end.
   std::vector<std::shared_ptr<const void>> kept;
 
  private:
@@ -75,10 +75,10 @@ class Witness {
   uint64_t occasions_ = 0;
 };
 
-// A provider that is another one, watched.
+// A provider that forwards to another one and records its calls.
 class WitnessProvider final : public provider::Provider {
  public:
-  // Both outlive this provider.
+  // Both must outlive this provider.
   WitnessProvider(provider::Provider& inner, Witness& witness) : inner_(inner), witness_(witness) {}
 
   std::string_view name() const override { return inner_.name(); }

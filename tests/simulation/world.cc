@@ -10,7 +10,7 @@ namespace {
 
 using core::Resource;
 
-// The limits of a session: enough for all kinds of things to happen, and near enough to be hit. In some episodes one in
+// Limits of a session: high enough for every kind of step, and low enough to be hit. In some episodes one limit in
 // three is so tight that it is hit all the time.
 core::Limits DrawSessionLimits(Dice& dice) {
   struct Row {

@@ -19,28 +19,28 @@
 
 namespace rnicd::simulation {
 
-// What one episode is like.
+// Options of one episode.
 struct EpisodeOptions {
   provider::SoftOptions soft;
   core::NodeLimits limits;
-  // At the beginning; without a policy of its own each uid is a tenant.
+  // The initial policy; without one each uid is a tenant.
   core::Policy policy;
   bool own_policy = false;
-  // Whether calls are counted.
+  // Whether calls are counted against rates.
   bool rates = false;
   std::chrono::milliseconds ticket_lifetime{1000};
-  // Of a hundred choices so many are wrong on purpose.
+  // Percentage of choices that are wrong on purpose.
   uint64_t carelessness = 5;
-  // Sessions that live side by side.
+  // Maximum number of concurrent sessions.
   uint64_t sessions = 6;
 };
 
 EpisodeOptions DrawOptions(Dice& dice);
 
-// A decision as it would stand in the audit log, without what is for people only.
+// A decision as in the audit log, without its human-readable part.
 std::string TextOf(const core::Decision& decision);
 
-// Keeps what core says of sessions and decides.
+// Records core's reports about sessions and its decisions.
 class Listener final : public core::Observer {
  public:
   void OnSessionOpened(SessionId, const core::Caller&) override { ++opened; }
@@ -49,19 +49,19 @@ class Listener final : public core::Observer {
 
   uint64_t opened = 0;
   uint64_t ended = 0;
-  // Of this step.
+  // Decisions of this step.
   std::vector<std::string> decisions;
 };
 
-// Core and the soft card, with everything under and around them in the simulation's hands: chance, time, failures, and
-// the moment at which each job runs.
+// Core and the soft card, with everything under and around them controlled by the simulation: random numbers, time,
+// failures, and the moment at which each job runs.
 class World {
  public:
   World(const EpisodeOptions& options, uint64_t seed, Canary canary);
 
  private:
   std::unique_ptr<ManualEngine> NewEngine();
-  // Declared first because the card takes it; it belongs to the card.
+  // Declared first because the card's constructor takes it; owned by the card.
   ManualEngine* engine_ = nullptr;
 
  public:

@@ -19,9 +19,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr int kTellPipeBytes = 1 << 20;
+constexpr int kReportPipeBytes = 1 << 20;
 
-// Which roles, how often, and as whom; policy.h has the same users.
+// The roles, their frequencies and their users; policy.h has the same users.
 struct Draw {
   const char* role;
   uint64_t weight;
@@ -48,8 +48,8 @@ const Draw& DrawRole(Dice& dice) {
   return kDraws[0];
 }
 
-// How long a process that ends by itself may take before it counts as hung.
-milliseconds LifetimeMax() { return 12 * test::kPatience; }
+// Time after which a process that should end by itself counts as hung.
+milliseconds LifetimeMax() { return 12 * test::kTimeout; }
 
 }  // namespace
 
@@ -57,14 +57,14 @@ Crowd::Crowd(const test::DaemonProcess& daemon, uint64_t seed, bool users)
     : daemon_(daemon), seed_(seed), users_(users), dice_(seed) {
   std::array<int, 2> ends;
   if (pipe2(ends.data(), O_CLOEXEC) == 0) {
-    tell_read_ = UniqueFd(ends[0]);
-    tell_write_ = UniqueFd(ends[1]);
-    fcntl(tell_read_.get(), F_SETFL, O_NONBLOCK);
-    fcntl(tell_write_.get(), F_SETPIPE_SZ, kTellPipeBytes);
+    report_read_ = UniqueFd(ends[0]);
+    report_write_ = UniqueFd(ends[1]);
+    fcntl(report_read_.get(), F_SETFL, O_NONBLOCK);
+    fcntl(report_write_.get(), F_SETPIPE_SZ, kReportPipeBytes);
   }
   errors_ = UniqueFd(
       open((daemon.directory()->path() + "/clients.err").c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
-  // Whoever loses its parent becomes ours, so that we can wait for it.
+  // Orphaned processes become children of this one, so that it can wait for them.
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   leader_ = Spawn({.role = "leader"});
 }
@@ -83,8 +83,8 @@ pid_t Crowd::Spawn(const RoleOptions& options) {
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, errors_.get(), STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, errors_.get(), STDERR_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, tell_write_.get(), kTellFd);
-  posix_spawn_file_actions_addclosefrom_np(&actions, kTellFd + 1);
+  posix_spawn_file_actions_adddup2(&actions, report_write_.get(), kReportFd);
+  posix_spawn_file_actions_addclosefrom_np(&actions, kReportFd + 1);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setpgroup(&attributes, std::max(leader_, 0));
@@ -194,7 +194,7 @@ void Crowd::Revoke(Member& member) {
 
 void Crowd::Hear() {
   std::array<char, 65536> bytes;
-  for (ssize_t count = 0; (count = read(tell_read_.get(), bytes.data(), bytes.size())) > 0;) {
+  for (ssize_t count = 0; (count = read(report_read_.get(), bytes.data(), bytes.size())) > 0;) {
     heard_.append(bytes.data(), static_cast<size_t>(count));
   }
   size_t from = 0;
@@ -225,7 +225,7 @@ void Crowd::HearLine(std::string_view line) {
 void Crowd::Reap() {
   int status = 0;
   for (pid_t pid = 0; (pid = waitpid(-leader_, &status, WNOHANG)) > 0;) {
-    // What it told before it ended, an heir's name above all.
+    // Read what the process reported before it ended, an heir's pid above all.
     Hear();
     const auto found = members_.find(pid);
     if (found == members_.end()) {
@@ -234,12 +234,12 @@ void Crowd::Reap() {
     if (found->second.revoke_at != Clock::time_point::max()) {
       Revoke(found->second);
     }
-    JudgeEnd(found->second, status);
+    CheckExit(found->second, status);
     members_.erase(found);
   }
 }
 
-void Crowd::JudgeEnd(const Member& member, int status) {
+void Crowd::CheckExit(const Member& member, int status) {
   const bool aborted = WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL;
   const bool fine = member.killed || (WIFEXITED(status) && WEXITSTATUS(status) == 0) ||
                     (member.role == "hog" && (aborted || WIFEXITED(status)));
@@ -256,7 +256,7 @@ bool Crowd::FrozenOnesAreCharged() {
   request.set_page_size(10'000);
   const auto answer = test::RawClient(daemon_.admin_socket()).Call(&test::AdminStub::ListSessions, request);
   if (!answer.ok()) {
-    // Whether the daemon is there at all is seen elsewhere.
+    // DaemonLives() detects a dead daemon.
     return true;
   }
   const auto& sessions = answer.response.sessions();
@@ -273,7 +273,7 @@ bool Crowd::FrozenOnesAreCharged() {
 }
 
 void Crowd::Finish(bool at_once) {
-  const auto wait_until = Clock::now() + test::kPatience;
+  const auto wait_until = Clock::now() + test::kTimeout;
   while (!members_.empty()) {
     Tick();
     for (auto& [pid, member] : members_) {

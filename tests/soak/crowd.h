@@ -19,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 
 inline constexpr size_t kWrongMax = 50;
 
-// What came of everything so far.
+// Totals so far.
 struct Tally {
   std::map<std::string, uint64_t> started;
   std::map<std::string, uint64_t> did;
@@ -27,36 +27,37 @@ struct Tally {
   uint64_t killed = 0;
   uint64_t frozen = 0;
   uint64_t revoked = 0;
-  // Each fails the run.
+  // Errors, each of which fails the run.
   std::vector<std::string> wrong;
 };
 
-// The client processes: starts them in their roles, stops, kills and reaps them, and hears what they tell.
-// They are a process group of their own, so that whoever is left over, also a child of one that died, can be ended.
-// Lifetime: ends all of them when it goes.
+// The client processes: starts them in their roles, stops, kills and reaps them, and reads their reports. They form one
+// process group, so that every remaining process, including a child of a dead one, can be killed.
+// Lifetime: the destructor kills all of them.
 // Threads:  one thread.
 class Crowd {
  public:
-  // `users` is false where there is no root: everybody then plays as the user that there is.
+  // `users` is false without root: all roles then run as the current user.
   Crowd(const test::DaemonProcess& daemon, uint64_t seed, bool users);
   ~Crowd();
   Crowd(const Crowd&) = delete;
   Crowd& operator=(const Crowd&) = delete;
 
-  // False when the processes cannot be started at all.
-  bool ready() const { return leader_ > 0 && tell_read_.valid(); }
-  // One more, in a role that is drawn.
+  // False if processes cannot be started.
+  bool ready() const { return leader_ > 0 && report_read_.valid(); }
+  // Starts one more process in a random role.
   void StartOne();
-  // Hears, reaps, and does what is due: to be called every few milliseconds.
+  // Reads reports, reaps processes and does what is due; call it every few milliseconds.
   void Tick();
-  // True when every frozen process that holds memory still has a session with it at the daemon.
+  // True if the daemon still has, for every frozen process that holds memory, a session with that memory.
   bool FrozenOnesAreCharged();
-  // Waits for those that end by themselves, kills the others, or all at once, and returns when all are reaped.
+  // Waits for processes that end by themselves and kills the others (all of them if `at_once`); returns when all are
+  // reaped.
   void Finish(bool at_once);
 
   size_t size() const { return members_.size(); }
   const Tally& tally() const { return tally_; }
-  // One fault may show a thousand times; the first say what it is.
+  // Keeps the first errors only: one bug may cause thousands.
   void AddWrong(const std::string& text) {
     if (tally_.wrong.size() < kWrongMax) {
       tally_.wrong.push_back(text);
@@ -69,7 +70,7 @@ class Crowd {
   struct Member {
     std::string role;
     Clock::time_point started;
-    // Absent means: not at all.
+    // Time of SIGSTOP; max() means never.
     Clock::time_point stop_at = Clock::time_point::max();
     Clock::time_point kill_at = Clock::time_point::max();
     Clock::time_point revoke_at = Clock::time_point::max();
@@ -83,7 +84,7 @@ class Crowd {
   void Hear();
   void HearLine(std::string_view line);
   void Reap();
-  void JudgeEnd(const Member& member, int status);
+  void CheckExit(const Member& member, int status);
   void Kill(pid_t pid, Member& member);
   void DoWhatIsDue(pid_t pid, Member& member);
   std::string GrantFor(Member& member);
@@ -94,10 +95,10 @@ class Crowd {
   const bool users_;
   Dice dice_;
   uint64_t number_ = 0;
-  UniqueFd tell_read_;
-  UniqueFd tell_write_;
+  UniqueFd report_read_;
+  UniqueFd report_write_;
   UniqueFd errors_;
-  // Only keeps the group in being.
+  // Process whose only purpose is to keep the group alive.
   pid_t leader_ = -1;
   std::string heard_;
   std::map<pid_t, Member> members_;

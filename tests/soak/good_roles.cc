@@ -27,22 +27,22 @@
 namespace rnicd::soak {
 namespace {
 
-using test::kPatience;
+using test::kTimeout;
 
 constexpr uint64_t kPageBytes = 4096;
 
-// Hundreds of processes share a few cores, so that a call may wait long for its turn.
+// Hundreds of processes share a few cores, so that a call may take long.
 absl::StatusOr<Client> Connect(const RoleOptions& options) {
   return Client::Connect({.socket_dir = options.socket_dir,
                           .label = options.role,
                           .grant = options.secret,
-                          .call_deadline = 6 * kPatience,
-                          .release_deadline = 6 * kPatience});
+                          .call_deadline = 6 * kTimeout,
+                          .release_deadline = 6 * kTimeout});
 }
 
-// Waits for the one request that is under way there.
+// Waits for the one request in flight on this queue.
 absl::Status Finish(CompletionQueue& queue) {
-  RNICD_ASSIGN_OR_RETURN(const std::vector<Completion> done, queue.PollFor(1, 6 * kPatience));
+  RNICD_ASSIGN_OR_RETURN(const std::vector<Completion> done, queue.PollFor(1, 6 * kTimeout));
   if (done.size() != 1 || !done[0].ok()) {
     return absl::AbortedError(done.empty() ? "no completion came" : "a request failed");
   }
@@ -63,7 +63,7 @@ absl::Status Same(std::span<const std::byte> got, std::span<const std::byte> exp
   return absl::OkStatus();
 }
 
-// Both ends of a connection, and memory at either.
+// Both ends of a connection, and memory at each.
 struct Scene {
   static absl::StatusOr<Scene> Make(const Client& client, Dice& dice) {
     const uint64_t size = kPageBytes * (1 + dice.Below(64));
@@ -107,18 +107,18 @@ absl::Status SendAndReceive(Scene& scene, Dice& dice) {
   RNICD_RETURN_IF_ERROR(
       Run(scene.near, scene.here, WorkChain().Send({Sge::Of(sent, scene.region.local_token())}, {})).status());
   RNICD_RETURN_IF_ERROR(Finish(scene.there));
-  TellDid("transfers");
+  ReportDone("transfers");
   return Same(scene.theirs.bytes(), sent, "send");
 }
 
-// The far end reads what the near end has, by its remote token.
+// The far end reads the near end's memory by its remote token.
 absl::Status ReadRemote(Scene& scene, Dice& dice) {
   Fill(scene.ours.bytes().first(kPageBytes), dice);
   const RemoteMemory remote{.address = scene.region.base_address(), .token = scene.region.remote_token()};
   const auto target = scene.theirs.bytes().first(kPageBytes);
   RNICD_RETURN_IF_ERROR(
       Run(scene.far, scene.there, WorkChain().Read({Sge::Of(target, scene.sink.local_token())}, remote, {})).status());
-  TellDid("transfers");
+  ReportDone("transfers");
   return Same(target, scene.ours.bytes().first(kPageBytes), "read");
 }
 
@@ -135,14 +135,14 @@ absl::Status FastRegister(const Client& client, Scene& scene, Dice& dice) {
   RNICD_RETURN_IF_ERROR(Run(scene.far, scene.there, WorkChain().WriteInline(written, remote, {})).status());
   RNICD_RETURN_IF_ERROR(Same(scene.ours.bytes(), written, "fast-registered write"));
   RNICD_RETURN_IF_ERROR(Run(scene.near, scene.here, WorkChain().Invalidate(region, {})).status());
-  TellDid("fast_registrations");
+  ReportDone("fast_registrations");
   return region.Close();
 }
 
-// All of it once. With `close`, everything is given back by hand; otherwise by destructors.
+// Does every operation once. With `close`, objects are closed explicitly; otherwise by destructors.
 absl::Status Round(const Client& client, Dice& dice, bool close) {
   RNICD_ASSIGN_OR_RETURN(Scene scene, Scene::Make(client, dice));
-  TellDid("registrations", 2);
+  ReportDone("registrations", 2);
   RNICD_RETURN_IF_ERROR(SendAndReceive(scene, dice));
   RNICD_RETURN_IF_ERROR(ReadRemote(scene, dice));
   RNICD_RETURN_IF_ERROR(FastRegister(client, scene, dice));
@@ -159,16 +159,16 @@ absl::Status Round(const Client& client, Dice& dice, bool close) {
   return absl::OkStatus();
 }
 
-// Refusals by limits are counted, everything else is wrong.
-void TellFailure(const RoleOptions& options, const absl::Status& status) {
+// Counts refusals by limits and reports every other failure as an error.
+void ReportFailure(const RoleOptions& options, const absl::Status& status) {
   if (const std::string limit = LimitReason(status); !limit.empty()) {
-    TellRefused(limit);
+    ReportRefused(limit);
   } else if (!status.ok()) {
-    TellWrong(options.role + ": " + status.ToString());
+    ReportWrong(options.role + ": " + status.ToString());
   }
 }
 
-// A session with memory of which every page is registered once more than a region has pages.
+// A session with memory that several regions register in full.
 struct Holding {
   static absl::StatusOr<Holding> Make(const RoleOptions& options, Dice& dice) {
     RNICD_ASSIGN_OR_RETURN(Client client, Connect(options));
@@ -178,8 +178,8 @@ struct Holding {
       RNICD_ASSIGN_OR_RETURN(MemoryRegion region, MemoryRegion::Register(memory, 0));
       regions.push_back(std::move(region));
     }
-    TellDid("sessions");
-    TellDid("registrations", regions.size());
+    ReportDone("sessions");
+    ReportDone("registrations", regions.size());
     return Holding{std::move(client), std::move(memory), std::move(regions)};
   }
 
@@ -193,18 +193,18 @@ struct Holding {
 void PlayGood(const RoleOptions& options, Dice& dice) {
   auto client = Connect(options);
   if (!client.ok()) {
-    return TellWrong("good: " + client.status().ToString());
+    return ReportWrong("good: " + client.status().ToString());
   }
-  TellDid("sessions");
+  ReportDone("sessions");
   for (uint64_t rounds = 1 + dice.Below(4); rounds > 0; --rounds) {
     const absl::Status status = Round(*client, dice, dice.OneIn(2));
     if (!status.ok() && (options.uid != 0 || LimitReason(status).empty())) {
-      return TellWrong("good: " + status.ToString());
+      return ReportWrong("good: " + status.ToString());
     }
   }
   if (dice.OneIn(2)) {
     if (const auto closed = client->Close(); !closed.ok()) {
-      TellWrong("good: " + closed.status().ToString());
+      ReportWrong("good: " + closed.status().ToString());
     }
   }
 }
@@ -213,12 +213,12 @@ void PlayCrasher(const RoleOptions& options, Dice& dice) {
   while (true) {
     auto client = Connect(options);
     if (client.ok()) {
-      TellDid("sessions");
+      ReportDone("sessions");
     } else {
-      TellFailure(options, client.status());
+      ReportFailure(options, client.status());
     }
     for (int rounds = 0; client.ok() && rounds < 8; ++rounds) {
-      TellFailure(options, Round(*client, dice, dice.OneIn(2)));
+      ReportFailure(options, Round(*client, dice, dice.OneIn(2)));
     }
   }
 }
@@ -226,9 +226,9 @@ void PlayCrasher(const RoleOptions& options, Dice& dice) {
 void PlayFrozen(const RoleOptions& options, Dice& dice) {
   const auto held = Holding::Make(options, dice);
   if (!held.ok()) {
-    return TellFailure(options, held.status());
+    return ReportFailure(options, held.status());
   }
-  TellHolding();
+  ReportHolding();
   while (true) {
     pause();
   }
@@ -237,12 +237,12 @@ void PlayFrozen(const RoleOptions& options, Dice& dice) {
 void PlayHog(const RoleOptions& options, Dice& dice) {
   const auto held = Holding::Make(options, dice);
   if (!held.ok()) {
-    TellFailure(options, held.status());
+    ReportFailure(options, held.status());
   }
   uint64_t budget = (16 + dice.Below(32)) << 20;
-  // A sanitizer's own memory leaves no room for such a limit.
+  // A sanitizer's memory leaves no room for such a limit.
   if (test::kSlowness == 1) {
-    // So much more than it has, and then no thread of the process gets a page any more.
+    // Allow this much more than the process has; after that none of its threads gets another page.
     uint64_t pages = 0;
     std::ifstream("/proc/self/statm") >> pages;
     const rlimit limit = {.rlim_cur = pages * kPageBytes + budget, .rlim_max = pages * kPageBytes + budget};
@@ -264,10 +264,10 @@ void PlayHog(const RoleOptions& options, Dice& dice) {
 void PlaySeeker(const RoleOptions& options, Dice& dice) {
   auto client = Connect(options);
   if (!client.ok()) {
-    return TellFailure(options, client.status());
+    return ReportFailure(options, client.status());
   }
-  TellDid("sessions");
-  // Either small pieces until the number is too high, or larger ones until the bytes are.
+  ReportDone("sessions");
+  // Either small pieces until the count limit is hit, or larger ones until the byte limit is.
   const uint64_t size = kPageBytes * (dice.OneIn(2) ? 1 : 128);
   std::vector<Memory> memories;
   std::vector<MemoryRegion> regions;
@@ -285,17 +285,16 @@ void PlaySeeker(const RoleOptions& options, Dice& dice) {
       regions.push_back(*std::move(region));
     }
   }
-  TellDid("registrations", regions.size());
+  ReportDone("registrations", regions.size());
   if (refused.ok() || LimitReason(refused).empty()) {
-    return TellWrong("seeker: no limit found: " + refused.ToString());
+    return ReportWrong("seeker: no limit found: " + refused.ToString());
   }
-  TellFailure(options, refused);
+  ReportFailure(options, refused);
   const ErrorInfo info = ErrorInfoOf(refused);
   if (info.reason != ErrorReason::RATE_LIMITED &&
       (info.limit == 0 || info.requested == 0 || info.used > info.limit || info.used + info.requested <= info.limit)) {
-    TellWrong("seeker: figures that do not fit together: " + refused.ToString() + " limit " +
-              std::to_string(info.limit) + " used " + std::to_string(info.used) + " requested " +
-              std::to_string(info.requested));
+    ReportWrong("seeker: inconsistent figures: " + refused.ToString() + " limit " + std::to_string(info.limit) +
+                " used " + std::to_string(info.used) + " requested " + std::to_string(info.requested));
   }
 }
 
@@ -303,21 +302,21 @@ void PlayGrantee(const RoleOptions& options, Dice& dice) {
   while (true) {
     auto client = Connect(options);
     if (!client.ok()) {
-      // The grant is over, which is how this role ends.
+      // The grant has ended, which ends this role.
       const absl::Status status = client.status();
       if (FailedWith(status, ErrorReason::GRANT_REFUSED)) {
-        TellRefused("GRANT_REFUSED");
+        ReportRefused("GRANT_REFUSED");
         return;
       }
       if (!absl::IsUnavailable(status)) {
-        TellFailure(options, status);
+        ReportFailure(options, status);
       }
       continue;
     }
-    TellDid("sessions");
-    // The revocation may come in the midst of anything, so that a round may end in any way but with wrong bytes.
+    ReportDone("sessions");
+    // The revocation may come at any moment, so that a round may end in any way except with wrong bytes.
     if (const absl::Status status = Round(*client, dice, false); absl::IsDataLoss(status)) {
-      TellWrong("grantee: " + status.ToString());
+      ReportWrong("grantee: " + status.ToString());
     }
   }
 }

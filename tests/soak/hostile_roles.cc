@@ -1,4 +1,4 @@
-// The roles that speak to the sockets by themselves, rightly or wrongly.
+// The roles that use the sockets without librnicd, correctly or incorrectly.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -38,10 +38,10 @@ std::string ReasonOf(const test::CallOutcome& outcome) {
                             : "grpc_code_" + std::to_string(outcome.code);
 }
 
-// Counts a refusal; true when there was none.
+// Counts a refusal; true if the call succeeded.
 bool Allowed(const test::CallOutcome& outcome) {
   if (!outcome.ok()) {
-    TellRefused(ReasonOf(outcome));
+    ReportRefused(ReasonOf(outcome));
   }
   return outcome.ok();
 }
@@ -50,7 +50,7 @@ bool OpenSession(RawClient& client, const RoleOptions& options) {
   v1::OpenSessionRequest request;
   request.set_label(options.role);
   const bool opened = Allowed(client.Call(&SessionStub::OpenSession, request));
-  TellDid("sessions", opened ? 1 : 0);
+  ReportDone("sessions", opened ? 1 : 0);
   return opened;
 }
 
@@ -62,7 +62,7 @@ std::string RandomBytes(Dice& dice, uint64_t count_max) {
   return bytes;
 }
 
-// What the liar has of its own, so that a lie can stand beside a truth.
+// The liar's valid objects, so that a request can mix valid and invalid ids.
 struct Own {
   uint64_t memory_id = 0;
   uint64_t mr_id = 0;
@@ -84,7 +84,7 @@ Own MakeOwn(RawClient& client) {
   return own;
 }
 
-// Ids are handed out in order, so that small numbers are likely somebody's; the rest is nobody's.
+// Ids are assigned in order, so that small numbers probably belong to another client; the rest are unused.
 uint64_t SomeId(Dice& dice, const Own& own) {
   const uint64_t id = dice.OneIn(4) ? dice.Any() : 1 + dice.Below(100'000);
   return id == own.memory_id || id == own.mr_id ? id + 1'000'000'000 : id;
@@ -92,20 +92,20 @@ uint64_t SomeId(Dice& dice, const Own& own) {
 
 void MustFail(const char* what, const test::CallOutcome& outcome) {
   if (Allowed(outcome)) {
-    TellWrong(std::string("liar: was allowed: ") + what);
+    ReportWrong(std::string("liar: was allowed: ") + what);
   }
 }
 
 void LieAboutIds(RawClient& client, const Own& own, Dice& dice) {
   v1::SealMemoryRequest seal;
   seal.set_memory_id(SomeId(dice, own));
-  MustFail("to seal memory of nobody or somebody", client.Call(&MemoryStub::SealMemory, seal));
+  MustFail("to seal memory with an unused or foreign id", client.Call(&MemoryStub::SealMemory, seal));
   v1::ReleaseMemoryRequest release;
   release.set_memory_id(SomeId(dice, own));
   MustFail("to release it", client.Call(&MemoryStub::ReleaseMemory, release));
   v1::DeregisterMrRequest deregister;
   deregister.set_mr_id(SomeId(dice, own));
-  MustFail("to deregister a region of nobody or somebody", client.Call(&MemoryStub::DeregisterMr, deregister));
+  MustFail("to deregister a region with an unused or foreign id", client.Call(&MemoryStub::DeregisterMr, deregister));
   v1::CloseMrRequest close;
   close.set_mr_id(SomeId(dice, own));
   MustFail("to close it", client.Call(&MemoryStub::CloseMr, close));
@@ -117,20 +117,20 @@ void LieAboutChains(RawClient& client, const Own& own, Dice& dice) {
     chain.push_back(test::MdlEntry(dice.OneIn(2) ? own.memory_id : SomeId(dice, own), dice.Any() >> dice.Below(64),
                                    dice.Any() >> dice.Below(64), dice.Any()));
   }
-  // One that is surely outside of the one page there is.
+  // An entry outside of the only page.
   chain.push_back(test::MdlEntry(own.memory_id, kPageBytes, 1 + dice.Below(1 << 20), dice.Any()));
   MustFail("a chain outside of its memory",
            client.Call(&MemoryStub::RegisterMr, test::RegisterRequest(own.mr_id, chain, dice.Any() >> dice.Below(64))));
 }
 
-// Bytes that are no message, in a call that is well formed otherwise.
+// A call that is well formed except that its bytes are not a valid message.
 void LieAboutMessages(const RoleOptions& options, Dice& dice) {
   static constexpr const char* kMethods[] = {
       "/rnicd.v1.SessionService/OpenSession",   "/rnicd.v1.MemoryService/RegisterMr", "/rnicd.v1.QueueService/Post",
       "/rnicd.v1.MemoryService/AllocateMemory", "/rnicd.v1.AdminService/GetStatus",   "/no.Service/NoMethod"};
   grpc::GenericStub stub(grpc::CreateChannel("unix:" + RpcPath(options), grpc::InsecureChannelCredentials()));
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + test::kPatience);
+  context.set_deadline(std::chrono::system_clock::now() + test::kTimeout);
   grpc::CompletionQueue queue;
   const std::string bytes = "\xff" + RandomBytes(dice, 2000);
   const grpc::Slice slice(bytes);
@@ -144,12 +144,12 @@ void LieAboutMessages(const RoleOptions& options, Dice& dice) {
   bool ok = false;
   queue.Next(&tag, &ok);
   if (status.ok()) {
-    TellWrong("liar: bytes that are no message were answered with success");
+    ReportWrong("liar: a malformed message was accepted");
   }
-  TellRefused("grpc_code_" + std::to_string(status.error_code()));
+  ReportRefused("grpc_code_" + std::to_string(status.error_code()));
 }
 
-// Half a call, a whole preface and half a frame, or noise; sometimes it waits before it hangs up.
+// Half a call, a whole preface and half a frame, or noise; sometimes waits before closing the connection.
 void LieAboutFrames(const RoleOptions& options, Dice& dice) {
   const UniqueFd socket = test::ConnectUnix(RpcPath(options), SOCK_STREAM);
   std::string bytes =
@@ -168,7 +168,7 @@ void LieAboutFrames(const RoleOptions& options, Dice& dice) {
   if (dice.OneIn(3)) {
     usleep(static_cast<useconds_t>(dice.Below(300'000)));
   }
-  TellDid("broken_streams");
+  ReportDone("broken_streams");
 }
 
 void LieAboutDescriptors(const RoleOptions& options, Dice& dice) {
@@ -182,9 +182,9 @@ void LieAboutDescriptors(const RoleOptions& options, Dice& dice) {
       dice.OneIn(2) ? RandomBytes(dice, 200)
                     : test::FdRequestBytes(RandomBytes(dice, 64), static_cast<uint32_t>(descriptors.size()));
   if (test::ExchangeFd(FdPath(options), bytes, descriptors).ok()) {
-    TellWrong("liar: a made-up ticket was taken");
+    ReportWrong("liar: a made-up ticket was accepted");
   }
-  TellDid("broken_packets");
+  ReportDone("broken_packets");
 }
 
 }  // namespace
@@ -205,8 +205,8 @@ void PlayFlooder(const RoleOptions& options, Dice& dice) {
       break;
     }
   }
-  TellDid("flood_calls", answered);
-  TellRefused("RATE_LIMITED", limited);
+  ReportDone("flood_calls", answered);
+  ReportRefused("RATE_LIMITED", limited);
 }
 
 void PlayLiar(const RoleOptions& options, Dice& dice) {
@@ -233,7 +233,7 @@ void PlayLiar(const RoleOptions& options, Dice& dice) {
         LieAboutDescriptors(options, dice);
     }
   }
-  TellDid("lies", 12);
+  ReportDone("lies", 12);
 }
 
 void PlayForker(const RoleOptions& options, Dice& dice) {
@@ -242,14 +242,14 @@ void PlayForker(const RoleOptions& options, Dice& dice) {
     MakeOwn(client);
   }
   const auto lifetime = static_cast<unsigned>(1 + dice.Below(3));
-  // Without the handlers that gRPC has for fork: the child only keeps the sockets, and ends by itself.
+  // _Fork skips gRPC's fork handlers: the child only keeps the sockets, and exits by itself.
   const pid_t heir = _Fork();
   if (heir == 0) {
     sleep(lifetime);
     _exit(0);
   }
-  TellHeir(heir);
-  TellDid("forks");
+  ReportHeir(heir);
+  ReportDone("forks");
   _exit(0);
 }
 
@@ -265,7 +265,7 @@ void PlayReconnector(const RoleOptions& options, Dice& dice) {
       test::ConnectUnix(rpc ? RpcPath(options) : FdPath(options), rpc ? SOCK_STREAM : SOCK_SEQPACKET);
     }
   }
-  TellDid("connections", connections);
+  ReportDone("connections", connections);
 }
 
 }  // namespace rnicd::soak

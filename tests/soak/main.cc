@@ -1,4 +1,4 @@
-// rnicd_soak: --minutes=N --clients=C --seed=S --report=FILE --canary=session; with --role=NAME it is one client.
+// rnicd_soak: --minutes=N --clients=C --seed=S --report=FILE --canary=session; with --role=NAME it runs as one client.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace {
 
-// The value behind `name`, when the argument is that flag.
+// True if the argument is the flag `name`; then sets its value.
 bool Is(std::string_view argument, std::string_view name, std::string& value) {
   if (!argument.starts_with(name)) {
     return false;

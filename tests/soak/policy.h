@@ -2,8 +2,8 @@
 
 namespace rnicd::soak {
 
-// Who the clients are to the daemon; crowd.cc says which role runs as whom. The good ones have all they need, so that
-// a refusal of theirs is a fault: of the daemon's, or of its keeping the tenants apart.
+// The daemon's policy for the clients' users; crowd.cc assigns users to roles. The good clients' limits suffice, so
+// that a refusal is a bug in the daemon or in its isolation of tenants.
 inline constexpr char kPolicy[] = R"(
 tenant {
   name: "good"

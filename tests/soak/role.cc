@@ -16,7 +16,7 @@
 namespace rnicd::soak {
 namespace {
 
-// Until it is killed.
+// Runs until killed.
 void PlayLeader(const RoleOptions&, Dice&) {
   while (true) {
     pause();
@@ -39,14 +39,14 @@ constexpr std::array kRoles = {
     Entry{"liar", PlayLiar},
     Entry{"forker", PlayForker},
     Entry{"reconnector", PlayReconnector},
-    // No client: keeps the process group of the clients in being.
+    // Not a client: keeps the process group of the clients alive.
     Entry{"leader", PlayLeader},
 };
 
-void Tell(const std::string& line) {
+void WriteLine(const std::string& line) {
   const std::string text = line + "\n";
-  // The driver reads all the time; if it is gone, so are we.
-  if (write(kTellFd, text.data(), text.size()) < 0) {
+  // The driver reads continuously; if it has exited, this process exits too.
+  if (write(kReportFd, text.data(), text.size()) < 0) {
     _exit(3);
   }
 }
@@ -61,28 +61,28 @@ bool BecomeUser(uid_t uid) {
 
 }  // namespace
 
-void TellDid(const std::string& what, uint64_t count) {
+void ReportDone(const std::string& what, uint64_t count) {
   if (count > 0) {
-    Tell("did " + what + " " + std::to_string(count));
+    WriteLine("did " + what + " " + std::to_string(count));
   }
 }
 
-void TellRefused(const std::string& reason, uint64_t count) {
+void ReportRefused(const std::string& reason, uint64_t count) {
   if (count > 0) {
-    Tell("refused " + reason + " " + std::to_string(count));
+    WriteLine("refused " + reason + " " + std::to_string(count));
   }
 }
 
-void TellWrong(const std::string& text) {
+void ReportWrong(const std::string& text) {
   std::string line = "wrong " + text.substr(0, 1000);
   for (char& c : line) {
     c = c == '\n' ? ' ' : c;
   }
-  Tell(line);
+  WriteLine(line);
 }
 
-void TellHolding() { Tell("holding " + std::to_string(getpid())); }
-void TellHeir(pid_t pid) { Tell("heir " + std::to_string(pid)); }
+void ReportHolding() { WriteLine("holding " + std::to_string(getpid())); }
+void ReportHeir(pid_t pid) { WriteLine("heir " + std::to_string(pid)); }
 
 std::string LimitReason(const absl::Status& status) {
   if (status.ok()) {
@@ -99,14 +99,14 @@ int PlayRole(const RoleOptions& options) {
     std::perror("rnicd_soak: becoming another user");
     return 2;
   }
-  // After the change of user, which clears it: nothing outlives the driver.
+  // Set after the change of user, which clears it, so that no client outlives the driver.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   Dice dice(options.seed);
   for (const Entry& entry : kRoles) {
     if (entry.name == options.role) {
       entry.play(options, dice);
-      // Without the checks at exit of a sanitizer: the daemon is what is judged, and a process that has changed its
-      // user cannot be looked at by them.
+      // Skips a sanitizer's checks at exit: the daemon is under test, and they cannot inspect a process that has
+      // changed its user.
       _exit(0);
     }
   }

@@ -9,21 +9,21 @@
 
 #include "absl/status/status.h"
 
-// What a client process of the soak does. The driver starts this program again with the name of a role; the process
-// gives up root before anything else, plays, and tells the driver over a pipe what came of it.
+// The client processes of the soak. The driver starts this program with the name of a role; the process first drops
+// root, then runs the role and reports the results to the driver over a pipe.
 namespace rnicd::soak {
 
 struct RoleOptions {
   std::string role;
   std::string socket_dir;
-  // Of a grant; empty for most.
+  // Secret of a grant; empty for most roles.
   std::string secret;
   uint64_t seed = 0;
-  // Absent, as 0: stay who we are.
+  // User to run as; 0 means the current user.
   uid_t uid = 0;
 };
 
-// Draws of one process; the seed of the run and the number of the process give the same ones again.
+// Random numbers of one process, reproducible from the run's seed and the process's number.
 class Dice {
  public:
   explicit Dice(uint64_t seed) : engine_(seed) {}
@@ -36,45 +36,45 @@ class Dice {
   std::mt19937_64 engine_;
 };
 
-// The descriptor on which a role tells the driver; each line goes out in one write.
-inline constexpr int kTellFd = 3;
+// Descriptor on which a role reports to the driver; each line is one write.
+inline constexpr int kReportFd = 3;
 
-// "did sessions 3", "refused QUOTA_REGIONS 1". A client that is killed has told all it did until then.
-void TellDid(const std::string& what, uint64_t count = 1);
-void TellRefused(const std::string& reason, uint64_t count = 1);
-// Something that must not be; fails the whole run.
-void TellWrong(const std::string& text);
-// It has memory and regions, and keeps them until it is killed.
-void TellHolding();
-// A child that outlives this process with its sockets.
-void TellHeir(pid_t pid);
+// "did sessions 3", "refused QUOTA_REGIONS 1". A killed client has reported everything it did before.
+void ReportDone(const std::string& what, uint64_t count = 1);
+void ReportRefused(const std::string& reason, uint64_t count = 1);
+// Reports an error, which fails the whole run.
+void ReportWrong(const std::string& text);
+// Reports that this process holds memory and regions until killed.
+void ReportHolding();
+// Reports a child that outlives this process and holds its sockets.
+void ReportHeir(pid_t pid);
 
-// The name of a reason that says no to a client that asks for too much; empty for every other status.
+// Name of the reason if a limit caused the refusal; empty for every other status.
 std::string LimitReason(const absl::Status& status);
 
 // The roles, one function each; each returns soon unless its comment says otherwise.
 // Everything a well-behaved workload does, which must succeed.
 void PlayGood(const RoleOptions& options, Dice& dice);
-// The same again and again, until killed.
+// Repeats PlayGood until killed.
 void PlayCrasher(const RoleOptions& options, Dice& dice);
 // Holds memory and regions until killed.
 void PlayFrozen(const RoleOptions& options, Dice& dice);
 // Runs out of memory while it holds regions; aborts.
 void PlayHog(const RoleOptions& options, Dice& dice);
-// Registers until a limit says no, and looks at the figures of the refusal.
+// Registers until a limit refuses, and checks the figures of the refusal.
 void PlaySeeker(const RoleOptions& options, Dice& dice);
-// A grant's tenant, whose grant is revoked meanwhile.
+// Runs as a grant's tenant until the grant is revoked.
 void PlayGrantee(const RoleOptions& options, Dice& dice);
 // Calls as fast as it can.
 void PlayFlooder(const RoleOptions& options, Dice& dice);
-// Wrong ids, wrong chains, bytes that are no messages, wrong descriptors.
+// Sends wrong ids, wrong chains, malformed messages and wrong descriptors.
 void PlayLiar(const RoleOptions& options, Dice& dice);
 // Leaves its sockets to a child and dies.
 void PlayForker(const RoleOptions& options, Dice& dice);
 // Opens and closes connections fast.
 void PlayReconnector(const RoleOptions& options, Dice& dice);
 
-// Becomes the user and plays the role. The exit status of the process.
+// Switches to the user and runs the role. Returns the exit status of the process.
 int PlayRole(const RoleOptions& options);
 
 }  // namespace rnicd::soak

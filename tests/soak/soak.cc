@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "tests/soak/crowd.h"
-#include "tests/soak/judge.h"
+#include "tests/soak/leak_check.h"
 #include "tests/soak/policy.h"
 #include "tests/support/raw_client.h"
 
@@ -39,24 +39,24 @@ uint64_t Count(const std::map<std::string, uint64_t>& counts, const std::string&
   return found == counts.end() ? 0 : found->second;
 }
 
-// One run: the daemon, the crowd, the judge.
+// One run: the daemon, the crowd, the leak check.
 class Run {
  public:
   Run(const SoakOptions& options, std::unique_ptr<test::DaemonProcess> daemon)
       : options_(options),
         daemon_(std::move(daemon)),
         crowd_(*daemon_, options.seed, geteuid() == 0),
-        judge_(*daemon_),
+        leak_check_(*daemon_),
         began_(Clock::now()) {}
 
   int All();
 
  private:
-  // Drives clients for so long, then brings everything to rest and judges. False when it is of no use to go on.
+  // Drives clients for `length`, then ends them all and runs the leak check. False if the run cannot continue.
   bool Spell(milliseconds length);
   void DriveUntil(Clock::time_point end);
   void Checkpoint();
-  // Counts the lines of the audit log and begins another, as a rotation does.
+  // Counts the lines of the audit log and starts a new one, as a rotation does.
   void RotateAudit();
   void Progress();
   void PrintTable() const;
@@ -67,11 +67,11 @@ class Run {
   const SoakOptions& options_;
   std::unique_ptr<test::DaemonProcess> daemon_;
   Crowd crowd_;
-  Judge judge_;
+  LeakCheck leak_check_;
   const Clock::time_point began_;
   Clock::time_point last_progress_;
   uint64_t audit_lines_ = 0;
-  // How many had been opened when they were counted last.
+  // Sessions opened at the last count.
   uint64_t audited_sessions_ = 0;
   bool daemon_died_ = false;
 };
@@ -96,14 +96,14 @@ void Run::Progress() {
     started += count;
   }
   std::printf("%5ld s: %zu clients (%lu started, %lu killed, %zu wrong); %s\n", static_cast<long>(Elapsed()),
-              crowd_.size(), started, tally.killed, tally.wrong.size(), judge_.Glance().c_str());
+              crowd_.size(), started, tally.killed, tally.wrong.size(), leak_check_.Summary().c_str());
   std::fflush(stdout);
 }
 
 void Run::DriveUntil(Clock::time_point end) {
   uint64_t ticks = 0;
   while (Clock::now() < end && !interrupted && DaemonLives()) {
-    // A few at a time, so that those that run are heard.
+    // Starts a few at a time, so that the running ones' reports are read in between.
     for (int i = 0; i < 2 && crowd_.size() < options_.clients; ++i) {
       crowd_.StartOne();
     }
@@ -139,7 +139,7 @@ void Run::Checkpoint() {
   if (!DaemonLives()) {
     return;
   }
-  for (const std::string& wrong : judge_.Look(Count(crowd_.tally().did, "sessions"))) {
+  for (const std::string& wrong : leak_check_.Check(Count(crowd_.tally().did, "sessions"))) {
     crowd_.AddWrong(wrong);
   }
   RotateAudit();
@@ -153,7 +153,7 @@ bool Run::Spell(milliseconds length) {
 }
 
 void Run::PrintTable() const {
-  const Figures& now = judge_.figures().back();
+  const Figures& now = leak_check_.figures().back();
   const Tally& tally = crowd_.tally();
   std::printf(
       "-- minute %.1f at rest: %lu fds, %lu threads, %lu KiB resident, %lu maps; %lu audit lines\n"
@@ -177,15 +177,15 @@ std::string Run::Report() const {
        << Sum(tally.did) << " |\n| Refused | " << Sum(tally.refused) << " |\n| Audit lines | " << audit_lines_
        << " |\n\nThe daemon at rest:\n\n| Minute | Sessions so far | fds | threads | KiB resident | maps |\n"
        << "|---:|---:|---:|---:|---:|---:|\n";
-  for (const Figures& at : judge_.figures()) {
+  for (const Figures& at : leak_check_.figures()) {
     char minute[32];
     std::snprintf(minute, sizeof(minute), "%.1f", at.minute);
     text << "| " << minute << " | " << at.sessions_opened << " | " << at.open_fds << " | " << at.threads << " | "
          << at.resident_kib << " | " << at.maps << " |\n";
   }
-  if (judge_.SlopeKiB() != 0) {
-    text << "\nResident memory over the later half: " << judge_.SlopeKiB() << " KiB a minute, "
-         << judge_.BytesPerSession() << " bytes a session.\n";
+  if (leak_check_.SlopeKiB() != 0) {
+    text << "\nResident memory over the later half: " << leak_check_.SlopeKiB() << " KiB a minute, "
+         << leak_check_.BytesPerSession() << " bytes a session.\n";
   }
   for (const std::string& wrong : tally.wrong) {
     text << "\n- WRONG: " << wrong;
@@ -200,10 +200,10 @@ int Run::All() {
     return 1;
   }
   const milliseconds total(static_cast<int64_t>(options_.minutes * 60'000));
-  // At least four looks in a short run, one a minute in a long one.
+  // At least four checkpoints in a short run, one per minute in a long one.
   const milliseconds spell = std::min<milliseconds>(seconds(60), total / 4);
   std::printf("warm-up\n");
-  // The baseline is of a daemon that was once as busy as it will be.
+  // The baseline is taken after the daemon was under full load once.
   bool go_on = Spell(std::min<milliseconds>(seconds(30), total / 4));
   const auto end = Clock::now() + total;
   std::unique_ptr<test::RawClient> canary;
@@ -211,12 +211,12 @@ int Run::All() {
     canary = std::make_unique<test::RawClient>(daemon_->rpc_socket());
     canary->Call(&test::SessionStub::OpenSession, {});
   }
-  // What is left after the last look is too short for another.
+  // The remainder after the last checkpoint is too short for another.
   while (go_on && end - Clock::now() > spell / 4) {
     go_on = Spell(std::min(spell, std::chrono::duration_cast<milliseconds>(end - Clock::now())));
   }
   if (DaemonLives()) {
-    if (const absl::Status stopped = daemon_->Stop(3 * test::kPatience); !stopped.ok()) {
+    if (const absl::Status stopped = daemon_->Stop(3 * test::kTimeout); !stopped.ok()) {
       crowd_.AddWrong("the end of the daemon: " + std::string(stopped.message()));
     }
   }

@@ -7,16 +7,16 @@ namespace rnicd::soak {
 
 struct SoakOptions {
   double minutes = 2;
-  // Processes at the same time.
+  // Number of concurrent processes.
   uint64_t clients = 40;
   uint64_t seed = 1;
-  // Where the report goes; empty: none.
+  // Path of the report; empty: none.
   std::string report;
-  // Plants a fault that the judge must find: "session" keeps one open where nothing may be. Empty: none.
+  // Plants a leak that the leak check must find: "session" keeps one open when none may be. Empty: none.
   std::string canary;
 };
 
-// Runs it all. The exit status: 0 only when nothing was wrong.
+// Runs the soak. Returns the exit status: 0 only if there was no error.
 int Soak(const SoakOptions& options);
 
 }  // namespace rnicd::soak

@@ -14,10 +14,10 @@
 namespace rnicd::test {
 namespace {
 
-// gRPC starts a few threads when it is busy and keeps some of them; a thread for each client would be many more.
+// gRPC starts a few threads under load and keeps some of them; one leaked thread per client would be many more.
 constexpr uint64_t kThreadSlack = 4;
 
-// A card's provider may start what serves completions with the first queue.
+// A provider may start its completion thread with the first queue.
 constexpr QueueOptions kSmallestQueue = {.cq_depth = 1,
                                          .receive_queue_depth = 1,
                                          .initiator_queue_depth = 1,
@@ -25,7 +25,7 @@ constexpr QueueOptions kSmallestQueue = {.cq_depth = 1,
                                          .max_initiator_request_sge = 1,
                                          .inline_data_size = 0};
 
-void Complain(std::ostringstream& text, const std::string& name, uint64_t actual, uint64_t expected) {
+void AddMismatch(std::ostringstream& text, const std::string& name, uint64_t actual, uint64_t expected) {
   if (actual > expected) {
     text << name << "=" << actual << " (expected " << expected << ") ";
   }
@@ -33,14 +33,14 @@ void Complain(std::ostringstream& text, const std::string& name, uint64_t actual
 
 std::string HeldBesidesProcess(const v1::GetStatusResponse& status) {
   std::ostringstream text;
-  Complain(text, "sessions", status.sessions(), 0);
-  Complain(text, "sessions_ending", status.sessions_ending(), 0);
-  Complain(text, "connections", status.connections(), 1);
-  Complain(text, "registered_pages", status.registered_pages(), 0);
-  Complain(text, "fd_tickets", status.fd_tickets(), 0);
-  Complain(text, "device_regions", status.device_regions(), 0);
+  AddMismatch(text, "sessions", status.sessions(), 0);
+  AddMismatch(text, "sessions_ending", status.sessions_ending(), 0);
+  AddMismatch(text, "connections", status.connections(), 1);
+  AddMismatch(text, "registered_pages", status.registered_pages(), 0);
+  AddMismatch(text, "fd_tickets", status.fd_tickets(), 0);
+  AddMismatch(text, "device_regions", status.device_regions(), 0);
   for (const v1::ResourceUse& use : status.resources()) {
-    Complain(text, use.name(), use.used(), 0);
+    AddMismatch(text, use.name(), use.used(), 0);
   }
   return text.str();
 }
@@ -173,14 +173,14 @@ IdleState MeasureIdle(DaemonProcess& daemon) {
 std::string WhatIsHeld(const DaemonProcess& daemon, const IdleState& idle) {
   const auto answer = RawClient(daemon.admin_socket()).Call(&AdminStub::GetStatus, {});
   if (!answer.ok()) {
-    // After a flood the operator too may have to wait for a place.
+    // After a flood even the operator's connection may have to wait for a free slot.
     return "no answer to the operator: " + answer.message;
   }
   const v1::GetStatusResponse& status = answer.response;
   std::ostringstream text;
   text << HeldBesidesProcess(status);
-  Complain(text, "open_fds", status.open_fds(), idle.open_fds);
-  Complain(text, "threads", status.threads(), idle.threads + kThreadSlack);
+  AddMismatch(text, "open_fds", status.open_fds(), idle.open_fds);
+  AddMismatch(text, "threads", status.threads(), idle.threads + kThreadSlack);
   return text.str();
 }
 

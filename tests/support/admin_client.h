@@ -11,43 +11,43 @@
 
 namespace rnicd::test {
 
-// The operator's answers, each over a connection of its own that is closed again.
+// Responses to the operator's queries. Each call opens and closes its own connection.
 v1::GetStatusResponse AdminStatus(const DaemonProcess& daemon);
 std::vector<v1::SessionInfo> AdminSessions(const DaemonProcess& daemon);
 std::vector<v1::RegionInfo> AdminRegions(const DaemonProcess& daemon);
-// The one region of that id; nothing when the daemon lists none.
+// The region with this id; nullopt if the daemon lists none.
 std::optional<v1::RegionInfo> AdminRegion(const DaemonProcess& daemon, uint64_t mr_id);
 
 std::vector<v1::TenantInfo> AdminTenants(const DaemonProcess& daemon);
-// The one tenant of that name; nothing when the daemon lists none.
+// The tenant with this name; nullopt if the daemon lists none.
 std::optional<v1::TenantInfo> AdminTenant(const DaemonProcess& daemon, const std::string& name);
 std::vector<v1::GrantInfo> AdminGrants(const DaemonProcess& daemon);
-// A StateDump as JSON.
+// The StateDump as JSON.
 std::string AdminDump(const DaemonProcess& daemon);
 
-// What the operator does, likewise.
+// The operator's commands. Each call opens and closes its own connection.
 CallResult<v1::EvictSessionResponse> Evict(const DaemonProcess& daemon, uint64_t session_id);
 CallResult<v1::DrainResponse> Drain(const DaemonProcess& daemon, bool resume = false);
 CallResult<v1::CreateGrantResponse> CreateGrant(const DaemonProcess& daemon, const v1::CreateGrantRequest& request);
 CallResult<v1::RevokeGrantResponse> RevokeGrant(const DaemonProcess& daemon, uint64_t grant_id);
 
-// What the node uses of one resource.
+// The node's use of one resource.
 uint64_t Used(const v1::GetStatusResponse& status, const std::string& resource);
 
-// What the daemon itself is made of when nobody uses it.
+// Descriptors and threads of the daemon while it has no clients.
 struct IdleState {
   uint64_t open_fds = 0;
   uint64_t threads = 0;
 };
 
-// Uses the daemon once, so that everything it makes lazily is made, and takes its measure when it is at rest again.
+// Uses the daemon once, so that everything created lazily exists, and measures it when it is idle again.
 IdleState MeasureIdle(DaemonProcess& daemon);
 
-// Empty when the daemon holds nothing for anybody: no sessions, memory, pins, keys, tickets, connections other than
-// the one that asks, and no more descriptors and threads than when idle. Otherwise what it still holds.
+// Empty if the daemon holds nothing for any client: no sessions, memory, pins, keys or tickets, no connection but the
+// one of this query, and no more descriptors and threads than when idle. Otherwise lists what it still holds.
 std::string WhatIsHeld(const DaemonProcess& daemon, const IdleState& idle);
 
-// Waits for that, and is a test failure when it does not come.
+// Waits until WhatIsHeld is empty; a test failure if that does not happen within kTimeout.
 void ExpectNothingHeld(const DaemonProcess& daemon, const IdleState& idle);
 
 }  // namespace rnicd::test

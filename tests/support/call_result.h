@@ -7,11 +7,11 @@
 
 namespace rnicd::test {
 
-// What came back for one call, taken apart.
+// The decoded result of one call.
 struct CallOutcome {
   grpc::StatusCode code = grpc::StatusCode::OK;
   std::string message;
-  // Whether the failure carried an ErrorDetail, and which.
+  // True if the failure carried an ErrorDetail, which is then in `detail`.
   bool has_detail = false;
   v1::ErrorDetail detail;
 

@@ -59,7 +59,7 @@ ChildAnswer ChildClient::MustRun(const std::string& command) {
 ChildAnswer ChildClient::Answer(std::chrono::milliseconds limit) {
   const std::optional<std::string> line = process_->output().NextLine(limit);
   if (!line.has_value()) {
-    ADD_FAILURE() << "test_client does not answer; it said: " << process_->errors().Text();
+    ADD_FAILURE() << "test_client does not respond; its log: " << process_->errors().Text();
     return ChildAnswer();
   }
   return Parse(*line);

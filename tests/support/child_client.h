@@ -14,35 +14,35 @@
 
 namespace rnicd::test {
 
-// What a ChildClient answered to one command.
+// A ChildClient's response to one command.
 struct ChildAnswer {
-  // "ok key=value ..." gives true; "error REASON" and no answer at all give false.
+  // True for "ok key=value ..."; false for "error REASON" and for no response.
   bool ok = false;
   std::map<std::string, std::string> values;
-  // The name of the ErrorReason, "NO_DETAIL" for a failure without one, empty when there was no answer.
+  // The name of the ErrorReason, "NO_DETAIL" for a failure without one, empty if there was no response.
   std::string reason;
 
   uint64_t number(const std::string& key) const;
 };
 
-// A client in a process of its own, usually of another user: the program test_client, whose main.cc lists the commands.
-// Lifetime: killed when this goes.
+// A client in its own process, usually as another user: the program test_client, whose main.cc lists the commands.
+// Lifetime: the destructor kills the process.
 class ChildClient {
  public:
-  // Null, after a test failure, when it cannot be started.
+  // Null, after a test failure, if the process cannot be started.
   static std::unique_ptr<ChildClient> Start(const DaemonProcess& daemon, std::optional<uid_t> uid = std::nullopt);
 
-  // One command, one answer. A test failure when there is no answer in time.
-  ChildAnswer Run(const std::string& command, std::chrono::milliseconds limit = kPatience);
-  // Run, and a test failure when the answer is not ok.
+  // Sends one command and returns its response; a test failure if none comes within `limit`.
+  ChildAnswer Run(const std::string& command, std::chrono::milliseconds limit = kTimeout);
+  // Like Run; a test failure if the response is not ok.
   ChildAnswer MustRun(const std::string& command);
-  // Sends the command without waiting for its answer.
+  // Sends the command without waiting for the response.
   void Send(const std::string& command) { process_->WriteLine(command); }
-  // The answer to a command that was only sent.
-  ChildAnswer Answer(std::chrono::milliseconds limit = kPatience);
+  // The response to a command passed to Send.
+  ChildAnswer Answer(std::chrono::milliseconds limit = kTimeout);
 
   ChildProcess& process() { return *process_; }
-  // SIGKILL; returns when the process is gone.
+  // SIGKILL; returns when the process has exited.
   void KillHard();
 
  private:

@@ -33,7 +33,7 @@ absl::StatusOr<Pipe> MakePipe() {
   return Pipe{.read_end = UniqueFd(ends[0]), .write_end = UniqueFd(ends[1])};
 }
 
-// posix_spawn sets neither user nor limits; these two programs of util-linux do, and then become the command.
+// posix_spawn sets neither user nor limits; these two programs of util-linux do, and then exec the command.
 std::vector<std::string> FullCommand(const ChildOptions& options) {
   std::vector<std::string> command;
   if (options.descriptors_max > 0) {
@@ -57,7 +57,7 @@ class SpawnSetup {
     posix_spawn_file_actions_adddup2(&actions_, input, STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&actions_, output, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&actions_, errors, STDERR_FILENO);
-    // A socket of ours in the child would keep a connection alive after the test has closed it.
+    // A socket inherited by the child would keep a connection alive after the test has closed it.
     posix_spawn_file_actions_addclosefrom_np(&actions_, STDERR_FILENO + 1);
     posix_spawnattr_init(&attributes_);
     sigset_t defaults;

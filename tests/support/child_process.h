@@ -17,32 +17,32 @@
 
 namespace rnicd::test {
 
-// The users that workloads run as in these tests. Without root every process runs as the one user there is, and
-// TwoUids() is false: a test then asserts what is true of one user.
+// The users that workloads run as in these tests. Without root every process runs as the current user and TwoUids() is
+// false: a test then asserts what holds with one user.
 bool TwoUids();
 uid_t WorkloadUid();
 uid_t OtherUid();
 
 // How a process ended.
 struct ProcessEnd {
-  // The exit code; -1 when a signal ended it.
+  // Exit code; -1 if a signal ended the process.
   int exit_code = -1;
-  // The signal; 0 when it exited.
+  // Signal that ended the process; 0 if it exited.
   int signal = 0;
 };
 
 struct ChildOptions {
   std::vector<std::string> command;
-  // Without groups and capabilities of its own. Absent means: as this process.
+  // User of the child, without supplementary groups or capabilities. Absent: the user of this process.
   std::optional<uid_t> uid;
-  // RLIMIT_NOFILE; 0 means: as this process.
+  // RLIMIT_NOFILE; 0 means the limit of this process.
   uint64_t descriptors_max = 0;
 };
 
 // A process of another program, with pipes on its three standard streams.
 // Starts without fork(), which a process that has used gRPC does not survive. The kernel kills the child when the
 // thread that started it ends, so that nothing outlives a crashed test.
-// Lifetime: killed and reaped when this goes.
+// Lifetime: the destructor kills and reaps the process.
 class ChildProcess {
  public:
   static absl::StatusOr<std::unique_ptr<ChildProcess>> Start(const ChildOptions& options);
@@ -54,14 +54,14 @@ class ChildProcess {
   PipeReader& output() { return *output_; }
   PipeReader& errors() { return *errors_; }
 
-  // False when the child reads no more.
+  // False if the child has closed its input.
   bool WriteLine(std::string_view line);
   void CloseInput() { input_.Reset(-1); }
   void Signal(int signal) const;
-  // Returns when the child is stopped by SIGSTOP; false when that did not happen in time.
+  // Stops the child by SIGSTOP and waits until it has stopped; false on timeout.
   bool StopAndWait() const;
-  // Nothing when the child has not ended in time. May be asked again.
-  std::optional<ProcessEnd> WaitForEnd(std::chrono::milliseconds limit = kPatience);
+  // Nullopt if the child has not ended within `limit`. May be called again.
+  std::optional<ProcessEnd> WaitForEnd(std::chrono::milliseconds limit = kTimeout);
   bool running() { return !WaitForEnd(std::chrono::milliseconds(0)).has_value(); }
 
  private:

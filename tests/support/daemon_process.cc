@@ -64,7 +64,7 @@ absl::Status DaemonProcess::Stop(std::chrono::milliseconds limit) {
   if (!end.has_value()) {
     return absl::DeadlineExceededError("rnicd does not stop; it said: " + log());
   }
-  process_->errors().WaitForEnd(kPatience);
+  process_->errors().WaitForEnd(kTimeout);
   if (end->exit_code != 0) {
     return absl::InternalError("rnicd ended with " + Describe(*end) + "; it said: " + log());
   }

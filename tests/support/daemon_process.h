@@ -15,28 +15,28 @@
 
 namespace rnicd::test {
 
-// Serves the metrics page on a port that GetStatus tells.
+// Serves the metrics page on a free port, which GetStatus reports.
 inline constexpr char kMetricsOnFreePort[] = "--metrics_address=127.0.0.1:0";
 
 struct DaemonOptions {
-  // In addition to the directories and to what tested_provider.h adds. Without kMetricsOnFreePort, or a metrics
-  // address of its own, there is no page.
+  // Flags in addition to the directories and to what tested_provider.h adds. Without kMetricsOnFreePort or another
+  // metrics address there is no metrics page.
   std::vector<std::string> flags;
-  // Absent means: as this process.
+  // User of the daemon. Absent: the user of this process.
   std::optional<uid_t> uid;
-  // RLIMIT_NOFILE; 0 means: as this process.
+  // RLIMIT_NOFILE; 0 means the limit of this process.
   uint64_t descriptors_max = 0;
-  // The directory of an earlier daemon to start in. Null means a fresh one.
+  // Directory of an earlier daemon to start in. Null means a fresh one.
   std::shared_ptr<TempDir> directory;
 };
 
-// The real rnicd, as a process of its own in a directory of its own.
-// Lifetime: killed and cleaned up when this goes; Stop is the orderly end.
+// The real rnicd as a process, in its own directory.
+// Lifetime: the destructor kills the process and cleans up; Stop is the orderly end.
 class DaemonProcess {
  public:
-  // Returns when all three sockets accept. Fails with the daemon's last words.
+  // Returns when all three sockets accept. The error contains the end of the daemon's log.
   static absl::StatusOr<std::unique_ptr<DaemonProcess>> Start(const DaemonOptions& options = {});
-  // Only starts the process, for daemons that are expected to refuse.
+  // Only starts the process, for daemons that are expected to refuse to start.
   static absl::StatusOr<std::unique_ptr<DaemonProcess>> Launch(const DaemonOptions& options = {});
 
   std::string socket_dir() const { return directory_->path() + "/s"; }
@@ -46,14 +46,14 @@ class DaemonProcess {
   std::string admin_socket() const { return admin_dir() + "/admin.sock"; }
   const std::shared_ptr<TempDir>& directory() const { return directory_; }
   ChildProcess& process() { return *process_; }
-  // What it logged so far.
+  // The daemon's log so far.
   std::string log() const { return process_->errors().Text(); }
 
-  // SIGTERM; ok when it then exits with 0 within the limit.
-  absl::Status Stop(std::chrono::milliseconds limit = kPatience);
-  // The first half of Stop, so that several can stop at the same time.
+  // Sends SIGTERM; ok if the daemon then exits with 0 within the limit.
+  absl::Status Stop(std::chrono::milliseconds limit = kTimeout);
+  // The first half of Stop, so that several daemons can stop at the same time.
   void BeginStop() { process_->Signal(SIGTERM); }
-  // SIGKILL; returns when the process is gone.
+  // SIGKILL; returns when the process has exited.
   void KillHard();
 
  private:

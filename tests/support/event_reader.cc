@@ -14,7 +14,7 @@ EventReader::EventReader(RawClient& client, Callback on_event)
     : client_(client),
       context_(std::make_unique<grpc::ClientContext>()),
       thread_([this, on_event = std::move(on_event)] { Run(on_event); }) {
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  const auto deadline = std::chrono::steady_clock::now() + kTimeout;
   MutexLock lock(mutex_);
   while (!stands_ && changed_.WaitUntil(mutex_, deadline)) {
   }
@@ -28,7 +28,7 @@ EventReader::~EventReader() {
 void EventReader::Run(const Callback& on_event) {
   const auto stub = v1::SessionService::NewStub(client_.channel());
   auto stream = stub->WatchEvents(context_.get(), v1::WatchEventsRequest());
-  // The daemon sends it as soon as it has taken the stream on.
+  // The daemon sends the initial metadata as soon as it has accepted the stream.
   stream->WaitForInitialMetadata();
   {
     MutexLock lock(mutex_);

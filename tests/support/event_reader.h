@@ -14,8 +14,8 @@
 
 namespace rnicd::test {
 
-// Reads a session's event stream in a thread of its own. The stream stands, or is refused, when the constructor
-// returns. Lifetime: cancels the stream when it goes; outlived by its client. Threads:  safe.
+// Reads a session's event stream in its own thread. When the constructor returns, the daemon has accepted or refused
+// the stream. Lifetime: the destructor cancels the stream; the client must outlive this. Threads: safe.
 class EventReader {
  public:
   // `on_event`, when given, runs on the reading thread before the event can be fetched here.
@@ -25,15 +25,15 @@ class EventReader {
   EventReader(const EventReader&) = delete;
   EventReader& operator=(const EventReader&) = delete;
 
-  // The next event that was not fetched yet; nothing when none came in time or the stream is over.
-  std::optional<v1::WatchEventsResponse> Next(std::chrono::milliseconds limit = kPatience);
-  // The next event, which must be a completion; otherwise a test failure and an empty one.
+  // The next unread event; nullopt on timeout or if the stream has ended.
+  std::optional<v1::WatchEventsResponse> Next(std::chrono::milliseconds limit = kTimeout);
+  // The next event, which must be a completion; otherwise a test failure and an empty message.
   v1::RequestCompleted NextCompletion();
-  // Every event up to the end of the stream. Only what follows the end of a session is complete: so a test that wants
-  // to know that nothing else came closes the session first.
+  // All unread events up to the end of the stream. The list is complete only if the session has ended: a test that
+  // asserts that no other event came closes the session first.
   std::vector<v1::WatchEventsResponse> RestUntilEnd();
-  // How the stream ended; nothing when it has not ended in time.
-  std::optional<CallOutcome> End(std::chrono::milliseconds limit = kPatience);
+  // The status of the stream; nullopt if it has not ended within `limit`.
+  std::optional<CallOutcome> End(std::chrono::milliseconds limit = kTimeout);
 
  private:
   void Run(const Callback& on_event);
@@ -48,7 +48,7 @@ class EventReader {
   std::thread thread_;
 };
 
-// How many completions with this context there are among the events.
+// Number of completions with this context among the events.
 int CountCompletions(const std::vector<v1::WatchEventsResponse>& events, uint64_t request_context);
 
 }  // namespace rnicd::test

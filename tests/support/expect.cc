@@ -7,7 +7,7 @@
 namespace rnicd::test {
 namespace {
 
-// Collects what is wrong, so that one failure says it all.
+// Collects mismatches, so that one test failure reports all of them.
 class Verdict {
  public:
   template <typename A, typename B>
@@ -40,7 +40,7 @@ std::string Describe(const CallOutcome& outcome) {
          "}";
 }
 
-void JudgeDetail(Verdict& verdict, const v1::ErrorDetail& detail, ErrorReason reason, std::string_view field) {
+void CheckDetail(Verdict& verdict, const v1::ErrorDetail& detail, ErrorReason reason, std::string_view field) {
   const ErrorReasonRow& row = RowOf(reason);
   const auto wire_reason = static_cast<v1::ErrorReason>(reason);
   verdict.Equal("the reason", v1::ErrorReason_Name(detail.reason()), v1::ErrorReason_Name(wire_reason));
@@ -62,13 +62,13 @@ bool ExpectRefused(const CallOutcome& outcome, ErrorReason reason, std::string_v
   Verdict verdict;
   verdict.Equal("the gRPC code", static_cast<int>(outcome.code), static_cast<int>(RowOf(reason).code));
   verdict.True("there is no ErrorDetail", outcome.has_detail);
-  JudgeDetail(verdict, outcome.detail, reason, field);
+  CheckDetail(verdict, outcome.detail, reason, field);
   return verdict.Report(where, Describe(outcome));
 }
 
 bool ExpectRefused(const v1::ErrorDetail& detail, ErrorReason reason, std::string_view field, Where where) {
   Verdict verdict;
-  JudgeDetail(verdict, detail, reason, field);
+  CheckDetail(verdict, detail, reason, field);
   return verdict.Report(where, detail.ShortDebugString());
 }
 
@@ -83,8 +83,8 @@ bool ExpectFdRefused(const FdAnswer& answer, ErrorReason reason, Where where) {
   Verdict verdict;
   verdict.True("there is no reply", answer.replied);
   verdict.True("a refusal carries descriptors", answer.descriptors.empty());
-  // Which packet or file is at fault is plain on this socket; the field may be empty.
-  JudgeDetail(verdict, answer.reply.error(), reason, answer.reply.error().field());
+  // On this socket the packet or file at fault is obvious; the field may be empty.
+  CheckDetail(verdict, answer.reply.error(), reason, answer.reply.error().field());
   return verdict.Report(where, answer.reply.ShortDebugString());
 }
 

@@ -10,7 +10,8 @@
 #include "tests/support/call_result.h"
 #include "tests/support/fd_exchange.h"
 
-// Each of these is a test failure at the caller's line when it does not hold, and says whether it held.
+// Each function reports a test failure at the caller's line if the expectation does not hold, and returns whether it
+// held.
 namespace rnicd::test {
 
 inline constexpr uint32_t kStatusSuccess = static_cast<uint32_t>(NtStatus::kSuccess);
@@ -23,7 +24,7 @@ bool ExpectOk(const CallOutcome& outcome, Where where = Where::current());
 // The refusal carries exactly this reason and field, and the gRPC code and NTSTATUS that belong to the reason.
 bool ExpectRefused(const CallOutcome& outcome, ErrorReason reason, std::string_view field = {},
                    Where where = Where::current());
-// The same of a batch item, an event or a reply on the fd socket, which have no gRPC code.
+// The same for a batch item, an event or a reply on the fd socket, which have no gRPC code.
 bool ExpectRefused(const v1::ErrorDetail& detail, ErrorReason reason, std::string_view field = {},
                    Where where = Where::current());
 

@@ -15,8 +15,8 @@ namespace {
 constexpr size_t kReplyBytesMax = 4096;
 constexpr size_t kReplyDescriptorsMax = 8;
 
-// Takes every descriptor out of the control data. True when the packet came with credentials, as every packet does
-// and the end of the stream does not.
+// Moves every descriptor out of the control data. True if the packet carried credentials: every packet does, the end of
+// the stream does not.
 bool TakeControl(msghdr& message, std::vector<UniqueFd>& descriptors) {
   bool is_packet = false;
   for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
@@ -35,8 +35,8 @@ bool TakeControl(msghdr& message, std::vector<UniqueFd>& descriptors) {
 
 }  // namespace
 
-// A reply without fields is a packet of no bytes, which looks like the end of the stream; with SO_PASSCRED every
-// packet carries credentials.
+// A reply without fields is an empty packet, which looks like the end of the stream; with SO_PASSCRED every packet
+// carries credentials.
 FdSocket::FdSocket(const std::string& path) : socket_(ConnectUnix(path, SOCK_SEQPACKET)) {
   const int on = 1;
   setsockopt(socket_.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof(on));

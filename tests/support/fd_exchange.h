@@ -11,28 +11,28 @@
 
 namespace rnicd::test {
 
-// What came back on the fd socket.
+// The daemon's reply on the fd socket.
 struct FdAnswer {
-  // False when the daemon hung up, or said nothing in time, instead of replying.
+  // False if the daemon closed the connection or did not reply in time.
   bool replied = false;
   bool timed_out = false;
   v1::FdReply reply;
   std::vector<UniqueFd> descriptors;
 
-  // A reply without an error.
+  // True for a reply without an error.
   bool ok() const { return replied && !reply.has_error(); }
 };
 
-// One end of the fd socket, able to say wrong things.
+// A client connection to the fd socket that can also send malformed packets.
 class FdSocket {
  public:
   explicit FdSocket(const std::string& path);
 
   bool connected() const { return socket_.valid(); }
   int get() const { return socket_.get(); }
-  // One packet with these bytes and descriptors.
+  // Sends one packet with these bytes and descriptors.
   bool Send(std::string_view bytes, const std::vector<int>& descriptors = {});
-  FdAnswer Receive(std::chrono::milliseconds limit = kPatience);
+  FdAnswer Receive(std::chrono::milliseconds limit = kTimeout);
 
  private:
   UniqueFd socket_;
@@ -41,9 +41,9 @@ class FdSocket {
 // The bytes of a well-formed request.
 std::string FdRequestBytes(const std::string& ticket, uint32_t fd_count);
 
-// One whole exchange with any bytes and any descriptors.
+// One request and its reply, with any bytes and descriptors.
 FdAnswer ExchangeFd(const std::string& path, std::string_view bytes, const std::vector<int>& descriptors = {});
-// The two that a good client makes.
+// The two exchanges of a correct client.
 FdAnswer FetchFd(const std::string& path, const std::string& ticket);
 FdAnswer SendFd(const std::string& path, const std::string& ticket, int fd);
 

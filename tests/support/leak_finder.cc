@@ -11,8 +11,8 @@
 namespace rnicd::test {
 namespace {
 
-// Smaller numbers stand in every log, as pids, sizes and times.
-constexpr uint32_t kFirstTellingToken = 1U << 24;
+// Smaller numbers occur in every log, as pids, sizes and times.
+constexpr uint32_t kFirstDistinctiveToken = 1U << 24;
 
 std::string RawBytes(uint32_t value) {
   std::string bytes;
@@ -22,7 +22,7 @@ std::string RawBytes(uint32_t value) {
   return bytes;
 }
 
-// As JSON libraries escape bytes that are no text: "\u00e9" for each.
+// Escapes bytes as JSON libraries escape non-ASCII bytes: "\u00e9" for each.
 std::string EscapedAsJson(std::string_view bytes) {
   std::string escaped;
   for (const char c : bytes) {
@@ -51,7 +51,7 @@ std::set<std::string> WordsOf(std::string_view text) {
 void LeakFinder::AddToken(const std::string& name, uint32_t token) {
   Needle needle{.name = name};
   needle.words = {absl::StrFormat("0x%x", token), absl::StrFormat("0x%08x", token)};
-  if (token >= kFirstTellingToken) {
+  if (token >= kFirstDistinctiveToken) {
     const std::string raw = RawBytes(token);
     needle.words.insert(needle.words.end(),
                         {absl::StrFormat("%x", token), absl::StrFormat("%08x", token), absl::StrFormat("%u", token)});

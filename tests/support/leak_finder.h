@@ -7,28 +7,28 @@
 
 namespace rnicd::test {
 
-// Collects what a daemon gave out in confidence and finds it again where it must not stand, in every form in which a
-// program might have written it.
+// Collects the daemon's secrets and finds them in text that must not contain them, in every form in which a program
+// might have written them.
 class LeakFinder {
  public:
-  // A memory token: found as a number of its own, decimal or hexadecimal, and as raw bytes. A small one could be any
+  // A memory token: found as a separate number, decimal or hexadecimal, and as raw bytes. A small token could be any
   // number, so it is found as "0x..." only.
   void AddToken(const std::string& name, uint32_t token);
   // A ticket or any other bytes: raw, escaped, as hexadecimal digits, in base64.
   void AddBytes(const std::string& name, std::string_view bytes);
-  // The secret of a grant, or the part of it that is random; also as AddBytes.
+  // The secret of a grant, or its random part; also found in every form of AddBytes.
   void AddGrant(const std::string& name, const std::string& secret);
 
   size_t size() const { return needles_.size(); }
-  // The names of all that stand in the text.
+  // The names of all secrets found in the text.
   std::vector<std::string> FindIn(std::string_view text) const;
 
  private:
   struct Needle {
     std::string name;
-    // Stands anywhere.
+    // Matched anywhere.
     std::vector<std::string> parts;
-    // Stands alone, between characters that are neither letters nor digits; lower case.
+    // Matched only between characters that are neither letters nor digits; lower case.
     std::vector<std::string> words;
   };
   std::vector<Needle> needles_;

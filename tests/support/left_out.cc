@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kSeparator = " | ";
 constexpr std::string_view kParameter = "/verbs";
 
-// As a run against the provider under test prints them.
+// Test names as a run against the provider under test prints them.
 std::set<std::string> TestsOfThisProgram() {
   std::set<std::string> names;
   const testing::UnitTest& program = *testing::UnitTest::GetInstance();
@@ -28,7 +28,7 @@ std::set<std::string> TestsOfThisProgram() {
   return names;
 }
 
-// The name of the same test here.
+// The test's name in a run against the provider under test.
 std::string OfTheProviderUnderTest(const std::string& name) {
   return name.ends_with(kParameter) ? name.substr(0, name.size() - kParameter.size()) + "/" + ProviderUnderTest()
                                     : name;

@@ -8,12 +8,12 @@
 
 namespace rnicd::test {
 
-// A memfd of that size. `flags` as for memfd_create; close-on-exec always.
+// A memfd of this size. `flags` as for memfd_create; always close-on-exec.
 UniqueFd MakeMemfd(uint64_t size, unsigned flags);
-// One that the daemon should accept.
+// A memfd that the daemon should accept.
 UniqueFd MakeSealableMemfd(uint64_t size);
 
-// A shared writable mapping of a whole file; unmapped when this goes.
+// A shared writable mapping of a whole file; the destructor unmaps it.
 class SharedMapping {
  public:
   SharedMapping(int fd, uint64_t size);
@@ -21,7 +21,7 @@ class SharedMapping {
   SharedMapping(const SharedMapping&) = delete;
   SharedMapping& operator=(const SharedMapping&) = delete;
 
-  // Empty when the kernel refused the mapping.
+  // Empty if the kernel refused the mapping.
   std::span<std::byte> bytes() const { return bytes_; }
   uint64_t address() const { return reinterpret_cast<uint64_t>(bytes_.data()); }
 

@@ -6,7 +6,7 @@
 namespace rnicd::test {
 
 struct HttpAnswer {
-  // 0 when there was none.
+  // HTTP status; 0 if there was no response.
   int status = 0;
   std::string body;
 };
@@ -20,14 +20,14 @@ class MetricsPage {
   explicit MetricsPage(const std::string& text);
 
   // The value of one sample, named as on the page: "rnicd_sessions", "rnicd_registrations_total{result=\"ok\"}".
-  // A test failure and -1 when there is no such sample.
+  // A test failure and -1 if there is no such sample.
   double Value(const std::string& sample) const;
   bool Has(const std::string& sample) const { return samples_.contains(sample); }
-  // Sums the samples whose name begins so.
+  // Sum of the samples whose names begin with `prefix`.
   double Sum(const std::string& prefix) const;
-  // Sums all samples of a metric, with labels or without: 0 when there are none.
+  // Sum of all samples of a metric, with or without labels; 0 if there are none.
   double Total(const std::string& metric) const;
-  // Empty when every line is sound and every metric has a help text and a type. Otherwise what is wrong.
+  // Empty if every line is well formed and every metric has a help text and a type. Otherwise the errors.
   const std::string& faults() const { return faults_; }
 
  private:

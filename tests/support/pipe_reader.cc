@@ -32,7 +32,7 @@ void PipeReader::Run() {
     if (poll(watched.data(), watched.size(), -1) < 0 && errno != EINTR) {
       break;
     }
-    // What is in the pipe is read first: a stop must not lose the last words of a child.
+    // Drain the pipe before stopping: a stop must not lose a child's last output.
     if ((watched[0].revents != 0 && !ReadOnce()) || (watched[0].revents == 0 && watched[1].revents != 0)) {
       break;
     }

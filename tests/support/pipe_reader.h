@@ -13,7 +13,7 @@
 namespace rnicd::test {
 
 // Collects what a child process writes, so that the child never blocks on a full pipe.
-// Lifetime: ends its thread when it goes, even while some process still holds the other end.
+// Lifetime: the destructor ends the thread, even while a process still holds the other end.
 // Threads:  safe.
 class PipeReader {
  public:
@@ -22,13 +22,13 @@ class PipeReader {
   PipeReader(const PipeReader&) = delete;
   PipeReader& operator=(const PipeReader&) = delete;
 
-  // Everything so far.
+  // All output so far.
   std::string Text() const;
-  // The next line that was not fetched yet, without its end; nothing when none came in time or the pipe is at its end.
+  // The next unread line, without its newline; nullopt on timeout or at the end of the pipe.
   std::optional<std::string> NextLine(std::chrono::milliseconds limit);
-  // True when the text holds `part`, now or in time.
+  // True once the text contains `part`; false on timeout.
   bool WaitFor(std::string_view part, std::chrono::milliseconds limit);
-  // True when every writer has closed the pipe.
+  // True once every writer has closed the pipe; false on timeout.
   bool WaitForEnd(std::chrono::milliseconds limit);
 
  private:

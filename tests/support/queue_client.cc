@@ -11,7 +11,7 @@
 namespace rnicd::test {
 namespace {
 
-// In place of the context of a request that must be refused, so that a completion of it would be recognised.
+// Context of a request that must be refused, so that a completion of it would be recognised.
 constexpr uint64_t kRefusedContext = 0x7ef0'5ed0'7ef0'5ed0;
 
 template <typename Request>

@@ -24,7 +24,7 @@ struct QueueOptions {
 };
 
 // A queue pair with one completion queue for receives and one for initiator requests.
-// Lifetime: outlived by its session, which takes the objects back.
+// Lifetime: the session outlives this and releases the objects.
 class TestQueue {
  public:
   explicit TestQueue(TestSession& session, const QueueOptions& options = {});
@@ -36,43 +36,44 @@ class TestQueue {
   v1::QueryQpResponse Query();
 
   CallResult<v1::PostResponse> Post(const std::vector<v1::WorkRequest>& requests);
-  // All of them must be posted.
+  // Posts the requests; a test failure unless all are accepted.
   v1::PostResponse MustPost(const std::vector<v1::WorkRequest>& requests);
-  // The one request must be refused inline, for this reason; `field` without the "requests[0]." before it. And no
-  // completion follows.
+  // Posts one request, which must be refused inline with this reason and produce no completion; `field` is given
+  // without its "requests[0]." prefix.
   void ExpectPostRefused(const v1::WorkRequest& request, ErrorReason reason, const std::string& field,
                          Where where = Where::current());
 
-  // The next completion of the initiator or receive queue; nothing, and a test failure, when none came in time.
+  // The next completion of the initiator or receive queue; a test failure and an empty result on timeout.
   v1::CqResultEx NextInitiator(Where where = Where::current());
   v1::CqResultEx NextReceive(Where where = Where::current());
-  // What is there now; for showing that nothing came. Soft devices complete before Post returns whenever they can.
+  // The completions available now; for asserting that there are none. Soft devices complete before Post returns
+  // whenever they can.
   std::vector<v1::CqResultEx> DrainInitiator();
   std::vector<v1::CqResultEx> DrainReceive();
   // Posts the request and returns its completion.
   v1::CqResultEx Run(const v1::WorkRequest& request, Where where = Where::current());
-  // Likewise; the completion must be STATUS_SUCCESS.
+  // Posts the request; its completion must be STATUS_SUCCESS.
   void MustRun(const v1::WorkRequest& request, Where where = Where::current());
 
  private:
   v1::CqResultEx Next(uint64_t cq_id, Where where);
   std::vector<v1::CqResultEx> Drain(uint64_t cq_id);
-  // Takes what the completion queue has. Nothing of a queue that is dead or closed.
+  // Polls the completion queue until it is empty. A dead or closed queue yields nothing.
   void Fetch(uint64_t cq_id);
 
   TestSession& session_;
   uint64_t initiator_cq_id_ = 0;
   uint64_t receive_cq_id_ = 0;
   uint64_t qp_id_ = 0;
-  // Taken off the completion queues and not handed out yet.
+  // Completions polled and not yet returned, by completion queue id.
   std::map<uint64_t, std::deque<v1::CqResultEx>> fetched_;
 };
 
-// Connects the two with each other.
+// Connects the two queue pairs with each other.
 void ConnectPair(TestQueue& one, TestQueue& other);
 CallResult<v1::ConnectQpResponse> Connect(TestQueue& queue, const std::string& peer_address);
 
-// Two sessions of the same daemon, each with a queue pair, connected. "near" acts on the memory of "far".
+// Two sessions of the same daemon, each with a queue pair, connected. "near" accesses the memory of "far".
 struct ConnectedPair {
   explicit ConnectedPair(DaemonProcess& daemon, const QueueOptions& options = {});
   TestSession near_session;
@@ -81,7 +82,7 @@ struct ConnectedPair {
   TestQueue far;
 };
 
-// A fast-register region that is initialized.
+// Creates and initializes a fast-register region.
 uint64_t FastRegion(TestSession& session, uint32_t pages, bool remote_access = true);
 CallResult<v1::InitializeFastRegisterMrResponse> InitializeFast(TestSession& session, uint64_t mr_id, uint32_t pages,
                                                                 bool remote_access, bool allow_pending = false,
@@ -90,7 +91,7 @@ uint32_t PrivilegedToken(TestSession& session);
 uint64_t CreateMw(TestSession& session);
 CallResult<v1::GetRemoteTokenFromMwResponse> WindowToken(TestSession& session, uint64_t mw_id);
 
-// Completion queues by hand.
+// Completion queues without a TestQueue.
 uint64_t CreateCq(TestSession& session, uint32_t depth, uint64_t context = 0);
 CallResult<v1::ArmCqResponse> Arm(TestSession& session, uint64_t cq_id, v1::CqNotifyType type);
 CallResult<v1::CloseCqResponse> CloseCq(TestSession& session, uint64_t cq_id, bool allow_pending = false,

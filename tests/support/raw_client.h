@@ -17,8 +17,8 @@ class ClientContext;
 
 namespace rnicd::test {
 
-// One connection to a gRPC socket, with nothing clever: what any gRPC language has.
-// Lifetime: the connection is made by the first call and closed by the destructor.
+// One connection to a gRPC socket with the plain generated stubs, as in any language that has gRPC.
+// Lifetime: the first call makes the connection, the destructor closes it.
 class RawClient {
  public:
   explicit RawClient(const std::string& socket_path);
@@ -26,7 +26,7 @@ class RawClient {
   // client.Call(&MemoryStub::CreatePd, request)
   template <typename Request, typename Response>
   CallResult<Response> Call(const Rpc<Request, Response>* method, const std::type_identity_t<Request>& request,
-                            std::chrono::milliseconds limit = kPatience) {
+                            std::chrono::milliseconds limit = kTimeout) {
     CallResult<Response> result;
     static_cast<CallOutcome&>(result) = Call(method->path, request, &result.response, limit);
     return result;

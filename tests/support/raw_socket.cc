@@ -34,7 +34,7 @@ bool HangsUp(int socket_fd, std::chrono::milliseconds limit) {
       return false;
     }
     std::array<char, 4096> buffer;
-    // A reset counts as hanging up as well.
+    // A reset counts as closed as well.
     if (recv(socket_fd, buffer.data(), buffer.size(), 0) <= 0) {
       return true;
     }

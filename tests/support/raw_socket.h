@@ -9,13 +9,13 @@
 
 namespace rnicd::test {
 
-// A connected Unix socket of this type; invalid when nothing listens there. `path` fits a socket address.
+// A connected Unix socket of this type; invalid if there is no listener. `path` fits a socket address.
 UniqueFd ConnectUnix(const std::string& path, int type);
 
-// Writes what the socket takes without blocking for long; false when the other side has hung up.
+// Writes as much as the socket accepts without blocking for long; false if the peer has closed the connection.
 bool SendBytes(int socket_fd, std::string_view bytes);
 
-// True when the other side hangs up, now or in time. What it says before that is read and dropped.
-bool HangsUp(int socket_fd, std::chrono::milliseconds limit = kPatience);
+// True once the peer closes the connection; false on timeout. Bytes received before that are discarded.
+bool HangsUp(int socket_fd, std::chrono::milliseconds limit = kTimeout);
 
 }  // namespace rnicd::test

@@ -37,7 +37,7 @@ SharedDaemon& DaemonWith(const std::vector<std::string>& flags) {
     return shared;
   }
   if (shared.process != nullptr) {
-    ADD_FAILURE() << "the shared daemon died; it said: " << shared.process->log();
+    ADD_FAILURE() << "the shared daemon died; its log: " << shared.process->log();
   }
   auto started = DaemonProcess::Start({.flags = flags});
   if (!started.ok()) {

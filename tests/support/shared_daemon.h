@@ -11,22 +11,22 @@
 
 namespace rnicd::test {
 
-// A running daemon and what it looked like at rest.
+// A running daemon and its measurements when idle.
 struct SharedDaemon {
   std::unique_ptr<DaemonProcess> process;
   IdleState idle;
 };
 
-// The daemon with these flags, started when first asked for and used by every test that asks for the same; one that
-// died is a test failure and is started again. All are stopped by SIGTERM at the end of the program, which must give
-// exit code 0. Ends the program when no daemon can be started at all.
+// The daemon with these flags, started at the first call and shared by all tests that use the same flags; a daemon that
+// died is a test failure and is restarted. All are stopped by SIGTERM at the end of the program, which must give exit
+// code 0. Ends the program when no daemon can be started at all.
 SharedDaemon& DaemonWith(const std::vector<std::string>& flags);
 
 // A test that uses one shared daemon and must leave nothing behind in it.
 class DaemonTest : public testing::Test {
  protected:
   explicit DaemonTest(const std::vector<std::string>& flags = {}) : shared_(DaemonWith(flags)) {}
-  // Clients of the test are gone by now, because they were its local variables.
+  // The test's clients are closed by now, because they were its local variables.
   void TearDown() override { ExpectNothingHeld(daemon(), shared_.idle); }
 
   DaemonProcess& daemon() { return *shared_.process; }

@@ -6,8 +6,8 @@
 
 namespace rnicd::test {
 
-// A directory of its own under /tmp, with a path short enough for socket addresses, that every user may enter.
-// Lifetime: removed with everything in it when this goes.
+// A new directory under /tmp that every user may enter, with a path short enough for socket addresses.
+// Lifetime: the destructor removes the directory and its contents.
 class TempDir {
  public:
   TempDir();
@@ -16,15 +16,15 @@ class TempDir {
   TempDir& operator=(const TempDir&) = delete;
 
   const std::string& path() const { return path_; }
-  // Gives the directory to another user. Only root can.
+  // Changes the owner of the directory. Requires root.
   void GiveTo(uid_t uid) const;
 
  private:
   std::string path_;
 };
 
-// The program at `path` where every user may execute it, whatever the modes of the folders of the build are: a copy,
-// made once and removed at the end of this process.
+// Path of a copy of the program at `path` that every user may execute, whatever the modes of the build's folders are.
+// The copy is made once and removed at the end of this process.
 std::string ExecutableForEveryone(const std::string& path);
 
 }  // namespace rnicd::test

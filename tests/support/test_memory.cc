@@ -14,7 +14,7 @@ TestMemory::TestMemory(TestSession& session, uint64_t size) : session_(session) 
   const v1::AllocateMemoryResponse memory = session.Allocate(size);
   id_ = memory.memory_id();
   const UniqueFd file = session.Fetch(memory.fd_ticket());
-  // Sealing refuses writable mappings that come later.
+  // A sealed file refuses new writable mappings.
   mapping_ = std::make_unique<SharedMapping>(file.get(), size);
   EXPECT_EQ(mapping_->bytes().size(), size) << "the memory object cannot be mapped";
   ExpectOk(session.Seal(id_));

@@ -13,9 +13,9 @@
 
 namespace rnicd::test {
 
-// A memory object of the daemon's that this process has mapped as well, so that a test can see the very bytes that a
-// peer reads or writes. Sealed; page-wise logical addresses on demand. Each step that fails is a test failure.
-// Lifetime: outlived by its session; the mapping goes with it, the object with the session.
+// A sealed memory object of the daemon that this process also maps, so that a test sees the bytes that a peer reads or
+// writes. Provides the logical address of each page on demand. A failing step is a test failure.
+// Lifetime: the session outlives this; the destructor unmaps, the session's end releases the object.
 class TestMemory {
  public:
   TestMemory(TestSession& session, uint64_t size);
@@ -29,9 +29,9 @@ class TestMemory {
   void SetText(uint64_t offset, const std::string& text);
   void Fill(std::byte value);
 
-  // A mapping of the whole object, built once.
+  // The logical address mapping of the whole object, built once.
   const v1::BuildLamResponse& lam();
-  // The logical addresses of these pages of it, in this order.
+  // The logical addresses of these pages of the object, in this order.
   std::vector<uint64_t> Pages(const std::vector<size_t>& indices);
   std::vector<uint64_t> Pages(size_t first, size_t count);
 

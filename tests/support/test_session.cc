@@ -58,7 +58,7 @@ v1::ImportMemoryResponse TestSession::Import(uint64_t size) {
 UniqueFd TestSession::Fetch(const std::string& ticket) {
   FdAnswer answer = FetchFd(daemon_.fd_socket(), ticket);
   if (!ExpectFdOk(answer) || answer.descriptors.size() != 1) {
-    ADD_FAILURE() << "a fetch must bring one descriptor, not " << answer.descriptors.size();
+    ADD_FAILURE() << "a fetch must return one descriptor, not " << answer.descriptors.size();
     return UniqueFd();
   }
   return std::move(answer.descriptors.front());

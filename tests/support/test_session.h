@@ -11,24 +11,24 @@
 
 namespace rnicd::test {
 
-// A place that stands for client memory in tests that never touch it.
+// A client virtual address for tests that never access the memory.
 inline constexpr uint64_t kBase = 0x7000'0000'0000;
 inline constexpr uint64_t kPage = 4096;
 
-// A connection with an open session, and the steps that lead up to what a test is about. Each step that should work
-// and does not is a test failure; the id it returns then is 0.
+// A connection with an open session, and the setup steps that tests share. A step that must succeed and fails is a test
+// failure; the returned id is then 0.
 class TestSession : public RawClient {
  public:
   explicit TestSession(DaemonProcess& daemon, const std::string& label = "test");
 
   uint64_t session_id() const { return session_id_; }
-  // The adapter and the protection domain, made when first asked for.
+  // The adapter and the protection domain, created at the first call.
   uint64_t adapter_id();
   uint64_t pd_id();
 
-  // A memory object of the daemon's, its descriptor fetched, then sealed.
+  // Allocates a memory object, fetches its descriptor and seals it.
   uint64_t SealedMemory(uint64_t size);
-  // Only allocated.
+  // Allocates without fetching or sealing.
   v1::AllocateMemoryResponse Allocate(uint64_t size);
   v1::ImportMemoryResponse Import(uint64_t size);
   UniqueFd Fetch(const std::string& ticket);
@@ -37,10 +37,10 @@ class TestSession : public RawClient {
   CallResult<v1::ReleaseMemoryResponse> Release(uint64_t memory_id);
   CallResult<v1::CloseSessionResponse> CloseSession();
 
-  // A normal region, in the session's protection domain.
+  // Creates a region in the session's protection domain.
   uint64_t CreateMr(bool fast_register = false);
   CallResult<v1::RegisterMrResponse> Register(const v1::RegisterMrRequest& request);
-  // The whole of a memory object as one entry at kBase; must succeed inline.
+  // Registers a whole memory object as one entry at kBase; must succeed inline.
   v1::Registration RegisterWhole(uint64_t mr_id, uint64_t memory_id, uint64_t size, uint32_t flags = 0);
   CallResult<v1::DeregisterMrResponse> Deregister(uint64_t mr_id, bool allow_pending = false, uint64_t context = 0);
   CallResult<v1::CloseMrResponse> CloseMr(uint64_t mr_id, bool allow_pending = false, uint64_t context = 0);
@@ -48,7 +48,7 @@ class TestSession : public RawClient {
   CallResult<v1::GetLocalTokenResponse> LocalToken(uint64_t mr_id);
   CallResult<v1::GetRemoteTokenResponse> RemoteToken(uint64_t mr_id);
 
-  // What the session uses of one resource, as GetSession says.
+  // The session's use of one resource, as GetSession reports it.
   v1::ResourceUse Use(const std::string& resource);
 
  private:

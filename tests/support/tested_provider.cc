@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kProviderFlag = "--provider=";
 
-// What tests have to know of a kind of adapter.
+// Properties of a kind of adapter that tests depend on.
 struct Kind {
   std::string_view name;
   std::string_view flag_prefix;
@@ -35,14 +35,14 @@ constexpr std::array kKinds = {
          .adapter_flags = kCommonFlags | kAdapterFlagInOrderDma,
          .can_slow_reads = true,
          .descriptors_of_an_open_adapter = 0},
-    // The names are those of tests/vm.
+    // The adapters that tests/vm creates.
     Kind{.name = "verbs",
          .flag_prefix = "--verbs_",
          .adapter = "rxa",
          .other_adapter = "rxb",
          .adapter_flags = kCommonFlags,
          .can_slow_reads = false,
-         // For commands, for what happens to the card, and for completions.
+         // The command fd, the asynchronous event fd and the completion channel.
          .descriptors_of_an_open_adapter = 3},
 };
 
@@ -64,7 +64,7 @@ const Kind& KindUnderTest() {
   return kind;
 }
 
-// True when the flag is one of a provider other than this.
+// True if the flag belongs to a provider other than this one.
 bool IsForAnother(const std::string& flag, std::string_view provider) {
   return std::any_of(kKinds.begin(), kKinds.end(),
                      [&](const Kind& kind) { return kind.name != provider && flag.starts_with(kind.flag_prefix); });

@@ -21,7 +21,7 @@ constexpr int kSlownessOfTheBuild = 1;
 #else
 constexpr int kSlownessOfTheBuild = 1;
 #endif
-// A larger number is surely a mistake.
+// A larger value is a mistake.
 constexpr long kSlownessOfTheMachineMax = 100;
 
 int SlownessOfTheMachine() {

@@ -5,22 +5,23 @@
 
 namespace rnicd::test {
 
-// How much slower than a release build on real hardware this run may be: sanitizers cost a few times, and an emulated
-// machine says what it costs in RNICD_TEST_SLOWNESS (a whole number from 1 on; default 1). 1 means: not slower.
+// Factor by which this run may be slower than a release build on real hardware. Sanitizers multiply it; an emulated
+// machine sets its own factor in RNICD_TEST_SLOWNESS (an integer of at least 1; default 1). 1 means not slower.
 int Slowness();
 inline const int kSlowness = Slowness();
 
-// How long a test waits for something that must happen. Only a failing test waits so long.
-inline const std::chrono::milliseconds kPatience{10'000 * kSlowness};
+// Timeout for something that must happen. Only a failing test waits this long.
+inline const std::chrono::milliseconds kTimeout{10'000 * kSlowness};
 
-// Long enough that a test can make a handful of calls while something slow is under way: what slow cards and slow wires
-// are told to take.
+// Long enough for a test to make a handful of calls meanwhile: the delay that slow cards and slow wires are configured
+// with.
 inline const std::chrono::milliseconds kHandfulOfCalls{kSlowness > 1 ? 600 : 200};
 
-// True as soon as the condition holds; asks every few milliseconds, at most so long, and once more at the end.
-bool Eventually(const std::function<bool()>& condition, std::chrono::milliseconds limit = kPatience);
+// Returns true as soon as the condition holds. Polls every few milliseconds for at most `limit`, and once more at the
+// end.
+bool Eventually(const std::function<bool()>& condition, std::chrono::milliseconds limit = kTimeout);
 
-// True when the condition held every time it was asked during that time.
+// True if the condition held at every poll during `duration`.
 bool Throughout(const std::function<bool()>& condition, std::chrono::milliseconds duration);
 
 }  // namespace rnicd::test

@@ -19,7 +19,7 @@ v1::WorkRequest ReadRequest(const std::vector<v1::Sge>& sges, uint64_t remote_ad
                             uint32_t flags = 0, uint64_t context = 1);
 v1::WorkRequest WriteRequest(const std::vector<v1::Sge>& sges, uint64_t remote_address, uint32_t remote_token,
                              uint32_t flags = 0, uint64_t context = 1);
-// Writes `data` as an inline payload: no memory of the writer's is needed.
+// Writes `data` as an inline payload: needs no memory of the writer.
 v1::WorkRequest InlineWriteRequest(const std::string& data, uint64_t remote_address, uint32_t remote_token,
                                    uint64_t context = 1);
 v1::WorkRequest FastRegisterRequest(uint64_t mr_id, const std::vector<uint64_t>& pages, uint64_t length, uint64_t base,

@@ -1,12 +1,12 @@
 # shellcheck shell=bash
-# Sourced in the guest: what the cards' tables of addresses hold.
+# Sourced in the guest: functions on the cards' GID tables.
 
-# gid_slot CARD PATTERN: the number of the first slot whose address matches, as "fe80:*" for the link-local one. Slots
-# are found by content, because an address that went and came back may have another number.
+# gid_slot CARD PATTERN: the number of the first slot whose address matches, such as "fe80:*" for the link-local one.
+# Slots are found by content, because an address that was removed and added again may have another number.
 gid_slot() {
   local slot gid
   for slot in {0..15}; do
-    # A slot that is empty cannot be read.
+    # An empty slot cannot be read.
     { read -r gid <"/sys/class/infiniband/$1/ports/1/gids/$slot"; } 2>/dev/null || continue
     # shellcheck disable=SC2053  # a pattern is wanted
     if [[ $gid == $2 ]]; then
@@ -17,7 +17,7 @@ gid_slot() {
   return 1
 }
 
-# card_ready CARD: the port is up, and both its link-local and its IPv4 address can be used.
+# card_ready CARD: the port is up, and both its link-local and its IPv4 address are usable.
 card_ready() {
   [[ $(<"/sys/class/infiniband/$1/ports/1/state") == *ACTIVE ]] || return 1
   gid_slot "$1" 'fe80:*' >/dev/null && gid_slot "$1" '*:ffff:0a62:*' >/dev/null

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# Runs in the guest, for `scripts/demo --verbs`: the story of scripts/lib_story.sh on the guest's two cards, and beside
-# each of its chapters what the kernel says. The folder with the programs is in $PROGRAMS, the number of the last step
-# that was told in $STEP.
+# Runs in the guest, for `scripts/demo --verbs`: the story of scripts/lib_story.sh on the guest's two cards, and after
+# each of its chapters the kernel's view. $PROGRAMS is the folder with the programs, $STEP the number of the last step
+# shown.
 set -euo pipefail
 programs=$PROGRAMS step=$STEP
 # shellcheck source=scripts/lib.sh
@@ -10,18 +10,18 @@ source "$(dirname "${BASH_SOURCE[0]}")/../../scripts/lib.sh"
 source "$REPO/scripts/lib_story.sh"
 
 PROVIDER=verbs PROGRAMS=$programs STEP=$step
-# Pinning takes an unlimited memlock, or root as here. That is all the daemon needs root for.
+# Pinning requires an unlimited memlock limit, or root as here. The daemon needs root for nothing else.
 DAEMON_UID=0 DAEMON_WHO="root"
 CLIENT_MEMLOCK=0
 CLIENT_WHO="user $CLIENT_UID, no group, no capability, may not lock a byte of memory"
-# rxe loses packets of long READs and sends them again, for seconds at times.
+# rxe loses packets of long READs and retransmits them, sometimes for seconds.
 FAST_SIZE='64 KiB' FAST_ARGUMENTS=(--pages 16)
-# The processors are emulated, and may share theirs with a compiler.
+# The processors are emulated, and may share the host's with a compiler.
 RECLAIM_MS=5000 PATIENCE=3
 
-# --- What the kernel says --------------------------------------------------------------------------------------------
+# --- The kernel's view -----------------------------------------------------------------------------------------------
 
-# run_line TEXT: shows a line of shell, runs it, shows its output. No output is shown as such, and is no failure.
+# run_line TEXT: shows a line of shell, runs it and shows its output, or "(nothing)" if there is none. Ignores failures.
 run_line() {
   local output
   show_command "$1"
@@ -29,7 +29,7 @@ run_line() {
   show <<<"${output:-(nothing)}"
 }
 
-# registered_keys: how many remote keys the kernel lists, and how many bytes behind them.
+# registered_keys: prints how many remote keys the kernel lists, and the number of bytes they cover.
 registered_keys() {
   rdma -j resource show mr | python3 -c '
 import json, sys
@@ -38,14 +38,14 @@ keys = [mr for mr in (json.loads(text) if text.strip() else []) if int(mr["rkey"
 print(len(keys), sum(mr["mrlen"] for mr in keys))'
 }
 
-# key_rows KEY: the kernel's rows with that remote key.
+# key_rows KEY: the kernel's rows with this remote key.
 key_rows() { rdma resource show mr | grep "rkey $1 "; }
 no_registrations() { [[ -z $(rdma resource show mr) ]]; }
 resources_are() { [[ $(rdma resource show) == "$1" ]]; }
 pinned_kib() { awk '/^VmPin:/ { print $2 }' "/proc/$1/status"; }
 may_lock() { awk '/^Max locked memory/ { print $4 }' "/proc/$1/limits"; }
 
-# --- Its part of the story -------------------------------------------------------------------------------------------
+# --- The kernel's chapters -------------------------------------------------------------------------------------------
 
 show_cards() {
   say "   Linux $(uname -r)"
@@ -58,7 +58,7 @@ declare -A keys=()
 total_kib=0
 card_after_registration() {
   local name=$1 pid=$2 bytes=$(($3 * PAGE_BYTES)) token client_kib daemon_kib
-  # The first token that a client prints is the local one, the second the remote one.
+  # A client prints the local token first, then the remote one.
   token=$(grep -oE '\b0x[0-9a-f]{8}\b' "$state/$name.log" | sed -n 2p)
   keys[$name]=$(printf '0x%x' "$token")
   run_line "rdma resource show mr | grep 'rkey ${keys[$name]} '"

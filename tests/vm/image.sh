@@ -1,11 +1,12 @@
 # shellcheck shell=bash
-# Sourced by guest, after scripts/lib.sh: the kernel and the initramfs that a guest boots, made when an input changed.
+# Sourced by guest, after scripts/lib.sh: builds the kernel and the initramfs that a guest boots, if an input has
+# changed.
 
 VM_CACHE=$REPO/.cache/vm
 VM_KERNEL=$VM_CACHE/kernel
 VM_SOURCE=$REPO/tests/vm
 
-# broken TEXT: the rig itself failed, not the command in the guest. 125 as env, timeout and docker use it.
+# broken TEXT: reports that the rig itself failed, not the command in the guest. 125 as in env, timeout and docker.
 broken() {
   printf '%sguest: %s%s\n' "$RED" "$*" "$PLAIN" >&2
   exit 125
@@ -29,8 +30,8 @@ kernel_version() {
 # wanted_modules: modules.txt without its comments.
 wanted_modules() { sed 's/#.*//; /^\s*$/d' "$VM_SOURCE/modules.txt"; }
 
-# module_files FOLDER VERSION: the files of all wanted modules and of what they depend on, below FOLDER, in an order
-# that loads. The host's own modprobe configuration has no say.
+# module_files FOLDER VERSION: the files of all wanted modules and their dependencies, below FOLDER, in loading order.
+# Ignores the host's modprobe configuration.
 module_files() {
   local module
   while read -r module; do
@@ -39,7 +40,7 @@ module_files() {
   done < <(wanted_modules) | sed -n 's|^insmod .*/\(lib/modules/[^ ]*\).*|\1|p' | awk '!seen[$0]++'
 }
 
-# Everything the image is made of, as one line. A checksum, because an upgraded busybox has an older date than its copy.
+# All inputs of the image, as one line. A checksum, because an upgraded busybox may be older than its copy.
 image_inputs() {
   sha256sum "$VM_SOURCE"/{modules.txt,init.sh,image.sh,vmlinux.py} "$VM_KERNEL"/boot/vmlinuz-* \
     "$VM_KERNEL"/lib/modules/*/modules.dep "$(command -v busybox)" | sha256sum
@@ -57,7 +58,7 @@ pack_initramfs() {
     cp "$VM_KERNEL/$file" "$folder/modules/"
     say "${file##*/}" >>"$folder/modules/order"
   done
-  # Debug symbols, and the signatures that the guest would spend its time checking.
+  # Strip debug symbols, and the signatures that the guest would spend time verifying.
   strip --strip-debug "$folder"/modules/*.ko
   (cd "$folder" && find . -print0 | cpio --quiet --null --create --format=newc) >"$2"
   rm -rf "$folder"
@@ -76,13 +77,13 @@ make_image() {
   rmdir "$made"
 }
 
-# prepare_image: leaves vmlinux and initramfs in VM_CACHE. Several guests may start at the same time.
+# prepare_image: creates vmlinux and initramfs in VM_CACHE. Several guests may start at the same time.
 prepare_image() {
   local inputs
   need_tools
   inputs=$(image_inputs)
   if [[ $(cat "$VM_CACHE/inputs" 2>/dev/null) == "$inputs" ]]; then return; fi
-  # In a process of its own, because a function behind || goes on after a failure.
+  # In a subshell, because `set -e` does not apply in a function before ||.
   (
     set -e
     flock 9

@@ -1,7 +1,7 @@
 #!/bin/busybox sh
 # shellcheck shell=dash
-# /init of the guest: loads the modules, mounts the host's files and what a Linux system needs besides, and hands over
-# to inside.sh, which runs in the host's root with the host's tools. If it fails, the kernel panics and the guest ends.
+# /init of the guest: loads the modules, mounts the host's files and the usual Linux file systems, and executes
+# inside.sh in the host's root with the host's tools. If it fails, the kernel panics and the guest ends.
 set -e
 export PATH=/bin
 /bin/busybox --install -s /bin
@@ -9,14 +9,14 @@ export PATH=/bin
 mount -t devtmpfs devtmpfs /dev
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
-# From here on all kernel messages go to the log as they come.
+# From here on all kernel messages go to the log at once.
 dmesg -n 8
 while read -r module; do insmod "/modules/$module"; done </modules/order
 
-# The rig's own folder on the host: what to run and where, and where the exit status goes.
+# The rig's folder on the host: the command, its folder, and the file for its exit status.
 p9=trans=virtio,version=9p2000.L,msize=512000
 mount -t 9p -o "$p9,cache=none" control /control
-# Nobody writes below the guest's feet, so it may keep what it has read.
+# The host does not change these files during a run, so the guest may cache them.
 mount -t 9p -o "$p9,cache=loose,ro" host /host
 repository=$(cat /control/repository)
 
@@ -30,7 +30,7 @@ mount -t devpts -o mode=620,ptmxmode=666 devpts /host/dev/pts
 mount -t tmpfs -o mode=1777 tmpfs /host/dev/shm
 mount -t hugetlbfs -o mode=1777 hugetlbfs /host/dev/hugepages
 
-# Scratch space hides what the host has there, except the repository.
+# Scratch space hides the host's folders of the same names, except the repository.
 mkdir /repository
 mount --bind "/host$repository" /repository
 for folder in tmp var/tmp; do mount -t tmpfs -o mode=1777 tmpfs "/host/$folder"; done

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # The first process of the guest, in the host's root: sets up the cards, runs the command on the console, writes its
-# exit status for the host, and switches the guest off.
+# exit status for the host, and powers the guest off.
 set -uo pipefail
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 export HOME=/root LANG=C.UTF-8 TERM=dumb NO_COLOR=1
@@ -10,7 +10,7 @@ source "${BASH_SOURCE[0]%/*}/cards.sh"
 # shellcheck source=tests/vm/network.sh
 source "${BASH_SOURCE[0]%/*}/network.sh"
 
-# An emergency restart, at which qemu ends. Nothing is lost: no file of the guest outlives it but those of the shares.
+# An emergency restart, at which qemu exits. Nothing is lost: only the files of the shares outlive the guest.
 switch_off() {
   [[ ! -s $CONTROL/shares ]] || sync
   echo b >/proc/sysrq-trigger
@@ -25,7 +25,7 @@ main() {
   local status=0 terminal
   terminal=$(<"$CONTROL/terminal")
   if [[ $terminal == raw ]]; then
-    # A terminal, so that programs print line by line, but one that changes nothing in what they print.
+    # A terminal, so that programs print line by line, but a raw one that does not change their output.
     stty raw -echo </dev/hvc0
   else
     TERM=$terminal
@@ -33,7 +33,7 @@ main() {
   fi
   if prepare; then
     [[ ! -e $CONTROL/verbose ]] || { rdma link && ip -brief address; }
-    # A session of its own with the console as its terminal. This process stays behind and reaps orphans.
+    # A new session with the console as its terminal. This process remains and reaps orphans.
     setsid --ctty --wait bash "$CONTROL/command" || status=$?
     printf '%s\n' "$status" >"$CONTROL/status"
   fi

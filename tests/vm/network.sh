@@ -1,13 +1,12 @@
 # shellcheck shell=bash
-# Sourced by inside.sh after cards.sh: two RDMA cards in software, rxa and rxb, that reach each other over a veth pair
-# va/vb.
+# Sourced by inside.sh after cards.sh: two software RDMA cards, rxa and rxb, connected by the veth pair va/vb.
 
 # The netdev's MTU decides the RDMA MTU: 4200 leaves room for 4096 and the headers of RoCE v2.
 readonly NETDEV_MTU=4200
 
 set_sysctl() { printf '%s\n' "$2" >"/proc/sys/${1//.//}"; }
 
-# Without this the kernel answers for both addresses on the loopback, and a card never sees its peer. Only connections
+# Without this route the kernel uses the loopback for both addresses, and a card never sees its peer. Only connections
 # over IPv4 addresses need it.
 route_between_own_addresses() {
   local name
@@ -28,8 +27,8 @@ rule del pref 0
 BATCH
 }
 
-# The kernel gives a connection one second to find the peer's MAC address, and asks once in that second. An emulated
-# machine that stands still for a moment is too slow for that.
+# The kernel gives a connection one second to resolve the peer's MAC address, and sends one request in that second. An
+# emulated machine that stalls for a moment is too slow for that.
 know_each_other() {
   ip -batch - <<'BATCH'
 neighbour add 10.98.0.2 lladdr 02:00:00:00:00:0b dev va nud permanent
@@ -38,7 +37,7 @@ BATCH
 }
 
 add_cards() {
-  # Nobody else can have these addresses, so there is nothing to detect and no second to wait.
+  # No other machine can have these addresses, so duplicate detection would only cost a second.
   set_sysctl net.ipv6.conf.default.accept_dad 0
   ip -batch - <<BATCH
 link delete dummy0

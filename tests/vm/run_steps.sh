@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# Runs in the guest, for scripts/vm-test: the steps of steps.txt that are named in STEPS, or all. Each must succeed in
-# its time, and leave behind no process, no RDMA object and no complaint of the kernel. Writes a log for each step and
-# one line "name seconds result" into $RESULTS/vm_steps.txt, and prints the same with what was wrong.
+# Runs in the guest, for scripts/vm-test: the steps of steps.txt that STEPS names, or all. Each must succeed within its
+# time limit, and leave behind no process, no RDMA object and no kernel error. Writes a log for each step and one line
+# "name seconds result" into $RESULTS/vm_steps.txt, and prints the same with the errors.
 #
 # usage: STEPS='name...' BUILD=build/release RESULTS=build/release/results bash tests/vm/run_steps.sh
 set -uo pipefail
@@ -9,11 +9,11 @@ set -uo pipefail
 source tests/vm/cards.sh
 
 readonly GROUP=/sys/fs/cgroup/step
-readonly COMPLAINTS='WARNING:|BUG:|Oops|general protection fault|INFO: task .* blocked'
+readonly KERNEL_ERRORS='WARNING:|BUG:|Oops|general protection fault|INFO: task .* blocked'
 export BUILD RESULTS
 
-# What the processes of the step hold on the cards. The kernel's own objects have a name in brackets; what has neither
-# name nor pid belongs to a process that got it from another.
+# Objects that the step's processes hold on the cards. The kernel's own objects have a name in brackets; an object with
+# neither name nor pid belongs to a process that received it from another one.
 held_objects() {
   {
     printf 'resource show %s\n' mr qp cq pd cm_id ctx srq | rdma -b - || printf 'rdma resource show failed\n'
@@ -29,10 +29,10 @@ processes_left() {
   done <"$GROUP/cgroup.procs"
 }
 
-# What the kernel complained about since its buffer was cleared.
-kernel_complaints() { dmesg --notime | grep -E -A 12 "$COMPLAINTS"; }
+# Kernel errors since its log buffer was cleared.
+kernel_errors() { dmesg --notime | grep -E -A 12 "$KERNEL_ERRORS"; }
 
-# in_group COMMAND...: in a control group of its own, from which no child escapes.
+# in_group COMMAND...: runs the command in its own control group, from which no child escapes.
 in_group() {
   mkdir -p "$GROUP"
   (
@@ -41,7 +41,7 @@ in_group() {
   ) </dev/null
 }
 
-# leftovers: what a step may not leave behind, in words; nothing when all is well.
+# leftovers: prints what the step left behind and must not; nothing if there is none.
 leftovers() {
   if ! wait_until 1 no_process_left; then
     printf 'left processes behind:\n'
@@ -53,11 +53,11 @@ leftovers() {
     printf 'left RDMA objects behind:\n'
     held_objects
   fi
-  local complaints
-  if complaints=$(kernel_complaints); then printf 'the kernel complained:\n%s\n' "$complaints"; fi
+  local errors
+  if errors=$(kernel_errors); then printf 'the kernel reported errors:\n%s\n' "$errors"; fi
 }
 
-# heartbeat NAME LOG: says every half minute where a step stands, so that a long one does not look dead.
+# heartbeat NAME LOG: prints a step's progress every 30 seconds, so that a long one does not look hung.
 heartbeat() {
   local began=$SECONDS
   while sleep 30; do
@@ -68,7 +68,7 @@ heartbeat() {
 # run_step NAME LIMIT COMMAND
 run_step() {
   local name=$1 limit=$2 command=$3 log=$RESULTS/vm_$1.log began=$SECONDS status=0 left
-  # The host's log of the kernel keeps everything, and this line tells where the step begins.
+  # The kernel log on the host keeps everything; this line marks the beginning of the step.
   dmesg --clear
   printf 'rnicd-vm: step %s begins\n' "$name" >/dev/kmsg
   : >"$log"

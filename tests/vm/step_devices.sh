@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# A step of steps.txt: the user side of RDMA sees both cards, their ports are up, and a packet carries a whole page.
+# A step of steps.txt: libibverbs sees both cards, their ports are up, and a packet carries a whole page.
 set -euo pipefail
 
 for card in rxa rxb; do

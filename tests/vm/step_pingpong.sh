@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# A step of steps.txt: rxa and rxb exchange messages over a reliable connection, by their link-local addresses, and
-# every byte is compared.
+# A step of steps.txt: rxa and rxb exchange messages over a reliable connection with their link-local addresses, and
+# compare every byte.
 set -euo pipefail
 # shellcheck source=tests/vm/cards.sh
 source tests/vm/cards.sh

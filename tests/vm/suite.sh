@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# For steps of steps.txt: a suite of the host, asked of the cards. What cannot be asked of a card (not_on_verbs.txt) is
-# left out. With WINDOWS=1 fast registrations and windows are the card's own memory windows: then what is a gap
-# without them must hold, and not_with_windows.txt is left out.
+# For steps of steps.txt: runs a suite of the host against the cards, without the tests that cannot run on a card
+# (not_on_verbs.txt). With WINDOWS=1 fast registrations and windows use the card's memory windows: gaps that exist only
+# without them must then be closed, and the tests of not_with_windows.txt are left out.
 #
 # usage: bash tests/vm/suite.sh PROGRAM [FILTER]
 #   PROGRAM  below $BUILD
@@ -19,6 +19,6 @@ if [[ -n ${WINDOWS:-} ]]; then
 fi
 left_out=$(sed 's/#.*//; s/ *|.*//; /^\s*$/d' "${lists[@]}" | paste -sd:)
 mkdir -p "$RESULTS/vm"
-# A guest is some times slower than the host.
+# A guest is several times slower than the host.
 export RNICD_TEST_PROVIDER=verbs RNICD_TEST_SLOWNESS=3 RNICD_TEST_DAEMON_FLAGS=$flags
 exec "$BUILD/$1" --gtest_output="json:$RESULTS/vm/$name.json" --gtest_filter="${2:-*}-$left_out"

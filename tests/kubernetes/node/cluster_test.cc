@@ -40,7 +40,7 @@ class ApiServer {
     auto process = ChildProcess::Start({.command = {"/usr/bin/python3", API_SERVER_PATH, folder}});
     EXPECT_TRUE(process.ok()) << process.status();
     process_ = *std::move(process);
-    const std::optional<std::string> port = process_->output().NextLine(kPatience);
+    const std::optional<std::string> port = process_->output().NextLine(kTimeout);
     EXPECT_TRUE(port.has_value()) << process_->errors().Text();
     options_ = {.server = "https://127.0.0.1:" + port.value_or("1"),
                 .token_file = folder + "/token",
@@ -97,7 +97,7 @@ TEST_F(NodeOfACluster, ARefusalIsToldAndPodsThatHoldDevicesAreKnownAllTheSame) {
   flags.push_back("--kubernetes_token_file=" + stale);
   StartPlugin(flags);
   RunPod("a", 1);
-  EXPECT_TRUE(plugin().errors().WaitFor("does not let this service account list pods", kPatience));
+  EXPECT_TRUE(plugin().errors().WaitFor("does not let this service account list pods", kTimeout));
   EXPECT_TRUE(Eventually([&] { return Grants().at(0).workload().pod_name() == "a"; }));
   EXPECT_EQ(plugin().errors().Text().find("not-the-token"), std::string::npos);
 }

@@ -235,7 +235,7 @@ TEST_F(NodeLifeCycle, OfPodsIsToldOnlyWhoIsRegistered) {
   kubelet().Stop();
   kubelet().RefuseRegistrations("not today");
   kubelet().Start();
-  EXPECT_TRUE(plugin().errors().WaitFor("not today", kPatience));
+  EXPECT_TRUE(plugin().errors().WaitFor("not today", kTimeout));
   EXPECT_TRUE(Eventually([&] { return !PodsWereUpdated(); })) << "the kubelet answers, and knows no such plugin";
   kubelet().RefuseRegistrations("");
   EXPECT_TRUE(Eventually([&] { return PodsWereUpdated(); })) << plugin().errors().Text();

@@ -89,11 +89,11 @@ std::unique_ptr<ChildProcess> KubernetesNode::Hold(const RunOptions& container, 
     ADD_FAILURE() << process.status();
     return nullptr;
   }
-  if ((*process)->output().WaitFor("REMOTE TOKEN", kPatience)) {
+  if ((*process)->output().WaitFor("REMOTE TOKEN", kTimeout)) {
     return *std::move(process);
   }
   EXPECT_TRUE((*process)->WaitForEnd().has_value());
-  (*process)->errors().WaitForEnd(kPatience);
+  (*process)->errors().WaitForEnd(kTimeout);
   if (refusal != nullptr) {
     *refusal = (*process)->errors().Text();
   } else {

@@ -1,28 +1,28 @@
-// A client process that tests steer over stdin and stdout: one command a line, one answer a line, "ok key=value ..." or
-// "error REASON field=...". Ends with its input. Usage: test_client <socket_dir>
+// A client process controlled over stdin and stdout: one command per line, one response per line, "ok key=value ..." or
+// "error REASON field=...". Exits at the end of its input. Usage: test_client <socket_dir>
 //
 //   open [label]               a session on the current connection
-//   connect                    from now on, another connection
+//   connect                    opens a new connection and makes it the current one
 //   join <session_id>          binds the current connection to a session
-//   session                    the id that the current connection's session has
+//   session                    the id of the current connection's session
 //   close                      ends the session
-//   ticket <bytes>             allocates memory and only prints the ticket, as hexadecimal digits
+//   ticket <bytes>             allocates memory and prints only the ticket, as hexadecimal digits
 //   alloc <bytes>              allocates, fetches, maps and seals memory
-//   import <bytes>             makes a memfd, maps it, sends it and seals it
+//   import <bytes>             creates a memfd, maps it, sends it and seals it
 //   register <memory_id> <bytes> <flags>   a region over the first bytes of a memory object
 //   regions <memory_id> <bytes> <flags> <count>   as many regions, all over the same first bytes
 //   deregister <mr_id>         ends a registration; its region stays
 //   tokens <mr_id>             both tokens
-//   qp                         makes a queue pair and tells its address
-//   peer <address>             connects it
-//   disconnected               waits until the daemon says that its peer is gone
+//   qp                         creates a queue pair and prints its address
+//   peer <address>             connects the queue pair to the address
+//   disconnected               waits until the daemon reports that the peer has disconnected
 //   redeem <ticket>            tries to fetch a descriptor for a ticket, for example of another process
 //   touch <bytes>              writes to the first bytes of the memory mapped last
-//   peek <offset> <bytes>      what stands there, as hexadecimal digits
-//   poke <offset> <digits>     writes that there
-//   fork                       starts a child that holds copies of all sockets and does nothing else
-//   identity                   who this process is to the kernel
-//   admin <socket>             asks the daemon's status on an admin socket
+//   peek <offset> <bytes>      prints these bytes as hexadecimal digits
+//   poke <offset> <digits>     writes these bytes at the offset
+//   fork                       starts a child that inherits all sockets and does nothing else
+//   identity                   this process's identity as the kernel reports it
+//   admin <socket>             queries the daemon's status on an admin socket
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -167,7 +167,7 @@ class TestClient {
     return sent.ok() ? MapAndSeal(file.get(), announced.response.memory_id()) : ErrorText(sent);
   }
 
-  // What was made for the session that the connection had before is none of the next one's.
+  // Drops the objects of the connection's previous session; the next session cannot use them.
   void ForgetSession() {
     events_.reset();
     adapter_id_ = 0;
@@ -175,7 +175,7 @@ class TestClient {
     qp_id_ = 0;
   }
 
-  // The session's protection domain, made when first needed.
+  // The session's protection domain, created at the first use.
   CallResult<v1::CreatePdResponse> Pd() {
     if (pd_.ok() && pd_.response.pd_id() != 0) {
       return pd_;
@@ -360,8 +360,8 @@ class TestClient {
     return offset <= mapped && size <= mapped - offset;
   }
 
-  // The plain system call, because a process that has used gRPC does not survive the handlers of fork(). The child
-  // lets go of the pipes and ends on its own, should nobody end it.
+  // Uses the plain system call, because a process that has used gRPC does not survive the handlers of fork(). The child
+  // closes the pipes and exits after kForkedChildSeconds unless killed before.
   std::string Fork(Words&) {
     const long pid = syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr);
     if (pid == 0) {

@@ -10,8 +10,7 @@
 
 #include "tests/vm/bench/rounds.h"
 
-// The process that does everything itself: plain libibverbs, and memory that it maps and faults in. Whatever fails ends
-// the program.
+// A process without rnicd: plain libibverbs, and memory that it maps and faults in. Every failure exits the program.
 namespace rnicd::vm_bench {
 
 inline constexpr uint64_t kKiB = 1024;
@@ -22,7 +21,7 @@ inline constexpr uint64_t kHugePage = 2 * kMiB;
 // The card that both sides use.
 inline constexpr char kCard[] = "rxa";
 
-// An opened card with a protection domain.
+// An open card with a protection domain.
 class DirectCard {
  public:
   DirectCard();
@@ -30,7 +29,7 @@ class DirectCard {
   DirectCard(const DirectCard&) = delete;
   DirectCard& operator=(const DirectCard&) = delete;
 
-  // With every right but atomics.
+  // Registers with every right except atomics.
   ibv_mr* Register(std::span<std::byte> bytes);
   static void Deregister(ibv_mr* region);
 
@@ -39,19 +38,19 @@ class DirectCard {
   ibv_pd* pd_ = nullptr;
 };
 
-// Where the pages of a mapping come from.
+// Kind of memory behind a mapping.
 enum class Source : uint8_t {
   // Anonymous memory, 4 KiB pages.
   kSmallPages,
-  // Anonymous memory as the kernel likes it: where transparent huge pages are on, mostly of 2 MiB.
+  // Anonymous memory with pages of the kernel's choice: with transparent huge pages mostly 2 MiB.
   kAnyPages,
-  // A memory file mapped shared, 4 KiB pages, as what rnicd gives out.
+  // A shared mapping of a memory file, 4 KiB pages, like the memory that rnicd allocates.
   kFile,
-  // Anonymous memory of the pool of 2 MiB pages.
+  // Anonymous memory from the pool of 2 MiB pages.
   kHugePages,
 };
 
-// Memory of this process. Every page is there once Populate or Touch was called.
+// Memory of this process. All pages are present after Populate or Touch.
 class OwnMemory {
  public:
   OwnMemory(Source source, uint64_t size);
@@ -60,17 +59,17 @@ class OwnMemory {
   OwnMemory& operator=(const OwnMemory&) = delete;
 
   std::span<std::byte> bytes() const { return bytes_; }
-  // All pages in one call of the kernel.
+  // Faults in all pages by one system call.
   static void Populate(std::span<std::byte> bytes);
   void Populate() { Populate(bytes_); }
-  // A fault for each page, as a program's first write to it.
+  // Faults in each page by a write, as a program does.
   void Touch();
 
  private:
   std::span<std::byte> bytes_;
 };
 
-// Registers `count` pieces of `bytes` bytes that lie side by side, then deregisters them all.
+// Registers `count` adjacent pieces of `bytes` bytes, then deregisters them all.
 void RegisterAndDeregister(DirectCard& card, std::span<std::byte> memory, uint64_t bytes, size_t count);
 
 }  // namespace rnicd::vm_bench

@@ -1,4 +1,4 @@
-// What a fast registration costs in each engine, against registering the same pages oneself.
+// The cost of a fast registration in each engine, compared with registering the same pages by libibverbs.
 #include <algorithm>
 #include <memory>
 
@@ -12,7 +12,7 @@ constexpr int kChain = 64;
 constexpr size_t kPageCounts[] = {1, 16, 256};
 constexpr size_t kMappedPages = 1024;
 
-// Neighbours, or every second page of the mapping from its end on.
+// Adjacent pages or, if `scattered`, every second page of the mapping, starting at its end.
 std::vector<size_t> ChoosePages(size_t count, bool scattered) {
   std::vector<size_t> pages;
   for (size_t index = 0; index < count; ++index) {
@@ -21,8 +21,7 @@ std::vector<size_t> ChoosePages(size_t count, bool scattered) {
   return pages;
 }
 
-// A queue pair connected to itself, memory, and regions that are fast-registered by one Post and invalidated by
-// another.
+// A queue pair connected to itself, memory, and regions that one Post fast-registers and another invalidates.
 class Client {
  public:
   explicit Client(test::DaemonProcess& daemon)
@@ -66,7 +65,7 @@ class Client {
             "a chain was refused: " + posted.message + posted.response.ShortDebugString());
   }
 
-  // A window is bound by the card after Post has returned.
+  // Waits for the last completion: the card binds a window after Post has returned.
   void AwaitLast() {
     while (true) {
       const auto results = session_.Call(&test::QueueStub::GetCqResultsEx, poll_);
@@ -86,7 +85,8 @@ class Client {
   v1::GetCqResultsExRequest poll_;
 };
 
-// `pages` pages registered and deregistered as one region, or each as one; so often that a run takes a while.
+// Registers and deregisters `pages` pages as one region or, if `scattered`, each as one; repeated so that a run takes
+// long enough to measure.
 Contender Direct(const std::string& name, DirectCard& card, const OwnMemory& memory, size_t pages, bool scattered) {
   const size_t times = std::max<size_t>(1, kChain / pages);
   std::vector<std::span<std::byte>> pieces;

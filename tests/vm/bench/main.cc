@@ -1,5 +1,5 @@
-// Compares what a process pays that registers memory itself, by libibverbs, with what it pays through rnicd. Run by
-// scripts/bench --verbs in the guest of tests/vm.
+// Compares the cost of registering memory by libibverbs with the cost through rnicd. Run by scripts/bench --verbs in
+// the guest of tests/vm.
 //
 // usage: rnicd_vm_bench [--only TABLE] RESULTS_FILE
 //   --only   registration, ready or fast; default: all
@@ -26,7 +26,7 @@ std::unique_ptr<test::DaemonProcess> StartDaemon(const std::vector<std::string>&
 int Main(int argc, char** argv) {
   const std::string only = argc == 4 && std::string(argv[1]) == "--only" ? argv[2] : "";
   Require(argc == 2 || !only.empty(), "usage: rnicd_vm_bench [--only TABLE] RESULTS_FILE");
-  // Which adapter sessions open.
+  // Selects the adapter that sessions open.
   setenv("RNICD_TEST_PROVIDER", "verbs", /*overwrite=*/1);
   setenv("RNICD_TEST_ADAPTER", kCard, /*overwrite=*/1);
   DirectCard card;

@@ -1,4 +1,4 @@
-// From nothing to memory that the process and the card can use.
+// The time from no memory to memory that the process and the card can use.
 #include <chrono>
 #include <map>
 #include <memory>
@@ -34,7 +34,7 @@ struct DirectReady {
   ibv_mr* region = nullptr;
 };
 
-// The same by librnicd.
+// The same through librnicd.
 struct RnicdReady {
   RnicdReady(const Client& client, uint64_t size, PageSize page_size) {
     auto allocated = Memory::Allocate(client, {.size = size, .page_size = page_size});
@@ -58,7 +58,7 @@ class Race {
             .run = [=, this] { direct_ = std::make_unique<DirectReady>(card_, source, size_, touch); },
             .put_back = [this] { direct_.reset(); }};
   }
-  // `populate`: also the client's own page tables are filled, so that no byte of it will fault.
+  // `populate`: also fills the client's page tables, so that no later access faults.
   Contender Rnicd(const std::string& name, PageSize page_size, bool populate) {
     return {.name = name,
             .run =
@@ -79,7 +79,7 @@ class Race {
   std::unique_ptr<RnicdReady> rnicd_;
 };
 
-// What the steps of RnicdReady take, each by itself, without librnicd.
+// Measures each step of RnicdReady separately, without librnicd.
 Medians MeasureSteps(test::DaemonProcess& daemon, uint64_t size, v1::PageSize page_size) {
   using Clock = std::chrono::steady_clock;
   constexpr int kRounds = 7;
@@ -124,7 +124,7 @@ nlohmann::json Labels(uint64_t page_bytes, uint64_t bytes) { return {{"page_byte
 
 nlohmann::json ReadyRows(DirectCard& card, test::DaemonProcess& daemon) {
   constexpr uint64_t kSmallPagesBytes = 256 * kMiB;
-  // All pages of 2 MiB that the guest has; the two sides have them in turn.
+  // All 2 MiB pages of the guest; the two sides use them alternately.
   constexpr uint64_t kHugePagesBytes = 64 * kMiB;
   const auto client =
       Client::Connect({.socket_dir = daemon.socket_dir(), .label = "bench", .call_deadline = std::chrono::minutes(2)});

@@ -18,12 +18,13 @@ constexpr int kTimesInARow = 10;
 
 struct Shape {
   uint64_t page_bytes;
-  // Of one region.
+  // Size of one region.
   uint64_t bytes;
   size_t regions;
 };
 
-// Both sides hold their memory at once, and the guest has 64 MiB in pages of 2 MiB: 32 MiB is the most for each.
+// Both sides hold their memory at the same time, and the guest has 64 MiB in pages of 2 MiB: each side can use at most
+// 32 MiB.
 constexpr Shape kShapes[] = {
     {.page_bytes = kSmallPage, .bytes = 4 * kKiB, .regions = 1},
     {.page_bytes = kSmallPage, .bytes = 64 * kKiB, .regions = 1},
@@ -43,13 +44,13 @@ constexpr Shape kShapes[] = {
     {.page_bytes = kHugePage, .bytes = 4 * kKiB, .regions = 1265},
 };
 
-// Whole pages that hold all regions.
+// Size of all regions, rounded up to whole pages.
 uint64_t MemoryBytes(const Shape& shape) {
   const uint64_t bytes = shape.bytes * shape.regions;
   return (bytes + shape.page_bytes - 1) / shape.page_bytes * shape.page_bytes;
 }
 
-// Sealed memory of a session and its regions, all of which are registered by one call and deregistered by another.
+// A session's sealed memory and its regions, all registered by one call and deregistered by another.
 class Client {
  public:
   Client(test::DaemonProcess& daemon, const Shape& shape) : session_(daemon, "bench") {
@@ -83,7 +84,7 @@ class Client {
     Require(AllDone(registered) && AllDone(deregistered), "an item of a batch was refused");
   }
 
-  // As many calls as the other makes.
+  // Makes as many calls as registration does, for comparison.
   void CallForNothing() {
     for (int call = 0; call < 2; ++call) {
       Require(session_.Call(&test::SessionStub::GetSession, v1::GetSessionRequest()).ok(), "GetSession was refused");
@@ -111,7 +112,7 @@ Medians MeasureShape(DirectCard& card, test::DaemonProcess& daemon, const Shape&
   const bool huge = shape.page_bytes == kHugePage;
   const uint64_t size = MemoryBytes(shape);
   const double regions = static_cast<double>(shape.regions);
-  // What is over in microseconds is done several times in a row, as a program would that has much to register.
+  // An operation of microseconds is repeated several times in a row, like a program with much to register.
   const int times = shape.bytes * shape.regions <= kMiB ? kTimesInARow : 1;
   OwnMemory own(huge ? Source::kHugePages : Source::kSmallPages, size);
   own.Populate();
@@ -126,7 +127,7 @@ Medians MeasureShape(DirectCard& card, test::DaemonProcess& daemon, const Shape&
       {.name = "rnicd", .run = [&] { client.RegisterAndDeregister(); }, .operations = regions},
       {.name = "empty_calls", .run = [&] { client.CallForNothing(); }, .operations = regions},
   };
-  // There are not enough pages of 2 MiB for a second memory on one side.
+  // Too few 2 MiB pages for a second memory on one side.
   if (!huge) {
     const auto register_fresh = [&register_own, size] {
       OwnMemory fresh(Source::kSmallPages, size);

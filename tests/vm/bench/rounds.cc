@@ -36,7 +36,7 @@ Medians Measure(const std::vector<Contender>& contenders, const RoundLimits& lim
   std::vector<std::vector<double>> times(contenders.size());
   std::vector<size_t> order(contenders.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  // Whoever follows another finds the processor's caches as that one left them, so nobody always follows the same.
+  // A contender runs with the processor's caches as its predecessor left them, so shuffle the order in each round.
   std::mt19937 random(1);
   const auto end = Clock::now() + limits.budget;
   Medians medians;

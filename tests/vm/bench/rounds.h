@@ -10,40 +10,40 @@
 
 namespace rnicd::vm_bench {
 
-// One way of doing a thing that is done in several ways.
+// One of several ways to do the same operation.
 struct Contender {
   std::string name;
-  // What is timed.
+  // The timed function.
   std::function<void()> run;
-  // Operations that one run makes; its time is divided by them.
+  // Number of operations in one run, by which its time is divided.
   double operations = 1;
-  // Puts back what run made; not timed.
+  // Undoes `run`; not timed.
   std::function<void()> put_back = nullptr;
 };
 
 struct RoundLimits {
   std::chrono::milliseconds budget{4000};
-  // Rounds that are made even when the budget is spent.
+  // Minimum number of rounds, even when the budget is spent.
   int rounds_min = 7;
   int rounds_max = 300;
 };
 
 struct Medians {
   int rounds = 0;
-  // Microseconds of one operation, by the contender's name.
+  // Microseconds per operation, by contender name.
   std::map<std::string, double> us;
 };
 
-// Lets the contenders take turns, so that what disturbs the machine disturbs them all, and answers the median of each.
-// Each begins as many rounds as the others. One round before the first is not counted.
+// Runs the contenders alternately, so that disturbances of the machine affect all of them, and returns the median of
+// each. All run the same number of rounds. One warm-up round is not counted.
 Medians Measure(const std::vector<Contender>& contenders, const RoundLimits& limits = {});
 
 double Median(std::vector<double> values);
 
-// The result as one row for scripts/pages/verbs_bench_table.py, also printed; `labels` say what was measured.
+// The result as one row for scripts/pages/verbs_bench_table.py, also printed; `labels` name what was measured.
 nlohmann::json Row(const std::string& table, const nlohmann::json& labels, const Medians& medians);
 
-// Ends the program: a figure of something that failed is worth nothing.
+// Exits the program: a figure of a failed operation is worthless.
 [[noreturn]] void Fail(const std::string& what);
 void Require(bool holds, const std::string& what);
 

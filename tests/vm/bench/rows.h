@@ -6,12 +6,12 @@
 
 namespace rnicd::vm_bench {
 
-// Each measures one table and answers its rows.
+// Each function measures one table and returns its rows.
 // Registering and deregistering: one region at a time, and in batches.
 nlohmann::json RegistrationRows(DirectCard& card, test::DaemonProcess& daemon);
-// From nothing to registered memory.
+// The time from no memory to registered memory.
 nlohmann::json ReadyRows(DirectCard& card, test::DaemonProcess& daemon);
-// FastRegister and Invalidate; `windows` is a daemon that binds windows for them.
+// FastRegister and Invalidate; `windows` is a daemon that implements them by binding windows.
 nlohmann::json FastRows(DirectCard& card, test::DaemonProcess& daemon, test::DaemonProcess& windows);
 
 }  // namespace rnicd::vm_bench

@@ -6,11 +6,11 @@
 
 namespace rnicd::test {
 
-// What rnicd_foreign_peer makes of LENGTH:SEED: differs from its neighbours, between pages and between seeds.
+// The bytes that rnicd_foreign_peer generates for LENGTH:SEED: they differ between neighbours, pages and seeds.
 std::string Pattern(uint32_t seed, size_t length);
 // "LENGTH:SEED".
 std::string PatternName(uint32_t seed, size_t length);
-// As rnicd_foreign_peer prints it: FNV-1a, 16 hex digits.
+// The checksum that rnicd_foreign_peer prints: FNV-1a, 16 hex digits.
 std::string Checksum(const std::string& bytes);
 
 }  // namespace rnicd::test

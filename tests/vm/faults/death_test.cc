@@ -1,4 +1,4 @@
-// Processes that end without a word: the peer, the client, the daemon.
+// Processes that die without closing anything: the peer, the client, the daemon.
 #include <memory>
 #include <string>
 
@@ -19,7 +19,7 @@ TEST_F(Deaths, OfAnIdlePeerIsNoticed) {
   ForeignLink link(session);
   link.Greet();
   link.peer.KillHard();
-  EXPECT_TRUE(HearsOfDisconnect(events, link.queue.qp_id()));
+  EXPECT_TRUE(ReceivesDisconnect(events, link.queue.qp_id()));
 }
 
 TEST_F(Deaths, OfABusyPeerEndsRequests) {
@@ -33,7 +33,7 @@ TEST_F(Deaths, OfABusyPeerEndsRequests) {
   link.queue.MustRun(write);
   link.peer.process().Signal(SIGKILL);
   ExpectConnectionEnds(link.queue, write);
-  EXPECT_TRUE(HearsOfDisconnect(events, link.queue.qp_id()));
+  EXPECT_TRUE(ReceivesDisconnect(events, link.queue.qp_id()));
 }
 
 TEST_F(Deaths, OfAPeerInTheMiddleOfItsWritesIsNoticed) {
@@ -46,7 +46,7 @@ TEST_F(Deaths, OfAPeerInTheMiddleOfItsWritesIsNoticed) {
   link.peer.BeginTraffic(ours, 4096);
   ASSERT_TRUE(Eventually([&] { return memory.Counter() > 0; })) << "the peer does not write";
   link.peer.KillHard();
-  EXPECT_TRUE(HearsOfDisconnect(events, link.queue.qp_id()));
+  EXPECT_TRUE(ReceivesDisconnect(events, link.queue.qp_id()));
 }
 
 // A client with a thousand registrations, and a peer that keeps writing into one of them.
@@ -83,7 +83,7 @@ TEST_F(Deaths, OfAClientWithAThousandRegistrationsAndTrafficLeavesNothing) {
   busy.client->KillHard();
   uint32_t seed = 0;
   EXPECT_TRUE(Eventually([&] {
-    // Others are served meanwhile.
+    // Other clients are served meanwhile.
     link.peer.MustWrite(ours, ++seed, 4096);
     EXPECT_TRUE(memory.Text(0, 4096) == Pattern(seed, 4096));
     OwnMemory fresh(other, kPage);
@@ -107,9 +107,9 @@ TEST_F(Deaths, OfTheDaemonLeaveNothingInTheKernelAndANewOneServes) {
   ForeignLink link(session);
   link.Greet();
   KillDaemon();
-  EXPECT_FALSE(busy.peer.Answer().ok) << "a peer still reaches memory that nobody registers";
+  EXPECT_FALSE(busy.peer.Answer().ok) << "a peer still reaches memory that is no longer registered";
   EXPECT_FALSE(link.peer.Write(RemoteBytes{.address = kBase, .token = 1}, 1, 64).ok);
-  StartAgain();
+  Restart();
   TestSession next(daemon());
   OwnMemory fresh(next, kMessageBytes);
   const RemoteBytes ours = fresh.Register();

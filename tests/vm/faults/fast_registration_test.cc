@@ -14,7 +14,7 @@ constexpr uint64_t kHugePage = uint64_t{2} << 20;
 constexpr uint64_t kFastBase = 0x1000'0000'0000;
 constexpr uint32_t kRemoteRights = v1::OP_FLAG_ALLOW_REMOTE_READ | v1::OP_FLAG_ALLOW_REMOTE_WRITE;
 
-// FastRegisters these pages; must succeed.
+// Fast-registers these pages; must succeed.
 RemoteBytes FastRegister(TestQueue& queue, uint64_t mr_id, const std::vector<uint64_t>& pages) {
   const v1::PostResponse posted =
       queue.MustPost({FastRegisterRequest(mr_id, pages, pages.size() * kPage, kFastBase, kRemoteRights)});
@@ -39,7 +39,7 @@ TEST_F(ForeignFastRegistration, ScatteredPagesAreOneRangeUntilTheyAreInvalidated
   const uint64_t mr_id = FastRegion(session, static_cast<uint32_t>(pages.size()));
   const RemoteBytes remote = FastRegister(link.queue, mr_id, pages);
   link.peer.MustRead(remote, reversed);
-  // Over the seam between two pages that are no neighbours.
+  // Across the boundary of two pages that are not adjacent in memory.
   link.peer.MustWrite(remote + (kPage - 100), 2, 200);
   EXPECT_TRUE(memory.Text(kMessageBytes - 100, 100) == Pattern(2, 200).substr(0, 100));
   EXPECT_TRUE(memory.Text(kMessageBytes - 2 * kPage, 100) == Pattern(2, 200).substr(100));
@@ -48,7 +48,7 @@ TEST_F(ForeignFastRegistration, ScatteredPagesAreOneRangeUntilTheyAreInvalidated
   const std::string before = memory.Text(0, kMessageBytes);
   link.queue.MustRun(InvalidateMrRequest(mr_id));
   EXPECT_EQ(link.peer.Write(remote, 3, 64).error, "REM_ACCESS_ERR");
-  EXPECT_TRUE(HearsOfDisconnect(events, link.queue.qp_id()));
+  EXPECT_TRUE(ReceivesDisconnect(events, link.queue.qp_id()));
   EXPECT_TRUE(memory.Text(0, kMessageBytes) == before);
   ForeignLink second(session);
   EXPECT_EQ(second.peer.Read(remote, 64).error, "REM_ACCESS_ERR");
@@ -70,7 +70,7 @@ TEST_F(ForeignHugePages, ArriveAndAreReadOverTheirSeam) {
   EXPECT_EQ(link.peer.Write(remote + (end + 1), 3, kMessageBytes).error, "REM_ACCESS_ERR");
 }
 
-// The kernel cannot put pieces of huge pages together, and says so before anything is promised.
+// The kernel cannot compose pieces of huge pages, and refuses before the request is accepted.
 TEST_F(ForeignHugePages, FastRegisterInOrderButNotScattered) {
   TestSession session(daemon());
   OwnMemory memory(session, kHugePage, v1::PAGE_SIZE_2MIB);

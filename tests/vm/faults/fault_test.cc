@@ -25,7 +25,7 @@ void FaultTest::Start(DaemonOptions options) {
   idle_objects_ = Objects();
 }
 
-void FaultTest::StartAgain() {
+void FaultTest::Restart() {
   const std::shared_ptr<TempDir> directory = daemon_->directory();
   daemon_.reset();
   Start({.directory = directory});
@@ -56,8 +56,8 @@ void FaultTest::TearDown() {
     return held.empty();
   })) << "the kernel still holds for processes: "
       << Describe(held);
-  for (const std::string& complaint : kernel_log_.NewComplaints()) {
-    ADD_FAILURE() << "the kernel says: " << complaint;
+  for (const std::string& error : kernel_log_.NewErrors()) {
+    ADD_FAILURE() << "kernel error: " << error;
   }
 }
 
@@ -117,7 +117,7 @@ void ForeignLink::Greet() {
   EXPECT_TRUE(peer.Holds(0, "greetings"));
 }
 
-bool HearsOfDisconnect(EventReader& events, uint64_t qp_id) {
+bool ReceivesDisconnect(EventReader& events, uint64_t qp_id) {
   while (const auto event = events.Next()) {
     if (event->has_qp_disconnected() && event->qp_disconnected().qp_id() == qp_id) {
       return true;

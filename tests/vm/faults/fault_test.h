@@ -22,34 +22,34 @@
 
 namespace rnicd::test {
 
-// The most that a message of these tests carries: a card in software takes seconds for megabytes.
+// Maximum size of a message in these tests: a software card takes seconds for megabytes.
 inline constexpr size_t kMessageBytes = 64 * 1024;
 inline constexpr uint32_t kEveryRight =
     v1::MR_FLAG_ALLOW_LOCAL_WRITE | v1::MR_FLAG_ALLOW_REMOTE_READ | v1::MR_FLAG_ALLOW_REMOTE_WRITE;
 
-// The daemon tries its cards when it starts, and then not again in the time of a test: who asks the kernel what it
-// holds would now and then see the registration of a try.
+// The daemon probes its cards when it starts and not again during a test: a query of the kernel's objects could
+// otherwise see the registration of a probe.
 inline constexpr char kNoTriesAfterTheFirst[] = "--health_interval_ms=3600000";
 
-// A test with a daemon of its own that owns the cards of the guest. At its end the daemon holds nothing for anybody,
-// the kernel holds no more for the daemon than before, and nothing for any process once the daemon has ended; and the
-// kernel has complained of nothing.
+// A test with its own daemon that owns the guest's cards. At its end it asserts that the daemon holds nothing for any
+// client, that the kernel holds no more for the daemon than before, and nothing for any process once the daemon has
+// ended, and that the kernel has logged no errors.
 class FaultTest : public testing::Test {
  protected:
   explicit FaultTest(const std::vector<std::string>& flags = {});
-  // For a daemon that is another user, without capabilities.
+  // For a daemon that runs as another user, without capabilities.
   explicit FaultTest(const DaemonOptions& options);
   void TearDown() override;
 
   DaemonProcess& daemon() { return *daemon_; }
   pid_t daemon_pid() const { return daemon_->process().pid(); }
-  // What the kernel holds for the daemon: it alone uses the near card, and foreign peers the far one.
+  // The kernel's objects of the daemon: only the daemon uses the near card, and only foreign peers the far one.
   static KernelObjects Objects() { return KernelObjectsOn(AdapterUnderTest()); }
   const KernelObjects& idle_objects() const { return idle_objects_; }
-  // SIGKILL; then the kernel holds nothing for it any more.
+  // Kills the daemon by SIGKILL and asserts that the kernel then holds nothing for it.
   void KillDaemon();
-  // Another daemon in the same directory.
-  void StartAgain();
+  // Starts another daemon in the same directory.
+  void Restart();
 
  private:
   void Start(DaemonOptions options);
@@ -60,8 +60,8 @@ class FaultTest : public testing::Test {
   KernelObjects idle_objects_;
 };
 
-// A memory object of the daemon's with pages of that size, mapped here, sealed, and its descriptor kept, as a client
-// that means harm would. Registered as a whole at kBase when Register is called.
+// A sealed memory object of the daemon with pages of this size, mapped here. Keeps its descriptor, as a malicious
+// client would. Register registers the whole object at kBase.
 class OwnMemory {
  public:
   OwnMemory(TestSession& session, uint64_t size, v1::PageSize page_size = v1::PAGE_SIZE_4KIB);
@@ -75,12 +75,12 @@ class OwnMemory {
   // The counter of ForeignPeer::BeginTraffic.
   uint64_t Counter() const;
 
-  // Must succeed. Where a peer finds the first byte.
+  // Must succeed. Returns the remote address of the first byte.
   RemoteBytes Register(uint32_t flags = kEveryRight);
-  // Of Register; for SGEs.
+  // An SGE of the registered memory.
   v1::Sge Piece(uint64_t offset, uint32_t length) const { return Sge(kBase + offset, length, local_token_); }
   uint64_t mr_id() const { return mr_id_; }
-  // All its 4 KiB pages as logical addresses; must succeed.
+  // The logical addresses of all its 4 KiB pages; must succeed.
   std::vector<uint64_t> LogicalPages();
 
  private:
@@ -93,21 +93,21 @@ class OwnMemory {
   uint32_t local_token_ = 0;
 };
 
-// A queue pair of a session and a foreign peer, connected.
+// A session's queue pair, connected to a foreign peer.
 struct ForeignLink {
   explicit ForeignLink(TestSession& session, const PeerOptions& options = {});
-  // The daemon's side writes to the peer's memory and reads it back, so that each has heard of the other.
+  // Writes to the peer's memory and reads it back, so that each side has received packets from the other.
   void Greet();
 
   TestQueue queue;
   ForeignPeer peer;
 };
 
-// True when QpDisconnected of that queue pair comes in time; other events are passed over.
-bool HearsOfDisconnect(EventReader& events, uint64_t qp_id);
+// True if QpDisconnected of this queue pair comes within the timeout; other events are skipped.
+bool ReceivesDisconnect(EventReader& events, uint64_t qp_id);
 
-// Posts the request again and again until the connection is over. Every request that was accepted must complete. The
-// status of the first that failed; nothing when the daemon had noticed before one could.
+// Posts the request in a loop until the connection ends. Every accepted request must complete. Returns the status of
+// the first failed one; nullopt if the daemon noticed the end before a request failed.
 std::optional<uint32_t> ExpectConnectionEnds(TestQueue& queue, const v1::WorkRequest& request);
 
 }  // namespace rnicd::test

@@ -1,5 +1,4 @@
-// A peer that knows only a queue pair's address and a region's address and token, as text, and what it may do with
-// them.
+// The rights of a peer that knows only a queue pair's address and a region's address and token, as text.
 #include <functional>
 #include <memory>
 #include <string>
@@ -13,7 +12,7 @@
 namespace rnicd::test {
 namespace {
 
-// Another process with registered memory and a queue pair, of a user who may nothing.
+// Another process with registered memory and a queue pair, of a user without privileges.
 class Owner {
  public:
   explicit Owner(const DaemonProcess& daemon, uint32_t flags = kEveryRight)
@@ -27,11 +26,11 @@ class Owner {
   }
 
   ChildClient& client() { return *client_; }
-  // Where its peer finds the first byte.
+  // Remote address of the first byte.
   const RemoteBytes& remote() const { return remote_; }
 
-  // A new queue pair of its, connected.
-  void Meet(ForeignPeer& peer) {
+  // Connects a new queue pair to the peer.
+  void ConnectTo(ForeignPeer& peer) {
     const std::string address = client_->MustRun("qp").values["address"];
     client_->MustRun("peer " + peer.address());
     peer.Connect(address);
@@ -55,12 +54,12 @@ void ExpectPeerReachesMemory(DaemonProcess& daemon, const PeerOptions& options) 
   EXPECT_NE(identity.number("uid"), 0u);
   EXPECT_EQ(identity.values["capabilities"], "0000000000000000");
   ForeignPeer peer(options);
-  owner.Meet(peer);
+  owner.ConnectTo(peer);
   peer.MustWrite(owner.remote(), 7, kMessageBytes);
   EXPECT_TRUE(owner.Text() == Pattern(7, kMessageBytes));
   owner.SetText(Pattern(8, kMessageBytes));
   peer.MustRead(owner.remote(), Pattern(8, kMessageBytes));
-  // A piece in the middle of pages.
+  // A range that begins and ends within pages.
   peer.MustWrite(owner.remote() + 4090, 9, 5000);
   EXPECT_TRUE(owner.Text() == Pattern(8, kMessageBytes).replace(4090, 5000, Pattern(9, 5000)));
 }
@@ -74,13 +73,13 @@ TEST_F(ForeignAccess, PeerReachesTheMemoryOfAClientWithoutPrivileges) {
 TEST_F(ForeignAccess, DeregisteredTokenIsRefused) {
   Owner owner(daemon());
   ForeignPeer peer;
-  owner.Meet(peer);
+  owner.ConnectTo(peer);
   peer.MustWrite(owner.remote(), 1, kMessageBytes);
   owner.Deregister();
   EXPECT_EQ(peer.Write(owner.remote(), 2, 64).error, "REM_ACCESS_ERR");
   owner.client().MustRun("disconnected");
   ForeignPeer second;
-  owner.Meet(second);
+  owner.ConnectTo(second);
   EXPECT_EQ(second.Read(owner.remote(), 64).error, "REM_ACCESS_ERR");
   owner.client().MustRun("disconnected");
   EXPECT_TRUE(owner.Text() == Pattern(1, kMessageBytes));
@@ -135,7 +134,7 @@ TEST_P(ForeignTrespass, IsRefusedChangesNothingAndEndsTheConnection) {
   Owner owner(daemon(), GetParam().flags);
   owner.SetText(Pattern(1, kMessageBytes));
   ForeignPeer peer;
-  owner.Meet(peer);
+  owner.ConnectTo(peer);
   EXPECT_EQ(GetParam().attempt(peer, owner.remote()).error, "REM_ACCESS_ERR");
   owner.client().MustRun("disconnected");
   EXPECT_EQ(peer.Run("state").values["state"], "ERR");

@@ -13,14 +13,14 @@
 namespace rnicd::test {
 namespace {
 
-// Longer than any test: traffic ends because something breaks it.
+// Longer than any test: only a fault ends the traffic.
 constexpr int kEndlessSeconds = 3600;
 
 std::string Place(const RemoteBytes& bytes) {
   return std::to_string(bytes.address) + " " + std::to_string(bytes.token);
 }
 
-void Complain(Where where, const std::string& what) {
+void AddFailure(Where where, const std::string& what) {
   ADD_FAILURE_AT(where.file_name(), static_cast<int>(where.line())) << what;
 }
 
@@ -32,22 +32,22 @@ uint64_t PeerAnswer::number(const std::string& key) const {
 }
 
 ForeignPeer::ForeignPeer(const PeerOptions& options) {
-  const std::string patience = std::to_string(std::chrono::duration_cast<std::chrono::seconds>(kPatience).count());
+  const std::string timeout = std::to_string(std::chrono::duration_cast<std::chrono::seconds>(kTimeout).count());
   auto started = ChildProcess::Start(
-      {.command = {RNICD_FOREIGN_PEER_PATH, "--device", options.device, "--gid", options.gid, "--patience", patience}});
+      {.command = {RNICD_FOREIGN_PEER_PATH, "--device", options.device, "--gid", options.gid, "--patience", timeout}});
   if (!started.ok()) {
     ADD_FAILURE() << started.status();
     std::abort();
   }
   process_ = *std::move(started);
-  address_ = process_->output().NextLine(kPatience).value_or("");
+  address_ = process_->output().NextLine(kTimeout).value_or("");
   EXPECT_FALSE(address_.empty()) << "rnicd_foreign_peer does not start: " << process_->errors().Text();
 }
 
 bool ForeignPeer::Connect(const std::string& daemons_address, Where where) {
   const PeerAnswer answer = Run(daemons_address);
   if (!answer.ok) {
-    Complain(where, "the foreign peer cannot connect to " + daemons_address + ": " + answer.error);
+    AddFailure(where, "the foreign peer cannot connect to " + daemons_address + ": " + answer.error);
   }
   return answer.ok;
 }
@@ -58,11 +58,11 @@ PeerAnswer ForeignPeer::Run(const std::string& command) {
 }
 
 PeerAnswer ForeignPeer::Answer() {
-  // It gives up by itself after kPatience.
-  const std::optional<std::string> line = process_->output().NextLine(2 * kPatience);
+  // The peer itself times out after kTimeout.
+  const std::optional<std::string> line = process_->output().NextLine(2 * kTimeout);
   PeerAnswer answer;
   if (!line.has_value()) {
-    ADD_FAILURE() << "rnicd_foreign_peer does not answer: " << process_->errors().Text();
+    ADD_FAILURE() << "rnicd_foreign_peer does not respond: " << process_->errors().Text();
     answer.error = "NO_ANSWER";
     return answer;
   }
@@ -92,16 +92,16 @@ PeerAnswer ForeignPeer::Read(const RemoteBytes& source, size_t length) {
 void ForeignPeer::MustWrite(const RemoteBytes& target, uint32_t seed, size_t length, Where where) {
   const PeerAnswer answer = Write(target, seed, length);
   if (!answer.ok) {
-    Complain(where, "the foreign peer's write failed: " + answer.error);
+    AddFailure(where, "the foreign peer's write failed: " + answer.error);
   }
 }
 
 void ForeignPeer::MustRead(const RemoteBytes& source, const std::string& expected, Where where) {
   const PeerAnswer answer = Read(source, expected.size());
   if (!answer.ok) {
-    Complain(where, "the foreign peer's read failed: " + answer.error);
+    AddFailure(where, "the foreign peer's read failed: " + answer.error);
   } else if (answer.values.at("checksum") != Checksum(expected)) {
-    Complain(where, "the foreign peer has read other bytes");
+    AddFailure(where, "the foreign peer has read other bytes");
   }
 }
 
@@ -117,7 +117,7 @@ RemoteBytes ForeignPeer::memory() {
 void ForeignPeer::Fill(uint64_t offset, uint32_t seed, size_t length, Where where) {
   const PeerAnswer answer = Run("fill " + std::to_string(offset) + " " + PatternName(seed, length));
   if (!answer.ok) {
-    Complain(where, "the foreign peer's memory cannot be filled: " + answer.error);
+    AddFailure(where, "the foreign peer's memory cannot be filled: " + answer.error);
   }
 }
 

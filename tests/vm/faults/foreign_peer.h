@@ -13,15 +13,15 @@ namespace rnicd::test {
 
 struct PeerAnswer {
   bool ok = false;
-  // After "error": the name of a completion's state, "USAGE", or NO_ANSWER.
+  // The word after "error": the name of a completion's status, or USAGE; NO_ANSWER without a response.
   std::string error;
   std::map<std::string, std::string> values;
 
-  // Decimal, or hexadecimal behind 0x.
+  // A value in decimal, or in hexadecimal with the prefix 0x.
   uint64_t number(const std::string& key) const;
 };
 
-// Memory of another process that can be reached by RDMA.
+// Memory of another process that is reachable by RDMA.
 struct RemoteBytes {
   uint64_t address = 0;
   uint32_t token = 0;
@@ -31,36 +31,36 @@ struct RemoteBytes {
 
 struct PeerOptions {
   std::string device = "rxb";
-  // What its queue pair is found by; must be of the family that the daemon's adapter uses.
+  // The GID of its queue pair; must be of the address family that the daemon's adapter uses.
   std::string gid = "ipv4";
 };
 
-// The program rnicd_foreign_peer: a queue pair on the far card that is no rnicd's. Steps that fail where they should
-// not are test failures. Lifetime: killed when this goes.
+// The program rnicd_foreign_peer: a queue pair on the far card without rnicd. An unexpected failure of a step is a test
+// failure. Lifetime: the destructor kills the process.
 class ForeignPeer {
  public:
   explicit ForeignPeer(const PeerOptions& options = {});
 
-  // Of its queue pair.
+  // Address of its queue pair.
   const std::string& address() const { return address_; }
   bool Connect(const std::string& daemons_address, Where where = Where::current());
 
-  // One command, one answer.
+  // Sends one command and returns its response.
   PeerAnswer Run(const std::string& command);
   void Send(const std::string& command) { process_->WriteLine(command); }
   PeerAnswer Answer();
 
-  // Writes Pattern(seed, length), or reads, and says how that ended.
+  // Writes Pattern(seed, length), or reads, and returns the result.
   PeerAnswer Write(const RemoteBytes& target, uint32_t seed, size_t length);
   PeerAnswer Read(const RemoteBytes& source, size_t length);
-  // Likewise; must succeed.
+  // Same as Write; must succeed.
   void MustWrite(const RemoteBytes& target, uint32_t seed, size_t length, Where where = Where::current());
-  // What it reads must be this.
+  // Reads; the bytes must equal `expected`.
   void MustRead(const RemoteBytes& source, const std::string& expected, Where where = Where::current());
-  // Begins to write `length` bytes again and again, counting up in the first 8. The answer comes when that fails.
+  // Starts writing `length` bytes in a loop, with a counter in the first 8. The response comes when a write fails.
   void BeginTraffic(const RemoteBytes& target, size_t length);
 
-  // Its own memory, for what the daemon's side does: 64 KiB.
+  // The peer's memory, 64 KiB, as a target for the daemon's side.
   RemoteBytes memory();
   void Fill(uint64_t offset, uint32_t seed, size_t length, Where where = Where::current());
   bool Holds(uint64_t offset, const std::string& expected);

@@ -15,7 +15,7 @@
 namespace rnicd::test {
 namespace {
 
-// Counts the objects of processes, on one card or, without a name, on all.
+// Counts the objects of processes on one card, or on all cards if the name is empty.
 KernelObjects Count(std::string_view card) {
   KernelObjects objects;
   for (const std::string kind : {"mr", "qp", "cq", "pd"}) {
@@ -26,7 +26,7 @@ KernelObjects Count(std::string_view card) {
       continue;
     }
     for (const auto& object : list) {
-      // What the kernel made for itself has a name and no pid; what a thread made that has ended has neither.
+      // The kernel's own objects have a name and no pid; objects made by a thread that has ended have neither.
       const bool is_kernels = object.contains("comm") && !object.contains("pid");
       if (!is_kernels && (card.empty() || object.value("ifname", "") == card)) {
         ++objects[kind];
@@ -59,11 +59,11 @@ uint64_t PinnedKib(pid_t pid) {
       return kib;
     }
   }
-  ADD_FAILURE() << "the kernel does not say what process " << pid << " has pinned";
+  ADD_FAILURE() << "the kernel does not report what process " << pid << " has pinned";
   return 0;
 }
 
-bool IsComplaint(std::string_view message) {
+bool IsKernelError(std::string_view message) {
   constexpr std::array<std::string_view, 7> kSigns = {
       "WARNING:", "BUG:", "Oops", "general protection fault", "blocked for more than", "refcount_t:", "rxe_cleanup"};
   return std::ranges::any_of(kSigns, [&](std::string_view sign) { return message.find(sign) != message.npos; });
@@ -74,21 +74,21 @@ KernelLog::KernelLog() : file_(open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEX
   lseek(file_.get(), 0, SEEK_END);
 }
 
-std::vector<std::string> KernelLog::NewComplaints() {
-  std::vector<std::string> complaints;
+std::vector<std::string> KernelLog::NewErrors() {
+  std::vector<std::string> errors;
   std::array<char, 8192> record;
   while (true) {
-    // One message each; EPIPE says that some were lost, and goes on behind them.
+    // Each read returns one message; EPIPE means that some were lost, and the next read continues after them.
     const ssize_t size = read(file_.get(), record.data(), record.size());
     if (size < 0 && errno == EPIPE) {
       continue;
     }
     if (size <= 0) {
-      return complaints;
+      return errors;
     }
     const std::string_view message(record.data(), static_cast<size_t>(size));
-    if (IsComplaint(message)) {
-      complaints.emplace_back(message);
+    if (IsKernelError(message)) {
+      errors.emplace_back(message);
     }
   }
 }

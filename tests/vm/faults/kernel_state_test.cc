@@ -1,4 +1,4 @@
-// That a leak and a fault of the kernel would be seen: every other test of this program rests on that.
+// Proves that a leak and a kernel error would be detected: every other test of this program relies on that.
 #include "tests/vm/faults/kernel_state.h"
 
 #include <gtest/gtest.h>
@@ -22,12 +22,12 @@ TEST(KernelState, ShowsWhatAProcessHoldsUntilItsEnd) {
   EXPECT_TRUE(Eventually([] { return AllKernelObjects().empty(); })) << Describe(AllKernelObjects());
 }
 
-TEST(KernelState, KnowsComplaintsOfTheKernel) {
-  EXPECT_TRUE(IsComplaint("4,1234,5678,-;WARNING: CPU: 1 PID: 99 at drivers/infiniband/sw/rxe/rxe_pool.c:187"));
-  EXPECT_TRUE(IsComplaint("1,1,1,-;BUG: kernel NULL pointer dereference, address: 0000000000000000"));
-  EXPECT_TRUE(IsComplaint("3,1,1,-;INFO: task rnicd:321 blocked for more than 120 seconds."));
-  EXPECT_FALSE(IsComplaint("6,1,1,-;infiniband rxa: set down"));
-  EXPECT_FALSE(IsComplaint("3,1,1,-;rdma_rxe: rxe_mr_init_user: Unable to pin memory region err = -12"));
+TEST(KernelState, RecognisesKernelErrors) {
+  EXPECT_TRUE(IsKernelError("4,1234,5678,-;WARNING: CPU: 1 PID: 99 at drivers/infiniband/sw/rxe/rxe_pool.c:187"));
+  EXPECT_TRUE(IsKernelError("1,1,1,-;BUG: kernel NULL pointer dereference, address: 0000000000000000"));
+  EXPECT_TRUE(IsKernelError("3,1,1,-;INFO: task rnicd:321 blocked for more than 120 seconds."));
+  EXPECT_FALSE(IsKernelError("6,1,1,-;infiniband rxa: set down"));
+  EXPECT_FALSE(IsKernelError("3,1,1,-;rdma_rxe: rxe_mr_init_user: Unable to pin memory region err = -12"));
 }
 
 }  // namespace

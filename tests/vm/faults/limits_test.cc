@@ -1,4 +1,4 @@
-// What the kernel and the card have no more of: each limit has its own name, and what it refuses leaves nothing.
+// Limits of the kernel and the card: each has its own error reason, and a refused request leaves nothing behind.
 #include <sys/resource.h>
 
 #include <vector>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 
-// RLIMIT_MEMLOCK of this process, and so of the processes that it starts.
+// Sets RLIMIT_MEMLOCK of this process, and thereby of the processes that it starts.
 class MemlockLimit {
  public:
   explicit MemlockLimit(uint64_t bytes) {
@@ -28,13 +28,13 @@ class MemlockLimit {
   rlimit before_ = {};
 };
 
-// A whole memory object as one registration, whatever comes of it.
+// Registers a whole memory object; may fail.
 CallResult<v1::RegisterMrResponse> TryToRegister(TestSession& session, uint64_t mr_id, uint64_t memory_id,
                                                  uint64_t size) {
   return session.Register(RegisterRequest(mr_id, {MdlEntry(memory_id, 0, size, kBase)}, size));
 }
 
-// A daemon without capabilities, held to so much pinned memory.
+// A daemon without capabilities and with this limit on pinned memory.
 class Memlock : private MemlockLimit, public FaultTest {
  protected:
   explicit Memlock(uint64_t bytes) : MemlockLimit(bytes), FaultTest(DaemonOptions{.uid = OtherUid()}) {}
@@ -58,7 +58,7 @@ TEST_F(MemlockOfOneMebibyte, IsNamedAndLeavesNothingBehind) {
   EXPECT_EQ(session.Use("pinned_bytes").used(), 0u);
 
   ExpectOk(TryToRegister(session, mr_id, small, kMiB / 2));
-  // Pages count each time they are registered.
+  // The kernel counts a page for each registration.
   const uint64_t second = session.CreateMr();
   const uint64_t third = session.CreateMr();
   ExpectOk(TryToRegister(session, second, small, kMiB / 4));
@@ -83,9 +83,8 @@ TEST_F(MemlockOfOneMebibyte, IsNamedForFastRegistrationToo) {
   queue.MustRun(FastRegisterRequest(mr_id, few, 16 * kPage, kBase, v1::OP_FLAG_ALLOW_REMOTE_READ));
 }
 
-// A daemon that may pin nothing starts, so that its operator can ask it what is wrong; but a protection domain, which
-// has a registration of its own, is more than it can make. No FaultTest, because that begins and ends with a
-// registration.
+// A daemon that may pin nothing starts, so that its operator can query what is wrong; but it cannot create a protection
+// domain, which includes a registration. Not a FaultTest, because that begins and ends with a registration.
 TEST(MemlockOfNothing, RefusesEveryProtectionDomainByTheSameName) {
   const MemlockLimit limit(0);
   auto daemon = DaemonProcess::Start({.flags = {kNoTriesAfterTheFirst}, .uid = OtherUid()});

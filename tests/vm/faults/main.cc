@@ -1,10 +1,10 @@
-// The faults of a kernel's RDMA stack, on cards in software: rxa and rxb of tests/vm. Run it in the guest.
+// Faults of the kernel's RDMA stack, on software cards: rxa and rxb of tests/vm. Run it in the guest.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 
 int main(int argc, char** argv) {
-  // Whatever the suites are run against otherwise, this program is about verbs.
+  // This program always tests verbs, whatever provider the other suites run against.
   setenv("RNICD_TEST_PROVIDER", "verbs", /*overwrite=*/1);
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();

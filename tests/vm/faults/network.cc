@@ -13,7 +13,7 @@ namespace rnicd::test {
 namespace {
 
 constexpr int kGidSlots = 16;
-// As the kernel writes 10.98.0.1 into the table of GIDs.
+// 10.98.0.1 as the kernel writes it into the GID table.
 constexpr char kNearGid[] = "0000:0000:0000:0000:0000:ffff:0a62:0001";
 
 void Execute(const NetworkChange::Commands& commands) {
@@ -50,13 +50,14 @@ bool IsReady(const std::string& card) {
   return has_link_local && has_ipv4 && state.ends_with("ACTIVE");
 }
 
-// A card's port is active as soon as there is a carrier; the netdev drops what it is given until the kernel's link
-// watch has seen the carrier too.
+// A card's port is active as soon as there is a carrier; the netdev drops packets until the kernel's link watch has
+// seen the carrier too.
 bool Sends(const std::string& end) { return FirstLine("/sys/class/net/" + end + "/operstate") == "up"; }
 
 bool NetworkIsReady() { return IsReady("rxa") && IsReady("rxb") && Sends("va") && Sends("vb"); }
 
-// The kernel drops both with the link, and the route with the address too. tests/vm/network.sh says what they are for.
+// The kernel removes both with the link, and the route also with the address. tests/vm/network.sh explains their
+// purpose.
 std::string RouteOf(const std::string& end) {
   return end == "va" ? "ip route replace 10.98.0.2 dev va table 201" : "ip route replace 10.98.0.1 dev vb table 202";
 }
@@ -89,7 +90,7 @@ AddressGone::AddressGone()
 AddressMoved::AddressMoved()
     : NetworkChange({"ip address del 10.98.0.1/24 dev va", "ip address add 10.98.0.77/24 dev va",
                      "ip address add 10.98.0.1/24 dev va", RouteOf("va")},
-                    // With an address goes every other that was added behind it in its network.
+                    // Removing an address also removes every later address of its network.
                     {"ip address flush dev va to 10.98.0.0/24", "ip address add 10.98.0.1/24 dev va", RouteOf("va")}) {
   EXPECT_TRUE(Eventually([] { return SlotOfNearAddress() >= 0 && IsReady("rxa"); }))
       << "the address does not come back";

@@ -5,11 +5,11 @@
 
 namespace rnicd::test {
 
-// The two ends of the wire, as tests/vm/network.sh makes them: rxa on va, rxb on vb.
+// The two ends of the link that tests/vm/network.sh creates: rxa on va, rxb on vb.
 inline constexpr char kNearAddress[] = "10.98.0.1";
 
-// A change of the network that is taken back when this goes, at the latest; returns from that when both cards are up
-// again and have their addresses. Everything here is a test failure when it does not work.
+// A change of the network. Undo, or the destructor, reverts it, and returns when both cards are up again and have their
+// addresses. Every failure is a test failure.
 class NetworkChange {
  public:
   using Commands = std::vector<std::string>;
@@ -25,24 +25,24 @@ class NetworkChange {
   Commands undo_;
 };
 
-// The end of that name ("va", "vb") is switched off, which takes the carrier from the other.
+// Switches off the end with this name ("va", "vb"); the other end loses its carrier.
 struct LinkDown : NetworkChange {
   explicit LinkDown(const std::string& end);
 };
-// What leaves that end is treated so: "loss 100%", "delay 5ms".
+// Applies a netem setting to outgoing packets of this end: "loss 100%", "delay 5ms".
 struct Disturbance : NetworkChange {
   Disturbance(const std::string& end, const std::string& what);
 };
-// The near end has lost its IPv4 address.
+// Removes the near end's IPv4 address.
 struct AddressGone : NetworkChange {
   AddressGone();
 };
-// The near end's address was taken away and given back when another one stood in its place.
+// Removes the near end's address and adds it again after another one has taken its slot.
 struct AddressMoved : NetworkChange {
   AddressMoved();
 };
 
-// Where in the table of GIDs of the near card its IPv4 address stands; -1: nowhere.
+// GID table slot of the near card's IPv4 address; -1 if none.
 int SlotOfNearAddress();
 
 }  // namespace rnicd::test

@@ -1,4 +1,4 @@
-// Links that go down, addresses that go and come, and packets that vanish.
+// Links that go down, addresses that are removed and added again, and lost packets.
 #include <string>
 #include <vector>
 
@@ -17,7 +17,7 @@ constexpr uint32_t kTimeout = static_cast<uint32_t>(NtStatus::kIoTimeout);
 class Links : public FaultTest, public testing::WithParamInterface<const char*> {
  protected:
   bool Logs(const std::string& event) {
-    return daemon().process().errors().WaitFor("event=\"" + event + "\"", kPatience);
+    return daemon().process().errors().WaitFor("event=\"" + event + "\"", kTimeout);
   }
 };
 
@@ -34,13 +34,13 @@ TEST_P(Links, DownEndsConnectionsAndUpServesNewOnes) {
   const auto status =
       ExpectConnectionEnds(link.queue, WriteRequest({memory.Piece(4096, 4096)}, theirs.address, theirs.token));
   EXPECT_NE(status, kAccessViolation) << "the owner is blamed for the wire";
-  EXPECT_TRUE(HearsOfDisconnect(events, link.queue.qp_id()));
+  EXPECT_TRUE(ReceivesDisconnect(events, link.queue.qp_id()));
   EXPECT_TRUE(Logs("port down")) << daemon().log();
   const PeerAnswer traffic = link.peer.Answer();
   EXPECT_FALSE(traffic.ok);
   EXPECT_GT(traffic.number("writes"), 0u);
 
-  // Memory has nothing to do with the wire.
+  // Registration does not depend on the link.
   OwnMemory other(session, kMessageBytes);
   const RemoteBytes others = other.Register();
   ExpectOk(session.Deregister(memory.mr_id()));
@@ -60,7 +60,7 @@ class Addresses : public FaultTest {
   Addresses() : FaultTest(std::vector<std::string>{std::string("--verbs_gid=") + kNearAddress}) {}
 };
 
-// The slots of the table of GIDs are given out anew: who keeps the number of one speaks under another's address.
+// GID table slots are reassigned: a daemon that caches a slot's number would send from another address.
 TEST_F(Addresses, AreFoundByContentWhereverTheyStand) {
   TestSession session(daemon());
   const int slot = SlotOfNearAddress();
@@ -85,7 +85,7 @@ TEST_F(Addresses, WithoutOneNothingConnectsUntilItIsBack) {
     const AddressGone gone;
     ASSERT_TRUE(Eventually([] { return SlotOfNearAddress() < 0; }));
     EXPECT_FALSE(Connect(queue, peer.address()).ok());
-    EXPECT_TRUE(daemon().process().errors().WaitFor("address changed", kPatience)) << daemon().log();
+    EXPECT_TRUE(daemon().process().errors().WaitFor("address changed", kTimeout)) << daemon().log();
   }
   ForeignLink link(session);
   link.Greet();
@@ -102,7 +102,7 @@ TEST_F(Silence, IdleConnectionIsProbedAndFoundDead) {
   ForeignLink link(session);
   link.Greet();
   const Disturbance loss("vb", "loss 100%");
-  EXPECT_TRUE(HearsOfDisconnect(events, link.queue.qp_id()));
+  EXPECT_TRUE(ReceivesDisconnect(events, link.queue.qp_id()));
   EXPECT_EQ(link.queue.Query().state(), v1::QP_STATE_ERROR);
 }
 
@@ -110,13 +110,13 @@ TEST_F(Silence, IdleConnectionThatAnswersIsLeftAlone) {
   TestSession session(daemon());
   ForeignLink link(session);
   link.Greet();
-  // Three probes.
+  // The time of three probes.
   EXPECT_TRUE(
       Throughout([&] { return link.queue.Query().state() == v1::QP_STATE_READY_TO_SEND; }, std::chrono::seconds(3)));
   link.Greet();
 }
 
-// No probe may get ahead of the request.
+// No health probe may run before the request.
 class SilenceWithoutProbes : public FaultTest {
  protected:
   SilenceWithoutProbes() : FaultTest(std::vector<std::string>{"--verbs_probe_interval_ms=3600000"}) {}
@@ -135,7 +135,7 @@ TEST_F(SilenceWithoutProbes, RequestsEndWithATimeout) {
   EXPECT_EQ(first.result().ntstatus(), kTimeout);
   EXPECT_EQ(first.result().request_context(), 1u);
   EXPECT_EQ(link.queue.NextInitiator().result().ntstatus(), static_cast<uint32_t>(NtStatus::kCancelled));
-  EXPECT_TRUE(HearsOfDisconnect(events, link.queue.qp_id()));
+  EXPECT_TRUE(ReceivesDisconnect(events, link.queue.qp_id()));
 }
 
 TEST_F(SilenceWithoutProbes, LostPacketsAreSentAgain) {
@@ -155,8 +155,8 @@ TEST_F(SilenceWithoutProbes, LostPacketsAreSentAgain) {
 
 class Fences : public FaultTest {};
 
-// Reads the peer's bytes into a sink and writes the sink back to another place, in one chain. True when what was
-// written is what was read.
+// Reads the peer's bytes into a sink and writes the sink back to another address, in one chain. True if the written
+// bytes equal the read ones.
 bool WritesWhatItRead(ForeignLink& link, OwnMemory& sink, const RemoteBytes& theirs, uint32_t seed, uint32_t flags) {
   constexpr uint32_t kBytes = 16 * 1024;
   link.peer.Fill(0, seed, kBytes);
@@ -176,7 +176,7 @@ TEST_F(Fences, OnlyAFencedWriteWaitsForTheReadBeforeIt) {
   sink.Register();
   ForeignLink link(session);
   const RemoteBytes theirs = link.peer.memory();
-  // What the peer sends takes a while, so that the read is under way when the write's turn comes.
+  // The peer's packets are delayed, so that the read is in flight when the card starts the write.
   const Disturbance delay("vb", "delay 5ms");
   uint32_t stale = 0;
   uint32_t stale_behind_fence = 0;

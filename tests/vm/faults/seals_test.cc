@@ -1,5 +1,4 @@
-// A client that tries to pull registered pages away: the kernel refuses, and what peers write keeps arriving in its
-// view.
+// A client that tries to remove registered pages: the kernel refuses, and peers' writes keep arriving in its mapping.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -17,7 +16,7 @@ namespace {
 
 struct Trick {
   std::string name;
-  // 0, or the errno.
+  // Returns 0 or the errno.
   std::function<int(OwnMemory&)> attempt;
 };
 
@@ -40,7 +39,7 @@ int MapWritable(int fd, uint64_t size) {
   return 0;
 }
 
-// A mapping that only reads, made writable afterwards.
+// Makes a read-only mapping writable.
 int MakeMappingWritable(int fd, uint64_t size) {
   void* const mapping = mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0);
   if (mapping == MAP_FAILED) {

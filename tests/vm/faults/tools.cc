@@ -18,8 +18,8 @@ ToolOutput RunTool(const std::vector<std::string>& command) {
   ChildProcess& process = **child;
   process.CloseInput();
   const std::optional<ProcessEnd> end = process.WaitForEnd();
-  process.output().WaitForEnd(kPatience);
-  process.errors().WaitForEnd(kPatience);
+  process.output().WaitForEnd(kTimeout);
+  process.errors().WaitForEnd(kTimeout);
   return {.exit_code = end.has_value() ? end->exit_code : -1,
           .output = process.output().Text(),
           .errors = process.errors().Text()};

@@ -5,9 +5,9 @@
 
 namespace rnicd::test {
 
-// What a program that was run to its end said.
+// Output of a program that ran to completion.
 struct ToolOutput {
-  // -1 when it could not be started, did not end in time or was ended by a signal.
+  // Exit code; -1 if the program could not be started, timed out or was killed by a signal.
   int exit_code = -1;
   std::string output;
   std::string errors;
@@ -15,7 +15,7 @@ struct ToolOutput {
 
 // The program is looked up in PATH.
 ToolOutput RunTool(const std::vector<std::string>& command);
-// Likewise; anything but exit code 0 is a test failure. Its output.
+// Same; any exit code but 0 is a test failure. Returns the output.
 std::string MustRunTool(const std::vector<std::string>& command);
 
 }  // namespace rnicd::test

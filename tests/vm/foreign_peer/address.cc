@@ -15,7 +15,7 @@ std::string Hex(uint64_t value, int digits) {
   return text;
 }
 
-// True when `text` reads as `form` does: a digit for each 'h', otherwise the same character.
+// True if `text` matches `form`: a hex digit for each 'h', otherwise the same character.
 bool HasForm(const std::string& text, const std::string& form) {
   if (text.size() != form.size()) {
     return false;

@@ -8,9 +8,9 @@
 
 namespace foreign_peer {
 
-// Where a queue pair is found, in the form that rnicd documents:
+// Address of a queue pair, in the form that rnicd documents:
 //     GID, 32 hex digits . QPN, 6 . PSN, 6 . LID, 4 . MTU code of enum ibv_mtu, 1 [ . origin, 8 ]
-// A program that is no rnicd writes no origin, and reads over that of others.
+// A program other than rnicd writes no origin, and ignores it in other addresses.
 struct Address {
   ibv_gid gid = {};
   uint32_t qpn = 0;
@@ -20,7 +20,7 @@ struct Address {
 };
 
 std::string FormatAddress(const Address& address);
-// Nothing when the text is not of that form.
+// Nullopt if the text does not have this form.
 std::optional<Address> ParseAddress(const std::string& text);
 
 }  // namespace foreign_peer

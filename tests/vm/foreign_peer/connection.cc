@@ -15,11 +15,10 @@ namespace foreign_peer {
 namespace {
 
 constexpr uint32_t kQueueDepth = 16;
-// Writes under way at a time.
+// Maximum number of writes in flight.
 constexpr uint64_t kWritesAtOnce = 4;
 constexpr uint8_t kReadsAtOnce = 16;
-// So often a packet is sent again. Not 7: rdma_rxe takes that for "without end", which only the other count means by
-// it.
+// Retransmissions of a packet. Not 7: rdma_rxe treats 7 as infinite, which is specified only for the RNR retry count.
 constexpr uint8_t kRetries = 6;
 constexpr uint8_t kReceiverRetries = 7;
 constexpr uint8_t kReceiverNotReadyTimer = 12;
@@ -123,7 +122,7 @@ void Connection::ChooseGid() {
   const ssize_t count = ibv_query_gid_table(context_, table.data(), table.size(), 0);
   for (ssize_t index = 0; index < count; ++index) {
     const ibv_gid_entry& entry = table[static_cast<size_t>(index)];
-    // Both ends must speak the same kind of RoCE; this program speaks version 2.
+    // Both ends must use the same version of RoCE; this program uses version 2.
     if (entry.port_num == options_.port && entry.gid_type != IBV_GID_TYPE_ROCE_V1 && Suits(entry, options_.gid)) {
       address_.gid = entry.gid;
       gid_index_ = static_cast<uint8_t>(entry.gid_index);
@@ -213,7 +212,7 @@ Outcome Connection::RunSend(ibv_wr_opcode opcode, uint64_t remote_address, uint3
   if (!PostSend(opcode, remote_address, rkey, length)) {
     return {.error = "POST_FAILED"};
   }
-  return Wait(send_cq_, std::chrono::steady_clock::now() + options_.patience);
+  return Wait(send_cq_, std::chrono::steady_clock::now() + options_.timeout);
 }
 
 Outcome Connection::Write(uint64_t remote_address, uint32_t rkey, uint32_t length) {
@@ -234,11 +233,11 @@ Outcome Connection::Receive() {
   request.sg_list = &piece;
   request.num_sge = 1;
   ibv_recv_wr* refused = nullptr;
-  // One that was waited for in vain still stands.
+  // A receive whose wait timed out is still posted.
   if (!receive_posted_ && ibv_post_recv(qp_, &request, &refused) != 0) {
     return {.error = "POST_FAILED"};
   }
-  const Outcome outcome = Wait(receive_cq_, std::chrono::steady_clock::now() + options_.patience);
+  const Outcome outcome = Wait(receive_cq_, std::chrono::steady_clock::now() + options_.timeout);
   receive_posted_ = outcome.error == "NO_COMPLETION";
   return outcome;
 }
@@ -261,7 +260,7 @@ Outcome Connection::WriteFor(std::chrono::milliseconds duration, uint64_t remote
     if (under_way == 0) {
       return {};
     }
-    const Outcome outcome = Wait(send_cq_, std::chrono::steady_clock::now() + options_.patience);
+    const Outcome outcome = Wait(send_cq_, std::chrono::steady_clock::now() + options_.timeout);
     if (!outcome.ok()) {
       return outcome;
     }
@@ -273,7 +272,7 @@ Outcome Connection::WriteFor(std::chrono::milliseconds duration, uint64_t remote
 Outcome Connection::Wait(ibv_cq* cq, Deadline deadline) {
   ibv_wc completion = {};
   while (true) {
-    // Armed before the last look, so that nothing comes unnoticed between the two.
+    // Arm before the last poll, so that no completion is missed between the two.
     int count = ibv_poll_cq(cq, 1, &completion);
     if (count == 0) {
       ibv_req_notify_cq(cq, 0);

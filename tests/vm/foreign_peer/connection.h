@@ -13,32 +13,32 @@
 namespace foreign_peer {
 
 struct ConnectionOptions {
-  // Empty: the first card there is.
+  // Name of the card; empty: the first one.
   std::string device;
   uint8_t port = 1;
   // "auto", "ipv4", "ipv6", "link-local", or one address as text.
   std::string gid = "auto";
-  // Of each of the two buffers.
+  // Size of each of the two buffers.
   size_t buffer_bytes = 64 * 1024;
-  // 4.096 us times 2 to this power.
+  // ACK timeout: 4.096 us times 2 to this power.
   uint8_t ack_timeout = 16;
-  // How long a request is waited for.
-  std::chrono::seconds patience{60};
+  // Timeout for the completion of a request.
+  std::chrono::seconds timeout{60};
 };
 
-// How a request ended.
+// Result of a request.
 struct Outcome {
-  // Empty when it succeeded; otherwise a name of enum ibv_wc_status without its prefix, or POST_FAILED, or
-  // NO_COMPLETION when the card said nothing in time.
+  // Empty on success; otherwise a name of enum ibv_wc_status without its prefix, or POST_FAILED, or NO_COMPLETION on
+  // timeout.
   std::string error;
-  // Of a receive.
+  // Received bytes; receives only.
   uint32_t bytes = 0;
 
   bool ok() const { return error.empty(); }
 };
 
-// One reliable connection with two registered buffers of equal size: `memory` is open to the peer, `scratch` is what
-// requests are made from. A step of the set-up that fails ends the program with one line on stderr.
+// One reliable connection with two registered buffers of equal size: `memory` is accessible to the peer, `scratch` is
+// the local buffer of requests. A failing setup step exits the program with one line on stderr.
 class Connection {
  public:
   explicit Connection(const ConnectionOptions& options);
@@ -52,19 +52,19 @@ class Connection {
   uint64_t memory_address() const { return reinterpret_cast<uint64_t>(memory_.data()); }
   uint32_t memory_rkey() const { return memory_mr_->rkey; }
 
-  // Empty, or what failed.
+  // Returns an empty string, or the step that failed.
   std::string Connect(const Address& peer);
-  // Each takes the first `length` bytes of scratch, and waits until the request is over.
+  // Each uses the first `length` bytes of scratch, and waits for the completion.
   Outcome Write(uint64_t remote_address, uint32_t rkey, uint32_t length);
   Outcome Read(uint64_t remote_address, uint32_t rkey, uint32_t length);
   Outcome Send(uint32_t length);
-  // Into scratch.
+  // Receives into scratch.
   Outcome Receive();
-  // Writes, several under way at a time, until the time is over or one fails; the first 8 bytes of each count up
-  // from 1.
+  // Writes, with several in flight, until `duration` is over or a write fails; the first 8 bytes of each count up from
+  // 1.
   Outcome WriteFor(std::chrono::milliseconds duration, uint64_t remote_address, uint32_t rkey, uint32_t length,
                    uint64_t& writes);
-  // As enum ibv_qp_state has it: "RTS".
+  // State of the queue pair, named as in enum ibv_qp_state: "RTS".
   std::string State() const;
 
  private:
@@ -75,7 +75,7 @@ class Connection {
   void MakeQueues();
   bool PostSend(ibv_wr_opcode opcode, uint64_t remote_address, uint32_t rkey, uint32_t length);
   Outcome RunSend(ibv_wr_opcode opcode, uint64_t remote_address, uint32_t rkey, uint32_t length);
-  // The next completion of one of the queues.
+  // Waits for the next completion of one of the queues.
   Outcome Wait(ibv_cq* cq, Deadline deadline);
 
   const ConnectionOptions options_;

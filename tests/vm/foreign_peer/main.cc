@@ -1,10 +1,10 @@
-// A peer that is no rnicd and knows nothing of it: one reliable connection over libibverbs, steered by lines on stdin.
+// A peer independent of rnicd: one reliable connection over libibverbs, controlled by lines on stdin.
 //
 // usage: rnicd_foreign_peer [--device NAME] [--port N] [--gid auto|ipv4|ipv6|link-local|ADDRESS] [--memory BYTES]
 //                           [--ack-timeout N] [--patience SECONDS] [--peer QP_ADDRESS]
 //
 // Prints the address of its queue pair, in rnicd's form, as its first line. Takes the other side's address from --peer
-// or from the first line of stdin and connects; the answer is "ok" or "error REASON". README.md lists the commands.
+// or from the first line of stdin and connects; the response is "ok" or "error REASON". README.md lists the commands.
 #include <getopt.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ struct Options {
   std::string peer;
 };
 
-[[noreturn]] void Complain(const std::string& what) {
+[[noreturn]] void UsageError(const std::string& what) {
   std::fprintf(stderr, "rnicd_foreign_peer: %s; the head of main.cc and README.md say how it is used\n", what.c_str());
   std::exit(2);
 }
@@ -42,7 +42,7 @@ uint64_t FlagNumber(const char* name, const char* text, uint64_t min, uint64_t m
   char* end = nullptr;
   const uint64_t value = std::strtoull(text, &end, 0);
   if (end == text || *end != '\0' || value < min || value > max) {
-    Complain(std::string("--") + name + " must be " + std::to_string(min) + " to " + std::to_string(max));
+    UsageError(std::string("--") + name + " must be " + std::to_string(min) + " to " + std::to_string(max));
   }
   return value;
 }
@@ -74,17 +74,17 @@ Options ReadFlags(int argc, char** argv) {
         connection.ack_timeout = static_cast<uint8_t>(FlagNumber("ack-timeout", optarg, 1, 31));
         break;
       case 't':
-        connection.patience = std::chrono::seconds(FlagNumber("patience", optarg, 1, 3600));
+        connection.timeout = std::chrono::seconds(FlagNumber("patience", optarg, 1, 3600));
         break;
       case 'p':
         options.peer = optarg;
         break;
       default:
-        Complain("unknown flag");
+        UsageError("unknown flag");
     }
   }
   if (optind < argc) {
-    Complain(std::string("unknown argument ") + argv[optind]);
+    UsageError(std::string("unknown argument ") + argv[optind]);
   }
   return options;
 }
@@ -104,7 +104,7 @@ std::string Hex(uint64_t value, int digits) {
   return text;
 }
 
-// "bytes=5 checksum=... hex=68656c6c6f"; the hex digits only of few bytes.
+// "bytes=5 checksum=... hex=68656c6c6f"; hex digits only for few bytes.
 std::string Describe(const uint8_t* bytes, size_t count) {
   std::string text = "ok bytes=" + std::to_string(count) + " checksum=" + Hex(Checksum(bytes, count), 16);
   if (count > 0 && count <= kShownBytesMax) {
@@ -178,7 +178,7 @@ class Commands {
     return outcome.ok() ? otherwise : "error " + outcome.error;
   }
 
-  // Puts the bytes into scratch; nothing when they are no bytes or too many.
+  // Loads the bytes into scratch; nullopt if the text is malformed or too long.
   std::optional<uint32_t> Load(const std::string& text) {
     const auto bytes = ParseBytes(text);
     if (!bytes.has_value() || bytes->size() > connection_.scratch().size()) {
@@ -188,7 +188,7 @@ class Commands {
     return static_cast<uint32_t>(bytes->size());
   }
 
-  // A number of bytes that scratch has.
+  // A length that fits into scratch.
   std::optional<uint32_t> Length(const std::string& text) const {
     const auto length = ParseNumber(text);
     return length.has_value() && *length <= connection_.scratch().size() ? std::optional(static_cast<uint32_t>(*length))

@@ -1,4 +1,4 @@
-#include "tests/soak/judge.h"
+#include "tests/soak/leak_check.h"
 
 #include <fstream>
 #include <sstream>
@@ -16,13 +16,13 @@ using test::AdminStub;
 using test::RawClient;
 
 const uint64_t kThreadSlack = 2 * std::thread::hardware_concurrency() + 4;
-// Mappings for each thread that is more than at the baseline, and for memory that is split.
+// Mappings allowed for each thread above the baseline, and for split memory.
 constexpr uint64_t kMapsPerThread = 4;
 constexpr uint64_t kMapsSlack = 128;
 // A sanitizer keeps freed memory for a while (quarantine_size_mb) and shadows all of it.
 const uint64_t kResidentSlackKiB = test::kSlowness > 1 ? 256 * 1024 : 48 * 1024;
 const double kSlopeMaxKiB = test::kSlowness > 1 ? 4096 : 1024;
-// Fewer checkpoints, or less time between first and last, say nothing about a slope.
+// With fewer checkpoints, or less time between the first and the last, the slope is meaningless.
 constexpr size_t kSlopePoints = 5;
 constexpr double kSlopeMinutes = 4;
 
@@ -35,23 +35,23 @@ uint64_t LinesOf(const std::string& path) {
   return lines;
 }
 
-void Complain(std::ostringstream& text, const std::string& name, uint64_t actual, uint64_t expected) {
+void AddMismatch(std::ostringstream& text, const std::string& name, uint64_t actual, uint64_t expected) {
   if (actual > expected) {
     text << name << "=" << actual << " (expected " << expected << ") ";
   }
 }
 
-// The tenants that still have something; a tenant is listed as long as it has a connection, a session or a grant.
-void ComplainOfTenants(std::ostringstream& text, const v1::ListTenantsResponse& tenants) {
+// Adds the tenants that still hold something; a tenant is listed as long as it has a connection, a session or a grant.
+void AddTenantMismatches(std::ostringstream& text, const v1::ListTenantsResponse& tenants) {
   for (const v1::TenantInfo& tenant : tenants.tenants()) {
-    Complain(text, tenant.name() + ".sessions", tenant.sessions(), 0);
+    AddMismatch(text, tenant.name() + ".sessions", tenant.sessions(), 0);
     for (const v1::ResourceUse& use : tenant.resources()) {
-      Complain(text, tenant.name() + "." + use.name(), use.used(), 0);
+      AddMismatch(text, tenant.name() + "." + use.name(), use.used(), 0);
     }
   }
 }
 
-// The least squares' line through the later half.
+// Slope of the least-squares line through the later half.
 template <typename X, typename Y>
 double SlopeOfLaterHalf(const std::vector<Figures>& figures, X x_of, Y y_of) {
   double n = 0, x = 0, y = 0, xx = 0, xy = 0;
@@ -77,7 +77,7 @@ double Resident(const Figures& figures) { return static_cast<double>(figures.res
 
 }  // namespace
 
-std::string Judge::WhatIsHeld(v1::GetStatusResponse& status) const {
+std::string LeakCheck::WhatIsHeld(v1::GetStatusResponse& status) const {
   RawClient client(daemon_.admin_socket());
   const auto answer = client.Call(&AdminStub::GetStatus, {});
   const auto tenants = client.Call(&AdminStub::ListTenants, {});
@@ -86,30 +86,30 @@ std::string Judge::WhatIsHeld(v1::GetStatusResponse& status) const {
   }
   status = answer.response;
   std::ostringstream text;
-  Complain(text, "sessions", status.sessions(), 0);
-  Complain(text, "sessions_ending", status.sessions_ending(), 0);
-  Complain(text, "connections", status.connections(), 1);
-  Complain(text, "registered_pages", status.registered_pages(), 0);
-  Complain(text, "fd_tickets", status.fd_tickets(), 0);
-  Complain(text, "device_regions", status.device_regions(), 0);
-  Complain(text, "grants", status.grants(), 0);
+  AddMismatch(text, "sessions", status.sessions(), 0);
+  AddMismatch(text, "sessions_ending", status.sessions_ending(), 0);
+  AddMismatch(text, "connections", status.connections(), 1);
+  AddMismatch(text, "registered_pages", status.registered_pages(), 0);
+  AddMismatch(text, "fd_tickets", status.fd_tickets(), 0);
+  AddMismatch(text, "device_regions", status.device_regions(), 0);
+  AddMismatch(text, "grants", status.grants(), 0);
   for (const v1::ResourceUse& use : status.resources()) {
-    Complain(text, use.name(), use.used(), 0);
+    AddMismatch(text, use.name(), use.used(), 0);
   }
-  ComplainOfTenants(text, tenants.response);
+  AddTenantMismatches(text, tenants.response);
   if (!figures_.empty()) {
-    Complain(text, "open_fds", status.open_fds(), figures_.front().open_fds);
-    Complain(text, "threads", status.threads(), figures_.front().threads + kThreadSlack);
+    AddMismatch(text, "open_fds", status.open_fds(), figures_.front().open_fds);
+    AddMismatch(text, "threads", status.threads(), figures_.front().threads + kThreadSlack);
   }
   return text.str();
 }
 
-std::vector<std::string> Judge::Look(uint64_t sessions_opened) {
+std::vector<std::string> LeakCheck::Check(uint64_t sessions_opened) {
   v1::GetStatusResponse status;
   std::string held;
   std::vector<std::string> wrong;
   if (!test::Eventually([&] { return !daemon_.process().running() || (held = WhatIsHeld(status)).empty(); },
-                        3 * test::kPatience)) {
+                        3 * test::kTimeout)) {
     wrong.push_back("the daemon still holds: " + held);
   }
   if (figures_.empty()) {
@@ -138,16 +138,16 @@ std::vector<std::string> Judge::Look(uint64_t sessions_opened) {
   return wrong;
 }
 
-double Judge::SlopeKiB() const {
+double LeakCheck::SlopeKiB() const {
   return SaysSomething(figures_) ? SlopeOfLaterHalf(figures_, [](const Figures& f) { return f.minute; }, Resident) : 0;
 }
 
-double Judge::BytesPerSession() const {
+double LeakCheck::BytesPerSession() const {
   const auto sessions = [](const Figures& f) { return static_cast<double>(f.sessions_opened); };
   return SaysSomething(figures_) ? 1024 * SlopeOfLaterHalf(figures_, sessions, Resident) : 0;
 }
 
-std::string Judge::Glance() const {
+std::string LeakCheck::Summary() const {
   const auto answer = RawClient(daemon_.admin_socket()).Call(&AdminStub::GetStatus, {});
   if (!answer.ok()) {
     return "the daemon does not answer: " + answer.message;

@@ -1,4 +1,4 @@
-// What the rules of posting say of one work request. Source: PostResponse.failure in queue_service.proto.
+// The posting rules, applied to one work request. Source: PostResponse.failure in queue_service.proto.
 
 #include <algorithm>
 
@@ -11,7 +11,7 @@ namespace {
 constexpr uint64_t kMaxTransfer = uint64_t{1} << 30;
 constexpr uint32_t kMaxReadEntries = 16;
 
-// A mapping of the pair's adapter that has this address.
+// The mapping of the pair's adapter that contains this address.
 const Mapping* FindMapping(const QueuePair& pair, uint64_t address) {
   for (const auto& mapping : pair.client->mappings) {
     const uint64_t bytes = mapping->pages->pages.size() * kNdkPageBytes;
@@ -34,7 +34,7 @@ void AppendPages(std::span<const MappedPages::Page> pages, uint64_t skip, uint64
   }
 }
 
-// Neighbours in the daemon's memory are one run.
+// Adjacent pieces in the daemon's memory are one run.
 uint64_t CountRuns(const Pieces& pieces) {
   uint64_t runs = 0;
   const std::byte* end = nullptr;
@@ -46,16 +46,16 @@ uint64_t CountRuns(const Pieces& pieces) {
   return runs;
 }
 
-// Judges one request of a queue pair.
-class Judge {
+// Checks one request of a queue pair against the posting rules.
+class RequestChecker {
  public:
-  Judge(const Scene& scene, const QueuePair& pair, const core::WorkRequest& posted, JudgedRequest& judged)
+  RequestChecker(const Scene& scene, const QueuePair& pair, const core::WorkRequest& posted, CheckedRequest& checked)
       : scene_(scene),
         pair_(pair),
         flags_(posted.flags),
-        why_(judged.why),
-        out_(judged.request),
-        window_(judged.window) {}
+        why_(checked.why),
+        out_(checked.request),
+        window_(checked.window) {}
 
   void operator()(std::monostate) { why_.If(true, ErrorReason::FIELD_OUT_OF_RANGE); }
 
@@ -223,9 +223,9 @@ class Judge {
     }
   }
 
-  // From here on the list is charged, as long as the request or its registration holds it.
+  // From here on the page list is charged for as long as the request or its registration holds it.
   void Hold(const std::shared_ptr<const Backing>& backing) {
-    scene_.model.JudgeQuota(*pair_.client, core::Resource::kPostedPages, backing->list, why_);
+    scene_.model.CheckQuota(*pair_.client, core::Resource::kPostedPages, backing->list, why_);
     auto& backings = pair_.client->backings;
     std::erase_if(backings, [](const auto& each) { return each.expired(); });
     backings.push_back(backing);
@@ -287,25 +287,25 @@ bool IsReceive(const Request& request) { return request.kind == RequestKind::kRe
 
 }  // namespace
 
-JudgedRequest JudgeRequest(const Scene& scene, const QueuePair& pair, const core::WorkRequest& request,
-                           const std::vector<Request>& ahead) {
-  JudgedRequest judged;
-  judged.request.context = request.request_context;
-  judged.request.silent = (request.flags & kOpFlagSilentSuccess) != 0;
-  judged.request.fence = (request.flags & kOpFlagReadFence) != 0;
-  std::visit(Judge(scene, pair, request, judged), request.operation);
-  if (judged.why.none() && !pair.dead()) {
-    (void)scene.model.faults.Strikes(Fault::kEnqueue, judged.why);
+CheckedRequest CheckRequest(const Scene& scene, const QueuePair& pair, const core::WorkRequest& request,
+                            const std::vector<Request>& ahead) {
+  CheckedRequest checked;
+  checked.request.context = request.request_context;
+  checked.request.silent = (request.flags & kOpFlagSilentSuccess) != 0;
+  checked.request.fence = (request.flags & kOpFlagReadFence) != 0;
+  std::visit(RequestChecker(scene, pair, request, checked), request.operation);
+  if (checked.why.none() && !pair.dead()) {
+    (void)scene.model.faults.Strikes(Fault::kEnqueue, checked.why);
   }
   const auto receives = static_cast<size_t>(std::count_if(ahead.begin(), ahead.end(), IsReceive));
-  if (IsReceive(judged.request)) {
-    judged.why.If(pair.receives.size() + receives >= pair.limits.receive_depth, ErrorReason::QUEUE_FULL);
+  if (IsReceive(checked.request)) {
+    checked.why.If(pair.receives.size() + receives >= pair.limits.receive_depth, ErrorReason::QUEUE_FULL);
   } else {
-    judged.why.If(pair.state != provider::QueuePairState::kReadyToSend, ErrorReason::QP_NOT_CONNECTED);
-    judged.why.If(pair.slots.size() + ahead.size() - receives >= pair.limits.initiator_depth, ErrorReason::QUEUE_FULL);
+    checked.why.If(pair.state != provider::QueuePairState::kReadyToSend, ErrorReason::QP_NOT_CONNECTED);
+    checked.why.If(pair.slots.size() + ahead.size() - receives >= pair.limits.initiator_depth, ErrorReason::QUEUE_FULL);
   }
-  judged.why.If(pair.dead(), ErrorReason::QP_NOT_CONNECTED);
-  return judged;
+  checked.why.If(pair.dead(), ErrorReason::QP_NOT_CONNECTED);
+  return checked;
 }
 
 }  // namespace rnicd::simulation
