@@ -1,4 +1,4 @@
-"""docs/ndk-conformance.md and the README's table: what the conformance runs showed, case by case, provider by provider.
+"""docs/ndk-conformance.md: what the conformance runs showed, by area and case by case, provider by provider.
 
 The suite runs once for each provider, and each run leaves a file of results. The run against cards needs a virtual
 machine and is not part of every build: where its file is missing, its column stays as the committed page has it.
@@ -16,7 +16,6 @@ _LEFT_OUT = "tests/vm/not_on_verbs.txt"
 _PAGE = "docs/ndk-conformance.md"
 _RESULTS = "results/rnicd_conformance.json"
 _VM_RESULTS = "results/vm/rnicd_conformance.json"
-_BEGIN, _END = "<!-- conformance:begin -->", "<!-- conformance:end -->"
 
 # Provider/NdkConformance.Case016_GapInsideLengthIsRefused/soft
 _TEST = re.compile(r"^Case(\d{3})_(\w+)/(\w+)$")
@@ -226,15 +225,7 @@ def area_table(cases, outcome, verdicts, providers):
             good = sum(verdicts.get((case, provider), _NOTHING).startswith("pass") for case in tested)
             passes.append(f"{good} of {len(tested)} pass")
         lines.append(f"| {title} ({area[0]} to {area[-1]}) | {' | '.join(passes)} | {len(area) - len(tested)} |")
-    return lines + ["", "Case by case: [docs/ndk-conformance.md](docs/ndk-conformance.md)."]
-
-
-def _with_table(readme, table):
-    head, begin, rest = readme.partition(_BEGIN)
-    _, end, tail = rest.partition(_END)
-    if not begin or not end:
-        raise Problem(f"README.md has no {_BEGIN} ... {_END}")
-    return f"{head}{_BEGIN}\n" + "\n".join(table) + f"\n{_END}{tail}"
+    return lines
 
 
 def make(repo, results, vm_results=None):
@@ -255,9 +246,7 @@ def make(repo, results, vm_results=None):
         providers |= {_VM_PROVIDER} if kept else set()
     columns = sorted(providers)
     head = _HEAD + (_VM_HEAD if _VM_PROVIDER in providers else "")
-    page = "\n".join([head, *case_table(cases, not_covered, outcome, verdicts, columns)]) + "\n"
-    readme = repo / "README.md"
-    if not readme.exists():
-        raise Problem("README.md is missing")
-    table = area_table(cases, outcome, verdicts, columns)
-    return {repo / _PAGE: page, readme: _with_table(readme.read_text(), table)}
+    areas = area_table(cases, outcome, verdicts, columns)
+    lines = [head, "## By area", "", *areas, "", "## Case by case", ""]
+    lines += case_table(cases, not_covered, outcome, verdicts, columns)
+    return {repo / _PAGE: "\n".join(lines) + "\n"}
