@@ -23,7 +23,7 @@ namespace rnicd::ctl {
 namespace {
 
 // How long one request may take before the demo calls it lost.
-constexpr std::chrono::seconds kPatience{30};
+constexpr std::chrono::seconds kTimeout{30};
 
 uint64_t MicrosecondsSince(Instant began) {
   return static_cast<uint64_t>(
@@ -54,7 +54,7 @@ struct Side {
   }
   // Waits for the one request under way and says how it ended.
   absl::StatusOr<NtStatus> Finish() {
-    RNICD_ASSIGN_OR_RETURN(const std::vector<Completion> completions, queue.PollFor(1, kPatience));
+    RNICD_ASSIGN_OR_RETURN(const std::vector<Completion> completions, queue.PollFor(1, kTimeout));
     if (completions.empty()) {
       return Wrong("a work request did not complete within 30 seconds");
     }
@@ -208,7 +208,7 @@ class FastRegisterDemo {
 
   absl::Status BothPairsAreDead() {
     for (Side* side : {&*owner_, &*peer_}) {
-      const Instant deadline = Instant::clock::now() + kPatience;
+      const Instant deadline = Instant::clock::now() + kTimeout;
       for (;;) {
         RNICD_ASSIGN_OR_RETURN(const QueuePairState state, side->pair.State());
         if (state == QueuePairState::kError) {

@@ -40,7 +40,7 @@ ABSL_FLAG(int64_t, registered_times, 4, "a container may register its bytes so m
 ABSL_FLAG(int64_t, revoke_grace_ms, 60000,
           "a grant whose devices nobody holds is revoked after so long; 1000 to 86400000");
 ABSL_FLAG(int64_t, reconcile_interval_ms, 10000, "how often the kubelet is asked who holds devices; 100 to 240000");
-ABSL_FLAG(int64_t, daemon_patience_ms, 5000,
+ABSL_FLAG(int64_t, daemon_timeout_ms, 5000,
           "how long the daemon may be away before devices turn unhealthy and Allocate fails; 0 to 60000");
 ABSL_FLAG(
     std::string, cdi_dir, "",
@@ -65,14 +65,14 @@ class Reader {
   explicit Reader(std::vector<std::string>& errors) : errors_(errors) {}
 
   template <typename Value>
-  void Complain(const absl::Flag<Value>& flag, const std::string& what) {
+  void AddError(const absl::Flag<Value>& flag, const std::string& what) {
     errors_.push_back(absl::StrCat("--", flag.Name(), ": ", what));
   }
 
   uint64_t Number(const absl::Flag<int64_t>& flag, int64_t lowest, int64_t highest) {
     const int64_t value = absl::GetFlag(flag);
     if (value < lowest || value > highest) {
-      Complain(flag, absl::StrCat("must be ", lowest, " to ", highest, ", not ", value));
+      AddError(flag, absl::StrCat("must be ", lowest, " to ", highest, ", not ", value));
     }
     return static_cast<uint64_t>(value);
   }
@@ -88,7 +88,7 @@ class Reader {
       path.pop_back();
     }
     if (path.empty() ? !may_be_empty : path.front() != '/') {
-      Complain(flag, absl::StrCat("must be an absolute path, not \"", path, "\""));
+      AddError(flag, absl::StrCat("must be an absolute path, not \"", path, "\""));
     }
     return path;
   }
@@ -101,12 +101,12 @@ log::Options LogOptions(Reader& reader) {
   log::Options options;
   const std::optional<log::Level> level = log::LevelFromName(absl::GetFlag(FLAGS_log_level));
   if (!level.has_value()) {
-    reader.Complain(FLAGS_log_level, "must be debug, info, warning or error");
+    reader.AddError(FLAGS_log_level, "must be debug, info, warning or error");
   }
   options.level = level.value_or(log::Level::kInfo);
   const std::string format = absl::GetFlag(FLAGS_log_format);
   if (format != "text" && format != "json") {
-    reader.Complain(FLAGS_log_format, "must be text or json");
+    reader.AddError(FLAGS_log_format, "must be text or json");
   }
   options.json = format == "json";
   return options;
@@ -116,10 +116,10 @@ GrantOptions GrantOptionsFrom(Reader& reader) {
   GrantOptions options;
   const absl::Status limits = LimitSetter(options.limits).SetList(absl::GetFlag(FLAGS_grant_limits));
   if (!limits.ok()) {
-    reader.Complain(FLAGS_grant_limits, std::string(limits.message()));
+    reader.AddError(FLAGS_grant_limits, std::string(limits.message()));
   }
   if (options.limits.pinned_bytes() + options.limits.memory_bytes() + options.limits.registered_bytes() != 0) {
-    reader.Complain(FLAGS_grant_limits, "must not name bytes: they follow from the devices and --registered_times");
+    reader.AddError(FLAGS_grant_limits, "must not name bytes: they follow from the devices and --registered_times");
   }
   options.registered_times = reader.Number(FLAGS_registered_times, 1, 1024);
   options.grace = reader.Milliseconds(FLAGS_revoke_grace_ms, 1000, 86400000);
@@ -135,15 +135,15 @@ ClusterOptions ClusterOptionsFrom(Reader& reader) {
   if (server == "off") {
     return options;
   }
-  // A name of the node is what makes the plugin ask; the environment alone is there in every pod.
+  // The plugin asks the API server only when it has a node name; the environment variables exist in every pod.
   options.server = !server.empty() ? server : options.node_name.empty() ? "" : ClusterServerFromEnvironment();
   if (!options.server.empty() && !options.server.starts_with("https://")) {
-    reader.Complain(FLAGS_kubernetes_server, "must begin with https://, or be off");
+    reader.AddError(FLAGS_kubernetes_server, "must begin with https://, or be off");
   }
   constexpr std::string_view kNameCharacters = "abcdefghijklmnopqrstuvwxyz0123456789.-";
   const bool strange = options.node_name.find_first_not_of(kNameCharacters) != std::string::npos;
   if (strange || (!options.server.empty() && options.node_name.empty())) {
-    reader.Complain(FLAGS_node_name, "must be the node's name in the cluster: a-z, 0-9, \"-\" and \".\"");
+    reader.AddError(FLAGS_node_name, "must be the node's name in the cluster: a-z, 0-9, \"-\" and \".\"");
   }
   return options;
 }
@@ -170,14 +170,14 @@ Config ConfigFromFlags(std::vector<std::string>& errors) {
   config.pod_resources_socket = reader.Path(FLAGS_pod_resources_socket, /*may_be_empty=*/true);
   config.own_pod = absl::GetFlag(FLAGS_own_pod);
   if (!config.own_pod.empty() && std::count(config.own_pod.begin(), config.own_pod.end(), '/') != 1) {
-    reader.Complain(FLAGS_own_pod, "must be NAMESPACE/NAME");
+    reader.AddError(FLAGS_own_pod, "must be NAMESPACE/NAME");
   }
   config.state_dir = reader.Path(FLAGS_state_dir);
   absl::StatusOr<std::vector<ResourceSpec>> resources = ParseResources(absl::GetFlag(FLAGS_resources));
   if (resources.ok()) {
     config.resources = *std::move(resources);
   } else {
-    reader.Complain(FLAGS_resources, std::string(resources.status().message()));
+    reader.AddError(FLAGS_resources, std::string(resources.status().message()));
   }
   config.grants = GrantOptionsFrom(reader);
   for (const ResourceSpec& resource : config.resources) {
@@ -185,7 +185,7 @@ Config ConfigFromFlags(std::vector<std::string>& errors) {
   }
   config.pool_bytes = reader.Number(FLAGS_pool_bytes, 0, INT64_MAX);
   config.reconcile_interval = reader.Milliseconds(FLAGS_reconcile_interval_ms, 100, 240000);
-  config.daemon_patience = reader.Milliseconds(FLAGS_daemon_patience_ms, 0, 60000);
+  config.daemon_timeout = reader.Milliseconds(FLAGS_daemon_timeout_ms, 0, 60000);
   config.cdi_dir = reader.Path(FLAGS_cdi_dir, /*may_be_empty=*/true);
   config.cluster = ClusterOptionsFrom(reader);
   config.probe = absl::GetFlag(FLAGS_probe);

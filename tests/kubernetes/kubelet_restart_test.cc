@@ -37,7 +37,7 @@ TEST_F(Restarting, AKubeletThatRestartsHasItsResourcesBackWithinTwoSeconds) {
 // A dead kubelet's socket refuses connections, and each refusal makes the pause longer. None of that may delay the
 // new kubelet.
 TEST_F(Restarting, AKubeletThatWasAwayForLongIsNotMadeToWait) {
-  options_.look_interval = std::chrono::seconds(60);
+  options_.poll_interval = std::chrono::seconds(60);
   options_.first_retry = std::chrono::milliseconds(10);
   kubelet_.Start();
   Plugin plugin(options_);

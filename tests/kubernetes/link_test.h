@@ -19,7 +19,7 @@ class LinkTest : public testing::Test {
  protected:
   LinkTest() {
     options_.folder = folder_;
-    options_.look_interval = std::chrono::seconds(60);
+    options_.poll_interval = std::chrono::seconds(60);
     options_.first_retry = std::chrono::milliseconds(20);
   }
 

@@ -20,8 +20,8 @@ inline constexpr char kLarge[] = "rnicd.io/memory-1gi";
 // Gives what it was told to give, and remembers for which devices. Threads: safe.
 class FakeAllocator final : public kubernetes::Allocator {
  public:
-  absl::StatusOr<kubernetes::ContainerGift> Allocate(const std::string& resource,
-                                                     const std::vector<std::string>& device_ids) override;
+  absl::StatusOr<kubernetes::ContainerAllocation> Allocate(const std::string& resource,
+                                                           const std::vector<std::string>& device_ids) override;
   absl::Status Prepare(const std::string& resource, const std::vector<std::string>& device_ids) override;
 
   // What both calls fail with from now on.

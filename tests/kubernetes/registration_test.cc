@@ -57,7 +57,7 @@ TEST_F(Registering, WaitsForAFolderThatIsNotThere) {
 }
 
 TEST_F(Registering, TriesARefusingKubeletAgainWithGrowingPauses) {
-  options_.look_interval = std::chrono::milliseconds(160);
+  options_.poll_interval = std::chrono::milliseconds(160);
   kubelet_.Start();
   kubelet_.RefuseRegistrations("not today");
   Plugin plugin(options_);
@@ -72,7 +72,7 @@ TEST_F(Registering, TriesARefusingKubeletAgainWithGrowingPauses) {
 }
 
 TEST_F(Registering, PausesNeverGrowBeyondTheSlowLook) {
-  options_.look_interval = std::chrono::milliseconds(30);
+  options_.poll_interval = std::chrono::milliseconds(30);
   kubelet_.Start();
   kubelet_.RefuseRegistrations("not today");
   Plugin plugin(options_);

@@ -15,7 +15,7 @@ constexpr char kUnhealthy[] = "Unhealthy";
 
 }  // namespace
 
-void DeviceBook::Tell(const std::string& resource, const v1beta1::ListAndWatchResponse& all) {
+void DeviceBook::Update(const std::string& resource, const v1beta1::ListAndWatchResponse& all) {
   std::map<std::string, v1beta1::Device>& devices = devices_[resource];
   devices.clear();
   for (const v1beta1::Device& device : all.devices()) {

@@ -23,7 +23,7 @@ class DeviceBook {
   using Ids = std::set<std::string>;
 
   bool Knows(const std::string& resource) const { return devices_.contains(resource); }
-  void Tell(const std::string& resource, const v1beta1::ListAndWatchResponse& all);
+  void Update(const std::string& resource, const v1beta1::ListAndWatchResponse& all);
   void MarkUnhealthy(const std::string& resource);
   void Forget(const std::string& resource) { devices_.erase(resource); }
   std::vector<v1beta1::Device> Devices(const std::string& resource) const;

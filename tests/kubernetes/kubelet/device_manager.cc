@@ -65,7 +65,7 @@ void DeviceManager::Watch(PluginClient& client) {
       [this, &client](const v1beta1::ListAndWatchResponse& all) {
         MutexLock lock(mutex_);
         if (running_) {
-          book_.Tell(client.resource(), all);
+          book_.Update(client.resource(), all);
           WriteCheckpoint();
         }
       },

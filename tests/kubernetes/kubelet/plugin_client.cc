@@ -23,9 +23,9 @@ template <typename Request, typename Response>
 absl::StatusOr<Response> Call(v1beta1::DevicePlugin::Stub& stub,
                               grpc::Status (v1beta1::DevicePlugin::Stub::*method)(grpc::ClientContext*, const Request&,
                                                                                   Response*),
-                              const Request& request, std::chrono::milliseconds patience) {
+                              const Request& request, std::chrono::milliseconds timeout) {
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + patience);
+  context.set_deadline(std::chrono::system_clock::now() + timeout);
   Response response;
   if (const grpc::Status status = (stub.*method)(&context, request, &response); !status.ok()) {
     return GoError(status);
@@ -69,12 +69,12 @@ std::unique_ptr<v1beta1::DevicePlugin::Stub> PluginClient::stub() const {
   return v1beta1::DevicePlugin::NewStub(channel());
 }
 
-absl::StatusOr<v1beta1::DevicePluginOptions> PluginClient::Connect(std::chrono::milliseconds patience) {
-  if (!channel()->WaitForConnected(std::chrono::system_clock::now() + patience)) {
+absl::StatusOr<v1beta1::DevicePluginOptions> PluginClient::Connect(std::chrono::milliseconds timeout) {
+  if (!channel()->WaitForConnected(std::chrono::system_clock::now() + timeout)) {
     return absl::UnknownError("failed to dial device plugin: context deadline exceeded");
   }
   absl::StatusOr<v1beta1::DevicePluginOptions> options =
-      Call(*stub(), &v1beta1::DevicePlugin::Stub::GetDevicePluginOptions, v1beta1::Empty(), patience);
+      Call(*stub(), &v1beta1::DevicePlugin::Stub::GetDevicePluginOptions, v1beta1::Empty(), timeout);
   if (!options.ok()) {
     return absl::UnknownError("failed to get device plugin options: " + std::string(options.status().message()));
   }
@@ -124,10 +124,10 @@ absl::StatusOr<v1beta1::PreferredAllocationResponse> PluginClient::Prefer(const 
   return Call(*stub(), &v1beta1::DevicePlugin::Stub::GetPreferredAllocation, request, kForEver);
 }
 
-absl::Status PluginClient::PreStart(const std::vector<std::string>& ids, std::chrono::milliseconds patience) {
+absl::Status PluginClient::PreStart(const std::vector<std::string>& ids, std::chrono::milliseconds timeout) {
   v1beta1::PreStartContainerRequest request;
   request.mutable_device_ids()->Assign(ids.begin(), ids.end());
-  return Call(*stub(), &v1beta1::DevicePlugin::Stub::PreStartContainer, request, patience).status();
+  return Call(*stub(), &v1beta1::DevicePlugin::Stub::PreStartContainer, request, timeout).status();
 }
 
 }  // namespace rnicd::test

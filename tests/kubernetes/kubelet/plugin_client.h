@@ -27,7 +27,7 @@ class PluginClient {
   const std::string& socket() const { return socket_; }
 
   // Waits for the connection and asks for the options.
-  absl::StatusOr<v1beta1::DevicePluginOptions> Connect(std::chrono::milliseconds patience);
+  absl::StatusOr<v1beta1::DevicePluginOptions> Connect(std::chrono::milliseconds timeout);
   // Watches on a thread of its own, and calls `on_end` there when the stream is over. Once.
   void Watch(std::function<void(const v1beta1::ListAndWatchResponse&)> on_devices, std::function<void()> on_end);
   // The stream ends soon.
@@ -39,7 +39,7 @@ class PluginClient {
   absl::StatusOr<v1beta1::PreferredAllocationResponse> Prefer(const std::vector<std::string>& available,
                                                               const std::vector<std::string>& must_include,
                                                               size_t size);
-  absl::Status PreStart(const std::vector<std::string>& ids, std::chrono::milliseconds patience);
+  absl::Status PreStart(const std::vector<std::string>& ids, std::chrono::milliseconds timeout);
 
  private:
   void Read(const std::function<void(const v1beta1::ListAndWatchResponse&)>& on_devices);

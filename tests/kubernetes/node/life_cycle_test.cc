@@ -110,7 +110,7 @@ TEST_F(NodeLifeCycle, AContainerThatStartsRightAfterTheDaemonFindsItsGrant) {
 }
 
 TEST_F(NodeLifeCycle, DevicesAreUnhealthyWhileTheDaemonIsAwayForLong) {
-  StartPlugin({"--daemon_patience_ms=500"});
+  StartPlugin({"--daemon_timeout_ms=500"});
   daemon().KillHard();
   EXPECT_TRUE(KubeletSees(kUnits, 0)) << plugin().errors().Text();
   StartDaemon();
@@ -118,7 +118,7 @@ TEST_F(NodeLifeCycle, DevicesAreUnhealthyWhileTheDaemonIsAwayForLong) {
 }
 
 TEST_F(NodeLifeCycle, APodThatComesWhileTheDaemonIsAwayWaitsForIt) {
-  StartPlugin({"--daemon_patience_ms=20000"});
+  StartPlugin({"--daemon_timeout_ms=20000"});
   daemon().KillHard();
   RunOptions container;
   std::thread pod([&] { container = RunPod("a", 1); });
@@ -129,7 +129,7 @@ TEST_F(NodeLifeCycle, APodThatComesWhileTheDaemonIsAwayWaitsForIt) {
 }
 
 TEST_F(NodeLifeCycle, ADaemonThatStaysAwayFailsThePodWithAReason) {
-  StartPlugin({"--daemon_patience_ms=300"});
+  StartPlugin({"--daemon_timeout_ms=300"});
   daemon().KillHard();
   const absl::Status admitted = kubelet().Admit({.uid = "u",
                                                  .namespace_name = "team",

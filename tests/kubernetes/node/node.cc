@@ -55,7 +55,7 @@ void KubernetesNode::LaunchPlugin(const std::vector<std::string>& flags) {
                                       absl::StrCat("--resources=", kMemory, "=1MiB"),
                                       "--reconcile_interval_ms=100",
                                       "--revoke_grace_ms=1000",
-                                      "--daemon_patience_ms=3000"};
+                                      "--daemon_timeout_ms=3000"};
   command.insert(command.end(), flags.begin(), flags.end());
   auto plugin = ChildProcess::Start({.command = std::move(command), .uid = uid_});
   ASSERT_TRUE(plugin.ok()) << plugin.status();

@@ -29,7 +29,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::chrono::seconds kOfferPatience(120);
+constexpr std::chrono::seconds kOfferTimeout(120);
 
 struct Wanted {
   Pod pod;
@@ -59,7 +59,7 @@ bool Parse(const std::string& text, Wanted& wanted) {
 }
 
 bool WaitForOffer(Kubelet& kubelet, const Wanted& wanted) {
-  const auto end = std::chrono::steady_clock::now() + kOfferPatience;
+  const auto end = std::chrono::steady_clock::now() + kOfferTimeout;
   while (std::chrono::steady_clock::now() < end) {
     const std::optional<Kubelet::Amounts> amounts = kubelet.NodeStatus(wanted.resource);
     if (amounts.has_value() && amounts->allocatable >= wanted.count) {
