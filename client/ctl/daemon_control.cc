@@ -23,7 +23,7 @@ absl::Status RunReload(const CommandLine& line, Output& output) {
   return absl::OkStatus();
 }
 
-// Parsed and written again, so that what comes out is JSON whatever came in.
+// Parsed and serialised again, so that the output is always valid JSON.
 absl::Status RunDump(const CommandLine& line, Output& output) {
   RNICD_ASSIGN_OR_RETURN(const std::string text, Admin(AdminSocketDir(line)).Dump());
   const Json json = Json::parse(text, nullptr, false);

@@ -12,7 +12,7 @@
 namespace rnicd::ctl {
 namespace {
 
-// What one mapping may have. The adapter may take fewer, and says so.
+// Maximum number of pages of one mapping. The adapter may allow fewer and then reports it.
 constexpr uint64_t kPagesMax = 262'144;
 constexpr uint64_t kSeedMax = std::numeric_limits<uint32_t>::max();
 

@@ -25,7 +25,7 @@ bool NothingIsLeft(const v1::DrainResponse& drain) {
   return drain.sessions() == 0 && drain.regions() == 0 && drain.pinned_bytes() == 0;
 }
 
-// The same as Drain says, without draining once more.
+// The same figures as Drain returns, without draining again.
 absl::StatusOr<v1::DrainResponse> Look(Admin& admin) {
   RNICD_ASSIGN_OR_RETURN(const v1::GetStatusResponse status, admin.Status());
   v1::DrainResponse left;
@@ -36,7 +36,7 @@ absl::StatusOr<v1::DrainResponse> Look(Admin& admin) {
   return left;
 }
 
-// `left` is what is there at first, and at the end what is left then. People see each change.
+// `left` is the initial number, and at the end the remaining one. Text output shows each change.
 absl::Status WaitUntilDrained(Admin& admin, std::chrono::milliseconds wait, v1::DrainResponse& left, Output& output) {
   const Instant deadline = Instant::clock::now() + wait;
   while (!NothingIsLeft(left)) {

@@ -33,7 +33,7 @@ absl::StatusOr<TopState> Fetch(Admin& admin) {
   return state;
 }
 
-// Until the person has seen enough.
+// Runs until the user quits.
 absl::Status ShowOnTerminal(const std::string& admin_socket_dir, std::chrono::milliseconds interval) {
   Terminal terminal(STDIN_FILENO, STDOUT_FILENO);
   Admin admin(admin_socket_dir);
@@ -44,8 +44,8 @@ absl::Status ShowOnTerminal(const std::string& admin_socket_dir, std::chrono::mi
   return absl::OkStatus();
 }
 
-absl::Status PrintPictures(const std::string& admin_socket_dir, std::chrono::milliseconds interval, uint64_t count,
-                           Output& output) {
+absl::Status PrintFrames(const std::string& admin_socket_dir, std::chrono::milliseconds interval, uint64_t count,
+                         Output& output) {
   Admin admin(admin_socket_dir);
   for (uint64_t number = 1;; ++number) {
     RNICD_ASSIGN_OR_RETURN(const TopState state, Fetch(admin));
@@ -68,7 +68,7 @@ absl::Status RunTop(const CommandLine& line, Output& output) {
   if (count == 0 && !output.json() && Terminal::IsThere(STDIN_FILENO, STDOUT_FILENO)) {
     return ShowOnTerminal(AdminSocketDir(line), interval);
   }
-  return PrintPictures(AdminSocketDir(line), interval, count, output);
+  return PrintFrames(AdminSocketDir(line), interval, count, output);
 }
 
 }  // namespace

@@ -103,7 +103,7 @@ std::string DeviceBook::ToCheckpoint() const {
   return json{{"Data", {{"PodDeviceEntries", entries}, {"RegisteredDevices", registered}}}}.dump();
 }
 
-// Of the devices only the names of their resources come back: nothing is healthy before its plugin says so.
+// Restores only the names of the resources: no device is healthy before its plugin reports it.
 DeviceBook DeviceBook::FromCheckpoint(const std::string& text) {
   const json data = json::parse(text).at("Data");
   DeviceBook book;

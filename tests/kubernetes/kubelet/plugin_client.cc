@@ -7,7 +7,7 @@
 namespace rnicd::test {
 namespace {
 
-// The kubelet waits for ever where this limit is used. A test does not.
+// The kubelet waits forever where this timeout is used. A test does not.
 constexpr std::chrono::seconds kForEver{120};
 
 absl::Status GoError(const grpc::Status& status) {
@@ -18,7 +18,7 @@ absl::Status GoError(const grpc::Status& status) {
                             " desc = " + status.error_message());
 }
 
-// What the real one does by context.WithTimeout and by no timeout at all.
+// The real kubelet uses context.WithTimeout, or no timeout at all.
 template <typename Request, typename Response>
 absl::StatusOr<Response> Call(v1beta1::DevicePlugin::Stub& stub,
                               grpc::Status (v1beta1::DevicePlugin::Stub::*method)(grpc::ClientContext*, const Request&,
@@ -54,7 +54,7 @@ void PluginClient::Cancel() {
 
 void PluginClient::Disconnect() {
   Cancel();
-  // A channel to a name at which nobody can ever listen.
+  // A channel to an address on which no process can ever listen.
   std::shared_ptr<grpc::Channel> closed = MakeUnixChannel("/dev/null");
   MutexLock lock(mutex_);
   channel_.swap(closed);

@@ -1,6 +1,6 @@
 // rnicd_kubelet: the stand-in for the kubelet as a program, for scripts that run containers. Admits one pod as soon as
-// its resource is offered, writes down what the plugin answered, and stays until SIGTERM.
-// Exit status: 0 after SIGTERM, 1 when the pod was not admitted, 2 for wrong flags.
+// its resource is offered, writes the plugin's response to a file, and runs until SIGTERM.
+// Exit status: 0 after SIGTERM, 1 when the pod was not admitted, 2 for invalid flags.
 
 #include <chrono>
 #include <csignal>
@@ -37,7 +37,7 @@ struct Wanted {
   size_t count = 0;
 };
 
-// False for a text of another form.
+// False for a text of a different form.
 bool Parse(const std::string& text, Wanted& wanted) {
   const std::vector<std::string> halves = absl::StrSplit(text, absl::MaxSplits(':', 1));
   const std::vector<std::string> names = absl::StrSplit(halves[0], '/');
@@ -70,7 +70,7 @@ bool WaitForOffer(Kubelet& kubelet, const Wanted& wanted) {
   return false;
 }
 
-// Whoever waits for the file finds it whole.
+// Renamed into place, so that a reader who waits for the file finds it complete.
 bool Write(const RunOptions& container, const std::string& path) {
   Json mounts = Json::array();
   for (const v1beta1::Mount& mount : container.mounts) {
@@ -82,7 +82,7 @@ bool Write(const RunOptions& container, const std::string& path) {
   return std::rename((path + ".new").c_str(), path.c_str()) == 0;
 }
 
-// Empty when all went well.
+// Empty on success.
 std::string AdmitAndTell(Kubelet& kubelet, const Wanted& wanted) {
   if (!WaitForOffer(kubelet, wanted)) {
     return "nobody offers enough of " + wanted.resource;
