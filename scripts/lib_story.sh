@@ -19,7 +19,7 @@ FAST_SIZE='8 MiB' FAST_ARGUMENTS=()
 # How long a dead client's pages may stay registered.
 RECLAIM_MS=1000
 # Every wait is so many times longer.
-PATIENCE=1
+WAIT_FACTOR=1
 
 readonly PAGE_BYTES=4096
 
@@ -101,14 +101,14 @@ as_client() {
 
 # --- Asking the daemon -----------------------------------------------------------------------------------------------
 
-rnicctl() { timeout $((30 * PATIENCE)) "$PROGRAMS/rnicctl" "$@"; }
+rnicctl() { timeout $((30 * WAIT_FACTOR)) "$PROGRAMS/rnicctl" "$@"; }
 
 # status_field NAME: one value of `rnicctl status`, of those at the top: the resources below may have the same names.
 status_field() { rnicctl status --json 2>/dev/null | sed -nE "s/^  \"$1\": \"?([^\",]*).*/\1/p"; }
 
 # wait_until SECONDS COMMAND...: until the command succeeds.
 wait_until() {
-  local end=$((SECONDS + $1 * PATIENCE))
+  local end=$((SECONDS + $1 * WAIT_FACTOR))
   shift
   until "$@"; do
     ((SECONDS < end)) || return 1
@@ -194,7 +194,7 @@ serve_client2() {
 fast_register() {
   next "Fast registration (the same user): $FAST_SIZE in shuffled pages, one work request, one token"
   show_command rnicctl demo fast-register "${FAST_ARGUMENTS[@]}"
-  (as_client timeout $((120 * PATIENCE)) "$PROGRAMS/rnicctl" demo fast-register "${FAST_ARGUMENTS[@]}") 2>&1 | show ||
+  (as_client timeout $((120 * WAIT_FACTOR)) "$PROGRAMS/rnicctl" demo fast-register "${FAST_ARGUMENTS[@]}") 2>&1 | show ||
     fail "the fast registration did not hold"
   # Both of its sessions are gone with it; client 1 and client 2 keep what they have.
   wait_until 5 sessions_are 2 || fail "a session of the fast registration is still there"

@@ -16,14 +16,14 @@ import sys
 
 import yaml
 
-# What podman does not know and the kubelet would do: scripts/container-test runs the probes itself.
+# Fields that podman does not support and the kubelet would handle: scripts/container-test runs the probes itself.
 PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
-# What every field of a pod is said to be: its name, its namespace, its node.
+# Values of the downward API's fields of a pod: its name, its namespace, its node.
 NODE = "node"
 
 
 def pod_of(thing):
-    """A Pod of the object's name: podman plays no DaemonSet."""
+    """A Pod with the object's name: podman does not play DaemonSets."""
     if thing["kind"] == "Pod":
         return thing
     template = thing["spec"]["template"]
@@ -53,10 +53,10 @@ def adapt_volumes(spec, root):
 
 
 def adapt_container(container, spec):
-    # Ports need a network.
+    # Ports require a network.
     for key in (*PROBES, "ports"):
         container.pop(key, None)
-    # Podman knows neither fields of the pod nor variables in arguments.
+    # Podman supports neither the downward API nor variables in arguments.
     arguments = container.get("args", [])
     for variable in container.get("env", []):
         if "fieldRef" in variable.get("valueFrom", {}):
@@ -64,7 +64,7 @@ def adapt_container(container, spec):
             variable["value"] = NODE
             arguments = [argument.replace(f"$({variable['name']})", NODE) for argument in arguments]
     container["args"] = arguments
-    # Extended resources are the kubelet's.
+    # Only the kubelet handles extended resources.
     for amounts in container.get("resources", {}).values():
         for name in [name for name in amounts if "/" in name]:
             del amounts[name]
@@ -83,13 +83,13 @@ def adapt(pod, root):
     # Podman ignores or refuses these.
     for key in ("hostPID", "nodeSelector", "tolerations", "priorityClassName", "serviceAccountName"):
         spec.pop(key, None)
-    # Podman is no kubelet, and shall not start what the test kills.
+    # Podman must not restart containers that the test kills.
     spec["restartPolicy"] = "Never"
     return pod
 
 
 def give(container, spec, answer, root):
-    """What the kubelet adds to a container that got devices."""
+    """Adds what the kubelet adds to a container with devices."""
     container.setdefault("env", []).extend({"name": name, "value": value}
                                            for name, value in sorted(answer["env"].items()))
     for index, mount in enumerate(answer["mounts"]):

@@ -17,7 +17,7 @@ CLIENT_WHO="user $CLIENT_UID, no group, no capability, may not lock a byte of me
 # rxe loses packets of long READs and sends them again, for seconds at times.
 FAST_SIZE='64 KiB' FAST_ARGUMENTS=(--pages 16)
 # The processors are emulated, and may share theirs with a compiler.
-RECLAIM_MS=5000 PATIENCE=3
+RECLAIM_MS=5000 WAIT_FACTOR=3
 
 # --- What the kernel says --------------------------------------------------------------------------------------------
 
