@@ -21,8 +21,8 @@ constexpr std::chrono::milliseconds kShortestInterval{100};
 constexpr std::chrono::milliseconds kLongestInterval = std::chrono::hours(1);
 
 constexpr std::array kTopOptions = {
-    OptionSpec{"--interval", "DURATION", "between two pictures: 500ms, 2s (default), 1m", "500ms 1s 2s 10s"},
-    OptionSpec{"--count", "N", "print so many pictures one after another, and end", "1"},
+    OptionSpec{"--interval", "DURATION", "time between two frames: 500ms, 2s (default), 1m", "500ms 1s 2s 10s"},
+    OptionSpec{"--count", "N", "print this number of frames one after another, and exit", "1"},
 };
 
 absl::StatusOr<TopState> Fetch(Admin& admin) {
@@ -77,9 +77,8 @@ constinit const CommandSpec kTopCommand = {
     .name = "top",
     .summary = "watch the node, its tenants and its sessions, those with the most pinned first",
     .description =
-        "Uses the admin socket, which belongs to the daemon's user. On a terminal the picture is drawn again and "
-        "again\n"
-        "until q or Ctrl-C is pressed; with --count, with --json or into a pipe, one follows the other.\n",
+        "Uses the admin socket, which belongs to the daemon's user. On a terminal the frame is redrawn until q\n"
+        "or Ctrl-C is pressed; with --count, with --json or into a pipe, frames follow one another.\n",
     .examples = "rnicctl top\nrnicctl top --interval 500ms\nrnicctl top --count 1 --json\n",
     .options = kTopOptions,
     .run = RunTop,

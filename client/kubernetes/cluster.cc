@@ -41,7 +41,7 @@ std::map<std::string, std::string> Texts(const Json& object, const char* key) {
   return texts;
 }
 
-bool IsOver(const Json& pod) {
+bool IsFinished(const Json& pod) {
   const auto status = pod.find("status");
   const std::string phase = status != pod.end() && status->is_object() ? Text(*status, "phase") : "";
   return phase == "Succeeded" || phase == "Failed";
@@ -127,7 +127,7 @@ absl::StatusOr<std::vector<ClusterPod>> ParsePodList(std::string_view json) {
     if (!item.is_object() || metadata == item.end() || !metadata->is_object()) {
       return absl::InternalError("the API server's answer has a pod without metadata");
     }
-    if (IsOver(item)) {
+    if (IsFinished(item)) {
       continue;
     }
     ClusterPod pod{.uid = Text(*metadata, "uid"),

@@ -11,35 +11,35 @@
 
 ABSL_FLAG(std::string, admin_socket_dir, "/run/rnicd-admin", "directory of the daemon's admin.sock");
 ABSL_FLAG(std::string, socket_dir, "/run/rnicd", "directory of the workloads' sockets on the node");
-ABSL_FLAG(std::string, container_socket_dir, "/run/rnicd", "where containers find that directory");
-ABSL_FLAG(std::string, kubelet_dir, "/var/lib/kubelet/device-plugins", "where kubelet.sock is");
-ABSL_FLAG(
-    std::string, pod_resources_socket, "/var/lib/kubelet/pod-resources/kubelet.sock",
-    "where the kubelet says who holds devices; empty: nobody is asked, and grants are revoked only when another pod "
-    "gets their devices");
+ABSL_FLAG(std::string, container_socket_dir, "/run/rnicd", "path of that directory inside containers");
+ABSL_FLAG(std::string, kubelet_dir, "/var/lib/kubelet/device-plugins", "directory of kubelet.sock");
+ABSL_FLAG(std::string, pod_resources_socket, "/var/lib/kubelet/pod-resources/kubelet.sock",
+          "the kubelet's pod resources socket, for the holders of devices; empty: holders are unknown, and grants are "
+          "revoked only when another pod gets their devices");
 ABSL_FLAG(
     std::string, own_pod, "",
-    "NAMESPACE/NAME of the pod that this runs in: a kubelet that does not know it does not know its other pods either, "
-    "and is not believed");
+    "NAMESPACE/NAME of the plugin's own pod: a kubelet that does not list it does not know its other pods either, and "
+    "its response is ignored");
 ABSL_FLAG(std::string, state_dir, "/var/lib/rnicd-device-plugin",
           "directory of grants.json; must outlive the pod and the node's restarts");
+ABSL_FLAG(std::string, resources, "rnicd.io/memory-64mi=64MiB",
+          "resources of the node: NAME=UNIT or NAME=UNIT:COUNT, separated by commas; without a count as many units as "
+          "fit into an equal share of the pool");
 ABSL_FLAG(
-    std::string, resources, "rnicd.io/memory-64mi=64MiB",
-    "what the node offers: NAME=UNIT or NAME=UNIT:COUNT, between commas; without a count as many units as fit into "
-    "an equal share of the pool");
-ABSL_FLAG(int64_t, pool_bytes, 0,
-          "bytes that all devices together stand for; 0: the daemon's limit of pinned bytes or memory, at most half of "
-          "the machine's memory where it has none");
+    int64_t, pool_bytes, 0,
+    "total bytes of all devices; 0: the daemon's limit of pinned bytes or memory, or half of the machine's memory "
+    "if it has none");
 ABSL_FLAG(
     std::string, grant_limits,
     "regions=65536,memory_objects=1024,fast_register_pages=4194304,queue_pairs=256,queue_entries=262144,"
     "completion_queues=256,cq_entries=262144,windows=4096,logical_mappings=4096,adapters=64,protection_domains=256,"
     "pending_requests=1024,posted_pages=4194304,sessions=64",
-    "what each container may have besides bytes, by the names of policy.proto");
-ABSL_FLAG(int64_t, registered_times, 4, "a container may register its bytes so many times over; 1 to 1024");
+    "limits of each container other than bytes, by the names of policy.proto");
+ABSL_FLAG(int64_t, registered_times, 4, "how many times over a container may register its bytes; 1 to 1024");
 ABSL_FLAG(int64_t, revoke_grace_ms, 60000,
-          "a grant whose devices nobody holds is revoked after so long; 1000 to 86400000");
-ABSL_FLAG(int64_t, reconcile_interval_ms, 10000, "how often the kubelet is asked who holds devices; 100 to 240000");
+          "time after which a grant is revoked when no container holds its devices; 1000 to 86400000");
+ABSL_FLAG(int64_t, reconcile_interval_ms, 10000,
+          "interval of requests to the kubelet for the holders of devices; 100 to 240000");
 ABSL_FLAG(int64_t, daemon_timeout_ms, 5000,
           "how long the daemon may be away before devices turn unhealthy and Allocate fails; 0 to 60000");
 ABSL_FLAG(
@@ -49,11 +49,12 @@ ABSL_FLAG(
 ABSL_FLAG(std::string, node_name, "", "this node's name in the cluster; needed to ask the API server");
 ABSL_FLAG(
     std::string, kubernetes_server, "",
-    "https://HOST:PORT of the API server, which knows UIDs and labels of pods; empty: as the environment says, off: "
-    "never asked");
-ABSL_FLAG(std::string, kubernetes_token_file, rnicd::kubernetes::ClusterOptions().token_file, "token for it");
-ABSL_FLAG(std::string, kubernetes_ca_file, rnicd::kubernetes::ClusterOptions().ca_file, "who may sign its certificate");
-ABSL_FLAG(bool, probe, false, "ask the running plugin whether it serves; exit status 0 or 1");
+    "https://HOST:PORT of the API server, for UIDs and labels of pods; empty: from the environment, off: not used");
+ABSL_FLAG(std::string, kubernetes_token_file, rnicd::kubernetes::ClusterOptions().token_file,
+          "token for the API server");
+ABSL_FLAG(std::string, kubernetes_ca_file, rnicd::kubernetes::ClusterOptions().ca_file,
+          "CA certificates for the API server");
+ABSL_FLAG(bool, probe, false, "check whether the running plugin serves; exit status 0 or 1");
 ABSL_FLAG(std::string, log_level, "info", "debug, info, warning or error");
 ABSL_FLAG(std::string, log_format, "text", "text or json; lines go to stderr");
 

@@ -25,7 +25,7 @@ std::string DigestOf(std::string_view secret) {
 }
 
 // The daemon would refuse this request on every retry.
-bool IsRefusedForGood(const absl::Status& status) {
+bool IsPermanentRefusal(const absl::Status& status) {
   return FailedWith(status, ErrorReason::FIELD_OUT_OF_RANGE) || FailedWith(status, ErrorReason::GRANT_NAME_TAKEN);
 }
 
@@ -108,7 +108,7 @@ absl::Status GrantKeeper::RenewLost(std::vector<KeptGrant>& grants, std::span<co
       logger_.Info("grant made again", {{"grant", record.grant_id}, {"name", record.name}});
       return false;
     }
-    if (record.secret_sha256.empty() || IsRefusedForGood(made)) {
+    if (record.secret_sha256.empty() || IsPermanentRefusal(made)) {
       logger_.Warning("grant forgotten: it cannot be made again", {{"grant", record.grant_id},
                                                                    {"name", record.name},
                                                                    {"pod", record.pod},

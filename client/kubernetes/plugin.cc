@@ -23,7 +23,7 @@ using std::chrono::system_clock;
 constexpr milliseconds kPollInterval(1'000);
 constexpr milliseconds kRetryPause(100);
 // Usual time from Allocate until the kubelet names the holder.
-constexpr milliseconds kSoon(2'000);
+constexpr milliseconds kHolderDelay(2'000);
 constexpr milliseconds kProbeDeadline(3'000);
 
 uint64_t MachineBytes() {
@@ -118,14 +118,14 @@ void Plugin::Run() {
       linked = true;
       LogOnChange("the kubelet's folder", link_->Start(), link_trouble_);
     }
-    bool soon = false;
+    bool reconcile_soon = false;
     {
       MutexLock lock(mutex_);
-      soon = std::exchange(reconcile_soon_, false);
+      reconcile_soon = std::exchange(reconcile_soon_, false);
     }
     const auto now = steady_clock::now();
-    if (soon) {
-      next_reconciliation = std::min(next_reconciliation, now + kSoon);
+    if (reconcile_soon) {
+      next_reconciliation = std::min(next_reconciliation, now + kHolderDelay);
     }
     if (linked && now >= next_reconciliation) {
       Reconcile();

@@ -23,7 +23,7 @@ absl::Status Refused(const std::string& path, const char* why) {
   return absl::FailedPreconditionError(path + " " + why);
 }
 
-absl::Status CheckIsOurs(const std::string& path, int fd, size_t max_bytes) {
+absl::Status CheckOwnership(const std::string& path, int fd, size_t max_bytes) {
   struct stat facts = {};
   if (fstat(fd, &facts) != 0) {
     return FileError(path, "fstat");
@@ -104,7 +104,7 @@ absl::StatusOr<std::optional<std::string>> ReadOwnFile(const std::string& path, 
   if (!file.valid()) {
     return errno == ELOOP ? Refused(path, "is a symbolic link") : FileError(path, "open");
   }
-  RNICD_RETURN_IF_ERROR(CheckIsOurs(path, file.get(), max_bytes));
+  RNICD_RETURN_IF_ERROR(CheckOwnership(path, file.get(), max_bytes));
   RNICD_ASSIGN_OR_RETURN(std::string content, ReadAll(path, file.get(), max_bytes));
   return content;
 }

@@ -1,4 +1,4 @@
-"""Writes dashboard.json beside this file. The same sources always make the same bytes.
+"""Writes dashboard.json beside this file. The same sources always produce the same bytes.
 
 usage: make_dashboard.py [--check] [--runbooks URL]
   --check          write nothing; fail when dashboard.json is stale

@@ -1,8 +1,8 @@
 """Assembles all files of the image, from built programs and the packages of this machine. Runs as root.
 
 usage: assemble.py --out FOLDER --debug FOLDER --version VERSION [--epoch SECONDS] PROGRAM...
-  --out      gets the image: programs without symbols, what they need, users, licences, the list of packages
-  --debug    gets the programs' symbols, where debuggers look for them
+  --out      folder for the image: programs without symbols, their libraries, users, licences, the list of packages
+  --debug    folder for the programs' symbols, where debuggers look for them
   --epoch    Unix time of all files, so that the same programs make the same image; default: 0
 """
 

@@ -1,5 +1,5 @@
-"""Manifests as TypeScript programs, for `scripts/lint manifests`: they compile only if every field is one that
-kubernetes-types knows, of the right type, and none is missing.
+"""Manifests as TypeScript programs, for `scripts/lint manifests`: they compile only if every field exists in
+kubernetes-types and has the right type, and none is missing.
 
 usage: manifest_types.py FILE.yaml... > FILE.ts
 """

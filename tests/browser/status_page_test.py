@@ -1,8 +1,8 @@
-"""The status page in a real browser: an operator looks, clicks and types, and sees what the daemon holds.
+"""The status page in a real browser: an operator looks, clicks and types, and sees the daemon's state.
 
 usage: status_page_test.py --rnicd PROGRAM --rnicctl PROGRAM --pictures FOLDER [--chromium PROGRAM]
 
-One story, told in order on one page, because starting a browser takes long. Each step says what held.
+One scenario, run in order on one page, because starting a browser takes long. Each step prints the claim that held.
 """
 
 import argparse

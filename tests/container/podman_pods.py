@@ -1,11 +1,11 @@
-"""Makes of deploy/kubernetes what podman 4.3 can play: the same pods, on a node whose root is a folder.
+"""Converts deploy/kubernetes to manifests for podman 4.3: the same pods, on a node whose root is a folder.
 
 usage: podman_pods.py node --root FOLDER < RENDERED.yaml > PODS.yaml
        podman_pods.py probes < RENDERED.yaml              lines of CONTAINER PROBE COMMAND...
        podman_pods.py workload --root FOLDER --answer FILE.json < WORKLOAD.yaml > PODS.yaml
-  --root     every host path of the manifests, and of the device plugin's answer, is below this folder
-  --answer   what the device plugin answered to Allocate, as the stand-in of the kubelet wrote it: environment and
-             mounts, which a kubelet gives to the container
+  --root     every host path of the manifests, and of the device plugin's response, is below this folder
+  --answer   the device plugin's response to Allocate, as written by the stand-in of the kubelet: environment and
+             mounts, which a kubelet adds to the container
 Needs python3-yaml.
 """
 
@@ -32,8 +32,8 @@ def pod_of(thing):
 
 
 def adapt_volumes(spec, root):
-    """Host paths go below the root; volumes of the API server, which there is none of, go. Podman would give an emptyDir
-    the owner of the folder in the image, where a kubelet lets anybody write, so a folder stands in."""
+    """Moves host paths below the root, and removes volumes of the API server, which does not exist here. Podman would
+    give an emptyDir the owner of the folder in the image, while a kubelet lets everyone write: a folder replaces it."""
     kept = []
     for volume in spec.get("volumes", []):
         if "projected" in volume:

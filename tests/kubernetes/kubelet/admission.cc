@@ -89,7 +89,7 @@ absl::Status DeviceManager::AllocateContainer(const Pod& pod, const Container& c
     if (ids->empty()) {
       continue;
     }
-    if (const absl::Status status = Give(pod, container, resource, *ids); !status.ok()) {
+    if (const absl::Status status = AllocateResource(pod, container, resource, *ids); !status.ok()) {
       return status;
     }
   }
@@ -162,8 +162,8 @@ absl::StatusOr<Ids> DeviceManager::Prefer(const std::string& resource, const Ids
   return Ids(ids.begin(), ids.end());
 }
 
-absl::Status DeviceManager::Give(const Pod& pod, const Container& container, const std::string& resource,
-                                 const Ids& ids) {
+absl::Status DeviceManager::AllocateResource(const Pod& pod, const Container& container, const std::string& resource,
+                                             const Ids& ids) {
   const absl::StatusOr<Endpoint> endpoint = RunningEndpoint(resource);
   if (!endpoint.ok()) {
     return endpoint.status();

@@ -59,7 +59,8 @@ class DeviceManager {
   absl::StatusOr<Ids> Choose(const Pod& pod, const Container& container, const std::string& resource, size_t required,
                              const Ids& reusable);
   absl::StatusOr<Ids> Prefer(const std::string& resource, const Ids& available, const Ids& must_include, size_t size);
-  absl::Status Give(const Pod& pod, const Container& container, const std::string& resource, const Ids& ids);
+  absl::Status AllocateResource(const Pod& pod, const Container& container, const std::string& resource,
+                                const Ids& ids);
   absl::Status PreStart(const std::string& resource, const Ids& ids);
   absl::StatusOr<Endpoint> RunningEndpoint(const std::string& resource) const;
   void WriteCheckpoint() const RNICD_REQUIRES(mutex_);

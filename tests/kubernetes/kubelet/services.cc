@@ -13,7 +13,7 @@ bool IsExtendedResource(const std::string& name) {
 
 grpc::Status RegistrationService::Register(grpc::ServerContext*, const v1beta1::RegisterRequest* request,
                                            v1beta1::Empty*) {
-  const std::string error = Judge(*request);
+  const std::string error = Validate(*request);
   MutexLock lock(mutex_);
   registrations_.push_back(
       Registration{.resource = request->resource_name(), .endpoint = request->endpoint(), .error = error});
@@ -21,7 +21,7 @@ grpc::Status RegistrationService::Register(grpc::ServerContext*, const v1beta1::
   return error.empty() ? grpc::Status::OK : grpc::Status(grpc::StatusCode::UNKNOWN, error);
 }
 
-std::string RegistrationService::Judge(const v1beta1::RegisterRequest& request) {
+std::string RegistrationService::Validate(const v1beta1::RegisterRequest& request) {
   {
     MutexLock lock(mutex_);
     if (!refusal_.empty()) {

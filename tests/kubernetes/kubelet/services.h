@@ -23,7 +23,7 @@ class RegistrationService final : public v1beta1::Registration::Service {
 
  private:
   // The text that Register fails with; empty: it succeeds.
-  std::string Judge(const v1beta1::RegisterRequest& request);
+  std::string Validate(const v1beta1::RegisterRequest& request);
 
   DeviceManager& manager_;
   const std::string folder_;

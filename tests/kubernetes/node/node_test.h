@@ -57,7 +57,7 @@ class KubernetesNode : public testing::Test {
   const std::string& home() const { return home_.path(); }
 
  private:
-  void GiveAwayFolders(uid_t uid) const;
+  void ChangeOwnerOfFolders(uid_t uid) const;
 
   const std::optional<uid_t> uid_;
   const TempDir home_;

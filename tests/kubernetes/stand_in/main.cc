@@ -83,7 +83,7 @@ bool Write(const RunOptions& container, const std::string& path) {
 }
 
 // Empty on success.
-std::string AdmitAndTell(Kubelet& kubelet, const Wanted& wanted) {
+std::string AdmitAndWrite(Kubelet& kubelet, const Wanted& wanted) {
   if (!WaitForOffer(kubelet, wanted)) {
     return "nobody offers enough of " + wanted.resource;
   }
@@ -110,7 +110,7 @@ int Run(const Wanted& wanted) {
   if (own.size() == 2 && !kubelet.Admit({.uid = "plugin", .namespace_name = own[0], .name = own[1]}).ok()) {
     return 1;
   }
-  if (const std::string problem = AdmitAndTell(kubelet, wanted); !problem.empty()) {
+  if (const std::string problem = AdmitAndWrite(kubelet, wanted); !problem.empty()) {
     std::fprintf(stderr, "rnicd_kubelet: %s\n", problem.c_str());
     return 1;
   }
