@@ -55,8 +55,8 @@ struct Reclaimed {
 // protection domain, on one adapter.
 //
 // Lifetime: a handle on a connection that every object made from it shares. They may outlive the Client and keep
-//           working; the session is closed when the last of them is gone. A moved-from Client may be destroyed or
-//           assigned to; its calls fail with SESSION_REQUIRED.
+//           working; the session is closed when the last of them is destroyed. A moved-from Client may be destroyed
+//           or assigned to; its calls fail with SESSION_REQUIRED.
 //           gRPC does not survive fork: connect after it, in the process that uses the session.
 // Threads:  calls are safe from several threads at once; moving and destroying are not.
 // Errors:   the daemon's own, readable with ErrorInfoOf and NtStatusOf of base/status.h; or a transport failure

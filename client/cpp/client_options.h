@@ -8,7 +8,6 @@
 
 // Everything in librnicd is in the inline namespace `client`, so that it is written rnicd::Client, yet can be linked
 // into one program with the daemon's own classes of the same names.
-// linked into one program with the daemon's own classes of the same names.
 namespace rnicd::inline client {
 
 // Options of Client::Connect. The defaults suit a workload in a pod that mounts the socket directory.

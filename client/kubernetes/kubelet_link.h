@@ -16,8 +16,6 @@ namespace rnicd::kubernetes {
 // kubelet stopped watching. Without a kubelet.sock nothing is served. One thread watches the folder (inotify, plus a
 // slow poll). When two plugins use the same sockets, the one started last serves; the other waits until that one has
 // exited.
-// (inotify, and a slow look besides). Of two plugins with the same sockets the one that came last serves; the other
-// keeps off until that one is gone.
 // Lifetime: boards, allocator and logger outlive it. Threads: safe.
 class KubeletLink {
  public:

@@ -20,7 +20,6 @@ class PodResources {
 
   // A Holder for each container and each of these resources that it has, in the order of the response.
   // Errors: gRPC's code, with text for people: the kubelet is away, does not respond, or does not have its pods yet.
-  // its pods.
   absl::StatusOr<std::vector<Holder>> List(const std::vector<std::string>& resources) const;
 
  private:
