@@ -7,8 +7,8 @@
 
 namespace rnicd::test {
 
-// A gRPC server on a Unix socket that ends like a killed process: its socket file remains without a listener. Lifetime:
-// the service must outlive it.
+// A gRPC server on a Unix socket that ends like a killed process: its socket file remains without a listener.
+// Lifetime: the service must outlive it.
 class SocketServer {
  public:
   // Ends the test program when it cannot listen.
