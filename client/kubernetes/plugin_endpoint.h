@@ -20,7 +20,7 @@ class PluginEndpoint {
  public:
   // Listens on `path`. An existing file is replaced in one step and a symbolic link is not followed; a directory is an
   // error.
-  // Errors name the file and the failed call.
+  // Errors: the file and the failed call.
   static absl::StatusOr<std::unique_ptr<PluginEndpoint>> Serve(const std::string& path, const OfferedResource& resource,
                                                                Allocator& allocator, const log::Logger& logger,
                                                                std::function<void()> on_watch_ended);

@@ -17,6 +17,7 @@
 namespace rnicd::test {
 
 // The kubelet's device manager: endpoints of plugins, devices, pods. Its error texts are the kubelet's.
+// Threads: safe; one Admit at a time.
 class DeviceManager {
  public:
   explicit DeviceManager(const KubeletSettings& settings);
