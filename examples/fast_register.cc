@@ -1,5 +1,5 @@
-// Registers scattered pages by one work request and lets a peer write into them by RDMA. Owner and peer are two
-// sessions of this program; between two processes the addresses and the token travel however the two like.
+// Registers scattered pages with one work request and lets a peer write into them by RDMA. Owner and peer are two
+// sessions of this program; two processes would exchange the addresses and the token over a channel of their choice.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -11,7 +11,7 @@
 #include "client/cpp/logical_mapping.h"
 #include "client/cpp/queue_pair.h"
 
-// Posts one request and waits for its end.
+// Posts one request and waits for its completion.
 absl::Status Run(rnicd::QueuePair& pair, rnicd::CompletionQueue& queue, const rnicd::WorkChain& request,
                  rnicd::PostOutcome& outcome) {
   RNICD_ASSIGN_OR_RETURN(outcome, pair.Post(request));
@@ -22,7 +22,7 @@ absl::Status Run(rnicd::QueuePair& pair, rnicd::CompletionQueue& queue, const rn
 }
 
 absl::Status FastRegister(const char* socket_dir) {
-  // The owner: memory, its pages as the adapter names them, and a region to register them with.
+  // The owner: memory, its pages as the adapter addresses them, and a region to register them with.
   RNICD_ASSIGN_OR_RETURN(rnicd::Client owner, rnicd::Client::Connect({.socket_dir = socket_dir, .label = "owner"}));
   RNICD_ASSIGN_OR_RETURN(rnicd::Memory memory, rnicd::Memory::Allocate(owner, {.size = 8 << 20}));
   RNICD_ASSIGN_OR_RETURN(rnicd::LogicalMapping mapping, rnicd::LogicalMapping::Build(memory));
@@ -37,7 +37,7 @@ absl::Status FastRegister(const char* socket_dir) {
   RNICD_RETURN_IF_ERROR(owner_pair.Connect(peer_pair.address()));
   RNICD_RETURN_IF_ERROR(peer_pair.Connect(owner_pair.address()));
 
-  // Any order of the pages will do; here the last one comes first.
+  // The pages may be in any order; here it is reversed.
   rnicd::FastRegistration pages = mapping.AsRegistration();
   std::reverse(pages.pages.begin(), pages.pages.end());
   rnicd::PostOutcome outcome;

@@ -1,4 +1,4 @@
-// Gets 64 MiB of registered memory from rnicd and prints what a peer needs to write into it.
+// Registers 64 MiB of memory with rnicd and prints what a peer needs to write into it.
 #include <cstdio>
 
 #include "client/cpp/client.h"
@@ -9,7 +9,7 @@ absl::Status RegisterMemory(const char* socket_dir) {
   RNICD_ASSIGN_OR_RETURN(rnicd::MemoryRegion region, rnicd::MemoryRegion::Register(memory, rnicd::kMrFlagRemoteWrite));
   std::printf("base address %p, remote token %#x\n", static_cast<void*>(memory.bytes().data()),
               region.remote_token().value);
-  return absl::OkStatus();  // The region, the memory and the session are given back here, in this order.
+  return absl::OkStatus();  // The region, the memory and the session are released here, in this order.
 }
 
 int main(int argc, char** argv) {

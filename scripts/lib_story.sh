@@ -1,30 +1,30 @@
 # shellcheck shell=bash
-# Sourced after lib.sh: the story of scripts/demo, a function for each chapter. It is told on two stages: by scripts/demo
-# on this machine with the soft provider, and by tests/vm/demo.sh with the verbs provider in a guest that has RDMA cards.
-# What follows until the first function is the first stage; the second one sets it otherwise.
+# Sourced after lib.sh: the steps of scripts/demo, one function each. They run on two stages: in scripts/demo on this
+# machine with the soft provider, and in tests/vm/demo.sh with the verbs provider in a guest that has RDMA cards. The
+# variables up to the first function describe the first stage; the second stage overrides them.
 
 PROVIDER=soft
-# The folder with rnicd and rnicctl, where the clients' user can reach them.
+# The folder with rnicd and rnicctl, which the clients' user can access.
 PROGRAMS=''
-# The daemon and the clients run as users that own nothing.
+# The daemon and the clients run as users that own no files.
 DAEMON_UID=65533 CLIENT_UID=65534
 DAEMON_WHO="user $DAEMON_UID" CLIENT_WHO="user $CLIENT_UID, no group, no capability"
 if [[ $EUID -ne 0 ]]; then
   DAEMON_WHO="you" CLIENT_WHO="you; run the demo as root to see it work for another user"
 fi
-# KiB that a client may lock; empty: as many as this shell.
+# Memlock limit of a client in KiB; empty: as this shell's.
 CLIENT_MEMLOCK=''
-# What the fast registration registers, and how `rnicctl demo fast-register` is told so.
+# Size of the fast registration, and the matching arguments of `rnicctl demo fast-register`.
 FAST_SIZE='8 MiB' FAST_ARGUMENTS=()
-# How long a dead client's pages may stay registered.
+# Maximum time for which a dead client's pages may stay registered.
 RECLAIM_MS=1000
-# Every wait is so many times longer.
-PATIENCE=1
+# Factor of every timeout.
+WAIT_FACTOR=1
 
 readonly PAGE_BYTES=4096
 
-# What a stage shows besides, from below rnicd. Each is called when what it names has happened, and fails if the card
-# does not agree: a client, with its name, pid and pages, has registered; the operator looked; client 1 was killed;
+# Hooks with which a stage shows the card itself. Each is called after the event in its name, and fails if the card
+# disagrees: a client, with its name, pid and pages, has registered; the operator has looked; client 1 was killed;
 # client 2 has ended; the daemon has ended.
 card_after_registration() { :; }
 card_for_operator() { :; }
@@ -32,7 +32,7 @@ card_after_kill() { :; }
 card_after_clients() { :; }
 card_after_daemon() { :; }
 
-# --- Telling ---------------------------------------------------------------------------------------------------------
+# --- Output ---------------------------------------------------------------------------------------------------------
 
 STEP=0
 next() {
@@ -48,17 +48,17 @@ run() {
   "$@" 2>&1 | show
 }
 
-# --- What is started here, and its end -------------------------------------------------------------------------------
+# --- Processes and cleanup -------------------------------------------------------------------------------
 
 state='' daemon='' client1='' client2=''
 
-# make_state: a folder for logs and sockets. The clients' user must be able to reach it.
+# make_state: creates a folder for logs and sockets. The clients' user must have access to it.
 make_state() {
   state=$(mktemp -d /tmp/rnicd-demo.XXXXXX)
   chmod 0755 "$state"
 }
 
-# end PID: ends a process that this script started, if it still runs.
+# end PID: ends a process that this script started, if it is still running.
 end() {
   [[ -n $1 ]] || return 0
   kill -TERM "$1" 2>/dev/null || return 0
@@ -87,7 +87,7 @@ trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# as UID COMMAND...: replaces this shell by the command, as that user, without groups and without a single capability.
+# as UID COMMAND...: replaces this shell by the command, as that user, without groups and without any capability.
 as() {
   local uid=$1
   shift
@@ -99,16 +99,17 @@ as_client() {
   as "$CLIENT_UID" "$@"
 }
 
-# --- Asking the daemon -----------------------------------------------------------------------------------------------
+# --- State of the daemon
+# -----------------------------------------------------------------------------------------------
 
-rnicctl() { timeout $((30 * PATIENCE)) "$PROGRAMS/rnicctl" "$@"; }
+rnicctl() { timeout $((30 * WAIT_FACTOR)) "$PROGRAMS/rnicctl" "$@"; }
 
-# status_field NAME: one value of `rnicctl status`, of those at the top: the resources below may have the same names.
+# status_field NAME: one value from the top of `rnicctl status`: the resources below may have the same names.
 status_field() { rnicctl status --json 2>/dev/null | sed -nE "s/^  \"$1\": \"?([^\",]*).*/\1/p"; }
 
-# wait_until SECONDS COMMAND...: until the command succeeds.
+# wait_until SECONDS COMMAND...: waits until the command succeeds.
 wait_until() {
-  local end=$((SECONDS + $1 * PATIENCE))
+  local end=$((SECONDS + $1 * WAIT_FACTOR))
   shift
   until "$@"; do
     ((SECONDS < end)) || return 1
@@ -117,13 +118,13 @@ wait_until() {
 }
 
 daemon_answers() { kill -0 "$daemon" 2>/dev/null && rnicctl status --json >/dev/null 2>&1; }
-# One that has ended will never answer.
+# A daemon that has exited will never respond.
 daemon_decided() { has_ended "$daemon" || daemon_answers; }
 registered_pages_are() { [[ $(status_field registered_pages) == "$1" ]]; }
 sessions_are() { [[ $(status_field sessions) == "$1" ]]; }
 has_ended() { ! kill -0 "$1" 2>/dev/null; }
 
-# end_by_itself NAME PID: asks the process to end; its exit status is in $ended_with afterwards.
+# end_by_itself NAME PID: sends SIGTERM to the process and waits; its exit status is in $ended_with afterwards.
 end_by_itself() {
   kill -TERM "$2" || fail "$1 had ended before it was asked to"
   wait_until 20 has_ended "$2" || fail "$1 does not end on SIGTERM"
@@ -133,7 +134,8 @@ end_by_itself() {
 
 # --- The clients -----------------------------------------------------------------------------------------------------
 
-# start_client NAME ARGUMENT...: `rnicctl register ARGUMENT...` as the unprivileged user; its pid is in $! afterwards.
+# start_client NAME ARGUMENT...: runs `rnicctl register ARGUMENT...` as the unprivileged user; its pid is in $!
+# afterwards.
 start_client() {
   local name=$1
   shift
@@ -141,22 +143,23 @@ start_client() {
   (as_client "$PROGRAMS/rnicctl" register "$@") >"$state/$name.log" 2>&1 &
 }
 
-# show_registration NAME PID PAGES TOTAL: waits until the node has TOTAL pages registered, then shows what the client
-# printed.
+# show_registration NAME PID PAGES TOTAL: waits until the node has TOTAL pages registered, then shows the client's
+# output.
 show_registration() {
   local name=$1 pid=$2 pages=$3 total=$4
   if ! wait_until 20 registered_pages_are "$total"; then
     show <"$state/$name.log"
     fail "$name did not register its memory"
   fi
-  # The client prints address and tokens after the daemon has counted.
+  # The client prints address and tokens after the daemon has counted its pages.
   wait_until 5 grep -qE '0x[0-9a-f]+ .*0x[0-9a-f]+ .*0x' "$state/$name.log" || fail "$name printed no tokens"
   show <"$state/$name.log"
   say "   ${DIM}process $pid: $(grep -E '^(Uid|CapEff)' "/proc/$pid/status" | tr -s '\t' ' ' | paste -sd, -)$PLAIN"
   card_after_registration "$name" "$pid" "$pages"
 }
 
-# --- The story -------------------------------------------------------------------------------------------------------
+# --- Steps of the demo
+# -------------------------------------------------------------------------------------------------------
 
 begin_daemon() {
   install -d -m 0755 "$state/run"
@@ -177,7 +180,7 @@ serve_client1() {
   next "Client 1 ($CLIENT_WHO): 64 MiB from the daemon, registered"
   start_client client1 --size 64MiB --flags local-write,remote-read,remote-write --hold forever
   client1=$!
-  # Its violent end is part of the story; bash need not comment on it.
+  # Killing the client is part of the demo, so bash's message about it is suppressed.
   disown "$client1"
   pages1=$((64 * 1024 * 1024 / PAGE_BYTES))
   show_registration client1 "$client1" "$pages1" "$pages1"
@@ -194,9 +197,9 @@ serve_client2() {
 fast_register() {
   next "Fast registration (the same user): $FAST_SIZE in shuffled pages, one work request, one token"
   show_command rnicctl demo fast-register "${FAST_ARGUMENTS[@]}"
-  (as_client timeout $((120 * PATIENCE)) "$PROGRAMS/rnicctl" demo fast-register "${FAST_ARGUMENTS[@]}") 2>&1 | show ||
+  (as_client timeout $((120 * WAIT_FACTOR)) "$PROGRAMS/rnicctl" demo fast-register "${FAST_ARGUMENTS[@]}") 2>&1 | show ||
     fail "the fast registration did not hold"
-  # Both of its sessions are gone with it; client 1 and client 2 keep what they have.
+  # Both of its sessions have ended with it; client 1 and client 2 keep their memory.
   wait_until 5 sessions_are 2 || fail "a session of the fast registration is still there"
   registered_pages_are $((pages1 + pages2)) || fail "pages of the fast registration are still registered"
 }
@@ -212,7 +215,7 @@ operator_looks() {
   card_for_operator
 }
 
-# kill_and_measure PID PAGES: kills the process; prints after how many milliseconds no more than PAGES were registered.
+# kill_and_measure PID PAGES: kills the process; prints the milliseconds until at most PAGES were registered.
 kill_and_measure() {
   python3 - "http://$metrics/metrics" "$1" "$2" <<'PYTHON'
 import os, re, signal, sys, time, urllib.request
@@ -221,7 +224,7 @@ def registered_pages():
     page = urllib.request.urlopen(sys.argv[1], timeout=5).read().decode()
     return float(re.search(r"^rnicd_registered_pages(?:\{[^}]*\})? (\S+)", page, re.MULTILINE)[1])
 
-# Reads the page once before, so that the first answer is not slower than the others.
+# Reads the page once before, so that the first response is not slower than the others.
 registered_pages()
 began = time.monotonic()
 os.kill(int(sys.argv[2]), signal.SIGKILL)

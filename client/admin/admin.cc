@@ -13,7 +13,7 @@ namespace {
 constexpr std::chrono::seconds kDeadline(30);
 constexpr uint32_t kPageSize = 10'000;
 
-// Follows the page tokens. `items_of` answers the repeated field of a response.
+// Follows the page tokens. `items_of` returns the repeated field of a response.
 template <typename Item, typename Request, typename Response, typename ItemsOf>
 absl::StatusOr<std::vector<Item>> FetchAll(v1::AdminService::Stub& stub,
                                            grpc::Status (v1::AdminService::Stub::*method)(grpc::ClientContext*,
@@ -102,7 +102,7 @@ absl::StatusOr<std::string> Admin::SetLogLevel(const std::string& level) {
   return response.previous();
 }
 
-// Not by CallUnary: what is wrong with the file, and in which line, is only in the text that the daemon sends.
+// Not through CallUnary: only the daemon's text has the mistake in the file and its line.
 absl::Status Admin::ReloadPolicy() {
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + kDeadline);

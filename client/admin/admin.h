@@ -10,14 +10,14 @@
 
 namespace rnicd::inline client {
 
-// The operator's side of the node, over the admin socket. Lists are fetched page by page to their end.
+// The operator's interface to the node, over the admin socket. Lists are fetched page by page to their end.
 // Errors: METHOD_NOT_PERMITTED and those of the call; transport failures, also when the caller may not open the socket.
 class Admin {
  public:
   explicit Admin(const std::string& admin_socket_dir);
 
   absl::StatusOr<v1::GetStatusResponse> Status();
-  // Whether the daemon says that it is SERVING.
+  // Whether the daemon reports SERVING.
   absl::StatusOr<bool> Ready();
   absl::StatusOr<std::vector<v1::SessionInfo>> Sessions();
   absl::StatusOr<std::vector<v1::RegionInfo>> Regions();
@@ -26,16 +26,16 @@ class Admin {
   // A StateDump as JSON.
   absl::StatusOr<std::string> Dump();
 
-  // Returns when the session has been taken back.
+  // Returns when the session's resources have been released.
   absl::StatusOr<v1::EvictSessionResponse> Evict(uint64_t session_id);
   absl::StatusOr<v1::DrainResponse> Drain(bool resume);
-  // Answers the level that it was.
+  // Returns the previous level.
   absl::StatusOr<std::string> SetLogLevel(const std::string& level);
   absl::Status ReloadPolicy();
 
   absl::StatusOr<v1::CreateGrantResponse> CreateGrant(const v1::CreateGrantRequest& request);
   absl::StatusOr<std::vector<v1::GrantInfo>> Grants();
-  // Answers how many sessions end by it.
+  // Returns how many sessions this ends.
   absl::StatusOr<uint64_t> RevokeGrant(uint64_t grant_id);
   absl::Status SetPods(const v1::SetPodsRequest& request);
 

@@ -15,7 +15,7 @@
 // Amounts as people write them on command lines.
 namespace rnicd::inline client {
 
-// What may stand behind a number, and what it is worth.
+// A suffix of a number, and its factor.
 struct AmountUnit {
   std::string_view suffix;
   uint64_t factor = 1;
@@ -28,24 +28,25 @@ inline constexpr std::array kSizeUnits = {AmountUnit{"", 1},
                                           AmountUnit{"GiB", 1ull << 30},
                                           AmountUnit{"TiB", 1ull << 40}};
 
-// A whole number without sign, directly followed by one of the units. Nothing for any other text and above 2^64 - 1.
+// Parses a whole number without sign, directly followed by one of the units. Empty for any other text and above 2^64 -
+// 1.
 std::optional<uint64_t> ParseAmount(std::string_view text, std::span<const AmountUnit> units);
 
-// "4096", "64KiB", "64MiB", "1GiB", "2TiB" to bytes. Nothing for any other text and above 2^64 - 1.
+// Parses "4096", "64KiB", "64MiB", "1GiB", "2TiB" to bytes. Empty for any other text and above 2^64 - 1.
 std::optional<uint64_t> ParseSize(std::string_view text);
 
-// A whole number without sign; nothing for any other text and above `max`.
+// Parses a whole number without sign; empty for any other text and above `max`.
 std::optional<uint64_t> ParseNumber(std::string_view text, uint64_t max);
 
-// Sets limits by their names in policy.proto, each once; those in bytes take sizes.
-// Errors: kInvalidArgument, for people: "'pages' is not a limit of policy.proto".
+// Sets limits by their names in policy.proto, each at most once; limits in bytes accept sizes.
+// Errors: kInvalidArgument, with text for people: "'pages' is not a limit of policy.proto".
 class LimitSetter {
  public:
-  // The limits outlive the setter.
+  // The limits must outlive the setter.
   explicit LimitSetter(v1::ResourceLimits& limits) : limits_(limits) {}
 
   absl::Status Set(std::string_view name, std::string_view value);
-  // "regions=100,memory_bytes=64MiB"; nothing for the empty text.
+  // Sets limits from "regions=100,memory_bytes=64MiB"; does nothing for an empty text.
   absl::Status SetList(std::string_view list);
 
  private:

@@ -41,7 +41,8 @@ absl::StatusOr<std::shared_ptr<AttachedMemory>> AttachedMemory::Import(std::shar
                          connection->Call(&v1::MemoryService::Stub::ImportMemory, request));
   std::shared_ptr<AttachedMemory> memory(
       new AttachedMemory(std::move(connection), MemoryObjectId{response.memory_id()}));
-  // Sent before it is mapped: the daemon names what is wrong with a file better than mmap does.
+  // The descriptor is sent before the file is mapped: the daemon reports what is wrong with a file better than mmap
+  // does.
   RNICD_RETURN_IF_ERROR(SendDescriptor(memory->connection_->fd_socket_path(), response.fd_ticket(), fd,
                                        memory->connection_->options().call_deadline));
   RNICD_RETURN_IF_ERROR(memory->Map(fd, size));

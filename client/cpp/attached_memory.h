@@ -12,7 +12,7 @@
 namespace rnicd::inline client {
 
 // A memory object of the session and this process's mapping of it: what a Memory and its regions share.
-// Lifetime: unmaps and releases when the last of them is gone, also when attaching stopped half way.
+// Lifetime: unmaps and releases when the last of them is destroyed, also when attaching failed half way.
 // Threads:  safe once attached.
 class AttachedMemory {
  public:

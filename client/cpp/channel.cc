@@ -21,7 +21,7 @@ std::shared_ptr<grpc::Channel> MakeUnixChannel(const std::string& path) {
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, -1);
-  // A failed connect to a Unix socket costs nothing, and a daemon that was restarted is back within a second; gRPC
+  // A failed connect to a Unix socket costs nothing, and a restarted daemon is back within a second; gRPC's default
   // would wait for up to two minutes.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1'000);

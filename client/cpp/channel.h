@@ -12,7 +12,7 @@
 
 namespace rnicd::inline client {
 
-// True when a Unix socket can have this path.
+// Whether this path fits a Unix socket address.
 bool FitsUnixAddress(const std::string& path);
 
 // A channel to a Unix socket that shares its connection with no other channel of the process: a session belongs to a

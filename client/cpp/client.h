@@ -20,16 +20,16 @@ class Connection;
 
 // One adapter of the node, as ListAdapters describes it.
 struct AdapterSummary {
-  // Stable across restarts; for ClientOptions::adapter_name.
+  // Name, stable across restarts; for ClientOptions::adapter_name.
   std::string name;
   // "soft" or "verbs".
   std::string provider;
-  // The NUMA node the card hangs on; -1 when it has none.
+  // The card's NUMA node; -1 when it has none.
   int32_t numa_node = -1;
   NdkAdapterInfo info;
 };
 
-// How much of one counted resource the session uses.
+// The session's use of one counted resource.
 struct ResourceUse {
   // "memory_bytes", "memory_objects", "pinned_bytes", "regions", ...: see ResourceUse in session_service.proto.
   std::string name;
@@ -44,23 +44,23 @@ struct SessionUse {
   std::vector<ResourceUse> resources;
 };
 
-// What the session still held when it was closed.
+// Objects and memory that the session still held when it was closed.
 struct Reclaimed {
   uint64_t regions = 0;
   uint64_t pinned_bytes = 0;
   uint64_t memory_bytes = 0;
 };
 
-// This process's session with rnicd: where memory, regions and queues come from. All of them live in one protection
-// domain, on one adapter.
+// This process's session with rnicd, from which memory, regions and queues are created. All of them belong to one
+// protection domain, on one adapter.
 //
 // Lifetime: a handle on a connection that every object made from it shares. They may outlive the Client and keep
-//           working; the session is closed when the last of them is gone. A moved-from Client may be destroyed or
-//           assigned to; its calls fail with SESSION_REQUIRED.
+//           working; the session is closed when the last of them is destroyed. A moved-from Client may be destroyed
+//           or assigned to; its calls fail with SESSION_REQUIRED.
 //           gRPC does not survive fork: connect after it, in the process that uses the session.
 // Threads:  calls are safe from several threads at once; moving and destroying are not.
-// Errors:   the daemon's own, so that ErrorInfoOf and NtStatusOf of base/status.h answer; or a transport failure
-//           (transport_failure.h): kUnavailable when rnicd is not there, kDeadlineExceeded.
+// Errors:   the daemon's own, readable with ErrorInfoOf and NtStatusOf of base/status.h; or a transport failure
+//           (transport_failure.h): kUnavailable when rnicd is not running, kDeadlineExceeded.
 class Client {
  public:
   // Connects and opens a session with its event stream. Adapter and protection domain are opened when first needed.
@@ -68,7 +68,7 @@ class Client {
   // GRANT_REFUSED.
   static absl::StatusOr<Client> Connect(ClientOptions options);
 
-  // 0 for a moved-from client.
+  // Id of the session; 0 for a moved-from client.
   SessionId session_id() const;
   // The name of the tenant whose limits the session shares, "guests/uid=1000"; empty for a moved-from client.
   std::string tenant() const;
@@ -77,16 +77,16 @@ class Client {
   absl::StatusOr<std::vector<AdapterSummary>> ListAdapters() const;
   // The limits of this session's adapter. Errors: ADAPTER_NOT_FOUND. Source: NDK_FN_QUERY_ADAPTER_INFO.
   absl::StatusOr<NdkAdapterInfo> QueryAdapterInfo() const;
-  // What the session owns now, and its limits.
+  // The session's current usage and limits.
   absl::StatusOr<SessionUse> GetSession() const;
-  // For SGEs that name logical addresses; the same for the session's life. Never for a peer.
+  // Token for SGEs that name logical addresses; constant for the session's life. Never for a peer.
   absl::StatusOr<PrivilegedToken> GetPrivilegedToken() const;
 
-  // Ends the session now, for all that share it: their tokens are dead, their later calls fail, and requests under way
+  // Ends the session now for everything that shares it: its tokens stop working, later calls fail, and pending requests
   // complete with SESSION_ENDING. Mappings of Memory stay readable and writable until it is destroyed.
   absl::StatusOr<Reclaimed> Close();
 
-  // For the objects made from it. Null when moved from.
+  // For the objects created from this client. Null when moved from.
   const std::shared_ptr<Connection>& connection() const { return connection_; }
 
  private:

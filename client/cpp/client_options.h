@@ -6,29 +6,29 @@
 
 #include "absl/status/status.h"
 
-// Everything of librnicd lives in the inline namespace `client`, so that it is written rnicd::Client, yet may be
-// linked into one program with the daemon's own classes of the same names.
+// Everything in librnicd is in the inline namespace `client`, so that it is written rnicd::Client, yet can be linked
+// into one program with the daemon's own classes of the same names.
 namespace rnicd::inline client {
 
-// What Client::Connect needs to know. The defaults suit a workload in a pod that mounts the socket directory.
+// Options of Client::Connect. The defaults suit a workload in a pod that mounts the socket directory.
 struct ClientOptions {
   // The directory that holds rpc.sock and the fd socket. The path of each must fit a Unix address (107 bytes).
   std::string socket_dir = "/run/rnicd";
   // Shown to operators beside the process; up to 64 printable ASCII characters. May be empty. Grants nothing.
   std::string label;
-  // The secret of a grant, which makes the session one of the grant's tenant. Empty means the value of the environment
-  // variable RNICD_GRANT; where that is not set either, the node's policy says whose tenant this process is.
+  // The secret of a grant: the session then belongs to the grant's tenant. Empty means the value of the environment
+  // variable RNICD_GRANT; if that is not set either, the node's policy decides the tenant of this process.
   std::string grant;
   // A name from ListAdapters. Empty means the node's first adapter.
   std::string adapter_name;
-  // How long one call may take before it fails with kDeadlineExceeded. Registering is linear in the size.
+  // Timeout of one call, which then fails with kDeadlineExceeded. The time to register memory is linear in its size.
   std::chrono::milliseconds call_deadline{30'000};
-  // How long one destructor may wait for the daemon. After a destructor ran out of it, later destructors of the same
-  // connection do not wait at all; the daemon takes everything back when the connection or the process ends.
+  // Timeout of one destructor's wait for the daemon. After one destructor timed out, later destructors of the same
+  // connection do not wait at all; the daemon releases everything when the connection or the process ends.
   std::chrono::milliseconds release_deadline{5'000};
   // Called at most once, when the session ends without Client::Close: evicted, daemon stopping, connection lost.
   // The status is SESSION_ENDING with the daemon's cause in ErrorInfo::field, or a transport failure.
-  // Runs on a thread of gRPC's; must not block.
+  // Runs on a gRPC thread; must not block.
   std::function<void(const absl::Status&)> on_session_ended;
 };
 

@@ -12,14 +12,14 @@
 namespace rnicd::inline client {
 namespace {
 
-// Far enough, and no clock overflows.
+// Effectively no deadline, without overflowing any clock.
 constexpr std::chrono::hours kWaitMax{24 * 365};
 
 Instant DeadlineAfter(std::chrono::milliseconds wait_max) {
   return Instant::clock::now() + std::min<std::chrono::milliseconds>(wait_max, kWaitMax);
 }
 
-// Pending is fine: the daemon closes the queue when its last queue pair is gone, and nobody waits for the event.
+// Pending is fine: the daemon closes the queue when its last queue pair is destroyed, and nothing waits for that event.
 v1::CloseCqRequest CloseRequest(CompletionQueueId id) {
   v1::CloseCqRequest request;
   request.set_cq_id(id.value);
@@ -27,10 +27,11 @@ v1::CloseCqRequest CloseRequest(CompletionQueueId id) {
   return request;
 }
 
-// The notification that came and was not waited for yet. Apart from the queue, since the event stream holds it.
+// The pending notification, which no thread has waited for yet. Separate from the queue, because the event stream keeps
+// it alive.
 class Notification {
  public:
-  // ok for a notification; a failure is the last word.
+  // ok for a notification; a failure is final.
   void Set(const absl::Status& outcome) {
     MutexLock lock(mutex_);
     if (outcome.ok()) {
@@ -62,10 +63,10 @@ class Notification {
 
 }  // namespace
 
-// The queue in the daemon.
+// Id of the queue in the daemon.
 struct CompletionQueue::Open {
   ~Open() {
-    connection->queue_events().Forget(id);
+    connection->queue_events().Remove(id);
     if (!closed) {
       connection->Release(&v1::QueueService::Stub::CloseCq, CloseRequest(id));
     }
@@ -122,7 +123,8 @@ absl::StatusOr<std::vector<Completion>> CompletionQueue::PollFor(uint32_t max, s
     if (!completions.empty()) {
       return completions;
     }
-    // What comes between the poll and here is newer than the last notification, so it notifies at once.
+    // A completion that arrives between the poll and the arming is newer than the last notification, so it notifies at
+    // once.
     RNICD_RETURN_IF_ERROR(Arm(CqNotifyType::kAny));
     RNICD_ASSIGN_OR_RETURN(const bool notified, open_->notification->Take(deadline));
     if (!notified) {

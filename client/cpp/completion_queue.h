@@ -17,9 +17,9 @@ namespace rnicd::inline client {
 class Client;
 class Connection;
 
-// What a completion queue is armed for. The numbers are NDK's.
+// Completions for which a completion queue is armed. The numbers are NDK's.
 enum class CqNotifyType : uint32_t {
-  // Only failures of the queue itself.
+  // Failures of the queue itself only.
   kErrors = 0,
   // Any completion.
   kAny = 1,
@@ -29,59 +29,61 @@ enum class CqNotifyType : uint32_t {
 
 // The end of one posted request. Source: NDK_RESULT_EX.
 struct Completion {
-  // kSuccess, kCancelled when the request was flushed, or why it failed. After a failure the queue pair is dead.
+  // kSuccess, kCancelled for a flushed request, or the reason of the failure. After a failure the queue pair is
+  // unusable.
   NtStatus status = NtStatus::kSuccess;
   OperationType type = OperationType::kSend;
-  // Bytes received; of receives that succeeded only.
+  // Bytes received; set for successful receives only.
   uint32_t bytes = 0;
   // As given in QueuePairOptions.
   uint64_t qp_context = 0;
   // As given in RequestOptions.
   uint64_t request_context = 0;
-  // With kReceiveAndInvalidate: the token of this session's that the sender had invalidated. Otherwise 0.
+  // With kReceiveAndInvalidate: this session's token that the sender invalidated. Otherwise 0.
   RemoteToken invalidated_token;
 
   bool ok() const { return status == NtStatus::kSuccess; }
 };
 
-// Where the requests of queue pairs report their end: an NDK completion queue.
+// The queue to which queue pairs report completed requests: an NDK completion queue.
 //
 // Lifetime: keeps the session. The destructor closes within ClientOptions::release_deadline; where queue pairs still
-//           report here, the daemon closes it when the last of them is gone. A moved-from queue is closed and may be
-//           destroyed or assigned.
-// Threads:  calls are safe from several threads at once; moving and destroying are not. A notification is given to one
-//           of the threads that wait. Never wait in a callback of this library.
-// Errors:   CQ_OVERRUN when more completions came than fit: this queue and its queue pairs are dead then.
+//           report here, the daemon closes it when the last of them is destroyed. A moved-from queue is closed and may
+//           be destroyed or assigned.
+// Threads:  calls are safe from several threads at once; moving and destroying are not. A notification wakes one
+//           waiting thread. Never wait in a callback of this library.
+// Errors:   CQ_OVERRUN when more completions arrived than fit: this queue and its queue pairs are unusable then.
 //           OBJECT_NOT_FOUND for a queue that is closed or moved from; transport failures.
 // Source:   NDK_FN_CREATE_CQ, _ARM_CQ, _GET_CQ_RESULTS_EX, _RESIZE_CQ; NDK_FN_CQ_NOTIFICATION_CALLBACK.
 class CompletionQueue {
  public:
-  // `depth` is the most completions that wait here; 1 to NdkAdapterInfo::max_cq_depth. Errors: FIELD_OUT_OF_RANGE,
-  // ABOVE_ADAPTER_LIMIT, QUOTA_COMPLETION_QUEUES, QUOTA_CQ_ENTRIES, DEVICE_OUT_OF_RESOURCES.
+  // `depth` is the maximum number of completions that can be queued; 1 to NdkAdapterInfo::max_cq_depth. Errors:
+  // FIELD_OUT_OF_RANGE, ABOVE_ADAPTER_LIMIT, QUOTA_COMPLETION_QUEUES, QUOTA_CQ_ENTRIES, DEVICE_OUT_OF_RESOURCES.
   static absl::StatusOr<CompletionQueue> Create(const Client& client, uint32_t depth);
 
   CompletionQueue(CompletionQueue&&) noexcept = default;
   CompletionQueue& operator=(CompletionQueue&&) noexcept = default;
 
-  // 0 for one that is closed or moved from.
+  // Id of the queue; 0 for one that is closed or moved from.
   CompletionQueueId id() const;
 
-  // Takes what is there, oldest first, at most `max`; not more than 16384 at a time.
+  // Removes and returns the queued completions, oldest first: at most `max`, and at most 16384 in one call.
   absl::StatusOr<std::vector<Completion>> Poll(uint32_t max);
-  // Likewise; waits so long for the first one. Arms the queue for any completion while it waits, and may leave it so.
-  // Nothing when the time is over.
+  // As Poll, but waits up to the timeout for the first completion. Arms the queue for any completion while it waits,
+  // and may leave it armed. Empty on timeout.
   absl::StatusOr<std::vector<Completion>> PollFor(uint32_t max, std::chrono::milliseconds wait_max);
 
-  // Asks for one notification. Arming again before it comes combines the types: kAny wins over everything, kSolicited
-  // over kErrors. It comes at once for a completion of that type that is newer than the last notification.
+  // Requests one notification. Arming again before it arrives combines the types: kAny wins over everything, kSolicited
+  // over kErrors. The notification comes at once if there is a completion of that type newer than the last
+  // notification.
   absl::Status Arm(CqNotifyType type);
-  // Waits for a notification since the last one that was waited for. False when the time is over. What it was for may
-  // have been taken by a Poll meanwhile. Errors besides: SESSION_ENDING, or a transport failure, when none will come.
+  // Waits for a notification newer than the last one waited for. False on timeout. A Poll may already have taken the
+  // completion that caused it. Further errors: SESSION_ENDING, or a transport failure, when none will come.
   absl::StatusOr<bool> WaitForNotification(std::chrono::milliseconds wait_max);
 
-  // Keeps what is queued. Errors: as Create; CQ_BACKLOG, DEVICE_NOT_CAPABLE.
+  // Keeps the queued completions. Errors: as Create; CQ_BACKLOG, DEVICE_NOT_CAPABLE.
   absl::Status Resize(uint32_t depth);
-  // What the destructor does, with its outcome.
+  // Does what the destructor does and returns the outcome.
   absl::Status Close();
 
   // For QueuePair. Null when closed or moved from.

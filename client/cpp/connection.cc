@@ -60,7 +60,8 @@ Connection::~Connection() {
   if (events_->Stop(options_.release_deadline)) {
     return;
   }
-  // The last owner let go inside one of the stream's callbacks. The channel must die on another thread than gRPC's.
+  // The last reference was dropped inside one of the stream's callbacks. The channel must be destroyed on a thread
+  // other than gRPC's.
   std::thread([events = std::move(events_), channel = std::move(channel_)] {
     while (!events->Stop(std::chrono::seconds(1))) {
     }

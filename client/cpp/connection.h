@@ -20,22 +20,22 @@
 
 namespace rnicd::inline client {
 
-// One connection to the daemon with its session, its event stream, and the adapter and protection domain that its
-// regions and queues live in.
-// Lifetime: shared by the Client, every object made from it and every request under way; the session is closed when the
-//           last of them goes, or by CloseSession.
+// One connection to the daemon with its session, its event stream, and the adapter and protection domain of its regions
+// and queues.
+// Lifetime: shared by the Client, every object created from it and every pending request; the session is closed when
+//           the last of them is destroyed, or by CloseSession.
 // Threads:  safe.
 // Errors:   those of the RPCs; transport failures.
 class Connection {
  public:
-  // Errors: FIELD_OUT_OF_RANGE for a socket_dir that no Unix address holds; those of OpenSession.
+  // Errors: FIELD_OUT_OF_RANGE for a socket_dir that does not fit a Unix address; those of OpenSession.
   static absl::StatusOr<std::shared_ptr<Connection>> Open(ClientOptions options);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
   ~Connection();
 
   SessionId session_id() const { return session_id_; }
-  // Whose limits the session shares.
+  // Name of the tenant whose limits the session shares.
   const std::string& tenant() const { return tenant_; }
   const std::string& fd_socket_path() const { return fd_socket_path_; }
   const ClientOptions& options() const { return options_; }
@@ -49,8 +49,8 @@ class Connection {
     return CallUnary(StubOf<Stub>(), method, request, options_.call_deadline);
   }
 
-  // A call that gives something back, from a destructor: within options().release_deadline, or not at all once the
-  // session is over or the daemon has let one of these calls run out.
+  // A call that releases something, from a destructor: within options().release_deadline, or not at all once the
+  // session has ended or one of these calls has timed out.
   template <typename Stub, typename Request, typename Response>
   void Release(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
                const std::type_identity_t<Request>& request) {
@@ -63,11 +63,11 @@ class Connection {
     }
   }
 
-  // Opened on first use, and once; a failure is tried again by the next caller.
+  // Opened once, on first use; after a failure the next caller retries.
   absl::StatusOr<AdapterId> Adapter();
   absl::StatusOr<ProtectionDomainId> ProtectionDomain();
 
-  // Ends the session now. Requests under way fail with SESSION_ENDING.
+  // Ends the session now. Pending requests fail with SESSION_ENDING.
   absl::StatusOr<v1::CloseSessionResponse> CloseSession();
 
  private:
@@ -106,7 +106,7 @@ class Connection {
   // Synchronises itself.
   std::atomic<bool> skip_releases_ = false;
 
-  // Held while the adapter or the domain is being opened, so that only one is.
+  // Held while the adapter or the domain is being opened, so that each is opened only once.
   Mutex mutex_;
   AdapterId adapter_ RNICD_GUARDED_BY(mutex_);
   ProtectionDomainId protection_domain_ RNICD_GUARDED_BY(mutex_);

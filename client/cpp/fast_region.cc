@@ -7,7 +7,7 @@
 
 namespace rnicd::inline client {
 
-// The region in the daemon.
+// Id of the region in the daemon.
 struct FastRegion::Open {
   ~Open() {
     if (id != MemoryRegionId{}) {

@@ -13,14 +13,14 @@ namespace rnicd::inline client {
 class Client;
 
 struct FastRegionOptions {
-  // Pages of 4 KiB that one FastRegister may name at most; at least 1.
+  // Maximum number of 4 KiB pages in one FastRegister; at least 1.
   uint32_t max_pages = 0;
-  // Needed when a FastRegister is to grant a remote right.
+  // Whether a FastRegister may grant remote rights.
   bool remote_access = false;
 };
 
-// A region that work requests register pages with, again and again: WorkChain::FastRegister and Invalidate. Nothing is
-// reachable through it in between.
+// A region that work requests use to register pages repeatedly: WorkChain::FastRegister and Invalidate. Between
+// registrations it gives no access to any memory.
 //
 // Lifetime: keeps the session. The destructor ends a registration and closes within ClientOptions::release_deadline;
 //           it waits for posted requests that name the region, so those should be complete or flushed before. A
@@ -36,16 +36,17 @@ class FastRegion {
   FastRegion(FastRegion&&) noexcept = default;
   FastRegion& operator=(FastRegion&&) noexcept = default;
 
-  // 0 for one that is closed or moved from; likewise the token.
+  // Id of the region; 0 when closed or moved from, as is the token.
   MemoryRegionId id() const;
-  // For SGEs of this process; the same for the region's life, and works only while pages are registered.
+  // For SGEs of this process; constant for the region's life, and valid only while pages are registered.
   LocalToken local_token() const;
-  // Asks for the token of the last FastRegister that was posted; PostOutcome has it too. It changes with each.
+  // Asks the daemon for the token of the last posted FastRegister; PostOutcome has it too. Each FastRegister changes
+  // it.
   // Errors: OBJECT_NOT_FOUND.
   absl::StatusOr<RemoteToken> GetRemoteToken() const;
 
-  // What the destructor does, with its outcome, within ClientOptions::call_deadline. Errors: OBJECT_NOT_FOUND for one
-  // that is closed or moved from.
+  // Does what the destructor does and returns the outcome, within ClientOptions::call_deadline. Errors:
+  // OBJECT_NOT_FOUND when closed or moved from.
   absl::Status Close();
 
  private:

@@ -38,9 +38,9 @@ absl::Status BrokenReply(std::string_view what) {
   return TransportFailure(absl::StatusCode::kInternal, "the reply on the fd socket " + std::string(what));
 }
 
-// Lets the next blocking call on the socket last until the deadline.
+// Sets the timeout of the next blocking call on the socket to the time left until the deadline.
 void SetTimeouts(int socket_fd, Instant deadline) {
-  // A zero timeout would mean to wait for ever.
+  // A timeout of zero would mean to wait forever.
   const auto left = std::max(std::chrono::duration_cast<std::chrono::microseconds>(deadline - Instant::clock::now()),
                              std::chrono::microseconds(1));
   const timeval timeout = {.tv_sec = left.count() / 1'000'000, .tv_usec = left.count() % 1'000'000};
@@ -101,7 +101,7 @@ absl::Status SendPacket(int socket_fd, std::string packet, int fd, Instant deadl
   return Uninterrupted(socket_fd, deadline, send_once) >= 0 ? absl::OkStatus() : SocketFailure("sendmsg", errno);
 }
 
-// Takes ownership of every descriptor in the control data, so that a reply that is refused leaks none.
+// Takes ownership of every descriptor in the control data, so that a rejected reply leaks none.
 std::vector<UniqueFd> DescriptorsIn(msghdr& message) {
   std::vector<UniqueFd> descriptors;
   for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {

@@ -9,8 +9,7 @@
 namespace rnicd::inline client {
 
 // One exchange on the daemon's fd socket: connect, one FdRequest, one FdReply, close.
-// Errors:  what the daemon replied (TICKET_UNKNOWN, MEMORY_NOT_SEALABLE, ...), or a transport failure: kUnavailable
-// when
+// Errors:  the daemon's reply (TICKET_UNKNOWN, MEMORY_NOT_SEALABLE, ...), or a transport failure: kUnavailable when
 //          nothing listens or the daemon hung up, kDeadlineExceeded, kInternal for a reply that breaks the protocol.
 // Threads: safe; nothing is shared.
 // Source:  fd_channel.proto; unix(7).

@@ -18,7 +18,7 @@ v1::ReleaseLamRequest ReleaseRequest(LogicalMappingId id) {
 
 }  // namespace
 
-// The mapping in the daemon.
+// Id of the mapping in the daemon.
 struct LogicalMapping::Built {
   ~Built() {
     if (!released) {
@@ -33,7 +33,7 @@ struct LogicalMapping::Built {
   uint64_t length = 0;
   VirtualAddress address;
   bool released = false;
-  // The memory under the mapping, which must not be given back before it.
+  // The memory under the mapping, which must not be released before it.
   std::vector<std::shared_ptr<const void>> memory;
 };
 

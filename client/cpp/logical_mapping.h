@@ -18,9 +18,9 @@ namespace rnicd::inline client {
 // token.
 //
 // Lifetime: keeps its Memory and the session. The destructor releases it within ClientOptions::release_deadline; its
-//           addresses are dead then for new requests. Pages that a fast registration still uses stay mapped and charged
-//           until that ends; a Memory given back before that is refused (MEMORY_IN_USE) and stays the session's. So end
-//           the registration first: declaring memory, mapping and region in this order does it.
+//           addresses are then invalid for new requests. Pages that a fast registration still uses stay mapped and
+//           charged until that ends; releasing the Memory before that is refused (MEMORY_IN_USE), and the session keeps
+//           it. So end the registration first: declaring memory, mapping and region in this order does it.
 //           A moved-from mapping has no pages and may be destroyed or assigned.
 // Threads:  const methods are safe from several threads.
 // Errors:   LENGTH_ZERO, MDL_*, MEMORY_NOT_SEALED, PAGE_COUNT_UNSUPPORTED, QUOTA_LOGICAL_MAPPINGS, QUOTA_PINNED_BYTES;
@@ -28,11 +28,12 @@ namespace rnicd::inline client {
 // Source:   NDK_FN_BUILD_LAM, NDK_FN_RELEASE_LAM.
 class LogicalMapping {
  public:
-  // All of the memory.
+  // Maps all of the memory.
   static absl::StatusOr<LogicalMapping> Build(const Memory& memory);
-  // The part of the memory. Errors besides: MDL_RANGE_OUTSIDE_MEMORY, found here.
+  // Maps a part of the memory. Further errors: MDL_RANGE_OUTSIDE_MEMORY, detected by this library.
   static absl::StatusOr<LogicalMapping> Build(const Memory& memory, std::span<const std::byte> part);
-  // `length` bytes from the first entry's address on. Entries without owner need their Memory kept by the caller.
+  // Maps `length` bytes starting at the first entry's address. For entries without owner the caller must keep the
+  // Memory.
   static absl::StatusOr<LogicalMapping> BuildChain(const Client& client, std::span<const MdlEntry> chain,
                                                    uint64_t length);
 
@@ -46,11 +47,11 @@ class LogicalMapping {
   uint32_t fbo() const;
   // Bytes.
   uint64_t length() const;
-  // All of it, in order, at the first entry's address.
+  // A registration of the whole mapping, in order, at the first entry's address.
   FastRegistration AsRegistration() const;
 
-  // What the destructor does, with its outcome, within ClientOptions::call_deadline. Errors: OBJECT_NOT_FOUND for one
-  // that is released or moved from.
+  // Does what the destructor does and returns the outcome, within ClientOptions::call_deadline. Errors:
+  // OBJECT_NOT_FOUND when released or moved from.
   absl::Status Release();
 
  private:

@@ -23,12 +23,12 @@ struct AllocateOptions {
   // Bytes; at least one page and a whole number of pages.
   uint64_t size = 0;
   PageSize page_size = PageSize::k4KiB;
-  // The NUMA node to take the pages from; absent means any.
+  // NUMA node to allocate the pages from; absent means any.
   std::optional<uint32_t> numa_node;
 };
 
 // One entry of an MDL chain: a run of bytes of one memory object and the address at which its owner knows it. Made by
-// Memory::Entry, or by hand where a region shall be known by other addresses than this process's.
+// Memory::Entry, or by hand for a region whose addresses differ from this process's.
 // Source: MdlEntry in types.proto, which has the rules.
 struct MdlEntry {
   MemoryObjectId memory_id;
@@ -42,21 +42,21 @@ struct MdlEntry {
   std::shared_ptr<const void> owner;
 };
 
-// Memory that can be registered: pages that the daemon counts against this session, mapped into this process.
+// Memory that can be registered: pages charged to this session, mapped into this process.
 //
 // Lifetime: the pages stay attached while the Memory, or a MemoryRegion made from it, exists; then they are unmapped
-//           and given back. May outlive the Client. A moved-from Memory has no bytes and may be destroyed or assigned.
+//           and released. May outlive the Client. A moved-from Memory has no bytes and may be destroyed or assigned.
 // Threads:  const methods are safe from several threads; the bytes are the caller's to synchronise.
 // Errors:   the daemon's; transport failures; MEMORY_PAGES_UNAVAILABLE when this process cannot map the memory.
 class Memory {
  public:
-  // Gets pages of the daemon's. Errors: FIELD_OUT_OF_RANGE, MEMORY_SIZE_UNALIGNED, MEMORY_PAGES_UNAVAILABLE,
+  // Allocates pages in the daemon. Errors: FIELD_OUT_OF_RANGE, MEMORY_SIZE_UNALIGNED, MEMORY_PAGES_UNAVAILABLE,
   // NUMA_NODE_UNKNOWN, QUOTA_MEMORY_BYTES, QUOTA_MEMORY_OBJECTS.
   static absl::StatusOr<Memory> Allocate(const Client& client, const AllocateOptions& options);
 
-  // Brings a memfd of the caller's, made with MFD_ALLOW_SEALING: its first `size` bytes. `fd` is borrowed and stays
-  // open. Afterwards the file is sealed: it cannot shrink, and no new writable mapping of it can be made; mappings that
-  // exist keep working. Errors: as Allocate; MEMORY_NOT_MEMORY, MEMORY_NOT_SEALABLE, MEMORY_WRITE_SEALED,
+  // Imports the first `size` bytes of the caller's memfd, which must have MFD_ALLOW_SEALING. `fd` is borrowed and stays
+  // open. Afterwards the file is sealed: it cannot shrink, and no new writable mapping of it can be created; existing
+  // mappings keep working. Errors: as Allocate; MEMORY_NOT_MEMORY, MEMORY_NOT_SEALABLE, MEMORY_WRITE_SEALED,
   // MEMORY_READ_ONLY, MEMORY_TOO_SHORT, MEMORY_SEAL_REFUSED.
   static absl::StatusOr<Memory> Import(const Client& client, int fd, uint64_t size);
 
@@ -67,15 +67,15 @@ class Memory {
   std::span<std::byte> bytes() const;
   // Bytes.
   uint64_t size() const { return bytes().size(); }
-  // Of the first byte, in this process: what Register makes the region known by.
+  // Address of the first byte in this process; Register uses it as the region's address.
   VirtualAddress address() const;
   MemoryObjectId id() const;
   PageSize page_size() const;
 
-  // `part`, which must lie inside bytes(), as an entry of an MDL chain. Errors: MDL_RANGE_OUTSIDE_MEMORY.
+  // `part`, which must be inside bytes(), as an entry of an MDL chain. Errors: MDL_RANGE_OUTSIDE_MEMORY.
   absl::StatusOr<MdlEntry> Entry(std::span<const std::byte> part) const;
 
-  // Gives the memory back now; on success bytes() is empty. Errors: MEMORY_IN_USE while a region uses it.
+  // Releases the memory now; on success bytes() is empty. Errors: MEMORY_IN_USE while a region uses it.
   absl::Status Release();
 
   // For MemoryRegion. Null when moved from.

@@ -51,19 +51,19 @@ MemoryRegion::MemoryRegion(MemoryRegion&& other) noexcept
       registered_(other.registered_),
       registration_(other.registration_),
       memory_(std::move(other.memory_)) {
-  other.Forget();
+  other.Reset();
 }
 
 MemoryRegion& MemoryRegion::operator=(MemoryRegion&& other) noexcept {
   if (this != &other) {
-    // What this one held goes with `old`.
+    // The destructor of `old` releases what this region held.
     const MemoryRegion old(std::move(*this));
     connection_ = std::move(other.connection_);
     id_ = other.id_;
     registered_ = other.registered_;
     registration_ = other.registration_;
     memory_ = std::move(other.memory_);
-    other.Forget();
+    other.Reset();
   }
   return *this;
 }
@@ -92,7 +92,7 @@ absl::Status MemoryRegion::Close() {
     return MakeError(ErrorReason::OBJECT_NOT_FOUND);
   }
   RNICD_RETURN_IF_ERROR(connection_->Call(&v1::MemoryService::Stub::CloseMr, CloseRequest(id_)).status());
-  Forget();
+  Reset();
   return absl::OkStatus();
 }
 
@@ -106,7 +106,7 @@ void MemoryRegion::Adopt(const Registration& registration, std::span<const MdlEn
   }
 }
 
-void MemoryRegion::Forget() {
+void MemoryRegion::Reset() {
   id_ = MemoryRegionId{};
   registered_ = false;
   registration_ = {};

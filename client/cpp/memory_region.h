@@ -16,26 +16,26 @@
 
 namespace rnicd::inline client {
 
-// What a registered region is known by.
+// Address, length and tokens of a registered region.
 struct Registration {
-  // Of the first byte, as peers and SGEs name it.
+  // Address of the first byte, as used by peers and SGEs.
   VirtualAddress base_address;
   // Bytes.
   uint64_t length = 0;
   // For SGEs of this process.
   LocalToken local_token;
-  // For peers; opaque, to be handed on unchanged.
+  // For peers; opaque, to be passed on unchanged.
   RemoteToken remote_token;
 };
 
-// The right of the adapter to use a range of Memory: an NDK memory region, registered.
+// The adapter's right to use a range of Memory: a registered NDK memory region.
 //
 // `flags` are kMrFlag values of base/access_rights.h combined by OR; 0 allows local reads only.
 // Lifetime: keeps its Memory and the session. The destructor deregisters and closes within
 //           ClientOptions::release_deadline. A moved-from region is not registered and may be destroyed or assigned.
-// Threads:  const methods are safe from several threads, the others are not. Callbacks run on a thread of gRPC's, or on
+// Threads:  const methods are safe from several threads, the others are not. Callbacks run on a gRPC thread, or on
 //           the caller's before the call returns; they must not block for long, but may use and drop any object.
-// Errors:   of registering: LENGTH_ZERO, LENGTH_ABOVE_ADAPTER_LIMIT, MDL_*, FLAGS_*, QUOTA_REGIONS, QUOTA_PINNED_BYTES,
+// Errors:   registering: LENGTH_ZERO, LENGTH_ABOVE_ADAPTER_LIMIT, MDL_*, FLAGS_*, QUOTA_REGIONS, QUOTA_PINNED_BYTES,
 //           DEVICE_OUT_OF_RESOURCES, DEVICE_FAILED; transport failures. After a failure nothing is left behind.
 // Source:   NDK_FN_CREATE_MR, NDK_FN_REGISTER_MR, NDK_FN_DEREGISTER_MR.
 class MemoryRegion {
@@ -44,25 +44,27 @@ class MemoryRegion {
   using Outcomes = std::vector<absl::StatusOr<MemoryRegion>>;
   using CloseCallback = std::function<void(absl::Status)>;
 
-  // All of the memory, at its address in this process.
+  // Registers all of the memory, at its address in this process.
   static absl::StatusOr<MemoryRegion> Register(const Memory& memory, uint32_t flags);
-  // The part of the memory. Errors besides: MDL_RANGE_OUTSIDE_MEMORY, found here.
+  // Registers a part of the memory. Further errors: MDL_RANGE_OUTSIDE_MEMORY, detected by this library.
   static absl::StatusOr<MemoryRegion> Register(const Memory& memory, std::span<const std::byte> part, uint32_t flags);
-  // `length` bytes from the first entry's address on. Entries without owner need their Memory kept by the caller.
+  // Registers `length` bytes starting at the first entry's address. For entries without owner the caller must keep the
+  // Memory.
   static absl::StatusOr<MemoryRegion> RegisterChain(const Client& client, std::span<const MdlEntry> chain,
                                                     uint64_t length, uint32_t flags);
 
-  // Every part as a region of its own, in two RPCs whatever their number (at most 16384). One outcome per part, in
-  // order; one that fails does not stop those after it. A status instead of outcomes means that none is registered.
+  // Registers every part as a separate region, in two RPCs whatever their number (at most 16384). Returns one outcome
+  // per part, in order; a failure does not stop the parts after it. A status instead of outcomes means that none is
+  // registered.
   static absl::StatusOr<Outcomes> RegisterBatch(const Memory& memory, std::span<const std::span<const std::byte>> parts,
                                                 uint32_t flags);
-  // Closes them in one RPC. The status of the first that failed, or ok; all are gone either way.
+  // Closes the regions in one RPC. Returns the status of the first failure, or ok; all objects are closed either way.
   static absl::Status CloseBatch(std::vector<MemoryRegion> regions);
 
-  // Does not wait for the registration where the daemon lets it pend. `callback` is called exactly once.
+  // Does not wait for a registration that the daemon completes asynchronously. `callback` is called exactly once.
   static void RegisterAsync(const Memory& memory, std::span<const std::byte> part, uint32_t flags,
                             RegisterCallback callback);
-  // Likewise; deregisters first. Both tokens are dead when `callback` is called with ok.
+  // Closes without waiting; deregisters first. Both tokens are invalid when `callback` is called with ok.
   static void CloseAsync(MemoryRegion region, CloseCallback callback);
 
   MemoryRegion(MemoryRegion&& other) noexcept;
@@ -70,7 +72,7 @@ class MemoryRegion {
   ~MemoryRegion();
 
   MemoryRegionId id() const { return id_; }
-  // False once deregistered, closed or moved from; then the rest is 0.
+  // False once deregistered, closed or moved from; then all other values are 0.
   bool registered() const { return registered_; }
   VirtualAddress base_address() const { return registration_.base_address; }
   // Bytes.
@@ -78,10 +80,10 @@ class MemoryRegion {
   LocalToken local_token() const { return registration_.local_token; }
   RemoteToken remote_token() const { return registration_.remote_token; }
 
-  // Both tokens are dead when it succeeds. Errors: REGION_NOT_REGISTERED, REGION_BUSY, DEVICE_FAILED.
+  // Both tokens are invalid on success. Errors: REGION_NOT_REGISTERED, REGION_BUSY, DEVICE_FAILED.
   absl::Status Deregister();
-  // What the destructor does, with its outcome, within ClientOptions::call_deadline. On failure the region stays.
-  // Errors: OBJECT_NOT_FOUND for one that is closed or moved from.
+  // Does what the destructor does and returns the outcome, within ClientOptions::call_deadline. On failure the region
+  // stays. Errors: OBJECT_NOT_FOUND when closed or moved from.
   absl::Status Close();
 
  private:
@@ -93,16 +95,16 @@ class MemoryRegion {
   static absl::StatusOr<Outcomes> CreateBatch(const std::shared_ptr<Connection>& connection, size_t count);
   // RegisterMr, waiting for it.
   absl::Status RegisterNow(std::span<const MdlEntry> chain, uint64_t length, uint32_t flags);
-  // Takes what a registration that succeeded has made of this region.
+  // Stores the result of a successful registration.
   void Adopt(const Registration& registration, std::span<const MdlEntry> chain);
   // Nothing is left to close.
-  void Forget();
+  void Reset();
 
   std::shared_ptr<Connection> connection_;
   MemoryRegionId id_;
   bool registered_ = false;
   Registration registration_;
-  // The memory under the region, which must not be given back before it.
+  // The memory under the region, which must not be released before it.
   std::vector<std::shared_ptr<const void>> memory_;
 };
 

@@ -36,14 +36,14 @@ void MemoryRegion::RegisterAsync(const Memory& memory, std::span<const std::byte
     return;
   }
   v1::RegisterMrRequest request = RegisterRequest(created->id(), std::span(&*entry, 1), part.size(), flags);
-  // The region keeps the connection, and so the event stream, for as long as the request is under way. The entry keeps
-  // the memory.
+  // The region keeps the connection, and so the event stream, alive while the request is pending. The entry keeps the
+  // memory alive.
   const auto region = std::make_shared<MemoryRegion>(*std::move(created));
   const auto complete = [region, entry = *std::move(entry),
                          callback = std::move(callback)](const absl::StatusOr<v1::RequestCompleted>& completed) {
     const absl::Status outcome = OutcomeOf(completed);
     if (!outcome.ok()) {
-      // Closed first, so that nothing is left when the callback learns of it.
+      // Closed first, so that nothing is left when the callback runs.
       {
         const MemoryRegion refused(std::move(*region));
       }
@@ -68,7 +68,7 @@ void MemoryRegion::CloseAsync(MemoryRegion region, CloseCallback callback) {
                          callback = std::move(callback)](const absl::StatusOr<v1::RequestCompleted>& completed) {
     const absl::Status outcome = OutcomeOf(completed);
     if (outcome.ok()) {
-      closing->Forget();
+      closing->Reset();
     }
     callback(outcome);
   };

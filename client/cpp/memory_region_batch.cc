@@ -10,7 +10,7 @@
 namespace rnicd::inline client {
 namespace {
 
-// Every batch answers with one outcome per item.
+// Every batch response has one outcome per item.
 template <typename Response>
 absl::Status CheckOutcomeCount(const Response& response, size_t count) {
   return static_cast<size_t>(response.outcomes_size()) == count
@@ -32,7 +32,7 @@ absl::StatusOr<std::vector<MdlEntry>> EntriesOf(const Memory& memory,
   return entries;
 }
 
-// Regions that follow one another and share a connection: what one RPC can close.
+// Consecutive regions that share a connection: one RPC can close them.
 absl::Status CloseRun(Connection& connection, std::span<const MemoryRegionId> ids) {
   v1::BatchCloseMrRequest request;
   for (const MemoryRegionId id : ids) {
@@ -128,10 +128,10 @@ absl::Status MemoryRegion::CloseBatch(std::vector<MemoryRegion> regions) {
     }
     const absl::Status closed = connection != nullptr ? CloseRun(*connection, ids) : absl::OkStatus();
     first_failure.Update(closed);
-    // After a transport failure the regions' destructors try once more.
+    // After a transport failure the regions' destructors retry once.
     for (; begin != end; ++begin) {
       if (!IsTransportFailure(closed)) {
-        begin->Forget();
+        begin->Reset();
       }
     }
   }

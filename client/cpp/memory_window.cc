@@ -15,7 +15,7 @@ v1::CloseMwRequest CloseRequest(MemoryWindowId id) {
 
 }  // namespace
 
-// The window in the daemon.
+// Id of the window in the daemon.
 struct MemoryWindow::Open {
   ~Open() {
     if (id != MemoryWindowId{}) {

@@ -11,12 +11,12 @@ namespace rnicd::inline client {
 
 class Client;
 
-// A second, narrower remote token on a part of a MemoryRegion, opened and ended by work requests: WorkChain::Bind and
-// Invalidate. Works only through the queue pair it was bound on.
+// A second, narrower remote token for a part of a MemoryRegion, opened and closed by work requests: WorkChain::Bind and
+// Invalidate. It works only through the queue pair it was bound on.
 //
 // Lifetime: keeps the session. The destructor ends the binding and closes within ClientOptions::release_deadline. Must
-//           go before the MemoryRegion it was bound to, whose close waits for it. A moved-from window is closed and may
-//           be destroyed or assigned.
+//           be destroyed before the MemoryRegion it was bound to, whose close waits for it. A moved-from window is
+//           closed and may be destroyed or assigned.
 // Threads:  const methods are safe from several threads.
 // Errors:   QUOTA_WINDOWS, DEVICE_OUT_OF_RESOURCES; transport failures.
 // Source:   NDK_FN_CREATE_MW.
@@ -27,14 +27,14 @@ class MemoryWindow {
   MemoryWindow(MemoryWindow&&) noexcept = default;
   MemoryWindow& operator=(MemoryWindow&&) noexcept = default;
 
-  // 0 for one that is closed or moved from.
+  // Id of the window; 0 for one that is closed or moved from.
   MemoryWindowId id() const;
-  // Asks for the token of the last Bind that was posted; PostOutcome has it too. Errors: WINDOW_NOT_BOUND,
+  // Asks the daemon for the token of the last posted Bind; PostOutcome has it too. Errors: WINDOW_NOT_BOUND,
   // OBJECT_NOT_FOUND.
   absl::StatusOr<RemoteToken> GetRemoteToken() const;
 
-  // What the destructor does, with its outcome, within ClientOptions::call_deadline. Errors: OBJECT_NOT_FOUND for one
-  // that is closed or moved from.
+  // Does what the destructor does and returns the outcome, within ClientOptions::call_deadline. Errors:
+  // OBJECT_NOT_FOUND when closed or moved from.
   absl::Status Close();
 
  private:

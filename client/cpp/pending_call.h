@@ -9,7 +9,7 @@
 
 namespace rnicd::inline client {
 
-// What an event would have said, from an answer that did not pend.
+// The event that an inline response stands for.
 template <typename Response>
 absl::StatusOr<v1::RequestCompleted> CompletionFrom(const absl::StatusOr<Response>& response) {
   if (!response.ok()) {
@@ -23,8 +23,8 @@ absl::StatusOr<v1::RequestCompleted> CompletionFrom(const absl::StatusOr<Respons
   return completed;
 }
 
-// Sends a request and lets it pend. `completion` runs exactly once: when the event comes, or before this returns when
-// the daemon answers inline or the call fails.
+// Sends a request that may complete asynchronously. `completion` runs exactly once: when the event arrives, or before
+// this returns when the daemon completes the request inline or the call fails.
 template <typename Request, typename Response>
 void CallPending(std::shared_ptr<Connection> connection,
                  grpc::Status (v1::MemoryService::Stub::*method)(grpc::ClientContext*, const Request&, Response*),

@@ -11,19 +11,20 @@
 
 namespace rnicd::inline client {
 
-// The requests that may complete on the event stream, by the request context that names them there. Whoever takes a
-// completion out of the table runs it: so each runs exactly once, however reply, event and end of stream race.
+// The requests that may complete on the event stream, keyed by their request context. The thread that removes a
+// completion from the table runs it: so each runs exactly once, however reply, event and end of stream race.
 // Threads: safe. No completion runs under the lock.
 class PendingRequests {
  public:
-  // Receives the event, which may itself report a failure (see error), or why no event will come.
+  // Called with the event, which may itself report a failure (see error), or with the reason why no event will come.
   using Completion = std::function<void(const absl::StatusOr<v1::RequestCompleted>&)>;
 
-  // The context to put into the request. Add before sending: the event may overtake the reply.
-  // Errors: the status given to Close, once closed.
+  // Adds a completion and returns the context to put into the request. Call it before sending: the event may overtake
+  // the reply.
+  // Errors: the status passed to Close, once closed.
   absl::StatusOr<uint64_t> Add(Completion completion);
 
-  // Takes a completion back, to run it now or to drop it; nothing when its event has come already.
+  // Removes a completion, to run it now or to drop it; empty when its event has already arrived.
   std::optional<Completion> Take(uint64_t request_context);
 
   // Runs the completion that the event names, if there is one.

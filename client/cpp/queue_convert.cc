@@ -9,7 +9,7 @@
 namespace rnicd::inline client {
 namespace {
 
-// Either the SGEs or, inline, one entry that carries the bytes themselves.
+// Either the SGEs or, inline, one entry that contains the bytes themselves.
 template <typename Operation>
 absl::Status SetPayload(const WorkRequest& request, const std::vector<Sge>& sges, Operation& operation,
                         const std::string& name) {

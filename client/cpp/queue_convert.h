@@ -9,12 +9,12 @@
 
 namespace rnicd::inline client {
 
-// As convert.h, for what is posted to queue pairs and comes back.
+// As convert.h, for requests posted to queue pairs and their results.
 Completion FromWire(const v1::CqResultEx& result);
 PostOutcome FromWire(const v1::PostResponse& response);
 QueuePairState FromWire(v1::QpState state);
 
-// Errors: TRANSFER_TOO_LONG for an SGE longer than the wire can say.
+// Errors: TRANSFER_TOO_LONG for an SGE longer than the wire format allows.
 absl::StatusOr<v1::WorkRequest> ToWire(const WorkRequest& request);
 
 }  // namespace rnicd::inline client

@@ -39,12 +39,12 @@ void QueueEvents::Watch(QueuePairId id, QpHandler handler) {
   qp_handlers_.insert_or_assign(id, std::move(handler));
 }
 
-void QueueEvents::Forget(CompletionQueueId id) {
+void QueueEvents::Remove(CompletionQueueId id) {
   MutexLock lock(mutex_);
   cq_handlers_.erase(id);
 }
 
-void QueueEvents::Forget(QueuePairId id) {
+void QueueEvents::Remove(QueuePairId id) {
   QpHandler forgotten;
   MutexLock lock(mutex_);
   if (auto node = qp_handlers_.extract(id); !node.empty()) {
@@ -82,7 +82,7 @@ void QueueEvents::Deliver(const v1::QpDisconnected& event) {
     running_on_ = std::this_thread::get_id();
   }
   handler();
-  // What the handler holds goes before anybody is told that it returned.
+  // The handler is destroyed before its end is signalled, so that a waiter finds everything it held released.
   handler = nullptr;
   MutexLock lock(mutex_);
   running_ = QueuePairId{};

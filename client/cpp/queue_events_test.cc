@@ -37,7 +37,7 @@ TEST(QueueEvents, NotificationsReachTheirQueueUntilItIsForgotten) {
   events.Deliver(NotificationOf(CompletionQueueId{6}));
   events.Deliver(NotificationOf(kQueue, NtStatus::kBufferOverflow));
   events.Deliver(NotificationOf(kQueue, NtStatus::kInternalError));
-  events.Forget(kQueue);
+  events.Remove(kQueue);
   events.Deliver(NotificationOf(kQueue));
   ASSERT_EQ(seen.size(), 3u);
   EXPECT_TRUE(seen[0].ok());
@@ -73,7 +73,7 @@ TEST(QueueEvents, ForgottenQueuePairIsNotTold) {
   QueueEvents events;
   int told = 0;
   events.Watch(kPair, [&told] { ++told; });
-  events.Forget(kPair);
+  events.Remove(kPair);
   events.Deliver(DisconnectionOf(kPair));
   EXPECT_EQ(told, 0);
 }
@@ -82,14 +82,14 @@ TEST(QueueEvents, HandlerMayForgetItsOwnQueuePair) {
   QueueEvents events;
   bool told = false;
   events.Watch(kPair, [&] {
-    events.Forget(kPair);
+    events.Remove(kPair);
     told = true;
   });
   events.Deliver(DisconnectionOf(kPair));
   EXPECT_TRUE(told);
 }
 
-// Many rounds: only luck would let a Forget that does not wait pass all of them.
+// Many rounds: only luck would let a Remove that does not wait pass all of them.
 TEST(QueueEvents, ForgettingWaitsForAHandlerThatRuns) {
   for (int round = 0; round < 200; ++round) {
     QueueEvents events;
@@ -107,7 +107,7 @@ TEST(QueueEvents, ForgettingWaitsForAHandlerThatRuns) {
     std::thread stream([&] { events.Deliver(DisconnectionOf(kPair)); });
     EXPECT_EQ(running.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
     forgetting = true;
-    events.Forget(kPair);
+    events.Remove(kPair);
     EXPECT_TRUE(returned);
     stream.join();
   }

@@ -39,10 +39,10 @@ RemoteToken PostOutcome::TokenOf(size_t request_index) const {
   return found != issued_tokens.end() ? found->remote_token : RemoteToken{};
 }
 
-// The queue pair in the daemon.
+// Id of the queue pair in the daemon.
 struct QueuePair::Open {
   ~Open() {
-    connection->queue_events().Forget(id);
+    connection->queue_events().Remove(id);
     if (!closed) {
       connection->Release(&v1::QueueService::Stub::CloseQp, CloseRequest(id));
     }

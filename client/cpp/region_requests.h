@@ -7,7 +7,7 @@
 
 namespace rnicd::inline client {
 
-// The requests of MemoryRegion, put together in one place for its single, batch and pending forms.
+// Builds the requests of MemoryRegion, shared by its single, batch and pending forms.
 v1::CreateMrRequest CreateRequest(ProtectionDomainId protection_domain);
 v1::RegisterMrRequest RegisterRequest(MemoryRegionId region, std::span<const MdlEntry> chain, uint64_t length,
                                       uint32_t flags);

@@ -9,7 +9,7 @@
 
 namespace rnicd::inline client {
 
-// The key with which SGEs name logical addresses. It never works for a peer, so it is no RemoteToken.
+// The key with which SGEs name logical addresses. It never works for a peer, so it does not convert to RemoteToken.
 // Source: NDK_FN_GET_PRIVILEGED_MEMORY_REGION_TOKEN.
 struct PrivilegedToken {
   uint32_t value = 0;
@@ -24,7 +24,7 @@ struct Sge {
   uint64_t length = 0;
   uint32_t token = 0;
 
-  // Bytes of this process's, inside a region that is known by their addresses here.
+  // Bytes of this process, inside a region that is registered at their addresses.
   static Sge Of(std::span<const std::byte> bytes, LocalToken token) {
     return {.address = reinterpret_cast<uintptr_t>(bytes.data()), .length = bytes.size(), .token = token.value};
   }
@@ -38,7 +38,7 @@ struct Sge {
   }
 };
 
-// Memory of the peer's, as the peer handed it over; the address may be any inside what the token stands for.
+// The peer's memory, as described by the peer; any address inside the token's range.
 struct RemoteMemory {
   VirtualAddress address;
   RemoteToken token;

@@ -6,11 +6,11 @@
 
 namespace rnicd::inline client {
 
-// A failure that the daemon did not report: it is not there, did not answer in time, or broke the protocol.
-// Carries no ErrorInfo, so ErrorInfoOf answers INTERNAL_FAULT; ask IsTransportFailure first where it matters.
+// A failure that the daemon did not report: it is not running, did not respond in time, or broke the protocol. Carries
+// no ErrorInfo, so ErrorInfoOf returns INTERNAL_FAULT; check IsTransportFailure first where the difference matters.
 absl::Status TransportFailure(absl::StatusCode code, std::string_view message);
 
-// True for a failure made by TransportFailure: nothing is known about whether the daemon did what was asked.
+// True for a failure created by TransportFailure: whether the daemon executed the request is unknown.
 bool IsTransportFailure(const absl::Status& status);
 
 }  // namespace rnicd::inline client

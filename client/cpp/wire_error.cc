@@ -42,7 +42,7 @@ std::optional<v1::ErrorDetail> DetailIn(const grpc::Status& status) {
 absl::Status StatusFromDetail(const v1::ErrorDetail& detail, absl::StatusCode code_if_unknown) {
   const ErrorInfo info = InfoFrom(detail);
   const absl::Status made = MakeError(info);
-  // The daemon's sentence may say more than the reason's.
+  // The daemon's text may be more specific than the reason's.
   absl::Status status(IsKnown(info.reason) ? made.code() : code_if_unknown,
                       detail.message().empty() ? made.message() : absl::string_view(detail.message()));
   made.ForEachPayload(

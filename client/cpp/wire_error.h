@@ -6,8 +6,8 @@
 
 namespace rnicd::inline client {
 
-// The failure as the daemon made it, so that ErrorInfoOf and NtStatusOf answer here what they answer there.
-// A reason that this library does not know yet keeps its number, the given code and the daemon's text.
+// The failure as the daemon created it, so that ErrorInfoOf and NtStatusOf return the same in both processes.
+// A reason unknown to this library keeps its number, the given code and the daemon's text.
 absl::Status StatusFromDetail(const v1::ErrorDetail& detail, absl::StatusCode code_if_unknown);
 
 // The outcome of an RPC. A failure without an ErrorDetail was not reported by the daemon: a TransportFailure that keeps

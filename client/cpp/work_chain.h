@@ -19,33 +19,33 @@ class FastRegion;
 class MemoryRegion;
 class MemoryWindow;
 
-// What every request takes besides its own parameters.
+// Options of every request, besides its own parameters.
 struct RequestOptions {
-  // kOpFlag values of base/op_flags.h combined by OR; OpFlag in work_request.proto says which operation takes which.
-  // Not kOpFlagInline, which the inline forms set.
+  // kOpFlag values of base/op_flags.h combined by OR; OpFlag in work_request.proto lists the operations that accept
+  // each. kOpFlagInline is not allowed: the inline forms set it.
   uint32_t flags = 0;
   // Returned with the completion; any value.
   uint64_t context = 0;
 };
 
-// What one FastRegister request makes of a region: address A of it is byte (A - base_address + fbo) of the pages laid
-// end to end. Made by LogicalMapping::AsRegistration, or by hand.
+// The mapping that one FastRegister request sets up in a region: address A of it is byte (A - base_address + fbo) of
+// the pages laid end to end. Made by LogicalMapping::AsRegistration, or by hand.
 struct FastRegistration {
-  // From LogicalMapping, in any order, repeats allowed; 1 up to FastRegionOptions::max_pages.
+  // Page addresses from LogicalMapping, in any order, repeats allowed; 1 up to FastRegionOptions::max_pages.
   std::vector<LogicalAddress> pages;
-  // Bytes into the first page at which the region begins; 0 to 4095.
+  // Offset in the first page at which the region begins, in bytes; 0 to 4095.
   uint32_t fbo = 0;
-  // Bytes; at least 1, at most all pages less fbo.
+  // Length in bytes; at least 1, at most all pages less fbo.
   uint64_t length = 0;
-  // Of the first byte, as peers and SGEs name it: fbo plus a whole number of pages.
+  // Address of the first byte, as used by peers and SGEs: fbo plus a whole number of pages.
   VirtualAddress base_address;
 };
 
-// One request, as WorkChain's methods make it.
+// One request, as created by WorkChain's methods.
 struct WorkRequest {
   struct Send {
     std::vector<Sge> sges;
-    // A remote token of the receiver's that the receiver invalidates.
+    // The receiver's remote token, which the receiver invalidates.
     std::optional<RemoteToken> invalidate;
   };
   struct Receive {
@@ -87,11 +87,11 @@ struct WorkRequest {
 //
 // Lifetime: a value. Objects are named by their ids: they must live until the request is complete, and so must the
 //           memory behind SGEs. Inline bytes are copied here.
-// Errors:   none here; QueuePair::Post says what is wrong with a request.
+// Errors:   none here; QueuePair::Post validates the requests.
 // Source:   NDK_FN_SEND, _SEND_AND_INVALIDATE, _RECEIVE, _READ, _WRITE, _FAST_REGISTER, _INVALIDATE, _BIND.
 class WorkChain {
  public:
-  // No SGE at all is a transfer of no bytes.
+  // Without SGEs the transfer has no bytes.
   WorkChain& Send(std::vector<Sge> sges, const RequestOptions& options);
   WorkChain& SendInline(std::span<const std::byte> bytes, const RequestOptions& options);
   // The receiver invalidates its token before its receive completes.
@@ -100,19 +100,19 @@ class WorkChain {
                                      const RequestOptions& options);
   // Takes no flags.
   WorkChain& Receive(std::vector<Sge> sges, const RequestOptions& options);
-  // Brings the peer's memory into the SGEs.
+  // Copies the peer's memory into the SGEs.
   WorkChain& Read(std::vector<Sge> sges, const RemoteMemory& remote, const RequestOptions& options);
-  // Brings the SGEs into the peer's memory.
+  // Copies the SGEs into the peer's memory.
   WorkChain& Write(std::vector<Sge> sges, const RemoteMemory& remote, const RequestOptions& options);
   WorkChain& WriteInline(std::span<const std::byte> bytes, const RemoteMemory& remote, const RequestOptions& options);
-  // The new remote token is in the PostOutcome; it works once the request is executed.
+  // The new remote token is in the PostOutcome; it is valid once the request is executed.
   WorkChain& FastRegister(const FastRegion& region, FastRegistration registration, const RequestOptions& options);
   // Ends a fast registration. A MemoryRegion is deregistered instead.
   WorkChain& Invalidate(const FastRegion& region, const RequestOptions& options);
   // Ends a window's binding.
   WorkChain& Invalidate(const MemoryWindow& window, const RequestOptions& options);
-  // Opens the window onto `length` bytes of the region from `address` on. The new remote token is in the PostOutcome;
-  // it works through this queue pair only.
+  // Opens the window on `length` bytes of the region, starting at `address`. The new remote token is in the
+  // PostOutcome; it works through this queue pair only.
   WorkChain& Bind(const MemoryRegion& region, const MemoryWindow& window, VirtualAddress address, uint64_t length,
                   const RequestOptions& options);
 

@@ -8,7 +8,7 @@
 namespace rnicd::ctl {
 namespace {
 
-// Without a session: ListAdapters needs none, and a node whose sessions are all taken still answers.
+// Opens no session: ListAdapters needs none, and works on a node whose sessions are all in use.
 absl::Status RunAdapters(const CommandLine& line, Output& output) {
   const auto stub = v1::AdapterService::NewStub(MakeUnixChannel(SocketDir(line) + "/rpc.sock"));
   RNICD_ASSIGN_OR_RETURN(const v1::ListAdaptersResponse adapters,

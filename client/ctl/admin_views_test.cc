@@ -1,4 +1,4 @@
-// What the operator's commands print.
+// Output of the operator's commands.
 #include "client/ctl/views.h"
 #include "gtest/gtest.h"
 
@@ -71,7 +71,7 @@ TEST(AdminViews, BarIsFullOnlyWhenNothingIsLeftAndEmptyOnlyWhenNothingIsUsed) {
   EXPECT_EQ(UseBar(Use("regions", 50, 100)), "[#####.....]");
   EXPECT_EQ(UseBar(Use("regions", 999'999, 1'000'000)), "[#########.]");
   EXPECT_EQ(UseBar(Use("regions", 100, 100)), "[##########]");
-  // A limit may be lowered below what is held.
+  // A limit may be lowered below the current use.
   EXPECT_EQ(UseBar(Use("regions", 200, 100)), "[##########]");
   EXPECT_EQ(UseBar(Use("regions", UINT64_MAX - 1, UINT64_MAX)), "[#########.]");
   EXPECT_EQ(UseBar(Use("regions", 5, 0)), "");

@@ -12,8 +12,8 @@ constexpr std::array kAllocOptions = {
     OptionSpec{"--size", "SIZE", "bytes, or with a unit: 64KiB, 64MiB, 1GiB (needed)", ""},
     OptionSpec{"--page-size", "SIZE", "4KiB (default) or 2MiB, from the node's hugetlb pool", "4KiB 2MiB"},
     OptionSpec{"--numa-node", "N", "the NUMA node to take the pages from (default: any)", ""},
-    OptionSpec{"--hold", "DURATION", "keep it so long: 500ms, 2s, 5m, forever (default 0s)", "0s 10s 5m forever"},
-    OptionSpec{"--label", "TEXT", "what operators see beside the session (default: rnicctl)", ""},
+    OptionSpec{"--hold", "DURATION", "how long to keep it: 500ms, 2s, 5m, forever (default 0s)", "0s 10s 5m forever"},
+    OptionSpec{"--label", "TEXT", "shown to operators with the session (default: rnicctl)", ""},
     kGrantOption,
 };
 
@@ -26,9 +26,9 @@ absl::Status RunAlloc(const CommandLine& line, Output& output) {
 
 constinit const CommandSpec kAllocCommand = {
     .name = "alloc",
-    .summary = "allocate memory from the daemon, print where it is, hold it",
+    .summary = "allocate memory from the daemon, print its address, hold it",
     .description =
-        "The memory belongs to this process: it is given back when the hold is over, on SIGINT and SIGTERM,\n"
+        "The memory belongs to this process: it is released when the hold ends, on SIGINT and SIGTERM,\n"
         "and when the process dies.\n",
     .examples =
         "rnicctl alloc --size 64MiB\n"

@@ -15,7 +15,7 @@ const Row* FindByName(std::span<const Row> rows, std::string_view name) {
   return found != rows.end() ? &*found : nullptr;
 }
 
-// "'text'", for messages.
+// Returns "'text'", for messages.
 std::string Quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 
 // One pass over the arguments. Options of a command are known from the command's name on.
@@ -41,7 +41,7 @@ class Parser {
   }
 
  private:
-  // "alloc --help" is "help alloc". What follows is of no interest.
+  // "alloc --help" is "help alloc". Later arguments are ignored.
   CommandLine Standalone(std::string_view command) const {
     CommandLine line{.command = FindByName(commands_, command)};
     if (command == "help" && line_.command != nullptr) {

@@ -11,14 +11,14 @@
 
 namespace rnicd::ctl {
 
-// One option, as help, completion and parser see it. Options have long names only.
+// One option, for help, completion and parser. Options have long names only.
 struct OptionSpec {
-  // With the dashes: "--size".
+  // Name with the dashes: "--size".
   std::string_view name;
-  // "SIZE"; empty for an option without a value.
+  // Name of the value, "SIZE"; empty for an option without a value.
   std::string_view value_name;
   std::string_view help;
-  // What completion offers as value, separated by spaces; "@directory" for directories.
+  // Values that completion offers, separated by spaces; "@directory" for directories.
   std::string_view choices;
 };
 
@@ -28,44 +28,45 @@ struct CommandLine;
 // One command. Tables of them are constants; see commands.cc.
 struct CommandSpec {
   std::string_view name;
-  // One line.
+  // Summary, one line.
   std::string_view summary;
-  // What help says below the summary; whole lines.
+  // Text below the summary in help; whole lines.
   std::string_view description;
   // One example per line.
   std::string_view examples;
   std::span<const OptionSpec> options;
-  // "SHELL"; empty when the command takes no argument.
+  // Name of the argument, "SHELL"; empty when the command takes none.
   std::string_view argument_name;
   std::string_view argument_choices;
-  // "ID": a word behind the argument; empty when there is none. It may be left out, which the command judges.
+  // Name of an optional word after the argument, "ID"; empty when there is none. The command itself checks whether it
+  // is required.
   std::string_view operand_name;
   absl::Status (*run)(const CommandLine& line, Output& output);
 };
 
-// What was typed, checked against the tables.
+// The parsed command line, checked against the tables.
 struct CommandLine {
   const CommandSpec* command = nullptr;
-  // By name with dashes. An option without value has "".
+  // Values by option name with dashes; "" for an option without value.
   std::map<std::string, std::string, std::less<>> options;
   std::optional<std::string> argument;
   std::optional<std::string> operand;
 
   bool Has(std::string_view option) const { return options.find(option) != options.end(); }
-  // The option's value, or nothing when it was not given.
+  // The option's value; empty when it was not given.
   std::optional<std::string> Value(std::string_view option) const;
 };
 
-// A mistake of the user's: exit code 2.
+// A user error: exit code 2.
 absl::Status UsageError(std::string_view message);
-// "option --size: 'many' is not a number".
+// Creates a UsageError such as "option --size: 'many' is not a number".
 absl::Status BadValue(std::string_view option, std::string_view value, std::string_view expected);
 bool IsUsageError(const absl::Status& status);
 
-// Reads the arguments after the program's name: a command, its options and the common ones, as "--size 4096" or
-// "--size=4096". Common options may stand before the command too. "--help" and "--version" are the commands of these
-// names, wherever they stand.
-// Errors: UsageError, which names what is wrong.
+// Parses the arguments after the program's name: a command, its options and the common ones, as "--size 4096" or
+// "--size=4096". Common options may also precede the command. "--help" and "--version" select the commands of these
+// names, at any position.
+// Errors: UsageError that names the mistake.
 absl::StatusOr<CommandLine> ParseCommandLine(std::span<const std::string> arguments,
                                              std::span<const CommandSpec> commands,
                                              std::span<const OptionSpec> common_options);

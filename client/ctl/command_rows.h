@@ -4,8 +4,8 @@
 
 namespace rnicd::ctl {
 
-// One row per command, each defined in the file of its name; those that only name what they are about share one:
-// inspect.cc has evict too, daemon_control.cc log-level, reload and dump.
+// One row per command, each defined in the file of its name, except that related commands share one: inspect.cc also
+// has evict, daemon_control.cc has log-level, reload and dump.
 extern const CommandSpec kAdaptersCommand;
 extern const CommandSpec kAllocCommand;
 extern const CommandSpec kRegisterCommand;

@@ -18,7 +18,7 @@ std::span<const CommandSpec> Commands() {
 }
 
 int RunRnicctl(std::span<const std::string> arguments, std::ostream& out, std::ostream& err) {
-  // Known before parsing, so that a mistake on the command line is reported as asked for.
+  // Determined before parsing, so that a mistake on the command line is reported in the requested format.
   const bool json = std::find(arguments.begin(), arguments.end(), "--json") != arguments.end();
   Output output(out, err, json);
   const absl::StatusOr<CommandLine> line = ParseCommandLine(arguments, Commands(), CommonOptions());

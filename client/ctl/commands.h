@@ -13,7 +13,7 @@ namespace rnicd::ctl {
 // command_rows.h and one in commands.cc.
 std::span<const CommandSpec> Commands();
 
-// Parses, runs, prints, and answers the exit code. `arguments` lacks the program's name.
+// Parses, runs, prints, and returns the exit code. `arguments` lacks the program's name.
 int RunRnicctl(std::span<const std::string> arguments, std::ostream& out, std::ostream& err);
 
 }  // namespace rnicd::ctl

@@ -10,12 +10,12 @@ namespace rnicd::ctl {
 // The options that every command takes.
 std::span<const OptionSpec> CommonOptions();
 
-// Of the commands that open sessions.
+// Options of the commands that open sessions.
 inline constexpr OptionSpec kGrantOption = {
     "--grant", "SECRET", "open the session as the tenant of this grant; others see it in 'ps': rather set RNICD_GRANT",
     ""};
 
-// --grant, else nothing: librnicd looks at RNICD_GRANT.
+// --grant, else empty: librnicd then reads RNICD_GRANT.
 std::string GrantOf(const CommandLine& line);
 // --socket-dir, else RNICD_SOCKET_DIR, else /run/rnicd.
 std::string SocketDir(const CommandLine& line);

@@ -33,7 +33,7 @@ std::string CommandNames(std::span<const CommandSpec> commands, std::string_view
   return names;
 }
 
-// What to offer behind an option that takes a value.
+// The values to offer after an option that takes one.
 std::string ValueAction(const OptionSpec& option) {
   if (option.choices == "@directory") {
     return R"(mapfile -t COMPREPLY < <(compgen -d -- "${current}"))";
@@ -44,7 +44,7 @@ std::string ValueAction(const OptionSpec& option) {
   return "mapfile -t COMPREPLY < <(compgen -W '" + std::string(option.choices) + R"(' -- "${current}"))";
 }
 
-// One case per option name: commands that share a name share its meaning.
+// One case per option name: an option means the same in all commands.
 std::string ValueCases(std::span<const CommandSpec> commands, std::span<const OptionSpec> common_options) {
   std::map<std::string_view, std::string> actions;
   const auto add = [&actions](std::span<const OptionSpec> options) {

@@ -7,7 +7,7 @@
 
 namespace rnicd::ctl {
 
-// A bash script that completes these commands and options; to be sourced.
+// Returns a bash script that completes these commands and options; to be sourced.
 std::string BashCompletion(std::span<const CommandSpec> commands, std::span<const OptionSpec> common_options);
 
 }  // namespace rnicd::ctl

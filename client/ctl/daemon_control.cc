@@ -23,12 +23,12 @@ absl::Status RunReload(const CommandLine& line, Output& output) {
   return absl::OkStatus();
 }
 
-// Parsed and written again, so that what comes out is JSON whatever came in.
+// Parsed and serialised again, so that the output is always valid JSON.
 absl::Status RunDump(const CommandLine& line, Output& output) {
   RNICD_ASSIGN_OR_RETURN(const std::string text, Admin(AdminSocketDir(line)).Dump());
   const Json json = Json::parse(text, nullptr, false);
   if (json.is_discarded()) {
-    return absl::DataLossError("what the daemon dumped is not JSON");
+    return absl::DataLossError("the daemon's dump is not JSON");
   }
   output.Text(json.dump(2) + "\n");
   return absl::OkStatus();
@@ -48,17 +48,17 @@ constinit const CommandSpec kLogLevelCommand = {
 
 constinit const CommandSpec kReloadCommand = {
     .name = "reload",
-    .summary = "make the daemon read its policy file again",
+    .summary = "make the daemon reload its policy file",
     .description =
         "Uses the admin socket, and is for operators only. A file with a mistake is refused, and the policy in force\n"
-        "stays; the error names the line. SIGHUP does the same, but tells the daemon's log only.\n",
+        "stays; the error names the line. SIGHUP does the same, but reports only to the daemon's log.\n",
     .examples = "rnicctl reload\n",
     .run = RunReload,
 };
 
 constinit const CommandSpec kDumpCommand = {
     .name = "dump",
-    .summary = "print all that the daemon knows as one JSON document, without tokens and secrets",
+    .summary = "print the daemon's whole state as one JSON document, without tokens and secrets",
     .description =
         "Uses the admin socket, which belongs to the daemon's user. The document is the message StateDump of\n"
         "admin_service.proto; numbers of 64 bits are strings in it. At most 100000 regions are in it.\n",

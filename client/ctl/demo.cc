@@ -12,13 +12,13 @@
 namespace rnicd::ctl {
 namespace {
 
-// What one mapping may have. The adapter may take fewer, and says so.
+// Maximum number of pages of one mapping. The adapter may allow fewer and then reports it.
 constexpr uint64_t kPagesMax = 262'144;
 constexpr uint64_t kSeedMax = std::numeric_limits<uint32_t>::max();
 
 constexpr std::array kDemoOptions = {
     OptionSpec{"--pages", "N", "pages of 4 KiB to register (default: 2048, which is 8 MiB)", "1 2048 65536"},
-    OptionSpec{"--seed", "N", "what the order of the pages follows from (default: any; it is printed)", ""},
+    OptionSpec{"--seed", "N", "seed of the order of the pages (default: random; it is printed)", ""},
     kGrantOption,
 };
 
@@ -49,7 +49,7 @@ constinit const CommandSpec kDemoCommand = {
     .description =
         "Opens two sessions. The owner registers pages in shuffled order by one work request; the peer writes and\n"
         "reads them through the one token; the owner invalidates; the peer's next write must be refused. Everything\n"
-        "is given back. The exit code is 1, and a sentence says why, when anything is not as it should be.\n",
+        "is released. If any check fails, the exit code is 1 and the error names the failed check.\n",
     .examples =
         "rnicctl demo fast-register\n"
         "rnicctl demo fast-register --pages 65536 --seed 1\n"

@@ -22,8 +22,8 @@
 namespace rnicd::ctl {
 namespace {
 
-// How long one request may take before the demo calls it lost.
-constexpr std::chrono::seconds kPatience{30};
+// Timeout of one request, after which the demo reports it lost.
+constexpr std::chrono::seconds kTimeout{30};
 
 uint64_t MicrosecondsSince(Instant began) {
   return static_cast<uint64_t>(
@@ -46,21 +46,21 @@ struct Side {
     return Side{std::move(client), std::move(queue), std::move(pair)};
   }
 
-  // Posts the one request of the chain; all else is an error.
+  // Posts a chain of one request; any other outcome is an error.
   absl::StatusOr<PostOutcome> Post(const WorkChain& chain) {
     RNICD_ASSIGN_OR_RETURN(PostOutcome outcome, pair.Post(chain));
     RNICD_RETURN_IF_ERROR(outcome.failure);
     return outcome;
   }
-  // Waits for the one request under way and says how it ended.
+  // Waits for the pending request and returns its completion.
   absl::StatusOr<NtStatus> Finish() {
-    RNICD_ASSIGN_OR_RETURN(const std::vector<Completion> completions, queue.PollFor(1, kPatience));
+    RNICD_ASSIGN_OR_RETURN(const std::vector<Completion> completions, queue.PollFor(1, kTimeout));
     if (completions.empty()) {
       return Wrong("a work request did not complete within 30 seconds");
     }
     return completions.front().status;
   }
-  // Posts the one request and waits until it is done.
+  // Posts one request and waits until it completes.
   absl::Status Run(const WorkChain& chain, const std::string& what) {
     RNICD_RETURN_IF_ERROR(Post(chain).status());
     RNICD_ASSIGN_OR_RETURN(const NtStatus status, Finish());
@@ -70,7 +70,7 @@ struct Side {
   }
 };
 
-// The story, a method for each chapter.
+// The steps of the demo, one method each.
 class FastRegisterDemo {
  public:
   FastRegisterDemo(const FastRegisterDemoOptions& options, const std::function<void(const DemoStep&)>& on_step,
@@ -87,7 +87,7 @@ class FastRegisterDemo {
     RNICD_RETURN_IF_ERROR(RegisterPages());
     RNICD_RETURN_IF_ERROR(PeerWrites());
     RNICD_RETURN_IF_ERROR(PeerReadsBack());
-    RNICD_RETURN_IF_ERROR(TakeTokenBack());
+    RNICD_RETURN_IF_ERROR(InvalidateToken());
     RNICD_RETURN_IF_ERROR(PeerIsRefused());
     RNICD_RETURN_IF_ERROR(BothPairsAreDead());
     report_.held = true;
@@ -134,7 +134,7 @@ class FastRegisterDemo {
     RNICD_ASSIGN_OR_RETURN(
         region_, FastRegion::Create(owner_->client,
                                     {.max_pages = static_cast<uint32_t>(options_.pages), .remote_access = true}));
-    // Not where the memory is in this process: an address of the owner's choice, as peers shall see it.
+    // An address of the owner's choice, used by peers; it differs from the memory's address in this process.
     FastRegistration registration{.length = bytes_, .base_address = {(uint64_t{1} << 44) + bytes_}};
     for (const size_t page : order_) {
       registration.pages.push_back(mapping_->pages()[page]);
@@ -184,7 +184,7 @@ class FastRegisterDemo {
     return absl::OkStatus();
   }
 
-  absl::Status TakeTokenBack() {
+  absl::Status InvalidateToken() {
     const Instant began = Instant::clock::now();
     RNICD_RETURN_IF_ERROR(owner_->Run(WorkChain().Invalidate(*region_, {}), "the invalidation"));
     Done("the owner invalidates the registration", MicrosecondsSince(began));
@@ -208,7 +208,7 @@ class FastRegisterDemo {
 
   absl::Status BothPairsAreDead() {
     for (Side* side : {&*owner_, &*peer_}) {
-      const Instant deadline = Instant::clock::now() + kPatience;
+      const Instant deadline = Instant::clock::now() + kTimeout;
       for (;;) {
         RNICD_ASSIGN_OR_RETURN(const QueuePairState state, side->pair.State());
         if (state == QueuePairState::kError) {
@@ -224,7 +224,8 @@ class FastRegisterDemo {
     return absl::OkStatus();
   }
 
-  // Moves the whole buffer, as few requests as the adapter allows, one after the other. Answers the microseconds.
+  // Transfers the whole buffer, in as few requests as the adapter allows, one after the other. Returns the
+  // microseconds.
   template <typename MakeChain>
   absl::StatusOr<uint64_t> Transfer(const std::string& what, const MakeChain& make_chain) {
     RNICD_ASSIGN_OR_RETURN(const NdkAdapterInfo info, peer_->client.QueryAdapterInfo());
@@ -257,11 +258,11 @@ class FastRegisterDemo {
   FastRegisterReport& report_;
   const uint64_t bytes_;
 
-  // What the peer has of the owner's.
+  // The owner's memory, as known to the peer.
   RemoteMemory remote_;
   std::vector<size_t> order_;
 
-  // In the order in which they are made; they go in the reverse one.
+  // In order of creation; they are destroyed in reverse order.
   std::optional<Side> owner_;
   std::optional<Side> peer_;
   std::optional<Memory> memory_;

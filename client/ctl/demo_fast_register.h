@@ -11,19 +11,20 @@ namespace rnicd::ctl {
 
 struct FastRegisterDemoOptions {
   std::string socket_dir;
-  // Of both sessions; as ClientOptions::grant.
+  // Grant of both sessions, as ClientOptions::grant.
   std::string grant;
-  // Of 4 KiB; at least 1.
+  // Number of 4 KiB pages; at least 1.
   uint64_t pages = 0;
-  // Which order the pages are shuffled into, and what is written into them.
+  // Seed of the order of the pages and of the data written into them.
   uint32_t seed = 0;
 };
 
-// Two sessions of this process: the owner registers shuffled pages of its memory by one work request, the peer writes
-// and reads them through the one token, the owner takes the token back, the peer is refused. Every byte is checked.
+// Uses two sessions of this process: the owner registers shuffled pages of its memory with one work request, the peer
+// writes and reads them through the one token, the owner invalidates the token, and the peer is then refused. Every
+// byte is checked.
 //
-// `on_step` is called after each step that went as it should; the report has them all. Gives everything back.
-// Errors: the daemon's refusals, transport failures, and kInternal with a sentence that says what differed.
+// `on_step` is called after each successful step; the report has all of them. Releases everything.
+// Errors: the daemon's refusals, transport failures, and kInternal with a sentence that describes the difference.
 absl::Status RunFastRegisterDemo(const FastRegisterDemoOptions& options,
                                  const std::function<void(const DemoStep&)>& on_step, FastRegisterReport& report);
 

@@ -24,7 +24,8 @@ std::string Hex(std::byte byte) {
 std::vector<size_t> ShuffledOrder(size_t count, uint64_t seed) {
   std::vector<size_t> order(count);
   std::iota(order.begin(), order.end(), size_t{0});
-  // By hand, since std::shuffle may differ between libraries and the printed seed must mean the same everywhere.
+  // Implemented here, since std::shuffle may differ between libraries and the printed seed must mean the same
+  // everywhere.
   std::mt19937_64 random(seed);
   for (size_t left = count; left > 1; --left) {
     std::swap(order[left - 1], order[random() % left]);

@@ -16,8 +16,8 @@ constexpr std::chrono::milliseconds kLongestWait = std::chrono::days(7);
 constexpr std::chrono::milliseconds kBetweenLooks{200};
 
 constexpr std::array kDrainOptions = {
-    OptionSpec{"--resume", "", "take things on again instead", ""},
-    OptionSpec{"--wait", "DURATION", "wait so long for the clients to give everything back: 500ms, 30s, 5m",
+    OptionSpec{"--resume", "", "end the draining instead", ""},
+    OptionSpec{"--wait", "DURATION", "how long to wait until the clients have released everything: 500ms, 30s, 5m",
                "10s 30s 5m"},
 };
 
@@ -25,7 +25,7 @@ bool NothingIsLeft(const v1::DrainResponse& drain) {
   return drain.sessions() == 0 && drain.regions() == 0 && drain.pinned_bytes() == 0;
 }
 
-// The same as Drain says, without draining once more.
+// The same figures as Drain returns, without draining again.
 absl::StatusOr<v1::DrainResponse> Look(Admin& admin) {
   RNICD_ASSIGN_OR_RETURN(const v1::GetStatusResponse status, admin.Status());
   v1::DrainResponse left;
@@ -36,18 +36,18 @@ absl::StatusOr<v1::DrainResponse> Look(Admin& admin) {
   return left;
 }
 
-// `left` is what is there at first, and at the end what is left then. People see each change.
+// `left` is the initial number, and at the end the remaining one. Text output shows each change.
 absl::Status WaitUntilDrained(Admin& admin, std::chrono::milliseconds wait, v1::DrainResponse& left, Output& output) {
   const Instant deadline = Instant::clock::now() + wait;
   while (!NothingIsLeft(left)) {
     if (Instant::clock::now() >= deadline) {
-      return absl::DeadlineExceededError("not everything was given back in time");
+      return absl::DeadlineExceededError("not everything was released in time");
     }
     std::this_thread::sleep_for(kBetweenLooks);
     const std::string before = DrainText(left);
     RNICD_ASSIGN_OR_RETURN(left, Look(admin));
     if (!left.draining()) {
-      return absl::AbortedError("somebody else ended the draining");
+      return absl::AbortedError("another operator ended the draining");
     }
     if (!output.json() && !NothingIsLeft(left) && DrainText(left) != before) {
       output.Text(DrainText(left));
@@ -80,10 +80,10 @@ absl::Status RunDrain(const CommandLine& line, Output& output) {
 
 constinit const CommandSpec kDrainCommand = {
     .name = "drain",
-    .summary = "take no session, memory or registration on any more; say what is left",
+    .summary = "accept no new session, memory or registration; show what is left",
     .description =
-        "Uses the admin socket, and is for operators only. What is there goes on until its owner ends it; evict ends\n"
-        "it at once. With --wait the exit code is 0 when nothing is left, and 1 when the time was over before.\n",
+        "Uses the admin socket, and is for operators only. Existing sessions continue until their owners end\n"
+        "them; evict ends one at once. With --wait the exit code is 0 when nothing is left, and 1 on timeout.\n",
     .examples =
         "rnicctl drain\n"
         "rnicctl drain --wait 5m && systemctl stop rnicd\n"

@@ -56,11 +56,11 @@ absl::Status RunGrant(const CommandLine& line, Output& output) {
 
 constinit const CommandSpec kGrantCommand = {
     .name = "grant",
-    .summary = "make, list and revoke grants: secrets that let their bearer in as a tenant of its own",
+    .summary = "create, list and revoke grants: secrets whose bearer is admitted as a separate tenant",
     .description =
-        "Uses the admin socket. 'create' prints the secret, which is shown this once: keep it from others, and give\n"
-        "it to the workload as the environment variable RNICD_GRANT. 'revoke' ends the sessions that a grant carries.\n"
-        "What has no limit is 0 in lists, and bounded by the node's limits only.\n",
+        "Uses the admin socket. 'create' prints the secret, which is shown only once: keep it confidential, and pass\n"
+        "it to the workload as the environment variable RNICD_GRANT. 'revoke' ends the sessions of a grant.\n"
+        "In lists 0 means no limit: only the node's limits apply.\n",
     .examples =
         "rnicctl grant create --name training --lifetime 1h --pinned 64MiB --sessions 2 --rate 1000\n"
         "rnicctl grant create --name pod-7 --pod-uid 0d9e1b5c-90a4-4a3c-8f0e-6d7d5b3f2c11 --limits cq_entries=4096\n"

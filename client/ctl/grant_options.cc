@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kLongestLifetime = std::chrono::years(10);
 
-// The options that stand for one limit.
+// Options that set one limit each.
 constexpr std::array kShortForms = {std::pair{"--pinned", "pinned_bytes"}, std::pair{"--memory", "memory_bytes"},
                                     std::pair{"--regions", "regions"},     std::pair{"--queue-pairs", "queue_pairs"},
                                     std::pair{"--sessions", "sessions"},   std::pair{"--rate", "requests_per_second"}};

@@ -8,7 +8,7 @@
 
 namespace rnicd::ctl {
 
-// What 'grant create' takes. Each kind of limit has its name of policy.proto; the usual ones have options of their own.
+// Options of 'grant create'. Each limit can be set by its name in policy.proto; the common ones have separate options.
 inline constexpr std::array kGrantOptions = {
     OptionSpec{"--name", "NAME", "what the grant is for; its tenant is 'grant/NAME' (needed by create)", ""},
     OptionSpec{"--pod-uid", "UID", "only callers in this pod may present it (default: whoever has the secret)", ""},
@@ -25,7 +25,7 @@ inline constexpr std::array kGrantOptions = {
     OptionSpec{"--secret-only", "", "print the secret and nothing else, for a script", ""},
 };
 
-// Whether limits suit each other is for the daemon to say. Errors: UsageError.
+// The daemon checks whether the limits are consistent. Errors: UsageError.
 absl::StatusOr<v1::CreateGrantRequest> GrantRequestFrom(const CommandLine& line);
 
 }  // namespace rnicd::ctl

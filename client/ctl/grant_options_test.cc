@@ -77,7 +77,7 @@ TEST(GrantOptions, MistakesAreNamed) {
   }
 }
 
-// All of them are seen before the daemon is asked.
+// All mistakes are found before the daemon is called.
 TEST(OperatorsCommands, MistakesExitWithTwo) {
   const std::vector<std::vector<std::string>> lines = {
       {"grant"},

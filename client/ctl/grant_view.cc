@@ -5,7 +5,7 @@
 namespace rnicd::ctl {
 namespace {
 
-// Every limit by its name on the wire; 0 is none.
+// Every limit by its name on the wire; 0 means no limit.
 Json LimitsJson(const v1::ResourceLimits& limits) {
   Json json = Json::object();
   const google::protobuf::Descriptor& fields = *v1::ResourceLimits::descriptor();

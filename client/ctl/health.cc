@@ -17,10 +17,10 @@ absl::Status RunHealth(const CommandLine& line, Output& output) {
 
 constinit const CommandSpec kHealthCommand = {
     .name = "health",
-    .summary = "say whether an adapter can be used",
+    .summary = "check whether an adapter can be used",
     .description =
-        "Asks grpc.health.v1.Health, which says what the daemon's last try of each adapter has shown: memory could be\n"
-        "registered and taken back in time. One adapter that works is enough. The exit code is 1 when none does.\n"
+        "Calls grpc.health.v1.Health, which returns the result of the daemon's last probe of each adapter: memory was\n"
+        "registered and released in time, or not. One working adapter is enough. The exit code is 1 when none does.\n"
         "Uses the admin socket, which belongs to the daemon's user.\n",
     .examples = "rnicctl health\nrnicctl health --json\n",
     .run = RunHealth,

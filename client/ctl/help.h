@@ -6,9 +6,9 @@
 
 namespace rnicd::ctl {
 
-// What 'rnicctl help' prints.
+// Output of 'rnicctl help'.
 std::string OverviewHelp();
-// What 'rnicctl help COMMAND' prints.
+// Output of 'rnicctl help COMMAND'.
 std::string CommandHelp(const CommandSpec& command);
 
 }  // namespace rnicd::ctl

@@ -60,9 +60,9 @@ TEST(Help, ArgumentOfACommandStandsInItsUsage) {
   EXPECT_THAT(out.str(), HasSubstr("\nUsage: rnicctl grant create|list|revoke [ID] [OPTION...]\n"));
 }
 
-// What bash offers for the last of the words, by the script itself.
+// Completions that bash, running the script, offers for the last word.
 std::string Complete(const std::string& words, int count) {
-  // Test programs run side by side, so the file is this process's own.
+  // Test programs run in parallel, so the file's name is unique to this process.
   const std::string script = testing::TempDir() + "/rnicctl_completion." + std::to_string(getpid()) + ".sh";
   std::ofstream(script) << BashCompletion(Commands(), CommonOptions()) << "COMP_WORDS=(" << words << ")\n"
                         << "COMP_CWORD=" << count - 1 << "\n_rnicctl\necho \"${COMPREPLY[*]}\"\n";

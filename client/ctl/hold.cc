@@ -13,7 +13,7 @@
 namespace rnicd::ctl {
 namespace {
 
-// poll takes an int, so long waits are taken in turns.
+// poll takes an int, so long waits are split.
 constexpr std::chrono::milliseconds kTurnMax = std::chrono::hours(1);
 
 }  // namespace
@@ -28,7 +28,7 @@ Hold::Hold() : session_ended_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
 }
 
 Hold::~Hold() {
-  // A signal that came during the hold must not kill the process now.
+  // A signal that arrived during the hold must not kill the process now.
   signalfd_siginfo signal;
   while (read(signals_.get(), &signal, sizeof(signal)) > 0) {
   }

@@ -9,10 +9,10 @@
 
 namespace rnicd::ctl {
 
-// Waits until a time is over, SIGINT or SIGTERM comes, or the session ends.
-// Lifetime: make it before the first gRPC object: it blocks the two signals, and the threads of gRPC must inherit that.
+// Waits until a duration has passed, SIGINT or SIGTERM arrives, or the session ends.
+// Lifetime: create it before the first gRPC object: it blocks the two signals, and gRPC's threads must inherit that.
 //           Must outlive the Client that reports to OnSessionEnded. Its destructor restores the signals.
-// Threads:  OnSessionEnded may come from any thread.
+// Threads:  OnSessionEnded may be called from any thread.
 class Hold {
  public:
   Hold();
@@ -22,7 +22,7 @@ class Hold {
 
   // `why` is not ok.
   void OnSessionEnded(const absl::Status& why);
-  // Ok when the time is over or a signal came, this one or one before; otherwise why the session ended.
+  // OK when the duration has passed or a signal arrived, during this call or before; otherwise why the session ended.
   absl::Status Wait(const HoldTime& time);
 
  private:

@@ -43,9 +43,9 @@ constinit const CommandSpec kInspectCommand = {
 
 constinit const CommandSpec kEvictCommand = {
     .name = "evict",
-    .summary = "end a session: its tokens are dead and its memory is back when this returns",
+    .summary = "end a session: its tokens are invalid and its memory is released on return",
     .description =
-        "Uses the admin socket, and is for operators only. The client learns it as the end of its session, and may\n"
+        "Uses the admin socket, and is for operators only. The client receives the end of its session, and may\n"
         "open another one: revoke its grant, or change the policy, to keep it out.\n",
     .examples = "rnicctl evict 10584380199494624570\n",
     .argument_name = "SESSION",

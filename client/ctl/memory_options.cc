@@ -10,7 +10,7 @@
 namespace rnicd::ctl {
 namespace {
 
-// Items that one batch may have.
+// Maximum number of items in one batch.
 constexpr uint64_t kRegionsMax = 16'384;
 
 absl::Status ReadMemory(const CommandLine& line, AllocateOptions& memory) {

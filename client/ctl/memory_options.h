@@ -12,17 +12,17 @@
 
 namespace rnicd::ctl {
 
-// What alloc and register were asked for.
+// Options of alloc and register.
 struct MemoryOptions {
   AllocateOptions memory;
-  // Bring a memfd of our own instead of allocating.
+  // Import a memfd of this process instead of allocating.
   bool import = false;
-  // Regions of equal size; 0 for alloc.
+  // Number of regions, of equal size; 0 for alloc.
   uint64_t regions = 0;
   uint32_t flags = 0;
   std::string adapter_name;
   std::string label;
-  // The secret of one; empty for the environment's.
+  // Secret of a grant; empty: from the environment.
   std::string grant;
   HoldTime hold;
 };
@@ -31,8 +31,8 @@ struct MemoryOptions {
 absl::StatusOr<MemoryOptions> AllocOptionsFrom(const CommandLine& line);
 absl::StatusOr<MemoryOptions> RegisterOptionsFrom(const CommandLine& line);
 
-// The bytes as `count` parts that begin on 4 KiB pages; the last takes what is left over. `count` is at least 1 and at
-// most the number of pages.
+// Splits the bytes into `count` parts that begin on 4 KiB pages; the last part takes the remainder. `count` is at least
+// 1 and at most the number of pages.
 std::vector<std::span<const std::byte>> SplitEvenly(std::span<const std::byte> bytes, uint64_t count);
 
 }  // namespace rnicd::ctl

@@ -9,7 +9,7 @@ namespace {
 
 struct FlagName {
   std::string_view name;
-  // What the name sets when parsed.
+  // The bits that the name sets when parsed.
   uint32_t bits;
   // The bit that alone makes the name appear when printed.
   uint32_t mark;

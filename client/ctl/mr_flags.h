@@ -7,7 +7,7 @@
 
 namespace rnicd::ctl {
 
-// "local-write,remote-read" to kMrFlag bits; "none" is 0. Nothing for an unknown name.
+// Converts "local-write,remote-read" to kMrFlag bits; "none" is 0. Empty for an unknown name.
 std::optional<uint32_t> ParseMrFlags(std::string_view names);
 // The reverse; "none" for 0. remote-write stands for both of its bits.
 std::string MrFlagNames(uint32_t flags);

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "client/ctl/command_line.h"
 
-// What options and arguments mean, for the commands that share a form. Errors: UsageError.
+// Parses the values of options and arguments that several commands share. Errors: UsageError.
 namespace rnicd::ctl {
 
 // The option's value, a whole number; `otherwise` when it was not given.
@@ -19,7 +19,7 @@ absl::StatusOr<std::chrono::milliseconds> DurationOr(const CommandLine& line, st
                                                      std::chrono::milliseconds otherwise, std::chrono::milliseconds min,
                                                      std::chrono::milliseconds max);
 
-// An id as the tables show it, or hexadecimal behind "0x". `what` is what it names: "a session".
+// An id as the tables show it, or hexadecimal after "0x". `what` names its kind: "a session".
 absl::StatusOr<uint64_t> ParseId(std::string_view text, std::string_view what);
 
 }  // namespace rnicd::ctl

@@ -11,8 +11,8 @@
 namespace rnicd::ctl {
 namespace {
 
-// What the daemon said, where it was the daemon that refused. Its own faults are kInternal, so a failure of another
-// code that has no reason is one of this program's.
+// The daemon's error, if the daemon refused. Its internal errors are kInternal, so a failure with another code and no
+// reason was raised by this program.
 std::optional<ErrorInfo> InfoOf(const absl::Status& status) {
   if (IsUsageError(status) || IsTransportFailure(status)) {
     return std::nullopt;

@@ -8,16 +8,16 @@
 
 namespace rnicd::ctl {
 
-// Keys keep the order in which they are set, so that the output is stable.
+// Keys keep their insertion order, so that the output is stable.
 using Json = nlohmann::ordered_json;
 
-// Where results go: text for people or JSON for scripts on `out`, errors on `err`.
+// Writes results to `out`, as text for people or JSON for scripts, and errors to `err`.
 class Output {
  public:
   Output(std::ostream& out, std::ostream& err, bool json) : out_(out), err_(err), json_(json) {}
 
   bool json() const { return json_; }
-  // Writes one of the two and flushes, so that a reader has it while the command holds its memory.
+  // Writes one of the two and flushes, so that a reader receives it while the command holds its memory.
   void Result(const std::string& text, const Json& json);
   // Text that is the same in both modes: help, completion.
   void Text(const std::string& text);
@@ -30,13 +30,13 @@ class Output {
 };
 
 // "rnicctl: <message> (<REASON>, <STATUS_NAME>, field <field>, limit .., used .., requested ..)"; for a transport
-// failure the gRPC code stands in the brackets.
+// failure the gRPC code is in the parentheses.
 std::string ErrorLine(const absl::Status& status);
 // {"error": {"code", "message", "reason", "ntstatus", "ntstatus_name", "field", "limit", "used", "requested"}}; the
-// keys from "reason" on only for what the daemon, or a check in its name, refused.
+// keys from "reason" on only for refusals by the daemon, or by a check on its behalf.
 Json ErrorJson(const absl::Status& status);
 
-// 0 ok, 1 refused or failed, 2 usage.
+// Exit code: 0 OK, 1 refused or failed, 2 usage error.
 int ExitCodeOf(const absl::Status& status);
 
 }  // namespace rnicd::ctl

@@ -5,7 +5,7 @@
 
 namespace rnicd::ctl {
 
-// What alloc and register do: get the memory, register it where asked for, print, hold, give everything back.
+// Runs alloc and register: gets the memory, registers it if requested, prints, holds, and releases everything.
 absl::Status RunOwnMemory(const MemoryOptions& options, const std::string& socket_dir, Output& output);
 
 }  // namespace rnicd::ctl

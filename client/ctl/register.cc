@@ -12,15 +12,15 @@ constexpr std::array kRegisterOptions = {
     OptionSpec{"--size", "SIZE", "bytes, or with a unit: 64KiB, 64MiB, 1GiB (needed)", ""},
     OptionSpec{"--page-size", "SIZE", "4KiB (default) or 2MiB, from the node's hugetlb pool", "4KiB 2MiB"},
     OptionSpec{"--numa-node", "N", "the NUMA node to take the pages from (default: any)", ""},
-    OptionSpec{"--import", "", "bring a memory file of this process's own instead of allocating", ""},
+    OptionSpec{"--import", "", "import a memory file of this process instead of allocating", ""},
     OptionSpec{"--flags", "LIST",
                "rights: local-write,remote-read,remote-write,read-sink or none "
                "(default: remote-read,remote-write)",
                "none local-write remote-read remote-write read-sink"},
-    OptionSpec{"--regions", "N", "register it as so many regions of equal size, in one batch (default: 1)", ""},
+    OptionSpec{"--regions", "N", "number of regions of equal size, registered in one batch (default: 1)", ""},
     OptionSpec{"--adapter", "NAME", "a name from 'rnicctl adapters' (default: the first)", ""},
-    OptionSpec{"--hold", "DURATION", "keep it so long: 500ms, 2s, 5m, forever (default 0s)", "0s 10s 5m forever"},
-    OptionSpec{"--label", "TEXT", "what operators see beside the session (default: rnicctl)", ""},
+    OptionSpec{"--hold", "DURATION", "how long to keep it: 500ms, 2s, 5m, forever (default 0s)", "0s 10s 5m forever"},
+    OptionSpec{"--label", "TEXT", "shown to operators with the session (default: rnicctl)", ""},
     kGrantOption,
 };
 
@@ -36,7 +36,7 @@ constinit const CommandSpec kRegisterCommand = {
     .summary = "register memory with the adapter, print its tokens, hold it",
     .description =
         "Allocates or imports memory, registers it, and prints what a peer needs: base address, length and\n"
-        "remote token. Everything is given back when the hold is over, on SIGINT and SIGTERM, and when the\n"
+        "remote token. Everything is released when the hold ends, on SIGINT and SIGTERM, and when the\n"
         "process dies. remote-write implies local-write.\n",
     .examples =
         "rnicctl register --size 64MiB\n"

@@ -9,7 +9,7 @@ namespace rnicd::ctl {
 
 enum class Align { kLeft, kRight };
 
-// Lays out text in columns for people: a header line, two spaces between columns, no trailing spaces.
+// Formats text in columns for people: a header line, two spaces between columns, no trailing spaces.
 class Table {
  public:
   struct Column {

@@ -19,8 +19,8 @@ constinit const CommandSpec kTenantsCommand = {
     .name = "tenants",
     .summary = "list the tenants, what each holds over all its sessions, and its limits",
     .description =
-        "Uses the admin socket, which belongs to the daemon's user. Listed is who has a connection, a session or a\n"
-        "grant. A bar shows how much of a limit is used; where there is none there is no limit.\n",
+        "Uses the admin socket, which belongs to the daemon's user. Lists tenants with a connection, a session or a\n"
+        "grant. A bar shows how much of a limit is used; no bar means no limit.\n",
     .examples = "rnicctl tenants\nrnicctl tenants --json\n",
     .run = RunTenants,
 };

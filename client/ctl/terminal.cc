@@ -14,8 +14,8 @@
 namespace rnicd::ctl {
 namespace {
 
-// What every terminal of today understands: another screen and back, the cursor off and on, to the top, and clearing
-// from the cursor on to the end of the line or the screen.
+// Control sequences supported by every current terminal: alternate screen on and off, cursor off and on, cursor to the
+// top, and clearing from the cursor to the end of the line or the screen.
 constexpr char kEnter[] = "\x1b[?1049h\x1b[?25l";
 constexpr char kLeave[] = "\x1b[?25h\x1b[?1049l";
 constexpr char kHome[] = "\x1b[H";
@@ -46,7 +46,7 @@ Terminal::Terminal(int input, int output) : input_(input), output_(output) {
 Terminal::~Terminal() {
   Write(kLeave);
   tcsetattr(input_, TCSAFLUSH, &old_mode_);
-  // A signal that came meanwhile has had its effect and must not kill the process now.
+  // A signal that arrived meanwhile has had its effect and must not kill the process now.
   signalfd_siginfo signal;
   while (read(signals_.get(), &signal, sizeof(signal)) > 0) {
   }
@@ -64,7 +64,7 @@ ScreenSize Terminal::size() const {
 void Terminal::Show(const std::vector<std::string>& lines) {
   std::string text = kHome;
   for (size_t index = 0; index < lines.size(); ++index) {
-    // Cleared before: behind a line that fills its row, the cursor still stands on the last character.
+    // Cleared before writing: after a line that fills its row, the cursor is still on the last character.
     text += std::string(index == 0 ? "" : "\n") + kClearLine + lines[index];
   }
   if (lines.size() < size().rows) {
@@ -98,7 +98,7 @@ void Terminal::Write(const std::string& text) const {
   for (size_t done = 0; done < text.size();) {
     const ssize_t count = write(output_, text.data() + done, text.size() - done);
     if (count < 0 && errno != EINTR) {
-      return;  // The terminal is gone, and Wait will say so.
+      return;  // The terminal is closed, and Wait will report it.
     }
     done += static_cast<size_t>(std::max<ssize_t>(count, 0));
   }

@@ -12,22 +12,22 @@
 
 namespace rnicd::ctl {
 
-// Of a screen, in characters; 0 where there is no bound.
+// Size of a screen, in characters; 0: unbounded.
 struct ScreenSize {
   size_t rows = 0;
   size_t columns = 0;
 };
 
-// A screen that is drawn again and again, and the keys of the person before it.
-// Lifetime: make it before the first gRPC object: it blocks SIGINT, SIGTERM and SIGWINCH, and the threads of gRPC must
-//           inherit that. Its destructor gives the terminal back as it was, and restores the signals.
+// A screen that is redrawn repeatedly, and the user's keys.
+// Lifetime: create it before the first gRPC object: it blocks SIGINT, SIGTERM and SIGWINCH, and gRPC's threads must
+//           inherit that. Its destructor restores the terminal and the signals.
 // Threads:  one.
 class Terminal {
  public:
-  // Whether both are a terminal.
+  // Whether both descriptors are terminals.
   static bool IsThere(int input, int output);
 
-  // Turns echo off and takes the screen; what was on it comes back at the end.
+  // Turns echo off and switches to the alternate screen; the previous content is restored at the end.
   Terminal(int input, int output);
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
@@ -36,8 +36,8 @@ class Terminal {
   ScreenSize size() const;
   // The lines fill the screen from its top; they must fit.
   void Show(const std::vector<std::string>& lines);
-  // True when the time is over or the screen has another size; false when the person has pressed q or Ctrl-C, and when
-  // nobody is there any more.
+  // True on timeout or when the screen was resized; false when the user pressed q or Ctrl-C, or the terminal was
+  // closed.
   bool Wait(std::chrono::milliseconds time);
 
  private:

@@ -18,7 +18,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kLong = std::chrono::minutes(1);
 
-// A terminal whose person is the test.
+// A terminal whose user is the test.
 class TerminalTest : public testing::Test {
  protected:
   TerminalTest() {
@@ -34,7 +34,7 @@ class TerminalTest : public testing::Test {
   void Press(const std::string& keys) const {
     EXPECT_EQ(write(person_.get(), keys.data(), keys.size()), static_cast<ssize_t>(keys.size()));
   }
-  // What the program has written so far.
+  // The program's output so far.
   std::string Seen() const {
     std::string seen;
     pollfd ready = {person_.get(), POLLIN, 0};
@@ -109,7 +109,7 @@ TEST_F(TerminalTest, AnotherSizeIsTimeForAnotherPicture) {
   EXPECT_TRUE(terminal.Wait(kLong));
   EXPECT_EQ(terminal.size().rows, 10u);
   EXPECT_EQ(terminal.size().columns, 40u);
-  // A picture that fills the screen does not scroll it.
+  // A frame that fills the screen does not scroll it.
   Seen();
   terminal.Show(std::vector<std::string>(10, std::string(40, 'x')));
   EXPECT_TRUE(Seen().ends_with("xx"));

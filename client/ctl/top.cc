@@ -21,8 +21,8 @@ constexpr std::chrono::milliseconds kShortestInterval{100};
 constexpr std::chrono::milliseconds kLongestInterval = std::chrono::hours(1);
 
 constexpr std::array kTopOptions = {
-    OptionSpec{"--interval", "DURATION", "between two pictures: 500ms, 2s (default), 1m", "500ms 1s 2s 10s"},
-    OptionSpec{"--count", "N", "print so many pictures one after another, and end", "1"},
+    OptionSpec{"--interval", "DURATION", "time between two frames: 500ms, 2s (default), 1m", "500ms 1s 2s 10s"},
+    OptionSpec{"--count", "N", "print this number of frames one after another, and exit", "1"},
 };
 
 absl::StatusOr<TopState> Fetch(Admin& admin) {
@@ -33,7 +33,7 @@ absl::StatusOr<TopState> Fetch(Admin& admin) {
   return state;
 }
 
-// Until the person has seen enough.
+// Runs until the user quits.
 absl::Status ShowOnTerminal(const std::string& admin_socket_dir, std::chrono::milliseconds interval) {
   Terminal terminal(STDIN_FILENO, STDOUT_FILENO);
   Admin admin(admin_socket_dir);
@@ -44,8 +44,8 @@ absl::Status ShowOnTerminal(const std::string& admin_socket_dir, std::chrono::mi
   return absl::OkStatus();
 }
 
-absl::Status PrintPictures(const std::string& admin_socket_dir, std::chrono::milliseconds interval, uint64_t count,
-                           Output& output) {
+absl::Status PrintFrames(const std::string& admin_socket_dir, std::chrono::milliseconds interval, uint64_t count,
+                         Output& output) {
   Admin admin(admin_socket_dir);
   for (uint64_t number = 1;; ++number) {
     RNICD_ASSIGN_OR_RETURN(const TopState state, Fetch(admin));
@@ -68,7 +68,7 @@ absl::Status RunTop(const CommandLine& line, Output& output) {
   if (count == 0 && !output.json() && Terminal::IsThere(STDIN_FILENO, STDOUT_FILENO)) {
     return ShowOnTerminal(AdminSocketDir(line), interval);
   }
-  return PrintPictures(AdminSocketDir(line), interval, count, output);
+  return PrintFrames(AdminSocketDir(line), interval, count, output);
 }
 
 }  // namespace
@@ -77,9 +77,8 @@ constinit const CommandSpec kTopCommand = {
     .name = "top",
     .summary = "watch the node, its tenants and its sessions, those with the most pinned first",
     .description =
-        "Uses the admin socket, which belongs to the daemon's user. On a terminal the picture is drawn again and "
-        "again\n"
-        "until q or Ctrl-C is pressed; with --count, with --json or into a pipe, one follows the other.\n",
+        "Uses the admin socket, which belongs to the daemon's user. On a terminal the frame is redrawn until q\n"
+        "or Ctrl-C is pressed; with --count, with --json or into a pipe, frames follow one another.\n",
     .examples = "rnicctl top\nrnicctl top --interval 500ms\nrnicctl top --count 1 --json\n",
     .options = kTopOptions,
     .run = RunTop,

@@ -22,7 +22,7 @@ std::vector<std::string> LinesOf(const std::string& text) {
   return lines;
 }
 
-// The first of the lines; the last one then says what is missing. `most` is at least 2.
+// The first lines; if some are left out, the last one says how many. `most` is at least 2.
 void Cut(std::vector<std::string>& lines, size_t most) {
   if (lines.size() > most) {
     const size_t missing = lines.size() - (most - 1);
@@ -48,7 +48,7 @@ std::vector<std::string> NodeLines(const v1::GetStatusResponse& status) {
           amount("pinned", pinned) + "   " + amount("memory", memory) + "   " + amount("regions", regions)};
 }
 
-// Those with the most pinned first, then in the order in which they came.
+// Sorted by pinned bytes, highest first, then in the original order.
 template <typename Item>
 void SortByPinned(std::vector<Item>& items) {
   std::multimap<uint64_t, Item, std::greater<>> by_pinned;
@@ -70,12 +70,12 @@ std::vector<std::string> TopLines(TopState state, const ScreenSize& size) {
   std::vector<std::string> lines = NodeLines(state.status);
   std::vector<std::string> tenants = LinesOf(TenantsText(state.tenants));
   std::vector<std::string> sessions = LinesOf(SessionsText(state.sessions));
-  // Two empty lines between the parts, and at least a title and a line of each table.
+  // Two empty lines between the parts, and at least a title and one line of each table.
   constexpr size_t kSmallestTable = 2;
   const size_t fixed = lines.size() + 2;
   if (size.rows >= fixed + 2 * kSmallestTable) {
     const size_t room = size.rows - fixed;
-    // The tenants may have half of it, and what the sessions leave.
+    // Tenants get half of the space, and what the sessions leave.
     const size_t left = room - std::min(room, sessions.size());
     Cut(tenants, std::max(room / 2, left));
     Cut(sessions, room - tenants.size());

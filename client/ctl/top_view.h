@@ -9,17 +9,17 @@
 
 namespace rnicd::ctl {
 
-// What one picture of 'top' shows, as it was fetched.
+// The data of one frame of 'top'.
 struct TopState {
   v1::GetStatusResponse status;
   std::vector<v1::TenantInfo> tenants;
   std::vector<v1::SessionInfo> sessions;
 };
 
-// The node, then the tenants, then the sessions, those with the most pinned first. Cut to the size, with a line that
-// says how many more there are.
+// The node, then the tenants, then the sessions, each sorted by pinned bytes, highest first. Cut to the size, with a
+// line that says how many more there are.
 std::vector<std::string> TopLines(TopState state, const ScreenSize& size);
-// All of it.
+// The whole frame, not cut.
 Json TopJson(const TopState& state);
 
 }  // namespace rnicd::ctl

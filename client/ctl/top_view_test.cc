@@ -13,7 +13,7 @@ v1::ResourceUse Pinned(uint64_t used) {
   return use;
 }
 
-// So many tenants and sessions, each with a page more than the one before.
+// The given numbers of tenants and sessions, each with one page more than the one before.
 TopState SomeState(size_t tenants, size_t sessions) {
   TopState state;
   state.status.set_version("0.1.0");
@@ -79,12 +79,12 @@ TEST(TopView, FitsTheScreenAndSaysWhatIsMissing) {
   EXPECT_EQ(both[13], "... 32 more");
   EXPECT_TRUE(both[15].starts_with("SESSION")) << both[15];
   EXPECT_EQ(both[24], "... 32 more");
-  // What the sessions leave is for the tenants.
+  // Tenants get the space that the sessions leave.
   const std::vector<std::string> few = TopLines(SomeState(40, 1), {.rows = 25, .columns = 200});
   ASSERT_EQ(few.size(), 25u);
   EXPECT_EQ(few[21], "... 24 more");
   EXPECT_TRUE(Has(few[24], "session0")) << few[24];
-  // And the other way round.
+  // And vice versa.
   const std::vector<std::string> one_tenant = TopLines(SomeState(1, 40), {.rows = 25, .columns = 200});
   ASSERT_EQ(one_tenant.size(), 25u);
   EXPECT_TRUE(one_tenant[7].starts_with("SESSION")) << one_tenant[7];

@@ -8,17 +8,17 @@
 
 namespace rnicd::ctl {
 
-// How long to keep memory: a duration, or until a signal comes.
+// How long to keep memory: a duration, or until a signal arrives.
 struct HoldTime {
   std::chrono::milliseconds duration{0};
   bool forever = false;
   friend bool operator==(const HoldTime&, const HoldTime&) = default;
 };
 
-// "500ms", "2s", "5m", "1h", "7d", "0". Nothing for any other text and above `max`.
+// Parses "500ms", "2s", "5m", "1h", "7d", "0". Empty for any other text and above `max`.
 std::optional<std::chrono::milliseconds> ParseDuration(std::string_view text, std::chrono::milliseconds max);
 
-// A duration or "forever". Nothing for any other text and above a year.
+// Parses a duration or "forever". Empty for any other text and above a year.
 std::optional<HoldTime> ParseHoldTime(std::string_view text);
 
 // "64 MiB", "1.5 GiB", "100 B": at most one decimal, rounded down.

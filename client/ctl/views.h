@@ -12,9 +12,9 @@
 
 namespace rnicd::ctl {
 
-// What the commands print: a table for people and JSON for scripts, of the same facts. JSON has the wire's names and
+// Output of the commands: a table for people and JSON for scripts, with the same facts. JSON uses the wire's names and
 // units; nothing in it is rounded. Ids and addresses are strings, spelled as in the tables: they use 64 bits, and many
-// JSON readers keep 53. Everything else that counts is a number.
+// JSON readers keep 53. All other counts and amounts are numbers.
 
 std::string AdaptersText(const v1::ListAdaptersResponse& adapters);
 Json AdaptersJson(const v1::ListAdaptersResponse& adapters);
@@ -25,11 +25,11 @@ Json SessionsJson(const std::vector<v1::SessionInfo>& sessions);
 std::string RegionsText(const std::vector<v1::RegionInfo>& regions);
 Json RegionsJson(const std::vector<v1::RegionInfo>& regions);
 
-// "namespace/pod/container"; empty when it is not known.
+// Returns "namespace/pod/container"; empty when unknown.
 std::string WorkloadText(const v1::WorkloadName& workload);
-// Null when it is not known.
+// Null when unknown.
 Json WorkloadJson(const v1::WorkloadName& workload);
-// The title of a last column with workloads; without a title when none of them is known.
+// Title of the last column, with workloads; empty when none of them is known.
 template <typename Holders>
 std::string WorkloadTitle(const Holders& holders) {
   for (const auto& holder : holders) {
@@ -49,7 +49,7 @@ Json InspectJson(const v1::InspectSessionResponse& session);
 std::string EvictedText(uint64_t session_id, const v1::EvictSessionResponse& evicted);
 Json EvictedJson(uint64_t session_id, const v1::EvictSessionResponse& evicted);
 
-// A grant that was just made: the only place that shows a secret.
+// A newly created grant: the only view that shows a secret.
 std::string NewGrantText(const v1::CreateGrantResponse& grant);
 Json NewGrantJson(const v1::CreateGrantResponse& grant);
 
@@ -65,7 +65,7 @@ Json HealthJson(bool ready);
 std::string StatusText(const v1::GetStatusResponse& status);
 Json StatusJson(const v1::GetStatusResponse& status);
 
-// A region of this process's own, with its tokens.
+// A region of this process, with its tokens.
 struct OwnRegion {
   uint64_t mr_id = 0;
   uint64_t base_virtual_address = 0;
@@ -74,7 +74,7 @@ struct OwnRegion {
   uint32_t remote_token = 0;
 };
 
-// What alloc and register made.
+// Result of alloc and register.
 struct OwnMemory {
   uint64_t session_id = 0;
   uint64_t memory_id = 0;
@@ -82,7 +82,7 @@ struct OwnMemory {
   uint64_t size = 0;
   uint64_t page_bytes = 0;
   bool imported = false;
-  // Those of register; alloc has none.
+  // Regions of register; alloc has none.
   std::vector<OwnRegion> regions;
   uint32_t flags = 0;
 };
@@ -90,32 +90,32 @@ struct OwnMemory {
 std::string OwnMemoryText(const OwnMemory& memory);
 Json OwnMemoryJson(const OwnMemory& memory);
 
-// A step of a demo that went as it should.
+// A successful step of a demo.
 struct DemoStep {
-  // From 1.
+  // Number of the step, starting at 1.
   size_t number = 0;
-  // A sentence with its figures, without full stop.
+  // A sentence with figures, without full stop.
   std::string text;
-  // How long it took; absent for what is not measured.
+  // Duration of the step; absent when not measured.
   std::optional<uint64_t> microseconds;
 };
 
-// What 'demo fast-register' did.
+// Report of 'demo fast-register'.
 struct FastRegisterReport {
   uint64_t pages = 0;
   uint64_t bytes = 0;
   uint32_t seed = 0;
-  // Of the registration; 0 before it.
+  // Base address and token of the registration; 0 before it.
   uint64_t base_virtual_address = 0;
   uint32_t remote_token = 0;
   std::vector<DemoStep> steps;
-  // Every step went as it should.
+  // True when every step succeeded.
   bool held = false;
 };
 
-// One line, as the demo goes on.
+// Line for a step, printed while the demo runs.
 std::string DemoStepText(const DemoStep& step);
-// The last line of a demo that held.
+// Last line of a successful demo.
 std::string FastRegisterVerdict(const FastRegisterReport& report);
 Json FastRegisterJson(const FastRegisterReport& report);
 
@@ -124,7 +124,7 @@ std::string PageSizeName(v1::PageSize page_size);
 uint64_t PageBytes(v1::PageSize page_size);
 using ResourceUses = google::protobuf::RepeatedPtrField<v1::ResourceUse>;
 Json ResourcesJson(const ResourceUses& resources);
-// The resource of that name; nothing used and no limit when it is not among them.
+// The resource of that name; zero use and no limit when it is not in the list.
 v1::ResourceUse UseOf(const ResourceUses& resources, std::string_view name);
 // "64 MiB / 1 GiB", or "64 MiB" when there is no limit.
 std::string UseAmount(const v1::ResourceUse& use);
@@ -133,7 +133,7 @@ std::string UseBar(const v1::ResourceUse& use);
 // "1 region", "2 regions".
 std::string Counted(uint64_t count, const std::string& noun);
 Json SessionJson(const v1::SessionInfo& session);
-// "64 MiB" for a resource that is counted in bytes, else the number.
+// "64 MiB" for a resource counted in bytes, else the number.
 std::string ResourceAmount(const std::string& name, uint64_t amount);
 
 }  // namespace rnicd::ctl

@@ -11,7 +11,7 @@ namespace rnicd::kubernetes {
 // The real daemon, over its operator's socket. Threads: safe.
 class AdminDaemon final : public Daemon {
  public:
-  // The socket need not be there yet, and may come back.
+  // The socket need not exist yet, and may disappear and come back.
   explicit AdminDaemon(const std::string& admin_socket_dir) : admin_(admin_socket_dir) {}
 
   absl::StatusOr<v1::GetStatusResponse> Status() override { return admin_.Status(); }

@@ -14,8 +14,8 @@ struct MountPoint {
   bool read_only = true;
 };
 
-// What a container gets with its devices.
-struct ContainerGift {
+// What a container receives together with its devices.
+struct ContainerAllocation {
   std::map<std::string, std::string> environment;
   std::vector<MountPoint> mounts;
   // "rnicd.io/socket=default".
@@ -27,10 +27,11 @@ struct ContainerGift {
 class Allocator {
  public:
   virtual ~Allocator() = default;
-  // One container. Waits a little for a daemon that is away. Errors: for people; the pod fails with their text.
-  virtual absl::StatusOr<ContainerGift> Allocate(const std::string& resource,
-                                                 const std::vector<std::string>& device_ids) = 0;
-  // Before each start of a container with these devices. Errors: the container may not start.
+  // Handles one container. Waits a short time for a daemon that is away. Errors: text for people; the kubelet fails the
+  // pod with it.
+  virtual absl::StatusOr<ContainerAllocation> Allocate(const std::string& resource,
+                                                       const std::vector<std::string>& device_ids) = 0;
+  // Runs before each start of a container with these devices. On an error the kubelet does not start the container.
   virtual absl::Status Prepare(const std::string& resource, const std::vector<std::string>& device_ids) = 0;
 };
 

@@ -14,10 +14,10 @@ using Json = nlohmann::ordered_json;
 
 constexpr char kFileName[] = "/rnicd.io-socket.json";
 constexpr size_t kMaxFileBytes = 64 << 10;
-// Container engines read it, whoever they run as.
+// Readable by every user, because container engines may run as any.
 constexpr mode_t kMode = 0644;
 
-// Mounts and variables have been there since 0.3.0, and engines refuse versions that they do not know.
+// Mounts and variables exist since 0.3.0, and engines refuse versions that they do not know.
 constexpr char kVersion[] = "0.3.0";
 
 std::string SpecOf(const MountPoint& socket_directory) {
@@ -38,7 +38,7 @@ std::string SpecOf(const MountPoint& socket_directory) {
 absl::Status WriteCdiSpec(const std::string& folder, const MountPoint& socket_directory) {
   const std::string path = folder + kFileName;
   const std::string spec = SpecOf(socket_directory);
-  // What cannot be read is replaced, too.
+  // A file that cannot be read is replaced, too.
   const absl::StatusOr<std::optional<std::string>> present = ReadOwnFile(path, kMaxFileBytes);
   return present.ok() && *present == spec ? absl::OkStatus() : ReplaceFile(path, spec, kMode);
 }

@@ -61,7 +61,7 @@ TEST_F(CdiSpecTest, ContainerEnginesMayReadIt) {
   EXPECT_EQ(mode_, 0644u);
 }
 
-// Engines look again whenever the file changes.
+// Engines read the file again whenever it changes.
 TEST_F(CdiSpecTest, TheSameIsNotWrittenAgain) {
   ASSERT_TRUE(WriteCdiSpec(folder_, kDirectory).ok());
   const ino_t first = Inode();

@@ -17,12 +17,12 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr long kTimeoutSeconds = 10;
-// Some thousand pods; a server that sends more is not understood, rather than stored.
+// Enough for some thousand pods; a larger response is an error rather than stored.
 constexpr size_t kMaxAnswerBytes = size_t{64} << 20;
-// Of a static pod: what the kubelet calls it, and its control groups too.
+// Annotation with a static pod's UID as used by the kubelet and the control groups.
 constexpr char kStaticUid[] = "kubernetes.io/config.hash";
 
-// The member's text; empty when it is not there or no text.
+// The member's text; empty when the member is missing or not a string.
 std::string Text(const Json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
@@ -41,7 +41,7 @@ std::map<std::string, std::string> Texts(const Json& object, const char* key) {
   return texts;
 }
 
-bool IsOver(const Json& pod) {
+bool IsFinished(const Json& pod) {
   const auto status = pod.find("status");
   const std::string phase = status != pod.end() && status->is_object() ? Text(*status, "phase") : "";
   return phase == "Succeeded" || phase == "Failed";
@@ -73,7 +73,7 @@ struct FreeList {
 using Headers = std::unique_ptr<curl_slist, FreeList>;
 using Handle = std::unique_ptr<CURL, decltype(&curl_easy_cleanup)>;
 
-// The body of a GET that was answered with 200.
+// The body of a GET response with status 200.
 absl::StatusOr<std::string> Get(const std::string& url, const std::string& ca_file, const std::string& token) {
   const Handle handle(curl_easy_init(), curl_easy_cleanup);
   const std::string authorization = absl::StrCat("Authorization: Bearer ", token);
@@ -90,7 +90,7 @@ absl::StatusOr<std::string> Get(const std::string& url, const std::string& ca_fi
   curl_easy_setopt(handle.get(), CURLOPT_HTTPHEADER, headers.get());
   curl_easy_setopt(handle.get(), CURLOPT_TIMEOUT, kTimeoutSeconds);
   curl_easy_setopt(handle.get(), CURLOPT_NOSIGNAL, 1L);
-  // The API server of a cluster is never behind a proxy, whatever the environment says.
+  // A cluster's API server is never behind a proxy, so the environment's proxy settings are ignored.
   curl_easy_setopt(handle.get(), CURLOPT_PROXY, "");
   curl_easy_setopt(handle.get(), CURLOPT_WRITEFUNCTION, Append);
   curl_easy_setopt(handle.get(), CURLOPT_WRITEDATA, &answer);
@@ -127,7 +127,7 @@ absl::StatusOr<std::vector<ClusterPod>> ParsePodList(std::string_view json) {
     if (!item.is_object() || metadata == item.end() || !metadata->is_object()) {
       return absl::InternalError("the API server's answer has a pod without metadata");
     }
-    if (IsOver(item)) {
+    if (IsFinished(item)) {
       continue;
     }
     ClusterPod pod{.uid = Text(*metadata, "uid"),
@@ -145,7 +145,7 @@ absl::StatusOr<std::vector<ClusterPod>> ParsePodList(std::string_view json) {
 
 absl::StatusOr<std::vector<ClusterPod>> Cluster::Pods() const {
   RNICD_ASSIGN_OR_RETURN(const std::string token, ReadToken(options_.token_file));
-  // Version 0: what the server has at hand is recent enough.
+  // Version 0: the server's cached list is recent enough.
   RNICD_ASSIGN_OR_RETURN(
       const std::string answer,
       Get(absl::StrCat(options_.server, "/api/v1/pods?resourceVersion=0&fieldSelector=spec.nodeName%3D",

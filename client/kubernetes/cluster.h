@@ -12,7 +12,7 @@ namespace rnicd::kubernetes {
 
 // A pod as the API server describes it.
 struct ClusterPod {
-  // The one that the kernel's control groups name; of a static pod this is the kubelet's own, not the mirror pod's.
+  // UID as in the kernel's control groups; for a static pod the kubelet's own UID, not the mirror pod's.
   std::string uid;
   std::string namespace_name;
   std::string name;
@@ -22,28 +22,28 @@ struct ClusterPod {
 };
 
 struct ClusterOptions {
-  // "https://10.96.0.1:443"; nothing but https, as a token is sent.
+  // "https://10.96.0.1:443"; https only, because requests carry a token.
   std::string server;
-  // Read again for each request, because the kubelet renews it.
+  // Path of the token; the file is read for each request, because the kubelet renews it.
   std::string token_file = "/var/run/secrets/kubernetes.io/serviceaccount/token";
   std::string ca_file = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt";
   std::string node_name;
 };
 
-// The pods of one node, by the API server. Threads: one at a time.
+// The pods of one node, as listed by the API server. Threads: one at a time.
 class Cluster {
  public:
   explicit Cluster(ClusterOptions options) : options_(std::move(options)) {}
 
-  // Those that are not over. Errors, for people: kUnavailable for a server that does not answer well,
-  // kPermissionDenied, kInternal for an answer that is no list of pods.
+  // Pods that have not finished. Errors, as text for people: kUnavailable when the request fails or the server returns
+  // an unexpected HTTP status, kPermissionDenied, kInternal for a response that is not a list of pods.
   absl::StatusOr<std::vector<ClusterPod>> Pods() const;
 
  private:
   const ClusterOptions options_;
 };
 
-// Apart from Cluster so that tests can reach it. Errors: kInternal.
+// Separate from Cluster so that tests can call it. Errors: kInternal.
 absl::StatusOr<std::vector<ClusterPod>> ParsePodList(std::string_view json);
 
 }  // namespace rnicd::kubernetes

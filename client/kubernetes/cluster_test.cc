@@ -27,7 +27,7 @@ TEST(ClusterPodList, LeavesOutPodsThatAreOver) {
   EXPECT_THAT(*pods, IsEmpty());
 }
 
-// The mirror pod in the API has a UID of its own; the control groups have the kubelet's.
+// The mirror pod in the API has a different UID; the control groups have the kubelet's.
 TEST(ClusterPodList, TakesTheKubeletsUidOfAStaticPod) {
   const auto pods = ParsePodList(R"({"items": [{"metadata": {"uid": "mirror", "namespace": "n", "name": "a",
     "annotations": {"kubernetes.io/config.hash": "0123456789abcdef0123456789abcdef"}}}]})");

@@ -11,36 +11,36 @@
 
 ABSL_FLAG(std::string, admin_socket_dir, "/run/rnicd-admin", "directory of the daemon's admin.sock");
 ABSL_FLAG(std::string, socket_dir, "/run/rnicd", "directory of the workloads' sockets on the node");
-ABSL_FLAG(std::string, container_socket_dir, "/run/rnicd", "where containers find that directory");
-ABSL_FLAG(std::string, kubelet_dir, "/var/lib/kubelet/device-plugins", "where kubelet.sock is");
-ABSL_FLAG(
-    std::string, pod_resources_socket, "/var/lib/kubelet/pod-resources/kubelet.sock",
-    "where the kubelet says who holds devices; empty: nobody is asked, and grants are revoked only when another pod "
-    "gets their devices");
+ABSL_FLAG(std::string, container_socket_dir, "/run/rnicd", "path of that directory inside containers");
+ABSL_FLAG(std::string, kubelet_dir, "/var/lib/kubelet/device-plugins", "directory of kubelet.sock");
+ABSL_FLAG(std::string, pod_resources_socket, "/var/lib/kubelet/pod-resources/kubelet.sock",
+          "the kubelet's pod resources socket, for the holders of devices; empty: holders are unknown, and grants are "
+          "revoked only when another pod gets their devices");
 ABSL_FLAG(
     std::string, own_pod, "",
-    "NAMESPACE/NAME of the pod that this runs in: a kubelet that does not know it does not know its other pods either, "
-    "and is not believed");
+    "NAMESPACE/NAME of the plugin's own pod: a kubelet that does not list it does not know its other pods either, and "
+    "its response is ignored");
 ABSL_FLAG(std::string, state_dir, "/var/lib/rnicd-device-plugin",
           "directory of grants.json; must outlive the pod and the node's restarts");
+ABSL_FLAG(std::string, resources, "rnicd.io/memory-64mi=64MiB",
+          "resources of the node: NAME=UNIT or NAME=UNIT:COUNT, separated by commas; without a count as many units as "
+          "fit into an equal share of the pool");
 ABSL_FLAG(
-    std::string, resources, "rnicd.io/memory-64mi=64MiB",
-    "what the node offers: NAME=UNIT or NAME=UNIT:COUNT, between commas; without a count as many units as fit into "
-    "an equal share of the pool");
-ABSL_FLAG(int64_t, pool_bytes, 0,
-          "bytes that all devices together stand for; 0: the daemon's limit of pinned bytes or memory, at most half of "
-          "the machine's memory where it has none");
+    int64_t, pool_bytes, 0,
+    "total bytes of all devices; 0: the daemon's limit of pinned bytes or memory, or half of the machine's memory "
+    "if it has none");
 ABSL_FLAG(
     std::string, grant_limits,
     "regions=65536,memory_objects=1024,fast_register_pages=4194304,queue_pairs=256,queue_entries=262144,"
     "completion_queues=256,cq_entries=262144,windows=4096,logical_mappings=4096,adapters=64,protection_domains=256,"
     "pending_requests=1024,posted_pages=4194304,sessions=64",
-    "what each container may have besides bytes, by the names of policy.proto");
-ABSL_FLAG(int64_t, registered_times, 4, "a container may register its bytes so many times over; 1 to 1024");
+    "limits of each container other than bytes, by the names of policy.proto");
+ABSL_FLAG(int64_t, registered_times, 4, "how many times over a container may register its bytes; 1 to 1024");
 ABSL_FLAG(int64_t, revoke_grace_ms, 60000,
-          "a grant whose devices nobody holds is revoked after so long; 1000 to 86400000");
-ABSL_FLAG(int64_t, reconcile_interval_ms, 10000, "how often the kubelet is asked who holds devices; 100 to 240000");
-ABSL_FLAG(int64_t, daemon_patience_ms, 5000,
+          "time after which a grant is revoked when no container holds its devices; 1000 to 86400000");
+ABSL_FLAG(int64_t, reconcile_interval_ms, 10000,
+          "interval of requests to the kubelet for the holders of devices; 100 to 240000");
+ABSL_FLAG(int64_t, daemon_timeout_ms, 5000,
           "how long the daemon may be away before devices turn unhealthy and Allocate fails; 0 to 60000");
 ABSL_FLAG(
     std::string, cdi_dir, "",
@@ -49,11 +49,12 @@ ABSL_FLAG(
 ABSL_FLAG(std::string, node_name, "", "this node's name in the cluster; needed to ask the API server");
 ABSL_FLAG(
     std::string, kubernetes_server, "",
-    "https://HOST:PORT of the API server, which knows UIDs and labels of pods; empty: as the environment says, off: "
-    "never asked");
-ABSL_FLAG(std::string, kubernetes_token_file, rnicd::kubernetes::ClusterOptions().token_file, "token for it");
-ABSL_FLAG(std::string, kubernetes_ca_file, rnicd::kubernetes::ClusterOptions().ca_file, "who may sign its certificate");
-ABSL_FLAG(bool, probe, false, "ask the running plugin whether it serves; exit status 0 or 1");
+    "https://HOST:PORT of the API server, for UIDs and labels of pods; empty: from the environment, off: not used");
+ABSL_FLAG(std::string, kubernetes_token_file, rnicd::kubernetes::ClusterOptions().token_file,
+          "token for the API server");
+ABSL_FLAG(std::string, kubernetes_ca_file, rnicd::kubernetes::ClusterOptions().ca_file,
+          "CA certificates for the API server");
+ABSL_FLAG(bool, probe, false, "check whether the running plugin serves; exit status 0 or 1");
 ABSL_FLAG(std::string, log_level, "info", "debug, info, warning or error");
 ABSL_FLAG(std::string, log_format, "text", "text or json; lines go to stderr");
 
@@ -65,14 +66,14 @@ class Reader {
   explicit Reader(std::vector<std::string>& errors) : errors_(errors) {}
 
   template <typename Value>
-  void Complain(const absl::Flag<Value>& flag, const std::string& what) {
+  void AddError(const absl::Flag<Value>& flag, const std::string& what) {
     errors_.push_back(absl::StrCat("--", flag.Name(), ": ", what));
   }
 
   uint64_t Number(const absl::Flag<int64_t>& flag, int64_t lowest, int64_t highest) {
     const int64_t value = absl::GetFlag(flag);
     if (value < lowest || value > highest) {
-      Complain(flag, absl::StrCat("must be ", lowest, " to ", highest, ", not ", value));
+      AddError(flag, absl::StrCat("must be ", lowest, " to ", highest, ", not ", value));
     }
     return static_cast<uint64_t>(value);
   }
@@ -88,7 +89,7 @@ class Reader {
       path.pop_back();
     }
     if (path.empty() ? !may_be_empty : path.front() != '/') {
-      Complain(flag, absl::StrCat("must be an absolute path, not \"", path, "\""));
+      AddError(flag, absl::StrCat("must be an absolute path, not \"", path, "\""));
     }
     return path;
   }
@@ -101,12 +102,12 @@ log::Options LogOptions(Reader& reader) {
   log::Options options;
   const std::optional<log::Level> level = log::LevelFromName(absl::GetFlag(FLAGS_log_level));
   if (!level.has_value()) {
-    reader.Complain(FLAGS_log_level, "must be debug, info, warning or error");
+    reader.AddError(FLAGS_log_level, "must be debug, info, warning or error");
   }
   options.level = level.value_or(log::Level::kInfo);
   const std::string format = absl::GetFlag(FLAGS_log_format);
   if (format != "text" && format != "json") {
-    reader.Complain(FLAGS_log_format, "must be text or json");
+    reader.AddError(FLAGS_log_format, "must be text or json");
   }
   options.json = format == "json";
   return options;
@@ -116,10 +117,10 @@ GrantOptions GrantOptionsFrom(Reader& reader) {
   GrantOptions options;
   const absl::Status limits = LimitSetter(options.limits).SetList(absl::GetFlag(FLAGS_grant_limits));
   if (!limits.ok()) {
-    reader.Complain(FLAGS_grant_limits, std::string(limits.message()));
+    reader.AddError(FLAGS_grant_limits, std::string(limits.message()));
   }
   if (options.limits.pinned_bytes() + options.limits.memory_bytes() + options.limits.registered_bytes() != 0) {
-    reader.Complain(FLAGS_grant_limits, "must not name bytes: they follow from the devices and --registered_times");
+    reader.AddError(FLAGS_grant_limits, "must not name bytes: they follow from the devices and --registered_times");
   }
   options.registered_times = reader.Number(FLAGS_registered_times, 1, 1024);
   options.grace = reader.Milliseconds(FLAGS_revoke_grace_ms, 1000, 86400000);
@@ -135,15 +136,15 @@ ClusterOptions ClusterOptionsFrom(Reader& reader) {
   if (server == "off") {
     return options;
   }
-  // A name of the node is what makes the plugin ask; the environment alone is there in every pod.
+  // The plugin asks the API server only when it has a node name; the environment variables exist in every pod.
   options.server = !server.empty() ? server : options.node_name.empty() ? "" : ClusterServerFromEnvironment();
   if (!options.server.empty() && !options.server.starts_with("https://")) {
-    reader.Complain(FLAGS_kubernetes_server, "must begin with https://, or be off");
+    reader.AddError(FLAGS_kubernetes_server, "must begin with https://, or be off");
   }
   constexpr std::string_view kNameCharacters = "abcdefghijklmnopqrstuvwxyz0123456789.-";
   const bool strange = options.node_name.find_first_not_of(kNameCharacters) != std::string::npos;
   if (strange || (!options.server.empty() && options.node_name.empty())) {
-    reader.Complain(FLAGS_node_name, "must be the node's name in the cluster: a-z, 0-9, \"-\" and \".\"");
+    reader.AddError(FLAGS_node_name, "must be the node's name in the cluster: a-z, 0-9, \"-\" and \".\"");
   }
   return options;
 }
@@ -170,14 +171,14 @@ Config ConfigFromFlags(std::vector<std::string>& errors) {
   config.pod_resources_socket = reader.Path(FLAGS_pod_resources_socket, /*may_be_empty=*/true);
   config.own_pod = absl::GetFlag(FLAGS_own_pod);
   if (!config.own_pod.empty() && std::count(config.own_pod.begin(), config.own_pod.end(), '/') != 1) {
-    reader.Complain(FLAGS_own_pod, "must be NAMESPACE/NAME");
+    reader.AddError(FLAGS_own_pod, "must be NAMESPACE/NAME");
   }
   config.state_dir = reader.Path(FLAGS_state_dir);
   absl::StatusOr<std::vector<ResourceSpec>> resources = ParseResources(absl::GetFlag(FLAGS_resources));
   if (resources.ok()) {
     config.resources = *std::move(resources);
   } else {
-    reader.Complain(FLAGS_resources, std::string(resources.status().message()));
+    reader.AddError(FLAGS_resources, std::string(resources.status().message()));
   }
   config.grants = GrantOptionsFrom(reader);
   for (const ResourceSpec& resource : config.resources) {
@@ -185,7 +186,7 @@ Config ConfigFromFlags(std::vector<std::string>& errors) {
   }
   config.pool_bytes = reader.Number(FLAGS_pool_bytes, 0, INT64_MAX);
   config.reconcile_interval = reader.Milliseconds(FLAGS_reconcile_interval_ms, 100, 240000);
-  config.daemon_patience = reader.Milliseconds(FLAGS_daemon_patience_ms, 0, 60000);
+  config.daemon_timeout = reader.Milliseconds(FLAGS_daemon_timeout_ms, 0, 60000);
   config.cdi_dir = reader.Path(FLAGS_cdi_dir, /*may_be_empty=*/true);
   config.cluster = ClusterOptionsFrom(reader);
   config.probe = absl::GetFlag(FLAGS_probe);

@@ -13,39 +13,38 @@
 
 namespace rnicd::kubernetes {
 
-// Everything the plugin can be told, validated.
+// The plugin's configuration, validated.
 struct Config {
   std::string admin_socket_dir;
-  // Of the workloads' sockets: on the node, and where containers see it.
+  // Directory of the workloads' sockets: its path on the node, and its path inside containers.
   std::string socket_dir;
   std::string container_socket_dir;
   KubeletOptions kubelet;
-  // Empty: nobody is asked who holds devices, and no grant is revoked for lack of a holder.
+  // Empty: the kubelet is not asked which containers hold devices, and no grant is revoked for lack of a holder.
   std::string pod_resources_socket;
   // "namespace/name" of the plugin's own pod, see PodResources; empty outside of pods.
   std::string own_pod;
   std::string state_dir;
   std::vector<ResourceSpec> resources;
-  // 0: from the daemon's limits and the machine's memory.
+  // Size of the pool in bytes; 0: derived from the daemon's limits and the machine's memory.
   uint64_t pool_bytes = 0;
   GrantOptions grants;
   std::chrono::milliseconds reconcile_interval{0};
-  // How long a daemon may be away before devices turn unhealthy, and how long Allocate waits for it.
-  std::chrono::milliseconds daemon_patience{0};
-  // Empty: containers get a mount.
+  // How long the daemon may be away before devices turn unhealthy, and how long Allocate retries.
+  std::chrono::milliseconds daemon_timeout{0};
+  // Directory of the CDI specification; empty: containers get a mount instead.
   std::string cdi_dir;
-  // Without a server nobody is asked for UIDs and labels.
+  // Without a server, pods have no UIDs and labels.
   ClusterOptions cluster;
-  // Ask the running plugin whether it serves, and end.
+  // Check whether the running plugin serves, and exit.
   bool probe = false;
   log::Options log;
 };
 
-// Reads the flags. Every mistake is reported at once: `errors` gets a line for each, and the config is then not to be
-// used.
+// Reads the flags. Reports every mistake at once: `errors` gets a line for each, and the config must then not be used.
 Config ConfigFromFlags(std::vector<std::string>& errors);
 
-// The API server's address as the kubelet tells it to each container, or nothing outside of a cluster.
+// The API server's address from the environment that the kubelet sets for each container; empty outside of a cluster.
 std::string ClusterServerFromEnvironment();
 
 }  // namespace rnicd::kubernetes

@@ -65,7 +65,7 @@ TEST_F(PluginConfig, BytesFollowFromDevicesAlone) {
   EXPECT_THAT(Errors(), ElementsAre(StartsWith("--grant_limits: must not name bytes")));
 }
 
-TEST_F(PluginConfig, TheEnvironmentNamesTheServerForWhoHasANodeName) {
+TEST_F(PluginConfig, TheEnvironmentNamesTheServerWhenANodeNameIsSet) {
   setenv("KUBERNETES_SERVICE_HOST", "fd00::1", 1);
   setenv("KUBERNETES_SERVICE_PORT", "6443", 1);
   EXPECT_THAT(Errors(), IsEmpty());
@@ -78,7 +78,7 @@ TEST_F(PluginConfig, TheEnvironmentNamesTheServerForWhoHasANodeName) {
   EXPECT_EQ(config_.cluster.server, "");
 }
 
-// It goes into a URL.
+// The name becomes part of a URL.
 TEST_F(PluginConfig, NodeNamesAreNames) {
   Set("node_name", "a&limit=1");
   EXPECT_THAT(Errors(), ElementsAre(StartsWith("--node_name: ")));

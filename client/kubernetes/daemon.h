@@ -9,15 +9,15 @@
 
 namespace rnicd::kubernetes {
 
-// The daemon of the node, as far as a device plugin may speak with it. Errors are AdminService's, and transport
-// failures (client/cpp/transport_failure.h) while it is away. Threads: safe.
+// The node's daemon, limited to the calls that a device plugin may make. Errors are AdminService's, and transport
+// failures (client/cpp/transport_failure.h) while the daemon is away. Threads: safe.
 class Daemon {
  public:
   virtual ~Daemon() = default;
   virtual absl::StatusOr<v1::GetStatusResponse> Status() = 0;
   virtual absl::StatusOr<v1::CreateGrantResponse> CreateGrant(const v1::CreateGrantRequest& request) = 0;
   virtual absl::StatusOr<std::vector<v1::GrantInfo>> Grants() = 0;
-  // Answers how many sessions end by it.
+  // Returns how many sessions this ends.
   virtual absl::StatusOr<uint64_t> RevokeGrant(uint64_t grant_id) = 0;
   virtual absl::Status SetPods(const v1::SetPodsRequest& request) = 0;
 };

@@ -10,7 +10,7 @@
 namespace rnicd::kubernetes {
 namespace {
 
-// The node's limit of a resource; 0 for none.
+// The node's limit of a resource; 0: no limit.
 uint64_t LimitOf(const v1::GetStatusResponse& status, std::string_view name) {
   for (const v1::ResourceUse& resource : status.resources()) {
     if (resource.name() == name) {
@@ -38,13 +38,13 @@ DaemonWatch::DaemonWatch(Daemon& daemon, const Clock& clock, const log::Logger& 
   }
 }
 
-// A daemon that was restarted is told by its time being shorter than its predecessor's was.
-DaemonWatch::Seen DaemonWatch::Look() {
+// A restarted daemon is recognised by an uptime shorter than its predecessor's, or by another pid.
+DaemonWatch::PollResult DaemonWatch::Poll() {
   const absl::StatusOr<v1::GetStatusResponse> status = daemon_.Status();
   const Instant now = clock_.Now();
   if (!status.ok()) {
-    SayOnce("the daemon does not answer: " + std::string(status.status().message()));
-    if (last_.has_value() && now - last_seen_ > options_.patience) {
+    LogOnChange("the daemon does not answer: " + std::string(status.status().message()));
+    if (last_.has_value() && now - last_seen_ > options_.timeout) {
       Plan(*last_, /*serving=*/false);
     }
     return {};
@@ -53,7 +53,7 @@ DaemonWatch::Seen DaemonWatch::Look() {
   last_ = *status;
   last_seen_ = now;
   Plan(*status, /*serving=*/!status->draining());
-  return {.there = true, .is_new = is_new};
+  return {.reachable = true, .is_new = is_new};
 }
 
 void DaemonWatch::Plan(const v1::GetStatusResponse& status, bool serving) {
@@ -62,20 +62,20 @@ void DaemonWatch::Plan(const v1::GetStatusResponse& status, bool serving) {
   absl::StatusOr<std::map<std::string, std::vector<Device>>> plan =
       PlanDevices(options_.resources, pool, AdaptersOf(status), serving);
   if (!plan.ok()) {
-    SayOnce("no devices: " + std::string(plan.status().message()));
+    LogOnChange("no devices: " + std::string(plan.status().message()));
     return;
   }
   for (auto& [resource, devices] : *plan) {
-    SayWhenOthers(resource, devices);
+    LogDeviceChange(resource, devices);
     boards_.at(resource)->Set(std::move(devices));
   }
   known_ = true;
   if (serving) {
-    SayOnce("");
+    LogOnChange("");
   }
 }
 
-void DaemonWatch::SayWhenOthers(const std::string& resource, const std::vector<Device>& devices) const {
+void DaemonWatch::LogDeviceChange(const std::string& resource, const std::vector<Device>& devices) const {
   const auto healthy = [](const std::vector<Device>& some) {
     return std::count_if(some.begin(), some.end(), [](const Device& device) { return device.healthy; });
   };
@@ -85,7 +85,7 @@ void DaemonWatch::SayWhenOthers(const std::string& resource, const std::vector<D
   }
 }
 
-void DaemonWatch::SayOnce(const std::string& trouble) {
+void DaemonWatch::LogOnChange(const std::string& trouble) {
   if (trouble == trouble_) {
     return;
   }

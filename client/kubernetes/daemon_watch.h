@@ -18,51 +18,51 @@ namespace rnicd::kubernetes {
 
 struct WatchOptions {
   std::vector<ResourceSpec> resources;
-  // 0: from the daemon's limits and the machine's memory.
+  // Size of the pool in bytes; 0: derived from the daemon's limits and the machine's memory.
   uint64_t pool_bytes = 0;
   uint64_t machine_bytes = 0;
-  // A daemon that is away for no longer changes nothing: it may just be restarting.
-  std::chrono::milliseconds patience{0};
+  // Devices stay as they are while the daemon is away for at most this long: it may just be restarting.
+  std::chrono::milliseconds timeout{0};
 };
 
-// Looks at the daemon and puts on the boards which devices there are, and how they are.
-// Threads: Look is called by one thread; the boards may be read by any.
+// Polls the daemon and publishes the devices and their health on the boards.
+// Threads: one thread calls Poll; any thread may read the boards.
 class DaemonWatch {
  public:
-  // All but the options outlive it.
+  // Everything except the options must outlive the watch.
   DaemonWatch(Daemon& daemon, const Clock& clock, const log::Logger& logger, WatchOptions options);
 
-  struct Seen {
-    // It answered.
-    bool there = false;
-    // It answered, and it is not the one that answered before, or the first one: it knows of no grant.
+  struct PollResult {
+    // The daemon responded.
+    bool reachable = false;
+    // The daemon responded and is not the process that responded last, or is the first to respond: it has no grants.
     bool is_new = false;
   };
-  // Asks once.
-  Seen Look();
+  // Sends one status request.
+  PollResult Poll();
 
-  // The boards say which devices there are: the daemon has answered, and they could be planned.
+  // True once the daemon has responded and its devices could be planned: the boards then hold them.
   bool known() const { return known_; }
-  // One for each resource, by its name; empty before.
+  // One board for each resource, keyed by its name; a board is empty until known().
   const std::map<std::string, std::unique_ptr<DeviceBoard>>& boards() const { return boards_; }
-  // Wakes who waits at a board.
+  // Wakes every thread that waits on a board.
   void Close();
 
  private:
   void Plan(const v1::GetStatusResponse& status, bool serving);
-  void SayWhenOthers(const std::string& resource, const std::vector<Device>& devices) const;
-  void SayOnce(const std::string& trouble);
+  void LogDeviceChange(const std::string& resource, const std::vector<Device>& devices) const;
+  void LogOnChange(const std::string& trouble);
 
   Daemon& daemon_;
   const Clock& clock_;
   const log::Logger& logger_;
   const WatchOptions options_;
   std::map<std::string, std::unique_ptr<DeviceBoard>> boards_;
-  // What the daemon said last, and when.
+  // The daemon's last response, and its time.
   std::optional<v1::GetStatusResponse> last_;
   Instant last_seen_;
   bool known_ = false;
-  // What is wrong, so that it is logged when it changes.
+  // Current problem, or empty; kept so that it is logged only when it changes.
   std::string trouble_;
 };
 

@@ -20,7 +20,7 @@ class HeldClock final : public Clock {
   Instant now_ = Instant(std::chrono::hours(1));
 };
 
-// Answers what the test says, and takes no grants.
+// Returns the status set by the test, and accepts no grants.
 class AnsweringDaemon final : public Daemon {
  public:
   absl::StatusOr<v1::GetStatusResponse> Status() override {
@@ -75,22 +75,22 @@ class DaemonWatchTest : public ::testing::Test {
       daemon_,
       clock_,
       logger_,
-      {.resources = {{.name = kResource, .unit_bytes = kUnit}}, .machine_bytes = 1024 * kUnit, .patience = seconds(5)}};
+      {.resources = {{.name = kResource, .unit_bytes = kUnit}}, .machine_bytes = 1024 * kUnit, .timeout = seconds(5)}};
   std::vector<Device> devices_;
 };
 
 TEST_F(DaemonWatchTest, KnowsNothingBeforeTheDaemonHasAnswered) {
   daemon_.away = true;
-  EXPECT_FALSE(watch_.Look().there);
+  EXPECT_FALSE(watch_.Poll().reachable);
   clock_.Pass(seconds(60));
-  watch_.Look();
+  watch_.Poll();
   EXPECT_FALSE(watch_.known());
   EXPECT_TRUE(Devices().empty());
 }
 
 TEST_F(DaemonWatchTest, TheNodesLimitGivesTheNumberOfDevices) {
-  const DaemonWatch::Seen seen = watch_.Look();
-  EXPECT_TRUE(seen.there);
+  const DaemonWatch::PollResult seen = watch_.Poll();
+  EXPECT_TRUE(seen.reachable);
   EXPECT_TRUE(seen.is_new);
   EXPECT_TRUE(watch_.known());
   EXPECT_EQ(Devices().size(), 4u);
@@ -99,63 +99,63 @@ TEST_F(DaemonWatchTest, TheNodesLimitGivesTheNumberOfDevices) {
 
 TEST_F(DaemonWatchTest, TheLowerLimitCounts) {
   daemon_.SetLimit("memory_bytes", 3 * kUnit);
-  watch_.Look();
+  watch_.Poll();
   EXPECT_EQ(Devices().size(), 3u);
 }
 
 TEST_F(DaemonWatchTest, DevicesFollowTheAdaptersHealth) {
-  watch_.Look();
+  watch_.Poll();
   daemon_.status.mutable_adapters(0)->set_healthy(false);
-  watch_.Look();
+  watch_.Poll();
   EXPECT_TRUE(AllAre(/*healthy=*/false));
   daemon_.status.mutable_adapters(0)->set_healthy(true);
-  watch_.Look();
+  watch_.Poll();
   EXPECT_TRUE(AllAre(/*healthy=*/true));
 }
 
 TEST_F(DaemonWatchTest, DevicesAreNearTheirAdapter) {
   daemon_.status.mutable_adapters(0)->set_numa_node(1);
-  watch_.Look();
+  watch_.Poll();
   EXPECT_EQ(Devices().front().numa_node, 1);
 }
 
 TEST_F(DaemonWatchTest, ADrainingDaemonGetsNoNewPods) {
   daemon_.status.set_draining(true);
-  watch_.Look();
+  watch_.Poll();
   EXPECT_TRUE(AllAre(/*healthy=*/false));
 }
 
 TEST_F(DaemonWatchTest, AShortAbsenceChangesNothingAndALongOneTurnsAllUnhealthy) {
-  watch_.Look();
+  watch_.Poll();
   daemon_.away = true;
   clock_.Pass(seconds(5));
-  watch_.Look();
+  watch_.Poll();
   EXPECT_TRUE(AllAre(/*healthy=*/true));
   clock_.Pass(std::chrono::milliseconds(1));
-  EXPECT_FALSE(watch_.Look().there);
+  EXPECT_FALSE(watch_.Poll().reachable);
   EXPECT_TRUE(AllAre(/*healthy=*/false));
   EXPECT_EQ(Devices().size(), 4u) << "devices that are gone for a moment keep their ids";
   daemon_.away = false;
-  watch_.Look();
+  watch_.Poll();
   EXPECT_TRUE(AllAre(/*healthy=*/true));
 }
 
 TEST_F(DaemonWatchTest, ANewDaemonIsToldFromTheOldOne) {
-  watch_.Look();
+  watch_.Poll();
   daemon_.status.set_uptime_ms(2'000);
-  EXPECT_FALSE(watch_.Look().is_new);
+  EXPECT_FALSE(watch_.Poll().is_new);
   daemon_.status.set_uptime_ms(10);
-  EXPECT_TRUE(watch_.Look().is_new) << "it cannot be younger than it was";
+  EXPECT_TRUE(watch_.Poll().is_new) << "it cannot be younger than it was";
   daemon_.status.set_uptime_ms(5'000);
   daemon_.status.set_pid(18);
-  EXPECT_TRUE(watch_.Look().is_new) << "another process that was looked at late";
+  EXPECT_TRUE(watch_.Poll().is_new) << "another process that was looked at late";
 }
 
-// The old plan stays: a plan that cannot be made must not take devices from pods that have them.
+// The old plan stays: a failed plan must not take devices from pods that have them.
 TEST_F(DaemonWatchTest, ALimitThatIsTooLowForOneDeviceChangesNothing) {
-  watch_.Look();
+  watch_.Poll();
   daemon_.status.mutable_resources(0)->set_limit(4096);
-  EXPECT_TRUE(watch_.Look().there);
+  EXPECT_TRUE(watch_.Poll().reachable);
   EXPECT_EQ(Devices().size(), 4u);
 }
 

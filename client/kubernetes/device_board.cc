@@ -19,9 +19,9 @@ DeviceBoard::View DeviceBoard::Get() const {
   return view_;
 }
 
-DeviceBoard::View DeviceBoard::WaitForChange(uint64_t version, std::chrono::milliseconds patience,
+DeviceBoard::View DeviceBoard::WaitForChange(uint64_t version, std::chrono::milliseconds timeout,
                                              const std::atomic<bool>* interrupted) const {
-  const auto deadline = std::chrono::steady_clock::now() + patience;
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
   MutexLock lock(mutex_);
   while (view_.version == version && !view_.closed && (interrupted == nullptr || !interrupted->load())) {
     if (!changed_.WaitUntil(mutex_, deadline)) {
@@ -32,7 +32,7 @@ DeviceBoard::View DeviceBoard::WaitForChange(uint64_t version, std::chrono::mill
 }
 
 void DeviceBoard::Nudge() const {
-  // Under the lock: nobody is between looking at `interrupted` and waiting.
+  // Under the lock, so that no thread is between checking `interrupted` and waiting.
   MutexLock lock(mutex_);
   changed_.NotifyAll();
 }

@@ -10,28 +10,28 @@
 
 namespace rnicd::kubernetes {
 
-// The devices of one resource, for the streams that tell the kubelet of changes.
+// The devices of one resource, for the streams that report changes to the kubelet.
 // Threads: safe.
 class DeviceBoard {
  public:
   struct View {
     std::vector<Device> devices;
-    // Grows with each change; 0 only before the first Set.
+    // Increases with each change; 0 only before the first Set.
     uint64_t version = 0;
     // Close was called.
     bool closed = false;
   };
 
-  // Changes nothing when they are the same.
+  // Does nothing when the devices are unchanged.
   void Set(std::vector<Device> devices);
   View Get() const;
-  // Waits until the version is another one, Close is called, `interrupted` holds, or the time is over; answers what is
-  // there then. Who sets `interrupted` calls Nudge afterwards.
-  View WaitForChange(uint64_t version, std::chrono::milliseconds patience,
+  // Waits until the version differs from `version`, Close is called, `*interrupted` is true, or the timeout passes, and
+  // returns the current view. The thread that sets `interrupted` calls Nudge afterwards.
+  View WaitForChange(uint64_t version, std::chrono::milliseconds timeout,
                      const std::atomic<bool>* interrupted = nullptr) const;
-  // Makes all who wait look whether they are interrupted.
+  // Makes every waiting thread check `interrupted`.
   void Nudge() const;
-  // Wakes all who wait, now and from now on.
+  // Wakes all waiting threads; later waits return at once.
   void Close();
 
  private:

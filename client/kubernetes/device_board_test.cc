@@ -10,7 +10,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Only a failing test waits so long.
+// Only a failing test waits this long.
 constexpr milliseconds kLong{60'000};
 
 std::vector<Device> One(bool healthy) { return {Device{.id = "any-0000", .healthy = healthy}}; }
@@ -38,7 +38,7 @@ TEST(DeviceBoard, AnswersAtOnceWhenTheVersionIsAnother) {
   EXPECT_EQ(board.WaitForChange(0, kLong).version, 1u);
 }
 
-TEST(DeviceBoard, WakesWhoWaitsForAChange) {
+TEST(DeviceBoard, WakesAWaiterOnAChange) {
   DeviceBoard board;
   board.Set(One(true));
   std::thread setter([&board] { board.Set(One(false)); });
@@ -48,7 +48,7 @@ TEST(DeviceBoard, WakesWhoWaitsForAChange) {
   setter.join();
 }
 
-TEST(DeviceBoard, GivesUpWhenThePatienceIsOver) {
+TEST(DeviceBoard, GivesUpWhenTheTimeoutPasses) {
   DeviceBoard board;
   EXPECT_EQ(board.WaitForChange(0, milliseconds(1)).version, 0u);
 }
@@ -61,7 +61,7 @@ TEST(DeviceBoard, CloseWakesAllNowAndFromNowOn) {
   EXPECT_TRUE(board.WaitForChange(0, kLong).closed);
 }
 
-TEST(DeviceBoard, NudgeWakesWhoIsInterrupted) {
+TEST(DeviceBoard, NudgeWakesAnInterruptedWaiter) {
   DeviceBoard board;
   std::atomic<bool> interrupted{false};
   std::thread nudger([&] {

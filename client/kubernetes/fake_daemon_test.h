@@ -16,8 +16,9 @@
 
 namespace rnicd::kubernetes {
 
-// Keeps grants like the real daemon: names and ids are there once, secrets are told once, a renewal brings back an id
-// and its secret. It can be away, start anew without any grant, and refuse. Threads: safe.
+// Keeps grants like the real daemon: names and ids are unique, a secret is returned only once, and a renewal restores
+// an id and its secret. Tests can make it unreachable, restart it without any grants, and make it refuse calls.
+// Threads: safe.
 class FakeDaemon final : public Daemon {
  public:
   struct Kept {
@@ -88,17 +89,17 @@ class FakeDaemon final : public Daemon {
     return absl::OkStatus();
   }
 
-  // From now on nobody answers; or somebody does again.
+  // Makes the daemon unreachable, or reachable again.
   void SetAway(bool away) {
     MutexLock lock(mutex_);
     away_ = away;
   }
-  // The same, after so many more calls.
+  // Makes the daemon unreachable after `calls` more calls.
   void GoAwayAfter(int calls) {
     MutexLock lock(mutex_);
     calls_left_ = calls;
   }
-  // Another daemon is there now, and knows no grants and no pods.
+  // Acts as a restarted daemon: without grants and pods.
   void Restart() {
     MutexLock lock(mutex_);
     grants_.clear();
@@ -108,7 +109,7 @@ class FakeDaemon final : public Daemon {
     MutexLock lock(mutex_);
     status_ = std::move(status);
   }
-  // OK: no more.
+  // An OK status ends the refusals.
   void RefuseCreate(absl::Status refusal) {
     MutexLock lock(mutex_);
     create_refusal_ = std::move(refusal);
@@ -130,17 +131,17 @@ class FakeDaemon final : public Daemon {
     MutexLock lock(mutex_);
     return grants_;
   }
-  // Also those that nobody answered.
+  // Number of calls, including those made while the daemon was unreachable.
   uint64_t calls() const {
     MutexLock lock(mutex_);
     return calls_;
   }
-  // What SetPods said last.
+  // The last request of SetPods.
   std::optional<v1::SetPodsRequest> pods() const {
     MutexLock lock(mutex_);
     return pods_;
   }
-  // Whether a workload with this secret would be let in.
+  // Whether a workload with this secret could open a session.
   bool Accepts(const std::string& secret) const {
     MutexLock lock(mutex_);
     const std::string digest = DigestOf(secret);

@@ -8,18 +8,18 @@
 
 namespace rnicd::kubernetes {
 
-// Which file stands at a path: a socket that was made anew is another one.
+// Identity of the file at a path; a socket that was created again has a different identity.
 struct FileIdentity {
   dev_t device = 0;
   ino_t inode = 0;
-  // Inodes are used again; a socket's content never changes.
+  // Modification time, because inode numbers are reused; a socket's content never changes.
   int64_t modified_seconds = 0;
   int64_t modified_nanoseconds = 0;
 
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
 };
 
-// Of the path itself, no link followed. Nothing when there is no such file.
+// Identity of the path itself: symbolic links are not followed. Empty when there is no such file.
 std::optional<FileIdentity> IdentityOf(const std::string& path);
 
 }  // namespace rnicd::kubernetes

@@ -11,7 +11,7 @@
 
 namespace rnicd::kubernetes {
 
-// A folder of its own for each case, gone when the case is over.
+// A temporary folder for each test case, removed when the case ends.
 class FolderFixture : public testing::Test {
  public:
   ~FolderFixture() override { std::filesystem::remove_all(folder_); }
@@ -35,7 +35,7 @@ class FolderFixture : public testing::Test {
     return content.str();
   }
 
-  // Of what is in the folder, sorted.
+  // Names of the folder's entries, sorted.
   std::vector<std::string> Names() const {
     std::vector<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator(folder_)) {

@@ -14,8 +14,8 @@ namespace rnicd::kubernetes {
 namespace {
 
 constexpr uint32_t kChanges = IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE_SELF | IN_MOVE_SELF;
-// What says that the watch is of no use any more.
-constexpr uint32_t kFolderIsGone = IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED | IN_UNMOUNT;
+// Events after which the watch no longer works.
+constexpr uint32_t kFolderRemoved = IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED | IN_UNMOUNT;
 constexpr std::chrono::milliseconds kLongestWait{3'600'000};
 
 }  // namespace
@@ -32,11 +32,11 @@ bool FolderWatch::Follow() {
   return watch_ >= 0;
 }
 
-void FolderWatch::Wait(std::chrono::milliseconds patience) {
+void FolderWatch::Wait(std::chrono::milliseconds timeout) {
   // poll skips descriptors below 0.
   std::array<pollfd, 2> sources{pollfd{.fd = wake_.get(), .events = POLLIN, .revents = 0},
                                 pollfd{.fd = events_.get(), .events = POLLIN, .revents = 0}};
-  const auto limit = std::clamp(patience, std::chrono::milliseconds(0), kLongestWait);
+  const auto limit = std::clamp(timeout, std::chrono::milliseconds(0), kLongestWait);
   if (poll(sources.data(), sources.size(), static_cast<int>(limit.count())) <= 0) {
     return;
   }
@@ -52,7 +52,7 @@ void FolderWatch::Wait(std::chrono::milliseconds patience) {
 
 void FolderWatch::Wake() const { eventfd_write(wake_.get(), 1); }
 
-// False when there are no more. Which file it was does not matter: whoever waits looks at all of them.
+// Returns false when no events are left. Which file changed does not matter: callers of Wait check all of them.
 bool FolderWatch::ReadEvents() {
   alignas(inotify_event) std::array<char, 4096> buffer;
   const ssize_t size = read(events_.get(), buffer.data(), buffer.size());
@@ -62,15 +62,15 @@ bool FolderWatch::ReadEvents() {
   for (size_t at = 0; at < static_cast<size_t>(size);) {
     inotify_event event;
     std::memcpy(&event, buffer.data() + at, sizeof(event));
-    if (event.wd == watch_ && (event.mask & kFolderIsGone) != 0) {
-      Forget();
+    if (event.wd == watch_ && (event.mask & kFolderRemoved) != 0) {
+      RemoveWatch();
     }
     at += sizeof(event) + event.len;
   }
   return true;
 }
 
-void FolderWatch::Forget() {
+void FolderWatch::RemoveWatch() {
   // Fails when the kernel has already removed it.
   inotify_rm_watch(events_.get(), watch_);
   watch_ = -1;

@@ -27,7 +27,7 @@ absl::StatusOr<std::vector<GrantRecord>> GrantFile::Load() const {
   if (grants.ok()) {
     return grants;
   }
-  // Another release wrote it, and will want it back.
+  // Another release wrote the file and may need it again, so it stays in place.
   if (absl::IsUnimplemented(grants.status())) {
     return absl::FailedPreconditionError(absl::StrCat(path_, ": ", grants.status().message()));
   }

@@ -46,7 +46,7 @@ class GrantFileTest : public FolderFixture {
     EXPECT_EQ(grants.status().code(), absl::StatusCode::kFailedPrecondition) << Read("grants.json");
     return std::string(grants.status().message());
   }
-  // Of a file with one grant, in which `from` is replaced.
+  // Result of loading a file with one grant in which `from` is replaced.
   std::string RefusalWith(const std::string& from, const std::string& to) const {
     EXPECT_TRUE(file_.Save({Record(7)}).ok());
     std::string text = Read("grants.json");
@@ -87,7 +87,7 @@ TEST_F(GrantFileTest, NobodyElseMayReadIt) {
   EXPECT_EQ(facts.st_mode & 07777, 0600u);
 }
 
-// People search it, and other programs may read it.
+// The format is public: people search the file, and other programs may read it.
 TEST_F(GrantFileTest, IsAsTheReadmeSays) {
   ASSERT_TRUE(file_.Save({Record(7)}).ok());
   EXPECT_EQ(Read("grants.json"), R"({

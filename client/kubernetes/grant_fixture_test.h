@@ -32,33 +32,33 @@ inline Holder HeldBy(const std::string& pod, std::vector<std::string> device_ids
                 .device_ids = std::move(device_ids)};
 }
 
-// A keeper over a daemon that is pretended and a file that is real. Time stands still unless it is moved.
+// A keeper over a fake daemon and a real file. Time stands still unless a test moves it.
 class GrantFixture : public FolderFixture {
  protected:
   using Ms = std::chrono::milliseconds;
 
   GrantFixture() { StartPlugin(); }
 
-  // Another keeper over the same file, as after a restart of the plugin.
+  // Creates another keeper over the same file, as after a restart of the plugin.
   void StartPlugin() {
     keeper_ = std::make_unique<GrantKeeper>(daemon_, file_, random_, logger_, options_);
     load_ = keeper_->Load();
   }
 
-  // The secret; "" when it failed.
+  // Returns the secret; "" on failure.
   std::string Allocate(const std::vector<std::string>& device_ids) {
     const auto secret = keeper_->Allocate(resource_, device_ids, now_);
     EXPECT_TRUE(secret.ok()) << secret.status();
     return secret.value_or("");
   }
 
-  absl::Status Look(const std::vector<Holder>& holders) { return keeper_->Reconcile(holders, now_); }
-  void LookOnce(const std::vector<Holder>& holders) { EXPECT_TRUE(Look(holders).ok()); }
-  // A look every quarter of the grace until `time` has passed, the last one at its end.
-  void LookFor(Ms time, const std::vector<Holder>& holders) {
+  absl::Status Reconcile(const std::vector<Holder>& holders) { return keeper_->Reconcile(holders, now_); }
+  void ReconcileOnce(const std::vector<Holder>& holders) { EXPECT_TRUE(Reconcile(holders).ok()); }
+  // Reconciles every quarter of the grace until `time` has passed, the last time at its end.
+  void ReconcileFor(Ms time, const std::vector<Holder>& holders) {
     for (const Ms step = options_.grace / 4; time > Ms(0); time -= step) {
       now_ += std::min(step, time);
-      LookOnce(holders);
+      ReconcileOnce(holders);
     }
   }
 

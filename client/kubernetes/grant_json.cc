@@ -75,7 +75,7 @@ absl::StatusOr<std::vector<std::string>> DevicesFrom(const Json& grant) {
   return ids.get<std::vector<std::string>>();
 }
 
-// A limit that this release does not know would be lost with the next change of the file, so it is not passed over.
+// An unknown limit would be lost with the next change of the file, so it is an error.
 absl::StatusOr<v1::ResourceLimits> LimitsFrom(const Json& grant) {
   const Json& object = Member(grant, "limits");
   v1::ResourceLimits limits;

@@ -9,12 +9,12 @@
 
 namespace rnicd::kubernetes {
 
-// What stands in the grant file: {"version": 1, "grants": [...]}, one object a grant. Ids are text, because many
-// readers of JSON round numbers of 64 bits.
+// Content of the grant file: {"version": 1, "grants": [...]}, one object for each grant. Ids are text, because many
+// JSON readers round 64-bit numbers.
 std::string GrantsToJson(const std::vector<GrantRecord>& grants);
 
-// Strict about all that it reads; members that it does not know are passed over.
-// Errors: kUnimplemented for another version, kInvalidArgument for all else that is wrong; both for people.
+// Validates every member that it reads and ignores unknown members.
+// Errors: kUnimplemented for another version, kInvalidArgument for everything else; both with text for people.
 absl::StatusOr<std::vector<GrantRecord>> GrantsFromJson(std::string_view text);
 
 }  // namespace rnicd::kubernetes

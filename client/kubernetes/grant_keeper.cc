@@ -24,8 +24,8 @@ std::string DigestOf(std::string_view secret) {
   return std::string(digest.bytes().begin(), digest.bytes().end());
 }
 
-// The daemon would refuse it at any time, and with any luck.
-bool IsRefusedForGood(const absl::Status& status) {
+// The daemon would refuse this request on every retry.
+bool IsPermanentRefusal(const absl::Status& status) {
   return FailedWith(status, ErrorReason::FIELD_OUT_OF_RANGE) || FailedWith(status, ErrorReason::GRANT_NAME_TAKEN);
 }
 
@@ -68,7 +68,7 @@ absl::StatusOr<std::string> GrantKeeper::Allocate(const ResourceSpec& resource,
   std::vector<KeptGrant> grants = Snapshot();
   grants.push_back(KeptGrant{.record = std::move(record), .fresh = true});
   if (absl::Status saved = Save(grants); !saved.ok()) {
-    // If this fails, too, the daemon's list of grants will bring it back, and nobody will be seen to hold its devices.
+    // If this fails, too, the grant is adopted from the daemon's list and revoked there for lack of a holder.
     (void)daemon_.RevokeGrant(made.grant_id());
     return saved;
   }
@@ -81,17 +81,17 @@ absl::Status GrantKeeper::Renew(WallTime now) {
   RNICD_ASSIGN_OR_RETURN(const std::vector<v1::GrantInfo> known, daemon_.Grants());
   std::vector<KeptGrant> grants = Snapshot();
   const size_t before = grants.size();
-  absl::Status status = MakeAgain(grants, known);
-  const bool forgot = grants.size() != before;
-  const bool took_over = TakeOver(grants, known, now);
-  if (forgot || took_over || unsaved_) {
+  absl::Status status = RenewLost(grants, known);
+  const bool removed = grants.size() != before;
+  const bool adopted = Adopt(grants, known, now);
+  if (removed || adopted || unsaved_) {
     status.Update(Save(grants));
   }
   Publish(std::move(grants));
   return status;
 }
 
-absl::Status GrantKeeper::MakeAgain(std::vector<KeptGrant>& grants, std::span<const v1::GrantInfo> known) const {
+absl::Status GrantKeeper::RenewLost(std::vector<KeptGrant>& grants, std::span<const v1::GrantInfo> known) const {
   std::set<uint64_t> known_ids;
   for (const v1::GrantInfo& info : known) {
     known_ids.insert(info.grant_id());
@@ -108,14 +108,14 @@ absl::Status GrantKeeper::MakeAgain(std::vector<KeptGrant>& grants, std::span<co
       logger_.Info("grant made again", {{"grant", record.grant_id}, {"name", record.name}});
       return false;
     }
-    if (record.secret_sha256.empty() || IsRefusedForGood(made)) {
+    if (record.secret_sha256.empty() || IsPermanentRefusal(made)) {
       logger_.Warning("grant forgotten: it cannot be made again", {{"grant", record.grant_id},
                                                                    {"name", record.name},
                                                                    {"pod", record.pod},
                                                                    {"why", std::string(made.message())}});
       return true;
     }
-    // The way to the daemon counts more than what was refused before.
+    // A transport failure takes precedence over an earlier refusal.
     status = status.ok() || IsTransportFailure(made) ? made : status;
     return false;
   };
@@ -123,12 +123,12 @@ absl::Status GrantKeeper::MakeAgain(std::vector<KeptGrant>& grants, std::span<co
   return status;
 }
 
-bool GrantKeeper::TakeOver(std::vector<KeptGrant>& grants, std::span<const v1::GrantInfo> known, WallTime now) const {
+bool GrantKeeper::Adopt(std::vector<KeptGrant>& grants, std::span<const v1::GrantInfo> known, WallTime now) const {
   std::set<uint64_t> ids;
   for (const KeptGrant& grant : grants) {
     ids.insert(grant.record.grant_id);
   }
-  bool took_over = false;
+  bool adopted = false;
   for (const v1::GrantInfo& info : known) {
     const bool ours = std::count(options_.resources.begin(), options_.resources.end(), info.devices().resource_name());
     if (!ours || info.devices().device_ids().empty() || !ids.insert(info.grant_id()).second) {
@@ -139,28 +139,28 @@ bool GrantKeeper::TakeOver(std::vector<KeptGrant>& grants, std::span<const v1::G
     const auto later = std::find_if(grants.begin(), grants.end(),
                                     [&](const KeptGrant& grant) { return grant.record.made_ms > record.made_ms; });
     grants.insert(later, KeptGrant{.record = std::move(record), .fresh = true});
-    took_over = true;
+    adopted = true;
   }
-  return took_over;
+  return adopted;
 }
 
 absl::Status GrantKeeper::Reconcile(std::span<const Holder> holders, WallTime now) {
   MutexLock change(change_);
   std::vector<KeptGrant> grants = Snapshot();
   const size_t before = grants.size();
-  const Reviewed reviewed =
-      Review(grants, holders, SinceLastLook(now), {.grace = options_.grace, .same_pod = options_.same_pod});
-  absl::Status status = Revoke(grants, reviewed.verdicts);
-  if (reviewed.pods_noted || grants.size() != before || unsaved_) {
+  const ReviewResult result =
+      Review(grants, holders, SinceLastReview(now), {.grace = options_.grace, .same_pod = options_.same_pod});
+  absl::Status status = Revoke(grants, result.verdicts);
+  if (result.pods_recorded || grants.size() != before || unsaved_) {
     status.Update(Save(grants));
   }
   Publish(std::move(grants));
   return status;
 }
 
-milliseconds GrantKeeper::SinceLastLook(WallTime now) {
+milliseconds GrantKeeper::SinceLastReview(WallTime now) {
   const milliseconds most = (options_.grace + milliseconds(1)) / 2;
-  const WallTime last = std::exchange(last_look_, now).value_or(now);
+  const WallTime last = std::exchange(last_review_, now).value_or(now);
   return std::clamp(std::chrono::floor<milliseconds>(now - last), milliseconds(0), most);
 }
 
@@ -169,7 +169,7 @@ absl::Status GrantKeeper::Revoke(std::vector<KeptGrant>& grants, std::span<const
   std::vector<KeptGrant> stay;
   for (size_t index = 0; index < grants.size(); ++index) {
     const GrantRecord& record = grants[index].record;
-    if (verdicts[index] != Verdict::kStays && !IsTransportFailure(status)) {
+    if (verdicts[index] != Verdict::kKeep && !IsTransportFailure(status)) {
       const absl::Status revoked = daemon_.RevokeGrant(record.grant_id).status();
       if (revoked.ok() || FailedWith(revoked, ErrorReason::GRANT_NOT_FOUND)) {
         logger_.Info("grant revoked",

@@ -22,65 +22,66 @@ namespace rnicd::kubernetes {
 using WallTime = std::chrono::system_clock::time_point;
 
 struct GrantOptions {
-  // The names of our resources: a grant that has devices of another, or none, is somebody else's.
+  // Names of this plugin's resources: a grant with devices of another resource, or without devices, has another owner.
   std::vector<std::string> resources;
-  // Limits of each grant besides bytes, whatever its size.
+  // Limits of each grant other than bytes; the same for every size.
   v1::ResourceLimits limits;
-  // registered_bytes is so many times pinned_bytes; 0: without a limit.
+  // registered_bytes as a multiple of pinned_bytes; 0: no limit.
   uint64_t registered_times = 4;
-  // A grant whose devices nobody holds is revoked after so long; the kubelet needs a moment between Allocate and naming
-  // the holder.
+  // How long a grant's devices may be without a holder before the grant is revoked; the kubelet needs a moment between
+  // Allocate and naming the holder.
   std::chrono::milliseconds grace{60'000};
-  // Grants for the same devices made within so long belong to one pod: its init containers and its containers. The
+  // Grants for the same devices made within this time belong to one pod, to its init containers and its containers: the
   // kubelet allocates for all of them before it starts the first.
   std::chrono::milliseconds same_pod{10'000};
 };
 
-// The grants of this node's containers: made when the kubelet allocates, made again when a new daemon knows nothing of
-// them, revoked when nobody holds their devices any more.
-// Threads: safe; one change at a time. What only reads does not wait for the daemon.
+// The grants of this node's containers: created when the kubelet allocates, renewed when a new daemon does not have
+// them, and revoked when no container holds their devices any more.
+// Threads: safe; one change at a time. Readers do not wait for the daemon.
 class GrantKeeper {
  public:
-  // All but the options outlive the keeper. Load must come first.
+  // Everything except the options must outlive the keeper. Call Load first.
   GrantKeeper(Daemon& daemon, GrantFile& file, RandomSource& random, const log::Logger& logger, GrantOptions options);
 
   // Errors: as GrantFile::Load.
   absl::Status Load();
 
-  // A new grant for a container that gets these devices; answers the secret. It is on disk before the secret is told. A
-  // grant that could not be noted down is revoked again. Errors: the daemon's, the file's; kInvalidArgument for no
-  // devices, or more bytes than 64 bits count.
+  // Creates a grant for a container that gets these devices and returns its secret, after the grant is on disk. A grant
+  // that could not be saved is revoked again. Errors: the daemon's, the file's; kInvalidArgument for no devices, or for
+  // more bytes than 64 bits can count.
   absl::StatusOr<std::string> Allocate(const ResourceSpec& resource, const std::vector<std::string>& device_ids,
                                        WallTime now);
 
-  // To be called when a daemon was found, and now and then: makes again what it does not know, and takes over what only
-  // it knows (by DeviceSet), so that it is revoked in its time. A grant that the daemon refuses to make again for good
-  // is forgotten, with a line in the log. Errors: the daemon's, the file's; what failed is tried again the next time.
+  // Call it when a daemon was found, and periodically: renews the grants that the daemon does not have, and adopts
+  // those that only the daemon has (by DeviceSet), so that they are revoked in time. A grant whose renewal the daemon
+  // refuses permanently is removed and logged. Errors: the daemon's, the file's; whatever failed is retried the next
+  // time.
   absl::Status Renew(WallTime now);
 
-  // Compares with who holds devices now; the kubelet was asked after the last Reconcile returned. A grant is revoked
-  // when
-  //   its devices have been held by nobody for `grace`, or
-  //   it was given to one pod and another pod holds one of its devices now: the kubelet says so only after the first is
-  //   gone.
-  // How long nobody held them is counted from look to look, and no two looks vouch for more than half of `grace`: a
-  // clock that is set, or a kubelet that was silent for long, ends no grant.
-  // Errors: the daemon's, the file's; what is not revoked yet is tried again the next time.
+  // Compares the grants with the current holders of devices; the caller must have asked the kubelet after the last
+  // Reconcile returned. A grant is revoked when
+  //   its devices have had no holder for `grace`, or
+  //   it was created for one pod and another pod holds one of its devices now: the kubelet reports that only after the
+  //   first pod has ended.
+  // The time without a holder is summed over the intervals between reviews, and one interval counts for at most half of
+  // `grace`: a clock that is set, or a kubelet that was silent for long, ends no grant.
+  // Errors: the daemon's, the file's; grants not yet revoked are retried the next time.
   absl::Status Reconcile(std::span<const Holder> holders, WallTime now);
 
-  // Whether a living grant covers exactly these devices: what PreStartContainer asks.
+  // Whether a current grant covers exactly these devices; PreStartContainer checks this.
   bool Covers(const std::string& resource, std::span<const std::string> device_ids) const;
 
-  // In the order in which they were made.
+  // In order of creation.
   std::vector<GrantRecord> records() const;
 
  private:
   std::vector<KeptGrant> Snapshot() const;
   void Publish(std::vector<KeptGrant> grants);
   absl::Status Save(std::span<const KeptGrant> grants) RNICD_REQUIRES(change_);
-  std::chrono::milliseconds SinceLastLook(WallTime now) RNICD_REQUIRES(change_);
-  absl::Status MakeAgain(std::vector<KeptGrant>& grants, std::span<const v1::GrantInfo> known) const;
-  bool TakeOver(std::vector<KeptGrant>& grants, std::span<const v1::GrantInfo> known, WallTime now) const;
+  std::chrono::milliseconds SinceLastReview(WallTime now) RNICD_REQUIRES(change_);
+  absl::Status RenewLost(std::vector<KeptGrant>& grants, std::span<const v1::GrantInfo> known) const;
+  bool Adopt(std::vector<KeptGrant>& grants, std::span<const v1::GrantInfo> known, WallTime now) const;
   absl::Status Revoke(std::vector<KeptGrant>& grants, std::span<const Verdict> verdicts) const;
 
   Daemon& daemon_;
@@ -88,11 +89,11 @@ class GrantKeeper {
   RandomSource& random_;
   const log::Logger& logger_;
   const GrantOptions options_;
-  // Held over a whole change: what the daemon is told and what is written down. Before mutex_.
+  // Held during a whole change: the calls to the daemon and the write of the file. Acquired before mutex_.
   Mutex change_;
-  // The file is behind, because it could not be written.
+  // The file is out of date, because it could not be written.
   bool unsaved_ RNICD_GUARDED_BY(change_) = false;
-  std::optional<WallTime> last_look_ RNICD_GUARDED_BY(change_);
+  std::optional<WallTime> last_review_ RNICD_GUARDED_BY(change_);
   mutable Mutex mutex_;
   std::vector<KeptGrant> grants_ RNICD_GUARDED_BY(mutex_);
 };

@@ -31,8 +31,8 @@ class GrantKeeperRevokeTest : public GrantFixture {
 
 TEST_F(GrantKeeperRevokeTest, AHeldGrantStaysForEver) {
   const std::string secret = Allocate(d0_);
-  LookOnce({HeldBy("a", d0_)});
-  LookFor(Ms(3'600'000), {HeldBy("a", d0_)});
+  ReconcileOnce({HeldBy("a", d0_)});
+  ReconcileFor(Ms(3'600'000), {HeldBy("a", d0_)});
   EXPECT_TRUE(daemon_.Accepts(secret));
   EXPECT_EQ(PodOf(1), "default/a");
   EXPECT_EQ(file_.Load()->front().pod, "default/a");
@@ -40,93 +40,93 @@ TEST_F(GrantKeeperRevokeTest, AHeldGrantStaysForEver) {
 
 TEST_F(GrantKeeperRevokeTest, AGrantThatNobodyHoldsIsRevokedExactlyAfterTheGrace) {
   const std::string secret = Allocate(d0_);
-  LookOnce({HeldBy("a", d0_)});
-  LookOnce({});
-  LookFor(Ms(59'999), {});
+  ReconcileOnce({HeldBy("a", d0_)});
+  ReconcileOnce({});
+  ReconcileFor(Ms(59'999), {});
   EXPECT_TRUE(daemon_.Accepts(secret));
-  LookFor(Ms(1), {});
+  ReconcileFor(Ms(1), {});
   EXPECT_THAT(DaemonIds(), IsEmpty());
   EXPECT_THAT(keeper_->records(), IsEmpty());
   EXPECT_THAT(*file_.Load(), IsEmpty());
 }
 
-TEST_F(GrantKeeperRevokeTest, OneWhomNobodyEverHeldLikewise) {
+TEST_F(GrantKeeperRevokeTest, AGrantThatWasNeverHeldIsRevokedAfterTheGrace) {
   Allocate(d0_);
-  LookOnce({});
-  LookOnce({});
-  LookFor(Ms(59'999), {});
+  ReconcileOnce({});
+  ReconcileOnce({});
+  ReconcileFor(Ms(59'999), {});
   EXPECT_THAT(DaemonIds(), ElementsAre(1));
-  LookFor(Ms(1), {});
+  ReconcileFor(Ms(1), {});
   EXPECT_THAT(DaemonIds(), IsEmpty());
 }
 
 TEST_F(GrantKeeperRevokeTest, BeingHeldAgainBeginsTheGraceAnew) {
   Allocate(d0_);
-  LookOnce({});
+  ReconcileOnce({});
   for (int round = 0; round < 3; ++round) {
-    LookOnce({});
-    LookFor(Ms(59'999), {});
-    LookOnce({HeldBy("a", d0_)});
+    ReconcileOnce({});
+    ReconcileFor(Ms(59'999), {});
+    ReconcileOnce({HeldBy("a", d0_)});
   }
   EXPECT_THAT(DaemonIds(), ElementsAre(1));
 }
 
-// The kubelet may not have named the holder yet in the answer that is looked at.
-TEST_F(GrantKeeperRevokeTest, TheFirstLookDoesNotJudgeANewGrant) {
+// The response may be older than the kubelet's knowledge of the holder.
+TEST_F(GrantKeeperRevokeTest, TheFirstReviewDoesNotRevokeANewGrant) {
   options_.grace = Ms(0);
   StartPlugin();
   Allocate(d0_);
-  LookOnce({});
+  ReconcileOnce({});
   EXPECT_THAT(DaemonIds(), ElementsAre(1));
-  LookOnce({});
+  ReconcileOnce({});
   EXPECT_THAT(DaemonIds(), IsEmpty());
 }
 
-// The answer is older than the grant, and the device was given to another pod in between.
+// The response is older than the grant, and the device was allocated to another pod in between.
 TEST_F(GrantKeeperRevokeTest, AnOldAnswerDoesNotGiveANewGrantToAnEarlierPod) {
   Allocate(d0_);
-  LookOnce({HeldBy("a", d0_)});
-  LookOnce({HeldBy("a", d0_)});
+  ReconcileOnce({HeldBy("a", d0_)});
+  ReconcileOnce({HeldBy("a", d0_)});
   now_ += Ms(1'000);
   Allocate(d0_);
-  LookOnce({HeldBy("a", d0_)});
+  ReconcileOnce({HeldBy("a", d0_)});
   EXPECT_EQ(PodOf(2), "");
-  LookOnce({HeldBy("b", d0_)});
+  ReconcileOnce({HeldBy("b", d0_)});
   EXPECT_THAT(DaemonIds(), ElementsAre(2));
   EXPECT_EQ(PodOf(2), "default/b");
 }
 
-TEST_F(GrantKeeperRevokeTest, NothingIsRevokedWithoutALook) {
+TEST_F(GrantKeeperRevokeTest, NothingIsRevokedWithoutAReview) {
   Allocate(d0_);
-  LookOnce({});
-  LookOnce({});
+  ReconcileOnce({});
+  ReconcileOnce({});
   for (int hour = 0; hour < 48; ++hour) {
     now_ += std::chrono::hours(1);
     ASSERT_TRUE(keeper_->Renew(now_).ok());
   }
-  LookOnce({});
+  ReconcileOnce({});
   EXPECT_THAT(DaemonIds(), ElementsAre(1));
 }
 
 TEST_F(GrantKeeperRevokeTest, AClockThatIsSetBackRevokesNothingEarlyNorNever) {
   Allocate(d0_);
-  LookOnce({});
-  LookOnce({});
-  LookFor(Ms(30'000), {});
+  ReconcileOnce({});
+  ReconcileOnce({});
+  ReconcileFor(Ms(30'000), {});
   now_ -= std::chrono::hours(24 * 365);
-  LookOnce({});
-  LookFor(Ms(29'999), {});
+  ReconcileOnce({});
+  ReconcileFor(Ms(29'999), {});
   EXPECT_THAT(DaemonIds(), ElementsAre(1));
-  LookFor(Ms(1), {});
+  ReconcileFor(Ms(1), {});
   EXPECT_THAT(DaemonIds(), IsEmpty());
 }
 
 TEST_F(GrantKeeperRevokeTest, AClockThatIsSetForwardRevokesNothingAtOnce) {
   Allocate(d0_);
-  LookOnce({});
-  LookOnce({});
+  ReconcileOnce({});
+  ReconcileOnce({});
   now_ += std::chrono::hours(24 * 365);
-  LookOnce({});
+  ReconcileOnce({});
   EXPECT_THAT(DaemonIds(), ElementsAre(1));
 }
 
@@ -139,42 +139,42 @@ TEST_F(GrantKeeperRevokeTest, ClocksBefore1970DoNoHarm) {
 
 TEST_F(GrantKeeperRevokeTest, AnotherPodWithOneOfTheDevicesRevokesAtOnce) {
   Allocate(both_);
-  LookOnce({});
-  LookOnce({HeldBy("a", both_)});
+  ReconcileOnce({});
+  ReconcileOnce({HeldBy("a", both_)});
   now_ += Ms(1);
   Allocate(d1_);
-  LookOnce({HeldBy("b", d1_)});
+  ReconcileOnce({HeldBy("b", d1_)});
   EXPECT_THAT(DaemonIds(), ElementsAre(2));
-  LookOnce({HeldBy("b", d1_)});
+  ReconcileOnce({HeldBy("b", d1_)});
   EXPECT_EQ(PodOf(2), "default/b");
 }
 
 TEST_F(GrantKeeperRevokeTest, APodOfTheSameNameInAnotherNamespaceIsAnother) {
   Allocate(d0_);
-  LookOnce({});
-  LookOnce({HeldBy("a", d0_)});
+  ReconcileOnce({});
+  ReconcileOnce({HeldBy("a", d0_)});
   Holder other = HeldBy("a", d0_);
   other.namespace_name = "elsewhere";
-  LookOnce({other});
+  ReconcileOnce({other});
   EXPECT_THAT(DaemonIds(), IsEmpty());
 }
 
 TEST_F(GrantKeeperRevokeTest, DevicesOfTheSameNameOfAnotherResourceAreOthers) {
   Allocate(d0_);
-  LookOnce({});
-  LookOnce({HeldBy("a", d0_)});
+  ReconcileOnce({});
+  ReconcileOnce({HeldBy("a", d0_)});
   Holder other = HeldBy("b", d0_);
   other.resource = "rnicd.io/memory-1gi";
-  LookOnce({HeldBy("a", d0_), other});
+  ReconcileOnce({HeldBy("a", d0_), other});
   EXPECT_THAT(DaemonIds(), ElementsAre(1));
 }
 
-// No kubelet should say so; what it means is not clear, so nothing is revoked.
+// No kubelet should report this; its meaning is unclear, so nothing is revoked.
 TEST_F(GrantKeeperRevokeTest, ADeviceOfTwoPodsRevokesNothing) {
   Allocate(d0_);
-  LookOnce({});
-  LookOnce({HeldBy("a", d0_)});
-  LookOnce({HeldBy("b", d0_), HeldBy("a", d0_)});
+  ReconcileOnce({});
+  ReconcileOnce({HeldBy("a", d0_)});
+  ReconcileOnce({HeldBy("b", d0_), HeldBy("a", d0_)});
   EXPECT_THAT(DaemonIds(), ElementsAre(1));
 }
 
@@ -182,11 +182,11 @@ TEST_F(GrantKeeperRevokeTest, InitContainerAndContainerOfAPodBothKeepTheirGrants
   Allocate(d0_);
   now_ += Ms(10'000);
   Allocate(d0_);
-  LookOnce({HeldBy("a", d0_, "app")});
-  LookFor(Ms(3'600'000), {HeldBy("a", d0_, "app")});
+  ReconcileOnce({HeldBy("a", d0_, "app")});
+  ReconcileFor(Ms(3'600'000), {HeldBy("a", d0_, "app")});
   EXPECT_THAT(DaemonIds(), ElementsAre(1, 2));
-  LookOnce({});
-  LookFor(Ms(60'000), {});
+  ReconcileOnce({});
+  ReconcileFor(Ms(60'000), {});
   EXPECT_THAT(DaemonIds(), IsEmpty());
 }
 
@@ -194,20 +194,20 @@ TEST_F(GrantKeeperRevokeTest, AnOldGrantOfAPodThatWasNeverSeenGoesWhenAHolderIsS
   Allocate(d0_);
   now_ += Ms(10'001);
   Allocate(d0_);
-  LookOnce({});
+  ReconcileOnce({});
   EXPECT_THAT(DaemonIds(), ElementsAre(1, 2));
-  LookOnce({HeldBy("b", d0_)});
+  ReconcileOnce({HeldBy("b", d0_)});
   EXPECT_THAT(DaemonIds(), ElementsAre(2));
 }
 
-// As a StatefulSet makes them: the name is back, the pod is another.
+// A StatefulSet does this: the name is the same, the pod is a new one.
 TEST_F(GrantKeeperRevokeTest, AnOldGrantGoesThoughANewPodHasTheNameOfTheOldOne) {
   Allocate(d0_);
-  LookOnce({});
-  LookOnce({HeldBy("web-0", d0_)});
+  ReconcileOnce({});
+  ReconcileOnce({HeldBy("web-0", d0_)});
   now_ += Ms(10'001);
   Allocate(d0_);
-  LookOnce({HeldBy("web-0", d0_)});
+  ReconcileOnce({HeldBy("web-0", d0_)});
   EXPECT_THAT(DaemonIds(), ElementsAre(2));
 }
 
@@ -217,8 +217,8 @@ TEST_F(GrantKeeperRevokeTest, AnOldGrantGoesHoweverManyCameAfterIt) {
   Allocate(d0_);
   now_ += Ms(8'000);
   Allocate(d0_);
-  LookOnce({});
-  LookOnce({HeldBy("b", d0_)});
+  ReconcileOnce({});
+  ReconcileOnce({HeldBy("b", d0_)});
   EXPECT_THAT(DaemonIds(), ElementsAre(2, 3));
 }
 
@@ -228,18 +228,18 @@ TEST_F(GrantKeeperRevokeTest, AnOldGrantGoesThoughTheClockWasSetBackInTheEnd) {
   Allocate(d0_);
   now_ -= std::chrono::hours(1);
   Allocate(d0_);
-  LookOnce({});
-  LookOnce({HeldBy("b", d0_)});
+  ReconcileOnce({});
+  ReconcileOnce({HeldBy("b", d0_)});
   EXPECT_THAT(DaemonIds(), ElementsAre(2, 3));
 }
 
-// By time alone the second grant would be the old one.
+// Creation times alone would make the second grant the older one.
 TEST_F(GrantKeeperRevokeTest, ANewGrantStaysThoughTheClockWasSetBackBeforeIt) {
   Allocate(d0_);
   now_ -= std::chrono::hours(1);
   Allocate(d0_);
-  LookOnce({});
-  LookOnce({HeldBy("b", d0_)});
+  ReconcileOnce({});
+  ReconcileOnce({HeldBy("b", d0_)});
   EXPECT_THAT(DaemonIds(), ElementsAre(1, 2));
 }
 
@@ -247,19 +247,19 @@ TEST_F(GrantKeeperRevokeTest, ANewPluginRevokesWhatNobodyHolds) {
   Allocate(d0_);
   Allocate(d1_);
   StartPlugin();
-  LookOnce({HeldBy("a", d1_)});
-  LookFor(Ms(59'999), {HeldBy("a", d1_)});
+  ReconcileOnce({HeldBy("a", d1_)});
+  ReconcileFor(Ms(59'999), {HeldBy("a", d1_)});
   EXPECT_THAT(DaemonIds(), ElementsAre(1, 2));
-  LookFor(Ms(1), {HeldBy("a", d1_)});
+  ReconcileFor(Ms(1), {HeldBy("a", d1_)});
   EXPECT_THAT(DaemonIds(), ElementsAre(2));
 }
 
 TEST_F(GrantKeeperRevokeTest, ANewPluginRemembersThePod) {
   Allocate(d0_);
-  LookOnce({});
-  LookOnce({HeldBy("a", d0_)});
+  ReconcileOnce({});
+  ReconcileOnce({HeldBy("a", d0_)});
   StartPlugin();
-  LookOnce({HeldBy("b", d0_)});
+  ReconcileOnce({HeldBy("b", d0_)});
   EXPECT_THAT(DaemonIds(), IsEmpty());
 }
 
@@ -268,11 +268,11 @@ TEST_F(GrantKeeperRevokeTest, AGrantThatWasTakenOverIsRevokedInItsTime) {
   std::filesystem::remove(Path("grants.json"));
   StartPlugin();
   ASSERT_TRUE(keeper_->Renew(now_).ok());
-  LookOnce({});
-  LookOnce({});
-  LookFor(Ms(59'999), {});
+  ReconcileOnce({});
+  ReconcileOnce({});
+  ReconcileFor(Ms(59'999), {});
   EXPECT_THAT(DaemonIds(), ElementsAre(1));
-  LookFor(Ms(1), {});
+  ReconcileFor(Ms(1), {});
   EXPECT_THAT(DaemonIds(), IsEmpty());
 }
 
@@ -280,18 +280,18 @@ TEST_F(GrantKeeperRevokeTest, ADaemonThatIsAwayIsToldLater) {
   Allocate(d0_);
   Allocate(d1_);
   Allocate(d2_);
-  LookOnce({});
-  LookOnce({HeldBy("a", d0_), HeldBy("a", d1_), HeldBy("a", d2_)});
+  ReconcileOnce({});
+  ReconcileOnce({HeldBy("a", d0_), HeldBy("a", d1_), HeldBy("a", d2_)});
   const std::vector<Holder> other = {HeldBy("b", d0_), HeldBy("b", d1_), HeldBy("b", d2_)};
   daemon_.GoAwayAfter(1);
   const uint64_t before = daemon_.calls();
-  EXPECT_TRUE(IsTransportFailure(Look(other)));
+  EXPECT_TRUE(IsTransportFailure(Reconcile(other)));
   EXPECT_EQ(daemon_.calls() - before, 2u);
   EXPECT_THAT(KeptIds(), ElementsAre(2, 3));
   EXPECT_EQ(file_.Load()->size(), 2u);
   daemon_.GoAwayAfter(1000);
   daemon_.SetAway(false);
-  LookOnce(other);
+  ReconcileOnce(other);
   EXPECT_THAT(DaemonIds(), IsEmpty());
   EXPECT_THAT(KeptIds(), IsEmpty());
 }
@@ -299,34 +299,34 @@ TEST_F(GrantKeeperRevokeTest, ADaemonThatIsAwayIsToldLater) {
 TEST_F(GrantKeeperRevokeTest, OneRefusalDoesNotKeepOtherGrants) {
   Allocate(d0_);
   Allocate(d1_);
-  LookOnce({});
-  LookOnce({HeldBy("a", both_)});
+  ReconcileOnce({});
+  ReconcileOnce({HeldBy("a", both_)});
   daemon_.RefuseRevoke(1, MakeError(ErrorReason::INTERNAL_FAULT));
-  EXPECT_TRUE(FailedWith(Look({HeldBy("b", both_)}), ErrorReason::INTERNAL_FAULT));
+  EXPECT_TRUE(FailedWith(Reconcile({HeldBy("b", both_)}), ErrorReason::INTERNAL_FAULT));
   EXPECT_THAT(KeptIds(), ElementsAre(1));
   daemon_.RefuseRevoke(1, absl::OkStatus());
-  LookOnce({HeldBy("b", both_)});
+  ReconcileOnce({HeldBy("b", both_)});
   EXPECT_THAT(KeptIds(), IsEmpty());
 }
 
 TEST_F(GrantKeeperRevokeTest, AGrantThatTheDaemonDoesNotKnowCountsAsRevoked) {
   Allocate(d0_);
-  LookOnce({});
-  LookOnce({HeldBy("a", d0_)});
+  ReconcileOnce({});
+  ReconcileOnce({HeldBy("a", d0_)});
   daemon_.Restart();
-  LookOnce({HeldBy("b", d0_)});
+  ReconcileOnce({HeldBy("b", d0_)});
   EXPECT_THAT(keeper_->records(), IsEmpty());
 }
 
 TEST_F(GrantKeeperRevokeTest, WhatCouldNotBeWrittenIsWrittenTheNextTime) {
   Allocate(d0_);
-  LookOnce({});
-  LookOnce({HeldBy("a", d0_)});
+  ReconcileOnce({});
+  ReconcileOnce({HeldBy("a", d0_)});
   std::filesystem::remove_all(folder_);
-  EXPECT_FALSE(Look({HeldBy("b", d0_)}).ok());
+  EXPECT_FALSE(Reconcile({HeldBy("b", d0_)}).ok());
   EXPECT_THAT(KeptIds(), IsEmpty());
   std::filesystem::create_directory(folder_);
-  LookOnce({});
+  ReconcileOnce({});
   EXPECT_THAT(Names(), ElementsAre("grants.json"));
 }
 

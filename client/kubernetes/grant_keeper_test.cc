@@ -149,7 +149,7 @@ TEST_F(GrantKeeperTest, AGrantThatIsRefusedForGoodIsForgotten) {
   }
 }
 
-// Too many grants may be fewer later; a policy may be mended.
+// The number of grants may fall later, and a policy may be corrected.
 TEST_F(GrantKeeperTest, AGrantThatIsRefusedForNowIsKeptAndDoesNotHoldUpOthers) {
   for (const ErrorReason reason : {ErrorReason::QUOTA_GRANTS, ErrorReason::METHOD_NOT_PERMITTED}) {
     SCOPED_TRACE(RowOf(reason).name);
@@ -168,7 +168,7 @@ TEST_F(GrantKeeperTest, AGrantThatIsRefusedForNowIsKeptAndDoesNotHoldUpOthers) {
   }
 }
 
-// Each call to a daemon that is away takes its time, and the kubelet waits.
+// Each call to an unreachable daemon takes time, and the kubelet waits.
 TEST_F(GrantKeeperTest, ADaemonThatIsAwayIsNotAskedForEachGrant) {
   for (const char* id : {"numa0-0000", "numa0-0001", "numa0-0002"}) {
     Allocate({id});
@@ -219,12 +219,12 @@ TEST_F(GrantKeeperTest, GrantsOfOthersAreNotTouched) {
   ASSERT_TRUE(daemon_.CreateGrant(Foreign("other-plugin", "example.com/memory-64mi")).ok());
   ASSERT_TRUE(keeper_->Renew(now_).ok());
   EXPECT_THAT(keeper_->records(), IsEmpty());
-  LookOnce({});
-  LookFor(Ms(600'000), {});
+  ReconcileOnce({});
+  ReconcileFor(Ms(600'000), {});
   EXPECT_THAT(DaemonIds(), SizeIs(2));
 }
 
-// Its digest is in no file, so the secret cannot become good again.
+// No file has the secret's digest, so the secret cannot become valid again.
 TEST_F(GrantKeeperTest, AGrantThatWasTakenOverIsForgottenWithItsDaemon) {
   ASSERT_TRUE(daemon_.CreateGrant(Foreign("lost", kResource)).ok());
   ASSERT_TRUE(keeper_->Renew(now_).ok());

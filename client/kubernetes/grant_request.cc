@@ -40,7 +40,7 @@ absl::StatusOr<v1::ResourceLimits> LimitsFor(v1::ResourceLimits base, const Reso
   const uint64_t bytes = devices * resource.unit_bytes;
   base.set_pinned_bytes(bytes);
   base.set_memory_bytes(bytes);
-  // More than can be is as good as all that can be, in whole pages.
+  // A product above 64 bits becomes the largest multiple of a page.
   base.set_registered_bytes(registered_times > kMaxBytes / bytes ? kMaxBytes / kPageBytes * kPageBytes
                                                                  : registered_times * bytes);
   return base;

@@ -11,20 +11,20 @@
 
 namespace rnicd::kubernetes {
 
-// The name of a new grant: the resource's type, its first device and chance, so that an operator sees what it is for
-// and no two are alike. Of the characters and the length that the daemon takes.
+// The name of a new grant: the resource's type, its first device and a random number, so that an operator sees its
+// purpose and names are unique. It has only characters, and at most the length, that the daemon accepts.
 std::string GrantNameFor(const std::string& resource, const std::string& first_device, uint64_t chance);
 
-// `base`, with the bytes that so many devices stand for. Errors: kInvalidArgument for no devices, because 0 would mean
-// no limit, and for more bytes than 64 bits count.
+// `base` with the bytes of that many devices. Errors: kInvalidArgument for no devices, because 0 would mean no limit,
+// and for more bytes than 64 bits can count.
 absl::StatusOr<v1::ResourceLimits> LimitsFor(v1::ResourceLimits base, const ResourceSpec& resource, size_t devices,
                                              uint64_t registered_times);
 
-// Asks for a new grant, and as a renewal for that very one.
+// Requests for a new grant, and for the renewal of this grant.
 v1::CreateGrantRequest RequestFor(const GrantRecord& record);
 v1::CreateGrantRequest RenewalOf(const GrantRecord& record);
 
-// A grant as the daemon shows it. `now_ms` is Unix time in milliseconds.
+// Converts a grant as the daemon lists it. `now_ms` is Unix time in milliseconds.
 GrantRecord RecordOf(const v1::GrantInfo& info, int64_t now_ms);
 
 }  // namespace rnicd::kubernetes

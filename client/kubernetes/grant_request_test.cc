@@ -39,7 +39,7 @@ TEST(LimitsFor, BytesAreThoseOfTheDevices) {
   EXPECT_EQ(limits->regions(), 7u);
 }
 
-// No bytes would be no limit.
+// 0 bytes would mean no limit.
 TEST(LimitsFor, NoDevicesAreRefused) {
   EXPECT_EQ(LimitsFor({}, kResource, 0, 4).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_FALSE(LimitsFor({}, {.name = "a/b"}, 1, 4).ok());

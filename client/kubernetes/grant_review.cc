@@ -14,9 +14,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Resource and id.
+// Resource name and device id.
 using DeviceName = std::pair<std::string_view, std::string_view>;
-// The kubelet gives a device to one pod at a time; a set, so that an answer that says otherwise revokes nothing.
+// The kubelet allocates a device to one pod at a time; this is a set, so that a response that contradicts that revokes
+// nothing.
 using PodsOfDevices = std::map<DeviceName, std::set<std::string>>;
 
 PodsOfDevices PodsByDevice(std::span<const Holder> holders) {
@@ -29,79 +30,80 @@ PodsOfDevices PodsByDevice(std::span<const Holder> holders) {
   return pods;
 }
 
-// Of each grant, whether the kubelet has given one of its devices away again long after it: then the pod that it was
-// made for is gone, even if its name is back. By the order, and not by time alone, because clocks are set back.
-std::vector<bool> GivenAgain(std::span<const KeptGrant> grants, milliseconds same_pod) {
-  std::vector<bool> given_again(grants.size(), false);
-  // Of the grants behind the one that is looked at.
+// For each grant, whether the kubelet allocated one of its devices again long after it: then the pod that the grant was
+// created for has ended, even if a pod has its name again. The order decides, and not time alone, because clocks are
+// set back.
+std::vector<bool> FindReallocated(std::span<const KeptGrant> grants, milliseconds same_pod) {
+  std::vector<bool> reallocated(grants.size(), false);
+  // Newest creation time of a device among the grants after the current one.
   std::map<DeviceName, int64_t> newest_ms;
   for (size_t index = grants.size(); index-- > 0;) {
     const GrantRecord& record = grants[index].record;
     for (const std::string& id : record.device_ids) {
       const auto [newest, first] = newest_ms.try_emplace({record.resource, id}, record.made_ms);
-      given_again[index] = given_again[index] || newest->second - record.made_ms > same_pod.count();
+      reallocated[index] = reallocated[index] || newest->second - record.made_ms > same_pod.count();
       newest->second = std::max(newest->second, record.made_ms);
     }
   }
-  return given_again;
+  return reallocated;
 }
 
-struct Sight {
+struct Holding {
   bool held = false;
-  // Another pod holds one of its devices, and its own does not hold that one.
+  // Another pod holds one of the grant's devices, and the grant's own pod does not hold that device.
   bool by_another = false;
-  // The pod that holds the first of its devices that is held.
+  // The pod that holds the first held device of the grant.
   std::string pod;
 };
 
-Sight LookAt(const GrantRecord& record, const PodsOfDevices& pods) {
-  Sight sight{.pod = record.pod};
+Holding FindHolding(const GrantRecord& record, const PodsOfDevices& pods) {
+  Holding holding{.pod = record.pod};
   for (const std::string& id : record.device_ids) {
     const auto found = pods.find({record.resource, id});
     if (found == pods.end()) {
       continue;
     }
-    sight.held = true;
-    if (sight.pod.empty()) {
-      sight.pod = *found->second.begin();
+    holding.held = true;
+    if (holding.pod.empty()) {
+      holding.pod = *found->second.begin();
     }
-    sight.by_another = sight.by_another || !found->second.contains(sight.pod);
+    holding.by_another = holding.by_another || !found->second.contains(holding.pod);
   }
-  return sight;
+  return holding;
 }
 
-Verdict JudgeUnheld(KeptGrant& grant, milliseconds since_last_look, milliseconds grace) {
-  // Nobody knows for how long it was so before the first look that shows it.
-  grant.unheld = grant.unheld.has_value() ? *grant.unheld + since_last_look : milliseconds(0);
-  return *grant.unheld >= grace ? Verdict::kUnheld : Verdict::kStays;
+Verdict EvaluateUnheld(KeptGrant& grant, milliseconds since_last_review, milliseconds grace) {
+  // How long the devices were without a holder before the first review that shows it is unknown.
+  grant.unheld = grant.unheld.has_value() ? *grant.unheld + since_last_review : milliseconds(0);
+  return *grant.unheld >= grace ? Verdict::kUnheld : Verdict::kKeep;
 }
 
 }  // namespace
 
-Reviewed Review(std::vector<KeptGrant>& grants, std::span<const Holder> holders, milliseconds since_last_look,
-                const ReviewRules& rules) {
+ReviewResult Review(std::vector<KeptGrant>& grants, std::span<const Holder> holders, milliseconds since_last_review,
+                    const ReviewRules& rules) {
   const PodsOfDevices pods = PodsByDevice(holders);
-  const std::vector<bool> given_again = GivenAgain(grants, rules.same_pod);
-  Reviewed reviewed{.verdicts = std::vector<Verdict>(grants.size(), Verdict::kStays)};
+  const std::vector<bool> reallocated = FindReallocated(grants, rules.same_pod);
+  ReviewResult result{.verdicts = std::vector<Verdict>(grants.size(), Verdict::kKeep)};
   for (size_t index = 0; index < grants.size(); ++index) {
     KeptGrant& grant = grants[index];
     if (std::exchange(grant.fresh, false)) {
       continue;
     }
-    const Sight sight = LookAt(grant.record, pods);
-    if (!sight.held) {
-      reviewed.verdicts[index] = JudgeUnheld(grant, since_last_look, rules.grace);
+    const Holding holding = FindHolding(grant.record, pods);
+    if (!holding.held) {
+      result.verdicts[index] = EvaluateUnheld(grant, since_last_review, rules.grace);
       continue;
     }
     grant.unheld.reset();
-    if (given_again[index] || sight.by_another) {
-      reviewed.verdicts[index] = Verdict::kReplaced;
+    if (reallocated[index] || holding.by_another) {
+      result.verdicts[index] = Verdict::kReplaced;
     } else if (grant.record.pod.empty()) {
-      grant.record.pod = sight.pod;
-      reviewed.pods_noted = true;
+      grant.record.pod = holding.pod;
+      result.pods_recorded = true;
     }
   }
-  return reviewed;
+  return result;
 }
 
 }  // namespace rnicd::kubernetes

@@ -10,39 +10,39 @@
 
 namespace rnicd::kubernetes {
 
-// A grant, and what has been seen of its devices' holders since the plugin started.
+// A grant, and what the plugin has learned about its devices' holders since it started.
 struct KeptGrant {
   GrantRecord record;
-  // No look has been taken since it was made: an answer of the kubelet may be older than the grant.
+  // True until the first review after the grant was created: the kubelet's response may be older than the grant.
   bool fresh = false;
-  // For how long nobody has been seen to hold its devices; nothing while somebody does.
+  // How long the grant's devices have had no holder; empty while they have one.
   std::optional<std::chrono::milliseconds> unheld;
 };
 
 struct ReviewRules {
-  // GrantOptions says what they mean.
+  // See GrantOptions.
   std::chrono::milliseconds grace{0};
   std::chrono::milliseconds same_pod{0};
 };
 
 enum class Verdict : uint8_t {
-  kStays,
-  // Its devices have been held by nobody for `grace`.
+  kKeep,
+  // Its devices have had no holder for `grace`.
   kUnheld,
-  // Its devices have been given to another pod.
+  // Its devices have been allocated to another pod.
   kReplaced,
 };
 
-struct Reviewed {
-  // One for each grant, in their order.
+struct ReviewResult {
+  // One verdict for each grant, in the order of the grants.
   std::vector<Verdict> verdicts;
-  // A pod was noted down in a record.
-  bool pods_noted = false;
+  // A pod was written into a record.
+  bool pods_recorded = false;
 };
 
-// Compares grants, in the order in which they were made, with who holds devices now; `since_last_look` counts for the
-// time that a grant is unheld. Changes what the grants remember, and revokes nothing.
-Reviewed Review(std::vector<KeptGrant>& grants, std::span<const Holder> holders,
-                std::chrono::milliseconds since_last_look, const ReviewRules& rules);
+// Compares grants, in order of creation, with the current holders of devices; `since_last_review` is added to the time
+// that a grant has been without a holder. Updates the state kept with the grants, and revokes nothing.
+ReviewResult Review(std::vector<KeptGrant>& grants, std::span<const Holder> holders,
+                    std::chrono::milliseconds since_last_review, const ReviewRules& rules);
 
 }  // namespace rnicd::kubernetes

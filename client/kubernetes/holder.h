@@ -5,7 +5,7 @@
 
 namespace rnicd::kubernetes {
 
-// A container that holds devices of one resource, as the kubelet says.
+// A container that holds devices of one resource, as reported by the kubelet.
 struct Holder {
   std::string namespace_name;
   std::string pod;

@@ -13,7 +13,7 @@ absl::Status Wrong(const ResourceSpec& resource, const std::string& why) {
   return absl::InvalidArgumentError(absl::StrCat("resource '", resource.name, "': ", why));
 }
 
-// Of each node, in ascending order, whether an adapter of it is healthy. The cards without a node come first.
+// For each node, in ascending order, whether one of its adapters is healthy. Adapters without a node come first.
 using NodeHealth = std::map<int, bool>;
 
 NodeHealth HealthOf(std::span<const AdapterFacts> adapters) {
@@ -33,7 +33,7 @@ std::string IdOf(int numa_node, uint64_t number) {
   return absl::StrCat(node, "-", absl::Dec(number, absl::kZeroPad4));
 }
 
-// Each node counts from 0, and more devices mean higher numbers only, so that none is called another name then.
+// Each node counts from 0, so more devices only add higher numbers and rename none.
 std::vector<Device> Spread(uint64_t count, const NodeHealth& nodes, bool serving) {
   std::vector<Device> devices;
   devices.reserve(count);
@@ -48,7 +48,7 @@ std::vector<Device> Spread(uint64_t count, const NodeHealth& nodes, bool serving
   return devices;
 }
 
-// What fixed counts leave of the pool.
+// Bytes of the pool that remain after fixed counts.
 absl::StatusOr<uint64_t> LeftByFixedCounts(std::span<const ResourceSpec> resources, uint64_t pool_bytes) {
   uint64_t left = pool_bytes;
   for (const ResourceSpec& resource : resources) {

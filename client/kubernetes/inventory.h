@@ -12,13 +12,13 @@
 namespace rnicd::kubernetes {
 
 inline constexpr int kNoNumaNode = -1;
-// The kubelet takes no more in one message than some megabytes.
+// The kubelet accepts messages of a few megabytes at most.
 inline constexpr uint64_t kMaxDevicesOfResource = 10'000;
 
-// A unit of memory, as the kubelet counts it. It is no place in memory: which pages a workload gets is not decided
-// here.
+// A unit of memory that the kubelet counts. It is not a location in memory: which pages a workload gets is decided
+// elsewhere.
 struct Device {
-  // Stable as long as the node's adapters are: "numa1-0042", "any-0007". At most 63 characters.
+  // Stable while the node's adapters stay the same: "numa1-0042", "any-0007". At most 63 characters.
   std::string id;
   int numa_node = kNoNumaNode;
   bool healthy = false;
@@ -32,15 +32,15 @@ struct AdapterFacts {
   bool healthy = false;
 };
 
-// What all devices together may stand for: the lowest of the limits, where there is one, and at most half of the
-// machine's memory otherwise. Limits of 0 are none.
+// Total bytes of all devices: the lowest of the limits; without a limit, at most half of the machine's memory. A limit
+// of 0 means no limit.
 uint64_t PoolBytes(std::span<const uint64_t> limits, uint64_t machine_bytes);
 
-// The devices of each resource, by its name and in the order of ids. They are spread evenly over the NUMA nodes of the
-// adapters; a device is healthy while an adapter of its node is and `serving` holds: the daemon is there and takes new
-// work. Without adapters there is one set of devices without a NUMA node, all unhealthy.
-// Errors: kInvalidArgument, for people: fixed counts that do not fit into the pool or are above kMaxDevicesOfResource
-// (a share just stops there), a resource for which not a single unit is left.
+// Devices of each resource, keyed by its name and ordered by id. They are spread evenly over the NUMA nodes of the
+// adapters; a device is healthy while an adapter of its node is and `serving` is true: the daemon responds and accepts
+// new work. Without adapters there is one set of devices without a NUMA node, all unhealthy.
+// Errors: kInvalidArgument, with text for people: fixed counts that do not fit into the pool or exceed
+// kMaxDevicesOfResource (a share is capped there instead), or a resource for which not a single unit is left.
 absl::StatusOr<std::map<std::string, std::vector<Device>>> PlanDevices(std::span<const ResourceSpec> resources,
                                                                        uint64_t pool_bytes,
                                                                        std::span<const AdapterFacts> adapters,

@@ -79,7 +79,7 @@ TEST(PlanDevices, NothingIsHealthyWhileTheDaemonDoesNotServe) {
   EXPECT_THAT(Plan(2, {{.numa_node = 0, .healthy = true}}, false), Each(Field(&Device::healthy, false)));
 }
 
-// The kubelet remembers ids over restarts of the plugin.
+// The kubelet remembers ids across restarts of the plugin.
 TEST(PlanDevices, MoreCapacityKeepsAllIds) {
   const std::vector<AdapterFacts> adapters = {{.numa_node = 0}, {.numa_node = 1}, {.numa_node = 3}};
   std::vector<std::string> before;
@@ -129,7 +129,7 @@ TEST(PlanDevices, AFixedCountAboveWhatTheKubeletTakesIsRefused) {
               HasSubstr("more than 10000 devices"));
 }
 
-// Otherwise the defaults would not do on a machine with much memory.
+// Otherwise the defaults would fail on a machine with much memory.
 TEST(PlanDevices, AShareStopsAtWhatTheKubeletTakes) {
   const auto devices = Plan(kMaxDevicesOfResource + 1, {});
   ASSERT_THAT(devices, SizeIs(kMaxDevicesOfResource));

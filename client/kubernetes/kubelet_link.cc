@@ -17,8 +17,8 @@
 namespace rnicd::kubernetes {
 namespace {
 
-// A folder that is not there, or cannot be watched, is looked for so often.
-constexpr std::chrono::milliseconds kBlindLook{1'000};
+// Poll interval while the folder does not exist or cannot be watched.
+constexpr std::chrono::milliseconds kUnwatchedPollInterval{1'000};
 
 }  // namespace
 
@@ -72,7 +72,8 @@ class KubeletLink::Impl {
         logger_.Warning("the kubelet's folder is not there or cannot be watched", {{"folder", options_.folder}});
       }
       was_followed = followed;
-      const Time next = LookAtAll(followed ? options_.look_interval : std::min(options_.look_interval, kBlindLook));
+      const Time next =
+          PollAll(followed ? options_.poll_interval : std::min(options_.poll_interval, kUnwatchedPollInterval));
       watch_.Wait(std::chrono::ceil<std::chrono::milliseconds>(next - std::chrono::steady_clock::now()));
     }
     for (const auto& link : links_) {
@@ -80,8 +81,8 @@ class KubeletLink::Impl {
     }
   }
 
-  // Answers when to look again.
-  Time LookAtAll(std::chrono::milliseconds interval) {
+  // Returns when to poll again.
+  Time PollAll(std::chrono::milliseconds interval) {
     const std::optional<FileIdentity> kubelet = IdentityOf(options_.folder + "/kubelet.sock");
     if (!kubelet.has_value() && !waiting_) {
       logger_.Info("waiting for the kubelet", {{"socket", options_.folder + "/kubelet.sock"}});
@@ -89,7 +90,7 @@ class KubeletLink::Impl {
     waiting_ = !kubelet.has_value();
     Time next = std::chrono::steady_clock::now() + interval;
     for (const auto& link : links_) {
-      next = std::min(next, link->Look(kubelet));
+      next = std::min(next, link->Poll(kubelet));
     }
     return next;
   }
@@ -99,7 +100,7 @@ class KubeletLink::Impl {
   FolderWatch watch_;
   Registrar registrar_;
   std::vector<std::unique_ptr<ResourceLink>> links_;
-  // Of the thread: there is no kubelet.sock.
+  // No kubelet.sock exists. Used by the thread only.
   bool waiting_ = false;
   std::atomic<bool> stopping_{false};
   Mutex mutex_;

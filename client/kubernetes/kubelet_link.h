@@ -11,22 +11,22 @@
 
 namespace rnicd::kubernetes {
 
-// Serves every resource on a socket of its own and keeps it registered with the kubelet: serves first and registers
-// then, and does both again when the kubelet was born again (a new kubelet.sock), when a socket of ours was wiped, or
-// when the kubelet stopped watching. Without a kubelet.sock nothing is served. One thread watches the folder
-// (inotify, and a slow look besides). Of two plugins with the same sockets the one that came last serves; the other
-// keeps off until that one is gone.
+// Serves every resource on its own socket and keeps it registered with the kubelet: serves first and registers then,
+// and repeats both when the kubelet restarted (a new kubelet.sock), when one of the sockets was removed, or when the
+// kubelet stopped watching. Without a kubelet.sock nothing is served. One thread watches the folder (inotify, plus a
+// slow poll). When two plugins use the same sockets, the one started last serves; the other waits until that one has
+// exited.
 // Lifetime: boards, allocator and logger outlive it. Threads: safe.
 class KubeletLink {
  public:
   KubeletLink(KubeletOptions options, std::vector<OfferedResource> resources, Allocator& allocator,
               const log::Logger& logger);
-  // Stops.
+  // Calls Stop.
   ~KubeletLink();
 
-  // The folder need not exist yet. Errors: a socket's path that is too long, or that two resources have.
+  // The folder need not exist yet. Errors: a socket path that is too long, or that two resources share.
   absl::Status Start();
-  // Takes the sockets away, unless another plugin has replaced them. Returns when no call runs any more.
+  // Removes the sockets, unless another plugin has replaced them. Returns when no call is running any more.
   void Stop();
 
   // Every resource is registered, and the kubelet watches it.

@@ -9,7 +9,7 @@
 
 namespace rnicd::kubernetes {
 
-bool SomebodyListens(const std::string& path) {
+bool HasListener(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof(address.sun_path)) {
@@ -17,7 +17,7 @@ bool SomebodyListens(const std::string& path) {
   }
   path.copy(address.sun_path, path.size());
   const UniqueFd asking(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  // EAGAIN: more wait there already than the listener has room for.
+  // EAGAIN: a listener exists, and its backlog is full.
   return connect(asking.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 || errno == EAGAIN;
 }
 

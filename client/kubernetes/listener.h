@@ -4,7 +4,7 @@
 
 namespace rnicd::kubernetes {
 
-// A process takes connections on the Unix socket at this path. Asking makes one and drops it.
-bool SomebodyListens(const std::string& path);
+// Whether a process accepts connections on the Unix socket at this path. The check opens a connection and closes it.
+bool HasListener(const std::string& path);
 
 }  // namespace rnicd::kubernetes

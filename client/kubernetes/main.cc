@@ -1,6 +1,6 @@
 // rnicd-device-plugin: offers registered memory of the node's rnicd to Kubernetes, as extended resources.
-// Exit status: 0 after SIGTERM or SIGINT, and of --probe when the plugin serves; 1 when it could not start, when it
-// does not serve, and for a flag that does not exist; 2 for flags whose values are wrong.
+// Exit status: 0 after SIGTERM or SIGINT, and for --probe when the plugin serves; 1 when it could not start, when it
+// does not serve, and for an unknown flag; 2 for flags with invalid values.
 
 #include <csignal>
 #include <cstdio>
@@ -22,7 +22,8 @@ namespace {
 constexpr int kCouldNotRun = 1;
 constexpr int kBadFlags = 2;
 
-// Blocked before the first thread is made, so that all threads inherit it and only sigwait sees them.
+// Blocks the signals before the first thread is created, so that all threads inherit the mask and only sigwait receives
+// them.
 sigset_t BlockSignals() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -65,7 +66,7 @@ int main(int argc, char** argv) {
   absl::SetProgramUsageMessage(
       "offers registered memory of the node's rnicd to Kubernetes, as extended resources.\n"
       "Flags can also stand in a file: --flagfile=/etc/rnicd/device-plugin.flags");
-  // Without this --help shows only the flags that stand in this file.
+  // Without this, --help shows only the flags defined in this file.
   absl::FlagsUsageConfig usage;
   usage.contains_help_flags = [](absl::string_view file) { return absl::StrContains(file, "client/kubernetes/"); };
   usage.version_string = [] { return std::string("rnicd-device-plugin ") + RNICD_VERSION + "\n"; };
@@ -82,7 +83,7 @@ int main(int argc, char** argv) {
     }
     return kBadFlags;
   }
-  // Once, before there are threads.
+  // Must run once, before any thread exists.
   curl_global_init(CURL_GLOBAL_DEFAULT);
   return config.probe ? Probe(config) : Run(std::move(config));
 }

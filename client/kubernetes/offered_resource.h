@@ -6,7 +6,7 @@
 
 namespace rnicd::kubernetes {
 
-// A resource that is offered.
+// A resource that the plugin offers.
 struct OfferedResource {
   std::string name;
   const DeviceBoard* board = nullptr;

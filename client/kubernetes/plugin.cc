@@ -20,20 +20,20 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 using std::chrono::system_clock;
 
-constexpr milliseconds kLookInterval(1'000);
+constexpr milliseconds kPollInterval(1'000);
 constexpr milliseconds kRetryPause(100);
-// From Allocate until the kubelet names the holder, as a rule.
-constexpr milliseconds kSoon(2'000);
+// Usual time from Allocate until the kubelet names the holder.
+constexpr milliseconds kHolderDelay(2'000);
 constexpr milliseconds kProbeDeadline(3'000);
 
 uint64_t MachineBytes() {
   return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-// Calls until the outcome is not that the daemon is away, or the time is over.
+// Retries `call` while the daemon is away, until the timeout passes.
 template <typename Call>
-auto WithPatience(milliseconds patience, const Call& call) -> decltype(call()) {
-  const auto end = steady_clock::now() + patience;
+auto WithTimeout(milliseconds timeout, const Call& call) -> decltype(call()) {
+  const auto end = steady_clock::now() + timeout;
   for (;;) {
     auto outcome = call();
     const absl::Status status = [&] {
@@ -63,7 +63,7 @@ Plugin::Plugin(Config config)
              {.resources = config_.resources,
               .pool_bytes = config_.pool_bytes,
               .machine_bytes = MachineBytes(),
-              .patience = config_.daemon_patience}),
+              .timeout = config_.daemon_timeout}),
       pod_resources_(config_.pod_resources_socket, config_.own_pod),
       cluster_(config_.cluster) {}
 
@@ -107,39 +107,39 @@ bool Plugin::WaitUntilStop(milliseconds longest) {
   return stopping_;
 }
 
-// The link is started when it is known which devices there are: a kubelet that hears of none would forget those of the
-// plugin before this one.
+// The link is started once the devices are known: a kubelet that receives an empty list would forget the devices of the
+// previous plugin process.
 void Plugin::Run() {
   bool linked = false;
   auto next_reconciliation = steady_clock::now();
   do {
-    LookAtDaemon();
+    PollDaemon();
     if (!linked && watch_.known()) {
       linked = true;
-      Note("the kubelet's folder", link_->Start(), link_trouble_);
+      LogOnChange("the kubelet's folder", link_->Start(), link_trouble_);
     }
-    bool soon = false;
+    bool reconcile_soon = false;
     {
       MutexLock lock(mutex_);
-      soon = std::exchange(look_soon_, false);
+      reconcile_soon = std::exchange(reconcile_soon_, false);
     }
     const auto now = steady_clock::now();
-    if (soon) {
-      next_reconciliation = std::min(next_reconciliation, now + kSoon);
+    if (reconcile_soon) {
+      next_reconciliation = std::min(next_reconciliation, now + kHolderDelay);
     }
     if (linked && now >= next_reconciliation) {
       Reconcile();
       next_reconciliation = steady_clock::now() + config_.reconcile_interval;
     }
-  } while (!WaitUntilStop(std::min(kLookInterval, config_.reconcile_interval)));
+  } while (!WaitUntilStop(std::min(kPollInterval, config_.reconcile_interval)));
 }
 
-void Plugin::LookAtDaemon() {
-  const DaemonWatch::Seen seen = watch_.Look();
+void Plugin::PollDaemon() {
+  const DaemonWatch::PollResult seen = watch_.Poll();
   renewal_is_due_ = renewal_is_due_ || seen.is_new;
-  if (seen.there && renewal_is_due_) {
+  if (seen.reachable && renewal_is_due_) {
     const absl::Status renewed = keeper_.Renew(system_clock::now());
-    Note("renewing grants", renewed, renew_trouble_);
+    LogOnChange("renewing grants", renewed, renew_trouble_);
     renewal_is_due_ = !renewed.ok();
   }
 }
@@ -147,22 +147,22 @@ void Plugin::LookAtDaemon() {
 void Plugin::Reconcile() {
   std::vector<Holder> holders;
   if (!config_.pod_resources_socket.empty()) {
-    absl::StatusOr<std::vector<Holder>> told = pod_resources_.List(ResourcesInUse());
-    Note("asking the kubelet who holds devices", told.status(), holders_trouble_);
-    // Without an answer nothing is known: neither whom to revoke, nor what to tell.
-    if (!told.ok()) {
+    absl::StatusOr<std::vector<Holder>> listed = pod_resources_.List(ResourcesInUse());
+    LogOnChange("asking the kubelet who holds devices", listed.status(), holders_trouble_);
+    // Without a response the plugin can neither revoke grants nor update the daemon.
+    if (!listed.ok()) {
       return;
     }
-    holders = *std::move(told);
-    Note("revoking grants", keeper_.Reconcile(holders, system_clock::now()), revoke_trouble_);
+    holders = *std::move(listed);
+    LogOnChange("revoking grants", keeper_.Reconcile(holders, system_clock::now()), revoke_trouble_);
   }
-  // Silence of a plugin that is not registered is what the alert KubeletRegistrationLost hears.
+  // A plugin that is not registered sends nothing: the alert KubeletRegistrationLost detects that silence.
   if (link_->registered()) {
-    Note("telling the daemon of pods", daemon_.SetPods(PodList(PodsOfTheCluster(), holders)), pods_trouble_);
+    LogOnChange("telling the daemon of pods", daemon_.SetPods(PodList(PodsOfTheCluster(), holders)), pods_trouble_);
   }
 }
 
-// Also those that are not offered any more, and that pods have all the same.
+// Includes resources that are no longer offered but that pods still hold.
 std::vector<std::string> Plugin::ResourcesInUse() const {
   std::set<std::string> names(config_.grants.resources.begin(), config_.grants.resources.end());
   for (const GrantRecord& grant : keeper_.records()) {
@@ -171,55 +171,56 @@ std::vector<std::string> Plugin::ResourcesInUse() const {
   return {names.begin(), names.end()};
 }
 
-// What it said last, while it says nothing.
+// Returns the last known pods while the API server does not respond.
 std::vector<ClusterPod> Plugin::PodsOfTheCluster() {
   if (config_.cluster.server.empty()) {
     return {};
   }
   absl::StatusOr<std::vector<ClusterPod>> pods = cluster_.Pods();
-  Note("asking the API server for pods", pods.status(), cluster_trouble_);
+  LogOnChange("asking the API server for pods", pods.status(), cluster_trouble_);
   if (pods.ok()) {
     cluster_pods_ = *std::move(pods);
   }
   return cluster_pods_;
 }
 
-absl::StatusOr<ContainerGift> Plugin::Allocate(const std::string& resource,
-                                               const std::vector<std::string>& device_ids) {
+absl::StatusOr<ContainerAllocation> Plugin::Allocate(const std::string& resource,
+                                                     const std::vector<std::string>& device_ids) {
   const auto spec = std::find_if(config_.resources.begin(), config_.resources.end(),
                                  [&](const ResourceSpec& one) { return one.name == resource; });
   if (spec == config_.resources.end()) {
     return absl::InvalidArgumentError("this node does not offer " + resource);
   }
-  RNICD_ASSIGN_OR_RETURN(const std::string secret, WithPatience(config_.daemon_patience, [&] {
+  RNICD_ASSIGN_OR_RETURN(const std::string secret, WithTimeout(config_.daemon_timeout, [&] {
                            return keeper_.Allocate(*spec, device_ids, system_clock::now());
                          }));
   {
     MutexLock lock(mutex_);
-    look_soon_ = true;
+    reconcile_soon_ = true;
   }
-  return GiftWith(secret);
+  return AllocationFor(secret);
 }
 
-ContainerGift Plugin::GiftWith(const std::string& secret) const {
-  ContainerGift gift{.environment = {{"RNICD_GRANT", secret}, {"RNICD_SOCKET_DIR", config_.container_socket_dir}}};
+ContainerAllocation Plugin::AllocationFor(const std::string& secret) const {
+  ContainerAllocation allocation{
+      .environment = {{"RNICD_GRANT", secret}, {"RNICD_SOCKET_DIR", config_.container_socket_dir}}};
   if (config_.cdi_dir.empty()) {
-    gift.mounts.push_back({.container_path = config_.container_socket_dir, .host_path = config_.socket_dir});
+    allocation.mounts.push_back({.container_path = config_.container_socket_dir, .host_path = config_.socket_dir});
   } else {
-    gift.cdi_devices.emplace_back(kCdiDevice);
+    allocation.cdi_devices.emplace_back(kCdiDevice);
   }
-  return gift;
+  return allocation;
 }
 
-// A daemon that came after the container's Allocate must know its grant before the container looks for it.
+// A daemon that started after the container's Allocate must have its grant before the container uses it.
 absl::Status Plugin::Prepare(const std::string& resource, const std::vector<std::string>& device_ids) {
   if (!keeper_.Covers(resource, device_ids)) {
     return absl::FailedPreconditionError("the grant of these devices is gone; delete the pod, and it gets a new one");
   }
-  return WithPatience(config_.daemon_patience, [&] { return keeper_.Renew(system_clock::now()); });
+  return WithTimeout(config_.daemon_timeout, [&] { return keeper_.Renew(system_clock::now()); });
 }
 
-void Plugin::Note(const char* what, const absl::Status& status, std::string& last) const {
+void Plugin::LogOnChange(const char* what, const absl::Status& status, std::string& last) const {
   const std::string text(status.message());
   if (text == last) {
     return;

@@ -22,37 +22,38 @@
 
 namespace rnicd::kubernetes {
 
-// The device plugin of a node: puts the parts together, and looks around once a second.
-// Threads: Start and Stop by one thread; Allocate and Prepare by the kubelet's calls.
+// The device plugin of a node: connects the parts and polls the daemon once a second.
+// Threads: one thread calls Start and Stop; the kubelet's calls run Allocate and Prepare.
 class Plugin final : public Allocator {
  public:
   explicit Plugin(Config config);
-  // Stops.
+  // Calls Stop.
   ~Plugin() override;
 
-  // Errors, for people: a state directory or a grants.json that cannot be used, a socket's path that is too long.
+  // Errors, with text for people: a state directory or a grants.json that cannot be used, a socket path that is too
+  // long.
   absl::Status Start();
-  // Grants, and the pods that hold them, stay as they are.
+  // Grants, and the pods that hold them, are not affected.
   void Stop();
 
   const log::Logger& logger() const { return logger_; }
 
-  absl::StatusOr<ContainerGift> Allocate(const std::string& resource,
-                                         const std::vector<std::string>& device_ids) override;
+  absl::StatusOr<ContainerAllocation> Allocate(const std::string& resource,
+                                               const std::vector<std::string>& device_ids) override;
   absl::Status Prepare(const std::string& resource, const std::vector<std::string>& device_ids) override;
 
  private:
   void Run();
   bool WaitUntilStop(std::chrono::milliseconds longest);
-  // Looks at the daemon; a new one is told of the grants.
-  void LookAtDaemon();
-  // Asks the kubelet who holds what, and the cluster who they are; revokes, and tells the daemon.
+  // Polls the daemon; renews the grants in a new one.
+  void PollDaemon();
+  // Asks the kubelet for the holders of devices and the cluster for their pods, revokes grants, and updates the daemon.
   void Reconcile();
   std::vector<std::string> ResourcesInUse() const;
   std::vector<ClusterPod> PodsOfTheCluster();
-  ContainerGift GiftWith(const std::string& secret) const;
-  // Logs a failure of one kind when its text changes, and its end.
-  void Note(const char* what, const absl::Status& status, std::string& last) const;
+  ContainerAllocation AllocationFor(const std::string& secret) const;
+  // Logs a failure of one kind when its text changes, and when it ends.
+  void LogOnChange(const char* what, const absl::Status& status, std::string& last) const;
 
   const Config config_;
   const log::Logger logger_;
@@ -64,10 +65,10 @@ class Plugin final : public Allocator {
   DaemonWatch watch_;
   const PodResources pod_resources_;
   const Cluster cluster_;
-  // Started when the daemon has answered for the first time: before that nobody knows which devices there are.
+  // Started after the daemon's first response: before that the devices are unknown.
   std::unique_ptr<KubeletLink> link_;
 
-  // Of the thread.
+  // Used by the thread only, as are the members up to mutex_.
   std::vector<ClusterPod> cluster_pods_;
   bool renewal_is_due_ = false;
   std::string renew_trouble_, link_trouble_, holders_trouble_, cluster_trouble_, revoke_trouble_, pods_trouble_;
@@ -75,12 +76,12 @@ class Plugin final : public Allocator {
   Mutex mutex_;
   ConditionVariable wake_;
   bool stopping_ RNICD_GUARDED_BY(mutex_) = false;
-  // Something was allocated: its holder will be known soon.
-  bool look_soon_ RNICD_GUARDED_BY(mutex_) = false;
+  // Something was allocated: the kubelet will soon know its holder.
+  bool reconcile_soon_ RNICD_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 
-// Asks a running plugin by its own sockets. Errors: which resource is not served, and why.
+// Checks a running plugin through its own sockets. Errors: the resource that is not served, and its socket.
 absl::Status ProbePlugin(const Config& config);
 
 }  // namespace rnicd::kubernetes

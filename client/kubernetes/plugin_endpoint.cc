@@ -14,7 +14,7 @@
 namespace rnicd::kubernetes {
 namespace {
 
-// For calls that run when the server stops; they are cancelled then.
+// Time for running calls to finish when the server stops; they are cancelled afterwards.
 constexpr std::chrono::seconds kGrace{2};
 
 absl::Status FileError(const char* call, int error_number, const std::string& path) {
@@ -54,8 +54,8 @@ PluginEndpoint::~PluginEndpoint() {
 
 bool PluginEndpoint::InPlace() const { return socket_.has_value() && IdentityOf(path_) == socket_; }
 
-// gRPC listens under another name than the one in use, because it removes what stands at that name when it shuts down:
-// by then it may be another plugin's socket.
+// gRPC listens under a temporary name, because it removes the file at its address when it shuts down: by then the final
+// path may be another plugin's socket.
 absl::Status PluginEndpoint::Listen() {
   const std::string new_path = NewSocketPath(path_);
   if (unlink(new_path.c_str()) != 0 && errno != ENOENT) {

@@ -14,23 +14,24 @@
 
 namespace rnicd::kubernetes {
 
-// One life of a resource's socket: a server that listens on it from Serve until this goes.
-// Lifetime: what Serve is given outlives it. Threads: safe.
+// The server on a resource's socket; listens from Serve until destruction.
+// Lifetime: the arguments of Serve must outlive it. Threads: safe.
 class PluginEndpoint {
  public:
-  // Listens on `path`. Whatever file stood there is replaced in one step, and no link is followed; a directory is not.
-  // Errors: what went wrong with which file.
+  // Listens on `path`. An existing file is replaced in one step and a symbolic link is not followed; a directory is an
+  // error.
+  // Errors: the file and the failed call.
   static absl::StatusOr<std::unique_ptr<PluginEndpoint>> Serve(const std::string& path, const OfferedResource& resource,
                                                                Allocator& allocator, const log::Logger& logger,
                                                                std::function<void()> on_watch_ended);
-  // Ends the streams, waits until no call runs any more, and takes the socket away if it is still its own.
+  // Ends the streams, waits until no call is running, and removes the socket if it is still this server's.
   ~PluginEndpoint();
   PluginEndpoint(const PluginEndpoint&) = delete;
   PluginEndpoint& operator=(const PluginEndpoint&) = delete;
 
-  // The socket at the path is the one that this listens on.
+  // Whether the socket at the path is the one that this server listens on.
   bool InPlace() const;
-  // The kubelet has a stream open.
+  // Whether the kubelet has an open stream.
   bool watched() const { return service_.watchers() > 0; }
 
  private:
@@ -44,7 +45,7 @@ class PluginEndpoint {
   std::optional<FileIdentity> socket_;
 };
 
-// The name under which a socket is made before it stands at `path`.
+// Temporary name of a socket before it is renamed to `path`.
 std::string NewSocketPath(const std::string& path);
 
 }  // namespace rnicd::kubernetes

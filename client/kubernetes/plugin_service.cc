@@ -10,8 +10,8 @@
 namespace rnicd::kubernetes {
 namespace {
 
-// A stream that broke is noticed so late at most; a change on the board, at once.
-constexpr std::chrono::milliseconds kStreamLook{500};
+// Longest delay until a broken stream is noticed; a change on the board is noticed at once.
+constexpr std::chrono::milliseconds kStreamPollInterval{500};
 
 grpc::Status ToGrpc(const absl::Status& status) {
   // absl took its codes from gRPC; the numbers are the same.
@@ -25,27 +25,27 @@ std::vector<std::string> ToVector(const google::protobuf::RepeatedPtrField<std::
 v1beta1::ListAndWatchResponse ToMessage(const std::vector<Device>& devices) {
   v1beta1::ListAndWatchResponse response;
   for (const Device& device : devices) {
-    v1beta1::Device& told = *response.add_devices();
-    told.set_id(device.id);
-    told.set_health(device.healthy ? "Healthy" : "Unhealthy");
+    v1beta1::Device& entry = *response.add_devices();
+    entry.set_id(device.id);
+    entry.set_health(device.healthy ? "Healthy" : "Unhealthy");
     if (device.numa_node != kNoNumaNode) {
-      told.mutable_topology()->add_nodes()->set_id(device.numa_node);
+      entry.mutable_topology()->add_nodes()->set_id(device.numa_node);
     }
   }
   return response;
 }
 
-v1beta1::ContainerAllocateResponse ToMessage(const ContainerGift& gift) {
+v1beta1::ContainerAllocateResponse ToMessage(const ContainerAllocation& allocation) {
   v1beta1::ContainerAllocateResponse response;
-  response.mutable_envs()->insert(gift.environment.begin(), gift.environment.end());
-  response.mutable_annotations()->insert(gift.annotations.begin(), gift.annotations.end());
-  for (const MountPoint& mount : gift.mounts) {
-    v1beta1::Mount& told = *response.add_mounts();
-    told.set_container_path(mount.container_path);
-    told.set_host_path(mount.host_path);
-    told.set_read_only(mount.read_only);
+  response.mutable_envs()->insert(allocation.environment.begin(), allocation.environment.end());
+  response.mutable_annotations()->insert(allocation.annotations.begin(), allocation.annotations.end());
+  for (const MountPoint& mount : allocation.mounts) {
+    v1beta1::Mount& entry = *response.add_mounts();
+    entry.set_container_path(mount.container_path);
+    entry.set_host_path(mount.host_path);
+    entry.set_read_only(mount.read_only);
   }
-  for (const std::string& name : gift.cdi_devices) {
+  for (const std::string& name : allocation.cdi_devices) {
     response.add_cdi_devices()->set_name(name);
   }
   return response;
@@ -82,7 +82,7 @@ grpc::Status PluginService::GetDevicePluginOptions(grpc::ServerContext*, const v
 grpc::Status PluginService::ListAndWatch(grpc::ServerContext* context, const v1beta1::Empty*,
                                          grpc::ServerWriter<v1beta1::ListAndWatchResponse>* writer) {
   watchers_.fetch_add(1);
-  Tell(*context, *writer);
+  SendDevices(*context, *writer);
   watchers_.fetch_sub(1);
   if (!stopping_.load() && !board_.Get().closed) {
     on_watch_ended_();
@@ -90,19 +90,19 @@ grpc::Status PluginService::ListAndWatch(grpc::ServerContext* context, const v1b
   return grpc::Status::OK;
 }
 
-// Before the first Set nothing is told: an empty list would tell the kubelet that all devices are gone.
-void PluginService::Tell(const grpc::ServerContext& context,
-                         grpc::ServerWriter<v1beta1::ListAndWatchResponse>& writer) const {
-  uint64_t told = 0;
+// Sends nothing before the first Set: an empty list would make the kubelet remove all devices.
+void PluginService::SendDevices(const grpc::ServerContext& context,
+                                grpc::ServerWriter<v1beta1::ListAndWatchResponse>& writer) const {
+  uint64_t sent = 0;
   DeviceBoard::View view = board_.Get();
   while (!stopping_.load() && !view.closed && !context.IsCancelled()) {
-    if (view.version != told) {
+    if (view.version != sent) {
       if (!writer.Write(ToMessage(view.devices))) {
         return;
       }
-      told = view.version;
+      sent = view.version;
     }
-    view = board_.WaitForChange(told, kStreamLook, &stopping_);
+    view = board_.WaitForChange(sent, kStreamPollInterval, &stopping_);
   }
 }
 
@@ -119,7 +119,7 @@ absl::Status PluginService::CheckIds(const std::vector<std::string>& ids) const 
     known.insert(device.id);
   }
   for (const std::string& id : ids) {
-    // Taken out, so that an id that comes twice is refused too.
+    // Erased, so that an id that occurs twice is refused too.
     if (known.erase(id) == 0) {
       return absl::InvalidArgumentError("no device '" + id + "' is left in " + resource_);
     }
@@ -146,7 +146,7 @@ grpc::Status PluginService::GetPreferredAllocation(grpc::ServerContext*,
 
 grpc::Status PluginService::Allocate(grpc::ServerContext*, const v1beta1::AllocateRequest* request,
                                      v1beta1::AllocateResponse* response) {
-  // All are checked before the first is given anything.
+  // All containers are checked before the first one is allocated.
   for (const v1beta1::ContainerAllocateRequest& container : request->container_requests()) {
     if (const absl::Status status = CheckIds(ToVector(container.device_ids())); !status.ok()) {
       logger_.Warning("allocation refused", {{"resource", resource_}, {"error", std::string(status.message())}});
@@ -154,19 +154,21 @@ grpc::Status PluginService::Allocate(grpc::ServerContext*, const v1beta1::Alloca
     }
   }
   for (const v1beta1::ContainerAllocateRequest& container : request->container_requests()) {
-    const absl::StatusOr<ContainerGift> gift = allocator_.Allocate(resource_, ToVector(container.device_ids()));
-    if (!gift.ok()) {
-      logger_.Warning("allocation failed", {{"resource", resource_}, {"error", std::string(gift.status().message())}});
-      return ToGrpc(gift.status());
+    const absl::StatusOr<ContainerAllocation> allocation =
+        allocator_.Allocate(resource_, ToVector(container.device_ids()));
+    if (!allocation.ok()) {
+      logger_.Warning("allocation failed",
+                      {{"resource", resource_}, {"error", std::string(allocation.status().message())}});
+      return ToGrpc(allocation.status());
     }
-    *response->add_container_responses() = ToMessage(*gift);
+    *response->add_container_responses() = ToMessage(*allocation);
   }
   return grpc::Status::OK;
 }
 
 grpc::Status PluginService::PreStartContainer(grpc::ServerContext*, const v1beta1::PreStartContainerRequest* request,
                                               v1beta1::PreStartContainerResponse*) {
-  // Not CheckIds: what was allocated stays so when the node offers less now.
+  // Not CheckIds: an allocation stays valid when the node offers fewer devices now.
   const absl::Status status = allocator_.Prepare(resource_, ToVector(request->device_ids()));
   if (!status.ok()) {
     logger_.Warning("a container may not start", {{"resource", resource_}, {"error", std::string(status.message())}});

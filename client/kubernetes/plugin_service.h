@@ -14,17 +14,17 @@
 
 namespace rnicd::kubernetes {
 
-// What the kubelet calls, for one resource: the whole of DevicePlugin. Allocate and PreStartContainer refuse ids that
-// are not on the board with INVALID_ARGUMENT; preferences tolerate them, because the kubelet's list may be older.
+// The whole DevicePlugin service for one resource. Allocate and PreStartContainer refuse ids that are not on the board
+// with INVALID_ARGUMENT; preferences tolerate them, because the kubelet's list may be older.
 // Lifetime: board, allocator and logger outlive it; it outlives its server. Threads: safe.
 class PluginService final : public v1beta1::DevicePlugin::Service {
  public:
   // `on_watch_ended` is called when a ListAndWatch stream ends before Stop and before the board is closed: the kubelet
-  // went, or will come back.
+  // exited, or will reconnect.
   PluginService(std::string resource, const DeviceBoard& board, Allocator& allocator, const log::Logger& logger,
                 std::function<void()> on_watch_ended);
 
-  // What is told to the kubelet when the plugin registers.
+  // Options that the plugin sends to the kubelet when it registers.
   static v1beta1::DevicePluginOptions Options();
 
   grpc::Status GetDevicePluginOptions(grpc::ServerContext* context, const v1beta1::Empty* request,
@@ -38,13 +38,13 @@ class PluginService final : public v1beta1::DevicePlugin::Service {
   grpc::Status PreStartContainer(grpc::ServerContext* context, const v1beta1::PreStartContainerRequest* request,
                                  v1beta1::PreStartContainerResponse* response) override;
 
-  // Streams end from now on.
+  // Ends all streams, also later ones.
   void Stop();
-  // Streams that are open: the kubelet watches.
+  // Number of open streams; above 0 the kubelet is watching.
   uint64_t watchers() const { return watchers_.load(); }
 
  private:
-  void Tell(const grpc::ServerContext& context, grpc::ServerWriter<v1beta1::ListAndWatchResponse>& writer) const;
+  void SendDevices(const grpc::ServerContext& context, grpc::ServerWriter<v1beta1::ListAndWatchResponse>& writer) const;
   absl::Status CheckIds(const std::vector<std::string>& ids) const;
 
   const std::string resource_;

@@ -16,12 +16,13 @@ using testing::HasSubstr;
 
 class Gifts final : public Allocator {
  public:
-  absl::StatusOr<ContainerGift> Allocate(const std::string& resource, const std::vector<std::string>& ids) override {
+  absl::StatusOr<ContainerAllocation> Allocate(const std::string& resource,
+                                               const std::vector<std::string>& ids) override {
     asked.push_back(ids);
     if (!failure.ok()) {
       return failure;
     }
-    return ContainerGift{
+    return ContainerAllocation{
         .environment = {{"RNICD_GRANT", resource}}, .mounts = {}, .cdi_devices = {}, .annotations = {}};
   }
   absl::Status Prepare(const std::string&, const std::vector<std::string>& ids) override {
@@ -33,7 +34,7 @@ class Gifts final : public Allocator {
   std::vector<std::vector<std::string>> asked;
 };
 
-// The service behind a real server: streams need one.
+// The service behind a real server, which streams need.
 class PluginServiceTest : public testing::Test {
  protected:
   PluginServiceTest() {
@@ -81,7 +82,7 @@ TEST_F(PluginServiceTest, RefusesIdsThatAreNotOnTheBoard) {
   EXPECT_THAT(status.error_message(), HasSubstr("'c'"));
   EXPECT_EQ(Allocate({{"a", "a"}}).error_code(), StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(Allocate({{}}).error_code(), StatusCode::INVALID_ARGUMENT);
-  // Nothing was given to the good half of a bad request.
+  // The valid half of an invalid request was not allocated.
   EXPECT_TRUE(gifts_.asked.empty());
 }
 
@@ -129,8 +130,8 @@ TEST_F(PluginServiceTest, RefusesANegativeSize) {
   EXPECT_EQ(stub_->GetPreferredAllocation(&context, request, &response).error_code(), StatusCode::INVALID_ARGUMENT);
 }
 
-// An empty list would tell the kubelet that all devices are gone.
-TEST_F(PluginServiceTest, TellsNothingBeforeTheFirstSet) {
+// An empty list would make the kubelet remove all devices.
+TEST_F(PluginServiceTest, SendsNothingBeforeTheFirstSet) {
   grpc::ClientContext context;
   const auto reader = stub_->ListAndWatch(&context, {});
   v1beta1::ListAndWatchResponse told;

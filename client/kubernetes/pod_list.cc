@@ -10,7 +10,7 @@
 namespace rnicd::kubernetes {
 namespace {
 
-// As AdminService.SetPods has them.
+// Limits of AdminService.SetPods.
 constexpr size_t kMaxLabels = 64;
 constexpr size_t kMaxPods = 10'000;
 

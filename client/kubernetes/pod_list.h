@@ -8,9 +8,10 @@
 
 namespace rnicd::kubernetes {
 
-// What the daemon is told of the node's pods: those of the cluster, and with them who holds devices. A holder whose pod
-// the cluster did not name (or no cluster is asked) is a pod without UID. What the daemon would refuse is left out, so
-// that one strange pod does not hide the others: labels beyond the 64th, a pod whose UID is none of Kubernetes' forms.
+// Builds the list of the node's pods for the daemon: the cluster's pods, joined with the holders of devices. A holder
+// whose pod is not in the cluster's list (or when there is no cluster) becomes a pod without UID. Entries that the
+// daemon would refuse are left out, so that one malformed pod does not hide the others: labels beyond the 64th, a pod
+// whose UID has none of Kubernetes' forms.
 v1::SetPodsRequest PodList(std::span<const ClusterPod> pods, std::span<const Holder> holders);
 
 }  // namespace rnicd::kubernetes

@@ -50,7 +50,7 @@ TEST(PodList, PodsOfOneNameInTwoNamespacesAreTwo) {
   EXPECT_EQ(PodList({}, holders).pods_size(), 2);
 }
 
-// The daemon refuses the whole list for one pod that it cannot take.
+// The daemon refuses the whole list for one invalid pod.
 TEST(PodList, LeavesOutWhatTheDaemonWouldRefuse) {
   ClusterPod labelled = Pod(kUid, "many-labels");
   for (int index = 0; index < 100; ++index) {

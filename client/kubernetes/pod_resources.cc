@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::chrono::seconds kDeadline{5};
 
-// The kubelet names each device in an entry of its own, in any order.
+// The kubelet lists each device in a separate entry, in any order.
 void AppendHolders(const ::v1::PodResources& pod, const ::v1::ContainerResources& container,
                    const std::vector<std::string>& resources, std::vector<Holder>& holders) {
   std::map<std::string, size_t> places;
@@ -37,7 +37,7 @@ void AppendHolders(const ::v1::PodResources& pod, const ::v1::ContainerResources
 }  // namespace
 
 absl::StatusOr<std::vector<Holder>> PodResources::List(const std::vector<std::string>& resources) const {
-  // A channel for each call: one that is kept waits up to minutes before it tries a kubelet again that was away.
+  // A new channel for each call: a kept channel waits up to minutes before it reconnects to a kubelet that was away.
   const std::unique_ptr<::v1::PodResourcesLister::Stub> stub =
       ::v1::PodResourcesLister::NewStub(MakeUnixChannel(socket_path_));
   grpc::ClientContext context;

@@ -9,18 +9,17 @@
 
 namespace rnicd::kubernetes {
 
-// Who holds devices, by the kubelet's pod resources API. Threads: safe.
+// Holders of devices, read from the kubelet's pod resources API. Threads: safe.
 class PodResources {
  public:
-  // The socket need not be there yet, and may come back. `own_pod` is "namespace/name" of a pod that is there as long
-  // as this object is, the plugin's own: a kubelet that does not name it has been restarted and does not know its pods
-  // yet, and its answer would make every grant one of nobody. Empty: every answer is believed.
+  // The socket need not exist yet, and may disappear and come back. `own_pod` is "namespace/name" of the plugin's own
+  // pod, which runs as long as this object exists: a kubelet that does not list it has been restarted and does not have
+  // its pods yet, and its response would leave every grant without a holder. Empty: every response is trusted.
   explicit PodResources(std::string socket_path, std::string own_pod = {})
       : socket_path_(std::move(socket_path)), own_pod_(std::move(own_pod)) {}
 
-  // A Holder for each container and each of these resources that it has; in the order of the answer.
-  // Errors: gRPC's code, and a text for people: the kubelet is away, does not answer, or does not know
-  // its pods.
+  // A Holder for each container and each of these resources that it has, in the order of the response.
+  // Errors: gRPC's code, with text for people: the kubelet is away, does not respond, or does not have its pods yet.
   absl::StatusOr<std::vector<Holder>> List(const std::vector<std::string>& resources) const;
 
  private:

@@ -9,7 +9,7 @@
 namespace rnicd::kubernetes {
 namespace {
 
-// The ids that may still be taken, by node and in their order.
+// Ids still available, by node, in ascending order.
 using Stock = std::map<int, std::set<std::string_view>>;
 
 class NodeOf {
@@ -28,8 +28,8 @@ class NodeOf {
   std::unordered_map<std::string_view, int> nodes_;
 };
 
-// The node to take `need` ids from next: the one with the fewest that suffice, or the one with the most. The lower one
-// of equals.
+// The node to take `need` ids from next: the one with the fewest ids that suffice, or else the one with the most; the
+// lower node number among equals.
 Stock::iterator Best(Stock& stock, size_t need) {
   const auto better = [need](const Stock::value_type& a, const Stock::value_type& b) {
     const bool a_suffices = a.second.size() >= need;
@@ -42,7 +42,7 @@ Stock::iterator Best(Stock& stock, size_t need) {
   return std::min_element(stock.begin(), stock.end(), better);
 }
 
-// Moves ids from the stock until `size` are chosen or nothing is left.
+// Moves ids from the stock until `size` are chosen or the stock is empty.
 void Take(Stock stock, size_t size, std::vector<std::string>& chosen) {
   while (chosen.size() < size && !stock.empty()) {
     const auto node = Best(stock, size - chosen.size());

@@ -10,17 +10,17 @@
 
 namespace rnicd::kubernetes {
 
-// Calls Register of the kubelet. Threads: safe; one Register at a time.
+// Calls the kubelet's Register. Threads: safe; one Register at a time.
 class Registrar {
  public:
-  // Each call connects anew: the kubelet may be another one each time. Errors: gRPC's code and the kubelet's text.
+  // Each call opens a new connection: the kubelet may have restarted. Errors: gRPC's code and the kubelet's text.
   absl::Status Register(const std::string& kubelet_socket, const v1beta1::RegisterRequest& request,
                         std::chrono::milliseconds deadline);
-  // The call that runs fails soon, and so do all later ones.
+  // Makes the running call and all later calls fail.
   void Cancel();
 
  private:
-  // False after Cancel.
+  // Returns false after Cancel.
   bool Begin(grpc::ClientContext& context);
   void End();
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kPageBytes = 4096;
 constexpr size_t kMaxLabelCharacters = 63;
-// A DNS name has 253; Kubernetes puts "requests." in front of the name when it counts quotas.
+// A DNS name has at most 253 characters; Kubernetes prefixes the name with "requests." when it counts quotas.
 constexpr size_t kMaxDomainCharacters = 253 - 9;
 
 absl::Status Wrong(std::string_view item, std::string_view why) {
@@ -57,7 +57,7 @@ absl::Status CheckName(std::string_view item, std::string_view name) {
   if (slash == std::string_view::npos || !IsDomain(name.substr(0, slash)) || !IsType(name.substr(slash + 1))) {
     return Wrong(item, "the name is not a DNS name, a slash and a type, such as rnicd.io/memory-64mi");
   }
-  // Kubernetes takes neither for an extended resource.
+  // Kubernetes accepts neither as an extended resource.
   if (name.find("kubernetes.io/") != std::string_view::npos || name.starts_with("requests.")) {
     return Wrong(item, "names of kubernetes.io and those that begin with 'requests.' belong to Kubernetes");
   }
@@ -93,7 +93,7 @@ absl::StatusOr<std::vector<ResourceSpec>> ParseResources(std::string_view text) 
   std::vector<ResourceSpec> resources;
   for (const std::string_view item : Split(text, ',')) {
     RNICD_ASSIGN_OR_RETURN(ResourceSpec spec, ParseResource(item));
-    // The type names the socket, so it must be another one even where the domain is.
+    // The type names the socket, so it must be unique even across domains.
     if (std::any_of(resources.begin(), resources.end(),
                     [&](const ResourceSpec& other) { return TypeOf(other.name) == TypeOf(spec.name); })) {
       return Wrong(item, "another resource has this type");

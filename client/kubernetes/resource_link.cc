@@ -10,7 +10,7 @@ namespace rnicd::kubernetes {
 namespace {
 
 constexpr char kApiVersion[] = "v1beta1";
-// So many first pauses after it took another plugin's place, a plugin registers once more.
+// A plugin that replaced another one registers once more after this many first_retry pauses.
 constexpr int kPausesToConfirm = 20;
 
 std::chrono::steady_clock::time_point Now() { return std::chrono::steady_clock::now(); }
@@ -29,18 +29,18 @@ ResourceLink::ResourceLink(const KubeletOptions& options, OfferedResource resour
       socket_name_(path_.substr(options.folder.size() + 1)),
       pause_(options.first_retry) {}
 
-ResourceLink::Time ResourceLink::Look(const std::optional<FileIdentity>& kubelet) {
-  Notice(Now(), kubelet);
+ResourceLink::Time ResourceLink::Poll(const std::optional<FileIdentity>& kubelet) {
+  DetectChange(Now(), kubelet);
   if (!kubelet_.has_value()) {
-    return Now() + options_.look_interval;
+    return Now() + options_.poll_interval;
   }
   if (!registered() && Now() >= not_before_) {
-    if (const absl::Status status = Try(); !status.ok()) {
+    if (const absl::Status status = TryRegister(); !status.ok()) {
       PauseFrom(Now());
-      Complain(status);
+      LogFailure(status);
     }
   }
-  return registered() ? std::min(confirm_at_, Now() + options_.look_interval) : not_before_;
+  return registered() ? std::min(confirm_at_, Now() + options_.poll_interval) : not_before_;
 }
 
 void ResourceLink::Stop() { Retire(); }
@@ -50,31 +50,31 @@ bool ResourceLink::up() const {
   return registered_ && endpoint_->watched();
 }
 
-void ResourceLink::Notice(Time now, const std::optional<FileIdentity>& kubelet) {
+void ResourceLink::DetectChange(Time now, const std::optional<FileIdentity>& kubelet) {
   if (kubelet != kubelet_) {
-    // What was refused by the old kubelet, or nobody answered, says nothing about the new one.
+    // Failures with the old kubelet say nothing about the new one.
     kubelet_ = kubelet;
     pause_ = options_.first_retry;
     not_before_ = now;
     Retire();
     return;
   }
-  const char* const reason = Broken(now);
+  const char* const reason = BrokenReason(now);
   if (reason == nullptr) {
     return;
   }
   logger_.Info("the registration with the kubelet is over", {{"resource", resource_.name}, {"reason", reason}});
-  if (now - registered_at_ >= options_.look_interval) {
+  if (now - registered_at_ >= options_.poll_interval) {
     pause_ = options_.first_retry;
     not_before_ = now;
   } else {
     PauseFrom(now);
   }
   Retire();
-  gives_way_ = SomebodyListens(path_);
+  yields_ = HasListener(path_);
 }
 
-const char* ResourceLink::Broken(Time now) const {
+const char* ResourceLink::BrokenReason(Time now) const {
   MutexLock lock(mutex_);
   if (!registered_) {
     return nullptr;
@@ -91,10 +91,10 @@ const char* ResourceLink::Broken(Time now) const {
   if (watch_ended_.load()) {
     return "the kubelet stopped watching";
   }
-  return now - registered_at_ >= options_.look_interval ? "the kubelet does not watch" : nullptr;
+  return now - registered_at_ >= options_.poll_interval ? "the kubelet does not watch" : nullptr;
 }
 
-absl::Status ResourceLink::Try() {
+absl::Status ResourceLink::TryRegister() {
   bool fresh = false;
   {
     MutexLock lock(mutex_);
@@ -112,11 +112,11 @@ absl::Status ResourceLink::Try() {
   return Register();
 }
 
-// The last comer wins: a plugin that is started takes the place of one that runs, and that one keeps off for as long as
-// it lasts. Otherwise two would take turns for ever.
+// The plugin started last wins: it replaces a running plugin, and that one waits until its successor exits. Otherwise
+// the two would replace each other endlessly.
 absl::Status ResourceLink::Serve() {
-  const bool other = SomebodyListens(path_);
-  if (other && gives_way_) {
+  const bool other = HasListener(path_);
+  if (other && yields_) {
     return absl::UnavailableError("another plugin serves on " + path_);
   }
   absl::StatusOr<std::unique_ptr<PluginEndpoint>> endpoint =
@@ -127,7 +127,7 @@ absl::Status ResourceLink::Serve() {
   if (!endpoint.ok()) {
     return endpoint.status();
   }
-  gives_way_ = false;
+  yields_ = false;
   took_over_ = other;
   MutexLock lock(mutex_);
   endpoint_ = *std::move(endpoint);
@@ -149,7 +149,7 @@ absl::Status ResourceLink::Register() {
   logger_.Info("registered with the kubelet", {{"resource", resource_.name}, {"socket", socket_name_}});
   last_error_.clear();
   registered_at_ = Now();
-  // The kubelet takes the end of the other plugin's stream, which comes about now, for the end of this registration.
+  // The kubelet mistakes the end of the other plugin's stream, which comes about now, for the end of this registration.
   confirm_at_ = took_over_ ? registered_at_ + kPausesToConfirm * options_.first_retry : Time::max();
   took_over_ = false;
   MutexLock lock(mutex_);
@@ -157,8 +157,8 @@ absl::Status ResourceLink::Register() {
   return absl::OkStatus();
 }
 
-// The kubelet that hears of a stream's end after a new registration takes the new one for ended, so there is a pause
-// between the two.
+// A kubelet that sees a stream end after a new registration takes the new one for ended, so there is a pause between
+// the two.
 void ResourceLink::Retire() {
   std::unique_ptr<PluginEndpoint> endpoint;
   {
@@ -177,8 +177,8 @@ bool ResourceLink::registered() const {
   return registered_;
 }
 
-// Once for each text: tries go on for as long as the kubelet refuses. What Stop cuts off is nobody's fault.
-void ResourceLink::Complain(const absl::Status& status) {
+// Logs each text once: retries continue for as long as the kubelet refuses. A call cancelled by Stop is not an error.
+void ResourceLink::LogFailure(const absl::Status& status) {
   if (!absl::IsCancelled(status) && last_error_ != status.message()) {
     last_error_ = std::string(status.message());
     logger_.Warning("not registered with the kubelet", {{"resource", resource_.name}, {"error", last_error_}});
@@ -187,7 +187,7 @@ void ResourceLink::Complain(const absl::Status& status) {
 
 void ResourceLink::PauseFrom(Time now) {
   not_before_ = now + pause_;
-  pause_ = std::min(pause_ * 2, options_.look_interval);
+  pause_ = std::min(pause_ * 2, options_.poll_interval);
 }
 
 }  // namespace rnicd::kubernetes

@@ -19,36 +19,36 @@
 
 namespace rnicd::kubernetes {
 
-// One resource's part of KubeletLink. It looks at what is there and decides by that alone, so that no event is needed
-// to be right, only to be quick. Lifetime: what it is given outlives it. Threads: one; up() from any.
+// One resource's part of KubeletLink. It decides only by the current state of socket and kubelet, so events need not be
+// accurate, only prompt. Lifetime: the constructor's arguments must outlive it. Threads: one; up() from any.
 class ResourceLink {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  // `wake` asks for a Look from any thread.
+  // `wake` requests a Poll, from any thread.
   ResourceLink(const KubeletOptions& options, OfferedResource resource, Allocator& allocator, const log::Logger& logger,
                Registrar& registrar, std::function<void()> wake);
 
-  // Where the resource's socket is.
+  // Path of the resource's socket.
   const std::string& path() const { return path_; }
-  // Serves and registers, if that is needed and due. `kubelet`: what stands at kubelet.sock. Answers when it wants to
-  // look again even if nothing is heard.
-  Time Look(const std::optional<FileIdentity>& kubelet);
+  // Serves and registers, if that is needed and due. `kubelet` is the identity of kubelet.sock. Returns when to poll
+  // again if no event arrives.
+  Time Poll(const std::optional<FileIdentity>& kubelet);
   void Stop();
-  // Registered, and the kubelet watches.
+  // Whether the resource is registered and the kubelet is watching.
   bool up() const;
 
  private:
-  void Notice(Time now, const std::optional<FileIdentity>& kubelet);
-  // Why a registration does not hold any more; nothing while it does.
-  const char* Broken(Time now) const;
-  // Ok also when it must wait until not_before_ first.
-  absl::Status Try();
+  void DetectChange(Time now, const std::optional<FileIdentity>& kubelet);
+  // Why the registration no longer holds; null while it does.
+  const char* BrokenReason(Time now) const;
+  // Also OK when it must wait until not_before_ first.
+  absl::Status TryRegister();
   absl::Status Serve();
   absl::Status Register();
   void Retire();
   bool registered() const;
-  void Complain(const absl::Status& status);
+  void LogFailure(const absl::Status& status);
   void PauseFrom(Time now);
 
   const KubeletOptions& options_;
@@ -60,21 +60,21 @@ class ResourceLink {
   const std::string path_;
   const std::string socket_name_;
 
-  // Of the looking thread.
+  // Used by the polling thread only, as are the members up to mutex_, except watch_ended_.
   std::optional<FileIdentity> kubelet_;
   Time registered_at_;
   Time not_before_;
   std::chrono::milliseconds pause_;
   std::string last_error_;
-  // Another plugin took the socket's place.
-  bool gives_way_ = false;
-  // This one took the place of another plugin that ran, and has not registered since.
+  // Another plugin replaced this plugin's socket.
+  bool yields_ = false;
+  // This plugin replaced the socket of another running plugin, and has not registered since.
   bool took_over_ = false;
   Time confirm_at_ = Time::max();
   std::atomic<bool> watch_ended_{false};
 
   mutable Mutex mutex_;
-  // Changed only by the looking thread.
+  // Changed only by the polling thread.
   std::unique_ptr<PluginEndpoint> endpoint_ RNICD_GUARDED_BY(mutex_);
   bool registered_ RNICD_GUARDED_BY(mutex_) = false;
 };

@@ -23,7 +23,7 @@ absl::Status Refused(const std::string& path, const char* why) {
   return absl::FailedPreconditionError(path + " " + why);
 }
 
-absl::Status CheckIsOurs(const std::string& path, int fd, size_t max_bytes) {
+absl::Status CheckOwnership(const std::string& path, int fd, size_t max_bytes) {
   struct stat facts = {};
   if (fstat(fd, &facts) != 0) {
     return FileError(path, "fstat");
@@ -70,7 +70,7 @@ absl::Status WriteAll(const std::string& path, int fd, std::string_view content)
   return absl::OkStatus();
 }
 
-// The mode is set at the end, whatever the umask is.
+// Sets the mode at the end, so that the umask does not matter.
 absl::Status WriteNewFile(const std::string& path, std::string_view content, mode_t mode) {
   const UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR));
   if (!file.valid()) {
@@ -96,7 +96,7 @@ absl::Status SyncFolderOf(const std::string& path) {
 }  // namespace
 
 absl::StatusOr<std::optional<std::string>> ReadOwnFile(const std::string& path, size_t max_bytes) {
-  // O_NONBLOCK: a pipe in the file's place must not hold us up.
+  // O_NONBLOCK: a pipe in place of the file must not block.
   const UniqueFd file(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!file.valid() && errno == ENOENT) {
     return std::nullopt;
@@ -104,14 +104,14 @@ absl::StatusOr<std::optional<std::string>> ReadOwnFile(const std::string& path, 
   if (!file.valid()) {
     return errno == ELOOP ? Refused(path, "is a symbolic link") : FileError(path, "open");
   }
-  RNICD_RETURN_IF_ERROR(CheckIsOurs(path, file.get(), max_bytes));
+  RNICD_RETURN_IF_ERROR(CheckOwnership(path, file.get(), max_bytes));
   RNICD_ASSIGN_OR_RETURN(std::string content, ReadAll(path, file.get(), max_bytes));
   return content;
 }
 
 absl::Status ReplaceFile(const std::string& path, std::string_view content, mode_t mode) {
   const std::string prepared = path + ".new";
-  // A crash may have left one.
+  // A crash may have left this file behind.
   unlink(prepared.c_str());
   absl::Status status = WriteNewFile(prepared, content, mode);
   if (status.ok() && rename(prepared.c_str(), path.c_str()) != 0) {

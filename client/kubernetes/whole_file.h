@@ -12,14 +12,16 @@
 
 namespace rnicd::kubernetes {
 
-// Files that are read and replaced as a whole. Errors: kFailedPrecondition, for people: which file, which call, why.
+// Files that are read and replaced as a whole. Errors: kFailedPrecondition, with text for people: the file, the call
+// and the reason.
 
-// The content. Nothing when there is no such file. Refuses what others could have written: symbolic links and other
-// things that are no regular files, files of another user than ours and root, files that the group or all may write;
-// and files of more than `max_bytes`.
+// The content; empty when there is no such file. Refuses files that others could have written: symbolic links and
+// anything else that is not a regular file, files of a user other than this one and root, files that are writable by
+// group or others; and files of more than `max_bytes`.
 absl::StatusOr<std::optional<std::string>> ReadOwnFile(const std::string& path, size_t max_bytes);
 
-// On disk when it returns; a crash on the way leaves the old file. The new one is prepared beside it, as `path`.new.
+// The file is on disk when this returns; a crash in between leaves the old file. The new content is first written to
+// `path`.new.
 absl::Status ReplaceFile(const std::string& path, std::string_view content, mode_t mode);
 
 }  // namespace rnicd::kubernetes

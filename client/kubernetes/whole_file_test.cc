@@ -52,7 +52,7 @@ TEST_F(WholeFileTest, WhatACrashLeftBehindIsNoHindrance) {
   EXPECT_THAT(Names(), ElementsAre("file"));
 }
 
-// Whoever could make that link would have us write where he may not.
+// An attacker who creates that link would make the plugin write to a file of the attacker's choice.
 TEST_F(WholeFileTest, IsNotWrittenThroughALink) {
   Write("victim", "precious");
   ASSERT_EQ(symlink(Path("victim").c_str(), Path("file.new").c_str()), 0);

@@ -1,4 +1,4 @@
-"""Writes dashboard.json beside this file. The same sources always make the same bytes.
+"""Writes dashboard.json beside this file. The same sources always produce the same bytes.
 
 usage: make_dashboard.py [--check] [--runbooks URL]
   --check          write nothing; fail when dashboard.json is stale
@@ -19,7 +19,7 @@ from variables import variables
 FILE = pathlib.Path(__file__).resolve().parent / "dashboard.json"
 RUNBOOKS = "https://rnicd.example/docs/runbooks"
 COLUMNS = 24
-# The rows in order: title, panels, and whether it is open when the dashboard is; the others show their title only.
+# The rows in order: title, panels, and whether the row is initially open; a folded row shows its title only.
 ROWS = [
     ("Fleet", rows_memory.fleet, True),
     ("Tenants", rows_memory.tenants, True),
@@ -60,7 +60,7 @@ class Layout:
         return placed
 
     def row(self, title, panels, is_open):
-        """The row's panels: beside its heading when it is open, inside of it when it is folded."""
+        """The row's panels: after its heading when it is open, inside of it when it is folded."""
         self.end_line()
         heading = {"id": self._number(), "type": "row", "title": title, "collapsed": not is_open, "panels": [],
                    "gridPos": {"w": COLUMNS, "h": 1, "x": 0, "y": self.y}}
@@ -70,7 +70,7 @@ class Layout:
         self.end_line()
         if is_open:
             return [heading, *placed]
-        # A folded row takes no room.
+        # A folded row takes no space.
         self.y = after_heading
         return [{**heading, "panels": placed}]
 
@@ -82,7 +82,7 @@ def _link(title, url, tooltip):
 
 
 def _annotations():
-    """Grafana's own only."""
+    """Uses only panels and data sources that come with Grafana."""
     return {"list": [{"builtIn": 1, "datasource": {"type": "grafana", "uid": "-- Grafana --"}, "enable": True,
                       "hide": True, "iconColor": "rgba(0, 211, 255, 1)", "name": "Annotations & Alerts",
                       "type": "dashboard"}]}

@@ -1,16 +1,16 @@
 """Builders for the panels of the dashboard: one function for each kind, all with the same look.
 
-A panel cannot be made without a title, a unit, a description and a text for when there is nothing to show.
+A panel cannot be made without a title, a unit, a description and a text for missing data.
 """
 
 DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
 GREEN, YELLOW, RED, BLUE, GREY = "green", "#EAB839", "red", "blue", "#808080"
-# Panels of rows that the row above does not already explain by a value of its own.
+# no_value text of panels whose row does not already explain missing data with a value of its own.
 NOTHING_HAPPENED = "nothing in this time range"
 
 
 def query(expression, legend="", **more):
-    """One query of a panel; panels give it its letter."""
+    """One query of a panel; the panel assigns its letter."""
     return {"datasource": DATASOURCE, "editorMode": "code", "expr": expression, "legendFormat": legend or "__auto",
             "range": True, **more}
 
@@ -31,7 +31,7 @@ ZERO_IS_GOOD = steps((None, GREEN), (1, RED))
 
 
 def value_map(*rows):
-    """Words for numbers: (number, text, colour)."""
+    """Texts for numbers: (number, text, colour)."""
     return [{"type": "value", "options": {str(number): {"text": text, "color": colour, "index": index}
                                           for index, (number, text, colour) in enumerate(rows)}}]
 
@@ -57,7 +57,7 @@ def _reduced(*calculations):
 
 
 def stat(title, description, unit, target, *, no_value, width=3, graph=True, text="value", **more):
-    """One big number, with its course behind it."""
+    """One big number, with its history behind it."""
     options = {"colorMode": "value" if graph else "background", "graphMode": "area" if graph else "none",
                "justifyMode": "auto", "orientation": "auto", "reduceOptions": _reduced(), "textMode": text,
                "wideLayout": True}
@@ -109,7 +109,7 @@ def states(title, description, unit, target, mappings, *, no_value, width=12, he
 
 
 def heatmap(title, description, unit, target, *, no_value, width=12, height=9, **more):
-    """How many of each duration, over time; the query's series are buckets."""
+    """Number of events by duration, over time; the query's series are buckets."""
     options = {"calculate": False, "cellGap": 1,
                "cellValues": {"unit": "none"},
                "color": {"exponent": 0.5, "fill": "dark-orange", "mode": "scheme", "reverse": False,

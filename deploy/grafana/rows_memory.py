@@ -1,4 +1,4 @@
-"""The rows about memory: how much is held, by whom, how it is registered, what goes wrong, what comes back."""
+"""The rows about memory: amounts, holders, registrations, failures, and release."""
 
 from panels import (BLUE, FILLING, GREEN, RED, YELLOW, ZERO_IS_GOOD, bars, gauge, heatmap, instant, lines,
                     query, stat, steps, table)
@@ -8,7 +8,7 @@ RATE = "[$__rate_interval]"
 NO_DAEMON = "no daemon is scraped"
 NO_LIMIT = "no limit is set"
 NO_TENANT = "no tenant holds anything"
-# A percentile of nothing is nothing.
+# Without observations a percentile has no value.
 NO_REGISTRATION = "no registration in this time range"
 
 

@@ -1,4 +1,4 @@
-"""The rows about what is around the memory: tokens, queue pairs, cards, Kubernetes, the daemon itself."""
+"""The rows about everything besides memory: tokens, queue pairs, cards, Kubernetes, the daemon itself."""
 
 from panels import (GREEN, RED, YELLOW, ZERO_IS_GOOD, instant, lines, query, stat, states, steps, table,
                     value_map)

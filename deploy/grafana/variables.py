@@ -1,8 +1,8 @@
-"""What a reader of the dashboard can choose at its top."""
+"""The variables that a user can choose at the top of the dashboard."""
 
 from panels import DATASOURCE
 
-# What every query is narrowed to; the names of the variables below.
+# Label filter of every query, with the names of the variables below.
 NODE = 'job=~"$job",instance=~"$instance"'
 TENANT = NODE + ',tenant=~"$tenant"'
 ADAPTER = NODE + ',adapter=~"$adapter"'
@@ -29,7 +29,7 @@ def variables():
          "description": "The Prometheus that scrapes the daemons.", "options": [], "hide": 0,
          "current": {"selected": False, "text": "default", "value": "default"},
          "includeAll": False, "multi": False, "refresh": 1, "skipUrlSync": False},
-        # All jobs are those of the list: other programs have up and process_ series too.
+        # "All" means the listed jobs only: other programs have up and process_ series too.
         _chosen("job", "Job", "label_values(rnicd_build_info, job)", "Name of the scrape job."),
         _chosen("instance", "Node", 'label_values(rnicd_build_info{job=~"$job"}, instance)',
                 "Nodes, by the address that is scraped.", allValue=".*"),

@@ -1,8 +1,8 @@
-"""Puts together all files of the image, from programs that were built and the packages of this machine. Runs as root.
+"""Assembles all files of the image, from built programs and the packages of this machine. Runs as root.
 
 usage: assemble.py --out FOLDER --debug FOLDER --version VERSION [--epoch SECONDS] PROGRAM...
-  --out      gets the image: programs without symbols, what they need, users, licences, the list of packages
-  --debug    gets the programs' symbols, where debuggers look for them
+  --out      folder for the image: programs without symbols, their libraries, users, licences, the list of packages
+  --debug    folder for the programs' symbols, where debuggers look for them
   --epoch    Unix time of all files, so that the same programs make the same image; default: 0
 """
 
@@ -21,7 +21,7 @@ import packages
 USER = 65532
 PASSWD = (f"root:x:0:0:root:/:/usr/sbin/nologin\nrnicd:x:{USER}:{USER}:rnicd:/nonexistent:/usr/sbin/nologin\n")
 GROUP = f"root:x:0:\nrnicd:x:{USER}:\n"
-# Path, mode, owner. Workloads see the first; the second is the operator's.
+# Path, mode, owner. Workloads see the first directory; the second is for the operator.
 FOLDERS = [("run/rnicd", 0o755, USER), ("run/rnicd-admin", 0o700, USER), ("tmp", 0o1777, 0),
            ("dev", 0o755, 0), ("proc", 0o755, 0), ("sys", 0o755, 0)]
 LICENCE = pathlib.Path(__file__).resolve().parents[2] / "LICENSE"
@@ -45,7 +45,7 @@ def copy(path, root):
 
 
 def add_program(program, out, debug):
-    """The program without its symbols, and the symbols by the program's build id."""
+    """Writes the program without its symbols, and the symbols under the program's build id."""
     build_id = re.search(r"Build ID: ([0-9a-f]{6,})", run("readelf", "--notes", program))[1]
     symbols = debug / "usr/lib/debug/.build-id" / build_id[:2] / f"{build_id[2:]}.debug"
     symbols.parent.mkdir(parents=True, exist_ok=True)
@@ -71,8 +71,8 @@ def add_system(out):
             (out / name).symlink_to(os.readlink(f"/{name}"))
 
 
-def add_papers(out, files, version, epoch):
-    """Who made what is in the image, and on which terms."""
+def add_licences(out, files, version, epoch):
+    """Writes the list of packages and their licences."""
     names = packages.owners(files) | set(packages.COMPILED_IN)
     for name in sorted(names):
         write(out / "usr/share/doc" / name / "copyright", pathlib.Path(f"/usr/share/doc/{name}/copyright").read_text())
@@ -82,7 +82,7 @@ def add_papers(out, files, version, epoch):
 
 
 def settle(root, epoch):
-    """Times and modes that do not depend on when and where this ran. Inside first: a folder's own time comes last."""
+    """Sets reproducible times and modes. Files first: changing them would change the time of their folder."""
     for folder, folders, files in os.walk(root, topdown=False):
         for name in sorted(files) + sorted(folders):
             os.utime(os.path.join(folder, name), (epoch, epoch), follow_symlinks=False)
@@ -108,7 +108,7 @@ def main():
         copy(path, out)
     add_system(out)
     closure.check(out)
-    add_papers(out, files, arguments.version, arguments.epoch)
+    add_licences(out, files, arguments.version, arguments.epoch)
     for root in (out, debug):
         settle(root, arguments.epoch)
 

@@ -1,20 +1,20 @@
-"""Which shared libraries programs need, and whether a tree of files holds them all."""
+"""Finds the shared libraries that programs need, and checks that a tree of files contains them all."""
 
 import os
 import pathlib
 import subprocess
 
-# libibverbs loads these by itself, so no program names them: without them there would be no cards.
+# libibverbs loads these at run time, so no program is linked to them; without them no card is found.
 PROVIDERS = "usr/lib/*/libibverbs/*.so"
 PROVIDER_NAMES = "etc/libibverbs.d/*.driver"
 
 
 class Missing(Exception):
-    """A library that is not there."""
+    """A library is missing."""
 
 
-def told_by_ldd(text):
-    """The paths of what ldd or the loader's --list prints. Lines without a path are the kernel's own."""
+def parse_ldd(text):
+    """The paths in the output of ldd or the loader's --list. Lines without a path belong to the kernel."""
     paths = []
     for line in text.splitlines():
         if "not found" in line:
@@ -31,12 +31,12 @@ def _output(*command):
 
 
 def unfolded(path):
-    """The path without links in its folders, and the link itself kept: /lib/x is /usr/lib/x."""
+    """The path with links in its folders resolved, and a final link kept: /lib/x becomes /usr/lib/x."""
     return os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
 
 
 def with_targets(path):
-    """The path and, if it is a link, all that it leads to."""
+    """The path and, if it is a link, its chain of targets."""
     path = unfolded(path)
     yield path
     if os.path.islink(path):
@@ -44,14 +44,14 @@ def with_targets(path):
 
 
 def needed_files(programs):
-    """All files beside the programs themselves, sorted: libraries with their links, the loader, the cards' drivers."""
+    """All files needed besides the programs, sorted: libraries with their links, the loader, the cards' drivers."""
     root = pathlib.Path("/")
     drivers = sorted(str(path) for path in root.glob(PROVIDERS))
     if not drivers:
         raise Missing("no " + PROVIDERS)
     found = set(drivers) | {str(path) for path in root.glob(PROVIDER_NAMES)}
     for file in [*programs, *drivers]:
-        found.update(told_by_ldd(_output("ldd", file)))
+        found.update(parse_ldd(_output("ldd", file)))
     return sorted({part for path in found for part in with_targets(path)})
 
 
@@ -63,12 +63,12 @@ def _is_elf(path):
 
 
 def check(out):
-    """Asks the tree's own loader about every program and library in it, with nothing but the tree to look in."""
+    """Runs the tree's own loader on every program and library in it, with the tree as the only search path."""
     loader = next(path for path in sorted(out.glob("usr/lib/*/ld-linux-*")) if not path.is_symlink())
     for file in sorted(out.rglob("*")):
         if not _is_elf(file) or file == loader:
             continue
         told = _output(loader, "--inhibit-cache", "--library-path", loader.parent, "--list", file)
-        strange = [path for path in told_by_ldd(told) if not path.startswith(f"{out}/")]
+        strange = [path for path in parse_ldd(told) if not path.startswith(f"{out}/")]
         if strange:
             raise Missing(f"{file} needs what the image does not hold: {', '.join(strange)}")

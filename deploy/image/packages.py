@@ -1,16 +1,16 @@
-"""Which Debian packages files come from, and the list of them as CycloneDX has it (a "software bill of materials")."""
+"""Debian packages of files, and the list of them in CycloneDX format (a "software bill of materials")."""
 
 import datetime
 import subprocess
 import urllib.parse
 
-# Headers of these are compiled into the programs; no file of theirs is left to tell.
+# Only headers of these packages are used; no file in the image reveals them.
 COMPILED_IN = ("nlohmann-json3-dev",)
 FIELDS = ("Package", "Version", "Architecture", "source:Package", "source:Version")
 
 
 class Unknown(Exception):
-    """A file that no package owns."""
+    """No package owns the file."""
 
 
 def owners(paths):
@@ -26,7 +26,7 @@ def owners(paths):
 
 
 def facts(package):
-    """{field: value} of an installed package, as dpkg knows it."""
+    """{field: value} of an installed package, from dpkg."""
     form = "\n".join(f"${{{field}}}" for field in FIELDS) + "\n"
     told = subprocess.run(["dpkg-query", "--show", f"--showformat={form}", package], check=True, capture_output=True,
                           text=True).stdout
@@ -34,7 +34,7 @@ def facts(package):
 
 
 def purl(known):
-    """The package's address, as https://github.com/package-url/purl-spec writes it: a plus sign is escaped."""
+    """The package's URL in the form of https://github.com/package-url/purl-spec: a plus sign is escaped."""
     name, version = (urllib.parse.quote(known[field], safe="~.-_") for field in ("Package", "Version"))
     return f"pkg:deb/debian/{name}@{version}?arch={known['Architecture']}&distro=debian-12"
 
@@ -46,7 +46,7 @@ def _component(known):
 
 
 def bill(version, packages, epoch):
-    """The document. `packages` are facts; the order of what is given does not matter."""
+    """The CycloneDX document. `packages` are results of facts(); their order does not matter."""
     components = sorted((_component(known) for known in packages), key=lambda component: component["purl"])
     rnicd = {"type": "application", "bom-ref": "rnicd", "name": "rnicd", "version": version,
              "purl": f"pkg:generic/rnicd@{urllib.parse.quote(version)}",

@@ -20,14 +20,14 @@ metadata:
   name: rnicd
   labels:
     app.kubernetes.io/name: rnicd
-    # The operator takes only what its ruleSelector names, and by default nothing: set the labels of yours.
+    # The operator uses only rules that its ruleSelector selects, by default none: set the labels of yours.
     release: prometheus
 spec:
 """
 
 
 def text(runbooks=RUNBOOKS):
-    """The rules as they are written, with their comments, two columns further right."""
+    """The text of the rules, with their comments, indented by two more columns."""
     rules = (FOLDER / "rnicd.rules.yaml").read_text()
     body = rules[rules.index("groups:"):].replace(RUNBOOKS, runbooks)
     return HEAD + "".join(f"  {line}" if line.strip() else line for line in body.splitlines(True))

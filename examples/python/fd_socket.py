@@ -1,13 +1,13 @@
-"""One exchange on fd.sock, which carries what gRPC cannot: file descriptors."""
+"""One exchange on fd.sock, which carries file descriptors; gRPC cannot."""
 
 import socket
 
 _PACKET_BYTES_MAX = 4096
-_PATIENCE_SECONDS = 30
+_TIMEOUT_SECONDS = 30
 
 
 def fetch(path, ticket, messages):
-    """Redeems the ticket of AllocateMemory: answers the descriptor of the memory file, which the caller closes."""
+    """Redeems the ticket of AllocateMemory: returns the descriptor of the memory file, which the caller closes."""
     request = messages.fd_channel.FdRequest(fd_ticket=ticket, fd_count=0).SerializeToString()
     packet, descriptors = exchange(path, request, ())
     reply = messages.fd_channel.FdReply.FromString(packet)
@@ -17,7 +17,7 @@ def fetch(path, ticket, messages):
 
 
 def send(path, ticket, descriptor, messages):
-    """Redeems the ticket of ImportMemory: lends the daemon a memfd."""
+    """Redeems the ticket of ImportMemory: sends a memfd to the daemon."""
     request = messages.fd_channel.FdRequest(fd_ticket=ticket, fd_count=1).SerializeToString()
     packet, _ = exchange(path, request, (descriptor,))
     reply = messages.fd_channel.FdReply.FromString(packet)
@@ -26,9 +26,9 @@ def send(path, ticket, descriptor, messages):
 
 
 def exchange(path, request, descriptors):
-    """One packet there, one packet back, each with its descriptors; then the daemon hangs up."""
+    """Sends one packet and receives one, each with its descriptors; then the daemon closes the connection."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
-        connection.settimeout(_PATIENCE_SECONDS)
+        connection.settimeout(_TIMEOUT_SECONDS)
         connection.connect(path)
         if descriptors:
             socket.send_fds(connection, [request], descriptors)

@@ -1,4 +1,4 @@
-"""Gets registered memory from rnicd with nothing but gRPC and a Unix socket, and prints what a peer needs."""
+"""Registers memory with rnicd using only gRPC and a Unix socket, and prints what a peer needs."""
 
 import argparse
 import ctypes
@@ -16,11 +16,11 @@ _STATUS_PENDING = 0x103
 
 
 def attach(connection, fd_path, size):
-    """Memory of the daemon's making, mapped here and sealed. Answers its id and the mapping."""
+    """Allocates memory in the daemon, maps and seals it. Returns its id and the mapping."""
     memory = connection.call("Memory", "AllocateMemory", size=size)
     descriptor = fd_socket.fetch(fd_path, memory.fd_ticket, connection.messages)
     try:
-        # Before SealMemory: no new writable mapping can be made after it.
+        # Before SealMemory: no new writable mapping can be created after it.
         mapping = mmap.mmap(descriptor, size, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
     finally:
         os.close(descriptor)
@@ -29,7 +29,7 @@ def attach(connection, fd_path, size):
 
 
 def register(connection, events, mr_id, memory_id, mapping):
-    """The whole of the mapping. The daemon answers at once, or says that it will and tells it by an event."""
+    """Registers the whole mapping. The daemon completes at once, or returns STATUS_PENDING and sends an event."""
     flag = connection.messages.types.MrFlag
     address = ctypes.addressof(ctypes.c_char.from_buffer(mapping))
     entry = connection.messages.types.MdlEntry(memory_id=memory_id, byte_offset=0, byte_count=len(mapping),
@@ -47,14 +47,14 @@ def register(connection, events, mr_id, memory_id, mapping):
 
 
 def await_event(events, kind):
-    """The next event of the kind. Who has several requests pending tells them apart by their request_context."""
+    """The next event of the kind. With several pending requests, match them by their request_context."""
     for event in events:
         if event.HasField(kind):
             return getattr(event, kind)
     raise ConnectionError(f"the event stream ended without {kind}")
 
 
-def tell_the_story(connection, socket_dir, size):
+def run(connection, socket_dir, size):
     session = connection.call("Session", "OpenSession", label="python-example",
                               grant=os.environ.get("RNICD_GRANT", ""))
     print(f"session {session.session_id} of tenant {session.tenant}")
@@ -70,7 +70,7 @@ def tell_the_story(connection, socket_dir, size):
     print(f"{region.length} bytes at {region.base_virtual_address:#x} on {adapter.adapter_name}")
     print(f"local token {region.local_token:#010x}, remote token {region.remote_token:#010x}")
 
-    # Children before parents; the tokens are dead after the first line.
+    # Children before parents; the tokens are invalid after the first line.
     connection.call("Memory", "DeregisterMr", mr_id=mr_id)
     connection.call("Memory", "CloseMr", mr_id=mr_id)
     connection.call("Memory", "ClosePd", pd_id=pd_id)
@@ -87,7 +87,7 @@ def main():
     options = parser.parse_args()
     connection = rnicd_rpc.Connection(options.socket_dir, rnicd_rpc.Messages(_PROTO))
     try:
-        tell_the_story(connection, options.socket_dir, options.size)
+        run(connection, options.socket_dir, options.size)
     except rnicd_rpc.Refused as refused:
         print(f"refused: {refused}", file=sys.stderr)
         return 1

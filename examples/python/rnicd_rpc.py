@@ -1,4 +1,4 @@
-"""rnicd's calls over rpc.sock: protoc makes the messages, gRPC carries them, a refusal becomes an exception."""
+"""rnicd's calls over rpc.sock: protoc generates the messages, gRPC carries them, an error becomes an exception."""
 
 import importlib
 import pathlib
@@ -11,18 +11,18 @@ import grpc
 _CHANNEL_OPTIONS = [
     # Two channels to one path would share a connection, and a connection carries one session.
     ("grpc.use_local_subchannel_pool", 1),
-    # A connection that gRPC drops because it idles would take the session with it.
+    # If gRPC dropped an idle connection, the session would end with it.
     ("grpc.client_idle_timeout_ms", 2**31 - 1),
-    # A call that is sent twice could happen twice.
+    # A call that is retried could be executed twice.
     ("grpc.enable_retries", 0),
-    # Answers to large batches are above gRPC's 4 MiB.
+    # Responses to large batches are above gRPC's 4 MiB.
     ("grpc.max_receive_message_length", -1),
 ]
-_PATIENCE_SECONDS = 30
+_TIMEOUT_SECONDS = 30
 
 
 class Refused(Exception):
-    """The daemon said no. `detail` is an ErrorDetail; switch on its reason, never on text."""
+    """The daemon refused. `detail` is an ErrorDetail; switch on its reason, never on text."""
 
     def __init__(self, detail, reason):
         super().__init__(f"{detail.message} ({reason}, {detail.ntstatus_name}, field {detail.field or '-'})")
@@ -31,7 +31,7 @@ class Refused(Exception):
 
 
 class Messages:
-    """The message classes of proto/rnicd/v1, made when the program starts. A real one makes them when it is built."""
+    """The message classes of proto/rnicd/v1, generated at start. A real program generates them at build time."""
 
     def __init__(self, proto_folder):
         proto_folder = pathlib.Path(proto_folder)
@@ -48,7 +48,7 @@ class Messages:
         return self._modules[name]
 
     def refusal(self, detail):
-        """An ErrorDetail as an exception; the name of its reason as docs/ERRORS.md has it."""
+        """An ErrorDetail as an exception, with the name of its reason as in docs/ERRORS.md."""
         name = self.error.ErrorReason.Name(detail.reason) if detail.reason in self.error.ErrorReason.values() else "?"
         return Refused(detail, name.removeprefix("ERROR_REASON_"))
 
@@ -66,12 +66,12 @@ class Connection:
     def call(self, service, method, **fields):
         request, make = self._prepare(service, method, fields, self._channel.unary_unary)
         try:
-            return make(request, timeout=_PATIENCE_SECONDS)
+            return make(request, timeout=_TIMEOUT_SECONDS)
         except grpc.RpcError as failure:
             raise self._refusal(failure) from failure
 
     def stream(self, service, method, **fields):
-        """The answers of a stream, one after another; it has no deadline."""
+        """The responses of a stream, one after another; it has no deadline."""
         request, make = self._prepare(service, method, fields, self._channel.unary_stream)
         return make(request)
 
@@ -83,7 +83,7 @@ class Connection:
                                        response_deserializer=response.FromString)
 
     def _refusal(self, failure):
-        """What the trailer says; a failure without it is gRPC's own: nobody is there, or the time is up."""
+        """The error in the trailer; a failure without it is gRPC's own: no daemon listens, or a timeout."""
         error = self.messages.error
         for key, value in failure.trailing_metadata() or ():
             if key == "grpc-status-details-bin":

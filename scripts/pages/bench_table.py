@@ -17,7 +17,7 @@ NANOSECONDS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
 
 
 def medians(path):
-    """Row name to median real time in microseconds."""
+    """{row name: median real time in microseconds}."""
     rows = {}
     for row in json.loads(path.read_text())["benchmarks"]:
         if row.get("aggregate_name") == "median":

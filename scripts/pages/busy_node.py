@@ -1,4 +1,4 @@
-"""A node at work, for pictures: tenants whose clients come, register, are refused, die and go."""
+"""A busy node, for pictures: tenants whose clients start, register, are refused, die and exit."""
 
 import pathlib
 import random
@@ -8,7 +8,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "browser"))
 from stage import Stage  # noqa: E402
 
-# Name of the grant: what its tenant may have, how much its clients take.
+# Name of the grant: its tenant's limits, and how much its clients use.
 _TENANTS = {
     "training": (["--pinned", "192MiB", "--sessions", "12"], ["4MiB", "16MiB", "24MiB"]),
     "inference": (["--pinned", "48MiB", "--sessions", "6"], ["1MiB", "2MiB", "8MiB"]),
@@ -18,7 +18,7 @@ _CLIENTS_MOST = 16
 
 
 class BusyNode:
-    """Draws what happens from a seed, so that two runs tell the same story."""
+    """Draws the events from a seed, so that two runs are alike."""
 
     def __init__(self, rnicd, rnicctl, folder):
         self.stage = Stage(rnicd, rnicctl, folder)
@@ -27,14 +27,14 @@ class BusyNode:
         self._running = []
 
     def start(self):
-        """Answers host:port of the daemon's pages."""
+        """Returns host:port of the daemon's pages."""
         address = self.stage.start_daemon()
         for name, (limits, _) in _TENANTS.items():
             made = self.stage.run("grant", "create", "--name", name, "--secret-only", *limits)
             if made.returncode != 0:
                 raise RuntimeError(made.stdout.decode())
             self._grants[name] = made.stdout.decode().strip()
-        # Some that stay to the end.
+        # Clients that stay to the end.
         self._hold("training", "48MiB", "forever", "trainer rank 0", regions=8)
         self._hold("training", "40MiB", "forever", "trainer rank 1", regions=4)
         self._hold("inference", "24MiB", "forever", "kv cache", regions=16)

@@ -1,4 +1,4 @@
-"""What the daemon exposes, as daemon/metrics/catalogue.inc and labels.inc declare it."""
+"""The daemon's metrics, as declared in daemon/metrics/catalogue.inc and labels.inc."""
 
 import collections
 import re
@@ -49,7 +49,7 @@ def parse_labels(text):
 
 
 def _check(metrics, labels):
-    """That no name stands twice, and that the two files agree on the labels."""
+    """Checks that names are unique, and that the two files agree on the labels."""
     for rows in (metrics, labels):
         names = [row.name for row in rows]
         for name in sorted({name for name in names if names.count(name) > 1}):

@@ -1,4 +1,4 @@
-"""docs/ndk-conformance.md: what the conformance runs showed, by area and case by case, provider by provider.
+"""docs/ndk-conformance.md: results of the conformance runs, by area, by case and by provider.
 
 The suite runs once for each provider, and each run leaves a file of results. The run against cards needs a virtual
 machine and is not part of every build: where its file is missing, its column stays as the committed page has it.
@@ -19,12 +19,12 @@ _VM_RESULTS = "results/vm/rnicd_conformance.json"
 
 # Provider/NdkConformance.Case016_GapInsideLengthIsRefused/soft
 _TEST = re.compile(r"^Case(\d{3})_(\w+)/(\w+)$")
-# The head of a column. A provider that is not named here is called by its own name.
+# Column headings. A provider that is not listed here has its own name as heading.
 _TITLES = {"verbs": "verbs (rxe)"}
 _VM_PROVIDER = "verbs"
 _NOTHING = "-"
 
-# The groups of the case list; each ends with the case named.
+# The groups of the case list, each with its last case.
 _AREAS = [
     (14, "Create, close, and the asynchronous contract"),
     (36, "Register and deregister"),
@@ -95,7 +95,7 @@ def read_left_out(path):
 
 
 def find_results(repo, results):
-    """The release build's results, else those of any other build."""
+    """The release build's results, or those of any other build."""
     if results:
         candidates = [results]
     else:
@@ -107,7 +107,7 @@ def find_results(repo, results):
 
 
 def find_vm_results(repo, results):
-    """Those of the run in the virtual machine; nothing when there was none."""
+    """Results of the run in the virtual machine; empty when there was none."""
     if results and not results.exists():
         raise Problem(f"no such file: {results}")
     path = results or repo / "build/release" / _VM_RESULTS
@@ -140,7 +140,7 @@ def providers_of(outcome):
 
 
 def check_complete(cases, not_covered, outcome):
-    """Every case is either tested or says why not; nothing else is mentioned."""
+    """Checks that every case is either tested or has a reason, and that no other case is listed."""
     if sorted(cases) != list(range(1, len(cases) + 1)):
         raise Problem(f"{_CASES}: the cases must be numbered 1, 2, 3, ... without a gap")
     for case in sorted(set(not_covered) | set(outcome)):
@@ -154,7 +154,7 @@ def check_complete(cases, not_covered, outcome):
 
 
 def check_vm_run(outcome, left_out):
-    """Every test ran in the virtual machine, or stands in the list of those that cannot; and not both."""
+    """Checks that every test either ran in the virtual machine or is in the list of those that cannot."""
     for tests in outcome.values():
         for name, by_provider in tests.items():
             ran = _VM_PROVIDER in by_provider
@@ -187,7 +187,7 @@ def verdicts_of(outcome, gaps, left_out):
 
 
 def committed_column(path, title):
-    """{case: verdict} of one column of the page as it is; empty when it has none."""
+    """{case: verdict} of one column of the present page; empty when it has none."""
     verdicts = {}
     column = None
     for line in path.read_text().splitlines() if path.exists() else []:

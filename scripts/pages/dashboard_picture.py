@@ -1,11 +1,11 @@
-"""docs/dashboard.svg: chosen panels of deploy/grafana/dashboard.json, with what a real Prometheus answers to them."""
+"""docs/dashboard.svg: selected panels of deploy/grafana/dashboard.json, with data of a real Prometheus."""
 
 import json
 import re
 
 import svg_panels
 
-# Title, and its place in a grid of 24 columns: (column, row, columns, rows); a row has kRow pixels.
+# Title, and its position in a grid of 24 columns: (column, row, columns, rows); a row has kRow pixels.
 PANELS = [
     ("Pinned", (0, 0, 6, 3)), ("Sessions", (6, 0, 6, 3)), ("Registrations", (12, 0, 6, 3)), ("Failing", (18, 0, 6, 3)),
     ("Pinned by the biggest tenants", (0, 3, 12, 8)), ("Use of limits in bytes", (12, 3, 12, 8)),
@@ -14,7 +14,7 @@ PANELS = [
 ]
 _COLUMN, _ROW, _GAP, _MARGIN, _HEAD = 60, 40, 8, 16, 52
 _STEP = 2
-# What a person would choose on the dashboard. A window of rates is that of Grafana: four scrapes, and some more.
+# A user's choices on the dashboard. The rate window is Grafana's: a little more than four scrapes.
 _VARIABLES = {"__rate_interval": "10s", "__interval": f"{_STEP}s", "topn": "6", "interval": "5m"}
 _COLORS = {"green": "#73bf69", "red": "#f2495c", "blue": "#5794f2", "orange": "#ff780a", "yellow": "#f2cc0c"}
 
@@ -32,7 +32,7 @@ def panels_by_title(dashboard):
 
 
 def expand(expression):
-    """The expression with the dashboard's variables filled in; those that are not named here are "All"."""
+    """The expression with the dashboard's variables replaced; variables that are not listed here are "All"."""
     return re.sub(r"\$\{?(\w+)(?::\w+)?\}?", lambda found: _VARIABLES.get(found[1], ".*"), expression)
 
 
@@ -43,7 +43,7 @@ def _name(form, labels, title):
 
 
 def _series(panel, prometheus, begin, end):
-    """[(name, [(second since the begin, value), ...])] of all targets, numbers only."""
+    """[(name, [(seconds since the start, value), ...])] of all targets, numbers only."""
     found = []
     for target in panel["targets"]:
         answer = prometheus.ask("query_range", query=expand(target["expr"]), start=begin, end=end, step=_STEP)

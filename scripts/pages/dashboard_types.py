@@ -34,7 +34,7 @@ def program(dashboard):
     lines = [HEAD.format(imports="\n".join(_import(kind) for kind in PANELS))]
     for panel in _panels(dashboard):
         kind, options = PANELS[panel["type"]], json.dumps(panel["options"], indent=1)
-        # What is left out has a default.
+        # Omitted options have a default.
         lines.append(f"// {panel['title']}\nexport const panel{panel['id']}: Json<Partial<{kind}>> = {options};")
     lines.append(f"export const dashboard: Json<Dashboard> = {json.dumps(dashboard, indent=1)};")
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""docs/ERRORS.md: every reason for which a call can be refused."""
+"""docs/ERRORS.md: every reason with which a call can be refused."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The README's example: the program that the build compiles, word for word."""
+"""The README's example: an exact copy of a program that the build compiles."""
 
 from .problem import Problem
 

@@ -1,5 +1,5 @@
-"""Manifests as TypeScript programs, for `scripts/lint manifests`: they compile only if every field is one that
-kubernetes-types knows, of the right type, and none is missing.
+"""Manifests as TypeScript programs, for `scripts/lint manifests`: they compile only if every field exists in
+kubernetes-types and has the right type, and none is missing.
 
 usage: manifest_types.py FILE.yaml... > FILE.ts
 """
@@ -12,12 +12,12 @@ import yaml
 
 # The module of each apiVersion.
 MODULES = {"v1": "core/v1", "apps/v1": "apps/v1", "rbac.authorization.k8s.io/v1": "rbac/v1"}
-# Kinds of the Prometheus operator, which no package has types for; tests/deploy looks at them.
+# Kinds of the Prometheus operator: no package has types for them, so tests/deploy checks them.
 UNTYPED = {("monitoring.coreos.com/v1", "PodMonitor"), ("monitoring.coreos.com/v1", "PrometheusRule")}
 
 
 def program(documents):
-    """`documents` are (where it comes from, the parsed document)."""
+    """`documents` are pairs (source, parsed document)."""
     imports, constants = set(), []
     for where, document in documents:
         version, kind = document["apiVersion"], document["kind"]

@@ -1,10 +1,10 @@
-"""What the makers of tables share: print the text, and put it between a page's markers."""
+"""Shared by the table generators: prints the text, and writes it between a page's markers."""
 
 import pathlib
 
 
 def publish(text, name, arguments):
-    """Prints the text; after "--write PAGE" it also replaces what stands between the page's markers of that name."""
+    """Prints the text; with "--write PAGE" also replaces the text between the page's markers of that name."""
     print(text)
     if "--write" not in arguments:
         return

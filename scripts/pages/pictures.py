@@ -1,4 +1,4 @@
-"""Lets a node work under a real Prometheus and takes the pictures of docs/: the dashboard's panels, the status page.
+"""Runs a busy node under a real Prometheus and takes the pictures of docs/: the dashboard's panels, the status page.
 
 usage: pictures.py --rnicd PROGRAM --rnicctl PROGRAM --prometheus PROGRAM --source FOLDER --seconds N
 """
@@ -12,18 +12,18 @@ import busy_node
 import dashboard_picture
 from prometheus_run import Prometheus
 
-# Found where busy_node found the stage.
+# Found through the path that busy_node added for the stage.
 from devtools import Chromium
 from page import Page
 
-# Of the status page: what says most of it; the list of failures goes on for long.
+# Height of the status page's picture: the most informative part, because the list of failures is long.
 _PICTURE_HEIGHT = 1200
 _WARM_UP_SECONDS = 15
 _ROWS = "[...document.querySelectorAll('#sessions tr.opens')]"
 
 
 def status_page(address, folder, picture):
-    """The page of now, with one session open."""
+    """The current page, with one session open."""
     profile = pathlib.Path(folder) / "profile"
     profile.mkdir()
     browser = Chromium("/usr/bin/chromium", str(profile))
@@ -53,7 +53,7 @@ def main():
         with node.stage:
             address = node.start()
             with Prometheus(options.prometheus, folder, address) as prometheus:
-                # Rates need a past.
+                # Rates need a history.
                 node.work(_WARM_UP_SECONDS)
                 begin = time.time()
                 node.work(options.seconds)

@@ -2,4 +2,4 @@
 
 
 class Problem(Exception):
-    """A source of a page is missing or contradicts another; the text says how to mend it."""
+    """A source of a page is missing or contradicts another; the text says how to fix it."""

@@ -1,4 +1,4 @@
-"""A real Prometheus for some minutes: scrapes one address each second, and is asked for what it saw."""
+"""A real Prometheus for some minutes: scrapes one address each second, and is then queried."""
 
 import json
 import pathlib
@@ -49,7 +49,7 @@ class Prometheus:
         self._process.wait()
 
     def ask(self, kind, **parameters):
-        """kind: "query" or "query_range". Answers the series: (labels, [(time, value), ...])."""
+        """kind: "query" or "query_range". Returns the series: (labels, [(time, value), ...])."""
         url = f"{self._url}/api/v1/{kind}?{urllib.parse.urlencode(parameters)}"
         try:
             with urllib.request.urlopen(url, timeout=30) as answer:

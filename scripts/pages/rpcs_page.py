@@ -40,7 +40,7 @@ def _methods(path):
 def make(repo):
     lines = [_HEAD]
     for path in sorted((repo / "proto").rglob("*.proto")):
-        # What the device plugin speaks with the kubelet is no call of the daemon.
+        # The device plugin's API with the kubelet has no calls of the daemon.
         if "kubelet" in path.parts:
             continue
         for kind, name, comment in _methods(path):

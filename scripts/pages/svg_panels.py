@@ -61,7 +61,7 @@ def _clock(seconds):
 
 
 def _axes(area, span, labels):
-    """Lines across at the labels [(share of the height, words)], and minutes below."""
+    """Horizontal lines at the labels [(share of the height, text)], and minutes below."""
     x, y, width, height = area
     parts = []
     for share, words in labels:
@@ -79,7 +79,7 @@ def _points(area, span, top, values):
 
 
 def _stacked(series):
-    """Each on top of those before; a moment that one does not have counts as nothing."""
+    """Stacks each series on the previous ones; a missing time counts as 0."""
     sums, stacked = {}, []
     for name, values in series:
         own = dict(values)
@@ -93,7 +93,7 @@ def _stacked(series):
 def lines(box, title, series, unit, span, stack=False):
     """series: [(name, [(second, value), ...])]."""
     x, y, width, height = box
-    # The greatest first, as Grafana's legend sorts them; what was nothing all the time only fills the legend.
+    # The greatest first, in the order of Grafana's legend; series that were always 0 would only fill the legend.
     series = sorted(series, key=lambda one: -max(value for _, value in one[1]))[:len(PALETTE)]
     series = [one for one in series if any(value > 0 for _, value in one[1])] or series[:1]
     rows = min(len(series), _LEGEND_MOST)
@@ -162,7 +162,7 @@ def _heat_color(share):
 
 
 def heat(box, title, buckets, unit, span):
-    """buckets: {upper bound: [(second, how many up to that bound), ...]}, as Prometheus counts."""
+    """buckets: {upper bound: [(second, count up to that bound), ...]}, cumulative as in Prometheus."""
     x, y, width, height = box
     bounds = sorted(buckets)
     cells = {}
@@ -182,7 +182,7 @@ def heat(box, title, buckets, unit, span):
     tall = area[3] / max(len(rows), 1)
     for (bound, when), many in cells.items():
         if bound in rows and many > 1e-6:
-            # Grafana counts a cell from its moment backwards.
+            # In Grafana a cell ends at its timestamp.
             left = max(area[0] + area[2] * when / span - wide, area[0])
             top = area[1] + area[3] - (rows.index(bound) + 1) * tall
             parts.append(f'<rect x="{left:.1f}" y="{top + 0.5:.1f}" width="{max(wide - 0.8, 0.8):.1f}" '

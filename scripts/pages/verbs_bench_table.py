@@ -9,7 +9,7 @@ import sys
 
 from marked_text import publish
 
-# Differences smaller than this part of what is subtracted are noise.
+# Differences smaller than this share of the subtrahend are noise.
 NOISE = 0.1
 
 

@@ -1,4 +1,4 @@
-"""A headless Chromium, spoken to over the pipe of its DevTools protocol: one JSON message, one NUL."""
+"""A headless Chromium, driven over the pipe of its DevTools protocol: a JSON message, a NUL, and so on."""
 
 import fcntl
 import json
@@ -12,25 +12,25 @@ _FLAGS = [
     "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-default-apps",
     "--disable-dev-shm-usage", "--remote-debugging-pipe", "--force-color-profile=srgb", "--lang=en",
 ]
-# The browser reads commands on the first and answers on the second; so the protocol says.
+# The protocol fixes these descriptors: the browser reads commands from the first and writes to the second.
 _COMMANDS_FD, _ANSWERS_FD = 3, 4
-# A busy machine may need long to start a browser.
-PATIENCE = 60
+# A busy machine may take long to start a browser.
+TIMEOUT_S = 60
 
 
 class DevToolsError(Exception):
-    """The browser refused a command, went away, or did not answer in time."""
+    """The browser refused a command, exited, or did not respond in time."""
 
 
 def _high(descriptor):
-    """The same pipe under a number that does not collide with the protocol's."""
+    """The same pipe under a descriptor that does not collide with the protocol's."""
     copy = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 10)
     os.close(descriptor)
     return copy
 
 
 class Chromium:
-    """The process and its pipe. `events` grows by what the browser tells unasked."""
+    """The process and its pipe. `events` collects the browser's events."""
 
     def __init__(self, program, profile):
         commands_out, self._commands = map(_high, os.pipe())
@@ -52,7 +52,7 @@ class Chromium:
         self.events = []
 
     def close(self):
-        """Ends the browser, politely at first."""
+        """Closes the browser, and kills it if that fails."""
         try:
             self.command("Browser.close")
         except (DevToolsError, OSError):
@@ -71,7 +71,7 @@ class Chromium:
         if session is not None:
             message["sessionId"] = session
         os.write(self._commands, json.dumps(message).encode() + b"\0")
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT_S
         while self._last_id not in self._results:
             if not self.listen(deadline - time.monotonic()):
                 raise DevToolsError(f"no answer to {method}")
@@ -81,7 +81,7 @@ class Chromium:
         return answer["result"]
 
     def listen(self, seconds):
-        """Takes in what the browser says within this time; false when it said nothing."""
+        """Reads the browser's messages within this time; false if there were none."""
         if not select.select([self._answers], [], [], max(0, seconds))[0]:
             return False
         data = os.read(self._answers, 1 << 20)

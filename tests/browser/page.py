@@ -1,11 +1,11 @@
-"""One page of the browser, used as a person would: real movements of the mouse, real keys, and looking."""
+"""One page of the browser, used as a person would: real mouse movements, real keys, and reading the page."""
 
 import base64
 import time
 
-from devtools import PATIENCE
+from devtools import TIMEOUT_S
 
-# Name: (code, virtual key, text that it types).
+# Key name: (code, virtual key, text that the key types).
 _KEYS = {
     "Tab": ("Tab", 9, ""), "Enter": ("Enter", 13, "\r"), "Escape": ("Escape", 27, ""), " ": ("Space", 32, " "),
     "/": ("Slash", 191, "/"), "?": ("Slash", 191, "?"),
@@ -28,7 +28,7 @@ class Page:
         """Opens the page and waits until it is loaded."""
         before = self._loads()
         self._send("Page.navigate", url=url)
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT_S
         while self._loads() == before:
             if not self._browser.listen(deadline - time.monotonic()):
                 raise AssertionError(f"{url} does not load")
@@ -40,26 +40,26 @@ class Page:
         self._send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
 
     def prefer(self, scheme):
-        """What the operating system would say: "light" or "dark"; without motion, so that pictures are at rest."""
+        """Emulates the system's scheme, "light" or "dark", with reduced motion, so that screenshots are stable."""
         self._send("Emulation.setEmulatedMedia", features=[
             {"name": "prefers-color-scheme", "value": scheme}, {"name": "prefers-reduced-motion", "value": "reduce"}])
 
     def look(self, expression):
-        """The value of a JavaScript expression. Only for looking: what a person does goes through keys and mouse."""
+        """The value of a JavaScript expression. Only for reading: user actions go through keys and mouse."""
         answer = self._send("Runtime.evaluate", expression=expression, returnByValue=True)
         if "exceptionDetails" in answer:
             raise AssertionError(f"{expression}: {answer['exceptionDetails']['exception'].get('description')}")
         return answer["result"].get("value")
 
     def await_true(self, expression, why):
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT_S
         while not self.look(expression):
             if time.monotonic() > deadline:
-                raise AssertionError(f"{why}: not within {PATIENCE} s: {expression}")
+                raise AssertionError(f"{why}: not within {TIMEOUT_S} s: {expression}")
             self._browser.listen(0.05)
 
     def click(self, finder):
-        """Clicks the middle of what the expression finds."""
+        """Clicks the middle of the element that the expression returns."""
         box = self.look(f"(() => {{ const found = {finder}; found.scrollIntoView({{block: 'center'}});"
                         "const box = found.getBoundingClientRect();"
                         "return [box.x + box.width / 2, box.y + box.height / 2]; })()")
@@ -79,8 +79,8 @@ class Page:
             self.press(letter)
 
     def picture(self, path, height=None):
-        """The page down to that height, or all of it, also what is below the window."""
-        # What sticks to the top of the window belongs to the top of the page.
+        """Screenshot of the page down to that height, or of the whole page, including the part below the window."""
+        # Elements that stick to the top of the window belong at the top of the page.
         self.look("scrollTo({top: 0, behavior: 'instant'})")
         whole = self.look("Math.ceil(document.documentElement.scrollHeight)")
         height = min(height or whole, whole)
@@ -91,12 +91,12 @@ class Page:
         path.write_bytes(base64.b64decode(shot["data"]))
 
     def requests(self):
-        """The URLs that the page asked for."""
+        """The URLs that the page requested."""
         return [event["params"]["request"]["url"] for event in self._browser.events
                 if event["method"] == "Network.requestWillBeSent"]
 
-    def complaints(self):
-        """What the browser holds against the page: errors, warnings, exceptions, blocked content."""
+    def console_errors(self):
+        """The browser's messages about the page: errors, warnings, exceptions, blocked content."""
         found = []
         for event in self._browser.events:
             params = event["params"]

@@ -1,4 +1,4 @@
-"""The real daemon with the soft card, and clients of it: what the page is to show."""
+"""The real daemon with the soft card, and its clients: the content of the page."""
 
 import json
 import os
@@ -6,9 +6,9 @@ import pathlib
 import subprocess
 import time
 
-_PATIENCE = 60
+_TIMEOUT_S = 60
 _MIB = 1 << 20
-# Whoever comes is one tenant with a limit that is soon nearly reached.
+# All clients are one tenant, with a limit that is soon nearly reached.
 POLICY = f"""
 tenant {{
   name: "training"
@@ -38,7 +38,7 @@ class Stage:
                 process.wait()
 
     def start_daemon(self, metrics_address="127.0.0.1:0"):
-        """Answers host:port of its pages."""
+        """Returns host:port of its pages."""
         with open(self._folder / "rnicd.log", "ab") as log:
             self._daemon = subprocess.Popen(
                 [self._rnicd, "--provider=soft", f"--socket_dir={self._folder / 'run'}",
@@ -55,7 +55,7 @@ class Stage:
         return (self._folder / "rnicd.log").read_text(errors="replace")
 
     def client(self, label, size, *options):
-        """Registers memory and holds it; answers what it printed, its tokens among it, and the process."""
+        """Registers memory and holds it; returns its output, including the tokens, and the process."""
         log = self._folder / f"client{len(self._clients)}.json"
         with open(log, "wb") as out:
             process = self.launch(["register", "--json", "--size", size, "--label", label, "--hold", "forever",
@@ -63,21 +63,21 @@ class Stage:
         return self._await(lambda: self._printed(log, process), f"client {label} does not register"), process
 
     def launch(self, arguments, out=subprocess.DEVNULL, grant=""):
-        """Starts rnicctl and does not wait for it; `grant` is the secret of one."""
+        """Starts rnicctl and does not wait for it; `grant` is the secret of a grant."""
         environment = dict(self._environment, RNICD_GRANT=grant) if grant else self._environment
         process = subprocess.Popen([self._rnicctl, *arguments], stdout=out, stderr=subprocess.STDOUT, env=environment)
         self._clients.append(process)
         return process
 
     def refused(self, *arguments):
-        """A client that is turned down."""
+        """A client that is refused."""
         done = self.run("register", *arguments)
         if done.returncode != 1:
             raise AssertionError(f"{arguments} was not refused: {done.stdout}")
 
     def run(self, *arguments):
         return subprocess.run([self._rnicctl, *arguments], env=self._environment, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, timeout=_PATIENCE, check=False)
+                              stderr=subprocess.STDOUT, timeout=_TIMEOUT_S, check=False)
 
     def _pages_address(self):
         if self._daemon.poll() is not None:
@@ -96,7 +96,7 @@ class Stage:
 
     @staticmethod
     def _await(ask, complaint):
-        deadline = time.monotonic() + _PATIENCE
+        deadline = time.monotonic() + _TIMEOUT_S
         while time.monotonic() < deadline:
             answer = ask()
             if answer is not None:

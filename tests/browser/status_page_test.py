@@ -1,8 +1,8 @@
-"""The status page in a real browser: an operator looks, clicks and types, and sees what the daemon holds.
+"""The status page in a real browser: an operator looks, clicks and types, and sees the daemon's state.
 
 usage: status_page_test.py --rnicd PROGRAM --rnicctl PROGRAM --pictures FOLDER [--chromium PROGRAM]
 
-One story, told in order on one page, because starting a browser takes long. Each step says what held.
+One scenario, run in order on one page, because starting a browser takes long. Each step prints the claim that held.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from devtools import Chromium
 from page import Page
 from stage import Stage
 
-# A label is a client's own choice; this one tries to become an element.
+# Clients choose their labels; this one tries to become an element.
 MARKUP = "<img src=x onerror=alert(1)>"
 
 TEXT = "document.body.innerText"
@@ -28,13 +28,13 @@ def session_row(label):
     return f"{SESSION_ROWS}.find((row) => row.textContent.includes({label!r}))"
 
 
-class Story:
+class Scenario:
     def __init__(self, stage, page, pictures):
         self.stage, self.page, self.pictures = stage, page, pictures
         self.tokens = []
         self.address = ""
 
-    def tell(self):
+    def run(self):
         for step in (self.set_up, self.shows_what_is_held, self.label_is_text, self.shows_refusals,
                      self.click_opens_a_session, self.sorts, self.filters, self.toggles_theme, self.walks_by_keyboard,
                      self.new_session_appears, self.pauses, self.pictures_are_taken, self.fits_a_narrow_screen,
@@ -80,7 +80,7 @@ class Story:
         self.page.await_true("document.querySelectorAll('.regions tbody tr').length === 12", "its regions are shown")
         assert self.page.look(f"{session_row('training-7')}.querySelector('button').ariaExpanded") == "true"
         assert "remote write" in self.page.look("document.querySelector('.regions').innerText")
-        # It stays open, and the same element, over some refreshes.
+        # The row stays open, and stays the same element, during some refreshes.
         self.page.look("document.querySelector('.regions').marked = true")
         before = self.page.look("document.getElementById('updated').textContent")
         self.page.await_true(f"document.getElementById('updated').textContent !== {before!r}", "it refreshes itself")
@@ -156,7 +156,7 @@ class Story:
         self.page.press("p")
         self.page.await_true("!document.getElementById('paused').hidden", "it says that it is paused")
         self.register("while-paused", "1MiB")
-        # The daemon gives the same answer for half a second, also one that was made before the session.
+        # The daemon caches a response for half a second, and it may be older than the session.
         time.sleep(0.6)
         asked = len(self.page.requests())
         self.page.press("r")
@@ -168,7 +168,7 @@ class Story:
     def pictures_are_taken(self):
         self.page.click(session_row("training-7"))
         self.page.await_true("document.querySelectorAll('.regions tbody tr').length === 12", "the regions are shown")
-        # Two points make a line.
+        # A line needs two points.
         self.page.await_true("document.querySelector('.stroke').getAttribute('d') !== ''", "there is a line")
         self.page.look("document.activeElement.blur()")
         for scheme in ("light", "dark"):
@@ -188,7 +188,7 @@ class Story:
         strangers = [url for url in self.page.requests()
                      if not url.startswith((f"http://{self.address}/", "about:", "data:"))]
         assert not strangers, f"the page asked others: {strangers}"
-        assert not self.page.complaints(), f"the browser complains: {self.page.complaints()}"
+        assert not self.page.console_errors(), f"the browser console has errors: {self.page.console_errors()}"
 
     def no_token_is_shown(self):
         assert len(self.tokens) >= 28, "the clients printed no tokens"
@@ -225,7 +225,7 @@ def main():
             page = None
             try:
                 page = Page(browser)
-                Story(stage, page, options.pictures).tell()
+                Scenario(stage, page, options.pictures).run()
             except AssertionError as failure:
                 if page is not None:
                     page.picture(options.pictures / "status-page-failed.png")

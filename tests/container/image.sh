@@ -1,15 +1,15 @@
 # shellcheck shell=bash
-# Sourced by scripts/container-test, after store.sh: builds the image and looks at it.
+# Sourced by scripts/container-test, after store.sh: builds the image and checks it.
 
 VERSION=$(sed -n 's/^ARG VERSION=//p' Dockerfile)
-# What the manifests call it; "localhost" is where podman looks first.
+# The image's name in the manifests; podman looks in "localhost" first.
 IMAGE=localhost/rnicd:$VERSION
 BUILD_IMAGE=localhost/rnicd-build:test
 DEBUG_IMAGE=localhost/rnicd-debug:test
 AGAIN_IMAGE=localhost/rnicd-again:test
 SIZE_MAX=$((120 * 1000 * 1000))
 SHELLS=(sh bash dash busybox perl python3 apt dpkg)
-# A folder for what is in the making.
+# A folder for temporary files.
 work=''
 
 # bake TAG DOCKERFILE CONTEXT [OPTION...]
@@ -20,7 +20,7 @@ bake() {
     condense '^(Selecting|Preparing|Unpacking|Setting up|Processing|Get:|\(Reading|-- |-->|$)' '^\[[0-9]+/[0-9]+\] '
 }
 
-# Compiles, in a container, with the compiler cache of this machine, and with the same options, so that it is of use.
+# Compiles in a container, with this machine's compiler cache and the same options, so that the cache hits.
 build_programs() {
   local -a options=(--layers --target build --volume "$CCACHE_DIR:/ccache")
   mkdir -p "$CCACHE_DIR"
@@ -28,8 +28,8 @@ build_programs() {
   bake "$BUILD_IMAGE" Dockerfile . "${options[@]}"
 }
 
-# after_build FILE [COMMAND]: the Dockerfile behind its stage "build", which is there already, so that the rest can be
-# tried again and again; COMMAND runs before it.
+# after_build FILE [COMMAND]: the part of the Dockerfile after its stage "build", which exists already, so that this
+# part can be repeated; COMMAND runs before it.
 after_build() {
   {
     sed '/^FROM/,$d' Dockerfile
@@ -41,7 +41,7 @@ after_build() {
 
 build_image() {
   local file=$work/Dockerfile revision
-  # All files have one time, so that the same files make the same layer.
+  # All files have one time, so that the same files produce the same layer.
   local -a same=(--no-cache --timestamp 0)
   revision=$(git -c safe.directory="$REPO" rev-parse HEAD 2>/dev/null || echo unknown)
   after_build "$file"
@@ -78,7 +78,7 @@ check_reproducible() {
   say "built twice, the layer is the same: $first"
 }
 
-# The list of packages and the licences must name the same packages.
+# The list of packages and the licences must cover the same packages.
 check_packages() {
   expect "packages of the SBOM, beside those with a licence" \
     "$(jq --raw-output '.components[].name, .metadata.component.name' "$1/usr/share/rnicd/sbom.json" | sort | xargs)" \
@@ -86,7 +86,8 @@ check_packages() {
   say "$(jq '.components | length' "$1/usr/share/rnicd/sbom.json") packages, each with its licence"
 }
 
-# has_lines FILE: it has line numbers for a debugger. Not by a pipe into grep -q, which may end before readelf does.
+# has_lines FILE: whether it has line numbers for a debugger. Does not pipe into grep -q, which may exit before readelf
+# does.
 has_lines() { [[ $(readelf --sections --wide "$1" 2>/dev/null) == *.debug_line* ]]; }
 
 # check_files FOLDER: the image's files.
@@ -106,7 +107,7 @@ check_files() {
   say "programs: $(basename --multiple "$files"/usr/bin/* | xargs); no shell"
 }
 
-# check_symbols FILES DEBUG_FILES: for each program the symbols that its build id names.
+# check_symbols FILES DEBUG_FILES: each program has symbols under its build id.
 check_symbols() {
   local program build_id symbols
   for program in "$1"/usr/bin/*; do
@@ -120,7 +121,7 @@ check_symbols() {
   say "symbols of $(basename --multiple "$1"/usr/bin/* | xargs) in $DEBUG_IMAGE"
 }
 
-# on_files IMAGE COMMAND...: with the folder of the image's files as last word.
+# on_files IMAGE COMMAND...: runs the command with the folder of the image's files as last argument.
 on_files() {
   local image=$1 files status=0
   shift
@@ -137,14 +138,14 @@ check_image() {
   on_files "$IMAGE" on_files "$DEBUG_IMAGE" check_symbols
 }
 
-# What a pod with a strict security context gets. Without systemd nothing runs the health check by itself, and podman
-# says so.
+# Runs as in a pod with a strict security context. Without systemd no health check runs automatically, and podman warns
+# about it.
 strict_run() {
   podman run --network=none --read-only --cap-drop=all --security-opt no-new-privileges "$@" 2> >(
     grep --invert-match --ignore-case systemd >&2)
 }
 
-# wait_for SECONDS WHAT COMMAND...: until the command succeeds; what it said last is told when it never does.
+# wait_for SECONDS WHAT COMMAND...: waits until the command succeeds; prints its last output if it never does.
 wait_for() {
   local end=$((SECONDS + $1)) what=$2
   shift 2
@@ -157,7 +158,7 @@ wait_for() {
   done
 }
 
-# As it is, with its own user and flags, and another user's container with the sockets mounted.
+# Runs the image with its own user and flags, and another user's container with the sockets mounted.
 try_image() {
   local -a sockets=(--volume "$work/sockets:/run/rnicd")
   install -d -o 65532 -g 65532 -m 0755 "$work/sockets"
@@ -172,7 +173,7 @@ try_image() {
   say "healthy by the image's own check; ended with 0"
 }
 
-# A library that is not there must fail the build and not the node.
+# A missing library must fail the build and not the node.
 check_missing_library() {
   local file=$work/Dockerfile.broken
   after_build "$file" 'rm /usr/lib/*/libseccomp.so.2'

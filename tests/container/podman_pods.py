@@ -1,11 +1,11 @@
-"""Makes of deploy/kubernetes what podman 4.3 can play: the same pods, on a node whose root is a folder.
+"""Converts deploy/kubernetes to manifests for podman 4.3: the same pods, on a node whose root is a folder.
 
 usage: podman_pods.py node --root FOLDER < RENDERED.yaml > PODS.yaml
        podman_pods.py probes < RENDERED.yaml              lines of CONTAINER PROBE COMMAND...
        podman_pods.py workload --root FOLDER --answer FILE.json < WORKLOAD.yaml > PODS.yaml
-  --root     every host path of the manifests, and of the device plugin's answer, is below this folder
-  --answer   what the device plugin answered to Allocate, as the stand-in of the kubelet wrote it: environment and
-             mounts, which a kubelet gives to the container
+  --root     every host path of the manifests, and of the device plugin's response, is below this folder
+  --answer   the device plugin's response to Allocate, as written by the stand-in of the kubelet: environment and
+             mounts, which a kubelet adds to the container
 Needs python3-yaml.
 """
 
@@ -16,14 +16,14 @@ import sys
 
 import yaml
 
-# What podman does not know and the kubelet would do: scripts/container-test runs the probes itself.
+# Fields that podman does not support and the kubelet would handle: scripts/container-test runs the probes itself.
 PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
-# What every field of a pod is said to be: its name, its namespace, its node.
+# Values of the downward API's fields of a pod: its name, its namespace, its node.
 NODE = "node"
 
 
 def pod_of(thing):
-    """A Pod of the object's name: podman plays no DaemonSet."""
+    """A Pod with the object's name: podman does not play DaemonSets."""
     if thing["kind"] == "Pod":
         return thing
     template = thing["spec"]["template"]
@@ -32,8 +32,8 @@ def pod_of(thing):
 
 
 def adapt_volumes(spec, root):
-    """Host paths go below the root; volumes of the API server, which there is none of, go. Podman would give an emptyDir
-    the owner of the folder in the image, where a kubelet lets anybody write, so a folder stands in."""
+    """Moves host paths below the root, and removes volumes of the API server, which does not exist here. Podman would
+    give an emptyDir the owner of the folder in the image, while a kubelet lets everyone write: a folder replaces it."""
     kept = []
     for volume in spec.get("volumes", []):
         if "projected" in volume:
@@ -53,10 +53,10 @@ def adapt_volumes(spec, root):
 
 
 def adapt_container(container, spec):
-    # Ports need a network.
+    # Ports require a network.
     for key in (*PROBES, "ports"):
         container.pop(key, None)
-    # Podman knows neither fields of the pod nor variables in arguments.
+    # Podman supports neither the downward API nor variables in arguments.
     arguments = container.get("args", [])
     for variable in container.get("env", []):
         if "fieldRef" in variable.get("valueFrom", {}):
@@ -64,7 +64,7 @@ def adapt_container(container, spec):
             variable["value"] = NODE
             arguments = [argument.replace(f"$({variable['name']})", NODE) for argument in arguments]
     container["args"] = arguments
-    # Extended resources are the kubelet's.
+    # Only the kubelet handles extended resources.
     for amounts in container.get("resources", {}).values():
         for name in [name for name in amounts if "/" in name]:
             del amounts[name]
@@ -83,13 +83,13 @@ def adapt(pod, root):
     # Podman ignores or refuses these.
     for key in ("hostPID", "nodeSelector", "tolerations", "priorityClassName", "serviceAccountName"):
         spec.pop(key, None)
-    # Podman is no kubelet, and shall not start what the test kills.
+    # Podman must not restart containers that the test kills.
     spec["restartPolicy"] = "Never"
     return pod
 
 
 def give(container, spec, answer, root):
-    """What the kubelet adds to a container that got devices."""
+    """Adds what the kubelet adds to a container with devices."""
     container.setdefault("env", []).extend({"name": name, "value": value}
                                            for name, value in sorted(answer["env"].items()))
     for index, mount in enumerate(answer["mounts"]):

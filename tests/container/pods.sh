@@ -14,7 +14,7 @@ RECLAIM_SECONDS=5
 # The node's folder, and the stand-in's process.
 root='' kubelet=''
 
-# Without systemd podman says that nobody runs health checks; nobody needs to.
+# Without systemd podman warns that no health checks run; none are needed.
 play() {
   podman play kube --network=none --quiet - 2> >(grep --invert-match --ignore-case systemd >&2) >/dev/null
 }
@@ -24,9 +24,9 @@ on_node() { podman exec rnicd-rnicd /usr/bin/rnicctl "$@" "${ADMIN[@]}"; }
 
 make_node() {
   root=$(mktemp -d /tmp/rnicd-node.XXXXXX)
-  # Others than root go through it to the sockets.
+  # Users other than root access the sockets through this folder.
   chmod 0755 "$root"
-  # As a kubelet has them. DirectoryOrCreate makes the rest.
+  # Folders of a kubelet. DirectoryOrCreate creates the others.
   install -d -m 0750 "$root/var/lib/kubelet/device-plugins" "$root/var/lib/kubelet/pod-resources"
   kubectl kustomize "$OVERLAY" >"$root/rendered.yaml" 2>/dev/null
 }
@@ -57,15 +57,15 @@ start_node() {
 start_workload() { pods_yaml workload --root "$root" --answer "$root/answer.json" <"$EXAMPLE" | play; }
 end_workload() { podman pod rm --force --ignore workload >/dev/null; }
 
-# Bytes that all grants' tenants have pinned; nothing while the daemon does not answer. Asked from outside of the
-# containers, as it takes podman long to enter one.
+# Bytes that all grants' tenants have pinned; empty while the daemon does not respond. Runs outside of the containers,
+# because podman takes long to enter one.
 pinned() {
   "$CTL" tenants --json --admin-socket-dir "$root/empty/admin/sockets" |
     jq '[.tenants[] | select(.tenant | startswith("grant/")) | .resources.pinned_bytes.used] | add // 0'
 }
 has_pinned() { [[ $(pinned) == "$1" ]]; }
 
-# What the kernel says of its process.
+# Checks the kernel's view of the workload's process.
 check_workload_is_restricted() {
   local pid status=$root/status
   pid=$(podman inspect --format '{{.State.Pid}}' workload-workload)
@@ -81,7 +81,7 @@ check_workload_is_restricted() {
   say "the workload: uid 65532, no capability, no network, read-only, 64 MiB of memory"
 }
 
-# memory_limit PID: by its control group, of either version.
+# memory_limit PID: the limit of its control group, of version 1 or 2.
 memory_limit() {
   local group
   group=$(sed -n 's/^[0-9]*:memory://p' "/proc/$1/cgroup")
@@ -107,7 +107,7 @@ check_reclaimed() {
   end_workload
 }
 
-# The policy of the manifests lets in grants only.
+# The policy of the manifests admits grants only.
 check_stranger_is_refused() {
   local told
   if told=$(podman run --rm --network=none --read-only --cap-drop=all --volume "$root/run/rnicd:/run/rnicd:ro" \
@@ -118,7 +118,7 @@ check_stranger_is_refused() {
   say "a container without a grant is turned away"
 }
 
-# The device plugin makes the grants of running pods again for a new daemon, so the old secret opens a new session.
+# The device plugin renews the grants of running pods in a new daemon, so the old secret opens a new session.
 check_restart_of_the_daemon() {
   podman restart --time 10 rnicd-rnicd >/dev/null 2>&1
   run_probes
@@ -130,7 +130,7 @@ check_restart_of_the_daemon() {
 }
 on_node_has_grant() { on_node grant list --json | jq --exit-status '.grants | length == 1'; }
 
-# Both end by SIGTERM, and the stand-in too.
+# Both exit on SIGTERM, and so does the stand-in.
 stop_node() {
   local container
   for container in device-plugin rnicd; do
@@ -145,7 +145,7 @@ stop_node() {
   say "device plugin and daemon ended with 0"
 }
 
-tell_logs() {
+print_logs() {
   local container
   for container in rnicd-rnicd rnicd-device-plugin workload-workload; do
     if podman container exists "$container"; then

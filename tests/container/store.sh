@@ -1,11 +1,11 @@
 # shellcheck shell=bash
-# Sourced by scripts/container-test, after lib.sh: its tools, and a storage of its own for images and containers.
+# Sourced by scripts/container-test, after lib.sh: its tools, and its own storage for images and containers.
 
 PACKAGES=(buildah podman runc mmdebstrap catatonit jq)
 STORE=$REPO/.cache/container
 BASE=docker.io/library/debian:bookworm-slim
 
-# Storage, configuration and runtime of our own: nothing of the machine's containers is touched.
+# Separate storage, configuration and runtime: the machine's containers are not touched.
 prepare_store() {
   mkdir -p "$STORE"
   export CONTAINERS_STORAGE_CONF=$STORE/storage.conf CONTAINERS_CONF=$STORE/containers.conf
@@ -26,7 +26,7 @@ rnicd-runc = ["$STORE/runc-without-rlimits"]
 CONFIGURATION
 }
 
-# Where rlimits may not be raised (containers, restricted machines), runc must not try.
+# If rlimits may not be raised (containers, restricted machines), runc must not try.
 write_runtime() {
   cat >"$1" <<'RUNTIME'
 #!/usr/bin/env bash
@@ -50,7 +50,7 @@ RUNTIME
   chmod +x "$1"
 }
 
-# Containers of a run that was killed, or is over.
+# Removes containers of a run that was killed or has ended.
 remove_containers() {
   podman pod rm --force --all >/dev/null 2>&1 || true
   podman rm --force --all >/dev/null 2>&1 || true
@@ -58,7 +58,7 @@ remove_containers() {
   buildah rm --all >/dev/null 2>&1 || true
 }
 
-# With the licences of packages, which the image takes along, and without their other documentation.
+# Includes the licences of packages, which the image contains too, but not their other documentation.
 make_base() {
   if podman image exists "$BASE"; then return 0; fi
   say "making $BASE from Debian packages (about a minute)"

@@ -1,4 +1,4 @@
-"""What deploy/image says of libraries and packages. scripts/container-test tries the whole in a real image.
+"""Unit tests of deploy/image: libraries and packages. scripts/container-test tests a real image.
 
 usage: image_assemble_test.py --source REPOSITORY
 """
@@ -20,11 +20,11 @@ LDD = """\
 
 class Libraries(unittest.TestCase):
     def test_are_what_ldd_tells(self):
-        self.assertEqual(closure.told_by_ldd(LDD), ["/lib/x86_64-linux-gnu/libfmt.so.9", "/lib64/ld-linux-x86-64.so.2"])
+        self.assertEqual(closure.parse_ldd(LDD), ["/lib/x86_64-linux-gnu/libfmt.so.9", "/lib64/ld-linux-x86-64.so.2"])
 
     def test_that_are_missing_are_an_error(self):
         with self.assertRaisesRegex(closure.Missing, "libgone"):
-            closure.told_by_ldd(LDD + "\tlibgone.so.1 => not found\n")
+            closure.parse_ldd(LDD + "\tlibgone.so.1 => not found\n")
 
     def test_come_with_what_their_links_lead_to(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""What `cmake --install` puts on a node: complete, consistent, and understood by the tools that will read it.
+"""Checks the files of `cmake --install`: complete, consistent, and accepted by the tools that will read them.
 
 usage: installed_tree_test.py --source REPOSITORY --build FOLDER --cmake PROGRAM --version VERSION
 """
@@ -27,7 +27,7 @@ def install(root, prefix, component="rnicd"):
 
 
 class Installed(unittest.TestCase):
-    """A tree for the prefix /usr, made once."""
+    """A tree for the prefix /usr, created once."""
 
     @classmethod
     def setUpClass(cls):
@@ -43,7 +43,7 @@ class Installed(unittest.TestCase):
 
 class TheUnit(Installed):
     def exec_start(self, unit):
-        """The program and the file of flags that the unit names."""
+        """The program and the flag file that the unit names."""
         return re.search(r"(?m)^ExecStart=(\S+) --flagfile=(\S+)$", unit.read_text()).groups()
 
     def check_paths(self, root, unit, program, flags):
@@ -82,7 +82,7 @@ class UserAndDirectories(Installed):
                          self.below("/etc/passwd").read_text())
         owner = (int(user[1]), int(user[2]))
         if os.geteuid() != 0:
-            # Only root gives directories away; everybody else keeps them.
+            # Only root can change the owner of directories; for other users it stays the same.
             conf = self.below("/usr/lib/tmpfiles.d/rnicd.conf")
             conf.write_text(conf.read_text().replace("rnicd rnicd -", "- - -"))
             owner = (os.geteuid(), os.getegid())
@@ -120,7 +120,7 @@ class OtherFiles(Installed):
             help_text = run(self.below(f"/usr/bin/{program}"), "--help").stdout
             text = self.below(f"/usr/share/man/{page}").read_text().replace("\\-", "-")
             named = set(re.findall(r"--[a-z][a-z_-]+[a-z]", text))
-            # Of abseil, of the completion's caller, of commands.
+            # Flags of abseil, of the completion's caller, of commands.
             for option in named - {"--flagfile", "--help", "--size", "--wait"}:
                 self.assertIn(f"{option} ", help_text.replace("\n", " \n"), f"{page}: {option}")
             self.assertGreater(len(named), 3)

@@ -1,4 +1,4 @@
-"""deploy/kubernetes: whether its overlays render, and fit the programs, the policy, the image and each other.
+"""Checks that the overlays of deploy/kubernetes render and match the programs, the policy, the image and each other.
 
 usage: kubernetes_check.py --rnicd PROGRAM --plugin PROGRAM [--source REPOSITORY]
 
@@ -29,17 +29,17 @@ def run(*command):
 
 
 class Checker:
-    """All checks over one repository. `say` gets a line for each finding."""
+    """All checks over one repository. `report` gets a line for each finding."""
 
-    def __init__(self, repo, programs, say):
-        self.repo, self.programs, self.say = repo, programs, say
+    def __init__(self, repo, programs, report):
+        self.repo, self.programs, self.report = repo, programs, report
         self.folder = repo / "deploy/kubernetes"
         self.rendered = {}
         for overlay in sorted((self.folder / "overlays").iterdir()):
             try:
                 self.rendered[overlay.name] = objects.render(overlay)
             except ValueError as error:
-                self.say(f"{overlay.name} does not render: {error}")
+                self.report(f"{overlay.name} does not render: {error}")
         self.examples = [thing for path in sorted((self.folder / "examples").glob("*.yaml"))
                          for thing in objects.parse(path)]
         self.nodes = {name: objects.Node(things) for name, things in self.rendered.items()
@@ -49,9 +49,9 @@ class Checker:
         for name, expected in KINDS.items():
             found = sorted(thing["kind"] for thing in self.rendered.get(name, []))
             if found != expected:
-                self.say(f"{name}: its objects are {', '.join(found)}")
+                self.report(f"{name}: its objects are {', '.join(found)}")
         for name in set(self.rendered) - set(KINDS):
-            self.say(f"{name}: an overlay that this check does not know")
+            self.report(f"{name}: an overlay that this check does not know")
 
     def check_images(self):
         version = re.search(r"project\(rnicd VERSION ([0-9.]+)", (self.repo / "CMakeLists.txt").read_text())[1]
@@ -59,9 +59,9 @@ class Checker:
             for thing, spec in objects.pod_specs(things):
                 for container in pod_security.containers(spec):
                     if container["image"] != f"rnicd:{version}":
-                        self.say(f"{thing['metadata']['name']}: its image is {container['image']}, not rnicd:{version}")
+                        self.report(f"{thing['metadata']['name']}: its image is {container['image']}, not rnicd:{version}")
         if f"ARG VERSION={version}\n" not in (self.repo / "Dockerfile").read_text():
-            self.say(f"Dockerfile: its VERSION is not {version}")
+            self.report(f"Dockerfile: its VERSION is not {version}")
 
     # --- configuration ----------------------------------------------------------------------------------------------
 
@@ -73,7 +73,7 @@ class Checker:
     def _check_flags_of(self, where, node, container, program):
         text = node.flag_file(container)
         if not text:
-            self.say(f"{where}: its flag file is not in the ConfigMap")
+            self.report(f"{where}: its flag file is not in the ConfigMap")
             return
         with tempfile.NamedTemporaryFile("w", suffix=".flags") as file:
             file.write(text)
@@ -84,10 +84,10 @@ class Checker:
                 said = run(program, *(f"--flagfile={file.name}" if argument.startswith("--flagfile=") else argument
                                       for argument in arguments), "--version")
                 if said.returncode != 0 or said.stderr:
-                    self.say(f"{where}: {objects.shown(arguments)}: {said.stderr.strip()}")
+                    self.report(f"{where}: {objects.shown(arguments)}: {said.stderr.strip()}")
 
     def check_policy(self):
-        """The daemon starts with the policy, or says what is wrong with it."""
+        """The daemon starts with the policy; otherwise its output is a finding."""
         for text in {node.config.get("policy.textproto", "") for node in self.nodes.values()}:
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / "policy.textproto"
@@ -107,7 +107,7 @@ class Checker:
         daemon.terminate()
         told = daemon.communicate(timeout=60)[1]
         if not serves:
-            self.say(f"policy.textproto: the daemon does not start with it: {told[-1000:]}")
+            self.report(f"policy.textproto: the daemon does not start with it: {told[-1000:]}")
 
     def check_policy_names_the_plugin(self):
         for name, node in self.nodes.items():
@@ -115,7 +115,7 @@ class Checker:
             user = node.spec["securityContext"]["runAsUser"]
             rule = rf"match {{ uid: {user} gid: {context.get('runAsGroup')} }}\s+role: CALLER_ROLE_DEVICE_PLUGIN"
             if not re.search(rule, node.config.get("policy.textproto", "")):
-                self.say(f"{name}: no rule of the policy makes uid {user}, gid {context.get('runAsGroup')} the plugin")
+                self.report(f"{name}: no rule of the policy makes uid {user}, gid {context.get('runAsGroup')} the plugin")
 
     # --- paths ------------------------------------------------------------------------------------------------------
 
@@ -132,35 +132,35 @@ class Checker:
 
     def _equal(self, where, what, one, other):
         if one != other:
-            self.say(f"{where}: {what}: {one} and {other} differ")
+            self.report(f"{where}: {what}: {one} and {other} differ")
 
     def _check_admin(self, where, node, daemon, plugin):
         self._equal(where, "--admin_socket_dir of both programs", daemon, plugin)
         mounts = [node.mount_of(container, daemon) for container in ("rnicd", "device-plugin")]
         if None in mounts or mounts[0]["name"] != mounts[1]["name"]:
-            self.say(f"{where}: {daemon} is not in one volume of both containers")
+            self.report(f"{where}: {daemon} is not in one volume of both containers")
         elif "emptyDir" not in node.volumes[mounts[0]["name"]] or mounts[0]["mountPath"] == daemon:
-            self.say(f"{where}: {daemon} must be the daemon's own directory inside of an emptyDir")
+            self.report(f"{where}: {daemon} must be the daemon's own directory inside of an emptyDir")
         for command in objects.commands(node.containers["rnicd"]):
             if command[0].endswith("/rnicctl") and command[2:] != ["--admin-socket-dir", daemon]:
-                self.say(f"{where}: {objects.shown(command)} does not ask in {daemon}")
+                self.report(f"{where}: {objects.shown(command)} does not ask in {daemon}")
 
     def _check_config_files(self, where, node, policy):
         for container in ("rnicd", "device-plugin"):
             mount = node.mount_of(container, "/etc/rnicd/x")
             if not mount or mount["name"] != "config" or not mount.get("readOnly"):
-                self.say(f"{where}: {container} has no read-only /etc/rnicd from the ConfigMap")
+                self.report(f"{where}: {container} has no read-only /etc/rnicd from the ConfigMap")
         if policy.removeprefix("/etc/rnicd/") not in node.config:
-            self.say(f"{where}: --policy_file={policy} is not in the ConfigMap")
+            self.report(f"{where}: --policy_file={policy} is not in the ConfigMap")
         if node.volumes["config"]["configMap"].get("defaultMode", 0o644) & 0o022:
-            self.say(f"{where}: group or others may write the policy, so the daemon refuses it")
+            self.report(f"{where}: group or others may write the policy, so the daemon refuses it")
 
     def _check_volumes(self, where, node):
         mounted = {mount["name"] for container in node.containers.values() for mount in container["volumeMounts"]}
         self._equal(where, "volumes and mounts", sorted(node.volumes), sorted(mounted))
         for name, volume in node.volumes.items():
             if "hostPath" in volume and "type" not in volume["hostPath"]:
-                self.say(f"{where}: host path {name} has no type")
+                self.report(f"{where}: host path {name} has no type")
 
     # --- security ---------------------------------------------------------------------------------------------------
 
@@ -169,24 +169,24 @@ class Checker:
                   for thing in objects.of_kind(self.examples, "Namespace")}
         for thing, spec in objects.pod_specs(self.examples):
             if levels.get(thing["metadata"]["namespace"]) != "restricted":
-                self.say(f"example {thing['metadata']['name']}: its namespace does not enforce \"restricted\"")
+                self.report(f"example {thing['metadata']['name']}: its namespace does not enforce \"restricted\"")
             for what in pod_security.violations(spec):
-                self.say(f"example {thing['metadata']['name']}: {what}")
+                self.report(f"example {thing['metadata']['name']}: {what}")
 
     def check_containers_are_tight(self):
         for overlay, node in self.nodes.items():
             for name, container in node.containers.items():
                 context, where = container["securityContext"], f"{overlay}, {name}"
                 if not context.get("readOnlyRootFilesystem"):
-                    self.say(f"{where}: its root file system is writable")
+                    self.report(f"{where}: its root file system is writable")
                 privileged = bool(context.get("privileged"))
                 self._equal(where, "privileged, and whether it must be", privileged, (overlay, name) in PRIVILEGED)
                 tight = context.get("allowPrivilegeEscalation") is False and \
                     context.get("capabilities") == {"drop": ["ALL"]}
                 if not privileged and not tight:
-                    self.say(f"{where}: it keeps capabilities or may get new ones")
+                    self.report(f"{where}: it keeps capabilities or may get new ones")
             if "memory" in node.containers["rnicd"]["resources"].get("limits", {}):
-                self.say(f"{overlay}: a limit of memory ends the daemon when workloads use what they were promised")
+                self.report(f"{overlay}: a limit of memory ends the daemon when workloads use what they were promised")
 
     def check_rights(self):
         for overlay in self.nodes:
@@ -206,7 +206,7 @@ class Checker:
         asked = set(re.findall(r'"/api/v1/(\w+)\?', (self.repo / "client/kubernetes/cluster.cc").read_text()))
         self._equal("client/kubernetes/cluster.cc", "what is listed, and what may be", asked, {"pods"})
 
-    # --- the others -------------------------------------------------------------------------------------------------
+    # --- other checks -------------------------------------------------------------------------------------------------
 
     def check_monitoring(self):
         things = self.rendered.get("monitoring", [])
@@ -215,7 +215,7 @@ class Checker:
             ports = {port["name"]: port["containerPort"] for port in node.containers["rnicd"]["ports"]}
             for monitor in objects.of_kind(things, "PodMonitor"):
                 if not monitor["spec"]["selector"]["matchLabels"].items() <= labels.items():
-                    self.say("the PodMonitor does not select the pods of the DaemonSet")
+                    self.report("the PodMonitor does not select the pods of the DaemonSet")
                 port = monitor["spec"]["podMetricsEndpoints"][0]["port"]
                 address = node.flags("rnicd")["metrics_address"]
                 self._equal("PodMonitor", "the port and --metrics_address", f"0.0.0.0:{ports.get(port)}", address)
@@ -224,7 +224,7 @@ class Checker:
         for board in objects.of_kind(things, "ConfigMap"):
             self._equal("the dashboard", "its label", board["metadata"].get("labels", {}).get("grafana_dashboard"), "1")
             if board["data"].get("dashboard.json") != (self.repo / "deploy/grafana/dashboard.json").read_text():
-                self.say("the dashboard's ConfigMap is not deploy/grafana/dashboard.json")
+                self.report("the dashboard's ConfigMap is not deploy/grafana/dashboard.json")
 
     def check_example_asks_for_what_is_offered(self):
         for name, node in self.nodes.items():
@@ -235,7 +235,7 @@ class Checker:
                 units = int(container["resources"]["limits"].get(resource, 0))
                 size = f"--size={units * int(number) * SIZES[suffix] >> 20}MiB"
                 if size not in container["args"]:
-                    self.say(f"{name}: {thing['metadata']['name']} asks for {units} units, and does not say {size}")
+                    self.report(f"{name}: {thing['metadata']['name']} asks for {units} units, and does not say {size}")
 
     def check_all(self):
         for check in sorted(name for name in dir(self) if name.startswith("check_") and name != "check_all"):

@@ -160,7 +160,7 @@ class TheOthers(Planted):
 
 
 class Restricted(unittest.TestCase):
-    """Each rule of pod_security.py bites."""
+    """Each rule of pod_security.py finds a violation."""
 
     def setUp(self):
         self.spec = copy.deepcopy(objects.pod_spec(objects.of_kind(objects.parse(PlantedCopy.source / EXAMPLE), "Pod")[0]))

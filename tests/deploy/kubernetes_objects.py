@@ -1,4 +1,4 @@
-"""Reads what deploy/kubernetes holds and renders."""
+"""Reads deploy/kubernetes and the objects that it renders."""
 
 import shlex
 import subprocess
@@ -9,7 +9,7 @@ PLUGIN_GROUP = 65532
 
 
 def render(folder):
-    """The objects that kubectl makes of a kustomization. Raises ValueError with what kubectl says."""
+    """The objects that kubectl renders from a kustomization. Raises ValueError with kubectl's error."""
     result = subprocess.run(["kubectl", "kustomize", str(folder)], capture_output=True, text=True, check=False,
                             timeout=120)
     if result.returncode != 0:
@@ -26,7 +26,7 @@ def of_kind(objects, kind):
 
 
 def pod_spec(thing):
-    """The spec of the pods that an object makes; None if it makes none."""
+    """The spec of the pods that an object creates; None if it creates none."""
     if thing["kind"] == "Pod":
         return thing["spec"]
     return thing["spec"].get("template", {}).get("spec") if "spec" in thing else None
@@ -37,7 +37,7 @@ def pod_specs(objects):
 
 
 def flags_of(text):
-    """{name: value} of a flag file or of arguments, one a line."""
+    """{name: value} of a flag file or of arguments, one per line."""
     lines = [line.strip() for line in text.splitlines()]
     return dict(line.removeprefix("--").partition("=")[::2] for line in lines if line.startswith("--"))
 
@@ -55,27 +55,27 @@ class Node:
                             if thing["metadata"]["name"] == name), {})
 
     def arguments(self, container):
-        """The container's own, with what the kubelet puts in for $(NODE_NAME)."""
+        """The container's own arguments, with $(NODE_NAME) replaced as by the kubelet."""
         return [argument.replace("$(NODE_NAME)", "node") for argument in self.containers[container].get("args", [])]
 
     def flag_file(self, container):
-        """The text of the file in the ConfigMap that --flagfile names; empty if there is none."""
+        """The text of the ConfigMap's file that --flagfile names; empty if there is none."""
         name = flags_of("\n".join(self.arguments(container))).get("flagfile", "")
         key = name.removeprefix("/etc/rnicd/")
         return self.config.get(key, "")
 
     def flags(self, container):
-        """{name: value}: the flag file's, and what the arguments add."""
+        """{name: value} of the flag file and the arguments."""
         return flags_of(self.flag_file(container) + "\n" + "\n".join(self.arguments(container)))
 
     def mount_of(self, container, path):
-        """The narrowest mount that holds a path of the container; None if there is none."""
+        """The innermost mount that contains a path of the container; None if there is none."""
         mounts = [mount for mount in self.containers[container].get("volumeMounts", [])
                   if path == mount["mountPath"] or path.startswith(mount["mountPath"] + "/")]
         return max(mounts, key=lambda mount: len(mount["mountPath"]), default=None)
 
     def host_path(self, container, path):
-        """Where a path of the container is on the node; None if it is not."""
+        """The path on the node of a path in the container; None if it is not on the node."""
         mount = self.mount_of(container, path)
         volume = self.volumes.get(mount["name"], {}) if mount else {}
         if "hostPath" not in volume:

@@ -1,4 +1,4 @@
-"""deploy/grafana, deploy/prometheus and docs/runbooks, against the daemon's catalogue of metrics and promtool.
+"""Checks deploy/grafana, deploy/prometheus and docs/runbooks with the daemon's catalogue of metrics and promtool.
 
 usage: observability_check.py [--source REPOSITORY]
 
@@ -21,7 +21,7 @@ import yaml
 import observability_expressions as expressions
 import observability_sources as sources
 
-# Labels that Prometheus adds, and metrics that it makes itself.
+# Labels that Prometheus adds, and metrics that it creates itself.
 TARGET_LABELS = {"job", "instance"}
 MADE_BY_PROMETHEUS = {"up": set()}
 SEVERITIES = ("critical", "warning")
@@ -29,10 +29,10 @@ MANIFESTS = {"podmonitor.yaml": "PodMonitor", "prometheusrule.yaml": "Prometheus
 
 
 class Checker:
-    """All checks over one repository. `say` gets a line for each finding."""
+    """All checks over one repository. `report` gets a line for each finding."""
 
-    def __init__(self, repo, say):
-        self.repo, self.say = repo, say
+    def __init__(self, repo, report):
+        self.repo, self.report = repo, report
         self.metrics, labels = sources.catalogue(repo)
         self.label_names = {label.name for label in labels}
         self.dashboard = sources.dashboard(repo)
@@ -41,7 +41,7 @@ class Checker:
         self.used = set()
 
     def _series(self):
-        """{name of a series: its labels}: declared ones, and what rules record."""
+        """{name of a series: its labels} of declared and of recorded series."""
         result = dict(MADE_BY_PROMETHEUS)
         for metric in self.metrics:
             if metric.kind == "histogram":
@@ -62,7 +62,7 @@ class Checker:
                 found.add(label)
                 rest = re.sub(rf"(?:^|_){label}(?=_|$)", "_", rest)
         if rest.strip("_"):
-            self.say(f"record {record}: its name must begin with the labels that it keeps; {rest.strip('_')} is none")
+            self.report(f"record {record}: its name must begin with the labels that it keeps; {rest.strip('_')} is none")
         return found
 
     # --- expressions ------------------------------------------------------------------------------------------------
@@ -73,17 +73,17 @@ class Checker:
                 self.used.add(metric.name)
 
     def check_expression(self, where, expression):
-        """Every metric is declared, and has every label that it is asked for."""
+        """Every metric is declared, and has every label that the expression uses."""
         try:
             text = expressions.with_values(expression, {**expressions.WINDOWS, **self._choices()})
             selectors, groupings = expressions.selectors(text), expressions.groupings(text)
         except expressions.BadExpression as problem:
-            self.say(f"{where}: {problem}")
+            self.report(f"{where}: {problem}")
             return
         for name, labels in selectors:
             self._note(name)
             if name not in self.series:
-                self.say(f"{where}: no metric and no rule is called {name}")
+                self.report(f"{where}: no metric and no rule is called {name}")
             else:
                 self._check_labels(where, name, labels)
         for labels, names in groupings:
@@ -93,7 +93,7 @@ class Checker:
     def _check_labels(self, where, name, labels):
         for label in labels:
             if label not in self.series.get(name, labels):
-                self.say(f"{where}: {name} has no label {label}")
+                self.report(f"{where}: {name} has no label {label}")
 
     def _choices(self):
         return {variable["name"]: ".*" for variable in self.dashboard["templating"]["list"]
@@ -105,7 +105,7 @@ class Checker:
         for variable in self.dashboard["templating"]["list"]:
             if variable["type"] == "query":
                 asked = re.fullmatch(r"label_values\((.*), (\w+)\)", variable["query"]["query"])
-                # As if it were grouped by the label whose values it lists.
+                # Treated as grouped by the label whose values it lists.
                 yield f"variable {variable['name']}", f"sum by ({asked[2]}) ({asked[1]})"
 
     def check_expressions(self):
@@ -116,11 +116,11 @@ class Checker:
         unused = sources.reasons(self.repo / "deploy/grafana/unused.txt")
         declared = {metric.name for metric in self.metrics}
         for name in sorted(declared - self.used - set(unused)):
-            self.say(f"{name} is in no panel and no rule: use it, or say in deploy/grafana/unused.txt why not")
+            self.report(f"{name} is in no panel and no rule: use it, or say in deploy/grafana/unused.txt why not")
         for name in sorted(self.used & set(unused)):
-            self.say(f"deploy/grafana/unused.txt: {name} is used: delete the line")
+            self.report(f"deploy/grafana/unused.txt: {name} is used: delete the line")
         for name in sorted(set(unused) - declared):
-            self.say(f"deploy/grafana/unused.txt: no metric is called {name}: delete the line")
+            self.report(f"deploy/grafana/unused.txt: no metric is called {name}: delete the line")
 
     # --- the dashboard ----------------------------------------------------------------------------------------------
 
@@ -133,31 +133,31 @@ class Checker:
             for key, value in (("a unit", defaults.get("unit")), ("a noValue", defaults.get("noValue")),
                                ("a description", panel.get("description")), ("a query", panel.get("targets"))):
                 if not value:
-                    self.say(f"{where}: it has not {key}")
+                    self.report(f"{where}: it has not {key}")
             self._check_legends(where, panel)
             for link in panel.get("links", []):
                 self._check_runbook_address(where, link["url"])
         for title in sorted({title for title in titles if titles.count(title) > 1}):
-            self.say(f"panel {title}: there are two of that title")
+            self.report(f"panel {title}: there are two of that title")
 
     def _check_legends(self, where, panel):
         for target in panel.get("targets", []):
             if target["datasource"]["uid"] != "${datasource}":
-                self.say(f"{where}: its query does not ask the chosen data source")
+                self.report(f"{where}: its query does not ask the chosen data source")
             known = set()
             for name, _ in expressions.selectors(expressions.with_values(
                     target["expr"], {**expressions.WINDOWS, **self._choices()})):
                 known |= self.series.get(name, set())
             for label in re.findall(r"\{\{\s*(\w+)\s*\}\}", target["legendFormat"]):
                 if label not in known:
-                    self.say(f"{where}: its legend names the label {label}, which its metrics do not have")
+                    self.report(f"{where}: its legend names the label {label}, which its metrics do not have")
 
     def check_generated(self):
         for script in ("deploy/grafana/make_dashboard.py", "deploy/prometheus/make_prometheusrule.py"):
             result = subprocess.run([sys.executable, self.repo / script, "--check"], capture_output=True, text=True,
                                     check=False, timeout=60)
             if result.returncode != 0:
-                self.say((result.stdout + result.stderr).strip() or f"{script} --check fails")
+                self.report((result.stdout + result.stderr).strip() or f"{script} --check fails")
 
     # --- rules ------------------------------------------------------------------------------------------------------
 
@@ -167,23 +167,23 @@ class Checker:
         for rule in alerts:
             name, where = rule["alert"], f"alert {rule['alert']}"
             if rule.get("labels", {}).get("severity") not in SEVERITIES:
-                self.say(f"{where}: its severity is none of {', '.join(SEVERITIES)}")
+                self.report(f"{where}: its severity is none of {', '.join(SEVERITIES)}")
             for key in ("summary", "description"):
                 if not rule.get("annotations", {}).get(key):
-                    self.say(f"{where}: it has no {key}")
+                    self.report(f"{where}: it has no {key}")
             if not 5 <= int(re.fullmatch(r"(\d+)m|", rule.get("for", ""))[1] or 0) <= 15:
-                self.say(f"{where}: it must wait 5 to 15 minutes")
+                self.report(f"{where}: it must wait 5 to 15 minutes")
             self._check_runbook_address(where, rule.get("annotations", {}).get("runbook_url", ""), name)
             for tests, what in ((fired, "firing"), (silent, "silent")):
                 if name not in tests:
-                    self.say(f"{where}: no test of rnicd.rules_test.yaml shows it {what}")
+                    self.report(f"{where}: no test of rnicd.rules_test.yaml shows it {what}")
         for rule in self.rules:
             if "record" in rule and rule["record"] not in recorded:
-                self.say(f"record {rule['record']}: rnicd.rules_test.yaml does not ask for it")
+                self.report(f"record {rule['record']}: rnicd.rules_test.yaml does not ask for it")
         self._check_runbooks({rule["alert"] for rule in alerts})
 
     def _tested(self):
-        """The alerts with a test that fires, those with one that is silent, the expressions that are tested."""
+        """The alerts with a firing test, those with a silent test, and the tested expressions."""
         fired, silent, recorded = set(), set(), set()
         for test in yaml.safe_load((self.repo / "deploy/prometheus/rnicd.rules_test.yaml").read_text())["tests"]:
             for case in test.get("alert_rule_test", []):
@@ -194,9 +194,9 @@ class Checker:
     def _check_runbook_address(self, where, address, name=None):
         found = re.fullmatch(r"https://rnicd\.example/docs/runbooks/(\w+)\.md", address)
         if not found or not (self.repo / "docs/runbooks" / f"{found[1]}.md").is_file():
-            self.say(f"{where}: its runbook {address or '(none)'} is no file of docs/runbooks")
+            self.report(f"{where}: its runbook {address or '(none)'} is no file of docs/runbooks")
         elif name and found[1] != name:
-            self.say(f"{where}: its runbook is that of {found[1]}")
+            self.report(f"{where}: its runbook is that of {found[1]}")
 
     def _check_runbooks(self, alerts):
         folder = self.repo / "docs/runbooks"
@@ -205,21 +205,21 @@ class Checker:
             if path.name == "README.md":
                 continue
             if path.stem not in alerts:
-                self.say(f"docs/runbooks/{path.name}: no alert has this name")
+                self.report(f"docs/runbooks/{path.name}: no alert has this name")
             if sources.headings(path.read_text()) != sources.HEADINGS:
-                self.say(f"docs/runbooks/{path.name}: its headings must be: {', '.join(sources.HEADINGS)}")
+                self.report(f"docs/runbooks/{path.name}: its headings must be: {', '.join(sources.HEADINGS)}")
             if f"]({path.name})" not in index:
-                self.say(f"docs/runbooks/README.md does not name {path.name}")
+                self.report(f"docs/runbooks/README.md does not name {path.name}")
 
     def check_manifests(self):
         for name, kind in MANIFESTS.items():
             document = yaml.safe_load((self.repo / "deploy/prometheus" / name).read_text())
             if (document.get("apiVersion"), document.get("kind")) != ("monitoring.coreos.com/v1", kind):
-                self.say(f"deploy/prometheus/{name}: it is no {kind} of monitoring.coreos.com/v1")
+                self.report(f"deploy/prometheus/{name}: it is no {kind} of monitoring.coreos.com/v1")
         for name, key in (("dashboards/rnicd.yaml", "providers"), ("datasources/prometheus.yaml", "datasources")):
             document = yaml.safe_load((self.repo / "deploy/grafana/provisioning" / name).read_text())
             if document.get("apiVersion") != 1 or not document.get(key):
-                self.say(f"deploy/grafana/provisioning/{name}: it has no {key}")
+                self.report(f"deploy/grafana/provisioning/{name}: it has no {key}")
 
     # --- promtool ---------------------------------------------------------------------------------------------------
 
@@ -228,14 +228,14 @@ class Checker:
         result = subprocess.run(["promtool", *map(str, arguments)], capture_output=True, text=True, check=False,
                                 timeout=300, env={**os.environ, "PATH": path})
         if result.returncode != 0:
-            self.say(f"promtool {arguments[0]} {arguments[1]}: {(result.stdout + result.stderr).strip()}")
+            self.report(f"promtool {arguments[0]} {arguments[1]}: {(result.stdout + result.stderr).strip()}")
 
     def check_with_promtool(self):
         folder = self.repo / "deploy/prometheus"
         self._promtool("check", "rules", folder / "rnicd.rules.yaml")
         self._promtool("test", "rules", folder / "rnicd.rules_test.yaml")
         self._promtool("check", "config", "--syntax-only", folder / "scrape.example.yaml")
-        # Every query of the dashboard as a rule: Prometheus's own parser reads them all.
+        # Writes every query of the dashboard as a rule, so that Prometheus's own parser checks it.
         values = {**expressions.WINDOWS, **self._choices()}
         rules = [{"record": f"panel:{index}", "expr": expressions.with_values(expression, values)}
                  for index, (_, expression) in enumerate(sources.panel_expressions(self.dashboard))]

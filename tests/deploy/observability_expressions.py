@@ -1,16 +1,16 @@
-"""What an expression of Prometheus names: metrics, and the labels they are asked for. Not a parser of all of PromQL:
-whether an expression is one at all, promtool says."""
+"""Metrics in a Prometheus expression, and the labels they are used with. Not a parser of all of PromQL:
+promtool checks whether an expression is valid."""
 
 import collections
 import re
 
-# Of Grafana's variables those that stand for numbers and times; the others stand inside of quotes.
+# Grafana's variables for numbers and times; all others are inside of quotes.
 WINDOWS = {"__rate_interval": "5m", "interval": "15m", "topn": "10"}
 
 Token = collections.namedtuple("Token", "kind text")
-# A metric that is read, and the labels of its braces.
+# A metric that the expression reads, and the labels in its braces.
 Selector = collections.namedtuple("Selector", "name labels")
-# Labels of by, without, on, ignoring or group_left, and the metrics that they are about.
+# Labels of by, without, on, ignoring or group_left, and the metrics that they apply to.
 Grouping = collections.namedtuple("Grouping", "labels names")
 
 _TOKEN = re.compile(r"""(?P<string>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
@@ -27,7 +27,7 @@ _OPENING, _CLOSING = {"(", "{", "["}, {")", "}", "]"}
 
 
 class BadExpression(Exception):
-    """The text cannot be read."""
+    """The expression cannot be parsed."""
 
 
 def with_values(expression, values):
@@ -93,8 +93,8 @@ def selectors(expression):
 
 
 def groupings(expression):
-    """Who groups what: by and without are about the brackets beside them, on and ignoring about all metrics; group_left
-    names labels of the metrics on its right, group_right of those on its left."""
+    """Groupings and their metrics: by and without apply to the brackets beside them, on and ignoring to all metrics;
+    group_left names labels of the metrics on its right, group_right of those on its left."""
     found = tokens(expression)
     places = _selectors(found)
     result = []
@@ -133,7 +133,7 @@ def _split(found):
 
 
 def operands(expression):
-    """What an alert compares, without the comparisons: these series exist also when all is well."""
+    """The operands of an alert's comparisons: these series exist even without a problem."""
     result = []
     for part in _split(tokens(expression)):
         cut, depth = len(part), 0

@@ -1,4 +1,4 @@
-"""The files of deploy/ that speak of metrics, read into plain lists. Shared by the check and by tests/observability."""
+"""Reads the files of deploy/ that use metrics into plain lists. Shared by the check and by tests/observability."""
 
 import json
 import re
@@ -6,20 +6,20 @@ import sys
 
 import yaml
 
-# A panel, alert or recording rule, and one expression of it.
+# A panel, alert or recording rule, and one of its expressions.
 HEADINGS = ("What it means", "What users feel", "How to look", "What to do", "How to be sure it is over",
 "False alarms")
 
 
 def catalogue(repo):
-    """The metrics that the daemon declares, and the labels."""
+    """The metrics and labels that the daemon declares."""
     sys.path.insert(0, str(repo / "scripts"))
     from pages import catalogue as reader
     return reader.read(repo)
 
 
 def panels(dashboard):
-    """All panels but rows' headings, those of folded rows too."""
+    """All panels except rows' headings, including those of folded rows."""
     for panel in dashboard["panels"]:
         if panel["type"] == "row":
             yield from panel["panels"]

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Runs as root inside the Debian root that scripts/package-test made; /try holds the packages. No systemd runs there: a
-# loop starts the daemon again, and what the packages would say to systemctl is written down.
+# Runs as root inside the Debian root of scripts/package-test; /try contains the packages. No systemd runs there: a loop
+# restarts the daemon, and calls of systemctl are recorded.
 set -euo pipefail
 exec </dev/null
 
@@ -11,7 +11,7 @@ fail() {
   [[ ! -s /try/rnicd.log ]] || tail -n 20 /try/rnicd.log >&2
   exit 1
 }
-# What apt and dpkg say is of interest when they fail.
+# The output of apt and dpkg is shown only when they fail.
 apt() {
   apt-get -qq --yes -o Dpkg::Use-Pty=0 -o APT::Sandbox::User=root -o Dpkg::Options::=--force-unsafe-io \
     -o DPkg::Path=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin --no-install-recommends "$@" >/try/apt.log 2>&1 || {
@@ -21,7 +21,7 @@ apt() {
 }
 expect() { [[ $2 == "$3" ]] || fail "$1: expected '$3', found '$2'"; }
 
-# wait_for WHAT COMMAND...: until the command succeeds, for 20 seconds.
+# wait_for WHAT COMMAND...: waits until the command succeeds, at most 20 seconds.
 wait_for() {
   local what=$1 tries=0
   shift
@@ -31,7 +31,7 @@ wait_for() {
   done
 }
 
-# Everything that is there, but for the books of dpkg, apt and systemd.
+# All files except the databases of dpkg, apt and systemd.
 list_files() {
   find / -xdev \( -path /try -o -path /proc -o -path /tmp -o -path /var/lib/dpkg -o -path /var/lib/apt -o \
     -path /var/cache -o -path /var/log/apt \) -prune -o -print
@@ -39,8 +39,8 @@ list_files() {
 }
 snapshot() { list_files | sort >"/try/$1"; }
 
-# What the unit makes of the program, as far as it can be had without systemd: the user, no privilege, and a start after
-# each failure but wrong flags.
+# Acts like the unit, as far as possible without systemd: the user, no privilege, and a restart after each failure
+# except invalid flags.
 supervise() {
   local status
   while true; do
@@ -64,7 +64,7 @@ stop() {
   kill -TERM "$(cat "$PID")"
   wait "$supervisor" || fail "the supervisor ended with $?"
 }
-# Not a child of this shell, but of the supervisor.
+# The supervisor's child, not this shell's.
 is_another() { [[ $(cat "$PID") != "$1" ]] && rnicctl status; }
 register() {
   setpriv --reuid=65534 --regid=65534 --clear-groups rnicctl register --size "$1" >/try/registered
@@ -80,12 +80,12 @@ install_dependencies() {
     if [[ -n $depends ]]; then wanted+=("$depends"); fi
   done
   apt satisfy "${wanted[@]}"
-  say_to_a_fake_systemd
+  fake_systemd
   snapshot before
 }
 
-# Makes the maintainer scripts believe that systemd runs.
-say_to_a_fake_systemd() {
+# Makes the maintainer scripts detect a running systemd.
+fake_systemd() {
   mkdir -p /run/systemd/system
   cat >/usr/local/bin/systemctl <<FAKE
 #!/bin/sh
@@ -109,7 +109,7 @@ install_packages() {
   find_symbols /usr/bin/rnicd* /usr/bin/rnicctl
 }
 
-# The name of the build stands 16 bytes into its note, 20 bytes long.
+# The build id begins 16 bytes into its note and is 20 bytes long.
 find_symbols() {
   local program id
   for program in "$@"; do
@@ -121,7 +121,7 @@ find_symbols() {
 
 run_it() {
   heading "run"
-  # What an operator does: a provider that needs no card, a policy.
+  # An operator's configuration: a provider that needs no card, a policy.
   sed -i 's/=verbs$/=soft/; s/^# --policy_file/--policy_file/; s/:9747$/:0/' /etc/rnicd/rnicd.flags
   install -m 0644 /usr/share/rnicd/policy.example.textproto /etc/rnicd/policy.textproto
   start
@@ -155,9 +155,9 @@ upgrade() {
   register 4KiB
 }
 
-take_away() {
+remove_and_purge() {
   heading "remove"
-  # As `systemctl enable` does; a purge has to find it.
+  # Link as created by `systemctl enable`; a purge must remove it.
   mkdir -p /etc/systemd/system/multi-user.target.wants
   ln -s /lib/systemd/system/rnicd.service /etc/systemd/system/multi-user.target.wants/rnicd.service
   stop
@@ -168,7 +168,7 @@ take_away() {
   [[ -s /var/log/rnicd/audit.jsonl && -s /etc/rnicd/rnicd.flags ]] || fail "remove took what only a purge takes"
 
   heading "purge"
-  # The operator's own file, which docs/OPERATING.md tells to delete.
+  # The operator's own file; docs/OPERATING.md tells the operator to delete it.
   rm /etc/rnicd/policy.textproto
   local package names=()
   for package in /try/*.deb; do names+=("$(dpkg-deb --field "$package" Package)"); done
@@ -183,4 +183,4 @@ install_dependencies
 install_packages
 run_it
 upgrade
-take_away
+remove_and_purge

@@ -1,4 +1,4 @@
-"""The level "restricted" of Kubernetes' Pod Security Standards, as far as it concerns Linux: what a spec violates.
+"""Finds violations of the level "restricted" of Kubernetes' Pod Security Standards, as far as it applies to Linux.
 
 Source: kubernetes.io/docs/concepts/security/pod-security-standards, as of Kubernetes 1.30.
 """
@@ -34,7 +34,7 @@ def _of_the_pod(spec):
 
 
 def _of_both(context):
-    """What neither a pod nor a container may say in its security context."""
+    """Violations that apply to the security context of a pod and of a container."""
     if "type" in context.get("seLinuxOptions", {}) and context["seLinuxOptions"]["type"] not in SELINUX_TYPES:
         yield "its SELinux type is not one of containers"
     if {"user", "role"} & set(context.get("seLinuxOptions", {})):
@@ -70,7 +70,7 @@ def _of_a_container(container, pod_context):
 
 
 def violations(spec):
-    """What of a pod's spec the level does not allow, in words."""
+    """Descriptions of the parts of a pod's spec that violate the level."""
     context = _context(spec)
     found = [*_of_the_pod(spec), *(f"pod: {what}" for what in _of_both(context))]
     for container in containers(spec):

@@ -1,4 +1,4 @@
-// Prints the names of all system calls that the daemon's own filter lets through, one a line.
+// Prints the names of all system calls that the daemon's own filter allows, one per line.
 #include <cstdio>
 
 #include "daemon/sandbox/system_calls.h"

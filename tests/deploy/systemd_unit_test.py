@@ -1,4 +1,4 @@
-"""deploy/systemd, judged by systemd's own tools; none of them needs a running systemd.
+"""Checks deploy/systemd with systemd's own tools; none of them needs a running systemd.
 
 usage: systemd_unit_test.py --source REPOSITORY --rnicd PROGRAM --system-calls PROGRAM
 """
@@ -10,11 +10,11 @@ import tempfile
 import unittest
 from pathlib import Path
 
-# The exposure that is still accepted, times 10. systemd-analyze refuses what is above.
+# Highest accepted exposure, times 10. systemd-analyze fails above it.
 EXPOSURE_MAX = 19
-# What happens between the start of the program and its own filter.
+# System calls between the start of the program and its own filter.
 CALLS_BEFORE_THE_FILTER = {"execve", "arch_prctl", "set_tid_address", "capget", "capset", "prctl", "seccomp", "getdents64"}
-# Calls that systemd lists for a service, and that this one must never make.
+# System calls that systemd lists for a service, and that this one must never make.
 CALLS_OF_NO_USE = {"chown", "setuid", "keyctl", "shmget", "mlock", "io_submit", "bpf", "mount", "ptrace", "reboot",
                    "unshare", "perf_event_open", "open_by_handle_at"}
 
@@ -34,13 +34,13 @@ class UnitTest(unittest.TestCase):
         self.text = (self.deploy / "rnicd.service").read_text()
 
     def unit(self, text):
-        """The unit as a file, with the program that was just built."""
+        """The unit as a file, with the program of this build."""
         path = self.folder / "rnicd.service"
         path.write_text(text.replace("/usr/bin/rnicd", str(ARGUMENTS.rnicd.resolve())))
         return path
 
-    def complaints(self, text):
-        """What systemd says of it: an unknown key is only a warning, and the exit status is 0."""
+    def verify_messages(self, text):
+        """systemd's messages about the unit: an unknown key is only a warning, and the exit status is 0."""
         result = run("systemd-analyze", "verify", "--man=no", self.unit(text))
         return result.stderr + ("" if result.returncode == 0 else f"exit status {result.returncode}")
 
@@ -56,7 +56,7 @@ class UnitTest(unittest.TestCase):
 
 class TheUnit(UnitTest):
     def test_is_understood(self):
-        self.assertEqual(self.complaints(self.text), "")
+        self.assertEqual(self.verify_messages(self.text), "")
 
     def test_exposes_little(self):
         self.assertTrue(self.is_tight(self.text))
@@ -72,19 +72,19 @@ class TheUnit(UnitTest):
 class ABrokenUnit(UnitTest):
     def test_with_an_unknown_key_is_refused(self):
         broken = self.text.replace("ProtectSystem=", "ProtectSytem=")
-        self.assertIn("ProtectSytem", self.complaints(broken))
+        self.assertIn("ProtectSytem", self.verify_messages(broken))
 
     def test_with_an_unreadable_value_is_refused(self):
         broken = self.text.replace("LimitNOFILE=1048576", "LimitNOFILE=many")
-        self.assertIn("many", self.complaints(broken))
+        self.assertIn("many", self.verify_messages(broken))
 
     def test_with_an_unknown_system_call_is_refused(self):
         broken = self.text.replace("SystemCallFilter=capset", "SystemCallFilter=capsett")
-        self.assertIn("capsett", self.complaints(broken))
+        self.assertIn("capsett", self.verify_messages(broken))
 
     def test_without_its_program_is_refused(self):
         broken = self.text.replace("/usr/bin/rnicd", "/usr/bin/no-such-rnicd")
-        self.assertNotEqual(self.complaints(broken), "")
+        self.assertNotEqual(self.verify_messages(broken), "")
 
     def test_without_a_user_of_its_own_is_refused(self):
         self.assertFalse(self.is_tight(self.text.replace("User=rnicd\n", "")))
@@ -98,11 +98,11 @@ class ABrokenUnit(UnitTest):
 
 
 class TheFilter(UnitTest):
-    """The unit's list of system calls beside the daemon's own."""
+    """The unit's list of system calls, compared with the daemon's own."""
 
     @staticmethod
     def sets():
-        """The sets that systemd knows: name to entries."""
+        """systemd's sets of system calls: name to entries."""
         found, name = {}, None
         for line in run("systemd-analyze", "syscall-filter", "--no-pager").stdout.splitlines():
             if re.match(r"^@\S+$", line):
@@ -155,7 +155,7 @@ class TheOtherFiles(UnitTest):
 
     def test_make_the_directories(self):
         root = self.install("rnicd.tmpfiles.conf", "tmpfiles.d")
-        # Nobody here has the name rnicd; whoever runs the test stands in.
+        # No user here has the name rnicd; the test's user replaces it.
         path = root / "usr/lib/tmpfiles.d/rnicd.conf"
         path.write_text(re.sub(r"rnicd rnicd -$", "- - -", path.read_text(), flags=re.MULTILINE))
         result = run("systemd-tmpfiles", f"--root={root}", "--create", "rnicd.conf")

@@ -1,4 +1,4 @@
-"""What the guides tell people to type, and where they send them, is there.
+"""Checks that the commands, flags and links in the guides exist.
 
 usage: guides_test.py --source REPOSITORY --rnicctl PROGRAM
 """
@@ -19,7 +19,7 @@ given = argparse.Namespace()
 
 
 def anchors(markdown):
-    """The names that a page's headings have in links."""
+    """The anchors of a page's headings."""
     headings = re.findall(r"^#+ (.+)$", markdown, flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -42,7 +42,7 @@ def unknown_flags(page, text, known):
 
 
 def invocations(text):
-    """(command, its options) of each rnicctl in code."""
+    """(command, its options) of each rnicctl call in code."""
     code = re.findall(r"`([^`\n]+)`", text) + re.findall(r"^ {4}(.+)$", text, flags=re.MULTILINE)
     for line in code:
         for call in re.findall(r"\brnicctl ([a-z][^|&)]*)", line.partition(" #")[0]):

@@ -1,4 +1,4 @@
-"""examples/python against a real daemon, and docs/WORKLOADS.md against both: what the page says is what happens.
+"""Runs examples/python against a real daemon, and checks that docs/WORKLOADS.md describes both correctly.
 
 usage: python_example_test.py --source REPOSITORY --rnicd PROGRAM --rnicctl PROGRAM
 """
@@ -15,15 +15,15 @@ import unittest
 from pathlib import Path
 
 sys.dont_write_bytecode = True
-_PATIENCE = 60
+_TIMEOUT_S = 60
 _PAGE = 4096
-# The daemon registers this much on a worker, so that the example sees a pending answer.
+# The daemon registers this size on a worker thread, so that the example gets a pending response.
 _PENDING_BYTES = 16 * _PAGE
 given = argparse.Namespace()
 
 
 class Daemon:
-    """The real daemon with the soft card, in a folder of its own."""
+    """The real daemon with the soft card, in a separate folder."""
 
     def __init__(self, folder):
         self.socket_dir, self.fd_path = f"{folder}/s", f"{folder}/s/fd.sock"
@@ -32,7 +32,7 @@ class Daemon:
             self._child = subprocess.Popen(
                 [given.rnicd, f"--socket_dir={self.socket_dir}", "--metrics_address=",
                  f"--pending_threshold_bytes={_PENDING_BYTES}"], stdout=log, stderr=subprocess.STDOUT)
-        end = time.monotonic() + _PATIENCE
+        end = time.monotonic() + _TIMEOUT_S
         while self.ask("status").returncode != 0:
             if self._child.poll() is not None or time.monotonic() > end:
                 self.stop()
@@ -41,17 +41,17 @@ class Daemon:
 
     def ask(self, command):
         return subprocess.run([given.rnicctl, command, "--json", f"--socket-dir={self.socket_dir}"],
-                              capture_output=True, text=True, timeout=_PATIENCE, check=False)
+                              capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
 
     def status(self):
         return json.loads(self.ask("status").stdout)
 
     def stop(self):
-        """Answers the daemon's exit code."""
+        """Returns the daemon's exit code."""
         if self._child.poll() is None:
             self._child.terminate()
         try:
-            return self._child.wait(timeout=_PATIENCE)
+            return self._child.wait(timeout=_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             self._child.kill()
             return self._child.wait()
@@ -59,7 +59,7 @@ class Daemon:
 
 def run_example(socket_dir, *options):
     return subprocess.run([sys.executable, str(given.source / "examples/python/register_memory.py"), *options,
-                           socket_dir], capture_output=True, text=True, timeout=_PATIENCE, check=False)
+                           socket_dir], capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
 
 
 def code_blocks(page, language):
@@ -118,7 +118,7 @@ class Example(WithADaemon):
 
 
 class FdChannel(WithADaemon):
-    """The bytes of the page, not those of a library."""
+    """Sends the bytes of the page, not those of a library."""
 
     def setUp(self):
         super().setUp()
@@ -126,7 +126,7 @@ class FdChannel(WithADaemon):
         import fd_socket
         import rnicd_rpc
         self.fd_socket, self.refused = fd_socket, rnicd_rpc.Refused
-        # Messages of one name can be loaded once in a process.
+        # Messages of one name can be loaded only once per process.
         if not hasattr(given, "messages"):
             given.messages = rnicd_rpc.Messages(given.source / "proto")
         self.connection = rnicd_rpc.Connection(self.daemon.socket_dir, given.messages)
@@ -134,7 +134,7 @@ class FdChannel(WithADaemon):
         self.connection.call("Session", "OpenSession")
 
     def bytes_of_the_page(self, name, ticket):
-        """The packet that the page writes in hexadecimal digits; "tt" stands for the bytes of the ticket, in order."""
+        """The packet in the page's hexadecimal digits; "tt" is replaced by the bytes of the ticket, in order."""
         block, = code_blocks((given.source / "docs/WORKLOADS.md").read_text(), name)
         words = re.findall(r"\b(?:[0-9a-f]{2}|tt)\b", re.sub(r"#.*", "", block))
         of_ticket = iter(ticket)
@@ -182,7 +182,7 @@ class FdChannel(WithADaemon):
         request = self.bytes_of_the_page("fd-fetch", self.allocate().fd_ticket)
         with self.fd_socket.socket.socket(self.fd_socket.socket.AF_UNIX,
                                           self.fd_socket.socket.SOCK_SEQPACKET) as raw:
-            raw.settimeout(_PATIENCE)
+            raw.settimeout(_TIMEOUT_S)
             raw.connect(self.daemon.fd_path)
             raw.sendall(request)
             self.assertEqual(raw.recv(_PAGE), self.bytes_of_the_page("fd-ok", b""))
@@ -199,7 +199,7 @@ class FdChannel(WithADaemon):
 
 
 class Page(unittest.TestCase):
-    """What docs/WORKLOADS.md quotes stands in a program that is built or run."""
+    """All code in docs/WORKLOADS.md is part of a program that is built or run."""
 
     def quoted(self, language, *programs):
         page = (given.source / "docs/WORKLOADS.md").read_text()

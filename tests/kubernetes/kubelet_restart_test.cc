@@ -37,14 +37,14 @@ TEST_F(Restarting, AKubeletThatRestartsHasItsResourcesBackWithinTwoSeconds) {
 // A dead kubelet's socket refuses connections, and each refusal makes the pause longer. None of that may delay the
 // new kubelet.
 TEST_F(Restarting, AKubeletThatWasAwayForLongIsNotMadeToWait) {
-  options_.look_interval = std::chrono::seconds(60);
+  options_.poll_interval = std::chrono::seconds(60);
   options_.first_retry = std::chrono::milliseconds(10);
   kubelet_.Start();
   Plugin plugin(options_);
   ASSERT_TRUE(Offers(kubelet_, kMemory, 4, 4));
   kubelet_.Stop();
   ASSERT_TRUE(Eventually([&] { return !plugin.link().registered(); }));
-  // Long enough for the pause to have grown beyond what is expected below: 10 ms doubled nine times.
+  // Long enough for the pause to grow beyond the limit checked below: 10 ms doubled nine times.
   EXPECT_TRUE(Throughout([&] { return !plugin.link().registered(); }, std::chrono::seconds(3)));
   const auto begin = Clock::now();
   kubelet_.Start();
@@ -92,7 +92,7 @@ TEST_F(Restarting, AStreamThatTheKubeletEndsIsARegistrationAgain) {
   EXPECT_TRUE(kubelet_.Admit(PodWith("a", 1)).ok());
 }
 
-// The same devices under the same ids, and pods that run keep theirs.
+// The devices keep their ids, and running pods keep their devices.
 TEST_F(Restarting, APluginThatRestartsIsBackAtOnce) {
   kubelet_.Start();
   auto plugin = std::make_unique<Plugin>(options_);

@@ -13,18 +13,18 @@
 
 namespace rnicd::test {
 
-// A kubelet that is not started yet, and what a plugin beside it needs. The slow look is so slow that what passes in
-// time does so without it.
+// A kubelet that is not started yet, and the parts of a plugin beside it. The poll interval is so long that tests that
+// pass in time do so without a poll.
 class LinkTest : public testing::Test {
  protected:
   LinkTest() {
     options_.folder = folder_;
-    options_.look_interval = std::chrono::seconds(60);
+    options_.poll_interval = std::chrono::seconds(60);
     options_.first_retry = std::chrono::milliseconds(20);
   }
 
   std::string SocketOf(const std::string& type) const { return folder_ + "/rnicd-" + type + ".sock"; }
-  // How often the kubelet accepted a resource.
+  // Number of times the kubelet accepted a resource.
   size_t Accepted(const std::string& resource) const {
     size_t count = 0;
     for (const Registration& registration : kubelet_.registrations()) {

@@ -16,14 +16,14 @@ std::vector<std::string> Sorted(std::vector<std::string> texts) {
 
 }  // namespace
 
-absl::StatusOr<kubernetes::ContainerGift> FakeAllocator::Allocate(const std::string& resource,
-                                                                  const std::vector<std::string>& device_ids) {
+absl::StatusOr<kubernetes::ContainerAllocation> FakeAllocator::Allocate(const std::string& resource,
+                                                                        const std::vector<std::string>& device_ids) {
   MutexLock lock(mutex_);
   if (!failure_.ok()) {
     return failure_;
   }
   allocations_.push_back(Sorted(device_ids));
-  return kubernetes::ContainerGift{
+  return kubernetes::ContainerAllocation{
       .environment = {{"RNICD_GRANT", resource + "/" + std::to_string(allocations_.size())}},
       .mounts = {{.container_path = "/run/rnicd", .host_path = "/run/rnicd-of-node", .read_only = true}},
       .cdi_devices = {"rnicd.io/socket=default"},

@@ -17,14 +17,14 @@ namespace rnicd::test {
 inline constexpr char kMemory[] = "rnicd.io/memory-64mi";
 inline constexpr char kLarge[] = "rnicd.io/memory-1gi";
 
-// Gives what it was told to give, and remembers for which devices. Threads: safe.
+// Returns a configured allocation, and records the devices of each call. Threads: safe.
 class FakeAllocator final : public kubernetes::Allocator {
  public:
-  absl::StatusOr<kubernetes::ContainerGift> Allocate(const std::string& resource,
-                                                     const std::vector<std::string>& device_ids) override;
+  absl::StatusOr<kubernetes::ContainerAllocation> Allocate(const std::string& resource,
+                                                           const std::vector<std::string>& device_ids) override;
   absl::Status Prepare(const std::string& resource, const std::vector<std::string>& device_ids) override;
 
-  // What both calls fail with from now on.
+  // Makes both calls fail with this status.
   void Fail(const absl::Status& status);
   // The device ids of each call, sorted.
   std::vector<std::vector<std::string>> allocations() const;
@@ -40,7 +40,7 @@ class FakeAllocator final : public kubernetes::Allocator {
 // `count` devices "numa0-0000", ...
 std::vector<kubernetes::Device> Devices(size_t count, bool healthy = true);
 
-// A device plugin without a daemon: a KubeletLink and what it needs. Starts at once.
+// A device plugin without a daemon: a KubeletLink and its dependencies. The constructor starts it.
 class Plugin {
  public:
   explicit Plugin(const kubernetes::KubeletOptions& options, const std::vector<std::string>& resources = {kMemory},
@@ -57,10 +57,10 @@ class Plugin {
   std::unique_ptr<kubernetes::KubeletLink> link_;
 };
 
-// A pod "default/`uid`" with one container "main" that wants so many of kMemory.
+// A pod "default/`uid`" with one container "main" that requests that many devices of kMemory.
 Pod PodWith(const std::string& uid, size_t devices);
 
-// Waits until the node offers exactly so many.
+// Waits until the node offers exactly that many devices.
 bool Offers(Kubelet& kubelet, const std::string& resource, size_t capacity, size_t allocatable);
 
 }  // namespace rnicd::test

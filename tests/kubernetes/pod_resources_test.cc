@@ -14,7 +14,7 @@ class WhoHolds : public LinkTest {
   const PodResources resources_{pod_resources_};
 };
 
-// The kubelet names each device apart.
+// The kubelet lists each device separately.
 TEST_F(WhoHolds, IsOneHolderForEachContainerAndResource) {
   kubelet_.Start();
   Plugin plugin(options_, {kMemory, kLarge, "example.com/other"});
@@ -57,7 +57,7 @@ TEST_F(WhoHolds, IsUnknownWhileTheKubeletIsAwayAndKnownAtOnceAfterwards) {
   EXPECT_TRUE(resources_.List({kMemory, kLarge}).ok());
 }
 
-// After a restart, while the API server is away, a kubelet lists no pods though their containers run.
+// After a restart, while the API server is away, a kubelet lists no pods although their containers run.
 TEST_F(WhoHolds, IsNotBelievedOfAKubeletThatDoesNotKnowTheAskingPod) {
   const kubernetes::PodResources own(pod_resources_, "default/self");
   kubelet_.Start();

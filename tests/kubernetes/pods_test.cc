@@ -37,7 +37,7 @@ TEST_F(Pods, GetWhatTheAllocatorGives) {
   EXPECT_TRUE(options->mounts[0].read_only());
 }
 
-// The stand-in alone would take the highest.
+// Without a preference the stand-in takes the highest ids.
 TEST_F(Pods, GetTheDevicesThatThePluginPrefers) {
   ASSERT_TRUE(kubelet_.Admit(PodWith("a", 2)).ok());
   EXPECT_THAT(kubelet_.Held("a", "main", kMemory), ElementsAre("numa0-0000", "numa0-0001"));
@@ -79,7 +79,7 @@ TEST_F(Pods, HaveTheirContainersPreparedBeforeEachStartAndAllocatedOnce) {
   EXPECT_THAT(std::string(options.status().message()), HasSubstr("the grant is gone"));
 }
 
-// What the init container got is used again; the rest is taken in addition.
+// Devices of the init container are reused; the rest is added.
 TEST_F(Pods, PassTheDevicesOfInitContainersOn) {
   const Pod pod{.uid = "a",
                 .namespace_name = "default",

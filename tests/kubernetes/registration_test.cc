@@ -11,7 +11,8 @@ namespace {
 
 class Registering : public LinkTest {};
 
-// The stand-in dials back before it answers, so this passes only when the plugin served before it registered.
+// The stand-in connects to the plugin before Register returns, so this passes only if the plugin served before it
+// registered.
 TEST_F(Registering, ServesBeforeItRegisters) {
   kubelet_.Start();
   Plugin plugin(options_);
@@ -57,13 +58,13 @@ TEST_F(Registering, WaitsForAFolderThatIsNotThere) {
 }
 
 TEST_F(Registering, TriesARefusingKubeletAgainWithGrowingPauses) {
-  options_.look_interval = std::chrono::milliseconds(160);
+  options_.poll_interval = std::chrono::milliseconds(160);
   kubelet_.Start();
   kubelet_.RefuseRegistrations("not today");
   Plugin plugin(options_);
   const auto begin = std::chrono::steady_clock::now();
   ASSERT_TRUE(Eventually([&] { return kubelet_.registrations().size() >= 6; }));
-  // 20, 40, 80, 160 and 160 ms between six tries; without growth it would be a fifth of that.
+  // 20, 40, 80, 160 and 160 ms between six attempts; without growth it would be a fifth of that.
   EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(400));
   EXPECT_EQ(kubelet_.registrations()[0].error, "not today");
   EXPECT_FALSE(plugin.link().registered());
@@ -72,15 +73,15 @@ TEST_F(Registering, TriesARefusingKubeletAgainWithGrowingPauses) {
 }
 
 TEST_F(Registering, PausesNeverGrowBeyondTheSlowLook) {
-  options_.look_interval = std::chrono::milliseconds(30);
+  options_.poll_interval = std::chrono::milliseconds(30);
   kubelet_.Start();
   kubelet_.RefuseRegistrations("not today");
   Plugin plugin(options_);
-  // Doubled without a bound, the twentieth pause would be hours.
+  // Doubled without a limit, the twentieth pause would be hours.
   EXPECT_TRUE(Eventually([&] { return kubelet_.registrations().size() >= 20; }));
 }
 
-// As one that was stopped by a signal: connections are taken, and nothing is answered.
+// Like a process stopped by a signal: connections are accepted, and no call is answered.
 TEST_F(Registering, StopDoesNotWaitForAKubeletThatDoesNotAnswer) {
   std::filesystem::create_directory(folder_);
   sockaddr_un address{};

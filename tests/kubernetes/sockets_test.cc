@@ -25,7 +25,7 @@ TEST_F(Sockets, AWipedSocketComesBackAndWorks) {
   ASSERT_TRUE(Eventually([&] { return Accepted(kMemory) == 2; }));
   EXPECT_TRUE(fs::is_socket(socket_));
   EXPECT_TRUE(Offers(kubelet_, kMemory, 4, 4));
-  // Not so when the kubelet took the new registration for the one that ended.
+  // This fails if the kubelet mistook the new registration for the one that ended.
   EXPECT_TRUE(kubelet_.Admit(PodWith("a", 1)).ok());
 }
 
@@ -40,7 +40,7 @@ TEST_F(Sockets, StopTakesThemAway) {
   EXPECT_FALSE(plugin.link().registered());
 }
 
-// As in an update of the plugin where the new one comes before the old one goes.
+// As in an update in which the new plugin starts before the old one exits.
 TEST_F(Sockets, StopLeavesThoseOfANewerPlugin) {
   kubelet_.Start();
   auto old_plugin = std::make_unique<Plugin>(options_);
@@ -61,13 +61,13 @@ TEST_F(Sockets, TwoPluginsDoNotTakeTurns) {
   Plugin old_plugin(options_);
   ASSERT_TRUE(Up(old_plugin));
   auto new_plugin = std::make_unique<Plugin>(options_);
-  // The old one's, the new one's, and that of the new one when the old one's stream has ended.
+  // Registrations of the old plugin, of the new one, and of the new one again after the old one's stream ended.
   ASSERT_TRUE(Eventually([&] { return Accepted(kMemory) == 3; }));
   EXPECT_TRUE(Throughout([&] { return Accepted(kMemory) == 3 && !old_plugin.link().registered(); },
                          std::chrono::milliseconds(500)));
   EXPECT_TRUE(kubelet_.Admit(PodWith("a", 1)).ok());
   EXPECT_EQ(new_plugin->allocator().allocations().size(), 1u);
-  // The one that gave way is there again when the other has gone.
+  // The replaced plugin registers again after the other has exited.
   new_plugin.reset();
   EXPECT_TRUE(Up(old_plugin));
   EXPECT_TRUE(Offers(kubelet_, kMemory, 4, 4));
@@ -95,7 +95,7 @@ TEST_F(Sockets, AFileWithTheirNameIsReplaced) {
   EXPECT_TRUE(fs::is_socket(fs::symlink_status(socket_)));
 }
 
-// As a plugin that was killed leaves it.
+// A killed plugin leaves such a socket.
 TEST_F(Sockets, ADeadSocketWithTheirNameIsReplaced) {
   kubelet_.Start();
   kubelet_.Stop();
@@ -139,7 +139,7 @@ TEST_F(Sockets, AFolderThatIsReplacedIsFollowed) {
   ASSERT_TRUE(Eventually([&] { return !plugin.link().registered(); }));
   kubelet_.Start();
   EXPECT_TRUE(Offers(kubelet_, kMemory, 4, 4));
-  // The new folder is watched as the old one was.
+  // The new folder is watched like the old one.
   fs::remove(socket_);
   EXPECT_TRUE(Eventually([&] { return fs::exists(socket_) && plugin.link().registered(); }));
 }

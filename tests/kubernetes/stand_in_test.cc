@@ -1,4 +1,4 @@
-// What the stand-in must be right about for the other tests to mean something.
+// Behaviour of the stand-in that the other tests rely on.
 #include <filesystem>
 #include <fstream>
 
@@ -54,7 +54,7 @@ TEST_F(StandIn, WipesSocketsAndNothingElse) {
   ASSERT_TRUE(Up(plugin));
   plugin.link().Stop();
   kubelet_.Stop();
-  // What a killed kubelet leaves.
+  // A socket as left by a killed kubelet.
   ASSERT_TRUE(fs::is_socket(folder_ + "/kubelet.sock"));
   fs::rename(folder_ + "/kubelet.sock", folder_ + "/somebody.sock");
   std::ofstream(folder_ + "/file") << "kept";

@@ -1,4 +1,4 @@
-"""live_page.py finds what is wrong with a page.
+"""live_page.py finds mistakes in a page.
 
 usage: live_page_test.py
 """

@@ -1,4 +1,4 @@
-"""The daemon and Prometheus as child processes, with what they need in one temporary folder."""
+"""The daemon and Prometheus as child processes, with their files in one temporary folder."""
 
 import json
 import os
@@ -9,10 +9,10 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
-PATIENCE_S = 60
-# Nobody between here and this machine's own ports, whatever the environment says.
+TIMEOUT_S = 60
+# No proxy for this machine's own ports, whatever the environment says.
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-# Everybody is one tenant with every kind of limit that the dashboard shows.
+# All clients are one tenant with every kind of limit that the dashboard shows.
 POLICY = """\
 tenant {
   name: "everyone"
@@ -34,8 +34,8 @@ scrape_configs: [{{job_name: rnicd, static_configs: [{{targets: ["{target}"]}}]}
 """
 
 
-class Gone(Exception):
-    """A process ended, or did not do in time what it should."""
+class ProcessError(Exception):
+    """A process exited, failed, or timed out."""
 
 
 def fetch(url, form=None):
@@ -46,18 +46,18 @@ def fetch(url, form=None):
 
 def wait_for(what, condition):
     """The first true value of the condition."""
-    end = time.monotonic() + PATIENCE_S
+    end = time.monotonic() + TIMEOUT_S
     while True:
         value = condition()
         if value:
             return value
         if time.monotonic() > end:
-            raise Gone(f"waited {PATIENCE_S} s in vain for {what}")
+            raise ProcessError(f"waited {TIMEOUT_S} s in vain for {what}")
         time.sleep(0.1)
 
 
 class Process:
-    """A child whose output goes to a file of its own. All of them are kept, so that none is left behind."""
+    """A child whose output goes to its own file. All children are recorded, so that none is left running."""
 
     started = []
 
@@ -70,7 +70,7 @@ class Process:
 
     def must_live(self):
         if self.child.poll() is not None:
-            raise Gone(f"{self.name} ended with {self.child.returncode}:\n{self.log.read_text()[-3000:]}")
+            raise ProcessError(f"{self.name} ended with {self.child.returncode}:\n{self.log.read_text()[-3000:]}")
 
     def end(self):
         if self.child.poll() is None:
@@ -83,7 +83,7 @@ class Process:
 
     @classmethod
     def end_all(cls):
-        """The youngest first."""
+        """Ends the newest first."""
         while cls.started:
             cls.started.pop().end()
 
@@ -116,7 +116,7 @@ class Daemon(Process):
     def ctl(self, *arguments):
         return subprocess.run([str(part) for part in self.command(*arguments)], capture_output=True, text=True,
         check=False,
-                              timeout=PATIENCE_S)
+                              timeout=TIMEOUT_S)
 
 
 def free_port():
@@ -146,17 +146,17 @@ class Prometheus(Process):
             return None
 
     def query(self, expression):
-        """The series of an instant query. Raises Gone with Prometheus's own words when it refuses."""
+        """The series of an instant query. Raises ProcessError with Prometheus's error text on a refusal."""
         try:
             answer = json.loads(fetch(self.address + "/api/v1/query", {"query": expression}))
         except urllib.error.HTTPError as refused:
-            raise Gone(json.loads(refused.read())["error"]) from refused
+            raise ProcessError(json.loads(refused.read())["error"]) from refused
         result = answer["data"]
         return [([], result["result"])] if result["resultType"] == "scalar" else [
             (series["metric"], series["value"]) for series in result["result"]]
 
     def rule_problems(self):
-        """What went wrong when the rules were evaluated."""
+        """Errors from the evaluation of the rules."""
         groups = json.loads(fetch(self.address + "/api/v1/rules"))["data"]["groups"]
         return [f"{rule['name']}: {rule['lastError']}" for group in groups for rule in group["rules"]
                 if rule["health"] == "err"]

@@ -1,4 +1,4 @@
-"""A real Prometheus scrapes a real, busy daemon; then every expression of the dashboard and the rules is asked of it.
+"""A real Prometheus scrapes a real, busy daemon; then every expression of the dashboard and the rules is queried.
 
 usage: prometheus_test.py --source REPOSITORY --rnicd PROGRAM --rnicctl PROGRAM
 """
@@ -16,11 +16,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "deploy"))
 import live_page
 import observability_expressions as expressions
 import observability_sources as sources
-from processes import Daemon, Gone, Process, Prometheus, fetch, wait_for
+from processes import Daemon, ProcessError, Process, Prometheus, fetch, wait_for
 from workload import Workload
 
-# Each is seen by a scrape before the next begins, so that every counter rises between two scrapes. By the number of
-# turns and not by the clock: on a busy machine a turn takes as long as it takes.
+# A scrape follows each turn before the next begins, so that every counter rises between two scrapes. The test counts
+# turns, not time, because a turn may take long on a busy machine.
 TURNS = 5
 # Longer than all turns together, for the same reason.
 WINDOWS = {"__rate_interval": "5m", "interval": "5m", "topn": "5"}
@@ -32,8 +32,8 @@ def variables(dashboard):
     return {**{variable["name"]: ".*" for variable in dashboard["templating"]["list"]}, **WINDOWS}
 
 
-def questions(repo):
-    """(place, expression) of all that is asked: panels, recording rules and what they record, what alerts compare."""
+def queries(repo):
+    """(place, expression) of all queries: panels, recording rules and their series, operands of alerts."""
     dashboard = sources.dashboard(repo)
     for place, expression in sources.panel_expressions(dashboard):
         yield place, expressions.with_values(expression, variables(dashboard))
@@ -46,28 +46,28 @@ def questions(repo):
                 yield f"alert {rule['alert']} {index}", operand
 
 
-class Judge:
+class ExpressionCheck:
     def __init__(self, repo, prometheus):
         self.prometheus, self.findings = prometheus, []
         self.empty = sources.reasons(HERE / "may_be_empty.txt")
         self.places = set()
         self.repo = repo
 
-    def _verdict(self, place, expression):
+    def _evaluate(self, place, expression):
         try:
             series = self.prometheus.query(expression)
-        except Gone as refused:
+        except ProcessError as refused:
             return "-", f"refused: {refused}"
         good = [value for _, (_, value) in series if not math.isnan(float(value))]
         if place in self.empty:
             return len(series), "" if not series else "returns something: delete its line in may_be_empty.txt"
         return len(series), "" if good else "returns nothing"
 
-    def ask_all(self):
+    def run_all(self):
         print(f"{'series':>6}  what")
-        for place, expression in questions(self.repo):
+        for place, expression in queries(self.repo):
             self.places.add(place)
-            count, problem = self._verdict(place, expression)
+            count, problem = self._evaluate(place, expression)
             remark = f": {problem}" if problem else " (may be empty)" if place in self.empty else ""
             print(f"{count:>6}  {place}{remark}")
             if problem:
@@ -75,12 +75,12 @@ class Judge:
         for place in sorted(set(self.empty) - self.places):
             self.findings.append(f"may_be_empty.txt: there is no {place}")
 
-    def ask_alert_rules(self):
-        """The whole conditions are legal too; whether they hold is not asked here."""
+    def check_alert_rules(self):
+        """Whole conditions must be valid, too; whether they are true is not checked here."""
         for rule in sources.rules(self.repo):
             try:
                 self.prometheus.query(rule["expr"])
-            except Gone as refused:
+            except ProcessError as refused:
                 self.findings.append(f"{rule.get('alert') or rule['record']}: {refused}")
         self.findings += self.prometheus.rule_problems()
 
@@ -94,21 +94,21 @@ def scrapes(prometheus):
 def work(workload, prometheus):
     for _ in range(TURNS):
         workload.turn()
-        # The first scrape from here on may have begun before the turn's end; the second has not.
+        # The next scrape may have begun before the turn's end; the one after it has not.
         before = scrapes(prometheus)
         wait_for("two scrapes", lambda: scrapes(prometheus) >= before + 2)
 
 
-def judge(repo, folder, rnicd, rnicctl):
+def check_expressions(repo, folder, rnicd, rnicctl):
     daemon = Daemon(folder, rnicd, rnicctl)
     workload = Workload(folder, daemon)
     prometheus = Prometheus(folder, daemon.page, repo / "deploy/prometheus/rnicd.rules.yaml")
     workload.begin()
     work(workload, prometheus)
     daemon.must_live()
-    result = Judge(repo, prometheus)
-    result.ask_all()
-    result.ask_alert_rules()
+    result = ExpressionCheck(repo, prometheus)
+    result.run_all()
+    result.check_alert_rules()
     metrics, _ = sources.catalogue(repo)
     live_page.check(fetch(daemon.page), metrics, sources.reasons(HERE / "not_on_the_page.txt"), result.findings.append)
     return result
@@ -122,8 +122,8 @@ def main():
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="rnicd-obs.") as name:
         try:
-            result = judge(arguments.source, Path(name), arguments.rnicd, arguments.rnicctl)
-        except Gone as problem:
+            result = check_expressions(arguments.source, Path(name), arguments.rnicd, arguments.rnicctl)
+        except ProcessError as problem:
             print(f"FAILED: {problem}")
             return 1
         finally:

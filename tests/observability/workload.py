@@ -5,9 +5,9 @@ import os
 import re
 import socket
 
-from processes import PATIENCE_S, Gone, Process, fetch, wait_for
+from processes import TIMEOUT_S, ProcessError, Process, fetch, wait_for
 
-# More than --max_connections_per_uid lets in.
+# More than --max_connections_per_uid allows.
 CONNECTIONS = 64
 
 
@@ -18,15 +18,15 @@ class Workload:
     def _must(self, *arguments):
         result = self.daemon.ctl(*arguments)
         if result.returncode != 0:
-            raise Gone(f"rnicctl {' '.join(arguments)}: {result.stderr}")
+            raise ProcessError(f"rnicctl {' '.join(arguments)}: {result.stderr}")
         return result.stdout
 
     def _must_fail(self, *arguments):
         if self.daemon.ctl(*arguments).returncode != 1:
-            raise Gone(f"rnicctl {' '.join(arguments)} was not refused")
+            raise ProcessError(f"rnicctl {' '.join(arguments)} was not refused")
 
     def hold(self, label, *arguments):
-        """A client that keeps its memory until it is ended, with a session by that label."""
+        """A client that keeps its memory until it is ended, with a session of that label."""
         client = Process(self.folder, label, self.daemon.command("register", "--hold=forever", f"--label={label}",
                                                                  *arguments))
         return client, wait_for(f"the client {label}", lambda: self._session(client, label))
@@ -39,7 +39,7 @@ class Workload:
         return None
 
     def begin(self):
-        """Those that stay, one that dies, one that is put out, one with a grant."""
+        """Clients that stay, one that dies, one that is evicted, one with a grant."""
         self.hold("stays", "--size=16MiB", "--regions=4")
         dies, _ = self.hold("dies", "--size=1MiB")
         dies.kill()
@@ -49,7 +49,7 @@ class Workload:
         self.hold("has-a-grant", "--size=2MiB", f"--grant={secret}")
 
     def turn(self):
-        """Work that comes and goes, good and bad."""
+        """Short-lived work, successful and failing."""
         self._must("demo", "fast-register", "--pages=64", "--seed=1")
         for size in ("4KiB", "512KiB", "8MiB"):
             self._must("register", f"--size={size}")
@@ -57,18 +57,18 @@ class Workload:
         self._flood()
 
     def _flood(self):
-        """Connections that find no room: the door closes them at once."""
+        """Connections above the limit: the daemon closes them at once."""
         refused = self._refused()
         connections = [socket.socket(socket.AF_UNIX) for _ in range(CONNECTIONS)]
         for connection in connections:
-            connection.settimeout(PATIENCE_S)
+            connection.settimeout(TIMEOUT_S)
             connection.connect(os.fspath(self.folder / "s" / "rpc.sock"))
-        # They are through the door, one way or the other, before the first goes; else few connections could as well mean
-        # that most of the flood still waits in front of it.
+        # The daemon must accept or close each of them before the first one is closed; otherwise few connections could
+        # also mean that most of the flood is still waiting.
         wait_for("the flood", lambda: self._connections() + self._refused() - refused >= CONNECTIONS)
         for connection in connections:
             connection.close()
-        # Whoever comes next finds room again.
+        # The next client is accepted again.
         wait_for("the end of the flood", lambda: self._connections() < CONNECTIONS / 4)
 
     def _connections(self):

@@ -16,8 +16,8 @@ CLIENT_MEMLOCK=0
 CLIENT_WHO="user $CLIENT_UID, no group, no capability, may not lock a byte of memory"
 # rxe loses packets of long READs and retransmits them, sometimes for seconds.
 FAST_SIZE='64 KiB' FAST_ARGUMENTS=(--pages 16)
-# The processors are emulated, and may share the host's with a compiler.
-RECLAIM_MS=5000 PATIENCE=3
+# The processors are emulated, and may share theirs with a compiler.
+RECLAIM_MS=5000 WAIT_FACTOR=3
 
 # --- The kernel's view -----------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-// How the device manager admits pods and starts their containers.
+// DeviceManager: admission of pods and start of their containers.
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -22,14 +22,14 @@ Ids Union(const Ids& some, const Ids& others) {
   return all;
 }
 
-// Takes from `source` until there are `required`. The highest first: no plugin may rely on an order.
+// Takes devices from `source` until there are `required`. The highest ids come first: no plugin may rely on an order.
 void TakeFrom(const Ids& source, size_t required, Ids& taken) {
   for (auto id = source.rbegin(); id != source.rend() && taken.size() < required; ++id) {
     taken.insert(*id);
   }
 }
 
-// In no order that means anything.
+// The order has no meaning.
 std::vector<std::string> Unsorted(const Ids& ids) { return std::vector<std::string>(ids.rbegin(), ids.rend()); }
 
 void AddTo(RunOptions& options, const v1beta1::ContainerAllocateResponse& answer) {
@@ -61,7 +61,7 @@ absl::Status DeviceManager::Admit(const Pod& pod) {
   return absl::OkStatus();
 }
 
-// What init containers got is there for those after them; what an app container got is its own.
+// Devices of init containers are reused by later containers; devices of an app container are exclusive.
 absl::Status DeviceManager::AdmitContainers(const Pod& pod) {
   IdsByResource reusable;
   for (const Container& container : pod.containers) {
@@ -89,14 +89,14 @@ absl::Status DeviceManager::AllocateContainer(const Pod& pod, const Container& c
     if (ids->empty()) {
       continue;
     }
-    if (const absl::Status status = Give(pod, container, resource, *ids); !status.ok()) {
+    if (const absl::Status status = AllocateResource(pod, container, resource, *ids); !status.ok()) {
       return status;
     }
   }
   return absl::OkStatus();
 }
 
-// Empty when the container has what it needs already.
+// Empty when the container already has the devices that it needs.
 absl::StatusOr<Ids> DeviceManager::Choose(const Pod& pod, const Container& container, const std::string& resource,
                                           size_t required, const Ids& reusable) {
   Ids available;
@@ -162,8 +162,8 @@ absl::StatusOr<Ids> DeviceManager::Prefer(const std::string& resource, const Ids
   return Ids(ids.begin(), ids.end());
 }
 
-absl::Status DeviceManager::Give(const Pod& pod, const Container& container, const std::string& resource,
-                                 const Ids& ids) {
+absl::Status DeviceManager::AllocateResource(const Pod& pod, const Container& container, const std::string& resource,
+                                             const Ids& ids) {
   const absl::StatusOr<Endpoint> endpoint = RunningEndpoint(resource);
   if (!endpoint.ok()) {
     return endpoint.status();
@@ -204,7 +204,7 @@ absl::StatusOr<RunOptions> DeviceManager::StartContainer(const std::string& pod_
   return options;
 }
 
-// A plugin that has not come back after the kubelet's restart is not asked: what it wants is not known.
+// A plugin that has not registered since the kubelet's restart is not called: its options are unknown.
 absl::Status DeviceManager::PreStart(const std::string& resource, const Ids& ids) {
   {
     MutexLock lock(mutex_);

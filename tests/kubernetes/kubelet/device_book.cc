@@ -15,7 +15,7 @@ constexpr char kUnhealthy[] = "Unhealthy";
 
 }  // namespace
 
-void DeviceBook::Tell(const std::string& resource, const v1beta1::ListAndWatchResponse& all) {
+void DeviceBook::Update(const std::string& resource, const v1beta1::ListAndWatchResponse& all) {
   std::map<std::string, v1beta1::Device>& devices = devices_[resource];
   devices.clear();
   for (const v1beta1::Device& device : all.devices()) {
@@ -103,7 +103,7 @@ std::string DeviceBook::ToCheckpoint() const {
   return json{{"Data", {{"PodDeviceEntries", entries}, {"RegisteredDevices", registered}}}}.dump();
 }
 
-// Of the devices only the names of their resources come back: nothing is healthy before its plugin says so.
+// Restores only the names of the resources: no device is healthy before its plugin reports it.
 DeviceBook DeviceBook::FromCheckpoint(const std::string& text) {
   const json data = json::parse(text).at("Data");
   DeviceBook book;

@@ -21,7 +21,7 @@ void DeviceManager::Start() {
     text << file.rdbuf();
     book_ = DeviceBook::FromCheckpoint(text.str());
   }
-  // Their plugins are expected back, for as long as after any other end.
+  // Plugins have the usual grace to register again.
   for (const std::string& resource : book_.Resources()) {
     endpoints_[resource].stopped = Now();
   }
@@ -36,7 +36,7 @@ void DeviceManager::Stop() {
     connections_.clear();
     endpoints_.clear();
   }
-  // Their threads are joined here, without the lock, which they take.
+  // Joins the threads without the lock, which they acquire.
   clients.clear();
 }
 
@@ -65,15 +65,15 @@ void DeviceManager::Watch(PluginClient& client) {
       [this, &client](const v1beta1::ListAndWatchResponse& all) {
         MutexLock lock(mutex_);
         if (running_) {
-          book_.Tell(client.resource(), all);
+          book_.Update(client.resource(), all);
           WriteCheckpoint();
         }
       },
       [this, &client] { WatchEnded(client); });
 }
 
-// As the real one: it goes by the names of socket and resource, and so may take a newer connection for the one that
-// ended.
+// As the real kubelet: it matches by the names of socket and resource, and so may mistake a newer connection for the
+// one that ended.
 void DeviceManager::WatchEnded(const PluginClient& client) {
   MutexLock lock(mutex_);
   const std::shared_ptr<PluginClient> taken = TakeConnection(client);

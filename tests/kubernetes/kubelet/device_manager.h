@@ -16,17 +16,17 @@
 
 namespace rnicd::test {
 
-// The part of the kubelet that decides: endpoints of plugins, devices, pods. Its words for errors are the kubelet's.
+// The kubelet's device manager: endpoints of plugins, devices, pods. Its error texts are the kubelet's.
 // Threads: safe; one Admit at a time.
 class DeviceManager {
  public:
   explicit DeviceManager(const KubeletSettings& settings);
-  // Forgets what dies with the kubelet and reads the checkpoint.
+  // Drops the state that dies with the kubelet and reads the checkpoint.
   void Start();
-  // Ends all streams and waits for them. Nothing is marked or written any more.
+  // Ends all streams and waits for them. Afterwards no health is changed and no checkpoint is written.
   void Stop();
 
-  // During Register. Errors: what Register fails with.
+  // Called during Register. Errors: Register fails with them.
   absl::Status Connect(const std::string& resource, const std::string& socket);
   void DropStreams(const std::string& resource);
 
@@ -45,7 +45,7 @@ class DeviceManager {
   using Ids = DeviceBook::Ids;
   using IdsByResource = std::map<std::string, Ids>;
   struct Endpoint {
-    // None after a restart, until the plugin registers.
+    // Null after a restart, until the plugin registers.
     std::shared_ptr<PluginClient> client;
     v1beta1::DevicePluginOptions options;
     std::optional<Time> stopped;
@@ -53,14 +53,15 @@ class DeviceManager {
 
   void Watch(PluginClient& client);
   void WatchEnded(const PluginClient& client);
-  // The first connection to the same socket, whichever that is, taken off the list.
+  // Removes from the list and returns the first connection to the same socket, whichever that is.
   std::shared_ptr<PluginClient> TakeConnection(const PluginClient& like) RNICD_REQUIRES(mutex_);
   absl::Status AdmitContainers(const Pod& pod);
   absl::Status AllocateContainer(const Pod& pod, const Container& container, const IdsByResource& reusable);
   absl::StatusOr<Ids> Choose(const Pod& pod, const Container& container, const std::string& resource, size_t required,
                              const Ids& reusable);
   absl::StatusOr<Ids> Prefer(const std::string& resource, const Ids& available, const Ids& must_include, size_t size);
-  absl::Status Give(const Pod& pod, const Container& container, const std::string& resource, const Ids& ids);
+  absl::Status AllocateResource(const Pod& pod, const Container& container, const std::string& resource,
+                                const Ids& ids);
   absl::Status PreStart(const std::string& resource, const Ids& ids);
   absl::StatusOr<Endpoint> RunningEndpoint(const std::string& resource) const;
   void WriteCheckpoint() const RNICD_REQUIRES(mutex_);
@@ -73,9 +74,9 @@ class DeviceManager {
   std::chrono::milliseconds ahead_ RNICD_GUARDED_BY(mutex_){0};
   DeviceBook book_ RNICD_GUARDED_BY(mutex_);
   std::map<std::string, Endpoint> endpoints_ RNICD_GUARDED_BY(mutex_);
-  // In the order of registration, by resource.
+  // Endpoints by resource, in order of registration.
   std::map<std::string, std::vector<std::shared_ptr<PluginClient>>> connections_ RNICD_GUARDED_BY(mutex_);
-  // All there ever were since Start: their threads are joined by Stop.
+  // Every connection since Start: Stop joins their threads.
   std::vector<std::shared_ptr<PluginClient>> clients_ RNICD_GUARDED_BY(mutex_);
   std::map<std::string, Pod> pods_ RNICD_GUARDED_BY(mutex_);
 };

@@ -14,7 +14,7 @@
 namespace rnicd::test {
 namespace {
 
-// Sockets and nothing else, and no link is followed.
+// Removes only sockets, and follows no symbolic link.
 void WipeSockets(const std::string& folder) {
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {

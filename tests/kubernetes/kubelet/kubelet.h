@@ -14,26 +14,26 @@
 namespace rnicd::test {
 
 struct KubeletSettings {
-  // For kubelet.sock, the plugins' sockets and the checkpoint.
+  // Directory of kubelet.sock, the plugins' sockets and the checkpoint.
   std::string folder;
-  // Of the pod resources API; empty: none.
+  // Socket of the pod resources API; empty: not served.
   std::string pod_resources_socket;
-  // A resource whose plugin went is forgotten after so long.
+  // Time after which a resource without a plugin is removed.
   std::chrono::milliseconds endpoint_grace{300'000};
-  // For the call back during Register.
+  // Timeout of the call to the plugin during Register.
   std::chrono::milliseconds dial_deadline{10'000};
   std::chrono::milliseconds pre_start_deadline{30'000};
 };
 
-// A call of Register, in their order.
+// A call of Register.
 struct Registration {
   std::string resource;
   std::string endpoint;
-  // Empty: accepted.
+  // Error of the call; empty when it was accepted.
   std::string error;
 };
 
-// What a container is run with.
+// The allocation that a container runs with.
 struct RunOptions {
   std::map<std::string, std::string> environment;
   std::map<std::string, std::string> annotations;
@@ -41,51 +41,52 @@ struct RunOptions {
   std::vector<std::string> cdi_devices;
 };
 
-// A stand-in for the kubelet, as far as device plugins see it; README.md says what it models. What the API server would
-// know (the pods) survives a restart in this object, what the kubelet knows only by its checkpoint.
-// Lifetime: stops when it goes. Threads: safe; pods are admitted one after the other.
+// A stand-in for the kubelet, as seen by device plugins; README.md describes what it models. State that the API server
+// would keep (the pods) survives a restart in this object; the kubelet's own state survives only in its checkpoint.
+// Lifetime: the destructor stops it. Threads: safe; pods are admitted one after the other.
 class Kubelet {
  public:
-  // Start must come first.
+  // Call Start first.
   explicit Kubelet(KubeletSettings settings);
   ~Kubelet();
 
-  // Wipes all sockets in the folder, reads the checkpoint and serves.
+  // Removes all sockets in the folder, reads the checkpoint and serves.
   void Start();
-  // As killed: streams end, its sockets stay behind dead, no plugin's socket is touched.
+  // Acts as killed: streams end, its own sockets remain without a listener, no plugin's socket is touched.
   void Stop();
 
-  // What the node's status says of a resource.
+  // Capacity and allocatable devices of a resource in the node's status.
   struct Amounts {
     size_t capacity = 0;
     size_t allocatable = 0;
 
     friend bool operator==(const Amounts&, const Amounts&) = default;
   };
-  // Nothing for a resource that is not known, or forgotten. Forgets what its time has come for.
+  // Empty for an unknown or removed resource. Removes the resources whose grace has passed.
   std::optional<Amounts> NodeStatus(const std::string& resource);
-  // By id.
+  // Devices by id.
   std::vector<v1beta1::Device> Devices(const std::string& resource) const;
   std::vector<Registration> registrations() const;
 
   // Errors: kFailedPrecondition, "UnexpectedAdmissionError: Allocate failed due to ..., which is unexpected"; the pod
-  // holds nothing then and never comes back.
+  // then holds nothing and is never admitted again.
   absl::Status Admit(const Pod& pod);
-  // Each start of a container, also after it has ended. Errors: kFailedPrecondition; the kubelet would try again.
+  // Called for each start of a container, also after it has ended. Errors: kFailedPrecondition; the kubelet would
+  // retry.
   absl::StatusOr<RunOptions> StartContainer(const std::string& pod_uid, const std::string& container);
-  // The pod is gone; its devices are free.
+  // Removes the pod; its devices are free.
   void Remove(const std::string& pod_uid);
-  // Sorted; empty when it holds none.
+  // Sorted device ids; empty when the pod holds none.
   std::vector<std::string> Held(const std::string& pod_uid, const std::string& container,
                                 const std::string& resource) const;
 
-  // Time goes on by so much at once.
+  // Advances the time.
   void Advance(std::chrono::milliseconds time);
-  // Register fails with this text from now on; the empty text ends it.
+  // Makes Register fail with this text; an empty text ends that.
   void RefuseRegistrations(const std::string& error);
   // Ends the kubelet's streams of a resource.
   void DropStreams(const std::string& resource);
-  // Whether pod resources are served.
+  // Switches the pod resources API on or off.
   void SetPodResourcesAway(bool away);
 
  private:

@@ -7,7 +7,7 @@
 namespace rnicd::test {
 namespace {
 
-// The kubelet waits for ever where this limit is used. A test does not.
+// The kubelet waits forever where this timeout is used. A test does not.
 constexpr std::chrono::seconds kForEver{120};
 
 absl::Status GoError(const grpc::Status& status) {
@@ -18,14 +18,14 @@ absl::Status GoError(const grpc::Status& status) {
                             " desc = " + status.error_message());
 }
 
-// What the real one does by context.WithTimeout and by no timeout at all.
+// The real kubelet uses context.WithTimeout, or no timeout at all.
 template <typename Request, typename Response>
 absl::StatusOr<Response> Call(v1beta1::DevicePlugin::Stub& stub,
                               grpc::Status (v1beta1::DevicePlugin::Stub::*method)(grpc::ClientContext*, const Request&,
                                                                                   Response*),
-                              const Request& request, std::chrono::milliseconds patience) {
+                              const Request& request, std::chrono::milliseconds timeout) {
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + patience);
+  context.set_deadline(std::chrono::system_clock::now() + timeout);
   Response response;
   if (const grpc::Status status = (stub.*method)(&context, request, &response); !status.ok()) {
     return GoError(status);
@@ -54,7 +54,7 @@ void PluginClient::Cancel() {
 
 void PluginClient::Disconnect() {
   Cancel();
-  // A channel to a name at which nobody can ever listen.
+  // A channel to an address on which no process can ever listen.
   std::shared_ptr<grpc::Channel> closed = MakeUnixChannel("/dev/null");
   MutexLock lock(mutex_);
   channel_.swap(closed);
@@ -69,12 +69,12 @@ std::unique_ptr<v1beta1::DevicePlugin::Stub> PluginClient::stub() const {
   return v1beta1::DevicePlugin::NewStub(channel());
 }
 
-absl::StatusOr<v1beta1::DevicePluginOptions> PluginClient::Connect(std::chrono::milliseconds patience) {
-  if (!channel()->WaitForConnected(std::chrono::system_clock::now() + patience)) {
+absl::StatusOr<v1beta1::DevicePluginOptions> PluginClient::Connect(std::chrono::milliseconds timeout) {
+  if (!channel()->WaitForConnected(std::chrono::system_clock::now() + timeout)) {
     return absl::UnknownError("failed to dial device plugin: context deadline exceeded");
   }
   absl::StatusOr<v1beta1::DevicePluginOptions> options =
-      Call(*stub(), &v1beta1::DevicePlugin::Stub::GetDevicePluginOptions, v1beta1::Empty(), patience);
+      Call(*stub(), &v1beta1::DevicePlugin::Stub::GetDevicePluginOptions, v1beta1::Empty(), timeout);
   if (!options.ok()) {
     return absl::UnknownError("failed to get device plugin options: " + std::string(options.status().message()));
   }
@@ -124,10 +124,10 @@ absl::StatusOr<v1beta1::PreferredAllocationResponse> PluginClient::Prefer(const 
   return Call(*stub(), &v1beta1::DevicePlugin::Stub::GetPreferredAllocation, request, kForEver);
 }
 
-absl::Status PluginClient::PreStart(const std::vector<std::string>& ids, std::chrono::milliseconds patience) {
+absl::Status PluginClient::PreStart(const std::vector<std::string>& ids, std::chrono::milliseconds timeout) {
   v1beta1::PreStartContainerRequest request;
   request.mutable_device_ids()->Assign(ids.begin(), ids.end());
-  return Call(*stub(), &v1beta1::DevicePlugin::Stub::PreStartContainer, request, patience).status();
+  return Call(*stub(), &v1beta1::DevicePlugin::Stub::PreStartContainer, request, timeout).status();
 }
 
 }  // namespace rnicd::test

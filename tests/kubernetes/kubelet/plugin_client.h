@@ -15,7 +15,7 @@
 
 namespace rnicd::test {
 
-// The kubelet's connection to one plugin. Errors are Go's words for gRPC's: "rpc error: code = 3 desc = ...".
+// The kubelet's connection to one plugin. Errors have the texts of gRPC in Go: "rpc error: code = 3 desc = ...".
 // Threads: safe.
 class PluginClient {
  public:
@@ -26,20 +26,20 @@ class PluginClient {
   const std::string& resource() const { return resource_; }
   const std::string& socket() const { return socket_; }
 
-  // Waits for the connection and asks for the options.
-  absl::StatusOr<v1beta1::DevicePluginOptions> Connect(std::chrono::milliseconds patience);
-  // Watches on a thread of its own, and calls `on_end` there when the stream is over. Once.
+  // Waits for the connection and requests the options.
+  absl::StatusOr<v1beta1::DevicePluginOptions> Connect(std::chrono::milliseconds timeout);
+  // Starts a thread that watches, and calls `on_end` there when the stream ends. May be called once.
   void Watch(std::function<void(const v1beta1::ListAndWatchResponse&)> on_devices, std::function<void()> on_end);
-  // The stream ends soon.
+  // Makes the stream end soon.
   void Cancel();
-  // Ends the stream and closes the connection when no call uses it any more; later calls connect to nothing.
+  // Ends the stream and closes the connection when no call uses it any more; later calls fail to connect.
   void Disconnect();
 
   absl::StatusOr<v1beta1::AllocateResponse> Allocate(const std::vector<std::string>& ids);
   absl::StatusOr<v1beta1::PreferredAllocationResponse> Prefer(const std::vector<std::string>& available,
                                                               const std::vector<std::string>& must_include,
                                                               size_t size);
-  absl::Status PreStart(const std::vector<std::string>& ids, std::chrono::milliseconds patience);
+  absl::Status PreStart(const std::vector<std::string>& ids, std::chrono::milliseconds timeout);
 
  private:
   void Read(const std::function<void(const v1beta1::ListAndWatchResponse&)>& on_devices);
@@ -49,7 +49,7 @@ class PluginClient {
   const std::string resource_;
   const std::string socket_;
   mutable Mutex mutex_;
-  // Goes with the stream: a context holds the connection open.
+  // Destroyed with the stream: a context keeps the connection open.
   std::unique_ptr<grpc::ClientContext> stream_ RNICD_GUARDED_BY(mutex_) = std::make_unique<grpc::ClientContext>();
   std::shared_ptr<grpc::Channel> channel_ RNICD_GUARDED_BY(mutex_);
   std::thread watcher_;

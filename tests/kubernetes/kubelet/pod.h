@@ -9,10 +9,10 @@ namespace rnicd::test {
 
 struct Container {
   std::string name;
-  // How many devices of which resource.
+  // Number of devices by resource.
   std::map<std::string, size_t> resources;
   bool init = false;
-  // An init container that goes on running: its devices are not passed on.
+  // An init container that keeps running: its devices are not reused.
   bool restartable = false;
 };
 

@@ -13,15 +13,15 @@ bool IsExtendedResource(const std::string& name) {
 
 grpc::Status RegistrationService::Register(grpc::ServerContext*, const v1beta1::RegisterRequest* request,
                                            v1beta1::Empty*) {
-  const std::string error = Judge(*request);
+  const std::string error = Validate(*request);
   MutexLock lock(mutex_);
   registrations_.push_back(
       Registration{.resource = request->resource_name(), .endpoint = request->endpoint(), .error = error});
-  // Go's errors that are no gRPC statuses.
+  // Errors in Go that are not gRPC statuses.
   return error.empty() ? grpc::Status::OK : grpc::Status(grpc::StatusCode::UNKNOWN, error);
 }
 
-std::string RegistrationService::Judge(const v1beta1::RegisterRequest& request) {
+std::string RegistrationService::Validate(const v1beta1::RegisterRequest& request) {
   {
     MutexLock lock(mutex_);
     if (!refusal_.empty()) {
@@ -48,7 +48,7 @@ std::vector<Registration> RegistrationService::registrations() const {
   return registrations_;
 }
 
-// Each device in an entry of its own, as the kubelet does.
+// Each device is in a separate entry, as in the kubelet's responses.
 grpc::Status PodResourcesService::List(grpc::ServerContext*, const ::v1::ListPodResourcesRequest*,
                                        ::v1::ListPodResourcesResponse* response) {
   for (const Pod& pod : manager_.pods()) {

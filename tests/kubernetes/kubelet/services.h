@@ -10,7 +10,7 @@
 
 namespace rnicd::test {
 
-// What plugins call. Lifetime: the manager outlives it. Threads: safe.
+// Service for plugins. Lifetime: the manager outlives it. Threads: safe.
 class RegistrationService final : public v1beta1::Registration::Service {
  public:
   RegistrationService(DeviceManager& manager, std::string folder) : manager_(manager), folder_(std::move(folder)) {}
@@ -22,8 +22,8 @@ class RegistrationService final : public v1beta1::Registration::Service {
   std::vector<Registration> registrations() const;
 
  private:
-  // The text that Register fails with; empty when it does not.
-  std::string Judge(const v1beta1::RegisterRequest& request);
+  // The text that Register fails with; empty: it succeeds.
+  std::string Validate(const v1beta1::RegisterRequest& request);
 
   DeviceManager& manager_;
   const std::string folder_;
@@ -32,7 +32,7 @@ class RegistrationService final : public v1beta1::Registration::Service {
   std::vector<Registration> registrations_ RNICD_GUARDED_BY(mutex_);
 };
 
-// What monitors call. Lifetime: the manager outlives it. Threads: safe.
+// Service for monitors. Lifetime: the manager outlives it. Threads: safe.
 class PodResourcesService final : public ::v1::PodResourcesLister::Service {
  public:
   explicit PodResourcesService(DeviceManager& manager) : manager_(manager) {}
@@ -44,7 +44,7 @@ class PodResourcesService final : public ::v1::PodResourcesLister::Service {
   DeviceManager& manager_;
 };
 
-// "domain/type" of a name that Kubernetes does not keep for itself.
+// Whether the name is "domain/type" and not reserved by Kubernetes.
 bool IsExtendedResource(const std::string& name);
 
 }  // namespace rnicd::test

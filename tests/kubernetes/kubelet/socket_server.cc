@@ -10,7 +10,7 @@
 namespace rnicd::test {
 
 SocketServer::SocketServer(const std::string& path, grpc::Service& service) {
-  // gRPC removes the name it was given when it shuts down; the name in use it does not know.
+  // gRPC removes its original address when it shuts down; it does not know the name in use.
   const std::string given = path + ".starting";
   grpc::ServerBuilder builder;
   builder.AddListeningPort("unix:" + given, grpc::InsecureServerCredentials());

@@ -7,13 +7,13 @@
 
 namespace rnicd::test {
 
-// A gRPC server on a Unix socket that dies as a killed process does: its socket stays behind and nobody answers there.
-// Lifetime: the service outlives it.
+// A gRPC server on a Unix socket that ends like a killed process: its socket file remains without a listener.
+// Lifetime: the service must outlive it.
 class SocketServer {
  public:
   // Ends the test program when it cannot listen.
   SocketServer(const std::string& path, grpc::Service& service);
-  // Returns when no call runs any more.
+  // Returns when no call is running any more.
   ~SocketServer();
 
  private:

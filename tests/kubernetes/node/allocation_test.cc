@@ -1,4 +1,4 @@
-// What a pod gets, and what it may do with it.
+// Allocations of pods, and their limits.
 #include <string>
 
 #include "gmock/gmock.h"
@@ -66,7 +66,7 @@ TEST_F(NodeAllocation, PagesOfADeadContainerAreBackAtOnceAndItsGrantServesTheNex
   EXPECT_NE(Hold(*again, 4 * kUnitBytes), nullptr);
 }
 
-// Tenants are called by their grants; who that is, the kubelet says.
+// Tenants are named after their grants; the kubelet provides their pods.
 TEST_F(NodeAllocation, TheTenantIsJoinedToItsContainerInListsMetricsAndTheAuditLog) {
   StartPlugin();
   const RunOptions container = RunPod("a", 2);

@@ -1,4 +1,4 @@
-"""Answers GET /api/v1/pods as the API server of a cluster does, over TLS and to who has the token.
+"""Serves GET /api/v1/pods as a cluster's API server does, over TLS and only with the token.
 
 usage: api_server.py FOLDER
 FOLDER has server.crt and server.key, token, and pods.json, which is read for each request. Prints the port.

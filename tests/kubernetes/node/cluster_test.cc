@@ -1,4 +1,4 @@
-// What the plugin learns of pods from the cluster, and that it may ask as little as it needs.
+// Pods from the cluster's API server, and the minimal rights that reading them needs.
 #include <unistd.h>
 
 #include <fstream>
@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 
 constexpr char kUid[] = "0d9e1b5c-90a4-4a3c-8f0e-6d7d5b3f2c11";
 
-// A certificate that signs itself, for 127.0.0.1 and a day.
+// A self-signed certificate for 127.0.0.1, valid for a day.
 void MakeCertificate(const std::string& folder) {
   auto made = ChildProcess::Start(
       {.command = {"/usr/bin/openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",

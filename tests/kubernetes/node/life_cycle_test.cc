@@ -1,4 +1,4 @@
-// Restarts and ends: of the kubelet, the plugin, the daemon, and pods.
+// Restarts and exits of the kubelet, the plugin, the daemon, and pods.
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -82,7 +82,7 @@ TEST_F(NodeLifeCycle, AKilledDaemonsSuccessorKnowsTheGrantsOfRunningPods) {
   EXPECT_TRUE(KubeletSees(kUnits, kUnits));
 }
 
-// After a restart of the node all three begin at once, and a container may be started before anybody looked around.
+// After a restart of the node all three start at once, and a container may be started before the plugin has polled.
 TEST_F(NodeLifeCycle, ARestartOfTheWholeNodeKeepsWhatPodsWereGiven) {
   StartPlugin();
   const RunOptions container = RunPod("a", 2);
@@ -110,7 +110,7 @@ TEST_F(NodeLifeCycle, AContainerThatStartsRightAfterTheDaemonFindsItsGrant) {
 }
 
 TEST_F(NodeLifeCycle, DevicesAreUnhealthyWhileTheDaemonIsAwayForLong) {
-  StartPlugin({"--daemon_patience_ms=500"});
+  StartPlugin({"--daemon_timeout_ms=500"});
   daemon().KillHard();
   EXPECT_TRUE(KubeletSees(kUnits, 0)) << plugin().errors().Text();
   StartDaemon();
@@ -118,7 +118,7 @@ TEST_F(NodeLifeCycle, DevicesAreUnhealthyWhileTheDaemonIsAwayForLong) {
 }
 
 TEST_F(NodeLifeCycle, APodThatComesWhileTheDaemonIsAwayWaitsForIt) {
-  StartPlugin({"--daemon_patience_ms=20000"});
+  StartPlugin({"--daemon_timeout_ms=20000"});
   daemon().KillHard();
   RunOptions container;
   std::thread pod([&] { container = RunPod("a", 1); });
@@ -129,7 +129,7 @@ TEST_F(NodeLifeCycle, APodThatComesWhileTheDaemonIsAwayWaitsForIt) {
 }
 
 TEST_F(NodeLifeCycle, ADaemonThatStaysAwayFailsThePodWithAReason) {
-  StartPlugin({"--daemon_patience_ms=300"});
+  StartPlugin({"--daemon_timeout_ms=300"});
   daemon().KillHard();
   const absl::Status admitted = kubelet().Admit({.uid = "u",
                                                  .namespace_name = "team",
@@ -157,7 +157,7 @@ TEST_F(NodeLifeCycle, AGrantEndsWhenItsPodIsGone) {
   EXPECT_TRUE(Eventually([&] { return Grants().empty(); })) << plugin().errors().Text();
 }
 
-// Its processes live on, as they may when a runtime fails to end them.
+// Its processes survive, as they may when a runtime fails to kill them.
 TEST_F(NodeLifeCycle, APodThatIsGoneWithoutCleaningUpGivesItsPagesBack) {
   StartPlugin();
   const RunOptions container = RunPod("a", 4);
@@ -228,7 +228,7 @@ TEST_F(NodeLifeCycle, TheProbeSaysWhetherThePluginServes) {
   EXPECT_EQ(probe(), 1);
 }
 
-// The alert KubeletRegistrationLost listens to how long ago the daemon was told of pods.
+// The alert KubeletRegistrationLost is based on the time since the daemon last received the pods.
 TEST_F(NodeLifeCycle, OfPodsIsToldOnlyWhoIsRegistered) {
   StartPlugin();
   EXPECT_TRUE(Eventually([&] { return PodsWereUpdated(); })) << plugin().errors().Text();

@@ -16,12 +16,12 @@ KubernetesNode::KubernetesNode(std::optional<uid_t> uid)
   mkdir((home_.path() + "/state").c_str(), 0700);
   kubelet_.Start();
   if (uid_.has_value()) {
-    GiveAwayFolders(*uid_);
+    ChangeOwnerOfFolders(*uid_);
   }
   StartDaemon();
 }
 
-void KubernetesNode::GiveAwayFolders(uid_t uid) const {
+void KubernetesNode::ChangeOwnerOfFolders(uid_t uid) const {
   home_.GiveTo(uid);
   for (const char* name : {"/plugins", "/state", "/plugins/kubelet.sock", "/pr.sock"}) {
     EXPECT_EQ(chown((home() + name).c_str(), uid, static_cast<gid_t>(-1)), 0) << name;
@@ -55,7 +55,7 @@ void KubernetesNode::LaunchPlugin(const std::vector<std::string>& flags) {
                                       absl::StrCat("--resources=", kMemory, "=1MiB"),
                                       "--reconcile_interval_ms=100",
                                       "--revoke_grace_ms=1000",
-                                      "--daemon_patience_ms=3000"};
+                                      "--daemon_timeout_ms=3000"};
   command.insert(command.end(), flags.begin(), flags.end());
   auto plugin = ChildProcess::Start({.command = std::move(command), .uid = uid_});
   ASSERT_TRUE(plugin.ok()) << plugin.status();

@@ -21,15 +21,15 @@ namespace rnicd::test {
 
 inline constexpr char kMemory[] = "rnicd.io/memory-1mi";
 inline constexpr uint64_t kUnitBytes = 1 << 20;
-// So many units the node has.
+// Number of units of the node.
 inline constexpr size_t kUnits = 16;
 
-// A node with a running daemon and kubelet; the plugin is started by StartPlugin. Time passes quickly: holders are
-// asked for every tenth of a second, and a grant that nobody holds lives on for a second.
+// A node with a running daemon and kubelet; StartPlugin starts the plugin. Intervals are short: the plugin asks for
+// holders every tenth of a second, and a grant without a holder lives for a second.
 class KubernetesNode : public testing::Test {
  protected:
-  // The user of daemon and plugin; absent: as this process. One that is given is a device plugin on the operators'
-  // socket, by the policy.
+  // The user of daemon and plugin; absent: as this process. When given, the policy makes that user a device plugin on
+  // the operators' socket.
   explicit KubernetesNode(std::optional<uid_t> uid = std::nullopt);
 
   void StartDaemon();
@@ -40,15 +40,15 @@ class KubernetesNode : public testing::Test {
   // Admits a pod "team/NAME" with one container, "main", and starts that.
   RunOptions RunPod(const std::string& name, size_t units);
   static std::string UidOf(const std::string& name);
-  // A process of the container that registers so much memory and holds it until it is killed. Nothing when it is
-  // refused; its last words are then in `refusal`.
+  // Starts a process of the container that registers that much memory and holds it until it is killed. Null when it is
+  // refused; its last output is then in `refusal`.
   std::unique_ptr<ChildProcess> Hold(const RunOptions& container, uint64_t bytes, std::string* refusal = nullptr);
 
   bool KubeletSees(size_t capacity, size_t allocatable);
-  // What the daemon has pinned for everybody.
+  // Bytes that the daemon has pinned for all tenants.
   uint64_t Pinned();
   std::vector<v1::GrantInfo> Grants();
-  // Of a file below home(); empty when there is none.
+  // Content of a file below home(); empty when there is none.
   std::string FileText(const std::string& name) const;
 
   DaemonProcess& daemon() { return *daemon_; }
@@ -57,7 +57,7 @@ class KubernetesNode : public testing::Test {
   const std::string& home() const { return home_.path(); }
 
  private:
-  void GiveAwayFolders(uid_t uid) const;
+  void ChangeOwnerOfFolders(uid_t uid) const;
 
   const std::optional<uid_t> uid_;
   const TempDir home_;

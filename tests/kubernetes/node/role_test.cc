@@ -1,4 +1,4 @@
-// The plugin needs no more rights than a device plugin's.
+// The plugin needs only the rights of the device plugin role.
 #include "gmock/gmock.h"
 #include "tests/kubernetes/node/node_test.h"
 #include "tests/support/admin_client.h"
@@ -11,7 +11,7 @@ class NodeWithoutPrivilege : public KubernetesNode {
   NodeWithoutPrivilege() : KubernetesNode(WorkloadUid()) {}
 };
 
-// Daemon and plugin are of one user without capabilities, and the policy lets that user do what a plugin does.
+// Daemon and plugin run as one user without capabilities, and the policy gives that user the role of a device plugin.
 TEST_F(NodeWithoutPrivilege, TheRoleOfADevicePluginIsEnough) {
   StartPlugin();
   const RunOptions container = RunPod("a", 2);

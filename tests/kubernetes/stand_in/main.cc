@@ -1,6 +1,6 @@
 // rnicd_kubelet: the stand-in for the kubelet as a program, for scripts that run containers. Admits one pod as soon as
-// its resource is offered, writes down what the plugin answered, and stays until SIGTERM.
-// Exit status: 0 after SIGTERM, 1 when the pod was not admitted, 2 for wrong flags.
+// its resource is offered, writes the plugin's response to a file, and runs until SIGTERM.
+// Exit status: 0 after SIGTERM, 1 when the pod was not admitted, 2 for invalid flags.
 
 #include <chrono>
 #include <csignal>
@@ -29,7 +29,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::chrono::seconds kOfferPatience(120);
+constexpr std::chrono::seconds kOfferTimeout(120);
 
 struct Wanted {
   Pod pod;
@@ -37,7 +37,7 @@ struct Wanted {
   size_t count = 0;
 };
 
-// False for a text of another form.
+// False for a text of a different form.
 bool Parse(const std::string& text, Wanted& wanted) {
   const std::vector<std::string> halves = absl::StrSplit(text, absl::MaxSplits(':', 1));
   const std::vector<std::string> names = absl::StrSplit(halves[0], '/');
@@ -59,7 +59,7 @@ bool Parse(const std::string& text, Wanted& wanted) {
 }
 
 bool WaitForOffer(Kubelet& kubelet, const Wanted& wanted) {
-  const auto end = std::chrono::steady_clock::now() + kOfferPatience;
+  const auto end = std::chrono::steady_clock::now() + kOfferTimeout;
   while (std::chrono::steady_clock::now() < end) {
     const std::optional<Kubelet::Amounts> amounts = kubelet.NodeStatus(wanted.resource);
     if (amounts.has_value() && amounts->allocatable >= wanted.count) {
@@ -70,7 +70,7 @@ bool WaitForOffer(Kubelet& kubelet, const Wanted& wanted) {
   return false;
 }
 
-// Whoever waits for the file finds it whole.
+// Renamed into place, so that a reader who waits for the file finds it complete.
 bool Write(const RunOptions& container, const std::string& path) {
   Json mounts = Json::array();
   for (const v1beta1::Mount& mount : container.mounts) {
@@ -82,8 +82,8 @@ bool Write(const RunOptions& container, const std::string& path) {
   return std::rename((path + ".new").c_str(), path.c_str()) == 0;
 }
 
-// Empty when all went well.
-std::string AdmitAndTell(Kubelet& kubelet, const Wanted& wanted) {
+// Empty on success.
+std::string AdmitAndWrite(Kubelet& kubelet, const Wanted& wanted) {
   if (!WaitForOffer(kubelet, wanted)) {
     return "nobody offers enough of " + wanted.resource;
   }
@@ -110,7 +110,7 @@ int Run(const Wanted& wanted) {
   if (own.size() == 2 && !kubelet.Admit({.uid = "plugin", .namespace_name = own[0], .name = own[1]}).ok()) {
     return 1;
   }
-  if (const std::string problem = AdmitAndTell(kubelet, wanted); !problem.empty()) {
+  if (const std::string problem = AdmitAndWrite(kubelet, wanted); !problem.empty()) {
     std::fprintf(stderr, "rnicd_kubelet: %s\n", problem.c_str());
     return 1;
   }
