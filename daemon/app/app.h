@@ -58,16 +58,16 @@ class Observers;
 struct PageMemory;
 class Pages;
 
-// The daemon: the one place where its parts are put together, in numbered steps, and taken apart in the reverse order.
-// Lifetime: Start once; when it fails, or after Stop, destroy. Threads: Start and Stop from one thread.
+// The daemon: assembles its parts in numbered steps, and takes them apart in the reverse order.
+// Lifetime: call Start once; destroy after it has failed, or after Stop. Threads: Start and Stop from one thread.
 class App final : public service::ProcessControl {
  public:
   explicit App(Config config);
   ~App() override;
 
-  // Returns when the daemon serves. Errors: what could not be started, with its path or address.
+  // Returns when the daemon serves. Errors: the part that could not be started, with its path or address.
   absl::Status Start();
-  // Ends all sessions and connections. False when some were not taken back within the drain timeout.
+  // Ends all sessions and connections. Returns false if some were not reclaimed within the drain timeout.
   bool Stop();
 
   const log::Logger& logger() const { return logger_; }
@@ -79,7 +79,7 @@ class App final : public service::ProcessControl {
   std::vector<health::AdapterHealth> adapters() const override;
   std::string policy_file() const override { return config_.policy_file; }
   absl::StatusOr<std::string> SetLogLevel(std::string_view level) override;
-  // A file that is refused leaves the policy in force; the log and the error say what is wrong with it.
+  // A refused file leaves the policy in force; the log and the error have the reasons.
   absl::Status ReloadPolicy() override;
   bool SetDraining(bool draining) override;
 
@@ -94,7 +94,7 @@ class App final : public service::ProcessControl {
   absl::Status StartPages();
   void StartProbes();
   void BuildFrontDoor();
-  // False when a session or a probe did not come to its end in time.
+  // Returns false if a session or a probe did not end within the drain timeout.
   bool EndSessionsAndProbes();
 
   const Config config_;
@@ -102,7 +102,7 @@ class App final : public service::ProcessControl {
   const SteadyClock clock_;
   KernelRandom random_;
 
-  // In the order of the steps, so that members go in the reverse of it.
+  // In the order of the steps, so that members are destroyed in the reverse order.
   std::optional<transport::SocketDirectory> workload_directory_;
   std::optional<transport::SocketDirectory> operator_directory_;
   std::unique_ptr<metrics::Metrics> metrics_;

@@ -19,11 +19,12 @@
 namespace rnicd::server {
 namespace {
 
-// The largest request in bytes; a larger one is refused by gRPC with RESOURCE_EXHAUSTED.
+// Largest request in bytes; gRPC refuses a larger one with RESOURCE_EXHAUSTED.
 constexpr int kMaxRequestBytes = 4 << 20;
-// Calls in progress on one connection.
+// Maximum number of concurrent calls on one connection.
 constexpr int kMaxConcurrentCalls = 1024;
-// What a connection that we end has to deliver its last answers: above all the event that says why its session ends.
+// Time for a connection that the daemon closes to deliver its last responses, above all the event with the cause of the
+// session's end.
 constexpr std::chrono::milliseconds kLastWords{250};
 
 class GrpcConnection final : public transport::ServedConnection {
@@ -41,7 +42,7 @@ class GrpcConnection final : public transport::ServedConnection {
     services_.push_back(service::MakeHealthService(gate(), health));
   }
 
-  // Calls that do not end by themselves are cancelled; Wait returns when the last of them has ended.
+  // Cancels calls that do not end by themselves; Wait returns after the last of them.
   ~GrpcConnection() override {
     if (server_ != nullptr) {
       server_->Shutdown(cancel_at_);
@@ -49,7 +50,7 @@ class GrpcConnection final : public transport::ServedConnection {
     }
   }
 
-  // False when gRPC cannot make a server.
+  // Returns false if gRPC cannot create a server.
   bool Start(UniqueFd socket) {
     grpc::ServerBuilder builder;
     for (const std::unique_ptr<grpc::Service>& service : services_) {
@@ -67,7 +68,7 @@ class GrpcConnection final : public transport::ServedConnection {
 
   void Disconnected() override {
     context_->Disconnected();
-    // From now and not from the destructor, so that many connections that end together wait together.
+    // Counted from now and not from the destructor, so that connections that end together wait together.
     cancel_at_ = std::chrono::system_clock::now() + kLastWords;
   }
   bool SilentSince(Instant since) const override { return context_->SilentSince(since); }

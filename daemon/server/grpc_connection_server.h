@@ -11,9 +11,9 @@
 
 namespace rnicd::server {
 
-// Gives every connection a grpc::Server of its own: its service objects know their caller by construction, one client
-// can be cut off without touching another, and gRPC never sees a listening socket. It costs some 60 us and no thread.
-// Lifetime: everything it is given outlives it, and it outlives its connections.
+// Serves every connection with its own grpc::Server: service objects get their caller by construction, one client can
+// be disconnected without affecting another, and gRPC never has a listening socket. A server costs about 60 us and no
+// thread. Lifetime: the constructor's arguments outlive it, and it outlives its connections.
 class GrpcConnectionServer final : public transport::ConnectionServer {
  public:
   GrpcConnectionServer(const gate::GateServices& services, core::Node& node, core::SessionRegistry& registry,

@@ -21,8 +21,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kLongestLifetime = std::chrono::years(10);
 
-// As long as Kubernetes allows: names of pods and namespaces, and labels, whose keys may have a DNS name and a slash in
-// front.
+// Limits of Kubernetes for names of pods and namespaces, and for labels, whose keys may have a prefix of a DNS name and
+// a slash.
 constexpr int kPodsMax = 10'000;
 constexpr int kLabelsMax = 64;
 constexpr int kContainersMax = 1000;
@@ -51,7 +51,7 @@ absl::Status CheckPodNames(const v1::PodInfo& pod, const std::string& field) {
   if (!IsText(pod.name(), kPodNameBytesMax) || (pod.name().empty() && !pod.namespace_().empty())) {
     return OutOfRange(field + ".name");
   }
-  // One that is named in no way says nothing of anybody.
+  // A pod without any name would match nothing.
   if (pod.uid().empty() ? pod.name().empty() : !IsPodUid(pod.uid())) {
     return OutOfRange(field + ".uid");
   }

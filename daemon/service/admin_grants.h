@@ -7,10 +7,10 @@
 #include "daemon/core/policy.h"
 #include "rnicd/v1/admin_service.pb.h"
 
-// What operators and device plugins say of grants and pods, from the wire to core.
+// Converts the requests of operators and device plugins about grants and pods from the wire to core's types.
 namespace rnicd::service {
 
-// The name is judged by core. Errors: FIELD_OUT_OF_RANGE with the field, "session_limits.regions".
+// Core validates the name. Errors: FIELD_OUT_OF_RANGE with the field, "session_limits.regions".
 absl::StatusOr<core::GrantTerms> FromWire(const v1::CreateGrantRequest& request);
 
 // Errors: FIELD_OUT_OF_RANGE with the field, "pods[3].labels[0].key".

@@ -10,29 +10,29 @@
 
 namespace rnicd::service {
 
-// The process as operators see and steer it, beyond what core knows. The app is one.
+// The daemon process, as operators inspect and control it, beyond the state of core. Implemented by app::App.
 // Lifetime: outlives every service. Threads: safe.
 class ProcessControl {
  public:
   virtual ~ProcessControl() = default;
 
   virtual std::string version() const = 0;
-  // host:port, or empty.
+  // host:port of the metrics page; empty if there is none.
   virtual std::string metrics_address() const = 0;
   virtual uint64_t connections() const = 0;
-  // Registrations that are alive in the cards, without those by which the daemon itself tries them.
+  // Number of registrations in the cards, without those of the daemon's own probes.
   virtual uint64_t device_regions() const = 0;
-  // What trying the cards said last.
+  // Result of the latest probe of each card.
   virtual std::vector<health::AdapterHealth> adapters() const = 0;
-  // Its path; empty when each uid is a tenant of its own.
+  // Path of the policy file; empty when each uid is a tenant of its own.
   virtual std::string policy_file() const = 0;
 
-  // Answers what it was. Errors: FIELD_OUT_OF_RANGE for a word that is no level.
+  // Returns the previous level. Errors: FIELD_OUT_OF_RANGE for an unknown level.
   virtual absl::StatusOr<std::string> SetLogLevel(std::string_view level) = 0;
   // Errors: POLICY_REFUSED with the line in the message; the policy in force stays.
   virtual absl::Status ReloadPolicy() = 0;
-  // Says whether core takes things on. A daemon that is stopping takes nothing on, whatever is asked. Answers whether
-  // it drains from now on.
+  // Sets whether core refuses new sessions and objects. A daemon that is stopping always drains. Returns whether it
+  // drains from now on.
   virtual bool SetDraining(bool draining) = 0;
 };
 

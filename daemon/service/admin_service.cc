@@ -77,14 +77,14 @@ absl::StatusOr<std::string> ToJson(const google::protobuf::Message& message) {
   return json;
 }
 
-// The same failure with so much of its text as gRPC takes: a trailer may have 8 KiB, and has the text three times.
+// The same error with its text cut to fit a trailer of gRPC, which is limited to 8 KiB and has the text three times.
 absl::Status Shortened(const absl::Status& status) {
   constexpr size_t kTextBytesMax = 1500;
   const std::string_view text(status.message().data(), status.message().size());
   if (text.size() <= kTextBytesMax) {
     return status;
   }
-  // After a whole line where there is one, else after a whole character.
+  // Cuts after a whole line if there is one, else after a whole character.
   size_t end = text.rfind('\n', kTextBytesMax);
   if (end == std::string_view::npos) {
     end = kTextBytesMax;
@@ -103,7 +103,7 @@ absl::Status Shortened(const absl::Status& status) {
 AdminService::AdminService(gate::Gate gate, core::Node& node, core::SessionRegistry& registry, ProcessControl& process)
     : gate_(std::move(gate)), node_(node), registry_(registry), process_(process), view_(node, registry, process) {}
 
-// --- what is there ---
+// --- inspection ---
 
 grpc::ServerUnaryReactor* AdminService::GetStatus(grpc::CallbackServerContext* /*context*/,
                                                   const v1::GetStatusRequest* request,
@@ -181,7 +181,7 @@ grpc::ServerUnaryReactor* AdminService::DumpState(grpc::CallbackServerContext* /
   });
 }
 
-// --- what operators do ---
+// --- control ---
 
 grpc::ServerUnaryReactor* AdminService::EvictSession(grpc::CallbackServerContext* /*context*/,
                                                      const v1::EvictSessionRequest* request,
@@ -192,7 +192,7 @@ grpc::ServerUnaryReactor* AdminService::EvictSession(grpc::CallbackServerContext
       call->Finish(session.status());
       return;
     }
-    // It is ending, maybe for an earlier cause; this only says when it has ended.
+    // The session is ending, perhaps for an earlier cause; this call only waits for the end.
     registry_.End(*session, core::EndCause::kEvicted, [call, response](const core::Reclaimed& reclaimed) {
       call->Finish(absl::OkStatus(), [&] {
         response->set_reclaimed_regions(reclaimed.regions);

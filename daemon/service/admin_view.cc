@@ -16,7 +16,7 @@
 namespace rnicd::service {
 namespace {
 
-// What the messages promise at most.
+// Maximum sizes that the proto files document.
 constexpr size_t kInspectedRegions = 1000;
 constexpr size_t kDumpedRegions = 100'000;
 
@@ -25,7 +25,7 @@ uint64_t MillisecondsOf(Instant::duration duration) {
   return static_cast<uint64_t>(std::max<decltype(count)>(count, 0));
 }
 
-// Moves items into a repeated field until that has so many.
+// Moves items into a repeated field until it has `most` entries.
 template <typename Item>
 void Append(std::vector<Item> items, size_t most, google::protobuf::RepeatedPtrField<Item>* field) {
   for (Item& item : items) {
@@ -48,7 +48,7 @@ v1::TenantInfo ToInfo(core::Tenant& tenant) {
   return info;
 }
 
-// `health` is null before the first verdict.
+// `health` is null before the first probe has ended.
 v1::AdapterStatus ToStatus(const provider::AdapterDescription& adapter, const health::AdapterHealth* health) {
   v1::AdapterStatus status;
   status.set_name(adapter.name);

@@ -11,7 +11,7 @@
 
 namespace rnicd::service {
 
-// The node in the wire's form, as operators may see it: no token, no ticket, no secret is in any of it.
+// The state of the node as wire messages for operators, without tokens, tickets and secrets.
 // Lifetime: everything it is given outlives it. Threads: safe.
 class AdminView {
  public:
@@ -19,22 +19,22 @@ class AdminView {
       : node_(node), registry_(registry), process_(process) {}
 
   v1::GetStatusResponse Status() const;
-  // By name.
+  // Sorted by name.
   std::vector<v1::TenantInfo> Tenants() const;
-  // In the order of ids.
+  // Sorted by id.
   std::vector<v1::GrantInfo> Grants() const;
-  // As SetPods was told.
+  // The pods of the latest SetPods.
   std::vector<v1::PodInfo> Pods() const;
   // Errors: SESSION_NOT_FOUND.
   absl::StatusOr<v1::InspectSessionResponse> Inspect(SessionId id) const;
   v1::StateDump Dump() const;
 
   v1::SessionInfo Session(const core::SessionRegistry::Listed& listed) const;
-  // In the order of ids.
+  // Sorted by id.
   static std::vector<v1::RegionInfo> Regions(const core::Session& session);
 
  private:
-  // In the order of the provider's list.
+  // In the provider's order.
   std::vector<v1::AdapterStatus> Adapters() const;
   uint64_t MillisecondsSince(Instant instant) const;
   v1::GrantInfo Grant(const core::GrantView& grant) const;

@@ -16,12 +16,12 @@ namespace rnicd::service {
 
 inline constexpr int kMaxBatchItems = 16384;
 
-// How a batch went, for its audit line. Threads: safe.
+// Counts the outcomes of a batch for its audit line. Threads: safe.
 class BatchTally {
  public:
   explicit BatchTally(int items) : items_(items), remaining_(items) {}
 
-  // True for the last outcome.
+  // Records one outcome. Returns true for the last one.
   bool Add(int index, const absl::Status& status) {
     MutexLock lock(mutex_);
     if (!status.ok()) {
@@ -49,9 +49,8 @@ class BatchTally {
   std::string_view first_reason_ RNICD_GUARDED_BY(mutex_);
 };
 
-// Runs `operation` on every item in order and finishes the call when the last outcome is in. Outcomes stand in the
-// order of the items, whichever is ready first: each writes to its own slot.
-// `request` and `response` live as long as the call, as gRPC promises.
+// Runs `operation` on every item in order and finishes the call with the last outcome. Outcomes have the order of the
+// items, whichever is ready first: each has its own slot. gRPC keeps `request` and `response` as long as the call.
 template <typename Request, typename Response, typename Operation>
 void RunBatch(const std::shared_ptr<gate::Call>& call, const Request& request, Response* response,
               Operation operation) {

@@ -49,7 +49,7 @@ v1::RequestCompleted ToWire(const core::RequestCompleted& completed) {
   return wire;
 }
 
-// Writes an event's body, whatever it is.
+// Writes the body of an event of any kind.
 struct EventFiller {
   v1::WatchEventsResponse& wire;
 

@@ -14,11 +14,11 @@
 #include "rnicd/v1/admin_service.pb.h"
 #include "rnicd/v1/session_service.pb.h"
 
-// Wire to core and back; nothing here decides anything.
+// Conversions between wire messages and core's types, without decisions.
 namespace rnicd::service {
 
 v1::NdkVersion ToWire(const NdkVersion& version);
-// Absent means 1.1. Errors: FIELD_OUT_OF_RANGE above 65535.
+// NDK version of a request; absent means 1.1. Errors: FIELD_OUT_OF_RANGE above 65535.
 absl::StatusOr<NdkVersion> FromWire(const v1::NdkVersion* version);
 
 v1::NdkAdapterInfo ToWire(const NdkAdapterInfo& info);
@@ -27,11 +27,11 @@ v1::WatchEventsResponse ToWire(const core::Event& event);
 
 std::vector<core::MdlEntry> FromWire(const google::protobuf::RepeatedPtrField<v1::MdlEntry>& chain);
 
-// Bytes of a page. Errors: FIELD_OUT_OF_RANGE for a number that is no PageSize.
+// Bytes of a page. Errors: FIELD_OUT_OF_RANGE for an unknown PageSize.
 absl::StatusOr<uint64_t> PageBytesFromWire(v1::PageSize page_size);
 v1::PageSize PageSizeToWire(uint64_t page_bytes);
 
-// Every resource of a ledger, with its limit.
+// Use and limit of every resource of a ledger.
 void ToWire(const core::Ledger& ledger, google::protobuf::RepeatedPtrField<v1::ResourceUse>* resources);
 
 v1::RegionInfo ToWire(const core::RegionView& view);

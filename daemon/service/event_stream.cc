@@ -14,7 +14,7 @@ EventStream::EventStream(std::shared_ptr<gate::Call> call)
     MutexLock lock(state_->mutex);
     state_->stream = this;
   }
-  // Tells the client that its stream stands, even when nothing happens for long.
+  // Confirms the stream to the client, even if the first event comes much later.
   StartSendInitialMetadata();
   attached_ = session_->events().Attach([state = state_] { Pump(*state); });
   if (!attached_) {

@@ -12,10 +12,10 @@
 
 namespace rnicd::service {
 
-// Writes a session's events to its one stream, one at a time, each as it comes.
-// Lifetime: owns itself, as gRPC reactors do: deleted in OnDone. Wake-ups reach it through a shared handle that is cut
-//           there, because one may be under way on another thread.
-// Threads:  gRPC's and whichever thread pushes an event; `state_` holds the lock.
+// Writes a session's events to its only stream, one at a time, in order.
+// Lifetime: owns itself, as gRPC reactors do: deleted in OnDone. Wake-ups reach it through a shared handle that OnDone
+//           resets, because a wake-up may be in progress on another thread.
+// Threads:  gRPC's, and the threads that push events; `state_` holds the lock.
 class EventStream final : public grpc::ServerWriteReactor<v1::WatchEventsResponse> {
  public:
   explicit EventStream(std::shared_ptr<gate::Call> call);
@@ -32,7 +32,7 @@ class EventStream final : public grpc::ServerWriteReactor<v1::WatchEventsRespons
     bool finished RNICD_GUARDED_BY(mutex) = false;
   };
 
-  // Begins the next write when none is under way and an event waits.
+  // Begins the next write if no write is in progress and an event waits.
   static void Pump(State& state);
   void WriteNext(State& state) RNICD_REQUIRES(state.mutex);
   void FinishOnce(State& state, const grpc::Status& status) RNICD_REQUIRES(state.mutex);

@@ -6,14 +6,14 @@
 
 #include "absl/status/status.h"
 
-// What checks of messages share: a field's text, and how a field at fault is named.
+// Checks shared by all messages: text of a field, and the name of an invalid field.
 namespace rnicd::service {
 
-// At most so many printable ASCII characters.
+// Whether the text has at most this many characters, all of them printable ASCII.
 bool IsText(std::string_view text, size_t most);
-// FIELD_OUT_OF_RANGE of that field.
+// The error FIELD_OUT_OF_RANGE with this field.
 absl::Status OutOfRange(const std::string& field);
-// "pods[3]".
+// Name of an item of a repeated field: "pods[3]".
 std::string At(const std::string& list, int index);
 
 }  // namespace rnicd::service

@@ -11,8 +11,8 @@ class Service;
 
 namespace rnicd::service {
 
-// The gRPC health protocol: see health.proto. The library of gRPC has one too, which would let in everybody, past the
-// gate. One per connection; `board` outlives it and its streams. Threads: safe.
+// The gRPC health protocol: see health.proto. The gRPC library's own implementation would bypass the gate and serve
+// every caller. One per connection; `board` outlives it and its streams. Threads: safe.
 std::unique_ptr<grpc::Service> MakeHealthService(gate::Gate gate, health::HealthBoard& board);
 
 }  // namespace rnicd::service

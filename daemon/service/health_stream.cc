@@ -10,7 +10,7 @@ HealthCheckResponse::ServingStatus ToServingStatus(bool ready) {
   return ready ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING;
 }
 
-// Subscribed first, so that no change falls between the first answer and the next.
+// Subscribes before the first response, so that no change is missed.
 HealthStream::HealthStream(std::shared_ptr<gate::Call> call, health::HealthBoard* board)
     : call_(std::move(call)), board_(board), state_(std::make_shared<State>()) {
   {

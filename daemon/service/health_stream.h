@@ -15,15 +15,16 @@ namespace rnicd::service {
 
 grpc::health::v1::HealthCheckResponse::ServingStatus ToServingStatus(bool ready);
 
-// Writes the daemon's health to an operator: as it is, and then each change.
-// Lifetime: owns itself, as gRPC reactors do: deleted in OnDone. The board reaches it through a shared handle that is
-//           cut there, because a call may be under way on another thread.
-// Threads:  gRPC's and whichever thread changes the board; `state_` holds the lock.
+// Writes the daemon's health to an operator: the current state, then each change.
+// Lifetime: owns itself, as gRPC reactors do: deleted in OnDone. The board reaches it through a shared handle that
+// OnDone
+//           resets, because a call may be in progress on another thread.
+// Threads:  gRPC's, and the threads that change the board; `state_` holds the lock.
 class HealthStream final : public grpc::ServerWriteReactor<grpc::health::v1::HealthCheckResponse> {
  public:
   using Response = grpc::health::v1::HealthCheckResponse;
 
-  // Without a board the service is one that there is not.
+  // A null board means an unknown service.
   HealthStream(std::shared_ptr<gate::Call> call, health::HealthBoard* board);
 
   void OnWriteDone(bool ok) override;
@@ -36,11 +37,11 @@ class HealthStream final : public grpc::ServerWriteReactor<grpc::health::v1::Hea
     HealthStream* stream RNICD_GUARDED_BY(mutex) = nullptr;
     bool writing RNICD_GUARDED_BY(mutex) = false;
     bool finished RNICD_GUARDED_BY(mutex) = false;
-    // What was written last.
+    // The status written last.
     std::optional<Response::ServingStatus> told RNICD_GUARDED_BY(mutex);
   };
 
-  // Begins a write when none is under way and there is news.
+  // Begins a write if none is in progress and the status has changed.
   static void Pump(State& state);
   Response::ServingStatus Current() const;
   void FinishOnce(State& state) RNICD_REQUIRES(state.mutex);

@@ -7,8 +7,8 @@
 #include "daemon/core/session.h"
 #include "rnicd/v1/memory_service.pb.h"
 
-// One memory-region request each, from wire to core and back: the same for a call of its own and for an item of a
-// batch. Each answers through `reply`, exactly once, at once or later from another thread.
+// Memory-region requests, each for a single call and for an item of a batch. Each calls `reply` exactly once, either
+// before it returns or later on another thread.
 namespace rnicd::service {
 
 template <typename Response>

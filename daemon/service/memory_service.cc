@@ -81,7 +81,7 @@ grpc::ServerUnaryReactor* MemoryService::AllocateMemory(grpc::CallbackServerCont
                                 }
                               });
                               if (!delivered && ticket.ok()) {
-                                call->session()->DropMemory(ticket->memory);  // Nobody will ever know its id.
+                                call->session()->DropMemory(ticket->memory);  // The client never received its id.
                               }
                             };
                             const auto arguments = AllocateArgumentsFromWire(*request);
@@ -177,7 +177,7 @@ grpc::ServerUnaryReactor* MemoryService::ReleaseLam(grpc::CallbackServerContext*
                      [&](gate::Call& call) { return call.session()->ReleaseLam(LogicalMappingId{request->lam_id()}); });
 }
 
-// The region requests: one operation each, alone or as a batch.
+// --- region requests: one operation each, alone or as a batch ---
 #define RNICD_SINGLE(method)                                                                                          \
   grpc::ServerUnaryReactor* MemoryService::method(                                                                    \
       grpc::CallbackServerContext* /*context*/, const v1::method##Request* request, v1::method##Response* response) { \

@@ -8,10 +8,10 @@
 #include "daemon/gate/gate.h"
 #include "daemon/service/memory_operations.h"
 
-// What the requests that may pend have in common.
+// Common parts of the requests that may pend.
 namespace rnicd::service {
 
-// Answers a call with the reply of a single operation.
+// Finishes a call with the reply of a single operation.
 template <typename Response>
 Reply<Response> ReplyTo(const std::shared_ptr<gate::Call>& call, Response* response) {
   return [call, response](const absl::StatusOr<Response>& reply) {
@@ -40,7 +40,7 @@ Response WithNtStatus(NtStatus status) {
   return response;
 }
 
-// A reply that says success, for a request that answers nothing else.
+// Reports success for a request whose response is empty.
 template <typename Response>
 core::Done DoneOf(const Reply<Response>& reply) {
   return [reply](const absl::Status& status) {
@@ -48,7 +48,7 @@ core::Done DoneOf(const Reply<Response>& reply) {
   };
 }
 
-// Replies for a request that is over, or that pends and whose caller does not want to wait.
+// Replies for a request that has completed, or that pends with a caller that allows it.
 template <typename Response>
 void ReplyToProgress(const absl::StatusOr<core::Progress>& progress, bool allow_pending, const Reply<Response>& reply) {
   if (!progress.ok()) {

@@ -40,7 +40,7 @@ class QueueService final : public v1::QueueService::CallbackService {
 };
 
 constexpr int kMaxChain = 1024;
-// So that one answer fits into one message.
+// Keeps a response below gRPC's limit for a message.
 constexpr uint32_t kMaxResults = 16384;
 
 void CloseCq(core::Session& session, const v1::CloseCqRequest& request, const Reply<v1::CloseCqResponse>& reply) {

@@ -9,7 +9,7 @@
 
 namespace rnicd::service {
 
-// A stream that was refused: it ends when the call does, with its status.
+// A refused stream: ends together with its call, with the call's status.
 // Lifetime: owns itself, as gRPC reactors do: deleted in OnDone.
 template <typename Response>
 class RefusedStream final : public grpc::ServerWriteReactor<Response> {

@@ -11,7 +11,7 @@ class Service;
 
 namespace rnicd::service {
 
-// The lease itself: see session_service.proto. One per connection; `registry` outlives it. Threads: safe.
+// Sessions and their events: see session_service.proto. One per connection; `registry` outlives it. Threads: safe.
 std::unique_ptr<grpc::Service> MakeSessionService(gate::Gate gate, core::SessionRegistry& registry);
 
 }  // namespace rnicd::service

@@ -8,10 +8,10 @@
 #include "daemon/core/work_request.h"
 #include "rnicd/v1/queue_service.pb.h"
 
-// Chains and completions, wire to core and back; nothing here decides anything.
+// Conversions of chains and completions between wire messages and core's types, without decisions.
 namespace rnicd::service {
 
-// Views into the message, which must outlive what is returned.
+// The result has views into the message, which must outlive it.
 std::vector<core::WorkRequest> FromWire(const google::protobuf::RepeatedPtrField<v1::WorkRequest>& requests);
 
 v1::PostResponse ToWire(const core::PostOutcome& outcome);
@@ -19,7 +19,7 @@ v1::CqResult ToWire(const core::CqResult& result);
 v1::CqResultEx ToWireEx(const core::CqResult& result);
 v1::QpState ToWire(provider::QueuePairState state);
 
-// Errors: FIELD_OUT_OF_RANGE for a number that is no CqNotifyType.
+// Errors: FIELD_OUT_OF_RANGE for an unknown CqNotifyType.
 absl::StatusOr<core::CqNotifyType> FromWire(v1::CqNotifyType type);
 
 }  // namespace rnicd::service

@@ -11,7 +11,7 @@
 namespace rnicd::service {
 namespace {
 
-// A DNS name, a slash and a name.
+// Form of a device's name: a DNS name, a slash and a name.
 constexpr size_t kResourceBytesMax = 317;
 constexpr int kDevicesMax = 10'000;
 constexpr size_t kDeviceBytesMax = 63;

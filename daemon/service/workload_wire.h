@@ -7,7 +7,7 @@
 #include "daemon/core/workload.h"
 #include "rnicd/v1/admin_service.pb.h"
 
-// Devices, containers and who holds what: messages to core's types and back, and what is refused of them.
+// Devices, containers and their holders: conversions between messages and core's types, with validation.
 namespace rnicd::service {
 
 // Errors: FIELD_OUT_OF_RANGE with the field under `field`, "devices.device_ids[3]".

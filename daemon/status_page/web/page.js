@@ -9,7 +9,7 @@ import {connectKeys} from "./status-keys.js";
 
 const kInterval = 2000;
 // An answer that takes longer is none.
-const kPatience = 5000;
+const kTimeoutMs = 5000;
 
 const byId = (id) => document.getElementById(id);
 let state;
@@ -68,7 +68,7 @@ function showAnswered(answered) {
 }
 
 async function ask() {
-  const answer = await fetch("/status.json", {cache: "no-store", signal: AbortSignal.timeout(kPatience)});
+  const answer = await fetch("/status.json", {cache: "no-store", signal: AbortSignal.timeout(kTimeoutMs)});
   if (!answer.ok) throw new Error(`status ${answer.status}`);
   return answer.json();
 }
