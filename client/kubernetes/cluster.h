@@ -24,7 +24,8 @@ struct ClusterPod {
 struct ClusterOptions {
   // "https://10.96.0.1:443"; nothing but https, as a token is sent.
   std::string server;
-  // Read again for each request, because the kubelet renews it.
+  // Both must be safe files (base/safe_file.h) or links to such. Read again for each request, because the kubelet
+  // renews the token.
   std::string token_file = "/var/run/secrets/kubernetes.io/serviceaccount/token";
   std::string ca_file = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt";
   std::string node_name;

@@ -14,9 +14,8 @@ namespace rnicd::kubernetes {
 
 // Files that are read and replaced as a whole. Errors: kFailedPrecondition, for people: which file, which call, why.
 
-// The content. Nothing when there is no such file. Refuses what others could have written: symbolic links and other
-// things that are no regular files, files of another user than ours and root, files that the group or all may write;
-// and files of more than `max_bytes`.
+// The content. Nothing when there is no such file. Refuses what others could have written, by the rule of
+// base/safe_file.h; symbolic links; and files of more than `max_bytes`.
 absl::StatusOr<std::optional<std::string>> ReadOwnFile(const std::string& path, size_t max_bytes);
 
 // On disk when it returns; a crash on the way leaves the old file. The new one is prepared beside it, as `path`.new.

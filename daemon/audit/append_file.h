@@ -17,8 +17,8 @@ namespace rnicd::audit {
 // Threads: one at a time.
 class AppendFile {
  public:
-  // The file is made, for its owner only, when it is not there. Errors: what could not be done with the path, in words;
-  // a symbolic link and what is no regular file are refused.
+  // The file is made, for its owner only, when it is not there. Errors: those of base/safe_file.h; a file that another
+  // user could have written is refused, and a symbolic link is.
   static absl::StatusOr<AppendFile> Open(std::string path);
 
   struct Appended {
