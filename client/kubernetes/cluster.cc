@@ -1,13 +1,12 @@
 #include "client/kubernetes/cluster.h"
 
 #include <array>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "base/safe_file.h"
 #include "base/status.h"
 #include "curl/curl.h"
 
@@ -19,6 +18,7 @@ using Json = nlohmann::json;
 constexpr long kTimeoutSeconds = 10;
 // Enough for some thousand pods; a larger response is an error rather than stored.
 constexpr size_t kMaxAnswerBytes = size_t{64} << 20;
+constexpr size_t kMaxCredentialBytes = size_t{1} << 20;
 // Annotation with a static pod's UID as used by the kubelet and the control groups.
 constexpr char kStaticUid[] = "kubernetes.io/config.hash";
 
@@ -47,14 +47,18 @@ bool IsFinished(const Json& pod) {
   return phase == "Succeeded" || phase == "Failed";
 }
 
-absl::StatusOr<std::string> ReadToken(const std::string& path) {
-  std::ifstream file(path);
-  std::string token((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  absl::StripTrailingAsciiWhitespace(&token);
-  if (token.empty()) {
-    return absl::UnavailableError(absl::StrCat("there is no token in ", path));
+// The token, or the certificates that the server's must be signed with. The kubelet mounts both as links, to files of
+// root or of the user that the pod runs as.
+absl::StatusOr<std::string> ReadCredential(const std::string& path) {
+  absl::StatusOr<std::string> content = ReadSafeFile(path, {.bytes_max = kMaxCredentialBytes, .follow_link = true});
+  if (!content.ok()) {
+    return absl::UnavailableError(content.status().message());
   }
-  return token;
+  absl::StripTrailingAsciiWhitespace(&*content);
+  if (content->empty()) {
+    return absl::UnavailableError(absl::StrCat(path, ": is empty"));
+  }
+  return content;
 }
 
 size_t Append(const char* data, size_t size, size_t count, void* target) {
@@ -74,7 +78,7 @@ using Headers = std::unique_ptr<curl_slist, FreeList>;
 using Handle = std::unique_ptr<CURL, decltype(&curl_easy_cleanup)>;
 
 // The body of a GET response with status 200.
-absl::StatusOr<std::string> Get(const std::string& url, const std::string& ca_file, const std::string& token) {
+absl::StatusOr<std::string> Get(const std::string& url, std::string certificates, const std::string& token) {
   const Handle handle(curl_easy_init(), curl_easy_cleanup);
   const std::string authorization = absl::StrCat("Authorization: Bearer ", token);
   const Headers headers(
@@ -82,11 +86,15 @@ absl::StatusOr<std::string> Get(const std::string& url, const std::string& ca_fi
   if (handle == nullptr || headers == nullptr) {
     return absl::UnavailableError("libcurl has no memory");
   }
+  // From memory, so that what is trusted is what was checked.
+  curl_blob blob = {.data = certificates.data(), .len = certificates.size(), .flags = CURL_BLOB_NOCOPY};
+  if (curl_easy_setopt(handle.get(), CURLOPT_CAINFO_BLOB, &blob) != CURLE_OK) {
+    return absl::UnavailableError("libcurl takes no certificates from memory");
+  }
   std::string answer;
   std::array<char, CURL_ERROR_SIZE> problem{};
   curl_easy_setopt(handle.get(), CURLOPT_URL, url.c_str());
   curl_easy_setopt(handle.get(), CURLOPT_PROTOCOLS_STR, "https");
-  curl_easy_setopt(handle.get(), CURLOPT_CAINFO, ca_file.c_str());
   curl_easy_setopt(handle.get(), CURLOPT_HTTPHEADER, headers.get());
   curl_easy_setopt(handle.get(), CURLOPT_TIMEOUT, kTimeoutSeconds);
   curl_easy_setopt(handle.get(), CURLOPT_NOSIGNAL, 1L);
@@ -144,13 +152,14 @@ absl::StatusOr<std::vector<ClusterPod>> ParsePodList(std::string_view json) {
 }
 
 absl::StatusOr<std::vector<ClusterPod>> Cluster::Pods() const {
-  RNICD_ASSIGN_OR_RETURN(const std::string token, ReadToken(options_.token_file));
+  RNICD_ASSIGN_OR_RETURN(const std::string token, ReadCredential(options_.token_file));
+  RNICD_ASSIGN_OR_RETURN(std::string certificates, ReadCredential(options_.ca_file));
   // Version 0: the server's cached list is recent enough.
   RNICD_ASSIGN_OR_RETURN(
       const std::string answer,
       Get(absl::StrCat(options_.server, "/api/v1/pods?resourceVersion=0&fieldSelector=spec.nodeName%3D",
                        options_.node_name),
-          options_.ca_file, token));
+          std::move(certificates), token));
   return ParsePodList(answer);
 }
 

@@ -1,5 +1,7 @@
 #include "client/kubernetes/cluster.h"
 
+#include "base/foreign_file_test.h"
+#include "client/kubernetes/folder_fixture_test.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -57,6 +59,44 @@ TEST(Cluster, WithoutATokenAsksNobody) {
   const absl::Status status = cluster.Pods().status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("/nonexistent/token"));
+}
+
+// Credentials as the kubelet mounts them: links, to files of root or of the plugin's user.
+class ClusterCredentials : public FolderFixture {
+ protected:
+  ClusterCredentials() {
+    Write("token-1", "very-secret\n");
+    Write("ca-1", "no certificate\n");
+    EXPECT_EQ(symlink("token-1", Path("token").c_str()), 0);
+    EXPECT_EQ(symlink("ca-1", Path("ca.crt").c_str()), 0);
+  }
+  absl::Status Outcome() const {
+    return Cluster({.server = "https://127.0.0.1:1",
+                    .token_file = Path("token"),
+                    .ca_file = Path("ca.crt"),
+                    .node_name = "n"})
+        .Pods()
+        .status();
+  }
+};
+
+TEST_F(ClusterCredentials, AreReadThroughLinks) {
+  EXPECT_EQ(Outcome().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(Outcome().message()), ::testing::StartsWith("the API server: "));
+}
+
+TEST_F(ClusterCredentials, ThatAnotherUserCanWriteAreNotUsed) {
+  const std::string cause = LetAnotherUserWrite(Path("ca-1"));
+  EXPECT_EQ(Outcome(), absl::UnavailableError(Path("ca.crt") + ": " + cause));
+  LetAnotherUserWrite(Path("token-1"));
+  EXPECT_EQ(Outcome(), absl::UnavailableError(Path("token") + ": " + cause));
+}
+
+TEST_F(ClusterCredentials, ThatAreEmptyOrTooLongAreNotUsed) {
+  Write("ca-1", "\n");
+  EXPECT_EQ(Outcome(), absl::UnavailableError(Path("ca.crt") + ": is empty"));
+  Write("token-1", std::string((1 << 20) + 1, 'x'));
+  EXPECT_EQ(Outcome(), absl::UnavailableError(Path("token") + ": is longer than 1048576 bytes"));
 }
 
 }  // namespace

@@ -145,7 +145,7 @@ TEST_F(GrantFileTest, AnotherVersionIsRefusedAndStaysWhereItIs) {
 TEST_F(GrantFileTest, AFileThatOthersMayWriteIsRefusedAndStaysWhereItIs) {
   ASSERT_TRUE(file_.Save({Record(7)}).ok());
   ASSERT_EQ(chmod(Path("grants.json").c_str(), 0666), 0);
-  EXPECT_THAT(Refusal(), HasSubstr("may be written by others"));
+  EXPECT_THAT(Refusal(), HasSubstr("is writable by group or others"));
   EXPECT_THAT(Names(), ElementsAre("grants.json"));
 }
 

@@ -15,9 +15,8 @@ namespace rnicd::kubernetes {
 // Files that are read and replaced as a whole. Errors: kFailedPrecondition, with text for people: the file, the call
 // and the reason.
 
-// The content; empty when there is no such file. Refuses files that others could have written: symbolic links and
-// anything else that is not a regular file, files of a user other than this one and root, files that are writable by
-// group or others; and files of more than `max_bytes`.
+// The content; empty when there is no such file. Refuses files that others could have written, by the rules of
+// base/safe_file.h; symbolic links; and files of more than `max_bytes`.
 absl::StatusOr<std::optional<std::string>> ReadOwnFile(const std::string& path, size_t max_bytes);
 
 // The file is on disk when this returns; a crash in between leaves the old file. The new content is first written to

@@ -1,27 +1,15 @@
 #include "daemon/audit/append_file.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <utility>
 
-#include "base/errno_status.h"
+#include "base/safe_file.h"
 #include "base/status.h"
 
 namespace rnicd::audit {
-namespace {
-
-// O_NONBLOCK: a pipe in place of the file must not block the daemon.
-constexpr int kOpenFlags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
-constexpr mode_t kMode = 0600;
-
-absl::Status FileError(const std::string& path, const char* call, int error_number) {
-  return absl::FailedPreconditionError(path + ": " + ErrnoDetail(call, error_number));
-}
-
-}  // namespace
 
 absl::StatusOr<AppendFile> AppendFile::Open(std::string path) {
   AppendFile file(std::move(path));
@@ -30,16 +18,10 @@ absl::StatusOr<AppendFile> AppendFile::Open(std::string path) {
 }
 
 absl::Status AppendFile::Reopen() {
-  UniqueFd file(open(path_.c_str(), kOpenFlags, kMode));
-  if (!file.valid()) {
-    return FileError(path_, "open", errno);
-  }
+  RNICD_ASSIGN_OR_RETURN(UniqueFd file, OpenSafeFileForAppend(path_));
   struct stat facts = {};
   if (fstat(file.get(), &facts) != 0) {
     return FileError(path_, "fstat", errno);
-  }
-  if (!S_ISREG(facts.st_mode)) {
-    return absl::FailedPreconditionError(path_ + " is not a regular file");
   }
   file_ = std::move(file);
   device_ = facts.st_dev;

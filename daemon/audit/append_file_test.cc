@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include "base/foreign_file_test.h"
 #include "daemon/audit/audit_fixture_test.h"
 
 namespace rnicd::audit {
@@ -36,9 +37,7 @@ TEST_F(AppendFileTest, IsForItsOwnerOnly) {
 }
 
 TEST_F(AppendFileTest, WhatWasThereStays) {
-  {
-    std::ofstream(path_) << "old\n";
-  }
+  WriteOwn(path_, "old\n");
   AppendFile file = MustOpen();
   MustAppend(file, "a\nb\n");
   EXPECT_EQ(ReadAll(path_), "old\na\nb\n");
@@ -65,6 +64,13 @@ TEST_F(AppendFileTest, NothingButARegularFileIsOpened) {
   EXPECT_EQ(ReadAll(target), "x\n");
 }
 
+TEST_F(AppendFileTest, AFileThatAnotherUserCanWriteIsNotOpened) {
+  WriteOwn(path_, "x\n");
+  const std::string cause = LetAnotherUserWrite(path_);
+  EXPECT_EQ(AppendFile::Open(path_).status(), absl::FailedPreconditionError(path_ + ": " + cause));
+  EXPECT_EQ(ReadAll(path_), "x\n");
+}
+
 TEST_F(AppendFileTest, FollowsItsPathWhenTheFileIsRenamed) {
   AppendFile file = MustOpen();
   MustAppend(file, "a\n");
@@ -85,9 +91,7 @@ TEST_F(AppendFileTest, FollowsItsPathWhenTheFileIsDeleted) {
 
 TEST_F(AppendFileTest, FollowsItsPathWhenAnotherFileTakesIt) {
   AppendFile file = MustOpen();
-  {
-    std::ofstream(folder_ / "fresh") << "made by logrotate\n";
-  }
+  WriteOwn(folder_ / "fresh", "made by logrotate\n");
   std::filesystem::rename(folder_ / "fresh", path_);
   MustAppend(file, "b\n");
   EXPECT_EQ(ReadAll(path_), "made by logrotate\nb\n");
@@ -112,6 +116,22 @@ TEST_F(AppendFileTest, GoesOnWithARenamedFileWhenItsPathCannotBeOpened) {
   EXPECT_EQ(appended.bytes, 2u);
   EXPECT_EQ(ReadAll(rotated), "a\n");
   EXPECT_FALSE(std::filesystem::exists(target)) << "a link was followed";
+  std::filesystem::remove(path_);
+  MustAppend(file, "b\n");
+  EXPECT_EQ(ReadAll(path_), "b\n");
+}
+
+TEST_F(AppendFileTest, GoesOnWithARenamedFileWhenAnotherUsersFileTakesItsPath) {
+  AppendFile file = MustOpen();
+  const std::string rotated = folder_ / "audit.log.1";
+  std::filesystem::rename(path_, rotated);
+  WriteOwn(path_, "x\n");
+  const std::string cause = LetAnotherUserWrite(path_);
+  const AppendFile::Appended appended = file.Append("a\n");
+  EXPECT_EQ(appended.status, absl::FailedPreconditionError(path_ + ": " + cause));
+  EXPECT_EQ(appended.bytes, 2u);
+  EXPECT_EQ(ReadAll(rotated), "a\n");
+  EXPECT_EQ(ReadAll(path_), "x\n");
   std::filesystem::remove(path_);
   MustAppend(file, "b\n");
   EXPECT_EQ(ReadAll(path_), "b\n");

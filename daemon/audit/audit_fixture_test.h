@@ -32,6 +32,12 @@ class Folder {
   std::string path_;
 };
 
+// The file is safe whatever the umask is.
+inline void WriteOwn(const std::string& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+  std::filesystem::permissions(path, std::filesystem::perms(0600));
+}
+
 inline std::string ReadAll(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;

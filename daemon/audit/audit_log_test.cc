@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/foreign_file_test.h"
 #include "daemon/audit/audit_fixture_test.h"
 
 namespace rnicd::audit {
@@ -97,6 +98,24 @@ TEST_F(AuditLogTest, ADeletedFileIsMadeAnew) {
   std::filesystem::remove(path_);
   WriteAndWait(*log, "after");
   EXPECT_EQ(Notes(path_), (std::vector<std::string>{"after"}));
+}
+
+TEST_F(AuditLogTest, AnotherUsersFileInItsPlaceGetsNoLine) {
+  testing::internal::CaptureStderr();
+  const auto log = Open();
+  WriteAndWait(*log, "before");
+  WriteOwn(folder_ / "foreign", "");
+  const std::string cause = LetAnotherUserWrite(folder_ / "foreign");
+  std::filesystem::rename(folder_ / "foreign", path_);
+  WriteAndWait(*log, "lost");
+  EXPECT_EQ(ReadAll(path_), "");
+  EXPECT_EQ(log->lost(), 1u);
+  std::filesystem::remove(path_);
+  WriteAndWait(*log, "after");
+  EXPECT_EQ(Notes(path_), (std::vector<std::string>{"lost 1", "after"}));
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("the audit log cannot be written"), std::string::npos) << said;
+  EXPECT_NE(said.find(cause), std::string::npos) << said;
 }
 
 // Eight threads write while the file is renamed: every line is whole, in exactly one file, and in the order of its

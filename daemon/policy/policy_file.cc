@@ -1,16 +1,10 @@
 #include "daemon/policy/policy_file.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/safe_file.h"
 #include "base/status.h"
-#include "base/unique_fd.h"
 #include "daemon/policy/limits_wire.h"
 #include "daemon/policy/policy_rules.h"
 #include "daemon/policy/strict_text.h"
@@ -93,49 +87,6 @@ bool IsText(std::string_view text, ParseErrors& errors) {
   return true;
 }
 
-absl::Status Refused(const std::string& path, const std::string& why) {
-  return absl::InvalidArgumentError(absl::StrCat(path, ": ", why));
-}
-
-// Checks the open file and not its name, which may refer to another file a moment later.
-absl::Status CheckFile(int fd, const std::string& path) {
-  struct stat facts = {};
-  if (fstat(fd, &facts) != 0) {
-    return absl::ErrnoToStatus(errno, path);
-  }
-  if (S_ISDIR(facts.st_mode)) {
-    return Refused(path, "is a directory");
-  }
-  if (!S_ISREG(facts.st_mode)) {
-    return Refused(path, "is not a regular file");
-  }
-  if ((facts.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return Refused(path, "must not be writable by group or others");
-  }
-  return absl::OkStatus();
-}
-
-// Reads at most one byte more than a policy may have, so that the parser sees that the file is too long.
-absl::StatusOr<std::string> ReadFile(int fd, const std::string& path) {
-  std::string text(kPolicyBytesMax + 1, '\0');
-  size_t length = 0;
-  while (length < text.size()) {
-    const ssize_t count = read(fd, text.data() + length, text.size() - length);
-    if (count < 0 && errno == EINTR) {
-      continue;
-    }
-    if (count < 0) {
-      return absl::ErrnoToStatus(errno, path);
-    }
-    if (count == 0) {
-      break;
-    }
-    length += static_cast<size_t>(count);
-  }
-  text.resize(length);
-  return text;
-}
-
 }  // namespace
 
 absl::StatusOr<core::Policy> ParsePolicy(std::string_view text, std::string_view file_name) {
@@ -152,13 +103,9 @@ absl::StatusOr<core::Policy> ParsePolicy(std::string_view text, std::string_view
 }
 
 absl::StatusOr<core::Policy> LoadPolicy(const std::string& path) {
-  // Without O_NONBLOCK a pipe in place of the file would block the daemon for ever.
-  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (!file.valid()) {
-    return absl::ErrnoToStatus(errno, path);
-  }
-  RNICD_RETURN_IF_ERROR(CheckFile(file.get(), path));
-  RNICD_ASSIGN_OR_RETURN(const std::string text, ReadFile(file.get(), path));
+  // Kubernetes mounts a ConfigMap's files as links.
+  RNICD_ASSIGN_OR_RETURN(const std::string text,
+                         ReadSafeFile(path, {.bytes_max = kPolicyBytesMax, .follow_link = true}));
   return ParsePolicy(text, path);
 }
 

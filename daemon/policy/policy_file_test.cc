@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/foreign_file_test.h"
 #include "daemon/policy/policy_fixture_test.h"
 
 namespace rnicd::policy {
@@ -144,15 +145,15 @@ TEST_F(LoadPolicyTest, AFileIsReadAndItsMistakesBearItsPath) {
   EXPECT_THAT(Refusal(), StartsWith(path_ + ":2: "));
 }
 
-TEST_F(LoadPolicyTest, AFileThatIsNotThereIsRefusedInTheKernelsWords) {
-  EXPECT_EQ(Refusal(), path_ + ": No such file or directory");
+TEST_F(LoadPolicyTest, AFileThatIsNotThereIsRefused) {
+  EXPECT_EQ(Refusal(), path_ + ": open: ENOENT");
   EXPECT_EQ(LoadPolicy(path_).status().code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(std::string(LoadPolicy("").status().message()), ": No such file or directory");
+  EXPECT_EQ(std::string(LoadPolicy("").status().message()), ": open: ENOENT");
 }
 
 TEST_F(LoadPolicyTest, AFolderIsRefused) {
   ASSERT_EQ(mkdir(path_.c_str(), 0755), 0);
-  EXPECT_EQ(Refusal(), path_ + ": is a directory");
+  EXPECT_EQ(Refusal(), path_ + ": is not a regular file");
 }
 
 TEST_F(LoadPolicyTest, APipeIsRefusedAtOnce) {
@@ -163,13 +164,19 @@ TEST_F(LoadPolicyTest, APipeIsRefusedAtOnce) {
 TEST_F(LoadPolicyTest, AFileThatOthersMayWriteIsRefused) {
   for (const mode_t mode : {0664, 0646, 0622, 0666}) {
     Write(kSmallPolicy, mode);
-    EXPECT_EQ(Refusal(), path_ + ": must not be writable by group or others") << std::oct << mode;
+    EXPECT_EQ(Refusal(), path_ + ": is writable by group or others") << std::oct << mode;
   }
+}
+
+TEST_F(LoadPolicyTest, AFileThatAnotherUserCanWriteIsRefused) {
+  Write(kSmallPolicy);
+  const std::string cause = LetAnotherUserWrite(path_);
+  EXPECT_EQ(Refusal(), path_ + ": " + cause);
 }
 
 TEST_F(LoadPolicyTest, AFileThatIsTooLongIsRefused) {
   Write(kSmallPolicy + std::string(2 * kPolicyBytesMax, '\n'));
-  EXPECT_EQ(Refusal(), path_ + ":1: the file is longer than 1048576 bytes");
+  EXPECT_EQ(Refusal(), path_ + ": is longer than 1048576 bytes");
 }
 
 TEST_F(LoadPolicyTest, ALinkIsFollowedAndTheFileBehindItChecked) {
@@ -179,6 +186,19 @@ TEST_F(LoadPolicyTest, ALinkIsFollowedAndTheFileBehindItChecked) {
   EXPECT_TRUE(LoadPolicy(link).ok());
   ASSERT_EQ(chmod(path_.c_str(), 0666), 0);
   EXPECT_THAT(std::string(LoadPolicy(link).status().message()), HasSubstr("writable by group or others"));
+}
+
+// The names are links: policy.textproto to ..data/policy.textproto, and ..data to the directory of this version.
+TEST_F(LoadPolicyTest, AMountedConfigMapIsRead) {
+  const std::string version = folder_ + "/..2025_01_01";
+  ASSERT_EQ(mkdir(version.c_str(), 0755), 0);
+  Write(kSmallPolicy, 0444);
+  std::filesystem::rename(path_, version + "/policy.textproto");
+  ASSERT_EQ(symlink("..2025_01_01", (folder_ + "/..data").c_str()), 0);
+  ASSERT_EQ(symlink("..data/policy.textproto", path_.c_str()), 0);
+  const auto policy = LoadPolicy(path_);
+  ASSERT_TRUE(policy.ok()) << policy.status();
+  EXPECT_EQ(policy->default_tenant, "a");
 }
 
 }  // namespace

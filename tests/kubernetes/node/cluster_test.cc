@@ -1,4 +1,5 @@
 // Pods from the cluster's API server, and the minimal rights that reading them needs.
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -29,6 +30,7 @@ void MakeCertificate(const std::string& folder) {
                    folder + "/server.key", "-out", folder + "/server.crt"}});
   ASSERT_TRUE(made.ok()) << made.status();
   ASSERT_EQ((*made)->WaitForEnd().value_or(ProcessEnd()).exit_code, 0) << (*made)->errors().Text();
+  ASSERT_EQ(chmod((folder + "/server.crt").c_str(), 0644), 0);
 }
 
 class ApiServer {
@@ -50,6 +52,7 @@ class ApiServer {
 
   void Write(const std::string& name, const std::string& text) const {
     std::ofstream(folder_ + "/" + name + ".new") << text;
+    ASSERT_EQ(chmod((folder_ + "/" + name + ".new").c_str(), 0644), 0);
     ASSERT_EQ(rename((folder_ + "/" + name + ".new").c_str(), (folder_ + "/" + name).c_str()), 0);
   }
   void SetPods(const std::string& items) const {
@@ -93,6 +96,7 @@ TEST_F(NodeOfACluster, UidsAndLabelsOfPodsReachTheDaemon) {
 TEST_F(NodeOfACluster, ARefusalIsToldAndPodsThatHoldDevicesAreKnownAllTheSame) {
   const std::string stale = home() + "/stale";
   std::ofstream(stale) << "not-the-token\n";
+  ASSERT_EQ(chmod(stale.c_str(), 0644), 0);
   std::vector<std::string> flags = ClusterFlags();
   flags.push_back("--kubernetes_token_file=" + stale);
   StartPlugin(flags);
