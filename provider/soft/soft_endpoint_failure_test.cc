@@ -37,21 +37,8 @@ class SoftEndpointFailureTest : public ::testing::Test {
                                     .backing = std::move(backing)});
   }
   static WorkRequest Bind(uint64_t context, const std::shared_ptr<SoftWindow>& window,
-                          const std::shared_ptr<SoftMemoryRegion>& region,
-                          std::shared_ptr<const void> backing = nullptr) {
-    return Request(context, {},
-                   BindWork{.window = window,
-                            .region = region,
-                            .base = {SoftSide::kBase},
-                            .length = 100,
-                            .rights = {.remote_read = true, .remote_write = true},
-                            .backing = std::move(backing)});
-  }
-  static WorkRequest Invalidate(uint64_t context, const std::shared_ptr<SoftFastRegion>& region) {
-    return Request(context, {}, InvalidateWork{.region = region, .window = nullptr});
-  }
-  static WorkRequest Invalidate(uint64_t context, const std::shared_ptr<SoftWindow>& window) {
-    return Request(context, {}, InvalidateWork{.region = nullptr, .window = window});
+                          const std::shared_ptr<SoftMemoryRegion>& region) {
+    return rnicd::provider::Bind(context, window, region, 0, 100);
   }
 
   SoftCard card_;
@@ -165,19 +152,6 @@ TEST_F(SoftEndpointFailureTest, ATransferThatFailsMovesNothing) {
 
 // --- receives that do not work out ---
 
-TEST_F(SoftEndpointFailureTest, AReceiveThatIsTooShortEndsBothSides) {
-  far_.Post(Receive(10, {far_.Entry(0, 2), far_.Entry(8, 1)}));
-  far_.Post(Receive(11, {far_.Entry(0, 100)}));
-  ASSERT_TRUE(near_.endpoint().Enqueue(Send(1, {near_.Entry(0, 4)})).ok());
-  ASSERT_TRUE(near_.endpoint().Enqueue(Send(2)).ok());
-  near_.endpoint().Run();
-  EXPECT_EQ(far_.received(), (Outcomes{{10, kReceived, NtStatus::kBufferOverflow}, {11, kReceived, kCancelled}}));
-  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kSent, NtStatus::kRemoteResources}, {2, kSent, kCancelled}}));
-  EXPECT_EQ(near_.state(), QueuePairState::kError);
-  EXPECT_EQ(far_.state(), QueuePairState::kError);
-  EXPECT_EQ(far_.peer_gone(), 1);
-}
-
 TEST_F(SoftEndpointFailureTest, AReceiveThatFitsExactlyIsFine) {
   far_.Post(Receive(10, {far_.Entry(0, 2), far_.Entry(8, 2)}));
   near_.Post(Send(1, {near_.Entry(0, 4)}));
@@ -256,14 +230,6 @@ TEST_F(SoftEndpointFailureTest, ASecondFastRegistrationFailsAndLetsGoOfItsBackin
   EXPECT_TRUE(region->registered());
 }
 
-TEST_F(SoftEndpointFailureTest, WhatIsNotThereCannotBeInvalidated) {
-  near_.Post(Invalidate(1, FastRegion(near_)));
-  EXPECT_EQ(near_.initiated(), (Outcomes{{1, OperationType::kInvalidate, kInvalid}}));
-  EXPECT_EQ(near_.state(), QueuePairState::kError);
-  far_.Post(Invalidate(2, Window(far_)));
-  EXPECT_EQ(far_.initiated(), (Outcomes{{2, OperationType::kInvalidate, kInvalid}}));
-}
-
 TEST_F(SoftEndpointFailureTest, LocalRequestsNeedNoPeer) {
   SoftSide alone(card_);
   SoftSide silent(card_);
@@ -303,33 +269,6 @@ TEST_F(SoftEndpointFailureTest, AWindowWorksThroughTheConnectionItWasBoundOn) {
 
   near_.Post(Write(4, {near_.Entry(0, 6)}, token, 95));
   EXPECT_EQ(near_.initiated().back(), (Outcome{4, kWritten, kRefused})) << "the window ends at 100";
-}
-
-TEST_F(SoftEndpointFailureTest, ABindThatFailsLetsGoOfItsBacking) {
-  const auto window = Window(near_);
-  const std::shared_ptr<SoftMemoryRegion> whole = near_.Register(kAllRights);
-  ASSERT_TRUE(whole->Deregister().ok());
-  auto owned = std::make_shared<int>(0);
-  const std::weak_ptr<int> backing = owned;
-  near_.Post(Bind(1, window, whole, std::move(owned)));
-  EXPECT_EQ(near_.initiated(), (Outcomes{{1, OperationType::kBind, kInvalid}}));
-  EXPECT_TRUE(backing.expired());
-}
-
-TEST_F(SoftEndpointFailureTest, AFlushedFastRegistrationOrBindNeverHappens) {
-  const auto region = FastRegion(near_);
-  const auto window = Window(near_);
-  const std::shared_ptr<SoftMemoryRegion> whole = near_.Register(kAllRights);
-  auto owned = std::make_shared<int>(0);
-  const std::weak_ptr<int> backing = owned;
-  near_.Post(Send(1));
-  near_.Post(FastRegister(2, near_, region, owned));
-  const RemoteToken token = near_.Post(Bind(3, window, whole, std::move(owned)));
-  near_.endpoint().Flush();
-  EXPECT_FALSE(region->registered());
-  EXPECT_EQ(card_.nic()->keys().Find(token), nullptr);
-  EXPECT_TRUE(backing.expired());
-  EXPECT_TRUE(whole->Deregister().ok());
 }
 
 // --- send and invalidate ---

@@ -239,47 +239,16 @@ class SoftEndpointReadInvalidateTest : public ::testing::Test {
  protected:
   SoftEndpointReadInvalidateTest() { Connect(near_, far_); }
 
-  WorkRequest ReadAndInvalidate(uint64_t context, LocalToken sink, uint32_t length) {
-    WorkRequest read =
-        Read(context, {{.token = sink, .address = {SoftSide::kBase}, .length = length}}, far_.region().remote_token());
-    std::get<ReadWork>(read.work).local_invalidate = true;
-    return read;
-  }
-
   SoftCard card_;
   SoftSide near_{card_};
   SoftSide far_{card_};
 };
 
-TEST_F(SoftEndpointReadInvalidateTest, AReadMayInvalidateTheRegistrationOfItsFirstSink) {
-  for (const uint32_t length : {16u, 0u}) {
-    const std::shared_ptr<SoftFastRegion> region = *SoftFastRegion::Create(card_.nic(), near_.domain());
-    near_.Post(Silent(Request(1, {},
-                              FastRegisterWork{.region = region,
-                                               .base = {SoftSide::kBase},
-                                               .length = kNdkPageBytes,
-                                               .rights = kAllRights,
-                                               .runs = {std::span(near_.bytes()).first(kNdkPageBytes)},
-                                               .backing = nullptr})));
-    EXPECT_TRUE(region->registered());
-    near_.Post(ReadAndInvalidate(2, region->local_token(), length));
-    EXPECT_EQ(near_.initiated().back(), (Outcome{2, kRead, kOk}));
-    EXPECT_FALSE(region->registered());
-  }
-}
-
-TEST_F(SoftEndpointReadInvalidateTest, ARegistrationThatIsForLongerCannotBeInvalidatedByARead) {
-  near_.Post(ReadAndInvalidate(1, near_.region().local_token(), 16));
-  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kRead, NtStatus::kInvalidDeviceRequest}}));
-  EXPECT_NE(card_.nic()->keys().Find(near_.region().local_token()), nullptr);
-}
-
 TEST_F(SoftEndpointReadInvalidateTest, ASinkOfHostBytesHasNothingToInvalidate) {
   std::string host = "....";
-  WorkRequest read = ReadAndInvalidate(1, {}, 4);
-  read.entries = {{.host = std::as_writable_bytes(std::span(host)), .length = 4}};
   far_.SetText(0, "read");
-  near_.Post(std::move(read));
+  near_.Post(ReadAndInvalidate(1, {{.host = std::as_writable_bytes(std::span(host)), .length = 4}},
+                               far_.region().remote_token()));
   EXPECT_EQ(near_.initiated(), (Outcomes{{1, kRead, kOk}}));
   EXPECT_EQ(host, "read");
 }

@@ -120,50 +120,7 @@ TEST_F(SoftEndpointTest, ReceivesThatAreMissingAtBothEndsHoldUpBoth) {
   EXPECT_EQ(near_.initiated(), (Outcomes{{1, kSent, kOk}}));
 }
 
-TEST_F(SoftEndpointTest, WhatNeedsThePeerWaitsUntilItHasConnectedToo) {
-  far_.Post(Receive(10));
-  ASSERT_TRUE(near_.ConnectTo(far_).ok());
-  near_.Post(Send(1));
-  near_.Post(Write(2, {near_.Entry(0, 1)}, far_.region().remote_token()));
-  EXPECT_TRUE(near_.initiated().empty());
-  EXPECT_EQ(near_.state(), QueuePairState::kReadyToSend);
-  ASSERT_TRUE(far_.ConnectTo(near_).ok());
-  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kSent, kOk}, {2, kWritten, kOk}}));
-}
-
-TEST_F(SoftEndpointTest, NeitherSideNeedsToConnectFirst) {
-  ASSERT_TRUE(near_.ConnectTo(far_).ok());
-  near_.Post(Send(1));
-  far_.Post(Receive(10));
-  EXPECT_TRUE(near_.initiated().empty()) << "a receive alone opens no connection";
-  ASSERT_TRUE(far_.ConnectTo(near_).ok());
-  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kSent, kOk}}));
-}
-
 // --- connecting ---
-
-TEST_F(SoftEndpointTest, AMadeUpAddressIsRefusedAndChangesNothing) {
-  EXPECT_TRUE(FailedWith(near_.endpoint().Connect("nobody"), ErrorReason::QP_ADDRESS_UNKNOWN));
-  EXPECT_EQ(near_.state(), QueuePairState::kInit);
-  EXPECT_TRUE(near_.ConnectTo(far_).ok());
-}
-
-TEST_F(SoftEndpointTest, ItConnectsOnceInItsLife) {
-  EXPECT_TRUE(near_.ConnectTo(far_).ok());
-  EXPECT_TRUE(FailedWith(near_.ConnectTo(far_), ErrorReason::QP_NOT_CONNECTABLE));
-  near_.endpoint().Flush();
-  EXPECT_TRUE(FailedWith(near_.ConnectTo(far_), ErrorReason::QP_NOT_CONNECTABLE));
-  far_.endpoint().Flush();
-  EXPECT_TRUE(FailedWith(far_.ConnectTo(near_), ErrorReason::QP_NOT_CONNECTABLE)) << "an error is for life";
-}
-
-TEST_F(SoftEndpointTest, OnlyReceivesCanBePostedBeforeConnecting) {
-  EXPECT_EQ(near_.state(), QueuePairState::kInit);
-  EXPECT_TRUE(near_.Refuses(Send(1), ErrorReason::QP_NOT_CONNECTED));
-  EXPECT_TRUE(near_.Refuses(Read(2, {}, {}), ErrorReason::QP_NOT_CONNECTED));
-  near_.Post(Receive(10));
-  EXPECT_TRUE(near_.received().empty());
-}
 
 TEST_F(SoftEndpointTest, WhoWaitsForAPeerThatConnectsElsewhereIsTimedOut) {
   SoftSide also(card_);
@@ -186,24 +143,6 @@ TEST_F(SoftEndpointTest, WhoConnectsToAPeerThatIsConnectedElsewhereIsTimedOut) {
   EXPECT_EQ(third.state(), QueuePairState::kReadyToSend);
   third.Post(Write(1, {third.Entry(0, 1)}, far_.region().remote_token()));
   EXPECT_EQ(third.initiated(), (Outcomes{{1, kWritten, kTimeout}}));
-}
-
-// An address is passed around, so strangers may have it.
-TEST_F(SoftEndpointTest, AStrangerCannotBreakAConnection) {
-  Connect(near_, far_);
-  {
-    SoftSide stranger(card_);
-    ASSERT_TRUE(stranger.ConnectTo(far_).ok());
-    stranger.Post(Send(1));
-    SoftSide other(card_);
-    ASSERT_TRUE(other.ConnectTo(near_).ok());
-    other.endpoint().Flush();
-  }
-  EXPECT_EQ(far_.peer_gone(), 0);
-  EXPECT_EQ(near_.peer_gone(), 0);
-  far_.Post(Receive(10));
-  near_.Post(Send(1));
-  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kSent, kOk}}));
 }
 
 TEST_F(SoftEndpointTest, AnEndpointMayConnectToItself) {
@@ -240,28 +179,6 @@ TEST_F(SoftEndpointTest, AnEndpointConnectedToItselfCanBeDisconnected) {
 }
 
 // --- the end ---
-
-TEST_F(SoftEndpointTest, FlushCancelsEverythingInOrder) {
-  Connect(near_, far_);
-  near_.Post(Send(1));
-  near_.Post(Silent(Write(2, {}, {})));
-  near_.Post(Read(3, {}, {}));
-  near_.Post(Receive(10));
-  near_.Post(Receive(11));
-  near_.endpoint().Flush();
-  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kSent, kCancelled}, {2, kWritten, kCancelled}, {3, kRead, kCancelled}}))
-      << "silent requests too";
-  EXPECT_EQ(near_.received(), (Outcomes{{10, kReceived, kCancelled}, {11, kReceived, kCancelled}}));
-  EXPECT_EQ(near_.state(), QueuePairState::kError);
-}
-
-TEST_F(SoftEndpointTest, AfterAFlushReceivesAreCancelledAndNothingElseIsAccepted) {
-  Connect(near_, far_);
-  near_.endpoint().Flush();
-  EXPECT_TRUE(near_.Refuses(Send(1), ErrorReason::QP_NOT_CONNECTED));
-  near_.Post(Receive(10));
-  EXPECT_EQ(near_.received(), (Outcomes{{10, kReceived, kCancelled}}));
-}
 
 TEST_F(SoftEndpointTest, FlushingBeforeConnectingIsTheEndToo) {
   near_.Post(Receive(10));
@@ -313,16 +230,6 @@ TEST_F(SoftEndpointTest, EveryoneWhoWaitsForAPeerIsToldThatItHasGone) {
   EXPECT_EQ(also.initiated(), (Outcomes{{1, kSent, kTimeout}}));
 }
 
-TEST_F(SoftEndpointTest, WhoConnectsToAPeerThatHasFailedIsTold) {
-  ASSERT_TRUE(near_.ConnectTo(far_).ok());
-  near_.endpoint().Flush();
-  EXPECT_EQ(far_.peer_gone(), 0) << "it has not connected yet";
-  ASSERT_TRUE(far_.ConnectTo(near_).ok());
-  EXPECT_EQ(far_.peer_gone(), 1);
-  near_.Shutdown();
-  EXPECT_EQ(far_.peer_gone(), 1);
-}
-
 TEST_F(SoftEndpointTest, NothingIsAcceptedOrReportedAfterShutdown) {
   Connect(near_, far_);
   near_.Post(Receive(10));
@@ -334,36 +241,6 @@ TEST_F(SoftEndpointTest, NothingIsAcceptedOrReportedAfterShutdown) {
   near_.endpoint().Flush();
   near_.Shutdown();
   far_.Shutdown();
-  EXPECT_EQ(near_.received().size(), 1u);
-}
-
-TEST_F(SoftEndpointTest, TheAddressIsDeadAfterShutdown) {
-  near_.Shutdown();
-  EXPECT_TRUE(FailedWith(far_.ConnectTo(near_), ErrorReason::QP_ADDRESS_UNKNOWN));
-}
-
-// On a completion, the listener may at once release or count the memory that the request held.
-TEST_F(SoftEndpointTest, WhatARequestHeldIsLetGoBeforeItIsReported) {
-  Connect(near_, far_);
-  std::vector<std::weak_ptr<int>> held;
-  const auto holding = [&held](WorkRequest request) {
-    auto keep_alive = std::make_shared<int>(0);
-    held.emplace_back(keep_alive);
-    request.keep_alive = std::move(keep_alive);
-    return request;
-  };
-  const auto check = [&held](const Completion& completion) {
-    EXPECT_TRUE(held[completion.request_context].expired()) << completion.request_context;
-  };
-  near_.listener().on_completion = check;
-  far_.listener().on_completion = check;
-  far_.Post(holding(Receive(0)));
-  near_.Post(holding(Send(1)));
-  near_.Post(holding(Send(2)));
-  EXPECT_FALSE(held[2].expired()) << "it waits for a receive";
-  near_.Post(holding(Receive(3)));
-  near_.endpoint().Flush();
-  EXPECT_EQ(near_.initiated().size(), 2u);
   EXPECT_EQ(near_.received().size(), 1u);
 }
 
@@ -386,13 +263,6 @@ TEST_F(SoftEndpointTest, AFullQueueCountsWhatIsNotComplete) {
   far_.Post(Send(7));
   small.Post(Receive(12));
   EXPECT_EQ(small.received(), (Outcomes{{10, kReceived, kOk}}));
-}
-
-TEST_F(SoftEndpointTest, AQueueOfNoDepthTakesNothing) {
-  SoftSide none(card_, {});
-  Connect(none, far_);
-  EXPECT_TRUE(none.Refuses(Send(1), ErrorReason::QUEUE_FULL));
-  EXPECT_TRUE(none.Refuses(Receive(2), ErrorReason::QUEUE_FULL));
 }
 
 // --- the engine ---

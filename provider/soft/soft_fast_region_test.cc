@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <optional>
-#include <set>
 #include <thread>
 
 #include "provider/soft/soft_fixture_test.h"
@@ -49,20 +48,12 @@ class SoftFastRegionTest : public ::testing::Test {
   std::shared_ptr<int> backing_ = std::make_shared<int>(0);
 };
 
-TEST_F(SoftFastRegionTest, NothingIsReachedBeforeItsFirstRegistration) {
-  const auto region = Create();
-  EXPECT_NE(region->local_token().value, 0u);
-  EXPECT_NE(region->remote_token().value, 0u);
-  EXPECT_FALSE(region->registered());
-  EXPECT_FALSE(Reaches(region->local_token()));
-  EXPECT_FALSE(Reaches(region->remote_token()));
-}
-
 TEST_F(SoftFastRegionTest, AnIssuedTokenWorksFromTheRegistrationToTheInvalidation) {
   const auto region = Create();
   FastRegisterWork work = Work();
   const RemoteToken token = region->IssueToken();
   EXPECT_EQ(region->remote_token(), token);
+  EXPECT_EQ(token.value >> 8, region->local_token().value >> 8) << "one place in the table for both";
   EXPECT_FALSE(Reaches(token)) << "posted is not executed";
   ASSERT_TRUE(region->Register(work, token));
   EXPECT_TRUE(region->registered());
@@ -72,19 +63,6 @@ TEST_F(SoftFastRegionTest, AnIssuedTokenWorksFromTheRegistrationToTheInvalidatio
   EXPECT_FALSE(region->registered());
   EXPECT_FALSE(Reaches(token));
   EXPECT_FALSE(Reaches(region->local_token()));
-}
-
-TEST_F(SoftFastRegionTest, TheLocalTokenStaysAndTheRemoteOneChangesWithEachRegistration) {
-  const auto region = Create();
-  const LocalToken local = region->local_token();
-  std::set<uint32_t> seen;
-  for (int round = 0; round < 128; ++round) {
-    const RemoteToken token = Register(*region);
-    EXPECT_TRUE(seen.insert(token.value).second) << "a stale token came back to life in round " << round;
-    EXPECT_EQ(token.value >> 8, local.value >> 8);
-    EXPECT_EQ(region->local_token(), local);
-    EXPECT_TRUE(region->Invalidate());
-  }
 }
 
 // Two posted requests have two tokens; the token of the executed one is valid.
@@ -105,37 +83,6 @@ TEST_F(SoftFastRegionTest, ASecondRegistrationIsRefusedAndKeepsItsBacking) {
   EXPECT_FALSE(region->Register(work, region->IssueToken()));
   EXPECT_NE(work.backing, nullptr) << "the request lets go of it when it is reported";
   EXPECT_TRUE(Reaches(token)) << "the first one is not disturbed";
-}
-
-TEST_F(SoftFastRegionTest, WhatIsNotRegisteredCannotBeInvalidated) {
-  const auto region = Create();
-  EXPECT_FALSE(region->Invalidate());
-  Register(*region);
-  EXPECT_TRUE(region->Invalidate());
-  EXPECT_FALSE(region->Invalidate());
-}
-
-TEST_F(SoftFastRegionTest, TheBackingLivesAsLongAsTheRegistration) {
-  const std::weak_ptr<int> backing = backing_;
-  const auto region = Create();
-  Register(*region);
-  EXPECT_FALSE(backing.expired());
-  EXPECT_TRUE(region->Invalidate());
-  EXPECT_TRUE(backing.expired());
-}
-
-TEST_F(SoftFastRegionTest, RetireEndsTheRegistrationForGood) {
-  const std::weak_ptr<int> backing = backing_;
-  const auto region = Create();
-  const RemoteToken token = Register(*region);
-  region->Retire();
-  EXPECT_FALSE(Reaches(token));
-  EXPECT_TRUE(backing.expired());
-  FastRegisterWork work = Work();
-  EXPECT_FALSE(region->Register(work, region->IssueToken()));
-  EXPECT_FALSE(region->Invalidate());
-  region->Retire();
-  EXPECT_FALSE(region->registered());
 }
 
 TEST_F(SoftFastRegionTest, TheDestructorGivesBackKeysAndBacking) {

@@ -17,6 +17,7 @@
 #include "base/random.h"
 #include "base/status.h"
 #include "provider/api/recording_listener_test.h"
+#include "provider/api/requests_test.h"
 #include "provider/soft/soft_endpoint.h"
 #include "provider/soft/soft_engine.h"
 #include "provider/soft/soft_fabric.h"
@@ -25,9 +26,6 @@
 #include "provider/soft/soft_provider.h"
 
 namespace rnicd::provider {
-
-inline constexpr QueuePairLimits kRoomyLimits{
-    .receive_depth = 64, .initiator_depth = 64, .receive_entries = 16, .initiator_entries = 16, .inline_bytes = 512};
 
 // An engine controlled by the test: a job waits until the test runs it.
 class ManualEngine final : public SoftEngine {
@@ -103,7 +101,7 @@ class SoftCard {
 // A queue pair, its listener, and memory of its domain with all access rights.
 class SoftSide {
  public:
-  static constexpr uint64_t kBase = 0x100000;
+  static constexpr uint64_t kBase = kSideBase;
 
   explicit SoftSide(SoftCard& card, const QueuePairLimits& limits = kRoomyLimits, uint64_t bytes = 4 * kNdkPageBytes)
       : engine_(card.engine()),
@@ -187,40 +185,6 @@ class SoftSide {
 inline void Connect(SoftSide& first, SoftSide& second) {
   EXPECT_TRUE(first.ConnectTo(second).ok());
   EXPECT_TRUE(second.ConnectTo(first).ok());
-}
-
-// --- requests ---
-
-using Entries = std::vector<ScatterGatherEntry>;
-
-inline WorkRequest Request(uint64_t context, Entries entries, decltype(WorkRequest::work) work) {
-  WorkRequest request;
-  request.request_context = context;
-  request.entries = std::move(entries);
-  request.work = std::move(work);
-  return request;
-}
-inline WorkRequest Send(uint64_t context, Entries entries = {}, const SendWork& work = {}) {
-  return Request(context, std::move(entries), work);
-}
-inline WorkRequest Receive(uint64_t context, Entries entries = {}) {
-  return Request(context, std::move(entries), ReceiveWork{});
-}
-inline WorkRequest Write(uint64_t context, Entries entries, RemoteToken token, uint64_t offset = 0) {
-  return Request(context, std::move(entries),
-                 WriteWork{.remote_address = {SoftSide::kBase + offset}, .remote_token = token});
-}
-inline WorkRequest Read(uint64_t context, Entries entries, RemoteToken token, uint64_t offset = 0) {
-  return Request(context, std::move(entries),
-                 ReadWork{.remote_address = {SoftSide::kBase + offset}, .remote_token = token});
-}
-inline WorkRequest Silent(WorkRequest request) {
-  request.silent_success = true;
-  return request;
-}
-inline WorkRequest Fenced(WorkRequest request) {
-  request.read_fence = true;
-  return request;
 }
 
 }  // namespace rnicd::provider

@@ -3,6 +3,7 @@
 #include <array>
 #include <string>
 
+#include "provider/api/provider_side_test.h"
 #include "provider/soft/soft_fixture_test.h"
 
 namespace rnicd::provider {
@@ -38,13 +39,6 @@ TEST_F(SoftProviderTest, ListsItsCardsByName) {
   EXPECT_EQ(provider.name(), "soft");
 }
 
-TEST_F(SoftProviderTest, AnUnknownAdapterIsRefused) {
-  SoftProvider provider({}, random_);
-  for (const char* const name : {"soft1", "", "SOFT0", "soft0 "}) {
-    EXPECT_TRUE(FailedWith(provider.OpenAdapter(name).status(), ErrorReason::ADAPTER_NOT_FOUND)) << name;
-  }
-}
-
 TEST_F(SoftProviderTest, CountsTheRegionsThatAreAlive) {
   SoftProvider provider({.adapters = 2}, random_);
   const auto domain = DomainOf(provider, "soft0");
@@ -60,41 +54,11 @@ TEST_F(SoftProviderTest, CountsTheRegionsThatAreAlive) {
   EXPECT_EQ(provider.live_regions(), 0u) << "the destructor deregisters what is left";
 }
 
-// A queue pair of a domain as core sees it, with the queues it needs.
-class ProviderSide {
- public:
-  explicit ProviderSide(SoftProvider& provider, std::string_view name = "soft0") {
-    auto adapter = provider.OpenAdapter(name);
-    EXPECT_TRUE(adapter.ok());
-    adapter_ = *std::move(adapter);
-    domain_ = *adapter_->CreateProtectionDomain();
-    queue_ = *adapter_->CreateCompletionQueue(16);
-    pair_ = *domain_->CreateQueuePair(kRoomyLimits, *queue_, *queue_, listener_);
-  }
-
-  DeviceProtectionDomain& domain() { return *domain_; }
-  DeviceCompletionQueue& queue() { return *queue_; }
-  DeviceQueuePair& pair() { return *pair_; }
-  RecordingListener& listener() { return listener_; }
-  // The status of one request that was posted and executed at once.
-  NtStatus Result(WorkRequest request) {
-    EXPECT_TRUE(pair_->Enqueue(std::move(request)).ok());
-    pair_->Ring();
-    const auto completions = listener_.completions(WorkQueue::kInitiator);
-    return completions.empty() ? NtStatus::kPending : completions.back().status;
-  }
-
- private:
-  RecordingListener listener_;
-  std::unique_ptr<DeviceAdapter> adapter_;
-  std::unique_ptr<DeviceProtectionDomain> domain_;
-  std::unique_ptr<DeviceCompletionQueue> queue_;
-  std::unique_ptr<DeviceQueuePair> pair_;
-};
-
-void Connect(ProviderSide& first, ProviderSide& second) {
-  EXPECT_TRUE(first.pair().Connect(second.pair().address()).ok());
-  EXPECT_TRUE(second.pair().Connect(first.pair().address()).ok());
+// The status of one request that was posted and executed at once.
+NtStatus Result(ProviderSide& side, WorkRequest request) {
+  side.Post(std::move(request));
+  const auto completions = side.listener().completions(WorkQueue::kInitiator);
+  return completions.empty() ? NtStatus::kPending : completions.back().status;
 }
 
 WorkRequest ReadOneByte(LocalToken sink, RemoteToken source) {
@@ -104,8 +68,8 @@ WorkRequest ReadOneByte(LocalToken sink, RemoteToken source) {
 
 TEST_F(SoftProviderTest, DeregisteringKillsBothTokens) {
   SoftProvider provider({}, random_);
-  ProviderSide owner(provider);
-  ProviderSide peer(provider);
+  ProviderSide owner(provider, "soft0");
+  ProviderSide peer(provider, "soft0");
   Connect(owner, peer);
   std::array<std::byte, kPage> sink_page{};
   std::span<std::byte> sink_run(sink_page);
@@ -114,22 +78,22 @@ TEST_F(SoftProviderTest, DeregisteringKillsBothTokens) {
   const auto source = Register(owner.domain());
   ASSERT_TRUE(sink.ok() && source.ok());
   page_[0] = std::byte{42};
-  EXPECT_EQ(peer.Result(ReadOneByte((*sink)->local_token(), (*source)->remote_token())), NtStatus::kSuccess);
+  EXPECT_EQ(Result(peer, ReadOneByte((*sink)->local_token(), (*source)->remote_token())), NtStatus::kSuccess);
   EXPECT_EQ(sink_page[0], std::byte{42});
   ASSERT_TRUE((*source)->Deregister().ok());
-  EXPECT_EQ(peer.Result(ReadOneByte((*sink)->local_token(), (*source)->remote_token())), NtStatus::kAccessViolation);
+  EXPECT_EQ(Result(peer, ReadOneByte((*sink)->local_token(), (*source)->remote_token())), NtStatus::kAccessViolation);
   EXPECT_EQ(owner.pair().state(), QueuePairState::kError) << "a peer that reaches for what is gone ends the connection";
 }
 
 TEST_F(SoftProviderTest, ADeadLocalTokenFailsAtItsOwner) {
   SoftProvider provider({}, random_);
-  ProviderSide owner(provider);
-  ProviderSide peer(provider);
+  ProviderSide owner(provider, "soft0");
+  ProviderSide peer(provider, "soft0");
   Connect(owner, peer);
   const auto region = Register(owner.domain());
   ASSERT_TRUE(region.ok());
   ASSERT_TRUE((*region)->Deregister().ok());
-  EXPECT_EQ(owner.Result(Send(1, {{.token = (*region)->local_token(), .address = {kPage}, .length = 1}})),
+  EXPECT_EQ(Result(owner, Send(1, {{.token = (*region)->local_token(), .address = {kPage}, .length = 1}})),
             NtStatus::kAccessViolation);
   EXPECT_EQ(peer.pair().state(), QueuePairState::kReadyToSend);
 }
@@ -141,7 +105,7 @@ TEST_F(SoftProviderTest, CardsOfOneProviderReachEachOther) {
   Connect(here, there);
   ASSERT_TRUE(there.pair().Enqueue(Receive(5)).ok());
   there.pair().Ring();
-  EXPECT_EQ(here.Result(Send(1)), NtStatus::kSuccess);
+  EXPECT_EQ(Result(here, Send(1)), NtStatus::kSuccess);
   EXPECT_EQ(there.listener().outcomes(WorkQueue::kReceive),
             (Outcomes{{5, OperationType::kReceive, NtStatus::kSuccess}}));
 }
@@ -149,15 +113,15 @@ TEST_F(SoftProviderTest, CardsOfOneProviderReachEachOther) {
 TEST_F(SoftProviderTest, ProvidersDoNotReachEachOther) {
   SoftProvider provider({}, random_);
   SoftProvider other({}, random_);
-  ProviderSide here(provider);
-  ProviderSide there(other);
+  ProviderSide here(provider, "soft0");
+  ProviderSide there(other, "soft0");
   EXPECT_TRUE(FailedWith(here.pair().Connect(there.pair().address()), ErrorReason::QP_ADDRESS_UNKNOWN));
 }
 
 TEST_F(SoftProviderTest, ALongTransferAndASlowReadGoOnBesideTheCaller) {
   SoftProvider provider({.read_delay = std::chrono::milliseconds(1)}, random_);
-  ProviderSide owner(provider);
-  ProviderSide peer(provider);
+  ProviderSide owner(provider, "soft0");
+  ProviderSide peer(provider, "soft0");
   Connect(owner, peer);
   std::vector<std::byte> bytes(3 << 20);
   std::span<std::byte> run(bytes);
@@ -180,8 +144,8 @@ TEST_F(SoftProviderTest, ALongTransferAndASlowReadGoOnBesideTheCaller) {
 
 TEST_F(SoftProviderTest, EachDomainHasAPrivilegedTokenThatNoPeerCanUse) {
   SoftProvider provider({}, random_);
-  ProviderSide owner(provider);
-  ProviderSide peer(provider);
+  ProviderSide owner(provider, "soft0");
+  ProviderSide peer(provider, "soft0");
   const LocalToken token = owner.domain().privileged_token();
   EXPECT_NE(token.value, 0u);
   EXPECT_EQ(owner.domain().privileged_token(), token);
@@ -190,7 +154,7 @@ TEST_F(SoftProviderTest, EachDomainHasAPrivilegedTokenThatNoPeerCanUse) {
   std::byte byte{};
   WorkRequest write = Request(1, {}, WriteWork{{0}, RemoteToken{token.value}});
   write.entries = {{.host = {&byte, 1}, .length = 1}};
-  EXPECT_EQ(peer.Result(std::move(write)), NtStatus::kAccessViolation);
+  EXPECT_EQ(Result(peer, std::move(write)), NtStatus::kAccessViolation);
 }
 
 TEST_F(SoftProviderTest, AFastRegionHasAsManyPagesAsTheCardAllows) {
@@ -215,7 +179,7 @@ TEST_F(SoftProviderTest, AFullCardRefusesFastRegionsAndWindowsToo) {
 
 TEST_F(SoftProviderTest, ACompletionQueueTakesAnySize) {
   SoftProvider provider({}, random_);
-  ProviderSide side(provider);
+  ProviderSide side(provider, "soft0");
   EXPECT_TRUE(side.queue().Resize(1).ok());
   EXPECT_TRUE(side.queue().Resize(65536).ok());
 }
@@ -228,9 +192,9 @@ TEST_F(SoftProviderTest, TheFlagsOfItsOptionsAreReported) {
 
 TEST_F(SoftProviderTest, AQueuePairThatGoesEndsWhatItWasDoing) {
   SoftProvider provider({.read_delay = std::chrono::hours(1)}, random_);
-  ProviderSide owner(provider);
+  ProviderSide owner(provider, "soft0");
   {
-    ProviderSide peer(provider);
+    ProviderSide peer(provider, "soft0");
     Connect(owner, peer);
     ASSERT_TRUE(peer.pair().Enqueue(Request(1, {}, ReadWork{{kPage}, {}})).ok());
     ASSERT_TRUE(peer.pair().Enqueue(Send(2)).ok());
@@ -269,13 +233,13 @@ TEST_F(SoftProviderTest, ASlowCardTakesItsTimeForFastRegionsToo) {
 
 TEST_F(SoftProviderTest, DomainsOfOneCardAreNotTheSame) {
   SoftProvider provider({}, random_);
-  ProviderSide owner(provider);
-  ProviderSide peer(provider);
+  ProviderSide owner(provider, "soft0");
+  ProviderSide peer(provider, "soft0");
   Connect(owner, peer);
   // The token is alive, and the card is the right one, but its domain is the peer's.
   const auto region = Register(peer.domain());
   ASSERT_TRUE(region.ok());
-  EXPECT_EQ(owner.Result(Send(1, {{.token = (*region)->local_token(), .address = {kPage}, .length = 1}})),
+  EXPECT_EQ(Result(owner, Send(1, {{.token = (*region)->local_token(), .address = {kPage}, .length = 1}})),
             NtStatus::kAccessViolation);
 }
 

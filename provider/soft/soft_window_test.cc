@@ -147,27 +147,6 @@ TEST_F(SoftWindowTest, ABoundWindowCannotBeBoundAgain) {
   EXPECT_TRUE(IsOpen(token)) << "the first binding is not disturbed";
 }
 
-TEST_F(SoftWindowTest, TheBackingLivesAsLongAsTheBinding) {
-  BindWork work = Work();
-  auto owned = std::make_shared<int>(0);
-  const std::weak_ptr<int> backing = owned;
-  work.backing = std::move(owned);
-  ASSERT_TRUE(window_->Bind(work, window_->IssueToken(), kQueuePair));
-  work = {};
-  EXPECT_FALSE(backing.expired());
-  EXPECT_TRUE(window_->Invalidate());
-  EXPECT_TRUE(backing.expired());
-}
-
-TEST_F(SoftWindowTest, ItsRegionCannotBeDeregisteredWhileItIsBound) {
-  const RemoteToken token = Bind(Work());
-  EXPECT_TRUE(FailedWith(region_->Deregister(), ErrorReason::REGION_HAS_WINDOWS));
-  EXPECT_TRUE(IsOpen(token)) << "a refusal changes nothing";
-  EXPECT_NE(card_.nic()->keys().Find(region_->local_token()), nullptr);
-  EXPECT_TRUE(window_->Invalidate());
-  EXPECT_TRUE(region_->Deregister().ok());
-}
-
 TEST_F(SoftWindowTest, EveryWindowOfARegionCounts) {
   const auto other = Create();
   Bind(Work());
@@ -177,13 +156,6 @@ TEST_F(SoftWindowTest, EveryWindowOfARegionCounts) {
   EXPECT_TRUE(FailedWith(region_->Deregister(), ErrorReason::REGION_HAS_WINDOWS));
   other->Retire();
   EXPECT_TRUE(region_->Deregister().ok());
-}
-
-TEST_F(SoftWindowTest, ADeregisteredRegionCannotBeBound) {
-  ASSERT_TRUE(region_->Deregister().ok());
-  BindWork work = Work();
-  EXPECT_FALSE(window_->Bind(work, window_->IssueToken(), kQueuePair));
-  EXPECT_FALSE(window_->Invalidate());
 }
 
 TEST_F(SoftWindowTest, NothingGoesThroughItWhenItsRegionIsGone) {

@@ -183,68 +183,6 @@ TEST_F(VerbsEndpointRaceTest, WhateverEndsItEveryRequestIsReportedOnceAndThenNot
   }
 }
 
-TEST_F(VerbsEndpointRaceTest, ConnectingAndPostingAtOnceLosesNothing) {
-  for (unsigned round = 0; round < 100; ++round) {
-    Side first(daemon_, kDeepLimits);
-    Side second(daemon_, kDeepLimits);
-    const Pace pace(fake_, {first.number(), second.number()}, round);
-    const auto play = [](Side& side, Side& peer) {
-      EXPECT_TRUE(side.ConnectTo(peer).ok());
-      EXPECT_EQ(Post(side, 2, [](uint64_t number) { return Send(number); }), 2u);
-    };
-    std::thread other([&] { play(first, second); });
-    play(second, first);
-    other.join();
-    ASSERT_TRUE(first.Initiated(2) && second.Initiated(2)) << "round " << round;
-    EXPECT_EQ(first.peer_gone() + second.peer_gone(), 0);
-  }
-}
-
-TEST_F(VerbsEndpointRaceTest, BothSidesMayShutDownAtOnce) {
-  for (unsigned round = 0; round < 100; ++round) {
-    Side first(daemon_, kDeepLimits);
-    Side second(daemon_, kDeepLimits);
-    Connect(first, second);
-    for (uint64_t number = 0; number < 10; ++number) {
-      for (Side* side : {&first, &second}) {
-        side->Post(Write(number));
-        side->Post(Receive(number));
-      }
-    }
-    std::thread other([&] { second.Shutdown(); });
-    first.Shutdown();
-    other.join();
-    for (Side* side : {&first, &second}) {
-      ExpectAllInOrder(side->initiated(), 10);
-      ExpectAllInOrder(side->received(), 10);
-      EXPECT_LE(side->peer_gone(), 1);
-    }
-  }
-}
-
-TEST_F(VerbsEndpointRaceTest, FlushesOfManyThreadsAreOne) {
-  for (unsigned round = 0; round < 100; ++round) {
-    Side side(daemon_);
-    Side peer(daemon_);
-    Connect(side, peer);
-    for (uint64_t number = 0; number < 10; ++number) {
-      side.Post(Write(number));
-      side.Post(Receive(number));
-    }
-    std::vector<std::thread> threads;
-    for (int index = 0; index < 3; ++index) {
-      threads.emplace_back([&, index] { index == 0 ? side.pair().Disconnect() : side.pair().Flush(); });
-    }
-    for (std::thread& thread : threads) {
-      thread.join();
-    }
-    side.Shutdown();
-    ExpectAllInOrder(side.initiated(), 10);
-    ExpectAllInOrder(side.received(), 10);
-    EXPECT_EQ(peer.peer_gone(), 1);
-  }
-}
-
 TEST_F(VerbsEndpointRaceTest, ConnectingAndFlushingAtOnceSaysThatItIsTooLate) {
   for (unsigned round = 0; round < 300; ++round) {
     Side side(daemon_);

@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -18,6 +17,7 @@
 #include "base/mutex.h"
 #include "base/random.h"
 #include "base/status.h"
+#include "provider/api/provider_side_test.h"
 #include "provider/api/recording_listener_test.h"
 #include "provider/verbs/qp_address.h"
 #include "provider/verbs/verbs_fake_test.h"
@@ -25,8 +25,6 @@
 
 namespace rnicd::provider {
 
-inline constexpr QueuePairLimits kRoomyLimits{
-    .receive_depth = 64, .initiator_depth = 64, .receive_entries = 16, .initiator_entries = 16, .inline_bytes = 256};
 inline constexpr uint64_t kPage = kNdkPageBytes;
 
 // Polls until `holds` returns true; false on timeout.
@@ -40,29 +38,6 @@ inline bool Eventually(const std::function<bool()>& holds) {
   }
   return true;
 }
-
-// Pages of a memory file, as core gives them to a card: shared, writable, populated.
-class SharedPages {
- public:
-  explicit SharedPages(size_t count) : bytes_(count * kPage) {
-    const int file = memfd_create("verbs_test", MFD_CLOEXEC);
-    EXPECT_EQ(ftruncate(file, static_cast<off_t>(bytes_)), 0);
-    void* const memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, 0);
-    EXPECT_NE(memory, MAP_FAILED);
-    data_ = static_cast<std::byte*>(memory);
-    close(file);
-  }
-  ~SharedPages() { munmap(data_, bytes_); }
-  SharedPages(const SharedPages&) = delete;
-  SharedPages& operator=(const SharedPages&) = delete;
-
-  std::span<std::byte> bytes() const { return {data_, bytes_}; }
-  std::span<std::byte> page(size_t number) const { return bytes().subspan(number * kPage, kPage); }
-
- private:
-  const size_t bytes_;
-  std::byte* data_ = nullptr;
-};
 
 // No background activity: no probe, no window. Short timeout for a card that does nothing.
 inline VerbsOptions QuietOptions() {
@@ -101,158 +76,22 @@ class Daemon {
   std::unique_ptr<VerbsProvider> provider_;
 };
 
-// A session's queue pair, its listener, and a region of its domain with all access rights.
-class Side {
+// A side with access to the requests that the card received.
+class Side : public ProviderSide {
  public:
-  static constexpr uint64_t kBase = 0x100000;
-
   explicit Side(Daemon& daemon, const QueuePairLimits& limits = kRoomyLimits, std::string_view adapter = "fake0")
-      : fake_(daemon.fake()),
-        adapter_(*daemon.provider().OpenAdapter(adapter)),
-        domain_(*adapter_->CreateProtectionDomain()) {
-    MakeQueuePair(limits);
-  }
+      : ProviderSide(daemon.provider(), adapter, limits), fake_(daemon.fake()) {}
   // A further queue pair of the same domain, with a region of its own.
-  explicit Side(const Side& sibling) : fake_(sibling.fake_), adapter_(sibling.adapter_), domain_(sibling.domain_) {
-    MakeQueuePair(kRoomyLimits);
-  }
-  ~Side() { Shutdown(); }
+  explicit Side(const Side& sibling) : ProviderSide(sibling), fake_(sibling.fake_) {}
   Side& operator=(const Side&) = delete;
 
-  DeviceAdapter& adapter() { return *adapter_; }
-  DeviceProtectionDomain& domain() { return *domain_; }
-  DeviceQueuePair& pair() { return *pair_; }
-  RecordingListener& listener() { return listener_; }
-  const std::shared_ptr<DeviceMemoryRegion>& region() { return region_; }
-  SharedPages& pages() { return pages_; }
   // The card's number of the queue pair.
-  uint32_t number() const { return ParseQpAddress(pair_->address())->qpn; }
-  QueuePairState state() const { return pair_->state(); }
-  Outcomes initiated() const { return listener_.outcomes(WorkQueue::kInitiator); }
-  Outcomes received() const { return listener_.outcomes(WorkQueue::kReceive); }
-  int peer_gone() const { return listener_.peer_gone(); }
+  uint32_t number() const { return ParseQpAddress(pair().address())->qpn; }
   std::vector<PostedSend> posted() const { return fake_.PostedSends(number()); }
 
-  void Shutdown() {
-    pair_->Shutdown();
-    listener_.Close();
-  }
-  absl::Status ConnectTo(const Side& peer) { return pair_->Connect(peer.pair_->address()); }
-  absl::StatusOr<std::unique_ptr<DeviceMemoryRegion>> Register(const AccessRights& rights) {
-    std::span<std::byte> run = pages_.bytes();
-    return domain_->RegisterMemory({.base = {kBase}, .length = run.size(), .runs = {&run, 1}, .rights = rights});
-  }
-
-  RemoteToken Post(WorkRequest request) {
-    const absl::StatusOr<RemoteToken> token = pair_->Enqueue(std::move(request));
-    EXPECT_TRUE(token.ok()) << token.status();
-    pair_->Ring();
-    return token.value_or(RemoteToken{});
-  }
-  bool Refuses(WorkRequest request, ErrorReason reason) {
-    const absl::Status status = pair_->Enqueue(std::move(request)).status();
-    EXPECT_TRUE(FailedWith(status, reason)) << status;
-    return FailedWith(status, reason);
-  }
-  ScatterGatherEntry Entry(uint64_t offset, uint32_t length) const {
-    return {.token = region_->local_token(), .address = {kBase + offset}, .length = length};
-  }
-  bool Initiated(size_t count) { return listener_.WaitFor(WorkQueue::kInitiator, count); }
-  bool Received(size_t count) { return listener_.WaitFor(WorkQueue::kReceive, count); }
-
  private:
-  void MakeQueuePair(const QueuePairLimits& limits) {
-    queue_ = *adapter_->CreateCompletionQueue(16);
-    region_ = *Register(kAllRights);
-    auto pair = domain_->CreateQueuePair(limits, *queue_, *queue_, listener_);
-    EXPECT_TRUE(pair.ok()) << pair.status();
-    pair_ = *std::move(pair);
-  }
-
   FakeVerbs& fake_;
-  SharedPages pages_{4};
-  RecordingListener listener_;
-  const std::shared_ptr<DeviceAdapter> adapter_;
-  const std::shared_ptr<DeviceProtectionDomain> domain_;
-  std::unique_ptr<DeviceCompletionQueue> queue_;
-  std::shared_ptr<DeviceMemoryRegion> region_;
-  std::unique_ptr<DeviceQueuePair> pair_;
 };
-
-inline void Connect(Side& first, Side& second) {
-  EXPECT_TRUE(first.ConnectTo(second).ok());
-  EXPECT_TRUE(second.ConnectTo(first).ok());
-}
-
-// --- requests ---
-
-using Entries = std::vector<ScatterGatherEntry>;
-
-inline WorkRequest Request(uint64_t context, Entries entries, decltype(WorkRequest::work) work) {
-  WorkRequest request;
-  request.request_context = context;
-  request.entries = std::move(entries);
-  request.work = std::move(work);
-  return request;
-}
-inline WorkRequest Send(uint64_t context, Entries entries = {}, const SendWork& work = {}) {
-  return Request(context, std::move(entries), work);
-}
-inline WorkRequest Receive(uint64_t context, Entries entries = {}) {
-  return Request(context, std::move(entries), ReceiveWork{});
-}
-inline WorkRequest Write(uint64_t context, Entries entries = {}, RemoteToken token = {}, uint64_t offset = 0) {
-  return Request(context, std::move(entries),
-                 WriteWork{.remote_address = {Side::kBase + offset}, .remote_token = token});
-}
-inline WorkRequest Read(uint64_t context, Entries entries = {}, RemoteToken token = {}, uint64_t offset = 0) {
-  return Request(context, std::move(entries),
-                 ReadWork{.remote_address = {Side::kBase + offset}, .remote_token = token});
-}
-inline WorkRequest ReadAndInvalidate(uint64_t context, Entries entries) {
-  return Request(context, std::move(entries),
-                 ReadWork{.remote_address = {Side::kBase}, .remote_token = {7}, .local_invalidate = true});
-}
-inline WorkRequest FastRegister(uint64_t context, const std::shared_ptr<DeviceFastRegion>& region,
-                                std::vector<std::span<std::byte>> runs, const AccessRights& rights = kAllRights,
-                                std::shared_ptr<const void> backing = nullptr) {
-  uint64_t length = 0;
-  for (const std::span<std::byte> run : runs) {
-    length += run.size();
-  }
-  return Request(context, {},
-                 FastRegisterWork{.region = region,
-                                  .base = {Side::kBase},
-                                  .length = length,
-                                  .rights = rights,
-                                  .runs = std::move(runs),
-                                  .backing = std::move(backing)});
-}
-inline WorkRequest Invalidate(uint64_t context, const std::shared_ptr<DeviceFastRegion>& region) {
-  return Request(context, {}, InvalidateWork{.region = region, .window = nullptr});
-}
-inline WorkRequest Invalidate(uint64_t context, const std::shared_ptr<DeviceMemoryWindow>& window) {
-  return Request(context, {}, InvalidateWork{.region = nullptr, .window = window});
-}
-inline WorkRequest Bind(uint64_t context, const std::shared_ptr<DeviceMemoryWindow>& window,
-                        const std::shared_ptr<DeviceMemoryRegion>& region, uint64_t offset = 0, uint64_t length = kPage,
-                        std::shared_ptr<const void> backing = nullptr) {
-  return Request(context, {},
-                 BindWork{.window = window,
-                          .region = region,
-                          .base = {Side::kBase + offset},
-                          .length = length,
-                          .rights = {.remote_read = true, .remote_write = true},
-                          .backing = std::move(backing)});
-}
-inline WorkRequest Silent(WorkRequest request) {
-  request.silent_success = true;
-  return request;
-}
-inline WorkRequest Fenced(WorkRequest request) {
-  request.read_fence = true;
-  return request;
-}
 
 inline constexpr NtStatus kOk = NtStatus::kSuccess;
 inline constexpr NtStatus kCancelled = NtStatus::kCancelled;

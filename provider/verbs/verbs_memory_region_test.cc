@@ -2,6 +2,8 @@
 
 #include "provider/verbs/verbs_memory_region.h"
 
+#include <sys/mman.h>
+
 #include <fstream>
 
 #include "provider/verbs/verbs_fixture_test.h"

@@ -141,15 +141,6 @@ TEST_F(VerbsProviderTest, PortsOfACardWithSeveralAreNumbered) {
   EXPECT_TRUE(FailedWith((*provider)->OpenAdapter("fake0").status(), ErrorReason::ADAPTER_NOT_FOUND));
 }
 
-TEST_F(VerbsProviderTest, AnUnknownAdapterIsRefused) {
-  FakeVerbs fake;
-  auto provider = Create(fake);
-  ASSERT_TRUE(provider.ok());
-  for (const char* const name : {"fake1", "", "FAKE0", "fake0 ", "fake0:1"}) {
-    EXPECT_TRUE(FailedWith((*provider)->OpenAdapter(name).status(), ErrorReason::ADAPTER_NOT_FOUND)) << name;
-  }
-}
-
 // --- openings ---
 
 TEST_F(VerbsProviderTest, EverySessionHasAnOpeningOfItsOwnAndAllAreClosed) {
