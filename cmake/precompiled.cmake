@@ -36,12 +36,17 @@ if(RNICD_PRECOMPILE)
   endif()
   if(RNICD_DAEMON)
     file(GLOB messages RELATIVE ${PROJECT_SOURCE_DIR}/proto CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/proto/rnicd/v1/*.proto)
+    set(services ${messages})
+    list(FILTER services INCLUDE REGEX "_service\\.proto$")
+    list(TRANSFORM services REPLACE "(.+)\\.proto" "<\\1.grpc.pb.h>")
     list(TRANSFORM messages REPLACE "(.+)\\.proto" "<\\1.pb.h>")
+    set(rnicd_generated_headers ${messages} ${services} <grpc/health/v1/health.grpc.pb.h>)
     rnicd_precompiled_headers(proto HEADERS ${rnicd_proto_headers} DEPS gRPC::grpc++)
-    rnicd_precompiled_headers(wire HEADERS ${rnicd_wire_headers} ${messages}
+    rnicd_precompiled_headers(wire HEADERS ${rnicd_wire_headers} ${rnicd_generated_headers}
                               DEPS rnicd_proto nlohmann_json::nlohmann_json)
     if(RNICD_TESTS)
-      rnicd_precompiled_headers(wire_tests HEADERS ${rnicd_wire_headers} ${messages} ${rnicd_test_headers}
+      rnicd_precompiled_headers(wire_tests HEADERS ${rnicd_wire_headers} ${rnicd_generated_headers}
+                                        ${rnicd_test_headers}
                                 DEPS rnicd_proto nlohmann_json::nlohmann_json GTest::gmock
                                 OPTIONS ${RNICD_TEST_OPTIONS})
     endif()
