@@ -12,7 +12,7 @@ namespace rnicd::test {
 namespace {
 
 constexpr uint32_t kAccessViolation = static_cast<uint32_t>(NtStatus::kAccessViolation);
-constexpr uint32_t kTimeout = static_cast<uint32_t>(NtStatus::kIoTimeout);
+constexpr uint32_t kIoTimeout = static_cast<uint32_t>(NtStatus::kIoTimeout);
 
 class Links : public FaultTest, public testing::WithParamInterface<const char*> {
  protected:
@@ -132,7 +132,7 @@ TEST_F(SilenceWithoutProbes, RequestsEndWithATimeout) {
   link.queue.MustPost({InlineWriteRequest("lost", theirs.address, theirs.token, 1),
                        InlineWriteRequest("behind it", theirs.address, theirs.token, 2)});
   const v1::CqResultEx first = link.queue.NextInitiator();
-  EXPECT_EQ(first.result().ntstatus(), kTimeout);
+  EXPECT_EQ(first.result().ntstatus(), kIoTimeout);
   EXPECT_EQ(first.result().request_context(), 1u);
   EXPECT_EQ(link.queue.NextInitiator().result().ntstatus(), static_cast<uint32_t>(NtStatus::kCancelled));
   EXPECT_TRUE(ReceivesDisconnect(events, link.queue.qp_id()));
