@@ -1,117 +1,186 @@
 #include "client/cpp/fake_daemon_test.h"
 
-#include <sys/mman.h>
-
 #include <chrono>
+#include <deque>
 #include <thread>
+#include <utility>
 
-#include "base/mutex.h"
-#include "client/cpp/fake_services_test.h"
+#include "grpcpp/generic/async_generic_service.h"
 
 namespace rnicd::inline client {
+namespace {
 
-struct FakeDaemon::Services {
-  Services(FakeState& state, FakeQueues& fake_queues) : session(state), memory(state), queues(fake_queues) {}
+grpc::ByteBuffer BufferOf(const std::string& bytes) {
+  const grpc::Slice slice(bytes);
+  return grpc::ByteBuffer(&slice, 1);
+}
 
-  FakeSessionService session;
-  FakeAdapterService adapter;
-  FakeMemoryService memory;
-  FakeQueueService queues;
+}  // namespace
+
+// One call with one answer. Without generated services: they cost half a minute to compile.
+class FakeDaemon::Call final : public grpc::ServerGenericBidiReactor {
+ public:
+  explicit Call(Reply reply) : reply_(std::move(reply)), answer_(BufferOf(reply_.bytes)) { StartRead(&request_); }
+
+  void OnReadDone(bool) override {
+    if (!reply_.never) {
+      StartWriteAndFinish(&answer_, {}, grpc::Status::OK);
+    }
+  }
+  void OnCancel() override {
+    if (reply_.never) {
+      Finish(grpc::Status::CANCELLED);
+    }
+  }
+  void OnDone() override { delete this; }
+
+ private:
+  const Reply reply_;
+  grpc::ByteBuffer request_;
+  grpc::ByteBuffer answer_;
 };
 
-FakeDaemon::FakeDaemon() : services_(std::make_unique<Services>(state_, queues_)) {
-  fd_server_.emplace(socket_dir() + "/fd.sock", [this](int connection) { ServeFd(connection); });
+// Writes what is queued, and ends when told to.
+class FakeDaemon::EventStream final : public grpc::ServerGenericBidiReactor {
+ public:
+  void Push(const std::string& event) {
+    MutexLock lock(mutex_);
+    queue_.push_back(BufferOf(event));
+    WriteNext();
+  }
+  void End(const grpc::Status& status) {
+    MutexLock lock(mutex_);
+    if (!end_.has_value()) {
+      end_ = status;
+      WriteNext();
+    }
+  }
+  void OnWriteDone(bool) override {
+    MutexLock lock(mutex_);
+    writing_ = false;
+    queue_.pop_front();
+    WriteNext();
+  }
+  void OnCancel() override { End(grpc::Status::CANCELLED); }
+  void OnDone() override { self_.reset(); }
+
+  std::shared_ptr<EventStream> self_;
+
+ private:
+  void WriteNext() RNICD_REQUIRES(mutex_) {
+    if (!writing_ && !queue_.empty()) {
+      writing_ = true;
+      StartWrite(&queue_.front());
+    } else if (!writing_ && end_.has_value() && !finished_) {
+      finished_ = true;
+      Finish(*end_);
+    }
+  }
+
+  Mutex mutex_;
+  std::deque<grpc::ByteBuffer> queue_ RNICD_GUARDED_BY(mutex_);
+  std::optional<grpc::Status> end_ RNICD_GUARDED_BY(mutex_);
+  bool writing_ RNICD_GUARDED_BY(mutex_) = false;
+  bool finished_ RNICD_GUARDED_BY(mutex_) = false;
+};
+
+class FakeDaemon::Service final : public grpc::CallbackGenericService {
+ public:
+  explicit Service(FakeDaemon& daemon) : daemon_(daemon) {}
+
+  grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* context) override {
+    const std::string method = context->method().substr(context->method().rfind('/') + 1);
+    const Reply reply = daemon_.ReplyTo(method);
+    if (method != "WatchEvents") {
+      return new Call(reply);
+    }
+    const auto events = std::make_shared<EventStream>();
+    events->self_ = events;
+    MutexLock lock(daemon_.mutex_);
+    if (daemon_.events_refusal_.has_value()) {
+      events->End(*daemon_.events_refusal_);
+    }
+    daemon_.events_ = events;
+    return events.get();
+  }
+
+ private:
+  FakeDaemon& daemon_;
+};
+
+FakeDaemon::FakeDaemon()
+    : serve_fd_([](int connection) {
+        ReceiveFdRequest(connection);
+        SendFdPacket(connection, "", {});
+      }),
+      service_(std::make_unique<Service>(*this)) {
+  fd_server_.emplace(socket_dir() + "/fd.sock", [this](int connection) {
+    std::function<void(int)> serve;
+    {
+      MutexLock lock(mutex_);
+      serve = serve_fd_;
+    }
+    serve(connection);
+  });
   grpc::ServerBuilder builder;
   builder.AddListeningPort("unix:" + socket_dir() + "/rpc.sock", grpc::InsecureServerCredentials());
-  builder.RegisterService(&services_->session);
-  builder.RegisterService(&services_->adapter);
-  builder.RegisterService(&services_->memory);
-  builder.RegisterService(&services_->queues);
+  builder.RegisterCallbackGenericService(service_.get());
   server_ = builder.BuildAndStart();
 }
 
-FakeDaemon::~FakeDaemon() { Die(); }
-
-int FakeDaemon::adapters_opened() const { return services_->adapter.adapters_opened(); }
-
-void FakeDaemon::Die() {
-  if (const auto events = state_.Events()) {
-    events->End(grpc::Status(grpc::StatusCode::UNAVAILABLE, "gone"));
-  }
+FakeDaemon::~FakeDaemon() {
   server_->Shutdown(std::chrono::system_clock::now());
   server_->Wait();
-  fd_server_.reset();
 }
 
-void FakeDaemon::Complete(uint64_t region, std::optional<ErrorReason> failure) {
-  v1::WatchEventsResponse event;
-  v1::RequestCompleted& completed = *event.mutable_request_completed();
-  {
-    MutexLock lock(state_.mutex);
-    completed.set_request_context(state_.pending_contexts.at(region));
-  }
-  completed.set_object_id(region);
-  completed.mutable_registration()->set_remote_token(0xABCD);
-  if (failure.has_value()) {
-    completed.set_ntstatus(static_cast<uint32_t>(RowOf(*failure).ntstatus));
-    *completed.mutable_error() = DetailOf(*failure);
-  }
-  state_.Events()->Push(event);
+void FakeDaemon::Answer(const std::string& method, const google::protobuf::MessageLite& response) {
+  AnswerBytes(method, response.SerializeAsString());
 }
 
-void FakeDaemon::Notify(uint64_t completion_queue, NtStatus status) {
-  v1::WatchEventsResponse event;
-  event.mutable_cq_notification()->set_cq_id(completion_queue);
-  event.mutable_cq_notification()->set_ntstatus(static_cast<uint32_t>(status));
-  WaitForEvents()->Push(event);
+void FakeDaemon::AnswerBytes(const std::string& method, const std::string& bytes) {
+  MutexLock lock(mutex_);
+  replies_[method] = {.bytes = bytes};
 }
 
-void FakeDaemon::Disconnect(uint64_t queue_pair) {
-  v1::WatchEventsResponse event;
-  event.mutable_qp_disconnected()->set_qp_id(queue_pair);
-  WaitForEvents()->Push(event);
+void FakeDaemon::NeverAnswer(const std::string& method) {
+  MutexLock lock(mutex_);
+  replies_[method] = {.bytes = "", .never = true};
 }
 
-uint64_t FakeDaemon::WaitForPending() {
+void FakeDaemon::RefuseEvents(const grpc::Status& status) {
+  MutexLock lock(mutex_);
+  events_refusal_ = status;
+}
+
+void FakeDaemon::ServeFd(std::function<void(int connection)> serve) {
+  MutexLock lock(mutex_);
+  serve_fd_ = std::move(serve);
+}
+
+int FakeDaemon::Calls(const std::string& method) {
+  MutexLock lock(mutex_);
+  return calls_[method];
+}
+
+void FakeDaemon::SendEvent(const v1::WatchEventsResponse& event) { WaitForEvents()->Push(event.SerializeAsString()); }
+
+void FakeDaemon::EndEvents(const grpc::Status& status) { WaitForEvents()->End(status); }
+
+FakeDaemon::Reply FakeDaemon::ReplyTo(const std::string& method) {
+  MutexLock lock(mutex_);
+  ++calls_[method];
+  return replies_[method];
+}
+
+std::shared_ptr<FakeDaemon::EventStream> FakeDaemon::WaitForEvents() {
   for (;;) {
     {
-      MutexLock lock(state_.mutex);
-      if (!state_.pending_contexts.empty() && state_.events != nullptr) {
-        return state_.pending_contexts.begin()->first;
+      MutexLock lock(mutex_);
+      if (events_ != nullptr) {
+        return events_;
       }
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-}
-
-void FakeDaemon::EndSession(const std::string& cause) {
-  v1::WatchEventsResponse event;
-  event.mutable_session_ending()->set_cause(cause);
-  const std::shared_ptr<FakeEventWriter> events = WaitForEvents();
-  events->Push(event);
-  events->End(grpc::Status::OK);
-}
-
-std::shared_ptr<FakeEventWriter> FakeDaemon::WaitForEvents() {
-  std::shared_ptr<FakeEventWriter> events;
-  while ((events = state_.Events()) == nullptr) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return events;
-}
-
-void FakeDaemon::ServeFd(int connection) {
-  const auto [request, received] = ReceiveFdRequest(connection);
-  if (fd_refusal_ != ErrorReason::UNSPECIFIED) {
-    v1::FdReply reply;
-    *reply.mutable_error() = DetailOf(fd_refusal_);
-    SendFdPacket(connection, reply.SerializeAsString(), {});
-  } else if (request.fd_count() == 1) {
-    SendFdPacket(connection, "", {});
-  } else {
-    const UniqueFd file(memfd_create("fake", MFD_CLOEXEC));
-    EXPECT_EQ(ftruncate(file.get(), std::stol(request.fd_ticket().substr(6))), 0);
-    SendFdPacket(connection, "", {file.get()});
   }
 }
 

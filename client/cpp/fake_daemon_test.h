@@ -1,23 +1,23 @@
 #pragma once
 
-#include <atomic>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 
-#include "base/status.h"
+#include "base/mutex.h"
 #include "client/cpp/fake_fd_server_test.h"
-#include "client/cpp/fake_queues_test.h"
-#include "client/cpp/fake_state_test.h"
+#include "google/protobuf/message_lite.h"
 #include "grpcpp/grpcpp.h"
+#include "rnicd/v1/session_service.pb.h"
 
 namespace rnicd::inline client {
 
-// The pages of one fast region, at most.
-inline constexpr uint32_t kFakePagesMax = 1000;
-
-// Speaks rnicd's protocol in this process, over real sockets, and keeps just the state that the client can notice.
-// Knows one session at a time.
+// Answers over real sockets whatever a test tells it to, for answers that the real daemon never gives; everything else
+// is tested with that one, in tests/integration/librnicd_*_test.cc. It keeps no state but the number of calls, and
+// answers calls of which it was told nothing with an empty message. Calls are named as in the proto: "OpenSession".
+// Lifetime: every call that waits is cancelled at its end.
 class FakeDaemon {
  public:
   FakeDaemon();
@@ -26,39 +26,44 @@ class FakeDaemon {
   ~FakeDaemon();
 
   const std::string& socket_dir() const { return directory_.path(); }
-  FakeState& state() { return state_; }
-  FakeQueues& queues() { return queues_; }
-  int adapters_opened() const;
 
-  // All connections drop; nothing listens any more.
-  void Die();
-  // Refuses every descriptor with this reason.
-  void RefuseDescriptors(ErrorReason reason) { fd_refusal_ = reason; }
+  // Each of these holds for all later calls of the method.
+  void Answer(const std::string& method, const google::protobuf::MessageLite& response);
+  void AnswerBytes(const std::string& method, const std::string& bytes);
+  void NeverAnswer(const std::string& method);
+  // The event stream that is opened next ends at once.
+  void RefuseEvents(const grpc::Status& status);
+  // Replaces what is done with a connection to the fd socket, which is to answer with an empty packet.
+  void ServeFd(std::function<void(int connection)> serve);
 
-  // Completes the pending request of a region: with its registration, or with a failure.
-  void Complete(uint64_t region, std::optional<ErrorReason> failure = std::nullopt);
-  // An armed completion queue has something.
-  void Notify(uint64_t completion_queue, NtStatus status = NtStatus::kSuccess);
-  // The peer of a queue pair is gone.
-  void Disconnect(uint64_t queue_pair);
-  // Waits for one request to pend and names its region.
-  uint64_t WaitForPending();
-  // Ends the session as the daemon does: the event, then the end of the stream.
-  void EndSession(const std::string& cause);
+  // How often the method was called.
+  int Calls(const std::string& method);
+
+  // On the event stream, for which they wait.
+  void SendEvent(const v1::WatchEventsResponse& event);
+  void EndEvents(const grpc::Status& status);
 
  private:
-  struct Services;
+  class Call;
+  class EventStream;
+  class Service;
+  struct Reply {
+    std::string bytes;
+    bool never = false;
+  };
 
-  // The event stream; the client opens it without waiting for it.
-  std::shared_ptr<FakeEventWriter> WaitForEvents();
-  void ServeFd(int connection);
+  Reply ReplyTo(const std::string& method);
+  std::shared_ptr<EventStream> WaitForEvents();
 
   TemporaryDirectory directory_;
-  FakeState state_;
-  FakeQueues queues_{state_};
-  std::unique_ptr<Services> services_;
-  std::atomic<ErrorReason> fd_refusal_ = ErrorReason::UNSPECIFIED;
+  Mutex mutex_;
+  std::map<std::string, Reply> replies_ RNICD_GUARDED_BY(mutex_);
+  std::map<std::string, int> calls_ RNICD_GUARDED_BY(mutex_);
+  std::optional<grpc::Status> events_refusal_ RNICD_GUARDED_BY(mutex_);
+  std::shared_ptr<EventStream> events_ RNICD_GUARDED_BY(mutex_);
+  std::function<void(int)> serve_fd_ RNICD_GUARDED_BY(mutex_);
   std::optional<FakeFdServer> fd_server_;
+  std::unique_ptr<Service> service_;
   std::unique_ptr<grpc::Server> server_;
 };
 

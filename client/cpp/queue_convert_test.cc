@@ -1,6 +1,7 @@
 #include "client/cpp/queue_convert.h"
 
 #include <string_view>
+#include <utility>
 
 #include "base/status.h"
 #include "gtest/gtest.h"
@@ -78,6 +79,62 @@ TEST(QueueConvert, SgeOfFourGibibytesIsRefusedInsteadOfCut) {
   const absl::Status status = ToWire(WorkChain().Receive({most, more}, {}).requests().front()).status();
   EXPECT_TRUE(FailedWith(status, ErrorReason::TRANSFER_TOO_LONG));
   EXPECT_EQ(ErrorInfoOf(status).field, "receive.sges");
+}
+
+// The only request, whose objects are named by their ids.
+v1::WorkRequest WireOf(decltype(WorkRequest::operation) operation) {
+  const absl::StatusOr<v1::WorkRequest> wire = ToWire(WorkRequest{.operation = std::move(operation)});
+  EXPECT_TRUE(wire.ok()) << wire.status();
+  return wire.ok() ? *wire : v1::WorkRequest();
+}
+
+TEST(QueueConvert, FastRegisterNamesRegionPagesAndPlace) {
+  const v1::WorkRequest::FastRegister wire =
+      WireOf(WorkRequest::FastRegister{
+                 .region = {11},
+                 .registration = {.pages = {{0x2000}, {0x1000}}, .fbo = 100, .length = 5000, .base_address = {0x7064}}})
+          .fast_register();
+  EXPECT_EQ(wire.mr_id(), 11u);
+  ASSERT_EQ(wire.adapter_page_array_size(), 2);
+  EXPECT_EQ(wire.adapter_page_array(0), 0x2000u);
+  EXPECT_EQ(wire.adapter_page_array(1), 0x1000u);
+  EXPECT_EQ(wire.fbo(), 100u);
+  EXPECT_EQ(wire.length(), 5000u);
+  EXPECT_EQ(wire.base_virtual_address(), 0x7064u);
+}
+
+TEST(QueueConvert, InvalidateAndBindNameTheirObjects) {
+  const v1::WorkRequest region = WireOf(WorkRequest::Invalidate{.target = MemoryRegionId{11}});
+  EXPECT_EQ(region.invalidate().mr_id(), 11u);
+  EXPECT_FALSE(region.invalidate().has_mw_id());
+  const v1::WorkRequest window = WireOf(WorkRequest::Invalidate{.target = MemoryWindowId{12}});
+  EXPECT_EQ(window.invalidate().mw_id(), 12u);
+  EXPECT_FALSE(window.invalidate().has_mr_id());
+  const v1::WorkRequest::Bind bind =
+      WireOf(WorkRequest::Bind{.region = {13}, .window = {14}, .address = {0x7000}, .length = 10}).bind();
+  EXPECT_EQ(bind.mr_id(), 13u);
+  EXPECT_EQ(bind.mw_id(), 14u);
+  EXPECT_EQ(bind.virtual_address(), 0x7000u);
+  EXPECT_EQ(bind.length(), 10u);
+}
+
+TEST(QueueConvert, OutcomesKeepTheFailureAndEachToken) {
+  v1::PostResponse response;
+  response.set_posted(3);
+  response.mutable_failure()->set_reason(v1::ERROR_REASON_FLAGS_UNKNOWN);
+  response.mutable_failure()->set_field("requests[3].flags");
+  response.add_issued_tokens()->set_request_index(0);
+  response.mutable_issued_tokens(0)->set_remote_token(0x100);
+  response.add_issued_tokens()->set_request_index(2);
+  response.mutable_issued_tokens(1)->set_remote_token(0x102);
+  const PostOutcome outcome = FromWire(response);
+  EXPECT_EQ(outcome.posted, 3u);
+  EXPECT_TRUE(FailedWith(outcome.failure, ErrorReason::FLAGS_UNKNOWN));
+  EXPECT_EQ(ErrorInfoOf(outcome.failure).field, "requests[3].flags");
+  EXPECT_EQ(outcome.TokenOf(0).value, 0x100u);
+  EXPECT_EQ(outcome.TokenOf(1).value, 0u);
+  EXPECT_EQ(outcome.TokenOf(2).value, 0x102u);
+  EXPECT_TRUE(FromWire(v1::PostResponse()).failure.ok());
 }
 
 TEST(QueueConvert, CompletionsKeepStatusContextsAndInvalidatedToken) {

@@ -148,6 +148,11 @@ TEST_F(SessionPostRegisterTest, FastRegisterNeedsABaseThatFitsTheOffset) {
 
 TEST_F(SessionPostRegisterTest, FastRegisterMayNotPassTheEndOfTheAddresses) {
   FastRegisterOperation operation = Sound();
+  operation.base = {UINT64_MAX - 3};
+  operation.fbo = kPage - 4;
+  operation.length = 8;
+  ExpectFastRefused(operation, ErrorReason::ADDRESS_RANGE_OVERFLOW, "base_virtual_address");
+  operation = Sound();
   operation.base = {UINT64_MAX - kPage + 1};
   operation.length = kPage;
   ExpectFastRefused(operation, ErrorReason::ADDRESS_RANGE_OVERFLOW, "base_virtual_address");
@@ -172,7 +177,11 @@ TEST_F(SessionPostRegisterTest, FastRegisterTakesOnlyPagesOfItsOwnSessionAndAdap
     ExpectFastRefused(operation, reason, "adapter_page_array[2]");
   };
   spoil(sound[2] + 1, ErrorReason::LOGICAL_ADDRESS_UNALIGNED);
+  spoil(sound[2] - 1, ErrorReason::LOGICAL_ADDRESS_UNALIGNED);
   spoil(sound[3] + kPage, ErrorReason::LOGICAL_ADDRESS_UNKNOWN);
+  spoil(sound[0] - kPage, ErrorReason::LOGICAL_ADDRESS_UNKNOWN);
+  spoil(UINT64_MAX - kPage + 1, ErrorReason::LOGICAL_ADDRESS_UNKNOWN);
+  spoil(sound[0] ^ (uint64_t{1} << 63), ErrorReason::LOGICAL_ADDRESS_UNKNOWN);
   spoil(0, ErrorReason::LOGICAL_ADDRESS_UNKNOWN);
   spoil(peer.Lam(peer.Memory(1), 1).first.value, ErrorReason::LOGICAL_ADDRESS_UNKNOWN);
   const MdlEntry entry{.memory = owner.Memory(1), .count = kPage, .address = {kRegionBase}};
@@ -182,6 +191,17 @@ TEST_F(SessionPostRegisterTest, FastRegisterTakesOnlyPagesOfItsOwnSessionAndAdap
   const BuiltLam released = owner.Lam(owner.Memory(1), 1);
   ASSERT_TRUE(owner.session->ReleaseLam(released.id).ok());
   spoil(released.first.value, ErrorReason::LOGICAL_ADDRESS_UNKNOWN);
+}
+
+TEST_F(SessionPostRegisterTest, AMadeUpPageIsNamedWhereverItStands) {
+  FastRegisterOperation operation = Sound();
+  for (size_t index = 0; index < kFastPages; ++index) {
+    std::vector<uint64_t> forged = pages_;
+    forged[index] = pages_.back() + kPage;
+    operation.pages = forged;
+    ExpectFastRefused(operation, ErrorReason::LOGICAL_ADDRESS_UNKNOWN,
+                      "adapter_page_array[" + std::to_string(index) + "]");
+  }
 }
 
 TEST_F(SessionPostRegisterTest, RemoteRightsNeedARegionThatWasMadeReadyForThem) {

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <future>
 #include <optional>
 #include <string>
@@ -24,7 +23,7 @@
 #include "client/cpp/memory_window.h"
 #include "client/cpp/queue_pair.h"
 #include "client/cpp/work_chain.h"
-#include "tests/support/shared_daemon.h"
+#include "tests/integration/librnicd_fixture.h"
 #include "tests/support/wait.h"
 
 namespace rnicd::test {
@@ -37,16 +36,6 @@ std::span<const std::byte> BytesOf(std::string_view text) { return std::as_bytes
 
 std::string TextAt(const Memory& memory, uint64_t offset, uint64_t count) {
   return std::string(reinterpret_cast<const char*>(memory.bytes().data()) + offset, count);
-}
-
-// Returns the value; if there is none, reports a test failure and exits the program.
-template <typename Value>
-Value Must(absl::StatusOr<Value> value) {
-  if (!value.ok()) {
-    ADD_FAILURE() << value.status();
-    std::abort();
-  }
-  return *std::move(value);
 }
 
 // A session with one completion queue, one queue pair and some memory.
@@ -81,16 +70,6 @@ struct End {
     std::reverse(registration.pages.begin(), registration.pages.end());
     return registration;
   }
-  uint64_t Used(const std::string& resource) const {
-    for (const ResourceUse& use : Must(client.GetSession()).resources) {
-      if (use.name == resource) {
-        return use.used;
-      }
-    }
-    ADD_FAILURE() << "no resource " << resource;
-    return 0;
-  }
-
   Client client;
   Memory memory;
   CompletionQueue queue;
@@ -102,7 +81,7 @@ void ConnectEnds(End& one, End& other) {
   EXPECT_TRUE(other.pair.Connect(one.pair.address()).ok());
 }
 
-class LibrnicdQueues : public DaemonTest {};
+class LibrnicdQueues : public Librnicd {};
 
 TEST_F(LibrnicdQueues, PeerReachesFastRegisteredPagesUntilTheyAreInvalidated) {
   End owner(daemon());
@@ -249,6 +228,66 @@ TEST_F(LibrnicdQueues, RefusedRequestEndsItsChainAndNamesItself) {
   EXPECT_TRUE(FailedWith(owner.pair.Connect(peer.pair.address()), ErrorReason::QP_NOT_CONNECTABLE));
 }
 
+TEST_F(LibrnicdQueues, ChainThatCannotBeSentIsRefusedAsAWhole) {
+  End end(daemon());
+  ASSERT_TRUE(end.pair.Connect(end.pair.address()).ok());
+  EXPECT_TRUE(FailedWith(end.pair.Post(WorkChain()).status(), ErrorReason::BATCH_SIZE));
+  const absl::Status status = end.pair.Post(WorkChain().Receive({}, {}).Send({{.length = 1ull << 32}}, {})).status();
+  EXPECT_TRUE(FailedWith(status, ErrorReason::TRANSFER_TOO_LONG));
+  EXPECT_EQ(ErrorInfoOf(status).field, "requests[1].send.sges");
+  ASSERT_TRUE(end.pair.Flush().ok());
+  EXPECT_TRUE(Must(end.queue.Poll(1)).empty()) << "the receive before it was posted";
+}
+
+TEST_F(LibrnicdQueues, QueuePairGoesThroughItsStates) {
+  End end(daemon());
+  EXPECT_FALSE(end.pair.address().empty());
+  EXPECT_EQ(Must(end.pair.State()), QueuePairState::kInit);
+  EXPECT_TRUE(FailedWith(end.pair.Connect("made up"), ErrorReason::QP_ADDRESS_UNKNOWN));
+  EXPECT_TRUE(FailedWith(end.pair.Disconnect(), ErrorReason::QP_NOT_CONNECTED));
+  ASSERT_TRUE(end.pair.Connect(end.pair.address()).ok());
+  EXPECT_EQ(Must(end.pair.State()), QueuePairState::kReadyToSend);
+  ASSERT_TRUE(end.pair.Flush().ok());
+  EXPECT_EQ(Must(end.pair.State()), QueuePairState::kError);
+}
+
+// Every kind of request that names objects, in one chain. The region begins inside of its first page.
+TEST_F(LibrnicdQueues, ChainIssuesATokenForEachFastRegisterAndBind) {
+  End end(daemon());
+  ASSERT_TRUE(end.pair.Connect(end.pair.address()).ok());
+  const LogicalMapping mapping = Must(LogicalMapping::Build(end.memory, end.memory.bytes().subspan(100, 5000)));
+  const FastRegion region = Must(FastRegion::Create(end.client, {.max_pages = 4, .remote_access = true}));
+  const MemoryRegion normal = Must(MemoryRegion::Register(end.memory, kMrFlagLocalWrite));
+  const MemoryWindow window = Must(MemoryWindow::Create(end.client));
+  const FastRegistration registration = mapping.AsRegistration();
+  const PostOutcome outcome =
+      end.Post(WorkChain()
+                   .FastRegister(region, registration, {.flags = kOpFlagRemoteWrite, .context = 1})
+                   .Invalidate(region, {.context = 2})
+                   .Bind(normal, window, normal.base_address(), 10, {.flags = kOpFlagRemoteRead, .context = 3})
+                   .Invalidate(window, {.context = 4})
+                   .FastRegister(region, registration, {.flags = kOpFlagRemoteWrite, .context = 5}));
+  for (uint64_t context = 1; context <= 5; ++context) {
+    const Completion completion = end.Next();
+    EXPECT_TRUE(completion.ok());
+    EXPECT_EQ(completion.request_context, context);
+  }
+  for (const size_t index : {0u, 2u, 4u}) {
+    EXPECT_NE(outcome.TokenOf(index), RemoteToken{}) << index;
+  }
+  for (const size_t index : {1u, 3u}) {
+    EXPECT_EQ(outcome.TokenOf(index), RemoteToken{}) << index;
+  }
+  // The last byte of the region, from the region itself: both its tokens work.
+  end.memory.bytes()[100] = std::byte{'x'};
+  const RemoteMemory last{.address = {registration.base_address.value + 4999}, .token = outcome.TokenOf(4)};
+  EXPECT_EQ(end.Run(WorkChain().Write({Sge::At(registration.base_address, 1, region.local_token())}, last, {})),
+            NtStatus::kSuccess);
+  EXPECT_EQ(TextAt(end.memory, 5099, 1), "x");
+  const RemoteMemory behind{.address = {registration.base_address.value + 5000}, .token = outcome.TokenOf(4)};
+  EXPECT_EQ(end.Run(WorkChain().WriteInline(BytesOf("y"), behind, {})), NtStatus::kAccessViolation);
+}
+
 TEST_F(LibrnicdQueues, RefusedObjectsCarryTheirReasonAndLeaveNothing) {
   End owner(daemon());
   EXPECT_TRUE(FailedWith(FastRegion::Create(owner.client, {}).status(), ErrorReason::FIELD_OUT_OF_RANGE));
@@ -261,11 +300,17 @@ TEST_F(LibrnicdQueues, RefusedObjectsCarryTheirReasonAndLeaveNothing) {
   const auto pair = QueuePair::Create(owner.queue, owner.queue, {.inline_data_size = info.max_inline_data_size + 1});
   EXPECT_TRUE(FailedWith(pair.status(), ErrorReason::ABOVE_ADAPTER_LIMIT));
   EXPECT_EQ(ErrorInfoOf(pair.status()).field, "inline_data_size");
+  CompletionQueue queue = Must(CompletionQueue::Create(owner.client, 1));
+  const CompletionQueue taken = std::move(queue);
+  EXPECT_EQ(ErrorInfoOf(QueuePair::Create(queue, taken, {}).status()).field, "receive_cq_id");
+  EXPECT_EQ(ErrorInfoOf(QueuePair::Create(taken, queue, {}).status()).field, "initiator_cq_id");
+  const End other(daemon());
+  EXPECT_TRUE(FailedWith(QueuePair::Create(owner.queue, other.queue, {}).status(), ErrorReason::OBJECT_NOT_FOUND));
   EXPECT_TRUE(owner.queue.Resize(128).ok());
-  EXPECT_EQ(owner.Used("regions"), 0u);
-  EXPECT_EQ(owner.Used("completion_queues"), 1u);
-  EXPECT_EQ(owner.Used("cq_entries"), 128u);
-  EXPECT_EQ(owner.Used("queue_pairs"), 1u);
+  EXPECT_EQ(UsedBy(owner.client, "regions"), 0u);
+  EXPECT_EQ(UsedBy(owner.client, "completion_queues"), 2u);
+  EXPECT_EQ(UsedBy(owner.client, "cq_entries"), 128u + 1);
+  EXPECT_EQ(UsedBy(owner.client, "queue_pairs"), 1u);
 }
 
 TEST_F(LibrnicdQueues, DestructorsGiveEverythingBack) {
@@ -294,11 +339,14 @@ TEST_F(LibrnicdQueues, DestructorsGiveEverythingBack) {
   }
 }
 
-TEST_F(LibrnicdQueues, QueueMayGoBeforeItsQueuePair) {
+TEST_F(LibrnicdQueues, QueuesMayGoBeforeTheirQueuePair) {
   const Client client = Must(Client::Connect({.socket_dir = daemon().socket_dir(), .label = "queues"}));
-  std::optional<CompletionQueue> queue = Must(CompletionQueue::Create(client, 64));
-  std::optional<QueuePair> pair = Must(QueuePair::Create(*queue, *queue, {}));
-  queue.reset();
+  std::optional<CompletionQueue> dropped = Must(CompletionQueue::Create(client, 64));
+  CompletionQueue closed = Must(CompletionQueue::Create(client, 64));
+  std::optional<QueuePair> pair = Must(QueuePair::Create(*dropped, closed, {}));
+  dropped.reset();
+  EXPECT_TRUE(closed.Close().ok());
+  EXPECT_EQ(Must(pair->State()), QueuePairState::kInit);
   pair.reset();
   EXPECT_TRUE(Eventually([&] {
     const SessionUse use = Must(client.GetSession());
@@ -347,7 +395,9 @@ TEST_F(LibrnicdQueues, OverrunQueueSaysSoToPollAndWaiter) {
   ASSERT_TRUE(queue.Arm(CqNotifyType::kErrors).ok());
   EXPECT_EQ(Must(pair.Post(WorkChain().Receive({}, {}).Send({}, {}))).posted, 2u);
   EXPECT_TRUE(FailedWith(queue.WaitForNotification(kTimeout).status(), ErrorReason::CQ_OVERRUN));
+  EXPECT_TRUE(FailedWith(queue.WaitForNotification(kTimeout).status(), ErrorReason::CQ_OVERRUN)) << "once for all";
   EXPECT_TRUE(FailedWith(queue.Poll(1).status(), ErrorReason::CQ_OVERRUN));
+  EXPECT_TRUE(FailedWith(queue.PollFor(1, kTimeout).status(), ErrorReason::CQ_OVERRUN));
 }
 
 TEST_F(LibrnicdQueues, EndOfTheSessionWakesWhoeverWaits) {
@@ -356,6 +406,38 @@ TEST_F(LibrnicdQueues, EndOfTheSessionWakesWhoeverWaits) {
   ASSERT_TRUE(end.client.Close().ok());
   EXPECT_TRUE(FailedWith(waited.get().status(), ErrorReason::SESSION_ENDING));
   EXPECT_FALSE(end.pair.State().ok());
+}
+
+TEST_F(LibrnicdQueues, DisconnectionCallsBackAndTheCallbackMayDropThePair) {
+  End owner(daemon());
+  std::promise<void> told;
+  std::optional<QueuePair> pair = Must(QueuePair::Create(owner.queue, owner.queue, {.on_disconnected = [&] {
+                                                           pair.reset();
+                                                           told.set_value();
+                                                         }}));
+  {
+    End peer(daemon());
+    EXPECT_TRUE(pair->Connect(peer.pair.address()).ok() && peer.pair.Connect(pair->address()).ok());
+  }
+  ASSERT_EQ(told.get_future().wait_for(kTimeout), std::future_status::ready);
+  EXPECT_EQ(UsedBy(owner.client, "queue_pairs"), 1u);
+}
+
+TEST_F(LibrnicdQueues, ClosedOrMovedFromPairRefusesEveryCall) {
+  End end(daemon());
+  QueuePair taken = std::move(end.pair);
+  EXPECT_TRUE(taken.Close().ok());
+  EXPECT_EQ(UsedBy(end.client, "queue_pairs"), 0u);
+  for (QueuePair* gone : {&end.pair, &taken}) {
+    EXPECT_EQ(gone->id(), QueuePairId{});
+    EXPECT_TRUE(gone->address().empty());
+    EXPECT_TRUE(FailedWith(gone->State().status(), ErrorReason::OBJECT_NOT_FOUND));
+    EXPECT_TRUE(FailedWith(gone->Connect("x"), ErrorReason::OBJECT_NOT_FOUND));
+    EXPECT_TRUE(FailedWith(gone->Disconnect(), ErrorReason::OBJECT_NOT_FOUND));
+    EXPECT_TRUE(FailedWith(gone->Flush(), ErrorReason::OBJECT_NOT_FOUND));
+    EXPECT_TRUE(FailedWith(gone->Post(WorkChain().Send({}, {})).status(), ErrorReason::OBJECT_NOT_FOUND));
+    EXPECT_TRUE(FailedWith(gone->Close(), ErrorReason::OBJECT_NOT_FOUND));
+  }
 }
 
 }  // namespace

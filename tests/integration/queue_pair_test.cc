@@ -206,14 +206,6 @@ TEST_F(QueuePairs, OnlyAConnectionCanBeEnded) {
   EXPECT_EQ(queue.Query().state(), v1::QP_STATE_INIT);
 }
 
-TEST_F(QueuePairs, ChainsHaveALength) {
-  ConnectedPair pair(daemon());
-  ExpectRefused(pair.near.Post({}), ErrorReason::BATCH_SIZE, "requests");
-  const std::vector<v1::WorkRequest> too_many(1025, EmptyWrite());
-  ExpectRefused(pair.near.Post(too_many), ErrorReason::BATCH_SIZE, "requests");
-  EXPECT_TRUE(pair.near.DrainInitiator().empty());
-}
-
 TEST_F(QueuePairs, RequestWithoutAnOperationIsRefused) {
   ConnectedPair pair(daemon());
   pair.near.ExpectPostRefused(v1::WorkRequest(), ErrorReason::FIELD_OUT_OF_RANGE, "operation");

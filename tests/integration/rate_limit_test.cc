@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
-#include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -125,13 +125,20 @@ void ExpectKeptTo(uint64_t passed, uint64_t per_second, steady_clock::duration t
   EXPECT_LE(static_cast<double>(passed), static_cast<double>(per_second) * (1 + seconds) + 1);
 }
 
+// Calls until one is refused: late, with the figures, and not before the rate is used up. So many passed a moment ago.
+template <typename Call>
+void ExpectLimited(uint64_t per_second, Call call, uint64_t passed_before = 0) {
+  const auto begin = steady_clock::now();
+  const Refusal refusal = CallUntilRefused(call);
+  ExpectRateLimited(refusal, per_second);
+  const milliseconds moment(passed_before > 0 ? 100 : 0);
+  ExpectKeptTo(passed_before + refusal.passed, per_second, steady_clock::now() - begin + moment);
+}
+
 TEST_F(RateLimits, WhoCallsTooOftenIsRefusedLateAndWithTheFigures) {
   ASSERT_NO_FATAL_FAILURE(StartWith(PolicyForUs(PerSecond(10))));
   RawClient client(daemon().rpc_socket());
-  const auto begin = steady_clock::now();
-  const Refusal refusal = CallUntilRefused([&] { return client.Call(&AdapterStub::ListAdapters, {}); });
-  ExpectRateLimited(refusal, 10);
-  ExpectKeptTo(refusal.passed, 10, steady_clock::now() - begin);
+  ExpectLimited(10, [&] { return client.Call(&AdapterStub::ListAdapters, {}); });
   EXPECT_TRUE(Eventually([&] { return client.Call(&AdapterStub::ListAdapters, {}).ok(); })) << "a pause helps";
 }
 
@@ -152,10 +159,7 @@ TEST_F(RateLimits, EachSessionHasItsOwnRateWithinItsTenants) {
   TestSession first(daemon());
   TestSession second(daemon());
   for (TestSession* const session : {&first, &second}) {
-    const auto begin = steady_clock::now();
-    const Refusal refusal = CallUntilRefused([&] { return session->Call(&SessionStub::GetSession, {}); });
-    ExpectRateLimited(refusal, 10);
-    ExpectKeptTo(refusal.passed, 10, steady_clock::now() - begin);
+    ExpectLimited(10, [&] { return session->Call(&SessionStub::GetSession, {}); });
   }
   RawClient free(daemon().rpc_socket());
   for (int call = 0; call < 100; ++call) {
@@ -190,10 +194,7 @@ TEST_F(RateLimits, WhoIsNoTenantMayKnockButNotHammer) {
       StartWith("tenant { name: \"nobody\" match { uid: " + std::to_string(geteuid() + 1) + " } }\n"));
   RawClient client(daemon().rpc_socket());
   ExpectRefused(client.Call(&SessionStub::OpenSession, {}), ErrorReason::TENANT_REFUSED);
-  const auto begin = steady_clock::now();
-  const Refusal refusal = CallUntilRefused([&] { return client.Call(&AdapterStub::ListAdapters, {}); });
-  ExpectRateLimited(refusal, kWithoutTenant);
-  ExpectKeptTo(refusal.passed + 1, kWithoutTenant, steady_clock::now() - begin + milliseconds(100));
+  ExpectLimited(kWithoutTenant, [&] { return client.Call(&AdapterStub::ListAdapters, {}); }, 1);
   RawClient another(daemon().rpc_socket());
   ExpectOk(another.Call(&AdapterStub::ListAdapters, {}));
 }

@@ -40,6 +40,24 @@ inline uint32_t ReadFrom(TestQueue& queue, const SharedPage& sink, uint64_t addr
   return queue.Run(ReadRequest({sink.FirstBytes(count)}, address, token), where).result().ntstatus();
 }
 
+// What is used of one resource.
+inline uint64_t UsedOf(const google::protobuf::RepeatedPtrField<v1::ResourceUse>& resources, const std::string& name) {
+  for (const v1::ResourceUse& use : resources) {
+    if (use.name() == name) {
+      return use.used();
+    }
+  }
+  ADD_FAILURE() << name << " is not reported";
+  return 0;
+}
+
+// Empty, after a test failure, when there is none.
+inline v1::TenantInfo TenantNamed(const DaemonProcess& daemon, const std::string& name) {
+  const auto tenant = AdminTenant(daemon, name);
+  EXPECT_TRUE(tenant.has_value()) << name;
+  return tenant.value_or(v1::TenantInfo());
+}
+
 inline CallOutcome Join(RawClient& client, uint64_t session_id) {
   v1::JoinSessionRequest request;
   request.set_session_id(session_id);
