@@ -17,8 +17,8 @@ namespace rnicd::audit {
 // Threads: one at a time.
 class AppendFile {
  public:
-  // Creates the file, for its owner only, when it does not exist. Errors: those of base/safe_file.h; a file that another
-  // user could have written is refused, and so is a symbolic link.
+  // Creates the file, for its owner only, when it does not exist. Errors: those of base/safe_file.h; a file that
+  // another user could have written is refused, and so is a symbolic link.
   static absl::StatusOr<AppendFile> Open(std::string path);
 
   struct Appended {

@@ -31,7 +31,7 @@ struct Loop {
     EXPECT_EQ(Must(pair.Post(WorkChain().Write({}, {}, {.context = context}))).posted, 1u);
   }
 
-  // Likewise; it is there when this returns.
+  // Posts a send and returns after its completion is in the queue.
   void CompleteNow(uint64_t context) {
     EXPECT_TRUE(queue.Arm(CqNotifyType::kAny).ok());
     Complete(context);

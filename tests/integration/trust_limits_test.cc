@@ -370,7 +370,7 @@ TEST_F(Quotas, PostedPages) {
   queue.MustRun(two_more);
 }
 
-// Likewise the pieces of memory behind an SGE with the privileged token, until its request is complete.
+// The pieces of memory behind an SGE with the privileged token are charged until its request is complete.
 TEST_F(Quotas, PiecesBehindLogicalAddresses) {
   TestSession session(daemon());
   TestMemory memory(session, kPage);
