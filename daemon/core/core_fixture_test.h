@@ -23,9 +23,8 @@
 #include "base/os_fake.h"
 #include "base/random.h"
 #include "base/status.h"
-#include "daemon/core/node.h"
 #include "daemon/core/session.h"
-#include "daemon/core/session_registry.h"
+#include "daemon/core/wired_node_test.h"
 #include "provider/decorator/fault_injecting.h"
 #include "provider/soft/soft_provider.h"
 
@@ -249,31 +248,40 @@ inline WorldOptions SlowFromTwoPages() {
   return options;
 }
 
-// A node and its registry. A test must release its sessions first.
-class World {
- public:
-  explicit World(const WorldOptions& options = {})
+// The dependencies of the node of a World.
+struct WorldGround {
+  explicit WorldGround(const WorldOptions& options)
       : soft(options.soft, random),
         provider(soft, plan),
         workers(std::make_unique<WorkerPool>(options.workers)),
-        reapers(std::make_unique<WorkerPool>(1)),
-        tickets(random, clock, options.ticket_lifetime),
-        ledger(std::make_shared<Ledger>(options.limits.node, nullptr)),
-        tenants(options.policy.value_or(OneTenantForEachUid(options.uid_limits)), ledger, random, clock),
-        node{.os = os,
-             .clock = clock,
-             .random = random,
-             .provider = provider,
-             .observer = observer,
-             .workers = *workers,
-             .reapers = *reapers,
-             .tickets = tickets,
-             .tenants = tenants,
-             .draining = draining,
-             .limits = options.limits,
-             .ledger = ledger,
-             .started = clock.Now()},
-        registry(node) {}
+        reapers(std::make_unique<WorkerPool>(1)) {}
+
+  FaultyOs os{LinuxOs()};
+  ManualClock clock;
+  KernelRandom random;
+  provider::FaultPlan plan;
+  provider::SoftProvider soft;
+  provider::FaultInjectingProvider provider;
+  RecordingObserver observer;
+  std::unique_ptr<WorkerPool> workers;
+  std::unique_ptr<WorkerPool> reapers;
+};
+
+// A node and its registry. Sessions a test holds go before it.
+class World : public WorldGround, public WiredNode {
+ public:
+  explicit World(const WorldOptions& options = {})
+      : WorldGround(options),
+        WiredNode({.os = os,
+                   .clock = clock,
+                   .random = random,
+                   .provider = provider,
+                   .observer = observer,
+                   .workers = *workers,
+                   .reapers = *reapers,
+                   .limits = options.limits,
+                   .policy = options.policy.value_or(OneTenantForEachUid(options.uid_limits)),
+                   .ticket_lifetime = options.ticket_lifetime}) {}
   ~World() { Stop(); }
 
   // Ends every session and joins the threads.
@@ -286,17 +294,8 @@ class World {
     }
   }
 
-  // All counts of the node that are not zero, as "regions=1 pinned_bytes=4096 "; empty when nothing is held.
-  std::string Held() const {
-    std::string held;
-    for (size_t index = 0; index < kResourceCount; ++index) {
-      const auto resource = static_cast<Resource>(index);
-      if (ledger->used(resource) != 0) {
-        held += std::string(ResourceName(resource)) + "=" + std::to_string(ledger->used(resource)) + " ";
-      }
-    }
-    return held;
-  }
+  // All counts of the node that are not zero; empty when nothing is held.
+  std::string Held() const { return HeldBy(*ledger); }
 
   // Ends the session and waits until everything is reclaimed.
   Reclaimed End(const std::shared_ptr<Session>& session, EndCause cause = EndCause::kClosed) {
@@ -306,22 +305,6 @@ class World {
     EXPECT_TRUE(reclaimed.has_value()) << "the session never ended";
     return reclaimed.value_or(Reclaimed{});
   }
-
-  FaultyOs os{LinuxOs()};
-  ManualClock clock;
-  KernelRandom random;
-  provider::FaultPlan plan;
-  provider::SoftProvider soft;
-  provider::FaultInjectingProvider provider;
-  RecordingObserver observer;
-  std::unique_ptr<WorkerPool> workers;
-  std::unique_ptr<WorkerPool> reapers;
-  TicketTable tickets;
-  std::shared_ptr<Ledger> ledger;
-  TenantDirectory tenants;
-  std::atomic<bool> draining{false};
-  Node node;
-  SessionRegistry registry;
 };
 
 // A process that never exits, or has exited.

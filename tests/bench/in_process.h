@@ -1,11 +1,10 @@
 #pragma once
 
-#include <atomic>
 #include <future>
 #include <memory>
 
 #include "base/os.h"
-#include "daemon/core/session_registry.h"
+#include "daemon/core/wired_node_test.h"
 #include "provider/soft/soft_provider.h"
 #include "tests/bench/bench.h"
 
@@ -17,29 +16,25 @@ class InProcess {
  public:
   // `most_named` and `uid_limits`: settings of the tenants.
   explicit InProcess(uint64_t bytes, size_t most_named = core::kNamedTenants, const core::Limits& uid_limits = {})
-      : tenants_(core::OneTenantForEachUid(uid_limits), ledger_, random_, clock_, most_named),
-        node_{.os = LinuxOs(),
-              .clock = clock_,
-              .random = random_,
-              .provider = provider_,
-              .observer = observer_,
-              .workers = workers_,
-              .reapers = workers_,
-              .tickets = tickets_,
-              .tenants = tenants_,
-              .draining = draining_,
-              .limits = {.pending_threshold_bytes = UINT64_MAX},
-              .ledger = ledger_,
-              .started = clock_.Now()},
-        registry_(node_) {
-    session_ = *registry_.Open(core::Caller{}, "bench");
+      : wired_({.os = LinuxOs(),
+                .clock = clock_,
+                .random = random_,
+                .provider = provider_,
+                .observer = observer_,
+                .workers = workers_,
+                .reapers = workers_,
+                .limits = {.pending_threshold_bytes = UINT64_MAX},
+                .policy = core::OneTenantForEachUid(uid_limits),
+                .ticket_lifetime = std::chrono::minutes(1),
+                .most_named = most_named}) {
+    session_ = *registry().Open(core::Caller{}, "bench");
     adapter_ = *session_->OpenAdapter("soft0", NdkVersion{1, 2});
     pd_ = *session_->CreatePd(adapter_);
     memory_ = AllocateSealed(*session_, bytes);
   }
   ~InProcess() {
-    registry_.End(session_, core::EndCause::kClosed, nullptr);
-    registry_.WaitUntilEmpty(clock_.Now() + std::chrono::minutes(1));
+    registry().End(session_, core::EndCause::kClosed, nullptr);
+    registry().WaitUntilEmpty(clock_.Now() + std::chrono::minutes(1));
   }
 
   core::Session& session() { return *session_; }
@@ -57,11 +52,11 @@ class InProcess {
                      {}, nullptr)
         .ok();
   }
-  core::Node& node() { return node_; }
-  core::SessionRegistry& registry() { return registry_; }
+  core::Node& node() { return wired_.node; }
+  core::SessionRegistry& registry() { return wired_.registry; }
   // A session of another tenant; the caller ends it.
   std::shared_ptr<core::Session> OpenSession(uid_t uid) {
-    return *registry_.Open(core::Caller{.process = {.high = uid, .low = uid}, .uid = uid}, "bench");
+    return *registry().Open(core::Caller{.process = {.high = uid, .low = uid}, .uid = uid}, "bench");
   }
   static bool RegisterOnePage(core::Session& session) {
     const MemoryObjectId memory = AllocateSealed(session, kNdkPageBytes);
@@ -88,13 +83,9 @@ class InProcess {
   KernelRandom random_;
   core::Observer observer_;
   provider::SoftProvider provider_{{}, random_};
+  core::WiredNode wired_;
+  // Declared behind the node, so that its thread is joined first.
   core::WorkerPool workers_{1};
-  core::TicketTable tickets_{random_, clock_, std::chrono::minutes(1)};
-  const std::shared_ptr<core::Ledger> ledger_ = std::make_shared<core::Ledger>(core::Limits{}, nullptr);
-  core::TenantDirectory tenants_;
-  std::atomic<bool> draining_{false};
-  core::Node node_;
-  core::SessionRegistry registry_;
   std::shared_ptr<core::Session> session_;
   AdapterId adapter_;
   ProtectionDomainId pd_;

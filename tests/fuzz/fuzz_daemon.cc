@@ -16,7 +16,6 @@ namespace {
 
 using core::Resource;
 
-constexpr std::chrono::milliseconds kTicketLifetime{30000};
 constexpr std::chrono::seconds kTimeout{20};
 constexpr uid_t kPluginUid = 2000;
 constexpr uid_t kPolicyUid = 3000;
@@ -95,28 +94,19 @@ FuzzDaemon::FuzzDaemon()
     // A refusal is not logged at this level; an internal error is.
     : logger_(log::Options{.level = log::Level::kError}),
       soft_(provider::SoftOptions{.adapters = 2}, random_),
-      tickets_(random_, clock_, kTicketLifetime),
-      ledger_(std::make_shared<core::Ledger>(Limits().node, nullptr)),
-      tenants_(PolicyOfTest(), ledger_, random_, clock_),
-      node_{.os = os_,
-            .clock = clock_,
-            .random = random_,
-            .provider = soft_,
-            .observer = observer_,
-            .workers = workers_,
-            .reapers = reapers_,
-            .tickets = tickets_,
-            .tenants = tenants_,
-            .draining = draining_,
-            .limits = Limits(),
-            .ledger = ledger_,
-            .started = clock_.Now()},
-      registry_(node_),
-      process_(tenants_, soft_, draining_),
+      wired_({.os = os_,
+              .clock = clock_,
+              .random = random_,
+              .provider = soft_,
+              .observer = observer_,
+              .workers = workers_,
+              .reapers = reapers_,
+              .limits = Limits(),
+              .policy = PolicyOfTest()}),
+      process_(wired_.tenants, soft_, wired_.draining),
       server_(
-          gate::GateServices{
-              .observer = observer_, .logger = logger_, .clock = clock_, .delayed_responses = delayed_responses_},
-          node_, registry_, process_, health_) {}
+          gate::GateServices{.observer = observer_, .logger = logger_, .clock = clock_, .delayed_responses = delayed_responses_},
+          wired_.node, wired_.registry, process_, health_) {}
 
 std::unique_ptr<transport::ServedConnection> FuzzDaemon::Serve(char name, UniqueFd& client) {
   std::array<int, 2> ends{};
@@ -132,12 +122,12 @@ std::unique_ptr<transport::ServedConnection> FuzzDaemon::Serve(char name, Unique
 void FuzzDaemon::Advance(std::chrono::milliseconds by) {
   health_.Set(!health_.ready());
   clock_.Advance(by);
-  registry_.EndExpired();
+  wired_.registry.EndExpired();
 }
 
 void FuzzDaemon::CheckNothingLeft(const std::vector<std::string>& secrets) {
-  Check(registry_.WaitUntilEmpty(std::chrono::steady_clock::now() + kTimeout), "every session ends");
-  CheckNothingHeld(node_, os_);
+  Check(wired_.registry.WaitUntilEmpty(std::chrono::steady_clock::now() + kTimeout), "every session ends");
+  CheckNothingHeld(wired_.node, os_);
   observer_.CheckLines(secrets);
 }
 

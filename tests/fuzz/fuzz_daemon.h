@@ -9,8 +9,7 @@
 
 #include "base/mutex.h"
 #include "base/os_fake.h"
-#include "daemon/core/node.h"
-#include "daemon/core/session_registry.h"
+#include "daemon/core/wired_node_test.h"
 #include "daemon/gate/delayed_responses.h"
 #include "daemon/health/health_board.h"
 #include "daemon/log/logger.h"
@@ -75,14 +74,10 @@ class FuzzDaemon {
   const log::Logger logger_;
   provider::SoftProvider soft_;
   DecisionRecorder observer_;
-  core::TicketTable tickets_;
-  const std::shared_ptr<core::Ledger> ledger_;
-  core::TenantDirectory tenants_;
-  std::atomic<bool> draining_{false};
+  core::WiredNode wired_;
+  // Declared behind the node, so that their threads are joined first.
   core::WorkerPool workers_{1};
   core::WorkerPool reapers_{1};
-  core::Node node_;
-  core::SessionRegistry registry_;
   FakeProcess process_;
   health::HealthBoard health_;
   gate::DelayedResponses delayed_responses_;

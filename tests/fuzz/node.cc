@@ -8,31 +8,18 @@
 #include "tests/fuzz/check.h"
 
 namespace rnicd::fuzz {
-namespace {
-
-constexpr std::chrono::seconds kTicketLifetime{30};
-
-}  // namespace
 
 FuzzNode::FuzzNode(const NodeOptions& options)
-    : soft(options.soft, random, std::make_unique<EngineQueue>(engine_jobs)),
-      tickets(random, clock, kTicketLifetime),
-      ledger(std::make_shared<core::Ledger>(options.limits.node, nullptr)),
-      tenants(core::OneTenantForEachUid(options.tenant), ledger, random, clock),
-      node{.os = os,
-           .clock = clock,
-           .random = random,
-           .provider = soft,
-           .observer = observer,
-           .workers = workers,
-           .reapers = reapers,
-           .tickets = tickets,
-           .tenants = tenants,
-           .draining = draining,
-           .limits = options.limits,
-           .ledger = ledger,
-           .started = clock.Now()},
-      registry(node) {}
+    : FuzzGround(options.soft),
+      WiredNode({.os = os,
+                 .clock = clock,
+                 .random = random,
+                 .provider = soft,
+                 .observer = observer,
+                 .workers = workers,
+                 .reapers = reapers,
+                 .limits = options.limits,
+                 .policy = core::OneTenantForEachUid(options.tenant)}) {}
 
 std::shared_ptr<core::Session> FuzzNode::Open(uint64_t process, uid_t uid) {
   auto session = registry.Open(CallerNumbered(process, uid), "fuzz");
@@ -77,22 +64,11 @@ void FuzzNode::EndAll() {
   CheckNothingHeld(node, os);
 }
 
-std::string HeldBy(const core::Ledger& ledger) {
-  std::string held;
-  for (size_t index = 0; index < core::kResourceCount; ++index) {
-    const auto resource = static_cast<core::Resource>(index);
-    if (ledger.used(resource) != 0) {
-      held += std::string(core::ResourceName(resource)) + "=" + std::to_string(ledger.used(resource)) + " ";
-    }
-  }
-  return held;
-}
-
 void CheckNothingHeld(const core::Node& node, const FaultyOs& os) {
-  const std::string held = HeldBy(*node.ledger);
+  const std::string held = core::HeldBy(*node.ledger);
   Check(held.empty(), "nothing is left, but the node counts " + held);
   for (const auto& tenant : node.tenants.Tenants()) {
-    const std::string of_tenant = HeldBy(*tenant->ledger());
+    const std::string of_tenant = core::HeldBy(*tenant->ledger());
     Check(of_tenant.empty(), "nothing is left, but a tenant has " + of_tenant);
   }
   Check(node.provider.live_regions() == 0, "no registration is left in the card");

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -10,8 +9,7 @@
 #include <utility>
 
 #include "base/os_fake.h"
-#include "daemon/core/node.h"
-#include "daemon/core/session_registry.h"
+#include "daemon/core/wired_node_test.h"
 #include "provider/soft/soft_provider.h"
 #include "tests/fuzz/sources.h"
 
@@ -57,8 +55,23 @@ struct NodeOptions {
   core::Limits tenant;
 };
 
+// The dependencies of the node, all controlled by the fuzzer.
+struct FuzzGround {
+  explicit FuzzGround(const provider::SoftOptions& options)
+      : soft(options, random, std::make_unique<EngineQueue>(engine_jobs)) {}
+
+  JobQueue workers;
+  JobQueue reapers;
+  JobQueue engine_jobs;
+  FaultyOs os{LinuxOs()};
+  ManualClock clock;
+  SeededRandom random{1};
+  provider::SoftProvider soft;
+  core::Observer observer;
+};
+
 // The real core and soft card in one thread, deterministic: no randomness, real time or other threads.
-class FuzzNode {
+class FuzzNode : public FuzzGround, public core::WiredNode {
  public:
   explicit FuzzNode(const NodeOptions& options = {});
 
@@ -74,25 +87,8 @@ class FuzzNode {
   void Settle();
   // Ends all sessions and checks that they left nothing.
   void EndAll();
-
-  JobQueue workers;
-  JobQueue reapers;
-  JobQueue engine_jobs;
-  FaultyOs os{LinuxOs()};
-  ManualClock clock;
-  SeededRandom random{1};
-  provider::SoftProvider soft;
-  core::Observer observer;
-  core::TicketTable tickets;
-  std::shared_ptr<core::Ledger> ledger;
-  core::TenantDirectory tenants;
-  std::atomic<bool> draining{false};
-  core::Node node;
-  core::SessionRegistry registry;
 };
 
-// What the ledger still counts, as "regions=1 pinned_bytes=4096 "; empty if nothing is held.
-std::string HeldBy(const core::Ledger& ledger);
 // Fails unless the node, the tenants and the card hold nothing and no file is mapped.
 void CheckNothingHeld(const core::Node& node, const FaultyOs& os);
 // Number of open descriptors of this process.

@@ -105,36 +105,32 @@ EpisodeOptions DrawOptions(Dice& dice) {
   return options;
 }
 
-std::unique_ptr<ManualEngine> World::NewEngine() {
+std::unique_ptr<ManualEngine> Ground::NewEngine() {
   auto engine = std::make_unique<ManualEngine>();
   engine_ = engine.get();
   return engine;
 }
 
-World::World(const EpisodeOptions& options, uint64_t seed, Canary canary)
+Ground::Ground(const provider::SoftOptions& options, uint64_t seed, Canary canary)
     : random(seed),
       witness(canary),
       kernel(LinuxOs(), witness),
       os(kernel),
-      soft(options.soft, random, NewEngine()),
+      soft(options, random, NewEngine()),
       watched(soft, witness),
-      provider(watched, plan),
-      tickets(random, clock, options.ticket_lifetime),
-      ledger(std::make_shared<core::Ledger>(options.limits.node, nullptr)),
-      tenants(options.policy, ledger, random, clock),
-      node{.os = os,
-           .clock = clock,
-           .random = random,
-           .provider = provider,
-           .observer = observer,
-           .workers = workers,
-           .reapers = reapers,
-           .tickets = tickets,
-           .tenants = tenants,
-           .draining = draining,
-           .limits = options.limits,
-           .ledger = ledger,
-           .started = clock.Now()},
-      registry(node) {}
+      provider(watched, plan) {}
+
+World::World(const EpisodeOptions& options, uint64_t seed, Canary canary)
+    : Ground(options.soft, seed, canary),
+      WiredNode({.os = os,
+                 .clock = clock,
+                 .random = random,
+                 .provider = provider,
+                 .observer = observer,
+                 .workers = workers,
+                 .reapers = reapers,
+                 .limits = options.limits,
+                 .policy = options.policy,
+                 .ticket_lifetime = options.ticket_lifetime}) {}
 
 }  // namespace rnicd::simulation

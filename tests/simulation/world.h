@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -8,8 +7,7 @@
 #include <vector>
 
 #include "base/os_fake.h"
-#include "daemon/core/node.h"
-#include "daemon/core/session_registry.h"
+#include "daemon/core/wired_node_test.h"
 #include "provider/decorator/fault_injecting.h"
 #include "provider/soft/soft_provider.h"
 #include "tests/simulation/dice.h"
@@ -53,11 +51,11 @@ class Listener final : public core::Observer {
   std::vector<std::string> decisions;
 };
 
-// Core and the soft card, with everything under and around them controlled by the simulation: random numbers, time,
-// failures, and the moment at which each job runs.
-class World {
+// The dependencies of the node, controlled by the simulation: random numbers, time, failures, and the moment at which
+// each job runs.
+class Ground {
  public:
-  World(const EpisodeOptions& options, uint64_t seed, Canary canary);
+  Ground(const provider::SoftOptions& options, uint64_t seed, Canary canary);
 
  private:
   std::unique_ptr<ManualEngine> NewEngine();
@@ -76,15 +74,15 @@ class World {
   provider::FaultInjectingProvider provider;
   ManualExecutor workers;
   ManualExecutor reapers;
-  core::TicketTable tickets;
   Listener observer;
-  std::shared_ptr<core::Ledger> ledger;
-  core::TenantDirectory tenants;
-  std::atomic<bool> draining{false};
-  core::Node node;
-  core::SessionRegistry registry;
 
   ManualEngine& engine() { return *engine_; }
+};
+
+// Core and the soft card, with everything under and around them in the simulation's hands.
+class World : public Ground, public core::WiredNode {
+ public:
+  World(const EpisodeOptions& options, uint64_t seed, Canary canary);
 };
 
 }  // namespace rnicd::simulation

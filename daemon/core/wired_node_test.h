@@ -1,0 +1,74 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "daemon/core/node.h"
+#include "daemon/core/session_registry.h"
+
+namespace rnicd::core {
+
+// What a test chooses of a node. The references outlive the WiredNode.
+struct NodeParts {
+  Os& os;
+  const Clock& clock;
+  RandomSource& random;
+  provider::Provider& provider;
+  Observer& observer;
+  Executor& workers;
+  Executor& reapers;
+  NodeLimits limits;
+  Policy policy = OneTenantForEachUid(Limits{});
+  std::chrono::milliseconds ticket_lifetime{30000};
+  size_t most_named = kNamedTenants;
+};
+
+// A node wired as the daemon wires it, and its registry. For unit tests, fuzzers, the simulation and benchmarks: it
+// needs no test framework.
+// Lifetime: threads that work for the node are joined before it goes.
+class WiredNode {
+ public:
+  explicit WiredNode(NodeParts parts)
+      : tickets(parts.random, parts.clock, parts.ticket_lifetime),
+        ledger(std::make_shared<Ledger>(parts.limits.node, nullptr)),
+        tenants(std::move(parts.policy), ledger, parts.random, parts.clock, parts.most_named),
+        node{.os = parts.os,
+             .clock = parts.clock,
+             .random = parts.random,
+             .provider = parts.provider,
+             .observer = parts.observer,
+             .workers = parts.workers,
+             .reapers = parts.reapers,
+             .tickets = tickets,
+             .tenants = tenants,
+             .draining = draining,
+             .limits = parts.limits,
+             .ledger = ledger,
+             .started = parts.clock.Now()},
+        registry(node) {}
+
+  TicketTable tickets;
+  const std::shared_ptr<Ledger> ledger;
+  TenantDirectory tenants;
+  std::atomic<bool> draining{false};
+  Node node;
+  SessionRegistry registry;
+};
+
+// What the ledger counts, as "regions=1 pinned_bytes=4096 "; empty when nothing is held.
+inline std::string HeldBy(const Ledger& ledger) {
+  std::string held;
+  for (size_t index = 0; index < kResourceCount; ++index) {
+    const auto resource = static_cast<Resource>(index);
+    if (ledger.used(resource) != 0) {
+      held += std::string(ResourceName(resource)) + "=" + std::to_string(ledger.used(resource)) + " ";
+    }
+  }
+  return held;
+}
+
+}  // namespace rnicd::core
