@@ -105,7 +105,8 @@ FuzzDaemon::FuzzDaemon()
               .policy = PolicyOfTest()}),
       process_(wired_.tenants, soft_, wired_.draining),
       server_(
-          gate::GateServices{.observer = observer_, .logger = logger_, .clock = clock_, .delayed_responses = delayed_responses_},
+          gate::GateServices{
+              .observer = observer_, .logger = logger_, .clock = clock_, .delayed_responses = delayed_responses_},
           wired_.node, wired_.registry, process_, health_) {}
 
 std::unique_ptr<transport::ServedConnection> FuzzDaemon::Serve(char name, UniqueFd& client) {

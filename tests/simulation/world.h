@@ -79,7 +79,7 @@ class Ground {
   ManualEngine& engine() { return *engine_; }
 };
 
-// Core and the soft card, with everything under and around them in the simulation's hands.
+// Core and the soft card, with everything under and around them controlled by the simulation.
 class World : public Ground, public core::WiredNode {
  public:
   World(const EpisodeOptions& options, uint64_t seed, Canary canary);
