@@ -91,6 +91,8 @@ absl::StatusOr<std::string> Get(const std::string& url, std::string certificates
   if (curl_easy_setopt(handle.get(), CURLOPT_CAINFO_BLOB, &blob) != CURLE_OK) {
     return absl::UnavailableError("libcurl takes no certificates from memory");
   }
+  // Otherwise the certificates of the system would be trusted as well.
+  curl_easy_setopt(handle.get(), CURLOPT_CAPATH, nullptr);
   std::string answer;
   std::array<char, CURL_ERROR_SIZE> problem{};
   curl_easy_setopt(handle.get(), CURLOPT_URL, url.c_str());
