@@ -49,6 +49,13 @@ auto ServeFile(uint64_t size) {
   };
 }
 
+// What is promised must come; only a failing test waits so long.
+template <typename Value>
+Value Await(std::future<Value> promised) {
+  const bool came = promised.wait_for(std::chrono::seconds(20)) == std::future_status::ready;
+  return came ? promised.get() : Value(absl::DeadlineExceededError("did not come"));
+}
+
 // A session with a daemon that is sound so far.
 class BrokenWireTest : public testing::Test {
  protected:
@@ -180,7 +187,7 @@ TEST_F(BrokenWireTest, EventsOfUnknownObjectsAreIgnored) {
   event.mutable_session_ending()->set_cause("after them");
   daemon_.SendEvent(event);
   daemon_.EndEvents(grpc::Status::OK);
-  EXPECT_EQ(ErrorInfoOf(ended.get_future().get()).field, "after them");
+  EXPECT_EQ(ErrorInfoOf(Await(ended.get_future())).field, "after them");
 }
 
 // The real daemon completes everything before it ends a session.
@@ -193,11 +200,11 @@ TEST_F(BrokenWireTest, EndOfSessionFailsWhatWasNotCompletedAndWhatWouldPend) {
   event.mutable_session_ending()->set_cause("daemon_stopping");
   daemon_.SendEvent(event);
   daemon_.EndEvents(grpc::Status::OK);
-  const absl::Status status = outcome.get().status();
+  const absl::Status status = Await(std::move(outcome)).status();
   EXPECT_TRUE(FailedWith(status, ErrorReason::SESSION_ENDING));
   EXPECT_EQ(ErrorInfoOf(status).field, "daemon_stopping");
   EXPECT_EQ(daemon_.Calls("CloseMr"), 1) << "its region is closed";
-  EXPECT_TRUE(FailedWith(RegisterPending(*memory).get().status(), ErrorReason::SESSION_ENDING));
+  EXPECT_TRUE(FailedWith(Await(RegisterPending(*memory)).status(), ErrorReason::SESSION_ENDING));
 }
 
 TEST_F(BrokenWireTest, EventStreamThatIsCutFailsWhatPendsAndIsReported) {
@@ -207,20 +214,20 @@ TEST_F(BrokenWireTest, EventStreamThatIsCutFailsWhatPendsAndIsReported) {
   ASSERT_TRUE(memory.ok()) << memory.status();
   auto outcome = RegisterPending(*memory);
   daemon_.EndEvents(grpc::Status(grpc::StatusCode::UNAVAILABLE, "cut"));
-  EXPECT_TRUE(IsTransportFailure(ended.get_future().get()));
-  EXPECT_TRUE(IsTransportFailure(outcome.get().status()));
+  EXPECT_TRUE(IsTransportFailure(Await(ended.get_future())));
+  EXPECT_TRUE(IsTransportFailure(Await(std::move(outcome)).status()));
 }
 
 TEST_F(BrokenWireTest, WhereEventsAreRefusedWhatWouldPendIsRefusedToo) {
   v1::RpcStatus details;
   details.add_details()->PackFrom(DetailOf(ErrorReason::EVENT_STREAM_ALREADY_OPEN));
   daemon_.RefuseEvents(grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, "refused", details.SerializeAsString()));
-  std::promise<void> ended;
-  const auto client = Connect({.on_session_ended = [&ended](const absl::Status&) { ended.set_value(); }});
+  std::promise<absl::Status> ended;
+  const auto client = Connect({.on_session_ended = [&ended](const absl::Status& why) { ended.set_value(why); }});
   const auto memory = Memory::Allocate(*client, {.size = kSize});
   ASSERT_TRUE(memory.ok()) << memory.status();
-  ended.get_future().wait();
-  EXPECT_TRUE(FailedWith(RegisterPending(*memory).get().status(), ErrorReason::EVENT_STREAM_ALREADY_OPEN));
+  EXPECT_TRUE(FailedWith(Await(ended.get_future()), ErrorReason::EVENT_STREAM_ALREADY_OPEN));
+  EXPECT_TRUE(FailedWith(Await(RegisterPending(*memory)).status(), ErrorReason::EVENT_STREAM_ALREADY_OPEN));
 }
 
 }  // namespace
