@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "grpc/health/v1/health.grpc.pb.h"
 #include "tests/support/admin_client.h"
 #include "tests/support/expect.h"
 #include "tests/support/metrics_page.h"
