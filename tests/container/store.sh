@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # Sourced by scripts/container-test, after lib.sh: its tools, and its own storage for images and containers.
 
+# shellcheck disable=SC2034  # for scripts/container-test
 PACKAGES=(buildah podman runc mmdebstrap catatonit jq)
 STORE=$REPO/.cache/container
 BASE=docker.io/library/debian:bookworm-slim
