@@ -33,9 +33,11 @@ if(RNICD_MOLD)
 endif()
 find_program(RNICD_CCACHE ccache)
 if(RNICD_CCACHE)
-  # Without the sloppiness ccache does not cache compilations that use precompiled headers. In depend mode a file that
-  # is not in the cache is not preprocessed before it is compiled.
-  set(launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_DEPEND=1 ${RNICD_CCACHE})
+  # Without the first two words ccache does not cache compilations that use precompiled headers; without the third, the
+  # container that builds the image, which has no LANG, shares nothing with the machine. In depend mode a file that is
+  # not in the cache is not preprocessed before it is compiled.
+  set(launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,locale CCACHE_DEPEND=1
+      ${RNICD_CCACHE})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
   set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
 endif()
