@@ -13,6 +13,10 @@ export CCACHE_DIR=${CCACHE_DIR:-$REPO/.cache/ccache}
 export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$REPO}
 export CCACHE_NOHASHDIR=${CCACHE_NOHASHDIR:-1}
 
+# Exit status of scripts/lint when a download failed and nothing else, so that scripts/test can say so.
+# shellcheck disable=SC2034  # used by both
+NOT_DOWNLOADED=75
+
 BOLD='' DIM='' RED='' GREEN='' PLAIN=''
 if [[ -t 1 && -z ${NO_COLOR:-} ]]; then
   # shellcheck disable=SC2034  # used by the scripts that source this file
