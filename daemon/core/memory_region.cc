@@ -69,10 +69,7 @@ absl::StatusOr<Registration> MemoryRegion::FinishRegister(RegisterRequest reques
                                                   .rights = request.rights});
   const uint64_t bytes = request.range.length;
   if (!device.ok()) {
-    // Released before the failure is reported; the hold stays, so that a waiting close comes after it.
-    request.range = {};
-    request.pinned.Refund();
-    ReturnTo(State::kCreated);
+    Undo(request);
   }
   const absl::StatusOr<Registration> registration =
       device.ok() ? absl::StatusOr<Registration>(Publish(request, *std::move(device))) : device.status();
@@ -85,6 +82,20 @@ absl::StatusOr<Registration> MemoryRegion::FinishRegister(RegisterRequest reques
     observer_.OnTokensIssued(1, 1);
   }
   return registration;
+}
+
+absl::Status MemoryRegion::CancelRegister(RegisterRequest request, const absl::Status& why) {
+  Undo(request);
+  tally_->CountRegistration(false);
+  observer_.OnRegistered({.status = why});
+  return why;
+}
+
+// Before the failure is reported; the hold stays, so that a waiting close comes after it.
+void MemoryRegion::Undo(RegisterRequest& request) {
+  request.range = {};
+  request.pinned.Refund();
+  ReturnTo(State::kCreated);
 }
 
 Registration MemoryRegion::Publish(RegisterRequest& request, std::unique_ptr<provider::DeviceMemoryRegion> device) {
@@ -139,6 +150,11 @@ absl::Status MemoryRegion::FinishDeregister(DeregisterRequest /*request*/) {
     observer_.OnTokensRevoked(1, "deregister");
   }
   return status;
+}
+
+absl::Status MemoryRegion::CancelDeregister(DeregisterRequest /*request*/, const absl::Status& why) {
+  ReturnTo(State::kRegistered);
+  return why;
 }
 
 absl::StatusOr<LocalToken> MemoryRegion::GetLocalToken() const {

@@ -42,13 +42,13 @@ struct RegionView {
 // Created -Initialize-> Initializing -> Initialized                 (the fast kind; work requests do the rest)
 //
 // Each request has two halves. Begin checks the request and takes what it needs; Finish talks to the device, and may
-// run later on another thread. Between the two the region is busy, and a close waits.
+// run later on another thread; Cancel runs instead of it. Between the two the region is busy, and a close waits.
 // Lifetime: holds its protection domain open; a registration holds its memory objects.
 // Threads:  safe; of two racing requests one is refused with REGION_BUSY or a state reason.
 // Source:   NDK_FN_REGISTER_MR, NDK_FN_DEREGISTER_MR, NDK_FN_INITIALIZE_FAST_REGISTER_MR.
 class MemoryRegion final : public Closable {
  public:
-  // A registration that was admitted and must be finished, once.
+  // A registration that was admitted and must be finished or cancelled, once.
   struct RegisterRequest {
     Hold busy;
     MappedRange range;
@@ -56,11 +56,11 @@ class MemoryRegion final : public Closable {
     PinCharge pinned;
     Instant started;
   };
-  // A deregistration that was admitted and must be finished, once.
+  // A deregistration that was admitted and must be finished or cancelled, once.
   struct DeregisterRequest {
     Hold busy;
   };
-  // An initialization of the fast kind that was admitted and must be finished, once.
+  // An initialization of the fast kind that was admitted and must be finished or cancelled, once.
   struct InitializeRequest {
     Hold busy;
     uint32_t max_pages = 0;
@@ -100,11 +100,14 @@ class MemoryRegion final : public Closable {
                                                 const std::shared_ptr<Ledger>& ledger);
   // Errors: those of DeviceProtectionDomain::RegisterMemory; the region is then in the state it had before Begin.
   absl::StatusOr<Registration> FinishRegister(RegisterRequest request);
+  // Undoes BeginRegister without calling the device. Returns `why`; so do the other two.
+  absl::Status CancelRegister(RegisterRequest request, const absl::Status& why);
 
   // Errors: REGION_WRONG_KIND, REGION_NOT_REGISTERED, REGION_BUSY, OBJECT_CLOSING.
   absl::StatusOr<DeregisterRequest> BeginDeregister();
   // Errors: those of DeviceMemoryRegion::Deregister; the region then stays registered.
   absl::Status FinishDeregister(DeregisterRequest request);
+  absl::Status CancelDeregister(DeregisterRequest request, const absl::Status& why);
 
   // Errors: REGION_WRONG_KIND, REGION_ALREADY_INITIALIZED, REGION_BUSY, OBJECT_CLOSING, FIELD_OUT_OF_RANGE,
   // QUOTA_FAST_REGISTER_PAGES.
@@ -112,6 +115,7 @@ class MemoryRegion final : public Closable {
                                                     const std::shared_ptr<Ledger>& ledger);
   // Errors: those of DeviceProtectionDomain::CreateFastRegion; the region is then in the state it had before Begin.
   absl::Status FinishInitialize(InitializeRequest request);
+  absl::Status CancelInitialize(InitializeRequest request, const absl::Status& why);
   // For a work request. Errors: REGION_WRONG_KIND, REGION_NOT_INITIALIZED.
   absl::StatusOr<FastTarget> ForFastRegister() const;
   void RecordFastRegistration(const FastRegistration& registration);
@@ -144,6 +148,8 @@ class MemoryRegion final : public Closable {
 
   absl::Status CheckRegistrable() const RNICD_REQUIRES(mutex_);
   Registration Publish(RegisterRequest& request, std::unique_ptr<provider::DeviceMemoryRegion> device);
+  void Undo(RegisterRequest& request);
+  void Undo(InitializeRequest& request);
   void ReturnTo(State state);
   absl::Status CheckInitializable() const RNICD_REQUIRES(mutex_);
   absl::Status CheckInitialized() const RNICD_REQUIRES(mutex_);

@@ -46,8 +46,7 @@ absl::StatusOr<MemoryRegion::InitializeRequest> MemoryRegion::BeginInitialize(ui
 absl::Status MemoryRegion::FinishInitialize(InitializeRequest request) {
   auto device = domain_->device().CreateFastRegion(request.max_pages, request.remote_access);
   if (!device.ok()) {
-    request.pages.Refund();
-    ReturnTo(State::kCreated);
+    Undo(request);
     return device.status();
   }
   MutexLock lock(mutex_);
@@ -55,6 +54,16 @@ absl::Status MemoryRegion::FinishInitialize(InitializeRequest request) {
   fast_pages_ = std::move(request.pages);
   state_ = State::kInitialized;
   return absl::OkStatus();
+}
+
+absl::Status MemoryRegion::CancelInitialize(InitializeRequest request, const absl::Status& why) {
+  Undo(request);
+  return why;
+}
+
+void MemoryRegion::Undo(InitializeRequest& request) {
+  request.pages.Refund();
+  ReturnTo(State::kCreated);
 }
 
 absl::StatusOr<MemoryRegion::FastTarget> MemoryRegion::ForFastRegister() const {

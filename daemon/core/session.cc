@@ -164,8 +164,8 @@ absl::Status Session::AllocateMemory(const AllocateArguments& arguments, Allocat
   }
   RNICD_ASSIGN_OR_RETURN(Guard guard, Begin());
   RNICD_ASSIGN_OR_RETURN(std::shared_ptr<MemoryObject> memory, NewMemory(arguments.size));
-  auto job = [this, arguments, memory = std::move(memory), done = std::move(done)]() mutable {
-    const absl::Status status = memory->Allocate(arguments.page_bytes, arguments.numa_node);
+  auto job = [this, arguments, memory = std::move(memory), done = std::move(done)](const absl::Status& start) mutable {
+    const absl::Status status = start.ok() ? memory->Allocate(arguments.page_bytes, arguments.numa_node) : start;
     if (status.ok()) {
       done(PublishMemory(std::move(memory), FdDirection::kToClient));
       return;
@@ -193,7 +193,8 @@ absl::StatusOr<Progress> Session::SealMemory(const std::shared_ptr<MemoryObject>
     return Progress::kDone;
   }
   RNICD_ASSIGN_OR_RETURN(Guard guard, Begin());
-  RunOnWorker(std::move(guard), [memory, done] { done(memory->Seal()); });
+  RunOnWorker(std::move(guard),
+              [memory, done](const absl::Status& start) { done(start.ok() ? memory->Seal() : start); });
   return Progress::kPending;
 }
 
@@ -209,7 +210,7 @@ absl::StatusOr<Progress> Session::ReleaseMemory(MemoryObjectId id, const Done& d
     return Progress::kDone;
   }
   RNICD_ASSIGN_OR_RETURN(Guard guard, Begin());
-  RunOnWorker(std::move(guard), [release, done] { done(release()); });
+  RunOnWorker(std::move(guard), [release, done](const absl::Status& start) { done(start.ok() ? release() : start); });
   return Progress::kPending;
 }
 
@@ -222,10 +223,16 @@ void Session::DropMemory(MemoryObjectId id) {
 
 // --- pending requests ---
 
-void Session::RunOnWorker(Guard guard, std::function<void()> job) {
+void Session::RunOnWorker(Guard guard, Job job) {
   // std::function requires copyable captures.
-  auto held = std::make_shared<Guard>(std::move(guard));
-  node_.workers.PostFor(tenant_->number(), [held = std::move(held), job = std::move(job)] { job(); });
+  const auto held = std::make_shared<Guard>(std::move(guard));
+  node_.workers.Enqueue(queue(), [this, held, job = std::move(job)] {
+    job(ending() ? MakeError(ErrorReason::SESSION_ENDING) : absl::OkStatus());
+  });
+  // The end may have begun meanwhile, and looked at the queue too early.
+  if (ending()) {
+    node_.reapers.PostFor(tenant_->number(), [this, held] { CancelQueued(); });
+  }
 }
 
 absl::StatusOr<std::shared_ptr<Charge>> Session::TakeOne(Resource resource) {
@@ -337,7 +344,10 @@ absl::StatusOr<std::optional<Registration>> Session::RegisterMr(const RegisterAr
     return std::optional(registration);
   }
   auto job = std::make_shared<RegisterJob>(*std::move(admitted));
-  RunOnWorker(std::move(guard), [job] { job->report(job->region->FinishRegister(std::move(job->request))); });
+  RunOnWorker(std::move(guard), [job](const absl::Status& start) {
+    job->report(start.ok() ? job->region->FinishRegister(std::move(job->request))
+                           : job->region->CancelRegister(std::move(job->request), start));
+  });
   return std::nullopt;
 }
 
@@ -352,10 +362,11 @@ absl::StatusOr<Progress> Session::DeregisterMr(MemoryRegionId id, PendingChoice 
   RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Charge> charge, TakeOne(Resource::kPendingRequests));
   RNICD_ASSIGN_OR_RETURN(MemoryRegion::DeregisterRequest begun, region->BeginDeregister());
   auto request = std::make_shared<MemoryRegion::DeregisterRequest>(std::move(begun));
-  RunOnWorker(std::move(guard),
-              [region, request, report = Report(RequestKind::kDeregisterMr, id.value, choice, charge, done)] {
-                report(region->FinishDeregister(std::move(*request)));
-              });
+  const Done report = Report(RequestKind::kDeregisterMr, id.value, choice, std::move(charge), done);
+  RunOnWorker(std::move(guard), [region, request, report](const absl::Status& start) {
+    report(start.ok() ? region->FinishDeregister(std::move(*request))
+                      : region->CancelDeregister(std::move(*request), start));
+  });
   return Progress::kPending;
 }
 
@@ -377,7 +388,7 @@ absl::StatusOr<Progress> Session::CloseMr(MemoryRegionId id, PendingChoice choic
   }
   RNICD_ASSIGN_OR_RETURN(const Closable::CloseResult result, region->Close(finish));
   if (last_hold != nullptr) {
-    RunOnWorker(std::move(guard), [last_hold] { last_hold->Release(); });
+    RunOnWorker(std::move(guard), [last_hold](const absl::Status& /*start*/) { last_hold->Release(); });
   }
   return result == Closable::CloseResult::kPending ? Progress::kPending : Progress::kDone;
 }

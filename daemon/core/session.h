@@ -249,8 +249,14 @@ class Session : public std::enable_shared_from_this<Session> {
                                       const WorkRequest& request);
   // Errors: DAEMON_DRAINING.
   absl::Status CheckNotDraining() const;
-  // Runs the job on a worker with the session held.
-  void RunOnWorker(Guard guard, std::function<void()> job);
+  // Work for a worker. Called once: with ok, or with SESSION_ENDING if the session has ended before the work began; it
+  // then undoes what its request has begun, and reports that status.
+  using Job = std::function<void(const absl::Status& start)>;
+  // Queues the job with the session held.
+  void RunOnWorker(Guard guard, Job job);
+  JobOwner queue() const { return {.number = tenant_->number(), .group = id_.value}; }
+  // Cancels the queued jobs of a session that is ending.
+  void CancelQueued();
 
   void EndGuard();
   void TearDown();

@@ -61,15 +61,24 @@ void Session::End(EndCause cause, std::function<void(const Reclaimed&)> on_ended
       if (!ending_) {
         ending_ = true;
         cause_ = cause;
-        if (running_ == 0) {
-          node_.reapers.PostFor(tenant_->number(), [self = shared_from_this()] { self->TearDown(); });
-        }
+        // Held until the queue is cancelled; the last request to finish then starts the teardown.
+        ++running_;
+        auto held = std::make_shared<Guard>(Guard(shared_from_this()));
+        node_.reapers.PostFor(tenant_->number(), [this, held = std::move(held)] { CancelQueued(); });
       }
       return;
     }
     reclaimed = reclaimed_;
   }
   on_ended(reclaimed);
+}
+
+// On a reaper, because each job reports to its caller, and because a large region whose close was queued is closed
+// here.
+void Session::CancelQueued() {
+  for (const std::function<void()>& job : node_.workers.Withdraw(queue())) {
+    job();
+  }
 }
 
 void Session::TearDown() {

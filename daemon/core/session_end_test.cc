@@ -74,23 +74,140 @@ TEST(SessionEnd, WaitsForARunningRequest) {
   EXPECT_EQ(world.Held(), "");
 }
 
-TEST(SessionEnd, APendingRequestIsReportedBeforeTheLastEvent) {
+WorldOptions OneWorker() {
   WorldOptions options = SlowFromTwoPages();
   options.workers = 1;
-  World world(options);
+  return options;
+}
+
+// Requests of every kind that wait for a worker, and their outcomes.
+class QueuedRequests {
+ public:
+  // Before the worker is kept busy.
+  explicit QueuedRequests(Owner& owner)
+      : owner_(owner),
+        domain_(owner.Domain()),
+        memory_(owner.Memory(2)),
+        released_(owner.Memory(2)),
+        unsealed_(*owner.session->ImportMemory(2 * kPage)),
+        registered_(owner.Region(domain_)),
+        closed_(owner.Region(domain_)) {
+    EXPECT_TRUE(owner.Register(registered_, memory_, 2 * kPage).ok());
+    EXPECT_TRUE(owner.Register(closed_, memory_, 2 * kPage).ok());
+  }
+  // While it is busy.
+  void Queue() {
+    Session& session = *owner_.session;
+    EXPECT_TRUE(session.AllocateMemory({.size = kPage}, [this](const auto& got) { Note(got.status()); }).ok());
+    EXPECT_EQ(*session.SealMemory(*session.FindMemory(unsealed_.memory), NoteIt()), Progress::kPending);
+    EXPECT_EQ(*session.ReleaseMemory(released_, NoteIt()), Progress::kPending);
+    const auto note = [this](const absl::StatusOr<Registration>& got) { Note(got.status()); };
+    EXPECT_TRUE(owner_.BeginRegister(owner_.Region(domain_), memory_, 2 * kPage, {}, note).ok());
+    EXPECT_EQ(*session.DeregisterMr(registered_, {}, NoteIt()), Progress::kPending);
+    const MemoryRegionId fast = *session.CreateMr(domain_, true);
+    EXPECT_EQ(*session.InitializeFastRegisterMr({.region = fast, .max_pages = 2}, {}, NoteIt()), Progress::kPending);
+    EXPECT_EQ(*session.CloseMr(closed_, {}, [this](const absl::Status& status) { region_closed.Set(status); }),
+              Progress::kPending);
+  }
+  std::vector<ErrorReason> outcomes() const {
+    MutexLock lock(mutex_);
+    return outcomes_;
+  }
+
+  Awaited<absl::Status> region_closed;
+
+ private:
+  void Note(const absl::Status& status) {
+    MutexLock lock(mutex_);
+    outcomes_.push_back(ErrorInfoOf(status).reason);
+  }
+  Done NoteIt() {
+    return [this](const absl::Status& status) { Note(status); };
+  }
+
+  Owner& owner_;
+  const ProtectionDomainId domain_;
+  const MemoryObjectId memory_;
+  const MemoryObjectId released_;
+  const MemoryTicket unsealed_;
+  const MemoryRegionId registered_;
+  const MemoryRegionId closed_;
+  mutable Mutex mutex_;
+  std::vector<ErrorReason> outcomes_ RNICD_GUARDED_BY(mutex_);
+};
+
+// A session with thousands of queued requests must not keep its memory, or the daemon's stop waiting, until each had
+// its turn. The worker stays busy to the end of the test.
+TEST(SessionEnd, CancelsWhatIsQueuedAndDoesNotWaitForIt) {
+  World world(OneWorker());
+  Owner owner(world);
+  QueuedRequests requests(owner);
+  const uint64_t registered = world.observer.counts().registered;
+  const BusyWorkers busy(*world.workers, 1);
+  requests.Queue();
+  EXPECT_TRUE(requests.outcomes().empty());
+  const Reclaimed reclaimed = world.End(owner.session, EndCause::kProcessExited);
+  EXPECT_EQ(requests.outcomes(), std::vector<ErrorReason>(6, ErrorReason::SESSION_ENDING));
+  EXPECT_TRUE(requests.region_closed.Get().value_or(absl::UnknownError("never")).ok()) << "a close never fails";
+  EXPECT_EQ(reclaimed.failures, 0u);
+  EXPECT_EQ(world.Held(), "");
+  EXPECT_EQ(world.soft.live_regions(), 0u);
+  EXPECT_EQ(world.os.live_mappings(), 0u);
+  EXPECT_EQ(world.observer.counts().registered, registered) << "nothing queued reached the card";
+}
+
+TEST(SessionEnd, WhatIsQueuedForOthersStaysQueued) {
+  World world(OneWorker());
+  Owner owner(world);
+  Owner sibling(world, 2);
+  QueuedRequests requests(owner);
+  QueuedRequests of_sibling(sibling);
+  BusyWorkers busy(*world.workers, 1);
+  requests.Queue();
+  of_sibling.Queue();
+  world.End(owner.session);
+  EXPECT_TRUE(of_sibling.outcomes().empty());
+  busy.Release();
+  EXPECT_TRUE(of_sibling.region_closed.Get().has_value());
+  EXPECT_EQ(of_sibling.outcomes().size(), 6u);
+  EXPECT_THAT(of_sibling.outcomes(), ::testing::Not(::testing::Contains(ErrorReason::SESSION_ENDING)));
+}
+
+TEST(SessionEnd, ARequestThatAWorkerHasBegunIsFinished) {
+  World world(OneWorker());
+  Owner owner(world);
+  Barrier answering;
+  Awaited<absl::Status> allocated;
+  ASSERT_TRUE(owner.session
+                  ->AllocateMemory({.size = kPage},
+                                   [&](const absl::StatusOr<MemoryTicket>& got) {
+                                     allocated.Set(got.status());
+                                     answering.Pass();
+                                   })
+                  .ok());
+  answering.AwaitWaiter();
+  Awaited<Reclaimed> ended;
+  world.registry.End(owner.session, EndCause::kEvicted, [&](const Reclaimed& reclaimed) { ended.Set(reclaimed); });
+  EXPECT_EQ(ended.times(), 0) << "the worker holds the session";
+  answering.Open();
+  ASSERT_TRUE(ended.Get().has_value());
+  EXPECT_EQ(ended.Get()->memory_bytes, kPage) << "it succeeded first and was then taken back";
+  EXPECT_TRUE(allocated.Get()->ok());
+  EXPECT_EQ(world.Held(), "");
+}
+
+TEST(SessionEnd, ACancelledRequestIsReportedBeforeTheLastEvent) {
+  World world(OneWorker());
   Owner owner(world);
   const MemoryRegionId region = owner.Region();
   const MemoryObjectId memory = owner.Memory(2);
-  BusyWorkers busy(*world.workers, 1);
+  const BusyWorkers busy(*world.workers, 1);
   ASSERT_TRUE(owner.BeginRegister(region, memory, 2 * kPage, {.to_events = true, .request_context = 9}, nullptr).ok());
-  Awaited<Reclaimed> ended;
-  world.registry.End(owner.session, EndCause::kEvicted, [&](const Reclaimed& reclaimed) { ended.Set(reclaimed); });
-  busy.Release();
-  ASSERT_TRUE(ended.Get().has_value());
-  EXPECT_EQ(ended.Get()->pinned_bytes, 2 * kPage) << "the registration succeeded first and was then taken back";
+  EXPECT_EQ(world.End(owner.session, EndCause::kEvicted).pinned_bytes, 0u);
   auto event = owner.session->events().Pop();
   ASSERT_TRUE(event.has_value());
   EXPECT_EQ(std::get<RequestCompleted>(event->body).request_context, 9u);
+  EXPECT_THAT(std::get<RequestCompleted>(event->body).status, FailsWith(ErrorReason::SESSION_ENDING));
   event = owner.session->events().Pop();
   ASSERT_TRUE(event.has_value());
   EXPECT_EQ(std::get<SessionEnding>(event->body).cause, EndCause::kEvicted);
@@ -98,30 +215,53 @@ TEST(SessionEnd, APendingRequestIsReportedBeforeTheLastEvent) {
   EXPECT_EQ(world.Held(), "");
 }
 
-TEST(SessionEnd, DuringAnAllocationTheAllocationIsAnsweredAndTakenBack) {
-  WorldOptions options;
-  options.workers = 1;
-  World world(options);
-  Owner owner(world);
-  BusyWorkers busy(*world.workers, 1);
-  Awaited<absl::StatusOr<MemoryTicket>> allocated;
-  ASSERT_TRUE(owner.session
-                  ->AllocateMemory({.size = kPage},
-                                   [&](const absl::StatusOr<MemoryTicket>& outcome) { allocated.Set(outcome); })
-                  .ok());
+// An executor that ends a session at the worst moment: when a request has been admitted and its job is being queued.
+class EndingExecutor final : public Executor {
+ public:
+  explicit EndingExecutor(Executor& under) : under_(under) {}
+  void Enqueue(const JobOwner& owner, std::function<void()> job) override {
+    if (const std::function<void()> end = std::exchange(before_next, nullptr); end != nullptr) {
+      end();
+    }
+    under_.Enqueue(owner, std::move(job));
+  }
+  std::vector<std::function<void()>> Withdraw(const JobOwner& owner) override {
+    auto withdrawn = under_.Withdraw(owner);
+    looked.Set(true);
+    return withdrawn;
+  }
+
+  std::function<void()> before_next;
+  Awaited<bool> looked;
+
+ private:
+  Executor& under_;
+};
+
+TEST(SessionEnd, AJobQueuedWhileTheSessionEndsIsCancelledToo) {
+  WorldGround ground(OneWorker());
+  EndingExecutor workers(*ground.workers);
+  WiredNode wired({.os = ground.os,
+                   .clock = ground.clock,
+                   .random = ground.random,
+                   .provider = ground.provider,
+                   .observer = ground.observer,
+                   .workers = workers,
+                   .reapers = *ground.reapers});
+  auto session = wired.registry.Open(CallerNumbered(1), "");
+  ASSERT_TRUE(session.ok());
+  const BusyWorkers busy(*ground.workers, 1);
   Awaited<Reclaimed> ended;
-  world.registry.End(owner.session, EndCause::kProcessExited, [&](const Reclaimed& got) { ended.Set(got); });
-  EXPECT_EQ(ended.times(), 0);
-  busy.Release();
-  const auto ticket = allocated.Get();
-  ASSERT_TRUE(ticket.has_value() && ticket->ok());
-  ASSERT_TRUE(ended.Get().has_value());
-  EXPECT_EQ(ended.Get()->memory_bytes, kPage);
-  EXPECT_EQ(allocated.times(), 1);
-  EXPECT_EQ(world.os.live_mappings(), 0u);
-  EXPECT_EQ(world.Held(), "");
-  EXPECT_THAT(ExchangeFd(world.node, owner.session->owner(), (*ticket)->ticket, UniqueFd()).status(),
-              FailsWith(ErrorReason::TICKET_UNKNOWN));
+  workers.before_next = [&] {
+    wired.registry.End(*session, EndCause::kEvicted, [&](const Reclaimed& reclaimed) { ended.Set(reclaimed); });
+    EXPECT_TRUE(workers.looked.Get().has_value()) << "the end looks at the queue before the job is in it";
+  };
+  Awaited<absl::Status> allocated;
+  const auto done = [&](const absl::StatusOr<MemoryTicket>& got) { allocated.Set(got.status()); };
+  ASSERT_TRUE((*session)->AllocateMemory({.size = kPage}, done).ok());
+  EXPECT_TRUE(ended.Get().has_value());
+  EXPECT_THAT(allocated.Get().value_or(absl::OkStatus()), FailsWith(ErrorReason::SESSION_ENDING));
+  EXPECT_TRUE(wired.registry.WaitUntilEmpty(std::chrono::steady_clock::now() + kTimeout));
 }
 
 TEST(SessionEnd, OnlyTheFirstCauseCountsAndEveryCallbackRuns) {

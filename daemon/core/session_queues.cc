@@ -50,7 +50,10 @@ absl::StatusOr<Progress> Session::InitializeFastRegisterMr(const InitializeArgum
   auto request = std::make_shared<MemoryRegion::InitializeRequest>(std::move(begun));
   const Done report =
       Report(RequestKind::kInitializeFastRegisterMr, arguments.region.value, choice, std::move(pending), done);
-  RunOnWorker(std::move(guard), [region, request, report] { report(region->FinishInitialize(std::move(*request))); });
+  RunOnWorker(std::move(guard), [region, request, report](const absl::Status& start) {
+    report(start.ok() ? region->FinishInitialize(std::move(*request))
+                      : region->CancelInitialize(std::move(*request), start));
+  });
   return Progress::kPending;
 }
 
@@ -117,8 +120,8 @@ void Session::EndQueuePairsOf(const std::shared_ptr<CompletionQueue>& queue) {
     return;
   }
   // A weak reference: a queue closed meanwhile has no queue pairs, and must not stay open until the job has run.
-  RunOnWorker(*std::move(guard), [this, weak_queue = std::weak_ptr<CompletionQueue>(queue)] {
-    const std::shared_ptr<CompletionQueue> dead = weak_queue.lock();
+  RunOnWorker(*std::move(guard), [this, weak_queue = std::weak_ptr<CompletionQueue>(queue)](const absl::Status& start) {
+    const std::shared_ptr<CompletionQueue> dead = start.ok() ? weak_queue.lock() : nullptr;
     for (const auto& [id, pair] : queue_pairs_.All()) {
       const absl::StatusOr<Closable::Hold> hold = pair->Acquire();
       if (dead != nullptr && hold.ok() && pair->Uses(*dead)) {

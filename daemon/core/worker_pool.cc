@@ -21,23 +21,37 @@ WorkerPool::~WorkerPool() {
   }
 }
 
-void WorkerPool::PostFor(uint64_t owner, std::function<void()> job) {
+void WorkerPool::Enqueue(const JobOwner& owner, std::function<void()> job) {
   {
     MutexLock lock(mutex_);
-    std::deque<std::function<void()>>& jobs = jobs_[owner];
+    std::deque<QueuedJob>& jobs = jobs_[owner.number];
     if (jobs.empty()) {
-      turns_.push_back(owner);
+      turns_.push_back(owner.number);
     }
-    jobs.push_back(std::move(job));
+    jobs.push_back({.owner = owner, .run = std::move(job)});
   }
   changed_.NotifyOne();
+}
+
+std::vector<std::function<void()>> WorkerPool::Withdraw(const JobOwner& owner) {
+  MutexLock lock(mutex_);
+  const auto found = jobs_.find(owner.number);
+  if (found == jobs_.end()) {
+    return {};
+  }
+  std::vector<std::function<void()>> withdrawn = TakeJobs(found->second, owner);
+  if (found->second.empty()) {
+    jobs_.erase(found);
+    std::erase(turns_, owner.number);
+  }
+  return withdrawn;
 }
 
 std::function<void()> WorkerPool::TakeNext() {
   const uint64_t owner = turns_.front();
   turns_.pop_front();
   const auto found = jobs_.find(owner);
-  std::function<void()> job = std::move(found->second.front());
+  std::function<void()> job = std::move(found->second.front().run);
   found->second.pop_front();
   if (found->second.empty()) {
     jobs_.erase(found);

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <iterator>
 #include <thread>
 #include <unordered_map>
 #include <utility>
@@ -12,13 +14,41 @@
 
 namespace rnicd::core {
 
-// Runs jobs later. Threads: safe. Jobs may run in any order, in parallel, and never inside Post.
+// Whose job it is.
+struct JobOwner {
+  // Owners take turns. The number only identifies the owner.
+  uint64_t number = 0;
+  // Jobs of one owner that Withdraw takes back together, such as those of a session. 0 means none.
+  uint64_t group = 0;
+  friend bool operator==(const JobOwner&, const JobOwner&) = default;
+};
+
+// A job that waits for its turn.
+struct QueuedJob {
+  JobOwner owner;
+  std::function<void()> run;
+};
+
+// Removes the jobs of this owner and group from a queue, and returns them in the order they were queued.
+template <typename Queue>
+std::vector<std::function<void()>> TakeJobs(Queue& queue, const JobOwner& owner) {
+  const auto first =
+      std::stable_partition(queue.begin(), queue.end(), [&](const QueuedJob& job) { return job.owner != owner; });
+  std::vector<std::function<void()>> taken;
+  std::transform(first, queue.end(), std::back_inserter(taken), [](QueuedJob& job) { return std::move(job.run); });
+  queue.erase(first, queue.end());
+  return taken;
+}
+
+// Runs jobs later. Threads: safe. Jobs may run in any order, in parallel, and never inside Enqueue.
 class Executor {
  public:
   virtual ~Executor() = default;
-  // Schedules owners round robin: one with many jobs does not delay another's first. The number only identifies the
-  // owner.
-  virtual void PostFor(uint64_t owner, std::function<void()> job) = 0;
+  // Schedules owners round robin: one with many jobs does not delay another's first.
+  virtual void Enqueue(const JobOwner& owner, std::function<void()> job) = 0;
+  // Removes the jobs of this owner and group that have not begun, and returns them in the order they were queued.
+  virtual std::vector<std::function<void()>> Withdraw(const JobOwner& owner) = 0;
+  void PostFor(uint64_t owner, std::function<void()> job) { Enqueue({.number = owner}, std::move(job)); }
   void Post(std::function<void()> job) { PostFor(0, std::move(job)); }
 };
 
@@ -30,7 +60,8 @@ class WorkerPool final : public Executor {
   explicit WorkerPool(uint32_t threads);
   ~WorkerPool() override;
 
-  void PostFor(uint64_t owner, std::function<void()> job) override;
+  void Enqueue(const JobOwner& owner, std::function<void()> job) override;
+  std::vector<std::function<void()>> Withdraw(const JobOwner& owner) override;
 
  private:
   void Run();
@@ -39,7 +70,7 @@ class WorkerPool final : public Executor {
   Mutex mutex_;
   ConditionVariable changed_;
   // Queued jobs by owner, each in the order posted.
-  std::unordered_map<uint64_t, std::deque<std::function<void()>>> jobs_ RNICD_GUARDED_BY(mutex_);
+  std::unordered_map<uint64_t, std::deque<QueuedJob>> jobs_ RNICD_GUARDED_BY(mutex_);
   // Owners in round-robin order; each owner in jobs_ once.
   std::deque<uint64_t> turns_ RNICD_GUARDED_BY(mutex_);
   bool stopping_ RNICD_GUARDED_BY(mutex_) = false;

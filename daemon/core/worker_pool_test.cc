@@ -110,6 +110,53 @@ TEST(WorkerPool, ItsDestructorRunsTheJobsOfEveryOwner) {
   EXPECT_TRUE(std::all_of(ran.begin(), ran.end(), [](int count) { return count == 10; }));
 }
 
+TEST(WorkerPool, AGroupsQueuedJobsAreWithdrawnInOrderAndAllOthersRun) {
+  std::vector<std::string> ran;
+  std::vector<std::function<void()>> withdrawn;
+  Barrier running;
+  {
+    WorkerPool pool(1);
+    const auto queue = [&](const JobOwner& owner, const std::string& name) {
+      pool.Enqueue(owner, [&ran, name] { ran.push_back(name); });
+    };
+    pool.Enqueue({.number = 1, .group = 5}, [&] {
+      running.Pass();
+      ran.emplace_back("begun");
+    });
+    running.AwaitWaiter();
+    queue({.number = 1, .group = 5}, "first");
+    queue({.number = 1, .group = 6}, "another group");
+    queue({.number = 1, .group = 5}, "second");
+    queue({.number = 2, .group = 5}, "another owner");
+    withdrawn = pool.Withdraw({.number = 1, .group = 5});
+    EXPECT_TRUE(pool.Withdraw({.number = 1, .group = 5}).empty());
+    running.Open();
+  }
+  EXPECT_EQ(ran, (std::vector<std::string>{"begun", "another group", "another owner"}));
+  for (const std::function<void()>& job : withdrawn) {
+    job();
+  }
+  EXPECT_EQ(ran.size(), 5u);
+  EXPECT_EQ(ran[3] + " " + ran[4], "first second");
+}
+
+TEST(WorkerPool, AnOwnerWithoutJobsAfterAWithdrawalHasNoTurn) {
+  WorkerPool pool(1);
+  BusyWorkers busy(pool, 1);
+  pool.Enqueue({.number = 1, .group = 5}, [] { ADD_FAILURE() << "it was withdrawn"; });
+  EXPECT_EQ(pool.Withdraw({.number = 1, .group = 5}).size(), 1u);
+  Order order;
+  Awaited<int> last;
+  pool.PostFor(1, [&] { order.emplace_back(1, 0); });
+  pool.PostFor(2, [&] {
+    order.emplace_back(2, 0);
+    last.Set(0);
+  });
+  busy.Release();
+  EXPECT_TRUE(last.Get().has_value());
+  EXPECT_EQ(order, (Order{{1, 0}, {2, 0}}));
+}
+
 TEST(WorkerPool, OfManyPostersNoJobIsLostAndEachOwnersStayInOrder) {
   constexpr uint64_t kOwners = 8;
   constexpr int kJobs = 500;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/os_fake.h"
 #include "daemon/core/wired_node_test.h"
@@ -18,13 +19,18 @@ namespace rnicd::fuzz {
 // Queued work that runs in order when the fuzzer decides.
 class JobQueue final : public core::Executor {
  public:
-  void PostFor(uint64_t /*owner*/, std::function<void()> job) override { jobs_.push_back(std::move(job)); }
+  void Enqueue(const core::JobOwner& owner, std::function<void()> job) override {
+    jobs_.push_back({.owner = owner, .run = std::move(job)});
+  }
+  std::vector<std::function<void()>> Withdraw(const core::JobOwner& owner) override {
+    return core::TakeJobs(jobs_, owner);
+  }
   // Runs the oldest job; false if there is none.
   bool RunOne() {
     if (jobs_.empty()) {
       return false;
     }
-    const std::function<void()> job = std::move(jobs_.front());
+    const std::function<void()> job = std::move(jobs_.front().run);
     jobs_.pop_front();
     job();
     return true;
@@ -32,7 +38,7 @@ class JobQueue final : public core::Executor {
   void Clear() { jobs_.clear(); }
 
  private:
-  std::deque<std::function<void()>> jobs_;
+  std::deque<core::QueuedJob> jobs_;
 };
 
 // Queues the soft card's asynchronous work in the same way.

@@ -125,6 +125,28 @@ TEST(Lifecycle, StopIsBoundedWhileARequestIsRunning) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5 * kSlowness));
 }
 
+// Only what a worker has begun is waited for. One after the other, the registrations would take minutes.
+TEST(Lifecycle, StopCancelsWhatIsQueued) {
+  constexpr int kQueued = 300;
+  const auto daemon =
+      MustStart({.flags = {"--worker_threads=1", "--pending_threshold_bytes=4096", "--drain_timeout_ms=600000",
+                           ProviderFlag("register_delay_us", std::chrono::seconds(1))}});
+  ASSERT_NE(daemon, nullptr);
+  TestSession session(*daemon);
+  const uint64_t memory = session.SealedMemory(kPage);
+  for (int count = 0; count < kQueued; ++count) {
+    v1::RegisterMrRequest request = RegisterRequest(session.CreateMr(), {MdlEntry(memory, 0, kPage, kBase)}, kPage);
+    request.set_allow_pending(true);
+    EXPECT_EQ(session.Register(request).response.ntstatus(), kStatusPending);
+  }
+  EventReader events(session);
+  ExpectStops(*daemon);
+  const std::vector<v1::WatchEventsResponse> rest = events.RestUntilEnd();
+  ASSERT_EQ(rest.size(), kQueued + 1u) << "each request has one outcome";
+  EXPECT_EQ(rest[kQueued - 1].request_completed().error().reason(), v1::ERROR_REASON_SESSION_ENDING);
+  EXPECT_EQ(rest[kQueued].session_ending().cause(), "daemon_stopping");
+}
+
 TEST(Lifecycle, EveryBadFlagIsNamedAtOnce) {
   const ShortRun run =
       RunToItsEnd({.flags = {"--provider=abacus", "--soft_adapters=0", "--log_level=loud", "--log_format=poem",

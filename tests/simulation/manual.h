@@ -17,23 +17,27 @@ namespace rnicd::simulation {
 // Queued jobs that run only when chosen, so that the seed decides their order.
 class ManualJobs {
  public:
-  void Add(std::function<void()> job) { jobs_.push_back(std::move(job)); }
+  void Add(std::function<void()> job, const core::JobOwner& owner = {}) {
+    jobs_.push_back({.owner = owner, .run = std::move(job)});
+  }
   // Runs the job and releases what it holds.
   void Run(size_t index) {
-    const std::function<void()> job = std::move(jobs_[index]);
+    const std::function<void()> job = std::move(jobs_[index].run);
     jobs_.erase(jobs_.begin() + static_cast<std::ptrdiff_t>(index));
     job();
   }
+  std::vector<std::function<void()>> Withdraw(const core::JobOwner& owner) { return core::TakeJobs(jobs_, owner); }
   size_t size() const { return jobs_.size(); }
   void Clear() { jobs_.clear(); }
 
  private:
-  std::vector<std::function<void()>> jobs_;
+  std::vector<core::QueuedJob> jobs_;
 };
 
 class ManualExecutor final : public core::Executor {
  public:
-  void PostFor(uint64_t /*owner*/, std::function<void()> job) override { jobs.Add(std::move(job)); }
+  void Enqueue(const core::JobOwner& owner, std::function<void()> job) override { jobs.Add(std::move(job), owner); }
+  std::vector<std::function<void()>> Withdraw(const core::JobOwner& owner) override { return jobs.Withdraw(owner); }
 
   ManualJobs jobs;
 };

@@ -48,9 +48,9 @@ struct Client {
   // True once everything is reclaimed.
   bool over = false;
   std::vector<uint64_t> end_callbacks;
-  // Worker jobs that delay the end of the session.
+  // Jobs that delay the end of the session: those of workers, and the one that cancels them.
   uint64_t jobs = 0;
-  // The number of `jobs` that are charged.
+  // The number of worker jobs that are charged.
   uint64_t slow_requests = 0;
 
   std::vector<std::shared_ptr<Adapter>> adapters;
@@ -73,6 +73,13 @@ struct Client {
   std::vector<uint64_t> dead_ids;
   std::vector<uint32_t> dead_tokens;
 };
+
+// The refusal of every queued job of a session that is ending.
+inline Refusals Cancelled(const Client& client) {
+  Refusals why;
+  why.If(client.ending, ErrorReason::SESSION_ENDING);
+  return why;
+}
 
 // A ticket that was issued, not used and not revoked.
 struct Ticket {

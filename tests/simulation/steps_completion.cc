@@ -157,6 +157,9 @@ void Overrun(Scene& scene, Client& client, const std::shared_ptr<CompletionQueue
   }
   scene.model.PostToWorker(client, "end the queue pairs of cq" + std::to_string(queue->number),
                            [&scene, &client, queue] {
+                             if (client.ending) {
+                               return;
+                             }
                              auto pairs = client.queue_pairs;
                              Model::SortByIndex(pairs);
                              for (const std::shared_ptr<QueuePair>& pair : pairs) {

@@ -49,8 +49,8 @@ void Issued(Scene& scene, Client& client, const core::MemoryTicket& ticket, core
 // The effect of an allocation's job.
 void ApplyAllocation(Scene& scene, Client& client, const std::shared_ptr<Memory>& memory, uint64_t callback) {
   Faults& faults = scene.model.faults;
-  Refusals why;
-  (void)(faults.Strikes(Fault::kCreateMemoryFile, why) || faults.Strikes(Fault::kAddSeals, why) ||
+  Refusals why = Cancelled(client);
+  (void)(!why.none() || faults.Strikes(Fault::kCreateMemoryFile, why) || faults.Strikes(Fault::kAddSeals, why) ||
          faults.Strikes(Fault::kInspect, why) || faults.Strikes(Fault::kMap, why) ||
          faults.Strikes(Fault::kPopulate, why));
   scene.mailbox.Expect(callback, why);
@@ -308,7 +308,10 @@ void ShareMemory(Scene& scene, Client& client) {
 
 // Seals the memory, up to the first system call that fails.
 Refusals ApplySeal(Scene& scene, const Client& client, Memory& memory) {
-  Refusals why;
+  Refusals why = Cancelled(client);
+  if (!why.none()) {
+    return why;
+  }
   const bool is_there = FindMemory(client, memory.id).get() == &memory;
   why.If(!is_there, ErrorReason::MEMORY_IN_USE);
   why.If(memory.state == Memory::State::kAwaitingFile, ErrorReason::MEMORY_NOT_ATTACHED);
@@ -351,9 +354,9 @@ void SealMemory(Scene& scene, Client& client) {
 
 // Releases the memory if nothing uses it.
 Refusals ApplyRelease(Client& client, const std::shared_ptr<Memory>& memory) {
-  Refusals why;
+  Refusals why = Cancelled(client);
   const bool is_there = FindMemory(client, memory->id) == memory;
-  why.If(memory->uses > 0 || !is_there, ErrorReason::MEMORY_IN_USE);
+  why.If(why.none() && (memory->uses > 0 || !is_there), ErrorReason::MEMORY_IN_USE);
   if (why.none()) {
     Model::Bury(client, memory->id.value);
     Forget(client, *memory);

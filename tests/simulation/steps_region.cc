@@ -49,10 +49,11 @@ void CreateMr(Scene& scene, Client& client) {
 bool HasRoom(const Nic& nic) { return nic.max_keys == 0 || nic.keys < nic.max_keys; }
 
 // The card's handling of an admitted registration.
-Refusals ApplyRegister(Scene& scene, Region& region, const CheckedChain& chain, AccessRights rights) {
+Refusals ApplyRegister(Scene& scene, const Client& client, Region& region, const CheckedChain& chain,
+                       AccessRights rights) {
   Nic& nic = *region.domain->adapter->nic;
-  Refusals why;
-  if (!scene.model.faults.Strikes(Fault::kRegister, why)) {
+  Refusals why = Cancelled(client);
+  if (why.none() && !scene.model.faults.Strikes(Fault::kRegister, why)) {
     why.If(!HasRoom(nic), ErrorReason::DEVICE_OUT_OF_RESOURCES);
   }
   if (!why.none() || scene.world.witness.keys.empty()) {
@@ -94,7 +95,7 @@ void FinishRegister(Scene& scene, Client& client, const std::shared_ptr<Region>&
                     const CheckedChain& chain, AccessRights rights) {
   --client.slow_requests;
   --region->requests;
-  const Refusals why = ApplyRegister(scene, *region, chain, rights);
+  const Refusals why = ApplyRegister(scene, client, *region, chain, rights);
   const bool done = region->state == State::kRegistered;
   scene.model.Complete(client, report, why, done ? std::optional(RegistrationOf(*region)) : std::nullopt);
   const Mailbox::Letter* letter = report.to_events ? nullptr : scene.mailbox.Find(report.callback);
@@ -176,7 +177,7 @@ void RegisterMr(Scene& scene, Client& client) {
     return;
   }
   if (admitted) {
-    why = ApplyRegister(scene, *region, *checked, rights);
+    why = ApplyRegister(scene, client, *region, *checked, rights);
   }
   if (call.Accepted(outcome.status(), why) && outcome->has_value()) {
     CheckRegistration(scene, *region, **outcome);
@@ -198,8 +199,8 @@ void MayGiveBackEarly(Scene& scene, const Client& client, const std::vector<File
 }
 
 Refusals ApplyDeregister(Scene& scene, Client& client, Region& region) {
-  Refusals why;
-  if (!scene.model.faults.Strikes(Fault::kDeregister, why)) {
+  Refusals why = Cancelled(client);
+  if (why.none() && !scene.model.faults.Strikes(Fault::kDeregister, why)) {
     why.If(region.target->windows > 0, ErrorReason::REGION_HAS_WINDOWS);
   }
   region.state = why.none() ? State::kCreated : State::kRegistered;
@@ -278,10 +279,10 @@ void CloseMr(Scene& scene, Client& client) {
   Close(scene, client, *region, must_pend || slow, report_plan.report);
 }
 
-Refusals ApplyInitialize(Scene& scene, Region& region) {
+Refusals ApplyInitialize(Scene& scene, const Client& client, Region& region) {
   Nic& nic = *region.domain->adapter->nic;
-  Refusals why;
-  if (!scene.model.faults.Strikes(Fault::kCreateFastRegion, why)) {
+  Refusals why = Cancelled(client);
+  if (why.none() && !scene.model.faults.Strikes(Fault::kCreateFastRegion, why)) {
     why.If(region.fast_pages > scene.options.soft.max_fast_register_pages, ErrorReason::PAGE_COUNT_UNSUPPORTED);
     why.If(!HasRoom(nic), ErrorReason::DEVICE_OUT_OF_RESOURCES);
   }
@@ -330,7 +331,7 @@ void InitializeFastRegisterMr(Scene& scene, Client& client) {
     region->state = State::kInitializing;
   }
   if (admitted && !slow) {
-    why = ApplyInitialize(scene, *region);
+    why = ApplyInitialize(scene, client, *region);
   }
   if (!call.Accepted(progress, why, slow) || !slow) {
     return;
@@ -341,7 +342,7 @@ void InitializeFastRegisterMr(Scene& scene, Client& client) {
                            [&scene, &client, region, report = report_plan.report] {
                              --client.slow_requests;
                              --region->requests;
-                             scene.model.Complete(client, report, ApplyInitialize(scene, *region));
+                             scene.model.Complete(client, report, ApplyInitialize(scene, client, *region));
                              (void)scene.model.Settle(client);
                            });
 }

@@ -130,6 +130,21 @@ void ApplyTearDown(Scene& scene, Client& client) {
   }
 }
 
+// The effect of the reaper's job that cancels the queued jobs of an ending session, in their order.
+void ApplyCancel(Scene& scene, Client& client) {
+  std::vector<Task>& tasks = scene.model.worker_tasks;
+  const auto first =
+      std::stable_partition(tasks.begin(), tasks.end(), [&client](const Task& task) { return task.client != &client; });
+  const std::vector<Task> cancelled(std::make_move_iterator(first), std::make_move_iterator(tasks.end()));
+  tasks.erase(first, tasks.end());
+  for (const Task& task : cancelled) {
+    --client.jobs;
+    task.apply();
+  }
+  --client.jobs;
+  ReapWhenIdle(scene, client);
+}
+
 void Join(Scene& scene, Client& client) {
   core::Caller caller = client.caller;
   const bool stranger = scene.dice.Chance(30);
@@ -159,7 +174,10 @@ void BeginEnd(Scene& scene, Client& client, EndCause cause) {
   if (!client.ending) {
     client.ending = true;
     client.cause = cause;
-    ReapWhenIdle(scene, client);
+    ++client.jobs;
+    scene.model.reaper_tasks.push_back({.what = "cancel the jobs of s" + std::to_string(client.number),
+                                        .client = &client,
+                                        .apply = [&scene, &client] { ApplyCancel(scene, client); }});
   }
 }
 
