@@ -241,6 +241,12 @@ struct WorldOptions {
   std::chrono::milliseconds ticket_lifetime{30000};
 };
 
+// Seals allocated memory as its owner does: after it has fetched the file.
+inline absl::Status FetchAndSeal(MemoryObject& memory) {
+  RNICD_RETURN_IF_ERROR(memory.DuplicateFile().status());
+  return memory.Seal();
+}
+
 // Options under which requests of two pages or more run on a worker.
 inline WorldOptions SlowFromTwoPages() {
   WorldOptions options;
@@ -353,7 +359,7 @@ class Owner {
     if (!allocated.ok()) {
       return {};
     }
-    EXPECT_TRUE((*session->FindMemory(allocated->memory))->Seal().ok());
+    EXPECT_TRUE(FetchAndSeal(**session->FindMemory(allocated->memory)).ok());
     return allocated->memory;
   }
 

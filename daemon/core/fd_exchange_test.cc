@@ -58,11 +58,14 @@ TEST_F(ExchangeFdTest, AnotherProcessIsRefusedAndItsFileClosed) {
   EXPECT_TRUE(Exchange(import.ticket, MemoryFile()).ok()) << "the owner's ticket still works";
 }
 
-TEST_F(ExchangeFdTest, ADescriptorTooManyOrTooFewIsRefused) {
+TEST_F(ExchangeFdTest, ADescriptorTooManyOrTooFewIsRefusedAndTheTicketStays) {
   const auto allocated = owner_.TryAllocate({.size = kPage});
   ASSERT_TRUE(allocated.ok());
   EXPECT_THAT(Exchange(allocated->ticket, MemoryFile()).status(), FailsAt(ErrorReason::FD_COUNT_WRONG, "fd_count"));
-  EXPECT_THAT(Exchange(Import().ticket).status(), FailsWith(ErrorReason::FD_COUNT_WRONG));
+  EXPECT_TRUE(Exchange(allocated->ticket).ok());
+  const MemoryTicket import = Import();
+  EXPECT_THAT(Exchange(import.ticket).status(), FailsAt(ErrorReason::FD_COUNT_WRONG, "fd_count"));
+  EXPECT_TRUE(Exchange(import.ticket, MemoryFile()).ok());
 }
 
 TEST_F(ExchangeFdTest, ARefusedFileTakesItsMemoryObjectBack) {
@@ -79,17 +82,37 @@ TEST_F(ExchangeFdTest, AnExpiredTicketIsRefused) {
   EXPECT_THAT(Exchange(import.ticket, MemoryFile()).status(), FailsWith(ErrorReason::TICKET_UNKNOWN));
 }
 
-TEST_F(ExchangeFdTest, ASealedFileCannotBeFetchedAnyMore) {
-  const auto allocated = owner_.TryAllocate({.size = kPage});
-  ASSERT_TRUE(allocated.ok());
-  ASSERT_TRUE((*owner_.session->FindMemory(allocated->memory))->Seal().ok());
-  EXPECT_THAT(Exchange(allocated->ticket).status(), FailsWith(ErrorReason::MEMORY_ALREADY_SEALED));
-}
-
-TEST_F(ExchangeFdTest, AReleasedObjectsTicketLeadsNowhere) {
+TEST_F(ExchangeFdTest, ATicketIsRevokedWithItsMemoryObject) {
   const MemoryTicket import = Import();
   ASSERT_EQ(*owner_.session->ReleaseMemory(import.memory, nullptr), Progress::kDone);
-  EXPECT_THAT(Exchange(import.ticket, MemoryFile()).status(), FailsWith(ErrorReason::OBJECT_NOT_FOUND));
+  EXPECT_THAT(Exchange(import.ticket, MemoryFile()).status(), FailsWith(ErrorReason::TICKET_UNKNOWN));
+  const auto allocated = owner_.TryAllocate({.size = kPage});
+  ASSERT_TRUE(allocated.ok());
+  owner_.session->DropMemory(allocated->memory);
+  EXPECT_THAT(Exchange(allocated->ticket).status(), FailsWith(ErrorReason::TICKET_UNKNOWN));
+}
+
+// The bound of the table: an owner can have as many tickets as it may have memory objects.
+TEST(TicketLimit, NoSessionHasMoreTicketsThanItsLimitOfMemoryObjects) {
+  WorldOptions options;
+  options.limits.session[Resource::kMemoryObjects] = 3;
+  World world(options);
+  Owner owner(world);
+  MemoryObjectId last;
+  for (int round = 0; round < 10; ++round) {
+    absl::StatusOr<MemoryTicket> import = owner.session->ImportMemory(kPage);
+    while (import.ok()) {
+      last = import->memory;
+      import = owner.session->ImportMemory(kPage);
+    }
+    EXPECT_THAT(import.status(), FailsWith(ErrorReason::QUOTA_MEMORY_OBJECTS));
+    EXPECT_EQ(ErrorInfoOf(import.status()).limit, 3u);
+    EXPECT_EQ(ErrorInfoOf(import.status()).used, 3u);
+    EXPECT_EQ(world.tickets.size(), 3u);
+    ASSERT_EQ(*owner.session->ReleaseMemory(last, nullptr), Progress::kDone);
+  }
+  world.End(owner.session);
+  EXPECT_EQ(world.tickets.size(), 0u);
 }
 
 TEST_F(ExchangeFdTest, AnEndingSessionTakesNoFile) {

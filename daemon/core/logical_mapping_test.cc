@@ -19,7 +19,7 @@ class LogicalMappingTest : public ::testing::Test {
   std::shared_ptr<MemoryObject> NewMemory(const std::shared_ptr<Ledger>& owner) {
     auto memory = std::make_shared<MemoryObject>(world_.os, kMemoryPages * kPage, PinsOf(owner), Charge(), Charge());
     EXPECT_TRUE(memory->Allocate(kPage, std::nullopt).ok());
-    EXPECT_TRUE(memory->Seal().ok());
+    EXPECT_TRUE(FetchAndSeal(*memory).ok());
     return memory;
   }
   static MappedRange RangeOf(const std::shared_ptr<MemoryObject>& memory, uint64_t offset, uint64_t bytes) {

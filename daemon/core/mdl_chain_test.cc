@@ -22,7 +22,7 @@ class MdlChainTest : public ::testing::Test {
     objects_[id] = std::make_shared<MemoryObject>(LinuxOs(), pages * kPage, pins_, Charge(), Charge());
     EXPECT_TRUE(objects_[id]->Allocate(kPage, std::nullopt).ok());
     if (seal) {
-      EXPECT_TRUE(objects_[id]->Seal().ok());
+      EXPECT_TRUE(FetchAndSeal(*objects_[id]).ok());
     }
   }
 

@@ -49,6 +49,7 @@ absl::Status MemoryObject::BeginWork(State expected) {
   }
   switch (state_) {
     case State::kAwaitingFile:
+    case State::kAwaitingFetch:
       return MakeError(ErrorReason::MEMORY_NOT_ATTACHED, "memory_id");
     case State::kSealed:
     case State::kAttached:
@@ -71,7 +72,7 @@ absl::Status MemoryObject::Allocate(uint64_t page_bytes, std::optional<uint32_t>
     RNICD_ASSIGN_OR_RETURN(const MemoryFileFacts facts, os_.Inspect(file.get()));
     return MapAndPopulate(std::move(file), facts, numa_node);
   }();
-  EndWork(status.ok() ? State::kAttached : State::kAwaitingFile);
+  EndWork(status.ok() ? State::kAwaitingFetch : State::kAwaitingFile);
   return status;
 }
 
@@ -130,10 +131,10 @@ absl::Status MemoryObject::MapAndPopulate(UniqueFd file, const MemoryFileFacts& 
 }
 
 absl::StatusOr<UniqueFd> MemoryObject::DuplicateFile() {
-  RNICD_RETURN_IF_ERROR(BeginWork(State::kAttached));
+  RNICD_RETURN_IF_ERROR(BeginWork(State::kAwaitingFetch));
   UniqueFd duplicate(fcntl(file_.get(), F_DUPFD_CLOEXEC, 0));
   const int error = errno;
-  EndWork(State::kAttached);
+  EndWork(duplicate.valid() ? State::kAttached : State::kAwaitingFetch);
   if (!duplicate.valid()) {
     return ErrnoStatus("fcntl(F_DUPFD_CLOEXEC)", error);
   }
@@ -170,13 +171,23 @@ absl::StatusOr<MemoryObject::Use> MemoryObject::BeginUse() {
   }
 }
 
+void MemoryObject::Hold(OwnedTicket ticket) {
+  MutexLock lock(mutex_);
+  if (state_ != State::kReleased) {
+    ticket_ = std::move(ticket);
+  }
+}
+
 absl::Status MemoryObject::Release() {
   {
+    // Revoked when the lock is released.
+    OwnedTicket ticket;
     MutexLock lock(mutex_);
     if (uses_ > 0 || state_ == State::kWorking || state_ == State::kReleased) {
       return MakeError(ErrorReason::MEMORY_IN_USE, "memory_id");
     }
     state_ = State::kReleased;
+    ticket = std::move(ticket_);
   }
   absl::Status status;
   if (!mapping_.empty()) {

@@ -12,6 +12,7 @@
 #include "base/os.h"
 #include "daemon/core/ledger.h"
 #include "daemon/core/pinned_pages.h"
+#include "daemon/core/ticket_table.h"
 
 namespace rnicd::core {
 
@@ -49,15 +50,18 @@ class MemoryObject : public std::enable_shared_from_this<MemoryObject> {
   // MEMORY_TOO_SHORT, MEMORY_SIZE_UNALIGNED, MEMORY_PAGES_UNAVAILABLE. A refused file is closed and left unchanged,
   // except that it may now be sealed against shrinking.
   absl::Status Attach(UniqueFd file);
-  // A descriptor of the file for the owner. Errors: MEMORY_NOT_ATTACHED, MEMORY_ALREADY_SEALED.
+  // A descriptor of an allocated file for the owner, once. Errors: MEMORY_NOT_ATTACHED, MEMORY_ALREADY_SEALED.
   absl::StatusOr<UniqueFd> DuplicateFile();
   // Errors: MEMORY_NOT_ATTACHED, MEMORY_ALREADY_SEALED, MEMORY_SEAL_REFUSED, MEMORY_PAGES_UNAVAILABLE. May be retried
-  // after a failure.
+  // after a failure. An allocated file that its owner has not fetched is not attached: it could not be mapped any more.
   absl::Status Seal();
   // Errors: MEMORY_NOT_ATTACHED, MEMORY_NOT_SEALED.
   absl::StatusOr<Use> BeginUse();
   // Unmaps and closes. Errors: MEMORY_IN_USE.
   absl::Status Release();
+
+  // Keeps the ticket for the object's file valid until the object is released.
+  void Hold(OwnedTicket ticket);
 
   uint64_t size() const { return size_; }
   // Bytes of one page. Valid while a Use exists, and after Seal.
@@ -67,7 +71,8 @@ class MemoryObject : public std::enable_shared_from_this<MemoryObject> {
   const std::shared_ptr<const FilePins>& pins() const { return pins_; }
 
  private:
-  enum class State : uint8_t { kAwaitingFile, kWorking, kAttached, kSealed, kReleased };
+  // kAttached: the daemon and the owner both have the file.
+  enum class State : uint8_t { kAwaitingFile, kAwaitingFetch, kWorking, kAttached, kSealed, kReleased };
 
   // Moves to kWorking when the object is in `expected`; the thread that moved it owns file_, mapping_ and page_bytes_.
   absl::Status BeginWork(State expected);
@@ -91,6 +96,7 @@ class MemoryObject : public std::enable_shared_from_this<MemoryObject> {
   uint64_t uses_ RNICD_GUARDED_BY(mutex_) = 0;
   Charge object_charge_ RNICD_GUARDED_BY(mutex_);
   Charge bytes_charge_ RNICD_GUARDED_BY(mutex_);
+  OwnedTicket ticket_ RNICD_GUARDED_BY(mutex_);
 };
 
 }  // namespace rnicd::core

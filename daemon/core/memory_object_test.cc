@@ -204,6 +204,17 @@ TEST_F(MemoryObjectTest, BeforeTheAttachNothingCanBeDoneWithIt) {
   EXPECT_THAT(object->BeginUse().status(), FailsWith(ErrorReason::MEMORY_NOT_ATTACHED));
 }
 
+// Sealed, the file could not be mapped writable any more, and its owner has no mapping yet.
+TEST_F(MemoryObjectTest, AnAllocatedFileIsNotSealedBeforeItsOwnerHasFetchedIt) {
+  const auto object = NewObject();
+  ASSERT_TRUE(object->Allocate(kPage, std::nullopt).ok());
+  EXPECT_THAT(object->Seal(), FailsAt(ErrorReason::MEMORY_NOT_ATTACHED, "memory_id"));
+  const auto file = object->DuplicateFile();
+  ASSERT_TRUE(file.ok());
+  EXPECT_TRUE(OwnersMapping(file->get()).made()) << "the refusal has sealed nothing";
+  EXPECT_TRUE(object->Seal().ok());
+}
+
 TEST_F(MemoryObjectTest, BeforeTheSealItCannotBeUsed) {
   EXPECT_THAT(Attached(MemoryFile())->BeginUse().status(), FailsWith(ErrorReason::MEMORY_NOT_SEALED));
 }

@@ -151,11 +151,12 @@ absl::StatusOr<std::shared_ptr<MemoryObject>> Session::NewMemory(uint64_t size) 
   return std::make_shared<MemoryObject>(node_.os, size, pins_, std::move(object), std::move(bytes));
 }
 
-MemoryTicket Session::PublishMemory(std::shared_ptr<MemoryObject> memory, FdDirection direction) {
-  const MemoryObjectId id = memories_.Insert(std::move(memory));
-  TicketTable::Entry entry{
-      .session = weak_from_this(), .session_id = id_, .memory = id, .direction = direction, .process = owner_.process};
-  return MemoryTicket{.memory = id, .ticket = node_.tickets.Issue(std::move(entry))};
+MemoryTicket Session::PublishMemory(const std::shared_ptr<MemoryObject>& memory, FdDirection direction) {
+  const MemoryObjectId id = memories_.Insert(memory);
+  const FdTicket ticket = node_.tickets.Issue(
+      {.session = weak_from_this(), .memory = id, .direction = direction, .process = owner_.process});
+  memory->Hold(OwnedTicket(node_.tickets, ticket));
+  return MemoryTicket{.memory = id, .ticket = ticket};
 }
 
 absl::Status Session::AllocateMemory(const AllocateArguments& arguments, AllocateDone done) {
@@ -167,7 +168,7 @@ absl::Status Session::AllocateMemory(const AllocateArguments& arguments, Allocat
   auto job = [this, arguments, memory = std::move(memory), done = std::move(done)](const absl::Status& start) mutable {
     const absl::Status status = start.ok() ? memory->Allocate(arguments.page_bytes, arguments.numa_node) : start;
     if (status.ok()) {
-      done(PublishMemory(std::move(memory), FdDirection::kToClient));
+      done(PublishMemory(memory, FdDirection::kToClient));
       return;
     }
     // Refunded before the response, so that the caller's next request does not exceed its quota because of this one.
@@ -179,8 +180,8 @@ absl::Status Session::AllocateMemory(const AllocateArguments& arguments, Allocat
 }
 
 absl::StatusOr<MemoryTicket> Session::ImportMemory(uint64_t size) {
-  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<MemoryObject> memory, NewMemory(size));
-  return PublishMemory(std::move(memory), FdDirection::kToDaemon);
+  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<MemoryObject> memory, NewMemory(size));
+  return PublishMemory(memory, FdDirection::kToDaemon);
 }
 
 absl::StatusOr<std::shared_ptr<MemoryObject>> Session::FindMemory(MemoryObjectId id) {

@@ -221,7 +221,7 @@ class Session : public std::enable_shared_from_this<Session> {
   // Tables are named by member pointers: the thread safety analysis would take a reference to one for an access without
   // the lock.
   absl::StatusOr<std::shared_ptr<MemoryObject>> NewMemory(uint64_t size);
-  MemoryTicket PublishMemory(std::shared_ptr<MemoryObject> memory, FdDirection direction);
+  MemoryTicket PublishMemory(const std::shared_ptr<MemoryObject>& memory, FdDirection direction);
   bool IsSlow(uint64_t bytes) const { return bytes >= node_.limits.pending_threshold_bytes; }
   // A registration that was admitted. Without `report` it must be finished synchronously.
   struct RegisterJob {

@@ -113,7 +113,6 @@ void Session::TearDown() {
 // Children before parents: queue pairs first, so that no transfer is left; windows before the regions they are bound
 // to; and the memory when nothing uses it any more.
 Reclaimed Session::Reclaim(EndCause cause) {
-  node_.tickets.RevokeFor(id_);
   Reclaimed reclaimed;
   reclaimed.pinned_bytes = ledger_->used(Resource::kPinnedBytes);
   reclaimed.memory_bytes = ledger_->used(Resource::kMemoryBytes);

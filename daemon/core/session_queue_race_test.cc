@@ -191,7 +191,8 @@ class Round {
     if (!outcome.has_value() || !outcome->ok()) {
       return;
     }
-    if (const auto memory = tenant.session->FindMemory((*outcome)->memory); memory.ok() && (*memory)->Seal().ok()) {
+    if (const auto memory = tenant.session->FindMemory((*outcome)->memory);
+        memory.ok() && FetchAndSeal(**memory).ok()) {
       tenant.Remember((*outcome)->memory);
     }
   }

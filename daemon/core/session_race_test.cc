@@ -131,7 +131,7 @@ class Round {
   }
   void Seal(Client& client, MemoryObjectId id) {
     if (const auto memory = client.session->FindMemory(id); memory.ok()) {
-      (void)(*memory)->Seal();
+      (void)FetchAndSeal(**memory);
     }
   }
   void Allocate(Client& client, Random&) {

@@ -1,39 +1,51 @@
 #include "daemon/core/ticket_table.h"
 
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "base/status.h"
 
 namespace rnicd::core {
+namespace {
+
+absl::Status UnknownTicket() { return MakeError(ErrorReason::TICKET_UNKNOWN, "fd_ticket"); }
+
+}  // namespace
 
 FdTicket TicketTable::Issue(Entry entry) {
   const uint64_t bits[2] = {random_.Next(), random_.Next()};
   FdTicket ticket;
   static_assert(sizeof(bits) == sizeof(ticket));
   std::memcpy(ticket.data(), bits, sizeof(bits));
-  entry.expiry = clock_.Now() + lifetime_;
   MutexLock lock(mutex_);
   DropExpired();
-  tickets_.insert_or_assign(ticket, std::move(entry));
+  queue_.push_back({.ticket = ticket, .entry = std::move(entry), .expiry = clock_.Now() + lifetime_});
+  tickets_.insert_or_assign(ticket, std::prev(queue_.end()));
   return ticket;
 }
 
-absl::StatusOr<TicketTable::Entry> TicketTable::Redeem(const FdTicket& ticket, const ProcessKey& process) {
+absl::StatusOr<TicketTable::Entry> TicketTable::Find(const FdTicket& ticket, const ProcessKey& process) const {
   MutexLock lock(mutex_);
-  DropExpired();
-  const auto found = tickets_.find(ticket);
-  if (found == tickets_.end() || found->second.process != process) {
-    return MakeError(ErrorReason::TICKET_UNKNOWN, "fd_ticket");
-  }
-  Entry entry = std::move(found->second);
-  tickets_.erase(found);
-  return entry;
+  const Queue::iterator issued = Locate(ticket, process);
+  return issued != queue_.end() ? absl::StatusOr<Entry>(issued->entry) : UnknownTicket();
 }
 
-void TicketTable::RevokeFor(SessionId session) {
+absl::Status TicketTable::Redeem(const FdTicket& ticket, const ProcessKey& process) {
   MutexLock lock(mutex_);
-  std::erase_if(tickets_, [session](const auto& ticket) { return ticket.second.session_id == session; });
+  const Queue::iterator issued = Locate(ticket, process);
+  if (issued == queue_.end()) {
+    return UnknownTicket();
+  }
+  Erase(issued);
+  return absl::OkStatus();
+}
+
+void TicketTable::Revoke(const FdTicket& ticket) {
+  MutexLock lock(mutex_);
+  if (const auto found = tickets_.find(ticket); found != tickets_.end()) {
+    Erase(found->second);
+  }
 }
 
 uint64_t TicketTable::size() const {
@@ -42,9 +54,22 @@ uint64_t TicketTable::size() const {
   return tickets_.size();
 }
 
+TicketTable::Queue::iterator TicketTable::Locate(const FdTicket& ticket, const ProcessKey& process) const {
+  DropExpired();
+  const auto found = tickets_.find(ticket);
+  return found != tickets_.end() && found->second->entry.process == process ? found->second : queue_.end();
+}
+
+void TicketTable::Erase(Queue::iterator issued) const {
+  tickets_.erase(issued->ticket);
+  queue_.erase(issued);
+}
+
 void TicketTable::DropExpired() const {
   const Instant now = clock_.Now();
-  std::erase_if(tickets_, [now](const auto& ticket) { return ticket.second.expiry <= now; });
+  while (!queue_.empty() && queue_.front().expiry <= now) {
+    Erase(queue_.begin());
+  }
 }
 
 }  // namespace rnicd::core

@@ -11,13 +11,12 @@ constexpr std::chrono::milliseconds kLifetime{1000};
 
 class TicketTableTest : public ::testing::Test {
  protected:
-  static TicketTable::Entry EntryOf(uint64_t session, uint64_t process) {
-    TicketTable::Entry entry;
-    entry.session_id = SessionId{session};
-    entry.memory = MemoryObjectId{99};
-    entry.direction = FdDirection::kToDaemon;
-    entry.process = {.high = 0, .low = process};
-    return entry;
+  FdTicket Issue(uint64_t process = 10) {
+    return table_.Issue(
+        {.memory = MemoryObjectId{99}, .direction = FdDirection::kToDaemon, .process = {.high = 0, .low = process}});
+  }
+  absl::Status Redeem(const FdTicket& ticket, const ProcessKey& process = {.high = 0, .low = 10}) {
+    return table_.Redeem(ticket, process);
   }
 
   ManualClock clock_;
@@ -26,46 +25,74 @@ class TicketTableTest : public ::testing::Test {
 };
 
 TEST_F(TicketTableTest, ATicketWorksOnce) {
-  const FdTicket ticket = table_.Issue(EntryOf(1, 10));
-  const auto entry = table_.Redeem(ticket, {.high = 0, .low = 10});
-  ASSERT_TRUE(entry.ok());
-  EXPECT_EQ(entry->memory, MemoryObjectId{99});
-  EXPECT_EQ(entry->direction, FdDirection::kToDaemon);
-  EXPECT_THAT(table_.Redeem(ticket, {.high = 0, .low = 10}).status(), FailsWith(ErrorReason::TICKET_UNKNOWN));
+  const FdTicket ticket = Issue();
+  EXPECT_TRUE(Redeem(ticket).ok());
+  EXPECT_THAT(Redeem(ticket), FailsWith(ErrorReason::TICKET_UNKNOWN));
+  EXPECT_EQ(table_.size(), 0u);
+}
+
+TEST_F(TicketTableTest, FindingATicketDoesNotUseItUp) {
+  const FdTicket ticket = Issue();
+  for (int time = 0; time < 2; ++time) {
+    const auto entry = table_.Find(ticket, {.high = 0, .low = 10});
+    ASSERT_TRUE(entry.ok());
+    EXPECT_EQ(entry->memory, MemoryObjectId{99});
+    EXPECT_EQ(entry->direction, FdDirection::kToDaemon);
+  }
+  EXPECT_TRUE(Redeem(ticket).ok());
 }
 
 TEST_F(TicketTableTest, AnotherProcessIsRefusedAndTheOwnersTicketStays) {
-  const FdTicket ticket = table_.Issue(EntryOf(1, 10));
-  EXPECT_THAT(table_.Redeem(ticket, {.high = 0, .low = 11}).status(), FailsWith(ErrorReason::TICKET_UNKNOWN));
-  EXPECT_THAT(table_.Redeem(ticket, {.high = 1, .low = 10}).status(), FailsWith(ErrorReason::TICKET_UNKNOWN));
-  EXPECT_TRUE(table_.Redeem(ticket, {.high = 0, .low = 10}).ok());
+  const FdTicket ticket = Issue();
+  for (const ProcessKey& other : {ProcessKey{.high = 0, .low = 11}, ProcessKey{.high = 1, .low = 10}}) {
+    EXPECT_THAT(table_.Find(ticket, other).status(), FailsWith(ErrorReason::TICKET_UNKNOWN));
+    EXPECT_THAT(Redeem(ticket, other), FailsWith(ErrorReason::TICKET_UNKNOWN));
+  }
+  EXPECT_TRUE(Redeem(ticket).ok());
 }
 
 TEST_F(TicketTableTest, ExpiresAtTheEndOfItsLifetimeAndNotBefore) {
-  const FdTicket early = table_.Issue(EntryOf(1, 10));
-  const FdTicket late = table_.Issue(EntryOf(1, 10));
+  const FdTicket early = Issue();
+  const FdTicket late = Issue();
   clock_.Advance(kLifetime - std::chrono::milliseconds(1));
-  EXPECT_TRUE(table_.Redeem(early, {.high = 0, .low = 10}).ok());
+  EXPECT_TRUE(Redeem(early).ok());
   clock_.Advance(std::chrono::milliseconds(1));
-  EXPECT_THAT(table_.Redeem(late, {.high = 0, .low = 10}).status(), FailsWith(ErrorReason::TICKET_UNKNOWN));
+  EXPECT_THAT(Redeem(late), FailsWith(ErrorReason::TICKET_UNKNOWN));
   EXPECT_EQ(table_.size(), 0u) << "an expired ticket takes no room";
 }
 
-TEST_F(TicketTableTest, ASessionsTicketsGoTogetherAndOthersStay) {
-  const FdTicket gone = table_.Issue(EntryOf(1, 10));
-  const FdTicket kept = table_.Issue(EntryOf(2, 10));
-  table_.RevokeFor(SessionId{1});
-  EXPECT_THAT(table_.Redeem(gone, {.high = 0, .low = 10}).status(), FailsWith(ErrorReason::TICKET_UNKNOWN));
-  EXPECT_TRUE(table_.Redeem(kept, {.high = 0, .low = 10}).ok());
+TEST_F(TicketTableTest, EachExpiresInItsTurnWhateverWasUsedBetween) {
+  const FdTicket first = Issue();
+  clock_.Advance(kLifetime / 4);
+  const FdTicket used = Issue();
+  clock_.Advance(kLifetime / 4);
+  const FdTicket last = Issue();
+  EXPECT_TRUE(Redeem(used).ok());
+  clock_.Advance(kLifetime / 2);
+  EXPECT_THAT(Redeem(first), FailsWith(ErrorReason::TICKET_UNKNOWN));
+  EXPECT_EQ(table_.size(), 1u);
+  EXPECT_TRUE(Redeem(last).ok());
+}
+
+TEST_F(TicketTableTest, AnOwnedTicketIsRevokedWithItsOwnerAndNoOther) {
+  const FdTicket kept = Issue();
+  const FdTicket owned = Issue();
+  {
+    OwnedTicket first(table_, owned);
+    const OwnedTicket second(std::move(first));
+    EXPECT_EQ(table_.size(), 2u);
+  }
+  EXPECT_THAT(Redeem(owned), FailsWith(ErrorReason::TICKET_UNKNOWN));
+  EXPECT_TRUE(Redeem(kept).ok());
 }
 
 TEST_F(TicketTableTest, TicketsDifferAndAGuessIsRefused) {
   std::set<FdTicket> seen;
   for (int index = 0; index < 1000; ++index) {
-    EXPECT_TRUE(seen.insert(table_.Issue(EntryOf(1, 10))).second);
+    EXPECT_TRUE(seen.insert(Issue()).second);
   }
   EXPECT_EQ(table_.size(), 1000u);
-  EXPECT_THAT(table_.Redeem(FdTicket{}, {.high = 0, .low = 10}).status(), FailsWith(ErrorReason::TICKET_UNKNOWN));
+  EXPECT_THAT(Redeem(FdTicket{}), FailsWith(ErrorReason::TICKET_UNKNOWN));
 }
 
 }  // namespace

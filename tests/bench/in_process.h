@@ -76,7 +76,8 @@ class InProcess {
         {.size = bytes},
         [&](const absl::StatusOr<core::MemoryTicket>& ticket) { allocated.set_value(ticket->memory); });
     const MemoryObjectId id = begun.ok() ? allocated.get_future().get() : MemoryObjectId{};
-    return (*session.FindMemory(id))->Seal().ok() ? id : MemoryObjectId{};
+    const std::shared_ptr<core::MemoryObject> memory = *session.FindMemory(id);
+    return memory->DuplicateFile().ok() && memory->Seal().ok() ? id : MemoryObjectId{};
   }
 
   SteadyClock clock_;

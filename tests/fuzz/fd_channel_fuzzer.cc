@@ -268,6 +268,9 @@ class Exchange {
     Check(ticket != nullptr, "a ticket that was not issued is refused");
     Check(ticket->session->owner().process == caller.process, "a ticket is refused for another process");
     Check(!ticket->used, "a ticket works once");
+    if (FailedWith(outcome.status(), ErrorReason::FD_COUNT_WRONG)) {
+      return outcome;
+    }
     ticket->used = true;
     if (!outcome.ok() && ticket->to_daemon) {
       Check(!ticket->session->FindMemory(ticket->memory).ok(), "a refused import leaves no memory object");

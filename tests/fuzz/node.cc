@@ -38,7 +38,8 @@ MemoryObjectId FuzzNode::Allocate(core::Session& session, uint64_t size, bool se
   Settle();
   Check(allocated.has_value(), "an allocation completes");
   if (seal) {
-    Check((*session.FindMemory(allocated->memory))->Seal().ok(), "memory can be sealed");
+    const std::shared_ptr<core::MemoryObject> memory = *session.FindMemory(allocated->memory);
+    Check(memory->DuplicateFile().ok() && memory->Seal().ok(), "memory can be sealed");
   }
   return allocated->memory;
 }

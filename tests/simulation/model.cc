@@ -269,6 +269,10 @@ void Model::RemoveWindow(Client& client, Window& window) {
   Remove(client.windows, window);
 }
 
+void Model::RevokeTicket(const Client& client, MemoryObjectId memory) {
+  std::erase_if(tickets, [&](const Ticket& ticket) { return ticket.client == &client && ticket.memory == memory; });
+}
+
 void Model::FinishClose(Client& client, const Closing& closing, uint64_t id) {
   Bury(client, id);
   if (closing.report.has_value()) {

@@ -169,6 +169,8 @@ class Model {
     });
   }
 
+  // Revokes the ticket of a memory object, if it is still valid.
+  void RevokeTicket(const Client& client, MemoryObjectId memory);
   static void Bury(Client& client, uint64_t id);
   static void BuryToken(Client& client, uint32_t token);
 

@@ -61,6 +61,7 @@ void ApplyAllocation(Scene& scene, Client& client, const std::shared_ptr<Memory>
   }
   memory->id = letter->ticket->memory;
   Attached(client, *memory, NewFile(scene, memory->bytes));
+  memory->state = Memory::State::kAwaitingFetch;
   Issued(scene, client, *letter->ticket, core::FdDirection::kToClient);
 }
 
@@ -152,7 +153,6 @@ DrawnFile DrawFile(Scene& scene, uint64_t size) {
     drawn.why.If(true, ErrorReason::MEMORY_NOT_MEMORY);
     drawn.descriptor = UniqueFd(eventfd(0, EFD_CLOEXEC));
   } else if (flaw == 5) {
-    drawn.why.If(true, ErrorReason::FD_COUNT_WRONG);
     drawn.descriptor = UniqueFd();
   }
   drawn.file = NewFile(scene, size);
@@ -171,8 +171,8 @@ DrawnFile SameFile(const std::shared_ptr<MemoryFile>& file, uint64_t size) {
 // The system calls of an import, up to the first that fails.
 void CheckAttach(Faults& faults, const DrawnFile& drawn, Refusals& why) {
   why = drawn.why;
-  if (!drawn.descriptor.valid() || faults.Strikes(Fault::kInspect, why) || drawn.shows_at_once ||
-      faults.Strikes(Fault::kAddSeals, why) || faults.Strikes(Fault::kInspect, why) || !why.none()) {
+  if (faults.Strikes(Fault::kInspect, why) || drawn.shows_at_once || faults.Strikes(Fault::kAddSeals, why) ||
+      faults.Strikes(Fault::kInspect, why) || !why.none()) {
     return;
   }
   (void)(faults.Strikes(Fault::kMap, why) || faults.Strikes(Fault::kPopulate, why));
@@ -197,15 +197,16 @@ void ExpectDecision(Scene& scene, const Client& client, const ShownTicket& shown
   scene.model.decisions.push_back(TextOf(decision));
 }
 
-// Sends the client's file. A refused import removes its memory object.
+// Sends the client's file. An import whose file is refused removes its memory object.
 void Import(Scene& scene, Client& client, const ShownTicket& shown, const std::shared_ptr<MemoryFile>& same_file) {
   Refusals why = shown.why;
   const std::shared_ptr<Memory> memory = FindMemory(client, shown.ticket.memory);
-  why.If(memory == nullptr, ErrorReason::OBJECT_NOT_FOUND);
-  const bool reaches_memory = why.none();
   const uint64_t bytes = memory != nullptr ? memory->bytes : kNdkPageBytes;
   DrawnFile drawn = same_file != nullptr ? SameFile(same_file, bytes) : DrawFile(scene, bytes);
+  why.If(shown.known && !drawn.descriptor.valid(), ErrorReason::FD_COUNT_WRONG);
+  const bool reaches_memory = why.none();
   if (reaches_memory) {
+    scene.model.RevokeTicket(client, shown.ticket.memory);
     CheckAttach(scene.model.faults, drawn, why);
   }
   const auto outcome =
@@ -225,10 +226,11 @@ void Import(Scene& scene, Client& client, const ShownTicket& shown, const std::s
 }
 
 void Fetch(Scene& scene, Client& client, const ShownTicket& shown) {
-  Refusals why = shown.why;
+  const Refusals& why = shown.why;
   const std::shared_ptr<Memory> memory = FindMemory(client, shown.ticket.memory);
-  why.If(memory == nullptr, ErrorReason::OBJECT_NOT_FOUND);
-  why.If(memory != nullptr && memory->state != Memory::State::kAttached, ErrorReason::MEMORY_ALREADY_SEALED);
+  if (why.none()) {
+    scene.model.RevokeTicket(client, shown.ticket.memory);
+  }
   auto outcome = core::ExchangeFd(scene.world.node, client.caller, shown.ticket.bits, UniqueFd());
   ExpectDecision(scene, client, shown, outcome.status());
   scene.trace.Add(" -> " + TextOf(outcome.status()));
@@ -236,11 +238,13 @@ void Fetch(Scene& scene, Client& client, const ShownTicket& shown) {
     scene.findings.Report("CallsAreJudgedByTheRules",
                           "answered " + TextOf(outcome.status()) + " instead of " + why.Text());
   } else if (outcome.ok()) {
+    memory->state = Memory::State::kAttached;
     memory->file->descriptor = *std::move(outcome);
   }
 }
 
-// Sends a packet on the fd socket. Every attempt consumes the ticket, except one by another process.
+// Sends a packet on the fd socket. An attempt consumes the ticket, unless it is by another process, during the end of
+// the session, or with the wrong number of descriptors.
 void ExchangeFd(Scene& scene, Client& client) {
   std::vector<Ticket>& tickets = scene.model.tickets;
   const Instant now = scene.world.clock.Now();
@@ -256,10 +260,7 @@ void ExchangeFd(Scene& scene, Client& client) {
   });
   shown.known = known != tickets.end();
   shown.why.If(!shown.known, ErrorReason::TICKET_UNKNOWN);
-  if (shown.known) {
-    tickets.erase(known);
-    shown.why.If(client.ending, ErrorReason::SESSION_ENDING);
-  }
+  shown.why.If(shown.known && client.ending, ErrorReason::SESSION_ENDING);
   const bool imports = shown.ticket.direction == core::FdDirection::kToDaemon;
   scene.trace.BeginStep("s" + std::to_string(client.number) + (imports ? " hands a file over" : " fetches a file"));
   if (imports) {
@@ -302,7 +303,6 @@ void ShareMemory(Scene& scene, Client& client) {
     return;
   }
   const ShownTicket shown{.ticket = scene.model.tickets.back(), .known = true};
-  scene.model.tickets.pop_back();
   Import(scene, client, shown, file);
 }
 
@@ -314,7 +314,8 @@ Refusals ApplySeal(Scene& scene, const Client& client, Memory& memory) {
   }
   const bool is_there = FindMemory(client, memory.id).get() == &memory;
   why.If(!is_there, ErrorReason::MEMORY_IN_USE);
-  why.If(memory.state == Memory::State::kAwaitingFile, ErrorReason::MEMORY_NOT_ATTACHED);
+  why.If(memory.state == Memory::State::kAwaitingFile || memory.state == Memory::State::kAwaitingFetch,
+         ErrorReason::MEMORY_NOT_ATTACHED);
   why.If(memory.state == Memory::State::kSealed, ErrorReason::MEMORY_ALREADY_SEALED);
   if (!why.none()) {
     return why;
@@ -353,11 +354,12 @@ void SealMemory(Scene& scene, Client& client) {
 }
 
 // Releases the memory if nothing uses it.
-Refusals ApplyRelease(Client& client, const std::shared_ptr<Memory>& memory) {
+Refusals ApplyRelease(Scene& scene, Client& client, const std::shared_ptr<Memory>& memory) {
   Refusals why = Cancelled(client);
   const bool is_there = FindMemory(client, memory->id) == memory;
   why.If(why.none() && (memory->uses > 0 || !is_there), ErrorReason::MEMORY_IN_USE);
   if (why.none()) {
+    scene.model.RevokeTicket(client, memory->id);
     Model::Bury(client, memory->id.value);
     Forget(client, *memory);
   }
@@ -381,11 +383,11 @@ void ReleaseMemory(Scene& scene, Client& client) {
     return;
   }
   if (!slow) {
-    (void)ApplyRelease(client, memory);
+    (void)ApplyRelease(scene, client, memory);
     return;
   }
   scene.model.PostToWorker(client, "release m" + std::to_string(memory->number), [&scene, &client, memory, callback] {
-    scene.mailbox.Expect(callback, ApplyRelease(client, memory));
+    scene.mailbox.Expect(callback, ApplyRelease(scene, client, memory));
   });
 }
 
@@ -408,9 +410,9 @@ void WriteMemory(Scene& scene, Client& client) {
 
 uint64_t HasMemory(const Client& client) { return client.memories.empty() ? 0 : 1; }
 
-bool HasUnsealed(const Client& client) {
+bool HasAny(const Client& client, Memory::State state) {
   return std::any_of(client.memories.begin(), client.memories.end(),
-                     [](const auto& memory) { return memory->state == Memory::State::kAttached; });
+                     [state](const auto& memory) { return memory->state == state; });
 }
 
 }  // namespace
@@ -421,8 +423,13 @@ std::vector<ClientStep> MemorySteps() {
       {ImportMemory, [](const Client& client) -> uint64_t { return client.memories.size() < 2 ? 20 : 5; }},
       {ShareMemory, [](const Client& client) -> uint64_t { return client.memories.size() < 3 ? 40 : 4; }},
       {ExchangeFd,
-       [](const Client& client) -> uint64_t { return (HasUnsealed(client) ? 40 : 16) * HasMemory(client); }},
-      {SealMemory, [](const Client& client) -> uint64_t { return HasUnsealed(client) ? 60 : HasMemory(client); }},
+       [](const Client& client) -> uint64_t {
+         return HasAny(client, Memory::State::kAwaitingFetch) ? 80 : 16 * HasMemory(client);
+       }},
+      {SealMemory,
+       [](const Client& client) -> uint64_t {
+         return HasAny(client, Memory::State::kAttached) ? 60 : HasMemory(client);
+       }},
       {ReleaseMemory, [](const Client& client) { return 10 * HasMemory(client); }},
       {WriteMemory, [](const Client& client) { return 30 * HasMemory(client); }},
   };
