@@ -1,5 +1,6 @@
 #include "daemon/transport/fd_packet.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -15,6 +16,12 @@
 
 namespace rnicd::transport {
 namespace {
+
+// A read of nothing is an empty packet, or the end. Only at the end has the peer stopped sending.
+bool HasStoppedSending(int socket) {
+  pollfd state = {.fd = socket, .events = POLLRDHUP, .revents = 0};
+  return poll(&state, 1, /*timeout=*/0) != 0;
+}
 
 // Room for two: at most one is ever valid, and a second one proves the packet wrong without a guess.
 constexpr size_t kControlDescriptors = 2;
@@ -72,7 +79,7 @@ absl::StatusOr<FdPacket> ReceiveFdPacket(int socket) {
     return absl::UnavailableError(strerror(errno));
   }
   std::vector<UniqueFd> files = TakeDescriptors(message);
-  if (size == 0 && files.empty()) {
+  if (size == 0 && files.empty() && HasStoppedSending(socket)) {
     return absl::UnavailableError("the peer closed the connection");
   }
   // Descriptors that did not fit the buffer were closed by the kernel; those that did fit are closed here.

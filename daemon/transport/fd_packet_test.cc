@@ -131,7 +131,9 @@ TEST_F(FdPacketTest, APacketAboveTheLimitIsMalformed) {
   ExpectRefused(std::string(100000, 'x'), 0, ErrorReason::FD_PACKET_MALFORMED);
 }
 
-TEST_F(FdPacketTest, AnEmptyPacketWithADescriptorIsMalformed) {
+// An FdRequest without fields has no bytes.
+TEST_F(FdPacketTest, AnEmptyPacketIsMalformed) {
+  ExpectRefused("", 0, ErrorReason::FD_PACKET_MALFORMED);
   ExpectRefused("", 1, ErrorReason::FD_PACKET_MALFORMED);
 }
 

@@ -64,9 +64,8 @@ TEST_F(FdSocketMisuse, TicketDiesWithItsMemory) {
   TestSession session(daemon());
   const v1::AllocateMemoryResponse memory = session.Allocate(kSize);
   ExpectOk(session.Release(memory.memory_id()));
-  const FdAnswer answer = FetchFd(path(), memory.fd_ticket());
-  EXPECT_TRUE(answer.replied && answer.reply.has_error());
-  EXPECT_TRUE(answer.descriptors.empty());
+  ExpectFdRefused(FetchFd(path(), memory.fd_ticket()), ErrorReason::TICKET_UNKNOWN);
+  EXPECT_EQ(AdminStatus(daemon()).fd_tickets(), 0u);
 }
 
 TEST_F(FdSocketMisuse, TicketDiesWithItsSession) {
@@ -100,11 +99,11 @@ TEST_F(FdSocketMisuse, OversizedPacketIsRefused) {
   ExpectFdRefused(ExchangeFd(path(), std::string(65536, 'p')), ErrorReason::FD_PACKET_MALFORMED);
 }
 
-// An empty packet is indistinguishable from a closed connection.
-TEST_F(FdSocketMisuse, EmptyPacketIsAHangUp) {
-  EXPECT_FALSE(ExchangeFd(path(), "").ok());
+// To the kernel's read an empty packet looks like a closed connection.
+TEST_F(FdSocketMisuse, EmptyPacketIsRefused) {
+  ExpectFdRefused(ExchangeFd(path(), ""), ErrorReason::FD_PACKET_MALFORMED);
   const UniqueFd file = MakeSealableMemfd(kSize);
-  EXPECT_FALSE(ExchangeFd(path(), "", {file.get()}).ok());
+  ExpectFdRefused(ExchangeFd(path(), "", {file.get()}), ErrorReason::FD_PACKET_MALFORMED);
 }
 
 TEST_F(FdSocketMisuse, OneDescriptorIsTheMost) {
@@ -133,15 +132,21 @@ TEST_F(FdSocketMisuse, DescriptorsMustBeAsAnnounced) {
 TEST_F(FdSocketMisuse, DescriptorMustGoTheRightWay) {
   TestSession session(daemon());
   const UniqueFd file = MakeSealableMemfd(kSize);
-  ExpectFdRefused(SendFd(path(), session.Allocate(kSize).fd_ticket(), file.get()), ErrorReason::FD_COUNT_WRONG);
-  ExpectFdRefused(FetchFd(path(), session.Import(kSize).fd_ticket()), ErrorReason::FD_COUNT_WRONG);
+  const std::string fetch_ticket = session.Allocate(kSize).fd_ticket();
+  ExpectFdRefused(SendFd(path(), fetch_ticket, file.get()), ErrorReason::FD_COUNT_WRONG);
+  const std::string send_ticket = session.Import(kSize).fd_ticket();
+  ExpectFdRefused(FetchFd(path(), send_ticket), ErrorReason::FD_COUNT_WRONG);
+  // The tickets are not used up.
+  EXPECT_TRUE(session.Fetch(fetch_ticket).valid());
+  ExpectFdOk(SendFd(path(), send_ticket, file.get()));
 }
 
-// A refused import removes its memory object: the owner must start over.
-TEST_F(FdSocketMisuse, MemoryWithoutAFileHasNothingToFetch) {
+// The owner must start over.
+TEST_F(FdSocketMisuse, ImportWhoseFileIsRefusedLosesItsMemoryObject) {
   TestSession session(daemon());
   const v1::ImportMemoryResponse memory = session.Import(kSize);
-  ExpectFdRefused(FetchFd(path(), memory.fd_ticket()), ErrorReason::FD_COUNT_WRONG);
+  const UniqueFd short_file = MakeSealableMemfd(kSize - kPage);
+  ExpectFdRefused(SendFd(path(), memory.fd_ticket(), short_file.get()), ErrorReason::MEMORY_TOO_SHORT);
   ExpectRefused(session.Release(memory.memory_id()), ErrorReason::OBJECT_NOT_FOUND, "memory_id");
   EXPECT_EQ(session.Use("memory_objects").used(), 0u);
 }
