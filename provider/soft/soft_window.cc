@@ -39,9 +39,11 @@ class BoundWindow final : public SoftTarget {
     region_->Unpin();
     gate_.Leave();
   }
+  // A window of type 2 belongs to the queue pair that bound it: no other connection of its owner can end it.
   bool InvalidateByToken(const SoftAccessor& accessor) override {
     const std::shared_ptr<SoftWindow> owner = owner_.lock();
-    return accessor.domain == accessor_.domain && owner != nullptr && owner->Invalidate(this);
+    const bool may = accessor.domain == accessor_.domain && accessor.queue_pair == accessor_.queue_pair;
+    return may && owner != nullptr && owner->Invalidate(this);
   }
   // True for the first caller of Revoke.
   bool Revoke() {

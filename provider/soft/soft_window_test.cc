@@ -186,13 +186,16 @@ TEST_F(SoftWindowTest, TheDestructorGivesBackKeysAndRegion) {
   EXPECT_TRUE(region_->Deregister().ok());
 }
 
-TEST_F(SoftWindowTest, APeerOfItsDomainMayInvalidateItByItsTokenAndNoStaleOneCan) {
-  const std::shared_ptr<SoftTarget> stale = card_.nic()->keys().Find(Bind(Work()));
-  EXPECT_FALSE(stale->InvalidateByToken({.domain = kDomain + 1}));
-  // Through any queue pair, as on a card.
-  EXPECT_TRUE(stale->InvalidateByToken({.domain = kDomain, .queue_pair = kQueuePair + 1}));
+TEST_F(SoftWindowTest, ThePeerOfItsQueuePairMayInvalidateItByItsTokenAndNoOtherOrStaleOneCan) {
+  constexpr SoftAccessor kOwn{.domain = kDomain, .queue_pair = kQueuePair};
+  const RemoteToken first = Bind(Work());
+  const std::shared_ptr<SoftTarget> stale = card_.nic()->keys().Find(first);
+  EXPECT_FALSE(stale->InvalidateByToken({.domain = kDomain + 1, .queue_pair = kQueuePair}));
+  EXPECT_FALSE(stale->InvalidateByToken({.domain = kDomain, .queue_pair = kQueuePair + 1}));
+  EXPECT_TRUE(IsOpen(first));
+  EXPECT_TRUE(stale->InvalidateByToken(kOwn));
   const RemoteToken token = Bind(Work());
-  EXPECT_FALSE(stale->InvalidateByToken({.domain = kDomain}));
+  EXPECT_FALSE(stale->InvalidateByToken(kOwn));
   EXPECT_TRUE(IsOpen(token));
 }
 

@@ -75,14 +75,14 @@ void VerbsDomain::RemoveRemote(uint32_t token) {
   remote_.erase(token);
 }
 
-bool VerbsDomain::InvalidateRemote(uint32_t token) {
+bool VerbsDomain::InvalidateRemote(uint32_t token, std::optional<uint32_t> arrived_at) {
   std::shared_ptr<Invalidatable> owner;
   {
     MutexLock lock(mutex_);
     const auto found = remote_.find(token);
     owner = found != remote_.end() ? found->second.lock() : nullptr;
   }
-  return owner != nullptr && owner->InvalidateToken(token);
+  return owner != nullptr && owner->InvalidateToken(token, arrived_at);
 }
 
 }  // namespace rnicd::provider

@@ -17,8 +17,10 @@ namespace rnicd::provider {
 class Invalidatable {
  public:
   virtual ~Invalidatable() = default;
-  // True when `token` was in force here and has now been invalidated.
-  virtual bool InvalidateToken(uint32_t token) = 0;
+  // True when `token` was in force here and has now been invalidated. `arrived_at` is the number of the queue pair at
+  // which a peer asked the daemon for it; empty if the card has done it, or the daemon itself wants it. A window
+  // refuses the peer of a queue pair that did not bind it.
+  virtual bool InvalidateToken(uint32_t token, std::optional<uint32_t> arrived_at) = 0;
 };
 
 // Memory that requests of this daemon may name by a local token.
@@ -62,8 +64,8 @@ class VerbsDomain {
 
   void SetRemote(uint32_t token, std::weak_ptr<Invalidatable> owner);
   void RemoveRemote(uint32_t token);
-  // Invalidates a remote token. False when the token is not in force.
-  bool InvalidateRemote(uint32_t token);
+  // Invalidates a remote token, as InvalidateToken.
+  bool InvalidateRemote(uint32_t token, std::optional<uint32_t> arrived_at);
 
  private:
   VerbsDomain(std::shared_ptr<VerbsContext> context, ibv_pd* pd) : context_(std::move(context)), pd_(pd) {}

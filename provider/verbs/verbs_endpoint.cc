@@ -327,7 +327,7 @@ void VerbsEndpoint::DestroyQueuePair() {
   }
   for (const auto& [key, each] : bound) {
     if (const std::shared_ptr<Invalidatable> owner = each.owner.lock(); owner != nullptr) {
-      owner->InvalidateToken(each.token);
+      owner->InvalidateToken(each.token, std::nullopt);
     }
   }
   MutexLock lock(queues_mutex_);

@@ -114,7 +114,7 @@ Completion VerbsEndpoint::ReadReceive(const ibv_wc& completion, const PreparedRe
   result.solicited = !peer_is_rnicd;
   if (!peer_is_rnicd && (completion.wc_flags & IBV_WC_WITH_INV) != 0) {
     // The card has invalidated the token; update the daemon's state.
-    domain_->InvalidateRemote(completion.invalidated_rkey);
+    domain_->InvalidateRemote(completion.invalidated_rkey, std::nullopt);
     result.type = OperationType::kReceiveAndInvalidate;
     result.invalidated = RemoteToken{completion.invalidated_rkey};
   }
@@ -126,7 +126,7 @@ Completion VerbsEndpoint::ReadReceive(const ibv_wc& completion, const PreparedRe
   if (token == kImmediateSolicit) {
     return result;
   }
-  const bool invalidated = domain_->InvalidateRemote(token);
+  const bool invalidated = domain_->InvalidateRemote(token, address_.qpn);
   if (invalidated) {
     result.type = OperationType::kReceiveAndInvalidate;
     result.invalidated = RemoteToken{token};

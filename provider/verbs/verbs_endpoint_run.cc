@@ -209,7 +209,7 @@ NtStatus VerbsEndpoint::Execute(Slot& slot) {
     done = static_cast<VerbsFastRegion&>(*work->region).Register(std::move(prepared.grant), std::move(work->backing));
   } else if (auto* bind = std::get_if<BindWork>(&prepared.request.work)) {
     VerbsWindow& window = static_cast<VerbsWindow&>(*bind->window);
-    done = window.BeginBind(*bind) && window.Bind(std::move(prepared.grant), *bind);
+    done = window.BeginBind(*bind) && window.Bind(std::move(prepared.grant), *bind, address_.qpn);
   } else {
     const auto& invalidate = std::get<InvalidateWork>(prepared.request.work);
     done = invalidate.region != nullptr ? static_cast<VerbsFastRegion&>(*invalidate.region).Invalidate()
@@ -232,7 +232,8 @@ NtStatus VerbsEndpoint::Conclude(Slot& slot) {
   const uint32_t token = entries.front().token.value;
   const std::optional<LocalKey> key = domain_->FindLocal(token);
   const std::shared_ptr<Invalidatable> owner = key.has_value() ? key->owner.lock() : nullptr;
-  return owner != nullptr && owner->InvalidateToken(token) ? NtStatus::kSuccess : NtStatus::kInvalidDeviceRequest;
+  return owner != nullptr && owner->InvalidateToken(token, std::nullopt) ? NtStatus::kSuccess
+                                                                         : NtStatus::kInvalidDeviceRequest;
 }
 
 NtStatus VerbsEndpoint::ConcludeBind(Slot& slot) {
@@ -252,7 +253,7 @@ NtStatus VerbsEndpoint::ConcludeBind(Slot& slot) {
   bool in_force = false;
   if (bind != nullptr) {
     const auto window = std::static_pointer_cast<VerbsWindow>(bind->window);
-    in_force = window->Bind(std::move(prepared.grant), *bind);
+    in_force = window->Bind(std::move(prepared.grant), *bind, address_.qpn);
     owner = window;
   } else {
     const auto region = std::static_pointer_cast<VerbsFastRegion>(work->region);

@@ -83,7 +83,7 @@ bool VerbsFastRegion::Invalidate() {
   return EndCurrent(backing);
 }
 
-bool VerbsFastRegion::InvalidateToken(uint32_t token) {
+bool VerbsFastRegion::InvalidateToken(uint32_t token, std::optional<uint32_t> /*arrived_at*/) {
   std::shared_ptr<const void> backing;
   MutexLock lock(mutex_);
   if (current_ == nullptr || (token != current_->token() && token != local_token().value)) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "base/mutex.h"
 #include "provider/api/queue_pair.h"
@@ -34,7 +35,7 @@ class VerbsFastRegion final : public DeviceFastRegion,
   bool Register(std::unique_ptr<Grant> grant, std::shared_ptr<const void> backing);
   // Returns when transfers no longer reach the pages. False when there was no registration or the card refused.
   bool Invalidate();
-  bool InvalidateToken(uint32_t token) override;
+  bool InvalidateToken(uint32_t token, std::optional<uint32_t> arrived_at) override;
 
  private:
   VerbsFastRegion(std::shared_ptr<VerbsDomain> domain, std::unique_ptr<Registration> placeholder);

@@ -44,11 +44,12 @@ bool VerbsWindow::BeginBind(const BindWork& work) {
   return !retired_ && current_ == nullptr && RegionOf(work).AddWindow();
 }
 
-bool VerbsWindow::Bind(std::unique_ptr<Grant> grant, BindWork& work) {
+bool VerbsWindow::Bind(std::unique_ptr<Grant> grant, BindWork& work, uint32_t queue_pair) {
   {
     MutexLock lock(mutex_);
     if (!retired_ && current_ == nullptr) {
       current_ = std::move(grant);
+      bound_by_ = queue_pair;
       kept_ = {.region = std::move(work.region), .backing = std::move(work.backing)};
       domain_->SetRemote(current_->token(), weak_from_this());
       return true;
@@ -81,10 +82,10 @@ bool VerbsWindow::Invalidate() {
   return EndCurrent(kept);
 }
 
-bool VerbsWindow::InvalidateToken(uint32_t token) {
+bool VerbsWindow::InvalidateToken(uint32_t token, std::optional<uint32_t> arrived_at) {
   Kept kept;
   MutexLock lock(mutex_);
-  if (current_ == nullptr || token != current_->token()) {
+  if (current_ == nullptr || token != current_->token() || arrived_at.value_or(bound_by_) != bound_by_) {
     return false;
   }
   return EndCurrent(kept);

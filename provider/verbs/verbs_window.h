@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "base/mutex.h"
 #include "provider/api/queue_pair.h"
@@ -28,11 +29,12 @@ class VerbsWindow final : public DeviceMemoryWindow,
   void Issue(RemoteToken token);
   // True when a binding may begin, which then keeps the region registered; Bind or AbortBind must follow.
   bool BeginBind(const BindWork& work);
-  // False, and the grant is ended, when the window was retired or bound meanwhile.
-  bool Bind(std::unique_ptr<Grant> grant, BindWork& work);
+  // Binds it through the queue pair of this number. False, and the grant is ended, when the window was retired or bound
+  // meanwhile.
+  bool Bind(std::unique_ptr<Grant> grant, BindWork& work, uint32_t queue_pair);
   void AbortBind(const BindWork& work);
   bool Invalidate();
-  bool InvalidateToken(uint32_t token) override;
+  bool InvalidateToken(uint32_t token, std::optional<uint32_t> arrived_at) override;
 
  private:
   struct Kept {
@@ -47,6 +49,7 @@ class VerbsWindow final : public DeviceMemoryWindow,
   RemoteToken issued_ RNICD_GUARDED_BY(mutex_);
   std::unique_ptr<Grant> current_ RNICD_GUARDED_BY(mutex_);
   Kept kept_ RNICD_GUARDED_BY(mutex_);
+  uint32_t bound_by_ RNICD_GUARDED_BY(mutex_) = 0;
   bool retired_ RNICD_GUARDED_BY(mutex_) = false;
 };
 

@@ -140,6 +140,18 @@ TEST_P(NdkConformance, Case085_TokenOfAnotherSessionEndsTheConnection) {
   EXPECT_EQ(scene.ReadStatus(kBase, remote_token, 16), kStatusSuccess);
 }
 
+// Row 85, with the token of a window, over another queue pair of its domain than the one it was bound on. ND expects
+// windows of type 2, which belong to a queue pair: the other connection ends, the window and its own connection stay.
+TEST_P(NdkConformance, Case085_WindowTokenOverAnotherQueuePairEndsThatConnection) {
+  ConnectedPair pair(daemon());
+  RegisteredMemory region(pair.far_session, kPage, kMrLocalWrite);
+  const uint64_t mw = CreateMw(pair.far_session);
+  const uint32_t token = RunForToken(pair.far, BindRequest(region.mr_id, mw, kBase, kPage, kOpEveryRight));
+  ExpectTokenEndsTheConnection(pair.near_session, pair.far_session, token);
+  pair.near.MustRun(InlineWriteRequest("still bound", kBase, token));
+  EXPECT_EQ(region.memory.Text(0, 11), "still bound");
+}
+
 // Row 86. NDK is silent on the token of a normal region, which Invalidate does not take either. Recommended and done: a
 // bad token. The region stays registered.
 TEST_P(NdkConformance, Case086_TokenOfANormalRegionIsABadOne) {

@@ -292,7 +292,8 @@ std::optional<NtStatus> Card::Send(QueuePair& pair, QueuePair& host, Request& re
     if (request.invalidate.has_value()) {
       const std::shared_ptr<Target> target = host.nic().Find(*request.invalidate);
       const std::shared_ptr<Key> key = target != nullptr ? target->owner.lock() : nullptr;
-      if (key != nullptr && key->domain == host.domain->number && key->Invalidate()) {
+      const bool is_through = target != nullptr && (target->region == nullptr || target->through == host.number);
+      if (key != nullptr && is_through && key->domain == host.domain->number && key->Invalidate()) {
         completion.type = OperationType::kReceiveAndInvalidate;
         completion.invalidated = *request.invalidate;
       } else {
