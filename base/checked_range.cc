@@ -5,7 +5,7 @@
 namespace rnicd {
 
 std::optional<CheckedRange> CheckedRange::Make(uint64_t start, uint64_t length) {
-  if (length > std::numeric_limits<uint64_t>::max() - start) {
+  if (length != 0 && length - 1 > std::numeric_limits<uint64_t>::max() - start) {
     return std::nullopt;
   }
   return CheckedRange(start, length);
@@ -24,7 +24,7 @@ uint64_t PagesTouched(const CheckedRange& range, uint64_t page_bytes) {
     return 0;
   }
   const uint64_t first = range.start() / page_bytes;
-  const uint64_t last = (range.end() - 1) / page_bytes;
+  const uint64_t last = range.last() / page_bytes;
   return last - first + 1;
 }
 

@@ -5,15 +5,17 @@
 
 namespace rnicd {
 
-// A range whose end is proved not to exceed 2^64 - 1. Later checks subtract instead of adding, so they cannot wrap.
+// A range whose last byte is proved to have an address of 64 bits. The end, one behind it, may be 2^64, which has none:
+// later checks subtract instead of adding, so they cannot wrap.
 class CheckedRange {
  public:
-  // Returns nullopt when start + length exceeds 2^64 - 1. A length of 0 is allowed.
+  // Returns nullopt when start + length exceeds 2^64. A length of 0 is allowed.
   static std::optional<CheckedRange> Make(uint64_t start, uint64_t length);
 
   uint64_t start() const { return start_; }
   uint64_t length() const { return length_; }
-  uint64_t end() const { return start_ + length_; }
+  // Address of the last byte. The range must not be empty.
+  uint64_t last() const { return start_ + (length_ - 1); }
 
   // True when [start, start + length) lies inside this range. An empty range lies inside if its start does, or equals
   // the end.

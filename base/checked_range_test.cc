@@ -8,22 +8,26 @@ namespace {
 constexpr uint64_t kTop = UINT64_MAX;
 constexpr uint64_t kPage = 4096;
 
-TEST(CheckedRange, IsMadeExactlyWhenItsEndDoesNotWrap) {
+TEST(CheckedRange, IsMadeExactlyWhenItsLastByteHasAnAddress) {
   EXPECT_TRUE(CheckedRange::Make(0, 0).has_value());
   EXPECT_TRUE(CheckedRange::Make(0, kTop).has_value());
   EXPECT_TRUE(CheckedRange::Make(kTop, 0).has_value());
   EXPECT_TRUE(CheckedRange::Make(kTop - 1, 1).has_value());
-  EXPECT_FALSE(CheckedRange::Make(kTop, 1).has_value());
-  EXPECT_FALSE(CheckedRange::Make(1, kTop).has_value());
+  EXPECT_TRUE(CheckedRange::Make(kTop, 1).has_value());
+  EXPECT_TRUE(CheckedRange::Make(1, kTop).has_value());
+  EXPECT_TRUE(CheckedRange::Make(uint64_t{1} << 63, uint64_t{1} << 63).has_value());
+  EXPECT_FALSE(CheckedRange::Make(kTop, 2).has_value());
+  EXPECT_FALSE(CheckedRange::Make(2, kTop).has_value());
   EXPECT_FALSE(CheckedRange::Make(kTop, kTop).has_value());
-  EXPECT_FALSE(CheckedRange::Make(uint64_t{1} << 63, uint64_t{1} << 63).has_value());
+  EXPECT_FALSE(CheckedRange::Make(uint64_t{1} << 63, (uint64_t{1} << 63) + 1).has_value());
 }
 
-TEST(CheckedRange, KnowsItsEnd) {
+TEST(CheckedRange, KnowsItsLastByte) {
   const auto range = CheckedRange::Make(kTop - 10, 10);
   EXPECT_EQ(range->start(), kTop - 10);
   EXPECT_EQ(range->length(), 10u);
-  EXPECT_EQ(range->end(), kTop);
+  EXPECT_EQ(range->last(), kTop - 1);
+  EXPECT_EQ(CheckedRange::Make(kTop - 9, 10)->last(), kTop);
 }
 
 TEST(CheckedRange, ContainsItsBytesAndNoneBeside) {
@@ -43,6 +47,16 @@ TEST(CheckedRange, AQuestionThatWrapsIsAnsweredNo) {
   EXPECT_FALSE(range->Contains(kTop, 1));
   EXPECT_FALSE(range->Contains(kTop, kTop));
   EXPECT_FALSE(CheckedRange::Make(kTop - 5, 5)->Contains(kTop - 1, 7));
+}
+
+TEST(CheckedRange, ThatEndsAt2To64ContainsTheLastByteAndNotTheFirst) {
+  const auto range = CheckedRange::Make(kTop - 9, 10);
+  EXPECT_TRUE(range->Contains(kTop - 9, 10));
+  EXPECT_TRUE(range->Contains(kTop, 1));
+  EXPECT_FALSE(range->Contains(kTop, 2));
+  EXPECT_FALSE(range->Contains(kTop - 9, 11));
+  EXPECT_FALSE(range->Contains(0, 1));
+  EXPECT_FALSE(range->Contains(0, 0));
 }
 
 TEST(CheckedRange, AnEmptyQuestionIsInsideUpToTheEnd) {
@@ -69,7 +83,10 @@ TEST(PagesTouched, CountsEveryPageTheRangeHasAByteIn) {
                       {kPage - 1, kPage + 2, 3},
                       {kTop - 1, 1, 1},
                       {kTop - kPage, kPage, 2},
-                      {0, kTop, kTop / kPage + 1}};
+                      {kTop - kPage + 1, kPage, 1},
+                      {kTop, 1, 1},
+                      {0, kTop, kTop / kPage + 1},
+                      {1, kTop, kTop / kPage + 1}};
   for (const Row& row : rows) {
     EXPECT_EQ(PagesTouched(*CheckedRange::Make(row.start, row.length), kPage), row.pages)
         << row.start << " + " << row.length;

@@ -154,9 +154,9 @@ TEST_F(SessionPostRegisterTest, FastRegisterMayNotPassTheEndOfTheAddresses) {
   ExpectFastRefused(operation, ErrorReason::ADDRESS_RANGE_OVERFLOW, "base_virtual_address");
   operation = Sound();
   operation.base = {UINT64_MAX - kPage + 1};
-  operation.length = kPage;
+  operation.length = kPage + 1;
   ExpectFastRefused(operation, ErrorReason::ADDRESS_RANGE_OVERFLOW, "base_virtual_address");
-  operation.length = kPage - 1;
+  operation.length = kPage;
   owner.MustPost(pair, {{.operation = operation}});
 }
 

@@ -90,6 +90,14 @@ TEST_F(SoftRegionMemoryTest, AtTheTopOfTheAddressesNothingWraps) {
   EXPECT_FALSE(Write(region, UINT64_MAX - 1, 3));
 }
 
+TEST_F(SoftRegionMemoryTest, ItsLastByteMayBeTheLastAddress) {
+  const auto region = Region(kAll, UINT64_MAX - 2 * kPage + 1);
+  EXPECT_TRUE(Write(region, UINT64_MAX, 1));
+  EXPECT_EQ(pages_[0].back(), std::byte{0xab});
+  EXPECT_FALSE(Write(region, UINT64_MAX, 2));
+  EXPECT_FALSE(Write(region, 0, 1));
+}
+
 TEST_F(SoftRegionMemoryTest, ScatteredRunsLandInTheRightPage) {
   const auto region = Region();
   char text[] = "across the seam";

@@ -8,14 +8,16 @@
 namespace rnicd::fuzz {
 namespace {
 
-bool EndsBeyond(uint64_t start, uint64_t count) { return count > UINT64_MAX - start; }
+// For a count that is not 0. The end may be 2^64.
+bool EndsBeyond(uint64_t start, uint64_t count) { return count - 1 > UINT64_MAX - start; }
 
 bool IsSound(const core::MdlEntry& entry, const NaiveMemories& memories) {
   const auto memory = memories.find(entry.memory);
   return entry.count != 0 && entry.address.value != 0 && !EndsBeyond(entry.address.value, entry.count) &&
          !EndsBeyond(entry.offset, entry.count) &&
          entry.address.value % kNdkPageBytes == entry.offset % kNdkPageBytes && memory != memories.end() &&
-         memory->second.sealed && entry.offset + entry.count <= memory->second.bytes;
+         memory->second.sealed && entry.offset <= memory->second.bytes &&
+         entry.count <= memory->second.bytes - entry.offset;
 }
 
 bool AdjoinsInMemory(const core::MdlEntry& entry, const core::MdlEntry& previous) {

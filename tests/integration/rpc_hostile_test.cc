@@ -120,7 +120,7 @@ TEST_F(RpcHostile, LastAddressesBeforeTheEndWork) {
   TestSession session(daemon());
   const uint64_t memory = session.SealedMemory(kPage);
   const uint64_t base = kMax - kPage + 1;
-  ExpectOk(session.Register(RegisterRequest(session.CreateMr(), {MdlEntry(memory, 0, kPage - 1, base)}, kPage - 1)));
+  ExpectOk(session.Register(RegisterRequest(session.CreateMr(), {MdlEntry(memory, 0, kPage, base)}, kPage)));
   ExpectRefused(session.Register(RegisterRequest(session.CreateMr(), {MdlEntry(memory, 0, kPage + 1, base)}, kPage)),
                 ErrorReason::MDL_RANGE_OVERFLOW, "mdl_chain[0].virtual_address");
 }

@@ -9,7 +9,8 @@ namespace {
 
 uint64_t PageOffset(uint64_t value) { return value % kNdkPageBytes; }
 
-bool EndPassesAll(uint64_t start, uint64_t count) { return count > UINT64_MAX - start; }
+// The end may be 2^64.
+bool EndPassesAll(uint64_t start, uint64_t count) { return count != 0 && count - 1 > UINT64_MAX - start; }
 
 std::shared_ptr<Memory> PickSealed(const Scene& scene, const Client& client) {
   std::vector<std::shared_ptr<Memory>> sealed;

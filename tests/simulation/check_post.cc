@@ -254,7 +254,8 @@ class RequestChecker {
     why_.If(operation.length == 0, ErrorReason::LENGTH_ZERO);
     why_.If(operation.length + operation.fbo > operation.pages.size() * kNdkPageBytes, ErrorReason::LENGTH_ABOVE_PAGES);
     why_.If(operation.base.value % kNdkPageBytes != operation.fbo, ErrorReason::BASE_NOT_CONGRUENT);
-    why_.If(operation.length > UINT64_MAX - operation.base.value, ErrorReason::ADDRESS_RANGE_OVERFLOW);
+    why_.If(operation.length != 0 && operation.length - 1 > UINT64_MAX - operation.base.value,
+            ErrorReason::ADDRESS_RANGE_OVERFLOW);
   }
 
   void Pages(const core::FastRegisterOperation& operation) {
