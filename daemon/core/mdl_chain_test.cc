@@ -75,16 +75,6 @@ TEST_F(MdlChainTest, AnUnsoundEntryIsRefusedAtItsField) {
        1,
        ErrorReason::MDL_RANGE_OVERFLOW,
        "mdl_chain[0].virtual_address"},
-      {"offset reaches 2^64",
-       {Entry(1, kTop - kPage + 1, kPage, kBase)},
-       1,
-       ErrorReason::MDL_RANGE_OUTSIDE_MEMORY,
-       "mdl_chain[0].byte_count"},
-      {"chain goes on behind 2^64",
-       {Entry(1, 0, kPage, kTop - kPage + 1), Entry(1, kPage, kPage, 0)},
-       2 * kPage,
-       ErrorReason::MDL_ADDRESS_ZERO,
-       "mdl_chain[1].virtual_address"},
       {"offset passes 2^64",
        {Entry(1, kTop - kPage + 1, 2 * kPage, kBase)},
        1,
@@ -243,6 +233,14 @@ TEST_F(MdlChainTest, TheHighestAddressesCanBeUsed) {
   ASSERT_TRUE(range.ok()) << range.status();
   EXPECT_EQ(range->base.value + (range->length - 1), UINT64_MAX);
   EXPECT_EQ(range->pages, 1u);
+}
+
+TEST_F(MdlChainTest, NothingGoesOnBehindTheHighestAddress) {
+  const std::vector<MdlEntry> chain = {Entry(1, 0, kPage, kTop - kPage + 1), Entry(1, kPage, kPage, 0)};
+  EXPECT_THAT(Resolve(chain, 2 * kPage).status(),
+              FailsAt(ErrorReason::MDL_ADDRESS_ZERO, "mdl_chain[1].virtual_address"));
+  EXPECT_THAT(Resolve({Entry(1, kTop - kPage + 1, kPage, kBase)}, 1).status(),
+              FailsAt(ErrorReason::MDL_RANGE_OUTSIDE_MEMORY, "mdl_chain[0].byte_count"));
 }
 
 TEST_F(MdlChainTest, TheLongestChainIsAcceptedAndOneMoreIsNot) {
