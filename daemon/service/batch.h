@@ -9,6 +9,7 @@
 #include "base/mutex.h"
 #include "base/status.h"
 #include "daemon/gate/gate.h"
+#include "daemon/service/field_checks.h"
 #include "daemon/service/memory_operations.h"
 #include "daemon/wire/error_detail.h"
 
@@ -49,6 +50,13 @@ class BatchTally {
   std::string_view first_reason_ RNICD_GUARDED_BY(mutex_);
 };
 
+// The error of an item: its field names the item too, "items[3].length", or "items[3]" if no field is at fault.
+inline v1::ErrorDetail ErrorOfItem(int index, const absl::Status& status) {
+  v1::ErrorDetail detail = wire::ToErrorDetail(status);
+  detail.set_field(At("items", index) + (detail.field().empty() ? "" : "." + detail.field()));
+  return detail;
+}
+
 // Runs `operation` on every item in order and finishes the call with the last outcome. Outcomes have the order of the
 // items, whichever is ready first: each has its own slot. gRPC keeps `request` and `response` as long as the call.
 template <typename Request, typename Response, typename Operation>
@@ -71,7 +79,7 @@ void RunBatch(const std::shared_ptr<gate::Call>& call, const Request& request, R
         if (reply.ok()) {
           *outcome->mutable_response() = *reply;
         } else {
-          *outcome->mutable_error() = wire::ToErrorDetail(reply.status());
+          *outcome->mutable_error() = ErrorOfItem(index, reply.status());
         }
       });
       if (tally->Add(index, reply.status())) {

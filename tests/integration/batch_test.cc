@@ -93,10 +93,11 @@ TEST_F(Batches, BadItemsAreReportedInTheirPlaces) {
   ExpectOk(registered);
   ASSERT_EQ(registered.response.outcomes_size(), 6);
   EXPECT_TRUE(registered.response.outcomes(0).has_response());
-  ExpectRefused(registered.response.outcomes(1).error(), ErrorReason::LENGTH_ABOVE_CHAIN, "length");
-  ExpectRefused(registered.response.outcomes(2).error(), ErrorReason::MDL_ENTRY_EMPTY, "mdl_chain[1].byte_count");
-  ExpectRefused(registered.response.outcomes(3).error(), ErrorReason::OBJECT_NOT_FOUND, "mr_id");
-  ExpectRefused(registered.response.outcomes(4).error(), ErrorReason::REGION_ALREADY_REGISTERED, "mr_id");
+  ExpectRefused(registered.response.outcomes(1).error(), ErrorReason::LENGTH_ABOVE_CHAIN, "items[1].length");
+  ExpectRefused(registered.response.outcomes(2).error(), ErrorReason::MDL_ENTRY_EMPTY,
+                "items[2].mdl_chain[1].byte_count");
+  ExpectRefused(registered.response.outcomes(3).error(), ErrorReason::OBJECT_NOT_FOUND, "items[3].mr_id");
+  ExpectRefused(registered.response.outcomes(4).error(), ErrorReason::REGION_ALREADY_REGISTERED, "items[4].mr_id");
   EXPECT_TRUE(registered.response.outcomes(5).has_response());
   EXPECT_EQ(AdminStatus(daemon()).device_regions(), 2u);
 }
@@ -120,14 +121,14 @@ TEST_F(Batches, TokensAndClosesGoTogetherToo) {
   ASSERT_EQ(remote_tokens.response.outcomes_size(), 3);
   EXPECT_EQ(local_tokens.response.outcomes(0).response().local_token(), registration.local_token());
   EXPECT_EQ(remote_tokens.response.outcomes(0).response().remote_token(), registration.remote_token());
-  ExpectRefused(local_tokens.response.outcomes(1).error(), ErrorReason::REGION_NOT_REGISTERED, "mr_id");
-  ExpectRefused(remote_tokens.response.outcomes(1).error(), ErrorReason::REGION_NOT_REGISTERED, "mr_id");
-  ExpectRefused(local_tokens.response.outcomes(2).error(), ErrorReason::OBJECT_NOT_FOUND, "mr_id");
+  ExpectRefused(local_tokens.response.outcomes(1).error(), ErrorReason::REGION_NOT_REGISTERED, "items[1].mr_id");
+  ExpectRefused(remote_tokens.response.outcomes(1).error(), ErrorReason::REGION_NOT_REGISTERED, "items[1].mr_id");
+  ExpectRefused(local_tokens.response.outcomes(2).error(), ErrorReason::OBJECT_NOT_FOUND, "items[2].mr_id");
   const auto closed = session.Call(&MemoryStub::BatchCloseMr, close);
   ASSERT_EQ(closed.response.outcomes_size(), 3);
   EXPECT_TRUE(closed.response.outcomes(0).has_response());
   EXPECT_TRUE(closed.response.outcomes(1).has_response());
-  ExpectRefused(closed.response.outcomes(2).error(), ErrorReason::OBJECT_NOT_FOUND, "mr_id");
+  ExpectRefused(closed.response.outcomes(2).error(), ErrorReason::OBJECT_NOT_FOUND, "items[2].mr_id");
 }
 
 TEST_F(Batches, EmptyOnesAreRefused) {

@@ -40,11 +40,13 @@ class HostileQueue : public DaemonTest {
   }
 
   // The request breaks two rules, and the order of the checks is not specified.
-  static void ExpectTooManyPages(const v1::ErrorDetail& detail) {
+  // `item` is the part of the field that names the item of a batch.
+  static void ExpectTooManyPages(const v1::ErrorDetail& detail, const std::string& item = "") {
     if (detail.reason() == v1::ERROR_REASON_QUOTA_FAST_REGISTER_PAGES) {
-      ExpectRefused(detail, ErrorReason::QUOTA_FAST_REGISTER_PAGES);
+      ExpectRefused(detail, ErrorReason::QUOTA_FAST_REGISTER_PAGES, item);
     } else {
-      ExpectRefused(detail, ErrorReason::PAGE_COUNT_UNSUPPORTED, "adapter_page_count");
+      ExpectRefused(detail, ErrorReason::PAGE_COUNT_UNSUPPORTED,
+                    item.empty() ? "adapter_page_count" : item + ".adapter_page_count");
     }
   }
 };
@@ -71,7 +73,7 @@ TEST_F(HostileQueue, TooManyPagesAreRefusedInEveryItemOfABatch) {
   ExpectOk(answer);
   ASSERT_EQ(answer.response.outcomes_size(), 4);
   for (const int index : {0, 2, 3}) {
-    ExpectTooManyPages(answer.response.outcomes(index).error());
+    ExpectTooManyPages(answer.response.outcomes(index).error(), "items[" + std::to_string(index) + "]");
   }
   EXPECT_EQ(answer.response.outcomes(1).response().ntstatus(), kStatusSuccess);
   EXPECT_EQ(session.Use("fast_register_pages").used(), 1u);
