@@ -227,7 +227,7 @@ void Session::DropMemory(MemoryObjectId id) {
 void Session::RunOnWorker(Guard guard, Job job) {
   // std::function requires copyable captures.
   const auto held = std::make_shared<Guard>(std::move(guard));
-  node_.workers.Enqueue(queue(), [this, held, job = std::move(job)] {
+  node_.workers.Enqueue(job_owner(), [this, held, job = std::move(job)] {
     job(ending() ? MakeError(ErrorReason::SESSION_ENDING) : absl::OkStatus());
   });
   // The end may have begun meanwhile, and looked at the queue too early.

@@ -254,7 +254,7 @@ class Session : public std::enable_shared_from_this<Session> {
   using Job = std::function<void(const absl::Status& start)>;
   // Queues the job with the session held.
   void RunOnWorker(Guard guard, Job job);
-  JobOwner queue() const { return {.number = tenant_->number(), .group = id_.value}; }
+  JobOwner job_owner() const { return {.number = tenant_->number(), .group = id_.value}; }
   // Cancels the queued jobs of a session that is ending.
   void CancelQueued();
 
