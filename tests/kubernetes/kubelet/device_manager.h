@@ -97,7 +97,7 @@ class DeviceManager {
   std::map<std::string, std::vector<std::shared_ptr<PluginClient>>> connections_ RNICD_GUARDED_BY(mutex_);
   // Every connection since Start: Stop joins their threads.
   std::vector<std::shared_ptr<PluginClient>> clients_ RNICD_GUARDED_BY(mutex_);
-  // By pod and container.
+  // Keyed by pod and container.
   std::map<std::pair<std::string, std::string>, Run> runs_ RNICD_GUARDED_BY(mutex_);
   std::vector<std::string> calls_ RNICD_GUARDED_BY(mutex_);
   std::map<std::string, Pod> pods_ RNICD_GUARDED_BY(mutex_);

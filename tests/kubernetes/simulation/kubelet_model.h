@@ -76,7 +76,7 @@ class KubeletModel {
   simulation::Dice& dice_;
   bool connected_ = true;
   std::map<std::string, ModelPod> pods_;
-  // By UID and container: in memory and on disk.
+  // Keyed by UID and container; in memory, and on disk.
   Allocations allocations_;
   Allocations checkpoint_;
 };

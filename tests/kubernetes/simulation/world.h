@@ -42,7 +42,7 @@ class World {
   KubeletModel& kubelet() { return kubelet_; }
   const kubernetes::FakeDaemon& daemon() const { return daemon_; }
   const kubernetes::GrantKeeper& keeper() const { return *keeper_; }
-  // By secret. A secret that is returned again belongs to its last container.
+  // Keyed by secret. A secret that is returned again belongs to its last container.
   const std::map<std::string, HandedOut>& handed_out() const { return handed_out_; }
   const kubernetes::GrantOptions& options() const { return options_; }
   // The daemon responds and has had its grants renewed.
