@@ -1,4 +1,5 @@
 // Restarts and exits of the kubelet, the plugin, the daemon, and pods.
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -121,14 +122,19 @@ TEST_F(NodeLifeCycle, DevicesAreUnhealthyWhileTheDaemonIsAwayForLong) {
 TEST_F(NodeLifeCycle, ADaemonThatHangsCountsAsAwayAfterTheSameTimeout) {
   StartPlugin({"--daemon_timeout_ms=1000"});
   daemon().process().Signal(SIGSTOP);
-  EXPECT_FALSE(kubelet()
+  std::atomic<bool> refused{false};
+  std::thread pod([&] {
+    refused = !kubelet()
                    .Admit({.uid = "u",
                            .namespace_name = "team",
                            .name = "a",
                            .containers = {{.name = "main", .resources = {{kMemory, 1}}}}})
-                   .ok());
+                   .ok();
+  });
+  EXPECT_TRUE(Eventually([&] { return refused.load(); })) << "Allocate";
   EXPECT_TRUE(KubeletSees(kUnits, 0)) << plugin().errors().Text();
   daemon().process().Signal(SIGCONT);
+  pod.join();
   EXPECT_TRUE(KubeletSees(kUnits, kUnits)) << plugin().errors().Text();
   EXPECT_TRUE(Eventually([&] { return Grants().empty(); })) << "those of calls that were cut off are revoked";
 }
