@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,10 +12,14 @@
 namespace rnicd::inline client {
 
 // The operator's interface to the node, over the admin socket. Lists are fetched page by page to their end.
-// Errors: METHOD_NOT_PERMITTED and those of the call; transport failures, also when the caller may not open the socket.
+// Errors: METHOD_NOT_PERMITTED and those of the call; transport failures, also when the caller may not open the socket
+// and when the daemon does not respond in time.
 class Admin {
  public:
-  explicit Admin(const std::string& admin_socket_dir);
+  static constexpr std::chrono::milliseconds kDefaultTimeout{30'000};
+
+  // `call_timeout` is for each call to the daemon, and so for each page of a list; above 0.
+  explicit Admin(const std::string& admin_socket_dir, std::chrono::milliseconds call_timeout = kDefaultTimeout);
 
   absl::StatusOr<v1::GetStatusResponse> Status();
   // Whether the daemon reports SERVING.
@@ -40,8 +45,9 @@ class Admin {
   absl::Status SetPods(const v1::SetPodsRequest& request);
 
  private:
-  explicit Admin(const std::shared_ptr<grpc::Channel>& channel);
+  Admin(const std::shared_ptr<grpc::Channel>& channel, std::chrono::milliseconds call_timeout);
 
+  const std::chrono::milliseconds call_timeout_;
   std::unique_ptr<v1::AdminService::Stub> stub_;
   std::unique_ptr<grpc::health::v1::Health::Stub> health_;
 };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -11,8 +12,10 @@ namespace rnicd::kubernetes {
 // The real daemon, over its operator's socket. Threads: safe.
 class AdminDaemon final : public Daemon {
  public:
-  // The socket need not exist yet, and may disappear and come back.
-  explicit AdminDaemon(const std::string& admin_socket_dir) : admin_(admin_socket_dir) {}
+  // The socket need not exist yet, and may disappear and come back. A call that takes longer than `call_timeout` is a
+  // transport failure.
+  AdminDaemon(const std::string& admin_socket_dir, std::chrono::milliseconds call_timeout)
+      : admin_(admin_socket_dir, call_timeout) {}
 
   absl::StatusOr<v1::GetStatusResponse> Status() override { return admin_.Status(); }
   absl::StatusOr<v1::CreateGrantResponse> CreateGrant(const v1::CreateGrantRequest& request) override {

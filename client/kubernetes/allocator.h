@@ -33,6 +33,9 @@ class Allocator {
                                                        const std::vector<std::string>& device_ids) = 0;
   // Runs before each start of a container with these devices. On an error the kubelet does not start the container.
   virtual absl::Status Prepare(const std::string& resource, const std::vector<std::string>& device_ids) = 0;
+  // Runs when a kubelet begins to watch the devices of a resource. It may be another process than before, and may have
+  // started containers without Prepare while it did not know the plugin.
+  virtual void KubeletConnected() = 0;
 };
 
 }  // namespace rnicd::kubernetes

@@ -37,11 +37,13 @@ ABSL_FLAG(
     "limits of each container other than bytes, by the names of policy.proto");
 ABSL_FLAG(int64_t, registered_times, 4, "how many times over a container may register its bytes; 1 to 1024");
 ABSL_FLAG(int64_t, revoke_grace_ms, 60000,
-          "time after which a grant is revoked when no container holds its devices; 1000 to 86400000");
+          "time after which a grant is revoked when its pod is gone; 1000 to 86400000");
 ABSL_FLAG(int64_t, reconcile_interval_ms, 10000,
           "interval of requests to the kubelet for the holders of devices; 100 to 240000");
-ABSL_FLAG(int64_t, daemon_timeout_ms, 5000,
-          "how long the daemon may be away before devices turn unhealthy and Allocate fails; 0 to 60000");
+ABSL_FLAG(
+    int64_t, daemon_timeout_ms, 5000,
+    "how long the daemon may be away or hang before devices turn unhealthy and Allocate fails; a call to a daemon that "
+    "hangs takes at least 1000; 0 to 60000");
 ABSL_FLAG(
     std::string, cdi_dir, "",
     "write a CDI specification there and name its device in Allocate, instead of a mount; container engines look in "

@@ -30,7 +30,8 @@ struct Config {
   uint64_t pool_bytes = 0;
   GrantOptions grants;
   std::chrono::milliseconds reconcile_interval{0};
-  // How long the daemon may be away before devices turn unhealthy, and how long Allocate retries.
+  // How long the daemon may be away before devices turn unhealthy, how long Allocate retries, and, but for a lower
+  // limit, how long a call may take.
   std::chrono::milliseconds daemon_timeout{0};
   // Directory of the CDI specification; empty: containers get a mount instead.
   std::string cdi_dir;

@@ -53,6 +53,9 @@ class FakeDaemon final : public Daemon {
       kept.secret_sha256 = DigestOf(made.secret());
     }
     grants_[made.grant_id()] = std::move(kept);
+    if (std::exchange(lose_next_grant_, false)) {
+      return TransportFailure(absl::StatusCode::kDeadlineExceeded, "the response was lost");
+    }
     return made;
   }
 
@@ -78,6 +81,9 @@ class FakeDaemon final : public Daemon {
     RNICD_RETURN_IF_ERROR(Reach());
     if (const auto refusal = revoke_refusals_.find(grant_id); refusal != revoke_refusals_.end()) {
       return refusal->second;
+    }
+    if (ignores_revocations_) {
+      return uint64_t{0};
     }
     return grants_.erase(grant_id) > 0 ? absl::StatusOr<uint64_t>(0) : MakeError(ErrorReason::GRANT_NOT_FOUND);
   }
@@ -121,6 +127,16 @@ class FakeDaemon final : public Daemon {
   void RefuseRevoke(uint64_t grant_id, absl::Status refusal) {
     MutexLock lock(mutex_);
     refusal.ok() ? void(revoke_refusals_.erase(grant_id)) : void(revoke_refusals_[grant_id] = std::move(refusal));
+  }
+  // Makes the next CreateGrant fail although it creates the grant.
+  void LoseNextGrant() {
+    MutexLock lock(mutex_);
+    lose_next_grant_ = true;
+  }
+  // Makes revocations succeed without effect: a bug that tests must find.
+  void IgnoreRevocations() {
+    MutexLock lock(mutex_);
+    ignores_revocations_ = true;
   }
   void SetAge(uint64_t grant_id, uint64_t age_ms) {
     MutexLock lock(mutex_);
@@ -166,6 +182,8 @@ class FakeDaemon final : public Daemon {
   mutable Mutex mutex_;
   uint64_t calls_ RNICD_GUARDED_BY(mutex_) = 0;
   bool away_ RNICD_GUARDED_BY(mutex_) = false;
+  bool lose_next_grant_ RNICD_GUARDED_BY(mutex_) = false;
+  bool ignores_revocations_ RNICD_GUARDED_BY(mutex_) = false;
   std::optional<int> calls_left_ RNICD_GUARDED_BY(mutex_);
   uint64_t last_id_ RNICD_GUARDED_BY(mutex_) = 0;
   v1::GetStatusResponse status_ RNICD_GUARDED_BY(mutex_);

@@ -21,8 +21,13 @@ struct GrantRecord {
   v1::ResourceLimits limits;
   // Creation time: Unix time in milliseconds.
   int64_t made_ms = 0;
-  // "namespace/pod" of the first pod seen to hold the grant's devices; empty until one was seen.
+  // "namespace/pod" of the pod that has the grant; empty until the kubelet or the API server named it.
   std::string pod;
+  // UID of that pod; empty until the kubelet's checkpoint named it.
+  std::string pod_uid;
+  // The daemon must not have the grant, because another grant for one of its devices is in use; GrantKeeper has the
+  // rules.
+  bool suspended = false;
 };
 
 // Stores grants across restarts of the plugin and the daemon: one JSON file of mode 0600, replaced as a whole, so that

@@ -22,7 +22,9 @@ GrantRecord Record(uint64_t id) {
                      .resource = "rnicd.io/memory-64mi",
                      .device_ids = {"numa0-0000", "numa1-0003"},
                      .made_ms = 1'800'000'000'123,
-                     .pod = "storage/db-0"};
+                     .pod = "storage/db-0",
+                     .pod_uid = "0d9e1b5c",
+                     .suspended = true};
   record.secret_sha256.back() = '\0';
   record.limits.set_pinned_bytes(134217728);
   record.limits.set_requests_per_second(UINT64_MAX);
@@ -31,8 +33,8 @@ GrantRecord Record(uint64_t id) {
 
 std::string Summary(const GrantRecord& grant) {
   std::string text = std::to_string(grant.grant_id) + "|" + grant.secret_sha256 + "|" + grant.name + "|" +
-                     grant.resource + "|" + std::to_string(grant.made_ms) + "|" + grant.pod + "|" +
-                     grant.limits.SerializeAsString();
+                     grant.resource + "|" + std::to_string(grant.made_ms) + "|" + grant.pod + "|" + grant.pod_uid +
+                     "|" + (grant.suspended ? "suspended" : "active") + "|" + grant.limits.SerializeAsString();
   for (const std::string& id : grant.device_ids) {
     text += "|" + id;
   }
@@ -107,7 +109,9 @@ TEST_F(GrantFileTest, IsAsTheReadmeSays) {
     "requests_per_second": 18446744073709551615
    },
    "made_ms": 1800000000123,
-   "pod": "storage/db-0"
+   "pod": "storage/db-0",
+   "pod_uid": "0d9e1b5c",
+   "suspended": true
   }
  ]
 }
@@ -172,6 +176,8 @@ TEST_F(GrantFileTest, MembersOfAGrantAreChecked) {
   EXPECT_THAT(RefusalWith("1800000000123", "1.5"), HasSubstr("made_ms is not a time"));
   EXPECT_THAT(RefusalWith("1800000000123", "9223372036854775808"), HasSubstr("made_ms is not a time"));
   EXPECT_THAT(RefusalWith("\"storage/db-0\"", "[]"), HasSubstr("pod is not text"));
+  EXPECT_THAT(RefusalWith("\"0d9e1b5c\"", "7"), HasSubstr("pod_uid is not text"));
+  EXPECT_THAT(RefusalWith("\"suspended\": true", "\"suspended\": 1"), HasSubstr("suspended is not true or false"));
 }
 
 TEST_F(GrantFileTest, AnIdThatIsThereTwiceIsRefused) {

@@ -11,6 +11,7 @@
 #include "client/kubernetes/fake_daemon_test.h"
 #include "client/kubernetes/folder_fixture_test.h"
 #include "client/kubernetes/grant_keeper.h"
+#include "client/kubernetes/node_view.h"
 
 namespace rnicd::kubernetes {
 
@@ -52,7 +53,15 @@ class GrantFixture : public FolderFixture {
     return secret.value_or("");
   }
 
-  absl::Status Reconcile(const std::vector<Holder>& holders) { return keeper_->Reconcile(holders, now_); }
+  // As the kubelet reports these holders, and nothing else of their pods.
+  absl::Status Reconcile(const std::vector<Holder>& holders) {
+    Observation observation{.holders = holders};
+    for (const Holder& holder : holders) {
+      observation.listed_pods.insert(holder.namespace_name + "/" + holder.pod);
+    }
+    return Observe(observation);
+  }
+  absl::Status Observe(const Observation& observation) { return keeper_->Reconcile(NodeView(observation), now_); }
   void ReconcileOnce(const std::vector<Holder>& holders) { EXPECT_TRUE(Reconcile(holders).ok()); }
   // Reconciles every quarter of the grace until `time` has passed, the last time at its end.
   void ReconcileFor(Ms time, const std::vector<Holder>& holders) {
@@ -60,6 +69,11 @@ class GrantFixture : public FolderFixture {
       now_ += std::min(step, time);
       ReconcileOnce(holders);
     }
+  }
+
+  // The container of these devices starts.
+  absl::Status Start(const std::vector<std::string>& device_ids) {
+    return keeper_->Prepare(kResource, device_ids, now_);
   }
 
   std::vector<uint64_t> KeptIds() const {
@@ -78,7 +92,7 @@ class GrantFixture : public FolderFixture {
   }
 
   const ResourceSpec resource_{.name = kResource, .unit_bytes = 64 << 20};
-  GrantOptions options_{.resources = {kResource}, .grace = Ms(60'000), .same_pod = Ms(10'000)};
+  GrantOptions options_{.resources = {kResource}, .grace = Ms(60'000)};
   FakeDaemon daemon_;
   GrantFile file_{folder_};
   CountingRandom random_;

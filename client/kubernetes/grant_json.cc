@@ -39,7 +39,9 @@ Json ToJson(const GrantRecord& grant) {
               {"device_ids", grant.device_ids},
               {"limits", LimitsToJson(grant.limits)},
               {"made_ms", grant.made_ms},
-              {"pod", grant.pod}};
+              {"pod", grant.pod},
+              {"pod_uid", grant.pod_uid},
+              {"suspended", grant.suspended}};
 }
 
 absl::Status Wrong(const std::string& why) { return absl::InvalidArgumentError(why); }
@@ -92,6 +94,19 @@ absl::StatusOr<v1::ResourceLimits> LimitsFrom(const Json& grant) {
   return limits;
 }
 
+// Members that the first files did not have.
+absl::Status ReadNewerMembers(const Json& grant, GrantRecord& record) {
+  if (grant.contains("pod_uid")) {
+    RNICD_ASSIGN_OR_RETURN(record.pod_uid, Text(grant, "pod_uid"));
+  }
+  const Json& suspended = Member(grant, "suspended");
+  if (!suspended.is_boolean() && !suspended.is_null()) {
+    return Wrong("suspended is not true or false");
+  }
+  record.suspended = suspended.is_boolean() && suspended.get<bool>();
+  return absl::OkStatus();
+}
+
 absl::StatusOr<GrantRecord> FromJson(const Json& grant) {
   if (!grant.is_object()) {
     return Wrong("it is not an object");
@@ -108,6 +123,7 @@ absl::StatusOr<GrantRecord> FromJson(const Json& grant) {
   RNICD_ASSIGN_OR_RETURN(record.device_ids, DevicesFrom(grant));
   RNICD_ASSIGN_OR_RETURN(record.limits, LimitsFrom(grant));
   RNICD_ASSIGN_OR_RETURN(record.pod, Text(grant, "pod"));
+  RNICD_RETURN_IF_ERROR(ReadNewerMembers(grant, record));
   const Json& made = Member(grant, "made_ms");
   if (!made.is_number_unsigned() || made.get<uint64_t>() > INT64_MAX) {
     return Wrong("made_ms is not a time");

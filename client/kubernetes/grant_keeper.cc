@@ -1,7 +1,6 @@
 #include "client/kubernetes/grant_keeper.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "base/secret.h"
@@ -24,22 +23,29 @@ std::string DigestOf(std::string_view secret) {
   return std::string(digest.bytes().begin(), digest.bytes().end());
 }
 
-// The daemon would refuse this request on every retry.
-bool IsPermanentRefusal(const absl::Status& status) {
-  return FailedWith(status, ErrorReason::FIELD_OUT_OF_RANGE) || FailedWith(status, ErrorReason::GRANT_NAME_TAKEN);
+// The grant for exactly the record's devices; the number of grants if there is none.
+size_t Find(std::span<const KeptGrant> grants, const GrantRecord& record) {
+  const auto found = std::find_if(grants.begin(), grants.end(),
+                                  [&](const KeptGrant& grant) { return SameDevices(grant.record, record); });
+  return static_cast<size_t>(found - grants.begin());
 }
 
-std::vector<std::string> Sorted(std::span<const std::string> ids) {
-  std::vector<std::string> sorted(ids.begin(), ids.end());
-  std::sort(sorted.begin(), sorted.end());
-  return sorted;
+// Suspends the grants that share a device with `record`, except the one at `index`. Returns whether one was active.
+bool SuspendOthers(std::vector<KeptGrant>& grants, const GrantRecord& record, size_t index) {
+  bool changed = false;
+  for (size_t other = 0; other < grants.size(); ++other) {
+    if (other != index && SharesDevice(grants[other].record, record)) {
+      changed = !std::exchange(grants[other].record.suspended, true) || changed;
+    }
+  }
+  return changed;
 }
 
 }  // namespace
 
 GrantKeeper::GrantKeeper(Daemon& daemon, GrantFile& file, RandomSource& random, const log::Logger& logger,
                          GrantOptions options)
-    : daemon_(daemon), file_(file), random_(random), logger_(logger), options_(std::move(options)) {}
+    : daemon_(daemon), file_(file), random_(random), options_(std::move(options)), sync_(daemon, logger) {}
 
 absl::Status GrantKeeper::Load() {
   MutexLock change(change_);
@@ -62,13 +68,61 @@ absl::StatusOr<std::string> GrantKeeper::Allocate(const ResourceSpec& resource,
                      .limits = std::move(limits),
                      .made_ms = UnixMs(now)};
   MutexLock change(change_);
+  std::vector<KeptGrant> grants = Snapshot();
+  const size_t same = Find(grants, record);
+  if (same != grants.size() && !grants[same].unused_secret.empty()) {
+    return AllocateAgain(std::move(grants), same, now);
+  }
+  RNICD_RETURN_IF_ERROR(Suspend(grants, record));
+  return Create(std::move(grants), std::move(record));
+}
+
+// The earlier Allocate was for an init container of the same pod, or for a pod that ended before it began.
+absl::StatusOr<std::string> GrantKeeper::AllocateAgain(std::vector<KeptGrant> grants, size_t index, WallTime now) {
+  KeptGrant& grant = grants[index];
+  std::string secret = grant.unused_secret;
+  grant.fresh = true;
+  grant.unheld.reset();
+  unsaved_ = unsaved_ || !grant.record.pod.empty();
+  grant.record.pod.clear();
+  grant.record.pod_uid.clear();
+  const GrantRecord record = grant.record;
+  if (absl::Status activated = Activate(std::move(grants), index, now); !activated.ok()) {
+    // The pod fails, so nothing may use the grant.
+    std::vector<KeptGrant> left = Snapshot();
+    if (const size_t same = Find(left, record); same != left.size()) {
+      left[same].record.suspended = true;
+      activated.Update(Save(left));
+      Publish(std::move(left));
+    }
+    return activated;
+  }
+  return secret;
+}
+
+// The file says first what the daemon is told next, so that a crash in between leaves no suspended grant in use.
+absl::Status GrantKeeper::Suspend(std::vector<KeptGrant>& grants, const GrantRecord& record) {
+  if (SuspendOthers(grants, record, grants.size())) {
+    RNICD_RETURN_IF_ERROR(Save(grants));
+    Publish(grants);
+  }
+  // Also those that were suspended before: the daemon may have been away then.
+  for (const KeptGrant& grant : grants) {
+    if (SharesDevice(grant.record, record)) {
+      RNICD_RETURN_IF_ERROR(sync_.Revoke(grant.record, "its devices were allocated again"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> GrantKeeper::Create(std::vector<KeptGrant> grants, GrantRecord record) {
   RNICD_ASSIGN_OR_RETURN(v1::CreateGrantResponse made, daemon_.CreateGrant(RequestFor(record)));
   record.grant_id = made.grant_id();
   record.secret_sha256 = DigestOf(made.secret());
-  std::vector<KeptGrant> grants = Snapshot();
-  grants.push_back(KeptGrant{.record = std::move(record), .fresh = true});
+  std::erase_if(grants, [&](const KeptGrant& grant) { return SameDevices(grant.record, record); });
+  grants.push_back(KeptGrant{.record = std::move(record), .fresh = true, .unused_secret = made.secret()});
   if (absl::Status saved = Save(grants); !saved.ok()) {
-    // If this fails, too, the grant is adopted from the daemon's list and revoked there for lack of a holder.
+    // If this fails, too, the grant is adopted from the daemon's list and revoked there for lack of a pod.
     (void)daemon_.RevokeGrant(made.grant_id());
     return saved;
   }
@@ -76,80 +130,73 @@ absl::StatusOr<std::string> GrantKeeper::Allocate(const ResourceSpec& resource,
   return std::move(*made.mutable_secret());
 }
 
+absl::Status GrantKeeper::Prepare(const std::string& resource, const std::vector<std::string>& device_ids,
+                                  WallTime now) {
+  const GrantRecord wanted{.resource = resource, .device_ids = device_ids};
+  MutexLock change(change_);
+  std::vector<KeptGrant> grants = Snapshot();
+  const size_t index = Find(grants, wanted);
+  if (index != grants.size()) {
+    grants[index].unused_secret.clear();
+    Publish(grants);
+    RNICD_RETURN_IF_ERROR(Activate(grants, index, now));
+    grants = Snapshot();
+  }
+  return Find(grants, wanted) != grants.size()
+             ? absl::OkStatus()
+             : absl::FailedPreconditionError(
+                   "the grant of these devices is gone; delete the pod, and it gets a new "
+                   "one");
+}
+
+absl::Status GrantKeeper::Activate(std::vector<KeptGrant> grants, size_t index, WallTime now) {
+  const GrantRecord record = grants[index].record;
+  const bool changed = SuspendOthers(grants, record, index);
+  if (std::exchange(grants[index].record.suspended, false) || changed || unsaved_) {
+    RNICD_RETURN_IF_ERROR(Save(grants));
+  }
+  Publish(grants);
+  return Synchronize(std::move(grants), now);
+}
+
+void GrantKeeper::ForgetUnusedSecrets() {
+  MutexLock change(change_);
+  std::vector<KeptGrant> grants = Snapshot();
+  for (KeptGrant& grant : grants) {
+    grant.unused_secret.clear();
+  }
+  Publish(std::move(grants));
+}
+
 absl::Status GrantKeeper::Renew(WallTime now) {
   MutexLock change(change_);
+  return Synchronize(Snapshot(), now);
+}
+
+absl::Status GrantKeeper::Synchronize(std::vector<KeptGrant> grants, WallTime now) {
   RNICD_ASSIGN_OR_RETURN(const std::vector<v1::GrantInfo> known, daemon_.Grants());
-  std::vector<KeptGrant> grants = Snapshot();
+  // First what has to go, so that no device is in two grants in between.
+  absl::Status status = sync_.RevokeSuspended(grants, known);
+  bool adopted = false;
+  if (!IsTransportFailure(status)) {
+    UpdateStatus(status, sync_.Adopt(grants, known, options_.resources, UnixMs(now), adopted));
+  }
   const size_t before = grants.size();
-  absl::Status status = RenewLost(grants, known);
-  const bool removed = grants.size() != before;
-  const bool adopted = Adopt(grants, known, now);
-  if (removed || adopted || unsaved_) {
+  if (!IsTransportFailure(status)) {
+    UpdateStatus(status, sync_.RenewLost(grants, known));
+  }
+  if (grants.size() != before || adopted || unsaved_) {
     status.Update(Save(grants));
   }
   Publish(std::move(grants));
   return status;
 }
 
-absl::Status GrantKeeper::RenewLost(std::vector<KeptGrant>& grants, std::span<const v1::GrantInfo> known) const {
-  std::set<uint64_t> known_ids;
-  for (const v1::GrantInfo& info : known) {
-    known_ids.insert(info.grant_id());
-  }
-  absl::Status status;
-  const auto is_lost = [&](const KeptGrant& grant) {
-    const GrantRecord& record = grant.record;
-    if (known_ids.contains(record.grant_id) || IsTransportFailure(status)) {
-      return false;
-    }
-    const absl::Status made = record.secret_sha256.empty() ? absl::NotFoundError("its secret is not known")
-                                                           : daemon_.CreateGrant(RenewalOf(record)).status();
-    if (made.ok()) {
-      logger_.Info("grant made again", {{"grant", record.grant_id}, {"name", record.name}});
-      return false;
-    }
-    if (record.secret_sha256.empty() || IsPermanentRefusal(made)) {
-      logger_.Warning("grant forgotten: it cannot be made again", {{"grant", record.grant_id},
-                                                                   {"name", record.name},
-                                                                   {"pod", record.pod},
-                                                                   {"why", std::string(made.message())}});
-      return true;
-    }
-    // A transport failure takes precedence over an earlier refusal.
-    status = status.ok() || IsTransportFailure(made) ? made : status;
-    return false;
-  };
-  std::erase_if(grants, is_lost);
-  return status;
-}
-
-bool GrantKeeper::Adopt(std::vector<KeptGrant>& grants, std::span<const v1::GrantInfo> known, WallTime now) const {
-  std::set<uint64_t> ids;
-  for (const KeptGrant& grant : grants) {
-    ids.insert(grant.record.grant_id);
-  }
-  bool adopted = false;
-  for (const v1::GrantInfo& info : known) {
-    const bool ours = std::count(options_.resources.begin(), options_.resources.end(), info.devices().resource_name());
-    if (!ours || info.devices().device_ids().empty() || !ids.insert(info.grant_id()).second) {
-      continue;
-    }
-    GrantRecord record = RecordOf(info, UnixMs(now));
-    logger_.Info("grant of the daemon taken over", {{"grant", record.grant_id}, {"name", record.name}});
-    const auto later = std::find_if(grants.begin(), grants.end(),
-                                    [&](const KeptGrant& grant) { return grant.record.made_ms > record.made_ms; });
-    grants.insert(later, KeptGrant{.record = std::move(record), .fresh = true});
-    adopted = true;
-  }
-  return adopted;
-}
-
-absl::Status GrantKeeper::Reconcile(std::span<const Holder> holders, WallTime now) {
+absl::Status GrantKeeper::Reconcile(const NodeView& view, WallTime now) {
   MutexLock change(change_);
   std::vector<KeptGrant> grants = Snapshot();
   const size_t before = grants.size();
-  const ReviewResult result =
-      Review(grants, holders, SinceLastReview(now), {.grace = options_.grace, .same_pod = options_.same_pod});
+  const ReviewResult result = Review(grants, view, SinceLastReview(now), options_.grace);
   absl::Status status = Revoke(grants, result.verdicts);
   if (result.pods_recorded || grants.size() != before || unsaved_) {
     status.Update(Save(grants));
@@ -168,32 +215,19 @@ absl::Status GrantKeeper::Revoke(std::vector<KeptGrant>& grants, std::span<const
   absl::Status status;
   std::vector<KeptGrant> stay;
   for (size_t index = 0; index < grants.size(); ++index) {
-    const GrantRecord& record = grants[index].record;
     if (verdicts[index] != Verdict::kKeep && !IsTransportFailure(status)) {
-      const absl::Status revoked = daemon_.RevokeGrant(record.grant_id).status();
-      if (revoked.ok() || FailedWith(revoked, ErrorReason::GRANT_NOT_FOUND)) {
-        logger_.Info("grant revoked",
-                     {{"grant", record.grant_id},
-                      {"name", record.name},
-                      {"pod", record.pod},
-                      {"why", verdicts[index] == Verdict::kUnheld ? "nobody holds its devices"
-                                                                  : "its devices were given to another pod"}});
+      const absl::Status revoked =
+          sync_.Revoke(grants[index].record,
+                       verdicts[index] == Verdict::kUnheld ? "its pod is gone" : "its devices belong to another pod");
+      if (revoked.ok()) {
         continue;
       }
-      status = status.ok() || IsTransportFailure(revoked) ? revoked : status;
+      UpdateStatus(status, revoked);
     }
     stay.push_back(std::move(grants[index]));
   }
   grants = std::move(stay);
   return status;
-}
-
-bool GrantKeeper::Covers(const std::string& resource, std::span<const std::string> device_ids) const {
-  const std::vector<std::string> wanted = Sorted(device_ids);
-  MutexLock lock(mutex_);
-  return std::any_of(grants_.begin(), grants_.end(), [&](const KeptGrant& grant) {
-    return grant.record.resource == resource && Sorted(grant.record.device_ids) == wanted;
-  });
 }
 
 std::vector<GrantRecord> GrantKeeper::records() const {

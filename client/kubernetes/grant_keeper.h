@@ -13,7 +13,7 @@
 #include "client/kubernetes/daemon.h"
 #include "client/kubernetes/grant_file.h"
 #include "client/kubernetes/grant_review.h"
-#include "client/kubernetes/holder.h"
+#include "client/kubernetes/grant_sync.h"
 #include "client/kubernetes/resource.h"
 #include "daemon/log/logger.h"
 
@@ -28,16 +28,21 @@ struct GrantOptions {
   v1::ResourceLimits limits;
   // registered_bytes as a multiple of pinned_bytes; 0: no limit.
   uint64_t registered_times = 4;
-  // How long a grant's devices may be without a holder before the grant is revoked; the kubelet needs a moment between
-  // Allocate and naming the holder.
+  // How long a grant's pod may be gone before the grant is revoked; kubelet and API server need a moment between
+  // Allocate and naming the pod.
   std::chrono::milliseconds grace{60'000};
-  // Grants for the same devices made within this time belong to one pod, to its init containers and its containers: the
-  // kubelet allocates for all of them before it starts the first.
-  std::chrono::milliseconds same_pod{10'000};
 };
 
 // The grants of this node's containers: created when the kubelet allocates, renewed when a new daemon does not have
-// them, and revoked when no container holds their devices any more.
+// them, and revoked when their pod is gone.
+//
+// No device is in two grants of the daemon, so the grants together are never for more than the pool. The kubelet
+// allocates a device again in two cases, which Allocate cannot distinguish: its pod is dead, or it belonged to an init
+// container and goes to the next container of the same pod. In both the older grant is suspended: revoked in the
+// daemon, and kept here. If its container starts after all, Prepare exchanges the two. An Allocate for exactly the
+// devices of a grant gets that grant with its secret while no container can have started with it; later it replaces
+// the grant, so no two grants are for exactly the same devices.
+//
 // Threads: safe; one change at a time. Readers do not wait for the daemon.
 class GrantKeeper {
  public:
@@ -47,30 +52,31 @@ class GrantKeeper {
   // Errors: as GrantFile::Load.
   absl::Status Load();
 
-  // Creates a grant for a container that gets these devices and returns its secret, after the grant is on disk. A grant
-  // that could not be saved is revoked again. Errors: the daemon's, the file's; kInvalidArgument for no devices, or for
-  // more bytes than 64 bits can count.
+  // Creates a grant for a container that gets these devices and returns its secret, after every other grant for one of
+  // the devices was revoked and the new one is on disk. A grant that could not be saved is revoked again. Errors: the
+  // daemon's, the file's; kInvalidArgument for no devices, or for more bytes than 64 bits can count.
   absl::StatusOr<std::string> Allocate(const ResourceSpec& resource, const std::vector<std::string>& device_ids,
                                        WallTime now);
 
-  // Call it when a daemon was found, and periodically: renews the grants that the daemon does not have, and adopts
-  // those that only the daemon has (by DeviceSet), so that they are revoked in time. A grant whose renewal the daemon
-  // refuses permanently is removed and logged. Errors: the daemon's, the file's; whatever failed is retried the next
-  // time.
+  // Ensures that the daemon has the grant for exactly these devices and no other one for any of them, because their
+  // container starts now. Errors: kFailedPrecondition without such a grant; the daemon's, the file's.
+  absl::Status Prepare(const std::string& resource, const std::vector<std::string>& device_ids, WallTime now);
+
+  // Containers may have started without Prepare, so no secret is returned a second time.
+  void ForgetUnusedSecrets();
+
+  // Call it when a daemon was found, and periodically: renews the grants that the daemon does not have, revokes
+  // suspended ones that it has, and adopts those that only the daemon has (by DeviceSet), so that they are revoked in
+  // time. A grant whose renewal the daemon refuses permanently is removed and logged. Errors: the daemon's, the
+  // file's; whatever failed is retried the next time.
   absl::Status Renew(WallTime now);
 
-  // Compares the grants with the current holders of devices; the caller must have asked the kubelet after the last
-  // Reconcile returned. A grant is revoked when
-  //   its devices have had no holder for `grace`, or
-  //   it was created for one pod and another pod holds one of its devices now: the kubelet reports that only after the
-  //   first pod has ended.
-  // The time without a holder is summed over the intervals between reviews, and one interval counts for at most half of
-  // `grace`: a clock that is set, or a kubelet that was silent for long, ends no grant.
+  // Compares the grants with the node's pods; the caller must have begun to observe after the last Reconcile returned.
+  // A grant is revoked when its pod has been gone for `grace`, and earlier when another pod holds one of its devices.
+  // The time is summed over the intervals between reviews, and one interval counts for at most half of `grace`: a clock
+  // that is set, or a kubelet that was silent for long, ends no grant.
   // Errors: the daemon's, the file's; grants not yet revoked are retried the next time.
-  absl::Status Reconcile(std::span<const Holder> holders, WallTime now);
-
-  // Whether a current grant covers exactly these devices; PreStartContainer checks this.
-  bool Covers(const std::string& resource, std::span<const std::string> device_ids) const;
+  absl::Status Reconcile(const NodeView& view, WallTime now);
 
   // In order of creation.
   std::vector<GrantRecord> records() const;
@@ -80,15 +86,19 @@ class GrantKeeper {
   void Publish(std::vector<KeptGrant> grants);
   absl::Status Save(std::span<const KeptGrant> grants) RNICD_REQUIRES(change_);
   std::chrono::milliseconds SinceLastReview(WallTime now) RNICD_REQUIRES(change_);
-  absl::Status RenewLost(std::vector<KeptGrant>& grants, std::span<const v1::GrantInfo> known) const;
-  bool Adopt(std::vector<KeptGrant>& grants, std::span<const v1::GrantInfo> known, WallTime now) const;
+  absl::StatusOr<std::string> AllocateAgain(std::vector<KeptGrant> grants, size_t index, WallTime now)
+      RNICD_REQUIRES(change_);
+  absl::Status Suspend(std::vector<KeptGrant>& grants, const GrantRecord& record) RNICD_REQUIRES(change_);
+  absl::StatusOr<std::string> Create(std::vector<KeptGrant> grants, GrantRecord record) RNICD_REQUIRES(change_);
+  absl::Status Activate(std::vector<KeptGrant> grants, size_t index, WallTime now) RNICD_REQUIRES(change_);
+  absl::Status Synchronize(std::vector<KeptGrant> grants, WallTime now) RNICD_REQUIRES(change_);
   absl::Status Revoke(std::vector<KeptGrant>& grants, std::span<const Verdict> verdicts) const;
 
   Daemon& daemon_;
   GrantFile& file_;
   RandomSource& random_;
-  const log::Logger& logger_;
   const GrantOptions options_;
+  const GrantSync sync_;
   // Held during a whole change: the calls to the daemon and the write of the file. Acquired before mutex_.
   Mutex change_;
   // The file is out of date, because it could not be written.

@@ -206,7 +206,7 @@ TEST_F(GrantKeeperTest, AGrantThatOnlyTheDaemonKnowsIsTakenOver) {
 }
 
 TEST_F(GrantKeeperTest, WhatIsTakenOverHasItsPlaceByAge) {
-  Allocate({"numa0-0000"});
+  Allocate({"numa0-0002"});
   now_ += Ms(20'000);
   Allocate({"numa0-0001"});
   daemon_.SetAge(daemon_.CreateGrant(Foreign("lost", kResource))->grant_id(), 10'000);
@@ -243,14 +243,38 @@ TEST_F(GrantKeeperTest, WhatCouldNotBeWrittenIsWrittenTheNextTime) {
   EXPECT_THAT(*file_.Load(), SizeIs(1));
 }
 
-TEST_F(GrantKeeperTest, CoversExactlyTheDevicesOfAGrant) {
+TEST_F(GrantKeeperTest, AContainerStartsOnlyWithExactlyTheDevicesOfAGrant) {
   Allocate({"numa0-0000", "numa0-0001"});
-  const std::vector<std::string> same = {"numa0-0001", "numa0-0000"};
-  EXPECT_TRUE(keeper_->Covers(kResource, same));
-  EXPECT_FALSE(keeper_->Covers("rnicd.io/memory-1gi", same));
-  EXPECT_FALSE(keeper_->Covers(kResource, std::vector<std::string>{"numa0-0000"}));
-  EXPECT_FALSE(keeper_->Covers(kResource, std::vector<std::string>{"numa0-0000", "numa0-0002"}));
-  EXPECT_FALSE(keeper_->Covers(kResource, {}));
+  EXPECT_TRUE(Start({"numa0-0001", "numa0-0000"}).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(Start({"numa0-0000"})));
+  EXPECT_TRUE(absl::IsFailedPrecondition(Start({"numa0-0000", "numa0-0002"})));
+  EXPECT_TRUE(absl::IsFailedPrecondition(Start({})));
+  EXPECT_TRUE(absl::IsFailedPrecondition(keeper_->Prepare("rnicd.io/memory-1gi", {"numa0-0000", "numa0-0001"}, now_)));
+}
+
+TEST_F(GrantKeeperTest, AContainerThatStartsAtANewDaemonFindsItsGrant) {
+  const std::string secret = Allocate({"numa0-0000"});
+  daemon_.Restart();
+  ASSERT_TRUE(Start({"numa0-0000"}).ok());
+  EXPECT_TRUE(daemon_.Accepts(secret));
+}
+
+TEST_F(GrantKeeperTest, AContainerWhoseGrantTheDaemonRefusesForGoodDoesNotStart) {
+  Allocate({"numa0-0000"});
+  daemon_.Restart();
+  daemon_.RefuseCreate(MakeError(ErrorReason::FIELD_OUT_OF_RANGE));
+  EXPECT_TRUE(absl::IsFailedPrecondition(Start({"numa0-0000"})));
+}
+
+// The daemon created it, and nobody knows its secret.
+TEST_F(GrantKeeperTest, AGrantWhoseResponseWasLostIsRevokedWithTheNextRenewal) {
+  daemon_.LoseNextGrant();
+  EXPECT_TRUE(IsTransportFailure(keeper_->Allocate(resource_, {"numa0-0000"}, now_).status()));
+  const std::string secret = Allocate({"numa0-0000"});
+  ASSERT_THAT(DaemonIds(), ElementsAre(1, 2));
+  ASSERT_TRUE(keeper_->Renew(now_).ok());
+  EXPECT_THAT(DaemonIds(), ElementsAre(2));
+  EXPECT_TRUE(daemon_.Accepts(secret));
 }
 
 }  // namespace

@@ -2,34 +2,30 @@
 
 #include <chrono>
 #include <optional>
-#include <span>
+#include <string>
 #include <vector>
 
 #include "client/kubernetes/grant_file.h"
-#include "client/kubernetes/holder.h"
+#include "client/kubernetes/node_view.h"
 
 namespace rnicd::kubernetes {
 
-// A grant, and what the plugin has learned about its devices' holders since it started.
+// A grant, and what this process knows of it beyond the file.
 struct KeptGrant {
   GrantRecord record;
-  // True until the first review after the grant was created: the kubelet's response may be older than the grant.
+  // True until the first review after the grant was created or allocated again: the observation may be older.
   bool fresh = false;
-  // How long the grant's devices have had no holder; empty while they have one.
+  // How long the grant's pod has been gone; empty while it lives.
   std::optional<std::chrono::milliseconds> unheld;
-};
-
-struct ReviewRules {
-  // See GrantOptions.
-  std::chrono::milliseconds grace{0};
-  std::chrono::milliseconds same_pod{0};
+  // The grant's secret, as long as no container can have started with it; empty afterwards.
+  std::string unused_secret;
 };
 
 enum class Verdict : uint8_t {
   kKeep,
-  // Its devices have had no holder for `grace`.
+  // Its pod has been gone for the grace.
   kUnheld,
-  // Its devices have been allocated to another pod.
+  // Its pod is gone and its devices belong to another pod.
   kReplaced,
 };
 
@@ -40,9 +36,9 @@ struct ReviewResult {
   bool pods_recorded = false;
 };
 
-// Compares grants, in order of creation, with the current holders of devices; `since_last_review` is added to the time
-// that a grant has been without a holder. Updates the state kept with the grants, and revokes nothing.
-ReviewResult Review(std::vector<KeptGrant>& grants, std::span<const Holder> holders,
-                    std::chrono::milliseconds since_last_review, const ReviewRules& rules);
+// Compares grants with an observation; `since_last_review` is added to the time that a grant's pod has been gone.
+// Updates the state kept with the grants, and revokes nothing.
+ReviewResult Review(std::vector<KeptGrant>& grants, const NodeView& view, std::chrono::milliseconds since_last_review,
+                    std::chrono::milliseconds grace);
 
 }  // namespace rnicd::kubernetes

@@ -22,6 +22,8 @@ using std::chrono::system_clock;
 
 constexpr milliseconds kPollInterval(1'000);
 constexpr milliseconds kRetryPause(100);
+// A daemon that is not away needs less than this, also on a loaded node.
+constexpr milliseconds kShortestCallTimeout(1'000);
 // Usual time from Allocate until the kubelet names the holder.
 constexpr milliseconds kHolderDelay(2'000);
 constexpr milliseconds kProbeDeadline(3'000);
@@ -56,7 +58,7 @@ Plugin::Plugin(Config config)
     : config_(std::move(config)),
       logger_(config_.log),
       random_(std::make_unique<KernelRandom>()),
-      daemon_(config_.admin_socket_dir),
+      daemon_(config_.admin_socket_dir, std::max(config_.daemon_timeout, kShortestCallTimeout)),
       file_(config_.state_dir),
       keeper_(daemon_, file_, *random_, logger_, config_.grants),
       watch_(daemon_, clock_, logger_,
@@ -118,25 +120,27 @@ void Plugin::Run() {
       linked = true;
       LogOnChange("the kubelet's folder", link_->Start(), link_trouble_);
     }
-    bool reconcile_soon = false;
-    {
-      MutexLock lock(mutex_);
-      reconcile_soon = std::exchange(reconcile_soon_, false);
-    }
     const auto now = steady_clock::now();
-    if (reconcile_soon) {
+    if (TakeReconcileSoon()) {
       next_reconciliation = std::min(next_reconciliation, now + kHolderDelay);
     }
-    if (linked && now >= next_reconciliation) {
+    if (linked && (now >= next_reconciliation || report_is_due_)) {
       Reconcile();
       next_reconciliation = steady_clock::now() + config_.reconcile_interval;
     }
   } while (!WaitUntilStop(std::min(kPollInterval, config_.reconcile_interval)));
 }
 
+bool Plugin::TakeReconcileSoon() {
+  MutexLock lock(mutex_);
+  renewal_is_due_ = std::exchange(renew_soon_, false) || renewal_is_due_;
+  return std::exchange(reconcile_soon_, false);
+}
+
 void Plugin::PollDaemon() {
   const DaemonWatch::PollResult seen = watch_.Poll();
   renewal_is_due_ = renewal_is_due_ || seen.is_new;
+  report_is_due_ = report_is_due_ || seen.is_new;
   if (seen.reachable && renewal_is_due_) {
     const absl::Status renewed = keeper_.Renew(system_clock::now());
     LogOnChange("renewing grants", renewed, renew_trouble_);
@@ -145,21 +149,70 @@ void Plugin::PollDaemon() {
 }
 
 void Plugin::Reconcile() {
-  std::vector<Holder> holders;
-  if (!config_.pod_resources_socket.empty()) {
-    absl::StatusOr<std::vector<Holder>> listed = pod_resources_.List(ResourcesInUse());
-    LogOnChange("asking the kubelet who holds devices", listed.status(), holders_trouble_);
-    // Without a response the plugin can neither revoke grants nor update the daemon.
-    if (!listed.ok()) {
+  Observation observation;
+  bool complete = false;
+  const bool listed = ObserveKubelet(observation, complete);
+  ObserveCluster(observation);
+  const NodeView view(observation);
+  if (complete) {
+    const absl::Status revoked = keeper_.Reconcile(view, system_clock::now());
+    LogOnChange("revoking grants", revoked, revoke_trouble_);
+    // A daemon that hangs must not also delay the next look at its health.
+    if (IsTransportFailure(revoked)) {
       return;
     }
-    holders = *std::move(listed);
-    LogOnChange("revoking grants", keeper_.Reconcile(holders, system_clock::now()), revoke_trouble_);
   }
-  // A plugin that is not registered sends nothing: the alert KubeletRegistrationLost detects that silence.
-  if (link_->registered()) {
-    LogOnChange("telling the daemon of pods", daemon_.SetPods(PodList(PodsOfTheCluster(), holders)), pods_trouble_);
+  ReportPods(view.HoldersWithInitContainers(), listed);
+}
+
+// The checkpoint is read after the response, so that it names the pods of every holder.
+bool Plugin::ObserveKubelet(Observation& observation, bool& complete) {
+  if (config_.pod_resources_socket.empty()) {
+    return true;
   }
+  const std::vector<std::string> resources = ResourcesInUse();
+  absl::StatusOr<PodResourcesList> listed = pod_resources_.List(resources);
+  LogOnChange("asking the kubelet who holds devices", listed.status(), holders_trouble_);
+  if (!listed.ok()) {
+    return false;
+  }
+  observation.listed_pods = std::move(listed->pods);
+  observation.holders = std::move(listed->holders);
+  absl::StatusOr<std::vector<CheckpointEntry>> checkpoint = ReadKubeletCheckpoint(config_.kubelet.folder, resources);
+  LogOnChange("reading the kubelet's checkpoint", checkpoint.status(), checkpoint_trouble_);
+  if (checkpoint.ok()) {
+    observation.checkpoint = *std::move(checkpoint);
+  }
+  complete = checkpoint.ok();
+  return true;
+}
+
+void Plugin::ObserveCluster(Observation& observation) {
+  if (config_.cluster.server.empty()) {
+    return;
+  }
+  absl::StatusOr<std::vector<ClusterPod>> pods = cluster_.Pods();
+  LogOnChange("asking the API server for pods", pods.status(), cluster_trouble_);
+  observation.cluster_is_away = !pods.ok();
+  if (pods.ok()) {
+    cluster_pods_ = *std::move(pods);
+    observation.cluster = cluster_pods_;
+  }
+}
+
+// While the API server does not respond the last known pods are reported.
+void Plugin::ReportPods(std::span<const Holder> holders, bool listed) {
+  // A plugin that is not registered, or cannot ask the kubelet, sends nothing: the alert KubeletRegistrationLost
+  // detects that silence. The first report to a new daemon is an exception, because policy rules for namespaces need
+  // it.
+  const bool regular = listed && link_->registered();
+  const bool first = report_is_due_ && (listed || !cluster_pods_.empty());
+  if (!regular && !first) {
+    return;
+  }
+  const absl::Status reported = daemon_.SetPods(PodList(cluster_pods_, holders));
+  LogOnChange("telling the daemon of pods", reported, pods_trouble_);
+  report_is_due_ = IsTransportFailure(reported) && report_is_due_;
 }
 
 // Includes resources that are no longer offered but that pods still hold.
@@ -171,19 +224,6 @@ std::vector<std::string> Plugin::ResourcesInUse() const {
   return {names.begin(), names.end()};
 }
 
-// Returns the last known pods while the API server does not respond.
-std::vector<ClusterPod> Plugin::PodsOfTheCluster() {
-  if (config_.cluster.server.empty()) {
-    return {};
-  }
-  absl::StatusOr<std::vector<ClusterPod>> pods = cluster_.Pods();
-  LogOnChange("asking the API server for pods", pods.status(), cluster_trouble_);
-  if (pods.ok()) {
-    cluster_pods_ = *std::move(pods);
-  }
-  return cluster_pods_;
-}
-
 absl::StatusOr<ContainerAllocation> Plugin::Allocate(const std::string& resource,
                                                      const std::vector<std::string>& device_ids) {
   const auto spec = std::find_if(config_.resources.begin(), config_.resources.end(),
@@ -191,34 +231,35 @@ absl::StatusOr<ContainerAllocation> Plugin::Allocate(const std::string& resource
   if (spec == config_.resources.end()) {
     return absl::InvalidArgumentError("this node does not offer " + resource);
   }
-  RNICD_ASSIGN_OR_RETURN(const std::string secret, WithTimeout(config_.daemon_timeout, [&] {
-                           return keeper_.Allocate(*spec, device_ids, system_clock::now());
-                         }));
+  const absl::StatusOr<std::string> secret =
+      WithTimeout(config_.daemon_timeout, [&] { return keeper_.Allocate(*spec, device_ids, system_clock::now()); });
   {
     MutexLock lock(mutex_);
     reconcile_soon_ = true;
+    renew_soon_ = renew_soon_ || IsTransportFailure(secret.status());
   }
-  return AllocationFor(secret);
+  RNICD_RETURN_IF_ERROR(secret.status());
+  return AllocationFor(*secret);
 }
 
 ContainerAllocation Plugin::AllocationFor(const std::string& secret) const {
-  ContainerAllocation allocation{
-      .environment = {{"RNICD_GRANT", secret}, {"RNICD_SOCKET_DIR", config_.container_socket_dir}}};
+  ContainerAllocation allocation{.environment = {{"RNICD_GRANT", secret}}};
   if (config_.cdi_dir.empty()) {
+    allocation.environment["RNICD_SOCKET_DIR"] = config_.container_socket_dir;
     allocation.mounts.push_back({.container_path = config_.container_socket_dir, .host_path = config_.socket_dir});
   } else {
+    // Its specification has the mount and the variable.
     allocation.cdi_devices.emplace_back(kCdiDevice);
   }
   return allocation;
 }
 
-// A daemon that started after the container's Allocate must have its grant before the container uses it.
 absl::Status Plugin::Prepare(const std::string& resource, const std::vector<std::string>& device_ids) {
-  if (!keeper_.Covers(resource, device_ids)) {
-    return absl::FailedPreconditionError("the grant of these devices is gone; delete the pod, and it gets a new one");
-  }
-  return WithTimeout(config_.daemon_timeout, [&] { return keeper_.Renew(system_clock::now()); });
+  return WithTimeout(config_.daemon_timeout,
+                     [&] { return keeper_.Prepare(resource, device_ids, system_clock::now()); });
 }
+
+void Plugin::KubeletConnected() { keeper_.ForgetUnusedSecrets(); }
 
 void Plugin::LogOnChange(const char* what, const absl::Status& status, std::string& last) const {
   const std::string text(status.message());

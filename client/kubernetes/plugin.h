@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "client/kubernetes/grant_file.h"
 #include "client/kubernetes/grant_keeper.h"
 #include "client/kubernetes/kubelet_link.h"
+#include "client/kubernetes/node_view.h"
 #include "client/kubernetes/pod_resources.h"
 #include "daemon/log/logger.h"
 
@@ -41,16 +43,23 @@ class Plugin final : public Allocator {
   absl::StatusOr<ContainerAllocation> Allocate(const std::string& resource,
                                                const std::vector<std::string>& device_ids) override;
   absl::Status Prepare(const std::string& resource, const std::vector<std::string>& device_ids) override;
+  void KubeletConnected() override;
 
  private:
   void Run();
   bool WaitUntilStop(std::chrono::milliseconds longest);
+  // Whether something was allocated since the last call. Also takes over renew_soon_.
+  bool TakeReconcileSoon();
   // Polls the daemon; renews the grants in a new one.
   void PollDaemon();
   // Asks the kubelet for the holders of devices and the cluster for their pods, revokes grants, and updates the daemon.
   void Reconcile();
+  // Fills in what the kubelet reports. Returns whether it listed its pods; `complete` becomes whether everything that
+  // revoking grants needs is known.
+  bool ObserveKubelet(Observation& observation, bool& complete);
+  void ObserveCluster(Observation& observation);
+  void ReportPods(std::span<const Holder> holders, bool listed);
   std::vector<std::string> ResourcesInUse() const;
-  std::vector<ClusterPod> PodsOfTheCluster();
   ContainerAllocation AllocationFor(const std::string& secret) const;
   // Logs a failure of one kind when its text changes, and when it ends.
   void LogOnChange(const char* what, const absl::Status& status, std::string& last) const;
@@ -71,13 +80,18 @@ class Plugin final : public Allocator {
   // Used by the thread only, as are the members up to mutex_.
   std::vector<ClusterPod> cluster_pods_;
   bool renewal_is_due_ = false;
-  std::string renew_trouble_, link_trouble_, holders_trouble_, cluster_trouble_, revoke_trouble_, pods_trouble_;
+  // The daemon is new and knows no pods, so the report does not wait for its interval nor for the registration.
+  bool report_is_due_ = false;
+  std::string renew_trouble_, link_trouble_, holders_trouble_, checkpoint_trouble_, cluster_trouble_, revoke_trouble_,
+      pods_trouble_;
 
   Mutex mutex_;
   ConditionVariable wake_;
   bool stopping_ RNICD_GUARDED_BY(mutex_) = false;
   // Something was allocated: the kubelet will soon know its holder.
   bool reconcile_soon_ RNICD_GUARDED_BY(mutex_) = false;
+  // The daemon did not respond to an allocation: it may have a grant that is not in the file.
+  bool renew_soon_ RNICD_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

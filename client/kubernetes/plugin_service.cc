@@ -81,6 +81,7 @@ grpc::Status PluginService::GetDevicePluginOptions(grpc::ServerContext*, const v
 
 grpc::Status PluginService::ListAndWatch(grpc::ServerContext* context, const v1beta1::Empty*,
                                          grpc::ServerWriter<v1beta1::ListAndWatchResponse>* writer) {
+  allocator_.KubeletConnected();
   watchers_.fetch_add(1);
   SendDevices(*context, *writer);
   watchers_.fetch_sub(1);

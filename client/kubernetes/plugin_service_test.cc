@@ -29,7 +29,9 @@ class Gifts final : public Allocator {
     asked.push_back(ids);
     return failure;
   }
+  void KubeletConnected() override { ++connections; }
 
+  std::atomic<int> connections{0};
   absl::Status failure;
   std::vector<std::vector<std::string>> asked;
 };
@@ -156,6 +158,7 @@ TEST_F(PluginServiceTest, SaysThatAWatchEndedWhenTheKubeletWent) {
   v1beta1::ListAndWatchResponse told;
   ASSERT_TRUE(reader->Read(&told));
   EXPECT_EQ(service_.watchers(), 1u);
+  EXPECT_EQ(gifts_.connections.load(), 1);
   context.TryCancel();
   reader->Finish();
   while (ended_.load() == 0) {

@@ -36,7 +36,7 @@ void AppendHolders(const ::v1::PodResources& pod, const ::v1::ContainerResources
 
 }  // namespace
 
-absl::StatusOr<std::vector<Holder>> PodResources::List(const std::vector<std::string>& resources) const {
+absl::StatusOr<PodResourcesList> PodResources::List(const std::vector<std::string>& resources) const {
   // A new channel for each call: a kept channel waits up to minutes before it reconnects to a kubelet that was away.
   const std::unique_ptr<::v1::PodResourcesLister::Stub> stub =
       ::v1::PodResourcesLister::NewStub(MakeUnixChannel(socket_path_));
@@ -48,17 +48,17 @@ absl::StatusOr<std::vector<Holder>> PodResources::List(const std::vector<std::st
     return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
                         "no answer from the kubelet about pod resources: " + status.error_message());
   }
-  const auto is_own = [&](const ::v1::PodResources& pod) { return pod.namespace_() + "/" + pod.name() == own_pod_; };
-  if (!own_pod_.empty() && std::none_of(response.pod_resources().begin(), response.pod_resources().end(), is_own)) {
-    return absl::UnavailableError("the kubelet does not know its pods: " + own_pod_ + " is not among them");
-  }
-  std::vector<Holder> holders;
+  PodResourcesList list;
   for (const ::v1::PodResources& pod : response.pod_resources()) {
+    list.pods.insert(pod.namespace_() + "/" + pod.name());
     for (const ::v1::ContainerResources& container : pod.containers()) {
-      AppendHolders(pod, container, resources, holders);
+      AppendHolders(pod, container, resources, list.holders);
     }
   }
-  return holders;
+  if (!own_pod_.empty() && !list.pods.contains(own_pod_)) {
+    return absl::UnavailableError("the kubelet does not know its pods: " + own_pod_ + " is not among them");
+  }
+  return list;
 }
 
 }  // namespace rnicd::kubernetes

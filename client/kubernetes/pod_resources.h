@@ -1,5 +1,6 @@
 #pragma once
 
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,7 +10,16 @@
 
 namespace rnicd::kubernetes {
 
-// Holders of devices, read from the kubelet's pod resources API. Threads: safe.
+// A response of the kubelet.
+struct PodResourcesList {
+  // "namespace/name" of every listed pod, also of pods without devices.
+  std::set<std::string> pods;
+  // A Holder for each container and each of the resources that it has, in the order of the response.
+  std::vector<Holder> holders;
+};
+
+// Holders of devices, read from the kubelet's pod resources API. The kubelet lists neither ordinary init containers nor
+// UIDs. Threads: safe.
 class PodResources {
  public:
   // The socket need not exist yet, and may disappear and come back. `own_pod` is "namespace/name" of the plugin's own
@@ -18,9 +28,9 @@ class PodResources {
   explicit PodResources(std::string socket_path, std::string own_pod = {})
       : socket_path_(std::move(socket_path)), own_pod_(std::move(own_pod)) {}
 
-  // A Holder for each container and each of these resources that it has, in the order of the response.
+  // The pods, and the holders of these resources.
   // Errors: gRPC's code, with text for people: the kubelet is away, does not respond, or does not have its pods yet.
-  absl::StatusOr<std::vector<Holder>> List(const std::vector<std::string>& resources) const;
+  absl::StatusOr<PodResourcesList> List(const std::vector<std::string>& resources) const;
 
  private:
   const std::string socket_path_;

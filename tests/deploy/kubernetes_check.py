@@ -20,6 +20,11 @@ import pod_security
 
 NODE_KINDS = ["ClusterRole", "ClusterRoleBinding", "ConfigMap", "DaemonSet", "Namespace", "ServiceAccount"]
 KINDS = {"soft": NODE_KINDS, "verbs": NODE_KINDS, "monitoring": ["ConfigMap", "PodMonitor", "PrometheusRule"]}
+# Kustomizations whose objects are checked together as "monitoring".
+MONITORING = ("deploy/prometheus", "deploy/grafana")
+# What kubectl 1.20 knows and a recent one does not call deprecated.
+KUSTOMIZATION_FIELDS = {"apiVersion", "kind", "namespace", "resources", "configMapGenerator", "generatorOptions",
+                        "images"}
 PRIVILEGED = {("verbs", "rnicd")}
 SIZES = {"MiB": 1 << 20, "GiB": 1 << 30}
 
@@ -35,11 +40,13 @@ class Checker:
         self.repo, self.programs, self.report = repo, programs, report
         self.folder = repo / "deploy/kubernetes"
         self.rendered = {}
-        for overlay in sorted((self.folder / "overlays").iterdir()):
+        self.kustomizations = [(overlay.name, overlay) for overlay in sorted((self.folder / "overlays").iterdir())]
+        self.kustomizations += [("monitoring", repo / folder) for folder in MONITORING]
+        for name, folder in self.kustomizations:
             try:
-                self.rendered[overlay.name] = objects.render(overlay)
+                self.rendered[name] = self.rendered.get(name, []) + objects.render(folder)
             except ValueError as error:
-                self.report(f"{overlay.name} does not render: {error}")
+                self.report(f"{name} does not render: {error}")
         self.examples = [thing for path in sorted((self.folder / "examples").glob("*.yaml"))
                          for thing in objects.parse(path)]
         self.nodes = {name: objects.Node(things) for name, things in self.rendered.items()
@@ -52,6 +59,20 @@ class Checker:
                 self.report(f"{name}: its objects are {', '.join(found)}")
         for name in set(self.rendered) - set(KINDS):
             self.report(f"{name}: an overlay that this check does not know")
+
+    def check_kustomizations_suit_every_kubectl(self):
+        for _, folder in self.kustomizations:
+            kustomization = objects.parse(folder / "kustomization.yaml")[0]
+            for field in sorted(set(kustomization) - KUSTOMIZATION_FIELDS):
+                self.report(f"{folder.name}/kustomization.yaml: {field} is unknown to some kubectl, or deprecated")
+            for resource in kustomization.get("resources", []):
+                if not (folder / resource).is_file() or "/" in resource:
+                    self.report(f"{folder.name}/kustomization.yaml: {resource} is not a file beside it")
+
+    def check_overlays_are_current(self):
+        said = run(sys.executable, self.folder / "make_overlays.py", "--check")
+        if said.returncode != 0:
+            self.report(f"stale, run deploy/kubernetes/make_overlays.py: {said.stdout.strip()} {said.stderr.strip()}")
 
     def check_images(self):
         version = re.search(r"project\(rnicd VERSION ([0-9.]+)", (self.repo / "CMakeLists.txt").read_text())[1]

@@ -5,6 +5,7 @@ usage: kubernetes_check_test.py --rnicd PROGRAM --plugin PROGRAM [--source REPOS
 
 import argparse
 import copy
+import subprocess
 import sys
 import unittest
 from pathlib import Path
@@ -21,6 +22,8 @@ PARTS = ("deploy/kubernetes", "deploy/grafana", "deploy/prometheus", "CMakeLists
          "client/kubernetes/cluster.cc")
 BASE = "deploy/kubernetes/base/"
 DAEMON_SET = BASE + "daemonset.yaml"
+SOFT = "deploy/kubernetes/overlays/soft/"
+VERBS = "deploy/kubernetes/overlays/verbs/"
 EXAMPLE = "deploy/kubernetes/examples/workload.yaml"
 
 
@@ -33,6 +36,14 @@ class Planted(PlantedCopy):
         self.assertIn(part, "\n".join(found))
 
 
+    def edit(self, name, old, new):
+        """Edits a file of base/ and makes the overlays from it."""
+        super().edit(name, old, new)
+        if name.startswith(BASE):
+            subprocess.run([sys.executable, self.repo / "deploy/kubernetes/make_overlays.py"], check=True,
+                           capture_output=True, timeout=60)
+
+
 class TheRepository(Planted):
     def test_has_no_finding(self):
         found = []
@@ -42,14 +53,32 @@ class TheRepository(Planted):
 
 class AnOverlay(Planted):
     def test_that_does_not_render(self):
-        self.edit(BASE + "kustomization.yaml", "rbac.yaml", "rbacc.yaml")
+        self.edit(SOFT + "kustomization.yaml", "rbac.yaml", "rbacc.yaml")
         found = []
         Checker(self.repo, PROGRAMS, found.append)
         self.assertIn("soft does not render", "\n".join(found))
 
     def test_that_lost_an_object(self):
-        self.edit(BASE + "kustomization.yaml", "  - rbac.yaml\n", "")
+        self.edit(VERBS + "kustomization.yaml", "  - rbac.yaml\n", "")
         self.assert_found("verbs: its objects are ConfigMap, DaemonSet, Namespace", "check_kinds")
+
+    def test_with_a_field_that_is_deprecated(self):
+        self.edit(SOFT + "kustomization.yaml", "resources:", "patchesStrategicMerge:\n  - daemonset.yaml\nresources:")
+        found = []
+        Checker(self.repo, PROGRAMS, found.append).check_kustomizations_suit_every_kubectl()
+        self.assertIn("patchesStrategicMerge", "\n".join(found))
+
+    def test_with_a_field_that_is_too_new(self):
+        self.edit(SOFT + "kustomization.yaml", "resources:", "patches: []\nresources:")
+        self.assert_found("patches is unknown", "check_kustomizations_suit_every_kubectl")
+
+    def test_with_another_folder(self):
+        self.edit(SOFT + "kustomization.yaml", "  - rbac.yaml", "  - ../verbs/rbac.yaml")
+        self.assert_found("../verbs/rbac.yaml is not a file beside it", "check_kustomizations_suit_every_kubectl")
+
+    def test_that_was_edited_by_hand(self):
+        self.edit(SOFT + "rnicd.flags", "--metrics_address", "--metrics_addres")
+        self.assert_found("overlays/soft/rnicd.flags", "check_overlays_are_current")
 
     def test_with_another_image(self):
         self.edit(EXAMPLE, "rnicd:0.1.0", "rnicd:latest")
@@ -70,7 +99,7 @@ class Configuration(Planted):
         self.assert_found("state_folder", "check_flags")
 
     def test_with_an_unknown_argument_of_an_overlay(self):
-        self.edit("deploy/kubernetes/overlays/verbs/daemonset.yaml", "--provider=verbs", "--providers=verbs")
+        self.edit(DAEMON_SET, "--provider=verbs", "--providers=verbs")
         self.assert_found("verbs, rnicd", "check_flags")
 
     def test_with_a_policy_that_the_daemon_refuses(self):

@@ -9,10 +9,10 @@ PLUGIN_GROUP = 65532
 
 
 def render(folder):
-    """The objects that kubectl renders from a kustomization. Raises ValueError with kubectl's error."""
+    """The objects that kubectl renders from a kustomization. Raises ValueError with kubectl's error or warning."""
     result = subprocess.run(["kubectl", "kustomize", str(folder)], capture_output=True, text=True, check=False,
                             timeout=120)
-    if result.returncode != 0:
+    if result.returncode != 0 or result.stderr.strip():
         raise ValueError(result.stderr.strip())
     return [document for document in yaml.safe_load_all(result.stdout) if document]
 

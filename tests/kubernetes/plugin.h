@@ -23,6 +23,7 @@ class FakeAllocator final : public kubernetes::Allocator {
   absl::StatusOr<kubernetes::ContainerAllocation> Allocate(const std::string& resource,
                                                            const std::vector<std::string>& device_ids) override;
   absl::Status Prepare(const std::string& resource, const std::vector<std::string>& device_ids) override;
+  void KubeletConnected() override {}
 
   // Makes both calls fail with this status.
   void Fail(const absl::Status& status);

@@ -30,15 +30,37 @@ TEST_F(WhoHolds, IsOneHolderForEachContainerAndResource) {
                                             {.name = "two", .resources = {{kMemory, 1}, {"example.com/other", 1}}},
                                             {.name = "three", .resources = {}}}})
                   .ok());
-  const auto holders = resources_.List({kMemory, kLarge});
-  ASSERT_TRUE(holders.ok()) << holders.status();
-  EXPECT_THAT(*holders, UnorderedElementsAre(Holder{"default", "a", "main", kMemory, {"numa0-0000", "numa0-0001"}},
-                                             Holder{"team", "b-0", "one", kMemory, {"numa0-0002"}},
-                                             Holder{"team", "b-0", "one", kLarge, {"numa0-0000"}},
-                                             Holder{"team", "b-0", "two", kMemory, {"numa0-0003"}}));
-  EXPECT_EQ(resources_.List({kLarge})->size(), 1u);
+  const auto listed = resources_.List({kMemory, kLarge});
+  ASSERT_TRUE(listed.ok()) << listed.status();
+  EXPECT_THAT(listed->pods, UnorderedElementsAre("default/a", "team/b-0"));
+  EXPECT_THAT(listed->holders,
+              UnorderedElementsAre(Holder{"default", "a", "main", kMemory, {"numa0-0000", "numa0-0001"}},
+                                   Holder{"team", "b-0", "one", kMemory, {"numa0-0002"}},
+                                   Holder{"team", "b-0", "one", kLarge, {"numa0-0000"}},
+                                   Holder{"team", "b-0", "two", kMemory, {"numa0-0003"}}));
+  EXPECT_EQ(resources_.List({kLarge})->holders.size(), 1u);
   kubelet_.Remove("b");
-  EXPECT_EQ(resources_.List({kMemory, kLarge})->size(), 1u);
+  EXPECT_EQ(resources_.List({kMemory, kLarge})->holders.size(), 1u);
+}
+
+TEST_F(WhoHolds, IsNeverAnOrdinaryInitContainer) {
+  kubelet_.Start();
+  Plugin plugin(options_);
+  ASSERT_TRUE(Offers(kubelet_, kMemory, 4, 4));
+  ASSERT_TRUE(
+      kubelet_
+          .Admit(Pod{.uid = "a",
+                     .namespace_name = "team",
+                     .name = "a",
+                     .containers = {{.name = "init", .resources = {{kMemory, 1}}, .init = true},
+                                    {.name = "sidecar", .resources = {{kMemory, 2}}, .init = true, .restartable = true},
+                                    {.name = "main", .resources = {}}}})
+          .ok());
+  const auto listed = resources_.List({kMemory});
+  ASSERT_TRUE(listed.ok()) << listed.status();
+  ASSERT_EQ(listed->holders.size(), 1u);
+  EXPECT_EQ(listed->holders[0].container, "sidecar");
+  EXPECT_THAT(listed->pods, UnorderedElementsAre("team/a"));
 }
 
 TEST_F(WhoHolds, IsUnknownWhileTheKubeletIsAwayAndKnownAtOnceAfterwards) {
@@ -66,9 +88,9 @@ TEST_F(WhoHolds, IsNotBelievedOfAKubeletThatDoesNotKnowTheAskingPod) {
   ASSERT_TRUE(kubelet_.Admit(PodWith("a", 1)).ok());
   EXPECT_EQ(own.List({kMemory}).status().code(), absl::StatusCode::kUnavailable);
   ASSERT_TRUE(kubelet_.Admit(PodWith("self", 0)).ok());
-  const auto holders = own.List({kMemory});
-  ASSERT_TRUE(holders.ok()) << holders.status();
-  EXPECT_EQ(holders->size(), 1u);
+  const auto listed = own.List({kMemory});
+  ASSERT_TRUE(listed.ok()) << listed.status();
+  EXPECT_EQ(listed->holders.size(), 1u);
 }
 
 }  // namespace

@@ -80,6 +80,75 @@ TEST_F(StandIn, KnowsNoHealthyDeviceAfterARestartUntilThePluginIsBack) {
   EXPECT_FALSE(kubelet_.NodeStatus(kMemory).has_value());
 }
 
+TEST_F(StandIn, AdmitsRunningPodsAgainAndOthersOnlyWithTheirPlugin) {
+  kubelet_.Start();
+  auto plugin = std::make_unique<Plugin>(options_);
+  ASSERT_TRUE(Offers(kubelet_, kMemory, 4, 4));
+  for (const char* const name : {"a", "b"}) {
+    ASSERT_TRUE(kubelet_.Admit(PodWith(name, 1)).ok());
+    ASSERT_TRUE(kubelet_.StartContainer(name, "main").ok());
+  }
+  const std::vector<std::string> held = kubelet_.Held("a", "main", kMemory);
+  plugin.reset();
+  kubelet_.Stop();
+  kubelet_.Start();
+  EXPECT_TRUE(kubelet_.Readmit("a").ok()) << "it runs";
+  kubelet_.StopNode();
+  kubelet_.Start();
+  EXPECT_THAT(std::string(kubelet_.Readmit("b").message()),
+              HasSubstr("UnexpectedAdmissionError: Allocate failed due to no healthy devices present"));
+  plugin = std::make_unique<Plugin>(options_);
+  ASSERT_TRUE(Offers(kubelet_, kMemory, 4, 4));
+  EXPECT_TRUE(kubelet_.Readmit("a").ok());
+  EXPECT_EQ(kubelet_.Held("a", "main", kMemory), held);
+  EXPECT_TRUE(plugin->allocator().allocations().empty()) << "the checkpoint has the response";
+}
+
+TEST_F(StandIn, CallsThePluginAtTheMomentsOfARealOne) {
+  kubelet_.Start();
+  Plugin plugin(options_);
+  ASSERT_TRUE(Offers(kubelet_, kMemory, 4, 4));
+  ASSERT_TRUE(kubelet_
+                  .Admit(Pod{.uid = "a",
+                             .namespace_name = "default",
+                             .name = "a",
+                             .containers = {{.name = "init", .resources = {{kMemory, 2}}, .init = true},
+                                            {.name = "main", .resources = {{kMemory, 2}}}}})
+                  .ok());
+  ASSERT_TRUE(kubelet_.StartContainer("a", "init").ok());
+  ASSERT_TRUE(kubelet_.StartContainer("a", "main").ok());
+  EXPECT_THAT(kubelet_.calls(), testing::ElementsAre("GetPreferredAllocation", "Allocate", "Allocate",
+                                                     "PreStartContainer", "PreStartContainer"))
+      << "devices that are reused are not chosen";
+}
+
+TEST_F(StandIn, BacksOffFromAContainerWhosePluginFails) {
+  kubelet_.Start();
+  Plugin plugin(options_);
+  ASSERT_TRUE(Offers(kubelet_, kMemory, 4, 4));
+  ASSERT_TRUE(kubelet_.Admit(PodWith("a", 1)).ok());
+  plugin.allocator().Fail(absl::UnavailableError("no daemon"));
+  EXPECT_THAT(std::string(kubelet_.StartContainer("a", "main").status().message()), HasSubstr("no daemon"));
+  plugin.allocator().Fail(absl::OkStatus());
+  EXPECT_THAT(std::string(kubelet_.StartContainer("a", "main").status().message()), HasSubstr("back-off"));
+  kubelet_.Advance(std::chrono::seconds(10));
+  EXPECT_TRUE(kubelet_.StartContainer("a", "main").ok());
+}
+
+TEST_F(StandIn, StartsNothingThatItLostFromItsCheckpoint) {
+  kubelet_.Start();
+  Plugin plugin(options_);
+  ASSERT_TRUE(Offers(kubelet_, kMemory, 4, 4));
+  ASSERT_TRUE(kubelet_.Admit(PodWith("a", 1)).ok());
+  ASSERT_TRUE(kubelet_.StartContainer("a", "main").ok());
+  kubelet_.Stop();
+  kubelet_.LoseCheckpoint();
+  kubelet_.Start();
+  ASSERT_TRUE(Offers(kubelet_, kMemory, 4, 4));
+  EXPECT_THAT(std::string(kubelet_.StartContainer("a", "main").status().message()),
+              HasSubstr("no devices found allocated in local cache"));
+}
+
 TEST_F(StandIn, AdmitsNothingForAResourceThatIsNotRegistered) {
   kubelet_.Start();
   EXPECT_THAT(std::string(kubelet_.Admit(PodWith("a", 1)).message()), HasSubstr("cannot allocate unregistered device"));

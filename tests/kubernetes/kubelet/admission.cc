@@ -10,6 +10,9 @@ namespace {
 
 using Ids = DeviceBook::Ids;
 
+constexpr std::chrono::seconds kFirstBackOff{10};
+constexpr std::chrono::seconds kLongestBackOff{300};
+
 Ids Without(const Ids& ids, const Ids& gone) {
   Ids left;
   std::set_difference(ids.begin(), ids.end(), gone.begin(), gone.end(), std::inserter(left, left.end()));
@@ -79,6 +82,10 @@ absl::Status DeviceManager::AdmitContainers(const Pod& pod) {
 
 absl::Status DeviceManager::AllocateContainer(const Pod& pod, const Container& container,
                                               const IdsByResource& reusable) {
+  // Only a kubelet that has just started meets it: the container has its devices, whatever their plugin says now.
+  if (IsRunning(pod, container)) {
+    return absl::OkStatus();
+  }
   for (const auto& [resource, required] : container.resources) {
     const auto reused = reusable.find(resource);
     const absl::StatusOr<Ids> ids =
@@ -94,6 +101,17 @@ absl::Status DeviceManager::AllocateContainer(const Pod& pod, const Container& c
     }
   }
   return absl::OkStatus();
+}
+
+absl::Status DeviceManager::Readmit(const std::string& pod_uid) {
+  const std::vector<Pod> known = pods();
+  const auto pod = std::find_if(known.begin(), known.end(), [&](const Pod& one) { return one.uid == pod_uid; });
+  return pod == known.end() ? absl::NotFoundError(pod_uid) : Admit(*pod);
+}
+
+bool DeviceManager::IsRunning(const Pod& pod, const Container& container) const {
+  MutexLock lock(mutex_);
+  return runs_.contains({pod.uid, container.name}) && runs_.at({pod.uid, container.name}).running;
 }
 
 // Empty when the container already has the devices that it needs.
@@ -149,6 +167,7 @@ absl::StatusOr<Ids> DeviceManager::Prefer(const std::string& resource, const Ids
   if (!endpoint->options.get_preferred_allocation_available()) {
     return Ids();
   }
+  Record("GetPreferredAllocation");
   const absl::StatusOr<v1beta1::PreferredAllocationResponse> answer =
       endpoint->client->Prefer(Unsorted(available), Unsorted(must_include), size);
   if (!answer.ok()) {
@@ -168,6 +187,7 @@ absl::Status DeviceManager::AllocateResource(const Pod& pod, const Container& co
   if (!endpoint.ok()) {
     return endpoint.status();
   }
+  Record("Allocate");
   const absl::StatusOr<v1beta1::AllocateResponse> answer = endpoint->client->Allocate(Unsorted(ids));
   if (!answer.ok()) {
     return answer.status();
@@ -192,16 +212,63 @@ absl::StatusOr<DeviceManager::Endpoint> DeviceManager::RunningEndpoint(const std
   return found->second;
 }
 
+void DeviceManager::Record(const std::string& call) {
+  MutexLock lock(mutex_);
+  calls_.push_back(call);
+}
+
 absl::StatusOr<RunOptions> DeviceManager::StartContainer(const std::string& pod_uid, const std::string& container) {
-  RunOptions options;
-  for (const auto& [resource, allocation] : Of(pod_uid, container)) {
-    if (const absl::Status status = PreStart(resource, allocation.device_ids); !status.ok()) {
-      return absl::FailedPreconditionError("device plugin PreStartContainer rpc failed with err: " +
-                                           std::string(status.message()));
+  {
+    MutexLock lock(mutex_);
+    if (const Run& run = runs_[{pod_uid, container}]; Now() < run.not_before) {
+      return absl::FailedPreconditionError("back-off restarting failed container=" + container + " pod=" + pod_uid);
     }
-    AddTo(options, allocation.answer);
+  }
+  absl::StatusOr<RunOptions> options = PrepareContainer(pod_uid, container);
+  MutexLock lock(mutex_);
+  Run& run = runs_[{pod_uid, container}];
+  run.running = options.ok();
+  if (options.ok()) {
+    run.pause = kFirstBackOff;
+  } else {
+    run.not_before = Now() + run.pause;
+    run.pause = std::min(2 * run.pause, kLongestBackOff);
   }
   return options;
+}
+
+absl::StatusOr<RunOptions> DeviceManager::PrepareContainer(const std::string& pod_uid, const std::string& container) {
+  RunOptions options;
+  const std::map<std::string, Allocation> allocations = Of(pod_uid, container);
+  for (const std::string& resource : ResourcesOf(pod_uid, container)) {
+    const auto allocation = allocations.find(resource);
+    const absl::Status status =
+        PreStart(resource, allocation == allocations.end() ? Ids() : allocation->second.device_ids);
+    if (!status.ok()) {
+      return status;
+    }
+    if (allocation != allocations.end()) {
+      AddTo(options, allocation->second.answer);
+    }
+  }
+  return options;
+}
+
+std::vector<std::string> DeviceManager::ResourcesOf(const std::string& pod_uid, const std::string& container) const {
+  std::vector<std::string> names;
+  MutexLock lock(mutex_);
+  const auto pod = pods_.find(pod_uid);
+  if (pod == pods_.end()) {
+    return names;
+  }
+  for (const Container& one : pod->second.containers) {
+    for (const auto& [resource, count] : one.resources) {
+      if (one.name == container && count > 0) {
+        names.push_back(resource);
+      }
+    }
+  }
+  return names;
 }
 
 // A plugin that has not registered since the kubelet's restart is not called: its options are unknown.
@@ -212,8 +279,17 @@ absl::Status DeviceManager::PreStart(const std::string& resource, const Ids& ids
       return absl::OkStatus();
     }
   }
+  // A kubelet that lost its checkpoint.
+  if (ids.empty()) {
+    return absl::FailedPreconditionError("no devices found allocated in local cache for resource " + resource);
+  }
+  Record("PreStartContainer");
   const absl::StatusOr<Endpoint> endpoint = RunningEndpoint(resource);
-  return endpoint.ok() ? endpoint->client->PreStart(Unsorted(ids), settings_.pre_start_deadline) : endpoint.status();
+  const absl::Status status =
+      endpoint.ok() ? endpoint->client->PreStart(Unsorted(ids), settings_.pre_start_deadline) : endpoint.status();
+  return status.ok() ? status
+                     : absl::FailedPreconditionError("device plugin PreStartContainer rpc failed with err: " +
+                                                     std::string(status.message()));
 }
 
 }  // namespace rnicd::test

@@ -134,6 +134,7 @@ void DeviceManager::Advance(std::chrono::milliseconds time) {
 void DeviceManager::Remove(const std::string& pod_uid) {
   MutexLock lock(mutex_);
   pods_.erase(pod_uid);
+  std::erase_if(runs_, [&](const auto& run) { return run.first.first == pod_uid; });
   book_.Remove(pod_uid);
   if (running_) {
     WriteCheckpoint();
@@ -152,6 +153,21 @@ std::vector<Pod> DeviceManager::pods() const {
     pods.push_back(pod);
   }
   return pods;
+}
+
+std::vector<std::string> DeviceManager::calls() const {
+  MutexLock lock(mutex_);
+  return calls_;
+}
+
+void DeviceManager::StopContainers() {
+  MutexLock lock(mutex_);
+  runs_.clear();
+}
+
+void DeviceManager::LoseCheckpoint() {
+  std::error_code ignored;
+  std::filesystem::remove(checkpoint_, ignored);
 }
 
 void DeviceManager::WriteCheckpoint() const {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -35,10 +36,17 @@ class DeviceManager {
   void Advance(std::chrono::milliseconds time);
 
   absl::Status Admit(const Pod& pod);
+  // Admits a known pod once more, as a kubelet that has just started does.
+  absl::Status Readmit(const std::string& pod_uid);
+  // No container runs any more.
+  void StopContainers();
+  // Removes the checkpoint, which a running kubelet would write again.
+  void LoseCheckpoint();
   absl::StatusOr<RunOptions> StartContainer(const std::string& pod_uid, const std::string& container);
   void Remove(const std::string& pod_uid);
   std::map<std::string, Allocation> Of(const std::string& pod_uid, const std::string& container) const;
   std::vector<Pod> pods() const;
+  std::vector<std::string> calls() const;
 
  private:
   using Time = std::chrono::steady_clock::time_point;
@@ -49,6 +57,13 @@ class DeviceManager {
     std::shared_ptr<PluginClient> client;
     v1beta1::DevicePluginOptions options;
     std::optional<Time> stopped;
+  };
+
+  struct Run {
+    bool running = false;
+    // Earliest time of the next attempt, and the pause after the next failure.
+    Time not_before;
+    std::chrono::seconds pause{10};
   };
 
   void Watch(PluginClient& client);
@@ -62,6 +77,10 @@ class DeviceManager {
   absl::StatusOr<Ids> Prefer(const std::string& resource, const Ids& available, const Ids& must_include, size_t size);
   absl::Status AllocateResource(const Pod& pod, const Container& container, const std::string& resource,
                                 const Ids& ids);
+  absl::StatusOr<RunOptions> PrepareContainer(const std::string& pod_uid, const std::string& container);
+  std::vector<std::string> ResourcesOf(const std::string& pod_uid, const std::string& container) const;
+  bool IsRunning(const Pod& pod, const Container& container) const;
+  void Record(const std::string& call);
   absl::Status PreStart(const std::string& resource, const Ids& ids);
   absl::StatusOr<Endpoint> RunningEndpoint(const std::string& resource) const;
   void WriteCheckpoint() const RNICD_REQUIRES(mutex_);
@@ -78,6 +97,9 @@ class DeviceManager {
   std::map<std::string, std::vector<std::shared_ptr<PluginClient>>> connections_ RNICD_GUARDED_BY(mutex_);
   // Every connection since Start: Stop joins their threads.
   std::vector<std::shared_ptr<PluginClient>> clients_ RNICD_GUARDED_BY(mutex_);
+  // Keyed by pod and container.
+  std::map<std::pair<std::string, std::string>, Run> runs_ RNICD_GUARDED_BY(mutex_);
+  std::vector<std::string> calls_ RNICD_GUARDED_BY(mutex_);
   std::map<std::string, Pod> pods_ RNICD_GUARDED_BY(mutex_);
 };
 

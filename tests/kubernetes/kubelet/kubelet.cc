@@ -101,6 +101,17 @@ std::vector<Registration> Kubelet::registrations() const { return impl_->registr
 
 absl::Status Kubelet::Admit(const Pod& pod) { return impl_->manager().Admit(pod); }
 
+absl::Status Kubelet::Readmit(const std::string& pod_uid) { return impl_->manager().Readmit(pod_uid); }
+
+void Kubelet::StopNode() {
+  Stop();
+  impl_->manager().StopContainers();
+}
+
+void Kubelet::LoseCheckpoint() { impl_->manager().LoseCheckpoint(); }
+
+std::vector<std::string> Kubelet::calls() const { return impl_->manager().calls(); }
+
 absl::StatusOr<RunOptions> Kubelet::StartContainer(const std::string& pod_uid, const std::string& container) {
   return impl_->manager().StartContainer(pod_uid, container);
 }

@@ -67,12 +67,21 @@ class Kubelet {
   // Devices by id.
   std::vector<v1beta1::Device> Devices(const std::string& resource) const;
   std::vector<Registration> registrations() const;
+  // Names of the calls for pods to plugins, in their order.
+  std::vector<std::string> calls() const;
 
   // Errors: kFailedPrecondition, "UnexpectedAdmissionError: Allocate failed due to ..., which is unexpected"; the pod
   // then holds nothing and is never admitted again.
   absl::Status Admit(const Pod& pod);
-  // Called for each start of a container, also after it has ended. Errors: kFailedPrecondition; the kubelet would
-  // retry.
+  // Stops, and ends every container without a trace; Start then acts as after a boot of the node.
+  void StopNode();
+  // What Start is followed by for each pod: it is admitted once more. Containers that run keep their devices unchecked;
+  // for others the devices must be healthy, so after a boot a pod that comes before the plugin fails as in Admit.
+  absl::Status Readmit(const std::string& pod_uid);
+  // The checkpoint is gone; call it after Stop.
+  void LoseCheckpoint();
+  // Called for each start of a container, also after it has ended. Errors: kFailedPrecondition, and then also until the
+  // back-off has passed: 10 s, doubled up to 5 minutes.
   absl::StatusOr<RunOptions> StartContainer(const std::string& pod_uid, const std::string& container);
   // Removes the pod; its devices are free.
   void Remove(const std::string& pod_uid);

@@ -48,7 +48,7 @@ std::vector<Registration> RegistrationService::registrations() const {
   return registrations_;
 }
 
-// Each device is in a separate entry, as in the kubelet's responses.
+// Each device is in a separate entry, and ordinary init containers are missing, as in the kubelet's responses.
 grpc::Status PodResourcesService::List(grpc::ServerContext*, const ::v1::ListPodResourcesRequest*,
                                        ::v1::ListPodResourcesResponse* response) {
   for (const Pod& pod : manager_.pods()) {
@@ -56,6 +56,9 @@ grpc::Status PodResourcesService::List(grpc::ServerContext*, const ::v1::ListPod
     told.set_name(pod.name);
     told.set_namespace_(pod.namespace_name);
     for (const Container& container : pod.containers) {
+      if (container.init && !container.restartable) {
+        continue;
+      }
       ::v1::ContainerResources& resources = *told.add_containers();
       resources.set_name(container.name);
       for (const auto& [resource, allocation] : manager_.Of(pod.uid, container.name)) {

@@ -103,6 +103,8 @@ TEST_F(NodeAllocation, ADeviceOfCdiTakesThePlaceOfTheMount) {
   StartPlugin({"--cdi_dir=" + home()});
   const RunOptions container = RunPod("a", 1);
   EXPECT_THAT(container.mounts, IsEmpty());
+  EXPECT_THAT(container.environment, ElementsAre(Key("RNICD_GRANT"))) << "the directory is in the specification";
+  EXPECT_THAT(FileText("/rnicd.io-socket.json"), HasSubstr("RNICD_SOCKET_DIR="));
   EXPECT_THAT(container.cdi_devices, ElementsAre("rnicd.io/socket=default"));
   EXPECT_THAT(FileText("/rnicd.io-socket.json"), HasSubstr(daemon().socket_dir()));
 }

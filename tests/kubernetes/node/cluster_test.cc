@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -91,6 +92,60 @@ TEST_F(NodeOfACluster, UidsAndLabelsOfPodsReachTheDaemon) {
       << plugin().errors().Text();
   EXPECT_THAT(AdminDump(daemon()), HasSubstr("\"gold\""));
   EXPECT_TRUE(Eventually([&] { return Grants().at(0).workload().pod_name() == "a"; }));
+}
+
+// No interval passes in this test: the policy's rules for namespaces hold from the start.
+TEST_F(NodeOfACluster, ANewDaemonIsToldOfThePodsAtOnce) {
+  server_.SetPods(PodJson("a"));
+  std::vector<std::string> flags = ClusterFlags();
+  flags.push_back("--reconcile_interval_ms=240000");
+  StartPlugin(flags);
+  EXPECT_TRUE(Eventually([&] { return AdminDump(daemon()).find(kUid) != std::string::npos; }))
+      << plugin().errors().Text();
+  daemon().KillHard();
+  StartDaemon();
+  EXPECT_TRUE(Eventually([&] { return AdminDump(daemon()).find(kUid) != std::string::npos; }))
+      << plugin().errors().Text();
+}
+
+// The kubelet does not list init containers, so only its checkpoint and the API server know of it.
+TEST_F(NodeOfACluster, AnInitContainerThatAloneHasUnitsKeepsItsGrantWhileItsPodLives) {
+  server_.SetPods(PodJson("a"));
+  StartPlugin(ClusterFlags());
+  ASSERT_TRUE(kubelet()
+                  .Admit({.uid = kUid,
+                          .namespace_name = "team",
+                          .name = "a",
+                          .containers = {{.name = "init", .resources = {{kMemory, 1}}, .init = true},
+                                         {.name = "main", .resources = {}}}})
+                  .ok());
+  const auto init = kubelet().StartContainer(kUid, "init");
+  ASSERT_TRUE(init.ok()) << init.status();
+  EXPECT_TRUE(Eventually([&] { return Grants().at(0).workload().container() == "init"; })) << "the daemon is told";
+  EXPECT_TRUE(Throughout([&] { return Grants().size() == 1; }, std::chrono::milliseconds(2'500)));
+  EXPECT_NE(Hold(*init, kUnitBytes), nullptr);
+  server_.SetPods("");
+  EXPECT_TRUE(Eventually([&] { return Grants().empty(); })) << plugin().errors().Text();
+}
+
+TEST_F(NodeOfACluster, AKubeletThatLosesItsCheckpointCostsNoRunningPodItsGrant) {
+  server_.SetPods(PodJson("a"));
+  StartPlugin(ClusterFlags());
+  ASSERT_TRUE(kubelet()
+                  .Admit({.uid = kUid,
+                          .namespace_name = "team",
+                          .name = "a",
+                          .containers = {{.name = "main", .resources = {{kMemory, 1}}}}})
+                  .ok());
+  const auto container = kubelet().StartContainer(kUid, "main");
+  ASSERT_TRUE(container.ok()) << container.status();
+  ASSERT_TRUE(Eventually([&] { return FileText("/state/grants.json").find(kUid) != std::string::npos; }));
+  kubelet().Stop();
+  kubelet().LoseCheckpoint();
+  kubelet().Start();
+  EXPECT_TRUE(KubeletSees(kUnits, kUnits));
+  EXPECT_TRUE(Throughout([&] { return Grants().size() == 1; }, std::chrono::milliseconds(2'500)));
+  EXPECT_NE(Hold(*container, kUnitBytes), nullptr);
 }
 
 TEST_F(NodeOfACluster, ARefusalIsToldAndPodsThatHoldDevicesAreKnownAllTheSame) {

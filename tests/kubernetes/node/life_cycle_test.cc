@@ -1,4 +1,5 @@
 // Restarts and exits of the kubelet, the plugin, the daemon, and pods.
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -117,6 +118,27 @@ TEST_F(NodeLifeCycle, DevicesAreUnhealthyWhileTheDaemonIsAwayForLong) {
   EXPECT_TRUE(KubeletSees(kUnits, kUnits));
 }
 
+// A stopped process keeps its sockets, and answers nothing.
+TEST_F(NodeLifeCycle, ADaemonThatHangsCountsAsAwayAfterTheSameTimeout) {
+  StartPlugin({"--daemon_timeout_ms=1000"});
+  daemon().process().Signal(SIGSTOP);
+  std::atomic<bool> refused{false};
+  std::thread pod([&] {
+    refused = !kubelet()
+                   .Admit({.uid = "u",
+                           .namespace_name = "team",
+                           .name = "a",
+                           .containers = {{.name = "main", .resources = {{kMemory, 1}}}}})
+                   .ok();
+  });
+  EXPECT_TRUE(Eventually([&] { return refused.load(); })) << "Allocate";
+  EXPECT_TRUE(KubeletSees(kUnits, 0)) << plugin().errors().Text();
+  daemon().process().Signal(SIGCONT);
+  pod.join();
+  EXPECT_TRUE(KubeletSees(kUnits, kUnits)) << plugin().errors().Text();
+  EXPECT_TRUE(Eventually([&] { return Grants().empty(); })) << "those of calls that were cut off are revoked";
+}
+
 TEST_F(NodeLifeCycle, APodThatComesWhileTheDaemonIsAwayWaitsForIt) {
   StartPlugin({"--daemon_timeout_ms=20000"});
   daemon().KillHard();
@@ -155,6 +177,40 @@ TEST_F(NodeLifeCycle, AGrantEndsWhenItsPodIsGone) {
   ASSERT_THAT(Grants(), SizeIs(1));
   kubelet().Remove(UidOf("a"));
   EXPECT_TRUE(Eventually([&] { return Grants().empty(); })) << plugin().errors().Text();
+}
+
+TEST_F(NodeLifeCycle, APodThatDiesAtOnceLeavesNothingToThePodThatGetsItsDevices) {
+  StartPlugin({"--reconcile_interval_ms=240000", "--revoke_grace_ms=3600000"});
+  const RunOptions first = RunPod("a", kUnits);
+  kubelet().Remove(UidOf("a"));
+  const RunOptions second = RunPod("b", 1);
+  ASSERT_THAT(Grants(), SizeIs(1));
+  EXPECT_EQ(Grants()[0].limits().pinned_bytes(), kUnitBytes);
+  std::string refusal;
+  EXPECT_EQ(Hold(first, kUnitBytes, &refusal), nullptr);
+  EXPECT_THAT(refusal, HasSubstr("GRANT_REFUSED"));
+  EXPECT_NE(Hold(second, kUnitBytes), nullptr);
+}
+
+// Ten init containers with all units must not give their pod ten times the units.
+TEST_F(NodeLifeCycle, AnInitContainersSecretIsOfNoUseToTheContainerAfterIt) {
+  StartPlugin({"--revoke_grace_ms=3600000"});
+  ASSERT_TRUE(kubelet()
+                  .Admit({.uid = UidOf("a"),
+                          .namespace_name = "team",
+                          .name = "a",
+                          .containers = {{.name = "init", .resources = {{kMemory, 2}}, .init = true},
+                                         {.name = "main", .resources = {{kMemory, 3}}}}})
+                  .ok());
+  const auto init = kubelet().StartContainer(UidOf("a"), "init");
+  ASSERT_TRUE(init.ok()) << init.status();
+  EXPECT_NE(Hold(*init, 2 * kUnitBytes), nullptr);
+  const auto app = kubelet().StartContainer(UidOf("a"), "main");
+  ASSERT_TRUE(app.ok()) << app.status();
+  EXPECT_NE(Hold(*app, 3 * kUnitBytes), nullptr);
+  std::string refusal;
+  EXPECT_EQ(Hold(*init, kUnitBytes, &refusal), nullptr);
+  EXPECT_THAT(refusal, HasSubstr("GRANT_REFUSED"));
 }
 
 // Its processes survive, as they may when a runtime fails to kill them.

@@ -1,0 +1,53 @@
+#include "client/admin/admin.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <string>
+
+#include "base/unique_fd.h"
+#include "client/cpp/transport_failure.h"
+
+namespace rnicd {
+namespace {
+
+// Accepts connections as a stopped process does: the kernel completes them, and nothing ever answers.
+class HangingDaemon {
+ public:
+  HangingDaemon() {
+    std::string form = (std::filesystem::temp_directory_path() / "rnicd-XXXXXX").string();
+    folder_ = mkdtemp(form.data());
+    sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+    std::strncpy(address.sun_path, (folder_ + "/admin.sock").c_str(), sizeof(address.sun_path) - 1);
+    EXPECT_EQ(bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+    EXPECT_EQ(listen(socket_.get(), 16), 0);
+  }
+  ~HangingDaemon() { std::filesystem::remove_all(folder_); }
+
+  const std::string& folder() const { return folder_; }
+
+ private:
+  std::string folder_;
+  const UniqueFd socket_{socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+};
+
+// The limit is far above the timeout, so that a slow machine meets it, and below the default.
+TEST(Admin, ACallToADaemonThatHangsEndsAfterTheTimeoutOfTheCaller) {
+  const HangingDaemon daemon;
+  Admin admin(daemon.folder(), std::chrono::milliseconds(200));
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_TRUE(IsTransportFailure(admin.Status().status()));
+  EXPECT_TRUE(IsTransportFailure(admin.Grants().status()));
+  EXPECT_TRUE(IsTransportFailure(admin.Sessions().status()));
+  EXPECT_TRUE(IsTransportFailure(admin.RevokeGrant(1).status()));
+  EXPECT_TRUE(IsTransportFailure(admin.SetPods({})));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, Admin::kDefaultTimeout);
+}
+
+}  // namespace
+}  // namespace rnicd

@@ -1,0 +1,129 @@
+#include "client/kubernetes/grant_sync.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/status.h"
+#include "client/cpp/transport_failure.h"
+#include "client/kubernetes/grant_request.h"
+
+namespace rnicd::kubernetes {
+namespace {
+
+std::set<uint64_t> IdsOf(std::span<const v1::GrantInfo> grants) {
+  std::set<uint64_t> ids;
+  for (const v1::GrantInfo& info : grants) {
+    ids.insert(info.grant_id());
+  }
+  return ids;
+}
+
+std::set<std::string> DevicesOf(const GrantRecord& record) {
+  return {record.device_ids.begin(), record.device_ids.end()};
+}
+
+// The daemon would refuse this request on every retry.
+bool IsPermanentRefusal(const absl::Status& status) {
+  return FailedWith(status, ErrorReason::FIELD_OUT_OF_RANGE) || FailedWith(status, ErrorReason::GRANT_NAME_TAKEN);
+}
+
+}  // namespace
+
+void UpdateStatus(absl::Status& status, const absl::Status& next) {
+  if (status.ok() || (!IsTransportFailure(status) && IsTransportFailure(next))) {
+    status = next;
+  }
+}
+
+bool SharesDevice(const GrantRecord& one, const GrantRecord& other) {
+  const std::set<std::string> ids = DevicesOf(one);
+  return one.resource == other.resource && std::any_of(other.device_ids.begin(), other.device_ids.end(),
+                                                       [&](const std::string& id) { return ids.contains(id); });
+}
+
+bool SameDevices(const GrantRecord& one, const GrantRecord& other) {
+  return one.resource == other.resource && DevicesOf(one) == DevicesOf(other);
+}
+
+absl::Status GrantSync::Revoke(const GrantRecord& record, std::string_view reason) const {
+  const absl::Status revoked = daemon_.RevokeGrant(record.grant_id).status();
+  if (!revoked.ok() && !FailedWith(revoked, ErrorReason::GRANT_NOT_FOUND)) {
+    return revoked;
+  }
+  logger_.Info("grant revoked",
+               {{"grant", record.grant_id}, {"name", record.name}, {"pod", record.pod}, {"why", reason}});
+  return absl::OkStatus();
+}
+
+absl::Status GrantSync::RevokeSuspended(std::span<const KeptGrant> grants, std::span<const v1::GrantInfo> known) const {
+  const std::set<uint64_t> known_ids = IdsOf(known);
+  absl::Status status;
+  for (const KeptGrant& grant : grants) {
+    if (grant.record.suspended && known_ids.contains(grant.record.grant_id) && !IsTransportFailure(status)) {
+      UpdateStatus(status, Revoke(grant.record, "another grant for its devices is in use"));
+    }
+  }
+  return status;
+}
+
+absl::Status GrantSync::RenewLost(std::vector<KeptGrant>& grants, std::span<const v1::GrantInfo> known) const {
+  const std::set<uint64_t> known_ids = IdsOf(known);
+  absl::Status status;
+  const auto is_lost = [&](const KeptGrant& grant) {
+    const GrantRecord& record = grant.record;
+    if (record.suspended || known_ids.contains(record.grant_id) || IsTransportFailure(status)) {
+      return false;
+    }
+    const absl::Status made = record.secret_sha256.empty() ? absl::NotFoundError("its secret is not known")
+                                                           : daemon_.CreateGrant(RenewalOf(record)).status();
+    if (made.ok()) {
+      logger_.Info("grant made again", {{"grant", record.grant_id}, {"name", record.name}});
+      return false;
+    }
+    if (record.secret_sha256.empty() || IsPermanentRefusal(made)) {
+      logger_.Warning("grant forgotten: it cannot be made again", {{"grant", record.grant_id},
+                                                                   {"name", record.name},
+                                                                   {"pod", record.pod},
+                                                                   {"why", std::string(made.message())}});
+      return true;
+    }
+    UpdateStatus(status, made);
+    return false;
+  };
+  std::erase_if(grants, is_lost);
+  return status;
+}
+
+absl::Status GrantSync::Adopt(std::vector<KeptGrant>& grants, std::span<const v1::GrantInfo> known,
+                              std::span<const std::string> resources, int64_t now_ms, bool& adopted) const {
+  std::set<uint64_t> ids;
+  for (const KeptGrant& grant : grants) {
+    ids.insert(grant.record.grant_id);
+  }
+  absl::Status status;
+  for (const v1::GrantInfo& info : known) {
+    const bool ours = std::count(resources.begin(), resources.end(), info.devices().resource_name()) > 0;
+    if (!ours || info.devices().device_ids().empty() || !ids.insert(info.grant_id()).second) {
+      continue;
+    }
+    GrantRecord record = RecordOf(info, now_ms);
+    const bool in_use = std::any_of(grants.begin(), grants.end(), [&](const KeptGrant& grant) {
+      return !grant.record.suspended && SharesDevice(grant.record, record);
+    });
+    if (in_use) {
+      if (!IsTransportFailure(status)) {
+        UpdateStatus(status, Revoke(record, "its secret was never returned"));
+      }
+      continue;
+    }
+    logger_.Info("grant of the daemon taken over", {{"grant", record.grant_id}, {"name", record.name}});
+    const auto later = std::find_if(grants.begin(), grants.end(),
+                                    [&](const KeptGrant& grant) { return grant.record.made_ms > record.made_ms; });
+    grants.insert(later, KeptGrant{.record = std::move(record), .fresh = true});
+    adopted = true;
+  }
+  return status;
+}
+
+}  // namespace rnicd::kubernetes

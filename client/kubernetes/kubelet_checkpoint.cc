@@ -1,0 +1,102 @@
+#include "client/kubernetes/kubelet_checkpoint.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "client/kubernetes/whole_file.h"
+#include "nlohmann/json.hpp"
+
+namespace rnicd::kubernetes {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr char kFileName[] = "/kubelet_internal_checkpoint";
+// Enough for some ten thousand containers.
+constexpr size_t kMaxFileBytes = size_t{64} << 20;
+
+absl::Status Wrong(const std::string& why) {
+  return absl::FailedPreconditionError("the kubelet's checkpoint has an unknown form: " + why);
+}
+
+// The member, or null.
+const Json& Member(const Json& object, const char* name) {
+  static const Json kNull;
+  const auto found = object.is_object() ? object.find(name) : object.end();
+  return found == object.end() ? kNull : *found;
+}
+
+bool AppendTexts(const Json& list, std::vector<std::string>& texts) {
+  // Go writes an empty list as null.
+  if (!list.is_array()) {
+    return list.is_null();
+  }
+  for (const Json& item : list) {
+    if (!item.is_string()) {
+      return false;
+    }
+    texts.push_back(item.get<std::string>());
+  }
+  return true;
+}
+
+// Lists of ids by NUMA node; a single list before Kubernetes 1.20.
+absl::StatusOr<std::vector<std::string>> DevicesOf(const Json& entry) {
+  const Json& devices = Member(entry, "DeviceIDs");
+  std::vector<std::string> ids;
+  bool good = true;
+  if (devices.is_object()) {
+    for (const Json& of_node : devices) {
+      good = good && AppendTexts(of_node, ids);
+    }
+  } else {
+    good = AppendTexts(devices, ids);
+  }
+  return good ? absl::StatusOr<std::vector<std::string>>(std::move(ids)) : Wrong("DeviceIDs is no list of names");
+}
+
+absl::StatusOr<CheckpointEntry> EntryOf(const Json& entry) {
+  const Json& uid = Member(entry, "PodUID");
+  const Json& container = Member(entry, "ContainerName");
+  const Json& resource = Member(entry, "ResourceName");
+  if (!uid.is_string() || !container.is_string() || !resource.is_string()) {
+    return Wrong("an entry without PodUID, ContainerName or ResourceName");
+  }
+  RNICD_ASSIGN_OR_RETURN(std::vector<std::string> ids, DevicesOf(entry));
+  return CheckpointEntry{.pod_uid = uid.get<std::string>(),
+                         .container = container.get<std::string>(),
+                         .resource = resource.get<std::string>(),
+                         .device_ids = std::move(ids)};
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<CheckpointEntry>> ParseKubeletCheckpoint(std::string_view json,
+                                                                    const std::vector<std::string>& resources) {
+  const Json document = Json::parse(json, nullptr, /*allow_exceptions=*/false);
+  const Json& data = Member(document, "Data");
+  const Json& list = Member(data, "PodDeviceEntries");
+  const bool has_list = data.is_object() && data.contains("PodDeviceEntries");
+  if (!has_list || !(list.is_array() || list.is_null())) {
+    return Wrong("no PodDeviceEntries");
+  }
+  std::vector<CheckpointEntry> entries;
+  for (const Json& item : list) {
+    RNICD_ASSIGN_OR_RETURN(CheckpointEntry entry, EntryOf(item));
+    if (std::find(resources.begin(), resources.end(), entry.resource) != resources.end()) {
+      entries.push_back(std::move(entry));
+    }
+  }
+  return entries;
+}
+
+absl::StatusOr<std::vector<CheckpointEntry>> ReadKubeletCheckpoint(const std::string& folder,
+                                                                   const std::vector<std::string>& resources) {
+  RNICD_ASSIGN_OR_RETURN(const std::optional<std::string> text, ReadOwnFile(folder + kFileName, kMaxFileBytes));
+  return text.has_value() ? ParseKubeletCheckpoint(*text, resources) : std::vector<CheckpointEntry>();
+}
+
+}  // namespace rnicd::kubernetes

@@ -1,0 +1,67 @@
+#include "client/kubernetes/kubelet_checkpoint.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "client/kubernetes/folder_fixture_test.h"
+
+namespace rnicd::kubernetes {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const std::string kMemory = "rnicd.io/memory-64mi";
+
+class KubeletCheckpoint : public FolderFixture {
+ protected:
+  static std::string Text(const std::string& devices, const std::string& resource = kMemory) {
+    return R"({"Data":{"PodDeviceEntries":[{"PodUID":"u","ContainerName":"init","ResourceName":")" + resource +
+           R"(","DeviceIDs":)" + devices +
+           R"(,"AllocResp":"CgA="}],"RegisteredDevices":{"a":["b"]}},"Checksum":2139290813})";
+  }
+};
+
+TEST_F(KubeletCheckpoint, NamesTheContainerOfEachDevice) {
+  Write("kubelet_internal_checkpoint", Text(R"({"-1":["any-0000"],"0":["numa0-0001","numa0-0000"]})"));
+  const auto entries = ReadKubeletCheckpoint(folder_, {kMemory});
+  ASSERT_TRUE(entries.ok()) << entries.status();
+  EXPECT_THAT(*entries, ElementsAre(CheckpointEntry{.pod_uid = "u",
+                                                    .container = "init",
+                                                    .resource = kMemory,
+                                                    .device_ids = {"any-0000", "numa0-0001", "numa0-0000"}}));
+}
+
+TEST_F(KubeletCheckpoint, IsReadAsOlderKubeletsWriteIt) {
+  EXPECT_THAT(ParseKubeletCheckpoint(Text(R"(["any-0000"])"), {kMemory})->front().device_ids, ElementsAre("any-0000"));
+  EXPECT_THAT(*ParseKubeletCheckpoint(R"({"Data":{"PodDeviceEntries":null,"RegisteredDevices":{}}})", {kMemory}),
+              IsEmpty());
+}
+
+TEST_F(KubeletCheckpoint, ResourcesOfOthersAreLeftOut) {
+  EXPECT_THAT(*ParseKubeletCheckpoint(Text(R"(["a"])", "example.com/gpu"), {kMemory}), IsEmpty());
+}
+
+TEST_F(KubeletCheckpoint, WithoutAFileHasNoEntries) {
+  EXPECT_THAT(*ReadKubeletCheckpoint(folder_, {kMemory}), IsEmpty());
+}
+
+TEST_F(KubeletCheckpoint, OfAnUnknownFormIsAnErrorAndNotEmpty) {
+  for (const std::string& text :
+       {std::string(), std::string("{"), std::string("[]"), std::string(R"({"Data":{}})"),
+        std::string(R"({"Data":{"PodDeviceEntries":[1]}})"), Text("7"), Text("[7]"), Text(R"({"0":"a"})")}) {
+    EXPECT_TRUE(absl::IsFailedPrecondition(ParseKubeletCheckpoint(text, {kMemory}).status())) << text;
+  }
+}
+
+TEST_F(KubeletCheckpoint, ThatOthersCouldHaveWrittenIsRefused) {
+  Write("kubelet_internal_checkpoint", Text("[]"));
+  std::filesystem::permissions(Path("kubelet_internal_checkpoint"), std::filesystem::perms(0666));
+  EXPECT_THAT(ReadKubeletCheckpoint(folder_, {kMemory}).status().message(), HasSubstr("kubelet_internal_checkpoint"));
+}
+
+}  // namespace
+}  // namespace rnicd::kubernetes

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client/kubernetes/cluster.h"
+#include "client/kubernetes/grant_file.h"
+#include "client/kubernetes/holder.h"
+#include "client/kubernetes/kubelet_checkpoint.h"
+
+namespace rnicd::kubernetes {
+
+// What kubelet and API server report about the node's pods and devices.
+struct Observation {
+  // Containers with devices, by the pod resources API. Ordinary init containers are missing there.
+  std::vector<Holder> holders;
+  // "namespace/name" of every pod in that response, also of pods without devices.
+  std::set<std::string> listed_pods;
+  // Read after that response.
+  std::vector<CheckpointEntry> checkpoint;
+  // Unfinished pods by the API server, queried last; empty when it is not used or did not respond.
+  std::optional<std::vector<ClusterPod>> cluster;
+  // The API server is used and did not respond.
+  bool cluster_is_away = false;
+};
+
+enum class Life { kAlive, kGone, kUnknown };
+
+// The pod that has a grant's devices. Names are empty while unknown.
+struct GrantHolder {
+  Life life = Life::kGone;
+  // "namespace/name".
+  std::string pod;
+  std::string pod_uid;
+};
+
+// Answers whether the pod of a grant lives. A grant's holder is the container that has exactly the grant's devices:
+// a container with some of them is another one, of the same pod (which reuses devices of its init containers) or of a
+// pod that came later. Lifetime: the observation outlives it. Threads: one at a time.
+class NodeView {
+ public:
+  explicit NodeView(const Observation& observation);
+
+  GrantHolder HolderOf(const GrantRecord& record) const;
+  // Whether a container of another pod than the grant's has one of its devices; false while the grant's pod is unknown.
+  bool HeldByAnother(const GrantRecord& record) const;
+  // The holders, and the init containers of living pods that alone have their devices.
+  std::vector<Holder> HoldersWithInitContainers() const;
+
+ private:
+  // Resource name and sorted device ids.
+  using Devices = std::pair<std::string, std::vector<std::string>>;
+
+  static Devices DevicesOf(const std::string& resource, const std::vector<std::string>& ids);
+  const Holder* HolderWith(const Devices& devices, const std::string& preferred_pod) const;
+  std::string UidOf(const Holder& holder) const;
+  GrantHolder HolderByUid(const GrantRecord& record, const Devices& devices) const;
+  bool MayLive(const GrantRecord& record, const std::set<std::string>& uids) const;
+
+  const Observation& observation_;
+  std::multimap<Devices, const Holder*> holders_;
+  std::multimap<Devices, const CheckpointEntry*> entries_;
+  // "namespace/name" of living pods, by UID.
+  std::map<std::string, std::string> alive_;
+  // Listed pods with devices.
+  std::set<std::string> pods_with_devices_;
+};
+
+}  // namespace rnicd::kubernetes

@@ -1,0 +1,82 @@
+"""Makes the overlays of deploy/kubernetes from base/, or checks that they are current.
+
+usage: make_overlays.py [--check]
+
+An overlay is complete in itself, because no field includes another folder, or patches an object, for both kubectl 1.20
+and a recent one: `bases` and `patchesStrategicMerge` are deprecated today, and their successors are unknown to 1.20.
+"""
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+OVERLAYS = {
+    "soft": "Nodes without a card: everything works except the network. For evaluation, and for tests of workloads.",
+    "verbs": "Nodes with cards. The daemon needs the cards' network, and their files below /dev/infiniband.",
+}
+COPIES = ("namespace.yaml", "rbac.yaml", "rnicd.flags", "device-plugin.flags", "policy.textproto")
+KUSTOMIZATION = """# {purpose}
+# Made by make_overlays.py, like the other files here; edit them in your copy.
+apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+namespace: rnicd
+resources:
+  - namespace.yaml
+  - rbac.yaml
+  - daemonset.yaml
+# The name gets a hash of the content as suffix, so that a changed flag or policy is rolled out like a new image.
+configMapGenerator:
+  - name: rnicd
+    files:
+      - rnicd.flags
+      - device-plugin.flags
+      - policy.textproto
+# Where your nodes find the image:
+# images:
+#   - name: rnicd
+#     newName: registry.example.org/rnicd
+"""
+
+
+def parts_for(overlay, text):
+    """The lines of base/daemonset.yaml for an overlay. Raises ValueError for an unknown or nested part."""
+    kept, part = [], None
+    for line in text.splitlines()[1:]:
+        word = line.strip()
+        if word.startswith("#if "):
+            if part is not None or word.removeprefix("#if ") not in OVERLAYS:
+                raise ValueError(f"base/daemonset.yaml: {word}")
+            part = word.removeprefix("#if ")
+        elif word == "#end":
+            part = None
+        elif part in (None, overlay):
+            kept.append(line)
+    return "\n".join(kept) + "\n"
+
+
+def files_of(overlay):
+    """{name: text} of an overlay."""
+    base = HERE / "base"
+    files = {name: (base / name).read_text() for name in COPIES}
+    files["daemonset.yaml"] = parts_for(overlay, (base / "daemonset.yaml").read_text())
+    files["kustomization.yaml"] = KUSTOMIZATION.format(purpose=OVERLAYS[overlay])
+    return files
+
+
+def main():
+    stale = []
+    for overlay in OVERLAYS:
+        for name, text in files_of(overlay).items():
+            path = HERE / "overlays" / overlay / name
+            if path.exists() and path.read_text() == text:
+                continue
+            stale.append(str(path.relative_to(HERE)))
+            if "--check" not in sys.argv:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+    print("\n".join(stale) or "the overlays are current")
+    return 1 if stale and "--check" in sys.argv else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
