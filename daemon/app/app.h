@@ -15,6 +15,7 @@
 #include "daemon/app/config.h"
 #include "daemon/app/session_log.h"
 #include "daemon/health/health_board.h"
+#include "daemon/library_log/library_log.h"
 #include "daemon/log/logger.h"
 #include "daemon/service/admin_process.h"
 #include "daemon/transport/socket_directory.h"
@@ -101,6 +102,7 @@ class App final : public service::ProcessControl {
   log::Logger logger_;
   const SteadyClock clock_;
   KernelRandom random_;
+  library_log::LibraryLog library_log_{logger_, clock_};
 
   // In the order of the steps, so that members are destroyed in the reverse order.
   std::optional<transport::SocketDirectory> workload_directory_;
