@@ -231,6 +231,8 @@ class Session : public std::enable_shared_from_this<Session> {
   };
   absl::StatusOr<RegisterJob> AdmitRegister(const RegisterArguments& arguments, PendingChoice choice,
                                             const RegisterDone& done);
+  // Cause of the end; meaningless before `ended`.
+  EndCause end_cause() const;
   absl::StatusOr<std::shared_ptr<Charge>> TakeOne(Resource resource);
   // Returns the callback that reports a completion. `charge` is kept until the completion was reported and fetched.
   RegisterDone ReportRegister(MemoryRegionId id, PendingChoice choice, std::shared_ptr<Charge> charge,

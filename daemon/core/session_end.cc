@@ -52,6 +52,11 @@ bool Session::ended() const {
   return ended_;
 }
 
+EndCause Session::end_cause() const {
+  MutexLock lock(life_mutex_);
+  return cause_;
+}
+
 void Session::End(EndCause cause, std::function<void(const Reclaimed&)> on_ended) {
   Reclaimed reclaimed;
   {
@@ -93,6 +98,7 @@ void Session::TearDown() {
   {
     MutexLock lock(life_mutex_);
     ended_ = true;
+    cause_ = cause;
     reclaimed_ = reclaimed;
     on_ended.swap(on_ended_);
   }

@@ -55,7 +55,7 @@ absl::StatusOr<std::optional<core::Session::Guard>> Call::Admit() {
     return std::nullopt;
   }
   if (session == nullptr) {
-    return MakeError(ErrorReason::SESSION_REQUIRED);
+    return connection_->NoSession();
   }
   session_ = std::move(session);
   RNICD_ASSIGN_OR_RETURN(core::Session::Guard guard, session_->Begin());

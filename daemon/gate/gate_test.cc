@@ -36,6 +36,17 @@ TEST_F(GateTest, AnEndingSessionIsNotReached) {
   EXPECT_EQ(Try(connection, Row("MemoryService.CreateMr")), grpc::StatusCode::FAILED_PRECONDITION);
 }
 
+TEST_F(GateTest, AConnectionWhoseSessionEndedTellsTheCause) {
+  const auto connection = Connect();
+  EXPECT_EQ(std::string(connection->NoSession().message()), RowOf(ErrorReason::SESSION_REQUIRED).sentence);
+  const auto session = connection->OpenSession("", "");
+  ASSERT_TRUE(session.ok());
+  world_.End(*session, core::EndCause::kEvicted);
+  EXPECT_THAT(connection->NoSession(), FailsWith(ErrorReason::SESSION_REQUIRED));
+  EXPECT_NE(std::string(connection->NoSession().message()).find("(its session ended: evicted)"), std::string::npos)
+      << connection->NoSession();
+}
+
 TEST_F(GateTest, OnlyTheFirstEndOfACallCounts) {
   int filled = 0;
   const auto fill = [&] { ++filled; };
