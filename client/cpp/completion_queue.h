@@ -69,8 +69,9 @@ class CompletionQueue {
 
   // Removes and returns the queued completions, oldest first: at most `max`, and at most 16384 in one call.
   absl::StatusOr<std::vector<Completion>> Poll(uint32_t max);
-  // As Poll, but waits up to the timeout for the first completion. Arms the queue for any completion while it waits,
-  // and may leave it armed. Empty on timeout.
+  // As Poll, but waits up to the timeout for the first completion. Empty on timeout. The daemon does the waiting, at
+  // most a minute in one call; where it does not (an older daemon, or too many pending requests in this session), the
+  // queue is armed for any completion, and may stay armed.
   absl::StatusOr<std::vector<Completion>> PollFor(uint32_t max, std::chrono::milliseconds wait_max);
 
   // Requests one notification. Arming again before it arrives combines the types: kAny wins over everything, kSolicited
@@ -96,6 +97,9 @@ class CompletionQueue {
 
   // Null when moved from or closed.
   std::shared_ptr<Open> open_;
+  // One call, which may wait in the daemon.
+  absl::StatusOr<std::vector<Completion>> Poll(uint32_t max, std::chrono::milliseconds wait);
+
 };
 
 }  // namespace rnicd::inline client

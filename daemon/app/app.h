@@ -26,6 +26,7 @@ class AuditLog;
 }  // namespace rnicd::audit
 
 namespace rnicd::core {
+class Alarms;
 struct Node;
 class SessionRegistry;
 class TenantDirectory;
@@ -101,8 +102,8 @@ class App final : public service::ProcessControl {
   const Config config_;
   log::Logger logger_;
   const SteadyClock clock_;
-  KernelRandom random_;
   library_log::LibraryLog library_log_{logger_, clock_};
+  KernelRandom random_;
 
   // In the order of the steps, so that members are destroyed in the reverse order.
   std::optional<transport::SocketDirectory> workload_directory_;
@@ -117,6 +118,7 @@ class App final : public service::ProcessControl {
   std::unique_ptr<core::WorkerPool> workers_;
   std::unique_ptr<core::WorkerPool> reapers_;
   std::unique_ptr<core::TicketTable> tickets_;
+  std::unique_ptr<core::Alarms> alarms_;
   std::unique_ptr<core::TenantDirectory> tenants_;
   std::atomic<bool> draining_{false};
   Mutex drain_mutex_;

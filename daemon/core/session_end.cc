@@ -111,6 +111,9 @@ void Session::TearDown() {
 // to; and the memory when nothing uses it any more.
 Reclaimed Session::Reclaim(EndCause cause) {
   node_.tickets.RevokeFor(id_);
+  for (const auto& [id, queue] : completion_queues_.All()) {
+    queue->EndWaits(MakeError(ErrorReason::SESSION_ENDING));
+  }
   Reclaimed reclaimed;
   reclaimed.pinned_bytes = ledger_->used(Resource::kPinnedBytes);
   reclaimed.memory_bytes = ledger_->used(Resource::kMemoryBytes);

@@ -72,6 +72,29 @@ TEST_F(GateTest, ACancelledCallTakesNoResponse) {
   EXPECT_EQ(observer_.rpcs()[0].code, absl::StatusCode::kCancelled);
 }
 
+TEST_F(GateTest, ACancelledCallStopsWhatWaitsForIt) {
+  const auto call = NewCall(Connect());
+  int stopped = 0;
+  call->OnCancel([&] { ++stopped; });
+  EXPECT_EQ(stopped, 0);
+  call->Cancel();
+  call->Cancel();
+  EXPECT_EQ(stopped, 1);
+  call->OnCancel([&] { ++stopped; });
+  EXPECT_EQ(stopped, 2) << "the call had ended before";
+}
+
+TEST_F(GateTest, ACallThatEndsByItselfDropsItsHook) {
+  const auto call = NewCall(Connect());
+  const auto held = std::make_shared<int>(0);
+  call->OnCancel([held] { ++*held; });
+  EXPECT_EQ(held.use_count(), 2);
+  call->Finish(absl::OkStatus());
+  EXPECT_EQ(held.use_count(), 1);
+  call->Cancel();
+  EXPECT_EQ(*held, 0);
+}
+
 TEST_F(GateTest, ACallThatIsDroppedEndsAsAFault) {
   testing::internal::CaptureStderr();
   NewCall(Connect());
