@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/error_reason.h"
 #include "base/ntstatus.h"
 #include "base/operation_type.h"
 #include "base/strong_id.h"
@@ -32,6 +33,9 @@ struct Completion {
   // kSuccess, kCancelled for a flushed request, or the reason of the failure. After a failure the queue pair is
   // unusable.
   NtStatus status = NtStatus::kSuccess;
+  // Reason of the failure, finer than the status: whose memory refused an access, for example. UNSPECIFIED for success,
+  // and from a daemon that is older than this field.
+  ErrorReason reason = ErrorReason::UNSPECIFIED;
   OperationType type = OperationType::kSend;
   // Bytes received; set for successful receives only.
   uint32_t bytes = 0;
@@ -93,13 +97,13 @@ class CompletionQueue {
  private:
   struct Open;
 
+  // One call, which may wait in the daemon.
+  absl::StatusOr<std::vector<Completion>> Poll(uint32_t max, std::chrono::milliseconds wait);
+
   explicit CompletionQueue(std::shared_ptr<Open> open) : open_(std::move(open)) {}
 
   // Null when moved from or closed.
   std::shared_ptr<Open> open_;
-  // One call, which may wait in the daemon.
-  absl::StatusOr<std::vector<Completion>> Poll(uint32_t max, std::chrono::milliseconds wait);
-
 };
 
 }  // namespace rnicd::inline client

@@ -124,6 +124,10 @@ grpc::ServerUnaryReactor* QueueService::CreateQp(grpc::CallbackServerContext* /*
                                                        .inline_bytes = request->inline_data_size()}};
     RNICD_ASSIGN_OR_RETURN(const QueuePairId id, call.session()->CreateQp(arguments));
     response->set_qp_id(id.value);
+    // Fails only if the card was removed meanwhile; the queue pair then is as good as its address.
+    if (const absl::StatusOr<core::Session::QueuePairView> view = call.session()->QueryQp(id); view.ok()) {
+      response->set_address(view->address);
+    }
     return absl::OkStatus();
   });
 }

@@ -125,5 +125,6 @@ TARGET_CALLS = TEST_TARGET_CALLS + ["add_executable", "add_library"]
 # --- One list in two places -------------------------------------------------------------------------------------------
 REASONS_LIST = "base/error_reasons.inc"
 REASONS_PROTO = "proto/rnicd/v1/error.proto"
+NTSTATUS_LIST = "base/ntstatus.h"
 # Tests that walk the whole list; a reason named only there has no test.
 REASONS_NOT_COUNTED = ["base/error_reason_test.cc", "tests/architecture"]
