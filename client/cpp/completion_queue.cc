@@ -19,6 +19,13 @@ Instant DeadlineAfter(std::chrono::milliseconds wait_max) {
   return Instant::clock::now() + std::min<std::chrono::milliseconds>(wait_max, kWaitMax);
 }
 
+// Milliseconds until the deadline, as much as the daemon waits in one call.
+std::chrono::milliseconds WaitOfOneCall(Instant deadline) {
+  constexpr std::chrono::milliseconds kOneCallMax{60'000};
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Instant::clock::now());
+  return std::clamp(left, std::chrono::milliseconds(0), kOneCallMax);
+}
+
 // Pending is fine: the daemon closes the queue when its last queue pair is destroyed, and nothing waits for that event.
 v1::CloseCqRequest CloseRequest(CompletionQueueId id) {
   v1::CloseCqRequest request;
@@ -100,14 +107,19 @@ absl::StatusOr<CompletionQueue> CompletionQueue::Create(const Client& client, ui
 CompletionQueueId CompletionQueue::id() const { return open_ == nullptr ? CompletionQueueId{} : open_->id; }
 
 absl::StatusOr<std::vector<Completion>> CompletionQueue::Poll(uint32_t max) {
+  return Poll(max, std::chrono::milliseconds(0));
+}
+
+absl::StatusOr<std::vector<Completion>> CompletionQueue::Poll(uint32_t max, std::chrono::milliseconds wait) {
   if (open_ == nullptr) {
     return MakeError(ErrorReason::OBJECT_NOT_FOUND);
   }
   v1::GetCqResultsExRequest request;
   request.set_cq_id(open_->id.value);
   request.set_max_results(max);
+  request.set_wait_ms(static_cast<uint32_t>(wait.count()));
   RNICD_ASSIGN_OR_RETURN(const v1::GetCqResultsExResponse response,
-                         open_->connection->Call(&v1::QueueService::Stub::GetCqResultsEx, request));
+                         open_->connection->Call(&v1::QueueService::Stub::GetCqResultsEx, request, wait));
   std::vector<Completion> completions;
   completions.reserve(static_cast<size_t>(response.results_size()));
   for (const v1::CqResultEx& result : response.results()) {
@@ -119,8 +131,11 @@ absl::StatusOr<std::vector<Completion>> CompletionQueue::Poll(uint32_t max) {
 absl::StatusOr<std::vector<Completion>> CompletionQueue::PollFor(uint32_t max, std::chrono::milliseconds wait_max) {
   const Instant deadline = DeadlineAfter(wait_max);
   for (;;) {
-    RNICD_ASSIGN_OR_RETURN(std::vector<Completion> completions, Poll(max));
-    if (!completions.empty()) {
+    absl::StatusOr<std::vector<Completion>> completions = Poll(max, WaitOfOneCall(deadline));
+    if (FailedWith(completions.status(), ErrorReason::QUOTA_PENDING_REQUESTS)) {
+      completions = Poll(max);
+    }
+    if (!completions.ok() || !completions->empty() || Instant::clock::now() >= deadline) {
       return completions;
     }
     // A completion that arrives between the poll and the arming is newer than the last notification, so it notifies at

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/error_reason.h"
 #include "base/ntstatus.h"
 #include "base/operation_type.h"
 #include "base/strong_id.h"
@@ -32,6 +33,9 @@ struct Completion {
   // kSuccess, kCancelled for a flushed request, or the reason of the failure. After a failure the queue pair is
   // unusable.
   NtStatus status = NtStatus::kSuccess;
+  // Reason of the failure, finer than the status: whose memory refused an access, for example. UNSPECIFIED for success,
+  // and from a daemon that is older than this field.
+  ErrorReason reason = ErrorReason::UNSPECIFIED;
   OperationType type = OperationType::kSend;
   // Bytes received; set for successful receives only.
   uint32_t bytes = 0;
@@ -69,8 +73,9 @@ class CompletionQueue {
 
   // Removes and returns the queued completions, oldest first: at most `max`, and at most 16384 in one call.
   absl::StatusOr<std::vector<Completion>> Poll(uint32_t max);
-  // As Poll, but waits up to the timeout for the first completion. Arms the queue for any completion while it waits,
-  // and may leave it armed. Empty on timeout.
+  // As Poll, but waits up to the timeout for the first completion. Empty on timeout. The daemon does the waiting, at
+  // most a minute in one call; where it does not (an older daemon, or too many pending requests in this session), the
+  // queue is armed for any completion, and may stay armed.
   absl::StatusOr<std::vector<Completion>> PollFor(uint32_t max, std::chrono::milliseconds wait_max);
 
   // Requests one notification. Arming again before it arrives combines the types: kAny wins over everything, kSolicited
@@ -91,6 +96,9 @@ class CompletionQueue {
 
  private:
   struct Open;
+
+  // One call, which may wait in the daemon.
+  absl::StatusOr<std::vector<Completion>> Poll(uint32_t max, std::chrono::milliseconds wait);
 
   explicit CompletionQueue(std::shared_ptr<Open> open) : open_(std::move(open)) {}
 

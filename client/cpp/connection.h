@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -42,11 +43,12 @@ class Connection {
   PendingRequests& pending() { return *pending_; }
   QueueEvents& queue_events() { return *queue_events_; }
 
-  // One call, within options().call_deadline.
+  // One call, within options().call_deadline; `wait` is the time that the daemon is asked to wait, and comes on top.
   template <typename Stub, typename Request, typename Response>
   absl::StatusOr<Response> Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
-                                const std::type_identity_t<Request>& request) {
-    return CallUnary(StubOf<Stub>(), method, request, options_.call_deadline);
+                                const std::type_identity_t<Request>& request,
+                                std::chrono::milliseconds wait = std::chrono::milliseconds(0)) {
+    return CallUnary(StubOf<Stub>(), method, request, options_.call_deadline + wait);
   }
 
   // A call that releases something, from a destructor: within options().release_deadline, or not at all once the

@@ -94,6 +94,7 @@ class Writer {
 
 Completion FromWire(const v1::CqResultEx& result) {
   return Completion{.status = static_cast<NtStatus>(result.result().ntstatus()),
+                    .reason = static_cast<ErrorReason>(result.result().reason()),
                     .type = static_cast<OperationType>(result.type()),
                     .bytes = result.result().bytes_transferred(),
                     .qp_context = result.result().qp_context(),

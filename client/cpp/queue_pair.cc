@@ -79,8 +79,11 @@ absl::StatusOr<QueuePair> QueuePair::Create(const CompletionQueue& receive_queue
   if (options.on_disconnected) {
     connection->queue_events().Watch(open->id, options.on_disconnected);
   }
-  RNICD_ASSIGN_OR_RETURN(const v1::QueryQpResponse queried, open->Query());
-  open->address = queried.address();
+  open->address = created.address();
+  if (open->address.empty()) {  // A daemon that does not know the field.
+    RNICD_ASSIGN_OR_RETURN(const v1::QueryQpResponse queried, open->Query());
+    open->address = queried.address();
+  }
   return QueuePair(open);
 }
 

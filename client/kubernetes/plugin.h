@@ -20,6 +20,7 @@
 #include "client/kubernetes/kubelet_link.h"
 #include "client/kubernetes/node_view.h"
 #include "client/kubernetes/pod_resources.h"
+#include "daemon/library_log/library_log.h"
 #include "daemon/log/logger.h"
 
 namespace rnicd::kubernetes {
@@ -67,6 +68,7 @@ class Plugin final : public Allocator {
   const Config config_;
   const log::Logger logger_;
   const SteadyClock clock_;
+  library_log::LibraryLog library_log_{logger_, clock_};
   const std::unique_ptr<RandomSource> random_;
   AdminDaemon daemon_;
   GrantFile file_;

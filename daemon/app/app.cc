@@ -13,6 +13,7 @@
 #include "daemon/app/pages.h"
 #include "daemon/app/provider_registry.h"
 #include "daemon/audit/audit_log.h"
+#include "daemon/core/alarms.h"
 #include "daemon/core/names.h"
 #include "daemon/core/node.h"
 #include "daemon/core/session_registry.h"
@@ -134,6 +135,8 @@ void App::StartCore(core::Policy policy) {
   workers_ = std::make_unique<core::WorkerPool>(config_.worker_threads);
   reapers_ = std::make_unique<core::WorkerPool>(kReaperThreads);
   tickets_ = std::make_unique<core::TicketTable>(random_, clock_, config_.ticket_lifetime);
+  alarms_ = std::make_unique<core::Alarms>(clock_);
+  alarms_->Start();
   const auto ledger = std::make_shared<core::Ledger>(config_.limits.node, nullptr);
   tenants_ =
       std::make_unique<core::TenantDirectory>(std::move(policy), ledger, random_, clock_, config_.metrics_max_tenants);
@@ -144,6 +147,7 @@ void App::StartCore(core::Policy policy) {
                                                   .observer = *observer_,
                                                   .workers = *workers_,
                                                   .reapers = *reapers_,
+                                                  .alarms = *alarms_,
                                                   .tickets = *tickets_,
                                                   .tenants = *tenants_,
                                                   .draining = draining_,
@@ -218,6 +222,7 @@ bool App::Stop() {
   registry_.reset();
   node_.reset();
   tenants_.reset();
+  alarms_.reset();
   tickets_.reset();
 
   Step(5, "close the provider");

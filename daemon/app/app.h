@@ -15,6 +15,7 @@
 #include "daemon/app/config.h"
 #include "daemon/app/session_log.h"
 #include "daemon/health/health_board.h"
+#include "daemon/library_log/library_log.h"
 #include "daemon/log/logger.h"
 #include "daemon/service/admin_process.h"
 #include "daemon/transport/socket_directory.h"
@@ -25,6 +26,7 @@ class AuditLog;
 }  // namespace rnicd::audit
 
 namespace rnicd::core {
+class Alarms;
 struct Node;
 class SessionRegistry;
 class TenantDirectory;
@@ -100,6 +102,7 @@ class App final : public service::ProcessControl {
   const Config config_;
   log::Logger logger_;
   const SteadyClock clock_;
+  library_log::LibraryLog library_log_{logger_, clock_};
   KernelRandom random_;
 
   // In the order of the steps, so that members are destroyed in the reverse order.
@@ -115,6 +118,7 @@ class App final : public service::ProcessControl {
   std::unique_ptr<core::WorkerPool> workers_;
   std::unique_ptr<core::WorkerPool> reapers_;
   std::unique_ptr<core::TicketTable> tickets_;
+  std::unique_ptr<core::Alarms> alarms_;
   std::unique_ptr<core::TenantDirectory> tenants_;
   std::atomic<bool> draining_{false};
   Mutex drain_mutex_;

@@ -92,21 +92,25 @@ void CompletionQueue::Arm(CqNotifyType type) {
   PushNotification();
 }
 
+std::vector<CqResult> CompletionQueue::TakeQueued(uint32_t max) {
+  const auto end = results_.begin() + static_cast<std::ptrdiff_t>(std::min<size_t>(max, results_.size()));
+  std::vector<CqResult> results(results_.begin(), end);
+  results_.erase(results_.begin(), end);
+  taken_ += results.size();
+  return results;
+}
+
 absl::StatusOr<std::vector<CqResult>> CompletionQueue::Take(uint32_t max) {
-  std::vector<CqResult> results;
   MutexLock lock(mutex_);
   if (overrun()) {
     return MakeError(ErrorReason::CQ_OVERRUN, "cq_id");
   }
-  const size_t count = std::min<size_t>(max, results_.size());
-  results.assign(results_.begin(), results_.begin() + static_cast<std::ptrdiff_t>(count));
-  results_.erase(results_.begin(), results_.begin() + static_cast<std::ptrdiff_t>(count));
-  taken_ += count;
-  return results;
+  return TakeQueued(max);
 }
 
 void CompletionQueue::Push(const CqResult& result) {
   std::function<void()> on_overrun;
+  Delivery delivery;
   bool notify = false;
   {
     MutexLock lock(mutex_);
@@ -114,6 +118,7 @@ void CompletionQueue::Push(const CqResult& result) {
       return;
     }
     if (results_.size() >= depth_) {
+      // Nobody waits: a wait would have taken what fills the queue.
       overrun_ = true;
       results_.clear();
       on_overrun = std::move(on_overrun_);
@@ -125,10 +130,12 @@ void CompletionQueue::Push(const CqResult& result) {
       }
     }
     notify = BeginNotification();
+    delivery = NextDelivery();
   }
   if (notify) {
     PushNotification();
   }
+  Deliver(std::move(delivery));
   if (on_overrun != nullptr) {
     on_overrun();
   }
@@ -153,10 +160,12 @@ void CompletionQueue::Finalize() {
   {
     MutexLock lock(mutex_);
     silent_ = true;
+    closed_ = true;
     results_.clear();
     entries_.Refund();
     on_overrun_ = nullptr;
   }
+  EndWaits(MakeError(ErrorReason::OBJECT_CLOSING, "cq_id"));
   events_.Withdraw(*this);
   device_.reset();
 }

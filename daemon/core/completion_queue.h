@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <list>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -28,6 +29,21 @@ CqNotifyType CombineArms(CqNotifyType first, CqNotifyType second);
 struct CqResult {
   provider::Completion completion;
   uint64_t qp_context = 0;
+};
+
+// A poll that waits for the first completion. It ends exactly once: with completions, with none when EndWait was
+// called, or with the error of its queue. Lifetime: shared by its caller and the queue. Threads: given to one queue,
+// which guards it.
+struct CqWait {
+  // Called under no lock, from any thread; must be quick. Returns false when nobody takes the completions any more; the
+  // queue then keeps them.
+  using Done = std::function<bool(const absl::StatusOr<std::vector<CqResult>>&)>;
+
+  // Completions wanted.
+  uint32_t max = 0;
+  Done done;
+  // True once the wait has ended, possibly before the queue got it.
+  bool over = false;
 };
 
 // An NDK completion queue: completions in order of arrival, and at most one notification for each arming, never two at
@@ -58,6 +74,14 @@ class CompletionQueue final : public Closable, public EventSource {
   void Arm(CqNotifyType type);
   // Removes and returns the oldest completions, at most `max`. Errors: CQ_OVERRUN.
   absl::StatusOr<std::vector<CqResult>> Take(uint32_t max);
+  // As Take; but where that returns none, the queue keeps `wait` and returns nothing. The longest wait gets the next
+  // completion. Arming is not affected: a wait that takes a completion is a Take that comes right after it. Errors:
+  // CQ_OVERRUN, OBJECT_CLOSING; `wait.done` then is not called.
+  absl::StatusOr<std::optional<std::vector<CqResult>>> TakeOrWait(const std::shared_ptr<CqWait>& wait);
+  // Ends a wait without completions, if it has not ended.
+  void EndWait(const std::shared_ptr<CqWait>& wait);
+  // Ends all waits with this error.
+  void EndWaits(const absl::Status& error);
   // Appends a completion. A full queue overruns and is dead from then on.
   void Push(const CqResult& result);
 
@@ -74,6 +98,16 @@ class CompletionQueue final : public Closable, public EventSource {
   // True when a notification is due now, which is then marked as in progress.
   bool BeginNotification() RNICD_REQUIRES(mutex_);
   void PushNotification();
+  std::vector<CqResult> TakeQueued(uint32_t max) RNICD_REQUIRES(mutex_);
+  // A wait that ends, and what it gets.
+  struct Delivery {
+    std::shared_ptr<CqWait> wait;
+    std::vector<CqResult> results;
+  };
+  // Takes completions for the longest wait; empty when there are none or nobody waits.
+  Delivery NextDelivery() RNICD_REQUIRES(mutex_);
+  // Ends the wait with its completions, and goes on with the next one while completions come back.
+  void Deliver(Delivery delivery);
   void Finalize() override;
   void ReleaseParents() override { adapter_hold_.Release(); }
 
@@ -91,6 +125,8 @@ class CompletionQueue final : public Closable, public EventSource {
   uint32_t depth_ RNICD_GUARDED_BY(mutex_);
   Charge entries_ RNICD_GUARDED_BY(mutex_);
   std::deque<CqResult> results_ RNICD_GUARDED_BY(mutex_);
+  // Waits in order of arrival. While there are any, results_ is empty.
+  std::list<std::shared_ptr<CqWait>> waits_ RNICD_GUARDED_BY(mutex_);
   // Completions are numbered from 1 in order of arrival. These are the numbers of the last one taken, of the last one
   // that satisfies SOLICITED, and of the newest one at the time of the last notification.
   uint64_t pushed_ RNICD_GUARDED_BY(mutex_) = 0;
@@ -102,6 +138,8 @@ class CompletionQueue final : public Closable, public EventSource {
   bool notifying_ RNICD_GUARDED_BY(mutex_) = false;
   // The overrun was reported, or the queue is closed: no more notifications.
   bool silent_ RNICD_GUARDED_BY(mutex_) = false;
+  // The queue is closed: it takes no more waits.
+  bool closed_ RNICD_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace rnicd::core

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/os.h"
 #include "base/random.h"
+#include "daemon/core/alarms.h"
 #include "daemon/core/ledger.h"
 #include "daemon/core/observer.h"
 #include "daemon/core/tenant_directory.h"
@@ -35,6 +36,8 @@ struct Node {
   Executor& workers;
   // Runs the reclaim of sessions; separate from workers, so that slow registrations never delay a reclaim.
   Executor& reapers;
+  // Ends requests that wait for a limited time.
+  Alarms& alarms;
   TicketTable& tickets;
   TenantDirectory& tenants;
   // While true, new sessions, memory and registrations are refused.

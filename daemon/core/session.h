@@ -102,6 +102,17 @@ struct PostOutcome {
   std::vector<IssuedToken> issued;
 };
 
+// Longest time that a poll of a completion queue waits.
+inline constexpr std::chrono::milliseconds kCqWaitMax{60'000};
+
+// Result of a poll that may wait.
+struct PolledCq {
+  // Empty: the poll waits.
+  std::optional<std::vector<CqResult>> results;
+  // Ends the wait without completions; does nothing once it has ended. Null when nothing waits.
+  std::function<void()> end;
+};
+
 using Done = std::function<void(const absl::Status&)>;
 using RegisterDone = std::function<void(const absl::StatusOr<Registration>&)>;
 using AllocateDone = std::function<void(const absl::StatusOr<MemoryTicket>&)>;
@@ -179,6 +190,12 @@ class Session : public std::enable_shared_from_this<Session> {
   absl::Status ResizeCq(CompletionQueueId id, uint32_t depth);
   absl::Status ArmCq(CompletionQueueId id, CqNotifyType type);
   absl::StatusOr<std::vector<CqResult>> GetCqResults(CompletionQueueId id, uint32_t max);
+  // As GetCqResults, but where that returns none, waits for the first completion: up to `wait_max`, which is above 0
+  // and at most kCqWaitMax. An empty result means that it waits; `done` is then called once, without completions when
+  // the time is over, and `end` may be called to stop the wait earlier. Does not delay the end of the session. Errors:
+  // FIELD_OUT_OF_RANGE, QUOTA_PENDING_REQUESTS; of `done`: CQ_OVERRUN, OBJECT_CLOSING, SESSION_ENDING.
+  absl::StatusOr<PolledCq> PollCq(CompletionQueueId id, uint32_t max, std::chrono::milliseconds wait_max,
+                                  CqWait::Done done);
   absl::StatusOr<Progress> CloseCq(CompletionQueueId id, PendingChoice choice, const Done& done);
 
   // Queue pairs and what is posted to them.
@@ -214,6 +231,8 @@ class Session : public std::enable_shared_from_this<Session> {
   bool ending() const;
   // True when everything has been reclaimed; only this object remains of the session.
   bool ended() const;
+  // Cause of the end; meaningless before `ended`.
+  EndCause end_cause() const;
   std::vector<std::pair<MemoryRegionId, RegionView>> ViewRegions() const;
   void AddTo(Holdings& holdings) const;
 

@@ -52,6 +52,11 @@ bool Session::ended() const {
   return ended_;
 }
 
+EndCause Session::end_cause() const {
+  MutexLock lock(life_mutex_);
+  return cause_;
+}
+
 void Session::End(EndCause cause, std::function<void(const Reclaimed&)> on_ended) {
   Reclaimed reclaimed;
   {
@@ -102,6 +107,7 @@ void Session::TearDown() {
   {
     MutexLock lock(life_mutex_);
     ended_ = true;
+    cause_ = cause;
     reclaimed_ = reclaimed;
     on_ended.swap(on_ended_);
   }
@@ -113,6 +119,9 @@ void Session::TearDown() {
 // Children before parents: queue pairs first, so that no transfer is left; windows before the regions they are bound
 // to; and the memory when nothing uses it any more.
 Reclaimed Session::Reclaim(EndCause cause) {
+  for (const auto& [id, queue] : completion_queues_.All()) {
+    queue->EndWaits(MakeError(ErrorReason::SESSION_ENDING));
+  }
   Reclaimed reclaimed;
   reclaimed.pinned_bytes = ledger_->used(Resource::kPinnedBytes);
   reclaimed.memory_bytes = ledger_->used(Resource::kMemoryBytes);

@@ -152,6 +152,41 @@ absl::StatusOr<std::vector<CqResult>> Session::GetCqResults(CompletionQueueId id
   return queue->Take(max);
 }
 
+absl::StatusOr<PolledCq> Session::PollCq(CompletionQueueId id, uint32_t max, std::chrono::milliseconds wait_max,
+                                         CqWait::Done done) {
+  if (wait_max > kCqWaitMax) {
+    return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "wait_ms");
+  }
+  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<CompletionQueue> queue, FindIn(completion_queues_, id, "cq_id"));
+  RNICD_ASSIGN_OR_RETURN(std::vector<CqResult> queued, queue->Take(max));
+  if (!queued.empty() || max == 0 || wait_max.count() == 0) {
+    return PolledCq{.results = std::move(queued)};
+  }
+  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Charge> charge, TakeOne(Resource::kPendingRequests));
+  const auto wait = std::make_shared<CqWait>();
+  const std::function<void()> end = [weak_queue = std::weak_ptr<CompletionQueue>(queue), wait] {
+    if (const std::shared_ptr<CompletionQueue> open = weak_queue.lock(); open != nullptr) {
+      open->EndWait(wait);
+    }
+  };
+  // Set before the queue has the wait, so that `done` finds it. If it rings before, TakeOrWait returns at once.
+  Alarms& alarms = node_.alarms;
+  const Alarms::Key alarm = alarms.Set(wait_max, end);
+  wait->max = max;
+  wait->done = [&alarms, alarm, charge = std::move(charge), done = std::move(done)](const auto& outcome) {
+    alarms.Cancel(alarm);
+    charge->Refund();
+    return done(outcome);
+  };
+  auto taken = queue->TakeOrWait(wait);
+  if (taken.ok() && !taken->has_value()) {
+    return PolledCq{.end = end};
+  }
+  alarms.Cancel(alarm);
+  RNICD_RETURN_IF_ERROR(taken.status());
+  return PolledCq{.results = *std::move(taken)};
+}
+
 // The id stays in the table until the close is complete, so that a late queue pair gets OBJECT_CLOSING.
 absl::StatusOr<Progress> Session::CloseCq(CompletionQueueId id, PendingChoice choice, const Done& done) {
   RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<CompletionQueue> queue, FindIn(completion_queues_, id, "cq_id"));

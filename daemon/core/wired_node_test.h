@@ -33,7 +33,8 @@ struct NodeParts {
 class WiredNode {
  public:
   explicit WiredNode(NodeParts parts)
-      : tickets(parts.random, parts.clock, parts.ticket_lifetime),
+      : alarms(parts.clock),
+        tickets(parts.random, parts.clock, parts.ticket_lifetime),
         ledger(std::make_shared<Ledger>(parts.limits.node, nullptr)),
         tenants(std::move(parts.policy), ledger, parts.random, parts.clock, parts.most_named),
         node{.os = parts.os,
@@ -43,6 +44,7 @@ class WiredNode {
              .observer = parts.observer,
              .workers = parts.workers,
              .reapers = parts.reapers,
+             .alarms = alarms,
              .tickets = tickets,
              .tenants = tenants,
              .draining = draining,
@@ -51,6 +53,8 @@ class WiredNode {
              .started = parts.clock.Now()},
         registry(node) {}
 
+  // Without its thread: RunDue runs what is due.
+  Alarms alarms;
   TicketTable tickets;
   const std::shared_ptr<Ledger> ledger;
   TenantDirectory tenants;

@@ -1,8 +1,10 @@
 #include "daemon/gate/connection_context.h"
 
+#include <string>
 #include <utility>
 
 #include "base/status.h"
+#include "daemon/core/observer.h"
 
 namespace rnicd::gate {
 namespace {
@@ -30,6 +32,15 @@ std::shared_ptr<core::Session> ConnectionContext::session() const {
 }
 
 bool ConnectionContext::HasSession() const { return session_ != nullptr && !session_->ended(); }
+
+absl::Status ConnectionContext::NoSession() const {
+  MutexLock lock(mutex_);
+  if (session_ == nullptr || !session_->ended()) {
+    return MakeError(ErrorReason::SESSION_REQUIRED);
+  }
+  return MakeErrorWithDetail(ErrorReason::SESSION_REQUIRED,
+                             "its session ended: " + std::string(core::EndCauseName(session_->end_cause())));
+}
 
 absl::Status ConnectionContext::CheckFree() const {
   if (disconnected_) {

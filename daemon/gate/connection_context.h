@@ -38,6 +38,9 @@ class ConnectionContext {
   // Null when the connection carries no session, or one that has ended.
   std::shared_ptr<core::Session> session() const;
 
+  // The error of a call that needs a session: SESSION_REQUIRED, with the cause if the connection's session has ended.
+  absl::Status NoSession() const;
+
   // `grant` is the secret of a grant, or empty. Errors: SESSION_ALREADY_OPEN, and those of SessionRegistry::Open and
   // Join.
   absl::StatusOr<std::shared_ptr<core::Session>> OpenSession(const std::string& label, std::string_view grant);

@@ -55,7 +55,7 @@ absl::StatusOr<std::optional<core::Session::Guard>> Call::Admit() {
     return std::nullopt;
   }
   if (session == nullptr) {
-    return MakeError(ErrorReason::SESSION_REQUIRED);
+    return connection_->NoSession();
   }
   session_ = std::move(session);
   RNICD_ASSIGN_OR_RETURN(core::Session::Guard guard, session_->Begin());
@@ -90,6 +90,8 @@ bool Call::Finish(const absl::Status& status, const Fill& fill) {
   Finisher finisher;
   std::string object;
   std::string note;
+  // Destroyed without the lock.
+  std::function<void()> on_cancel;
   {
     MutexLock lock(mutex_);
     if (finisher_ == nullptr) {
@@ -103,10 +105,34 @@ bool Call::Finish(const absl::Status& status, const Fill& fill) {
       note = std::move(note_);
     }
     finisher = std::exchange(finisher_, nullptr);
+    on_cancel = std::exchange(on_cancel_, nullptr);
   }
   Report(status, std::move(object), note);
   finisher(status);
   return true;
+}
+
+void Call::OnCancel(std::function<void()> hook) {
+  {
+    MutexLock lock(mutex_);
+    if (finisher_ != nullptr) {
+      on_cancel_ = std::move(hook);
+      return;
+    }
+  }
+  hook();
+}
+
+void Call::Cancel() {
+  std::function<void()> on_cancel;
+  {
+    MutexLock lock(mutex_);
+    on_cancel = std::exchange(on_cancel_, nullptr);
+  }
+  Finish(absl::CancelledError());
+  if (on_cancel != nullptr) {
+    on_cancel();
+  }
 }
 
 void Call::WhileLive(const Fill& fill) {
@@ -137,8 +163,9 @@ void Call::CountRefusal(const absl::Status& status, const core::Session* session
 }
 
 void Call::Report(const absl::Status& status, std::string object, const std::string& note) {
-  services_.observer.OnRpc(row_.name, status.code(),
-                           shape_ == Shape::kUnary ? std::optional(services_.clock.Now() - started_) : std::nullopt);
+  services_.observer.OnRpc(
+      row_.name, status.code(),
+      shape_ == Shape::kUnary && is_measured_.load() ? std::optional(services_.clock.Now() - started_) : std::nullopt);
   const core::Caller& caller = connection_->caller();
   if (IsDecision(status)) {
     // An opened or joined session belongs to the connection, not to the call.

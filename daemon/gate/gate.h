@@ -3,6 +3,7 @@
 #include <google/protobuf/message.h>
 #include <grpcpp/support/server_callback.h>
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -61,8 +62,13 @@ class Call : public std::enable_shared_from_this<Call> {
   void WhileLive(const Fill& fill);
   // Detail for the audit line besides objects and outcome: "refused=3 of=64". Must be set before the end of the call.
   void SetNote(std::string note);
+  // Runs `hook` when the client cancels or disconnects before the call has ended, and at once if it has ended. For what
+  // waits on behalf of the call. Must be called once at most.
+  void OnCancel(std::function<void()> hook);
+  // The call waits for something: its duration tells nothing about the daemon, and is not measured.
+  void DoNotMeasure() { is_measured_.store(false); }
   // Ends the call after the client cancelled or disconnected.
-  void Cancel() { Finish(absl::CancelledError()); }
+  void Cancel();
 
  private:
   friend class Gate;
@@ -96,6 +102,8 @@ class Call : public std::enable_shared_from_this<Call> {
   // Objects named by the request, kept when it is released.
   std::string named_ RNICD_GUARDED_BY(mutex_);
   std::string note_ RNICD_GUARDED_BY(mutex_);
+  std::function<void()> on_cancel_ RNICD_GUARDED_BY(mutex_);
+  std::atomic<bool> is_measured_{true};
 };
 
 // gRPC's end of a unary call. Owns itself, as all reactors do.

@@ -36,6 +36,17 @@ TEST_F(GateTest, AnEndingSessionIsNotReached) {
   EXPECT_EQ(Try(connection, Row("MemoryService.CreateMr")), grpc::StatusCode::FAILED_PRECONDITION);
 }
 
+TEST_F(GateTest, AConnectionWhoseSessionEndedTellsTheCause) {
+  const auto connection = Connect();
+  EXPECT_EQ(std::string(connection->NoSession().message()), RowOf(ErrorReason::SESSION_REQUIRED).sentence);
+  const auto session = connection->OpenSession("", "");
+  ASSERT_TRUE(session.ok());
+  world_.End(*session, core::EndCause::kEvicted);
+  EXPECT_THAT(connection->NoSession(), FailsWith(ErrorReason::SESSION_REQUIRED));
+  EXPECT_NE(std::string(connection->NoSession().message()).find("(its session ended: evicted)"), std::string::npos)
+      << connection->NoSession();
+}
+
 TEST_F(GateTest, OnlyTheFirstEndOfACallCounts) {
   int filled = 0;
   const auto fill = [&] { ++filled; };
@@ -59,6 +70,29 @@ TEST_F(GateTest, ACancelledCallTakesNoResponse) {
   EXPECT_FALSE(call->Finish(absl::OkStatus(), [] { FAIL() << "the response may be destroyed"; }));
   ASSERT_EQ(observer_.rpcs().size(), 1u);
   EXPECT_EQ(observer_.rpcs()[0].code, absl::StatusCode::kCancelled);
+}
+
+TEST_F(GateTest, ACancelledCallStopsWhatWaitsForIt) {
+  const auto call = NewCall(Connect());
+  int stopped = 0;
+  call->OnCancel([&] { ++stopped; });
+  EXPECT_EQ(stopped, 0);
+  call->Cancel();
+  call->Cancel();
+  EXPECT_EQ(stopped, 1);
+  call->OnCancel([&] { ++stopped; });
+  EXPECT_EQ(stopped, 2) << "the call had ended before";
+}
+
+TEST_F(GateTest, ACallThatEndsByItselfDropsItsHook) {
+  const auto call = NewCall(Connect());
+  const auto held = std::make_shared<int>(0);
+  call->OnCancel([held] { ++*held; });
+  EXPECT_EQ(held.use_count(), 2);
+  call->Finish(absl::OkStatus());
+  EXPECT_EQ(held.use_count(), 1);
+  call->Cancel();
+  EXPECT_EQ(*held, 0);
 }
 
 TEST_F(GateTest, ACallThatIsDroppedEndsAsAFault) {

@@ -1,10 +1,10 @@
 #include "daemon/service/queue_service.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "base/status.h"
+#include "daemon/service/cq_poll.h"
 #include "daemon/service/pending.h"
 #include "daemon/service/unary.h"
 #include "daemon/service/work_request_wire.h"
@@ -40,8 +40,6 @@ class QueueService final : public v1::QueueService::CallbackService {
 };
 
 constexpr int kMaxChain = 1024;
-// Keeps a response below gRPC's limit for a message.
-constexpr uint32_t kMaxResults = 16384;
 
 void CloseCq(core::Session& session, const v1::CloseCqRequest& request, const Reply<v1::CloseCqResponse>& reply) {
   ReplyToProgress(session.CloseCq(CompletionQueueId{request.cq_id()}, ChoiceOf(request), DoneOf(reply)),
@@ -91,30 +89,23 @@ grpc::ServerUnaryReactor* QueueService::ArmCq(grpc::CallbackServerContext* /*con
 grpc::ServerUnaryReactor* QueueService::GetCqResults(grpc::CallbackServerContext* /*context*/,
                                                      const v1::GetCqResultsRequest* request,
                                                      v1::GetCqResultsResponse* response) {
-  return gate_.Unary(gate::Row("QueueService.GetCqResults"), request, response, [&](gate::Call& call) -> absl::Status {
-    RNICD_ASSIGN_OR_RETURN(const std::vector<core::CqResult> results,
-                           call.session()->GetCqResults(CompletionQueueId{request->cq_id()},
-                                                        std::min(request->max_results(), kMaxResults)));
-    for (const core::CqResult& result : results) {
-      *response->add_results() = ToWire(result);
-    }
-    return absl::OkStatus();
-  });
+  return gate_.UnaryAsync(gate::Row("QueueService.GetCqResults"), request, response,
+                          [request, response](const std::shared_ptr<gate::Call>& call) {
+                            PollCq(call, PollOf(*request), [response](const core::CqResult& result) {
+                              *response->add_results() = ToWire(result);
+                            });
+                          });
 }
 
 grpc::ServerUnaryReactor* QueueService::GetCqResultsEx(grpc::CallbackServerContext* /*context*/,
                                                        const v1::GetCqResultsExRequest* request,
                                                        v1::GetCqResultsExResponse* response) {
-  return gate_.Unary(
-      gate::Row("QueueService.GetCqResultsEx"), request, response, [&](gate::Call& call) -> absl::Status {
-        RNICD_ASSIGN_OR_RETURN(const std::vector<core::CqResult> results,
-                               call.session()->GetCqResults(CompletionQueueId{request->cq_id()},
-                                                            std::min(request->max_results(), kMaxResults)));
-        for (const core::CqResult& result : results) {
-          *response->add_results() = ToWireEx(result);
-        }
-        return absl::OkStatus();
-      });
+  return gate_.UnaryAsync(gate::Row("QueueService.GetCqResultsEx"), request, response,
+                          [request, response](const std::shared_ptr<gate::Call>& call) {
+                            PollCq(call, PollOf(*request), [response](const core::CqResult& result) {
+                              *response->add_results() = ToWireEx(result);
+                            });
+                          });
 }
 
 // --- queue pairs ---
@@ -133,6 +124,10 @@ grpc::ServerUnaryReactor* QueueService::CreateQp(grpc::CallbackServerContext* /*
                                                        .inline_bytes = request->inline_data_size()}};
     RNICD_ASSIGN_OR_RETURN(const QueuePairId id, call.session()->CreateQp(arguments));
     response->set_qp_id(id.value);
+    // Fails only if the card was removed meanwhile; the queue pair then is as good as its address.
+    if (const absl::StatusOr<core::Session::QueuePairView> view = call.session()->QueryQp(id); view.ok()) {
+      response->set_address(view->address);
+    }
     return absl::OkStatus();
   });
 }

@@ -1,5 +1,6 @@
 #include "daemon/service/work_request_wire.h"
 
+#include "base/completion_reason.h"
 #include "base/status.h"
 #include "daemon/wire/error_detail.h"
 
@@ -117,6 +118,8 @@ v1::CqResult ToWire(const core::CqResult& result) {
   wire.set_bytes_transferred(result.completion.bytes);
   wire.set_qp_context(result.qp_context);
   wire.set_request_context(result.completion.request_context);
+  wire.set_reason(static_cast<v1::ErrorReason>(
+      CompletionReason(result.completion.type, result.completion.status, result.completion.at_peer)));
   return wire;
 }
 

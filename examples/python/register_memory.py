@@ -80,14 +80,15 @@ def run(connection, socket_dir, size):
     print("the session ended:", await_event(events, "session_ending").cause)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+def main(story, description):
+    """Runs the story on a connection of its own, with the program's arguments."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--size", type=int, default=1 << 20, help="bytes, whole pages of 4096")
     parser.add_argument("socket_dir", nargs="?", default=os.environ.get("RNICD_SOCKET_DIR", "/run/rnicd"))
     options = parser.parse_args()
     connection = rnicd_rpc.Connection(options.socket_dir, rnicd_rpc.Messages(_PROTO))
     try:
-        run(connection, options.socket_dir, options.size)
+        story(connection, options.socket_dir, options.size)
     except rnicd_rpc.Refused as refused:
         print(f"refused: {refused}", file=sys.stderr)
         return 1
@@ -103,4 +104,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(run, __doc__))

@@ -30,6 +30,10 @@ class Refused(Exception):
         self.reason = reason
 
 
+class Failed(Exception):
+    """A work request failed after it was posted. Its queue pair executes nothing any more."""
+
+
 class Messages:
     """The message classes of proto/rnicd/v1, generated at start. A real program generates them at build time."""
 
@@ -40,8 +44,8 @@ class Messages:
             subprocess.run(["protoc", f"--proto_path={proto_folder}", f"--python_out={made}", *sources], check=True)
             sys.path.insert(0, made)
             self._modules = {path: importlib.import_module(f"rnicd.v1.{path}_pb2")
-                             for path in ("session_service", "adapter_service", "memory_service", "types",
-                                          "fd_channel", "error")}
+                             for path in ("session_service", "adapter_service", "memory_service", "queue_service",
+                                          "work_request", "types", "fd_channel", "error")}
             sys.path.remove(made)
 
     def __getattr__(self, name):
@@ -49,8 +53,18 @@ class Messages:
 
     def refusal(self, detail):
         """An ErrorDetail as an exception, with the name of its reason as in docs/ERRORS.md."""
-        name = self.error.ErrorReason.Name(detail.reason) if detail.reason in self.error.ErrorReason.values() else "?"
-        return Refused(detail, name.removeprefix("ERROR_REASON_"))
+        return Refused(detail, _name(self.error.ErrorReason, detail.reason).removeprefix("ERROR_REASON_"))
+
+    def failed(self, completion):
+        """A CqResult that is not a success as an exception, with the names of its reason and its NTSTATUS."""
+        # Enums are signed, the field is not.
+        status = _name(self.error.NtStatus, completion.ntstatus - (1 << 32)).removeprefix("NT_")
+        return Failed(f"{_name(self.error.ErrorReason, completion.reason).removeprefix('ERROR_REASON_')}, {status}")
+
+
+def _name(enum, number):
+    """The name of a number; "?" for one that only a newer daemon knows."""
+    return enum.Name(number) if number in enum.values() else "?"
 
 
 class Connection:

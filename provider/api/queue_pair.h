@@ -115,6 +115,8 @@ struct Completion {
   uint64_t request_context = 0;
   OperationType type = OperationType::kSend;
   NtStatus status = NtStatus::kSuccess;
+  // With kAccessViolation: the peer's memory refused the access, not this side's.
+  bool at_peer = false;
   // Bytes received, for a receive that succeeded.
   uint32_t bytes = 0;
   // Invalidated token, with kReceiveAndInvalidate.

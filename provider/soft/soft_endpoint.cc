@@ -298,7 +298,8 @@ bool SoftEndpoint::Step(uint64_t& moved) {
                                 .peer_lost = peer_lost,
                                 .request = slot->request,
                                 .token = slot->token,
-                                .moved = moved};
+                                .moved = moved,
+                                .refused_by_peer = slot->refused_by_peer};
   const bool starts_slow_read = slot->stage == Stage::kQueued && nic_->read_delay().count() > 0 &&
                                 std::holds_alternative<ReadWork>(slot->request.work);
   moved += kBytesPerRequest;
@@ -390,8 +391,10 @@ void SoftEndpoint::Finish(Slot& slot, NtStatus status) {
 
 void SoftEndpoint::Report(Slot& slot) {
   const bool silent = slot.status == NtStatus::kSuccess && slot.request.silent_success;
-  const Completion completion{
-      .request_context = slot.request.request_context, .type = TypeOf(slot.request), .status = slot.status};
+  const Completion completion{.request_context = slot.request.request_context,
+                              .type = TypeOf(slot.request),
+                              .status = slot.status,
+                              .at_peer = slot.refused_by_peer};
   // Release what the request holds first: the listener may reuse the memory as soon as it sees the completion.
   slot.request = {};
   if (!silent) {

@@ -74,6 +74,7 @@ class SoftEndpoint : public std::enable_shared_from_this<SoftEndpoint> {
     uint64_t serial = 0;
     Stage stage = Stage::kQueued;
     NtStatus status = NtStatus::kSuccess;
+    bool refused_by_peer = false;
   };
 
   SoftEndpoint(std::shared_ptr<SoftNic> nic, uint64_t domain, const QueuePairLimits& limits,

@@ -79,6 +79,7 @@ TEST_F(SoftEndpointFailureTest, AnEntryThatIsNotAllowedFailsAtItsOwnerAndFlushes
     const Outcomes outcomes = requester.initiated();
     ASSERT_EQ(outcomes.size(), 2u) << context;
     EXPECT_EQ(outcomes[0].status, kRefused) << context;
+    EXPECT_FALSE(requester.listener().completions(WorkQueue::kInitiator)[0].at_peer) << context;
     EXPECT_EQ(outcomes[1], (Outcome{99, kWritten, kCancelled})) << "silent ones too";
     EXPECT_EQ(requester.state(), QueuePairState::kError);
     EXPECT_EQ(target.state(), QueuePairState::kReadyToSend) << "the peer did nothing wrong";
@@ -113,6 +114,7 @@ TEST_F(SoftEndpointFailureTest, AnAccessThePeersMemoryDoesNotAllowEndsBothSides)
                             : Write(1, {requester.Entry(0, 8)}, token, row.offset));
     ASSERT_EQ(requester.initiated().size(), 1u);
     EXPECT_EQ(requester.initiated()[0].status, kRefused);
+    EXPECT_TRUE(requester.listener().completions(WorkQueue::kInitiator)[0].at_peer);
     EXPECT_EQ(requester.state(), QueuePairState::kError);
     EXPECT_EQ(target.state(), QueuePairState::kError);
     EXPECT_EQ(target.received(), (Outcomes{{10, kReceived, kCancelled}, {11, kReceived, kCancelled}}));

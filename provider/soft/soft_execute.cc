@@ -164,6 +164,7 @@ Access CopyRead(SoftExecution& execution, SoftEndpoint& host, const ReadWork& wo
 // An access that the peer's memory does not permit ends the connection on both sides, as on a card.
 NtStatus Conclude(Access access, const SoftExecution& execution, SoftEndpoint& host) {
   if (access == Access::kRefusedThere) {
+    execution.refused_by_peer = true;
     host.LoseConnection(execution.self->number(), /*fatal=*/true);
   }
   return access == Access::kAllowed ? NtStatus::kSuccess : NtStatus::kAccessViolation;

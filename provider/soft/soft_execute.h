@@ -20,6 +20,8 @@ struct SoftExecution {
   RemoteToken token;
   // Running total of bytes copied.
   uint64_t& moved;
+  // Set when the peer's memory refuses the access.
+  bool& refused_by_peer;
 };
 
 // Executes one initiator request. Returns nullopt when the request must wait for the peer to connect or for a receive;

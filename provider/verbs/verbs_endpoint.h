@@ -82,6 +82,8 @@ class VerbsEndpoint final : public CompletionSink, public std::enable_shared_fro
     uint64_t serial = 0;
     Stage stage = Stage::kQueued;
     NtStatus status = NtStatus::kSuccess;
+    // With kAccessViolation: the peer's card refused the access.
+    bool at_peer = false;
     // True once the request was posted to the card.
     bool posted = false;
     // True for a SendAndInvalidate to a peer in this daemon until the peer has reported whether the token was

@@ -74,6 +74,7 @@ void VerbsEndpoint::OnSendCompletion(const ibv_wc& completion) {
     slot.stage = success && slot.awaits_invalidate_result ? Stage::kPosted : Stage::kDone;
     slot.status = link_is_down ? NtStatus::kIoTimeout
                                : CompletionStatus(completion.status, is_bind ? WorkKind::kBind : WorkKind::kInitiator);
+    slot.at_peer = IsRemoteRefusal(completion.status);
     peer_seen_ = peer_seen_ || (success && !is_bind);
     peer = peer_.lock();
   }

@@ -46,6 +46,7 @@ TEST_F(VerbsEndpointFailureTest, ARefusedAccessEndsBothSidesAndCancelsTheRest) {
   ASSERT_TRUE(near_.Initiated(3) && near_.Received(1) && far_.Received(1));
   EXPECT_EQ(near_.initiated(), (Outcomes{{2, kWritten, kViolation}, {3, kReadOp, kCancelled}, {4, kSent, kCancelled}}))
       << "silent ones too";
+  EXPECT_TRUE(near_.listener().completions(WorkQueue::kInitiator)[0].at_peer);
   EXPECT_EQ(near_.received(), (Outcomes{{20, kReceived, kCancelled}}));
   EXPECT_EQ(far_.received(), (Outcomes{{10, kReceived, kCancelled}}));
   EXPECT_TRUE(EndsInError(near_) && EndsInError(far_));
@@ -62,6 +63,7 @@ TEST_F(VerbsEndpointFailureTest, AFailureThatIsThisSidesOwnLeavesThePeerConnecte
   ASSERT_TRUE(fake_.Complete(near_.number(), IBV_WC_LOC_PROT_ERR));
   ASSERT_TRUE(near_.Initiated(2));
   EXPECT_EQ(near_.initiated(), (Outcomes{{1, kWritten, kViolation}, {2, kWritten, kCancelled}}));
+  EXPECT_FALSE(near_.listener().completions(WorkQueue::kInitiator)[0].at_peer);
   ASSERT_TRUE(far_.listener().WaitForPeerGone());
   EXPECT_EQ(near_.peer_gone(), 0);
   EXPECT_EQ(far_.state(), QueuePairState::kReadyToSend);

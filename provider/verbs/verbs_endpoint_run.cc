@@ -278,8 +278,10 @@ void VerbsEndpoint::InsertBound(const std::shared_ptr<Invalidatable>& owner, uin
 void VerbsEndpoint::Report(Slot slot) {
   const WorkRequest& request = slot.prepared.request;
   const bool silent = slot.status == NtStatus::kSuccess && request.silent_success;
-  const Completion completion{
-      .request_context = request.request_context, .type = TypeOf(request), .status = slot.status};
+  const Completion completion{.request_context = request.request_context,
+                              .type = TypeOf(request),
+                              .status = slot.status,
+                              .at_peer = slot.at_peer};
   // Release what the request holds first: the listener may reuse the memory as soon as it sees the completion.
   slot.prepared = {};
   if (!silent) {

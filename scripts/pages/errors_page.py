@@ -1,4 +1,4 @@
-"""docs/ERRORS.md: every reason with which a call can be refused."""
+"""docs/ERRORS.md: every reason with which a call can be refused. docs/WORKLOADS.md: how a completion can fail."""
 
 import re
 
@@ -42,10 +42,44 @@ def parse_reasons(text):
     return sections
 
 
+# RNICD_COMPLETION(kOperation, REASON)
+_OUTCOME = re.compile(r"^RNICD_COMPLETION\(k(\w+), (\w+)\)$", re.MULTILINE)
+_COMPLETIONS_BEGIN, _COMPLETIONS_END = "<!-- completions:begin -->", "<!-- completions:end -->"
+
+
+def _spaced(camel):
+    """FastRegister -> fast register"""
+    return re.sub(r"(?<!^)(?=[A-Z])", " ", camel).lower()
+
+
+def _completions_table(repo, sections, values):
+    """The ways in which a completion can fail, with the operations that each can end."""
+    rows = {row[0]: row for _, rows in sections for row in rows}
+    operations = {}
+    for operation, reason in _OUTCOME.findall((repo / "base/completion_outcomes.inc").read_text()):
+        if reason not in rows:
+            raise Problem(f"base/completion_outcomes.inc names {reason}, which base/error_reasons.inc does not have")
+        operations.setdefault(reason, []).append(_spaced(operation))
+    lines = ["| `ntstatus` | `reason` | Operations | Meaning |", "|---|---|---|---|"]
+    for reason, of in operations.items():
+        _, _, _, ntstatus, sentence = rows[reason]
+        lines.append(f"| `STATUS_{_upper_snake(ntstatus)}` ({values[ntstatus]}) | `{reason}` | {', '.join(of)} | {sentence} |")
+    return "\n".join(lines) + "\n"
+
+
+def _with_completions(text, table):
+    if _COMPLETIONS_BEGIN not in text or _COMPLETIONS_END not in text:
+        raise Problem(f"docs/WORKLOADS.md has no {_COMPLETIONS_BEGIN} ... {_COMPLETIONS_END}")
+    before, _, rest = text.partition(_COMPLETIONS_BEGIN)
+    _, _, after = rest.partition(_COMPLETIONS_END)
+    return f"{before}{_COMPLETIONS_BEGIN}\n{table}{_COMPLETIONS_END}{after}"
+
+
 def make(repo):
+    sections = parse_reasons((repo / "base/error_reasons.inc").read_text())
     values = dict(_NTSTATUS.findall((repo / "base/ntstatus.h").read_text()))
     lines = [_HEAD]
-    for title, rows in parse_reasons((repo / "base/error_reasons.inc").read_text()):
+    for title, rows in sections:
         lines += [f"## {title}", "", "| Reason | Number | gRPC code | NTSTATUS | Meaning |", "|---|---|---|---|---|"]
         for name, number, code, ntstatus, sentence in rows:
             if ntstatus not in values:
@@ -53,4 +87,6 @@ def make(repo):
             status = f"`STATUS_{_upper_snake(ntstatus)}` ({values[ntstatus]})"
             lines.append(f"| `{name}` | {number} | `{_upper_snake(code)}` | {status} | {sentence} |")
         lines.append("")
-    return {repo / "docs/ERRORS.md": "\n".join(lines).rstrip() + "\n"}
+    guide = repo / "docs/WORKLOADS.md"
+    return {repo / "docs/ERRORS.md": "\n".join(lines).rstrip() + "\n",
+            guide: _with_completions(guide.read_text(), _completions_table(repo, sections, values))}

@@ -1,4 +1,4 @@
-"""The wire: one list of error reasons in two places, a test for each reason, a comment for what is on the wire."""
+"""The wire: error reasons and NTSTATUS values, each listed in two places; a test for each reason; comments."""
 
 import re
 
@@ -29,6 +29,23 @@ def check_reasons_equal(tree):
         if name not in listed:
             yield Violation(rules.REASONS_PROTO, line, f"{name} is not in {rules.REASONS_LIST}",
                             "add it with the same number")
+
+
+_NTSTATUS_LISTED = re.compile(r"^\s*k(\w+) = (0x[0-9A-Fa-f]{8}),", re.MULTILINE)
+_NTSTATUS_ON_WIRE = re.compile(r"^\s*NT_STATUS_(\w+) = (-?\d+);", re.MULTILINE)
+
+
+def check_ntstatus_equal(tree):
+    """The enum of the wire is signed: its numbers are those of the list as 32-bit two's complement."""
+    on_wire = {found[1]: int(found[2]) % 2**32 for found in _NTSTATUS_ON_WIRE.finditer(tree.text(rules.REASONS_PROTO))}
+    text = tree.text(rules.NTSTATUS_LIST)
+    for found in _NTSTATUS_LISTED.finditer(text):
+        name = re.sub(r"(?<!^)(?=[A-Z])", "_", found[1]).upper()
+        if on_wire.pop(name, None) != int(found[2], 16):
+            yield Violation(rules.NTSTATUS_LIST, line_of(text, found.start(1)),
+                            f"{name} is not in {rules.REASONS_PROTO}, or has another value", "give both the same value")
+    for name in on_wire:
+        yield Violation(rules.REASONS_PROTO, 1, f"NT_STATUS_{name} is not in {rules.NTSTATUS_LIST}", "add it there")
 
 
 def check_reasons_tested(tree):
@@ -74,4 +91,4 @@ def check_proto_comments(tree):
                                 "say what it is: unit, range, meaning of zero; for a call also its errors")
 
 
-CHECKS = [check_reasons_equal, check_reasons_tested, check_proto_comments]
+CHECKS = [check_reasons_equal, check_ntstatus_equal, check_reasons_tested, check_proto_comments]

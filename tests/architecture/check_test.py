@@ -159,6 +159,17 @@ class ArchitectureTest(unittest.TestCase):
         self.assert_violation({"daemon/core/region_test.cc": "\n"}, "base/error_reasons.inc:1:",
                               "no test names LENGTH_ZERO")
 
+    def test_ntstatus_that_differs(self):
+        listed = {"base/ntstatus.h": "#pragma once\n  kIoTimeout = 0xC00000B5,\n"}
+        wire = GOOD["proto/rnicd/v1/error.proto"]
+        self.assert_violation(listed, "base/ntstatus.h:2:", "IO_TIMEOUT is not in")
+        self.assert_violation({**listed, "proto/rnicd/v1/error.proto": wire + "// 1\nNT_STATUS_IO_TIMEOUT = 1;\n"},
+                              "base/ntstatus.h:2:", "IO_TIMEOUT is not in")
+        self.assert_violation({"proto/rnicd/v1/error.proto": wire + "NT_STATUS_PENDING = 259;\n"},
+                              "proto/rnicd/v1/error.proto:1:", "NT_STATUS_PENDING is not in")
+        self.assertEqual(findings_in({**listed, "proto/rnicd/v1/error.proto":
+                                      wire + "NT_STATUS_IO_TIMEOUT = -1073741643;\n"}), [])
+
     def test_field_without_comment(self):
         self.assert_violation({"proto/rnicd/v1/a.proto": "message A {\n  uint64 size = 1;\n}\n"},
                               "proto/rnicd/v1/a.proto:2:", "size")

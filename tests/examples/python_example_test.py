@@ -57,9 +57,15 @@ class Daemon:
             return self._child.wait()
 
 
-def run_example(socket_dir, *options):
-    return subprocess.run([sys.executable, str(given.source / "examples/python/register_memory.py"), *options,
-                           socket_dir], capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+def run_example(socket_dir, *options, story="register_memory.py"):
+    return subprocess.run([sys.executable, str(given.source / "examples/python" / story), *options, socket_dir], capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+
+
+def messages_of(rnicd_rpc):
+    """Messages of one name can be loaded only once per process."""
+    if not hasattr(given, "messages"):
+        given.messages = rnicd_rpc.Messages(given.source / "proto")
+    return given.messages
 
 
 def code_blocks(page, language):
@@ -100,6 +106,20 @@ class Example(WithADaemon):
         self.assertIn("pending", done.stdout)
         self.assertNotIn(0, self.tokens(done))
 
+    def test_registers_scattered_pages_by_a_work_request(self):
+        done = run_example(self.daemon.socket_dir, story="fast_register.py")
+        self.assertEqual(done.returncode, 0, done)
+        self.assertRegex(done.stdout, r"token 0x[0-9a-f]{8}, the last page begins with b'hello'\n")
+        self.assertIn("after the invalidation: REMOTE_ACCESS_REFUSED, STATUS_ACCESS_VIOLATION\n", done.stdout)
+        self.assertEqual(self.daemon.stop(), 0)
+
+    def test_names_numbers_that_it_does_not_know(self):
+        sys.path.insert(0, str(given.source / "examples/python"))
+        import rnicd_rpc
+        messages = messages_of(rnicd_rpc)
+        completion = messages.work_request.CqResult(ntstatus=0xC0FFEE00, reason=99_999)
+        self.assertEqual(str(messages.failed(completion)), "?, ?")
+
     def test_reads_the_reason_and_the_field_from_the_trailer(self):
         done = run_example(self.daemon.socket_dir, "--size", "5")
         self.assertEqual(done.returncode, 1, done)
@@ -126,10 +146,7 @@ class FdChannel(WithADaemon):
         import fd_socket
         import rnicd_rpc
         self.fd_socket, self.refused = fd_socket, rnicd_rpc.Refused
-        # Messages of one name can be loaded only once per process.
-        if not hasattr(given, "messages"):
-            given.messages = rnicd_rpc.Messages(given.source / "proto")
-        self.connection = rnicd_rpc.Connection(self.daemon.socket_dir, given.messages)
+        self.connection = rnicd_rpc.Connection(self.daemon.socket_dir, messages_of(rnicd_rpc))
         self.addCleanup(self.connection.close)
         self.connection.call("Session", "OpenSession")
 

@@ -93,7 +93,7 @@ TEST_F(LibrnicdCompletions, NotificationOfAnotherQueueDoesNotWake) {
   EXPECT_TRUE(Must(other.queue.WaitForNotification(kTimeout)));
 }
 
-TEST_F(LibrnicdCompletions, PollForArmsAndWaitsForTheFirstCompletion) {
+TEST_F(LibrnicdCompletions, PollForWaitsForTheFirstCompletion) {
   const Client client = MustConnect();
   Loop loop(client);
   auto polled = std::async(std::launch::async, [&] { return loop.queue.PollFor(4, kTimeout); });
@@ -104,6 +104,24 @@ TEST_F(LibrnicdCompletions, PollForArmsAndWaitsForTheFirstCompletion) {
   ASSERT_EQ(completions.size(), 1u);
   EXPECT_EQ(completions.front().request_context, 8u);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, kTimeout / 2) << "it was not notified";
+  loop.Complete(9);
+  EXPECT_FALSE(Must(loop.queue.WaitForNotification(kAtOnce))) << "the wait has armed the queue";
+}
+
+// Where the daemon takes no more waits, the library arms the queue.
+TEST_F(LibrnicdCompletions, PollForWaitsAlsoAboveTheLimitOfPendingRequests) {
+  auto daemon = DaemonProcess::Start({.flags = {"--max_pending_requests_per_session=1"}});
+  ASSERT_TRUE(daemon.ok()) << daemon.status();
+  const Client client = Must(Client::Connect({.socket_dir = (*daemon)->socket_dir()}));
+  Loop loop(client);
+  Loop other(client);
+  auto first = std::async(std::launch::async, [&] { return loop.queue.PollFor(4, kTimeout); });
+  auto second = std::async(std::launch::async, [&] { return other.queue.PollFor(4, kTimeout); });
+  EXPECT_TRUE(Eventually([&] { return UsedBy(client, "pending_requests") == 1; }));
+  loop.Complete(1);
+  other.Complete(2);
+  EXPECT_EQ(Must(first.get()).size(), 1u);
+  EXPECT_EQ(Must(second.get()).size(), 1u);
 }
 
 TEST_F(LibrnicdCompletions, PollForTakesWhatIsThereWithoutArmingAndEndsInTime) {

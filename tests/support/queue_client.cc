@@ -6,6 +6,7 @@
 #include <iterator>
 #include <limits>
 
+#include "base/completion_reason.h"
 #include "tests/support/wait.h"
 
 namespace rnicd::test {
@@ -20,6 +21,22 @@ Request CloseRequest(bool allow_pending, uint64_t context) {
   request.set_allow_pending(allow_pending);
   request.set_request_context(context);
   return request;
+}
+
+// What holds for every completion: its reason is one of the list for its operation, and the reason's NTSTATUS is its
+// own.
+void ExpectReason(const v1::CqResultEx& completion) {
+  const auto status = static_cast<NtStatus>(completion.result().ntstatus());
+  const auto reason = static_cast<ErrorReason>(completion.result().reason());
+  if (status == NtStatus::kSuccess) {
+    EXPECT_EQ(completion.result().reason(), v1::ERROR_REASON_UNSPECIFIED) << completion.ShortDebugString();
+    return;
+  }
+  EXPECT_EQ(RowOf(reason).ntstatus, status) << completion.ShortDebugString();
+  const auto outcomes = AllCompletionOutcomes();
+  EXPECT_TRUE(std::ranges::any_of(outcomes, [&](const CompletionOutcome& outcome) {
+    return outcome.reason == reason && static_cast<int>(outcome.type) == static_cast<int>(completion.type());
+  })) << completion.ShortDebugString();
 }
 
 }  // namespace
@@ -41,6 +58,7 @@ TestQueue::TestQueue(TestSession& session, const QueueOptions& options)
   const auto created = session.Call(&QueueStub::CreateQp, request);
   ExpectOk(created);
   qp_id_ = created.response.qp_id();
+  EXPECT_EQ(created.response.address(), Query().address());
 }
 
 v1::QueryQpResponse TestQueue::Query() {
@@ -152,6 +170,7 @@ void TestQueue::Fetch(uint64_t cq_id) {
     if (!results.ok() || results.response.results_size() == 0) {
       return;
     }
+    std::ranges::for_each(results.response.results(), ExpectReason);
     std::ranges::copy(results.response.results(), std::back_inserter(fetched_[cq_id]));
   }
 }

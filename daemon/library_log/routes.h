@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string_view>
+
+namespace rnicd::library_log {
+
+enum class Library { kProtobuf, kGrpc };
+
+// One line of a library.
+struct LibraryLine {
+  Library library = Library::kProtobuf;
+  // Source file in the library; only its last component is logged.
+  std::string_view file;
+  int line = 0;
+  std::string_view text;
+  // The library aborts the process after this line.
+  bool is_last = false;
+};
+
+// Hands the line to the LibraryLog, if there is one. Threads: safe.
+void WriteLibraryLine(const LibraryLine& line);
+
+// Make the library call WriteLibraryLine from now on, for the rest of the process's life.
+void RouteProtobufLines();
+void RouteGrpcLines();
+
+}  // namespace rnicd::library_log
