@@ -12,9 +12,11 @@ set(rnicd_plain_headers <algorithm> <array> <atomic> <chrono> <condition_variabl
 # Headers that the generated code includes.
 set(rnicd_proto_headers <algorithm> <functional> <map> <memory> <string> <utility> <vector> <google/protobuf/message.h>
     <google/protobuf/generated_message_reflection.h> <google/protobuf/generated_message_tctable_impl.h>
-    <google/protobuf/wire_format.h> <google/protobuf/map.h> <grpcpp/grpcpp.h> <grpcpp/impl/service_type.h>)
-set(rnicd_wire_headers ${rnicd_plain_headers} <absl/strings/str_format.h> <google/protobuf/message.h>
-    <google/protobuf/repeated_field.h> <google/protobuf/map.h> <grpcpp/grpcpp.h> <grpcpp/impl/service_type.h>)
+    <google/protobuf/wire_format.h> <google/protobuf/map.h>)
+# For the daemon, which knows messages but not gRPC, and for clients and tests, which know both.
+set(rnicd_message_headers ${rnicd_plain_headers} <absl/strings/str_format.h> <google/protobuf/message.h>
+    <google/protobuf/repeated_field.h> <google/protobuf/map.h>)
+set(rnicd_wire_headers ${rnicd_message_headers} <grpcpp/grpcpp.h> <grpcpp/impl/service_type.h>)
 set(rnicd_test_headers <gtest/gtest.h> <gmock/gmock.h>)
 
 # rnicd_precompiled_headers(kind HEADERS header... DEPS target... [OPTIONS option...])
@@ -37,29 +39,38 @@ if(RNICD_PRECOMPILE)
   if(RNICD_DAEMON)
     file(GLOB messages RELATIVE ${PROJECT_SOURCE_DIR}/proto CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/proto/rnicd/v1/*.proto)
     list(TRANSFORM messages REPLACE "(.+)\\.proto" "<\\1.pb.h>")
-    rnicd_precompiled_headers(proto HEADERS ${rnicd_proto_headers} DEPS gRPC::grpc++)
-    rnicd_precompiled_headers(wire HEADERS ${rnicd_wire_headers} ${messages} DEPS rnicd_proto)
+    rnicd_precompiled_headers(proto HEADERS ${rnicd_proto_headers} DEPS protobuf::libprotobuf)
+    rnicd_precompiled_headers(message HEADERS ${rnicd_message_headers} ${messages} DEPS rnicd_proto)
+    rnicd_precompiled_headers(wire HEADERS ${rnicd_wire_headers} ${messages} DEPS rnicd_proto gRPC::grpc++)
     if(RNICD_TESTS)
       rnicd_precompiled_headers(wire_tests HEADERS ${rnicd_wire_headers} ${messages} ${rnicd_test_headers}
-                                DEPS rnicd_proto GTest::gmock OPTIONS ${RNICD_TEST_OPTIONS})
+                                DEPS rnicd_proto gRPC::grpc++ GTest::gmock OPTIONS ${RNICD_TEST_OPTIONS})
+      if(RNICD_UNIT_TESTS)
+        rnicd_precompiled_headers(message_tests HEADERS ${rnicd_message_headers} ${messages} ${rnicd_test_headers}
+                                  DEPS rnicd_proto GTest::gmock OPTIONS ${RNICD_TEST_OPTIONS})
+      endif()
     endif()
   endif()
 endif()
 
-# rnicd_use_precompiled(target [TESTS]): includes gRPC's headers only where the calling folder may depend on gRPC.
+# rnicd_use_precompiled(target [TESTS] [KIND kind]): includes the headers of messages and of gRPC only where the calling
+# folder may depend on them. TESTS is for test files.
 function(rnicd_use_precompiled target)
+  cmake_parse_arguments(arg "TESTS" "KIND" "" ${ARGN})
   if(NOT RNICD_PRECOMPILE)
     return()
   endif()
   file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
-  if(folder MATCHES "^(base|provider|daemon/core|daemon/health|tests/simulation|tests/provider_contract)")
+  if(arg_KIND)
+    set(kind ${arg_KIND})
+  elseif(folder MATCHES "^(base|provider|daemon/core|daemon/health|daemon/rpc|tests/simulation|tests/provider_contract)")
     set(kind plain)
-  elseif(folder STREQUAL "proto")
-    set(kind proto)
+  elseif(folder MATCHES "^daemon")
+    set(kind message)
   else()
     set(kind wire)
   endif()
-  if("TESTS" IN_LIST ARGN)
+  if(arg_TESTS)
     string(APPEND kind _tests)
   endif()
   target_precompile_headers(${target} REUSE_FROM rnicd_precompiled_${kind})

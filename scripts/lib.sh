@@ -13,8 +13,8 @@ export CCACHE_DIR=${CCACHE_DIR:-$REPO/.cache/ccache}
 export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$REPO}
 export CCACHE_NOHASHDIR=${CCACHE_NOHASHDIR:-1}
 
-# Exit status of scripts/lint when a download failed and nothing else, so that scripts/test can say so.
-# shellcheck disable=SC2034  # used by both
+# Exit status when a download of npm failed and nothing else, so that scripts/test can say so.
+# shellcheck disable=SC2034  # used by scripts/lint and scripts/test too
 NOT_DOWNLOADED=75
 
 BOLD='' DIM='' RED='' GREEN='' PLAIN=''
@@ -44,7 +44,7 @@ as_root() {
   fi
 }
 
-# install_tools PACKAGE...: those that are not installed, as root. For scripts that need more than scripts/setup gives.
+# install_tools PACKAGE...: those that are not installed. For scripts that need more than scripts/setup gives.
 install_tools() {
   local package missing=()
   local -a apt=(env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0)
@@ -55,9 +55,24 @@ install_tools() {
   done
   if ((${#missing[@]} == 0)); then return 0; fi
   say "installing: ${missing[*]}"
-  "${apt[@]}" update
-  "${apt[@]}" install --yes --no-install-recommends "${missing[@]}" >/dev/null
+  as_root "${apt[@]}" update
+  as_root "${apt[@]}" install --yes --no-install-recommends "${missing[@]}" >/dev/null
 }
+
+# Tools that are npm packages, as package-lock.json names them; install scripts of packages are never run. Tools that are
+# installed already are used without a download.
+install_npm_tools() {
+  if npm ls --depth=0 >/dev/null 2>&1; then return 0; fi
+  say "installing the tools of package.json"
+  mkdir -p build
+  if ! npm ci --ignore-scripts --no-fund --no-audit --loglevel=error >build/npm.log 2>&1; then
+    say "npm could not download the tools of package.json ($(npm_tools)), so this step did not run; npm's log is in" \
+      "build/npm.log"
+    return "$NOT_DOWNLOADED"
+  fi
+}
+
+npm_tools() { sed -n '/"devDependencies"/,/}/s/^ *"\([^"]*\)": ".*/\1/p' package.json | xargs | sed 's/ /, /g'; }
 
 # condense DROP KEEP: copies a tool's output, but of the lines that match KEEP (progress) only one every ten seconds,
 # and none of those that match DROP. After 30 silent seconds it says where things stand, so that a log never looks dead.

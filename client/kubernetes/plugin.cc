@@ -10,6 +10,7 @@
 #include "client/cpp/channel.h"
 #include "client/cpp/transport_failure.h"
 #include "client/kubernetes/cdi_spec.h"
+#include "client/kubernetes/grpc_lines.h"
 #include "client/kubernetes/pod_list.h"
 #include "kubelet/v1beta1/device_plugin.grpc.pb.h"
 
@@ -67,7 +68,9 @@ Plugin::Plugin(Config config)
               .machine_bytes = MachineBytes(),
               .timeout = config_.daemon_timeout}),
       pod_resources_(config_.pod_resources_socket, config_.own_pod),
-      cluster_(config_.cluster) {}
+      cluster_(config_.cluster) {
+  RouteGrpcLines();
+}
 
 Plugin::~Plugin() { Stop(); }
 

@@ -25,7 +25,8 @@
 #include "daemon/health/prober.h"
 #include "daemon/metrics/metrics.h"
 #include "daemon/policy/policy_file.h"
-#include "daemon/server/grpc_connection_server.h"
+#include "daemon/server/rpc_connection_server.h"
+#include "daemon/service/methods.h"
 #include "daemon/transport/front_door.h"
 
 namespace rnicd::app {
@@ -93,7 +94,7 @@ absl::Status App::Start() {
   StartProbes();
 
   Step(8, "build the front door");
-  BuildFrontDoor();
+  RNICD_RETURN_IF_ERROR(BuildFrontDoor());
 
   Step(9, "serve the pages");
   RNICD_RETURN_IF_ERROR(StartPages());
@@ -267,15 +268,18 @@ void App::StartProbes() {
                                    }});
 }
 
-void App::BuildFrontDoor() {
+absl::Status App::BuildFrontDoor() {
   RaiseDescriptorLimit();
   delayed_responses_ = std::make_unique<gate::DelayedResponses>();
-  connection_server_ = std::make_unique<server::GrpcConnectionServer>(
-      gate::GateServices{
-          .observer = *observer_, .logger = logger_, .clock = clock_, .delayed_responses = *delayed_responses_},
-      *node_, *registry_, *this, health_);
+  const gate::GateServices services = {
+      .observer = *observer_, .logger = logger_, .clock = clock_, .delayed_responses = *delayed_responses_};
+  RNICD_ASSIGN_OR_RETURN(
+      connection_server_,
+      server::RpcConnectionServer::Start(config_.rpc_threads, rpc::Limits{}, services,
+                                         service::AllMethods(*node_, *registry_, *this, health_), *node_, *registry_));
   front_door_ =
       std::make_unique<transport::FrontDoor>(config_.front_door, *node_, *registry_, logger_, *connection_server_);
+  return absl::OkStatus();
 }
 
 // Raises the limit to the machine's maximum; logs a warning when that is too low for all possible connections.

@@ -47,7 +47,7 @@ class Metrics;
 }  // namespace rnicd::metrics
 
 namespace rnicd::server {
-class GrpcConnectionServer;
+class RpcConnectionServer;
 }  // namespace rnicd::server
 
 namespace rnicd::transport {
@@ -95,7 +95,7 @@ class App final : public service::ProcessControl {
   void StartCore(core::Policy policy);
   absl::Status StartPages();
   void StartProbes();
-  void BuildFrontDoor();
+  absl::Status BuildFrontDoor();
   // Returns false if a session or a probe did not end within the drain timeout.
   bool EndSessionsAndProbes();
 
@@ -129,7 +129,7 @@ class App final : public service::ProcessControl {
   health::HealthBoard health_;
   std::unique_ptr<health::Prober> prober_;
   std::unique_ptr<gate::DelayedResponses> delayed_responses_;
-  std::unique_ptr<server::GrpcConnectionServer> connection_server_;
+  std::unique_ptr<server::RpcConnectionServer> connection_server_;
   std::unique_ptr<transport::FrontDoor> front_door_;
   std::unique_ptr<Pages> pages_;
 };

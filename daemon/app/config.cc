@@ -43,6 +43,7 @@ ABSL_FLAG(int64_t, health_interval_ms, 1000,
           "how often each adapter is tried by a registration of the daemon's own; 10 to 3600000");
 ABSL_FLAG(int64_t, health_timeout_ms, 3000,
           "an adapter that has not carried out such a registration after so long counts as failing; 10 to 3600000");
+ABSL_FLAG(int64_t, rpc_threads, 2, "threads that serve the connections of workloads; 1 to 64");
 ABSL_FLAG(int64_t, worker_threads, 2, "threads for slow registrations and for populating memory; 1 to 256");
 ABSL_FLAG(int64_t, pending_threshold_bytes, int64_t{16} << 20,
           "a registration of at least so many bytes runs on a worker and may answer STATUS_PENDING");
@@ -128,6 +129,7 @@ void ReadServices(Config& config, FlagReader& reader) {
   config.ticket_lifetime = reader.Milliseconds(FLAGS_ticket_lifetime_ms, 100, kOneHourMs);
   config.health_interval = reader.Milliseconds(FLAGS_health_interval_ms, 10, kOneHourMs);
   config.health_timeout = reader.Milliseconds(FLAGS_health_timeout_ms, 10, kOneHourMs);
+  config.rpc_threads = static_cast<uint32_t>(reader.Number(FLAGS_rpc_threads, 1, 64));
   config.worker_threads = static_cast<uint32_t>(reader.Number(FLAGS_worker_threads, 1, 256));
   config.front_door.silent_timeout = reader.Milliseconds(FLAGS_silent_connection_timeout_ms, 100, kOneHourMs);
   config.front_door.max_connections = reader.Limit(FLAGS_max_connections);

@@ -36,6 +36,7 @@ struct Config {
   std::chrono::milliseconds ticket_lifetime{0};
   std::chrono::milliseconds health_interval{0};
   std::chrono::milliseconds health_timeout{0};
+  uint32_t rpc_threads = 1;
   uint32_t worker_threads = 1;
   log::Options log;
   transport::FrontDoorOptions front_door;

@@ -133,6 +133,8 @@ constexpr BadValue kBadValues[] = {
     {"health_interval_ms", "3600001"},
     {"health_timeout_ms", "9"},
     {"health_timeout_ms", "3600001"},
+    {"rpc_threads", "0"},
+    {"rpc_threads", "65"},
     {"worker_threads", "0"},
     {"worker_threads", "257"},
     {"pending_threshold_bytes", "0"},

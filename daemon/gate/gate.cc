@@ -1,200 +1,25 @@
 #include "daemon/gate/gate.h"
 
-#include <algorithm>
-
-#include "base/status.h"
-#include "daemon/gate/named_objects.h"
-
 namespace rnicd::gate {
-namespace {
 
-// Bounds of the delay before a client that calls too often gets its refusal, whatever its rate: long enough that a
-// client's retry loop costs little, and short enough to delay nothing else.
-constexpr std::chrono::milliseconds kLatenessMin{10};
-constexpr std::chrono::milliseconds kLatenessMax{1000};
-
-// Internal faults are logged as errors; a caller's mistakes do not need an operator's attention.
-bool IsInternalFault(const absl::Status& status) { return status.code() == absl::StatusCode::kInternal; }
-
-}  // namespace
-
-Call::Call(const GateServices& services, std::shared_ptr<ConnectionContext> connection, const MethodRow& row,
-           Shape shape)
-    : services_(services),
-      connection_(std::move(connection)),
-      row_(row),
-      shape_(shape),
-      started_(services.clock.Now()) {
-  connection_->CallBegan();
-}
-
-Call::~Call() {
-  Finish(MakeError(ErrorReason::INTERNAL_FAULT));
-  connection_->CallEnded();
-}
-
-void Call::Begin(const Message* request, const Message* response, Finisher finisher) {
-  MutexLock lock(mutex_);
-  request_ = request;
-  response_ = response;
-  finisher_ = std::move(finisher);
-}
-
-// The rate is checked first, so that calls that would be refused anyway count too.
-absl::StatusOr<std::optional<core::Session::Guard>> Call::Admit() {
-  const core::Role role = connection_->caller().role;
-  std::shared_ptr<core::Session> session = connection_->session();
-  const bool is_free = row_.pace == Pace::kFreeInSession && session != nullptr;
-  if (role == core::Role::kWorkload && !is_free) {
-    RNICD_RETURN_IF_ERROR(connection_->CountCall(session.get(), &wait_));
-  }
-  if (!row_.Allows(role)) {
-    return MakeError(ErrorReason::METHOD_NOT_PERMITTED);
-  }
-  if (row_.needs == Needs::kNoSession) {
-    return std::nullopt;
-  }
-  if (session == nullptr) {
-    return connection_->NoSession();
-  }
-  session_ = std::move(session);
-  RNICD_ASSIGN_OR_RETURN(core::Session::Guard guard, session_->Begin());
-  return std::optional<core::Session::Guard>(std::move(guard));
-}
-
-void Call::Refuse(const absl::Status& status) {
-  if (FailedWith(status, ErrorReason::RATE_LIMITED)) {
-    ReleaseRequest();
-    const std::chrono::nanoseconds lateness = std::clamp<std::chrono::nanoseconds>(wait_, kLatenessMin, kLatenessMax);
-    if (services_.delayed_responses.Add(lateness, [call = shared_from_this(), status] { call->Finish(status); })) {
-      return;
-    }
-  }
-  Finish(status);
-}
-
-void Call::ReleaseRequest() {
-  MutexLock lock(mutex_);
-  if (finisher_ == nullptr || request_ == nullptr) {
-    return;
-  }
-  named_ = NamedObjects(request_, nullptr);
-  // gRPC made the request for this call alone, and passes it as const because it does not change it.
-  auto* const request = const_cast<Message*>(request_);
-  request_ = nullptr;
-  const std::unique_ptr<Message> empty(request->New());
-  request->GetReflection()->Swap(request, empty.get());
-}
-
-bool Call::Finish(const absl::Status& status, const Fill& fill) {
-  Finisher finisher;
-  std::string object;
-  std::string note;
-  // Destroyed without the lock.
-  std::function<void()> on_cancel;
-  {
-    MutexLock lock(mutex_);
-    if (finisher_ == nullptr) {
-      return false;
-    }
-    if (fill != nullptr) {
-      fill();
-    }
-    if (IsDecision(status)) {
-      object = named_.empty() ? NamedObjects(request_, status.ok() ? response_ : nullptr) : std::move(named_);
-      note = std::move(note_);
-    }
-    finisher = std::exchange(finisher_, nullptr);
-    on_cancel = std::exchange(on_cancel_, nullptr);
-  }
-  Report(status, std::move(object), note);
-  finisher(status);
-  return true;
-}
-
-void Call::OnCancel(std::function<void()> hook) {
-  {
-    MutexLock lock(mutex_);
-    if (finisher_ != nullptr) {
-      on_cancel_ = std::move(hook);
-      return;
-    }
-  }
-  hook();
-}
-
-void Call::Cancel() {
-  std::function<void()> on_cancel;
-  {
-    MutexLock lock(mutex_);
-    on_cancel = std::exchange(on_cancel_, nullptr);
-  }
-  Finish(absl::CancelledError());
-  if (on_cancel != nullptr) {
-    on_cancel();
-  }
-}
-
-void Call::WhileLive(const Fill& fill) {
-  MutexLock lock(mutex_);
-  if (finisher_ != nullptr) {
-    fill();
-  }
-}
-
-void Call::SetNote(std::string note) {
-  MutexLock lock(mutex_);
-  note_ = std::move(note);
-}
-
-bool Call::IsDecision(const absl::Status& status) const {
-  return status.ok() ? row_.audit == Audit::kDecision : !absl::IsCancelled(status);
-}
-
-void Call::CountRefusal(const absl::Status& status, const core::Session* session) const {
-  if (status.ok()) {
-    return;
-  }
-  if (session != nullptr) {
-    session->tenant().tally()->CountRefusal(status);
+std::shared_ptr<Call> Gate::Run(const Method& method, absl::StatusOr<std::unique_ptr<Message>> request,
+                                std::shared_ptr<ClientEnd> end) const {
+  const absl::Status read = request.status();
+  std::unique_ptr<Message> message = read.ok() ? *std::move(request) : nullptr;
+  std::unique_ptr<Message> response(method.response == nullptr ? nullptr : method.response->New());
+  const Message* const request_view = message.get();
+  Message* const response_view = response.get();
+  const auto call = std::make_shared<Call>(services_, connection_, *method.row, method.shape, std::move(message),
+                                           std::move(response), std::move(end));
+  const auto admitted = call->Admit();
+  if (!admitted.ok()) {
+    call->Refuse(admitted.status());
+  } else if (!read.ok()) {
+    call->Finish(read);
   } else {
-    connection_->CountRefusal(status);
+    method.handler(call, request_view, response_view);
   }
-}
-
-void Call::Report(const absl::Status& status, std::string object, const std::string& note) {
-  services_.observer.OnRpc(
-      row_.name, status.code(),
-      shape_ == Shape::kUnary && is_measured_.load() ? std::optional(services_.clock.Now() - started_) : std::nullopt);
-  const core::Caller& caller = connection_->caller();
-  if (IsDecision(status)) {
-    // An opened or joined session belongs to the connection, not to the call.
-    const std::shared_ptr<core::Session> session = session_ != nullptr ? session_ : connection_->session();
-    CountRefusal(status, session.get());
-    services_.observer.OnDecision(
-        {.what = row_.name,
-         .caller = &caller,
-         .tenant = session != nullptr ? session->tenant().name() : connection_->tenant(),
-         .workload = session != nullptr ? session->tenant().workload() : connection_->workload(),
-         .session = session != nullptr ? session->id() : SessionId{},
-         .object = std::move(object),
-         .status = status,
-         .note = note});
-  }
-  if (status.ok() || absl::IsCancelled(status)) {
-    return;
-  }
-  const ErrorInfo info = ErrorInfoOf(status);
-  const std::initializer_list<log::Field> fields = {{"method", row_.name},
-                                                    {"reason", RowOf(info.reason).name},
-                                                    {"field", info.field},
-                                                    {"pid", caller.pid},
-                                                    {"uid", caller.uid}};
-  if (IsInternalFault(status)) {
-    services_.logger.Error("call failed", fields);
-  } else {
-    services_.logger.Debug("call refused", fields);
-  }
+  return call;
 }
 
 }  // namespace rnicd::gate

@@ -11,14 +11,6 @@ using core::FailsWith;
 
 class GateDecisionTest : public GateTest {
  protected:
-  // Calls the handler with both messages, as gRPC would.
-  template <typename Handler>
-  void CallUnary(const std::shared_ptr<ConnectionContext>& connection, const MethodRow& row,
-                 const google::protobuf::Message& request, const google::protobuf::Message& response, Handler handler) {
-    // It is not bound to a call of gRPC, so the test must delete it.
-    const std::unique_ptr<grpc::ServerUnaryReactor> reactor(
-        Gate(services_, connection).Unary(row, &request, &response, handler));
-  }
   Decided OnlyDecision() {
     const std::vector<Decided> decisions = observer_.decisions();
     EXPECT_EQ(decisions.size(), 1u);
@@ -29,18 +21,18 @@ class GateDecisionTest : public GateTest {
 TEST_F(GateDecisionTest, ASuccessIsOneOnlyWhereItsRowSaysSo) {
   const auto connection = Connect();
   ASSERT_TRUE(connection->OpenSession("", "").ok());
-  EXPECT_EQ(Try(connection, Row("SessionService.GetSession")), grpc::StatusCode::OK);
-  EXPECT_EQ(Try(connection, Row("QueueService.Post")), grpc::StatusCode::OK);
+  EXPECT_EQ(Try(connection, Row("SessionService.GetSession")), absl::StatusCode::kOk);
+  EXPECT_EQ(Try(connection, Row("QueueService.Post")), absl::StatusCode::kOk);
   EXPECT_TRUE(observer_.decisions().empty());
-  EXPECT_EQ(Try(connection, Row("MemoryService.CreatePd")), grpc::StatusCode::OK);
+  EXPECT_EQ(Try(connection, Row("MemoryService.CreatePd")), absl::StatusCode::kOk);
   EXPECT_EQ(OnlyDecision().what, "MemoryService.CreatePd");
   EXPECT_TRUE(OnlyDecision().status.ok());
 }
 
 TEST_F(GateDecisionTest, EveryRefusalIsOneWhateverItsRowSays) {
   const auto connection = Connect();
-  EXPECT_EQ(Try(connection, Row("SessionService.GetSession")), grpc::StatusCode::FAILED_PRECONDITION);
-  EXPECT_EQ(Try(connection, Row("AdminService.ListSessions")), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(Try(connection, Row("SessionService.GetSession")), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(Try(connection, Row("AdminService.ListSessions")), absl::StatusCode::kPermissionDenied);
   ASSERT_TRUE(connection->OpenSession("", "").ok());
   Try(connection, Row("QueueService.Post"), nullptr, MakeError(ErrorReason::OBJECT_NOT_FOUND, "qp_id"));
   const std::vector<Decided> decisions = observer_.decisions();
@@ -73,11 +65,11 @@ TEST_F(GateDecisionTest, SaysWhoAsWhichTenantInWhichSessionAndAboutWhat) {
   ASSERT_TRUE(session.ok());
   v1::CreateMrRequest request;
   request.set_pd_id(4);
-  v1::CreateMrResponse response;
-  CallUnary(connection, Row("MemoryService.CreateMr"), request, response, [&](Call&) {
-    response.set_mr_id(17);
+  const auto create = [](Call&, const v1::CreateMrRequest&, v1::CreateMrResponse* response) {
+    response->set_mr_id(17);
     return absl::OkStatus();
-  });
+  };
+  Run(connection, Now(Row("MemoryService.CreateMr"), create), &request);
   const Decided decided = OnlyDecision();
   EXPECT_EQ(decided.what, "MemoryService.CreateMr");
   EXPECT_EQ(decided.process, 7u);
@@ -92,11 +84,11 @@ TEST_F(GateDecisionTest, ARefusedCallNamesNothingOfItsResponse) {
   ASSERT_TRUE(connection->OpenSession("", "").ok());
   v1::CreateMrRequest request;
   request.set_pd_id(4);
-  v1::CreateMrResponse response;
-  CallUnary(connection, Row("MemoryService.CreateMr"), request, response, [&](Call&) {
-    response.set_mr_id(17);
+  const auto create = [](Call&, const v1::CreateMrRequest&, v1::CreateMrResponse* response) {
+    response->set_mr_id(17);
     return MakeError(ErrorReason::QUOTA_REGIONS);
-  });
+  };
+  Run(connection, Now(Row("MemoryService.CreateMr"), create), &request);
   EXPECT_EQ(OnlyDecision().object, "pd_id=4");
 }
 
@@ -105,12 +97,12 @@ TEST_F(GateDecisionTest, TheSessionOfACallThatOpensOneIsTheOpenedOne) {
   v1::OpenSessionRequest request;
   request.set_label("a label is the client's");
   request.set_grant("");
-  v1::OpenSessionResponse response;
   std::shared_ptr<core::Session> session;
-  CallUnary(connection, Row("SessionService.OpenSession"), request, response, [&](Call& call) {
-    session = call.connection().OpenSession(request.label(), request.grant()).value_or(nullptr);
+  const auto open = [&](Call& call, const v1::OpenSessionRequest& asked, v1::OpenSessionResponse*) {
+    session = call.connection().OpenSession(asked.label(), asked.grant()).value_or(nullptr);
     return absl::OkStatus();
-  });
+  };
+  Run(connection, Now(Row("SessionService.OpenSession"), open), &request);
   ASSERT_NE(session, nullptr);
   EXPECT_EQ(OnlyDecision().session, session->id());
   EXPECT_EQ(OnlyDecision().tenant, session->tenant().name());
@@ -124,11 +116,13 @@ TEST_F(GateDecisionTest, AGrantMakesTheTenantAndIsNamedNowhere) {
   const auto connection = Connect();
   v1::OpenSessionRequest request;
   request.set_grant(grant->secret);
-  v1::OpenSessionResponse response;
-  const auto open = [&](Call& call) { return call.connection().OpenSession("", request.grant()).status(); };
-  CallUnary(connection, Row("SessionService.OpenSession"), request, response, open);
+  const Method open = Now(Row("SessionService.OpenSession"),
+                          [](Call& call, const v1::OpenSessionRequest& asked, v1::OpenSessionResponse*) {
+                            return call.connection().OpenSession("", asked.grant()).status();
+                          });
+  Run(connection, open, &request);
   request.set_grant(grant->secret + "x");
-  CallUnary(Connect(2), Row("SessionService.OpenSession"), request, response, open);
+  Run(Connect(2), open, &request);
   const std::vector<Decided> decisions = observer_.decisions();
   ASSERT_EQ(decisions.size(), 2u);
   EXPECT_EQ(decisions[0].tenant, "grant/pod-7");

@@ -65,16 +65,19 @@ class GateObserver final : public core::Observer {
   std::vector<Decided> decisions_ RNICD_GUARDED_BY(mutex_);
 };
 
-// Replaces gRPC's end of a stream that is refused.
-class RefusedReactor {
+// The client's end of a call, which keeps how that ended.
+class FakeEnd final : public ClientEnd {
  public:
-  void Finish(const grpc::Status& status) { code_.Set(status.error_code()); }
+  void BeginStream() override {}
+  void Write(const Message& /*message*/) override {}
+  void SetOnWritten(std::function<void()> /*on_written*/) override {}
+  void Finish(const absl::Status& status, const Message* /*response*/) override { code_.Set(status.code()); }
   // Empty when the call does not end in time.
-  std::optional<grpc::StatusCode> Code() { return code_.Get(); }
+  std::optional<absl::StatusCode> Code() { return code_.Get(); }
   int times() const { return code_.times(); }
 
  private:
-  core::Awaited<grpc::StatusCode> code_;
+  core::Awaited<absl::StatusCode> code_;
 };
 
 class GateTest : public ::testing::Test {
@@ -88,37 +91,49 @@ class GateTest : public ::testing::Test {
     return std::make_shared<ConnectionContext>(caller, world_.node, world_.registry);
   }
 
+  // A method of `row` that leaves its calls to `take`.
+  static Method Taken(const MethodRow& row, std::function<void(const std::shared_ptr<Call>&)> take) {
+    return {.row = &row,
+            .shape = Call::Shape::kStream,
+            .handler = [take = std::move(take)](const std::shared_ptr<Call>& call, const Method::Message*,
+                                                Method::Message*) { take(call); }};
+  }
+
+  // A method of `row` that succeeds at once.
+  static Method Ended(const MethodRow& row) {
+    return Taken(row, [](const std::shared_ptr<Call>& call) { call->Finish(absl::OkStatus()); });
+  }
+
+  // Runs a call with a copy of `request`; returns its client's end, and the call itself in `begun`.
+  std::shared_ptr<FakeEnd> Run(const std::shared_ptr<ConnectionContext>& connection, const Method& method,
+                               const google::protobuf::Message* request = nullptr,
+                               std::shared_ptr<Call>* begun = nullptr) {
+    auto end = std::make_shared<FakeEnd>();
+    std::unique_ptr<google::protobuf::Message> copy(request == nullptr ? nullptr : request->New());
+    if (request != nullptr) {
+      copy->CopyFrom(*request);
+    }
+    std::shared_ptr<Call> call = Gate(services_, connection).Run(method, std::move(copy), end);
+    if (begun != nullptr) {
+      *begun = std::move(call);
+    }
+    return end;
+  }
+
   // Calls `row` on the connection and returns the code of its refusal, however late, or that of `outcome`, with which
   // its handler ends it.
-  grpc::StatusCode Try(const std::shared_ptr<ConnectionContext>& connection, const MethodRow& row,
+  absl::StatusCode Try(const std::shared_ptr<ConnectionContext>& connection, const MethodRow& row,
                        const google::protobuf::Message* request = nullptr,
                        const absl::Status& outcome = absl::OkStatus()) {
-    const auto refused = std::make_shared<RefusedReactor>();
-    RefusedReactor* const reactor = Gate(services_, connection)
-                                        .Stream(
-                                            row, request,
-                                            [&](const std::shared_ptr<Call>& call) -> RefusedReactor* {
-                                              call->Finish(outcome);
-                                              return nullptr;
-                                            },
-                                            [&](const std::shared_ptr<Call>&) { return refused.get(); });
-    return reactor == nullptr ? static_cast<grpc::StatusCode>(outcome.code())
-                              : reactor->Code().value_or(grpc::StatusCode::UNKNOWN);
+    const Method method = Taken(row, [&](const std::shared_ptr<Call>& call) { call->Finish(outcome); });
+    return Run(connection, method, request)->Code().value_or(absl::StatusCode::kUnknown);
   }
 
   // A call that was admitted and runs until it is finished or dropped.
   std::shared_ptr<Call> NewCall(const std::shared_ptr<ConnectionContext>& connection,
                                 const MethodRow& row = Row("AdapterService.ListAdapters")) {
     std::shared_ptr<Call> admitted;
-    RefusedReactor refused;
-    Gate(services_, connection)
-        .Stream(
-            row, nullptr,
-            [&](const std::shared_ptr<Call>& call) -> RefusedReactor* {
-              admitted = call;
-              return nullptr;
-            },
-            [&](const std::shared_ptr<Call>&) { return &refused; });
+    Run(connection, Taken(row, [&](const std::shared_ptr<Call>& call) { admitted = call; }));
     return admitted;
   }
 

@@ -41,7 +41,7 @@ class GateRateTest : public GateTest {
              const MethodRow& row = Row("AdapterService.ListAdapters")) {
     int passed = 0;
     for (int call = 0; call < count; ++call) {
-      passed += Try(connection, row) == grpc::StatusCode::OK ? 1 : 0;
+      passed += Try(connection, row) == absl::StatusCode::kOk ? 1 : 0;
     }
     return passed;
   }
@@ -125,7 +125,7 @@ TEST_F(GateRateTest, ASessionCanAlwaysBeClosed) {
   Exhaust(connection);
   EXPECT_EQ(Passed(connection, 5, Row("SessionService.CloseSession")), 5);
   world_.End(*session);
-  EXPECT_EQ(Try(connection, Row("SessionService.CloseSession")), grpc::StatusCode::RESOURCE_EXHAUSTED)
+  EXPECT_EQ(Try(connection, Row("SessionService.CloseSession")), absl::StatusCode::kResourceExhausted)
       << "without one it is a call like any other";
 }
 
@@ -133,7 +133,7 @@ TEST_F(GateRateTest, TheRefusalComesLate) {
   const auto connection = ConnectAs(kTenantUid);
   Exhaust(connection);
   const auto begin = std::chrono::steady_clock::now();
-  EXPECT_EQ(Try(connection, Row("AdapterService.ListAdapters")), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(Try(connection, Row("AdapterService.ListAdapters")), absl::StatusCode::kResourceExhausted);
   EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(1000 / kTenantRate))
       << "one would pass after so long";
 }
@@ -160,16 +160,11 @@ TEST_F(GateRateTest, ACallThatWaitsKeepsItsIdsButNotItsRequest) {
   for (int entry = 0; entry < 1000; ++entry) {
     request.add_mdl_chain()->set_memory_id(1);
   }
-  const size_t before = request.SpaceUsedLong();
-  RefusedReactor refused;
-  Gate(services_, connection)
-      .Stream(
-          Row("MemoryService.RegisterMr"), &request,
-          [](const std::shared_ptr<Call>&) -> RefusedReactor* { return nullptr; },
-          [&](const std::shared_ptr<Call>&) { return &refused; });
-  EXPECT_EQ(refused.times(), 0);
-  EXPECT_LT(request.SpaceUsedLong(), before / 10) << "all the while its memory would be the client's to fill";
-  EXPECT_EQ(refused.Code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  std::shared_ptr<Call> waiting;
+  const auto refused = Run(connection, Ended(Row("MemoryService.RegisterMr")), &request, &waiting);
+  EXPECT_EQ(refused->times(), 0);
+  EXPECT_FALSE(waiting->HasRequest()) << "all the while its memory would be the client's to fill";
+  EXPECT_EQ(refused->Code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(observer_.decisions().back().object, "mr_id=17");
 }
 
@@ -178,20 +173,12 @@ TEST_F(GateRateTest, ACancelledCallIsReleasedAtOnce) {
   Exhaust(connection);
   const size_t decided = observer_.decisions().size();
   std::shared_ptr<Call> waiting;
-  RefusedReactor refused;
-  Gate(services_, connection)
-      .Stream(
-          Row("AdapterService.ListAdapters"), nullptr,
-          [](const std::shared_ptr<Call>&) -> RefusedReactor* { return nullptr; },
-          [&](const std::shared_ptr<Call>& call) {
-            waiting = call;
-            return &refused;
-          });
+  const auto refused = Run(connection, Ended(Row("AdapterService.ListAdapters")), nullptr, &waiting);
   waiting->Cancel();
-  EXPECT_EQ(refused.times(), 1);
-  EXPECT_EQ(refused.Code(), grpc::StatusCode::CANCELLED);
+  EXPECT_EQ(refused->times(), 1);
+  EXPECT_EQ(refused->Code(), absl::StatusCode::kCancelled);
   delayed_responses_.reset();
-  EXPECT_EQ(refused.times(), 1) << "a call is answered once";
+  EXPECT_EQ(refused->times(), 1) << "a call is answered once";
   EXPECT_EQ(observer_.rpcs().back().code, absl::StatusCode::kCancelled);
   EXPECT_EQ(observer_.decisions().size(), decided);
 }
@@ -199,15 +186,10 @@ TEST_F(GateRateTest, ACancelledCallIsReleasedAtOnce) {
 TEST_F(GateRateTest, NoRefusalHoldsTheEndUp) {
   const auto connection = ConnectAs(kTenantUid);
   Exhaust(connection);
-  RefusedReactor refused;
-  Gate(services_, connection)
-      .Stream(
-          Row("AdapterService.ListAdapters"), nullptr,
-          [](const std::shared_ptr<Call>&) -> RefusedReactor* { return nullptr; },
-          [&](const std::shared_ptr<Call>&) { return &refused; });
+  const auto refused = Run(connection, Ended(Row("AdapterService.ListAdapters")));
   delayed_responses_.reset();
-  EXPECT_EQ(refused.times(), 1) << "what waits is answered before its thread ends";
-  EXPECT_EQ(refused.Code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(refused->times(), 1) << "what waits is answered before its thread ends";
+  EXPECT_EQ(refused->Code(), absl::StatusCode::kResourceExhausted);
 }
 
 TEST_F(GateRateTest, WhenTooManyWaitTheRefusalComesAtOnce) {
@@ -215,13 +197,9 @@ TEST_F(GateRateTest, WhenTooManyWaitTheRefusalComesAtOnce) {
   const GateServices services{observer_, logger_, world_.clock, no_room};
   const auto connection = ConnectAs(kTenantUid);
   Exhaust(connection);
-  RefusedReactor refused;
-  Gate(services, connection)
-      .Stream(
-          Row("AdapterService.ListAdapters"), nullptr,
-          [](const std::shared_ptr<Call>&) -> RefusedReactor* { return nullptr; },
-          [&](const std::shared_ptr<Call>&) { return &refused; });
-  EXPECT_EQ(refused.times(), 1);
+  const auto refused = std::make_shared<FakeEnd>();
+  Gate(services, connection).Run(Ended(Row("AdapterService.ListAdapters")), nullptr, refused);
+  EXPECT_EQ(refused->times(), 1);
 }
 
 }  // namespace

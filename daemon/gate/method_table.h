@@ -126,6 +126,9 @@ inline constexpr std::array kMethodTable = {
     MethodRow{"Health.Watch", Callers::kOperatorsAndPlugins, Needs::kNoSession, Audit::kQuiet},
 };
 
+// The row of every call whose path names no method: refused, but counted, and against the caller's rate.
+inline constexpr MethodRow kUnknownMethodRow{"unknown", Callers::kAll, Needs::kNoSession, Audit::kQuiet};
+
 // The row of a method; a name without a row does not compile.
 consteval const MethodRow& Row(std::string_view name) {
   for (const MethodRow& row : kMethodTable) {

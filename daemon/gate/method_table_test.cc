@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "grpc/health/v1/health.grpc.pb.h"
-#include "rnicd/v1/adapter_service.grpc.pb.h"
-#include "rnicd/v1/admin_service.grpc.pb.h"
-#include "rnicd/v1/memory_service.grpc.pb.h"
-#include "rnicd/v1/queue_service.grpc.pb.h"
-#include "rnicd/v1/session_service.grpc.pb.h"
+#include "grpc/health/v1/health.pb.h"
+#include "rnicd/v1/adapter_service.pb.h"
+#include "rnicd/v1/admin_service.pb.h"
+#include "rnicd/v1/memory_service.pb.h"
+#include "rnicd/v1/queue_service.pb.h"
+#include "rnicd/v1/session_service.pb.h"
 
 namespace rnicd::gate {
 namespace {

@@ -42,7 +42,6 @@ LibraryLog::LibraryLog(const log::Logger& logger, const Clock& clock)
     active = this;
   }
   RouteProtobufLines();
-  RouteGrpcLines();
 }
 
 LibraryLog::~LibraryLog() {

@@ -10,8 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "grpc/support/log.h"
-
 namespace rnicd::library_log {
 namespace {
 
@@ -60,8 +58,9 @@ TEST_F(LibraryLogTest, AMessageThatProtobufRefusesIsALineOfTheLogger) {
   EXPECT_EQ(lines[0]["dropped"], 0);
 }
 
-TEST_F(LibraryLogTest, AnErrorOfGrpcIsALineOfTheLogger) {
-  gpr_log("/some/where/chttp2.cc", 7, GPR_LOG_SEVERITY_ERROR, "no more %s", "descriptors\n{");
+TEST_F(LibraryLogTest, ALineOfAnotherLibraryHasItsNameAndSource) {
+  WriteLibraryLine(
+      {.library = Library::kGrpc, .file = "/some/where/chttp2.cc", .line = 7, .text = "no more descriptors\n{"});
   const auto lines = Lines();
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_EQ(lines[0]["library"], "grpc");
@@ -87,7 +86,7 @@ TEST_F(LibraryLogTest, AFloodOfOneLibraryDoesNotSilenceTheOther) {
     ParseInvalidText();
   }
   Lines();
-  gpr_log("a.cc", 1, GPR_LOG_SEVERITY_ERROR, "here");
+  WriteLibraryLine({.library = Library::kGrpc, .file = "a.cc", .line = 1, .text = "here"});
   EXPECT_EQ(Lines().size(), 1u);
 }
 
@@ -111,7 +110,6 @@ TEST_F(LibraryLogTest, LongTextIsCut) {
 TEST_F(LibraryLogTest, NothingIsWrittenAfterItsEnd) {
   library_log_.reset();
   ParseInvalidText();
-  gpr_log("a.cc", 1, GPR_LOG_SEVERITY_ERROR, "late");
   EXPECT_EQ(Lines().size(), 0u);
 }
 

@@ -20,8 +20,8 @@ struct LibraryLine {
 // Hands the line to the LibraryLog, if there is one. Threads: safe.
 void WriteLibraryLine(const LibraryLine& line);
 
-// Make the library call WriteLibraryLine from now on, for the rest of the process's life.
+// Makes protobuf call WriteLibraryLine from now on, for the rest of the process's life. A program that uses gRPC does
+// the same for it.
 void RouteProtobufLines();
-void RouteGrpcLines();
 
 }  // namespace rnicd::library_log

@@ -13,35 +13,33 @@
 #include "daemon/service/admin_grants.h"
 #include "daemon/service/admin_pages.h"
 #include "daemon/service/admin_view.h"
-#include "daemon/service/unary.h"
-#include "rnicd/v1/admin_service.grpc.pb.h"
+#include "rnicd/v1/admin_service.pb.h"
 
 namespace rnicd::service {
 namespace {
 
-class AdminService final : public v1::AdminService::CallbackService {
+class AdminHandlers {
  public:
-  AdminService(gate::Gate gate, core::Node& node, core::SessionRegistry& registry, ProcessControl& process);
+  AdminHandlers(core::Node& node, core::SessionRegistry& registry, ProcessControl& process)
+      : node_(node), registry_(registry), process_(process), view_(node, registry, process) {}
 
-  RNICD_UNARY(GetStatus)
-  RNICD_UNARY(ListSessions)
-  RNICD_UNARY(ListRegions)
-  RNICD_UNARY(ListTenants)
-  RNICD_UNARY(InspectSession)
-  RNICD_UNARY(DumpState)
-
-  RNICD_UNARY(EvictSession)
-  RNICD_UNARY(Drain)
-  RNICD_UNARY(SetLogLevel)
-  RNICD_UNARY(ReloadPolicy)
-
-  RNICD_UNARY(CreateGrant)
-  RNICD_UNARY(RevokeGrant)
-  RNICD_UNARY(ListGrants)
-  RNICD_UNARY(SetPods)
+  absl::Status GetStatus(const v1::GetStatusRequest& request, v1::GetStatusResponse* response);
+  absl::Status ListSessions(const v1::ListSessionsRequest& request, v1::ListSessionsResponse* response);
+  absl::Status ListRegions(const v1::ListRegionsRequest& request, v1::ListRegionsResponse* response);
+  absl::Status ListTenants(const v1::ListTenantsRequest& request, v1::ListTenantsResponse* response);
+  absl::Status InspectSession(const v1::InspectSessionRequest& request, v1::InspectSessionResponse* response);
+  absl::Status DumpState(const v1::DumpStateRequest& request, v1::DumpStateResponse* response);
+  void EvictSession(const std::shared_ptr<gate::Call>& call, const v1::EvictSessionRequest& request,
+                    v1::EvictSessionResponse* response);
+  absl::Status Drain(const v1::DrainRequest& request, v1::DrainResponse* response);
+  absl::Status SetLogLevel(const v1::SetLogLevelRequest& request, v1::SetLogLevelResponse* response);
+  absl::Status ReloadPolicy(const v1::ReloadPolicyRequest& request, v1::ReloadPolicyResponse* response);
+  absl::Status CreateGrant(const v1::CreateGrantRequest& request, v1::CreateGrantResponse* response);
+  absl::Status RevokeGrant(const v1::RevokeGrantRequest& request, v1::RevokeGrantResponse* response);
+  absl::Status ListGrants(const v1::ListGrantsRequest& request, v1::ListGrantsResponse* response);
+  absl::Status SetPods(const v1::SetPodsRequest& request, v1::SetPodsResponse* response);
 
  private:
-  gate::Gate gate_;
   core::Node& node_;
   core::SessionRegistry& registry_;
   ProcessControl& process_;
@@ -98,188 +96,151 @@ absl::Status Shortened(const absl::Status& status) {
   return shortened;
 }
 
-}  // namespace
-
-AdminService::AdminService(gate::Gate gate, core::Node& node, core::SessionRegistry& registry, ProcessControl& process)
-    : gate_(std::move(gate)), node_(node), registry_(registry), process_(process), view_(node, registry, process) {}
-
 // --- inspection ---
 
-grpc::ServerUnaryReactor* AdminService::GetStatus(grpc::CallbackServerContext* /*context*/,
-                                                  const v1::GetStatusRequest* request,
-                                                  v1::GetStatusResponse* response) {
-  return gate_.Unary(gate::Row("AdminService.GetStatus"), request, response, [&](gate::Call&) {
-    *response = view_.Status();
-    return absl::OkStatus();
-  });
+absl::Status AdminHandlers::GetStatus(const v1::GetStatusRequest& request, v1::GetStatusResponse* response) {
+  *response = view_.Status();
+  return absl::OkStatus();
 }
 
-grpc::ServerUnaryReactor* AdminService::ListSessions(grpc::CallbackServerContext* /*context*/,
-                                                     const v1::ListSessionsRequest* request,
-                                                     v1::ListSessionsResponse* response) {
-  return gate_.Unary(gate::Row("AdminService.ListSessions"), request, response, [&](gate::Call&) -> absl::Status {
-    RNICD_ASSIGN_OR_RETURN(const uint32_t page_size, PageSizeOf(request->page_size()));
-    RNICD_ASSIGN_OR_RETURN(const PageToken after, ParsePageToken(request->page_token()));
-    for (const auto& listed : registry_.List()) {
-      if (listed.session->id().value <= after.session) {
-        continue;
-      }
-      if (static_cast<uint32_t>(response->sessions_size()) == page_size) {
-        response->set_next_page_token(Format({response->sessions(response->sessions_size() - 1).session_id(), 0}));
-        break;
-      }
-      *response->add_sessions() = view_.Session(listed);
+absl::Status AdminHandlers::ListSessions(const v1::ListSessionsRequest& request, v1::ListSessionsResponse* response) {
+  RNICD_ASSIGN_OR_RETURN(const uint32_t page_size, PageSizeOf(request.page_size()));
+  RNICD_ASSIGN_OR_RETURN(const PageToken after, ParsePageToken(request.page_token()));
+  for (const auto& listed : registry_.List()) {
+    if (listed.session->id().value <= after.session) {
+      continue;
     }
-    return absl::OkStatus();
-  });
-}
-
-grpc::ServerUnaryReactor* AdminService::ListRegions(grpc::CallbackServerContext* /*context*/,
-                                                    const v1::ListRegionsRequest* request,
-                                                    v1::ListRegionsResponse* response) {
-  return gate_.Unary(gate::Row("AdminService.ListRegions"), request, response, [&](gate::Call&) -> absl::Status {
-    RNICD_ASSIGN_OR_RETURN(const uint32_t page_size, PageSizeOf(request->page_size()));
-    RNICD_ASSIGN_OR_RETURN(const PageToken after, ParsePageToken(request->page_token()));
-    for (const auto& listed : registry_.List()) {
-      if (listed.session->id().value < after.session) {
-        continue;
-      }
-      if (!AddRegions(*listed.session, after, page_size, response)) {
-        break;
-      }
+    if (static_cast<uint32_t>(response->sessions_size()) == page_size) {
+      response->set_next_page_token(Format({response->sessions(response->sessions_size() - 1).session_id(), 0}));
+      break;
     }
-    return absl::OkStatus();
-  });
+    *response->add_sessions() = view_.Session(listed);
+  }
+  return absl::OkStatus();
 }
 
-grpc::ServerUnaryReactor* AdminService::ListTenants(grpc::CallbackServerContext* /*context*/,
-                                                    const v1::ListTenantsRequest* request,
-                                                    v1::ListTenantsResponse* response) {
-  return gate_.Unary(gate::Row("AdminService.ListTenants"), request, response, [&](gate::Call&) {
-    for (v1::TenantInfo& tenant : view_.Tenants()) {
-      *response->add_tenants() = std::move(tenant);
+absl::Status AdminHandlers::ListRegions(const v1::ListRegionsRequest& request, v1::ListRegionsResponse* response) {
+  RNICD_ASSIGN_OR_RETURN(const uint32_t page_size, PageSizeOf(request.page_size()));
+  RNICD_ASSIGN_OR_RETURN(const PageToken after, ParsePageToken(request.page_token()));
+  for (const auto& listed : registry_.List()) {
+    if (listed.session->id().value < after.session) {
+      continue;
     }
-    return absl::OkStatus();
-  });
+    if (!AddRegions(*listed.session, after, page_size, response)) {
+      break;
+    }
+  }
+  return absl::OkStatus();
 }
 
-grpc::ServerUnaryReactor* AdminService::InspectSession(grpc::CallbackServerContext* /*context*/,
-                                                       const v1::InspectSessionRequest* request,
-                                                       v1::InspectSessionResponse* response) {
-  return gate_.Unary(gate::Row("AdminService.InspectSession"), request, response, [&](gate::Call&) -> absl::Status {
-    RNICD_ASSIGN_OR_RETURN(*response, view_.Inspect(SessionId{request->session_id()}));
-    return absl::OkStatus();
-  });
+absl::Status AdminHandlers::ListTenants(const v1::ListTenantsRequest& request, v1::ListTenantsResponse* response) {
+  for (v1::TenantInfo& tenant : view_.Tenants()) {
+    *response->add_tenants() = std::move(tenant);
+  }
+  return absl::OkStatus();
 }
 
-grpc::ServerUnaryReactor* AdminService::DumpState(grpc::CallbackServerContext* /*context*/,
-                                                  const v1::DumpStateRequest* request,
-                                                  v1::DumpStateResponse* response) {
-  return gate_.Unary(gate::Row("AdminService.DumpState"), request, response, [&](gate::Call&) -> absl::Status {
-    RNICD_ASSIGN_OR_RETURN(*response->mutable_json(), ToJson(view_.Dump()));
-    return absl::OkStatus();
-  });
+absl::Status AdminHandlers::InspectSession(const v1::InspectSessionRequest& request,
+                                           v1::InspectSessionResponse* response) {
+  RNICD_ASSIGN_OR_RETURN(*response, view_.Inspect(SessionId{request.session_id()}));
+  return absl::OkStatus();
+}
+
+absl::Status AdminHandlers::DumpState(const v1::DumpStateRequest& request, v1::DumpStateResponse* response) {
+  RNICD_ASSIGN_OR_RETURN(*response->mutable_json(), ToJson(view_.Dump()));
+  return absl::OkStatus();
 }
 
 // --- control ---
 
-grpc::ServerUnaryReactor* AdminService::EvictSession(grpc::CallbackServerContext* /*context*/,
-                                                     const v1::EvictSessionRequest* request,
-                                                     v1::EvictSessionResponse* response) {
-  const auto evict = [&](const std::shared_ptr<gate::Call>& call) {
-    const auto session = registry_.Evict(SessionId{request->session_id()});
-    if (!session.ok()) {
-      call->Finish(session.status());
-      return;
-    }
-    // The session is ending, perhaps for an earlier cause; this call only waits for the end.
-    registry_.End(*session, core::EndCause::kEvicted, [call, response](const core::Reclaimed& reclaimed) {
-      call->Finish(absl::OkStatus(), [&] {
-        response->set_reclaimed_regions(reclaimed.regions);
-        response->set_reclaimed_pinned_bytes(reclaimed.pinned_bytes);
-        response->set_reclaimed_memory_bytes(reclaimed.memory_bytes);
-      });
+void AdminHandlers::EvictSession(const std::shared_ptr<gate::Call>& call, const v1::EvictSessionRequest& request,
+                                 v1::EvictSessionResponse* response) {
+  const auto session = registry_.Evict(SessionId{request.session_id()});
+  if (!session.ok()) {
+    call->Finish(session.status());
+    return;
+  }
+  // The session is ending, perhaps for an earlier cause; this call only waits for the end.
+  registry_.End(*session, core::EndCause::kEvicted, [call, response](const core::Reclaimed& reclaimed) {
+    call->Finish(absl::OkStatus(), [&] {
+      response->set_reclaimed_regions(reclaimed.regions);
+      response->set_reclaimed_pinned_bytes(reclaimed.pinned_bytes);
+      response->set_reclaimed_memory_bytes(reclaimed.memory_bytes);
     });
-  };
-  return gate_.UnaryAsync(gate::Row("AdminService.EvictSession"), request, response, evict);
-}
-
-grpc::ServerUnaryReactor* AdminService::Drain(grpc::CallbackServerContext* /*context*/, const v1::DrainRequest* request,
-                                              v1::DrainResponse* response) {
-  return gate_.Unary(gate::Row("AdminService.Drain"), request, response, [&](gate::Call&) {
-    response->set_draining(process_.SetDraining(!request->resume()));
-    response->set_sessions(registry_.List().size());
-    response->set_regions(node_.ledger->used(core::Resource::kRegions));
-    response->set_pinned_bytes(node_.ledger->used(core::Resource::kPinnedBytes));
-    return absl::OkStatus();
   });
 }
 
-grpc::ServerUnaryReactor* AdminService::SetLogLevel(grpc::CallbackServerContext* /*context*/,
-                                                    const v1::SetLogLevelRequest* request,
-                                                    v1::SetLogLevelResponse* response) {
-  return gate_.Unary(gate::Row("AdminService.SetLogLevel"), request, response, [&](gate::Call&) -> absl::Status {
-    RNICD_ASSIGN_OR_RETURN(*response->mutable_previous(), process_.SetLogLevel(request->level()));
-    return absl::OkStatus();
-  });
+absl::Status AdminHandlers::Drain(const v1::DrainRequest& request, v1::DrainResponse* response) {
+  response->set_draining(process_.SetDraining(!request.resume()));
+  response->set_sessions(registry_.List().size());
+  response->set_regions(node_.ledger->used(core::Resource::kRegions));
+  response->set_pinned_bytes(node_.ledger->used(core::Resource::kPinnedBytes));
+  return absl::OkStatus();
 }
 
-grpc::ServerUnaryReactor* AdminService::ReloadPolicy(grpc::CallbackServerContext* /*context*/,
-                                                     const v1::ReloadPolicyRequest* request,
-                                                     v1::ReloadPolicyResponse* response) {
-  return gate_.Unary(gate::Row("AdminService.ReloadPolicy"), request, response,
-                     [&](gate::Call&) { return Shortened(process_.ReloadPolicy()); });
+absl::Status AdminHandlers::SetLogLevel(const v1::SetLogLevelRequest& request, v1::SetLogLevelResponse* response) {
+  RNICD_ASSIGN_OR_RETURN(*response->mutable_previous(), process_.SetLogLevel(request.level()));
+  return absl::OkStatus();
+}
+
+absl::Status AdminHandlers::ReloadPolicy(const v1::ReloadPolicyRequest& request, v1::ReloadPolicyResponse* response) {
+  return Shortened(process_.ReloadPolicy());
 }
 
 // --- grants and pods ---
 
-grpc::ServerUnaryReactor* AdminService::CreateGrant(grpc::CallbackServerContext* /*context*/,
-                                                    const v1::CreateGrantRequest* request,
-                                                    v1::CreateGrantResponse* response) {
-  return gate_.Unary(gate::Row("AdminService.CreateGrant"), request, response, [&](gate::Call&) -> absl::Status {
-    RNICD_ASSIGN_OR_RETURN(const core::GrantTerms terms, FromWire(*request));
-    RNICD_ASSIGN_OR_RETURN(core::IssuedGrant grant, node_.tenants.CreateGrant(terms));
-    response->set_grant_id(grant.id.value);
-    response->set_secret(std::move(grant.secret));
-    response->set_tenant("grant/" + terms.name);
-    return absl::OkStatus();
-  });
+absl::Status AdminHandlers::CreateGrant(const v1::CreateGrantRequest& request, v1::CreateGrantResponse* response) {
+  RNICD_ASSIGN_OR_RETURN(const core::GrantTerms terms, FromWire(request));
+  RNICD_ASSIGN_OR_RETURN(core::IssuedGrant grant, node_.tenants.CreateGrant(terms));
+  response->set_grant_id(grant.id.value);
+  response->set_secret(std::move(grant.secret));
+  response->set_tenant("grant/" + terms.name);
+  return absl::OkStatus();
 }
 
-grpc::ServerUnaryReactor* AdminService::RevokeGrant(grpc::CallbackServerContext* /*context*/,
-                                                    const v1::RevokeGrantRequest* request,
-                                                    v1::RevokeGrantResponse* response) {
-  return gate_.Unary(gate::Row("AdminService.RevokeGrant"), request, response, [&](gate::Call&) -> absl::Status {
-    RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<core::Tenant> tenant,
-                           node_.tenants.RevokeGrant(GrantId{request->grant_id()}));
-    response->set_sessions_ended(registry_.EndAllOf(*tenant, core::EndCause::kGrantRevoked));
-    return absl::OkStatus();
-  });
+absl::Status AdminHandlers::RevokeGrant(const v1::RevokeGrantRequest& request, v1::RevokeGrantResponse* response) {
+  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<core::Tenant> tenant,
+                         node_.tenants.RevokeGrant(GrantId{request.grant_id()}));
+  response->set_sessions_ended(registry_.EndAllOf(*tenant, core::EndCause::kGrantRevoked));
+  return absl::OkStatus();
 }
 
-grpc::ServerUnaryReactor* AdminService::ListGrants(grpc::CallbackServerContext* /*context*/,
-                                                   const v1::ListGrantsRequest* request,
-                                                   v1::ListGrantsResponse* response) {
-  return gate_.Unary(gate::Row("AdminService.ListGrants"), request, response, [&](gate::Call&) {
-    for (v1::GrantInfo& grant : view_.Grants()) {
-      *response->add_grants() = std::move(grant);
-    }
-    return absl::OkStatus();
-  });
+absl::Status AdminHandlers::ListGrants(const v1::ListGrantsRequest& request, v1::ListGrantsResponse* response) {
+  for (v1::GrantInfo& grant : view_.Grants()) {
+    *response->add_grants() = std::move(grant);
+  }
+  return absl::OkStatus();
 }
 
-grpc::ServerUnaryReactor* AdminService::SetPods(grpc::CallbackServerContext* /*context*/,
-                                                const v1::SetPodsRequest* request, v1::SetPodsResponse* response) {
-  return gate_.Unary(gate::Row("AdminService.SetPods"), request, response, [&](gate::Call&) -> absl::Status {
-    RNICD_ASSIGN_OR_RETURN(std::vector<core::PodFacts> pods, FromWire(*request));
-    node_.tenants.SetPods(std::move(pods));
-    return absl::OkStatus();
-  });
+absl::Status AdminHandlers::SetPods(const v1::SetPodsRequest& request, v1::SetPodsResponse* response) {
+  RNICD_ASSIGN_OR_RETURN(std::vector<core::PodFacts> pods, FromWire(request));
+  node_.tenants.SetPods(std::move(pods));
+  return absl::OkStatus();
 }
 
-std::unique_ptr<grpc::Service> MakeAdminService(gate::Gate gate, core::Node& node, core::SessionRegistry& registry,
-                                                ProcessControl& process) {
-  return std::make_unique<AdminService>(std::move(gate), node, registry, process);
+}  // namespace
+
+std::vector<gate::Method> AdminMethods(core::Node& node, core::SessionRegistry& registry, ProcessControl& process) {
+  using gate::Bind;
+  using gate::Now;
+  using gate::Row;
+  const auto admin = std::make_shared<AdminHandlers>(node, registry, process);
+  return {
+      Now(Row("AdminService.GetStatus"), Bind(admin, &AdminHandlers::GetStatus)),
+      Now(Row("AdminService.ListSessions"), Bind(admin, &AdminHandlers::ListSessions)),
+      Now(Row("AdminService.ListRegions"), Bind(admin, &AdminHandlers::ListRegions)),
+      Now(Row("AdminService.ListTenants"), Bind(admin, &AdminHandlers::ListTenants)),
+      Now(Row("AdminService.InspectSession"), Bind(admin, &AdminHandlers::InspectSession)),
+      Now(Row("AdminService.DumpState"), Bind(admin, &AdminHandlers::DumpState)),
+      gate::Later(Row("AdminService.EvictSession"), Bind(admin, &AdminHandlers::EvictSession)),
+      Now(Row("AdminService.Drain"), Bind(admin, &AdminHandlers::Drain)),
+      Now(Row("AdminService.SetLogLevel"), Bind(admin, &AdminHandlers::SetLogLevel)),
+      Now(Row("AdminService.ReloadPolicy"), Bind(admin, &AdminHandlers::ReloadPolicy)),
+      Now(Row("AdminService.CreateGrant"), Bind(admin, &AdminHandlers::CreateGrant)),
+      Now(Row("AdminService.RevokeGrant"), Bind(admin, &AdminHandlers::RevokeGrant)),
+      Now(Row("AdminService.ListGrants"), Bind(admin, &AdminHandlers::ListGrants)),
+      Now(Row("AdminService.SetPods"), Bind(admin, &AdminHandlers::SetPods)),
+  };
 }
 
 }  // namespace rnicd::service

@@ -7,7 +7,7 @@
 namespace rnicd::service {
 namespace {
 
-// Keeps a response below gRPC's limit for a message.
+// Keeps a response below the limit of gRPC's clients for a message.
 constexpr uint32_t kMaxResults = 16384;
 
 }  // namespace

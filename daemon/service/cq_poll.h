@@ -7,7 +7,7 @@
 
 #include "base/strong_id.h"
 #include "daemon/core/completion_queue.h"
-#include "daemon/gate/gate.h"
+#include "daemon/gate/call.h"
 
 namespace rnicd::service {
 

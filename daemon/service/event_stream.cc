@@ -3,76 +3,71 @@
 #include <optional>
 #include <utility>
 
+#include "base/mutex.h"
 #include "base/status.h"
+#include "daemon/core/session.h"
 #include "daemon/service/convert.h"
 
 namespace rnicd::service {
+namespace {
 
-EventStream::EventStream(std::shared_ptr<gate::Call> call)
-    : call_(std::move(call)), session_(call_->session()), state_(std::make_shared<State>()) {
-  {
-    MutexLock lock(state_->mutex);
-    state_->stream = this;
-  }
-  // Confirms the stream to the client, even if the first event comes much later.
-  StartSendInitialMetadata();
-  attached_ = session_->events().Attach([state = state_] { Pump(*state); });
-  if (!attached_) {
-    MutexLock lock(state_->mutex);
-    FinishOnce(*state_, gate::ToGrpcStatus(MakeError(ErrorReason::EVENT_STREAM_ALREADY_OPEN)));
-  }
-}
+// Lifetime: shared by the session's event queue while it is attached, and by the call until that ends.
+// Threads:  the connection's, and those that push events.
+class EventStream {
+ public:
+  explicit EventStream(const std::shared_ptr<gate::Call>& call)
+      : call_(call), session_(call->session()), end_(call->end()) {}
 
-void EventStream::Pump(State& state) {
-  MutexLock lock(state.mutex);
-  if (state.stream != nullptr && !state.writing && !state.finished) {
-    state.stream->WriteNext(state);
+  // Writes the next event unless one is on its way.
+  void Pump() {
+    std::optional<core::Event> event;
+    {
+      MutexLock lock(mutex_);
+      if (writing_) {
+        return;
+      }
+      event = session_->events().Pop();
+      writing_ = event.has_value();
+    }
+    if (event.has_value()) {
+      end_->Write(ToWire(*event));
+    } else if (session_->events().Drained()) {
+      if (const std::shared_ptr<gate::Call> call = call_.lock(); call != nullptr) {
+        call->Finish(absl::OkStatus());
+      }
+    }
   }
-}
 
-void EventStream::WriteNext(State& state) {
-  const std::optional<core::Event> event = session_->events().Pop();
-  if (event.has_value()) {
-    response_ = ToWire(*event);
-    state.writing = true;
-    StartWrite(&response_);
-  } else if (session_->events().Drained()) {
-    FinishOnce(state, grpc::Status::OK);
+  void OnWritten() {
+    {
+      MutexLock lock(mutex_);
+      writing_ = false;
+    }
+    Pump();
   }
-}
 
-void EventStream::FinishOnce(State& state, const grpc::Status& status) {
-  if (!state.finished) {
-    state.finished = true;
-    Finish(status);
-  }
-}
+ private:
+  // Weak: the call's end is what lets go of the stream.
+  const std::weak_ptr<gate::Call> call_;
+  const std::shared_ptr<core::Session> session_;
+  const std::shared_ptr<gate::ClientEnd> end_;
+  Mutex mutex_;
+  bool writing_ RNICD_GUARDED_BY(mutex_) = false;
+};
 
-void EventStream::OnWriteDone(bool ok) {
-  MutexLock lock(state_->mutex);
-  state_->writing = false;
-  if (!ok) {
-    FinishOnce(*state_, grpc::Status::CANCELLED);
-  } else if (!state_->finished) {
-    WriteNext(*state_);
-  }
-}
+}  // namespace
 
-void EventStream::OnCancel() {
-  MutexLock lock(state_->mutex);
-  FinishOnce(*state_, grpc::Status::CANCELLED);
-}
-
-void EventStream::OnDone() {
-  if (attached_) {
-    session_->events().Detach();
+void WatchEvents(const std::shared_ptr<gate::Call>& call, const v1::WatchEventsRequest& /*request*/) {
+  const auto stream = std::make_shared<EventStream>(call);
+  call->end()->SetOnWritten([stream] { stream->OnWritten(); });
+  // Before the first event, which may come much later.
+  call->end()->BeginStream();
+  if (!call->session()->events().Attach([stream] { stream->Pump(); })) {
+    call->Finish(MakeError(ErrorReason::EVENT_STREAM_ALREADY_OPEN));
+    return;
   }
-  {
-    MutexLock lock(state_->mutex);
-    state_->stream = nullptr;
-  }
-  call_->Finish(attached_ ? absl::OkStatus() : MakeError(ErrorReason::EVENT_STREAM_ALREADY_OPEN));
-  delete this;
+  // Keeps the call until it ends.
+  call->SetOnEnd([call] { call->session()->events().Detach(); });
 }
 
 }  // namespace rnicd::service

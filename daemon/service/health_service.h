@@ -1,18 +1,13 @@
 #pragma once
 
-#include <memory>
+#include <vector>
 
-#include "daemon/gate/gate.h"
+#include "daemon/gate/method.h"
 #include "daemon/health/health_board.h"
-
-namespace grpc {
-class Service;
-}  // namespace grpc
 
 namespace rnicd::service {
 
-// The gRPC health protocol: see health.proto. The gRPC library's own implementation would bypass the gate and serve
-// every caller. One per connection; `board` outlives it and its streams. Threads: safe.
-std::unique_ptr<grpc::Service> MakeHealthService(gate::Gate gate, health::HealthBoard& board);
+// The gRPC health protocol: see health.proto. `board` outlives the methods and their streams.
+std::vector<gate::Method> HealthMethods(health::HealthBoard& board);
 
 }  // namespace rnicd::service

@@ -1,6 +1,9 @@
 #include "daemon/service/health_stream.h"
 
+#include <optional>
 #include <utility>
+
+#include "base/mutex.h"
 
 namespace rnicd::service {
 
@@ -10,71 +13,64 @@ HealthCheckResponse::ServingStatus ToServingStatus(bool ready) {
   return ready ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING;
 }
 
-// Subscribes before the first response, so that no change is missed.
-HealthStream::HealthStream(std::shared_ptr<gate::Call> call, health::HealthBoard* board)
-    : call_(std::move(call)), board_(board), state_(std::make_shared<State>()) {
-  {
-    MutexLock lock(state_->mutex);
-    state_->stream = this;
-  }
-  if (board_ != nullptr) {
-    subscription_ = board_->Subscribe([state = state_] { Pump(*state); });
-  }
-  Pump(*state_);
-}
+namespace {
 
-void HealthStream::Pump(State& state) {
-  MutexLock lock(state.mutex);
-  if (state.stream == nullptr || state.writing || state.finished) {
-    return;
-  }
-  const Response::ServingStatus current = state.stream->Current();
-  if (state.told == current) {
-    return;
-  }
-  state.told = current;
-  state.writing = true;
-  state.stream->response_.set_status(current);
-  state.stream->StartWrite(&state.stream->response_);
-}
+// Lifetime: shared by the board's listener, which may be called once after it was removed, and by the client's end.
+// Threads:  the connection's, and those that change the board.
+class HealthStream {
+ public:
+  HealthStream(std::shared_ptr<gate::ClientEnd> end, const health::HealthBoard* board)
+      : end_(std::move(end)), board_(board) {}
 
-HealthStream::Response::ServingStatus HealthStream::Current() const {
-  return board_ != nullptr ? ToServingStatus(board_->ready()) : Response::SERVICE_UNKNOWN;
-}
-
-void HealthStream::FinishOnce(State& state) {
-  if (!state.finished) {
-    state.finished = true;
-    Finish(grpc::Status::CANCELLED);
-  }
-}
-
-void HealthStream::OnWriteDone(bool ok) {
-  {
-    MutexLock lock(state_->mutex);
-    state_->writing = false;
-    if (!ok) {
-      FinishOnce(*state_);
+  // Writes the status if it has changed, unless a message is on its way.
+  void Pump() {
+    HealthCheckResponse response;
+    {
+      MutexLock lock(mutex_);
+      const HealthCheckResponse::ServingStatus current =
+          board_ == nullptr ? HealthCheckResponse::SERVICE_UNKNOWN : ToServingStatus(board_->ready());
+      if (writing_ || told_ == current) {
+        return;
+      }
+      writing_ = true;
+      told_ = current;
+      response.set_status(current);
     }
+    end_->Write(response);
   }
-  Pump(*state_);
-}
 
-void HealthStream::OnCancel() {
-  MutexLock lock(state_->mutex);
-  FinishOnce(*state_);
-}
+  void OnWritten() {
+    {
+      MutexLock lock(mutex_);
+      writing_ = false;
+    }
+    Pump();
+  }
 
-void HealthStream::OnDone() {
-  if (board_ != nullptr) {
-    board_->Unsubscribe(subscription_);
-  }
-  {
-    MutexLock lock(state_->mutex);
-    state_->stream = nullptr;
-  }
-  call_->Cancel();
-  delete this;
+ private:
+  const std::shared_ptr<gate::ClientEnd> end_;
+  const health::HealthBoard* const board_;
+  Mutex mutex_;
+  bool writing_ RNICD_GUARDED_BY(mutex_) = false;
+  // The status written last.
+  std::optional<HealthCheckResponse::ServingStatus> told_ RNICD_GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
+// Subscribes before the first response, so that no change is missed.
+void WatchHealth(const std::shared_ptr<gate::Call>& call, health::HealthBoard* board) {
+  const auto stream = std::make_shared<HealthStream>(call->end(), board);
+  call->end()->SetOnWritten([stream] { stream->OnWritten(); });
+  call->end()->BeginStream();
+  const uint64_t subscription = board == nullptr ? 0 : board->Subscribe([stream] { stream->Pump(); });
+  // Keeps the call until it ends.
+  call->SetOnEnd([call, board, subscription] {
+    if (board != nullptr) {
+      board->Unsubscribe(subscription);
+    }
+  });
+  stream->Pump();
 }
 
 }  // namespace rnicd::service

@@ -1,19 +1,13 @@
 #pragma once
 
-#include <memory>
+#include <vector>
 
-#include "daemon/core/session.h"
 #include "daemon/core/ticket_table.h"
-#include "daemon/gate/gate.h"
-
-namespace grpc {
-class Service;
-}  // namespace grpc
+#include "daemon/gate/method.h"
 
 namespace rnicd::service {
 
-// Memory objects, protection domains and regions: see memory_service.proto. One per connection; `tickets` outlives it.
-// Threads: safe.
-std::unique_ptr<grpc::Service> MakeMemoryService(gate::Gate gate, const core::TicketTable& tickets);
+// Memory objects, protection domains and regions: see memory_service.proto. `tickets` outlives the methods.
+std::vector<gate::Method> MemoryMethods(const core::TicketTable& tickets);
 
 }  // namespace rnicd::service

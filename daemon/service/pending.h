@@ -5,7 +5,7 @@
 
 #include "base/ntstatus.h"
 #include "daemon/core/session.h"
-#include "daemon/gate/gate.h"
+#include "daemon/gate/method.h"
 #include "daemon/service/memory_operations.h"
 
 // Common parts of the requests that may pend.
@@ -58,6 +58,16 @@ void ReplyToProgress(const absl::StatusOr<core::Progress>& progress, bool allow_
   } else if (allow_pending) {
     reply(WithNtStatus<Response>(NtStatus::kPending));
   }
+}
+
+// The method of one such request.
+template <typename Request, typename Response>
+gate::Method Single(const gate::MethodRow& row,
+                    void (*operation)(core::Session&, const Request&, const Reply<Response>&)) {
+  return gate::Later(row,
+                     [operation](const std::shared_ptr<gate::Call>& call, const Request& request, Response* response) {
+                       operation(*call->session(), request, ReplyTo(call, response));
+                     });
 }
 
 }  // namespace rnicd::service

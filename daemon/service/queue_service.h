@@ -1,16 +1,12 @@
 #pragma once
 
-#include <memory>
+#include <vector>
 
-#include "daemon/gate/gate.h"
-
-namespace grpc {
-class Service;
-}  // namespace grpc
+#include "daemon/gate/method.h"
 
 namespace rnicd::service {
 
-// Completion queues, queue pairs, windows and posting: see queue_service.proto. One per connection. Threads: safe.
-std::unique_ptr<grpc::Service> MakeQueueService(gate::Gate gate);
+// Completion queues, queue pairs, work requests and memory windows: see queue_service.proto.
+std::vector<gate::Method> QueueMethods();
 
 }  // namespace rnicd::service

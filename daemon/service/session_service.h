@@ -1,17 +1,13 @@
 #pragma once
 
-#include <memory>
+#include <vector>
 
 #include "daemon/core/session_registry.h"
-#include "daemon/gate/gate.h"
-
-namespace grpc {
-class Service;
-}  // namespace grpc
+#include "daemon/gate/method.h"
 
 namespace rnicd::service {
 
-// Sessions and their events: see session_service.proto. One per connection; `registry` outlives it. Threads: safe.
-std::unique_ptr<grpc::Service> MakeSessionService(gate::Gate gate, core::SessionRegistry& registry);
+// Sessions and their events: see session_service.proto. `registry` outlives the methods.
+std::vector<gate::Method> SessionMethods(core::SessionRegistry& registry);
 
 }  // namespace rnicd::service

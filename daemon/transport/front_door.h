@@ -25,8 +25,12 @@
 
 namespace rnicd::transport {
 
+// Names what a caller's connections count for: its pod, else its container, else its uid. Pods commonly run with the
+// same uid, and one of them must not use up what the others need.
+std::string OwnerOf(const core::Caller& caller);
+
 // A connection that a ConnectionServer serves.
-// Lifetime: the destructor ends the service and may wait for running calls; the front door leaves that to a closer.
+// Lifetime: the destructor ends the service, and does not wait for it.
 class ServedConnection {
  public:
   virtual ~ServedConnection() = default;
@@ -56,10 +60,8 @@ struct FrontDoorOptions {
   std::string proc_folder = "/proc";
 };
 
-// Accepts every connection itself, because gRPC's own listener can neither identify the caller nor survive running out
-// of descriptors; identifies the caller; and watches each client's socket and process until one of them ends. One
-// thread, one epoll.
-// Lifetime: all its arguments outlive it. Stop before destroying.
+// Accepts every connection; identifies the caller; and watches each client's socket and process until one of them ends.
+// One thread, one epoll. Lifetime: all its arguments outlive it. Stop before destroying.
 class FrontDoor {
  public:
   FrontDoor(const FrontDoorOptions& options, core::Node& node, core::SessionRegistry& registry,
@@ -83,7 +85,7 @@ class FrontDoor {
 
   struct Connection {
     Door door = Door::kWorkload;
-    // The front door's own descriptor of the socket: the served one belongs to gRPC.
+    // The front door's own descriptor of the socket: the served one belongs to its server.
     UniqueFd socket;
     Peer peer;
     // The owner the connection counts for.
@@ -98,9 +100,11 @@ class FrontDoor {
   absl::Status OpenDoor(Door door, const SocketDirectory& directory, const char* name, int type, mode_t mode);
   void Run();
   void Handle(uint64_t data);
-  void AcceptAll(Door door);
+  static uint64_t UrgencyOf(uint64_t data);
+  void AcceptSome(Door door);
   // False when no connection is left to accept.
   bool AcceptOne(Door door);
+  bool IsFull() const;
   void Admit(Door door, UniqueFd socket);
   // Sets the caller's role. Empty when the peer is admitted; otherwise one of core::kRefusals.
   std::string_view CheckAdmission(Door door, core::Caller& caller) const;
@@ -139,9 +143,6 @@ class FrontDoor {
   std::unordered_map<std::string, uint64_t> connections_by_owner_;
   uint64_t next_key_ = 1;
   Instant next_tick_;
-
-  // Ends the service of closed connections; separate from the reapers, which no connection may delay.
-  core::WorkerPool closers_{1};
 
   Mutex mutex_;
   // Keys of fd connections whose worker is done.

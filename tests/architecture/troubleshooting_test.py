@@ -14,7 +14,7 @@ from pages.errors_page import parse_reasons
 _ROW = re.compile(r"^\| `([A-Z0-9_]+)` \|(.*)\|$", re.MULTILINE)
 # Words in backticks that look like a reason and are none; rows of gRPC codes have symptoms instead of reasons.
 _LOOKS_LIKE_ONE = re.compile(r"`([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)`")
-_NO_REASONS = {"DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "RNICD_GRANT", "SOCK_SEQPACKET", "MFD_ALLOW_SEALING"}
+_NO_REASONS = {"DEADLINE_EXCEEDED", "RNICD_GRANT", "SOCK_SEQPACKET", "MFD_ALLOW_SEALING"}
 _NO_ROWS = {"UNAVAILABLE", "DEADLINE_EXCEEDED"}
 
 

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
+#include "tests/bench/bare_echo.h"
 #include "tests/support/daemon_process.h"
 
 namespace rnicd::bench {
@@ -22,10 +24,11 @@ inline constexpr int kChain = 64;
 // Page counts of one fast registration that are measured.
 inline constexpr int64_t kPageCounts[] = {1, 16, 256, 1024};
 
-// Add each file's rows. `daemon` must outlive the run.
+// Add each file's rows. `daemon` and `echo` must outlive the run.
 void AddCoreRows();
 void AddGrpcRows(test::DaemonProcess& daemon);
 void AddPingPongRow(int echo_socket);
+void AddBareEchoRow(const std::string& kind, const BareEcho& echo);
 void AddFastRegisterRows();
 void AddFastRegisterGrpcRows(test::DaemonProcess& daemon);
 void AddLiveRegionRows();

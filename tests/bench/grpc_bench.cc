@@ -1,8 +1,10 @@
 #include <benchmark/benchmark.h>
 
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "tests/bench/bare_echo.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/echo_server.h"
 #include "tests/support/test_session.h"
@@ -42,11 +44,14 @@ void RegisterDeregister(benchmark::State& state, test::DaemonProcess& daemon) {
   }
 }
 
-// Calls that do nothing: the cost of gRPC itself.
-void EmptyCall(benchmark::State& state, test::DaemonProcess& daemon) {
-  TestSession session(daemon, "bench");
+// One connection's calls without arguments, and with a response of two bytes at most.
+void EmptyCall(benchmark::State& state, const std::string& socket_path) {
+  test::RawClient client(socket_path);
   for (auto _ : state) {
-    benchmark::DoNotOptimize(session.Call(&test::SessionStub::GetSession, v1::GetSessionRequest()).ok());
+    if (!client.Call(&test::HealthStub::Check, {}).ok()) {
+      state.SkipWithError("refused");
+      return;
+    }
   }
 }
 
@@ -80,11 +85,19 @@ void AddPingPongRow(int echo_socket) {
   })->UseRealTime();
 }
 
+void AddBareEchoRow(const std::string& kind, const BareEcho& echo) {
+  benchmark::RegisterBenchmark(("echo/" + kind).c_str(), [&echo](benchmark::State& state) {
+    EmptyCall(state, echo.socket_path());
+  })->UseRealTime();
+}
+
 void AddGrpcRows(test::DaemonProcess& daemon) {
   const auto with = [&daemon](void (*run)(benchmark::State&, test::DaemonProcess&)) {
     return [run, &daemon](benchmark::State& state) { run(state, daemon); };
   };
-  benchmark::RegisterBenchmark("grpc/empty_call", with(EmptyCall))->UseRealTime();
+  benchmark::RegisterBenchmark("grpc/empty_call", [&daemon](benchmark::State& state) {
+    EmptyCall(state, daemon.admin_socket());
+  })->UseRealTime();
   auto* sizes = benchmark::RegisterBenchmark("grpc/register_deregister", with(RegisterDeregister))->UseRealTime();
   for (const int64_t size : kSizes) {
     sizes->Arg(size);

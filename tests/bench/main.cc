@@ -1,21 +1,28 @@
-// rnicd_bench: Google Benchmark's own flags, and --report for drift and memory instead of the rows.
+// rnicd_bench: Google Benchmark's own flags, and --report for drift and memory instead of the rows. It also starts
+// itself as the servers of bare_echo.h.
 
 #include <benchmark/benchmark.h>
 
 #include <cstdio>
 #include <cstring>
 
+#include "tests/bench/bare_echo.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/echo_server.h"
 
 int main(int argc, char** argv) {
+  using rnicd::bench::BareEcho;
+  rnicd::bench::RunBareEchoIfAsked(argc, argv);
   const rnicd::UniqueFd echo = rnicd::bench::StartEchoServer();
   benchmark::Initialize(&argc, argv);
   // No request pends, so that every row measures the whole operation.
   auto daemon = rnicd::test::DaemonProcess::Start({.flags = {"--pending_threshold_bytes=9000000000000000000",
                                                              "--log_level=warning", "--max_regions_per_session=0"}});
-  if (!echo.valid() || !daemon.ok()) {
-    std::fprintf(stderr, "rnicd_bench: cannot start: %s\n", daemon.status().ToString().c_str());
+  const auto grpc_echo = BareEcho::Start(BareEcho::kGrpc);
+  const auto http2_echo = BareEcho::Start(BareEcho::kHttp2);
+  if (!echo.valid() || !daemon.ok() || !grpc_echo.ok() || !http2_echo.ok()) {
+    std::fprintf(stderr, "rnicd_bench: cannot start: %s %s %s\n", daemon.status().ToString().c_str(),
+                 grpc_echo.status().ToString().c_str(), http2_echo.status().ToString().c_str());
     return 1;
   }
   if (argc == 2 && std::strcmp(argv[1], "--report") == 0) {
@@ -23,6 +30,8 @@ int main(int argc, char** argv) {
     return 0;
   }
   rnicd::bench::AddPingPongRow(echo.get());
+  rnicd::bench::AddBareEchoRow(BareEcho::kGrpc, **grpc_echo);
+  rnicd::bench::AddBareEchoRow(BareEcho::kHttp2, **http2_echo);
   rnicd::bench::AddCoreRows();
   rnicd::bench::AddGrpcRows(**daemon);
   rnicd::bench::AddFastRegisterRows();

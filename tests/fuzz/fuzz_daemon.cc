@@ -8,6 +8,8 @@
 
 #include "base/status.h"
 #include "daemon/audit/audit_line.h"
+#include "daemon/rpc/limits.h"
+#include "daemon/service/methods.h"
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/node.h"
 
@@ -103,18 +105,22 @@ FuzzDaemon::FuzzDaemon()
               .reapers = reapers_,
               .limits = Limits(),
               .policy = PolicyOfTest()}),
-      process_(wired_.tenants, soft_, wired_.draining),
-      server_(
-          gate::GateServices{
-              .observer = observer_, .logger = logger_, .clock = clock_, .delayed_responses = delayed_responses_},
-          wired_.node, wired_.registry, process_, health_) {}
+      process_(wired_.tenants, soft_, wired_.draining) {
+  const gate::GateServices services = {
+      .observer = observer_, .logger = logger_, .clock = clock_, .delayed_responses = delayed_responses_};
+  auto server = server::RpcConnectionServer::Start(2, rpc::Limits{}, services,
+                                                   service::AllMethods(wired_.node, wired_.registry, process_, health_),
+                                                   wired_.node, wired_.registry);
+  Check(server.ok(), "the server starts");
+  server_ = *std::move(server);
+}
 
 std::unique_ptr<transport::ServedConnection> FuzzDaemon::Serve(char name, UniqueFd& client) {
   std::array<int, 2> ends{};
   Check(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) == 0,
         "a socket pair can be created");
   client.Reset(ends[0]);
-  auto connection = server_.Serve(UniqueFd(ends[1]), CallerOf(name));
+  auto connection = server_->Serve(UniqueFd(ends[1]), CallerOf(name));
   Check(connection != nullptr, "a connection is served");
   return connection;
 }

@@ -13,7 +13,8 @@
 #include "daemon/gate/delayed_responses.h"
 #include "daemon/health/health_board.h"
 #include "daemon/log/logger.h"
-#include "daemon/server/grpc_connection_server.h"
+#include "daemon/server/rpc_connection_server.h"
+#include "daemon/service/admin_process.h"
 #include "provider/soft/soft_provider.h"
 #include "tests/fuzz/sources.h"
 
@@ -81,7 +82,7 @@ class FuzzDaemon {
   FakeProcess process_;
   health::HealthBoard health_;
   gate::DelayedResponses delayed_responses_;
-  server::GrpcConnectionServer server_;
+  std::unique_ptr<server::RpcConnectionServer> server_;
 };
 
 }  // namespace rnicd::fuzz

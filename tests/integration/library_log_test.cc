@@ -40,8 +40,8 @@ TEST(LibraryLog, AFloodOfInvalidTextLeavesFewLinesAndOnlyJson) {
     ASSERT_TRUE(parsed.is_object()) << line;
     of_protobuf += parsed.value("library", "") == "protobuf" ? 1 : 0;
   }
-  EXPECT_GE(of_protobuf, 1);
-  // The burst of 10, and one more for every 10 seconds that the calls may have taken on a slow machine.
+  // None while the daemon checks a message before protobuf parses it. The burst of 10, and one more for every 10
+  // seconds that the calls may have taken on a slow machine, is what the logger would let pass.
   EXPECT_LE(of_protobuf, 20);
 }
 

@@ -1,7 +1,7 @@
 // The daemon as a process: starting, refusing to start, stopping.
 #include <unistd.h>
-
 #include <algorithm>
+
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -144,9 +144,11 @@ TEST(Lifecycle, StopCancelsWhatIsQueued) {
   ExpectStops(*daemon);
   const std::vector<v1::WatchEventsResponse> rest = events.RestUntilEnd();
   ASSERT_EQ(rest.size(), kQueued + 1u) << "each request has one outcome";
-  EXPECT_TRUE(std::any_of(rest.begin(), rest.end(), [](const v1::WatchEventsResponse& event) {
+  // The first few ran while the others were queued, and one is waited for.
+  const auto cancelled = std::count_if(rest.begin(), rest.end(), [](const v1::WatchEventsResponse& event) {
     return event.request_completed().error().reason() == v1::ERROR_REASON_SESSION_ENDING;
-  }));
+  });
+  EXPECT_GT(cancelled, kQueued / 2);
   EXPECT_EQ(rest[kQueued].session_ending().cause(), "daemon_stopping");
 }
 

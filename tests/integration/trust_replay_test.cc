@@ -124,10 +124,11 @@ Request WithMr(uint64_t mr_id) {
 void ReplayMemory(Replays& replays, TestSession& session) {
   v1::AllocateMemoryRequest allocate;
   allocate.set_size(kPage);
-  const uint64_t memory_id = replays
-                                 .Another("MemoryService.AllocateMemory", session, &MemoryStub::AllocateMemory,
-                                          allocate, &v1::AllocateMemoryResponse::memory_id)
-                                 .memory_id();
+  const v1::AllocateMemoryResponse allocated =
+      replays.Another("MemoryService.AllocateMemory", session, &MemoryStub::AllocateMemory, allocate,
+                      &v1::AllocateMemoryResponse::memory_id);
+  const uint64_t memory_id = allocated.memory_id();
+  EXPECT_TRUE(session.Fetch(allocated.fd_ticket()).valid());
   v1::ImportMemoryRequest import;
   import.set_size(kPage);
   replays.Another("MemoryService.ImportMemory", session, &MemoryStub::ImportMemory, import,

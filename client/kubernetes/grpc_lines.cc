@@ -1,12 +1,15 @@
+#include "client/kubernetes/grpc_lines.h"
+
 #include "daemon/library_log/routes.h"
 #include "grpc/support/log.h"
 
-namespace rnicd::library_log {
+namespace rnicd::kubernetes {
 namespace {
 
 // A failed check of gRPC is one error line and then abort(), which looks like any other error here.
 void OnLine(gpr_log_func_args* args) {
-  WriteLibraryLine({.library = Library::kGrpc, .file = args->file, .line = args->line, .text = args->message});
+  library_log::WriteLibraryLine(
+      {.library = library_log::Library::kGrpc, .file = args->file, .line = args->line, .text = args->message});
 }
 
 }  // namespace
@@ -17,4 +20,4 @@ void RouteGrpcLines() {
   gpr_log_verbosity_init();
 }
 
-}  // namespace rnicd::library_log
+}  // namespace rnicd::kubernetes

@@ -1,0 +1,219 @@
+#include "daemon/gate/call.h"
+
+#include <algorithm>
+
+#include "base/status.h"
+#include "daemon/gate/named_objects.h"
+
+namespace rnicd::gate {
+namespace {
+
+// Bounds of the delay before a client that calls too often gets its refusal, whatever its rate: long enough that a
+// client's retry loop costs little, and short enough to delay nothing else.
+constexpr std::chrono::milliseconds kLatenessMin{10};
+constexpr std::chrono::milliseconds kLatenessMax{1000};
+
+// Internal faults are logged as errors; a caller's mistakes do not need an operator's attention.
+bool IsInternalFault(const absl::Status& status) { return status.code() == absl::StatusCode::kInternal; }
+
+}  // namespace
+
+Call::Call(const GateServices& services, std::shared_ptr<ConnectionContext> connection, const MethodRow& row,
+           Shape shape, std::unique_ptr<Message> request, std::unique_ptr<Message> response,
+           std::shared_ptr<ClientEnd> end)
+    : services_(services),
+      connection_(std::move(connection)),
+      row_(row),
+      shape_(shape),
+      end_(std::move(end)),
+      started_(services.clock.Now()),
+      request_(std::move(request)),
+      response_(std::move(response)) {
+  connection_->CallBegan();
+}
+
+Call::~Call() {
+  Finish(MakeError(ErrorReason::INTERNAL_FAULT));
+  connection_->CallEnded();
+}
+
+// The rate is checked first, so that calls that would be refused anyway count too.
+absl::StatusOr<std::optional<core::Session::Guard>> Call::Admit() {
+  const core::Role role = connection_->caller().role;
+  std::shared_ptr<core::Session> session = connection_->session();
+  const bool is_free = row_.pace == Pace::kFreeInSession && session != nullptr;
+  if (role == core::Role::kWorkload && !is_free) {
+    RNICD_RETURN_IF_ERROR(connection_->CountCall(session.get(), &wait_));
+  }
+  if (!row_.Allows(role)) {
+    return MakeError(ErrorReason::METHOD_NOT_PERMITTED);
+  }
+  if (row_.needs == Needs::kNoSession) {
+    return std::nullopt;
+  }
+  if (session == nullptr) {
+    return connection_->NoSession();
+  }
+  session_ = std::move(session);
+  RNICD_ASSIGN_OR_RETURN(core::Session::Guard guard, session_->Begin());
+  return std::optional<core::Session::Guard>(std::move(guard));
+}
+
+void Call::Refuse(const absl::Status& status) {
+  if (FailedWith(status, ErrorReason::RATE_LIMITED)) {
+    ReleaseRequest();
+    const std::chrono::nanoseconds lateness = std::clamp<std::chrono::nanoseconds>(wait_, kLatenessMin, kLatenessMax);
+    if (services_.delayed_responses.Add(lateness, [call = shared_from_this(), status] { call->Finish(status); })) {
+      return;
+    }
+  }
+  Finish(status);
+}
+
+void Call::ReleaseRequest() {
+  std::unique_ptr<Message> released;  // Destroyed without the lock.
+  MutexLock lock(mutex_);
+  if (!ended_ && request_ != nullptr) {
+    named_ = NamedObjects(request_.get(), nullptr);
+    released = std::move(request_);
+  }
+}
+
+bool Call::Finish(const absl::Status& status, const Fill& fill) {
+  const Message* request = nullptr;
+  const Message* response = nullptr;
+  std::function<void()> on_end;
+  // Destroyed without the lock.
+  std::function<void()> on_cancel;
+  std::string object;
+  std::string note;
+  {
+    MutexLock lock(mutex_);
+    if (ended_) {
+      return false;
+    }
+    if (fill != nullptr) {
+      fill();
+    }
+    // Nobody writes into the messages from here on.
+    ended_ = true;
+    request = request_.get();
+    response = status.ok() ? response_.get() : nullptr;
+    on_end = std::exchange(on_end_, nullptr);
+    on_cancel = std::exchange(on_cancel_, nullptr);
+    object = std::move(named_);
+    note = std::move(note_);
+  }
+  if (object.empty() && IsDecision(status)) {
+    object = NamedObjects(request, response);
+  }
+  Report(status, std::move(object), note);
+  end_->Finish(status, response);
+  if (on_end != nullptr) {
+    on_end();
+  }
+  return true;
+}
+
+void Call::OnCancel(std::function<void()> hook) {
+  {
+    MutexLock lock(mutex_);
+    if (!ended_) {
+      on_cancel_ = std::move(hook);
+      return;
+    }
+  }
+  hook();
+}
+
+void Call::Cancel() {
+  std::function<void()> on_cancel;
+  {
+    MutexLock lock(mutex_);
+    on_cancel = std::exchange(on_cancel_, nullptr);
+  }
+  Finish(absl::CancelledError());
+  if (on_cancel != nullptr) {
+    on_cancel();
+  }
+}
+
+bool Call::HasRequest() {
+  MutexLock lock(mutex_);
+  return request_ != nullptr;
+}
+
+void Call::WhileLive(const Fill& fill) {
+  MutexLock lock(mutex_);
+  if (!ended_) {
+    fill();
+  }
+}
+
+void Call::SetOnEnd(std::function<void()> on_end) {
+  {
+    MutexLock lock(mutex_);
+    if (!ended_) {
+      on_end_ = std::move(on_end);
+      return;
+    }
+  }
+  on_end();
+}
+
+void Call::SetNote(std::string note) {
+  MutexLock lock(mutex_);
+  note_ = std::move(note);
+}
+
+bool Call::IsDecision(const absl::Status& status) const {
+  return status.ok() ? row_.audit == Audit::kDecision : !absl::IsCancelled(status);
+}
+
+void Call::CountRefusal(const absl::Status& status, const core::Session* session) const {
+  if (status.ok()) {
+    return;
+  }
+  if (session != nullptr) {
+    session->tenant().tally()->CountRefusal(status);
+  } else {
+    connection_->CountRefusal(status);
+  }
+}
+
+void Call::Report(const absl::Status& status, std::string object, const std::string& note) {
+  const bool is_measured = shape_ == Shape::kUnary && is_measured_.load();
+  services_.observer.OnRpc(row_.name, status.code(),
+                           is_measured ? std::optional(services_.clock.Now() - started_) : std::nullopt);
+  const core::Caller& caller = connection_->caller();
+  if (IsDecision(status)) {
+    // An opened or joined session belongs to the connection, not to the call.
+    const std::shared_ptr<core::Session> session = session_ != nullptr ? session_ : connection_->session();
+    CountRefusal(status, session.get());
+    services_.observer.OnDecision(
+        {.what = row_.name,
+         .caller = &caller,
+         .tenant = session != nullptr ? session->tenant().name() : connection_->tenant(),
+         .workload = session != nullptr ? session->tenant().workload() : connection_->workload(),
+         .session = session != nullptr ? session->id() : SessionId{},
+         .object = std::move(object),
+         .status = status,
+         .note = note});
+  }
+  if (status.ok() || absl::IsCancelled(status)) {
+    return;
+  }
+  const ErrorInfo info = ErrorInfoOf(status);
+  const std::initializer_list<log::Field> fields = {{"method", row_.name},
+                                                    {"reason", RowOf(info.reason).name},
+                                                    {"field", info.field},
+                                                    {"pid", caller.pid},
+                                                    {"uid", caller.uid}};
+  if (IsInternalFault(status)) {
+    services_.logger.Error("call failed", fields);
+  } else {
+    services_.logger.Debug("call refused", fields);
+  }
+}
+
+}  // namespace rnicd::gate

@@ -1,0 +1,113 @@
+#pragma once
+
+#include <google/protobuf/message.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "daemon/core/observer.h"
+#include "daemon/core/session.h"
+#include "daemon/gate/client_end.h"
+#include "daemon/gate/connection_context.h"
+#include "daemon/gate/delayed_responses.h"
+#include "daemon/gate/method_table.h"
+#include "daemon/log/logger.h"
+
+namespace rnicd::gate {
+
+// Services that every handler's call uses. All of them outlive every call.
+struct GateServices {
+  core::Observer& observer;
+  const log::Logger& logger;
+  const Clock& clock;
+  // Delays refusals for callers that call too often. Destroyed before the rest, and after the last connection.
+  DelayedResponses& delayed_responses;
+};
+
+// One call: its caller, its session, its messages, and the one way to end it.
+// Lifetime: shared; a call that is dropped without Finish ends as INTERNAL_FAULT, so that none hangs. The messages live
+//           as long as the call. A client that cancels may end it at any time after the handler returned: from then on
+//           touch the response only inside `fill`.
+// Threads:  safe. Only the first Finish or Cancel counts.
+class Call : public std::enable_shared_from_this<Call> {
+ public:
+  using Message = google::protobuf::Message;
+  using Fill = std::function<void()>;
+
+  // Whether the call has a single response or is a stream.
+  enum class Shape : uint8_t { kUnary, kStream };
+
+  // `request` is null when it could not be read, `response` for a stream.
+  Call(const GateServices& services, std::shared_ptr<ConnectionContext> connection, const MethodRow& row, Shape shape,
+       std::unique_ptr<Message> request, std::unique_ptr<Message> response, std::shared_ptr<ClientEnd> end);
+  ~Call();
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  ConnectionContext& connection() { return *connection_; }
+  // Null for a method that needs no session.
+  const std::shared_ptr<core::Session>& session() const { return session_; }
+  // Ends the call. `fill` writes the response, unless the client has cancelled; false when it had cancelled before.
+  bool Finish(const absl::Status& status, const Fill& fill = nullptr);
+  // Runs `fill` unless the call has ended.
+  void WhileLive(const Fill& fill);
+  // Detail for the audit line besides objects and outcome: "refused=3 of=64". Must be set before the end of the call.
+  void SetNote(std::string note);
+  // False when the request was malformed, or released while the call waits for its refusal.
+  bool HasRequest();
+  // Runs `hook` when the client cancels or disconnects before the call has ended, and at once if it has ended. For what
+  // waits on behalf of the call. Must be called once at most.
+  void OnCancel(std::function<void()> hook);
+  // The call waits for something: its duration tells nothing about the daemon, and is not measured.
+  void DoNotMeasure() { is_measured_.store(false); }
+  // Ends the call after the client cancelled or disconnected.
+  void Cancel();
+  // Runs `on_end` once, when the call ends or if it has ended, without a lock held.
+  void SetOnEnd(std::function<void()> on_end);
+  // The client's end, for a stream's messages.
+  const std::shared_ptr<ClientEnd>& end() const { return end_; }
+
+ private:
+  friend class Gate;
+
+  // Checks the call against its row. Errors: RATE_LIMITED, METHOD_NOT_PERMITTED, SESSION_REQUIRED, SESSION_ENDING.
+  absl::StatusOr<std::optional<core::Session::Guard>> Admit();
+  // Ends a call that was not admitted: at once, or after a delay when its client calls too often.
+  void Refuse(const absl::Status& status);
+  // Releases the request, which may be large, while the call waits for its refusal; only a few ids are kept.
+  void ReleaseRequest();
+  bool IsDecision(const absl::Status& status) const;
+  // `session` may be null.
+  void CountRefusal(const absl::Status& status, const core::Session* session) const;
+  void Report(const absl::Status& status, std::string object, const std::string& note);
+
+  const GateServices services_;
+  const std::shared_ptr<ConnectionContext> connection_;
+  const MethodRow& row_;
+  const Shape shape_;
+  const std::shared_ptr<ClientEnd> end_;
+  const Instant started_;
+  std::shared_ptr<core::Session> session_;
+  // Time until a call would be within the rate.
+  std::chrono::nanoseconds wait_{0};
+  Mutex mutex_;
+  bool ended_ RNICD_GUARDED_BY(mutex_) = false;
+  std::unique_ptr<Message> request_ RNICD_GUARDED_BY(mutex_);
+  std::unique_ptr<Message> response_ RNICD_GUARDED_BY(mutex_);
+  // Objects named by the request, kept when it is released.
+  std::string named_ RNICD_GUARDED_BY(mutex_);
+  std::string note_ RNICD_GUARDED_BY(mutex_);
+  std::function<void()> on_end_ RNICD_GUARDED_BY(mutex_);
+  std::function<void()> on_cancel_ RNICD_GUARDED_BY(mutex_);
+  std::atomic<bool> is_measured_{true};
+};
+
+}  // namespace rnicd::gate

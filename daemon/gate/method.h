@@ -1,0 +1,127 @@
+#pragma once
+
+#include <google/protobuf/message.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "daemon/gate/call.h"
+#include "daemon/gate/method_table.h"
+
+namespace rnicd::gate {
+
+// A method as it is served: its row, its messages, and the handler that the gate runs when the row allows the call.
+struct Method {
+  using Message = google::protobuf::Message;
+  // `response` is null for a stream. Both belong to the call.
+  using Handler = std::function<void(const std::shared_ptr<Call>& call, const Message* request, Message* response)>;
+
+  const MethodRow* row = nullptr;
+  // Default instances; both null for a method that does not exist, the second for a stream.
+  const Message* request = nullptr;
+  const Message* response = nullptr;
+  Call::Shape shape = Call::Shape::kUnary;
+  Handler handler;
+};
+
+namespace internal {
+
+template <typename Request, typename Response>
+Method Now(const MethodRow& row, std::function<absl::Status(Call&, const Request&, Response*)> handler) {
+  return {.row = &row,
+          .request = &Request::default_instance(),
+          .response = &Response::default_instance(),
+          .shape = Call::Shape::kUnary,
+          .handler = [handler = std::move(handler)](const std::shared_ptr<Call>& call, const Method::Message* request,
+                                                    Method::Message* response) {
+            call->Finish(handler(*call, static_cast<const Request&>(*request), static_cast<Response*>(response)));
+          }};
+}
+
+template <typename Request, typename Response>
+Method Now(const MethodRow& row, std::function<absl::Status(const Request&, Response*)> handler) {
+  return Now(row, std::function([handler = std::move(handler)](Call&, const Request& request, Response* response) {
+               return handler(request, response);
+             }));
+}
+
+template <typename Request, typename Response>
+Method Later(const MethodRow& row,
+             std::function<void(const std::shared_ptr<Call>&, const Request&, Response*)> handler) {
+  return {.row = &row,
+          .request = &Request::default_instance(),
+          .response = &Response::default_instance(),
+          .shape = Call::Shape::kUnary,
+          .handler = [handler = std::move(handler)](const std::shared_ptr<Call>& call, const Method::Message* request,
+                                                    Method::Message* response) {
+            handler(call, static_cast<const Request&>(*request), static_cast<Response*>(response));
+          }};
+}
+
+template <typename Request>
+Method Stream(const MethodRow& row, std::function<void(const std::shared_ptr<Call>&, const Request&)> handler) {
+  return {.row = &row,
+          .request = &Request::default_instance(),
+          .response = nullptr,
+          .shape = Call::Shape::kStream,
+          .handler = [handler = std::move(handler)](const std::shared_ptr<Call>& call, const Method::Message* request,
+                                                    Method::Message* /*response*/) {
+            handler(call, static_cast<const Request&>(*request));
+          }};
+}
+
+}  // namespace internal
+
+// A method whose handler returns the outcome: absl::Status(Call&, const Request&, Response*), or without the call.
+template <typename Handler>
+Method Now(const MethodRow& row, Handler handler) {
+  return internal::Now(row, std::function(std::move(handler)));
+}
+
+// A method whose handler may finish the call later: void(const std::shared_ptr<Call>&, const Request&, Response*). The
+// session is held only until the handler returns; work that continues needs a Guard.
+template <typename Handler>
+Method Later(const MethodRow& row, Handler handler) {
+  return internal::Later(row, std::function(std::move(handler)));
+}
+
+// A server stream: void(const std::shared_ptr<Call>&, const Request&). The handler writes to call->end().
+template <typename Handler>
+Method Stream(const MethodRow& row, Handler handler) {
+  return internal::Stream(row, std::function(std::move(handler)));
+}
+
+// A member function as a handler of its own; keeps the object.
+template <typename Object, typename Result, typename... Arguments>
+auto Bind(std::shared_ptr<Object> object, Result (Object::*handler)(Arguments...)) {
+  return [object = std::move(object), handler](Arguments... arguments) -> Result {
+    return (object.get()->*handler)(arguments...);
+  };
+}
+
+// Every method of the daemon, by its path on the wire. Immutable.
+class MethodIndex {
+ public:
+  explicit MethodIndex(std::vector<Method> methods);
+
+  // "/rnicd.v1.MemoryService/CreateMr". Never null: a path that nobody serves has a method of its own, whose calls are
+  // counted as all others are and end with METHOD_UNKNOWN.
+  const Method& Find(std::string_view path) const;
+  const std::vector<Method>& methods() const { return methods_; }
+  // Compares the methods with kMethodTable and with the services compiled into this program. Errors: kInternal with
+  // what has no handler, no row or no method of the wire, or other messages than the wire says.
+  absl::Status Check() const;
+
+ private:
+  std::vector<Method> methods_;
+  std::unordered_map<std::string_view, const Method*> by_path_;
+  std::vector<std::unique_ptr<const std::string>> paths_;
+};
+
+}  // namespace rnicd::gate

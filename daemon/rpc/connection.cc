@@ -1,0 +1,343 @@
+#include "daemon/rpc/connection.h"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace rnicd::rpc {
+namespace {
+
+// Calls that begin before others have their turn.
+constexpr size_t kCallsAtOnce = 64;
+// What an open call costs besides its message: our record of it and nghttp2's.
+constexpr uint64_t kStreamBytes = 2048;
+// Longest period of the search for what takes too long, while there is something that could.
+constexpr std::chrono::milliseconds kCheckPeriodMax{1000};
+// Period for which Limits::idle_frames_max counts.
+constexpr std::chrono::seconds kIdlePeriod{10};
+
+Instant Now() { return std::chrono::steady_clock::now(); }
+
+}  // namespace
+
+Connection::Connection(std::shared_ptr<EventLoop> loop, UniqueFd socket, Options options)
+    : loop_(std::move(loop)),
+      socket_(std::move(socket)),
+      options_(std::move(options)),
+      http2_(*this, options_.limits),
+      opened_(Now()),
+      idle_since_(opened_) {}
+
+// --- opening and ending ---
+
+void Connection::Open() {
+  loop_->Post([self = shared_from_this()] {
+    self->interest_ = EPOLLIN;
+    self->watch_ = self->loop_->Watch(self->socket_.get(), self->interest_,
+                                      [self](uint32_t epoll_events) { self->OnReady(epoll_events); });
+    if (self->watch_ == 0) {
+      self->End();
+      return;
+    }
+    self->ScheduleCheck();
+    self->Flush();
+  });
+}
+
+void Connection::Close() {
+  loop_->Post([self = shared_from_this()] { self->BeginClose(); });
+}
+
+void Connection::BeginClose() {
+  if (ended_ || closing_) {
+    return;
+  }
+  closing_ = true;
+  http2_.GoAway();
+  for (const int32_t stream_id : std::exchange(ready_, {})) {
+    http2_.Reset(stream_id, NGHTTP2_REFUSED_STREAM);
+  }
+  close_timer_ = loop_->CallAt(Now() + options_.limits.last_words, [self = shared_from_this()] { self->End(); });
+  Flush();
+}
+
+// Nobody reads the rest of what a broken or a closing connection was sent.
+void Connection::End() {
+  if (std::exchange(ended_, true)) {
+    return;
+  }
+  const std::shared_ptr<Connection> self = shared_from_this();
+  loop_->Forget(watch_);
+  loop_->CancelTimer(check_);
+  loop_->CancelTimer(close_timer_);
+  // The front door has a descriptor of its own, so that closing this one alone would not end the connection.
+  shutdown(socket_.get(), SHUT_RDWR);
+  socket_.Reset(-1);
+  while (!streams_.empty()) {
+    OnStreamClosed(streams_.begin()->first);
+  }
+  options_.on_end(*this);
+}
+
+// --- reading ---
+
+void Connection::OnReady(uint32_t epoll_events) {
+  if (ended_) {
+    return;
+  }
+  busy_ = true;
+  begun_ = 0;
+  const bool alive = (epoll_events & (EPOLLIN | EPOLLHUP | EPOLLERR)) == 0 || ReadOnce();
+  busy_ = false;
+  if (alive) {
+    Flush();
+  } else {
+    End();
+  }
+}
+
+bool Connection::ReadOnce() {
+  if (broken_) {
+    return false;
+  }
+  thread_local std::array<char, kBytesAtOnce> buffer;
+  const ssize_t size = recv(socket_.get(), buffer.data(), buffer.size(), 0);
+  if (size <= 0) {
+    return size < 0 && (errno == EAGAIN || errno == EINTR);
+  }
+  if (!http2_.Receive({buffer.data(), static_cast<size_t>(size)})) {
+    broken_ = true;
+  }
+  return true;
+}
+
+Connection::Stream* Connection::Find(int32_t stream_id) {
+  const auto found = streams_.find(stream_id);
+  return found == streams_.end() ? nullptr : &found->second;
+}
+
+bool Connection::OnRequestBegins(int32_t stream_id) {
+  // nghttp2 refuses streams above the limit too, but only once the client has acknowledged our settings.
+  std::optional<BudgetCharge> charge;
+  if (!closing_ && streams_.size() < options_.limits.calls_max) {
+    charge = options_.budget->Take(kStreamBytes);
+  }
+  if (!charge.has_value()) {
+    OnIdleFrame();  // It costs a reset, and no call.
+    return false;
+  }
+  Stream& stream = streams_[stream_id];
+  stream.began = Now();
+  stream.charge = *std::move(charge);
+  ScheduleCheck();
+  return true;
+}
+
+bool Connection::OnHeader(int32_t stream_id, std::string_view name, std::string_view value) {
+  Stream* const stream = Find(stream_id);
+  // Trailers of a request mean nothing to gRPC.
+  return stream == nullptr || stream->complete || stream->headers.Add(name, value, options_.limits);
+}
+
+void Connection::OnHeadersEnd(int32_t stream_id) {
+  Stream* const stream = Find(stream_id);
+  if (stream == nullptr) {
+    return;
+  }
+  if (const std::optional<int> http_status = stream->headers.NotGrpc(); http_status.has_value()) {
+    stream->answered = true;
+    http2_.Respond(stream_id, {{":status", absl::StrCat(*http_status)}}, false);
+  } else if (stream->headers.has_timeout() && !stream->headers.timeout().has_value()) {
+    Refuse(stream_id, Refusal::kTimeoutMalformed, 0);
+  } else {
+    StartDeadline(stream_id, *stream);
+  }
+}
+
+// The bytes count as read at once: what is kept of them was charged, and the rest is dropped.
+void Connection::OnData(int32_t stream_id, std::string_view bytes) {
+  http2_.Consume(stream_id, bytes.size());
+  Stream* const stream = Find(stream_id);
+  while (stream != nullptr && !stream->answered && !bytes.empty()) {
+    switch (stream->reader.Add(bytes)) {
+      case MessageReader::Event::kNone:
+        break;
+      case MessageReader::Event::kLength:
+        AcceptLength(stream_id, *stream);
+        break;
+      case MessageReader::Event::kCompressed:
+        Refuse(stream_id, Refusal::kCompressed, 0);
+        break;
+      case MessageReader::Event::kSecond:
+        Refuse(stream_id, Refusal::kMessageCount, 0);
+        break;
+    }
+  }
+}
+
+void Connection::AcceptLength(int32_t stream_id, Stream& stream) {
+  const uint32_t length = stream.reader.length();
+  if (length > options_.limits.message_bytes_max) {
+    Refuse(stream_id, Refusal::kMessageTooLarge, length);
+  } else if (!stream.charge.Grow(length)) {
+    Refuse(stream_id, Refusal::kOverBudget, length);
+  } else {
+    stream.reader.Accept();
+  }
+}
+
+void Connection::OnRequestEnds(int32_t stream_id) {
+  Stream* const stream = Find(stream_id);
+  if (stream == nullptr || stream->answered) {
+    return;
+  }
+  stream->complete = true;
+  if (stream->reader.complete()) {
+    ready_.insert(stream_id);
+  } else {
+    Refuse(stream_id, Refusal::kMessageCount, 0);
+  }
+}
+
+void Connection::Refuse(int32_t stream_id, Refusal refusal, uint64_t bytes) {
+  FinishCall(stream_id, options_.handler->StatusOf(refusal, bytes), {});
+}
+
+// The client may stop sending the rest of a request that has its answer.
+void Connection::OnResponseEnded(int32_t stream_id) {
+  if (const Stream* const stream = Find(stream_id); stream != nullptr && !stream->complete) {
+    http2_.Reset(stream_id, NGHTTP2_NO_ERROR);
+  }
+}
+
+void Connection::OnStreamClosed(int32_t stream_id) {
+  const auto found = streams_.find(stream_id);
+  if (found == streams_.end()) {
+    return;
+  }
+  const Stream stream = std::move(found->second);
+  streams_.erase(found);
+  ready_.erase(stream_id);
+  unread_bytes_ -= stream.output.size() - stream.output_sent;
+  loop_->CancelTimer(stream.deadline);
+  if (stream.call != nullptr) {
+    stream.call->End(/*cancelled=*/true);
+  }
+}
+
+void Connection::OnIdleFrame() {
+  const Instant now = Now();
+  if (now - idle_since_ > kIdlePeriod) {
+    idle_since_ = now;
+    idle_frames_ = 0;
+  }
+  if (++idle_frames_ > options_.limits.idle_frames_max && !broken_) {
+    broken_ = true;
+    http2_.Farewell(NGHTTP2_ENHANCE_YOUR_CALM, "too_many_pings");
+  }
+}
+
+// --- calls ---
+
+void Connection::StartDeadline(int32_t stream_id, Stream& stream) {
+  if (stream.headers.has_timeout()) {
+    stream.deadline = loop_->CallAt(stream.began + *stream.headers.timeout(), [weak = weak_from_this(), stream_id] {
+      const std::shared_ptr<Connection> self = weak.lock();
+      Stream* const late = self == nullptr ? nullptr : self->Find(stream_id);
+      if (late == nullptr || late->answered) {
+        return;
+      }
+      const std::shared_ptr<ServerCall> call = std::exchange(late->call, nullptr);
+      constexpr int kDeadlineExceeded = 4;
+      self->FinishCall(stream_id, {.code = kDeadlineExceeded, .message = "the call's deadline has passed"}, {});
+      if (call != nullptr) {
+        call->End(/*cancelled=*/true);
+      }
+    });
+  }
+}
+
+// A client that does not read its responses gets no new ones.
+bool Connection::DispatchReady() {
+  bool some = false;
+  while (!ready_.empty() && begun_ < kCallsAtOnce && unread_bytes_ <= options_.limits.unread_bytes_max) {
+    const int32_t stream_id = *ready_.begin();
+    ready_.erase(ready_.begin());
+    Stream* const stream = Find(stream_id);
+    if (stream != nullptr && !stream->answered) {
+      ++begun_;
+      some = true;
+      Dispatch(stream_id, *stream);
+    }
+  }
+  if (!ready_.empty() && begun_ >= kCallsAtOnce && !std::exchange(dispatch_posted_, true)) {
+    loop_->Post([self = shared_from_this()] {
+      self->dispatch_posted_ = false;
+      self->OnReady(0);
+    });
+  }
+  return some;
+}
+
+void Connection::Dispatch(int32_t stream_id, Stream& stream) {
+  const auto call = std::make_shared<ServerCall>(loop_, weak_from_this(), stream_id, stream.headers.path(),
+                                                 stream.reader.TakeMessage(), std::move(stream.charge));
+  stream.call = call;
+  options_.handler->OnCall(call);
+}
+
+// True while a response is on its way, or a call that is not a stream may still get one.
+bool Connection::HasLastWords() const {
+  return !pending_.empty() ||
+         std::any_of(streams_.begin(), streams_.end(), [](const auto& entry) { return entry.second.complete; });
+}
+
+// --- what takes too long ---
+
+void Connection::ScheduleCheck() {
+  if (check_ == 0 && !ended_) {
+    const std::chrono::milliseconds period =
+        std::min({kCheckPeriodMax, options_.limits.request_timeout, options_.limits.greeting_timeout});
+    check_ = loop_->CallAt(Now() + period, [weak = weak_from_this()] {
+      if (const std::shared_ptr<Connection> self = weak.lock(); self != nullptr) {
+        self->check_ = 0;
+        self->CheckTimeouts();
+      }
+    });
+  }
+}
+
+void Connection::CheckTimeouts() {
+  const Instant now = Now();
+  if (!greeted_ && now - opened_ > options_.limits.greeting_timeout) {
+    End();
+    return;
+  }
+  std::vector<int32_t> late;
+  bool some_incomplete = false;
+  for (const auto& [stream_id, stream] : streams_) {
+    if (!stream.complete && !stream.answered) {
+      some_incomplete = true;
+      if (now - stream.began > options_.limits.request_timeout) {
+        late.push_back(stream_id);
+      }
+    }
+  }
+  for (const int32_t stream_id : late) {
+    Refuse(stream_id, Refusal::kIncomplete, 0);
+  }
+  if (some_incomplete || !greeted_) {
+    ScheduleCheck();
+  }
+  Flush();
+}
+
+}  // namespace rnicd::rpc

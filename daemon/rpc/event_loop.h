@@ -1,0 +1,88 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/unique_fd.h"
+
+namespace rnicd::rpc {
+
+// One thread that waits for descriptors, for times, and for tasks of other threads.
+// Lifetime: Stop runs the tasks that were posted, then joins; what the tasks use outlives that. Tasks posted later are
+//           dropped.
+// Threads:  Post and OnThread from any; Stop from any other; everything else only on the loop's own thread, inside
+//           tasks and callbacks.
+class EventLoop {
+ public:
+  using Task = std::function<void()>;
+  using OnReady = std::function<void(uint32_t epoll_events)>;
+  // Names a timer or a watched descriptor; never used again for another one. 0 names none.
+  using Key = uint64_t;
+
+  // Errors: kUnavailable without descriptors.
+  static absl::StatusOr<std::shared_ptr<EventLoop>> Start();
+  ~EventLoop();
+  EventLoop(const EventLoop&) = delete;
+  EventLoop& operator=(const EventLoop&) = delete;
+
+  void Stop();
+
+  void Post(Task task);
+  bool OnThread() const { return std::this_thread::get_id() == thread_id_.load(); }
+
+  // Calls `on_ready` whenever one of `epoll_events` holds (level-triggered). Returns 0 when the kernel refuses.
+  Key Watch(int fd, uint32_t epoll_events, OnReady on_ready);
+  void Change(Key key, uint32_t epoll_events);
+  // Before the descriptor is closed. The callback is not called again, and may be running.
+  void Forget(Key key);
+
+  Key CallAt(Instant due, Task task);
+  void CancelTimer(Key key);
+
+ private:
+  struct Watched {
+    int fd = -1;
+    std::shared_ptr<OnReady> on_ready;
+  };
+
+  EventLoop(UniqueFd epoll, UniqueFd wake_up) : epoll_(std::move(epoll)), wake_up_(std::move(wake_up)) {}
+  void Run();
+  // Milliseconds until the next timer, for epoll_wait.
+  int WaitMs() const;
+  void RunTimers();
+  // False once the loop is to end and no task is left.
+  bool RunTasks();
+
+  const UniqueFd epoll_;
+  const UniqueFd wake_up_;
+
+  // Used only by the thread.
+  std::unordered_map<Key, Watched> watched_;
+  std::map<std::pair<Instant, Key>, Task> timers_;
+  std::unordered_map<Key, Instant> due_;
+  Key last_key_ = 0;
+  // A copy of stopping_.
+  bool ending_ = false;
+
+  Mutex mutex_;
+  std::vector<Task> tasks_ RNICD_GUARDED_BY(mutex_);
+  bool stopping_ RNICD_GUARDED_BY(mutex_) = false;
+  // True once nothing runs tasks any more.
+  bool stopped_ RNICD_GUARDED_BY(mutex_) = false;
+
+  // The thread's number while it runs. Not read from thread_, which Stop changes while others ask.
+  std::atomic<std::thread::id> thread_id_;
+  std::thread thread_;
+};
+
+}  // namespace rnicd::rpc

@@ -1,0 +1,207 @@
+#include "daemon/rpc/http2_session.h"
+
+#include <sys/types.h>
+
+#include <array>
+
+namespace rnicd::rpc {
+namespace {
+
+// Settings in one frame, and acknowledgements that wait to be sent; a client that causes more is disconnected.
+constexpr size_t kSettingsMax = 32;
+constexpr size_t kAcknowledgementsMax = 256;
+// Resets a second; at once, a client may cancel all its calls twice.
+constexpr uint64_t kResetBurstForEachCall = 2;
+constexpr uint64_t kResetsPerSecond = 100;
+constexpr size_t kContinuationsMax = 8;
+
+Http2Events& EventsOf(void* user_data) { return *static_cast<Http2Events*>(user_data); }
+
+std::string_view TextOf(const uint8_t* bytes, size_t size) { return {reinterpret_cast<const char*>(bytes), size}; }
+
+int OnBeginHeaders(nghttp2_session* session, const nghttp2_frame* frame, void* user_data) {
+  if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST ||
+      EventsOf(user_data).OnRequestBegins(frame->hd.stream_id)) {
+    return 0;
+  }
+  nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id, NGHTTP2_REFUSED_STREAM);
+  return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+}
+
+int OnHeader(nghttp2_session* session, const nghttp2_frame* frame, const uint8_t* name, size_t name_size,
+             const uint8_t* value, size_t value_size, uint8_t /*flags*/, void* user_data) {
+  if (EventsOf(user_data).OnHeader(frame->hd.stream_id, TextOf(name, name_size), TextOf(value, value_size))) {
+    return 0;
+  }
+  nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id, NGHTTP2_ENHANCE_YOUR_CALM);
+  return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+}
+
+int OnFrame(nghttp2_session* /*session*/, const nghttp2_frame* frame, void* user_data) {
+  Http2Events& events = EventsOf(user_data);
+  const bool ends = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
+  switch (frame->hd.type) {
+    case NGHTTP2_HEADERS:
+      if (frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
+        events.OnHeadersEnd(frame->hd.stream_id);
+      }
+      break;
+    case NGHTTP2_DATA:
+      // An empty one that does not end its call is only a cost.
+      if (frame->hd.length == 0 && !ends) {
+        events.OnIdleFrame();
+      }
+      break;
+    case NGHTTP2_SETTINGS:
+      if ((frame->hd.flags & NGHTTP2_FLAG_ACK) != 0) {
+        events.OnSettingsAcknowledged();
+        return 0;
+      }
+      events.OnIdleFrame();
+      return 0;
+    default:
+      events.OnIdleFrame();
+      return 0;
+  }
+  if (ends) {
+    events.OnRequestEnds(frame->hd.stream_id);
+  }
+  return 0;
+}
+
+// nghttp2 has refused the frame, and reset its stream if there is one: also streams above the limit, of a client that
+// has not acknowledged our settings.
+int OnInvalidFrame(nghttp2_session* /*session*/, const nghttp2_frame* /*frame*/, int /*error*/, void* user_data) {
+  EventsOf(user_data).OnIdleFrame();
+  return 0;
+}
+
+int OnDataChunk(nghttp2_session* /*session*/, uint8_t /*flags*/, int32_t stream_id, const uint8_t* bytes, size_t size,
+                void* user_data) {
+  EventsOf(user_data).OnData(stream_id, TextOf(bytes, size));
+  return 0;
+}
+
+int OnFrameSent(nghttp2_session* /*session*/, const nghttp2_frame* frame, void* user_data) {
+  if (frame->hd.type == NGHTTP2_HEADERS && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) {
+    EventsOf(user_data).OnResponseEnded(frame->hd.stream_id);
+  }
+  return 0;
+}
+
+int OnStreamClose(nghttp2_session* /*session*/, int32_t stream_id, uint32_t /*error_code*/, void* user_data) {
+  EventsOf(user_data).OnStreamClosed(stream_id);
+  return 0;
+}
+
+ssize_t ReadOutput(nghttp2_session* /*session*/, int32_t stream_id, uint8_t* buffer, size_t size, uint32_t* flags,
+                   nghttp2_data_source* /*source*/, void* user_data) {
+  const Output output = EventsOf(user_data).OnOutputWanted(stream_id, reinterpret_cast<char*>(buffer), size);
+  if (output.ended) {
+    // The trailers have the flag that ends the stream.
+    *flags |= NGHTTP2_DATA_FLAG_EOF | NGHTTP2_DATA_FLAG_NO_END_STREAM;
+  } else if (output.bytes == 0) {
+    return NGHTTP2_ERR_DEFERRED;
+  }
+  return static_cast<ssize_t>(output.bytes);
+}
+
+std::vector<nghttp2_nv> NameValues(const std::vector<HeaderField>& fields) {
+  std::vector<nghttp2_nv> values;
+  values.reserve(fields.size());
+  for (const auto& [name, value] : fields) {
+    // nghttp2 copies both, and its type only lacks a const.
+    values.push_back({.name = reinterpret_cast<uint8_t*>(const_cast<char*>(name.data())),
+                      .value = reinterpret_cast<uint8_t*>(const_cast<char*>(value.data())),
+                      .namelen = name.size(),
+                      .valuelen = value.size(),
+                      .flags = NGHTTP2_NV_FLAG_NONE});
+  }
+  return values;
+}
+
+nghttp2_session* NewSession(Http2Events& events, const Limits& limits) {
+  nghttp2_session_callbacks* callbacks = nullptr;
+  nghttp2_session_callbacks_new(&callbacks);
+  nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, OnBeginHeaders);
+  nghttp2_session_callbacks_set_on_header_callback(callbacks, OnHeader);
+  nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, OnFrame);
+  nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks, OnInvalidFrame);
+  nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, OnDataChunk);
+  nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, OnFrameSent);
+  nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, OnStreamClose);
+  nghttp2_option* option = nullptr;
+  nghttp2_option_new(&option);
+  nghttp2_option_set_no_auto_window_update(option, 1);
+  nghttp2_option_set_no_closed_streams(option, 1);
+  nghttp2_option_set_max_settings(option, kSettingsMax);
+  nghttp2_option_set_max_outbound_ack(option, kAcknowledgementsMax);
+  nghttp2_option_set_stream_reset_rate_limit(option, kResetBurstForEachCall * limits.calls_max, kResetsPerSecond);
+  nghttp2_option_set_max_continuations(option, kContinuationsMax);
+  nghttp2_session* session = nullptr;
+  nghttp2_session_server_new2(&session, callbacks, &events, option);
+  nghttp2_option_del(option);
+  nghttp2_session_callbacks_del(callbacks);
+  return session;
+}
+
+}  // namespace
+
+Http2Session::Http2Session(Http2Events& events, const Limits& limits) : session_(NewSession(events, limits)) {
+  const std::array<nghttp2_settings_entry, 2> settings = {{
+      {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, limits.calls_max},
+      {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, limits.header_bytes_max},
+  }};
+  nghttp2_submit_settings(session_.get(), NGHTTP2_FLAG_NONE, settings.data(), settings.size());
+}
+
+bool Http2Session::Receive(std::string_view bytes) {
+  const ssize_t taken =
+      nghttp2_session_mem_recv(session_.get(), reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+  return taken == static_cast<ssize_t>(bytes.size());
+}
+
+std::string_view Http2Session::NextOutput() {
+  const uint8_t* bytes = nullptr;
+  const ssize_t size = nghttp2_session_mem_send(session_.get(), &bytes);
+  return size <= 0 ? std::string_view() : TextOf(bytes, static_cast<size_t>(size));
+}
+
+bool Http2Session::finished() const {
+  return nghttp2_session_want_read(session_.get()) == 0 && nghttp2_session_want_write(session_.get()) == 0;
+}
+
+size_t Http2Session::waiting_frames() const { return nghttp2_session_get_outbound_queue_size(session_.get()); }
+
+void Http2Session::Respond(int32_t stream_id, const std::vector<HeaderField>& headers, bool has_body) {
+  const std::vector<nghttp2_nv> values = NameValues(headers);
+  const nghttp2_data_provider body = {.source = {.ptr = nullptr}, .read_callback = ReadOutput};
+  nghttp2_submit_response(session_.get(), stream_id, values.data(), values.size(), has_body ? &body : nullptr);
+}
+
+void Http2Session::SendTrailers(int32_t stream_id, const std::vector<HeaderField>& trailers) {
+  const std::vector<nghttp2_nv> values = NameValues(trailers);
+  nghttp2_submit_trailer(session_.get(), stream_id, values.data(), values.size());
+}
+
+void Http2Session::Resume(int32_t stream_id) { nghttp2_session_resume_data(session_.get(), stream_id); }
+
+void Http2Session::Reset(int32_t stream_id, uint32_t error_code) {
+  nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, stream_id, error_code);
+}
+
+void Http2Session::Consume(int32_t stream_id, size_t bytes) {
+  nghttp2_session_consume(session_.get(), stream_id, bytes);
+}
+
+void Http2Session::GoAway() {
+  nghttp2_submit_goaway(session_.get(), NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session_.get()),
+                        NGHTTP2_NO_ERROR, nullptr, 0);
+}
+
+void Http2Session::Farewell(uint32_t error_code, std::string_view debug_data) {
+  nghttp2_submit_goaway(session_.get(), NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session_.get()),
+                        error_code, reinterpret_cast<const uint8_t*>(debug_data.data()), debug_data.size());
+}
+
+}  // namespace rnicd::rpc

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/mutex.h"
+#include "base/unique_fd.h"
+#include "daemon/rpc/budget.h"
+#include "daemon/rpc/connection.h"
+#include "daemon/rpc/event_loop.h"
+#include "daemon/rpc/limits.h"
+#include "daemon/rpc/server_call.h"
+
+namespace rnicd::rpc {
+
+// Serves gRPC on sockets that somebody else has accepted, on a fixed number of threads.
+// Lifetime: the destructor ends all connections, with their last responses, then the threads. What the handlers use
+//           outlives it.
+// Threads:  safe.
+class Server {
+ public:
+  // Errors: those of EventLoop::Start.
+  static absl::StatusOr<std::unique_ptr<Server>> Start(uint32_t threads, const Limits& limits);
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  // Serves a connected, non-blocking socket until the client leaves or the connection is closed. `owner` names who
+  // shares a budget with this connection.
+  std::shared_ptr<Connection> Serve(UniqueFd socket, const std::string& owner, std::shared_ptr<CallHandler> handler);
+  // Connections that have not ended.
+  size_t connections();
+  // Bytes that requests and responses take now.
+  uint64_t used_bytes() const { return budget_->used(); }
+
+ private:
+  Server(std::vector<std::shared_ptr<EventLoop>> loops, const Limits& limits);
+  std::shared_ptr<Budget> BudgetOf(const std::string& owner) RNICD_REQUIRES(mutex_);
+  void OnEnd(const Connection& connection);
+  // Returns memory to the kernel soon, once ended connections have freed much of it.
+  void ScheduleTrim(const Connection& ended) RNICD_REQUIRES(mutex_);
+
+  static constexpr size_t kOwnersMin = 64;
+
+  const Limits limits_;
+  const std::shared_ptr<Budget> budget_;
+
+  Mutex mutex_;
+  ConditionVariable changed_;
+  size_t next_loop_ RNICD_GUARDED_BY(mutex_) = 0;
+  std::unordered_map<const Connection*, std::shared_ptr<Connection>> connections_ RNICD_GUARDED_BY(mutex_);
+  std::unordered_map<std::string, std::weak_ptr<Budget>> owners_ RNICD_GUARDED_BY(mutex_);
+  size_t owners_to_prune_ RNICD_GUARDED_BY(mutex_) = kOwnersMin;
+  // About what connections have freed since the last trim.
+  uint64_t freed_bytes_ RNICD_GUARDED_BY(mutex_) = 0;
+  bool trim_scheduled_ RNICD_GUARDED_BY(mutex_) = false;
+
+  std::vector<std::shared_ptr<EventLoop>> loops_;
+};
+
+}  // namespace rnicd::rpc

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "daemon/rpc/budget.h"
+#include "daemon/rpc/event_loop.h"
+#include "daemon/rpc/status.h"
+
+namespace rnicd::rpc {
+
+class Connection;
+
+// One call of a client, from the arrival of its whole request: the way to answer it.
+// Lifetime: shared; may outlive its connection and the server, which then ignore the answer. Keeps what its request
+//           costs charged.
+// Threads:  Begin, Write and Finish from any; the rest only inside CallHandler::OnCall.
+class ServerCall {
+ public:
+  ServerCall(std::shared_ptr<EventLoop> loop, std::weak_ptr<Connection> connection, int32_t stream_id, std::string path,
+             std::string message, BudgetCharge charge)
+      : loop_(std::move(loop)),
+        connection_(std::move(connection)),
+        stream_id_(stream_id),
+        path_(std::move(path)),
+        message_(std::move(message)),
+        charge_(std::move(charge)) {}
+
+  // "/rnicd.v1.MemoryService/CreateMr".
+  const std::string& path() const { return path_; }
+  // The bytes of the request's message.
+  const std::string& message() const { return message_; }
+  // Frees the bytes, but not their charge: what was parsed from them takes as much.
+  void DropMessage() { std::string().swap(message_); }
+  // Charges more bytes for what is made of the request. False when the budget has no room.
+  bool Charge(uint64_t bytes);
+
+  // Called on the loop's thread, at most once, when the client has given up: a reset, a deadline, a closed connection.
+  // Not called after Finish.
+  void SetOnCancel(std::function<void()> on_cancel) { on_cancel_ = std::move(on_cancel); }
+  // Called on the loop's thread whenever everything that was written is on its way to the client.
+  void SetOnWritten(std::function<void()> on_written) { on_written_ = std::move(on_written); }
+
+  // Streams: confirms the call to the client before its first message.
+  void Begin();
+  // Streams: sends a message. The caller waits for SetOnWritten's callback before it writes again.
+  void Write(std::string message);
+  // Ends the call, after `message` for a unary call that succeeds. Only the first counts.
+  void Finish(Status status, std::string message = {});
+
+ private:
+  friend class Connection;
+  // The connection has no more news for the call. Lets go of the callbacks, which may keep the call.
+  void End(bool cancelled);
+  // Runs `answer` on the loop's thread while the call is open there.
+  void OnLoop(std::function<void(Connection&)> answer);
+
+  const std::shared_ptr<EventLoop> loop_;
+  const std::weak_ptr<Connection> connection_;
+  const int32_t stream_id_;
+  const std::string path_;
+  std::string message_;
+  BudgetCharge charge_;
+  std::function<void()> on_cancel_;
+  std::function<void()> on_written_;
+};
+
+// Why the wire refuses a call before its handler runs.
+enum class Refusal : uint8_t {
+  // The message is larger than Limits::message_bytes_max.
+  kMessageTooLarge,
+  // A budget has no room for the message.
+  kOverBudget,
+  // The message is compressed.
+  kCompressed,
+  // The request has no message, a second one, or ends inside of it.
+  kMessageCount,
+  // The request did not arrive whole in time.
+  kIncomplete,
+  // grpc-timeout is not a timeout.
+  kTimeoutMalformed,
+};
+
+// Receives the calls of one connection.
+// Lifetime: shared by the connection's calls. Threads: the loop's; must not block.
+class CallHandler {
+ public:
+  virtual ~CallHandler() = default;
+  virtual void OnCall(const std::shared_ptr<ServerCall>& call) = 0;
+  // How a refused call ends. `bytes` is what was too much, or 0.
+  virtual Status StatusOf(Refusal refusal, uint64_t bytes) = 0;
+};
+
+}  // namespace rnicd::rpc

@@ -1,0 +1,124 @@
+#include "daemon/rpc/server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "daemon/rpc/server_fixture_test.h"
+
+namespace rnicd::rpc {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::ElementsAre;
+
+class PatientTest : public ServerTest {
+ protected:
+  PatientTest() : ServerTest({.last_words = std::chrono::hours(1)}) {}
+};
+
+class ClosingTest : public ServerTest {
+ protected:
+  ClosingTest() : ServerTest({.last_words = milliseconds(30)}) {}
+};
+
+TEST_F(PatientTest, CloseLetsRunningCallsEndAndTakesNoNewOnes) {
+  TestClient client(Connect());
+  const int32_t unary = client.Call("/hold");
+  const int32_t stream = client.Call("/stream");
+  const auto calls = handler_->TakeHeld(client, 2);
+  connection_->Close();
+  ASSERT_TRUE(client.Until([&] { return client.goaway().has_value(); }));
+  EXPECT_EQ(client.goaway()->first, uint32_t{NGHTTP2_NO_ERROR});
+  calls[1]->Write("the cause");
+  calls[1]->Finish({});
+  calls[0]->Finish({}, "in time");
+  EXPECT_TRUE(client.UntilHungUp());
+  EXPECT_THAT(client.Of(unary).Messages(), ElementsAre("in time"));
+  EXPECT_THAT(client.Of(stream).Messages(), ElementsAre("the cause"));
+  EXPECT_EQ(client.Of(stream).Field("grpc-status"), "0");
+  EXPECT_EQ(handler_->cancelled(), 0);
+}
+
+TEST_F(PatientTest, CloseOfAnIdleConnectionIsAtOnce) {
+  TestClient client(Connect());
+  ExpectEchoes(client);
+  client.Send(client.Open("/echo"), PrefixOf(10), false);  // Half a request has no response.
+  connection_->Close();
+  EXPECT_TRUE(client.UntilHungUp());
+  EXPECT_TRUE(client.goaway().has_value());
+  connection_->Close();
+}
+
+TEST_F(ClosingTest, CallsThatDoNotEndAreCancelledByClose) {
+  TestClient client(Connect());
+  const int32_t stream_id = client.Call("/hold");
+  const auto calls = handler_->TakeHeld(client, 1);
+  connection_->Close();
+  EXPECT_TRUE(client.UntilHungUp());
+  EXPECT_FALSE(client.Of(stream_id).closed);
+  EXPECT_TRUE(Eventually([&] { return handler_->cancelled() == 1; }));
+  calls.front()->Finish({});
+}
+
+TEST_F(ClosingTest, AClientThatDoesNotReadDoesNotDelayClose) {
+  TestClient client(Connect(), {{NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 8 << 20}});
+  nghttp2_session_set_local_window_size(client.session(), NGHTTP2_FLAG_NONE, 0, 8 << 20);
+  ExpectEchoes(client);
+  client.Call("/large", "4000000");
+  ASSERT_TRUE(client.Flush());
+  ASSERT_TRUE(Eventually([&] { return handler_->begun() == 2; }));
+  connection_->Close();
+  EXPECT_TRUE(Eventually([&] { return server_->used_bytes() == 0; }));
+  EXPECT_TRUE(client.UntilHungUp());
+}
+
+TEST_F(ServerTest, AClientThatLeavesCancelsItsCalls) {
+  {
+    TestClient client(Connect());
+    client.Call("/hold");
+    client.Call("/stream");
+    client.Send(client.Open("/echo"), PrefixOf(1000) + "half", false);
+    handler_->TakeHeld(client, 2);
+  }
+  EXPECT_TRUE(Eventually([&] { return handler_->cancelled() == 2; }));
+}
+
+TEST_F(ClosingTest, TheDestructorEndsConnectionsAndCallsOutliveIt) {
+  std::vector<std::unique_ptr<TestClient>> clients;
+  std::vector<std::shared_ptr<ServerCall>> calls;
+  for (int count = 0; count < 5; ++count) {
+    clients.push_back(std::make_unique<TestClient>(Connect()));
+    clients.back()->Call(count % 2 == 0 ? "/hold" : "/stream", std::string(1000, 'x'));
+    calls.push_back(handler_->TakeHeld(*clients.back(), 1).front());
+  }
+  const UniqueFd silent = Connect();
+  server_.reset();
+  EXPECT_EQ(handler_->cancelled(), 5);
+  for (const auto& client : clients) {
+    EXPECT_TRUE(client->UntilHungUp());
+    EXPECT_TRUE(client->goaway().has_value());
+  }
+  EXPECT_EQ(calls.front()->message().size(), 1000u);
+  for (const auto& call : calls) {
+    call->Write("nobody");
+    call->Finish({}, "listens");
+  }
+  connection_->Close();
+}
+
+TEST_F(ServerTest, WhatTheServersThreadsServeIsSharedAmongThem) {
+  const std::unique_ptr<Server> server = *Server::Start(3, {});
+  std::vector<std::unique_ptr<TestClient>> clients;
+  for (int count = 0; count < 10; ++count) {
+    std::array<int, 2> ends = {-1, -1};
+    ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()), 0);
+    server->Serve(UniqueFd(ends[0]), std::to_string(count), handler_);
+    clients.push_back(std::make_unique<TestClient>(UniqueFd(ends[1])));
+  }
+  for (const auto& client : clients) {
+    ExpectEchoes(*client);
+  }
+}
+
+}  // namespace
+}  // namespace rnicd::rpc

@@ -1,0 +1,410 @@
+#pragma once
+
+// Shared by this folder's tests: a client on nghttp2's client side, and a handler whose calls end as their path says.
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nghttp2/nghttp2.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/unique_fd.h"
+#include "daemon/rpc/message_reader.h"
+#include "daemon/rpc/server.h"
+#include "daemon/rpc/server_call.h"
+
+namespace rnicd::rpc {
+
+// Only a failing test waits this long.
+inline constexpr std::chrono::seconds kTimeout{20};
+
+// True as soon as the condition holds; false when it does not hold within kTimeout.
+inline bool Eventually(const std::function<bool()>& condition) {
+  const Instant deadline = std::chrono::steady_clock::now() + kTimeout;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > deadline) {
+      return false;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
+}
+
+// Something that another thread says once.
+class Signal {
+ public:
+  void Set() {
+    MutexLock lock(mutex_);
+    set_ = true;
+    changed_.NotifyAll();
+  }
+  bool Wait() {
+    const Instant deadline = std::chrono::steady_clock::now() + kTimeout;
+    MutexLock lock(mutex_);
+    while (!set_) {
+      if (!changed_.WaitUntil(mutex_, deadline)) {
+        return set_;
+      }
+    }
+    return true;
+  }
+
+ private:
+  Mutex mutex_;
+  ConditionVariable changed_;
+  bool set_ RNICD_GUARDED_BY(mutex_) = false;
+};
+
+// What came back on a stream.
+struct Response {
+  // Headers and trailers.
+  std::map<std::string, std::string> fields;
+  std::string data;
+  // HEADERS frames.
+  int header_blocks = 0;
+  bool closed = false;
+  // Code of the server's RST_STREAM, or of the stream's end.
+  uint32_t error_code = 0;
+
+  std::string Field(const std::string& name) const {
+    const auto found = fields.find(name);
+    return found == fields.end() ? "" : found->second;
+  }
+  // The messages that have arrived whole.
+  std::vector<std::string> Messages() const {
+    std::vector<std::string> messages;
+    for (std::string_view left = data; left.size() >= 5;) {
+      MessageReader reader;
+      reader.Add(left);
+      reader.Accept();
+      reader.Add(left);
+      if (!reader.complete()) {
+        break;
+      }
+      messages.push_back(reader.TakeMessage());
+    }
+    return messages;
+  }
+};
+
+// One connection. Sends and receives only inside Flush and Until.
+// Threads: one.
+class TestClient {
+ public:
+  using Fields = std::vector<std::pair<std::string, std::string>>;
+
+  // `settings` are the client's own.
+  explicit TestClient(UniqueFd socket, const std::vector<nghttp2_settings_entry>& settings = {})
+      : socket_(std::move(socket)), session_(nullptr, &nghttp2_session_del) {
+    nghttp2_session_callbacks* callbacks = nullptr;
+    nghttp2_session_callbacks_new(&callbacks);
+    nghttp2_session_callbacks_set_on_header_callback(callbacks, OnHeader);
+    nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, OnFrame);
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, OnData);
+    nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, OnClose);
+    nghttp2_session* session = nullptr;
+    nghttp2_session_client_new(&session, callbacks, this);
+    nghttp2_session_callbacks_del(callbacks);
+    session_.reset(session);
+    nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, settings.data(), settings.size());
+  }
+
+  // Headers of a call, without a message.
+  int32_t Open(const std::string& path, const Fields& more = {}, const std::string& method = "POST",
+               const std::string& content_type = "application/grpc") {
+    Fields fields = {
+        {":method", method}, {":scheme", "http"}, {":path", path}, {":authority", "localhost"}, {"te", "trailers"}};
+    if (!content_type.empty()) {
+      fields.emplace_back("content-type", content_type);
+    }
+    fields.insert(fields.end(), more.begin(), more.end());
+    std::vector<nghttp2_nv> values;
+    for (auto& [name, value] : fields) {
+      values.push_back({reinterpret_cast<uint8_t*>(name.data()), reinterpret_cast<uint8_t*>(value.data()), name.size(),
+                        value.size(), NGHTTP2_NV_FLAG_NONE});
+    }
+    const nghttp2_data_provider body = {.source = {.ptr = nullptr}, .read_callback = ReadRequest};
+    return nghttp2_submit_request(session_.get(), nullptr, values.data(), values.size(), &body, nullptr);
+  }
+  // Bytes of the stream's body.
+  void Send(int32_t stream_id, std::string_view bytes, bool last = true) {
+    Request& request = requests_[stream_id];
+    request.bytes.append(bytes);
+    request.last = last;
+    nghttp2_session_resume_data(session_.get(), stream_id);
+  }
+  int32_t Call(const std::string& path, const std::string& message = "", const Fields& more = {}) {
+    const int32_t stream_id = Open(path, more);
+    Send(stream_id, PrefixOf(message.size()) + message);
+    return stream_id;
+  }
+  void Cancel(int32_t stream_id) {
+    nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, stream_id, NGHTTP2_CANCEL);
+  }
+  nghttp2_session* session() { return session_.get(); }
+
+  // Sends without receiving; false when the socket takes no more within `limit`, or the server has gone.
+  bool Flush(std::chrono::milliseconds limit = kTimeout) {
+    for (;;) {
+      const uint8_t* bytes = nullptr;
+      if (unsent_.empty()) {
+        const ssize_t size = nghttp2_session_mem_send(session_.get(), &bytes);
+        if (size <= 0) {
+          return true;
+        }
+        unsent_.assign(reinterpret_cast<const char*>(bytes), static_cast<size_t>(size));
+      }
+      const ssize_t sent = send(socket_.get(), unsent_.data(), unsent_.size(), MSG_NOSIGNAL);
+      if (sent > 0) {
+        unsent_.erase(0, static_cast<size_t>(sent));
+      } else if (errno != EAGAIN || !WaitFor(POLLOUT, limit)) {
+        return false;
+      }
+    }
+  }
+  // Sends and receives until the condition holds; false when it does not within kTimeout.
+  bool Until(const std::function<bool()>& condition) {
+    const Instant deadline = std::chrono::steady_clock::now() + kTimeout;
+    while (Flush(std::chrono::milliseconds(0)) || !hung_up_) {
+      if (condition()) {
+        return true;
+      }
+      if (hung_up_ || std::chrono::steady_clock::now() > deadline) {
+        return false;
+      }
+      // The condition may be another thread's doing.
+      WaitFor(unsent_.empty() ? POLLIN : POLLIN | POLLOUT, std::chrono::milliseconds(2));
+      Receive();
+    }
+    return condition();
+  }
+  bool UntilClosed(int32_t stream_id) {
+    return Until([&] { return responses_[stream_id].closed; });
+  }
+  bool UntilHungUp() {
+    return Until([&] { return hung_up_; });
+  }
+  const Response& Of(int32_t stream_id) { return responses_[stream_id]; }
+  // The response of a call that is made now.
+  Response Result(const std::string& path, const std::string& message = "", const Fields& more = {}) {
+    const int32_t stream_id = Call(path, message, more);
+    EXPECT_TRUE(UntilClosed(stream_id));
+    return Of(stream_id);
+  }
+  // Code and text of the last GOAWAY.
+  const std::optional<std::pair<uint32_t, std::string>>& goaway() const { return goaway_; }
+
+ private:
+  struct Request {
+    std::string bytes;
+    bool last = false;
+  };
+
+  static TestClient& Self(void* user_data) { return *static_cast<TestClient*>(user_data); }
+  static int OnHeader(nghttp2_session* /*session*/, const nghttp2_frame* frame, const uint8_t* name, size_t name_size,
+                      const uint8_t* value, size_t value_size, uint8_t /*flags*/, void* user_data) {
+    Self(user_data).responses_[frame->hd.stream_id].fields[{reinterpret_cast<const char*>(name), name_size}] = {
+        reinterpret_cast<const char*>(value), value_size};
+    return 0;
+  }
+  static int OnFrame(nghttp2_session* /*session*/, const nghttp2_frame* frame, void* user_data) {
+    if (frame->hd.type == NGHTTP2_HEADERS) {
+      ++Self(user_data).responses_[frame->hd.stream_id].header_blocks;
+    } else if (frame->hd.type == NGHTTP2_GOAWAY) {
+      Self(user_data).goaway_.emplace(
+          frame->goaway.error_code,
+          std::string(reinterpret_cast<const char*>(frame->goaway.opaque_data), frame->goaway.opaque_data_len));
+    }
+    return 0;
+  }
+  static int OnData(nghttp2_session* /*session*/, uint8_t /*flags*/, int32_t stream_id, const uint8_t* bytes,
+                    size_t size, void* user_data) {
+    Self(user_data).responses_[stream_id].data.append(reinterpret_cast<const char*>(bytes), size);
+    return 0;
+  }
+  static int OnClose(nghttp2_session* /*session*/, int32_t stream_id, uint32_t error_code, void* user_data) {
+    Self(user_data).responses_[stream_id].closed = true;
+    Self(user_data).responses_[stream_id].error_code = error_code;
+    return 0;
+  }
+  static ssize_t ReadRequest(nghttp2_session* /*session*/, int32_t stream_id, uint8_t* buffer, size_t size,
+                             uint32_t* flags, nghttp2_data_source* /*source*/, void* user_data) {
+    Request& request = Self(user_data).requests_[stream_id];
+    const size_t bytes = std::min(size, request.bytes.size());
+    std::copy_n(request.bytes.data(), bytes, buffer);
+    request.bytes.erase(0, bytes);
+    if (request.bytes.empty() && request.last) {
+      *flags |= NGHTTP2_DATA_FLAG_EOF;
+    } else if (bytes == 0) {
+      return NGHTTP2_ERR_DEFERRED;
+    }
+    return static_cast<ssize_t>(bytes);
+  }
+  bool WaitFor(int what, std::chrono::milliseconds limit) const {
+    pollfd watched = {.fd = socket_.get(), .events = static_cast<int16_t>(what), .revents = 0};
+    return poll(&watched, 1, static_cast<int>(limit.count())) == 1;
+  }
+  void Receive() {
+    std::array<uint8_t, 65536> buffer;
+    const ssize_t size = recv(socket_.get(), buffer.data(), buffer.size(), 0);
+    if (size > 0) {
+      nghttp2_session_mem_recv(session_.get(), buffer.data(), static_cast<size_t>(size));
+    } else if (size == 0 || errno != EAGAIN) {
+      hung_up_ = true;
+    }
+  }
+
+  const UniqueFd socket_;
+  std::unique_ptr<nghttp2_session, decltype(&nghttp2_session_del)> session_;
+  std::map<int32_t, Request> requests_;
+  std::map<int32_t, Response> responses_;
+  std::string unsent_;
+  std::optional<std::pair<uint32_t, std::string>> goaway_;
+  bool hung_up_ = false;
+};
+
+// /echo ends with its message, /fail with status 5, /hold when the test says, /count after as many messages as the
+// request says, /large after one of as many bytes, /write after a message that it does not ask about.
+class TestHandler final : public CallHandler {
+ public:
+  void OnCall(const std::shared_ptr<ServerCall>& call) override {
+    const std::string& path = call->path();
+    MutexLock lock(mutex_);
+    ++begun_;
+    if (path == "/echo") {
+      call->Finish({}, call->message());
+    } else if (path == "/fail") {
+      call->Finish({.code = 5, .message = call->message(), .details = "details"});
+    } else if (path == "/count") {
+      Count(call);
+    } else if (path == "/large") {
+      call->Finish({}, std::string(std::stoul(call->message()), 'x'));
+    } else if (path == "/write") {
+      call->Write("one");
+      call->Finish({});
+    } else {
+      if (path == "/stream") {
+        call->Begin();
+      }
+      call->SetOnCancel([this] {
+        MutexLock cancel_lock(mutex_);
+        ++cancelled_;
+      });
+      held_.push_back(call);
+    }
+  }
+  Status StatusOf(Refusal refusal, uint64_t bytes) override {
+    return {.code = 100 + static_cast<int>(refusal), .message = std::to_string(bytes)};
+  }
+
+  // Takes as many held calls as soon as the client has made them.
+  std::vector<std::shared_ptr<ServerCall>> TakeHeld(TestClient& client, size_t count) {
+    EXPECT_TRUE(client.Until([&] { return held() == count; }));
+    MutexLock lock(mutex_);
+    return std::exchange(held_, {});
+  }
+  // True.
+  bool DropHeld() {
+    std::vector<std::shared_ptr<ServerCall>> dropped;  // Destroyed without the lock.
+    MutexLock lock(mutex_);
+    dropped.swap(held_);
+    return true;
+  }
+  size_t held() {
+    MutexLock lock(mutex_);
+    return held_.size();
+  }
+  size_t begun() {
+    MutexLock lock(mutex_);
+    return begun_;
+  }
+  int cancelled() {
+    MutexLock lock(mutex_);
+    return cancelled_;
+  }
+
+ private:
+  static void Count(const std::shared_ptr<ServerCall>& call) {
+    const auto left = std::make_shared<int>(std::stoi(call->message()));
+    // The call outlives its callbacks.
+    const auto next = [raw = call.get(), left] {
+      if (*left == 0) {
+        raw->Finish({});
+      } else {
+        raw->Write(std::to_string((*left)--));
+      }
+    };
+    call->SetOnWritten(next);
+    call->Begin();
+    next();
+  }
+
+  Mutex mutex_;
+  size_t begun_ RNICD_GUARDED_BY(mutex_) = 0;
+  int cancelled_ RNICD_GUARDED_BY(mutex_) = 0;
+  std::vector<std::shared_ptr<ServerCall>> held_ RNICD_GUARDED_BY(mutex_);
+};
+
+// What TestHandler::StatusOf says.
+inline std::string CodeOf(Refusal refusal) { return std::to_string(100 + static_cast<int>(refusal)); }
+
+// What a client sends first.
+inline constexpr char kPreface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+// True once the server has hung up on a client that sends nothing more.
+inline bool HangsUp(const UniqueFd& socket) {
+  std::array<char, 4096> buffer;
+  pollfd watched = {.fd = socket.get(), .events = POLLIN, .revents = 0};
+  while (poll(&watched, 1, static_cast<int>(std::chrono::milliseconds(kTimeout).count())) == 1) {
+    if (recv(socket.get(), buffer.data(), buffer.size(), 0) <= 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// A server whose budget is as it was when the test ends.
+class ServerTest : public testing::Test {
+ protected:
+  explicit ServerTest(const Limits& limits = {}) : server_(*Server::Start(1, limits)) {}
+  ~ServerTest() override {
+    // What the test's calls cost is returned, also by calls that it did not take from the handler.
+    if (server_ != nullptr) {
+      EXPECT_TRUE(Eventually([&] { return handler_->DropHeld() && server_->used_bytes() == 0; }))
+          << server_->used_bytes();
+    }
+  }
+
+  // The client's end of a connection that is served.
+  UniqueFd Connect() {
+    std::array<int, 2> ends = {-1, -1};
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()), 0);
+    connection_ = server_->Serve(UniqueFd(ends[0]), "owner", handler_);
+    return UniqueFd(ends[1]);
+  }
+  static void ExpectEchoes(TestClient& client) {
+    EXPECT_THAT(client.Result("/echo", "still there").Messages(), testing::ElementsAre("still there"));
+  }
+
+  const std::shared_ptr<TestHandler> handler_ = std::make_shared<TestHandler>();
+  std::unique_ptr<Server> server_;
+  // The last one.
+  std::shared_ptr<Connection> connection_;
+};
+
+}  // namespace rnicd::rpc

@@ -1,0 +1,170 @@
+#include "daemon/rpc/server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "daemon/rpc/server_fixture_test.h"
+
+namespace rnicd::rpc {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::ElementsAre;
+
+constexpr char kEmptySettings[] = "\0\0\0\x04\0\0\0\0\0";
+
+class SmallServerTest : public ServerTest {
+ protected:
+  SmallServerTest() : ServerTest({.calls_max = 4, .idle_frames_max = 20, .connection_bytes = 100'000}) {}
+};
+
+TEST_F(SmallServerTest, ACallAboveTheLimitIsRefusedForAnotherTry) {
+  TestClient client(Connect());
+  std::vector<int32_t> streams;
+  for (int count = 0; count < 4; ++count) {
+    streams.push_back(client.Call("/hold"));
+  }
+  const int32_t fifth = client.Call("/echo");
+  ASSERT_TRUE(client.Flush()) << "before it knows the server's settings";
+  ASSERT_TRUE(client.UntilClosed(fifth));
+  const auto calls = handler_->TakeHeld(client, 4);
+  EXPECT_EQ(client.Of(fifth).error_code, uint32_t{NGHTTP2_REFUSED_STREAM});
+  calls.front()->Finish({});
+  ASSERT_TRUE(client.UntilClosed(streams.front()));
+  ExpectEchoes(client);
+}
+
+TEST_F(SmallServerTest, AMessageOverTheBudgetIsRefusedAndTheBudgetReturns) {
+  TestClient client(Connect());
+  EXPECT_EQ(client.Result("/echo", std::string(100'000, 'x')).Field("grpc-status"), CodeOf(Refusal::kOverBudget));
+  const int32_t held = client.Call("/hold", std::string(60'000, 'x'));
+  const auto calls = handler_->TakeHeld(client, 1);
+  EXPECT_EQ(client.Result("/echo", std::string(60'000, 'x')).Field("grpc-status"), CodeOf(Refusal::kOverBudget));
+  // Another connection has a budget of its own.
+  TestClient other(Connect());
+  EXPECT_EQ(other.Result("/echo", std::string(60'000, 'x')).Field("grpc-status"), "0");
+  client.Cancel(held);
+  ExpectEchoes(client);
+  EXPECT_GT(server_->used_bytes(), 60'000u) << "the handler still has it";
+}
+
+TEST_F(SmallServerTest, AHandlerMayChargeWhatItMakesOfARequest) {
+  TestClient client(Connect());
+  client.Call("/hold");
+  {
+    const auto call = handler_->TakeHeld(client, 1).front();
+    EXPECT_TRUE(call->Charge(50'000));
+    EXPECT_FALSE(call->Charge(50'000));
+    call->Finish({});
+  }
+  EXPECT_TRUE(Eventually([&] { return server_->used_bytes() == 0; }));
+}
+
+class RequestTimeoutTest : public ServerTest {
+ protected:
+  RequestTimeoutTest() : ServerTest({.request_timeout = milliseconds(30)}) {}
+};
+
+TEST_F(RequestTimeoutTest, HalfSentMessagesTimeOut) {
+  TestClient client(Connect());
+  std::vector<int32_t> streams = {client.Open("/echo")};
+  for (const char* part : {"", "half"}) {
+    streams.push_back(client.Open("/echo"));
+    client.Send(streams.back(), PrefixOf(30'000) + part, false);
+  }
+  for (const int32_t stream_id : streams) {
+    ASSERT_TRUE(client.UntilClosed(stream_id));
+    EXPECT_EQ(client.Of(stream_id).Field("grpc-status"), CodeOf(Refusal::kIncomplete));
+  }
+  ExpectEchoes(client);
+}
+
+class GreetingTest : public ServerTest {
+ protected:
+  GreetingTest() : ServerTest({.greeting_timeout = milliseconds(30)}) {}
+};
+
+TEST_F(GreetingTest, AClientThatSaysNothingIsHungUpOn) { EXPECT_TRUE(HangsUp(Connect())); }
+
+TEST_F(GreetingTest, AClientThatNeverAcknowledgesTheSettingsIsHungUpOn) {
+  const UniqueFd socket = Connect();
+  const std::string bytes = kPreface + std::string(kEmptySettings, 9);
+  ASSERT_EQ(send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
+  EXPECT_TRUE(HangsUp(socket));
+}
+
+TEST_F(RequestTimeoutTest, ACallThatRunsIsNotLate) {
+  TestClient client(Connect());
+  const int32_t stream_id = client.Call("/hold");
+  const auto calls = handler_->TakeHeld(client, 1);
+  // As long as three half-sent requests in turn may take.
+  for (int count = 0; count < 3; ++count) {
+    ASSERT_TRUE(client.UntilClosed(client.Open("/echo")));
+  }
+  calls.front()->Finish({}, "late");
+  ASSERT_TRUE(client.UntilClosed(stream_id));
+  EXPECT_THAT(client.Of(stream_id).Messages(), ElementsAre("late"));
+}
+
+TEST_F(SmallServerTest, AClientThatOnlyPingsIsSentAway) {
+  TestClient client(Connect());
+  ExpectEchoes(client);
+  for (int count = 0; count < 21; ++count) {
+    nghttp2_submit_ping(client.session(), NGHTTP2_FLAG_NONE, nullptr);
+  }
+  EXPECT_TRUE(client.UntilHungUp());
+  ASSERT_TRUE(client.goaway().has_value());
+  EXPECT_EQ(*client.goaway(), (std::pair<uint32_t, std::string>(NGHTTP2_ENHANCE_YOUR_CALM, "too_many_pings")));
+}
+
+TEST_F(SmallServerTest, ResponsesPayForPings) {
+  TestClient client(Connect());
+  for (int count = 0; count < 30; ++count) {
+    for (int ping = 0; ping < 10; ++ping) {
+      nghttp2_submit_ping(client.session(), NGHTTP2_FLAG_NONE, nullptr);
+    }
+    ExpectEchoes(client);
+  }
+}
+
+// Each of the updates lets a byte of the response pass.
+TEST_F(SmallServerTest, AClientWithATinyWindowGetsItsResponse) {
+  TestClient client(Connect(), {{NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 1}});
+  EXPECT_THAT(client.Result("/echo", std::string(200, 'x')).Messages(), ElementsAre(std::string(200, 'x')));
+}
+
+TEST_F(SmallServerTest, AClientWhoseCallsAreAllRefusedIsSentAway) {
+  TestClient client(Connect());
+  for (int count = 0; count < 4 + 21; ++count) {
+    client.Call("/hold");
+  }
+  client.Flush();  // Before it knows the server's settings.
+  EXPECT_TRUE(client.UntilHungUp());
+}
+
+class UnreadTest : public ServerTest {
+ protected:
+  UnreadTest() : ServerTest({.unread_bytes_max = 65536, .connection_bytes = 1 << 20}) {}
+};
+
+// Its requests stay in the socket, where nobody pays for them, instead of being refused.
+TEST_F(UnreadTest, AClientThatDoesNotReadIsNotReadFromUntilItReads) {
+  TestClient client(Connect(), {{NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 1 << 20}});
+  nghttp2_session_set_local_window_size(client.session(), NGHTTP2_FLAG_NONE, 0, 64 << 20);
+  ExpectEchoes(client);
+  // Headers are not subject to flow control.
+  const TestClient::Fields large_header = {{"name", std::string(8192, 'x')}};
+  std::vector<int32_t> streams;
+  while (streams.size() < 200 && client.Flush(milliseconds(50))) {
+    streams.push_back(client.Call("/large", "50000", large_header));
+  }
+  EXPECT_LT(streams.size(), 200u);
+  EXPECT_LE(server_->used_bytes(), uint64_t{1} << 20U);
+  for (const int32_t stream_id : streams) {
+    ASSERT_TRUE(client.UntilClosed(stream_id));
+    ASSERT_EQ(client.Of(stream_id).Field("grpc-status"), "0");
+  }
+}
+
+}  // namespace
+}  // namespace rnicd::rpc

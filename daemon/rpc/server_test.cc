@@ -1,0 +1,261 @@
+#include "daemon/rpc/server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "daemon/rpc/server_fixture_test.h"
+
+namespace rnicd::rpc {
+namespace {
+
+using testing::ElementsAre;
+
+// --- calls ---
+
+TEST_F(ServerTest, AUnaryCallHasHeadersAMessageAndTrailers) {
+  TestClient client(Connect());
+  for (const std::string& message : {std::string(), std::string("hello"), std::string(4U << 20U, 'x')}) {
+    const Response response = client.Result("/echo", message);
+    EXPECT_EQ(response.Field(":status"), "200");
+    EXPECT_EQ(response.Field("content-type"), "application/grpc");
+    EXPECT_EQ(response.Field("grpc-status"), "0");
+    EXPECT_EQ(response.header_blocks, 2);
+    EXPECT_EQ(response.Messages(), std::vector{message});
+  }
+}
+
+TEST_F(ServerTest, AFailureIsTrailersOnly) {
+  TestClient client(Connect());
+  const Response response = client.Result("/fail", "né 100%");
+  EXPECT_EQ(response.header_blocks, 1);
+  EXPECT_EQ(response.Field(":status"), "200");
+  EXPECT_EQ(response.Field("content-type"), "application/grpc");
+  EXPECT_EQ(response.Field("grpc-status"), "5");
+  EXPECT_EQ(response.Field("grpc-message"), "n%c3%a9 100%25");
+  EXPECT_EQ(response.Field("grpc-status-details-bin"), "ZGV0YWlscw");
+  EXPECT_EQ(response.data, "");
+}
+
+TEST_F(ServerTest, AStreamHasItsMessagesInOrder) {
+  TestClient client(Connect());
+  const Response response = client.Result("/count", "100");
+  ASSERT_EQ(response.Messages().size(), 100u);
+  EXPECT_EQ(response.Messages().front(), "100");
+  EXPECT_EQ(response.Messages().back(), "1");
+  EXPECT_EQ(response.Field("grpc-status"), "0");
+}
+
+TEST_F(ServerTest, AStreamMayPause) {
+  TestClient client(Connect());
+  const int32_t stream_id = client.Call("/stream");
+  const auto call = handler_->TakeHeld(client, 1).front();
+  EXPECT_TRUE(client.Until([&] { return client.Of(stream_id).header_blocks == 1; })) << "confirmed before a message";
+  for (const char* message : {"one", "two"}) {
+    call->Write(message);
+    EXPECT_TRUE(client.Until([&] {
+      return client.Of(stream_id).Messages().size() > 0 && client.Of(stream_id).Messages().back() == message;
+    }));
+    ExpectEchoes(client);
+  }
+  call->Finish({.code = 9, .message = "enough"});
+  EXPECT_TRUE(client.UntilClosed(stream_id));
+  EXPECT_EQ(client.Of(stream_id).Field("grpc-status"), "9");
+  EXPECT_EQ(client.Of(stream_id).header_blocks, 2);
+}
+
+TEST_F(ServerTest, AHandlerNeedNotAskWhetherItsMessageIsOnItsWay) {
+  TestClient client(Connect());
+  EXPECT_THAT(client.Result("/write").Messages(), ElementsAre("one"));
+}
+
+TEST_F(ServerTest, AThousandCallsAtATimeAreServed) {
+  TestClient client(Connect());
+  std::vector<int32_t> streams;
+  for (int count = 0; count < 1000; ++count) {
+    streams.push_back(client.Call("/echo", std::to_string(count)));
+  }
+  for (size_t index = 0; index < streams.size(); ++index) {
+    ASSERT_TRUE(client.UntilClosed(streams[index]));
+    ASSERT_THAT(client.Of(streams[index]).Messages(), ElementsAre(std::to_string(index)));
+  }
+}
+
+TEST_F(ServerTest, ThreadsMayAnswerAllAtATime) {
+  TestClient client(Connect());
+  std::vector<int32_t> streams;
+  for (int count = 0; count < 100; ++count) {
+    streams.push_back(client.Call("/hold"));
+  }
+  const auto calls = handler_->TakeHeld(client, streams.size());
+  std::vector<std::thread> threads;
+  for (size_t part = 0; part < 4; ++part) {
+    threads.emplace_back([&calls, part] {
+      for (size_t index = part; index < calls.size(); index += 2) {  // Each call by two threads.
+        calls[index]->Finish({}, "done");
+      }
+    });
+  }
+  for (const int32_t stream_id : streams) {
+    ASSERT_TRUE(client.UntilClosed(stream_id));
+    EXPECT_THAT(client.Of(stream_id).Messages(), ElementsAre("done"));
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+}
+
+// --- cancelling and deadlines ---
+
+TEST_F(ServerTest, ACallThatIsCancelledBeforeItIsWholeNeverBegins) {
+  TestClient client(Connect());
+  const int32_t stream_id = client.Open("/echo");
+  client.Send(stream_id, PrefixOf(10) + "half", false);
+  ExpectEchoes(client);
+  client.Cancel(stream_id);
+  ExpectEchoes(client);
+  EXPECT_EQ(handler_->begun(), 2u);
+  EXPECT_TRUE(Eventually([&] { return server_->used_bytes() == 0; }));
+}
+
+TEST_F(ServerTest, ACancelIsToldToTheCall) {
+  TestClient client(Connect());
+  for (const char* path : {"/hold", "/stream"}) {
+    const int32_t stream_id = client.Call(path);
+    const auto call = handler_->TakeHeld(client, 1).front();
+    client.Cancel(stream_id);
+    ExpectEchoes(client);
+    call->Write("nobody listens");
+    call->Finish({}, "nor now");
+  }
+  EXPECT_EQ(handler_->cancelled(), 2);
+}
+
+TEST_F(ServerTest, ADeadlineEndsACallAndIsToldToIt) {
+  TestClient client(Connect());
+  const int32_t stream_id = client.Call("/hold", "", {{"grpc-timeout", "10m"}});
+  const auto calls = handler_->TakeHeld(client, 1);
+  EXPECT_TRUE(client.UntilClosed(stream_id));
+  EXPECT_EQ(client.Of(stream_id).Field("grpc-status"), "4");
+  EXPECT_TRUE(Eventually([&] { return handler_->cancelled() == 1; }));
+}
+
+TEST_F(ServerTest, ADeadlineEndsAHalfSentCallAndAStream) {
+  TestClient client(Connect());
+  const int32_t half = client.Open("/hold", {{"grpc-timeout", "10m"}});
+  client.Send(half, PrefixOf(10) + "half", false);
+  EXPECT_TRUE(client.UntilClosed(half));
+  EXPECT_EQ(client.Of(half).Field("grpc-status"), "4");
+  const Response stream = client.Result("/stream", "", {{"grpc-timeout", "10m"}});
+  EXPECT_EQ(stream.header_blocks, 2);
+  EXPECT_EQ(stream.Field("grpc-status"), "4");
+  EXPECT_TRUE(Eventually([&] { return handler_->cancelled() == 1; }));
+}
+
+TEST_F(ServerTest, ACallThatEndsInTimeIsNotCancelled) {
+  TestClient client(Connect());
+  EXPECT_EQ(client.Result("/echo", "", {{"grpc-timeout", "1H"}}).Field("grpc-status"), "0");
+  EXPECT_EQ(client.Result("/echo", "", {{"grpc-timeout", "99999999H"}}).Field("grpc-status"), "0");
+  EXPECT_EQ(handler_->cancelled(), 0);
+}
+
+// As a client does whose calls have one deadline.
+TEST_F(ServerTest, AClientMayCancelAllItsCallsAtOnceTwice) {
+  TestClient client(Connect());
+  for (int round = 0; round < 2; ++round) {
+    std::vector<int32_t> streams;
+    for (uint32_t count = 0; count < Limits{}.calls_max; ++count) {
+      streams.push_back(client.Call("/hold"));
+    }
+    handler_->TakeHeld(client, streams.size());
+    for (const int32_t stream_id : streams) {
+      client.Cancel(stream_id);
+    }
+    ASSERT_TRUE(client.Until([&] { return handler_->cancelled() == (round + 1) * static_cast<int>(streams.size()); }));
+  }
+  ExpectEchoes(client);
+}
+
+// --- what is no call ---
+
+TEST_F(ServerTest, WhatIsNotGrpcHasAnHttpStatus) {
+  TestClient client(Connect());
+  const std::array<std::array<std::string, 3>, 5> cases = {{{"GET", "application/grpc", "405"},
+                                                            {"PUT", "application/grpc", "405"},
+                                                            {"POST", "application/json", "415"},
+                                                            {"POST", "application/grpc-web", "415"},
+                                                            {"POST", "", "415"}}};
+  for (const auto& [method, content_type, http_status] : cases) {
+    const int32_t stream_id = client.Open("/echo", {}, method, content_type);
+    ASSERT_TRUE(client.UntilClosed(stream_id));
+    EXPECT_EQ(client.Of(stream_id).Field(":status"), http_status) << method << " " << content_type;
+    EXPECT_EQ(client.Of(stream_id).error_code, uint32_t{NGHTTP2_NO_ERROR});
+  }
+  EXPECT_EQ(handler_->begun(), 0u);
+  ExpectEchoes(client);
+}
+
+TEST_F(ServerTest, ARequestIsExactlyOneMessage) {
+  TestClient client(Connect());
+  const std::string message = PrefixOf(3) + "abc";
+  for (const std::string& body : {std::string(), message.substr(0, 1), message.substr(0, 4), message.substr(0, 7),
+                                  message + "x", message + message, PrefixOf(0) + PrefixOf(0)}) {
+    const int32_t stream_id = client.Open("/echo");
+    client.Send(stream_id, body);
+    ASSERT_TRUE(client.UntilClosed(stream_id));
+    EXPECT_EQ(client.Of(stream_id).Field("grpc-status"), CodeOf(Refusal::kMessageCount)) << body.size();
+  }
+  EXPECT_EQ(handler_->begun(), 0u);
+}
+
+TEST_F(ServerTest, ACompressedMessageIsRefused) {
+  TestClient client(Connect());
+  const int32_t stream_id = client.Open("/echo", {{"grpc-encoding", "gzip"}});
+  client.Send(stream_id, "\x01" + PrefixOf(3).substr(1) + "abc");
+  ASSERT_TRUE(client.UntilClosed(stream_id));
+  EXPECT_EQ(client.Of(stream_id).Field("grpc-status"), CodeOf(Refusal::kCompressed));
+}
+
+TEST_F(ServerTest, AMalformedTimeoutIsRefused) {
+  TestClient client(Connect());
+  EXPECT_EQ(client.Result("/echo", "", {{"grpc-timeout", "soon"}}).Field("grpc-status"),
+            CodeOf(Refusal::kTimeoutMalformed));
+  ExpectEchoes(client);
+}
+
+TEST_F(ServerTest, AMessageThatIsTooLargeIsRefusedBeforeItArrives) {
+  TestClient client(Connect());
+  for (const uint32_t size : {Limits{}.message_bytes_max + 1, UINT32_MAX}) {
+    const int32_t stream_id = client.Open("/echo");
+    client.Send(stream_id, PrefixOf(size), false);
+    ASSERT_TRUE(client.UntilClosed(stream_id));
+    EXPECT_EQ(client.Of(stream_id).Field("grpc-status"), CodeOf(Refusal::kMessageTooLarge));
+    EXPECT_EQ(client.Of(stream_id).Field("grpc-message"), std::to_string(size));
+  }
+  ExpectEchoes(client);
+}
+
+TEST_F(ServerTest, HeadersAboveTheirLimitsResetTheirStreamAlone) {
+  TestClient client(Connect());
+  TestClient::Fields many;
+  for (uint32_t count = 0; count < Limits{}.header_fields_max; ++count) {
+    many.emplace_back("name", "value");
+  }
+  const TestClient::Fields large = {{"name", std::string(Limits{}.header_bytes_max, 'x')}};
+  for (const TestClient::Fields& fields : {many, large}) {
+    EXPECT_EQ(client.Result("/echo", "", fields).error_code, uint32_t{NGHTTP2_ENHANCE_YOUR_CALM});
+  }
+  EXPECT_EQ(handler_->begun(), 0u);
+  ExpectEchoes(client);
+}
+
+TEST_F(ServerTest, WhatIsNoHttp2IsHungUpOn) {
+  for (const std::string& bytes :
+       {std::string("GET / HTTP/1.1\r\n\r\n"), std::string(100'000, '\xff'), kPreface + std::string(64, '\xff')}) {
+    const UniqueFd socket = Connect();
+    send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    EXPECT_TRUE(HangsUp(socket));
+  }
+}
+
+}  // namespace
+}  // namespace rnicd::rpc

@@ -1,0 +1,90 @@
+#include "daemon/server/dispatcher.h"
+
+#include <google/protobuf/message.h>
+
+#include <functional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/status.h"
+#include "daemon/rpc/limits.h"
+#include "daemon/server/wire_status.h"
+#include "daemon/wire/message_check.h"
+
+namespace rnicd::server {
+namespace {
+
+using google::protobuf::Message;
+
+// Messages, texts and unknown fields in one request. The largest that any limit leaves useful, a batch of 16,384
+// registrations with chains, has fewer than this.
+constexpr uint64_t kPartsMax = 131'072;
+// What each of them takes at most when it is parsed, besides its bytes.
+constexpr uint64_t kPartBytes = 128;
+
+// The wire's end of a gate's call.
+class RpcEnd final : public gate::ClientEnd {
+ public:
+  explicit RpcEnd(std::shared_ptr<rpc::ServerCall> call) : call_(std::move(call)) {}
+
+  void BeginStream() override { call_->Begin(); }
+  void Write(const Message& message) override { call_->Write(message.SerializeAsString()); }
+  void SetOnWritten(std::function<void()> on_written) override { call_->SetOnWritten(std::move(on_written)); }
+  void Finish(const absl::Status& status, const Message* response) override {
+    call_->Finish(ToWireStatus(status), response == nullptr ? std::string() : response->SerializeAsString());
+  }
+
+ private:
+  const std::shared_ptr<rpc::ServerCall> call_;
+};
+
+// The request, once it is known to be well-formed and to take no more memory than is left for it.
+absl::StatusOr<std::unique_ptr<Message>> Read(const gate::Method& method, rpc::ServerCall& call) {
+  if (method.request == nullptr) {
+    return MakeError(ErrorReason::METHOD_UNKNOWN);
+  }
+  RNICD_ASSIGN_OR_RETURN(const uint64_t parts,
+                         wire::CheckMessage(*method.request->GetDescriptor(), call.message(), kPartsMax));
+  if (!call.Charge(parts * kPartBytes)) {
+    return MakeError({.reason = ErrorReason::REQUEST_BUDGET, .requested = parts * kPartBytes});
+  }
+  std::unique_ptr<Message> request(method.request->New());
+  if (!request->ParseFromString(call.message())) {
+    return MakeError(ErrorReason::MESSAGE_MALFORMED);
+  }
+  call.DropMessage();
+  return request;
+}
+
+}  // namespace
+
+void Dispatcher::OnCall(const std::shared_ptr<rpc::ServerCall>& call) {
+  const gate::Method& method = methods_.Find(call->path());
+  const std::weak_ptr<gate::Call> running = gate_.Run(method, Read(method, *call), std::make_shared<RpcEnd>(call));
+  call->SetOnCancel([running] {
+    if (const std::shared_ptr<gate::Call> cancelled = running.lock(); cancelled != nullptr) {
+      cancelled->Cancel();
+    }
+  });
+}
+
+rpc::Status Dispatcher::StatusOf(rpc::Refusal refusal, uint64_t bytes) {
+  switch (refusal) {
+    case rpc::Refusal::kMessageTooLarge:
+      return ToWireStatus(MakeError(
+          {.reason = ErrorReason::MESSAGE_TOO_LARGE, .limit = rpc::Limits{}.message_bytes_max, .requested = bytes}));
+    case rpc::Refusal::kOverBudget:
+      return ToWireStatus(MakeError({.reason = ErrorReason::REQUEST_BUDGET, .requested = bytes}));
+    case rpc::Refusal::kCompressed:
+      return ToWireStatus(MakeError(ErrorReason::MESSAGE_COMPRESSED));
+    case rpc::Refusal::kMessageCount:
+      return ToWireStatus(MakeErrorWithDetail(ErrorReason::MESSAGE_MALFORMED, "a request is exactly one message"));
+    case rpc::Refusal::kIncomplete:
+      return ToWireStatus(MakeError(ErrorReason::REQUEST_TIMEOUT));
+    case rpc::Refusal::kTimeoutMalformed:
+      return ToWireStatus(MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "grpc-timeout"));
+  }
+  return ToWireStatus(MakeError(ErrorReason::INTERNAL_FAULT));
+}
+
+}  // namespace rnicd::server

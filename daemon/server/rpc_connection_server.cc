@@ -1,0 +1,58 @@
+#include "daemon/server/rpc_connection_server.h"
+
+#include <utility>
+
+#include "base/status.h"
+#include "daemon/gate/connection_context.h"
+#include "daemon/rpc/connection.h"
+#include "daemon/server/dispatcher.h"
+
+namespace rnicd::server {
+namespace {
+
+class RpcConnection final : public transport::ServedConnection {
+ public:
+  RpcConnection(std::shared_ptr<gate::ConnectionContext> context, std::shared_ptr<rpc::Connection> connection)
+      : context_(std::move(context)), connection_(std::move(connection)) {}
+  // Returns at once; the connection says its last words by itself.
+  ~RpcConnection() override { connection_->Close(); }
+
+  void Disconnected() override { context_->Disconnected(); }
+  bool SilentSince(Instant since) const override { return context_->SilentSince(since); }
+
+ private:
+  const std::shared_ptr<gate::ConnectionContext> context_;
+  const std::shared_ptr<rpc::Connection> connection_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RpcConnectionServer>> RpcConnectionServer::Start(
+    uint32_t threads, const rpc::Limits& limits, const gate::GateServices& services, gate::MethodIndex methods,
+    core::Node& node, core::SessionRegistry& registry) {
+  RNICD_RETURN_IF_ERROR(methods.Check());
+  RNICD_ASSIGN_OR_RETURN(std::unique_ptr<rpc::Server> workloads, rpc::Server::Start(threads, limits));
+  RNICD_ASSIGN_OR_RETURN(std::unique_ptr<rpc::Server> operators, rpc::Server::Start(1, limits));
+  return std::unique_ptr<RpcConnectionServer>(new RpcConnectionServer(services, std::move(methods), node, registry,
+                                                                      std::move(workloads), std::move(operators)));
+}
+
+RpcConnectionServer::RpcConnectionServer(const gate::GateServices& services, gate::MethodIndex methods,
+                                         core::Node& node, core::SessionRegistry& registry,
+                                         std::unique_ptr<rpc::Server> workloads, std::unique_ptr<rpc::Server> operators)
+    : services_(services),
+      methods_(std::move(methods)),
+      node_(node),
+      registry_(registry),
+      workloads_(std::move(workloads)),
+      operators_(std::move(operators)) {}
+
+std::unique_ptr<transport::ServedConnection> RpcConnectionServer::Serve(UniqueFd socket, const core::Caller& caller) {
+  auto context = std::make_shared<gate::ConnectionContext>(caller, node_, registry_);
+  auto dispatcher = std::make_shared<Dispatcher>(methods_, gate::Gate(services_, context));
+  rpc::Server& server = caller.role == core::Role::kWorkload ? *workloads_ : *operators_;
+  auto connection = server.Serve(std::move(socket), transport::OwnerOf(caller), std::move(dispatcher));
+  return std::make_unique<RpcConnection>(std::move(context), std::move(connection));
+}
+
+}  // namespace rnicd::server

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "daemon/core/node.h"
+#include "daemon/core/session_registry.h"
+#include "daemon/gate/call.h"
+#include "daemon/gate/method.h"
+#include "daemon/rpc/limits.h"
+#include "daemon/rpc/server.h"
+#include "daemon/transport/front_door.h"
+
+namespace rnicd::server {
+
+// Serves every connection with a context of its own, so that the caller of each call is known by construction and one
+// client can be disconnected without affecting another.
+// Lifetime: Start's arguments outlive it, and it outlives its connections; the destructor ends what is left of them.
+class RpcConnectionServer final : public transport::ConnectionServer {
+ public:
+  // `threads` serve workloads. Errors: those of MethodIndex::Check and rpc::Server::Start.
+  static absl::StatusOr<std::unique_ptr<RpcConnectionServer>> Start(uint32_t threads, const rpc::Limits& limits,
+                                                                    const gate::GateServices& services,
+                                                                    gate::MethodIndex methods, core::Node& node,
+                                                                    core::SessionRegistry& registry);
+
+  std::unique_ptr<transport::ServedConnection> Serve(UniqueFd socket, const core::Caller& caller) override;
+
+ private:
+  RpcConnectionServer(const gate::GateServices& services, gate::MethodIndex methods, core::Node& node,
+                      core::SessionRegistry& registry, std::unique_ptr<rpc::Server> workloads,
+                      std::unique_ptr<rpc::Server> operators);
+
+  const gate::GateServices services_;
+  const gate::MethodIndex methods_;
+  core::Node& node_;
+  core::SessionRegistry& registry_;
+  // Last: their calls use the rest. Operators have a thread and a budget of their own, so that they are served whatever
+  // workloads do.
+  const std::unique_ptr<rpc::Server> workloads_;
+  const std::unique_ptr<rpc::Server> operators_;
+};
+
+}  // namespace rnicd::server

@@ -1,0 +1,31 @@
+#include "daemon/service/methods.h"
+
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "daemon/service/adapter_service.h"
+#include "daemon/service/admin_service.h"
+#include "daemon/service/health_service.h"
+#include "daemon/service/memory_service.h"
+#include "daemon/service/queue_service.h"
+#include "daemon/service/session_service.h"
+
+namespace rnicd::service {
+
+gate::MethodIndex AllMethods(core::Node& node, core::SessionRegistry& registry, ProcessControl& process,
+                             health::HealthBoard& health) {
+  std::vector<gate::Method> all;
+  const auto add = [&all](std::vector<gate::Method> methods) {
+    all.insert(all.end(), std::make_move_iterator(methods.begin()), std::make_move_iterator(methods.end()));
+  };
+  add(SessionMethods(registry));
+  add(AdapterMethods(node.provider));
+  add(MemoryMethods(node.tickets));
+  add(QueueMethods());
+  add(AdminMethods(node, registry, process));
+  add(HealthMethods(health));
+  return gate::MethodIndex(std::move(all));
+}
+
+}  // namespace rnicd::service

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "daemon/core/node.h"
+#include "daemon/core/session_registry.h"
+#include "daemon/gate/method.h"
+#include "daemon/health/health_board.h"
+#include "daemon/service/admin_process.h"
+
+namespace rnicd::service {
+
+// Every method that the daemon serves. The arguments outlive it.
+gate::MethodIndex AllMethods(core::Node& node, core::SessionRegistry& registry, ProcessControl& process,
+                             health::HealthBoard& health);
+
+}  // namespace rnicd::service

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "tests/support/child_process.h"
+#include "tests/support/temp_dir.h"
+
+namespace rnicd::bench {
+
+// A gRPC server in a process of its own that does nothing with a call but answer it: the least that a call of the same
+// client can cost.
+// Lifetime: the destructor ends the process.
+class BareEcho {
+ public:
+  // `kind` is kGrpc or kHttp2. Returns when the server accepts. Errors: kInternal when it does not.
+  static absl::StatusOr<std::unique_ptr<BareEcho>> Start(const std::string& kind);
+
+  // gRPC's own server, with the callback API and the default reactor.
+  static constexpr char kGrpc[] = "grpc";
+  // nghttp2 and nothing else, with one thread and one connection at a time.
+  static constexpr char kHttp2[] = "http2";
+
+  std::string socket_path() const { return directory_.path() + "/echo.sock"; }
+
+ private:
+  BareEcho() = default;
+
+  const test::TempDir directory_;
+  std::unique_ptr<test::ChildProcess> process_;
+};
+
+// Runs the server in this process when the arguments are those that BareEcho starts it with, and then does not return.
+void RunBareEchoIfAsked(int argc, const char* const* argv);
+
+// The servers. Each announces on its standard output that it accepts, and returns when it cannot.
+void ServeGrpcEcho(const std::string& socket_path);
+void ServeHttp2Echo(const std::string& socket_path);
+void AnnounceBareEcho();
+
+}  // namespace rnicd::bench

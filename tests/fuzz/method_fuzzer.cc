@@ -1,0 +1,135 @@
+// Messages straight into the gate's table: every method, by the bytes of its request, on two connections of a workload,
+// one of another user and one of an operator. For every input: each call ends once and never as an internal fault, what
+// the check of messages accepts can be parsed, and nothing is left.
+//
+// Input: calls, one after the other; each is a byte that selects the connection, a byte that selects the method, two
+// bytes of length, and so many bytes of a message.
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/status.h"
+#include "daemon/gate/gate.h"
+#include "daemon/service/methods.h"
+#include "daemon/wire/message_check.h"
+#include "tests/fuzz/check.h"
+#include "tests/fuzz/fuzz_daemon.h"
+#include "tests/fuzz/input.h"
+#include "tests/fuzz/node.h"
+
+namespace rnicd::fuzz {
+namespace {
+
+using google::protobuf::Message;
+
+constexpr size_t kCallsMax = 32;
+constexpr uint64_t kPartsMax = 1000;
+
+// Counts how often a call ends; tells a stream at once that it was written.
+class CountingEnd final : public gate::ClientEnd {
+ public:
+  void BeginStream() override {}
+  void Write(const Message& message) override {
+    // Bounds a stream that always has more to say.
+    if (!message.SerializeAsString().empty() && ++written_ < kCallsMax && on_written_ != nullptr) {
+      const std::function<void()> on_written = on_written_;  // A copy: the call may end inside.
+      on_written();
+    }
+  }
+  void SetOnWritten(std::function<void()> on_written) override { on_written_ = std::move(on_written); }
+  void Finish(const absl::Status& status, const Message* response) override {
+    ++ends_;
+    on_written_ = nullptr;
+    Check(status.ok() || absl::IsCancelled(status) || !FailedWith(status, ErrorReason::INTERNAL_FAULT),
+          "no call ends as an internal fault");
+    Check(response == nullptr || response->IsInitialized(), "a response can be sent");
+  }
+  int ends() const { return ends_; }
+
+ private:
+  size_t written_ = 0;
+  int ends_ = 0;
+  std::function<void()> on_written_;
+};
+
+class Methods {
+ public:
+  Methods() : process_(node_.tenants, node_.soft, node_.draining) {
+    Connect(1, 1000, core::Role::kWorkload);
+    Connect(1, 1000, core::Role::kWorkload);
+    Connect(2, 2000, core::Role::kWorkload);
+    Connect(3, 0, core::Role::kOperator);
+    Check(contexts_[0]->OpenSession("fuzz", "").ok(), "a session can be opened");
+  }
+
+  void Run(Input& input) {
+    for (size_t call = 0; call < kCallsMax && !input.empty(); ++call) {
+      const size_t connection = input.Below(contexts_.size());
+      const gate::Method& method = methods_.methods()[input.Below(methods_.methods().size())];
+      Make(connection, method, input.Text(input.Short()));
+      node_.RunOne();
+    }
+    for (const auto& call : calls_) {
+      if (const auto running = call.lock(); running != nullptr) {
+        running->Cancel();
+      }
+    }
+    node_.Settle();
+    for (const auto& context : contexts_) {
+      context->Disconnected();
+    }
+    node_.EndAll();
+    for (const auto& end : ends_) {
+      Check(end->ends() == 1, "each call ends once");
+    }
+  }
+
+ private:
+  void Connect(uint64_t process, uid_t uid, core::Role role) {
+    core::Caller caller = FuzzNode::CallerNumbered(process, uid);
+    caller.role = role;
+    contexts_.push_back(std::make_shared<gate::ConnectionContext>(caller, node_.node, node_.registry));
+  }
+
+  // No caller has a rate, so nothing is ever delayed; its thread is too slow to start for each input.
+  static gate::DelayedResponses& NoRates() {
+    static auto* const delayed_responses = new gate::DelayedResponses;
+    return *delayed_responses;
+  }
+
+  static absl::StatusOr<std::unique_ptr<Message>> Read(const gate::Method& method, const std::string& bytes) {
+    RNICD_RETURN_IF_ERROR(wire::CheckMessage(*method.request->GetDescriptor(), bytes, kPartsMax).status());
+    std::unique_ptr<Message> request(method.request->New());
+    Check(request->ParseFromString(bytes), "what the check accepts can be parsed");
+    return request;
+  }
+
+  void Make(size_t connection, const gate::Method& method, const std::string& bytes) {
+    ends_.push_back(std::make_shared<CountingEnd>());
+    const gate::GateServices services = {
+        .observer = node_.observer, .logger = logger_, .clock = node_.clock, .delayed_responses = NoRates()};
+    calls_.push_back(gate::Gate(services, contexts_[connection]).Run(method, Read(method, bytes), ends_.back()));
+  }
+
+  FuzzNode node_;
+  FakeProcess process_;
+  health::HealthBoard health_;
+  const log::Logger logger_{log::Options{.level = log::Level::kError}};
+  gate::MethodIndex methods_ = service::AllMethods(node_.node, node_.registry, process_, health_);
+  std::vector<std::shared_ptr<gate::ConnectionContext>> contexts_;
+  std::vector<std::shared_ptr<CountingEnd>> ends_;
+  std::vector<std::weak_ptr<gate::Call>> calls_;
+};
+
+}  // namespace
+}  // namespace rnicd::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  rnicd::fuzz::Input input(data, size);
+  rnicd::fuzz::Methods methods;
+  methods.Run(input);
+  return 0;
+}
