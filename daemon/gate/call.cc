@@ -33,7 +33,15 @@ Call::Call(const GateServices& services, std::shared_ptr<ConnectionContext> conn
 }
 
 Call::~Call() {
-  Finish(MakeError(ErrorReason::INTERNAL_FAULT));
+  bool dropped = false;
+  {
+    MutexLock lock(mutex_);
+    dropped = !ended_;
+  }
+  // Most calls have ended, and an error is worth several allocations.
+  if (dropped) {
+    Finish(MakeError(ErrorReason::INTERNAL_FAULT));
+  }
   connection_->CallEnded();
 }
 

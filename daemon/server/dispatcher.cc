@@ -43,6 +43,9 @@ absl::StatusOr<std::unique_ptr<Message>> Read(const gate::Method& method, rpc::S
   if (method.request == nullptr) {
     return MakeError(ErrorReason::METHOD_UNKNOWN);
   }
+  if (call.message().empty()) {
+    return std::unique_ptr<Message>(method.request->New());  // Nothing to check, and every message may be empty.
+  }
   RNICD_ASSIGN_OR_RETURN(const uint64_t parts,
                          wire::CheckMessage(*method.request->GetDescriptor(), call.message(), kPartsMax));
   if (!call.Charge(parts * kPartBytes)) {
@@ -61,6 +64,9 @@ absl::StatusOr<std::unique_ptr<Message>> Read(const gate::Method& method, rpc::S
 void Dispatcher::OnCall(const std::shared_ptr<rpc::ServerCall>& call) {
   const gate::Method& method = methods_.Find(call->path());
   const std::weak_ptr<gate::Call> running = gate_.Run(method, Read(method, *call), std::make_shared<RpcEnd>(call));
+  if (running.expired()) {
+    return;  // Most calls have ended by now.
+  }
   call->SetOnCancel([running] {
     if (const std::shared_ptr<gate::Call> cancelled = running.lock(); cancelled != nullptr) {
       cancelled->Cancel();
