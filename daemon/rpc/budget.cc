@@ -19,7 +19,7 @@ void BudgetCharge::Return() {
 }
 
 bool BudgetCharge::Grow(uint64_t bytes) {
-  if (budget_ == nullptr || !budget_->TryAdd(bytes)) {
+  if (budget_ == nullptr || (bytes > 0 && !budget_->TryAdd(bytes))) {
     return false;
   }
   bytes_ += bytes;

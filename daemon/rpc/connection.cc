@@ -219,12 +219,11 @@ void Connection::OnResponseEnded(int32_t stream_id) {
 }
 
 void Connection::OnStreamClosed(int32_t stream_id) {
-  const auto found = streams_.find(stream_id);
-  if (found == streams_.end()) {
+  const auto closed = streams_.extract(stream_id);
+  if (closed.empty()) {
     return;
   }
-  const Stream stream = std::move(found->second);
-  streams_.erase(found);
+  const Stream& stream = closed.mapped();
   ready_.erase(stream_id);
   unread_bytes_ -= stream.output.size() - stream.output_sent;
   loop_->CancelTimer(stream.deadline);
@@ -288,7 +287,7 @@ bool Connection::DispatchReady() {
 }
 
 void Connection::Dispatch(int32_t stream_id, Stream& stream) {
-  const auto call = std::make_shared<ServerCall>(loop_, weak_from_this(), stream_id, stream.headers.path(),
+  const auto call = std::make_shared<ServerCall>(loop_, weak_from_this(), stream_id, stream.headers.TakePath(),
                                                  stream.reader.TakeMessage(), std::move(stream.charge));
   stream.call = call;
   options_.handler->OnCall(call);

@@ -31,8 +31,9 @@ void Connection::SendHeaders(int32_t stream_id, Stream& stream) {
 }
 
 void Connection::AddOutput(Stream& stream, const std::string& message) {
-  stream.output.append(PrefixOf(message.size())).append(message);
-  unread_bytes_ += PrefixOf(message.size()).size() + message.size();
+  const std::string prefix = PrefixOf(message.size());
+  stream.output.append(prefix).append(message);
+  unread_bytes_ += prefix.size() + message.size();
   stream.output_charge = options_.budget->TakeAnyway(stream.output.size());
 }
 

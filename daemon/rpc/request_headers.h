@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "daemon/rpc/limits.h"
 
@@ -25,6 +26,7 @@ class RequestHeaders {
   std::optional<int> NotGrpc() const;
   // Empty for a path that is longer than any method's.
   const std::string& path() const { return path_; }
+  std::string TakePath() { return std::move(path_); }
   bool has_timeout() const { return has_timeout_; }
   // Empty when the timeout is malformed.
   std::optional<std::chrono::nanoseconds> timeout() const { return timeout_; }

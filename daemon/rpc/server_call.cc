@@ -13,7 +13,8 @@ void ServerCall::End(bool cancelled) {
   }
 }
 
-void ServerCall::OnLoop(std::function<void(Connection&)> answer) {
+template <typename Answer>
+void ServerCall::OnLoop(Answer answer) {
   if (loop_->OnThread()) {
     if (const std::shared_ptr<Connection> connection = connection_.lock(); connection != nullptr) {
       answer(*connection);

@@ -55,8 +55,9 @@ class ServerCall {
   friend class Connection;
   // The connection has no more news for the call. Lets go of the callbacks, which may keep the call.
   void End(bool cancelled);
-  // Runs `answer` on the loop's thread while the call is open there.
-  void OnLoop(std::function<void(Connection&)> answer);
+  // Runs `answer` on the loop's thread, with the connection while there is one: now, when this is the loop's thread.
+  template <typename Answer>
+  void OnLoop(Answer answer);
 
   const std::shared_ptr<EventLoop> loop_;
   const std::weak_ptr<Connection> connection_;
