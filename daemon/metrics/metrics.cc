@@ -96,7 +96,6 @@ Metrics::Metrics(std::span<const std::string_view> methods, const std::string& v
     : registry_(std::make_shared<Registry>()),
       rpcs_(CountersOf(*registry_, Metric::kRpcs)),
       refused_(CountersOf(*registry_, Metric::kConnectionsRefused)),
-      tokens_revoked_(CountersOf(*registry_, Metric::kTokensRevoked)),
       adapter_events_(CountersOf(*registry_, Metric::kAdapterEvents)),
       fast_registrations_failed_(
           CountersOf(*registry_, Metric::kFastRegistrations).Add({{"engine", "none"}, {"result", "error"}})),
@@ -139,15 +138,19 @@ void Metrics::DeclareRegistrations() {
 }
 
 void Metrics::DeclareEnds() {
-  tokens_revoked_.Add({{"cause", "deregister"}});
-  tokens_revoked_.Add({{"cause", "close"}});
+  CounterFamily& revoked = CountersOf(*registry_, Metric::kTokensRevoked);
+  const auto declare_revoked = [&](std::string_view cause) {
+    tokens_revoked_.emplace(cause, &revoked.Add({{"cause", std::string(cause)}}));
+  };
+  declare_revoked("deregister");
+  declare_revoked("close");
   CounterFamily& sessions = CountersOf(*registry_, Metric::kSessionsEnded);
   CounterFamily& bytes = CountersOf(*registry_, Metric::kReclaimedBytes);
   CounterFamily& regions = CountersOf(*registry_, Metric::kReclaimedRegions);
   for (const core::EndCause cause : core::kAllEndCauses) {
     const prometheus::Labels labels = {{"cause", std::string(core::EndCauseName(cause))}};
     ends_[static_cast<size_t>(cause)] = {&sessions.Add(labels), &bytes.Add(labels), &regions.Add(labels)};
-    tokens_revoked_.Add(labels);
+    declare_revoked(core::EndCauseName(cause));
   }
 }
 
@@ -228,7 +231,9 @@ void Metrics::OnTokensIssued(uint64_t local, uint64_t remote) {
 }
 
 void Metrics::OnTokensRevoked(uint64_t pairs, std::string_view cause) {
-  tokens_revoked_.Add({{"cause", std::string(cause)}}).Increment(static_cast<double>(pairs));
+  if (const auto counter = tokens_revoked_.find(cause); counter != tokens_revoked_.end()) {
+    counter->second->Increment(static_cast<double>(pairs));
+  }
 }
 
 void Metrics::OnCompletion(OperationType operation, NtStatus status) {

@@ -68,11 +68,12 @@ class Metrics final : public core::Observer {
 
   CounterFamily& rpcs_;
   CounterFamily& refused_;
-  CounterFamily& tokens_revoked_;
   CounterFamily& adapter_events_;
   std::unordered_map<std::string_view, std::unique_ptr<MethodCells>> methods_;
 
   std::unordered_map<uint32_t, Counter*> failures_by_reason_;
+  // The keys are in static memory.
+  std::unordered_map<std::string_view, Counter*> tokens_revoked_;
   std::array<prometheus::Histogram*, kSizeClasses> registration_durations_{};
   Counter& fast_registrations_failed_;
   Counter& local_tokens_issued_;
