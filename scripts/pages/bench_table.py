@@ -25,11 +25,18 @@ def medians(path):
     return rows
 
 
+def call_rows(rows):
+    """(name, microseconds, the most that it shall take of the bare echo on nghttp2 or None)."""
+    yield "plain Unix-socket ping-pong, 64 bytes", rows["unix/ping_pong"], None
+    yield "bare echo on nghttp2", rows["echo/http2"], None
+    yield "bare echo on gRPC's callback API", rows["echo/grpc"], None
+    yield "empty call", rows["grpc/empty_call"], 1.15
+    yield "RegisterMr or DeregisterMr by gRPC, each, 4 KiB", rows["grpc/register_deregister/4096"] / 2, 1.3
+
+
 def one_core_rows(rows):
     unit = rows["unix/ping_pong"]
-    empty = rows["grpc/empty_call"]
     yield "plain Unix-socket ping-pong, 64 bytes", unit, 1.0
-    yield "gRPC call that does nothing", empty, empty / unit
     for size, name in SIZES.items():
         core = rows[f"core/register_deregister/{size}"]
         yield f"RegisterMr + DeregisterMr in process, {name}", core, core / unit
@@ -88,8 +95,20 @@ def client_rows(rows):
         yield f"{clients} client{'s' if clients > 1 else ''}, 4 KiB: wall time per call, over all clients", pair / 2, pair / 2 / unit
 
 
+def call_table(rows):
+    unit, echo = rows["unix/ping_pong"], rows["echo/http2"]
+    lines = ["| a call, one core | us | x ping-pong | x bare nghttp2 | goal |", "|---|---:|---:|---:|---:|"]
+    for name, microseconds, goal in call_rows(rows):
+        at_most = "" if goal is None else f"{goal:.2f}"
+        lines.append(
+            f"| {name} | {microseconds:.2f} | {microseconds / unit:.2f} | {microseconds / echo:.2f} | {at_most} |"
+        )
+    return lines
+
+
 def table(folder):
-    lines = ["| one core for everything | us | x ping-pong |", "|---|---:|---:|"]
+    lines = call_table(medians(folder / "bench_calls.json"))
+    lines += ["", "| one core for everything | us | x ping-pong |", "|---|---:|---:|"]
     for name, microseconds, ratio in one_core_rows(medians(folder / "bench_one_core.json")):
         lines.append(f"| {name} | {microseconds:.2f} | {ratio:.2f} |")
     one_core = medians(folder / "bench_one_core.json")
