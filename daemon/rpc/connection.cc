@@ -84,6 +84,8 @@ void Connection::End() {
   while (!streams_.empty()) {
     OnStreamClosed(streams_.begin()->first);
   }
+  // The front door may keep this object for a moment, but not what it takes.
+  http2_.Free();
   options_.on_end(*this);
 }
 

@@ -73,6 +73,8 @@ class Http2Session {
   void GoAway();
   // Tells the client why its connection ends; the caller sends what is left and ends it.
   void Farewell(uint32_t error_code, std::string_view debug_data);
+  // Frees what the session takes. Nothing is called afterwards.
+  void Free() { session_.reset(); }
 
  private:
   struct Delete {

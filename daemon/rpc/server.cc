@@ -13,7 +13,7 @@ namespace {
 // What a connection takes besides its calls, most of it in nghttp2.
 constexpr uint64_t kConnectionBytes = 16 << 10;
 // The allocator keeps what it was given back, unless it is asked for it: after a flood, the peak for ever. Asked when
-// so much was freed, and not at once, because the front door still has the connections for a moment.
+// so much was freed, and not at once, so that many connections that end together cost one search.
 constexpr uint64_t kTrimBytes = 4 << 20;
 constexpr std::chrono::milliseconds kTrimDelay{100};
 
