@@ -110,7 +110,7 @@ bool Connection::ReadOnce() {
   if (broken_) {
     return false;
   }
-  thread_local std::array<char, kBytesAtOnce> buffer;
+  static thread_local std::array<char, kBytesAtOnce> buffer;
   const ssize_t size = recv(socket_.get(), buffer.data(), buffer.size(), 0);
   if (size <= 0) {
     return size < 0 && (errno == EAGAIN || errno == EINTR);

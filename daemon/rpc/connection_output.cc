@@ -150,7 +150,7 @@ void Connection::Flush() {
 }
 
 std::string& Connection::Gather() {
-  thread_local std::string output;
+  static thread_local std::string output;
   output.clear();
   while (output.size() < kBytesAtOnce) {
     const std::string_view bytes = http2_.NextOutput();

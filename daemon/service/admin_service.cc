@@ -98,7 +98,7 @@ absl::Status Shortened(const absl::Status& status) {
 
 // --- inspection ---
 
-absl::Status AdminHandlers::GetStatus(const v1::GetStatusRequest& request, v1::GetStatusResponse* response) {
+absl::Status AdminHandlers::GetStatus(const v1::GetStatusRequest& /*request*/, v1::GetStatusResponse* response) {
   *response = view_.Status();
   return absl::OkStatus();
 }
@@ -133,7 +133,7 @@ absl::Status AdminHandlers::ListRegions(const v1::ListRegionsRequest& request, v
   return absl::OkStatus();
 }
 
-absl::Status AdminHandlers::ListTenants(const v1::ListTenantsRequest& request, v1::ListTenantsResponse* response) {
+absl::Status AdminHandlers::ListTenants(const v1::ListTenantsRequest& /*request*/, v1::ListTenantsResponse* response) {
   for (v1::TenantInfo& tenant : view_.Tenants()) {
     *response->add_tenants() = std::move(tenant);
   }
@@ -146,7 +146,7 @@ absl::Status AdminHandlers::InspectSession(const v1::InspectSessionRequest& requ
   return absl::OkStatus();
 }
 
-absl::Status AdminHandlers::DumpState(const v1::DumpStateRequest& request, v1::DumpStateResponse* response) {
+absl::Status AdminHandlers::DumpState(const v1::DumpStateRequest& /*request*/, v1::DumpStateResponse* response) {
   RNICD_ASSIGN_OR_RETURN(*response->mutable_json(), ToJson(view_.Dump()));
   return absl::OkStatus();
 }
@@ -183,7 +183,8 @@ absl::Status AdminHandlers::SetLogLevel(const v1::SetLogLevelRequest& request, v
   return absl::OkStatus();
 }
 
-absl::Status AdminHandlers::ReloadPolicy(const v1::ReloadPolicyRequest& request, v1::ReloadPolicyResponse* response) {
+absl::Status AdminHandlers::ReloadPolicy(const v1::ReloadPolicyRequest& /*request*/,
+                                         v1::ReloadPolicyResponse* /*response*/) {
   return Shortened(process_.ReloadPolicy());
 }
 
@@ -205,14 +206,14 @@ absl::Status AdminHandlers::RevokeGrant(const v1::RevokeGrantRequest& request, v
   return absl::OkStatus();
 }
 
-absl::Status AdminHandlers::ListGrants(const v1::ListGrantsRequest& request, v1::ListGrantsResponse* response) {
+absl::Status AdminHandlers::ListGrants(const v1::ListGrantsRequest& /*request*/, v1::ListGrantsResponse* response) {
   for (v1::GrantInfo& grant : view_.Grants()) {
     *response->add_grants() = std::move(grant);
   }
   return absl::OkStatus();
 }
 
-absl::Status AdminHandlers::SetPods(const v1::SetPodsRequest& request, v1::SetPodsResponse* response) {
+absl::Status AdminHandlers::SetPods(const v1::SetPodsRequest& request, v1::SetPodsResponse* /*response*/) {
   RNICD_ASSIGN_OR_RETURN(std::vector<core::PodFacts> pods, FromWire(request));
   node_.tenants.SetPods(std::move(pods));
   return absl::OkStatus();

@@ -118,7 +118,7 @@ absl::Status BuildLam(gate::Call& call, const v1::BuildLamRequest& request, v1::
   return absl::OkStatus();
 }
 
-absl::Status ReleaseLam(gate::Call& call, const v1::ReleaseLamRequest& request, v1::ReleaseLamResponse* response) {
+absl::Status ReleaseLam(gate::Call& call, const v1::ReleaseLamRequest& request, v1::ReleaseLamResponse* /*response*/) {
   return call.session()->ReleaseLam(LogicalMappingId{request.lam_id()});
 }
 

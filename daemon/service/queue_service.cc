@@ -39,11 +39,11 @@ absl::Status CreateCq(gate::Call& call, const v1::CreateCqRequest& request, v1::
   return absl::OkStatus();
 }
 
-absl::Status ResizeCq(gate::Call& call, const v1::ResizeCqRequest& request, v1::ResizeCqResponse* response) {
+absl::Status ResizeCq(gate::Call& call, const v1::ResizeCqRequest& request, v1::ResizeCqResponse* /*response*/) {
   return call.session()->ResizeCq(CompletionQueueId{request.cq_id()}, request.cq_depth());
 }
 
-absl::Status ArmCq(gate::Call& call, const v1::ArmCqRequest& request, v1::ArmCqResponse* response) {
+absl::Status ArmCq(gate::Call& call, const v1::ArmCqRequest& request, v1::ArmCqResponse* /*response*/) {
   RNICD_ASSIGN_OR_RETURN(const core::CqNotifyType type, FromWire(request.type()));
   return call.session()->ArmCq(CompletionQueueId{request.cq_id()}, type);
 }
@@ -89,16 +89,16 @@ absl::Status QueryQp(gate::Call& call, const v1::QueryQpRequest& request, v1::Qu
   return absl::OkStatus();
 }
 
-absl::Status ConnectQp(gate::Call& call, const v1::ConnectQpRequest& request, v1::ConnectQpResponse* response) {
+absl::Status ConnectQp(gate::Call& call, const v1::ConnectQpRequest& request, v1::ConnectQpResponse* /*response*/) {
   return call.session()->ConnectQp(QueuePairId{request.qp_id()}, request.peer_address());
 }
 
 absl::Status DisconnectQp(gate::Call& call, const v1::DisconnectQpRequest& request,
-                          v1::DisconnectQpResponse* response) {
+                          v1::DisconnectQpResponse* /*response*/) {
   return call.session()->DisconnectQp(QueuePairId{request.qp_id()});
 }
 
-absl::Status Flush(gate::Call& call, const v1::FlushRequest& request, v1::FlushResponse* response) {
+absl::Status Flush(gate::Call& call, const v1::FlushRequest& request, v1::FlushResponse* /*response*/) {
   return call.session()->Flush(QueuePairId{request.qp_id()});
 }
 

@@ -21,11 +21,12 @@ absl::Status OpenSession(gate::Call& call, const v1::OpenSessionRequest& request
   return absl::OkStatus();
 }
 
-absl::Status JoinSession(gate::Call& call, const v1::JoinSessionRequest& request, v1::JoinSessionResponse* response) {
+absl::Status JoinSession(gate::Call& call, const v1::JoinSessionRequest& request,
+                         v1::JoinSessionResponse* /*response*/) {
   return call.connection().JoinSession(SessionId{request.session_id()}).status();
 }
 
-absl::Status GetSession(gate::Call& call, const v1::GetSessionRequest& request, v1::GetSessionResponse* response) {
+absl::Status GetSession(gate::Call& call, const v1::GetSessionRequest& /*request*/, v1::GetSessionResponse* response) {
   const core::Session& session = *call.session();
   response->set_session_id(session.id().value);
   response->set_label(session.label());
