@@ -1,10 +1,8 @@
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <iterator>
 #include <thread>
 #include <unordered_map>
 #include <utility>
@@ -32,11 +30,16 @@ struct QueuedJob {
 // Removes the jobs of this owner and group from a queue, and returns them in the order they were queued.
 template <typename Queue>
 std::vector<std::function<void()>> TakeJobs(Queue& queue, const JobOwner& owner) {
-  const auto first =
-      std::stable_partition(queue.begin(), queue.end(), [&](const QueuedJob& job) { return job.owner != owner; });
   std::vector<std::function<void()>> taken;
-  std::transform(first, queue.end(), std::back_inserter(taken), [](QueuedJob& job) { return std::move(job.run); });
-  queue.erase(first, queue.end());
+  Queue kept;
+  for (QueuedJob& job : queue) {
+    if (job.owner == owner) {
+      taken.push_back(std::move(job.run));
+    } else {
+      kept.push_back(std::move(job));
+    }
+  }
+  queue.swap(kept);
   return taken;
 }
 

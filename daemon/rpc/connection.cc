@@ -198,10 +198,13 @@ void Connection::AcceptLength(int32_t stream_id, Stream& stream) {
 
 void Connection::OnRequestEnds(int32_t stream_id) {
   Stream* const stream = Find(stream_id);
-  if (stream == nullptr || stream->answered) {
+  if (stream == nullptr) {
     return;
   }
   stream->complete = true;
+  if (stream->answered) {
+    return;
+  }
   if (stream->reader.complete()) {
     ready_.insert(stream_id);
   } else {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/simulation/draw_policy.h"
 #include "tests/simulation/steps.h"
@@ -132,11 +134,12 @@ void ApplyTearDown(Scene& scene, Client& client) {
 
 // The effect of the reaper's job that cancels the queued jobs of an ending session, in their order.
 void ApplyCancel(Scene& scene, Client& client) {
-  std::vector<Task>& tasks = scene.model.worker_tasks;
-  const auto first =
-      std::stable_partition(tasks.begin(), tasks.end(), [&client](const Task& task) { return task.client != &client; });
-  const std::vector<Task> cancelled(std::make_move_iterator(first), std::make_move_iterator(tasks.end()));
-  tasks.erase(first, tasks.end());
+  std::vector<Task> cancelled;
+  std::vector<Task> kept;
+  for (Task& task : scene.model.worker_tasks) {
+    (task.client == &client ? cancelled : kept).push_back(std::move(task));
+  }
+  scene.model.worker_tasks.swap(kept);
   for (const Task& task : cancelled) {
     --client.jobs;
     task.apply();
