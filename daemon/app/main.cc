@@ -61,7 +61,7 @@ int Run(rnicd::app::Config config) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // Debian builds gRPC with deadlock detection that aborts the process on a lock-order cycle.
+  // Debian builds abseil with deadlock detection that aborts the process on a lock-order cycle.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   absl::SetProgramUsageMessage(
       "owns the node's RDMA adapters and hands registered memory to processes without privilege.\n"

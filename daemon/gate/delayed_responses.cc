@@ -5,7 +5,7 @@
 namespace rnicd::gate {
 namespace {
 
-// Each entry keeps a gRPC call open, some 10 KiB. Calls above the limit are refused at once.
+// Each entry keeps a call open. Calls above the limit are refused at once.
 constexpr size_t kWaitingMax = 4096;
 
 }  // namespace

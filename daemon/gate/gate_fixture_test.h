@@ -1,6 +1,6 @@
 #pragma once
 
-// Shared fixture of the gate's tests: connections on a node, calls that go through the gate without gRPC, and a
+// Shared fixture of the gate's tests: connections on a node, calls that go through the gate without a wire, and a
 // recording observer.
 
 #include <optional>

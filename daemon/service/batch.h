@@ -58,7 +58,7 @@ inline v1::ErrorDetail ErrorOfItem(int index, const absl::Status& status) {
 }
 
 // Runs `operation` on every item in order and finishes the call with the last outcome. Outcomes have the order of the
-// items, whichever is ready first: each has its own slot. gRPC keeps `request` and `response` as long as the call.
+// items, whichever is ready first: each has its own slot. Request and response live as long as the call.
 template <typename Request, typename Response, typename Operation>
 void RunBatch(const std::shared_ptr<gate::Call>& call, const Request& request, Response* response,
               Operation operation) {

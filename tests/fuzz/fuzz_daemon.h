@@ -56,7 +56,7 @@ class FakeProcess final : public service::ProcessControl {
 };
 
 // The daemon from its connections down, real except for the process around it; the fuzzer controls time and randomness.
-// Runs the daemon's threads: workers, reapers and gRPC's.
+// Runs the daemon's threads: workers, reapers and those of the wire.
 // Lifetime: must outlive its connections. Threads: safe.
 class FuzzDaemon {
  public:

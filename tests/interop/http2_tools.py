@@ -16,6 +16,8 @@ import h2.connection
 import h2.errors
 import h2.events
 
+from run_cases import run_cases
+
 _TIMEOUT_S = 30
 _LIST_ADAPTERS = "/rnicd.v1.AdapterService/ListAdapters"
 _GRPC_HEADERS = {"content-type": "application/grpc", "te": "trailers"}
@@ -210,18 +212,5 @@ class Cases:
             raise AssertionError(done)
 
 
-def main():
-    cases = Cases(sys.argv[1])
-    failed = 0
-    for name in [name for name in vars(Cases) if not name.startswith("_")]:
-        try:
-            getattr(cases, name)()
-            print(f"{name} ok", flush=True)
-        except Exception as failure:  # a case may fail in any way
-            failed += 1
-            print(f"{name} FAILED {type(failure).__name__}: {failure}".replace("\n", " "), flush=True)
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_cases(Cases(sys.argv[1])))

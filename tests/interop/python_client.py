@@ -9,6 +9,8 @@ import time
 import grpc
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
+from run_cases import run_cases
+
 _TIMEOUT_S = 30
 _MIB = 1 << 20
 _STATUS_PENDING = 0x103
@@ -271,18 +273,5 @@ class Cases:
                 return call
 
 
-def main():
-    cases = Cases(sys.argv[1], Types(sys.argv[2]))
-    failed = 0
-    for name in [name for name in vars(Cases) if not name.startswith("_")]:
-        try:
-            getattr(cases, name)()
-            print(f"{name} ok", flush=True)
-        except Exception as failure:  # a case may fail in any way
-            failed += 1
-            print(f"{name} FAILED {type(failure).__name__}: {failure}".replace("\n", " "), flush=True)
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_cases(Cases(sys.argv[1], Types(sys.argv[2]))))
