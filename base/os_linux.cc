@@ -52,19 +52,21 @@ class LinuxOsImplementation final : public Os {
     return fd;
   }
 
+  // The seals first: the kernel answers for them alone, and a file that has none may belong to a file system whose
+  // server lets every other question wait.
   absl::StatusOr<MemoryFileFacts> Inspect(int fd) override {
-    struct stat file = {};
-    if (fstat(fd, &file) != 0) {
-      return ErrnoStatus("fstat", errno);
-    }
     MemoryFileFacts facts;
+    facts.seals = fcntl(fd, F_GET_SEALS);
+    if (facts.seals < 0) {
+      return errno == EBADF ? absl::StatusOr<MemoryFileFacts>(ErrnoStatus("fcntl(F_GET_SEALS)", errno)) : facts;
+    }
+    struct stat file = {};
     struct statfs filesystem = {};
-    if (!S_ISREG(file.st_mode) || fstatfs(fd, &filesystem) != 0) {
-      return facts;
+    if (fstat(fd, &file) != 0 || fstatfs(fd, &filesystem) != 0) {
+      return ErrnoStatus("fstat, fstatfs", errno);
     }
     facts.page_bytes = MemoryPageBytes(filesystem);
-    facts.seals = fcntl(fd, F_GET_SEALS);
-    facts.is_memory_file = facts.page_bytes != 0 && facts.seals >= 0;
+    facts.is_memory_file = facts.page_bytes != 0;
     facts.is_read_write = (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR;
     facts.size = static_cast<uint64_t>(file.st_size);
     facts.device = file.st_dev;

@@ -213,6 +213,7 @@ bool App::Stop() {
   front_door_.reset();
   connection_server_.reset();
   delayed_responses_.reset();
+  bulkhead_.reset();
 
   Step(7, "end the probes");
   prober_.reset();
@@ -270,6 +271,7 @@ void App::StartProbes() {
 
 absl::Status App::BuildFrontDoor() {
   RaiseDescriptorLimit();
+  bulkhead_ = std::make_unique<transport::Bulkhead>();
   delayed_responses_ = std::make_unique<gate::DelayedResponses>();
   const gate::GateServices services = {
       .observer = *observer_, .logger = logger_, .clock = clock_, .delayed_responses = *delayed_responses_};
@@ -277,8 +279,8 @@ absl::Status App::BuildFrontDoor() {
       connection_server_,
       server::RpcConnectionServer::Start(config_.rpc_threads, rpc::Limits{}, services,
                                          service::AllMethods(*node_, *registry_, *this, health_), *node_, *registry_));
-  front_door_ =
-      std::make_unique<transport::FrontDoor>(config_.front_door, *node_, *registry_, logger_, *connection_server_);
+  front_door_ = std::make_unique<transport::FrontDoor>(config_.front_door, *node_, *registry_, logger_, *bulkhead_,
+                                                       *connection_server_);
   return absl::OkStatus();
 }
 

@@ -50,6 +50,9 @@ ABSL_FLAG(int64_t, pending_threshold_bytes, int64_t{16} << 20,
 ABSL_FLAG(int64_t, max_connections, 4096, "connections in all; 0: no limit");
 ABSL_FLAG(int64_t, max_connections_per_uid, 1024,
           "connections of one pod or container, and outside of those of one uid; 0: no limit");
+ABSL_FLAG(int64_t, connections_per_second, 256,
+          "new connections a second of one pod or container, and outside of those of one uid; eight seconds' worth may "
+          "come at once; 0: no limit");
 ABSL_FLAG(int64_t, max_sessions, 4096, "sessions in all; 0: no limit");
 ABSL_FLAG(int64_t, max_sessions_per_uid, 1024, "sessions of one uid, without --policy_file; 0: no limit");
 ABSL_FLAG(int64_t, max_pinned_bytes, 0, "pinned bytes in all, each page once for each tenant; 0: no limit");
@@ -134,6 +137,8 @@ void ReadServices(Config& config, FlagReader& reader) {
   config.front_door.silent_timeout = reader.Milliseconds(FLAGS_silent_connection_timeout_ms, 100, kOneHourMs);
   config.front_door.max_connections = reader.Limit(FLAGS_max_connections);
   config.front_door.max_connections_per_uid = reader.Limit(FLAGS_max_connections_per_uid);
+  const uint64_t connections_per_second = reader.Limit(FLAGS_connections_per_second);
+  config.front_door.connection_rate = {.per_second = connections_per_second, .burst = 8 * connections_per_second};
   config.front_door.socket_mode = reader.Mode(FLAGS_socket_mode);
 }
 

@@ -10,49 +10,84 @@
 namespace rnicd::core {
 namespace {
 
-absl::StatusOr<UniqueFd> Transfer(const TicketTable::Entry& entry, Session& session, UniqueFd file) {
-  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<MemoryObject> memory, session.FindMemory(entry.memory));
-  if (entry.direction == FdDirection::kToClient) {
-    return memory->DuplicateFile();
-  }
-  absl::Status status = memory->Attach(std::move(file));
-  if (!status.ok()) {
-    session.DropMemory(entry.memory);
-    return status;
-  }
-  return UniqueFd();
-}
+// An entry and its session, while both exist.
+struct Redeemable {
+  TicketTable::Entry entry;
+  std::shared_ptr<Session> session;
+};
 
-absl::StatusOr<UniqueFd> Exchange(TicketTable& tickets, const FdTicket& ticket, const TicketTable::Entry& entry,
-                                  Session& session, UniqueFd file) {
-  // Before the ticket is used up: its owner can send the packet again, with the right number of descriptors.
-  if (file.valid() != (entry.direction == FdDirection::kToDaemon)) {
-    return MakeError(ErrorReason::FD_COUNT_WRONG, "fd_count");
-  }
-  RNICD_ASSIGN_OR_RETURN(const Session::Guard guard, session.Begin());
-  RNICD_RETURN_IF_ERROR(tickets.Redeem(ticket, entry.process));
-  return Transfer(entry, session, std::move(file));
-}
+bool Brings(const absl::StatusOr<UniqueFd>& file) { return !file.ok() || file->valid(); }
 
-}  // namespace
-
-absl::StatusOr<UniqueFd> ExchangeFd(Node& node, const Caller& caller, const FdTicket& ticket, UniqueFd file) {
+absl::StatusOr<Redeemable> Find(Node& node, const Caller& caller, const FdTicket& ticket) {
   const absl::StatusOr<TicketTable::Entry> entry = node.tickets.Find(ticket, caller.process);
-  const std::shared_ptr<Session> session = entry.ok() ? entry->session.lock() : nullptr;
+  std::shared_ptr<Session> session = entry.ok() ? entry->session.lock() : nullptr;
   if (session == nullptr) {
     absl::Status refused = MakeError(ErrorReason::TICKET_UNKNOWN, "fd_ticket");
     node.observer.OnDecision({.what = "fd", .caller = &caller, .status = refused});
     return refused;
   }
-  absl::StatusOr<UniqueFd> outcome = Exchange(node.tickets, ticket, *entry, *session, std::move(file));
+  return Redeemable{.entry = *entry, .session = std::move(session)};
+}
+
+void Report(Node& node, const Caller& caller, const Redeemable& found, const absl::Status& status) {
   node.observer.OnDecision({.what = "fd",
                             .caller = &caller,
-                            .tenant = session->tenant().name(),
-                            .workload = session->tenant().workload(),
-                            .session = session->id(),
-                            .object = "memory_id=" + std::to_string(entry->memory.value),
-                            .status = outcome.status(),
-                            .note = entry->direction == FdDirection::kToClient ? "to_client" : "to_daemon"});
+                            .tenant = found.session->tenant().name(),
+                            .workload = found.session->tenant().workload(),
+                            .session = found.session->id(),
+                            .object = "memory_id=" + std::to_string(found.entry.memory.value),
+                            .status = status,
+                            .note = found.entry.direction == FdDirection::kToClient ? "to_client" : "to_daemon"});
+}
+
+// Before the ticket is used up: its owner can send the packet again, with the right number of descriptors.
+absl::Status CheckDirection(const Redeemable& found, bool brings_file) {
+  return brings_file == (found.entry.direction == FdDirection::kToDaemon)
+             ? absl::OkStatus()
+             : MakeError(ErrorReason::FD_COUNT_WRONG, "fd_count");
+}
+
+absl::StatusOr<UniqueFd> Transfer(const Redeemable& found, absl::StatusOr<UniqueFd> file) {
+  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<MemoryObject> memory, found.session->FindMemory(found.entry.memory));
+  if (found.entry.direction == FdDirection::kToClient) {
+    return memory->DuplicateFile();
+  }
+  absl::Status status = file.ok() ? memory->Attach(*std::move(file)) : file.status();
+  if (!status.ok()) {
+    found.session->DropMemory(found.entry.memory);
+    return status;
+  }
+  return UniqueFd();
+}
+
+absl::StatusOr<UniqueFd> Exchange(TicketTable& tickets, const FdTicket& ticket, const Redeemable& found,
+                                  absl::StatusOr<UniqueFd> file) {
+  RNICD_RETURN_IF_ERROR(CheckDirection(found, Brings(file)));
+  RNICD_ASSIGN_OR_RETURN(const Session::Guard guard, found.session->Begin());
+  // Not the file's fault: the packet can be sent again.
+  if (FailedWith(file.status(), ErrorReason::FD_COUNT_WRONG)) {
+    return file.status();
+  }
+  RNICD_RETURN_IF_ERROR(tickets.Redeem(ticket, found.entry.process));
+  return Transfer(found, std::move(file));
+}
+
+}  // namespace
+
+absl::Status CheckFdTicket(Node& node, const Caller& caller, const FdTicket& ticket, bool brings_file) {
+  RNICD_ASSIGN_OR_RETURN(const Redeemable found, Find(node, caller, ticket));
+  absl::Status status = CheckDirection(found, brings_file);
+  if (!status.ok()) {
+    Report(node, caller, found, status);
+  }
+  return status;
+}
+
+absl::StatusOr<UniqueFd> ExchangeFd(Node& node, const Caller& caller, const FdTicket& ticket,
+                                    absl::StatusOr<UniqueFd> file) {
+  RNICD_ASSIGN_OR_RETURN(const Redeemable found, Find(node, caller, ticket));
+  absl::StatusOr<UniqueFd> outcome = Exchange(node.tickets, ticket, found, std::move(file));
+  Report(node, caller, found, outcome.status());
   return outcome;
 }
 

@@ -8,10 +8,16 @@
 
 namespace rnicd::core {
 
+// Whether ExchangeFd would look at a descriptor that comes with this ticket. A refusal is reported as one of
+// ExchangeFd. Errors: TICKET_UNKNOWN; FD_COUNT_WRONG when the ticket is for the other direction, and stays valid.
+absl::Status CheckFdTicket(Node& node, const Caller& caller, const FdTicket& ticket, bool brings_file);
+
 // Redeems a ticket: takes `file` for an import, or returns a descriptor for a fetch (an invalid one after an import).
-// An import whose file is refused releases its memory object: the owner starts over with ImportMemory. May block while
-// memory is populated; run it on a worker. Errors: TICKET_UNKNOWN; FD_COUNT_WRONG and SESSION_ENDING, which leave the
-// ticket valid; OBJECT_NOT_FOUND (released meanwhile), and those of MemoryObject::Attach and DuplicateFile.
-absl::StatusOr<UniqueFd> ExchangeFd(Node& node, const Caller& caller, const FdTicket& ticket, UniqueFd file);
+// `file` is an error when the client sent one that must not be looked at. An import whose file is refused releases its
+// memory object: the owner starts over with ImportMemory. May block while memory is populated; run it on a worker.
+// Errors: TICKET_UNKNOWN; FD_COUNT_WRONG and SESSION_ENDING, which leave the ticket valid; OBJECT_NOT_FOUND (released
+// meanwhile); that of `file`; those of MemoryObject::Attach and DuplicateFile.
+absl::StatusOr<UniqueFd> ExchangeFd(Node& node, const Caller& caller, const FdTicket& ticket,
+                                    absl::StatusOr<UniqueFd> file);
 
 }  // namespace rnicd::core

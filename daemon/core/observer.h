@@ -38,8 +38,12 @@ inline constexpr std::string_view kRefusedNoDescriptors = "out_of_descriptors";
 inline constexpr std::string_view kRefusedIdentity = "no_identity";
 inline constexpr std::string_view kRefusedRole = "not_an_operator";
 inline constexpr std::string_view kRefusedSilent = "silent";
+inline constexpr std::string_view kRefusedRate = "connection_rate";
+// Refused a moment ago, and not looked at again. Counted, but no decision.
+inline constexpr std::string_view kRefusedBackoff = "backoff";
 inline constexpr std::string_view kRefusals[] = {kRefusedLimit,    kRefusedUidLimit, kRefusedNoDescriptors,
-                                                 kRefusedIdentity, kRefusedRole,     kRefusedSilent};
+                                                 kRefusedIdentity, kRefusedRole,     kRefusedSilent,
+                                                 kRefusedRate,     kRefusedBackoff};
 
 // "process_exited": for events, metrics and logs.
 std::string_view EndCauseName(EndCause cause);

@@ -28,7 +28,7 @@ Instant Now() { return std::chrono::steady_clock::now(); }
 
 }  // namespace
 
-Connection::Connection(std::shared_ptr<EventLoop> loop, UniqueFd socket, Options options)
+Connection::Connection(std::shared_ptr<EventLoop> loop, std::shared_ptr<const UniqueFd> socket, Options options)
     : loop_(std::move(loop)),
       socket_(std::move(socket)),
       options_(std::move(options)),
@@ -41,7 +41,7 @@ Connection::Connection(std::shared_ptr<EventLoop> loop, UniqueFd socket, Options
 void Connection::Open() {
   loop_->Post([self = shared_from_this()] {
     self->interest_ = EPOLLIN;
-    self->watch_ = self->loop_->Watch(self->socket_.get(), self->interest_,
+    self->watch_ = self->loop_->Watch(self->socket_->get(), self->interest_,
                                       [self](uint32_t epoll_events) { self->OnReady(epoll_events); });
     if (self->watch_ == 0) {
       self->End();
@@ -78,9 +78,9 @@ void Connection::End() {
   loop_->Forget(watch_);
   loop_->CancelTimer(check_);
   loop_->CancelTimer(close_timer_);
-  // The front door has a descriptor of its own, so that closing this one alone would not end the connection.
-  shutdown(socket_.get(), SHUT_RDWR);
-  socket_.Reset(-1);
+  // The front door has the socket too, and may keep it for a moment.
+  shutdown(socket_->get(), SHUT_RDWR);
+  socket_.reset();
   while (!streams_.empty()) {
     OnStreamClosed(streams_.begin()->first);
   }
@@ -111,7 +111,7 @@ bool Connection::ReadOnce() {
     return false;
   }
   static thread_local std::array<char, kBytesAtOnce> buffer;
-  const ssize_t size = recv(socket_.get(), buffer.data(), buffer.size(), 0);
+  const ssize_t size = Read(buffer);
   if (size <= 0) {
     return size < 0 && (errno == EAGAIN || errno == EINTR);
   }
@@ -119,6 +119,24 @@ bool Connection::ReadOnce() {
     broken_ = true;
   }
   return true;
+}
+
+// What was looked at is what is received: nobody else reads from the socket.
+ssize_t Connection::Read(std::span<char> buffer) {
+  if (options_.refuses_descriptors) {
+    return recv(socket_->get(), buffer.data(), buffer.size(), 0);
+  }
+  iovec part = {.iov_base = buffer.data(), .iov_len = buffer.size()};
+  msghdr message = {};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  const ssize_t size = recvmsg(socket_->get(), &message, MSG_PEEK);
+  if (size > 0) {
+    // Without room for them the kernel says only that there are some.
+    return (message.msg_flags & MSG_CTRUNC) != 0 ? 0
+                                                 : recv(socket_->get(), buffer.data(), static_cast<size_t>(size), 0);
+  }
+  return size;
 }
 
 Connection::Stream* Connection::Find(int32_t stream_id) {

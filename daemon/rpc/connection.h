@@ -1,11 +1,14 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -39,11 +42,14 @@ class Connection final : public Http2Events, public std::enable_shared_from_this
     std::shared_ptr<CallHandler> handler;
     // The connection's own, below its owner's.
     std::shared_ptr<Budget> budget;
+    // True when the client cannot send descriptors. Otherwise each read looks for them first, and a connection that
+    // brings some ends: whoever receives one may be blocked by it.
+    bool refuses_descriptors = false;
     // Called once, on the loop's thread, when the connection has ended and all its calls are cancelled.
     std::function<void(const Connection&)> on_end;
   };
 
-  Connection(std::shared_ptr<EventLoop> loop, UniqueFd socket, Options options);
+  Connection(std::shared_ptr<EventLoop> loop, std::shared_ptr<const UniqueFd> socket, Options options);
 
   // Begins to serve.
   void Open();
@@ -101,6 +107,8 @@ class Connection final : public Http2Events, public std::enable_shared_from_this
   void OnReady(uint32_t epoll_events);
   // False when the client has gone.
   bool ReadOnce();
+  // What recv returns. 0 bytes, as at the end, when descriptors came with the rest.
+  ssize_t Read(std::span<char> buffer);
   void Refuse(int32_t stream_id, Refusal refusal, uint64_t bytes);
   void AcceptLength(int32_t stream_id, Stream& stream);
   void StartDeadline(int32_t stream_id, Stream& stream);
@@ -127,7 +135,7 @@ class Connection final : public Http2Events, public std::enable_shared_from_this
   void End();
 
   const std::shared_ptr<EventLoop> loop_;
-  UniqueFd socket_;
+  std::shared_ptr<const UniqueFd> socket_;
   const Options options_;
   Http2Session http2_;
 

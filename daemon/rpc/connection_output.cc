@@ -164,7 +164,7 @@ std::string& Connection::Gather() {
 
 bool Connection::Send(std::string_view bytes) {
   while (!bytes.empty()) {
-    const ssize_t sent = send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    const ssize_t sent = send(socket_->get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (sent >= 0) {
       bytes.remove_prefix(static_cast<size_t>(sent));
     } else if (errno == EAGAIN) {

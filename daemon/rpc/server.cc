@@ -47,15 +47,15 @@ Server::~Server() {
   }
 }
 
-std::shared_ptr<Connection> Server::Serve(UniqueFd socket, const std::string& owner,
-                                          std::shared_ptr<CallHandler> handler) {
+std::shared_ptr<Connection> Server::Serve(Client client, std::shared_ptr<CallHandler> handler) {
   MutexLock lock(mutex_);
-  auto budget = std::make_shared<Budget>(limits_.connection_bytes, BudgetOf(owner));
+  auto budget = std::make_shared<Budget>(limits_.connection_bytes, BudgetOf(client.owner));
   const auto connection =
-      std::make_shared<Connection>(loops_[next_loop_++ % loops_.size()], std::move(socket),
+      std::make_shared<Connection>(loops_[next_loop_++ % loops_.size()], std::move(client.socket),
                                    Connection::Options{.limits = limits_,
                                                        .handler = std::move(handler),
                                                        .budget = std::move(budget),
+                                                       .refuses_descriptors = client.refuses_descriptors,
                                                        .on_end = [this](const Connection& ended) { OnEnd(ended); }});
   connections_[connection.get()] = connection;
   connection->Open();

@@ -30,9 +30,17 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // Serves a connected, non-blocking socket until the client leaves or the connection is closed. `owner` names who
-  // shares a budget with this connection.
-  std::shared_ptr<Connection> Serve(UniqueFd socket, const std::string& owner, std::shared_ptr<CallHandler> handler);
+  // A connected, non-blocking socket.
+  struct Client {
+    std::shared_ptr<const UniqueFd> socket;
+    // See Connection::Options.
+    bool refuses_descriptors = false;
+    // Names who shares a budget with this connection.
+    std::string owner;
+  };
+
+  // Serves the socket until the client leaves or the connection is closed.
+  std::shared_ptr<Connection> Serve(Client client, std::shared_ptr<CallHandler> handler);
   // Connections that have not ended.
   size_t connections();
   // Bytes that requests and responses take now.

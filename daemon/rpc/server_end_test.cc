@@ -112,7 +112,7 @@ TEST_F(ServerTest, WhatTheServersThreadsServeIsSharedAmongThem) {
   for (int count = 0; count < 10; ++count) {
     std::array<int, 2> ends = {-1, -1};
     ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()), 0);
-    server->Serve(UniqueFd(ends[0]), std::to_string(count), handler_);
+    server->Serve({.socket = std::make_shared<const UniqueFd>(ends[0]), .owner = std::to_string(count)}, handler_);
     clients.push_back(std::make_unique<TestClient>(UniqueFd(ends[1])));
   }
   for (const auto& client : clients) {

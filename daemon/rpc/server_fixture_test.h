@@ -394,7 +394,7 @@ class ServerTest : public testing::Test {
   UniqueFd Connect() {
     std::array<int, 2> ends = {-1, -1};
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()), 0);
-    connection_ = server_->Serve(UniqueFd(ends[0]), "owner", handler_);
+    connection_ = server_->Serve({.socket = std::make_shared<const UniqueFd>(ends[0]), .owner = "owner"}, handler_);
     return UniqueFd(ends[1]);
   }
   static void ExpectEchoes(TestClient& client) {

@@ -47,11 +47,15 @@ RpcConnectionServer::RpcConnectionServer(const gate::GateServices& services, gat
       workloads_(std::move(workloads)),
       operators_(std::move(operators)) {}
 
-std::unique_ptr<transport::ServedConnection> RpcConnectionServer::Serve(UniqueFd socket, const core::Caller& caller) {
+std::unique_ptr<transport::ServedConnection> RpcConnectionServer::Serve(std::shared_ptr<const UniqueFd> socket,
+                                                                        bool refuses_descriptors,
+                                                                        const core::Caller& caller) {
   auto context = std::make_shared<gate::ConnectionContext>(caller, node_, registry_);
   auto dispatcher = std::make_shared<Dispatcher>(methods_, gate::Gate(services_, context));
   rpc::Server& server = caller.role == core::Role::kWorkload ? *workloads_ : *operators_;
-  auto connection = server.Serve(std::move(socket), transport::OwnerOf(caller), std::move(dispatcher));
+  auto connection = server.Serve(
+      {.socket = std::move(socket), .refuses_descriptors = refuses_descriptors, .owner = transport::OwnerOf(caller)},
+      std::move(dispatcher));
   return std::make_unique<RpcConnection>(std::move(context), std::move(connection));
 }
 

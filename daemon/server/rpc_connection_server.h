@@ -25,7 +25,8 @@ class RpcConnectionServer final : public transport::ConnectionServer {
                                                                     gate::MethodIndex methods, core::Node& node,
                                                                     core::SessionRegistry& registry);
 
-  std::unique_ptr<transport::ServedConnection> Serve(UniqueFd socket, const core::Caller& caller) override;
+  std::unique_ptr<transport::ServedConnection> Serve(std::shared_ptr<const UniqueFd> socket, bool refuses_descriptors,
+                                                     const core::Caller& caller) override;
 
  private:
   RpcConnectionServer(const gate::GateServices& services, gate::MethodIndex methods, core::Node& node,

@@ -23,11 +23,13 @@ bool HasStoppedSending(int socket) {
   return poll(&state, 1, /*timeout=*/0) != 0;
 }
 
-// Room for two: at most one is ever valid, and a second one proves the packet wrong without a guess.
-constexpr size_t kControlDescriptors = 2;
+// The kernel's limit for one packet. What does not fit is discarded by the kernel, at the cost of the thread that
+// reads.
+constexpr size_t kDescriptorsMax = 253;
 
+template <size_t kDescriptors>
 union ControlBuffer {
-  char bytes[CMSG_SPACE(kControlDescriptors * sizeof(int))];
+  char bytes[CMSG_SPACE(kDescriptors * sizeof(int))];
   cmsghdr alignment;
 };
 
@@ -47,19 +49,16 @@ std::vector<UniqueFd> TakeDescriptors(msghdr& message) {
   return files;
 }
 
-absl::StatusOr<FdPacket> Parse(const char* bytes, size_t size, std::vector<UniqueFd> files) {
+absl::StatusOr<FdPacket> Parse(const char* bytes, size_t size, bool brings_file) {
   v1::FdRequest request;
-  FdPacket packet;
+  FdPacket packet = {.brings_file = brings_file};
   if (!request.ParseFromArray(bytes, static_cast<int>(size)) || request.fd_ticket().size() != packet.ticket.size()) {
     return MakeError(ErrorReason::FD_PACKET_MALFORMED, "fd_ticket");
   }
-  if (files.size() > 1 || files.size() != request.fd_count()) {
+  if (request.fd_count() != (brings_file ? 1U : 0U)) {
     return MakeError(ErrorReason::FD_COUNT_WRONG, "fd_count");
   }
   std::copy(request.fd_ticket().begin(), request.fd_ticket().end(), packet.ticket.begin());
-  if (!files.empty()) {
-    packet.file = std::move(files.front());
-  }
   return packet;
 }
 
@@ -67,29 +66,45 @@ absl::StatusOr<FdPacket> Parse(const char* bytes, size_t size, std::vector<Uniqu
 
 absl::StatusOr<FdPacket> ReceiveFdPacket(int socket) {
   char bytes[kMaxFdPacketBytes];
-  ControlBuffer control = {};
   iovec part = {.iov_base = bytes, .iov_len = sizeof(bytes)};
   msghdr message = {};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
-  message.msg_control = control.bytes;
-  message.msg_controllen = sizeof(control.bytes);
-  const ssize_t size = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+  const ssize_t size = recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT);
   if (size < 0) {
     return absl::UnavailableError(strerror(errno));
   }
-  std::vector<UniqueFd> files = TakeDescriptors(message);
-  if (size == 0 && files.empty() && HasStoppedSending(socket)) {
+  // There is no room for descriptors, and a packet that is only looked at keeps them.
+  const bool brings_file = (message.msg_flags & MSG_CTRUNC) != 0;
+  if (size == 0 && !brings_file && HasStoppedSending(socket)) {
     return absl::UnavailableError("the peer closed the connection");
   }
-  // Descriptors that did not fit the buffer were closed by the kernel; those that did fit are closed here.
-  if ((message.msg_flags & MSG_CTRUNC) != 0) {
-    return MakeError(ErrorReason::FD_COUNT_WRONG, "fd_count");
+  if (!brings_file) {
+    (void)recv(socket, nullptr, 0, MSG_DONTWAIT);
   }
   if ((message.msg_flags & MSG_TRUNC) != 0) {
     return MakeError(ErrorReason::FD_PACKET_MALFORMED);
   }
-  return Parse(bytes, static_cast<size_t>(size), std::move(files));
+  return Parse(bytes, static_cast<size_t>(size), brings_file);
+}
+
+absl::StatusOr<UniqueFd> TakeFile(int socket, Os& os) {
+  ControlBuffer<kDescriptorsMax> control = {};
+  msghdr message = {};
+  message.msg_control = control.bytes;
+  message.msg_controllen = sizeof(control.bytes);
+  if (recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) < 0) {
+    return absl::UnavailableError(strerror(errno));
+  }
+  std::vector<UniqueFd> files = TakeDescriptors(message);
+  if (files.size() != 1 || (message.msg_flags & MSG_CTRUNC) != 0) {
+    return MakeError(ErrorReason::FD_COUNT_WRONG, "fd_count");
+  }
+  RNICD_ASSIGN_OR_RETURN(const MemoryFileFacts facts, os.Inspect(files.front().get()));
+  if (!facts.is_memory_file) {
+    return MakeError(ErrorReason::MEMORY_NOT_MEMORY);
+  }
+  return std::move(files.front());
 }
 
 void SendFdReply(int socket, const absl::StatusOr<UniqueFd>& outcome) {
@@ -103,7 +118,7 @@ void SendFdReply(int socket, const absl::StatusOr<UniqueFd>& outcome) {
     reply.set_message("ok");
     bytes = reply.SerializeAsString();
   }
-  ControlBuffer control = {};
+  ControlBuffer<1> control = {};
   iovec part = {.iov_base = bytes.data(), .iov_len = bytes.size()};
   msghdr message = {};
   message.msg_iov = &part;

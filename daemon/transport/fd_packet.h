@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "base/os.h"
 #include "base/unique_fd.h"
 #include "daemon/core/ticket_table.h"
 
@@ -14,13 +15,18 @@ inline constexpr size_t kMaxFdPacketBytes = 4096;
 // A packet of the fd socket that passed every format check.
 struct FdPacket {
   core::FdTicket ticket{};
-  // Descriptor of the packet; invalid when there was none.
-  UniqueFd file;
+  // True when it carries descriptors. Then it still waits in the socket, for TakeFile.
+  bool brings_file = false;
 };
 
-// Reads one packet and closes all descriptors it should not have carried.
-// Errors: FD_PACKET_MALFORMED, FD_COUNT_WRONG; kUnavailable when the peer has closed or nothing can be read.
+// Reads one packet, but takes no descriptor: what a client sends may block whoever closes it. A packet that carries
+// some stays where it is. Errors: FD_PACKET_MALFORMED, FD_COUNT_WRONG; kUnavailable when the peer has closed or nothing
+// can be read.
 absl::StatusOr<FdPacket> ReceiveFdPacket(int socket);
+
+// Takes the one descriptor of the packet that waits, and closes all others. May block for as long as the client wants;
+// what it returns does not block its owner. Errors: FD_COUNT_WRONG when the packet carries several; MEMORY_NOT_MEMORY.
+absl::StatusOr<UniqueFd> TakeFile(int socket, Os& os);
 
 // Sends an FdReply for `outcome`, with its descriptor when it has one. The reply is lost when the peer does not read.
 void SendFdReply(int socket, const absl::StatusOr<UniqueFd>& outcome);

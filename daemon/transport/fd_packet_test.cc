@@ -12,6 +12,7 @@
 #include <random>
 #include <vector>
 
+#include "base/os.h"
 #include "base/status.h"
 #include "rnicd/v1/fd_channel.pb.h"
 
@@ -32,7 +33,8 @@ std::string RequestBytes(uint32_t fd_count, size_t ticket_bytes = 16) {
 
 class FdPacketTest : public ::testing::Test {
  protected:
-  FdPacketTest() {
+  FdPacketTest() { Connect(); }
+  void Connect() {
     int ends[2];
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
     daemon_.Reset(ends[0]);
@@ -40,8 +42,8 @@ class FdPacketTest : public ::testing::Test {
   }
 
   // Sends a packet with `files` duplicates of one file attached.
-  void Send(const std::string& bytes, size_t files) {
-    const UniqueFd file(memfd_create("sent", 0));
+  void Send(const std::string& bytes, size_t files,
+            const UniqueFd& file = UniqueFd(memfd_create("sent", MFD_ALLOW_SEALING))) {
     std::vector<int> numbers(files, file.get());
     std::vector<char> control(CMSG_SPACE(files * sizeof(int)));
     iovec part = {.iov_base = const_cast<char*>(bytes.data()), .iov_len = bytes.size()};
@@ -59,13 +61,19 @@ class FdPacketTest : public ::testing::Test {
     }
     ASSERT_EQ(sendmsg(client_.get(), &message, MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size())) << strerror(errno);
   }
-  // Receives, expects this reason, and that no descriptor stays open.
+  // Receives a packet and the descriptor that it brings; invalid when it brings none.
+  absl::StatusOr<UniqueFd> Receive() {
+    RNICD_ASSIGN_OR_RETURN(const FdPacket packet, ReceiveFdPacket(daemon_.get()));
+    return packet.brings_file ? TakeFile(daemon_.get(), LinuxOs()) : UniqueFd();
+  }
+  // Receives, expects this reason, and that no descriptor stays open. Then begins anew: a packet may be left.
   void ExpectRefused(const std::string& bytes, size_t files, ErrorReason reason) {
     const size_t before = OpenDescriptors();
     Send(bytes, files);
-    const auto packet = ReceiveFdPacket(daemon_.get());
-    EXPECT_TRUE(FailedWith(packet.status(), reason)) << packet.status() << " with " << files << " files";
+    const absl::Status status = Receive().status();
+    EXPECT_TRUE(FailedWith(status, reason)) << status << " with " << files << " files";
     EXPECT_EQ(OpenDescriptors(), before) << "with " << files << " files";
+    Connect();
   }
 
   UniqueFd daemon_;
@@ -76,7 +84,7 @@ TEST_F(FdPacketTest, ARequestWithoutADescriptorIsRead) {
   Send(RequestBytes(0), 0);
   const auto packet = ReceiveFdPacket(daemon_.get());
   ASSERT_TRUE(packet.ok()) << packet.status();
-  EXPECT_FALSE(packet->file.valid());
+  EXPECT_FALSE(packet->brings_file);
   EXPECT_TRUE(std::all_of(packet->ticket.begin(), packet->ticket.end(), [](uint8_t byte) { return byte == 't'; }));
 }
 
@@ -86,8 +94,19 @@ TEST_F(FdPacketTest, ARequestWithOneDescriptorBringsIt) {
     Send(RequestBytes(1), 1);
     const auto packet = ReceiveFdPacket(daemon_.get());
     ASSERT_TRUE(packet.ok()) << packet.status();
-    EXPECT_NE(fcntl(packet->file.get(), F_GETFD) & FD_CLOEXEC, 0) << "no child of the daemon inherits it";
+    EXPECT_TRUE(packet->brings_file);
+    EXPECT_EQ(OpenDescriptors(), before) << "it stays where it is until it is wanted";
+    const auto file = TakeFile(daemon_.get(), LinuxOs());
+    ASSERT_TRUE(file.ok()) << file.status();
+    EXPECT_NE(fcntl(file->get(), F_GETFD) & FD_CLOEXEC, 0) << "no child of the daemon inherits it";
   }
+  EXPECT_EQ(OpenDescriptors(), before);
+}
+
+TEST_F(FdPacketTest, ADescriptorThatIsNoMemoryFileIsClosedAtOnce) {
+  const size_t before = OpenDescriptors();
+  Send(RequestBytes(1), 1, UniqueFd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)));
+  EXPECT_TRUE(FailedWith(Receive().status(), ErrorReason::MEMORY_NOT_MEMORY));
   EXPECT_EQ(OpenDescriptors(), before);
 }
 

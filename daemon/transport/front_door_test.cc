@@ -5,6 +5,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -29,7 +31,8 @@ std::string InPod(const std::string& uid, const std::string& id = kId) { return 
 // Records the callers it is to serve.
 class RecordingServer final : public ConnectionServer {
  public:
-  std::unique_ptr<ServedConnection> Serve(UniqueFd socket, const core::Caller& caller) override {
+  std::unique_ptr<ServedConnection> Serve(std::shared_ptr<const UniqueFd> socket, bool /*refuses_descriptors*/,
+                                          const core::Caller& caller) override {
     MutexLock lock(mutex_);
     callers_.push_back(caller);
     return std::make_unique<Served>(std::move(socket));
@@ -42,12 +45,12 @@ class RecordingServer final : public ConnectionServer {
  private:
   class Served final : public ServedConnection {
    public:
-    explicit Served(UniqueFd socket) : socket_(std::move(socket)) {}
+    explicit Served(std::shared_ptr<const UniqueFd> socket) : socket_(std::move(socket)) {}
     void Disconnected() override {}
     bool SilentSince(Instant) const override { return false; }
 
    private:
-    const UniqueFd socket_;
+    const std::shared_ptr<const UniqueFd> socket_;
   };
 
   mutable Mutex mutex_;
@@ -72,14 +75,15 @@ class FrontDoorTest : public ::testing::Test {
     std::filesystem::remove_all(root_);
   }
 
-  void Open(uint64_t max_connections_of_one, const core::WorldOptions& world = {}) {
+  void Open(uint64_t max_connections_of_one, const core::WorldOptions& world = {}, const core::Rate& rate = {}) {
     world_ = std::make_unique<core::World>(world);
     workloads_ = std::make_unique<SocketDirectory>(*SocketDirectory::Claim(root_ + "/w", 0755));
     operators_ = std::make_unique<SocketDirectory>(*SocketDirectory::Claim(root_ + "/o", 0700));
     FrontDoorOptions options;
     options.max_connections_per_uid = max_connections_of_one;
+    options.connection_rate = rate;
     options.proc_folder = root_ + "/proc";
-    door_ = std::make_unique<FrontDoor>(options, world_->node, world_->registry, logger_, server_);
+    door_ = std::make_unique<FrontDoor>(options, world_->node, world_->registry, logger_, bulkhead_, server_);
     ASSERT_TRUE(door_->Start(*workloads_, *operators_).ok());
   }
 
@@ -87,6 +91,12 @@ class FrontDoorTest : public ::testing::Test {
   UniqueFd ConnectFrom(const std::string& path, bool to_operators = false) {
     std::ofstream(root_ + "/proc/" + std::to_string(getpid()) + "/cgroup") << "0::" << path << "\n";
     const size_t decided = Decided();
+    UniqueFd fd = Connect(to_operators);
+    EXPECT_TRUE(core::Eventually([&] { return Decided() > decided; }))
+        << "the connection was neither admitted nor refused";
+    return fd;
+  }
+  UniqueFd Connect(bool to_operators = false) {
     sockaddr_un address = {};
     address.sun_family = AF_UNIX;
     const std::string socket_path =
@@ -94,8 +104,6 @@ class FrontDoorTest : public ::testing::Test {
     socket_path.copy(address.sun_path, sizeof(address.sun_path) - 1);
     UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     EXPECT_EQ(connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
-    EXPECT_TRUE(core::Eventually([&] { return Decided() > decided; }))
-        << "the connection was neither admitted nor refused";
     return fd;
   }
 
@@ -113,6 +121,7 @@ class FrontDoorTest : public ::testing::Test {
   std::string root_;
   log::Logger logger_{log::Options{}};
   RecordingServer server_;
+  Bulkhead bulkhead_;
   std::unique_ptr<core::World> world_;
   std::unique_ptr<SocketDirectory> workloads_;
   std::unique_ptr<SocketDirectory> operators_;
@@ -132,6 +141,7 @@ TEST_F(FrontDoorTest, TheLimitOnConnectionsIsForEachPodContainerAndUid) {
   const std::vector<std::string> again = {InPod(kPod, kOtherId), "/docker/" + kId, "/system.slice/cron.service"};
   for (const std::string& owner : again) {
     const size_t before = Refusals().size();
+    world_->clock.Advance(std::chrono::seconds(1));
     const UniqueFd refused = ConnectFrom(owner);
     ASSERT_EQ(Refusals().size(), before + 1) << owner;
     EXPECT_EQ(Refusals().back().note, core::kRefusedUidLimit);
@@ -148,6 +158,47 @@ TEST_F(FrontDoorTest, AConnectionThatIsClosedMakesRoomForItsPod) {
   EXPECT_TRUE(core::Eventually([&] { return door_->connections() == 0; }));
   const UniqueFd second = ConnectFrom(InPod(kPod));
   EXPECT_EQ(server_.callers().size(), 2U);
+}
+
+TEST_F(FrontDoorTest, AProcessThatWasRefusedIsTurnedAwayUnseenForAMoment) {
+  Open(1);
+  const UniqueFd first = ConnectFrom(InPod(kPod));
+  const UniqueFd refused = ConnectFrom(InPod(kPod));
+  ASSERT_EQ(Refusals().size(), 1U);
+  const UniqueFd turned_away = Connect();
+  char byte = 0;
+  EXPECT_EQ(recv(turned_away.get(), &byte, 1, 0), 0);
+  EXPECT_EQ(Refusals().size(), 1U) << "a storm of refused connections is not a storm of decisions";
+  world_->clock.Advance(ConnectBackoff::kFirst);
+  const UniqueFd refused_again = ConnectFrom(InPod(kPod));
+  EXPECT_EQ(Refusals().back().note, core::kRefusedUidLimit);
+}
+
+TEST_F(FrontDoorTest, AnOwnerThatConnectsTooFastWaitsAlone) {
+  Open(0, {}, {.per_second = 1, .burst = 2});
+  const UniqueFd first = ConnectFrom(InPod(kPod));
+  const UniqueFd second = ConnectFrom(InPod(kPod));
+  EXPECT_TRUE(Refusals().empty());
+  const UniqueFd third = ConnectFrom(InPod(kPod));
+  ASSERT_EQ(Refusals().size(), 1U);
+  EXPECT_EQ(Refusals().back().note, core::kRefusedRate);
+  world_->clock.Advance(ConnectBackoff::kFirst);
+  const UniqueFd other = ConnectFrom(InPod(kOtherPod));
+  world_->clock.Advance(std::chrono::seconds(1));
+  const UniqueFd fourth = ConnectFrom(InPod(kPod));
+  EXPECT_EQ(Refusals().size(), 1U);
+}
+
+// Without the descriptors of whoever still waits: the end of a listener must not close what they have sent.
+TEST_F(FrontDoorTest, TheEndTurnsAwayWhoStillWaitsToBeAccepted) {
+  Open(0);
+  door_->StopAccepting();
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  (root_ + "/w/" + core::kRpcSocketName).copy(address.sun_path, sizeof(address.sun_path) - 1);
+  const UniqueFd late(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  EXPECT_EQ(connect(late.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), -1);
+  EXPECT_EQ(errno, ECONNREFUSED);
 }
 
 TEST_F(FrontDoorTest, AnUnidentifiedPeerIsRefusedAndReported) {

@@ -242,24 +242,33 @@ class Exchange {
     if (packet.hangs_up) {
       sockets.client.Reset(-1);
     }
-    absl::StatusOr<transport::FdPacket> received = transport::ReceiveFdPacket(sockets.daemon.get());
+    const absl::StatusOr<transport::FdPacket> received = transport::ReceiveFdPacket(sockets.daemon.get());
     if (absl::IsUnavailable(received.status())) {
       return;
     }
-    const absl::StatusOr<UniqueFd> outcome = Redeem(packet, std::move(received));
+    const absl::StatusOr<UniqueFd> outcome = Redeem(packet, sockets.daemon.get(), received);
     transport::SendFdReply(sockets.daemon.get(), outcome);
     if (!packet.hangs_up) {
       CheckReply(sockets.client.get(), outcome);
     }
   }
 
-  absl::StatusOr<UniqueFd> Redeem(const Packet& packet, absl::StatusOr<transport::FdPacket> received) {
+  // As the daemon does it.
+  absl::StatusOr<UniqueFd> Exchange(int socket, const core::Caller& caller, const transport::FdPacket& packet) {
+    if (!packet.brings_file) {
+      return core::ExchangeFd(node_.node, caller, packet.ticket, UniqueFd());
+    }
+    RNICD_RETURN_IF_ERROR(core::CheckFdTicket(node_.node, caller, packet.ticket, /*brings_file=*/true));
+    return core::ExchangeFd(node_.node, caller, packet.ticket, transport::TakeFile(socket, node_.node.os));
+  }
+
+  absl::StatusOr<UniqueFd> Redeem(const Packet& packet, int socket,
+                                  const absl::StatusOr<transport::FdPacket>& received) {
     if (!received.ok()) {
       return received.status();
     }
     const core::Caller caller = CallerOf(packet);
-    absl::StatusOr<UniqueFd> outcome =
-        core::ExchangeFd(node_.node, caller, received->ticket, std::move(received->file));
+    absl::StatusOr<UniqueFd> outcome = Exchange(socket, caller, *received);
     Check(!FailedWith(outcome.status(), ErrorReason::INTERNAL_FAULT), "no packet causes an internal error");
     if (FailedWith(outcome.status(), ErrorReason::TICKET_UNKNOWN)) {
       return outcome;

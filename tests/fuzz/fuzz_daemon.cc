@@ -120,7 +120,8 @@ std::unique_ptr<transport::ServedConnection> FuzzDaemon::Serve(char name, Unique
   Check(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) == 0,
         "a socket pair can be created");
   client.Reset(ends[0]);
-  auto connection = server_->Serve(UniqueFd(ends[1]), CallerOf(name));
+  auto connection =
+      server_->Serve(std::make_shared<const UniqueFd>(ends[1]), /*refuses_descriptors=*/false, CallerOf(name));
   Check(connection != nullptr, "a connection is served");
   return connection;
 }

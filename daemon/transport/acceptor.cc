@@ -1,0 +1,150 @@
+#include "daemon/transport/acceptor.h"
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "base/errno_status.h"
+#include "daemon/core/observer.h"
+
+namespace rnicd::transport {
+namespace {
+
+// Connections accepted on one socket before others have their turn.
+constexpr int kAcceptsAtOnce = 16;
+constexpr int kEventsAtOnce = 4;
+// How long nobody is accepted when there is no room to refuse anybody.
+constexpr int kPauseMs = 50;
+// Sockets that wait to be closed because their clients block it. Above this nobody is accepted: each takes a
+// descriptor.
+constexpr size_t kBlockedMax = 4096;
+// In place of a door: the descriptor that wakes the thread up.
+constexpr uint64_t kWakeUp = UINT64_MAX;
+
+UniqueFd OpenSpare() { return UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
+
+}  // namespace
+
+Acceptor::Acceptor(Admission admission, core::Node& node, const log::Logger& logger, Bulkhead& closers,
+                   OnVisitor on_visitor)
+    : admission_(std::move(admission)),
+      node_(node),
+      logger_(logger),
+      closers_(closers),
+      on_visitor_(std::move(on_visitor)),
+      epoll_(epoll_create1(EPOLL_CLOEXEC)),
+      wake_up_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      spare_(OpenSpare()) {}
+
+Acceptor::~Acceptor() { Stop(); }
+
+absl::Status Acceptor::Listen(Door door, UniqueFd listener) {
+  epoll_event event = {.events = EPOLLIN, .data = {.u64 = static_cast<uint64_t>(door)}};
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, listener.get(), &event) != 0) {
+    return absl::UnavailableError(ErrnoDetail("epoll_ctl", errno));
+  }
+  listeners_[door] = std::move(listener);
+  return absl::OkStatus();
+}
+
+absl::Status Acceptor::Start() {
+  epoll_event event = {.events = EPOLLIN, .data = {.u64 = kWakeUp}};
+  if (!spare_.valid() || epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_up_.get(), &event) != 0) {
+    return absl::UnavailableError(ErrnoDetail("epoll_create1, eventfd, open", errno));
+  }
+  thread_ = std::thread([this] { Run(); });
+  return absl::OkStatus();
+}
+
+void Acceptor::Stop() {
+  if (thread_.joinable()) {
+    stopping_.store(true);
+    eventfd_write(wake_up_.get(), 1);
+    thread_.join();
+  }
+}
+
+void Acceptor::Run() {
+  std::array<epoll_event, kEventsAtOnce> events;
+  while (!stopping_.load()) {
+    const int count = epoll_wait(epoll_.get(), events.data(), kEventsAtOnce, paused_ ? kPauseMs : -1);
+    Pause(closers_.size() >= kBlockedMax);
+    for (int index = 0; index < count && !paused_; ++index) {
+      const uint64_t door = events[static_cast<size_t>(index)].data.u64;
+      if (door != kWakeUp) {
+        AcceptSome(static_cast<Door>(door));
+      }
+    }
+  }
+  for (auto& [door, listener] : listeners_) {
+    Close(std::move(listener));
+  }
+}
+
+void Acceptor::AcceptSome(Door door) {
+  for (int accepted = 0; accepted < kAcceptsAtOnce && AcceptOne(door); ++accepted) {
+  }
+}
+
+bool Acceptor::AcceptOne(Door door) {
+  const int listener = listeners_[door].get();
+  UniqueFd accepted(accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (!accepted.valid()) {
+    return errno == EMFILE || errno == ENFILE ? TurnAway(listener) : errno == EINTR || errno == ECONNABORTED;
+  }
+  auto socket = std::make_shared<ClientSocket>(std::move(accepted), closers_);
+  if (std::optional<Visitor> visitor = admission_.Judge(door, std::move(socket)); visitor.has_value()) {
+    on_visitor_(*std::move(visitor));
+  }
+  return true;
+}
+
+// Without a descriptor the connection would stay in the queue and wake this thread for ever.
+bool Acceptor::TurnAway(int listener) {
+  spare_.Reset(-1);
+  UniqueFd accepted(accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  const bool was_there = accepted.valid();
+  if (was_there) {
+    const ClientSocket turned_away(std::move(accepted), closers_);
+    ReportRefusal(node_, logger_, core::kRefusedNoDescriptors, nullptr);
+  }
+  spare_ = OpenSpare();
+  Pause(!spare_.valid());
+  return was_there && !paused_;
+}
+
+void Acceptor::Pause(bool paused) {
+  if (std::exchange(paused_, paused) != paused) {
+    for (const auto& [door, listener] : listeners_) {
+      epoll_event event = {.events = paused ? 0U : EPOLLIN, .data = {.u64 = static_cast<uint64_t>(door)}};
+      epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, listener.get(), &event);
+    }
+  }
+}
+
+// After the shutdown nobody can connect. Those who wait are taken out one by one: the close of the listener would
+// discard the descriptors that they have sent.
+void Acceptor::Close(UniqueFd listener) {
+  shutdown(listener.get(), SHUT_RDWR);
+  spare_.Reset(-1);
+  while (true) {
+    UniqueFd accepted(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!accepted.valid() && errno != EINTR && errno != ECONNABORTED) {
+      return;
+    }
+    if (accepted.valid()) {
+      const ClientSocket turned_away(std::move(accepted), closers_);
+    }
+  }
+}
+
+}  // namespace rnicd::transport

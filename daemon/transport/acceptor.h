@@ -1,0 +1,58 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <thread>
+
+#include "absl/status/statusor.h"
+#include "base/unique_fd.h"
+#include "daemon/transport/admission.h"
+#include "daemon/transport/bulkhead.h"
+
+namespace rnicd::transport {
+
+// A thread that accepts the connections of some doors, in turns, and passes those on that are let in.
+// Lifetime: what it is given outlives it. Threads: Listen before Start; Stop once more does nothing.
+class Acceptor {
+ public:
+  using OnVisitor = std::function<void(Visitor)>;
+
+  // `on_visitor` is called on the acceptor's thread.
+  Acceptor(Admission admission, core::Node& node, const log::Logger& logger, Bulkhead& closers, OnVisitor on_visitor);
+  ~Acceptor();
+
+  absl::Status Listen(Door door, UniqueFd listener);
+  // Errors: kUnavailable without descriptors.
+  absl::Status Start();
+  // Refuses whoever still waits to be accepted, and ends the thread.
+  void Stop();
+
+ private:
+  void Run();
+  void AcceptSome(Door door);
+  // False when no connection is left to accept.
+  bool AcceptOne(Door door);
+  // Accepts one with the spare descriptor, to close it. False when there is none to accept.
+  bool TurnAway(int listener);
+  // Stops to accept for a moment, or goes on.
+  void Pause(bool paused);
+  // Closes a listener and all that wait in it.
+  void Close(UniqueFd listener);
+
+  Admission admission_;
+  core::Node& node_;
+  const log::Logger& logger_;
+  Bulkhead& closers_;
+  const OnVisitor on_visitor_;
+  UniqueFd epoll_;
+  UniqueFd wake_up_;
+  // Closed to make room for one accept when no descriptor is left, so that the connection can be refused.
+  UniqueFd spare_;
+  std::map<Door, UniqueFd> listeners_;
+  bool paused_ = false;
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
+};
+
+}  // namespace rnicd::transport

@@ -1,0 +1,135 @@
+#include "daemon/transport/admission.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "daemon/core/observer.h"
+
+namespace rnicd::transport {
+namespace {
+
+constexpr size_t kRatesMin = 64;
+
+absl::StatusCode CodeOf(std::string_view refusal) {
+  if (refusal == core::kRefusedIdentity) {
+    return absl::StatusCode::kUnauthenticated;
+  }
+  if (refusal == core::kRefusedRole) {
+    return absl::StatusCode::kPermissionDenied;
+  }
+  return refusal == core::kRefusedSilent ? absl::StatusCode::kDeadlineExceeded : absl::StatusCode::kResourceExhausted;
+}
+
+// True when the client closed the connection before it was accepted. A packet that it left on the fd socket is served.
+bool HasLeft(Door door, int socket) {
+  pollfd state = {.fd = socket, .events = POLLRDHUP, .revents = 0};
+  return poll(&state, 1, /*timeout=*/0) == 1 &&
+         (door != Door::kFd || recv(socket, nullptr, 0, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT) <= 0);
+}
+
+// 0 when the process is not visible here.
+ucred CredentialsOf(int socket) {
+  ucred credentials = {};
+  socklen_t size = sizeof(credentials);
+  getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size);
+  return credentials;
+}
+
+}  // namespace
+
+std::string OwnerOf(const core::Caller& caller) {
+  if (!caller.container.pod_uid.empty()) {
+    return absl::StrCat("pod ", caller.container.pod_uid);
+  }
+  return caller.container.id.empty() ? absl::StrCat("uid ", caller.uid)
+                                     : absl::StrCat("container ", caller.container.id);
+}
+
+void ReportRefusal(core::Node& node, const log::Logger& logger, std::string_view reason, const core::Caller* caller,
+                   const absl::Status& cause) {
+  node.observer.OnConnectionRefused(reason);
+  core::Decision decision;
+  decision.what = "connection";
+  decision.caller = caller;
+  decision.status = cause.ok() ? absl::Status(CodeOf(reason), "refused at accept") : cause;
+  decision.note = reason;
+  node.observer.OnDecision(decision);
+  logger.Debug("connection refused", {{"reason", reason}, {"cause", std::string(decision.status.message())}});
+}
+
+std::optional<Visitor> Admission::Judge(Door door, std::shared_ptr<ClientSocket> socket) {
+  const ucred credentials = CredentialsOf(socket->get());
+  // Until its owner is known; all that depends on it is whose turn it is when it is closed.
+  socket->SetOwner(absl::StrCat("uid ", credentials.uid));
+  if (HasLeft(door, socket->get())) {
+    return std::nullopt;
+  }
+  if (backoff_.Holds(credentials.pid, node_.clock.Now())) {
+    node_.observer.OnConnectionRefused(core::kRefusedBackoff);
+    return std::nullopt;
+  }
+  const core::Caller* caller = nullptr;
+  std::optional<Refusal> refusal;
+  absl::StatusOr<Peer> peer;
+  if (door != Door::kOperator && places_->IsFull()) {
+    refusal = {.reason = core::kRefusedLimit, .cause = {}};
+  } else if (peer = IdentifyPeer(socket->get(), options_.rung, core::Role::kWorkload, options_.proc_folder);
+             !peer.ok()) {
+    const bool is_full = absl::IsResourceExhausted(peer.status());
+    refusal = {.reason = is_full ? core::kRefusedNoDescriptors : core::kRefusedIdentity, .cause = peer.status()};
+  } else {
+    caller = &peer->caller;
+    refusal = Check(door, *socket, peer->caller);
+  }
+  if (refusal.has_value()) {
+    if (refusal->reason != core::kRefusedNoDescriptors) {  // That is no fault of the client's.
+      backoff_.Refused(credentials.pid, node_.clock.Now());
+    }
+    ReportRefusal(node_, logger_, refusal->reason, caller, refusal->cause);
+    return std::nullopt;
+  }
+  backoff_.Admitted(credentials.pid);
+  return Visitor{.door = door, .socket = std::move(socket), .peer = *std::move(peer)};
+}
+
+std::optional<Admission::Refusal> Admission::Check(Door door, ClientSocket& socket, core::Caller& caller) {
+  socket.SetOwner(OwnerOf(caller));
+  if (door == Door::kOperator) {
+    // An operator is admitted even when workloads have taken every place.
+    const std::optional<core::Role> role = node_.tenants.RoleOf(caller, geteuid());
+    caller.role = role.value_or(core::Role::kWorkload);
+    return role ? std::nullopt : std::optional(Refusal{.reason = core::kRefusedRole, .cause = {}});
+  }
+  std::shared_ptr<void> place = places_->Take(socket.owner());
+  if (place == nullptr) {
+    return Refusal{.reason = places_->IsFull() ? core::kRefusedLimit : core::kRefusedUidLimit, .cause = {}};
+  }
+  if (IsTooFast(socket.owner())) {
+    return Refusal{.reason = core::kRefusedRate, .cause = {}};
+  }
+  socket.Keep(std::move(place));
+  return std::nullopt;
+}
+
+bool Admission::IsTooFast(const std::string& owner) {
+  if (options_.rate.per_second == 0) {
+    return false;
+  }
+  // Owners come and go with their containers. One that has been quiet is forgotten when the table has doubled.
+  if (rates_.size() >= rates_to_prune_) {
+    std::erase_if(rates_, [](const auto& entry) { return entry.second->idle(); });
+    rates_to_prune_ = 2 * rates_.size() + kRatesMin;
+  }
+  std::unique_ptr<core::RateLimiter>& rate = rates_[owner];
+  if (rate == nullptr) {
+    rate = std::make_unique<core::RateLimiter>(node_.clock, options_.rate);
+  }
+  return rate->Take().has_value();
+}
+
+}  // namespace rnicd::transport

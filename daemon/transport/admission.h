@@ -1,0 +1,82 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "absl/status/status.h"
+#include "daemon/core/caller.h"
+#include "daemon/core/node.h"
+#include "daemon/core/rate_limiter.h"
+#include "daemon/log/logger.h"
+#include "daemon/transport/client_socket.h"
+#include "daemon/transport/connect_backoff.h"
+#include "daemon/transport/peer.h"
+#include "daemon/transport/places.h"
+
+namespace rnicd::transport {
+
+enum class Door : uint8_t { kWorkload, kOperator, kFd };
+
+// Names what a caller's connections count for: its pod, else its container, else its uid. Pods commonly run with the
+// same uid, and one of them must not use up what the others need.
+std::string OwnerOf(const core::Caller& caller);
+
+// Reports that a connection was refused. `caller` is null when it is unknown. `cause` adds detail to the reason, or is
+// OK.
+void ReportRefusal(core::Node& node, const log::Logger& logger, std::string_view reason, const core::Caller* caller,
+                   const absl::Status& cause = absl::OkStatus());
+
+// A connection that was let in. Its socket knows its owner, and keeps its place.
+struct Visitor {
+  Door door = Door::kWorkload;
+  std::shared_ptr<ClientSocket> socket;
+  Peer peer;
+};
+
+// Decides who is let in, cheapest question first: a storm of connections that are refused, or have already left, costs
+// a few system calls each, and only a new one of an owner within its limits and rate costs a look into /proc.
+// Threads: one; the places are shared.
+class Admission {
+ public:
+  struct Options {
+    IdentityRung rung = IdentityRung::kPidfdOpen;
+    // New connections of one owner; operators are not limited. 0 per second means no limit.
+    core::Rate rate;
+    std::string proc_folder = "/proc";
+  };
+
+  // The node and the logger outlive this.
+  Admission(const Options& options, core::Node& node, const log::Logger& logger, std::shared_ptr<Places> places)
+      : options_(options), node_(node), logger_(logger), places_(std::move(places)) {}
+
+  // Empty when the connection is refused, or its client has left.
+  std::optional<Visitor> Judge(Door door, std::shared_ptr<ClientSocket> socket);
+
+ private:
+  struct Refusal {
+    std::string_view reason;
+    absl::Status cause;
+  };
+
+  // Sets the caller's role, and the socket's owner and place. Empty when the peer is admitted.
+  std::optional<Refusal> Check(Door door, ClientSocket& socket, core::Caller& caller);
+  bool IsTooFast(const std::string& owner);
+
+  const Options options_;
+  core::Node& node_;
+  const log::Logger& logger_;
+  const std::shared_ptr<Places> places_;
+  ConnectBackoff backoff_;
+  std::unordered_map<std::string, std::unique_ptr<core::RateLimiter>> rates_;
+  size_t rates_to_prune_ = 0;
+};
+
+}  // namespace rnicd::transport

@@ -1,0 +1,127 @@
+#include "daemon/transport/bulkhead.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rnicd::transport {
+namespace {
+
+// A job that blocks until it is released, at the latest when the test ends.
+class Blocker {
+ public:
+  ~Blocker() { Release(); }
+  Bulkhead::Job job() {
+    return [began = began_, released = released_.get_future().share()] {
+      began->set_value();
+      released.wait();
+    };
+  }
+  void WaitUntilBlocked() { began_->get_future().wait(); }
+  void Release() {
+    if (!std::exchange(is_released_, true)) {
+      released_.set_value();
+    }
+  }
+
+ private:
+  const std::shared_ptr<std::promise<void>> began_ = std::make_shared<std::promise<void>>();
+  std::promise<void> released_;
+  bool is_released_ = false;
+};
+
+void RunAndWait(Bulkhead& bulkhead, const std::string& owner) {
+  const auto done = std::make_shared<std::promise<void>>();
+  bulkhead.Run(owner, [done] { done->set_value(); });
+  done->get_future().wait();
+}
+
+TEST(Bulkhead, AnOwnerThatBlocksDelaysNobodyElse) {
+  Bulkhead bulkhead;
+  std::vector<Blocker> blockers(8);
+  for (size_t index = 0; index < blockers.size(); ++index) {
+    bulkhead.Run("hostile " + std::to_string(index), blockers[index].job());
+  }
+  for (Blocker& blocker : blockers) {
+    blocker.WaitUntilBlocked();
+  }
+  RunAndWait(bulkhead, "innocent");
+}
+
+TEST(Bulkhead, JobsOfOneOwnerRunInTheirOrderAndOneAtATime) {
+  Bulkhead bulkhead;
+  Blocker blocker;
+  bulkhead.Run("owner", blocker.job());
+  blocker.WaitUntilBlocked();
+  std::string order;
+  for (const char name : {'a', 'b', 'c'}) {
+    bulkhead.Run("owner", [&order, name] { order.push_back(name); });
+  }
+  RunAndWait(bulkhead, "other");
+  EXPECT_EQ(order, "") << "the first job is still running";
+  blocker.Release();
+  RunAndWait(bulkhead, "owner");
+  EXPECT_EQ(order, "abc");
+}
+
+TEST(Bulkhead, AnOwnerWithTooManyWaitingIsRefusedAloneAndOnlyUntilThen) {
+  Bulkhead bulkhead({.threads = 4, .waiting_of_owner = 2});
+  Blocker blocker;
+  bulkhead.Run("owner", blocker.job());
+  blocker.WaitUntilBlocked();
+  const auto nothing = [] {};
+  EXPECT_TRUE(bulkhead.TryRun("owner", nothing));
+  EXPECT_TRUE(bulkhead.TryRun("owner", nothing));
+  EXPECT_FALSE(bulkhead.TryRun("owner", nothing));
+  EXPECT_TRUE(bulkhead.TryRun("other", nothing));
+  blocker.Release();
+  RunAndWait(bulkhead, "owner");
+  EXPECT_TRUE(bulkhead.TryRun("owner", nothing));
+}
+
+TEST(Bulkhead, AboveTheLimitOfThreadsOwnersTakeTurns) {
+  Bulkhead bulkhead({.threads = 1});
+  Blocker blocker;
+  bulkhead.Run("first", blocker.job());
+  blocker.WaitUntilBlocked();
+  std::string order;
+  bulkhead.Run("second", [&order] { order.push_back('2'); });
+  bulkhead.Run("second", [&order] { order.push_back('2'); });
+  bulkhead.Run("third", [&order] { order.push_back('3'); });
+  blocker.Release();
+  RunAndWait(bulkhead, "second");
+  EXPECT_EQ(order, "232");
+}
+
+// SIGTERM ends a daemon whose clients block it.
+TEST(Bulkhead, TheEndDoesNotWaitForABlockedJob) {
+  Blocker blocker;
+  const auto behind = std::make_shared<std::promise<void>>();
+  {
+    Bulkhead bulkhead;
+    bulkhead.Run("owner", blocker.job());
+    blocker.WaitUntilBlocked();
+    bulkhead.Run("owner", [behind] { behind->set_value(); });
+  }
+  blocker.Release();
+  behind->get_future().wait();
+}
+
+TEST(Bulkhead, TheEndWaitsForJobsThatAreNotBlocked) {
+  std::atomic<int> ran{0};
+  {
+    Bulkhead bulkhead;
+    for (int index = 0; index < 100; ++index) {
+      bulkhead.Run("owner " + std::to_string(index % 7), [&ran] { ++ran; });
+    }
+  }
+  EXPECT_EQ(ran.load(), 100);
+}
+
+}  // namespace
+}  // namespace rnicd::transport

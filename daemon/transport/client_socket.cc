@@ -1,0 +1,63 @@
+#include "daemon/transport/client_socket.h"
+
+#include <sys/socket.h>
+
+#include <array>
+#include <utility>
+
+// Debian 12's headers are older than this.
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83
+#endif
+
+namespace rnicd::transport {
+namespace {
+
+int TypeOf(int socket) {
+  int type = SOCK_STREAM;
+  socklen_t size = sizeof(type);
+  getsockopt(socket, SOL_SOCKET, SO_TYPE, &type, &size);
+  return type;
+}
+
+// The kernel discards what there is no room for, and the reader waits for that. Read before the close, because a socket
+// that is closed with unread bytes takes from its client the response that it has not read yet.
+void Discard(int socket) {
+  std::array<char, 4096> bytes;
+  while (HoldsDescriptors(socket) && recv(socket, bytes.data(), bytes.size(), MSG_DONTWAIT) >= 0) {
+  }
+}
+
+}  // namespace
+
+bool RefuseDescriptors(int listener) {
+  const int off = 0;
+  return setsockopt(listener, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof(off)) == 0;
+}
+
+// A read without room for control messages that leaves everything where it is: the kernel reports that there is one,
+// and installs nothing. On a stream a read of no bytes looks through all that waits. A packet socket shows the first
+// packet only, so there every packet counts: asked to pass credentials, the kernel has a control message for each.
+bool HoldsDescriptors(int socket) {
+  if (TypeOf(socket) == SOCK_SEQPACKET) {
+    const int on = 1;
+    setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on));
+  }
+  msghdr message = {};
+  return recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT) >= 0 && (message.msg_flags & MSG_CTRUNC) != 0;
+}
+
+// After the shutdown nothing more arrives.
+ClientSocket::~ClientSocket() {
+  shutdown(socket_.get(), SHUT_RDWR);
+  if (HoldsDescriptors(socket_.get())) {
+    const auto closed =
+        std::make_shared<std::pair<std::shared_ptr<void>, UniqueFd>>(std::move(kept_), std::move(socket_));
+    closers_.Run(owner_, [closed] {
+      Discard(closed->second.get());
+      closed->second.Reset(-1);
+    });
+  }
+}
+
+}  // namespace rnicd::transport

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/unique_fd.h"
+#include "daemon/transport/bulkhead.h"
+
+namespace rnicd::transport {
+
+// Makes the kernel refuse descriptors that clients send to the sockets which `listener` will accept: the sender gets
+// EPERM. False before Linux 6.16, which has no such option.
+bool RefuseDescriptors(int listener);
+
+// True when closing the socket may discard descriptors that its client has sent, which the client can make to block.
+bool HoldsDescriptors(int socket);
+
+// The accepted socket of a client, shared by those who watch and those who serve it. With the last of them the
+// connection ends: the socket is closed at once if it holds nothing that can block, otherwise by the bulkhead.
+// Threads: SetOwner and Keep before it is shared, or by one thread; everything else from any.
+class ClientSocket {
+ public:
+  // The bulkhead outlives the socket.
+  ClientSocket(UniqueFd socket, Bulkhead& closers) : socket_(std::move(socket)), closers_(closers) {}
+  ~ClientSocket();
+  ClientSocket(const ClientSocket&) = delete;
+  ClientSocket& operator=(const ClientSocket&) = delete;
+
+  int get() const { return socket_.get(); }
+  // In whose turn the bulkhead closes it.
+  void SetOwner(const std::string& owner) { owner_ = owner; }
+  const std::string& owner() const { return owner_; }
+  // Destroyed once the socket is closed.
+  void Keep(std::shared_ptr<void> kept) { kept_ = std::move(kept); }
+
+  // The descriptor as those see it who only read and write.
+  static std::shared_ptr<const UniqueFd> DescriptorOf(const std::shared_ptr<ClientSocket>& socket) {
+    return {socket, &socket->socket_};
+  }
+
+ private:
+  UniqueFd socket_;
+  Bulkhead& closers_;
+  std::string owner_;
+  std::shared_ptr<void> kept_;
+};
+
+}  // namespace rnicd::transport

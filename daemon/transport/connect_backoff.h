@@ -1,0 +1,39 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstddef>
+#include <unordered_map>
+
+#include "base/clock.h"
+
+namespace rnicd::transport {
+
+// Processes whose connections were refused a moment ago, and for how long they need not be looked at again. The period
+// doubles with each refusal, up to a second, and is forgotten after a quiet one. A process is known by its pid alone,
+// which a hostile one can change only by the cost of a fork.
+// Threads: one.
+class ConnectBackoff {
+ public:
+  // True when the process is to be turned away unseen.
+  bool Holds(pid_t pid, Instant now) const;
+  void Refused(pid_t pid, Instant now);
+  void Admitted(pid_t pid) { entries_.erase(pid); }
+  size_t size() const { return entries_.size(); }
+
+  static constexpr std::chrono::milliseconds kFirst{10};
+  static constexpr std::chrono::milliseconds kLongest{1000};
+  // Entries kept; a process beyond them is looked at each time.
+  static constexpr size_t kEntriesMax = 4096;
+
+ private:
+  struct Entry {
+    Instant until;
+    std::chrono::milliseconds period;
+  };
+
+  std::unordered_map<pid_t, Entry> entries_;
+};
+
+}  // namespace rnicd::transport

@@ -1,0 +1,72 @@
+#include "daemon/transport/fd_service.h"
+
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "base/status.h"
+#include "daemon/core/fd_exchange.h"
+#include "daemon/transport/fd_packet.h"
+
+namespace rnicd::transport {
+namespace {
+
+// What a packet needs until its reply; shared, because jobs are copied.
+struct Exchange {
+  Visitor visitor;
+  core::FdTicket ticket{};
+  absl::StatusOr<UniqueFd> file = UniqueFd();
+};
+
+// One owner with many processes gets one round-robin slot.
+void PostToWorker(core::Node& node, const std::shared_ptr<Exchange>& exchange) {
+  node.workers.PostFor(std::hash<std::string>()(exchange->visitor.socket->owner()), [&node, exchange] {
+    const absl::StatusOr<UniqueFd> outcome =
+        core::ExchangeFd(node, exchange->visitor.peer.caller, exchange->ticket, std::move(exchange->file));
+    SendFdReply(exchange->visitor.socket->get(), outcome);
+  });
+}
+
+}  // namespace
+
+FdService::FdService(core::Node& node, Bulkhead& bulkhead)
+    : node_(node), bulkhead_(bulkhead), link_(std::make_shared<Link>()) {
+  MutexLock lock(link_->mutex);
+  link_->node = &node;
+}
+
+FdService::~FdService() {
+  MutexLock lock(link_->mutex);
+  link_->node = nullptr;
+}
+
+void FdService::Serve(Visitor visitor) {
+  const int socket = visitor.socket->get();
+  const absl::StatusOr<FdPacket> packet = ReceiveFdPacket(socket);
+  if (absl::IsUnavailable(packet.status())) {
+    return;
+  }
+  absl::Status status = packet.status();
+  if (status.ok() && packet->brings_file) {
+    status = core::CheckFdTicket(node_, visitor.peer.caller, packet->ticket, /*brings_file=*/true);
+  }
+  if (!status.ok()) {
+    return SendFdReply(socket, status);
+  }
+  const auto exchange = std::make_shared<Exchange>(Exchange{.visitor = std::move(visitor), .ticket = packet->ticket});
+  if (!packet->brings_file) {
+    return PostToWorker(node_, exchange);
+  }
+  const auto take = [exchange, link = link_, &os = node_.os] {
+    exchange->file = TakeFile(exchange->visitor.socket->get(), os);
+    MutexLock lock(link->mutex);
+    if (link->node != nullptr) {
+      PostToWorker(*link->node, exchange);
+    }
+  };
+  if (!bulkhead_.TryRun(exchange->visitor.socket->owner(), take)) {
+    SendFdReply(socket, MakeError(ErrorReason::FD_BLOCKED));
+  }
+}
+
+}  // namespace rnicd::transport

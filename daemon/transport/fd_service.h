@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+
+#include "base/mutex.h"
+#include "daemon/core/node.h"
+#include "daemon/transport/admission.h"
+#include "daemon/transport/bulkhead.h"
+
+namespace rnicd::transport {
+
+// Serves the packets of the fd socket. A descriptor is received only with a ticket that wants one, and in the bulkhead,
+// because its sender may block whoever closes it; memory is populated by a worker, because that takes long. The visitor
+// keeps its place until its reply is sent.
+// Lifetime: the node and the bulkhead outlive it, the node also its workers' jobs. Threads: safe.
+class FdService {
+ public:
+  FdService(core::Node& node, Bulkhead& bulkhead);
+  // What the bulkhead still receives is discarded.
+  ~FdService();
+
+  // Takes over the packet that waits in the visitor's socket. Never blocks.
+  void Serve(Visitor visitor);
+
+ private:
+  // How a job of the bulkhead finds the workers, as long as there are some.
+  struct Link {
+    Mutex mutex;
+    core::Node* node RNICD_GUARDED_BY(mutex);
+  };
+
+  core::Node& node_;
+  Bulkhead& bulkhead_;
+  const std::shared_ptr<Link> link_;
+};
+
+}  // namespace rnicd::transport

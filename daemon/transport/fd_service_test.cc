@@ -1,0 +1,122 @@
+#include "daemon/transport/fd_service.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <future>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "daemon/core/core_fixture_test.h"
+#include "daemon/transport/sent_descriptor_test.h"
+#include "rnicd/v1/fd_channel.pb.h"
+
+namespace rnicd::transport {
+namespace {
+
+constexpr uint64_t kPage = 4096;
+const std::string kOwner = "pod of the client";
+
+class FdServiceTest : public ::testing::Test {
+ protected:
+  // A visitor with this packet in its socket; `theirs` becomes its client's end.
+  Visitor VisitorWith(const std::string& ticket, int fd, UniqueFd& theirs) {
+    std::array<int, 2> ends = {-1, -1};
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()), 0);
+    theirs.Reset(ends[1]);
+    v1::FdRequest request;
+    request.set_fd_ticket(ticket);
+    request.set_fd_count(1);
+    EXPECT_TRUE(SendWith(theirs.get(), request.SerializeAsString(), fd));
+    auto socket = std::make_shared<ClientSocket>(UniqueFd(ends[0]), *bulkhead_);
+    socket->SetOwner(kOwner);
+    return {.door = Door::kFd, .socket = std::move(socket), .peer = {.caller = core::CallerNumbered(1), .process = {}}};
+  }
+  std::string ImportTicket() {
+    const auto import = owner_.session->ImportMemory(kPage);
+    EXPECT_TRUE(import.ok()) << import.status();
+    return {import->ticket.begin(), import->ticket.end()};
+  }
+  static v1::FdReply ReplyTo(const UniqueFd& client) {
+    std::array<char, 4096> bytes;
+    const ssize_t size = recv(client.get(), bytes.data(), bytes.size(), 0);
+    v1::FdReply reply;
+    EXPECT_TRUE(size > 0 && reply.ParseFromArray(bytes.data(), static_cast<int>(size)));
+    return reply;
+  }
+  void ExpectOthersAreServed() {
+    std::promise<void> served;
+    bulkhead_->Run("other", [&served] { served.set_value(); });
+    served.get_future().wait();
+  }
+
+  core::World world_;
+  core::Owner owner_{world_};
+  std::optional<Bulkhead> bulkhead_{std::in_place, Bulkhead::Limits{.threads = 8, .waiting_of_owner = 1}};
+  std::optional<FdService> service_{std::in_place, world_.node, *bulkhead_};
+};
+
+TEST_F(FdServiceTest, AnImportIsServed) {
+  const UniqueFd file(memfd_create("import", MFD_ALLOW_SEALING | MFD_CLOEXEC));
+  ASSERT_EQ(ftruncate(file.get(), kPage), 0);
+  UniqueFd client;
+  service_->Serve(VisitorWith(ImportTicket(), file.get(), client));
+  EXPECT_FALSE(ReplyTo(client).has_error());
+}
+
+TEST_F(FdServiceTest, ADescriptorWithoutAValidTicketIsNotReceived) {
+  LingeringSocket lingering;
+  UniqueFd client;
+  Visitor visitor = VisitorWith(std::string(16, 't'), lingering.get(), client);
+  lingering.ForgetOurs();
+  service_->Serve(std::move(visitor));
+  ExpectOthersAreServed();
+  lingering.Reset();
+  bulkhead_.reset();
+  EXPECT_EQ(ReplyTo(client).error().reason(), v1::ERROR_REASON_TICKET_UNKNOWN) << "also after the socket is closed";
+}
+
+TEST_F(FdServiceTest, ADescriptorThatBlocksDelaysOnlyItsOwner) {
+  LingeringSocket lingering;
+  UniqueFd client;
+  Visitor visitor = VisitorWith(ImportTicket(), lingering.get(), client);
+  lingering.ForgetOurs();
+  service_->Serve(std::move(visitor));
+  ExpectOthersAreServed();
+  lingering.Reset();
+  EXPECT_EQ(ReplyTo(client).error().reason(), v1::ERROR_REASON_MEMORY_NOT_MEMORY);
+}
+
+TEST_F(FdServiceTest, AnOwnerThatIsBlockedIsTold) {
+  std::promise<void> end;
+  const std::shared_future<void> ended = end.get_future().share();
+  bulkhead_->Run(kOwner, [ended] { ended.wait(); });
+  bulkhead_->Run(kOwner, [] {});
+  bulkhead_->Run(kOwner, [] {});
+  UniqueFd client;
+  service_->Serve(VisitorWith(ImportTicket(), STDIN_FILENO, client));
+  EXPECT_EQ(ReplyTo(client).error().reason(), v1::ERROR_REASON_FD_BLOCKED);
+  end.set_value();
+}
+
+// SIGTERM meets a client that blocks.
+TEST_F(FdServiceTest, WhatIsReceivedAfterTheEndIsDiscarded) {
+  LingeringSocket lingering;
+  UniqueFd client;
+  Visitor visitor = VisitorWith(ImportTicket(), lingering.get(), client);
+  lingering.ForgetOurs();
+  service_->Serve(std::move(visitor));
+  service_.reset();
+  lingering.Reset();
+  std::array<char, 16> bytes;
+  EXPECT_EQ(recv(client.get(), bytes.data(), bytes.size(), 0), 0);
+}
+
+}  // namespace
+}  // namespace rnicd::transport
