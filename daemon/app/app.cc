@@ -34,8 +34,8 @@ namespace {
 
 // Two, so that one large session does not hold up the others that are being taken back.
 constexpr uint32_t kReaperThreads = 2;
-// A connection takes its socket, the daemon's own descriptor of it, and its process; the rest is for everything else.
-constexpr uint64_t kDescriptorsPerConnection = 3;
+// A connection takes its socket and its process; the rest is for everything else.
+constexpr uint64_t kDescriptorsPerConnection = 2;
 constexpr uint64_t kOtherDescriptors = 128;
 // Any user may search the workload directory; only the daemon's own user that of the operator.
 constexpr mode_t kWorkloadDirectoryMode = 0755;
