@@ -41,20 +41,24 @@ std::string NameOf(BaitKind kind) {
       return "StuckFile";
     case BaitKind::kSocketWithStuckFile:
       return "SocketWithStuckFile";
+    case BaitKind::kMuteFile:
+      return "MuteFile";
   }
   return "";
 }
 
 void PrintTo(BaitKind kind, std::ostream* out) { *out << NameOf(kind); }
 
-std::vector<BaitKind> BaitKindsHere() {
+std::vector<BaitKind> PossibleHere(const std::vector<BaitKind>& kinds) {
   const UniqueFd fuse(open("/dev/fuse", O_RDWR | O_CLOEXEC));
   if (TwoUids() && fuse.valid()) {
-    return {BaitKind::kLingeringSocket, BaitKind::kStuckFile, BaitKind::kSocketWithStuckFile};
+    return kinds;
   }
   std::fprintf(stderr, "no tests with files whose close blocks: %s\n",
                TwoUids() ? std::strerror(errno) : "they need root");
-  return {BaitKind::kLingeringSocket};
+  std::vector<BaitKind> possible = kinds;
+  std::erase_if(possible, [](BaitKind kind) { return kind != BaitKind::kLingeringSocket; });
+  return possible;
 }
 
 std::string WordsOf(const DaemonProcess& daemon, DaemonSocket socket) {
@@ -90,8 +94,8 @@ bool BaitedAttacker::MakeBaits(uid_t uid, BaitKind kind, int baits) {
   if (kind == BaitKind::kLingeringSocket) {
     return client_->MustRun(become).ok && client_->MustRun("sockets " + std::to_string(baits)).ok;
   }
-  server_ = StartProgram({"--stuck-files", std::to_string(uid)});
-  const std::string make = kind == BaitKind::kStuckFile ? "files " : "nested ";
+  server_ = StartProgram({kind == BaitKind::kMuteFile ? "--mute-files" : "--stuck-files", std::to_string(uid)});
+  const std::string make = kind == BaitKind::kSocketWithStuckFile ? "nested " : "files ";
   return server_ != nullptr && client_->MustRun(MountCommand(*server_)).ok && client_->MustRun(become).ok &&
          client_->MustRun(make + std::to_string(baits)).ok && server_->MustRun("stick").ok;
 }

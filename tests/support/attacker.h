@@ -13,14 +13,16 @@
 namespace rnicd::test {
 
 // Descriptors whose close() blocks until the attacker releases it (test_attacker/baits.h).
-enum class BaitKind { kLingeringSocket, kStuckFile, kSocketWithStuckFile };
+// The mute file has more: fstat() of it blocks as well.
+enum class BaitKind { kLingeringSocket, kStuckFile, kSocketWithStuckFile, kMuteFile };
 
 // The name of a row of a test.
 std::string NameOf(BaitKind kind);
 void PrintTo(BaitKind kind, std::ostream* out);
 
-// The kinds that this machine can make. Files need root and FUSE; without them a line on stderr says what is left out.
-std::vector<BaitKind> BaitKindsHere();
+// Those of `kinds` that this machine can make. Files need root and FUSE; without them a line on stderr says what is
+// left out.
+std::vector<BaitKind> PossibleHere(const std::vector<BaitKind>& kinds);
 
 enum class DaemonSocket { kRpc, kFd, kAdmin };
 

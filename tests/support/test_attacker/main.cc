@@ -1,7 +1,7 @@
 // A process that attacks the daemon, controlled over stdin and stdout like test_client: one command per line, one
 // response per line, "ok key=value ..." or "error REASON". It uses gRPC only for `ticket`.
 // Usage: test_attacker <socket_dir>
-//        test_attacker --stuck-files <uid>   serves a file system (stuck_file_server.h)
+//        test_attacker --stuck-files|--mute-files <uid>   serves a file system (stuck_file_server.h)
 //
 //   become <uid>               runs as this user from now on, without capabilities
 //   mount <pid> <fd>           takes a file server's mount, as root
@@ -228,11 +228,12 @@ class Attacker {
 }  // namespace rnicd::test
 
 int main(int argc, char** argv) {
-  if (argc == 3 && std::string(argv[1]) == "--stuck-files") {
-    return rnicd::test::ServeStuckFiles(static_cast<uid_t>(std::strtoul(argv[2], nullptr, 10)));
+  if (argc == 3) {
+    const bool mute = std::string(argv[1]) == "--mute-files";
+    return rnicd::test::ServeStuckFiles(static_cast<uid_t>(std::strtoul(argv[2], nullptr, 10)), mute);
   }
   if (argc != 2) {
-    std::fprintf(stderr, "usage: test_attacker <socket_dir> | --stuck-files <uid>\n");
+    std::fprintf(stderr, "usage: test_attacker <socket_dir> | --stuck-files <uid> | --mute-files <uid>\n");
     return 2;
   }
   // Ends by exit group: a thread may still be closing a bait.

@@ -23,20 +23,22 @@ constexpr uint64_t kFileNode = 2;
 constexpr uint64_t kValidSeconds = 3600;
 constexpr uint32_t kWriteMax = 4096;
 
-UniqueFd Mount(int device, uid_t user) {
+UniqueFd Mount(int device, uid_t user, bool for_all_users) {
   const UniqueFd context(fsopen("fuse", FSOPEN_CLOEXEC));
   const std::string id = std::to_string(user);
-  const bool configured = fsconfig(context.get(), FSCONFIG_SET_STRING, "fd", std::to_string(device).c_str(), 0) == 0 &&
-                          fsconfig(context.get(), FSCONFIG_SET_STRING, "rootmode", "40755", 0) == 0 &&
-                          fsconfig(context.get(), FSCONFIG_SET_STRING, "user_id", id.c_str(), 0) == 0 &&
-                          fsconfig(context.get(), FSCONFIG_SET_STRING, "group_id", id.c_str(), 0) == 0 &&
-                          fsconfig(context.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) == 0;
+  const bool configured =
+      fsconfig(context.get(), FSCONFIG_SET_STRING, "fd", std::to_string(device).c_str(), 0) == 0 &&
+      fsconfig(context.get(), FSCONFIG_SET_STRING, "rootmode", "40755", 0) == 0 &&
+      fsconfig(context.get(), FSCONFIG_SET_STRING, "user_id", id.c_str(), 0) == 0 &&
+      fsconfig(context.get(), FSCONFIG_SET_STRING, "group_id", id.c_str(), 0) == 0 &&
+      (!for_all_users || fsconfig(context.get(), FSCONFIG_SET_FLAG, "allow_other", nullptr, 0) == 0) &&
+      fsconfig(context.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) == 0;
   return configured ? UniqueFd(fsmount(context.get(), FSMOUNT_CLOEXEC, 0)) : UniqueFd();
 }
 
 class Server {
  public:
-  Server(int device, uid_t user) : device_(device), user_(user) {}
+  Server(int device, uid_t user, bool mute) : device_(device), user_(user), mute_(mute) {}
 
   void Stick() { stuck_ = true; }
   // False when the file system is gone.
@@ -47,7 +49,9 @@ class Server {
     }
     fuse_in_header request;
     std::memcpy(&request, buffer_.data(), sizeof(request));
-    Respond(request);
+    if (!stuck_ || !mute_) {
+      Respond(request);
+    }
     return true;
   }
 
@@ -112,18 +116,21 @@ class Server {
     return attributes;
   }
 
+  // A mute server is asked again.
+  uint64_t AttributesValidSeconds() const { return mute_ ? 0 : kValidSeconds; }
+
   void SendEntry(const fuse_in_header& request) {
     fuse_entry_out entry = {};
     entry.nodeid = kFileNode;
     entry.entry_valid = kValidSeconds;
-    entry.attr_valid = kValidSeconds;
+    entry.attr_valid = AttributesValidSeconds();
     entry.attr = Attributes(kFileNode);
     Send(request, entry);
   }
 
   void SendAttributes(const fuse_in_header& request) {
     fuse_attr_out out = {};
-    out.attr_valid = kValidSeconds;
+    out.attr_valid = AttributesValidSeconds();
     out.attr = Attributes(request.nodeid);
     Send(request, out);
   }
@@ -142,6 +149,7 @@ class Server {
 
   const int device_;
   const uid_t user_;
+  const bool mute_;
   bool stuck_ = false;
   std::array<char, 128 << 10> buffer_ = {};
 };
@@ -155,9 +163,9 @@ bool ReadStick() {
 
 }  // namespace
 
-int ServeStuckFiles(uid_t user) {
+int ServeStuckFiles(uid_t user, bool mute) {
   const UniqueFd device(open("/dev/fuse", O_RDWR | O_CLOEXEC));
-  const UniqueFd mount = Mount(device.get(), user);
+  const UniqueFd mount = Mount(device.get(), user, mute);
   if (!mount.valid()) {
     std::printf("error MOUNT errno=%d\n", errno);
     std::fflush(stdout);
@@ -165,7 +173,7 @@ int ServeStuckFiles(uid_t user) {
   }
   std::printf("ok mount=%d\n", mount.get());
   std::fflush(stdout);
-  static Server server(device.get(), user);
+  static Server server(device.get(), user, mute);
   for (;;) {
     std::array<pollfd, 2> watched = {pollfd{.fd = device.get(), .events = POLLIN, .revents = 0},
                                      pollfd{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0}};
