@@ -36,8 +36,11 @@ uint64_t ChildAnswer::number(const std::string& key) const {
 }
 
 std::unique_ptr<ChildClient> ChildClient::Start(const DaemonProcess& daemon, std::optional<uid_t> uid) {
-  auto process = ChildProcess::Start(
-      {.command = {ExecutableForEveryone(RNICD_TEST_CLIENT_PATH), daemon.socket_dir()}, .uid = uid});
+  return StartProgram({.command = {ExecutableForEveryone(RNICD_TEST_CLIENT_PATH), daemon.socket_dir()}, .uid = uid});
+}
+
+std::unique_ptr<ChildClient> ChildClient::StartProgram(const ChildOptions& options) {
+  auto process = ChildProcess::Start(options);
   if (!process.ok()) {
     ADD_FAILURE() << process.status();
     return nullptr;
@@ -52,14 +55,14 @@ ChildAnswer ChildClient::Run(const std::string& command, std::chrono::millisecon
 
 ChildAnswer ChildClient::MustRun(const std::string& command) {
   ChildAnswer answer = Run(command);
-  EXPECT_TRUE(answer.ok) << "test_client: " << command << ": " << answer.reason << " " << process_->errors().Text();
+  EXPECT_TRUE(answer.ok) << "command: " << command << ": " << answer.reason << " " << process_->errors().Text();
   return answer;
 }
 
 ChildAnswer ChildClient::Answer(std::chrono::milliseconds limit) {
   const std::optional<std::string> line = process_->output().NextLine(limit);
   if (!line.has_value()) {
-    ADD_FAILURE() << "test_client does not respond; its log: " << process_->errors().Text();
+    ADD_FAILURE() << "the process does not respond; its log: " << process_->errors().Text();
     return ChildAnswer();
   }
   return Parse(*line);

@@ -31,6 +31,8 @@ class ChildClient {
  public:
   // Null, after a test failure, if the process cannot be started.
   static std::unique_ptr<ChildClient> Start(const DaemonProcess& daemon, std::optional<uid_t> uid = std::nullopt);
+  // Another program that takes commands in the same way.
+  static std::unique_ptr<ChildClient> StartProgram(const ChildOptions& options);
 
   // Sends one command and returns its response; a test failure if none comes within `limit`.
   ChildAnswer Run(const std::string& command, std::chrono::milliseconds limit = kTimeout);
