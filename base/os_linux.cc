@@ -58,7 +58,7 @@ class LinuxOsImplementation final : public Os {
     MemoryFileFacts facts;
     facts.seals = fcntl(fd, F_GET_SEALS);
     if (facts.seals < 0) {
-      return errno == EBADF ? absl::StatusOr<MemoryFileFacts>(ErrnoStatus("fcntl(F_GET_SEALS)", errno)) : facts;
+      return fcntl(fd, F_GETFD) < 0 ? absl::StatusOr<MemoryFileFacts>(ErrnoStatus("fcntl", errno)) : facts;
     }
     struct stat file = {};
     struct statfs filesystem = {};

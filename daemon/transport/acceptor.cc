@@ -47,12 +47,12 @@ Acceptor::Acceptor(Admission admission, core::Node& node, const log::Logger& log
 
 Acceptor::~Acceptor() { Stop(); }
 
-absl::Status Acceptor::Listen(Door door, UniqueFd listener) {
+absl::Status Acceptor::Listen(Door door, SocketKind kind, UniqueFd listener) {
   epoll_event event = {.events = EPOLLIN, .data = {.u64 = static_cast<uint64_t>(door)}};
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, listener.get(), &event) != 0) {
     return absl::UnavailableError(ErrnoDetail("epoll_ctl", errno));
   }
-  listeners_[door] = std::move(listener);
+  listeners_[door] = {.kind = kind, .socket = std::move(listener)};
   return absl::OkStatus();
 }
 
@@ -91,17 +91,17 @@ void Acceptor::Run() {
 }
 
 void Acceptor::AcceptSome(Door door) {
-  for (int accepted = 0; accepted < kAcceptsAtOnce && AcceptOne(door); ++accepted) {
+  const Listener& listener = listeners_.at(door);
+  for (int accepted = 0; accepted < kAcceptsAtOnce && AcceptOne(door, listener); ++accepted) {
   }
 }
 
-bool Acceptor::AcceptOne(Door door) {
-  const int listener = listeners_[door].get();
-  UniqueFd accepted(accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+bool Acceptor::AcceptOne(Door door, const Listener& listener) {
+  UniqueFd accepted(accept4(listener.socket.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (!accepted.valid()) {
     return errno == EMFILE || errno == ENFILE ? TurnAway(listener) : errno == EINTR || errno == ECONNABORTED;
   }
-  auto socket = std::make_shared<ClientSocket>(std::move(accepted), closers_);
+  auto socket = std::make_shared<ClientSocket>(std::move(accepted), listener.kind, closers_);
   if (std::optional<Visitor> visitor = admission_.Judge(door, std::move(socket)); visitor.has_value()) {
     on_visitor_(*std::move(visitor));
   }
@@ -109,12 +109,12 @@ bool Acceptor::AcceptOne(Door door) {
 }
 
 // Without a descriptor the connection would stay in the queue and wake this thread for ever.
-bool Acceptor::TurnAway(int listener) {
+bool Acceptor::TurnAway(const Listener& listener) {
   spare_.Reset(-1);
-  UniqueFd accepted(accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  UniqueFd accepted(accept4(listener.socket.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   const bool was_there = accepted.valid();
   if (was_there) {
-    const ClientSocket turned_away(std::move(accepted), closers_);
+    const ClientSocket turned_away(std::move(accepted), listener.kind, closers_);
     ReportRefusal(node_, logger_, core::kRefusedNoDescriptors, nullptr);
   }
   spare_ = OpenSpare();
@@ -126,23 +126,23 @@ void Acceptor::Pause(bool paused) {
   if (std::exchange(paused_, paused) != paused) {
     for (const auto& [door, listener] : listeners_) {
       epoll_event event = {.events = paused ? 0U : EPOLLIN, .data = {.u64 = static_cast<uint64_t>(door)}};
-      epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, listener.get(), &event);
+      epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, listener.socket.get(), &event);
     }
   }
 }
 
 // After the shutdown nobody can connect. Those who wait are taken out one by one: the close of the listener would
 // discard the descriptors that they have sent.
-void Acceptor::Close(UniqueFd listener) {
-  shutdown(listener.get(), SHUT_RDWR);
+void Acceptor::Close(Listener listener) {
+  shutdown(listener.socket.get(), SHUT_RDWR);
   spare_.Reset(-1);
   while (true) {
-    UniqueFd accepted(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    UniqueFd accepted(accept4(listener.socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!accepted.valid() && errno != EINTR && errno != ECONNABORTED) {
       return;
     }
     if (accepted.valid()) {
-      const ClientSocket turned_away(std::move(accepted), closers_);
+      const ClientSocket turned_away(std::move(accepted), listener.kind, closers_);
     }
   }
 }

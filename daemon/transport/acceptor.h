@@ -22,7 +22,7 @@ class Acceptor {
   Acceptor(Admission admission, core::Node& node, const log::Logger& logger, Bulkhead& closers, OnVisitor on_visitor);
   ~Acceptor();
 
-  absl::Status Listen(Door door, UniqueFd listener);
+  absl::Status Listen(Door door, SocketKind kind, UniqueFd listener);
   // Errors: kUnavailable without descriptors.
   absl::Status Start();
   // Refuses whoever still waits to be accepted, and ends the thread.
@@ -31,14 +31,19 @@ class Acceptor {
  private:
   void Run();
   void AcceptSome(Door door);
+  struct Listener {
+    SocketKind kind;
+    UniqueFd socket;
+  };
+
   // False when no connection is left to accept.
-  bool AcceptOne(Door door);
+  bool AcceptOne(Door door, const Listener& listener);
   // Accepts one with the spare descriptor, to close it. False when there is none to accept.
-  bool TurnAway(int listener);
+  bool TurnAway(const Listener& listener);
   // Stops to accept for a moment, or goes on.
   void Pause(bool paused);
   // Closes a listener and all that wait in it.
-  void Close(UniqueFd listener);
+  void Close(Listener listener);
 
   Admission admission_;
   core::Node& node_;
@@ -49,7 +54,7 @@ class Acceptor {
   UniqueFd wake_up_;
   // Closed to make room for one accept when no descriptor is left, so that the connection can be refused.
   UniqueFd spare_;
-  std::map<Door, UniqueFd> listeners_;
+  std::map<Door, Listener> listeners_;
   bool paused_ = false;
   std::atomic<bool> stopping_{false};
   std::thread thread_;

@@ -33,11 +33,11 @@ bool HasLeft(Door door, int socket) {
 }
 
 // 0 when the process is not visible here.
-ucred CredentialsOf(int socket) {
+pid_t PidOf(int socket) {
   ucred credentials = {};
   socklen_t size = sizeof(credentials);
   getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size);
-  return credentials;
+  return credentials.pid;
 }
 
 }  // namespace
@@ -63,13 +63,11 @@ void ReportRefusal(core::Node& node, const log::Logger& logger, std::string_view
 }
 
 std::optional<Visitor> Admission::Judge(Door door, std::shared_ptr<ClientSocket> socket) {
-  const ucred credentials = CredentialsOf(socket->get());
-  // Until its owner is known; all that depends on it is whose turn it is when it is closed.
-  socket->SetOwner(absl::StrCat("uid ", credentials.uid));
   if (HasLeft(door, socket->get())) {
     return std::nullopt;
   }
-  if (backoff_.Holds(credentials.pid, node_.clock.Now())) {
+  const pid_t pid = PidOf(socket->get());
+  if (backoff_.Holds(pid, node_.clock.Now())) {
     node_.observer.OnConnectionRefused(core::kRefusedBackoff);
     return std::nullopt;
   }
@@ -88,12 +86,12 @@ std::optional<Visitor> Admission::Judge(Door door, std::shared_ptr<ClientSocket>
   }
   if (refusal.has_value()) {
     if (refusal->reason != core::kRefusedNoDescriptors) {  // That is no fault of the client's.
-      backoff_.Refused(credentials.pid, node_.clock.Now());
+      backoff_.Refused(pid, node_.clock.Now());
     }
     ReportRefusal(node_, logger_, refusal->reason, caller, refusal->cause);
     return std::nullopt;
   }
-  backoff_.Admitted(credentials.pid);
+  backoff_.Admitted(pid);
   return Visitor{.door = door, .socket = std::move(socket), .peer = *std::move(peer)};
 }
 

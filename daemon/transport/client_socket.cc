@@ -3,7 +3,10 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <string>
 #include <utility>
+
+#include "absl/strings/str_cat.h"
 
 // Debian 12's headers are older than this.
 #ifndef SO_PASSRIGHTS
@@ -13,18 +16,18 @@
 namespace rnicd::transport {
 namespace {
 
-int TypeOf(int socket) {
-  int type = SOCK_STREAM;
-  socklen_t size = sizeof(type);
-  getsockopt(socket, SOL_SOCKET, SO_TYPE, &type, &size);
-  return type;
+std::string UserOf(int socket) {
+  ucred credentials = {};
+  socklen_t size = sizeof(credentials);
+  getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size);
+  return absl::StrCat("uid ", credentials.uid);
 }
 
 // The kernel discards what there is no room for, and the reader waits for that. Read before the close, because a socket
 // that is closed with unread bytes takes from its client the response that it has not read yet.
-void Discard(int socket) {
+void Discard(int socket, bool carries_packets) {
   std::array<char, 4096> bytes;
-  while (HoldsDescriptors(socket) && recv(socket, bytes.data(), bytes.size(), MSG_DONTWAIT) >= 0) {
+  while (HoldsDescriptors(socket, carries_packets) && recv(socket, bytes.data(), bytes.size(), MSG_DONTWAIT) >= 0) {
   }
 }
 
@@ -38,8 +41,8 @@ bool RefuseDescriptors(int listener) {
 // A read without room for control messages that leaves everything where it is: the kernel reports that there is one,
 // and installs nothing. On a stream a read of no bytes looks through all that waits. A packet socket shows the first
 // packet only, so there every packet counts: asked to pass credentials, the kernel has a control message for each.
-bool HoldsDescriptors(int socket) {
-  if (TypeOf(socket) == SOCK_SEQPACKET) {
+bool HoldsDescriptors(int socket, bool carries_packets) {
+  if (carries_packets) {
     const int on = 1;
     setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on));
   }
@@ -47,14 +50,17 @@ bool HoldsDescriptors(int socket) {
   return recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT) >= 0 && (message.msg_flags & MSG_CTRUNC) != 0;
 }
 
-// After the shutdown nothing more arrives.
 ClientSocket::~ClientSocket() {
-  shutdown(socket_.get(), SHUT_RDWR);
-  if (HoldsDescriptors(socket_.get())) {
+  if (kind_.refuses_descriptors) {
+    return;
+  }
+  shutdown(socket_.get(), SHUT_RDWR);  // Nothing more arrives.
+  if (HoldsDescriptors(socket_.get(), kind_.carries_packets)) {
+    const std::string owner = owner_.empty() ? UserOf(socket_.get()) : owner_;
     const auto closed =
         std::make_shared<std::pair<std::shared_ptr<void>, UniqueFd>>(std::move(kept_), std::move(socket_));
-    closers_.Run(owner_, [closed] {
-      Discard(closed->second.get());
+    closers_.Run(owner, [closed, carries_packets = kind_.carries_packets] {
+      Discard(closed->second.get(), carries_packets);
       closed->second.Reset(-1);
     });
   }

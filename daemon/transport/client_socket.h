@@ -14,7 +14,14 @@ namespace rnicd::transport {
 bool RefuseDescriptors(int listener);
 
 // True when closing the socket may discard descriptors that its client has sent, which the client can make to block.
-bool HoldsDescriptors(int socket);
+bool HoldsDescriptors(int socket, bool carries_packets);
+
+// What is known of a client's socket from the listener that it came from.
+struct SocketKind {
+  bool carries_packets = false;
+  // True when its client cannot send descriptors.
+  bool refuses_descriptors = false;
+};
 
 // The accepted socket of a client, shared by those who watch and those who serve it. With the last of them the
 // connection ends: the socket is closed at once if it holds nothing that can block, otherwise by the bulkhead.
@@ -22,13 +29,14 @@ bool HoldsDescriptors(int socket);
 class ClientSocket {
  public:
   // The bulkhead outlives the socket.
-  ClientSocket(UniqueFd socket, Bulkhead& closers) : socket_(std::move(socket)), closers_(closers) {}
+  ClientSocket(UniqueFd socket, SocketKind kind, Bulkhead& closers)
+      : socket_(std::move(socket)), kind_(kind), closers_(closers) {}
   ~ClientSocket();
   ClientSocket(const ClientSocket&) = delete;
   ClientSocket& operator=(const ClientSocket&) = delete;
 
   int get() const { return socket_.get(); }
-  // In whose turn the bulkhead closes it.
+  // In whose turn the bulkhead closes it; without an owner in that of the user.
   void SetOwner(const std::string& owner) { owner_ = owner; }
   const std::string& owner() const { return owner_; }
   // Destroyed once the socket is closed.
@@ -41,6 +49,7 @@ class ClientSocket {
 
  private:
   UniqueFd socket_;
+  const SocketKind kind_;
   Bulkhead& closers_;
   std::string owner_;
   std::shared_ptr<void> kept_;

@@ -26,32 +26,34 @@ class ClientSocketTest : public ::testing::TestWithParam<int> {
     theirs_.Reset(ends[1]);
   }
 
+  static bool carries_packets() { return GetParam() == SOCK_SEQPACKET; }
+
   Bulkhead bulkhead_;
   UniqueFd ours_;
   UniqueFd theirs_;
 };
 
 TEST_P(ClientSocketTest, WhatHoldsNothingHoldsNoDescriptors) {
-  EXPECT_FALSE(HoldsDescriptors(ours_.get()));
+  EXPECT_FALSE(HoldsDescriptors(ours_.get(), carries_packets()));
   shutdown(ours_.get(), SHUT_RDWR);
-  EXPECT_FALSE(HoldsDescriptors(ours_.get()));
+  EXPECT_FALSE(HoldsDescriptors(ours_.get(), carries_packets()));
   theirs_.Reset(-1);
-  EXPECT_FALSE(HoldsDescriptors(ours_.get()));
+  EXPECT_FALSE(HoldsDescriptors(ours_.get(), carries_packets()));
 }
 
 TEST_P(ClientSocketTest, DescriptorsBehindOtherBytesAreFound) {
   ASSERT_EQ(send(theirs_.get(), "before", 6, 0), 6);
   ASSERT_TRUE(SendWith(theirs_.get(), "with", STDIN_FILENO));
   theirs_.Reset(-1);
-  EXPECT_TRUE(HoldsDescriptors(ours_.get()));
+  EXPECT_TRUE(HoldsDescriptors(ours_.get(), carries_packets()));
   shutdown(ours_.get(), SHUT_RDWR);
-  EXPECT_TRUE(HoldsDescriptors(ours_.get()));
+  EXPECT_TRUE(HoldsDescriptors(ours_.get(), carries_packets()));
 }
 
 TEST_P(ClientSocketTest, WithoutDescriptorsItIsClosedAtOnce) {
   const auto kept = std::make_shared<int>();
   {
-    ClientSocket socket(std::move(ours_), bulkhead_);
+    ClientSocket socket(std::move(ours_), {.carries_packets = carries_packets()}, bulkhead_);
     socket.Keep(kept);
   }
   EXPECT_EQ(kept.use_count(), 1);
@@ -65,7 +67,7 @@ TEST_P(ClientSocketTest, OneWhoseCloseBlocksDelaysOnlyItsOwner) {
   lingering.ForgetOurs();
   const auto kept = std::make_shared<int>();
   {
-    ClientSocket socket(std::move(ours_), bulkhead_);
+    ClientSocket socket(std::move(ours_), {.carries_packets = carries_packets()}, bulkhead_);
     socket.SetOwner("hostile");
     socket.Keep(kept);
   }
@@ -88,7 +90,7 @@ TEST(HoldsDescriptors, OnlyAPacketSocketIsSuspectedForItsBytes) {
     const UniqueFd ours(ends[0]);
     const UniqueFd theirs(ends[1]);
     ASSERT_EQ(send(theirs.get(), "bytes", 5, 0), 5);
-    EXPECT_EQ(HoldsDescriptors(ours.get()), type == SOCK_SEQPACKET);
+    EXPECT_EQ(HoldsDescriptors(ours.get(), type == SOCK_SEQPACKET), type == SOCK_SEQPACKET);
   }
 }
 

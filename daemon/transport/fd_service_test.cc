@@ -34,7 +34,7 @@ class FdServiceTest : public ::testing::Test {
     request.set_fd_ticket(ticket);
     request.set_fd_count(1);
     EXPECT_TRUE(SendWith(theirs.get(), request.SerializeAsString(), fd));
-    auto socket = std::make_shared<ClientSocket>(UniqueFd(ends[0]), *bulkhead_);
+    auto socket = std::make_shared<ClientSocket>(UniqueFd(ends[0]), SocketKind{.carries_packets = true}, *bulkhead_);
     socket->SetOwner(kOwner);
     return {.door = Door::kFd, .socket = std::move(socket), .peer = {.caller = core::CallerNumbered(1), .process = {}}};
   }

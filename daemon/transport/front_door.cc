@@ -93,10 +93,11 @@ absl::Status FrontDoor::OpenDoor(Acceptor& acceptor, Door door, const SocketDire
   const DoorRow row = RowOf(door);
   const mode_t mode = door == Door::kOperator ? 0600 : options_.socket_mode;
   RNICD_ASSIGN_OR_RETURN(UniqueFd listener, directory.Listen(row.name, row.type, mode));
-  if (door != Door::kFd) {
-    refuses_descriptors_ = options_.use_pass_rights && RefuseDescriptors(listener.get());
-  }
-  return acceptor.Listen(door, std::move(listener));
+  const SocketKind kind = {
+      .carries_packets = door == Door::kFd,
+      .refuses_descriptors = door != Door::kFd && options_.use_pass_rights && RefuseDescriptors(listener.get())};
+  refuses_descriptors_ = kind.refuses_descriptors;
+  return acceptor.Listen(door, kind, std::move(listener));
 }
 
 void FrontDoor::StopAccepting() {

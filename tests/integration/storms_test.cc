@@ -41,6 +41,9 @@ constexpr milliseconds kNewcomersPhase{60};
 // A call may take twice as long, and this does not count: the processors' turns are not even.
 constexpr double kRatioMax = 2;
 constexpr double kFloorMs = 1;
+// Newcomers stand in the queue that the storm fills. Twice as long is what is printed on a machine of its own; this is
+// what no other load explains.
+constexpr double kNewcomersRatioMax = 10;
 constexpr int kDeaths = 7;
 constexpr double kDeathMsMax = 100;
 
@@ -211,6 +214,8 @@ class Storm : public testing::TestWithParam<Row> {
       ASSERT_TRUE(LetEveryoneReachAdmin(*daemon_));
     }
     storm_ = std::make_unique<Attackers>(*daemon_, WordsOf(*daemon_, GetParam().socket), GetParam().held);
+    // gRPC does not wait for a place in a queue that is full.
+    WaitForTheQueues();
   }
 
   // Returns when the daemon has dealt with all that was in the queues of its sockets.
@@ -250,6 +255,7 @@ TEST_P(Storm, DelaysNoCallAndKeepsNobodyOut) {
   for (size_t kind = 0; kind < kinds.size(); ++kind) {
     comparisons[kind].Print(GetParam().name, kinds[kind].name);
     EXPECT_GT(comparisons[kind].served(), 0u) << kinds[kind].name;
+    EXPECT_LE(comparisons[kind].ratio(), kNewcomersRatioMax) << kinds[kind].name;
   }
   EXPECT_LE(comparisons.front().ratio(), kRatioMax);
 }

@@ -6,9 +6,10 @@
 # usage: bash tests/vm/suite.sh PROGRAM [FILTER]
 #   PROGRAM  below $BUILD
 #   FILTER   of the tests' names, as for --gtest_filter; default: all
+# LEFT_OUT holds patterns of tests that are not run; NAME that of the file with the results, if not the program's.
 set -euo pipefail
 
-name=$(basename "$1")
+name=${NAME:-$(basename "$1")}
 lists=(tests/vm/not_on_verbs.txt)
 flags=--verbs_devices=rxa,rxb
 if [[ -n ${WINDOWS:-} ]]; then
@@ -18,6 +19,7 @@ if [[ -n ${WINDOWS:-} ]]; then
   export RNICD_TEST_WITHOUT_GAPS=1
 fi
 left_out=$(sed 's/#.*//; s/ *|.*//; /^\s*$/d' "${lists[@]}" | paste -sd:)
+left_out=${LEFT_OUT:+$LEFT_OUT:}$left_out
 mkdir -p "$RESULTS/vm"
 # A guest is several times slower than the host.
 export RNICD_TEST_PROVIDER=verbs RNICD_TEST_SLOWNESS=3 RNICD_TEST_DAEMON_FLAGS=$flags
