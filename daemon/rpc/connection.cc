@@ -307,12 +307,12 @@ bool Connection::HasLastWords() const {
 // --- what takes too long ---
 
 void Connection::ScheduleCheck() {
-  if (check_ == 0 && !ended_) {
+  if (check_.key == 0 && !ended_) {
     const std::chrono::milliseconds period =
         std::min({kCheckPeriodMax, options_.limits.request_timeout, options_.limits.greeting_timeout});
     check_ = loop_->CallAt(Now() + period, [weak = weak_from_this()] {
       if (const std::shared_ptr<Connection> self = weak.lock(); self != nullptr) {
-        self->check_ = 0;
+        self->check_ = {};
         self->CheckTimeouts();
       }
     });

@@ -84,7 +84,7 @@ class Connection final : public Http2Events, public std::enable_shared_from_this
     bool complete = false;
     // The call while it runs.
     std::shared_ptr<ServerCall> call;
-    EventLoop::Key deadline = 0;
+    EventLoop::Timer deadline;
 
     bool headers_sent = false;
     // True when the response's end is known; then the trailers follow the output.
@@ -145,8 +145,8 @@ class Connection final : public Http2Events, public std::enable_shared_from_this
 
   EventLoop::Key watch_ = 0;
   uint32_t interest_ = 0;
-  EventLoop::Key check_ = 0;
-  EventLoop::Key close_timer_ = 0;
+  EventLoop::Timer check_;
+  EventLoop::Timer close_timer_;
   bool dispatch_posted_ = false;
   // True inside a function that ends with Flush.
   bool busy_ = false;

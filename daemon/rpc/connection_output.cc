@@ -69,7 +69,7 @@ void Connection::FinishCall(int32_t stream_id, const Status& status, const std::
   if (const auto call = std::exchange(stream->call, nullptr); call != nullptr) {
     call->End(/*cancelled=*/false);
   }
-  loop_->CancelTimer(std::exchange(stream->deadline, 0));
+  loop_->CancelTimer(std::exchange(stream->deadline, {}));
   if (status.code != 0 && !stream->headers_sent) {
     std::vector<HeaderField> headers = ResponseHeaders();
     for (HeaderField& trailer : TrailersOf(status)) {

@@ -94,18 +94,10 @@ void EventLoop::Forget(Key key) {
   }
 }
 
-EventLoop::Key EventLoop::CallAt(Instant due, Task task) {
-  const Key key = ++last_key_;
-  timers_.emplace(std::pair(due, key), std::move(task));
-  due_[key] = due;
-  return key;
-}
-
-void EventLoop::CancelTimer(Key key) {
-  if (const auto found = due_.find(key); found != due_.end()) {
-    timers_.erase({found->second, key});
-    due_.erase(found);
-  }
+EventLoop::Timer EventLoop::CallAt(Instant due, Task task) {
+  const Timer timer = {.due = due, .key = ++last_key_};
+  timers_.emplace(timer, std::move(task));
+  return timer;
 }
 
 void EventLoop::Run() {
@@ -141,16 +133,15 @@ int EventLoop::WaitMs() const {
   if (timers_.empty()) {
     return -1;
   }
-  const auto left = timers_.begin()->first.first - std::chrono::steady_clock::now();
+  const auto left = timers_.begin()->first.due - std::chrono::steady_clock::now();
   const auto ms = std::chrono::ceil<std::chrono::milliseconds>(left).count();
   return static_cast<int>(std::clamp<int64_t>(ms, 0, std::numeric_limits<int>::max()));
 }
 
 void EventLoop::RunTimers() {
   const Instant now = std::chrono::steady_clock::now();
-  while (!timers_.empty() && timers_.begin()->first.first <= now) {
+  while (!timers_.empty() && timers_.begin()->first.due <= now) {
     auto node = timers_.extract(timers_.begin());
-    due_.erase(node.key().second);
     node.mapped()();
   }
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -26,8 +27,14 @@ class EventLoop {
  public:
   using Task = std::function<void()>;
   using OnReady = std::function<void(uint32_t epoll_events)>;
-  // Names a timer or a watched descriptor; never used again for another one. 0 names none.
+  // Names a watched descriptor; never used again for another one. 0 names none.
   using Key = uint64_t;
+  // Names a timer; the default names none.
+  struct Timer {
+    Instant due;
+    Key key = 0;
+    auto operator<=>(const Timer&) const = default;
+  };
 
   // Errors: kUnavailable without descriptors.
   static absl::StatusOr<std::shared_ptr<EventLoop>> Start();
@@ -46,8 +53,8 @@ class EventLoop {
   // Before the descriptor is closed. The callback is not called again, and may be running.
   void Forget(Key key);
 
-  Key CallAt(Instant due, Task task);
-  void CancelTimer(Key key);
+  Timer CallAt(Instant due, Task task);
+  void CancelTimer(const Timer& timer) { timers_.erase(timer); }
 
  private:
   struct Watched {
@@ -68,8 +75,7 @@ class EventLoop {
 
   // Used only by the thread.
   std::unordered_map<Key, Watched> watched_;
-  std::map<std::pair<Instant, Key>, Task> timers_;
-  std::unordered_map<Key, Instant> due_;
+  std::map<Timer, Task> timers_;
   Key last_key_ = 0;
   // A copy of stopping_.
   bool ending_ = false;
