@@ -213,7 +213,7 @@ void Connection::OnRequestEnds(int32_t stream_id) {
 }
 
 void Connection::Refuse(int32_t stream_id, Refusal refusal, uint64_t bytes) {
-  FinishCall(stream_id, options_.handler->StatusOf(refusal, bytes), {});
+  FinishCall(stream_id, options_.handler->StatusOf(refusal, bytes), std::nullopt);
 }
 
 // The client may stop sending the rest of a request that has its answer.
@@ -261,7 +261,8 @@ void Connection::StartDeadline(int32_t stream_id, Stream& stream) {
       }
       const std::shared_ptr<ServerCall> call = std::exchange(late->call, nullptr);
       constexpr int kDeadlineExceeded = 4;
-      self->FinishCall(stream_id, {.code = kDeadlineExceeded, .message = "the call's deadline has passed"}, {});
+      self->FinishCall(stream_id, {.code = kDeadlineExceeded, .message = "the call's deadline has passed"},
+                       std::nullopt);
       if (call != nullptr) {
         call->End(/*cancelled=*/true);
       }

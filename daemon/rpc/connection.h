@@ -57,7 +57,7 @@ class Connection final : public Http2Events, public std::enable_shared_from_this
   // What ServerCall does; ignored for a stream that is gone or answered.
   void BeginStream(int32_t stream_id);
   void WriteMessage(int32_t stream_id, const std::string& message);
-  void FinishCall(int32_t stream_id, const Status& status, const std::string& message);
+  void FinishCall(int32_t stream_id, Status status, const std::optional<std::string>& message);
 
   bool OnRequestBegins(int32_t stream_id) override;
   bool OnHeader(int32_t stream_id, std::string_view name, std::string_view value) override;
@@ -109,6 +109,7 @@ class Connection final : public Http2Events, public std::enable_shared_from_this
   void Dispatch(int32_t stream_id, Stream& stream);
   void AddOutput(Stream& stream, const std::string& message);
   void SendHeaders(int32_t stream_id, Stream& stream);
+  void SendTrailers(int32_t stream_id, const Status& status);
   // Sends what there is to send, unless a caller further up does it anyway.
   void FlushIfIdle();
   void Flush();

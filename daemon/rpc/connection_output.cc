@@ -30,6 +30,11 @@ void Connection::SendHeaders(int32_t stream_id, Stream& stream) {
   }
 }
 
+void Connection::SendTrailers(int32_t stream_id, const Status& status) {
+  static const auto* const success = new std::vector<HeaderField>(TrailersOf({}));
+  http2_.SendTrailers(stream_id, status.code == 0 ? *success : TrailersOf(status));
+}
+
 void Connection::AddOutput(Stream& stream, const std::string& message) {
   const std::string prefix = PrefixOf(message.size());
   stream.output.append(prefix).append(message);
@@ -58,7 +63,7 @@ void Connection::WriteMessage(int32_t stream_id, const std::string& message) {
   FlushIfIdle();
 }
 
-void Connection::FinishCall(int32_t stream_id, const Status& status, const std::string& message) {
+void Connection::FinishCall(int32_t stream_id, Status status, const std::optional<std::string>& message) {
   Stream* const stream = Find(stream_id);
   if (stream == nullptr || stream->answered) {
     return;
@@ -70,16 +75,17 @@ void Connection::FinishCall(int32_t stream_id, const Status& status, const std::
     call->End(/*cancelled=*/false);
   }
   loop_->CancelTimer(std::exchange(stream->deadline, {}));
-  if (status.code != 0 && !stream->headers_sent) {
+  const bool has_message = status.code == 0 && message.has_value();
+  if (!has_message && !stream->headers_sent) {
     std::vector<HeaderField> headers = ResponseHeaders();
     for (HeaderField& trailer : TrailersOf(status)) {
       headers.push_back(std::move(trailer));
     }
     http2_.Respond(stream_id, headers, false);
   } else {
-    stream->status = status;
-    if (status.code == 0 && !stream->headers_sent) {
-      AddOutput(*stream, message);
+    stream->status = std::move(status);
+    if (has_message) {
+      AddOutput(*stream, *message);
     }
     SendHeaders(stream_id, *stream);
     http2_.Resume(stream_id);
@@ -110,7 +116,7 @@ Output Connection::OnOutputWanted(int32_t stream_id, char* buffer, size_t size) 
       drained_.push_back(stream_id);
     }
     if (stream->answered) {
-      http2_.SendTrailers(stream_id, TrailersOf(stream->status));
+      SendTrailers(stream_id, stream->status);
     }
   }
   return {.bytes = bytes, .ended = all_sent && stream->answered};

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -48,8 +49,9 @@ class ServerCall {
   void Begin();
   // Streams: sends a message. The caller waits for SetOnWritten's callback before it writes again.
   void Write(std::string message);
-  // Ends the call, after `message` for a unary call that succeeds. Only the first counts.
-  void Finish(Status status, std::string message = {});
+  // Ends the call, after `message` if it succeeds and has one: a unary call has, a stream has not. Only the first
+  // counts.
+  void Finish(Status status, std::optional<std::string> message = std::nullopt);
 
  private:
   friend class Connection;

@@ -279,7 +279,8 @@ class TestClient {
 };
 
 // /echo ends with its message, /fail with status 5, /hold when the test says, /count after as many messages as the
-// request says, /large after one of as many bytes, /write after a message that it does not ask about.
+// request says, /large after one of as many bytes, /write after a message that it does not ask about, /nothing without
+// any.
 class TestHandler final : public CallHandler {
  public:
   void OnCall(const std::shared_ptr<ServerCall>& call) override {
@@ -294,6 +295,8 @@ class TestHandler final : public CallHandler {
       Count(call);
     } else if (path == "/large") {
       call->Finish({}, std::string(std::stoul(call->message()), 'x'));
+    } else if (path == "/nothing") {
+      call->Finish({});
     } else if (path == "/write") {
       call->Write("one");
       call->Finish({});

@@ -45,6 +45,15 @@ TEST_F(ServerTest, AStreamHasItsMessagesInOrder) {
   EXPECT_EQ(response.Field("grpc-status"), "0");
 }
 
+TEST_F(ServerTest, AStreamMayEndWithoutAMessage) {
+  TestClient client(Connect());
+  for (const char* path : {"/nothing", "/count"}) {
+    const Response response = client.Result(path, "0");
+    EXPECT_EQ(response.data, "") << path;
+    EXPECT_EQ(response.Field("grpc-status"), "0") << path;
+  }
+}
+
 TEST_F(ServerTest, AStreamMayPause) {
   TestClient client(Connect());
   const int32_t stream_id = client.Call("/stream");

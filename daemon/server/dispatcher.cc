@@ -3,6 +3,7 @@
 #include <google/protobuf/message.h>
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -31,7 +32,8 @@ class RpcEnd final : public gate::ClientEnd {
   void Write(const Message& message) override { call_->Write(message.SerializeAsString()); }
   void SetOnWritten(std::function<void()> on_written) override { call_->SetOnWritten(std::move(on_written)); }
   void Finish(const absl::Status& status, const Message* response) override {
-    call_->Finish(ToWireStatus(status), response == nullptr ? std::string() : response->SerializeAsString());
+    call_->Finish(ToWireStatus(status),
+                  response == nullptr ? std::nullopt : std::optional(response->SerializeAsString()));
   }
 
  private:
