@@ -15,8 +15,9 @@
 namespace rnicd::rpc {
 namespace {
 
-// Calls that begin before others have their turn.
+// Calls that begin before others have their turn, and bytes of messages: the last may pass it.
 constexpr size_t kCallsAtOnce = 64;
+constexpr size_t kMessageBytesAtOnce = 64 << 10;
 // What an open call costs besides its message: our record of it and nghttp2's.
 constexpr uint64_t kStreamBytes = 2048;
 // Longest period of the search for what takes too long, while there is something that could.
@@ -97,6 +98,7 @@ void Connection::OnReady(uint32_t epoll_events) {
   }
   busy_ = true;
   begun_ = 0;
+  begun_bytes_ = 0;
   const bool alive = (epoll_events & (EPOLLIN | EPOLLHUP | EPOLLERR)) == 0 || ReadOnce();
   busy_ = false;
   if (alive) {
@@ -270,20 +272,23 @@ void Connection::StartDeadline(int32_t stream_id, Stream& stream) {
   }
 }
 
+bool Connection::TurnIsOver() const { return begun_ >= kCallsAtOnce || begun_bytes_ >= kMessageBytesAtOnce; }
+
 // A client that does not read its responses gets no new ones.
 bool Connection::DispatchReady() {
   bool some = false;
-  while (!ready_.empty() && begun_ < kCallsAtOnce && unread_bytes_ <= options_.limits.unread_bytes_max) {
+  while (!ready_.empty() && !TurnIsOver() && unread_bytes_ <= options_.limits.unread_bytes_max) {
     const int32_t stream_id = *ready_.begin();
     ready_.erase(ready_.begin());
     Stream* const stream = Find(stream_id);
     if (stream != nullptr && !stream->answered) {
       ++begun_;
+      begun_bytes_ += stream->reader.length();
       some = true;
       Dispatch(stream_id, *stream);
     }
   }
-  if (!ready_.empty() && begun_ >= kCallsAtOnce && !std::exchange(dispatch_posted_, true)) {
+  if (!ready_.empty() && TurnIsOver() && !std::exchange(dispatch_posted_, true)) {
     loop_->Post([self = shared_from_this()] {
       self->dispatch_posted_ = false;
       self->OnReady(0);

@@ -106,6 +106,7 @@ class Connection final : public Http2Events, public std::enable_shared_from_this
   void StartDeadline(int32_t stream_id, Stream& stream);
   // Begins calls whose requests are there, up to the turn's share. Returns whether it began one.
   bool DispatchReady();
+  bool TurnIsOver() const;
   void Dispatch(int32_t stream_id, Stream& stream);
   void AddOutput(Stream& stream, const std::string& message);
   void SendHeaders(int32_t stream_id, Stream& stream);
@@ -135,8 +136,9 @@ class Connection final : public Http2Events, public std::enable_shared_from_this
   std::unordered_map<int32_t, Stream> streams_;
   // Streams with a whole request whose call has not begun, oldest first.
   std::set<int32_t> ready_;
-  // Calls begun since others had their turn.
+  // Calls begun since others had their turn, and the bytes of their messages.
   size_t begun_ = 0;
+  size_t begun_bytes_ = 0;
   // Streams to be told that their output is on its way.
   std::vector<int32_t> drained_;
   // Bytes of responses that were not handed to the socket.
