@@ -304,10 +304,14 @@ void Connection::Dispatch(int32_t stream_id, Stream& stream) {
   options_.handler->OnCall(call);
 }
 
-// True while a response is on its way, or a call that is not a stream may still get one.
+// True while a response is on its way or a call may still get one. A stream that has nothing to say now does not count:
+// it has no end of its own, and what it had to say about this end it has said.
 bool Connection::HasLastWords() const {
+  const auto is_idle = [](const Stream& stream) {
+    return !stream.complete || (stream.headers_sent && !stream.answered && stream.output.empty());
+  };
   return !pending_.empty() ||
-         std::any_of(streams_.begin(), streams_.end(), [](const auto& entry) { return entry.second.complete; });
+         !std::all_of(streams_.begin(), streams_.end(), [&](const auto& entry) { return is_idle(entry.second); });
 }
 
 // --- what takes too long ---

@@ -49,6 +49,17 @@ TEST_F(PatientTest, CloseOfAnIdleConnectionIsAtOnce) {
   connection_->Close();
 }
 
+TEST_F(PatientTest, AnIdleStreamDoesNotDelayClose) {
+  TestClient client(Connect());
+  const int32_t stream = client.Call("/stream");
+  const auto calls = handler_->TakeHeld(client, 1);
+  calls.front()->Write("the last words");
+  connection_->Close();
+  EXPECT_TRUE(client.UntilHungUp());
+  EXPECT_THAT(client.Of(stream).Messages(), ElementsAre("the last words"));
+  EXPECT_TRUE(Eventually([&] { return handler_->cancelled() == 1; }));
+}
+
 TEST_F(ClosingTest, CallsThatDoNotEndAreCancelledByClose) {
   TestClient client(Connect());
   const int32_t stream_id = client.Call("/hold");
