@@ -319,7 +319,8 @@ bool Connection::HasLastWords() const {
 void Connection::ScheduleCheck() {
   if (check_.key == 0 && !ended_) {
     const std::chrono::milliseconds period =
-        std::min({kCheckPeriodMax, options_.limits.request_timeout, options_.limits.greeting_timeout});
+        std::min({kCheckPeriodMax, options_.limits.request_timeout, options_.limits.greeting_timeout,
+                  options_.limits.unread_timeout});
     check_ = loop_->CallAt(Now() + period, [weak = weak_from_this()] {
       if (const std::shared_ptr<Connection> self = weak.lock(); self != nullptr) {
         self->check_ = {};
@@ -331,7 +332,12 @@ void Connection::ScheduleCheck() {
 
 void Connection::CheckTimeouts() {
   const Instant now = Now();
-  if (!greeted_ && now - opened_ > options_.limits.greeting_timeout) {
+  if (std::exchange(progressed_, false)) {
+    progress_ = now;
+  }
+  const bool is_silent = !greeted_ && now - opened_ > options_.limits.greeting_timeout;
+  const bool is_stuck = HasUnread() && now - progress_ > options_.limits.unread_timeout;
+  if (is_silent || is_stuck) {
     End();
     return;
   }

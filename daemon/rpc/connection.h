@@ -124,6 +124,7 @@ class Connection final : public Http2Events, public std::enable_shared_from_this
   void ScheduleCheck();
   // Ends what has taken too long.
   void CheckTimeouts();
+  bool HasUnread() const { return unread_bytes_ > 0 || !pending_.empty(); }
   bool HasLastWords() const;
   void BeginClose();
   void End();
@@ -145,6 +146,9 @@ class Connection final : public Http2Events, public std::enable_shared_from_this
   uint64_t unread_bytes_ = 0;
   // What the socket did not take.
   std::string pending_;
+  // True when responses got on, or began to wait, since CheckTimeouts looked; and when it saw that.
+  bool progressed_ = false;
+  Instant progress_;
 
   EventLoop::Key watch_ = 0;
   uint32_t interest_ = 0;

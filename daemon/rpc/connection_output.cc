@@ -36,6 +36,7 @@ void Connection::SendTrailers(int32_t stream_id, const Status& status) {
 }
 
 void Connection::AddOutput(Stream& stream, const std::string& message) {
+  progressed_ = progressed_ || !HasUnread();
   const std::string prefix = PrefixOf(message.size());
   stream.output.append(prefix).append(message);
   unread_bytes_ += prefix.size() + message.size();
@@ -105,6 +106,7 @@ Output Connection::OnOutputWanted(int32_t stream_id, char* buffer, size_t size) 
   stream->output_sent += bytes;
   unread_bytes_ -= bytes;
   if (bytes != 0) {
+    progressed_ = true;
     idle_frames_ = 0;  // A client with a small window sends many updates for one response.
   }
   const bool all_sent = stream->output_sent == stream->output.size();
@@ -151,6 +153,9 @@ void Connection::Flush() {
   if (http2_.finished() || (broken_ && pending_.empty()) || (closing_ && !HasLastWords())) {
     End();
   } else {
+    if (HasUnread()) {
+      ScheduleCheck();
+    }
     UpdateInterest();
   }
 }
@@ -172,6 +177,8 @@ bool Connection::Send(std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t sent = send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (sent >= 0) {
+      // While a response waits for the client's window, what else is sent is no progress of it.
+      progressed_ = progressed_ || unread_bytes_ == 0;
       bytes.remove_prefix(static_cast<size_t>(sent));
     } else if (errno == EAGAIN) {
       pending_ = bytes;
