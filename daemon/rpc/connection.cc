@@ -58,16 +58,23 @@ void Connection::Close() {
 }
 
 void Connection::BeginClose() {
-  if (ended_ || closing_) {
+  if (ended_ || std::exchange(announced_, true)) {
     return;
   }
-  closing_ = true;
-  http2_.GoAway();
-  for (const int32_t stream_id : std::exchange(ready_, {})) {
-    http2_.Reset(stream_id, NGHTTP2_REFUSED_STREAM);
+  // The calls that the client makes before it knows are served. One that has not greeted has made none that it counts
+  // on.
+  if (greeted_) {
+    http2_.AnnounceGoAway();
+  } else {
+    GoAway();
   }
   close_timer_ = loop_->CallAt(Now() + options_.limits.last_words, [self = shared_from_this()] { self->End(); });
   Flush();
+}
+
+void Connection::GoAway() {
+  closing_ = true;
+  http2_.GoAway();
 }
 
 // Nobody reads the rest of what a broken or a closing connection was sent.
@@ -236,6 +243,14 @@ void Connection::OnStreamClosed(int32_t stream_id) {
   loop_->CancelTimer(stream.deadline);
   if (stream.call != nullptr) {
     stream.call->End(/*cancelled=*/true);
+  }
+}
+
+void Connection::OnPingAcknowledged() {
+  if (announced_ && !closing_) {
+    GoAway();
+  } else {
+    OnIdleFrame();
   }
 }
 

@@ -68,6 +68,7 @@ class Connection final : public Http2Events, public std::enable_shared_from_this
   void OnStreamClosed(int32_t stream_id) override;
   void OnIdleFrame() override;
   void OnSettingsAcknowledged() override { greeted_ = true; }
+  void OnPingAcknowledged() override;
   Output OnOutputWanted(int32_t stream_id, char* buffer, size_t size) override;
 
  private:
@@ -127,6 +128,8 @@ class Connection final : public Http2Events, public std::enable_shared_from_this
   bool HasUnread() const { return unread_bytes_ > 0 || !pending_.empty(); }
   bool HasLastWords() const;
   void BeginClose();
+  // Takes no more calls.
+  void GoAway();
   void End();
 
   const std::shared_ptr<EventLoop> loop_;
@@ -158,6 +161,8 @@ class Connection final : public Http2Events, public std::enable_shared_from_this
   // True inside a function that ends with Flush.
   bool busy_ = false;
   bool greeted_ = false;
+  // True once the client was told that the connection closes, and once it takes no more calls.
+  bool announced_ = false;
   bool closing_ = false;
   // True when the protocol is broken: only the farewell is sent.
   bool broken_ = false;

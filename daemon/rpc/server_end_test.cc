@@ -39,6 +39,18 @@ TEST_F(PatientTest, CloseLetsRunningCallsEndAndTakesNoNewOnes) {
   EXPECT_EQ(handler_->cancelled(), 0);
 }
 
+TEST_F(PatientTest, ACallMadeBeforeTheClientKnowsOfTheCloseIsServed) {
+  TestClient client(Connect());
+  ExpectEchoes(client);
+  connection_->Close();
+  ASSERT_TRUE(client.HasNews());
+  const int32_t stream_id = client.Call("/echo", "in between");
+  EXPECT_TRUE(client.UntilHungUp());
+  EXPECT_THAT(client.Of(stream_id).Messages(), ElementsAre("in between"));
+  EXPECT_EQ(client.Of(stream_id).Field("grpc-status"), "0");
+  EXPECT_THAT(client.last_streams(), ElementsAre(INT32_MAX, stream_id));
+}
+
 TEST_F(PatientTest, CloseOfAnIdleConnectionIsAtOnce) {
   TestClient client(Connect());
   ExpectEchoes(client);

@@ -196,6 +196,8 @@ class TestClient {
   bool UntilClosed(int32_t stream_id) {
     return Until([&] { return responses_[stream_id].closed; });
   }
+  // Waits until something has arrived, and leaves it there.
+  bool HasNews() const { return WaitFor(POLLIN, kTimeout); }
   bool UntilHungUp() {
     return Until([&] { return hung_up_; });
   }
@@ -206,6 +208,8 @@ class TestClient {
     EXPECT_TRUE(UntilClosed(stream_id));
     return Of(stream_id);
   }
+  // Last stream of each GOAWAY.
+  const std::vector<int32_t>& last_streams() const { return last_streams_; }
   // Code and text of the last GOAWAY.
   const std::optional<std::pair<uint32_t, std::string>>& goaway() const { return goaway_; }
 
@@ -226,6 +230,7 @@ class TestClient {
     if (frame->hd.type == NGHTTP2_HEADERS) {
       ++Self(user_data).responses_[frame->hd.stream_id].header_blocks;
     } else if (frame->hd.type == NGHTTP2_GOAWAY) {
+      Self(user_data).last_streams_.push_back(frame->goaway.last_stream_id);
       Self(user_data).goaway_.emplace(
           frame->goaway.error_code,
           std::string(reinterpret_cast<const char*>(frame->goaway.opaque_data), frame->goaway.opaque_data_len));
@@ -274,6 +279,7 @@ class TestClient {
   std::map<int32_t, Request> requests_;
   std::map<int32_t, Response> responses_;
   std::string unsent_;
+  std::vector<int32_t> last_streams_;
   std::optional<std::pair<uint32_t, std::string>> goaway_;
   bool hung_up_ = false;
 };
