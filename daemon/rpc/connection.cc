@@ -68,6 +68,7 @@ void Connection::BeginClose() {
   } else {
     GoAway();
   }
+  RunAllLater();
   close_timer_ = loop_->CallAt(Now() + options_.limits.last_words, [self = shared_from_this()] { self->End(); });
   Flush();
 }
@@ -177,7 +178,7 @@ void Connection::OnHeadersEnd(int32_t stream_id) {
 void Connection::OnData(int32_t stream_id, std::string_view bytes) {
   http2_.Consume(stream_id, bytes.size());
   Stream* const stream = Find(stream_id);
-  while (stream != nullptr && !stream->answered && !bytes.empty()) {
+  while (stream != nullptr && !stream->answered && stream->call == nullptr && !bytes.empty()) {
     switch (stream->reader.Add(bytes)) {
       case MessageReader::Event::kNone:
         break;
@@ -211,7 +212,7 @@ void Connection::OnRequestEnds(int32_t stream_id) {
     return;
   }
   stream->complete = true;
-  if (stream->answered) {
+  if (stream->answered || stream->call != nullptr) {
     return;
   }
   if (stream->reader.complete()) {
@@ -222,7 +223,11 @@ void Connection::OnRequestEnds(int32_t stream_id) {
 }
 
 void Connection::Refuse(int32_t stream_id, Refusal refusal, uint64_t bytes) {
-  FinishCall(stream_id, options_.handler->StatusOf(refusal, bytes), std::nullopt);
+  Stream* const stream = Find(stream_id);
+  if (stream != nullptr && !stream->answered && stream->call == nullptr) {
+    stream->reader = MessageReader();
+    options_.handler->OnRefused(MakeCall(stream_id, *stream), refusal, bytes);
+  }
 }
 
 // The client may stop sending the rest of a request that has its answer.
@@ -241,6 +246,7 @@ void Connection::OnStreamClosed(int32_t stream_id) {
   ready_.erase(stream_id);
   unread_bytes_ -= stream.output.size() - stream.output_sent;
   loop_->CancelTimer(stream.deadline);
+  loop_->CancelTimer(stream.later_timer);
   if (stream.call != nullptr) {
     stream.call->End(/*cancelled=*/true);
   }
@@ -300,7 +306,7 @@ bool Connection::DispatchReady() {
       ++begun_;
       begun_bytes_ += stream->reader.length();
       some = true;
-      Dispatch(stream_id, *stream);
+      options_.handler->OnCall(MakeCall(stream_id, *stream));
     }
   }
   if (!ready_.empty() && TurnIsOver() && !std::exchange(dispatch_posted_, true)) {
@@ -312,11 +318,46 @@ bool Connection::DispatchReady() {
   return some;
 }
 
-void Connection::Dispatch(int32_t stream_id, Stream& stream) {
-  const auto call = std::make_shared<ServerCall>(loop_, weak_from_this(), stream_id, stream.headers.TakePath(),
-                                                 stream.reader.TakeMessage(), std::move(stream.charge));
-  stream.call = call;
-  options_.handler->OnCall(call);
+std::shared_ptr<ServerCall> Connection::MakeCall(int32_t stream_id, Stream& stream) {
+  stream.call = std::make_shared<ServerCall>(loop_, weak_from_this(), stream_id, stream.headers.TakePath(),
+                                             stream.reader.TakeMessage(), std::move(stream.charge));
+  return stream.call;
+}
+
+void Connection::CallLater(int32_t stream_id, std::chrono::nanoseconds delay, std::function<void()> task) {
+  Stream* const stream = Find(stream_id);
+  if (stream == nullptr || announced_) {
+    task();
+    return;
+  }
+  stream->later = std::move(task);
+  stream->later_timer = loop_->CallAt(Now() + delay, [weak = weak_from_this(), stream_id] {
+    if (const std::shared_ptr<Connection> self = weak.lock(); self != nullptr) {
+      self->RunLater(stream_id);
+    }
+  });
+}
+
+void Connection::RunLater(int32_t stream_id) {
+  Stream* const stream = Find(stream_id);
+  if (stream != nullptr && stream->later != nullptr) {
+    loop_->CancelTimer(stream->later_timer);
+    // The stream may end inside.
+    const std::function<void()> task = std::exchange(stream->later, nullptr);
+    task();
+  }
+}
+
+void Connection::RunAllLater() {
+  std::vector<int32_t> waiting;
+  for (const auto& [stream_id, stream] : streams_) {
+    waiting.push_back(stream_id);
+  }
+  busy_ = true;
+  for (const int32_t stream_id : waiting) {
+    RunLater(stream_id);
+  }
+  busy_ = false;
 }
 
 // True while a response is on its way or a call may still get one. A stream that has nothing to say now does not count:
@@ -359,7 +400,7 @@ void Connection::CheckTimeouts() {
   std::vector<int32_t> late;
   bool some_incomplete = false;
   for (const auto& [stream_id, stream] : streams_) {
-    if (!stream.complete && !stream.answered) {
+    if (!stream.complete && !stream.answered && stream.call == nullptr) {
       some_incomplete = true;
       if (now - stream.began > options_.limits.request_timeout) {
         late.push_back(stream_id);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -55,6 +56,7 @@ class Connection final : public Http2Events, public std::enable_shared_from_this
   EventLoop& loop() const { return *loop_; }
 
   // What ServerCall does; ignored for a stream that is gone or answered.
+  void CallLater(int32_t stream_id, std::chrono::nanoseconds delay, std::function<void()> task);
   void BeginStream(int32_t stream_id);
   void WriteMessage(int32_t stream_id, const std::string& message);
   void FinishCall(int32_t stream_id, Status status, const std::optional<std::string>& message);
@@ -86,6 +88,9 @@ class Connection final : public Http2Events, public std::enable_shared_from_this
     // The call while it runs.
     std::shared_ptr<ServerCall> call;
     EventLoop::Timer deadline;
+    // What the call does later, and when.
+    std::function<void()> later;
+    EventLoop::Timer later_timer;
 
     bool headers_sent = false;
     // True when the response's end is known; then the trailers follow the output.
@@ -108,7 +113,9 @@ class Connection final : public Http2Events, public std::enable_shared_from_this
   // Begins calls whose requests are there, up to the turn's share. Returns whether it began one.
   bool DispatchReady();
   bool TurnIsOver() const;
-  void Dispatch(int32_t stream_id, Stream& stream);
+  std::shared_ptr<ServerCall> MakeCall(int32_t stream_id, Stream& stream);
+  void RunLater(int32_t stream_id);
+  void RunAllLater();
   void AddOutput(Stream& stream, const std::string& message);
   void SendHeaders(int32_t stream_id, Stream& stream);
   void SendTrailers(int32_t stream_id, const Status& status);

@@ -28,6 +28,12 @@ void ServerCall::OnLoop(Answer answer) {
   });
 }
 
+void ServerCall::CallLater(std::chrono::nanoseconds delay, std::function<void()> task) {
+  OnLoop([id = stream_id_, delay, task = std::move(task)](Connection& connection) mutable {
+    connection.CallLater(id, delay, std::move(task));
+  });
+}
+
 void ServerCall::Begin() {
   OnLoop([id = stream_id_](Connection& connection) { connection.BeginStream(id); });
 }

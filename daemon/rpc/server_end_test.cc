@@ -51,6 +51,15 @@ TEST_F(PatientTest, ACallMadeBeforeTheClientKnowsOfTheCloseIsServed) {
   EXPECT_THAT(client.last_streams(), ElementsAre(INT32_MAX, stream_id));
 }
 
+TEST_F(PatientTest, CloseSendsLateResponsesAtOnce) {
+  TestClient client(Connect());
+  const int32_t stream_id = client.Call("/later", "3600000");
+  ASSERT_TRUE(client.Until([&] { return handler_->waiting() == 1; }));
+  connection_->Close();
+  EXPECT_TRUE(client.UntilHungUp());
+  EXPECT_THAT(client.Of(stream_id).Messages(), ElementsAre("3600000"));
+}
+
 TEST_F(PatientTest, CloseOfAnIdleConnectionIsAtOnce) {
   TestClient client(Connect());
   ExpectEchoes(client);

@@ -153,6 +153,8 @@ class TestClient {
     Send(stream_id, PrefixOf(message.size()) + message);
     return stream_id;
   }
+  // True when what was given to Send has left this client.
+  bool HasSent(int32_t stream_id) { return requests_[stream_id].bytes.empty() && unsent_.empty(); }
   void Cancel(int32_t stream_id) {
     nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, stream_id, NGHTTP2_CANCEL);
   }
@@ -284,9 +286,9 @@ class TestClient {
   bool hung_up_ = false;
 };
 
-// /echo ends with its message, /fail with status 5, /hold when the test says, /count after as many messages as the
-// request says, /large after one of as many bytes, /write after a message that it does not ask about, /nothing without
-// any.
+// /echo ends with its message, /later too but after as many milliseconds as it says, /fail with status 5, /hold when
+// the test says, /count after as many messages as the request says, /large after one of as many bytes, /write after a
+// message that it does not ask about, /nothing without any.
 class TestHandler final : public CallHandler {
  public:
   void OnCall(const std::shared_ptr<ServerCall>& call) override {
@@ -301,6 +303,8 @@ class TestHandler final : public CallHandler {
       Count(call);
     } else if (path == "/large") {
       call->Finish({}, std::string(std::stoul(call->message()), 'x'));
+    } else if (path == "/later") {
+      Later(call);
     } else if (path == "/nothing") {
       call->Finish({});
     } else if (path == "/write") {
@@ -317,8 +321,8 @@ class TestHandler final : public CallHandler {
       held_.push_back(call);
     }
   }
-  Status StatusOf(Refusal refusal, uint64_t bytes) override {
-    return {.code = 100 + static_cast<int>(refusal), .message = std::to_string(bytes)};
+  void OnRefused(const std::shared_ptr<ServerCall>& call, Refusal refusal, uint64_t bytes) override {
+    call->Finish({.code = 100 + static_cast<int>(refusal), .message = std::to_string(bytes), .details = call->path()});
   }
 
   // Takes as many held calls as soon as the client has made them.
@@ -347,7 +351,14 @@ class TestHandler final : public CallHandler {
     return cancelled_;
   }
 
+  // Tasks of /later that have not run.
+  int64_t waiting() const { return waiting_.use_count() - 1; }
+
  private:
+  void Later(const std::shared_ptr<ServerCall>& call) {
+    const auto task = [call, held = waiting_] { call->Finish({}, call->message()); };
+    call->CallLater(std::chrono::milliseconds(std::stoi(call->message())), task);
+  }
   static void Count(const std::shared_ptr<ServerCall>& call) {
     const auto left = std::make_shared<int>(std::stoi(call->message()));
     // The call outlives its callbacks.
@@ -367,9 +378,10 @@ class TestHandler final : public CallHandler {
   size_t begun_ RNICD_GUARDED_BY(mutex_) = 0;
   int cancelled_ RNICD_GUARDED_BY(mutex_) = 0;
   std::vector<std::shared_ptr<ServerCall>> held_ RNICD_GUARDED_BY(mutex_);
+  const std::shared_ptr<int> waiting_ = std::make_shared<int>(0);
 };
 
-// What TestHandler::StatusOf says.
+// What TestHandler::OnRefused says.
 inline std::string CodeOf(Refusal refusal) { return std::to_string(100 + static_cast<int>(refusal)); }
 
 // What a client sends first.
@@ -400,10 +412,11 @@ class ServerTest : public testing::Test {
   }
 
   // The client's end of a connection that is served.
-  UniqueFd Connect() {
+  UniqueFd Connect() { return Connect(handler_); }
+  UniqueFd Connect(const std::shared_ptr<CallHandler>& handler) {
     std::array<int, 2> ends = {-1, -1};
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()), 0);
-    connection_ = server_->Serve(UniqueFd(ends[0]), "owner", handler_);
+    connection_ = server_->Serve(UniqueFd(ends[0]), "owner", handler);
     return UniqueFd(ends[1]);
   }
   static void ExpectEchoes(TestClient& client) {
