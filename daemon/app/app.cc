@@ -20,7 +20,6 @@
 #include "daemon/core/tenant_directory.h"
 #include "daemon/core/ticket_table.h"
 #include "daemon/core/worker_pool.h"
-#include "daemon/gate/delayed_responses.h"
 #include "daemon/gate/method_table.h"
 #include "daemon/health/prober.h"
 #include "daemon/metrics/metrics.h"
@@ -212,7 +211,6 @@ bool App::Stop() {
   Step(8, "take the front door down");
   front_door_.reset();
   connection_server_.reset();
-  delayed_responses_.reset();
   bulkhead_.reset();
 
   Step(7, "end the probes");
@@ -272,9 +270,7 @@ void App::StartProbes() {
 absl::Status App::BuildFrontDoor() {
   RaiseDescriptorLimit();
   bulkhead_ = std::make_unique<transport::Bulkhead>();
-  delayed_responses_ = std::make_unique<gate::DelayedResponses>();
-  const gate::GateServices services = {
-      .observer = *observer_, .logger = logger_, .clock = clock_, .delayed_responses = *delayed_responses_};
+  const gate::GateServices services = {.observer = *observer_, .logger = logger_, .clock = clock_};
   RNICD_ASSIGN_OR_RETURN(
       connection_server_,
       server::RpcConnectionServer::Start(config_.rpc_threads, rpc::Limits{}, services,

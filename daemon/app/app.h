@@ -34,10 +34,6 @@ class TicketTable;
 class WorkerPool;
 }  // namespace rnicd::core
 
-namespace rnicd::gate {
-class DelayedResponses;
-}  // namespace rnicd::gate
-
 namespace rnicd::health {
 class Prober;
 }  // namespace rnicd::health
@@ -128,7 +124,6 @@ class App final : public service::ProcessControl {
   std::unique_ptr<core::SessionRegistry> registry_;
   health::HealthBoard health_;
   std::unique_ptr<health::Prober> prober_;
-  std::unique_ptr<gate::DelayedResponses> delayed_responses_;
   // Where what clients may block is done. Sockets of both of the next two are closed there.
   std::unique_ptr<transport::Bulkhead> bulkhead_;
   std::unique_ptr<server::RpcConnectionServer> connection_server_;

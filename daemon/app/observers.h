@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -48,6 +49,9 @@ class Observers final : public core::Observer {
   }
   void OnDecision(const core::Decision& decision) override {
     ForEach([&](core::Observer& one) { one.OnDecision(decision); });
+  }
+  bool HeedsSuccesses() const override {
+    return std::any_of(all_.begin(), all_.end(), [](const core::Observer* one) { return one->HeedsSuccesses(); });
   }
 
  private:

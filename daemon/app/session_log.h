@@ -14,6 +14,7 @@ class SessionLog final : public core::Observer {
   void OnSessionOpened(SessionId id, const core::Caller& caller) override;
   void OnSessionEnded(SessionId id, const core::Caller& caller, core::EndCause cause,
                       const core::Reclaimed& reclaimed) override;
+  bool HeedsSuccesses() const override { return false; }
 
  private:
   const log::Logger& logger_;

@@ -112,6 +112,8 @@ class Observer {
   // Pairs of tokens were revoked; `cause` is "deregister", "close" or an EndCauseName.
   virtual void OnTokensRevoked(uint64_t /*pairs*/, std::string_view /*cause*/) {}
   virtual void OnDecision(const Decision&) {}
+  // False when OnDecision ignores every success, which then need not be described to it.
+  virtual bool HeedsSuccesses() const { return true; }
 };
 
 }  // namespace rnicd::core

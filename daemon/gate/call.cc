@@ -19,15 +19,13 @@ bool IsInternalFault(const absl::Status& status) { return status.code() == absl:
 }  // namespace
 
 Call::Call(const GateServices& services, std::shared_ptr<ConnectionContext> connection, const MethodRow& row,
-           Shape shape, std::unique_ptr<Message> request, std::unique_ptr<Message> response,
-           std::shared_ptr<ClientEnd> end)
+           Shape shape, std::unique_ptr<Message> response, std::shared_ptr<ClientEnd> end)
     : services_(services),
       connection_(std::move(connection)),
       row_(row),
       shape_(shape),
       end_(std::move(end)),
       started_(services.clock.Now()),
-      request_(std::move(request)),
       response_(std::move(response)) {
   connection_->CallBegan();
 }
@@ -45,20 +43,23 @@ Call::~Call() {
   connection_->CallEnded();
 }
 
-// The rate is checked first, so that calls that would be refused anyway count too.
-absl::StatusOr<std::optional<core::Session::Guard>> Call::Admit() {
-  const core::Role role = connection_->caller().role;
-  std::shared_ptr<core::Session> session = connection_->session();
-  const bool is_free = row_.pace == Pace::kFreeInSession && session != nullptr;
-  if (role == core::Role::kWorkload && !is_free) {
-    RNICD_RETURN_IF_ERROR(connection_->CountCall(session.get(), &wait_));
+absl::Status Call::CountAgainstRate(std::chrono::nanoseconds* wait) {
+  if (connection_->caller().role != core::Role::kWorkload) {
+    return absl::OkStatus();
   }
-  if (!row_.Allows(role)) {
+  const std::shared_ptr<core::Session> session = connection_->session();
+  const bool is_free = row_.pace == Pace::kFreeInSession && session != nullptr;
+  return is_free ? absl::OkStatus() : connection_->CountCall(session.get(), wait);
+}
+
+absl::StatusOr<std::optional<core::Session::Guard>> Call::Admit() {
+  if (!row_.Allows(connection_->caller().role)) {
     return MakeError(ErrorReason::METHOD_NOT_PERMITTED);
   }
   if (row_.needs == Needs::kNoSession) {
     return std::nullopt;
   }
+  std::shared_ptr<core::Session> session = connection_->session();
   if (session == nullptr) {
     return connection_->NoSession();
   }
@@ -67,24 +68,15 @@ absl::StatusOr<std::optional<core::Session::Guard>> Call::Admit() {
   return std::optional<core::Session::Guard>(std::move(guard));
 }
 
-void Call::Refuse(const absl::Status& status) {
-  if (FailedWith(status, ErrorReason::RATE_LIMITED)) {
-    ReleaseRequest();
-    const std::chrono::nanoseconds lateness = std::clamp<std::chrono::nanoseconds>(wait_, kLatenessMin, kLatenessMax);
-    if (services_.delayed_responses.Add(lateness, [call = shared_from_this(), status] { call->Finish(status); })) {
-      return;
-    }
-  }
-  Finish(status);
+void Call::FinishLater(std::chrono::nanoseconds wait, const absl::Status& status) {
+  const std::chrono::nanoseconds lateness = std::clamp<std::chrono::nanoseconds>(wait, kLatenessMin, kLatenessMax);
+  end_->CallLater(lateness, [call = shared_from_this(), status] { call->Finish(status); });
 }
 
-void Call::ReleaseRequest() {
-  std::unique_ptr<Message> released;  // Destroyed without the lock.
+const Call::Message* Call::TakeRequest(std::unique_ptr<Message> request) {
   MutexLock lock(mutex_);
-  if (!ended_ && request_ != nullptr) {
-    named_ = NamedObjects(request_.get(), nullptr);
-    released = std::move(request_);
-  }
+  request_ = std::move(request);
+  return request_.get();
 }
 
 bool Call::Finish(const absl::Status& status, const Fill& fill) {
@@ -93,7 +85,6 @@ bool Call::Finish(const absl::Status& status, const Fill& fill) {
   std::function<void()> on_end;
   // Destroyed without the lock.
   std::function<void()> on_cancel;
-  std::string object;
   std::string note;
   {
     MutexLock lock(mutex_);
@@ -109,13 +100,9 @@ bool Call::Finish(const absl::Status& status, const Fill& fill) {
     response = status.ok() ? response_.get() : nullptr;
     on_end = std::exchange(on_end_, nullptr);
     on_cancel = std::exchange(on_cancel_, nullptr);
-    object = std::move(named_);
     note = std::move(note_);
   }
-  if (object.empty() && IsDecision(status)) {
-    object = NamedObjects(request, response);
-  }
-  Report(status, std::move(object), note);
+  Report(status, request, response, note);
   end_->Finish(status, response);
   if (on_end != nullptr) {
     on_end();
@@ -144,11 +131,6 @@ void Call::Cancel() {
   if (on_cancel != nullptr) {
     on_cancel();
   }
-}
-
-bool Call::HasRequest() {
-  MutexLock lock(mutex_);
-  return request_ != nullptr;
 }
 
 void Call::WhileLive(const Fill& fill) {
@@ -189,28 +171,19 @@ void Call::CountRefusal(const absl::Status& status, const core::Session* session
   }
 }
 
-void Call::Report(const absl::Status& status, std::string object, const std::string& note) {
+void Call::Report(const absl::Status& status, const Message* request, const Message* response,
+                  const std::string& note) {
   const bool is_measured = shape_ == Shape::kUnary && is_measured_.load();
   services_.observer.OnRpc(row_.name, status.code(),
                            is_measured ? std::optional(services_.clock.Now() - started_) : std::nullopt);
-  const core::Caller& caller = connection_->caller();
-  if (IsDecision(status)) {
-    // An opened or joined session belongs to the connection, not to the call.
-    const std::shared_ptr<core::Session> session = session_ != nullptr ? session_ : connection_->session();
-    CountRefusal(status, session.get());
-    services_.observer.OnDecision(
-        {.what = row_.name,
-         .caller = &caller,
-         .tenant = session != nullptr ? session->tenant().name() : connection_->tenant(),
-         .workload = session != nullptr ? session->tenant().workload() : connection_->workload(),
-         .session = session != nullptr ? session->id() : SessionId{},
-         .object = std::move(object),
-         .status = status,
-         .note = note});
+  // Most calls succeed, and to name their objects costs more than the rest of the gate.
+  if (IsDecision(status) && (!status.ok() || services_.observer.HeedsSuccesses())) {
+    ReportDecision(status, NamedObjects(request, response), note);
   }
   if (status.ok() || absl::IsCancelled(status)) {
     return;
   }
+  const core::Caller& caller = connection_->caller();
   const ErrorInfo info = ErrorInfoOf(status);
   const std::initializer_list<log::Field> fields = {{"method", row_.name},
                                                     {"reason", RowOf(info.reason).name},
@@ -222,6 +195,21 @@ void Call::Report(const absl::Status& status, std::string object, const std::str
   } else {
     services_.logger.Debug("call refused", fields);
   }
+}
+
+void Call::ReportDecision(const absl::Status& status, std::string object, const std::string& note) {
+  // An opened or joined session belongs to the connection, not to the call.
+  const std::shared_ptr<core::Session> session = session_ != nullptr ? session_ : connection_->session();
+  CountRefusal(status, session.get());
+  services_.observer.OnDecision(
+      {.what = row_.name,
+       .caller = &connection_->caller(),
+       .tenant = session != nullptr ? session->tenant().name() : connection_->tenant(),
+       .workload = session != nullptr ? session->tenant().workload() : connection_->workload(),
+       .session = session != nullptr ? session->id() : SessionId{},
+       .object = std::move(object),
+       .status = status,
+       .note = note});
 }
 
 }  // namespace rnicd::gate

@@ -17,7 +17,6 @@
 #include "daemon/core/session.h"
 #include "daemon/gate/client_end.h"
 #include "daemon/gate/connection_context.h"
-#include "daemon/gate/delayed_responses.h"
 #include "daemon/gate/method_table.h"
 #include "daemon/log/logger.h"
 
@@ -28,8 +27,6 @@ struct GateServices {
   core::Observer& observer;
   const log::Logger& logger;
   const Clock& clock;
-  // Delays refusals for callers that call too often. Destroyed before the rest, and after the last connection.
-  DelayedResponses& delayed_responses;
 };
 
 // One call: its caller, its session, its messages, and the one way to end it.
@@ -45,9 +42,9 @@ class Call : public std::enable_shared_from_this<Call> {
   // Whether the call has a single response or is a stream.
   enum class Shape : uint8_t { kUnary, kStream };
 
-  // `request` is null when it could not be read, `response` for a stream.
+  // `response` is null for a stream.
   Call(const GateServices& services, std::shared_ptr<ConnectionContext> connection, const MethodRow& row, Shape shape,
-       std::unique_ptr<Message> request, std::unique_ptr<Message> response, std::shared_ptr<ClientEnd> end);
+       std::unique_ptr<Message> response, std::shared_ptr<ClientEnd> end);
   ~Call();
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
@@ -61,8 +58,6 @@ class Call : public std::enable_shared_from_this<Call> {
   void WhileLive(const Fill& fill);
   // Detail for the audit line besides objects and outcome: "refused=3 of=64". Must be set before the end of the call.
   void SetNote(std::string note);
-  // False when the request was malformed, or released while the call waits for its refusal.
-  bool HasRequest();
   // Runs `hook` when the client cancels or disconnects before the call has ended, and at once if it has ended. For what
   // waits on behalf of the call. Must be called once at most.
   void OnCancel(std::function<void()> hook);
@@ -78,16 +73,20 @@ class Call : public std::enable_shared_from_this<Call> {
  private:
   friend class Gate;
 
-  // Checks the call against its row. Errors: RATE_LIMITED, METHOD_NOT_PERMITTED, SESSION_REQUIRED, SESSION_ENDING.
+  // Counts the call against its caller's rate. If refused, `wait` is the time until a call would pass. Errors:
+  // RATE_LIMITED.
+  absl::Status CountAgainstRate(std::chrono::nanoseconds* wait);
+  // Checks the call against its row. Errors: METHOD_NOT_PERMITTED, SESSION_REQUIRED, SESSION_ENDING.
   absl::StatusOr<std::optional<core::Session::Guard>> Admit();
-  // Ends a call that was not admitted: at once, or after a delay when its client calls too often.
-  void Refuse(const absl::Status& status);
-  // Releases the request, which may be large, while the call waits for its refusal; only a few ids are kept.
-  void ReleaseRequest();
+  // Ends the call after a delay, because its client calls too often.
+  void FinishLater(std::chrono::nanoseconds wait, const absl::Status& status);
+  // Keeps the request for as long as the call lives.
+  const Message* TakeRequest(std::unique_ptr<Message> request);
   bool IsDecision(const absl::Status& status) const;
   // `session` may be null.
   void CountRefusal(const absl::Status& status, const core::Session* session) const;
-  void Report(const absl::Status& status, std::string object, const std::string& note);
+  void Report(const absl::Status& status, const Message* request, const Message* response, const std::string& note);
+  void ReportDecision(const absl::Status& status, std::string object, const std::string& note);
 
   const GateServices services_;
   const std::shared_ptr<ConnectionContext> connection_;
@@ -96,14 +95,11 @@ class Call : public std::enable_shared_from_this<Call> {
   const std::shared_ptr<ClientEnd> end_;
   const Instant started_;
   std::shared_ptr<core::Session> session_;
-  // Time until a call would be within the rate.
-  std::chrono::nanoseconds wait_{0};
   Mutex mutex_;
   bool ended_ RNICD_GUARDED_BY(mutex_) = false;
+  // Null when it was not, or could not be, read.
   std::unique_ptr<Message> request_ RNICD_GUARDED_BY(mutex_);
   std::unique_ptr<Message> response_ RNICD_GUARDED_BY(mutex_);
-  // Objects named by the request, kept when it is released.
-  std::string named_ RNICD_GUARDED_BY(mutex_);
   std::string note_ RNICD_GUARDED_BY(mutex_);
   std::function<void()> on_end_ RNICD_GUARDED_BY(mutex_);
   std::function<void()> on_cancel_ RNICD_GUARDED_BY(mutex_);

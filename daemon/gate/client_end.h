@@ -2,6 +2,7 @@
 
 #include <google/protobuf/message.h>
 
+#include <chrono>
 #include <functional>
 
 #include "absl/status/status.h"
@@ -21,6 +22,9 @@ class ClientEnd {
   virtual void Write(const Message& message) = 0;
   // Called after each message, when it is on its way; never inside Write of the same thread's caller's lock.
   virtual void SetOnWritten(std::function<void()> on_written) = 0;
+  // Runs `task` after `delay`, or at once when the connection closes; not when the client gives up before. Called at
+  // most once, while the call begins, and the request is not read any more.
+  virtual void CallLater(std::chrono::nanoseconds delay, std::function<void()> task) = 0;
   // Ends the call; `response` is null for a failure and for a stream. Only the first counts.
   virtual void Finish(const absl::Status& status, const Message* response) = 0;
 };

@@ -1,21 +1,26 @@
 #include "daemon/gate/gate.h"
 
+#include <chrono>
+
 namespace rnicd::gate {
 
-std::shared_ptr<Call> Gate::Run(const Method& method, absl::StatusOr<std::unique_ptr<Message>> request,
-                                std::shared_ptr<ClientEnd> end) const {
-  const absl::Status read = request.status();
-  std::unique_ptr<Message> message = read.ok() ? *std::move(request) : nullptr;
+std::shared_ptr<Call> Gate::Run(const Method& method, ReadRequest read, std::shared_ptr<ClientEnd> end) const {
   std::unique_ptr<Message> response(method.response == nullptr ? nullptr : method.response->New());
-  const Message* const request_view = message.get();
   Message* const response_view = response.get();
-  const auto call = std::make_shared<Call>(services_, connection_, *method.row, method.shape, std::move(message),
-                                           std::move(response), std::move(end));
+  auto call =
+      std::make_shared<Call>(services_, connection_, *method.row, method.shape, std::move(response), std::move(end));
+  std::chrono::nanoseconds wait{0};
+  if (const absl::Status counted = call->CountAgainstRate(&wait); !counted.ok()) {
+    call->FinishLater(wait, counted);
+    return call;
+  }
+  absl::StatusOr<std::unique_ptr<Message>> request = read();
+  const Message* const request_view = request.ok() ? call->TakeRequest(*std::move(request)) : nullptr;
   const auto admitted = call->Admit();
   if (!admitted.ok()) {
-    call->Refuse(admitted.status());
-  } else if (!read.ok()) {
-    call->Finish(read);
+    call->Finish(admitted.status());
+  } else if (!request.ok()) {
+    call->Finish(request.status());
   } else {
     method.handler(call, request_view, response_view);
   }

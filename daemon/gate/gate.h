@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "daemon/gate/call.h"
 #include "daemon/gate/client_end.h"
@@ -22,10 +23,13 @@ class Gate {
   Gate(const GateServices& services, std::shared_ptr<ConnectionContext> connection)
       : services_(services), connection_(std::move(connection)) {}
 
-  // Runs the method's handler, or refuses the call. A request that could not be read is an error, which the call ends
-  // with unless the caller may not make it anyway. The result is for the caller to Cancel when the client gives up.
-  std::shared_ptr<Call> Run(const Method& method, absl::StatusOr<std::unique_ptr<Message>> request,
-                            std::shared_ptr<ClientEnd> end) const;
+  // Reads the request of a call. An error is what the call ends with, unless the caller may not make it anyway.
+  using ReadRequest = absl::FunctionRef<absl::StatusOr<std::unique_ptr<Message>>()>;
+
+  // Runs the method's handler, or refuses the call. The rate comes first: calls that would be refused anyway are
+  // counted too, and one that is above it is not even read. The result is for the caller to Cancel when the client
+  // gives up.
+  std::shared_ptr<Call> Run(const Method& method, ReadRequest read, std::shared_ptr<ClientEnd> end) const;
 
  private:
   const GateServices services_;

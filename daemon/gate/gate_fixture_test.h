@@ -71,12 +71,28 @@ class FakeEnd final : public ClientEnd {
   void BeginStream() override {}
   void Write(const Message& /*message*/) override {}
   void SetOnWritten(std::function<void()> /*on_written*/) override {}
-  void Finish(const absl::Status& status, const Message* /*response*/) override { code_.Set(status.code()); }
-  // Empty when the call does not end in time.
-  std::optional<absl::StatusCode> Code() { return code_.Get(); }
+  void CallLater(std::chrono::nanoseconds delay, std::function<void()> task) override {
+    delay_ = delay;
+    later_ = std::move(task);
+  }
+  void Finish(const absl::Status& status, const Message* /*response*/) override {
+    later_ = nullptr;  // It keeps the call, which keeps this.
+    code_.Set(status.code());
+  }
+  // Lets a delay pass. Empty when the call does not end in time.
+  std::optional<absl::StatusCode> Code() {
+    if (const auto later = std::exchange(later_, nullptr); later != nullptr) {
+      later();
+    }
+    return code_.Get();
+  }
   int times() const { return code_.times(); }
+  // How late the call is to end.
+  std::chrono::nanoseconds delay() const { return delay_; }
 
  private:
+  std::chrono::nanoseconds delay_{0};
+  std::function<void()> later_;
   core::Awaited<absl::StatusCode> code_;
 };
 
@@ -113,7 +129,7 @@ class GateTest : public ::testing::Test {
     if (request != nullptr) {
       copy->CopyFrom(*request);
     }
-    std::shared_ptr<Call> call = Gate(services_, connection).Run(method, std::move(copy), end);
+    std::shared_ptr<Call> call = Gate(services_, connection).Run(method, [&] { return std::move(copy); }, end);
     if (begun != nullptr) {
       *begun = std::move(call);
     }
@@ -140,9 +156,7 @@ class GateTest : public ::testing::Test {
   core::World world_;
   GateObserver observer_;
   const log::Logger logger_{{.level = log::Level::kError}};
-  // Last, so that it is destroyed before the objects its responses use.
-  std::optional<DelayedResponses> delayed_responses_{std::in_place};
-  const GateServices services_{observer_, logger_, world_.clock, *delayed_responses_};
+  const GateServices services_{observer_, logger_, world_.clock};
 };
 
 }  // namespace rnicd::gate

@@ -42,6 +42,7 @@ class Metrics final : public core::Observer {
   void OnFastRegisterRefused() override;
   void OnTokensIssued(uint64_t local, uint64_t remote) override;
   void OnTokensRevoked(uint64_t pairs, std::string_view cause) override;
+  bool HeedsSuccesses() const override { return false; }
   void OnCompletion(OperationType operation, NtStatus status) override;
   // Counts an asynchronous event of a card; both arguments come from fixed sets.
   void OnAdapterEvent(const std::string& adapter, const std::string& event);

@@ -15,8 +15,9 @@
 namespace rnicd::rpc {
 namespace {
 
-// Calls that begin before others have their turn.
+// Calls that begin before others have their turn, and bytes of messages: the last may pass it.
 constexpr size_t kCallsAtOnce = 64;
+constexpr size_t kMessageBytesAtOnce = 64 << 10;
 // What an open call costs besides its message: our record of it and nghttp2's.
 constexpr uint64_t kStreamBytes = 2048;
 // Longest period of the search for what takes too long, while there is something that could.
@@ -57,16 +58,24 @@ void Connection::Close() {
 }
 
 void Connection::BeginClose() {
-  if (ended_ || closing_) {
+  if (ended_ || std::exchange(announced_, true)) {
     return;
   }
-  closing_ = true;
-  http2_.GoAway();
-  for (const int32_t stream_id : std::exchange(ready_, {})) {
-    http2_.Reset(stream_id, NGHTTP2_REFUSED_STREAM);
+  // The calls that the client makes before it knows are served. One that has not greeted has made none that it counts
+  // on.
+  if (greeted_) {
+    http2_.AnnounceGoAway();
+  } else {
+    GoAway();
   }
+  RunAllLater();
   close_timer_ = loop_->CallAt(Now() + options_.limits.last_words, [self = shared_from_this()] { self->End(); });
   Flush();
+}
+
+void Connection::GoAway() {
+  closing_ = true;
+  http2_.GoAway();
 }
 
 // Nobody reads the rest of what a broken or a closing connection was sent.
@@ -97,6 +106,7 @@ void Connection::OnReady(uint32_t epoll_events) {
   }
   busy_ = true;
   begun_ = 0;
+  begun_bytes_ = 0;
   const bool alive = (epoll_events & (EPOLLIN | EPOLLHUP | EPOLLERR)) == 0 || ReadOnce();
   busy_ = false;
   if (alive) {
@@ -186,7 +196,7 @@ void Connection::OnHeadersEnd(int32_t stream_id) {
 void Connection::OnData(int32_t stream_id, std::string_view bytes) {
   http2_.Consume(stream_id, bytes.size());
   Stream* const stream = Find(stream_id);
-  while (stream != nullptr && !stream->answered && !bytes.empty()) {
+  while (stream != nullptr && !stream->answered && stream->call == nullptr && !bytes.empty()) {
     switch (stream->reader.Add(bytes)) {
       case MessageReader::Event::kNone:
         break;
@@ -220,7 +230,7 @@ void Connection::OnRequestEnds(int32_t stream_id) {
     return;
   }
   stream->complete = true;
-  if (stream->answered) {
+  if (stream->answered || stream->call != nullptr) {
     return;
   }
   if (stream->reader.complete()) {
@@ -231,7 +241,11 @@ void Connection::OnRequestEnds(int32_t stream_id) {
 }
 
 void Connection::Refuse(int32_t stream_id, Refusal refusal, uint64_t bytes) {
-  FinishCall(stream_id, options_.handler->StatusOf(refusal, bytes), {});
+  Stream* const stream = Find(stream_id);
+  if (stream != nullptr && !stream->answered && stream->call == nullptr) {
+    stream->reader = MessageReader();
+    options_.handler->OnRefused(MakeCall(stream_id, *stream), refusal, bytes);
+  }
 }
 
 // The client may stop sending the rest of a request that has its answer.
@@ -250,8 +264,17 @@ void Connection::OnStreamClosed(int32_t stream_id) {
   ready_.erase(stream_id);
   unread_bytes_ -= stream.output.size() - stream.output_sent;
   loop_->CancelTimer(stream.deadline);
+  loop_->CancelTimer(stream.later_timer);
   if (stream.call != nullptr) {
     stream.call->End(/*cancelled=*/true);
+  }
+}
+
+void Connection::OnPingAcknowledged() {
+  if (announced_ && !closing_) {
+    GoAway();
+  } else {
+    OnIdleFrame();
   }
 }
 
@@ -279,7 +302,8 @@ void Connection::StartDeadline(int32_t stream_id, Stream& stream) {
       }
       const std::shared_ptr<ServerCall> call = std::exchange(late->call, nullptr);
       constexpr int kDeadlineExceeded = 4;
-      self->FinishCall(stream_id, {.code = kDeadlineExceeded, .message = "the call's deadline has passed"}, {});
+      self->FinishCall(stream_id, {.code = kDeadlineExceeded, .message = "the call's deadline has passed"},
+                       std::nullopt);
       if (call != nullptr) {
         call->End(/*cancelled=*/true);
       }
@@ -287,20 +311,23 @@ void Connection::StartDeadline(int32_t stream_id, Stream& stream) {
   }
 }
 
+bool Connection::TurnIsOver() const { return begun_ >= kCallsAtOnce || begun_bytes_ >= kMessageBytesAtOnce; }
+
 // A client that does not read its responses gets no new ones.
 bool Connection::DispatchReady() {
   bool some = false;
-  while (!ready_.empty() && begun_ < kCallsAtOnce && unread_bytes_ <= options_.limits.unread_bytes_max) {
+  while (!ready_.empty() && !TurnIsOver() && unread_bytes_ <= options_.limits.unread_bytes_max) {
     const int32_t stream_id = *ready_.begin();
     ready_.erase(ready_.begin());
     Stream* const stream = Find(stream_id);
     if (stream != nullptr && !stream->answered) {
       ++begun_;
+      begun_bytes_ += stream->reader.length();
       some = true;
-      Dispatch(stream_id, *stream);
+      options_.handler->OnCall(MakeCall(stream_id, *stream));
     }
   }
-  if (!ready_.empty() && begun_ >= kCallsAtOnce && !std::exchange(dispatch_posted_, true)) {
+  if (!ready_.empty() && TurnIsOver() && !std::exchange(dispatch_posted_, true)) {
     loop_->Post([self = shared_from_this()] {
       self->dispatch_posted_ = false;
       self->OnReady(0);
@@ -309,28 +336,68 @@ bool Connection::DispatchReady() {
   return some;
 }
 
-void Connection::Dispatch(int32_t stream_id, Stream& stream) {
-  const auto call = std::make_shared<ServerCall>(loop_, weak_from_this(), stream_id, stream.headers.TakePath(),
-                                                 stream.reader.TakeMessage(), std::move(stream.charge));
-  stream.call = call;
-  options_.handler->OnCall(call);
+std::shared_ptr<ServerCall> Connection::MakeCall(int32_t stream_id, Stream& stream) {
+  stream.call = std::make_shared<ServerCall>(loop_, weak_from_this(), stream_id, stream.headers.TakePath(),
+                                             stream.reader.TakeMessage(), std::move(stream.charge));
+  return stream.call;
 }
 
-// True while a response is on its way, or a call that is not a stream may still get one.
+void Connection::CallLater(int32_t stream_id, std::chrono::nanoseconds delay, std::function<void()> task) {
+  Stream* const stream = Find(stream_id);
+  if (stream == nullptr || announced_) {
+    task();
+    return;
+  }
+  stream->later = std::move(task);
+  stream->later_timer = loop_->CallAt(Now() + delay, [weak = weak_from_this(), stream_id] {
+    if (const std::shared_ptr<Connection> self = weak.lock(); self != nullptr) {
+      self->RunLater(stream_id);
+    }
+  });
+}
+
+void Connection::RunLater(int32_t stream_id) {
+  Stream* const stream = Find(stream_id);
+  if (stream != nullptr && stream->later != nullptr) {
+    loop_->CancelTimer(stream->later_timer);
+    // The stream may end inside.
+    const std::function<void()> task = std::exchange(stream->later, nullptr);
+    task();
+  }
+}
+
+void Connection::RunAllLater() {
+  std::vector<int32_t> waiting;
+  for (const auto& [stream_id, stream] : streams_) {
+    waiting.push_back(stream_id);
+  }
+  busy_ = true;
+  for (const int32_t stream_id : waiting) {
+    RunLater(stream_id);
+  }
+  busy_ = false;
+}
+
+// True while a response is on its way or a call may still get one. A stream that has nothing to say now does not count:
+// it has no end of its own, and what it had to say about this end it has said.
 bool Connection::HasLastWords() const {
+  const auto is_idle = [](const Stream& stream) {
+    return !stream.complete || (stream.headers_sent && !stream.answered && stream.output.empty());
+  };
   return !pending_.empty() ||
-         std::any_of(streams_.begin(), streams_.end(), [](const auto& entry) { return entry.second.complete; });
+         !std::all_of(streams_.begin(), streams_.end(), [&](const auto& entry) { return is_idle(entry.second); });
 }
 
 // --- what takes too long ---
 
 void Connection::ScheduleCheck() {
-  if (check_ == 0 && !ended_) {
+  if (check_.key == 0 && !ended_) {
     const std::chrono::milliseconds period =
-        std::min({kCheckPeriodMax, options_.limits.request_timeout, options_.limits.greeting_timeout});
+        std::min({kCheckPeriodMax, options_.limits.request_timeout, options_.limits.greeting_timeout,
+                  options_.limits.unread_timeout});
     check_ = loop_->CallAt(Now() + period, [weak = weak_from_this()] {
       if (const std::shared_ptr<Connection> self = weak.lock(); self != nullptr) {
-        self->check_ = 0;
+        self->check_ = {};
         self->CheckTimeouts();
       }
     });
@@ -339,14 +406,19 @@ void Connection::ScheduleCheck() {
 
 void Connection::CheckTimeouts() {
   const Instant now = Now();
-  if (!greeted_ && now - opened_ > options_.limits.greeting_timeout) {
+  if (std::exchange(progressed_, false)) {
+    progress_ = now;
+  }
+  const bool is_silent = !greeted_ && now - opened_ > options_.limits.greeting_timeout;
+  const bool is_stuck = HasUnread() && now - progress_ > options_.limits.unread_timeout;
+  if (is_silent || is_stuck) {
     End();
     return;
   }
   std::vector<int32_t> late;
   bool some_incomplete = false;
   for (const auto& [stream_id, stream] : streams_) {
-    if (!stream.complete && !stream.answered) {
+    if (!stream.complete && !stream.answered && stream.call == nullptr) {
       some_incomplete = true;
       if (now - stream.began > options_.limits.request_timeout) {
         late.push_back(stream_id);

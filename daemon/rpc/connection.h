@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -61,9 +62,10 @@ class Connection final : public Http2Events, public std::enable_shared_from_this
   EventLoop& loop() const { return *loop_; }
 
   // What ServerCall does; ignored for a stream that is gone or answered.
+  void CallLater(int32_t stream_id, std::chrono::nanoseconds delay, std::function<void()> task);
   void BeginStream(int32_t stream_id);
   void WriteMessage(int32_t stream_id, const std::string& message);
-  void FinishCall(int32_t stream_id, const Status& status, const std::string& message);
+  void FinishCall(int32_t stream_id, Status status, const std::optional<std::string>& message);
 
   bool OnRequestBegins(int32_t stream_id) override;
   bool OnHeader(int32_t stream_id, std::string_view name, std::string_view value) override;
@@ -74,6 +76,7 @@ class Connection final : public Http2Events, public std::enable_shared_from_this
   void OnStreamClosed(int32_t stream_id) override;
   void OnIdleFrame() override;
   void OnSettingsAcknowledged() override { greeted_ = true; }
+  void OnPingAcknowledged() override;
   Output OnOutputWanted(int32_t stream_id, char* buffer, size_t size) override;
 
  private:
@@ -90,7 +93,10 @@ class Connection final : public Http2Events, public std::enable_shared_from_this
     bool complete = false;
     // The call while it runs.
     std::shared_ptr<ServerCall> call;
-    EventLoop::Key deadline = 0;
+    EventLoop::Timer deadline;
+    // What the call does later, and when.
+    std::function<void()> later;
+    EventLoop::Timer later_timer;
 
     bool headers_sent = false;
     // True when the response's end is known; then the trailers follow the output.
@@ -114,9 +120,13 @@ class Connection final : public Http2Events, public std::enable_shared_from_this
   void StartDeadline(int32_t stream_id, Stream& stream);
   // Begins calls whose requests are there, up to the turn's share. Returns whether it began one.
   bool DispatchReady();
-  void Dispatch(int32_t stream_id, Stream& stream);
+  bool TurnIsOver() const;
+  std::shared_ptr<ServerCall> MakeCall(int32_t stream_id, Stream& stream);
+  void RunLater(int32_t stream_id);
+  void RunAllLater();
   void AddOutput(Stream& stream, const std::string& message);
   void SendHeaders(int32_t stream_id, Stream& stream);
+  void SendTrailers(int32_t stream_id, const Status& status);
   // Sends what there is to send, unless a caller further up does it anyway.
   void FlushIfIdle();
   void Flush();
@@ -130,8 +140,11 @@ class Connection final : public Http2Events, public std::enable_shared_from_this
   void ScheduleCheck();
   // Ends what has taken too long.
   void CheckTimeouts();
+  bool HasUnread() const { return unread_bytes_ > 0 || !pending_.empty(); }
   bool HasLastWords() const;
   void BeginClose();
+  // Takes no more calls.
+  void GoAway();
   void End();
 
   const std::shared_ptr<EventLoop> loop_;
@@ -142,23 +155,29 @@ class Connection final : public Http2Events, public std::enable_shared_from_this
   std::unordered_map<int32_t, Stream> streams_;
   // Streams with a whole request whose call has not begun, oldest first.
   std::set<int32_t> ready_;
-  // Calls begun since others had their turn.
+  // Calls begun since others had their turn, and the bytes of their messages.
   size_t begun_ = 0;
+  size_t begun_bytes_ = 0;
   // Streams to be told that their output is on its way.
   std::vector<int32_t> drained_;
   // Bytes of responses that were not handed to the socket.
   uint64_t unread_bytes_ = 0;
   // What the socket did not take.
   std::string pending_;
+  // True when responses got on, or began to wait, since CheckTimeouts looked; and when it saw that.
+  bool progressed_ = false;
+  Instant progress_;
 
   EventLoop::Key watch_ = 0;
   uint32_t interest_ = 0;
-  EventLoop::Key check_ = 0;
-  EventLoop::Key close_timer_ = 0;
+  EventLoop::Timer check_;
+  EventLoop::Timer close_timer_;
   bool dispatch_posted_ = false;
   // True inside a function that ends with Flush.
   bool busy_ = false;
   bool greeted_ = false;
+  // True once the client was told that the connection closes, and once it takes no more calls.
+  bool announced_ = false;
   bool closing_ = false;
   // True when the protocol is broken: only the farewell is sent.
   bool broken_ = false;

@@ -30,7 +30,13 @@ void Connection::SendHeaders(int32_t stream_id, Stream& stream) {
   }
 }
 
+void Connection::SendTrailers(int32_t stream_id, const Status& status) {
+  static const auto* const success = new std::vector<HeaderField>(TrailersOf({}));
+  http2_.SendTrailers(stream_id, status.code == 0 ? *success : TrailersOf(status));
+}
+
 void Connection::AddOutput(Stream& stream, const std::string& message) {
+  progressed_ = progressed_ || !HasUnread();
   const std::string prefix = PrefixOf(message.size());
   stream.output.append(prefix).append(message);
   unread_bytes_ += prefix.size() + message.size();
@@ -58,7 +64,7 @@ void Connection::WriteMessage(int32_t stream_id, const std::string& message) {
   FlushIfIdle();
 }
 
-void Connection::FinishCall(int32_t stream_id, const Status& status, const std::string& message) {
+void Connection::FinishCall(int32_t stream_id, Status status, const std::optional<std::string>& message) {
   Stream* const stream = Find(stream_id);
   if (stream == nullptr || stream->answered) {
     return;
@@ -69,17 +75,18 @@ void Connection::FinishCall(int32_t stream_id, const Status& status, const std::
   if (const auto call = std::exchange(stream->call, nullptr); call != nullptr) {
     call->End(/*cancelled=*/false);
   }
-  loop_->CancelTimer(std::exchange(stream->deadline, 0));
-  if (status.code != 0 && !stream->headers_sent) {
+  loop_->CancelTimer(std::exchange(stream->deadline, {}));
+  const bool has_message = status.code == 0 && message.has_value();
+  if (!has_message && !stream->headers_sent) {
     std::vector<HeaderField> headers = ResponseHeaders();
     for (HeaderField& trailer : TrailersOf(status)) {
       headers.push_back(std::move(trailer));
     }
     http2_.Respond(stream_id, headers, false);
   } else {
-    stream->status = status;
-    if (status.code == 0 && !stream->headers_sent) {
-      AddOutput(*stream, message);
+    stream->status = std::move(status);
+    if (has_message) {
+      AddOutput(*stream, *message);
     }
     SendHeaders(stream_id, *stream);
     http2_.Resume(stream_id);
@@ -99,6 +106,7 @@ Output Connection::OnOutputWanted(int32_t stream_id, char* buffer, size_t size) 
   stream->output_sent += bytes;
   unread_bytes_ -= bytes;
   if (bytes != 0) {
+    progressed_ = true;
     idle_frames_ = 0;  // A client with a small window sends many updates for one response.
   }
   const bool all_sent = stream->output_sent == stream->output.size();
@@ -110,7 +118,7 @@ Output Connection::OnOutputWanted(int32_t stream_id, char* buffer, size_t size) 
       drained_.push_back(stream_id);
     }
     if (stream->answered) {
-      http2_.SendTrailers(stream_id, TrailersOf(stream->status));
+      SendTrailers(stream_id, stream->status);
     }
   }
   return {.bytes = bytes, .ended = all_sent && stream->answered};
@@ -145,6 +153,9 @@ void Connection::Flush() {
   if (http2_.finished() || (broken_ && pending_.empty()) || (closing_ && !HasLastWords())) {
     End();
   } else {
+    if (HasUnread()) {
+      ScheduleCheck();
+    }
     UpdateInterest();
   }
 }
@@ -166,6 +177,8 @@ bool Connection::Send(std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t sent = send(socket_->get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (sent >= 0) {
+      // While a response waits for the client's window, what else is sent is no progress of it.
+      progressed_ = progressed_ || unread_bytes_ == 0;
       bytes.remove_prefix(static_cast<size_t>(sent));
     } else if (errno == EAGAIN) {
       pending_ = bytes;

@@ -2,12 +2,12 @@
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <limits>
 
 #include "base/errno_status.h"
 
@@ -15,8 +15,9 @@ namespace rnicd::rpc {
 namespace {
 
 constexpr int kEventsAtOnce = 64;
-// The key of the descriptor that wakes the thread up.
-constexpr EventLoop::Key kWakeUp = 0;
+// Keys of the loop's own descriptors.
+constexpr EventLoop::Key kWakeUp = 1;
+constexpr EventLoop::Key kAlarm = 2;
 
 epoll_event EventOf(uint32_t epoll_events, EventLoop::Key key) {
   epoll_event event = {};
@@ -30,11 +31,15 @@ epoll_event EventOf(uint32_t epoll_events, EventLoop::Key key) {
 absl::StatusOr<std::shared_ptr<EventLoop>> EventLoop::Start() {
   UniqueFd epoll(epoll_create1(EPOLL_CLOEXEC));
   UniqueFd wake_up(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  epoll_event event = EventOf(EPOLLIN, kWakeUp);
-  if (!epoll.valid() || !wake_up.valid() || epoll_ctl(epoll.get(), EPOLL_CTL_ADD, wake_up.get(), &event) != 0) {
-    return absl::UnavailableError(ErrnoDetail("epoll_create1, eventfd", errno));
+  UniqueFd alarm(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+  epoll_event woken_up = EventOf(EPOLLIN, kWakeUp);
+  epoll_event alarmed = EventOf(EPOLLIN, kAlarm);
+  if (!epoll.valid() || !wake_up.valid() || !alarm.valid() ||
+      epoll_ctl(epoll.get(), EPOLL_CTL_ADD, wake_up.get(), &woken_up) != 0 ||
+      epoll_ctl(epoll.get(), EPOLL_CTL_ADD, alarm.get(), &alarmed) != 0) {
+    return absl::UnavailableError(ErrnoDetail("epoll_create1, eventfd, timerfd_create", errno));
   }
-  std::shared_ptr<EventLoop> loop(new EventLoop(std::move(epoll), std::move(wake_up)));
+  std::shared_ptr<EventLoop> loop(new EventLoop(std::move(epoll), std::move(wake_up), std::move(alarm)));
   loop->thread_ = std::thread([raw = loop.get()] { raw->Run(); });
   return loop;
 }
@@ -94,63 +99,58 @@ void EventLoop::Forget(Key key) {
   }
 }
 
-EventLoop::Key EventLoop::CallAt(Instant due, Task task) {
-  const Key key = ++last_key_;
-  timers_.emplace(std::pair(due, key), std::move(task));
-  due_[key] = due;
-  return key;
-}
-
-void EventLoop::CancelTimer(Key key) {
-  if (const auto found = due_.find(key); found != due_.end()) {
-    timers_.erase({found->second, key});
-    due_.erase(found);
-  }
+EventLoop::Timer EventLoop::CallAt(Instant due, Task task) {
+  const Timer timer = {.due = due, .key = ++last_key_};
+  timers_.emplace(timer, std::move(task));
+  return timer;
 }
 
 void EventLoop::Run() {
   thread_id_.store(std::this_thread::get_id());
   std::array<epoll_event, kEventsAtOnce> events;
   while (RunTasks()) {
-    const int count = epoll_wait(epoll_.get(), events.data(), kEventsAtOnce, WaitMs());
+    SetAlarm();
+    const int count = epoll_wait(epoll_.get(), events.data(), kEventsAtOnce, ending_ ? 0 : -1);
     for (int index = 0; index < count; ++index) {
-      // Copied out of a packed structure, whose members cannot be referred to.
-      const uint32_t epoll_events = events[static_cast<size_t>(index)].events;
-      const Key key = events[static_cast<size_t>(index)].data.u64;
-      if (key == kWakeUp) {
-        eventfd_t ignored = 0;
-        eventfd_read(wake_up_.get(), &ignored);
-        continue;
-      }
-      // An earlier callback of this round may have forgotten the descriptor.
-      if (const auto found = watched_.find(key); found != watched_.end()) {
-        const std::shared_ptr<OnReady> on_ready = found->second.on_ready;
-        (*on_ready)(epoll_events);
-      }
+      OnEvent(events[static_cast<size_t>(index)].events, events[static_cast<size_t>(index)].data.u64);
     }
-    RunTimers();
   }
   // The number may become that of another thread.
   thread_id_.store({});
 }
 
-int EventLoop::WaitMs() const {
-  if (ending_) {
-    return 0;
+void EventLoop::OnEvent(uint32_t epoll_events, Key key) {
+  uint64_t ignored = 0;
+  if (key == kWakeUp) {
+    eventfd_read(wake_up_.get(), &ignored);
+  } else if (key == kAlarm) {
+    alarm_due_.reset();
+    eventfd_read(alarm_.get(), &ignored);  // A timerfd is read as an eventfd is.
+    RunTimers();
+  } else if (const auto found = watched_.find(key); found != watched_.end()) {
+    // An earlier callback of this round may have forgotten the descriptor, and this one may.
+    const std::shared_ptr<OnReady> on_ready = found->second.on_ready;
+    (*on_ready)(epoll_events);
   }
-  if (timers_.empty()) {
-    return -1;
+}
+
+void EventLoop::SetAlarm() {
+  if (timers_.empty() || (alarm_due_.has_value() && *alarm_due_ <= timers_.begin()->first.due)) {
+    return;
   }
-  const auto left = timers_.begin()->first.first - std::chrono::steady_clock::now();
-  const auto ms = std::chrono::ceil<std::chrono::milliseconds>(left).count();
-  return static_cast<int>(std::clamp<int64_t>(ms, 0, std::numeric_limits<int>::max()));
+  alarm_due_ = timers_.begin()->first.due;
+  // A time that has passed goes off at once, but zero would switch the alarm off.
+  const auto due = std::max(alarm_due_->time_since_epoch(), Instant::duration(1));
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(due);
+  const itimerspec setting = {.it_interval = {},
+                              .it_value = {.tv_sec = seconds.count(), .tv_nsec = (due - seconds).count()}};
+  timerfd_settime(alarm_.get(), TFD_TIMER_ABSTIME, &setting, nullptr);
 }
 
 void EventLoop::RunTimers() {
   const Instant now = std::chrono::steady_clock::now();
-  while (!timers_.empty() && timers_.begin()->first.first <= now) {
+  while (!timers_.empty() && timers_.begin()->first.due <= now) {
     auto node = timers_.extract(timers_.begin());
-    due_.erase(node.key().second);
     node.mapped()();
   }
 }

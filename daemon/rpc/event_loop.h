@@ -1,10 +1,12 @@
 #pragma once
 
 #include <atomic>
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <unordered_map>
 #include <utility>
@@ -26,8 +28,14 @@ class EventLoop {
  public:
   using Task = std::function<void()>;
   using OnReady = std::function<void(uint32_t epoll_events)>;
-  // Names a timer or a watched descriptor; never used again for another one. 0 names none.
+  // Names a watched descriptor; never used again for another one. 0 names none.
   using Key = uint64_t;
+  // Names a timer; the default names none.
+  struct Timer {
+    Instant due;
+    Key key = 0;
+    auto operator<=>(const Timer&) const = default;
+  };
 
   // Errors: kUnavailable without descriptors.
   static absl::StatusOr<std::shared_ptr<EventLoop>> Start();
@@ -46,31 +54,39 @@ class EventLoop {
   // Before the descriptor is closed. The callback is not called again, and may be running.
   void Forget(Key key);
 
-  Key CallAt(Instant due, Task task);
-  void CancelTimer(Key key);
+  Timer CallAt(Instant due, Task task);
+  void CancelTimer(const Timer& timer) { timers_.erase(timer); }
 
  private:
+  // Keys of the loop's own descriptors: wake_up_ and alarm_.
+  static constexpr Key kReservedKeys = 2;
+
   struct Watched {
     int fd = -1;
     std::shared_ptr<OnReady> on_ready;
   };
 
-  EventLoop(UniqueFd epoll, UniqueFd wake_up) : epoll_(std::move(epoll)), wake_up_(std::move(wake_up)) {}
+  EventLoop(UniqueFd epoll, UniqueFd wake_up, UniqueFd alarm)
+      : epoll_(std::move(epoll)), wake_up_(std::move(wake_up)), alarm_(std::move(alarm)) {}
   void Run();
-  // Milliseconds until the next timer, for epoll_wait.
-  int WaitMs() const;
+  void OnEvent(uint32_t epoll_events, Key key);
+  // Sets the alarm to the first timer, unless it goes off earlier.
+  void SetAlarm();
   void RunTimers();
   // False once the loop is to end and no task is left.
   bool RunTasks();
 
   const UniqueFd epoll_;
   const UniqueFd wake_up_;
+  // A timerfd: waiting with a timeout would set a timer of the kernel's at every wait.
+  const UniqueFd alarm_;
 
   // Used only by the thread.
   std::unordered_map<Key, Watched> watched_;
-  std::map<std::pair<Instant, Key>, Task> timers_;
-  std::unordered_map<Key, Instant> due_;
-  Key last_key_ = 0;
+  std::map<Timer, Task> timers_;
+  Key last_key_ = kReservedKeys;
+  // When the alarm goes off; empty while it is not set.
+  std::optional<Instant> alarm_due_;
   // A copy of stopping_.
   bool ending_ = false;
 

@@ -118,10 +118,10 @@ TEST_F(EventLoopTest, ACancelledTimerDoesNotFire) {
     const auto cancelled = loop_->CallAt(now, [&] { fired = true; });
     loop_->CancelTimer(cancelled);
     // Also when an earlier one that is due at the same turn cancels it.
-    const auto key = std::make_shared<EventLoop::Key>(0);
+    const auto key = std::make_shared<EventLoop::Timer>();
     loop_->CallAt(now, [this, key] { loop_->CancelTimer(*key); });
     *key = loop_->CallAt(now, [&] { fired = true; });
-    loop_->CancelTimer(0);
+    loop_->CancelTimer({});
     loop_->CallAt(now + milliseconds(1), [&] { done.Set(); });
   });
   ASSERT_TRUE(done.Wait());

@@ -59,6 +59,13 @@ int OnFrame(nghttp2_session* /*session*/, const nghttp2_frame* frame, void* user
       }
       events.OnIdleFrame();
       return 0;
+    case NGHTTP2_PING:
+      if ((frame->hd.flags & NGHTTP2_FLAG_ACK) != 0) {
+        events.OnPingAcknowledged();
+        return 0;
+      }
+      events.OnIdleFrame();
+      return 0;
     default:
       events.OnIdleFrame();
       return 0;
@@ -192,6 +199,11 @@ void Http2Session::Reset(int32_t stream_id, uint32_t error_code) {
 
 void Http2Session::Consume(int32_t stream_id, size_t bytes) {
   nghttp2_session_consume(session_.get(), stream_id, bytes);
+}
+
+void Http2Session::AnnounceGoAway() {
+  nghttp2_submit_shutdown_notice(session_.get());
+  nghttp2_submit_ping(session_.get(), NGHTTP2_FLAG_NONE, nullptr);
 }
 
 void Http2Session::GoAway() {

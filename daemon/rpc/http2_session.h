@@ -38,6 +38,7 @@ class Http2Events {
   // A frame that belongs to no call: a ping, settings, a reset, a window update, a priority, one that was refused.
   virtual void OnIdleFrame() = 0;
   virtual void OnSettingsAcknowledged() = 0;
+  virtual void OnPingAcknowledged() = 0;
   // Copies at most `size` bytes of the stream's output into `buffer`. No byte and not ended: the stream waits for
   // Http2Session::Resume.
   virtual Output OnOutputWanted(int32_t stream_id, char* buffer, size_t size) = 0;
@@ -69,7 +70,10 @@ class Http2Session {
   void Reset(int32_t stream_id, uint32_t error_code);
   // Lets the client send as many bytes again, on this stream and on the connection.
   void Consume(int32_t stream_id, size_t bytes);
-  // Tells the client to open no more streams; those that are open go on.
+  // Tells the client to open no more streams, and asks it to acknowledge a ping: what it opened before it knew has come
+  // by then.
+  void AnnounceGoAway();
+  // Refuses further streams; those that are open go on.
   void GoAway();
   // Tells the client why its connection ends; the caller sends what is left and ends it.
   void Farewell(uint32_t error_code, std::string_view debug_data);

@@ -28,6 +28,8 @@ struct Limits {
   std::chrono::milliseconds greeting_timeout{10000};
   // Time for a request to arrive whole.
   std::chrono::milliseconds request_timeout{10000};
+  // Time without any progress of responses that wait for the client. One that reads, however slowly, makes some.
+  std::chrono::milliseconds unread_timeout{60000};
   // Time for a connection that the daemon closes to deliver its last responses, above all the event with the cause of
   // the session's end.
   std::chrono::milliseconds last_words{250};

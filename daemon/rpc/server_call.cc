@@ -21,10 +21,16 @@ void ServerCall::OnLoop(Answer answer) {
     }
     return;
   }
-  loop_->Post([weak = connection_, answer = std::move(answer)] {
+  loop_->Post([weak = connection_, answer = std::move(answer)]() mutable {
     if (const std::shared_ptr<Connection> connection = weak.lock(); connection != nullptr) {
       answer(*connection);
     }
+  });
+}
+
+void ServerCall::CallLater(std::chrono::nanoseconds delay, std::function<void()> task) {
+  OnLoop([id = stream_id_, delay, task = std::move(task)](Connection& connection) mutable {
+    connection.CallLater(id, delay, std::move(task));
   });
 }
 
@@ -38,9 +44,9 @@ void ServerCall::Write(std::string message) {
   });
 }
 
-void ServerCall::Finish(Status status, std::string message) {
-  OnLoop([id = stream_id_, status = std::move(status), message = std::move(message)](Connection& connection) {
-    connection.FinishCall(id, status, message);
+void ServerCall::Finish(Status status, std::optional<std::string> message) {
+  OnLoop([id = stream_id_, status = std::move(status), message = std::move(message)](Connection& connection) mutable {
+    connection.FinishCall(id, std::move(status), message);
   });
 }
 

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -17,7 +19,7 @@ class Connection;
 // One call of a client, from the arrival of its whole request: the way to answer it.
 // Lifetime: shared; may outlive its connection and the server, which then ignore the answer. Keeps what its request
 //           costs charged.
-// Threads:  Begin, Write and Finish from any; the rest only inside CallHandler::OnCall.
+// Threads:  Begin, Write and Finish from any; the rest only inside CallHandler's functions.
 class ServerCall {
  public:
   ServerCall(std::shared_ptr<EventLoop> loop, std::weak_ptr<Connection> connection, int32_t stream_id, std::string path,
@@ -38,6 +40,9 @@ class ServerCall {
   // Charges more bytes for what is made of the request. False when the budget has no room.
   bool Charge(uint64_t bytes);
 
+  // Runs `task` on the loop's thread after `delay`, or at once when the connection closes; not when the call has ended
+  // before. At most once.
+  void CallLater(std::chrono::nanoseconds delay, std::function<void()> task);
   // Called on the loop's thread, at most once, when the client has given up: a reset, a deadline, a closed connection.
   // Not called after Finish.
   void SetOnCancel(std::function<void()> on_cancel) { on_cancel_ = std::move(on_cancel); }
@@ -48,8 +53,9 @@ class ServerCall {
   void Begin();
   // Streams: sends a message. The caller waits for SetOnWritten's callback before it writes again.
   void Write(std::string message);
-  // Ends the call, after `message` for a unary call that succeeds. Only the first counts.
-  void Finish(Status status, std::string message = {});
+  // Ends the call, after `message` if it succeeds and has one: a unary call has, a stream has not. Only the first
+  // counts.
+  void Finish(Status status, std::optional<std::string> message = std::nullopt);
 
  private:
   friend class Connection;
@@ -91,8 +97,8 @@ class CallHandler {
  public:
   virtual ~CallHandler() = default;
   virtual void OnCall(const std::shared_ptr<ServerCall>& call) = 0;
-  // How a refused call ends. `bytes` is what was too much, or 0.
-  virtual Status StatusOf(Refusal refusal, uint64_t bytes) = 0;
+  // A call that the wire refuses, without its message: the handler ends it. `bytes` is what was too much, or 0.
+  virtual void OnRefused(const std::shared_ptr<ServerCall>& call, Refusal refusal, uint64_t bytes) = 0;
 };
 
 }  // namespace rnicd::rpc

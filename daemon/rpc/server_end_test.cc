@@ -39,6 +39,27 @@ TEST_F(PatientTest, CloseLetsRunningCallsEndAndTakesNoNewOnes) {
   EXPECT_EQ(handler_->cancelled(), 0);
 }
 
+TEST_F(PatientTest, ACallMadeBeforeTheClientKnowsOfTheCloseIsServed) {
+  TestClient client(Connect());
+  ExpectEchoes(client);
+  connection_->Close();
+  ASSERT_TRUE(client.HasNews());
+  const int32_t stream_id = client.Call("/echo", "in between");
+  EXPECT_TRUE(client.UntilHungUp());
+  EXPECT_THAT(client.Of(stream_id).Messages(), ElementsAre("in between"));
+  EXPECT_EQ(client.Of(stream_id).Field("grpc-status"), "0");
+  EXPECT_THAT(client.last_streams(), ElementsAre(INT32_MAX, stream_id));
+}
+
+TEST_F(PatientTest, CloseSendsLateResponsesAtOnce) {
+  TestClient client(Connect());
+  const int32_t stream_id = client.Call("/later", "3600000");
+  ASSERT_TRUE(client.Until([&] { return handler_->waiting() == 1; }));
+  connection_->Close();
+  EXPECT_TRUE(client.UntilHungUp());
+  EXPECT_THAT(client.Of(stream_id).Messages(), ElementsAre("3600000"));
+}
+
 TEST_F(PatientTest, CloseOfAnIdleConnectionIsAtOnce) {
   TestClient client(Connect());
   ExpectEchoes(client);
@@ -47,6 +68,17 @@ TEST_F(PatientTest, CloseOfAnIdleConnectionIsAtOnce) {
   EXPECT_TRUE(client.UntilHungUp());
   EXPECT_TRUE(client.goaway().has_value());
   connection_->Close();
+}
+
+TEST_F(PatientTest, AnIdleStreamDoesNotDelayClose) {
+  TestClient client(Connect());
+  const int32_t stream = client.Call("/stream");
+  const auto calls = handler_->TakeHeld(client, 1);
+  calls.front()->Write("the last words");
+  connection_->Close();
+  EXPECT_TRUE(client.UntilHungUp());
+  EXPECT_THAT(client.Of(stream).Messages(), ElementsAre("the last words"));
+  EXPECT_TRUE(Eventually([&] { return handler_->cancelled() == 1; }));
 }
 
 TEST_F(ClosingTest, CallsThatDoNotEndAreCancelledByClose) {

@@ -153,6 +153,8 @@ class TestClient {
     Send(stream_id, PrefixOf(message.size()) + message);
     return stream_id;
   }
+  // True when what was given to Send has left this client.
+  bool HasSent(int32_t stream_id) { return requests_[stream_id].bytes.empty() && unsent_.empty(); }
   void Cancel(int32_t stream_id) {
     nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, stream_id, NGHTTP2_CANCEL);
   }
@@ -196,6 +198,8 @@ class TestClient {
   bool UntilClosed(int32_t stream_id) {
     return Until([&] { return responses_[stream_id].closed; });
   }
+  // Waits until something has arrived, and leaves it there.
+  bool HasNews() const { return WaitFor(POLLIN, kTimeout); }
   bool UntilHungUp() {
     return Until([&] { return hung_up_; });
   }
@@ -206,6 +210,8 @@ class TestClient {
     EXPECT_TRUE(UntilClosed(stream_id));
     return Of(stream_id);
   }
+  // Last stream of each GOAWAY.
+  const std::vector<int32_t>& last_streams() const { return last_streams_; }
   // Code and text of the last GOAWAY.
   const std::optional<std::pair<uint32_t, std::string>>& goaway() const { return goaway_; }
 
@@ -226,6 +232,7 @@ class TestClient {
     if (frame->hd.type == NGHTTP2_HEADERS) {
       ++Self(user_data).responses_[frame->hd.stream_id].header_blocks;
     } else if (frame->hd.type == NGHTTP2_GOAWAY) {
+      Self(user_data).last_streams_.push_back(frame->goaway.last_stream_id);
       Self(user_data).goaway_.emplace(
           frame->goaway.error_code,
           std::string(reinterpret_cast<const char*>(frame->goaway.opaque_data), frame->goaway.opaque_data_len));
@@ -274,12 +281,14 @@ class TestClient {
   std::map<int32_t, Request> requests_;
   std::map<int32_t, Response> responses_;
   std::string unsent_;
+  std::vector<int32_t> last_streams_;
   std::optional<std::pair<uint32_t, std::string>> goaway_;
   bool hung_up_ = false;
 };
 
-// /echo ends with its message, /fail with status 5, /hold when the test says, /count after as many messages as the
-// request says, /large after one of as many bytes, /write after a message that it does not ask about.
+// /echo ends with its message, /later too but after as many milliseconds as it says, /fail with status 5, /hold when
+// the test says, /count after as many messages as the request says, /large after one of as many bytes, /write after a
+// message that it does not ask about, /nothing without any.
 class TestHandler final : public CallHandler {
  public:
   void OnCall(const std::shared_ptr<ServerCall>& call) override {
@@ -294,6 +303,10 @@ class TestHandler final : public CallHandler {
       Count(call);
     } else if (path == "/large") {
       call->Finish({}, std::string(std::stoul(call->message()), 'x'));
+    } else if (path == "/later") {
+      Later(call);
+    } else if (path == "/nothing") {
+      call->Finish({});
     } else if (path == "/write") {
       call->Write("one");
       call->Finish({});
@@ -308,8 +321,8 @@ class TestHandler final : public CallHandler {
       held_.push_back(call);
     }
   }
-  Status StatusOf(Refusal refusal, uint64_t bytes) override {
-    return {.code = 100 + static_cast<int>(refusal), .message = std::to_string(bytes)};
+  void OnRefused(const std::shared_ptr<ServerCall>& call, Refusal refusal, uint64_t bytes) override {
+    call->Finish({.code = 100 + static_cast<int>(refusal), .message = std::to_string(bytes), .details = call->path()});
   }
 
   // Takes as many held calls as soon as the client has made them.
@@ -338,7 +351,14 @@ class TestHandler final : public CallHandler {
     return cancelled_;
   }
 
+  // Tasks of /later that have not run.
+  int64_t waiting() const { return waiting_.use_count() - 1; }
+
  private:
+  void Later(const std::shared_ptr<ServerCall>& call) {
+    const auto task = [call, held = waiting_] { call->Finish({}, call->message()); };
+    call->CallLater(std::chrono::milliseconds(std::stoi(call->message())), task);
+  }
   static void Count(const std::shared_ptr<ServerCall>& call) {
     const auto left = std::make_shared<int>(std::stoi(call->message()));
     // The call outlives its callbacks.
@@ -358,9 +378,10 @@ class TestHandler final : public CallHandler {
   size_t begun_ RNICD_GUARDED_BY(mutex_) = 0;
   int cancelled_ RNICD_GUARDED_BY(mutex_) = 0;
   std::vector<std::shared_ptr<ServerCall>> held_ RNICD_GUARDED_BY(mutex_);
+  const std::shared_ptr<int> waiting_ = std::make_shared<int>(0);
 };
 
-// What TestHandler::StatusOf says.
+// What TestHandler::OnRefused says.
 inline std::string CodeOf(Refusal refusal) { return std::to_string(100 + static_cast<int>(refusal)); }
 
 // What a client sends first.
@@ -391,10 +412,11 @@ class ServerTest : public testing::Test {
   }
 
   // The client's end of a connection that is served.
-  UniqueFd Connect() {
+  UniqueFd Connect() { return Connect(handler_); }
+  UniqueFd Connect(const std::shared_ptr<CallHandler>& handler) {
     std::array<int, 2> ends = {-1, -1};
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()), 0);
-    connection_ = server_->Serve({.socket = std::make_shared<const UniqueFd>(ends[0]), .owner = "owner"}, handler_);
+    connection_ = server_->Serve({.socket = std::make_shared<const UniqueFd>(ends[0]), .owner = "owner"}, handler);
     return UniqueFd(ends[1]);
   }
   static void ExpectEchoes(TestClient& client) {

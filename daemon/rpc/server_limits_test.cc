@@ -142,6 +142,43 @@ TEST_F(SmallServerTest, AClientWhoseCallsAreAllRefusedIsSentAway) {
   EXPECT_TRUE(client.UntilHungUp());
 }
 
+class StuckTest : public ServerTest {
+ protected:
+  StuckTest() : ServerTest({.unread_timeout = milliseconds(1000)}) {}
+};
+
+TEST_F(StuckTest, AClientThatNeverReadsItsResponseIsHungUpOn) {
+  TestClient client(Connect(), {{NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 8 << 20}});
+  nghttp2_session_set_local_window_size(client.session(), NGHTTP2_FLAG_NONE, 0, 8 << 20);
+  ExpectEchoes(client);
+  client.Call("/large", "4000000");
+  ASSERT_TRUE(client.Flush());
+  EXPECT_TRUE(Eventually([&] { return handler_->begun() == 2 && server_->connections() == 0; }));
+}
+
+// Its pings are answered, which is no progress of the response.
+TEST_F(StuckTest, AClientThatOpensNoWindowIsHungUpOn) {
+  TestClient client(Connect(), {{NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 0}});
+  client.Call("/echo", "never read");
+  const auto ping_on = [&] {
+    nghttp2_submit_ping(client.session(), NGHTTP2_FLAG_NONE, nullptr);
+    std::this_thread::sleep_for(milliseconds(50));
+    return server_->connections() == 0;
+  };
+  EXPECT_TRUE(client.Until(ping_on));
+}
+
+// Each part well within the timeout, all of them in more than it.
+TEST_F(StuckTest, AClientThatReadsSlowlyIsServed) {
+  TestClient client(Connect(), {{NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 1000}});
+  const int32_t stream_id = client.Call("/large", "14000");
+  EXPECT_TRUE(client.Until([&] {
+    std::this_thread::sleep_for(milliseconds(90));
+    return client.Of(stream_id).closed;
+  }));
+  EXPECT_THAT(client.Of(stream_id).Messages(), ElementsAre(std::string(14000, 'x')));
+}
+
 class UnreadTest : public ServerTest {
  protected:
   UnreadTest() : ServerTest({.unread_bytes_max = 65536, .connection_bytes = 1 << 20}) {}

@@ -45,6 +45,15 @@ TEST_F(ServerTest, AStreamHasItsMessagesInOrder) {
   EXPECT_EQ(response.Field("grpc-status"), "0");
 }
 
+TEST_F(ServerTest, AStreamMayEndWithoutAMessage) {
+  TestClient client(Connect());
+  for (const char* path : {"/nothing", "/count"}) {
+    const Response response = client.Result(path, "0");
+    EXPECT_EQ(response.data, "") << path;
+    EXPECT_EQ(response.Field("grpc-status"), "0") << path;
+  }
+}
+
 TEST_F(ServerTest, AStreamMayPause) {
   TestClient client(Connect());
   const int32_t stream_id = client.Call("/stream");
@@ -106,6 +115,62 @@ TEST_F(ServerTest, ThreadsMayAnswerAllAtATime) {
 
 // --- cancelling and deadlines ---
 
+// Answers calls in their order, and keeps it. Holds the loop's thread inside /wait.
+class OrderHandler final : public CallHandler {
+ public:
+  void OnCall(const std::shared_ptr<ServerCall>& call) override {
+    if (call->path() == "/wait") {
+      waiting_.Set();
+      go_on_.Wait();
+    }
+    order_.push_back(call->path());
+    call->Finish({}, "");
+  }
+  void OnRefused(const std::shared_ptr<ServerCall>& call, Refusal /*refusal*/, uint64_t /*bytes*/) override {
+    call->Finish({.code = 2});
+  }
+
+  bool IsWaiting() { return waiting_.Wait(); }
+  void GoOn() { go_on_.Set(); }
+  // Once no call runs.
+  const std::vector<std::string>& order() const { return order_; }
+
+ private:
+  Signal waiting_;
+  Signal go_on_;
+  std::vector<std::string> order_;
+};
+
+TEST_F(ServerTest, LargeMessagesLeaveOthersATurn) {
+  constexpr size_t kBytes = 40'000;
+  const auto handler = std::make_shared<OrderHandler>();
+  TestClient first(Connect(handler));
+  TestClient second(Connect(handler));
+  TestClient third(Connect(handler));
+  std::vector<int32_t> large;
+  for (int count = 0; count < 4; ++count) {
+    large.push_back(first.Open("/large"));
+    first.Send(large.back(), PrefixOf(kBytes) + std::string(kBytes - 1, 'x'), false);
+    ASSERT_TRUE(first.Until([&] { return first.HasSent(large.back()); }));
+  }
+  first.Result("/small");
+  third.Call("/wait");
+  ASSERT_TRUE(third.Flush() && handler->IsWaiting());
+  // All four are whole in one turn, and another client has one small call.
+  for (const int32_t stream_id : large) {
+    first.Send(stream_id, "x");
+  }
+  ASSERT_TRUE(first.Flush());
+  const int32_t small = second.Call("/small");
+  ASSERT_TRUE(second.Flush());
+  handler->GoOn();
+  ASSERT_TRUE(second.UntilClosed(small));
+  for (const int32_t stream_id : large) {
+    ASSERT_TRUE(first.UntilClosed(stream_id));
+  }
+  EXPECT_EQ(handler->order().back(), "/large");
+}
+
 TEST_F(ServerTest, ACallThatIsCancelledBeforeItIsWholeNeverBegins) {
   TestClient client(Connect());
   const int32_t stream_id = client.Open("/echo");
@@ -149,6 +214,29 @@ TEST_F(ServerTest, ADeadlineEndsAHalfSentCallAndAStream) {
   EXPECT_EQ(stream.header_blocks, 2);
   EXPECT_EQ(stream.Field("grpc-status"), "4");
   EXPECT_TRUE(Eventually([&] { return handler_->cancelled() == 1; }));
+}
+
+TEST_F(ServerTest, ALateResponseIsNotEarly) {
+  TestClient client(Connect());
+  const Instant begin = std::chrono::steady_clock::now();
+  EXPECT_THAT(client.Result("/later", "20").Messages(), ElementsAre("20"));
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(20));
+}
+
+TEST_F(ServerTest, TheFirstResponseDueIsTheFirstSent) {
+  TestClient client(Connect());
+  const int32_t second = client.Call("/later", "60");
+  EXPECT_THAT(client.Result("/later", "1").Messages(), ElementsAre("1"));
+  EXPECT_FALSE(client.Of(second).closed);
+  EXPECT_TRUE(client.UntilClosed(second));
+}
+
+TEST_F(ServerTest, ACancelledCallDoesNothingLater) {
+  TestClient client(Connect());
+  const int32_t stream_id = client.Call("/later", "3600000");
+  ASSERT_TRUE(client.Until([&] { return handler_->waiting() == 1; }));
+  client.Cancel(stream_id);
+  EXPECT_TRUE(client.Until([&] { return handler_->waiting() == 0; }));
 }
 
 TEST_F(ServerTest, ACallThatEndsInTimeIsNotCancelled) {

@@ -2,12 +2,13 @@
 
 #include <google/protobuf/message.h>
 
+#include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "base/status.h"
-#include "daemon/rpc/limits.h"
 #include "daemon/server/wire_status.h"
 #include "daemon/wire/message_check.h"
 
@@ -30,8 +31,13 @@ class RpcEnd final : public gate::ClientEnd {
   void BeginStream() override { call_->Begin(); }
   void Write(const Message& message) override { call_->Write(message.SerializeAsString()); }
   void SetOnWritten(std::function<void()> on_written) override { call_->SetOnWritten(std::move(on_written)); }
+  void CallLater(std::chrono::nanoseconds delay, std::function<void()> task) override {
+    call_->DropMessage();
+    call_->CallLater(delay, std::move(task));
+  }
   void Finish(const absl::Status& status, const Message* response) override {
-    call_->Finish(ToWireStatus(status), response == nullptr ? std::string() : response->SerializeAsString());
+    call_->Finish(ToWireStatus(status),
+                  response == nullptr ? std::nullopt : std::optional(response->SerializeAsString()));
   }
 
  private:
@@ -63,7 +69,17 @@ absl::StatusOr<std::unique_ptr<Message>> Read(const gate::Method& method, rpc::S
 
 void Dispatcher::OnCall(const std::shared_ptr<rpc::ServerCall>& call) {
   const gate::Method& method = methods_.Find(call->path());
-  const std::weak_ptr<gate::Call> running = gate_.Run(method, Read(method, *call), std::make_shared<RpcEnd>(call));
+  Run(call, method, [&] { return Read(method, *call); });
+}
+
+// As every other call, so that it is counted, measured and logged.
+void Dispatcher::OnRefused(const std::shared_ptr<rpc::ServerCall>& call, rpc::Refusal refusal, uint64_t bytes) {
+  Run(call, methods_.Find(call->path()), [&] { return ErrorOf(refusal, bytes); });
+}
+
+void Dispatcher::Run(const std::shared_ptr<rpc::ServerCall>& call, const gate::Method& method,
+                     gate::Gate::ReadRequest read) const {
+  const std::weak_ptr<gate::Call> running = gate_.Run(method, read, std::make_shared<RpcEnd>(call));
   if (running.expired()) {
     return;  // Most calls have ended by now.
   }
@@ -74,23 +90,22 @@ void Dispatcher::OnCall(const std::shared_ptr<rpc::ServerCall>& call) {
   });
 }
 
-rpc::Status Dispatcher::StatusOf(rpc::Refusal refusal, uint64_t bytes) {
+absl::Status Dispatcher::ErrorOf(rpc::Refusal refusal, uint64_t bytes) const {
   switch (refusal) {
     case rpc::Refusal::kMessageTooLarge:
-      return ToWireStatus(MakeError(
-          {.reason = ErrorReason::MESSAGE_TOO_LARGE, .limit = rpc::Limits{}.message_bytes_max, .requested = bytes}));
+      return MakeError({.reason = ErrorReason::MESSAGE_TOO_LARGE, .limit = message_bytes_max_, .requested = bytes});
     case rpc::Refusal::kOverBudget:
-      return ToWireStatus(MakeError({.reason = ErrorReason::REQUEST_BUDGET, .requested = bytes}));
+      return MakeError({.reason = ErrorReason::REQUEST_BUDGET, .requested = bytes});
     case rpc::Refusal::kCompressed:
-      return ToWireStatus(MakeError(ErrorReason::MESSAGE_COMPRESSED));
+      return MakeError(ErrorReason::MESSAGE_COMPRESSED);
     case rpc::Refusal::kMessageCount:
-      return ToWireStatus(MakeErrorWithDetail(ErrorReason::MESSAGE_MALFORMED, "a request is exactly one message"));
+      return MakeErrorWithDetail(ErrorReason::MESSAGE_MALFORMED, "a request is exactly one message");
     case rpc::Refusal::kIncomplete:
-      return ToWireStatus(MakeError(ErrorReason::REQUEST_TIMEOUT));
+      return MakeError(ErrorReason::REQUEST_TIMEOUT);
     case rpc::Refusal::kTimeoutMalformed:
-      return ToWireStatus(MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "grpc-timeout"));
+      return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "grpc-timeout");
   }
-  return ToWireStatus(MakeError(ErrorReason::INTERNAL_FAULT));
+  return MakeError(ErrorReason::INTERNAL_FAULT);
 }
 
 }  // namespace rnicd::server

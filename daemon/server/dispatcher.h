@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "daemon/gate/gate.h"
 #include "daemon/gate/method.h"
 #include "daemon/rpc/server_call.h"
@@ -13,14 +15,21 @@ namespace rnicd::server {
 // call when its client gives up. `methods` outlives it.
 class Dispatcher final : public rpc::CallHandler {
  public:
-  Dispatcher(const gate::MethodIndex& methods, gate::Gate gate) : methods_(methods), gate_(std::move(gate)) {}
+  // `message_bytes_max` is the limit that a message was refused for.
+  Dispatcher(const gate::MethodIndex& methods, gate::Gate gate, uint64_t message_bytes_max)
+      : methods_(methods), gate_(std::move(gate)), message_bytes_max_(message_bytes_max) {}
 
   void OnCall(const std::shared_ptr<rpc::ServerCall>& call) override;
-  rpc::Status StatusOf(rpc::Refusal refusal, uint64_t bytes) override;
+  void OnRefused(const std::shared_ptr<rpc::ServerCall>& call, rpc::Refusal refusal, uint64_t bytes) override;
 
  private:
+  void Run(const std::shared_ptr<rpc::ServerCall>& call, const gate::Method& method,
+           gate::Gate::ReadRequest read) const;
+  absl::Status ErrorOf(rpc::Refusal refusal, uint64_t bytes) const;
+
   const gate::MethodIndex& methods_;
   const gate::Gate gate_;
+  const uint64_t message_bytes_max_;
 };
 
 }  // namespace rnicd::server

@@ -1,38 +1,61 @@
 #include "daemon/server/dispatcher.h"
 
-#include <gtest/gtest.h>
-
+#include <optional>
 #include <utility>
 #include <vector>
 
-#include "base/clock.h"
 #include "base/error_reason.h"
-#include "daemon/core/observer.h"
-#include "rnicd/v1/error.pb.h"
+#include "base/status.h"
+#include "daemon/core/core_fixture_test.h"
+#include "daemon/rpc/event_loop.h"
 
 namespace rnicd::server {
 namespace {
 
-v1::ErrorDetail DetailOf(const rpc::Status& status) {
-  v1::RpcStatus envelope;
-  v1::ErrorDetail detail;
-  EXPECT_TRUE(envelope.ParseFromString(status.details));
-  EXPECT_TRUE(envelope.details_size() == 1 && envelope.details(0).UnpackTo(&detail));
-  return detail;
-}
+// Keeps how the last call ended.
+class LastCall final : public core::Observer {
+ public:
+  void OnRpc(std::string_view method, absl::StatusCode code,
+             std::optional<std::chrono::nanoseconds> /*duration*/) override {
+    method_ = method;
+    code_ = code;
+  }
+  void OnDecision(const core::Decision& decision) override { refusal_ = ErrorInfoOf(decision.status); }
 
-// What the wire refuses before any handler runs is refused in the words of every other error.
-TEST(Dispatcher, EveryRefusalOfTheWireHasItsReason) {
-  core::Observer observer;
-  const log::Logger logger{{.level = log::Level::kError}};
-  const SteadyClock clock;
-  gate::DelayedResponses delayed_responses;
-  const gate::MethodIndex methods({});
-  Dispatcher dispatcher(
-      methods,
-      gate::Gate({.observer = observer, .logger = logger, .clock = clock, .delayed_responses = delayed_responses},
-                 nullptr));
-  constexpr uint64_t kBytes = 5 << 20;
+  const std::string& method() const { return method_; }
+  absl::StatusCode code() const { return code_; }
+  const ErrorInfo& refusal() const { return refusal_; }
+
+ private:
+  std::string method_;
+  absl::StatusCode code_ = absl::StatusCode::kOk;
+  ErrorInfo refusal_;
+};
+
+class DispatcherTest : public ::testing::Test {
+ protected:
+  static constexpr uint64_t kMessageBytesMax = 12345;
+
+  // Refuses a call of a client that has gone, which only the observer hears of.
+  void Refuse(rpc::Refusal refusal, uint64_t bytes) {
+    Dispatcher dispatcher(methods_, gate::Gate({observer_, logger_, world_.clock}, Connect()), kMessageBytesMax);
+    const auto call = std::make_shared<rpc::ServerCall>(loop_, std::weak_ptr<rpc::Connection>(), 1, "/no/Method", "",
+                                                        rpc::BudgetCharge());
+    dispatcher.OnRefused(call, refusal, bytes);
+  }
+  std::shared_ptr<gate::ConnectionContext> Connect() {
+    return std::make_shared<gate::ConnectionContext>(core::CallerNumbered(1), world_.node, world_.registry);
+  }
+
+  core::World world_;
+  LastCall observer_;
+  const log::Logger logger_{{.level = log::Level::kError}};
+  const gate::MethodIndex methods_{{}};
+  const std::shared_ptr<rpc::EventLoop> loop_ = *rpc::EventLoop::Start();
+};
+
+// What the wire refuses is a call like any other to metrics, log and audit log.
+TEST_F(DispatcherTest, EveryRefusalOfTheWireIsReportedWithItsReason) {
   const std::vector<std::pair<rpc::Refusal, ErrorReason>> rows = {
       {rpc::Refusal::kMessageTooLarge, ErrorReason::MESSAGE_TOO_LARGE},
       {rpc::Refusal::kOverBudget, ErrorReason::REQUEST_BUDGET},
@@ -42,12 +65,29 @@ TEST(Dispatcher, EveryRefusalOfTheWireHasItsReason) {
       {rpc::Refusal::kTimeoutMalformed, ErrorReason::FIELD_OUT_OF_RANGE},
   };
   for (const auto& [refusal, reason] : rows) {
-    const rpc::Status status = dispatcher.StatusOf(refusal, kBytes);
-    EXPECT_EQ(status.code, static_cast<int>(RowOf(reason).code)) << RowOf(reason).name;
-    EXPECT_EQ(static_cast<uint32_t>(DetailOf(status).reason()), static_cast<uint32_t>(reason));
+    Refuse(refusal, 0);
+    EXPECT_EQ(observer_.method(), "unknown");
+    EXPECT_EQ(observer_.code(), RowOf(reason).code) << RowOf(reason).name;
+    EXPECT_EQ(observer_.refusal().reason, reason) << RowOf(reason).name;
   }
-  EXPECT_EQ(DetailOf(dispatcher.StatusOf(rpc::Refusal::kMessageTooLarge, kBytes)).requested(), kBytes);
-  EXPECT_EQ(DetailOf(dispatcher.StatusOf(rpc::Refusal::kTimeoutMalformed, 0)).field(), "grpc-timeout");
+  EXPECT_EQ(observer_.refusal().field, "grpc-timeout");
+}
+
+TEST_F(DispatcherTest, AMessageThatIsTooLargeIsRefusedWithTheLimitThatHolds) {
+  Refuse(rpc::Refusal::kMessageTooLarge, kMessageBytesMax + 1);
+  EXPECT_EQ(observer_.refusal().limit, kMessageBytesMax);
+  EXPECT_EQ(observer_.refusal().requested, kMessageBytesMax + 1);
+}
+
+TEST_F(DispatcherTest, CallsThatTheWireRefusesCountAgainstTheRate) {
+  core::Policy policy;
+  core::TenantRule rule{.name = "rated", .limits = {.tenant_rate = {.per_second = 1, .burst = 1}}};
+  rule.matches.push_back(core::Matcher{.uid = core::CallerNumbered(1).uid});
+  policy.tenants.push_back(rule);
+  world_.tenants.SetPolicy(policy);
+  Refuse(rpc::Refusal::kCompressed, 0);
+  std::chrono::nanoseconds wait{0};
+  EXPECT_TRUE(FailedWith(Connect()->CountCall(nullptr, &wait), ErrorReason::RATE_LIMITED));
 }
 
 }  // namespace

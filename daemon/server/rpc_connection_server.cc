@@ -33,14 +33,15 @@ absl::StatusOr<std::unique_ptr<RpcConnectionServer>> RpcConnectionServer::Start(
   RNICD_RETURN_IF_ERROR(methods.Check());
   RNICD_ASSIGN_OR_RETURN(std::unique_ptr<rpc::Server> workloads, rpc::Server::Start(threads, limits));
   RNICD_ASSIGN_OR_RETURN(std::unique_ptr<rpc::Server> operators, rpc::Server::Start(1, limits));
-  return std::unique_ptr<RpcConnectionServer>(new RpcConnectionServer(services, std::move(methods), node, registry,
-                                                                      std::move(workloads), std::move(operators)));
+  return std::unique_ptr<RpcConnectionServer>(new RpcConnectionServer(
+      limits, services, std::move(methods), node, registry, std::move(workloads), std::move(operators)));
 }
 
-RpcConnectionServer::RpcConnectionServer(const gate::GateServices& services, gate::MethodIndex methods,
-                                         core::Node& node, core::SessionRegistry& registry,
+RpcConnectionServer::RpcConnectionServer(const rpc::Limits& limits, const gate::GateServices& services,
+                                         gate::MethodIndex methods, core::Node& node, core::SessionRegistry& registry,
                                          std::unique_ptr<rpc::Server> workloads, std::unique_ptr<rpc::Server> operators)
-    : services_(services),
+    : limits_(limits),
+      services_(services),
       methods_(std::move(methods)),
       node_(node),
       registry_(registry),
@@ -51,7 +52,7 @@ std::unique_ptr<transport::ServedConnection> RpcConnectionServer::Serve(std::sha
                                                                         bool refuses_descriptors,
                                                                         const core::Caller& caller) {
   auto context = std::make_shared<gate::ConnectionContext>(caller, node_, registry_);
-  auto dispatcher = std::make_shared<Dispatcher>(methods_, gate::Gate(services_, context));
+  auto dispatcher = std::make_shared<Dispatcher>(methods_, gate::Gate(services_, context), limits_.message_bytes_max);
   rpc::Server& server = caller.role == core::Role::kWorkload ? *workloads_ : *operators_;
   auto connection = server.Serve(
       {.socket = std::move(socket), .refuses_descriptors = refuses_descriptors, .owner = transport::OwnerOf(caller)},

@@ -29,10 +29,11 @@ class RpcConnectionServer final : public transport::ConnectionServer {
                                                      const core::Caller& caller) override;
 
  private:
-  RpcConnectionServer(const gate::GateServices& services, gate::MethodIndex methods, core::Node& node,
-                      core::SessionRegistry& registry, std::unique_ptr<rpc::Server> workloads,
+  RpcConnectionServer(const rpc::Limits& limits, const gate::GateServices& services, gate::MethodIndex methods,
+                      core::Node& node, core::SessionRegistry& registry, std::unique_ptr<rpc::Server> workloads,
                       std::unique_ptr<rpc::Server> operators);
 
+  const rpc::Limits limits_;
   const gate::GateServices services_;
   const gate::MethodIndex methods_;
   core::Node& node_;

@@ -48,6 +48,8 @@ class History final : public core::Observer {
     }
   }
 
+  bool HeedsSuccesses() const override { return false; }
+
   // Adds a point. `node` is the ledger of the whole node. The first point has no rates, because no other precedes it.
   void Sample(Instant now, const core::Ledger& node);
 

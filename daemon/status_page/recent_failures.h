@@ -47,6 +47,7 @@ class RecentFailures final : public core::Observer {
   explicit RecentFailures(std::function<WallTime()> now = std::chrono::system_clock::now) : now_(std::move(now)) {}
 
   void OnDecision(const core::Decision& decision) override;
+  bool HeedsSuccesses() const override { return false; }
 
   // All rows, newest first.
   std::vector<Failure> List() const;

@@ -33,7 +33,8 @@ class Walker {
 
  private:
   absl::Status Part();
-  absl::Status WalkText(const FieldDescriptor* field, std::string_view bytes, uint64_t index, int depth);
+  // `before` is what the message has in front of the field.
+  absl::Status WalkText(const FieldDescriptor* field, std::string_view bytes, std::string_view before, int depth);
   absl::Status SkipNumber(CodedInputStream& input, const FieldDescriptor* field, uint32_t tag);
 
   const uint64_t parts_max_;
@@ -42,8 +43,19 @@ class Walker {
 
 absl::Status Malformed(std::string_view field = {}) { return MakeError(ErrorReason::MESSAGE_MALFORMED, field); }
 
-std::string NameOf(const FieldDescriptor& field, uint64_t index) {
-  return field.is_repeated() ? absl::StrCat(field.name(), "[", index, "]") : field.name();
+// How many fields of this number are in well-formed bytes.
+uint64_t CountOf(const FieldDescriptor& field, std::string_view bytes) {
+  CodedInputStream input(reinterpret_cast<const uint8_t*>(bytes.data()), static_cast<int>(bytes.size()));
+  uint64_t count = 0;
+  for (uint32_t tag = input.ReadTag(); tag != 0 && WireFormatLite::SkipField(&input, tag); tag = input.ReadTag()) {
+    count += WireFormatLite::GetTagFieldNumber(tag) == field.number() ? 1 : 0;
+  }
+  return count;
+}
+
+// The name in an error. Its index is counted only now: a message without an error needs none.
+std::string NameOf(const FieldDescriptor& field, std::string_view before) {
+  return field.is_repeated() ? absl::StrCat(field.name(), "[", CountOf(field, before), "]") : field.name();
 }
 
 // The error with the field around it.
@@ -104,46 +116,46 @@ absl::Status Walker::Walk(const Descriptor& type, std::string_view bytes, int de
   }
   const auto* const data = reinterpret_cast<const uint8_t*>(bytes.data());
   CodedInputStream input(data, static_cast<int>(bytes.size()));
-  // The place among fields of the same number, for the name in an error.
-  const FieldDescriptor* last = nullptr;
-  uint64_t index = 0;
   while (input.CurrentPosition() < static_cast<int>(bytes.size())) {
+    const std::string_view before = bytes.substr(0, static_cast<size_t>(input.CurrentPosition()));
     const uint32_t tag = ReadTag(input);
     if (tag == 0) {
       return Malformed();
     }
     const FieldDescriptor* const field = type.FindFieldByNumber(WireFormatLite::GetTagFieldNumber(tag));
-    index = field == last ? index + 1 : 0;
-    last = field;
     if (WireFormatLite::GetTagWireType(tag) != WireFormatLite::WIRETYPE_LENGTH_DELIMITED) {
       RNICD_RETURN_IF_ERROR(SkipNumber(input, field, tag));
       continue;
     }
     size_t length = 0;
     if (!ReadLength(input, bytes.size(), &length)) {
-      return Malformed(field == nullptr ? std::string() : NameOf(*field, index));
+      return Malformed(field == nullptr ? std::string() : NameOf(*field, before));
     }
     const std::string_view part = bytes.substr(static_cast<size_t>(input.CurrentPosition()), length);
-    RNICD_RETURN_IF_ERROR(WalkText(field, part, index, depth));
+    RNICD_RETURN_IF_ERROR(WalkText(field, part, before, depth));
     input.Skip(static_cast<int>(length));
   }
   return absl::OkStatus();
 }
 
 // A field with a length: a message, a text, bytes, packed numbers, or something unknown.
-absl::Status Walker::WalkText(const FieldDescriptor* field, std::string_view bytes, uint64_t index, int depth) {
+absl::Status Walker::WalkText(const FieldDescriptor* field, std::string_view bytes, std::string_view before,
+                              int depth) {
   if (field == nullptr) {
     return Part();
   }
   switch (field->type()) {
     case FieldDescriptor::TYPE_MESSAGE:
       RNICD_RETURN_IF_ERROR(Part());
-      return Inside(NameOf(*field, index), Walk(*field->message_type(), bytes, depth + 1));
+      if (const absl::Status inside = Walk(*field->message_type(), bytes, depth + 1); !inside.ok()) {
+        return Inside(NameOf(*field, before), inside);
+      }
+      return absl::OkStatus();
     case FieldDescriptor::TYPE_STRING:
       RNICD_RETURN_IF_ERROR(Part());
       return google::protobuf::internal::IsStructurallyValidUTF8(bytes.data(), static_cast<int>(bytes.size()))
                  ? absl::OkStatus()
-                 : Malformed(NameOf(*field, index));
+                 : Malformed(NameOf(*field, before));
     case FieldDescriptor::TYPE_BYTES:
       return Part();
     default:

@@ -250,6 +250,14 @@ TEST_F(CheckMessageTest, WhatIsMalformedNamesItsField) {
   ExpectMalformed(request, Field(chain, 2, Varint(5)), "mdl_chain[0]");
 }
 
+TEST_F(CheckMessageTest, AnIndexCountsOnlyTheFieldsOfItsNumber) {
+  const std::string chain = Part(v1::RegisterMrRequest::kMdlChainFieldNumber, "");
+  const std::string other = Field(v1::RegisterMrRequest::kMrIdFieldNumber, 0, Varint(1)) + Part(201, "unknown");
+  ExpectMalformed(v1::RegisterMrRequest(),
+                  chain + other + chain + other + Part(v1::RegisterMrRequest::kMdlChainFieldNumber, "\x80"),
+                  "mdl_chain[2]");
+}
+
 TEST_F(CheckMessageTest, ATextThatIsNotUtf8NamesItsField) {
   ExpectMalformed(v1::OpenSessionRequest(), Part(v1::OpenSessionRequest::kGrantFieldNumber, kNotUtf8), "grant");
   ExpectMalformed(*all_, Part(kMessage, Part(kRepeated + kString, "a") + Part(kRepeated + kString, kNotUtf8)),

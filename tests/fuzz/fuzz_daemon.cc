@@ -106,8 +106,7 @@ FuzzDaemon::FuzzDaemon()
               .limits = Limits(),
               .policy = PolicyOfTest()}),
       process_(wired_.tenants, soft_, wired_.draining) {
-  const gate::GateServices services = {
-      .observer = observer_, .logger = logger_, .clock = clock_, .delayed_responses = delayed_responses_};
+  const gate::GateServices services = {.observer = observer_, .logger = logger_, .clock = clock_};
   auto server = server::RpcConnectionServer::Start(2, rpc::Limits{}, services,
                                                    service::AllMethods(wired_.node, wired_.registry, process_, health_),
                                                    wired_.node, wired_.registry);

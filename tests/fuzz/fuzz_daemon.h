@@ -10,7 +10,6 @@
 #include "base/mutex.h"
 #include "base/os_fake.h"
 #include "daemon/core/wired_node_test.h"
-#include "daemon/gate/delayed_responses.h"
 #include "daemon/health/health_board.h"
 #include "daemon/log/logger.h"
 #include "daemon/server/rpc_connection_server.h"
@@ -81,7 +80,6 @@ class FuzzDaemon {
   core::WorkerPool reapers_{1};
   FakeProcess process_;
   health::HealthBoard health_;
-  gate::DelayedResponses delayed_responses_;
   std::unique_ptr<server::RpcConnectionServer> server_;
 };
 

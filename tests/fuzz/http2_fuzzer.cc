@@ -64,8 +64,8 @@ class Answers final : public rpc::CallHandler {
         return;  // Only the client's leaving ends it.
     }
   }
-  rpc::Status StatusOf(rpc::Refusal refusal, uint64_t /*bytes*/) override {
-    return {.code = 13, .message = std::to_string(static_cast<int>(refusal))};
+  void OnRefused(const std::shared_ptr<rpc::ServerCall>& call, rpc::Refusal refusal, uint64_t /*bytes*/) override {
+    call->Finish({.code = 13, .message = std::to_string(static_cast<int>(refusal))});
   }
 
   // From this thread, which is not the connection's. The call may have been cancelled, so it is not counted.

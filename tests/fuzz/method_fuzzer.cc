@@ -40,6 +40,10 @@ class CountingEnd final : public gate::ClientEnd {
     }
   }
   void SetOnWritten(std::function<void()> on_written) override { on_written_ = std::move(on_written); }
+  // No caller has a rate.
+  void CallLater(std::chrono::nanoseconds /*delay*/, std::function<void()> /*task*/) override {
+    Check(false, "nothing is delayed");
+  }
   void Finish(const absl::Status& status, const Message* response) override {
     ++ends_;
     on_written_ = nullptr;
@@ -94,12 +98,6 @@ class Methods {
     contexts_.push_back(std::make_shared<gate::ConnectionContext>(caller, node_.node, node_.registry));
   }
 
-  // No caller has a rate, so nothing is ever delayed; its thread is too slow to start for each input.
-  static gate::DelayedResponses& NoRates() {
-    static auto* const delayed_responses = new gate::DelayedResponses;
-    return *delayed_responses;
-  }
-
   static absl::StatusOr<std::unique_ptr<Message>> Read(const gate::Method& method, const std::string& bytes) {
     RNICD_RETURN_IF_ERROR(wire::CheckMessage(*method.request->GetDescriptor(), bytes, kPartsMax).status());
     std::unique_ptr<Message> request(method.request->New());
@@ -109,9 +107,9 @@ class Methods {
 
   void Make(size_t connection, const gate::Method& method, const std::string& bytes) {
     ends_.push_back(std::make_shared<CountingEnd>());
-    const gate::GateServices services = {
-        .observer = node_.observer, .logger = logger_, .clock = node_.clock, .delayed_responses = NoRates()};
-    calls_.push_back(gate::Gate(services, contexts_[connection]).Run(method, Read(method, bytes), ends_.back()));
+    const gate::GateServices services = {.observer = node_.observer, .logger = logger_, .clock = node_.clock};
+    const gate::Gate gate(services, contexts_[connection]);
+    calls_.push_back(gate.Run(method, [&] { return Read(method, bytes); }, ends_.back()));
   }
 
   FuzzNode node_;
