@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,9 +56,35 @@ class CountingEnd final : public gate::ClientEnd {
   std::function<void()> on_written_;
 };
 
+// The objects that the handlers refer to. New for each input, so that an input has the same effect wherever it comes in
+// a run.
+struct Served {
+  FuzzNode node;
+  FakeProcess process{node.tenants, node.soft, node.draining};
+  health::HealthBoard health;
+};
+
+// The handlers keep no state, only references to a Served, and the index of them costs more than the rest of an input.
+// So it is made once, and every Served is at the address of the first.
+const std::vector<gate::Method>& MethodsOf(Served& served) {
+  static const Served* const first = &served;
+  Check(first == &served, "the handlers refer to the objects of this input");
+  static const auto* const index =
+      new gate::MethodIndex(service::AllMethods(served.node.node, served.node.registry, served.process, served.health));
+  return index->methods();
+}
+
+// The logger and the thread of delayed responses are too slow to start for each input. No caller has a rate, so nothing
+// is ever delayed.
+gate::GateServices ServicesOf(FuzzNode& node) {
+  static const auto* const logger = new log::Logger(log::Options{.level = log::Level::kError});
+  static auto* const delayed_responses = new gate::DelayedResponses;
+  return {.observer = node.observer, .logger = *logger, .clock = node.clock, .delayed_responses = *delayed_responses};
+}
+
 class Methods {
  public:
-  Methods() : process_(node_.tenants, node_.soft, node_.draining) {
+  explicit Methods(Served& served) : node_(served.node), methods_(MethodsOf(served)) {
     Connect(1, 1000, core::Role::kWorkload);
     Connect(1, 1000, core::Role::kWorkload);
     Connect(2, 2000, core::Role::kWorkload);
@@ -68,7 +95,7 @@ class Methods {
   void Run(Input& input) {
     for (size_t call = 0; call < kCallsMax && !input.empty(); ++call) {
       const size_t connection = input.Below(contexts_.size());
-      const gate::Method& method = methods_.methods()[input.Below(methods_.methods().size())];
+      const gate::Method& method = methods_[input.Below(methods_.size())];
       Make(connection, method, input.Text(input.Short()));
       node_.RunOne();
     }
@@ -94,12 +121,6 @@ class Methods {
     contexts_.push_back(std::make_shared<gate::ConnectionContext>(caller, node_.node, node_.registry));
   }
 
-  // No caller has a rate, so nothing is ever delayed; its thread is too slow to start for each input.
-  static gate::DelayedResponses& NoRates() {
-    static auto* const delayed_responses = new gate::DelayedResponses;
-    return *delayed_responses;
-  }
-
   static absl::StatusOr<std::unique_ptr<Message>> Read(const gate::Method& method, const std::string& bytes) {
     RNICD_RETURN_IF_ERROR(wire::CheckMessage(*method.request->GetDescriptor(), bytes, kPartsMax).status());
     std::unique_ptr<Message> request(method.request->New());
@@ -109,16 +130,12 @@ class Methods {
 
   void Make(size_t connection, const gate::Method& method, const std::string& bytes) {
     ends_.push_back(std::make_shared<CountingEnd>());
-    const gate::GateServices services = {
-        .observer = node_.observer, .logger = logger_, .clock = node_.clock, .delayed_responses = NoRates()};
-    calls_.push_back(gate::Gate(services, contexts_[connection]).Run(method, Read(method, bytes), ends_.back()));
+    gate::Gate gate(ServicesOf(node_), contexts_[connection]);
+    calls_.push_back(gate.Run(method, Read(method, bytes), ends_.back()));
   }
 
-  FuzzNode node_;
-  FakeProcess process_;
-  health::HealthBoard health_;
-  const log::Logger logger_{log::Options{.level = log::Level::kError}};
-  gate::MethodIndex methods_ = service::AllMethods(node_.node, node_.registry, process_, health_);
+  FuzzNode& node_;
+  const std::vector<gate::Method>& methods_;
   std::vector<std::shared_ptr<gate::ConnectionContext>> contexts_;
   std::vector<std::shared_ptr<CountingEnd>> ends_;
   std::vector<std::weak_ptr<gate::Call>> calls_;
@@ -129,7 +146,8 @@ class Methods {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   rnicd::fuzz::Input input(data, size);
-  rnicd::fuzz::Methods methods;
-  methods.Run(input);
+  static std::optional<rnicd::fuzz::Served> served;
+  rnicd::fuzz::Methods(served.emplace()).Run(input);
+  served.reset();
   return 0;
 }
