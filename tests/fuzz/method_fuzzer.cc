@@ -84,7 +84,7 @@ gate::GateServices ServicesOf(FuzzNode& node) {
 
 class Methods {
  public:
-  explicit Methods(Served& served) : node_(served.node), methods_(MethodsOf(served)) {
+  explicit Methods(Served& served) : served_(served), node_(served.node) {
     Connect(1, 1000, core::Role::kWorkload);
     Connect(1, 1000, core::Role::kWorkload);
     Connect(2, 2000, core::Role::kWorkload);
@@ -95,7 +95,8 @@ class Methods {
   void Run(Input& input) {
     for (size_t call = 0; call < kCallsMax && !input.empty(); ++call) {
       const size_t connection = input.Below(contexts_.size());
-      const gate::Method& method = methods_[input.Below(methods_.size())];
+      const std::vector<gate::Method>& methods = MethodsOf(served_);
+      const gate::Method& method = methods[input.Below(methods.size())];
       Make(connection, method, input.Text(input.Short()));
       node_.RunOne();
     }
@@ -134,8 +135,8 @@ class Methods {
     calls_.push_back(gate.Run(method, Read(method, bytes), ends_.back()));
   }
 
+  Served& served_;
   FuzzNode& node_;
-  const std::vector<gate::Method>& methods_;
   std::vector<std::shared_ptr<gate::ConnectionContext>> contexts_;
   std::vector<std::shared_ptr<CountingEnd>> ends_;
   std::vector<std::weak_ptr<gate::Call>> calls_;
