@@ -17,8 +17,9 @@ namespace rnicd::transport {
 namespace {
 
 // Connections that wait to be accepted, in their order: in a storm of them a newcomer waits for all before it, some 10
-// microseconds each. Enough for every pod of a node to connect at once.
-constexpr int kListenBacklog = 256;
+// microseconds each. A connect that does not block, such as gRPC's, fails when so many wait: enough for a process that
+// connects as often as one owner may.
+constexpr int kListenBacklog = 1100;
 
 absl::Status Failed(const char* call, const std::string& path, int error) {
   return absl::UnavailableError(absl::StrCat(call, " ", path, ": ", strerror(error)));

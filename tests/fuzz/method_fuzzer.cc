@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -59,9 +60,33 @@ class CountingEnd final : public gate::ClientEnd {
   std::function<void()> on_written_;
 };
 
+// The objects that the handlers refer to. New for each input, so that an input has the same effect wherever it comes in
+// a run.
+struct Served {
+  FuzzNode node;
+  FakeProcess process{node.tenants, node.soft, node.draining};
+  health::HealthBoard health;
+};
+
+// The handlers keep no state, only references to a Served, and the index of them costs more than the rest of an input.
+// So it is made once, and every Served is at the address of the first.
+const std::vector<gate::Method>& MethodsOf(Served& served) {
+  static const Served* const first = &served;
+  Check(first == &served, "the handlers refer to the objects of this input");
+  static const auto* const index =
+      new gate::MethodIndex(service::AllMethods(served.node.node, served.node.registry, served.process, served.health));
+  return index->methods();
+}
+
+// The logger is too slow to start for each input.
+gate::GateServices ServicesOf(FuzzNode& node) {
+  static const auto* const logger = new log::Logger(log::Options{.level = log::Level::kError});
+  return {.observer = node.observer, .logger = *logger, .clock = node.clock};
+}
+
 class Methods {
  public:
-  Methods() : process_(node_.tenants, node_.soft, node_.draining) {
+  explicit Methods(Served& served) : served_(served), node_(served.node) {
     Connect(1, 1000, core::Role::kWorkload);
     Connect(1, 1000, core::Role::kWorkload);
     Connect(2, 2000, core::Role::kWorkload);
@@ -72,7 +97,8 @@ class Methods {
   void Run(Input& input) {
     for (size_t call = 0; call < kCallsMax && !input.empty(); ++call) {
       const size_t connection = input.Below(contexts_.size());
-      const gate::Method& method = methods_.methods()[input.Below(methods_.methods().size())];
+      const std::vector<gate::Method>& methods = MethodsOf(served_);
+      const gate::Method& method = methods[input.Below(methods.size())];
       Make(connection, method, input.Text(input.Short()));
       node_.RunOne();
     }
@@ -107,16 +133,12 @@ class Methods {
 
   void Make(size_t connection, const gate::Method& method, const std::string& bytes) {
     ends_.push_back(std::make_shared<CountingEnd>());
-    const gate::GateServices services = {.observer = node_.observer, .logger = logger_, .clock = node_.clock};
-    const gate::Gate gate(services, contexts_[connection]);
+    const gate::Gate gate(ServicesOf(node_), contexts_[connection]);
     calls_.push_back(gate.Run(method, [&] { return Read(method, bytes); }, ends_.back()));
   }
 
-  FuzzNode node_;
-  FakeProcess process_;
-  health::HealthBoard health_;
-  const log::Logger logger_{log::Options{.level = log::Level::kError}};
-  gate::MethodIndex methods_ = service::AllMethods(node_.node, node_.registry, process_, health_);
+  Served& served_;
+  FuzzNode& node_;
   std::vector<std::shared_ptr<gate::ConnectionContext>> contexts_;
   std::vector<std::shared_ptr<CountingEnd>> ends_;
   std::vector<std::weak_ptr<gate::Call>> calls_;
@@ -127,7 +149,8 @@ class Methods {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   rnicd::fuzz::Input input(data, size);
-  rnicd::fuzz::Methods methods;
-  methods.Run(input);
+  static std::optional<rnicd::fuzz::Served> served;
+  rnicd::fuzz::Methods(served.emplace()).Run(input);
+  served.reset();
   return 0;
 }

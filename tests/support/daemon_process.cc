@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "base/status.h"
 #include "tests/support/raw_socket.h"
@@ -14,6 +15,12 @@ namespace {
 
 bool Names(const std::vector<std::string>& flags, const std::string& flag) {
   return std::any_of(flags.begin(), flags.end(), [&](const std::string& given) { return given.starts_with(flag); });
+}
+
+// Programs of one build can test the daemon of another: the instrumented daemon, by clients whose gRPC is not.
+std::string DaemonPath() {
+  const char* const other = std::getenv("RNICD_TEST_DAEMON");
+  return other != nullptr && *other != '\0' ? other : RNICD_DAEMON_PATH;
 }
 
 std::string Describe(const ProcessEnd& end) {
@@ -29,7 +36,7 @@ absl::StatusOr<std::unique_ptr<DaemonProcess>> DaemonProcess::Launch(const Daemo
   if (foreign && TwoUids()) {
     daemon->directory_->GiveTo(*options.uid);
   }
-  std::vector<std::string> command = {foreign ? ExecutableForEveryone(RNICD_DAEMON_PATH) : RNICD_DAEMON_PATH,
+  std::vector<std::string> command = {foreign ? ExecutableForEveryone(DaemonPath()) : DaemonPath(),
                                       "--socket_dir=" + daemon->socket_dir()};
   if (!Names(options.flags, "--metrics_address")) {
     command.emplace_back("--metrics_address=");
