@@ -128,7 +128,7 @@ TEST_F(GateRateTest, ASessionCanAlwaysBeClosed) {
       << "without one it is a call like any other";
 }
 
-TEST_F(GateRateTest, TheRefusalComesWhenACallWouldPass) {
+TEST_F(GateRateTest, TheRefusalComesLate) {
   const auto connection = ConnectAs(kTenantUid);
   Exhaust(connection);
   const auto refused = Run(connection, Ended(Row("AdapterService.ListAdapters")));

@@ -61,13 +61,8 @@ void Connection::BeginClose() {
   if (ended_ || std::exchange(announced_, true)) {
     return;
   }
-  // The calls that the client makes before it knows are served. One that has not greeted has made none that it counts
-  // on.
-  if (greeted_) {
-    http2_.AnnounceGoAway();
-  } else {
-    GoAway();
-  }
+  // The calls that the client makes before it knows are served.
+  http2_.AnnounceGoAway();
   RunAllLater();
   close_timer_ = loop_->CallAt(Now() + options_.limits.last_words, [self = shared_from_this()] { self->End(); });
   Flush();
