@@ -1,8 +1,9 @@
 """What fork does to gRPC, and the guard against it.
 
-gRPC's default poller (epoll1) keeps one epoll descriptor for the process. A forked child shares it, and a child that
-opens a channel of its own makes the parent's thread crash. With the poller "poll" each process polls for itself. So
-the package chooses that one if gRPC is not loaded yet, and otherwise refuses to open sessions in forked children.
+A forked child inherits gRPC's locks and condition variables, but not the threads that wait on them. A channel that it
+opens hangs or ends the child within a few calls, and with gRPC's default poller (epoll1), whose descriptor both
+processes share, it can crash the parent. So the package chooses the poller "poll", which shares nothing, and refuses
+sessions in forked children of a process that has used gRPC.
 """
 
 from __future__ import annotations
@@ -15,10 +16,9 @@ from typing import Any
 
 from .errors import ForkedError
 
-_VARIABLE = "GRPC_POLL_STRATEGY"
 _WORDS = (
-    "this process was forked from one that used gRPC with its default poller, and a session opened here could crash "
-    'the parent: use the start method "spawn", or set GRPC_POLL_STRATEGY=poll before grpc is first imported'
+    "this process was forked from one that used gRPC, which does not survive that: fork before the first session, or "
+    'start workers with the method "spawn"; forked workers may read and write Memory without a session'
 )
 
 
@@ -27,26 +27,21 @@ class _State:
 
     generation = 0
     """Forks between this process and the first that imported the package."""
-    survives = False
-    """Whether gRPC polls in a way that survives a fork."""
     used = False
-    """Whether this process or a parent has used gRPC."""
+    """Whether this process has used gRPC, or may have."""
     refused = False
-    """Whether sessions in this process could crash the parent."""
+    """Whether a parent had used gRPC when it forked this process."""
 
 
 _channels: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def choose_poller() -> None:
-    """Selects the poller that survives fork; must run before grpc is first imported."""
-    if "grpc" not in sys.modules:
-        os.environ.setdefault(_VARIABLE, "poll")
-        _State.survives = os.environ[_VARIABLE] == "poll"
-    else:
-        # It may have read the variable already, or somebody set it in time.
-        _State.survives = os.environ.get(_VARIABLE) == "poll"
+    """Selects the poller that shares nothing with children; must run before grpc is first imported."""
+    if "grpc" in sys.modules:
         _State.used = True
+    else:
+        os.environ.setdefault("GRPC_POLL_STRATEGY", "poll")
 
 
 def generation() -> int:
@@ -55,7 +50,7 @@ def generation() -> int:
 
 
 def check_may_open() -> None:
-    """Raises ForkedError where a session could crash the parent."""
+    """Raises ForkedError where a session would not work."""
     if _State.refused:
         raise ForkedError(_WORDS)
     _State.used = True
@@ -64,7 +59,7 @@ def check_may_open() -> None:
 def check_same_process(born: int) -> None:
     """Raises ForkedError for an object that was made in generation `born`, if that was a parent's."""
     if born != _State.generation:
-        raise ForkedError("the session belongs to the parent process: open one in this process")
+        raise ForkedError("the session belongs to the parent process")
 
 
 def keep_in_children(channel: Any) -> None:
@@ -74,7 +69,7 @@ def keep_in_children(channel: Any) -> None:
 
 def _after_in_child() -> None:
     _State.generation += 1
-    _State.refused = _State.refused or (_State.used and not _State.survives)
+    _State.refused = _State.refused or _State.used
     for channel in list(_channels):
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(channel))
     _channels.clear()

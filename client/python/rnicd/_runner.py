@@ -6,7 +6,7 @@ import threading
 import weakref
 from typing import Any, Callable, List, Union
 
-from . import _events, _fd_socket, errors
+from . import _events, _fd_socket, _fork, errors
 from ._channel import Channel
 from ._effects import Call, Exchange, Result, Steps
 from ._link import Link
@@ -75,7 +75,9 @@ class SyncLink(Link):
                 callback(lost)
 
     def finish(self) -> None:
-        """Closes stream and channel."""
+        """Closes stream and channel; in a forked child nothing, because they are the parent's."""
+        if self.generation != _fork.generation():
+            return
         if self._finalizer is not None:
             self._finalizer.detach()
         if self._stream is not None:
