@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import collections
 import os
-from typing import Any, Optional
+import threading
+from typing import Any, Callable, List, Optional
 
 from . import _fork, errors
 from ._effects import Call, Steps
@@ -35,6 +36,8 @@ class Link:
         self.adapter_id = 0
         self.adapter_name = ""
         self.domain_id = 0
+        self._callbacks_lock = threading.Lock()
+        self._callbacks: List[Callable[[errors.SessionLost], None]] = []
         self.ended: Optional[errors.SessionLost] = None
         self.dropped: collections.deque[tuple[int, Call]] = collections.deque()
 
@@ -52,10 +55,24 @@ class Link:
         """Whether there is something to release: not in a forked child, and not after the end."""
         return self.ended is None and self.generation == _fork.generation()
 
+    def call_when_lost(self, callback: Callable[[errors.SessionLost], None]) -> None:
+        """Calls `callback` at an end other than `close`; at once if that was before."""
+        with self._callbacks_lock:
+            lost = self.ended
+            if lost is None:
+                self._callbacks.append(callback)
+        if lost is not None and lost.cause != "closed":
+            callback(lost)
+
     def end(self, lost: errors.SessionLost) -> None:
-        """Records the first cause of the end."""
-        if self.ended is None:
-            self.ended = lost
+        """Records the first cause of the end, and makes it known."""
+        with self._callbacks_lock:
+            first = self.ended is None
+            self.ended = self.ended or lost
+            callbacks, self._callbacks = self._callbacks, []
+        if first and lost.cause != "closed":
+            for callback in callbacks:
+                callback(lost)
 
     def drop(self, rank: int, call: Call) -> None:
         """Called by finalizers: has `call` made before the next object is created. Lower ranks first."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
-from typing import Any, Callable, List, Union
+from typing import Any, Union
 
 from . import _events, _fd_socket, _fork, errors
 from ._channel import Channel
@@ -22,8 +21,6 @@ class SyncLink(Link):
         super().__init__(socket_dir, seconds)
         self.channel = Channel(self.socket_dir)
         self.events = _events.Router()
-        self._callbacks_lock = threading.Lock()
-        self._callbacks: List[Callable[[errors.SessionLost], None]] = []
         self._stream: Any = None
         self._finalizer: Any = None
 
@@ -54,25 +51,6 @@ class SyncLink(Link):
         except StopIteration as done:
             result: Result = done.value
             return result
-
-    def call_when_lost(self, callback: Callable[[errors.SessionLost], None]) -> None:
-        """Calls `callback` at an end other than `close`; at once if that was before."""
-        with self._callbacks_lock:
-            lost = self.ended
-            if lost is None:
-                self._callbacks.append(callback)
-        if lost is not None and lost.cause != "closed":
-            callback(lost)
-
-    def end(self, lost: errors.SessionLost) -> None:
-        """Records the first cause of the end, and makes it known."""
-        with self._callbacks_lock:
-            first = self.ended is None
-            super().end(lost)
-            callbacks, self._callbacks = self._callbacks, []
-        if first and lost.cause != "closed":
-            for callback in callbacks:
-                callback(lost)
 
     def finish(self) -> None:
         """Closes stream and channel; in a forked child nothing, because they are the parent's."""
