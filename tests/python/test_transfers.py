@@ -257,6 +257,16 @@ def test_pages_are_registered_by_a_request_and_taken_back(session, pair, ends):
         assert caught.value.reason == "REMOTE_ACCESS_REFUSED"
 
 
+def test_pages_of_several_memories_are_one_mapping(session, pair):
+    one, other = session.allocate(PAGE), session.allocate(PAGE)
+    with session.map_chain([one.part(), other.part()]) as mapping, session.fast_region(2) as region:
+        assert len(mapping.pages) == 2 and mapping.length == 2 * PAGE
+        remote = pair[0].fast_register(region, mapping)
+        pair[1].write(b"other", remote, offset=PAGE)
+        pair[0].invalidate(region)
+    assert bytes(other[0:5]) == b"other"
+
+
 def test_a_window_opens_a_part(session, pair, ends):
     source, target, _, there = ends
     with session.window() as window:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Tuple, Type, TypeVar
+from typing import Sequence, Tuple, Type, TypeVar
 
 from ._effects import Call, Steps
 from ._handle import Handle
@@ -42,7 +42,7 @@ class LogicalMappingBase(Handle):
     token. Close it when no registration uses its pages any more."""
 
     _RANK = 5
-    _memory: MemoryBase
+    _memories: Tuple[MemoryBase, ...]
     pages: Tuple[int, ...]
     """The logical address of each page of 4096 bytes, in order; need not be consecutive."""
     fbo: int
@@ -94,15 +94,16 @@ def fast_region(link: Link, kind: Type[AnyFast], max_pages: int, remote: bool) -
     return region
 
 
-def map_pages(link: Link, kind: Type[AnyMapping], part: MemoryPart) -> Steps[AnyMapping]:
-    """The pages of a part of a memory."""
+def map_pages(link: Link, kind: Type[AnyMapping], parts: Sequence[MemoryPart]) -> Steps[AnyMapping]:
+    """The pages of parts of memories."""
     yield from link.release_dropped()
-    entries, length = chain([part])
+    entries, length = chain(parts)
     request = memory_messages.BuildLamRequest(adapter_id=link.adapter_id, mdl_chain=entries, length=length)
     made = yield Call("Memory", "BuildLam", request, link.seconds_for(length))
     mapping = kind()
     mapping.pages, mapping.fbo = tuple(made.adapter_page_array), made.fbo
-    mapping.length, mapping.address, mapping._memory = length, part.address, part.memory
+    mapping.length, mapping.address = length, parts[0].address
+    mapping._memories = tuple(part.memory for part in parts)
     mapping._adopt(link, made.lam_id)
     return mapping
 

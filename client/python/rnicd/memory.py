@@ -52,7 +52,7 @@ class Memory(SyncHandle, MemoryBase):
 
     def map_pages(self, offset: int = 0, length: Optional[int] = None) -> LogicalMapping:
         """The pages behind a range, for fast registration. Errors: QuotaExceeded, Refused."""
-        return self._run(_pages.map_pages(self._link, LogicalMapping, self.part(offset, length)))
+        return self._run(_pages.map_pages(self._link, LogicalMapping, [self.part(offset, length)]))
 
 
 def numpy_array(memory: MemoryBase, shape: Any, dtype: Any = "uint8", *, offset: int = 0) -> Any:

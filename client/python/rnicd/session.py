@@ -8,7 +8,7 @@ from . import _amounts, _info, _memory, _pages, _queues, errors
 from ._amounts import Size
 from ._memory import MemoryPart
 from ._runner import SyncLink
-from .memory import FastRegion, Memory, MemoryWindow, Region
+from .memory import FastRegion, LogicalMapping, Memory, MemoryWindow, Region
 from .queues import CompletionQueue, QueuePair, watch_pair, watch_queue
 
 
@@ -114,6 +114,10 @@ class Session:
         """Closes the regions in one call."""
         if self._link.usable():
             self._link.run(_memory.close_batch(self._link, regions))
+
+    def map_chain(self, parts: Sequence[MemoryPart]) -> LogicalMapping:
+        """The pages behind several parts, which follow one another at page boundaries. Errors: as `map_pages`."""
+        return self._link.run(_pages.map_pages(self._link, LogicalMapping, parts))
 
     def fast_region(self, max_pages: int, *, remote: bool = True) -> FastRegion:
         """A region that work requests register, with at most `max_pages` pages of 4096 bytes at a time."""

@@ -45,4 +45,4 @@ class Memory(AsyncHandle, MemoryBase):
 
     def map_pages(self, offset: int = 0, length: Optional[int] = None) -> Opening[LogicalMapping]:
         """As `rnicd.Memory.map_pages`."""
-        return Opening(self._run(_pages.map_pages(self._link, LogicalMapping, self.part(offset, length))))
+        return Opening(self._run(_pages.map_pages(self._link, LogicalMapping, [self.part(offset, length)])))

@@ -9,7 +9,7 @@ from .._amounts import Size
 from .._memory import MemoryPart
 from ..session import _descriptor
 from ._runner import AsyncLink, Opening
-from .memory import FastRegion, Memory, MemoryWindow, Region
+from .memory import FastRegion, LogicalMapping, Memory, MemoryWindow, Region
 from .queues import CompletionQueue, QueuePair, watch_pair, watch_queue
 
 
@@ -84,6 +84,10 @@ class Session:
         """As `rnicd.Session.close_batch`."""
         if self._link.usable():
             await self._link.run(_memory.close_batch(self._link, regions))
+
+    def map_chain(self, parts: Sequence[MemoryPart]) -> Opening[LogicalMapping]:
+        """As `rnicd.Session.map_chain`."""
+        return Opening(self._link.run(_pages.map_pages(self._link, LogicalMapping, parts)))
 
     def fast_region(self, max_pages: int, *, remote: bool = True) -> Opening[FastRegion]:
         """As `rnicd.Session.fast_region`."""
