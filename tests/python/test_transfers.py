@@ -216,6 +216,20 @@ def test_an_armed_queue_notifies_once(session, ends):
         queue.arm("sometimes")
 
 
+def test_an_overrun_is_reported_to_polls_and_notifications(session, ends):
+    source, target, _, _ = ends
+    queue = session.completion_queue(1)
+    one, other = session.queue_pair(completion_queue=queue), session.queue_pair()
+    one.connect(other.address)
+    other.connect(one.address)
+    queue.arm("errors")
+    one.post_raw([rnicd.Write(source, target.remote)] * 8, range(8))
+    for use in (lambda: queue.wait_for_notification(30), lambda: queue.poll(timeout=30)):
+        with pytest.raises(rnicd.Refused) as caught:
+            use()
+        assert caught.value.reason == "CQ_OVERRUN"
+
+
 def test_a_queue_changes_its_depth(session):
     queue = session.completion_queue(4)
     try:

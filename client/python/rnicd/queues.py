@@ -49,6 +49,7 @@ class CompletionQueue(SyncHandle, _queues.QueueBase):
         self._in_flight: Any = None
         self._notified = threading.Event()
         self._overrun = False
+        self._torn = False
 
     def poll(self, most: int = _data_path.RESULTS_MAX, timeout: float = 0.0) -> List[Completion]:
         """Completions of requests posted with `post_raw`, oldest first; waits up to `timeout` seconds for the first.
@@ -103,7 +104,7 @@ class CompletionQueue(SyncHandle, _queues.QueueBase):
                 if met():
                     return
                 if not first and time.monotonic() >= end:
-                    raise errors.TimedOut("no completion in time; the transfer may still end")
+                    raise self._timed_out()
                 self._collecting = True
             first = False
             self._collect_for_all(end)
@@ -111,12 +112,23 @@ class CompletionQueue(SyncHandle, _queues.QueueBase):
     def _sleep(self, end: float) -> None:
         remaining = end - time.monotonic()
         if remaining <= 0 or not self._changed.wait(remaining):
-            raise errors.TimedOut("no completion in time; the transfer may still end")
+            raise self._timed_out()
+
+    def _timed_out(self) -> errors.TimedOut:
+        words = "no completion in time; the transfer may still end"
+        if self._torn:
+            words += ", or a signal interrupted the call that brought its completion"
+        return errors.TimedOut(words)
 
     def _collect_for_all(self, end: float) -> None:
         found: List[Completion] = []
         try:
             found = self._collect(min(_LONGEST_POLL_SECONDS, max(0.0, end - time.monotonic())), end)
+        except errors.Error:
+            raise
+        except BaseException:
+            self._torn = True
+            raise
         finally:
             with self._changed:
                 self._dispatch(found)
