@@ -9,7 +9,6 @@ from ._failures import invalid
 
 Size = Union[int, str]
 """Bytes as a number, or a text such as "4096", "64KiB", "64MiB" or "1GiB"."""
-PAGE = 4096
 LOCAL_WRITE, REMOTE_READ, REMOTE_WRITE, READ_SINK = 1, 2, 5, 8
 """NDK_MR_FLAG_ values."""
 _UNITS = {"": 1, "B": 1, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40}

@@ -10,7 +10,6 @@ from typing import Any, Callable, Dict, Optional
 from . import errors
 from ._proto import session_service_pb2 as messages
 
-# CqNotification.ntstatus of a queue that overran.
 _SUCCESS = 0
 
 
@@ -79,7 +78,7 @@ def read(stream: Any, router: Router) -> None:
     try:
         for event in stream:
             router.dispatch(event)
-    except Exception:  # pylint: disable=broad-except
+    except Exception:
         # However the stream ended: the session is gone with its connection.
         pass
     router.end(errors.SessionLost("connection_lost"))

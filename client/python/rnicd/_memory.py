@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Iterable, Optional, Sequence, Type, TypeVar, Union, overload
 
 from . import _amounts, _failures, _mapping, errors
-from ._amounts import PAGE, Size
+from ._amounts import Size
 from ._effects import Call, Exchange, Steps
 from ._handle import Handle
 from ._link import Link
@@ -325,8 +325,3 @@ def close_batch(link: Link, regions: Iterable[RegionBase]) -> Steps[None]:
     for outcome in answer.outcomes:
         if outcome.HasField("error"):
             raise _failures.of_detail(outcome.error)
-
-
-def whole_pages(size: Size) -> int:
-    """`size` rounded up to whole pages of 4096 bytes."""
-    return -(-_amounts.parse_size(size) // PAGE) * PAGE
