@@ -188,6 +188,28 @@ def test_flush_and_disconnect_end_a_pair(session, pair):
     assert pair[0].state() == "error" and peer.state() == "error"
 
 
+def test_a_callback_that_raises_does_not_end_the_session(session, capfd):
+    def fail():
+        raise RuntimeError("the user's own mistake")
+
+    watched, peer = session.queue_pair(on_disconnected=fail), session.queue_pair()
+    watched.connect(peer.address)
+    peer.connect(watched.address)
+    peer.disconnect()
+    end = time.monotonic() + 30
+    while not watched.peer_gone:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    told = threading.Event()
+    other = session.queue_pair(on_disconnected=told.set)
+    partner = session.queue_pair()
+    other.connect(partner.address)
+    partner.connect(other.address)
+    partner.disconnect()
+    assert told.wait(30) and session.lost is None
+    assert "the user's own mistake" in capfd.readouterr().err
+
+
 def test_raw_requests_are_polled_with_their_contexts(session, ends):
     source, target, _, _ = ends
     queue = session.completion_queue(16)

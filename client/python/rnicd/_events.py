@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import traceback
 import weakref
 from typing import Any, Callable, Dict, Optional
 
@@ -11,6 +12,14 @@ from . import errors
 from ._proto import session_service_pb2 as messages
 
 _SUCCESS = 0
+
+
+def call_back(callback: Callable[[Any], None], argument: Any) -> None:
+    """Calls a user's function. What it raises is printed: it must not end the reading of events."""
+    try:
+        callback(argument)
+    except Exception:
+        traceback.print_exc()
 
 
 class Router:
@@ -70,7 +79,7 @@ class Router:
         with self._lock:
             callback = self._watched.get((kind, ident))
         if callback is not None:
-            callback(status)
+            call_back(callback, status)
 
 
 def read(stream: Any, router: Router) -> None:

@@ -7,7 +7,7 @@ import os
 import threading
 from typing import Any, Callable, List, Optional
 
-from . import _fork, errors
+from . import _events, _fork, errors
 from ._effects import Call, Steps
 from ._proto import adapter_service_pb2 as adapter_messages
 from ._proto import memory_service_pb2 as memory_messages
@@ -62,7 +62,7 @@ class Link:
             if lost is None:
                 self._callbacks.append(callback)
         if lost is not None and lost.cause != "closed":
-            callback(lost)
+            _events.call_back(callback, lost)
 
     def end(self, lost: errors.SessionLost) -> None:
         """Records the first cause of the end, and makes it known."""
@@ -72,7 +72,7 @@ class Link:
             callbacks, self._callbacks = self._callbacks, []
         if first and lost.cause != "closed":
             for callback in callbacks:
-                callback(lost)
+                _events.call_back(callback, lost)
 
     def drop(self, rank: int, call: Call) -> None:
         """Called by finalizers: has `call` made before the next object is created. Lower ranks first."""
