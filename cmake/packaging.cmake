@@ -11,6 +11,9 @@ set(CPACK_COMPONENTS_ALL rnicd librnicd debug-symbols)
 if(TARGET rnicd-device-plugin)
   list(APPEND CPACK_COMPONENTS_ALL device-plugin)
 endif()
+if(TARGET rnicd_wheel)
+  list(APPEND CPACK_COMPONENTS_ALL python)
+endif()
 # Only packaged targets must be built first, not the tests.
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 set(CPACK_SET_DESTDIR ON)
@@ -62,6 +65,20 @@ as a resource and get a grant of the daemon rnicd of their node.
 It is made to run in a pod of a DaemonSet; the package has no unit.")
 set(CPACK_DEBIAN_DEVICE-PLUGIN_PACKAGE_SUGGESTS rnicd)
 
+set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME python3-rnicd)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_ARCHITECTURE all)
+set(CPACK_COMPONENT_PYTHON_DESCRIPTION "Registered RDMA memory for unprivileged processes (Python 3)
+The package rnicd for Python: allocate memory with the daemon rnicd, use it
+as a numpy array, register it, and transfer it, also with asyncio.")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS
+    "python3 (>= 3.9), python3-grpcio (>= 1.51), python3-protobuf (>= 3.20.2)")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_SUGGESTS "python3-numpy, rnicd")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_SHLIBDEPS OFF)
+# They compile the modules, and remove what was compiled.
+set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA
+    ${CPACK_RNICD_DEBIAN_DIR}/python/postinst ${CPACK_RNICD_DEBIAN_DIR}/python/prerm)
+
 # One package for all programs. Not CPack's own debug packages: in version 3.25 their checksums name paths of the build.
 set(CPACK_DEBIAN_DEBUG-SYMBOLS_PACKAGE_NAME rnicd-dbgsym)
 set(CPACK_DEBIAN_DEBUG-SYMBOLS_PACKAGE_SECTION debug)
@@ -78,4 +95,7 @@ add_custom_target(packages COMMAND ${CMAKE_CPACK_COMMAND} WORKING_DIRECTORY ${PR
 add_dependencies(packages rnicd rnicctl rnicd_client)
 if(TARGET rnicd-device-plugin)
   add_dependencies(packages rnicd-device-plugin)
+endif()
+if(TARGET rnicd_wheel)
+  add_dependencies(packages rnicd_wheel)
 endif()

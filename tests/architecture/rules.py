@@ -101,7 +101,7 @@ CODE_SUFFIXES = [".cc", ".h", ".inc", ".proto", ".py", ".sh"]
 ALSO_DOCUMENTED = ["deploy", "docs/adr", "docs/runbooks"]
 # Folders that their parent's README.md documents.
 DOCUMENTED_BY_PARENT = [
-    "proto/rnicd", "proto/grpc", "proto/kubelet", "scripts/pages", "tests/support/", "tests/kubernetes/",
+    "client/python/rnicd", "proto/rnicd", "proto/grpc", "proto/kubelet", "scripts/pages", "tests/support/", "tests/kubernetes/",
 ]
 # Where a file may, and must, be executable: programs with a "#!" line.
 EXECUTABLE = [r"^scripts/[a-z-]+$", r"^\.ci/run$", r"^tests/vm/guest$"]

@@ -98,7 +98,7 @@ FAKE
 install_packages() {
   heading "install"
   apt install /try/*.deb
-  dpkg-query --show 'rnicd*' 'librnicd*'
+  dpkg-query --show 'rnicd*' 'librnicd*' 'python3-rnicd'
   grep -qx -- "--system daemon-reload" "$SAID" || fail "systemd was not told"
   ! grep -E '^(--\S+ )*(start|restart|enable)' "$SAID" || fail "the installation started something"
   [[ ! -e /etc/systemd/system/multi-user.target.wants/rnicd.service ]] || fail "the installation enabled the service"
@@ -128,6 +128,8 @@ run_it() {
   rnicctl status >/try/status
   head -n 4 /try/status
   register 8MiB
+  python3 -m rnicd >/try/python || fail "the Python client found something missing: $(cat /try/python)"
+  tail -n 1 /try/python
   expect "the audit log" "$(stat -c '%U %a' /var/log/rnicd/audit.jsonl)" "rnicd 600"
 
   heading "kill -9"

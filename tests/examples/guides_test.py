@@ -11,8 +11,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
-_GUIDES = ("docs/OPERATING.md", "docs/TROUBLESHOOTING.md", "docs/WORKLOADS.md", "examples/python/README.md",
-           "deploy/kubernetes/README.md")
+_GUIDES = ("docs/OPERATING.md", "docs/TROUBLESHOOTING.md", "docs/WORKLOADS.md", "client/python/README.md",
+           "examples/python/README.md", "deploy/kubernetes/README.md")
 _FLAG_FILES = ("daemon/app/config.cc", "daemon/app/provider_flags.cc", "client/kubernetes/config.cc")
 _PATHS_OF_RNICD = re.compile(r"(?<![\w/.])(?:/usr/lib|/usr/share|/etc|/run|/var/log)/[\w./-]*rnicd[\w./-]*")
 given = argparse.Namespace()
@@ -76,7 +76,7 @@ class Guides(unittest.TestCase):
 
     def test_name_paths_that_deploy_uses(self):
         deploy = "".join(path.read_text() for folder in ("systemd", "debian", "man")
-                         for path in sorted((given.source / "deploy" / folder).iterdir()))
+                         for path in sorted((given.source / "deploy" / folder).iterdir()) if path.is_file())
         own = {"/etc/logrotate.d/rnicd"}
         named = set(_PATHS_OF_RNICD.findall(self.text("docs/OPERATING.md"))) - own
         self.assertGreater(len(named), 8)

@@ -1,0 +1,111 @@
+"""What all objects of a session share, whether the client is sync or async."""
+
+from __future__ import annotations
+
+import collections
+import os
+import threading
+from typing import Any, Callable, List, Optional
+
+from . import _events, _fork, errors
+from ._effects import Call, Steps
+from ._proto import adapter_service_pb2 as adapter_messages
+from ._proto import memory_service_pb2 as memory_messages
+from ._proto import session_service_pb2 as session_messages
+
+DEFAULT_SOCKET_DIR = "/run/rnicd"
+# Bytes a second that a registration or an allocation makes at least; the call's timeout grows with the size.
+_SLOWEST = 64 << 20
+
+
+class Link:
+    """A session of this process, with one adapter and one protection domain.
+
+    Threads: safe. `dropped` holds calls that finalizers ask for: a finalizer may run anywhere, also inside gRPC, so it
+    must not call by itself.
+    """
+
+    def __init__(self, socket_dir: Optional[str], seconds: float) -> None:
+        _fork.check_may_open()
+        self.socket_dir = socket_dir or os.environ.get("RNICD_SOCKET_DIR") or DEFAULT_SOCKET_DIR
+        self.seconds = seconds
+        self.generation = _fork.generation()
+        self.session_id = 0
+        self.tenant = ""
+        self.fd_path = ""
+        self.adapter_id = 0
+        self.adapter_name = ""
+        self.domain_id = 0
+        self._callbacks_lock = threading.Lock()
+        self._callbacks: List[Callable[[errors.SessionLost], None]] = []
+        self.ended: Optional[errors.SessionLost] = None
+        self.dropped: collections.deque[tuple[int, Call]] = collections.deque()
+
+    def seconds_for(self, size: int) -> float:
+        """Timeout of a call whose duration grows with `size` bytes."""
+        return self.seconds + size / _SLOWEST
+
+    def check(self) -> None:
+        """Raises ForkedError in a forked child, and SessionLost after the end."""
+        _fork.check_same_process(self.generation)
+        if self.ended is not None:
+            raise errors.SessionLost(self.ended.cause)
+
+    def usable(self) -> bool:
+        """Whether there is something to release: not in a forked child, and not after the end."""
+        return self.ended is None and self.generation == _fork.generation()
+
+    def call_when_lost(self, callback: Callable[[errors.SessionLost], None]) -> None:
+        """Calls `callback` at an end other than `close`; at once if that was before."""
+        with self._callbacks_lock:
+            lost = self.ended
+            if lost is None:
+                self._callbacks.append(callback)
+        if lost is not None and lost.cause != "closed":
+            _events.call_back(callback, lost)
+
+    def end(self, lost: errors.SessionLost) -> None:
+        """Records the first cause of the end, and makes it known."""
+        with self._callbacks_lock:
+            first = self.ended is None
+            self.ended = self.ended or lost
+            callbacks, self._callbacks = self._callbacks, []
+        if first and lost.cause != "closed":
+            for callback in callbacks:
+                _events.call_back(callback, lost)
+
+    def drop(self, rank: int, call: Call) -> None:
+        """Called by finalizers: has `call` made before the next object is created. Lower ranks first."""
+        if self.usable():
+            self.dropped.append((rank, call))
+
+    def release_dropped(self) -> Steps[None]:
+        """Makes the calls of finalizers, children first. What the daemon refuses stays until the session ends."""
+        waiting: list[tuple[int, Call]] = []
+        while self.dropped:
+            waiting.append(self.dropped.popleft())
+        for _, call in sorted(waiting, key=lambda item: item[0]):
+            try:
+                yield call
+            except errors.Refused:
+                pass
+
+    def open(self, label: str, grant: Optional[str], adapter: str) -> Steps[None]:
+        """Opens session, adapter and protection domain."""
+        secret = grant if grant is not None else os.environ.get("RNICD_GRANT", "")
+        request = session_messages.OpenSessionRequest(label=label, grant=secret)
+        opened = yield Call("Session", "OpenSession", request)
+        if "/" in opened.fd_socket_name:
+            raise errors.Unavailable("the daemon's name of fd.sock is a path")
+        self.session_id, self.tenant = opened.session_id, opened.tenant
+        self.fd_path = os.path.join(self.socket_dir, opened.fd_socket_name)
+        found = yield Call("Adapter", "OpenAdapter", adapter_messages.OpenAdapterRequest(adapter_name=adapter))
+        self.adapter_id, self.adapter_name = found.adapter_id, found.adapter_name
+        made = yield Call("Memory", "CreatePd", memory_messages.CreatePdRequest(adapter_id=self.adapter_id))
+        self.domain_id = made.pd_id
+
+    def close(self) -> Steps[Any]:
+        """Ends the session; returns the daemon's CloseSessionResponse."""
+        answer = yield Call("Session", "CloseSession", session_messages.CloseSessionRequest())
+        self.end(errors.SessionLost("closed"))
+        return answer

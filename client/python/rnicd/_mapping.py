@@ -1,0 +1,67 @@
+"""Mappings of memory files, made by ctypes.
+
+Not by mmap.mmap: that keeps a duplicate of the descriptor for its life, stops every other thread while it populates,
+and cannot be closed while a view of it lives.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import mmap
+import os
+import weakref
+from typing import Any
+
+_MADV_POPULATE_WRITE = 23
+_MAP_FAILED = ctypes.c_void_p(-1).value
+# A CDLL, not a PyDLL: it lets other threads run during the call.
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.mmap.restype = ctypes.c_void_p
+_libc.mmap.argtypes = [
+    ctypes.c_void_p,
+    ctypes.c_size_t,
+    ctypes.c_int,
+    ctypes.c_int,
+    ctypes.c_int,
+    ctypes.c_long,
+]
+_libc.munmap.restype = ctypes.c_int
+_libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+_libc.madvise.restype = ctypes.c_int
+_libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+
+
+def map_file(descriptor: int, length: int) -> int:
+    """Maps `length` bytes of the file, shared, readable and writable. Returns the address. Errors: OSError."""
+    protection = mmap.PROT_READ | mmap.PROT_WRITE
+    address = _libc.mmap(None, length, protection, mmap.MAP_SHARED, descriptor, 0)
+    if address is None or address == _MAP_FAILED:
+        raise _os_error()
+    return int(address)
+
+
+def populate(address: int, length: int) -> None:
+    """Gives this process a page table entry for every page, so that the first access to none of them waits.
+
+    Other threads run meanwhile. Errors: OSError. A kernel before 5.14 cannot do it: nothing happens there.
+    """
+    if _libc.madvise(address, length, _MADV_POPULATE_WRITE) != 0 and ctypes.get_errno() != errno.EINVAL:
+        raise _os_error()
+
+
+def unmap(address: int, length: int) -> None:
+    """Ends a mapping."""
+    _libc.munmap(address, length)
+
+
+def unmap_with(owner: Any, address: int, length: int) -> None:
+    """Ends the mapping when the last reference to `owner` is gone, views of its bytes included."""
+    finalizer = weakref.finalize(owner, unmap, address, length)
+    # At the interpreter's exit views may still be in use; the process takes the mapping with it.
+    finalizer.atexit = False
+
+
+def _os_error() -> OSError:
+    number = ctypes.get_errno()
+    return OSError(number, os.strerror(number))

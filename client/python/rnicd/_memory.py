@@ -1,0 +1,327 @@
+"""Memory and its registrations: what the sync and the async classes have in common."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Iterable, Optional, Sequence, Type, TypeVar, Union, overload
+
+from . import _amounts, _failures, _mapping, errors
+from ._amounts import Size
+from ._effects import Call, Exchange, Steps
+from ._handle import Handle
+from ._link import Link
+from ._proto import memory_service_pb2 as messages
+from ._proto import types_pb2
+from .remote import RemoteRegion
+
+_PAGE_SIZES = {4096: types_pb2.PAGE_SIZE_4KIB, 2 << 20: types_pb2.PAGE_SIZE_2MIB}
+AnyMemory = TypeVar("AnyMemory", bound="MemoryBase")
+
+
+@dataclass(frozen=True)
+class MemoryPart:
+    """`length` bytes of a memory from byte `offset`; made by `Memory.part`."""
+
+    memory: MemoryBase
+    offset: int
+    length: int
+
+    @property
+    def address(self) -> int:
+        """Address of the first byte in this process."""
+        return self.memory.address + self.offset
+
+
+class MemoryBase(Handle):
+    """Pages that can be registered, mapped into this process.
+
+    It has the buffer protocol, writable and without a copy: `np.frombuffer(memory, np.float32)`,
+    `torch.frombuffer(memory, dtype=...)`, `memoryview(memory)`. `memory[a:b]` is a memoryview of bytes, `memory[a]` an
+    int; `memory[a:b] = data` copies bytes in. `len(memory)` is in bytes.
+
+    The mapping stays as long as the object or a view of it exists, also after `close` and after the session's end;
+    then it is no longer registered.
+    """
+
+    _RANK = 9
+    _address: int
+    _length: int
+
+    if TYPE_CHECKING:
+
+        def __buffer__(self, flags: int, /) -> memoryview:
+            """The bytes; at run time ctypes provides them, in every version of Python."""
+
+    @classmethod
+    def _close_call(cls, ident: int) -> Call:
+        return Call("Memory", "ReleaseMemory", messages.ReleaseMemoryRequest(memory_id=ident))
+
+    @property
+    def address(self) -> int:
+        """Address of the first byte in this process, which is also its address for peers once it is registered."""
+        return self._address
+
+    @property
+    def view(self) -> memoryview:
+        """All bytes: writable, format "B", shape (len(memory),)."""
+        exporter: Any = self
+        return memoryview(exporter).cast("B")
+
+    def __len__(self) -> int:
+        return self._length
+
+    @overload
+    def __getitem__(self, key: int) -> int:
+        ...
+
+    @overload
+    def __getitem__(self, key: slice) -> memoryview:
+        ...
+
+    def __getitem__(self, key: Union[int, slice]) -> Union[int, memoryview]:
+        return self.view[key]
+
+    def __setitem__(self, key: Union[int, slice], value: Any) -> None:
+        if isinstance(key, slice):
+            self.view[key] = memoryview(value).cast("B")
+        else:
+            self.view[key] = value
+
+    def part(self, offset: int = 0, length: Optional[int] = None) -> MemoryPart:
+        """A range of this memory for `register_chain` and `register_batch`. Errors: InvalidArgument outside it."""
+        count = self._length - offset if length is None else length
+        _amounts.check_range(offset, count, self._length, "part")
+        return MemoryPart(self, offset, count)
+
+
+@functools.lru_cache(maxsize=64)
+def _exporter(kind: Any, length: int) -> Any:
+    """A class of `kind` that exports `length` bytes. Only C types can export a buffer before Python 3.12."""
+    array: Any = ctypes.c_ubyte * length
+    return type(kind.__name__, (kind, array), {"__module__": kind.__module__})
+
+
+def _untyped(kind: Any) -> Any:
+    """`kind` without its type: mypy takes a class of a type variable for unhashable."""
+    return kind
+
+
+def _map(kind: Type[AnyMemory], descriptor: int, length: int, populate: bool) -> AnyMemory:
+    """Maps the file as an object of `kind`, which is not adopted yet."""
+    try:
+        address = _mapping.map_file(descriptor, length)
+    except OSError as failure:
+        raise MemoryError(f"this process cannot map {length} bytes: {failure.strerror}") from failure
+    memory: AnyMemory = _exporter(_untyped(kind), length).from_address(address)
+    _mapping.unmap_with(memory, address, length)
+    memory._address, memory._length = address, length
+    if populate:
+        _mapping.populate(address, length)
+    return memory
+
+
+def allocate(
+    link: Link, kind: Type[AnyMemory], size: Size, page_size: Size, numa_node: Optional[int], populate: bool
+) -> Steps[AnyMemory]:
+    """Pages of the daemon: ticket, descriptor, mapping, seal."""
+    yield from link.release_dropped()
+    length, page = _amounts.parse_size(size), _amounts.parse_size(page_size, "page_size")
+    if page not in _PAGE_SIZES:
+        raise _failures.invalid("FIELD_OUT_OF_RANGE", "page_size", "a page has 4096 bytes or 2 MiB")
+    request = messages.AllocateMemoryRequest(size=length, page_size=_PAGE_SIZES[page], numa_node=numa_node)
+    made = yield Call("Memory", "AllocateMemory", request, link.seconds_for(length))
+    return (yield from _attach(link, kind, made, length, populate))
+
+
+def import_file(link: Link, kind: Type[AnyMemory], descriptor: int, size: Optional[Size]) -> Steps[AnyMemory]:
+    """The caller's memfd: mapping, ticket, descriptor, seal."""
+    yield from link.release_dropped()
+    length = os.fstat(descriptor).st_size if size is None else _amounts.parse_size(size)
+    made = yield Call("Memory", "ImportMemory", messages.ImportMemoryRequest(size=length))
+    return (yield from _attach(link, kind, made, length, False, descriptor))
+
+
+def _attach(
+    link: Link, kind: Type[AnyMemory], made: Any, length: int, populate: bool, own: int = -1
+) -> Steps[AnyMemory]:
+    """Maps between the ticket and the seal: no writable mapping can be made after it."""
+    try:
+        if own >= 0:
+            yield Exchange(made.fd_ticket, own)
+            memory = _map(kind, own, length, populate)
+        else:
+            fetched = yield Exchange(made.fd_ticket)
+            try:
+                memory = _map(kind, fetched, length, populate)
+            finally:
+                os.close(fetched)
+        request = messages.SealMemoryRequest(memory_id=made.memory_id)
+        yield Call("Memory", "SealMemory", request, link.seconds_for(length))
+    except BaseException:
+        link.drop(MemoryBase._RANK, MemoryBase._close_call(made.memory_id))
+        raise
+    memory._adopt(link, made.memory_id)
+    return memory
+
+
+class RegionBase(Handle):
+    """Registered bytes: the card's right to use a range of memory.
+
+    `region[a:b]` is a part of it for transfers. The memory stays as long as the region does. Both tokens are invalid
+    when `close` returns.
+    """
+
+    _RANK = 4
+    _memories: tuple[MemoryBase, ...]
+    _base: int
+    _length: int
+    _local_token: int
+    _remote: RemoteRegion
+    _flags: int
+
+    @classmethod
+    def _close_call(cls, ident: int) -> Call:
+        return Call("Memory", "CloseMr", messages.CloseMrRequest(mr_id=ident))
+
+    @property
+    def address(self) -> int:
+        """Address of the first byte, for peers and in this process."""
+        return self._base
+
+    @property
+    def local_token(self) -> int:
+        """Token for this process's own requests. Errors: Closed."""
+        return self._local_token if self.id else 0
+
+    @property
+    def remote(self) -> RemoteRegion:
+        """What a peer needs. Without remote rights the token opens nothing. Errors: Closed."""
+        return self._remote if self.id else self._remote
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, part: slice) -> RegionPart:
+        if not isinstance(part, slice):
+            raise TypeError("a region is cut by slices: region[a:b]")
+        offset, count = _amounts.bounds(part, self._length, "region")
+        return RegionPart(self, offset, count)
+
+    def _fill(self, link: Link, ident: int, memories: tuple[MemoryBase, ...], wire: Any, flags: int) -> None:
+        self._memories, self._flags = memories, flags
+        self._base, self._length = wire.base_virtual_address, wire.length
+        self._local_token = wire.local_token
+        self._remote = RemoteRegion(wire.base_virtual_address, wire.length, wire.remote_token)
+        self._adopt(link, ident)
+
+
+AnyRegion = TypeVar("AnyRegion", bound=RegionBase)
+
+
+@dataclass(frozen=True)
+class RegionPart:
+    """`length` bytes of a region from byte `offset`; made by `region[a:b]`."""
+
+    region: RegionBase
+    offset: int
+    length: int
+
+    @property
+    def address(self) -> int:
+        """Address of the first byte."""
+        return self.region.address + self.offset
+
+    def __len__(self) -> int:
+        return self.length
+
+
+def chain(parts: Sequence[MemoryPart]) -> tuple[list[Any], int]:
+    """The parts as an MDL chain, contiguous from the first part's address, and its length in bytes."""
+    if not parts:
+        raise _failures.invalid("MDL_CHAIN_EMPTY", "parts", "a region needs at least one part")
+    entries, address = [], parts[0].address
+    for part in parts:
+        entries.append(
+            types_pb2.MdlEntry(
+                memory_id=part.memory.id, byte_offset=part.offset, byte_count=part.length, virtual_address=address
+            )
+        )
+        address += part.length
+    return entries, sum(part.length for part in parts)
+
+
+def register(link: Link, kind: Type[AnyRegion], parts: Sequence[MemoryPart], flags: int) -> Steps[AnyRegion]:
+    """One region over the parts."""
+    yield from link.release_dropped()
+    entries, length = chain(parts)
+    made = yield Call("Memory", "CreateMr", messages.CreateMrRequest(pd_id=link.domain_id))
+    request = messages.RegisterMrRequest(mr_id=made.mr_id, mdl_chain=entries, length=length, flags=flags)
+    try:
+        answer = yield Call("Memory", "RegisterMr", request, link.seconds_for(length))
+    except BaseException:
+        link.drop(RegionBase._RANK, RegionBase._close_call(made.mr_id))
+        raise
+    region = kind()
+    region._fill(link, made.mr_id, tuple(part.memory for part in parts), answer.registration, flags)
+    return region
+
+
+def register_batch(
+    link: Link, kind: Type[AnyRegion], parts: Sequence[MemoryPart], flags: int
+) -> Steps[list[Union[AnyRegion, errors.Error]]]:
+    """A region for each part, in two calls."""
+    yield from link.release_dropped()
+    create = [messages.CreateMrRequest(pd_id=link.domain_id) for _ in parts]
+    created = yield Call("Memory", "BatchCreateMr", messages.BatchCreateMrRequest(items=create))
+    items = []
+    for part, outcome in zip(parts, created.outcomes):
+        entries, length = chain([part])
+        items.append(
+            messages.RegisterMrRequest(mr_id=outcome.response.mr_id, mdl_chain=entries, length=length, flags=flags)
+        )
+    whole = sum(part.length for part in parts)
+    try:
+        request = messages.BatchRegisterMrRequest(items=items)
+        answer = yield Call("Memory", "BatchRegisterMr", request, link.seconds_for(whole))
+    except BaseException:
+        for item in items:
+            link.drop(RegionBase._RANK, RegionBase._close_call(item.mr_id))
+        raise
+    return [
+        _outcome(link, kind, part, made, registered, flags)
+        for part, made, registered in zip(parts, created.outcomes, answer.outcomes)
+    ]
+
+
+def _outcome(
+    link: Link, kind: Type[AnyRegion], part: MemoryPart, made: Any, registered: Any, flags: int
+) -> Union[AnyRegion, errors.Error]:
+    """The region of one part, or why there is none."""
+    if made.HasField("error"):
+        return _failures.of_detail(made.error)
+    if registered.HasField("error"):
+        link.drop(RegionBase._RANK, RegionBase._close_call(made.response.mr_id))
+        return _failures.of_detail(registered.error)
+    region = kind()
+    region._fill(link, made.response.mr_id, (part.memory,), registered.response.registration, flags)
+    return region
+
+
+def close_batch(link: Link, regions: Iterable[RegionBase]) -> Steps[None]:
+    """Closes the regions in one call."""
+    owned = [region for region in regions if region._finalizer.detach() is not None]
+    if not owned or not link.usable():
+        return
+    items = [messages.CloseMrRequest(mr_id=region._ident) for region in owned]
+    try:
+        answer = yield Call("Memory", "BatchCloseMr", messages.BatchCloseMrRequest(items=items))
+    except BaseException:
+        for region in owned:
+            region._guard()
+        raise
+    for outcome in answer.outcomes:
+        if outcome.HasField("error"):
+            raise _failures.of_detail(outcome.error)

@@ -1,0 +1,229 @@
+"""Completion queues and queue pairs: what the sync and the async classes have in common."""
+
+from __future__ import annotations
+
+import collections
+import itertools
+from typing import Any, Deque, Dict, List, Sequence, Tuple, Type, TypeVar
+
+from . import _data_path, errors
+from ._effects import Call, Steps
+from ._handle import Handle
+from ._link import Link
+from ._proto import queue_service_pb2 as messages
+from .completion import Completion
+from .work import Request
+
+_NOTIFY = {
+    "errors": messages.CQ_NOTIFY_TYPE_ERRORS,
+    "any": messages.CQ_NOTIFY_TYPE_ANY,
+    "solicited": messages.CQ_NOTIFY_TYPE_SOLICITED,
+}
+_STATES = {1: "init", 2: "ready", 3: "error"}
+# Contexts of requests that a Pending waits for; users' own are below.
+_CLAIMED = 1 << 63
+_contexts = itertools.count(_CLAIMED)
+
+
+class PendingBase:
+    """Requests that were posted together, until all of them are complete. It keeps the objects that they name."""
+
+    def __init__(self, requests: Sequence[Request]) -> None:
+        self._requests: Tuple[Request, ...] = tuple(requests)
+        self._found: Dict[int, Completion] = {}
+        self._open: Dict[QueueBase, int] = {}
+        self.tokens: Dict[int, int] = {}
+        """Remote tokens of FastRegister and Bind, by the request's place in the chain."""
+
+    @property
+    def done(self) -> bool:
+        """Whether every request that reports its success is complete. Looks at what was collected; `wait` collects."""
+        return not any(self._open.values())
+
+    def _expect(self, queue: QueueBase, index: int, change: int) -> None:
+        if self._requests[index].reports:
+            self._open[queue] = self._open.get(queue, 0) + change
+
+    def _take(self, queue: QueueBase, index: int, completion: Completion) -> None:
+        self._expect(queue, index, -1)
+        self._found[index] = completion
+
+    def _open_on(self, queue: QueueBase) -> bool:
+        return self._open.get(queue, 0) > 0
+
+    def _result(self) -> List[Completion]:
+        """The completions in the order of the requests. Errors: TransferFailed for the first that failed."""
+        found = [self._found[index] for index in sorted(self._found)]
+        for index in sorted(self._found):
+            one = self._found[index]
+            if not one.ok and one.reason != "REQUEST_FLUSHED":
+                raise self._failure(index, one)
+        for index in sorted(self._found):
+            if not self._found[index].ok:
+                raise self._failure(index, self._found[index])
+        return found
+
+    def _failure(self, index: int, one: Completion) -> errors.TransferFailed:
+        return errors.TransferFailed(
+            one.reason, one.ntstatus, one.ntstatus_name, self._requests[index].NAME, index, one.message
+        )
+
+
+class QueueBase(Handle):
+    """A completion queue: the ends of the requests of its queue pairs.
+
+    Requests that were posted with `QueuePair.post` and its blocking methods are claimed by their Pending; `poll` gives
+    all others.
+    """
+
+    _RANK = 2
+    _claims: Dict[int, Tuple[PendingBase, int]]
+    _unclaimed: Deque[Completion]
+    depth: int
+    """Completions that fit; one more, and the queue and its queue pairs fail (CQ_OVERRUN)."""
+
+    @classmethod
+    def _close_call(cls, ident: int) -> Call:
+        return Call("Queue", "CloseCq", messages.CloseCqRequest(cq_id=ident))
+
+    def _start(self, link: Link, ident: int, depth: int) -> None:
+        self._claims, self._unclaimed = {}, collections.deque()
+        self.depth = depth
+        self._adopt(link, ident)
+
+    def _dispatch(self, completions: List[Completion]) -> None:
+        for one in completions:
+            claim = self._claims.pop(one.context, None)
+            if claim is None:
+                self._unclaimed.append(one)
+            else:
+                claim[0]._take(self, claim[1], one)
+
+    def _take_unclaimed(self, most: int) -> List[Completion]:
+        return [self._unclaimed.popleft() for _ in range(min(most, len(self._unclaimed)))]
+
+    def _arm_steps(self, kind: str) -> Steps[None]:
+        if kind not in _NOTIFY:
+            raise ValueError('a queue is armed for "errors", "any" or "solicited"')
+        yield Call("Queue", "ArmCq", messages.ArmCqRequest(cq_id=self.id, type=_NOTIFY[kind]))
+
+    def _resize_steps(self, depth: int) -> Steps[None]:
+        yield Call("Queue", "ResizeCq", messages.ResizeCqRequest(cq_id=self.id, cq_depth=depth))
+        self.depth = depth
+
+
+class PairBase(Handle):
+    """One end of a connection between two sessions, or within one: executes work requests in order.
+
+    Exchange `address` with the peer, then `connect` on both sides. After a failed transfer, a flush or a disconnect it
+    executes nothing any more: close it and make a new one.
+    """
+
+    _RANK = 1
+    address: bytes
+    """What the peer passes to `connect`: opaque, at most 64 bytes."""
+    inline_bytes: int
+    """Largest payload given as `bytes`."""
+    _receive_queue: QueueBase
+    _initiator_queue: QueueBase
+
+    @classmethod
+    def _close_call(cls, ident: int) -> Call:
+        return Call("Queue", "CloseQp", messages.CloseQpRequest(qp_id=ident))
+
+    def _connect_steps(self, peer_address: bytes) -> Steps[None]:
+        request = messages.ConnectQpRequest(qp_id=self.id, peer_address=peer_address)
+        yield Call("Queue", "ConnectQp", request)
+
+    def _disconnect_steps(self) -> Steps[None]:
+        yield Call("Queue", "DisconnectQp", messages.DisconnectQpRequest(qp_id=self.id))
+
+    def _flush_steps(self) -> Steps[None]:
+        yield Call("Queue", "Flush", messages.FlushRequest(qp_id=self.id))
+
+    def _state_steps(self) -> Steps[str]:
+        answer = yield Call("Queue", "QueryQp", messages.QueryQpRequest(qp_id=self.id))
+        return _STATES.get(answer.state, "unknown")
+
+    def _queue_of(self, request: Request) -> QueueBase:
+        return self._receive_queue if request.NAME == "receive" else self._initiator_queue
+
+    def _post_steps(self, requests: Sequence[Request], pending: PendingBase) -> Steps[None]:
+        """Posts, with claims made before: another thread may collect the completions at once."""
+        encoded, claimed = [], []
+        for index, request in enumerate(requests):
+            context = next(_contexts)
+            encoded.append(request.encode(context))
+            claimed.append((self._queue_of(request), context, index))
+        for queue, context, index in claimed:
+            pending._expect(queue, index, 1)
+            queue._claims[context] = (pending, index)
+        try:
+            posted = yield from _data_path.post(self.id, encoded)
+        except errors.Refused:
+            _withdraw(claimed, pending)
+            raise
+        pending.tokens = posted.tokens
+        if posted.refusal is not None:
+            _withdraw(claimed[posted.accepted :], pending)
+            posted.refusal.posted = posted.accepted
+            posted.refusal.pending = pending if posted.accepted else None
+            raise posted.refusal
+
+    def _post_raw_steps(self, requests: Sequence[Request], contexts: Sequence[int]) -> Steps[Dict[int, int]]:
+        if len(requests) != len(contexts) or any(not 0 <= context < _CLAIMED for context in contexts):
+            raise ValueError("every request has a context from 0 to 2^63-1")
+        encoded = [request.encode(context) for request, context in zip(requests, contexts)]
+        posted = yield from _data_path.post(self.id, encoded)
+        if posted.refusal is not None:
+            posted.refusal.posted = posted.accepted
+            raise posted.refusal
+        return posted.tokens
+
+
+def _withdraw(claimed: List[Tuple[QueueBase, int, int]], pending: PendingBase) -> None:
+    for queue, context, index in claimed:
+        if queue._claims.pop(context, None) is not None:
+            pending._expect(queue, index, -1)
+
+
+AnyQueue = TypeVar("AnyQueue", bound=QueueBase)
+AnyPair = TypeVar("AnyPair", bound=PairBase)
+
+
+def completion_queue(link: Link, kind: Type[AnyQueue], depth: int) -> Steps[AnyQueue]:
+    """A completion queue on the session's card."""
+    yield from link.release_dropped()
+    request = messages.CreateCqRequest(adapter_id=link.adapter_id, cq_depth=depth)
+    made = yield Call("Queue", "CreateCq", request)
+    queue = kind()
+    queue._start(link, made.cq_id, depth)
+    return queue
+
+
+def queue_pair(
+    link: Link, kind: Type[AnyPair], receive: QueueBase, initiator: QueueBase, limits: Dict[str, Any]
+) -> Steps[AnyPair]:
+    """A queue pair that reports to these queues."""
+    yield from link.release_dropped()
+    request = messages.CreateQpRequest(
+        pd_id=link.domain_id, receive_cq_id=receive.id, initiator_cq_id=initiator.id, **limits
+    )
+    made = yield Call("Queue", "CreateQp", request)
+    pair = kind()
+    pair.address, pair.inline_bytes = made.address, limits["inline_data_size"]
+    pair._receive_queue, pair._initiator_queue = receive, initiator
+    pair._adopt(link, made.qp_id)
+    return pair
+
+
+def pair_limits(depth: int, sges: int, inline_bytes: int, context: int) -> Dict[str, Any]:
+    """The limits of a CreateQpRequest: `depth` for each of the two queues."""
+    return {
+        "receive_queue_depth": depth,
+        "initiator_queue_depth": depth,
+        "max_receive_request_sge": sges,
+        "max_initiator_request_sge": sges,
+        "inline_data_size": inline_bytes,
+        "qp_context": context,
+    }

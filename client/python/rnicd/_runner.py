@@ -1,0 +1,85 @@
+"""Performs the steps of operations for the sync client."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, Union
+
+from . import _events, _fd_socket, _fork, errors
+from ._channel import Channel
+from ._effects import Call, Exchange, Result, Steps
+from ._link import Link
+
+# How long a failed call waits for the event that tells why the session ended.
+_CAUSE_SECONDS = 1.0
+
+
+class SyncLink(Link):
+    """A session whose operations wait. gRPC lets other threads run meanwhile. Threads: safe."""
+
+    def __init__(self, socket_dir: Any, seconds: float) -> None:
+        super().__init__(socket_dir, seconds)
+        self.channel = Channel(self.socket_dir)
+        self.events = _events.Router()
+        self._stream: Any = None
+        self._finalizer: Any = None
+
+    def start(self, label: str, grant: Any, adapter: str) -> None:
+        """Opens the session. Nothing is left when it fails."""
+        try:
+            self.run(self.open(label, grant, adapter))
+        except BaseException:
+            self.channel.close()
+            raise
+        weak = weakref.WeakMethod(self.end)
+        self.events.on_end(lambda lost: (weak() or _ignore)(lost))
+        self._stream = _events.start(self.channel, self.events)
+        self._finalizer = _events.end_when_dropped(self, self.generation, self._stream, self.channel)
+
+    def run(self, steps: Steps[Result]) -> Result:
+        """Performs the steps one after another and returns the operation's result."""
+        self.check()
+        try:
+            wanted = next(steps)
+            while True:
+                try:
+                    answer = self._perform(wanted)
+                except BaseException as failure:
+                    wanted = steps.throw(failure)
+                else:
+                    wanted = steps.send(answer)
+        except StopIteration as done:
+            result: Result = done.value
+            return result
+
+    def finish(self) -> None:
+        """Closes stream and channel; in a forked child nothing, because they are the parent's."""
+        if self.generation != _fork.generation():
+            return
+        if self._finalizer is not None:
+            self._finalizer.detach()
+        if self._stream is not None:
+            self._stream.cancel()
+        self.channel.close()
+
+    def _perform(self, wanted: Union[Call, Exchange]) -> Any:
+        if isinstance(wanted, Exchange):
+            return _fd_socket.exchange(self.fd_path, wanted, self.seconds)
+        try:
+            return self.channel.perform(wanted, self.seconds)
+        except (errors.SessionLost, errors.Unavailable) as failure:
+            raise self.explain(failure) from None
+
+    def explain(self, failure: errors.Error) -> errors.Error:
+        """The failure of a call; where the session ended with the connection, SessionLost with the daemon's cause."""
+        if self._stream is None or (isinstance(failure, errors.Unavailable) and failure.detail is not None):
+            return failure
+        # The event that names the cause is on its way, or the stream ends without it.
+        self.events.wait_for_end(_CAUSE_SECONDS)
+        if self.ended is None:
+            self.end(failure if isinstance(failure, errors.SessionLost) else errors.SessionLost("connection_lost"))
+        return errors.SessionLost(self.ended.cause if self.ended else "connection_lost")
+
+
+def _ignore(_: errors.SessionLost) -> None:
+    """For the end of a session that nothing refers to any more."""

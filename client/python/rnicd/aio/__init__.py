@@ -1,0 +1,26 @@
+"""rnicd for asyncio: the same names, and what waits is awaited.
+
+    async with rnicd.aio.connect() as s, s.allocate("64MiB") as m, m.register(remote="rw") as r:
+        a = np.frombuffer(m, np.float32)
+
+`await s.allocate("64MiB")` works too. Objects belong to the event loop in which their session was opened, and a session
+is not shared with the sync client. Threads: none of it is safe to use from another thread.
+"""
+
+from .memory import FastRegion, LogicalMapping, Memory, MemoryWindow, Region
+from .queues import Batch, CompletionQueue, Pending, QueuePair
+from .session import Session, connect
+
+__all__ = [
+    "Batch",
+    "CompletionQueue",
+    "FastRegion",
+    "LogicalMapping",
+    "Memory",
+    "MemoryWindow",
+    "Pending",
+    "QueuePair",
+    "Region",
+    "Session",
+    "connect",
+]

@@ -1,0 +1,187 @@
+"""Performs the steps of operations for the async client, on grpc.aio."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import weakref
+from typing import TYPE_CHECKING, Any, Coroutine, Generator, Generic, Protocol, TypeVar, Union
+
+import grpc
+
+from .. import _channel, _events, _failures, _fd_socket, _fork, errors
+from .._effects import Call, Exchange, Result, Steps
+from .._handle import Handle
+from .._link import Link
+from .._proto import session_service_pb2 as messages
+
+# How long a failed call waits for the event that tells why the session ended.
+_CAUSE_SECONDS = 1.0
+
+
+class AsyncLink(Link):
+    """A session whose operations are awaited, in one event loop."""
+
+    def __init__(self, socket_dir: Any, seconds: float) -> None:
+        super().__init__(socket_dir, seconds)
+        self._channel = grpc.aio.insecure_channel(_channel.target(self.socket_dir), options=_channel.OPTIONS)
+        _fork.keep_in_children(self._channel)
+        self._methods: dict[tuple[str, str], Any] = {}
+        self.events = _events.Router()
+        self._known_end = asyncio.Event()
+        self._reader: Any = None
+        self._finalizer: Any = None
+
+    async def start(self, label: str, grant: Any, adapter: str) -> None:
+        """Opens the session. Nothing is left when it fails."""
+        try:
+            await self.run(self.open(label, grant, adapter))
+        except BaseException:
+            await self._channel.close()
+            raise
+        weak, known = weakref.WeakMethod(self.end), self._known_end
+
+        def on_end(lost: errors.SessionLost) -> None:
+            known.set()
+            end = weak()
+            if end is not None:
+                end(lost)
+
+        self.events.on_end(on_end)
+        stream = _channel.method_of(self._channel.unary_stream, "Session", "WatchEvents")
+        reading = _read(stream(messages.WatchEventsRequest()), self.events)
+        loop = asyncio.get_running_loop()
+        self._reader = loop.create_task(reading)
+        self._finalizer = weakref.finalize(self, _abandon, loop, self._reader, self._channel)
+        self._finalizer.atexit = False
+
+    async def run(self, steps: Steps[Result]) -> Result:
+        """Performs the steps one after another and returns the operation's result."""
+        self.check()
+        try:
+            wanted = next(steps)
+            while True:
+                try:
+                    answer = await self._perform(wanted)
+                except BaseException as failure:
+                    wanted = steps.throw(failure)
+                else:
+                    wanted = steps.send(answer)
+        except StopIteration as done:
+            result: Result = done.value
+            return result
+
+    async def finish(self) -> None:
+        """Closes stream and channel."""
+        if self.generation != _fork.generation():
+            return
+        if self._finalizer is not None:
+            self._finalizer.detach()
+        if self._reader is not None:
+            self._reader.cancel()
+        await self._channel.close()
+
+    async def _perform(self, wanted: Union[Call, Exchange]) -> Any:
+        if isinstance(wanted, Exchange):
+            exchange = functools.partial(_fd_socket.exchange, self.fd_path, wanted, self.seconds)
+            return await asyncio.get_running_loop().run_in_executor(None, exchange)
+        try:
+            return await self._method(wanted)(wanted.request, timeout=wanted.seconds or self.seconds)
+        except grpc.RpcError as failure:
+            raise await self._explain(_failures.of_rpc_error(failure)) from None
+        except grpc.aio.UsageError:
+            raise errors.SessionLost("closed") from None
+
+    def _method(self, call: Call) -> Any:
+        key = (call.service, call.method)
+        found = self._methods.get(key)
+        if found is None:
+            found = self._methods[key] = _channel.method_of(self._channel.unary_unary, *key)
+        return found
+
+    async def _explain(self, failure: errors.Error) -> errors.Error:
+        """The failure of a call; where the session ended with the connection, SessionLost with the daemon's cause."""
+        lost = isinstance(failure, (errors.SessionLost, errors.Unavailable)) and not getattr(failure, "detail", None)
+        if self._reader is None or not lost:
+            return failure
+        try:
+            await asyncio.wait_for(self._known_end.wait(), _CAUSE_SECONDS)
+        except asyncio.TimeoutError:
+            pass
+        if self.ended is None:
+            self.end(failure if isinstance(failure, errors.SessionLost) else errors.SessionLost("connection_lost"))
+        return errors.SessionLost(self.ended.cause if self.ended else "connection_lost")
+
+
+async def _read(stream: Any, router: _events.Router) -> None:
+    """Dispatches the stream's events until it ends."""
+    try:
+        async for event in stream:
+            router.dispatch(event)
+    except (grpc.RpcError, asyncio.CancelledError):
+        # The session is gone with its connection.
+        pass
+    finally:
+        router.end(errors.SessionLost("connection_lost"))
+
+
+def _abandon(loop: asyncio.AbstractEventLoop, reader: Any, channel: Any) -> None:
+    """Ends stream and channel of a session that was dropped, in its loop; a closed loop has ended them."""
+
+    async def end() -> None:
+        reader.cancel()
+        await channel.close()
+
+    try:
+        loop.call_soon_threadsafe(lambda: loop.create_task(end()))
+    except RuntimeError:
+        pass
+
+
+class AsyncHandle(Handle):
+    """A handle whose operations are awaited."""
+
+    if TYPE_CHECKING:
+        _link: AsyncLink
+
+    async def _run(self, steps: Steps[Result]) -> Result:
+        return await self._link.run(steps)
+
+    async def close(self) -> None:
+        """Ends the object now; a second time, and after the session's end, it does nothing. Errors: InUse."""
+        if self._link.usable():
+            await self._link.run(self._close_steps())
+
+    async def __aenter__(self: Self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: Any) -> None:
+        await self.close()
+
+
+Self = TypeVar("Self", bound=AsyncHandle)
+
+
+class _Closeable(Protocol):
+    async def close(self) -> Any:
+        """Ends it."""
+
+
+Opened = TypeVar("Opened", bound=_Closeable)
+
+
+class Opening(Generic[Opened]):
+    """An object that is being made: `await` gives it, and `async with` gives it and closes it."""
+
+    def __init__(self, making: Coroutine[Any, Any, Opened]) -> None:
+        self._making = making
+
+    def __await__(self) -> Generator[Any, Any, Opened]:
+        return self._making.__await__()
+
+    async def __aenter__(self) -> Opened:
+        self._made = await self._making
+        return self._made
+
+    async def __aexit__(self, *_: Any) -> None:
+        await self._made.close()

@@ -1,0 +1,311 @@
+"""Queue pairs, completion queues and transfers, for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
+
+from .. import _data_path, _failures, _queues, errors
+from .._memory import RegionBase, RegionPart
+from .._pages import FastRegionBase, LogicalMappingBase, WindowBase
+from ..completion import Completion
+from ..remote import RemoteRegion
+from ..work import Bind, FastRegister, Invalidate, Local, Payload, Read, Receive, Request, Send, Write
+from ._runner import AsyncHandle
+
+_POLL_SECONDS = 10.0
+# Between polls where the session may not have another waiting call.
+_RETRY_SECONDS = 0.002
+
+
+class Pending(_queues.PendingBase):
+    """Requests that were posted together. `await pending` or `await pending.wait(seconds)` collects them."""
+
+    async def wait(self, timeout: Optional[float] = None) -> List[Completion]:
+        """As `rnicd.Pending.wait`. Cancelling it loses nothing: it may be awaited again."""
+        for queue in list(self._open):
+            assert isinstance(queue, CompletionQueue)
+            await queue._wait_until(lambda queue=queue: not self._open_on(queue), timeout)  # type: ignore[misc]
+        return self._result()
+
+    def __await__(self) -> Any:
+        return self.wait().__await__()
+
+
+class CompletionQueue(AsyncHandle, _queues.QueueBase):
+    __doc__ = _queues.QueueBase.__doc__
+
+    def __init__(self) -> None:
+        self._waiters: List[Tuple[Callable[[], bool], "asyncio.Future[None]"]] = []
+        self._collector: Optional["asyncio.Task[None]"] = None
+        self._notified = asyncio.Event()
+        self._overrun = False
+
+    async def poll(self, most: int = _data_path.RESULTS_MAX, timeout: float = 0.0) -> List[Completion]:
+        """As `rnicd.CompletionQueue.poll`."""
+        try:
+            await self._wait_until(lambda: bool(self._unclaimed), timeout)
+        except errors.TimedOut:
+            pass
+        return self._take_unclaimed(most)
+
+    async def arm(self, kind: str = "any") -> None:
+        """As `rnicd.CompletionQueue.arm`."""
+        await self._run(self._arm_steps(kind))
+
+    async def wait_for_notification(self, timeout: float) -> bool:
+        """As `rnicd.CompletionQueue.wait_for_notification`."""
+        try:
+            await asyncio.wait_for(self._notified.wait(), timeout)
+        except asyncio.TimeoutError:
+            self._link.check()
+            return False
+        self._notified.clear()
+        self._link.check()
+        if self._overrun:
+            raise _failures.of_reason("CQ_OVERRUN")
+        return True
+
+    async def resize(self, depth: int) -> None:
+        """As `rnicd.CompletionQueue.resize`."""
+        await self._run(self._resize_steps(depth))
+
+    async def close(self) -> None:
+        """Ends the queue. Queue pairs that report to it are closed before."""
+        self._link.events.forget("cq", self._ident)
+        await super().close()
+
+    def _notify(self, status: int) -> None:
+        self._overrun = self._overrun or status != 0
+        self._notified.set()
+
+    async def _wait_until(self, met: Callable[[], bool], timeout: Optional[float]) -> None:
+        """Waits until `met`. One task collects for all, so a waiter that is cancelled takes no completion along."""
+        seconds = self._link.seconds if timeout is None else timeout
+        if met():
+            return
+        ended: "asyncio.Future[None]" = asyncio.get_running_loop().create_future()
+        waiter = (met, ended)
+        self._waiters.append(waiter)
+        if self._collector is None or self._collector.done():
+            self._collector = asyncio.get_running_loop().create_task(self._collect(seconds))
+        elif seconds <= 0:
+            self._waiters.remove(waiter)
+            raise errors.TimedOut("no completion in time; the transfer may still end")
+        try:
+            # The collector's first poll decides about a wait of no time at all.
+            await asyncio.wait_for(ended, seconds if seconds > 0 else self._link.seconds)
+        except asyncio.TimeoutError:
+            raise errors.TimedOut("no completion in time; the transfer may still end") from None
+        finally:
+            if waiter in self._waiters:
+                self._waiters.remove(waiter)
+
+    async def _collect(self, seconds: float) -> None:
+        """Polls for as long as somebody waits."""
+        wait = min(_POLL_SECONDS, max(0.0, seconds))
+        try:
+            while self._waiters:
+                self._dispatch(await self._poll(wait))
+                self._wake(finally_empty=seconds <= 0)
+        except errors.Error as failure:
+            for _, ended in self._waiters:
+                if not ended.done():
+                    ended.set_exception(failure)
+            self._waiters.clear()
+
+    async def _poll(self, wait: float) -> List[Completion]:
+        call = _data_path.poll(self.id, _data_path.RESULTS_MAX, wait)
+        try:
+            return _data_path.collected(await self._run(_one(call)))
+        except errors.QuotaExceeded as refused:
+            if refused.reason != "QUOTA_PENDING_REQUESTS":
+                raise
+        await asyncio.sleep(_RETRY_SECONDS)
+        return _data_path.collected(await self._run(_one(_data_path.poll(self.id, _data_path.RESULTS_MAX, 0))))
+
+    def _wake(self, finally_empty: bool) -> None:
+        for waiter in list(self._waiters):
+            met, ended = waiter
+            if ended.done():
+                continue
+            if met():
+                ended.set_result(None)
+                self._waiters.remove(waiter)
+            elif finally_empty:
+                ended.set_exception(errors.TimedOut("no completion in time; the transfer may still end"))
+                self._waiters.remove(waiter)
+
+
+def _one(call: Any) -> Any:
+    return (yield call)
+
+
+class Batch:
+    """As `rnicd.Batch`, with `async with`."""
+
+    def __init__(self, pair: QueuePair) -> None:
+        self._pair = pair
+        self._requests: List[Request] = []
+        self.pending: Optional[Pending] = None
+
+    def add(self, request: Request) -> None:
+        """Adds any request."""
+        self._requests.append(request)
+
+    def write(self, payload: Payload, remote: RemoteRegion, offset: int = 0) -> None:
+        """Adds a write to byte `offset` of `remote`."""
+        self.add(Write(payload, remote[offset:]))
+
+    def read(self, local: Local, remote: RemoteRegion, offset: int = 0) -> None:
+        """Adds a read from byte `offset` of `remote`."""
+        self.add(Read(local, remote[offset:]))
+
+    def send(self, payload: Payload) -> None:
+        """Adds a send."""
+        self.add(Send(payload))
+
+    def receive(self, local: Local) -> None:
+        """Adds a receive."""
+        self.add(Receive(local))
+
+    async def wait(self, timeout: Optional[float] = None) -> List[Completion]:
+        """`Pending.wait`; an empty batch has no completions."""
+        return [] if self.pending is None else await self.pending.wait(timeout)
+
+    async def __aenter__(self) -> Batch:
+        return self
+
+    async def __aexit__(self, kind: Any, *_: Any) -> None:
+        if kind is None and self._requests:
+            self.pending = await self._pair.post(self._requests)
+
+
+class QueuePair(AsyncHandle, _queues.PairBase):
+    __doc__ = _queues.PairBase.__doc__
+
+    def __init__(self) -> None:
+        self._own_queue: Optional[CompletionQueue] = None
+        self._gone = asyncio.Event()
+
+    @property
+    def completion_queue(self) -> _queues.QueueBase:
+        """The queue of everything but receives."""
+        return self._initiator_queue
+
+    @property
+    def peer_gone(self) -> bool:
+        """As `rnicd.QueuePair.peer_gone`."""
+        return self._gone.is_set()
+
+    async def state(self) -> str:
+        """ "init", "ready" or "error"."""
+        return await self._run(self._state_steps())
+
+    async def connect(self, peer_address: bytes) -> None:
+        """As `rnicd.QueuePair.connect`."""
+        await self._run(self._connect_steps(peer_address))
+
+    async def disconnect(self) -> None:
+        """As `rnicd.QueuePair.disconnect`."""
+        await self._run(self._disconnect_steps())
+
+    async def flush(self) -> None:
+        """As `rnicd.QueuePair.flush`."""
+        await self._run(self._flush_steps())
+
+    async def post(self, requests: Sequence[Request]) -> Pending:
+        """As `rnicd.QueuePair.post`: the call is awaited, the transfers are not."""
+        pending = Pending(requests)
+        await self._run(self._post_steps(requests, pending))
+        return pending
+
+    async def post_raw(self, requests: Sequence[Request], contexts: Sequence[int]) -> Dict[int, int]:
+        """As `rnicd.QueuePair.post_raw`."""
+        return await self._run(self._post_raw_steps(requests, contexts))
+
+    def batch(self) -> Batch:
+        """`async with pair.batch() as b: b.write(...)` posts in one call at the end of the block."""
+        return Batch(self)
+
+    async def write(
+        self, payload: Payload, remote: RemoteRegion, offset: int = 0, timeout: Optional[float] = None
+    ) -> None:
+        """As `rnicd.QueuePair.write`."""
+        await self._do(Write(payload, remote[offset:] if offset else remote), timeout)
+
+    async def read(self, local: Local, remote: RemoteRegion, offset: int = 0, timeout: Optional[float] = None) -> None:
+        """As `rnicd.QueuePair.read`."""
+        await self._do(Read(local, remote[offset:] if offset else remote), timeout)
+
+    async def send(self, payload: Payload = (), timeout: Optional[float] = None) -> None:
+        """As `rnicd.QueuePair.send`."""
+        await self._do(Send(payload), timeout)
+
+    async def receive(self, local: Local = (), timeout: Optional[float] = None) -> int:
+        """As `rnicd.QueuePair.receive`: bytes received."""
+        pending = await self.post([Receive(local)])
+        return (await pending.wait(timeout))[0].bytes
+
+    async def fast_register(
+        self,
+        region: FastRegionBase,
+        mapping: LogicalMappingBase,
+        remote: str = "rw",
+        timeout: Optional[float] = None,
+    ) -> RemoteRegion:
+        """As `rnicd.QueuePair.fast_register`."""
+        token = await self._do(FastRegister.of(region, mapping, remote), timeout)
+        return RemoteRegion(mapping.address, mapping.length, token)
+
+    async def bind(
+        self,
+        window: WindowBase,
+        part: Union[RegionBase, RegionPart],
+        remote: str = "rw",
+        timeout: Optional[float] = None,
+    ) -> RemoteRegion:
+        """As `rnicd.QueuePair.bind`."""
+        return RemoteRegion(part.address, len(part), await self._do(Bind(window, part, remote), timeout))
+
+    async def invalidate(self, target: Union[FastRegionBase, WindowBase], timeout: Optional[float] = None) -> None:
+        """As `rnicd.QueuePair.invalidate`."""
+        await self._do(Invalidate(target), timeout)
+
+    async def close(self) -> None:
+        """Flushes and ends the pair, and its queue if it was made with it."""
+        self._link.events.forget("qp", self._ident)
+        await super().close()
+        if self._own_queue is not None:
+            await self._own_queue.close()
+
+    async def _do(self, request: Request, timeout: Optional[float]) -> int:
+        """Posts one request and waits for it; returns the token that it issued, or 0."""
+        pending = await self.post([request])
+        await pending.wait(timeout)
+        return pending.tokens.get(0, 0)
+
+
+def watch_queue(queue: CompletionQueue) -> None:
+    """Routes the queue's notifications to it for as long as it lives."""
+    weak = weakref.ref(queue)
+
+    def notify(status: int) -> None:
+        alive = weak()
+        if alive is not None:
+            alive._notify(status)
+
+    queue._link.events.watch("cq", queue.id, notify)
+
+
+def watch_pair(pair: QueuePair, on_disconnected: Optional[Callable[[], None]]) -> None:
+    """Routes the peer's disconnection to the pair for as long as it lives."""
+    gone = pair._gone
+
+    def notify(_: int) -> None:
+        gone.set()
+        if on_disconnected is not None:
+            on_disconnected()
+
+    pair._link.events.watch("qp", pair.id, notify)

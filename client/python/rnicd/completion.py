@@ -1,0 +1,67 @@
+"""How a posted request ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from . import _failures
+
+_TYPES = {
+    1: "receive",
+    2: "send",
+    4: "fast register",
+    8: "bind",
+    16: "invalidate",
+    32: "read",
+    64: "write",
+    32769: "receive and invalidate",
+}
+
+
+@dataclass(frozen=True)
+class Completion:
+    """The end of one posted request: NDK_RESULT_EX."""
+
+    ntstatus: int
+    """0 for success, 0xC0000120 (STATUS_CANCELLED) for a request that was flushed."""
+    reason: str
+    """Why it failed, finer than the status: "REMOTE_ACCESS_REFUSED". Empty for success."""
+    operation: str
+    """"receive", "send", "read", "write", "fast register", "bind", "invalidate", "receive and invalidate"."""
+    bytes: int
+    """Bytes received; for successful receives only."""
+    qp_context: int
+    """As given to `Session.queue_pair`."""
+    context: int
+    """As given to `QueuePair.post_raw`."""
+    invalidated_token: int
+    """With "receive and invalidate": the token that the sender invalidated. Otherwise 0."""
+    message: str
+    """For people; empty for success."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the request succeeded."""
+        return self.ntstatus == 0
+
+    @property
+    def ntstatus_name(self) -> str:
+        """Name of the NTSTATUS, for example "STATUS_ACCESS_VIOLATION"."""
+        return _failures.ntstatus_name(self.ntstatus)
+
+    @classmethod
+    def of_wire(cls, wire: Any) -> Completion:
+        """Of a CqResultEx message."""
+        result = wire.result
+        failed = result.ntstatus != 0
+        return cls(
+            ntstatus=result.ntstatus,
+            reason=_failures.reason_name(result.reason) if failed else "",
+            operation=_TYPES.get(wire.type, f"operation {wire.type}"),
+            bytes=result.bytes_transferred,
+            qp_context=result.qp_context,
+            context=result.request_context,
+            invalidated_token=wire.type_specific_completion_output,
+            message=_failures.sentence(result.reason) if failed else "",
+        )

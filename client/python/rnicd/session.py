@@ -1,0 +1,205 @@
+"""The session: where everything begins."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Iterable, List, Optional, Sequence, Union
+
+from . import _amounts, _info, _memory, _pages, _queues, errors
+from ._amounts import Size
+from ._memory import MemoryPart
+from ._runner import SyncLink
+from .memory import FastRegion, LogicalMapping, Memory, MemoryWindow, Region
+from .queues import CompletionQueue, QueuePair, watch_pair, watch_queue
+
+
+class Session:
+    """This process's session with the daemon: `with rnicd.connect() as session`.
+
+    Everything made from it ends with it, in any order. Memory stays readable and writable afterwards, but is not
+    registered any more. Threads: safe. A forked child cannot use it: it opens one of its own, or only touches memory.
+    """
+
+    def __init__(
+        self,
+        socket_dir: Optional[str] = None,
+        *,
+        label: str = "",
+        grant: Optional[str] = None,
+        adapter: str = "",
+        timeout: float = 30.0,
+    ) -> None:
+        """Opens a session.
+
+        `socket_dir` is the directory of rpc.sock: by default $RNICD_SOCKET_DIR, or /run/rnicd. `label` is shown to
+        operators, up to 64 characters. `grant` is the secret of a grant, by default $RNICD_GRANT. `adapter` is the name
+        of a card, by default the node's first. `timeout` is that of one call, in seconds.
+        Errors: Unavailable, Denied, QuotaExceeded, NotFound (no such card), InvalidArgument, ForkedError.
+        """
+        self._link = SyncLink(socket_dir, timeout)
+        self._link.start(label, grant, adapter)
+
+    @property
+    def id(self) -> int:
+        """Id of the session, as operators see it."""
+        return self._link.session_id
+
+    @property
+    def tenant(self) -> str:
+        """Name of the tenant whose limits the session shares."""
+        return self._link.tenant
+
+    @property
+    def adapter(self) -> str:
+        """Name of the session's card."""
+        return self._link.adapter_name
+
+    @property
+    def lost(self) -> Optional[errors.SessionLost]:
+        """Why the session has ended; None while it is open."""
+        return self._link.ended
+
+    def on_lost(self, callback: Callable[[errors.SessionLost], None]) -> None:
+        """Calls `callback` once when the session ends without `close`. It runs on the event thread: do not block."""
+        self._link.call_when_lost(callback)
+
+    def list_adapters(self) -> List[_info.AdapterSummary]:
+        """Every card of the node."""
+        return self._link.run(_info.list_adapters(self._link))
+
+    def adapter_info(self) -> _info.AdapterInfo:
+        """The limits of the session's card."""
+        return self._link.run(_info.adapter_info(self._link))
+
+    def usage(self) -> _info.SessionUse:
+        """Use and limits of the session and its tenant now, by name of the resource."""
+        return self._link.run(_info.usage(self._link))
+
+    def allocate(
+        self, size: Size, *, page_size: Size = 4096, numa_node: Optional[int] = None, populate: bool = False
+    ) -> Memory:
+        """Allocates memory in the daemon and maps it here.
+
+        `size` is in bytes, or a text like "64MiB"; whole pages of `page_size`, which is 4096 or "2MiB". `populate`
+        makes this process's page table entries now, so that first accesses do not wait for them.
+        Errors: InvalidArgument, QuotaExceeded, Refused (MEMORY_PAGES_UNAVAILABLE), MemoryError.
+        """
+        return self._link.run(_memory.allocate(self._link, Memory, size, page_size, numa_node, populate))
+
+    def import_memory(self, file: Union[int, Any], size: Optional[Size] = None) -> Memory:
+        """Registers memory of your own: a memfd (see `rnicd.memfd`), as a descriptor or an object with `fileno`.
+
+        `size` is in bytes, by default all of the file. The descriptor stays yours; the file is sealed, so that no new
+        writable mapping of it can be made, and existing ones keep working. Other memory, such as a numpy array of your
+        own, cannot be registered: allocate here and copy.
+        Errors: TypeError, InvalidArgument, QuotaExceeded, Refused (MEMORY_NOT_SEALABLE, MEMORY_WRITE_SEALED, ...).
+        """
+        return self._link.run(_memory.import_file(self._link, Memory, _descriptor(file), size))
+
+    def register_chain(self, parts: Sequence[MemoryPart], *, remote: str = "", local_write: bool = True) -> Region:
+        """One region over several parts (`memory.part(offset, length)`), at the address of the first.
+
+        Seams between parts are at page boundaries. Rights and errors as `Memory.register`.
+        """
+        flags = _amounts.region_flags(remote, local_write)
+        return self._link.run(_memory.register(self._link, Region, parts, flags))
+
+    def register_batch(
+        self, parts: Sequence[MemoryPart], *, remote: str = "", local_write: bool = True
+    ) -> List[Union[Region, errors.Error]]:
+        """A region for each of up to 16384 parts, in two calls: for each part the region, or why there is none."""
+        flags = _amounts.region_flags(remote, local_write)
+        return self._link.run(_memory.register_batch(self._link, Region, parts, flags))
+
+    def close_batch(self, regions: Iterable[Region]) -> None:
+        """Closes the regions in one call."""
+        if self._link.usable():
+            self._link.run(_memory.close_batch(self._link, regions))
+
+    def map_chain(self, parts: Sequence[MemoryPart]) -> LogicalMapping:
+        """The pages behind several parts, which follow one another at page boundaries. Errors: as `map_pages`."""
+        return self._link.run(_pages.map_pages(self._link, LogicalMapping, parts))
+
+    def fast_region(self, max_pages: int, *, remote: bool = True) -> FastRegion:
+        """A region that work requests register, with at most `max_pages` pages of 4096 bytes at a time."""
+        return self._link.run(_pages.fast_region(self._link, FastRegion, max_pages, remote))
+
+    def window(self) -> MemoryWindow:
+        """An unbound memory window."""
+        return self._link.run(_pages.window(self._link, MemoryWindow))
+
+    def privileged_token(self) -> int:
+        """The token with which an Sge names logical addresses; constant, and never for a peer."""
+        return self._link.run(_pages.privileged_token(self._link))
+
+    def completion_queue(self, depth: int = 256) -> CompletionQueue:
+        """A queue for `depth` completions. `queue_pair` makes its own if it is not given one."""
+        queue = self._link.run(_queues.completion_queue(self._link, CompletionQueue, depth))
+        watch_queue(queue)
+        return queue
+
+    def queue_pair(
+        self,
+        depth: int = 64,
+        *,
+        completion_queue: Optional[CompletionQueue] = None,
+        receive_queue: Optional[CompletionQueue] = None,
+        sges: int = 4,
+        inline_bytes: int = 256,
+        context: int = 0,
+        on_disconnected: Optional[Callable[[], None]] = None,
+    ) -> QueuePair:
+        """A queue pair for `depth` receives and `depth` other requests at a time, each of up to `sges` pieces.
+
+        Without `completion_queue` it has one of its own, which fits them all; `receive_queue` is that of receives, by
+        default the same. `on_disconnected` runs on the event thread when the peer is gone.
+        Errors: InvalidArgument (ABOVE_ADAPTER_LIMIT), QuotaExceeded, Refused.
+        """
+        initiator = completion_queue or self.completion_queue(2 * depth)
+        limits = _queues.pair_limits(depth, sges, inline_bytes, context)
+        steps = _queues.queue_pair(self._link, QueuePair, receive_queue or initiator, initiator, limits)
+        pair = self._link.run(steps)
+        pair._own_queue = initiator if completion_queue is None else None
+        watch_pair(pair, on_disconnected)
+        return pair
+
+    def close(self) -> Optional[_info.Reclaimed]:
+        """Ends the session: all its tokens are invalid when this returns. Returns what it still held.
+
+        A second time, after the session was lost, and in a forked child it does nothing and returns None.
+        """
+        if not self._link.usable():
+            self._link.finish()
+            return None
+        try:
+            return _info.reclaimed(self._link.run(self._link.close()))
+        except errors.SessionLost:
+            return None
+        finally:
+            self._link.finish()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<rnicd.Session {self.id} of {self.tenant}, {'open' if self.lost is None else self.lost.cause}>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a session belongs to its process: open one in the other process")
+
+
+connect = Session
+
+
+def _descriptor(file: Any) -> int:
+    """The descriptor of a file; words for what has none."""
+    if isinstance(file, int):
+        return file
+    if not hasattr(file, "fileno"):
+        raise TypeError(
+            f"a {type(file).__name__} cannot be registered: its pages could move or go away. Allocate memory here and "
+            "copy, or make a memfd with rnicd.memfd(size) and put the data there"
+        )
+    return int(file.fileno())

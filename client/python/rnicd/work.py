@@ -1,0 +1,256 @@
+"""Work requests, for `QueuePair.post`. The blocking methods of QueuePair make them for you.
+
+`local` is the memory of this process: a Region, a part of one (`region[a:b]`), an Sge, or a list of these, of which
+the bytes are taken one after another. Send and Write also take `bytes`, which travel inside the request (at most the
+queue pair's `inline_bytes`) and need no registered memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Callable, ClassVar, List, Optional, Sequence, Tuple, Union
+
+from . import _amounts
+from ._failures import invalid
+from ._memory import RegionBase, RegionPart
+from ._pages import FastRegionBase, LogicalMappingBase, WindowBase
+from ._proto import work_request_pb2 as messages
+from .remote import RemoteRegion
+
+_SGE_BYTES_MAX = (1 << 32) - 1
+_SILENT, _FENCE, _SOLICIT, _INLINE, _DEFER = 1, 2, 4, 64, 512
+_REMOTE_READ, _LOCAL_WRITE, _REMOTE_WRITE, _READ_SINK, _LOCAL_INVALIDATE = 8, 16, 48, 128, 256
+
+
+@dataclass(frozen=True)
+class Sge:
+    """Bytes named by hand: an address inside a region with its local token, or a logical address with the privileged
+    token."""
+
+    address: int
+    length: int
+    token: int
+
+    def __len__(self) -> int:
+        return self.length
+
+
+Piece = Union[RegionBase, RegionPart, Sge]
+Local = Union[Piece, Sequence[Piece]]
+Payload = Union[Local, bytes, bytearray, memoryview]
+
+
+@dataclass(frozen=True)
+class Request:
+    """Base of all requests."""
+
+    NAME: ClassVar[str] = ""
+
+    def encode(self, context: int) -> Any:
+        """The request as a message. Errors: InvalidArgument."""
+        raise NotImplementedError
+
+    @property
+    def reports(self) -> bool:
+        """Whether success is reported by a completion."""
+        return not getattr(self, "silent", False)
+
+
+@dataclass(frozen=True)
+class Send(Request):
+    """Sends bytes to the receive that the peer posted first.
+
+    `solicit` wakes a peer that armed its queue for solicited completions; `invalidate` is a token of the peer's that
+    the peer's card invalidates; `silent`, `fence` and `defer` are NDK's flags of the same names.
+    """
+
+    NAME = "send"
+    payload: Payload = ()
+    invalidate: Optional[int] = None
+    solicit: bool = False
+    silent: bool = False
+    fence: bool = False
+    defer: bool = False
+
+    def encode(self, context: int) -> Any:
+        sges, flags = _payload(self.payload)
+        flags |= _flags(self) | (_SOLICIT if self.solicit else 0)
+        if self.invalidate is None:
+            return messages.WorkRequest(request_context=context, flags=flags, send=messages.WorkRequest.Send(sges=sges))
+        body = messages.WorkRequest.SendAndInvalidate(sges=sges, remote_token=self.invalidate)
+        return messages.WorkRequest(request_context=context, flags=flags, send_and_invalidate=body)
+
+
+@dataclass(frozen=True)
+class Receive(Request):
+    """Room for one message of the peer's."""
+
+    NAME = "receive"
+    local: Local = ()
+
+    def encode(self, context: int) -> Any:
+        body = messages.WorkRequest.Receive(sges=_sink(self.local))
+        return messages.WorkRequest(request_context=context, receive=body)
+
+
+@dataclass(frozen=True)
+class Write(Request):
+    """Copies `payload` to the start of `remote`."""
+
+    NAME = "write"
+    payload: Payload
+    remote: RemoteRegion
+    silent: bool = False
+    fence: bool = False
+    defer: bool = False
+
+    def encode(self, context: int) -> Any:
+        sges, flags = _payload(self.payload)
+        _check_fits(sges, self.remote)
+        body = messages.WorkRequest.Write(sges=sges, remote_address=self.remote.address, remote_token=self.remote.token)
+        return messages.WorkRequest(request_context=context, flags=flags | _flags(self), write=body)
+
+
+@dataclass(frozen=True)
+class Read(Request):
+    """Copies the start of `remote` to `local`. `invalidate_local` ends a fast registration of the first piece."""
+
+    NAME = "read"
+    local: Local
+    remote: RemoteRegion
+    invalidate_local: bool = False
+    silent: bool = False
+    fence: bool = False
+    defer: bool = False
+
+    def encode(self, context: int) -> Any:
+        sges = _sink(self.local)
+        _check_fits(sges, self.remote)
+        body = messages.WorkRequest.Read(sges=sges, remote_address=self.remote.address, remote_token=self.remote.token)
+        flags = _flags(self) | (_LOCAL_INVALIDATE if self.invalidate_local else 0)
+        return messages.WorkRequest(request_context=context, flags=flags, read=body)
+
+
+@dataclass(frozen=True)
+class FastRegister(Request):
+    """Registers pages with a fast region: byte A of it is byte A - `base` + `fbo` of the pages laid end to end.
+
+    Its token is in `Pending.tokens`, and is valid when the request is complete.
+    """
+
+    NAME = "fast register"
+    region: FastRegionBase
+    pages: Sequence[int]
+    length: int
+    base: int
+    fbo: int = 0
+    remote: str = "rw"
+    silent: bool = False
+    fence: bool = False
+    defer: bool = False
+
+    @classmethod
+    def of(cls, region: FastRegionBase, mapping: LogicalMappingBase, remote: str = "rw") -> FastRegister:
+        """Registers a whole mapping, at the memory's own address."""
+        return cls(region, mapping.pages, mapping.length, mapping.address, mapping.fbo, remote)
+
+    def encode(self, context: int) -> Any:
+        read, write = _amounts.parse_rights(self.remote, "remote")
+        flags = _flags(self) | _LOCAL_WRITE | _READ_SINK
+        flags |= (_REMOTE_READ if read else 0) | (_REMOTE_WRITE if write else 0)
+        body = messages.WorkRequest.FastRegister(
+            mr_id=self.region.id,
+            adapter_page_array=self.pages,
+            fbo=self.fbo,
+            length=self.length,
+            base_virtual_address=self.base,
+        )
+        return messages.WorkRequest(request_context=context, flags=flags, fast_register=body)
+
+
+@dataclass(frozen=True)
+class Invalidate(Request):
+    """Ends a fast registration, or the binding of a window: when it is complete, the token opens nothing."""
+
+    NAME = "invalidate"
+    target: Union[FastRegionBase, WindowBase]
+    silent: bool = False
+    fence: bool = False
+    defer: bool = False
+
+    def encode(self, context: int) -> Any:
+        if isinstance(self.target, WindowBase):
+            body = messages.WorkRequest.Invalidate(mw_id=self.target.id)
+        else:
+            body = messages.WorkRequest.Invalidate(mr_id=self.target.id)
+        return messages.WorkRequest(request_context=context, flags=_flags(self), invalidate=body)
+
+
+@dataclass(frozen=True)
+class Bind(Request):
+    """Opens a window on a part of a region, for the peer of this queue pair only."""
+
+    NAME = "bind"
+    window: WindowBase
+    part: Union[RegionBase, RegionPart]
+    remote: str = "rw"
+    silent: bool = False
+    fence: bool = False
+    defer: bool = False
+
+    def encode(self, context: int) -> Any:
+        read, write = _amounts.parse_rights(self.remote, "remote")
+        flags = _flags(self) | (_REMOTE_READ if read else 0) | (_REMOTE_WRITE if write else 0)
+        region = self.part.region if isinstance(self.part, RegionPart) else self.part
+        body = messages.WorkRequest.Bind(
+            mr_id=region.id, mw_id=self.window.id, virtual_address=self.part.address, length=len(self.part)
+        )
+        return messages.WorkRequest(request_context=context, flags=flags, bind=body)
+
+
+def _flags(request: Any) -> int:
+    return (_SILENT if request.silent else 0) | (_FENCE if request.fence else 0) | (_DEFER if request.defer else 0)
+
+
+def _pieces(local: Local) -> List[Piece]:
+    return [local] if isinstance(local, (RegionBase, RegionPart, Sge)) else list(local)
+
+
+def _sges(local: Local, check: Optional[Callable[[RegionBase], None]] = None) -> List[Any]:
+    made = []
+    for piece in _pieces(local):
+        if len(piece) > _SGE_BYTES_MAX:
+            raise invalid("TRANSFER_TOO_LONG", "local", "a piece of a transfer is below 4 GiB", limit=_SGE_BYTES_MAX)
+        if isinstance(piece, Sge):
+            token = piece.token
+        else:
+            region = piece.region if isinstance(piece, RegionPart) else piece
+            if check is not None:
+                check(region)
+            token = region.local_token
+        made.append(messages.Sge(address=piece.address, length=len(piece), token=token))
+    return made
+
+
+def _payload(payload: Payload) -> Tuple[List[Any], int]:
+    """SGEs of a payload, and the flag that belongs to them."""
+    if isinstance(payload, (bytes, bytearray, memoryview)):
+        inline = bytes(payload)
+        return [messages.Sge(length=len(inline), inline_data=inline)], _INLINE
+    return _sges(payload), 0
+
+
+def _sink(local: Local) -> List[Any]:
+    return _sges(local, _check_writable)
+
+
+def _check_writable(region: RegionBase) -> None:
+    if not region._flags & _amounts.LOCAL_WRITE:
+        raise invalid("REGION_RIGHTS_INSUFFICIENT", "local", "the region was registered with local_write=False")
+
+
+def _check_fits(sges: List[Any], remote: RemoteRegion) -> None:
+    length = sum(sge.length for sge in sges)
+    if length > remote.length:
+        message = f"{length} bytes do not fit into the peer's {remote.length}"
+        raise invalid("FIELD_OUT_OF_RANGE", "remote", message, limit=remote.length, requested=length)

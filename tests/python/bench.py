@@ -1,0 +1,131 @@
+"""Measures the Python client and prints the figures beside their bars. Asserts nothing.
+
+usage: bench.py --package FOLDER --rnicd PROGRAM --rnicctl PROGRAM --write-bench PROGRAM
+
+Python's and librnicd's writes take turns, so that both meet the same machine; figures are medians.
+"""
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any, Callable, List
+
+_PAGE = 4096
+_WRITES = 1000
+_TURNS = 5
+_GIB = 1 << 30
+_FIRST_BYTE = """
+import time
+began = time.perf_counter()
+import rnicd
+with rnicd.connect() as s, s.allocate(4096) as m, m.register(remote="rw") as r:
+    m[0] = 1
+    print(time.perf_counter() - began)
+"""
+
+
+def of_python(rnicd: Any) -> float:
+    """Seconds of a write of 4 KiB with its completion."""
+    with rnicd.connect() as session, session.allocate(2 * _PAGE) as memory, memory.register(remote="rw") as region:
+        pair, peer = session.queue_pair(), session.queue_pair()
+        pair.connect(peer.address)
+        peer.connect(pair.address)
+        source, remote = region[:_PAGE], region.remote[_PAGE:]
+        taken: List[float] = []
+        for _ in range(_WRITES):
+            began = time.perf_counter()
+            pair.write(source, remote)
+            taken.append(time.perf_counter() - began)
+        return statistics.median(taken)
+
+
+def of_librnicd(program: Path, socket_dir: str) -> float:
+    done = subprocess.run([program, socket_dir, str(_WRITES)], capture_output=True, text=True, check=True)
+    return int(done.stdout) / 1e9
+
+
+def first_byte() -> float:
+    """Seconds from the import to the first registered byte, in a new interpreter."""
+    done = subprocess.run([sys.executable, "-c", _FIRST_BYTE], capture_output=True, text=True, check=True)
+    return float(done.stdout)
+
+
+def resident() -> int:
+    """Bytes of this process's own memory, without shared mappings."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("RssAnon:"):
+            return int(line.split()[1]) * 1024
+    raise RuntimeError("no RssAnon in /proc/self/status")
+
+
+def longest_stop(action: Callable[[], Any]) -> float:
+    """Seconds for which another thread did not run during the action, at worst."""
+    worst, stop = [0.0], threading.Event()
+
+    def watch() -> None:
+        last = time.perf_counter()
+        while not stop.is_set():
+            time.sleep(0.001)
+            now = time.perf_counter()
+            worst[0] = max(worst[0], now - last)
+            last = now
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    action()
+    stop.set()
+    watcher.join()
+    return worst[0]
+
+
+def big(rnicd: Any) -> None:
+    """1 GiB: what populating stops, and what numpy.frombuffer copies."""
+    import numpy as np
+
+    with rnicd.connect(timeout=120) as session:
+        made: List[Any] = []
+        stop = longest_stop(lambda: made.append(session.allocate(_GIB, populate=True)))
+        print(f"populate 1 GiB: another thread stopped {stop * 1e3:.0f} ms at worst (bar 100)")
+        before = resident()
+        array = np.frombuffer(made[0], np.float32)
+        print(
+            f"np.frombuffer over 1 GiB: {resident() - before} bytes more (bar: no copy), {array.nbytes} bytes of array"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name in ("--package", "--rnicd", "--rnicctl", "--write-bench"):
+        parser.add_argument(name, type=Path, required=True)
+    options = parser.parse_args()
+    sys.path.insert(0, str(options.package.resolve()))
+    os.environ["PYTHONPATH"] = str(options.package.resolve())
+    os.environ["RNICD_PROGRAM"], os.environ["RNICCTL_PROGRAM"] = str(options.rnicd), str(options.rnicctl)
+    os.environ.pop("RNICD_GRANT", None)
+    import rnicd
+
+    from daemon import Daemon
+
+    with tempfile.TemporaryDirectory(prefix="rnicd-") as folder:
+        daemon = Daemon(Path(folder))
+        os.environ["RNICD_SOCKET_DIR"] = daemon.socket_dir
+        try:
+            pairs = [(of_python(rnicd), of_librnicd(options.write_bench, daemon.socket_dir)) for _ in range(_TURNS)]
+            python, librnicd = (statistics.median(side) for side in zip(*pairs))
+            ratio = statistics.median(one / other for one, other in pairs)
+            print(f"4 KiB write: Python {python * 1e6:.0f} us, librnicd {librnicd * 1e6:.0f} us, {ratio:.2f} (bar 1.3)")
+            seconds = statistics.median(first_byte() for _ in range(_TURNS))
+            print(f"import to first registered byte: {seconds:.2f} s (bar 0.5)")
+            big(rnicd)
+        finally:
+            daemon.stop()
+
+
+if __name__ == "__main__":
+    main()

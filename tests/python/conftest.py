@@ -1,0 +1,53 @@
+"""Fixtures: the real daemon with the soft card, and sessions with it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any, Iterator
+
+import pytest
+import rnicd
+
+from daemon import Daemon
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder with a path short enough for a Unix socket."""
+    path = Path(tempfile.mkdtemp(prefix="rnicd-"))
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.fixture
+def daemon(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Daemon]:
+    """A running daemon; RNICD_SOCKET_DIR names its sockets."""
+    monkeypatch.delenv("RNICD_GRANT", raising=False)
+    started = Daemon(folder)
+    monkeypatch.setenv("RNICD_SOCKET_DIR", started.socket_dir)
+    yield started
+    started.stop()
+
+
+@pytest.fixture
+def session(daemon: Daemon) -> Iterator[rnicd.Session]:
+    """An open session."""
+    with rnicd.connect(label="test") as opened:
+        yield opened
+
+
+@pytest.fixture
+def pair(session: rnicd.Session) -> Any:
+    """Two connected queue pairs of one session."""
+    one, other = session.queue_pair(), session.queue_pair()
+    one.connect(other.address)
+    other.connect(one.address)
+    return one, other
+
+
+def pytest_configure() -> None:
+    if "RNICD_PROGRAM" not in os.environ:
+        raise pytest.UsageError("RNICD_PROGRAM must name the daemon: run through tests/python/run.py")

@@ -1,0 +1,68 @@
+"""Starts and stops the daemon under test."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+_TIMEOUT_S = 60
+
+
+class Daemon:
+    """The real daemon with the soft card, with its sockets in a folder of its own."""
+
+    def __init__(self, folder: Path, *flags: str) -> None:
+        self.socket_dir = str(folder / "s")
+        self._log = folder / "rnicd.log"
+        self._flags = flags
+        self.start()
+
+    def start(self) -> None:
+        """Starts it and waits until it serves."""
+        with open(self._log, "ab") as log:
+            self._child = subprocess.Popen(
+                [os.environ["RNICD_PROGRAM"], f"--socket_dir={self.socket_dir}", "--metrics_address=", *self._flags],
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+        end = time.monotonic() + _TIMEOUT_S
+        while self.ask("status").returncode != 0:
+            if self._child.poll() is not None or time.monotonic() > end:
+                self.stop()
+                raise AssertionError(f"the daemon does not serve: {self._log.read_text()}")
+            time.sleep(0.05)
+
+    def ask(self, *command: str) -> "subprocess.CompletedProcess[str]":
+        """Runs rnicctl."""
+        return subprocess.run(
+            [os.environ["RNICCTL_PROGRAM"], *command, f"--socket-dir={self.socket_dir}"],
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+
+    def status(self) -> Any:
+        """GetStatus as a dict."""
+        return json.loads(self.ask("status", "--json").stdout)
+
+    def wait_until_empty(self) -> None:
+        """Waits until no session is left."""
+        end = time.monotonic() + _TIMEOUT_S
+        while (status := self.status())["sessions"] or status["sessions_ending"]:
+            assert time.monotonic() < end, status
+            time.sleep(0.05)
+
+    def stop(self) -> int:
+        """Returns the daemon's exit code."""
+        if self._child.poll() is None:
+            self._child.terminate()
+        try:
+            return self._child.wait(timeout=_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self._child.kill()
+            return self._child.wait()

@@ -1,0 +1,22 @@
+"""A user's program that mypy --strict must accept: what the package promises about its types. It is not run."""
+
+from typing import List, Optional
+
+import rnicd
+
+
+def transfer(peer: bytes, address: bytes) -> List[rnicd.Completion]:
+    with rnicd.connect(label="typed") as session, session.allocate("1MiB") as memory:
+        with memory.register(remote="rw") as region, session.queue_pair() as pair:
+            pair.connect(address)
+            part: rnicd.RegionPart = region[0:4096]
+            pair.write(part, rnicd.RemoteRegion.from_bytes(peer))
+            first: int = memory[0]
+            view: memoryview = memory[0:first]
+            pending: rnicd.Pending = pair.post([rnicd.Read(region, region.remote)])
+            assert len(view) <= len(memory)
+            return pending.wait(timeout=1.0)
+
+
+def reason(failure: rnicd.Refused) -> Optional[str]:
+    return failure.reason if isinstance(failure, MemoryError) else None
