@@ -254,7 +254,7 @@ class Exchange {
   }
 
   // As the daemon does it.
-  absl::StatusOr<UniqueFd> Exchange(int socket, const core::Caller& caller, const transport::FdPacket& packet) {
+  absl::StatusOr<UniqueFd> Serve(int socket, const core::Caller& caller, const transport::FdPacket& packet) {
     if (!packet.brings_file) {
       return core::ExchangeFd(node_.node, caller, packet.ticket, UniqueFd());
     }
@@ -268,7 +268,7 @@ class Exchange {
       return received.status();
     }
     const core::Caller caller = CallerOf(packet);
-    absl::StatusOr<UniqueFd> outcome = Exchange(socket, caller, *received);
+    absl::StatusOr<UniqueFd> outcome = Serve(socket, caller, *received);
     Check(!FailedWith(outcome.status(), ErrorReason::INTERNAL_FAULT), "no packet causes an internal error");
     if (FailedWith(outcome.status(), ErrorReason::TICKET_UNKNOWN)) {
       return outcome;
