@@ -24,9 +24,6 @@ constexpr int kAcceptsAtOnce = 16;
 constexpr int kEventsAtOnce = 4;
 // How long nobody is accepted when there is no room to refuse anybody.
 constexpr int kPauseMs = 50;
-// Sockets that wait to be closed because their clients block it. Above this nobody is accepted: each takes a
-// descriptor.
-constexpr size_t kBlockedMax = 4096;
 // In place of a door: the descriptor that wakes the thread up.
 constexpr uint64_t kWakeUp = UINT64_MAX;
 
@@ -35,11 +32,12 @@ UniqueFd OpenSpare() { return UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC));
 }  // namespace
 
 Acceptor::Acceptor(Admission admission, core::Node& node, const log::Logger& logger, Bulkhead& closers,
-                   OnVisitor on_visitor)
+                   size_t blocked_max, OnVisitor on_visitor)
     : admission_(std::move(admission)),
       node_(node),
       logger_(logger),
       closers_(closers),
+      blocked_max_(blocked_max),
       on_visitor_(std::move(on_visitor)),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       wake_up_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
@@ -77,7 +75,7 @@ void Acceptor::Run() {
   std::array<epoll_event, kEventsAtOnce> events;
   while (!stopping_.load()) {
     const int count = epoll_wait(epoll_.get(), events.data(), kEventsAtOnce, paused_ ? kPauseMs : -1);
-    Pause(closers_.size() >= kBlockedMax);
+    Pause(closers_.size() >= blocked_max_);
     for (int index = 0; index < count && !paused_; ++index) {
       const uint64_t door = events[static_cast<size_t>(index)].data.u64;
       if (door != kWakeUp) {

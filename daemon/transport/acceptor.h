@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <thread>
@@ -18,8 +19,10 @@ class Acceptor {
  public:
   using OnVisitor = std::function<void(Visitor)>;
 
-  // `on_visitor` is called on the acceptor's thread.
-  Acceptor(Admission admission, core::Node& node, const log::Logger& logger, Bulkhead& closers, OnVisitor on_visitor);
+  // While `blocked_max` sockets wait to be closed nobody is accepted: each takes a descriptor. `on_visitor` is called
+  // on the acceptor's thread.
+  Acceptor(Admission admission, core::Node& node, const log::Logger& logger, Bulkhead& closers, size_t blocked_max,
+           OnVisitor on_visitor);
   ~Acceptor();
 
   absl::Status Listen(Door door, SocketKind kind, UniqueFd listener);
@@ -49,6 +52,7 @@ class Acceptor {
   core::Node& node_;
   const log::Logger& logger_;
   Bulkhead& closers_;
+  const size_t blocked_max_;
   const OnVisitor on_visitor_;
   UniqueFd epoll_;
   UniqueFd wake_up_;

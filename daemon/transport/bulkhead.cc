@@ -69,7 +69,8 @@ struct Bulkhead::State {
       while (!turns.empty()) {
         RunOne();
       }
-      if (stopping) {
+      // One waits for the next job, so that a storm of jobs leaves no threads behind.
+      if (stopping || idle_threads > 0) {
         break;
       }
       ++idle_threads;

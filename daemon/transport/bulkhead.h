@@ -9,7 +9,8 @@ namespace rnicd::transport {
 
 // Threads for work that a client can block for as long as it likes, such as closing a descriptor that it sent: a socket
 // with SO_LINGER waits for its peer, a FUSE file for its server. Jobs of one owner run one after another, so an owner
-// that blocks a job delays only its own. Threads are made when they are needed, up to the limit.
+// that blocks a job delays only its own. Threads are made when they are needed, up to the limit,
+// and all but one end when they are not.
 // Lifetime: the destructor waits a moment for the jobs, then leaves those that are blocked, and their owners' jobs
 //           behind them, to the end of the process. So a job may use only what it owns.
 // Threads:  safe. Nothing here blocks; jobs never run inside Run or TryRun.

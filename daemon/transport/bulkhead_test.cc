@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <filesystem>
 #include <future>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -96,6 +98,30 @@ TEST(Bulkhead, AboveTheLimitOfThreadsOwnersTakeTurns) {
   blocker.Release();
   RunAndWait(bulkhead, "second");
   EXPECT_EQ(order, "232");
+}
+
+TEST(Bulkhead, AllThreadsButOneEndWhenTheyAreNotNeeded) {
+  const auto threads = [] {
+    const std::filesystem::directory_iterator all("/proc/self/task");
+    return std::distance(begin(all), end(all));
+  };
+  Bulkhead bulkhead;
+  RunAndWait(bulkhead, "owner");
+  const auto before = threads();
+  {
+    std::vector<Blocker> blockers(8);
+    for (size_t index = 0; index < blockers.size(); ++index) {
+      bulkhead.Run("hostile " + std::to_string(index), blockers[index].job());
+    }
+    for (Blocker& blocker : blockers) {
+      blocker.WaitUntilBlocked();
+    }
+    EXPECT_GE(threads(), before + 7);
+  }
+  while (threads() > before) {
+    std::this_thread::yield();
+  }
+  RunAndWait(bulkhead, "owner");
 }
 
 // SIGTERM ends a daemon whose clients block it.

@@ -10,6 +10,9 @@ bool ConnectBackoff::Holds(pid_t pid, Instant now) const {
 }
 
 void ConnectBackoff::Refused(pid_t pid, Instant now) {
+  if (pid == 0) {
+    return;
+  }
   const auto is_over = [now](const auto& entry) { return now >= entry.second.until + kLongest; };
   if (entries_.size() >= kEntriesMax) {
     std::erase_if(entries_, is_over);

@@ -12,7 +12,8 @@ namespace rnicd::transport {
 
 // Processes whose connections were refused a moment ago, and for how long they need not be looked at again. The period
 // doubles with each refusal, up to a second, and is forgotten after a quiet one. A process is known by its pid alone,
-// which a hostile one can change only by the cost of a fork.
+// which a hostile one can change only by the cost of a fork. Those whose pid is not visible here (0) are looked at each
+// time.
 // Threads: one.
 class ConnectBackoff {
  public:

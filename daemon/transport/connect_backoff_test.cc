@@ -29,6 +29,12 @@ TEST(ConnectBackoff, OnlyTheRefusedProcessWaits) {
   EXPECT_FALSE(backoff.Holds(kPid + 1, Instant()));
 }
 
+TEST(ConnectBackoff, ProcessesThatCannotBeDistinguishedDoNotWaitForEachOther) {
+  ConnectBackoff backoff;
+  backoff.Refused(0, Instant());
+  EXPECT_FALSE(backoff.Holds(0, Instant()));
+}
+
 TEST(ConnectBackoff, WhoWasQuietOrAdmittedBeginsAnew) {
   ConnectBackoff backoff;
   Instant now;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <span>
 #include <utility>
 #include <vector>
@@ -22,6 +23,8 @@ namespace {
 // Period of the search for idle connections and expired grants.
 constexpr int kTickMs = 200;
 constexpr int kEventsAtOnce = 64;
+// Sockets of workloads whose clients block their close, while others are still accepted.
+constexpr size_t kBlockedMax = 4096;
 constexpr uint64_t kWatchBits = 2;
 constexpr uint64_t kWatchMask = (1U << kWatchBits) - 1;
 
@@ -69,8 +72,8 @@ absl::Status FrontDoor::Start(const SocketDirectory& workloads, const SocketDire
   }
   RNICD_RETURN_IF_ERROR(Add(wake_up_.get(), EPOLLIN, Watch::kWakeUp, 0));
   const auto places = std::make_shared<Places>(options_.max_connections, options_.max_connections_per_uid);
-  operators_ = MakeAcceptor(rung, places);
-  workloads_ = MakeAcceptor(rung, places);
+  operators_ = MakeAcceptor(rung, places, SIZE_MAX);
+  workloads_ = MakeAcceptor(rung, places, kBlockedMax);
   RNICD_RETURN_IF_ERROR(OpenDoor(*operators_, Door::kOperator, operators));
   RNICD_RETURN_IF_ERROR(OpenDoor(*workloads_, Door::kFd, workloads));
   RNICD_RETURN_IF_ERROR(OpenDoor(*workloads_, Door::kWorkload, workloads));
@@ -82,10 +85,11 @@ absl::Status FrontDoor::Start(const SocketDirectory& workloads, const SocketDire
   return absl::OkStatus();
 }
 
-std::unique_ptr<Acceptor> FrontDoor::MakeAcceptor(IdentityRung rung, const std::shared_ptr<Places>& places) {
+std::unique_ptr<Acceptor> FrontDoor::MakeAcceptor(IdentityRung rung, const std::shared_ptr<Places>& places,
+                                                  size_t blocked_max) {
   Admission admission({.rung = rung, .rate = options_.connection_rate, .proc_folder = options_.proc_folder}, node_,
                       logger_, places);
-  return std::make_unique<Acceptor>(std::move(admission), node_, logger_, bulkhead_,
+  return std::make_unique<Acceptor>(std::move(admission), node_, logger_, bulkhead_, blocked_max,
                                     [this](Visitor visitor) { Adopt(std::move(visitor)); });
 }
 

@@ -95,7 +95,7 @@ class FrontDoor {
     std::unique_ptr<ServedConnection> served;
   };
 
-  std::unique_ptr<Acceptor> MakeAcceptor(IdentityRung rung, const std::shared_ptr<Places>& places);
+  std::unique_ptr<Acceptor> MakeAcceptor(IdentityRung rung, const std::shared_ptr<Places>& places, size_t blocked_max);
   absl::Status OpenDoor(Acceptor& acceptor, Door door, const SocketDirectory& directory);
   void Run();
   void Handle(uint64_t data);
