@@ -11,7 +11,7 @@
 namespace rnicd::transport {
 
 // Processes whose connections were refused a moment ago, and for how long they need not be looked at again. The period
-// doubles with each refusal, up to a second, and is forgotten after a quiet one. A process is known by its pid alone,
+// doubles with each refusal, up to 200 ms, and is forgotten after a quiet one. A process is known by its pid alone,
 // which a hostile one can change only by the cost of a fork. Those whose pid is not visible here (0) are looked at each
 // time.
 // Threads: one.
@@ -24,7 +24,7 @@ class ConnectBackoff {
   size_t size() const { return entries_.size(); }
 
   static constexpr std::chrono::milliseconds kFirst{10};
-  static constexpr std::chrono::milliseconds kLongest{1000};
+  static constexpr std::chrono::milliseconds kLongest{200};
   // Entries kept; a process beyond them is looked at each time.
   static constexpr size_t kEntriesMax = 4096;
 
