@@ -36,7 +36,8 @@ class ClientSocket {
   ClientSocket& operator=(const ClientSocket&) = delete;
 
   int get() const { return socket_.get(); }
-  // In whose turn the bulkhead closes it; without an owner in that of the user.
+  // In whose turn the bulkhead closes it, one of its own beside that of the owner's imports; without an owner in that
+  // of the user.
   void SetOwner(const std::string& owner) { owner_ = owner; }
   const std::string& owner() const { return owner_; }
   // Destroyed once the socket is closed.
