@@ -12,8 +12,8 @@
 namespace rnicd::transport {
 namespace {
 
-// How long the destructor waits for jobs that are not blocked.
-constexpr std::chrono::seconds kFarewell{1};
+// The destructor takes jobs for blocked when none has ended for so long.
+constexpr std::chrono::milliseconds kFarewell{300};
 
 }  // namespace
 
@@ -105,8 +105,12 @@ Bulkhead::~Bulkhead() {
   MutexLock lock(state_->mutex);
   state_->stopping = true;
   state_->changed.NotifyAll();
-  const auto limit = std::chrono::steady_clock::now() + kFarewell;
+  size_t jobs = state_->jobs;
+  auto limit = std::chrono::steady_clock::now() + kFarewell;
   while (state_->threads > 0 && state_->changed.WaitUntil(state_->mutex, limit)) {
+    if (std::exchange(jobs, state_->jobs) != state_->jobs) {
+      limit = std::chrono::steady_clock::now() + kFarewell;
+    }
   }
 }
 
