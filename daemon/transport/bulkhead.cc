@@ -146,4 +146,9 @@ size_t Bulkhead::size() const {
   return state_->jobs;
 }
 
+size_t Bulkhead::threads() const {
+  MutexLock lock(state_->mutex);
+  return state_->threads;
+}
+
 }  // namespace rnicd::transport

@@ -35,6 +35,7 @@ class Bulkhead {
   bool TryRun(const std::string& owner, Job job);
   // Jobs that have not ended.
   size_t size() const;
+  size_t threads() const;
 
  private:
   struct State;
