@@ -51,11 +51,13 @@ void FdService::Serve(Visitor visitor) {
     status = core::CheckFdTicket(node_, visitor.peer.caller, packet->ticket, /*brings_file=*/true);
   }
   if (!status.ok()) {
-    return SendFdReply(socket, status);
+    SendFdReply(socket, status);
+    return;
   }
   const auto exchange = std::make_shared<Exchange>(Exchange{.visitor = std::move(visitor), .ticket = packet->ticket});
   if (!packet->brings_file) {
-    return PostToWorker(node_, exchange);
+    PostToWorker(node_, exchange);
+    return;
   }
   const auto take = [exchange, link = link_, &os = node_.os] {
     exchange->file = TakeFile(exchange->visitor.socket->get(), os);

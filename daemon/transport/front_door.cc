@@ -49,9 +49,9 @@ DoorRow RowOf(Door door) {
 
 }  // namespace
 
-FrontDoor::FrontDoor(const FrontDoorOptions& options, core::Node& node, core::SessionRegistry& registry,
+FrontDoor::FrontDoor(FrontDoorOptions options, core::Node& node, core::SessionRegistry& registry,
                      const log::Logger& logger, Bulkhead& bulkhead, ConnectionServer& server)
-    : options_(options),
+    : options_(std::move(options)),
       node_(node),
       registry_(registry),
       logger_(logger),
@@ -146,11 +146,14 @@ void FrontDoor::Handle(uint64_t data) {
   const uint64_t key = data >> kWatchBits;
   switch (static_cast<Watch>(data & kWatchMask)) {
     case Watch::kWakeUp:
-      return ClearWakeUp();
+      ClearWakeUp();
+      break;
     case Watch::kProcess:
-      return HandleExit(key);
+      HandleExit(key);
+      break;
     case Watch::kSocket:
-      return HandleSocket(key);
+      HandleSocket(key);
+      break;
   }
 }
 
@@ -195,7 +198,8 @@ void FrontDoor::Adopt(Visitor visitor) {
   if (visitor.door != Door::kFd) {
     served = server_.Serve(ClientSocket::DescriptorOf(visitor.socket), refuses_descriptors_, visitor.peer.caller);
     if (served == nullptr) {
-      return ReportRefusal(node_, logger_, core::kRefusedNoDescriptors, &visitor.peer.caller);
+      ReportRefusal(node_, logger_, core::kRefusedNoDescriptors, &visitor.peer.caller);
+      return;
     }
     connection_count_.fetch_add(1);
   }

@@ -70,8 +70,8 @@ struct FrontDoorOptions {
 // Lifetime: all its arguments outlive it. Stop before destroying.
 class FrontDoor {
  public:
-  FrontDoor(const FrontDoorOptions& options, core::Node& node, core::SessionRegistry& registry,
-            const log::Logger& logger, Bulkhead& bulkhead, ConnectionServer& server);
+  FrontDoor(FrontDoorOptions options, core::Node& node, core::SessionRegistry& registry, const log::Logger& logger,
+            Bulkhead& bulkhead, ConnectionServer& server);
   ~FrontDoor();
 
   // Opens the sockets and serves. Errors: those of SocketDirectory::Listen and ProbeIdentityRung.
