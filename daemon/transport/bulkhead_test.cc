@@ -42,15 +42,20 @@ void RunAndWait(Bulkhead& bulkhead, const std::string& owner) {
   done->get_future().wait();
 }
 
-TEST(Bulkhead, AnOwnerThatBlocksDelaysNobodyElse) {
-  Bulkhead bulkhead;
-  std::vector<Blocker> blockers(8);
+// Each blocks the jobs of another owner.
+void BlockAll(Bulkhead& bulkhead, std::vector<Blocker>& blockers) {
   for (size_t index = 0; index < blockers.size(); ++index) {
     bulkhead.Run("hostile " + std::to_string(index), blockers[index].job());
   }
   for (Blocker& blocker : blockers) {
     blocker.WaitUntilBlocked();
   }
+}
+
+TEST(Bulkhead, AnOwnerThatBlocksDelaysNobodyElse) {
+  Bulkhead bulkhead;
+  std::vector<Blocker> blockers(8);
+  BlockAll(bulkhead, blockers);
   RunAndWait(bulkhead, "innocent");
 }
 
@@ -103,12 +108,7 @@ TEST(Bulkhead, AllThreadsButOneEndWhenTheyAreNotNeeded) {
   Bulkhead bulkhead;
   {
     std::vector<Blocker> blockers(8);
-    for (size_t index = 0; index < blockers.size(); ++index) {
-      bulkhead.Run("hostile " + std::to_string(index), blockers[index].job());
-    }
-    for (Blocker& blocker : blockers) {
-      blocker.WaitUntilBlocked();
-    }
+    BlockAll(bulkhead, blockers);
     EXPECT_GE(bulkhead.threads(), blockers.size());
   }
   while (bulkhead.threads() > 1) {

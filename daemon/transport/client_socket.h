@@ -36,6 +36,7 @@ class ClientSocket {
   ClientSocket& operator=(const ClientSocket&) = delete;
 
   int get() const { return socket_.get(); }
+  const SocketKind& kind() const { return kind_; }
   // In whose turn the bulkhead closes it, one of its own beside that of the owner's imports; without an owner in that
   // of the user.
   void SetOwner(const std::string& owner) { owner_ = owner; }

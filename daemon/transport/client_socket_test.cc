@@ -99,7 +99,11 @@ TEST(HoldsDescriptors, OnlyAPacketSocketIsSuspectedForItsBytes) {
 // Linux 6.16 and later. An older kernel must say that it cannot.
 TEST(RefuseDescriptors, TheSenderIsRefusedBeforeItsConnectionIsAccepted) {
   const UniqueFd listener(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const bool takes_them = !RefuseDescriptors(listener.get());
+  // Its option exists since then, SO_PASSRIGHTS.
+  int before = 0;
+  socklen_t bytes = sizeof(before);
+  const bool takes_them = getsockopt(listener.get(), SOL_SOCKET, 83, &before, &bytes) != 0;
+  EXPECT_EQ(RefuseDescriptors(listener.get()), !takes_them);
   sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = {}};
   ASSERT_EQ(bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(sa_family_t)), 0);
   ASSERT_EQ(listen(listener.get(), 1), 0);

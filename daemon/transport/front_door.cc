@@ -74,14 +74,14 @@ absl::Status FrontDoor::Start(const SocketDirectory& workloads, const SocketDire
   const auto places = std::make_shared<Places>(options_.max_connections, options_.max_connections_per_uid);
   operators_ = MakeAcceptor(rung, places, SIZE_MAX);
   workloads_ = MakeAcceptor(rung, places, kBlockedMax);
-  RNICD_RETURN_IF_ERROR(OpenDoor(*operators_, Door::kOperator, operators));
-  RNICD_RETURN_IF_ERROR(OpenDoor(*workloads_, Door::kFd, workloads));
-  RNICD_RETURN_IF_ERROR(OpenDoor(*workloads_, Door::kWorkload, workloads));
+  RNICD_RETURN_IF_ERROR(OpenDoor(*operators_, Door::kOperator, operators).status());
+  RNICD_RETURN_IF_ERROR(OpenDoor(*workloads_, Door::kFd, workloads).status());
+  RNICD_ASSIGN_OR_RETURN(const SocketKind kind, OpenDoor(*workloads_, Door::kWorkload, workloads));
   thread_ = std::thread([this] { Run(); });
   RNICD_RETURN_IF_ERROR(operators_->Start());
   RNICD_RETURN_IF_ERROR(workloads_->Start());
   logger_.Info("front door open", {{"identity", IdentityRungName(rung)},
-                                   {"descriptors", refuses_descriptors_ ? "refused_by_kernel" : "looked_for"}});
+                                   {"descriptors", kind.refuses_descriptors ? "refused_by_kernel" : "looked_for"}});
   return absl::OkStatus();
 }
 
@@ -93,15 +93,14 @@ std::unique_ptr<Acceptor> FrontDoor::MakeAcceptor(IdentityRung rung, const std::
                                     [this](Visitor visitor) { Adopt(std::move(visitor)); });
 }
 
-absl::Status FrontDoor::OpenDoor(Acceptor& acceptor, Door door, const SocketDirectory& directory) {
+absl::StatusOr<SocketKind> FrontDoor::OpenDoor(Acceptor& acceptor, Door door, const SocketDirectory& directory) {
   const DoorRow row = RowOf(door);
   const mode_t mode = door == Door::kOperator ? 0600 : options_.socket_mode;
   RNICD_ASSIGN_OR_RETURN(UniqueFd listener, directory.Listen(row.name, row.type, mode));
-  const SocketKind kind = {
-      .carries_packets = door == Door::kFd,
-      .refuses_descriptors = door != Door::kFd && options_.use_pass_rights && RefuseDescriptors(listener.get())};
-  refuses_descriptors_ = kind.refuses_descriptors;
-  return acceptor.Listen(door, kind, std::move(listener));
+  const SocketKind kind = {.carries_packets = door == Door::kFd,
+                           .refuses_descriptors = door != Door::kFd && RefuseDescriptors(listener.get())};
+  RNICD_RETURN_IF_ERROR(acceptor.Listen(door, kind, std::move(listener)));
+  return kind;
 }
 
 void FrontDoor::StopAccepting() {
@@ -196,7 +195,8 @@ void FrontDoor::ClearWakeUp() {
 void FrontDoor::Adopt(Visitor visitor) {
   std::unique_ptr<ServedConnection> served;
   if (visitor.door != Door::kFd) {
-    served = server_.Serve(ClientSocket::DescriptorOf(visitor.socket), refuses_descriptors_, visitor.peer.caller);
+    served = server_.Serve(ClientSocket::DescriptorOf(visitor.socket), visitor.socket->kind().refuses_descriptors,
+                           visitor.peer.caller);
     if (served == nullptr) {
       ReportRefusal(node_, logger_, core::kRefusedNoDescriptors, &visitor.peer.caller);
       return;

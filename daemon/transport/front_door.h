@@ -9,7 +9,7 @@
 #include <thread>
 #include <unordered_map>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/unique_fd.h"
@@ -21,6 +21,7 @@
 #include "daemon/transport/acceptor.h"
 #include "daemon/transport/admission.h"
 #include "daemon/transport/bulkhead.h"
+#include "daemon/transport/client_socket.h"
 #include "daemon/transport/fd_service.h"
 #include "daemon/transport/places.h"
 #include "daemon/transport/socket_directory.h"
@@ -60,8 +61,6 @@ struct FrontDoorOptions {
   mode_t socket_mode = 0666;
   // Folder with the control groups of callers; another one only in tests.
   std::string proc_folder = "/proc";
-  // False in tests that stand for an older kernel.
-  bool use_pass_rights = true;
 };
 
 // Accepts every connection; identifies the caller; and watches each client's socket and process until one of them ends.
@@ -96,7 +95,7 @@ class FrontDoor {
   };
 
   std::unique_ptr<Acceptor> MakeAcceptor(IdentityRung rung, const std::shared_ptr<Places>& places, size_t blocked_max);
-  absl::Status OpenDoor(Acceptor& acceptor, Door door, const SocketDirectory& directory);
+  absl::StatusOr<SocketKind> OpenDoor(Acceptor& acceptor, Door door, const SocketDirectory& directory);
   void Run();
   void Handle(uint64_t data);
   // On the acceptors' threads.
@@ -123,7 +122,6 @@ class FrontDoor {
 
   std::unique_ptr<Acceptor> workloads_;
   std::unique_ptr<Acceptor> operators_;
-  bool refuses_descriptors_ = false;
   UniqueFd epoll_;
   UniqueFd wake_up_;
   std::thread thread_;
