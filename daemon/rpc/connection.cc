@@ -243,11 +243,20 @@ void Connection::Refuse(int32_t stream_id, Refusal refusal, uint64_t bytes) {
   }
 }
 
-// The client may stop sending the rest of a request that has its answer.
+// The client may stop sending the rest of a request that has its answer. It is told so only when the rest does not come
+// by itself: curl 7.88 drops an answer that a reset follows at once.
 void Connection::OnResponseEnded(int32_t stream_id) {
-  if (const Stream* const stream = Find(stream_id); stream != nullptr && !stream->complete) {
-    http2_.Reset(stream_id, NGHTTP2_NO_ERROR);
+  Stream* const stream = Find(stream_id);
+  if (stream == nullptr || stream->complete) {
+    return;
   }
+  loop_->CancelTimer(stream->deadline);
+  stream->deadline = loop_->CallAt(Now() + options_.limits.rest_timeout, [weak = weak_from_this(), stream_id] {
+    if (const std::shared_ptr<Connection> self = weak.lock(); self != nullptr) {
+      self->http2_.Reset(stream_id, NGHTTP2_NO_ERROR);
+      self->Flush();
+    }
+  });
 }
 
 void Connection::OnStreamClosed(int32_t stream_id) {

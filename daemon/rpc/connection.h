@@ -93,6 +93,7 @@ class Connection final : public Http2Events, public std::enable_shared_from_this
     bool complete = false;
     // The call while it runs.
     std::shared_ptr<ServerCall> call;
+    // The deadline of the call; once it has its response, the time for the rest of its request.
     EventLoop::Timer deadline;
     // What the call does later, and when.
     std::function<void()> later;

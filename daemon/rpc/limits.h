@@ -28,6 +28,8 @@ struct Limits {
   std::chrono::milliseconds greeting_timeout{10000};
   // Time for a request to arrive whole.
   std::chrono::milliseconds request_timeout{10000};
+  // Time for the rest of a request that has its response already; then the stream is reset.
+  std::chrono::milliseconds rest_timeout{100};
   // Time without any progress of responses that wait for the client. One that reads, however slowly, makes some.
   std::chrono::milliseconds unread_timeout{60000};
   // Time for a connection that the daemon closes to deliver its last responses, above all the event with the cause of

@@ -78,6 +78,8 @@ struct Response {
   // HEADERS frames.
   int header_blocks = 0;
   bool closed = false;
+  // True after an RST_STREAM.
+  bool reset = false;
   // Code of the server's RST_STREAM, or of the stream's end.
   uint32_t error_code = 0;
 
@@ -231,6 +233,8 @@ class TestClient {
   static int OnFrame(nghttp2_session* /*session*/, const nghttp2_frame* frame, void* user_data) {
     if (frame->hd.type == NGHTTP2_HEADERS) {
       ++Self(user_data).responses_[frame->hd.stream_id].header_blocks;
+    } else if (frame->hd.type == NGHTTP2_RST_STREAM) {
+      Self(user_data).responses_[frame->hd.stream_id].reset = true;
     } else if (frame->hd.type == NGHTTP2_GOAWAY) {
       Self(user_data).last_streams_.push_back(frame->goaway.last_stream_id);
       Self(user_data).goaway_.emplace(

@@ -79,6 +79,22 @@ TEST_F(RequestTimeoutTest, HalfSentMessagesTimeOut) {
   ExpectEchoes(client);
 }
 
+class RestTimeoutTest : public ServerTest {
+ protected:
+  RestTimeoutTest() : ServerTest({.rest_timeout = kTimeout}) {}
+};
+
+// curl drops an answer that a reset follows at once.
+TEST_F(RestTimeoutTest, ARequestMayEndAfterItsAnswer) {
+  TestClient client(Connect());
+  const int32_t stream_id = client.Open("/echo", {}, "POST", "application/json");
+  ASSERT_TRUE(client.Until([&] { return client.Of(stream_id).Field(":status") == "415"; }));
+  client.Send(stream_id, "{}");
+  ASSERT_TRUE(client.UntilClosed(stream_id));
+  EXPECT_FALSE(client.Of(stream_id).reset);
+  ExpectEchoes(client);
+}
+
 class GreetingTest : public ServerTest {
  protected:
   GreetingTest() : ServerTest({.greeting_timeout = milliseconds(30)}) {}

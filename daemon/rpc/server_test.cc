@@ -284,6 +284,7 @@ TEST_F(ServerTest, WhatIsNotGrpcHasAnHttpStatus) {
     const int32_t stream_id = client.Open("/echo", {}, method, content_type);
     ASSERT_TRUE(client.UntilClosed(stream_id));
     EXPECT_EQ(client.Of(stream_id).Field(":status"), http_status) << method << " " << content_type;
+    EXPECT_TRUE(client.Of(stream_id).reset) << "the rest of the request is not waited for";
     EXPECT_EQ(client.Of(stream_id).error_code, uint32_t{NGHTTP2_NO_ERROR});
   }
   EXPECT_EQ(handler_->begun(), 0u);

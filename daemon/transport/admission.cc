@@ -25,6 +25,12 @@ absl::StatusCode CodeOf(std::string_view refusal) {
   return refusal == core::kRefusedSilent ? absl::StatusCode::kDeadlineExceeded : absl::StatusCode::kResourceExhausted;
 }
 
+// Whether the process is to be turned away for a while. Not when descriptors ran out, which is no fault of its own, nor
+// when it could not be identified: most such processes have ended, and a newcomer may have the pid.
+bool CountsAgainst(std::string_view refusal) {
+  return refusal != core::kRefusedNoDescriptors && refusal != core::kRefusedIdentity;
+}
+
 // True when the client closed the connection before it was accepted. A packet that it left on the fd socket is served.
 bool HasLeft(Door door, int socket) {
   pollfd state = {.fd = socket, .events = POLLRDHUP, .revents = 0};
@@ -85,7 +91,7 @@ std::optional<Visitor> Admission::Judge(Door door, std::shared_ptr<ClientSocket>
     refusal = Check(door, *socket, peer->caller);
   }
   if (refusal.has_value()) {
-    if (refusal->reason != core::kRefusedNoDescriptors) {  // That is no fault of the client's.
+    if (CountsAgainst(refusal->reason)) {
       backoff_.Refused(pid, node_.clock.Now());
     }
     ReportRefusal(node_, logger_, refusal->reason, caller, refusal->cause);

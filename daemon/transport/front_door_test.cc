@@ -210,6 +210,15 @@ TEST_F(FrontDoorTest, AnUnidentifiedPeerIsRefusedAndReported) {
   EXPECT_TRUE(server_.callers().empty());
 }
 
+// A process that has ended left the connection, say, and another has its pid now.
+TEST_F(FrontDoorTest, AnUnidentifiedPeerIsNotHeldAgainstThePid) {
+  Open(0);
+  const UniqueFd refused = ConnectFrom("/kubepods.slice/kubepods-podx.slice");
+  ASSERT_EQ(Refusals().size(), 1U);
+  const UniqueFd newcomer = ConnectFrom(InPod(kPod));
+  EXPECT_EQ(server_.callers().size(), 1U);
+}
+
 TEST_F(FrontDoorTest, TheContainerReachesWhoServes) {
   Open(0);
   const UniqueFd connection = ConnectFrom(InPod(kPod));
