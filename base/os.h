@@ -17,6 +17,8 @@ struct MemoryFileFacts {
   bool is_read_write = false;
   // Bytes.
   uint64_t size = 0;
+  // Bytes of the pages that exist.
+  uint64_t populated_bytes = 0;
   // Bytes of one page behind the file.
   uint64_t page_bytes = 0;
   // F_SEAL_ bits.

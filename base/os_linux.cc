@@ -19,6 +19,8 @@ namespace rnicd {
 namespace {
 
 constexpr uint64_t kMaxNumaNodes = 1024;
+// Unit of st_blocks.
+constexpr uint64_t kStatBlockBytes = 512;
 
 unsigned HugePageFlags(uint64_t page_bytes) {
   if (page_bytes == kNdkPageBytes) {
@@ -69,6 +71,7 @@ class LinuxOsImplementation final : public Os {
     facts.is_memory_file = facts.page_bytes != 0;
     facts.is_read_write = (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR;
     facts.size = static_cast<uint64_t>(file.st_size);
+    facts.populated_bytes = static_cast<uint64_t>(file.st_blocks) * kStatBlockBytes;
     facts.device = file.st_dev;
     facts.inode = file.st_ino;
     return facts;

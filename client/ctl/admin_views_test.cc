@@ -31,9 +31,9 @@ std::vector<v1::TenantInfo> SomeTenants() {
 
 TEST(AdminViews, Tenants) {
   EXPECT_EQ(TenantsText(SomeTenants()),
-            "TENANT        SESSIONS           PINNED                MEMORY    REGIONS                 CALLS/S\n"
-            "grant/ml         1 / 2  16 MiB / 64 MiB  [##........]  64 MiB      3 / 3  [##########]      1000\n"
-            "guests/uid=0         0              0 B                   0 B          0                no limit\n");
+            "TENANT        SESSIONS           PINNED                MEMORY  REGIONS                 CALLS/S\n"
+            "grant/ml         1 / 2  16 MiB / 64 MiB  [##........]  64 MiB    3 / 3  [##########]      1000\n"
+            "guests/uid=0         0              0 B                   0 B        0                no limit\n");
   EXPECT_EQ(TenantsJson({SomeTenants().front()}).dump(),
             R"({"tenants":[{"tenant":"grant/ml","rule":"","grant_id":"99","sessions":1,"resources":{)"
             R"("sessions":{"used":1,"limit":2},"pinned_bytes":{"used":16777216,"limit":67108864},)"
@@ -41,17 +41,26 @@ TEST(AdminViews, Tenants) {
             R"("requests_per_second":1000,"workload":null}]})");
 }
 
+TEST(AdminViews, LingeringMemoryIsAColumnWhereThereIsSome) {
+  std::vector<v1::TenantInfo> tenants = SomeTenants();
+  *tenants[0].add_resources() = Use("lingering_bytes", 32u << 20, 0);
+  EXPECT_EQ(
+      TenantsText(tenants),
+      "TENANT        SESSIONS           PINNED                MEMORY  REGIONS                 CALLS/S  LINGERING\n"
+      "grant/ml         1 / 2  16 MiB / 64 MiB  [##........]  64 MiB    3 / 3  [##########]      1000     32 MiB\n"
+      "guests/uid=0         0              0 B                   0 B        0                no limit\n");
+}
+
 TEST(AdminViews, WorkloadsAreAColumnWhereOneIsKnown) {
   std::vector<v1::TenantInfo> tenants = SomeTenants();
   tenants[0].mutable_workload()->set_namespace_("ml");
   tenants[0].mutable_workload()->set_pod_name("train-0");
   tenants[0].mutable_workload()->set_container("main");
-  EXPECT_EQ(
-      TenantsText(tenants),
-      "TENANT        SESSIONS           PINNED                MEMORY    REGIONS                 CALLS/S  WORKLOAD\n"
-      "grant/ml         1 / 2  16 MiB / 64 MiB  [##........]  64 MiB      3 / 3  [##########]      1000  "
-      "ml/train-0/main\n"
-      "guests/uid=0         0              0 B                   0 B          0                no limit\n");
+  EXPECT_EQ(TenantsText(tenants),
+            "TENANT        SESSIONS           PINNED                MEMORY  REGIONS                 CALLS/S  WORKLOAD\n"
+            "grant/ml         1 / 2  16 MiB / 64 MiB  [##........]  64 MiB    3 / 3  [##########]      1000  "
+            "ml/train-0/main\n"
+            "guests/uid=0         0              0 B                   0 B        0                no limit\n");
   EXPECT_EQ(TenantsJson(tenants)["tenants"][0]["workload"].dump(),
             R"({"namespace":"ml","pod":"train-0","container":"main"})");
   v1::GrantInfo grant;

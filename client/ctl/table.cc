@@ -27,8 +27,11 @@ std::string Table::Text() const {
 std::string Table::Line(const std::vector<std::string>& cells, const std::vector<size_t>& widths) const {
   std::string line;
   for (size_t index = 0; index < cells.size(); ++index) {
+    if (widths[index] == 0) {
+      continue;
+    }
     const std::string padding(widths[index] - cells[index].size(), ' ');
-    line += index == 0 ? "" : "  ";
+    line += line.empty() ? "" : "  ";
     line += columns_[index].align == Align::kRight ? padding + cells[index] : cells[index] + padding;
   }
   line.erase(line.find_last_not_of(' ') + 1);

@@ -9,7 +9,8 @@ namespace rnicd::ctl {
 
 enum class Align { kLeft, kRight };
 
-// Formats text in columns for people: a header line, two spaces between columns, no trailing spaces.
+// Formats text in columns for people: a header line, two spaces between columns, no trailing spaces. A column without
+// a title and any text is left out.
 class Table {
  public:
   struct Column {

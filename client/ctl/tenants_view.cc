@@ -1,7 +1,26 @@
+#include <algorithm>
+
 #include "client/ctl/table.h"
+#include "client/ctl/units.h"
 #include "client/ctl/views.h"
 
 namespace rnicd::ctl {
+namespace {
+
+// Title of the column of memory that was released and still exists; without one, where there is none.
+std::string LingeringTitle(const std::vector<v1::TenantInfo>& tenants) {
+  const bool some = std::any_of(tenants.begin(), tenants.end(), [](const v1::TenantInfo& tenant) {
+    return UseOf(tenant.resources(), "lingering_bytes").used() != 0;
+  });
+  return some ? "LINGERING" : "";
+}
+
+std::string LingeringText(const v1::TenantInfo& tenant) {
+  const uint64_t bytes = UseOf(tenant.resources(), "lingering_bytes").used();
+  return bytes == 0 ? "" : FormatBytes(bytes);
+}
+
+}  // namespace
 
 std::string TenantsText(const std::vector<v1::TenantInfo>& tenants) {
   // The columns without a title show how much of the limit is used.
@@ -14,6 +33,7 @@ std::string TenantsText(const std::vector<v1::TenantInfo>& tenants) {
                {"REGIONS", Align::kRight},
                {""},
                {"CALLS/S", Align::kRight},
+               {LingeringTitle(tenants), Align::kRight},
                {WorkloadTitle(tenants)}});
   for (const v1::TenantInfo& tenant : tenants) {
     const v1::ResourceUse sessions = UseOf(tenant.resources(), "sessions");
@@ -23,7 +43,7 @@ std::string TenantsText(const std::vector<v1::TenantInfo>& tenants) {
     table.AddRow({tenant.name(), UseAmount(sessions), UseAmount(pinned), UseBar(pinned), UseAmount(memory),
                   UseBar(memory), UseAmount(regions), UseBar(regions),
                   tenant.requests_per_second() == 0 ? "no limit" : std::to_string(tenant.requests_per_second()),
-                  WorkloadText(tenant.workload())});
+                  LingeringText(tenant), WorkloadText(tenant.workload())});
   }
   return table.Text();
 }

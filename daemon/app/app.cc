@@ -87,7 +87,7 @@ absl::Status App::Start() {
   RNICD_RETURN_IF_ERROR(StartProvider());
 
   Step(6, "start the workers and the core");
-  StartCore(std::move(policy));
+  RNICD_RETURN_IF_ERROR(StartCore(std::move(policy)));
 
   Step(7, "try the adapters");
   StartProbes();
@@ -131,7 +131,9 @@ absl::Status App::StartProvider() {
   return absl::OkStatus();
 }
 
-void App::StartCore(core::Policy policy) {
+absl::Status App::StartCore(core::Policy policy) {
+  RNICD_ASSIGN_OR_RETURN(file_watch_, NewInotifyWatch());
+  lingering_ = std::make_unique<core::LingeringMemory>(*file_watch_);
   workers_ = std::make_unique<core::WorkerPool>(config_.worker_threads);
   reapers_ = std::make_unique<core::WorkerPool>(kReaperThreads);
   tickets_ = std::make_unique<core::TicketTable>(random_, clock_, config_.ticket_lifetime);
@@ -149,12 +151,14 @@ void App::StartCore(core::Policy policy) {
                                                   .reapers = *reapers_,
                                                   .alarms = *alarms_,
                                                   .tickets = *tickets_,
+                                                  .lingering = *lingering_,
                                                   .tenants = *tenants_,
                                                   .draining = draining_,
                                                   .limits = config_.limits,
                                                   .ledger = ledger,
                                                   .started = clock_.Now()});
   registry_ = std::make_unique<core::SessionRegistry>(*node_);
+  return absl::OkStatus();
 }
 
 absl::Status App::StartPages() {
@@ -224,6 +228,8 @@ bool App::Stop() {
   tenants_.reset();
   alarms_.reset();
   tickets_.reset();
+  lingering_.reset();
+  file_watch_.reset();
 
   Step(5, "close the provider");
   provider_.reset();

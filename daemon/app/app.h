@@ -88,7 +88,7 @@ class App final : public service::ProcessControl {
   void OnDeviceEvent(const provider::DeviceEvent& event);
   absl::Status StartObservers();
   absl::Status StartProvider();
-  void StartCore(core::Policy policy);
+  absl::Status StartCore(core::Policy policy);
   absl::Status StartPages();
   void StartProbes();
   absl::Status BuildFrontDoor();
@@ -111,6 +111,8 @@ class App final : public service::ProcessControl {
   std::unique_ptr<PageMemory> page_memory_;
   std::unique_ptr<Observers> observer_;
   std::unique_ptr<provider::Provider> provider_;
+  std::unique_ptr<FileWatch> file_watch_;
+  std::unique_ptr<core::LingeringMemory> lingering_;
   std::unique_ptr<core::WorkerPool> workers_;
   std::unique_ptr<core::WorkerPool> reapers_;
   std::unique_ptr<core::TicketTable> tickets_;

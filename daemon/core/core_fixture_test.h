@@ -231,6 +231,17 @@ inline PinBook PinsOf(const std::shared_ptr<Ledger>& owner) {
           .tenant = std::make_shared<PinnedFiles>(owner, true)};
 }
 
+// For objects without a node.
+inline LingeringMemory& SharedLingering() {
+  static FileWatch* const watch = NewInotifyWatch()->release();
+  static auto* const lingering = new LingeringMemory(*watch);
+  return *lingering;
+}
+
+inline std::shared_ptr<MemoryObject> UnchargedMemory(Os& os, uint64_t size, PinBook pins) {
+  return std::make_shared<MemoryObject>(os, SharedLingering(), size, std::move(pins), MemoryCharges());
+}
+
 struct WorldOptions {
   provider::SoftOptions soft;
   NodeLimits limits;

@@ -30,6 +30,7 @@ constexpr std::array<ResourceRow, kResourceCount> kRows = {{
     {"windows", ErrorReason::QUOTA_WINDOWS},
     {"posted_pages", ErrorReason::QUOTA_POSTED_PAGES},
     {"registered_bytes", ErrorReason::QUOTA_REGISTERED_BYTES},
+    {"lingering_bytes", ErrorReason::QUOTA_MEMORY_BYTES},
 }};
 
 }  // namespace
@@ -101,6 +102,11 @@ Charge& Charge::operator=(Charge&& other) noexcept {
     amount_ = std::exchange(other.amount_, 0);
   }
   return *this;
+}
+
+Charge Charge::AlsoAs(Resource resource) const {
+  // Without a limit there is nothing to be refused.
+  return ledger_ == nullptr ? Charge() : Take(ledger_, resource, amount_).value_or(Charge());
 }
 
 absl::Status Charge::Adjust(uint64_t amount) {

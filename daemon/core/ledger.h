@@ -38,8 +38,12 @@ enum class Resource : uint8_t {
   kPostedPages,
   // Bytes as in kPinnedBytes, but each page counted as often as it is registered.
   kRegisteredBytes,
+  // Bytes of released memory that some process still has; a part of kMemoryBytes, and without a limit of its own.
+  kLingeringBytes,
 };
-inline constexpr size_t kResourceCount = 17;
+inline constexpr size_t kResourceCount = 18;
+// Those that can have a limit: all before kLingeringBytes.
+inline constexpr size_t kLimitedResourceCount = 17;
 
 // "pinned_bytes": for the wire, metrics and messages.
 std::string_view ResourceName(Resource resource);
@@ -97,6 +101,8 @@ class Charge {
   // Charges or refunds the difference to the new amount. An empty charge stays empty. Errors: as Take, with nothing
   // changed.
   absl::Status Adjust(uint64_t amount);
+  // The same amount of a resource that has no limit.
+  Charge AlsoAs(Resource resource) const;
   uint64_t amount() const { return amount_; }
 
  private:

@@ -48,7 +48,7 @@ TEST(Ledger, EachResourceIsRefusedWithItsOwnReason) {
       {Resource::kPostedPages, ErrorReason::QUOTA_POSTED_PAGES},
       {Resource::kRegisteredBytes, ErrorReason::QUOTA_REGISTERED_BYTES},
   };
-  static_assert(std::size(rows) == kResourceCount);
+  static_assert(std::size(rows) == kLimitedResourceCount);
   for (const auto& [resource, reason] : rows) {
     EXPECT_THAT(LedgerWith(resource, 1)->Take(resource, 2), FailsWith(reason)) << ResourceName(resource);
     EXPECT_EQ(std::string(RowOf(reason).name), [&] {

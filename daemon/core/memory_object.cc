@@ -27,19 +27,11 @@ void MemoryObject::Use::End() {
   }
 }
 
-MemoryObject::MemoryObject(Os& os, uint64_t size, PinBook pins, Charge object_charge, Charge bytes_charge)
-    : os_(os),
-      size_(size),
-      book_(std::move(pins)),
-      object_charge_(std::move(object_charge)),
-      bytes_charge_(std::move(bytes_charge)) {}
+MemoryObject::MemoryObject(Os& os, LingeringMemory& lingering, uint64_t size, PinBook pins, MemoryCharges charges)
+    : os_(os), lingering_(lingering), size_(size), book_(std::move(pins)), charges_(std::move(charges)) {}
 
 // No other owner is left; a failing munmap cannot be handled.
-MemoryObject::~MemoryObject() {
-  if (!mapping_.empty()) {
-    (void)os_.Unmap(mapping_);
-  }
-}
+MemoryObject::~MemoryObject() { (void)Dispose(); }
 
 absl::Status MemoryObject::BeginWork(State expected) {
   MutexLock lock(mutex_);
@@ -70,7 +62,8 @@ absl::Status MemoryObject::Allocate(uint64_t page_bytes, std::optional<uint32_t>
     RNICD_ASSIGN_OR_RETURN(UniqueFd file, os_.CreateMemoryFile(size_, page_bytes));
     RNICD_RETURN_IF_ERROR(os_.AddSeals(file.get(), F_SEAL_SHRINK | F_SEAL_GROW));
     RNICD_ASSIGN_OR_RETURN(const MemoryFileFacts facts, os_.Inspect(file.get()));
-    return MapAndPopulate(std::move(file), facts, numa_node);
+    return Adopt(std::move(file), facts,
+                 [&](std::span<std::byte> mapping) { return BindAndPopulate(mapping, numa_node); });
   }();
   EndWork(status.ok() ? State::kAwaitingFetch : State::kAwaitingFile);
   return status;
@@ -89,7 +82,7 @@ absl::Status MemoryObject::Attach(UniqueFd file) {
     if (size_ % facts.page_bytes != 0) {
       return MakeError(ErrorReason::MEMORY_SIZE_UNALIGNED, "size");
     }
-    return MapAndPopulate(std::move(file), facts, std::nullopt);
+    return Adopt(std::move(file), facts, [](std::span<std::byte> /*mapping*/) { return absl::OkStatus(); });
   }();
   EndWork(status.ok() ? State::kAttached : State::kAwaitingFile);
   return status;
@@ -112,18 +105,23 @@ absl::Status MemoryObject::CheckImportedFile(int fd) {
   return absl::OkStatus();
 }
 
-absl::Status MemoryObject::MapAndPopulate(UniqueFd file, const MemoryFileFacts& facts,
-                                          std::optional<uint32_t> numa_node) {
-  RNICD_ASSIGN_OR_RETURN(const std::span<std::byte> mapping, os_.Map(file.get(), size_));
-  absl::Status status = numa_node.has_value() ? os_.BindToNumaNode(mapping, *numa_node) : absl::OkStatus();
-  if (status.ok()) {
-    status = os_.Populate(mapping);
+absl::Status MemoryObject::BindAndPopulate(std::span<std::byte> mapping, std::optional<uint32_t> numa_node) {
+  if (numa_node.has_value()) {
+    RNICD_RETURN_IF_ERROR(os_.BindToNumaNode(mapping, *numa_node));
   }
+  return os_.Populate(mapping);
+}
+
+absl::Status MemoryObject::Adopt(UniqueFd file, const MemoryFileFacts& facts, const Preparation& prepare) {
+  RNICD_ASSIGN_OR_RETURN(const std::span<std::byte> mapping, os_.Map(file.get(), size_));
+  const absl::StatusOr<FileWatch::Id> watch = lingering_.Watch(file.get());
+  absl::Status status = watch.ok() ? prepare(mapping) : watch.status();
   if (!status.ok()) {
     (void)os_.Unmap(mapping);
     return status;
   }
   file_ = std::move(file);
+  watch_ = *watch;
   mapping_ = mapping;
   page_bytes_ = facts.page_bytes;
   pins_ = book_.Open({.device = facts.device, .inode = facts.inode});
@@ -134,6 +132,7 @@ absl::StatusOr<UniqueFd> MemoryObject::DuplicateFile() {
   RNICD_RETURN_IF_ERROR(BeginWork(State::kAwaitingFetch));
   UniqueFd duplicate(fcntl(file_.get(), F_DUPFD_CLOEXEC, 0));
   const int error = errno;
+  lingers_ = duplicate.valid();
   EndWork(duplicate.valid() ? State::kAttached : State::kAwaitingFetch);
   if (!duplicate.valid()) {
     return ErrnoStatus("fcntl(F_DUPFD_CLOEXEC)", error);
@@ -155,7 +154,15 @@ absl::Status MemoryObject::SealAndPopulate() {
     RNICD_RETURN_IF_ERROR(os_.AddSeals(file_.get(), F_SEAL_FUTURE_WRITE | F_SEAL_SEAL));
     seals_complete_ = true;
   }
+  RNICD_RETURN_IF_ERROR(NoteHoles());
   return os_.Populate(mapping_);
+}
+
+// After the seals, so that nobody makes a hole behind it, and of the whole file, as a hole may be anywhere in it.
+absl::Status MemoryObject::NoteHoles() {
+  RNICD_ASSIGN_OR_RETURN(const MemoryFileFacts facts, os_.Inspect(file_.get()));
+  lingers_ = lingers_ || facts.populated_bytes < facts.size;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<MemoryObject::Use> MemoryObject::BeginUse() {
@@ -189,15 +196,22 @@ absl::Status MemoryObject::Release() {
     state_ = State::kReleased;
     ticket = std::move(ticket_);
   }
-  absl::Status status;
-  if (!mapping_.empty()) {
-    status = os_.Unmap(mapping_);
-  }
+  return Dispose();
+}
+
+// Called by the only user that is left.
+absl::Status MemoryObject::Dispose() {
+  const absl::Status status = mapping_.empty() ? absl::OkStatus() : os_.Unmap(mapping_);
   mapping_ = {};
+  MemoryCharges charges;
+  {
+    MutexLock lock(mutex_);
+    charges = std::move(charges_);
+  }
+  if (file_.valid() && lingers_) {
+    lingering_.Keep(watch_, std::move(file_), std::move(charges));
+  }
   file_.Reset(-1);
-  MutexLock lock(mutex_);
-  bytes_charge_.Refund();
-  object_charge_.Refund();
   return status;
 }
 

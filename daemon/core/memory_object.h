@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -10,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
 #include "base/os.h"
-#include "daemon/core/ledger.h"
+#include "daemon/core/lingering_memory.h"
 #include "daemon/core/pinned_pages.h"
 #include "daemon/core/ticket_table.h"
 
@@ -19,6 +20,8 @@ namespace rnicd::core {
 // Memory that can be registered: a memfd, mapped whole and populated for as long as it lives, and sealed so that its
 // owner can no longer pull pages away under the card. Until Seal the owner can still make its own writable mapping;
 // after Seal no process can, and only then does registration begin. ARCHITECTURE.md, "The attach protocol".
+// Released memory stays charged for as long as its client has pages that this daemon made: of an allocated file that
+// it has fetched, or of an imported one that had holes. Pages that it brought are its own.
 // Lifetime: shared; outlives the regions over it, because each holds a Use.
 // Threads:  safe. A call that races another one on the same object is refused with MEMORY_IN_USE.
 // Source:   fcntl(2) "File Sealing"; memfd_create(2).
@@ -39,16 +42,16 @@ class MemoryObject : public std::enable_shared_from_this<MemoryObject> {
     std::shared_ptr<MemoryObject> object_;
   };
 
-  // An object without a file yet. The charges count it and its `size` until it is released. `pins` charges the pages of
-  // its file when they are registered.
-  MemoryObject(Os& os, uint64_t size, PinBook pins, Charge object_charge, Charge bytes_charge);
+  // An object without a file yet. The charges count it and its `size`; after its release `lingering` has them. `pins`
+  // charges the pages of its file when they are registered.
+  MemoryObject(Os& os, LingeringMemory& lingering, uint64_t size, PinBook pins, MemoryCharges charges);
   ~MemoryObject();
 
   // Creates the file here. Errors: MEMORY_PAGES_UNAVAILABLE, NUMA_NODE_UNKNOWN, MEMORY_ALREADY_SEALED.
   absl::Status Allocate(uint64_t page_bytes, std::optional<uint32_t> numa_node);
   // Takes the owner's file. Errors: MEMORY_NOT_MEMORY, MEMORY_READ_ONLY, MEMORY_WRITE_SEALED, MEMORY_NOT_SEALABLE,
-  // MEMORY_TOO_SHORT, MEMORY_SIZE_UNALIGNED, MEMORY_PAGES_UNAVAILABLE. A refused file is closed and left unchanged,
-  // except that it may now be sealed against shrinking.
+  // MEMORY_TOO_SHORT, MEMORY_SIZE_UNALIGNED. A refused file is closed and left unchanged, except that it may now be
+  // sealed against shrinking.
   absl::Status Attach(UniqueFd file);
   // A descriptor of an allocated file for the owner, once. Errors: MEMORY_NOT_ATTACHED, MEMORY_ALREADY_SEALED.
   absl::StatusOr<UniqueFd> DuplicateFile();
@@ -77,11 +80,16 @@ class MemoryObject : public std::enable_shared_from_this<MemoryObject> {
   // Moves to kWorking when the object is in `expected`; the thread that moved it owns file_, mapping_ and page_bytes_.
   absl::Status BeginWork(State expected);
   void EndWork(State next);
-  absl::Status MapAndPopulate(UniqueFd file, const MemoryFileFacts& facts, std::optional<uint32_t> numa_node);
+  using Preparation = std::function<absl::Status(std::span<std::byte> mapping)>;
+  absl::Status Adopt(UniqueFd file, const MemoryFileFacts& facts, const Preparation& prepare);
+  absl::Status BindAndPopulate(std::span<std::byte> mapping, std::optional<uint32_t> numa_node);
+  absl::Status NoteHoles();
+  absl::Status Dispose();
   absl::Status CheckImportedFile(int fd);
   absl::Status SealAndPopulate();
 
   Os& os_;
+  LingeringMemory& lingering_;
   const uint64_t size_;
   const PinBook book_;
   // Written only in kWorking and kReleased, by the thread that moved the object there.
@@ -90,12 +98,14 @@ class MemoryObject : public std::enable_shared_from_this<MemoryObject> {
   uint64_t page_bytes_ = 0;
   std::shared_ptr<const FilePins> pins_;
   bool seals_complete_ = false;
+  FileWatch::Id watch_ = 0;
+  // Its client has pages that were made here.
+  bool lingers_ = false;
 
   Mutex mutex_;
   State state_ RNICD_GUARDED_BY(mutex_) = State::kAwaitingFile;
   uint64_t uses_ RNICD_GUARDED_BY(mutex_) = 0;
-  Charge object_charge_ RNICD_GUARDED_BY(mutex_);
-  Charge bytes_charge_ RNICD_GUARDED_BY(mutex_);
+  MemoryCharges charges_ RNICD_GUARDED_BY(mutex_);
   OwnedTicket ticket_ RNICD_GUARDED_BY(mutex_);
 };
 

@@ -8,20 +8,10 @@
 #include <cerrno>
 #include <cstring>
 
-#include "daemon/core/core_fixture_test.h"
+#include "daemon/core/memory_object_fixture_test.h"
 
 namespace rnicd::core {
 namespace {
-
-constexpr uint64_t kSize = 4 * kPage;
-
-UniqueFd MemoryFile(uint64_t size = kSize, unsigned flags = MFD_ALLOW_SEALING) {
-  UniqueFd file(memfd_create("owner", flags));
-  EXPECT_EQ(ftruncate(file.get(), static_cast<off_t>(size)), 0) << strerror(errno);
-  return file;
-}
-
-UniqueFd Duplicate(const UniqueFd& file) { return UniqueFd(dup(file.get())); }
 
 UniqueFd Sealed(int seals) {
   UniqueFd file = MemoryFile();
@@ -40,40 +30,6 @@ UniqueFd PipeEnd() {
   close(ends[1]);
   return UniqueFd(ends[0]);
 }
-
-// The owner's own writable mapping; unmapped on destruction.
-class OwnersMapping {
- public:
-  explicit OwnersMapping(int fd) : address_(mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) {}
-  ~OwnersMapping() {
-    if (made()) {
-      munmap(address_, kSize);
-    }
-  }
-  bool made() const { return address_ != MAP_FAILED; }
-  char* bytes() const { return static_cast<char*>(address_); }
-
- private:
-  void* const address_;
-};
-
-class MemoryObjectTest : public ::testing::Test {
- protected:
-  std::shared_ptr<MemoryObject> NewObject(uint64_t size = kSize) {
-    return std::make_shared<MemoryObject>(os_, size, PinsOf(ledger_),
-                                          *Charge::Take(ledger_, Resource::kMemoryObjects, 1),
-                                          *Charge::Take(ledger_, Resource::kMemoryBytes, size));
-  }
-  std::shared_ptr<MemoryObject> Attached(const UniqueFd& file) {
-    auto object = NewObject();
-    EXPECT_TRUE(object->Attach(Duplicate(file)).ok());
-    return object;
-  }
-  uint64_t ChargedBytes() const { return ledger_->used(Resource::kMemoryBytes); }
-
-  FaultyOs os_{LinuxOs()};
-  std::shared_ptr<Ledger> ledger_ = std::make_shared<Ledger>(Limits{}, nullptr);
-};
 
 TEST_F(MemoryObjectTest, AnAllocatedFileIsSharedWithItsOwner) {
   const auto object = NewObject();
@@ -177,7 +133,7 @@ TEST_F(MemoryObjectTest, WhicheverCallFailsInAllocateNothingIsLeft) {
 }
 
 TEST_F(MemoryObjectTest, WhicheverCallFailsInAttachNothingIsLeft) {
-  for (const char* const method : {"Inspect", "AddSeals", "Map", "Populate"}) {
+  for (const char* const method : {"Inspect", "AddSeals", "Map"}) {
     os_.FailNext(method, MakeError(ErrorReason::INTERNAL_FAULT), 1);
     const auto object = NewObject();
     UniqueFd file = MemoryFile();
@@ -249,13 +205,12 @@ TEST_F(MemoryObjectTest, ASealThatFailedCanBeTriedAgain) {
 TEST_F(MemoryObjectTest, PagesTakenAwayBeforeTheSealAreBackAfterIt) {
   const UniqueFd file = MemoryFile();
   const auto object = Attached(file);
+  ASSERT_EQ(fallocate(file.get(), 0, 0, kSize), 0);
   ASSERT_EQ(fallocate(file.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, kPage), 0);
-  struct stat holed = {};
-  ASSERT_EQ(fstat(file.get(), &holed), 0);
   ASSERT_TRUE(object->Seal().ok());
   struct stat sealed = {};
   ASSERT_EQ(fstat(file.get(), &sealed), 0);
-  EXPECT_EQ(sealed.st_blocks - holed.st_blocks, static_cast<blkcnt_t>(kPage / 512));
+  EXPECT_EQ(sealed.st_blocks, static_cast<blkcnt_t>(kSize / 512));
 }
 
 TEST_F(MemoryObjectTest, ASealThatFoundNoPagesCanBeTriedAgain) {
@@ -324,7 +279,7 @@ TEST_F(MemoryObjectTest, AUseKeepsTheMappingAliveBeyondTheLastOwner) {
 TEST_F(MemoryObjectTest, AFileThatIsImportedTwiceIsOneFileWhereItsPagesArePaid) {
   const PinBook book = PinsOf(ledger_);
   const auto attached = [&](const UniqueFd& file) {
-    auto object = std::make_shared<MemoryObject>(os_, kSize, book, Charge(), Charge());
+    auto object = UnchargedMemory(os_, kSize, book);
     EXPECT_TRUE(object->Attach(Duplicate(file)).ok());
     return object;
   };

@@ -77,7 +77,7 @@ class MemoryRegionTest : public ::testing::Test {
   }
 
   std::shared_ptr<MemoryObject> NewMemory(const std::shared_ptr<Ledger>& owner) {
-    auto memory = std::make_shared<MemoryObject>(world_.os, 4 * kPage, PinsOf(owner), Charge(), Charge());
+    auto memory = UnchargedMemory(world_.os, 4 * kPage, PinsOf(owner));
     EXPECT_TRUE(memory->Allocate(kPage, std::nullopt).ok());
     EXPECT_TRUE(FetchAndSeal(*memory).ok());
     return memory;

@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "daemon/core/alarms.h"
 #include "daemon/core/ledger.h"
+#include "daemon/core/lingering_memory.h"
 #include "daemon/core/observer.h"
 #include "daemon/core/tenant_directory.h"
 #include "daemon/core/ticket_table.h"
@@ -39,6 +40,7 @@ struct Node {
   // Ends requests that wait for a limited time.
   Alarms& alarms;
   TicketTable& tickets;
+  LingeringMemory& lingering;
   TenantDirectory& tenants;
   // While true, new sessions, memory and registrations are refused.
   std::atomic<bool>& draining;

@@ -146,9 +146,11 @@ absl::StatusOr<std::shared_ptr<MemoryObject>> Session::NewMemory(uint64_t size) 
   if (size > static_cast<uint64_t>(INT64_MAX)) {
     return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "size");
   }
-  RNICD_ASSIGN_OR_RETURN(Charge object, Charge::Take(ledger_, Resource::kMemoryObjects, 1));
-  RNICD_ASSIGN_OR_RETURN(Charge bytes, Charge::Take(ledger_, Resource::kMemoryBytes, size));
-  return std::make_shared<MemoryObject>(node_.os, size, pins_, std::move(object), std::move(bytes));
+  node_.lingering.Sweep();
+  MemoryCharges charges;
+  RNICD_ASSIGN_OR_RETURN(charges.object, Charge::Take(ledger_, Resource::kMemoryObjects, 1));
+  RNICD_ASSIGN_OR_RETURN(charges.bytes, Charge::Take(ledger_, Resource::kMemoryBytes, size));
+  return std::make_shared<MemoryObject>(node_.os, node_.lingering, size, pins_, std::move(charges));
 }
 
 MemoryTicket Session::PublishMemory(const std::shared_ptr<MemoryObject>& memory, FdDirection direction) {

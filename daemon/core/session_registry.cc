@@ -117,6 +117,7 @@ absl::StatusOr<std::shared_ptr<Session>> SessionRegistry::Evict(SessionId id) {
 }
 
 void SessionRegistry::EndExpired() {
+  node_.lingering.Sweep();
   for (const std::shared_ptr<Tenant>& tenant : node_.tenants.Sweep()) {
     node_.observer.OnDecision({.what = "grant.expire", .tenant = tenant->name(), .workload = tenant->workload()});
     EndAllOf(*tenant, EndCause::kGrantExpired);

@@ -33,7 +33,9 @@ struct NodeParts {
 class WiredNode {
  public:
   explicit WiredNode(NodeParts parts)
-      : alarms(parts.clock),
+      : watch(*NewInotifyWatch()),
+        lingering(*watch),
+        alarms(parts.clock),
         tickets(parts.random, parts.clock, parts.ticket_lifetime),
         ledger(std::make_shared<Ledger>(parts.limits.node, nullptr)),
         tenants(std::move(parts.policy), ledger, parts.random, parts.clock, parts.most_named),
@@ -46,6 +48,7 @@ class WiredNode {
              .reapers = parts.reapers,
              .alarms = alarms,
              .tickets = tickets,
+             .lingering = lingering,
              .tenants = tenants,
              .draining = draining,
              .limits = parts.limits,
@@ -53,6 +56,8 @@ class WiredNode {
              .started = parts.clock.Now()},
         registry(node) {}
 
+  const std::unique_ptr<FileWatch> watch;
+  LingeringMemory lingering;
   // Without its thread: RunDue runs what is due.
   Alarms alarms;
   TicketTable tickets;

@@ -127,7 +127,8 @@ void AddZeros(const Sources& sources, Families& families) {
       }
     }
   }
-  for (const Metric metric : {Metric::kPinnedBytes, Metric::kMemoryObjects, Metric::kMemoryBytes, Metric::kSessions}) {
+  for (const Metric metric : {Metric::kPinnedBytes, Metric::kMemoryObjects, Metric::kMemoryBytes,
+                              Metric::kLingeringBytes, Metric::kSessions}) {
     if (families.Empty(metric)) {
       families.Add(metric, 0);
     }
@@ -148,6 +149,7 @@ void AddTenants(const Sources& sources, Families& families) {
     families.Add(Metric::kPinnedBytes, {tenant}, Used(group, Resource::kPinnedBytes));
     families.Add(Metric::kMemoryObjects, {tenant}, Used(group, Resource::kMemoryObjects));
     families.Add(Metric::kMemoryBytes, {tenant}, Used(group, Resource::kMemoryBytes));
+    families.Add(Metric::kLingeringBytes, {tenant}, Used(group, Resource::kLingeringBytes));
     families.Add(Metric::kSessions, {tenant}, Used(group, Resource::kSessions));
   }
   AddQueuePairs(sources, groups, families);

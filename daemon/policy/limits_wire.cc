@@ -40,7 +40,7 @@ constexpr Row kRows[] = {
     {Resource::kWindows, &ResourceLimits::windows, &ResourceLimits::set_windows},
     {Resource::kPostedPages, &ResourceLimits::posted_pages, &ResourceLimits::set_posted_pages},
 };
-static_assert(std::size(kRows) == core::kResourceCount, "a resource without a field in v1::ResourceLimits");
+static_assert(std::size(kRows) == core::kLimitedResourceCount, "a resource without a field in v1::ResourceLimits");
 
 constexpr std::string_view kRateField = "requests_per_second";
 constexpr uint64_t kRateMax = 1000000000;

@@ -27,18 +27,18 @@ testing::AssertionResult IsRefusedAt(const absl::Status& status, const std::stri
   return testing::AssertionFailure() << status << " of " << ErrorInfoOf(status).field;
 }
 
-TEST(LimitsWire, EveryResourceHasTheFieldOfItsName) {
-  for (size_t index = 0; index < core::kResourceCount; ++index) {
+TEST(LimitsWire, EveryLimitedResourceHasTheFieldOfItsName) {
+  for (size_t index = 0; index < core::kLimitedResourceCount; ++index) {
     const auto resource = static_cast<Resource>(index);
     const std::string name(core::ResourceName(resource));
     ASSERT_NE(v1::ResourceLimits::descriptor()->FindFieldByName(name), nullptr) << name;
     const core::Limits limits = FromWire(WithField(name, 4096 * (index + 1)));
-    for (size_t other = 0; other < core::kResourceCount; ++other) {
+    for (size_t other = 0; other < core::kLimitedResourceCount; ++other) {
       EXPECT_EQ(limits[static_cast<Resource>(other)], other == index ? 4096 * (index + 1) : 0) << name;
     }
   }
-  // Every resource, and the rate.
-  EXPECT_EQ(v1::ResourceLimits::descriptor()->field_count(), static_cast<int>(core::kResourceCount) + 1);
+  // Those, and the rate.
+  EXPECT_EQ(v1::ResourceLimits::descriptor()->field_count(), static_cast<int>(core::kLimitedResourceCount) + 1);
 }
 
 TEST(LimitsWire, LimitsSurviveTheWayThereAndBack) {
@@ -54,7 +54,7 @@ TEST(LimitsWire, TheRateIsACallsASecondAndNoResource) {
   EXPECT_EQ(RateFromWire(wire).per_second, 300u);
   EXPECT_EQ(RateFromWire(wire).burst, 0u);
   const core::Limits limits = FromWire(wire);
-  for (size_t index = 0; index < core::kResourceCount; ++index) {
+  for (size_t index = 0; index < core::kLimitedResourceCount; ++index) {
     EXPECT_EQ(limits[static_cast<Resource>(index)], 0u);
   }
 }
@@ -74,7 +74,7 @@ TEST(LimitsWire, BytesThatAreNoWholePagesAreRefused) {
 }
 
 TEST(LimitsWire, NumbersThatOnlyFitUnsignedAreRefused) {
-  for (size_t index = 0; index < core::kResourceCount; ++index) {
+  for (size_t index = 0; index < core::kLimitedResourceCount; ++index) {
     const std::string name(core::ResourceName(static_cast<Resource>(index)));
     EXPECT_TRUE(IsRefusedAt(CheckLimits(WithField(name, uint64_t{1} << 63), "limits"), "limits." + name));
     EXPECT_TRUE(IsRefusedAt(CheckLimits(WithField(name, UINT64_MAX), "limits"), "limits." + name));

@@ -79,7 +79,7 @@ TEST_F(PolicyExample, LimitsGuestsInEverything) {
   EXPECT_EQ(guests.name, "guests");
   EXPECT_EQ(guests.sharing, core::Sharing::kEachUid);
   EXPECT_THAT(guests.matches, IsEmpty());
-  for (size_t index = 0; index < core::kResourceCount; ++index) {
+  for (size_t index = 0; index < core::kLimitedResourceCount; ++index) {
     const auto resource = static_cast<Resource>(index);
     EXPECT_NE(guests.limits.tenant[resource], 0u) << core::ResourceName(resource);
   }

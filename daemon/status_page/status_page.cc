@@ -17,12 +17,13 @@ int64_t Milliseconds(WallTime time) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
 }
 
-// Every resource with a limit, and those that the page always shows.
+// Every resource with a limit, and those that the page shows without one.
 Json Quotas(const core::Ledger& ledger) {
   Json quotas = Json::array();
   for (size_t index = 0; index < core::kResourceCount; ++index) {
     const auto resource = static_cast<Resource>(index);
-    const bool always = resource == Resource::kPinnedBytes || resource == Resource::kSessions;
+    const bool always = resource == Resource::kPinnedBytes || resource == Resource::kSessions ||
+                        (resource == Resource::kLingeringBytes && ledger.used(resource) != 0);
     if (always || ledger.limit(resource) != 0) {
       quotas.push_back({{"resource", core::ResourceName(resource)},
                         {"used", ledger.used(resource)},

@@ -34,6 +34,7 @@ constexpr ErrorReason kQuotaReasons[] = {
     ErrorReason::QUOTA_WINDOWS,
     ErrorReason::QUOTA_POSTED_PAGES,
     ErrorReason::QUOTA_REGISTERED_BYTES,
+    ErrorReason::QUOTA_MEMORY_BYTES,
 };
 static_assert(std::size(kQuotaReasons) == core::kResourceCount);
 
