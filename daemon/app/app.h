@@ -92,6 +92,7 @@ class App final : public service::ProcessControl {
   absl::Status StartPages();
   void StartProbes();
   absl::Status BuildFrontDoor();
+  absl::Status NarrowSandbox() const;
   // Returns false if a session or a probe did not end within the drain timeout.
   bool EndSessionsAndProbes();
 

@@ -161,6 +161,7 @@ void ReadTrust(Config& config, FlagReader& reader) {
   config.sandbox.filter = known.value_or(sandbox::SystemCallFilter::kEnforce);
   // Cards count pinned memory against the limit of the daemon's process; only this capability lifts it.
   config.sandbox.keep_ipc_lock = config.provider == "verbs";
+  config.sandbox.looks_for_cards = config.provider == "verbs";
 }
 
 void ReadLimits(Config& config, FlagReader& reader) {

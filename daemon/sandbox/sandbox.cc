@@ -31,6 +31,10 @@ absl::Status RequireOneThread() {
                                                                  "their privileges"));
 }
 
+OtherCalls Treatment(SystemCallFilter filter) {
+  return filter == SystemCallFilter::kLog ? OtherCalls::kAreLogged : OtherCalls::kKillTheProcess;
+}
+
 }  // namespace
 
 std::optional<SystemCallFilter> SystemCallFilterFromName(std::string_view name) {
@@ -51,15 +55,13 @@ absl::Status EnterSandbox(const SandboxOptions& options) {
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
     return FailedStep("cannot set no_new_privs", errno);
   }
-  switch (options.filter) {
-    case SystemCallFilter::kEnforce:
-      return LoadSystemCallFilter(OtherCalls::kKillTheProcess);
-    case SystemCallFilter::kLog:
-      return LoadSystemCallFilter(OtherCalls::kAreLogged);
-    case SystemCallFilter::kOff:
-      break;
-  }
-  return absl::OkStatus();
+  return options.filter == SystemCallFilter::kOff ? absl::OkStatus() : LoadSystemCallFilter(Treatment(options.filter));
+}
+
+absl::Status NarrowSandbox(const SandboxOptions& options) {
+  return options.filter == SystemCallFilter::kOff
+             ? absl::OkStatus()
+             : LoadServingFilter(Treatment(options.filter), options.looks_for_cards);
 }
 
 }  // namespace rnicd::sandbox

@@ -25,16 +25,23 @@ struct SandboxOptions {
   // Keeps CAP_IPC_LOCK, which lifts the memlock limit on memory that a card pins, if the process has it.
   bool keep_ipc_lock = false;
   SystemCallFilter filter = SystemCallFilter::kEnforce;
+  // Lets a daemon that serves ask the kernel's netlink for cards, as libibverbs does each time that one is opened.
+  bool looks_for_cards = false;
 };
 
 // Drops privileges that this process will never need: all capabilities but CAP_IPC_LOCK, the ways to regain them, and
-// the system calls that are not on the list. Irreversible. Privileges that the process does not have need not be
-// dropped, so this also succeeds without root.
-// Threads: must be called once, while the process has one thread; threads started later inherit everything. A second
-// call ends the process, because the calls it makes are not on the list.
-// Errors:  kFailedPrecondition when there are other threads; kInternal with the step and its errno. The process is then
-// in a state in between and must end.
-// Source:  capabilities(7), seccomp(2), PR_SET_NO_NEW_PRIVS of prctl(2).
+// the system calls that are not on the list. Irreversible. Privileges that the process does not have need
+// not be dropped, so this also succeeds without root. Threads: must be called once, while the process has one thread;
+// threads started later inherit everything. A second call ends the process, because the calls it makes are not on the
+// list. Errors:  kFailedPrecondition when there are other threads; kInternal with the step and its errno. The process
+// is then in a state in between and must end. Source:  capabilities(7), seccomp(2), PR_SET_NO_NEW_PRIVS of prctl(2).
 absl::Status EnterSandbox(const SandboxOptions& options);
+
+// Takes away the system calls that only the start needs, and uses of others that the daemon never has: new sockets,
+// addresses to send to, code, files that run as another user (serving.h). Irreversible.
+// Threads: must be called once, after EnterSandbox with the same options, from any thread; it holds for all.
+// Errors:  kInternal with the step and its errno. The process must then end.
+// Source:  seccomp(2).
+absl::Status NarrowSandbox(const SandboxOptions& options);
 
 }  // namespace rnicd::sandbox

@@ -93,6 +93,24 @@ inline void EnterOrExit(const SandboxOptions& options, int pipe) {
   }
 }
 
+// Enters, and narrows as a daemon does that serves.
+inline void ServeOrExit(const SandboxOptions& options, int pipe) {
+  EnterOrExit(options, pipe);
+  const absl::Status narrowed = NarrowSandbox(options);
+  if (!narrowed.ok()) {
+    WriteText(pipe, std::string(narrowed.message()));
+    _exit(kDidNotEnter);
+  }
+}
+
+inline ChildEnd WhenServing(const SandboxOptions& options, const std::function<int(int)>& work) {
+  return Child([&](int pipe) {
+           ServeOrExit(options, pipe);
+           return work(pipe);
+         })
+      .End();
+}
+
 inline ChildEnd InSandbox(const SandboxOptions& options, const std::function<int(int)>& work) {
   return Child([&](int pipe) {
            EnterOrExit(options, pipe);

@@ -59,6 +59,7 @@ class LeastPrivilege : public testing::Test {
     daemon_ = *std::move(started);
     // Use the daemon once, so that its serving threads exist.
     ASSERT_NO_FATAL_FAILURE(AdminStatus(*daemon_));
+    ASSERT_TRUE(daemon_->process().errors().WaitFor("ready", kTimeout)) << daemon_->log();
     threads_ = ThreadsOf(*daemon_);
     ASSERT_GT(threads_.size(), 2u);
   }
@@ -90,8 +91,9 @@ class LeastPrivilege : public testing::Test {
     return ProviderUnderTest() == "verbs" ? Set(Own(), "CapPrm") & kIpcLock : 0;
   }
 
- private:
   std::unique_ptr<DaemonProcess> daemon_;
+
+ private:
   std::vector<ThreadStatus> threads_;
 };
 
@@ -105,6 +107,13 @@ TEST_F(LeastPrivilege, EveryThreadIsFilteredAndGainsNothing) {
   ExpectInAllThreads("NoNewPrivs", "1");
   // 2 is SECCOMP_MODE_FILTER.
   ExpectInAllThreads("Seccomp", "2");
+}
+
+// The second filter is loaded when everything is open, for threads that the start has made, too.
+TEST_F(LeastPrivilege, EveryThreadOfADaemonThatServesHasBothFilters) {
+  ASSERT_NO_FATAL_FAILURE(Start({.flags = {kMetricsOnFreePort}}));
+  const int own = Own().contains("Seccomp_filters") ? std::stoi(Own().at("Seccomp_filters")) : 0;
+  ExpectInAllThreads("Seccomp_filters", std::to_string(own + 2));
 }
 
 TEST_F(LeastPrivilege, TheFilterThatOnlyLogsIsAFilterToo) {
