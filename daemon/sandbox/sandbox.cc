@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "daemon/sandbox/capabilities.h"
+#include "daemon/sandbox/dumps.h"
 #include "daemon/sandbox/failed_step.h"
 #include "daemon/sandbox/system_call_filter.h"
 
@@ -51,6 +52,7 @@ std::optional<SystemCallFilter> SystemCallFilterFromName(std::string_view name) 
 absl::Status EnterSandbox(const SandboxOptions& options) {
   RNICD_RETURN_IF_ERROR(RequireOneThread());
   RNICD_RETURN_IF_ERROR(DropCapabilities(options.keep_ipc_lock));
+  RNICD_RETURN_IF_ERROR(ForbidDumps());
   // Also required to load a filter without capabilities.
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
     return FailedStep("cannot set no_new_privs", errno);

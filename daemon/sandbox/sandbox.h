@@ -29,8 +29,8 @@ struct SandboxOptions {
   bool looks_for_cards = false;
 };
 
-// Drops privileges that this process will never need: all capabilities but CAP_IPC_LOCK, the ways to regain them, and
-// the system calls that are not on the list. Irreversible. Privileges that the process does not have need
+// Drops privileges that this process will never need: all capabilities but CAP_IPC_LOCK, the ways to regain them, core
+// dumps, and the system calls that are not on the list. Irreversible. Privileges that the process does not have need
 // not be dropped, so this also succeeds without root. Threads: must be called once, while the process has one thread;
 // threads started later inherit everything. A second call ends the process, because the calls it makes are not on the
 // list. Errors:  kFailedPrecondition when there are other threads; kInternal with the step and its errno. The process

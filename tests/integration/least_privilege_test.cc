@@ -1,4 +1,6 @@
 // The privileges that the daemon dropped at start: read from the kernel, for every thread, while it serves.
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -114,6 +116,20 @@ TEST_F(LeastPrivilege, EveryThreadOfADaemonThatServesHasBothFilters) {
   ASSERT_NO_FATAL_FAILURE(Start({.flags = {kMetricsOnFreePort}}));
   const int own = Own().contains("Seccomp_filters") ? std::stoi(Own().at("Seccomp_filters")) : 0;
   ExpectInAllThreads("Seccomp_filters", std::to_string(own + 2));
+}
+
+TEST_F(LeastPrivilege, NoMemoryGetsIntoACoreDump) {
+  ASSERT_NO_FATAL_FAILURE(Start({.flags = {"--provider=soft"}, .uid = WorkloadUid()}));
+  const std::string proc = "/proc/" + std::to_string(daemon_->process().pid());
+  std::ifstream limits(proc + "/limits");
+  std::string line;
+  while (std::getline(limits, line) && !line.starts_with("Max core file size")) {
+  }
+  EXPECT_NE(line.find(" 0 "), std::string::npos) << line;
+  // The kernel gives what belongs to a process that cannot be dumped to root.
+  struct stat facts = {};
+  ASSERT_EQ(stat((proc + "/environ").c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_uid, 0u);
 }
 
 TEST_F(LeastPrivilege, TheFilterThatOnlyLogsIsAFilterToo) {
