@@ -69,7 +69,7 @@ App::App(Config config) : config_(std::move(config)), logger_(config_.log) {}
 
 App::~App() = default;
 
-absl::Status App::Start() {
+absl::Status App::Start(const sandbox::Confinement& confinement) {
   Step(1, "check that every method has its row");
   RNICD_RETURN_IF_ERROR(gate::CheckMethodTable());
 
@@ -109,7 +109,8 @@ absl::Status App::Start() {
                          {"provider", config_.provider},
                          {"socket_dir", config_.socket_dir},
                          {"admin_socket_dir", config_.admin_socket_dir},
-                         {"metrics_address", metrics_address()}});
+                         {"metrics_address", metrics_address()},
+                         {"landlock", confinement.landlock_version}});
   return absl::OkStatus();
 }
 

@@ -49,7 +49,7 @@ std::optional<SystemCallFilter> SystemCallFilterFromName(std::string_view name) 
   return std::nullopt;
 }
 
-absl::Status EnterSandbox(const SandboxOptions& options) {
+absl::StatusOr<Confinement> EnterSandbox(const SandboxOptions& options) {
   RNICD_RETURN_IF_ERROR(RequireOneThread());
   RNICD_RETURN_IF_ERROR(DropCapabilities(options.keep_ipc_lock));
   RNICD_RETURN_IF_ERROR(ForbidDumps());
@@ -57,7 +57,14 @@ absl::Status EnterSandbox(const SandboxOptions& options) {
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
     return FailedStep("cannot set no_new_privs", errno);
   }
-  return options.filter == SystemCallFilter::kOff ? absl::OkStatus() : LoadSystemCallFilter(Treatment(options.filter));
+  Confinement confinement;
+  if (options.paths.has_value()) {
+    RNICD_ASSIGN_OR_RETURN(confinement.landlock_version, RestrictPaths(*options.paths));
+  }
+  if (options.filter != SystemCallFilter::kOff) {
+    RNICD_RETURN_IF_ERROR(LoadSystemCallFilter(Treatment(options.filter)));
+  }
+  return confinement;
 }
 
 absl::Status NarrowSandbox(const SandboxOptions& options) {

@@ -86,7 +86,7 @@ inline void WriteText(int pipe, const std::string& text) {
 
 // Enters with these options; on failure, writes the error and exits.
 inline void EnterOrExit(const SandboxOptions& options, int pipe) {
-  const absl::Status entered = EnterSandbox(options);
+  const absl::Status entered = EnterSandbox(options).status();
   if (!entered.ok()) {
     WriteText(pipe, std::string(entered.message()));
     _exit(kDidNotEnter);

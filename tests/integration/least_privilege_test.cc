@@ -12,8 +12,10 @@
 #include "tests/support/admin_client.h"
 #include "tests/support/daemon_process.h"
 #include "tests/support/expect.h"
+#include "tests/support/temp_dir.h"
 #include "tests/support/test_session.h"
 #include "tests/support/tested_provider.h"
+#include "tests/support/wait.h"
 
 namespace rnicd::test {
 namespace {
@@ -130,6 +132,46 @@ TEST_F(LeastPrivilege, NoMemoryGetsIntoACoreDump) {
   struct stat facts = {};
   ASSERT_EQ(stat((proc + "/environ").c_str(), &facts), 0);
   EXPECT_EQ(facts.st_uid, 0u);
+}
+
+// Whether a daemon with this policy file reads another one that replaces it by a link into another folder.
+bool ReloadsFromAnotherFolder(const std::vector<std::string>& flags, bool& restricted) {
+  const TempDir folders;
+  const std::string policy = folders.path() + "/policy/file";
+  const std::string other = folders.path() + "/other/file";
+  for (const std::string& file : {policy, other}) {
+    std::filesystem::create_directory(std::filesystem::path(file).parent_path());
+    std::ofstream(file) << "tenant { name: \"all\" }\ndefault_tenant: \"all\"\n";
+    std::filesystem::permissions(file, std::filesystem::perms(0644));
+  }
+  DaemonOptions options{.flags = flags};
+  options.flags.push_back("--policy_file=" + policy);
+  const auto daemon = DaemonProcess::Start(options);
+  EXPECT_TRUE(daemon.ok()) << daemon.status();
+  if (!daemon.ok()) {
+    return false;
+  }
+  EXPECT_TRUE((*daemon)->process().errors().WaitFor("ready", kTimeout));
+  restricted = (*daemon)->log().find("landlock=0") == std::string::npos;
+  std::filesystem::remove(policy);
+  std::filesystem::create_symlink(other, policy);
+  (*daemon)->process().Signal(SIGHUP);
+  Eventually([&] { return (*daemon)->log().find("policy ") != std::string::npos; });
+  const bool reloaded = (*daemon)->log().find("policy in force") != std::string::npos;
+  EXPECT_TRUE((*daemon)->Stop().ok());
+  return reloaded;
+}
+
+TEST_F(LeastPrivilege, ThePolicyIsReadInItsFolderOnly) {
+  bool restricted = false;
+  const bool reloaded = ReloadsFromAnotherFolder({}, restricted);
+  EXPECT_NE(reloaded, restricted);
+}
+
+TEST_F(LeastPrivilege, PathsAreNotRestrictedOnRequest) {
+  bool restricted = true;
+  EXPECT_TRUE(ReloadsFromAnotherFolder({"--restrict_paths=false"}, restricted));
+  EXPECT_FALSE(restricted);
 }
 
 TEST_F(LeastPrivilege, TheFilterThatOnlyLogsIsAFilterToo) {
