@@ -90,6 +90,12 @@ class LinuxOsImplementation final : public Os {
     if (address == MAP_FAILED) {
       return ErrnoStatus("mmap", errno);
     }
+    // Bytes of clients, which must not get into a file. Fails for no mapping of this kind.
+    if (madvise(address, size, MADV_DONTDUMP) != 0) {
+      const int error = errno;
+      munmap(address, size);
+      return ErrnoStatus("madvise(MADV_DONTDUMP)", error);
+    }
     return std::span(static_cast<std::byte*>(address), size);
   }
 

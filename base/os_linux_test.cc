@@ -5,6 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <fstream>
+#include <sstream>
 #include <string>
 
 #include "base/os.h"
@@ -118,6 +121,33 @@ TEST(LinuxOs, APopulatedMappingIsSharedAndZero) {
   char back = 0;
   EXPECT_EQ(pread(file->get(), &back, 1, kPage), 1);
   EXPECT_EQ(back, 42);
+  EXPECT_TRUE(LinuxOs().Unmap(*mapping).ok());
+}
+
+// The line VmFlags of the mapping that begins there.
+std::string FlagsOf(const std::byte* address) {
+  std::ostringstream begin;
+  begin << std::hex << reinterpret_cast<uintptr_t>(address) << '-';
+  std::ifstream file("/proc/self/smaps");
+  std::string line;
+  while (std::getline(file, line) && !line.starts_with(begin.str())) {
+  }
+  while (std::getline(file, line) && !line.starts_with("VmFlags:")) {
+  }
+  return line + ' ';
+}
+
+TEST(LinuxOs, AMappingIsLeftOutOfCoreDumps) {
+  const auto file = LinuxOs().CreateMemoryFile(kSize, kPage);
+  const auto mapping = LinuxOs().Map(file->get(), kSize);
+  ASSERT_TRUE(mapping.ok());
+  EXPECT_NE(FlagsOf(mapping->data()).find(" dd "), std::string::npos) << FlagsOf(mapping->data());
+  // Cards whose registrations need consecutive addresses get a second mapping of the same pages.
+  void* const second = mremap(mapping->data(), 0, kSize, MREMAP_MAYMOVE);
+  ASSERT_NE(second, MAP_FAILED);
+  const std::string flags = FlagsOf(static_cast<const std::byte*>(second));
+  EXPECT_NE(flags.find(" dd "), std::string::npos) << flags;
+  EXPECT_EQ(munmap(second, kSize), 0);
   EXPECT_TRUE(LinuxOs().Unmap(*mapping).ok());
 }
 

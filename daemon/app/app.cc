@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/os.h"
+#include "base/secret.h"
 #include "base/status.h"
 #include "daemon/app/observers.h"
 #include "daemon/app/pages.h"
@@ -24,6 +25,7 @@
 #include "daemon/health/prober.h"
 #include "daemon/metrics/metrics.h"
 #include "daemon/policy/policy_file.h"
+#include "daemon/sandbox/sandbox.h"
 #include "daemon/server/rpc_connection_server.h"
 #include "daemon/service/methods.h"
 #include "daemon/transport/front_door.h"
@@ -67,7 +69,7 @@ App::App(Config config) : config_(std::move(config)), logger_(config_.log) {}
 
 App::~App() = default;
 
-absl::Status App::Start() {
+absl::Status App::Start(const sandbox::Confinement& confinement) {
   Step(1, "check that every method has its row");
   RNICD_RETURN_IF_ERROR(gate::CheckMethodTable());
 
@@ -100,11 +102,15 @@ absl::Status App::Start() {
 
   Step(10, "open the front door");
   RNICD_RETURN_IF_ERROR(front_door_->Start(*workload_directory_, *operator_directory_));
+
+  Step(11, "give up what only the start needs");
+  RNICD_RETURN_IF_ERROR(NarrowSandbox());
   logger_.Info("ready", {{"version", version()},
                          {"provider", config_.provider},
                          {"socket_dir", config_.socket_dir},
                          {"admin_socket_dir", config_.admin_socket_dir},
-                         {"metrics_address", metrics_address()}});
+                         {"metrics_address", metrics_address()},
+                         {"landlock", confinement.landlock_version}});
   return absl::OkStatus();
 }
 
@@ -159,6 +165,12 @@ absl::Status App::StartCore(core::Policy policy) {
                                                   .started = clock_.Now()});
   registry_ = std::make_unique<core::SessionRegistry>(*node_);
   return absl::OkStatus();
+}
+
+// The library of digests reads its settings, which may load more of it, when it is first used.
+absl::Status App::NarrowSandbox() const {
+  (void)SecretDigest::Of("");
+  return sandbox::NarrowSandbox(config_.sandbox);
 }
 
 absl::Status App::StartPages() {

@@ -63,8 +63,9 @@ class App final : public service::ProcessControl {
   explicit App(Config config);
   ~App() override;
 
-  // Returns when the daemon serves. Errors: the part that could not be started, with its path or address.
-  absl::Status Start();
+  // Returns when the daemon serves; `confinement` is for the log. Errors: the part that could not be started, with its
+  // path or address.
+  absl::Status Start(const sandbox::Confinement& confinement);
   // Ends all sessions and connections. Returns false if some were not reclaimed within the drain timeout.
   bool Stop();
 
@@ -92,6 +93,7 @@ class App final : public service::ProcessControl {
   absl::Status StartPages();
   void StartProbes();
   absl::Status BuildFrontDoor();
+  absl::Status NarrowSandbox() const;
   // Returns false if a session or a probe did not end within the drain timeout.
   bool EndSessionsAndProbes();
 

@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <filesystem>
 #include <optional>
+#include <system_error>
 
 #include "absl/flags/flag.h"
 #include "absl/strings/str_cat.h"
@@ -33,6 +35,9 @@ ABSL_FLAG(
     std::string, system_call_filter, "enforce",
     "what happens at a system call that the daemon has no use for: enforce (the kernel ends the daemon), log (the "
     "kernel logs it) or off");
+ABSL_FLAG(bool, restrict_paths, true,
+          "let the kernel (Landlock) keep the daemon to the files that it needs; not for drivers of cards outside of "
+          "/usr, /lib and /opt");
 ABSL_FLAG(std::string, log_level, "info", "debug, info, warning or error");
 ABSL_FLAG(std::string, log_format, "text", "text or json; lines go to stderr");
 ABSL_FLAG(int64_t, drain_timeout_ms, 5000, "how long SIGTERM waits for sessions to be taken back; 1 to 600000");
@@ -150,6 +155,31 @@ std::string ReadPath(const absl::Flag<std::string>& flag, FlagReader& reader) {
   return path;
 }
 
+// The folder and not the file: a policy is replaced by renaming another one, which Kubernetes does behind a link.
+void AddPolicyPaths(const std::string& policy_file, std::vector<std::string>& paths) {
+  const std::filesystem::path file(policy_file);
+  paths.push_back(file.parent_path().string());
+  std::error_code error;
+  const std::filesystem::path target = std::filesystem::canonical(file, error);
+  if (!error && target.parent_path() != file.parent_path()) {
+    paths.push_back(target.parent_path().string());
+  }
+}
+
+sandbox::PathRules PathsOf(const Config& config) {
+  sandbox::PathRules paths{.read = {}, .write = {config.socket_dir, config.admin_socket_dir}, .devices = {}};
+  if (!config.policy_file.empty()) {
+    AddPolicyPaths(config.policy_file, paths.read);
+  }
+  if (!config.audit_log.empty()) {
+    paths.write.push_back(std::filesystem::path(config.audit_log).parent_path().string());
+  }
+  if (config.provider == "verbs") {
+    paths.devices.emplace_back("/dev/infiniband");
+  }
+  return paths;
+}
+
 void ReadTrust(Config& config, FlagReader& reader) {
   config.policy_file = ReadPath(FLAGS_policy_file, reader);
   config.audit_log = ReadPath(FLAGS_audit_log, reader);
@@ -161,6 +191,10 @@ void ReadTrust(Config& config, FlagReader& reader) {
   config.sandbox.filter = known.value_or(sandbox::SystemCallFilter::kEnforce);
   // Cards count pinned memory against the limit of the daemon's process; only this capability lifts it.
   config.sandbox.keep_ipc_lock = config.provider == "verbs";
+  config.sandbox.looks_for_cards = config.provider == "verbs";
+  if (absl::GetFlag(FLAGS_restrict_paths)) {
+    config.sandbox.paths = PathsOf(config);
+  }
 }
 
 void ReadLimits(Config& config, FlagReader& reader) {

@@ -301,6 +301,26 @@ TEST_F(ConfigTest, EachEngineAndKindOfAddressHasItsWord) {
   }
 }
 
+TEST_F(ConfigTest, ThePathsOfTheSandboxAreThoseOfTheFlags) {
+  Set("socket_dir", "/run/r");
+  Set("audit_log", "/var/log/r/audit");
+  Set("policy_file", "/etc/r/policy");
+  Set("provider", "soft");
+  EXPECT_THAT(Errors(), IsEmpty());
+  ASSERT_TRUE(config_.sandbox.paths.has_value());
+  EXPECT_THAT(config_.sandbox.paths->read, ElementsAre("/etc/r"));
+  EXPECT_THAT(config_.sandbox.paths->write, ElementsAre("/run/r", "/run/r-admin", "/var/log/r"));
+  EXPECT_THAT(config_.sandbox.paths->devices, IsEmpty());
+  EXPECT_FALSE(config_.sandbox.looks_for_cards);
+  Set("provider", "verbs");
+  EXPECT_THAT(Errors(), IsEmpty());
+  EXPECT_THAT(config_.sandbox.paths->devices, ElementsAre("/dev/infiniband"));
+  EXPECT_TRUE(config_.sandbox.looks_for_cards);
+  Set("restrict_paths", "false");
+  EXPECT_THAT(Errors(), IsEmpty());
+  EXPECT_FALSE(config_.sandbox.paths.has_value());
+}
+
 TEST(ProviderRegistry, MakesWhatItKnows) {
   EXPECT_TRUE(IsKnownProvider("soft"));
   EXPECT_TRUE(IsKnownProvider("verbs"));

@@ -38,9 +38,9 @@ sigset_t BlockSignals() {
 
 int Run(rnicd::app::Config config) {
   const sigset_t signals = BlockSignals();
-  const absl::Status confined = rnicd::sandbox::EnterSandbox(config.sandbox);
+  const auto confined = rnicd::sandbox::EnterSandbox(config.sandbox);
   rnicd::app::App app(std::move(config));
-  const absl::Status started = confined.ok() ? app.Start() : confined;
+  const absl::Status started = confined.ok() ? app.Start(*confined) : confined.status();
   if (!started.ok()) {
     app.logger().Error("could not start", {{"error", std::string(started.message())}});
     return kCouldNotRun;

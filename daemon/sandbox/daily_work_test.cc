@@ -1,4 +1,4 @@
-// The daemon's normal operations still work in the sandbox.
+// The daemon's normal operations still work in the sandbox: those of its start before it serves, the others then too.
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -30,10 +30,16 @@
 namespace rnicd::sandbox {
 namespace {
 
-// Expects that the child exits with 0, which it does when `work` returns true.
-void ExpectWorks(const std::function<bool()>& work) {
+// Each expects that the child exits with 0, which it does when `work` returns true.
+void ExpectWorksAtStart(const std::function<bool()>& work) {
   const ChildEnd end = InSandbox({}, [&](int) { return work() ? 0 : 1; });
   EXPECT_EQ(end.exit_code, 0) << end.output << " signal " << end.signal;
+}
+
+void ExpectWorks(const std::function<bool()>& work, const SandboxOptions& options = {}) {
+  ExpectWorksAtStart(work);
+  const ChildEnd end = WhenServing(options, [&](int) { return work() ? 0 : 1; });
+  EXPECT_EQ(end.exit_code, 0) << end.output << " when serving, signal " << end.signal;
 }
 
 TEST(DailyWork, ThreadsStartAllocateAndEnd) {
@@ -70,7 +76,7 @@ TEST(DailyWork, MemoryFilesAreMadeSealedMappedAndMovedTogether) {
 
 TEST(DailyWork, SocketsAppearInTheirDirectory) {
   const std::string folder = testing::TempDir() + "rnicd-sandbox-" + std::to_string(getpid());
-  ExpectWorks([&] {
+  ExpectWorksAtStart([&] {
     sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = {}};
     (folder + "/x.new").copy(address.sun_path, sizeof(address.sun_path) - 1);
     const UniqueFd listener(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
@@ -121,7 +127,7 @@ TEST(DailyWork, DescriptorsArriveAndAreWaitedFor) {
 }
 
 TEST(DailyWork, TheMetricsPageListensAndTheKernelIsAskedForCards) {
-  ExpectWorks([] {
+  ExpectWorksAtStart([] {
     const UniqueFd page(socket(AF_INET, SOCK_STREAM, 0));
     sockaddr_in loopback = {};
     loopback.sin_family = AF_INET;
@@ -132,9 +138,20 @@ TEST(DailyWork, TheMetricsPageListensAndTheKernelIsAskedForCards) {
   });
 }
 
+TEST(DailyWork, CardsAreLookedForWhenOneIsOpened) {
+  ExpectWorks(
+      [] {
+        sockaddr_nl kernel = {};
+        kernel.nl_family = AF_NETLINK;
+        const UniqueFd cards(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
+        return bind(cards.get(), reinterpret_cast<const sockaddr*>(&kernel), sizeof(kernel)) == 0;
+      },
+      {.looks_for_cards = true});
+}
+
 // libibverbs loads its drivers when cards are listed.
 TEST(DailyWork, LibrariesAreLoadedLate) {
-  ExpectWorks([] { return dlopen("libresolv.so.2", RTLD_NOW) != nullptr; });
+  ExpectWorksAtStart([] { return dlopen("libresolv.so.2", RTLD_NOW) != nullptr; });
 }
 
 TEST(DailyWork, FoldersAreCountedAndLimitsRaised) {
@@ -152,12 +169,46 @@ TEST(DailyWork, FoldersAreCountedAndLimitsRaised) {
   });
 }
 
+TEST(DailyWork, FilesAndFoldersAreMadeWithTheirModes) {
+  const std::string folder = testing::TempDir() + "rnicd-serving-" + std::to_string(getpid());
+  ExpectWorks([&] {
+    const std::string path = folder + "/file";
+    const bool made = mkdir(folder.c_str(), 0777) == 0 && chmod(folder.c_str(), 0755) == 0;
+    const UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    return made && fchmod(file.get(), 0640) == 0 && unlink(path.c_str()) == 0 &&
+           unlinkat(AT_FDCWD, folder.c_str(), AT_REMOVEDIR) == 0;
+  });
+}
+
+TEST(DailyWork, BytesAreSentToPeers) {
+  ExpectWorks([] {
+    int ends[2] = {-1, -1};
+    char byte = 'x';
+    iovec bytes = {.iov_base = &byte, .iov_len = 1};
+    msghdr message = {};
+    message.msg_iov = &bytes;
+    message.msg_iovlen = 1;
+    return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0 && send(ends[0], &byte, 1, 0) == 1 &&
+           sendmsg(ends[0], &message, MSG_NOSIGNAL) == 1 && recv(ends[1], &byte, 1, 0) == 1;
+  });
+}
+
+// The C library looks for its unwinder then, and finds the one that the daemon is linked with.
+TEST(DailyWork, AThreadThatEndsItselfIsUnwound) {
+  ExpectWorks([] {
+    pthread_t thread = {};
+    const auto end = [](void*) -> void* { pthread_exit(nullptr); };
+    return pthread_create(&thread, nullptr, end, nullptr) == 0 && pthread_join(thread, nullptr) == 0;
+  });
+}
+
 TEST(DailyWork, AnAbortIsAnAbort) {
-  const ChildEnd end = InSandbox({}, [](int) {
+  const auto abort = [](int) {
     std::abort();
     return 0;
-  });
-  EXPECT_EQ(end.signal, SIGABRT);
+  };
+  EXPECT_EQ(InSandbox({}, abort).signal, SIGABRT);
+  EXPECT_EQ(WhenServing({}, abort).signal, SIGABRT);
 }
 
 // True when the process waits in the kernel: field 3 of /proc/<pid>/stat.
@@ -172,7 +223,7 @@ bool Sleeps(pid_t pid) {
 // The kernel resumes a call interrupted by a stop with a system call of its own.
 TEST(DailyWork, AStoppedProcessGoesOn) {
   Child child([](int pipe) {
-    EnterOrExit({}, pipe);
+    ServeOrExit({}, pipe);
     WriteText(pipe, "waiting");
     return poll(nullptr, 0, 500);
   });

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "daemon/sandbox/capabilities.h"
+#include "daemon/sandbox/dumps.h"
 #include "daemon/sandbox/failed_step.h"
 #include "daemon/sandbox/system_call_filter.h"
 
@@ -31,6 +32,10 @@ absl::Status RequireOneThread() {
                                                                  "their privileges"));
 }
 
+OtherCalls Treatment(SystemCallFilter filter) {
+  return filter == SystemCallFilter::kLog ? OtherCalls::kAreLogged : OtherCalls::kKillTheProcess;
+}
+
 }  // namespace
 
 std::optional<SystemCallFilter> SystemCallFilterFromName(std::string_view name) {
@@ -44,22 +49,28 @@ std::optional<SystemCallFilter> SystemCallFilterFromName(std::string_view name) 
   return std::nullopt;
 }
 
-absl::Status EnterSandbox(const SandboxOptions& options) {
+absl::StatusOr<Confinement> EnterSandbox(const SandboxOptions& options) {
   RNICD_RETURN_IF_ERROR(RequireOneThread());
   RNICD_RETURN_IF_ERROR(DropCapabilities(options.keep_ipc_lock));
+  RNICD_RETURN_IF_ERROR(ForbidDumps());
   // Also required to load a filter without capabilities.
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
     return FailedStep("cannot set no_new_privs", errno);
   }
-  switch (options.filter) {
-    case SystemCallFilter::kEnforce:
-      return LoadSystemCallFilter(OtherCalls::kKillTheProcess);
-    case SystemCallFilter::kLog:
-      return LoadSystemCallFilter(OtherCalls::kAreLogged);
-    case SystemCallFilter::kOff:
-      break;
+  Confinement confinement;
+  if (options.paths.has_value()) {
+    RNICD_ASSIGN_OR_RETURN(confinement.landlock_version, RestrictPaths(*options.paths));
   }
-  return absl::OkStatus();
+  if (options.filter != SystemCallFilter::kOff) {
+    RNICD_RETURN_IF_ERROR(LoadSystemCallFilter(Treatment(options.filter)));
+  }
+  return confinement;
+}
+
+absl::Status NarrowSandbox(const SandboxOptions& options) {
+  return options.filter == SystemCallFilter::kOff
+             ? absl::OkStatus()
+             : LoadServingFilter(Treatment(options.filter), options.looks_for_cards);
 }
 
 }  // namespace rnicd::sandbox

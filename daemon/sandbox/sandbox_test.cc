@@ -164,7 +164,7 @@ TEST(Sandbox, ASecondThreadKeepsItOut) {
   const ChildEnd end = Child([](int pipe) {
                          std::thread other([] { pause(); });
                          other.detach();
-                         const absl::Status entered = EnterSandbox({});
+                         const absl::Status entered = EnterSandbox({}).status();
                          WriteText(pipe, std::string(entered.message()));
                          return entered.code() == absl::StatusCode::kFailedPrecondition ? 0 : 1;
                        }).End();

@@ -86,11 +86,29 @@ inline void WriteText(int pipe, const std::string& text) {
 
 // Enters with these options; on failure, writes the error and exits.
 inline void EnterOrExit(const SandboxOptions& options, int pipe) {
-  const absl::Status entered = EnterSandbox(options);
+  const absl::Status entered = EnterSandbox(options).status();
   if (!entered.ok()) {
     WriteText(pipe, std::string(entered.message()));
     _exit(kDidNotEnter);
   }
+}
+
+// Enters, and narrows as a daemon does that serves.
+inline void ServeOrExit(const SandboxOptions& options, int pipe) {
+  EnterOrExit(options, pipe);
+  const absl::Status narrowed = NarrowSandbox(options);
+  if (!narrowed.ok()) {
+    WriteText(pipe, std::string(narrowed.message()));
+    _exit(kDidNotEnter);
+  }
+}
+
+inline ChildEnd WhenServing(const SandboxOptions& options, const std::function<int(int)>& work) {
+  return Child([&](int pipe) {
+           ServeOrExit(options, pipe);
+           return work(pipe);
+         })
+      .End();
 }
 
 inline ChildEnd InSandbox(const SandboxOptions& options, const std::function<int(int)>& work) {

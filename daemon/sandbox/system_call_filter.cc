@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "daemon/sandbox/failed_step.h"
+#include "daemon/sandbox/serving.h"
 #include "daemon/sandbox/system_calls.h"
 
 namespace rnicd::sandbox {
@@ -33,7 +34,10 @@ absl::Status AddRule(const Filter& filter, uint32_t action, int number, const st
   std::vector<scmp_arg_cmp> compares;
   compares.reserve(conditions.size());
   for (const ArgumentBits& bits : conditions) {
-    compares.push_back({.arg = bits.index, .op = SCMP_CMP_MASKED_EQ, .datum_a = bits.mask, .datum_b = bits.value});
+    compares.push_back(
+        bits.differs
+            ? scmp_arg_cmp{.arg = bits.index, .op = SCMP_CMP_NE, .datum_a = bits.value, .datum_b = 0}
+            : scmp_arg_cmp{.arg = bits.index, .op = SCMP_CMP_MASKED_EQ, .datum_a = bits.mask, .datum_b = bits.value});
   }
   const int result = seccomp_rule_add_array(filter.get(), action, number, static_cast<unsigned>(compares.size()),
                                             compares.empty() ? nullptr : compares.data());
@@ -68,12 +72,23 @@ absl::Status AddRules(const Filter& filter) {
   return absl::OkStatus();
 }
 
+absl::Status AddServingRules(const Filter& filter, uint32_t action, bool looks_for_cards) {
+  for (const RefusedUse& use : RefusedWhenServing(looks_for_cards)) {
+    const uint32_t outcome = use.error_number == 0 ? action : SCMP_ACT_ERRNO(static_cast<unsigned>(use.error_number));
+    RNICD_RETURN_IF_ERROR(AddNamed(filter, outcome, use.call, use.conditions));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status SetAttributes(const Filter& filter, uint32_t action) {
   RNICD_RETURN_IF_ERROR(
       StatusOf(seccomp_attr_set(filter.get(), SCMP_FLTATR_ACT_BADARCH, action), "cannot refuse other architectures"));
   // Return the kernel's own errno instead of ECANCELED.
   RNICD_RETURN_IF_ERROR(
       StatusOf(seccomp_attr_set(filter.get(), SCMP_FLTATR_API_SYSRAWRC, 1), "cannot ask for the kernel's errors"));
+  // EnterSandbox has set no_new_privs, and the second filter could not set it.
+  RNICD_RETURN_IF_ERROR(
+      StatusOf(seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_NNP, 0), "cannot leave no_new_privs as it is"));
   // A search tree: some calls would otherwise pass three hundred comparisons.
   RNICD_RETURN_IF_ERROR(
       StatusOf(seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2), "cannot ask for a search tree"));
@@ -82,10 +97,12 @@ absl::Status SetAttributes(const Filter& filter, uint32_t action) {
   return StatusOf(seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_SSB, 1), "cannot leave speculation alone");
 }
 
+uint32_t ActionOf(OtherCalls calls) { return calls == OtherCalls::kAreLogged ? SCMP_ACT_LOG : SCMP_ACT_KILL_PROCESS; }
+
 }  // namespace
 
 absl::Status LoadSystemCallFilter(OtherCalls others) {
-  const uint32_t action = others == OtherCalls::kAreLogged ? SCMP_ACT_LOG : SCMP_ACT_KILL_PROCESS;
+  const uint32_t action = ActionOf(others);
   const Filter filter(seccomp_init(action));
   if (filter == nullptr) {
     return FailedStep("cannot begin a filter", ENOSYS);
@@ -93,6 +110,19 @@ absl::Status LoadSystemCallFilter(OtherCalls others) {
   RNICD_RETURN_IF_ERROR(SetAttributes(filter, action));
   RNICD_RETURN_IF_ERROR(AddRules(filter));
   return StatusOf(seccomp_load(filter.get()), "cannot load the filter");
+}
+
+absl::Status LoadServingFilter(OtherCalls refused, bool looks_for_cards) {
+  const uint32_t action = ActionOf(refused);
+  const Filter filter(seccomp_init(SCMP_ACT_ALLOW));
+  if (filter == nullptr) {
+    return FailedStep("cannot begin the second filter", ENOSYS);
+  }
+  RNICD_RETURN_IF_ERROR(SetAttributes(filter, action));
+  RNICD_RETURN_IF_ERROR(
+      StatusOf(seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_TSYNC, 1), "cannot ask for a filter of all threads"));
+  RNICD_RETURN_IF_ERROR(AddServingRules(filter, action, looks_for_cards));
+  return StatusOf(seccomp_load(filter.get()), "cannot load the second filter");
 }
 
 }  // namespace rnicd::sandbox

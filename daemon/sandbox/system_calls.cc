@@ -4,6 +4,7 @@
 #include <asm/termbits.h>
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <linux/seccomp.h>
 #include <linux/sockios.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include <sys/mman.h>
@@ -134,14 +135,6 @@ constexpr int kAllowedNumbers[] = {335, 336};
 constexpr std::array<int, 0> kAllowedNumbers = {};
 #endif
 
-// For an int, the kernel reads the lower half only.
-ArgumentBits Is(unsigned index, uint64_t value) {
-  constexpr uint64_t kIntMask = 0xffffffff;
-  return {.index = index, .mask = kIntMask, .value = value & kIntMask};
-}
-
-ArgumentBits Lacks(unsigned index, uint64_t bits) { return {.index = index, .mask = bits, .value = 0}; }
-
 // Adds a rule for each value that the argument may have.
 void Allow(std::vector<CallRule>& rules, const char* call, unsigned index, std::initializer_list<uint64_t> values) {
   for (const uint64_t value : values) {
@@ -196,6 +189,8 @@ std::vector<CallRule> AllowedByArguments(pid_t self) {
   // A card's commands, the number of its interface, the number of readable bytes, whether a stream is a terminal; no
   // call that injects input into a terminal.
   Allow(rules, "ioctl", 1, {RDMA_VERBS_IOCTL, SIOCGIFINDEX, FIONREAD, FIONBIO, TCGETS, TCGETS2, TIOCGWINSZ});
+  // The second filter, which only adds restrictions. No listener: it could answer for the calls of other threads.
+  rules.push_back({"seccomp", {Is(0, SECCOMP_SET_MODE_FILTER), Lacks(1, SECCOMP_FILTER_FLAG_NEW_LISTENER)}});
   // A call that a sanitizer needs unconditionally has no other rules.
   std::erase_if(rules, [](const CallRule& rule) { return AllowedWithAnyArguments(rule.call); });
   return rules;

@@ -17,12 +17,25 @@ struct CallGroup {
   std::span<const char* const> calls;
 };
 
-// An argument and the bits of it that must have this value.
+// An argument and the bits of it that must have this value; or, if `differs`, must not have it, and then the mask has
+// all bits, because the library compares so only as a whole.
 struct ArgumentBits {
   unsigned index;
   uint64_t mask;
   uint64_t value;
+  bool differs = false;
 };
+
+// For an int, the kernel reads the lower half only.
+constexpr ArgumentBits Is(unsigned index, uint64_t value) {
+  constexpr uint64_t kIntMask = 0xffffffff;
+  return {.index = index, .mask = kIntMask, .value = value & kIntMask};
+}
+constexpr ArgumentBits Lacks(unsigned index, uint64_t bits) { return {.index = index, .mask = bits, .value = 0}; }
+constexpr ArgumentBits Has(unsigned index, uint64_t bits) { return {.index = index, .mask = bits, .value = bits}; }
+constexpr ArgumentBits IsNotNull(unsigned index) {
+  return {.index = index, .mask = ~uint64_t{0}, .value = 0, .differs = true};
+}
 
 // A call that is allowed when all its conditions hold. Several rules for one call are alternatives.
 struct CallRule {

@@ -206,6 +206,10 @@ class Checker:
                     context.get("capabilities") == {"drop": ["ALL"]}
                 if not privileged and not tight:
                     self.report(f"{where}: it keeps capabilities or may get new ones")
+                # A privileged container has none, whatever the manifest says.
+                profile = context.get("seccompProfile", node.spec["securityContext"].get("seccompProfile"))
+                if not privileged and profile != {"type": "RuntimeDefault"}:
+                    self.report(f"{where}: the container engine does not filter its system calls")
             if "memory" in node.containers["rnicd"]["resources"].get("limits", {}):
                 self.report(f"{overlay}: a limit of memory ends the daemon when workloads use what they were promised")
 

@@ -156,6 +156,24 @@ class Security(Planted):
         self.edit(DAEMON_SET, "drop: [ALL]", "drop: [ALL]\n            privileged: true")
         self.assert_found("soft, rnicd: privileged", "check_containers_are_tight")
 
+    def test_of_a_container_that_may_get_privileges(self):
+        self.edit(DAEMON_SET, "allowPrivilegeEscalation: false", "allowPrivilegeEscalation: true")
+        self.assert_found("soft, rnicd: it keeps capabilities or may get new ones", "check_containers_are_tight")
+
+    def test_of_a_container_whose_files_are_writable(self):
+        self.edit(DAEMON_SET, "readOnlyRootFilesystem: true", "readOnlyRootFilesystem: false")
+        self.assert_found("soft, rnicd: its root file system is writable", "check_containers_are_tight")
+
+    def test_of_a_pod_whose_system_calls_are_not_filtered(self):
+        self.edit(DAEMON_SET, "          type: RuntimeDefault", "          type: Unconfined")
+        self.assert_found("verbs, device-plugin: the container engine does not filter", "check_containers_are_tight")
+
+    def test_of_a_container_whose_system_calls_are_not_filtered(self):
+        self.edit(DAEMON_SET, "            readOnlyRootFilesystem: true\n            #if soft",
+                  "            readOnlyRootFilesystem: true\n            seccompProfile: {type: Unconfined}\n"
+                  "            #if soft")
+        self.assert_found("soft, rnicd: the container engine does not filter", "check_containers_are_tight")
+
     def test_of_a_daemon_that_a_limit_would_kill(self):
         self.edit(DAEMON_SET, "              memory: 256Mi", "              memory: 256Mi\n            limits:\n"
                   "              memory: 512Mi")

@@ -1,4 +1,6 @@
 // The privileges that the daemon dropped at start: read from the kernel, for every thread, while it serves.
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -10,8 +12,10 @@
 #include "tests/support/admin_client.h"
 #include "tests/support/daemon_process.h"
 #include "tests/support/expect.h"
+#include "tests/support/temp_dir.h"
 #include "tests/support/test_session.h"
 #include "tests/support/tested_provider.h"
+#include "tests/support/wait.h"
 
 namespace rnicd::test {
 namespace {
@@ -59,6 +63,7 @@ class LeastPrivilege : public testing::Test {
     daemon_ = *std::move(started);
     // Use the daemon once, so that its serving threads exist.
     ASSERT_NO_FATAL_FAILURE(AdminStatus(*daemon_));
+    ASSERT_TRUE(daemon_->process().errors().WaitFor("ready", kTimeout)) << daemon_->log();
     threads_ = ThreadsOf(*daemon_);
     ASSERT_GT(threads_.size(), 2u);
   }
@@ -90,8 +95,9 @@ class LeastPrivilege : public testing::Test {
     return ProviderUnderTest() == "verbs" ? Set(Own(), "CapPrm") & kIpcLock : 0;
   }
 
- private:
   std::unique_ptr<DaemonProcess> daemon_;
+
+ private:
   std::vector<ThreadStatus> threads_;
 };
 
@@ -105,6 +111,67 @@ TEST_F(LeastPrivilege, EveryThreadIsFilteredAndGainsNothing) {
   ExpectInAllThreads("NoNewPrivs", "1");
   // 2 is SECCOMP_MODE_FILTER.
   ExpectInAllThreads("Seccomp", "2");
+}
+
+// The second filter is loaded when everything is open, for threads that the start has made, too.
+TEST_F(LeastPrivilege, EveryThreadOfADaemonThatServesHasBothFilters) {
+  ASSERT_NO_FATAL_FAILURE(Start({.flags = {kMetricsOnFreePort}}));
+  const int own = Own().contains("Seccomp_filters") ? std::stoi(Own().at("Seccomp_filters")) : 0;
+  ExpectInAllThreads("Seccomp_filters", std::to_string(own + 2));
+}
+
+TEST_F(LeastPrivilege, NoMemoryGetsIntoACoreDump) {
+  ASSERT_NO_FATAL_FAILURE(Start({.flags = {"--provider=soft"}, .uid = WorkloadUid()}));
+  const std::string proc = "/proc/" + std::to_string(daemon_->process().pid());
+  std::ifstream limits(proc + "/limits");
+  std::string line;
+  while (std::getline(limits, line) && !line.starts_with("Max core file size")) {
+  }
+  EXPECT_NE(line.find(" 0 "), std::string::npos) << line;
+  // The kernel gives what belongs to a process that cannot be dumped to root.
+  struct stat facts = {};
+  ASSERT_EQ(stat((proc + "/environ").c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_uid, 0u);
+}
+
+// Whether a daemon with this policy file reads another one that replaces it by a link into another folder.
+bool ReloadsFromAnotherFolder(const std::vector<std::string>& flags, bool& restricted) {
+  const TempDir folders;
+  const std::string policy = folders.path() + "/policy/file";
+  const std::string other = folders.path() + "/other/file";
+  for (const std::string& file : {policy, other}) {
+    std::filesystem::create_directory(std::filesystem::path(file).parent_path());
+    std::ofstream(file) << "tenant { name: \"all\" }\ndefault_tenant: \"all\"\n";
+    std::filesystem::permissions(file, std::filesystem::perms(0644));
+  }
+  DaemonOptions options{.flags = flags};
+  options.flags.push_back("--policy_file=" + policy);
+  const auto daemon = DaemonProcess::Start(options);
+  EXPECT_TRUE(daemon.ok()) << daemon.status();
+  if (!daemon.ok()) {
+    return false;
+  }
+  EXPECT_TRUE((*daemon)->process().errors().WaitFor("ready", kTimeout));
+  restricted = (*daemon)->log().find("landlock=0") == std::string::npos;
+  std::filesystem::remove(policy);
+  std::filesystem::create_symlink(other, policy);
+  (*daemon)->process().Signal(SIGHUP);
+  Eventually([&] { return (*daemon)->log().find("policy ") != std::string::npos; });
+  const bool reloaded = (*daemon)->log().find("policy in force") != std::string::npos;
+  EXPECT_TRUE((*daemon)->Stop().ok());
+  return reloaded;
+}
+
+TEST_F(LeastPrivilege, ThePolicyIsReadInItsFolderOnly) {
+  bool restricted = false;
+  const bool reloaded = ReloadsFromAnotherFolder({}, restricted);
+  EXPECT_NE(reloaded, restricted);
+}
+
+TEST_F(LeastPrivilege, PathsAreNotRestrictedOnRequest) {
+  bool restricted = true;
+  EXPECT_TRUE(ReloadsFromAnotherFolder({"--restrict_paths=false"}, restricted));
+  EXPECT_FALSE(restricted);
 }
 
 TEST_F(LeastPrivilege, TheFilterThatOnlyLogsIsAFilterToo) {
