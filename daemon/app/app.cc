@@ -118,7 +118,9 @@ absl::Status App::StartObservers() {
   metrics_ = std::make_unique<metrics::Metrics>(kMethodNames, version());
   std::vector<core::Observer*> observers = {metrics_.get(), &session_log_};
   if (!config_.audit_log.empty()) {
-    RNICD_ASSIGN_OR_RETURN(audit_, audit::AuditLog::Open({.path = config_.audit_log}, logger_));
+    RNICD_ASSIGN_OR_RETURN(
+        audit_, audit::AuditLog::Open({.path = config_.audit_log, .bytes_per_second = config_.audit_bytes_per_second},
+                                      clock_, logger_));
     observers.push_back(audit_.get());
   }
   if (config_.status_page && !config_.metrics_address.empty()) {
@@ -215,7 +217,7 @@ bool App::Stop() {
   if (!EndSessionsAndProbes()) {
     // Nothing is destroyed on this way out, so this must wait for the log's thread.
     if (audit_ != nullptr) {
-      audit_->WaitUntilWritten(clock_.Now() + kLastLines);
+      audit_->FlushUntil(clock_.Now() + kLastLines);
     }
     return false;
   }

@@ -32,6 +32,10 @@ ABSL_FLAG(std::string, policy_file, "",
 ABSL_FLAG(std::string, audit_log, "",
           "file that gets a JSON line for each decision; it may be renamed at any time; empty: none");
 ABSL_FLAG(
+    int64_t, audit_bytes_per_second, 65536,
+    "bytes of --audit_log that one pod or container, and outside of those one uid, may cause in a second, and as "
+    "many again for sessions; 64 seconds' worth may come at once; the rest is counted; 1024 or more; 0: no limit");
+ABSL_FLAG(
     std::string, system_call_filter, "enforce",
     "what happens at a system call that the daemon has no use for: enforce (the kernel ends the daemon), log (the "
     "kernel logs it) or off");
@@ -85,6 +89,9 @@ ABSL_FLAG(int64_t, max_posted_pages_per_session, 4194304,
           "pages that one session's posted requests and live fast registrations name; 0: no limit");
 namespace rnicd::app {
 namespace {
+
+// With less, the longest line would never fit.
+constexpr uint64_t kAuditBytesMin = 1024;
 
 uint64_t MachineMemoryBytes() {
   return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
@@ -183,6 +190,10 @@ sandbox::PathRules PathsOf(const Config& config) {
 void ReadTrust(Config& config, FlagReader& reader) {
   config.policy_file = ReadPath(FLAGS_policy_file, reader);
   config.audit_log = ReadPath(FLAGS_audit_log, reader);
+  config.audit_bytes_per_second = reader.Limit(FLAGS_audit_bytes_per_second);
+  if (config.audit_bytes_per_second != 0 && config.audit_bytes_per_second < kAuditBytesMin) {
+    reader.AddError("audit_bytes_per_second", absl::StrCat("must be 0 or at least ", kAuditBytesMin));
+  }
   const std::string filter = absl::GetFlag(FLAGS_system_call_filter);
   const std::optional<sandbox::SystemCallFilter> known = sandbox::SystemCallFilterFromName(filter);
   if (!known.has_value()) {

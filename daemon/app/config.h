@@ -31,6 +31,8 @@ struct Config {
   core::Limits uid_limits;
   // Path of the audit log; empty for none.
   std::string audit_log;
+  // Bytes of the audit log that each owner may cause; 0: no limit.
+  uint64_t audit_bytes_per_second = 0;
   sandbox::SandboxOptions sandbox;
   std::chrono::milliseconds drain_timeout{0};
   std::chrono::milliseconds ticket_lifetime{0};

@@ -26,6 +26,7 @@ ABSL_DECLARE_FLAG(int64_t, health_interval_ms);
 ABSL_DECLARE_FLAG(int64_t, health_timeout_ms);
 ABSL_DECLARE_FLAG(std::string, log_level);
 ABSL_DECLARE_FLAG(std::string, log_format);
+ABSL_DECLARE_FLAG(int64_t, audit_bytes_per_second);
 ABSL_DECLARE_FLAG(int64_t, max_pinned_bytes);
 ABSL_DECLARE_FLAG(int64_t, max_sessions_per_uid);
 ABSL_DECLARE_FLAG(int64_t, pending_threshold_bytes);
@@ -71,6 +72,17 @@ TEST_F(ConfigTest, TheDefaultsAreValid) {
   EXPECT_EQ(config_.limits.pending_threshold_bytes, uint64_t{16} << 20);
   EXPECT_GT(config_.limits.session[core::Resource::kPendingRequests], 0u);
   EXPECT_FALSE(config_.log.json);
+}
+
+TEST_F(ConfigTest, TheRateOfTheAuditLogHasRoomForALineOrIsNone) {
+  EXPECT_THAT(Errors(), IsEmpty());
+  EXPECT_EQ(config_.audit_bytes_per_second, 65536u);
+  for (const int64_t valid : {0, 1024}) {
+    absl::SetFlag(&FLAGS_audit_bytes_per_second, valid);
+    EXPECT_THAT(Errors(), IsEmpty()) << valid;
+  }
+  absl::SetFlag(&FLAGS_audit_bytes_per_second, 1023);
+  EXPECT_THAT(Errors(), ElementsAre("--audit_bytes_per_second: must be 0 or at least 1024"));
 }
 
 TEST_F(ConfigTest, ValuesArriveWhereTheyBelong) {

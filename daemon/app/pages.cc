@@ -23,6 +23,13 @@ std::string NodeName() {
   return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
+// `audit` may be null.
+metrics::AuditReading Reading(const audit::AuditLog* audit) {
+  return audit == nullptr
+             ? metrics::AuditReading()
+             : metrics::AuditReading{.lost = audit->lost(), .merged = audit->merged(), .left_out = audit->left_out()};
+}
+
 std::vector<metrics::AdapterReading> Readings(const health::Prober& prober) {
   std::vector<metrics::AdapterReading> readings;
   for (const health::AdapterHealth& adapter : prober.Read()) {
@@ -61,7 +68,7 @@ Pages::Pages(PageParts parts)
                .connections = parts_.connections,
                .adapters = [&prober = parts_.prober] { return Readings(prober); },
                .device_regions = [&prober = parts_.prober] { return prober.RegionsOfOthers(); },
-               .audit_lost = [audit = parts_.audit] { return audit != nullptr ? audit->lost() : 0; }} {}
+               .audit = [audit = parts_.audit] { return Reading(audit); }} {}
 
 metrics::Page Pages::Metrics() const {
   return {.content_type = kMetricsType, .body = parts_.metrics.Render(metrics::ReadState(sources_))};

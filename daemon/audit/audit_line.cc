@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <string_view>
 
 #include "base/error_reason.h"
@@ -96,6 +97,27 @@ void AddCaller(Json& json, const std::optional<core::Caller>& caller) {
   }
 }
 
+// The decisions that the line stands for.
+void AddTimes(Json& json, const char* key, const AuditLine& line) {
+  json[key] = line.times;
+  json["first"] = Rfc3339(line.first);
+  json["last"] = Rfc3339(line.last);
+}
+
+// Bytes that a byte of a text becomes in JSON, at most.
+constexpr size_t EscapedBytesMax(char character) {
+  if (character == '"' || character == '\\') {
+    return 2;
+  }
+  // Control characters and everything that is not ASCII become \uXXXX.
+  return character >= 0x20 && character < 0x7f ? 1 : 6;
+}
+
+size_t EscapedBytesMax(std::string_view text) {
+  return std::accumulate(text.begin(), text.end(), size_t{0},
+                         [](size_t sum, char character) { return sum + EscapedBytesMax(character); });
+}
+
 std::string Ended(const Json& json) {
   return json.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace) + "\n";
 }
@@ -122,10 +144,38 @@ AuditLine LineOf(const core::Decision& decision, WallTime time) {
   return line;
 }
 
+AuditLine LeftOutLine(const std::string& owner, uint64_t times, WallTime first, WallTime last) {
+  return {.time = last, .what = "audit.left_out", .times = times, .first = first, .last = last, .left_out_of = owner};
+}
+
+size_t BytesMax(const AuditLine& line) {
+  // Keys, numbers and times, which are the same for all lines but for those of few.
+  constexpr size_t kFrame = 352;
+  constexpr size_t kFigures = 96;
+  constexpr size_t kTimes = 96;
+  size_t bytes = kFrame + (line.error.limit == 0 ? 0 : kFigures) + (line.times == 0 ? 0 : kTimes);
+  for (const std::string_view text :
+       {std::string_view(line.what), std::string_view(line.error.field), std::string_view(line.tenant),
+        std::string_view(line.workload.namespace_name), std::string_view(line.workload.pod),
+        std::string_view(line.workload.container), std::string_view(line.devices), std::string_view(line.object),
+        std::string_view(line.note), std::string_view(line.left_out_of)}) {
+    bytes += EscapedBytesMax(text);
+  }
+  if (line.caller.has_value()) {
+    bytes += EscapedBytesMax(line.caller->container.pod_uid) + EscapedBytesMax(line.caller->container.id);
+  }
+  return bytes;
+}
+
 std::string Format(const AuditLine& line) {
   Json json;
   json["time"] = Rfc3339(line.time);
   json["what"] = line.what;
+  if (!line.left_out_of.empty()) {
+    json["owner"] = line.left_out_of;
+    AddTimes(json, "count", line);
+    return Ended(json);
+  }
   json["result"] = ResultOf(line);
   json["reason"] = ReasonOf(line);
   json["field"] = line.error.field;
@@ -145,6 +195,9 @@ std::string Format(const AuditLine& line) {
   json["session_id"] = line.session_id == 0 ? "" : std::to_string(line.session_id);
   json["object"] = line.object;
   json["note"] = line.note;
+  if (line.times != 0) {
+    AddTimes(json, "times", line);
+  }
   return Ended(json);
 }
 

@@ -188,5 +188,61 @@ TEST(AuditLine, LostLinesAreALineOfTheirOwn) {
   EXPECT_EQ(FormatLost(kTime, 42), "{\"time\":\"2026-03-01T00:00:00.007Z\",\"what\":\"audit.lost\",\"count\":42}\n");
 }
 
+TEST(AuditLine, ACountIsALineWithItsNumberAndTimes) {
+  AuditLine line = LineOf({.what = "x", .caller = &SomeCaller()}, kTime);
+  line.times = 7;
+  line.first = kTime - std::chrono::seconds(2);
+  line.last = kTime - std::chrono::seconds(1);
+  const Json json = Parse(Format(line));
+  EXPECT_EQ(json["time"], "2026-03-01T00:00:00.007Z");
+  EXPECT_EQ(json["times"], 7);
+  EXPECT_EQ(json["first"], "2026-02-28T23:59:58.007Z");
+  EXPECT_EQ(json["last"], "2026-02-28T23:59:59.007Z");
+  EXPECT_FALSE(Parse(FormatNow({.what = "x"})).contains("times"));
+}
+
+TEST(AuditLine, LeftOutLinesAreALineOfTheirOwn) {
+  EXPECT_EQ(Format(LeftOutLine("uid 5", 42, kTime, kTime)),
+            R"({"time":"2026-03-01T00:00:00.007Z","what":"audit.left_out","owner":"uid 5","count":42,)"
+            R"("first":"2026-03-01T00:00:00.007Z","last":"2026-03-01T00:00:00.007Z"})"
+            "\n");
+}
+
+// The longest value of everything that is no text, with texts of each kind of byte.
+TEST(AuditLine, BytesMaxIsNoLessThanTheLineAndLittleMore) {
+  constexpr uint64_t kMost = UINT64_MAX;
+  for (const std::string& text :
+       {std::string(), std::string(500, 'a'), std::string(500, '\1'), std::string(500, '\xff'), std::string(500, '"'),
+        std::string(500, '\x7f'), std::string("\xf0\x9f\x92\xa9")}) {
+    AuditLine line{.time = kTime,
+                   .what = text,
+                   .code = absl::StatusCode::kInvalidArgument,
+                   .error = {.reason = ErrorReason::MESSAGE_MALFORMED, .field = text},
+                   .tenant = text,
+                   .workload = {.namespace_name = text, .pod = text, .container = text},
+                   .devices = text,
+                   .object = text,
+                   .note = text};
+    const auto expect_close = [&line] {
+      const std::string formatted = Format(line);
+      EXPECT_GE(BytesMax(line), formatted.size()) << formatted.substr(0, 200);
+      EXPECT_LE(BytesMax(line), formatted.size() * 3 / 2 + 150) << formatted.substr(0, 200);
+    };
+    expect_close();
+    line.caller = core::Caller{.pid = INT32_MIN,
+                               .uid = UINT32_MAX,
+                               .gid = UINT32_MAX,
+                               .role = core::Role::kDevicePlugin,
+                               .container = {text, text}};
+    line.session_id = kMost;
+    line.error.limit = line.error.used = line.error.requested = kMost;
+    line.error.reason = ErrorReason::FLAGS_INCOMPLETE_REMOTE_WRITE;
+    line.times = kMost;
+    expect_close();
+    line.left_out_of = "container " + std::string(64, 'f');
+    EXPECT_GE(BytesMax(line), Format(line).size());
+  }
+}
+
 }  // namespace
 }  // namespace rnicd::audit

@@ -8,6 +8,7 @@
 
 #include "base/foreign_file_test.h"
 #include "daemon/audit/audit_fixture_test.h"
+#include "daemon/core/core_fixture_test.h"
 
 namespace rnicd::audit {
 namespace {
@@ -18,14 +19,18 @@ constexpr std::chrono::seconds kTimeout{20};
 
 class AuditLogTest : public ::testing::Test {
  protected:
-  std::unique_ptr<AuditLog> Open(size_t waiting_max = 16384) {
-    auto log = AuditLog::Open({.path = path_, .waiting_max = waiting_max}, logger_);
+  std::unique_ptr<AuditLog> Open(size_t waiting_max = 16384, uint64_t bytes_per_second = 0) {
+    auto log = AuditLog::Open({.path = path_, .waiting_max = waiting_max, .bytes_per_second = bytes_per_second}, clock_,
+                              logger_);
     EXPECT_TRUE(log.ok()) << log.status();
     return *std::move(log);
   }
   static void WriteAndWait(AuditLog& log, const std::string& note) {
     log.Write({.what = "x", .note = note});
     EXPECT_TRUE(log.WaitUntilWritten(std::chrono::steady_clock::now() + kTimeout));
+  }
+  core::Decision Refused() const {
+    return {.what = "x", .caller = &caller_, .status = MakeError(ErrorReason::OBJECT_NOT_FOUND, "mr_id")};
   }
   // Every line of the file, with a test failure for each that is not an audit line.
   static std::vector<Json> Lines(const std::string& path) {
@@ -48,11 +53,13 @@ class AuditLogTest : public ::testing::Test {
 
   const Folder folder_;
   const std::string path_ = folder_ / "audit.log";
+  const core::Caller caller_{.uid = 5};
+  core::ManualClock clock_;
   const log::Logger logger_{{.level = log::Level::kInfo}};
 };
 
 TEST_F(AuditLogTest, ALogThatCannotBeOpenedIsAnError) {
-  EXPECT_FALSE(AuditLog::Open({.path = folder_ / "none/audit.log"}, logger_).ok());
+  EXPECT_FALSE(AuditLog::Open({.path = folder_ / "none/audit.log"}, clock_, logger_).ok());
 }
 
 TEST_F(AuditLogTest, LinesComeInTheirOrder) {
@@ -229,10 +236,80 @@ TEST_F(AuditLogTest, WhatWasLostLastIsSaidAtTheEnd) {
 
 TEST_F(AuditLogTest, ALineSaysTheTimeOfItsDecision) {
   WallTime now(std::chrono::seconds(1));
-  auto log = AuditLog::Open({.path = path_, .now = [&now] { return now; }}, logger_);
+  auto log = AuditLog::Open({.path = path_, .now = [&now] { return now; }}, clock_, logger_);
   ASSERT_TRUE(log.ok());
   WriteAndWait(**log, "");
   EXPECT_EQ(Lines(path_).at(0).value("time", ""), "1970-01-01T00:00:01.000Z");
+}
+
+TEST_F(AuditLogTest, RepeatedRefusalsAreOneLine) {
+  const auto log = Open();
+  for (int count = 0; count < 100; ++count) {
+    log->Write(Refused());
+  }
+  ASSERT_TRUE(log->WaitUntilWritten(std::chrono::steady_clock::now() + kTimeout));
+  EXPECT_EQ(Lines(path_).size(), 1u);
+  EXPECT_EQ(log->merged(), 99u);
+  clock_.Advance(std::chrono::seconds(1));
+  EXPECT_TRUE(core::Eventually([&] { return Lines(path_).size() == 2; }));
+  EXPECT_EQ(Lines(path_).at(1).value("times", 0), 99);
+}
+
+TEST_F(AuditLogTest, TheEndTellsAllCounts) {
+  {
+    const auto log = Open();
+    for (int count = 0; count < 100; ++count) {
+      log->Write(Refused());
+    }
+  }
+  ASSERT_EQ(Lines(path_).size(), 2u);
+  EXPECT_EQ(Lines(path_).at(1).value("times", 0), 99);
+}
+
+TEST_F(AuditLogTest, AFlushTellsAllCounts) {
+  const auto log = Open();
+  log->Write(Refused());
+  log->Write(Refused());
+  EXPECT_TRUE(log->FlushUntil(std::chrono::steady_clock::now() + kTimeout));
+  EXPECT_EQ(Lines(path_).size(), 2u);
+}
+
+TEST_F(AuditLogTest, LinesAboveTheRateOfAnOwnerAreCounted) {
+  constexpr uint64_t kLines = 1000;
+  uint64_t left_out = 0;
+  {
+    const auto log = Open(16384, /*bytes_per_second=*/1024);
+    for (uint64_t line = 0; line < kLines; ++line) {
+      log->Write({.what = "x", .caller = &caller_});
+    }
+    left_out = log->left_out();
+    EXPECT_EQ(log->lost(), 0u);
+  }
+  const std::vector<Json> lines = Lines(path_);
+  EXPECT_GT(left_out, kLines / 2);
+  EXPECT_EQ(lines.size() - 1 + left_out, kLines);
+  EXPECT_EQ(lines.back().value("what", ""), "audit.left_out");
+  EXPECT_EQ(lines.back().value("count", uint64_t{0}), left_out);
+  EXPECT_LE(std::filesystem::file_size(path_), 64u * 1024 + 512);
+}
+
+// A count that is lost is lost with all that it stands for.
+TEST_F(AuditLogTest, ALostCountIsCountedInFull) {
+  testing::internal::CaptureStderr();
+  {
+    const auto log = Open();
+    WriteAndWait(*log, std::string(1000, 'b'));
+    log->Write(Refused());
+    ASSERT_TRUE(log->WaitUntilWritten(std::chrono::steady_clock::now() + kTimeout));
+    for (int count = 0; count < 9; ++count) {
+      log->Write(Refused());
+    }
+    const FullDisk full(std::filesystem::file_size(path_));
+    EXPECT_TRUE(log->FlushUntil(std::chrono::steady_clock::now() + kTimeout));
+    EXPECT_EQ(log->lost(), 9u);
+  }
+  testing::internal::GetCapturedStderr();
+  EXPECT_EQ(Notes(path_).back(), "lost 9");
 }
 
 }  // namespace

@@ -3,10 +3,14 @@
 #include <CivetServer.h>
 #include <arpa/inet.h>
 
+#include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <exception>
 #include <string_view>
 #include <utility>
+
+#include "base/clock.h"
 
 namespace rnicd::metrics {
 namespace {
@@ -37,11 +41,34 @@ std::string_view ReasonPhrase(int status) {
   }
 }
 
+// Threads that serve pages. A client without manners holds one for kRequestTimeout or kResponseTimeout, never longer.
+constexpr char kThreads[] = "16";
+// Time for the whole request, and for each wait until a client takes more of its response.
+constexpr char kRequestTimeoutMs[] = "2000";
+// Time for the whole response, whatever the client takes of it meanwhile.
+constexpr std::chrono::seconds kResponseTimeout{5};
+// Written at a time: the deadline is looked at in between.
+constexpr size_t kChunkBytes = 4096;
+
+void WriteBody(mg_connection* connection, std::string_view body) {
+  const SteadyClock clock;
+  const Instant deadline = clock.Now() + kResponseTimeout;
+  while (!body.empty() && clock.Now() < deadline) {
+    const size_t bytes = std::min(body.size(), kChunkBytes);
+    if (mg_write(connection, body.data(), bytes) != static_cast<int>(bytes)) {
+      return;
+    }
+    body.remove_prefix(bytes);
+  }
+}
+
 void Respond(mg_connection* connection, const Page& page, bool with_body) {
+  // Otherwise civetweb would read the body of the request, for as long as the client sends one.
+  mg_disable_connection_keep_alive(connection);
   mg_printf(connection, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n%s\r\n", page.status,
             ReasonPhrase(page.status).data(), page.content_type.c_str(), page.body.size(), kSafeHeaders);
   if (with_body) {
-    mg_write(connection, page.body.data(), page.body.size());
+    WriteBody(connection, page.body);
   }
 }
 
@@ -124,8 +151,8 @@ absl::StatusOr<std::unique_ptr<Exposer>> Exposer::Start(const std::string& addre
   if (!IsHostPort(address)) {
     return absl::InvalidArgumentError("not a host:port: " + address);
   }
-  const std::vector<std::string> options = {"listening_ports",    address, "num_threads", "4",
-                                            "request_timeout_ms", "5000"};
+  const std::vector<std::string> options = {"listening_ports",    address,           "num_threads",       kThreads,
+                                            "request_timeout_ms", kRequestTimeoutMs, "enable_keep_alive", "no"};
   std::unique_ptr<CivetServer> server;
   try {
     // civetweb reports a failed bind by an exception; rnicd's own code throws none.

@@ -37,7 +37,8 @@ struct Route {
 };
 
 // Serves the daemon's pages over plain HTTP; a path without a route is 404, any method but GET and HEAD 405.
-// Lifetime: the destructor waits for running requests. Threads: safe.
+// A connection carries one request, which must come within 2 seconds; its body is ignored. A response that its client
+// has not taken after 5 seconds is cut off. Lifetime: the destructor waits for running requests. Threads: safe.
 class Exposer {
  public:
   // `address`: host:port with a numeric IPv4 host; port 0 selects any free one. Errors: kUnavailable when the address

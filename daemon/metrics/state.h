@@ -22,6 +22,13 @@ struct AdapterReading {
   double probe_seconds = 0;
 };
 
+// Decisions that have no line of their own in the audit log.
+struct AuditReading {
+  uint64_t lost = 0;
+  uint64_t merged = 0;
+  uint64_t left_out = 0;
+};
+
 // Sources of the state. All outlive the metrics page; functions may be called from any thread.
 struct Sources {
   const core::Node& node;
@@ -30,8 +37,7 @@ struct Sources {
   std::function<std::vector<AdapterReading>()> adapters;
   // Number of registrations in the devices, without those of the daemon's own probes.
   std::function<uint64_t()> device_regions;
-  // Number of lines that the audit log lost.
-  std::function<uint64_t()> audit_lost;
+  std::function<AuditReading()> audit;
 };
 
 // Reads all values that come from the daemon's own tables, the kernel and the cards at a scrape, so that they cannot

@@ -59,7 +59,10 @@ void AddNode(const Sources& sources, Families& families) {
   families.Add(Metric::kConnections, static_cast<double>(sources.connections()));
   families.Add(Metric::kDraining, node.draining.load() ? 1 : 0);
   families.Add(Metric::kUptime, Seconds(node.clock.Now() - node.started));
-  families.Add(Metric::kAuditLost, static_cast<double>(sources.audit_lost()));
+  const AuditReading audit = sources.audit();
+  families.Add(Metric::kAuditLost, static_cast<double>(audit.lost));
+  families.Add(Metric::kAuditMerged, static_cast<double>(audit.merged));
+  families.Add(Metric::kAuditLeftOut, static_cast<double>(audit.left_out));
   AddProcess(families);
 }
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "daemon/core/owner.h"
 #include "daemon/gate/connection_context.h"
 #include "daemon/rpc/connection.h"
 #include "daemon/server/dispatcher.h"
@@ -55,7 +56,7 @@ std::unique_ptr<transport::ServedConnection> RpcConnectionServer::Serve(std::sha
   auto dispatcher = std::make_shared<Dispatcher>(methods_, gate::Gate(services_, context), limits_.message_bytes_max);
   rpc::Server& server = caller.role == core::Role::kWorkload ? *workloads_ : *operators_;
   auto connection = server.Serve(
-      {.socket = std::move(socket), .refuses_descriptors = refuses_descriptors, .owner = transport::OwnerOf(caller)},
+      {.socket = std::move(socket), .refuses_descriptors = refuses_descriptors, .owner = core::OwnerOf(caller)},
       std::move(dispatcher));
   return std::make_unique<RpcConnection>(std::move(context), std::move(connection));
 }

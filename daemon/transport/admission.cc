@@ -6,9 +6,9 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "daemon/core/observer.h"
+#include "daemon/core/owner.h"
 
 namespace rnicd::transport {
 namespace {
@@ -47,14 +47,6 @@ pid_t PidOf(int socket) {
 }
 
 }  // namespace
-
-std::string OwnerOf(const core::Caller& caller) {
-  if (!caller.container.pod_uid.empty()) {
-    return absl::StrCat("pod ", caller.container.pod_uid);
-  }
-  return caller.container.id.empty() ? absl::StrCat("uid ", caller.uid)
-                                     : absl::StrCat("container ", caller.container.id);
-}
 
 void ReportRefusal(core::Node& node, const log::Logger& logger, std::string_view reason, const core::Caller* caller,
                    const absl::Status& cause) {
@@ -102,7 +94,7 @@ std::optional<Visitor> Admission::Judge(Door door, std::shared_ptr<ClientSocket>
 }
 
 std::optional<Admission::Refusal> Admission::Check(Door door, ClientSocket& socket, core::Caller& caller) {
-  socket.SetOwner(OwnerOf(caller));
+  socket.SetOwner(core::OwnerOf(caller));
   if (door == Door::kOperator) {
     // An operator is admitted even when workloads have taken every place.
     const std::optional<core::Role> role = node_.tenants.RoleOf(caller, geteuid());

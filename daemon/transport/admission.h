@@ -25,10 +25,6 @@ namespace rnicd::transport {
 
 enum class Door : uint8_t { kWorkload, kOperator, kFd };
 
-// Names what a caller's connections count for: its pod, else its container, else its uid. Pods commonly run with the
-// same uid, and one of them must not use up what the others need.
-std::string OwnerOf(const core::Caller& caller);
-
 // Reports that a connection was refused. `caller` is null when it is unknown. `cause` adds detail to the reason, or is
 // OK.
 void ReportRefusal(core::Node& node, const log::Logger& logger, std::string_view reason, const core::Caller* caller,

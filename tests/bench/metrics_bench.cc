@@ -66,7 +66,7 @@ class Crowd {
             .connections = [] { return uint64_t{0}; },
             .adapters = [] { return std::vector<metrics::AdapterReading>(); },
             .device_regions = [] { return uint64_t{0}; },
-            .audit_lost = [] { return uint64_t{0}; }};
+            .audit = [] { return metrics::AuditReading(); }};
   }
 
  private:

@@ -11,15 +11,21 @@ namespace {
 const std::vector<std::string> kKeys = {"time",      "what", "result",    "reason",       "field",  "pid",
                                         "uid",       "gid",  "pod_uid",   "container_id", "role",   "tenant",
                                         "namespace", "pod",  "container", "session_id",   "object", "note"};
+const std::vector<std::string> kTimes = {"times", "first", "last"};
+const std::vector<std::string> kLeftOutKeys = {"time", "what", "owner", "count", "first", "last"};
 const std::vector<std::string> kFigures = {"limit", "used", "requested"};
 
 void ExpectTheKeys(const AuditLines::Json& line) {
-  std::vector<std::string> expected = kKeys;
+  const bool is_left_out = line.value("what", "") == "audit.left_out";
+  std::vector<std::string> expected = is_left_out ? kLeftOutKeys : kKeys;
   if (line.contains("limit")) {
     expected.insert(std::find(expected.begin(), expected.end(), "pid"), kFigures.begin(), kFigures.end());
   }
   if (line.contains("devices")) {
     expected.insert(std::find(expected.begin(), expected.end(), "session_id"), "devices");
+  }
+  if (line.contains("times")) {
+    expected.insert(expected.end(), kTimes.begin(), kTimes.end());
   }
   std::vector<std::string> keys;
   for (const auto& [key, value] : line.items()) {
@@ -68,6 +74,14 @@ AuditLines::Json AuditLines::Only(const Values& values) const {
   }
   ADD_FAILURE() << found.size() << " lines with" << wanted;
   return Json::object();
+}
+
+uint64_t AuditLines::Decisions(const Values& values) const {
+  uint64_t sum = 0;
+  for (const Json& line : Where(values)) {
+    sum += line.value("times", line.value("count", uint64_t{1}));
+  }
+  return sum;
 }
 
 std::vector<std::string> AuditLines::StoryOf(uint64_t session_id) const {

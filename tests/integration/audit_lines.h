@@ -22,6 +22,8 @@ class AuditLines {
   std::vector<Json> Where(const Values& values) const;
   // The only line that has these values; a test failure and an empty object if there is none or more than one.
   Json Only(const Values& values) const;
+  // Number of decisions that the lines with all of these values stand for.
+  uint64_t Decisions(const Values& values) const;
   // The calls of a session, in order: "MemoryService.CreateMr", followed by "!REASON" if refused.
   std::vector<std::string> StoryOf(uint64_t session_id) const;
 

@@ -1,12 +1,15 @@
 // The audit log of a running daemon: a line for every grant and refusal, and no secret in it or in any other log.
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <optional>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -29,6 +32,8 @@ using Json = AuditLines::Json;
 
 constexpr uint64_t kRegionsMax = 3;
 constexpr uint64_t kConnectionsMax = 64;
+constexpr uint64_t kLeastRate = 1024;
+constexpr std::chrono::milliseconds kFlood{3000};
 constexpr char kLabel[] = "a-label-is-the-clients";
 
 std::string ReadFile(const std::string& path) {
@@ -267,6 +272,65 @@ TEST_F(Audit, Property16ConnectionsThatAreTurnedAwayAreTold) {
   EXPECT_EQ(refused.front()["note"], "connection_limit_uid");
   EXPECT_EQ(refused.front()["pid"], getpid());
   EXPECT_EQ(refused.front()["uid"], geteuid());
+}
+
+// Calls as fast as one client can, until the time is over. Returns their number.
+template <typename Call>
+uint64_t Flood(std::chrono::milliseconds time, const Call& call) {
+  uint64_t calls = 0;
+  for (const auto end = std::chrono::steady_clock::now() + time; std::chrono::steady_clock::now() < end; ++calls) {
+    call(calls);
+  }
+  return calls;
+}
+
+TEST_F(Audit, Property16AFloodOfTheSameRefusalIsAFewLinesWithItsNumber) {
+  uint64_t calls = 0;
+  {
+    RawClient client(daemon().rpc_socket());
+    calls = Flood(kFlood, [&client](uint64_t) { client.Call(&SessionStub::GetSession, {}); });
+  }
+  StopDaemon();
+  const AuditLines lines(path());
+  EXPECT_GT(calls, 100u);
+  EXPECT_LE(lines.Where({{"what", "SessionService.GetSession"}}).size(), 4u);
+  EXPECT_EQ(lines.Decisions({{"what", "SessionService.GetSession"}, {"reason", "SESSION_REQUIRED"}}), calls);
+}
+
+// Calls of several kinds, refused and allowed, on several threads.
+TEST_F(Audit, Property16AFloodWritesNoMoreThanTheRateOfItsOwnerAndNoDecisionIsUncounted) {
+  StopDaemon();
+  std::filesystem::remove(path());
+  ASSERT_NO_FATAL_FAILURE(Start({"--audit_bytes_per_second=" + std::to_string(kLeastRate)}));
+  const auto began = std::chrono::steady_clock::now();
+  std::atomic<uint64_t> decisions{0};
+  std::vector<std::thread> attackers;
+  for (int attacker = 0; attacker < 4; ++attacker) {
+    attackers.emplace_back([this, &decisions] {
+      RawClient client(daemon().rpc_socket());
+      v1::OpenSessionRequest bad_grant;
+      bad_grant.set_grant("x");
+      decisions += 4 * Flood(kFlood, [&](uint64_t) {
+                     client.Call(&SessionStub::GetSession, {});
+                     client.Call(&SessionStub::OpenSession, bad_grant);
+                     client.Call(&SessionStub::OpenSession, {});
+                     client.Call(&SessionStub::CloseSession, {});
+                   });
+    });
+  }
+  for (std::thread& attacker : attackers) {
+    attacker.join();
+  }
+  StopDaemon();
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(std::chrono::steady_clock::now() - began).count();
+  const AuditLines lines(path());
+  // Each of these sessions has a line of its end, too.
+  const uint64_t ends = lines.Decisions({{"what", "session.end"}});
+  EXPECT_EQ(ends, decisions / 4);
+  EXPECT_EQ(lines.Decisions({}), decisions + ends);
+  // Its budget and that of sessions, and the last counts.
+  const uint64_t allowed = 2 * kLeastRate * (64 + static_cast<uint64_t>(seconds));
+  EXPECT_LE(std::filesystem::file_size(path()), allowed + 36 * 1024);
 }
 
 TEST_F(Audit, TheFileMayBeRotatedWhileTheDaemonRuns) {

@@ -94,6 +94,8 @@ TEST_F(MetricsPages, EveryPromisedMetricIsThereFromTheStart) {
                              "rnicd_tenants",
                              "rnicd_draining",
                              "rnicd_audit_lines_lost_total",
+                             "rnicd_audit_lines_merged_total",
+                             "rnicd_audit_lines_left_out_total",
                              "process_open_fds"}) {
     EXPECT_TRUE(page.Has(sample)) << sample;
   }
