@@ -25,6 +25,8 @@ struct NodeParts {
   Policy policy = OneTenantForEachUid(Limits{});
   std::chrono::milliseconds ticket_lifetime{30000};
   size_t most_named = kNamedTenants;
+  // Null: the kernel's.
+  FileWatch* watch = nullptr;
 };
 
 // A node wired as the daemon wires it, and its registry. For unit tests, fuzzers, the simulation and benchmarks: it
@@ -33,8 +35,8 @@ struct NodeParts {
 class WiredNode {
  public:
   explicit WiredNode(NodeParts parts)
-      : watch(*NewInotifyWatch()),
-        lingering(*watch),
+      : kernel_watch(*NewInotifyWatch()),
+        lingering(parts.watch == nullptr ? *kernel_watch : *parts.watch),
         alarms(parts.clock),
         tickets(parts.random, parts.clock, parts.ticket_lifetime),
         ledger(std::make_shared<Ledger>(parts.limits.node, nullptr)),
@@ -56,7 +58,7 @@ class WiredNode {
              .started = parts.clock.Now()},
         registry(node) {}
 
-  const std::unique_ptr<FileWatch> watch;
+  const std::unique_ptr<FileWatch> kernel_watch;
   LingeringMemory lingering;
   // Without its thread: RunDue runs what is due.
   Alarms alarms;

@@ -21,9 +21,12 @@ struct Exchange {
 // One owner with many processes gets one round-robin slot.
 void PostToWorker(core::Node& node, const std::shared_ptr<Exchange>& exchange) {
   node.workers.PostFor(std::hash<std::string>()(exchange->visitor.socket->owner()), [&node, exchange] {
-    const absl::StatusOr<UniqueFd> outcome =
+    absl::StatusOr<UniqueFd> outcome =
         core::ExchangeFd(node, exchange->visitor.peer.caller, exchange->ticket, std::move(exchange->file));
     SendFdReply(exchange->visitor.socket->get(), outcome);
+    // A quick client has released its memory already, and this descriptor was the last.
+    outcome = UniqueFd();
+    node.lingering.Sweep();
   });
 }
 

@@ -175,7 +175,7 @@ void CheckAttach(Faults& faults, const DrawnFile& drawn, Refusals& why) {
       faults.Strikes(Fault::kInspect, why) || !why.none()) {
     return;
   }
-  (void)(faults.Strikes(Fault::kMap, why) || faults.Strikes(Fault::kPopulate, why));
+  (void)faults.Strikes(Fault::kMap, why);
 }
 
 // A ticket presented on the fd socket, and why it must be refused.
@@ -322,7 +322,8 @@ Refusals ApplySeal(Scene& scene, const Client& client, Memory& memory) {
   }
   memory.seals_complete = memory.seals_complete || !scene.model.faults.Strikes(Fault::kAddSeals, why);
   memory.file->sealed = memory.file->sealed || memory.seals_complete;
-  if (memory.seals_complete && !scene.model.faults.Strikes(Fault::kPopulate, why)) {
+  if (memory.seals_complete && !scene.model.faults.Strikes(Fault::kInspect, why) &&
+      !scene.model.faults.Strikes(Fault::kPopulate, why)) {
     memory.state = Memory::State::kSealed;
   }
   return why;

@@ -131,6 +131,7 @@ World::World(const EpisodeOptions& options, uint64_t seed, Canary canary)
                  .reapers = reapers,
                  .limits = options.limits,
                  .policy = options.policy,
-                 .ticket_lifetime = options.ticket_lifetime}) {}
+                 .ticket_lifetime = options.ticket_lifetime,
+                 .watch = &forgetful_watch}) {}
 
 }  // namespace rnicd::simulation

@@ -11,6 +11,7 @@
 #include "provider/decorator/fault_injecting.h"
 #include "provider/soft/soft_provider.h"
 #include "tests/simulation/dice.h"
+#include "tests/simulation/forgetful_watch.h"
 #include "tests/simulation/manual.h"
 #include "tests/simulation/sealing_os.h"
 #include "tests/simulation/witness.h"
@@ -67,6 +68,7 @@ class Ground {
   ManualClock clock;
   Witness witness;
   SealingOs kernel;
+  ForgetfulWatch forgetful_watch;
   FaultyOs os;
   provider::SoftProvider soft;
   WitnessProvider watched;
