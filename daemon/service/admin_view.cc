@@ -81,6 +81,8 @@ v1::GetStatusResponse AdminView::Status() const {
     status.set_sessions(status.sessions() + 1);
     status.set_sessions_ending(status.sessions_ending() + (listed.session->ending() ? 1 : 0));
   }
+  // A process that has just ended has nothing any more.
+  node_.lingering.Sweep();
   ToWire(*node_.ledger, status.mutable_resources());
   status.set_registered_pages(node_.ledger->used(core::Resource::kRegisteredBytes) / kNdkPageBytes);
   status.set_fd_tickets(node_.tickets.size());
