@@ -35,6 +35,8 @@ namespace {
 
 // Two, so that one large session does not hold up the others that are being taken back.
 constexpr uint32_t kReaperThreads = 2;
+// Its jobs are a few system calls each.
+constexpr uint32_t kFdWorkerThreads = 1;
 // A connection takes its socket and its process; the rest is for everything else.
 constexpr uint64_t kDescriptorsPerConnection = 2;
 constexpr uint64_t kOtherDescriptors = 128;
@@ -143,6 +145,8 @@ absl::Status App::StartCore(core::Policy policy) {
   RNICD_ASSIGN_OR_RETURN(file_watch_, NewInotifyWatch());
   lingering_ = std::make_unique<core::LingeringMemory>(*file_watch_);
   workers_ = std::make_unique<core::WorkerPool>(config_.worker_threads);
+  populators_ = std::make_unique<core::WorkerPool>(config_.worker_threads, core::ThreadPriority::kBackground);
+  fd_workers_ = std::make_unique<core::WorkerPool>(kFdWorkerThreads);
   reapers_ = std::make_unique<core::WorkerPool>(kReaperThreads);
   tickets_ = std::make_unique<core::TicketTable>(random_, clock_, config_.ticket_lifetime);
   alarms_ = std::make_unique<core::Alarms>(clock_);
@@ -156,6 +160,8 @@ absl::Status App::StartCore(core::Policy policy) {
                                                   .provider = *provider_,
                                                   .observer = *observer_,
                                                   .workers = *workers_,
+                                                  .populators = *populators_,
+                                                  .fd_workers = *fd_workers_,
                                                   .reapers = *reapers_,
                                                   .alarms = *alarms_,
                                                   .tickets = *tickets_,
@@ -236,6 +242,8 @@ bool App::Stop() {
 
   Step(6, "end the workers and the core");
   reapers_.reset();
+  fd_workers_.reset();
+  populators_.reset();
   workers_.reset();
   registry_.reset();
   node_.reset();

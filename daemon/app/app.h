@@ -116,6 +116,8 @@ class App final : public service::ProcessControl {
   std::unique_ptr<FileWatch> file_watch_;
   std::unique_ptr<core::LingeringMemory> lingering_;
   std::unique_ptr<core::WorkerPool> workers_;
+  std::unique_ptr<core::WorkerPool> populators_;
+  std::unique_ptr<core::WorkerPool> fd_workers_;
   std::unique_ptr<core::WorkerPool> reapers_;
   std::unique_ptr<core::TicketTable> tickets_;
   std::unique_ptr<core::Alarms> alarms_;

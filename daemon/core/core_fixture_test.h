@@ -437,9 +437,10 @@ class Owner {
 // Keeps every worker of a pool busy until it is destroyed or released.
 class BusyWorkers {
  public:
+  // The jobs are those of owners that nobody else is, as one owner does not get all workers.
   BusyWorkers(WorkerPool& pool, uint32_t workers) {
     for (uint32_t index = 0; index < workers; ++index) {
-      pool.Post([barrier = barrier_] { barrier->Pass(); });
+      pool.PostFor(UINT64_MAX - index, [barrier = barrier_] { barrier->Pass(); });
     }
   }
   ~BusyWorkers() { Release(); }

@@ -2,12 +2,19 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "base/errno_status.h"
 #include "base/status.h"
 
 namespace rnicd::core {
+namespace {
+
+// A millisecond's work: whoever waits for its turn waits for no more than one such piece of each other owner.
+constexpr uint64_t kPopulatedAtOnce = uint64_t{1} << 20;
+
+}  // namespace
 
 MemoryObject::Use& MemoryObject::Use::operator=(Use&& other) noexcept {
   if (this != &other) {
@@ -56,17 +63,27 @@ void MemoryObject::EndWork(State next) {
   state_ = next;
 }
 
-absl::Status MemoryObject::Allocate(uint64_t page_bytes, std::optional<uint32_t> numa_node) {
+absl::Status MemoryObject::BeginAllocate(uint64_t page_bytes, std::optional<uint32_t> numa_node) {
   RNICD_RETURN_IF_ERROR(BeginWork(State::kAwaitingFile));
   absl::Status status = [&]() -> absl::Status {
     RNICD_ASSIGN_OR_RETURN(UniqueFd file, os_.CreateMemoryFile(size_, page_bytes));
     RNICD_RETURN_IF_ERROR(os_.AddSeals(file.get(), F_SEAL_SHRINK | F_SEAL_GROW));
     RNICD_ASSIGN_OR_RETURN(const MemoryFileFacts facts, os_.Inspect(file.get()));
-    return Adopt(std::move(file), facts,
-                 [&](std::span<std::byte> mapping) { return BindAndPopulate(mapping, numa_node); });
+    RNICD_RETURN_IF_ERROR(Adopt(std::move(file), facts));
+    return numa_node.has_value() ? os_.BindToNumaNode(mapping_, *numa_node) : absl::OkStatus();
   }();
-  EndWork(status.ok() ? State::kAwaitingFetch : State::kAwaitingFile);
-  return status;
+  if (!status.ok()) {
+    DropFile();
+    EndWork(State::kAwaitingFile);
+    return status;
+  }
+  populating_ = {.before = State::kAwaitingFile, .after = State::kAwaitingFetch};
+  return absl::OkStatus();
+}
+
+absl::Status MemoryObject::Allocate(uint64_t page_bytes, std::optional<uint32_t> numa_node) {
+  RNICD_RETURN_IF_ERROR(BeginAllocate(page_bytes, numa_node));
+  return PopulateAll();
 }
 
 absl::Status MemoryObject::Attach(UniqueFd file) {
@@ -82,7 +99,7 @@ absl::Status MemoryObject::Attach(UniqueFd file) {
     if (size_ % facts.page_bytes != 0) {
       return MakeError(ErrorReason::MEMORY_SIZE_UNALIGNED, "size");
     }
-    return Adopt(std::move(file), facts, [](std::span<std::byte> /*mapping*/) { return absl::OkStatus(); });
+    return Adopt(std::move(file), facts);
   }();
   EndWork(status.ok() ? State::kAttached : State::kAwaitingFile);
   return status;
@@ -105,20 +122,12 @@ absl::Status MemoryObject::CheckImportedFile(int fd) {
   return absl::OkStatus();
 }
 
-absl::Status MemoryObject::BindAndPopulate(std::span<std::byte> mapping, std::optional<uint32_t> numa_node) {
-  if (numa_node.has_value()) {
-    RNICD_RETURN_IF_ERROR(os_.BindToNumaNode(mapping, *numa_node));
-  }
-  return os_.Populate(mapping);
-}
-
-absl::Status MemoryObject::Adopt(UniqueFd file, const MemoryFileFacts& facts, const Preparation& prepare) {
+absl::Status MemoryObject::Adopt(UniqueFd file, const MemoryFileFacts& facts) {
   RNICD_ASSIGN_OR_RETURN(const std::span<std::byte> mapping, os_.Map(file.get(), size_));
   const absl::StatusOr<FileWatch::Id> watch = lingering_.Watch(file.get());
-  absl::Status status = watch.ok() ? prepare(mapping) : watch.status();
-  if (!status.ok()) {
+  if (!watch.ok()) {
     (void)os_.Unmap(mapping);
-    return status;
+    return watch.status();
   }
   file_ = std::move(file);
   watch_ = *watch;
@@ -126,6 +135,49 @@ absl::Status MemoryObject::Adopt(UniqueFd file, const MemoryFileFacts& facts, co
   page_bytes_ = facts.page_bytes;
   pins_ = book_.Open({.device = facts.device, .inode = facts.inode});
   return absl::OkStatus();
+}
+
+absl::StatusOr<bool> MemoryObject::PopulateNext() {
+  const uint64_t first = populating_.done;
+  const uint64_t bytes = std::min(std::max(kPopulatedAtOnce, page_bytes_), size_ - first);
+  absl::Status status = os_.Populate(mapping_.subspan(first, bytes));
+  if (!status.ok()) {
+    AbandonWork();
+    return status;
+  }
+  populating_.done += bytes;
+  if (populating_.done < size_) {
+    return false;
+  }
+  EndWork(populating_.after);
+  return true;
+}
+
+absl::Status MemoryObject::PopulateAll() {
+  while (true) {
+    RNICD_ASSIGN_OR_RETURN(const bool complete, PopulateNext());
+    if (complete) {
+      return absl::OkStatus();
+    }
+  }
+}
+
+void MemoryObject::AbandonWork() {
+  const State before = populating_.before;
+  if (before == State::kAwaitingFile) {
+    DropFile();
+  }
+  EndWork(before);
+}
+
+// No client has seen the file.
+void MemoryObject::DropFile() {
+  if (!mapping_.empty()) {
+    (void)os_.Unmap(mapping_);
+  }
+  mapping_ = {};
+  pins_.reset();
+  file_.Reset(-1);
 }
 
 absl::StatusOr<UniqueFd> MemoryObject::DuplicateFile() {
@@ -140,29 +192,38 @@ absl::StatusOr<UniqueFd> MemoryObject::DuplicateFile() {
   return duplicate;
 }
 
-absl::Status MemoryObject::Seal() {
-  RNICD_RETURN_IF_ERROR(BeginWork(State::kAttached));
-  absl::Status status = SealAndPopulate();
-  EndWork(status.ok() ? State::kSealed : State::kAttached);
-  return status;
-}
-
 // Until the seal the owner could punch holes. They are filled here, where running out of pages is an error: during a
 // transfer it would be a signal.
-absl::Status MemoryObject::SealAndPopulate() {
+absl::StatusOr<uint64_t> MemoryObject::BeginSeal() {
+  RNICD_RETURN_IF_ERROR(BeginWork(State::kAttached));
+  absl::StatusOr<uint64_t> holes = SealFile();
+  if (!holes.ok()) {
+    EndWork(State::kAttached);
+    return holes;
+  }
+  populating_ = {.before = State::kAttached, .after = State::kSealed};
+  return holes;
+}
+
+absl::Status MemoryObject::Seal() {
+  RNICD_RETURN_IF_ERROR(BeginSeal().status());
+  return PopulateAll();
+}
+
+absl::StatusOr<uint64_t> MemoryObject::SealFile() {
   if (!seals_complete_) {
     RNICD_RETURN_IF_ERROR(os_.AddSeals(file_.get(), F_SEAL_FUTURE_WRITE | F_SEAL_SEAL));
     seals_complete_ = true;
   }
-  RNICD_RETURN_IF_ERROR(NoteHoles());
-  return os_.Populate(mapping_);
+  return NoteHoles();
 }
 
 // After the seals, so that nobody makes a hole behind it, and of the whole file, as a hole may be anywhere in it.
-absl::Status MemoryObject::NoteHoles() {
+absl::StatusOr<uint64_t> MemoryObject::NoteHoles() {
   RNICD_ASSIGN_OR_RETURN(const MemoryFileFacts facts, os_.Inspect(file_.get()));
-  lingers_ = lingers_ || facts.populated_bytes < facts.size;
-  return absl::OkStatus();
+  const uint64_t holes = facts.size - std::min(facts.size, facts.populated_bytes);
+  lingers_ = lingers_ || holes > 0;
+  return std::min(holes, size_);
 }
 
 absl::StatusOr<MemoryObject::Use> MemoryObject::BeginUse() {

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -47,7 +46,10 @@ class MemoryObject : public std::enable_shared_from_this<MemoryObject> {
   MemoryObject(Os& os, LingeringMemory& lingering, uint64_t size, PinBook pins, MemoryCharges charges);
   ~MemoryObject();
 
-  // Creates the file here. Errors: MEMORY_PAGES_UNAVAILABLE, NUMA_NODE_UNKNOWN, MEMORY_ALREADY_SEALED.
+  // Creates the file here. PopulateNext must follow until it has populated everything, or AbandonWork.
+  // Errors: MEMORY_PAGES_UNAVAILABLE, NUMA_NODE_UNKNOWN, MEMORY_ALREADY_SEALED.
+  absl::Status BeginAllocate(uint64_t page_bytes, std::optional<uint32_t> numa_node);
+  // All of it at once, however long that takes. Errors: as BeginAllocate.
   absl::Status Allocate(uint64_t page_bytes, std::optional<uint32_t> numa_node);
   // Takes the owner's file. Errors: MEMORY_NOT_MEMORY, MEMORY_READ_ONLY, MEMORY_WRITE_SEALED, MEMORY_NOT_SEALABLE,
   // MEMORY_TOO_SHORT, MEMORY_SIZE_UNALIGNED. A refused file is closed and left unchanged, except that it may now be
@@ -55,9 +57,17 @@ class MemoryObject : public std::enable_shared_from_this<MemoryObject> {
   absl::Status Attach(UniqueFd file);
   // A descriptor of an allocated file for the owner, once. Errors: MEMORY_NOT_ATTACHED, MEMORY_ALREADY_SEALED.
   absl::StatusOr<UniqueFd> DuplicateFile();
-  // Errors: MEMORY_NOT_ATTACHED, MEMORY_ALREADY_SEALED, MEMORY_SEAL_REFUSED, MEMORY_PAGES_UNAVAILABLE. May be retried
-  // after a failure. An allocated file that its owner has not fetched is not attached: it could not be mapped any more.
+  // Seals the file, and returns the bytes of its holes. PopulateNext must follow until it has populated everything, or
+  // AbandonWork. May be retried after a failure. An allocated file that its owner has not fetched is not attached: it
+  // could not be mapped any more. Errors: MEMORY_NOT_ATTACHED, MEMORY_ALREADY_SEALED, MEMORY_SEAL_REFUSED.
+  absl::StatusOr<uint64_t> BeginSeal();
+  // All of it at once, however long that takes. Errors: as BeginSeal and PopulateNext.
   absl::Status Seal();
+  // Populates a piece of what was begun. True when it was the last; after a failure the object is as it was before.
+  // Errors: MEMORY_PAGES_UNAVAILABLE.
+  absl::StatusOr<bool> PopulateNext();
+  // Leaves the object as it was before what was begun. The file stays sealed.
+  void AbandonWork();
   // Errors: MEMORY_NOT_ATTACHED, MEMORY_NOT_SEALED.
   absl::StatusOr<Use> BeginUse();
   // Unmaps and closes. Errors: MEMORY_IN_USE.
@@ -80,13 +90,13 @@ class MemoryObject : public std::enable_shared_from_this<MemoryObject> {
   // Moves to kWorking when the object is in `expected`; the thread that moved it owns file_, mapping_ and page_bytes_.
   absl::Status BeginWork(State expected);
   void EndWork(State next);
-  using Preparation = std::function<absl::Status(std::span<std::byte> mapping)>;
-  absl::Status Adopt(UniqueFd file, const MemoryFileFacts& facts, const Preparation& prepare);
-  absl::Status BindAndPopulate(std::span<std::byte> mapping, std::optional<uint32_t> numa_node);
-  absl::Status NoteHoles();
-  absl::Status Dispose();
   absl::Status CheckImportedFile(int fd);
-  absl::Status SealAndPopulate();
+  absl::Status Adopt(UniqueFd file, const MemoryFileFacts& facts);
+  void DropFile();
+  absl::StatusOr<uint64_t> SealFile();
+  absl::StatusOr<uint64_t> NoteHoles();
+  absl::Status PopulateAll();
+  absl::Status Dispose();
 
   Os& os_;
   LingeringMemory& lingering_;
@@ -98,6 +108,13 @@ class MemoryObject : public std::enable_shared_from_this<MemoryObject> {
   uint64_t page_bytes_ = 0;
   std::shared_ptr<const FilePins> pins_;
   bool seals_complete_ = false;
+  // What was begun: the states it is between, and the bytes populated.
+  struct Populating {
+    State before = State::kAwaitingFile;
+    State after = State::kAwaitingFile;
+    uint64_t done = 0;
+  };
+  Populating populating_;
   FileWatch::Id watch_ = 0;
   // Its client has pages that were made here.
   bool lingers_ = false;

@@ -34,7 +34,12 @@ struct Node {
   RandomSource& random;
   provider::Provider& provider;
   Observer& observer;
+  // Runs what takes long: large registrations, closes and releases.
   Executor& workers;
+  // Populates memory, in pieces. Its threads give way to all others, so it runs nothing that locks for long.
+  Executor& populators;
+  // Runs the packets of fd.sock, which are quick, so that they never wait for these.
+  Executor& fd_workers;
   // Runs the reclaim of sessions; separate from workers, so that slow registrations never delay a reclaim.
   Executor& reapers;
   // Ends requests that wait for a limited time.

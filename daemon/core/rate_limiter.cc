@@ -7,8 +7,8 @@ namespace {
 
 constexpr int64_t kUnitsPerNanosecond = 16;
 constexpr int64_t kUnitsPerSecond = 1'000'000'000 * kUnitsPerNanosecond;
-// Years; adding it to any time does not overflow.
-constexpr int64_t kMostAhead = int64_t{1} << 61;
+// Years; adding twice as much to any time does not overflow.
+constexpr int64_t kMostAhead = int64_t{1} << 60;
 
 }  // namespace
 
@@ -51,6 +51,23 @@ std::optional<std::chrono::nanoseconds> RateLimiter::Take() {
     }
   } while (!busy_until_.compare_exchange_weak(busy_until, next));
   return std::nullopt;
+}
+
+void RateLimiter::Count(uint64_t actions) {
+  const int64_t cost = cost_.load();
+  if (cost == 0 || actions == 0) {
+    return;
+  }
+  const int64_t now = Now();
+  const int64_t ahead = ahead_.load();
+  const int64_t owed = std::max(ahead, kUnitsPerSecond);
+  const int64_t most = ahead + owed;
+  const int64_t added = actions < static_cast<uint64_t>(most / cost) ? cost * static_cast<int64_t>(actions) : most;
+  int64_t busy_until = busy_until_.load();
+  int64_t next = 0;
+  do {
+    next = std::max(busy_until, std::min(std::max(busy_until, now) + added, now + most));
+  } while (!busy_until_.compare_exchange_weak(busy_until, next));
 }
 
 void RateLimiter::Undo() { busy_until_.fetch_sub(cost_.load()); }

@@ -30,6 +30,9 @@ class RateLimiter {
   std::optional<std::chrono::nanoseconds> Take();
   // Takes back one admitted action.
   void Undo();
+  // Counts actions that cannot be refused any more. They delay those that follow, by no more than a second, or the time
+  // of one burst if that is longer.
+  void Count(uint64_t actions);
   uint64_t per_second() const { return per_second_.load(); }
   // True when all admitted actions have been worked off: a new limiter would admit as much.
   bool idle() const;

@@ -44,6 +44,33 @@ TEST_F(RateLimiterTest, ABurstPassesAtOnceAndTheNextGetsTheTimeToWait) {
   EXPECT_EQ(limiter.Take(), milliseconds(60));
 }
 
+TEST_F(RateLimiterTest, WhatIsCountedDelaysWhatFollows) {
+  RateLimiter limiter(clock_, {.per_second = 10});
+  limiter.Count(12);
+  EXPECT_EQ(limiter.Take(), milliseconds(300)) << "two more than a second's worth, and one that asks";
+  clock_.Advance(milliseconds(500));
+  EXPECT_EQ(Passing(limiter, 10), 3u);
+}
+
+TEST_F(RateLimiterTest, WhateverIsCountedTheDelayHasAnEnd) {
+  for (const uint64_t actions : {uint64_t{21}, uint64_t{1000}, UINT64_MAX}) {
+    RateLimiter by_second(clock_, {.per_second = 10, .burst = 1});
+    by_second.Count(actions);
+    by_second.Count(actions);
+    EXPECT_EQ(by_second.Take(), milliseconds(1100)) << actions;
+    RateLimiter by_burst(clock_, {.per_second = 10, .burst = 20});
+    by_burst.Count(actions);
+    by_burst.Count(actions);
+    EXPECT_EQ(by_burst.Take(), milliseconds(2100)) << actions;
+  }
+}
+
+TEST_F(RateLimiterTest, WithoutARateNothingIsCounted) {
+  RateLimiter limiter(clock_, {});
+  limiter.Count(UINT64_MAX);
+  EXPECT_TRUE(limiter.idle());
+}
+
 TEST_F(RateLimiterTest, AfterTheWaitOnePassesAndNotBefore) {
   RateLimiter limiter(clock_, {.per_second = 3, .burst = 1});
   ASSERT_FALSE(limiter.Take().has_value());

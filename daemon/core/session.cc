@@ -1,6 +1,7 @@
 #include "daemon/core/session.h"
 
 #include "base/status.h"
+#include "daemon/core/request_cost.h"
 
 namespace rnicd::core {
 namespace {
@@ -96,6 +97,11 @@ absl::Status Session::AdmitCall(std::chrono::nanoseconds* wait) {
   return absl::OkStatus();
 }
 
+void Session::CountBytes(uint64_t bytes, uint64_t per_request) {
+  rate_.Count(bytes / per_request);
+  tenant_->rate().Count(bytes / per_request);
+}
+
 absl::Status Session::CheckNotDraining() const {
   return node_.draining.load() ? MakeError(ErrorReason::DAEMON_DRAINING) : absl::OkStatus();
 }
@@ -132,104 +138,15 @@ absl::StatusOr<Progress> Session::CloseAdapter(AdapterId id, const Done& done) {
   return Progress::kDone;
 }
 
-// --- memory objects ---
-
-absl::StatusOr<std::shared_ptr<MemoryObject>> Session::NewMemory(uint64_t size) {
-  RNICD_RETURN_IF_ERROR(CheckNotDraining());
-  if (size == 0) {
-    return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "size");
-  }
-  if (size % kNdkPageBytes != 0) {
-    return MakeError(ErrorReason::MEMORY_SIZE_UNALIGNED, "size");
-  }
-  // The kernel counts file sizes as signed.
-  if (size > static_cast<uint64_t>(INT64_MAX)) {
-    return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "size");
-  }
-  node_.lingering.Sweep();
-  MemoryCharges charges;
-  RNICD_ASSIGN_OR_RETURN(charges.object, Charge::Take(ledger_, Resource::kMemoryObjects, 1));
-  RNICD_ASSIGN_OR_RETURN(charges.bytes, Charge::Take(ledger_, Resource::kMemoryBytes, size));
-  return std::make_shared<MemoryObject>(node_.os, node_.lingering, size, pins_, std::move(charges));
-}
-
-MemoryTicket Session::PublishMemory(const std::shared_ptr<MemoryObject>& memory, FdDirection direction) {
-  const MemoryObjectId id = memories_.Insert(memory);
-  const FdTicket ticket = node_.tickets.Issue(
-      {.session = weak_from_this(), .memory = id, .direction = direction, .process = owner_.process});
-  memory->Hold(OwnedTicket(node_.tickets, ticket));
-  return MemoryTicket{.memory = id, .ticket = ticket};
-}
-
-absl::Status Session::AllocateMemory(const AllocateArguments& arguments, AllocateDone done) {
-  if (arguments.size % arguments.page_bytes != 0) {
-    return MakeError(ErrorReason::MEMORY_SIZE_UNALIGNED, "size");
-  }
-  RNICD_ASSIGN_OR_RETURN(Guard guard, Begin());
-  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<MemoryObject> memory, NewMemory(arguments.size));
-  auto job = [this, arguments, memory = std::move(memory), done = std::move(done)](const absl::Status& start) mutable {
-    const absl::Status status = start.ok() ? memory->Allocate(arguments.page_bytes, arguments.numa_node) : start;
-    if (status.ok()) {
-      done(PublishMemory(memory, FdDirection::kToClient));
-      return;
-    }
-    // Refunded before the response, so that the caller's next request does not exceed its quota because of this one.
-    memory.reset();
-    done(status);
-  };
-  RunOnWorker(std::move(guard), std::move(job));
-  return absl::OkStatus();
-}
-
-absl::StatusOr<MemoryTicket> Session::ImportMemory(uint64_t size) {
-  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<MemoryObject> memory, NewMemory(size));
-  return PublishMemory(memory, FdDirection::kToDaemon);
-}
-
-absl::StatusOr<std::shared_ptr<MemoryObject>> Session::FindMemory(MemoryObjectId id) {
-  return FindIn(memories_, id, "memory_id");
-}
-
-absl::StatusOr<Progress> Session::SealMemory(const std::shared_ptr<MemoryObject>& memory, const Done& done) {
-  if (!IsSlow(memory->size())) {
-    RNICD_RETURN_IF_ERROR(memory->Seal());
-    return Progress::kDone;
-  }
-  RNICD_ASSIGN_OR_RETURN(Guard guard, Begin());
-  RunOnWorker(std::move(guard),
-              [memory, done](const absl::Status& start) { done(start.ok() ? memory->Seal() : start); });
-  return Progress::kPending;
-}
-
-absl::StatusOr<Progress> Session::ReleaseMemory(MemoryObjectId id, const Done& done) {
-  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<MemoryObject> memory, FindMemory(id));
-  const auto release = [this, memory, id]() -> absl::Status {
-    RNICD_RETURN_IF_ERROR(memory->Release());
-    memories_.Remove(id);
-    return absl::OkStatus();
-  };
-  if (!IsSlow(memory->size())) {
-    RNICD_RETURN_IF_ERROR(release());
-    return Progress::kDone;
-  }
-  RNICD_ASSIGN_OR_RETURN(Guard guard, Begin());
-  RunOnWorker(std::move(guard), [release, done](const absl::Status& start) { done(start.ok() ? release() : start); });
-  return Progress::kPending;
-}
-
-void Session::DropMemory(MemoryObjectId id) {
-  const std::shared_ptr<MemoryObject> memory = memories_.Remove(id);
-  if (memory != nullptr) {
-    (void)memory->Release();
-  }
-}
-
 // --- pending requests ---
 
+// std::function requires copyable captures.
 void Session::RunOnWorker(Guard guard, Job job) {
-  // std::function requires copyable captures.
-  const auto held = std::make_shared<Guard>(std::move(guard));
-  node_.workers.Enqueue(job_owner(), [this, held, job = std::move(job)] {
+  RunHeld(node_.workers, std::make_shared<Guard>(std::move(guard)), std::move(job));
+}
+
+void Session::RunHeld(Executor& executor, const std::shared_ptr<Guard>& held, Job job) {
+  executor.Enqueue(job_owner(), [this, held, job = std::move(job)] {
     job(ending() ? MakeError(ErrorReason::SESSION_ENDING) : absl::OkStatus());
   });
   // The end may have begun meanwhile, and looked at the queue too early.
@@ -342,6 +259,7 @@ absl::StatusOr<std::optional<Registration>> Session::RegisterMr(const RegisterAr
     node_.observer.OnRegistered({.status = admitted.status()});
     return admitted.status();
   }
+  CountBytes(arguments.length, kRegisteredBytesPerRequest);
   if (admitted->report == nullptr) {
     RNICD_ASSIGN_OR_RETURN(Registration registration, admitted->region->FinishRegister(std::move(admitted->request)));
     return std::optional(registration);

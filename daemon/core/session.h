@@ -160,7 +160,7 @@ class Session : public std::enable_shared_from_this<Session> {
   absl::Status AllocateMemory(const AllocateArguments& arguments, AllocateDone done);
   absl::StatusOr<MemoryTicket> ImportMemory(uint64_t size);
   absl::StatusOr<std::shared_ptr<MemoryObject>> FindMemory(MemoryObjectId id);
-  // Sealing inspects every page once more; for much memory that runs on a worker and reports through `done`.
+  // Sealing maps every page, and populates holes; where that takes long it runs on a worker and reports through `done`.
   absl::StatusOr<Progress> SealMemory(const std::shared_ptr<MemoryObject>& memory, const Done& done);
   // Unmapping much memory takes long: it then runs on a worker and reports through `done`.
   absl::StatusOr<Progress> ReleaseMemory(MemoryObjectId id, const Done& done);
@@ -273,6 +273,17 @@ class Session : public std::enable_shared_from_this<Session> {
   using Job = std::function<void(const absl::Status& start)>;
   // Queues the job with the session held.
   void RunOnWorker(Guard guard, Job job);
+  void RunHeld(Executor& executor, const std::shared_ptr<Guard>& held, Job job);
+  // A memory object that is being populated, and who is told when that has ended.
+  struct Populating {
+    std::shared_ptr<Guard> held;
+    std::shared_ptr<MemoryObject> memory;
+    std::function<void(std::shared_ptr<MemoryObject> memory, const absl::Status& status)> report;
+  };
+  void PopulateNext(Populating job);
+  void QueuePopulating(Populating job);
+  // Counts what a request costs beyond itself against the rates of the session and its tenant.
+  void CountBytes(uint64_t bytes, uint64_t per_request);
   JobOwner job_owner() const { return {.number = tenant_->number(), .group = id_.value}; }
   // Cancels the queued jobs of a session that is ending.
   void CancelQueued();

@@ -81,8 +81,10 @@ void Session::End(EndCause cause, std::function<void(const Reclaimed&)> on_ended
 // On a reaper, because each job reports to its caller, and because a large region whose close was queued is closed
 // here.
 void Session::CancelQueued() {
-  for (const std::function<void()>& job : node_.workers.Withdraw(job_owner())) {
-    job();
+  for (Executor* executor : {&node_.workers, &node_.populators}) {
+    for (const std::function<void()>& job : executor->Withdraw(job_owner())) {
+      job();
+    }
   }
 }
 

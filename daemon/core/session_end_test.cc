@@ -1,6 +1,7 @@
 // How a session ends: nothing it owned stays, whatever was in progress.
 
 #include "daemon/core/fd_exchange.h"
+#include "daemon/core/memory_object_fixture_test.h"
 #include "daemon/core/queue_fixture_test.h"
 
 namespace rnicd::core {
@@ -89,17 +90,19 @@ class QueuedRequests {
         domain_(owner.Domain()),
         memory_(owner.Memory(2)),
         released_(owner.Memory(2)),
-        unsealed_(*owner.session->ImportMemory(2 * kPage)),
+        unsealed_(*owner.session->FindMemory(owner.session->ImportMemory(2 * kPage)->memory)),
         registered_(owner.Region(domain_)),
         closed_(owner.Region(domain_)) {
     EXPECT_TRUE(owner.Register(registered_, memory_, 2 * kPage).ok());
     EXPECT_TRUE(owner.Register(closed_, memory_, 2 * kPage).ok());
+    // All of it is a hole, which a worker populates.
+    EXPECT_TRUE(unsealed_->Attach(MemoryFile(2 * kPage)).ok());
   }
   // While it is busy.
   void Queue() {
     Session& session = *owner_.session;
     EXPECT_TRUE(session.AllocateMemory({.size = kPage}, [this](const auto& got) { Note(got.status()); }).ok());
-    EXPECT_EQ(*session.SealMemory(*session.FindMemory(unsealed_.memory), NoteIt()), Progress::kPending);
+    EXPECT_EQ(*session.SealMemory(unsealed_, NoteIt()), Progress::kPending);
     EXPECT_EQ(*session.ReleaseMemory(released_, NoteIt()), Progress::kPending);
     const auto note = [this](const absl::StatusOr<Registration>& got) { Note(got.status()); };
     EXPECT_TRUE(owner_.BeginRegister(owner_.Region(domain_), memory_, 2 * kPage, {}, note).ok());
@@ -129,7 +132,7 @@ class QueuedRequests {
   const ProtectionDomainId domain_;
   const MemoryObjectId memory_;
   const MemoryObjectId released_;
-  const MemoryTicket unsealed_;
+  std::shared_ptr<MemoryObject> unsealed_;
   const MemoryRegionId registered_;
   const MemoryRegionId closed_;
   mutable Mutex mutex_;
@@ -171,6 +174,25 @@ TEST(SessionEnd, WhatIsQueuedForOthersStaysQueued) {
   EXPECT_TRUE(of_sibling.region_closed.Get().has_value());
   EXPECT_EQ(of_sibling.outcomes().size(), 6u);
   EXPECT_THAT(of_sibling.outcomes(), ::testing::Not(::testing::Contains(ErrorReason::SESSION_ENDING)));
+}
+
+TEST(SessionEnd, MemoryThatIsBeingPopulatedIsNotFinished) {
+  World world(OneWorker());
+  Owner owner(world);
+  Awaited<absl::Status> allocated;
+  BusyWorkers first(*world.workers, 1);
+  const auto done = [&](const absl::StatusOr<MemoryTicket>& got) { allocated.Set(got.status()); };
+  ASSERT_TRUE(owner.session->AllocateMemory({.size = uint64_t{2} << 20}, done).ok());
+  Barrier between;
+  world.workers->PostFor(UINT64_MAX, [&] { between.Pass(); });
+  first.Release();
+  between.AwaitWaiter();
+  EXPECT_EQ(world.os.live_mappings(), 1u) << "a piece of it is populated";
+  world.End(owner.session);
+  EXPECT_THAT(*allocated.Get(), FailsWith(ErrorReason::SESSION_ENDING));
+  EXPECT_EQ(world.os.live_mappings(), 0u);
+  EXPECT_EQ(world.Held(), "");
+  between.Open();
 }
 
 TEST(SessionEnd, ARequestThatAWorkerHasBegunIsFinished) {

@@ -210,6 +210,36 @@ TEST_F(SessionPendingTest, AnAnsweredRequestNoLongerCountsAsPending) {
   EXPECT_EQ(at_deregister.Get(), 0u);
 }
 
+// One worker, and a large request before a small one.
+TEST(Populating, ALargeAllocationDelaysAnotherOwnersSmallOneByOnePiece) {
+  WorldOptions options;
+  options.workers = 1;
+  World world(options);
+  Owner large(world, 1);
+  Owner small(world, 2, 1001);
+  Mutex mutex;
+  std::vector<std::string> finished;
+  Awaited<int> last;
+  const auto note = [&](const std::string& name) {
+    return [&, name](const absl::StatusOr<MemoryTicket>& got) {
+      EXPECT_TRUE(got.ok()) << got.status();
+      MutexLock lock(mutex);
+      finished.push_back(name);
+      if (finished.size() == 3) {
+        last.Set(0);
+      }
+    };
+  };
+  BusyWorkers busy(*world.workers, 1);
+  ASSERT_TRUE(large.session->AllocateMemory({.size = uint64_t{8} << 20}, note("large")).ok());
+  ASSERT_TRUE(large.session->AllocateMemory({.size = kPage}, note("its own little")).ok());
+  ASSERT_TRUE(small.session->AllocateMemory({.size = kPage}, note("another's little")).ok());
+  busy.Release();
+  ASSERT_TRUE(last.Get().has_value());
+  MutexLock lock(mutex);
+  EXPECT_EQ(finished, (std::vector<std::string>{"another's little", "its own little", "large"}));
+}
+
 TEST_F(SessionPendingTest, LargeMemoryIsReleasedOnAWorker) {
   BusyWorkers busy(*world_.workers, 1);
   Awaited<absl::Status> released;

@@ -1,10 +1,12 @@
 // Constraints of a tenant on its sessions: pages that are counted once, limits and rates, and a node that is drained.
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "daemon/core/fd_exchange.h"
 #include "daemon/core/queue_fixture_test.h"
+#include "daemon/core/request_cost.h"
 
 namespace rnicd::core {
 namespace {
@@ -216,6 +218,38 @@ TEST_F(SessionRateTest, ANewSessionDoesNotRenewTheTenantsRate) {
   world_.End(first_.session);
   const Owner third(world_, 3);
   EXPECT_EQ(Wait(third), milliseconds(10));
+}
+
+TEST_F(SessionRateTest, WhatARequestCostsCountsAgainstBothRates) {
+  ASSERT_TRUE(first_.TryAllocate({.size = kPopulatedBytesPerRequest * 2}).ok());
+  EXPECT_EQ(Wait(first_), milliseconds(100));
+  EXPECT_EQ(Wait(second_), std::nullopt) << "one of the tenant's three was left";
+  EXPECT_EQ(Wait(second_), milliseconds(10));
+}
+
+TEST_F(SessionRateTest, ASmallRequestCostsNoMoreThanItself) {
+  ASSERT_TRUE(first_.TryAllocate({.size = kPage}).ok());
+  EXPECT_EQ(Wait(first_), std::nullopt);
+  EXPECT_EQ(Wait(first_), std::nullopt);
+}
+
+TEST_F(SessionRateTest, HolesThatASealFillsCountAndPagesThatWereThereDoNot) {
+  constexpr uint64_t kBytes = kPopulatedBytesPerRequest * 2;
+  const auto sealed = [&](bool with_holes) {
+    const auto memory = *second_.session->FindMemory(second_.session->ImportMemory(kBytes)->memory);
+    UniqueFd file = MemoryFile(kBytes / kPage);
+    EXPECT_EQ(fallocate(file.get(), 0, 0, with_holes ? 1 : kBytes), 0);
+    EXPECT_TRUE(memory->Attach(std::move(file)).ok());
+    Awaited<absl::Status> done;
+    const auto progress = second_.session->SealMemory(memory, [&](const absl::Status& status) { done.Set(status); });
+    EXPECT_TRUE(progress.ok() && (*progress == Progress::kDone || done.Get()->ok()));
+  };
+  sealed(/*with_holes=*/false);
+  EXPECT_EQ(Wait(second_), std::nullopt);
+  world_.clock.Advance(std::chrono::seconds(1));
+  sealed(/*with_holes=*/true);
+  EXPECT_EQ(Wait(second_), std::nullopt) << "a page less than two requests' worth";
+  EXPECT_NE(Wait(second_), std::nullopt);
 }
 
 TEST_F(SessionRateTest, OfRacingCallsTheTenantAdmitsNoMoreThanItsBurst) {

@@ -47,6 +47,8 @@ class WiredNode {
              .provider = parts.provider,
              .observer = parts.observer,
              .workers = parts.workers,
+             .populators = parts.workers,
+             .fd_workers = parts.workers,
              .reapers = parts.reapers,
              .alarms = alarms,
              .tickets = tickets,

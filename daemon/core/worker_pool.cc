@@ -1,12 +1,32 @@
 #include "daemon/core/worker_pool.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <utility>
 
 namespace rnicd::core {
+namespace {
 
-WorkerPool::WorkerPool(uint32_t threads) {
+// The most there is. Where the daemon has a control group for processors, as under systemd and in a container, it
+// counts among the daemon's own threads only.
+constexpr int kGiveWay = 19;
+
+// Without it the work is done all the same. On Linux the call is for the calling thread.
+void Enter(ThreadPriority priority) {
+  if (priority == ThreadPriority::kBackground) {
+    (void)nice(kGiveWay);
+  }
+}
+
+}  // namespace
+
+WorkerPool::WorkerPool(uint32_t threads, ThreadPriority priority) : most_of_owner_(std::max(threads, 2U) - 1) {
   for (uint32_t index = 0; index < threads; ++index) {
-    threads_.emplace_back([this] { Run(); });
+    threads_.emplace_back([this, priority] {
+      Enter(priority);
+      Run();
+    });
   }
 }
 
@@ -14,6 +34,10 @@ WorkerPool::~WorkerPool() {
   {
     MutexLock lock(mutex_);
     stopping_ = true;
+    // What is left may run on all threads.
+    for (auto& [owner, line] : lines_) {
+      Settle(owner, line);
+    }
   }
   changed_.NotifyAll();
   for (std::thread& thread : threads_) {
@@ -24,45 +48,60 @@ WorkerPool::~WorkerPool() {
 void WorkerPool::Enqueue(const JobOwner& owner, std::function<void()> job) {
   {
     MutexLock lock(mutex_);
-    std::deque<QueuedJob>& jobs = jobs_[owner.number];
-    if (jobs.empty()) {
-      turns_.push_back(owner.number);
-    }
-    jobs.push_back({.owner = owner, .run = std::move(job)});
+    Line& line = lines_[owner.number];
+    line.jobs.push_back({.owner = owner, .run = std::move(job)});
+    Settle(owner.number, line);
   }
   changed_.NotifyOne();
 }
 
 std::vector<std::function<void()>> WorkerPool::Withdraw(const JobOwner& owner) {
   MutexLock lock(mutex_);
-  const auto found = jobs_.find(owner.number);
-  if (found == jobs_.end()) {
+  const auto found = lines_.find(owner.number);
+  if (found == lines_.end()) {
     return {};
   }
-  std::vector<std::function<void()>> withdrawn = TakeJobs(found->second, owner);
-  if (found->second.empty()) {
-    jobs_.erase(found);
-    std::erase(turns_, owner.number);
-  }
+  std::vector<std::function<void()>> withdrawn = TakeJobs(found->second.jobs, owner);
+  Settle(owner.number, found->second);
   return withdrawn;
 }
 
-std::function<void()> WorkerPool::TakeNext() {
-  const uint64_t owner = turns_.front();
-  turns_.pop_front();
-  const auto found = jobs_.find(owner);
-  std::function<void()> job = std::move(found->second.front().run);
-  found->second.pop_front();
-  if (found->second.empty()) {
-    jobs_.erase(found);
-  } else {
+void WorkerPool::Settle(uint64_t owner, Line& line) {
+  const bool may_run = !line.jobs.empty() && (line.running < most_of_owner_ || stopping_);
+  if (may_run && !line.has_turn) {
     turns_.push_back(owner);
+  } else if (!may_run && line.has_turn) {
+    std::erase(turns_, owner);
   }
+  line.has_turn = may_run;
+  if (line.jobs.empty() && line.running == 0) {
+    lines_.erase(owner);
+  }
+}
+
+std::function<void()> WorkerPool::TakeNext(uint64_t* owner) {
+  *owner = turns_.front();
+  turns_.pop_front();
+  Line& line = lines_[*owner];
+  line.has_turn = false;
+  std::function<void()> job = std::move(line.jobs.front().run);
+  line.jobs.pop_front();
+  ++line.running;
+  Settle(*owner, line);
   return job;
+}
+
+// The thread that ended a job takes the next turn itself, so nobody has to be woken.
+void WorkerPool::NoteEnd(uint64_t owner) {
+  MutexLock lock(mutex_);
+  Line& line = lines_[owner];
+  --line.running;
+  Settle(owner, line);
 }
 
 void WorkerPool::Run() {
   while (true) {
+    uint64_t owner = 0;
     std::function<void()> job;
     {
       MutexLock lock(mutex_);
@@ -72,9 +111,12 @@ void WorkerPool::Run() {
       if (turns_.empty()) {
         return;
       }
-      job = TakeNext();
+      job = TakeNext(&owner);
     }
     job();
+    // What it holds is released before its owner's next job begins.
+    job = nullptr;
+    NoteEnd(owner);
   }
 }
 

@@ -55,26 +55,45 @@ class Executor {
   void Post(std::function<void()> job) { PostFor(0, std::move(job)); }
 };
 
-// Threads for work that may take long: populating memory, large registrations, reclaiming sessions.
+// What the threads of a pool are to the scheduler.
+enum class ThreadPriority : uint8_t {
+  kNormal,
+  // A processor that both want goes to the others first. For work that is long, so that it delays no short call.
+  kBackground,
+};
+
+// Threads for work that may take long: populating memory, large registrations, reclaiming sessions. One owner's jobs
+// never run on all of them, unless there is only one.
 // Lifetime: the destructor runs what is queued, then joins.
 // Threads:  safe. The queue itself has no bound: every job is charged to an owner before it is posted.
 class WorkerPool final : public Executor {
  public:
-  explicit WorkerPool(uint32_t threads);
+  explicit WorkerPool(uint32_t threads, ThreadPriority priority = ThreadPriority::kNormal);
   ~WorkerPool() override;
 
   void Enqueue(const JobOwner& owner, std::function<void()> job) override;
   std::vector<std::function<void()>> Withdraw(const JobOwner& owner) override;
 
  private:
-  void Run();
-  std::function<void()> TakeNext() RNICD_REQUIRES(mutex_);
+  // An owner's jobs, in the order posted, and how many of its jobs are running.
+  struct Line {
+    std::deque<QueuedJob> jobs;
+    uint32_t running = 0;
+    bool has_turn = false;
+  };
 
+  void Run();
+  std::function<void()> TakeNext(uint64_t* owner) RNICD_REQUIRES(mutex_);
+  void NoteEnd(uint64_t owner);
+  // Gives the owner a turn if it has none and may run one more job, or forgets it if it has nothing.
+  void Settle(uint64_t owner, Line& line) RNICD_REQUIRES(mutex_);
+
+  const uint32_t most_of_owner_;
   Mutex mutex_;
   ConditionVariable changed_;
-  // Queued jobs by owner, each in the order posted.
-  std::unordered_map<uint64_t, std::deque<QueuedJob>> jobs_ RNICD_GUARDED_BY(mutex_);
-  // Owners in round-robin order; each owner in jobs_ once.
+  // Owners with jobs that wait or run.
+  std::unordered_map<uint64_t, Line> lines_ RNICD_GUARDED_BY(mutex_);
+  // Owners in round-robin order: those that may run a job, each once.
   std::deque<uint64_t> turns_ RNICD_GUARDED_BY(mutex_);
   bool stopping_ RNICD_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;

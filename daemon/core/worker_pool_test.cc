@@ -1,5 +1,7 @@
 #include "daemon/core/worker_pool.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -47,6 +49,50 @@ TEST(WorkerPool, ABusyThreadDoesNotHoldUpAnother) {
   Awaited<int> answer;
   pool.Post([&] { answer.Set(1); });
   EXPECT_EQ(answer.Get(), 1);
+}
+
+TEST(WorkerPool, OneOwnerNeverHasAllThreads) {
+  constexpr int kJobs = 8;
+  std::atomic<int> at_once{0};
+  Awaited<int> of_another;
+  Barrier end;
+  WorkerPool pool(3);
+  for (int job = 0; job < kJobs; ++job) {
+    pool.PostFor(1, [&] {
+      ++at_once;
+      end.Pass();
+    });
+  }
+  pool.PostFor(2, [&] { of_another.Set(1); });
+  EXPECT_EQ(of_another.Get(), 1) << "while the first owner's jobs wait for the barrier";
+  EXPECT_LE(at_once, 2);
+  end.Open();
+}
+
+// Whatever the turns are given up and taken for, a job that waits behind its owner's running ones is not forgotten.
+TEST(WorkerPool, WhatWaitsForItsOwnersRunningJobRunsNext) {
+  WorkerPool pool(2);
+  Barrier first;
+  Awaited<int> second;
+  pool.PostFor(1, [&] { first.Pass(); });
+  first.AwaitWaiter();
+  pool.PostFor(1, [&] { second.Set(1); });
+  EXPECT_EQ(second.times(), 0);
+  first.Open();
+  EXPECT_EQ(second.Get(), 1);
+}
+
+int NicenessIn(WorkerPool& pool) {
+  Awaited<int> niceness;
+  pool.Post([&] { niceness.Set(getpriority(PRIO_PROCESS, 0)); });
+  return niceness.Get().value_or(-100);
+}
+
+TEST(WorkerPool, InTheBackgroundItsThreadsGiveWay) {
+  WorkerPool background(1, ThreadPriority::kBackground);
+  WorkerPool normal(1);
+  EXPECT_GT(NicenessIn(background), NicenessIn(normal));
+  EXPECT_EQ(NicenessIn(normal), getpriority(PRIO_PROCESS, 0)) << "other threads are as they were";
 }
 
 // Posts jobs of these owners in this order while the only thread is busy; returns them in the order in which they ran.
@@ -132,7 +178,7 @@ TEST(WorkerPool, AGroupsQueuedJobsAreWithdrawnInOrderAndAllOthersRun) {
     EXPECT_TRUE(pool.Withdraw({.number = 1, .group = 5}).empty());
     running.Open();
   }
-  EXPECT_EQ(ran, (std::vector<std::string>{"begun", "another group", "another owner"}));
+  EXPECT_EQ(ran, (std::vector<std::string>{"begun", "another owner", "another group"}));
   for (const std::function<void()>& job : withdrawn) {
     job();
   }

@@ -50,7 +50,7 @@ constexpr char kCallsThatKill[] =
     "kexec_file_load reboot iopl ioperm syslog acct settimeofday clock_settime clock_adjtime adjtimex sethostname "
     "setdomainname vhangup lookup_dcookie fanotify_init memfd_secret modify_ldt open_by_handle_at name_to_handle_at "
     "mknod mknodat symlink symlinkat link linkat chown fchown lchown fchownat truncate setxattr shmget shmat msgget "
-    "semget mq_open pkey_mprotect remap_file_pages migrate_pages move_pages set_mempolicy setpriority "
+    "semget mq_open pkey_mprotect remap_file_pages migrate_pages move_pages set_mempolicy "
     "sched_setscheduler sched_setattr ioprio_set setsid setpgid timer_create io_setup splice vmsplice sendmmsg";
 
 std::vector<std::string> CallsThatKill() {
@@ -94,6 +94,8 @@ std::vector<ForbiddenUse> UsesThatKill() {
       {"AThreadInAUserNamespace", "clone", {CLONE_THREAD | CLONE_SIGHAND | CLONE_VM | CLONE_NEWUSER}},
       {"ASignalToTheParent", "tgkill", {getpid(), getpid(), 0}},
       {"LimitsOfTheParent", "prlimit64", {getpid(), RLIMIT_CORE, 0, 0}},
+      {"ThePriorityOfTheParent", "setpriority", {PRIO_PROCESS, getppid(), 1}},
+      {"ThePriorityOfAUser", "setpriority", {PRIO_USER, 0, 1}},
       {"ADumpableProcess", "prctl", {PR_SET_DUMPABLE, 1}},
       {"SecureBits", "prctl", {PR_SET_SECUREBITS, 0}},
       {"APacketSocket", "socket", {AF_PACKET, SOCK_RAW, 0}},

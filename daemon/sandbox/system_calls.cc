@@ -9,6 +9,7 @@
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -182,6 +183,10 @@ std::vector<CallRule> AllowedByArguments(pid_t self) {
   Allow(rules, "prlimit64", 0, {0, own});
   // The names of threads, and of mappings in newer C libraries.
   Allow(rules, "prctl", 0, {PR_SET_NAME, PR_GET_NAME, PR_SET_VMA});
+  // A thread's own priority, so that long work delays no short call.
+  for (const char* call : {"getpriority", "setpriority"}) {
+    rules.push_back({call, {Is(0, PRIO_PROCESS), Is(1, 0)}});
+  }
   Allow(rules, "socket", 0, {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK});
   Allow(rules, "socketpair", 0, {AF_UNIX});
   // Without F_SETOWN and F_SETSIG, by which a descriptor sends any signal to any process of the user.

@@ -20,7 +20,7 @@ struct Exchange {
 
 // One owner with many processes gets one round-robin slot.
 void PostToWorker(core::Node& node, const std::shared_ptr<Exchange>& exchange) {
-  node.workers.PostFor(std::hash<std::string>()(exchange->visitor.socket->owner()), [&node, exchange] {
+  node.fd_workers.PostFor(std::hash<std::string>()(exchange->visitor.socket->owner()), [&node, exchange] {
     absl::StatusOr<UniqueFd> outcome =
         core::ExchangeFd(node, exchange->visitor.peer.caller, exchange->ticket, std::move(exchange->file));
     SendFdReply(exchange->visitor.socket->get(), outcome);

@@ -2,7 +2,8 @@
 //
 // A victim makes one call at a time at a steady pace, alternately alone and beside eight processes of another user, so
 // that both halves of a ratio are measured in the same minutes. Runs with and without a policy's rate limit. With
-// --role=KIND the program is one of the eight.
+// --role=KIND the program is one of the eight; --only=KIND runs beside floods of one kind: calls, registrations or
+// connections.
 #include <sched.h>
 #include <unistd.h>
 
@@ -201,7 +202,8 @@ absl::Status RunOne(const std::string& kind, bool limited) {
   return absl::OkStatus();
 }
 
-int RunAll() {
+// An empty `only` means every kind.
+int Run(std::string_view only) {
   KeepTo(/*the_last_processor=*/false);
   std::printf(
       "| the victim calls | %d processes flood with | rate limit | p50 alone: us | p50 beside: us | ratio "
@@ -209,6 +211,9 @@ int RunAll() {
       kFlooders);
   for (const bool limited : {true, false}) {
     for (const char* kind : {"calls", "registrations", "connections"}) {
+      if (!only.empty() && only != kind) {
+        continue;
+      }
       if (const absl::Status status = RunOne(kind, limited); !status.ok()) {
         std::fprintf(stderr, "rnicd_noisy_bench: %s\n", status.ToString().c_str());
         return 1;
@@ -222,6 +227,7 @@ int RunAll() {
 }  // namespace rnicd::bench
 
 int main(int argc, char** argv) {
+  constexpr std::string_view kOnly = "--only=";
   const std::string_view role = argc > 1 ? argv[1] : "";
   const std::string_view socket_dir = argc > 2 ? argv[2] : "";
   constexpr std::string_view kRole = "--role=";
@@ -229,5 +235,5 @@ int main(int argc, char** argv) {
   if (role.starts_with(kRole) && socket_dir.starts_with(kSocketDir)) {
     return rnicd::bench::Flood(role.substr(kRole.size()), std::string(socket_dir.substr(kSocketDir.size())));
   }
-  return rnicd::bench::RunAll();
+  return rnicd::bench::Run(role.starts_with(kOnly) ? role.substr(kOnly.size()) : "");
 }

@@ -75,7 +75,8 @@ std::shared_ptr<Memory> CheckEntry(const Client& client, const core::MdlEntry& e
     return nullptr;
   }
   why.If(memory->state == Memory::State::kAwaitingFile, ErrorReason::MEMORY_NOT_ATTACHED);
-  why.If(memory->state == Memory::State::kAwaitingFetch || memory->state == Memory::State::kAttached,
+  why.If(memory->state == Memory::State::kAwaitingFetch || memory->state == Memory::State::kAttached ||
+             memory->state == Memory::State::kSealing,
          ErrorReason::MEMORY_NOT_SEALED);
   why.If(entry.offset > memory->bytes || entry.count > memory->bytes - entry.offset,
          ErrorReason::MDL_RANGE_OUTSIDE_MEMORY);

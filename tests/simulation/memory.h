@@ -29,7 +29,7 @@ struct MemoryFile {
 
 // The model's view of a memory object.
 struct Memory {
-  enum class State : uint8_t { kAllocating, kAwaitingFile, kAwaitingFetch, kAttached, kSealed };
+  enum class State : uint8_t { kAllocating, kAwaitingFile, kAwaitingFetch, kAttached, kSealing, kSealed };
 
   uint64_t number = 0;
   MemoryObjectId id;

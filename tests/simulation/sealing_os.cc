@@ -6,6 +6,8 @@ namespace rnicd::simulation {
 
 absl::StatusOr<MemoryFileFacts> SealingOs::Inspect(int fd) {
   RNICD_ASSIGN_OR_RETURN(MemoryFileFacts facts, kernel_.Inspect(fd));
+  // Pages are there when their owner has written to them, which the model does not follow.
+  facts.populated_bytes = facts.size;
   if (strangers_ > 0 || witness_.Plants(Canary::kPageChargedTwice)) {
     facts.device = ~facts.device;
     facts.inode = ++strangers_;

@@ -306,26 +306,28 @@ void ShareMemory(Scene& scene, Client& client) {
   Import(scene, client, shown, file);
 }
 
-// Seals the memory, up to the first system call that fails.
-Refusals ApplySeal(Scene& scene, const Client& client, Memory& memory) {
+// Seals the file, up to the first system call that fails.
+Refusals BeginSeal(Scene& scene, const Client& client, Memory& memory) {
   Refusals why = Cancelled(client);
-  if (!why.none()) {
-    return why;
-  }
-  const bool is_there = FindMemory(client, memory.id).get() == &memory;
-  why.If(!is_there, ErrorReason::MEMORY_IN_USE);
-  why.If(memory.state == Memory::State::kAwaitingFile || memory.state == Memory::State::kAwaitingFetch,
-         ErrorReason::MEMORY_NOT_ATTACHED);
-  why.If(memory.state == Memory::State::kSealed, ErrorReason::MEMORY_ALREADY_SEALED);
+  const bool is_attached = memory.state == Memory::State::kAttached;
+  why.If(why.none() && memory.state == Memory::State::kSealed, ErrorReason::MEMORY_ALREADY_SEALED);
+  why.If(why.none() && memory.state == Memory::State::kSealing, ErrorReason::MEMORY_IN_USE);
+  why.If(why.none() && !is_attached, ErrorReason::MEMORY_NOT_ATTACHED);
   if (!why.none()) {
     return why;
   }
   memory.seals_complete = memory.seals_complete || !scene.model.faults.Strikes(Fault::kAddSeals, why);
   memory.file->sealed = memory.file->sealed || memory.seals_complete;
-  if (memory.seals_complete && !scene.model.faults.Strikes(Fault::kInspect, why) &&
-      !scene.model.faults.Strikes(Fault::kPopulate, why)) {
-    memory.state = Memory::State::kSealed;
+  if (memory.seals_complete && !scene.model.faults.Strikes(Fault::kInspect, why)) {
+    memory.state = Memory::State::kSealing;
   }
+  return why;
+}
+
+Refusals FinishSeal(Scene& scene, const Client& client, Memory& memory) {
+  Refusals why = Cancelled(client);
+  const bool populated = why.none() && !scene.model.faults.Strikes(Fault::kPopulate, why);
+  memory.state = populated ? Memory::State::kSealed : Memory::State::kAttached;
   return why;
 }
 
@@ -340,8 +342,11 @@ void SealMemory(Scene& scene, Client& client) {
   const bool slow = memory != nullptr && scene.model.IsSlow(memory->bytes);
   Refusals why;
   why.If(memory == nullptr, ErrorReason::OBJECT_NOT_FOUND);
-  if (memory != nullptr && !slow) {
-    why = ApplySeal(scene, client, *memory);
+  if (memory != nullptr) {
+    why = BeginSeal(scene, client, *memory);
+  }
+  if (memory != nullptr && why.none() && !slow) {
+    why = FinishSeal(scene, client, *memory);
   }
   const uint64_t callback = scene.mailbox.Reserve();
   const auto found = client.session->FindMemory(id);
@@ -349,7 +354,7 @@ void SealMemory(Scene& scene, Client& client) {
       found.ok() ? client.session->SealMemory(*found, scene.mailbox.DoneFor(callback)) : found.status();
   if (call.Accepted(progress, why, slow) && slow) {
     scene.model.PostToWorker(client, "seal m" + std::to_string(memory->number), [&scene, &client, memory, callback] {
-      scene.mailbox.Expect(callback, ApplySeal(scene, client, *memory));
+      scene.mailbox.Expect(callback, FinishSeal(scene, client, *memory));
     });
   }
 }
@@ -358,7 +363,8 @@ void SealMemory(Scene& scene, Client& client) {
 Refusals ApplyRelease(Scene& scene, Client& client, const std::shared_ptr<Memory>& memory) {
   Refusals why = Cancelled(client);
   const bool is_there = FindMemory(client, memory->id) == memory;
-  why.If(why.none() && (memory->uses > 0 || !is_there), ErrorReason::MEMORY_IN_USE);
+  const bool is_used = memory->uses > 0 || memory->state == Memory::State::kSealing;
+  why.If(why.none() && (is_used || !is_there), ErrorReason::MEMORY_IN_USE);
   if (why.none()) {
     scene.model.RevokeTicket(client, memory->id);
     Model::Bury(client, memory->id.value);
@@ -377,7 +383,8 @@ void ReleaseMemory(Scene& scene, Client& client) {
   const bool slow = memory != nullptr && scene.model.IsSlow(memory->bytes);
   Refusals why;
   why.If(memory == nullptr, ErrorReason::OBJECT_NOT_FOUND);
-  why.If(memory != nullptr && !slow && memory->uses > 0, ErrorReason::MEMORY_IN_USE);
+  why.If(memory != nullptr && !slow && (memory->uses > 0 || memory->state == Memory::State::kSealing),
+         ErrorReason::MEMORY_IN_USE);
   const uint64_t callback = scene.mailbox.Reserve();
   const auto progress = client.session->ReleaseMemory(id, scene.mailbox.DoneFor(callback));
   if (!call.Accepted(progress, why, slow)) {
