@@ -25,23 +25,22 @@ struct Header {
 };
 
 // One request for each connection; and for browsers: load only from this server, never in a frame, never from a cache.
-constexpr Header kHeaders[] = {
-    {"Connection", "close"},
-    {"Cache-Control", "no-store"},
-    {"X-Content-Type-Options", "nosniff"},
-    {"X-Frame-Options", "DENY"},
-    {"Referrer-Policy", "no-referrer"},
-    {"Content-Security-Policy",
-     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-     "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"}};
+constexpr Header kHeaders[] = {{"Connection", "close"},
+                               {"Cache-Control", "no-store"},
+                               {"X-Content-Type-Options", "nosniff"},
+                               {"X-Frame-Options", "DENY"},
+                               {"Referrer-Policy", "no-referrer"},
+                               {"Content-Security-Policy",
+                                "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+                                "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"}};
 
 constexpr ConnectionLimits kLimits = {.request_time = std::chrono::seconds(2),
                                       .response_time = std::chrono::seconds(5),
                                       .requests = 160,
                                       .responses = 64,
                                       .response_bytes = size_t{32} << 20};
-// At this limit libmicrohttpd accepts no more. It is never reached: above kLimits are only connections that were cut off
-// and that the next round of the event loop closes; a round accepts 11.
+// At this limit libmicrohttpd accepts no more. It is never reached: above kLimits are only connections that were cut
+// off and that the next round of the event loop closes; a round accepts 11.
 constexpr unsigned kConnections = 256;
 // For the headers of a request and of its response.
 constexpr size_t kConnectionBytes = size_t{16} << 10;
@@ -151,11 +150,11 @@ bool Exposer::Server::Listen(sockaddr_in address) {
   errno = 0;
   // An own channel for the stop: shutting down the socket that listens does not wake the loop where it has stopped to
   // accept.
-  daemon_ = MHD_start_daemon(
-      MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC, 0, nullptr, nullptr, OnRequest, this, MHD_OPTION_SOCK_ADDR,
-      reinterpret_cast<const sockaddr*>(&address), MHD_OPTION_CONNECTION_LIMIT, kConnections,
-      MHD_OPTION_CONNECTION_MEMORY_LIMIT, kConnectionBytes, MHD_OPTION_THREAD_STACK_SIZE, kStackBytes,
-      MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_CONNECTION, OnConnection, this, MHD_OPTION_END);
+  daemon_ = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC, 0, nullptr, nullptr, OnRequest, this,
+                             MHD_OPTION_SOCK_ADDR, reinterpret_cast<const sockaddr*>(&address),
+                             MHD_OPTION_CONNECTION_LIMIT, kConnections, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+                             kConnectionBytes, MHD_OPTION_THREAD_STACK_SIZE, kStackBytes, MHD_OPTION_STRICT_FOR_CLIENT,
+                             1, MHD_OPTION_NOTIFY_CONNECTION, OnConnection, this, MHD_OPTION_END);
   return daemon_ != nullptr;
 }
 
