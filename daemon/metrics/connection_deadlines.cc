@@ -1,5 +1,7 @@
 #include "daemon/metrics/connection_deadlines.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -12,6 +14,13 @@ void ShutDown(int fd) {
   const linger none = {.l_onoff = 1, .l_linger = 0};
   setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
   shutdown(fd, SHUT_RDWR);
+}
+
+// The server closes a connection once the kernel has all of the response. This is the kernel's time for what the client
+// does not take then, instead of minutes.
+void LimitTimeOfKernel(int fd, std::chrono::nanoseconds time) {
+  const auto milliseconds = static_cast<unsigned>(std::chrono::ceil<std::chrono::milliseconds>(time).count());
+  setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, sizeof(milliseconds));
 }
 
 }  // namespace
@@ -30,6 +39,7 @@ ConnectionDeadlines::~ConnectionDeadlines() {
 }
 
 void ConnectionDeadlines::Add(int fd) {
+  LimitTimeOfKernel(fd, limits_.response_time);
   MutexLock lock(mutex_);
   if (UseOf(Phase::kRequest).connections >= limits_.requests) {
     CutOffOldest(Phase::kRequest);

@@ -66,7 +66,7 @@ class ConnectionDeadlines {
   const SteadyClock clock_;
   Mutex mutex_;
   ConditionVariable changed_;
-  // By descriptor.
+  // The key is the descriptor.
   std::map<int, Connection> connections_ RNICD_GUARDED_BY(mutex_);
   // When the thread looks again without being told to.
   Instant next_look_ RNICD_GUARDED_BY(mutex_) = Instant::max();
