@@ -16,11 +16,13 @@ void ShutDown(int fd) {
   shutdown(fd, SHUT_RDWR);
 }
 
-// The server closes a connection once the kernel has all of the response. This is the kernel's time for what the client
-// does not take then, instead of minutes.
-void LimitTimeOfKernel(int fd, std::chrono::nanoseconds time) {
+// The server closes a connection once the kernel has all of the response. So the kernel takes little at a time, and has
+// as much time for the rest, where a client takes nothing; otherwise it would keep megabytes for minutes.
+void LimitKernel(int fd, std::chrono::nanoseconds time) {
   const auto milliseconds = static_cast<unsigned>(std::chrono::ceil<std::chrono::milliseconds>(time).count());
   setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, sizeof(milliseconds));
+  constexpr int kBytes = 64 << 10;
+  setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &kBytes, sizeof(kBytes));
 }
 
 }  // namespace
@@ -39,7 +41,7 @@ ConnectionDeadlines::~ConnectionDeadlines() {
 }
 
 void ConnectionDeadlines::Add(int fd) {
-  LimitTimeOfKernel(fd, limits_.response_time);
+  LimitKernel(fd, limits_.response_time);
   MutexLock lock(mutex_);
   if (UseOf(Phase::kRequest).connections >= limits_.requests) {
     CutOffOldest(Phase::kRequest);

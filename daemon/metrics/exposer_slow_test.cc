@@ -24,17 +24,16 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using SteadyTime = std::chrono::steady_clock::time_point;
 
-// Each has its page rendered, one after the other, which takes a sanitizer a tenth of a second.
-constexpr int kClients = 12;
+constexpr int kClients = 24;
 constexpr milliseconds kPause{200};
-constexpr seconds kQuick{3};
+constexpr seconds kQuick{2};
 // A request has 2 seconds and a response 5, each with the time that a busy machine takes.
 constexpr seconds kHoldTimeout{9};
 // So that a page need not be enormous to be more than the sockets buffer.
 constexpr int kReceiveBuffer = 64 << 10;
-constexpr size_t kLargePageBytes = size_t{5} << 20;
+constexpr size_t kLargePageBytes = size_t{2} << 20;
 // Slow, and yet enough that the server can always write a little.
-constexpr size_t kLittleBytes = size_t{64} << 10;
+constexpr size_t kLittleBytes = size_t{16} << 10;
 
 struct Manner {
   std::string name;
