@@ -26,7 +26,7 @@ struct PageMemory {
   status_page::History history;
 };
 
-// The parts that the pages read. All outlive them; functions are called from the threads that serve the pages.
+// The parts that the pages read. All outlive them; functions are called from the thread that serves the pages.
 struct PageParts {
   const core::Node& node;
   const core::SessionRegistry& registry;
@@ -63,7 +63,7 @@ class Pages {
   const metrics::Sources sources_;
   std::unique_ptr<status_page::StatusPage> status_page_;
   std::unique_ptr<status_page::Sampler> sampler_;
-  // Last, so that it is destroyed first: its threads use the rest.
+  // Last, so that it is destroyed first: its thread uses the rest.
   std::unique_ptr<metrics::Exposer> exposer_;
 };
 

@@ -1,76 +1,51 @@
 #include "daemon/metrics/exposer.h"
 
-#include <CivetServer.h>
 #include <arpa/inet.h>
+#include <microhttpd.h>
+#include <netinet/in.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <chrono>
-#include <exception>
+#include <cstddef>
+#include <memory>
 #include <string_view>
 #include <utility>
 
-#include "base/clock.h"
+#include "base/errno_status.h"
+#include "daemon/metrics/connection_deadlines.h"
 
 namespace rnicd::metrics {
 namespace {
 
-// Headers for browsers: load only from this server, never in a frame, never from a cache.
-constexpr char kSafeHeaders[] =
-    "Cache-Control: no-store\r\n"
-    "X-Content-Type-Options: nosniff\r\n"
-    "X-Frame-Options: DENY\r\n"
-    "Referrer-Policy: no-referrer\r\n"
-    "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r\n";
+struct Header {
+  const char* name;
+  const char* value;
+};
 
-std::string_view ReasonPhrase(int status) {
-  switch (status) {
-    case 200:
-      return "OK";
-    case 403:
-      return "Forbidden";
-    case 404:
-      return "Not Found";
-    case 405:
-      return "Method Not Allowed";
-    case 503:
-      return "Service Unavailable";
-    default:
-      return "Unknown";
-  }
-}
+// One request for each connection; and for browsers: load only from this server, never in a frame, never from a cache.
+constexpr Header kHeaders[] = {{"Connection", "close"},
+                               {"Cache-Control", "no-store"},
+                               {"X-Content-Type-Options", "nosniff"},
+                               {"X-Frame-Options", "DENY"},
+                               {"Referrer-Policy", "no-referrer"},
+                               {"Content-Security-Policy",
+                                "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+                                "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"}};
 
-// Threads that serve pages. A client without manners holds one for kRequestTimeout or kResponseTimeout, never longer.
-constexpr char kThreads[] = "16";
-// Time for the whole request, and for each wait until a client takes more of its response.
-constexpr char kRequestTimeoutMs[] = "2000";
-// Time for the whole response, whatever the client takes of it meanwhile.
-constexpr std::chrono::seconds kResponseTimeout{5};
-// Written at a time: the deadline is looked at in between.
-constexpr size_t kChunkBytes = 4096;
-
-void WriteBody(mg_connection* connection, std::string_view body) {
-  const SteadyClock clock;
-  const Instant deadline = clock.Now() + kResponseTimeout;
-  while (!body.empty() && clock.Now() < deadline) {
-    const size_t bytes = std::min(body.size(), kChunkBytes);
-    if (mg_write(connection, body.data(), bytes) != static_cast<int>(bytes)) {
-      return;
-    }
-    body.remove_prefix(bytes);
-  }
-}
-
-void Respond(mg_connection* connection, const Page& page, bool with_body) {
-  // Otherwise civetweb would read the body of the request, for as long as the client sends one.
-  mg_disable_connection_keep_alive(connection);
-  mg_printf(connection, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n%s\r\n", page.status,
-            ReasonPhrase(page.status).data(), page.content_type.c_str(), page.body.size(), kSafeHeaders);
-  if (with_body) {
-    WriteBody(connection, page.body);
-  }
-}
+constexpr ConnectionLimits kLimits = {.request_time = std::chrono::seconds(2),
+                                      .response_time = std::chrono::seconds(5),
+                                      .requests = 160,
+                                      .responses = 64,
+                                      .response_bytes = size_t{32} << 20};
+// At this limit libmicrohttpd accepts no more. It is never reached: above kLimits are only connections that were cut
+// off and that the next round of the event loop closes; a round accepts 11.
+constexpr unsigned kConnections = 256;
+// For the headers of a request and of its response.
+constexpr size_t kConnectionBytes = size_t{16} << 10;
+// As other threads have: rendering calls much code, and a sanitizer enlarges frames.
+constexpr size_t kStackBytes = size_t{8} << 20;
 
 Page Plain(int status, const char* text) {
   return Page{.status = status, .content_type = "text/plain; charset=utf-8", .body = text};
@@ -82,58 +57,152 @@ bool IsLoopback(const std::string& address) {
 }
 
 // The host part of the Host header: "127.0.0.1" of "127.0.0.1:9747".
-std::string HostOf(const char* header) {
+std::string HostOf(MHD_Connection* connection) {
+  const char* const header = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
   const std::string host = header != nullptr ? header : "";
   return host.substr(0, host.rfind(':'));
 }
 
+std::string PeerOf(MHD_Connection* connection) {
+  const MHD_ConnectionInfo* const info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+  char text[INET_ADDRSTRLEN] = {};
+  if (info != nullptr && info->client_addr != nullptr && info->client_addr->sa_family == AF_INET) {
+    const auto* const peer = reinterpret_cast<const sockaddr_in*>(info->client_addr);
+    inet_ntop(AF_INET, &peer->sin_addr, text, sizeof(text));
+  }
+  return text;
+}
+
+bool FromThisMachine(MHD_Connection* connection) {
+  const std::string host = HostOf(connection);
+  return IsLoopback(PeerOf(connection)) && (IsLoopback(host) || host == "localhost");
+}
+
+int DescriptorOf(MHD_Connection* connection) {
+  const MHD_ConnectionInfo* const info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+  return info != nullptr ? info->connect_fd : -1;
+}
+
+struct DestroyResponse {
+  void operator()(MHD_Response* response) const { MHD_destroy_response(response); }
+};
+using Response = std::unique_ptr<MHD_Response, DestroyResponse>;
+
+void DeleteBody(void* body) { delete static_cast<std::string*>(body); }
+
+// Null when there is no memory for it.
+Response ResponseOf(Page page) {
+  auto body = std::make_unique<std::string>(std::move(page.body));
+  Response response(
+      MHD_create_response_from_buffer_with_free_callback_cls(body->size(), body->data(), DeleteBody, body.get()));
+  if (response == nullptr) {
+    return nullptr;
+  }
+  body.release();  // NOLINT(bugprone-unused-return-value): it is the response's now.
+  bool complete =
+      MHD_add_response_header(response.get(), MHD_HTTP_HEADER_CONTENT_TYPE, page.content_type.c_str()) == MHD_YES;
+  for (const Header& header : kHeaders) {
+    complete = complete && MHD_add_response_header(response.get(), header.name, header.value) == MHD_YES;
+  }
+  return complete ? std::move(response) : nullptr;
+}
+
+// Without a port for a malformed address.
+sockaddr_in Parse(const std::string& address) {
+  const size_t colon = address.rfind(':');
+  sockaddr_in parsed = {};
+  parsed.sin_family = AF_INET;
+  inet_pton(AF_INET, address.substr(0, colon).c_str(), &parsed.sin_addr);
+  uint16_t port = 0;
+  std::from_chars(address.data() + colon + 1, address.data() + address.size(), port);
+  parsed.sin_port = htons(port);
+  return parsed;
+}
+
 }  // namespace
 
-class Exposer::Handler final : public CivetHandler {
+// libmicrohttpd's event loop on its own thread.
+class Exposer::Server {
  public:
-  // Without a route: responds to all paths that no route has.
-  Handler() = default;
-  explicit Handler(Route route) : route_(std::move(route)) {}
+  explicit Server(std::vector<Route> routes) : routes_(std::move(routes)), deadlines_(kLimits) {}
+  ~Server() { MHD_stop_daemon(daemon_); }
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
 
-  const std::string& path() const { return route_.path; }
-
-  bool handleGet(CivetServer* /*server*/, mg_connection* connection) override { return Serve(connection, true); }
-  bool handleHead(CivetServer* /*server*/, mg_connection* connection) override { return Serve(connection, false); }
-  bool handlePost(CivetServer* /*server*/, mg_connection* connection) override { return Refuse(connection); }
-  bool handlePut(CivetServer* /*server*/, mg_connection* connection) override { return Refuse(connection); }
-  bool handlePatch(CivetServer* /*server*/, mg_connection* connection) override { return Refuse(connection); }
-  bool handleDelete(CivetServer* /*server*/, mg_connection* connection) override { return Refuse(connection); }
-  bool handleOptions(CivetServer* /*server*/, mg_connection* connection) override { return Refuse(connection); }
+  // False with errno set when the address cannot be bound.
+  bool Listen(sockaddr_in address);
+  uint16_t port() const { return MHD_get_daemon_info(daemon_, MHD_DAEMON_INFO_BIND_PORT)->port; }
 
  private:
-  bool Serve(mg_connection* connection, bool with_body) const {
-    Respond(connection, PageFor(*mg_get_request_info(connection), connection), with_body);
-    return true;
-  }
+  static MHD_Result OnRequest(void* self, MHD_Connection* connection, const char* path, const char* method,
+                              const char* version, const char* upload, size_t* upload_bytes, void** request);
+  static void OnConnection(void* self, MHD_Connection* connection, void** context, MHD_ConnectionNotificationCode code);
 
-  bool Refuse(mg_connection* connection) const {
-    Respond(connection, Plain(405, "only GET and HEAD\n"), true);
-    return true;
-  }
+  MHD_Result Respond(MHD_Connection* connection, std::string_view path, std::string_view method);
+  Page PageFor(MHD_Connection* connection, std::string_view path, std::string_view method) const;
 
-  Page PageFor(const mg_request_info& request, mg_connection* connection) const {
-    // civetweb passes everything below a route's path to it as well.
-    if (route_.page == nullptr || route_.path != request.local_uri) {
-      return Plain(404, "no such page\n");
-    }
-    if (route_.audience == Audience::kThisMachine && !FromThisMachine(request, connection)) {
-      return Plain(403, "this page is for programs of this machine, by way of 127.0.0.1\n");
-    }
-    return route_.page();
-  }
-
-  static bool FromThisMachine(const mg_request_info& request, mg_connection* connection) {
-    const std::string host = HostOf(mg_get_header(connection, "Host"));
-    return IsLoopback(request.remote_addr) && (IsLoopback(host) || host == "localhost");
-  }
-
-  const Route route_;
+  const std::vector<Route> routes_;
+  ConnectionDeadlines deadlines_;
+  MHD_Daemon* daemon_ = nullptr;
 };
+
+bool Exposer::Server::Listen(sockaddr_in address) {
+  errno = 0;
+  // An own channel for the stop: shutting down the socket that listens does not wake the loop where it has stopped to
+  // accept.
+  daemon_ = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC, 0, nullptr, nullptr, OnRequest, this,
+                             MHD_OPTION_SOCK_ADDR, reinterpret_cast<const sockaddr*>(&address),
+                             MHD_OPTION_CONNECTION_LIMIT, kConnections, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+                             kConnectionBytes, MHD_OPTION_THREAD_STACK_SIZE, kStackBytes, MHD_OPTION_STRICT_FOR_CLIENT,
+                             1, MHD_OPTION_NOTIFY_CONNECTION, OnConnection, this, MHD_OPTION_END);
+  return daemon_ != nullptr;
+}
+
+// Called when the headers are complete. The response is queued at once, so that the body is not read and the connection
+// closed after the response.
+MHD_Result Exposer::Server::OnRequest(void* self, MHD_Connection* connection, const char* path, const char* method,
+                                      const char* /*version*/, const char* /*upload*/, size_t* /*upload_bytes*/,
+                                      void** /*request*/) {
+  return static_cast<Server*>(self)->Respond(connection, path, method);
+}
+
+void Exposer::Server::OnConnection(void* self, MHD_Connection* connection, void** /*context*/,
+                                   MHD_ConnectionNotificationCode code) {
+  ConnectionDeadlines& deadlines = static_cast<Server*>(self)->deadlines_;
+  if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+    deadlines.Add(DescriptorOf(connection));
+  } else {
+    deadlines.Remove(DescriptorOf(connection));
+  }
+}
+
+MHD_Result Exposer::Server::Respond(MHD_Connection* connection, std::string_view path, std::string_view method) {
+  deadlines_.FinishRequest(DescriptorOf(connection));
+  Page page = PageFor(connection, path, method);
+  const auto status = static_cast<unsigned>(page.status);
+  const size_t bytes = page.body.size();
+  const Response response = ResponseOf(std::move(page));
+  if (response == nullptr) {
+    return MHD_NO;
+  }
+  deadlines_.BeginResponse(DescriptorOf(connection), bytes);
+  return MHD_queue_response(connection, status, response.get());
+}
+
+Page Exposer::Server::PageFor(MHD_Connection* connection, std::string_view path, std::string_view method) const {
+  if (method != MHD_HTTP_METHOD_GET && method != MHD_HTTP_METHOD_HEAD) {
+    return Plain(MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD\n");
+  }
+  const auto route =
+      std::find_if(routes_.begin(), routes_.end(), [path](const Route& candidate) { return candidate.path == path; });
+  if (route == routes_.end()) {
+    return Plain(MHD_HTTP_NOT_FOUND, "no such page\n");
+  }
+  if (route->audience == Audience::kThisMachine && !FromThisMachine(connection)) {
+    return Plain(MHD_HTTP_FORBIDDEN, "this page is for programs of this machine, by way of 127.0.0.1\n");
+  }
+  return route->page();
+}
 
 bool IsHostPort(const std::string& address) {
   const size_t colon = address.rfind(':');
@@ -151,31 +220,17 @@ absl::StatusOr<std::unique_ptr<Exposer>> Exposer::Start(const std::string& addre
   if (!IsHostPort(address)) {
     return absl::InvalidArgumentError("not a host:port: " + address);
   }
-  const std::vector<std::string> options = {"listening_ports",    address,           "num_threads",       kThreads,
-                                            "request_timeout_ms", kRequestTimeoutMs, "enable_keep_alive", "no"};
-  std::unique_ptr<CivetServer> server;
-  try {
-    // civetweb reports a failed bind by an exception; rnicd's own code throws none.
-    server = std::make_unique<CivetServer>(options);
-  } catch (const std::exception& error) {
-    return absl::UnavailableError("cannot listen on " + address + ": " + error.what());
+  auto server = std::make_unique<Server>(std::move(routes));
+  if (!server->Listen(Parse(address))) {
+    const int error = errno;
+    return absl::UnavailableError("cannot listen on " + ErrnoDetail(address, error));
   }
-  std::vector<std::unique_ptr<Handler>> handlers;
-  for (Route& route : routes) {
-    handlers.push_back(std::make_unique<Handler>(std::move(route)));
-    server->addHandler(handlers.back()->path() + "$", *handlers.back());
-  }
-  // civetweb selects the best match, so this one serves everything else.
-  handlers.push_back(std::make_unique<Handler>());
-  server->addHandler("/**", *handlers.back());
-  const std::string bound =
-      address.substr(0, address.rfind(':') + 1) + std::to_string(server->getListeningPorts().front());
-  return std::unique_ptr<Exposer>(new Exposer(bound, std::move(server), std::move(handlers)));
+  const std::string bound = address.substr(0, address.rfind(':') + 1) + std::to_string(server->port());
+  return std::unique_ptr<Exposer>(new Exposer(bound, std::move(server)));
 }
 
-Exposer::Exposer(std::string address, std::unique_ptr<CivetServer> server,
-                 std::vector<std::unique_ptr<Handler>> handlers)
-    : address_(std::move(address)), handlers_(std::move(handlers)), server_(std::move(server)) {}
+Exposer::Exposer(std::string address, std::unique_ptr<Server> server)
+    : address_(std::move(address)), server_(std::move(server)) {}
 
 Exposer::~Exposer() = default;
 

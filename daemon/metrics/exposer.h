@@ -8,8 +8,6 @@
 
 #include "absl/status/statusor.h"
 
-class CivetServer;
-
 namespace rnicd::metrics {
 
 // The response to a GET.
@@ -32,13 +30,14 @@ struct Route {
   // "/metrics".
   std::string path;
   Audience audience = Audience::kAnyone;
-  // Called from the server's threads, several at once.
+  // Called from the server's thread, one at a time: while it runs, no other page is served.
   std::function<Page()> page;
 };
 
-// Serves the daemon's pages over plain HTTP; a path without a route is 404, any method but GET and HEAD 405.
-// A connection carries one request, which must come within 2 seconds; its body is ignored. A response that its client
-// has not taken after 5 seconds is cut off. Lifetime: the destructor waits for running requests. Threads: safe.
+// Serves the daemon's pages over plain HTTP, on one thread; a path without a route is 404, any method but GET and HEAD
+// 405. A connection carries one request, which must come within 2 seconds; its body is not read. A response that its
+// client has not taken after 5 seconds is cut off. Where slow clients have too many connections, the oldest of these is
+// cut off. Lifetime: the destructor waits for a running request. Threads: safe.
 class Exposer {
  public:
   // `address`: host:port with a numeric IPv4 host; port 0 selects any free one. Errors: kUnavailable when the address
@@ -50,14 +49,12 @@ class Exposer {
   const std::string& address() const { return address_; }
 
  private:
-  class Handler;
+  class Server;
 
-  Exposer(std::string address, std::unique_ptr<CivetServer> server, std::vector<std::unique_ptr<Handler>> handlers);
+  Exposer(std::string address, std::unique_ptr<Server> server);
 
   const std::string address_;
-  const std::vector<std::unique_ptr<Handler>> handlers_;
-  // Destroyed first: its threads use the handlers.
-  const std::unique_ptr<CivetServer> server_;
+  const std::unique_ptr<Server> server_;
 };
 
 // True for "127.0.0.1:9747": a numeric IPv4 address and a port from 0 to 65535.
