@@ -39,6 +39,8 @@ constexpr std::array kRoles = {
     Entry{"liar", PlayLiar},
     Entry{"forker", PlayForker},
     Entry{"reconnector", PlayReconnector},
+    Entry{"keeper", PlayKeeper},
+    Entry{"besieger", PlayBesieger},
     // Not a client: keeps the process group of the clients alive.
     Entry{"leader", PlayLeader},
 };

@@ -74,6 +74,11 @@ void PlayForker(const RoleOptions& options, Dice& dice);
 // Opens and closes connections fast.
 void PlayReconnector(const RoleOptions& options, Dice& dice);
 
+// Keeps what it has released, in itself or in a child.
+void PlayKeeper(const RoleOptions& options, Dice& dice);
+// Floods the front door with frames of every kind, and reads nothing.
+void PlayBesieger(const RoleOptions& options, Dice& dice);
+
 // Switches to the user and runs the role. Returns the exit status of the process.
 int PlayRole(const RoleOptions& options);
 
