@@ -23,7 +23,6 @@ Json Quotas(const core::Ledger& ledger) {
   for (size_t index = 0; index < core::kResourceCount; ++index) {
     const auto resource = static_cast<Resource>(index);
     const bool always = resource == Resource::kPinnedBytes || resource == Resource::kSessions ||
-                        resource == Resource::kHeapBytes ||
                         (resource == Resource::kLingeringBytes && ledger.used(resource) != 0);
     if (always || ledger.limit(resource) != 0) {
       quotas.push_back({{"resource", core::ResourceName(resource)},

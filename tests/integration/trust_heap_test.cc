@@ -22,8 +22,8 @@ constexpr uint64_t kSessionsOfAUid = 256;
 const uint64_t kBesides = 96 * kMiB * static_cast<uint64_t>(kSlowness);
 
 // Bytes of the daemon's own memory, without the memory objects, which it maps as shared memory.
-uint64_t AnonymousBytes(const DaemonProcess& daemon) {
-  std::ifstream status("/proc/" + std::to_string(daemon.pid()) + "/status");
+uint64_t AnonymousBytes(DaemonProcess& daemon) {
+  std::ifstream status("/proc/" + std::to_string(daemon.process().pid()) + "/status");
   for (std::string line; std::getline(status, line);) {
     if (line.starts_with("RssAnon:")) {
       return std::stoull(line.substr(line.find_first_of("0123456789"))) * 1024;
@@ -71,11 +71,12 @@ uint64_t HeapOf(const DaemonProcess& daemon, uid_t uid) {
   return UsedOf(TenantNamed(daemon, "uid/uid=" + std::to_string(uid)).resources(), "heap_bytes");
 }
 
-// Opens sessions until one is refused.
+// Opens sessions until one is refused, each with an adapter and a domain.
 std::vector<std::unique_ptr<TestSession>> TakeSessions(DaemonProcess& daemon) {
   std::vector<std::unique_ptr<TestSession>> sessions;
   while (sessions.size() < kSessionsOfAUid) {
     sessions.push_back(std::make_unique<TestSession>(daemon, "hoarder"));
+    sessions.back()->pd_id();
   }
   RawClient another(daemon.rpc_socket());
   ExpectRefused(another.Call(&SessionStub::OpenSession, {}), ErrorReason::QUOTA_SESSIONS);
@@ -188,7 +189,8 @@ TEST_P(EachKindOfObject, IsRefusedBeforeTheDaemonKeepsMoreThanTheLimit) {
   EXPECT_EQ(taken.detail.limit(), kSmallHeap);
   EXPECT_LE(taken.detail.used(), kSmallHeap);
   EXPECT_GT(taken.detail.requested(), kSmallHeap - taken.detail.used()) << "what was refused would have fitted";
-  EXPECT_EQ(HeapOf(daemon(), geteuid()), taken.detail.used()) << "a refusal uses up nothing";
+  // What the request was charged before its refusal is refunded.
+  EXPECT_LE(HeapOf(daemon(), geteuid()), taken.detail.used());
   ExpectAnotherUserWorks(daemon());
 }
 

@@ -35,8 +35,8 @@ core::Limits DrawSessionLimits(Dice& dice) {
       {Resource::kWindows, 4, 2},
       {Resource::kPostedPages, 40, 6},
       {Resource::kRegisteredBytes, 32 * kNdkPageBytes, 8 * kNdkPageBytes},
-      {Resource::kLogicalPages, 24, 6},
-      {Resource::kHeapBytes, 40 * kNdkPageBytes, 12 * kNdkPageBytes},
+      {Resource::kLogicalPages, 10, 3},
+      {Resource::kHeapBytes, 56 * kNdkPageBytes, 20 * kNdkPageBytes},
   };
   const bool tight = dice.Chance(40);
   core::Limits limits;
@@ -53,7 +53,7 @@ core::Limits DrawUidLimits(Dice& dice) {
     limits[Resource::kPinnedBytes] = 14 * kNdkPageBytes;
     limits[Resource::kRegisteredBytes] = 40 * kNdkPageBytes;
     limits[Resource::kSessions] = 3;
-    limits[Resource::kHeapBytes] = 60 * kNdkPageBytes;
+    limits[Resource::kHeapBytes] = 100 * kNdkPageBytes;
   }
   return limits;
 }
