@@ -51,6 +51,17 @@ TEST(AdminViews, LingeringMemoryIsAColumnWhereThereIsSome) {
       "guests/uid=0         0              0 B                   0 B        0                no limit\n");
 }
 
+TEST(AdminViews, TheDaemonsOwnMemoryIsAColumnWhereSomeIsUsed) {
+  std::vector<v1::TenantInfo> tenants = SomeTenants();
+  *tenants[0].add_resources() = Use("heap_bytes", 1u << 20, 256u << 20);
+  EXPECT_EQ(TenantsText(tenants),
+            "TENANT        SESSIONS           PINNED                MEMORY  REGIONS                 CALLS/S            "
+            " HEAP\n"
+            "grant/ml         1 / 2  16 MiB / 64 MiB  [##........]  64 MiB    3 / 3  [##########]      1000  1 MiB / "
+            "256 MiB\n"
+            "guests/uid=0         0              0 B                   0 B        0                no limit\n");
+}
+
 TEST(AdminViews, WorkloadsAreAColumnWhereOneIsKnown) {
   std::vector<v1::TenantInfo> tenants = SomeTenants();
   tenants[0].mutable_workload()->set_namespace_("ml");

@@ -7,12 +7,19 @@
 namespace rnicd::ctl {
 namespace {
 
-// Title of the column of memory that was released and still exists; without one, where there is none.
-std::string LingeringTitle(const std::vector<v1::TenantInfo>& tenants) {
-  const bool some = std::any_of(tenants.begin(), tenants.end(), [](const v1::TenantInfo& tenant) {
-    return UseOf(tenant.resources(), "lingering_bytes").used() != 0;
+// Title of a column that is shown where some tenant uses the resource; empty otherwise.
+std::string TitleIfUsed(const std::string& title, const std::vector<v1::TenantInfo>& tenants,
+                        std::string_view resource) {
+  const bool some = std::any_of(tenants.begin(), tenants.end(), [resource](const v1::TenantInfo& tenant) {
+    return UseOf(tenant.resources(), resource).used() != 0;
   });
-  return some ? "LINGERING" : "";
+  return some ? title : "";
+}
+
+// Use of the daemon's own memory; empty where nothing is kept.
+std::string HeapText(const v1::TenantInfo& tenant) {
+  const v1::ResourceUse heap = UseOf(tenant.resources(), "heap_bytes");
+  return heap.used() == 0 ? "" : UseAmount(heap);
 }
 
 std::string LingeringText(const v1::TenantInfo& tenant) {
@@ -33,7 +40,8 @@ std::string TenantsText(const std::vector<v1::TenantInfo>& tenants) {
                {"REGIONS", Align::kRight},
                {""},
                {"CALLS/S", Align::kRight},
-               {LingeringTitle(tenants), Align::kRight},
+               {TitleIfUsed("HEAP", tenants, "heap_bytes"), Align::kRight},
+               {TitleIfUsed("LINGERING", tenants, "lingering_bytes"), Align::kRight},
                {WorkloadTitle(tenants)}});
   for (const v1::TenantInfo& tenant : tenants) {
     const v1::ResourceUse sessions = UseOf(tenant.resources(), "sessions");
@@ -43,7 +51,7 @@ std::string TenantsText(const std::vector<v1::TenantInfo>& tenants) {
     table.AddRow({tenant.name(), UseAmount(sessions), UseAmount(pinned), UseBar(pinned), UseAmount(memory),
                   UseBar(memory), UseAmount(regions), UseBar(regions),
                   tenant.requests_per_second() == 0 ? "no limit" : std::to_string(tenant.requests_per_second()),
-                  LingeringText(tenant), WorkloadText(tenant.workload())});
+                  HeapText(tenant), LingeringText(tenant), WorkloadText(tenant.workload())});
   }
   return table.Text();
 }

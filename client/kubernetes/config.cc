@@ -33,8 +33,8 @@ ABSL_FLAG(
     std::string, grant_limits,
     "regions=65536,memory_objects=1024,fast_register_pages=4194304,queue_pairs=256,queue_entries=262144,"
     "completion_queues=256,cq_entries=262144,windows=4096,logical_mappings=4096,adapters=64,protection_domains=256,"
-    "pending_requests=1024,posted_pages=4194304,sessions=64",
-    "limits of each container other than bytes, by the names of policy.proto");
+    "pending_requests=1024,posted_pages=4194304,logical_pages=16777216,heap_bytes=512MiB,sessions=64",
+    "limits of each container other than bytes of its memory, by the names of policy.proto");
 ABSL_FLAG(int64_t, registered_times, 4, "how many times over a container may register its bytes; 1 to 1024");
 ABSL_FLAG(int64_t, revoke_grace_ms, 60000,
           "time after which a grant is revoked when its pod is gone; 1000 to 86400000");
@@ -122,7 +122,8 @@ GrantOptions GrantOptionsFrom(Reader& reader) {
     reader.AddError(FLAGS_grant_limits, std::string(limits.message()));
   }
   if (options.limits.pinned_bytes() + options.limits.memory_bytes() + options.limits.registered_bytes() != 0) {
-    reader.AddError(FLAGS_grant_limits, "must not name bytes: they follow from the devices and --registered_times");
+    reader.AddError(FLAGS_grant_limits,
+                    "must not name bytes of memory: they follow from the devices and --registered_times");
   }
   options.registered_times = reader.Number(FLAGS_registered_times, 1, 1024);
   options.grace = reader.Milliseconds(FLAGS_revoke_grace_ms, 1000, 86400000);

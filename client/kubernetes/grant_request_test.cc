@@ -39,6 +39,15 @@ TEST(LimitsFor, BytesAreThoseOfTheDevices) {
   EXPECT_EQ(limits->regions(), 7u);
 }
 
+TEST(LimitsFor, MoreDevicesNeedMoreOfTheDaemonsMemory) {
+  v1::ResourceLimits base;
+  EXPECT_EQ(LimitsFor(base, kResource, 4, 1)->heap_bytes(), 0u) << "no limit stays none";
+  base.set_heap_bytes(kMiB);
+  EXPECT_EQ(LimitsFor(base, kResource, 4, 1)->heap_bytes(), 2 * kMiB);
+  base.set_heap_bytes(UINT64_MAX);
+  EXPECT_EQ(LimitsFor(base, kResource, 4, 1)->heap_bytes(), UINT64_MAX - 4095);
+}
+
 // 0 bytes would mean no limit.
 TEST(LimitsFor, NoDevicesAreRefused) {
   EXPECT_EQ(LimitsFor({}, kResource, 0, 4).status().code(), absl::StatusCode::kInvalidArgument);

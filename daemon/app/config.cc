@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <system_error>
@@ -28,7 +29,7 @@ ABSL_FLAG(int64_t, metrics_max_tenants, 100,
 ABSL_FLAG(bool, status_page, true, "serve the status page at / of --metrics_address, to programs of this machine only");
 ABSL_FLAG(std::string, policy_file, "",
           "who may use the daemon, as which tenant, and how much of it (docs/POLICY.md); SIGHUP reads it again; empty: "
-          "everyone, and each uid is a tenant");
+          "everyone, and each uid of each pod or container is a tenant");
 ABSL_FLAG(std::string, audit_log, "",
           "file that gets a JSON line for each decision; it may be renamed at any time; empty: none");
 ABSL_FLAG(
@@ -63,7 +64,19 @@ ABSL_FLAG(int64_t, connections_per_second, 256,
           "new connections a second of one pod or container, and outside of those of one uid; eight seconds' worth may "
           "come at once; 0: no limit");
 ABSL_FLAG(int64_t, max_sessions, 4096, "sessions in all; 0: no limit");
-ABSL_FLAG(int64_t, max_sessions_per_uid, 1024, "sessions of one uid, without --policy_file; 0: no limit");
+ABSL_FLAG(
+    int64_t, max_sessions_per_uid, 256,
+    "sessions of one uid, in each pod and container by itself; without --policy_file, as all four of these; 0: no "
+    "limit");
+ABSL_FLAG(int64_t, max_regions_per_uid, 131072,
+          "memory regions of one uid, in each pod and container by itself; 0: no limit");
+ABSL_FLAG(int64_t, max_logical_pages_per_uid, 16777216,
+          "pages of 4 KiB in logical address mappings of one uid, in each pod and container by itself; 0: no limit");
+ABSL_FLAG(int64_t, max_heap_bytes_per_uid, int64_t{256} << 20,
+          "bytes of the daemon's own memory for what one uid holds, in each pod and container by itself; 0: no limit");
+ABSL_FLAG(int64_t, max_heap_bytes, -1,
+          "bytes of the daemon's own memory for what clients hold, in all; -1: a quarter of the machine's memory, at "
+          "most 4 GiB; 0: no limit");
 ABSL_FLAG(int64_t, max_pinned_bytes, 0, "pinned bytes in all, each page once for each tenant; 0: no limit");
 ABSL_FLAG(int64_t, max_memory_bytes, -1,
           "bytes of memory objects in all; -1: half of the machine's memory; 0: no limit");
@@ -77,6 +90,10 @@ ABSL_FLAG(int64_t, max_registered_bytes_per_session, 0,
           "registered bytes of one session, each page as often as it is registered; 0: no limit");
 ABSL_FLAG(int64_t, max_pending_requests_per_session, 4096, "requests of one session that pend; 1 or more");
 ABSL_FLAG(int64_t, max_logical_mappings_per_session, 65536, "logical address mappings of one session; 0: no limit");
+ABSL_FLAG(int64_t, max_logical_pages_per_session, 16777216,
+          "pages of 4 KiB in one session's logical address mappings; 0: no limit");
+ABSL_FLAG(int64_t, max_heap_bytes_per_session, 0,
+          "bytes of the daemon's own memory for what one session holds; 0: no limit");
 ABSL_FLAG(int64_t, max_fast_register_pages_per_session, 16777216,
           "pages of 4 KiB that one session's fast-register regions are made ready for; 0: no limit");
 ABSL_FLAG(int64_t, max_completion_queues_per_session, 1024, "completion queues of one session; 0: no limit");
@@ -208,14 +225,31 @@ void ReadTrust(Config& config, FlagReader& reader) {
   }
 }
 
+// 4 GiB are enough for sixteen uids at their limits.
+constexpr uint64_t kHeapBytesMost = uint64_t{4} << 30;
+
+uint64_t HeapBytesOfMachine() { return std::min(MachineMemoryBytes() / 4, kHeapBytesMost); }
+
+// Limits of each tenant of the policy without a file.
+void ReadUidLimits(core::Limits& limits, FlagReader& reader) {
+  using core::Resource;
+  limits[Resource::kSessions] = reader.Limit(FLAGS_max_sessions_per_uid);
+  limits[Resource::kRegions] = reader.Limit(FLAGS_max_regions_per_uid);
+  limits[Resource::kLogicalPages] = reader.Limit(FLAGS_max_logical_pages_per_uid);
+  limits[Resource::kHeapBytes] = reader.Limit(FLAGS_max_heap_bytes_per_uid);
+}
+
 void ReadLimits(Config& config, FlagReader& reader) {
   using core::Resource;
   core::NodeLimits& limits = config.limits;
   limits.node[Resource::kSessions] = reader.Limit(FLAGS_max_sessions);
   limits.node[Resource::kPinnedBytes] = reader.Limit(FLAGS_max_pinned_bytes);
-  const bool by_machine = absl::GetFlag(FLAGS_max_memory_bytes) == -1;
-  limits.node[Resource::kMemoryBytes] = by_machine ? MachineMemoryBytes() / 2 : reader.Limit(FLAGS_max_memory_bytes);
-  config.uid_limits[Resource::kSessions] = reader.Limit(FLAGS_max_sessions_per_uid);
+  const bool memory_by_machine = absl::GetFlag(FLAGS_max_memory_bytes) == -1;
+  limits.node[Resource::kMemoryBytes] =
+      memory_by_machine ? MachineMemoryBytes() / 2 : reader.Limit(FLAGS_max_memory_bytes);
+  const bool heap_by_machine = absl::GetFlag(FLAGS_max_heap_bytes) == -1;
+  limits.node[Resource::kHeapBytes] = heap_by_machine ? HeapBytesOfMachine() : reader.Limit(FLAGS_max_heap_bytes);
+  ReadUidLimits(config.uid_limits, reader);
   limits.session[Resource::kAdapters] = reader.Limit(FLAGS_max_adapters_per_session);
   limits.session[Resource::kProtectionDomains] = reader.Limit(FLAGS_max_protection_domains_per_session);
   limits.session[Resource::kMemoryObjects] = reader.Limit(FLAGS_max_memory_objects_per_session);
@@ -232,6 +266,8 @@ void ReadLimits(Config& config, FlagReader& reader) {
   limits.session[Resource::kQueuePairs] = reader.Limit(FLAGS_max_queue_pairs_per_session);
   limits.session[Resource::kQueueEntries] = reader.Limit(FLAGS_max_queue_entries_per_session);
   limits.session[Resource::kWindows] = reader.Limit(FLAGS_max_windows_per_session);
+  limits.session[Resource::kLogicalPages] = reader.Limit(FLAGS_max_logical_pages_per_session);
+  limits.session[Resource::kHeapBytes] = reader.Limit(FLAGS_max_heap_bytes_per_session);
   limits.session[Resource::kPostedPages] = reader.Limit(FLAGS_max_posted_pages_per_session);
   limits.pending_threshold_bytes = reader.Number(FLAGS_pending_threshold_bytes, 1, kUnbounded);
 }

@@ -28,6 +28,7 @@ ABSL_DECLARE_FLAG(std::string, log_level);
 ABSL_DECLARE_FLAG(std::string, log_format);
 ABSL_DECLARE_FLAG(int64_t, audit_bytes_per_second);
 ABSL_DECLARE_FLAG(int64_t, max_pinned_bytes);
+ABSL_DECLARE_FLAG(int64_t, max_heap_bytes);
 ABSL_DECLARE_FLAG(int64_t, max_sessions_per_uid);
 ABSL_DECLARE_FLAG(int64_t, pending_threshold_bytes);
 
@@ -72,6 +73,22 @@ TEST_F(ConfigTest, TheDefaultsAreValid) {
   EXPECT_EQ(config_.limits.pending_threshold_bytes, uint64_t{16} << 20);
   EXPECT_GT(config_.limits.session[core::Resource::kPendingRequests], 0u);
   EXPECT_FALSE(config_.log.json);
+}
+
+TEST_F(ConfigTest, WithoutFlagsAUidAndTheNodeTakeABoundedAmountOfTheDaemonsMemory) {
+  EXPECT_THAT(Errors(), IsEmpty());
+  EXPECT_EQ(config_.uid_limits[core::Resource::kSessions], 256u);
+  EXPECT_EQ(config_.uid_limits[core::Resource::kRegions], 131072u);
+  EXPECT_EQ(config_.uid_limits[core::Resource::kLogicalPages], 16777216u);
+  EXPECT_EQ(config_.uid_limits[core::Resource::kHeapBytes], uint64_t{256} << 20);
+  EXPECT_GT(config_.limits.node[core::Resource::kHeapBytes], 0u);
+  EXPECT_LE(config_.limits.node[core::Resource::kHeapBytes], uint64_t{4} << 30);
+  absl::SetFlag(&FLAGS_max_heap_bytes, 4096);
+  EXPECT_THAT(Errors(), IsEmpty());
+  EXPECT_EQ(config_.limits.node[core::Resource::kHeapBytes], 4096u);
+  absl::SetFlag(&FLAGS_max_heap_bytes, 0);
+  EXPECT_THAT(Errors(), IsEmpty());
+  EXPECT_EQ(config_.limits.node[core::Resource::kHeapBytes], 0u) << "no limit";
 }
 
 TEST_F(ConfigTest, TheRateOfTheAuditLogHasRoomForALineOrIsNone) {
@@ -154,6 +171,12 @@ constexpr BadValue kBadValues[] = {
     {"max_connections_per_uid", "-1"},
     {"max_sessions", "-1"},
     {"max_sessions_per_uid", "-1"},
+    {"max_regions_per_uid", "-1"},
+    {"max_logical_pages_per_uid", "-1"},
+    {"max_heap_bytes_per_uid", "-1"},
+    {"max_heap_bytes", "-2"},
+    {"max_logical_pages_per_session", "-1"},
+    {"max_heap_bytes_per_session", "-1"},
     {"max_pinned_bytes", "-1"},
     {"max_memory_bytes", "-2"},
     {"max_adapters_per_session", "-1"},

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/status.h"
+#include "daemon/core/heap_cost.h"
 
 namespace rnicd::core {
 namespace {
@@ -30,6 +31,8 @@ constexpr std::array<ResourceRow, kResourceCount> kRows = {{
     {"windows", ErrorReason::QUOTA_WINDOWS},
     {"posted_pages", ErrorReason::QUOTA_POSTED_PAGES},
     {"registered_bytes", ErrorReason::QUOTA_REGISTERED_BYTES},
+    {"logical_pages", ErrorReason::QUOTA_LOGICAL_PAGES},
+    {"heap_bytes", ErrorReason::QUOTA_HEAP_BYTES},
     {"lingering_bytes", ErrorReason::QUOTA_MEMORY_BYTES},
 }};
 
@@ -46,15 +49,19 @@ void Ledger::SetLimits(const Limits& limits) {
 }
 
 absl::Status Ledger::Take(Resource resource, uint64_t amount) {
+  const uint64_t heap = HeapCostOf(resource, amount);
   RNICD_RETURN_IF_ERROR(TakeAlone(resource, amount));
-  if (parent_ == nullptr) {
-    return absl::OkStatus();
+  absl::Status rest = TakeAlone(Resource::kHeapBytes, heap);
+  if (rest.ok() && parent_ != nullptr) {
+    rest = parent_->Take(resource, amount);
+    if (!rest.ok()) {
+      GiveAlone(Resource::kHeapBytes, heap);
+    }
   }
-  absl::Status above = parent_->Take(resource, amount);
-  if (!above.ok()) {
+  if (!rest.ok()) {
     GiveAlone(resource, amount);
   }
-  return above;
+  return rest;
 }
 
 absl::Status Ledger::TakeAlone(Resource resource, uint64_t amount) {
@@ -83,6 +90,9 @@ bool Ledger::empty() const {
 }
 
 void Ledger::Give(Resource resource, uint64_t amount) {
+  if (const uint64_t heap = HeapCostOf(resource, amount); heap != 0) {
+    GiveAlone(Resource::kHeapBytes, heap);
+  }
   GiveAlone(resource, amount);
   if (parent_ != nullptr) {
     parent_->Give(resource, amount);

@@ -38,12 +38,16 @@ enum class Resource : uint8_t {
   kPostedPages,
   // Bytes as in kPinnedBytes, but each page counted as often as it is registered.
   kRegisteredBytes,
+  // Pages of 4 KiB that logical mappings list, until neither the mapping nor a request uses the list.
+  kLogicalPages,
+  // Bytes of the daemon's own memory that it keeps for the owner: an estimate; see heap_cost.h.
+  kHeapBytes,
   // Bytes of released memory that some process still has; a part of kMemoryBytes, and without a limit of its own.
   kLingeringBytes,
 };
-inline constexpr size_t kResourceCount = 18;
+inline constexpr size_t kResourceCount = 20;
 // Those that can have a limit: all before kLingeringBytes.
-inline constexpr size_t kLimitedResourceCount = 17;
+inline constexpr size_t kLimitedResourceCount = 19;
 
 // "pinned_bytes": for the wire, metrics and messages.
 std::string_view ResourceName(Resource resource);
@@ -59,18 +63,20 @@ class Limits {
 };
 
 // Counts what one owner holds, never above its limits, and passes every count on to its parent: a session's ledger to
-// its tenant's, and that to the node's. Charge before allocating, refund after releasing.
+// its tenant's, and that to the node's. Charge before allocating, refund after releasing. A charge of any resource also
+// charges the kHeapBytes of heap_cost.h, in the same owners, so that no caller can forget them.
 // Threads: safe, without locks.
 class Ledger {
  public:
   // `parent` may be null; the ledger keeps it alive.
   Ledger(const Limits& limits, std::shared_ptr<Ledger> parent);
 
-  // Charges `amount` here and in every ancestor, or nowhere. Errors: the resource's QUOTA_ reason with its figures.
+  // Charges `amount` and its heap bytes here and in every ancestor, or nowhere. Errors: the resource's QUOTA_ reason
+  // with its figures; QUOTA_HEAP_BYTES.
   absl::Status Take(Resource resource, uint64_t amount);
   void Give(Resource resource, uint64_t amount);
 
-  // Charges `amount` to this owner only; its parent's holdings are counted by other rules.
+  // Charges `amount` and no heap bytes to this owner only; its parent's holdings are counted by other rules.
   absl::Status TakeAlone(Resource resource, uint64_t amount);
   void GiveAlone(Resource resource, uint64_t amount) { used_[static_cast<size_t>(resource)].fetch_sub(amount); }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "daemon/core/core_fixture_test.h"
+#include "daemon/core/heap_cost.h"
 
 namespace rnicd::core {
 namespace {
@@ -47,6 +48,8 @@ TEST(Ledger, EachResourceIsRefusedWithItsOwnReason) {
       {Resource::kWindows, ErrorReason::QUOTA_WINDOWS},
       {Resource::kPostedPages, ErrorReason::QUOTA_POSTED_PAGES},
       {Resource::kRegisteredBytes, ErrorReason::QUOTA_REGISTERED_BYTES},
+      {Resource::kLogicalPages, ErrorReason::QUOTA_LOGICAL_PAGES},
+      {Resource::kHeapBytes, ErrorReason::QUOTA_HEAP_BYTES},
   };
   static_assert(std::size(rows) == kLimitedResourceCount);
   for (const auto& [resource, reason] : rows) {
@@ -86,6 +89,51 @@ TEST(Ledger, ARefusalOfAnAncestorLeavesNothingTakenBelow) {
   EXPECT_EQ(uid->used(Resource::kRegions), 2u);
   session->Give(Resource::kRegions, 2);
   EXPECT_EQ(node->used(Resource::kRegions), 0u);
+}
+
+TEST(Ledger, EveryChargeAlsoChargesItsHeapBytesToTheSameOwners) {
+  const auto node = LedgerWith(Resource::kHeapBytes, 0);
+  const auto uid = LedgerWith(Resource::kHeapBytes, 0, node);
+  const auto session = LedgerWith(Resource::kHeapBytes, 0, uid);
+  uint64_t bytes = 0;
+  for (size_t index = 0; index < kLimitedResourceCount; ++index) {
+    const auto resource = static_cast<Resource>(index);
+    if (resource != Resource::kHeapBytes) {
+      ASSERT_TRUE(session->Take(resource, 8192).ok());
+      bytes += HeapCostOf(resource, 8192);
+    }
+  }
+  ASSERT_GT(bytes, 0u);
+  for (const auto& ledger : {session, uid, node}) {
+    EXPECT_EQ(ledger->used(Resource::kHeapBytes), bytes);
+  }
+  for (size_t index = 0; index < kLimitedResourceCount; ++index) {
+    const auto resource = static_cast<Resource>(index);
+    if (resource != Resource::kHeapBytes) {
+      session->Give(resource, 4096);
+      session->Give(resource, 4096);
+    }
+  }
+  EXPECT_TRUE(session->empty() && uid->empty() && node->empty());
+}
+
+TEST(Ledger, HeapBytesThatDoNotFitRefuseTheChargeOnEveryLevel) {
+  const uint64_t cost = HeapCostOf(Resource::kRegions, 1);
+  const auto node = LedgerWith(Resource::kHeapBytes, 3 * cost - 1);
+  const auto uid = LedgerWith(Resource::kRegions, 0, node);
+  const auto session = LedgerWith(Resource::kRegions, 10, uid);
+  ASSERT_TRUE(session->Take(Resource::kRegions, 2).ok());
+  const absl::Status refused = session->Take(Resource::kRegions, 1);
+  EXPECT_THAT(refused, FailsWith(ErrorReason::QUOTA_HEAP_BYTES));
+  EXPECT_EQ(ErrorInfoOf(refused).limit, 3 * cost - 1);
+  EXPECT_EQ(ErrorInfoOf(refused).used, 2 * cost);
+  EXPECT_EQ(ErrorInfoOf(refused).requested, cost);
+  for (const auto& ledger : {session, uid, node}) {
+    EXPECT_EQ(ledger->used(Resource::kRegions), 2u);
+    EXPECT_EQ(ledger->used(Resource::kHeapBytes), 2 * cost);
+  }
+  session->Give(Resource::kRegions, 2);
+  EXPECT_TRUE(session->empty() && uid->empty() && node->empty());
 }
 
 TEST(Ledger, ResourcesDoNotMix) {

@@ -43,6 +43,7 @@ class RunBuilder {
 class Keeper {
  public:
   void Add(const std::shared_ptr<const MappedPages>& pages) { kept_.insert(pages); }
+  size_t size() const { return kept_.size(); }
   std::shared_ptr<const void> Take() {
     if (kept_.size() == 1) {
       return *kept_.begin();
@@ -66,6 +67,7 @@ absl::StatusOr<std::shared_ptr<const MappedPages>> TakePages(MappedRange range, 
     return MakeError(ErrorReason::PAGE_COUNT_UNSUPPORTED, "length");
   }
   auto mapped = std::make_shared<MappedPages>();
+  RNICD_ASSIGN_OR_RETURN(mapped->listed, Charge::Take(ledger, Resource::kLogicalPages, range.pages));
   RNICD_ASSIGN_OR_RETURN(mapped->pinned, PinCharge::Take(ledger, std::move(range.page_runs), range.pages));
   mapped->page_bytes = range.page_bytes;
   mapped->uses = std::move(range.uses);
@@ -130,7 +132,8 @@ absl::StatusOr<ResolvedPages> LogicalAddressSpace::ResolvePages(const Adapter& a
     }
     builder.Add(mapping->pages()->pages[(address - mapping->base().value) / kNdkPageBytes]);
   }
-  return ResolvedPages{.runs = builder.Take(), .keep_alive = keeper.Take()};
+  const size_t kept = keeper.size();
+  return ResolvedPages{.runs = builder.Take(), .keep_alive = keeper.Take(), .kept = kept};
 }
 
 absl::StatusOr<ResolvedPages> LogicalAddressSpace::ResolveBytes(const Adapter& adapter, LogicalAddress address,

@@ -25,6 +25,8 @@ struct MappedPages {
   // First, so that it is destroyed last: the memory may be released before the pages count as free, never the other way
   // round.
   PinCharge pinned;
+  // For the list of pages.
+  Charge listed;
   // The smallest page behind the range, in bytes.
   uint64_t page_bytes = 0;
   std::vector<std::byte*> pages;
@@ -61,13 +63,16 @@ class LogicalMapping {
   LogicalAddress base_;
 };
 
-// Charges the pages behind a checked range. Errors: PAGE_COUNT_UNSUPPORTED, QUOTA_REGISTERED_BYTES, QUOTA_PINNED_BYTES.
+// Charges the pages behind a checked range. Errors: PAGE_COUNT_UNSUPPORTED, QUOTA_LOGICAL_PAGES,
+// QUOTA_REGISTERED_BYTES, QUOTA_HEAP_BYTES, QUOTA_PINNED_BYTES.
 absl::StatusOr<std::shared_ptr<const MappedPages>> TakePages(MappedRange range, const std::shared_ptr<Ledger>& ledger);
 
 // Host bytes in order, and the owners that keep them alive.
 struct ResolvedPages {
   std::vector<std::span<std::byte>> runs;
   std::shared_ptr<const void> keep_alive;
+  // Number of lists that the owners consist of.
+  size_t kept = 1;
 };
 
 // The logical addresses of one session. They begin at a random place and are never reused, so that a released or

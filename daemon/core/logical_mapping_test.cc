@@ -185,7 +185,7 @@ TEST_F(LogicalMappingTest, ARangeThatBeginsInsideAPageCountsThePagesItTouches) {
   EXPECT_EQ(mapping->pages()->pages.size(), 2u);
   EXPECT_EQ(mapping->fbo(), kPage - 1);
   EXPECT_EQ(Runs(Bytes(mapping->base().value + mapping->fbo(), 2)), "8191+2 ");
-  EXPECT_EQ(world_.Held(), "pinned_bytes=8192 logical_mappings=1 registered_bytes=8192 ");
+  EXPECT_EQ(world_.Held(), "pinned_bytes=8192 logical_mappings=1 registered_bytes=8192 logical_pages=2 ");
 }
 
 TEST_F(LogicalMappingTest, ReleasedPagesStayChargedWhileSomethingResolvedUsesThem) {
@@ -197,7 +197,7 @@ TEST_F(LogicalMappingTest, ReleasedPagesStayChargedWhileSomethingResolvedUsesThe
   space_.Remove(*second);
   first.reset();
   second.reset();
-  EXPECT_EQ(world_.Held(), "pinned_bytes=12288 registered_bytes=12288 ");
+  EXPECT_EQ(world_.Held(), "pinned_bytes=12288 registered_bytes=12288 logical_pages=3 ");
   EXPECT_THAT(memory_->Release(), FailsWith(ErrorReason::MEMORY_IN_USE));
   resolved->keep_alive.reset();
   EXPECT_EQ(world_.Held(), "");
@@ -210,7 +210,7 @@ TEST_F(LogicalMappingTest, ABytesKeeperKeepsItsMappingsPages) {
   ASSERT_TRUE(resolved.ok());
   space_.Remove(*mapping);
   mapping.reset();
-  EXPECT_EQ(world_.Held(), "pinned_bytes=8192 registered_bytes=8192 ");
+  EXPECT_EQ(world_.Held(), "pinned_bytes=8192 registered_bytes=8192 logical_pages=2 ");
   resolved->keep_alive.reset();
   EXPECT_EQ(world_.Held(), "");
 }

@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "base/units.h"
+#include "daemon/core/heap_cost.h"
 
 namespace rnicd::core {
 
@@ -108,6 +109,7 @@ absl::StatusOr<PinCharge> PinCharge::Take(const std::shared_ptr<Ledger>& session
                                           uint64_t pages) {
   PinCharge charge;
   RNICD_ASSIGN_OR_RETURN(charge.registered_, Charge::Take(session, Resource::kRegisteredBytes, pages * kNdkPageBytes));
+  RNICD_ASSIGN_OR_RETURN(charge.lists_, Charge::Take(session, Resource::kHeapBytes, runs.size() * kHeapOfRun));
   charge.runs_.reserve(runs.size());
   for (PageRun& run : runs) {
     RNICD_RETURN_IF_ERROR(run.file->Add(run.first, run.count));
@@ -120,6 +122,7 @@ PinCharge& PinCharge::operator=(PinCharge&& other) noexcept {
   if (this != &other) {
     Refund();
     registered_ = std::move(other.registered_);
+    lists_ = std::move(other.lists_);
     runs_ = std::exchange(other.runs_, {});
   }
   return *this;
@@ -130,6 +133,7 @@ void PinCharge::Refund() {
     run.file->Remove(run.first, run.count);
   }
   runs_.clear();
+  lists_.Refund();
   registered_.Refund();
 }
 

@@ -112,7 +112,8 @@ struct PageRun {
 // Pages charged as pinned and as registered, refunded when this is destroyed. Empty when default made or moved from.
 class PinCharge {
  public:
-  // `pages`: how many the runs touch, each as often as it is named. Errors: QUOTA_REGISTERED_BYTES, QUOTA_PINNED_BYTES.
+  // `pages`: how many the runs touch, each as often as it is named. Errors: QUOTA_REGISTERED_BYTES, QUOTA_HEAP_BYTES,
+  // QUOTA_PINNED_BYTES.
   static absl::StatusOr<PinCharge> Take(const std::shared_ptr<Ledger>& session, std::vector<PageRun> runs,
                                         uint64_t pages);
 
@@ -125,6 +126,8 @@ class PinCharge {
 
  private:
   Charge registered_;
+  // Heap bytes of the lists of runs, here and where the range is used.
+  Charge lists_;
   // Runs that were counted.
   std::vector<PageRun> runs_;
 };

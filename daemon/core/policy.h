@@ -54,9 +54,10 @@ struct TenantLimits {
 enum class Sharing : uint8_t {
   // All callers are one tenant, which has the rule's name.
   kOne,
-  // One tenant for each uid, "name/uid=1000".
+  // One tenant for each uid of each pod, "name/uid=1000/pod=<uid>", and of each container outside of pods,
+  // "name/uid=1000/container=<id>"; callers in neither are one tenant for each uid, "name/uid=1000".
   kEachUid,
-  // One tenant for each pod, "name/pod=<uid>"; callers in no pod are one tenant for each uid.
+  // One tenant for each pod, "name/pod=<uid>"; callers in no pod as with kEachUid.
   kEachPod,
 };
 
@@ -84,7 +85,8 @@ struct Policy {
   std::vector<RoleRule> roles;
 };
 
-// The policy without a policy file: every caller is admitted, and each uid is a tenant with these limits.
+// The policy without a policy file: every caller is admitted, and each uid is a tenant with these limits, as kEachUid
+// says.
 Policy OneTenantForEachUid(const Limits& limits);
 
 }  // namespace rnicd::core

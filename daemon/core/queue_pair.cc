@@ -1,6 +1,7 @@
 #include "daemon/core/queue_pair.h"
 
 #include "base/status.h"
+#include "daemon/core/heap_cost.h"
 
 namespace rnicd::core {
 namespace {
@@ -50,6 +51,12 @@ absl::Status QueuePair::Check(const ProtectionDomain& domain, const CompletionQu
   return CheckLimits(limits, domain.adapter().info());
 }
 
+uint64_t QueuePair::HeapOfLists(const provider::QueuePairLimits& limits) {
+  const uint64_t receive = limits.receive_entries * kHeapOfListEntry;
+  const uint64_t initiator = limits.initiator_entries * kHeapOfListEntry + limits.inline_bytes;
+  return limits.receive_depth * receive + limits.initiator_depth * initiator;
+}
+
 absl::StatusOr<std::shared_ptr<QueuePair>> QueuePair::Create(std::shared_ptr<ProtectionDomain> domain,
                                                              std::shared_ptr<CompletionQueue> receive_queue,
                                                              std::shared_ptr<CompletionQueue> initiator_queue,
@@ -71,6 +78,7 @@ QueuePair::QueuePair(std::shared_ptr<ProtectionDomain> domain, std::shared_ptr<C
       context_(options.context),
       charge_(std::move(options.charge)),
       entries_(std::move(options.entries)),
+      lists_(std::move(options.lists)),
       events_(events),
       observer_(observer) {}
 
@@ -134,6 +142,7 @@ void QueuePair::Finalize() {
   events_.Withdraw(*this);
   device_.reset();
   entries_.Refund();
+  lists_.Refund();
 }
 
 void QueuePair::ReleaseParents() {

@@ -31,7 +31,11 @@ class QueuePair final : public Closable, public EventSource, private provider::Q
     uint64_t context = 0;
     std::shared_ptr<Charge> charge;
     Charge entries;
+    // For the lists of the entries: HeapOfLists.
+    Charge lists;
   };
+  // Bytes of the scatter-gather lists and inline data that the queues have room for.
+  static uint64_t HeapOfLists(const provider::QueuePairLimits& limits);
   // Checks the options, before anything is charged. Errors: ABOVE_ADAPTER_LIMIT, ADAPTER_MISMATCH, CQ_OVERRUN.
   static absl::Status Check(const ProtectionDomain& domain, const CompletionQueue& receive_queue,
                             const CompletionQueue& initiator_queue, const provider::QueuePairLimits& limits);
@@ -81,6 +85,7 @@ class QueuePair final : public Closable, public EventSource, private provider::Q
   const uint64_t context_;
   const std::shared_ptr<Charge> charge_;
   Charge entries_;
+  Charge lists_;
   EventQueue& events_;
   Observer& observer_;
 

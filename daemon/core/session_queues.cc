@@ -216,6 +216,8 @@ absl::StatusOr<QueuePairId> Session::CreateQp(const CreateQpArguments& arguments
   RNICD_ASSIGN_OR_RETURN(options.entries,
                          Charge::Take(ledger_, Resource::kQueueEntries,
                                       uint64_t{arguments.limits.receive_depth} + arguments.limits.initiator_depth));
+  RNICD_ASSIGN_OR_RETURN(options.lists,
+                         Charge::Take(ledger_, Resource::kHeapBytes, QueuePair::HeapOfLists(arguments.limits)));
   RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<QueuePair> pair,
                          QueuePair::Create(std::move(domain), std::move(receive_queue), std::move(initiator_queue),
                                            std::move(options), events_, node_.observer));

@@ -36,7 +36,7 @@ TEST(SessionQueues, EveryStepIsCountedAndGivenBack) {
   EXPECT_EQ(world.Held(),
             "sessions=1 adapters=1 protection_domains=1 memory_objects=1 memory_bytes=8192 regions=1 "
             "pinned_bytes=8192 logical_mappings=1 fast_register_pages=16 completion_queues=1 cq_entries=10 "
-            "queue_pairs=1 queue_entries=8 windows=1 registered_bytes=8192 ");
+            "queue_pairs=1 queue_entries=8 windows=1 registered_bytes=8192 logical_pages=2 ");
   EXPECT_TRUE(owner.ClosePair(pair).ok());
   EXPECT_TRUE(owner.CloseWindow(window).ok());
   EXPECT_TRUE(owner.Close(region).ok());

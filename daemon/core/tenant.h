@@ -27,7 +27,7 @@ class Tenant {
   Tenant(std::string name, std::string rule, GrantId grant, uint64_t number, const TenantLimits& limits,
          const std::shared_ptr<Ledger>& node, const Clock& clock, std::shared_ptr<TenantTally> tally = nullptr);
 
-  // "storage", "guests/uid=1000", "grant/pod-7".
+  // "storage", "guests/uid=1000", "guests/uid=1000/pod=...", "grant/pod-7".
   const std::string& name() const { return name_; }
   const std::string& rule() const { return rule_; }
   GrantId grant() const { return grant_; }

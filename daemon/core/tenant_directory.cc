@@ -8,16 +8,35 @@
 namespace rnicd::core {
 namespace {
 
-// The UID of the pod this tenant stands for; empty when the rule shares otherwise.
+// The UID of the pod this tenant stands for, or for one uid of; empty when the rule shares otherwise.
 std::string TenantPodUid(const TenantRule& rule, const Caller& caller) {
-  return rule.sharing == Sharing::kEachPod ? caller.container.pod_uid : std::string();
+  return rule.sharing == Sharing::kOne ? std::string() : caller.container.pod_uid;
+}
+
+// What the uid is distinguished by: the pod, else the container, else nothing. Only these names are the node's (ADR
+// 0019): root in a container can make control groups below its own. A container of a pod does not count, although its
+// name is the node's too: it gets another one each time that it ends and is restarted, so that a client could leave
+// memory behind with the limits of the old one, and get the whole limits again.
+std::string PlaceOf(const Container& container) {
+  if (!container.pod_uid.empty()) {
+    return "/pod=" + container.pod_uid;
+  }
+  return container.id.empty() ? std::string() : "/container=" + container.id;
 }
 
 std::string TenantName(const TenantRule& rule, const Caller& caller) {
-  if (const std::string pod_uid = TenantPodUid(rule, caller); !pod_uid.empty()) {
-    return rule.name + "/pod=" + pod_uid;
+  switch (rule.sharing) {
+    case Sharing::kOne:
+      return rule.name;
+    case Sharing::kEachPod:
+      if (!caller.container.pod_uid.empty()) {
+        return rule.name + PlaceOf(caller.container);
+      }
+      break;
+    case Sharing::kEachUid:
+      break;
   }
-  return rule.sharing == Sharing::kOne ? rule.name : rule.name + "/uid=" + std::to_string(caller.uid);
+  return rule.name + "/uid=" + std::to_string(caller.uid) + PlaceOf(caller.container);
 }
 
 }  // namespace

@@ -98,6 +98,31 @@ TEST_F(TenantDirectoryTest, ARuleSharesAsItSays) {
   EXPECT_EQ(NameOf(directory, OfUid(10, 3)), "pod/uid=10") << "outside of pods each uid";
 }
 
+TEST_F(TenantDirectoryTest, AUidInEachPodAndContainerIsATenantOfItsOwn) {
+  TenantDirectory directory = DirectoryOf(OneTenantForEachUid({}));
+  const auto inside = [](const std::string& pod_uid, const std::string& id, uid_t uid) {
+    Caller caller = OfUid(uid);
+    caller.container = {.pod_uid = pod_uid, .id = id};
+    return caller;
+  };
+  EXPECT_EQ(NameOf(directory, OfUid(10)), "uid/uid=10");
+  EXPECT_EQ(NameOf(directory, inside("", "c0ffee", 10)), "uid/uid=10/container=c0ffee");
+  EXPECT_EQ(NameOf(directory, inside("", "decade", 10)), "uid/uid=10/container=decade");
+  EXPECT_EQ(NameOf(directory, inside("", "c0ffee", 11)), "uid/uid=11/container=c0ffee");
+  EXPECT_EQ(NameOf(directory, inside(kPod, "c0ffee", 10)), "uid/uid=10/pod=" + std::string(kPod));
+  EXPECT_EQ(NameOf(directory, inside(kPod, "", 10)), "uid/uid=10/pod=" + std::string(kPod));
+  EXPECT_EQ(NameOf(directory, inside(kOtherPod, "c0ffee", 10)), "uid/uid=10/pod=" + std::string(kOtherPod));
+}
+
+TEST_F(TenantDirectoryTest, ARestartedContainerOfAPodGetsNoFurtherLimits) {
+  TenantDirectory directory = DirectoryOf(OneTenantForEachUid({}));
+  Caller first = InPod(kPod, 10);
+  first.container.id = "c0ffee";
+  Caller second = first;
+  second.container.id = "decade";
+  EXPECT_EQ(directory.TenantOf(first, "").value(), directory.TenantOf(second, "").value());
+}
+
 TEST_F(TenantDirectoryTest, RulesOnLabelsHoldForPodsThatAreKnown) {
   TenantDirectory directory =
       DirectoryOf(PolicyOf({RuleOf("gold", {{.pod_namespace = "storage", .pod_labels = {{"tier", "gold"}}}}),

@@ -72,16 +72,18 @@ class WiredNode {
   SessionRegistry registry;
 };
 
-// What the ledger counts, as "regions=1 pinned_bytes=4096 "; empty when nothing is held.
+// What the ledger counts, as "regions=1 pinned_bytes=4096 "; empty when nothing is held. Heap bytes follow from the
+// other counts, and are left out where there are some.
 inline std::string HeldBy(const Ledger& ledger) {
   std::string held;
   for (size_t index = 0; index < kResourceCount; ++index) {
     const auto resource = static_cast<Resource>(index);
-    if (ledger.used(resource) != 0) {
+    if (resource != Resource::kHeapBytes && ledger.used(resource) != 0) {
       held += std::string(ResourceName(resource)) + "=" + std::to_string(ledger.used(resource)) + " ";
     }
   }
-  return held;
+  const uint64_t heap = ledger.used(Resource::kHeapBytes);
+  return held.empty() && heap != 0 ? "heap_bytes=" + std::to_string(heap) + " " : held;
 }
 
 }  // namespace rnicd::core

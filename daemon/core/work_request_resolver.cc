@@ -6,6 +6,7 @@
 #include "base/checked_range.h"
 #include "base/op_flags.h"
 #include "base/status.h"
+#include "daemon/core/heap_cost.h"
 
 namespace rnicd::core {
 namespace {
@@ -25,12 +26,14 @@ absl::Status At(const absl::Status& status, std::string_view field) {
 struct PayloadBacking {
   std::vector<std::shared_ptr<const void>> pages;
   Charge list;
+  Charge heap;
 };
 
 // Resources that a fast registration keeps from posting until it ends.
 struct FastBacking {
   std::shared_ptr<const void> pages;
   Charge list;
+  Charge heap;
 };
 
 // Another call may close the window after it was found.
@@ -180,6 +183,10 @@ absl::Status WorkRequestResolver::ResolveInline(const Sges& sges, std::string_vi
   return absl::OkStatus();
 }
 
+absl::StatusOr<Charge> WorkRequestResolver::TakePieces(size_t pieces) const {
+  return Charge::Take(ledger_, Resource::kHeapBytes, pieces * kHeapOfPostedPiece);
+}
+
 absl::Status WorkRequestResolver::ResolveHost(const Sge& sge, provider::WorkRequest& out,
                                               std::vector<std::shared_ptr<const void>>& kept) const {
   RNICD_ASSIGN_OR_RETURN(ResolvedPages bytes,
@@ -225,6 +232,7 @@ absl::Status WorkRequestResolver::ResolvePayload(const Sges& sges, uint32_t flag
   if (backing != nullptr) {
     // One SGE may consist of very many pieces of memory; they are charged until the request is complete.
     RNICD_ASSIGN_OR_RETURN(backing->list, Charge::Take(ledger_, Resource::kPostedPages, out.entries.size()));
+    RNICD_ASSIGN_OR_RETURN(backing->heap, TakePieces(out.entries.size()));
     out.keep_alive = std::move(backing);
   }
   return absl::OkStatus();
@@ -249,6 +257,8 @@ absl::Status WorkRequestResolver::ResolveFastRegister(const FastRegisterOperatio
   }
   auto backing = std::make_shared<FastBacking>();
   RNICD_ASSIGN_OR_RETURN(backing->list, Charge::Take(ledger_, Resource::kPostedPages, operation.pages.size()));
+  // A list of pages costs as much as the pieces that it amounts to: one if the pages adjoin.
+  RNICD_ASSIGN_OR_RETURN(backing->heap, TakePieces(pages->runs.size() + pages->kept));
   backing->pages = std::move(pages->keep_alive);
   out.fast_registration = {
       .base = operation.base, .length = operation.length, .pages = operation.pages.size(), .rights = rights};

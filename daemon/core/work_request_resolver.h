@@ -53,6 +53,8 @@ class WorkRequestResolver {
   absl::Status ResolvePayload(const Sges& sges, uint32_t flags, const PayloadRules& rules,
                               provider::WorkRequest& out) const;
   absl::Status ResolveInline(const Sges& sges, std::string_view operation, provider::WorkRequest& out) const;
+  // Charges the heap bytes of the pieces of memory that a request keeps.
+  absl::StatusOr<Charge> TakePieces(size_t pieces) const;
   absl::Status ResolveHost(const Sge& sge, provider::WorkRequest& out,
                            std::vector<std::shared_ptr<const void>>& kept) const;
   absl::Status ResolveFastRegister(const FastRegisterOperation& operation, uint32_t flags, ResolvedRequest& out) const;

@@ -128,7 +128,7 @@ void AddZeros(const Sources& sources, Families& families) {
     }
   }
   for (const Metric metric : {Metric::kPinnedBytes, Metric::kMemoryObjects, Metric::kMemoryBytes,
-                              Metric::kLingeringBytes, Metric::kSessions}) {
+                              Metric::kLingeringBytes, Metric::kHeapBytes, Metric::kSessions}) {
     if (families.Empty(metric)) {
       families.Add(metric, 0);
     }
@@ -150,6 +150,7 @@ void AddTenants(const Sources& sources, Families& families) {
     families.Add(Metric::kMemoryObjects, {tenant}, Used(group, Resource::kMemoryObjects));
     families.Add(Metric::kMemoryBytes, {tenant}, Used(group, Resource::kMemoryBytes));
     families.Add(Metric::kLingeringBytes, {tenant}, Used(group, Resource::kLingeringBytes));
+    families.Add(Metric::kHeapBytes, {tenant}, Used(group, Resource::kHeapBytes));
     families.Add(Metric::kSessions, {tenant}, Used(group, Resource::kSessions));
   }
   AddQueuePairs(sources, groups, families);

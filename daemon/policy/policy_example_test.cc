@@ -1,6 +1,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "daemon/core/heap_cost.h"
 #include "daemon/policy/policy_fixture_test.h"
 
 // The examples in the documentation must be valid policies.
@@ -99,6 +100,18 @@ TEST(PolicyPage, ShowsTheExampleAndOnlyPoliciesThatAreTaken) {
   EXPECT_EQ(blocks[0], ReadAll(RNICD_POLICY_EXAMPLE)) << "the page begins with the example as it is";
   for (const std::string& block : blocks) {
     EXPECT_THAT(ErrorsIn(block), IsEmpty()) << block;
+  }
+}
+
+TEST(PolicyPage, SaysWhatEachObjectCostsTheDaemon) {
+  const std::string page = ReadAll(RNICD_POLICY_PAGE);
+  for (size_t index = 0; index < core::kLimitedResourceCount; ++index) {
+    const auto resource = static_cast<Resource>(index);
+    const core::HeapCost cost = core::HeapCostOf(resource);
+    const std::string name(core::ResourceName(resource));
+    const std::string of = cost.of == 1 ? "" : " for each " + std::to_string(cost.of);
+    const std::string row = "| `" + name + "` | " + std::to_string(cost.bytes) + of + " |";
+    EXPECT_EQ(page.find(row) != std::string::npos, cost.bytes != 0) << row;
   }
 }
 

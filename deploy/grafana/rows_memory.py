@@ -58,7 +58,7 @@ def tenants():
     ratio = "rnicd_quota_used_{0}{{{1}}} / rnicd_quota_limit_{0}{{{1}}}"
     by_tenant = "sum by (instance, tenant) ({}{{" + TENANT + "}})"
     held = ("rnicd_pinned_bytes", "rnicd_memory_bytes", "rnicd_lingering_bytes", "rnicd_memory_objects",
-            "rnicd_memory_regions", "rnicd_sessions")
+            "rnicd_memory_regions", "rnicd_sessions", "rnicd_heap_bytes")
     return [
         stat("Tenants", "Tenants with a connection, a session or a grant. Normal: those of the policy that work now.",
              "none",
@@ -97,11 +97,13 @@ def tenants():
               query(f"topk($topn, sum by (tenant, reason) (rate(rnicd_refusals_total{{{TENANT}}}{RATE})))",
                     "{{tenant}}: {{reason}}"), no_value="nobody was refused"),
         table("What tenants hold", "One row for each tenant and node. Sessions without memory, or memory without "
-              "sessions, deserve a look with rnicctl inspect. Lingering: released, but a process still has it.", "none",
+              "sessions, deserve a look with rnicctl inspect. Lingering: released, but a process still has it. "
+              "Daemon: its own memory for them, an estimate.", "none",
               [instant(by_tenant.format(name)) for name in held],
               {"tenant": ("Tenant", None), "instance": ("Node", None), "Value #A": ("Pinned", "bytes"),
                "Value #B": ("Memory", "bytes"), "Value #C": ("Lingering", "bytes"), "Value #D": ("Objects", "none"),
-               "Value #E": ("Regions", "none"), "Value #F": ("Sessions", "none")}, no_value=NO_TENANT, width=24),
+               "Value #E": ("Regions", "none"), "Value #F": ("Sessions", "none"),
+               "Value #G": ("Daemon", "bytes")}, no_value=NO_TENANT, width=24),
     ]
 
 

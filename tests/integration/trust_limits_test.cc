@@ -158,6 +158,17 @@ Taken TakeMapping(Holder& holder, uint64_t) {
   const auto built = holder.session.Call(&MemoryStub::BuildLam, request);
   return {built, built.response.lam_id()};
 }
+// The same page as often as that.
+Taken TakeLogicalPages(Holder& holder, uint64_t pages) {
+  v1::BuildLamRequest request;
+  request.set_adapter_id(holder.session.adapter_id());
+  for (uint64_t index = 0; index < pages; ++index) {
+    *request.add_mdl_chain() = MdlEntry(holder.parent, 0, kPage, kBase + index * kPage);
+  }
+  request.set_length(pages * kPage);
+  const auto built = holder.session.Call(&MemoryStub::BuildLam, request);
+  return {built, built.response.lam_id()};
+}
 CallOutcome GiveBackMapping(Holder& holder, uint64_t id) {
   v1::ReleaseLamRequest request;
   request.set_lam_id(id);
@@ -225,6 +236,7 @@ const Limit kLimits[] = {
      TakeMapping,
      GiveBackMapping,
      PrepareMemory},
+    {"logical_pages", ErrorReason::QUOTA_LOGICAL_PAGES, 64, 1, {64}, TakeLogicalPages, GiveBackMapping, PrepareMemory},
     {"fast_register_pages", ErrorReason::QUOTA_FAST_REGISTER_PAGES, 32, 1, {20, 12}, TakeFastPages, GiveBackRegion},
     {"completion_queues", ErrorReason::QUOTA_COMPLETION_QUEUES, 3, 1, {1, 1, 1}, TakeCqEntries, GiveBackCq},
     {"cq_entries", ErrorReason::QUOTA_CQ_ENTRIES, 100, 1, {60, 40}, TakeCqEntries, GiveBackCq},

@@ -83,10 +83,13 @@ std::shared_ptr<Memory> CheckEntry(const Client& client, const core::MdlEntry& e
   return memory;
 }
 
+bool Adjoin(const core::MdlEntry& before, const core::MdlEntry& entry) {
+  return before.memory == entry.memory && before.offset + before.count == entry.offset;
+}
+
 void CheckSeam(const core::MdlEntry& before, const core::MdlEntry& entry, Refusals& why) {
   why.If(entry.address.value - before.address.value != before.count, ErrorReason::MDL_CHAIN_GAP);
-  const bool adjoins = before.memory == entry.memory && before.offset + before.count == entry.offset;
-  why.If(!adjoins && PageOffset(entry.address.value) != 0, ErrorReason::MDL_NOT_PAGE_CONGRUENT);
+  why.If(!Adjoin(before, entry) && PageOffset(entry.address.value) != 0, ErrorReason::MDL_NOT_PAGE_CONGRUENT);
 }
 
 // The pages that contain the bytes of a valid chain.
@@ -169,6 +172,7 @@ CheckedChain CheckChain(const Client& client, const Chain& chain) {
       if (index > 0) {
         CheckSeam(chain.entries[index - 1], entry, checked.why);
       }
+      checked.runs += index > 0 && Adjoin(chain.entries[index - 1], entry) ? 0 : 1;
       const uint64_t count = std::min(entry.count, chain.length - covered);
       checked.pieces.push_back({.memory = memory.get(), .offset = entry.offset, .length = count});
       covered += count;

@@ -28,6 +28,8 @@ struct CheckedChain {
   Pieces pieces;
   std::vector<MappedPages::Page> pages;
   std::vector<MemoryUse> uses;
+  // Pieces that do not adjoin the one before.
+  uint64_t runs = 0;
 };
 CheckedChain CheckChain(const Client& client, const Chain& chain);
 

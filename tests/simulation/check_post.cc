@@ -1,8 +1,10 @@
 // The posting rules, applied to one work request. Source: PostResponse.failure in queue_service.proto.
 
 #include <algorithm>
+#include <set>
 
 #include "base/op_flags.h"
+#include "daemon/core/heap_cost.h"
 #include "tests/simulation/post.h"
 
 namespace rnicd::simulation {
@@ -219,6 +221,7 @@ class RequestChecker {
     }
     why_.If(total > kMaxTransfer, ErrorReason::TRANSFER_TOO_LONG);
     if (!backing->pages.empty()) {
+      backing->pieces = backing->list;
       Hold(backing);
     }
   }
@@ -226,6 +229,7 @@ class RequestChecker {
   // From here on the page list is charged for as long as the request or its registration holds it.
   void Hold(const std::shared_ptr<const Backing>& backing) {
     scene_.model.CheckQuota(*pair_.client, core::Resource::kPostedPages, backing->list, why_);
+    scene_.model.CheckHeap(*pair_.client, {}, backing->pieces * core::kHeapOfPostedPiece, why_);
     auto& backings = pair_.client->backings;
     std::erase_if(backings, [](const auto& each) { return each.expired(); });
     backings.push_back(backing);
@@ -272,6 +276,7 @@ class RequestChecker {
     }
     if (why_.none()) {
       AppendPages(pages, operation.fbo, operation.length, out_.pieces);
+      backing->pieces = CountRuns(out_.pieces) + std::set(backing->pages.begin(), backing->pages.end()).size();
       Hold(backing);
     }
   }

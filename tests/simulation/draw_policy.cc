@@ -78,6 +78,7 @@ core::TenantLimits DrawTenantLimits(Dice& dice, bool rates) {
       {Resource::kRegions, 4, 20, 1},
       {Resource::kPostedPages, 10, 60, 1},
       {Resource::kQueuePairs, 4, 12, 1},
+      {Resource::kHeapBytes, 30, 120, kNdkPageBytes},
   };
   static constexpr Row kOfSession[] = {
       {Resource::kPinnedBytes, 3, 9, kNdkPageBytes},

@@ -82,12 +82,16 @@ struct MappedPages {
   };
   std::vector<Page> pages;
   std::vector<MemoryUse> uses;
+  // Pieces of memory that the pages are in.
+  uint64_t runs = 0;
 };
 
 // The pages that a posted request or a live fast registration names, and the charge for their list.
 struct Backing {
   std::vector<std::shared_ptr<const MappedPages>> pages;
   uint64_t list = 0;
+  // Pieces of memory, and for a fast registration mappings, that heap bytes are charged for.
+  uint64_t pieces = 0;
 };
 
 }  // namespace rnicd::simulation

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "base/units.h"
+#include "daemon/core/heap_cost.h"
+#include "daemon/core/queue_pair.h"
 #include "tests/simulation/world.h"
 
 namespace rnicd::simulation {
@@ -34,6 +36,8 @@ constexpr ErrorReason kQuotaReasons[] = {
     ErrorReason::QUOTA_WINDOWS,
     ErrorReason::QUOTA_POSTED_PAGES,
     ErrorReason::QUOTA_REGISTERED_BYTES,
+    ErrorReason::QUOTA_LOGICAL_PAGES,
+    ErrorReason::QUOTA_HEAP_BYTES,
     ErrorReason::QUOTA_MEMORY_BYTES,
 };
 static_assert(std::size(kQuotaReasons) == core::kResourceCount);
@@ -52,6 +56,15 @@ uint64_t BytesNotIn(const FilePages& held, const std::vector<FilePage>& pages) {
   FilePages fresh(pages.begin(), pages.end());
   std::erase_if(fresh, [&held](const FilePage& page) { return held.contains(page); });
   return fresh.size() * kNdkPageBytes;
+}
+
+// Heap bytes of everything counted, apart from lists.
+uint64_t HeapCostOf(const Usage& usage) {
+  uint64_t bytes = 0;
+  for (size_t index = 0; index < usage.size(); ++index) {
+    bytes += core::HeapCostOf(static_cast<Resource>(index), usage[index]);
+  }
+  return bytes;
 }
 
 void AddUp(Usage& sum, const Usage& more) {
@@ -131,6 +144,10 @@ Usage Model::UsageOf(const Client& client) const {
     const std::shared_ptr<const Backing> backing = each.lock();
     of(Resource::kPostedPages) += backing != nullptr ? backing->list : 0;
   }
+  for (const auto& each : client.pages) {
+    const std::shared_ptr<const MappedPages> mapped = each.lock();
+    of(Resource::kLogicalPages) += mapped != nullptr ? mapped->pages.size() : 0;
+  }
   of(Resource::kPendingRequests) = client.slow_requests;
   of(Resource::kLogicalMappings) = client.mappings.size();
   of(Resource::kCompletionQueues) = client.completion_queues.size();
@@ -147,7 +164,29 @@ Usage Model::UsageOf(const Client& client) const {
       ++of(*due.charge);
     }
   }
+  of(Resource::kHeapBytes) = ListsOf(client) + HeapCostOf(usage);
   return usage;
+}
+
+uint64_t Model::ListsOf(const Client& client) {
+  uint64_t runs = 0;
+  for (const auto& region : client.regions) {
+    runs += region->runs;
+  }
+  for (const auto& each : client.pages) {
+    const std::shared_ptr<const MappedPages> mapped = each.lock();
+    runs += mapped != nullptr ? mapped->runs : 0;
+  }
+  uint64_t pieces = 0;
+  for (const auto& each : client.backings) {
+    const std::shared_ptr<const Backing> backing = each.lock();
+    pieces += backing != nullptr ? backing->pieces : 0;
+  }
+  uint64_t bytes = runs * core::kHeapOfRun + pieces * core::kHeapOfPostedPiece;
+  for (const auto& pair : client.queue_pairs) {
+    bytes += core::QueuePair::HeapOfLists(pair->limits);
+  }
+  return bytes;
 }
 
 std::vector<FilePage> Model::Registered(const Client& client) const {
@@ -186,6 +225,7 @@ Usage Model::UsageOf(const Tenant& tenant) const {
     if (client->tenant.get() == &tenant) {
       AddUp(usage, UsageOf(*client));
       Of(usage, Resource::kSessions) += client->over ? 0 : 1;
+      Of(usage, Resource::kHeapBytes) += client->over ? 0 : core::HeapCostOf(Resource::kSessions, 1);
     }
   }
   Of(usage, Resource::kPinnedBytes) = PinnedBy(tenant).size() * kNdkPageBytes;
@@ -207,6 +247,17 @@ void Model::CheckQuota(const Client& client, Resource resource, uint64_t amount,
   CheckLimit(client.limits, resource, UsageOf(client), amount, why);
   CheckLimit(client.tenant->limits.tenant, resource, UsageOf(*client.tenant), amount, why);
   CheckLimit(limits.node, resource, UsageOfNode(), amount, why);
+  if (resource != Resource::kHeapBytes) {
+    CheckQuota(client, Resource::kHeapBytes, core::HeapCostOf(resource, amount), why);
+  }
+}
+
+void Model::CheckHeap(const Client& client, const Amounts& amounts, uint64_t lists, Refusals& why) const {
+  uint64_t bytes = lists;
+  for (const auto& [resource, amount] : amounts) {
+    bytes += core::HeapCostOf(resource, amount);
+  }
+  CheckQuota(client, Resource::kHeapBytes, bytes, why);
 }
 
 void Model::CheckPins(const Client& client, const std::vector<FilePage>& pages, Refusals& why) const {
@@ -219,8 +270,11 @@ void Model::CheckPins(const Client& client, const std::vector<FilePage>& pages, 
 }
 
 void Model::CheckSession(const Tenant& tenant, Refusals& why) const {
+  const uint64_t heap = core::HeapCostOf(Resource::kSessions, 1);
   CheckLimit(tenant.limits.tenant, Resource::kSessions, UsageOf(tenant), 1, why);
+  CheckLimit(tenant.limits.tenant, Resource::kHeapBytes, UsageOf(tenant), heap, why);
   CheckLimit(limits.node, Resource::kSessions, UsageOfNode(), 1, why);
+  CheckLimit(limits.node, Resource::kHeapBytes, UsageOfNode(), heap, why);
 }
 
 void Model::PostToWorker(Client& client, std::string what, std::function<void()> apply) {
@@ -254,6 +308,7 @@ void Model::Deregister(Client& client, Region& region) {
   region.target = nullptr;
   region.uses.clear();
   region.pages.clear();
+  region.runs = 0;
 }
 
 void Model::RemoveQueuePair(Client& client, QueuePair& pair) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -131,11 +132,17 @@ class Model {
 
   // Expected ledger figures. A page counts once for each session and once for each tenant that has it registered.
   Usage UsageOf(const Client& client) const;
+  // Heap bytes of the lists whose length the client chooses.
+  static uint64_t ListsOf(const Client& client);
   Usage UsageOf(const Tenant& tenant) const;
   Usage UsageOfNode() const;
   FilePages PinnedBy(const Client& client) const;
-  // Adds the resource's reason for each limit (session, tenant, node) that has less than `amount` left.
+  // Adds the resource's reason for each limit (session, tenant, node) that has less than `amount` left, and that of the
+  // heap bytes that it costs.
   void CheckQuota(const Client& client, core::Resource resource, uint64_t amount, Refusals& why) const;
+  // Same for the heap bytes of all that one request is charged, and of its lists.
+  using Amounts = std::initializer_list<std::pair<core::Resource, uint64_t>>;
+  void CheckHeap(const Client& client, const Amounts& amounts, uint64_t lists, Refusals& why) const;
   // Same for pages to be registered, each counted as often as it is named.
   void CheckPins(const Client& client, const std::vector<FilePage>& pages, Refusals& why) const;
   // Same for one more session.

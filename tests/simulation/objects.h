@@ -69,6 +69,8 @@ struct Region {
   uint64_t requests = 0;
   // Charged pages; empty unless registered or being registered.
   std::vector<FilePage> pages;
+  // Pieces of memory that the pages are in.
+  uint64_t runs = 0;
   std::vector<MemoryUse> uses;
   // Non-null while registered.
   std::shared_ptr<Target> target;

@@ -40,6 +40,7 @@ void CreateCq(Scene& scene, Client& client) {
   why.If(adapter == nullptr, ErrorReason::OBJECT_NOT_FOUND);
   why.If(adapter != nullptr && adapter->closing.begun, ErrorReason::OBJECT_CLOSING);
   scene.model.CheckQuota(client, Resource::kCompletionQueues, 1, why);
+  scene.model.CheckHeap(client, {{Resource::kCompletionQueues, 1}, {Resource::kCqEntries, depth}}, 0, why);
   if (why.none()) {
     (void)scene.model.faults.Strikes(Fault::kCreateCompletionQueue, why);
   }

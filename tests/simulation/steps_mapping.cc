@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "daemon/core/heap_cost.h"
 #include "tests/simulation/chain.h"
 #include "tests/simulation/closing.h"
 #include "tests/simulation/steps.h"
@@ -25,6 +26,7 @@ void Publish(Scene& scene, Client& client, const std::shared_ptr<Adapter>& adapt
   }
   auto pages = std::make_shared<MappedPages>();
   pages->pages = chain.pages;
+  pages->runs = chain.runs;
   pages->uses = std::move(chain.uses);
   auto mapping = std::make_shared<Mapping>();
   mapping->number = scene.model.NextNumber();
@@ -57,6 +59,9 @@ void BuildLam(Scene& scene, Client& client) {
   why.If(adapter != nullptr && adapter->closing.begun, ErrorReason::OBJECT_CLOSING);
   why.If(lam_size.has_value() && *lam_size < LamBytes(checked.pages.size()), ErrorReason::BUFFER_TOO_SMALL);
   scene.model.CheckQuota(client, Resource::kLogicalMappings, 1, why);
+  scene.model.CheckQuota(client, Resource::kLogicalPages, checked.pages.size(), why);
+  scene.model.CheckHeap(client, {{Resource::kLogicalMappings, 1}, {Resource::kLogicalPages, checked.pages.size()}},
+                        checked.runs * core::kHeapOfRun, why);
   scene.model.CheckPins(client, InFiles(checked.pages), why);
   const auto built =
       client.session->BuildLam({.adapter = id, .chain = chain.entries, .length = chain.length, .lam_size = lam_size});

@@ -80,6 +80,7 @@ Refusals CheckNewMemory(const Scene& scene, const Client& client, uint64_t size)
   why.If(size % kNdkPageBytes != 0, ErrorReason::MEMORY_SIZE_UNALIGNED);
   scene.model.CheckQuota(client, Resource::kMemoryObjects, 1, why);
   scene.model.CheckQuota(client, Resource::kMemoryBytes, size, why);
+  scene.model.CheckHeap(client, {{Resource::kMemoryObjects, 1}, {Resource::kMemoryBytes, size}}, 0, why);
   return why;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "daemon/core/queue_pair.h"
 #include "tests/simulation/closing.h"
 #include "tests/simulation/steps.h"
 
@@ -79,7 +80,10 @@ void CreateQp(Scene& scene, Client& client) {
   }
   Refusals why = CheckCreateQp(scene, client, domain, receive_queue, initiator_queue);
   why.If(above_adapter, ErrorReason::ABOVE_ADAPTER_LIMIT);
-  scene.model.CheckQuota(client, Resource::kQueueEntries, uint64_t{limits.receive_depth} + limits.initiator_depth, why);
+  const uint64_t entries = uint64_t{limits.receive_depth} + limits.initiator_depth;
+  scene.model.CheckQuota(client, Resource::kQueueEntries, entries, why);
+  scene.model.CheckHeap(client, {{Resource::kQueuePairs, 1}, {Resource::kQueueEntries, entries}},
+                        core::QueuePair::HeapOfLists(limits), why);
   if (why.none()) {
     (void)scene.model.faults.Strikes(Fault::kCreateQueuePair, why);
   }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/access_rights.h"
+#include "daemon/core/heap_cost.h"
 #include "tests/simulation/chain.h"
 #include "tests/simulation/closing.h"
 #include "tests/simulation/steps.h"
@@ -60,6 +61,7 @@ Refusals ApplyRegister(Scene& scene, const Client& client, Region& region, const
     region.state = State::kCreated;
     region.uses.clear();
     region.pages.clear();
+    region.runs = 0;
     return why;
   }
   region.state = State::kRegistered;
@@ -132,9 +134,9 @@ Refusals CheckRegister(const Scene& scene, const Client& client, const std::shar
     why.If(region->state == State::kRegistered, ErrorReason::REGION_ALREADY_REGISTERED);
     why.If(region->state == State::kRegistering || region->state == State::kDeregistering, ErrorReason::REGION_BUSY);
   }
-  if (scene.model.IsSlow(chain.length)) {
-    scene.model.CheckQuota(client, Resource::kPendingRequests, 1, why);
-  }
+  const uint64_t pending = scene.model.IsSlow(chain.length) ? 1 : 0;
+  scene.model.CheckQuota(client, Resource::kPendingRequests, pending, why);
+  scene.model.CheckHeap(client, {{Resource::kPendingRequests, pending}}, chain.runs * core::kHeapOfRun, why);
   scene.model.CheckPins(client, InFiles(chain.pages), why);
   return why;
 }
@@ -158,6 +160,7 @@ void RegisterMr(Scene& scene, Client& client) {
   if (why.none()) {
     region->uses = std::move(checked->uses);
     region->pages = InFiles(checked->pages);
+    region->runs = checked->runs;
     region->state = State::kRegistering;
   }
   const bool admitted = why.none();

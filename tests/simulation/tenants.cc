@@ -12,14 +12,17 @@ std::shared_ptr<Tenant> NewTenant(std::string name, std::string rule, const core
 }
 
 std::string NameFor(const core::TenantRule& rule, const core::Caller& caller) {
-  const std::string of_uid = rule.name + "/uid=" + std::to_string(caller.uid);
+  const std::string of_pod = caller.container.pod_uid.empty() ? "" : "/pod=" + caller.container.pod_uid;
+  const std::string inside =
+      of_pod.empty() && !caller.container.id.empty() ? "/container=" + caller.container.id : of_pod;
+  const std::string of_uid = rule.name + "/uid=" + std::to_string(caller.uid) + inside;
   switch (rule.sharing) {
     case core::Sharing::kOne:
       return rule.name;
     case core::Sharing::kEachUid:
       return of_uid;
     case core::Sharing::kEachPod:
-      return caller.container.pod_uid.empty() ? of_uid : rule.name + "/pod=" + caller.container.pod_uid;
+      return of_pod.empty() ? of_uid : rule.name + of_pod;
   }
   return "";
 }

@@ -35,6 +35,8 @@ core::Limits DrawSessionLimits(Dice& dice) {
       {Resource::kWindows, 4, 2},
       {Resource::kPostedPages, 40, 6},
       {Resource::kRegisteredBytes, 32 * kNdkPageBytes, 8 * kNdkPageBytes},
+      {Resource::kLogicalPages, 10, 3},
+      {Resource::kHeapBytes, 56 * kNdkPageBytes, 20 * kNdkPageBytes},
   };
   const bool tight = dice.Chance(40);
   core::Limits limits;
@@ -51,6 +53,7 @@ core::Limits DrawUidLimits(Dice& dice) {
     limits[Resource::kPinnedBytes] = 14 * kNdkPageBytes;
     limits[Resource::kRegisteredBytes] = 40 * kNdkPageBytes;
     limits[Resource::kSessions] = 3;
+    limits[Resource::kHeapBytes] = 100 * kNdkPageBytes;
   }
   return limits;
 }
@@ -61,6 +64,7 @@ core::Limits DrawNodeLimits(Dice& dice) {
     limits[Resource::kPinnedBytes] = 24 * kNdkPageBytes;
     limits[Resource::kRegisteredBytes] = 60 * kNdkPageBytes;
     limits[Resource::kMemoryBytes] = 40 * kNdkPageBytes;
+    limits[Resource::kHeapBytes] = 100 * kNdkPageBytes;
   }
   if (dice.Chance(15)) {
     limits[Resource::kSessions] = 4;
