@@ -92,6 +92,32 @@ memory_limit() {
   fi
 }
 
+# memory_usage PID: the bytes that are charged to its control group.
+memory_usage() {
+  local group
+  group=$(sed -n 's/^[0-9]*:memory://p' "/proc/$1/cgroup")
+  if [[ -n $group ]]; then
+    cat "/sys/fs/cgroup/memory$group/memory.usage_in_bytes"
+  else
+    cat "/sys/fs/cgroup$(sed -n 's/^0:://p' "/proc/$1/cgroup")/memory.current"
+  fi
+}
+
+# While the workload holds what it allocated: it is charged to the daemon's group, which has room for all of it.
+check_who_pays() {
+  local daemon workload limit
+  daemon=$(podman inspect --format '{{.State.Pid}}' rnicd-rnicd)
+  workload=$(podman inspect --format '{{.State.Pid}}' workload-workload)
+  limit=$(memory_limit "$daemon")
+  expect "limit of the daemon's memory" "$limit" $((5888 * 1024 * 1024))
+  local of_daemon of_workload
+  of_daemon=$(memory_usage "$daemon") of_workload=$(memory_usage "$workload")
+  ((of_daemon >= BYTES)) || fail "the daemon's group is charged for $of_daemon bytes, the workload has $BYTES"
+  ((of_workload < BYTES)) || fail "the workload's group is charged for $of_workload bytes"
+  say "charged: $((of_daemon >> 20)) MiB to the daemon, $((of_workload >> 20)) MiB to the workload, which has" \
+    "$((BYTES >> 20)) MiB registered"
+}
+
 check_registered() {
   wait_for 60 "registration of the workload" has_pinned "$BYTES"
   podman logs workload-workload | sed 's/^/   /'
