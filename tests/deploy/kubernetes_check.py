@@ -26,6 +26,8 @@ MONITORING = ("deploy/prometheus", "deploy/grafana")
 KUSTOMIZATION_FIELDS = {"apiVersion", "kind", "namespace", "resources", "configMapGenerator", "generatorOptions",
                         "images"}
 PRIVILEGED = {("verbs", "rnicd")}
+# The program, its connections, and messages on the way (docs/OPERATING.md, "What the daemon may take").
+DAEMONS_OWN = 768 << 20
 SIZES = {"MiB": 1 << 20, "GiB": 1 << 30}
 
 
@@ -210,8 +212,15 @@ class Checker:
                 profile = context.get("seccompProfile", node.spec["securityContext"].get("seccompProfile"))
                 if not privileged and profile != {"type": "RuntimeDefault"}:
                     self.report(f"{where}: the container engine does not filter its system calls")
-            if "memory" in node.containers["rnicd"]["resources"].get("limits", {}):
-                self.report(f"{overlay}: a limit of memory ends the daemon when workloads use what they were promised")
+
+    def check_memory_limit(self):
+        """A lower limit would end the daemon when workloads use what they were granted."""
+        for overlay, node in self.nodes.items():
+            flags = node.flags("rnicd")
+            needed = sum(int(flags.get(name, 0)) for name in ("max_memory_bytes", "max_heap_bytes")) + DAEMONS_OWN
+            limit = node.containers["rnicd"]["resources"].get("limits", {}).get("memory", "none")
+            self._equal(overlay, "limit of memory, and the sum of what the daemon may take", limit,
+                        f"{needed >> 20}Mi")
 
     def check_rights(self):
         for overlay in self.nodes:

@@ -175,9 +175,12 @@ class Security(Planted):
         self.assert_found("soft, rnicd: the container engine does not filter", "check_containers_are_tight")
 
     def test_of_a_daemon_that_a_limit_would_kill(self):
-        self.edit(DAEMON_SET, "              memory: 256Mi", "              memory: 256Mi\n            limits:\n"
-                  "              memory: 512Mi")
-        self.assert_found("a limit of memory ends the daemon", "check_containers_are_tight")
+        self.edit(DAEMON_SET, "              memory: 5888Mi", "              memory: 4096Mi")
+        self.assert_found("limit of memory", "check_memory_limit")
+
+    def test_with_flags_that_its_memory_limit_does_not_follow(self):
+        self.edit(BASE + "rnicd.flags", "--max_heap_bytes=1073741824", "--max_heap_bytes=2147483648")
+        self.assert_found("6912Mi", "check_memory_limit")
 
     def test_of_rights_that_are_too_many(self):
         self.edit(BASE + "rbac.yaml", "verbs: [list]", "verbs: [list, watch]")
