@@ -1,5 +1,6 @@
 #include "daemon/rpc/connection.h"
 
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -123,6 +124,8 @@ bool Connection::ReadOnce() {
   if (!http2_.Receive({buffer.data(), static_cast<size_t>(size)})) {
     broken_ = true;
   }
+  // The secret of a grant may be among them.
+  explicit_bzero(buffer.data(), static_cast<size_t>(size));
   return true;
 }
 

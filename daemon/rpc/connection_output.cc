@@ -1,5 +1,6 @@
 #include "daemon/rpc/connection.h"
 
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -138,9 +139,11 @@ void Connection::Flush() {
   busy_ = true;
   bool writable = pending_.empty() || Send(std::exchange(pending_, {}));
   while (writable) {
-    const std::string& output = Gather();
+    std::string& output = Gather();
     if (!output.empty()) {
       writable = Send(output);
+      // The secret of a new grant may be in it.
+      explicit_bzero(output.data(), output.size());
       continue;
     }
     const bool told = TellWritten();

@@ -10,6 +10,7 @@
 #include <chrono>
 
 #include "base/errno_status.h"
+#include "base/wipe.h"
 
 namespace rnicd::rpc {
 namespace {
@@ -114,6 +115,7 @@ void EventLoop::Run() {
     for (int index = 0; index < count; ++index) {
       OnEvent(events[static_cast<size_t>(index)].events, events[static_cast<size_t>(index)].data.u64);
     }
+    WipeStack();
   }
   // The number may become that of another thread.
   thread_id_.store({});

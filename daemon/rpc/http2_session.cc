@@ -1,8 +1,14 @@
 #include "daemon/rpc/http2_session.h"
 
+#include <malloc.h>
 #include <sys/types.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/wipe.h"
 
 namespace rnicd::rpc {
 namespace {
@@ -127,6 +133,26 @@ std::vector<nghttp2_nv> NameValues(const std::vector<HeaderField>& fields) {
   return values;
 }
 
+void FreeWiped(void* memory, void* /*data*/) { WipeAndFree(memory); }
+
+void* ReallocateWiped(void* memory, size_t size, void* /*data*/) {
+  void* const moved = std::malloc(size);
+  if (moved != nullptr && memory != nullptr) {
+    std::memcpy(moved, memory, std::min(size, malloc_usable_size(memory)));
+    WipeAndFree(memory);
+  }
+  return moved;
+}
+
+// Frames hold the secrets of requests and responses.
+nghttp2_mem WipingMemory() {
+  return {.mem_user_data = nullptr,
+          .malloc = [](size_t size, void* /*data*/) { return std::malloc(size); },
+          .free = FreeWiped,
+          .calloc = [](size_t count, size_t size, void* /*data*/) { return std::calloc(count, size); },
+          .realloc = ReallocateWiped};
+}
+
 nghttp2_session* NewSession(Http2Events& events, const Limits& limits) {
   nghttp2_session_callbacks* callbacks = nullptr;
   nghttp2_session_callbacks_new(&callbacks);
@@ -146,7 +172,8 @@ nghttp2_session* NewSession(Http2Events& events, const Limits& limits) {
   nghttp2_option_set_stream_reset_rate_limit(option, kResetBurstForEachCall * limits.calls_max, kResetsPerSecond);
   nghttp2_option_set_max_continuations(option, kContinuationsMax);
   nghttp2_session* session = nullptr;
-  nghttp2_session_server_new2(&session, callbacks, &events, option);
+  nghttp2_mem memory = WipingMemory();
+  nghttp2_session_server_new3(&session, callbacks, &events, option, &memory);
   nghttp2_option_del(option);
   nghttp2_session_callbacks_del(callbacks);
   return session;

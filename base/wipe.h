@@ -1,0 +1,13 @@
+#pragma once
+
+namespace rnicd {
+
+// Frees what malloc has allocated, and clears it first: what a secret was copied to is not to wait in the heap for
+// somebody who takes the process over. May be null. Threads: safe.
+void WipeAndFree(void* memory) noexcept;
+
+// Clears some of the stack below the caller, where functions that have returned left copies of what they worked on.
+// To be called where little is on the stack, so that it reaches far.
+void WipeStack() noexcept;
+
+}  // namespace rnicd

@@ -1,0 +1,21 @@
+// What is freed is cleared first: secrets of grants, tokens and tickets pass through strings, messages and the buffers
+// of libraries. Replaces operators of the standard library, whose `new` is malloc. Not in a build with a sanitizer,
+// which has allocators of its own.
+#include <new>
+
+#include "base/wipe.h"
+
+void operator delete(void* memory) noexcept { rnicd::WipeAndFree(memory); }
+void operator delete[](void* memory) noexcept { rnicd::WipeAndFree(memory); }
+void operator delete(void* memory, std::size_t /*size*/) noexcept { rnicd::WipeAndFree(memory); }
+void operator delete[](void* memory, std::size_t /*size*/) noexcept { rnicd::WipeAndFree(memory); }
+void operator delete(void* memory, const std::nothrow_t& /*tag*/) noexcept { rnicd::WipeAndFree(memory); }
+void operator delete[](void* memory, const std::nothrow_t& /*tag*/) noexcept { rnicd::WipeAndFree(memory); }
+void operator delete(void* memory, std::align_val_t /*alignment*/) noexcept { rnicd::WipeAndFree(memory); }
+void operator delete[](void* memory, std::align_val_t /*alignment*/) noexcept { rnicd::WipeAndFree(memory); }
+void operator delete(void* memory, std::size_t /*size*/, std::align_val_t /*alignment*/) noexcept {
+  rnicd::WipeAndFree(memory);
+}
+void operator delete[](void* memory, std::size_t /*size*/, std::align_val_t /*alignment*/) noexcept {
+  rnicd::WipeAndFree(memory);
+}
