@@ -177,13 +177,14 @@ TEST(SessionEnd, WhatIsQueuedForOthersStaysQueued) {
 }
 
 TEST(SessionEnd, MemoryThatIsBeingPopulatedIsNotFinished) {
+  // Used by the worker until the end.
+  Barrier between;
   World world(OneWorker());
   Owner owner(world);
   Awaited<absl::Status> allocated;
   BusyWorkers first(*world.workers, 1);
   const auto done = [&](const absl::StatusOr<MemoryTicket>& got) { allocated.Set(got.status()); };
   ASSERT_TRUE(owner.session->AllocateMemory({.size = uint64_t{2} << 20}, done).ok());
-  Barrier between;
   world.workers->PostFor(UINT64_MAX, [&] { between.Pass(); });
   first.Release();
   between.AwaitWaiter();
