@@ -81,27 +81,19 @@ check_workload_is_restricted() {
   say "the workload: uid 65532, no capability, no network, read-only, 64 MiB of memory"
 }
 
-# memory_limit PID: the limit of its control group, of version 1 or 2.
-memory_limit() {
+# memory_of PID FILE_OF_V1 FILE_OF_V2: what the process's control group says, of version 1 or 2.
+memory_of() {
   local group
   group=$(sed -n 's/^[0-9]*:memory://p' "/proc/$1/cgroup")
   if [[ -n $group ]]; then
-    cat "/sys/fs/cgroup/memory$group/memory.limit_in_bytes"
+    cat "/sys/fs/cgroup/memory$group/$2"
   else
-    cat "/sys/fs/cgroup$(sed -n 's/^0:://p' "/proc/$1/cgroup")/memory.max"
+    cat "/sys/fs/cgroup$(sed -n 's/^0:://p' "/proc/$1/cgroup")/$3"
   fi
 }
 
-# memory_usage PID: the bytes that are charged to its control group.
-memory_usage() {
-  local group
-  group=$(sed -n 's/^[0-9]*:memory://p' "/proc/$1/cgroup")
-  if [[ -n $group ]]; then
-    cat "/sys/fs/cgroup/memory$group/memory.usage_in_bytes"
-  else
-    cat "/sys/fs/cgroup$(sed -n 's/^0:://p' "/proc/$1/cgroup")/memory.current"
-  fi
-}
+memory_limit() { memory_of "$1" memory.limit_in_bytes memory.max; }
+memory_usage() { memory_of "$1" memory.usage_in_bytes memory.current; }
 
 # While the workload holds what it allocated: it is charged to the daemon's group, which has room for all of it.
 check_who_pays() {
