@@ -344,7 +344,7 @@ absl::Status App::ReloadPolicy() {
     logger_.Error("policy refused; the one in force stays", {{"error", std::string(policy.status().message())}});
     outcome = MakeErrorWithDetail(ErrorReason::POLICY_REFUSED, std::string(policy.status().message()));
   }
-  observer_->OnDecision({.what = "policy.reload", .status = outcome, .note = config_.policy_file});
+  observer_->Report(core::Decision{.what = "policy.reload", .status = outcome, .note = config_.policy_file});
   return outcome;
 }
 

@@ -11,12 +11,14 @@ class SessionLog final : public core::Observer {
   // The logger outlives this.
   explicit SessionLog(const log::Logger& logger) : logger_(logger) {}
 
-  void OnSessionOpened(SessionId id, const core::Caller& caller) override;
-  void OnSessionEnded(SessionId id, const core::Caller& caller, core::EndCause cause,
-                      const core::Reclaimed& reclaimed) override;
+  // Handles SessionOpened and SessionEnded only.
+  void Observe(const core::Observation& observation) override;
   bool HeedsSuccesses() const override { return false; }
 
  private:
+  void Log(const core::SessionOpened& opened) const;
+  void Log(const core::SessionEnded& ended) const;
+
   const log::Logger& logger_;
 };
 

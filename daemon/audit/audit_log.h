@@ -48,7 +48,12 @@ class AuditLog final : public core::Observer {
 
   // Never blocks.
   void Write(const core::Decision& decision);
-  void OnDecision(const core::Decision& decision) override { Write(decision); }
+  // Handles decisions only.
+  void Observe(const core::Observation& observation) override {
+    if (const auto* const decision = observation.As<core::Decision>(); decision != nullptr) {
+      Write(*decision);
+    }
+  }
   // Numbers of decisions since the start: those whose line, or count, never reached the file; those that were merged
   // with an equal one; those that were left out.
   uint64_t lost() const { return lost_.load(); }

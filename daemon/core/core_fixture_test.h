@@ -176,38 +176,47 @@ class RecordingObserver final : public Observer {
     return counts_;
   }
 
-  void OnSessionOpened(SessionId, const Caller&) override {
+  void Observe(const Observation& observation) override {
+    observation.Visit([this](const auto& event) { Record(event); });
+  }
+
+ private:
+  void Record(const RpcEnded& /*rpc*/) {}
+  void Record(const ConnectionRefused& /*refused*/) {}
+  void Record(const FastRegisterRefused& /*refused*/) {}
+  void Record(const WorkRequestCompleted& /*completed*/) {}
+  void Record(const SessionOpened& /*opened*/) {
     MutexLock lock(mutex_);
     ++counts_.opened;
   }
-  void OnSessionEnded(SessionId, const Caller&, EndCause cause, const Reclaimed& reclaimed) override {
+  void Record(const SessionEnded& ended) {
     MutexLock lock(mutex_);
     ++counts_.ended;
-    counts_.cause = cause;
-    counts_.reclaimed = reclaimed;
+    counts_.cause = ended.cause;
+    counts_.reclaimed = ended.reclaimed;
   }
-  void OnRegistered(const RegistrationReport& report) override {
+  void Record(const RegistrationEnded& registration) {
     MutexLock lock(mutex_);
-    if (report.status.ok()) {
+    if (registration.status.ok()) {
       ++counts_.registered;
     } else {
-      counts_.registration_failures.push_back(report.status);
+      counts_.registration_failures.push_back(registration.status);
     }
   }
-  void OnDeregistered(const absl::Status& status) override {
+  void Record(const DeregistrationEnded& deregistration) {
     MutexLock lock(mutex_);
-    ++(status.ok() ? counts_.deregistered : counts_.deregistrations_failed);
+    ++(deregistration.status.ok() ? counts_.deregistered : counts_.deregistrations_failed);
   }
-  void OnTokensIssued(uint64_t local, uint64_t remote) override {
+  void Record(const TokensIssued& issued) {
     MutexLock lock(mutex_);
-    counts_.local_tokens += local;
-    counts_.remote_tokens += remote;
+    counts_.local_tokens += issued.local;
+    counts_.remote_tokens += issued.remote;
   }
-  void OnTokensRevoked(uint64_t pairs, std::string_view cause) override {
+  void Record(const TokensRevoked& revoked) {
     MutexLock lock(mutex_);
-    counts_.revoked[std::string(cause)] += pairs;
+    counts_.revoked[std::string(revoked.cause)] += revoked.pairs;
   }
-  void OnDecision(const Decision& decision) override {
+  void Record(const Decision& decision) {
     MutexLock lock(mutex_);
     counts_.decisions.push_back(
         {.what = std::string(decision.what),
@@ -220,7 +229,6 @@ class RecordingObserver final : public Observer {
          .note = std::string(decision.note)});
   }
 
- private:
   mutable Mutex mutex_;
   Counts counts_ RNICD_GUARDED_BY(mutex_);
 };

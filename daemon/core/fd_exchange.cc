@@ -23,21 +23,21 @@ absl::StatusOr<Redeemable> Find(Node& node, const Caller& caller, const FdTicket
   std::shared_ptr<Session> session = entry.ok() ? entry->session.lock() : nullptr;
   if (session == nullptr) {
     absl::Status refused = MakeError(ErrorReason::TICKET_UNKNOWN, "fd_ticket");
-    node.observer.OnDecision({.what = "fd", .caller = &caller, .status = refused});
+    node.observer.Report(Decision{.what = "fd", .caller = &caller, .status = refused});
     return refused;
   }
   return Redeemable{.entry = *entry, .session = std::move(session)};
 }
 
 void Report(Node& node, const Caller& caller, const Redeemable& found, const absl::Status& status) {
-  node.observer.OnDecision({.what = "fd",
-                            .caller = &caller,
-                            .tenant = found.session->tenant().name(),
-                            .workload = found.session->tenant().workload(),
-                            .session = found.session->id(),
-                            .object = "memory_id=" + std::to_string(found.entry.memory.value),
-                            .status = status,
-                            .note = found.entry.direction == FdDirection::kToClient ? "to_client" : "to_daemon"});
+  node.observer.Report(Decision{.what = "fd",
+                                .caller = &caller,
+                                .tenant = found.session->tenant().name(),
+                                .workload = found.session->tenant().workload(),
+                                .session = found.session->id(),
+                                .object = "memory_id=" + std::to_string(found.entry.memory.value),
+                                .status = status,
+                                .note = found.entry.direction == FdDirection::kToClient ? "to_client" : "to_daemon"});
 }
 
 // Before the ticket is used up: its owner can send the packet again, with the right number of descriptors.

@@ -74,12 +74,12 @@ absl::StatusOr<Registration> MemoryRegion::FinishRegister(RegisterRequest reques
   const absl::StatusOr<Registration> registration =
       device.ok() ? absl::StatusOr<Registration>(Publish(request, *std::move(device))) : device.status();
   tally_->CountRegistration(registration.ok());
-  observer_.OnRegistered({.status = registration.status(),
-                          .bytes = bytes,
-                          .reached_device = true,
-                          .duration = clock_.Now() - request.started});
+  observer_.Report(RegistrationEnded{.status = registration.status(),
+                                     .bytes = bytes,
+                                     .reached_device = true,
+                                     .duration = clock_.Now() - request.started});
   if (registration.ok()) {
-    observer_.OnTokensIssued(1, 1);
+    observer_.Report(TokensIssued{.local = 1, .remote = 1});
   }
   return registration;
 }
@@ -87,7 +87,7 @@ absl::StatusOr<Registration> MemoryRegion::FinishRegister(RegisterRequest reques
 absl::Status MemoryRegion::CancelRegister(RegisterRequest request, const absl::Status& why) {
   Undo(request);
   tally_->CountRegistration(false);
-  observer_.OnRegistered({.status = why});
+  observer_.Report(RegistrationEnded{.status = why});
   return why;
 }
 
@@ -145,9 +145,9 @@ absl::Status MemoryRegion::FinishDeregister(DeregisterRequest /*request*/) {
     state_ = status.ok() ? State::kCreated : State::kRegistered;
   }
   tally_->CountDeregistration(status.ok());
-  observer_.OnDeregistered(status);
+  observer_.Report(DeregistrationEnded{status});
   if (status.ok()) {
-    observer_.OnTokensRevoked(1, "deregister");
+    observer_.Report(TokensRevoked{.pairs = 1, .cause = "deregister"});
   }
   return status;
 }
@@ -253,8 +253,8 @@ void MemoryRegion::Finalize() {
     deregistered = device->Deregister();
     device.reset();
     tally_->CountDeregistration(deregistered.ok());
-    observer_.OnDeregistered(deregistered);
-    observer_.OnTokensRevoked(1, cause);
+    observer_.Report(DeregistrationEnded{deregistered});
+    observer_.Report(TokensRevoked{.pairs = 1, .cause = cause});
   }
   if (fast != nullptr) {
     fast->Retire();

@@ -108,7 +108,7 @@ void QueuePair::OnCompletion(provider::WorkQueue queue, const provider::Completi
   if (DeadQueue()) {
     return;
   }
-  observer_.OnCompletion(completion.type, completion.status);
+  observer_.Report(WorkRequestCompleted{.operation = completion.type, .status = completion.status});
   CompletionQueue& target = queue == provider::WorkQueue::kReceive ? *receive_queue_ : *initiator_queue_;
   target.Push({.completion = completion, .qp_context = context_});
 }

@@ -44,13 +44,13 @@ void ReportLateFailure(Observer& observer, const Session& session, RequestKind k
     return;
   }
   session.tenant().tally()->CountRefusal(status);
-  observer.OnDecision({.what = LateName(kind),
-                       .caller = &session.owner(),
-                       .tenant = session.tenant().name(),
-                       .workload = session.tenant().workload(),
-                       .session = session.id(),
-                       .object = "mr_id=" + std::to_string(object),
-                       .status = status});
+  observer.Report(Decision{.what = LateName(kind),
+                           .caller = &session.owner(),
+                           .tenant = session.tenant().name(),
+                           .workload = session.tenant().workload(),
+                           .session = session.id(),
+                           .object = "mr_id=" + std::to_string(object),
+                           .status = status});
 }
 
 }  // namespace
@@ -256,7 +256,7 @@ absl::StatusOr<std::optional<Registration>> Session::RegisterMr(const RegisterAr
   absl::StatusOr<RegisterJob> admitted = AdmitRegister(arguments, choice, done);
   if (!admitted.ok()) {
     tenant_->tally()->CountRegistration(false);
-    node_.observer.OnRegistered({.status = admitted.status()});
+    node_.observer.Report(RegistrationEnded{.status = admitted.status()});
     return admitted.status();
   }
   CountBytes(arguments.length, kRegisteredBytesPerRequest);
@@ -317,14 +317,14 @@ absl::StatusOr<Progress> Session::CloseMr(MemoryRegionId id, PendingChoice choic
 absl::StatusOr<LocalToken> Session::GetLocalToken(MemoryRegionId id) {
   RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<MemoryRegion> region, FindIn(regions_, id, "mr_id"));
   absl::StatusOr<LocalToken> token = region->GetLocalToken();
-  node_.observer.OnTokensIssued(token.ok() ? 1 : 0, 0);
+  node_.observer.Report(TokensIssued{.local = token.ok() ? 1U : 0U});
   return token;
 }
 
 absl::StatusOr<RemoteToken> Session::GetRemoteToken(MemoryRegionId id) {
   RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<MemoryRegion> region, FindIn(regions_, id, "mr_id"));
   absl::StatusOr<RemoteToken> token = region->GetRemoteToken();
-  node_.observer.OnTokensIssued(0, token.ok() ? 1 : 0);
+  node_.observer.Report(TokensIssued{.remote = token.ok() ? 1U : 0U});
   return token;
 }
 

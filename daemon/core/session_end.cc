@@ -98,13 +98,13 @@ void Session::TearDown() {
   const Reclaimed reclaimed = Reclaim(cause);
   charge_.Refund();
   events_.Finish(SessionEnding{cause});
-  node_.observer.OnSessionEnded(id_, owner_, cause, reclaimed);
-  node_.observer.OnDecision({.what = "session.end",
-                             .caller = &owner_,
-                             .tenant = tenant_->name(),
-                             .workload = tenant_->workload(),
-                             .session = id_,
-                             .note = EndCauseName(cause)});
+  node_.observer.Report(SessionEnded{.id = id_, .caller = owner_, .cause = cause, .reclaimed = reclaimed});
+  node_.observer.Report(Decision{.what = "session.end",
+                                 .caller = &owner_,
+                                 .tenant = tenant_->name(),
+                                 .workload = tenant_->workload(),
+                                 .session = id_,
+                                 .note = EndCauseName(cause)});
   std::vector<std::function<void(const Reclaimed&)>> on_ended;
   {
     MutexLock lock(life_mutex_);

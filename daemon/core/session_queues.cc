@@ -294,7 +294,7 @@ absl::StatusOr<PostOutcome> Session::Post(QueuePairId id, std::span<const WorkRe
     if (!token.ok()) {
       outcome.failure = OfRequest(token.status(), outcome.posted);
       if (std::holds_alternative<FastRegisterOperation>(request.operation)) {
-        node_.observer.OnFastRegisterRefused();
+        node_.observer.Report(FastRegisterRefused{});
       }
       break;
     }
@@ -306,7 +306,7 @@ absl::StatusOr<PostOutcome> Session::Post(QueuePairId id, std::span<const WorkRe
   // Also after a refusal: requests accepted before it must be executed, deferred or not.
   held.pair->device().Ring();
   if (!outcome.issued.empty()) {
-    node_.observer.OnTokensIssued(0, outcome.issued.size());
+    node_.observer.Report(TokensIssued{.remote = outcome.issued.size()});
   }
   return outcome;
 }

@@ -42,7 +42,7 @@ absl::StatusOr<std::shared_ptr<Session>> SessionRegistry::Open(const Caller& cal
     session = std::make_shared<Session>(node_, id, caller, label, std::move(charge), tenant);
     sessions_[id] = Entry{session, 1};
   }
-  node_.observer.OnSessionOpened(session->id(), caller);
+  node_.observer.Report(SessionOpened{.id = session->id(), .caller = caller});
   return session;
 }
 
@@ -119,7 +119,7 @@ absl::StatusOr<std::shared_ptr<Session>> SessionRegistry::Evict(SessionId id) {
 void SessionRegistry::EndExpired() {
   node_.lingering.Sweep();
   for (const std::shared_ptr<Tenant>& tenant : node_.tenants.Sweep()) {
-    node_.observer.OnDecision({.what = "grant.expire", .tenant = tenant->name(), .workload = tenant->workload()});
+    node_.observer.Report(Decision{.what = "grant.expire", .tenant = tenant->name(), .workload = tenant->workload()});
     EndAllOf(*tenant, EndCause::kGrantExpired);
   }
 }

@@ -29,6 +29,12 @@ struct NodeParts {
   FileWatch* watch = nullptr;
 };
 
+// Ignores every event.
+class NullObserver final : public Observer {
+ public:
+  void Observe(const Observation& /*observation*/) override {}
+};
+
 // A node wired as the daemon wires it, and its registry. For unit tests, fuzzers, the simulation and benchmarks: it
 // needs no test framework.
 // Lifetime: threads that work for the node are joined before it goes.

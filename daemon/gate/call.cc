@@ -174,8 +174,10 @@ void Call::CountRefusal(const absl::Status& status, const core::Session* session
 void Call::Report(const absl::Status& status, const Message* request, const Message* response,
                   const std::string& note) {
   const bool is_measured = shape_ == Shape::kUnary && is_measured_.load();
-  services_.observer.OnRpc(row_.name, status.code(),
-                           is_measured ? std::optional(services_.clock.Now() - started_) : std::nullopt);
+  services_.observer.Report(
+      core::RpcEnded{.method = row_.name,
+                     .code = status.code(),
+                     .duration = is_measured ? std::optional(services_.clock.Now() - started_) : std::nullopt});
   // Most calls succeed, and to name their objects costs more than the rest of the gate.
   if (IsDecision(status) && (!status.ok() || services_.observer.HeedsSuccesses())) {
     ReportDecision(status, NamedObjects(request, response), note);
@@ -201,15 +203,15 @@ void Call::ReportDecision(const absl::Status& status, std::string object, const 
   // An opened or joined session belongs to the connection, not to the call.
   const std::shared_ptr<core::Session> session = session_ != nullptr ? session_ : connection_->session();
   CountRefusal(status, session.get());
-  services_.observer.OnDecision(
-      {.what = row_.name,
-       .caller = &connection_->caller(),
-       .tenant = session != nullptr ? session->tenant().name() : connection_->tenant(),
-       .workload = session != nullptr ? session->tenant().workload() : connection_->workload(),
-       .session = session != nullptr ? session->id() : SessionId{},
-       .object = std::move(object),
-       .status = status,
-       .note = note});
+  services_.observer.Report(
+      core::Decision{.what = row_.name,
+                     .caller = &connection_->caller(),
+                     .tenant = session != nullptr ? session->tenant().name() : connection_->tenant(),
+                     .workload = session != nullptr ? session->tenant().workload() : connection_->workload(),
+                     .session = session != nullptr ? session->id() : SessionId{},
+                     .object = std::move(object),
+                     .status = status,
+                     .note = note});
 }
 
 }  // namespace rnicd::gate

@@ -34,21 +34,13 @@ class GateObserver final : public core::Observer {
     bool has_duration = false;
   };
 
-  void OnRpc(std::string_view method, absl::StatusCode code,
-             std::optional<std::chrono::nanoseconds> duration) override {
+  void Observe(const core::Observation& observation) override {
     MutexLock lock(mutex_);
-    rpcs_.push_back({std::string(method), code, duration.has_value()});
-  }
-  void OnDecision(const core::Decision& decision) override {
-    MutexLock lock(mutex_);
-    decisions_.push_back({.what = std::string(decision.what),
-                          .process = decision.caller->process.low,
-                          .tenant = std::string(decision.tenant),
-                          .workload = decision.workload,
-                          .session = decision.session,
-                          .object = decision.object,
-                          .status = core::Unshared(decision.status),
-                          .note = std::string(decision.note)});
+    if (const auto* const rpc = observation.As<core::RpcEnded>(); rpc != nullptr) {
+      rpcs_.push_back({std::string(rpc->method), rpc->code, rpc->duration.has_value()});
+    } else if (const auto* const decision = observation.As<core::Decision>(); decision != nullptr) {
+      Record(*decision);
+    }
   }
   std::vector<Rpc> rpcs() const {
     MutexLock lock(mutex_);
@@ -60,6 +52,17 @@ class GateObserver final : public core::Observer {
   }
 
  private:
+  void Record(const core::Decision& decision) RNICD_REQUIRES(mutex_) {
+    decisions_.push_back({.what = std::string(decision.what),
+                          .process = decision.caller->process.low,
+                          .tenant = std::string(decision.tenant),
+                          .workload = decision.workload,
+                          .session = decision.session,
+                          .object = decision.object,
+                          .status = core::Unshared(decision.status),
+                          .note = std::string(decision.note)});
+  }
+
   mutable Mutex mutex_;
   std::vector<Rpc> rpcs_ RNICD_GUARDED_BY(mutex_);
   std::vector<Decided> decisions_ RNICD_GUARDED_BY(mutex_);

@@ -180,9 +180,13 @@ std::string Metrics::Render(std::vector<prometheus::MetricFamily> state) const {
   return prometheus::TextSerializer().Serialize(families);
 }
 
-void Metrics::OnRpc(std::string_view method, absl::StatusCode code, std::optional<std::chrono::nanoseconds> duration) {
-  const auto cells = methods_.find(method);
-  const auto code_index = static_cast<size_t>(code);
+void Metrics::Observe(const core::Observation& observation) {
+  observation.Visit([this](const auto& event) { Count(event); });
+}
+
+void Metrics::Count(const core::RpcEnded& rpc) {
+  const auto cells = methods_.find(rpc.method);
+  const auto code_index = static_cast<size_t>(rpc.code);
   if (cells == methods_.end() || code_index >= kStatusCodes) {
     return;
   }
@@ -190,55 +194,54 @@ void Metrics::OnRpc(std::string_view method, absl::StatusCode code, std::optiona
   Counter* counter = cell.load();
   if (counter == nullptr) {
     // Add returns the same counter for the same labels.
-    counter = &rpcs_.Add({{"method", std::string(method)}, {"code", absl::StatusCodeToString(code)}});
+    counter = &rpcs_.Add({{"method", std::string(rpc.method)}, {"code", absl::StatusCodeToString(rpc.code)}});
     cell.store(counter);
   }
   counter->Increment();
-  if (duration.has_value()) {
-    cells->second->duration->Observe(Seconds(*duration));
+  if (rpc.duration.has_value()) {
+    cells->second->duration->Observe(Seconds(*rpc.duration));
   }
 }
 
-void Metrics::OnConnectionRefused(std::string_view reason) {
-  refused_.Add({{"reason", std::string(reason)}}).Increment();
+void Metrics::Count(const core::ConnectionRefused& refused) {
+  refused_.Add({{"reason", std::string(refused.reason)}}).Increment();
 }
 
-void Metrics::OnSessionOpened(SessionId /*id*/, const core::Caller& /*caller*/) { sessions_opened_.Increment(); }
+void Metrics::Count(const core::SessionOpened& /*opened*/) { sessions_opened_.Increment(); }
 
-void Metrics::OnSessionEnded(SessionId /*id*/, const core::Caller& /*caller*/, core::EndCause cause,
-                             const core::Reclaimed& reclaimed) {
-  const EndCells& cells = ends_[static_cast<size_t>(cause)];
+void Metrics::Count(const core::SessionEnded& ended) {
+  const EndCells& cells = ends_[static_cast<size_t>(ended.cause)];
   cells.sessions->Increment();
-  cells.bytes->Increment(static_cast<double>(reclaimed.pinned_bytes));
-  cells.regions->Increment(static_cast<double>(reclaimed.regions));
-  reclaim_failures_.Increment(static_cast<double>(reclaimed.failures));
+  cells.bytes->Increment(static_cast<double>(ended.reclaimed.pinned_bytes));
+  cells.regions->Increment(static_cast<double>(ended.reclaimed.regions));
+  reclaim_failures_.Increment(static_cast<double>(ended.reclaimed.failures));
 }
 
-void Metrics::OnRegistered(const core::RegistrationReport& report) {
-  if (report.reached_device) {
-    registration_durations_[SizeClassOf(report.bytes)]->Observe(Seconds(report.duration));
+void Metrics::Count(const core::RegistrationEnded& registration) {
+  if (registration.reached_device) {
+    registration_durations_[SizeClassOf(registration.bytes)]->Observe(Seconds(registration.duration));
   }
-  if (!report.status.ok()) {
-    failures_by_reason_.at(static_cast<uint32_t>(RowOf(ErrorInfoOf(report.status).reason).reason))->Increment();
-  }
-}
-
-void Metrics::OnFastRegisterRefused() { fast_registrations_failed_.Increment(); }
-
-void Metrics::OnTokensIssued(uint64_t local, uint64_t remote) {
-  local_tokens_issued_.Increment(static_cast<double>(local));
-  remote_tokens_issued_.Increment(static_cast<double>(remote));
-}
-
-void Metrics::OnTokensRevoked(uint64_t pairs, std::string_view cause) {
-  if (const auto counter = tokens_revoked_.find(cause); counter != tokens_revoked_.end()) {
-    counter->second->Increment(static_cast<double>(pairs));
+  if (!registration.status.ok()) {
+    failures_by_reason_.at(static_cast<uint32_t>(RowOf(ErrorInfoOf(registration.status).reason).reason))->Increment();
   }
 }
 
-void Metrics::OnCompletion(OperationType operation, NtStatus status) {
-  completions_[IndexOf(operation)][IndexOf(status)]->Increment();
-  if (operation == OperationType::kFastRegister && status != NtStatus::kSuccess) {
+void Metrics::Count(const core::FastRegisterRefused& /*refused*/) { fast_registrations_failed_.Increment(); }
+
+void Metrics::Count(const core::TokensIssued& issued) {
+  local_tokens_issued_.Increment(static_cast<double>(issued.local));
+  remote_tokens_issued_.Increment(static_cast<double>(issued.remote));
+}
+
+void Metrics::Count(const core::TokensRevoked& revoked) {
+  if (const auto counter = tokens_revoked_.find(revoked.cause); counter != tokens_revoked_.end()) {
+    counter->second->Increment(static_cast<double>(revoked.pairs));
+  }
+}
+
+void Metrics::Count(const core::WorkRequestCompleted& completed) {
+  completions_[IndexOf(completed.operation)][IndexOf(completed.status)]->Increment();
+  if (completed.operation == OperationType::kFastRegister && completed.status != NtStatus::kSuccess) {
     fast_registrations_failed_.Increment();
   }
 }

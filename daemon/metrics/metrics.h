@@ -33,17 +33,8 @@ class Metrics final : public core::Observer {
   // The page of a scrape. `state`: the result of ReadState.
   std::string Render(std::vector<prometheus::MetricFamily> state) const;
 
-  void OnRpc(std::string_view method, absl::StatusCode code, std::optional<std::chrono::nanoseconds> duration) override;
-  void OnConnectionRefused(std::string_view reason) override;
-  void OnSessionOpened(SessionId id, const core::Caller& caller) override;
-  void OnSessionEnded(SessionId id, const core::Caller& caller, core::EndCause cause,
-                      const core::Reclaimed& reclaimed) override;
-  void OnRegistered(const core::RegistrationReport& report) override;
-  void OnFastRegisterRefused() override;
-  void OnTokensIssued(uint64_t local, uint64_t remote) override;
-  void OnTokensRevoked(uint64_t pairs, std::string_view cause) override;
+  void Observe(const core::Observation& observation) override;
   bool HeedsSuccesses() const override { return false; }
-  void OnCompletion(OperationType operation, NtStatus status) override;
   // Counts an asynchronous event of a card; both arguments come from fixed sets.
   void OnAdapterEvent(const std::string& adapter, const std::string& event);
 
@@ -59,6 +50,20 @@ class Metrics final : public core::Observer {
     std::array<std::atomic<Counter*>, kStatusCodes> by_code{};
     prometheus::Histogram* duration = nullptr;
   };
+
+  // One for each event of core, or the code does not compile: no overload accepts any type.
+  void Count(const core::RpcEnded& rpc);
+  void Count(const core::ConnectionRefused& refused);
+  void Count(const core::SessionOpened& opened);
+  void Count(const core::SessionEnded& ended);
+  void Count(const core::RegistrationEnded& registration);
+  void Count(const core::FastRegisterRefused& refused);
+  void Count(const core::WorkRequestCompleted& completed);
+  void Count(const core::TokensIssued& issued);
+  void Count(const core::TokensRevoked& revoked);
+  // Not counted here: the tallies of tenants count deregistrations and refusals.
+  void Count(const core::DeregistrationEnded& /*deregistration*/) {}
+  void Count(const core::Decision& /*decision*/) {}
 
   void DeclareMethods(std::span<const std::string_view> methods);
   void DeclareRegistrations();

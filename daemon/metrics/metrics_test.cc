@@ -20,7 +20,7 @@ constexpr std::string_view kMethods[] = {"MemoryService.CreateMr", "MemoryServic
 class MetricsTest : public ::testing::Test {
  protected:
   std::string Page() const { return metrics_.Render({}); }
-  static core::RegistrationReport Report(const absl::Status& status, std::chrono::nanoseconds duration) {
+  static core::RegistrationEnded Ended(const absl::Status& status, std::chrono::nanoseconds duration) {
     return {.status = status, .bytes = 4096, .reached_device = true, .duration = duration};
   }
 
@@ -46,7 +46,7 @@ TEST_F(MetricsTest, TheStateIsOnThePageBesideWhatWasCounted) {
   Families state;
   state.Add(Metric::kSessions, {"storage"}, 3);
   state.Add(Metric::kFastRegistrations, {"native", "ok"}, 7);
-  metrics_.OnFastRegisterRefused();
+  metrics_.Report(core::FastRegisterRefused{});
   const std::string page = metrics_.Render(state.Take());
   EXPECT_THAT(page, HasSubstr("rnicd_sessions{tenant=\"storage\"} 3\n"));
   EXPECT_THAT(page, HasSubstr("rnicd_fast_registrations_total{engine=\"native\",result=\"ok\"} 7\n"));
@@ -56,10 +56,10 @@ TEST_F(MetricsTest, TheStateIsOnThePageBesideWhatWasCounted) {
 }
 
 TEST_F(MetricsTest, RegistrationsAreTimedAndTheirFailuresCountedByReason) {
-  metrics_.OnRegistered(Report(absl::OkStatus(), std::chrono::microseconds(7)));
-  metrics_.OnRegistered(Report(absl::OkStatus(), std::chrono::milliseconds(3)));
-  metrics_.OnRegistered(Report(MakeError(ErrorReason::QUOTA_PINNED_BYTES), std::chrono::microseconds(1)));
-  metrics_.OnRegistered(Report(absl::UnknownError("not ours"), std::chrono::microseconds(1)));
+  metrics_.Report(Ended(absl::OkStatus(), std::chrono::microseconds(7)));
+  metrics_.Report(Ended(absl::OkStatus(), std::chrono::milliseconds(3)));
+  metrics_.Report(Ended(MakeError(ErrorReason::QUOTA_PINNED_BYTES), std::chrono::microseconds(1)));
+  metrics_.Report(Ended(absl::UnknownError("not ours"), std::chrono::microseconds(1)));
   const std::string page = Page();
   EXPECT_THAT(page, HasSubstr("rnicd_registration_failures_total{reason=\"quota_pinned_bytes\"} 1\n"));
   EXPECT_THAT(page, HasSubstr("rnicd_registration_failures_total{reason=\"internal_fault\"} 1\n"));
@@ -69,15 +69,19 @@ TEST_F(MetricsTest, RegistrationsAreTimedAndTheirFailuresCountedByReason) {
 }
 
 TEST_F(MetricsTest, ARequestThatNeverReachedTheDeviceHasNoDuration) {
-  metrics_.OnRegistered({.status = MakeError(ErrorReason::LENGTH_ZERO), .reached_device = false});
+  metrics_.Report(core::RegistrationEnded{.status = MakeError(ErrorReason::LENGTH_ZERO), .reached_device = false});
   EXPECT_THAT(Page(), HasSubstr("rnicd_registration_duration_seconds_count{size_class=\"up_to_64KiB\"} 0\n"));
   EXPECT_THAT(Page(), HasSubstr("rnicd_registration_failures_total{reason=\"length_zero\"} 1\n"));
 }
 
 TEST_F(MetricsTest, CallsAreCountedByMethodAndCode) {
-  metrics_.OnRpc("MemoryService.CreateMr", absl::StatusCode::kOk, std::chrono::microseconds(10));
-  metrics_.OnRpc("MemoryService.CreateMr", absl::StatusCode::kOk, std::chrono::microseconds(10));
-  metrics_.OnRpc("MemoryService.CreateMr", absl::StatusCode::kNotFound, std::chrono::microseconds(10));
+  metrics_.Report(core::RpcEnded{
+      .method = "MemoryService.CreateMr", .code = absl::StatusCode::kOk, .duration = std::chrono::microseconds(10)});
+  metrics_.Report(core::RpcEnded{
+      .method = "MemoryService.CreateMr", .code = absl::StatusCode::kOk, .duration = std::chrono::microseconds(10)});
+  metrics_.Report(core::RpcEnded{.method = "MemoryService.CreateMr",
+                                 .code = absl::StatusCode::kNotFound,
+                                 .duration = std::chrono::microseconds(10)});
   const std::string page = Page();
   EXPECT_THAT(page, HasSubstr("rnicd_rpcs_total{code=\"OK\",method=\"MemoryService.CreateMr\"} 2\n"));
   EXPECT_THAT(page, HasSubstr("rnicd_rpcs_total{code=\"NOT_FOUND\",method=\"MemoryService.CreateMr\"} 1\n"));
@@ -85,22 +89,26 @@ TEST_F(MetricsTest, CallsAreCountedByMethodAndCode) {
 }
 
 TEST_F(MetricsTest, AStreamIsCountedWithoutADuration) {
-  metrics_.OnRpc("MemoryService.CreateMr", absl::StatusCode::kOk, std::nullopt);
+  metrics_.Report(core::RpcEnded{.method = "MemoryService.CreateMr", .code = absl::StatusCode::kOk});
   EXPECT_THAT(Page(), HasSubstr("rnicd_rpcs_total{code=\"OK\",method=\"MemoryService.CreateMr\"} 1\n"));
   EXPECT_THAT(Page(), HasSubstr("rnicd_rpc_duration_seconds_count{method=\"MemoryService.CreateMr\"} 0\n"));
 }
 
 TEST_F(MetricsTest, AnUnknownMethodOrCodeIsIgnored) {
-  metrics_.OnRpc("MemoryService.Nothing", absl::StatusCode::kOk, std::nullopt);
-  metrics_.OnRpc("MemoryService.CreateMr", static_cast<absl::StatusCode>(99), std::nullopt);
+  metrics_.Report(core::RpcEnded{.method = "MemoryService.Nothing", .code = absl::StatusCode::kOk});
+  metrics_.Report(core::RpcEnded{.method = "MemoryService.CreateMr", .code = static_cast<absl::StatusCode>(99)});
   EXPECT_THAT(Page(), Not(HasSubstr("Nothing")));
   EXPECT_THAT(Page(), Not(HasSubstr("rnicd_rpcs_total{")));
 }
 
 TEST_F(MetricsTest, TheEndOfASessionIsCountedUnderItsCause) {
-  metrics_.OnSessionOpened(SessionId{1}, {});
-  metrics_.OnSessionEnded(SessionId{1}, {}, core::EndCause::kProcessExited,
-                          {.regions = 2, .pinned_bytes = 8192, .memory_bytes = 16384, .failures = 1});
+  const core::Caller caller;
+  metrics_.Report(core::SessionOpened{.id = SessionId{1}, .caller = caller});
+  metrics_.Report(
+      core::SessionEnded{.id = SessionId{1},
+                         .caller = caller,
+                         .cause = core::EndCause::kProcessExited,
+                         .reclaimed = {.regions = 2, .pinned_bytes = 8192, .memory_bytes = 16384, .failures = 1}});
   const std::string page = Page();
   EXPECT_THAT(page, HasSubstr("rnicd_sessions_opened_total 1\n"));
   EXPECT_THAT(page, HasSubstr("rnicd_sessions_ended_total{cause=\"process_exited\"} 1\n"));
@@ -111,9 +119,9 @@ TEST_F(MetricsTest, TheEndOfASessionIsCountedUnderItsCause) {
 }
 
 TEST_F(MetricsTest, TokensAndRefusalsAreCounted) {
-  metrics_.OnTokensIssued(2, 3);
-  metrics_.OnTokensRevoked(4, "deregister");
-  metrics_.OnConnectionRefused(core::kRefusedUidLimit);
+  metrics_.Report(core::TokensIssued{.local = 2, .remote = 3});
+  metrics_.Report(core::TokensRevoked{.pairs = 4, .cause = "deregister"});
+  metrics_.Report(core::ConnectionRefused{core::kRefusedUidLimit});
   const std::string page = Page();
   EXPECT_THAT(page, HasSubstr("rnicd_tokens_issued_total{kind=\"local\"} 2\n"));
   EXPECT_THAT(page, HasSubstr("rnicd_tokens_issued_total{kind=\"remote\"} 3\n"));
@@ -129,7 +137,8 @@ TEST_F(MetricsTest, ARegistrationIsTimedAmongThoseOfItsSize) {
                                                    {uint64_t{17} << 20, "up_to_256MiB"},
                                                    {uint64_t{1} << 40, "above_256MiB"}};
   for (const auto& [bytes, name] : rows) {
-    metrics_.OnRegistered({.bytes = bytes, .reached_device = true, .duration = std::chrono::microseconds(1)});
+    metrics_.Report(
+        core::RegistrationEnded{.bytes = bytes, .reached_device = true, .duration = std::chrono::microseconds(1)});
   }
   const std::string page = Page();
   EXPECT_THAT(page, HasSubstr("rnicd_registration_duration_seconds_count{size_class=\"up_to_64KiB\"} 2\n"));
@@ -140,9 +149,11 @@ TEST_F(MetricsTest, ARegistrationIsTimedAmongThoseOfItsSize) {
 }
 
 TEST_F(MetricsTest, CompletionsAreCountedByOperationAndResult) {
-  metrics_.OnCompletion(OperationType::kRead, NtStatus::kSuccess);
-  metrics_.OnCompletion(OperationType::kReceiveAndInvalidate, NtStatus::kCancelled);
-  metrics_.OnCompletion(OperationType::kFastRegister, NtStatus::kInternalError);
+  metrics_.Report(core::WorkRequestCompleted{.operation = OperationType::kRead, .status = NtStatus::kSuccess});
+  metrics_.Report(
+      core::WorkRequestCompleted{.operation = OperationType::kReceiveAndInvalidate, .status = NtStatus::kCancelled});
+  metrics_.Report(
+      core::WorkRequestCompleted{.operation = OperationType::kFastRegister, .status = NtStatus::kInternalError});
   const std::string page = Page();
   EXPECT_THAT(page, HasSubstr("rnicd_completions_total{operation=\"read\",result=\"success\"} 1\n"));
   EXPECT_THAT(page,
@@ -162,7 +173,9 @@ TEST_F(MetricsTest, RacingCallsLoseNoCount) {
   for (int index = 0; index < 4; ++index) {
     threads.emplace_back([this] {
       for (int round = 0; round < 1000; ++round) {
-        metrics_.OnRpc("MemoryService.RegisterMr", absl::StatusCode::kAborted, std::chrono::microseconds(1));
+        metrics_.Report(core::RpcEnded{.method = "MemoryService.RegisterMr",
+                                       .code = absl::StatusCode::kAborted,
+                                       .duration = std::chrono::microseconds(1)});
       }
     });
   }

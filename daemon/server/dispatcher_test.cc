@@ -15,12 +15,14 @@ namespace {
 // Keeps how the last call ended.
 class LastCall final : public core::Observer {
  public:
-  void OnRpc(std::string_view method, absl::StatusCode code,
-             std::optional<std::chrono::nanoseconds> /*duration*/) override {
-    method_ = method;
-    code_ = code;
+  void Observe(const core::Observation& observation) override {
+    if (const auto* const rpc = observation.As<core::RpcEnded>(); rpc != nullptr) {
+      method_ = rpc->method;
+      code_ = rpc->code;
+    } else if (const auto* const decision = observation.As<core::Decision>(); decision != nullptr) {
+      refusal_ = ErrorInfoOf(decision->status);
+    }
   }
-  void OnDecision(const core::Decision& decision) override { refusal_ = ErrorInfoOf(decision.status); }
 
   const std::string& method() const { return method_; }
   absl::StatusCode code() const { return code_; }

@@ -9,6 +9,20 @@ double Rate(uint64_t now, uint64_t before, double seconds) {
 
 }  // namespace
 
+void History::Observe(const core::Observation& observation) {
+  if (observation.As<core::RpcEnded>() != nullptr) {
+    Count(calls_);
+  } else if (const auto* const registration = observation.As<core::RegistrationEnded>(); registration != nullptr) {
+    if (registration->status.ok()) {
+      Count(registrations_);
+    }
+  } else if (const auto* const decision = observation.As<core::Decision>(); decision != nullptr) {
+    if (!decision->status.ok()) {
+      Count(failures_);
+    }
+  }
+}
+
 History::Counts History::Read() const {
   return {.registrations = registrations_.load(std::memory_order_relaxed),
           .failures = failures_.load(std::memory_order_relaxed),

@@ -36,18 +36,8 @@ class History final : public core::Observer {
   static constexpr std::chrono::seconds kInterval{5};
   static constexpr size_t kMost = 180;
 
-  void OnRpc(std::string_view, absl::StatusCode, std::optional<std::chrono::nanoseconds>) override { Count(calls_); }
-  void OnRegistered(const core::RegistrationReport& report) override {
-    if (report.status.ok()) {
-      Count(registrations_);
-    }
-  }
-  void OnDecision(const core::Decision& decision) override {
-    if (!decision.status.ok()) {
-      Count(failures_);
-    }
-  }
-
+  // Handles the three events whose rates a Point has, and no other.
+  void Observe(const core::Observation& observation) override;
   bool HeedsSuccesses() const override { return false; }
 
   // Adds a point. `node` is the ledger of the whole node. The first point has no rates, because no other precedes it.

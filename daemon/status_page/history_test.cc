@@ -39,15 +39,15 @@ TEST_F(HistoryTest, APointSaysWhatTheNodeHolds) {
 }
 
 TEST_F(HistoryTest, RatesAreWhatHappenedSinceThePointBefore) {
-  history_.OnRpc("A.B", absl::StatusCode::kOk, std::nullopt);
+  history_.Report(core::RpcEnded{.method = "A.B", .code = absl::StatusCode::kOk});
   Sample();
   for (int time = 0; time < 20; ++time) {
-    history_.OnRpc("A.B", absl::StatusCode::kOk, std::nullopt);
-    history_.OnRegistered({.status = absl::OkStatus()});
+    history_.Report(core::RpcEnded{.method = "A.B", .code = absl::StatusCode::kOk});
+    history_.Report(core::RegistrationEnded{.status = absl::OkStatus()});
   }
-  history_.OnRegistered({.status = MakeError(ErrorReason::LENGTH_ZERO)});
-  history_.OnDecision({.what = "A.B", .status = MakeError(ErrorReason::LENGTH_ZERO)});
-  history_.OnDecision({.what = "A.B", .status = absl::OkStatus()});
+  history_.Report(core::RegistrationEnded{.status = MakeError(ErrorReason::LENGTH_ZERO)});
+  history_.Report(core::Decision{.what = "A.B", .status = MakeError(ErrorReason::LENGTH_ZERO)});
+  history_.Report(core::Decision{.what = "A.B", .status = absl::OkStatus()});
   SampleAfter(std::chrono::seconds(10));
   SampleAfter(std::chrono::seconds(5));
   const std::vector<Point> points = history_.Points();
@@ -61,7 +61,7 @@ TEST_F(HistoryTest, RatesAreWhatHappenedSinceThePointBefore) {
 
 TEST_F(HistoryTest, TwoPointsAtOnceGiveNoRateOutOfNothing) {
   Sample();
-  history_.OnRpc("A.B", absl::StatusCode::kOk, std::nullopt);
+  history_.Report(core::RpcEnded{.method = "A.B", .code = absl::StatusCode::kOk});
   Sample();
   EXPECT_EQ(history_.Points()[1].calls, 0);
 }

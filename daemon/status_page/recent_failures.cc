@@ -21,10 +21,14 @@ bool HasReason(const absl::Status& status, const ErrorReasonRow& row) { return r
 
 }  // namespace
 
-void RecentFailures::OnDecision(const core::Decision& decision) {
-  if (decision.status.ok()) {
-    return;
+void RecentFailures::Observe(const core::Observation& observation) {
+  const auto* const decision = observation.As<core::Decision>();
+  if (decision != nullptr && !decision->status.ok()) {
+    Add(*decision);
   }
+}
+
+void RecentFailures::Add(const core::Decision& decision) {
   const ErrorInfo info = ErrorInfoOf(decision.status);
   const ErrorReasonRow& row = RowOf(info.reason);
   const bool has_reason = HasReason(decision.status, row);

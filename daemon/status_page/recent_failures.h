@@ -46,13 +46,15 @@ class RecentFailures final : public core::Observer {
 
   explicit RecentFailures(std::function<WallTime()> now = std::chrono::system_clock::now) : now_(std::move(now)) {}
 
-  void OnDecision(const core::Decision& decision) override;
+  // Handles decisions only.
+  void Observe(const core::Observation& observation) override;
   bool HeedsSuccesses() const override { return false; }
 
   // All rows, newest first.
   std::vector<Failure> List() const;
 
  private:
+  void Add(const core::Decision& decision);
   Failure* Same(const core::Decision& decision, std::string_view reason) RNICD_REQUIRES(mutex_);
   void MakeRoom() RNICD_REQUIRES(mutex_);
 

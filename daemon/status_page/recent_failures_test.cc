@@ -22,8 +22,8 @@ class RecentFailuresTest : public ::testing::Test {
     core::Caller caller;
     caller.pid = pid;
     caller.uid = 1000;
-    failures_.OnDecision(
-        {.what = what, .caller = &caller, .tenant = tenant, .status = MakeError(reason, "length"), .note = "note"});
+    failures_.Report(core::Decision{
+        .what = what, .caller = &caller, .tenant = tenant, .status = MakeError(reason, "length"), .note = "note"});
   }
 
   WallTime time_{std::chrono::seconds(1'700'000'000)};
@@ -46,12 +46,12 @@ TEST_F(RecentFailuresTest, ARowSaysWhoWhatAndWhy) {
 }
 
 TEST_F(RecentFailuresTest, WhatWasAllowedIsNoFailure) {
-  failures_.OnDecision({.what = "MemoryService.RegisterMr", .status = absl::OkStatus()});
+  failures_.Report(core::Decision{.what = "MemoryService.RegisterMr", .status = absl::OkStatus()});
   EXPECT_THAT(failures_.List(), IsEmpty());
 }
 
 TEST_F(RecentFailuresTest, AFailureWithoutAReasonHasItsCode) {
-  failures_.OnDecision({.what = "connection", .status = absl::ResourceExhaustedError("refused at accept")});
+  failures_.Report(core::Decision{.what = "connection", .status = absl::ResourceExhaustedError("refused at accept")});
   const std::vector<Failure> rows = failures_.List();
   ASSERT_THAT(rows, SizeIs(1));
   EXPECT_EQ(rows[0].reason, "RESOURCE_EXHAUSTED");
@@ -111,7 +111,7 @@ TEST_F(RecentFailuresTest, TextsAreBounded) {
 TEST_F(RecentFailuresTest, ManyThreadsLoseNoCount) {
   const auto refuse = [this] {
     for (int time = 0; time < 1000; ++time) {
-      failures_.OnDecision({.what = "fd", .status = MakeError(ErrorReason::LENGTH_ZERO)});
+      failures_.Report(core::Decision{.what = "fd", .status = MakeError(ErrorReason::LENGTH_ZERO)});
     }
   };
   std::thread one(refuse);

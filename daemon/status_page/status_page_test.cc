@@ -62,9 +62,9 @@ class StatusPageTest : public ::testing::Test {
                        .adapters = [this] { return adapters_; }});
   }
   void Refuse() {
-    failures_.OnDecision({.what = "MemoryService.RegisterMr",
-                          .tenant = "storage",
-                          .status = MakeError(ErrorReason::QUOTA_PINNED_BYTES, "length")});
+    failures_.Report(core::Decision{.what = "MemoryService.RegisterMr",
+                                    .tenant = "storage",
+                                    .status = MakeError(ErrorReason::QUOTA_PINNED_BYTES, "length")});
   }
   // Adds a session with `regions` regions, of which none is registered.
   void AddSession(uint64_t number, size_t regions) {

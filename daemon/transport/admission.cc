@@ -50,13 +50,13 @@ pid_t PidOf(int socket) {
 
 void ReportRefusal(core::Node& node, const log::Logger& logger, std::string_view reason, const core::Caller* caller,
                    const absl::Status& cause) {
-  node.observer.OnConnectionRefused(reason);
+  node.observer.Report(core::ConnectionRefused{reason});
   core::Decision decision;
   decision.what = "connection";
   decision.caller = caller;
   decision.status = cause.ok() ? absl::Status(CodeOf(reason), "refused at accept") : cause;
   decision.note = reason;
-  node.observer.OnDecision(decision);
+  node.observer.Report(decision);
   logger.Debug("connection refused", {{"reason", reason}, {"cause", std::string(decision.status.message())}});
 }
 
@@ -66,7 +66,7 @@ std::optional<Visitor> Admission::Judge(Door door, std::shared_ptr<ClientSocket>
   }
   const pid_t pid = PidOf(socket->get());
   if (backoff_.Holds(pid, node_.clock.Now())) {
-    node_.observer.OnConnectionRefused(core::kRefusedBackoff);
+    node_.observer.Report(core::ConnectionRefused{core::kRefusedBackoff});
     return std::nullopt;
   }
   const core::Caller* caller = nullptr;

@@ -82,7 +82,7 @@ class InProcess {
 
   SteadyClock clock_;
   KernelRandom random_;
-  core::Observer observer_;
+  core::NullObserver observer_;
   provider::SoftProvider provider_{{}, random_};
   core::WiredNode wired_;
   // Declared behind the node, so that its thread is joined first.

@@ -26,22 +26,24 @@ void CountRegistration(benchmark::State& state) {
   core::TenantTally tally("tenant");
   for (auto _ : state) {
     tally.CountRegistration(true);
-    metrics.OnRegistered({.bytes = 4096, .reached_device = true, .duration = std::chrono::microseconds(7)});
-    metrics.OnTokensIssued(1, 1);
+    metrics.Report(
+        core::RegistrationEnded{.bytes = 4096, .reached_device = true, .duration = std::chrono::microseconds(7)});
+    metrics.Report(core::TokensIssued{.local = 1, .remote = 1});
   }
 }
 
 void CountCall(benchmark::State& state) {
   metrics::Metrics metrics(kMethods, "bench");
   for (auto _ : state) {
-    metrics.OnRpc(kMethods[0], absl::StatusCode::kOk, std::chrono::microseconds(150));
+    metrics.Report(core::RpcEnded{
+        .method = kMethods[0], .code = absl::StatusCode::kOk, .duration = std::chrono::microseconds(150)});
   }
 }
 
 void CountCompletion(benchmark::State& state) {
   metrics::Metrics metrics(kMethods, "bench");
   for (auto _ : state) {
-    metrics.OnCompletion(OperationType::kWrite, NtStatus::kSuccess);
+    metrics.Report(core::WorkRequestCompleted{.operation = OperationType::kWrite, .status = NtStatus::kSuccess});
   }
 }
 

@@ -58,8 +58,12 @@ core::Caller CallerOf(char name) {
 
 }  // namespace
 
-void DecisionRecorder::OnDecision(const core::Decision& decision) {
-  std::string line = audit::Format(audit::LineOf(decision, audit::WallTime()));
+void DecisionRecorder::Observe(const core::Observation& observation) {
+  const auto* const decision = observation.As<core::Decision>();
+  if (decision == nullptr) {
+    return;
+  }
+  std::string line = audit::Format(audit::LineOf(*decision, audit::WallTime()));
   MutexLock lock(mutex_);
   lines_.push_back(std::move(line));
 }

@@ -22,7 +22,7 @@ namespace rnicd::fuzz {
 // Formats the audit line of each decision and keeps it. Threads: safe.
 class DecisionRecorder final : public core::Observer {
  public:
-  void OnDecision(const core::Decision& decision) override;
+  void Observe(const core::Observation& observation) override;
   // Checks that each line is one JSON object, and that none contains any of the secrets.
   void CheckLines(const std::vector<std::string>& secrets) const;
 

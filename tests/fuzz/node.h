@@ -73,7 +73,7 @@ struct FuzzGround {
   ManualClock clock;
   SeededRandom random{1};
   provider::SoftProvider soft;
-  core::Observer observer;
+  core::NullObserver observer;
 };
 
 // The real core and soft card in one thread, deterministic: no randomness, real time or other threads.

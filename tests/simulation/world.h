@@ -42,9 +42,13 @@ std::string TextOf(const core::Decision& decision);
 // Records core's reports about sessions and its decisions.
 class Listener final : public core::Observer {
  public:
-  void OnSessionOpened(SessionId, const core::Caller&) override { ++opened; }
-  void OnSessionEnded(SessionId, const core::Caller&, core::EndCause, const core::Reclaimed&) override { ++ended; }
-  void OnDecision(const core::Decision& decision) override { decisions.push_back(TextOf(decision)); }
+  void Observe(const core::Observation& observation) override {
+    opened += observation.As<core::SessionOpened>() != nullptr ? 1 : 0;
+    ended += observation.As<core::SessionEnded>() != nullptr ? 1 : 0;
+    if (const auto* const decision = observation.As<core::Decision>(); decision != nullptr) {
+      decisions.push_back(TextOf(*decision));
+    }
+  }
 
   uint64_t opened = 0;
   uint64_t ended = 0;

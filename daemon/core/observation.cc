@@ -1,4 +1,4 @@
-#include "daemon/core/observer.h"
+#include "daemon/core/observation.h"
 
 namespace rnicd::core {
 
