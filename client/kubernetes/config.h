@@ -9,7 +9,7 @@
 #include "client/kubernetes/grant_keeper.h"
 #include "client/kubernetes/kubelet_options.h"
 #include "client/kubernetes/resource.h"
-#include "daemon/log/logger.h"
+#include "log/logger.h"
 
 namespace rnicd::kubernetes {
 

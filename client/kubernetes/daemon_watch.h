@@ -12,7 +12,7 @@
 #include "client/kubernetes/daemon.h"
 #include "client/kubernetes/device_board.h"
 #include "client/kubernetes/resource.h"
-#include "daemon/log/logger.h"
+#include "log/logger.h"
 
 namespace rnicd::kubernetes {
 

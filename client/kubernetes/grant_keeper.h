@@ -15,7 +15,7 @@
 #include "client/kubernetes/grant_review.h"
 #include "client/kubernetes/grant_sync.h"
 #include "client/kubernetes/resource.h"
-#include "daemon/log/logger.h"
+#include "log/logger.h"
 
 namespace rnicd::kubernetes {
 

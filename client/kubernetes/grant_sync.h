@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "client/kubernetes/daemon.h"
 #include "client/kubernetes/grant_review.h"
-#include "daemon/log/logger.h"
+#include "log/logger.h"
 
 namespace rnicd::kubernetes {
 

@@ -1,7 +1,7 @@
 #include "client/kubernetes/grpc_lines.h"
 
-#include "daemon/library_log/routes.h"
 #include "grpc/support/log.h"
+#include "log/library_log/routes.h"
 
 namespace rnicd::kubernetes {
 namespace {

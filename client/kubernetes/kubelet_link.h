@@ -7,7 +7,7 @@
 #include "client/kubernetes/allocator.h"
 #include "client/kubernetes/kubelet_options.h"
 #include "client/kubernetes/offered_resource.h"
-#include "daemon/log/logger.h"
+#include "log/logger.h"
 
 namespace rnicd::kubernetes {
 

@@ -20,8 +20,8 @@
 #include "client/kubernetes/kubelet_link.h"
 #include "client/kubernetes/node_view.h"
 #include "client/kubernetes/pod_resources.h"
-#include "daemon/library_log/library_log.h"
-#include "daemon/log/logger.h"
+#include "log/library_log/library_log.h"
+#include "log/logger.h"
 
 namespace rnicd::kubernetes {
 

@@ -9,8 +9,8 @@
 #include "client/kubernetes/file_identity.h"
 #include "client/kubernetes/offered_resource.h"
 #include "client/kubernetes/plugin_service.h"
-#include "daemon/log/logger.h"
 #include "grpcpp/server.h"
+#include "log/logger.h"
 
 namespace rnicd::kubernetes {
 

@@ -9,8 +9,8 @@
 #include "absl/status/status.h"
 #include "client/kubernetes/allocator.h"
 #include "client/kubernetes/device_board.h"
-#include "daemon/log/logger.h"
 #include "kubelet/v1beta1/device_plugin.grpc.pb.h"
+#include "log/logger.h"
 
 namespace rnicd::kubernetes {
 

@@ -15,7 +15,7 @@
 #include "client/kubernetes/offered_resource.h"
 #include "client/kubernetes/plugin_endpoint.h"
 #include "client/kubernetes/registrar.h"
-#include "daemon/log/logger.h"
+#include "log/logger.h"
 
 namespace rnicd::kubernetes {
 

@@ -15,10 +15,10 @@
 #include "daemon/app/config.h"
 #include "daemon/app/session_log.h"
 #include "daemon/health/health_board.h"
-#include "daemon/library_log/library_log.h"
-#include "daemon/log/logger.h"
 #include "daemon/service/admin_process.h"
 #include "daemon/transport/socket_directory.h"
+#include "log/library_log/library_log.h"
+#include "log/logger.h"
 #include "provider/api/device.h"
 
 namespace rnicd::audit {

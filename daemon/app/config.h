@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "daemon/core/node.h"
-#include "daemon/log/logger.h"
 #include "daemon/sandbox/sandbox.h"
 #include "daemon/transport/front_door.h"
+#include "log/logger.h"
 #include "provider/soft/soft_provider.h"
 #include "provider/verbs/verbs_options.h"
 

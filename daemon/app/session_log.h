@@ -1,7 +1,7 @@
 #pragma once
 
 #include "daemon/core/observer.h"
-#include "daemon/log/logger.h"
+#include "log/logger.h"
 
 namespace rnicd::app {
 

@@ -17,7 +17,7 @@
 #include "daemon/audit/audit_line.h"
 #include "daemon/audit/owner_accounts.h"
 #include "daemon/core/observer.h"
-#include "daemon/log/logger.h"
+#include "log/logger.h"
 
 namespace rnicd::audit {
 

@@ -18,7 +18,7 @@
 #include "daemon/gate/client_end.h"
 #include "daemon/gate/connection_context.h"
 #include "daemon/gate/method_table.h"
-#include "daemon/log/logger.h"
+#include "log/logger.h"
 
 namespace rnicd::gate {
 

@@ -15,11 +15,11 @@
 #include "daemon/core/caller.h"
 #include "daemon/core/node.h"
 #include "daemon/core/rate_limiter.h"
-#include "daemon/log/logger.h"
 #include "daemon/transport/client_socket.h"
 #include "daemon/transport/connect_backoff.h"
 #include "daemon/transport/peer.h"
 #include "daemon/transport/places.h"
+#include "log/logger.h"
 
 namespace rnicd::transport {
 

@@ -17,7 +17,6 @@
 #include "daemon/core/node.h"
 #include "daemon/core/rate_limiter.h"
 #include "daemon/core/session_registry.h"
-#include "daemon/log/logger.h"
 #include "daemon/transport/acceptor.h"
 #include "daemon/transport/admission.h"
 #include "daemon/transport/bulkhead.h"
@@ -25,6 +24,7 @@
 #include "daemon/transport/fd_service.h"
 #include "daemon/transport/places.h"
 #include "daemon/transport/socket_directory.h"
+#include "log/logger.h"
 
 namespace rnicd::transport {
 

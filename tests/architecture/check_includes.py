@@ -52,6 +52,20 @@ def check_arrows(tree):
             yield from _check_one(path, line_of(tree.text(path), found.start(1)), found[1])
 
 
+def check_separate(tree):
+    """The arrows themselves: no row may join two trees that are separate."""
+    path = "tests/architecture/rules.py"
+    pairs = {pair for one, other in rules.SEPARATE for pair in ((one, other), (other, one))}
+    for module, targets in rules.ARROWS.items():
+        for target in targets:
+            for one, other in pairs:
+                if is_under(module, [one]) and is_under(target, [other]):
+                    text = tree.text(path)
+                    yield Violation(path, line_of(text, max(text.find(f'"{module}":'), 0)),
+                                    f"{module} may not have an arrow to {target}",
+                                    "move the shared code to a folder of its own beside base")
+
+
 def check_folders(tree):
     folders = {folder_of(path): path for path in reversed(tree.with_suffix(".cc", ".h"))}
     for folder, path in sorted(folders.items()):
@@ -101,4 +115,4 @@ def check_names(tree):
                 yield Violation(path, line_of(text, found.start()), f"{found[0]} is not used here", remedy)
 
 
-CHECKS = [check_arrows, check_folders, check_links, check_external, check_names]
+CHECKS = [check_arrows, check_separate, check_folders, check_links, check_external, check_names]

@@ -4,11 +4,13 @@ import pathlib
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 sys.dont_write_bytecode = True
 
 import check
 import check_sizes
+import rules
 
 # The smallest tree that keeps every rule.
 GOOD = {
@@ -76,6 +78,20 @@ class ArchitectureTest(unittest.TestCase):
     def test_nothing_includes_tests(self):
         self.assert_violation({"daemon/core/a_test.cc": '#include "tests/support/x.h"\n'}, "daemon/core/a_test.cc:1:",
                               "tests/")
+
+    def test_client_and_daemon_are_separate(self):
+        changes = {
+            "CMakeLists.txt": GOOD["CMakeLists.txt"] + "add_subdirectory(client)\n",
+            "client/CMakeLists.txt": "add_subdirectory(ctl)\n", "client/README.md": "# client\n",
+            "client/ctl/CMakeLists.txt": "rnicd_library(rnicd_ctl)\n", "client/ctl/README.md": "# ctl\n",
+            "client/ctl/a.cc": '#include "daemon/core/region.h"\n',
+        }
+        self.assert_violation(changes, "client/ctl/a.cc:1:", "client/ctl may not include")
+
+    def test_no_arrow_between_client_and_daemon(self):
+        for module, target in (("client/ctl", "daemon/core"), ("daemon/core", "client/cpp")):
+            with self.subTest(module), unittest.mock.patch.dict(rules.ARROWS, {module: [target, "base", "provider/api"]}):
+                self.assert_violation({}, "tests/architecture/rules.py:1:", f"{module} may not have an arrow to {target}")
 
     def test_folder_without_an_arrow(self):
         changes = {

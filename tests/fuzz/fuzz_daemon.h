@@ -11,9 +11,9 @@
 #include "base/os_fake.h"
 #include "daemon/core/wired_node_test.h"
 #include "daemon/health/health_board.h"
-#include "daemon/log/logger.h"
 #include "daemon/server/rpc_connection_server.h"
 #include "daemon/service/admin_process.h"
+#include "log/logger.h"
 #include "provider/soft/soft_provider.h"
 #include "tests/fuzz/sources.h"
 

@@ -9,7 +9,7 @@
 #include "client/kubernetes/allocator.h"
 #include "client/kubernetes/device_board.h"
 #include "client/kubernetes/kubelet_link.h"
-#include "daemon/log/logger.h"
+#include "log/logger.h"
 #include "tests/kubernetes/kubelet/kubelet.h"
 
 namespace rnicd::test {

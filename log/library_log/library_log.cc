@@ -1,4 +1,4 @@
-#include "daemon/library_log/library_log.h"
+#include "log/library_log/library_log.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "daemon/log/line_budget.h"
+#include "log/line_budget.h"
 
 #include <gtest/gtest.h>
 

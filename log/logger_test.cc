@@ -1,4 +1,4 @@
-#include "daemon/log/logger.h"
+#include "log/logger.h"
 
 #include <gtest/gtest.h>
 

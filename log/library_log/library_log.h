@@ -1,9 +1,9 @@
 #pragma once
 
 #include "base/clock.h"
-#include "daemon/library_log/routes.h"
-#include "daemon/log/line_budget.h"
-#include "daemon/log/logger.h"
+#include "log/library_log/routes.h"
+#include "log/line_budget.h"
+#include "log/logger.h"
 
 namespace rnicd::library_log {
 

@@ -1,4 +1,4 @@
-#include "daemon/log/logger.h"
+#include "log/logger.h"
 
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "daemon/library_log/routes.h"
+#include "log/library_log/routes.h"
 
 namespace rnicd::library_log {
 namespace {
