@@ -56,6 +56,20 @@ constexpr std::array kMethodNames = MethodNames();
 // Time for the audit log to write its last lines when the daemon exits without destroying its parts.
 constexpr std::chrono::seconds kLastLines{1};
 
+// An event that takes a card out of use is a warning; its arrival, or a new address, is information.
+bool IsWarning(provider::AdapterEventKind kind) {
+  switch (kind) {
+    case provider::AdapterEventKind::kPortUp:
+    case provider::AdapterEventKind::kAddressChanged:
+      return false;
+    case provider::AdapterEventKind::kPortDown:
+    case provider::AdapterEventKind::kRemoved:
+    case provider::AdapterEventKind::kLeftOut:
+      return true;
+  }
+  return true;
+}
+
 void LogHealth(const log::Logger& logger, const health::AdapterHealth& adapter) {
   if (adapter.healthy) {
     logger.Info("adapter healthy", {{"adapter", adapter.adapter}});
@@ -135,9 +149,9 @@ absl::Status App::StartObservers() {
 }
 
 absl::Status App::StartProvider() {
-  ProviderOptions options = {.soft = config_.soft, .verbs = config_.verbs};
-  options.verbs.on_event = [this](const provider::DeviceEvent& event) { OnDeviceEvent(event); };
-  RNICD_ASSIGN_OR_RETURN(provider_, MakeProvider(config_.provider, options, random_));
+  RNICD_ASSIGN_OR_RETURN(provider_,
+                         MakeProvider(config_.provider, {.soft = config_.soft, .verbs = config_.verbs}, random_,
+                                      [this](const provider::AdapterEvent& event) { OnAdapterEvent(event); }));
   return absl::OkStatus();
 }
 
@@ -198,14 +212,12 @@ absl::Status App::StartPages() {
   return absl::OkStatus();
 }
 
-// An event that takes a card out of use is a warning; its arrival, or a new address, is information.
-void App::OnDeviceEvent(const provider::DeviceEvent& event) {
-  const bool harmless = event.what == "port up" || event.what == "address changed";
-  const auto write = harmless ? &log::Logger::Info : &log::Logger::Warning;
-  (logger_.*write)("adapter event", {{"adapter", event.adapter}, {"event", event.what}});
+void App::OnAdapterEvent(const provider::AdapterEvent& event) {
+  const auto write = IsWarning(event.kind) ? &log::Logger::Warning : &log::Logger::Info;
+  (logger_.*write)("adapter event", {{"adapter", event.adapter}, {"event", provider::AdapterEventName(event.kind)}});
   // A port that was left out is not an adapter, and has an explanation.
-  if (event.what != "left out") {
-    metrics_->OnAdapterEvent(std::string(event.adapter), std::string(event.what));
+  if (event.kind != provider::AdapterEventKind::kLeftOut) {
+    metrics_->OnAdapterEvent(event);
   }
 }
 

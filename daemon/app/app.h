@@ -19,6 +19,7 @@
 #include "daemon/transport/socket_directory.h"
 #include "log/library_log/library_log.h"
 #include "log/logger.h"
+#include "provider/api/adapter_event.h"
 #include "provider/api/device.h"
 
 namespace rnicd::audit {
@@ -86,7 +87,7 @@ class App final : public service::ProcessControl {
   absl::StatusOr<core::Policy> ReadPolicy() const;
   void RaiseDescriptorLimit() const;
   void Step(int number, const char* what) const;
-  void OnDeviceEvent(const provider::DeviceEvent& event);
+  void OnAdapterEvent(const provider::AdapterEvent& event);
   absl::Status StartObservers();
   absl::Status StartProvider();
   absl::Status StartCore(core::Policy policy);

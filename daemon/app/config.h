@@ -44,7 +44,6 @@ struct Config {
   transport::FrontDoorOptions front_door;
   core::NodeLimits limits;
   provider::SoftOptions soft;
-  // Options of the verbs provider, without on_event, which the app sets.
   provider::VerbsOptions verbs;
 };
 

@@ -363,7 +363,7 @@ TEST(ProviderRegistry, MakesWhatItKnows) {
   EXPECT_FALSE(IsKnownProvider(""));
   EXPECT_EQ(KnownProviders(), "soft, verbs");
   KernelRandom random;
-  const auto provider = MakeProvider("soft", {.soft = {.adapters = 2}}, random);
+  const auto provider = MakeProvider("soft", {.soft = {.adapters = 2}}, random, provider::IgnoreAdapterEvents);
   ASSERT_TRUE(provider.ok()) << provider.status();
   EXPECT_EQ((*provider)->name(), "soft");
   EXPECT_EQ((*provider)->ListAdapters().size(), 2u);
@@ -372,7 +372,8 @@ TEST(ProviderRegistry, MakesWhatItKnows) {
 // No machine has a card of that name, and most have none at all.
 TEST(ProviderRegistry, SaysWhichCardIsMissing) {
   KernelRandom random;
-  const auto provider = MakeProvider("verbs", {.verbs = {.devices = {"no_such_card0"}}}, random);
+  const auto provider =
+      MakeProvider("verbs", {.verbs = {.devices = {"no_such_card0"}}}, random, provider::IgnoreAdapterEvents);
   ASSERT_FALSE(provider.ok());
   EXPECT_TRUE(FailedWith(provider.status(), ErrorReason::ADAPTER_NOT_FOUND)) << provider.status();
   EXPECT_THAT(std::string(provider.status().message()), HasSubstr("no_such_card0"));

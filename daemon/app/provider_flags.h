@@ -9,7 +9,6 @@ namespace rnicd::app {
 // The flags of each kind of adapter. Flags of a kind that is not selected are read and checked all the same, so that an
 // error in a flag file shows before the kind is changed.
 provider::SoftOptions ReadSoftFlags(FlagReader& reader);
-// All options but on_event.
 provider::VerbsOptions ReadVerbsFlags(FlagReader& reader);
 
 }  // namespace rnicd::app

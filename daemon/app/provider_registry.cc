@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "absl/strings/str_join.h"
 #include "provider/verbs/verbs_api.h"
@@ -14,15 +15,16 @@ using MadeProvider = absl::StatusOr<std::unique_ptr<provider::Provider>>;
 
 struct Row {
   const char* name;
-  MadeProvider (*make)(const ProviderOptions& options, RandomSource& random);
+  MadeProvider (*make)(const ProviderOptions& options, RandomSource& random, provider::AdapterEventListener on_event);
 };
 
-MadeProvider MakeSoft(const ProviderOptions& options, RandomSource& random) {
+MadeProvider MakeSoft(const ProviderOptions& options, RandomSource& random,
+                      provider::AdapterEventListener /*on_event*/) {
   return std::make_unique<provider::SoftProvider>(options.soft, random);
 }
 
-MadeProvider MakeVerbs(const ProviderOptions& options, RandomSource& random) {
-  return provider::VerbsProvider::Create(options.verbs, random, provider::RdmaCore());
+MadeProvider MakeVerbs(const ProviderOptions& options, RandomSource& random, provider::AdapterEventListener on_event) {
+  return provider::VerbsProvider::Create(options.verbs, random, provider::RdmaCore(), std::move(on_event));
 }
 
 constexpr std::array kRows = {Row{"soft", &MakeSoft}, Row{"verbs", &MakeVerbs}};
@@ -41,8 +43,9 @@ std::string KnownProviders() {
 }
 
 absl::StatusOr<std::unique_ptr<provider::Provider>> MakeProvider(std::string_view name, const ProviderOptions& options,
-                                                                 RandomSource& random) {
-  return Find(name)->make(options, random);
+                                                                 RandomSource& random,
+                                                                 provider::AdapterEventListener on_event) {
+  return Find(name)->make(options, random, std::move(on_event));
 }
 
 }  // namespace rnicd::app

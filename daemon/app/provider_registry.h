@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/random.h"
+#include "provider/api/adapter_event.h"
 #include "provider/api/device.h"
 #include "provider/soft/soft_provider.h"
 #include "provider/verbs/verbs_options.h"
@@ -23,9 +24,10 @@ struct ProviderOptions {
   provider::VerbsOptions verbs;
 };
 
-// `name` is a known provider. `random` outlives the provider.
+// `name` is a known provider. `random` and what `on_event` refers to outlive the provider. The soft card has no events.
 // Errors: those of the provider; the message is for the operator.
 absl::StatusOr<std::unique_ptr<provider::Provider>> MakeProvider(std::string_view name, const ProviderOptions& options,
-                                                                 RandomSource& random);
+                                                                 RandomSource& random,
+                                                                 provider::AdapterEventListener on_event);
 
 }  // namespace rnicd::app

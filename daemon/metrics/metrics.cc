@@ -246,8 +246,9 @@ void Metrics::Count(const core::WorkRequestCompleted& completed) {
   }
 }
 
-void Metrics::OnAdapterEvent(const std::string& adapter, const std::string& event) {
-  adapter_events_.Add({{"adapter", adapter}, {"event", event}}).Increment();
+void Metrics::OnAdapterEvent(const provider::AdapterEvent& event) {
+  adapter_events_.Add({{"adapter", event.adapter}, {"event", std::string(provider::AdapterEventName(event.kind))}})
+      .Increment();
 }
 
 }  // namespace rnicd::metrics

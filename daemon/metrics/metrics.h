@@ -7,10 +7,8 @@
 
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +16,7 @@
 #include <vector>
 
 #include "daemon/core/observer.h"
+#include "provider/api/adapter_event.h"
 
 namespace rnicd::metrics {
 
@@ -35,8 +34,8 @@ class Metrics final : public core::Observer {
 
   void Observe(const core::Observation& observation) override;
   bool HeedsSuccesses() const override { return false; }
-  // Counts an asynchronous event of a card; both arguments come from fixed sets.
-  void OnAdapterEvent(const std::string& adapter, const std::string& event);
+  // Counts an asynchronous event of an adapter, which is not kLeftOut.
+  void OnAdapterEvent(const provider::AdapterEvent& event);
 
  private:
   using Counter = prometheus::Counter;

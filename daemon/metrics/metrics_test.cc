@@ -163,8 +163,8 @@ TEST_F(MetricsTest, CompletionsAreCountedByOperationAndResult) {
 }
 
 TEST_F(MetricsTest, WhatACardSaysIsCounted) {
-  metrics_.OnAdapterEvent("rxe0", "port down");
-  metrics_.OnAdapterEvent("rxe0", "port down");
+  metrics_.OnAdapterEvent({.adapter = "rxe0", .kind = provider::AdapterEventKind::kPortDown});
+  metrics_.OnAdapterEvent({.adapter = "rxe0", .kind = provider::AdapterEventKind::kPortDown});
   EXPECT_THAT(Page(), HasSubstr("rnicd_adapter_events_total{adapter=\"rxe0\",event=\"port down\"} 2\n"));
 }
 

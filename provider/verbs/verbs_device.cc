@@ -62,16 +62,17 @@ std::optional<uint32_t> LargestInline(VerbsApi& api, ibv_context* context) {
   return std::nullopt;
 }
 
-std::string_view Describe(ibv_event_type type) {
+// Empty for an event that is not reported.
+std::optional<AdapterEventKind> KindOf(ibv_event_type type) {
   switch (type) {
     case IBV_EVENT_PORT_ACTIVE:
-      return "port up";
+      return AdapterEventKind::kPortUp;
     case IBV_EVENT_PORT_ERR:
-      return "port down";
+      return AdapterEventKind::kPortDown;
     case IBV_EVENT_GID_CHANGE:
-      return "address changed";
+      return AdapterEventKind::kAddressChanged;
     default:
-      return "";
+      return std::nullopt;
   }
 }
 
@@ -151,15 +152,15 @@ void VerbsDevice::OnAsyncEvent(VerbsNode& node, ibv_context* context, const ibv_
     Remove(node);
     return;
   }
-  const std::string_view what = Describe(event.event_type);
-  if (!what.empty() && event.element.port_num == port_) {
-    node.options.on_event({.adapter = name_, .what = what});
+  const std::optional<AdapterEventKind> kind = KindOf(event.event_type);
+  if (kind.has_value() && event.element.port_num == port_) {
+    node.on_event({.adapter = name_, .kind = *kind});
   }
 }
 
 void VerbsDevice::Remove(VerbsNode& node) {
   if (!removed_.exchange(true)) {
-    node.options.on_event({.adapter = name_, .what = "removed"});
+    node.on_event({.adapter = name_, .kind = AdapterEventKind::kRemoved});
   }
 }
 

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "base/ndk_adapter_info.h"
 #include "base/random.h"
+#include "provider/api/adapter_event.h"
 #include "provider/api/device.h"
 #include "provider/verbs/event_loop.h"
 #include "provider/verbs/verbs_api.h"
@@ -23,6 +24,7 @@ namespace rnicd::provider {
 struct VerbsNode {
   VerbsApi& api;
   const VerbsOptions options;
+  const AdapterEventListener on_event;
   RandomSource& random;
   // Identifies this daemon in addresses; never 0.
   const uint32_t origin;
@@ -67,7 +69,7 @@ class VerbsDevice {
 
   // False also when the query fails.
   bool PortIsActive(VerbsNode& node, ibv_context* context) const;
-  // Handles an asynchronous event and reports it to on_event. A card that no longer responds is marked removed.
+  // Handles an asynchronous event and reports it to the listener. A card that no longer responds is marked removed.
   void OnAsyncEvent(VerbsNode& node, ibv_context* context, const ibv_async_event& event);
   // True when the errno of a failed call means that the card was removed, or the removal is already known.
   bool IsRemoved(int error) const { return MeansRemoved(error) || removed(); }

@@ -49,14 +49,13 @@ inline VerbsOptions QuietOptions() {
 // A daemon's provider over the fake, which records asynchronous events of the card.
 class Daemon {
  public:
-  explicit Daemon(FakeVerbs& fake, VerbsOptions options = QuietOptions()) : Daemon(fake, fake, std::move(options)) {}
+  explicit Daemon(FakeVerbs& fake, const VerbsOptions& options = QuietOptions()) : Daemon(fake, fake, options) {}
   // `api` leads to `fake`.
-  Daemon(FakeVerbs& fake, VerbsApi& api, VerbsOptions options) : fake_(fake) {
-    options.on_event = [this](const DeviceEvent& event) {
+  Daemon(FakeVerbs& fake, VerbsApi& api, const VerbsOptions& options) : fake_(fake) {
+    auto provider = VerbsProvider::Create(options, random_, api, [this](const AdapterEvent& event) {
       MutexLock lock(mutex_);
-      events_.push_back(event.adapter + " " + std::string(event.what));
-    };
-    auto provider = VerbsProvider::Create(options, random_, api);
+      events_.push_back(event.adapter + " " + std::string(AdapterEventName(event.kind)));
+    });
     EXPECT_TRUE(provider.ok()) << provider.status();
     provider_ = provider.ok() ? *std::move(provider) : nullptr;
   }

@@ -2,9 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/ndk_adapter_info.h"
@@ -21,14 +19,6 @@ enum class FastEngine : uint8_t {
   kRegistration,
   // Both are windows. Refuses a card that does not check their bounds, unless allow_unbounded_windows is set.
   kWindow,
-};
-
-// An asynchronous event of a card.
-struct DeviceEvent {
-  std::string adapter;
-  // "port up", "port down", "address changed", "removed"; or "left out" for a card that cannot be used, in which case
-  // `adapter` also holds the reason.
-  std::string_view what;
 };
 
 struct VerbsOptions {
@@ -56,8 +46,6 @@ struct VerbsOptions {
   std::chrono::milliseconds card_timeout{5000};
   // Extra duration of each registration, for tests.
   std::chrono::microseconds register_delay{0};
-  // Called on the provider's own thread; must be quick.
-  std::function<void(const DeviceEvent&)> on_event = [](const DeviceEvent&) {};
 };
 
 }  // namespace rnicd::provider

@@ -112,9 +112,12 @@ uint32_t NonZero(uint64_t number) { return std::max(static_cast<uint32_t>(number
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<VerbsProvider>> VerbsProvider::Create(const VerbsOptions& options, RandomSource& random,
-                                                                     VerbsApi& api) {
-  auto node = std::shared_ptr<VerbsNode>(
-      new VerbsNode{.api = api, .options = options, .random = random, .origin = NonZero(random.Next())});
+                                                                     VerbsApi& api, AdapterEventListener on_event) {
+  auto node = std::shared_ptr<VerbsNode>(new VerbsNode{.api = api,
+                                                       .options = options,
+                                                       .on_event = std::move(on_event),
+                                                       .random = random,
+                                                       .origin = NonZero(random.Next())});
   std::unique_ptr<VerbsProvider> provider(new VerbsProvider(std::move(node)));
   std::vector<std::string> remarks;
   RNICD_RETURN_IF_ERROR(provider->AddCards(remarks));
@@ -123,7 +126,7 @@ absl::StatusOr<std::unique_ptr<VerbsProvider>> VerbsProvider::Create(const Verbs
                                remarks.empty() ? "no RDMA card is visible" : absl::StrJoin(remarks, "; "));
   }
   for (const std::string& remark : remarks) {
-    provider->node_->options.on_event({.adapter = remark, .what = "left out"});
+    provider->node_->on_event({.adapter = remark, .kind = AdapterEventKind::kLeftOut});
   }
   return provider;
 }

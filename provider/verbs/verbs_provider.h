@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/random.h"
+#include "provider/api/adapter_event.h"
 #include "provider/api/device.h"
 #include "provider/verbs/verbs_api.h"
 #include "provider/verbs/verbs_options.h"
@@ -21,11 +22,11 @@ class VerbsDevice;
 // Source: ibv_get_device_list(3) and the man pages it refers to.
 class VerbsProvider final : public Provider {
  public:
-  // Discovers the cards. `random` and `api` outlive the provider.
+  // Discovers the cards. `random`, `api` and what `on_event` refers to outlive the provider.
   // Errors: ADAPTER_NOT_FOUND when there is no usable card; DEVICE_NOT_CAPABLE when windows are required of a card that
   // does not check their bounds. Both list the cards that were examined and why each was left out.
   static absl::StatusOr<std::unique_ptr<VerbsProvider>> Create(const VerbsOptions& options, RandomSource& random,
-                                                               VerbsApi& api);
+                                                               VerbsApi& api, AdapterEventListener on_event);
   ~VerbsProvider() override;
 
   std::string_view name() const override { return "verbs"; }

@@ -1,5 +1,7 @@
 #include "provider/verbs/verbs_provider.h"
 
+#include <set>
+
 #include "provider/verbs/verbs_fixture_test.h"
 
 namespace rnicd::provider {
@@ -29,7 +31,7 @@ class VerbsProviderTest : public ::testing::Test {
   absl::StatusOr<std::unique_ptr<VerbsProvider>> Create(VerbsApi& api, std::vector<std::string> devices = {}) {
     VerbsOptions options = QuietOptions();
     options.devices = std::move(devices);
-    return VerbsProvider::Create(options, random_, api);
+    return VerbsProvider::Create(options, random_, api, IgnoreAdapterEvents);
   }
 
   KernelRandom random_;
@@ -207,6 +209,21 @@ TEST_F(VerbsProviderTest, WhatAPortSaysIsReportedOnceHoweverManySessionsThereAre
   fake.RaiseAsync(IBV_EVENT_PORT_ERR, 1, "fake1");
   ASSERT_TRUE(Eventually([&] { return daemon.events().size() == 4; }));
   EXPECT_EQ(daemon.events()[3], "fake1 port down");
+}
+
+TEST_F(VerbsProviderTest, ACardThatCannotBeUsedIsReportedAsLeftOut) {
+  FakeVerbs fake({Card("fake0"), Card("fake1")});
+  VerbsOptions options = QuietOptions();
+  options.devices = {"fake0"};
+  Daemon daemon(fake, options);
+  EXPECT_THAT(daemon.events(), ElementsAre("fake1: not in --verbs_devices left out"));
+}
+
+TEST_F(VerbsProviderTest, EveryKindOfEventHasANameOfItsOwn) {
+  std::set<std::string_view> names;
+  for (const AdapterEventKind kind : kAllAdapterEventKinds) {
+    EXPECT_TRUE(names.insert(AdapterEventName(kind)).second) << AdapterEventName(kind);
+  }
 }
 
 // --- a card that goes ---

@@ -274,7 +274,7 @@ class WindowProbeTest : public ::testing::Test {
     };
   }
   absl::StatusOr<std::unique_ptr<VerbsProvider>> Create(const VerbsOptions& options) {
-    return VerbsProvider::Create(options, random_, fake_);
+    return VerbsProvider::Create(options, random_, fake_, IgnoreAdapterEvents);
   }
   // Makes one fast registration and returns the provider's counts by method.
   FastRegistrationCounts RegisterOnce(VerbsProvider& provider) {
@@ -361,7 +361,7 @@ TEST_F(WindowProbeTest, ACardWithoutWindowsIsNotEvenAsked) {
   FakeDevice device;
   device.attributes.device_cap_flags = 0;
   FakeVerbs plain({device});
-  auto provider = VerbsProvider::Create(With(FastEngine::kAuto), random_, plain);
+  auto provider = VerbsProvider::Create(With(FastEngine::kAuto), random_, plain, IgnoreAdapterEvents);
   ASSERT_TRUE(provider.ok());
   EXPECT_EQ(plain.calls("AllocMw"), 0u);
 }

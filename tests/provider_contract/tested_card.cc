@@ -39,7 +39,7 @@ class VerbsTestedCard final : public TestedCard {
     VerbsOptions options;
     options.fast_engine = FastEngine::kRegistration;
     options.probe_interval = probe_interval;
-    auto provider = VerbsProvider::Create(options, random_, fake_);
+    auto provider = VerbsProvider::Create(options, random_, fake_, IgnoreAdapterEvents);
     EXPECT_TRUE(provider.ok()) << provider.status();
     provider_ = *std::move(provider);
     fake_.set_automatic(false);
