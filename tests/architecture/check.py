@@ -9,11 +9,12 @@ import check_comments
 import check_contract
 import check_files
 import check_includes
+import check_methods
 import check_sizes
 from tree import Tree
 
-CHECKS = [*check_includes.CHECKS, *check_files.CHECKS, *check_sizes.CHECKS, *check_comments.CHECKS,
-          *check_contract.CHECKS]
+CHECKS = [*check_includes.CHECKS, *check_files.CHECKS, *check_sizes.CHECKS, *check_methods.CHECKS,
+          *check_comments.CHECKS, *check_contract.CHECKS]
 
 
 def violations(root):

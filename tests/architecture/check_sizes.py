@@ -3,8 +3,9 @@
 import ast
 import re
 
+import ratchet
 import rules
-from tree import Violation, line_of, without_comments_and_strings
+from tree import line_of, without_comments_and_strings
 
 _CONTAINER = re.compile(r"\b(namespace|class|struct|union|enum)\b|\bextern\s*$")
 _DATA = re.compile(r"=\s*$|\breturn\s*$")
@@ -97,30 +98,8 @@ def _offenders(tree):
     return offenders
 
 
-def _listed(tree):
-    """{key: (line of the list, length)} of the ratchet file's "length key" lines."""
-    listed = {}
-    for number, line in enumerate(tree.text(rules.RATCHET).splitlines(), 1):
-        if line.strip() and not line.startswith("#"):
-            length, _, key = line.strip().partition(" ")
-            listed[key] = (number, int(length))
-    return listed
-
-
 def check_sizes(tree):
-    offenders, listed = _offenders(tree), _listed(tree)
-    for key, (path, line, length, limit) in offenders.items():
-        if key not in listed:
-            yield Violation(path, line, f"{key} has {length} lines, the limit is {limit}", "split it by what it does")
-        elif length > listed[key][1]:
-            yield Violation(path, line, f"{key} grew from {listed[key][1]} to {length} lines",
-                            "it may only shrink: split it")
-    for key, (number, length) in listed.items():
-        if key not in offenders:
-            yield Violation(rules.RATCHET, number, f"{key} is within the limit or gone", "delete the line")
-        elif offenders[key][2] < length:
-            yield Violation(rules.RATCHET, number, f"{key} has shrunk to {offenders[key][2]} lines",
-                            "write the new number")
+    yield from ratchet.compare(tree, rules.RATCHET, _offenders(tree), "lines", "split it by what it does")
 
 
 CHECKS = [check_sizes]

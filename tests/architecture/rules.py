@@ -111,6 +111,9 @@ FILE_LINES_MAX = 500
 FUNCTION_LINES_MAX = 70
 SIZED_SUFFIXES = [".cc", ".h", ".proto", ".py", ".sh"]
 RATCHET = "tests/architecture/sizes.txt"
+# Public methods of a class in a header, overloads each; constructors, destructors and operators do not count.
+PUBLIC_METHODS_MAX = 20
+METHODS_RATCHET = "tests/architecture/methods.txt"
 
 # --- Comments -------------------------------------------------------------------------------------------------------
 # A comment line that begins with one of these has a subject or a noun on another line, or none.

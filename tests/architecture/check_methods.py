@@ -1,0 +1,119 @@
+"""How many public methods a class has, and the ratchet: listed offenders may only shrink."""
+
+import re
+
+import ratchet
+import rules
+from tree import line_of, without_comments_and_strings
+
+# A class, struct, union or enum with a body; an enum, or a type without a name, has no methods of interest.
+_TYPE = re.compile(
+    r"^(?:template\b.*?\s)?(class|struct)\s+(?:alignas\([^)]*\)\s*|RNICD_\w+(?:\([^)]*\))?\s+)*(\w+)\b[^=(]*$", re.DOTALL)
+_ACCESS = re.compile(r"^\s*(public|protected|private)\s*:(?!:)")
+_NOT_A_METHOD = re.compile(r"^(?:friend|using|typedef|static_assert)\b|\boperator\b")
+_NAME_AND_LIST = re.compile(r"(~?)(\w+)\s*\((?!\s*[*&])")
+
+
+def _without_angles(text):
+    """The text without template arguments, which may hold parentheses: std::function<void(int)>."""
+    kept, depth = [], 0
+    for index, char in enumerate(text):
+        if char == "<" and (depth or re.search(r"\w\s*$", text[:index])):
+            depth += 1
+        elif char == ">" and depth and text[index - 1] != "-":
+            depth -= 1
+        elif not depth:
+            kept.append(char)
+    return "".join(kept)
+
+
+def _is_method(member, type_name):
+    """Whether the text before a member's body or semicolon declares a method; constructors and operators are none."""
+    plain = re.sub(r"\balignas\([^)]*\)|\[\[[^\]]*\]\]", "", _without_angles(member)).strip()
+    if _NOT_A_METHOD.search(plain):
+        return False
+    found = _NAME_AND_LIST.search(plain)
+    if found is None or "=" in plain[:found.start()]:
+        return False
+    # A field with an annotation: int count_ RNICD_GUARDED_BY(mutex_).
+    return not found[1] and found[2] != type_name and not found[2].startswith("RNICD_")
+
+
+def _closing(code, start):
+    """The offset of the brace that closes the one at `start`."""
+    depth = 0
+    for found in re.finditer(r"[{}]", code[start:]):
+        depth += 1 if found[0] == "{" else -1
+        if depth == 0:
+            return start + found.start()
+    return len(code)
+
+
+def _members(code, start, end):
+    """(text, offset, offset of the opening brace or None) of each declaration between two offsets."""
+    first, brace, offset = start, None, start
+    while offset < end:
+        char = code[offset]
+        if char == "{":
+            brace = offset if brace is None else brace
+            offset = _closing(code, offset)
+            # An initializer list continues after its braces, a field or a type ends with a semicolon.
+            if not re.match(r"\s*[,{;]", code[offset + 1:end]):
+                yield code[first:brace], first, brace
+                first, brace = offset + 1, None
+        elif char == ";":
+            yield code[first:offset if brace is None else brace], first, brace
+            first, brace = offset + 1, None
+        offset += 1
+
+
+def _classes_between(code, start, end, outer):
+    """(name, offset, public methods) of the classes between two offsets, and of those inside them."""
+    for text, first, brace in _members(code, start, end):
+        text = _ACCESS.sub("", text)
+        if brace is None:
+            continue
+        if re.match(r"\s*(inline\s+)?namespace\b|\s*extern\b", text):
+            yield from _classes_between(code, brace + 1, _closing(code, brace), outer)
+            continue
+        found = _TYPE.match(_without_angles(text).strip())
+        if found is not None:
+            name = f"{outer}::{found[2]}" if outer else found[2]
+            inside = (brace + 1, _closing(code, brace))
+            yield name, first + len(code[first:brace]) - len(code[first:brace].lstrip()), _public_methods(
+                code, *inside, found[2], found[1] == "struct")
+            yield from _classes_between(code, *inside, name)
+
+
+def _public_methods(code, start, end, type_name, is_public):
+    count = 0
+    for text, _, brace in _members(code, start, end):
+        while (found := _ACCESS.match(text)) is not None:
+            is_public = found[1] == "public"
+            text = text[found.end():]
+        is_type = brace is not None and _TYPE.match(_without_angles(text).strip()) is not None
+        if is_public and not is_type and _is_method(text, type_name):
+            count += 1
+    return count
+
+
+def classes(text):
+    """(name, line, public methods) of each class and struct with a body. An estimate; macros may fool it."""
+    code = re.sub(r"^\s*#.*(?:\\\n.*)*$", lambda found: re.sub(r"[^\n]", " ", found[0]),
+                  without_comments_and_strings(text), flags=re.MULTILINE)
+    for name, offset, methods in _classes_between(code, 0, len(code), ""):
+        yield name, line_of(text, offset), methods
+
+
+def check_methods(tree):
+    offenders = {
+        f"{path} {name}": (path, line, methods, rules.PUBLIC_METHODS_MAX)
+        for path in tree.with_suffix(".h")
+        for name, line, methods in classes(tree.text(path))
+        if methods > rules.PUBLIC_METHODS_MAX
+    }
+    yield from ratchet.compare(tree, rules.METHODS_RATCHET, offenders, "public methods",
+                               "give what belongs together a class of its own")
+
+
+CHECKS = [check_methods]
