@@ -10,6 +10,7 @@
 #include "base/os.h"
 #include "base/secret.h"
 #include "base/status.h"
+#include "daemon/app/heap_trim.h"
 #include "daemon/app/observers.h"
 #include "daemon/app/pages.h"
 #include "daemon/app/provider_registry.h"
@@ -132,7 +133,10 @@ absl::Status App::Start(const sandbox::Confinement& confinement) {
 
 absl::Status App::StartObservers() {
   metrics_ = std::make_unique<metrics::Metrics>(kMethodNames, version());
-  std::vector<core::Observer*> observers = {metrics_.get(), &session_log_};
+  alarms_ = std::make_unique<core::Alarms>(clock_);
+  alarms_->Start();
+  heap_trim_ = std::make_unique<HeapTrim>(*alarms_, TrimHeaps);
+  std::vector<core::Observer*> observers = {metrics_.get(), &session_log_, heap_trim_.get()};
   if (!config_.audit_log.empty()) {
     RNICD_ASSIGN_OR_RETURN(
         audit_, audit::AuditLog::Open({.path = config_.audit_log, .bytes_per_second = config_.audit_bytes_per_second},
@@ -163,8 +167,6 @@ absl::Status App::StartCore(core::Policy policy) {
   fd_workers_ = std::make_unique<core::WorkerPool>(kFdWorkerThreads);
   reapers_ = std::make_unique<core::WorkerPool>(kReaperThreads);
   tickets_ = std::make_unique<core::TicketTable>(random_, clock_, config_.ticket_lifetime);
-  alarms_ = std::make_unique<core::Alarms>(clock_);
-  alarms_->Start();
   const auto ledger = std::make_shared<core::Ledger>(config_.limits.node, nullptr);
   tenants_ =
       std::make_unique<core::TenantDirectory>(std::move(policy), ledger, random_, clock_, config_.metrics_max_tenants);
@@ -270,6 +272,7 @@ bool App::Stop() {
 
   Step(4, "end metrics and the audit log");
   observer_.reset();
+  heap_trim_.reset();
   page_memory_.reset();
   audit_.reset();
   metrics_.reset();

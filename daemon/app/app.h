@@ -53,6 +53,7 @@ class FrontDoor;
 
 namespace rnicd::app {
 
+class HeapTrim;
 class Observers;
 struct PageMemory;
 class Pages;
@@ -110,6 +111,8 @@ class App final : public service::ProcessControl {
   std::unique_ptr<metrics::Metrics> metrics_;
   std::unique_ptr<audit::AuditLog> audit_;
   SessionLog session_log_{logger_};
+  std::unique_ptr<core::Alarms> alarms_;
+  std::unique_ptr<HeapTrim> heap_trim_;
   // Null without a status page.
   std::unique_ptr<PageMemory> page_memory_;
   std::unique_ptr<Observers> observer_;
@@ -121,7 +124,6 @@ class App final : public service::ProcessControl {
   std::unique_ptr<core::WorkerPool> fd_workers_;
   std::unique_ptr<core::WorkerPool> reapers_;
   std::unique_ptr<core::TicketTable> tickets_;
-  std::unique_ptr<core::Alarms> alarms_;
   std::unique_ptr<core::TenantDirectory> tenants_;
   std::atomic<bool> draining_{false};
   Mutex drain_mutex_;

@@ -17,6 +17,7 @@
 #include "absl/synchronization/mutex.h"
 #include "daemon/app/app.h"
 #include "daemon/app/config.h"
+#include "daemon/app/heap_trim.h"
 #include "daemon/sandbox/sandbox.h"
 
 namespace {
@@ -61,6 +62,7 @@ int Run(rnicd::app::Config config) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  rnicd::app::KeepHeapsSmall();
   // Debian builds abseil with deadlock detection that aborts the process on a lock-order cycle.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   absl::SetProgramUsageMessage(
