@@ -11,31 +11,24 @@ using Result = std::optional<NtStatus>;
 // Visit of a runner to its peer, for the duration of one request.
 class Visit {
  public:
-  explicit Visit(const SoftExecution& execution) : host_(execution.peer.get()) {
-    if (host_ == nullptr || execution.peer_lost) {
-      admission_ = SoftEndpoint::Admission::kRefused;
-    } else {
-      admission_ = host_->Enter(execution.self);
-    }
-  }
+  explicit Visit(const SoftExecution& execution)
+      : host_(execution.turn.peer.get()),
+        open_(host_ != nullptr && !execution.turn.peer_lost && host_->EnterPeer(execution.self.engine())) {}
   Visit(const Visit&) = delete;
   Visit& operator=(const Visit&) = delete;
   ~Visit() {
-    if (admission_ == SoftEndpoint::Admission::kAdmitted) {
-      host_->Leave();
+    if (open_) {
+      host_->LeavePeer();
     }
   }
 
-  bool open() const { return admission_ == SoftEndpoint::Admission::kAdmitted; }
-  SoftEndpoint& host() { return *host_; }
-  // Reason why the visit was not admitted; nullopt means wait.
-  Result refusal() const {
-    return admission_ == SoftEndpoint::Admission::kNotYet ? Result() : Result(NtStatus::kIoTimeout);
-  }
+  bool open() const { return open_; }
+  QueuePairEngine& engine() { return *host_; }
+  SoftEndpoint& host() { return static_cast<SoftEndpoint&>(host_->card()); }
 
  private:
-  SoftEndpoint* const host_;
-  SoftEndpoint::Admission admission_;
+  QueuePairEngine* const host_;
+  const bool open_;
 };
 
 // Pins the payload of `request` on the side of `endpoint`.
@@ -88,35 +81,35 @@ void InvalidateAtReceiver(SoftEndpoint& host, RemoteToken token, Completion& com
 Result ExecuteSend(SoftExecution& execution, const SendWork& work) {
   Visit visit(execution);
   if (!visit.open()) {
-    return visit.refusal();
+    return NtStatus::kIoTimeout;
   }
   const uint64_t length = LengthOf(execution.request);
   Completion completion{
       .type = OperationType::kReceive, .bytes = static_cast<uint32_t>(length), .solicited = work.solicit};
-  std::optional<WorkRequest> receive;
+  uint64_t receive_serial = 0;
   {
     SoftPins source;
-    if (!PinPayload(*execution.self, execution.request, SoftAccess::kLocalRead, source)) {
+    if (!PinPayload(execution.self, execution.request, SoftAccess::kLocalRead, source)) {
       return NtStatus::kAccessViolation;
     }
-    receive = visit.host().TakeReceive();
-    if (!receive.has_value()) {
+    EngineRequest* const receive = visit.engine().TakeReceive();
+    if (receive == nullptr) {
       return std::nullopt;
     }
-    completion.request_context = receive->request_context;
-    completion.status = CopyToReceive(source, length, visit.host(), *receive);
-    execution.moved += length;
+    receive_serial = receive->serial;
+    completion.request_context = receive->work.request_context;
+    completion.status = CopyToReceive(source, length, visit.host(), receive->work);
+    execution.turn.moved += length;
   }
-  receive.reset();  // Release first: the listener may reuse the memory.
   if (completion.status == NtStatus::kSuccess && work.invalidate.has_value()) {
     InvalidateAtReceiver(visit.host(), *work.invalidate, completion);
   }
-  visit.host().ReportReceive(completion);
+  visit.engine().ReceiveEnded(receive_serial, completion);
   if (completion.status == NtStatus::kSuccess) {
     return NtStatus::kSuccess;
   }
   // A failed receive ends the connection; the sender learns no more than that.
-  visit.host().LoseConnection(execution.self->number(), /*fatal=*/true);
+  visit.engine().LoseConnection(execution.self.engine().address(), /*fatal=*/true);
   return NtStatus::kRemoteResources;
 }
 
@@ -127,7 +120,7 @@ Access CopyWrite(SoftExecution& execution, SoftEndpoint& host, const WriteWork& 
   const uint64_t length = LengthOf(execution.request);
   SoftPins source;
   SoftPins sink;
-  if (!PinPayload(*execution.self, execution.request, SoftAccess::kLocalRead, source)) {
+  if (!PinPayload(execution.self, execution.request, SoftAccess::kLocalRead, source)) {
     return Access::kRefusedHere;
   }
   if (length == 0) {
@@ -138,7 +131,7 @@ Access CopyWrite(SoftExecution& execution, SoftEndpoint& host, const WriteWork& 
     return Access::kRefusedThere;
   }
   CopyInOrder(source.pieces(), sink.pieces(), length);
-  execution.moved += length;
+  execution.turn.moved += length;
   return Access::kAllowed;
 }
 
@@ -146,7 +139,7 @@ Access CopyRead(SoftExecution& execution, SoftEndpoint& host, const ReadWork& wo
   const uint64_t length = LengthOf(execution.request);
   SoftPins source;
   SoftPins sink;
-  if (!PinPayload(*execution.self, execution.request, SoftAccess::kReadSink, sink)) {
+  if (!PinPayload(execution.self, execution.request, SoftAccess::kReadSink, sink)) {
     return Access::kRefusedHere;
   }
   if (length == 0) {
@@ -157,15 +150,15 @@ Access CopyRead(SoftExecution& execution, SoftEndpoint& host, const ReadWork& wo
     return Access::kRefusedThere;
   }
   CopyInOrder(source.pieces(), sink.pieces(), length);
-  execution.moved += length;
+  execution.turn.moved += length;
   return Access::kAllowed;
 }
 
 // An access that the peer's memory does not permit ends the connection on both sides, as on a card.
-NtStatus Conclude(Access access, const SoftExecution& execution, SoftEndpoint& host) {
+NtStatus Conclude(Access access, SoftExecution& execution, QueuePairEngine& peer) {
   if (access == Access::kRefusedThere) {
     execution.refused_by_peer = true;
-    host.LoseConnection(execution.self->number(), /*fatal=*/true);
+    peer.LoseConnection(execution.self.engine().address(), /*fatal=*/true);
   }
   return access == Access::kAllowed ? NtStatus::kSuccess : NtStatus::kAccessViolation;
 }
@@ -173,24 +166,24 @@ NtStatus Conclude(Access access, const SoftExecution& execution, SoftEndpoint& h
 Result ExecuteWrite(SoftExecution& execution, const WriteWork& work) {
   Visit visit(execution);
   if (!visit.open()) {
-    return visit.refusal();
+    return NtStatus::kIoTimeout;
   }
-  return Conclude(CopyWrite(execution, visit.host(), work), execution, visit.host());
+  return Conclude(CopyWrite(execution, visit.host(), work), execution, visit.engine());
 }
 
 Result ExecuteRead(SoftExecution& execution, const ReadWork& work) {
   Visit visit(execution);
   if (!visit.open()) {
-    return visit.refusal();
+    return NtStatus::kIoTimeout;
   }
-  const NtStatus status = Conclude(CopyRead(execution, visit.host(), work), execution, visit.host());
+  const NtStatus status = Conclude(CopyRead(execution, visit.host(), work), execution, visit.engine());
   const std::vector<ScatterGatherEntry>& entries = execution.request.entries;
   if (status != NtStatus::kSuccess || !work.local_invalidate || entries.empty() ||
       entries.front().host.data() != nullptr) {
     return status;
   }
-  const std::shared_ptr<SoftTarget> sink = execution.self->nic().keys().Find(entries.front().token);
-  const bool invalidated = sink != nullptr && sink->InvalidateByToken(execution.self->accessor());
+  const std::shared_ptr<SoftTarget> sink = execution.self.nic().keys().Find(entries.front().token);
+  const bool invalidated = sink != nullptr && sink->InvalidateByToken(execution.self.accessor());
   return invalidated ? NtStatus::kSuccess : NtStatus::kInvalidDeviceRequest;
 }
 
@@ -212,19 +205,19 @@ struct Executor {
   }
   Result operator()(BindWork& work) {
     return StatusOf(
-        static_cast<SoftWindow&>(*work.window).Bind(work, execution.token, execution.self->accessor().queue_pair));
+        static_cast<SoftWindow&>(*work.window).Bind(work, execution.token, execution.self.accessor().queue_pair));
   }
 };
 
 }  // namespace
 
-std::optional<NtStatus> Execute(SoftExecution execution) {
+std::optional<NtStatus> Execute(SoftExecution& execution) {
   return std::visit(Executor{execution}, execution.request.work);
 }
 
-std::optional<NtStatus> Reach(const SoftExecution& execution) {
+NtStatus Reach(const SoftExecution& execution) {
   const Visit visit(execution);
-  return visit.open() ? NtStatus::kSuccess : visit.refusal();
+  return visit.open() ? NtStatus::kSuccess : NtStatus::kIoTimeout;
 }
 
 uint64_t LengthOf(const WorkRequest& request) {

@@ -10,7 +10,7 @@ namespace {
 
 class SoftFabricTest : public ::testing::Test {
  protected:
-  std::shared_ptr<SoftEndpoint> Endpoint() { return SoftEndpoint::Create(card_.nic(), 1, kRoomyLimits, listener_); }
+  std::shared_ptr<QueuePairEngine> Endpoint() { return SoftEndpoint::Create(card_.nic(), 1, kRoomyLimits, listener_); }
 
   SoftCard card_;
   RecordingListener listener_;
@@ -76,7 +76,7 @@ TEST(SoftFabric, ARemovedNumberMayComeAgain) {
   } random;
   SoftFabric fabric(random, std::make_unique<ManualEngine>());
   EXPECT_EQ(fabric.NewNumber(), 5u);
-  fabric.Remove(5);
+  fabric.Remove(SoftFabric::AddressOf(5));
   EXPECT_EQ(fabric.NewNumber(), 5u);
 }
 

@@ -128,7 +128,7 @@ class SoftSide {
   SoftSide(const SoftSide&) = delete;
   SoftSide& operator=(const SoftSide&) = delete;
 
-  SoftEndpoint& endpoint() { return *endpoint_; }
+  QueuePairEngine& endpoint() { return *endpoint_; }
   RecordingListener& listener() { return listener_; }
   SoftMemoryRegion& region() { return *region_; }
   uint64_t domain() const { return domain_; }
@@ -179,7 +179,7 @@ class SoftSide {
   std::vector<std::byte> bytes_;
   RecordingListener listener_;
   const std::unique_ptr<SoftMemoryRegion> region_;
-  const std::shared_ptr<SoftEndpoint> endpoint_;
+  const std::shared_ptr<QueuePairEngine> endpoint_;
 };
 
 inline void Connect(SoftSide& first, SoftSide& second) {

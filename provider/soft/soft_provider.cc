@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "provider/engine/engine_queue_pair.h"
 #include "provider/soft/soft_endpoint.h"
 #include "provider/soft/soft_engine.h"
 #include "provider/soft/soft_fabric.h"
@@ -15,24 +16,6 @@
 
 namespace rnicd::provider {
 namespace {
-
-class SoftQueuePair final : public DeviceQueuePair {
- public:
-  explicit SoftQueuePair(std::shared_ptr<SoftEndpoint> endpoint) : endpoint_(std::move(endpoint)) {}
-  ~SoftQueuePair() override { Shutdown(); }
-
-  QueuePairState state() const override { return endpoint_->state(); }
-  std::string address() const override { return endpoint_->address(); }
-  absl::Status Connect(std::string_view peer_address) override { return endpoint_->Connect(peer_address); }
-  absl::StatusOr<RemoteToken> Enqueue(WorkRequest request) override { return endpoint_->Enqueue(std::move(request)); }
-  void Ring() override { endpoint_->Run(); }
-  void Flush() override { endpoint_->Flush(); }
-  void Disconnect() override { endpoint_->Disconnect(); }
-  void Shutdown() override { endpoint_->Shutdown(); }
-
- private:
-  const std::shared_ptr<SoftEndpoint> endpoint_;
-};
 
 // Core keeps the completions, so a soft queue has no state.
 class SoftCompletionQueue final : public DeviceCompletionQueue {
@@ -64,7 +47,7 @@ class SoftProtectionDomain final : public DeviceProtectionDomain {
                                                                    DeviceCompletionQueue& /*receive_queue*/,
                                                                    DeviceCompletionQueue& /*initiator_queue*/,
                                                                    QueuePairListener& listener) override {
-    return std::make_unique<SoftQueuePair>(SoftEndpoint::Create(nic_, domain_, limits, listener));
+    return std::make_unique<EngineQueuePair>(SoftEndpoint::Create(nic_, domain_, limits, listener));
   }
 
  private:

@@ -1,0 +1,114 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "base/ntstatus.h"
+#include "provider/engine/engine_request.h"
+
+namespace rnicd::provider {
+
+class QueuePairEngine;
+
+// What the engine does for a card and what the card does itself.
+struct EngineRules {
+  // Reads that may be in progress; requests with a read fence wait for all of them. 0: the card sees to both.
+  uint32_t read_limit = 0;
+  // Fast registrations, invalidations and binds begin when every earlier request is complete, and later requests wait
+  // for them; later requests also wait for a read with local invalidate. False: the card executes them in any place.
+  bool local_requests_alone = false;
+};
+
+// The other side of a connection.
+struct EnginePeer {
+  // As the peer's engine spells it.
+  std::string address;
+  // Null for a peer that is not in this process, whose readiness is unknown.
+  std::shared_ptr<QueuePairEngine> engine;
+};
+
+// Situation of a request that begins.
+struct EngineTurn {
+  // Null when the peer was destroyed or is not in this process.
+  std::shared_ptr<QueuePairEngine> peer;
+  // The peer is in this process and has ended.
+  bool peer_lost = false;
+  bool peer_is_local = false;
+  // No earlier request is outstanding.
+  bool is_first = false;
+  // The request begins for the second time, because the card resumed it.
+  bool resumed = false;
+  // Bytes moved since the runner began; the card adds to it.
+  uint64_t moved = 0;
+  // The card has taken over from the runner.
+  bool handed_over = false;
+};
+
+// Result of EngineCard::Begin.
+struct BeginResult {
+  enum class Kind : uint8_t { kDone, kStarted, kBlocked };
+
+  static BeginResult Done(NtStatus status, bool at_peer = false) { return {Kind::kDone, status, at_peer, false}; }
+  // QueuePairEngine::Ended or Resume follows, possibly before Begin returns. `holds_back`: later requests wait for it.
+  static BeginResult Started(bool holds_back = false) {
+    return {Kind::kStarted, NtStatus::kSuccess, false, holds_back};
+  }
+  // Nothing has happened; the request begins again when the engine runs next. Not for a resumed request, unless later
+  // ones wait for it.
+  static BeginResult Blocked() { return {Kind::kBlocked, NtStatus::kSuccess, false, false}; }
+
+  Kind kind = Kind::kBlocked;
+  NtStatus status = NtStatus::kSuccess;
+  // With kAccessViolation: the peer's memory refused the access.
+  bool at_peer = false;
+  bool holds_back = false;
+};
+
+// The hardware of one queue pair: what a kind of card adds to an engine.
+// Lifetime: owned by its engine, which is set from the engine's constructor on.
+// Threads:  Begin, Conclude: one call at a time. Issue, PostReceive, HandOver: under the engine's lock, so they must
+// not
+//           call the engine. All others: without a lock, from any thread.
+class EngineCard {
+ public:
+  virtual ~EngineCard() = default;
+
+  // Called before a request is accepted; may register memory. A refusal changes nothing, and Clear of the card's part
+  // undoes what succeeded. Errors: those of DeviceQueuePair::Enqueue.
+  virtual absl::Status Prepare(EngineRequest& request) = 0;
+  // Token of a FastRegisterWork or BindWork that is accepted; otherwise 0.
+  virtual RemoteToken Issue(EngineRequest& request) = 0;
+  // Finds the peer and takes the hardware to the state in which it sends. Errors: those of DeviceQueuePair::Connect.
+  virtual absl::StatusOr<EnginePeer> Connect(std::string_view peer_address) = 0;
+  virtual BeginResult Begin(EngineRequest& request, EngineTurn& turn) = 0;
+  // A receive was accepted. It ends through QueuePairEngine::ReceiveEnded or Abandon. Errors: as Prepare.
+  virtual absl::Status PostReceive(EngineRequest& /*receive*/) { return absl::OkStatus(); }
+  // Last step of a request, in queue order, before it is reported; result.status is its status so far. Returns the
+  // status to report.
+  virtual NtStatus Conclude(EngineRequest& request) { return request.result.status; }
+  // Called when the runner has moved so many bytes and could go on. True: it stops, and QueuePairEngine::Continue
+  // follows on another thread.
+  virtual bool HandOver(uint64_t /*moved*/) { return false; }
+  // Takes the hardware to the error state; called once. Everything started must end: through QueuePairEngine::Ended
+  // and ReceiveEnded, or Abandon.
+  virtual void Fail() = 0;
+  // The peer has ended.
+  virtual void PeerLost() {}
+  // Called before a disconnect fails the queue pair; nothing begins any more. Returns when transfers that can be
+  // completed now are complete.
+  virtual void Drain() {}
+  // Destroys the hardware. Called when nothing uses it, possibly more than once.
+  virtual void Close() {}
+
+ protected:
+  QueuePairEngine& engine() const { return *engine_; }
+
+ private:
+  friend class QueuePairEngine;
+  QueuePairEngine* engine_ = nullptr;
+};
+
+}  // namespace rnicd::provider

@@ -1,0 +1,164 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/mutex.h"
+#include "provider/engine/engine_card.h"
+#include "provider/engine/engine_fabric.h"
+
+namespace rnicd::provider {
+
+// One side of a connection, for every kind of card: the order of its requests, and the events that end them.
+//
+// A thread that gives the engine work becomes its runner, unless another thread already is, and runs until no request
+// can make progress; only the runner begins and reports requests of the initiator queue. Receives are reported from the
+// front of their queue by one thread at a time, which need not be the runner.
+//
+// Requests that need a peer of this process wait until it has connected, and each side is notified at once when the
+// other side ends. Nothing begins in the error state: requests that wait are cancelled in order, and the card ends
+// those that have started.
+//
+// A card that copies into its peer's memory itself enters the peer's engine as a visitor (EnterPeer, LeavePeer). While
+// a visitor is inside, Disconnect does not return, and the receive that it has taken is not flushed.
+// Lifetime: shared by its owner, its peer and its card's threads. Threads: safe; no lock is held across engines.
+class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngine> {
+ public:
+  struct Options {
+    // The peer's Connect finds the engine by it.
+    std::string address;
+    QueuePairLimits limits;
+    EngineRules rules;
+  };
+  // `fabric` outlives Shutdown if the card does; `listener` outlives Shutdown.
+  QueuePairEngine(std::unique_ptr<EngineCard> card, Options options, EngineFabric& fabric, QueuePairListener& listener);
+  QueuePairEngine(const QueuePairEngine&) = delete;
+  QueuePairEngine& operator=(const QueuePairEngine&) = delete;
+
+  // For the owner: see DeviceQueuePair.
+  QueuePairState state() const;
+  const std::string& address() const { return options_.address; }
+  absl::Status Connect(std::string_view peer_address);
+  absl::StatusOr<RemoteToken> Enqueue(WorkRequest work);
+  void Run();
+  void Flush();
+  void Disconnect();
+  void Shutdown();
+
+  // For a peer. LoseConnection: the peer with that address died or ended the connection; with `fatal`, it made an
+  // access that fails this side too. Ignored unless the address is that of the connected peer, because other endpoints
+  // may know the address and connect to it.
+  void LoseConnection(const std::string& peer_address, bool fatal);
+  // True when `visitor` is the connected peer and this side has not failed; LeavePeer must follow.
+  bool EnterPeer(const QueuePairEngine& visitor);
+  void LeavePeer() { Release(); }
+  // The oldest receive that nobody has taken; ReceiveEnded must follow. Null when there is none: the visitor is run
+  // again when one is posted.
+  EngineRequest* TakeReceive();
+
+  // For the card. Results of requests that have started or were taken; Run must follow Ended. Ended: false when the
+  // request has ended already, and the result is ignored.
+  bool Ended(uint64_t serial, NtStatus status, bool at_peer = false);
+  void ReceiveEnded(uint64_t serial, const Completion& result);
+  // The receive with that serial, for ReceiveEnded; null when it has ended.
+  EngineRequest* FindReceive(uint64_t serial);
+  // A request that has started begins once more, on the runner.
+  void Resume(uint64_t serial);
+  // Resumes all, and returns when the runner has stopped.
+  void ResumeAll();
+  void Continue() { RunLoop(); }
+  // Reports to the owner, once, that the peer is dead.
+  void LosePeer();
+  // Takes the queue pair to the error state. Run must follow.
+  void Fail();
+  // Completes everything started as cancelled, because the card will not; for a queue pair that has failed.
+  void Abandon();
+  // If the queue pair is connected, nothing is outstanding at the card, and the peer has not ended: true, and
+  // Disconnect does not return until Release.
+  bool HoldIfIdle();
+  void Release();
+  // True when Disconnect need not wait.
+  bool IsQuiet() const;
+  std::shared_ptr<QueuePairEngine> peer() const;
+  EngineCard& card() { return *card_; }
+
+ private:
+  using Stage = EngineRequest::Stage;
+  enum class PeerReadiness : uint8_t { kReady, kNotYet, kFailed };
+
+  // Connecting. Expect: `visitor` has connected to this engine. kNotYet: its OnPeerReady or LoseConnection follows.
+  absl::Status BeginConnecting();
+  PeerReadiness Expect(const std::shared_ptr<QueuePairEngine>& visitor);
+  void OnPeerReady(const std::string& peer_address);
+  void NotifyEarlyVisitors();
+  void CheckPeerReadiness(QueuePairEngine& peer);
+
+  // Posting.
+  absl::Status CheckRoom(bool receive) const RNICD_REQUIRES(mutex_);
+  std::unique_ptr<EngineRequest> TakeSpare() RNICD_REQUIRES(mutex_);
+  absl::Status EnqueueReceive(std::unique_ptr<EngineRequest> request);
+
+  // The runner.
+  void RunLoop();
+  bool StopRunning();
+  // False when no request can make progress. `spent`: the request reported last, which the next step stores.
+  bool Step(EngineTurn& turn, std::unique_ptr<EngineRequest>& spent);
+  void CancelFront() RNICD_REQUIRES(mutex_);
+  EngineRequest* NextToBegin(EngineTurn& turn) RNICD_REQUIRES(mutex_);
+  EngineRequest* NextResumed() RNICD_REQUIRES(mutex_);
+  bool MayBegin(const EngineRequest& request) const RNICD_REQUIRES(mutex_);
+  bool Begin(EngineRequest& request, EngineTurn& turn);
+  void End(EngineRequest& request, NtStatus status, bool at_peer) RNICD_REQUIRES(mutex_);
+  void Report(EngineRequest& request);
+  void ReportReceives();
+
+  void NotifyPeers();
+  bool Quiet() const RNICD_REQUIRES(mutex_);
+
+  const std::unique_ptr<EngineCard> card_;
+  const Options options_;
+  EngineFabric& fabric_;
+  QueuePairListener& listener_;
+
+  mutable Mutex mutex_;
+  ConditionVariable changed_;
+  QueuePairState state_ RNICD_GUARDED_BY(mutex_) = QueuePairState::kInit;
+  bool connecting_ RNICD_GUARDED_BY(mutex_) = false;
+  std::string peer_address_ RNICD_GUARDED_BY(mutex_);
+  std::weak_ptr<QueuePairEngine> peer_ RNICD_GUARDED_BY(mutex_);
+  bool peer_is_local_ RNICD_GUARDED_BY(mutex_) = false;
+  // True while a peer of this process has not connected: requests that need it wait.
+  bool awaiting_peer_ RNICD_GUARDED_BY(mutex_) = false;
+  bool peer_lost_ RNICD_GUARDED_BY(mutex_) = false;
+  // Engines that connected to this one before it connected, by address.
+  std::map<std::string, std::weak_ptr<QueuePairEngine>> early_visitors_ RNICD_GUARDED_BY(mutex_);
+  // A visitor found no receive.
+  bool sender_waits_ RNICD_GUARDED_BY(mutex_) = false;
+  bool disconnecting_ RNICD_GUARDED_BY(mutex_) = false;
+  bool shut_ RNICD_GUARDED_BY(mutex_) = false;
+  bool abandoned_ RNICD_GUARDED_BY(mutex_) = false;
+  // A request was reported as failed: none behind it succeeds.
+  bool reported_failure_ RNICD_GUARDED_BY(mutex_) = false;
+  bool running_ RNICD_GUARDED_BY(mutex_) = false;
+  bool run_again_ RNICD_GUARDED_BY(mutex_) = false;
+  // Number of runners that have stopped.
+  uint64_t runs_ RNICD_GUARDED_BY(mutex_) = 0;
+  bool reporting_receives_ RNICD_GUARDED_BY(mutex_) = false;
+  // Visitors, and callbacks and calls to peers in progress besides the runner's.
+  uint64_t busy_ RNICD_GUARDED_BY(mutex_) = 0;
+  // Reads in stage kStarted, and requests in stage kResumed.
+  uint32_t reading_ RNICD_GUARDED_BY(mutex_) = 0;
+  uint32_t resumed_ RNICD_GUARDED_BY(mutex_) = 0;
+  // Only the runner removes initiator requests, so it may keep a reference to one without the lock.
+  RequestQueue sends_ RNICD_GUARDED_BY(mutex_);
+  RequestQueue receives_ RNICD_GUARDED_BY(mutex_);
+  // Requests that are over, for later ones.
+  std::vector<std::unique_ptr<EngineRequest>> spares_ RNICD_GUARDED_BY(mutex_);
+};
+
+}  // namespace rnicd::provider

@@ -1,0 +1,205 @@
+// The runner: decides which request may begin, and reports requests in queue order.
+
+#include <utility>
+
+#include "provider/engine/queue_pair_engine.h"
+
+namespace rnicd::provider {
+namespace {
+
+bool InvalidatesLocally(const EngineRequest& request) {
+  const auto* read = std::get_if<ReadWork>(&request.work.work);
+  return read != nullptr && read->local_invalidate;
+}
+
+}  // namespace
+
+// --- the runner ---
+
+void QueuePairEngine::Run() {
+  {
+    MutexLock lock(mutex_);
+    if (running_) {
+      run_again_ = true;
+      return;
+    }
+    running_ = true;
+  }
+  RunLoop();
+}
+
+void QueuePairEngine::RunLoop() {
+  EngineTurn turn;
+  std::unique_ptr<EngineRequest> spent;
+  do {
+    while (Step(turn, spent)) {
+    }
+    if (turn.handed_over) {
+      return;
+    }
+  } while (!StopRunning());
+}
+
+bool QueuePairEngine::StopRunning() {
+  std::shared_ptr<QueuePairEngine> sender;
+  bool report_receives = false;
+  {
+    MutexLock lock(mutex_);
+    if (sender_waits_ && receives_.begun() < receives_.size()) {
+      sender_waits_ = false;
+      sender = peer_.lock();
+    }
+    report_receives = !reporting_receives_ && receives_.FrontIsDone();
+    if (sender == nullptr && !report_receives) {
+      if (run_again_) {
+        run_again_ = false;
+        return false;
+      }
+      running_ = false;
+      ++runs_;
+      changed_.NotifyAll();
+      return true;
+    }
+  }
+  if (report_receives) {
+    ReportReceives();
+  }
+  if (sender != nullptr) {
+    sender->Run();
+  }
+  return false;
+}
+
+bool QueuePairEngine::Step(EngineTurn& turn, std::unique_ptr<EngineRequest>& spent) {
+  EngineRequest* request = nullptr;
+  {
+    MutexLock lock(mutex_);
+    if (spent != nullptr) {
+      spares_.push_back(std::move(spent));
+    }
+    CancelFront();
+    if (sends_.FrontIsDone()) {
+      spent = sends_.PopFront();
+      if (reported_failure_ && spent->result.status == NtStatus::kSuccess) {
+        spent->result.status = NtStatus::kCancelled;
+      }
+    } else {
+      request = NextToBegin(turn);
+      if (request == nullptr) {
+        return false;
+      }
+    }
+  }
+  if (request != nullptr) {
+    return Begin(*request, turn);
+  }
+  Report(*spent);
+  return true;
+}
+
+// In the error state nothing begins: requests that would are cancelled when they are the oldest.
+void QueuePairEngine::CancelFront() {
+  if (state_ == QueuePairState::kError && !sends_.empty() &&
+      (sends_.front().stage == Stage::kQueued || sends_.front().stage == Stage::kResumed)) {
+    End(sends_.front(), NtStatus::kCancelled, /*at_peer=*/false);
+  }
+}
+
+EngineRequest* QueuePairEngine::NextToBegin(EngineTurn& turn) {
+  if (state_ == QueuePairState::kError) {
+    return nullptr;
+  }
+  const bool waits = sends_.begun() == sends_.size() || !MayBegin(sends_[sends_.begun()]);
+  if (resumed_ == 0 && waits) {
+    return nullptr;
+  }
+  if (card_->HandOver(turn.moved)) {
+    turn.handed_over = true;
+    return nullptr;
+  }
+  turn.is_first = sends_.begun() == 0;
+  turn.resumed = resumed_ > 0;
+  turn.peer_is_local = peer_is_local_;
+  turn.peer_lost = peer_lost_ && peer_is_local_;
+  turn.peer = peer_.lock();
+  EngineRequest* const request = turn.resumed ? NextResumed() : &sends_.Begin();
+  request->stage = Stage::kRunning;
+  return request;
+}
+
+EngineRequest* QueuePairEngine::NextResumed() {
+  size_t index = 0;
+  while (sends_[index].stage != Stage::kResumed) {
+    ++index;
+  }
+  --resumed_;
+  return &sends_[index];
+}
+
+bool QueuePairEngine::MayBegin(const EngineRequest& request) const {
+  if (disconnecting_) {
+    return false;
+  }
+  const EngineRules& rules = options_.rules;
+  if (sends_.begun() > 0) {
+    const EngineRequest& last = sends_[sends_.begun() - 1];
+    if ((last.holds_back && last.stage != Stage::kDone) ||
+        (rules.local_requests_alone && (last.IsLocal() || InvalidatesLocally(last)))) {
+      return false;
+    }
+  }
+  if (rules.read_limit > 0 &&
+      ((request.work.read_fence && reading_ > 0) || (request.IsRead() && reading_ >= rules.read_limit))) {
+    return false;
+  }
+  return request.IsLocal() ? !rules.local_requests_alone || sends_.begun() == 0 : !awaiting_peer_;
+}
+
+bool QueuePairEngine::Begin(EngineRequest& request, EngineTurn& turn) {
+  const BeginResult result = card_->Begin(request, turn);
+  turn.peer.reset();
+  {
+    MutexLock lock(mutex_);
+    switch (result.kind) {
+      case BeginResult::Kind::kBlocked:
+        request.stage = Stage::kQueued;
+        sends_.UndoBegin();
+        return state_ == QueuePairState::kError;  // It is cancelled then.
+      case BeginResult::Kind::kStarted:
+        request.holds_back = result.holds_back;
+        if (request.stage == Stage::kRunning) {
+          request.stage = Stage::kStarted;
+          reading_ += request.IsRead() ? 1 : 0;
+        }
+        if (abandoned_) {
+          End(request, NtStatus::kCancelled, /*at_peer=*/false);
+        }
+        return true;
+      case BeginResult::Kind::kDone:
+        End(request, result.status, result.at_peer);
+    }
+  }
+  if (result.status != NtStatus::kSuccess) {
+    Fail();
+  }
+  return true;
+}
+
+void QueuePairEngine::Report(EngineRequest& request) {
+  request.result.status = card_->Conclude(request);
+  if (request.result.status != NtStatus::kSuccess) {
+    {
+      MutexLock lock(mutex_);
+      reported_failure_ = true;
+    }
+    Fail();
+  }
+  const bool silent = request.result.status == NtStatus::kSuccess && request.work.silent_success;
+  // Release what the request holds first: the listener may reuse the memory as soon as it sees the completion.
+  request.Clear();
+  if (!silent) {
+    listener_.OnCompletion(WorkQueue::kInitiator, request.result);
+  }
+}
+
+}  // namespace rnicd::provider
