@@ -56,8 +56,9 @@ absl::Status RegisterHosts(const std::shared_ptr<VerbsDomain>& domain, std::span
   return absl::OkStatus();
 }
 
-absl::Status PreparePayload(const std::shared_ptr<VerbsDomain>& domain, PreparedRequest& prepared) {
-  const std::span<const ScatterGatherEntry> entries = prepared.request.entries;
+absl::Status PreparePayload(const std::shared_ptr<VerbsDomain>& domain, EngineRequest& request) {
+  PreparedRequest& prepared = PreparedOf(request);
+  const std::span<const ScatterGatherEntry> entries = request.work.entries;
   for (size_t index = 0; index < entries.size();) {
     const size_t first = index++;
     const ScatterGatherEntry& entry = entries[first];
@@ -124,19 +125,22 @@ void FillSend(const SendWork& work, bool peer_is_rnicd, ibv_send_wr& request) {
 
 }  // namespace
 
-absl::StatusOr<PreparedRequest> Prepare(const std::shared_ptr<VerbsDomain>& domain, WorkRequest request) {
-  PreparedRequest prepared{.request = std::move(request)};
-  RNICD_RETURN_IF_ERROR(PreparePayload(domain, prepared));
-  if (const auto* work = std::get_if<FastRegisterWork>(&prepared.request.work)) {
-    RNICD_ASSIGN_OR_RETURN(prepared.grant, static_cast<VerbsFastRegion&>(*work->region).Prepare(*work));
-  } else if (const auto* bind = std::get_if<BindWork>(&prepared.request.work)) {
-    RNICD_ASSIGN_OR_RETURN(prepared.grant, static_cast<VerbsWindow&>(*bind->window).Prepare(*bind));
+absl::Status PrepareRequest(const std::shared_ptr<VerbsDomain>& domain, EngineRequest& request) {
+  if (request.card == nullptr) {
+    request.card = std::make_unique<PreparedRequest>();
   }
-  return prepared;
+  RNICD_RETURN_IF_ERROR(PreparePayload(domain, request));
+  std::unique_ptr<Grant>& grant = PreparedOf(request).grant;
+  if (const auto* work = std::get_if<FastRegisterWork>(&request.work.work)) {
+    RNICD_ASSIGN_OR_RETURN(grant, static_cast<VerbsFastRegion&>(*work->region).Prepare(*work));
+  } else if (const auto* bind = std::get_if<BindWork>(&request.work.work)) {
+    RNICD_ASSIGN_OR_RETURN(grant, static_cast<VerbsWindow&>(*bind->window).Prepare(*bind));
+  }
+  return absl::OkStatus();
 }
 
-bool TranslateSend(const VerbsDomain& domain, const PreparedRequest& prepared, bool peer_is_rnicd, CardSend& out) {
-  const WorkRequest& request = prepared.request;
+bool TranslateSend(const VerbsDomain& domain, const EngineRequest& prepared, bool peer_is_rnicd, CardSend& out) {
+  const WorkRequest& request = prepared.work;
   Use use = Use::kSource;
   // Every request is signalled, silent ones too, because the completion tells the daemon when to release the memory.
   out.request.send_flags = IBV_SEND_SIGNALED;
@@ -158,7 +162,7 @@ bool TranslateSend(const VerbsDomain& domain, const PreparedRequest& prepared, b
       out.entries.push_back(
           {.addr = reinterpret_cast<uint64_t>(data.data()), .length = static_cast<uint32_t>(data.size()), .lkey = 0});
     }
-  } else if (!TranslatePayload(domain, prepared, use, out.entries)) {
+  } else if (!TranslatePayload(domain, PreparedOf(prepared), use, out.entries)) {
     return false;
   }
   out.request.sg_list = out.entries.data();
@@ -166,18 +170,18 @@ bool TranslateSend(const VerbsDomain& domain, const PreparedRequest& prepared, b
   return true;
 }
 
-std::vector<ibv_sge> TranslateReceive(const VerbsDomain& domain, const PreparedRequest& prepared) {
+std::vector<ibv_sge> TranslateReceive(const VerbsDomain& domain, const EngineRequest& request) {
   std::vector<ibv_sge> entries;
-  for (const PayloadPiece& piece : prepared.payload) {
+  for (const PayloadPiece& piece : PreparedOf(request).payload) {
     entries.push_back(TranslatePiece(domain, piece, Use::kSink)
                           .value_or(ibv_sge{.addr = piece.address, .length = piece.length, .lkey = piece.token.value}));
   }
   return entries;
 }
 
-bool MayReceive(const VerbsDomain& domain, const PreparedRequest& prepared) {
+bool MayReceive(const VerbsDomain& domain, const EngineRequest& request) {
   std::vector<ibv_sge> entries;
-  return TranslatePayload(domain, prepared, Use::kSink, entries);
+  return TranslatePayload(domain, PreparedOf(request), Use::kSink, entries);
 }
 
 }  // namespace rnicd::provider

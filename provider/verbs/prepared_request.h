@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "absl/status/statusor.h"
-#include "provider/api/queue_pair.h"
+#include "absl/status/status.h"
+#include "provider/engine/engine_request.h"
 #include "provider/verbs/grant.h"
 
 namespace rnicd::provider {
@@ -19,19 +19,29 @@ struct PayloadPiece {
   uint32_t length = 0;
 };
 
-// A request for which every step that can fail has been done in advance.
-struct PreparedRequest {
-  WorkRequest request;
+// What the card keeps for a request: every step that can fail has been done in advance.
+struct PreparedRequest final : public CardRequest {
+  void Clear() override {
+    payload.clear();
+    grant.reset();
+    bind_begun = false;
+  }
+  RemoteToken token() const { return RemoteToken{grant != nullptr ? grant->token() : 0}; }
+
   std::vector<PayloadPiece> payload;
   // Grant of a FastRegisterWork or a BindWork; otherwise null.
   std::unique_ptr<Grant> grant;
-
-  RemoteToken token() const { return RemoteToken{grant != nullptr ? grant->token() : 0}; }
+  // VerbsWindow::BeginBind has succeeded: Bind or AbortBind must follow.
+  bool bind_begun = false;
 };
+inline PreparedRequest& PreparedOf(EngineRequest& request) { return static_cast<PreparedRequest&>(*request.card); }
+inline const PreparedRequest& PreparedOf(const EngineRequest& request) {
+  return static_cast<const PreparedRequest&>(*request.card);
+}
 
 // Registers the bytes of this process that the request names, and prepares its grant. Errors: those of
 // Registration::Make, VerbsFastRegion::Prepare and VerbsWindow::Prepare.
-absl::StatusOr<PreparedRequest> Prepare(const std::shared_ptr<VerbsDomain>& domain, WorkRequest request);
+absl::Status PrepareRequest(const std::shared_ptr<VerbsDomain>& domain, EngineRequest& request);
 
 // A request in the card's format. Its pointers refer to `entries` and to the prepared request.
 struct CardSend {
@@ -45,12 +55,12 @@ inline constexpr uint32_t kImmediateSolicit = 1;
 
 // Translates a send, read or write for the card. `peer_is_rnicd`: the peer understands the immediate data; for any
 // other peer, invalidation is left to its card. False when an entry names memory that it may not use.
-bool TranslateSend(const VerbsDomain& domain, const PreparedRequest& prepared, bool peer_is_rnicd, CardSend& out);
+bool TranslateSend(const VerbsDomain& domain, const EngineRequest& prepared, bool peer_is_rnicd, CardSend& out);
 // Translates a receive. Entries with an unknown token are passed on unchanged: the card checks them when a message
 // arrives.
-std::vector<ibv_sge> TranslateReceive(const VerbsDomain& domain, const PreparedRequest& prepared);
+std::vector<ibv_sge> TranslateReceive(const VerbsDomain& domain, const EngineRequest& request);
 // True when all memory of a receive may be written now. Finds the reason of a failed receive where the card does not
 // report it.
-bool MayReceive(const VerbsDomain& domain, const PreparedRequest& prepared);
+bool MayReceive(const VerbsDomain& domain, const EngineRequest& request);
 
 }  // namespace rnicd::provider

@@ -12,9 +12,9 @@
 #include "base/random.h"
 #include "provider/api/adapter_event.h"
 #include "provider/api/device.h"
+#include "provider/engine/engine_fabric.h"
 #include "provider/verbs/event_loop.h"
 #include "provider/verbs/verbs_api.h"
-#include "provider/verbs/verbs_fabric.h"
 #include "provider/verbs/verbs_options.h"
 #include "provider/verbs/verbs_status.h"
 
@@ -28,7 +28,7 @@ struct VerbsNode {
   RandomSource& random;
   // Identifies this daemon in addresses; never 0.
   const uint32_t origin;
-  VerbsFabric fabric;
+  EngineFabric fabric;
   EventLoop loop;
 };
 

@@ -8,9 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status.h"
+#include "provider/engine/engine_queue_pair.h"
 #include "provider/verbs/verbs_context.h"
 #include "provider/verbs/verbs_device.h"
 #include "provider/verbs/verbs_endpoint.h"
+#include "provider/verbs/verbs_fast_region.h"
 #include "provider/verbs/verbs_memory_region.h"
 #include "provider/verbs/verbs_status.h"
 #include "provider/verbs/verbs_window.h"
@@ -18,24 +20,6 @@
 
 namespace rnicd::provider {
 namespace {
-
-class VerbsQueuePair final : public DeviceQueuePair {
- public:
-  explicit VerbsQueuePair(std::shared_ptr<VerbsEndpoint> endpoint) : endpoint_(std::move(endpoint)) {}
-  ~VerbsQueuePair() override { endpoint_->Shutdown(); }
-
-  QueuePairState state() const override { return endpoint_->state(); }
-  std::string address() const override { return endpoint_->address(); }
-  absl::Status Connect(std::string_view peer_address) override { return endpoint_->Connect(peer_address); }
-  absl::StatusOr<RemoteToken> Enqueue(WorkRequest request) override { return endpoint_->Enqueue(std::move(request)); }
-  void Ring() override { endpoint_->Run(); }
-  void Flush() override { endpoint_->Flush(); }
-  void Disconnect() override { endpoint_->Disconnect(); }
-  void Shutdown() override { endpoint_->Shutdown(); }
-
- private:
-  const std::shared_ptr<VerbsEndpoint> endpoint_;
-};
 
 // No state: core keeps the completions, and each queue pair has its own completion queue on the card.
 class VerbsCompletionQueue final : public DeviceCompletionQueue {
@@ -67,8 +51,8 @@ class VerbsProtectionDomain final : public DeviceProtectionDomain {
                                                                    DeviceCompletionQueue& /*receive_queue*/,
                                                                    DeviceCompletionQueue& /*initiator_queue*/,
                                                                    QueuePairListener& listener) override {
-    RNICD_ASSIGN_OR_RETURN(std::shared_ptr<VerbsEndpoint> endpoint, VerbsEndpoint::Create(domain_, limits, listener));
-    return std::make_unique<VerbsQueuePair>(std::move(endpoint));
+    RNICD_ASSIGN_OR_RETURN(std::shared_ptr<QueuePairEngine> engine, VerbsEndpoint::Create(domain_, limits, listener));
+    return std::make_unique<EngineQueuePair>(std::move(engine));
   }
 
  private:

@@ -1,0 +1,254 @@
+// Events from the card, on the loop's thread: completions, and detection of a removed card or a dead peer.
+
+#include <arpa/inet.h>
+
+#include <array>
+#include <utility>
+
+#include "provider/verbs/verbs_endpoint.h"
+#include "provider/verbs/verbs_status.h"
+
+namespace rnicd::provider {
+namespace {
+
+constexpr int kCompletionsAtATime = 32;
+
+}  // namespace
+
+void VerbsEndpoint::OnCqEvent() {
+  std::array<ibv_wc, kCompletionsAtATime> completions;
+  int count = queue_pair_.Poll(completions, /*arm=*/true);
+  while (count > 0) {
+    for (int index = 0; index < count; ++index) {
+      const ibv_wc& completion = completions[static_cast<size_t>(index)];
+      if (completion.wr_id == kProbeId) {
+        OnProbeCompletion(completion);
+      } else if ((completion.wr_id & kReceiveBit) != 0) {
+        OnReceiveCompletion(completion);
+      } else {
+        OnSendCompletion(completion);
+      }
+    }
+    count = queue_pair_.Poll(completions, /*arm=*/false);
+  }
+  engine().Run();
+}
+
+// Some cards report an error of the request when the port is down. The request's local access was checked before it was
+// posted, so check the port.
+bool VerbsEndpoint::LinkIsAtFault(ibv_wc_status status) {
+  VerbsContext& context = domain_->context();
+  return status == IBV_WC_LOC_QP_OP_ERR && !context.device().PortIsActive(node(), context.raw());
+}
+
+void VerbsEndpoint::OnSendCompletion(const ibv_wc& completion) {
+  const bool success = completion.status == IBV_WC_SUCCESS;
+  const bool link_is_down = LinkIsAtFault(completion.status);
+  const bool is_bind = (completion.wr_id & kBindBit) != 0;
+  const uint64_t serial = completion.wr_id & ~kBindBit;
+  {
+    MutexLock lock(mutex_);
+    peer_seen_ = peer_seen_ || (success && !is_bind);
+    if (awaited_.has_value() && awaited_->serial == serial) {
+      if (success) {
+        awaited_->card_is_done = true;
+        return;
+      }
+      awaited_.reset();
+    }
+  }
+  const bool refused_by_peer = IsRemoteRefusal(completion.status);
+  const NtStatus status = link_is_down
+                              ? NtStatus::kIoTimeout
+                              : CompletionStatus(completion.status, is_bind ? WorkKind::kBind : WorkKind::kInitiator);
+  if (!engine().Ended(serial, status, refused_by_peer) || success) {
+    return;
+  }
+  if (const std::shared_ptr<QueuePairEngine> peer = engine().peer(); refused_by_peer && peer != nullptr) {
+    peer->LoseConnection(engine().address(), /*fatal=*/true);
+  }
+  // A flush that this side did not request: the card failed this side because of the peer.
+  if (link_is_down || IsPeerSilent(completion.status) || completion.status == IBV_WC_WR_FLUSH_ERR) {
+    engine().LosePeer();
+  }
+  engine().Fail();
+}
+
+void VerbsEndpoint::OnInvalidateResult(bool invalidated) {
+  uint64_t serial = 0;
+  {
+    MutexLock lock(mutex_);
+    if (!awaited_.has_value()) {
+      return;
+    }
+    serial = awaited_->serial;
+    const bool card_is_done = awaited_->card_is_done;
+    awaited_.reset();
+    if (invalidated && !card_is_done) {
+      return;
+    }
+  }
+  engine().Ended(serial, invalidated ? NtStatus::kSuccess : NtStatus::kRemoteResources);
+  engine().Run();
+}
+
+Completion VerbsEndpoint::ReadReceive(const ibv_wc& completion, const EngineRequest& receive) {
+  Completion result{.request_context = receive.work.request_context,
+                    .type = OperationType::kReceive,
+                    .status = CompletionStatus(completion.status, WorkKind::kReceive)};
+  if (result.status != NtStatus::kSuccess) {
+    if (result.status != NtStatus::kCancelled && !MayReceive(*domain_, receive)) {
+      result.status = NtStatus::kAccessViolation;
+    }
+    return result;
+  }
+  bool peer_is_rnicd = false;
+  {
+    MutexLock lock(mutex_);
+    peer_is_rnicd = peer_is_rnicd_;
+    peer_seen_ = true;
+  }
+  result.bytes = completion.byte_len;
+  // A card does not report whether the sender requested a solicited event. A daemon sends that in immediate data; every
+  // message of any other peer counts as solicited.
+  result.solicited = !peer_is_rnicd;
+  if (!peer_is_rnicd && (completion.wc_flags & IBV_WC_WITH_INV) != 0) {
+    // The card has invalidated the token; update the daemon's state.
+    domain_->InvalidateRemote(completion.invalidated_rkey, std::nullopt);
+    result.type = OperationType::kReceiveAndInvalidate;
+    result.invalidated = RemoteToken{completion.invalidated_rkey};
+  }
+  if (!peer_is_rnicd || (completion.wc_flags & IBV_WC_WITH_IMM) == 0) {
+    return result;
+  }
+  result.solicited = true;
+  const uint32_t token = ntohl(completion.imm_data);
+  if (token == kImmediateSolicit) {
+    return result;
+  }
+  const bool invalidated = domain_->InvalidateRemote(token, queue_pair_.address().qpn);
+  if (invalidated) {
+    result.type = OperationType::kReceiveAndInvalidate;
+    result.invalidated = RemoteToken{token};
+  } else {
+    result.status = NtStatus::kInvalidDeviceRequest;
+  }
+  if (const std::shared_ptr<QueuePairEngine> peer = engine().peer(); peer != nullptr) {
+    static_cast<VerbsEndpoint&>(peer->card()).OnInvalidateResult(invalidated);
+  }
+  return result;
+}
+
+void VerbsEndpoint::OnReceiveCompletion(const ibv_wc& completion) {
+  EngineRequest* const receive = engine().FindReceive(completion.wr_id & ~kReceiveBit);
+  if (receive == nullptr) {
+    return;  // Abandoned before the completion arrived.
+  }
+  const Completion result = ReadReceive(completion, *receive);
+  engine().ReceiveEnded(completion.wr_id & ~kReceiveBit, result);
+  if (result.status != NtStatus::kSuccess) {
+    engine().LosePeer();
+    engine().Fail();
+  }
+}
+
+void VerbsEndpoint::OnProbeCompletion(const ibv_wc& completion) {
+  {
+    MutexLock lock(mutex_);
+    peer_seen_ = peer_seen_ || completion.status == IBV_WC_SUCCESS;
+    if (!std::exchange(probing_, false)) {
+      return;  // Given up before the completion arrived.
+    }
+  }
+  if (completion.status != IBV_WC_SUCCESS) {
+    engine().LosePeer();
+    engine().Fail();
+  }
+  engine().Release();
+}
+
+void VerbsEndpoint::OnTick() {
+  bool give_up = false;
+  bool look = false;
+  const bool ready = engine().state() == QueuePairState::kReadyToSend;
+  const Instant now = std::chrono::steady_clock::now();
+  {
+    MutexLock lock(mutex_);
+    give_up = give_up_at_.has_value() && now >= *give_up_at_;
+    look = ready && now - last_probe_ >= node().options.probe_interval;
+    last_probe_ = look ? now : last_probe_;
+  }
+  if (give_up && !engine().IsQuiet()) {
+    GiveUp();
+  } else if (look) {
+    Probe();
+  }
+}
+
+// A card reports neither that it failed a queue pair because of the peer nor that an idle peer is dead.
+void VerbsEndpoint::Probe() {
+  if (queue_pair_.StillWorks() && SendProbe()) {
+    return;
+  }
+  engine().LosePeer();
+  engine().Fail();
+  engine().Run();
+}
+
+// Posts a write of 0 bytes: the peer's card responds without checking a key. Only where silence would mean a dead peer.
+// False when the card refuses.
+bool VerbsEndpoint::SendProbe() {
+  {
+    MutexLock lock(mutex_);
+    if (probing_ || (!peer_is_local_ && !peer_seen_)) {
+      return true;
+    }
+  }
+  if (!engine().HoldIfIdle()) {
+    return true;
+  }
+  ibv_send_wr request = {};
+  request.wr_id = kProbeId;
+  request.opcode = IBV_WR_RDMA_WRITE;
+  request.send_flags = IBV_SEND_SIGNALED;
+  bool refused = false;
+  bool posted = false;
+  {
+    MutexLock lock(mutex_);
+    refused = !failed_ && queue_pair_.PostSend(request) != 0;
+    posted = probing_ = !failed_ && !refused;
+  }
+  if (!posted) {
+    engine().Release();
+  }
+  return !refused;
+}
+
+void VerbsEndpoint::OnCardEvent() {
+  if (engine().state() == QueuePairState::kReadyToSend && !queue_pair_.StillWorks()) {
+    engine().LosePeer();
+    engine().Fail();
+    engine().Run();
+  }
+}
+
+void VerbsEndpoint::OnDeviceRemoved() {
+  engine().LosePeer();
+  engine().Fail();
+  GiveUp();
+}
+
+// The card will not return what was posted to it.
+void VerbsEndpoint::GiveUp() {
+  bool probing = false;
+  {
+    MutexLock lock(mutex_);
+    probing = std::exchange(probing_, false);
+  }
+  if (probing) {
+    engine().Release();
+  }
+  engine().Abandon();
+}
+
+}  // namespace rnicd::provider
