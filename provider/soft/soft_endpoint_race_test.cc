@@ -1,4 +1,5 @@
-// Endpoints under several threads. The tests are also meant to run under the thread sanitizer.
+// What several threads do to memory: no byte moves after the call that forbids it. What any card does is tested in
+// tests/provider_contract. The tests are also meant to run under the thread sanitizer.
 
 #include <algorithm>
 #include <atomic>
@@ -50,113 +51,6 @@ class SoftEndpointRaceTest : public ::testing::Test {
  protected:
   SoftCard card_{{.read_delay = std::chrono::microseconds(20)}, std::make_unique<ThreadEngine>()};
 };
-
-TEST_F(SoftEndpointRaceTest, SendsAndReceivesOfTwoThreadsAllMeet) {
-  constexpr uint64_t kMessages = 10000;
-  SoftSide sender(card_, kDeepLimits);
-  SoftSide receiver(card_, kDeepLimits);
-  Connect(sender, receiver);
-  std::thread sends([&] {
-    EXPECT_EQ(Post(sender, kMessages, [&](uint64_t number) { return Send(number, {sender.Entry(0, 8)}); }), kMessages);
-  });
-  EXPECT_EQ(Post(receiver, kMessages, [&](uint64_t number) { return Receive(number, {receiver.Entry(0, 8)}); }),
-            kMessages);
-  sends.join();
-  ASSERT_TRUE(sender.listener().WaitFor(WorkQueue::kInitiator, kMessages)) << "somebody was not woken";
-  ExpectAllInOrder(sender.initiated(), kMessages);
-  ExpectAllInOrder(receiver.received(), kMessages);
-}
-
-TEST_F(SoftEndpointRaceTest, BothSidesMayDoEverythingAtOnce) {
-  constexpr uint64_t kMessages = 2000;
-  SoftSide first(card_, kDeepLimits);
-  SoftSide second(card_, kDeepLimits);
-  Connect(first, second);
-  // Each side also writes and reads, in parts of the memory that no other request uses.
-  const auto initiate = [](SoftSide& side, SoftSide& peer, uint64_t offset) {
-    return [&side, &peer, offset](uint64_t number) {
-      const RemoteToken token = peer.region().remote_token();
-      switch (number % 4) {
-        case 0:
-          return Write(number, {side.Entry(offset, 8)}, token, offset + 8);
-        case 1:
-          return Read(number, {side.Entry(offset + 16, 8)}, token, offset + 8);
-        case 2:
-          return Fenced(Write(number, {side.Entry(offset + 16, 8)}, token, offset + 24));
-        default:
-          return Send(number);
-      }
-    };
-  };
-  std::vector<std::thread> threads;
-  threads.emplace_back([&] { Post(first, kMessages, initiate(first, second, 0)); });
-  threads.emplace_back([&] { Post(second, kMessages, initiate(second, first, 1024)); });
-  threads.emplace_back([&] { Post(first, kMessages / 4, [](uint64_t number) { return Receive(number); }); });
-  threads.emplace_back([&] { Post(second, kMessages / 4, [](uint64_t number) { return Receive(number); }); });
-  for (std::thread& thread : threads) {
-    thread.join();
-  }
-  for (SoftSide* side : {&first, &second}) {
-    ASSERT_TRUE(side->listener().WaitFor(WorkQueue::kInitiator, kMessages));
-    ASSERT_TRUE(side->listener().WaitFor(WorkQueue::kReceive, kMessages / 4));
-    ExpectAllInOrder(side->initiated(), kMessages);
-    EXPECT_EQ(side->initiated().back().status, NtStatus::kSuccess);
-    ExpectAllInOrder(side->received(), kMessages / 4);
-  }
-}
-
-TEST_F(SoftEndpointRaceTest, WhoWaitsForOneThatConnectsElsewhereIsNeverForgotten) {
-  for (int round = 0; round < 100; ++round) {
-    SoftSide wanted(card_);
-    SoftSide elsewhere(card_);
-    SoftSide first(card_);
-    SoftSide second(card_);
-    const auto wait_for = [&wanted](SoftSide& side) {
-      EXPECT_TRUE(side.ConnectTo(wanted).ok());
-      Post(side, 1, [](uint64_t number) { return Send(number); });
-    };
-    std::thread waits([&] { wait_for(first); });
-    std::thread waits_too([&] { wait_for(second); });
-    EXPECT_TRUE(wanted.ConnectTo(elsewhere).ok());
-    waits.join();
-    waits_too.join();
-    for (SoftSide* side : {&first, &second}) {
-      ASSERT_TRUE(side->listener().WaitFor(WorkQueue::kInitiator, 1)) << "round " << round;
-      EXPECT_EQ(side->initiated()[0].status, NtStatus::kIoTimeout);
-    }
-    EXPECT_EQ(wanted.peer_gone(), 0);
-  }
-}
-
-// The listener fails the test on any callback after Shutdown has returned.
-TEST_F(SoftEndpointRaceTest, ShutdownWhileOtherThreadsPostReportsEverythingOnceAndThenNothing) {
-  for (int round = 0; round < 40; ++round) {
-    SoftSide side(card_, kDeepLimits);
-    SoftSide peer(card_, kDeepLimits);
-    Connect(side, peer);
-    uint64_t initiated = 0;
-    uint64_t received = 0;
-    std::vector<std::thread> threads;
-    threads.emplace_back([&] {
-      initiated = Post(side, kUntilRefused, [&](uint64_t number) {
-        return number % 3 == 0 ? Read(number, {side.Entry(0, 8)}, peer.region().remote_token())
-                               : Write(number, {side.Entry(16, 8)}, peer.region().remote_token(), 16);
-      });
-    });
-    threads.emplace_back([&] { received = Post(side, kUntilRefused, [](uint64_t n) { return Receive(n); }); });
-    threads.emplace_back([&] { Post(peer, kUntilRefused, [](uint64_t number) { return Send(number); }); });
-    EXPECT_TRUE(side.listener().WaitFor(WorkQueue::kInitiator, 20));
-    EXPECT_TRUE(side.listener().WaitFor(WorkQueue::kReceive, 20));
-    side.Shutdown();
-    for (std::thread& thread : threads) {
-      thread.join();
-    }
-    ExpectAllInOrder(side.initiated(), initiated);
-    ExpectAllInOrder(side.received(), received);
-    EXPECT_EQ(peer.peer_gone(), 1);
-    EXPECT_EQ(peer.state(), QueuePairState::kError) << "its sends had nobody to go to";
-  }
-}
 
 TEST_F(SoftEndpointRaceTest, ShutdownWhileThePeerSendsCompletesThePeersRequestsToo) {
   for (int round = 0; round < 40; ++round) {
@@ -272,19 +166,6 @@ TEST_F(SoftEndpointRaceTest, RetiringAFastRegionWhileItIsUsedSparesTheMemory) {
     EXPECT_EQ(pages[0], std::byte{0xff});
     EXPECT_FALSE(region->registered());
   }
-}
-
-TEST_F(SoftEndpointRaceTest, AnEndpointConnectedToItselfServesItself) {
-  constexpr uint64_t kMessages = 2000;
-  SoftSide side(card_, kDeepLimits);
-  ASSERT_TRUE(side.ConnectTo(side).ok());
-  std::thread sends([&] { Post(side, kMessages, [](uint64_t number) { return Send(number); }); });
-  Post(side, kMessages, [](uint64_t number) { return Receive(number); });
-  sends.join();
-  EXPECT_TRUE(side.listener().WaitFor(WorkQueue::kInitiator, kMessages));
-  side.Shutdown();
-  ExpectAllInOrder(side.initiated(), kMessages);
-  ExpectAllInOrder(side.received(), kMessages);
 }
 
 }  // namespace

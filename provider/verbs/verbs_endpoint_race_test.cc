@@ -92,21 +92,6 @@ class VerbsEndpointRaceTest : public VerbsTest {
   SharedPages pages_{8};
 };
 
-TEST_F(VerbsEndpointRaceTest, NoCompletionIsLost) {
-  constexpr uint64_t kMessages = 3000;
-  Side side(daemon_, kDeepLimits);
-  Side peer(daemon_, kDeepLimits);
-  Connect(side, peer);
-  const Pace pace(fake_, {side.number()}, 1);
-  std::thread sends([&] { EXPECT_EQ(Post(side, kMessages, [](uint64_t number) { return Send(number); }), kMessages); });
-  EXPECT_EQ(Post(side, kMessages, [](uint64_t number) { return Receive(number); }), kMessages);
-  sends.join();
-  ASSERT_TRUE(side.Initiated(kMessages)) << side.initiated().size();
-  ASSERT_TRUE(side.Received(kMessages)) << side.received().size();
-  ExpectAllInOrder(side.initiated(), kMessages);
-  ExpectAllInOrder(side.received(), kMessages);
-}
-
 TEST_F(VerbsEndpointRaceTest, RequestsExecutedHereKeepTheirPlaceAmongThoseOfTheCard) {
   constexpr uint64_t kRequests = 2000;
   Side side(daemon_, kDeepLimits);

@@ -20,18 +20,6 @@ class RaceContract : public ::testing::TestWithParam<CardKind> {
     ProviderSide second;
   };
 
-  // All were reported, each exactly once and in the order of its number, and nothing succeeded behind a failure.
-  static void ExpectAllInOrder(const Outcomes& outcomes, size_t accepted) {
-    ASSERT_EQ(outcomes.size(), accepted);
-    bool failed = false;
-    for (size_t number = 0; number < accepted; ++number) {
-      ASSERT_EQ(outcomes[number].context, number);
-      const bool success = outcomes[number].status == kOk;
-      ASSERT_FALSE(failed && success) << number;
-      failed = !success;
-    }
-  }
-
   const std::unique_ptr<TestedCard> card_ = GetParam().make();
 };
 

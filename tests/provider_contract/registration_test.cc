@@ -89,6 +89,7 @@ TEST_P(RegistrationContract, TheLocalTokenStaysAndTheRemoteOneChangesWithEachReg
   for (uint64_t round = 0; round < 128; ++round) {
     const RemoteToken token = near_.Post(FastRegister(round, region, {pages_.page(0)}));
     EXPECT_TRUE(seen.insert(token.value).second) << "a stale token came back to life in round " << round;
+    ASSERT_TRUE(near_.Initiated(2 * round + 1));
     EXPECT_EQ(region->local_token(), local);
     ASSERT_EQ(StatusOf(near_, Invalidate(round, region)), kOk) << round;
   }

@@ -11,6 +11,7 @@
 #include "provider/verbs/verbs_fake_test.h"
 #include "provider/verbs/verbs_provider.h"
 #include "tests/provider_contract/fake_wire.h"
+#include "tests/provider_contract/test_card.h"
 
 namespace rnicd::provider {
 namespace {
@@ -89,12 +90,14 @@ std::unique_ptr<TestedCard> SoftCardOf(std::chrono::microseconds read_delay) {
 
 std::vector<CardKind> CardKinds() {
   return {{.name = "soft", .make = [] { return SoftCardOf(std::chrono::microseconds(0)); }},
-          {.name = "verbs", .make = [] { return std::make_unique<VerbsTestedCard>(std::chrono::hours(1)); }}};
+          {.name = "verbs", .make = [] { return std::make_unique<VerbsTestedCard>(std::chrono::hours(1)); }},
+          {.name = "test", .make = [] { return MakeTestCard({.seed = 1}); }}};
 }
 
 std::vector<CardKind> BusyCardKinds() {
   return {{.name = "soft", .make = [] { return SoftCardOf(std::chrono::microseconds(20)); }},
-          {.name = "verbs", .make = [] { return std::make_unique<VerbsTestedCard>(std::chrono::milliseconds(1)); }}};
+          {.name = "verbs", .make = [] { return std::make_unique<VerbsTestedCard>(std::chrono::milliseconds(1)); }},
+          {.name = "test", .make = [] { return MakeTestCard({.seed = 2, .delays = 800}); }}};
 }
 
 }  // namespace rnicd::provider

@@ -32,7 +32,7 @@ struct CardKind {
 };
 inline std::ostream& operator<<(std::ostream& out, const CardKind& kind) { return out << kind.name; }
 
-// One for each provider.
+// One for each provider, and the test card.
 std::vector<CardKind> CardKinds();
 // The same, with what a provider does besides at its busiest: reads take their time, connections are probed.
 std::vector<CardKind> BusyCardKinds();
