@@ -9,8 +9,8 @@
 #include "base/os.h"
 #include "base/status.h"
 #include "client/cpp/connection.h"
-#include "client/cpp/convert.h"
 #include "client/cpp/fd_socket.h"
+#include "wire/memory.h"
 
 namespace rnicd::inline client {
 
@@ -18,7 +18,7 @@ absl::StatusOr<std::shared_ptr<AttachedMemory>> AttachedMemory::Allocate(std::sh
                                                                          const AllocateOptions& options) {
   v1::AllocateMemoryRequest request;
   request.set_size(options.size);
-  request.set_page_size(ToWire(options.page_size));
+  request.set_page_size(wire::PageSizeToWire(static_cast<uint64_t>(options.page_size)));
   if (options.numa_node.has_value()) {
     request.set_numa_node(*options.numa_node);
   }
@@ -79,7 +79,8 @@ absl::Status AttachedMemory::Seal() {
   request.set_memory_id(id_.value);
   RNICD_ASSIGN_OR_RETURN(const v1::SealMemoryResponse response,
                          connection_->Call(&v1::MemoryService::Stub::SealMemory, request));
-  page_size_ = FromWire(response.page_size());
+  const uint64_t page_bytes = wire::PageBytesFromWire(response.page_size()).value_or(kNdkPageBytes);
+  page_size_ = page_bytes == static_cast<uint64_t>(PageSize::k2MiB) ? PageSize::k2MiB : PageSize::k4KiB;
   return absl::OkStatus();
 }
 

@@ -4,6 +4,7 @@
 
 #include "client/cpp/connection.h"
 #include "client/cpp/convert.h"
+#include "wire/adapter_info.h"
 
 namespace rnicd::inline client {
 
@@ -38,7 +39,7 @@ absl::StatusOr<NdkAdapterInfo> Client::QueryAdapterInfo() const {
   request.set_adapter_id(adapter.value);
   RNICD_ASSIGN_OR_RETURN(const v1::QueryAdapterInfoResponse response,
                          connection_->Call(&v1::AdapterService::Stub::QueryAdapterInfo, request));
-  return FromWire(response.info());
+  return wire::FromWire(response.info());
 }
 
 absl::StatusOr<SessionUse> Client::GetSession() const {

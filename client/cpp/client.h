@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/ndk_adapter_info.h"
+#include "base/ndk/adapter_info.h"
+#include "base/ndk/sge.h"
 #include "base/status.h"
 #include "base/strong_id.h"
 #include "client/cpp/client_options.h"
 #include "client/cpp/memory.h"
 #include "client/cpp/memory_region.h"
-#include "client/cpp/sge.h"
 
 namespace rnicd::inline client {
 

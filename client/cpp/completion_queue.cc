@@ -7,7 +7,7 @@
 #include "base/status.h"
 #include "client/cpp/client.h"
 #include "client/cpp/connection.h"
-#include "client/cpp/queue_convert.h"
+#include "wire/queue.h"
 
 namespace rnicd::inline client {
 namespace {
@@ -123,7 +123,7 @@ absl::StatusOr<std::vector<Completion>> CompletionQueue::Poll(uint32_t max, std:
   std::vector<Completion> completions;
   completions.reserve(static_cast<size_t>(response.results_size()));
   for (const v1::CqResultEx& result : response.results()) {
-    completions.push_back(FromWire(result));
+    completions.push_back(wire::FromWire(result));
   }
   return completions;
 }
@@ -154,7 +154,7 @@ absl::Status CompletionQueue::Arm(CqNotifyType type) {
   }
   v1::ArmCqRequest request;
   request.set_cq_id(open_->id.value);
-  request.set_type(static_cast<v1::CqNotifyType>(type));
+  request.set_type(wire::ToWire(type));
   return open_->connection->Call(&v1::QueueService::Stub::ArmCq, request).status();
 }
 

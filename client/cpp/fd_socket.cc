@@ -15,8 +15,8 @@
 #include "base/status.h"
 #include "client/cpp/channel.h"
 #include "client/cpp/transport_failure.h"
-#include "client/cpp/wire_error.h"
 #include "rnicd/v1/fd_channel.pb.h"
+#include "wire/error_detail.h"
 
 namespace rnicd::inline client {
 namespace {
@@ -165,7 +165,7 @@ absl::StatusOr<Reply> Exchange(const std::string& socket_path, const std::string
   RNICD_RETURN_IF_ERROR(SendPacket(socket_fd.get(), request.SerializeAsString(), fd, deadline));
   RNICD_ASSIGN_OR_RETURN(Reply reply, ReceiveReply(socket_fd.get(), deadline));
   if (reply.message.has_error()) {
-    return StatusFromDetail(reply.message.error(), absl::StatusCode::kUnknown);
+    return wire::StatusFromDetail(reply.message.error(), absl::StatusCode::kUnknown);
   }
   return reply;
 }

@@ -5,7 +5,7 @@
 #include "base/status.h"
 #include "client/cpp/client.h"
 #include "client/cpp/connection.h"
-#include "client/cpp/convert.h"
+#include "wire/memory.h"
 
 namespace rnicd::inline client {
 namespace {
@@ -57,9 +57,7 @@ absl::StatusOr<LogicalMapping> LogicalMapping::BuildOn(std::shared_ptr<Connectio
   RNICD_ASSIGN_OR_RETURN(const AdapterId adapter, connection->Adapter());
   v1::BuildLamRequest request;
   request.set_adapter_id(adapter.value);
-  for (const MdlEntry& entry : chain) {
-    *request.add_mdl_chain() = ToWire(entry);
-  }
+  *request.mutable_mdl_chain() = wire::ToWire(chain);
   request.set_length(length);
   RNICD_ASSIGN_OR_RETURN(const v1::BuildLamResponse response,
                          connection->Call(&v1::MemoryService::Stub::BuildLam, request));

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "absl/status/statusor.h"
+#include "base/ndk/registration.h"
 #include "base/strong_id.h"
 #include "base/units.h"
 
@@ -25,21 +26,6 @@ struct AllocateOptions {
   PageSize page_size = PageSize::k4KiB;
   // NUMA node to allocate the pages from; absent means any.
   std::optional<uint32_t> numa_node;
-};
-
-// One entry of an MDL chain: a run of bytes of one memory object and the address at which its owner knows it. Made by
-// Memory::Entry, or by hand for a region whose addresses differ from this process's.
-// Source: MdlEntry in types.proto, which has the rules.
-struct MdlEntry {
-  MemoryObjectId memory_id;
-  // Bytes from the start of the memory object.
-  uint64_t byte_offset = 0;
-  // Bytes; at least 1.
-  uint64_t byte_count = 0;
-  VirtualAddress virtual_address;
-  // Keeps the memory attached for as long as a region made from this entry is registered. Set by Memory::Entry; without
-  // it the caller must keep the Memory.
-  std::shared_ptr<const void> owner;
 };
 
 // Memory that can be registered: pages charged to this session, mapped into this process.

@@ -3,8 +3,8 @@
 #include "base/status.h"
 #include "client/cpp/client.h"
 #include "client/cpp/connection.h"
-#include "client/cpp/convert.h"
 #include "client/cpp/region_requests.h"
+#include "wire/memory.h"
 
 namespace rnicd::inline client {
 
@@ -41,7 +41,7 @@ absl::Status MemoryRegion::RegisterNow(std::span<const MdlEntry> chain, uint64_t
   RNICD_ASSIGN_OR_RETURN(
       const v1::RegisterMrResponse response,
       connection_->Call(&v1::MemoryService::Stub::RegisterMr, RegisterRequest(id_, chain, length, flags)));
-  Adopt(FromWire(response.registration()), chain);
+  Adopt(wire::FromWire(response.registration()), chain);
   return absl::OkStatus();
 }
 

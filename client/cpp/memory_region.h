@@ -10,23 +10,12 @@
 
 #include "absl/status/statusor.h"
 #include "base/access_rights.h"
+#include "base/ndk/registration.h"
 #include "base/strong_id.h"
 #include "base/units.h"
 #include "client/cpp/memory.h"
 
 namespace rnicd::inline client {
-
-// Address, length and tokens of a registered region.
-struct Registration {
-  // Address of the first byte, as used by peers and SGEs.
-  VirtualAddress base_address;
-  // Bytes.
-  uint64_t length = 0;
-  // For SGEs of this process.
-  LocalToken local_token;
-  // For peers; opaque, to be passed on unchanged.
-  RemoteToken remote_token;
-};
 
 // The adapter's right to use a range of Memory: a registered NDK memory region.
 //

@@ -3,10 +3,11 @@
 
 #include "base/status.h"
 #include "client/cpp/connection.h"
-#include "client/cpp/convert.h"
 #include "client/cpp/memory_region.h"
 #include "client/cpp/pending_call.h"
 #include "client/cpp/region_requests.h"
+#include "wire/error_detail.h"
+#include "wire/memory.h"
 
 namespace rnicd::inline client {
 namespace {
@@ -18,7 +19,7 @@ absl::Status OutcomeOf(const absl::StatusOr<v1::RequestCompleted>& completed) {
   if (completed->ntstatus() == static_cast<uint32_t>(NtStatus::kSuccess)) {
     return absl::OkStatus();
   }
-  return StatusFromDetail(completed->error(), absl::StatusCode::kUnknown);
+  return wire::StatusFromDetail(completed->error(), absl::StatusCode::kUnknown);
 }
 
 }  // namespace
@@ -50,7 +51,7 @@ void MemoryRegion::RegisterAsync(const Memory& memory, std::span<const std::byte
       callback(outcome);
       return;
     }
-    region->Adopt(FromWire(completed->registration()), std::span(&entry, 1));
+    region->Adopt(wire::FromWire(completed->registration()), std::span(&entry, 1));
     callback(std::move(*region));
   };
   CallPending(memory.connection(), &v1::MemoryService::Stub::RegisterMr, std::move(request), complete);

@@ -2,10 +2,11 @@
 
 #include "base/status.h"
 #include "client/cpp/connection.h"
-#include "client/cpp/convert.h"
 #include "client/cpp/memory_region.h"
 #include "client/cpp/region_requests.h"
 #include "client/cpp/transport_failure.h"
+#include "wire/error_detail.h"
+#include "wire/memory.h"
 
 namespace rnicd::inline client {
 namespace {
@@ -43,7 +44,7 @@ absl::Status CloseRun(Connection& connection, std::span<const MemoryRegionId> id
   absl::Status first_failure;
   for (const v1::CloseMrOutcome& outcome : response.outcomes()) {
     if (outcome.has_error()) {
-      first_failure.Update(StatusFromDetail(outcome.error(), absl::StatusCode::kUnknown));
+      first_failure.Update(wire::StatusFromDetail(outcome.error(), absl::StatusCode::kUnknown));
     }
   }
   return first_failure;
@@ -64,7 +65,7 @@ absl::StatusOr<MemoryRegion::Outcomes> MemoryRegion::CreateBatch(const std::shar
   Outcomes outcomes;
   for (const v1::CreateMrOutcome& outcome : response.outcomes()) {
     if (outcome.has_error()) {
-      outcomes.emplace_back(StatusFromDetail(outcome.error(), absl::StatusCode::kUnknown));
+      outcomes.emplace_back(wire::StatusFromDetail(outcome.error(), absl::StatusCode::kUnknown));
     } else {
       outcomes.emplace_back(MemoryRegion(connection, MemoryRegionId{outcome.response().mr_id()}));
     }
@@ -102,11 +103,11 @@ absl::StatusOr<MemoryRegion::Outcomes> MemoryRegion::RegisterBatch(const Memory&
     absl::StatusOr<MemoryRegion>& region = outcomes[created[item]];
     if (!answered.ok() || response->outcomes(static_cast<int>(item)).has_error()) {
       refused.push_back(*std::move(region));
-      region = answered.ok()
-                   ? StatusFromDetail(response->outcomes(static_cast<int>(item)).error(), absl::StatusCode::kUnknown)
-                   : answered;
+      region = answered.ok() ? wire::StatusFromDetail(response->outcomes(static_cast<int>(item)).error(),
+                                                      absl::StatusCode::kUnknown)
+                             : answered;
     } else {
-      region->Adopt(FromWire(response->outcomes(static_cast<int>(item)).response().registration()),
+      region->Adopt(wire::FromWire(response->outcomes(static_cast<int>(item)).response().registration()),
                     std::span(&entries[created[item]], 1));
     }
   }

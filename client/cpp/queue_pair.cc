@@ -1,10 +1,9 @@
 #include "client/cpp/queue_pair.h"
 
-#include <algorithm>
-
 #include "base/status.h"
 #include "client/cpp/connection.h"
-#include "client/cpp/queue_convert.h"
+#include "wire/queue.h"
+#include "wire/work_request.h"
 
 namespace rnicd::inline client {
 namespace {
@@ -22,22 +21,16 @@ v1::CreateQpRequest CreateRequest(ProtectionDomainId domain, const CompletionQue
   request.set_receive_cq_id(receive_queue.id().value);
   request.set_initiator_cq_id(initiator_queue.id().value);
   request.set_qp_context(options.qp_context);
-  request.set_receive_queue_depth(options.receive_queue_depth);
-  request.set_initiator_queue_depth(options.initiator_queue_depth);
-  request.set_max_receive_request_sge(options.max_receive_request_sge);
-  request.set_max_initiator_request_sge(options.max_initiator_request_sge);
-  request.set_inline_data_size(options.inline_data_size);
+  wire::SetLimits({.receive_depth = options.receive_queue_depth,
+                   .initiator_depth = options.initiator_queue_depth,
+                   .receive_entries = options.max_receive_request_sge,
+                   .initiator_entries = options.max_initiator_request_sge,
+                   .inline_bytes = options.inline_data_size},
+                  &request);
   return request;
 }
 
 }  // namespace
-
-RemoteToken PostOutcome::TokenOf(size_t request_index) const {
-  const auto found =
-      std::find_if(issued_tokens.begin(), issued_tokens.end(),
-                   [request_index](const IssuedToken& issued) { return issued.request_index == request_index; });
-  return found != issued_tokens.end() ? found->remote_token : RemoteToken{};
-}
 
 // Id of the queue pair in the daemon.
 struct QueuePair::Open {
@@ -99,7 +92,7 @@ absl::StatusOr<QueuePairState> QueuePair::State() const {
     return MakeError(ErrorReason::OBJECT_NOT_FOUND);
   }
   RNICD_ASSIGN_OR_RETURN(const v1::QueryQpResponse response, open_->Query());
-  return FromWire(response.state());
+  return wire::FromWire(response.state());
 }
 
 absl::Status QueuePair::Connect(std::string_view peer_address) {
@@ -137,7 +130,7 @@ absl::StatusOr<PostOutcome> QueuePair::Post(const WorkChain& chain) {
   v1::PostRequest request;
   request.set_qp_id(open_->id.value);
   for (size_t index = 0; index < chain.size(); ++index) {
-    absl::StatusOr<v1::WorkRequest> wire = ToWire(chain.requests()[index]);
+    absl::StatusOr<v1::WorkRequest> wire = wire::ToWire(chain.requests()[index]);
     if (!wire.ok()) {
       return WithFieldPrefix(wire.status(), "requests[" + std::to_string(index) + "].");
     }
@@ -145,7 +138,7 @@ absl::StatusOr<PostOutcome> QueuePair::Post(const WorkChain& chain) {
   }
   RNICD_ASSIGN_OR_RETURN(const v1::PostResponse response,
                          open_->connection->Call(&v1::QueueService::Stub::Post, request));
-  return FromWire(response);
+  return wire::FromWire(response);
 }
 
 absl::Status QueuePair::Close() {

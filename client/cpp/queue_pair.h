@@ -1,24 +1,24 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/ndk/post_outcome.h"
+#include "base/ndk/queue_pair.h"
 #include "base/strong_id.h"
-#include "base/units.h"
 #include "client/cpp/completion_queue.h"
 #include "client/cpp/work_chain.h"
 
 namespace rnicd::inline client {
 
-// Each limit is at most the adapter's, in NdkAdapterInfo.
+// QueuePairLimits with defaults, and what else a queue pair is created with. Each limit is at most the adapter's, in
+// NdkAdapterInfo.
 struct QueuePairOptions {
   // Maximum of outstanding receives.
   uint32_t receive_queue_depth = 64;
@@ -35,36 +35,6 @@ struct QueuePairOptions {
   // Called at most once, when the peer disconnected or is dead. This does not flush requests. Runs on a gRPC thread;
   // must not block for long, but may use and drop any object. May be empty.
   std::function<void()> on_disconnected;
-};
-
-enum class QueuePairState : uint32_t {
-  // Not connected yet: receives can be posted.
-  kInit = 1,
-  // Connect was called: everything can be posted.
-  kReadyToSend = 2,
-  // Disconnected, flushed, or a request failed: no request is executed any more.
-  kError = 3,
-};
-
-// The remote token issued for a posted FastRegister or Bind.
-struct IssuedToken {
-  // Index of the request in the chain.
-  size_t request_index = 0;
-  // For peers; valid once the request is executed.
-  RemoteToken remote_token;
-};
-
-// Result of Post: how many requests were accepted, and why the next was refused.
-struct PostOutcome {
-  // Number of requests from the start of the chain that were posted; they will be executed.
-  size_t posted = 0;
-  // Why the next request was refused, with a field that begins with "requests[N]."; ok when all were posted.
-  absl::Status failure;
-  // One token for each posted FastRegister and Bind, in order.
-  std::vector<IssuedToken> issued_tokens;
-
-  // The token issued for this request of the chain; 0 if none.
-  RemoteToken TokenOf(size_t request_index) const;
 };
 
 // One end of a connection between two sessions, or within one: an NDK queue pair.

@@ -1,6 +1,6 @@
 #include "client/cpp/region_requests.h"
 
-#include "client/cpp/convert.h"
+#include "wire/memory.h"
 
 namespace rnicd::inline client {
 
@@ -14,9 +14,7 @@ v1::RegisterMrRequest RegisterRequest(MemoryRegionId region, std::span<const Mdl
                                       uint32_t flags) {
   v1::RegisterMrRequest request;
   request.set_mr_id(region.value);
-  for (const MdlEntry& entry : chain) {
-    *request.add_mdl_chain() = ToWire(entry);
-  }
+  *request.mutable_mdl_chain() = wire::ToWire(chain);
   request.set_length(length);
   request.set_flags(flags);
   return request;

@@ -2,16 +2,14 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <span>
-#include <string>
-#include <variant>
 #include <vector>
 
+#include "base/ndk/sge.h"
+#include "base/ndk/work_request.h"
 #include "base/op_flags.h"
-#include "base/strong_id.h"
 #include "base/units.h"
-#include "client/cpp/sge.h"
 
 namespace rnicd::inline client {
 
@@ -41,52 +39,14 @@ struct FastRegistration {
   VirtualAddress base_address;
 };
 
-// One request, as created by WorkChain's methods.
-struct WorkRequest {
-  struct Send {
-    std::vector<Sge> sges;
-    // The receiver's remote token, which the receiver invalidates.
-    std::optional<RemoteToken> invalidate;
-  };
-  struct Receive {
-    std::vector<Sge> sges;
-  };
-  struct Read {
-    std::vector<Sge> sges;
-    RemoteMemory remote;
-  };
-  struct Write {
-    std::vector<Sge> sges;
-    RemoteMemory remote;
-  };
-  struct FastRegister {
-    MemoryRegionId region;
-    FastRegistration registration;
-  };
-  struct Invalidate {
-    std::variant<MemoryRegionId, MemoryWindowId> target;
-  };
-  struct Bind {
-    MemoryRegionId region;
-    MemoryWindowId window;
-    VirtualAddress address;
-    // Bytes.
-    uint64_t length = 0;
-  };
-
-  RequestOptions options;
-  std::variant<Send, Receive, Read, Write, FastRegister, Invalidate, Bind> operation;
-  // With kOpFlagInline: the payload of a Send or Write, instead of SGEs.
-  std::string inline_data;
-};
-
 // Work requests in the order in which they are posted. Each method adds one and returns the chain:
 //
 //     queue_pair.Post(WorkChain().FastRegister(region, mapping.AsRegistration(), {.flags = kOpFlagRemoteWrite})
 //                                .SendInline(message, {.context = 7}));
 //
 // Lifetime: a value. Objects are named by their ids: they must live until the request is complete, and so must the
-//           memory behind SGEs. Inline bytes are copied here.
+//           memory behind SGEs. Inline bytes and pages are copied here; the views in requests() are valid as long as
+//           the chain or a copy of it.
 // Errors:   none here; QueuePair::Post validates the requests.
 // Source:   NDK_FN_SEND, _SEND_AND_INVALIDATE, _RECEIVE, _READ, _WRITE, _FAST_REGISTER, _INVALIDATE, _BIND.
 class WorkChain {
@@ -106,7 +66,8 @@ class WorkChain {
   WorkChain& Write(std::vector<Sge> sges, const RemoteMemory& remote, const RequestOptions& options);
   WorkChain& WriteInline(std::span<const std::byte> bytes, const RemoteMemory& remote, const RequestOptions& options);
   // The new remote token is in the PostOutcome; it is valid once the request is executed.
-  WorkChain& FastRegister(const FastRegion& region, FastRegistration registration, const RequestOptions& options);
+  WorkChain& FastRegister(const FastRegion& region, const FastRegistration& registration,
+                          const RequestOptions& options);
   // Ends a fast registration. A MemoryRegion is deregistered instead.
   WorkChain& Invalidate(const FastRegion& region, const RequestOptions& options);
   // Ends a window's binding.
@@ -121,10 +82,14 @@ class WorkChain {
   size_t size() const { return requests_.size(); }
 
  private:
-  WorkChain& Add(WorkRequest request);
-  WorkChain& AddInline(WorkRequest request, std::span<const std::byte> bytes);
+  WorkChain& Add(WorkRequest::Operation operation, const RequestOptions& options);
+  // SGEs for the bytes, which are copied; none without bytes.
+  Sges KeepInline(std::span<const std::byte> bytes);
+  std::span<const uint64_t> Keep(const std::vector<LogicalAddress>& pages);
 
   std::vector<WorkRequest> requests_;
+  // What the views in requests_ refer to. Shared and never changed, so that copies of the chain have the same views.
+  std::vector<std::shared_ptr<const void>> kept_;
 };
 
 }  // namespace rnicd::inline client

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "base/ndk_adapter_info.h"
+#include "base/ndk/adapter_info.h"
 #include "daemon/core/closable.h"
 #include "daemon/core/ledger.h"
 #include "provider/api/device.h"

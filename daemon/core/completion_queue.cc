@@ -92,15 +92,15 @@ void CompletionQueue::Arm(CqNotifyType type) {
   PushNotification();
 }
 
-std::vector<CqResult> CompletionQueue::TakeQueued(uint32_t max) {
+std::vector<Completion> CompletionQueue::TakeQueued(uint32_t max) {
   const auto end = results_.begin() + static_cast<std::ptrdiff_t>(std::min<size_t>(max, results_.size()));
-  std::vector<CqResult> results(results_.begin(), end);
+  std::vector<Completion> results(results_.begin(), end);
   results_.erase(results_.begin(), end);
   taken_ += results.size();
   return results;
 }
 
-absl::StatusOr<std::vector<CqResult>> CompletionQueue::Take(uint32_t max) {
+absl::StatusOr<std::vector<Completion>> CompletionQueue::Take(uint32_t max) {
   MutexLock lock(mutex_);
   if (overrun()) {
     return MakeError(ErrorReason::CQ_OVERRUN, "cq_id");
@@ -108,7 +108,7 @@ absl::StatusOr<std::vector<CqResult>> CompletionQueue::Take(uint32_t max) {
   return TakeQueued(max);
 }
 
-void CompletionQueue::Push(const CqResult& result) {
+void CompletionQueue::Push(const Completion& completion, bool solicited) {
   std::function<void()> on_overrun;
   Delivery delivery;
   bool notify = false;
@@ -123,9 +123,9 @@ void CompletionQueue::Push(const CqResult& result) {
       results_.clear();
       on_overrun = std::move(on_overrun_);
     } else {
-      results_.push_back(result);
+      results_.push_back(completion);
       ++pushed_;
-      if (result.completion.solicited || result.completion.status != NtStatus::kSuccess) {
+      if (solicited || !completion.ok()) {
         last_waking_ = pushed_;
       }
     }

@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
+#include "base/ndk/completion.h"
 #include "daemon/core/adapter.h"
 #include "daemon/core/closable.h"
 #include "daemon/core/event_queue.h"
@@ -19,17 +20,8 @@
 
 namespace rnicd::core {
 
-// The kind of completion that triggers a notification. The numbers are NDK's.
-enum class CqNotifyType : uint8_t { kErrors = 0, kAny = 1, kSolicited = 2 };
-
 // The effect of arming a queue that is armed: ANY wins over everything, SOLICITED over ERRORS.
 CqNotifyType CombineArms(CqNotifyType first, CqNotifyType second);
-
-// One completion as its owner sees it.
-struct CqResult {
-  provider::Completion completion;
-  uint64_t qp_context = 0;
-};
 
 // A poll that waits for the first completion. It ends exactly once: with completions, with none when EndWait was
 // called, or with the error of its queue. Lifetime: shared by its caller and the queue. Threads: given to one queue,
@@ -37,7 +29,7 @@ struct CqResult {
 struct CqWait {
   // Called under no lock, from any thread; must be quick. Returns false when nobody takes the completions any more; the
   // queue then keeps them.
-  using Done = std::function<bool(const absl::StatusOr<std::vector<CqResult>>&)>;
+  using Done = std::function<bool(const absl::StatusOr<std::vector<Completion>>&)>;
 
   // Completions wanted.
   uint32_t max = 0;
@@ -73,17 +65,18 @@ class CompletionQueue final : public Closable, public EventSource {
   absl::Status Resize(uint32_t depth);
   void Arm(CqNotifyType type);
   // Removes and returns the oldest completions, at most `max`. Errors: CQ_OVERRUN.
-  absl::StatusOr<std::vector<CqResult>> Take(uint32_t max);
+  absl::StatusOr<std::vector<Completion>> Take(uint32_t max);
   // As Take; but where that returns none, the queue keeps `wait` and returns nothing. The longest wait gets the next
   // completion. Arming is not affected: a wait that takes a completion is a Take that comes right after it. Errors:
   // CQ_OVERRUN, OBJECT_CLOSING; `wait.done` then is not called.
-  absl::StatusOr<std::optional<std::vector<CqResult>>> TakeOrWait(const std::shared_ptr<CqWait>& wait);
+  absl::StatusOr<std::optional<std::vector<Completion>>> TakeOrWait(const std::shared_ptr<CqWait>& wait);
   // Ends a wait without completions, if it has not ended.
   void EndWait(const std::shared_ptr<CqWait>& wait);
   // Ends all waits with this error.
   void EndWaits(const absl::Status& error);
-  // Appends a completion. A full queue overruns and is dead from then on.
-  void Push(const CqResult& result);
+  // Appends a completion; `solicited` for a receive whose sender requested that its owner is woken. A full queue
+  // overruns and is dead from then on.
+  void Push(const Completion& completion, bool solicited);
 
   Taken TakeEvent() override;
 
@@ -98,11 +91,11 @@ class CompletionQueue final : public Closable, public EventSource {
   // True when a notification is due now, which is then marked as in progress.
   bool BeginNotification() RNICD_REQUIRES(mutex_);
   void PushNotification();
-  std::vector<CqResult> TakeQueued(uint32_t max) RNICD_REQUIRES(mutex_);
+  std::vector<Completion> TakeQueued(uint32_t max) RNICD_REQUIRES(mutex_);
   // A wait that ends, and what it gets.
   struct Delivery {
     std::shared_ptr<CqWait> wait;
-    std::vector<CqResult> results;
+    std::vector<Completion> results;
   };
   // Takes completions for the longest wait; empty when there are none or nobody waits.
   Delivery NextDelivery() RNICD_REQUIRES(mutex_);
@@ -124,7 +117,7 @@ class CompletionQueue final : public Closable, public EventSource {
   std::function<void()> on_overrun_ RNICD_GUARDED_BY(mutex_);
   uint32_t depth_ RNICD_GUARDED_BY(mutex_);
   Charge entries_ RNICD_GUARDED_BY(mutex_);
-  std::deque<CqResult> results_ RNICD_GUARDED_BY(mutex_);
+  std::deque<Completion> results_ RNICD_GUARDED_BY(mutex_);
   // Waits in order of arrival. While there are any, results_ is empty.
   std::list<std::shared_ptr<CqWait>> waits_ RNICD_GUARDED_BY(mutex_);
   // Completions are numbered from 1 in order of arrival. These are the numbers of the last one taken, of the last one

@@ -50,7 +50,7 @@ class CompletionQueueTest : public ::testing::Test {
 
   static void Push(CompletionQueue& queue, uint64_t context = 0, NtStatus status = NtStatus::kSuccess,
                    bool solicited = false) {
-    queue.Push({.completion = {.request_context = context, .status = status, .solicited = solicited}});
+    queue.Push({.status = status, .request_context = context}, solicited);
   }
   void Push(uint64_t context = 0) { Push(*queue_, context); }
   void PushFailed() { Push(*queue_, 0, NtStatus::kAccessViolation); }
@@ -76,8 +76,8 @@ class CompletionQueueTest : public ::testing::Test {
   std::vector<uint64_t> Take(uint32_t max) {
     std::vector<uint64_t> contexts;
     const auto results = queue_->Take(max);
-    for (const CqResult& result : *results) {
-      contexts.push_back(result.completion.request_context);
+    for (const Completion& result : *results) {
+      contexts.push_back(result.request_context);
     }
     return contexts;
   }

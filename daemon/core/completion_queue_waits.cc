@@ -8,7 +8,8 @@
 
 namespace rnicd::core {
 
-absl::StatusOr<std::optional<std::vector<CqResult>>> CompletionQueue::TakeOrWait(const std::shared_ptr<CqWait>& wait) {
+absl::StatusOr<std::optional<std::vector<Completion>>> CompletionQueue::TakeOrWait(
+    const std::shared_ptr<CqWait>& wait) {
   MutexLock lock(mutex_);
   if (overrun()) {
     return MakeError(ErrorReason::CQ_OVERRUN, "cq_id");
@@ -35,7 +36,7 @@ void CompletionQueue::EndWait(const std::shared_ptr<CqWait>& wait) {
     }
     waits_.erase(found);
   }
-  (void)wait->done(std::vector<CqResult>());
+  (void)wait->done(std::vector<Completion>());
 }
 
 void CompletionQueue::EndWaits(const absl::Status& error) {

@@ -24,11 +24,11 @@ struct Waiter {
   std::shared_ptr<Outcomes> outcomes = std::make_shared<Outcomes>();
 
   CqWait::Done Done() const {
-    return [outcomes = outcomes, takes = takes](const absl::StatusOr<std::vector<CqResult>>& results) {
+    return [outcomes = outcomes, takes = takes](const absl::StatusOr<std::vector<Completion>>& results) {
       absl::StatusOr<std::vector<uint64_t>> outcome = std::vector<uint64_t>();
       if (results.ok()) {
-        for (const CqResult& result : *results) {
-          outcome->push_back(result.completion.request_context);
+        for (const Completion& result : *results) {
+          outcome->push_back(result.request_context);
         }
       } else {
         outcome = results.status();
@@ -76,8 +76,8 @@ class CqWaitsTest : public ::testing::Test {
   }
   Contexts Take() {
     Contexts contexts;
-    for (const CqResult& result : scene_.owner.Results()) {
-      contexts.push_back(result.completion.request_context);
+    for (const Completion& result : scene_.owner.Results()) {
+      contexts.push_back(result.request_context);
     }
     return contexts;
   }
@@ -199,7 +199,7 @@ TEST_F(CqWaitsTest, AQueueArmedAfterAWaitTookTheCompletionWaitsForANewerOne) {
 TEST_F(CqWaitsTest, AnArmingThatSawACompletionTakenIsNotifiedWhenItComesBack) {
   Waiter gone{.takes = false};
   const absl::StatusOr<PolledCq> polled = scene_.owner.session->PollCq(
-      queue(), 10, kWait, [this, done = gone.Done()](const absl::StatusOr<std::vector<CqResult>>& results) {
+      queue(), 10, kWait, [this, done = gone.Done()](const absl::StatusOr<std::vector<Completion>>& results) {
         EXPECT_TRUE(scene_.owner.session->ArmCq(queue(), CqNotifyType::kAny).ok());
         EXPECT_TRUE(scene_.owner.HasNoEvent());
         return done(results);
@@ -311,10 +311,10 @@ TEST_F(CqWaitsTest, ThreadsThatWaitAndGiveUpGetEachCompletionOnce) {
   Mutex mutex;
   std::vector<uint64_t> got;
   std::atomic<uint64_t> count = 0;
-  const auto keep = [&](const std::vector<CqResult>& results) {
+  const auto keep = [&](const std::vector<Completion>& results) {
     MutexLock lock(mutex);
-    for (const CqResult& result : results) {
-      got.push_back(result.completion.request_context);
+    for (const Completion& result : results) {
+      got.push_back(result.request_context);
     }
     count += results.size();
   };
@@ -325,7 +325,7 @@ TEST_F(CqWaitsTest, ThreadsThatWaitAndGiveUpGetEachCompletionOnce) {
         const bool gives_up = (round + static_cast<uint64_t>(thread)) % 3 == 0;
         auto answer = std::make_shared<Awaited<int>>();
         const auto polled = scene_.owner.session->PollCq(
-            queue(), 2, kWait, [&, answer, gives_up](const absl::StatusOr<std::vector<CqResult>>& results) {
+            queue(), 2, kWait, [&, answer, gives_up](const absl::StatusOr<std::vector<Completion>>& results) {
               if (!gives_up && results.ok()) {
                 keep(*results);
               }

@@ -417,7 +417,8 @@ class Owner {
   absl::StatusOr<std::optional<Registration>> BeginRegister(MemoryRegionId region, MemoryObjectId memory,
                                                             uint64_t bytes, PendingChoice choice,
                                                             const RegisterDone& done) {
-    const MdlEntry entry{.memory = memory, .offset = 0, .count = bytes, .address = {0x7f0000000000}};
+    const MdlEntry entry{
+        .memory_id = memory, .byte_offset = 0, .byte_count = bytes, .virtual_address = {0x7f0000000000}};
     return session->RegisterMr({.region = region, .chain = {&entry, 1}, .length = bytes, .flags = kMrFlagRemoteWrite},
                                choice, done);
   }

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "base/mutex.h"
+#include "base/ndk/registration.h"
 #include "base/ntstatus.h"
 #include "base/strong_id.h"
 #include "base/units.h"
@@ -16,14 +17,6 @@
 #include "daemon/core/observer.h"
 
 namespace rnicd::core {
-
-// A finished registration, as its owner sees it.
-struct Registration {
-  VirtualAddress base;
-  uint64_t length = 0;
-  LocalToken local_token;
-  RemoteToken remote_token;
-};
 
 enum class RequestKind : uint8_t {
   kRegisterMr,

@@ -73,8 +73,10 @@ TEST_F(HeapCostTest, CoversTheCountsOfPagesThatAreFarApart) {
   ExpectCovered("region of many pieces", [&] {
     std::vector<MdlEntry> chain;
     for (uint64_t index = 0; index < 16 * far; index += 2) {
-      chain.push_back(
-          {.memory = memory, .offset = index * kPage, .count = kPage, .address = {kRegionBase + chain.size() * kPage}});
+      chain.push_back({.memory_id = memory,
+                       .byte_offset = index * kPage,
+                       .byte_count = kPage,
+                       .virtual_address = {kRegionBase + chain.size() * kPage}});
     }
     const auto registered = owner_.session->RegisterMr(
         {.region = owner_.Region(owner_.domain), .chain = chain, .length = chain.size() * kPage, .flags = 0}, {},

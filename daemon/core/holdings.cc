@@ -26,7 +26,7 @@ void Holdings::AddRegion(std::string_view adapter, bool fast_register) {
   ++FindOrAdd(regions, same, Regions{.adapter = std::string(adapter), .fast_register = fast_register}).count;
 }
 
-void Holdings::AddQueuePair(std::string_view adapter, provider::QueuePairState state) {
+void Holdings::AddQueuePair(std::string_view adapter, QueuePairState state) {
   const auto same = [&](const QueuePairs& row) { return row.adapter == adapter && row.state == state; };
   ++FindOrAdd(queue_pairs, same, QueuePairs{.adapter = std::string(adapter), .state = state}).count;
 }

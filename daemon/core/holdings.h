@@ -29,13 +29,13 @@ struct Holdings {
   };
   struct QueuePairs {
     std::string adapter;
-    provider::QueuePairState state = provider::QueuePairState::kInit;
+    QueuePairState state = QueuePairState::kInit;
     uint64_t count = 0;
   };
 
   void AddPages(std::string_view adapter, PageUse use, uint64_t page_bytes, uint64_t count);
   void AddRegion(std::string_view adapter, bool fast_register);
-  void AddQueuePair(std::string_view adapter, provider::QueuePairState state);
+  void AddQueuePair(std::string_view adapter, QueuePairState state);
 
   // A few rows in each: adapters times page sizes, kinds and states.
   std::vector<Pages> pages;

@@ -13,7 +13,7 @@ class HoldingsTest : public ::testing::Test, protected Connected {
     owner.session->AddTo(holdings);
     return holdings;
   }
-  uint64_t Pairs(provider::QueuePairState state) const {
+  uint64_t Pairs(QueuePairState state) const {
     uint64_t count = 0;
     for (const Holdings::QueuePairs& row : Held().queue_pairs) {
       EXPECT_EQ(row.adapter, "soft0");
@@ -25,11 +25,11 @@ class HoldingsTest : public ::testing::Test, protected Connected {
 
 TEST_F(HoldingsTest, QueuePairsAreAddedUpByTheirState) {
   owner.Pair(/*context=*/73);
-  EXPECT_EQ(Pairs(provider::QueuePairState::kReadyToSend), 1u);
-  EXPECT_EQ(Pairs(provider::QueuePairState::kInit), 1u);
+  EXPECT_EQ(Pairs(QueuePairState::kReadyToSend), 1u);
+  EXPECT_EQ(Pairs(QueuePairState::kInit), 1u);
   ASSERT_TRUE(owner.session->Flush(pair).ok());
-  EXPECT_EQ(Pairs(provider::QueuePairState::kReadyToSend), 0u);
-  EXPECT_EQ(Pairs(provider::QueuePairState::kError), 1u);
+  EXPECT_EQ(Pairs(QueuePairState::kReadyToSend), 0u);
+  EXPECT_EQ(Pairs(QueuePairState::kError), 1u);
 }
 
 TEST_F(HoldingsTest, RowsOfTheSameKindBecomeOne) {

@@ -23,7 +23,8 @@ class LogicalMappingTest : public ::testing::Test {
     return memory;
   }
   static MappedRange RangeOf(const std::shared_ptr<MemoryObject>& memory, uint64_t offset, uint64_t bytes) {
-    const MdlEntry entry{.memory = {1}, .offset = offset, .count = bytes, .address = {kBase + offset}};
+    const MdlEntry entry{
+        .memory_id = {1}, .byte_offset = offset, .byte_count = bytes, .virtual_address = {kBase + offset}};
     auto range = ResolveMdlChain({&entry, 1}, bytes, [&](MemoryObjectId) { return memory; });
     EXPECT_TRUE(range.ok()) << range.status();
     return *std::move(range);
@@ -167,8 +168,9 @@ TEST_F(LogicalMappingTest, BytesBeginAndEndAnywhereInTheirMapping) {
 
 TEST_F(LogicalMappingTest, BytesCrossFromOneMemoryToAnother) {
   const auto other = NewMemory();
-  const MdlEntry chain[] = {{.memory = {1}, .offset = kPage, .count = kPage, .address = {kBase}},
-                            {.memory = {2}, .offset = 0, .count = kPage, .address = {kBase + kPage}}};
+  const MdlEntry chain[] = {
+      {.memory_id = {1}, .byte_offset = kPage, .byte_count = kPage, .virtual_address = {kBase}},
+      {.memory_id = {2}, .byte_offset = 0, .byte_count = kPage, .virtual_address = {kBase + kPage}}};
   auto range = ResolveMdlChain(chain, 2 * kPage, [&](MemoryObjectId id) { return id.value == 1 ? memory_ : other; });
   ASSERT_TRUE(range.ok()) << range.status();
   const auto mapping = MappingOf(*std::move(range));

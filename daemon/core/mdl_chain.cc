@@ -18,7 +18,7 @@ class ChainWalk {
       : chain_(chain), length_(length), find_memory_(find_memory) {}
 
   absl::StatusOr<MappedRange> Run() {
-    range_.base = chain_.front().address;
+    range_.base = chain_.front().virtual_address;
     range_.length = length_;
     for (index_ = 0; index_ < chain_.size(); ++index_) {
       RNICD_RETURN_IF_ERROR(CheckNumbers());
@@ -44,19 +44,19 @@ class ChainWalk {
 
   // Checks that do not need the memory object.
   absl::Status CheckNumbers() const {
-    if (entry().count == 0) {
+    if (entry().byte_count == 0) {
       return Refuse(ErrorReason::MDL_ENTRY_EMPTY, "byte_count");
     }
-    if (entry().address.value == 0) {
+    if (entry().virtual_address.value == 0) {
       return Refuse(ErrorReason::MDL_ADDRESS_ZERO, "virtual_address");
     }
-    if (!CheckedRange::Make(entry().address.value, entry().count).has_value()) {
+    if (!CheckedRange::Make(entry().virtual_address.value, entry().byte_count).has_value()) {
       return Refuse(ErrorReason::MDL_RANGE_OVERFLOW, "virtual_address");
     }
-    if (!CheckedRange::Make(entry().offset, entry().count).has_value()) {
+    if (!CheckedRange::Make(entry().byte_offset, entry().byte_count).has_value()) {
       return Refuse(ErrorReason::MDL_RANGE_OVERFLOW, "byte_offset");
     }
-    if (entry().address.value % kNdkPageBytes != entry().offset % kNdkPageBytes) {
+    if (entry().virtual_address.value % kNdkPageBytes != entry().byte_offset % kNdkPageBytes) {
       return Refuse(ErrorReason::MDL_NOT_PAGE_CONGRUENT, "byte_offset");
     }
     return absl::OkStatus();
@@ -64,14 +64,14 @@ class ChainWalk {
 
   // Long chains mostly stay in one object, so the last one is cached.
   absl::Status EnterMemory() {
-    if (index_ == 0 || entry().memory != chain_[index_ - 1].memory) {
-      memory_ = find_memory_(entry().memory);
+    if (index_ == 0 || entry().memory_id != chain_[index_ - 1].memory_id) {
+      memory_ = find_memory_(entry().memory_id);
       if (memory_ == nullptr) {
         return Refuse(ErrorReason::OBJECT_NOT_FOUND, "memory_id");
       }
       RNICD_RETURN_IF_ERROR(Hold());
     }
-    if (!CheckedRange::Make(0, memory_->size())->Contains(entry().offset, entry().count)) {
+    if (!CheckedRange::Make(0, memory_->size())->Contains(entry().byte_offset, entry().byte_count)) {
       return Refuse(ErrorReason::MDL_RANGE_OUTSIDE_MEMORY, "byte_count");
     }
     return absl::OkStatus();
@@ -94,7 +94,7 @@ class ChainWalk {
 
   bool AdjoinsPrevious() const {
     const MdlEntry& previous = chain_[index_ - 1];
-    return previous.memory == entry().memory && previous.offset + previous.count == entry().offset;
+    return previous.memory_id == entry().memory_id && previous.byte_offset + previous.byte_count == entry().byte_offset;
   }
 
   absl::Status CheckFollowsPrevious() const {
@@ -102,26 +102,26 @@ class ChainWalk {
       return absl::OkStatus();
     }
     const MdlEntry& previous = chain_[index_ - 1];
-    if (entry().address.value - previous.address.value != previous.count) {
+    if (entry().virtual_address.value - previous.virtual_address.value != previous.byte_count) {
       return Refuse(ErrorReason::MDL_CHAIN_GAP, "virtual_address");
     }
     // A card maps whole pages: two pieces of memory cannot share one.
-    if (!AdjoinsPrevious() && entry().address.value % kNdkPageBytes != 0) {
+    if (!AdjoinsPrevious() && entry().virtual_address.value % kNdkPageBytes != 0) {
       return Refuse(ErrorReason::MDL_NOT_PAGE_CONGRUENT, "virtual_address");
     }
     return absl::OkStatus();
   }
 
   void Append() {
-    const uint64_t count = std::min(entry().count, length_ - covered_);
-    const std::span<std::byte> piece = memory_->mapping().subspan(entry().offset, count);
+    const uint64_t count = std::min(entry().byte_count, length_ - covered_);
+    const std::span<std::byte> piece = memory_->mapping().subspan(entry().byte_offset, count);
     if (index_ > 0 && AdjoinsPrevious()) {
       std::span<std::byte>& last = range_.runs.back();
       last = std::span(last.data(), last.size() + count);
     } else {
       range_.runs.push_back(piece);
     }
-    AppendPages(entry().offset, count);
+    AppendPages(entry().byte_offset, count);
     covered_ += count;
   }
 

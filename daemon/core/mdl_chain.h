@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/ndk/registration.h"
 #include "base/strong_id.h"
 #include "base/units.h"
 #include "daemon/core/memory_object.h"
@@ -15,14 +16,6 @@
 namespace rnicd::core {
 
 inline constexpr size_t kMaxMdlEntries = 8192;
-
-// One entry of a chain as the caller gave it; nothing about it has been checked.
-struct MdlEntry {
-  MemoryObjectId memory;
-  uint64_t offset = 0;
-  uint64_t count = 0;
-  VirtualAddress address;
-};
 
 // A chain that passed every check: the location of its bytes in this process, and the right to touch them.
 struct MappedRange {

@@ -43,7 +43,7 @@ class MdlChainTest : public ::testing::Test {
 
 // memory, offset, count, address
 MdlEntry Entry(uint64_t memory, uint64_t offset, uint64_t count, uint64_t address) {
-  return MdlEntry{.memory = {memory}, .offset = offset, .count = count, .address = {address}};
+  return MdlEntry{.memory_id = {memory}, .byte_offset = offset, .byte_count = count, .virtual_address = {address}};
 }
 
 constexpr uint64_t kTop = UINT64_MAX;

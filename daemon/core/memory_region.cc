@@ -105,7 +105,7 @@ Registration MemoryRegion::Publish(RegisterRequest& request, std::unique_ptr<pro
   rights_ = request.rights;
   pinned_ = std::move(request.pinned);
   state_ = State::kRegistered;
-  return Registration{.base = range_.base,
+  return Registration{.base_address = range_.base,
                       .length = range_.length,
                       .local_token = device_->local_token(),
                       .remote_token = device_->remote_token()};

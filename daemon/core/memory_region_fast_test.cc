@@ -208,8 +208,8 @@ TEST_F(MemoryRegionFastTest, APeerThatInvalidatesGivesReleasedPagesBack) {
   EXPECT_EQ(Used(Resource::kPinnedBytes), 0u);
   const auto results = owner.Results();
   ASSERT_EQ(results.size(), 2u);
-  EXPECT_EQ(results[1].completion.type, OperationType::kReceiveAndInvalidate);
-  EXPECT_EQ(results[1].completion.invalidated, token);
+  EXPECT_EQ(results[1].type, OperationType::kReceiveAndInvalidate);
+  EXPECT_EQ(results[1].invalidated_token, token);
 }
 
 class SlowFastRegionTest : public MemoryRegionFastTest {

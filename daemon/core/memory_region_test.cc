@@ -38,7 +38,7 @@ class WatchedDomain final : public provider::DeviceProtectionDomain {
   absl::StatusOr<std::shared_ptr<provider::DeviceMemoryWindow>> CreateMemoryWindow() override {
     return MakeError(ErrorReason::DEVICE_NOT_CAPABLE);
   }
-  absl::StatusOr<std::unique_ptr<provider::DeviceQueuePair>> CreateQueuePair(const provider::QueuePairLimits&,
+  absl::StatusOr<std::unique_ptr<provider::DeviceQueuePair>> CreateQueuePair(const QueuePairLimits&,
                                                                              provider::DeviceCompletionQueue&,
                                                                              provider::DeviceCompletionQueue&,
                                                                              provider::QueuePairListener&) override {
@@ -91,7 +91,7 @@ class MemoryRegionTest : public ::testing::Test {
     return *MemoryRegion::Create(domain, fast, std::make_shared<Charge>(), tally_, world_.observer, world_.clock);
   }
   MappedRange Range(uint64_t bytes = 2 * kPage) {
-    const MdlEntry entry{.memory = {1}, .offset = 0, .count = bytes, .address = {kBase}};
+    const MdlEntry entry{.memory_id = {1}, .byte_offset = 0, .byte_count = bytes, .virtual_address = {kBase}};
     return *ResolveMdlChain({&entry, 1}, bytes, [this](MemoryObjectId) { return memory_; });
   }
   absl::StatusOr<Registration> Register() {
@@ -121,7 +121,7 @@ TEST_F(MemoryRegionTest, ANewRegionHasNoTokens) {
 TEST_F(MemoryRegionTest, ARegisteredRegionShowsWhatItIs) {
   const auto registration = Register();
   ASSERT_TRUE(registration.ok()) << registration.status();
-  EXPECT_EQ(registration->base.value, kBase);
+  EXPECT_EQ(registration->base_address.value, kBase);
   EXPECT_EQ(registration->length, 2 * kPage);
   EXPECT_EQ(*region_->GetLocalToken(), registration->local_token);
   EXPECT_EQ(*region_->GetRemoteToken(), registration->remote_token);

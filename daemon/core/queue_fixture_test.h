@@ -15,49 +15,47 @@ namespace rnicd::core {
 
 // The address where Owner::Register puts the first byte of a region.
 inline constexpr uint64_t kRegionBase = 0x7f0000000000;
-inline constexpr provider::QueuePairLimits kSmallLimits{
+inline constexpr QueuePairLimits kSmallLimits{
     .receive_depth = 4, .initiator_depth = 4, .receive_entries = 2, .initiator_entries = 2, .inline_bytes = 64};
 
 // An SGE of a region that Owner::Register made.
 inline Sge SgeOf(LocalToken token, uint32_t length, uint64_t offset = 0) {
   return {.address = kRegionBase + offset, .length = length, .token = token};
 }
-inline Sge InlineSge(std::string_view bytes) {
-  return {.length = static_cast<uint32_t>(bytes.size()), .inline_data = bytes};
-}
+inline Sge InlineSge(std::string_view bytes) { return Sge::Inline(std::as_bytes(std::span(bytes))); }
 
 inline WorkRequest Send(Sges sges = {}, uint32_t flags = 0, uint64_t context = 0) {
-  return {.request_context = context, .flags = flags, .operation = SendOperation{std::move(sges)}};
+  return {.request_context = context, .flags = flags, .operation = WorkRequest::Send{std::move(sges)}};
 }
 inline WorkRequest SendAndInvalidate(RemoteToken token, uint64_t context = 0) {
-  return {.request_context = context, .operation = SendAndInvalidateOperation{.sges = {}, .token = token}};
+  return {.request_context = context, .operation = WorkRequest::SendAndInvalidate{.sges = {}, .token = token}};
 }
 inline WorkRequest Receive(Sges sges = {}, uint64_t context = 0) {
-  return {.request_context = context, .operation = ReceiveOperation{std::move(sges)}};
+  return {.request_context = context, .operation = WorkRequest::Receive{std::move(sges)}};
 }
 inline WorkRequest Read(Sges sges, uint64_t address, RemoteToken token, uint32_t flags = 0) {
   return {.flags = flags,
-          .operation = ReadOperation{.sges = std::move(sges), .remote_address = {address}, .remote_token = token}};
+          .operation = WorkRequest::Read{.sges = std::move(sges), .remote = {.address = {address}, .token = token}}};
 }
 inline WorkRequest Write(Sges sges, uint64_t address, RemoteToken token, uint32_t flags = 0) {
   return {.flags = flags,
-          .operation = WriteOperation{.sges = std::move(sges), .remote_address = {address}, .remote_token = token}};
+          .operation = WorkRequest::Write{.sges = std::move(sges), .remote = {.address = {address}, .token = token}}};
 }
-inline WorkRequest Invalidate(MemoryRegionId region) { return {.operation = InvalidateOperation{region}}; }
-inline WorkRequest Invalidate(MemoryWindowId window) { return {.operation = InvalidateOperation{window}}; }
+inline WorkRequest Invalidate(MemoryRegionId region) { return {.operation = WorkRequest::Invalidate{region}}; }
+inline WorkRequest Invalidate(MemoryWindowId window) { return {.operation = WorkRequest::Invalidate{window}}; }
 inline WorkRequest Bind(MemoryRegionId region, MemoryWindowId window, uint64_t length = kPage, uint32_t flags = 0,
                         uint64_t offset = 0) {
   return {.flags = flags,
-          .operation =
-              BindOperation{.region = region, .window = window, .address = {kRegionBase + offset}, .length = length}};
+          .operation = WorkRequest::Bind{
+              .region = region, .window = window, .address = {kRegionBase + offset}, .length = length}};
 }
 // Registers all of `pages` from their first byte on; the array must outlive the request.
 inline WorkRequest FastRegister(MemoryRegionId region, const std::vector<uint64_t>& pages, uint32_t flags = 0,
                                 uint64_t context = 0) {
   return {.request_context = context,
           .flags = flags,
-          .operation = FastRegisterOperation{
-              .region = region, .pages = pages, .length = pages.size() * kPage, .base = {kRegionBase}}};
+          .operation = WorkRequest::FastRegister{
+              .region = region, .pages = pages, .length = pages.size() * kPage, .base_address = {kRegionBase}}};
 }
 
 inline std::vector<uint64_t> PagesOf(const BuiltLam& lam) {
@@ -93,10 +91,10 @@ class QueueOwner : public Owner {
     EXPECT_TRUE(view.ok()) << view.status();
     return view.ok() ? view->address : "";
   }
-  provider::QueuePairState State(QueuePairId pair) {
+  QueuePairState State(QueuePairId pair) {
     const auto view = session->QueryQp(pair);
     EXPECT_TRUE(view.ok()) << view.status();
-    return view.ok() ? view->state : provider::QueuePairState::kInit;
+    return view.ok() ? view->state : QueuePairState::kInit;
   }
   MemoryRegionId FastRegion(uint32_t pages = 4, bool remote_access = true) {
     const MemoryRegionId region = NewFastRegion();
@@ -115,7 +113,8 @@ class QueueOwner : public Owner {
     });
   }
   absl::StatusOr<BuiltLam> TryLam(MemoryObjectId memory, uint64_t bytes, uint64_t offset = 0) {
-    const MdlEntry entry{.memory = memory, .offset = offset, .count = bytes, .address = {kRegionBase + offset}};
+    const MdlEntry entry{
+        .memory_id = memory, .byte_offset = offset, .byte_count = bytes, .virtual_address = {kRegionBase + offset}};
     return session->BuildLam({.adapter = adapter, .chain = {&entry, 1}, .length = bytes});
   }
   BuiltLam Lam(MemoryObjectId memory, uint64_t pages) {
@@ -146,19 +145,19 @@ class QueueOwner : public Owner {
     const PostOutcome outcome = Post(pair, requests);
     EXPECT_TRUE(outcome.failure.ok()) << ErrorInfoOf(outcome.failure).field << " " << outcome.failure;
     EXPECT_EQ(outcome.posted, requests.size());
-    return outcome.issued.empty() ? RemoteToken{} : outcome.issued.front().token;
+    return outcome.issued_tokens.empty() ? RemoteToken{} : outcome.issued_tokens.front().remote_token;
   }
-  std::vector<CqResult> Results() { return Results(queue); }
-  std::vector<CqResult> Results(CompletionQueueId id) {
+  std::vector<Completion> Results() { return Results(queue); }
+  std::vector<Completion> Results(CompletionQueueId id) {
     const auto results = session->GetCqResults(id, 1000);
     EXPECT_TRUE(results.ok()) << results.status();
-    return results.value_or(std::vector<CqResult>{});
+    return results.value_or(std::vector<Completion>{});
   }
   // The status of each completion, in order.
   std::vector<NtStatus> Statuses() {
     std::vector<NtStatus> statuses;
-    for (const CqResult& result : Results()) {
-      statuses.push_back(result.completion.status);
+    for (const Completion& result : Results()) {
+      statuses.push_back(result.status);
     }
     return statuses;
   }
@@ -219,15 +218,15 @@ class PostTest : public ::testing::Test, protected Connected {
     const PostOutcome outcome = owner.Post(pair, {Receive({}, 1), request, Receive({}, 2)});
     EXPECT_EQ(outcome.posted, 1u);
     EXPECT_THAT(outcome.failure, FailsAt(reason, "requests[1]" + (field.empty() ? "" : "." + field)));
-    EXPECT_TRUE(outcome.issued.empty());
+    EXPECT_TRUE(outcome.issued_tokens.empty());
     EXPECT_EQ(world.Held(), held);
     EXPECT_EQ(Tokens(), tokens);
     peer.MustPost(peer_pair, {Send()});
     EXPECT_EQ(peer.Statuses(), std::vector<NtStatus>{NtStatus::kSuccess});
-    const std::vector<CqResult> results = owner.Results();
+    const std::vector<Completion> results = owner.Results();
     ASSERT_EQ(results.size(), 1u);
-    EXPECT_EQ(results[0].completion.request_context, 1u);
-    EXPECT_EQ(results[0].completion.status, NtStatus::kSuccess);
+    EXPECT_EQ(results[0].request_context, 1u);
+    EXPECT_EQ(results[0].status, NtStatus::kSuccess);
   }
   // Every token a request could change.
   std::vector<RemoteToken> Tokens() {

@@ -1,12 +1,13 @@
 #include "daemon/core/queue_pair.h"
 
+#include "base/completion_reason.h"
 #include "base/status.h"
 #include "daemon/core/heap_cost.h"
 
 namespace rnicd::core {
 namespace {
 
-absl::Status CheckLimits(const provider::QueuePairLimits& limits, const NdkAdapterInfo& info) {
+absl::Status CheckLimits(const QueuePairLimits& limits, const NdkAdapterInfo& info) {
   const struct {
     uint32_t wanted;
     uint32_t most;
@@ -42,16 +43,26 @@ absl::StatusOr<Closable::Hold> HoldQueue(CompletionQueue& queue, std::string_vie
   return hold;
 }
 
+Completion AsOwnerSees(const provider::Completion& completion, uint64_t qp_context) {
+  return {.status = completion.status,
+          .reason = CompletionReason(completion.type, completion.status, completion.at_peer),
+          .type = completion.type,
+          .bytes = completion.bytes,
+          .qp_context = qp_context,
+          .request_context = completion.request_context,
+          .invalidated_token = completion.invalidated};
+}
+
 }  // namespace
 
 absl::Status QueuePair::Check(const ProtectionDomain& domain, const CompletionQueue& receive_queue,
-                              const CompletionQueue& initiator_queue, const provider::QueuePairLimits& limits) {
+                              const CompletionQueue& initiator_queue, const QueuePairLimits& limits) {
   RNICD_RETURN_IF_ERROR(CheckQueue(receive_queue, domain.adapter(), "receive_cq_id"));
   RNICD_RETURN_IF_ERROR(CheckQueue(initiator_queue, domain.adapter(), "initiator_cq_id"));
   return CheckLimits(limits, domain.adapter().info());
 }
 
-uint64_t QueuePair::HeapOfLists(const provider::QueuePairLimits& limits) {
+uint64_t QueuePair::HeapOfLists(const QueuePairLimits& limits) {
   const uint64_t receive = limits.receive_entries * kHeapOfListEntry;
   const uint64_t initiator = limits.initiator_entries * kHeapOfListEntry + limits.inline_bytes;
   return limits.receive_depth * receive + limits.initiator_depth * initiator;
@@ -110,7 +121,7 @@ void QueuePair::OnCompletion(provider::WorkQueue queue, const provider::Completi
   }
   observer_.Report(WorkRequestCompleted{.operation = completion.type, .status = completion.status});
   CompletionQueue& target = queue == provider::WorkQueue::kReceive ? *receive_queue_ : *initiator_queue_;
-  target.Push({.completion = completion, .qp_context = context_});
+  target.Push(AsOwnerSees(completion, context_), completion.solicited);
 }
 
 void QueuePair::OnPeerDisconnected() {

@@ -8,7 +8,8 @@
 
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
-#include "base/ndk_adapter_info.h"
+#include "base/ndk/adapter_info.h"
+#include "base/ndk/queue_pair.h"
 #include "daemon/core/closable.h"
 #include "daemon/core/completion_queue.h"
 #include "daemon/core/event_queue.h"
@@ -26,7 +27,7 @@ namespace rnicd::core {
 class QueuePair final : public Closable, public EventSource, private provider::QueuePairListener {
  public:
   struct Options {
-    provider::QueuePairLimits limits;
+    QueuePairLimits limits;
     // The consumer's context for completions and events.
     uint64_t context = 0;
     std::shared_ptr<Charge> charge;
@@ -35,10 +36,10 @@ class QueuePair final : public Closable, public EventSource, private provider::Q
     Charge lists;
   };
   // Bytes of the scatter-gather lists and inline data that the queues have room for.
-  static uint64_t HeapOfLists(const provider::QueuePairLimits& limits);
+  static uint64_t HeapOfLists(const QueuePairLimits& limits);
   // Checks the options, before anything is charged. Errors: ABOVE_ADAPTER_LIMIT, ADAPTER_MISMATCH, CQ_OVERRUN.
   static absl::Status Check(const ProtectionDomain& domain, const CompletionQueue& receive_queue,
-                            const CompletionQueue& initiator_queue, const provider::QueuePairLimits& limits);
+                            const CompletionQueue& initiator_queue, const QueuePairLimits& limits);
   // Requires options that passed Check. `events` and `observer` outlive the queue pair. Errors: OBJECT_CLOSING,
   // DEVICE_OUT_OF_RESOURCES, DEVICE_FAILED.
   static absl::StatusOr<std::shared_ptr<QueuePair>> Create(std::shared_ptr<ProtectionDomain> domain,
@@ -50,14 +51,14 @@ class QueuePair final : public Closable, public EventSource, private provider::Q
   void Publish(QueuePairId id);
 
   const std::shared_ptr<ProtectionDomain>& domain() const { return domain_; }
-  const provider::QueuePairLimits& limits() const { return limits_; }
+  const QueuePairLimits& limits() const { return limits_; }
   bool Uses(const CompletionQueue& queue) const {
     return receive_queue_.get() == &queue || initiator_queue_.get() == &queue;
   }
   // Valid until closed: call with a Hold.
   provider::DeviceQueuePair& device() { return *device_; }
   // State reported by the card; kError from the moment a completion queue has overrun. Call with a Hold.
-  provider::QueuePairState state() const { return DeadQueue() ? provider::QueuePairState::kError : device_->state(); }
+  QueuePairState state() const { return DeadQueue() ? QueuePairState::kError : device_->state(); }
   // Errors: QUEUE_FULL, QP_NOT_CONNECTED, also once a completion queue has overrun.
   absl::StatusOr<RemoteToken> Enqueue(provider::WorkRequest request);
 
@@ -81,7 +82,7 @@ class QueuePair final : public Closable, public EventSource, private provider::Q
   Hold domain_hold_;
   Hold receive_hold_;
   Hold initiator_hold_;
-  const provider::QueuePairLimits limits_;
+  const QueuePairLimits limits_;
   const uint64_t context_;
   const std::shared_ptr<Charge> charge_;
   Charge entries_;

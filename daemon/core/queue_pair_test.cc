@@ -70,18 +70,21 @@ TEST_F(QueuePairTest, DisconnectingNeedsAConnection) {
 }
 
 TEST_F(QueuePairTest, CompletionsCarryTheContextsOfTheirPairAndRequest) {
+  ASSERT_TRUE(owner.session->ArmCq(owner.queue, CqNotifyType::kSolicited).ok());
   owner.MustPost(pair, {Receive({}, 31)});
   peer.MustPost(peer_pair, {Send({}, kOpFlagSolicit, 32)});
   const auto received = owner.Results();
   ASSERT_EQ(received.size(), 1u);
   EXPECT_EQ(received[0].qp_context, 71u);
-  EXPECT_EQ(received[0].completion.request_context, 31u);
-  EXPECT_EQ(received[0].completion.type, OperationType::kReceive);
-  EXPECT_TRUE(received[0].completion.solicited);
+  EXPECT_EQ(received[0].request_context, 31u);
+  EXPECT_EQ(received[0].type, OperationType::kReceive);
+  const auto event = owner.session->events().Pop();
+  ASSERT_TRUE(event.has_value()) << "the completion of a solicited send wakes its receiver";
+  EXPECT_EQ(std::get<CqNotified>(event->body).queue, owner.queue);
   const auto sent = peer.Results();
   ASSERT_EQ(sent.size(), 1u);
   EXPECT_EQ(sent[0].qp_context, 72u);
-  EXPECT_EQ(sent[0].completion.request_context, 32u);
+  EXPECT_EQ(sent[0].request_context, 32u);
 }
 
 TEST_F(QueuePairTest, EachQueueReportsToItsOwnCompletionQueue) {
@@ -93,8 +96,8 @@ TEST_F(QueuePairTest, EachQueueReportsToItsOwnCompletionQueue) {
   const auto received = owner.Results(arguments.receive_queue);
   const auto sent = owner.Results();
   ASSERT_TRUE(received.size() == 1 && sent.size() == 1);
-  EXPECT_EQ(received[0].completion.request_context, 1u);
-  EXPECT_EQ(sent[0].completion.request_context, 2u);
+  EXPECT_EQ(received[0].request_context, 1u);
+  EXPECT_EQ(sent[0].request_context, 2u);
 }
 
 TEST_F(QueuePairTest, TheFlushOfAPairCompletesAllThatWaitsSilentOnesIncluded) {

@@ -136,7 +136,7 @@ class Posts {
     records_[context].accepted = true;
     ++accepted_;
   }
-  void Complete(const provider::Completion& completion) {
+  void Complete(const Completion& completion) {
     MutexLock lock(mutex_);
     ++records_.at(completion.request_context).completions;
     succeeded_[completion.type] += completion.status == NtStatus::kSuccess ? 1 : 0;

@@ -13,6 +13,8 @@
 
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
+#include "base/ndk/post_outcome.h"
+#include "base/ndk/work_request.h"
 #include "base/strong_id.h"
 #include "daemon/core/adapter.h"
 #include "daemon/core/caller.h"
@@ -29,7 +31,6 @@
 #include "daemon/core/protection_domain.h"
 #include "daemon/core/queue_pair.h"
 #include "daemon/core/tenant.h"
-#include "daemon/core/work_request.h"
 
 namespace rnicd::core {
 
@@ -89,26 +90,13 @@ struct CreateQpArguments {
   provider::QueuePairLimits limits;
 };
 
-// The new token returned by a FastRegister or Bind.
-struct IssuedToken {
-  uint32_t request_index = 0;
-  RemoteToken token;
-};
-
-// Result of Post: how many requests were accepted, and why the next was refused.
-struct PostOutcome {
-  uint32_t posted = 0;
-  absl::Status failure;
-  std::vector<IssuedToken> issued;
-};
-
 // Longest time that a poll of a completion queue waits.
 inline constexpr std::chrono::milliseconds kCqWaitMax{60'000};
 
 // Result of a poll that may wait.
 struct PolledCq {
   // Empty: the poll waits.
-  std::optional<std::vector<CqResult>> results;
+  std::optional<std::vector<Completion>> results;
   // Ends the wait without completions; does nothing once it has ended. Null when nothing waits.
   std::function<void()> end;
 };
@@ -189,7 +177,7 @@ class Session : public std::enable_shared_from_this<Session> {
   absl::StatusOr<CompletionQueueId> CreateCq(AdapterId id, uint32_t depth, uint64_t context);
   absl::Status ResizeCq(CompletionQueueId id, uint32_t depth);
   absl::Status ArmCq(CompletionQueueId id, CqNotifyType type);
-  absl::StatusOr<std::vector<CqResult>> GetCqResults(CompletionQueueId id, uint32_t max);
+  absl::StatusOr<std::vector<Completion>> GetCqResults(CompletionQueueId id, uint32_t max);
   // As GetCqResults, but where that returns none, waits for the first completion: up to `wait_max`, which is above 0
   // and at most kCqWaitMax. An empty result means that it waits; `done` is then called once, without completions when
   // the time is over, and `end` may be called to stop the wait earlier. Does not delay the end of the session. Errors:

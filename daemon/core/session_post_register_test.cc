@@ -15,22 +15,22 @@ class SessionPostRegisterTest : public PostTest {
   }
 
   // A FastRegister of all pages; each test spoils one part of it.
-  FastRegisterOperation Sound() const {
-    return {.region = fast_, .pages = pages_, .length = kFastPages * kPage, .base = {kRegionBase}};
+  WorkRequest::FastRegister Sound() const {
+    return {.region = fast_, .pages = pages_, .length = kFastPages * kPage, .base_address = {kRegionBase}};
   }
-  void ExpectFastRefused(const FastRegisterOperation& operation, ErrorReason reason, const std::string& member) {
+  void ExpectFastRefused(const WorkRequest::FastRegister& operation, ErrorReason reason, const std::string& member) {
     ExpectRefused({.operation = operation}, reason, "fast_register." + member);
   }
-  BindOperation SoundBind() const {
+  WorkRequest::Bind SoundBind() const {
     return {.region = region_, .window = window_, .address = {kRegionBase}, .length = kPage};
   }
-  void ExpectBindRefused(const BindOperation& operation, ErrorReason reason, const std::string& member) {
+  void ExpectBindRefused(const WorkRequest::Bind& operation, ErrorReason reason, const std::string& member) {
     ExpectRefused({.operation = operation}, reason, "bind." + member);
   }
   // A registered region with the given flags.
   MemoryRegionId RegionWith(uint32_t flags) {
     const MemoryRegionId region = owner.Region(owner.domain);
-    const MdlEntry entry{.memory = owner.Memory(1), .count = kPage, .address = {kRegionBase}};
+    const MdlEntry entry{.memory_id = owner.Memory(1), .byte_count = kPage, .virtual_address = {kRegionBase}};
     EXPECT_TRUE(owner.session
                     ->RegisterMr({.region = region, .chain = {&entry, 1}, .length = kPage, .flags = flags}, {}, nullptr)
                     .ok());
@@ -92,7 +92,7 @@ TEST_F(SessionPostRegisterTest, FlagsThatAnOperationTakesAreNotRefused) {
 }
 
 TEST_F(SessionPostRegisterTest, FastRegisterNeedsARegionOfTheFastKindThatIsReady) {
-  FastRegisterOperation operation = Sound();
+  WorkRequest::FastRegister operation = Sound();
   operation.region = {};
   ExpectFastRefused(operation, ErrorReason::OBJECT_NOT_FOUND, "mr_id");
   operation.region = peer.FastRegion();
@@ -106,7 +106,7 @@ TEST_F(SessionPostRegisterTest, FastRegisterNeedsARegionOfTheFastKindThatIsReady
 }
 
 TEST_F(SessionPostRegisterTest, FastRegisterTakesOneToAsManyPagesAsTheRegionHas) {
-  FastRegisterOperation operation = Sound();
+  WorkRequest::FastRegister operation = Sound();
   operation.pages = {};
   ExpectFastRefused(operation, ErrorReason::FIELD_OUT_OF_RANGE, "adapter_page_array");
   pages_.push_back(pages_[0]);
@@ -115,7 +115,7 @@ TEST_F(SessionPostRegisterTest, FastRegisterTakesOneToAsManyPagesAsTheRegionHas)
 }
 
 TEST_F(SessionPostRegisterTest, FastRegisterChecksOffsetAndLengthAgainstThePages) {
-  FastRegisterOperation operation = Sound();
+  WorkRequest::FastRegister operation = Sound();
   operation.fbo = kPage;
   ExpectFastRefused(operation, ErrorReason::FIELD_OUT_OF_RANGE, "fbo");
   operation.fbo = UINT32_MAX;
@@ -129,31 +129,31 @@ TEST_F(SessionPostRegisterTest, FastRegisterChecksOffsetAndLengthAgainstThePages
   }
   operation = Sound();
   operation.fbo = 1;
-  operation.base.value += 1;
+  operation.base_address.value += 1;
   ExpectFastRefused(operation, ErrorReason::LENGTH_ABOVE_PAGES, "length");
   operation.length -= 1;
   owner.MustPost(pair, {{.operation = operation}});
 }
 
 TEST_F(SessionPostRegisterTest, FastRegisterNeedsABaseThatFitsTheOffset) {
-  FastRegisterOperation operation = Sound();
-  operation.base = {kRegionBase + 1};
+  WorkRequest::FastRegister operation = Sound();
+  operation.base_address = {kRegionBase + 1};
   ExpectFastRefused(operation, ErrorReason::BASE_NOT_CONGRUENT, "base_virtual_address");
   operation.fbo = 2;
   operation.length = 1;
   ExpectFastRefused(operation, ErrorReason::BASE_NOT_CONGRUENT, "base_virtual_address");
-  operation.base = {};
+  operation.base_address = {};
   ExpectFastRefused(operation, ErrorReason::BASE_NOT_CONGRUENT, "base_virtual_address");
 }
 
 TEST_F(SessionPostRegisterTest, FastRegisterMayNotPassTheEndOfTheAddresses) {
-  FastRegisterOperation operation = Sound();
-  operation.base = {UINT64_MAX - 3};
+  WorkRequest::FastRegister operation = Sound();
+  operation.base_address = {UINT64_MAX - 3};
   operation.fbo = kPage - 4;
   operation.length = 8;
   ExpectFastRefused(operation, ErrorReason::ADDRESS_RANGE_OVERFLOW, "base_virtual_address");
   operation = Sound();
-  operation.base = {UINT64_MAX - kPage + 1};
+  operation.base_address = {UINT64_MAX - kPage + 1};
   operation.length = kPage + 1;
   ExpectFastRefused(operation, ErrorReason::ADDRESS_RANGE_OVERFLOW, "base_virtual_address");
   operation.length = kPage;
@@ -161,14 +161,14 @@ TEST_F(SessionPostRegisterTest, FastRegisterMayNotPassTheEndOfTheAddresses) {
 }
 
 TEST_F(SessionPostRegisterTest, FastRegisterAtBaseZeroIsSound) {
-  FastRegisterOperation operation = Sound();
-  operation.base = {};
+  WorkRequest::FastRegister operation = Sound();
+  operation.base_address = {};
   owner.MustPost(pair, {{.operation = operation}});
   EXPECT_EQ(owner.Statuses(), std::vector<NtStatus>{NtStatus::kSuccess});
 }
 
 TEST_F(SessionPostRegisterTest, FastRegisterTakesOnlyPagesOfItsOwnSessionAndAdapter) {
-  FastRegisterOperation operation = Sound();
+  WorkRequest::FastRegister operation = Sound();
   const std::vector<uint64_t> sound = pages_;
   const auto spoil = [&](uint64_t address, ErrorReason reason) {
     pages_ = sound;
@@ -184,7 +184,7 @@ TEST_F(SessionPostRegisterTest, FastRegisterTakesOnlyPagesOfItsOwnSessionAndAdap
   spoil(sound[0] ^ (uint64_t{1} << 63), ErrorReason::LOGICAL_ADDRESS_UNKNOWN);
   spoil(0, ErrorReason::LOGICAL_ADDRESS_UNKNOWN);
   spoil(peer.Lam(peer.Memory(1), 1).first.value, ErrorReason::LOGICAL_ADDRESS_UNKNOWN);
-  const MdlEntry entry{.memory = owner.Memory(1), .count = kPage, .address = {kRegionBase}};
+  const MdlEntry entry{.memory_id = owner.Memory(1), .byte_count = kPage, .virtual_address = {kRegionBase}};
   const auto elsewhere = owner.session->BuildLam({.adapter = owner.Adapter(), .chain = {&entry, 1}, .length = kPage});
   ASSERT_TRUE(elsewhere.ok());
   spoil(elsewhere->first.value, ErrorReason::LOGICAL_ADDRESS_UNKNOWN);
@@ -194,7 +194,7 @@ TEST_F(SessionPostRegisterTest, FastRegisterTakesOnlyPagesOfItsOwnSessionAndAdap
 }
 
 TEST_F(SessionPostRegisterTest, AMadeUpPageIsNamedWhereverItStands) {
-  FastRegisterOperation operation = Sound();
+  WorkRequest::FastRegister operation = Sound();
   for (size_t index = 0; index < kFastPages; ++index) {
     std::vector<uint64_t> forged = pages_;
     forged[index] = pages_.back() + kPage;
@@ -214,7 +214,7 @@ TEST_F(SessionPostRegisterTest, RemoteRightsNeedARegionThatWasMadeReadyForThem) 
 }
 
 TEST_F(SessionPostRegisterTest, InvalidateNeedsATarget) {
-  ExpectRefused({.operation = InvalidateOperation{}}, ErrorReason::FIELD_OUT_OF_RANGE, "invalidate.target");
+  ExpectRefused({.operation = WorkRequest::Invalidate{}}, ErrorReason::FIELD_OUT_OF_RANGE, "invalidate.target");
 }
 
 TEST_F(SessionPostRegisterTest, InvalidateNeedsAReadyFastRegionOrAWindowOfTheSameDomain) {
@@ -233,7 +233,7 @@ TEST_F(SessionPostRegisterTest, ATargetThatIsNotRegisteredOrBoundIsCheckedWhenTh
 }
 
 TEST_F(SessionPostRegisterTest, BindNeedsARegisteredRegionAndAWindowOfTheSameDomain) {
-  BindOperation operation = SoundBind();
+  WorkRequest::Bind operation = SoundBind();
   operation.region = {};
   ExpectBindRefused(operation, ErrorReason::OBJECT_NOT_FOUND, "mr_id");
   operation.region = fast_;
@@ -250,7 +250,7 @@ TEST_F(SessionPostRegisterTest, BindNeedsARegisteredRegionAndAWindowOfTheSameDom
 }
 
 TEST_F(SessionPostRegisterTest, AWindowLiesInsideItsRegion) {
-  BindOperation operation = SoundBind();
+  WorkRequest::Bind operation = SoundBind();
   operation.length = 0;
   ExpectBindRefused(operation, ErrorReason::LENGTH_ZERO, "length");
   operation.length = (uint64_t{1} << 40) + 1;
@@ -293,14 +293,14 @@ TEST_F(SessionPostRegisterTest, EachFastRegisterAndBindIssuesATokenOfItsOwn) {
   const PostOutcome outcome = owner.Post(pair, {Receive(), FastRegister(fast_, pages_), Invalidate(fast_),
                                                 Bind(region_, window_), FastRegister(fast_, pages_)});
   ASSERT_TRUE(outcome.failure.ok()) << outcome.failure;
-  ASSERT_EQ(outcome.issued.size(), 3u);
-  EXPECT_EQ(outcome.issued[0].request_index, 1u);
-  EXPECT_EQ(outcome.issued[1].request_index, 3u);
-  EXPECT_EQ(outcome.issued[2].request_index, 4u);
-  EXPECT_NE(outcome.issued[0].token, before);
-  EXPECT_NE(outcome.issued[0].token, outcome.issued[2].token);
-  EXPECT_EQ(*owner.session->GetRemoteToken(fast_), outcome.issued[2].token);
-  EXPECT_EQ(*owner.session->GetRemoteTokenFromMw(window_), outcome.issued[1].token);
+  ASSERT_EQ(outcome.issued_tokens.size(), 3u);
+  EXPECT_EQ(outcome.issued_tokens[0].request_index, 1u);
+  EXPECT_EQ(outcome.issued_tokens[1].request_index, 3u);
+  EXPECT_EQ(outcome.issued_tokens[2].request_index, 4u);
+  EXPECT_NE(outcome.issued_tokens[0].remote_token, before);
+  EXPECT_NE(outcome.issued_tokens[0].remote_token, outcome.issued_tokens[2].remote_token);
+  EXPECT_EQ(*owner.session->GetRemoteToken(fast_), outcome.issued_tokens[2].remote_token);
+  EXPECT_EQ(*owner.session->GetRemoteTokenFromMw(window_), outcome.issued_tokens[1].remote_token);
   EXPECT_EQ(world.observer.counts().remote_tokens, counted + 3 + 1) << "three were issued and one was asked for";
 }
 

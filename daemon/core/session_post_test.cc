@@ -80,7 +80,7 @@ TEST_F(SessionPostTest, BeforeTheConnectionOnlyReceivesAreAccepted) {
     const PostOutcome outcome = owner.Post(idle, {request});
     EXPECT_EQ(outcome.posted, 0u);
     EXPECT_THAT(outcome.failure, FailsAt(ErrorReason::QP_NOT_CONNECTED, "requests[0]")) << request.operation.index();
-    EXPECT_TRUE(outcome.issued.empty());
+    EXPECT_TRUE(outcome.issued_tokens.empty());
   }
   owner.MustPost(idle, {Receive()});
   EXPECT_TRUE(owner.Results().empty());
@@ -89,7 +89,7 @@ TEST_F(SessionPostTest, BeforeTheConnectionOnlyReceivesAreAccepted) {
 TEST_F(SessionPostTest, AfterAFlushOnlyReceivesAreAcceptedAndTheyAreCancelled) {
   const std::vector<WorkRequest> requests = InitiatorRequests();
   ASSERT_TRUE(owner.session->Flush(pair).ok());
-  EXPECT_EQ(owner.State(pair), provider::QueuePairState::kError);
+  EXPECT_EQ(owner.State(pair), QueuePairState::kError);
   for (const WorkRequest& request : requests) {
     EXPECT_THAT(owner.Post(pair, {request}).failure, FailsAt(ErrorReason::QP_NOT_CONNECTED, "requests[0]"));
   }
@@ -97,8 +97,8 @@ TEST_F(SessionPostTest, AfterAFlushOnlyReceivesAreAcceptedAndTheyAreCancelled) {
   owner.MustPost(pair, {Receive({}, 8)});
   const auto results = owner.Results();
   ASSERT_EQ(results.size(), 1u);
-  EXPECT_EQ(results[0].completion.status, NtStatus::kCancelled);
-  EXPECT_EQ(results[0].completion.request_context, 8u);
+  EXPECT_EQ(results[0].status, NtStatus::kCancelled);
+  EXPECT_EQ(results[0].request_context, 8u);
   EXPECT_EQ(results[0].qp_context, 71u);
 }
 
@@ -132,8 +132,8 @@ TEST_F(SessionPostTest, AQueueOfNoDepthTakesNothing) {
 TEST_F(SessionPostTest, MoreSgesThanTheQueuePairAllowsAreRefused) {
   const Sges three(3);
   ExpectRefused(Send(three), ErrorReason::SGE_COUNT, "send.sges");
-  ExpectRefused({.operation = SendAndInvalidateOperation{.sges = three, .token = kSomeToken}}, ErrorReason::SGE_COUNT,
-                "send_and_invalidate.sges");
+  ExpectRefused({.operation = WorkRequest::SendAndInvalidate{.sges = three, .token = kSomeToken}},
+                ErrorReason::SGE_COUNT, "send_and_invalidate.sges");
   ExpectRefused(Write(three, 0, kSomeToken), ErrorReason::SGE_COUNT, "write.sges");
   ExpectRefused(Receive(three), ErrorReason::SGE_COUNT, "receive.sges");
 }
@@ -147,7 +147,8 @@ TEST_F(SessionPostTest, MoreBytesThanTheAdapterTransfersAreRefused) {
   constexpr uint32_t kMost = 1U << 30;
   const Sges above = {{.length = kMost}, {.length = 1}};
   const Sges far_above = {{.length = UINT32_MAX}, {.length = UINT32_MAX}};
-  for (const Sges& sges : {above, far_above}) {
+  const Sges overflow = {{.length = UINT64_MAX}, {.length = 2}};
+  for (const Sges& sges : {above, far_above, overflow}) {
     ExpectRefused(Send(sges), ErrorReason::TRANSFER_TOO_LONG, "send.sges");
     ExpectRefused(Read(sges, 0, kSomeToken), ErrorReason::TRANSFER_TOO_LONG, "read.sges");
     ExpectRefused(Write(sges, 0, kSomeToken), ErrorReason::TRANSFER_TOO_LONG, "write.sges");
@@ -168,7 +169,7 @@ TEST_F(SessionPostTest, InlineDataOfAnotherLengthThanAnnouncedIsRefused) {
   Sge shorter = InlineSge("abc");
   shorter.length = 4;
   ExpectRefused(Send({InlineSge("a"), shorter}, kOpFlagInline), ErrorReason::FIELD_OUT_OF_RANGE, "send.sges[1].length");
-  ExpectRefused({.flags = kOpFlagInline, .operation = SendAndInvalidateOperation{.sges = {shorter}}},
+  ExpectRefused({.flags = kOpFlagInline, .operation = WorkRequest::SendAndInvalidate{.sges = {shorter}}},
                 ErrorReason::FIELD_OUT_OF_RANGE, "send_and_invalidate.sges[0].length");
 }
 
@@ -187,7 +188,7 @@ TEST_F(SessionPostTest, InlineSgesNeedNeitherTokensNorRoomInTheSgeLimit) {
   }
   owner.MustPost(pair, {Send(sges, kOpFlagInline)});
   EXPECT_EQ(std::memcmp((*peer.session->FindMemory(memory))->mapping().data(), "RDMA", 4), 0);
-  EXPECT_EQ(peer.Results().at(0).completion.bytes, 4u);
+  EXPECT_EQ(peer.Results().at(0).bytes, 4u);
 }
 
 TEST_F(SessionPostTest, InlineDataIsCopiedWhenItIsPosted) {
@@ -223,7 +224,7 @@ TEST_F(SessionPostTest, LogicalAddressesMustLieInsideOneMapping) {
 
 TEST_F(SessionPostTest, LogicalAddressesOfAnotherAdapterOrSessionAreUnknown) {
   const BuiltLam foreign = peer.Lam(peer.Memory(1), 1);
-  const MdlEntry entry{.memory = owner.Memory(1), .count = kPage, .address = {kRegionBase}};
+  const MdlEntry entry{.memory_id = owner.Memory(1), .byte_count = kPage, .virtual_address = {kRegionBase}};
   const auto elsewhere = owner.session->BuildLam({.adapter = owner.Adapter(), .chain = {&entry, 1}, .length = kPage});
   ASSERT_TRUE(elsewhere.ok());
   for (const LogicalAddress address : {foreign.first, elsewhere->first}) {
@@ -250,8 +251,8 @@ TEST_F(SessionPostTest, TheBytesOfAReleasedMappingStayUntilTheRequestIsComplete)
 TEST_F(SessionPostTest, APayloadOfLogicalAddressesIsCountedByItsPiecesUntilItIsComplete) {
   const MemoryObjectId first = owner.Memory(1);
   const MemoryObjectId second = owner.Memory(1);
-  const MdlEntry chain[] = {{.memory = first, .count = kPage, .address = {kRegionBase}},
-                            {.memory = second, .count = kPage, .address = {kRegionBase + kPage}}};
+  const MdlEntry chain[] = {{.memory_id = first, .byte_count = kPage, .virtual_address = {kRegionBase}},
+                            {.memory_id = second, .byte_count = kPage, .virtual_address = {kRegionBase + kPage}}};
   const auto lam = owner.session->BuildLam({.adapter = owner.adapter, .chain = chain, .length = 2 * kPage});
   ASSERT_TRUE(lam.ok()) << lam.status();
   owner.MustPost(pair, {Send({HostSge(Privileged(), lam->first.value, 2 * kPage), SgeOf({1}, 0)})});
@@ -323,7 +324,7 @@ TEST_F(SessionPostTest, WhatACardRefusesEndsTheChainAndChangesNothing) {
   EXPECT_EQ(world.Held(), held);
   owner.MustPost(pair, {Receive({}, 2)});
   peer.MustPost(peer_pair, {Send()});
-  EXPECT_EQ(owner.Results().at(0).completion.request_context, 2u);
+  EXPECT_EQ(owner.Results().at(0).request_context, 2u);
 }
 
 TEST_F(SessionPostTest, ADeferredRequestBeforeARefusedOneIsExecuted) {

@@ -174,8 +174,8 @@ class Round {
     if (!results.ok()) {
       return 0;
     }
-    for (const CqResult& result : *results) {
-      posts_.Complete(result.completion);
+    for (const Completion& result : *results) {
+      posts_.Complete(result);
     }
     return results->size();
   }
@@ -201,12 +201,16 @@ class Round {
     if (!id.ok()) {
       return;
     }
-    const MdlEntry entry{
-        .memory = tenant.Any<MemoryObjectId>(random), .count = kPages * kPage, .address = {kRegionBase}};
+    const MdlEntry entry{.memory_id = tenant.Any<MemoryObjectId>(random),
+                         .byte_count = kPages * kPage,
+                         .virtual_address = {kRegionBase}};
     const auto answer = std::make_shared<Awaited<absl::StatusOr<Registration>>>();
-    const auto begun = tenant.session->RegisterMr(
-        {.region = *id, .chain = {&entry, 1}, .length = entry.count, .flags = kMrFlagRemoteWrite | kMrFlagRemoteRead},
-        {}, [answer](const absl::StatusOr<Registration>& outcome) { answer->Set(outcome); });
+    const auto begun =
+        tenant.session->RegisterMr({.region = *id,
+                                    .chain = {&entry, 1},
+                                    .length = entry.byte_count,
+                                    .flags = kMrFlagRemoteWrite | kMrFlagRemoteRead},
+                                   {}, [answer](const absl::StatusOr<Registration>& outcome) { answer->Set(outcome); });
     if (const auto outcome = begun.ok() ? answer->Get() : std::nullopt; outcome.has_value() && outcome->ok()) {
       tenant.Remember(Registered{.id = *id, .local = (*outcome)->local_token, .remote = (*outcome)->remote_token});
     }
@@ -228,9 +232,11 @@ class Round {
     }
   }
   void Map(QueueTenant& tenant, Random& random) {
-    const MdlEntry entry{
-        .memory = tenant.Any<MemoryObjectId>(random), .count = kPages * kPage, .address = {kRegionBase}};
-    const auto lam = tenant.session->BuildLam({.adapter = tenant.adapter, .chain = {&entry, 1}, .length = entry.count});
+    const MdlEntry entry{.memory_id = tenant.Any<MemoryObjectId>(random),
+                         .byte_count = kPages * kPage,
+                         .virtual_address = {kRegionBase}};
+    const auto lam =
+        tenant.session->BuildLam({.adapter = tenant.adapter, .chain = {&entry, 1}, .length = entry.byte_count});
     if (lam.ok()) {
       tenant.Remember(*lam);
     }
@@ -260,7 +266,7 @@ class Round {
 
   void Post(QueueTenant& tenant, const Pair& pair, Chain chain, Random& random) {
     for (WorkRequest& request : chain) {
-      const bool silent = !std::holds_alternative<ReceiveOperation>(request.operation) && random() % 4 == 0;
+      const bool silent = !std::holds_alternative<WorkRequest::Receive>(request.operation) && random() % 4 == 0;
       request.flags |= silent ? kOpFlagSilentSuccess : 0;
       request.request_context = posts_.Offer({.session = tenant.session->id(), .silent = silent, .deep = pair.deep});
     }
@@ -271,8 +277,8 @@ class Round {
     for (uint32_t index = 0; index < outcome->posted; ++index) {
       posts_.Accept(chain[index].request_context);
     }
-    for (const IssuedToken& issued : outcome->issued) {
-      tenant.Remember(issued.token);
+    for (const IssuedToken& issued : outcome->issued_tokens) {
+      tenant.Remember(issued.remote_token);
     }
   }
   // Posts receives, or requests for the peer's receives.
@@ -293,7 +299,7 @@ class Round {
   void Reregister(QueueTenant& tenant, Random& random) {
     std::vector<uint64_t> pages;
     Chain chain = {tenant.AnyFastRegister(pages, random)};
-    const MemoryRegionId region = std::get<FastRegisterOperation>(chain[0].operation).region;
+    const MemoryRegionId region = std::get<WorkRequest::FastRegister>(chain[0].operation).region;
     if (random() % 16 != 0) {
       chain.push_back(Invalidate(region));
     }
@@ -301,7 +307,7 @@ class Round {
   }
   void Rebind(QueueTenant& tenant, Random& random) {
     Chain chain = {tenant.AnyBind(random)};
-    const MemoryWindowId window = std::get<BindOperation>(chain[0].operation).window;
+    const MemoryWindowId window = std::get<WorkRequest::Bind>(chain[0].operation).window;
     if (random() % 16 != 0) {
       chain.push_back(Invalidate(window));
     }

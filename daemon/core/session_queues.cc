@@ -147,7 +147,7 @@ absl::Status Session::ArmCq(CompletionQueueId id, CqNotifyType type) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<CqResult>> Session::GetCqResults(CompletionQueueId id, uint32_t max) {
+absl::StatusOr<std::vector<Completion>> Session::GetCqResults(CompletionQueueId id, uint32_t max) {
   RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<CompletionQueue> queue, FindIn(completion_queues_, id, "cq_id"));
   return queue->Take(max);
 }
@@ -158,7 +158,7 @@ absl::StatusOr<PolledCq> Session::PollCq(CompletionQueueId id, uint32_t max, std
     return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "wait_ms");
   }
   RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<CompletionQueue> queue, FindIn(completion_queues_, id, "cq_id"));
-  RNICD_ASSIGN_OR_RETURN(std::vector<CqResult> queued, queue->Take(max));
+  RNICD_ASSIGN_OR_RETURN(std::vector<Completion> queued, queue->Take(max));
   if (!queued.empty() || max == 0 || wait_max.count() == 0) {
     return PolledCq{.results = std::move(queued)};
   }
@@ -293,20 +293,20 @@ absl::StatusOr<PostOutcome> Session::Post(QueuePairId id, std::span<const WorkRe
     const absl::StatusOr<RemoteToken> token = PostOne(*held.pair, resolver, request);
     if (!token.ok()) {
       outcome.failure = OfRequest(token.status(), outcome.posted);
-      if (std::holds_alternative<FastRegisterOperation>(request.operation)) {
+      if (std::holds_alternative<WorkRequest::FastRegister>(request.operation)) {
         node_.observer.Report(FastRegisterRefused{});
       }
       break;
     }
     if (token->value != 0) {
-      outcome.issued.push_back({.request_index = outcome.posted, .token = *token});
+      outcome.issued_tokens.push_back({.request_index = outcome.posted, .remote_token = *token});
     }
     ++outcome.posted;
   }
   // Also after a refusal: requests accepted before it must be executed, deferred or not.
   held.pair->device().Ring();
-  if (!outcome.issued.empty()) {
-    node_.observer.Report(TokensIssued{.remote = outcome.issued.size()});
+  if (!outcome.issued_tokens.empty()) {
+    node_.observer.Report(TokensIssued{.remote = outcome.issued_tokens.size()});
   }
   return outcome;
 }

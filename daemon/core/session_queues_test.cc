@@ -78,7 +78,7 @@ TEST(SessionQueues, TheIdsOfAnotherSessionNameNothing) {
   EXPECT_THAT(mine.GetPrivilegedMemoryRegionToken(other.domain).status(), absent("pd_id"));
   EXPECT_THAT(mine.BuildLam({.adapter = other.adapter}).status(), absent("adapter_id"));
   EXPECT_THAT(mine.ReleaseLam(lam.id), absent("lam_id"));
-  EXPECT_EQ(other.State(scene.pair), provider::QueuePairState::kReadyToSend) << "and nothing happened to them";
+  EXPECT_EQ(other.State(scene.pair), QueuePairState::kReadyToSend) << "and nothing happened to them";
 }
 
 TEST(SessionQueues, ADepthOutsideItsRangeIsRefused) {
@@ -256,7 +256,7 @@ TEST(SessionMappings, TooLittleRoomIsRefusedWithWhatIsNeededAndMapsNothing) {
   World world;
   QueueOwner owner(world);
   const MemoryObjectId memory = owner.Memory(3);
-  const MdlEntry entry{.memory = memory, .count = 3 * kPage, .address = {kRegionBase}};
+  const MdlEntry entry{.memory_id = memory, .byte_count = 3 * kPage, .virtual_address = {kRegionBase}};
   BuildLamArguments arguments{.adapter = owner.adapter, .chain = {&entry, 1}, .length = 3 * kPage};
   const std::string held = world.Held();
   for (const uint64_t room : {0, 39}) {
@@ -276,8 +276,9 @@ TEST(SessionMappings, ARefusedChainMapsNothing) {
   QueueOwner owner(world);
   const MemoryObjectId memory = owner.Memory(2);
   const std::string held = world.Held();
-  const MdlEntry gap[] = {{.memory = memory, .count = kPage, .address = {kRegionBase}},
-                          {.memory = memory, .offset = kPage, .count = kPage, .address = {kRegionBase + 2 * kPage}}};
+  const MdlEntry gap[] = {
+      {.memory_id = memory, .byte_count = kPage, .virtual_address = {kRegionBase}},
+      {.memory_id = memory, .byte_offset = kPage, .byte_count = kPage, .virtual_address = {kRegionBase + 2 * kPage}}};
   EXPECT_THAT(owner.session->BuildLam({.adapter = owner.adapter, .chain = gap, .length = 2 * kPage}).status(),
               FailsAt(ErrorReason::MDL_CHAIN_GAP, "mdl_chain[1].virtual_address"));
   EXPECT_THAT(owner.TryLam(memory, 0).status(), FailsAt(ErrorReason::LENGTH_ZERO, "length"));

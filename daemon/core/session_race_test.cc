@@ -176,7 +176,8 @@ class Round {
   }
   void Register(Client& client, Random& random) {
     const uint64_t pages = 1 + random() % kPagesOfMemory;
-    const MdlEntry entry{.memory = client.Any<MemoryObjectId>(random), .count = pages * kPage, .address = {kPage}};
+    const MdlEntry entry{
+        .memory_id = client.Any<MemoryObjectId>(random), .byte_count = pages * kPage, .virtual_address = {kPage}};
     const uint64_t request = books_.Open();
     const auto begun = client.session->RegisterMr(
         {.region = client.Any<MemoryRegionId>(random),

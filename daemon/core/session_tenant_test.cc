@@ -57,8 +57,11 @@ TEST(SessionPages, AChainThatNamesAPageTwicePaysForItOnce) {
   Owner owner(world);
   const MemoryObjectId memory = owner.Memory(3);
   const MdlEntry chain[] = {
-      {.memory = memory, .offset = 0, .count = 2 * kPage, .address = {kRegionBase}},
-      {.memory = memory, .offset = kPage, .count = 2 * kPage, .address = {kRegionBase + 2 * kPage}}};
+      {.memory_id = memory, .byte_offset = 0, .byte_count = 2 * kPage, .virtual_address = {kRegionBase}},
+      {.memory_id = memory,
+       .byte_offset = kPage,
+       .byte_count = 2 * kPage,
+       .virtual_address = {kRegionBase + 2 * kPage}}};
   const auto registered = owner.session->RegisterMr(
       {.region = owner.Region(), .chain = chain, .length = 4 * kPage, .flags = kMrFlagRemoteWrite}, {}, nullptr);
   ASSERT_TRUE(registered.ok()) << registered.status();
@@ -70,8 +73,9 @@ TEST(SessionPages, EntriesThatShareAPageRegisterItOnce) {
   World world;
   Owner owner(world);
   const MemoryObjectId memory = owner.Memory(2);
-  const MdlEntry chain[] = {{.memory = memory, .offset = 0, .count = 100, .address = {kRegionBase}},
-                            {.memory = memory, .offset = 100, .count = kPage, .address = {kRegionBase + 100}}};
+  const MdlEntry chain[] = {
+      {.memory_id = memory, .byte_offset = 0, .byte_count = 100, .virtual_address = {kRegionBase}},
+      {.memory_id = memory, .byte_offset = 100, .byte_count = kPage, .virtual_address = {kRegionBase + 100}}};
   ASSERT_TRUE(
       owner.session
           ->RegisterMr({.region = owner.Region(), .chain = chain, .length = kPage + 100, .flags = 0}, {}, nullptr)

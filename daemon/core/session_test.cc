@@ -199,7 +199,7 @@ TEST(Session, UnknownFlagsAreRefusedBeforeAnythingIsTaken) {
   World world;
   Owner owner(world);
   const MemoryRegionId region = owner.Region();
-  const MdlEntry entry{.memory = owner.Memory(1), .count = kPage, .address = {kPage}};
+  const MdlEntry entry{.memory_id = owner.Memory(1), .byte_count = kPage, .virtual_address = {kPage}};
   const auto with_flags = [&](uint32_t flags) {
     return owner.session
         ->RegisterMr({.region = region, .chain = {&entry, 1}, .length = kPage, .flags = flags}, {}, nullptr)

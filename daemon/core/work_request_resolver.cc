@@ -1,6 +1,6 @@
 #include "daemon/core/work_request_resolver.h"
 
-#include <numeric>
+#include <span>
 #include <string>
 
 #include "base/checked_range.h"
@@ -46,8 +46,20 @@ absl::StatusOr<std::shared_ptr<provider::DeviceMemoryWindow>> DeviceOf(const Mem
   return device;
 }
 
+// False when all bytes together are more than `bytes_max`; also when their sum would overflow.
+bool FitInOneTransfer(const Sges& sges, uint32_t bytes_max) {
+  uint64_t left = bytes_max;
+  for (const Sge& sge : sges) {
+    if (sge.length > left) {
+      return false;
+    }
+    left -= sge.length;
+  }
+  return true;
+}
+
 // Checks of one FastRegister that need only its numbers.
-absl::Status CheckFastRegister(const FastRegisterOperation& operation, uint32_t max_pages) {
+absl::Status CheckFastRegister(const WorkRequest::FastRegister& operation, uint32_t max_pages) {
   if (operation.pages.empty()) {
     return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "fast_register.adapter_page_array");
   }
@@ -63,10 +75,10 @@ absl::Status CheckFastRegister(const FastRegisterOperation& operation, uint32_t 
   if (operation.length > operation.pages.size() * kNdkPageBytes - operation.fbo) {
     return MakeError(ErrorReason::LENGTH_ABOVE_PAGES, "fast_register.length");
   }
-  if (operation.base.value % kNdkPageBytes != operation.fbo) {
+  if (operation.base_address.value % kNdkPageBytes != operation.fbo) {
     return MakeError(ErrorReason::BASE_NOT_CONGRUENT, "fast_register.base_virtual_address");
   }
-  if (!CheckedRange::Make(operation.base.value, operation.length).has_value()) {
+  if (!CheckedRange::Make(operation.base_address.value, operation.length).has_value()) {
     return MakeError(ErrorReason::ADDRESS_RANGE_OVERFLOW, "fast_register.base_virtual_address");
   }
   return absl::OkStatus();
@@ -103,12 +115,12 @@ struct WorkRequestResolver::Visitor {
     return resolver.ResolvePayload(
         sges, flags, {.operation = name, .max_entries = initiator_entries(), .may_be_inline = true}, out.request);
   }
-  absl::Status operator()(const SendOperation& send) const { return Send(send.sges, "send", std::nullopt); }
-  absl::Status operator()(const SendAndInvalidateOperation& send) const {
+  absl::Status operator()(const WorkRequest::Send& send) const { return Send(send.sges, "send", std::nullopt); }
+  absl::Status operator()(const WorkRequest::SendAndInvalidate& send) const {
     return Send(send.sges, "send_and_invalidate", send.token);
   }
 
-  absl::Status operator()(const ReceiveOperation& receive) const {
+  absl::Status operator()(const WorkRequest::Receive& receive) const {
     RNICD_RETURN_IF_ERROR(CheckOpFlags(flags, 0));
     out.request.work = provider::ReceiveWork{};
     return resolver.ResolvePayload(receive.sges, flags,
@@ -116,39 +128,39 @@ struct WorkRequestResolver::Visitor {
                                    out.request);
   }
 
-  absl::Status operator()(const ReadOperation& read) const {
+  absl::Status operator()(const WorkRequest::Read& read) const {
     RNICD_RETURN_IF_ERROR(CheckOpFlags(flags, kOpFlagsOfInitiator | kOpFlagReadLocalInvalidate));
     const NdkAdapterInfo& info = resolver.adapter().info();
     const bool can_invalidate = (info.adapter_flags & kAdapterFlagReadLocalInvalidate) != 0;
     out.request.work =
-        provider::ReadWork{.remote_address = read.remote_address,
-                           .remote_token = read.remote_token,
+        provider::ReadWork{.remote_address = read.remote.address,
+                           .remote_token = read.remote.token,
                            .local_invalidate = can_invalidate && (flags & kOpFlagReadLocalInvalidate) != 0};
     return resolver.ResolvePayload(
         read.sges, flags, {.operation = "read", .max_entries = info.max_read_request_sge, .is_read_sink = true},
         out.request);
   }
 
-  absl::Status operator()(const WriteOperation& write) const {
+  absl::Status operator()(const WorkRequest::Write& write) const {
     RNICD_RETURN_IF_ERROR(CheckOpFlags(flags, kOpFlagsOfInitiator | kOpFlagInline));
-    out.request.work = provider::WriteWork{.remote_address = write.remote_address, .remote_token = write.remote_token};
+    out.request.work = provider::WriteWork{.remote_address = write.remote.address, .remote_token = write.remote.token};
     return resolver.ResolvePayload(write.sges, flags,
                                    {.operation = "write", .max_entries = initiator_entries(), .may_be_inline = true},
                                    out.request);
   }
 
-  absl::Status operator()(const FastRegisterOperation& operation) const {
+  absl::Status operator()(const WorkRequest::FastRegister& operation) const {
     RNICD_RETURN_IF_ERROR(
         CheckOpFlags(flags, kOpFlagsOfInitiator | kOpFlagRemoteRead | kOpFlagRemoteWrite | kOpFlagReadSink));
     return resolver.ResolveFastRegister(operation, flags, out);
   }
 
-  absl::Status operator()(const InvalidateOperation& operation) const {
+  absl::Status operator()(const WorkRequest::Invalidate& operation) const {
     RNICD_RETURN_IF_ERROR(CheckOpFlags(flags, kOpFlagsOfInitiator));
     return resolver.ResolveInvalidate(operation, out);
   }
 
-  absl::Status operator()(const BindOperation& operation) const {
+  absl::Status operator()(const WorkRequest::Bind& operation) const {
     RNICD_RETURN_IF_ERROR(CheckOpFlags(flags, kOpFlagsOfInitiator | kOpFlagRemoteRead | kOpFlagRemoteWrite));
     if ((flags & kOpFlagRemoteWrite) == kOpFlagLocalWrite) {
       return MakeError(ErrorReason::FLAGS_UNKNOWN, "flags");  // Local write alone is not a flag of Bind.
@@ -170,15 +182,14 @@ absl::Status WorkRequestResolver::ResolveInline(const Sges& sges, std::string_vi
                                                 provider::WorkRequest& out) const {
   std::vector<std::byte>& data = out.inline_data.emplace();
   for (size_t index = 0; index < sges.size(); ++index) {
-    const std::string_view bytes = sges[index].inline_data;
+    const std::span<const std::byte> bytes = sges[index].inline_data;
     if (bytes.size() != sges[index].length) {
       return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, SgeField(operation, index, "length"));
     }
     if (bytes.size() > pair_.limits().inline_bytes - data.size()) {
       return MakeError(ErrorReason::INLINE_TOO_LONG, std::string(operation) + ".sges");
     }
-    const auto* first = reinterpret_cast<const std::byte*>(bytes.data());
-    data.insert(data.end(), first, first + bytes.size());
+    data.insert(data.end(), bytes.begin(), bytes.end());
   }
   return absl::OkStatus();
 }
@@ -209,15 +220,15 @@ absl::Status WorkRequestResolver::ResolvePayload(const Sges& sges, uint32_t flag
   const NdkAdapterInfo& info = adapter().info();
   const LocalToken privileged = pair_.domain()->privileged_token();
   const bool sink_needs_region = rules.is_read_sink && (info.adapter_flags & kAdapterFlagReadSinkNotRequired) == 0;
-  const auto add_length = [](uint64_t sum, const Sge& sge) { return sum + sge.length; };
-  if (std::accumulate(sges.begin(), sges.end(), uint64_t{0}, add_length) > info.max_transfer_length) {
+  if (!FitInOneTransfer(sges, info.max_transfer_length)) {
     return MakeError(ErrorReason::TRANSFER_TOO_LONG, std::string(rules.operation) + ".sges");
   }
   std::shared_ptr<PayloadBacking> backing;
   for (size_t index = 0; index < sges.size(); ++index) {
     const Sge& sge = sges[index];
     if (sge.token != privileged) {
-      out.entries.push_back({.token = sge.token, .address = VirtualAddress{sge.address}, .length = sge.length});
+      out.entries.push_back(
+          {.token = sge.token, .address = VirtualAddress{sge.address}, .length = static_cast<uint32_t>(sge.length)});
       continue;
     }
     if (sink_needs_region) {
@@ -238,7 +249,7 @@ absl::Status WorkRequestResolver::ResolvePayload(const Sges& sges, uint32_t flag
   return absl::OkStatus();
 }
 
-absl::Status WorkRequestResolver::ResolveFastRegister(const FastRegisterOperation& operation, uint32_t flags,
+absl::Status WorkRequestResolver::ResolveFastRegister(const WorkRequest::FastRegister& operation, uint32_t flags,
                                                       ResolvedRequest& out) const {
   RNICD_ASSIGN_OR_RETURN(out.fast_region, FindHere(regions_, operation.region, "fast_register.mr_id"));
   const absl::StatusOr<MemoryRegion::FastTarget> target = out.fast_region->ForFastRegister();
@@ -261,9 +272,9 @@ absl::Status WorkRequestResolver::ResolveFastRegister(const FastRegisterOperatio
   RNICD_ASSIGN_OR_RETURN(backing->heap, TakePieces(pages->runs.size() + pages->kept));
   backing->pages = std::move(pages->keep_alive);
   out.fast_registration = {
-      .base = operation.base, .length = operation.length, .pages = operation.pages.size(), .rights = rights};
+      .base = operation.base_address, .length = operation.length, .pages = operation.pages.size(), .rights = rights};
   out.request.work = provider::FastRegisterWork{.region = target->device,
-                                                .base = operation.base,
+                                                .base = operation.base_address,
                                                 .length = operation.length,
                                                 .rights = rights,
                                                 .runs = std::move(pages->runs),
@@ -271,7 +282,8 @@ absl::Status WorkRequestResolver::ResolveFastRegister(const FastRegisterOperatio
   return absl::OkStatus();
 }
 
-absl::Status WorkRequestResolver::ResolveInvalidate(const InvalidateOperation& operation, ResolvedRequest& out) const {
+absl::Status WorkRequestResolver::ResolveInvalidate(const WorkRequest::Invalidate& operation,
+                                                    ResolvedRequest& out) const {
   if (const auto* id = std::get_if<MemoryRegionId>(&operation.target)) {
     RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<MemoryRegion> region, FindHere(regions_, *id, "invalidate.mr_id"));
     const absl::StatusOr<MemoryRegion::FastTarget> target = region->ForFastRegister();
@@ -290,7 +302,7 @@ absl::Status WorkRequestResolver::ResolveInvalidate(const InvalidateOperation& o
   return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "invalidate.target");
 }
 
-absl::Status WorkRequestResolver::ResolveBind(const BindOperation& operation, uint32_t flags,
+absl::Status WorkRequestResolver::ResolveBind(const WorkRequest::Bind& operation, uint32_t flags,
                                               ResolvedRequest& out) const {
   RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<MemoryRegion> region,
                          FindHere(regions_, operation.region, "bind.mr_id"));

@@ -5,12 +5,12 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/ndk/work_request.h"
 #include "daemon/core/logical_mapping.h"
 #include "daemon/core/memory_region.h"
 #include "daemon/core/memory_window.h"
 #include "daemon/core/object_table.h"
 #include "daemon/core/queue_pair.h"
-#include "daemon/core/work_request.h"
 #include "provider/api/queue_pair.h"
 
 namespace rnicd::core {
@@ -57,9 +57,10 @@ class WorkRequestResolver {
   absl::StatusOr<Charge> TakePieces(size_t pieces) const;
   absl::Status ResolveHost(const Sge& sge, provider::WorkRequest& out,
                            std::vector<std::shared_ptr<const void>>& kept) const;
-  absl::Status ResolveFastRegister(const FastRegisterOperation& operation, uint32_t flags, ResolvedRequest& out) const;
-  absl::Status ResolveInvalidate(const InvalidateOperation& operation, ResolvedRequest& out) const;
-  absl::Status ResolveBind(const BindOperation& operation, uint32_t flags, ResolvedRequest& out) const;
+  absl::Status ResolveFastRegister(const WorkRequest::FastRegister& operation, uint32_t flags,
+                                   ResolvedRequest& out) const;
+  absl::Status ResolveInvalidate(const WorkRequest::Invalidate& operation, ResolvedRequest& out) const;
+  absl::Status ResolveBind(const WorkRequest::Bind& operation, uint32_t flags, ResolvedRequest& out) const;
 
   // The object with that id in the queue pair's domain. Errors: OBJECT_NOT_FOUND, DOMAIN_MISMATCH.
   template <typename Id, typename T>

@@ -109,7 +109,7 @@ class HangingProvider final : public provider::Provider {
       return inner_->CreateMemoryWindow();
     }
     absl::StatusOr<std::unique_ptr<provider::DeviceQueuePair>> CreateQueuePair(
-        const provider::QueuePairLimits& limits, provider::DeviceCompletionQueue& receive_queue,
+        const QueuePairLimits& limits, provider::DeviceCompletionQueue& receive_queue,
         provider::DeviceCompletionQueue& initiator_queue, provider::QueuePairListener& listener) override {
       return inner_->CreateQueuePair(limits, receive_queue, initiator_queue, listener);
     }

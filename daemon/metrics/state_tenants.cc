@@ -51,7 +51,7 @@ double Used(const Group& group, Resource resource) {
 
 std::string_view NameOf(core::PageUse use) { return use == core::PageUse::kRegion ? "region" : "mapping"; }
 std::string_view NameOf(bool fast_register) { return fast_register ? "fast_register" : "plain"; }
-std::string_view NameOf(provider::QueuePairState state) {
+std::string_view NameOf(QueuePairState state) {
   constexpr std::string_view kNames[] = {"init", "ready_to_send", "error"};
   return kNames[static_cast<size_t>(state)];
 }
@@ -87,7 +87,7 @@ void AddQuota(std::string_view tenant, const Group& group, Families& families) {
 
 // Queue pairs of all tenants: adapters times states.
 void AddQueuePairs(const Sources& sources, const Groups& groups, Families& families) {
-  using State = provider::QueuePairState;
+  using State = QueuePairState;
   std::map<std::pair<std::string, State>, uint64_t> counts;
   for (const provider::AdapterDescription& adapter : sources.node.provider.ListAdapters()) {
     for (const State state : {State::kInit, State::kReadyToSend, State::kError}) {

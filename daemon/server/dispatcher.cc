@@ -9,8 +9,8 @@
 
 #include "absl/status/statusor.h"
 #include "base/status.h"
+#include "daemon/server/message_check.h"
 #include "daemon/server/wire_status.h"
-#include "daemon/wire/message_check.h"
 
 namespace rnicd::server {
 namespace {
@@ -53,7 +53,7 @@ absl::StatusOr<std::unique_ptr<Message>> Read(const gate::Method& method, rpc::S
     return std::unique_ptr<Message>(method.request->New());  // Nothing to check, and every message may be empty.
   }
   RNICD_ASSIGN_OR_RETURN(const uint64_t parts,
-                         wire::CheckMessage(*method.request->GetDescriptor(), call.message(), kPartsMax));
+                         CheckMessage(*method.request->GetDescriptor(), call.message(), kPartsMax));
   if (!call.Charge(parts * kPartBytes)) {
     return MakeError({.reason = ErrorReason::REQUEST_BUDGET, .requested = parts * kPartBytes});
   }

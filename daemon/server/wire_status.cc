@@ -1,8 +1,8 @@
 #include "daemon/server/wire_status.h"
 
 #include "base/status.h"
-#include "daemon/wire/error_detail.h"
 #include "rnicd/v1/error.pb.h"
+#include "wire/error_detail.h"
 
 namespace rnicd::server {
 

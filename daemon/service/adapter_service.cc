@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/status.h"
-#include "daemon/service/convert.h"
 #include "rnicd/v1/adapter_service.pb.h"
+#include "wire/adapter_info.h"
 
 namespace rnicd::service {
 namespace {
@@ -17,14 +17,15 @@ absl::Status ListAdapters(provider::Provider& provider, v1::ListAdaptersResponse
     summary->set_name(adapter.name);
     summary->set_provider(std::string(provider.name()));
     summary->set_numa_node(adapter.numa_node);
-    *summary->mutable_info() = ToWire(adapter.info);
+    *summary->mutable_info() = wire::ToWire(adapter.info);
   }
   return absl::OkStatus();
 }
 
 absl::Status OpenAdapter(provider::Provider& provider, gate::Call& call, const v1::OpenAdapterRequest& request,
                          v1::OpenAdapterResponse* response) {
-  RNICD_ASSIGN_OR_RETURN(const NdkVersion version, FromWire(request.has_version() ? &request.version() : nullptr));
+  RNICD_ASSIGN_OR_RETURN(const NdkVersion version,
+                         wire::FromWire(request.has_version() ? &request.version() : nullptr));
   std::string name = request.adapter_name();
   if (name.empty()) {
     const std::vector<provider::AdapterDescription> adapters = provider.ListAdapters();
@@ -32,7 +33,7 @@ absl::Status OpenAdapter(provider::Provider& provider, gate::Call& call, const v
   }
   RNICD_ASSIGN_OR_RETURN(const AdapterId id, call.session()->OpenAdapter(name, version));
   response->set_adapter_id(id.value);
-  *response->mutable_version() = ToWire(core::kNdkVersion);
+  *response->mutable_version() = wire::ToWire(core::kNdkVersion);
   response->set_adapter_name(name);
   return absl::OkStatus();
 }
@@ -40,7 +41,7 @@ absl::Status OpenAdapter(provider::Provider& provider, gate::Call& call, const v
 absl::Status QueryAdapterInfo(gate::Call& call, const v1::QueryAdapterInfoRequest& request,
                               v1::QueryAdapterInfoResponse* response) {
   RNICD_ASSIGN_OR_RETURN(const NdkAdapterInfo info, call.session()->QueryAdapterInfo(AdapterId{request.adapter_id()}));
-  *response->mutable_info() = ToWire(info);
+  *response->mutable_info() = wire::ToWire(info);
   return absl::OkStatus();
 }
 

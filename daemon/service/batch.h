@@ -11,7 +11,7 @@
 #include "daemon/gate/gate.h"
 #include "daemon/service/field_checks.h"
 #include "daemon/service/memory_operations.h"
-#include "daemon/wire/error_detail.h"
+#include "wire/error_detail.h"
 
 namespace rnicd::service {
 

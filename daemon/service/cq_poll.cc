@@ -13,9 +13,9 @@ constexpr uint32_t kMaxResults = 16384;
 }  // namespace
 
 void PollCq(const std::shared_ptr<gate::Call>& call, const CqPoll& poll,
-            const std::function<void(const core::CqResult&)>& append) {
+            const std::function<void(const Completion&)>& append) {
   // False when the client has given up; the queue then keeps the results.
-  const auto finish = [call, append](const absl::StatusOr<std::vector<core::CqResult>>& results) {
+  const auto finish = [call, append](const absl::StatusOr<std::vector<Completion>>& results) {
     return call->Finish(results.status(), [&] {
       if (results.ok()) {
         std::for_each(results->begin(), results->end(), append);

@@ -28,6 +28,6 @@ CqPoll PollOf(const Request& request) {
 // Polls a completion queue and finishes the call, at once or after a wait that occupies no thread. `append` writes one
 // result to the response.
 void PollCq(const std::shared_ptr<gate::Call>& call, const CqPoll& poll,
-            const std::function<void(const core::CqResult&)>& append);
+            const std::function<void(const Completion&)>& append);
 
 }  // namespace rnicd::service

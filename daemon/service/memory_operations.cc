@@ -4,16 +4,16 @@
 #include <vector>
 
 #include "base/status.h"
-#include "daemon/service/convert.h"
 #include "daemon/service/pending.h"
+#include "wire/memory.h"
 
 namespace rnicd::service {
 namespace {
 
-v1::RegisterMrResponse ToResponse(const core::Registration& registration) {
+v1::RegisterMrResponse ToResponse(const Registration& registration) {
   v1::RegisterMrResponse response;
   response.set_ntstatus(static_cast<uint32_t>(NtStatus::kSuccess));
-  *response.mutable_registration() = ToWire(registration);
+  *response.mutable_registration() = wire::ToWire(registration);
   return response;
 }
 
@@ -31,14 +31,13 @@ void CreateMr(core::Session& session, const v1::CreateMrRequest& request, const 
 
 void RegisterMr(core::Session& session, const v1::RegisterMrRequest& request,
                 const Reply<v1::RegisterMrResponse>& reply) {
-  const std::vector<core::MdlEntry> chain = FromWire(request.mdl_chain());
+  const std::vector<MdlEntry> chain = wire::FromWire(request.mdl_chain());
   const core::RegisterArguments arguments{
       .region = MemoryRegionId{request.mr_id()}, .chain = chain, .length = request.length(), .flags = request.flags()};
-  const auto done = [reply](const absl::StatusOr<core::Registration>& outcome) {
+  const auto done = [reply](const absl::StatusOr<Registration>& outcome) {
     reply(outcome.ok() ? absl::StatusOr<v1::RegisterMrResponse>(ToResponse(*outcome)) : outcome.status());
   };
-  const absl::StatusOr<std::optional<core::Registration>> outcome =
-      session.RegisterMr(arguments, ChoiceOf(request), done);
+  const absl::StatusOr<std::optional<Registration>> outcome = session.RegisterMr(arguments, ChoiceOf(request), done);
   if (!outcome.ok()) {
     reply(outcome.status());
   } else if (outcome->has_value()) {

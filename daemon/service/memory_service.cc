@@ -7,17 +7,17 @@
 
 #include "base/status.h"
 #include "daemon/service/batch.h"
-#include "daemon/service/convert.h"
 #include "daemon/service/memory_operations.h"
 #include "daemon/service/pending.h"
 #include "rnicd/v1/memory_service.pb.h"
+#include "wire/memory.h"
 
 namespace rnicd::service {
 namespace {
 
 absl::StatusOr<core::AllocateArguments> AllocateArgumentsFromWire(const v1::AllocateMemoryRequest& request) {
   core::AllocateArguments arguments{.size = request.size()};
-  RNICD_ASSIGN_OR_RETURN(arguments.page_bytes, PageBytesFromWire(request.page_size()));
+  RNICD_ASSIGN_OR_RETURN(arguments.page_bytes, wire::PageBytesFromWire(request.page_size()));
   if (request.has_numa_node()) {
     arguments.numa_node = request.numa_node();
   }
@@ -76,7 +76,7 @@ void SealMemory(const std::shared_ptr<gate::Call>& call, const v1::SealMemoryReq
     call->Finish(status, [&] {
       if (status.ok()) {
         response->set_size(memory->size());
-        response->set_page_size(PageSizeToWire(memory->page_bytes()));
+        response->set_page_size(wire::PageSizeToWire(memory->page_bytes()));
       }
     });
   };
@@ -102,7 +102,7 @@ absl::Status CreatePd(gate::Call& call, const v1::CreatePdRequest& request, v1::
 }
 
 absl::Status BuildLam(gate::Call& call, const v1::BuildLamRequest& request, v1::BuildLamResponse* response) {
-  const std::vector<core::MdlEntry> chain = FromWire(request.mdl_chain());
+  const std::vector<MdlEntry> chain = wire::FromWire(request.mdl_chain());
   core::BuildLamArguments arguments{
       .adapter = AdapterId{request.adapter_id()}, .chain = chain, .length = request.length()};
   if (request.has_lam_size()) {

@@ -6,8 +6,9 @@
 #include "base/status.h"
 #include "daemon/service/cq_poll.h"
 #include "daemon/service/pending.h"
-#include "daemon/service/work_request_wire.h"
 #include "rnicd/v1/queue_service.pb.h"
+#include "wire/queue.h"
+#include "wire/work_request.h"
 
 namespace rnicd::service {
 namespace {
@@ -44,20 +45,20 @@ absl::Status ResizeCq(gate::Call& call, const v1::ResizeCqRequest& request, v1::
 }
 
 absl::Status ArmCq(gate::Call& call, const v1::ArmCqRequest& request, v1::ArmCqResponse* /*response*/) {
-  RNICD_ASSIGN_OR_RETURN(const core::CqNotifyType type, FromWire(request.type()));
+  RNICD_ASSIGN_OR_RETURN(const CqNotifyType type, wire::FromWire(request.type()));
   return call.session()->ArmCq(CompletionQueueId{request.cq_id()}, type);
 }
 
 void GetCqResults(const std::shared_ptr<gate::Call>& call, const v1::GetCqResultsRequest& request,
                   v1::GetCqResultsResponse* response) {
   PollCq(call, PollOf(request),
-         [response](const core::CqResult& result) { *response->add_results() = ToWire(result); });
+         [response](const Completion& result) { *response->add_results() = wire::ToWire(result); });
 }
 
 void GetCqResultsEx(const std::shared_ptr<gate::Call>& call, const v1::GetCqResultsExRequest& request,
                     v1::GetCqResultsExResponse* response) {
   PollCq(call, PollOf(request),
-         [response](const core::CqResult& result) { *response->add_results() = ToWireEx(result); });
+         [response](const Completion& result) { *response->add_results() = wire::ToWireEx(result); });
 }
 
 // --- queue pairs ---
@@ -67,11 +68,7 @@ absl::Status CreateQp(gate::Call& call, const v1::CreateQpRequest& request, v1::
                                           .receive_queue = CompletionQueueId{request.receive_cq_id()},
                                           .initiator_queue = CompletionQueueId{request.initiator_cq_id()},
                                           .context = request.qp_context(),
-                                          .limits = {.receive_depth = request.receive_queue_depth(),
-                                                     .initiator_depth = request.initiator_queue_depth(),
-                                                     .receive_entries = request.max_receive_request_sge(),
-                                                     .initiator_entries = request.max_initiator_request_sge(),
-                                                     .inline_bytes = request.inline_data_size()}};
+                                          .limits = wire::LimitsFromWire(request)};
   RNICD_ASSIGN_OR_RETURN(const QueuePairId id, call.session()->CreateQp(arguments));
   response->set_qp_id(id.value);
   // Fails only if the card was removed meanwhile; the queue pair then is as good as its address.
@@ -84,7 +81,7 @@ absl::Status CreateQp(gate::Call& call, const v1::CreateQpRequest& request, v1::
 absl::Status QueryQp(gate::Call& call, const v1::QueryQpRequest& request, v1::QueryQpResponse* response) {
   RNICD_ASSIGN_OR_RETURN(const core::Session::QueuePairView view,
                          call.session()->QueryQp(QueuePairId{request.qp_id()}));
-  response->set_state(ToWire(view.state));
+  response->set_state(wire::ToWire(view.state));
   response->set_address(view.address);
   return absl::OkStatus();
 }
@@ -106,9 +103,9 @@ absl::Status Post(gate::Call& call, const v1::PostRequest& request, v1::PostResp
   if (request.requests().empty() || request.requests_size() > kMaxChain) {
     return MakeError(ErrorReason::BATCH_SIZE, "requests");
   }
-  const std::vector<core::WorkRequest> chain = FromWire(request.requests());
-  RNICD_ASSIGN_OR_RETURN(const core::PostOutcome outcome, call.session()->Post(QueuePairId{request.qp_id()}, chain));
-  *response = ToWire(outcome);
+  const std::vector<WorkRequest> chain = wire::FromWire(request.requests());
+  RNICD_ASSIGN_OR_RETURN(const PostOutcome outcome, call.session()->Post(QueuePairId{request.qp_id()}, chain));
+  *response = wire::ToWire(outcome);
   return absl::OkStatus();
 }
 

@@ -7,6 +7,7 @@
 #include "daemon/service/convert.h"
 #include "daemon/service/event_stream.h"
 #include "rnicd/v1/session_service.pb.h"
+#include "wire/adapter_info.h"
 
 namespace rnicd::service {
 namespace {
@@ -15,7 +16,7 @@ absl::Status OpenSession(gate::Call& call, const v1::OpenSessionRequest& request
   RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<core::Session> session,
                          call.connection().OpenSession(request.label(), request.grant()));
   response->set_session_id(session->id().value);
-  *response->mutable_ndk_version() = ToWire(core::kNdkVersion);
+  *response->mutable_ndk_version() = wire::ToWire(core::kNdkVersion);
   response->set_fd_socket_name(core::kFdSocketName);
   response->set_tenant(session->tenant().name());
   return absl::OkStatus();

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/status.h"
-#include "daemon/wire/error_detail.h"
 #include "rnicd/v1/fd_channel.pb.h"
+#include "wire/error_detail.h"
 
 namespace rnicd::transport {
 namespace {

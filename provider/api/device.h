@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/access_rights.h"
-#include "base/ndk_adapter_info.h"
+#include "base/ndk/adapter_info.h"
 #include "base/units.h"
 #include "provider/api/queue_pair.h"
 

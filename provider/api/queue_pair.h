@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/access_rights.h"
+#include "base/ndk/queue_pair.h"
 #include "base/ntstatus.h"
 #include "base/operation_type.h"
 #include "base/units.h"
@@ -149,16 +150,8 @@ class DeviceCompletionQueue {
   virtual absl::Status Resize(uint32_t depth) = 0;
 };
 
-struct QueuePairLimits {
-  uint32_t receive_depth = 0;
-  uint32_t initiator_depth = 0;
-  uint32_t receive_entries = 0;
-  uint32_t initiator_entries = 0;
-  uint32_t inline_bytes = 0;
-};
-
-// States that a user can distinguish; a card has more.
-enum class QueuePairState : uint8_t { kInit, kReadyToSend, kError };
+using rnicd::QueuePairLimits;
+using rnicd::QueuePairState;
 
 // Two queues of requests to one peer, reliable and in order (RC).
 //

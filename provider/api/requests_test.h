@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/ndk_adapter_info.h"
+#include "base/ndk/adapter_info.h"
 #include "provider/api/queue_pair.h"
 #include "provider/api/recording_listener_test.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/access_rights.h"
-#include "base/ndk_adapter_info.h"
+#include "base/ndk/adapter_info.h"
 #include "base/random.h"
 #include "provider/soft/soft_fabric.h"
 #include "provider/soft/soft_key_table.h"

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/ndk_adapter_info.h"
+#include "base/ndk/adapter_info.h"
 #include "base/random.h"
 #include "provider/api/device.h"
 #include "provider/soft/soft_engine.h"

@@ -2,7 +2,7 @@
 
 #include <infiniband/verbs.h>
 
-#include "base/ndk_adapter_info.h"
+#include "base/ndk/adapter_info.h"
 #include "provider/verbs/verbs_options.h"
 
 namespace rnicd::provider {

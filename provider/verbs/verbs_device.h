@@ -8,7 +8,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "base/ndk_adapter_info.h"
+#include "base/ndk/adapter_info.h"
 #include "base/random.h"
 #include "provider/api/adapter_event.h"
 #include "provider/api/device.h"

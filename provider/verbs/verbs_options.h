@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/ndk_adapter_info.h"
+#include "base/ndk/adapter_info.h"
 #include "provider/verbs/gid_choice.h"
 
 namespace rnicd::provider {

@@ -5,38 +5,39 @@
 # generated service code, "proto" the generated messages. A folder that is not listed may not exist.
 ARROWS = {
     "base": [],
+    "base/ndk": ["base"],
     "proto": [],
+    "wire": ["base/ndk", "base", "proto"],
     # Shared by the daemon and the device plugin, whose lines are read side by side.
     "log": ["base"],
     "log/library_log": ["log", "base"],
-    "provider/api": ["base"],
-    "provider/engine": ["provider/api", "base"],
-    "provider/soft": ["provider/engine", "provider/api", "base"],
-    "provider/verbs": ["provider/engine", "provider/api", "base"],
-    "provider/decorator": ["provider/api", "base"],
-    "daemon/core": ["provider/api", "base"],
-    "daemon/health": ["provider/api", "base"],
+    "provider/api": ["base/ndk", "base"],
+    "provider/engine": ["provider/api", "base/ndk", "base"],
+    "provider/soft": ["provider/engine", "provider/api", "base/ndk", "base"],
+    "provider/verbs": ["provider/engine", "provider/api", "base/ndk", "base"],
+    "provider/decorator": ["provider/api", "base/ndk", "base"],
+    "daemon/core": ["provider/api", "base/ndk", "base"],
+    "daemon/health": ["provider/api", "base/ndk", "base"],
     "daemon/audit": ["daemon/core", "log", "base"],
-    "daemon/metrics": ["daemon/core", "provider/api", "base"],
+    "daemon/metrics": ["daemon/core", "provider/api", "base/ndk", "base"],
     "daemon/policy": ["daemon/core", "base", "proto"],
     "daemon/status_page": ["daemon/core", "provider/api", "base"],
     "daemon/sandbox": ["base"],
-    "daemon/wire": ["base", "proto"],
     "daemon/rpc": ["base"],
     "daemon/gate": ["daemon/core", "log", "base", "proto"],
     "daemon/service": [
-        "daemon/gate", "daemon/core", "daemon/health", "daemon/policy", "daemon/wire", "provider/api", "base", "proto",
+        "daemon/gate", "daemon/core", "daemon/health", "daemon/policy", "wire", "provider/api", "base/ndk", "base", "proto",
     ],
-    "daemon/transport": ["daemon/core", "log", "daemon/wire", "base", "proto"],
+    "daemon/transport": ["daemon/core", "log", "wire", "base", "proto"],
     "daemon/server": [
-        "daemon/rpc", "daemon/gate", "daemon/transport", "daemon/wire", "daemon/core", "log", "base", "proto",
+        "daemon/rpc", "daemon/gate", "daemon/transport", "wire", "daemon/core", "log", "base", "proto",
     ],
     "daemon/app": [
-        "daemon/server", "daemon/rpc", "daemon/service", "daemon/gate", "daemon/wire", "daemon/transport", "daemon/metrics",
+        "daemon/server", "daemon/rpc", "daemon/service", "daemon/gate", "wire", "daemon/transport", "daemon/metrics",
         "daemon/status_page", "daemon/audit", "daemon/policy", "daemon/sandbox", "daemon/core", "daemon/health",
         "log", "log/library_log", "provider/verbs", "provider/soft", "provider/api", "base",
     ],
-    "client/cpp": ["base", "proto", "grpc"],
+    "client/cpp": ["wire", "base/ndk", "base", "proto", "grpc"],
     "client/admin": ["client/cpp", "base", "proto", "grpc"],
     "client/ctl": ["client/admin", "client/cpp", "base", "proto", "grpc"],
     "client/kubernetes": ["client/admin", "client/cpp", "log", "log/library_log", "base", "proto", "grpc"],
@@ -46,7 +47,7 @@ SEPARATE = [("client", "daemon")]
 # Folders that may include everything. Nothing but these may include tests/.
 FREE_FOLDERS = ["tests", "examples"]
 # A *_test.cc beside the code may also use these: real providers instead of mocks.
-UNIT_TEST_ARROWS = ["provider/api", "provider/soft", "provider/decorator", "base"]
+UNIT_TEST_ARROWS = ["provider/api", "provider/soft", "provider/decorator", "base/ndk", "base"]
 # Folders that may see only some of the generated headers.
 PROTO_SUBSETS = {"daemon/transport": ["rnicd/v1/fd_channel.pb.h", "rnicd/v1/error.pb.h"]}
 
@@ -58,7 +59,7 @@ EXTERNAL_INCLUDES = {
     "grpc/support/": ["client", "tests", "examples"],
     "grpcpp/": ["client", "tests", "examples"],
     "nghttp2/": ["daemon/rpc", "tests/bench/http2_echo.cc"],
-    "google/protobuf/stubs/": ["log/library_log", "daemon/wire"],
+    "google/protobuf/stubs/": ["log/library_log", "daemon/server"],
     "openssl/": ["base/secret.cc"],
     "seccomp.h": ["daemon/sandbox"],
     "sys/capability.h": ["daemon/sandbox"],

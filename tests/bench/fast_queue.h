@@ -41,10 +41,12 @@ class FastQueue {
 
  private:
   void MapPages(uint64_t pages, bool scattered) {
-    const core::MdlEntry entry{
-        .memory = core_.memory(), .offset = 0, .count = kMappedPages * kNdkPageBytes, .address = VirtualAddress{kBase}};
+    const MdlEntry entry{.memory_id = core_.memory(),
+                         .byte_offset = 0,
+                         .byte_count = kMappedPages * kNdkPageBytes,
+                         .virtual_address = VirtualAddress{kBase}};
     const core::BuiltLam lam =
-        *core_.session().BuildLam({.adapter = core_.adapter(), .chain = {&entry, 1}, .length = entry.count});
+        *core_.session().BuildLam({.adapter = core_.adapter(), .chain = {&entry, 1}, .length = entry.byte_count});
     for (uint64_t page = 0; page < pages; ++page) {
       const uint64_t index = scattered ? kMappedPages - 1 - 2 * page : page;
       pages_.push_back(lam.first.value + index * kNdkPageBytes);
@@ -60,15 +62,15 @@ class FastQueue {
                    .ok();
       regions_.push_back(region);
       registers_.push_back({.flags = kOpFlagSilentSuccess | kOpFlagRemoteWrite,
-                            .operation = core::FastRegisterOperation{.region = region,
-                                                                     .pages = pages_,
-                                                                     .length = pages_.size() * kNdkPageBytes,
-                                                                     .base = VirtualAddress{kBase}}});
-      invalidates_.push_back({.flags = kOpFlagSilentSuccess, .operation = core::InvalidateOperation{.target = region}});
+                            .operation = WorkRequest::FastRegister{.region = region,
+                                                                   .pages = pages_,
+                                                                   .length = pages_.size() * kNdkPageBytes,
+                                                                   .base_address = VirtualAddress{kBase}}});
+      invalidates_.push_back({.flags = kOpFlagSilentSuccess, .operation = WorkRequest::Invalidate{.target = region}});
     }
   }
 
-  bool Post(std::span<const core::WorkRequest> chain) {
+  bool Post(std::span<const WorkRequest> chain) {
     const auto outcome = core_.session().Post(pair_, chain);
     return outcome.ok() && outcome->posted == chain.size();
   }
@@ -78,8 +80,8 @@ class FastQueue {
   bool ready_ = false;
   std::vector<uint64_t> pages_;
   std::vector<MemoryRegionId> regions_;
-  std::vector<core::WorkRequest> registers_;
-  std::vector<core::WorkRequest> invalidates_;
+  std::vector<WorkRequest> registers_;
+  std::vector<WorkRequest> invalidates_;
 };
 
 }  // namespace rnicd::bench

@@ -45,8 +45,10 @@ class InProcess {
   MemoryRegionId CreateMr(bool fast_register = false) { return *session_->CreateMr(pd_, fast_register); }
 
   bool Register(MemoryRegionId region, uint64_t offset, uint64_t bytes) {
-    const core::MdlEntry entry{
-        .memory = memory_, .offset = offset, .count = bytes, .address = VirtualAddress{kBase + offset}};
+    const MdlEntry entry{.memory_id = memory_,
+                         .byte_offset = offset,
+                         .byte_count = bytes,
+                         .virtual_address = VirtualAddress{kBase + offset}};
     return session_
         ->RegisterMr({.region = region, .chain = std::span(&entry, 1), .length = bytes, .flags = kMrFlagRemoteWrite},
                      {}, nullptr)
@@ -61,7 +63,7 @@ class InProcess {
   static bool RegisterOnePage(core::Session& session) {
     const MemoryObjectId memory = AllocateSealed(session, kNdkPageBytes);
     const ProtectionDomainId pd = *session.CreatePd(*session.OpenAdapter("soft0", NdkVersion{1, 2}));
-    const core::MdlEntry entry{.memory = memory, .count = kNdkPageBytes, .address = VirtualAddress{kBase}};
+    const MdlEntry entry{.memory_id = memory, .byte_count = kNdkPageBytes, .virtual_address = VirtualAddress{kBase}};
     return session
         .RegisterMr({.region = *session.CreateMr(pd, false), .chain = std::span(&entry, 1), .length = kNdkPageBytes},
                     {}, nullptr)

@@ -25,27 +25,27 @@ ChainInput::ChainInput(Input& input, const QueueSide& owner, const QueueSide& pe
   }
 }
 
-core::WorkRequest ChainInput::NextRequest() {
-  core::WorkRequest request;
+WorkRequest ChainInput::NextRequest() {
+  WorkRequest request;
   const size_t kind = input_.Below(9);
   request.flags = NextFlags();
   switch (kind) {
     case 0:
-      request.operation = core::SendOperation{NextSges()};
+      request.operation = WorkRequest::Send{NextSges()};
       break;
     case 1:
-      request.operation = core::SendAndInvalidateOperation{.sges = NextSges(), .token = NextRemoteToken()};
+      request.operation = WorkRequest::SendAndInvalidate{.sges = NextSges(), .token = NextRemoteToken()};
       break;
     case 2:
-      request.operation = core::ReceiveOperation{NextSges()};
+      request.operation = WorkRequest::Receive{NextSges()};
       break;
     case 3:
-      request.operation = core::ReadOperation{
-          .sges = NextSges(), .remote_address = NextRemoteAddress(), .remote_token = NextRemoteToken()};
+      request.operation =
+          WorkRequest::Read{.sges = NextSges(), .remote = {.address = NextRemoteAddress(), .token = NextRemoteToken()}};
       break;
     case 4:
-      request.operation = core::WriteOperation{
-          .sges = NextSges(), .remote_address = NextRemoteAddress(), .remote_token = NextRemoteToken()};
+      request.operation = WorkRequest::Write{.sges = NextSges(),
+                                             .remote = {.address = NextRemoteAddress(), .token = NextRemoteToken()}};
       break;
     case 5:
       request.operation = NextFastRegister();
@@ -91,8 +91,8 @@ LocalToken ChainInput::NextLocalToken() {
   }
 }
 
-core::Sge ChainInput::NextSge() {
-  core::Sge sge;
+Sge ChainInput::NextSge() {
+  Sge sge;
   const uint8_t where = input_.Byte();
   sge.token = NextLocalToken();
   sge.length = static_cast<uint32_t>(input_.Number());
@@ -111,14 +111,14 @@ core::Sge ChainInput::NextSge() {
   }
   if (where >= 0x80) {
     texts_.push_back(input_.Text(input_.Below(kInlineBytes)));
-    sge.inline_data = texts_.back();
+    sge.inline_data = std::as_bytes(std::span(texts_.back()));
     sge.length = where < kAny ? static_cast<uint32_t>(sge.inline_data.size()) : sge.length;
   }
   return sge;
 }
 
-core::Sges ChainInput::NextSges() {
-  core::Sges sges;
+Sges ChainInput::NextSges() {
+  Sges sges;
   const size_t count = input_.Below(kSges);
   for (size_t index = 0; index < count; ++index) {
     sges.push_back(NextSge());
@@ -163,8 +163,8 @@ MemoryRegionId ChainInput::NextRegion() {
   return regions[kind % 4];
 }
 
-core::FastRegisterOperation ChainInput::NextFastRegister() {
-  core::FastRegisterOperation operation{.region = NextRegion(), .pages = {}};
+WorkRequest::FastRegister ChainInput::NextFastRegister() {
+  WorkRequest::FastRegister operation{.region = NextRegion(), .pages = {}};
   std::vector<uint64_t>& pages = page_arrays_.emplace_back();
   const size_t count = input_.Below(kPages);
   for (size_t index = 0; index < count; ++index) {
@@ -177,11 +177,11 @@ core::FastRegisterOperation ChainInput::NextFastRegister() {
   const uint8_t kind = input_.Byte();
   const uint64_t all = pages.size() * kNdkPageBytes - operation.fbo;
   operation.length = kind < 0x80 ? all : input_.Number();
-  operation.base = VirtualAddress{kind < kAny ? kFastBase + operation.fbo : input_.Number()};
+  operation.base_address = VirtualAddress{kind < kAny ? kFastBase + operation.fbo : input_.Number()};
   return operation;
 }
 
-core::InvalidateOperation ChainInput::NextInvalidate() {
+WorkRequest::Invalidate ChainInput::NextInvalidate() {
   switch (input_.Below(4)) {
     case 0:
       return {.target = std::monostate()};
@@ -192,8 +192,8 @@ core::InvalidateOperation ChainInput::NextInvalidate() {
   }
 }
 
-core::BindOperation ChainInput::NextBind() {
-  core::BindOperation operation{.region = NextRegion(), .window = owner_.window};
+WorkRequest::Bind ChainInput::NextBind() {
+  WorkRequest::Bind operation{.region = NextRegion(), .window = owner_.window};
   const uint8_t kind = input_.Byte();
   if (kind >= kAny) {
     operation.window = kind % 2 == 0 ? peer_.window : MemoryWindowId{input_.Long()};

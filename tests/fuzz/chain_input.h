@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/core/work_request.h"
+#include "base/ndk/work_request.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/queue_side.h"
 
@@ -18,20 +18,20 @@ class ChainInput {
   // `context`: of the last request posted so far; incremented for each request. All arguments must outlive the chain.
   ChainInput(Input& input, const QueueSide& owner, const QueueSide& peer, uint64_t& context);
 
-  std::span<const core::WorkRequest> requests() const { return requests_; }
+  std::span<const WorkRequest> requests() const { return requests_; }
 
  private:
-  core::WorkRequest NextRequest();
-  core::Sge NextSge();
-  core::Sges NextSges();
+  WorkRequest NextRequest();
+  Sge NextSge();
+  Sges NextSges();
   uint32_t NextFlags();
   LocalToken NextLocalToken();
   RemoteToken NextRemoteToken();
   VirtualAddress NextRemoteAddress();
   MemoryRegionId NextRegion();
-  core::FastRegisterOperation NextFastRegister();
-  core::InvalidateOperation NextInvalidate();
-  core::BindOperation NextBind();
+  WorkRequest::FastRegister NextFastRegister();
+  WorkRequest::Invalidate NextInvalidate();
+  WorkRequest::Bind NextBind();
 
   Input& input_;
   const QueueSide& owner_;
@@ -39,7 +39,7 @@ class ChainInput {
   // Inline data that the requests point to.
   std::deque<std::string> texts_;
   std::deque<std::vector<uint64_t>> page_arrays_;
-  std::vector<core::WorkRequest> requests_;
+  std::vector<WorkRequest> requests_;
 };
 
 }  // namespace rnicd::fuzz

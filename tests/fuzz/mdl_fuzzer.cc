@@ -88,7 +88,7 @@ class Mdl {
 
  private:
   struct Chain {
-    std::vector<core::MdlEntry> entries;
+    std::vector<MdlEntry> entries;
     uint64_t length = 0;
   };
 
@@ -120,22 +120,23 @@ class Mdl {
     memories_[id] = {.bytes = bytes, .sealed = sealed, .first = first};
   }
 
-  core::MdlEntry NextEntry(const std::vector<core::MdlEntry>& before) {
+  MdlEntry NextEntry(const std::vector<MdlEntry>& before) {
     const uint8_t kind = input_.Byte();
-    core::MdlEntry entry{.memory = ids_[kind % ids_.size()], .offset = 0, .count = 0, .address = {kAddress}};
-    entry.offset = input_.Number();
-    entry.count = input_.Number();
+    MdlEntry entry{
+        .memory_id = ids_[kind % ids_.size()], .byte_offset = 0, .byte_count = 0, .virtual_address = {kAddress}};
+    entry.byte_offset = input_.Number();
+    entry.byte_count = input_.Number();
     if (!before.empty()) {
-      entry.address = VirtualAddress{before.back().address.value + before.back().count};
+      entry.virtual_address = VirtualAddress{before.back().virtual_address.value + before.back().byte_count};
     }
     if ((kind & 0x40) != 0 && !before.empty()) {
-      entry.memory = before.back().memory;
-      entry.offset = before.back().offset + before.back().count;
+      entry.memory_id = before.back().memory_id;
+      entry.byte_offset = before.back().byte_offset + before.back().byte_count;
     }
     if ((kind & 0x80) != 0) {
-      entry.address = VirtualAddress{input_.Number()};
+      entry.virtual_address = VirtualAddress{input_.Number()};
     } else if (before.empty()) {
-      entry.address.value += entry.offset % kNdkPageBytes;
+      entry.virtual_address.value += entry.byte_offset % kNdkPageBytes;
     }
     return entry;
   }
@@ -146,7 +147,7 @@ class Mdl {
     uint64_t sum = 0;
     for (size_t index = 0; index < shape % kEntriesMax; ++index) {
       chain.entries.push_back(NextEntry(chain.entries));
-      sum += chain.entries.back().count;
+      sum += chain.entries.back().byte_count;
     }
     // The exact sum, a little less or more, or any number.
     chain.length = shape < 0x80 ? sum : shape < 0xc0 ? sum + 64 - input_.Byte() : input_.Number();
@@ -286,7 +287,7 @@ class Mdl {
         nullptr);
     Check(registered.ok() == may, "a region is registered if and only if the limits allow");
     if (may) {
-      Check((*registered)->base.value == expected->base, "where the chain begins");
+      Check((*registered)->base_address.value == expected->base, "where the chain begins");
       region.pages = expected->pages;
       all_.Add(region.pages);
       registered_.Add(region.pages);

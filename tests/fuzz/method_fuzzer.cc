@@ -14,8 +14,8 @@
 #include "absl/status/statusor.h"
 #include "base/status.h"
 #include "daemon/gate/gate.h"
+#include "daemon/server/message_check.h"
 #include "daemon/service/methods.h"
-#include "daemon/wire/message_check.h"
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/fuzz_daemon.h"
 #include "tests/fuzz/input.h"
@@ -125,7 +125,7 @@ class Methods {
   }
 
   static absl::StatusOr<std::unique_ptr<Message>> Read(const gate::Method& method, const std::string& bytes) {
-    RNICD_RETURN_IF_ERROR(wire::CheckMessage(*method.request->GetDescriptor(), bytes, kPartsMax).status());
+    RNICD_RETURN_IF_ERROR(server::CheckMessage(*method.request->GetDescriptor(), bytes, kPartsMax).status());
     std::unique_ptr<Message> request(method.request->New());
     Check(request->ParseFromString(bytes), "what the check accepts can be parsed");
     return request;

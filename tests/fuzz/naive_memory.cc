@@ -11,22 +11,23 @@ namespace {
 // For a count that is not 0. The end may be 2^64.
 bool EndsBeyond(uint64_t start, uint64_t count) { return count - 1 > UINT64_MAX - start; }
 
-bool IsSound(const core::MdlEntry& entry, const NaiveMemories& memories) {
-  const auto memory = memories.find(entry.memory);
-  return entry.count != 0 && entry.address.value != 0 && !EndsBeyond(entry.address.value, entry.count) &&
-         !EndsBeyond(entry.offset, entry.count) &&
-         entry.address.value % kNdkPageBytes == entry.offset % kNdkPageBytes && memory != memories.end() &&
-         memory->second.sealed && entry.offset <= memory->second.bytes &&
-         entry.count <= memory->second.bytes - entry.offset;
+bool IsSound(const MdlEntry& entry, const NaiveMemories& memories) {
+  const auto memory = memories.find(entry.memory_id);
+  return entry.byte_count != 0 && entry.virtual_address.value != 0 &&
+         !EndsBeyond(entry.virtual_address.value, entry.byte_count) &&
+         !EndsBeyond(entry.byte_offset, entry.byte_count) &&
+         entry.virtual_address.value % kNdkPageBytes == entry.byte_offset % kNdkPageBytes && memory != memories.end() &&
+         memory->second.sealed && entry.byte_offset <= memory->second.bytes &&
+         entry.byte_count <= memory->second.bytes - entry.byte_offset;
 }
 
-bool AdjoinsInMemory(const core::MdlEntry& entry, const core::MdlEntry& previous) {
-  return entry.memory == previous.memory && entry.offset == previous.offset + previous.count;
+bool AdjoinsInMemory(const MdlEntry& entry, const MdlEntry& previous) {
+  return entry.memory_id == previous.memory_id && entry.byte_offset == previous.byte_offset + previous.byte_count;
 }
 
-bool Follows(const core::MdlEntry& entry, const core::MdlEntry& previous) {
-  return entry.address.value == previous.address.value + previous.count &&
-         (AdjoinsInMemory(entry, previous) || entry.address.value % kNdkPageBytes == 0);
+bool Follows(const MdlEntry& entry, const MdlEntry& previous) {
+  return entry.virtual_address.value == previous.virtual_address.value + previous.byte_count &&
+         (AdjoinsInMemory(entry, previous) || entry.virtual_address.value % kNdkPageBytes == 0);
 }
 
 // Adds the pages under a piece of memory; the first one may already be in the list.
@@ -40,24 +41,23 @@ void AddPages(std::vector<std::byte*>& pages, std::byte* first, uint64_t skip, u
 
 }  // namespace
 
-std::optional<NaiveRange> ReadChain(std::span<const core::MdlEntry> chain, uint64_t length,
-                                    const NaiveMemories& memories) {
-  const auto is_sound = [&](const core::MdlEntry& entry) { return IsSound(entry, memories); };
+std::optional<NaiveRange> ReadChain(std::span<const MdlEntry> chain, uint64_t length, const NaiveMemories& memories) {
+  const auto is_sound = [&](const MdlEntry& entry) { return IsSound(entry, memories); };
   if (length == 0 || chain.empty() || chain.size() > core::kMaxMdlEntries ||
       !std::all_of(chain.begin(), chain.end(), is_sound)) {
     return std::nullopt;
   }
-  NaiveRange range{.base = chain.front().address.value, .runs = {}, .pages = {}};
+  NaiveRange range{.base = chain.front().virtual_address.value, .runs = {}, .pages = {}};
   uint64_t left = length;
   for (size_t index = 0; index < chain.size() && left > 0; ++index) {
-    const core::MdlEntry& entry = chain[index];
+    const MdlEntry& entry = chain[index];
     if (index > 0 && !Follows(entry, chain[index - 1])) {
       return std::nullopt;
     }
     const bool adjoins = index > 0 && AdjoinsInMemory(entry, chain[index - 1]);
-    const uint64_t count = std::min(entry.count, left);
-    std::byte* const first = memories.at(entry.memory).first + entry.offset;
-    const uint64_t skip = entry.offset % kNdkPageBytes;
+    const uint64_t count = std::min(entry.byte_count, left);
+    std::byte* const first = memories.at(entry.memory_id).first + entry.byte_offset;
+    const uint64_t skip = entry.byte_offset % kNdkPageBytes;
     AddPages(range.pages, first, skip, count, adjoins && skip != 0);
     if (adjoins) {
       range.runs.back() = {range.runs.back().data(), range.runs.back().size() + count};

@@ -32,8 +32,7 @@ struct NaiveRange {
 };
 
 // Nullopt if the chain breaks a rule.
-std::optional<NaiveRange> ReadChain(std::span<const core::MdlEntry> chain, uint64_t length,
-                                    const NaiveMemories& memories);
+std::optional<NaiveRange> ReadChain(std::span<const MdlEntry> chain, uint64_t length, const NaiveMemories& memories);
 
 // `length` bytes from byte `skip` of the first page on; adjacent pieces in memory are one run.
 Runs CutPages(const std::vector<std::byte*>& pages, uint64_t skip, uint64_t length);

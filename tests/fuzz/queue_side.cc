@@ -12,9 +12,9 @@ namespace {
 
 constexpr uint32_t kManyResults = 1000;
 
-bool IssuesToken(const core::WorkRequest& request) {
-  return std::holds_alternative<core::FastRegisterOperation>(request.operation) ||
-         std::holds_alternative<core::BindOperation>(request.operation);
+bool IssuesToken(const WorkRequest& request) {
+  return std::holds_alternative<WorkRequest::FastRegister>(request.operation) ||
+         std::holds_alternative<WorkRequest::Bind>(request.operation);
 }
 
 std::span<const std::byte> BytesOf(core::Session& session, MemoryObjectId id) {
@@ -31,22 +31,21 @@ bool IsDeadQueue(const absl::Status& status) {
 
 }  // namespace
 
-void Tally::Post(uint64_t context, const core::WorkRequest& request) {
-  requests_[context] = {.receive = std::holds_alternative<core::ReceiveOperation>(request.operation),
+void Tally::Post(uint64_t context, const WorkRequest& request) {
+  requests_[context] = {.receive = std::holds_alternative<WorkRequest::Receive>(request.operation),
                         .silent = (request.flags & kOpFlagSilentSuccess) != 0};
 }
 
-void Tally::Complete(const core::CqResult& result) {
-  const auto found = requests_.find(result.completion.request_context);
+void Tally::Complete(const Completion& result) {
+  const auto found = requests_.find(result.request_context);
   Check(found != requests_.end(), "a completed request was posted");
   Posted& request = found->second;
   Check(!request.complete, "a request completes once");
   request.complete = true;
-  const OperationType type = result.completion.type;
+  const OperationType type = result.type;
   const bool receive = type == OperationType::kReceive || type == OperationType::kReceiveAndInvalidate;
   Check(receive == request.receive, "a completion reports the kind of its request");
-  Check(!request.silent || result.completion.status != NtStatus::kSuccess,
-        "a silent request tells of its failure only");
+  Check(!request.silent || result.status != NtStatus::kSuccess, "a silent request tells of its failure only");
   uint64_t& last = last_[receive ? 1 : 0];
   Check(found->first > last, "each queue completes in the order of its posts");
   last = found->first;
@@ -81,16 +80,19 @@ QueueSide::QueueSide(FuzzNode& node, uint64_t process, uint32_t cq_depth) : sess
           "a fast region can be made ready");
   }
   window = *session->CreateMw(domain);
-  const core::MdlEntry entry{
-      .memory = memory, .offset = 0, .count = kSharedPages * kNdkPageBytes, .address = {kRegionBase}};
-  mapping = *session->BuildLam({.adapter = adapter, .chain = {&entry, 1}, .length = entry.count});
+  const MdlEntry entry{.memory_id = memory,
+                       .byte_offset = 0,
+                       .byte_count = kSharedPages * kNdkPageBytes,
+                       .virtual_address = {kRegionBase}};
+  mapping = *session->BuildLam({.adapter = adapter, .chain = {&entry, 1}, .length = entry.byte_count});
   NewPair();
 }
 
 void QueueSide::Register(MemoryRegionId id, uint64_t pages, uint32_t flags) {
-  const core::MdlEntry entry{.memory = memory, .offset = 0, .count = pages * kNdkPageBytes, .address = {kRegionBase}};
-  const auto registered =
-      session->RegisterMr({.region = id, .chain = {&entry, 1}, .length = entry.count, .flags = flags}, {}, nullptr);
+  const MdlEntry entry{
+      .memory_id = memory, .byte_offset = 0, .byte_count = pages * kNdkPageBytes, .virtual_address = {kRegionBase}};
+  const auto registered = session->RegisterMr(
+      {.region = id, .chain = {&entry, 1}, .length = entry.byte_count, .flags = flags}, {}, nullptr);
   Check(registered.ok() && registered->has_value(), "memory can be registered");
 }
 
@@ -123,7 +125,7 @@ std::string QueueSide::Address() const {
   return view.ok() ? view->address : "";
 }
 
-void QueueSide::CheckOutcome(std::span<const core::WorkRequest> chain, const core::PostOutcome& outcome) const {
+void QueueSide::CheckOutcome(std::span<const WorkRequest> chain, const PostOutcome& outcome) const {
   Check(outcome.posted <= chain.size(), "at most the whole chain is posted");
   Check(outcome.failure.ok() == (outcome.posted == chain.size()), "a chain ends where a request is refused");
   if (!outcome.failure.ok()) {
@@ -131,25 +133,25 @@ void QueueSide::CheckOutcome(std::span<const core::WorkRequest> chain, const cor
     Check(info.reason != ErrorReason::INTERNAL_FAULT, "no request causes an internal error");
     Check(info.field.starts_with("requests[" + std::to_string(outcome.posted) + "]"), "a refusal names its request");
   }
-  auto issued = outcome.issued.begin();
+  auto issued = outcome.issued_tokens.begin();
   for (uint32_t index = 0; index < outcome.posted; ++index) {
     if (IssuesToken(chain[index])) {
-      Check(issued != outcome.issued.end() && issued->request_index == index && issued->token.value != 0,
+      Check(issued != outcome.issued_tokens.end() && issued->request_index == index && issued->remote_token.value != 0,
             "each FastRegister and Bind has its token");
       ++issued;
     }
   }
-  Check(issued == outcome.issued.end(), "and nothing else has one");
+  Check(issued == outcome.issued_tokens.end(), "and nothing else has one");
 }
 
-void QueueSide::Post(std::span<const core::WorkRequest> chain) {
+void QueueSide::Post(std::span<const WorkRequest> chain) {
   const auto outcome = session->Post(pair, chain);
   if (!outcome.ok()) {
     Check(pair_context_ == 0, "requests for an existing queue pair are checked one by one");
     return;
   }
   CheckOutcome(chain, *outcome);
-  for (const core::WorkRequest& request : chain.first(outcome->posted)) {
+  for (const WorkRequest& request : chain.first(outcome->posted)) {
     tallies_.at(pair_context_).Post(request.request_context, request);
   }
 }
@@ -163,7 +165,7 @@ void QueueSide::Poll(uint32_t max) {
   }
   Check(!dead_, "a dead queue stays dead");
   Check(results->size() <= max, "at most the requested number of results is returned");
-  for (const core::CqResult& result : *results) {
+  for (const Completion& result : *results) {
     const auto tally = tallies_.find(result.qp_context);
     Check(tally != tallies_.end(), "a completion is of one of our queue pairs");
     tally->second.Complete(result);

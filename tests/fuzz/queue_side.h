@@ -24,8 +24,8 @@ inline constexpr provider::QueuePairLimits kPairLimits{
 // Requests posted to one queue pair, and their completions.
 class Tally {
  public:
-  void Post(uint64_t context, const core::WorkRequest& request);
-  void Complete(const core::CqResult& result);
+  void Post(uint64_t context, const WorkRequest& request);
+  void Complete(const Completion& result);
   // Checks that every request has completed as often as it must.
   void CheckComplete() const;
 
@@ -51,7 +51,7 @@ class QueueSide {
   std::string Address() const;
   void Connect(const std::string& peer) { (void)session->ConnectQp(pair, peer); }
   // Posts a chain whose requests have contexts that this side has not posted before.
-  void Post(std::span<const core::WorkRequest> chain);
+  void Post(std::span<const WorkRequest> chain);
   // Polls at most `max` completions.
   void Poll(uint32_t max);
   void DrainEvents();
@@ -75,7 +75,7 @@ class QueueSide {
 
  private:
   void Register(MemoryRegionId id, uint64_t pages, uint32_t flags);
-  void CheckOutcome(std::span<const core::WorkRequest> chain, const core::PostOutcome& outcome) const;
+  void CheckOutcome(std::span<const WorkRequest> chain, const PostOutcome& outcome) const;
 
   FuzzNode& node_;
   std::vector<MemoryObjectId> untouched_;

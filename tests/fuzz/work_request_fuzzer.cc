@@ -72,7 +72,7 @@ class WorkRequests {
       case 7:
         return node_.Settle();
       case 8:
-        return static_cast<void>(side.session->ArmCq(side.queue, static_cast<core::CqNotifyType>(input_.Below(3))));
+        return static_cast<void>(side.session->ArmCq(side.queue, static_cast<CqNotifyType>(input_.Below(3))));
       case 9:
         return Break(side);
       case 10:

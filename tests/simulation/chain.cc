@@ -25,31 +25,31 @@ std::shared_ptr<Memory> PickSealed(const Scene& scene, const Client& client) {
 // Usually breaks one rule of the chain.
 void Spoil(const Scene& scene, const Client& client, Chain& chain) {
   Dice& dice = scene.dice;
-  core::MdlEntry& entry = chain.entries[dice.Below(chain.entries.size())];
+  MdlEntry& entry = chain.entries[dice.Below(chain.entries.size())];
   switch (dice.Below(11)) {
     case 0:
-      entry.count = 0;
+      entry.byte_count = 0;
       return;
     case 1:
-      entry.address.value = 0;
+      entry.virtual_address.value = 0;
       return;
     case 2:
-      entry.address.value = UINT64_MAX - PageOffset(~entry.address.value);
+      entry.virtual_address.value = UINT64_MAX - PageOffset(~entry.virtual_address.value);
       return;
     case 3:
-      entry.offset = UINT64_MAX - dice.Below(8 * kNdkPageBytes);
+      entry.byte_offset = UINT64_MAX - dice.Below(8 * kNdkPageBytes);
       return;
     case 4:
-      entry.address.value += dice.Between(1, kNdkPageBytes);
+      entry.virtual_address.value += dice.Between(1, kNdkPageBytes);
       return;
     case 5:
-      entry.offset += dice.Between(1, 2 * kNdkPageBytes);
+      entry.byte_offset += dice.Between(1, 2 * kNdkPageBytes);
       return;
     case 6:
-      entry.count += dice.Between(1, 4 * kNdkPageBytes);
+      entry.byte_count += dice.Between(1, 4 * kNdkPageBytes);
       return;
     case 7:
-      entry.memory = PickId(scene, client, &Client::memories);
+      entry.memory_id = PickId(scene, client, &Client::memories);
       return;
     case 8:
       chain.length = 0;
@@ -63,13 +63,14 @@ void Spoil(const Scene& scene, const Client& client, Chain& chain) {
   }
 }
 
-std::shared_ptr<Memory> CheckEntry(const Client& client, const core::MdlEntry& entry, Refusals& why) {
-  why.If(entry.count == 0, ErrorReason::MDL_ENTRY_EMPTY);
-  why.If(entry.address.value == 0, ErrorReason::MDL_ADDRESS_ZERO);
-  why.If(EndPassesAll(entry.address.value, entry.count) || EndPassesAll(entry.offset, entry.count),
-         ErrorReason::MDL_RANGE_OVERFLOW);
-  why.If(PageOffset(entry.address.value) != PageOffset(entry.offset), ErrorReason::MDL_NOT_PAGE_CONGRUENT);
-  std::shared_ptr<Memory> memory = FindMemory(client, entry.memory);
+std::shared_ptr<Memory> CheckEntry(const Client& client, const MdlEntry& entry, Refusals& why) {
+  why.If(entry.byte_count == 0, ErrorReason::MDL_ENTRY_EMPTY);
+  why.If(entry.virtual_address.value == 0, ErrorReason::MDL_ADDRESS_ZERO);
+  why.If(
+      EndPassesAll(entry.virtual_address.value, entry.byte_count) || EndPassesAll(entry.byte_offset, entry.byte_count),
+      ErrorReason::MDL_RANGE_OVERFLOW);
+  why.If(PageOffset(entry.virtual_address.value) != PageOffset(entry.byte_offset), ErrorReason::MDL_NOT_PAGE_CONGRUENT);
+  std::shared_ptr<Memory> memory = FindMemory(client, entry.memory_id);
   if (memory == nullptr) {
     why.If(true, ErrorReason::OBJECT_NOT_FOUND);
     return nullptr;
@@ -78,18 +79,18 @@ std::shared_ptr<Memory> CheckEntry(const Client& client, const core::MdlEntry& e
   why.If(memory->state == Memory::State::kAwaitingFetch || memory->state == Memory::State::kAttached ||
              memory->state == Memory::State::kSealing,
          ErrorReason::MEMORY_NOT_SEALED);
-  why.If(entry.offset > memory->bytes || entry.count > memory->bytes - entry.offset,
+  why.If(entry.byte_offset > memory->bytes || entry.byte_count > memory->bytes - entry.byte_offset,
          ErrorReason::MDL_RANGE_OUTSIDE_MEMORY);
   return memory;
 }
 
-bool Adjoin(const core::MdlEntry& before, const core::MdlEntry& entry) {
-  return before.memory == entry.memory && before.offset + before.count == entry.offset;
+bool Adjoin(const MdlEntry& before, const MdlEntry& entry) {
+  return before.memory_id == entry.memory_id && before.byte_offset + before.byte_count == entry.byte_offset;
 }
 
-void CheckSeam(const core::MdlEntry& before, const core::MdlEntry& entry, Refusals& why) {
-  why.If(entry.address.value - before.address.value != before.count, ErrorReason::MDL_CHAIN_GAP);
-  why.If(!Adjoin(before, entry) && PageOffset(entry.address.value) != 0, ErrorReason::MDL_NOT_PAGE_CONGRUENT);
+void CheckSeam(const MdlEntry& before, const MdlEntry& entry, Refusals& why) {
+  why.If(entry.virtual_address.value - before.virtual_address.value != before.byte_count, ErrorReason::MDL_CHAIN_GAP);
+  why.If(!Adjoin(before, entry) && PageOffset(entry.virtual_address.value) != 0, ErrorReason::MDL_NOT_PAGE_CONGRUENT);
 }
 
 // The pages that contain the bytes of a valid chain.
@@ -119,8 +120,8 @@ bool HasSealed(const Client& client) {
 
 std::string Chain::Text() const {
   std::string text = "chain of " + std::to_string(entries.size());
-  for (const core::MdlEntry& entry : entries) {
-    text += " [" + std::to_string(entry.offset) + "+" + std::to_string(entry.count) + "]";
+  for (const MdlEntry& entry : entries) {
+    text += " [" + std::to_string(entry.byte_offset) + "+" + std::to_string(entry.byte_count) + "]";
   }
   return text + " length " + std::to_string(length);
 }
@@ -142,10 +143,10 @@ Chain DrawChain(const Scene& scene, const Client& client) {
     // A piece of another memory object can follow only at the end of a page.
     const bool adjoin = !last && rest > 1 && dice.Chance(40);
     const uint64_t count = last || adjoin ? dice.Between(1, std::max<uint64_t>(rest - (adjoin ? 1 : 0), 1)) : rest;
-    chain.entries.push_back({.memory = memory != nullptr ? memory->id : MemoryObjectId{dice.Next()},
-                             .offset = offset,
-                             .count = count,
-                             .address = VirtualAddress{address}});
+    chain.entries.push_back({.memory_id = memory != nullptr ? memory->id : MemoryObjectId{dice.Next()},
+                             .byte_offset = offset,
+                             .byte_count = count,
+                             .virtual_address = VirtualAddress{address}});
     chain.length += count;
     address += count;
     offset = adjoin ? offset + count : 0;
@@ -166,15 +167,15 @@ CheckedChain CheckChain(const Client& client, const Chain& chain) {
   checked.why.If(chain.entries.empty(), ErrorReason::MDL_CHAIN_EMPTY);
   uint64_t covered = 0;
   for (size_t index = 0; index < chain.entries.size(); ++index) {
-    const core::MdlEntry& entry = chain.entries[index];
+    const MdlEntry& entry = chain.entries[index];
     const std::shared_ptr<Memory> memory = CheckEntry(client, entry, checked.why);
     if (covered < chain.length) {
       if (index > 0) {
         CheckSeam(chain.entries[index - 1], entry, checked.why);
       }
       checked.runs += index > 0 && Adjoin(chain.entries[index - 1], entry) ? 0 : 1;
-      const uint64_t count = std::min(entry.count, chain.length - covered);
-      checked.pieces.push_back({.memory = memory.get(), .offset = entry.offset, .length = count});
+      const uint64_t count = std::min(entry.byte_count, chain.length - covered);
+      checked.pieces.push_back({.memory = memory.get(), .offset = entry.byte_offset, .length = count});
       covered += count;
     }
     if (memory != nullptr) {
@@ -183,7 +184,7 @@ CheckedChain CheckChain(const Client& client, const Chain& chain) {
   }
   checked.why.If(covered < chain.length, ErrorReason::LENGTH_ABOVE_CHAIN);
   if (checked.why.none()) {
-    checked.base = chain.entries.front().address.value;
+    checked.base = chain.entries.front().virtual_address.value;
     checked.pages = PagesOf(checked);
   } else {
     checked.uses.clear();

@@ -11,7 +11,7 @@ namespace rnicd::simulation {
 
 // An MDL chain as a client passes it.
 struct Chain {
-  std::vector<core::MdlEntry> entries;
+  std::vector<MdlEntry> entries;
   uint64_t length = 0;
 
   std::string Text() const;

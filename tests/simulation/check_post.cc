@@ -51,7 +51,7 @@ uint64_t CountRuns(const Pieces& pieces) {
 // Checks one request of a queue pair against the posting rules.
 class RequestChecker {
  public:
-  RequestChecker(const Scene& scene, const QueuePair& pair, const core::WorkRequest& posted, CheckedRequest& checked)
+  RequestChecker(const Scene& scene, const QueuePair& pair, const WorkRequest& posted, CheckedRequest& checked)
       : scene_(scene),
         pair_(pair),
         flags_(posted.flags),
@@ -61,43 +61,43 @@ class RequestChecker {
 
   void operator()(std::monostate) { why_.If(true, ErrorReason::FIELD_OUT_OF_RANGE); }
 
-  void operator()(const core::SendOperation& send) { Send(send.sges); }
-  void operator()(const core::SendAndInvalidateOperation& send) {
+  void operator()(const WorkRequest::Send& send) { Send(send.sges); }
+  void operator()(const WorkRequest::SendAndInvalidate& send) {
     Send(send.sges);
     out_.invalidate = send.token;
   }
 
-  void operator()(const core::ReceiveOperation& receive) {
+  void operator()(const WorkRequest::Receive& receive) {
     out_.kind = RequestKind::kReceive;
     CheckFlags(0);
     Payload(receive.sges, pair_.limits.receive_entries);
   }
 
-  void operator()(const core::ReadOperation& read) {
+  void operator()(const WorkRequest::Read& read) {
     out_.kind = RequestKind::kRead;
     CheckFlags(kOpFlagsOfInitiator | kOpFlagReadLocalInvalidate);
-    out_.remote_address = read.remote_address.value;
-    out_.remote_token = read.remote_token;
+    out_.remote_address = read.remote.address.value;
+    out_.remote_token = read.remote.token;
     out_.local_invalidate = Has(kAdapterFlagReadLocalInvalidate) && (flags_ & kOpFlagReadLocalInvalidate) != 0;
-    const auto is_privileged = [this](const core::Sge& sge) { return sge.token == pair_.domain->privileged; };
+    const auto is_privileged = [this](const Sge& sge) { return sge.token == pair_.domain->privileged; };
     why_.If(!Has(kAdapterFlagReadSinkNotRequired) && std::any_of(read.sges.begin(), read.sges.end(), is_privileged),
             ErrorReason::READ_SINK_PRIVILEGED);
     Payload(read.sges, kMaxReadEntries);
   }
 
-  void operator()(const core::WriteOperation& write) {
+  void operator()(const WorkRequest::Write& write) {
     out_.kind = RequestKind::kWrite;
     CheckFlags(kOpFlagsOfInitiator | kOpFlagInline);
-    out_.remote_address = write.remote_address.value;
-    out_.remote_token = write.remote_token;
+    out_.remote_address = write.remote.address.value;
+    out_.remote_token = write.remote.token;
     PayloadOrInline(write.sges);
   }
 
-  void operator()(const core::FastRegisterOperation& operation) {
+  void operator()(const WorkRequest::FastRegister& operation) {
     out_.kind = RequestKind::kFastRegister;
     CheckFlags(kOpFlagsOfInitiator | kOpFlagRemoteRead | kOpFlagRemoteWrite | kOpFlagReadSink);
     out_.rights = AccessRightsFromOpFlags(flags_);
-    out_.base = operation.base.value;
+    out_.base = operation.base_address.value;
     out_.length = operation.length;
     if (const std::shared_ptr<Region> region = RegionHere(operation.region); region != nullptr) {
       UseKey(*region);
@@ -109,7 +109,7 @@ class RequestChecker {
     Pages(operation);
   }
 
-  void operator()(const core::InvalidateOperation& operation) {
+  void operator()(const WorkRequest::Invalidate& operation) {
     out_.kind = RequestKind::kInvalidate;
     CheckFlags(kOpFlagsOfInitiator);
     if (const auto* id = std::get_if<MemoryRegionId>(&operation.target)) {
@@ -125,7 +125,7 @@ class RequestChecker {
     }
   }
 
-  void operator()(const core::BindOperation& operation) {
+  void operator()(const WorkRequest::Bind& operation) {
     out_.kind = RequestKind::kBind;
     CheckFlags(kOpFlagsOfInitiator | kOpFlagRemoteRead | kOpFlagRemoteWrite);
     why_.If((flags_ & kOpFlagRemoteWrite) == kOpFlagLocalWrite, ErrorReason::FLAGS_UNKNOWN);
@@ -185,37 +185,37 @@ class RequestChecker {
     out_.key = region.key;
   }
 
-  void Send(const core::Sges& sges) {
+  void Send(const Sges& sges) {
     out_.kind = RequestKind::kSend;
     CheckFlags(kOpFlagsOfInitiator | kOpFlagSolicit | kOpFlagInline);
     out_.solicit = (flags_ & kOpFlagSolicit) != 0;
     PayloadOrInline(sges);
   }
 
-  void PayloadOrInline(const core::Sges& sges) {
+  void PayloadOrInline(const Sges& sges) {
     if ((flags_ & kOpFlagInline) == 0) {
       Payload(sges, pair_.limits.initiator_entries);
       return;
     }
     std::vector<std::byte>& data = out_.inline_data.emplace();
-    for (const core::Sge& sge : sges) {
+    for (const Sge& sge : sges) {
       why_.If(sge.inline_data.size() != sge.length, ErrorReason::FIELD_OUT_OF_RANGE);
-      const auto bytes = std::as_bytes(std::span(sge.inline_data.data(), sge.inline_data.size()));
-      data.insert(data.end(), bytes.begin(), bytes.end());
+      data.insert(data.end(), sge.inline_data.begin(), sge.inline_data.end());
     }
     why_.If(data.size() > pair_.limits.inline_bytes, ErrorReason::INLINE_TOO_LONG);
   }
 
-  void Payload(const core::Sges& sges, uint32_t most) {
+  void Payload(const Sges& sges, uint32_t most) {
     why_.If(sges.size() > most, ErrorReason::SGE_COUNT);
     uint64_t total = 0;
     const auto backing = std::make_shared<Backing>();
-    for (const core::Sge& sge : sges) {
+    for (const Sge& sge : sges) {
       total += sge.length;
       if (sge.token == pair_.domain->privileged) {
         Host(sge, *backing);
       } else {
-        out_.entries.push_back({.token = sge.token, .address = sge.address, .length = sge.length});
+        out_.entries.push_back(
+            {.token = sge.token, .address = sge.address, .length = static_cast<uint32_t>(sge.length)});
         ++backing->list;
       }
     }
@@ -236,7 +236,7 @@ class RequestChecker {
     out_.backing = backing;
   }
 
-  void Host(const core::Sge& sge, Backing& backing) {
+  void Host(const Sge& sge, Backing& backing) {
     const Mapping* mapping = FindMapping(pair_, sge.address);
     const uint64_t offset = mapping != nullptr ? sge.address - mapping->first : 0;
     if (mapping == nullptr || sge.length > mapping->pages->pages.size() * kNdkPageBytes - offset) {
@@ -244,7 +244,7 @@ class RequestChecker {
       return;
     }
     const auto pages = std::span(mapping->pages->pages).subspan(offset / kNdkPageBytes);
-    Entry entry{.length = sge.length};
+    Entry entry{.length = static_cast<uint32_t>(sge.length)};
     AppendPages(pages, offset % kNdkPageBytes, sge.length, entry.host);
     backing.list += CountRuns(entry.host);
     backing.pages.push_back(mapping->pages);
@@ -253,16 +253,16 @@ class RequestChecker {
     }
   }
 
-  void CheckNumbers(const core::FastRegisterOperation& operation) {
+  void CheckNumbers(const WorkRequest::FastRegister& operation) {
     why_.If(operation.pages.empty() || operation.fbo >= kNdkPageBytes, ErrorReason::FIELD_OUT_OF_RANGE);
     why_.If(operation.length == 0, ErrorReason::LENGTH_ZERO);
     why_.If(operation.length + operation.fbo > operation.pages.size() * kNdkPageBytes, ErrorReason::LENGTH_ABOVE_PAGES);
-    why_.If(operation.base.value % kNdkPageBytes != operation.fbo, ErrorReason::BASE_NOT_CONGRUENT);
-    why_.If(operation.length != 0 && operation.length - 1 > UINT64_MAX - operation.base.value,
+    why_.If(operation.base_address.value % kNdkPageBytes != operation.fbo, ErrorReason::BASE_NOT_CONGRUENT);
+    why_.If(operation.length != 0 && operation.length - 1 > UINT64_MAX - operation.base_address.value,
             ErrorReason::ADDRESS_RANGE_OVERFLOW);
   }
 
-  void Pages(const core::FastRegisterOperation& operation) {
+  void Pages(const WorkRequest::FastRegister& operation) {
     std::vector<MappedPages::Page> pages;
     const auto backing = std::make_shared<Backing>(Backing{.list = operation.pages.size()});
     for (const uint64_t address : operation.pages) {
@@ -293,7 +293,7 @@ bool IsReceive(const Request& request) { return request.kind == RequestKind::kRe
 
 }  // namespace
 
-CheckedRequest CheckRequest(const Scene& scene, const QueuePair& pair, const core::WorkRequest& request,
+CheckedRequest CheckRequest(const Scene& scene, const QueuePair& pair, const WorkRequest& request,
                             const std::vector<Request>& ahead) {
   CheckedRequest checked;
   checked.request.context = request.request_context;

@@ -124,7 +124,7 @@ class Drawer {
     }
   }
 
-  core::Sge Entry(uint64_t most, bool sink) {
+  Sge Entry(uint64_t most, bool sink) {
     // Often the full length, so that received messages fit.
     const auto length = static_cast<uint32_t>(sink && dice_.Chance(60) ? most : dice_.Below(most + 1));
     if (scene_.Careless()) {
@@ -156,8 +156,8 @@ class Drawer {
   }
 
   // `most`: total bytes.
-  core::Sges Entries(uint32_t allowed, uint64_t most, bool sink) {
-    core::Sges sges;
+  Sges Entries(uint32_t allowed, uint64_t most, bool sink) {
+    Sges sges;
     const uint64_t count = scene_.Careless() ? allowed + 1 : dice_.Between(1, std::max<uint32_t>(allowed, 1));
     for (uint64_t index = 0; index < count; ++index) {
       sges.push_back(Entry(most / count, sink));
@@ -165,36 +165,36 @@ class Drawer {
     return sges;
   }
 
-  core::Sges Inline() {
+  Sges Inline() {
     draft_.request.flags |= kOpFlagInline;
     const uint64_t most = pair_.limits.inline_bytes + (scene_.Careless() ? 8 : 0);
     const std::string bytes(dice_.Below(most + 1), static_cast<char>(dice_.Next()));
     const size_t split = bytes.size() / 3;
-    core::Sges sges;
+    Sges sges;
     for (const std::string& part : {bytes.substr(0, split), bytes.substr(split)}) {
       draft_.inline_data.push_back(part);
       const std::string& kept = draft_.inline_data.back();
       const auto length = static_cast<uint32_t>(kept.size() + (scene_.Careless() ? 1 : 0));
-      sges.push_back({.address = 0, .length = length, .token = {}, .inline_data = kept});
+      sges.push_back({.address = 0, .length = length, .token = {}, .inline_data = std::as_bytes(std::span(kept))});
     }
     return sges;
   }
 
-  core::Sges PayloadOrInline(uint64_t most) {
+  Sges PayloadOrInline(uint64_t most) {
     return pair_.limits.inline_bytes > 0 && dice_.Chance(25) ? Inline()
                                                              : Entries(pair_.limits.initiator_entries, most, false);
   }
 
-  static uint64_t LengthOf(const core::Sges& sges) {
+  static uint64_t LengthOf(const Sges& sges) {
     uint64_t sum = 0;
-    for (const core::Sge& sge : sges) {
+    for (const Sge& sge : sges) {
       sum += sge.length;
     }
     return sum;
   }
 
   void Receive() {
-    core::ReceiveOperation receive{.sges = Entries(pair_.limits.receive_entries, 6000, true)};
+    WorkRequest::Receive receive{.sges = Entries(pair_.limits.receive_entries, 6000, true)};
     Say("Receive " + std::to_string(LengthOf(receive.sges)));
     draft_.request.operation = std::move(receive);
   }
@@ -204,18 +204,18 @@ class Drawer {
     if (dice_.Chance(25)) {
       draft_.request.flags |= kOpFlagSolicit;
     }
-    core::Sges sges = PayloadOrInline(dice_.Chance(85) ? 300 : 6000);
+    Sges sges = PayloadOrInline(dice_.Chance(85) ? 300 : 6000);
     const std::string size = std::to_string(LengthOf(sges));
     const std::vector<uint32_t> tokens = TokensToInvalidate();
     const bool wrong = scene_.Careless();
     if (!wrong && (tokens.empty() || !dice_.Chance(25))) {
       Say("Send " + size);
-      draft_.request.operation = core::SendOperation{.sges = std::move(sges)};
+      draft_.request.operation = WorkRequest::Send{.sges = std::move(sges)};
       return;
     }
     const RemoteToken token{wrong ? WrongToken(scene_, *pair_.client) : dice_.Pick(tokens)};
     Say("SendAndInvalidate " + size);
-    draft_.request.operation = core::SendAndInvalidateOperation{.sges = std::move(sges), .token = token};
+    draft_.request.operation = WorkRequest::SendAndInvalidate{.sges = std::move(sges), .token = token};
   }
 
   // Tokens of the peer's fast registrations and bound windows.
@@ -235,17 +235,17 @@ class Drawer {
   }
 
   // Draws a remote range to read or write; an invalid one if there is no valid one.
-  void Remote(uint64_t length, bool write, VirtualAddress& address, RemoteToken& token) {
+  void Remote(uint64_t length, bool write, RemoteMemory& remote) {
     const std::shared_ptr<QueuePair> peer = pair_.peer.lock();
     const Targets targets = RemoteTargets(write);
     if (targets.empty() || scene_.Careless()) {
-      address = VirtualAddress{targets.empty() ? dice_.Next() : dice_.Pick(targets)->base.value};
-      token = RemoteToken{WrongToken(scene_, peer != nullptr ? *peer->client : *pair_.client)};
+      remote.address = VirtualAddress{targets.empty() ? dice_.Next() : dice_.Pick(targets)->base.value};
+      remote.token = RemoteToken{WrongToken(scene_, peer != nullptr ? *peer->client : *pair_.client)};
       return;
     }
     const std::shared_ptr<Target>& target = dice_.Pick(targets);
-    address = VirtualAddress{WithinOrNot(scene_, target->base.value, target->length, length)};
-    token = target->remote;
+    remote.address = VirtualAddress{WithinOrNot(scene_, target->base.value, target->length, length)};
+    remote.token = target->remote;
   }
 
   // A size that fits into most remote targets, so that not every transfer fails.
@@ -262,16 +262,16 @@ class Drawer {
     if (dice_.Chance(15)) {
       draft_.request.flags |= kOpFlagReadLocalInvalidate;
     }
-    core::ReadOperation read{.sges = Entries(3, RemoteSize(false), true)};
-    Remote(LengthOf(read.sges), false, read.remote_address, read.remote_token);
+    WorkRequest::Read read{.sges = Entries(3, RemoteSize(false), true)};
+    Remote(LengthOf(read.sges), false, read.remote);
     Say("Read " + std::to_string(LengthOf(read.sges)));
     draft_.request.operation = std::move(read);
   }
 
   void Write() {
     InitiatorFlags();
-    core::WriteOperation write{.sges = PayloadOrInline(RemoteSize(true))};
-    Remote(LengthOf(write.sges), true, write.remote_address, write.remote_token);
+    WorkRequest::Write write{.sges = PayloadOrInline(RemoteSize(true))};
+    Remote(LengthOf(write.sges), true, write.remote);
     Say("Write " + std::to_string(LengthOf(write.sges)));
     draft_.request.operation = std::move(write);
   }
@@ -318,10 +318,10 @@ class Drawer {
     const MemoryRegionId id = PickRegion(true, Region::State::kInitialized);
     const std::shared_ptr<Region> region = FindRegion(*pair_.client, id);
     Pages(region != nullptr && region->fast_pages > 0 ? std::min<uint64_t>(region->fast_pages, 4) : 1);
-    core::FastRegisterOperation operation{.region = id};
+    WorkRequest::FastRegister operation{.region = id};
     operation.fbo = dice_.Chance(60) ? 0 : static_cast<uint32_t>(dice_.Below(kNdkPageBytes));
     operation.length = dice_.Between(1, draft_.pages.size() * kNdkPageBytes - operation.fbo);
-    operation.base = VirtualAddress{(dice_.Below(1 << 20) << 12) + operation.fbo};
+    operation.base_address = VirtualAddress{(dice_.Below(1 << 20) << 12) + operation.fbo};
     if (scene_.Careless()) {
       SpoilNumbers(operation);
     }
@@ -333,7 +333,7 @@ class Drawer {
     draft_.request.operation = operation;
   }
 
-  void SpoilNumbers(core::FastRegisterOperation& operation) {
+  void SpoilNumbers(WorkRequest::FastRegister& operation) {
     const uint64_t choice = dice_.Below(5);
     if (choice == 0) {
       operation.fbo = kNdkPageBytes;
@@ -342,15 +342,15 @@ class Drawer {
     } else if (choice == 2) {
       operation.length += 5 * kNdkPageBytes;
     } else if (choice == 3) {
-      operation.base.value += 1;
+      operation.base_address.value += 1;
     } else {
-      operation.base.value += UINT64_MAX - UINT64_MAX % kNdkPageBytes - kNdkPageBytes * dice_.Below(3);
+      operation.base_address.value += UINT64_MAX - UINT64_MAX % kNdkPageBytes - kNdkPageBytes * dice_.Below(3);
     }
   }
 
   void Invalidate() {
     InitiatorFlags();
-    core::InvalidateOperation operation;
+    WorkRequest::Invalidate operation;
     const auto& windows = pair_.client->windows;
     const auto is_bound = [](const Window& window) { return window.key->active(); };
     const bool any_bound =
@@ -382,7 +382,7 @@ class Drawer {
     const std::vector<uint32_t> rights = {kOpFlagRemoteWrite | kOpFlagRemoteRead, kOpFlagRemoteRead, kOpFlagRemoteWrite,
                                           0};
     draft_.request.flags |= dice_.Chance(70) ? rights.front() : dice_.Pick(rights);
-    core::BindOperation operation;
+    WorkRequest::Bind operation;
     operation.region = PickRegion(false, Region::State::kRegistered);
     operation.window = PickWindow();
     const std::shared_ptr<Region> region = FindRegion(*pair_.client, operation.region);

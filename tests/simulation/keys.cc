@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/ndk_adapter_info.h"
+#include "base/ndk/adapter_info.h"
 
 namespace rnicd::simulation {
 

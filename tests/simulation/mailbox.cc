@@ -10,7 +10,7 @@ core::Done Mailbox::DoneFor(uint64_t callback) {
 }
 
 core::RegisterDone Mailbox::RegisterDoneFor(uint64_t callback) {
-  return [this, callback](const absl::StatusOr<core::Registration>& outcome) {
+  return [this, callback](const absl::StatusOr<Registration>& outcome) {
     letters_.push_back({.callback = callback,
                         .status = outcome.status(),
                         .registration = outcome.ok() ? std::optional(*outcome) : std::nullopt});

@@ -17,7 +17,7 @@ class Mailbox {
   struct Letter {
     uint64_t callback = 0;
     absl::Status status;
-    std::optional<core::Registration> registration;
+    std::optional<Registration> registration;
     std::optional<core::MemoryTicket> ticket;
     std::optional<core::Reclaimed> reclaimed;
   };

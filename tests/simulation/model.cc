@@ -283,7 +283,7 @@ void Model::PostToWorker(Client& client, std::string what, std::function<void()>
 }
 
 void Model::Complete(Client& client, const Report& report, Refusals why,
-                     const std::optional<core::Registration>& registration) {
+                     const std::optional<Registration>& registration) {
   if (!report.to_events) {
     mailbox.Expect(report.callback, std::move(why));
     return;

@@ -29,7 +29,7 @@ struct DueCompletion {
   uint64_t request_context = 0;
   uint64_t object_id = 0;
   Refusals why;
-  std::optional<core::Registration> registration;
+  std::optional<Registration> registration;
   std::optional<core::Resource> charge;
 };
 
@@ -153,7 +153,7 @@ class Model {
   void PostToWorker(Client& client, std::string what, std::function<void()> apply);
   // Completes a pending request.
   void Complete(Client& client, const Report& report, Refusals why,
-                const std::optional<core::Registration>& registration = std::nullopt);
+                const std::optional<Registration>& registration = std::nullopt);
 
   // Ends the registration of a region.
   void Deregister(Client& client, Region& region);

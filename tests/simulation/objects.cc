@@ -20,9 +20,9 @@ void CompletionQueue::NotifyWhenDue() {
     return;
   }
   uint64_t newest = 0;
-  if (*armed == core::CqNotifyType::kAny) {
+  if (*armed == CqNotifyType::kAny) {
     newest = pushed;
-  } else if (*armed == core::CqNotifyType::kSolicited) {
+  } else if (*armed == CqNotifyType::kSolicited) {
     newest = waking;
   }
   if (overrun || newest > std::max(notified, taken)) {
@@ -32,7 +32,7 @@ void CompletionQueue::NotifyWhenDue() {
   }
 }
 
-bool CompletionQueue::Push(const core::CqResult& result) {
+bool CompletionQueue::Push(const Completion& completion, bool solicited) {
   if (overrun) {
     return false;
   }
@@ -40,9 +40,9 @@ bool CompletionQueue::Push(const core::CqResult& result) {
     overrun = true;
     results.clear();
   } else {
-    results.push_back(result);
+    results.push_back(completion);
     ++pushed;
-    if (result.completion.solicited || result.completion.status != NtStatus::kSuccess) {
+    if (solicited || !completion.ok()) {
       waking = pushed;
     }
   }
@@ -51,9 +51,9 @@ bool CompletionQueue::Push(const core::CqResult& result) {
 }
 
 // The strongest request wins: ANY over SOLICITED over ERRORS.
-void CompletionQueue::Arm(core::CqNotifyType type) {
-  const auto strength = [](core::CqNotifyType each) {
-    return each == core::CqNotifyType::kAny ? 2 : each == core::CqNotifyType::kSolicited ? 1 : 0;
+void CompletionQueue::Arm(CqNotifyType type) {
+  const auto strength = [](CqNotifyType each) {
+    return each == CqNotifyType::kAny ? 2 : each == CqNotifyType::kSolicited ? 1 : 0;
   };
   if (!armed.has_value() || strength(type) > strength(*armed)) {
     armed = type;

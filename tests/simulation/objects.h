@@ -123,11 +123,11 @@ struct CompletionQueue {
   uint64_t context = 0;
   uint32_t depth = 0;
   Closing closing;
-  std::deque<core::CqResult> results;
+  std::deque<Completion> results;
   bool overrun = false;
   // True once the overrun was reported.
   bool silent = false;
-  std::optional<core::CqNotifyType> armed;
+  std::optional<CqNotifyType> armed;
   // True while a notification is to be fetched.
   bool notifying = false;
   // Completions are numbered in order of arrival: the last one pushed, the last one taken, the last one that triggers a
@@ -138,8 +138,8 @@ struct CompletionQueue {
   uint64_t notified = 0;
 
   // True if the queue overran.
-  bool Push(const core::CqResult& result);
-  void Arm(core::CqNotifyType type);
+  bool Push(const Completion& completion, bool solicited);
+  void Arm(CqNotifyType type);
   // Marks the notification as fetched.
   void Fetched();
 

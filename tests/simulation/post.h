@@ -5,14 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "daemon/core/work_request.h"
+#include "base/ndk/work_request.h"
 #include "tests/simulation/scene.h"
 
 namespace rnicd::simulation {
 
 // A work request as a client posts it, with the memory that its views point to; must not be moved.
 struct Draft {
-  core::WorkRequest request;
+  WorkRequest request;
   std::vector<uint64_t> pages;
   std::deque<std::string> inline_data;
   // Description for the trace.
@@ -30,7 +30,7 @@ struct CheckedRequest {
   // Binds only.
   std::shared_ptr<Window> window;
 };
-CheckedRequest CheckRequest(const Scene& scene, const QueuePair& pair, const core::WorkRequest& request,
+CheckedRequest CheckRequest(const Scene& scene, const QueuePair& pair, const WorkRequest& request,
                             const std::vector<Request>& ahead);
 
 }  // namespace rnicd::simulation

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "base/completion_reason.h"
 #include "tests/simulation/closing.h"
 #include "tests/simulation/steps.h"
 
@@ -82,9 +83,9 @@ void ResizeCq(Scene& scene, Client& client) {
 void ArmCq(Scene& scene, Client& client) {
   const CompletionQueueId id = PickId(scene, client, &Client::completion_queues);
   const std::shared_ptr<CompletionQueue> queue = FindById(client.completion_queues, id);
-  const std::vector<core::CqNotifyType> types = {core::CqNotifyType::kAny, core::CqNotifyType::kAny,
-                                                 core::CqNotifyType::kSolicited, core::CqNotifyType::kErrors};
-  const core::CqNotifyType type = scene.dice.Pick(types);
+  const std::vector<CqNotifyType> types = {CqNotifyType::kAny, CqNotifyType::kAny, CqNotifyType::kSolicited,
+                                           CqNotifyType::kErrors};
+  const CqNotifyType type = scene.dice.Pick(types);
   Call call(scene, client, "ArmCq " + Name("cq", queue, id.value) + " for " + std::to_string(static_cast<int>(type)));
   if (!call.admitted()) {
     return;
@@ -96,11 +97,21 @@ void ArmCq(Scene& scene, Client& client) {
   }
 }
 
-bool SameResult(const core::CqResult& is, const core::CqResult& should) {
-  const provider::Completion& a = is.completion;
-  const provider::Completion& b = should.completion;
-  return a.request_context == b.request_context && a.type == b.type && a.status == b.status && a.bytes == b.bytes &&
-         a.invalidated == b.invalidated && is.qp_context == should.qp_context;
+bool SameResult(const Completion& is, const Completion& should) {
+  return is.request_context == should.request_context && is.type == should.type && is.status == should.status &&
+         is.reason == should.reason && is.bytes == should.bytes && is.invalidated_token == should.invalidated_token &&
+         is.qp_context == should.qp_context;
+}
+
+// The result that the pair's owner must see.
+Completion ResultOf(const provider::Completion& reported, const QueuePair& pair) {
+  return {.status = reported.status,
+          .reason = CompletionReason(reported.type, reported.status, reported.at_peer),
+          .type = reported.type,
+          .bytes = reported.bytes,
+          .qp_context = pair.context,
+          .request_context = reported.request_context,
+          .invalidated_token = reported.invalidated};
 }
 
 void GetCqResults(Scene& scene, Client& client) {
@@ -224,7 +235,7 @@ void DeliverCompletions(Scene& scene) {
     due.pop_front();
     const bool is_receive = reported.queue == provider::WorkQueue::kReceive;
     const std::shared_ptr<CompletionQueue>& queue = is_receive ? (*pair)->receive_queue : (*pair)->initiator_queue;
-    if (!(*pair)->dead() && queue->Push({.completion = reported.completion, .qp_context = (*pair)->context})) {
+    if (!(*pair)->dead() && queue->Push(ResultOf(reported.completion, **pair), reported.completion.solicited)) {
       Overrun(scene, *(*pair)->client, queue);
     }
   }

@@ -26,7 +26,7 @@ struct Matcher {
         due->registration.has_value() == event.registration.has_value() &&
         (!due->registration.has_value() || (due->registration->local_token == event.registration->local_token &&
                                             due->registration->remote_token == event.registration->remote_token &&
-                                            due->registration->base == event.registration->base &&
+                                            due->registration->base_address == event.registration->base_address &&
                                             due->registration->length == event.registration->length));
     client.completions.erase(due);
     return same ? "" : text + " has another registration";

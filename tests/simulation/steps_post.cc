@@ -13,15 +13,15 @@ bool IssuesToken(const Request& request) {
 }
 
 // Assigns the tokens the card issued to the requests in order.
-void TakeTokens(Scene& scene, Client& client, const core::PostOutcome& outcome, std::vector<Request>& accepted) {
+void TakeTokens(Scene& scene, Client& client, const PostOutcome& outcome, std::vector<Request>& accepted) {
   size_t next = 0;
   for (size_t index = 0; index < accepted.size(); ++index) {
     Request& request = accepted[index];
     if (!IssuesToken(request)) {
       continue;
     }
-    const bool is_there = next < outcome.issued.size() && outcome.issued[next].request_index == index;
-    const RemoteToken token = is_there ? outcome.issued[next++].token : RemoteToken{};
+    const bool is_there = next < outcome.issued_tokens.size() && outcome.issued_tokens[next].request_index == index;
+    const RemoteToken token = is_there ? outcome.issued_tokens[next++].remote_token : RemoteToken{};
     if (token.value == 0 || token == request.key->issued) {
       scene.findings.Report("TokensAreThoseOfTheCard", "request " + std::to_string(index) + " got no new token");
       return;
@@ -31,7 +31,7 @@ void TakeTokens(Scene& scene, Client& client, const core::PostOutcome& outcome, 
     request.token = token;
     scene.trace.Add(" token " + std::to_string(token.value));
   }
-  if (next != outcome.issued.size()) {
+  if (next != outcome.issued_tokens.size()) {
     scene.findings.Report("TokensAreThoseOfTheCard", "a token was issued to nobody");
   }
 }
@@ -46,7 +46,7 @@ void Accept(QueuePair& pair, Request request) {
 }
 
 // A chain ends at the first request that is refused; those before it count.
-void CheckOutcome(Scene& scene, const core::PostOutcome& outcome, size_t accepted, const Refusals& why) {
+void CheckOutcome(Scene& scene, const PostOutcome& outcome, size_t accepted, const Refusals& why) {
   const std::string text = std::to_string(outcome.posted) + " posted, then " + TextOf(outcome.failure);
   scene.trace.Add(" -> " + text);
   const std::string prefix = "requests[" + std::to_string(accepted) + "]";
@@ -71,7 +71,7 @@ void Post(Scene& scene, Client& client) {
   const QueuePairId id = PickPair(scene, client);
   const std::shared_ptr<QueuePair> pair = FindById(client.queue_pairs, id);
   std::deque<Draft> drafts;
-  std::vector<core::WorkRequest> requests;
+  std::vector<WorkRequest> requests;
   std::string text = "Post to " + Name("qp", pair, id.value);
   const uint64_t count = pair != nullptr ? scene.dice.Between(1, 5) : 1;
   for (uint64_t index = 0; index < count; ++index) {

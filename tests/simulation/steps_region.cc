@@ -77,16 +77,16 @@ Refusals ApplyRegister(Scene& scene, const Client& client, Region& region, const
   return why;
 }
 
-core::Registration RegistrationOf(const Region& region) {
-  return {.base = region.target->base,
+Registration RegistrationOf(const Region& region) {
+  return {.base_address = region.target->base,
           .length = region.target->length,
           .local_token = region.target->local,
           .remote_token = region.target->remote};
 }
 
-void CheckRegistration(Scene& scene, const Region& region, const core::Registration& registration) {
-  const core::Registration should = RegistrationOf(region);
-  if (registration.base != should.base || registration.length != should.length ||
+void CheckRegistration(Scene& scene, const Region& region, const Registration& registration) {
+  const Registration should = RegistrationOf(region);
+  if (registration.base_address != should.base_address || registration.length != should.length ||
       registration.local_token != should.local_token || registration.remote_token != should.remote_token) {
     scene.findings.Report("TokensAreThoseOfTheCard", "mr" + std::to_string(region.number) + " has other ones");
   }

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "base/ndk_adapter_info.h"
+#include "base/ndk/adapter_info.h"
 
 namespace rnicd::test {
 namespace {

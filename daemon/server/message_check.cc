@@ -1,4 +1,4 @@
-#include "daemon/wire/message_check.h"
+#include "daemon/server/message_check.h"
 
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/stubs/common.h>
@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 
-namespace rnicd::wire {
+namespace rnicd::server {
 namespace {
 
 using google::protobuf::Descriptor;
@@ -189,4 +189,4 @@ absl::StatusOr<uint64_t> CheckMessage(const Descriptor& type, std::string_view b
   return walker.parts();
 }
 
-}  // namespace rnicd::wire
+}  // namespace rnicd::server

@@ -1,4 +1,4 @@
-#include "daemon/wire/error_detail.h"
+#include "wire/error_detail.h"
 
 #include <gtest/gtest.h>
 
@@ -51,6 +51,31 @@ TEST(ErrorDetail, OfOkIsEmptyAndOfAStrangersFailureAnInternalFault) {
   const v1::ErrorDetail detail = ToErrorDetail(absl::DataLossError("a text that must not leave the daemon"));
   EXPECT_EQ(detail.reason(), v1::ERROR_REASON_INTERNAL_FAULT);
   EXPECT_EQ(detail.DebugString().find("must not leave"), std::string::npos);
+}
+
+TEST(ErrorDetail, EveryReasonArrivesAsItWasMade) {
+  for (const ErrorReasonRow& row : AllErrorReasons()) {
+    const absl::Status made = MakeError(
+        {.reason = row.reason, .field = "mdl_chain[3].byte_count", .limit = 100, .used = 90, .requested = 11});
+    const absl::Status arrived = StatusFromDetail(ToErrorDetail(made), absl::StatusCode::kUnknown);
+    EXPECT_EQ(arrived, made) << row.name;
+    EXPECT_EQ(NtStatusOf(arrived), row.ntstatus) << row.name;
+  }
+}
+
+TEST(ErrorDetail, ATextForPeopleArrives) {
+  const absl::Status made = MakeErrorWithDetail(ErrorReason::MEMORY_NOT_PINNABLE, "mmap: ENOMEM");
+  EXPECT_EQ(StatusFromDetail(ToErrorDetail(made), absl::StatusCode::kUnknown).message(), made.message());
+}
+
+TEST(ErrorDetail, AnUnknownReasonKeepsItsNumberTheGivenCodeAndItsText) {
+  v1::ErrorDetail detail;
+  detail.set_reason(static_cast<v1::ErrorReason>(9999));
+  detail.set_message("a reason of tomorrow");
+  const absl::Status status = StatusFromDetail(detail, absl::StatusCode::kAborted);
+  EXPECT_EQ(status.code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(status.message(), "a reason of tomorrow");
+  EXPECT_EQ(static_cast<uint32_t>(ErrorInfoOf(status).reason), 9999u);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "daemon/wire/message_check.h"
+#include "daemon/server/message_check.h"
 
 #include <google/protobuf/descriptor.pb.h>
 #include <google/protobuf/dynamic_message.h>
@@ -19,7 +19,7 @@
 #include "rnicd/v1/memory_service.pb.h"
 #include "rnicd/v1/session_service.pb.h"
 
-namespace rnicd::wire {
+namespace rnicd::server {
 namespace {
 
 using google::protobuf::Descriptor;
@@ -322,4 +322,4 @@ TEST_F(CheckMessageTest, WhatItAcceptsParses) {
 }
 
 }  // namespace
-}  // namespace rnicd::wire
+}  // namespace rnicd::server

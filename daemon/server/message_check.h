@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace rnicd::wire {
+namespace rnicd::server {
 
 // Walks the bytes of a message before they are parsed, and returns the number of parts that take memory of their own:
 // messages, texts, and fields that this daemon does not know. A parser would make objects of all of them first, some
@@ -17,4 +17,4 @@ namespace rnicd::wire {
 absl::StatusOr<uint64_t> CheckMessage(const google::protobuf::Descriptor& type, std::string_view bytes,
                                       uint64_t parts_max);
 
-}  // namespace rnicd::wire
+}  // namespace rnicd::server
