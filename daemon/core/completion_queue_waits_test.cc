@@ -57,13 +57,14 @@ class CqWaitsTest : public ::testing::Test {
  protected:
   // A poll that must wait; returns its `end`.
   std::function<void()> Wait(Waiter& waiter, uint32_t max = 10) {
-    const absl::StatusOr<PolledCq> polled = scene_.owner.session->PollCq(queue(), max, kWait, waiter.Done());
+    const absl::StatusOr<PolledCq> polled =
+        scene_.owner.session->Begin()->queues().Poll(queue(), max, kWait, waiter.Done());
     EXPECT_TRUE(polled.ok()) << polled.status();
     EXPECT_FALSE(polled.ok() && polled->results.has_value());
     return polled.ok() ? polled->end : nullptr;
   }
   absl::StatusOr<PolledCq> Poll(uint32_t max, std::chrono::milliseconds wait) {
-    return scene_.owner.session->PollCq(queue(), max, wait, [](const auto&) {
+    return scene_.owner.session->Begin()->queues().Poll(queue(), max, wait, [](const auto&) {
       ADD_FAILURE() << "the poll has returned its results";
       return true;
     });
@@ -178,7 +179,7 @@ TEST_F(CqWaitsTest, CompletionsOfAClientThatGaveUpStayFirstInTheQueue) {
 TEST_F(CqWaitsTest, AnArmedQueueNotifiesThoughAWaitTakesTheCompletion) {
   Waiter waiter;
   Wait(waiter);
-  ASSERT_TRUE(scene_.owner.session->ArmCq(queue(), CqNotifyType::kAny).ok());
+  ASSERT_TRUE(scene_.owner.session->Begin()->queues().Arm(queue(), CqNotifyType::kAny).ok());
   Complete(1);
   EXPECT_EQ(waiter.Got(), Contexts{1});
   EXPECT_EQ(scene_.owner.NextEvent<CqNotified>().queue, queue());
@@ -190,7 +191,7 @@ TEST_F(CqWaitsTest, AQueueArmedAfterAWaitTookTheCompletionWaitsForANewerOne) {
   Waiter waiter;
   Wait(waiter);
   Complete(1);
-  ASSERT_TRUE(scene_.owner.session->ArmCq(queue(), CqNotifyType::kAny).ok());
+  ASSERT_TRUE(scene_.owner.session->Begin()->queues().Arm(queue(), CqNotifyType::kAny).ok());
   EXPECT_TRUE(scene_.owner.HasNoEvent());
   Complete(2);
   EXPECT_EQ(scene_.owner.NextEvent<CqNotified>().queue, queue());
@@ -198,9 +199,9 @@ TEST_F(CqWaitsTest, AQueueArmedAfterAWaitTookTheCompletionWaitsForANewerOne) {
 
 TEST_F(CqWaitsTest, AnArmingThatSawACompletionTakenIsNotifiedWhenItComesBack) {
   Waiter gone{.takes = false};
-  const absl::StatusOr<PolledCq> polled = scene_.owner.session->PollCq(
+  const absl::StatusOr<PolledCq> polled = scene_.owner.session->Begin()->queues().Poll(
       queue(), 10, kWait, [this, done = gone.Done()](const absl::StatusOr<std::vector<Completion>>& results) {
-        EXPECT_TRUE(scene_.owner.session->ArmCq(queue(), CqNotifyType::kAny).ok());
+        EXPECT_TRUE(scene_.owner.session->Begin()->queues().Arm(queue(), CqNotifyType::kAny).ok());
         EXPECT_TRUE(scene_.owner.HasNoEvent());
         return done(results);
       });
@@ -213,7 +214,7 @@ TEST_F(CqWaitsTest, AnArmingThatSawACompletionTakenIsNotifiedWhenItComesBack) {
 TEST_F(CqWaitsTest, AWaitEndsWhenItsQueueIsClosed) {
   const CompletionQueueId other = scene_.owner.Queue(kDepth);
   Waiter waiter;
-  ASSERT_TRUE(scene_.owner.session->PollCq(other, 1, kWait, waiter.Done()).ok());
+  ASSERT_TRUE(scene_.owner.session->Begin()->queues().Poll(other, 1, kWait, waiter.Done()).ok());
   ASSERT_TRUE(scene_.owner.CloseQueue(other).ok());
   EXPECT_THAT(waiter.status(), FailsAt(ErrorReason::OBJECT_CLOSING, "cq_id"));
   EXPECT_EQ(waiting(), 0u);
@@ -224,7 +225,8 @@ TEST_F(CqWaitsTest, AWaitGoesOnWhileTheCloseOfItsQueuePends) {
   Waiter waiter;
   Wait(waiter);
   bool closed = false;
-  ASSERT_TRUE(scene_.owner.session->CloseCq(queue(), {}, [&](const absl::Status&) { closed = true; }).ok());
+  ASSERT_TRUE(
+      scene_.owner.session->Begin()->queues().Close(queue(), {}, [&](const absl::Status&) { closed = true; }).ok());
   EXPECT_TRUE(waiter.waits());
   Complete(1);
   EXPECT_EQ(waiter.Got(), Contexts{1});
@@ -248,9 +250,9 @@ TEST_F(CqWaitsTest, AQueueThatHasOverrunIsNotWaitedFor) {
   arguments.receive_queue = small;
   const QueuePairId pair = scene_.owner.Pair(arguments);
   scene_.owner.MustPost(pair, {Receive(), Receive()});
-  ASSERT_TRUE(scene_.owner.session->Flush(pair).ok());
+  ASSERT_TRUE(scene_.owner.session->Begin()->pairs().Flush(pair).ok());
   Waiter waiter;
-  EXPECT_THAT(scene_.owner.session->PollCq(small, 1, kWait, waiter.Done()).status(),
+  EXPECT_THAT(scene_.owner.session->Begin()->queues().Poll(small, 1, kWait, waiter.Done()).status(),
               FailsAt(ErrorReason::CQ_OVERRUN, "cq_id"));
   EXPECT_TRUE(waiter.waits());
 }
@@ -259,7 +261,7 @@ TEST_F(CqWaitsTest, AWaitAboveTheLongestIsRefused) {
   EXPECT_THAT(Poll(1, kCqWaitMax + std::chrono::milliseconds(1)).status(),
               FailsAt(ErrorReason::FIELD_OUT_OF_RANGE, "wait_ms"));
   Waiter waiter;
-  EXPECT_TRUE(scene_.owner.session->PollCq(queue(), 1, kCqWaitMax, waiter.Done()).ok());
+  EXPECT_TRUE(scene_.owner.session->Begin()->queues().Poll(queue(), 1, kCqWaitMax, waiter.Done()).ok());
   After(kCqWaitMax);
   EXPECT_EQ(waiter.Got(), Contexts{});
 }
@@ -271,13 +273,13 @@ TEST(CqWaits, OfASessionAreBoundedByItsPendingRequests) {
   QueueOwner owner(world);
   Waiter waiters[3];
   for (int index = 0; index < 2; ++index) {
-    ASSERT_TRUE(owner.session->PollCq(owner.queue, 1, kWait, waiters[index].Done()).ok());
+    ASSERT_TRUE(owner.session->Begin()->queues().Poll(owner.queue, 1, kWait, waiters[index].Done()).ok());
   }
-  EXPECT_THAT(owner.session->PollCq(owner.queue, 1, kWait, waiters[2].Done()).status(),
+  EXPECT_THAT(owner.session->Begin()->queues().Poll(owner.queue, 1, kWait, waiters[2].Done()).status(),
               FailsWith(ErrorReason::QUOTA_PENDING_REQUESTS));
   world.clock.Advance(kWait);
   world.alarms.RunDue();
-  EXPECT_TRUE(owner.session->PollCq(owner.queue, 1, kWait, waiters[2].Done()).ok());
+  EXPECT_TRUE(owner.session->Begin()->queues().Poll(owner.queue, 1, kWait, waiters[2].Done()).ok());
   world.End(owner.session);
   EXPECT_EQ(world.Held(), "");
 }
@@ -324,7 +326,7 @@ TEST_F(CqWaitsTest, ThreadsThatWaitAndGiveUpGetEachCompletionOnce) {
       for (uint64_t round = 0; count < kCompletions; ++round) {
         const bool gives_up = (round + static_cast<uint64_t>(thread)) % 3 == 0;
         auto answer = std::make_shared<Awaited<int>>();
-        const auto polled = scene_.owner.session->PollCq(
+        const auto polled = scene_.owner.session->Begin()->queues().Poll(
             queue(), 2, kWait, [&, answer, gives_up](const absl::StatusOr<std::vector<Completion>>& results) {
               if (!gives_up && results.ok()) {
                 keep(*results);

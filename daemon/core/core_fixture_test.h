@@ -363,12 +363,17 @@ class Owner {
 
   absl::StatusOr<MemoryTicket> TryAllocate(const AllocateArguments& arguments) {
     auto answer = std::make_shared<Awaited<absl::StatusOr<MemoryTicket>>>();
-    const absl::Status begun = session->AllocateMemory(
-        arguments, [answer](const absl::StatusOr<MemoryTicket>& outcome) { answer->Set(outcome); });
+    const MaybePending<MemoryTicket> begun =
+        BeginAllocate(arguments, [answer](const absl::StatusOr<MemoryTicket>& outcome) { answer->Set(outcome); });
     if (!begun.ok()) {
-      return begun;
+      return begun.status();
     }
     return answer->Get().value_or(absl::DeadlineExceededError("AllocateMemory never answered"));
+  }
+
+  MaybePending<MemoryTicket> BeginAllocate(const AllocateArguments& arguments, const Done<MemoryTicket>& done) {
+    RNICD_ASSIGN_OR_RETURN(const SessionGuard held, session->Begin());
+    return held.memory().Allocate(arguments, done);
   }
 
   // A memory object that is allocated and sealed.
@@ -378,26 +383,26 @@ class Owner {
     if (!allocated.ok()) {
       return {};
     }
-    EXPECT_TRUE(FetchAndSeal(**session->FindMemory(allocated->memory)).ok());
+    EXPECT_TRUE(FetchAndSeal(**session->Begin()->memory().Find(allocated->memory)).ok());
     return allocated->memory;
   }
 
   AdapterId Adapter() {
-    auto id = session->OpenAdapter("soft0", {1, 2});
+    auto id = session->Begin()->adapters().Open("soft0", {1, 2});
     EXPECT_TRUE(id.ok()) << id.status();
     return id.value_or(AdapterId{});
   }
 
   ProtectionDomainId Domain() { return Domain(Adapter()); }
   ProtectionDomainId Domain(AdapterId adapter) {
-    auto id = session->CreatePd(adapter);
+    auto id = session->Begin()->domains().Create(adapter);
     EXPECT_TRUE(id.ok()) << id.status();
     return id.value_or(ProtectionDomainId{});
   }
 
   MemoryRegionId Region() { return Region(Domain()); }
   MemoryRegionId Region(ProtectionDomainId domain) {
-    auto id = session->CreateMr(domain, false);
+    auto id = session->Begin()->regions().Create(domain, false);
     EXPECT_TRUE(id.ok()) << id.status();
     return id.value_or(MemoryRegionId{});
   }
@@ -410,34 +415,40 @@ class Owner {
     if (!begun.ok()) {
       return begun.status();
     }
-    return begun->has_value() ? **begun
-                              : answer->Get().value_or(absl::DeadlineExceededError("RegisterMr never answered"));
+    return begun.pending() ? answer->Get().value_or(absl::DeadlineExceededError("RegisterMr never answered"))
+                           : begun.outcome();
   }
 
-  absl::StatusOr<std::optional<Registration>> BeginRegister(MemoryRegionId region, MemoryObjectId memory,
-                                                            uint64_t bytes, PendingChoice choice,
-                                                            const RegisterDone& done) {
+  MaybePending<Registration> BeginRegister(MemoryRegionId region, MemoryObjectId memory, uint64_t bytes,
+                                           PendingChoice choice, const Done<Registration>& done) {
     const MdlEntry entry{
         .memory_id = memory, .byte_offset = 0, .byte_count = bytes, .virtual_address = {0x7f0000000000}};
-    return session->RegisterMr({.region = region, .chain = {&entry, 1}, .length = bytes, .flags = kMrFlagRemoteWrite},
-                               choice, done);
+    RNICD_ASSIGN_OR_RETURN(const SessionGuard held, session->Begin());
+    return held.regions().Register(
+        {.region = region, .chain = {&entry, 1}, .length = bytes, .flags = kMrFlagRemoteWrite}, choice, done);
   }
 
   // Waits for the outcome of DeregisterMr, CloseMr, ClosePd, ... given as a function of `done`.
-  static absl::Status Await(const std::function<absl::StatusOr<Progress>(const Done&)>& request) {
+  static absl::Status Await(const std::function<MaybePending<>(const Done<>&)>& request) {
     auto answer = std::make_shared<Awaited<absl::Status>>();
     auto progress = request([answer](const absl::Status& status) { answer->Set(status); });
     if (!progress.ok()) {
       return progress.status();
     }
-    return *progress == Progress::kDone ? absl::OkStatus()
-                                        : answer->Get().value_or(absl::DeadlineExceededError("never answered"));
+    return progress.pending() ? answer->Get().value_or(absl::DeadlineExceededError("never answered"))
+                              : progress.outcome();
   }
   absl::Status Deregister(MemoryRegionId region) {
-    return Await([&](const Done& done) { return session->DeregisterMr(region, {}, done); });
+    return Await([&](const Done<>& done) -> MaybePending<> {
+      RNICD_ASSIGN_OR_RETURN(const SessionGuard held, session->Begin());
+      return held.regions().Deregister(region, {}, done);
+    });
   }
   absl::Status Close(MemoryRegionId region) {
-    return Await([&](const Done& done) { return session->CloseMr(region, {}, done); });
+    return Await([&](const Done<>& done) -> MaybePending<> {
+      RNICD_ASSIGN_OR_RETURN(const SessionGuard held, session->Begin());
+      return held.regions().Close(region, {}, done);
+    });
   }
 
   std::shared_ptr<Session> session;

@@ -47,14 +47,15 @@ absl::Status CheckDirection(const Redeemable& found, bool brings_file) {
              : MakeError(ErrorReason::FD_COUNT_WRONG, "fd_count");
 }
 
-absl::StatusOr<UniqueFd> Transfer(const Redeemable& found, absl::StatusOr<UniqueFd> file) {
-  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<MemoryObject> memory, found.session->FindMemory(found.entry.memory));
-  if (found.entry.direction == FdDirection::kToClient) {
+absl::StatusOr<UniqueFd> Transfer(const SessionGuard& session, const TicketTable::Entry& entry,
+                                  absl::StatusOr<UniqueFd> file) {
+  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<MemoryObject> memory, session.memory().Find(entry.memory));
+  if (entry.direction == FdDirection::kToClient) {
     return memory->DuplicateFile();
   }
   absl::Status status = file.ok() ? memory->Attach(*std::move(file)) : file.status();
   if (!status.ok()) {
-    found.session->DropMemory(found.entry.memory);
+    session.memory().Drop(entry.memory);
     return status;
   }
   return UniqueFd();
@@ -63,13 +64,13 @@ absl::StatusOr<UniqueFd> Transfer(const Redeemable& found, absl::StatusOr<Unique
 absl::StatusOr<UniqueFd> Exchange(TicketTable& tickets, const FdTicket& ticket, const Redeemable& found,
                                   absl::StatusOr<UniqueFd> file) {
   RNICD_RETURN_IF_ERROR(CheckDirection(found, Brings(file)));
-  RNICD_ASSIGN_OR_RETURN(const Session::Guard guard, found.session->Begin());
+  RNICD_ASSIGN_OR_RETURN(const SessionGuard session, found.session->Begin());
   // Not the file's fault: the packet can be sent again.
   if (FailedWith(file.status(), ErrorReason::FD_COUNT_WRONG)) {
     return file.status();
   }
   RNICD_RETURN_IF_ERROR(tickets.Redeem(ticket, found.entry.process));
-  return Transfer(found, std::move(file));
+  return Transfer(session, found.entry, std::move(file));
 }
 
 }  // namespace

@@ -21,12 +21,12 @@ class ExchangeFdTest : public ::testing::Test {
     return ExchangeFd(world_.node, CallerNumbered(process), ticket, std::move(file));
   }
   MemoryTicket Import() {
-    auto ticket = owner_.session->ImportMemory(kPage);
+    auto ticket = owner_.session->Begin()->memory().Import(kPage);
     EXPECT_TRUE(ticket.ok());
     return *ticket;
   }
   // OBJECT_NOT_FOUND once the object was released.
-  absl::Status Known(MemoryObjectId id) { return owner_.session->FindMemory(id).status(); }
+  absl::Status Known(MemoryObjectId id) { return owner_.session->Begin()->memory().Find(id).status(); }
 
   World world_;
   Owner owner_{world_};
@@ -46,7 +46,7 @@ TEST_F(ExchangeFdTest, AnImportAttachesTheFileAndAnswersNone) {
   const auto answer = Exchange(import.ticket, MemoryFile());
   ASSERT_TRUE(answer.ok()) << answer.status();
   EXPECT_FALSE(answer->valid());
-  EXPECT_TRUE((*owner_.session->FindMemory(import.memory))->Seal().ok());
+  EXPECT_TRUE((*owner_.session->Begin()->memory().Find(import.memory))->Seal().ok());
 }
 
 TEST_F(ExchangeFdTest, AnotherProcessIsRefusedAndItsFileClosed) {
@@ -84,11 +84,11 @@ TEST_F(ExchangeFdTest, AnExpiredTicketIsRefused) {
 
 TEST_F(ExchangeFdTest, ATicketIsRevokedWithItsMemoryObject) {
   const MemoryTicket import = Import();
-  ASSERT_EQ(*owner_.session->ReleaseMemory(import.memory, nullptr), Progress::kDone);
+  ASSERT_TRUE(owner_.session->Begin()->memory().Release(import.memory, nullptr).succeeded());
   EXPECT_THAT(Exchange(import.ticket, MemoryFile()).status(), FailsWith(ErrorReason::TICKET_UNKNOWN));
   const auto allocated = owner_.TryAllocate({.size = kPage});
   ASSERT_TRUE(allocated.ok());
-  owner_.session->DropMemory(allocated->memory);
+  owner_.session->Begin()->memory().Drop(allocated->memory);
   EXPECT_THAT(Exchange(allocated->ticket).status(), FailsWith(ErrorReason::TICKET_UNKNOWN));
 }
 
@@ -100,16 +100,16 @@ TEST(TicketLimit, NoSessionHasMoreTicketsThanItsLimitOfMemoryObjects) {
   Owner owner(world);
   MemoryObjectId last;
   for (int round = 0; round < 10; ++round) {
-    absl::StatusOr<MemoryTicket> import = owner.session->ImportMemory(kPage);
+    absl::StatusOr<MemoryTicket> import = owner.session->Begin()->memory().Import(kPage);
     while (import.ok()) {
       last = import->memory;
-      import = owner.session->ImportMemory(kPage);
+      import = owner.session->Begin()->memory().Import(kPage);
     }
     EXPECT_THAT(import.status(), FailsWith(ErrorReason::QUOTA_MEMORY_OBJECTS));
     EXPECT_EQ(ErrorInfoOf(import.status()).limit, 3u);
     EXPECT_EQ(ErrorInfoOf(import.status()).used, 3u);
     EXPECT_EQ(world.tickets.size(), 3u);
-    ASSERT_EQ(*owner.session->ReleaseMemory(last, nullptr), Progress::kDone);
+    ASSERT_TRUE(owner.session->Begin()->memory().Release(last, nullptr).succeeded());
   }
   world.End(owner.session);
   EXPECT_EQ(world.tickets.size(), 0u);

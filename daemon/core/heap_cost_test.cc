@@ -78,7 +78,7 @@ TEST_F(HeapCostTest, CoversTheCountsOfPagesThatAreFarApart) {
                        .byte_count = kPage,
                        .virtual_address = {kRegionBase + chain.size() * kPage}});
     }
-    const auto registered = owner_.session->RegisterMr(
+    const auto registered = owner_.session->Begin()->regions().Register(
         {.region = owner_.Region(owner_.domain), .chain = chain, .length = chain.size() * kPage, .flags = 0}, {},
         [](const auto&) {});
     ASSERT_TRUE(registered.ok()) << registered.status();
@@ -112,7 +112,7 @@ TEST_F(HeapCostTest, CoversQueuesAndWindows) {
 TEST_F(HeapCostTest, CoversPostedRequests) {
   const MemoryObjectId memory = owner_.Memory(64);
   const BuiltLam lam = owner_.Lam(memory, 64);
-  const LocalToken privileged = *owner_.session->GetPrivilegedMemoryRegionToken(owner_.domain);
+  const LocalToken privileged = *owner_.session->Begin()->domains().GetPrivilegedMemoryRegionToken(owner_.domain);
   Sges sges(16, Sge{.address = lam.first.value, .length = 8, .token = privileged});
   ExpectCovered("queue of receives", [&] {
     const QueuePairId pair =
@@ -134,9 +134,9 @@ TEST_F(HeapCostTest, CoversCompletions) {
                                         .initiator_queue = owner_.queue,
                                         .limits = {.receive_depth = kDepth, .initiator_depth = 1}});
   owner_.MustPost(pair, std::vector<WorkRequest>(kDepth, Receive()));
-  ASSERT_TRUE(owner_.session->Flush(pair).ok());
+  ASSERT_TRUE(owner_.session->Begin()->pairs().Flush(pair).ok());
   const uint64_t before = HeapNow();
-  ASSERT_EQ(owner_.session->GetCqResults(queue, kDepth)->size(), kDepth);
+  ASSERT_EQ(owner_.session->Begin()->queues().GetResults(queue, kDepth)->size(), kDepth);
   EXPECT_LE(before - HeapNow(), HeapCostOf(Resource::kCqEntries, kDepth));
 }
 
@@ -155,7 +155,7 @@ TEST_F(PendingHeapCostTest, CoversPendingRequestsAndTheirEvents) {
   for (uint64_t index = 0; index < kObjects; ++index) {
     const auto begun = owner_.BeginRegister(owner_.Region(owner_.domain), memory, 2 * kPage,
                                             {.to_events = true, .request_context = index}, nullptr);
-    ASSERT_TRUE(begun.ok() && !begun->has_value()) << begun.status();
+    ASSERT_TRUE(begun.pending()) << begun.status();
   }
   const uint64_t charged = world_.ledger->used(Resource::kHeapBytes) - charged_before;
   EXPECT_LE(HeapNow() - before, charged);

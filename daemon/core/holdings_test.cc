@@ -27,7 +27,7 @@ TEST_F(HoldingsTest, QueuePairsAreAddedUpByTheirState) {
   owner.Pair(/*context=*/73);
   EXPECT_EQ(Pairs(QueuePairState::kReadyToSend), 1u);
   EXPECT_EQ(Pairs(QueuePairState::kInit), 1u);
-  ASSERT_TRUE(owner.session->Flush(pair).ok());
+  ASSERT_TRUE(owner.session->Begin()->pairs().Flush(pair).ok());
   EXPECT_EQ(Pairs(QueuePairState::kReadyToSend), 0u);
   EXPECT_EQ(Pairs(QueuePairState::kError), 1u);
 }

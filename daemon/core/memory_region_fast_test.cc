@@ -25,12 +25,14 @@ class MemoryRegionFastTest : public ::testing::Test, protected Connected {
 
 TEST_F(MemoryRegionFastTest, HasNoTokensUntilItIsReady) {
   const MemoryRegionId region = owner.NewFastRegion();
-  EXPECT_THAT(owner.session->GetLocalToken(region).status(), FailsAt(ErrorReason::REGION_NOT_INITIALIZED, "mr_id"));
-  EXPECT_THAT(owner.session->GetRemoteToken(region).status(), FailsAt(ErrorReason::REGION_NOT_INITIALIZED, "mr_id"));
+  EXPECT_THAT(owner.session->Begin()->regions().GetLocalToken(region).status(),
+              FailsAt(ErrorReason::REGION_NOT_INITIALIZED, "mr_id"));
+  EXPECT_THAT(owner.session->Begin()->regions().GetRemoteToken(region).status(),
+              FailsAt(ErrorReason::REGION_NOT_INITIALIZED, "mr_id"));
   EXPECT_EQ(View(region).state, "created");
   ASSERT_TRUE(owner.Initialize(region, 4, false).ok());
-  EXPECT_NE(owner.session->GetLocalToken(region)->value, 0u);
-  EXPECT_NE(owner.session->GetRemoteToken(region)->value, 0u);
+  EXPECT_NE(owner.session->Begin()->regions().GetLocalToken(region)->value, 0u);
+  EXPECT_NE(owner.session->Begin()->regions().GetRemoteToken(region)->value, 0u);
   EXPECT_EQ(View(region).state, "initialized");
   EXPECT_EQ(View(region).length, 0u);
 }
@@ -83,18 +85,18 @@ TEST_F(MemoryRegionFastTest, WhatTheCardRefusesLeavesTheRegionAsItWas) {
 TEST_F(MemoryRegionFastTest, ARegistrationShowsUntilItIsInvalidated) {
   const MemoryRegionId region = owner.FastRegion();
   const std::vector<uint64_t> pages = PagesOf(owner.Lam(owner.Memory(2), 2));
-  const LocalToken local = *owner.session->GetLocalToken(region);
+  const LocalToken local = *owner.session->Begin()->regions().GetLocalToken(region);
   const RemoteToken token = owner.MustPost(pair, {FastRegister(region, pages, kRemoteRights)});
   EXPECT_EQ(View(region).state, "registered");
   EXPECT_EQ(View(region).base.value, kRegionBase);
   EXPECT_EQ(View(region).length, 2 * kPage);
   EXPECT_EQ(View(region).pages, 2u);
   EXPECT_EQ(View(region).rights, AccessRightsFromOpFlags(kRemoteRights));
-  EXPECT_EQ(*owner.session->GetRemoteToken(region), token);
+  EXPECT_EQ(*owner.session->Begin()->regions().GetRemoteToken(region), token);
   owner.MustPost(pair, {Invalidate(region)});
   EXPECT_EQ(View(region).state, "initialized");
   EXPECT_EQ(View(region).length, 0u);
-  EXPECT_EQ(*owner.session->GetLocalToken(region), local) << "the local token is the same for life";
+  EXPECT_EQ(*owner.session->Begin()->regions().GetLocalToken(region), local) << "the local token is the same for life";
 }
 
 TEST_F(MemoryRegionFastTest, ARegistrationIsReachableBetweenItsExecutionAndItsInvalidation) {
@@ -113,15 +115,15 @@ TEST_F(MemoryRegionFastTest, ReleasedPagesStayReachableAndChargedUntilTheInvalid
   const MemoryObjectId memory = owner.Memory(2);
   const BuiltLam lam = owner.Lam(memory, 2);
   const RemoteToken token = owner.MustPost(pair, {FastRegister(region, PagesOf(lam), kRemoteRights)});
-  ASSERT_TRUE(owner.session->ReleaseLam(lam.id).ok());
+  ASSERT_TRUE(owner.session->Begin()->mappings().Release(lam.id).ok());
   EXPECT_EQ(Used(Resource::kLogicalMappings), 0u);
   EXPECT_EQ(Used(Resource::kPinnedBytes), 2 * kPage);
-  EXPECT_THAT((*owner.session->FindMemory(memory))->Release(), FailsWith(ErrorReason::MEMORY_IN_USE));
+  EXPECT_THAT((*owner.session->Begin()->memory().Find(memory))->Release(), FailsWith(ErrorReason::MEMORY_IN_USE));
   peer.MustPost(peer_pair, {Write({InlineSge("x")}, kRegionBase + kPage, token, kOpFlagInline)});
   EXPECT_EQ(peer.Statuses(), std::vector<NtStatus>{NtStatus::kSuccess});
   owner.MustPost(pair, {Invalidate(region)});
   EXPECT_EQ(Used(Resource::kPinnedBytes), 0u);
-  EXPECT_TRUE((*owner.session->FindMemory(memory))->Release().ok());
+  EXPECT_TRUE((*owner.session->Begin()->memory().Find(memory))->Release().ok());
 }
 
 TEST_F(MemoryRegionFastTest, ItsPageListIsCountedFromThePostToTheInvalidation) {
@@ -141,7 +143,7 @@ TEST_F(MemoryRegionFastTest, PagesOfAMappingThatLivesStayChargedAfterTheInvalida
   const BuiltLam lam = owner.Lam(owner.Memory(2), 2);
   owner.MustPost(pair, {FastRegister(region, PagesOf(lam)), Invalidate(region)});
   EXPECT_EQ(Used(Resource::kPinnedBytes), 2 * kPage);
-  ASSERT_TRUE(owner.session->ReleaseLam(lam.id).ok());
+  ASSERT_TRUE(owner.session->Begin()->mappings().Release(lam.id).ok());
   EXPECT_EQ(Used(Resource::kPinnedBytes), 0u);
 }
 
@@ -150,7 +152,7 @@ TEST_F(MemoryRegionFastTest, TheLastOfSeveralRegistrationsGivesReleasedPagesBack
   const MemoryRegionId second = owner.FastRegion();
   const BuiltLam lam = owner.Lam(owner.Memory(1), 1);
   owner.MustPost(pair, {FastRegister(first, PagesOf(lam)), FastRegister(second, PagesOf(lam))});
-  ASSERT_TRUE(owner.session->ReleaseLam(lam.id).ok());
+  ASSERT_TRUE(owner.session->Begin()->mappings().Release(lam.id).ok());
   owner.MustPost(pair, {Invalidate(first)});
   EXPECT_EQ(Used(Resource::kPinnedBytes), kPage);
   ASSERT_TRUE(owner.Close(second).ok());
@@ -161,10 +163,10 @@ TEST_F(MemoryRegionFastTest, AFlushedRegistrationGivesReleasedPagesBack) {
   const MemoryRegionId region = owner.FastRegion();
   const BuiltLam lam = owner.Lam(owner.Memory(1), 1);
   owner.MustPost(pair, {Send(), FastRegister(region, PagesOf(lam))});
-  ASSERT_TRUE(owner.session->ReleaseLam(lam.id).ok());
+  ASSERT_TRUE(owner.session->Begin()->mappings().Release(lam.id).ok());
   EXPECT_EQ(Used(Resource::kPinnedBytes), kPage) << "the request waits behind a send that waits for a receive";
   EXPECT_EQ(View(region).state, "initialized");
-  ASSERT_TRUE(owner.session->Flush(pair).ok());
+  ASSERT_TRUE(owner.session->Begin()->pairs().Flush(pair).ok());
   EXPECT_EQ(Used(Resource::kPinnedBytes), 0u);
 }
 
@@ -174,7 +176,7 @@ TEST_F(MemoryRegionFastTest, ARegistrationThatFailsKeepsNothing) {
   const BuiltLam second = owner.Lam(owner.Memory(2), 2);
   owner.MustPost(pair, {FastRegister(region, PagesOf(first)), FastRegister(region, PagesOf(second))});
   EXPECT_EQ(owner.Statuses(), (std::vector<NtStatus>{NtStatus::kSuccess, NtStatus::kInvalidDeviceRequest}));
-  ASSERT_TRUE(owner.session->ReleaseLam(second.id).ok());
+  ASSERT_TRUE(owner.session->Begin()->mappings().Release(second.id).ok());
   EXPECT_EQ(Used(Resource::kPinnedBytes), kPage) << "only what is registered and mapped is left";
 }
 
@@ -182,7 +184,7 @@ TEST_F(MemoryRegionFastTest, ClosingEndsTheRegistration) {
   const MemoryRegionId region = owner.FastRegion();
   const BuiltLam lam = owner.Lam(owner.Memory(1), 1);
   const RemoteToken token = owner.MustPost(pair, {FastRegister(region, PagesOf(lam), kRemoteRights)});
-  ASSERT_TRUE(owner.session->ReleaseLam(lam.id).ok());
+  ASSERT_TRUE(owner.session->Begin()->mappings().Release(lam.id).ok());
   ASSERT_TRUE(owner.Close(region).ok());
   EXPECT_EQ(Used(Resource::kPinnedBytes), 0u);
   peer.MustPost(peer_pair, {Write({InlineSge("x")}, kRegionBase, token, kOpFlagInline)});
@@ -203,7 +205,7 @@ TEST_F(MemoryRegionFastTest, APeerThatInvalidatesGivesReleasedPagesBack) {
   const MemoryRegionId region = owner.FastRegion();
   const BuiltLam lam = owner.Lam(owner.Memory(1), 1);
   const RemoteToken token = owner.MustPost(pair, {FastRegister(region, PagesOf(lam), kRemoteRights), Receive()});
-  ASSERT_TRUE(owner.session->ReleaseLam(lam.id).ok());
+  ASSERT_TRUE(owner.session->Begin()->mappings().Release(lam.id).ok());
   peer.MustPost(peer_pair, {SendAndInvalidate(token)});
   EXPECT_EQ(Used(Resource::kPinnedBytes), 0u);
   const auto results = owner.Results();
@@ -224,9 +226,9 @@ class SlowFastRegionTest : public MemoryRegionFastTest {
   }
   SlowFastRegionTest() : MemoryRegionFastTest(Options()) {}
 
-  absl::StatusOr<Progress> Begin(MemoryRegionId region, uint32_t pages, uint64_t context) {
-    return owner.session->InitializeFastRegisterMr({.region = region, .max_pages = pages, .remote_access = true},
-                                                   {.to_events = true, .request_context = context}, nullptr);
+  MaybePending<> Begin(MemoryRegionId region, uint32_t pages, uint64_t context) {
+    return owner.session->Begin()->regions().Initialize({.region = region, .max_pages = pages, .remote_access = true},
+                                                        {.to_events = true, .request_context = context}, nullptr);
   }
   RequestCompleted NextCompletion() {
     std::optional<Event> event;
@@ -238,11 +240,12 @@ class SlowFastRegionTest : public MemoryRegionFastTest {
 TEST_F(SlowFastRegionTest, ManyPagesAreMadeReadyOnAWorkerAndReportedOnce) {
   const MemoryRegionId region = owner.NewFastRegion();
   BusyWorkers busy(*world.workers, 1);
-  EXPECT_EQ(*Begin(region, 2, 42), Progress::kPending);
+  EXPECT_TRUE(Begin(region, 2, 42).pending());
   EXPECT_EQ(View(region).state, "initializing");
   EXPECT_EQ(Used(Resource::kFastRegisterPages), 2u);
   EXPECT_THAT(Begin(region, 1, 43).status(), FailsAt(ErrorReason::REGION_BUSY, "mr_id"));
-  EXPECT_THAT(owner.session->GetLocalToken(region).status(), FailsWith(ErrorReason::REGION_NOT_INITIALIZED));
+  EXPECT_THAT(owner.session->Begin()->regions().GetLocalToken(region).status(),
+              FailsWith(ErrorReason::REGION_NOT_INITIALIZED));
   EXPECT_TRUE(owner.HasNoEvent());
   busy.Release();
   const RequestCompleted completed = NextCompletion();
@@ -251,7 +254,7 @@ TEST_F(SlowFastRegionTest, ManyPagesAreMadeReadyOnAWorkerAndReportedOnce) {
   EXPECT_EQ(completed.object_id, region.value);
   EXPECT_TRUE(completed.status.ok());
   EXPECT_FALSE(completed.registration.has_value());
-  EXPECT_TRUE(owner.session->GetLocalToken(region).ok());
+  EXPECT_TRUE(owner.session->Begin()->regions().GetLocalToken(region).ok());
   EXPECT_TRUE(owner.HasNoEvent());
 }
 
@@ -259,14 +262,14 @@ TEST_F(SlowFastRegionTest, AFastRegisterOfARegionThatIsNotReadyYetIsRefused) {
   const MemoryRegionId region = owner.NewFastRegion();
   const std::vector<uint64_t> pages = PagesOf(owner.Lam(owner.Memory(1), 1));
   const BusyWorkers busy(*world.workers, 1);
-  ASSERT_EQ(*Begin(region, 2, 1), Progress::kPending);
+  ASSERT_TRUE(Begin(region, 2, 1).pending());
   EXPECT_THAT(owner.Post(pair, {FastRegister(region, pages)}).failure,
               FailsAt(ErrorReason::REGION_NOT_INITIALIZED, "requests[0].fast_register.mr_id"));
 }
 
 TEST_F(SlowFastRegionTest, TooManyPagesForTheCardAreRefusedInTheCompletion) {
   const MemoryRegionId region = owner.NewFastRegion();
-  ASSERT_EQ(*Begin(region, 17, 1), Progress::kPending);
+  ASSERT_TRUE(Begin(region, 17, 1).pending());
   EXPECT_THAT(NextCompletion().status, FailsAt(ErrorReason::PAGE_COUNT_UNSUPPORTED, "adapter_page_count"));
   EXPECT_EQ(Used(Resource::kFastRegisterPages), 0u);
   EXPECT_EQ(View(region).state, "created");
@@ -284,19 +287,20 @@ TEST_F(SlowFastRegionTest, PagesAboveTheOwnersLimitAreRefusedAtOnceAndTheRequest
 }
 
 TEST_F(SlowFastRegionTest, ACompletionCountsAsPendingUntilItIsFetched) {
-  ASSERT_EQ(*Begin(owner.NewFastRegion(), 2, 1), Progress::kPending);
+  ASSERT_TRUE(Begin(owner.NewFastRegion(), 2, 1).pending());
   const MemoryRegionId second = owner.NewFastRegion();
   EXPECT_THAT(Begin(second, 2, 2).status(), FailsWith(ErrorReason::QUOTA_PENDING_REQUESTS));
-  EXPECT_EQ(*Begin(second, 1, 2), Progress::kDone) << "one page is not slow";
+  EXPECT_TRUE(Begin(second, 1, 2).succeeded()) << "one page is not slow";
   NextCompletion();
-  EXPECT_EQ(*Begin(owner.NewFastRegion(), 2, 3), Progress::kPending);
+  EXPECT_TRUE(Begin(owner.NewFastRegion(), 2, 3).pending());
 }
 
 TEST_F(SlowFastRegionTest, ACloseWaitsForThePendingRequest) {
   const MemoryRegionId region = owner.NewFastRegion();
   BusyWorkers busy(*world.workers, 1);
-  ASSERT_EQ(*Begin(region, 2, 1), Progress::kPending);
-  ASSERT_EQ(*owner.session->CloseMr(region, {.to_events = true, .request_context = 2}, nullptr), Progress::kPending);
+  ASSERT_TRUE(Begin(region, 2, 1).pending());
+  ASSERT_TRUE(
+      owner.session->Begin()->regions().Close(region, {.to_events = true, .request_context = 2}, nullptr).pending());
   busy.Release();
   const RequestCompleted first = NextCompletion();
   EXPECT_EQ(first.request_context, 1u);

@@ -9,8 +9,9 @@ constexpr uint32_t kBothRights = kOpFlagRemoteRead | kOpFlagRemoteWrite;
 
 class MemoryWindowTest : public ::testing::Test, protected Connected {
  protected:
-  absl::StatusOr<Progress> BeginClose(MemoryRegionId region, Awaited<absl::Status>& closed) {
-    return owner.session->CloseMr(region, {}, [&closed](const absl::Status& status) { closed.Set(status); });
+  MaybePending<> BeginClose(MemoryRegionId region, Awaited<absl::Status>& closed) {
+    return owner.session->Begin()->regions().Close(region, {},
+                                                   [&closed](const absl::Status& status) { closed.Set(status); });
   }
   NtStatus PeerWrites(RemoteToken token, uint64_t address = kRegionBase) {
     peer.MustPost(peer_pair, {Write({InlineSge("x")}, address, token, kOpFlagInline)});
@@ -22,9 +23,11 @@ class MemoryWindowTest : public ::testing::Test, protected Connected {
 };
 
 TEST_F(MemoryWindowTest, HasNoTokenBeforeItsFirstBindIsPosted) {
-  EXPECT_THAT(owner.session->GetRemoteTokenFromMw(window_).status(), FailsAt(ErrorReason::WINDOW_NOT_BOUND, "mw_id"));
+  EXPECT_THAT(owner.session->Begin()->windows().GetRemoteToken(window_).status(),
+              FailsAt(ErrorReason::WINDOW_NOT_BOUND, "mw_id"));
   owner.MustPost(pair, {Send(), Bind(region_, window_)});
-  EXPECT_NE(owner.session->GetRemoteTokenFromMw(window_)->value, 0u) << "posted is enough, it need not be executed";
+  EXPECT_NE(owner.session->Begin()->windows().GetRemoteToken(window_)->value, 0u)
+      << "posted is enough, it need not be executed";
 }
 
 TEST_F(MemoryWindowTest, ItsTokenReachesItsRangeAndNoMore) {
@@ -46,7 +49,7 @@ TEST_F(MemoryWindowTest, ABoundWindowIsNotBoundAgain) {
 TEST_F(MemoryWindowTest, ARegionWithABoundWindowIsNotDeregistered) {
   owner.MustPost(pair, {Bind(region_, window_)});
   EXPECT_THAT(owner.Deregister(region_), FailsWith(ErrorReason::REGION_HAS_WINDOWS));
-  EXPECT_TRUE(owner.session->GetRemoteToken(region_).ok()) << "it stays registered";
+  EXPECT_TRUE(owner.session->Begin()->regions().GetRemoteToken(region_).ok()) << "it stays registered";
   owner.MustPost(pair, {Invalidate(window_)});
   EXPECT_TRUE(owner.Deregister(region_).ok());
 }
@@ -54,8 +57,9 @@ TEST_F(MemoryWindowTest, ARegionWithABoundWindowIsNotDeregistered) {
 TEST_F(MemoryWindowTest, ARegionWithABoundWindowClosesWithTheWindow) {
   const RemoteToken token = owner.MustPost(pair, {Bind(region_, window_, kPage, kBothRights)});
   Awaited<absl::Status> closed;
-  ASSERT_EQ(*BeginClose(region_, closed), Progress::kPending);
-  EXPECT_THAT(owner.session->GetRemoteToken(region_).status(), FailsWith(ErrorReason::OBJECT_NOT_FOUND));
+  ASSERT_TRUE(BeginClose(region_, closed).pending());
+  EXPECT_THAT(owner.session->Begin()->regions().GetRemoteToken(region_).status(),
+              FailsWith(ErrorReason::OBJECT_NOT_FOUND));
   EXPECT_EQ(PeerWrites(token), NtStatus::kSuccess) << "the window goes on until it is closed";
   EXPECT_EQ(closed.times(), 0);
   ASSERT_TRUE(owner.CloseWindow(window_).ok());
@@ -69,8 +73,8 @@ TEST_F(MemoryWindowTest, ARegionWithABoundWindowClosesWithTheWindow) {
 TEST_F(MemoryWindowTest, ABindThatWaitsKeepsItsRegionFromBeingClosed) {
   owner.MustPost(pair, {Send(), Bind(region_, window_)});
   Awaited<absl::Status> closed;
-  ASSERT_EQ(*BeginClose(region_, closed), Progress::kPending);
-  ASSERT_TRUE(owner.session->Flush(pair).ok());
+  ASSERT_TRUE(BeginClose(region_, closed).pending());
+  ASSERT_TRUE(owner.session->Begin()->pairs().Flush(pair).ok());
   EXPECT_EQ(closed.times(), 1) << "the flushed request lets go of it";
   EXPECT_EQ(world.observer.counts().deregistrations_failed, 0u);
 }
@@ -78,12 +82,12 @@ TEST_F(MemoryWindowTest, ABindThatWaitsKeepsItsRegionFromBeingClosed) {
 TEST_F(MemoryWindowTest, EveryBindOfAChainKeepsItsOwnRegion) {
   const MemoryRegionId second = owner.RegisteredRegion();
   const QueuePairId other = owner.Pair();
-  ASSERT_TRUE(owner.session->ConnectQp(other, owner.Address(other)).ok());
+  ASSERT_TRUE(owner.session->Begin()->pairs().Connect(other, owner.Address(other)).ok());
   owner.MustPost(pair, {Send(), Bind(region_, window_), Invalidate(window_), Bind(second, window_)});
   Awaited<absl::Status> first_closed;
   Awaited<absl::Status> second_closed;
-  ASSERT_EQ(*BeginClose(region_, first_closed), Progress::kPending);
-  ASSERT_EQ(*BeginClose(second, second_closed), Progress::kPending);
+  ASSERT_TRUE(BeginClose(region_, first_closed).pending());
+  ASSERT_TRUE(BeginClose(second, second_closed).pending());
   peer.MustPost(peer_pair, {Receive()});
   EXPECT_EQ(owner.Statuses(), std::vector<NtStatus>(4, NtStatus::kSuccess));
   EXPECT_EQ(first_closed.times(), 1) << "its binding is over";
@@ -108,13 +112,14 @@ TEST_F(MemoryWindowTest, ABindThatFailsKeepsNoRegion) {
   const MemoryRegionId second = owner.RegisteredRegion();
   owner.MustPost(pair, {Bind(region_, window_), Bind(second, window_)});
   ASSERT_EQ(owner.Statuses().back(), NtStatus::kInvalidDeviceRequest);
-  EXPECT_EQ(*owner.session->CloseMr(second, {}, nullptr), Progress::kDone);
+  EXPECT_TRUE(owner.session->Begin()->regions().Close(second, {}, nullptr).succeeded());
 }
 
 TEST_F(MemoryWindowTest, ABindThatWaitsWhileItsWindowIsClosedFails) {
   owner.MustPost(pair, {Send(), Bind(region_, window_)});
   ASSERT_TRUE(owner.CloseWindow(window_).ok());
-  EXPECT_THAT(owner.session->GetRemoteTokenFromMw(window_).status(), FailsAt(ErrorReason::OBJECT_NOT_FOUND, "mw_id"));
+  EXPECT_THAT(owner.session->Begin()->windows().GetRemoteToken(window_).status(),
+              FailsAt(ErrorReason::OBJECT_NOT_FOUND, "mw_id"));
   peer.MustPost(peer_pair, {Receive()});
   EXPECT_EQ(owner.Statuses(), (std::vector<NtStatus>{NtStatus::kSuccess, NtStatus::kInvalidDeviceRequest}));
   EXPECT_TRUE(owner.Deregister(region_).ok());
@@ -148,8 +153,10 @@ TEST(MemoryWindowOfASlowCard, ARegionTheCardDoesNotDeregisterIsOutOfReachWhenIts
   owner.MustPost(scene.pair, {Read({}, 0, RemoteToken{}), Bind(region, window)});
   scene.world.plan.FailDeregister(MakeError(ErrorReason::DEVICE_FAILED), 1);
   Awaited<absl::Status> closed;
-  ASSERT_EQ(*owner.session->CloseMr(region, {}, [&](const absl::Status& status) { closed.Set(status); }),
-            Progress::kPending);
+  ASSERT_TRUE(owner.session->Begin()
+                  ->regions()
+                  .Close(region, {}, [&](const absl::Status& status) { closed.Set(status); })
+                  .pending());
   ASSERT_TRUE(owner.CloseWindow(window).ok());
   ASSERT_EQ(closed.times(), 1);
   EXPECT_EQ(scene.world.observer.counts().deregistrations_failed, 1u);
@@ -162,9 +169,12 @@ TEST_F(MemoryWindowTest, HoldsItsDomainOpen) {
   ASSERT_TRUE(owner.ClosePair(pair).ok());
   ASSERT_TRUE(owner.Close(region_).ok());
   Awaited<absl::Status> closed;
-  ASSERT_EQ(*owner.session->ClosePd(owner.domain, {}, [&](const absl::Status& status) { closed.Set(status); }),
-            Progress::kPending);
-  EXPECT_THAT(owner.session->CreateMw(owner.domain).status(), FailsAt(ErrorReason::OBJECT_CLOSING, "pd_id"));
+  ASSERT_TRUE(owner.session->Begin()
+                  ->domains()
+                  .Close(owner.domain, {}, [&](const absl::Status& status) { closed.Set(status); })
+                  .pending());
+  EXPECT_THAT(owner.session->Begin()->windows().Create(owner.domain).status(),
+              FailsAt(ErrorReason::OBJECT_CLOSING, "pd_id"));
   ASSERT_TRUE(owner.CloseWindow(window_).ok());
   EXPECT_EQ(closed.times(), 1);
 }
@@ -172,8 +182,9 @@ TEST_F(MemoryWindowTest, HoldsItsDomainOpen) {
 TEST_F(MemoryWindowTest, ACardThatRefusesLeavesNothingBehind) {
   const std::string held = world.Held();
   world.plan.FailCreateMemoryWindow(MakeError(ErrorReason::DEVICE_OUT_OF_RESOURCES), 1);
-  EXPECT_THAT(owner.session->CreateMw(owner.domain).status(), FailsWith(ErrorReason::DEVICE_OUT_OF_RESOURCES));
-  EXPECT_THAT(owner.session->CreateMw({}).status(), FailsAt(ErrorReason::OBJECT_NOT_FOUND, "pd_id"));
+  EXPECT_THAT(owner.session->Begin()->windows().Create(owner.domain).status(),
+              FailsWith(ErrorReason::DEVICE_OUT_OF_RESOURCES));
+  EXPECT_THAT(owner.session->Begin()->windows().Create({}).status(), FailsAt(ErrorReason::OBJECT_NOT_FOUND, "pd_id"));
   EXPECT_EQ(world.Held(), held);
 }
 

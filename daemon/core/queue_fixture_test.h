@@ -72,7 +72,7 @@ class QueueOwner : public Owner {
       : Owner(world, number), adapter(Adapter()), domain(Domain(adapter)), queue(Queue(depth)) {}
 
   CompletionQueueId Queue(uint32_t depth = 64, uint64_t context = 0) {
-    const auto id = session->CreateCq(adapter, depth, context);
+    const auto id = session->Begin()->queues().Create(adapter, depth, context);
     EXPECT_TRUE(id.ok()) << id.status();
     return id.value_or(CompletionQueueId{});
   }
@@ -82,17 +82,17 @@ class QueueOwner : public Owner {
   }
   QueuePairId Pair(uint64_t context = 0) { return Pair(PairArguments(context)); }
   QueuePairId Pair(const CreateQpArguments& arguments) {
-    const auto id = session->CreateQp(arguments);
+    const auto id = session->Begin()->pairs().Create(arguments);
     EXPECT_TRUE(id.ok()) << id.status();
     return id.value_or(QueuePairId{});
   }
   std::string Address(QueuePairId pair) {
-    const auto view = session->QueryQp(pair);
+    const auto view = session->Begin()->pairs().Query(pair);
     EXPECT_TRUE(view.ok()) << view.status();
     return view.ok() ? view->address : "";
   }
   QueuePairState State(QueuePairId pair) {
-    const auto view = session->QueryQp(pair);
+    const auto view = session->Begin()->pairs().Query(pair);
     EXPECT_TRUE(view.ok()) << view.status();
     return view.ok() ? view->state : QueuePairState::kInit;
   }
@@ -102,20 +102,21 @@ class QueueOwner : public Owner {
     return region;
   }
   MemoryRegionId NewFastRegion() {
-    const auto id = session->CreateMr(domain, true);
+    const auto id = session->Begin()->regions().Create(domain, true);
     EXPECT_TRUE(id.ok()) << id.status();
     return id.value_or(MemoryRegionId{});
   }
   absl::Status Initialize(MemoryRegionId region, uint32_t pages, bool remote_access) {
-    return Await([&](const Done& done) {
-      return session->InitializeFastRegisterMr({.region = region, .max_pages = pages, .remote_access = remote_access},
-                                               {}, done);
+    return Await([&](const Done<>& done) -> MaybePending<> {
+      RNICD_ASSIGN_OR_RETURN(const SessionGuard held, session->Begin());
+      return held.regions().Initialize({.region = region, .max_pages = pages, .remote_access = remote_access}, {},
+                                       done);
     });
   }
   absl::StatusOr<BuiltLam> TryLam(MemoryObjectId memory, uint64_t bytes, uint64_t offset = 0) {
     const MdlEntry entry{
         .memory_id = memory, .byte_offset = offset, .byte_count = bytes, .virtual_address = {kRegionBase + offset}};
-    return session->BuildLam({.adapter = adapter, .chain = {&entry, 1}, .length = bytes});
+    return session->Begin()->mappings().Build({.adapter = adapter, .chain = {&entry, 1}, .length = bytes});
   }
   BuiltLam Lam(MemoryObjectId memory, uint64_t pages) {
     const auto lam = TryLam(memory, pages * kPage);
@@ -123,7 +124,7 @@ class QueueOwner : public Owner {
     return lam.value_or(BuiltLam{});
   }
   MemoryWindowId Window() {
-    const auto id = session->CreateMw(domain);
+    const auto id = session->Begin()->windows().Create(domain);
     EXPECT_TRUE(id.ok()) << id.status();
     return id.value_or(MemoryWindowId{});
   }
@@ -136,7 +137,7 @@ class QueueOwner : public Owner {
   }
 
   PostOutcome Post(QueuePairId pair, const std::vector<WorkRequest>& requests) {
-    const auto outcome = session->Post(pair, requests);
+    const auto outcome = session->Begin()->pairs().Post(pair, requests);
     EXPECT_TRUE(outcome.ok()) << outcome.status();
     return outcome.value_or(PostOutcome{});
   }
@@ -149,7 +150,7 @@ class QueueOwner : public Owner {
   }
   std::vector<Completion> Results() { return Results(queue); }
   std::vector<Completion> Results(CompletionQueueId id) {
-    const auto results = session->GetCqResults(id, 1000);
+    const auto results = session->Begin()->queues().GetResults(id, 1000);
     EXPECT_TRUE(results.ok()) << results.status();
     return results.value_or(std::vector<Completion>{});
   }
@@ -172,13 +173,22 @@ class QueueOwner : public Owner {
   bool HasNoEvent() { return !session->events().Pop().has_value(); }
 
   absl::Status ClosePair(QueuePairId pair) {
-    return Await([&](const Done& done) { return session->CloseQp(pair, {}, done); });
+    return Await([&](const Done<>& done) -> MaybePending<> {
+      RNICD_ASSIGN_OR_RETURN(const SessionGuard held, session->Begin());
+      return held.pairs().Close(pair, {}, done);
+    });
   }
   absl::Status CloseWindow(MemoryWindowId window) {
-    return Await([&](const Done& done) { return session->CloseMw(window, {}, done); });
+    return Await([&](const Done<>& done) -> MaybePending<> {
+      RNICD_ASSIGN_OR_RETURN(const SessionGuard held, session->Begin());
+      return held.windows().Close(window, {}, done);
+    });
   }
   absl::Status CloseQueue(CompletionQueueId id) {
-    return Await([&](const Done& done) { return session->CloseCq(id, {}, done); });
+    return Await([&](const Done<>& done) -> MaybePending<> {
+      RNICD_ASSIGN_OR_RETURN(const SessionGuard held, session->Begin());
+      return held.queues().Close(id, {}, done);
+    });
   }
 
   const AdapterId adapter;
@@ -188,8 +198,8 @@ class QueueOwner : public Owner {
 
 // Calls ConnectQp on both sides.
 inline void ConnectPairs(QueueOwner& first, QueuePairId first_pair, QueueOwner& second, QueuePairId second_pair) {
-  EXPECT_TRUE(first.session->ConnectQp(first_pair, second.Address(second_pair)).ok());
-  EXPECT_TRUE(second.session->ConnectQp(second_pair, first.Address(first_pair)).ok());
+  EXPECT_TRUE(first.session->Begin()->pairs().Connect(first_pair, second.Address(second_pair)).ok());
+  EXPECT_TRUE(second.session->Begin()->pairs().Connect(second_pair, first.Address(first_pair)).ok());
 }
 
 // An owner and its peer, each with a queue pair, connected.
@@ -232,10 +242,10 @@ class PostTest : public ::testing::Test, protected Connected {
   std::vector<RemoteToken> Tokens() {
     std::vector<RemoteToken> tokens;
     for (const MemoryRegionId region : watched_regions) {
-      tokens.push_back(owner.session->GetRemoteToken(region).value_or(RemoteToken{}));
+      tokens.push_back(owner.session->Begin()->regions().GetRemoteToken(region).value_or(RemoteToken{}));
     }
     for (const MemoryWindowId window : watched_windows) {
-      tokens.push_back(owner.session->GetRemoteTokenFromMw(window).value_or(RemoteToken{}));
+      tokens.push_back(owner.session->Begin()->windows().GetRemoteToken(window).value_or(RemoteToken{}));
     }
     return tokens;
   }

@@ -19,7 +19,7 @@ class QueuePairTest : public ::testing::Test, protected Connected {
     CreateQpArguments arguments = owner.PairArguments();
     arguments.receive_queue = arguments.initiator_queue = narrow.queue;
     narrow.pair = owner.Pair(arguments);
-    EXPECT_TRUE(owner.session->ConnectQp(narrow.pair, owner.Address(narrow.pair)).ok());
+    EXPECT_TRUE(owner.session->Begin()->pairs().Connect(narrow.pair, owner.Address(narrow.pair)).ok());
     return narrow;
   }
   static WorkRequest NoBytes() { return Write({}, 0, RemoteToken{}); }
@@ -28,9 +28,9 @@ class QueuePairTest : public ::testing::Test, protected Connected {
 TEST_F(QueuePairTest, GoesFromInitToReadyToError) {
   const QueuePairId fresh = owner.Pair();
   EXPECT_EQ(owner.State(fresh), QueuePairState::kInit);
-  ASSERT_TRUE(owner.session->ConnectQp(fresh, peer.Address(peer_pair)).ok());
+  ASSERT_TRUE(owner.session->Begin()->pairs().Connect(fresh, peer.Address(peer_pair)).ok());
   EXPECT_EQ(owner.State(fresh), QueuePairState::kReadyToSend);
-  ASSERT_TRUE(owner.session->DisconnectQp(fresh).ok());
+  ASSERT_TRUE(owner.session->Begin()->pairs().Disconnect(fresh).ok());
   EXPECT_EQ(owner.State(fresh), QueuePairState::kError);
 }
 
@@ -39,16 +39,18 @@ TEST_F(QueuePairTest, ItsAddressIsItsOwnAndStaysTheSame) {
   const std::string address = owner.Address(other);
   EXPECT_NE(address, owner.Address(pair));
   EXPECT_LE(address.size(), 64u);
-  ASSERT_TRUE(owner.session->ConnectQp(other, address).ok()) << "a pair may connect to itself";
+  ASSERT_TRUE(owner.session->Begin()->pairs().Connect(other, address).ok()) << "a pair may connect to itself";
   EXPECT_EQ(owner.Address(other), address);
 }
 
 TEST_F(QueuePairTest, ConnectsOnce) {
   const std::string address = peer.Address(peer_pair);
-  EXPECT_THAT(owner.session->ConnectQp(pair, address), FailsAt(ErrorReason::QP_NOT_CONNECTABLE, "qp_id"));
+  EXPECT_THAT(owner.session->Begin()->pairs().Connect(pair, address),
+              FailsAt(ErrorReason::QP_NOT_CONNECTABLE, "qp_id"));
   const QueuePairId flushed = owner.Pair();
-  ASSERT_TRUE(owner.session->Flush(flushed).ok());
-  EXPECT_THAT(owner.session->ConnectQp(flushed, address), FailsAt(ErrorReason::QP_NOT_CONNECTABLE, "qp_id"));
+  ASSERT_TRUE(owner.session->Begin()->pairs().Flush(flushed).ok());
+  EXPECT_THAT(owner.session->Begin()->pairs().Connect(flushed, address),
+              FailsAt(ErrorReason::QP_NOT_CONNECTABLE, "qp_id"));
 }
 
 TEST_F(QueuePairTest, AnAddressOfNobodyIsRefusedAndLeavesThePairConnectable) {
@@ -57,20 +59,22 @@ TEST_F(QueuePairTest, AnAddressOfNobodyIsRefusedAndLeavesThePairConnectable) {
   const std::string former = peer.Address(gone);
   ASSERT_TRUE(peer.ClosePair(gone).ok());
   for (const std::string& address : {std::string(), std::string(8, '\1'), std::string(64, 'x'), former}) {
-    EXPECT_THAT(owner.session->ConnectQp(fresh, address), FailsAt(ErrorReason::QP_ADDRESS_UNKNOWN, "peer_address"));
+    EXPECT_THAT(owner.session->Begin()->pairs().Connect(fresh, address),
+                FailsAt(ErrorReason::QP_ADDRESS_UNKNOWN, "peer_address"));
   }
   EXPECT_EQ(owner.State(fresh), QueuePairState::kInit);
-  EXPECT_TRUE(owner.session->ConnectQp(fresh, owner.Address(fresh)).ok());
+  EXPECT_TRUE(owner.session->Begin()->pairs().Connect(fresh, owner.Address(fresh)).ok());
 }
 
 TEST_F(QueuePairTest, DisconnectingNeedsAConnection) {
-  EXPECT_THAT(owner.session->DisconnectQp(owner.Pair()), FailsAt(ErrorReason::QP_NOT_CONNECTED, "qp_id"));
-  ASSERT_TRUE(owner.session->DisconnectQp(pair).ok());
-  EXPECT_THAT(owner.session->DisconnectQp(pair), FailsAt(ErrorReason::QP_NOT_CONNECTED, "qp_id"));
+  EXPECT_THAT(owner.session->Begin()->pairs().Disconnect(owner.Pair()),
+              FailsAt(ErrorReason::QP_NOT_CONNECTED, "qp_id"));
+  ASSERT_TRUE(owner.session->Begin()->pairs().Disconnect(pair).ok());
+  EXPECT_THAT(owner.session->Begin()->pairs().Disconnect(pair), FailsAt(ErrorReason::QP_NOT_CONNECTED, "qp_id"));
 }
 
 TEST_F(QueuePairTest, CompletionsCarryTheContextsOfTheirPairAndRequest) {
-  ASSERT_TRUE(owner.session->ArmCq(owner.queue, CqNotifyType::kSolicited).ok());
+  ASSERT_TRUE(owner.session->Begin()->queues().Arm(owner.queue, CqNotifyType::kSolicited).ok());
   owner.MustPost(pair, {Receive({}, 31)});
   peer.MustPost(peer_pair, {Send({}, kOpFlagSolicit, 32)});
   const auto received = owner.Results();
@@ -91,7 +95,7 @@ TEST_F(QueuePairTest, EachQueueReportsToItsOwnCompletionQueue) {
   CreateQpArguments arguments = owner.PairArguments();
   arguments.receive_queue = owner.Queue();
   const QueuePairId split = owner.Pair(arguments);
-  ASSERT_TRUE(owner.session->ConnectQp(split, owner.Address(split)).ok());
+  ASSERT_TRUE(owner.session->Begin()->pairs().Connect(split, owner.Address(split)).ok());
   owner.MustPost(split, {Receive({}, 1), Send({}, 0, 2)});
   const auto received = owner.Results(arguments.receive_queue);
   const auto sent = owner.Results();
@@ -102,13 +106,13 @@ TEST_F(QueuePairTest, EachQueueReportsToItsOwnCompletionQueue) {
 
 TEST_F(QueuePairTest, TheFlushOfAPairCompletesAllThatWaitsSilentOnesIncluded) {
   owner.MustPost(pair, {Send({}, 0, 1), Send({}, kOpFlagSilentSuccess, 2), Receive({}, 3)});
-  ASSERT_TRUE(owner.session->Flush(pair).ok());
+  ASSERT_TRUE(owner.session->Begin()->pairs().Flush(pair).ok());
   EXPECT_EQ(owner.Statuses(), std::vector<NtStatus>(3, NtStatus::kCancelled));
 }
 
 TEST_F(QueuePairTest, ThePeerIsNotifiedOnceAndKeepsItsReceives) {
   peer.MustPost(peer_pair, {Receive()});
-  ASSERT_TRUE(owner.session->DisconnectQp(pair).ok());
+  ASSERT_TRUE(owner.session->Begin()->pairs().Disconnect(pair).ok());
   ASSERT_TRUE(owner.ClosePair(pair).ok());
   const auto reported = peer.NextEvent<QpDisconnected>();
   EXPECT_EQ(reported.queue_pair, peer_pair);
@@ -116,7 +120,7 @@ TEST_F(QueuePairTest, ThePeerIsNotifiedOnceAndKeepsItsReceives) {
   EXPECT_TRUE(peer.HasNoEvent());
   EXPECT_TRUE(owner.HasNoEvent()) << "the side that disconnects gets no event";
   EXPECT_TRUE(peer.Results().empty());
-  ASSERT_TRUE(peer.session->Flush(peer_pair).ok());
+  ASSERT_TRUE(peer.session->Begin()->pairs().Flush(peer_pair).ok());
   EXPECT_EQ(peer.Statuses(), std::vector<NtStatus>{NtStatus::kCancelled});
 }
 
@@ -153,14 +157,15 @@ TEST_F(QueuePairTest, AnOverrunEndsThePairsOfTheQueueAndNoOthers) {
   const Narrow narrow = NarrowPair(2);
   owner.MustPost(narrow.pair, {NoBytes(), NoBytes()});
   EXPECT_EQ(owner.State(narrow.pair), QueuePairState::kReadyToSend) << "full is no overrun";
-  ASSERT_TRUE(owner.session->ArmCq(narrow.queue, CqNotifyType::kErrors).ok());
+  ASSERT_TRUE(owner.session->Begin()->queues().Arm(narrow.queue, CqNotifyType::kErrors).ok());
   owner.MustPost(narrow.pair, {NoBytes()});
   EXPECT_TRUE(Eventually([&] { return owner.State(narrow.pair) == QueuePairState::kError; }));
   const auto notified = owner.NextEvent<CqNotified>();
   EXPECT_EQ(notified.status, NtStatus::kBufferOverflow);
   EXPECT_EQ(notified.queue, narrow.queue);
   EXPECT_EQ(notified.context, 5u);
-  EXPECT_THAT(owner.session->GetCqResults(narrow.queue, 1).status(), FailsAt(ErrorReason::CQ_OVERRUN, "cq_id"));
+  EXPECT_THAT(owner.session->Begin()->queues().GetResults(narrow.queue, 1).status(),
+              FailsAt(ErrorReason::CQ_OVERRUN, "cq_id"));
   EXPECT_EQ(owner.State(pair), QueuePairState::kReadyToSend);
 }
 
@@ -184,7 +189,7 @@ TEST_F(QueuePairTest, OnADeadQueueNothingIsPostedAndNoPairIsMade) {
   for (const bool receive : {true, false}) {
     CreateQpArguments arguments = owner.PairArguments();
     (receive ? arguments.receive_queue : arguments.initiator_queue) = narrow.queue;
-    EXPECT_THAT(owner.session->CreateQp(arguments).status(),
+    EXPECT_THAT(owner.session->Begin()->pairs().Create(arguments).status(),
                 FailsAt(ErrorReason::CQ_OVERRUN, receive ? "receive_cq_id" : "initiator_cq_id"));
   }
   EXPECT_EQ(world.Held(), held);
@@ -194,14 +199,14 @@ TEST_F(QueuePairTest, APairOfWhichOneQueueIsDeadReportsNothingToTheOther) {
   CreateQpArguments arguments = owner.PairArguments();
   arguments.initiator_queue = owner.Queue(1);
   const QueuePairId split = owner.Pair(arguments);
-  ASSERT_TRUE(owner.session->ConnectQp(split, owner.Address(split)).ok());
+  ASSERT_TRUE(owner.session->Begin()->pairs().Connect(split, owner.Address(split)).ok());
   owner.MustPost(split, {Receive(), NoBytes(), NoBytes()});
   ASSERT_TRUE(owner.ClosePair(split).ok());
   EXPECT_TRUE(owner.Results().empty());
 }
 
 TEST_F(QueuePairTest, TheLimitsOfTheAdapterAreCheckedBeforeAnythingIsCharged) {
-  const NdkAdapterInfo info = *owner.session->QueryAdapterInfo(owner.adapter);
+  const NdkAdapterInfo info = *owner.session->Begin()->adapters().QueryInfo(owner.adapter);
   using Limits = provider::QueuePairLimits;
   const struct {
     uint32_t Limits::* limit;
@@ -219,7 +224,7 @@ TEST_F(QueuePairTest, TheLimitsOfTheAdapterAreCheckedBeforeAnythingIsCharged) {
     for (const uint32_t above : {row.most + 1, UINT32_MAX}) {
       CreateQpArguments arguments = owner.PairArguments();
       arguments.limits.*row.limit = above;
-      EXPECT_THAT(owner.session->CreateQp(arguments).status(),
+      EXPECT_THAT(owner.session->Begin()->pairs().Create(arguments).status(),
                   FailsAt(ErrorReason::ABOVE_ADAPTER_LIMIT, std::string(row.field)));
     }
     CreateQpArguments arguments = owner.PairArguments();
@@ -235,13 +240,15 @@ TEST_F(QueuePairTest, AClosingQueueTakesNoPair) {
   arguments.receive_queue = arguments.initiator_queue = closing;
   const QueuePairId keeper = owner.Pair(arguments);
   Awaited<absl::Status> closed;
-  ASSERT_EQ(*owner.session->CloseCq(closing, {}, [&](const absl::Status& status) { closed.Set(status); }),
-            Progress::kPending);
+  ASSERT_TRUE(owner.session->Begin()
+                  ->queues()
+                  .Close(closing, {}, [&](const absl::Status& status) { closed.Set(status); })
+                  .pending());
   const std::string held = world.Held();
   for (const bool receive : {true, false}) {
     arguments = owner.PairArguments();
     (receive ? arguments.receive_queue : arguments.initiator_queue) = closing;
-    EXPECT_THAT(owner.session->CreateQp(arguments).status(),
+    EXPECT_THAT(owner.session->Begin()->pairs().Create(arguments).status(),
                 FailsAt(ErrorReason::OBJECT_CLOSING, receive ? "receive_cq_id" : "initiator_cq_id"));
   }
   EXPECT_EQ(world.Held(), held);
@@ -250,12 +257,12 @@ TEST_F(QueuePairTest, AClosingQueueTakesNoPair) {
 }
 
 TEST_F(QueuePairTest, AQueueOfAnotherAdapterIsRefused) {
-  const CompletionQueueId foreign = *owner.session->CreateCq(owner.Adapter(), 1, 0);
+  const CompletionQueueId foreign = *owner.session->Begin()->queues().Create(owner.Adapter(), 1, 0);
   const std::string held = world.Held();
   for (const bool receive : {true, false}) {
     CreateQpArguments arguments = owner.PairArguments();
     (receive ? arguments.receive_queue : arguments.initiator_queue) = foreign;
-    EXPECT_THAT(owner.session->CreateQp(arguments).status(),
+    EXPECT_THAT(owner.session->Begin()->pairs().Create(arguments).status(),
                 FailsAt(ErrorReason::ADAPTER_MISMATCH, receive ? "receive_cq_id" : "initiator_cq_id"));
   }
   EXPECT_EQ(world.Held(), held);

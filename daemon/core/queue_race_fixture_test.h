@@ -49,24 +49,24 @@ class QueueTenant : public Memories<CompletionQueueId, Pair, FastRegion, Registe
                                     MemoryObjectId, RemoteToken> {
  public:
   explicit QueueTenant(std::shared_ptr<Session> open) : session(std::move(open)) {
-    adapter = session->OpenAdapter("soft0", {1, 2}).value_or(AdapterId{});
-    domain = session->CreatePd(adapter).value_or(ProtectionDomainId{});
+    adapter = session->Begin()->adapters().Open("soft0", {1, 2}).value_or(AdapterId{});
+    domain = session->Begin()->domains().Create(adapter).value_or(ProtectionDomainId{});
     absl::StatusOr<CompletionQueueId> created = MakeError(ErrorReason::DEVICE_FAILED);
     while (!created.ok()) {
-      created = session->CreateCq(adapter, kDeepQueue, 0);  // A planned failure may interfere.
+      created = session->Begin()->queues().Create(adapter, kDeepQueue, 0);  // A planned failure may interfere.
     }
     queue = *created;
     Remember(queue);
   }
 
   // Bytes reserved for a pair: in a normal region, a fast one, or none at all.
-  Sges OwnSges(const Pair& pair, bool receive, Random& random) const {
+  Sges OwnSges(const SessionGuard& held, const Pair& pair, bool receive, Random& random) const {
     LocalToken token = Any<Registered>(random).local;
     switch (random() % 8) {
       case 0:
         return {};
       case 1:
-        token = session->GetLocalToken(Any<FastRegion>(random).id).value_or(LocalToken{});
+        token = held.regions().GetLocalToken(Any<FastRegion>(random).id).value_or(LocalToken{});
         break;
       default:
         break;
@@ -78,20 +78,23 @@ class QueueTenant : public Memories<CompletionQueueId, Pair, FastRegion, Registe
     return random() % 4 == 0 ? Any<RemoteToken>(random) : Any<Registered>(random).remote;
   }
   // `reach`: the token the peer sent. `pages` must outlive the request.
-  WorkRequest AnyRequest(const Pair& pair, RemoteToken reach, std::vector<uint64_t>& pages, Random& random) const {
+  WorkRequest AnyRequest(const SessionGuard& held, const Pair& pair, RemoteToken reach, std::vector<uint64_t>& pages,
+                         Random& random) const {
     const bool remote_half = random() % 2 == 0;
     switch (random() % 8) {
       case 0:
-        return Receive(OwnSges(pair, /*receive=*/true, random));
+        return Receive(OwnSges(held, pair, /*receive=*/true, random));
       case 1:
-        return Send(OwnSges(pair, /*receive=*/false, random), remote_half ? kOpFlagSolicit : 0);
+        return Send(OwnSges(held, pair, /*receive=*/false, random), remote_half ? kOpFlagSolicit : 0);
       case 2:
         return SendAndInvalidate(reach);
       case 3:
-        return Write(OwnSges(pair, /*receive=*/false, random), OwnAddress(pair, /*receive=*/false, random), reach);
+        return Write(OwnSges(held, pair, /*receive=*/false, random), OwnAddress(pair, /*receive=*/false, random),
+                     reach);
       case 4:
-        return Read(OwnSges(pair, /*receive=*/false, random), kRegionBase + random() % kPages * kPage + kReadSource,
-                    reach, random() % 8 == 0 ? kOpFlagReadLocalInvalidate : 0);
+        return Read(OwnSges(held, pair, /*receive=*/false, random),
+                    kRegionBase + random() % kPages * kPage + kReadSource, reach,
+                    random() % 8 == 0 ? kOpFlagReadLocalInvalidate : 0);
       case 5:
         return AnyFastRegister(pages, random);
       case 6:

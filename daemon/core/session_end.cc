@@ -1,4 +1,4 @@
-// How a session ends: the part of Session that runs once.
+// The life of a session: its guards, and its end, which runs once.
 
 #include "base/status.h"
 #include "daemon/core/session.h"
@@ -25,13 +25,28 @@ void CloseAll(const Objects& objects) {
 
 }  // namespace
 
-absl::StatusOr<Session::Guard> Session::Begin() {
+SessionGuard::~SessionGuard() {
+  if (session_ != nullptr) {
+    session_->EndGuard();
+  }
+}
+
+SessionAdapters& SessionGuard::adapters() const { return session_->adapters_; }
+SessionDomains& SessionGuard::domains() const { return session_->domains_; }
+SessionMemory& SessionGuard::memory() const { return session_->memory_; }
+SessionRegions& SessionGuard::regions() const { return session_->regions_; }
+SessionMappings& SessionGuard::mappings() const { return session_->mappings_; }
+SessionQueues& SessionGuard::queues() const { return session_->queues_; }
+SessionPairs& SessionGuard::pairs() const { return session_->pairs_; }
+SessionWindows& SessionGuard::windows() const { return session_->windows_; }
+
+absl::StatusOr<SessionGuard> Session::Begin() {
   MutexLock lock(life_mutex_);
   if (ending_) {
     return MakeError(ErrorReason::SESSION_ENDING);
   }
   ++running_;
-  return Guard(shared_from_this());
+  return SessionGuard(shared_from_this());
 }
 
 void Session::EndGuard() {
@@ -68,24 +83,14 @@ void Session::End(EndCause cause, std::function<void(const Reclaimed&)> on_ended
         cause_ = cause;
         // Held until the queue is cancelled; the last request to finish then starts the teardown.
         ++running_;
-        auto held = std::make_shared<Guard>(Guard(shared_from_this()));
-        node_.reapers.PostFor(tenant_->number(), [this, held = std::move(held)] { CancelQueued(); });
+        auto held = std::make_shared<SessionGuard>(SessionGuard(shared_from_this()));
+        node_.reapers.PostFor(tenant_->number(), [this, held = std::move(held)] { requests_.CancelQueued(); });
       }
       return;
     }
     reclaimed = reclaimed_;
   }
   on_ended(reclaimed);
-}
-
-// On a reaper, because each job reports to its caller, and because a large region whose close was queued is closed
-// here.
-void Session::CancelQueued() {
-  for (Executor* executor : {&node_.workers, &node_.populators}) {
-    for (const std::function<void()>& job : executor->Withdraw(job_owner())) {
-      job();
-    }
-  }
 }
 
 void Session::TearDown() {
@@ -121,7 +126,7 @@ void Session::TearDown() {
 // Children before parents: queue pairs first, so that no transfer is left; windows before the regions they are bound
 // to; and the memory when nothing uses it any more.
 Reclaimed Session::Reclaim(EndCause cause) {
-  for (const auto& [id, queue] : completion_queues_.All()) {
+  for (const auto& [id, queue] : queues_.table().All()) {
     queue->EndWaits(MakeError(ErrorReason::SESSION_ENDING));
   }
   Reclaimed reclaimed;
@@ -132,22 +137,20 @@ Reclaimed Session::Reclaim(EndCause cause) {
   for (const auto& [id, region] : regions) {
     region->SetCloseCause(EndCauseName(cause));
   }
-  CloseAll(queue_pairs_.TakeAll());
+  CloseAll(pairs_.TakeAll());
   CloseAll(windows_.TakeAll());
   CloseAll(regions);
-  for (const auto& [id, mapping] : mappings_.TakeAll()) {
-    addresses_.Remove(*mapping);
-  }
-  CloseAll(completion_queues_.All());
-  CloseAll(domains_.All());
-  CloseAll(adapters_.All());
+  mappings_.ReleaseAll();
+  CloseAll(queues_.table().All());
+  CloseAll(domains_.table().All());
+  CloseAll(adapters_.table().All());
   for (const auto& [id, region] : regions) {
     reclaimed.failures += region->deregister_failed() ? 1 : 0;
   }
-  for (const auto& [id, memory] : memories_.TakeAll()) {
+  for (const auto& [id, memory] : memory_.TakeAll()) {
     reclaimed.failures += memory->Release().ok() ? 0 : 1;
   }
-  completion_queues_.TakeAll();
+  queues_.TakeAll();
   domains_.TakeAll();
   adapters_.TakeAll();
   return reclaimed;

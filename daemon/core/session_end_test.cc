@@ -90,7 +90,7 @@ class QueuedRequests {
         domain_(owner.Domain()),
         memory_(owner.Memory(2)),
         released_(owner.Memory(2)),
-        unsealed_(*owner.session->FindMemory(owner.session->ImportMemory(2 * kPage)->memory)),
+        unsealed_(*owner.session->Begin()->memory().Find(owner.session->Begin()->memory().Import(2 * kPage)->memory)),
         registered_(owner.Region(domain_)),
         closed_(owner.Region(domain_)) {
     EXPECT_TRUE(owner.Register(registered_, memory_, 2 * kPage).ok());
@@ -101,16 +101,19 @@ class QueuedRequests {
   // While it is busy.
   void Queue() {
     Session& session = *owner_.session;
-    EXPECT_TRUE(session.AllocateMemory({.size = kPage}, [this](const auto& got) { Note(got.status()); }).ok());
-    EXPECT_EQ(*session.SealMemory(unsealed_, NoteIt()), Progress::kPending);
-    EXPECT_EQ(*session.ReleaseMemory(released_, NoteIt()), Progress::kPending);
+    EXPECT_TRUE(
+        session.Begin()->memory().Allocate({.size = kPage}, [this](const auto& got) { Note(got.status()); }).ok());
+    EXPECT_TRUE(session.Begin()->memory().Seal(unsealed_, NoteIt()).pending());
+    EXPECT_TRUE(session.Begin()->memory().Release(released_, NoteIt()).pending());
     const auto note = [this](const absl::StatusOr<Registration>& got) { Note(got.status()); };
     EXPECT_TRUE(owner_.BeginRegister(owner_.Region(domain_), memory_, 2 * kPage, {}, note).ok());
-    EXPECT_EQ(*session.DeregisterMr(registered_, {}, NoteIt()), Progress::kPending);
-    const MemoryRegionId fast = *session.CreateMr(domain_, true);
-    EXPECT_EQ(*session.InitializeFastRegisterMr({.region = fast, .max_pages = 2}, {}, NoteIt()), Progress::kPending);
-    EXPECT_EQ(*session.CloseMr(closed_, {}, [this](const absl::Status& status) { region_closed.Set(status); }),
-              Progress::kPending);
+    EXPECT_TRUE(session.Begin()->regions().Deregister(registered_, {}, NoteIt()).pending());
+    const MemoryRegionId fast = *session.Begin()->regions().Create(domain_, true);
+    EXPECT_TRUE(session.Begin()->regions().Initialize({.region = fast, .max_pages = 2}, {}, NoteIt()).pending());
+    EXPECT_TRUE(session.Begin()
+                    ->regions()
+                    .Close(closed_, {}, [this](const absl::Status& status) { region_closed.Set(status); })
+                    .pending());
   }
   std::vector<ErrorReason> outcomes() const {
     MutexLock lock(mutex_);
@@ -124,7 +127,7 @@ class QueuedRequests {
     MutexLock lock(mutex_);
     outcomes_.push_back(ErrorInfoOf(status).reason);
   }
-  Done NoteIt() {
+  Done<> NoteIt() {
     return [this](const absl::Status& status) { Note(status); };
   }
 
@@ -184,7 +187,7 @@ TEST(SessionEnd, MemoryThatIsBeingPopulatedIsNotFinished) {
   Awaited<absl::Status> allocated;
   BusyWorkers first(*world.workers, 1);
   const auto done = [&](const absl::StatusOr<MemoryTicket>& got) { allocated.Set(got.status()); };
-  ASSERT_TRUE(owner.session->AllocateMemory({.size = uint64_t{2} << 20}, done).ok());
+  ASSERT_TRUE(owner.session->Begin()->memory().Allocate({.size = uint64_t{2} << 20}, done).ok());
   world.workers->PostFor(UINT64_MAX, [&] { between.Pass(); });
   first.Release();
   between.AwaitWaiter();
@@ -201,12 +204,13 @@ TEST(SessionEnd, ARequestThatAWorkerHasBegunIsFinished) {
   Owner owner(world);
   Barrier answering;
   Awaited<absl::Status> allocated;
-  ASSERT_TRUE(owner.session
-                  ->AllocateMemory({.size = kPage},
-                                   [&](const absl::StatusOr<MemoryTicket>& got) {
-                                     allocated.Set(got.status());
-                                     answering.Pass();
-                                   })
+  ASSERT_TRUE(owner.session->Begin()
+                  ->memory()
+                  .Allocate({.size = kPage},
+                            [&](const absl::StatusOr<MemoryTicket>& got) {
+                              allocated.Set(got.status());
+                              answering.Pass();
+                            })
                   .ok());
   answering.AwaitWaiter();
   Awaited<Reclaimed> ended;
@@ -281,7 +285,7 @@ TEST(SessionEnd, AJobQueuedWhileTheSessionEndsIsCancelledToo) {
   };
   Awaited<absl::Status> allocated;
   const auto done = [&](const absl::StatusOr<MemoryTicket>& got) { allocated.Set(got.status()); };
-  ASSERT_TRUE((*session)->AllocateMemory({.size = kPage}, done).ok());
+  ASSERT_TRUE((*session)->Begin()->memory().Allocate({.size = kPage}, done).ok());
   EXPECT_TRUE(ended.Get().has_value());
   EXPECT_THAT(allocated.Get().value_or(absl::OkStatus()), FailsWith(ErrorReason::SESSION_ENDING));
   EXPECT_TRUE(wired.registry.WaitUntilEmpty(std::chrono::steady_clock::now() + kTimeout));
@@ -313,9 +317,12 @@ TEST(SessionEnd, ACloseThatWaitedIsReportedWhenItsSessionEnds) {
   const ProtectionDomainId domain = owner.Domain(adapter);
   owner.Region(domain);
   Awaited<absl::Status> adapter_closed;
-  ASSERT_EQ(*owner.session->CloseAdapter(adapter, [&](const absl::Status& status) { adapter_closed.Set(status); }),
-            Progress::kPending);
-  ASSERT_EQ(*owner.session->ClosePd(domain, {.to_events = true, .request_context = 3}, nullptr), Progress::kPending);
+  ASSERT_TRUE(owner.session->Begin()
+                  ->adapters()
+                  .Close(adapter, [&](const absl::Status& status) { adapter_closed.Set(status); })
+                  .pending());
+  ASSERT_TRUE(
+      owner.session->Begin()->domains().Close(domain, {.to_events = true, .request_context = 3}, nullptr).pending());
   world.End(owner.session);
   EXPECT_EQ(adapter_closed.times(), 1);
   const auto event = owner.session->events().Pop();
@@ -327,7 +334,7 @@ TEST(SessionEnd, ACloseThatWaitedIsReportedWhenItsSessionEnds) {
 TEST(SessionEnd, TicketsDieWithTheirSession) {
   World world;
   Owner owner(world);
-  const auto import = owner.session->ImportMemory(kPage);
+  const auto import = owner.session->Begin()->memory().Import(kPage);
   ASSERT_TRUE(import.ok());
   EXPECT_EQ(world.tickets.size(), 1u);
   world.End(owner.session);
@@ -344,8 +351,8 @@ void FurnishQueues(Connected& scene) {
   owner.Lam(owner.Memory(1), 1);
   owner.MustPost(scene.pair, {FastRegister(region, PagesOf(released), kOpFlagRemoteWrite),
                               Bind(owner.RegisteredRegion(), owner.Window()), Send(), Send(), Receive()});
-  ASSERT_TRUE(owner.session->ReleaseLam(released.id).ok());
-  ASSERT_TRUE(owner.session->ArmCq(owner.queue, CqNotifyType::kAny).ok());
+  ASSERT_TRUE(owner.session->Begin()->mappings().Release(released.id).ok());
+  ASSERT_TRUE(owner.session->Begin()->queues().Arm(owner.queue, CqNotifyType::kAny).ok());
 }
 
 TEST(SessionEnd, TakesQueuesRegistrationsWindowsAndMappingsBack) {
@@ -409,10 +416,14 @@ TEST(SessionEnd, ClosesOfQueuesAndBoundRegionsThatWaitedAreReported) {
   const MemoryRegionId region = owner.RegisteredRegion();
   owner.MustPost(scene.pair, {Bind(region, owner.Window())});
   Awaited<absl::Status> region_closed;
-  ASSERT_EQ(*owner.session->CloseMr(region, {}, [&](const absl::Status& status) { region_closed.Set(status); }),
-            Progress::kPending);
-  ASSERT_EQ(*owner.session->CloseCq(owner.queue, {.to_events = true, .request_context = 3}, nullptr),
-            Progress::kPending);
+  ASSERT_TRUE(owner.session->Begin()
+                  ->regions()
+                  .Close(region, {}, [&](const absl::Status& status) { region_closed.Set(status); })
+                  .pending());
+  ASSERT_TRUE(owner.session->Begin()
+                  ->queues()
+                  .Close(owner.queue, {.to_events = true, .request_context = 3}, nullptr)
+                  .pending());
   scene.world.End(owner.session);
   EXPECT_EQ(region_closed.times(), 1);
   EXPECT_EQ(owner.NextEvent<RequestCompleted>().request_context, 3u);

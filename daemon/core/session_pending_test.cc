@@ -22,7 +22,7 @@ class SessionPendingTest : public ::testing::Test {
   void BeginPendingRegister(MemoryRegionId region, uint64_t context) {
     const auto begun = owner_.BeginRegister(region, memory_, 2 * kPage, ToEvents(context), nullptr);
     ASSERT_TRUE(begun.ok()) << begun.status();
-    EXPECT_FALSE(begun->has_value());
+    EXPECT_TRUE(begun.pending());
   }
   // The next event, which must be a completion.
   RequestCompleted NextCompletion() {
@@ -45,8 +45,8 @@ TEST_F(SessionPendingTest, ASmallRegistrationIsAnsweredInlineEvenWhenItMayPend) 
   const BusyWorkers busy(*world_.workers, 1);
   const auto begun = owner_.BeginRegister(region_, memory_, 2 * kPage - 1, ToEvents(1), nullptr);
   ASSERT_TRUE(begun.ok());
-  EXPECT_TRUE(begun->has_value());
-  EXPECT_EQ(*session().DeregisterMr(region_, ToEvents(2), nullptr), Progress::kDone);
+  EXPECT_FALSE(begun.pending());
+  EXPECT_TRUE(session().Begin()->regions().Deregister(region_, ToEvents(2), nullptr).succeeded());
   EXPECT_FALSE(session().events().Pop().has_value());
 }
 
@@ -61,7 +61,7 @@ TEST_F(SessionPendingTest, ALargeRegistrationPendsAndIsReportedOnceOnTheEvents) 
   EXPECT_EQ(completed.object_id, region_.value);
   EXPECT_TRUE(completed.status.ok());
   ASSERT_TRUE(completed.registration.has_value());
-  EXPECT_EQ(completed.registration->local_token, *session().GetLocalToken(region_));
+  EXPECT_EQ(completed.registration->local_token, *session().Begin()->regions().GetLocalToken(region_));
   EXPECT_FALSE(session().events().Pop().has_value());
 }
 
@@ -97,7 +97,8 @@ TEST_F(SessionPendingTest, WhileARegistrationPendsTheRegionIsBusy) {
   BeginPendingRegister(region_, 1);
   EXPECT_THAT(owner_.Register(region_, memory_, kPage).status(), FailsWith(ErrorReason::REGION_BUSY));
   EXPECT_THAT(owner_.Deregister(region_), FailsWith(ErrorReason::REGION_BUSY));
-  EXPECT_THAT(session().GetRemoteToken(region_).status(), FailsWith(ErrorReason::REGION_NOT_REGISTERED));
+  EXPECT_THAT(session().Begin()->regions().GetRemoteToken(region_).status(),
+              FailsWith(ErrorReason::REGION_NOT_REGISTERED));
 }
 
 TEST_F(SessionPendingTest, AFailureIsReportedWithItsReasonAndNoRegistration) {
@@ -111,20 +112,21 @@ TEST_F(SessionPendingTest, AFailureIsReportedWithItsReasonAndNoRegistration) {
 TEST_F(SessionPendingTest, ADeregistrationThatFailsLeavesTheRegionRegistered) {
   ASSERT_TRUE(owner_.Register(region_, memory_, 2 * kPage).ok());
   world_.plan.FailDeregister(MakeError(ErrorReason::DEVICE_FAILED), 1);
-  ASSERT_EQ(*session().DeregisterMr(region_, ToEvents(6), nullptr), Progress::kPending);
+  ASSERT_TRUE(session().Begin()->regions().Deregister(region_, ToEvents(6), nullptr).pending());
   const RequestCompleted completed = NextCompletion();
   EXPECT_EQ(completed.kind, RequestKind::kDeregisterMr);
   EXPECT_THAT(completed.status, FailsWith(ErrorReason::DEVICE_FAILED));
-  EXPECT_TRUE(session().GetLocalToken(region_).ok());
+  EXPECT_TRUE(session().Begin()->regions().GetLocalToken(region_).ok());
 }
 
 TEST_F(SessionPendingTest, ACloseWaitsForThePendingRequestAndIsReportedAfterIt) {
   BusyWorkers busy(*world_.workers, 1);
   BeginPendingRegister(region_, 1);
-  ASSERT_EQ(*session().CloseMr(region_, ToEvents(2), nullptr), Progress::kPending);
-  EXPECT_THAT(session().GetLocalToken(region_).status(), FailsWith(ErrorReason::OBJECT_NOT_FOUND));
-  EXPECT_THAT(session().CloseMr(region_, ToEvents(3), nullptr).status(), FailsWith(ErrorReason::OBJECT_NOT_FOUND));
-  ASSERT_EQ(*session().ClosePd(domain_, ToEvents(4), nullptr), Progress::kPending);
+  ASSERT_TRUE(session().Begin()->regions().Close(region_, ToEvents(2), nullptr).pending());
+  EXPECT_THAT(session().Begin()->regions().GetLocalToken(region_).status(), FailsWith(ErrorReason::OBJECT_NOT_FOUND));
+  EXPECT_THAT(session().Begin()->regions().Close(region_, ToEvents(3), nullptr).status(),
+              FailsWith(ErrorReason::OBJECT_NOT_FOUND));
+  ASSERT_TRUE(session().Begin()->domains().Close(domain_, ToEvents(4), nullptr).pending());
   busy.Release();
   const RequestCompleted first = NextCompletion();
   EXPECT_EQ(first.request_context, 1u);
@@ -141,8 +143,11 @@ TEST_F(SessionPendingTest, ACloseThatWaitsCanBeAwaitedByItsCall) {
   BusyWorkers busy(*world_.workers, 1);
   BeginPendingRegister(region_, 1);
   Awaited<absl::Status> closed;
-  ASSERT_EQ(*session().CloseMr(region_, {}, [&](const absl::Status& status) { closed.Set(status); }),
-            Progress::kPending);
+  ASSERT_TRUE(session()
+                  .Begin()
+                  ->regions()
+                  .Close(region_, {}, [&](const absl::Status& status) { closed.Set(status); })
+                  .pending());
   EXPECT_EQ(closed.times(), 0);
   busy.Release();
   EXPECT_TRUE(closed.Get().value_or(absl::UnknownError("never")).ok());
@@ -154,19 +159,19 @@ TEST_F(SessionPendingTest, ACompletionCountsAsPendingUntilItIsFetched) {
   BeginPendingRegister(region_, 1);
   BeginPendingRegister(second, 2);
   ASSERT_TRUE(Eventually([&] { return world_.soft.live_regions() == 2; }));
-  const absl::Status refused = session().DeregisterMr(region_, ToEvents(3), nullptr).status();
+  const absl::Status refused = session().Begin()->regions().Deregister(region_, ToEvents(3), nullptr).status();
   EXPECT_THAT(refused, FailsWith(ErrorReason::QUOTA_PENDING_REQUESTS));
   EXPECT_EQ(ErrorInfoOf(refused).limit, 2u);
   EXPECT_EQ(ErrorInfoOf(refused).used, 2u);
-  EXPECT_TRUE(session().GetLocalToken(region_).ok()) << "a refused request changes nothing";
+  EXPECT_TRUE(session().Begin()->regions().GetLocalToken(region_).ok()) << "a refused request changes nothing";
   NextCompletion();
-  EXPECT_EQ(*session().DeregisterMr(region_, ToEvents(3), nullptr), Progress::kPending);
+  EXPECT_TRUE(session().Begin()->regions().Deregister(region_, ToEvents(3), nullptr).pending());
 }
 
 TEST_F(SessionPendingTest, AClosedRegionCountsUntilItsCompletionIsFetched) {
   BusyWorkers busy(*world_.workers, 1);
   BeginPendingRegister(region_, 1);
-  ASSERT_EQ(*session().CloseMr(region_, ToEvents(2), nullptr), Progress::kPending);
+  ASSERT_TRUE(session().Begin()->regions().Close(region_, ToEvents(2), nullptr).pending());
   busy.Release();
   NextCompletion();
   ASSERT_TRUE(Eventually([&] { return world_.soft.live_regions() == 0; }));
@@ -184,7 +189,7 @@ TEST_F(SessionPendingTest, AFailedRegistrationHasGivenEverythingBackWhenItAnswer
         EXPECT_THAT(outcome.status(), FailsWith(ErrorReason::DEVICE_FAILED));
         EXPECT_EQ(session().ledger().used(Resource::kPinnedBytes), 0u);
         EXPECT_EQ(session().ledger().used(Resource::kPendingRequests), 0u);
-        EXPECT_TRUE((*session().FindMemory(memory_))->Release().ok());
+        EXPECT_TRUE((*session().Begin()->memory().Find(memory_))->Release().ok());
         checked.Set(true);
       });
   ASSERT_TRUE(begun.ok());
@@ -202,10 +207,12 @@ TEST_F(SessionPendingTest, AnAnsweredRequestNoLongerCountsAsPending) {
   EXPECT_EQ(at_register.Get(), 0u);
   Awaited<uint64_t> at_deregister;
   ASSERT_TRUE(session()
-                  .DeregisterMr(region_, {},
-                                [&](const absl::Status&) {
-                                  at_deregister.Set(session().ledger().used(Resource::kPendingRequests));
-                                })
+                  .Begin()
+                  ->regions()
+                  .Deregister(region_, {},
+                              [&](const absl::Status&) {
+                                at_deregister.Set(session().ledger().used(Resource::kPendingRequests));
+                              })
                   .ok());
   EXPECT_EQ(at_deregister.Get(), 0u);
 }
@@ -231,9 +238,9 @@ TEST(Populating, ALargeAllocationDelaysAnotherOwnersSmallOneByOnePiece) {
     };
   };
   BusyWorkers busy(*world.workers, 1);
-  ASSERT_TRUE(large.session->AllocateMemory({.size = uint64_t{8} << 20}, note("large")).ok());
-  ASSERT_TRUE(large.session->AllocateMemory({.size = kPage}, note("its own little")).ok());
-  ASSERT_TRUE(small.session->AllocateMemory({.size = kPage}, note("another's little")).ok());
+  ASSERT_TRUE(large.session->Begin()->memory().Allocate({.size = uint64_t{8} << 20}, note("large")).ok());
+  ASSERT_TRUE(large.session->Begin()->memory().Allocate({.size = kPage}, note("its own little")).ok());
+  ASSERT_TRUE(small.session->Begin()->memory().Allocate({.size = kPage}, note("another's little")).ok());
   busy.Release();
   ASSERT_TRUE(last.Get().has_value());
   MutexLock lock(mutex);
@@ -243,13 +250,16 @@ TEST(Populating, ALargeAllocationDelaysAnotherOwnersSmallOneByOnePiece) {
 TEST_F(SessionPendingTest, LargeMemoryIsReleasedOnAWorker) {
   BusyWorkers busy(*world_.workers, 1);
   Awaited<absl::Status> released;
-  ASSERT_EQ(*session().ReleaseMemory(memory_, [&](const absl::Status& status) { released.Set(status); }),
-            Progress::kPending);
+  ASSERT_TRUE(session()
+                  .Begin()
+                  ->memory()
+                  .Release(memory_, [&](const absl::Status& status) { released.Set(status); })
+                  .pending());
   EXPECT_EQ(world_.os.live_mappings(), 1u);
   busy.Release();
   EXPECT_TRUE(released.Get().value_or(absl::UnknownError("never")).ok());
   EXPECT_EQ(world_.os.live_mappings(), 0u);
-  EXPECT_THAT(session().FindMemory(memory_).status(), FailsWith(ErrorReason::OBJECT_NOT_FOUND));
+  EXPECT_THAT(session().Begin()->memory().Find(memory_).status(), FailsWith(ErrorReason::OBJECT_NOT_FOUND));
 }
 
 }  // namespace

@@ -31,13 +31,14 @@ class SessionPostRegisterTest : public PostTest {
   MemoryRegionId RegionWith(uint32_t flags) {
     const MemoryRegionId region = owner.Region(owner.domain);
     const MdlEntry entry{.memory_id = owner.Memory(1), .byte_count = kPage, .virtual_address = {kRegionBase}};
-    EXPECT_TRUE(owner.session
-                    ->RegisterMr({.region = region, .chain = {&entry, 1}, .length = kPage, .flags = flags}, {}, nullptr)
+    EXPECT_TRUE(owner.session->Begin()
+                    ->regions()
+                    .Register({.region = region, .chain = {&entry, 1}, .length = kPage, .flags = flags}, {}, nullptr)
                     .ok());
     return region;
   }
   MemoryRegionId FastRegionIn(ProtectionDomainId domain) {
-    const MemoryRegionId region = *owner.session->CreateMr(domain, true);
+    const MemoryRegionId region = *owner.session->Begin()->regions().Create(domain, true);
     EXPECT_TRUE(owner.Initialize(region, kFastPages, true).ok());
     return region;
   }
@@ -185,11 +186,12 @@ TEST_F(SessionPostRegisterTest, FastRegisterTakesOnlyPagesOfItsOwnSessionAndAdap
   spoil(0, ErrorReason::LOGICAL_ADDRESS_UNKNOWN);
   spoil(peer.Lam(peer.Memory(1), 1).first.value, ErrorReason::LOGICAL_ADDRESS_UNKNOWN);
   const MdlEntry entry{.memory_id = owner.Memory(1), .byte_count = kPage, .virtual_address = {kRegionBase}};
-  const auto elsewhere = owner.session->BuildLam({.adapter = owner.Adapter(), .chain = {&entry, 1}, .length = kPage});
+  const auto elsewhere =
+      owner.session->Begin()->mappings().Build({.adapter = owner.Adapter(), .chain = {&entry, 1}, .length = kPage});
   ASSERT_TRUE(elsewhere.ok());
   spoil(elsewhere->first.value, ErrorReason::LOGICAL_ADDRESS_UNKNOWN);
   const BuiltLam released = owner.Lam(owner.Memory(1), 1);
-  ASSERT_TRUE(owner.session->ReleaseLam(released.id).ok());
+  ASSERT_TRUE(owner.session->Begin()->mappings().Release(released.id).ok());
   spoil(released.first.value, ErrorReason::LOGICAL_ADDRESS_UNKNOWN);
 }
 
@@ -224,7 +226,8 @@ TEST_F(SessionPostRegisterTest, InvalidateNeedsAReadyFastRegionOrAWindowOfTheSam
   ExpectRefused(Invalidate(FastRegionIn(other_domain_)), ErrorReason::DOMAIN_MISMATCH, "invalidate.mr_id");
   ExpectRefused(Invalidate(MemoryWindowId{}), ErrorReason::OBJECT_NOT_FOUND, "invalidate.mw_id");
   ExpectRefused(Invalidate(peer.Window()), ErrorReason::OBJECT_NOT_FOUND, "invalidate.mw_id");
-  ExpectRefused(Invalidate(*owner.session->CreateMw(other_domain_)), ErrorReason::DOMAIN_MISMATCH, "invalidate.mw_id");
+  ExpectRefused(Invalidate(*owner.session->Begin()->windows().Create(other_domain_)), ErrorReason::DOMAIN_MISMATCH,
+                "invalidate.mw_id");
 }
 
 TEST_F(SessionPostRegisterTest, ATargetThatIsNotRegisteredOrBoundIsCheckedWhenTheInvalidateIsExecuted) {
@@ -245,7 +248,7 @@ TEST_F(SessionPostRegisterTest, BindNeedsARegisteredRegionAndAWindowOfTheSameDom
   operation = SoundBind();
   operation.window = {};
   ExpectBindRefused(operation, ErrorReason::OBJECT_NOT_FOUND, "mw_id");
-  operation.window = *owner.session->CreateMw(other_domain_);
+  operation.window = *owner.session->Begin()->windows().Create(other_domain_);
   ExpectBindRefused(operation, ErrorReason::DOMAIN_MISMATCH, "mw_id");
 }
 
@@ -288,7 +291,7 @@ TEST_F(SessionPostRegisterTest, AWindowWithoutRightsIsSound) {
 }
 
 TEST_F(SessionPostRegisterTest, EachFastRegisterAndBindIssuesATokenOfItsOwn) {
-  const RemoteToken before = *owner.session->GetRemoteToken(fast_);
+  const RemoteToken before = *owner.session->Begin()->regions().GetRemoteToken(fast_);
   const uint64_t counted = world.observer.counts().remote_tokens;
   const PostOutcome outcome = owner.Post(pair, {Receive(), FastRegister(fast_, pages_), Invalidate(fast_),
                                                 Bind(region_, window_), FastRegister(fast_, pages_)});
@@ -299,8 +302,8 @@ TEST_F(SessionPostRegisterTest, EachFastRegisterAndBindIssuesATokenOfItsOwn) {
   EXPECT_EQ(outcome.issued_tokens[2].request_index, 4u);
   EXPECT_NE(outcome.issued_tokens[0].remote_token, before);
   EXPECT_NE(outcome.issued_tokens[0].remote_token, outcome.issued_tokens[2].remote_token);
-  EXPECT_EQ(*owner.session->GetRemoteToken(fast_), outcome.issued_tokens[2].remote_token);
-  EXPECT_EQ(*owner.session->GetRemoteTokenFromMw(window_), outcome.issued_tokens[1].remote_token);
+  EXPECT_EQ(*owner.session->Begin()->regions().GetRemoteToken(fast_), outcome.issued_tokens[2].remote_token);
+  EXPECT_EQ(*owner.session->Begin()->windows().GetRemoteToken(window_), outcome.issued_tokens[1].remote_token);
   EXPECT_EQ(world.observer.counts().remote_tokens, counted + 3 + 1) << "three were issued and one was asked for";
 }
 
@@ -313,8 +316,10 @@ TEST_F(SessionPostRegisterTest, ARequestTheCardRefusesIssuesNoTokenAndKeepsNothi
   }
   EXPECT_EQ(Tokens(), tokens);
   EXPECT_EQ(world.Held(), held);
-  EXPECT_THAT(owner.session->GetRemoteTokenFromMw(window_).status(), FailsAt(ErrorReason::WINDOW_NOT_BOUND, "mw_id"));
-  EXPECT_EQ(*owner.session->CloseMr(region_, {}, nullptr), Progress::kDone) << "a refused Bind keeps no region";
+  EXPECT_THAT(owner.session->Begin()->windows().GetRemoteToken(window_).status(),
+              FailsAt(ErrorReason::WINDOW_NOT_BOUND, "mw_id"));
+  EXPECT_TRUE(owner.session->Begin()->regions().Close(region_, {}, nullptr).succeeded())
+      << "a refused Bind keeps no region";
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ class SessionPostTest : public PostTest {
  protected:
   explicit SessionPostTest(const WorldOptions& options = {}) : PostTest(options) {}
 
-  LocalToken Privileged() { return *owner.session->GetPrivilegedMemoryRegionToken(owner.domain); }
+  LocalToken Privileged() { return *owner.session->Begin()->domains().GetPrivilegedMemoryRegionToken(owner.domain); }
   static Sge HostSge(LocalToken token, uint64_t address, uint32_t length) {
     return {.address = address, .length = length, .token = token};
   }
@@ -37,9 +37,10 @@ class SessionPostTest : public PostTest {
 
 TEST_F(SessionPostTest, AnUnknownQueuePairIsRefusedAsAWhole) {
   const WorkRequest request = Receive();
-  EXPECT_THAT(owner.session->Post(QueuePairId{}, {&request, 1}).status(),
+  EXPECT_THAT(owner.session->Begin()->pairs().Post(QueuePairId{}, {&request, 1}).status(),
               FailsAt(ErrorReason::OBJECT_NOT_FOUND, "qp_id"));
-  EXPECT_THAT(owner.session->Post(peer_pair, {&request, 1}).status(), FailsAt(ErrorReason::OBJECT_NOT_FOUND, "qp_id"));
+  EXPECT_THAT(owner.session->Begin()->pairs().Post(peer_pair, {&request, 1}).status(),
+              FailsAt(ErrorReason::OBJECT_NOT_FOUND, "qp_id"));
 }
 
 TEST_F(SessionPostTest, ARequestWithoutAnOperationIsRefused) {
@@ -88,7 +89,7 @@ TEST_F(SessionPostTest, BeforeTheConnectionOnlyReceivesAreAccepted) {
 
 TEST_F(SessionPostTest, AfterAFlushOnlyReceivesAreAcceptedAndTheyAreCancelled) {
   const std::vector<WorkRequest> requests = InitiatorRequests();
-  ASSERT_TRUE(owner.session->Flush(pair).ok());
+  ASSERT_TRUE(owner.session->Begin()->pairs().Flush(pair).ok());
   EXPECT_EQ(owner.State(pair), QueuePairState::kError);
   for (const WorkRequest& request : requests) {
     EXPECT_THAT(owner.Post(pair, {request}).failure, FailsAt(ErrorReason::QP_NOT_CONNECTED, "requests[0]"));
@@ -125,7 +126,7 @@ TEST_F(SessionPostTest, AQueueOfNoDepthTakesNothing) {
   arguments.limits = {};
   const QueuePairId narrow = owner.Pair(arguments);
   EXPECT_THAT(owner.Post(narrow, {Receive()}).failure, FailsAt(ErrorReason::QUEUE_FULL, "requests[0]"));
-  ASSERT_TRUE(owner.session->ConnectQp(narrow, owner.Address(narrow)).ok());
+  ASSERT_TRUE(owner.session->Begin()->pairs().Connect(narrow, owner.Address(narrow)).ok());
   EXPECT_THAT(owner.Post(narrow, {Send()}).failure, FailsAt(ErrorReason::QUEUE_FULL, "requests[0]"));
 }
 
@@ -187,7 +188,7 @@ TEST_F(SessionPostTest, InlineSgesNeedNeitherTokensNorRoomInTheSgeLimit) {
     sge.address = 1;
   }
   owner.MustPost(pair, {Send(sges, kOpFlagInline)});
-  EXPECT_EQ(std::memcmp((*peer.session->FindMemory(memory))->mapping().data(), "RDMA", 4), 0);
+  EXPECT_EQ(std::memcmp((*peer.session->Begin()->memory().Find(memory))->mapping().data(), "RDMA", 4), 0);
   EXPECT_EQ(peer.Results().at(0).bytes, 4u);
 }
 
@@ -199,7 +200,7 @@ TEST_F(SessionPostTest, InlineDataIsCopiedWhenItIsPosted) {
   owner.MustPost(pair, {Send({InlineSge(bytes)}, kOpFlagInline)});
   bytes = "other";
   peer.MustPost(peer_pair, {Receive({SgeOf(registered->local_token, 16)})});
-  EXPECT_EQ(std::memcmp((*peer.session->FindMemory(memory))->mapping().data(), "first", 5), 0);
+  EXPECT_EQ(std::memcmp((*peer.session->Begin()->memory().Find(memory))->mapping().data(), "first", 5), 0);
 }
 
 TEST_F(SessionPostTest, AnUnknownLocalTokenIsCheckedWhenTheRequestIsExecuted) {
@@ -218,14 +219,15 @@ TEST_F(SessionPostTest, LogicalAddressesMustLieInsideOneMapping) {
                 "receive.sges[1].address");
   ExpectRefused(Read({HostSge(token, base + kPage, kPage + 1)}, 0, kSomeToken), unknown, "read.sges[0].address");
   ExpectRefused(Write({HostSge(token, base + 1, 1U << 30)}, 0, kSomeToken), unknown, "write.sges[0].address");
-  ASSERT_TRUE(owner.session->ReleaseLam(lam.id).ok());
+  ASSERT_TRUE(owner.session->Begin()->mappings().Release(lam.id).ok());
   ExpectRefused(Send({HostSge(token, base, 1)}), unknown, "send.sges[0].address");
 }
 
 TEST_F(SessionPostTest, LogicalAddressesOfAnotherAdapterOrSessionAreUnknown) {
   const BuiltLam foreign = peer.Lam(peer.Memory(1), 1);
   const MdlEntry entry{.memory_id = owner.Memory(1), .byte_count = kPage, .virtual_address = {kRegionBase}};
-  const auto elsewhere = owner.session->BuildLam({.adapter = owner.Adapter(), .chain = {&entry, 1}, .length = kPage});
+  const auto elsewhere =
+      owner.session->Begin()->mappings().Build({.adapter = owner.Adapter(), .chain = {&entry, 1}, .length = kPage});
   ASSERT_TRUE(elsewhere.ok());
   for (const LogicalAddress address : {foreign.first, elsewhere->first}) {
     ExpectRefused(Send({HostSge(Privileged(), address.value, 1)}), ErrorReason::LOGICAL_ADDRESS_UNKNOWN,
@@ -236,15 +238,15 @@ TEST_F(SessionPostTest, LogicalAddressesOfAnotherAdapterOrSessionAreUnknown) {
 TEST_F(SessionPostTest, TheBytesOfAReleasedMappingStayUntilTheRequestIsComplete) {
   const MemoryObjectId memory = owner.Memory(1);
   const BuiltLam lam = owner.Lam(memory, 1);
-  std::memcpy((*owner.session->FindMemory(memory))->mapping().data(), "kept", 4);
+  std::memcpy((*owner.session->Begin()->memory().Find(memory))->mapping().data(), "kept", 4);
   owner.MustPost(pair, {Send({HostSge(Privileged(), lam.first.value, 4)})});
-  ASSERT_TRUE(owner.session->ReleaseLam(lam.id).ok());
+  ASSERT_TRUE(owner.session->Begin()->mappings().Release(lam.id).ok());
   EXPECT_EQ(owner.session->ledger().used(Resource::kPinnedBytes), kPage);
   const MemoryObjectId sink = peer.Memory(1);
   const auto registered = peer.Register(peer.Region(peer.domain), sink, kPage);
   ASSERT_TRUE(registered.ok());
   peer.MustPost(peer_pair, {Receive({SgeOf(registered->local_token, 4)})});
-  EXPECT_EQ(std::memcmp((*peer.session->FindMemory(sink))->mapping().data(), "kept", 4), 0);
+  EXPECT_EQ(std::memcmp((*peer.session->Begin()->memory().Find(sink))->mapping().data(), "kept", 4), 0);
   EXPECT_EQ(owner.session->ledger().used(Resource::kPinnedBytes), 0u);
 }
 
@@ -253,17 +255,19 @@ TEST_F(SessionPostTest, APayloadOfLogicalAddressesIsCountedByItsPiecesUntilItIsC
   const MemoryObjectId second = owner.Memory(1);
   const MdlEntry chain[] = {{.memory_id = first, .byte_count = kPage, .virtual_address = {kRegionBase}},
                             {.memory_id = second, .byte_count = kPage, .virtual_address = {kRegionBase + kPage}}};
-  const auto lam = owner.session->BuildLam({.adapter = owner.adapter, .chain = chain, .length = 2 * kPage});
+  const auto lam =
+      owner.session->Begin()->mappings().Build({.adapter = owner.adapter, .chain = chain, .length = 2 * kPage});
   ASSERT_TRUE(lam.ok()) << lam.status();
   owner.MustPost(pair, {Send({HostSge(Privileged(), lam->first.value, 2 * kPage), SgeOf({1}, 0)})});
   EXPECT_EQ(owner.session->ledger().used(Resource::kPostedPages), 3u);
-  ASSERT_TRUE(owner.session->Flush(pair).ok());
+  ASSERT_TRUE(owner.session->Begin()->pairs().Flush(pair).ok());
   EXPECT_EQ(owner.session->ledger().used(Resource::kPostedPages), 0u);
 }
 
 TEST_F(SessionPostTest, ThePrivilegedTokenOfAnotherDomainIsNoPrivilege) {
   const BuiltLam lam = owner.Lam(owner.Memory(1), 1);
-  const LocalToken other = *owner.session->GetPrivilegedMemoryRegionToken(owner.Domain(owner.adapter));
+  const LocalToken other =
+      *owner.session->Begin()->domains().GetPrivilegedMemoryRegionToken(owner.Domain(owner.adapter));
   ASSERT_NE(other, Privileged());
   owner.MustPost(pair, {Write({HostSge(other, lam.first.value, 1)}, 0, kSomeToken)});
   EXPECT_EQ(owner.Statuses(), std::vector<NtStatus>{NtStatus::kAccessViolation});

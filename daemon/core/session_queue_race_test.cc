@@ -50,7 +50,7 @@ class Round {
   const Posts& posts() const { return posts_; }
 
  private:
-  using Step = void (Round::*)(QueueTenant&, Random&);
+  using Step = void (Round::*)(QueueTenant&, const SessionGuard&, Random&);
   using Chain = std::vector<WorkRequest>;
 
   void RunThread(uint64_t seed) {
@@ -70,7 +70,7 @@ class Round {
       } else if (random() % 30 == 0) {
         BreakSomething(random);
       } else if (const auto guard = tenant->session->Begin(); guard.ok()) {
-        (this->*kSteps[random() % kSteps.size()])(*tenant, random);
+        (this->*kSteps[random() % kSteps.size()])(*tenant, *guard, random);
       }
     }
   }
@@ -88,24 +88,25 @@ class Round {
   // Creates one object of each type, so that there is traffic from the start.
   void Furnish(QueueTenant& tenant) {
     Random random(seed_);
+    const auto held = tenant.session->Begin();
     for (const Step step : {&Round::Allocate, &Round::CreateMr, &Round::CreateFast, &Round::Map, &Round::CreateMw}) {
-      (this->*step)(tenant, random);
+      (this->*step)(tenant, *held, random);
     }
   }
 
   // --- queues and pairs ---
 
-  std::optional<Pair> NewPair(QueueTenant& tenant, size_t peer_slot, Random& random) {
+  std::optional<Pair> NewPair(QueueTenant& tenant, const SessionGuard& held, size_t peer_slot, Random& random) {
     Pair pair{.number = next_pair_.fetch_add(1), .peer_slot = peer_slot};
     if (pair.number >= kMaxPairs) {
       return std::nullopt;
     }
     const CompletionQueueId queue = random() % 4 == 0 ? tenant.Any<CompletionQueueId>(random) : tenant.queue;
-    const auto id = tenant.session->CreateQp({.domain = tenant.domain,
-                                              .receive_queue = queue,
-                                              .initiator_queue = queue,
-                                              .context = pair.number,
-                                              .limits = kSmallLimits});
+    const auto id = held.pairs().Create({.domain = tenant.domain,
+                                         .receive_queue = queue,
+                                         .initiator_queue = queue,
+                                         .context = pair.number,
+                                         .limits = kSmallLimits});
     if (!id.ok()) {
       return std::nullopt;
     }
@@ -115,62 +116,64 @@ class Round {
     return pair;
   }
   // Connects two new pairs, or one pair to itself; now and then only one side.
-  void Connect(QueueTenant& tenant, Random& random) {
+  void Connect(QueueTenant& tenant, const SessionGuard& held, Random& random) {
     const size_t slot = random() % kSlots;
     const std::shared_ptr<QueueTenant> peer = Pick(slot);
     const auto guard = peer->session->Begin();
-    const auto pair = NewPair(tenant, slot, random);
-    const auto peer_pair = guard.ok() && pair.has_value() ? NewPair(*peer, random() % kSlots, random) : std::nullopt;
+    const auto pair = NewPair(tenant, held, slot, random);
+    const auto peer_pair =
+        guard.ok() && pair.has_value() ? NewPair(*peer, *guard, random() % kSlots, random) : std::nullopt;
     if (!peer_pair.has_value()) {
       return;
     }
-    const auto view = tenant.session->QueryQp(pair->id);
-    const auto peer_view = peer->session->QueryQp(peer_pair->id);
+    const auto view = held.pairs().Query(pair->id);
+    const auto peer_view = guard->pairs().Query(peer_pair->id);
     if (view.ok() && peer_view.ok()) {
-      (void)tenant.session->ConnectQp(pair->id, random() % 8 == 0 ? view->address : peer_view->address);
+      (void)held.pairs().Connect(pair->id, random() % 8 == 0 ? view->address : peer_view->address);
       if (random() % 8 != 0) {
-        (void)peer->session->ConnectQp(peer_pair->id, view->address);
+        (void)guard->pairs().Connect(peer_pair->id, view->address);
       }
     }
-    Post(tenant, *pair, Chain(3, Receive(tenant.OwnSges(*pair, /*receive=*/true, random))), random);
-    Post(*peer, *peer_pair, Chain(3, Receive(peer->OwnSges(*peer_pair, /*receive=*/true, random))), random);
+    Post(tenant, held, *pair, Chain(3, Receive(tenant.OwnSges(held, *pair, /*receive=*/true, random))), random);
+    Post(*peer, *guard, *peer_pair, Chain(3, Receive(peer->OwnSges(*guard, *peer_pair, /*receive=*/true, random))),
+         random);
   }
-  void Disconnect(QueueTenant& tenant, Random& random) {
+  void Disconnect(QueueTenant& tenant, const SessionGuard& held, Random& random) {
     const QueuePairId id = tenant.Any<Pair>(random).id;
-    (void)(random() % 2 == 0 ? tenant.session->DisconnectQp(id) : tenant.session->Flush(id));
+    (void)(random() % 2 == 0 ? held.pairs().Disconnect(id) : held.pairs().Flush(id));
   }
-  void CloseQp(QueueTenant& tenant, Random& random) {
+  void CloseQp(QueueTenant& tenant, const SessionGuard& held, Random& random) {
     const uint64_t request = books_.Open();
-    RecordOutcome(request, tenant.session->CloseQp(tenant.AnyOld<Pair>(random).id, Choose(request, random),
-                                                   CompleteWith(request)));
+    RecordOutcome(request,
+                  held.pairs().Close(tenant.AnyOld<Pair>(random).id, Choose(request, random), CompleteWith(request)));
   }
-  void CreateCq(QueueTenant& tenant, Random& random) {
-    const auto id = tenant.session->CreateCq(tenant.adapter, 1 + random() % 8, 0);
+  void CreateCq(QueueTenant& tenant, const SessionGuard& held, Random& random) {
+    const auto id = held.queues().Create(tenant.adapter, 1 + random() % 8, 0);
     if (id.ok()) {
       tenant.Remember(*id);
     }
   }
   // Resizes or closes a queue, except the deep one.
-  void ChangeCq(QueueTenant& tenant, Random& random) {
+  void ChangeCq(QueueTenant& tenant, const SessionGuard& held, Random& random) {
     const auto id = tenant.Any<CompletionQueueId>(random);
     if (id == tenant.queue || random() % 2 == 0) {
-      (void)tenant.session->ResizeCq(id, id == tenant.queue ? kDeepQueue : 1 + random() % 16);
+      (void)held.queues().Resize(id, id == tenant.queue ? kDeepQueue : 1 + random() % 16);
       return;
     }
     const uint64_t request = books_.Open();
-    RecordOutcome(request, tenant.session->CloseCq(id, Choose(request, random), CompleteWith(request)));
+    RecordOutcome(request, held.queues().Close(id, Choose(request, random), CompleteWith(request)));
   }
   static CompletionQueueId AnyQueue(QueueTenant& tenant, Random& random) {
     return random() % 2 == 0 ? tenant.queue : tenant.Any<CompletionQueueId>(random);
   }
-  void Arm(QueueTenant& tenant, Random& random) {
-    (void)tenant.session->ArmCq(AnyQueue(tenant, random), static_cast<CqNotifyType>(random() % 3));
+  void Arm(QueueTenant& tenant, const SessionGuard& held, Random& random) {
+    (void)held.queues().Arm(AnyQueue(tenant, random), static_cast<CqNotifyType>(random() % 3));
   }
-  void Poll(QueueTenant& tenant, Random& random) {
-    PollFrom(tenant, AnyQueue(tenant, random), static_cast<uint32_t>(1 + random() % 64));
+  void Poll(QueueTenant& tenant, const SessionGuard& held, Random& random) {
+    PollFrom(held, AnyQueue(tenant, random), static_cast<uint32_t>(1 + random() % 64));
   }
-  size_t PollFrom(QueueTenant& tenant, CompletionQueueId id, uint32_t max) {
-    const auto results = tenant.session->GetCqResults(id, max);
+  size_t PollFrom(const SessionGuard& held, CompletionQueueId id, uint32_t max) {
+    const auto results = held.queues().GetResults(id, max);
     if (!results.ok()) {
       return 0;
     }
@@ -183,21 +186,20 @@ class Round {
   // --- memory, regions, windows, mappings ---
 
   // Sealed and registrable when it returns.
-  void Allocate(QueueTenant& tenant, Random&) {
+  void Allocate(QueueTenant& tenant, const SessionGuard& held, Random&) {
     const auto answer = std::make_shared<Awaited<absl::StatusOr<MemoryTicket>>>();
-    const absl::Status begun = tenant.session->AllocateMemory(
+    const MaybePending<MemoryTicket> begun = held.memory().Allocate(
         {.size = kPages * kPage}, [answer](const absl::StatusOr<MemoryTicket>& outcome) { answer->Set(outcome); });
     const auto outcome = begun.ok() ? answer->Get() : std::nullopt;
     if (!outcome.has_value() || !outcome->ok()) {
       return;
     }
-    if (const auto memory = tenant.session->FindMemory((*outcome)->memory);
-        memory.ok() && FetchAndSeal(**memory).ok()) {
+    if (const auto memory = held.memory().Find((*outcome)->memory); memory.ok() && FetchAndSeal(**memory).ok()) {
       tenant.Remember((*outcome)->memory);
     }
   }
-  void CreateMr(QueueTenant& tenant, Random& random) {
-    const auto id = tenant.session->CreateMr(tenant.domain, false);
+  void CreateMr(QueueTenant& tenant, const SessionGuard& held, Random& random) {
+    const auto id = held.regions().Create(tenant.domain, false);
     if (!id.ok()) {
       return;
     }
@@ -206,71 +208,71 @@ class Round {
                          .virtual_address = {kRegionBase}};
     const auto answer = std::make_shared<Awaited<absl::StatusOr<Registration>>>();
     const auto begun =
-        tenant.session->RegisterMr({.region = *id,
-                                    .chain = {&entry, 1},
-                                    .length = entry.byte_count,
-                                    .flags = kMrFlagRemoteWrite | kMrFlagRemoteRead},
-                                   {}, [answer](const absl::StatusOr<Registration>& outcome) { answer->Set(outcome); });
+        held.regions().Register({.region = *id,
+                                 .chain = {&entry, 1},
+                                 .length = entry.byte_count,
+                                 .flags = kMrFlagRemoteWrite | kMrFlagRemoteRead},
+                                {}, [answer](const absl::StatusOr<Registration>& outcome) { answer->Set(outcome); });
     if (const auto outcome = begun.ok() ? answer->Get() : std::nullopt; outcome.has_value() && outcome->ok()) {
       tenant.Remember(Registered{.id = *id, .local = (*outcome)->local_token, .remote = (*outcome)->remote_token});
     }
   }
-  void CreateFast(QueueTenant& tenant, Random& random) {
-    const auto id = tenant.session->CreateMr(tenant.domain, true);
+  void CreateFast(QueueTenant& tenant, const SessionGuard& held, Random& random) {
+    const auto id = held.regions().Create(tenant.domain, true);
     if (!id.ok()) {
       return;
     }
     tenant.Remember(FastRegion{*id});
     const uint64_t request = books_.Open();
-    RecordOutcome(request, tenant.session->InitializeFastRegisterMr(
-                               {.region = *id, .max_pages = kPages, .remote_access = random() % 8 != 0},
-                               Choose(request, random), CompleteWith(request)));
+    RecordOutcome(request,
+                  held.regions().Initialize({.region = *id, .max_pages = kPages, .remote_access = random() % 8 != 0},
+                                            Choose(request, random), CompleteWith(request)));
   }
-  void CreateMw(QueueTenant& tenant, Random&) {
-    if (const auto id = tenant.session->CreateMw(tenant.domain); id.ok()) {
+  void CreateMw(QueueTenant& tenant, const SessionGuard& held, Random&) {
+    if (const auto id = held.windows().Create(tenant.domain); id.ok()) {
       tenant.Remember(*id);
     }
   }
-  void Map(QueueTenant& tenant, Random& random) {
+  void Map(QueueTenant& tenant, const SessionGuard& held, Random& random) {
     const MdlEntry entry{.memory_id = tenant.Any<MemoryObjectId>(random),
                          .byte_count = kPages * kPage,
                          .virtual_address = {kRegionBase}};
     const auto lam =
-        tenant.session->BuildLam({.adapter = tenant.adapter, .chain = {&entry, 1}, .length = entry.byte_count});
+        held.mappings().Build({.adapter = tenant.adapter, .chain = {&entry, 1}, .length = entry.byte_count});
     if (lam.ok()) {
       tenant.Remember(*lam);
     }
     if (!lam.ok() || random() % 2 == 0) {
-      (void)tenant.session->ReleaseLam(tenant.AnyOld<BuiltLam>(random).id);
+      (void)held.mappings().Release(tenant.AnyOld<BuiltLam>(random).id);
     }
   }
-  void CloseSomething(QueueTenant& tenant, Random& random) {
+  void CloseSomething(QueueTenant& tenant, const SessionGuard& held, Random& random) {
     const uint64_t request = books_.Open();
     const PendingChoice choice = Choose(request, random);
-    const Done done = CompleteWith(request);
+    const Done<> done = CompleteWith(request);
     switch (random() % 5) {
       case 0:
-        return RecordOutcome(request, tenant.session->CloseMr(tenant.AnyOld<FastRegion>(random).id, choice, done));
+        return RecordOutcome(request, held.regions().Close(tenant.AnyOld<FastRegion>(random).id, choice, done));
       case 1:
-        return RecordOutcome(request, tenant.session->CloseMr(tenant.AnyOld<Registered>(random).id, choice, done));
+        return RecordOutcome(request, held.regions().Close(tenant.AnyOld<Registered>(random).id, choice, done));
       case 2:
-        return RecordOutcome(request, tenant.session->DeregisterMr(tenant.AnyOld<Registered>(random).id, choice, done));
+        return RecordOutcome(request, held.regions().Deregister(tenant.AnyOld<Registered>(random).id, choice, done));
       case 3:
-        return RecordOutcome(request, tenant.session->CloseMw(tenant.AnyOld<MemoryWindowId>(random), choice, done));
+        return RecordOutcome(request, held.windows().Close(tenant.AnyOld<MemoryWindowId>(random), choice, done));
       default:
-        return RecordOutcome(request, tenant.session->ReleaseMemory(tenant.AnyOld<MemoryObjectId>(random), done));
+        return RecordOutcome(request, held.memory().Release(tenant.AnyOld<MemoryObjectId>(random), done));
     }
   }
 
   // --- posting ---
 
-  void Post(QueueTenant& tenant, const Pair& pair, Chain chain, Random& random) {
+  void Post(QueueTenant& tenant, const SessionGuard& held, const Pair& pair, Chain chain, Random& random) {
     for (WorkRequest& request : chain) {
       const bool silent = !std::holds_alternative<WorkRequest::Receive>(request.operation) && random() % 4 == 0;
       request.flags |= silent ? kOpFlagSilentSuccess : 0;
       request.request_context = posts_.Offer({.session = tenant.session->id(), .silent = silent, .deep = pair.deep});
     }
-    const auto outcome = tenant.session->Post(pair.id, chain);
+    const auto outcome = held.pairs().Post(pair.id, chain);
     if (!outcome.ok()) {
       return;
     }
@@ -282,45 +284,45 @@ class Round {
     }
   }
   // Posts receives, or requests for the peer's receives.
-  void PostTraffic(QueueTenant& tenant, Random& random) {
+  void PostTraffic(QueueTenant& tenant, const SessionGuard& held, Random& random) {
     const Pair pair = tenant.Any<Pair>(random);
     if (random() % 4 == 0) {
-      return Post(tenant, pair, Chain(1 + random() % 2, Receive(tenant.OwnSges(pair, /*receive=*/true, random))),
-                  random);
+      return Post(tenant, held, pair,
+                  Chain(1 + random() % 2, Receive(tenant.OwnSges(held, pair, /*receive=*/true, random))), random);
     }
-    const Sges sges = tenant.OwnSges(pair, /*receive=*/false, random);
+    const Sges sges = tenant.OwnSges(held, pair, /*receive=*/false, random);
     const RemoteToken reach = Pick(pair.peer_slot)->SentToken(random);
-    Post(tenant, pair,
+    Post(tenant, held, pair,
          {Write(sges, OwnAddress(pair, /*receive=*/false, random), reach),
           Read(sges, kRegionBase + kReadSource, reach, random() % 2 == 0 ? kOpFlagReadFence : 0),
           Send(sges, random() % 2 == 0 ? kOpFlagSolicit : 0)},
          random);
   }
-  void Reregister(QueueTenant& tenant, Random& random) {
+  void Reregister(QueueTenant& tenant, const SessionGuard& held, Random& random) {
     std::vector<uint64_t> pages;
     Chain chain = {tenant.AnyFastRegister(pages, random)};
     const MemoryRegionId region = std::get<WorkRequest::FastRegister>(chain[0].operation).region;
     if (random() % 16 != 0) {
       chain.push_back(Invalidate(region));
     }
-    Post(tenant, tenant.Any<Pair>(random), std::move(chain), random);
+    Post(tenant, held, tenant.Any<Pair>(random), std::move(chain), random);
   }
-  void Rebind(QueueTenant& tenant, Random& random) {
+  void Rebind(QueueTenant& tenant, const SessionGuard& held, Random& random) {
     Chain chain = {tenant.AnyBind(random)};
     const MemoryWindowId window = std::get<WorkRequest::Bind>(chain[0].operation).window;
     if (random() % 16 != 0) {
       chain.push_back(Invalidate(window));
     }
-    Post(tenant, tenant.Any<Pair>(random), std::move(chain), random);
+    Post(tenant, held, tenant.Any<Pair>(random), std::move(chain), random);
   }
-  void PostAny(QueueTenant& tenant, Random& random) {
+  void PostAny(QueueTenant& tenant, const SessionGuard& held, Random& random) {
     const Pair pair = tenant.Any<Pair>(random);
     std::array<std::vector<uint64_t>, 4> pages;
     Chain chain;
     for (size_t index = 0; index < 1 + random() % pages.size(); ++index) {
-      chain.push_back(tenant.AnyRequest(pair, Pick(pair.peer_slot)->SentToken(random), pages[index], random));
+      chain.push_back(tenant.AnyRequest(held, pair, Pick(pair.peer_slot)->SentToken(random), pages[index], random));
     }
-    Post(tenant, pair, std::move(chain), random);
+    Post(tenant, held, pair, std::move(chain), random);
   }
 
   // --- events, ends, faults ---
@@ -328,15 +330,15 @@ class Round {
   PendingChoice Choose(uint64_t request, Random& random) {
     return {.to_events = random() % 2 == 0, .request_context = request};
   }
-  Done CompleteWith(uint64_t request) {
+  Done<> CompleteWith(uint64_t request) {
     return [this, request](const absl::Status&) { books_.Completed(request); };
   }
-  void RecordOutcome(uint64_t request, const absl::StatusOr<Progress>& progress) {
-    if (progress.ok() && *progress == Progress::kPending) {
+  void RecordOutcome(uint64_t request, const MaybePending<>& progress) {
+    if (progress.pending()) {
       books_.Accepted(request);
     }
   }
-  void Fetch(QueueTenant& tenant, Random&) { FetchAll(tenant); }
+  void Fetch(QueueTenant& tenant, const SessionGuard&, Random&) { FetchAll(tenant); }
   // Fetching is for one thread at a time. True when the deep queue notified.
   bool FetchAll(QueueTenant& tenant) {
     bool notified = false;
@@ -383,23 +385,23 @@ class Round {
   // --- the end of a round ---
 
   // Closes every pair, so that every posted request completes, and removes all completions from the deep queue.
-  void Settle(QueueTenant& tenant) {
+  void Settle(QueueTenant& tenant, const SessionGuard& held) {
     for (const Pair& pair : tenant.All<Pair>()) {
-      (void)Owner::Await([&](const Done& done) { return tenant.session->CloseQp(pair.id, {}, done); });
+      (void)Owner::Await([&](const Done<>& done) { return held.pairs().Close(pair.id, {}, done); });
     }
-    while (PollFrom(tenant, tenant.queue, 1000) > 0) {
+    while (PollFrom(held, tenant.queue, 1000) > 0) {
     }
   }
   // One more completion must notify, whatever was armed and fetched before.
-  void ExpectNotification(QueueTenant& tenant, Random& random) {
+  void ExpectNotification(QueueTenant& tenant, const SessionGuard& held, Random& random) {
     FetchAll(tenant);
-    ASSERT_TRUE(tenant.session->ArmCq(tenant.queue, CqNotifyType::kAny).ok());
+    ASSERT_TRUE(held.queues().Arm(tenant.queue, CqNotifyType::kAny).ok());
     std::optional<Pair> pair;
     for (next_pair_ = 0; !pair.has_value() || !pair->deep;) {
-      pair = NewPair(tenant, 0, random);
+      pair = NewPair(tenant, held, 0, random);
     }
-    Post(tenant, *pair, {Receive()}, random);
-    ASSERT_TRUE(tenant.session->Flush(pair->id).ok());
+    Post(tenant, held, *pair, {Receive()}, random);
+    ASSERT_TRUE(held.pairs().Flush(pair->id).ok());
     EXPECT_TRUE(FetchAll(tenant)) << "a lost notification";
   }
   void Finish() {
@@ -409,13 +411,14 @@ class Round {
     std::set<SessionId> alive;
     for (size_t slot = 0; slot < kSlots; ++slot) {
       const std::shared_ptr<QueueTenant> tenant = Pick(slot);
-      Settle(*tenant);
+      Settle(*tenant, *tenant->session->Begin());
       alive.insert(tenant->session->id());
     }
     posts_.ExpectCompleted(alive);
     Random random(seed_);
     for (size_t slot = 0; slot < kSlots; ++slot) {
-      ExpectNotification(*Pick(slot), random);
+      const std::shared_ptr<QueueTenant> tenant = Pick(slot);
+      ExpectNotification(*tenant, *tenant->session->Begin(), random);
     }
     world_.Stop();
     MutexLock lock(mutex_);

@@ -40,8 +40,8 @@ TEST(SessionQueues, EveryStepIsCountedAndGivenBack) {
   EXPECT_TRUE(owner.ClosePair(pair).ok());
   EXPECT_TRUE(owner.CloseWindow(window).ok());
   EXPECT_TRUE(owner.Close(region).ok());
-  EXPECT_TRUE(owner.session->ReleaseLam(lam.id).ok());
-  EXPECT_TRUE((*owner.session->FindMemory(memory))->Release().ok());
+  EXPECT_TRUE(owner.session->Begin()->mappings().Release(lam.id).ok());
+  EXPECT_TRUE((*owner.session->Begin()->memory().Find(memory))->Release().ok());
   EXPECT_TRUE(owner.CloseQueue(owner.queue).ok());
   EXPECT_EQ(world.Held(), base);
 }
@@ -49,35 +49,36 @@ TEST(SessionQueues, EveryStepIsCountedAndGivenBack) {
 TEST(SessionQueues, TheIdsOfAnotherSessionNameNothing) {
   Connected scene;
   QueueOwner& other = scene.owner;
-  Session& mine = *scene.peer.session;
+  const auto mine = scene.peer.session->Begin();
+  ASSERT_TRUE(mine.ok());
   const BuiltLam lam = other.Lam(other.Memory(1), 1);
   const MemoryWindowId window = other.Window();
   const auto absent = [](const char* field) { return FailsAt(ErrorReason::OBJECT_NOT_FOUND, std::string(field)); };
-  EXPECT_THAT(mine.CreateCq(other.adapter, 1, 0).status(), absent("adapter_id"));
-  EXPECT_THAT(mine.ResizeCq(other.queue, 1), absent("cq_id"));
-  EXPECT_THAT(mine.ArmCq(other.queue, CqNotifyType::kAny), absent("cq_id"));
-  EXPECT_THAT(mine.GetCqResults(other.queue, 1).status(), absent("cq_id"));
-  EXPECT_THAT(mine.CloseCq(other.queue, {}, nullptr).status(), absent("cq_id"));
+  EXPECT_THAT(mine->queues().Create(other.adapter, 1, 0).status(), absent("adapter_id"));
+  EXPECT_THAT(mine->queues().Resize(other.queue, 1), absent("cq_id"));
+  EXPECT_THAT(mine->queues().Arm(other.queue, CqNotifyType::kAny), absent("cq_id"));
+  EXPECT_THAT(mine->queues().GetResults(other.queue, 1).status(), absent("cq_id"));
+  EXPECT_THAT(mine->queues().Close(other.queue, {}, nullptr).status(), absent("cq_id"));
   CreateQpArguments arguments = scene.peer.PairArguments();
   arguments.domain = other.domain;
-  EXPECT_THAT(mine.CreateQp(arguments).status(), absent("pd_id"));
+  EXPECT_THAT(mine->pairs().Create(arguments).status(), absent("pd_id"));
   arguments = scene.peer.PairArguments();
   arguments.receive_queue = other.queue;
-  EXPECT_THAT(mine.CreateQp(arguments).status(), absent("receive_cq_id"));
+  EXPECT_THAT(mine->pairs().Create(arguments).status(), absent("receive_cq_id"));
   arguments = scene.peer.PairArguments();
   arguments.initiator_queue = other.queue;
-  EXPECT_THAT(mine.CreateQp(arguments).status(), absent("initiator_cq_id"));
-  EXPECT_THAT(mine.QueryQp(scene.pair).status(), absent("qp_id"));
-  EXPECT_THAT(mine.ConnectQp(scene.pair, ""), absent("qp_id"));
-  EXPECT_THAT(mine.DisconnectQp(scene.pair), absent("qp_id"));
-  EXPECT_THAT(mine.Flush(scene.pair), absent("qp_id"));
-  EXPECT_THAT(mine.CloseQp(scene.pair, {}, nullptr).status(), absent("qp_id"));
-  EXPECT_THAT(mine.CreateMw(other.domain).status(), absent("pd_id"));
-  EXPECT_THAT(mine.GetRemoteTokenFromMw(window).status(), absent("mw_id"));
-  EXPECT_THAT(mine.CloseMw(window, {}, nullptr).status(), absent("mw_id"));
-  EXPECT_THAT(mine.GetPrivilegedMemoryRegionToken(other.domain).status(), absent("pd_id"));
-  EXPECT_THAT(mine.BuildLam({.adapter = other.adapter}).status(), absent("adapter_id"));
-  EXPECT_THAT(mine.ReleaseLam(lam.id), absent("lam_id"));
+  EXPECT_THAT(mine->pairs().Create(arguments).status(), absent("initiator_cq_id"));
+  EXPECT_THAT(mine->pairs().Query(scene.pair).status(), absent("qp_id"));
+  EXPECT_THAT(mine->pairs().Connect(scene.pair, ""), absent("qp_id"));
+  EXPECT_THAT(mine->pairs().Disconnect(scene.pair), absent("qp_id"));
+  EXPECT_THAT(mine->pairs().Flush(scene.pair), absent("qp_id"));
+  EXPECT_THAT(mine->pairs().Close(scene.pair, {}, nullptr).status(), absent("qp_id"));
+  EXPECT_THAT(mine->windows().Create(other.domain).status(), absent("pd_id"));
+  EXPECT_THAT(mine->windows().GetRemoteToken(window).status(), absent("mw_id"));
+  EXPECT_THAT(mine->windows().Close(window, {}, nullptr).status(), absent("mw_id"));
+  EXPECT_THAT(mine->domains().GetPrivilegedMemoryRegionToken(other.domain).status(), absent("pd_id"));
+  EXPECT_THAT(mine->mappings().Build({.adapter = other.adapter}).status(), absent("adapter_id"));
+  EXPECT_THAT(mine->mappings().Release(lam.id), absent("lam_id"));
   EXPECT_EQ(other.State(scene.pair), QueuePairState::kReadyToSend) << "and nothing happened to them";
 }
 
@@ -85,18 +86,20 @@ TEST(SessionQueues, ADepthOutsideItsRangeIsRefused) {
   World world;
   QueueOwner owner(world);
   const std::string held = world.Held();
-  const uint32_t most = owner.session->QueryAdapterInfo(owner.adapter)->max_cq_depth;
+  const uint32_t most = owner.session->Begin()->adapters().QueryInfo(owner.adapter)->max_cq_depth;
   for (const uint32_t above : {most + 1, UINT32_MAX}) {
-    EXPECT_THAT(owner.session->CreateCq(owner.adapter, above, 0).status(),
+    EXPECT_THAT(owner.session->Begin()->queues().Create(owner.adapter, above, 0).status(),
                 FailsAt(ErrorReason::ABOVE_ADAPTER_LIMIT, "cq_depth"));
-    EXPECT_THAT(owner.session->ResizeCq(owner.queue, above), FailsAt(ErrorReason::ABOVE_ADAPTER_LIMIT, "cq_depth"));
+    EXPECT_THAT(owner.session->Begin()->queues().Resize(owner.queue, above),
+                FailsAt(ErrorReason::ABOVE_ADAPTER_LIMIT, "cq_depth"));
   }
-  EXPECT_THAT(owner.session->CreateCq(owner.adapter, 0, 0).status(),
+  EXPECT_THAT(owner.session->Begin()->queues().Create(owner.adapter, 0, 0).status(),
               FailsAt(ErrorReason::FIELD_OUT_OF_RANGE, "cq_depth"));
-  EXPECT_THAT(owner.session->ResizeCq(owner.queue, 0), FailsAt(ErrorReason::FIELD_OUT_OF_RANGE, "cq_depth"));
+  EXPECT_THAT(owner.session->Begin()->queues().Resize(owner.queue, 0),
+              FailsAt(ErrorReason::FIELD_OUT_OF_RANGE, "cq_depth"));
   EXPECT_EQ(world.Held(), held);
-  EXPECT_TRUE(owner.session->ResizeCq(owner.queue, most).ok());
-  EXPECT_TRUE(owner.session->CreateCq(owner.adapter, most, 0).ok());
+  EXPECT_TRUE(owner.session->Begin()->queues().Resize(owner.queue, most).ok());
+  EXPECT_TRUE(owner.session->Begin()->queues().Create(owner.adapter, most, 0).ok());
 }
 
 TEST(SessionQueues, AnAdapterWithoutTheFlagResizesNoQueue) {
@@ -104,7 +107,7 @@ TEST(SessionQueues, AnAdapterWithoutTheFlagResizesNoQueue) {
   options.soft.adapter_flags = kAdapterFlagLoopback;
   World world(options);
   QueueOwner owner(world);
-  EXPECT_THAT(owner.session->ResizeCq(owner.queue, 1), FailsWith(ErrorReason::DEVICE_NOT_CAPABLE));
+  EXPECT_THAT(owner.session->Begin()->queues().Resize(owner.queue, 1), FailsWith(ErrorReason::DEVICE_NOT_CAPABLE));
 }
 
 TEST(SessionQueues, WhatTheCardRefusesLeavesNothingBehind) {
@@ -113,16 +116,17 @@ TEST(SessionQueues, WhatTheCardRefusesLeavesNothingBehind) {
   const std::string held = world.Held();
   for (const ErrorReason reason : {ErrorReason::DEVICE_OUT_OF_RESOURCES, ErrorReason::DEVICE_FAILED}) {
     world.plan.FailCreateCompletionQueue(MakeError(reason), 1);
-    EXPECT_THAT(owner.session->CreateCq(owner.adapter, 5, 0).status(), FailsWith(reason));
+    EXPECT_THAT(owner.session->Begin()->queues().Create(owner.adapter, 5, 0).status(), FailsWith(reason));
     world.plan.FailCreateQueuePair(MakeError(reason), 1);
-    EXPECT_THAT(owner.session->CreateQp(owner.PairArguments()).status(), FailsWith(reason));
+    EXPECT_THAT(owner.session->Begin()->pairs().Create(owner.PairArguments()).status(), FailsWith(reason));
     world.plan.FailCreateMemoryWindow(MakeError(reason), 1);
-    EXPECT_THAT(owner.session->CreateMw(owner.domain).status(), FailsWith(reason));
+    EXPECT_THAT(owner.session->Begin()->windows().Create(owner.domain).status(), FailsWith(reason));
     EXPECT_EQ(world.Held(), held);
   }
-  EXPECT_EQ(*owner.session->CloseCq(owner.queue, {}, nullptr), Progress::kDone);
-  EXPECT_EQ(*owner.session->ClosePd(owner.domain, {}, nullptr), Progress::kDone);
-  EXPECT_EQ(*owner.session->CloseAdapter(owner.adapter, nullptr), Progress::kDone) << "nothing holds it any more";
+  EXPECT_TRUE(owner.session->Begin()->queues().Close(owner.queue, {}, nullptr).succeeded());
+  EXPECT_TRUE(owner.session->Begin()->domains().Close(owner.domain, {}, nullptr).succeeded());
+  EXPECT_TRUE(owner.session->Begin()->adapters().Close(owner.adapter, nullptr).succeeded())
+      << "nothing holds it any more";
 }
 
 TEST(SessionQueues, AQueueClosesAfterItsPairsAndIsUsableUntilThen) {
@@ -130,17 +134,19 @@ TEST(SessionQueues, AQueueClosesAfterItsPairsAndIsUsableUntilThen) {
   QueueOwner owner(world);
   const QueuePairId first = owner.Pair();
   const QueuePairId second = owner.Pair();
-  ASSERT_EQ(*owner.session->CloseCq(owner.queue, ToEvents(9), nullptr), Progress::kPending);
-  EXPECT_THAT(owner.session->CloseCq(owner.queue, {}, nullptr).status(), FailsAt(ErrorReason::OBJECT_CLOSING, "cq_id"));
-  EXPECT_THAT(owner.session->ResizeCq(owner.queue, 1), FailsAt(ErrorReason::OBJECT_CLOSING, "cq_id"));
+  ASSERT_TRUE(owner.session->Begin()->queues().Close(owner.queue, ToEvents(9), nullptr).pending());
+  EXPECT_THAT(owner.session->Begin()->queues().Close(owner.queue, {}, nullptr).status(),
+              FailsAt(ErrorReason::OBJECT_CLOSING, "cq_id"));
+  EXPECT_THAT(owner.session->Begin()->queues().Resize(owner.queue, 1), FailsAt(ErrorReason::OBJECT_CLOSING, "cq_id"));
   owner.MustPost(first, {Receive()});
-  ASSERT_TRUE(owner.session->ArmCq(owner.queue, CqNotifyType::kAny).ok());
+  ASSERT_TRUE(owner.session->Begin()->queues().Arm(owner.queue, CqNotifyType::kAny).ok());
   ASSERT_TRUE(owner.ClosePair(first).ok());
   EXPECT_EQ(owner.NextEvent<CqNotified>().queue, owner.queue);
   EXPECT_EQ(owner.Statuses(), std::vector<NtStatus>{NtStatus::kCancelled});
   EXPECT_TRUE(owner.HasNoEvent());
   ASSERT_TRUE(owner.ClosePair(second).ok());
-  EXPECT_THAT(owner.session->GetCqResults(owner.queue, 1).status(), FailsAt(ErrorReason::OBJECT_NOT_FOUND, "cq_id"));
+  EXPECT_THAT(owner.session->Begin()->queues().GetResults(owner.queue, 1).status(),
+              FailsAt(ErrorReason::OBJECT_NOT_FOUND, "cq_id"));
   EXPECT_EQ(owner.session->ledger().used(Resource::kCqEntries), 0u);
   EXPECT_EQ(owner.session->ledger().used(Resource::kCompletionQueues), 1u) << "its completion was not fetched yet";
   const auto closed = owner.NextEvent<RequestCompleted>();
@@ -161,19 +167,21 @@ TEST(SessionQueues, ParentsCloseAfterTheirChildrenInOrder) {
   const auto note = [&order](const char* what) {
     return [&order, what](const absl::Status& status) { order.push_back(status.ok() ? what : "failed"); };
   };
-  ASSERT_EQ(*owner.session->CloseAdapter(owner.adapter, note("adapter")), Progress::kPending);
-  ASSERT_EQ(*owner.session->ClosePd(owner.domain, {}, note("domain")), Progress::kPending);
-  ASSERT_EQ(*owner.session->CloseCq(owner.queue, {}, note("queue")), Progress::kPending);
-  EXPECT_THAT(owner.session->CreateCq(owner.adapter, 1, 0).status(),
+  ASSERT_TRUE(owner.session->Begin()->adapters().Close(owner.adapter, note("adapter")).pending());
+  ASSERT_TRUE(owner.session->Begin()->domains().Close(owner.domain, {}, note("domain")).pending());
+  ASSERT_TRUE(owner.session->Begin()->queues().Close(owner.queue, {}, note("queue")).pending());
+  EXPECT_THAT(owner.session->Begin()->queues().Create(owner.adapter, 1, 0).status(),
               FailsAt(ErrorReason::OBJECT_CLOSING, "adapter_id"));
   EXPECT_THAT(owner.TryLam(owner.Memory(1), kPage).status(), FailsAt(ErrorReason::OBJECT_CLOSING, "adapter_id"));
-  EXPECT_THAT(owner.session->CreateMw(owner.domain).status(), FailsAt(ErrorReason::OBJECT_CLOSING, "pd_id"));
-  EXPECT_THAT(owner.session->CreateQp(owner.PairArguments()).status(), FailsAt(ErrorReason::OBJECT_CLOSING, "pd_id"));
+  EXPECT_THAT(owner.session->Begin()->windows().Create(owner.domain).status(),
+              FailsAt(ErrorReason::OBJECT_CLOSING, "pd_id"));
+  EXPECT_THAT(owner.session->Begin()->pairs().Create(owner.PairArguments()).status(),
+              FailsAt(ErrorReason::OBJECT_CLOSING, "pd_id"));
   ASSERT_TRUE(owner.ClosePair(pair).ok());
   EXPECT_EQ(order, std::vector<std::string>{"queue"});
   ASSERT_TRUE(owner.CloseWindow(window).ok());
   EXPECT_EQ(order, (std::vector<std::string>{"queue", "domain"}));
-  ASSERT_TRUE(owner.session->ReleaseLam(lam.id).ok());
+  ASSERT_TRUE(owner.session->Begin()->mappings().Release(lam.id).ok());
   EXPECT_EQ(order, (std::vector<std::string>{"queue", "domain", "adapter"}));
 }
 
@@ -188,12 +196,13 @@ TEST(SessionQueues, APairThatIsPostedToClosesWhenThePostHasReturned) {
       barrier.Pass();
     }
   }));
-  ASSERT_TRUE(owner.session->ArmCq(owner.queue, CqNotifyType::kAny).ok());
+  ASSERT_TRUE(owner.session->Begin()->queues().Arm(owner.queue, CqNotifyType::kAny).ok());
   armed = true;
   std::thread poster([&] { owner.MustPost(scene.pair, {Write({}, 0, RemoteToken{})}); });
   barrier.AwaitWaiter();
-  EXPECT_EQ(*owner.session->CloseQp(scene.pair, ToEvents(4), nullptr), Progress::kPending);
-  EXPECT_THAT(owner.session->QueryQp(scene.pair).status(), FailsAt(ErrorReason::OBJECT_NOT_FOUND, "qp_id"));
+  EXPECT_TRUE(owner.session->Begin()->pairs().Close(scene.pair, ToEvents(4), nullptr).pending());
+  EXPECT_THAT(owner.session->Begin()->pairs().Query(scene.pair).status(),
+              FailsAt(ErrorReason::OBJECT_NOT_FOUND, "qp_id"));
   EXPECT_EQ(owner.session->ledger().used(Resource::kQueuePairs), 1u);
   armed = false;
   barrier.Open();
@@ -213,7 +222,7 @@ TEST(SessionQueues, AClosedPairIsUnknown) {
   const QueuePairId pair = owner.Pair();
   ASSERT_TRUE(owner.ClosePair(pair).ok());
   EXPECT_THAT(owner.ClosePair(pair), FailsAt(ErrorReason::OBJECT_NOT_FOUND, "qp_id"));
-  EXPECT_THAT(owner.session->Flush(pair), FailsAt(ErrorReason::OBJECT_NOT_FOUND, "qp_id"));
+  EXPECT_THAT(owner.session->Begin()->pairs().Flush(pair), FailsAt(ErrorReason::OBJECT_NOT_FOUND, "qp_id"));
 }
 
 TEST(SessionQueues, AnEndingSessionClosesNoPairAndNoWindowOnRequest) {
@@ -231,11 +240,11 @@ TEST(SessionQueues, AnEndingSessionClosesNoPairAndNoWindowOnRequest) {
 TEST(SessionQueues, ThePrivilegedTokenIsTheDomainsForLife) {
   World world;
   QueueOwner owner(world);
-  const auto token = owner.session->GetPrivilegedMemoryRegionToken(owner.domain);
+  const auto token = owner.session->Begin()->domains().GetPrivilegedMemoryRegionToken(owner.domain);
   ASSERT_TRUE(token.ok());
   EXPECT_NE(token->value, 0u);
-  EXPECT_EQ(*owner.session->GetPrivilegedMemoryRegionToken(owner.domain), *token);
-  EXPECT_NE(*owner.session->GetPrivilegedMemoryRegionToken(owner.Domain(owner.adapter)), *token);
+  EXPECT_EQ(*owner.session->Begin()->domains().GetPrivilegedMemoryRegionToken(owner.domain), *token);
+  EXPECT_NE(*owner.session->Begin()->domains().GetPrivilegedMemoryRegionToken(owner.Domain(owner.adapter)), *token);
 }
 
 TEST(SessionMappings, SayWhereTheirPagesAreAndWhereTheRangeBegins) {
@@ -261,14 +270,14 @@ TEST(SessionMappings, TooLittleRoomIsRefusedWithWhatIsNeededAndMapsNothing) {
   const std::string held = world.Held();
   for (const uint64_t room : {0, 39}) {
     arguments.lam_size = room;
-    const absl::Status refused = owner.session->BuildLam(arguments).status();
+    const absl::Status refused = owner.session->Begin()->mappings().Build(arguments).status();
     EXPECT_THAT(refused, FailsAt(ErrorReason::BUFFER_TOO_SMALL, "lam_size"));
     EXPECT_EQ(ErrorInfoOf(refused).requested, 40u);
     EXPECT_EQ(ErrorInfoOf(refused).limit, room);
   }
   EXPECT_EQ(world.Held(), held);
   arguments.lam_size = 40;
-  EXPECT_TRUE(owner.session->BuildLam(arguments).ok());
+  EXPECT_TRUE(owner.session->Begin()->mappings().Build(arguments).ok());
 }
 
 TEST(SessionMappings, ARefusedChainMapsNothing) {
@@ -279,20 +288,21 @@ TEST(SessionMappings, ARefusedChainMapsNothing) {
   const MdlEntry gap[] = {
       {.memory_id = memory, .byte_count = kPage, .virtual_address = {kRegionBase}},
       {.memory_id = memory, .byte_offset = kPage, .byte_count = kPage, .virtual_address = {kRegionBase + 2 * kPage}}};
-  EXPECT_THAT(owner.session->BuildLam({.adapter = owner.adapter, .chain = gap, .length = 2 * kPage}).status(),
-              FailsAt(ErrorReason::MDL_CHAIN_GAP, "mdl_chain[1].virtual_address"));
+  EXPECT_THAT(
+      owner.session->Begin()->mappings().Build({.adapter = owner.adapter, .chain = gap, .length = 2 * kPage}).status(),
+      FailsAt(ErrorReason::MDL_CHAIN_GAP, "mdl_chain[1].virtual_address"));
   EXPECT_THAT(owner.TryLam(memory, 0).status(), FailsAt(ErrorReason::LENGTH_ZERO, "length"));
   EXPECT_THAT(owner.TryLam({}, kPage).status(), FailsAt(ErrorReason::OBJECT_NOT_FOUND, "mdl_chain[0].memory_id"));
   EXPECT_EQ(world.Held(), held);
-  EXPECT_TRUE((*owner.session->FindMemory(memory))->Release().ok()) << "a refusal keeps no memory";
+  EXPECT_TRUE((*owner.session->Begin()->memory().Find(memory))->Release().ok()) << "a refusal keeps no memory";
 }
 
 TEST(SessionMappings, AreReleasedOnce) {
   World world;
   QueueOwner owner(world);
   const BuiltLam lam = owner.Lam(owner.Memory(1), 1);
-  EXPECT_TRUE(owner.session->ReleaseLam(lam.id).ok());
-  EXPECT_THAT(owner.session->ReleaseLam(lam.id), FailsAt(ErrorReason::OBJECT_NOT_FOUND, "lam_id"));
+  EXPECT_TRUE(owner.session->Begin()->mappings().Release(lam.id).ok());
+  EXPECT_THAT(owner.session->Begin()->mappings().Release(lam.id), FailsAt(ErrorReason::OBJECT_NOT_FOUND, "lam_id"));
 }
 
 TEST(SessionQueueQuota, CompletionQueuesAndTheirEntriesReportTheirFigures) {
@@ -301,13 +311,15 @@ TEST(SessionQueueQuota, CompletionQueuesAndTheirEntriesReportTheirFigures) {
   World world(options);
   QueueOwner owner(world, 1, /*depth=*/60);
   const std::string held = world.Held();
-  ExpectFigures(owner.session->CreateCq(owner.adapter, 41, 0).status(), ErrorReason::QUOTA_CQ_ENTRIES, 100, 60, 41);
-  ExpectFigures(owner.session->ResizeCq(owner.queue, 101), ErrorReason::QUOTA_CQ_ENTRIES, 100, 60, 41);
+  ExpectFigures(owner.session->Begin()->queues().Create(owner.adapter, 41, 0).status(), ErrorReason::QUOTA_CQ_ENTRIES,
+                100, 60, 41);
+  ExpectFigures(owner.session->Begin()->queues().Resize(owner.queue, 101), ErrorReason::QUOTA_CQ_ENTRIES, 100, 60, 41);
   EXPECT_EQ(world.Held(), held) << "a refusal counts neither the queue nor its entries";
   owner.Queue(40);
-  ExpectFigures(owner.session->CreateCq(owner.adapter, 1, 0).status(), ErrorReason::QUOTA_COMPLETION_QUEUES, 2, 2, 1);
+  ExpectFigures(owner.session->Begin()->queues().Create(owner.adapter, 1, 0).status(),
+                ErrorReason::QUOTA_COMPLETION_QUEUES, 2, 2, 1);
   ASSERT_TRUE(owner.CloseQueue(owner.queue).ok());
-  EXPECT_TRUE(owner.session->CreateCq(owner.adapter, 60, 0).ok());
+  EXPECT_TRUE(owner.session->Begin()->queues().Create(owner.adapter, 60, 0).ok());
 }
 
 TEST(SessionQueueQuota, QueuePairsAndTheirEntriesReportTheirFigures) {
@@ -319,12 +331,13 @@ TEST(SessionQueueQuota, QueuePairsAndTheirEntriesReportTheirFigures) {
   const std::string held = world.Held();
   CreateQpArguments arguments = owner.PairArguments();
   arguments.limits.receive_depth = 5;
-  ExpectFigures(owner.session->CreateQp(arguments).status(), ErrorReason::QUOTA_QUEUE_ENTRIES, 16, 8, 9);
+  ExpectFigures(owner.session->Begin()->pairs().Create(arguments).status(), ErrorReason::QUOTA_QUEUE_ENTRIES, 16, 8, 9);
   EXPECT_EQ(world.Held(), held);
   owner.Pair();
-  ExpectFigures(owner.session->CreateQp(owner.PairArguments()).status(), ErrorReason::QUOTA_QUEUE_PAIRS, 2, 2, 1);
+  ExpectFigures(owner.session->Begin()->pairs().Create(owner.PairArguments()).status(), ErrorReason::QUOTA_QUEUE_PAIRS,
+                2, 2, 1);
   ASSERT_TRUE(owner.ClosePair(pair).ok());
-  EXPECT_TRUE(owner.session->CreateQp(owner.PairArguments()).ok());
+  EXPECT_TRUE(owner.session->Begin()->pairs().Create(owner.PairArguments()).ok());
 }
 
 TEST(SessionQueueQuota, WindowsAndMappingsReportTheirFigures) {
@@ -334,9 +347,9 @@ TEST(SessionQueueQuota, WindowsAndMappingsReportTheirFigures) {
   World world(options);
   QueueOwner owner(world);
   const MemoryWindowId window = owner.Window();
-  ExpectFigures(owner.session->CreateMw(owner.domain).status(), ErrorReason::QUOTA_WINDOWS, 1, 1, 1);
+  ExpectFigures(owner.session->Begin()->windows().Create(owner.domain).status(), ErrorReason::QUOTA_WINDOWS, 1, 1, 1);
   ASSERT_TRUE(owner.CloseWindow(window).ok());
-  EXPECT_TRUE(owner.session->CreateMw(owner.domain).ok());
+  EXPECT_TRUE(owner.session->Begin()->windows().Create(owner.domain).ok());
   const MemoryObjectId memory = owner.Memory(4);
   const BuiltLam lam = owner.Lam(memory, 1);
   const std::string held = world.Held();
@@ -344,7 +357,7 @@ TEST(SessionQueueQuota, WindowsAndMappingsReportTheirFigures) {
   EXPECT_EQ(world.Held(), held) << "a refusal counts neither the mapping nor its pages";
   owner.Lam(memory, 1);
   ExpectFigures(owner.TryLam(memory, 1).status(), ErrorReason::QUOTA_LOGICAL_MAPPINGS, 2, 2, 1);
-  ASSERT_TRUE(owner.session->ReleaseLam(lam.id).ok());
+  ASSERT_TRUE(owner.session->Begin()->mappings().Release(lam.id).ok());
   EXPECT_TRUE(owner.TryLam(memory, 1).ok());
 }
 
@@ -355,10 +368,11 @@ TEST(SessionQueueQuota, TheNodesLimitHoldsAcrossSessions) {
   QueueOwner first(world, 1);
   QueueOwner second(world, 2);
   first.Pair();
-  EXPECT_THAT(second.session->CreateQp(second.PairArguments()).status(), FailsWith(ErrorReason::QUOTA_QUEUE_PAIRS));
+  EXPECT_THAT(second.session->Begin()->pairs().Create(second.PairArguments()).status(),
+              FailsWith(ErrorReason::QUOTA_QUEUE_PAIRS));
   EXPECT_EQ(second.session->ledger().used(Resource::kQueuePairs), 0u);
   world.End(first.session);
-  EXPECT_TRUE(second.session->CreateQp(second.PairArguments()).ok());
+  EXPECT_TRUE(second.session->Begin()->pairs().Create(second.PairArguments()).ok());
 }
 
 }  // namespace

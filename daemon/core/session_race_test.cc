@@ -63,7 +63,7 @@ class Round {
   size_t pended() const { return books_.size(); }
 
  private:
-  using Step = void (Round::*)(Client&, Random&);
+  using Step = void (Round::*)(Client&, const SessionGuard&, Random&);
 
   void RunThread(uint64_t seed) {
     static constexpr std::array<Step, 20> kSteps = {
@@ -84,7 +84,7 @@ class Round {
       } else {
         const auto guard = client->session->Begin();
         if (guard.ok()) {
-          (this->*kSteps[random() % kSteps.size()])(*client, random);
+          (this->*kSteps[random() % kSteps.size()])(*client, *guard, random);
         }
       }
     }
@@ -112,36 +112,37 @@ class Round {
     return client;
   }
 
-  void OpenAdapter(Client& client, Random&) {
-    if (const auto id = client.session->OpenAdapter("soft0", {1, 2}); id.ok()) {
+  void OpenAdapter(Client& client, const SessionGuard& held, Random&) {
+    if (const auto id = held.adapters().Open("soft0", {1, 2}); id.ok()) {
       client.Remember(*id);
     }
   }
-  void CreatePd(Client& client, Random& random) {
-    if (const auto id = client.session->CreatePd(client.Any<AdapterId>(random)); id.ok()) {
+  void CreatePd(Client& client, const SessionGuard& held, Random& random) {
+    if (const auto id = held.domains().Create(client.Any<AdapterId>(random)); id.ok()) {
       client.Remember(*id);
     } else {
-      OpenAdapter(client, random);
+      OpenAdapter(client, held, random);
     }
   }
-  void CreateMr(Client& client, Random& random) {
-    if (const auto id = client.session->CreateMr(client.Any<ProtectionDomainId>(random), random() % 16 == 0); id.ok()) {
+  void CreateMr(Client& client, const SessionGuard& held, Random& random) {
+    if (const auto id = held.regions().Create(client.Any<ProtectionDomainId>(random), random() % 16 == 0); id.ok()) {
       client.Remember(*id);
     }
   }
-  void Seal(Client& client, MemoryObjectId id) {
-    if (const auto memory = client.session->FindMemory(id); memory.ok()) {
+  void Seal(const SessionGuard& held, MemoryObjectId id) {
+    if (const auto memory = held.memory().Find(id); memory.ok()) {
       (void)FetchAndSeal(**memory);
     }
   }
-  void Allocate(Client& client, Random&) {
+  void Allocate(Client& client, const SessionGuard& held, Random&) {
     const uint64_t request = books_.Open();
-    const auto shared = client.session;
-    const absl::Status begun = shared->AllocateMemory(
+    const MaybePending<MemoryTicket> begun = held.memory().Allocate(
         {.size = kPagesOfMemory * kPage}, [this, request, &client](const absl::StatusOr<MemoryTicket>& outcome) {
           books_.Completed(request);
           if (outcome.ok()) {
-            Seal(client, outcome->memory);
+            if (const auto guard = client.session->Begin(); guard.ok()) {
+              Seal(*guard, outcome->memory);
+            }
             client.Remember(outcome->memory);
           }
         });
@@ -149,8 +150,8 @@ class Round {
       books_.Accepted(request);
     }
   }
-  void Import(Client& client, Random& random) {
-    const auto ticket = client.session->ImportMemory(kPagesOfMemory * kPage);
+  void Import(Client& client, const SessionGuard& held, Random& random) {
+    const auto ticket = held.memory().Import(kPagesOfMemory * kPage);
     if (!ticket.ok()) {
       return;
     }
@@ -159,71 +160,71 @@ class Round {
     (void)!ftruncate(file.get(), static_cast<off_t>((random() % 8 == 0 ? 1 : kPagesOfMemory) * kPage));
     const Caller caller = random() % 8 == 0 ? CallerNumbered(99) : client.session->owner();
     if (ExchangeFd(world_.node, caller, ticket->ticket, std::move(file)).ok()) {
-      Seal(client, ticket->memory);
+      Seal(held, ticket->memory);
     }
   }
 
   PendingChoice Choose(uint64_t request, Random& random) {
     return {.to_events = random() % 2 == 0, .request_context = request};
   }
-  Done Complete(uint64_t request) {
+  Done<> Complete(uint64_t request) {
     return [this, request](const absl::Status&) { books_.Completed(request); };
   }
-  void RecordOutcome(uint64_t request, const absl::StatusOr<Progress>& progress) {
-    if (progress.ok() && *progress == Progress::kPending) {
+  void RecordOutcome(uint64_t request, const MaybePending<>& progress) {
+    if (progress.pending()) {
       books_.Accepted(request);
     }
   }
-  void Register(Client& client, Random& random) {
+  void Register(Client& client, const SessionGuard& held, Random& random) {
     const uint64_t pages = 1 + random() % kPagesOfMemory;
     const MdlEntry entry{
         .memory_id = client.Any<MemoryObjectId>(random), .byte_count = pages * kPage, .virtual_address = {kPage}};
     const uint64_t request = books_.Open();
-    const auto begun = client.session->RegisterMr(
+    const auto begun = held.regions().Register(
         {.region = client.Any<MemoryRegionId>(random),
          .chain = {&entry, 1},
          .length = pages * kPage,
          .flags = kMrFlagRemoteWrite},
         Choose(request, random), [this, request](const absl::StatusOr<Registration>&) { books_.Completed(request); });
-    if (begun.ok() && !begun->has_value()) {
+    if (begun.pending()) {
       books_.Accepted(request);
     }
   }
-  void Deregister(Client& client, Random& random) {
+  void Deregister(Client& client, const SessionGuard& held, Random& random) {
     const uint64_t request = books_.Open();
-    RecordOutcome(request, client.session->DeregisterMr(client.Any<MemoryRegionId>(random), Choose(request, random),
-                                                        Complete(request)));
+    RecordOutcome(request, held.regions().Deregister(client.Any<MemoryRegionId>(random), Choose(request, random),
+                                                     Complete(request)));
   }
-  void CloseMr(Client& client, Random& random) {
+  void CloseMr(Client& client, const SessionGuard& held, Random& random) {
     const uint64_t request = books_.Open();
-    RecordOutcome(request, client.session->CloseMr(client.Any<MemoryRegionId>(random), Choose(request, random),
-                                                   Complete(request)));
+    RecordOutcome(request,
+                  held.regions().Close(client.Any<MemoryRegionId>(random), Choose(request, random), Complete(request)));
   }
-  void ClosePd(Client& client, Random& random) {
+  void ClosePd(Client& client, const SessionGuard& held, Random& random) {
     if (random() % 2 == 0) {
       const uint64_t request = books_.Open();
-      RecordOutcome(request, client.session->ClosePd(client.Any<ProtectionDomainId>(random), Choose(request, random),
-                                                     Complete(request)));
+      RecordOutcome(request, held.domains().Close(client.Any<ProtectionDomainId>(random), Choose(request, random),
+                                                  Complete(request)));
     }
   }
-  void CloseAdapter(Client& client, Random& random) {
+  void CloseAdapter(Client& client, const SessionGuard& held, Random& random) {
     if (random() % 4 == 0) {
       const uint64_t request = books_.Open();
-      RecordOutcome(request, client.session->CloseAdapter(client.Any<AdapterId>(random), Complete(request)));
+      RecordOutcome(request, held.adapters().Close(client.Any<AdapterId>(random), Complete(request)));
     }
   }
-  void Release(Client& client, Random& random) {
+  void Release(Client& client, const SessionGuard& held, Random& random) {
     const uint64_t request = books_.Open();
-    RecordOutcome(request, client.session->ReleaseMemory(client.Any<MemoryObjectId>(random), Complete(request)));
+    RecordOutcome(request, held.memory().Release(client.Any<MemoryObjectId>(random), Complete(request)));
   }
-  void ReadTokens(Client& client, Random& random) {
+  void ReadTokens(Client& client, const SessionGuard& held, Random& random) {
     const auto id = client.Any<MemoryRegionId>(random);
-    (void)client.session->GetLocalToken(id);
-    (void)client.session->GetRemoteToken(id);
-    (void)client.session->QueryAdapterInfo(client.Any<AdapterId>(random));
+    (void)held.regions().GetLocalToken(id);
+    (void)held.regions().GetRemoteToken(id);
+    (void)held.adapters().QueryInfo(client.Any<AdapterId>(random));
   }
-  void Fetch(Client& client, Random&) { FetchAll(client); }
-  void Look(Client& client, Random& random) {
+  void Fetch(Client& client, const SessionGuard&, Random&) { FetchAll(client); }
+  void Look(Client& client, const SessionGuard&, Random& random) {
     (void)client.session->ViewRegions();
     (void)world_.registry.List();
     (void)world_.registry.Join(client.session->id(), CallerNumbered(1 + random() % 2));

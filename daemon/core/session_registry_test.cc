@@ -88,9 +88,9 @@ TEST(SessionRegistry, SessionsOfOneUidShareItsLedger) {
   Owner first(world, 1, 1000);
   Owner second(world, 2, 1000);
   Owner other(world, 3, 2000);
-  EXPECT_TRUE(first.session->ImportMemory(kPage).ok());
-  EXPECT_THAT(second.session->ImportMemory(2 * kPage).status(), FailsWith(ErrorReason::QUOTA_MEMORY_BYTES));
-  EXPECT_TRUE(other.session->ImportMemory(2 * kPage).ok());
+  EXPECT_TRUE(first.session->Begin()->memory().Import(kPage).ok());
+  EXPECT_THAT(second.session->Begin()->memory().Import(2 * kPage).status(), FailsWith(ErrorReason::QUOTA_MEMORY_BYTES));
+  EXPECT_TRUE(other.session->Begin()->memory().Import(2 * kPage).ok());
 }
 
 TEST(SessionRegistry, EverySessionOfADeadProcessEnds) {

@@ -62,7 +62,7 @@ TEST(SessionPages, AChainThatNamesAPageTwicePaysForItOnce) {
        .byte_offset = kPage,
        .byte_count = 2 * kPage,
        .virtual_address = {kRegionBase + 2 * kPage}}};
-  const auto registered = owner.session->RegisterMr(
+  const auto registered = owner.session->Begin()->regions().Register(
       {.region = owner.Region(), .chain = chain, .length = 4 * kPage, .flags = kMrFlagRemoteWrite}, {}, nullptr);
   ASSERT_TRUE(registered.ok()) << registered.status();
   EXPECT_EQ(Pinned(owner.session->ledger()), 3u);
@@ -76,10 +76,10 @@ TEST(SessionPages, EntriesThatShareAPageRegisterItOnce) {
   const MdlEntry chain[] = {
       {.memory_id = memory, .byte_offset = 0, .byte_count = 100, .virtual_address = {kRegionBase}},
       {.memory_id = memory, .byte_offset = 100, .byte_count = kPage, .virtual_address = {kRegionBase + 100}}};
-  ASSERT_TRUE(
-      owner.session
-          ->RegisterMr({.region = owner.Region(), .chain = chain, .length = kPage + 100, .flags = 0}, {}, nullptr)
-          .ok());
+  ASSERT_TRUE(owner.session->Begin()
+                  ->regions()
+                  .Register({.region = owner.Region(), .chain = chain, .length = kPage + 100, .flags = 0}, {}, nullptr)
+                  .ok());
   EXPECT_EQ(Pinned(owner.session->ledger()), 2u);
   EXPECT_EQ(Registered(owner.session->ledger()), 2u);
 }
@@ -113,7 +113,7 @@ TEST(SessionPages, AMappingAndARegionOverTheSamePagesPayOnce) {
   const BuiltLam lam = owner.Lam(memory, 3);
   EXPECT_EQ(Pinned(owner.session->ledger()), 3u);
   EXPECT_EQ(Registered(owner.session->ledger()), 5u);
-  ASSERT_TRUE(owner.session->ReleaseLam(lam.id).ok());
+  ASSERT_TRUE(owner.session->Begin()->mappings().Release(lam.id).ok());
   EXPECT_EQ(Pinned(owner.session->ledger()), 2u);
 }
 
@@ -240,13 +240,15 @@ TEST_F(SessionRateTest, ASmallRequestCostsNoMoreThanItself) {
 TEST_F(SessionRateTest, HolesThatASealFillsCountAndPagesThatWereThereDoNot) {
   constexpr uint64_t kBytes = kPopulatedBytesPerRequest * 2;
   const auto sealed = [&](bool with_holes) {
-    const auto memory = *second_.session->FindMemory(second_.session->ImportMemory(kBytes)->memory);
+    const auto memory =
+        *second_.session->Begin()->memory().Find(second_.session->Begin()->memory().Import(kBytes)->memory);
     UniqueFd file = MemoryFile(kBytes / kPage);
     EXPECT_EQ(fallocate(file.get(), 0, 0, with_holes ? 1 : kBytes), 0);
     EXPECT_TRUE(memory->Attach(std::move(file)).ok());
     Awaited<absl::Status> done;
-    const auto progress = second_.session->SealMemory(memory, [&](const absl::Status& status) { done.Set(status); });
-    EXPECT_TRUE(progress.ok() && (*progress == Progress::kDone || done.Get()->ok()));
+    const auto progress =
+        second_.session->Begin()->memory().Seal(memory, [&](const absl::Status& status) { done.Set(status); });
+    EXPECT_TRUE(progress.succeeded() || (progress.pending() && done.Get()->ok()));
   };
   sealed(/*with_holes=*/false);
   EXPECT_EQ(Wait(second_), std::nullopt);
@@ -287,7 +289,7 @@ TEST(SessionDrain, RefusesWhatTakesOnMemoryAndRegistrationsAndChangesNothing) {
   world.draining = true;
   const auto draining = FailsWith(ErrorReason::DAEMON_DRAINING);
   EXPECT_THAT(owner.TryAllocate({.size = kPage}).status(), draining);
-  EXPECT_THAT(owner.session->ImportMemory(kPage).status(), draining);
+  EXPECT_THAT(owner.session->Begin()->memory().Import(kPage).status(), draining);
   EXPECT_THAT(owner.Register(region, memory, kPage).status(), draining);
   EXPECT_THAT(owner.TryLam(memory, kPage).status(), draining);
   EXPECT_THAT(world.registry.Open(CallerNumbered(5), "").status(), draining);
@@ -305,14 +307,14 @@ TEST(SessionDrain, WhatIsThereGoesOnUntilItsOwnerEndsIt) {
   const MemoryRegionId fast = owner.FastRegion();
   const BuiltLam lam = owner.Lam(owner.Memory(1), 1);
   const MemoryWindowId window = owner.Window();
-  const auto import = owner.session->ImportMemory(kPage);
+  const auto import = owner.session->Begin()->memory().Import(kPage);
   ASSERT_TRUE(import.ok());
   scene.world.draining = true;
   EXPECT_TRUE(ExchangeFd(scene.world.node, owner.session->owner(), import->ticket, MemoryFile(1)).ok());
-  EXPECT_TRUE((*owner.session->FindMemory(import->memory))->Seal().ok());
+  EXPECT_TRUE((*owner.session->Begin()->memory().Find(import->memory))->Seal().ok());
   EXPECT_TRUE(scene.world.registry.Join(owner.session->id(), owner.session->owner()).ok());
-  EXPECT_TRUE(owner.session->GetLocalToken(region).ok());
-  EXPECT_TRUE(owner.session->QueryAdapterInfo(owner.adapter).ok());
+  EXPECT_TRUE(owner.session->Begin()->regions().GetLocalToken(region).ok());
+  EXPECT_TRUE(owner.session->Begin()->adapters().QueryInfo(owner.adapter).ok());
   owner.MustPost(scene.pair, {FastRegister(fast, PagesOf(lam)), Invalidate(fast), Bind(region, window)});
   owner.MustPost(scene.pair, {Invalidate(window), Send()});
   scene.peer.MustPost(scene.peer_pair, {Receive()});
@@ -321,8 +323,9 @@ TEST(SessionDrain, WhatIsThereGoesOnUntilItsOwnerEndsIt) {
   EXPECT_TRUE(owner.Deregister(region).ok());
   EXPECT_TRUE(owner.Close(region).ok());
   EXPECT_TRUE(owner.Close(fast).ok());
-  EXPECT_TRUE(owner.session->ReleaseLam(lam.id).ok());
-  EXPECT_TRUE(Owner::Await([&](const Done& done) { return owner.session->ReleaseMemory(memory, done); }).ok());
+  EXPECT_TRUE(owner.session->Begin()->mappings().Release(lam.id).ok());
+  EXPECT_TRUE(
+      Owner::Await([&](const Done<>& done) { return owner.session->Begin()->memory().Release(memory, done); }).ok());
   EXPECT_TRUE(owner.ClosePair(scene.pair).ok());
   EXPECT_FALSE(owner.session->ending());
 }

@@ -6,7 +6,7 @@ namespace rnicd::core {
 namespace {
 
 absl::Status Release(const std::shared_ptr<Session>& session, MemoryObjectId id) {
-  return Owner::Await([&](const Done& done) { return session->ReleaseMemory(id, done); });
+  return Owner::Await([&](const Done<>& done) { return session->Begin()->memory().Release(id, done); });
 }
 
 WorldOptions WithSessionLimit(Resource resource, uint64_t limit) {
@@ -39,8 +39,11 @@ TEST(Session, EveryStepIsCountedAndGivenBack) {
   EXPECT_TRUE(Release(owner.session, memory).ok());
   EXPECT_TRUE(owner.Close(region).ok());
   const PendingChoice wait;
-  EXPECT_TRUE(Owner::Await([&](const Done& done) { return owner.session->ClosePd(domain, wait, done); }).ok());
-  EXPECT_TRUE(Owner::Await([&](const Done& done) { return owner.session->CloseAdapter(adapter, done); }).ok());
+  EXPECT_TRUE(Owner::Await([&](const Done<>& done) {
+                return owner.session->Begin()->domains().Close(domain, wait, done);
+              }).ok());
+  EXPECT_TRUE(
+      Owner::Await([&](const Done<>& done) { return owner.session->Begin()->adapters().Close(adapter, done); }).ok());
   EXPECT_EQ(world.Held(), "sessions=1 ");
   EXPECT_EQ(world.os.live_mappings(), 0u);
 }
@@ -54,31 +57,34 @@ TEST(Session, TheIdsOfAnotherSessionNameNothing) {
   const MemoryRegionId region = other.Region(domain);
   const MemoryObjectId memory = other.Memory(1);
   ASSERT_TRUE(other.Register(region, memory, kPage).ok());
-  Session& mine = *owner.session;
+  const auto mine = owner.session->Begin();
+  ASSERT_TRUE(mine.ok());
   const auto absent = [](const char* field) { return FailsAt(ErrorReason::OBJECT_NOT_FOUND, std::string(field)); };
-  EXPECT_THAT(mine.QueryAdapterInfo(adapter).status(), absent("adapter_id"));
-  EXPECT_THAT(mine.CloseAdapter(adapter, nullptr).status(), absent("adapter_id"));
-  EXPECT_THAT(mine.CreatePd(adapter).status(), absent("adapter_id"));
-  EXPECT_THAT(mine.ClosePd(domain, {}, nullptr).status(), absent("pd_id"));
-  EXPECT_THAT(mine.CreateMr(domain, false).status(), absent("pd_id"));
-  EXPECT_THAT(mine.FindMemory(memory).status(), absent("memory_id"));
-  EXPECT_THAT(mine.ReleaseMemory(memory, nullptr).status(), absent("memory_id"));
-  EXPECT_THAT(mine.DeregisterMr(region, {}, nullptr).status(), absent("mr_id"));
-  EXPECT_THAT(mine.CloseMr(region, {}, nullptr).status(), absent("mr_id"));
-  EXPECT_THAT(mine.GetLocalToken(region).status(), absent("mr_id"));
-  EXPECT_THAT(mine.GetRemoteToken(region).status(), absent("mr_id"));
+  EXPECT_THAT(mine->adapters().QueryInfo(adapter).status(), absent("adapter_id"));
+  EXPECT_THAT(mine->adapters().Close(adapter, nullptr).status(), absent("adapter_id"));
+  EXPECT_THAT(mine->domains().Create(adapter).status(), absent("adapter_id"));
+  EXPECT_THAT(mine->domains().Close(domain, {}, nullptr).status(), absent("pd_id"));
+  EXPECT_THAT(mine->regions().Create(domain, false).status(), absent("pd_id"));
+  EXPECT_THAT(mine->memory().Find(memory).status(), absent("memory_id"));
+  EXPECT_THAT(mine->memory().Release(memory, nullptr).status(), absent("memory_id"));
+  EXPECT_THAT(mine->regions().Deregister(region, {}, nullptr).status(), absent("mr_id"));
+  EXPECT_THAT(mine->regions().Close(region, {}, nullptr).status(), absent("mr_id"));
+  EXPECT_THAT(mine->regions().GetLocalToken(region).status(), absent("mr_id"));
+  EXPECT_THAT(mine->regions().GetRemoteToken(region).status(), absent("mr_id"));
   EXPECT_THAT(owner.Register(region, memory, kPage).status(), absent("mr_id"));
   EXPECT_THAT(owner.Register(owner.Region(), memory, kPage).status(), absent("mdl_chain[0].memory_id"));
-  EXPECT_THAT(mine.GetLocalToken(MemoryRegionId{}).status(), absent("mr_id"));
-  EXPECT_TRUE(other.session->GetLocalToken(region).ok()) << "and nothing happened to them";
+  EXPECT_THAT(mine->regions().GetLocalToken(MemoryRegionId{}).status(), absent("mr_id"));
+  EXPECT_TRUE(other.session->Begin()->regions().GetLocalToken(region).ok()) << "and nothing happened to them";
 }
 
 TEST(Session, AnUnknownAdapterOrVersionIsRefusedAndNotCounted) {
   World world;
   Owner owner(world);
-  EXPECT_THAT(owner.session->OpenAdapter("soft1", {1, 2}).status(), FailsWith(ErrorReason::ADAPTER_NOT_FOUND));
-  EXPECT_THAT(owner.session->OpenAdapter("", {1, 2}).status(), FailsWith(ErrorReason::ADAPTER_NOT_FOUND));
-  EXPECT_THAT(owner.session->OpenAdapter("soft0", {2, 0}).status(), FailsWith(ErrorReason::NDK_VERSION_UNSUPPORTED));
+  EXPECT_THAT(owner.session->Begin()->adapters().Open("soft1", {1, 2}).status(),
+              FailsWith(ErrorReason::ADAPTER_NOT_FOUND));
+  EXPECT_THAT(owner.session->Begin()->adapters().Open("", {1, 2}).status(), FailsWith(ErrorReason::ADAPTER_NOT_FOUND));
+  EXPECT_THAT(owner.session->Begin()->adapters().Open("soft0", {2, 0}).status(),
+              FailsWith(ErrorReason::NDK_VERSION_UNSUPPORTED));
   EXPECT_EQ(world.Held(), "sessions=1 ");
 }
 
@@ -87,7 +93,7 @@ TEST(Session, AnAdapterReportsItsLimits) {
   options.soft.max_registration_bytes = 1 << 20;
   World world(options);
   Owner owner(world);
-  const auto info = owner.session->QueryAdapterInfo(owner.Adapter());
+  const auto info = owner.session->Begin()->adapters().QueryInfo(owner.Adapter());
   ASSERT_TRUE(info.ok());
   EXPECT_EQ(info->max_registration_size, 1u << 20);
   EXPECT_EQ(info->version, (NdkVersion{1, 2}));
@@ -99,16 +105,19 @@ TEST(Session, CloseAdapterWaitsForItsDomains) {
   const AdapterId adapter = owner.Adapter();
   const ProtectionDomainId domain = owner.Domain(adapter);
   Awaited<absl::Status> closed;
-  EXPECT_EQ(*owner.session->CloseAdapter(adapter, [&](const absl::Status& status) { closed.Set(status); }),
-            Progress::kPending);
-  EXPECT_THAT(owner.session->CreatePd(adapter).status(), FailsWith(ErrorReason::OBJECT_CLOSING));
-  EXPECT_THAT(owner.session->QueryAdapterInfo(adapter).status(), FailsWith(ErrorReason::OBJECT_CLOSING));
-  EXPECT_THAT(owner.session->CloseAdapter(adapter, nullptr).status(), FailsWith(ErrorReason::OBJECT_CLOSING));
+  EXPECT_TRUE(owner.session->Begin()
+                  ->adapters()
+                  .Close(adapter, [&](const absl::Status& status) { closed.Set(status); })
+                  .pending());
+  EXPECT_THAT(owner.session->Begin()->domains().Create(adapter).status(), FailsWith(ErrorReason::OBJECT_CLOSING));
+  EXPECT_THAT(owner.session->Begin()->adapters().QueryInfo(adapter).status(), FailsWith(ErrorReason::OBJECT_CLOSING));
+  EXPECT_THAT(owner.session->Begin()->adapters().Close(adapter, nullptr).status(),
+              FailsWith(ErrorReason::OBJECT_CLOSING));
   EXPECT_EQ(closed.times(), 0);
-  EXPECT_EQ(*owner.session->ClosePd(domain, {}, nullptr), Progress::kDone);
+  EXPECT_TRUE(owner.session->Begin()->domains().Close(domain, {}, nullptr).succeeded());
   EXPECT_TRUE(closed.Get().value_or(absl::UnknownError("never")).ok());
   EXPECT_EQ(closed.times(), 1);
-  EXPECT_THAT(owner.session->CreatePd(adapter).status(), FailsWith(ErrorReason::OBJECT_NOT_FOUND));
+  EXPECT_THAT(owner.session->Begin()->domains().Create(adapter).status(), FailsWith(ErrorReason::OBJECT_NOT_FOUND));
   EXPECT_EQ(world.Held(), "sessions=1 ");
 }
 
@@ -117,9 +126,11 @@ TEST(Session, ClosePdWaitsForItsRegions) {
   Owner owner(world);
   const ProtectionDomainId domain = owner.Domain();
   const MemoryRegionId region = owner.Region(domain);
-  ASSERT_EQ(*owner.session->ClosePd(domain, {.to_events = true, .request_context = 77}, nullptr), Progress::kPending);
-  EXPECT_THAT(owner.session->CreateMr(domain, false).status(), FailsWith(ErrorReason::OBJECT_CLOSING));
-  EXPECT_THAT(owner.session->ClosePd(domain, {}, nullptr).status(), FailsWith(ErrorReason::OBJECT_CLOSING));
+  ASSERT_TRUE(
+      owner.session->Begin()->domains().Close(domain, {.to_events = true, .request_context = 77}, nullptr).pending());
+  EXPECT_THAT(owner.session->Begin()->regions().Create(domain, false).status(), FailsWith(ErrorReason::OBJECT_CLOSING));
+  EXPECT_THAT(owner.session->Begin()->domains().Close(domain, {}, nullptr).status(),
+              FailsWith(ErrorReason::OBJECT_CLOSING));
   EXPECT_FALSE(owner.session->events().Pop().has_value());
   ASSERT_TRUE(owner.Close(region).ok());
   const auto event = owner.session->events().Pop();
@@ -136,7 +147,8 @@ TEST(Session, ACardWithoutRoomForADomainLeavesNothingCounted) {
   Owner owner(world);
   const AdapterId adapter = owner.Adapter();
   world.plan.FailCreateProtectionDomain(MakeError(ErrorReason::DEVICE_OUT_OF_RESOURCES), 1);
-  EXPECT_THAT(owner.session->CreatePd(adapter).status(), FailsWith(ErrorReason::DEVICE_OUT_OF_RESOURCES));
+  EXPECT_THAT(owner.session->Begin()->domains().Create(adapter).status(),
+              FailsWith(ErrorReason::DEVICE_OUT_OF_RESOURCES));
   EXPECT_EQ(world.Held(), "sessions=1 adapters=1 ");
 }
 
@@ -154,9 +166,9 @@ TEST(Session, SizesThatAreNoMemoryAreRefused) {
   for (const auto& [arguments, reason] : rows) {
     EXPECT_THAT(owner.TryAllocate(arguments).status(), FailsAt(reason, "size")) << arguments.size;
   }
-  EXPECT_THAT(owner.session->ImportMemory(0).status(), FailsWith(ErrorReason::FIELD_OUT_OF_RANGE));
-  EXPECT_THAT(owner.session->ImportMemory(1).status(), FailsWith(ErrorReason::MEMORY_SIZE_UNALIGNED));
-  EXPECT_THAT(owner.session->ImportMemory(huge).status(), FailsWith(ErrorReason::FIELD_OUT_OF_RANGE));
+  EXPECT_THAT(owner.session->Begin()->memory().Import(0).status(), FailsWith(ErrorReason::FIELD_OUT_OF_RANGE));
+  EXPECT_THAT(owner.session->Begin()->memory().Import(1).status(), FailsWith(ErrorReason::MEMORY_SIZE_UNALIGNED));
+  EXPECT_THAT(owner.session->Begin()->memory().Import(huge).status(), FailsWith(ErrorReason::FIELD_OUT_OF_RANGE));
   EXPECT_EQ(world.Held(), "sessions=1 ");
 }
 
@@ -175,12 +187,13 @@ TEST(Session, AFailedAllocationHasGivenEverythingBackWhenItAnswers) {
   for (const char* const method : {"CreateMemoryFile", "AddSeals", "Map", "Populate"}) {
     world.os.FailNext(method, MakeError(ErrorReason::MEMORY_PAGES_UNAVAILABLE), 1);
     Awaited<std::string> held;
-    ASSERT_TRUE(owner.session
-                    ->AllocateMemory({.size = kPage},
-                                     [&](const absl::StatusOr<MemoryTicket>& outcome) {
-                                       EXPECT_THAT(outcome.status(), FailsWith(ErrorReason::MEMORY_PAGES_UNAVAILABLE));
-                                       held.Set(world.Held());
-                                     })
+    ASSERT_TRUE(owner.session->Begin()
+                    ->memory()
+                    .Allocate({.size = kPage},
+                              [&](const absl::StatusOr<MemoryTicket>& outcome) {
+                                EXPECT_THAT(outcome.status(), FailsWith(ErrorReason::MEMORY_PAGES_UNAVAILABLE));
+                                held.Set(world.Held());
+                              })
                     .ok());
     EXPECT_EQ(held.Get(), "sessions=1 ") << method;
     EXPECT_EQ(world.os.live_mappings(), 0u);
@@ -201,8 +214,9 @@ TEST(Session, UnknownFlagsAreRefusedBeforeAnythingIsTaken) {
   const MemoryRegionId region = owner.Region();
   const MdlEntry entry{.memory_id = owner.Memory(1), .byte_count = kPage, .virtual_address = {kPage}};
   const auto with_flags = [&](uint32_t flags) {
-    return owner.session
-        ->RegisterMr({.region = region, .chain = {&entry, 1}, .length = kPage, .flags = flags}, {}, nullptr)
+    return owner.session->Begin()
+        ->regions()
+        .Register({.region = region, .chain = {&entry, 1}, .length = kPage, .flags = flags}, {}, nullptr)
         .status();
   };
   EXPECT_THAT(with_flags(0x10), FailsWith(ErrorReason::FLAGS_UNKNOWN));
@@ -226,18 +240,18 @@ TEST(Session, DeviceFailuresOfARegistrationReachTheCallerAndLeaveNothing) {
   ASSERT_TRUE(owner.Register(region, memory, kPage).ok());
   world.plan.FailDeregister(MakeError(ErrorReason::DEVICE_FAILED), 1);
   EXPECT_THAT(owner.Deregister(region), FailsWith(ErrorReason::DEVICE_FAILED));
-  EXPECT_TRUE(owner.session->GetLocalToken(region).ok()) << "it is still registered";
+  EXPECT_TRUE(owner.session->Begin()->regions().GetLocalToken(region).ok()) << "it is still registered";
 }
 
 TEST(Session, TokensAreCountedWhenTheyAreHandedOut) {
   World world;
   Owner owner(world);
   const MemoryRegionId region = owner.Region();
-  EXPECT_FALSE(owner.session->GetLocalToken(region).ok());
-  EXPECT_FALSE(owner.session->GetRemoteToken(region).ok());
+  EXPECT_FALSE(owner.session->Begin()->regions().GetLocalToken(region).ok());
+  EXPECT_FALSE(owner.session->Begin()->regions().GetRemoteToken(region).ok());
   ASSERT_TRUE(owner.Register(region, owner.Memory(1), kPage).ok());
-  EXPECT_TRUE(owner.session->GetLocalToken(region).ok());
-  EXPECT_TRUE(owner.session->GetRemoteToken(region).ok());
+  EXPECT_TRUE(owner.session->Begin()->regions().GetLocalToken(region).ok());
+  EXPECT_TRUE(owner.session->Begin()->regions().GetRemoteToken(region).ok());
   EXPECT_EQ(world.observer.counts().local_tokens, 2u);
   EXPECT_EQ(world.observer.counts().remote_tokens, 2u);
   ASSERT_TRUE(owner.Deregister(region).ok());
@@ -276,16 +290,18 @@ TEST(SessionQuota, AdaptersDomainsAndRegionsReportTheirFigures) {
   World world(options);
   Owner owner(world);
   const AdapterId adapter = owner.Adapter();
-  ExpectFigures(owner.session->OpenAdapter("soft0", {1, 2}).status(), ErrorReason::QUOTA_ADAPTERS, 1, 1, 1);
+  ExpectFigures(owner.session->Begin()->adapters().Open("soft0", {1, 2}).status(), ErrorReason::QUOTA_ADAPTERS, 1, 1,
+                1);
   const ProtectionDomainId domain = owner.Domain(adapter);
   owner.Domain(adapter);
-  ExpectFigures(owner.session->CreatePd(adapter).status(), ErrorReason::QUOTA_PROTECTION_DOMAINS, 2, 2, 1);
+  ExpectFigures(owner.session->Begin()->domains().Create(adapter).status(), ErrorReason::QUOTA_PROTECTION_DOMAINS, 2, 2,
+                1);
   const MemoryRegionId region = owner.Region(domain);
   owner.Region(domain);
   owner.Region(domain);
-  ExpectFigures(owner.session->CreateMr(domain, false).status(), ErrorReason::QUOTA_REGIONS, 3, 3, 1);
+  ExpectFigures(owner.session->Begin()->regions().Create(domain, false).status(), ErrorReason::QUOTA_REGIONS, 3, 3, 1);
   ASSERT_TRUE(owner.Close(region).ok());
-  EXPECT_TRUE(owner.session->CreateMr(domain, false).ok());
+  EXPECT_TRUE(owner.session->Begin()->regions().Create(domain, false).ok());
 }
 
 TEST(SessionQuota, MemoryObjectsAndBytesReportTheirFigures) {
@@ -296,8 +312,8 @@ TEST(SessionQuota, MemoryObjectsAndBytesReportTheirFigures) {
   const MemoryObjectId memory = owner.Memory(3);
   ExpectFigures(owner.TryAllocate({.size = 2 * kPage}).status(), ErrorReason::QUOTA_MEMORY_BYTES, 4 * kPage, 3 * kPage,
                 2 * kPage);
-  EXPECT_TRUE(owner.session->ImportMemory(kPage).ok());
-  ExpectFigures(owner.session->ImportMemory(kPage).status(), ErrorReason::QUOTA_MEMORY_OBJECTS, 2, 2, 1);
+  EXPECT_TRUE(owner.session->Begin()->memory().Import(kPage).ok());
+  ExpectFigures(owner.session->Begin()->memory().Import(kPage).status(), ErrorReason::QUOTA_MEMORY_OBJECTS, 2, 2, 1);
   ASSERT_TRUE(Release(owner.session, memory).ok());
   EXPECT_TRUE(owner.TryAllocate({.size = 3 * kPage}).ok());
 }

@@ -52,7 +52,7 @@ absl::Status Call::CountAgainstRate(std::chrono::nanoseconds* wait) {
   return is_free ? absl::OkStatus() : connection_->CountCall(session.get(), wait);
 }
 
-absl::StatusOr<std::optional<core::Session::Guard>> Call::Admit() {
+absl::StatusOr<std::optional<core::SessionGuard>> Call::Admit() {
   if (!row_.Allows(connection_->caller().role)) {
     return MakeError(ErrorReason::METHOD_NOT_PERMITTED);
   }
@@ -64,8 +64,8 @@ absl::StatusOr<std::optional<core::Session::Guard>> Call::Admit() {
     return connection_->NoSession();
   }
   session_ = std::move(session);
-  RNICD_ASSIGN_OR_RETURN(core::Session::Guard guard, session_->Begin());
-  return std::optional<core::Session::Guard>(std::move(guard));
+  RNICD_ASSIGN_OR_RETURN(core::SessionGuard guard, session_->Begin());
+  return std::optional<core::SessionGuard>(std::move(guard));
 }
 
 void Call::FinishLater(std::chrono::nanoseconds wait, const absl::Status& status) {

@@ -77,7 +77,7 @@ class Call : public std::enable_shared_from_this<Call> {
   // RATE_LIMITED.
   absl::Status CountAgainstRate(std::chrono::nanoseconds* wait);
   // Checks the call against its row. Errors: METHOD_NOT_PERMITTED, SESSION_REQUIRED, SESSION_ENDING.
-  absl::StatusOr<std::optional<core::Session::Guard>> Admit();
+  absl::StatusOr<std::optional<core::SessionGuard>> Admit();
   // Ends the call after a delay, because its client calls too often.
   void FinishLater(std::chrono::nanoseconds wait, const absl::Status& status);
   // Keeps the request for as long as the call lives.

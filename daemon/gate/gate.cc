@@ -22,7 +22,7 @@ std::shared_ptr<Call> Gate::Run(const Method& method, ReadRequest read, std::sha
   } else if (!request.ok()) {
     call->Finish(request.status());
   } else {
-    method.handler(call, request_view, response_view);
+    method.handler(call, admitted->has_value() ? &**admitted : nullptr, request_view, response_view);
   }
   return call;
 }

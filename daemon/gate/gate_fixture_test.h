@@ -114,8 +114,8 @@ class GateTest : public ::testing::Test {
   static Method Taken(const MethodRow& row, std::function<void(const std::shared_ptr<Call>&)> take) {
     return {.row = &row,
             .shape = Call::Shape::kStream,
-            .handler = [take = std::move(take)](const std::shared_ptr<Call>& call, const Method::Message*,
-                                                Method::Message*) { take(call); }};
+            .handler = [take = std::move(take)](const std::shared_ptr<Call>& call, const core::SessionGuard*,
+                                                const Method::Message*, Method::Message*) { take(call); }};
   }
 
   // A method of `row` that succeeds at once.

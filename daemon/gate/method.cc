@@ -61,16 +61,17 @@ absl::Status MethodIndex::Check() const {
   for (const Method& method : methods_) {
     const auto* const descriptor = DescriptorOf(method);
     const bool is_first = without_handler.erase(std::string(method.row->name)) == 1;
-    if (!is_first || descriptor == nullptr || !HasMessagesOf(method, *descriptor)) {
+    const bool lacks_session = method.uses_session && method.row->needs == Needs::kNoSession;
+    if (!is_first || descriptor == nullptr || !HasMessagesOf(method, *descriptor) || lacks_session) {
       wrong.emplace_back(method.row->name);
     }
   }
   if (without_handler.empty() && wrong.empty()) {
     return absl::OkStatus();
   }
-  return absl::InternalError(absl::StrCat("rows without a handler: [", absl::StrJoin(without_handler, ", "),
-                                          "]; handlers twice, or not with the wire's messages: [",
-                                          absl::StrJoin(wrong, ", "), "]"));
+  return absl::InternalError(absl::StrCat(
+      "rows without a handler: [", absl::StrJoin(without_handler, ", "),
+      "]; handlers twice, not with the wire's messages, or without their session: [", absl::StrJoin(wrong, ", "), "]"));
 }
 
 }  // namespace rnicd::gate

@@ -19,29 +19,44 @@ namespace rnicd::gate {
 // A method as it is served: its row, its messages, and the handler that the gate runs when the row allows the call.
 struct Method {
   using Message = google::protobuf::Message;
-  // `response` is null for a stream. Both belong to the call.
-  using Handler = std::function<void(const std::shared_ptr<Call>& call, const Message* request, Message* response)>;
+  // `session` is null for a method that needs no session. `response` is null for a stream; the messages belong to the
+  // call.
+  using Handler = std::function<void(const std::shared_ptr<Call>& call, const core::SessionGuard* session,
+                                     const Message* request, Message* response)>;
 
   const MethodRow* row = nullptr;
   // Default instances; both null for a method that does not exist, the second for a stream.
   const Message* request = nullptr;
   const Message* response = nullptr;
   Call::Shape shape = Call::Shape::kUnary;
+  // The handler uses the session; Check refuses it for a row that needs none.
+  bool uses_session = false;
   Handler handler;
 };
 
 namespace internal {
 
-template <typename Request, typename Response>
-Method Now(const MethodRow& row, std::function<absl::Status(Call&, const Request&, Response*)> handler) {
+// A method with a response. `run` gets the call, the session and the messages.
+template <typename Request, typename Response, typename Run>
+Method Unary(const MethodRow& row, bool uses_session, Run run) {
   return {.row = &row,
           .request = &Request::default_instance(),
           .response = &Response::default_instance(),
           .shape = Call::Shape::kUnary,
-          .handler = [handler = std::move(handler)](const std::shared_ptr<Call>& call, const Method::Message* request,
-                                                    Method::Message* response) {
-            call->Finish(handler(*call, static_cast<const Request&>(*request), static_cast<Response*>(response)));
+          .uses_session = uses_session,
+          .handler = [run = std::move(run)](const std::shared_ptr<Call>& call, const core::SessionGuard* session,
+                                            const Method::Message* request, Method::Message* response) {
+            run(call, session, static_cast<const Request&>(*request), static_cast<Response*>(response));
           }};
+}
+
+template <typename Request, typename Response>
+Method Now(const MethodRow& row, std::function<absl::Status(Call&, const Request&, Response*)> handler) {
+  return Unary<Request, Response>(
+      row, /*uses_session=*/false,
+      [handler = std::move(handler)](const std::shared_ptr<Call>& call, const core::SessionGuard* /*session*/,
+                                     const Request& request,
+                                     Response* response) { call->Finish(handler(*call, request, response)); });
 }
 
 template <typename Request, typename Response>
@@ -52,16 +67,33 @@ Method Now(const MethodRow& row, std::function<absl::Status(const Request&, Resp
 }
 
 template <typename Request, typename Response>
+Method Now(const MethodRow& row,
+           std::function<absl::Status(const core::SessionGuard&, const Request&, Response*)> handler) {
+  return Unary<Request, Response>(
+      row, /*uses_session=*/true,
+      [handler = std::move(handler)](const std::shared_ptr<Call>& call, const core::SessionGuard* session,
+                                     const Request& request,
+                                     Response* response) { call->Finish(handler(*session, request, response)); });
+}
+
+template <typename Request, typename Response>
 Method Later(const MethodRow& row,
              std::function<void(const std::shared_ptr<Call>&, const Request&, Response*)> handler) {
-  return {.row = &row,
-          .request = &Request::default_instance(),
-          .response = &Response::default_instance(),
-          .shape = Call::Shape::kUnary,
-          .handler = [handler = std::move(handler)](const std::shared_ptr<Call>& call, const Method::Message* request,
-                                                    Method::Message* response) {
-            handler(call, static_cast<const Request&>(*request), static_cast<Response*>(response));
-          }};
+  return Unary<Request, Response>(
+      row, /*uses_session=*/false,
+      [handler = std::move(handler)](const std::shared_ptr<Call>& call, const core::SessionGuard* /*session*/,
+                                     const Request& request, Response* response) { handler(call, request, response); });
+}
+
+template <typename Request, typename Response>
+Method Later(
+    const MethodRow& row,
+    std::function<void(const std::shared_ptr<Call>&, const core::SessionGuard&, const Request&, Response*)> handler) {
+  return Unary<Request, Response>(
+      row, /*uses_session=*/true,
+      [handler = std::move(handler)](const std::shared_ptr<Call>& call, const core::SessionGuard* session,
+                                     const Request& request,
+                                     Response* response) { handler(call, *session, request, response); });
 }
 
 template <typename Request>
@@ -70,22 +102,25 @@ Method Stream(const MethodRow& row, std::function<void(const std::shared_ptr<Cal
           .request = &Request::default_instance(),
           .response = nullptr,
           .shape = Call::Shape::kStream,
-          .handler = [handler = std::move(handler)](const std::shared_ptr<Call>& call, const Method::Message* request,
-                                                    Method::Message* /*response*/) {
+          .handler = [handler = std::move(handler)](const std::shared_ptr<Call>& call,
+                                                    const core::SessionGuard* /*session*/,
+                                                    const Method::Message* request, Method::Message* /*response*/) {
             handler(call, static_cast<const Request&>(*request));
           }};
 }
 
 }  // namespace internal
 
-// A method whose handler returns the outcome: absl::Status(Call&, const Request&, Response*), or without the call.
+// A method whose handler returns the outcome: absl::Status(const core::SessionGuard&, const Request&, Response*) for
+// the objects of the caller's session, absl::Status(Call&, const Request&, Response*), or with the messages alone.
 template <typename Handler>
 Method Now(const MethodRow& row, Handler handler) {
   return internal::Now(row, std::function(std::move(handler)));
 }
 
-// A method whose handler may finish the call later: void(const std::shared_ptr<Call>&, const Request&, Response*). The
-// session is held only until the handler returns; work that continues needs a Guard.
+// A method whose handler may finish the call later: void(const std::shared_ptr<Call>&, const Request&, Response*), or
+// with a const core::SessionGuard& after the call. The session is held only until the handler returns; work that
+// continues needs a guard of its own.
 template <typename Handler>
 Method Later(const MethodRow& row, Handler handler) {
   return internal::Later(row, std::function(std::move(handler)));

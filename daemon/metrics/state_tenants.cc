@@ -52,8 +52,15 @@ double Used(const Group& group, Resource resource) {
 std::string_view NameOf(core::PageUse use) { return use == core::PageUse::kRegion ? "region" : "mapping"; }
 std::string_view NameOf(bool fast_register) { return fast_register ? "fast_register" : "plain"; }
 std::string_view NameOf(QueuePairState state) {
-  constexpr std::string_view kNames[] = {"init", "ready_to_send", "error"};
-  return kNames[static_cast<size_t>(state)];
+  switch (state) {
+    case QueuePairState::kInit:
+      return "init";
+    case QueuePairState::kReadyToSend:
+      return "ready_to_send";
+    case QueuePairState::kError:
+      break;
+  }
+  return "error";
 }
 
 void AddHoldings(std::string_view tenant, const core::Holdings& holdings, Families& families) {

@@ -62,7 +62,10 @@ TEST_F(StateTest, PagesAreReportedByAdapterTenantPageSizeAndKind) {
 TEST_F(StateTest, AMappingIsAKindOfItsOwn) {
   Owner owner(world_);
   const MdlEntry entry{.memory_id = owner.Memory(2), .byte_count = 2 * kPage, .virtual_address = {0x7f0000000000}};
-  ASSERT_TRUE(owner.session->BuildLam({.adapter = owner.Adapter(), .chain = {&entry, 1}, .length = 2 * kPage}).ok());
+  ASSERT_TRUE(owner.session->Begin()
+                  ->mappings()
+                  .Build({.adapter = owner.Adapter(), .chain = {&entry, 1}, .length = 2 * kPage})
+                  .ok());
   EXPECT_THAT(Page(), HasSubstr("rnicd_registered_pages{adapter=\"soft0\",tenant=\"uid/uid=1000\",page_size=\"4096\","
                                 "kind=\"mapping\"} 2\n"));
 }

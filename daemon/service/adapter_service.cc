@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "base/status.h"
+#include "daemon/service/convert.h"
+#include "daemon/service/pending.h"
 #include "rnicd/v1/adapter_service.pb.h"
 #include "wire/adapter_info.h"
 
@@ -22,8 +24,8 @@ absl::Status ListAdapters(provider::Provider& provider, v1::ListAdaptersResponse
   return absl::OkStatus();
 }
 
-absl::Status OpenAdapter(provider::Provider& provider, gate::Call& call, const v1::OpenAdapterRequest& request,
-                         v1::OpenAdapterResponse* response) {
+absl::Status OpenAdapter(provider::Provider& provider, const core::SessionGuard& session,
+                         const v1::OpenAdapterRequest& request, v1::OpenAdapterResponse* response) {
   RNICD_ASSIGN_OR_RETURN(const NdkVersion version,
                          wire::FromWire(request.has_version() ? &request.version() : nullptr));
   std::string name = request.adapter_name();
@@ -31,27 +33,24 @@ absl::Status OpenAdapter(provider::Provider& provider, gate::Call& call, const v
     const std::vector<provider::AdapterDescription> adapters = provider.ListAdapters();
     name = adapters.empty() ? "" : adapters.front().name;
   }
-  RNICD_ASSIGN_OR_RETURN(const AdapterId id, call.session()->OpenAdapter(name, version));
+  RNICD_ASSIGN_OR_RETURN(const AdapterId id, session.adapters().Open(name, version));
   response->set_adapter_id(id.value);
   *response->mutable_version() = wire::ToWire(core::kNdkVersion);
   response->set_adapter_name(name);
   return absl::OkStatus();
 }
 
-absl::Status QueryAdapterInfo(gate::Call& call, const v1::QueryAdapterInfoRequest& request,
+absl::Status QueryAdapterInfo(const core::SessionGuard& session, const v1::QueryAdapterInfoRequest& request,
                               v1::QueryAdapterInfoResponse* response) {
-  RNICD_ASSIGN_OR_RETURN(const NdkAdapterInfo info, call.session()->QueryAdapterInfo(AdapterId{request.adapter_id()}));
+  RNICD_ASSIGN_OR_RETURN(const NdkAdapterInfo info, session.adapters().QueryInfo(AdapterId{request.adapter_id()}));
   *response->mutable_info() = wire::ToWire(info);
   return absl::OkStatus();
 }
 
-void CloseAdapter(const std::shared_ptr<gate::Call>& call, const v1::CloseAdapterRequest& request,
-                  v1::CloseAdapterResponse* /*response*/) {
+void CloseAdapter(const std::shared_ptr<gate::Call>& call, const core::SessionGuard& session,
+                  const v1::CloseAdapterRequest& request, v1::CloseAdapterResponse* /*response*/) {
   const auto finish = [call](const absl::Status& status) { call->Finish(status); };
-  const auto progress = call->session()->CloseAdapter(AdapterId{request.adapter_id()}, finish);
-  if (!progress.ok() || *progress == core::Progress::kDone) {
-    finish(progress.status());
-  }
+  FinishUnlessPending(session.adapters().Close(AdapterId{request.adapter_id()}, finish), finish);
 }
 
 }  // namespace
@@ -65,9 +64,8 @@ std::vector<gate::Method> AdapterMethods(provider::Provider& provider) {
             return ListAdapters(provider, response);
           }),
       Now(Row("AdapterService.OpenAdapter"),
-          [&provider](gate::Call& call, const v1::OpenAdapterRequest& request, v1::OpenAdapterResponse* response) {
-            return OpenAdapter(provider, call, request, response);
-          }),
+          [&provider](const core::SessionGuard& session, const v1::OpenAdapterRequest& request,
+                      v1::OpenAdapterResponse* response) { return OpenAdapter(provider, session, request, response); }),
       Now(Row("AdapterService.QueryAdapterInfo"), QueryAdapterInfo),
       gate::Later(Row("AdapterService.CloseAdapter"), CloseAdapter),
   };

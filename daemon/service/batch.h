@@ -60,8 +60,8 @@ inline v1::ErrorDetail ErrorOfItem(int index, const absl::Status& status) {
 // Runs `operation` on every item in order and finishes the call with the last outcome. Outcomes have the order of the
 // items, whichever is ready first: each has its own slot. Request and response live as long as the call.
 template <typename Request, typename Response, typename Operation>
-void RunBatch(const std::shared_ptr<gate::Call>& call, const Request& request, Response* response,
-              Operation operation) {
+void RunBatch(const std::shared_ptr<gate::Call>& call, const core::SessionGuard& session, const Request& request,
+              Response* response, Operation operation) {
   const int count = request.items_size();
   if (count == 0 || count > kMaxBatchItems) {
     call->Finish(MakeError(ErrorReason::BATCH_SIZE, "items"));
@@ -74,7 +74,7 @@ void RunBatch(const std::shared_ptr<gate::Call>& call, const Request& request, R
   const auto tally = std::make_shared<BatchTally>(count);
   for (int index = 0; index < count; ++index) {
     auto* outcome = response->mutable_outcomes(index);
-    operation(*call->session(), request.items(index), [call, outcome, index, tally](const auto& reply) {
+    operation(session, request.items(index), [call, outcome, index, tally](const auto& reply) {
       call->WhileLive([&] {
         if (reply.ok()) {
           *outcome->mutable_response() = *reply;

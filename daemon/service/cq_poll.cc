@@ -12,7 +12,7 @@ constexpr uint32_t kMaxResults = 16384;
 
 }  // namespace
 
-void PollCq(const std::shared_ptr<gate::Call>& call, const CqPoll& poll,
+void PollCq(const std::shared_ptr<gate::Call>& call, const core::SessionGuard& session, const CqPoll& poll,
             const std::function<void(const Completion&)>& append) {
   // False when the client has given up; the queue then keeps the results.
   const auto finish = [call, append](const absl::StatusOr<std::vector<Completion>>& results) {
@@ -22,11 +22,11 @@ void PollCq(const std::shared_ptr<gate::Call>& call, const CqPoll& poll,
       }
     });
   };
-  absl::StatusOr<core::PolledCq> polled = call->session()->PollCq(poll.queue, std::min(poll.max, kMaxResults),
-                                                                  poll.wait, [call, finish](const auto& results) {
-                                                                    call->DoNotMeasure();
-                                                                    return finish(results);
-                                                                  });
+  absl::StatusOr<core::PolledCq> polled = session.queues().Poll(poll.queue, std::min(poll.max, kMaxResults), poll.wait,
+                                                                [call, finish](const auto& results) {
+                                                                  call->DoNotMeasure();
+                                                                  return finish(results);
+                                                                });
   if (!polled.ok()) {
     finish(polled.status());
   } else if (polled->results.has_value()) {

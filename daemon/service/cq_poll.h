@@ -27,7 +27,7 @@ CqPoll PollOf(const Request& request) {
 
 // Polls a completion queue and finishes the call, at once or after a wait that occupies no thread. `append` writes one
 // result to the response.
-void PollCq(const std::shared_ptr<gate::Call>& call, const CqPoll& poll,
+void PollCq(const std::shared_ptr<gate::Call>& call, const core::SessionGuard& session, const CqPoll& poll,
             const std::function<void(const Completion&)>& append);
 
 }  // namespace rnicd::service

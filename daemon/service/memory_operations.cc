@@ -19,8 +19,9 @@ v1::RegisterMrResponse ToResponse(const Registration& registration) {
 
 }  // namespace
 
-void CreateMr(core::Session& session, const v1::CreateMrRequest& request, const Reply<v1::CreateMrResponse>& reply) {
-  const auto id = session.CreateMr(ProtectionDomainId{request.pd_id()}, request.fast_register());
+void CreateMr(const core::SessionGuard& session, const v1::CreateMrRequest& request,
+              const Reply<v1::CreateMrResponse>& reply) {
+  const auto id = session.regions().Create(ProtectionDomainId{request.pd_id()}, request.fast_register());
   if (!id.ok()) {
     return reply(id.status());
   }
@@ -29,7 +30,7 @@ void CreateMr(core::Session& session, const v1::CreateMrRequest& request, const 
   reply(response);
 }
 
-void RegisterMr(core::Session& session, const v1::RegisterMrRequest& request,
+void RegisterMr(const core::SessionGuard& session, const v1::RegisterMrRequest& request,
                 const Reply<v1::RegisterMrResponse>& reply) {
   const std::vector<MdlEntry> chain = wire::FromWire(request.mdl_chain());
   const core::RegisterArguments arguments{
@@ -37,44 +38,42 @@ void RegisterMr(core::Session& session, const v1::RegisterMrRequest& request,
   const auto done = [reply](const absl::StatusOr<Registration>& outcome) {
     reply(outcome.ok() ? absl::StatusOr<v1::RegisterMrResponse>(ToResponse(*outcome)) : outcome.status());
   };
-  const absl::StatusOr<std::optional<Registration>> outcome = session.RegisterMr(arguments, ChoiceOf(request), done);
-  if (!outcome.ok()) {
-    reply(outcome.status());
-  } else if (outcome->has_value()) {
-    reply(ToResponse(**outcome));
-  } else if (request.allow_pending()) {
-    reply(WithNtStatus<v1::RegisterMrResponse>(NtStatus::kPending));
-  }
+  ReplyToBegun(session.regions().Register(arguments, ChoiceOf(request), done), request.allow_pending(), done, reply);
 }
 
-void DeregisterMr(core::Session& session, const v1::DeregisterMrRequest& request,
+void DeregisterMr(const core::SessionGuard& session, const v1::DeregisterMrRequest& request,
                   const Reply<v1::DeregisterMrResponse>& reply) {
-  const auto progress = session.DeregisterMr(MemoryRegionId{request.mr_id()}, ChoiceOf(request), DoneOf(reply));
-  ReplyToProgress(progress, request.allow_pending(), reply);
+  const core::Done<> done = DoneOf(reply);
+  ReplyToBegun(session.regions().Deregister(MemoryRegionId{request.mr_id()}, ChoiceOf(request), done),
+               request.allow_pending(), done, reply);
 }
 
-void InitializeFastRegisterMr(core::Session& session, const v1::InitializeFastRegisterMrRequest& request,
+void InitializeFastRegisterMr(const core::SessionGuard& session, const v1::InitializeFastRegisterMrRequest& request,
                               const Reply<v1::InitializeFastRegisterMrResponse>& reply) {
   const core::InitializeArguments arguments{.region = MemoryRegionId{request.mr_id()},
                                             .max_pages = request.adapter_page_count(),
                                             .remote_access = request.remote_access()};
-  const auto progress = session.InitializeFastRegisterMr(arguments, ChoiceOf(request), DoneOf(reply));
-  ReplyToProgress(progress, request.allow_pending(), reply);
+  const core::Done<> done = DoneOf(reply);
+  ReplyToBegun(session.regions().Initialize(arguments, ChoiceOf(request), done), request.allow_pending(), done, reply);
 }
 
-void CloseMr(core::Session& session, const v1::CloseMrRequest& request, const Reply<v1::CloseMrResponse>& reply) {
-  const auto progress = session.CloseMr(MemoryRegionId{request.mr_id()}, ChoiceOf(request), DoneOf(reply));
-  ReplyToProgress(progress, request.allow_pending(), reply);
+void CloseMr(const core::SessionGuard& session, const v1::CloseMrRequest& request,
+             const Reply<v1::CloseMrResponse>& reply) {
+  const core::Done<> done = DoneOf(reply);
+  ReplyToBegun(session.regions().Close(MemoryRegionId{request.mr_id()}, ChoiceOf(request), done),
+               request.allow_pending(), done, reply);
 }
 
-void ClosePd(core::Session& session, const v1::ClosePdRequest& request, const Reply<v1::ClosePdResponse>& reply) {
-  const auto progress = session.ClosePd(ProtectionDomainId{request.pd_id()}, ChoiceOf(request), DoneOf(reply));
-  ReplyToProgress(progress, request.allow_pending(), reply);
+void ClosePd(const core::SessionGuard& session, const v1::ClosePdRequest& request,
+             const Reply<v1::ClosePdResponse>& reply) {
+  const core::Done<> done = DoneOf(reply);
+  ReplyToBegun(session.domains().Close(ProtectionDomainId{request.pd_id()}, ChoiceOf(request), done),
+               request.allow_pending(), done, reply);
 }
 
-void GetLocalToken(core::Session& session, const v1::GetLocalTokenRequest& request,
+void GetLocalToken(const core::SessionGuard& session, const v1::GetLocalTokenRequest& request,
                    const Reply<v1::GetLocalTokenResponse>& reply) {
-  const auto token = session.GetLocalToken(MemoryRegionId{request.mr_id()});
+  const auto token = session.regions().GetLocalToken(MemoryRegionId{request.mr_id()});
   if (!token.ok()) {
     return reply(token.status());
   }
@@ -83,9 +82,9 @@ void GetLocalToken(core::Session& session, const v1::GetLocalTokenRequest& reque
   reply(response);
 }
 
-void GetRemoteToken(core::Session& session, const v1::GetRemoteTokenRequest& request,
+void GetRemoteToken(const core::SessionGuard& session, const v1::GetRemoteTokenRequest& request,
                     const Reply<v1::GetRemoteTokenResponse>& reply) {
-  const auto token = session.GetRemoteToken(MemoryRegionId{request.mr_id()});
+  const auto token = session.regions().GetRemoteToken(MemoryRegionId{request.mr_id()});
   if (!token.ok()) {
     return reply(token.status());
   }

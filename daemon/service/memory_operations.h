@@ -14,18 +14,21 @@ namespace rnicd::service {
 template <typename Response>
 using Reply = std::function<void(const absl::StatusOr<Response>&)>;
 
-void CreateMr(core::Session& session, const v1::CreateMrRequest& request, const Reply<v1::CreateMrResponse>& reply);
-void RegisterMr(core::Session& session, const v1::RegisterMrRequest& request,
+void CreateMr(const core::SessionGuard& session, const v1::CreateMrRequest& request,
+              const Reply<v1::CreateMrResponse>& reply);
+void RegisterMr(const core::SessionGuard& session, const v1::RegisterMrRequest& request,
                 const Reply<v1::RegisterMrResponse>& reply);
-void DeregisterMr(core::Session& session, const v1::DeregisterMrRequest& request,
+void DeregisterMr(const core::SessionGuard& session, const v1::DeregisterMrRequest& request,
                   const Reply<v1::DeregisterMrResponse>& reply);
-void InitializeFastRegisterMr(core::Session& session, const v1::InitializeFastRegisterMrRequest& request,
+void InitializeFastRegisterMr(const core::SessionGuard& session, const v1::InitializeFastRegisterMrRequest& request,
                               const Reply<v1::InitializeFastRegisterMrResponse>& reply);
-void CloseMr(core::Session& session, const v1::CloseMrRequest& request, const Reply<v1::CloseMrResponse>& reply);
-void ClosePd(core::Session& session, const v1::ClosePdRequest& request, const Reply<v1::ClosePdResponse>& reply);
-void GetLocalToken(core::Session& session, const v1::GetLocalTokenRequest& request,
+void CloseMr(const core::SessionGuard& session, const v1::CloseMrRequest& request,
+             const Reply<v1::CloseMrResponse>& reply);
+void ClosePd(const core::SessionGuard& session, const v1::ClosePdRequest& request,
+             const Reply<v1::ClosePdResponse>& reply);
+void GetLocalToken(const core::SessionGuard& session, const v1::GetLocalTokenRequest& request,
                    const Reply<v1::GetLocalTokenResponse>& reply);
-void GetRemoteToken(core::Session& session, const v1::GetRemoteTokenRequest& request,
+void GetRemoteToken(const core::SessionGuard& session, const v1::GetRemoteTokenRequest& request,
                     const Reply<v1::GetRemoteTokenResponse>& reply);
 
 }  // namespace rnicd::service

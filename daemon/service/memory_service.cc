@@ -29,8 +29,8 @@ class TicketedMemory {
  public:
   explicit TicketedMemory(const core::TicketTable& tickets) : tickets_(tickets) {}
 
-  void Allocate(const std::shared_ptr<gate::Call>& call, const v1::AllocateMemoryRequest& request,
-                v1::AllocateMemoryResponse* response) {
+  void Allocate(const std::shared_ptr<gate::Call>& call, const core::SessionGuard& session,
+                const v1::AllocateMemoryRequest& request, v1::AllocateMemoryResponse* response) {
     const auto done = [call, response, this](const absl::StatusOr<core::MemoryTicket>& ticket) {
       const bool delivered = call->Finish(ticket.status(), [&] {
         if (ticket.ok()) {
@@ -38,23 +38,32 @@ class TicketedMemory {
         }
       });
       if (!delivered && ticket.ok()) {
-        call->session()->DropMemory(ticket->memory);  // The client never received its id.
+        DropMemory(*call->session(), ticket->memory);  // The client never received its id.
       }
     };
     const auto arguments = AllocateArgumentsFromWire(request);
-    const absl::Status begun = arguments.ok() ? call->session()->AllocateMemory(*arguments, done) : arguments.status();
+    const core::MaybePending<core::MemoryTicket> begun =
+        arguments.ok() ? session.memory().Allocate(*arguments, done) : arguments.status();
     if (!begun.ok()) {
-      call->Finish(begun);
+      call->Finish(begun.status());
     }
   }
 
-  absl::Status Import(gate::Call& call, const v1::ImportMemoryRequest& request, v1::ImportMemoryResponse* response) {
-    RNICD_ASSIGN_OR_RETURN(const core::MemoryTicket ticket, call.session()->ImportMemory(request.size()));
+  absl::Status Import(const core::SessionGuard& session, const v1::ImportMemoryRequest& request,
+                      v1::ImportMemoryResponse* response) {
+    RNICD_ASSIGN_OR_RETURN(const core::MemoryTicket ticket, session.memory().Import(request.size()));
     FillTicket(ticket, response);
     return absl::OkStatus();
   }
 
  private:
+  // A session that is ending releases it anyway.
+  static void DropMemory(core::Session& session, MemoryObjectId id) {
+    if (const absl::StatusOr<core::SessionGuard> held = session.Begin(); held.ok()) {
+      held->memory().Drop(id);
+    }
+  }
+
   template <typename Response>
   void FillTicket(const core::MemoryTicket& ticket, Response* response) const {
     response->set_memory_id(ticket.memory.value);
@@ -65,14 +74,14 @@ class TicketedMemory {
   const core::TicketTable& tickets_;
 };
 
-void SealMemory(const std::shared_ptr<gate::Call>& call, const v1::SealMemoryRequest& request,
-                v1::SealMemoryResponse* response) {
-  const auto memory = call->session()->FindMemory(MemoryObjectId{request.memory_id()});
+void SealMemory(const std::shared_ptr<gate::Call>& call, const core::SessionGuard& session,
+                const v1::SealMemoryRequest& request, v1::SealMemoryResponse* response) {
+  const auto memory = session.memory().Find(MemoryObjectId{request.memory_id()});
   if (!memory.ok()) {
     call->Finish(memory.status());
     return;
   }
-  const core::Done finish = [call, response, memory = *memory](const absl::Status& status) {
+  const core::Done<> finish = [call, response, memory = *memory](const absl::Status& status) {
     call->Finish(status, [&] {
       if (status.ok()) {
         response->set_size(memory->size());
@@ -80,35 +89,31 @@ void SealMemory(const std::shared_ptr<gate::Call>& call, const v1::SealMemoryReq
       }
     });
   };
-  const auto progress = call->session()->SealMemory(*memory, finish);
-  if (!progress.ok() || *progress == core::Progress::kDone) {
-    finish(progress.status());
-  }
+  FinishUnlessPending(session.memory().Seal(*memory, finish), finish);
 }
 
-void ReleaseMemory(const std::shared_ptr<gate::Call>& call, const v1::ReleaseMemoryRequest& request,
-                   v1::ReleaseMemoryResponse* /*response*/) {
+void ReleaseMemory(const std::shared_ptr<gate::Call>& call, const core::SessionGuard& session,
+                   const v1::ReleaseMemoryRequest& request, v1::ReleaseMemoryResponse* /*response*/) {
   const auto finish = [call](const absl::Status& status) { call->Finish(status); };
-  const auto progress = call->session()->ReleaseMemory(MemoryObjectId{request.memory_id()}, finish);
-  if (!progress.ok() || *progress == core::Progress::kDone) {
-    finish(progress.status());
-  }
+  FinishUnlessPending(session.memory().Release(MemoryObjectId{request.memory_id()}, finish), finish);
 }
 
-absl::Status CreatePd(gate::Call& call, const v1::CreatePdRequest& request, v1::CreatePdResponse* response) {
-  RNICD_ASSIGN_OR_RETURN(const ProtectionDomainId id, call.session()->CreatePd(AdapterId{request.adapter_id()}));
+absl::Status CreatePd(const core::SessionGuard& session, const v1::CreatePdRequest& request,
+                      v1::CreatePdResponse* response) {
+  RNICD_ASSIGN_OR_RETURN(const ProtectionDomainId id, session.domains().Create(AdapterId{request.adapter_id()}));
   response->set_pd_id(id.value);
   return absl::OkStatus();
 }
 
-absl::Status BuildLam(gate::Call& call, const v1::BuildLamRequest& request, v1::BuildLamResponse* response) {
+absl::Status BuildLam(const core::SessionGuard& session, const v1::BuildLamRequest& request,
+                      v1::BuildLamResponse* response) {
   const std::vector<MdlEntry> chain = wire::FromWire(request.mdl_chain());
   core::BuildLamArguments arguments{
       .adapter = AdapterId{request.adapter_id()}, .chain = chain, .length = request.length()};
   if (request.has_lam_size()) {
     arguments.lam_size = request.lam_size();
   }
-  RNICD_ASSIGN_OR_RETURN(const core::BuiltLam lam, call.session()->BuildLam(arguments));
+  RNICD_ASSIGN_OR_RETURN(const core::BuiltLam lam, session.mappings().Build(arguments));
   response->set_lam_id(lam.id.value);
   response->set_fbo(lam.fbo);
   response->mutable_adapter_page_array()->Reserve(static_cast<int>(lam.pages));
@@ -118,15 +123,17 @@ absl::Status BuildLam(gate::Call& call, const v1::BuildLamRequest& request, v1::
   return absl::OkStatus();
 }
 
-absl::Status ReleaseLam(gate::Call& call, const v1::ReleaseLamRequest& request, v1::ReleaseLamResponse* /*response*/) {
-  return call.session()->ReleaseLam(LogicalMappingId{request.lam_id()});
+absl::Status ReleaseLam(const core::SessionGuard& session, const v1::ReleaseLamRequest& request,
+                        v1::ReleaseLamResponse* /*response*/) {
+  return session.mappings().Release(LogicalMappingId{request.lam_id()});
 }
 
 // A batch of one region request, whose handler is `operation`.
 template <typename Request, typename Response, typename Operation>
 gate::Method Batch(const gate::MethodRow& row, Operation operation) {
-  return gate::Later(row, [operation](const std::shared_ptr<gate::Call>& call, const Request& request,
-                                      Response* response) { RunBatch(call, request, response, operation); });
+  return gate::Later(row, [operation](const std::shared_ptr<gate::Call>& call, const core::SessionGuard& session,
+                                      const Request& request,
+                                      Response* response) { RunBatch(call, session, request, response, operation); });
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <type_traits>
 
 #include "base/ntstatus.h"
 #include "daemon/core/session.h"
@@ -42,20 +43,26 @@ Response WithNtStatus(NtStatus status) {
 
 // Reports success for a request whose response is empty.
 template <typename Response>
-core::Done DoneOf(const Reply<Response>& reply) {
+core::Done<> DoneOf(const Reply<Response>& reply) {
   return [reply](const absl::Status& status) {
     reply(status.ok() ? absl::StatusOr<Response>(WithNtStatus<Response>(NtStatus::kSuccess)) : status);
   };
 }
 
-// Replies for a request that has completed, or that pends with a caller that allows it.
-template <typename Response>
-void ReplyToProgress(const absl::StatusOr<core::Progress>& progress, bool allow_pending, const Reply<Response>& reply) {
-  if (!progress.ok()) {
-    reply(progress.status());
-  } else if (*progress == core::Progress::kDone) {
-    reply(WithNtStatus<Response>(NtStatus::kSuccess));
-  } else if (allow_pending) {
+// Finishes a request that has ended; one that pends calls `done` itself.
+template <typename T>
+void FinishUnlessPending(const core::MaybePending<T>& begun, const std::type_identity_t<core::Done<T>>& done) {
+  if (!begun.pending()) {
+    done(begun.outcome());
+  }
+}
+
+// Replies for a request that has ended, or that pends with a caller that allows it. `done` replies with its outcome.
+template <typename Response, typename T>
+void ReplyToBegun(const core::MaybePending<T>& begun, bool allow_pending,
+                  const std::type_identity_t<core::Done<T>>& done, const Reply<Response>& reply) {
+  FinishUnlessPending(begun, done);
+  if (begun.pending() && allow_pending) {
     reply(WithNtStatus<Response>(NtStatus::kPending));
   }
 }
@@ -63,11 +70,10 @@ void ReplyToProgress(const absl::StatusOr<core::Progress>& progress, bool allow_
 // The method of one such request.
 template <typename Request, typename Response>
 gate::Method Single(const gate::MethodRow& row,
-                    void (*operation)(core::Session&, const Request&, const Reply<Response>&)) {
-  return gate::Later(row,
-                     [operation](const std::shared_ptr<gate::Call>& call, const Request& request, Response* response) {
-                       operation(*call->session(), request, ReplyTo(call, response));
-                     });
+                    void (*operation)(const core::SessionGuard&, const Request&, const Reply<Response>&)) {
+  return gate::Later(row, [operation](const std::shared_ptr<gate::Call>& call, const core::SessionGuard& session,
+                                      const Request& request,
+                                      Response* response) { operation(session, request, ReplyTo(call, response)); });
 }
 
 }  // namespace rnicd::service

@@ -15,120 +15,136 @@ namespace {
 
 constexpr int kMaxChain = 1024;
 
-void CloseCq(core::Session& session, const v1::CloseCqRequest& request, const Reply<v1::CloseCqResponse>& reply) {
-  ReplyToProgress(session.CloseCq(CompletionQueueId{request.cq_id()}, ChoiceOf(request), DoneOf(reply)),
-                  request.allow_pending(), reply);
+void CloseCq(const core::SessionGuard& session, const v1::CloseCqRequest& request,
+             const Reply<v1::CloseCqResponse>& reply) {
+  const core::Done<> done = DoneOf(reply);
+  ReplyToBegun(session.queues().Close(CompletionQueueId{request.cq_id()}, ChoiceOf(request), done),
+               request.allow_pending(), done, reply);
 }
 
-void CloseQp(core::Session& session, const v1::CloseQpRequest& request, const Reply<v1::CloseQpResponse>& reply) {
-  ReplyToProgress(session.CloseQp(QueuePairId{request.qp_id()}, ChoiceOf(request), DoneOf(reply)),
-                  request.allow_pending(), reply);
+void CloseQp(const core::SessionGuard& session, const v1::CloseQpRequest& request,
+             const Reply<v1::CloseQpResponse>& reply) {
+  const core::Done<> done = DoneOf(reply);
+  ReplyToBegun(session.pairs().Close(QueuePairId{request.qp_id()}, ChoiceOf(request), done), request.allow_pending(),
+               done, reply);
 }
 
-void CloseMw(core::Session& session, const v1::CloseMwRequest& request, const Reply<v1::CloseMwResponse>& reply) {
-  ReplyToProgress(session.CloseMw(MemoryWindowId{request.mw_id()}, ChoiceOf(request), DoneOf(reply)),
-                  request.allow_pending(), reply);
+void CloseMw(const core::SessionGuard& session, const v1::CloseMwRequest& request,
+             const Reply<v1::CloseMwResponse>& reply) {
+  const core::Done<> done = DoneOf(reply);
+  ReplyToBegun(session.windows().Close(MemoryWindowId{request.mw_id()}, ChoiceOf(request), done),
+               request.allow_pending(), done, reply);
 }
 
 // --- completion queues ---
 
-absl::Status CreateCq(gate::Call& call, const v1::CreateCqRequest& request, v1::CreateCqResponse* response) {
-  RNICD_ASSIGN_OR_RETURN(
-      const CompletionQueueId id,
-      call.session()->CreateCq(AdapterId{request.adapter_id()}, request.cq_depth(), request.cq_context()));
+absl::Status CreateCq(const core::SessionGuard& session, const v1::CreateCqRequest& request,
+                      v1::CreateCqResponse* response) {
+  RNICD_ASSIGN_OR_RETURN(const CompletionQueueId id, session.queues().Create(AdapterId{request.adapter_id()},
+                                                                             request.cq_depth(), request.cq_context()));
   response->set_cq_id(id.value);
   return absl::OkStatus();
 }
 
-absl::Status ResizeCq(gate::Call& call, const v1::ResizeCqRequest& request, v1::ResizeCqResponse* /*response*/) {
-  return call.session()->ResizeCq(CompletionQueueId{request.cq_id()}, request.cq_depth());
+absl::Status ResizeCq(const core::SessionGuard& session, const v1::ResizeCqRequest& request,
+                      v1::ResizeCqResponse* /*response*/) {
+  return session.queues().Resize(CompletionQueueId{request.cq_id()}, request.cq_depth());
 }
 
-absl::Status ArmCq(gate::Call& call, const v1::ArmCqRequest& request, v1::ArmCqResponse* /*response*/) {
+absl::Status ArmCq(const core::SessionGuard& session, const v1::ArmCqRequest& request,
+                   v1::ArmCqResponse* /*response*/) {
   RNICD_ASSIGN_OR_RETURN(const CqNotifyType type, wire::FromWire(request.type()));
-  return call.session()->ArmCq(CompletionQueueId{request.cq_id()}, type);
+  return session.queues().Arm(CompletionQueueId{request.cq_id()}, type);
 }
 
-void GetCqResults(const std::shared_ptr<gate::Call>& call, const v1::GetCqResultsRequest& request,
-                  v1::GetCqResultsResponse* response) {
-  PollCq(call, PollOf(request),
+void GetCqResults(const std::shared_ptr<gate::Call>& call, const core::SessionGuard& session,
+                  const v1::GetCqResultsRequest& request, v1::GetCqResultsResponse* response) {
+  PollCq(call, session, PollOf(request),
          [response](const Completion& result) { *response->add_results() = wire::ToWire(result); });
 }
 
-void GetCqResultsEx(const std::shared_ptr<gate::Call>& call, const v1::GetCqResultsExRequest& request,
-                    v1::GetCqResultsExResponse* response) {
-  PollCq(call, PollOf(request),
+void GetCqResultsEx(const std::shared_ptr<gate::Call>& call, const core::SessionGuard& session,
+                    const v1::GetCqResultsExRequest& request, v1::GetCqResultsExResponse* response) {
+  PollCq(call, session, PollOf(request),
          [response](const Completion& result) { *response->add_results() = wire::ToWireEx(result); });
 }
 
 // --- queue pairs ---
 
-absl::Status CreateQp(gate::Call& call, const v1::CreateQpRequest& request, v1::CreateQpResponse* response) {
+absl::Status CreateQp(const core::SessionGuard& session, const v1::CreateQpRequest& request,
+                      v1::CreateQpResponse* response) {
   const core::CreateQpArguments arguments{.domain = ProtectionDomainId{request.pd_id()},
                                           .receive_queue = CompletionQueueId{request.receive_cq_id()},
                                           .initiator_queue = CompletionQueueId{request.initiator_cq_id()},
                                           .context = request.qp_context(),
-                                          .limits = wire::LimitsFromWire(request)};
-  RNICD_ASSIGN_OR_RETURN(const QueuePairId id, call.session()->CreateQp(arguments));
+                                          .limits = {.receive_depth = request.receive_queue_depth(),
+                                                     .initiator_depth = request.initiator_queue_depth(),
+                                                     .receive_entries = request.max_receive_request_sge(),
+                                                     .initiator_entries = request.max_initiator_request_sge(),
+                                                     .inline_bytes = request.inline_data_size()}};
+  RNICD_ASSIGN_OR_RETURN(const QueuePairId id, session.pairs().Create(arguments));
   response->set_qp_id(id.value);
   // Fails only if the card was removed meanwhile; the queue pair then is as good as its address.
-  if (const absl::StatusOr<core::Session::QueuePairView> view = call.session()->QueryQp(id); view.ok()) {
+  if (const absl::StatusOr<core::QueuePairView> view = session.pairs().Query(id); view.ok()) {
     response->set_address(view->address);
   }
   return absl::OkStatus();
 }
 
-absl::Status QueryQp(gate::Call& call, const v1::QueryQpRequest& request, v1::QueryQpResponse* response) {
-  RNICD_ASSIGN_OR_RETURN(const core::Session::QueuePairView view,
-                         call.session()->QueryQp(QueuePairId{request.qp_id()}));
+absl::Status QueryQp(const core::SessionGuard& session, const v1::QueryQpRequest& request,
+                     v1::QueryQpResponse* response) {
+  RNICD_ASSIGN_OR_RETURN(const core::QueuePairView view, session.pairs().Query(QueuePairId{request.qp_id()}));
   response->set_state(wire::ToWire(view.state));
   response->set_address(view.address);
   return absl::OkStatus();
 }
 
-absl::Status ConnectQp(gate::Call& call, const v1::ConnectQpRequest& request, v1::ConnectQpResponse* /*response*/) {
-  return call.session()->ConnectQp(QueuePairId{request.qp_id()}, request.peer_address());
+absl::Status ConnectQp(const core::SessionGuard& session, const v1::ConnectQpRequest& request,
+                       v1::ConnectQpResponse* /*response*/) {
+  return session.pairs().Connect(QueuePairId{request.qp_id()}, request.peer_address());
 }
 
-absl::Status DisconnectQp(gate::Call& call, const v1::DisconnectQpRequest& request,
+absl::Status DisconnectQp(const core::SessionGuard& session, const v1::DisconnectQpRequest& request,
                           v1::DisconnectQpResponse* /*response*/) {
-  return call.session()->DisconnectQp(QueuePairId{request.qp_id()});
+  return session.pairs().Disconnect(QueuePairId{request.qp_id()});
 }
 
-absl::Status Flush(gate::Call& call, const v1::FlushRequest& request, v1::FlushResponse* /*response*/) {
-  return call.session()->Flush(QueuePairId{request.qp_id()});
+absl::Status Flush(const core::SessionGuard& session, const v1::FlushRequest& request,
+                   v1::FlushResponse* /*response*/) {
+  return session.pairs().Flush(QueuePairId{request.qp_id()});
 }
 
-absl::Status Post(gate::Call& call, const v1::PostRequest& request, v1::PostResponse* response) {
+absl::Status Post(const core::SessionGuard& session, const v1::PostRequest& request, v1::PostResponse* response) {
   if (request.requests().empty() || request.requests_size() > kMaxChain) {
     return MakeError(ErrorReason::BATCH_SIZE, "requests");
   }
   const std::vector<WorkRequest> chain = wire::FromWire(request.requests());
-  RNICD_ASSIGN_OR_RETURN(const PostOutcome outcome, call.session()->Post(QueuePairId{request.qp_id()}, chain));
+  RNICD_ASSIGN_OR_RETURN(const PostOutcome outcome, session.pairs().Post(QueuePairId{request.qp_id()}, chain));
   *response = wire::ToWire(outcome);
   return absl::OkStatus();
 }
 
 // --- memory windows ---
 
-absl::Status CreateMw(gate::Call& call, const v1::CreateMwRequest& request, v1::CreateMwResponse* response) {
-  RNICD_ASSIGN_OR_RETURN(const MemoryWindowId id, call.session()->CreateMw(ProtectionDomainId{request.pd_id()}));
+absl::Status CreateMw(const core::SessionGuard& session, const v1::CreateMwRequest& request,
+                      v1::CreateMwResponse* response) {
+  RNICD_ASSIGN_OR_RETURN(const MemoryWindowId id, session.windows().Create(ProtectionDomainId{request.pd_id()}));
   response->set_mw_id(id.value);
   return absl::OkStatus();
 }
 
-absl::Status GetRemoteTokenFromMw(gate::Call& call, const v1::GetRemoteTokenFromMwRequest& request,
+absl::Status GetRemoteTokenFromMw(const core::SessionGuard& session, const v1::GetRemoteTokenFromMwRequest& request,
                                   v1::GetRemoteTokenFromMwResponse* response) {
-  RNICD_ASSIGN_OR_RETURN(const RemoteToken token,
-                         call.session()->GetRemoteTokenFromMw(MemoryWindowId{request.mw_id()}));
+  RNICD_ASSIGN_OR_RETURN(const RemoteToken token, session.windows().GetRemoteToken(MemoryWindowId{request.mw_id()}));
   response->set_remote_token(token.value);
   return absl::OkStatus();
 }
 
-absl::Status GetPrivilegedMemoryRegionToken(gate::Call& call, const v1::GetPrivilegedMemoryRegionTokenRequest& request,
+absl::Status GetPrivilegedMemoryRegionToken(const core::SessionGuard& session,
+                                            const v1::GetPrivilegedMemoryRegionTokenRequest& request,
                                             v1::GetPrivilegedMemoryRegionTokenResponse* response) {
   RNICD_ASSIGN_OR_RETURN(const LocalToken token,
-                         call.session()->GetPrivilegedMemoryRegionToken(ProtectionDomainId{request.pd_id()}));
+                         session.domains().GetPrivilegedMemoryRegionToken(ProtectionDomainId{request.pd_id()}));
   response->set_privileged_token(token.value);
   return absl::OkStatus();
 }

@@ -139,8 +139,8 @@ TEST_F(StatusPageTest, ShowsNoTokenAndNoAddress) {
   const auto registered = owner.Register(owner.Region(), owner.Memory(1), core::kPage);
   ASSERT_TRUE(registered.ok());
   Page();
-  for (const uint64_t secret :
-       {uint64_t{registered->local_token.value}, uint64_t{registered->remote_token.value}, registered->base.value}) {
+  for (const uint64_t secret : {uint64_t{registered->local_token.value}, uint64_t{registered->remote_token.value},
+                                registered->base_address.value}) {
     EXPECT_THAT(text_, Not(HasSubstr(":" + std::to_string(secret) + ",")));
     EXPECT_THAT(text_, Not(HasSubstr("\"" + std::to_string(secret) + "\"")));
   }

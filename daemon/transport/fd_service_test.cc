@@ -39,7 +39,7 @@ class FdServiceTest : public ::testing::Test {
     return {.door = Door::kFd, .socket = std::move(socket), .peer = {.caller = core::CallerNumbered(1), .process = {}}};
   }
   std::string ImportTicket() {
-    const auto import = owner_.session->ImportMemory(kPage);
+    const auto import = owner_.session->Begin()->memory().Import(kPage);
     EXPECT_TRUE(import.ok()) << import.status();
     return {import->ticket.begin(), import->ticket.end()};
   }

@@ -15,13 +15,13 @@ class FastQueue {
   // `pages`: pages of one registration. `scattered`: every second page, in reverse order.
   FastQueue(int regions, uint64_t pages, bool scattered) : core_(kMappedPages * kNdkPageBytes) {
     core::Session& session = core_.session();
-    const CompletionQueueId queue = *session.CreateCq(core_.adapter(), 1024, 0);
-    pair_ = *session.CreateQp({.domain = core_.pd(),
-                               .receive_queue = queue,
-                               .initiator_queue = queue,
-                               .limits = {.receive_depth = 1, .initiator_depth = 1024}});
+    const CompletionQueueId queue = *session.Begin()->queues().Create(core_.adapter(), 1024, 0);
+    pair_ = *session.Begin()->pairs().Create({.domain = core_.pd(),
+                                              .receive_queue = queue,
+                                              .initiator_queue = queue,
+                                              .limits = {.receive_depth = 1, .initiator_depth = 1024}});
     // The queue pair is connected to itself: fast registration only needs a connection.
-    ready_ = session.ConnectQp(pair_, session.QueryQp(pair_)->address).ok();
+    ready_ = session.Begin()->pairs().Connect(pair_, session.Begin()->pairs().Query(pair_)->address).ok();
     MapPages(pages, scattered);
     AddRegions(regions, static_cast<uint32_t>(pages));
   }
@@ -45,8 +45,8 @@ class FastQueue {
                          .byte_offset = 0,
                          .byte_count = kMappedPages * kNdkPageBytes,
                          .virtual_address = VirtualAddress{kBase}};
-    const core::BuiltLam lam =
-        *core_.session().BuildLam({.adapter = core_.adapter(), .chain = {&entry, 1}, .length = entry.byte_count});
+    const core::BuiltLam lam = *core_.session().Begin()->mappings().Build(
+        {.adapter = core_.adapter(), .chain = {&entry, 1}, .length = entry.byte_count});
     for (uint64_t page = 0; page < pages; ++page) {
       const uint64_t index = scattered ? kMappedPages - 1 - 2 * page : page;
       pages_.push_back(lam.first.value + index * kNdkPageBytes);
@@ -56,10 +56,11 @@ class FastQueue {
   void AddRegions(int count, uint32_t pages) {
     for (int index = 0; index < count; ++index) {
       const MemoryRegionId region = core_.CreateMr(/*fast_register=*/true);
-      ready_ = ready_ &&
-               core_.session()
-                   .InitializeFastRegisterMr({.region = region, .max_pages = pages, .remote_access = true}, {}, nullptr)
-                   .ok();
+      ready_ = ready_ && core_.session()
+                             .Begin()
+                             ->regions()
+                             .Initialize({.region = region, .max_pages = pages, .remote_access = true}, {}, nullptr)
+                             .ok();
       regions_.push_back(region);
       registers_.push_back({.flags = kOpFlagSilentSuccess | kOpFlagRemoteWrite,
                             .operation = WorkRequest::FastRegister{.region = region,
@@ -71,7 +72,7 @@ class FastQueue {
   }
 
   bool Post(std::span<const WorkRequest> chain) {
-    const auto outcome = core_.session().Post(pair_, chain);
+    const auto outcome = core_.session().Begin()->pairs().Post(pair_, chain);
     return outcome.ok() && outcome->posted == chain.size();
   }
 

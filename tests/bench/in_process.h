@@ -28,8 +28,8 @@ class InProcess {
                 .ticket_lifetime = std::chrono::minutes(1),
                 .most_named = most_named}) {
     session_ = *registry().Open(core::Caller{}, "bench");
-    adapter_ = *session_->OpenAdapter("soft0", NdkVersion{1, 2});
-    pd_ = *session_->CreatePd(adapter_);
+    adapter_ = *session_->Begin()->adapters().Open("soft0", NdkVersion{1, 2});
+    pd_ = *session_->Begin()->domains().Create(adapter_);
     memory_ = AllocateSealed(*session_, bytes);
   }
   ~InProcess() {
@@ -42,16 +42,19 @@ class InProcess {
   ProtectionDomainId pd() const { return pd_; }
   MemoryObjectId memory() const { return memory_; }
 
-  MemoryRegionId CreateMr(bool fast_register = false) { return *session_->CreateMr(pd_, fast_register); }
+  MemoryRegionId CreateMr(bool fast_register = false) {
+    return *session_->Begin()->regions().Create(pd_, fast_register);
+  }
 
   bool Register(MemoryRegionId region, uint64_t offset, uint64_t bytes) {
     const MdlEntry entry{.memory_id = memory_,
                          .byte_offset = offset,
                          .byte_count = bytes,
                          .virtual_address = VirtualAddress{kBase + offset}};
-    return session_
-        ->RegisterMr({.region = region, .chain = std::span(&entry, 1), .length = bytes, .flags = kMrFlagRemoteWrite},
-                     {}, nullptr)
+    return session_->Begin()
+        ->regions()
+        .Register({.region = region, .chain = std::span(&entry, 1), .length = bytes, .flags = kMrFlagRemoteWrite}, {},
+                  nullptr)
         .ok();
   }
   core::Node& node() { return wired_.node; }
@@ -62,23 +65,27 @@ class InProcess {
   }
   static bool RegisterOnePage(core::Session& session) {
     const MemoryObjectId memory = AllocateSealed(session, kNdkPageBytes);
-    const ProtectionDomainId pd = *session.CreatePd(*session.OpenAdapter("soft0", NdkVersion{1, 2}));
+    const ProtectionDomainId pd =
+        *session.Begin()->domains().Create(*session.Begin()->adapters().Open("soft0", NdkVersion{1, 2}));
     const MdlEntry entry{.memory_id = memory, .byte_count = kNdkPageBytes, .virtual_address = VirtualAddress{kBase}};
-    return session
-        .RegisterMr({.region = *session.CreateMr(pd, false), .chain = std::span(&entry, 1), .length = kNdkPageBytes},
-                    {}, nullptr)
+    return session.Begin()
+        ->regions()
+        .Register({.region = *session.Begin()->regions().Create(pd, false),
+                   .chain = std::span(&entry, 1),
+                   .length = kNdkPageBytes},
+                  {}, nullptr)
         .ok();
   }
-  bool Deregister(MemoryRegionId region) { return session_->DeregisterMr(region, {}, nullptr).ok(); }
+  bool Deregister(MemoryRegionId region) { return session_->Begin()->regions().Deregister(region, {}, nullptr).ok(); }
 
  private:
   static MemoryObjectId AllocateSealed(core::Session& session, uint64_t bytes) {
     std::promise<MemoryObjectId> allocated;
-    const absl::Status begun = session.AllocateMemory(
+    const core::MaybePending<core::MemoryTicket> begun = session.Begin()->memory().Allocate(
         {.size = bytes},
         [&](const absl::StatusOr<core::MemoryTicket>& ticket) { allocated.set_value(ticket->memory); });
     const MemoryObjectId id = begun.ok() ? allocated.get_future().get() : MemoryObjectId{};
-    const std::shared_ptr<core::MemoryObject> memory = *session.FindMemory(id);
+    const std::shared_ptr<core::MemoryObject> memory = *session.Begin()->memory().Find(id);
     return memory->DuplicateFile().ok() && memory->Seal().ok() ? id : MemoryObjectId{};
   }
 

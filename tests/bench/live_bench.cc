@@ -41,13 +41,14 @@ void OnLiveRegions(benchmark::State& state, const Operation& operation) {
 bool InvalidateAndRegister(FastQueue& live, size_t index) { return live.InvalidateAndRegister(index); }
 
 bool GetRemoteToken(FastQueue& live, size_t index) {
-  return live.core().session().GetRemoteToken(live.region(index)).ok();
+  return live.core().session().Begin()->regions().GetRemoteToken(live.region(index)).ok();
 }
 
 // The whole life of one more region.
 bool CreateRegisterClose(FastQueue& live, size_t /*index*/) {
   const MemoryRegionId region = live.core().CreateMr();
-  return live.core().Register(region, 0, 4 * kKiB) && live.core().session().CloseMr(region, {}, nullptr).ok();
+  return live.core().Register(region, 0, 4 * kKiB) &&
+         live.core().session().Begin()->regions().Close(region, {}, nullptr).ok();
 }
 
 }  // namespace

@@ -79,15 +79,18 @@ LocalToken ChainInput::NextLocalToken() {
   }
   switch (kind % 6) {
     default:
-      return session.GetLocalToken(owner_.region).value_or(LocalToken{});
+      return session.Begin()->regions().GetLocalToken(owner_.region).value_or(LocalToken{});
     case 2:
-      return session.GetLocalToken(owner_.read_only).value_or(LocalToken{});
+      return session.Begin()->regions().GetLocalToken(owner_.read_only).value_or(LocalToken{});
     case 3:
-      return session.GetLocalToken(kind < 0x80 ? owner_.fast : owner_.local_fast).value_or(LocalToken{});
+      return session.Begin()
+          ->regions()
+          .GetLocalToken(kind < 0x80 ? owner_.fast : owner_.local_fast)
+          .value_or(LocalToken{});
     case 4:
-      return session.GetPrivilegedMemoryRegionToken(owner_.domain).value_or(LocalToken{});
+      return session.Begin()->domains().GetPrivilegedMemoryRegionToken(owner_.domain).value_or(LocalToken{});
     case 5:
-      return peer_.session->GetLocalToken(peer_.region).value_or(LocalToken{});
+      return peer_.session->Begin()->regions().GetLocalToken(peer_.region).value_or(LocalToken{});
   }
 }
 
@@ -136,13 +139,13 @@ RemoteToken ChainInput::NextRemoteToken() {
   core::Session& session = *side.session;
   switch (kind / 5 % 4) {
     case 0:
-      return session.GetRemoteToken(side.region).value_or(RemoteToken{});
+      return session.Begin()->regions().GetRemoteToken(side.region).value_or(RemoteToken{});
     case 1:
-      return session.GetRemoteToken(side.fast).value_or(RemoteToken{});
+      return session.Begin()->regions().GetRemoteToken(side.fast).value_or(RemoteToken{});
     case 2:
-      return session.GetRemoteTokenFromMw(side.window).value_or(RemoteToken{});
+      return session.Begin()->windows().GetRemoteToken(side.window).value_or(RemoteToken{});
     default:
-      return session.GetRemoteToken(side.read_only).value_or(RemoteToken{});
+      return session.Begin()->regions().GetRemoteToken(side.read_only).value_or(RemoteToken{});
   }
 }
 

@@ -159,16 +159,17 @@ class Exchange {
 
   void Allocate() {
     const uint64_t bytes = (1 + input_.Below(4)) * kNdkPageBytes;
-    (void)session_->AllocateMemory({.size = bytes}, [this](const absl::StatusOr<core::MemoryTicket>& ticket) {
-      if (ticket.ok()) {
-        tickets_.push_back({.bytes = ticket->ticket, .session = session_, .memory = ticket->memory});
-      }
-    });
+    (void)session_->Begin()->memory().Allocate(
+        {.size = bytes}, [this](const absl::StatusOr<core::MemoryTicket>& ticket) {
+          if (ticket.ok()) {
+            tickets_.push_back({.bytes = ticket->ticket, .session = session_, .memory = ticket->memory});
+          }
+        });
     node_.Settle();
   }
 
   void Import(uint64_t bytes) {
-    const absl::StatusOr<core::MemoryTicket> ticket = session_->ImportMemory(bytes);
+    const absl::StatusOr<core::MemoryTicket> ticket = session_->Begin()->memory().Import(bytes);
     if (ticket.ok()) {
       tickets_.push_back({.bytes = ticket->ticket, .session = session_, .memory = ticket->memory, .to_daemon = true});
     }
@@ -177,9 +178,15 @@ class Exchange {
   // Null if there is no ticket.
   Ticket* AnyTicket() { return tickets_.empty() ? nullptr : &tickets_[input_.Byte() % tickets_.size()]; }
 
+  // Its session may have ended.
+  static absl::StatusOr<std::shared_ptr<core::MemoryObject>> MemoryOf(const Ticket& ticket) {
+    RNICD_ASSIGN_OR_RETURN(const core::SessionGuard session, ticket.session->Begin());
+    return session.memory().Find(ticket.memory);
+  }
+
   void Seal() {
     if (const Ticket* const ticket = AnyTicket(); ticket != nullptr) {
-      const auto memory = ticket->session->FindMemory(ticket->memory);
+      const auto memory = MemoryOf(*ticket);
       if (memory.ok() && (*memory)->Seal().ok() && input_.Bit()) {
         uses_.push_back(*(*memory)->BeginUse());
       }
@@ -189,7 +196,9 @@ class Exchange {
   void Release() {
     uses_.clear();
     if (const Ticket* const ticket = AnyTicket(); ticket != nullptr) {
-      (void)ticket->session->ReleaseMemory(ticket->memory, [](const absl::Status&) {});
+      if (const auto session = ticket->session->Begin(); session.ok()) {
+        (void)session->memory().Release(ticket->memory, [](const absl::Status&) {});
+      }
     }
   }
 
@@ -282,7 +291,7 @@ class Exchange {
     }
     ticket->used = true;
     if (!outcome.ok() && ticket->to_daemon) {
-      Check(!ticket->session->FindMemory(ticket->memory).ok(), "a refused import leaves no memory object");
+      Check(!MemoryOf(*ticket).ok(), "a refused import leaves no memory object");
     }
     return outcome;
   }

@@ -60,15 +60,16 @@ class Mdl {
       AddMemory(pages * kNdkPageBytes, /*sealed=*/true);
     }
     AddMemory(2 * kNdkPageBytes, /*sealed=*/false);
-    ids_.push_back(session_->ImportMemory(kNdkPageBytes)->memory);
+    ids_.push_back(session_->Begin()->memory().Import(kNdkPageBytes)->memory);
     ids_.push_back(MemoryObjectId{});
     for (size_t index = 0; index < kAdapters; ++index) {
       const std::string name = "soft" + std::to_string(index);
       adapters_.push_back(std::make_shared<core::Adapter>(name, *node_.soft.OpenAdapter(name), core::Charge()));
     }
-    const ProtectionDomainId domain = *session_->CreatePd(*session_->OpenAdapter("soft0", {1, 2}));
+    const ProtectionDomainId domain =
+        *session_->Begin()->domains().Create(*session_->Begin()->adapters().Open("soft0", {1, 2}));
     for (size_t index = 0; index < kRegionsMax; ++index) {
-      regions_.push_back({*session_->CreateMr(domain, false), {}});
+      regions_.push_back({*session_->Begin()->regions().Create(domain, false), {}});
     }
   }
 
@@ -116,7 +117,8 @@ class Mdl {
     const MemoryObjectId id = node_.Allocate(*session_, bytes, sealed);
     ids_.push_back(id);
     // Only a use gives access to the mapping, and an unsealed object has no use.
-    std::byte* const first = sealed ? (*session_->FindMemory(id))->BeginUse()->object().mapping().data() : nullptr;
+    std::byte* const first =
+        sealed ? (*session_->Begin()->memory().Find(id))->BeginUse()->object().mapping().data() : nullptr;
     memories_[id] = {.bytes = bytes, .sealed = sealed, .first = first};
   }
 
@@ -155,8 +157,9 @@ class Mdl {
   }
 
   absl::StatusOr<core::MappedRange> Resolve(const Chain& chain) {
-    return core::ResolveMdlChain(chain.entries, chain.length,
-                                 [this](MemoryObjectId id) { return session_->FindMemory(id).value_or(nullptr); });
+    return core::ResolveMdlChain(chain.entries, chain.length, [this](MemoryObjectId id) {
+      return session_->Begin()->memory().Find(id).value_or(nullptr);
+    });
   }
 
   // Resolves the chain, and checks the result.
@@ -282,12 +285,12 @@ class Mdl {
     Region& region = regions_[input_.Below(kRegionsMax)];
     const std::optional<NaiveRange> expected = CheckResolve(chain);
     const bool may = expected.has_value() && region.pages.empty() && MayPay(registered_, UINT64_MAX, expected->pages);
-    const auto registered = session_->RegisterMr(
+    const auto registered = session_->Begin()->regions().Register(
         {.region = region.id, .chain = chain.entries, .length = chain.length, .flags = kMrFlagRemoteWrite}, {},
         nullptr);
     Check(registered.ok() == may, "a region is registered if and only if the limits allow");
     if (may) {
-      Check((*registered)->base_address.value == expected->base, "where the chain begins");
+      Check(registered.outcome()->base.value == expected->base, "where the chain begins");
       region.pages = expected->pages;
       all_.Add(region.pages);
       registered_.Add(region.pages);
@@ -296,7 +299,7 @@ class Mdl {
 
   void TryDeregister() {
     Region& region = regions_[input_.Below(kRegionsMax)];
-    Check(session_->DeregisterMr(region.id, {}, nullptr).ok() == !region.pages.empty(),
+    Check(session_->Begin()->regions().Deregister(region.id, {}, nullptr).ok() == !region.pages.empty(),
           "what is registered can be deregistered");
     all_.Remove(region.pages);
     registered_.Remove(region.pages);

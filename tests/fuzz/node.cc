@@ -29,8 +29,8 @@ std::shared_ptr<core::Session> FuzzNode::Open(uint64_t process, uid_t uid) {
 
 MemoryObjectId FuzzNode::Allocate(core::Session& session, uint64_t size, bool seal) {
   std::optional<core::MemoryTicket> allocated;
-  const absl::Status begun =
-      session.AllocateMemory({.size = size}, [&](const absl::StatusOr<core::MemoryTicket>& ticket) {
+  const core::MaybePending<core::MemoryTicket> begun =
+      session.Begin()->memory().Allocate({.size = size}, [&](const absl::StatusOr<core::MemoryTicket>& ticket) {
         Check(ticket.ok(), "memory can be allocated");
         allocated = *ticket;
       });
@@ -38,7 +38,7 @@ MemoryObjectId FuzzNode::Allocate(core::Session& session, uint64_t size, bool se
   Settle();
   Check(allocated.has_value(), "an allocation completes");
   if (seal) {
-    const std::shared_ptr<core::MemoryObject> memory = *session.FindMemory(allocated->memory);
+    const std::shared_ptr<core::MemoryObject> memory = *session.Begin()->memory().Find(allocated->memory);
     Check(memory->DuplicateFile().ok() && memory->Seal().ok(), "memory can be sealed");
   }
   return allocated->memory;

@@ -18,7 +18,7 @@ bool IssuesToken(const WorkRequest& request) {
 }
 
 std::span<const std::byte> BytesOf(core::Session& session, MemoryObjectId id) {
-  const auto memory = session.FindMemory(id);
+  const auto memory = session.Begin()->memory().Find(id);
   Check(memory.ok(), "memory exists until it is released");
   return (*memory)->BeginUse()->object().mapping();
 }
@@ -58,47 +58,47 @@ void Tally::CheckComplete() const {
 }
 
 QueueSide::QueueSide(FuzzNode& node, uint64_t process, uint32_t cq_depth) : session(node.Open(process)), node_(node) {
-  adapter = *session->OpenAdapter("soft0", {1, 2});
-  domain = *session->CreatePd(adapter);
-  queue = *session->CreateCq(adapter, cq_depth, 0);
+  adapter = *session->Begin()->adapters().Open("soft0", {1, 2});
+  domain = *session->Begin()->domains().Create(adapter);
+  queue = *session->Begin()->queues().Create(adapter, cq_depth, 0);
   // The kernel usually places each mapping below the previous one, so that a transfer past an end would hit one of
   // these.
   untouched_.push_back(node.Allocate(*session, kNdkPageBytes));
   memory = node.Allocate(*session, (kSharedPages + 1) * kNdkPageBytes);
   untouched_.push_back(node.Allocate(*session, kNdkPageBytes));
-  region = *session->CreateMr(domain, false);
-  read_only = *session->CreateMr(domain, false);
+  region = *session->Begin()->regions().Create(domain, false);
+  read_only = *session->Begin()->regions().Create(domain, false);
   Register(region, 2, kMrFlagRemoteWrite | kMrFlagRemoteRead | kMrFlagReadSink);
   Register(read_only, kSharedPages, kMrFlagRemoteRead);
-  fast = *session->CreateMr(domain, true);
-  local_fast = *session->CreateMr(domain, true);
+  fast = *session->Begin()->regions().Create(domain, true);
+  local_fast = *session->Begin()->regions().Create(domain, true);
   for (const MemoryRegionId id : {fast, local_fast}) {
-    Check(session
-              ->InitializeFastRegisterMr({.region = id, .max_pages = kFastPagesMax, .remote_access = id == fast}, {},
-                                         nullptr)
+    Check(session->Begin()
+              ->regions()
+              .Initialize({.region = id, .max_pages = kFastPagesMax, .remote_access = id == fast}, {}, nullptr)
               .ok(),
           "a fast region can be made ready");
   }
-  window = *session->CreateMw(domain);
+  window = *session->Begin()->windows().Create(domain);
   const MdlEntry entry{.memory_id = memory,
                        .byte_offset = 0,
                        .byte_count = kSharedPages * kNdkPageBytes,
                        .virtual_address = {kRegionBase}};
-  mapping = *session->BuildLam({.adapter = adapter, .chain = {&entry, 1}, .length = entry.byte_count});
+  mapping = *session->Begin()->mappings().Build({.adapter = adapter, .chain = {&entry, 1}, .length = entry.byte_count});
   NewPair();
 }
 
 void QueueSide::Register(MemoryRegionId id, uint64_t pages, uint32_t flags) {
   const MdlEntry entry{
       .memory_id = memory, .byte_offset = 0, .byte_count = pages * kNdkPageBytes, .virtual_address = {kRegionBase}};
-  const auto registered = session->RegisterMr(
+  const auto registered = session->Begin()->regions().Register(
       {.region = id, .chain = {&entry, 1}, .length = entry.byte_count, .flags = flags}, {}, nullptr);
-  Check(registered.ok() && registered->has_value(), "memory can be registered");
+  Check(registered.succeeded(), "memory can be registered");
 }
 
 void QueueSide::NewPair() {
   if (pair_context_ != 0) {
-    const auto old = session->CloseQp(pair, {}, [](const absl::Status&) {});
+    const auto old = session->Begin()->pairs().Close(pair, {}, [](const absl::Status&) {});
     node_.Settle();
     Check(old.ok(), "a queue pair can be closed");
     Poll(kManyResults);
@@ -108,11 +108,11 @@ void QueueSide::NewPair() {
   }
   ++pair_context_;
   tallies_[pair_context_];
-  const auto created = session->CreateQp({.domain = domain,
-                                          .receive_queue = queue,
-                                          .initiator_queue = queue,
-                                          .context = pair_context_,
-                                          .limits = kPairLimits});
+  const auto created = session->Begin()->pairs().Create({.domain = domain,
+                                                         .receive_queue = queue,
+                                                         .initiator_queue = queue,
+                                                         .context = pair_context_,
+                                                         .limits = kPairLimits});
   Check(created.ok() || IsDeadQueue(created.status()), "a queue pair can be made unless its queue is dead");
   pair = created.value_or(QueuePairId{});
   if (!created.ok()) {
@@ -121,7 +121,7 @@ void QueueSide::NewPair() {
 }
 
 std::string QueueSide::Address() const {
-  const auto view = session->QueryQp(pair);
+  const auto view = session->Begin()->pairs().Query(pair);
   return view.ok() ? view->address : "";
 }
 
@@ -145,7 +145,7 @@ void QueueSide::CheckOutcome(std::span<const WorkRequest> chain, const PostOutco
 }
 
 void QueueSide::Post(std::span<const WorkRequest> chain) {
-  const auto outcome = session->Post(pair, chain);
+  const auto outcome = session->Begin()->pairs().Post(pair, chain);
   if (!outcome.ok()) {
     Check(pair_context_ == 0, "requests for an existing queue pair are checked one by one");
     return;
@@ -157,7 +157,7 @@ void QueueSide::Post(std::span<const WorkRequest> chain) {
 }
 
 void QueueSide::Poll(uint32_t max) {
-  const auto results = session->GetCqResults(queue, max);
+  const auto results = session->Begin()->queues().GetResults(queue, max);
   if (!results.ok()) {
     Check(IsDeadQueue(results.status()), "a queue can be polled until it overruns or is closed");
     dead_ = true;

@@ -49,7 +49,7 @@ class QueueSide {
   // Replaces the queue pair; all requests of the old one must be complete when it is closed.
   void NewPair();
   std::string Address() const;
-  void Connect(const std::string& peer) { (void)session->ConnectQp(pair, peer); }
+  void Connect(const std::string& peer) { (void)session->Begin()->pairs().Connect(pair, peer); }
   // Posts a chain whose requests have contexts that this side has not posted before.
   void Post(std::span<const WorkRequest> chain);
   // Polls at most `max` completions.

@@ -72,7 +72,8 @@ class WorkRequests {
       case 7:
         return node_.Settle();
       case 8:
-        return static_cast<void>(side.session->ArmCq(side.queue, static_cast<CqNotifyType>(input_.Below(3))));
+        return static_cast<void>(
+            side.session->Begin()->queues().Arm(side.queue, static_cast<CqNotifyType>(input_.Below(3))));
       case 9:
         return Break(side);
       case 10:
@@ -90,9 +91,9 @@ class WorkRequests {
 
   void Break(QueueSide& side) {
     if (input_.Bit()) {
-      (void)side.session->Flush(side.pair);
+      (void)side.session->Begin()->pairs().Flush(side.pair);
     } else {
-      (void)side.session->DisconnectQp(side.pair);
+      (void)side.session->Begin()->pairs().Disconnect(side.pair);
     }
   }
 
@@ -101,19 +102,20 @@ class WorkRequests {
     const auto done = [](const absl::Status&) {};
     switch (input_.Below(7)) {
       case 0:
-        return static_cast<void>(side.session->DeregisterMr(side.region, {}, done));
+        return static_cast<void>(side.session->Begin()->regions().Deregister(side.region, {}, done));
       case 1:
-        return static_cast<void>(side.session->CloseMr(side.region, {}, done));
+        return static_cast<void>(side.session->Begin()->regions().Close(side.region, {}, done));
       case 2:
-        return static_cast<void>(side.session->CloseMr(side.fast, {}, done));
+        return static_cast<void>(side.session->Begin()->regions().Close(side.fast, {}, done));
       case 3:
-        return static_cast<void>(side.session->CloseMw(side.window, {}, done));
+        return static_cast<void>(side.session->Begin()->windows().Close(side.window, {}, done));
       case 4:
-        return static_cast<void>(side.session->ReleaseLam(side.mapping.id));
+        return static_cast<void>(side.session->Begin()->mappings().Release(side.mapping.id));
       case 5:
-        return static_cast<void>(side.session->ResizeCq(side.queue, static_cast<uint32_t>(input_.Number())));
+        return static_cast<void>(
+            side.session->Begin()->queues().Resize(side.queue, static_cast<uint32_t>(input_.Number())));
       default:
-        return static_cast<void>(side.session->CloseCq(side.queue, {}, done));
+        return static_cast<void>(side.session->Begin()->queues().Close(side.queue, {}, done));
     }
   }
 

@@ -5,11 +5,11 @@
 
 namespace rnicd::simulation {
 
-core::Done Mailbox::DoneFor(uint64_t callback) {
+core::Done<> Mailbox::DoneFor(uint64_t callback) {
   return [this, callback](const absl::Status& status) { letters_.push_back({.callback = callback, .status = status}); };
 }
 
-core::RegisterDone Mailbox::RegisterDoneFor(uint64_t callback) {
+core::Done<Registration> Mailbox::RegisterDoneFor(uint64_t callback) {
   return [this, callback](const absl::StatusOr<Registration>& outcome) {
     letters_.push_back({.callback = callback,
                         .status = outcome.status(),
@@ -17,7 +17,7 @@ core::RegisterDone Mailbox::RegisterDoneFor(uint64_t callback) {
   };
 }
 
-core::AllocateDone Mailbox::AllocateDoneFor(uint64_t callback) {
+core::Done<core::MemoryTicket> Mailbox::AllocateDoneFor(uint64_t callback) {
   return [this, callback](const absl::StatusOr<core::MemoryTicket>& outcome) {
     letters_.push_back({.callback = callback,
                         .status = outcome.status(),

@@ -24,9 +24,9 @@ class Mailbox {
 
   // Returns the number of a new callback.
   uint64_t Reserve() { return ++last_; }
-  core::Done DoneFor(uint64_t callback);
-  core::RegisterDone RegisterDoneFor(uint64_t callback);
-  core::AllocateDone AllocateDoneFor(uint64_t callback);
+  core::Done<> DoneFor(uint64_t callback);
+  core::Done<Registration> RegisterDoneFor(uint64_t callback);
+  core::Done<core::MemoryTicket> AllocateDoneFor(uint64_t callback);
   std::function<void(const core::Reclaimed&)> EndDoneFor(uint64_t callback);
 
   void Expect(uint64_t callback, Refusals why) { expected_.push_back({callback, std::move(why)}); }

@@ -1,5 +1,7 @@
 #include "tests/simulation/scene.h"
 
+#include "base/status.h"
+
 namespace rnicd::simulation {
 namespace {
 
@@ -15,6 +17,8 @@ void AddLedger(Fingerprint& print, const core::Ledger& ledger) {
 Fingerprint TakeFingerprint(const Scene& scene, const Client& client) {
   World& world = scene.world;
   core::Session& session = *client.session;
+  // None for a session that is ending, whose objects nobody can see.
+  const absl::StatusOr<core::SessionGuard> guard = session.Begin();
   Fingerprint print;
   AddLedger(print, session.ledger());
   AddLedger(print, *session.tenant().ledger());
@@ -36,14 +40,18 @@ Fingerprint TakeFingerprint(const Scene& scene, const Client& client) {
     print.emplace_back("region state", std::hash<std::string_view>{}(view.state));
     print.emplace_back("region base", view.base.value);
     print.emplace_back("region length", view.length);
-    const absl::StatusOr<LocalToken> local = session.GetLocalToken(id);
-    const absl::StatusOr<RemoteToken> remote = session.GetRemoteToken(id);
-    print.emplace_back("local token", local.ok() ? local->value : 0);
-    print.emplace_back("remote token", remote.ok() ? remote->value : 0);
+    if (guard.ok()) {
+      const absl::StatusOr<LocalToken> local = guard->regions().GetLocalToken(id);
+      const absl::StatusOr<RemoteToken> remote = guard->regions().GetRemoteToken(id);
+      print.emplace_back("local token", local.ok() ? local->value : 0);
+      print.emplace_back("remote token", remote.ok() ? remote->value : 0);
+    }
   }
   for (const std::shared_ptr<QueuePair>& pair : client.queue_pairs) {
-    const auto view = session.QueryQp(pair->id);
-    print.emplace_back("queue pair state", view.ok() ? static_cast<uint64_t>(view->state) : UINT64_MAX);
+    if (guard.ok()) {
+      const auto view = guard->pairs().Query(pair->id);
+      print.emplace_back("queue pair state", view.ok() ? static_cast<uint64_t>(view->state) : UINT64_MAX);
+    }
   }
   return print;
 }
@@ -51,7 +59,7 @@ Fingerprint TakeFingerprint(const Scene& scene, const Client& client) {
 Call::Call(Scene& scene, Client& client, const std::string& what)
     : scene_(scene), client_(client), before_(TakeFingerprint(scene, client)) {
   scene_.trace.BeginStep("s" + std::to_string(client.number) + " " + what);
-  absl::StatusOr<core::Session::Guard> guard = client.session->Begin();
+  absl::StatusOr<core::SessionGuard> guard = client.session->Begin();
   if (guard.ok() == client.ending || (!guard.ok() && !FailedWith(guard.status(), ErrorReason::SESSION_ENDING))) {
     scene_.findings.Report("OnlyLiveSessionsAnswer", "Begin answered " + TextOf(guard.status()));
   }
@@ -90,16 +98,17 @@ bool Call::Accepted(const absl::Status& status, const Refusals& why) {
   return status.ok();
 }
 
-bool Call::Accepted(const absl::StatusOr<core::Progress>& progress, const Refusals& why, bool must_pend) {
-  if (!Accepted(progress.status(), why)) {
-    return false;
-  }
-  const bool pends = *progress == core::Progress::kPending;
+bool Call::Pends(bool pends, bool must_pend) {
   scene_.trace.Add(pends ? ", pending" : "");
   if (pends != must_pend) {
     scene_.findings.Report("CallsAreJudgedByTheRules", pends ? "pends and need not" : "is over and must pend");
   }
   return pends == must_pend;
+}
+
+absl::StatusOr<std::shared_ptr<core::MemoryObject>> FindObject(const Client& client, MemoryObjectId id) {
+  RNICD_ASSIGN_OR_RETURN(const core::SessionGuard session, client.session->Begin());
+  return session.memory().Find(id);
 }
 
 ReportPlan DrawReportPlan(Scene& scene, core::RequestKind kind, uint64_t object_id, core::Resource charge) {

@@ -44,19 +44,28 @@ class Call {
 
   // False if the session refuses calls; it must then be ending.
   bool admitted() const { return guard_.has_value(); }
+  // The session of an admitted call.
+  const core::SessionGuard& session() const { return *guard_; }
   // Checks the outcome against the model. True if the call was accepted and had to be.
   bool Accepted(const absl::Status& status, const Refusals& why);
   // Same for a request that may pend: it must pend if and only if `must_pend`.
-  bool Accepted(const absl::StatusOr<core::Progress>& progress, const Refusals& why, bool must_pend);
+  template <typename T>
+  bool Accepted(const core::MaybePending<T>& begun, const Refusals& why, bool must_pend) {
+    return Accepted(begun.status(), why) && Pends(begun.pending(), must_pend);
+  }
 
  private:
   void CheckRefusalChangesNothing();
+  bool Pends(bool pends, bool must_pend);
 
   Scene& scene_;
   Client& client_;
   Fingerprint before_;
-  std::optional<core::Session::Guard> guard_;
+  std::optional<core::SessionGuard> guard_;
 };
+
+// A memory object of a session that is not ending.
+absl::StatusOr<std::shared_ptr<core::MemoryObject>> FindObject(const Client& client, MemoryObjectId id);
 
 // Randomly drawn way to report the end of a request, for the model and for core.
 struct ReportPlan {

@@ -24,7 +24,7 @@ void OpenAdapter(Scene& scene, Client& client) {
   why.If(unknown, ErrorReason::ADAPTER_NOT_FOUND);
   why.If(old, ErrorReason::NDK_VERSION_UNSUPPORTED);
   scene.model.CheckQuota(client, Resource::kAdapters, 1, why);
-  const auto opened = client.session->OpenAdapter(name, {.major = 1, .minor = static_cast<uint16_t>(old ? 3 : 2)});
+  const auto opened = call.session().adapters().Open(name, {.major = 1, .minor = static_cast<uint16_t>(old ? 3 : 2)});
   if (call.Accepted(opened.status(), why)) {
     client.adapters.push_back(std::make_shared<Adapter>(
         Adapter{.number = scene.model.NextNumber(), .id = *opened, .nic = scene.model.nics[index].get()}));
@@ -42,7 +42,7 @@ void QueryAdapterInfo(Scene& scene, Client& client) {
   Refusals why;
   why.If(adapter == nullptr, ErrorReason::OBJECT_NOT_FOUND);
   why.If(adapter != nullptr && adapter->closing.begun, ErrorReason::OBJECT_CLOSING);
-  (void)call.Accepted(client.session->QueryAdapterInfo(id).status(), why);
+  (void)call.Accepted(call.session().adapters().QueryInfo(id).status(), why);
 }
 
 void CloseAdapter(Scene& scene, Client& client) {
@@ -55,7 +55,7 @@ void CloseAdapter(Scene& scene, Client& client) {
   bool must_pend = false;
   const Refusals why = CheckClose(client, adapter, must_pend);
   const Report report{.callback = scene.mailbox.Reserve()};
-  const auto progress = client.session->CloseAdapter(id, scene.mailbox.DoneFor(report.callback));
+  const auto progress = call.session().adapters().Close(id, scene.mailbox.DoneFor(report.callback));
   if (call.Accepted(progress, why, must_pend)) {
     Close(scene, client, *adapter, must_pend, report);
   }
@@ -75,9 +75,9 @@ void CreatePd(Scene& scene, Client& client) {
   if (why.none()) {
     (void)scene.model.faults.Strikes(Fault::kCreateDomain, why);
   }
-  const auto made = client.session->CreatePd(id);
+  const auto made = call.session().domains().Create(id);
   if (call.Accepted(made.status(), why)) {
-    const auto token = client.session->GetPrivilegedMemoryRegionToken(*made);
+    const auto token = call.session().domains().GetPrivilegedMemoryRegionToken(*made);
     client.domains.push_back(std::make_shared<Domain>(Domain{.number = scene.model.NextNumber(),
                                                              .id = *made,
                                                              .adapter = adapter,
@@ -97,7 +97,7 @@ void ClosePd(Scene& scene, Client& client) {
   const Refusals why = CheckClose(client, domain, must_pend);
   const ReportPlan report_plan = DrawReportPlan(scene, RequestKind::kClosePd, id.value, Resource::kProtectionDomains);
   const auto progress =
-      client.session->ClosePd(id, report_plan.choice, scene.mailbox.DoneFor(report_plan.report.callback));
+      call.session().domains().Close(id, report_plan.choice, scene.mailbox.DoneFor(report_plan.report.callback));
   if (call.Accepted(progress, why, must_pend)) {
     Close(scene, client, *domain, must_pend, report_plan.report);
   }
@@ -112,7 +112,7 @@ void GetPrivilegedToken(Scene& scene, Client& client) {
   }
   Refusals why;
   why.If(domain == nullptr, ErrorReason::OBJECT_NOT_FOUND);
-  const auto token = client.session->GetPrivilegedMemoryRegionToken(id);
+  const auto token = call.session().domains().GetPrivilegedMemoryRegionToken(id);
   if (call.Accepted(token.status(), why) && *token != domain->privileged) {
     scene.findings.Report("TokensAreThoseOfTheCard", "pd" + std::to_string(domain->number) + " has another one");
   }

@@ -45,7 +45,7 @@ void CreateCq(Scene& scene, Client& client) {
   if (why.none()) {
     (void)scene.model.faults.Strikes(Fault::kCreateCompletionQueue, why);
   }
-  const auto made = client.session->CreateCq(id, depth, context);
+  const auto made = call.session().queues().Create(id, depth, context);
   if (!call.Accepted(made.status(), why)) {
     return;
   }
@@ -75,7 +75,7 @@ void ResizeCq(Scene& scene, Client& client) {
     why.If(queue->overrun, ErrorReason::CQ_OVERRUN);
     why.If(queue->results.size() > depth, ErrorReason::CQ_BACKLOG);
   }
-  if (call.Accepted(client.session->ResizeCq(id, depth), why)) {
+  if (call.Accepted(call.session().queues().Resize(id, depth), why)) {
     queue->depth = depth;
   }
 }
@@ -92,7 +92,7 @@ void ArmCq(Scene& scene, Client& client) {
   }
   Refusals why;
   why.If(queue == nullptr, ErrorReason::OBJECT_NOT_FOUND);
-  if (call.Accepted(client.session->ArmCq(id, type), why)) {
+  if (call.Accepted(call.session().queues().Arm(id, type), why)) {
     queue->Arm(type);
   }
 }
@@ -126,7 +126,7 @@ void GetCqResults(Scene& scene, Client& client) {
   Refusals why;
   why.If(queue == nullptr, ErrorReason::OBJECT_NOT_FOUND);
   why.If(queue != nullptr && queue->overrun, ErrorReason::CQ_OVERRUN);
-  const auto results = client.session->GetCqResults(id, most);
+  const auto results = call.session().queues().GetResults(id, most);
   if (!call.Accepted(results.status(), why)) {
     return;
   }
@@ -155,7 +155,7 @@ void CloseCq(Scene& scene, Client& client) {
   bool must_pend = false;
   const Refusals why = CheckClose(client, queue, must_pend);
   const auto progress =
-      client.session->CloseCq(id, report_plan.choice, scene.mailbox.DoneFor(report_plan.report.callback));
+      call.session().queues().Close(id, report_plan.choice, scene.mailbox.DoneFor(report_plan.report.callback));
   if (call.Accepted(progress, why, must_pend)) {
     Close(scene, client, *queue, must_pend, report_plan.report);
   }

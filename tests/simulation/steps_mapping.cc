@@ -63,8 +63,8 @@ void BuildLam(Scene& scene, Client& client) {
   scene.model.CheckHeap(client, {{Resource::kLogicalMappings, 1}, {Resource::kLogicalPages, checked.pages.size()}},
                         checked.runs * core::kHeapOfRun, why);
   scene.model.CheckPins(client, InFiles(checked.pages), why);
-  const auto built =
-      client.session->BuildLam({.adapter = id, .chain = chain.entries, .length = chain.length, .lam_size = lam_size});
+  const auto built = call.session().mappings().Build(
+      {.adapter = id, .chain = chain.entries, .length = chain.length, .lam_size = lam_size});
   if (call.Accepted(built.status(), why)) {
     Publish(scene, client, adapter, checked, *built);
   }
@@ -79,7 +79,7 @@ void ReleaseLam(Scene& scene, Client& client) {
   }
   Refusals why;
   why.If(mapping == nullptr, ErrorReason::OBJECT_NOT_FOUND);
-  if (call.Accepted(client.session->ReleaseLam(id), why)) {
+  if (call.Accepted(call.session().mappings().Release(id), why)) {
     Model::Bury(client, id.value);
     std::erase(client.mappings, mapping);
     (void)scene.model.Settle(client);
@@ -102,7 +102,7 @@ void CreateMw(Scene& scene, Client& client) {
   if (why.none() && !scene.model.faults.Strikes(Fault::kCreateWindow, why)) {
     why.If(nic->max_keys != 0 && nic->keys >= nic->max_keys, ErrorReason::DEVICE_OUT_OF_RESOURCES);
   }
-  const auto made = client.session->CreateMw(id);
+  const auto made = call.session().windows().Create(id);
   if (!call.Accepted(made.status(), why) || scene.world.witness.keys.empty()) {
     return;
   }
@@ -125,7 +125,7 @@ void GetRemoteTokenFromMw(Scene& scene, Client& client) {
   Refusals why;
   why.If(window == nullptr, ErrorReason::OBJECT_NOT_FOUND);
   why.If(window != nullptr && !window->ever_bound, ErrorReason::WINDOW_NOT_BOUND);
-  const auto token = client.session->GetRemoteTokenFromMw(id);
+  const auto token = call.session().windows().GetRemoteToken(id);
   if (call.Accepted(token.status(), why) && *token != window->key->issued) {
     scene.findings.Report("TokensAreThoseOfTheCard", "mw" + std::to_string(window->number) + " has another one");
   }
@@ -142,7 +142,7 @@ void CloseMw(Scene& scene, Client& client) {
   Refusals why;
   why.If(window == nullptr, ErrorReason::OBJECT_NOT_FOUND);
   const auto progress =
-      client.session->CloseMw(id, report_plan.choice, scene.mailbox.DoneFor(report_plan.report.callback));
+      call.session().windows().Close(id, report_plan.choice, scene.mailbox.DoneFor(report_plan.report.callback));
   if (call.Accepted(progress, why, /*must_pend=*/false)) {
     scene.model.RemoveWindow(client, *window);
     (void)scene.model.Settle(client);

@@ -32,7 +32,7 @@ std::shared_ptr<MemoryFile> NewFile(Scene& scene, uint64_t bytes) {
 UniqueFd Duplicate(const UniqueFd& fd) { return UniqueFd(fcntl(fd.get(), F_DUPFD_CLOEXEC, 0)); }
 
 void Attached(Client& client, Memory& memory, std::shared_ptr<MemoryFile> file) {
-  const auto object = client.session->FindMemory(memory.id);
+  const auto object = FindObject(client, memory.id);
   memory.state = Memory::State::kAttached;
   memory.real = object.ok() ? (*object)->mapping() : std::span<std::byte>();
   memory.file = std::move(file);
@@ -92,8 +92,8 @@ void AllocateMemory(Scene& scene, Client& client) {
   }
   const Refusals why = CheckNewMemory(scene, client, size);
   const uint64_t callback = scene.mailbox.Reserve();
-  const absl::Status status = client.session->AllocateMemory({.size = size}, scene.mailbox.AllocateDoneFor(callback));
-  if (!call.Accepted(status, why)) {
+  const auto begun = call.session().memory().Allocate({.size = size}, scene.mailbox.AllocateDoneFor(callback));
+  if (!call.Accepted(begun.status(), why)) {
     return;
   }
   const auto memory = std::make_shared<Memory>(Memory{.number = scene.model.NextNumber(), .bytes = size});
@@ -109,7 +109,7 @@ std::shared_ptr<Memory> Announce(Scene& scene, Client& client, uint64_t size, co
     return nullptr;
   }
   const Refusals why = CheckNewMemory(scene, client, size);
-  const absl::StatusOr<core::MemoryTicket> imported = client.session->ImportMemory(size);
+  const absl::StatusOr<core::MemoryTicket> imported = call.session().memory().Import(size);
   if (!call.Accepted(imported.status(), why)) {
     return nullptr;
   }
@@ -350,9 +350,9 @@ void SealMemory(Scene& scene, Client& client) {
     why = FinishSeal(scene, client, *memory);
   }
   const uint64_t callback = scene.mailbox.Reserve();
-  const auto found = client.session->FindMemory(id);
-  const absl::StatusOr<core::Progress> progress =
-      found.ok() ? client.session->SealMemory(*found, scene.mailbox.DoneFor(callback)) : found.status();
+  const auto found = call.session().memory().Find(id);
+  const core::MaybePending<> progress =
+      found.ok() ? call.session().memory().Seal(*found, scene.mailbox.DoneFor(callback)) : found.status();
   if (call.Accepted(progress, why, slow) && slow) {
     scene.model.PostToWorker(client, "seal m" + std::to_string(memory->number), [&scene, &client, memory, callback] {
       scene.mailbox.Expect(callback, FinishSeal(scene, client, *memory));
@@ -387,7 +387,7 @@ void ReleaseMemory(Scene& scene, Client& client) {
   why.If(memory != nullptr && !slow && (memory->uses > 0 || memory->state == Memory::State::kSealing),
          ErrorReason::MEMORY_IN_USE);
   const uint64_t callback = scene.mailbox.Reserve();
-  const auto progress = client.session->ReleaseMemory(id, scene.mailbox.DoneFor(callback));
+  const auto progress = call.session().memory().Release(id, scene.mailbox.DoneFor(callback));
   if (!call.Accepted(progress, why, slow)) {
     return;
   }

@@ -87,11 +87,11 @@ void CreateQp(Scene& scene, Client& client) {
   if (why.none()) {
     (void)scene.model.faults.Strikes(Fault::kCreateQueuePair, why);
   }
-  const auto made = client.session->CreateQp({.domain = id,
-                                              .receive_queue = receive_id,
-                                              .initiator_queue = initiator_id,
-                                              .context = context,
-                                              .limits = limits});
+  const auto made = call.session().pairs().Create({.domain = id,
+                                                   .receive_queue = receive_id,
+                                                   .initiator_queue = initiator_id,
+                                                   .context = context,
+                                                   .limits = limits});
   if (!call.Accepted(made.status(), why)) {
     return;
   }
@@ -104,7 +104,7 @@ void CreateQp(Scene& scene, Client& client) {
   pair->initiator_queue = initiator_queue;
   pair->limits = limits;
   pair->context = context;
-  const auto view = client.session->QueryQp(*made);
+  const auto view = call.session().pairs().Query(*made);
   pair->address = view.ok() ? view->address : "";
   // The soft card's address is a number, its lowest byte first.
   pair->rank.assign(pair->address.rbegin(), pair->address.rend());
@@ -122,7 +122,7 @@ void QueryQp(Scene& scene, Client& client) {
   }
   Refusals why;
   why.If(pair == nullptr, ErrorReason::OBJECT_NOT_FOUND);
-  const auto view = client.session->QueryQp(id);
+  const auto view = call.session().pairs().Query(id);
   if (call.Accepted(view.status(), why) && (view->state != pair->shown_state() || view->address != pair->address)) {
     scene.findings.Report("CallsAreJudgedByTheRules", "the state of qp" + std::to_string(pair->number) + " is " +
                                                           std::to_string(static_cast<int>(view->state)));
@@ -176,7 +176,7 @@ void ConnectQp(Scene& scene, Client& client) {
   why.If(pair == nullptr, ErrorReason::OBJECT_NOT_FOUND);
   why.If(pair != nullptr && pair->state != QueuePairState::kInit, ErrorReason::QP_NOT_CONNECTABLE);
   why.If(peer == nullptr, ErrorReason::QP_ADDRESS_UNKNOWN);
-  if (call.Accepted(client.session->ConnectQp(id, address), why)) {
+  if (call.Accepted(call.session().pairs().Connect(id, address), why)) {
     scene.card.Connect(*pair, peer);
   }
 }
@@ -191,7 +191,7 @@ void DisconnectQp(Scene& scene, Client& client) {
   Refusals why;
   why.If(pair == nullptr, ErrorReason::OBJECT_NOT_FOUND);
   why.If(pair != nullptr && pair->shown_state() != QueuePairState::kReadyToSend, ErrorReason::QP_NOT_CONNECTED);
-  if (call.Accepted(client.session->DisconnectQp(id), why)) {
+  if (call.Accepted(call.session().pairs().Disconnect(id), why)) {
     scene.card.Disconnect(*pair);
   }
 }
@@ -205,7 +205,7 @@ void FlushQp(Scene& scene, Client& client) {
   }
   Refusals why;
   why.If(pair == nullptr, ErrorReason::OBJECT_NOT_FOUND);
-  if (call.Accepted(client.session->Flush(id), why)) {
+  if (call.Accepted(call.session().pairs().Flush(id), why)) {
     scene.card.Flush(*pair);
   }
 }
@@ -221,7 +221,7 @@ void CloseQp(Scene& scene, Client& client) {
   Refusals why;
   why.If(pair == nullptr, ErrorReason::OBJECT_NOT_FOUND);
   const auto progress =
-      client.session->CloseQp(id, report_plan.choice, scene.mailbox.DoneFor(report_plan.report.callback));
+      call.session().pairs().Close(id, report_plan.choice, scene.mailbox.DoneFor(report_plan.report.callback));
   if (call.Accepted(progress, why, /*must_pend=*/false)) {
     scene.card.Disconnect(*pair);
     scene.model.RemoveQueuePair(client, *pair);

@@ -100,7 +100,7 @@ void Post(Scene& scene, Client& client) {
   }
   Refusals whole;
   whole.If(pair == nullptr, ErrorReason::OBJECT_NOT_FOUND);
-  const auto outcome = client.session->Post(id, requests);
+  const auto outcome = call.session().pairs().Post(id, requests);
   if (!call.Accepted(outcome.status(), whole)) {
     return;
   }

@@ -35,7 +35,7 @@ void CreateMr(Scene& scene, Client& client) {
   why.If(domain == nullptr, ErrorReason::OBJECT_NOT_FOUND);
   why.If(domain != nullptr && domain->closing.begun, ErrorReason::OBJECT_CLOSING);
   scene.model.CheckQuota(client, Resource::kRegions, 1, why);
-  const auto made = client.session->CreateMr(id, fast);
+  const auto made = call.session().regions().Create(id, fast);
   if (call.Accepted(made.status(), why)) {
     auto region = std::make_shared<Region>();
     region->number = scene.model.NextNumber();
@@ -165,8 +165,8 @@ void RegisterMr(Scene& scene, Client& client) {
   }
   const bool admitted = why.none();
   const auto outcome =
-      client.session->RegisterMr({.region = id, .chain = chain.entries, .length = chain.length, .flags = flags},
-                                 report_plan.choice, scene.mailbox.RegisterDoneFor(report_plan.report.callback));
+      call.session().regions().Register({.region = id, .chain = chain.entries, .length = chain.length, .flags = flags},
+                                        report_plan.choice, scene.mailbox.RegisterDoneFor(report_plan.report.callback));
   if (admitted && slow) {
     if (call.Accepted(outcome.status(), why)) {
       scene.trace.Add(", pending");
@@ -182,8 +182,8 @@ void RegisterMr(Scene& scene, Client& client) {
   if (admitted) {
     why = ApplyRegister(scene, client, *region, *checked, rights);
   }
-  if (call.Accepted(outcome.status(), why) && outcome->has_value()) {
-    CheckRegistration(scene, *region, **outcome);
+  if (call.Accepted(outcome.status(), why) && !outcome.pending()) {
+    CheckRegistration(scene, *region, *outcome.outcome());
   }
 }
 
@@ -193,7 +193,7 @@ void MayGiveBackEarly(Scene& scene, const Client& client, const std::vector<File
   for (const auto& memory : client.memories) {
     for (const FilePage& page : pages) {
       const bool still_held = memory->file != nullptr && memory->file->number == page.first && held.contains(page);
-      const auto object = client.session->FindMemory(memory->id);
+      const auto object = FindObject(client, memory->id);
       if (still_held && object.ok() && scene.world.witness.Plants(Canary::kPageGivenBackEarly)) {
         (*object)->pins()->Remove(page.second, 1);
       }
@@ -239,7 +239,7 @@ void DeregisterMr(Scene& scene, Client& client) {
     why = ApplyDeregister(scene, client, *region);
   }
   const auto progress =
-      client.session->DeregisterMr(id, report_plan.choice, scene.mailbox.DoneFor(report_plan.report.callback));
+      call.session().regions().Deregister(id, report_plan.choice, scene.mailbox.DoneFor(report_plan.report.callback));
   if (!call.Accepted(progress, why, slow) || !slow) {
     return;
   }
@@ -268,7 +268,7 @@ void CloseMr(Scene& scene, Client& client) {
   const bool registered = region != nullptr && region->state == State::kRegistered;
   const bool slow = scene.model.IsSlow(registered ? region->target->length : 0);
   const auto progress =
-      client.session->CloseMr(id, report_plan.choice, scene.mailbox.DoneFor(report_plan.report.callback));
+      call.session().regions().Close(id, report_plan.choice, scene.mailbox.DoneFor(report_plan.report.callback));
   if (!call.Accepted(progress, why, must_pend || slow)) {
     return;
   }
@@ -326,8 +326,8 @@ void InitializeFastRegisterMr(Scene& scene, Client& client) {
   scene.model.CheckQuota(client, Resource::kFastRegisterPages, pages, why);
   const bool admitted = why.none();
   const auto progress =
-      client.session->InitializeFastRegisterMr({.region = id, .max_pages = pages, .remote_access = remote_access},
-                                               report_plan.choice, scene.mailbox.DoneFor(report_plan.report.callback));
+      call.session().regions().Initialize({.region = id, .max_pages = pages, .remote_access = remote_access},
+                                          report_plan.choice, scene.mailbox.DoneFor(report_plan.report.callback));
   if (admitted) {
     region->fast_pages = pages;
     region->remote_access = remote_access;
@@ -375,10 +375,10 @@ void GetToken(Scene& scene, Client& client) {
   const bool has_target = region != nullptr && region->target != nullptr;
   const bool has_key = region != nullptr && region->key != nullptr;
   if (local) {
-    CheckToken(scene, call, client.session->GetLocalToken(id), why, region,
+    CheckToken(scene, call, call.session().regions().GetLocalToken(id), why, region,
                has_target ? region->target->local : LocalToken{}, has_key ? region->key->local : LocalToken{});
   } else {
-    CheckToken(scene, call, client.session->GetRemoteToken(id), why, region,
+    CheckToken(scene, call, call.session().regions().GetRemoteToken(id), why, region,
                has_target ? region->target->remote : RemoteToken{}, has_key ? region->key->issued : RemoteToken{});
   }
 }

@@ -1,0 +1,56 @@
+#include "daemon/core/session_mappings.h"
+
+#include <memory>
+#include <utility>
+
+#include "base/status.h"
+
+namespace rnicd::core {
+namespace {
+
+// NDK_LOGICAL_ADDRESS_MAPPING: a pointer, a count, padding, then the array.
+constexpr uint64_t kLamHeaderBytes = 16;
+constexpr uint64_t kLamEntryBytes = 8;
+
+}  // namespace
+
+absl::StatusOr<BuiltLam> SessionMappings::Build(const BuildLamArguments& arguments) {
+  RNICD_RETURN_IF_ERROR(requests_.CheckNotDraining());
+  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Adapter> adapter, FindIn(adapters_, arguments.adapter, "adapter_id"));
+  const MemoryLookup find_memory = [this](MemoryObjectId id) { return memory_.Find(id); };
+  RNICD_ASSIGN_OR_RETURN(MappedRange range, ResolveMdlChain(arguments.chain, arguments.length, find_memory));
+  const uint64_t needed = kLamHeaderBytes + kLamEntryBytes * range.pages;
+  if (arguments.lam_size.has_value() && *arguments.lam_size < needed) {
+    return MakeError(ErrorInfo{.reason = ErrorReason::BUFFER_TOO_SMALL,
+                               .field = "lam_size",
+                               .limit = *arguments.lam_size,
+                               .requested = needed});
+  }
+  BuiltLam built{.pages = range.pages, .fbo = static_cast<uint32_t>(range.base.value % kNdkPageBytes)};
+  RNICD_ASSIGN_OR_RETURN(Charge charge, Charge::Take(ledger_, Resource::kLogicalMappings, 1));
+  RNICD_ASSIGN_OR_RETURN(Closable::Hold hold, adapter->Acquire());
+  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<const MappedPages> pages, TakePages(std::move(range), ledger_));
+  const auto mapping = std::make_shared<LogicalMapping>(std::move(adapter), std::move(hold), std::move(charge),
+                                                        std::move(pages), built.fbo);
+  addresses_.Insert(mapping);
+  built.first = mapping->base();
+  built.id = table_.Insert(mapping);
+  return built;
+}
+
+absl::Status SessionMappings::Release(LogicalMappingId id) {
+  const std::shared_ptr<LogicalMapping> mapping = table_.Remove(id);
+  if (mapping == nullptr) {
+    return MakeError(ErrorReason::OBJECT_NOT_FOUND, "lam_id");
+  }
+  addresses_.Remove(*mapping);
+  return absl::OkStatus();
+}
+
+void SessionMappings::ReleaseAll() {
+  for (const auto& [id, mapping] : table_.TakeAll()) {
+    addresses_.Remove(*mapping);
+  }
+}
+
+}  // namespace rnicd::core
