@@ -4,9 +4,9 @@
 #include <memory>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "provider/api/queue_pair.h"
-#include "provider/engine/ring_buffer.h"
 
 namespace rnicd::provider {
 
@@ -58,40 +58,58 @@ struct EngineRequest {
   Completion result;
 };
 
-// Requests of one queue, oldest first. Serials have no gaps, so a serial gives the position of its request.
+// Requests of one queue, oldest first, in a ring that doubles when it is full. Serials have no gaps, so a serial gives
+// the position of its request.
 class RequestQueue {
  public:
-  bool empty() const { return requests_.empty(); }
-  size_t size() const { return requests_.size(); }
+  bool empty() const { return size_ == 0; }
+  size_t size() const { return size_; }
   // Number of requests, from the front, that have begun.
   size_t begun() const { return begun_; }
-  EngineRequest& operator[](size_t index) { return *requests_[index]; }
-  const EngineRequest& operator[](size_t index) const { return *requests_[index]; }
-  EngineRequest& front() { return (*this)[0]; }
+  EngineRequest& operator[](size_t index) const { return *slots_[(first_serial_ + index) & (slots_.size() - 1)]; }
+  EngineRequest& front() const { return (*this)[0]; }
+  bool FrontIsDone() const { return !empty() && front().stage == EngineRequest::Stage::kDone; }
   // Null when the request has been reported.
-  EngineRequest* Find(uint64_t serial) {
-    return serial >= first_ && serial - first_ < size() ? requests_[serial - first_].get() : nullptr;
+  EngineRequest* Find(uint64_t serial) const {
+    return serial >= first_serial_ && serial - first_serial_ < size_ ? &(*this)[serial - first_serial_] : nullptr;
   }
-  bool FrontIsDone() const { return !empty() && (*this)[0].stage == EngineRequest::Stage::kDone; }
 
   EngineRequest& Push(std::unique_ptr<EngineRequest> request) {
-    request->serial = first_ + size();
-    requests_.PushBack(std::move(request));
-    return (*this)[size() - 1];
+    if (size_ == slots_.size()) {
+      Grow();
+    }
+    request->serial = first_serial_ + size_;
+    ++size_;
+    std::unique_ptr<EngineRequest>& slot = SlotOf(request->serial);
+    slot = std::move(request);
+    return *slot;
   }
   std::unique_ptr<EngineRequest> PopFront() {
-    ++first_;
     begun_ -= begun_ > 0 ? 1 : 0;
-    return requests_.PopFront();
+    --size_;
+    return std::move(SlotOf(first_serial_++));
   }
-  std::unique_ptr<EngineRequest> PopBack() { return requests_.PopBack(); }
+  std::unique_ptr<EngineRequest> PopBack() { return std::move(SlotOf(first_serial_ + --size_)); }
   EngineRequest& Begin() { return (*this)[begun_++]; }
   // Takes back the youngest request that has begun.
   void UndoBegin() { --begun_; }
 
  private:
-  RingBuffer<std::unique_ptr<EngineRequest>> requests_;
-  uint64_t first_ = 1;
+  static constexpr size_t kFirstCapacity = 16;
+
+  std::unique_ptr<EngineRequest>& SlotOf(uint64_t serial) { return slots_[serial & (slots_.size() - 1)]; }
+  void Grow() {
+    std::vector<std::unique_ptr<EngineRequest>> slots(slots_.empty() ? kFirstCapacity : 2 * slots_.size());
+    slots.swap(slots_);
+    for (std::unique_ptr<EngineRequest>& request : slots) {
+      SlotOf(request->serial) = std::move(request);
+    }
+  }
+
+  // Their number is a power of 2; a request is in the slot of its serial.
+  std::vector<std::unique_ptr<EngineRequest>> slots_;
+  uint64_t first_serial_ = 1;
+  size_t size_ = 0;
   size_t begun_ = 0;
 };
 

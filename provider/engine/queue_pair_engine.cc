@@ -76,25 +76,20 @@ void QueuePairEngine::NotifyEarlyVisitors() {
 }
 
 void QueuePairEngine::CheckPeerReadiness(QueuePairEngine& peer) {
-  switch (peer.Expect(shared_from_this())) {
-    case PeerReadiness::kReady:
-      OnPeerReady(peer.address());
-      break;
-    case PeerReadiness::kNotYet:
-      break;
-    case PeerReadiness::kFailed:
-      LoseConnection(peer.address(), /*fatal=*/false);
-      break;
+  const QueuePairState state = peer.Expect(shared_from_this());
+  if (state == QueuePairState::kReadyToSend) {
+    OnPeerReady(peer.address());
+  } else if (state == QueuePairState::kError) {
+    LoseConnection(peer.address(), /*fatal=*/false);
   }
 }
 
-QueuePairEngine::PeerReadiness QueuePairEngine::Expect(const std::shared_ptr<QueuePairEngine>& visitor) {
+QueuePairState QueuePairEngine::Expect(const std::shared_ptr<QueuePairEngine>& visitor) {
   MutexLock lock(mutex_);
   if (state_ == QueuePairState::kInit) {
     early_visitors_[visitor->address()] = visitor;
-    return PeerReadiness::kNotYet;
   }
-  return state_ == QueuePairState::kError ? PeerReadiness::kFailed : PeerReadiness::kReady;
+  return state_;
 }
 
 void QueuePairEngine::OnPeerReady(const std::string& peer_address) {
@@ -158,21 +153,21 @@ absl::StatusOr<RemoteToken> QueuePairEngine::Enqueue(WorkRequest work) {
   return sends_.Push(std::move(request)).token;
 }
 
+// In the error state it is reported by the runner, and takes room until then.
 absl::Status QueuePairEngine::EnqueueReceive(std::unique_ptr<EngineRequest> request) {
-  {
-    MutexLock lock(mutex_);
-    RNICD_RETURN_IF_ERROR(CheckRoom(/*receive=*/true));
-    request->stage = Stage::kQueued;
-    EngineRequest& receive = receives_.Push(std::move(request));
-    if (state_ == QueuePairState::kError) {
-      End(receive, NtStatus::kCancelled, /*at_peer=*/false);
-    } else if (const absl::Status posted = card_->PostReceive(receive); !posted.ok()) {
-      request = receives_.PopBack();  // Destroyed without the lock.
-      return posted;
-    }
+  MutexLock lock(mutex_);
+  RNICD_RETURN_IF_ERROR(CheckRoom(/*receive=*/true));
+  request->stage = Stage::kQueued;
+  EngineRequest& receive = receives_.Push(std::move(request));
+  if (state_ == QueuePairState::kError) {
+    End(receive, NtStatus::kCancelled, /*at_peer=*/false);
+    return absl::OkStatus();
   }
-  ReportReceives();
-  return absl::OkStatus();
+  const absl::Status posted = card_->PostReceive(receive);
+  if (!posted.ok()) {
+    request = receives_.PopBack();  // Destroyed without the lock.
+  }
+  return posted;
 }
 
 // --- ending ---
@@ -227,7 +222,6 @@ void QueuePairEngine::Fail() {
     ++busy_;
   }
   card_->Fail();
-  NotifyPeers();
   Release();
 }
 

@@ -74,7 +74,7 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
   void Continue() { RunLoop(); }
   // Reports to the owner, once, that the peer is dead.
   void LosePeer();
-  // Takes the queue pair to the error state. Run must follow.
+  // Takes the queue pair to the error state. Run must follow: the runner notifies local peers.
   void Fail();
   // Completes everything started as cancelled, because the card will not; for a queue pair that has failed.
   void Abandon();
@@ -89,11 +89,10 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
 
  private:
   using Stage = EngineRequest::Stage;
-  enum class PeerReadiness : uint8_t { kReady, kNotYet, kFailed };
 
-  // Connecting. Expect: `visitor` has connected to this engine. kNotYet: its OnPeerReady or LoseConnection follows.
+  // Connecting. Expect: `visitor` has connected to this engine. With kInit, its OnPeerReady or LoseConnection follows.
   absl::Status BeginConnecting();
-  PeerReadiness Expect(const std::shared_ptr<QueuePairEngine>& visitor);
+  QueuePairState Expect(const std::shared_ptr<QueuePairEngine>& visitor);
   void OnPeerReady(const std::string& peer_address);
   void NotifyEarlyVisitors();
   void CheckPeerReadiness(QueuePairEngine& peer);
@@ -111,6 +110,7 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
   void CancelFront() RNICD_REQUIRES(mutex_);
   EngineRequest* NextToBegin(EngineTurn& turn) RNICD_REQUIRES(mutex_);
   EngineRequest* NextResumed() RNICD_REQUIRES(mutex_);
+  void MarkResumed(EngineRequest& request) RNICD_REQUIRES(mutex_);
   bool MayBegin(const EngineRequest& request) const RNICD_REQUIRES(mutex_);
   bool Begin(EngineRequest& request, EngineTurn& turn);
   void End(EngineRequest& request, NtStatus status, bool at_peer) RNICD_REQUIRES(mutex_);
@@ -139,6 +139,7 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
   std::map<std::string, std::weak_ptr<QueuePairEngine>> early_visitors_ RNICD_GUARDED_BY(mutex_);
   // A visitor found no receive.
   bool sender_waits_ RNICD_GUARDED_BY(mutex_) = false;
+  bool notified_peers_ RNICD_GUARDED_BY(mutex_) = false;
   bool disconnecting_ RNICD_GUARDED_BY(mutex_) = false;
   bool shut_ RNICD_GUARDED_BY(mutex_) = false;
   bool abandoned_ RNICD_GUARDED_BY(mutex_) = false;

@@ -30,6 +30,12 @@ bool QueuePairEngine::Ended(uint64_t serial, NtStatus status, bool at_peer) {
   return true;
 }
 
+void QueuePairEngine::MarkResumed(EngineRequest& request) {
+  reading_ -= request.stage == Stage::kStarted && request.IsRead() ? 1 : 0;
+  request.stage = Stage::kResumed;
+  ++resumed_;
+}
+
 // A request whose Begin has not returned may be resumed too.
 void QueuePairEngine::Resume(uint64_t serial) {
   {
@@ -38,9 +44,7 @@ void QueuePairEngine::Resume(uint64_t serial) {
     if (request == nullptr || (request->stage != Stage::kStarted && request->stage != Stage::kRunning)) {
       return;
     }
-    reading_ -= request->stage == Stage::kStarted && request->IsRead() ? 1 : 0;
-    request->stage = Stage::kResumed;
-    ++resumed_;
+    MarkResumed(*request);
   }
   Run();
 }
@@ -50,9 +54,7 @@ void QueuePairEngine::ResumeAll() {
     MutexLock lock(mutex_);
     for (size_t index = 0; index < sends_.begun(); ++index) {
       if (sends_[index].stage == Stage::kStarted) {
-        reading_ -= sends_[index].IsRead() ? 1 : 0;
-        sends_[index].stage = Stage::kResumed;
-        ++resumed_;
+        MarkResumed(sends_[index]);
       }
     }
   }

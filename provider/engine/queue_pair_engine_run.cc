@@ -40,29 +40,32 @@ void QueuePairEngine::RunLoop() {
   } while (!StopRunning());
 }
 
+// Does what is left when no initiator request can make progress. True when nothing was, and the runner has stopped.
 bool QueuePairEngine::StopRunning() {
   std::shared_ptr<QueuePairEngine> sender;
   bool report_receives = false;
+  bool notify_peers = false;
   {
     MutexLock lock(mutex_);
-    if (sender_waits_ && receives_.begun() < receives_.size()) {
+    if (sender_waits_ && state_ != QueuePairState::kError && receives_.begun() < receives_.size()) {
       sender_waits_ = false;
       sender = peer_.lock();
     }
     report_receives = !reporting_receives_ && receives_.FrontIsDone();
-    if (sender == nullptr && !report_receives) {
-      if (run_again_) {
-        run_again_ = false;
-        return false;
-      }
-      running_ = false;
-      ++runs_;
+    notify_peers = !report_receives && state_ == QueuePairState::kError && !notified_peers_;
+    notified_peers_ = notified_peers_ || notify_peers;
+    if (sender == nullptr && !report_receives && !notify_peers) {
+      running_ = run_again_;
+      runs_ += run_again_ ? 0 : 1;
       changed_.NotifyAll();
-      return true;
+      return !std::exchange(run_again_, false);
     }
   }
   if (report_receives) {
     ReportReceives();
+  }
+  if (notify_peers) {
+    NotifyPeers();
   }
   if (sender != nullptr) {
     sender->Run();
@@ -162,6 +165,7 @@ bool QueuePairEngine::Begin(EngineRequest& request, EngineTurn& turn) {
     MutexLock lock(mutex_);
     switch (result.kind) {
       case BeginResult::Kind::kBlocked:
+        resumed_ -= request.stage == Stage::kResumed ? 1 : 0;  // Resumed too late, while it was running.
         request.stage = Stage::kQueued;
         sends_.UndoBegin();
         return state_ == QueuePairState::kError;  // It is cancelled then.
