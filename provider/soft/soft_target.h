@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "base/units.h"
 
 namespace rnicd::provider {
@@ -31,8 +31,8 @@ struct SoftAccessor {
   uint64_t queue_pair = 0;
 };
 
-// Host bytes, in transfer order.
-using Pieces = std::vector<std::span<std::byte>>;
+// Host bytes, in transfer order. Those of a usual request need no allocation.
+using Pieces = absl::InlinedVector<std::span<std::byte>, 4>;
 
 // Target of a key: a registered region or a bound window. Threads: safe.
 class SoftTarget {
@@ -73,7 +73,7 @@ class SoftPins {
   const Pieces& pieces() const { return pieces_; }
 
  private:
-  std::vector<std::shared_ptr<SoftTarget>> targets_;
+  absl::InlinedVector<std::shared_ptr<SoftTarget>, 4> targets_;
   Pieces pieces_;
 };
 
