@@ -108,5 +108,25 @@ TEST_F(AllocationTest, FourSegmentsCostNoAllocation) {
   EXPECT_EQ(listener_.failures, 0u);
 }
 
+TEST_F(AllocationTest, AFastRegistrationOfSixteenRunsUsesTheMemoryOfTheLast) {
+  const auto region = *domain_->CreateFastRegion(16, true);
+  std::vector<std::byte> pages(32 * kNdkPageBytes);
+  const auto chain = [&] {
+    std::vector<WorkRequest> requests;
+    for (size_t index = 0; index < kChain / 2; ++index) {
+      std::vector<std::span<std::byte>> runs;
+      for (size_t run = 0; run < 16; ++run) {
+        runs.push_back(std::span(pages).subspan(2 * run * kNdkPageBytes, kNdkPageBytes));
+      }
+      requests.push_back(FastRegister(index, region, std::move(runs)));
+      requests.push_back(Invalidate(index, region));
+    }
+    return requests;
+  };
+  AllocationsOf(chain());
+  EXPECT_EQ(AllocationsOf(chain()), 0u);
+  EXPECT_EQ(listener_.failures, 0u);
+}
+
 }  // namespace
 }  // namespace rnicd::provider

@@ -1,9 +1,52 @@
 #include "provider/soft/soft_fast_region.h"
 
+#include <atomic>
+#include <new>
+
 #include "base/status.h"
 
 namespace rnicd::provider {
+
+// One block of memory that is used again, for objects of one type. Threads: safe.
+class SpareBlock {
+ public:
+  SpareBlock() = default;
+  SpareBlock(const SpareBlock&) = delete;
+  SpareBlock& operator=(const SpareBlock&) = delete;
+  ~SpareBlock() { ::operator delete(block_.load()); }
+
+  void* Take(size_t bytes) {
+    void* const block = block_.exchange(nullptr);
+    return block != nullptr ? block : ::operator new(bytes);
+  }
+  void Put(void* block) {
+    void* none = nullptr;
+    if (!block_.compare_exchange_strong(none, block)) {
+      ::operator delete(block);
+    }
+  }
+
+ private:
+  std::atomic<void*> block_ = nullptr;
+};
+
 namespace {
+
+template <typename Object>
+class SpareAllocator {
+ public:
+  using value_type = Object;
+  explicit SpareAllocator(std::shared_ptr<SpareBlock> spare) : spare_(std::move(spare)) {}
+  template <typename Other>
+  explicit SpareAllocator(const SpareAllocator<Other>& other) : spare_(other.spare()) {}
+
+  Object* allocate(size_t count) { return static_cast<Object*>(spare_->Take(count * sizeof(Object))); }
+  void deallocate(Object* block, size_t /*count*/) { spare_->Put(block); }
+  const std::shared_ptr<SpareBlock>& spare() const { return spare_; }
+
+ private:
+  std::shared_ptr<SpareBlock> spare_;
+};
 
 // The memory of one fast registration; refers to its region, because a peer may invalidate it by its token.
 class FastRegistration final : public SoftRegionMemory {
@@ -26,6 +69,13 @@ absl::StatusOr<std::shared_ptr<SoftFastRegion>> SoftFastRegion::Create(std::shar
   RNICD_ASSIGN_OR_RETURN(const SoftKeyTable::Keys keys, nic->keys().Insert(nullptr));
   return std::shared_ptr<SoftFastRegion>(new SoftFastRegion(std::move(nic), domain, keys));
 }
+
+SoftFastRegion::SoftFastRegion(std::shared_ptr<SoftNic> nic, uint64_t domain, SoftKeyTable::Keys keys)
+    : nic_(std::move(nic)),
+      domain_(domain),
+      local_(keys.local),
+      spare_(std::make_shared<SpareBlock>()),
+      issued_(keys.remote) {}
 
 SoftFastRegion::~SoftFastRegion() {
   Retire();
@@ -53,13 +103,14 @@ bool SoftFastRegion::Register(FastRegisterWork& work, RemoteToken token) {
   if (retired_ || memory_ != nullptr) {
     return false;
   }
-  memory_ = std::make_shared<FastRegistration>(SoftRegionMemory::Shape{.domain = domain_,
-                                                                       .base = work.base,
-                                                                       .length = work.length,
-                                                                       .rights = nic_->Resolve(work.rights),
-                                                                       .runs = std::move(work.runs),
-                                                                       .backing = std::move(work.backing)},
-                                               weak_from_this());
+  memory_ = std::allocate_shared<FastRegistration>(SpareAllocator<FastRegistration>(spare_),
+                                                   SoftRegionMemory::Shape{.domain = domain_,
+                                                                           .base = work.base,
+                                                                           .length = work.length,
+                                                                           .rights = nic_->Resolve(work.rights),
+                                                                           .runs = std::move(work.runs),
+                                                                           .backing = std::move(work.backing)},
+                                                   weak_from_this());
   nic_->keys().Replace({.local = local_, .remote = token}, memory_);
   nic_->CountFastRegistration();
   return true;

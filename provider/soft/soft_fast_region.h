@@ -10,6 +10,8 @@
 
 namespace rnicd::provider {
 
+class SpareBlock;
+
 // Keys that reach memory from the execution of a FastRegisterWork until its invalidation, and reach nothing otherwise.
 // Threads: safe. Executions on different queue pairs are serialized.
 class SoftFastRegion final : public DeviceFastRegion, public std::enable_shared_from_this<SoftFastRegion> {
@@ -32,12 +34,13 @@ class SoftFastRegion final : public DeviceFastRegion, public std::enable_shared_
   bool Invalidate(const SoftRegionMemory* only = nullptr);
 
  private:
-  SoftFastRegion(std::shared_ptr<SoftNic> nic, uint64_t domain, SoftKeyTable::Keys keys)
-      : nic_(std::move(nic)), domain_(domain), local_(keys.local), issued_(keys.remote) {}
+  SoftFastRegion(std::shared_ptr<SoftNic> nic, uint64_t domain, SoftKeyTable::Keys keys);
 
   const std::shared_ptr<SoftNic> nic_;
   const uint64_t domain_;
   const LocalToken local_;
+  // Memory of an earlier registration, for the next.
+  const std::shared_ptr<SpareBlock> spare_;
   mutable Mutex mutex_;
   RemoteToken issued_ RNICD_GUARDED_BY(mutex_);
   std::shared_ptr<SoftRegionMemory> memory_ RNICD_GUARDED_BY(mutex_);

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "base/access_rights.h"
 #include "base/mutex.h"
 #include "base/units.h"
@@ -49,7 +50,7 @@ class SoftRegionMemory : public SoftTarget {
 
   Shape shape_;
   // Start of each run, as an offset from the base in bytes.
-  std::vector<uint64_t> run_offsets_;
+  absl::InlinedVector<uint64_t, 16> run_offsets_;
   PinGate gate_;
 
   Mutex mutex_;
