@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -11,12 +12,18 @@
 
 namespace rnicd::provider {
 
+class EngineCard;
 class QueuePairEngine;
 
 // What the engine does for a card and what the card does itself.
 struct EngineRules {
   // Reads that may be in progress; requests with a read fence wait for all of them. 0: the card sees to both.
   uint32_t read_limit = 0;
+  // A disconnect lets reads that have started complete first. Only where each can begin a second time at once.
+  bool finishes_reads = false;
+  // Bytes that a runner moves before it leaves the rest to EngineCard::RunLater, so that no caller is blocked for long.
+  // 0: no bound.
+  uint64_t bytes_per_turn = 0;
   // Fast registrations, invalidations and binds begin when every earlier request is complete, and later requests wait
   // for them; later requests also wait for a read with local invalidate. False: the card executes them in any place.
   bool local_requests_alone = false;
@@ -34,6 +41,8 @@ struct EnginePeer {
 struct EngineTurn {
   // Null when the peer was destroyed or is not in this process.
   std::shared_ptr<QueuePairEngine> peer;
+  // Null with `peer`.
+  EngineCard* peer_card = nullptr;
   // The peer is in this process and has ended.
   bool peer_lost = false;
   bool peer_is_local = false;
@@ -43,7 +52,7 @@ struct EngineTurn {
   bool resumed = false;
   // Bytes moved since the runner began; the card adds to it.
   uint64_t moved = 0;
-  // The card has taken over from the runner.
+  // The runner has stopped, and another thread goes on.
   bool handed_over = false;
 };
 
@@ -69,7 +78,7 @@ struct BeginResult {
 
 // The hardware of one queue pair: what a kind of card adds to an engine.
 // Lifetime: owned by its engine, which is set from the engine's constructor on.
-// Threads:  Begin, Conclude: one call at a time. Issue, PostReceive, HandOver: under the engine's lock, so they must
+// Threads:  Begin, Conclude: one call at a time. Issue, PostReceive, RunLater: under the engine's lock, so they must
 // not
 //           call the engine. All others: without a lock, from any thread.
 class EngineCard {
@@ -89,17 +98,13 @@ class EngineCard {
   // Last step of a request, in queue order, before it is reported; result.status is its status so far. Returns the
   // status to report.
   virtual NtStatus Conclude(EngineRequest& request) { return request.result.status; }
-  // Called when the runner has moved so many bytes and could go on. True: it stops, and QueuePairEngine::Continue
-  // follows on another thread.
-  virtual bool HandOver(uint64_t /*moved*/) { return false; }
+  // Runs the job on another thread; only with EngineRules::bytes_per_turn.
+  virtual void RunLater(std::function<void()> /*job*/) {}
   // Takes the hardware to the error state; called once. Everything started must end: through QueuePairEngine::Ended
   // and ReceiveEnded, or Abandon.
   virtual void Fail() = 0;
   // The peer has ended.
   virtual void PeerLost() {}
-  // Called before a disconnect fails the queue pair; nothing begins any more. Returns when transfers that can be
-  // completed now are complete.
-  virtual void Drain() {}
   // Destroys the hardware. Called when nothing uses it, possibly more than once.
   virtual void Close() {}
 

@@ -21,7 +21,10 @@ class EngineQueuePair final : public DeviceQueuePair {
   absl::Status Connect(std::string_view peer_address) override { return engine_->Connect(peer_address); }
   absl::StatusOr<RemoteToken> Enqueue(WorkRequest request) override { return engine_->Enqueue(std::move(request)); }
   void Ring() override { engine_->Run(); }
-  void Flush() override { engine_->Flush(); }
+  void Flush() override {
+    engine_->Fail();
+    engine_->Run();
+  }
   void Disconnect() override { engine_->Disconnect(); }
   void Shutdown() override { engine_->Shutdown(); }
 

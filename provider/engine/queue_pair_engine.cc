@@ -20,9 +20,11 @@ QueuePairState QueuePairEngine::state() const {
   return state_;
 }
 
-std::shared_ptr<QueuePairEngine> QueuePairEngine::peer() const {
+std::shared_ptr<EngineCard> QueuePairEngine::PeerCard() const {
   MutexLock lock(mutex_);
-  return peer_.lock();
+  std::shared_ptr<QueuePairEngine> peer = peer_.lock();
+  EngineCard* const card = peer != nullptr ? peer->card_.get() : nullptr;
+  return {std::move(peer), card};
 }
 
 // --- connecting ---
@@ -172,18 +174,16 @@ absl::Status QueuePairEngine::EnqueueReceive(std::unique_ptr<EngineRequest> requ
 
 // --- ending ---
 
-void QueuePairEngine::Flush() {
-  Fail();
-  Run();
-}
-
 void QueuePairEngine::Disconnect() {
   {
     MutexLock lock(mutex_);
     disconnecting_ = true;
   }
-  card_->Drain();
-  Flush();
+  if (options_.rules.finishes_reads) {
+    FinishReads();
+  }
+  Fail();
+  Run();
   MutexLock lock(mutex_);
   while (!Quiet()) {
     changed_.Wait(mutex_);
@@ -205,11 +205,6 @@ void QueuePairEngine::Shutdown() {
 
 bool QueuePairEngine::Quiet() const {
   return !connecting_ && !running_ && !reporting_receives_ && busy_ == 0 && sends_.empty() && receives_.empty();
-}
-
-bool QueuePairEngine::IsQuiet() const {
-  MutexLock lock(mutex_);
-  return Quiet();
 }
 
 void QueuePairEngine::Fail() {
@@ -268,6 +263,17 @@ void QueuePairEngine::LoseConnection(const std::string& peer_address, bool fatal
     Fail();
   }
   Run();
+}
+
+void QueuePairEngine::FailPeer() {
+  std::shared_ptr<QueuePairEngine> peer;
+  {
+    MutexLock lock(mutex_);
+    peer = peer_.lock();
+  }
+  if (peer != nullptr) {
+    peer->LoseConnection(options_.address, /*fatal=*/true);
+  }
 }
 
 bool QueuePairEngine::HoldIfIdle() {

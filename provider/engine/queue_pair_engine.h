@@ -24,7 +24,7 @@ namespace rnicd::provider {
 // other side ends. Nothing begins in the error state: requests that wait are cancelled in order, and the card ends
 // those that have started.
 //
-// A card that copies into its peer's memory itself enters the peer's engine as a visitor (EnterPeer, LeavePeer). While
+// A card that copies into its peer's memory itself enters the peer's engine as a visitor (EnterPeer, Release). While
 // a visitor is inside, Disconnect does not return, and the receive that it has taken is not flushed.
 // Lifetime: shared by its owner, its peer and its card's threads. Threads: safe; no lock is held across engines.
 class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngine> {
@@ -46,17 +46,11 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
   absl::Status Connect(std::string_view peer_address);
   absl::StatusOr<RemoteToken> Enqueue(WorkRequest work);
   void Run();
-  void Flush();
   void Disconnect();
   void Shutdown();
 
-  // For a peer. LoseConnection: the peer with that address died or ended the connection; with `fatal`, it made an
-  // access that fails this side too. Ignored unless the address is that of the connected peer, because other endpoints
-  // may know the address and connect to it.
-  void LoseConnection(const std::string& peer_address, bool fatal);
-  // True when `visitor` is the connected peer and this side has not failed; LeavePeer must follow.
+  // For a peer's card. True when `visitor` is the connected peer and this side has not failed; Release must follow.
   bool EnterPeer(const QueuePairEngine& visitor);
-  void LeavePeer() { Release(); }
   // The oldest receive that nobody has taken; ReceiveEnded must follow. Null when there is none: the visitor is run
   // again when one is posted.
   EngineRequest* TakeReceive();
@@ -69,23 +63,20 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
   EngineRequest* FindReceive(uint64_t serial);
   // A request that has started begins once more, on the runner.
   void Resume(uint64_t serial);
-  // Resumes all, and returns when the runner has stopped.
-  void ResumeAll();
-  void Continue() { RunLoop(); }
   // Reports to the owner, once, that the peer is dead.
   void LosePeer();
   // Takes the queue pair to the error state. Run must follow: the runner notifies local peers.
   void Fail();
+  // A request of this side made an access that the peer's memory does not permit: fails the peer, as a card does.
+  void FailPeer();
   // Completes everything started as cancelled, because the card will not; for a queue pair that has failed.
   void Abandon();
   // If the queue pair is connected, nothing is outstanding at the card, and the peer has not ended: true, and
   // Disconnect does not return until Release.
   bool HoldIfIdle();
   void Release();
-  // True when Disconnect need not wait.
-  bool IsQuiet() const;
-  std::shared_ptr<QueuePairEngine> peer() const;
-  EngineCard& card() { return *card_; }
+  // Null when the peer was destroyed or is not in this process.
+  std::shared_ptr<EngineCard> PeerCard() const;
 
  private:
   using Stage = EngineRequest::Stage;
@@ -96,6 +87,11 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
   void OnPeerReady(const std::string& peer_address);
   void NotifyEarlyVisitors();
   void CheckPeerReadiness(QueuePairEngine& peer);
+
+  // The peer with that address died or ended the connection; with `fatal`, it made an access that fails this side too.
+  // Ignored unless the address is that of the connected peer, because other endpoints may know the address and connect
+  // to it.
+  void LoseConnection(const std::string& peer_address, bool fatal);
 
   // Posting.
   absl::Status CheckRoom(bool receive) const RNICD_REQUIRES(mutex_);
@@ -113,6 +109,8 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
   void MarkResumed(EngineRequest& request) RNICD_REQUIRES(mutex_);
   bool MayBegin(const EngineRequest& request) const RNICD_REQUIRES(mutex_);
   bool Begin(EngineRequest& request, EngineTurn& turn);
+  // Reads that have started begin once more, at once. Returns when the runner has stopped.
+  void FinishReads();
   void End(EngineRequest& request, NtStatus status, bool at_peer) RNICD_REQUIRES(mutex_);
   void Report(EngineRequest& request);
   void ReportReceives();

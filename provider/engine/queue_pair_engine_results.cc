@@ -49,7 +49,7 @@ void QueuePairEngine::Resume(uint64_t serial) {
   Run();
 }
 
-void QueuePairEngine::ResumeAll() {
+void QueuePairEngine::FinishReads() {
   {
     MutexLock lock(mutex_);
     for (size_t index = 0; index < sends_.begun(); ++index) {

@@ -116,7 +116,8 @@ EngineRequest* QueuePairEngine::NextToBegin(EngineTurn& turn) {
   if (resumed_ == 0 && waits) {
     return nullptr;
   }
-  if (card_->HandOver(turn.moved)) {
+  if (options_.rules.bytes_per_turn > 0 && turn.moved >= options_.rules.bytes_per_turn) {
+    card_->RunLater([self = shared_from_this()] { self->RunLoop(); });
     turn.handed_over = true;
     return nullptr;
   }
@@ -125,6 +126,7 @@ EngineRequest* QueuePairEngine::NextToBegin(EngineTurn& turn) {
   turn.peer_is_local = peer_is_local_;
   turn.peer_lost = peer_lost_ && peer_is_local_;
   turn.peer = peer_.lock();
+  turn.peer_card = turn.peer != nullptr ? turn.peer->card_.get() : nullptr;
   EngineRequest* const request = turn.resumed ? NextResumed() : &sends_.Begin();
   request->stage = Stage::kRunning;
   return request;

@@ -28,7 +28,10 @@ std::shared_ptr<QueuePairEngine> SoftEndpoint::Publish(std::unique_ptr<SoftEndpo
   SoftFabric& fabric = card->nic_->fabric();
   QueuePairEngine::Options options{.address = SoftFabric::AddressOf(card->number_),
                                    .limits = limits,
-                                   .rules = {.read_limit = card->nic_->info().max_outbound_read_limit}};
+                                   .rules = {.read_limit = card->nic_->info().max_outbound_read_limit,
+                                             // The wire delay is only simulated.
+                                             .finishes_reads = true,
+                                             .bytes_per_turn = kBytesPerTurn}};
   auto engine = std::make_shared<QueuePairEngine>(std::move(card), std::move(options), fabric, listener);
   fabric.Add(engine->address(), engine);
   return engine;
@@ -73,14 +76,6 @@ BeginResult SoftEndpoint::Begin(EngineRequest& request, EngineTurn& turn) {
     }
   });
   return BeginResult::Started();
-}
-
-bool SoftEndpoint::HandOver(uint64_t moved) {
-  if (moved < kBytesPerTurn) {
-    return false;
-  }
-  nic_->fabric().engine().Post([self = engine().shared_from_this()] { self->Continue(); });
-  return true;
 }
 
 }  // namespace rnicd::provider

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include "provider/engine/queue_pair_engine.h"
 #include "provider/soft/soft_nic.h"
@@ -27,11 +29,9 @@ class SoftEndpoint : public EngineCard {
   RemoteToken Issue(EngineRequest& request) override;
   absl::StatusOr<EnginePeer> Connect(std::string_view peer_address) override;
   BeginResult Begin(EngineRequest& request, EngineTurn& turn) override;
-  bool HandOver(uint64_t moved) override;
+  void RunLater(std::function<void()> job) override { nic_->fabric().engine().Post(std::move(job)); }
   // Nothing is started but reads, whose bytes are dropped.
   void Fail() override { engine().Abandon(); }
-  // The wire delay is only simulated: delayed reads land at once.
-  void Drain() override { engine().ResumeAll(); }
 
  protected:
   SoftEndpoint(std::shared_ptr<SoftNic> nic, uint64_t domain, uint64_t number)

@@ -169,7 +169,7 @@ TEST_F(SoftEndpointReadTest, AFailureBehindAReadCancelsTheReadAndIsReportedInIts
 TEST_F(SoftEndpointReadTest, AFlushDropsTheBytesUnderWay) {
   near_.Post(ReadBytes(1));
   near_.Post(WriteBytes(2));
-  near_.endpoint().Flush();
+  near_.Flush();
   EXPECT_EQ(near_.initiated(), (Outcomes{{1, kRead, kCancelled}, {2, kWritten, kCancelled}}));
   EXPECT_EQ(card_.engine()->size(), 1u);
   card_.engine()->RunAll();
@@ -225,7 +225,7 @@ TEST_F(SoftEndpointReadTest, AnEndpointThatIsGoneIsNotMissedByItsReads) {
   ASSERT_TRUE(gone->Connect(peer.endpoint().address()).ok());
   ASSERT_TRUE(gone->Enqueue(Read(1, {near_.Entry(100, 5)}, peer.region().remote_token())).ok());
   gone->Run();
-  gone->Flush();
+  gone->Fail();
   gone->Shutdown();
   listener.Close();
   gone.reset();

@@ -182,7 +182,7 @@ TEST_F(SoftEndpointTest, AnEndpointConnectedToItselfCanBeDisconnected) {
 
 TEST_F(SoftEndpointTest, FlushingBeforeConnectingIsTheEndToo) {
   near_.Post(Receive(10));
-  near_.endpoint().Flush();
+  near_.Flush();
   EXPECT_EQ(near_.received(), (Outcomes{{10, kReceived, kCancelled}}));
   EXPECT_TRUE(FailedWith(near_.ConnectTo(far_), ErrorReason::QP_NOT_CONNECTABLE));
 }
@@ -190,7 +190,7 @@ TEST_F(SoftEndpointTest, FlushingBeforeConnectingIsTheEndToo) {
 TEST_F(SoftEndpointTest, ThePeerIsToldOnceAndItsReceivesStay) {
   Connect(near_, far_);
   far_.Post(Receive(10));
-  near_.endpoint().Flush();
+  near_.Flush();
   near_.endpoint().Disconnect();
   near_.Shutdown();
   EXPECT_EQ(far_.peer_gone(), 1);
@@ -238,7 +238,7 @@ TEST_F(SoftEndpointTest, NothingIsAcceptedOrReportedAfterShutdown) {
   EXPECT_TRUE(near_.Refuses(Receive(11), ErrorReason::QP_NOT_CONNECTED)) << "its completion could not be reported";
   EXPECT_TRUE(near_.Refuses(Send(1), ErrorReason::QP_NOT_CONNECTED));
   near_.endpoint().Run();
-  near_.endpoint().Flush();
+  near_.Flush();
   near_.Shutdown();
   far_.Shutdown();
   EXPECT_EQ(near_.received().size(), 1u);
@@ -312,7 +312,7 @@ TEST_F(SoftEndpointTest, WhatTheEngineWasToGoOnWithIsFlushedToo) {
         sender.endpoint().Enqueue(Write(context, {sender.Entry(0, kBytes)}, receiver.region().remote_token())).ok());
   }
   sender.endpoint().Run();
-  sender.endpoint().Flush();
+  sender.Flush();
   card_.engine()->RunAll();
   EXPECT_EQ(sender.initiated(), (Outcomes{{1, kWritten, kOk}, {2, kWritten, kCancelled}, {3, kWritten, kCancelled}}));
   EXPECT_EQ(receiver.peer_gone(), 1);

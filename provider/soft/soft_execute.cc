@@ -13,21 +13,23 @@ class Visit {
  public:
   explicit Visit(const SoftExecution& execution)
       : host_(execution.turn.peer.get()),
+        card_(execution.turn.peer_card),
         open_(host_ != nullptr && !execution.turn.peer_lost && host_->EnterPeer(execution.self.engine())) {}
   Visit(const Visit&) = delete;
   Visit& operator=(const Visit&) = delete;
   ~Visit() {
     if (open_) {
-      host_->LeavePeer();
+      host_->Release();
     }
   }
 
   bool open() const { return open_; }
   QueuePairEngine& engine() { return *host_; }
-  SoftEndpoint& host() { return static_cast<SoftEndpoint&>(host_->card()); }
+  SoftEndpoint& host() { return static_cast<SoftEndpoint&>(*card_); }
 
  private:
   QueuePairEngine* const host_;
+  EngineCard* const card_;
   const bool open_;
 };
 
@@ -109,7 +111,7 @@ Result ExecuteSend(SoftExecution& execution, const SendWork& work) {
     return NtStatus::kSuccess;
   }
   // A failed receive ends the connection; the sender learns no more than that.
-  visit.engine().LoseConnection(execution.self.engine().address(), /*fatal=*/true);
+  execution.self.engine().FailPeer();
   return NtStatus::kRemoteResources;
 }
 
@@ -155,10 +157,10 @@ Access CopyRead(SoftExecution& execution, SoftEndpoint& host, const ReadWork& wo
 }
 
 // An access that the peer's memory does not permit ends the connection on both sides, as on a card.
-NtStatus Conclude(Access access, SoftExecution& execution, QueuePairEngine& peer) {
+NtStatus Conclude(Access access, SoftExecution& execution) {
   if (access == Access::kRefusedThere) {
     execution.refused_by_peer = true;
-    peer.LoseConnection(execution.self.engine().address(), /*fatal=*/true);
+    execution.self.engine().FailPeer();
   }
   return access == Access::kAllowed ? NtStatus::kSuccess : NtStatus::kAccessViolation;
 }
@@ -168,7 +170,7 @@ Result ExecuteWrite(SoftExecution& execution, const WriteWork& work) {
   if (!visit.open()) {
     return NtStatus::kIoTimeout;
   }
-  return Conclude(CopyWrite(execution, visit.host(), work), execution, visit.engine());
+  return Conclude(CopyWrite(execution, visit.host(), work), execution);
 }
 
 Result ExecuteRead(SoftExecution& execution, const ReadWork& work) {
@@ -176,7 +178,7 @@ Result ExecuteRead(SoftExecution& execution, const ReadWork& work) {
   if (!visit.open()) {
     return NtStatus::kIoTimeout;
   }
-  const NtStatus status = Conclude(CopyRead(execution, visit.host(), work), execution, visit.engine());
+  const NtStatus status = Conclude(CopyRead(execution, visit.host(), work), execution);
   const std::vector<ScatterGatherEntry>& entries = execution.request.entries;
   if (status != NtStatus::kSuccess || !work.local_invalidate || entries.empty() ||
       entries.front().host.data() != nullptr) {

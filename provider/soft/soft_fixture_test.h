@@ -142,6 +142,10 @@ class SoftSide {
     endpoint_->Shutdown();
     listener_.Close();
   }
+  void Flush() {
+    endpoint_->Fail();
+    endpoint_->Run();
+  }
   absl::Status ConnectTo(const SoftSide& peer) { return endpoint_->Connect(peer.endpoint_->address()); }
   // The memory once more, as a registration of its own.
   std::unique_ptr<SoftMemoryRegion> Register(const AccessRights& rights) {

@@ -54,7 +54,8 @@ absl::StatusOr<EnginePeer> VerbsEndpoint::Connect(std::string_view peer_address)
   RNICD_RETURN_IF_ERROR(queue_pair_.EnterReceiving(*parsed));
   const absl::Status sending = queue_pair_.EnterSending();
   if (!sending.ok()) {
-    engine().Flush();
+    engine().Fail();
+    engine().Run();
     return sending;
   }
   return peer;

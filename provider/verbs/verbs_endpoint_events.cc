@@ -64,8 +64,8 @@ void VerbsEndpoint::OnSendCompletion(const ibv_wc& completion) {
   if (!engine().Ended(serial, status, refused_by_peer) || success) {
     return;
   }
-  if (const std::shared_ptr<QueuePairEngine> peer = engine().peer(); refused_by_peer && peer != nullptr) {
-    peer->LoseConnection(engine().address(), /*fatal=*/true);
+  if (refused_by_peer) {
+    engine().FailPeer();
   }
   // A flush that this side did not request: the card failed this side because of the peer.
   if (link_is_down || IsPeerSilent(completion.status) || completion.status == IBV_WC_WR_FLUSH_ERR) {
@@ -133,8 +133,8 @@ Completion VerbsEndpoint::ReadReceive(const ibv_wc& completion, const EngineRequ
   } else {
     result.status = NtStatus::kInvalidDeviceRequest;
   }
-  if (const std::shared_ptr<QueuePairEngine> peer = engine().peer(); peer != nullptr) {
-    static_cast<VerbsEndpoint&>(peer->card()).OnInvalidateResult(invalidated);
+  if (const std::shared_ptr<EngineCard> peer = engine().PeerCard(); peer != nullptr) {
+    static_cast<VerbsEndpoint&>(*peer).OnInvalidateResult(invalidated);
   }
   return result;
 }
@@ -175,10 +175,13 @@ void VerbsEndpoint::OnTick() {
   {
     MutexLock lock(mutex_);
     give_up = give_up_at_.has_value() && now >= *give_up_at_;
+    if (give_up) {
+      give_up_at_.reset();
+    }
     look = ready && now - last_probe_ >= node().options.probe_interval;
     last_probe_ = look ? now : last_probe_;
   }
-  if (give_up && !engine().IsQuiet()) {
+  if (give_up) {
     GiveUp();
   } else if (look) {
     Probe();
