@@ -62,7 +62,13 @@ absl::StatusOr<MemoryRegion::RegisterRequest> MemoryRegion::BeginRegister(Mapped
   return request;
 }
 
-absl::StatusOr<Registration> MemoryRegion::FinishRegister(RegisterRequest request) {
+absl::StatusOr<Registration> MemoryRegion::FinishRegister(RegisterRequest request, const absl::Status& start) {
+  if (!start.ok()) {
+    Undo(request);
+    tally_->CountRegistration(false);
+    observer_.Report(RegistrationEnded{.status = start});
+    return start;
+  }
   auto device = domain_->device().RegisterMemory({.base = request.range.base,
                                                   .length = request.range.length,
                                                   .runs = request.range.runs,
@@ -82,13 +88,6 @@ absl::StatusOr<Registration> MemoryRegion::FinishRegister(RegisterRequest reques
     observer_.Report(TokensIssued{.local = 1, .remote = 1});
   }
   return registration;
-}
-
-absl::Status MemoryRegion::CancelRegister(RegisterRequest request, const absl::Status& why) {
-  Undo(request);
-  tally_->CountRegistration(false);
-  observer_.Report(RegistrationEnded{.status = why});
-  return why;
 }
 
 // Before the failure is reported; the hold stays, so that a waiting close comes after it.
@@ -130,7 +129,11 @@ absl::StatusOr<MemoryRegion::DeregisterRequest> MemoryRegion::BeginDeregister() 
 }
 
 // The request's hold is released after the state is set: a waiting close must find the region at rest.
-absl::Status MemoryRegion::FinishDeregister(DeregisterRequest /*request*/) {
+absl::Status MemoryRegion::FinishDeregister(DeregisterRequest /*request*/, const absl::Status& start) {
+  if (!start.ok()) {
+    ReturnTo(State::kRegistered);
+    return start;
+  }
   provider::DeviceMemoryRegion* device = nullptr;
   {
     MutexLock lock(mutex_);
@@ -150,11 +153,6 @@ absl::Status MemoryRegion::FinishDeregister(DeregisterRequest /*request*/) {
     observer_.Report(TokensRevoked{.pairs = 1, .cause = "deregister"});
   }
   return status;
-}
-
-absl::Status MemoryRegion::CancelDeregister(DeregisterRequest /*request*/, const absl::Status& why) {
-  ReturnTo(State::kRegistered);
-  return why;
 }
 
 absl::StatusOr<LocalToken> MemoryRegion::GetLocalToken() const {

@@ -48,7 +48,7 @@ struct RegionView {
 // Source:   NDK_FN_REGISTER_MR, NDK_FN_DEREGISTER_MR, NDK_FN_INITIALIZE_FAST_REGISTER_MR.
 class MemoryRegion final : public Closable {
  public:
-  // A registration that was admitted and must be finished or cancelled, once.
+  // A registration that was admitted and must be finished, once.
   struct RegisterRequest {
     Hold busy;
     MappedRange range;
@@ -56,11 +56,11 @@ class MemoryRegion final : public Closable {
     PinCharge pinned;
     Instant started;
   };
-  // A deregistration that was admitted and must be finished or cancelled, once.
+  // A deregistration that was admitted and must be finished, once.
   struct DeregisterRequest {
     Hold busy;
   };
-  // An initialization of the fast kind that was admitted and must be finished or cancelled, once.
+  // An initialization of the fast kind that was admitted and must be finished, once.
   struct InitializeRequest {
     Hold busy;
     uint32_t max_pages = 0;
@@ -99,23 +99,20 @@ class MemoryRegion final : public Closable {
   absl::StatusOr<RegisterRequest> BeginRegister(MappedRange range, AccessRights rights,
                                                 const std::shared_ptr<Ledger>& ledger);
   // Errors: those of DeviceProtectionDomain::RegisterMemory; the region is then in the state it had before Begin.
-  absl::StatusOr<Registration> FinishRegister(RegisterRequest request);
-  // Undoes BeginRegister without calling the device. Returns `why`; so do the other two.
-  absl::Status CancelRegister(RegisterRequest request, const absl::Status& why);
+  // Unless `start` is ok, the device is not called, Begin is undone, and `start` is returned; so in the other two.
+  absl::StatusOr<Registration> FinishRegister(RegisterRequest request, const absl::Status& start);
 
   // Errors: REGION_WRONG_KIND, REGION_NOT_REGISTERED, REGION_BUSY, OBJECT_CLOSING.
   absl::StatusOr<DeregisterRequest> BeginDeregister();
   // Errors: those of DeviceMemoryRegion::Deregister; the region then stays registered.
-  absl::Status FinishDeregister(DeregisterRequest request);
-  absl::Status CancelDeregister(DeregisterRequest request, const absl::Status& why);
+  absl::Status FinishDeregister(DeregisterRequest request, const absl::Status& start);
 
   // Errors: REGION_WRONG_KIND, REGION_ALREADY_INITIALIZED, REGION_BUSY, OBJECT_CLOSING, FIELD_OUT_OF_RANGE,
   // QUOTA_FAST_REGISTER_PAGES.
   absl::StatusOr<InitializeRequest> BeginInitialize(uint32_t max_pages, bool remote_access,
                                                     const std::shared_ptr<Ledger>& ledger);
   // Errors: those of DeviceProtectionDomain::CreateFastRegion; the region is then in the state it had before Begin.
-  absl::Status FinishInitialize(InitializeRequest request);
-  absl::Status CancelInitialize(InitializeRequest request, const absl::Status& why);
+  absl::Status FinishInitialize(InitializeRequest request, const absl::Status& start);
   // For a work request. Errors: REGION_WRONG_KIND, REGION_NOT_INITIALIZED.
   absl::StatusOr<FastTarget> ForFastRegister() const;
   void RecordFastRegistration(const FastRegistration& registration);

@@ -43,7 +43,11 @@ absl::StatusOr<MemoryRegion::InitializeRequest> MemoryRegion::BeginInitialize(ui
 }
 
 // The request's hold is released after the state is set: a waiting close must find the region at rest.
-absl::Status MemoryRegion::FinishInitialize(InitializeRequest request) {
+absl::Status MemoryRegion::FinishInitialize(InitializeRequest request, const absl::Status& start) {
+  if (!start.ok()) {
+    Undo(request);
+    return start;
+  }
   auto device = domain_->device().CreateFastRegion(request.max_pages, request.remote_access);
   if (!device.ok()) {
     Undo(request);
@@ -54,11 +58,6 @@ absl::Status MemoryRegion::FinishInitialize(InitializeRequest request) {
   fast_pages_ = std::move(request.pages);
   state_ = State::kInitialized;
   return absl::OkStatus();
-}
-
-absl::Status MemoryRegion::CancelInitialize(InitializeRequest request, const absl::Status& why) {
-  Undo(request);
-  return why;
 }
 
 void MemoryRegion::Undo(InitializeRequest& request) {

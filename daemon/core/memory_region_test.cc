@@ -96,11 +96,11 @@ class MemoryRegionTest : public ::testing::Test {
   }
   absl::StatusOr<Registration> Register() {
     RNICD_ASSIGN_OR_RETURN(auto request, region_->BeginRegister(Range(), kAll, world_.ledger));
-    return region_->FinishRegister(std::move(request));
+    return region_->FinishRegister(std::move(request), absl::OkStatus());
   }
   absl::Status Deregister() {
     RNICD_ASSIGN_OR_RETURN(auto request, region_->BeginDeregister());
-    return region_->FinishDeregister(std::move(request));
+    return region_->FinishDeregister(std::move(request), absl::OkStatus());
   }
 
   static constexpr AccessRights kAll{.local_write = true, .remote_read = true, .remote_write = true};
@@ -170,7 +170,7 @@ TEST_F(MemoryRegionTest, WhileARequestRunsEveryOtherIsBusy) {
   EXPECT_THAT(region_->BeginDeregister().status(), FailsWith(ErrorReason::REGION_BUSY));
   EXPECT_FALSE(region_->GetLocalToken().ok());
   EXPECT_EQ(world_.Held(), "pinned_bytes=8192 registered_bytes=8192 ") << "a refused request keeps no charge";
-  ASSERT_TRUE(region_->FinishRegister(*std::move(request)).ok());
+  ASSERT_TRUE(region_->FinishRegister(*std::move(request), absl::OkStatus()).ok());
   const auto deregister = region_->BeginDeregister();
   ASSERT_TRUE(deregister.ok());
   EXPECT_EQ(region_->View().state, "deregistering");
@@ -227,7 +227,8 @@ TEST_F(MemoryRegionTest, ACloseWaitsForTheRunningRequest) {
   bool closed = false;
   EXPECT_EQ(*region_->Close([&] { closed = true; }), Closable::CloseResult::kPending);
   EXPECT_THAT(region_->BeginDeregister().status(), FailsWith(ErrorReason::OBJECT_CLOSING));
-  EXPECT_TRUE(region_->FinishRegister(*std::move(request)).ok()) << "the request still has its outcome";
+  EXPECT_TRUE(region_->FinishRegister(*std::move(request), absl::OkStatus()).ok())
+      << "the request still has its outcome";
   EXPECT_TRUE(closed);
   EXPECT_EQ(world_.Held(), "");
   EXPECT_EQ(world_.soft.live_regions(), 0u);

@@ -47,12 +47,11 @@ MaybePending<Registration> SessionRegions::Register(const RegisterArguments& arg
   }
   requests_.CountBytes(arguments.length, kRegisteredBytesPerRequest);
   if (admitted->report == nullptr) {
-    return admitted->region->FinishRegister(std::move(admitted->request));
+    return admitted->region->FinishRegister(std::move(admitted->request), absl::OkStatus());
   }
   auto job = std::make_shared<RegisterJob>(*std::move(admitted));
   requests_.RunOnWorker(std::move(guard), [job](const absl::Status& start) {
-    job->report(start.ok() ? job->region->FinishRegister(std::move(job->request))
-                           : job->region->CancelRegister(std::move(job->request), start));
+    job->report(job->region->FinishRegister(std::move(job->request), start));
   });
   return MaybePending<Registration>::Pending();
 }
@@ -62,7 +61,7 @@ MaybePending<> SessionRegions::Deregister(MemoryRegionId id, PendingChoice choic
   RNICD_ASSIGN_OR_RETURN(std::shared_ptr<MemoryRegion> region, FindIn(table_, id, "mr_id"));
   if (!requests_.IsSlow(region->registered_length())) {
     RNICD_ASSIGN_OR_RETURN(MemoryRegion::DeregisterRequest request, region->BeginDeregister());
-    RNICD_RETURN_IF_ERROR(region->FinishDeregister(std::move(request)));
+    RNICD_RETURN_IF_ERROR(region->FinishDeregister(std::move(request), absl::OkStatus()));
     return absl::OkStatus();
   }
   RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Charge> charge, requests_.TakeOne(Resource::kPendingRequests));
@@ -70,8 +69,7 @@ MaybePending<> SessionRegions::Deregister(MemoryRegionId id, PendingChoice choic
   auto request = std::make_shared<MemoryRegion::DeregisterRequest>(std::move(begun));
   const Done<> report = requests_.Report<void>(RequestKind::kDeregisterMr, id.value, choice, std::move(charge), done);
   requests_.RunOnWorker(std::move(guard), [region, request, report](const absl::Status& start) {
-    report(start.ok() ? region->FinishDeregister(std::move(*request))
-                      : region->CancelDeregister(std::move(*request), start));
+    report(region->FinishDeregister(std::move(*request), start));
   });
   return MaybePending<>::Pending();
 }
@@ -87,15 +85,14 @@ MaybePending<> SessionRegions::Initialize(const InitializeArguments& arguments, 
   RNICD_ASSIGN_OR_RETURN(MemoryRegion::InitializeRequest begun,
                          region->BeginInitialize(arguments.max_pages, arguments.remote_access, ledger_));
   if (pending == nullptr) {
-    RNICD_RETURN_IF_ERROR(region->FinishInitialize(std::move(begun)));
+    RNICD_RETURN_IF_ERROR(region->FinishInitialize(std::move(begun), absl::OkStatus()));
     return absl::OkStatus();
   }
   auto request = std::make_shared<MemoryRegion::InitializeRequest>(std::move(begun));
   const Done<> report = requests_.Report<void>(RequestKind::kInitializeFastRegisterMr, arguments.region.value, choice,
                                                std::move(pending), done);
   requests_.RunOnWorker(std::move(guard), [region, request, report](const absl::Status& start) {
-    report(start.ok() ? region->FinishInitialize(std::move(*request))
-                      : region->CancelInitialize(std::move(*request), start));
+    report(region->FinishInitialize(std::move(*request), start));
   });
   return MaybePending<>::Pending();
 }
