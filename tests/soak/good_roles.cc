@@ -308,7 +308,8 @@ void PlayGrantee(const RoleOptions& options, Dice& dice) {
         ReportRefused("GRANT_REFUSED");
         return;
       }
-      if (!absl::IsUnavailable(status)) {
+      // It may also end between two calls of Connect.
+      if (!absl::IsUnavailable(status) && !FailedWith(status, ErrorReason::SESSION_ENDING)) {
         ReportFailure(options, status);
       }
       continue;

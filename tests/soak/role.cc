@@ -76,7 +76,7 @@ void ReportRefused(const std::string& reason, uint64_t count) {
 }
 
 void ReportWrong(const std::string& text) {
-  std::string line = "wrong " + text.substr(0, 1000);
+  std::string line = "wrong " + text.substr(0, 1000) + " (pid " + std::to_string(getpid()) + ")";
   for (char& c : line) {
     c = c == '\n' ? ' ' : c;
   }

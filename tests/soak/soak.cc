@@ -11,7 +11,10 @@
 #include <fstream>
 #include <memory>
 #include <sstream>
+#include <string>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 #include "tests/soak/crowd.h"
 #include "tests/soak/leak_check.h"
@@ -39,6 +42,13 @@ uint64_t Count(const std::map<std::string, uint64_t>& counts, const std::string&
   return found == counts.end() ? 0 : found->second;
 }
 
+// The process that a line of the audit log is about.
+std::string PidIn(const std::string& line) {
+  constexpr std::string_view kKey = "\"pid\":";
+  const size_t at = line.find(kKey);
+  return at == std::string::npos ? "" : line.substr(at + kKey.size(), line.find(',', at) - at - kKey.size());
+}
+
 // One run: the daemon, the crowd, the leak check.
 class Run {
  public:
@@ -56,8 +66,11 @@ class Run {
   bool Spell(milliseconds length);
   void DriveUntil(Clock::time_point end);
   void Checkpoint();
-  // Counts the lines of the audit log and starts a new one, as a rotation does.
+  // Counts the lines of the audit log and starts a new one, as a rotation does. Keeps how the sessions ended of clients
+  // that reported an error.
   void RotateAudit();
+  // Whether a client with that process ID has reported an error.
+  bool HasComplained(const std::string& pid) const;
   void Progress();
   void PrintTable() const;
   std::string Report() const;
@@ -73,6 +86,8 @@ class Run {
   uint64_t audit_lines_ = 0;
   // Sessions opened at the last count.
   uint64_t audited_sessions_ = 0;
+  // Lines of the audit log.
+  std::string ends_;
   bool daemon_died_ = false;
 };
 
@@ -118,12 +133,21 @@ void Run::DriveUntil(Clock::time_point end) {
   }
 }
 
+bool Run::HasComplained(const std::string& pid) const {
+  const std::vector<std::string>& wrong = crowd_.tally().wrong;
+  return std::any_of(wrong.begin(), wrong.end(),
+                     [&](const std::string& text) { return text.ends_with("(pid " + pid + ")"); });
+}
+
 void Run::RotateAudit() {
   const std::string path = daemon_->directory()->path() + "/audit.log";
   std::ifstream file(path);
   const uint64_t before = audit_lines_;
   for (std::string line; std::getline(file, line);) {
     ++audit_lines_;
+    if (line.find("\"what\":\"session.end\"") != std::string::npos && HasComplained(PidIn(line))) {
+      ends_ += "- " + line + "\n";
+    }
   }
   const uint64_t sessions = Count(crowd_.tally().did, "sessions");
   if (audit_lines_ == before && sessions > audited_sessions_) {
@@ -189,6 +213,9 @@ std::string Run::Report() const {
   }
   for (const std::string& wrong : tally.wrong) {
     text << "\n- WRONG: " << wrong;
+  }
+  if (!ends_.empty()) {
+    text << "\n\nHow the sessions of these clients ended, from the audit log:\n\n" << ends_;
   }
   text << "\n";
   return text.str();
