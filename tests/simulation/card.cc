@@ -43,7 +43,7 @@ void Card::Connect(QueuePair& pair, const std::shared_ptr<QueuePair>& peer) {
   pair.peer_number = peer->number;
   const auto visitors = std::move(pair.early_visitors);
   pair.early_visitors.clear();
-  for (const auto& [rank, weak] : visitors) {
+  for (const auto& [address, weak] : visitors) {
     if (const std::shared_ptr<QueuePair> visitor = weak.lock(); visitor != nullptr) {
       Ring(*visitor);
     }
@@ -53,7 +53,7 @@ void Card::Connect(QueuePair& pair, const std::shared_ptr<QueuePair>& peer) {
     return;
   }
   if (peer->state == QueuePairState::kInit) {
-    peer->early_visitors[pair.rank] = pair.weak_from_this();
+    peer->early_visitors[pair.address] = pair.weak_from_this();
   }
   Ring(pair);
 }
@@ -207,9 +207,9 @@ bool Card::FlushQueues(QueuePair& pair) {
     auto others = std::move(pair.early_visitors);
     pair.early_visitors.clear();
     if (const std::shared_ptr<QueuePair> peer = pair.peer.lock(); peer != nullptr) {
-      others[peer->rank] = peer;
+      others[peer->address] = peer;
     }
-    for (const auto& [rank, weak] : others) {
+    for (const auto& [address, weak] : others) {
       const std::shared_ptr<QueuePair> other = weak.lock();
       if (other != nullptr && other.get() != &pair) {
         LoseConnection(*other, pair, /*fatal=*/false);
@@ -220,7 +220,7 @@ bool Card::FlushQueues(QueuePair& pair) {
 }
 
 void Card::LoseConnection(QueuePair& pair, const QueuePair& lost, bool fatal) {
-  pair.early_visitors.erase(lost.rank);
+  pair.early_visitors.erase(lost.address);
   if (pair.state != QueuePairState::kReadyToSend || pair.peer_number != lost.number) {
     return;
   }

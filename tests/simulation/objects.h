@@ -206,14 +206,12 @@ struct QueuePair : std::enable_shared_from_this<QueuePair> {
   provider::QueuePairLimits limits;
   uint64_t context = 0;
   std::string address;
-  // Sort key: the bytes of its address, most significant first.
-  std::string rank;
 
   provider::QueuePairState state = provider::QueuePairState::kInit;
   // Number of the peer; 0 before connecting.
   uint64_t peer_number = 0;
   std::weak_ptr<QueuePair> peer;
-  // Queue pairs that connected to this one and wait for it to connect, in the soft card's order.
+  // Queue pairs that connected to this one and wait for it to connect, by address, which is the card's order.
   std::map<std::string, std::weak_ptr<QueuePair>> early_visitors;
   bool peer_lost = false;
   bool told_peers = false;

@@ -106,8 +106,6 @@ void CreateQp(Scene& scene, Client& client) {
   pair->context = context;
   const auto view = call.session().pairs().Query(*made);
   pair->address = view.ok() ? view->address : "";
-  // The soft card's address is a number, its lowest byte first.
-  pair->rank.assign(pair->address.rbegin(), pair->address.rend());
   scene.trace.Add(" qp" + std::to_string(pair->number));
   scene.model.queue_pairs.push_back(pair);
   client.queue_pairs.push_back(std::move(pair));
