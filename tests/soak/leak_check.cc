@@ -19,8 +19,9 @@ const uint64_t kThreadSlack = 2 * std::thread::hardware_concurrency() + 4;
 // Mappings allowed for each thread above the baseline, and for split memory.
 constexpr uint64_t kMapsPerThread = 4;
 constexpr uint64_t kMapsSlack = 128;
-// A sanitizer keeps freed memory for a while (quarantine_size_mb) and shadows all of it.
-const uint64_t kResidentSlackKiB = test::kSlowness > 1 ? 256 * 1024 : 48 * 1024;
+// An hour of a release build needs 4 MiB. A sanitizer keeps freed memory for a while (quarantine_size_mb), shadows all
+// of it, and remembers where it was allocated.
+const uint64_t kResidentSlackKiB = test::kSlowness > 1 ? 256 * 1024 : 12 * 1024;
 const double kSlopeMaxKiB = test::kSlowness > 1 ? 4096 : 1024;
 // With fewer checkpoints, or less time between the first and the last, the slope is meaningless.
 constexpr size_t kSlopePoints = 5;
