@@ -290,7 +290,7 @@ class Mdl {
         nullptr);
     Check(registered.ok() == may, "a region is registered if and only if the limits allow");
     if (may) {
-      Check(registered.outcome()->base.value == expected->base, "where the chain begins");
+      Check(registered.outcome()->base_address.value == expected->base, "where the chain begins");
       region.pages = expected->pages;
       all_.Add(region.pages);
       registered_.Add(region.pages);
