@@ -78,7 +78,7 @@ bool QueuePairEngine::Step(EngineTurn& turn, std::unique_ptr<EngineRequest>& spe
   {
     MutexLock lock(mutex_);
     if (spent != nullptr) {
-      spares_.push_back(std::move(spent));
+      spares_.push_back(std::exchange(spent, nullptr));
     }
     CancelFront();
     if (sends_.FrontIsDone()) {

@@ -52,7 +52,7 @@ absl::StatusOr<EnginePeer> VerbsEndpoint::Connect(std::string_view peer_address)
     last_probe_ = std::chrono::steady_clock::now();
   }
   RNICD_RETURN_IF_ERROR(queue_pair_.EnterReceiving(*parsed));
-  const absl::Status sending = queue_pair_.EnterSending();
+  absl::Status sending = queue_pair_.EnterSending();
   if (!sending.ok()) {
     engine().Fail();
     engine().Run();
@@ -185,7 +185,7 @@ NtStatus VerbsEndpoint::Execute(EngineRequest& request) {
   if (auto* work = std::get_if<FastRegisterWork>(&request.work.work)) {
     done = static_cast<VerbsFastRegion&>(*work->region).Register(std::move(prepared.grant), std::move(work->backing));
   } else if (auto* bind = std::get_if<BindWork>(&request.work.work)) {
-    VerbsWindow& window = static_cast<VerbsWindow&>(*bind->window);
+    auto& window = static_cast<VerbsWindow&>(*bind->window);
     done = window.BeginBind(*bind) && window.Bind(std::move(prepared.grant), *bind, queue_pair_.address().qpn);
   } else {
     const auto& invalidate = std::get<InvalidateWork>(request.work.work);
