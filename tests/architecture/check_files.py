@@ -54,6 +54,16 @@ def _reached_folders(tree):
     return reached
 
 
+def check_image(tree):
+    """A folder of the build that .dockerignore leaves out breaks the image, and nothing else."""
+    path = ".dockerignore"
+    kept = {line[1:] for line in tree.text(path).splitlines() if line.startswith("!")}
+    text = re.sub(r"#[^\n]*", "", tree.text("CMakeLists.txt"))
+    for name in re.findall(r"add_subdirectory\(\s*(\w+)", text):
+        if name != "tests" and name not in kept:
+            yield Violation(path, 1, f"{name}/ is left out of the image's build", f'add "!{name}"')
+
+
 def check_targets(tree):
     """leveldb's best test is commented out of its build; ours cannot be."""
     reached = _reached_folders(tree)
@@ -86,4 +96,4 @@ def check_executables(tree):
             yield Violation(path, 1, "a script without an interpreter", "first line: #!/usr/bin/env bash")
 
 
-CHECKS = [check_words, check_readmes, check_targets, check_guards, check_executables]
+CHECKS = [check_words, check_readmes, check_targets, check_image, check_guards, check_executables]

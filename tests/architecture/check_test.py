@@ -17,6 +17,7 @@ import rules
 GOOD = {
     "CMakeLists.txt":
         "add_subdirectory(base)\nadd_subdirectory(proto)\nadd_subdirectory(daemon)\nadd_subdirectory(tests)\n",
+    ".dockerignore": "*\n!base\n!daemon\n!proto\n",
     "base/CMakeLists.txt": "rnicd_library(rnicd_base)\n",
     "base/README.md": "# base\n",
     "base/mutex.h": "#pragma once\n#include <mutex>\nstd::mutex m;\n",
@@ -83,6 +84,7 @@ class ArchitectureTest(unittest.TestCase):
     def test_client_and_daemon_are_separate(self):
         changes = {
             "CMakeLists.txt": GOOD["CMakeLists.txt"] + "add_subdirectory(client)\n",
+            ".dockerignore": GOOD[".dockerignore"] + "!client\n",
             "client/CMakeLists.txt": "add_subdirectory(ctl)\n", "client/README.md": "# client\n",
             "client/ctl/CMakeLists.txt": "rnicd_library(rnicd_ctl)\n", "client/ctl/README.md": "# ctl\n",
             "client/ctl/a.cc": '#include "daemon/core/region.h"\n',
@@ -99,8 +101,12 @@ class ArchitectureTest(unittest.TestCase):
         changes = {
             "extra/CMakeLists.txt": "rnicd_library(extra)\n", "extra/README.md": "# extra\n", "extra/a.cc": "\n",
             "CMakeLists.txt": GOOD["CMakeLists.txt"] + "add_subdirectory(extra)\n",
+            ".dockerignore": GOOD[".dockerignore"] + "!extra\n",
         }
         self.assert_violation(changes, "extra/a.cc:1:", "without an arrow")
+
+    def test_folder_that_the_image_lacks(self):
+        self.assert_violation({".dockerignore": "*\n!base\n!proto\n"}, ".dockerignore:1:", "daemon/ is left out")
 
     def test_part_of_the_generated_headers(self):
         changes = {
