@@ -145,11 +145,12 @@ void VerbsEndpoint::OnReceiveCompletion(const ibv_wc& completion) {
     return;  // Abandoned before the completion arrived.
   }
   const Completion result = ReadReceive(completion, *receive);
-  engine().ReceiveEnded(completion.wr_id & ~kReceiveBit, result);
+  // Before the report, so that the state is known with the failure.
   if (result.status != NtStatus::kSuccess) {
     engine().LosePeer();
     engine().Fail();
   }
+  engine().ReceiveEnded(completion.wr_id & ~kReceiveBit, result);
 }
 
 void VerbsEndpoint::OnProbeCompletion(const ibv_wc& completion) {
