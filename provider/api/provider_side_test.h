@@ -65,6 +65,11 @@ class ProviderSide {
     pair_->Ring();
     return token.value_or(RemoteToken{});
   }
+  absl::Status TryPost(WorkRequest request) {
+    absl::Status status = pair_->Enqueue(std::move(request)).status();
+    pair_->Ring();
+    return status;
+  }
   bool Refuses(WorkRequest request, ErrorReason reason) {
     const absl::Status status = pair_->Enqueue(std::move(request)).status();
     EXPECT_TRUE(FailedWith(status, reason)) << status;

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <thread>
 
+#include "provider/api/traffic_test.h"
 #include "provider/soft/soft_fast_region.h"
 #include "provider/soft/soft_fixture_test.h"
 
@@ -12,40 +13,6 @@ namespace rnicd::provider {
 namespace {
 
 constexpr QueuePairLimits kDeepLimits{.receive_depth = 256, .initiator_depth = 256};
-constexpr uint64_t kUntilRefused = UINT64_MAX;
-
-using Make = std::function<WorkRequest(uint64_t)>;
-
-// Posts make(0), make(1) and so on, until `count` are accepted or the queue pair has ended. Returns the number
-// accepted.
-uint64_t Post(SoftSide& side, uint64_t count, const Make& make) {
-  uint64_t accepted = 0;
-  while (accepted < count) {
-    const absl::Status status = side.endpoint().Enqueue(make(accepted)).status();
-    side.endpoint().Run();
-    if (status.ok()) {
-      ++accepted;
-    } else if (FailedWith(status, ErrorReason::QP_NOT_CONNECTED)) {
-      break;
-    } else {
-      std::this_thread::yield();
-    }
-  }
-  return accepted;
-}
-
-// All were reported, each exactly once and in the order of its number, and nothing succeeded behind a failure.
-void ExpectAllInOrder(const Outcomes& outcomes, uint64_t accepted) {
-  ASSERT_EQ(outcomes.size(), accepted);
-  bool failed = false;
-  for (uint64_t number = 0; number < accepted; ++number) {
-    ASSERT_EQ(outcomes[number].context, number);
-    const bool success = outcomes[number].status == NtStatus::kSuccess;
-    ASSERT_FALSE(failed && success) << number;
-    failed = !success;
-  }
-}
-
 // With a real engine, and reads that take long enough to be overtaken.
 class SoftEndpointRaceTest : public ::testing::Test {
  protected:
@@ -59,10 +26,11 @@ TEST_F(SoftEndpointRaceTest, ShutdownWhileThePeerSendsCompletesThePeersRequestsT
     Connect(side, peer);
     uint64_t sent = 0;
     uint64_t received = 0;
-    std::thread sends(
-        [&] { sent = Post(peer, kUntilRefused, [&](uint64_t number) { return Send(number, {peer.Entry(0, 64)}); }); });
+    std::thread sends([&] {
+      sent = PostAll(peer, kUntilRefused, [&](uint64_t number) { return Send(number, {peer.Entry(0, 64)}); });
+    });
     std::thread receives([&] {
-      received = Post(side, kUntilRefused, [&](uint64_t number) { return Receive(number, {side.Entry(0, 64)}); });
+      received = PostAll(side, kUntilRefused, [&](uint64_t number) { return Receive(number, {side.Entry(0, 64)}); });
     });
     EXPECT_TRUE(side.listener().WaitFor(WorkQueue::kReceive, 50));
     side.Shutdown();
@@ -85,7 +53,7 @@ TEST_F(SoftEndpointRaceTest, AfterDisconnectNoTransferReachesTheMemory) {
     Connect(side, peer);
     uint64_t posted = 0;
     std::thread writes([&] {
-      posted = Post(peer, kUntilRefused, [&](uint64_t number) {
+      posted = PostAll(peer, kUntilRefused, [&](uint64_t number) {
         const RemoteToken token = side.region().remote_token();
         return number % 2 == 0 ? Write(number, {peer.Entry(0, kNdkPageBytes)}, token)
                                : Read(number, {peer.Entry(kNdkPageBytes, kNdkPageBytes)}, token);
@@ -108,7 +76,7 @@ TEST_F(SoftEndpointRaceTest, DeregisteringWhileThePeerWritesEndsTheConnectionAnd
     Connect(side, peer);
     uint64_t posted = 0;
     std::thread writes([&] {
-      posted = Post(peer, kUntilRefused, [&](uint64_t number) {
+      posted = PostAll(peer, kUntilRefused, [&](uint64_t number) {
         return Write(number, {peer.Entry(0, kNdkPageBytes)}, side.region().remote_token());
       });
     });
@@ -133,7 +101,7 @@ TEST_F(SoftEndpointRaceTest, RetiringAFastRegionWhileItIsUsedSparesTheMemory) {
     const std::shared_ptr<SoftFastRegion> region = *SoftFastRegion::Create(card_.nic(), side.domain());
     std::atomic<uint32_t> token{0};
     std::thread registers([&] {
-      Post(side, kUntilRefused, [&](uint64_t number) {
+      PostAll(side, kUntilRefused, [&](uint64_t number) {
         if (number % 2 == 1) {
           return Request(number, {}, InvalidateWork{.region = region, .window = nullptr});
         }

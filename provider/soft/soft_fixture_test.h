@@ -162,6 +162,11 @@ class SoftSide {
     endpoint_->Run();
     return token.value_or(RemoteToken{});
   }
+  absl::Status TryPost(WorkRequest request) {
+    absl::Status status = endpoint_->Enqueue(std::move(request)).status();
+    endpoint_->Run();
+    return status;
+  }
   bool Refuses(WorkRequest request, ErrorReason reason) {
     return FailedWith(endpoint_->Enqueue(std::move(request)).status(), reason);
   }

@@ -5,6 +5,7 @@
 #include <random>
 #include <thread>
 
+#include "provider/api/traffic_test.h"
 #include "provider/verbs/verbs_endpoint.h"
 #include "provider/verbs/verbs_fixture_test.h"
 #include "provider/verbs/verbs_hook_fixture_test.h"
@@ -15,40 +16,6 @@ namespace {
 using ::testing::IsEmpty;
 
 constexpr QueuePairLimits kDeepLimits{.receive_depth = 64, .initiator_depth = 64};
-constexpr uint64_t kUntilRefused = UINT64_MAX;
-
-using Make = std::function<WorkRequest(uint64_t)>;
-
-// Posts make(0), make(1) and so on, until `count` are accepted or the queue pair has ended. Returns the number
-// accepted.
-uint64_t Post(Side& side, uint64_t count, const Make& make) {
-  uint64_t accepted = 0;
-  while (accepted < count) {
-    const absl::Status status = side.pair().Enqueue(make(accepted)).status();
-    side.pair().Ring();
-    if (status.ok()) {
-      ++accepted;
-    } else if (FailedWith(status, ErrorReason::QP_NOT_CONNECTED)) {
-      break;
-    } else {
-      std::this_thread::yield();
-    }
-  }
-  return accepted;
-}
-
-// All were reported, each exactly once and in the order of its number, and nothing succeeded behind a failure.
-void ExpectAllInOrder(const Outcomes& outcomes, uint64_t accepted) {
-  ASSERT_EQ(outcomes.size(), accepted);
-  bool failed = false;
-  for (uint64_t number = 0; number < accepted; ++number) {
-    ASSERT_EQ(outcomes[number].context, number);
-    const bool success = outcomes[number].status == NtStatus::kSuccess;
-    ASSERT_FALSE(failed && success) << number;
-    failed = !success;
-  }
-}
-
 // A card that completes requests by itself, at an uneven pace, on its own thread.
 class Pace {
  public:
@@ -98,7 +65,7 @@ TEST_F(VerbsEndpointRaceTest, RequestsExecutedHereKeepTheirPlaceAmongThoseOfTheC
   ASSERT_TRUE(side.ConnectTo(side).ok());
   const auto region = *side.domain().CreateFastRegion(8, true);
   const Pace pace(fake_, {side.number()}, 2);
-  Post(side, kRequests, [&](uint64_t number) {
+  PostAll(side, kRequests, [&](uint64_t number) {
     switch (number % 4) {
       case 0:
         return FastRegister(number, region, {pages_.page(number % 8), pages_.page((number + 3) % 8)});
@@ -131,14 +98,14 @@ TEST_F(VerbsEndpointRaceTest, WhateverEndsItEveryRequestIsReportedOnceAndThenNot
       const Pace pace(fake_, {side.number(), peer.number()}, round, round % 3 == 0 ? 100 : 0);
       std::vector<std::thread> threads;
       threads.emplace_back([&] {
-        initiated = Post(side, kUntilRefused, [&](uint64_t number) {
+        initiated = PostAll(side, kUntilRefused, [&](uint64_t number) {
           return number % 8 == 0   ? FastRegister(number, region, {pages_.page(0)})
                  : number % 8 == 4 ? Invalidate(number, region)
                                    : Write(number);
         });
       });
-      threads.emplace_back([&] { received = Post(side, kUntilRefused, [](uint64_t n) { return Receive(n); }); });
-      threads.emplace_back([&] { by_peer = Post(peer, kUntilRefused, [](uint64_t n) { return Send(n); }); });
+      threads.emplace_back([&] { received = PostAll(side, kUntilRefused, [](uint64_t n) { return Receive(n); }); });
+      threads.emplace_back([&] { by_peer = PostAll(peer, kUntilRefused, [](uint64_t n) { return Send(n); }); });
       EXPECT_TRUE(Eventually([&] { return side.initiated().size() >= 20 || side.state() == QueuePairState::kError; }));
       switch (round % 4) {
         case 0:
@@ -189,7 +156,7 @@ TEST_F(VerbsEndpointRaceTest, RetiringARegionWhileItIsUsedLeavesNothing) {
     const uint64_t regions = daemon_.provider().live_regions();
     const Pace pace(fake_, {side.number()}, round);
     std::thread registers([&] {
-      Post(side, kUntilRefused, [&](uint64_t number) {
+      PostAll(side, kUntilRefused, [&](uint64_t number) {
         return number % 3 == 0 ? FastRegister(number, region, {pages_.page(0), pages_.page(2)})
                : number % 3 == 1
                    ? Write(number, {{.token = region->local_token(), .address = {Side::kBase}, .length = 8}})
@@ -216,7 +183,7 @@ TEST_F(VerbsEndpointRaceTest, ACardThatGoesEndsEverythingAndLetsEveryoneClose) {
       const Pace pace(fake, {side.number(), peer.number()}, round);
       std::atomic<bool> stop = false;
       std::vector<std::thread> threads;
-      threads.emplace_back([&] { Post(side, kUntilRefused, [](uint64_t number) { return Write(number); }); });
+      threads.emplace_back([&] { PostAll(side, kUntilRefused, [](uint64_t number) { return Write(number); }); });
       threads.emplace_back([&] {
         while (!stop) {
           if (auto region = side.Register(kAllRights); region.ok()) {

@@ -31,18 +31,6 @@ class ProviderContract : public ::testing::TestWithParam<CardKind> {
   ProviderSide far_{card_->provider(), card_->adapter()};
 };
 
-// All were reported, each exactly once and in the order of its number, and nothing succeeded behind a failure.
-inline void ExpectAllInOrder(const Outcomes& outcomes, uint64_t accepted) {
-  ASSERT_EQ(outcomes.size(), accepted);
-  bool failed = false;
-  for (uint64_t number = 0; number < accepted; ++number) {
-    ASSERT_EQ(outcomes[number].context, number);
-    const bool success = outcomes[number].status == kOk;
-    ASSERT_FALSE(failed && success) << number;
-    failed = !success;
-  }
-}
-
 inline std::string NameOf(const ::testing::TestParamInfo<CardKind>& info) { return info.param.name; }
 
 }  // namespace rnicd::provider

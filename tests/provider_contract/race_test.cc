@@ -2,6 +2,7 @@
 
 #include <thread>
 
+#include "provider/api/traffic_test.h"
 #include "tests/provider_contract/contract_fixture.h"
 
 namespace rnicd::provider {

@@ -3,6 +3,7 @@
 
 #include <thread>
 
+#include "provider/api/traffic_test.h"
 #include "tests/provider_contract/contract_fixture.h"
 #include "tests/provider_contract/test_card.h"
 
@@ -10,28 +11,6 @@ namespace rnicd::provider {
 namespace {
 
 constexpr QueuePairLimits kDeepLimits{.receive_depth = 64, .initiator_depth = 64};
-constexpr uint64_t kUntilRefused = UINT64_MAX;
-
-using Make = std::function<WorkRequest(uint64_t)>;
-
-// Posts make(0), make(1) and so on, until `count` are accepted or the queue pair has ended. Returns the number
-// accepted.
-uint64_t PostAll(ProviderSide& side, uint64_t count, const Make& make) {
-  uint64_t accepted = 0;
-  while (accepted < count) {
-    const absl::Status status = side.pair().Enqueue(make(accepted)).status();
-    side.pair().Ring();
-    if (status.ok()) {
-      ++accepted;
-    } else if (FailedWith(status, ErrorReason::QP_NOT_CONNECTED)) {
-      break;
-    } else {
-      std::this_thread::yield();
-    }
-  }
-  return accepted;
-}
-
 WorkRequest PlainSend(uint64_t number) { return Send(number); }
 WorkRequest PlainReceive(uint64_t number) { return Receive(number); }
 
