@@ -52,9 +52,9 @@ constexpr HeapCost HeapCostOf(Resource resource) {
       return {128};
     case Resource::kQueuePairs:
       return {3072};
-    // A posted request, apart from its scatter-gather list and its inline data.
+    // A posted request, with a short scatter-gather list or some inline data (provider::kInlineEntries).
     case Resource::kQueueEntries:
-      return {448};
+      return {528};
     case Resource::kWindows:
       return {1024};
     case Resource::kFastRegisterPages:
@@ -80,7 +80,8 @@ inline constexpr uint64_t kHeapOfRun = 128;
 // A piece of memory of a posted request or live fast registration, or a mapping that it keeps: also one that was
 // released meanwhile, and no longer counts as a mapping.
 inline constexpr uint64_t kHeapOfPostedPiece = 128;
-// An entry of a scatter-gather list that a queue pair has room for; vectors grow to twice what they hold.
+// An entry of a scatter-gather list that a queue pair has room for. Lists that are not short grow to twice what they
+// hold, and a card may keep its own list.
 inline constexpr uint64_t kHeapOfListEntry = 80;
 
 }  // namespace rnicd::core

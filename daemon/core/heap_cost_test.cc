@@ -113,17 +113,19 @@ TEST_F(HeapCostTest, CoversPostedRequests) {
   const MemoryObjectId memory = owner_.Memory(64);
   const BuiltLam lam = owner_.Lam(memory, 64);
   const LocalToken privileged = *owner_.session->Begin()->domains().GetPrivilegedMemoryRegionToken(owner_.domain);
-  Sges sges(16, Sge{.address = lam.first.value, .length = 8, .token = privileged});
-  ExpectCovered("queue of receives", [&] {
-    const QueuePairId pair =
-        owner_.Pair({.domain = owner_.domain,
-                     .receive_queue = owner_.queue,
-                     .initiator_queue = owner_.queue,
-                     .limits = {.receive_depth = kObjects, .initiator_depth = 1, .receive_entries = 16}});
-    for (uint64_t index = 0; index < kObjects; ++index) {
-      owner_.MustPost(pair, {Receive(sges, index)});
-    }
-  });
+  for (const uint32_t entries : {0, 1, 4, 5, 16}) {
+    const Sges sges(entries, Sge{.address = lam.first.value, .length = 8, .token = privileged});
+    ExpectCovered("queue of receives of " + std::to_string(entries) + " entries", [&] {
+      const QueuePairId pair =
+          owner_.Pair({.domain = owner_.domain,
+                       .receive_queue = owner_.queue,
+                       .initiator_queue = owner_.queue,
+                       .limits = {.receive_depth = kObjects, .initiator_depth = 1, .receive_entries = entries}});
+      for (uint64_t index = 0; index < kObjects; ++index) {
+        owner_.MustPost(pair, {Receive(sges, index)});
+      }
+    });
+  }
 }
 
 TEST_F(HeapCostTest, CoversCompletions) {

@@ -10,7 +10,7 @@ namespace rnicd::core {
 namespace {
 
 // Ranges that adjoin in memory become one run.
-void AppendRun(std::vector<std::span<std::byte>>& runs, std::span<std::byte> bytes) {
+void AppendRun(PageRuns& runs, std::span<std::byte> bytes) {
   if (!runs.empty() && runs.back().data() + runs.back().size() == bytes.data()) {
     runs.back() = std::span(runs.back().data(), runs.back().size() + bytes.size());
   } else {
@@ -31,29 +31,37 @@ class RunBuilder {
       skip_ = 0;
     }
   }
-  std::vector<std::span<std::byte>> Take() { return std::move(runs_); }
+  PageRuns Take() { return std::move(runs_); }
 
  private:
   uint64_t skip_;
   uint64_t left_;
-  std::vector<std::span<std::byte>> runs_;
+  PageRuns runs_;
 };
 
 // Keeps the pages of several mappings alive; one mapping needs no list.
 class Keeper {
  public:
-  void Add(const std::shared_ptr<const MappedPages>& pages) { kept_.insert(pages); }
-  size_t size() const { return kept_.size(); }
-  std::shared_ptr<const void> Take() {
-    if (kept_.size() == 1) {
-      return *kept_.begin();
+  void Add(const std::shared_ptr<const MappedPages>& pages) {
+    if (first_ == nullptr) {
+      first_ = pages;
+    } else if (pages != first_) {
+      others_.insert(pages);
     }
-    return std::make_shared<std::set<std::shared_ptr<const MappedPages>>>(std::move(kept_));
+  }
+  size_t size() const { return (first_ != nullptr ? 1 : 0) + others_.size(); }
+  std::shared_ptr<const void> Take() {
+    if (others_.empty()) {
+      return std::move(first_);
+    }
+    others_.insert(std::move(first_));
+    return std::make_shared<std::set<std::shared_ptr<const MappedPages>>>(std::move(others_));
   }
 
  private:
+  std::shared_ptr<const MappedPages> first_;
   // Sorted: in a page array every page may belong to another mapping.
-  std::set<std::shared_ptr<const MappedPages>> kept_;
+  std::set<std::shared_ptr<const MappedPages>> others_;
 };
 
 absl::Status Refuse(ErrorReason reason, size_t index) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
 #include "base/units.h"
@@ -67,9 +68,12 @@ class LogicalMapping {
 // QUOTA_REGISTERED_BYTES, QUOTA_HEAP_BYTES, QUOTA_PINNED_BYTES.
 absl::StatusOr<std::shared_ptr<const MappedPages>> TakePages(MappedRange range, const std::shared_ptr<Ledger>& ledger);
 
+// Pages mostly adjoin: few requests have more than four runs.
+using PageRuns = absl::InlinedVector<std::span<std::byte>, 4>;
+
 // Host bytes in order, and the owners that keep them alive.
 struct ResolvedPages {
-  std::vector<std::span<std::byte>> runs;
+  PageRuns runs;
   std::shared_ptr<const void> keep_alive;
   // Number of lists that the owners consist of.
   size_t kept = 1;

@@ -107,7 +107,7 @@ void QueuePair::Publish(QueuePairId id) {
   id_ = id;
 }
 
-absl::StatusOr<RemoteToken> QueuePair::Enqueue(provider::WorkRequest request) {
+absl::StatusOr<RemoteToken> QueuePair::Enqueue(provider::WorkRequest&& request) {
   if (DeadQueue()) {
     return MakeError(ErrorReason::QP_NOT_CONNECTED);
   }

@@ -60,7 +60,7 @@ class QueuePair final : public Closable, public EventSource, private provider::Q
   // State reported by the card; kError from the moment a completion queue has overrun. Call with a Hold.
   QueuePairState state() const { return DeadQueue() ? QueuePairState::kError : device_->state(); }
   // Errors: QUEUE_FULL, QP_NOT_CONNECTED, also once a completion queue has overrun.
-  absl::StatusOr<RemoteToken> Enqueue(provider::WorkRequest request);
+  absl::StatusOr<RemoteToken> Enqueue(provider::WorkRequest&& request);
 
   Taken TakeEvent() override;
   const std::shared_ptr<Charge>& charge() const { return charge_; }

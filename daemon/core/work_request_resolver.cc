@@ -3,6 +3,8 @@
 #include <span>
 #include <string>
 
+#include "absl/container/inlined_vector.h"
+#include "absl/utility/utility.h"
 #include "base/checked_range.h"
 #include "base/op_flags.h"
 #include "base/status.h"
@@ -24,13 +26,14 @@ absl::Status At(const absl::Status& status, std::string_view field) {
 
 // Resources that a request with logical addresses keeps until it is complete.
 struct PayloadBacking {
-  std::vector<std::shared_ptr<const void>> pages;
+  absl::InlinedVector<std::shared_ptr<const void>, provider::kInlineEntries> pages;
   Charge list;
   Charge heap;
 };
 
 // Resources that a fast registration keeps from posting until it ends.
 struct FastBacking {
+  PageRuns runs;
   std::shared_ptr<const void> pages;
   Charge list;
   Charge heap;
@@ -170,17 +173,17 @@ struct WorkRequestResolver::Visitor {
 };
 
 absl::StatusOr<ResolvedRequest> WorkRequestResolver::Resolve(const WorkRequest& request) const {
-  ResolvedRequest resolved;
-  resolved.request.request_context = request.request_context;
-  resolved.request.silent_success = (request.flags & kOpFlagSilentSuccess) != 0;
-  resolved.request.read_fence = (request.flags & kOpFlagReadFence) != 0;
-  RNICD_RETURN_IF_ERROR(std::visit(Visitor{*this, request.flags, resolved}, request.operation));
+  absl::StatusOr<ResolvedRequest> resolved(absl::in_place);
+  resolved->request.request_context = request.request_context;
+  resolved->request.silent_success = (request.flags & kOpFlagSilentSuccess) != 0;
+  resolved->request.read_fence = (request.flags & kOpFlagReadFence) != 0;
+  RNICD_RETURN_IF_ERROR(std::visit(Visitor{*this, request.flags, *resolved}, request.operation));
   return resolved;
 }
 
 absl::Status WorkRequestResolver::ResolveInline(const Sges& sges, std::string_view operation,
                                                 provider::WorkRequest& out) const {
-  std::vector<std::byte>& data = out.inline_data.emplace();
+  auto& data = out.payload.emplace<provider::InlineData>();
   for (size_t index = 0; index < sges.size(); ++index) {
     const std::span<const std::byte> bytes = sges[index].inline_data;
     if (bytes.size() != sges[index].length) {
@@ -198,15 +201,14 @@ absl::StatusOr<Charge> WorkRequestResolver::TakePieces(size_t pieces) const {
   return Charge::Take(ledger_, Resource::kHeapBytes, pieces * kHeapOfPostedPiece);
 }
 
-absl::Status WorkRequestResolver::ResolveHost(const Sge& sge, provider::WorkRequest& out,
-                                              std::vector<std::shared_ptr<const void>>& kept) const {
+absl::StatusOr<std::shared_ptr<const void>> WorkRequestResolver::ResolveHost(const Sge& sge,
+                                                                             provider::Entries& entries) const {
   RNICD_ASSIGN_OR_RETURN(ResolvedPages bytes,
                          addresses_.ResolveBytes(adapter(), LogicalAddress{sge.address}, sge.length));
   for (const std::span<std::byte> run : bytes.runs) {
-    out.entries.push_back({.host = run, .length = static_cast<uint32_t>(run.size())});
+    entries.push_back({.host = run, .length = static_cast<uint32_t>(run.size())});
   }
-  kept.push_back(std::move(bytes.keep_alive));
-  return absl::OkStatus();
+  return std::move(bytes.keep_alive);
 }
 
 absl::Status WorkRequestResolver::ResolvePayload(const Sges& sges, uint32_t flags, const PayloadRules& rules,
@@ -223,27 +225,29 @@ absl::Status WorkRequestResolver::ResolvePayload(const Sges& sges, uint32_t flag
   if (!FitInOneTransfer(sges, info.max_transfer_length)) {
     return MakeError(ErrorReason::TRANSFER_TOO_LONG, std::string(rules.operation) + ".sges");
   }
+  auto& entries = out.payload.emplace<provider::Entries>();
   std::shared_ptr<PayloadBacking> backing;
   for (size_t index = 0; index < sges.size(); ++index) {
     const Sge& sge = sges[index];
     if (sge.token != privileged) {
-      out.entries.push_back(
-          {.token = sge.token, .address = VirtualAddress{sge.address}, .length = static_cast<uint32_t>(sge.length)});
+      entries.push_back(
+          {.address = VirtualAddress{sge.address}, .length = static_cast<uint32_t>(sge.length), .token = sge.token});
       continue;
     }
     if (sink_needs_region) {
       return MakeError(ErrorReason::READ_SINK_PRIVILEGED, SgeField(rules.operation, index, "token"));
     }
     backing = backing != nullptr ? std::move(backing) : std::make_shared<PayloadBacking>();
-    const absl::Status resolved = ResolveHost(sge, out, backing->pages);
-    if (!resolved.ok()) {
-      return At(resolved, SgeField(rules.operation, index, "address"));
+    absl::StatusOr<std::shared_ptr<const void>> pages = ResolveHost(sge, entries);
+    if (!pages.ok()) {
+      return At(pages.status(), SgeField(rules.operation, index, "address"));
     }
+    backing->pages.push_back(*std::move(pages));
   }
   if (backing != nullptr) {
     // One SGE may consist of very many pieces of memory; they are charged until the request is complete.
-    RNICD_ASSIGN_OR_RETURN(backing->list, Charge::Take(ledger_, Resource::kPostedPages, out.entries.size()));
-    RNICD_ASSIGN_OR_RETURN(backing->heap, TakePieces(out.entries.size()));
+    RNICD_ASSIGN_OR_RETURN(backing->list, Charge::Take(ledger_, Resource::kPostedPages, entries.size()));
+    RNICD_ASSIGN_OR_RETURN(backing->heap, TakePieces(entries.size()));
     out.keep_alive = std::move(backing);
   }
   return absl::OkStatus();
@@ -252,7 +256,7 @@ absl::Status WorkRequestResolver::ResolvePayload(const Sges& sges, uint32_t flag
 absl::Status WorkRequestResolver::ResolveFastRegister(const WorkRequest::FastRegister& operation, uint32_t flags,
                                                       ResolvedRequest& out) const {
   RNICD_ASSIGN_OR_RETURN(out.fast_region, FindHere(regions_, operation.region, "fast_register.mr_id"));
-  const absl::StatusOr<MemoryRegion::FastTarget> target = out.fast_region->ForFastRegister();
+  absl::StatusOr<MemoryRegion::FastTarget> target = out.fast_region->ForFastRegister();
   if (!target.ok()) {
     return At(target.status(), "fast_register.mr_id");
   }
@@ -270,14 +274,16 @@ absl::Status WorkRequestResolver::ResolveFastRegister(const WorkRequest::FastReg
   RNICD_ASSIGN_OR_RETURN(backing->list, Charge::Take(ledger_, Resource::kPostedPages, operation.pages.size()));
   // A list of pages costs as much as the pieces that it amounts to: one if the pages adjoin.
   RNICD_ASSIGN_OR_RETURN(backing->heap, TakePieces(pages->runs.size() + pages->kept));
+  backing->runs = std::move(pages->runs);
   backing->pages = std::move(pages->keep_alive);
   out.fast_registration = {
       .base = operation.base_address, .length = operation.length, .pages = operation.pages.size(), .rights = rights};
-  out.request.work = provider::FastRegisterWork{.region = target->device,
+  const PageRuns& runs = backing->runs;
+  out.request.work = provider::FastRegisterWork{.region = std::move(target->device),
                                                 .base = operation.base_address,
                                                 .length = operation.length,
                                                 .rights = rights,
-                                                .runs = std::move(pages->runs),
+                                                .runs = runs,
                                                 .backing = std::move(backing)};
   return absl::OkStatus();
 }
@@ -286,11 +292,11 @@ absl::Status WorkRequestResolver::ResolveInvalidate(const WorkRequest::Invalidat
                                                     ResolvedRequest& out) const {
   if (const auto* id = std::get_if<MemoryRegionId>(&operation.target)) {
     RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<MemoryRegion> region, FindHere(regions_, *id, "invalidate.mr_id"));
-    const absl::StatusOr<MemoryRegion::FastTarget> target = region->ForFastRegister();
+    absl::StatusOr<MemoryRegion::FastTarget> target = region->ForFastRegister();
     if (!target.ok()) {
       return At(target.status(), "invalidate.mr_id");
     }
-    out.request.work = provider::InvalidateWork{.region = target->device, .window = nullptr};
+    out.request.work = provider::InvalidateWork{.region = std::move(target->device), .window = nullptr};
     return absl::OkStatus();
   }
   if (const auto* id = std::get_if<MemoryWindowId>(&operation.target)) {

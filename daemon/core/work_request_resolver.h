@@ -2,7 +2,6 @@
 
 #include <memory>
 #include <string_view>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/ndk/work_request.h"
@@ -55,8 +54,8 @@ class WorkRequestResolver {
   absl::Status ResolveInline(const Sges& sges, std::string_view operation, provider::WorkRequest& out) const;
   // Charges the heap bytes of the pieces of memory that a request keeps.
   absl::StatusOr<Charge> TakePieces(size_t pieces) const;
-  absl::Status ResolveHost(const Sge& sge, provider::WorkRequest& out,
-                           std::vector<std::shared_ptr<const void>>& kept) const;
+  // Appends the pieces of memory behind a logical address. Returns what keeps them.
+  absl::StatusOr<std::shared_ptr<const void>> ResolveHost(const Sge& sge, provider::Entries& entries) const;
   absl::Status ResolveFastRegister(const WorkRequest::FastRegister& operation, uint32_t flags,
                                    ResolvedRequest& out) const;
   absl::Status ResolveInvalidate(const WorkRequest::Invalidate& operation, ResolvedRequest& out) const;

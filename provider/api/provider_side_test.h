@@ -76,7 +76,7 @@ class ProviderSide {
     return FailedWith(status, reason);
   }
   ScatterGatherEntry Entry(uint64_t offset, uint32_t length) const {
-    return {.token = region_->local_token(), .address = {kBase + offset}, .length = length};
+    return {.address = {kBase + offset}, .length = length, .token = region_->local_token()};
   }
   bool Initiated(size_t count) { return listener_.WaitFor(WorkQueue::kInitiator, count); }
   bool Received(size_t count) { return listener_.WaitFor(WorkQueue::kReceive, count); }

@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 #include <variant>
-#include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
 #include "base/access_rights.h"
 #include "base/ndk/queue_pair.h"
@@ -52,10 +52,15 @@ class DeviceMemoryWindow {
 struct ScatterGatherEntry {
   // The bytes themselves; if not null, token and address are ignored.
   std::span<std::byte> host;
-  LocalToken token;
   VirtualAddress address;
   uint32_t length = 0;
+  LocalToken token;
 };
+// Up to this many segments, or as many bytes of inline data as fit into their place, need no allocation. Every request
+// in a queue takes this room, whether it uses it or not.
+inline constexpr size_t kInlineEntries = 4;
+using Entries = absl::InlinedVector<ScatterGatherEntry, kInlineEntries>;
+using InlineData = absl::InlinedVector<std::byte, kInlineEntries * sizeof(ScatterGatherEntry)>;
 
 struct SendWork {
   bool solicit = false;
@@ -78,9 +83,11 @@ struct FastRegisterWork {
   VirtualAddress base;
   uint64_t length = 0;
   AccessRights rights;
-  // Memory that, laid end to end, becomes [base, base + length). Populated; stays mapped while `backing` lives.
-  std::vector<std::span<std::byte>> runs;
-  // Keeps the runs mapped; released when the device no longer reaches them: after the invalidation or a failure.
+  // Memory that, laid end to end, becomes [base, base + length). Populated; stays mapped while `backing` lives. A view,
+  // because room for many runs in each queued request would cost more than the allocation of `backing`.
+  std::span<const std::span<std::byte>> runs;
+  // Keeps the list of runs, and what they name mapped; released when the device no longer reaches them: after the
+  // invalidation or a failure.
   std::shared_ptr<const void> backing;
 };
 struct InvalidateWork {
@@ -103,12 +110,16 @@ struct WorkRequest {
   uint64_t request_context = 0;
   bool silent_success = false;
   bool read_fence = false;
-  // The payload, unless there is inline data.
-  std::vector<ScatterGatherEntry> entries;
-  std::optional<std::vector<std::byte>> inline_data;
-  // Keeps the memory behind `entries`; released when the request is complete.
+  std::variant<Entries, InlineData> payload;
+  // Keeps the memory behind the segments; released when the request is complete.
   std::shared_ptr<const void> keep_alive;
   std::variant<SendWork, ReceiveWork, ReadWork, WriteWork, FastRegisterWork, InvalidateWork, BindWork> work;
+
+  // Segments of the payload; none if it is inline data.
+  std::span<const ScatterGatherEntry> entries() const {
+    const auto* const entries = std::get_if<Entries>(&payload);
+    return entries != nullptr ? std::span<const ScatterGatherEntry>(*entries) : std::span<const ScatterGatherEntry>();
+  }
 };
 
 // Result of a request.

@@ -19,12 +19,10 @@ inline constexpr uint64_t kSideBase = 0x100000;
 inline constexpr QueuePairLimits kRoomyLimits{
     .receive_depth = 64, .initiator_depth = 64, .receive_entries = 16, .initiator_entries = 16, .inline_bytes = 256};
 
-using Entries = std::vector<ScatterGatherEntry>;
-
 inline WorkRequest Request(uint64_t context, Entries entries, decltype(WorkRequest::work) work) {
   WorkRequest request;
   request.request_context = context;
-  request.entries = std::move(entries);
+  request.payload = std::move(entries);
   request.work = std::move(work);
   return request;
 }
@@ -44,6 +42,22 @@ inline WorkRequest ReadAndInvalidate(uint64_t context, Entries entries, RemoteTo
   return Request(context, std::move(entries),
                  ReadWork{.remote_address = {kSideBase}, .remote_token = token, .local_invalidate = true});
 }
+// Backing of a fast registration: the list of its runs, and what keeps them.
+struct RunList {
+  std::vector<std::span<std::byte>> runs;
+  std::shared_ptr<const void> backing;
+};
+inline WorkRequest FastRegister(uint64_t context, const std::shared_ptr<DeviceFastRegion>& region,
+                                const std::shared_ptr<const RunList>& list, uint64_t length,
+                                const AccessRights& rights = kAllRights) {
+  return Request(context, {},
+                 FastRegisterWork{.region = region,
+                                  .base = {kSideBase},
+                                  .length = length,
+                                  .rights = rights,
+                                  .runs = list->runs,
+                                  .backing = list});
+}
 inline WorkRequest FastRegister(uint64_t context, const std::shared_ptr<DeviceFastRegion>& region,
                                 std::vector<std::span<std::byte>> runs, const AccessRights& rights = kAllRights,
                                 std::shared_ptr<const void> backing = nullptr) {
@@ -51,13 +65,8 @@ inline WorkRequest FastRegister(uint64_t context, const std::shared_ptr<DeviceFa
   for (const std::span<std::byte> run : runs) {
     length += run.size();
   }
-  return Request(context, {},
-                 FastRegisterWork{.region = region,
-                                  .base = {kSideBase},
-                                  .length = length,
-                                  .rights = rights,
-                                  .runs = std::move(runs),
-                                  .backing = std::move(backing)});
+  const auto list = std::make_shared<RunList>(RunList{.runs = std::move(runs), .backing = std::move(backing)});
+  return FastRegister(context, region, list, length, rights);
 }
 inline WorkRequest Invalidate(uint64_t context, const std::shared_ptr<DeviceFastRegion>& region) {
   return Request(context, {}, InvalidateWork{.region = region, .window = nullptr});

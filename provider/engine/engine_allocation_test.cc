@@ -50,14 +50,26 @@ class AllocationTest : public ::testing::Test {
  protected:
   AllocationTest() { EXPECT_TRUE(pair_->Connect(pair_->address()).ok()); }
 
-  // Allocations of posting a chain and executing it.
-  uint64_t AllocationsOf(std::vector<WorkRequest> chain) {
+  // Allocations of making, posting, executing and reporting the requests that `make` returns for a number, in steady
+  // state. `backing` of a FastRegisterWork is its maker's and is allocated before.
+  template <typename Make>
+  uint64_t AllocationsOf(const Make& make, size_t requests = kChain) {
+    PostAll(make, requests);
     const uint64_t before = allocations;
-    for (WorkRequest& request : chain) {
-      EXPECT_TRUE(pair_->Enqueue(std::move(request)).ok());
+    PostAll(make, requests);
+    const uint64_t after = allocations;
+    EXPECT_EQ(listener_.completions, 2 * requests);
+    EXPECT_EQ(listener_.failures, 0u);
+    return after - before;
+  }
+  template <typename Make>
+  void PostAll(const Make& make, size_t requests) {
+    bool accepted = true;
+    for (size_t index = 0; index < requests; ++index) {
+      accepted = pair_->Enqueue(make(index)).ok() && accepted;
     }
     pair_->Ring();
-    return allocations - before;
+    EXPECT_TRUE(accepted);
   }
   Entries HostEntries(size_t count) {
     Entries entries;
@@ -66,66 +78,71 @@ class AllocationTest : public ::testing::Test {
     }
     return entries;
   }
+  // Segments of the region.
+  Entries RegionEntries(size_t count) {
+    Entries entries;
+    for (size_t index = 0; index < count; ++index) {
+      entries.push_back({.address = {kSideBase + 8 * index}, .length = 8, .token = region_->local_token()});
+    }
+    return entries;
+  }
+  uint64_t AllocationsOfRegistering(size_t runs) {
+    std::vector<std::byte> pages(2 * runs * kNdkPageBytes);
+    const auto list = std::make_shared<RunList>();
+    for (size_t run = 0; run < runs; ++run) {
+      list->runs.push_back(std::span(pages).subspan(2 * run * kNdkPageBytes, kNdkPageBytes));
+    }
+    const auto region = *domain_->CreateFastRegion(16, true);
+    return AllocationsOf([&](size_t index) {
+      return index % 2 != 0 ? Invalidate(index, region) : FastRegister(index, region, list, runs * kNdkPageBytes);
+    });
+  }
 
   KernelRandom random_;
   SoftProvider provider_{{}, random_};
   std::vector<std::byte> bytes_ = std::vector<std::byte>(kNdkPageBytes);
+  const std::span<std::byte> run_{bytes_};
   CountingListener listener_;
   std::unique_ptr<DeviceAdapter> adapter_ = *provider_.OpenAdapter("soft0");
   std::unique_ptr<DeviceProtectionDomain> domain_ = *adapter_->CreateProtectionDomain();
+  std::unique_ptr<DeviceMemoryRegion> region_ = *domain_->RegisterMemory(
+      {.base = {kSideBase}, .length = kNdkPageBytes, .runs = {&run_, 1}, .rights = kAllRights});
   std::unique_ptr<DeviceCompletionQueue> queue_ = *adapter_->CreateCompletionQueue(16);
   std::unique_ptr<DeviceQueuePair> pair_ =
       *domain_->CreateQueuePair({.receive_depth = 64, .initiator_depth = 64}, *queue_, *queue_, listener_);
 };
 
-TEST_F(AllocationTest, RequestsUseTheMemoryOfEarlierOnes) {
-  const auto chain = [] {
-    std::vector<WorkRequest> requests;
-    for (size_t index = 0; index < kChain; ++index) {
-      requests.push_back(Receive(index));
-      requests.push_back(Send(index));
-      requests.push_back(Write(index));
-    }
-    return requests;
-  };
-  AllocationsOf(chain());
-  EXPECT_EQ(AllocationsOf(chain()), 0u);
-  EXPECT_EQ(listener_.completions, 6 * kChain);
-  EXPECT_EQ(listener_.failures, 0u);
+TEST_F(AllocationTest, AWriteOfFourSegmentsCostsNone) {
+  EXPECT_EQ(AllocationsOf([this](size_t index) { return Write(index, RegionEntries(4), region_->remote_token()); }),
+            0u);
 }
 
-TEST_F(AllocationTest, FourSegmentsCostNoAllocation) {
-  const auto chain = [this] {
-    std::vector<WorkRequest> requests;
-    for (size_t index = 0; index < kChain / 2; ++index) {
-      requests.push_back(Receive(index, HostEntries(4)));
-      requests.push_back(Send(index, HostEntries(4)));
-    }
-    return requests;
-  };
-  AllocationsOf(chain());
-  EXPECT_EQ(AllocationsOf(chain()), 0u);
-  EXPECT_EQ(listener_.failures, 0u);
+TEST_F(AllocationTest, AReadOfFourSegmentsCostsNone) {
+  EXPECT_EQ(AllocationsOf([this](size_t index) { return Read(index, RegionEntries(4), region_->remote_token()); }), 0u);
 }
 
-TEST_F(AllocationTest, AFastRegistrationOfSixteenRunsUsesTheMemoryOfTheLast) {
-  const auto region = *domain_->CreateFastRegion(16, true);
-  std::vector<std::byte> pages(32 * kNdkPageBytes);
-  const auto chain = [&] {
-    std::vector<WorkRequest> requests;
-    for (size_t index = 0; index < kChain / 2; ++index) {
-      std::vector<std::span<std::byte>> runs;
-      for (size_t run = 0; run < 16; ++run) {
-        runs.push_back(std::span(pages).subspan(2 * run * kNdkPageBytes, kNdkPageBytes));
-      }
-      requests.push_back(FastRegister(index, region, std::move(runs)));
-      requests.push_back(Invalidate(index, region));
-    }
-    return requests;
-  };
-  AllocationsOf(chain());
-  EXPECT_EQ(AllocationsOf(chain()), 0u);
-  EXPECT_EQ(listener_.failures, 0u);
+TEST_F(AllocationTest, SendsAndReceivesOfFourSegmentsCostNone) {
+  EXPECT_EQ(AllocationsOf([this](size_t index) {
+              return index % 2 == 0 ? Receive(index, HostEntries(4)) : Send(index, HostEntries(4));
+            }),
+            0u);
+}
+
+TEST_F(AllocationTest, InlineDataInThePlaceOfFourSegmentsCostsNone) {
+  EXPECT_EQ(AllocationsOf([this](size_t index) {
+              WorkRequest write = Write(index, {}, region_->remote_token());
+              write.payload = InlineData(4 * sizeof(ScatterGatherEntry));
+              return write;
+            }),
+            0u);
+}
+
+TEST_F(AllocationTest, AFastRegistrationOfOneRunAndItsInvalidationCostNone) {
+  EXPECT_EQ(AllocationsOfRegistering(1), 0u);
+}
+
+TEST_F(AllocationTest, AFastRegistrationOfSixteenRunsAndItsInvalidationCostNone) {
+  EXPECT_EQ(AllocationsOfRegistering(16), 0u);
 }
 
 }  // namespace

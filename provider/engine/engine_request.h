@@ -42,16 +42,18 @@ struct EngineRequest {
     if (card != nullptr) {
       card->Clear();
     }
-    work = WorkRequest{};
+    work.payload.emplace<Entries>();
+    work.keep_alive = nullptr;
+    work.work.emplace<ReceiveWork>();
   }
 
   WorkRequest work;
   // The card's; null until Prepare sets it.
   std::unique_ptr<CardRequest> card;
-  // Issued to a FastRegisterWork or BindWork.
-  RemoteToken token;
   // Identifies the request in its queue.
   uint64_t serial = 0;
+  // Issued to a FastRegisterWork or BindWork.
+  RemoteToken token;
   Stage stage = Stage::kQueued;
   // Later requests do not begin until this one has ended.
   bool holds_back = false;

@@ -129,7 +129,7 @@ std::unique_ptr<EngineRequest> QueuePairEngine::TakeSpare() {
   return spare;
 }
 
-absl::StatusOr<RemoteToken> QueuePairEngine::Enqueue(WorkRequest work) {
+absl::StatusOr<RemoteToken> QueuePairEngine::Enqueue(WorkRequest&& work) {
   const bool receive = std::holds_alternative<ReceiveWork>(work.work);
   std::unique_ptr<EngineRequest> request;
   {

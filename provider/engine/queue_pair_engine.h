@@ -44,7 +44,7 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
   QueuePairState state() const;
   const std::string& address() const { return options_.address; }
   absl::Status Connect(std::string_view peer_address);
-  absl::StatusOr<RemoteToken> Enqueue(WorkRequest work);
+  absl::StatusOr<RemoteToken> Enqueue(WorkRequest&& work);
   void Run();
   void Disconnect();
   void Shutdown();

@@ -28,13 +28,7 @@ class SoftEndpointFailureTest : public ::testing::Test {
   // Registers the side's memory at kBase.
   static WorkRequest FastRegister(uint64_t context, SoftSide& side, const std::shared_ptr<SoftFastRegion>& region,
                                   std::shared_ptr<const void> backing = nullptr) {
-    return Request(context, {},
-                   FastRegisterWork{.region = region,
-                                    .base = {SoftSide::kBase},
-                                    .length = side.bytes().size(),
-                                    .rights = kAllRights,
-                                    .runs = {std::span<std::byte>(side.bytes())},
-                                    .backing = std::move(backing)});
+    return rnicd::provider::FastRegister(context, region, {side.bytes()}, kAllRights, std::move(backing));
   }
   static WorkRequest Bind(uint64_t context, const std::shared_ptr<SoftWindow>& window,
                           const std::shared_ptr<SoftMemoryRegion>& region) {
@@ -54,7 +48,7 @@ TEST_F(SoftEndpointFailureTest, AnEntryThatIsNotAllowedFailsAtItsOwnerAndFlushes
   ASSERT_TRUE(dead->Deregister().ok());
   const RemoteToken remote = far_.region().remote_token();
   const auto entry = [](LocalToken token, uint64_t offset = 0) {
-    return ScatterGatherEntry{.token = token, .address = {SoftSide::kBase + offset}, .length = 8};
+    return ScatterGatherEntry{.address = {SoftSide::kBase + offset}, .length = 8, .token = token};
   };
   const std::function<WorkRequest(uint64_t)> kRows[] = {
       [&](uint64_t context) { return Send(context, {entry({0xdead})}); },
@@ -162,7 +156,7 @@ TEST_F(SoftEndpointFailureTest, AReceiveThatFitsExactlyIsFine) {
 
 TEST_F(SoftEndpointFailureTest, AReceiveIntoMemoryThatIsNotAllowedEndsBothSides) {
   const auto read_only = far_.Register({.remote_read = true});
-  far_.Post(Receive(10, {{.token = read_only->local_token(), .address = {SoftSide::kBase}, .length = 8}}));
+  far_.Post(Receive(10, {{.address = {SoftSide::kBase}, .length = 8, .token = read_only->local_token()}}));
   far_.Post(Receive(11));
   near_.Post(Send(1, {near_.Entry(0, 4)}));
   EXPECT_EQ(far_.received(), (Outcomes{{10, kReceived, kRefused}, {11, kReceived, kCancelled}}));

@@ -106,13 +106,7 @@ TEST_F(SoftEndpointRaceTest, RetiringAFastRegionWhileItIsUsedSparesTheMemory) {
           return Request(number, {}, InvalidateWork{.region = region, .window = nullptr});
         }
         token = SoftKeyTable::NextVariant(region->remote_token()).value;
-        return Request(number, {},
-                       FastRegisterWork{.region = region,
-                                        .base = {SoftSide::kBase},
-                                        .length = kNdkPageBytes,
-                                        .rights = kAllRights,
-                                        .runs = {std::span<std::byte>(pages)},
-                                        .backing = nullptr});
+        return FastRegister(number, region, {pages});
       });
     });
     std::thread reaches([&] {

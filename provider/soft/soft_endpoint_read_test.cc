@@ -115,14 +115,8 @@ TEST_F(SoftEndpointReadTest, WhatIsExecutedButNotReportedTakesRoom) {
 
 TEST_F(SoftEndpointReadTest, ASinkThatIsInvalidatedBeforeTheBytesLandFailsTheRead) {
   const std::shared_ptr<SoftFastRegion> region = *SoftFastRegion::Create(card_.nic(), near_.domain());
-  near_.Post(Silent(Request(1, {},
-                            FastRegisterWork{.region = region,
-                                             .base = {SoftSide::kBase},
-                                             .length = kNdkPageBytes,
-                                             .rights = kAllRights,
-                                             .runs = {std::span(near_.bytes()).first(kNdkPageBytes)},
-                                             .backing = nullptr})));
-  near_.Post(Read(2, {{.token = region->local_token(), .address = {SoftSide::kBase + 100}, .length = 5}},
+  near_.Post(Silent(FastRegister(1, region, {std::span(near_.bytes()).first(kNdkPageBytes)})));
+  near_.Post(Read(2, {{.address = {SoftSide::kBase + 100}, .length = 5, .token = region->local_token()}},
                   far_.region().remote_token()));
   near_.Post(Request(3, {}, InvalidateWork{.region = region, .window = nullptr}));
   EXPECT_FALSE(region->registered());

@@ -51,7 +51,7 @@ TEST_F(SoftEndpointTest, EveryKindOfPayloadArrives) {
 
   far_.Post(Receive(11, {far_.Entry(0, 2)}));
   WorkRequest inlined = Send(2, {near_.Entry(1 << 20, 7)});
-  inlined.inline_data = std::vector<std::byte>{std::byte{'x'}, std::byte{'y'}};
+  inlined.payload = InlineData{std::byte{'x'}, std::byte{'y'}};
   near_.Post(std::move(inlined));
   EXPECT_EQ(far_.Text(0, 2), "xy") << "with inline data the entries say nothing";
   EXPECT_EQ(near_.initiated(), (Outcomes{{1, kSent, kOk}, {2, kSent, kOk}}));

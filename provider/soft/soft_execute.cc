@@ -35,11 +35,11 @@ class Visit {
 
 // Pins the payload of `request` on the side of `endpoint`.
 bool PinPayload(SoftEndpoint& endpoint, WorkRequest& request, SoftAccess access, SoftPins& pins) {
-  if (request.inline_data.has_value()) {
-    pins.AddHost(*request.inline_data);
+  if (auto* const data = std::get_if<InlineData>(&request.payload)) {
+    pins.AddHost(*data);
     return true;
   }
-  for (const ScatterGatherEntry& entry : request.entries) {
+  for (const ScatterGatherEntry& entry : request.entries()) {
     if (entry.length == 0) {
       continue;
     }
@@ -179,7 +179,7 @@ Result ExecuteRead(SoftExecution& execution, const ReadWork& work) {
     return NtStatus::kIoTimeout;
   }
   const NtStatus status = Conclude(CopyRead(execution, visit.host(), work), execution);
-  const std::vector<ScatterGatherEntry>& entries = execution.request.entries;
+  const std::span<const ScatterGatherEntry> entries = execution.request.entries();
   if (status != NtStatus::kSuccess || !work.local_invalidate || entries.empty() ||
       entries.front().host.data() != nullptr) {
     return status;
@@ -223,11 +223,11 @@ NtStatus Reach(const SoftExecution& execution) {
 }
 
 uint64_t LengthOf(const WorkRequest& request) {
-  if (request.inline_data.has_value()) {
-    return request.inline_data->size();
+  if (const auto* const data = std::get_if<InlineData>(&request.payload)) {
+    return data->size();
   }
   uint64_t length = 0;
-  for (const ScatterGatherEntry& entry : request.entries) {
+  for (const ScatterGatherEntry& entry : request.entries()) {
     length += entry.length;
   }
   return length;

@@ -108,7 +108,7 @@ bool SoftFastRegion::Register(FastRegisterWork& work, RemoteToken token) {
                                                                            .base = work.base,
                                                                            .length = work.length,
                                                                            .rights = nic_->Resolve(work.rights),
-                                                                           .runs = std::move(work.runs),
+                                                                           .runs = work.runs,
                                                                            .backing = std::move(work.backing)},
                                                    weak_from_this());
   nic_->keys().Replace({.local = local_, .remote = token}, memory_);

@@ -21,11 +21,7 @@ class SoftFastRegionTest : public ::testing::Test {
     return *region;
   }
   FastRegisterWork Work(const AccessRights& rights = kAllRights) {
-    return {.base = kBase,
-            .length = kPage,
-            .rights = rights,
-            .runs = {std::span<std::byte>(page_)},
-            .backing = std::move(backing_)};
+    return {.base = kBase, .length = kPage, .rights = rights, .runs = runs_, .backing = std::move(backing_)};
   }
   // Registers under a new token, as a queue pair does.
   RemoteToken Register(SoftFastRegion& region, const AccessRights& rights = kAllRights) {
@@ -45,6 +41,7 @@ class SoftFastRegionTest : public ::testing::Test {
 
   SoftCard card_;
   std::vector<std::byte> page_ = std::vector<std::byte>(kPage);
+  std::vector<std::span<std::byte>> runs_ = {std::span(page_)};
   std::shared_ptr<int> backing_ = std::make_shared<int>(0);
 };
 
@@ -204,7 +201,7 @@ TEST_F(SoftFastRegionTest, RacingRegistrationsAndInvalidationsTakeTurns) {
   for (int index = 0; index < 4; ++index) {
     threads.emplace_back([&] {
       for (int round = 0; round < 2000; ++round) {
-        FastRegisterWork work{.base = kBase, .length = kPage, .rights = kAllRights, .runs = {page_}};
+        FastRegisterWork work{.base = kBase, .length = kPage, .rights = kAllRights, .runs = runs_};
         registered += region->Register(work, region->IssueToken()) ? 1 : 0;
         invalidated += region->Invalidate() ? 1 : 0;
       }

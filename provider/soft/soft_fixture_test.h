@@ -171,7 +171,7 @@ class SoftSide {
     return FailedWith(endpoint_->Enqueue(std::move(request)).status(), reason);
   }
   ScatterGatherEntry Entry(uint64_t offset, uint32_t length) const {
-    return {.token = region_->local_token(), .address = {kBase + offset}, .length = length};
+    return {.address = {kBase + offset}, .length = length, .token = region_->local_token()};
   }
   void SetText(uint64_t offset, std::string_view text) {
     std::memcpy(bytes_.data() + offset, text.data(), text.size());

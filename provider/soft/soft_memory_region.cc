@@ -1,5 +1,7 @@
 #include "provider/soft/soft_memory_region.h"
 
+#include <vector>
+
 #include "base/status.h"
 
 namespace rnicd::provider {
@@ -7,13 +9,14 @@ namespace rnicd::provider {
 absl::StatusOr<std::unique_ptr<SoftMemoryRegion>> SoftMemoryRegion::Register(std::shared_ptr<SoftNic> nic,
                                                                              uint64_t domain,
                                                                              const DeviceRegistration& registration) {
-  auto memory = std::make_shared<SoftRegionMemory>(
-      SoftRegionMemory::Shape{.domain = domain,
-                              .base = registration.base,
-                              .length = registration.length,
-                              .rights = nic->Resolve(registration.rights),
-                              .runs = {registration.runs.begin(), registration.runs.end()},
-                              .backing = nullptr});
+  auto runs =
+      std::make_shared<const std::vector<std::span<std::byte>>>(registration.runs.begin(), registration.runs.end());
+  auto memory = std::make_shared<SoftRegionMemory>(SoftRegionMemory::Shape{.domain = domain,
+                                                                           .base = registration.base,
+                                                                           .length = registration.length,
+                                                                           .rights = nic->Resolve(registration.rights),
+                                                                           .runs = *runs,
+                                                                           .backing = runs});
   RNICD_ASSIGN_OR_RETURN(const SoftKeyTable::Keys keys, nic->keys().Insert(memory));
   return std::unique_ptr<SoftMemoryRegion>(new SoftMemoryRegion(std::move(nic), keys, std::move(memory)));
 }

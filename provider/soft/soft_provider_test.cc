@@ -62,7 +62,7 @@ NtStatus Result(ProviderSide& side, WorkRequest request) {
 }
 
 WorkRequest ReadOneByte(LocalToken sink, RemoteToken source) {
-  return Request(1, {{.token = sink, .address = {kPage}, .length = 1}},
+  return Request(1, {{.address = {kPage}, .length = 1, .token = sink}},
                  ReadWork{.remote_address = {kPage}, .remote_token = source});
 }
 
@@ -93,7 +93,7 @@ TEST_F(SoftProviderTest, ADeadLocalTokenFailsAtItsOwner) {
   const auto region = Register(owner.domain());
   ASSERT_TRUE(region.ok());
   ASSERT_TRUE((*region)->Deregister().ok());
-  EXPECT_EQ(Result(owner, Send(1, {{.token = (*region)->local_token(), .address = {kPage}, .length = 1}})),
+  EXPECT_EQ(Result(owner, Send(1, {{.address = {kPage}, .length = 1, .token = (*region)->local_token()}})),
             NtStatus::kAccessViolation);
   EXPECT_EQ(peer.pair().state(), QueuePairState::kReadyToSend);
 }
@@ -129,7 +129,7 @@ TEST_F(SoftProviderTest, ALongTransferAndASlowReadGoOnBesideTheCaller) {
   const auto source = owner.domain().RegisterMemory(registration);
   const auto sink = peer.domain().RegisterMemory(registration);
   ASSERT_TRUE(source.ok() && sink.ok());
-  const Entries all{{.token = (*sink)->local_token(), .address = {kPage}, .length = 3 << 20}};
+  const Entries all{{.address = {kPage}, .length = 3 << 20, .token = (*sink)->local_token()}};
   const RemoteToken remote = (*source)->remote_token();
   ASSERT_TRUE(peer.pair().Enqueue(Request(1, all, ReadWork{{kPage}, remote})).ok());
   for (uint64_t context = 2; context <= 4; ++context) {
@@ -153,7 +153,7 @@ TEST_F(SoftProviderTest, EachDomainHasAPrivilegedTokenThatNoPeerCanUse) {
   Connect(owner, peer);
   std::byte byte{};
   WorkRequest write = Request(1, {}, WriteWork{{0}, RemoteToken{token.value}});
-  write.entries = {{.host = {&byte, 1}, .length = 1}};
+  write.payload = Entries{{.host = {&byte, 1}, .length = 1}};
   EXPECT_EQ(Result(peer, std::move(write)), NtStatus::kAccessViolation);
 }
 
@@ -239,7 +239,7 @@ TEST_F(SoftProviderTest, DomainsOfOneCardAreNotTheSame) {
   // The token is alive, and the card is the right one, but its domain is the peer's.
   const auto region = Register(peer.domain());
   ASSERT_TRUE(region.ok());
-  EXPECT_EQ(Result(owner, Send(1, {{.token = (*region)->local_token(), .address = {kPage}, .length = 1}})),
+  EXPECT_EQ(Result(owner, Send(1, {{.address = {kPage}, .length = 1, .token = (*region)->local_token()}})),
             NtStatus::kAccessViolation);
 }
 

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "base/access_rights.h"
@@ -25,8 +24,9 @@ class SoftRegionMemory : public SoftTarget {
     uint64_t length = 0;
     // read_sink is true if a read may land here: as granted, or always if the card does not require the right.
     AccessRights rights;
-    std::vector<std::span<std::byte>> runs;
-    // Keeps the runs mapped; released by Revoke.
+    // The list lives as long as the pages that it names.
+    std::span<const std::span<std::byte>> runs;
+    // Keeps the list of runs and the pages; released by Revoke. Null: the maker keeps them until Revoke.
     std::shared_ptr<const void> backing;
   };
   explicit SoftRegionMemory(Shape shape);

@@ -58,7 +58,7 @@ absl::Status RegisterHosts(const std::shared_ptr<VerbsDomain>& domain, std::span
 
 absl::Status PreparePayload(const std::shared_ptr<VerbsDomain>& domain, EngineRequest& request) {
   PreparedRequest& prepared = PreparedOf(request);
-  const std::span<const ScatterGatherEntry> entries = request.work.entries;
+  const std::span<const ScatterGatherEntry> entries = request.work.entries();
   for (size_t index = 0; index < entries.size();) {
     const size_t first = index++;
     const ScatterGatherEntry& entry = entries[first];
@@ -155,12 +155,11 @@ bool TranslateSend(const VerbsDomain& domain, const EngineRequest& prepared, boo
     use = Use::kReadSink;
   }
   out.request.send_flags |= request.read_fence ? static_cast<unsigned>(IBV_SEND_FENCE) : 0U;
-  if (request.inline_data.has_value()) {
-    const std::vector<std::byte>& data = *request.inline_data;
-    if (!data.empty()) {
+  if (const auto* const data = std::get_if<InlineData>(&request.payload)) {
+    if (!data->empty()) {
       out.request.send_flags |= IBV_SEND_INLINE;
       out.entries.push_back(
-          {.addr = reinterpret_cast<uint64_t>(data.data()), .length = static_cast<uint32_t>(data.size()), .lkey = 0});
+          {.addr = reinterpret_cast<uint64_t>(data->data()), .length = static_cast<uint32_t>(data->size()), .lkey = 0});
     }
   } else if (!TranslatePayload(domain, PreparedOf(prepared), use, out.entries)) {
     return false;

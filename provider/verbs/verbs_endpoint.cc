@@ -202,7 +202,7 @@ NtStatus VerbsEndpoint::Conclude(EngineRequest& request) {
     return ConcludeBind(request);
   }
   const auto* read = std::get_if<ReadWork>(&request.work.work);
-  const std::vector<ScatterGatherEntry>& entries = request.work.entries;
+  const std::span<const ScatterGatherEntry> entries = request.work.entries();
   if (request.result.status != NtStatus::kSuccess || read == nullptr || !read->local_invalidate || entries.empty() ||
       entries.front().host.data() != nullptr) {
     return request.result.status;

@@ -70,11 +70,11 @@ TEST_F(VerbsEndpointRaceTest, RequestsExecutedHereKeepTheirPlaceAmongThoseOfTheC
       case 0:
         return FastRegister(number, region, {pages_.page(number % 8), pages_.page((number + 3) % 8)});
       case 1:
-        return Write(number, {{.token = region->local_token(), .address = {Side::kBase}, .length = 8}}, {7});
+        return Write(number, {{.address = {Side::kBase}, .length = 8, .token = region->local_token()}}, {7});
       case 2:
         return number % 8 == 2 ? Invalidate(number, region)
                                : ReadAndInvalidate(
-                                     number, {{.token = region->local_token(), .address = {Side::kBase}, .length = 8}});
+                                     number, {{.address = {Side::kBase}, .length = 8, .token = region->local_token()}});
       default:
         return Send(number);
     }
@@ -159,7 +159,7 @@ TEST_F(VerbsEndpointRaceTest, RetiringARegionWhileItIsUsedLeavesNothing) {
       PostAll(side, kUntilRefused, [&](uint64_t number) {
         return number % 3 == 0 ? FastRegister(number, region, {pages_.page(0), pages_.page(2)})
                : number % 3 == 1
-                   ? Write(number, {{.token = region->local_token(), .address = {Side::kBase}, .length = 8}})
+                   ? Write(number, {{.address = {Side::kBase}, .length = 8, .token = region->local_token()}})
                    : Invalidate(number, region);
       });
     });

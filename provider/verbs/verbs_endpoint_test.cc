@@ -230,10 +230,10 @@ TEST_F(VerbsEndpointTest, ARequestSaysToTheCardWhatItSaysToTheDaemon) {
 TEST_F(VerbsEndpointTest, InlineDataTravelInsteadOfTheEntries) {
   Connect(near_, far_);
   WorkRequest request = Send(1, {near_.Entry(uint64_t{1} << 40, 7)});
-  request.inline_data = std::vector<std::byte>{std::byte{'x'}, std::byte{'y'}};
+  request.payload = InlineData{std::byte{'x'}, std::byte{'y'}};
   near_.Post(std::move(request));
   WorkRequest nothing = Send(2, {near_.Entry(uint64_t{1} << 40, 7)});
-  nothing.inline_data.emplace();
+  nothing.payload = InlineData{};
   near_.Post(std::move(nothing));
   const std::vector<PostedSend> posted = near_.posted();
   ASSERT_THAT(posted, SizeIs(2));
@@ -279,7 +279,7 @@ TEST_F(VerbsEndpointTest, RequestsEndInTheOrderOfTheQueue) {
 TEST_F(VerbsEndpointTest, AnUnknownLocalTokenFailsInItsTurn) {
   Connect(near_, far_);
   near_.Post(Write(1));
-  near_.Post(Write(2, {{.token = {0xdead}, .address = {Side::kBase}, .length = 1}}, {7}));
+  near_.Post(Write(2, {{.address = {Side::kBase}, .length = 1, .token = {0xdead}}}, {7}));
   near_.Post(Write(3));
   EXPECT_THAT(Serials(near_), ElementsAre(1)) << "what is behind a request waits for it";
   EXPECT_EQ(near_.state(), QueuePairState::kReadyToSend);
@@ -312,7 +312,7 @@ TEST_F(VerbsEndpointTest, ATokenWorksAsFarAsItsRegionReaches) {
 TEST_F(VerbsEndpointTest, ASinkMustBeWritable) {
   auto read_only = near_.Register({.remote_read = true});
   ASSERT_TRUE(read_only.ok());
-  const ScatterGatherEntry entry{.token = (*read_only)->local_token(), .address = {Side::kBase}, .length = 1};
+  const ScatterGatherEntry entry{.address = {Side::kBase}, .length = 1, .token = (*read_only)->local_token()};
   Connect(near_, far_);
   near_.Post(Write(1, {entry}, {7}));
   near_.Post(Read(2, {entry}, {7}));

@@ -62,7 +62,7 @@ TEST_F(VerbsFastRegionTest, ItWaitsForWhatIsBeforeItAndHoldsBackWhatIsBehindIt) 
   near_.Post(Write(1));
   near_.Post(Read(2));
   near_.Post(FastRegister(3, region_, {pages_.page(0)}));
-  near_.Post(Send(4, {{.token = region_->local_token(), .address = {Side::kBase}, .length = 8}}));
+  near_.Post(Send(4, {{.address = {Side::kBase}, .length = 8, .token = region_->local_token()}}));
   near_.Post(Invalidate(5, region_));
   near_.Post(Write(6));
   EXPECT_THAT(near_.posted(), SizeIs(2));
@@ -180,7 +180,7 @@ TEST_F(VerbsFastRegionTest, TheDestructorGivesBackItsKeys) {
 TEST_F(VerbsFastRegionTest, WhatFollowsAReadThatInvalidatesWaitsForTheInvalidation) {
   near_.Post(FastRegister(1, region_, {pages_.page(0)}));
   near_.Post(ReadAndInvalidate(
-      2, {{.token = region_->local_token(), .address = {Side::kBase}, .length = 16}, near_.Entry(0, 4)}));
+      2, {{.address = {Side::kBase}, .length = 16, .token = region_->local_token()}, near_.Entry(0, 4)}));
   near_.Post(Write(3));
   Settle();
   EXPECT_THAT(near_.posted(), SizeIs(1)) << "the read";
@@ -245,9 +245,9 @@ TEST_F(VerbsFastRegionTest, ATokenOfAnotherDomainInvalidatesNothing) {
 
 TEST_F(VerbsFastRegionTest, AReceiveThatNamesItUsesTheRegistrationInForce) {
   near_.Post(FastRegister(1, region_, {pages_.page(0)}));
-  near_.Post(Receive(10, {{.token = region_->local_token(), .address = {Side::kBase}, .length = 8}}));
+  near_.Post(Receive(10, {{.address = {Side::kBase}, .length = 8, .token = region_->local_token()}}));
   ASSERT_TRUE(fake_.Receive(near_.number(), 8));
-  near_.Post(Receive(11, {{.token = region_->local_token(), .address = {Side::kBase}, .length = 8}}));
+  near_.Post(Receive(11, {{.address = {Side::kBase}, .length = 8, .token = region_->local_token()}}));
   near_.Post(Invalidate(2, region_));
   ASSERT_TRUE(fake_.Receive(near_.number(), 8));
   ASSERT_TRUE(near_.Received(2));

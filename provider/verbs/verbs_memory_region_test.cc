@@ -303,7 +303,7 @@ TEST_F(VerbsPayloadTest, ThePrivilegedTokenNamesNothingAndIsItsDomainsOwn) {
   Side other(daemon_);
   const LocalToken token = side_.domain().privileged_token();
   EXPECT_NE(token, other.domain().privileged_token());
-  side_.Post(Write(1, {{.token = token, .address = {Side::kBase}, .length = 1}}, {7}));
+  side_.Post(Write(1, {{.address = {Side::kBase}, .length = 1, .token = token}}, {7}));
   ASSERT_TRUE(side_.Initiated(1));
   EXPECT_EQ(side_.initiated()[0].status, NtStatus::kAccessViolation);
 }

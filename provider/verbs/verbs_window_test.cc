@@ -156,7 +156,7 @@ TEST_F(VerbsCardWindowTest, ARegistrationForNobodyElseNeedsNoWindow) {
   near_.Post(FastRegister(1, region, {pages_.page(0)}, {.local_write = true}));
   EXPECT_EQ(near_.initiated(), (Outcomes{{1, kFast, kOk}}));
   EXPECT_EQ(fake_.live().mws, 0u);
-  near_.Post(Write(2, {{.token = region->local_token(), .address = {Side::kBase}, .length = 8}}, {7}));
+  near_.Post(Write(2, {{.address = {Side::kBase}, .length = 8, .token = region->local_token()}}, {7}));
   EXPECT_THAT(near_.posted(), SizeIs(1));
 }
 

@@ -43,7 +43,7 @@ class BareProvider final : private provider::QueuePairListener {
                                                              .base = VirtualAddress{kBase},
                                                              .length = memory_.size(),
                                                              .rights = {.local_write = true, .remote_write = true},
-                                                             .runs = {memory_}}})
+                                                             .runs = {&run_, 1}}})
                .ok() &&
            ok;
     }
@@ -62,6 +62,7 @@ class BareProvider final : private provider::QueuePairListener {
   KernelRandom random_;
   provider::SoftProvider provider_{{}, random_};
   std::vector<std::byte> memory_;
+  const std::span<std::byte> run_{memory_};
   std::unique_ptr<provider::DeviceAdapter> adapter_;
   std::unique_ptr<provider::DeviceProtectionDomain> domain_;
   std::unique_ptr<provider::DeviceCompletionQueue> queue_;

@@ -39,7 +39,7 @@ class RegistrationContract : public ProviderContract {
     return side.initiated().size() == count ? side.initiated().back().status : NtStatus::kPending;
   }
   static ScatterGatherEntry EntryOf(const DeviceFastRegion& region, uint32_t length) {
-    return {.token = region.local_token(), .address = {kSideBase}, .length = length};
+    return {.address = {kSideBase}, .length = length, .token = region.local_token()};
   }
 
   ProviderSide near_too_{near_};
