@@ -184,8 +184,8 @@ class DeviceQueuePair {
   // Accepts a request, which begins at the latest with the next Ring. Returns the new remote token of a
   // FastRegisterWork or BindWork, otherwise 0. A refusal changes nothing. Errors: QUEUE_FULL; QP_NOT_CONNECTED (for
   // receives only once Shutdown has begun); those of DeviceProtectionDomain::RegisterMemory if memory must be
-  // registered for the request.
-  virtual absl::StatusOr<RemoteToken> Enqueue(WorkRequest request) = 0;
+  // registered for the request. `request` is moved from, also where it is refused late.
+  virtual absl::StatusOr<RemoteToken> Enqueue(WorkRequest&& request) = 0;
   virtual void Ring() = 0;
   // Enters kError; every request completes, possibly after Flush has returned.
   virtual void Flush() = 0;

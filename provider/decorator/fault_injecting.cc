@@ -32,7 +32,7 @@ class FaultyQueuePair final : public DeviceQueuePair {
   QueuePairState state() const override { return inner_->state(); }
   std::string address() const override { return inner_->address(); }
   absl::Status Connect(std::string_view peer_address) override { return inner_->Connect(peer_address); }
-  absl::StatusOr<RemoteToken> Enqueue(WorkRequest request) override {
+  absl::StatusOr<RemoteToken> Enqueue(WorkRequest&& request) override {
     RNICD_RETURN_IF_ERROR(plan_.TakeEnqueue());
     if (auto* bind = std::get_if<BindWork>(&request.work)) {
       bind->region = static_cast<const FaultyRegion&>(*bind->region).inner();  // The card accepts only its own regions.

@@ -39,7 +39,7 @@ struct EnginePeer {
 
 // Situation of a request that begins.
 struct EngineTurn {
-  // Null when the peer was destroyed or is not in this process.
+  // Null when the peer was destroyed or is not in this process, and for a request that needs no peer.
   std::shared_ptr<QueuePairEngine> peer;
   // Null with `peer`.
   EngineCard* peer_card = nullptr;

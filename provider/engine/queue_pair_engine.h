@@ -80,6 +80,15 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
 
  private:
   using Stage = EngineRequest::Stage;
+  // What one step of the runner leaves to the next.
+  struct Runner {
+    EngineTurn turn;
+    // The request that was reported last: stored for later requests.
+    std::unique_ptr<EngineRequest> spent;
+    // The request that has begun, and its result.
+    EngineRequest* begun = nullptr;
+    BeginResult result;
+  };
 
   // Connecting. Expect: `visitor` has connected to this engine. With kInit, its OnPeerReady or LoseConnection follows.
   absl::Status BeginConnecting();
@@ -101,14 +110,16 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
   // The runner.
   void RunLoop();
   bool StopRunning();
-  // False when no request can make progress. `spent`: the request reported last, which the next step stores.
-  bool Step(EngineTurn& turn, std::unique_ptr<EngineRequest>& spent);
+  // False when no request can make progress.
+  bool Step(Runner& runner);
   void CancelFront() RNICD_REQUIRES(mutex_);
   EngineRequest* NextToBegin(EngineTurn& turn) RNICD_REQUIRES(mutex_);
   EngineRequest* NextResumed() RNICD_REQUIRES(mutex_);
   void MarkResumed(EngineRequest& request) RNICD_REQUIRES(mutex_);
   bool MayBegin(const EngineRequest& request) const RNICD_REQUIRES(mutex_);
-  bool Begin(EngineRequest& request, EngineTurn& turn);
+  void Begin(Runner& runner);
+  // Records what became of a request that has begun. False when nothing else can make progress.
+  bool Settle(EngineRequest& request, const BeginResult& result) RNICD_REQUIRES(mutex_);
   // Reads that have started begin once more, at once. Returns when the runner has stopped.
   void FinishReads();
   void End(EngineRequest& request, NtStatus status, bool at_peer) RNICD_REQUIRES(mutex_);

@@ -29,12 +29,11 @@ void QueuePairEngine::Run() {
 }
 
 void QueuePairEngine::RunLoop() {
-  EngineTurn turn;
-  std::unique_ptr<EngineRequest> spent;
+  Runner runner;
   do {
-    while (Step(turn, spent)) {
+    while (Step(runner)) {
     }
-    if (turn.handed_over) {
+    if (runner.turn.handed_over) {
       return;
     }
   } while (!StopRunning());
@@ -73,30 +72,33 @@ bool QueuePairEngine::StopRunning() {
   return false;
 }
 
-bool QueuePairEngine::Step(EngineTurn& turn, std::unique_ptr<EngineRequest>& spent) {
-  EngineRequest* request = nullptr;
+bool QueuePairEngine::Step(Runner& runner) {
   {
     MutexLock lock(mutex_);
-    if (spent != nullptr) {
-      spares_.push_back(std::exchange(spent, nullptr));
+    if (runner.spent != nullptr) {
+      spares_.push_back(std::exchange(runner.spent, nullptr));
+    }
+    if (runner.begun != nullptr && !Settle(*std::exchange(runner.begun, nullptr), runner.result)) {
+      return false;
     }
     CancelFront();
     if (sends_.FrontIsDone()) {
-      spent = sends_.PopFront();
-      if (reported_failure_ && spent->result.status == NtStatus::kSuccess) {
-        spent->result.status = NtStatus::kCancelled;
+      runner.spent = sends_.PopFront();
+      if (reported_failure_ && runner.spent->result.status == NtStatus::kSuccess) {
+        runner.spent->result.status = NtStatus::kCancelled;
       }
     } else {
-      request = NextToBegin(turn);
-      if (request == nullptr) {
+      runner.begun = NextToBegin(runner.turn);
+      if (runner.begun == nullptr) {
         return false;
       }
     }
   }
-  if (request != nullptr) {
-    return Begin(*request, turn);
+  if (runner.begun != nullptr) {
+    Begin(runner);
+  } else {
+    Report(*runner.spent);
   }
-  Report(*spent);
   return true;
 }
 
@@ -125,9 +127,9 @@ EngineRequest* QueuePairEngine::NextToBegin(EngineTurn& turn) {
   turn.resumed = resumed_ > 0;
   turn.peer_is_local = peer_is_local_;
   turn.peer_lost = peer_lost_ && peer_is_local_;
-  turn.peer = peer_.lock();
-  turn.peer_card = turn.peer != nullptr ? turn.peer->card_.get() : nullptr;
   EngineRequest* const request = turn.resumed ? NextResumed() : &sends_.Begin();
+  turn.peer = request->IsLocal() ? nullptr : peer_.lock();
+  turn.peer_card = turn.peer != nullptr ? turn.peer->card_.get() : nullptr;
   request->stage = Stage::kRunning;
   return request;
 }
@@ -160,33 +162,38 @@ bool QueuePairEngine::MayBegin(const EngineRequest& request) const {
   return request.IsLocal() ? !rules.local_requests_alone || sends_.begun() == 0 : !awaiting_peer_;
 }
 
-bool QueuePairEngine::Begin(EngineRequest& request, EngineTurn& turn) {
-  const BeginResult result = card_->Begin(request, turn);
-  turn.peer.reset();
-  {
-    MutexLock lock(mutex_);
-    switch (result.kind) {
-      case BeginResult::Kind::kBlocked:
-        resumed_ -= request.stage == Stage::kResumed ? 1 : 0;  // Resumed too late, while it was running.
-        request.stage = Stage::kQueued;
-        sends_.UndoBegin();
-        return state_ == QueuePairState::kError;  // It is cancelled then.
-      case BeginResult::Kind::kStarted:
-        request.holds_back = result.holds_back;
-        if (request.stage == Stage::kRunning) {
-          request.stage = Stage::kStarted;
-          reading_ += request.IsRead() ? 1 : 0;
-        }
-        if (abandoned_) {
-          End(request, NtStatus::kCancelled, /*at_peer=*/false);
-        }
-        return true;
-      case BeginResult::Kind::kDone:
-        End(request, result.status, result.at_peer);
+// Leaves the result to the next step, which takes the lock anyway; a failure is recorded here, before the card fails.
+void QueuePairEngine::Begin(Runner& runner) {
+  runner.result = card_->Begin(*runner.begun, runner.turn);
+  runner.turn.peer.reset();
+  if (runner.result.kind == BeginResult::Kind::kDone && runner.result.status != NtStatus::kSuccess) {
+    {
+      MutexLock lock(mutex_);
+      Settle(*std::exchange(runner.begun, nullptr), runner.result);
     }
-  }
-  if (result.status != NtStatus::kSuccess) {
     Fail();
+  }
+}
+
+bool QueuePairEngine::Settle(EngineRequest& request, const BeginResult& result) {
+  switch (result.kind) {
+    case BeginResult::Kind::kBlocked:
+      resumed_ -= request.stage == Stage::kResumed ? 1 : 0;  // Resumed too late, while it was running.
+      request.stage = Stage::kQueued;
+      sends_.UndoBegin();
+      return state_ == QueuePairState::kError;  // It is cancelled then.
+    case BeginResult::Kind::kStarted:
+      request.holds_back = result.holds_back;
+      if (request.stage == Stage::kRunning) {
+        request.stage = Stage::kStarted;
+        reading_ += request.IsRead() ? 1 : 0;
+      }
+      if (abandoned_) {
+        End(request, NtStatus::kCancelled, /*at_peer=*/false);
+      }
+      return true;
+    case BeginResult::Kind::kDone:
+      End(request, result.status, result.at_peer);
   }
   return true;
 }

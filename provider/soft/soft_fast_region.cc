@@ -7,15 +7,17 @@
 
 namespace rnicd::provider {
 
-// One block of memory that is used again, for objects of one type. Threads: safe.
+// One block of memory that is used again, for objects of one type. Counts its users itself, because an allocator is
+// copied many times for each object, and a shared pointer would count every copy.
+// Lifetime: until its maker and the last object in a block of it are gone. Threads: safe.
 class SpareBlock {
  public:
   SpareBlock() = default;
   SpareBlock(const SpareBlock&) = delete;
   SpareBlock& operator=(const SpareBlock&) = delete;
-  ~SpareBlock() { ::operator delete(block_.load()); }
 
   void* Take(size_t bytes) {
+    users_.fetch_add(1, std::memory_order_relaxed);
     void* const block = block_.exchange(nullptr);
     return block != nullptr ? block : ::operator new(bytes);
   }
@@ -24,11 +26,23 @@ class SpareBlock {
     if (!block_.compare_exchange_strong(none, block)) {
       ::operator delete(block);
     }
+    Leave();
+  }
+  void Leave() {
+    if (users_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      delete this;
+    }
   }
 
  private:
+  ~SpareBlock() { ::operator delete(block_.load()); }
+
   std::atomic<void*> block_ = nullptr;
+  // The maker, and the objects.
+  std::atomic<uint64_t> users_ = 1;
 };
+
+void SpareBlockLeaver::operator()(SpareBlock* spare) const { spare->Leave(); }
 
 namespace {
 
@@ -36,16 +50,16 @@ template <typename Object>
 class SpareAllocator {
  public:
   using value_type = Object;
-  explicit SpareAllocator(std::shared_ptr<SpareBlock> spare) : spare_(std::move(spare)) {}
+  explicit SpareAllocator(SpareBlock& spare) : spare_(&spare) {}
   template <typename Other>
-  explicit SpareAllocator(const SpareAllocator<Other>& other) : spare_(other.spare()) {}
+  explicit SpareAllocator(const SpareAllocator<Other>& other) : spare_(&other.spare()) {}
 
   Object* allocate(size_t count) { return static_cast<Object*>(spare_->Take(count * sizeof(Object))); }
   void deallocate(Object* block, size_t /*count*/) { spare_->Put(block); }
-  const std::shared_ptr<SpareBlock>& spare() const { return spare_; }
+  SpareBlock& spare() const { return *spare_; }
 
  private:
-  std::shared_ptr<SpareBlock> spare_;
+  SpareBlock* spare_;
 };
 
 // The memory of one fast registration; refers to its region, because a peer may invalidate it by its token.
@@ -71,11 +85,7 @@ absl::StatusOr<std::shared_ptr<SoftFastRegion>> SoftFastRegion::Create(std::shar
 }
 
 SoftFastRegion::SoftFastRegion(std::shared_ptr<SoftNic> nic, uint64_t domain, SoftKeyTable::Keys keys)
-    : nic_(std::move(nic)),
-      domain_(domain),
-      local_(keys.local),
-      spare_(std::make_shared<SpareBlock>()),
-      issued_(keys.remote) {}
+    : nic_(std::move(nic)), domain_(domain), local_(keys.local), spare_(new SpareBlock()), issued_(keys.remote) {}
 
 SoftFastRegion::~SoftFastRegion() {
   Retire();
@@ -103,7 +113,7 @@ bool SoftFastRegion::Register(FastRegisterWork& work, RemoteToken token) {
   if (retired_ || memory_ != nullptr) {
     return false;
   }
-  memory_ = std::allocate_shared<FastRegistration>(SpareAllocator<FastRegistration>(spare_),
+  memory_ = std::allocate_shared<FastRegistration>(SpareAllocator<FastRegistration>(*spare_),
                                                    SoftRegionMemory::Shape{.domain = domain_,
                                                                            .base = work.base,
                                                                            .length = work.length,

@@ -105,7 +105,7 @@ class WitnessQueuePair final : public DeviceQueuePair {
   provider::QueuePairState state() const override { return inner_->state(); }
   std::string address() const override { return inner_->address(); }
   absl::Status Connect(std::string_view peer_address) override { return inner_->Connect(peer_address); }
-  absl::StatusOr<RemoteToken> Enqueue(provider::WorkRequest request) override {
+  absl::StatusOr<RemoteToken> Enqueue(provider::WorkRequest&& request) override {
     if (auto* bind = std::get_if<provider::BindWork>(&request.work)) {
       bind->region = static_cast<const WitnessRegion&>(*bind->region).inner();  // The card knows only its own.
     }
