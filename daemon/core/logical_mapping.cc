@@ -9,33 +9,42 @@
 namespace rnicd::core {
 namespace {
 
-// Ranges that adjoin in memory become one run.
-void AppendRun(PageRuns& runs, std::span<std::byte> bytes) {
-  if (!runs.empty() && runs.back().data() + runs.back().size() == bytes.data()) {
-    runs.back() = std::span(runs.back().data(), runs.back().size() + bytes.size());
-  } else {
-    runs.push_back(bytes);
-  }
-}
-
-// Cuts the byte range out of the pages it is fed one by one.
+// Cuts the byte range out of the pages it is fed one by one. Pages that adjoin in memory become one run, which joins the
+// list when it is complete.
 class RunBuilder {
  public:
   RunBuilder(uint64_t skip, uint64_t length) : skip_(skip), left_(length) {}
 
   void Add(std::byte* page) {
-    if (left_ > 0) {
-      const uint64_t count = std::min(kNdkPageBytes - skip_, left_);
-      AppendRun(runs_, std::span(page + skip_, count));
-      left_ -= count;
-      skip_ = 0;
+    if (left_ == 0) {
+      return;
     }
+    const uint64_t count = std::min(kNdkPageBytes - skip_, left_);
+    if (page + skip_ != end_) {
+      AppendRun();
+      begin_ = page + skip_;
+    }
+    end_ = page + skip_ + count;
+    left_ -= count;
+    skip_ = 0;
   }
-  PageRuns Take() { return std::move(runs_); }
+  PageRuns Take() {
+    AppendRun();
+    return std::move(runs_);
+  }
 
  private:
+  void AppendRun() {
+    if (begin_ != end_) {
+      runs_.emplace_back(begin_, end_);
+    }
+  }
+
   uint64_t skip_;
   uint64_t left_;
+  // The run that the next page may continue.
+  std::byte* begin_ = nullptr;
+  std::byte* end_ = nullptr;
   PageRuns runs_;
 };
 
