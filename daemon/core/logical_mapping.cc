@@ -9,8 +9,8 @@
 namespace rnicd::core {
 namespace {
 
-// Cuts the byte range out of the pages it is fed one by one. Pages that adjoin in memory become one run, which joins the
-// list when it is complete.
+// Cuts the byte range out of the pages it is fed one by one. Pages that adjoin in memory become one run, which joins
+// the list when it is complete.
 class RunBuilder {
  public:
   RunBuilder(uint64_t skip, uint64_t length) : skip_(skip), left_(length) {}
