@@ -23,6 +23,7 @@ using LogicalMappingId = StrongId<struct LogicalMappingIdTag>;
 using CompletionQueueId = StrongId<struct CompletionQueueIdTag>;
 using QueuePairId = StrongId<struct QueuePairIdTag>;
 using MemoryWindowId = StrongId<struct MemoryWindowIdTag>;
+using RingId = StrongId<struct RingIdTag>;
 using GrantId = StrongId<struct GrantIdTag>;
 
 }  // namespace rnicd

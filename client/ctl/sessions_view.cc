@@ -14,14 +14,16 @@ std::string SessionsText(const std::vector<v1::SessionInfo>& sessions) {
                {"CONNECTIONS", Align::kRight},
                {"MEMORY", Align::kRight},
                {"PINNED", Align::kRight},
-               {"REGIONS", Align::kRight}});
+               {"REGIONS", Align::kRight},
+               {"RINGS", Align::kRight}});
   for (const v1::SessionInfo& session : sessions) {
     table.AddRow({std::to_string(session.session_id()), std::to_string(session.pid()), std::to_string(session.uid()),
                   session.tenant(), session.label().empty() ? "-" : session.label(),
                   FormatMilliseconds(session.age_ms()), std::to_string(session.connections()),
                   FormatBytes(UseOf(session.resources(), "memory_bytes").used()),
                   FormatBytes(UseOf(session.resources(), "pinned_bytes").used()),
-                  std::to_string(UseOf(session.resources(), "regions").used())});
+                  std::to_string(UseOf(session.resources(), "regions").used()),
+                  std::to_string(UseOf(session.resources(), "rings").used())});
   }
   return table.Text();
 }

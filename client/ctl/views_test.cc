@@ -100,8 +100,8 @@ TEST(Views, Adapters) {
 
 TEST(Views, Sessions) {
   EXPECT_EQ(SessionsText(SomeSessions()),
-            "SESSION   PID    UID  TENANT    LABEL        AGE  CONNECTIONS  MEMORY  PINNED  REGIONS\n"
-            "     17  4242  65534  grant/ml  trainer  1 m 5 s            1  64 MiB  32 MiB        3\n");
+            "SESSION   PID    UID  TENANT    LABEL        AGE  CONNECTIONS  MEMORY  PINNED  REGIONS  RINGS\n"
+            "     17  4242  65534  grant/ml  trainer  1 m 5 s            1  64 MiB  32 MiB        3      0\n");
   EXPECT_EQ(SessionsJson(SomeSessions()).dump(),
             R"({"sessions":[{"session_id":"17","label":"trainer","pid":4242,"uid":65534,"gid":65534,)"
             R"("tenant":"grant/ml","pod_uid":"","container_id":"","age_ms":65000,)"

@@ -26,6 +26,7 @@
 #include "daemon/health/prober.h"
 #include "daemon/metrics/metrics.h"
 #include "daemon/policy/policy_file.h"
+#include "daemon/rings/ring_threads.h"
 #include "daemon/sandbox/sandbox.h"
 #include "daemon/server/rpc_connection_server.h"
 #include "daemon/service/methods.h"
@@ -170,6 +171,10 @@ absl::Status App::StartCore(core::Policy policy) {
   const auto ledger = std::make_shared<core::Ledger>(config_.limits.node, nullptr);
   tenants_ =
       std::make_unique<core::TenantDirectory>(std::move(policy), ledger, random_, clock_, config_.metrics_max_tenants);
+  if (config_.ring_threads != 0) {
+    RNICD_ASSIGN_OR_RETURN(rings_,
+                           rings::RingThreads::Start(config_.ring_threads, *observer_, clock_, config_.ring_spin));
+  }
   node_ = std::make_unique<core::Node>(core::Node{.os = LinuxOs(),
                                                   .clock = clock_,
                                                   .random = random_,
@@ -186,7 +191,8 @@ absl::Status App::StartCore(core::Policy policy) {
                                                   .draining = draining_,
                                                   .limits = config_.limits,
                                                   .ledger = ledger,
-                                                  .started = clock_.Now()});
+                                                  .started = clock_.Now(),
+                                                  .rings = rings_.get()});
   registry_ = std::make_unique<core::SessionRegistry>(*node_);
   return absl::OkStatus();
 }
@@ -261,6 +267,7 @@ bool App::Stop() {
   workers_.reset();
   registry_.reset();
   node_.reset();
+  rings_.reset();
   tenants_.reset();
   alarms_.reset();
   tickets_.reset();

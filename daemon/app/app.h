@@ -43,6 +43,10 @@ namespace rnicd::metrics {
 class Metrics;
 }  // namespace rnicd::metrics
 
+namespace rnicd::rings {
+class RingThreads;
+}  // namespace rnicd::rings
+
 namespace rnicd::server {
 class RpcConnectionServer;
 }  // namespace rnicd::server
@@ -129,6 +133,8 @@ class App final : public service::ProcessControl {
   Mutex drain_mutex_;
   // Once true, draining_ stays true.
   bool stopping_ RNICD_GUARDED_BY(drain_mutex_) = false;
+  // Null without rings.
+  std::unique_ptr<rings::RingThreads> rings_;
   std::unique_ptr<core::Node> node_;
   std::unique_ptr<core::SessionRegistry> registry_;
   health::HealthBoard health_;

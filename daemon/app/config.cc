@@ -53,6 +53,11 @@ ABSL_FLAG(int64_t, health_interval_ms, 1000,
           "how often each adapter is tried by a registration of the daemon's own; 10 to 3600000");
 ABSL_FLAG(int64_t, health_timeout_ms, 3000,
           "an adapter that has not carried out such a registration after so long counts as failing; 10 to 3600000");
+ABSL_FLAG(int64_t, ring_threads, 1, "threads that serve rings; 0 to 64; 0: the daemon serves none");
+ABSL_FLAG(int64_t, ring_spin_us, 20,
+          "how long a ring's thread looks at a ring that is empty before it sleeps, in microseconds; 0 to 10000");
+ABSL_FLAG(int64_t, ring_spin_percent, 50,
+          "share of its time that a ring's thread may spend so; tenants have equal parts of it; 0 to 100");
 ABSL_FLAG(int64_t, rpc_threads, 2, "threads that serve the connections of workloads; 1 to 64");
 ABSL_FLAG(int64_t, worker_threads, 2, "threads for slow registrations and for populating memory; 1 to 256");
 ABSL_FLAG(int64_t, pending_threshold_bytes, int64_t{16} << 20,
@@ -102,6 +107,7 @@ ABSL_FLAG(int64_t, max_queue_pairs_per_session, 1024, "queue pairs of one sessio
 ABSL_FLAG(int64_t, max_queue_entries_per_session, 262144,
           "requests that one session's queue pairs have room for; 0: no limit");
 ABSL_FLAG(int64_t, max_windows_per_session, 65536, "memory windows of one session; 0: no limit");
+ABSL_FLAG(int64_t, max_rings_per_session, 64, "rings of one session; 0: no limit");
 ABSL_FLAG(int64_t, max_posted_pages_per_session, 4194304,
           "pages that one session's posted requests and live fast registrations name; 0: no limit");
 namespace rnicd::app {
@@ -163,6 +169,9 @@ void ReadServices(Config& config, FlagReader& reader) {
   config.health_timeout = reader.Milliseconds(FLAGS_health_timeout_ms, 10, kOneHourMs);
   config.rpc_threads = static_cast<uint32_t>(reader.Number(FLAGS_rpc_threads, 1, 64));
   config.worker_threads = static_cast<uint32_t>(reader.Number(FLAGS_worker_threads, 1, 256));
+  config.ring_threads = static_cast<uint32_t>(reader.Number(FLAGS_ring_threads, 0, 64));
+  config.ring_spin.longest = std::chrono::microseconds(reader.Number(FLAGS_ring_spin_us, 0, 10'000));
+  config.ring_spin.percent = static_cast<uint32_t>(reader.Number(FLAGS_ring_spin_percent, 0, 100));
   config.front_door.silent_timeout = reader.Milliseconds(FLAGS_silent_connection_timeout_ms, 100, kOneHourMs);
   config.front_door.max_connections = reader.Limit(FLAGS_max_connections);
   config.front_door.max_connections_per_uid = reader.Limit(FLAGS_max_connections_per_uid);
@@ -266,6 +275,7 @@ void ReadLimits(Config& config, FlagReader& reader) {
   limits.session[Resource::kQueuePairs] = reader.Limit(FLAGS_max_queue_pairs_per_session);
   limits.session[Resource::kQueueEntries] = reader.Limit(FLAGS_max_queue_entries_per_session);
   limits.session[Resource::kWindows] = reader.Limit(FLAGS_max_windows_per_session);
+  limits.session[Resource::kRings] = reader.Limit(FLAGS_max_rings_per_session);
   limits.session[Resource::kLogicalPages] = reader.Limit(FLAGS_max_logical_pages_per_session);
   limits.session[Resource::kHeapBytes] = reader.Limit(FLAGS_max_heap_bytes_per_session);
   limits.session[Resource::kPostedPages] = reader.Limit(FLAGS_max_posted_pages_per_session);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "daemon/core/node.h"
+#include "daemon/rings/spin_options.h"
 #include "daemon/sandbox/sandbox.h"
 #include "daemon/transport/front_door.h"
 #include "log/logger.h"
@@ -40,6 +41,9 @@ struct Config {
   std::chrono::milliseconds health_timeout{0};
   uint32_t rpc_threads = 1;
   uint32_t worker_threads = 1;
+  // 0: no rings.
+  uint32_t ring_threads = 1;
+  rings::SpinOptions ring_spin;
   log::Options log;
   transport::FrontDoorOptions front_door;
   core::NodeLimits limits;

@@ -31,14 +31,37 @@ CompletionQueue::CompletionQueue(std::shared_ptr<Adapter> adapter, Hold adapter_
       adapter_hold_(std::move(adapter_hold)),
       context_(options.context),
       charge_(std::move(options.charge)),
+      mapped_depth_max_(options.mapped_depth_max),
       events_(events),
       depth_(options.depth),
-      entries_(std::move(options.entries)) {}
+      entries_(std::move(options.entries)),
+      mapped_(std::move(options.mapped)) {}
 
-void CompletionQueue::Publish(CompletionQueueId id, std::function<void()> on_overrun) {
+void CompletionQueue::Publish(CompletionQueueId id, std::function<void()> on_overrun,
+                              std::array<OwnedTicket, 2> tickets) {
   MutexLock lock(mutex_);
   id_ = id;
   on_overrun_ = std::move(on_overrun);
+  if (mapped_ != nullptr) {
+    mapped_->Publish(std::move(tickets));
+  }
+}
+
+absl::StatusOr<UniqueFd> CompletionQueue::Duplicate(SharedDescriptor which) {
+  MutexLock lock(mutex_);
+  if (mapped_ == nullptr) {
+    return MakeError(ErrorReason::OBJECT_NOT_FOUND, "cq_id");
+  }
+  return mapped_->Duplicate(which);
+}
+
+size_t CompletionQueue::Backlog() {
+  if (mapped_ == nullptr) {
+    return results_.size();
+  }
+  const uint32_t unread = mapped_->unread();
+  taken_ = pushed_ - unread;
+  return unread;
 }
 
 absl::Status CompletionQueue::Resize(uint32_t depth) {
@@ -46,7 +69,10 @@ absl::Status CompletionQueue::Resize(uint32_t depth) {
   if (overrun()) {
     return MakeError(ErrorReason::CQ_OVERRUN, "cq_id");
   }
-  if (results_.size() > depth) {
+  if (is_mapped() && depth > mapped_depth_max_) {
+    return MakeError(ErrorReason::ABOVE_MAPPED_DEPTH, "cq_depth");
+  }
+  if (Backlog() > depth) {
     return MakeError(ErrorReason::CQ_BACKLOG, "cq_depth");
   }
   if (depth > depth_) {
@@ -60,9 +86,10 @@ absl::Status CompletionQueue::Resize(uint32_t depth) {
 
 // NDK: when the queue is armed for a completion newer than the last notification, now; while one is in progress, later.
 bool CompletionQueue::BeginNotification() {
-  if (silent_ || notifying_ || !armed_.has_value()) {
+  if (silent_ || (notifying_ && !is_mapped()) || !armed_.has_value()) {
     return false;
   }
+  (void)Backlog();
   const uint64_t newest = *armed_ == CqNotifyType::kAny         ? pushed_
                           : *armed_ == CqNotifyType::kSolicited ? last_waking_
                                                                 : 0;
@@ -71,8 +98,10 @@ bool CompletionQueue::BeginNotification() {
   }
   armed_.reset();
   notified_ = pushed_;
-  notifying_ = true;
-  return true;
+  if (mapped_ != nullptr) {
+    mapped_->Notify();
+  }
+  return !std::exchange(notifying_, true);
 }
 
 void CompletionQueue::PushNotification() {
@@ -100,12 +129,27 @@ std::vector<Completion> CompletionQueue::TakeQueued(uint32_t max) {
   return results;
 }
 
+absl::Status CompletionQueue::CheckTake() const {
+  if (is_mapped()) {
+    return MakeError(ErrorReason::CQ_MAPPED, "cq_id");
+  }
+  return overrun() ? MakeError(ErrorReason::CQ_OVERRUN, "cq_id") : absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<Completion>> CompletionQueue::Take(uint32_t max) {
   MutexLock lock(mutex_);
-  if (overrun()) {
-    return MakeError(ErrorReason::CQ_OVERRUN, "cq_id");
-  }
+  RNICD_RETURN_IF_ERROR(CheckTake());
   return TakeQueued(max);
+}
+
+// Nobody waits: a wait would have taken what fills the queue.
+std::function<void()> CompletionQueue::Die() {
+  overrun_ = true;
+  results_.clear();
+  if (mapped_ != nullptr) {
+    mapped_->Fail(NtStatus::kBufferOverflow);
+  }
+  return std::move(on_overrun_);
 }
 
 void CompletionQueue::Push(const Completion& completion, bool solicited) {
@@ -117,13 +161,14 @@ void CompletionQueue::Push(const Completion& completion, bool solicited) {
     if (overrun()) {
       return;
     }
-    if (results_.size() >= depth_) {
-      // Nobody waits: a wait would have taken what fills the queue.
-      overrun_ = true;
-      results_.clear();
-      on_overrun = std::move(on_overrun_);
+    if (Backlog() >= depth_) {
+      on_overrun = Die();
     } else {
-      results_.push_back(completion);
+      if (mapped_ != nullptr) {
+        mapped_->Push(completion);
+      } else {
+        results_.push_back(completion);
+      }
       ++pushed_;
       if (solicited || !completion.ok()) {
         last_waking_ = pushed_;
@@ -156,11 +201,17 @@ EventSource::Taken CompletionQueue::TakeEvent() {
   return taken;
 }
 
+// A client that waits for a mapped queue is woken, as calls that wait are.
 void CompletionQueue::Finalize() {
+  std::unique_ptr<MappedResults> mapped;
   {
     MutexLock lock(mutex_);
     silent_ = true;
     closed_ = true;
+    if (mapped_ != nullptr && !overrun()) {
+      mapped_->Fail(RowOf(ErrorReason::OBJECT_CLOSING).ntstatus);
+    }
+    mapped = std::move(mapped_);
     results_.clear();
     entries_.Refund();
     on_overrun_ = nullptr;

@@ -11,9 +11,7 @@ namespace rnicd::core {
 absl::StatusOr<std::optional<std::vector<Completion>>> CompletionQueue::TakeOrWait(
     const std::shared_ptr<CqWait>& wait) {
   MutexLock lock(mutex_);
-  if (overrun()) {
-    return MakeError(ErrorReason::CQ_OVERRUN, "cq_id");
-  }
+  RNICD_RETURN_IF_ERROR(CheckTake());
   if (closed_) {
     return MakeError(ErrorReason::OBJECT_CLOSING, "cq_id");
   }

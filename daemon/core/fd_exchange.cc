@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include "base/status.h"
 #include "daemon/core/session.h"
@@ -29,13 +30,20 @@ absl::StatusOr<Redeemable> Find(Node& node, const Caller& caller, const FdTicket
   return Redeemable{.entry = *entry, .session = std::move(session)};
 }
 
+// "memory_id=7", as the audit log names it.
+struct ObjectName {
+  std::string operator()(MemoryObjectId memory) const { return "memory_id=" + std::to_string(memory.value); }
+  std::string operator()(RingDescriptor ring) const { return "ring_id=" + std::to_string(ring.ring.value); }
+  std::string operator()(QueueDescriptor queue) const { return "cq_id=" + std::to_string(queue.queue.value); }
+};
+
 void Report(Node& node, const Caller& caller, const Redeemable& found, const absl::Status& status) {
   node.observer.Report(Decision{.what = "fd",
                                 .caller = &caller,
                                 .tenant = found.session->tenant().name(),
                                 .workload = found.session->tenant().workload(),
                                 .session = found.session->id(),
-                                .object = "memory_id=" + std::to_string(found.entry.memory.value),
+                                .object = std::visit(ObjectName(), found.entry.object),
                                 .status = status,
                                 .note = found.entry.direction == FdDirection::kToClient ? "to_client" : "to_daemon"});
 }
@@ -47,19 +55,31 @@ absl::Status CheckDirection(const Redeemable& found, bool brings_file) {
              : MakeError(ErrorReason::FD_COUNT_WRONG, "fd_count");
 }
 
-absl::StatusOr<UniqueFd> Transfer(const SessionGuard& session, const TicketTable::Entry& entry,
-                                  absl::StatusOr<UniqueFd> file) {
-  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<MemoryObject> memory, session.memory().Find(entry.memory));
-  if (entry.direction == FdDirection::kToClient) {
-    return memory->DuplicateFile();
+// Hands the descriptor of the entry's object over, or gives `file` to it.
+struct Transfer {
+  const SessionGuard& session;
+  FdDirection direction;
+  absl::StatusOr<UniqueFd> file;
+
+  absl::StatusOr<UniqueFd> operator()(MemoryObjectId id) {
+    RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<MemoryObject> memory, session.memory().Find(id));
+    if (direction == FdDirection::kToClient) {
+      return memory->DuplicateFile();
+    }
+    absl::Status status = file.ok() ? memory->Attach(*std::move(file)) : file.status();
+    if (!status.ok()) {
+      session.memory().Drop(id);
+      return status;
+    }
+    return UniqueFd();
   }
-  absl::Status status = file.ok() ? memory->Attach(*std::move(file)) : file.status();
-  if (!status.ok()) {
-    session.memory().Drop(entry.memory);
-    return status;
+  absl::StatusOr<UniqueFd> operator()(RingDescriptor ring) const {
+    return session.rings().Duplicate(ring.ring, ring.which);
   }
-  return UniqueFd();
-}
+  absl::StatusOr<UniqueFd> operator()(QueueDescriptor queue) const {
+    return session.queues().Duplicate(queue.queue, queue.which);
+  }
+};
 
 absl::StatusOr<UniqueFd> Exchange(TicketTable& tickets, const FdTicket& ticket, const Redeemable& found,
                                   absl::StatusOr<UniqueFd> file) {
@@ -70,7 +90,7 @@ absl::StatusOr<UniqueFd> Exchange(TicketTable& tickets, const FdTicket& ticket, 
     return file.status();
   }
   RNICD_RETURN_IF_ERROR(tickets.Redeem(ticket, found.entry.process));
-  return Transfer(session, found.entry, std::move(file));
+  return std::visit(Transfer{session, found.entry.direction, std::move(file)}, found.entry.object);
 }
 
 }  // namespace

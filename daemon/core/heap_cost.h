@@ -57,6 +57,9 @@ constexpr HeapCost HeapCostOf(Resource resource) {
       return {528};
     case Resource::kWindows:
       return {1024};
+    // With its tickets; its shared memory is charged apart.
+    case Resource::kRings:
+      return {3072};
     case Resource::kFastRegisterPages:
     case Resource::kPostedPages:
     case Resource::kPinnedBytes:
@@ -80,6 +83,9 @@ inline constexpr uint64_t kHeapOfRun = 128;
 // A piece of memory of a posted request or live fast registration, or a mapping that it keeps: also one that was
 // released meanwhile, and no longer counts as a mapping.
 inline constexpr uint64_t kHeapOfPostedPiece = 128;
+// A mapped completion queue, apart from kCompletionQueues and its shared memory: its two ends of what is shared, its
+// tickets, and the record of its memory while that lingers.
+inline constexpr uint64_t kHeapOfMappedQueue = 1536;
 // An entry of a scatter-gather list that a queue pair has room for. Lists that are not short grow to twice what they
 // hold, and a card may keep its own list.
 inline constexpr uint64_t kHeapOfListEntry = 80;

@@ -101,6 +101,17 @@ TEST_F(HeapCostTest, CoversMappings) {
 TEST_F(HeapCostTest, CoversQueuesAndWindows) {
   EachOf("completion queue", [&] { owner_.Queue(1); });
   EachOf("window", [&] { owner_.Window(); });
+  // Its file is counted by the kernel, and charged to the byte.
+  const uint64_t charged_before = world_.ledger->used(Resource::kHeapBytes);
+  const uint64_t heap_before = HeapNow();
+  uint64_t files = 0;
+  for (uint64_t index = 0; index < kObjects / 4; ++index) {
+    const auto created = owner_.session->Begin()->queues().CreateMapped({.adapter = owner_.adapter, .depth = 1});
+    ASSERT_TRUE(created.ok()) << created.status();
+    files += created->file_bytes;
+  }
+  EXPECT_LE(HeapNow() - heap_before + files, world_.ledger->used(Resource::kHeapBytes) - charged_before);
+  EXPECT_GE(4 * (HeapNow() - heap_before) + files, world_.ledger->used(Resource::kHeapBytes) - charged_before);
   EachOf("queue pair", [&] {
     owner_.Pair({.domain = owner_.domain,
                  .receive_queue = owner_.queue,

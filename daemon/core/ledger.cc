@@ -33,6 +33,7 @@ constexpr std::array<ResourceRow, kResourceCount> kRows = {{
     {"registered_bytes", ErrorReason::QUOTA_REGISTERED_BYTES},
     {"logical_pages", ErrorReason::QUOTA_LOGICAL_PAGES},
     {"heap_bytes", ErrorReason::QUOTA_HEAP_BYTES},
+    {"rings", ErrorReason::QUOTA_RINGS},
     {"lingering_bytes", ErrorReason::QUOTA_MEMORY_BYTES},
 }};
 

@@ -42,12 +42,14 @@ enum class Resource : uint8_t {
   kLogicalPages,
   // Bytes of the daemon's own memory that it keeps for the owner: an estimate; see heap_cost.h.
   kHeapBytes,
-  // Bytes of released memory that some process still has; a part of kMemoryBytes, and without a limit of its own.
+  kRings,
+  // Bytes of released memory that some process still has; a part of kMemoryBytes, or, of a ring or mapped completion
+  // queue, of kHeapBytes; without a limit of its own.
   kLingeringBytes,
 };
-inline constexpr size_t kResourceCount = 20;
+inline constexpr size_t kResourceCount = 21;
 // Those that can have a limit: all before kLingeringBytes.
-inline constexpr size_t kLimitedResourceCount = 19;
+inline constexpr size_t kLimitedResourceCount = 20;
 
 // "pinned_bytes": for the wire, metrics and messages.
 std::string_view ResourceName(Resource resource);

@@ -46,6 +46,7 @@ TEST(Ledger, EachResourceIsRefusedWithItsOwnReason) {
       {Resource::kQueuePairs, ErrorReason::QUOTA_QUEUE_PAIRS},
       {Resource::kQueueEntries, ErrorReason::QUOTA_QUEUE_ENTRIES},
       {Resource::kWindows, ErrorReason::QUOTA_WINDOWS},
+      {Resource::kRings, ErrorReason::QUOTA_RINGS},
       {Resource::kPostedPages, ErrorReason::QUOTA_POSTED_PAGES},
       {Resource::kRegisteredBytes, ErrorReason::QUOTA_REGISTERED_BYTES},
       {Resource::kLogicalPages, ErrorReason::QUOTA_LOGICAL_PAGES},

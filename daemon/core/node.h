@@ -18,6 +18,8 @@
 
 namespace rnicd::core {
 
+class RingHost;
+
 // Limits on what each owner may hold, and the duration from which a request counts as slow.
 struct NodeLimits {
   Limits node;
@@ -52,6 +54,8 @@ struct Node {
   NodeLimits limits;
   std::shared_ptr<Ledger> ledger;
   Instant started;
+  // Null where the daemon serves no rings.
+  RingHost* rings = nullptr;
 };
 
 }  // namespace rnicd::core

@@ -49,7 +49,8 @@ Session::Session(Node& node, SessionId id, Caller owner, std::string label, Char
                          .queues = queues_.table(),
                          .regions = regions_.table(),
                          .windows = windows_.table(),
-                         .addresses = mappings_.addresses()}) {}
+                         .addresses = mappings_.addresses()}),
+      rings_(requests_) {}
 
 absl::Status Session::AdmitCall(std::chrono::nanoseconds* wait) {
   if (const auto own = rate_.Take(); own.has_value()) {

@@ -28,6 +28,7 @@
 #include "daemon/core/session_queues.h"
 #include "daemon/core/session_regions.h"
 #include "daemon/core/session_requests.h"
+#include "daemon/core/session_rings.h"
 #include "daemon/core/session_windows.h"
 #include "daemon/core/tenant.h"
 
@@ -97,6 +98,7 @@ class Session : public std::enable_shared_from_this<Session> {
   SessionQueues queues_;
   SessionWindows windows_;
   SessionPairs pairs_;
+  SessionRings rings_;
 
   mutable Mutex life_mutex_;
   uint64_t running_ RNICD_GUARDED_BY(life_mutex_) = 0;

@@ -38,6 +38,7 @@ SessionRegions& SessionGuard::regions() const { return session_->regions_; }
 SessionMappings& SessionGuard::mappings() const { return session_->mappings_; }
 SessionQueues& SessionGuard::queues() const { return session_->queues_; }
 SessionPairs& SessionGuard::pairs() const { return session_->pairs_; }
+SessionRings& SessionGuard::rings() const { return session_->rings_; }
 SessionWindows& SessionGuard::windows() const { return session_->windows_; }
 
 absl::StatusOr<SessionGuard> Session::Begin() {
@@ -123,9 +124,10 @@ void Session::TearDown() {
   }
 }
 
-// Children before parents: queue pairs first, so that no transfer is left; windows before the regions they are bound
-// to; and the memory when nothing uses it any more.
+// Children before parents: rings first, so that nothing new begins; then queue pairs, so that no transfer is left;
+// windows before the regions they are bound to; and the memory when nothing uses it any more.
 Reclaimed Session::Reclaim(EndCause cause) {
+  rings_.CloseAll();
   for (const auto& [id, queue] : queues_.table().All()) {
     queue->EndWaits(MakeError(ErrorReason::SESSION_ENDING));
   }

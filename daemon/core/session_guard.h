@@ -15,6 +15,7 @@ class SessionMemory;
 class SessionPairs;
 class SessionQueues;
 class SessionRegions;
+class SessionRings;
 class SessionWindows;
 
 // A request in progress: the session is not torn down while a guard exists. It is the only way to the objects of a
@@ -33,6 +34,7 @@ class SessionGuard {
   SessionMappings& mappings() const ABSL_ATTRIBUTE_LIFETIME_BOUND;
   SessionQueues& queues() const ABSL_ATTRIBUTE_LIFETIME_BOUND;
   SessionPairs& pairs() const ABSL_ATTRIBUTE_LIFETIME_BOUND;
+  SessionRings& rings() const ABSL_ATTRIBUTE_LIFETIME_BOUND;
   SessionWindows& windows() const ABSL_ATTRIBUTE_LIFETIME_BOUND;
 
  private:

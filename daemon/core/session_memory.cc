@@ -30,7 +30,7 @@ absl::StatusOr<std::shared_ptr<MemoryObject>> SessionMemory::New(uint64_t size) 
 MemoryTicket SessionMemory::Publish(const std::shared_ptr<MemoryObject>& memory, FdDirection direction) {
   const MemoryObjectId id = table_.Insert(memory);
   const FdTicket ticket = node_.tickets.Issue({.session = session_.weak_from_this(),
-                                               .memory = id,
+                                               .object = id,
                                                .direction = direction,
                                                .process = session_.owner().process});
   memory->Hold(OwnedTicket(node_.tickets, ticket));

@@ -109,6 +109,8 @@ absl::StatusOr<PostOutcome> SessionPairs::Post(QueuePairId id, std::span<const W
       break;
     }
     if (token->value != 0) {
+      // Most chains issue a token for each request, or none.
+      outcome.issued_tokens.reserve(requests.size());
       outcome.issued_tokens.push_back({.request_index = outcome.posted, .remote_token = *token});
     }
     ++outcome.posted;

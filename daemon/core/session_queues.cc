@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "daemon/core/heap_cost.h"
 #include "daemon/core/session.h"
 
 namespace rnicd::core {
@@ -17,26 +18,74 @@ absl::Status CheckDepth(uint32_t depth, const Adapter& adapter) {
                                              : absl::OkStatus();
 }
 
+absl::Status CheckMappedDepthMax(uint32_t depth_max, uint32_t depth, const Adapter& adapter) {
+  if (depth_max < depth) {
+    return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "mapped_depth_max");
+  }
+  return depth_max > adapter.info().max_cq_depth ? MakeError(ErrorReason::ABOVE_ADAPTER_LIMIT, "mapped_depth_max")
+                                                 : absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<CompletionQueueId> SessionQueues::Create(AdapterId id, uint32_t depth, uint64_t context) {
   RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Adapter> adapter, FindIn(adapters_, id, "adapter_id"));
   RNICD_RETURN_IF_ERROR(CheckDepth(depth, *adapter));
-  CompletionQueue::Options options{.depth = depth, .context = context};
-  RNICD_ASSIGN_OR_RETURN(options.charge, requests_.TakeOne(Resource::kCompletionQueues));
-  RNICD_ASSIGN_OR_RETURN(options.entries, Charge::Take(ledger_, Resource::kCqEntries, depth));
+  RNICD_ASSIGN_OR_RETURN(CompletionQueue::Options options, OptionsOf(depth, context));
   RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<CompletionQueue> queue,
                          CompletionQueue::Create(std::move(adapter), std::move(options), session_.events()));
   const CompletionQueueId queue_id = table_.Insert(queue);
+  queue->Publish(queue_id, OverrunOf(queue));
+  return queue_id;
+}
+
+absl::StatusOr<CreatedMappedCq> SessionQueues::CreateMapped(const MappedCqArguments& arguments) {
+  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Adapter> adapter, FindIn(adapters_, arguments.adapter, "adapter_id"));
+  RNICD_RETURN_IF_ERROR(CheckDepth(arguments.depth, *adapter));
+  const uint32_t depth_max = arguments.depth_max == 0 ? arguments.depth : arguments.depth_max;
+  RNICD_RETURN_IF_ERROR(CheckMappedDepthMax(depth_max, arguments.depth, *adapter));
+  RNICD_ASSIGN_OR_RETURN(CompletionQueue::Options options, OptionsOf(arguments.depth, arguments.context));
+  const uint64_t file_bytes = MappedResults::FileBytes(depth_max);
+  // What ended meanwhile makes room.
+  node_.lingering.Sweep();
+  RNICD_ASSIGN_OR_RETURN(Charge charge, Charge::Take(ledger_, Resource::kHeapBytes, file_bytes + kHeapOfMappedQueue));
+  RNICD_ASSIGN_OR_RETURN(options.mapped,
+                         MappedResults::Create(node_.os, node_.lingering, depth_max, std::move(charge)));
+  options.mapped_depth_max = depth_max;
+  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<CompletionQueue> queue,
+                         CompletionQueue::Create(std::move(adapter), std::move(options), session_.events()));
+  const CompletionQueueId id = table_.Insert(queue);
+  const auto issue = [&](SharedDescriptor which) {
+    return node_.tickets.Issue({.session = session_.weak_from_this(),
+                                .object = QueueDescriptor{.queue = id, .which = which},
+                                .direction = FdDirection::kToClient,
+                                .process = session_.owner().process});
+  };
+  const CreatedMappedCq created{.queue = id,
+                                .file_bytes = file_bytes,
+                                .memory = issue(SharedDescriptor::kMemory),
+                                .pipe = issue(SharedDescriptor::kPipe)};
+  queue->Publish(id, OverrunOf(queue),
+                 {OwnedTicket(node_.tickets, created.memory), OwnedTicket(node_.tickets, created.pipe)});
+  return created;
+}
+
+absl::StatusOr<CompletionQueue::Options> SessionQueues::OptionsOf(uint32_t depth, uint64_t context) {
+  CompletionQueue::Options options{.depth = depth, .context = context};
+  RNICD_ASSIGN_OR_RETURN(options.charge, requests_.TakeOne(Resource::kCompletionQueues));
+  RNICD_ASSIGN_OR_RETURN(options.entries, Charge::Take(ledger_, Resource::kCqEntries, depth));
+  return options;
+}
+
+std::function<void()> SessionQueues::OverrunOf(const std::shared_ptr<CompletionQueue>& queue) {
   const std::weak_ptr<CompletionQueue> weak_queue = queue;
-  queue->Publish(queue_id, [this, weak = session_.weak_from_this(), weak_queue] {
+  return [this, weak = session_.weak_from_this(), weak_queue] {
     const std::shared_ptr<Session> self = weak.lock();
     const std::shared_ptr<CompletionQueue> dead = weak_queue.lock();
     if (self != nullptr && dead != nullptr) {
       on_overrun_(dead);
     }
-  });
-  return queue_id;
+  };
 }
 
 absl::Status SessionQueues::Resize(CompletionQueueId id, uint32_t depth) {
@@ -93,6 +142,11 @@ absl::StatusOr<PolledCq> SessionQueues::Poll(CompletionQueueId id, uint32_t max,
   alarms.Cancel(alarm);
   RNICD_RETURN_IF_ERROR(taken.status());
   return PolledCq{.results = *std::move(taken)};
+}
+
+absl::StatusOr<UniqueFd> SessionQueues::Duplicate(CompletionQueueId id, SharedDescriptor which) {
+  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<CompletionQueue> queue, FindIn(table_, id, "cq_id"));
+  return queue->Duplicate(which);
 }
 
 MaybePending<> SessionQueues::Close(CompletionQueueId id, PendingChoice choice, const Done<>& done) {

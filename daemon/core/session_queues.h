@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/strong_id.h"
+#include "base/unique_fd.h"
 #include "daemon/core/completion_queue.h"
 #include "daemon/core/session_adapters.h"
 #include "daemon/core/session_objects.h"
@@ -27,6 +28,24 @@ struct PolledCq {
   std::function<void()> end;
 };
 
+// A mapped queue to be created.
+struct MappedCqArguments {
+  AdapterId adapter;
+  uint32_t depth = 0;
+  // The consumer's context for notifications.
+  uint64_t context = 0;
+  // The highest depth that the queue can be resized to; 0: its depth.
+  uint32_t depth_max = 0;
+};
+
+// A new mapped queue, and the tickets for its descriptors.
+struct CreatedMappedCq {
+  CompletionQueueId queue;
+  uint64_t file_bytes = 0;
+  FdTicket memory{};
+  FdTicket pipe{};
+};
+
 // The completion queues of a session.
 class SessionQueues final : public SessionObjects<CompletionQueueId, CompletionQueue> {
  public:
@@ -37,6 +56,9 @@ class SessionQueues final : public SessionObjects<CompletionQueueId, CompletionQ
       : SessionObjects(requests), adapters_(adapters.table()), on_overrun_(std::move(on_overrun)) {}
 
   absl::StatusOr<CompletionQueueId> Create(AdapterId id, uint32_t depth, uint64_t context);
+  // A queue whose client reads the completions from shared memory. Errors: as Create; FIELD_OUT_OF_RANGE and
+  // ABOVE_ADAPTER_LIMIT of mapped_depth_max, QUOTA_HEAP_BYTES, RINGS_UNAVAILABLE.
+  absl::StatusOr<CreatedMappedCq> CreateMapped(const MappedCqArguments& arguments);
   absl::Status Resize(CompletionQueueId id, uint32_t depth);
   absl::Status Arm(CompletionQueueId id, CqNotifyType type);
   absl::StatusOr<std::vector<Completion>> GetResults(CompletionQueueId id, uint32_t max);
@@ -46,9 +68,16 @@ class SessionQueues final : public SessionObjects<CompletionQueueId, CompletionQ
   // FIELD_OUT_OF_RANGE, QUOTA_PENDING_REQUESTS; of `done`: CQ_OVERRUN, OBJECT_CLOSING, SESSION_ENDING.
   absl::StatusOr<PolledCq> Poll(CompletionQueueId id, uint32_t max, std::chrono::milliseconds wait_max,
                                 CqWait::Done done);
+  // A descriptor of a mapped queue, for its owner. Errors: as CompletionQueue::Duplicate.
+  absl::StatusOr<UniqueFd> Duplicate(CompletionQueueId id, SharedDescriptor which);
   MaybePending<> Close(CompletionQueueId id, PendingChoice choice, const Done<>& done);
 
  private:
+  // Charges a queue of this depth.
+  absl::StatusOr<CompletionQueue::Options> OptionsOf(uint32_t depth, uint64_t context);
+  // What ends the queue pairs of the queue.
+  std::function<void()> OverrunOf(const std::shared_ptr<CompletionQueue>& queue);
+
   const SessionAdapters::Table& adapters_;
   const OnOverrun on_overrun_;
 };

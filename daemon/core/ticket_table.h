@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <utility>
+#include <variant>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -26,14 +27,26 @@ using FdTicket = std::array<uint8_t, 16>;
 // The direction a descriptor travels in.
 enum class FdDirection : uint8_t { kToDaemon, kToClient };
 
+// A descriptor of a ring, or of a mapped completion queue: the memory that client and daemon share, the eventfd with
+// which the client wakes the daemon, the pipe in which the daemon announces something to the client.
+enum class SharedDescriptor : uint8_t { kMemory, kDoorbell, kPipe };
+struct RingDescriptor {
+  RingId ring;
+  SharedDescriptor which = SharedDescriptor::kMemory;
+};
+struct QueueDescriptor {
+  CompletionQueueId queue;
+  SharedDescriptor which = SharedDescriptor::kMemory;
+};
+
 // One-time permissions to move one descriptor over the fd socket, each bound to the process it was issued to. A ticket
-// belongs to a memory object, which holds it as an OwnedTicket: the charges of memory objects bound the table.
+// belongs to an object, which holds it as an OwnedTicket: the charges of the objects bound the table.
 // Threads: safe.
 class TicketTable {
  public:
   struct Entry {
     std::weak_ptr<Session> session;
-    MemoryObjectId memory;
+    std::variant<MemoryObjectId, RingDescriptor, QueueDescriptor> object;
     FdDirection direction = FdDirection::kToClient;
     ProcessKey process;
   };

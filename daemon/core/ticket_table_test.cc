@@ -13,7 +13,7 @@ class TicketTableTest : public ::testing::Test {
  protected:
   FdTicket Issue(uint64_t process = 10) {
     return table_.Issue(
-        {.memory = MemoryObjectId{99}, .direction = FdDirection::kToDaemon, .process = {.high = 0, .low = process}});
+        {.object = MemoryObjectId{99}, .direction = FdDirection::kToDaemon, .process = {.high = 0, .low = process}});
   }
   absl::Status Redeem(const FdTicket& ticket, const ProcessKey& process = {.high = 0, .low = 10}) {
     return table_.Redeem(ticket, process);
@@ -36,7 +36,7 @@ TEST_F(TicketTableTest, FindingATicketDoesNotUseItUp) {
   for (int time = 0; time < 2; ++time) {
     const auto entry = table_.Find(ticket, {.high = 0, .low = 10});
     ASSERT_TRUE(entry.ok());
-    EXPECT_EQ(entry->memory, MemoryObjectId{99});
+    EXPECT_EQ(std::get<MemoryObjectId>(entry->object), MemoryObjectId{99});
     EXPECT_EQ(entry->direction, FdDirection::kToDaemon);
   }
   EXPECT_TRUE(Redeem(ticket).ok());

@@ -12,6 +12,7 @@
 #include "rnicd/v1/admin_service.pb.h"
 #include "rnicd/v1/memory_service.pb.h"
 #include "rnicd/v1/queue_service.pb.h"
+#include "rnicd/v1/ring_service.pb.h"
 #include "rnicd/v1/session_service.pb.h"
 
 namespace rnicd::gate {
@@ -33,6 +34,7 @@ std::set<std::string> MethodsOfTheWire() {
   AddMethods(*v1::ListAdaptersRequest::descriptor()->file(), methods);
   AddMethods(*v1::AllocateMemoryRequest::descriptor()->file(), methods);
   AddMethods(*v1::CreateCqRequest::descriptor()->file(), methods);
+  AddMethods(*v1::OpenRingRequest::descriptor()->file(), methods);
   AddMethods(*v1::GetStatusRequest::descriptor()->file(), methods);
   AddMethods(*grpc::health::v1::HealthCheckRequest::descriptor()->file(), methods);
   return methods;

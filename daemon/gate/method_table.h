@@ -106,6 +106,9 @@ inline constexpr std::array kMethodTable = {
     MethodRow{"QueueService.CloseMw", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
     MethodRow{"QueueService.GetPrivilegedMemoryRegionToken", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
 
+    MethodRow{"RingService.OpenRing", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
+    MethodRow{"RingService.CloseRing", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
+
     MethodRow{"AdminService.GetStatus", Callers::kOperatorsAndPlugins, Needs::kNoSession, Audit::kQuiet},
     MethodRow{"AdminService.ListSessions", Callers::kOperatorsAndPlugins, Needs::kNoSession, Audit::kQuiet},
     MethodRow{"AdminService.ListRegions", Callers::kOperatorsAndPlugins, Needs::kNoSession, Audit::kQuiet},

@@ -13,6 +13,7 @@
 #include "rnicd/v1/admin_service.pb.h"
 #include "rnicd/v1/memory_service.pb.h"
 #include "rnicd/v1/queue_service.pb.h"
+#include "rnicd/v1/ring_service.pb.h"
 #include "rnicd/v1/session_service.pb.h"
 
 namespace rnicd::gate {

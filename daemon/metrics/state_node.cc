@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/process_usage.h"
+#include "daemon/core/ring_host.h"
 #include "daemon/metrics/names.h"
 #include "daemon/metrics/state_parts.h"
 
@@ -47,6 +48,14 @@ void AddProcess(Families& families) {
   families.Add(Metric::kProcessStart, usage.started_seconds);
 }
 
+void AddRings(const core::RingCounts& counts, Families& families) {
+  families.Add(Metric::kRingEntries, static_cast<double>(counts.entries));
+  families.Add(Metric::kRingRequests, static_cast<double>(counts.requests));
+  families.Add(Metric::kRingDoorbells, static_cast<double>(counts.doorbells));
+  families.Add(Metric::kRingsBroken, static_cast<double>(counts.broken));
+  families.Add(Metric::kRingSpinning, std::chrono::duration<double>(counts.spinning).count());
+}
+
 }  // namespace
 
 void AddNode(const Sources& sources, Families& families) {
@@ -63,6 +72,7 @@ void AddNode(const Sources& sources, Families& families) {
   families.Add(Metric::kAuditLost, static_cast<double>(audit.lost));
   families.Add(Metric::kAuditMerged, static_cast<double>(audit.merged));
   families.Add(Metric::kAuditLeftOut, static_cast<double>(audit.left_out));
+  AddRings(node.rings == nullptr ? core::RingCounts{} : node.rings->Counts(), families);
   AddProcess(families);
 }
 

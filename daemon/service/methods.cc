@@ -9,6 +9,7 @@
 #include "daemon/service/health_service.h"
 #include "daemon/service/memory_service.h"
 #include "daemon/service/queue_service.h"
+#include "daemon/service/ring_service.h"
 #include "daemon/service/session_service.h"
 
 namespace rnicd::service {
@@ -23,6 +24,7 @@ gate::MethodIndex AllMethods(core::Node& node, core::SessionRegistry& registry, 
   add(AdapterMethods(node.provider));
   add(MemoryMethods(node.tickets));
   add(QueueMethods());
+  add(RingMethods());
   add(AdminMethods(node, registry, process));
   add(HealthMethods(health));
   return gate::MethodIndex(std::move(all));

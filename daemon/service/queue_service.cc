@@ -1,5 +1,6 @@
 #include "daemon/service/queue_service.h"
 
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -38,8 +39,28 @@ void CloseMw(const core::SessionGuard& session, const v1::CloseMwRequest& reques
 
 // --- completion queues ---
 
+std::string BytesOf(const core::FdTicket& ticket) { return std::string(ticket.begin(), ticket.end()); }
+
+absl::Status CreateMappedCq(const core::SessionGuard& session, const v1::CreateCqRequest& request,
+                            v1::CreateCqResponse* response) {
+  RNICD_ASSIGN_OR_RETURN(const core::CreatedMappedCq created,
+                         session.queues().CreateMapped({.adapter = AdapterId{request.adapter_id()},
+                                                        .depth = request.cq_depth(),
+                                                        .context = request.cq_context(),
+                                                        .depth_max = request.mapped_depth_max()}));
+  response->set_cq_id(created.queue.value);
+  v1::MappedCq& mapped = *response->mutable_mapped();
+  mapped.set_file_bytes(created.file_bytes);
+  mapped.set_memory_ticket(BytesOf(created.memory));
+  mapped.set_pipe_ticket(BytesOf(created.pipe));
+  return absl::OkStatus();
+}
+
 absl::Status CreateCq(const core::SessionGuard& session, const v1::CreateCqRequest& request,
                       v1::CreateCqResponse* response) {
+  if (request.mapped()) {
+    return CreateMappedCq(session, request, response);
+  }
   RNICD_ASSIGN_OR_RETURN(const CompletionQueueId id, session.queues().Create(AdapterId{request.adapter_id()},
                                                                              request.cq_depth(), request.cq_context()));
   response->set_cq_id(id.value);

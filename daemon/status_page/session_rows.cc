@@ -33,7 +33,8 @@ Json SessionRow(const SessionRegistry::Listed& listed, Instant now) {
           {"ending", session.ending()},
           {"pinned_bytes", session.ledger().used(Resource::kPinnedBytes)},
           {"registered_bytes", session.ledger().used(Resource::kRegisteredBytes)},
-          {"regions", session.ledger().used(Resource::kRegions)}};
+          {"regions", session.ledger().used(Resource::kRegions)},
+          {"rings", session.ledger().used(Resource::kRings)}};
 }
 
 std::string RightsOf(const AccessRights& rights) {

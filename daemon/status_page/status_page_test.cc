@@ -32,7 +32,7 @@ const std::set<std::string> kAllowed = {
     "remark", "rule", "by_grant",
     // sessions, regions
     "id", "tenant", "uid", "label", "pod", "age_ms", "ending", "session", "adapter", "kind", "state", "length", "pages",
-    "page_bytes", "rights",
+    "page_bytes", "rights", "rings",
     // failures
     "number", "first_ms", "last_ms", "count", "what", "reason", "sentence", "field", "note"};
 

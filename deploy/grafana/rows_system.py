@@ -42,6 +42,30 @@ def queue_pairs():
     ]
 
 
+def rings():
+    per_second = "rate(rnicd_ring_{}_total{{{}}}{})"
+    entries = per_second.format("entries", NODE, RATE)
+    return [
+        lines("Rings", "Rings that clients have open. Normal: one for each session of librnicd.", "none",
+              query(f'rnicd_node_used_objects{{{NODE},resource="rings"}}', "{{instance}}"), no_value=NO_DAEMON, width=6),
+        lines("Through rings", "Work requests that came through rings, and the entries that brought them. Far apart: "
+              "clients post chains, which is cheap.", "ops",
+              query(f"sum({per_second.format('work_requests', NODE, RATE)})", "work requests"),
+              query(f"sum({entries})", "entries"), no_value=NO_DAEMON, width=6),
+        lines("Entries that needed a doorbell", "Share of entries for which a ring's thread had to be woken. Near 1: "
+              "clients send one request at a time, or share a processor with the thread.", "percentunit",
+              query(f"sum({per_second.format('doorbells', NODE, RATE)}) / (sum({entries}) > 0)", "of entries"),
+              no_value="no entry in this time range", width=6),
+        lines("Spinning", "Processor time that the ring threads spend looking at empty rings. At most "
+              "--ring_spin_percent of each thread.", "percentunit",
+              query(f"rate(rnicd_ring_spinning_seconds_total{{{NODE}}}{RATE})", "{{instance}}"), no_value=NO_DAEMON,
+              width=6),
+        stat("Broken rings", "Rings that ended because their client wrote impossible indices, since the daemon "
+                "started. Normal: 0. More: a bug in a client, or an attack; the audit log names it (ring.end).", "none",
+             query(f"rnicd_rings_broken_total{{{NODE}}}", "{{instance}}"), no_value=NO_DAEMON),
+    ]
+
+
 def adapters():
     events = f"sum by (adapter, event) (increase(rnicd_adapter_events_total{{{ADAPTER}}}[$interval])) > 0"
     return [

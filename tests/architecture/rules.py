@@ -8,6 +8,8 @@ ARROWS = {
     "base/ndk": ["base"],
     "proto": [],
     "wire": ["base/ndk", "base", "proto"],
+    # What a client and the daemon share in memory.
+    "ring": ["base/ndk", "base"],
     # Shared by the daemon and the device plugin, whose lines are read side by side.
     "log": ["base"],
     "log/library_log": ["log", "base"],
@@ -16,7 +18,8 @@ ARROWS = {
     "provider/soft": ["provider/engine", "provider/api", "base/ndk", "base"],
     "provider/verbs": ["provider/engine", "provider/api", "base/ndk", "base"],
     "provider/decorator": ["provider/api", "base/ndk", "base"],
-    "daemon/core": ["provider/api", "base/ndk", "base"],
+    "daemon/core": ["provider/api", "ring", "base/ndk", "base"],
+    "daemon/rings": ["daemon/core", "ring", "base/ndk", "base"],
     "daemon/health": ["provider/api", "base/ndk", "base"],
     "daemon/audit": ["daemon/core", "log", "base"],
     "daemon/metrics": ["daemon/core", "provider/api", "base/ndk", "base"],
@@ -35,9 +38,9 @@ ARROWS = {
     "daemon/app": [
         "daemon/server", "daemon/rpc", "daemon/service", "daemon/gate", "wire", "daemon/transport", "daemon/metrics",
         "daemon/status_page", "daemon/audit", "daemon/policy", "daemon/sandbox", "daemon/core", "daemon/health",
-        "log", "log/library_log", "provider/verbs", "provider/soft", "provider/api", "base",
+        "daemon/rings", "log", "log/library_log", "provider/verbs", "provider/soft", "provider/api", "base",
     ],
-    "client/cpp": ["wire", "base/ndk", "base", "proto", "grpc"],
+    "client/cpp": ["wire", "ring", "base/ndk", "base", "proto", "grpc"],
     "client/admin": ["client/cpp", "base", "proto", "grpc"],
     "client/ctl": ["client/admin", "client/cpp", "base", "proto", "grpc"],
     "client/kubernetes": ["client/admin", "client/cpp", "log", "log/library_log", "base", "proto", "grpc"],

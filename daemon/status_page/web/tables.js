@@ -196,6 +196,7 @@ export function sessionsTable(section, regions) {
       figure("Pinned", bytes, (row) => row.pinned_bytes),
       figure("Registered", bytes, (row) => row.registered_bytes),
       figure("Regions", count, (row) => row.regions),
+      figure("Rings", count, (row) => row.rings),
     ],
   });
 }

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+namespace rnicd::core {
+
+class Ring;
+
+// What has come through rings since the daemon began.
+struct RingCounts {
+  uint64_t entries = 0;
+  // Work requests, in the chains of entries.
+  uint64_t requests = 0;
+  // Rings that slept and were woken by their clients.
+  uint64_t doorbells = 0;
+  // Rings that ended because their indices were impossible.
+  uint64_t broken = 0;
+  // Time spent looking for entries that had not come yet.
+  std::chrono::nanoseconds spinning{0};
+};
+
+// Serves rings: takes what clients submit and executes it in the ring's session.
+// Threads: safe.
+class RingHost {
+ public:
+  virtual ~RingHost() = default;
+  // Begins to serve a ring.
+  virtual void Attach(std::shared_ptr<Ring> ring) = 0;
+  // Ends that. `done` is called once, on any thread, when the host has let go of the ring; nothing is taken from it
+  // afterwards.
+  virtual void Detach(const std::shared_ptr<Ring>& ring, std::function<void()> done) = 0;
+  virtual RingCounts Counts() const = 0;
+};
+
+}  // namespace rnicd::core

@@ -1,0 +1,226 @@
+#include "daemon/rings/entry_runner.h"
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "ring/chain.h"
+
+namespace rnicd::rings {
+namespace {
+
+using ring::Opcode;
+using ring::Outcome;
+using ring::Submission;
+
+// As the audit log and the status page name an entry; those of a method that may also be called.
+std::string_view NameOf(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::kPost:
+      return "Ring.Post";
+    case Opcode::kRegisterMr:
+      return "Ring.RegisterMr";
+    case Opcode::kDeregisterMr:
+      return "Ring.DeregisterMr";
+    case Opcode::kGetRemoteToken:
+      return "Ring.GetRemoteToken";
+    case Opcode::kArmCq:
+      return "Ring.ArmCq";
+    case Opcode::kNop:
+      break;
+  }
+  return "Ring.Nop";
+}
+
+// Grants, releases or discloses something; as in gate::kMethodTable.
+bool IsDecision(Opcode opcode) {
+  return opcode == Opcode::kRegisterMr || opcode == Opcode::kDeregisterMr || opcode == Opcode::kGetRemoteToken;
+}
+
+std::string ObjectOf(const Submission& entry) {
+  const std::string_view kind = entry.opcode == Opcode::kPost    ? "qp_id="
+                                : entry.opcode == Opcode::kArmCq ? "cq_id="
+                                                                 : "mr_id=";
+  return std::string(kind) + std::to_string(entry.object);
+}
+
+// The audit line of an entry.
+void Report(core::Observer& observer, const core::Session& session, const Submission& entry,
+            const absl::Status& status) {
+  if (!status.ok()) {
+    session.tenant().tally()->CountRefusal(status);
+  } else if (!IsDecision(entry.opcode) || !observer.HeedsSuccesses()) {
+    return;
+  }
+  observer.Report(core::Decision{.what = NameOf(entry.opcode),
+                                 .caller = &session.owner(),
+                                 .tenant = session.tenant().name(),
+                                 .workload = session.tenant().workload(),
+                                 .session = session.id(),
+                                 .object = ObjectOf(entry),
+                                 .status = status});
+}
+
+Outcome OutcomeOf(const Submission& entry) { return {.user_data = entry.user_data, .opcode = entry.opcode}; }
+
+void SetRegistration(const Registration& registration, Outcome* outcome) {
+  outcome->local_token = registration.local_token.value;
+  outcome->remote_token = registration.remote_token.value;
+  outcome->base_or_limit = registration.base_address.value;
+  outcome->length_or_used = registration.length;
+}
+
+// Bytes of the result area that tokens take: a refusal's field is behind them.
+uint32_t TokenBytes(const Submission& entry) {
+  const uint64_t wanted = entry.opcode == Opcode::kPost ? uint64_t{entry.count} * sizeof(uint32_t) : 0;
+  return static_cast<uint32_t>(std::min<uint64_t>(wanted, entry.result_bytes));
+}
+
+void SetFailure(core::Ring& ring, const Submission& entry, const absl::Status& status, Outcome* outcome) {
+  const ErrorInfo info = ErrorInfoOf(status);
+  outcome->status = static_cast<uint32_t>(NtStatusOf(status));
+  outcome->reason = static_cast<uint32_t>(info.reason);
+  outcome->base_or_limit = info.limit;
+  outcome->length_or_used = info.used;
+  outcome->requested = info.requested;
+  const uint32_t behind = TokenBytes(entry);
+  const size_t room = entry.result_bytes - behind;
+  const auto field = std::as_bytes(std::span(info.field)).first(std::min(info.field.size(), room));
+  ring.end().WriteResult(entry.result_offset + behind, field);
+  outcome->field_bytes = static_cast<uint32_t>(field.size());
+}
+
+// What must be right for any outcome to be written.
+absl::Status CheckEntry(core::Ring& ring, const Submission& entry) {
+  if (entry.flags != 0 || entry.reserved[0] != 0 || entry.reserved[1] != 0 || entry.reserved[2] != 0) {
+    return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "reserved");
+  }
+  if (!ring.end().PayloadExists(entry.payload_offset, entry.payload_bytes) ||
+      entry.payload_bytes % ring::kPayloadUnit != 0) {
+    return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "payload_offset");
+  }
+  return absl::OkStatus();
+}
+
+core::RegisterArguments RegisterArgumentsOf(const Submission& entry, std::span<const MdlEntry> chain) {
+  return {.region = MemoryRegionId{entry.object}, .chain = chain, .length = entry.length, .flags = entry.argument};
+}
+
+absl::Status ArmCq(const core::SessionGuard& guard, const Submission& entry) {
+  if (entry.argument > static_cast<uint32_t>(CqNotifyType::kSolicited)) {
+    return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "type");
+  }
+  return guard.queues().Arm(CompletionQueueId{entry.object}, static_cast<CqNotifyType>(entry.argument));
+}
+
+}  // namespace
+
+uint32_t EntryRunner::CostOf(const Submission& entry) {
+  return entry.opcode == Opcode::kPost ? std::clamp(entry.count, 1U, ring::kChainMax) : 1;
+}
+
+void EntryRunner::Run(const std::shared_ptr<core::Ring>& ring, const core::Session& session,
+                      const core::SessionGuard& guard, const Submission& submitted) {
+  Submission entry = submitted;
+  if (!ring->end().PayloadExists(entry.result_offset, entry.result_bytes)) {
+    entry.result_bytes = 0;
+  }
+  const absl::StatusOr<std::span<const uint64_t>> payload = CopyPayload(*ring, entry);
+  ring->end().Taken();
+  Outcome outcome = OutcomeOf(entry);
+  bool pends = false;
+  const absl::Status status =
+      payload.ok() ? Execute(ring, session, guard, entry, *payload, &outcome, &pends) : payload.status();
+  if (pends) {
+    return;
+  }
+  if (!status.ok()) {
+    SetFailure(*ring, entry, status, &outcome);
+  }
+  Report(observer_, session, entry, status);
+  ring->Complete(outcome);
+}
+
+absl::StatusOr<std::span<const uint64_t>> EntryRunner::CopyPayload(core::Ring& ring, const Submission& entry) {
+  RNICD_RETURN_IF_ERROR(CheckEntry(ring, entry));
+  const size_t words = entry.payload_bytes / sizeof(uint64_t);
+  if (payload_.size() < words) {
+    payload_.resize(words);
+  }
+  ring.end().CopyPayload(entry.payload_offset, entry.payload_bytes, payload_);
+  return std::span<const uint64_t>(payload_).first(words);
+}
+
+absl::Status EntryRunner::Execute(const std::shared_ptr<core::Ring>& ring, const core::Session& session,
+                                  const core::SessionGuard& guard, const Submission& entry,
+                                  std::span<const uint64_t> payload, Outcome* outcome, bool* pends) {
+  // The end of a request that pends. The session lives as long as the request does.
+  const auto complete = [ring, entry, &session, &observer = observer_](const absl::Status& status,
+                                                                       const Registration* registration) {
+    Outcome late = OutcomeOf(entry);
+    if (!status.ok()) {
+      SetFailure(*ring, entry, status, &late);
+    } else if (registration != nullptr) {
+      SetRegistration(*registration, &late);
+    }
+    Report(observer, session, entry, status);
+    ring->Complete(late);
+  };
+  const MemoryRegionId region{entry.object};
+  switch (entry.opcode) {
+    case Opcode::kNop:
+      return absl::OkStatus();
+    case Opcode::kPost:
+      return Post(*ring, guard, entry, payload, outcome);
+    case Opcode::kRegisterMr: {
+      RNICD_RETURN_IF_ERROR(ring::DecodeMdlChain(payload, entry.count, &mdl_chain_));
+      const auto begun = guard.regions().Register(
+          RegisterArgumentsOf(entry, mdl_chain_), {}, [complete](const absl::StatusOr<Registration>& registered) {
+            complete(registered.status(), registered.ok() ? &*registered : nullptr);
+          });
+      *pends = begun.pending();
+      if (begun.succeeded()) {
+        SetRegistration(*begun.outcome(), outcome);
+      }
+      return begun.status();
+    }
+    case Opcode::kDeregisterMr: {
+      const auto begun =
+          guard.regions().Deregister(region, {}, [complete](const absl::Status& status) { complete(status, nullptr); });
+      *pends = begun.pending();
+      return begun.status();
+    }
+    case Opcode::kGetRemoteToken: {
+      RNICD_ASSIGN_OR_RETURN(const RemoteToken token, guard.regions().GetRemoteToken(region));
+      outcome->remote_token = token.value;
+      return absl::OkStatus();
+    }
+    case Opcode::kArmCq:
+      return ArmCq(guard, entry);
+  }
+  return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "opcode");
+}
+
+// As with a call, a refused request is no refused entry: what was posted before it is executed.
+absl::Status EntryRunner::Post(core::Ring& ring, const core::SessionGuard& guard, const Submission& entry,
+                               std::span<const uint64_t> payload, Outcome* outcome) {
+  RNICD_RETURN_IF_ERROR(ring::DecodeChain(payload, entry.count, &chain_));
+  RNICD_ASSIGN_OR_RETURN(const PostOutcome posted, guard.pairs().Post(QueuePairId{entry.object}, chain_));
+  outcome->posted = posted.posted;
+  if (!posted.failure.ok()) {
+    SetFailure(ring, entry, posted.failure, outcome);
+  }
+  const uint32_t bytes = TokenBytes(entry);
+  if (bytes != 0) {
+    tokens_.assign(entry.count, 0);
+    for (const IssuedToken& issued : posted.issued_tokens) {
+      tokens_[issued.request_index] = issued.remote_token.value;
+    }
+    ring.end().WriteResult(entry.result_offset, std::as_bytes(std::span(tokens_)).first(bytes));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace rnicd::rings

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/ndk/post_outcome.h"
+#include "base/ndk/registration.h"
+#include "base/ndk/work_request.h"
+#include "daemon/core/node.h"
+#include "daemon/core/ring.h"
+#include "daemon/core/session.h"
+
+namespace rnicd::rings {
+
+// Executes what clients submit, in their sessions: what service does for calls. It decides nothing but whether an entry
+// can be read.
+// Threads: one at a time; requests that pend complete on others.
+class EntryRunner {
+ public:
+  // The observer outlives every request.
+  explicit EntryRunner(core::Observer& observer) : observer_(observer) {}
+
+  // What one entry counts as, in work requests: the length of its chain.
+  static uint32_t CostOf(const ring::Submission& entry);
+
+  // Takes the entry from the ring, executes it, and completes it now or later. The session's guard is only needed until
+  // it returns.
+  void Run(const std::shared_ptr<core::Ring>& ring, const core::Session& session, const core::SessionGuard& guard,
+           const ring::Submission& entry);
+
+ private:
+  // What an entry needs of the payload area, copied.
+  absl::StatusOr<std::span<const uint64_t>> CopyPayload(core::Ring& ring, const ring::Submission& entry);
+  absl::Status Execute(const std::shared_ptr<core::Ring>& ring, const core::Session& session,
+                       const core::SessionGuard& guard, const ring::Submission& entry,
+                       std::span<const uint64_t> payload, ring::Outcome* outcome, bool* pends);
+  absl::Status Post(core::Ring& ring, const core::SessionGuard& guard, const ring::Submission& entry,
+                    std::span<const uint64_t> payload, ring::Outcome* outcome);
+
+  core::Observer& observer_;
+  // Used again for each entry.
+  std::vector<uint64_t> payload_;
+  std::vector<WorkRequest> chain_;
+  std::vector<MdlEntry> mdl_chain_;
+  std::vector<uint32_t> tokens_;
+};
+
+}  // namespace rnicd::rings

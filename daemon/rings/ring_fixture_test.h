@@ -1,0 +1,154 @@
+#pragma once
+
+// Shared fixture of the rings' unit tests: a node whose rings are served, and an owner that submits as a client would.
+
+#include <sys/mman.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/unique_fd.h"
+#include "daemon/core/queue_fixture_test.h"
+#include "daemon/rings/ring_threads.h"
+#include "ring/chain.h"
+#include "ring/client_end.h"
+
+namespace rnicd::rings {
+
+using core::kTimeout;
+
+// A World with ring threads. Sessions that a test holds go before it.
+class RingWorld : public core::World {
+ public:
+  explicit RingWorld(const core::WorldOptions& options = {}, const SpinOptions& spin = {})
+      : World(options), threads_(*RingThreads::Start(1, observer, steady_, spin)) {
+    node.rings = threads_.get();
+  }
+  ~RingWorld() { Stop(); }
+  core::RingCounts Counts() const { return threads_->Counts(); }
+
+ private:
+  const SteadyClock steady_;
+  std::unique_ptr<RingThreads> threads_;
+};
+
+// A client's mapping of a ring, and its end of it.
+class RingClient {
+ public:
+  explicit RingClient(core::Session& session, uint32_t entries = 0) {
+    const auto opened = session.Begin()->rings().Open(entries, 0);
+    EXPECT_TRUE(opened.ok()) << opened.status();
+    id = opened->ring;
+    const UniqueFd memory = *session.Begin()->rings().Duplicate(id, core::SharedDescriptor::kMemory);
+    doorbell_ = *session.Begin()->rings().Duplicate(id, core::SharedDescriptor::kDoorbell);
+    pipe = *session.Begin()->rings().Duplicate(id, core::SharedDescriptor::kPipe);
+    void* const mapped = mmap(nullptr, opened->file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);
+    EXPECT_NE(mapped, MAP_FAILED);
+    file = {static_cast<std::byte*>(mapped), opened->file_bytes};
+    end = *ring::ClientEnd::Open(file);
+  }
+  RingClient(const RingClient&) = delete;
+  RingClient& operator=(const RingClient&) = delete;
+  ~RingClient() { Unmap(); }
+  void Unmap() {
+    if (!file.empty()) {
+      munmap(file.data(), file.size());
+      file = {};
+    }
+  }
+
+  ring::RingHeader& header() const { return *reinterpret_cast<ring::RingHeader*>(file.data()); }
+  void RingDoorbell() const {
+    const uint64_t one = 1;
+    EXPECT_EQ(write(doorbell_.get(), &one, sizeof(one)), ssize_t{sizeof(one)});
+  }
+
+  void Submit(const ring::Submission& entry) {
+    EXPECT_TRUE(end->Reserve(0).has_value()) << "the ring is full";
+    Send(entry);
+  }
+  // Submits a chain, with room for its tokens and a field name behind it.
+  void SubmitChain(QueuePairId pair, const std::vector<WorkRequest>& chain) {
+    uint32_t bytes = 0;
+    for (const WorkRequest& request : chain) {
+      bytes += static_cast<uint32_t>(*ring::EncodedBytes(request));
+    }
+    const auto count = static_cast<uint32_t>(chain.size());
+    const uint32_t result_bytes = (count * sizeof(uint32_t) + 64 + 7) / 8 * 8;
+    const std::optional<uint32_t> offset = end->Reserve(bytes + result_bytes);
+    ASSERT_TRUE(offset.has_value());
+    std::byte* to = end->payload(*offset, bytes).data();
+    for (const WorkRequest& request : chain) {
+      to += ring::Encode(request, to);
+    }
+    result = end->payload(*offset + bytes, result_bytes);
+    Send({.opcode = ring::Opcode::kPost,
+          .count = count,
+          .object = pair.value,
+          .payload_offset = *offset,
+          .payload_bytes = bytes,
+          .result_offset = *offset + bytes,
+          .result_bytes = result_bytes});
+  }
+  void SubmitRegister(MemoryRegionId region, const MdlEntry& entry) {
+    const std::optional<uint32_t> offset = end->Reserve(ring::kMdlBytes);
+    ASSERT_TRUE(offset.has_value());
+    ring::Encode(entry, end->payload(*offset, ring::kMdlBytes).data());
+    Send({.opcode = ring::Opcode::kRegisterMr,
+          .count = 1,
+          .object = region.value,
+          .length = entry.byte_count,
+          .argument = 1,
+          .payload_offset = *offset,
+          .payload_bytes = ring::kMdlBytes});
+  }
+
+  // The next outcome; one with an impossible reason when none comes in time.
+  ring::Outcome Next() {
+    const Instant deadline = std::chrono::steady_clock::now() + kTimeout;
+    std::optional<ring::Outcome> outcome = end->Poll();
+    while (!outcome.has_value() && std::chrono::steady_clock::now() < deadline) {
+      end->Wait(std::chrono::milliseconds(100));
+      outcome = end->Poll();
+    }
+    EXPECT_TRUE(outcome.has_value()) << "no outcome came";
+    return outcome.value_or(ring::Outcome{.status = UINT32_MAX, .reason = UINT32_MAX});
+  }
+  uint32_t Token(size_t index) const {
+    uint32_t token = 0;
+    std::memcpy(&token, result.data() + index * sizeof(token), sizeof(token));
+    return token;
+  }
+  std::string Field(const ring::Outcome& outcome, size_t requests) const {
+    const auto* const text = reinterpret_cast<const char*>(result.data() + requests * sizeof(uint32_t));
+    return {text, outcome.field_bytes};
+  }
+
+  RingId id;
+  std::span<std::byte> file;
+  std::span<std::byte> result;
+  UniqueFd pipe;
+  absl::StatusOr<ring::ClientEnd> end = absl::UnknownError("not open");
+
+ private:
+  void Send(const ring::Submission& entry) {
+    bool doorbell = false;
+    end->Submit(entry, &doorbell);
+    if (doorbell) {
+      RingDoorbell();
+    }
+  }
+
+  UniqueFd doorbell_;
+};
+
+inline uint32_t NumberOf(ErrorReason reason) { return static_cast<uint32_t>(reason); }
+
+}  // namespace rnicd::rings

@@ -1,0 +1,359 @@
+#include "daemon/rings/ring_thread.h"
+
+#include <sched.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <utility>
+
+#include "base/errno_status.h"
+#include "base/status.h"
+
+namespace rnicd::rings {
+namespace {
+
+// A turn: so many work requests, or a chain that is longer. A hundred microseconds of one client's work at most, while
+// others wait.
+constexpr uint32_t kRequestsPerTurn = 64;
+// Work requests through a ring that cost the daemon about as much as a call, which is what rates count.
+constexpr uint32_t kRequestsPerCall = 32;
+// How often a thread with awake rings looks whether others ring.
+constexpr std::chrono::microseconds kLookEvery{20};
+constexpr size_t kEventsAtOnce = 64;
+
+bool SeveralProcessors() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  return sched_getaffinity(0, sizeof(allowed), &allowed) == 0 && CPU_COUNT(&allowed) > 1;
+}
+
+// The processor that the thread runs on, plus 1; 0 if unknown.
+uint32_t OwnCpu() { return static_cast<uint32_t>(sched_getcpu() + 1); }
+
+void Relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RingThread>> RingThread::Start(core::Observer& observer, const Clock& clock,
+                                                              const SpinOptions& spin) {
+  UniqueFd epoll(epoll_create1(EPOLL_CLOEXEC));
+  UniqueFd wake_up(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  epoll_event woken = {.events = EPOLLIN, .data = {.ptr = nullptr}};
+  if (!epoll.valid() || !wake_up.valid() || epoll_ctl(epoll.get(), EPOLL_CTL_ADD, wake_up.get(), &woken) != 0) {
+    return absl::UnavailableError(ErrnoDetail("epoll_create1, eventfd", errno));
+  }
+  std::unique_ptr<RingThread> thread(new RingThread(observer, clock, spin, std::move(epoll), std::move(wake_up)));
+  thread->thread_ = std::thread([raw = thread.get()] { raw->Run(); });
+  return thread;
+}
+
+RingThread::RingThread(core::Observer& observer, const Clock& clock, const SpinOptions& spin, UniqueFd epoll,
+                       UniqueFd wake_up)
+    : observer_(observer),
+      clock_(clock),
+      spin_(spin),
+      several_processors_(SeveralProcessors()),
+      epoll_(std::move(epoll)),
+      wake_up_(std::move(wake_up)),
+      runner_(observer),
+      budget_(spin.percent, clock.Now()),
+      now_(clock.Now()),
+      looked_(now_) {}
+
+RingThread::~RingThread() {
+  {
+    MutexLock lock(mutex_);
+    stopping_ = true;
+  }
+  Post([] {});
+  thread_.join();
+}
+
+void RingThread::Attach(std::shared_ptr<core::Ring> ring) {
+  Post([this, ring = std::move(ring)] { Add(ring); });
+}
+
+void RingThread::Detach(const std::shared_ptr<core::Ring>& ring, std::function<void()> done) {
+  Post([this, ring, done = std::move(done)] {
+    Remove(ring.get());
+    done();
+  });
+}
+
+core::RingCounts RingThread::Counts() const {
+  return {.entries = totals_.entries.load(),
+          .requests = totals_.requests.load(),
+          .doorbells = totals_.doorbells.load(),
+          .broken = totals_.broken.load(),
+          .spinning = std::chrono::nanoseconds(totals_.spinning.load())};
+}
+
+void RingThread::Post(Command command) {
+  {
+    MutexLock lock(mutex_);
+    commands_.push_back(std::move(command));
+    commanded_.store(true);
+  }
+  eventfd_write(wake_up_.get(), 1);
+}
+
+void RingThread::Run() {
+  while (RunCommands()) {
+    now_ = clock_.Now();
+    EndPauses();
+    WaitForDoorbells();
+    if (!ServeTurns()) {
+      Rest();
+    }
+  }
+}
+
+bool RingThread::RunCommands() {
+  if (!commanded_.load(std::memory_order_acquire)) {
+    return true;
+  }
+  std::vector<Command> commands;
+  bool stopping = false;
+  {
+    MutexLock lock(mutex_);
+    commands.swap(commands_);
+    commanded_.store(false);
+    stopping = stopping_;
+  }
+  for (const Command& command : commands) {
+    command();
+  }
+  return !stopping;
+}
+
+void RingThread::Add(const std::shared_ptr<core::Ring>& ring) {
+  auto served = std::make_unique<Served>();
+  served->ring = ring;
+  served->session = ring->session();
+  if (served->session == nullptr) {
+    return;
+  }
+  served->tenant = served->session->tenant().number();
+  served->last_entry = now_;
+  // Edge-triggered: each doorbell is one event, and nobody has to read the eventfd.
+  epoll_event event = {.events = EPOLLIN | EPOLLET, .data = {.ptr = served.get()}};
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, ring->doorbell(), &event) != 0) {
+    ring->End(ErrorReason::RINGS_UNAVAILABLE);
+    return;
+  }
+  budget_.AddRing(served->tenant);
+  served_.emplace(ring.get(), std::move(served));
+}
+
+void RingThread::Remove(core::Ring* ring) {
+  const auto found = served_.find(ring);
+  if (found == served_.end()) {
+    return;
+  }
+  Served& served = *found->second;
+  Leave(served, Served::State::kEnded);
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, ring->doorbell(), nullptr);
+  budget_.RemoveRing(served.tenant);
+  served_.erase(found);
+}
+
+int RingThread::LongestWait() const {
+  if (!awake_.empty()) {
+    return 0;
+  }
+  if (paused_.empty()) {
+    return -1;
+  }
+  Instant first = paused_.front()->pause_end;
+  for (const Served* paused : paused_) {
+    first = std::min(first, paused->pause_end);
+  }
+  const auto wait = std::chrono::ceil<std::chrono::milliseconds>(first - now_);
+  return static_cast<int>(std::clamp<int64_t>(wait.count(), 0, INT_MAX));
+}
+
+void RingThread::WaitForDoorbells() {
+  const int wait = LongestWait();
+  if (wait == 0 && now_ - looked_ < kLookEvery) {
+    return;
+  }
+  std::array<epoll_event, kEventsAtOnce> events;
+  const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), wait);
+  now_ = clock_.Now();
+  looked_ = now_;
+  for (int index = 0; index < count; ++index) {
+    auto* const served = static_cast<Served*>(events[static_cast<size_t>(index)].data.ptr);
+    if (served == nullptr) {
+      eventfd_t ignored = 0;
+      eventfd_read(wake_up_.get(), &ignored);
+    } else if (served->state == Served::State::kAsleep) {
+      totals_.doorbells.fetch_add(1, std::memory_order_relaxed);
+      Wake(*served);
+    }
+  }
+}
+
+void RingThread::Wake(Served& served) {
+  served.state = Served::State::kAwake;
+  served.last_entry = now_;
+  served.ring->end().StayAwake();
+  served.ring->end().SetCpu(OwnCpu());
+  awake_[served.tenant].push_back(&served);
+}
+
+void RingThread::Leave(Served& served, Served::State next) {
+  if (const auto line = awake_.find(served.tenant); line != awake_.end()) {
+    std::erase(line->second, &served);
+    if (line->second.empty()) {
+      awake_.erase(line);
+    }
+  }
+  std::erase(paused_, &served);
+  served.state = next;
+}
+
+bool RingThread::ServeTurns() {
+  bool progress = false;
+  // A turn may take its ring, or its whole line, out of the map.
+  for (auto line = awake_.begin(); line != awake_.end();) {
+    Served& served = *line->second.front();
+    std::rotate(line->second.begin(), line->second.begin() + 1, line->second.end());
+    ++line;
+    progress = ServeTurn(served) || progress;
+  }
+  return progress;
+}
+
+bool RingThread::ServeTurn(Served& served) {
+  ring::Submission next;
+  switch (served.ring->end().Take(&next)) {
+    case ring::DaemonEnd::Next::kNothing:
+      return false;
+    case ring::DaemonEnd::Next::kBroken:
+      Break(served);
+      return true;
+    case ring::DaemonEnd::Next::kEntry:
+      break;
+  }
+  const absl::StatusOr<core::SessionGuard> guard = served.session->Begin();
+  if (!guard.ok()) {
+    // The end of the session detaches it.
+    Leave(served, Served::State::kEnded);
+    return true;
+  }
+  return TakeEntries(served, *guard);
+}
+
+bool RingThread::TakeEntries(Served& served, const core::SessionGuard& guard) {
+  uint64_t entries = 0;
+  uint32_t requests = 0;
+  while (requests < kRequestsPerTurn) {
+    ring::Submission entry;
+    const ring::DaemonEnd::Next next = served.ring->end().Take(&entry);
+    if (next == ring::DaemonEnd::Next::kBroken) {
+      Break(served);
+      break;
+    }
+    const uint32_t cost = EntryRunner::CostOf(entry);
+    if (next == ring::DaemonEnd::Next::kNothing || !Admit(served, cost)) {
+      break;
+    }
+    runner_.Run(served.ring, *served.session, guard, entry);
+    ++entries;
+    requests += cost;
+  }
+  totals_.entries.fetch_add(entries, std::memory_order_relaxed);
+  totals_.requests.fetch_add(requests, std::memory_order_relaxed);
+  served.last_entry = now_;
+  return entries != 0;
+}
+
+bool RingThread::Admit(Served& served, uint32_t cost) {
+  while (served.credit < cost) {
+    std::chrono::nanoseconds wait{0};
+    if (!served.session->AdmitCall(&wait).ok()) {
+      Leave(served, Served::State::kPaused);
+      served.pause_end = now_ + wait;
+      paused_.push_back(&served);
+      return false;
+    }
+    served.credit += kRequestsPerCall;
+  }
+  served.credit -= cost;
+  return true;
+}
+
+void RingThread::EndPauses() {
+  for (size_t index = 0; index < paused_.size();) {
+    Served& served = *paused_[index];
+    if (served.pause_end > now_) {
+      ++index;
+      continue;
+    }
+    Leave(served, Served::State::kAsleep);
+    Wake(served);
+  }
+}
+
+void RingThread::Break(Served& served) {
+  Leave(served, Served::State::kEnded);
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, served.ring->doorbell(), nullptr);
+  totals_.broken.fetch_add(1, std::memory_order_relaxed);
+  served.ring->End(ErrorReason::RING_BROKEN);
+  const absl::Status status = MakeError(ErrorReason::RING_BROKEN);
+  const core::Session& session = *served.session;
+  session.tenant().tally()->CountRefusal(status);
+  observer_.Report(core::Decision{.what = "ring.end",
+                                  .caller = &session.owner(),
+                                  .tenant = session.tenant().name(),
+                                  .workload = session.tenant().workload(),
+                                  .session = session.id(),
+                                  .object = "ring_id=" + std::to_string(served.ring->id().value),
+                                  .status = status});
+}
+
+// A client that runs on this thread's processor can only submit while this thread sleeps.
+bool RingThread::MaySpin(const Served& served) {
+  return several_processors_ && served.ring->end().client_cpu() != OwnCpu() &&
+         now_ - served.last_entry < spin_.longest && budget_.Allows(served.tenant, now_);
+}
+
+void RingThread::Rest() {
+  std::vector<Served*> tired;
+  for (const auto& [tenant, line] : awake_) {
+    for (Served* served : line) {
+      if (!MaySpin(*served)) {
+        tired.push_back(served);
+      }
+    }
+  }
+  for (Served* served : tired) {
+    if (served->ring->end().PrepareToSleep()) {
+      served->ring->end().StayAwake();
+    } else {
+      Leave(*served, Served::State::kAsleep);
+    }
+  }
+  if (awake_.empty()) {
+    return;
+  }
+  Relax();
+  const Instant then = clock_.Now();
+  const std::chrono::nanoseconds spent = then - now_;
+  for (const auto& [tenant, line] : awake_) {
+    budget_.Spend(tenant, spent / static_cast<int64_t>(awake_.size()));
+  }
+  totals_.spinning.fetch_add(spent.count(), std::memory_order_relaxed);
+}
+
+}  // namespace rnicd::rings

@@ -1,0 +1,120 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/unique_fd.h"
+#include "daemon/core/node.h"
+#include "daemon/core/ring.h"
+#include "daemon/core/ring_host.h"
+#include "daemon/rings/entry_runner.h"
+#include "daemon/rings/spin_budget.h"
+#include "daemon/rings/spin_options.h"
+
+namespace rnicd::rings {
+
+// One thread that serves rings. A ring is awake, and looked at in turns, or asleep, and costs nothing until its
+// doorbell rings. Tenants take turns, then the rings of a tenant; a turn is a bounded number of work requests. Threads:
+// Attach, Detach and Counts from any; the rest is the thread's own.
+class RingThread {
+ public:
+  // Observer and clock outlive it. Errors: kUnavailable with the system call.
+  static absl::StatusOr<std::unique_ptr<RingThread>> Start(core::Observer& observer, const Clock& clock,
+                                                           const SpinOptions& spin);
+  RingThread(const RingThread&) = delete;
+  RingThread& operator=(const RingThread&) = delete;
+  // All rings must have been detached.
+  ~RingThread();
+
+  void Attach(std::shared_ptr<core::Ring> ring);
+  void Detach(const std::shared_ptr<core::Ring>& ring, std::function<void()> done);
+  core::RingCounts Counts() const;
+
+ private:
+  // A ring as this thread knows it.
+  struct Served {
+    std::shared_ptr<core::Ring> ring;
+    // Null once it has gone.
+    std::shared_ptr<core::Session> session;
+    uint64_t tenant = 0;
+    enum class State : uint8_t { kAsleep, kAwake, kPaused, kEnded } state = State::kAsleep;
+    // Work requests that are already counted against its session's rate.
+    uint32_t credit = 0;
+    Instant last_entry;
+    // When a paused ring may go on.
+    Instant pause_end;
+  };
+  // Totals of RingCounts that other threads read.
+  struct Totals {
+    std::atomic<uint64_t> entries{0};
+    std::atomic<uint64_t> requests{0};
+    std::atomic<uint64_t> doorbells{0};
+    std::atomic<uint64_t> broken{0};
+    std::atomic<int64_t> spinning{0};
+  };
+  using Command = std::function<void()>;
+
+  RingThread(core::Observer& observer, const Clock& clock, const SpinOptions& spin, UniqueFd epoll, UniqueFd wake_up);
+
+  void Post(Command command);
+  void Run();
+  // Runs the commands; false when the thread must end.
+  bool RunCommands();
+  void Add(const std::shared_ptr<core::Ring>& ring);
+  void Remove(core::Ring* ring);
+  // Waits for doorbells and commands as long as no ring is awake, and only looks for them otherwise.
+  void WaitForDoorbells();
+  int LongestWait() const;
+  // Gives every tenant with an awake ring one turn. False when no ring had an entry.
+  bool ServeTurns();
+  // One turn of a ring; false when it had nothing.
+  bool ServeTurn(Served& served);
+  bool TakeEntries(Served& served, const core::SessionGuard& guard);
+  // Counts an entry against the rate of its session; false when it has to wait, and the ring is paused.
+  bool Admit(Served& served, uint32_t cost);
+  // Puts rings to sleep that have been empty for long enough, after a round in which none had an entry.
+  void Rest();
+  bool MaySpin(const Served& served);
+  void EndPauses();
+  void Wake(Served& served);
+  // Ends a ring whose indices are impossible.
+  void Break(Served& served);
+  void Leave(Served& served, Served::State next);
+
+  core::Observer& observer_;
+  const Clock& clock_;
+  const SpinOptions spin_;
+  // False where this thread and its clients always share one processor.
+  const bool several_processors_;
+  const UniqueFd epoll_;
+  const UniqueFd wake_up_;
+  EntryRunner runner_;
+  SpinBudget budget_;
+  std::unordered_map<core::Ring*, std::unique_ptr<Served>> served_;
+  // Awake rings of each tenant that has any, in the order of their turns.
+  std::map<uint64_t, std::deque<Served*>> awake_;
+  std::vector<Served*> paused_;
+  Instant now_;
+  Instant looked_;
+  Totals totals_;
+
+  Mutex mutex_;
+  std::vector<Command> commands_ RNICD_GUARDED_BY(mutex_);
+  bool stopping_ RNICD_GUARDED_BY(mutex_) = false;
+  // True while a command waits, so that a busy thread need not take the lock to know.
+  std::atomic<bool> commanded_{false};
+  std::thread thread_;
+};
+
+}  // namespace rnicd::rings

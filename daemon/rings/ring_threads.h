@@ -1,0 +1,31 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "daemon/core/ring_host.h"
+#include "daemon/rings/ring_thread.h"
+
+namespace rnicd::rings {
+
+// The threads that serve rings. A ring stays with its thread.
+// Lifetime: outlives every session.
+// Threads:  safe.
+class RingThreads final : public core::RingHost {
+ public:
+  // `count`: 1 or more. Errors: as RingThread::Start.
+  static absl::StatusOr<std::unique_ptr<RingThreads>> Start(uint32_t count, core::Observer& observer,
+                                                            const Clock& clock, const SpinOptions& spin);
+
+  void Attach(std::shared_ptr<core::Ring> ring) override;
+  void Detach(const std::shared_ptr<core::Ring>& ring, std::function<void()> done) override;
+  core::RingCounts Counts() const override;
+
+ private:
+  RingThread& ThreadOf(const core::Ring& ring);
+
+  std::vector<std::unique_ptr<RingThread>> threads_;
+};
+
+}  // namespace rnicd::rings

@@ -1,0 +1,29 @@
+#include "daemon/rings/spin_budget.h"
+
+namespace rnicd::rings {
+namespace {
+
+constexpr std::chrono::milliseconds kWindow{100};
+
+}  // namespace
+
+void SpinBudget::RemoveRing(uint64_t tenant) {
+  const auto found = tenants_.find(tenant);
+  if (found != tenants_.end() && --found->second.rings == 0) {
+    tenants_.erase(found);
+  }
+}
+
+bool SpinBudget::Allows(uint64_t tenant, Instant now) {
+  if (now - window_began_ >= kWindow) {
+    window_began_ = now;
+    for (auto& [number, each] : tenants_) {
+      each.spent = std::chrono::nanoseconds(0);
+    }
+  }
+  const auto found = tenants_.find(tenant);
+  return found != tenants_.end() && found->second.spent * (100 * static_cast<int64_t>(tenants_.size())) <
+                                        std::chrono::nanoseconds(kWindow) * static_cast<int64_t>(percent_);
+}
+
+}  // namespace rnicd::rings

@@ -1,0 +1,42 @@
+#include "daemon/service/ring_service.h"
+
+#include <string>
+
+#include "base/status.h"
+#include "daemon/service/pending.h"
+#include "rnicd/v1/ring_service.pb.h"
+
+namespace rnicd::service {
+namespace {
+
+std::string BytesOf(const core::FdTicket& ticket) { return std::string(ticket.begin(), ticket.end()); }
+
+absl::Status OpenRing(const core::SessionGuard& session, const v1::OpenRingRequest& request,
+                      v1::OpenRingResponse* response) {
+  RNICD_ASSIGN_OR_RETURN(const core::OpenedRing opened,
+                         session.rings().Open(request.entries(), request.payload_bytes()));
+  response->set_ring_id(opened.ring.value);
+  response->set_file_bytes(opened.file_bytes);
+  response->set_memory_ticket(BytesOf(opened.memory));
+  response->set_doorbell_ticket(BytesOf(opened.doorbell));
+  response->set_pipe_ticket(BytesOf(opened.pipe));
+  return absl::OkStatus();
+}
+
+void CloseRing(const std::shared_ptr<gate::Call>& call, const core::SessionGuard& session,
+               const v1::CloseRingRequest& request, v1::CloseRingResponse* /*response*/) {
+  const core::Done<> done = [call](const absl::Status& status) { call->Finish(status); };
+  FinishUnlessPending(session.rings().Close(RingId{request.ring_id()}, done), done);
+}
+
+}  // namespace
+
+std::vector<gate::Method> RingMethods() {
+  using gate::Row;
+  return {
+      gate::Now(Row("RingService.OpenRing"), OpenRing),
+      gate::Later(Row("RingService.CloseRing"), CloseRing),
+  };
+}
+
+}  // namespace rnicd::service

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace rnicd::ring {
+
+// Wakes a client that sleeps on the word, if `wakeup` says so; true if it says that it wants a byte in a pipe. Adds 1
+// to the word, whose value is `wakes`: a client that is about to sleep does not.
+bool WakeSleeper(uint32_t wakeup, uint32_t& word, uint32_t* wakes);
+
+// Sleeps until another process wakes the word, unless it has changed from `seen` before. May return early. Source:
+// futex(2), FUTEX_WAIT.
+void FutexWait(uint32_t& word, uint32_t seen, std::chrono::nanoseconds time);
+
+}  // namespace rnicd::ring
