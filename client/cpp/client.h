@@ -64,8 +64,8 @@ struct Reclaimed {
 class Client {
  public:
   // Connects and opens a session with its event stream. Adapter and protection domain are opened when first needed.
-  // Errors: FIELD_OUT_OF_RANGE (socket_dir too long, label), QUOTA_SESSIONS, DAEMON_DRAINING, TENANT_REFUSED,
-  // GRANT_REFUSED.
+  // Errors: FIELD_OUT_OF_RANGE (socket_dir too long, label, RNICD_DATA_PATH), QUOTA_SESSIONS, DAEMON_DRAINING,
+  // TENANT_REFUSED, GRANT_REFUSED.
   static absl::StatusOr<Client> Connect(ClientOptions options);
 
   // Id of the session; 0 for a moved-from client.

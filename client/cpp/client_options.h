@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -9,6 +10,19 @@
 // Everything in librnicd is in the inline namespace `client`, so that it is written rnicd::Client, yet can be linked
 // into one program with the daemon's own classes of the same names.
 namespace rnicd::inline client {
+
+// How work requests and registrations travel to the daemon, and completions back.
+enum class DataPath : uint8_t {
+  // As kRings where the daemon serves rings, else as kCalls. If the environment variable RNICD_DATA_PATH is set to
+  // "calls" or "rings", as that says.
+  kAutomatic,
+  // Each is a gRPC call.
+  kCalls,
+  // Through memory that this process and the daemon share, without a call for each. Where the daemon serves no rings,
+  // or
+  // no further ring or queue for this session, what needs one fails with the reason.
+  kRings,
+};
 
 // Options of Client::Connect. The defaults suit a workload in a pod that mounts the socket directory.
 struct ClientOptions {
@@ -26,6 +40,10 @@ struct ClientOptions {
   // Timeout of one destructor's wait for the daemon. After one destructor timed out, later destructors of the same
   // connection do not wait at all; the daemon releases everything when the connection or the process ends.
   std::chrono::milliseconds release_deadline{5'000};
+  DataPath data_path = DataPath::kAutomatic;
+  // The longest time that a thread polls shared memory, without sleeping, for an outcome or a completion; 0 never does.
+  // It is done only where the daemon runs on another processor, and for shorter times when waits are long.
+  std::chrono::microseconds spin_max{20};
   // Called at most once, when the session ends without Client::Close: evicted, daemon stopping, connection lost.
   // The status is SESSION_ENDING with the daemon's cause in ErrorInfo::field, or a transport failure.
   // Runs on a gRPC thread; must not block.

@@ -20,6 +20,8 @@ class Connection;
 // Lifetime: keeps the session. The destructor closes within ClientOptions::release_deadline; where queue pairs still
 //           report here, the daemon closes it when the last of them is destroyed. A moved-from queue is closed and may
 //           be destroyed or assigned.
+//           With DataPath::kRings, and kAutomatic where the daemon can, completions come through memory that the daemon
+//           and this process share: polling makes no call.
 // Threads:  calls are safe from several threads at once; moving and destroying are not. A notification wakes one
 //           waiting thread. Never wait in a callback of this library.
 // Errors:   CQ_OVERRUN when more completions arrived than fit: this queue and its queue pairs are unusable then.
@@ -28,7 +30,8 @@ class Connection;
 class CompletionQueue {
  public:
   // `depth` is the maximum number of completions that can be queued; 1 to NdkAdapterInfo::max_cq_depth. Errors:
-  // FIELD_OUT_OF_RANGE, ABOVE_ADAPTER_LIMIT, QUOTA_COMPLETION_QUEUES, QUOTA_CQ_ENTRIES, DEVICE_OUT_OF_RESOURCES.
+  // FIELD_OUT_OF_RANGE, ABOVE_ADAPTER_LIMIT, QUOTA_COMPLETION_QUEUES, QUOTA_CQ_ENTRIES, DEVICE_OUT_OF_RESOURCES; with
+  // DataPath::kRings also RINGS_UNAVAILABLE, QUOTA_HEAP_BYTES.
   static absl::StatusOr<CompletionQueue> Create(const Client& client, uint32_t depth);
 
   CompletionQueue(CompletionQueue&&) noexcept = default;
@@ -39,9 +42,10 @@ class CompletionQueue {
 
   // Removes and returns the queued completions, oldest first: at most `max`, and at most 16384 in one call.
   absl::StatusOr<std::vector<Completion>> Poll(uint32_t max);
-  // As Poll, but waits up to the timeout for the first completion. Empty on timeout. The daemon does the waiting, at
-  // most a minute in one call; where it does not (an older daemon, or too many pending requests in this session), the
-  // queue is armed for any completion, and may stay armed.
+  // As Poll, but waits up to the timeout for the first completion. Empty on timeout. With shared memory this process
+  // waits, at first busily for at most ClientOptions::spin_max. Without, the daemon does the waiting, at most a minute
+  // in one call; where it does not (an older daemon, or too many pending requests in this session), the queue is armed
+  // for any completion, and may stay armed.
   absl::StatusOr<std::vector<Completion>> PollFor(uint32_t max, std::chrono::milliseconds wait_max);
 
   // Requests one notification. Arming again before it arrives combines the types: kAny wins over everything, kSolicited
@@ -52,7 +56,10 @@ class CompletionQueue {
   // completion that caused it. Further errors: SESSION_ENDING, or a transport failure, when none will come.
   absl::StatusOr<bool> WaitForNotification(std::chrono::milliseconds wait_max);
 
-  // Keeps the queued completions. Errors: as Create; CQ_BACKLOG, DEVICE_NOT_CAPABLE.
+  // Keeps the queued completions. Errors: as Create; CQ_BACKLOG, DEVICE_NOT_CAPABLE; ABOVE_MAPPED_DEPTH for a queue in
+  // shared memory. That has room for four times the depth that it was created with, at least 256, and less where the
+  // session's limits or the adapter's allow no more. Create a queue that has to grow further with its largest depth, or
+  // in a session with DataPath::kCalls.
   absl::Status Resize(uint32_t depth);
   // Does what the destructor does and returns the outcome.
   absl::Status Close();

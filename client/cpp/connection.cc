@@ -1,10 +1,12 @@
 #include "client/cpp/connection.h"
 
 #include <cstdlib>
+#include <string_view>
 #include <thread>
 #include <utility>
 
 #include "base/status.h"
+#include "client/cpp/fd_socket.h"
 #include "client/cpp/transport_failure.h"
 
 namespace rnicd::inline client {
@@ -17,6 +19,20 @@ std::string GrantOf(const ClientOptions& options) {
   return options.grant.empty() && environment != nullptr ? environment : options.grant;
 }
 
+// Replaces an automatic data path by what the environment says.
+absl::Status ReadDataPath(ClientOptions& options) {
+  const char* const environment = std::getenv("RNICD_DATA_PATH");
+  const std::string_view value = environment == nullptr ? "" : environment;
+  if (options.data_path != DataPath::kAutomatic || value.empty() || value == "automatic") {
+    return absl::OkStatus();
+  }
+  if (value != "calls" && value != "rings") {
+    return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "RNICD_DATA_PATH");
+  }
+  options.data_path = value == "rings" ? DataPath::kRings : DataPath::kCalls;
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 Connection::Connection(ClientOptions options)
@@ -25,12 +41,15 @@ Connection::Connection(ClientOptions options)
       session_stub_(v1::SessionService::NewStub(channel_)),
       adapter_stub_(v1::AdapterService::NewStub(channel_)),
       memory_stub_(v1::MemoryService::NewStub(channel_)),
-      queue_stub_(v1::QueueService::NewStub(channel_)) {}
+      queue_stub_(v1::QueueService::NewStub(channel_)),
+      ring_stub_(v1::RingService::NewStub(channel_)),
+      rings_(std::make_shared<RingPath>(options_.data_path, [this] { return OpenRing(); })) {}
 
 absl::StatusOr<std::shared_ptr<Connection>> Connection::Open(ClientOptions options) {
   if (!FitsUnixAddress(PathIn(options.socket_dir, "rpc.sock"))) {
     return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "socket_dir");
   }
+  RNICD_RETURN_IF_ERROR(ReadDataPath(options));
   std::shared_ptr<Connection> connection(new Connection(std::move(options)));
   RNICD_RETURN_IF_ERROR(connection->OpenSession());
   return connection;
@@ -47,6 +66,12 @@ absl::Status Connection::OpenSession() {
   session_id_ = SessionId{response.session_id()};
   tenant_ = response.tenant();
   fd_socket_path_ = PathIn(options_.socket_dir, response.fd_socket_name());
+  // A request that no event completes: it fails when the stream ends.
+  RNICD_RETURN_IF_ERROR(pending_
+                            ->Add([rings = rings_](const absl::StatusOr<v1::RequestCompleted>& end) {
+                              rings->End(end.ok() ? MakeError(ErrorReason::SESSION_ENDING) : end.status());
+                            })
+                            .status());
   events_ = EventStream::Start(*session_stub_, pending_, queue_events_, options_.on_session_ended);
   return absl::OkStatus();
 }
@@ -75,6 +100,26 @@ absl::StatusOr<v1::CloseSessionResponse> Connection::CloseSession() {
   pending_->Close(MakeError(ErrorReason::SESSION_ENDING, "closed"));
   queue_events_->Close(MakeError(ErrorReason::SESSION_ENDING, "closed"));
   return response;
+}
+
+// A ring that cannot be used is closed again: it costs memory in the daemon.
+absl::StatusOr<std::unique_ptr<RingChannel>> Connection::OpenRing() {
+  RNICD_ASSIGN_OR_RETURN(const v1::OpenRingResponse opened, Call(&v1::RingService::Stub::OpenRing, {}));
+  const auto use = [&]() -> absl::StatusOr<std::unique_ptr<RingChannel>> {
+    RNICD_ASSIGN_OR_RETURN(UniqueFd doorbell,
+                           FetchDescriptor(fd_socket_path_, opened.doorbell_ticket(), options_.call_deadline));
+    RNICD_ASSIGN_OR_RETURN(SharedMapping mapping, SharedMapping::Fetch(fd_socket_path_, opened.memory_ticket(),
+                                                                       opened.file_bytes(), options_.call_deadline));
+    return RingChannel::Open(std::move(mapping), std::move(doorbell),
+                             {.deadline = options_.call_deadline, .spin_max = options_.spin_max});
+  };
+  absl::StatusOr<std::unique_ptr<RingChannel>> channel = use();
+  if (!channel.ok()) {
+    v1::CloseRingRequest close;
+    close.set_ring_id(opened.ring_id());
+    Release(&v1::RingService::Stub::CloseRing, close);
+  }
+  return channel;
 }
 
 absl::StatusOr<AdapterId> Connection::Adapter() {

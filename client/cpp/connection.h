@@ -14,9 +14,11 @@
 #include "client/cpp/event_stream.h"
 #include "client/cpp/pending_requests.h"
 #include "client/cpp/queue_events.h"
+#include "client/cpp/ring_path.h"
 #include "rnicd/v1/adapter_service.grpc.pb.h"
 #include "rnicd/v1/memory_service.grpc.pb.h"
 #include "rnicd/v1/queue_service.grpc.pb.h"
+#include "rnicd/v1/ring_service.grpc.pb.h"
 #include "rnicd/v1/session_service.grpc.pb.h"
 
 namespace rnicd::inline client {
@@ -29,7 +31,8 @@ namespace rnicd::inline client {
 // Errors:   those of the RPCs; transport failures.
 class Connection {
  public:
-  // Errors: FIELD_OUT_OF_RANGE for a socket_dir that does not fit a Unix address; those of OpenSession.
+  // Errors: FIELD_OUT_OF_RANGE for a socket_dir that does not fit a Unix address, or an RNICD_DATA_PATH that names no
+  // DataPath; those of OpenSession.
   static absl::StatusOr<std::shared_ptr<Connection>> Open(ClientOptions options);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -42,6 +45,8 @@ class Connection {
   const ClientOptions& options() const { return options_; }
   PendingRequests& pending() { return *pending_; }
   QueueEvents& queue_events() { return *queue_events_; }
+  RingPath& rings() { return *rings_; }
+  const std::shared_ptr<RingPath>& shared_rings() const { return rings_; }
 
   // One call, within options().call_deadline; `wait` is the time that the daemon is asked to wait, and comes on top.
   template <typename Stub, typename Request, typename Response>
@@ -76,6 +81,7 @@ class Connection {
   explicit Connection(ClientOptions options);
 
   absl::Status OpenSession();
+  absl::StatusOr<std::unique_ptr<RingChannel>> OpenRing();
   absl::StatusOr<AdapterId> AdapterLocked() RNICD_REQUIRES(mutex_);
 
   template <typename Stub>
@@ -86,6 +92,8 @@ class Connection {
       return *adapter_stub_;
     } else if constexpr (std::is_same_v<Stub, v1::QueueService::Stub>) {
       return *queue_stub_;
+    } else if constexpr (std::is_same_v<Stub, v1::RingService::Stub>) {
+      return *ring_stub_;
     } else {
       return *memory_stub_;
     }
@@ -98,8 +106,11 @@ class Connection {
   const std::unique_ptr<v1::AdapterService::Stub> adapter_stub_;
   const std::unique_ptr<v1::MemoryService::Stub> memory_stub_;
   const std::unique_ptr<v1::QueueService::Stub> queue_stub_;
+  const std::unique_ptr<v1::RingService::Stub> ring_stub_;
   const std::shared_ptr<PendingRequests> pending_ = std::make_shared<PendingRequests>();
   const std::shared_ptr<QueueEvents> queue_events_ = std::make_shared<QueueEvents>();
+  // The event stream ends it.
+  const std::shared_ptr<RingPath> rings_;
   SessionId session_id_;
   std::string tenant_;
   std::string fd_socket_path_;

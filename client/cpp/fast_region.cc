@@ -54,6 +54,9 @@ absl::StatusOr<RemoteToken> FastRegion::GetRemoteToken() const {
   if (open_ == nullptr) {
     return MakeError(ErrorReason::OBJECT_NOT_FOUND);
   }
+  if (auto token = open_->connection->rings().GetRemoteToken(open_->id); token.has_value()) {
+    return *std::move(token);
+  }
   v1::GetRemoteTokenRequest request;
   request.set_mr_id(open_->id.value);
   RNICD_ASSIGN_OR_RETURN(const v1::GetRemoteTokenResponse response,

@@ -38,6 +38,11 @@ absl::StatusOr<MemoryRegion> MemoryRegion::Create(std::shared_ptr<Connection> co
 }
 
 absl::Status MemoryRegion::RegisterNow(std::span<const MdlEntry> chain, uint64_t length, uint32_t flags) {
+  if (const auto registered = connection_->rings().Register(id_, chain, length, flags); registered.has_value()) {
+    RNICD_RETURN_IF_ERROR(registered->status());
+    Adopt(**registered, chain);
+    return absl::OkStatus();
+  }
   RNICD_ASSIGN_OR_RETURN(
       const v1::RegisterMrResponse response,
       connection_->Call(&v1::MemoryService::Stub::RegisterMr, RegisterRequest(id_, chain, length, flags)));
@@ -78,9 +83,13 @@ absl::Status MemoryRegion::Deregister() {
   if (connection_ == nullptr) {
     return MakeError(ErrorReason::REGION_NOT_REGISTERED);
   }
-  v1::DeregisterMrRequest request;
-  request.set_mr_id(id_.value);
-  RNICD_RETURN_IF_ERROR(connection_->Call(&v1::MemoryService::Stub::DeregisterMr, request).status());
+  if (const auto deregistered = connection_->rings().Deregister(id_); deregistered.has_value()) {
+    RNICD_RETURN_IF_ERROR(*deregistered);
+  } else {
+    v1::DeregisterMrRequest request;
+    request.set_mr_id(id_.value);
+    RNICD_RETURN_IF_ERROR(connection_->Call(&v1::MemoryService::Stub::DeregisterMr, request).status());
+  }
   registered_ = false;
   registration_ = {};
   memory_.clear();

@@ -9,17 +9,16 @@ namespace rnicd::inline client {
 namespace {
 
 absl::Status OutcomeOf(const v1::CqNotification& event) {
-  switch (static_cast<NtStatus>(event.ntstatus())) {
-    case NtStatus::kSuccess:
-      return absl::OkStatus();
-    case NtStatus::kBufferOverflow:
-      return MakeError(ErrorReason::CQ_OVERRUN);
-    default:
-      return MakeErrorWithDetail(ErrorReason::DEVICE_FAILED, NtStatusName(static_cast<NtStatus>(event.ntstatus())));
-  }
+  const auto status = static_cast<NtStatus>(event.ntstatus());
+  return status == NtStatus::kSuccess ? absl::OkStatus() : QueueFailure(status);
 }
 
 }  // namespace
+
+absl::Status QueueFailure(NtStatus status) {
+  return status == NtStatus::kBufferOverflow ? MakeError(ErrorReason::CQ_OVERRUN, "cq_id")
+                                             : MakeErrorWithDetail(ErrorReason::DEVICE_FAILED, NtStatusName(status));
+}
 
 void QueueEvents::Watch(CompletionQueueId id, CqHandler handler) {
   absl::Status closed;

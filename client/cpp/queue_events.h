@@ -6,10 +6,14 @@
 
 #include "absl/status/status.h"
 #include "base/mutex.h"
+#include "base/ntstatus.h"
 #include "base/strong_id.h"
 #include "rnicd/v1/session_service.pb.h"
 
 namespace rnicd::inline client {
+
+// The failure of a completion queue that has failed with this status.
+absl::Status QueueFailure(NtStatus status);
 
 // Handlers of the event stream's queue events, keyed by queue id.
 // Threads: safe. No handler runs under the lock.

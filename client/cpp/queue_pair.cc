@@ -127,6 +127,9 @@ absl::StatusOr<PostOutcome> QueuePair::Post(const WorkChain& chain) {
   if (open_ == nullptr) {
     return MakeError(ErrorReason::OBJECT_NOT_FOUND);
   }
+  if (auto outcome = open_->connection->rings().Post(open_->id, chain.requests()); outcome.has_value()) {
+    return *std::move(outcome);
+  }
   v1::PostRequest request;
   request.set_qp_id(open_->id.value);
   for (size_t index = 0; index < chain.size(); ++index) {

@@ -74,8 +74,8 @@ class QueuePair {
 
   // Posts the requests in order, up to the first refused one. Every posted request completes exactly once, except one
   // with kOpFlagSilentSuccess that succeeds, which never completes. A status instead of an outcome means that nothing
-  // was posted or, for a transport failure, that the outcome is unknown. Errors: BATCH_SIZE (1 to 1024 requests),
-  // TRANSFER_TOO_LONG for an SGE of 4 GiB or more; for single requests see Post in queue_service.proto.
+  // was posted or, for a transport failure or SESSION_ENDING, that the outcome is unknown. Errors: BATCH_SIZE (1 to
+  // 1024 requests), TRANSFER_TOO_LONG for an SGE of 4 GiB or more; for single requests see Post in queue_service.proto.
   absl::StatusOr<PostOutcome> Post(const WorkChain& chain);
 
   // Does what the destructor does and returns the outcome, within ClientOptions::call_deadline.

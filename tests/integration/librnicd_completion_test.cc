@@ -112,7 +112,8 @@ TEST_F(LibrnicdCompletions, PollForWaitsForTheFirstCompletion) {
 TEST_F(LibrnicdCompletions, PollForWaitsAlsoAboveTheLimitOfPendingRequests) {
   auto daemon = DaemonProcess::Start({.flags = {"--max_pending_requests_per_session=1"}});
   ASSERT_TRUE(daemon.ok()) << daemon.status();
-  const Client client = Must(Client::Connect({.socket_dir = (*daemon)->socket_dir()}));
+  // Only calls wait in the daemon.
+  const Client client = Must(Client::Connect({.socket_dir = (*daemon)->socket_dir(), .data_path = DataPath::kCalls}));
   Loop loop(client);
   Loop other(client);
   auto first = std::async(std::launch::async, [&] { return loop.queue.PollFor(4, kTimeout); });

@@ -1,0 +1,52 @@
+#include "client/cpp/adaptive_spin.h"
+
+#include <sched.h>
+
+#include <algorithm>
+
+namespace rnicd::inline client {
+namespace {
+
+using std::chrono::nanoseconds;
+
+// Shorter than this is one look.
+constexpr nanoseconds kTimeMin{500};
+// A wait of this many times the bound would have been short, had nobody slept: waking up is most of it.
+constexpr int kShortWait = 4;
+
+bool HasSeveralProcessors() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  // Fails on a machine with more processors than the set has room for.
+  return sched_getaffinity(0, sizeof(allowed), &allowed) != 0 || CPU_COUNT(&allowed) > 1;
+}
+
+}  // namespace
+
+AdaptiveSpin::AdaptiveSpin(nanoseconds bound)
+    : bound_(bound), several_processors_(HasSeveralProcessors()), time_(bound.count()) {}
+
+bool AdaptiveSpin::IsWorthwhile(uint32_t daemon_cpu) const {
+  return bound_ > nanoseconds(0) && several_processors_ && daemon_cpu != 0 && daemon_cpu != CurrentCpu();
+}
+
+void AdaptiveSpin::Record(nanoseconds waited) {
+  const nanoseconds time(time_.load(std::memory_order_relaxed));
+  const nanoseconds next = waited <= kShortWait * bound_ ? bound_ : std::max(time / 2, std::min(kTimeMin, bound_));
+  time_.store(next.count(), std::memory_order_relaxed);
+}
+
+void AdaptiveSpin::Relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+uint32_t CurrentCpu() {
+  const int cpu = sched_getcpu();
+  return cpu < 0 ? 0 : static_cast<uint32_t>(cpu) + 1;
+}
+
+}  // namespace rnicd::inline client

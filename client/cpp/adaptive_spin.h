@@ -1,0 +1,60 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+#include "base/clock.h"
+
+namespace rnicd::inline client {
+
+// Polls shared memory for a short time before its caller sleeps on it: waking a processor that has gone to sleep costs
+// tens of microseconds. Pointless, and harmful, where the daemon needs this processor, and where the wait is long; both
+// are noticed.
+// Threads: safe.
+class AdaptiveSpin {
+ public:
+  // `bound` is the longest time that is spent on one wait; 0 never spins.
+  explicit AdaptiveSpin(std::chrono::nanoseconds bound);
+
+  // True as soon as `ready` returns true; false when it is time to sleep. `daemon_cpu`: the processor of the thread
+  // that is waited for, plus 1; 0 if unknown.
+  template <typename Ready>
+  bool Until(uint32_t daemon_cpu, Instant begin, const Ready& ready) {
+    if (ready()) {
+      return true;
+    }
+    if (!IsWorthwhile(daemon_cpu)) {
+      return false;
+    }
+    const Instant end = begin + std::chrono::nanoseconds(time_.load(std::memory_order_relaxed));
+    do {
+      for (int turn = 0; turn < kTurnsPerClockReading; ++turn) {
+        Relax();
+        if (ready()) {
+          return true;
+        }
+      }
+    } while (Instant::clock::now() < end);
+    return false;
+  }
+  // What a wait took in all, the sleep included.
+  void Record(std::chrono::nanoseconds waited);
+
+ private:
+  static constexpr int kTurnsPerClockReading = 16;
+
+  bool IsWorthwhile(uint32_t daemon_cpu) const;
+  // Lets the other thread of a shared core run.
+  static void Relax();
+
+  const std::chrono::nanoseconds bound_;
+  const bool several_processors_;
+  // Nanoseconds that the next wait spins.
+  std::atomic<int64_t> time_;
+};
+
+// The processor that the calling thread runs on, plus 1; 0 if unknown.
+uint32_t CurrentCpu();
+
+}  // namespace rnicd::inline client

@@ -1,0 +1,52 @@
+#include "client/cpp/shared_mapping.h"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "base/os.h"
+#include "base/status.h"
+#include "client/cpp/fd_socket.h"
+#include "client/cpp/transport_failure.h"
+
+namespace rnicd::inline client {
+
+absl::StatusOr<SharedMapping> SharedMapping::Fetch(const std::string& fd_socket_path, const std::string& ticket,
+                                                   uint64_t file_bytes, std::chrono::milliseconds deadline) {
+  RNICD_ASSIGN_OR_RETURN(const UniqueFd fd, FetchDescriptor(fd_socket_path, ticket, deadline));
+  return Map(fd.get(), file_bytes);
+}
+
+absl::StatusOr<SharedMapping> SharedMapping::Map(int fd, uint64_t file_bytes) {
+  // A file shorter than its mapping would raise SIGBUS on first use instead of failing here.
+  struct stat file = {};
+  if (fstat(fd, &file) != 0 || file_bytes == 0 || static_cast<uint64_t>(file.st_size) < file_bytes) {
+    return TransportFailure(absl::StatusCode::kInternal, "the shared memory is shorter than announced");
+  }
+  absl::StatusOr<std::span<std::byte>> bytes = LinuxOs().Map(fd, file_bytes);
+  if (!bytes.ok()) {
+    return TransportFailure(absl::StatusCode::kResourceExhausted, "the shared memory cannot be mapped");
+  }
+  SharedMapping mapping(*bytes);
+  if (madvise(bytes->data(), bytes->size(), MADV_DONTFORK) != 0) {
+    return TransportFailure(absl::StatusCode::kInternal, "the shared memory cannot be kept from children");
+  }
+  return mapping;
+}
+
+SharedMapping::SharedMapping(std::span<std::byte> bytes) : bytes_(bytes), process_(getpid()) {}
+
+SharedMapping::SharedMapping(SharedMapping&& other) noexcept
+    : bytes_(std::exchange(other.bytes_, {})), process_(other.process_) {}
+
+SharedMapping::~SharedMapping() {
+  if (!bytes_.empty() && IsOfThisProcess()) {
+    LinuxOs().Unmap(bytes_).IgnoreError();
+  }
+}
+
+bool SharedMapping::IsOfThisProcess() const { return getpid() == process_; }
+
+}  // namespace rnicd::inline client
