@@ -113,6 +113,16 @@ class Example(WithADaemon):
         self.assertIn("after the invalidation: REMOTE_ACCESS_REFUSED, STATUS_ACCESS_VIOLATION\n", done.stdout)
         self.assertEqual(self.daemon.stop(), 0)
 
+    def test_posts_through_a_ring_and_reads_a_mapped_queue(self):
+        done = run_example(self.daemon.socket_dir, "--size", str(4 * _PAGE), story="ring_client.py")
+        self.assertEqual(done.returncode, 0, done)
+        self.assertRegex(done.stdout, r"posted: status 0x0, token 0x[0-9a-f]{8}\n")
+        self.assertIn("completed: status 0x0, context 7\nthe peer wrote b'hello'\n", done.stdout)
+        self.assertIn("refused: status 0xc0000225, ERROR_REASON_OBJECT_NOT_FOUND\n", done.stdout)
+        status = self.daemon.status()
+        self.assertEqual((status["sessions"], status["registered_pages"], status["device_regions"]), (0, 0, 0), status)
+        self.assertEqual(self.daemon.stop(), 0)
+
     def test_names_numbers_that_it_does_not_know(self):
         sys.path.insert(0, str(given.source / "examples/python"))
         import rnicd_rpc
