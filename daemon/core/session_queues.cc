@@ -22,8 +22,14 @@ absl::Status CheckMappedDepthMax(uint32_t depth_max, uint32_t depth, const Adapt
   if (depth_max < depth) {
     return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "mapped_depth_max");
   }
-  return depth_max > adapter.info().max_cq_depth ? MakeError(ErrorReason::ABOVE_ADAPTER_LIMIT, "mapped_depth_max")
-                                                 : absl::OkStatus();
+  const uint32_t most = adapter.info().max_cq_depth;
+  if (depth_max > most) {
+    return MakeError(ErrorInfo{.reason = ErrorReason::ABOVE_ADAPTER_LIMIT,
+                               .field = "mapped_depth_max",
+                               .limit = most,
+                               .requested = depth_max});
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace

@@ -177,5 +177,15 @@ TEST_F(LibrnicdDataPath, ThreadsThatPollAreToldThatTheSessionEnded) {
   EXPECT_FALSE(MemoryRegion::RegisterChain(client, {}, 1, 0).ok());
 }
 
+// It cannot grow as others can, since the adapter allows no more.
+TEST_F(LibrnicdDataPath, AQueueOfTheAdaptersDepthIsMapped) {
+  const Client client = MustConnectWith(DataPath::kRings);
+  const uint32_t depth = Must(client.QueryAdapterInfo()).max_cq_depth;
+  CompletionQueue queue = Must(CompletionQueue::Create(client, depth));
+  EXPECT_TRUE(Must(queue.Poll(1)).empty());
+  ExpectOk(queue.Resize(16));
+  ExpectOk(queue.Resize(depth));
+}
+
 }  // namespace
 }  // namespace rnicd::test
