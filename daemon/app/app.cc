@@ -167,6 +167,7 @@ absl::Status App::StartCore(core::Policy policy) {
   populators_ = std::make_unique<core::WorkerPool>(config_.worker_threads, core::ThreadPriority::kBackground);
   fd_workers_ = std::make_unique<core::WorkerPool>(kFdWorkerThreads);
   reapers_ = std::make_unique<core::WorkerPool>(kReaperThreads);
+  bulkhead_ = std::make_unique<transport::Bulkhead>();
   tickets_ = std::make_unique<core::TicketTable>(random_, clock_, config_.ticket_lifetime);
   const auto ledger = std::make_shared<core::Ledger>(config_.limits.node, nullptr);
   tenants_ =
@@ -184,6 +185,7 @@ absl::Status App::StartCore(core::Policy policy) {
                                                   .populators = *populators_,
                                                   .fd_workers = *fd_workers_,
                                                   .reapers = *reapers_,
+                                                  .blocking = *bulkhead_,
                                                   .alarms = *alarms_,
                                                   .tickets = *tickets_,
                                                   .lingering = *lingering_,
@@ -319,7 +321,6 @@ void App::StartProbes() {
 
 absl::Status App::BuildFrontDoor() {
   RaiseDescriptorLimit();
-  bulkhead_ = std::make_unique<transport::Bulkhead>();
   const gate::GateServices services = {.observer = *observer_, .logger = logger_, .clock = clock_};
   RNICD_ASSIGN_OR_RETURN(
       connection_server_,

@@ -17,7 +17,7 @@ struct Redeemable {
   std::shared_ptr<Session> session;
 };
 
-bool Brings(const absl::StatusOr<UniqueFd>& file) { return !file.ok() || file->valid(); }
+bool Brings(const absl::StatusOr<ImportedFile>& file) { return !file.ok() || file->file.valid(); }
 
 absl::StatusOr<Redeemable> Find(Node& node, const Caller& caller, const FdTicket& ticket) {
   const absl::StatusOr<TicketTable::Entry> entry = node.tickets.Find(ticket, caller.process);
@@ -59,7 +59,7 @@ absl::Status CheckDirection(const Redeemable& found, bool brings_file) {
 struct Transfer {
   const SessionGuard& session;
   FdDirection direction;
-  absl::StatusOr<UniqueFd> file;
+  absl::StatusOr<ImportedFile> file;
 
   absl::StatusOr<UniqueFd> operator()(MemoryObjectId id) {
     RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<MemoryObject> memory, session.memory().Find(id));
@@ -82,7 +82,7 @@ struct Transfer {
 };
 
 absl::StatusOr<UniqueFd> Exchange(TicketTable& tickets, const FdTicket& ticket, const Redeemable& found,
-                                  absl::StatusOr<UniqueFd> file) {
+                                  absl::StatusOr<ImportedFile> file) {
   RNICD_RETURN_IF_ERROR(CheckDirection(found, Brings(file)));
   RNICD_ASSIGN_OR_RETURN(const SessionGuard session, found.session->Begin());
   // Not the file's fault: the packet can be sent again.
@@ -105,7 +105,7 @@ absl::Status CheckFdTicket(Node& node, const Caller& caller, const FdTicket& tic
 }
 
 absl::StatusOr<UniqueFd> ExchangeFd(Node& node, const Caller& caller, const FdTicket& ticket,
-                                    absl::StatusOr<UniqueFd> file) {
+                                    absl::StatusOr<ImportedFile> file) {
   RNICD_ASSIGN_OR_RETURN(const Redeemable found, Find(node, caller, ticket));
   absl::StatusOr<UniqueFd> outcome = Exchange(node.tickets, ticket, found, std::move(file));
   Report(node, caller, found, outcome.status());

@@ -3,6 +3,7 @@
 #include "absl/status/statusor.h"
 #include "base/unique_fd.h"
 #include "daemon/core/caller.h"
+#include "daemon/core/memory_object.h"
 #include "daemon/core/node.h"
 #include "daemon/core/ticket_table.h"
 
@@ -14,10 +15,11 @@ absl::Status CheckFdTicket(Node& node, const Caller& caller, const FdTicket& tic
 
 // Redeems a ticket: takes `file` for an import, or returns a descriptor for a fetch (an invalid one after an import).
 // `file` is an error when the client sent one that must not be looked at. An import whose file is refused releases its
-// memory object: the owner starts over with ImportMemory. May block while memory is populated; run it on a worker.
+// memory object: the owner starts over with ImportMemory. A file without the facts of PrepareImport lets the client
+// block the call.
 // Errors: TICKET_UNKNOWN; FD_COUNT_WRONG and SESSION_ENDING, which leave the ticket valid; OBJECT_NOT_FOUND (released
 // meanwhile); that of `file`; those of MemoryObject::Attach and DuplicateFile.
 absl::StatusOr<UniqueFd> ExchangeFd(Node& node, const Caller& caller, const FdTicket& ticket,
-                                    absl::StatusOr<UniqueFd> file);
+                                    absl::StatusOr<ImportedFile> file);
 
 }  // namespace rnicd::core

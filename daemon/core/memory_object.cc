@@ -14,7 +14,44 @@ namespace {
 // A millisecond's work: whoever waits for its turn waits for no more than one such piece of each other owner.
 constexpr uint64_t kPopulatedAtOnce = uint64_t{1} << 20;
 
+absl::Status CheckImportedFile(const MemoryFileFacts& facts) {
+  if (!facts.is_memory_file) {
+    return MakeError(ErrorReason::MEMORY_NOT_MEMORY);
+  }
+  if (!facts.is_read_write) {
+    return MakeError(ErrorReason::MEMORY_READ_ONLY);
+  }
+  if ((facts.seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) != 0) {
+    return MakeError(ErrorReason::MEMORY_WRITE_SEALED);
+  }
+  if ((facts.seals & F_SEAL_SEAL) != 0) {
+    return MakeError(ErrorReason::MEMORY_NOT_SEALABLE);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
+
+absl::StatusOr<ImportedFile> PrepareImport(Os& os, UniqueFd file) {
+  RNICD_ASSIGN_OR_RETURN(const MemoryFileFacts before, os.Inspect(file.get()));
+  RNICD_RETURN_IF_ERROR(CheckImportedFile(before));
+  RNICD_RETURN_IF_ERROR(os.AddSeals(file.get(), F_SEAL_SHRINK));
+  // The size is final only now that the file cannot shrink any more.
+  RNICD_ASSIGN_OR_RETURN(const MemoryFileFacts facts, os.Inspect(file.get()));
+  return ImportedFile(std::move(file), facts);
+}
+
+// The facts after the seals, so that nobody makes a hole behind them.
+void FileSealing::Run(Os& os) {
+  facts = [&]() -> absl::StatusOr<MemoryFileFacts> {
+    if (!complete) {
+      RNICD_RETURN_IF_ERROR(os.AddSeals(file.get(), F_SEAL_FUTURE_WRITE | F_SEAL_SEAL));
+      complete = true;
+    }
+    return os.Inspect(file.get());
+  }();
+  file.Reset(-1);
+}
 
 MemoryObject::Use& MemoryObject::Use::operator=(Use&& other) noexcept {
   if (this != &other) {
@@ -86,40 +123,22 @@ absl::Status MemoryObject::Allocate(uint64_t page_bytes, std::optional<uint32_t>
   return PopulateAll();
 }
 
-absl::Status MemoryObject::Attach(UniqueFd file) {
+absl::Status MemoryObject::Attach(ImportedFile imported) {
   RNICD_RETURN_IF_ERROR(BeginWork(State::kAwaitingFile));
   absl::Status status = [&]() -> absl::Status {
-    RNICD_RETURN_IF_ERROR(CheckImportedFile(file.get()));
-    RNICD_RETURN_IF_ERROR(os_.AddSeals(file.get(), F_SEAL_SHRINK));
-    // The size is final only now that the file cannot shrink any more.
-    RNICD_ASSIGN_OR_RETURN(const MemoryFileFacts facts, os_.Inspect(file.get()));
-    if (facts.size < size_) {
+    if (!imported.facts.has_value()) {
+      RNICD_ASSIGN_OR_RETURN(imported, PrepareImport(os_, std::move(imported.file)));
+    }
+    if (imported.facts->size < size_) {
       return MakeError(ErrorReason::MEMORY_TOO_SHORT, "size");
     }
-    if (size_ % facts.page_bytes != 0) {
+    if (size_ % imported.facts->page_bytes != 0) {
       return MakeError(ErrorReason::MEMORY_SIZE_UNALIGNED, "size");
     }
-    return Adopt(std::move(file), facts);
+    return Adopt(std::move(imported.file), *imported.facts);
   }();
   EndWork(status.ok() ? State::kAttached : State::kAwaitingFile);
   return status;
-}
-
-absl::Status MemoryObject::CheckImportedFile(int fd) {
-  RNICD_ASSIGN_OR_RETURN(const MemoryFileFacts facts, os_.Inspect(fd));
-  if (!facts.is_memory_file) {
-    return MakeError(ErrorReason::MEMORY_NOT_MEMORY);
-  }
-  if (!facts.is_read_write) {
-    return MakeError(ErrorReason::MEMORY_READ_ONLY);
-  }
-  if ((facts.seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) != 0) {
-    return MakeError(ErrorReason::MEMORY_WRITE_SEALED);
-  }
-  if ((facts.seals & F_SEAL_SEAL) != 0) {
-    return MakeError(ErrorReason::MEMORY_NOT_SEALABLE);
-  }
-  return absl::OkStatus();
 }
 
 absl::Status MemoryObject::Adopt(UniqueFd file, const MemoryFileFacts& facts) {
@@ -180,50 +199,51 @@ void MemoryObject::DropFile() {
   file_.Reset(-1);
 }
 
-absl::StatusOr<UniqueFd> MemoryObject::DuplicateFile() {
-  RNICD_RETURN_IF_ERROR(BeginWork(State::kAwaitingFetch));
+absl::StatusOr<UniqueFd> MemoryObject::Duplicate() const {
   UniqueFd duplicate(fcntl(file_.get(), F_DUPFD_CLOEXEC, 0));
-  const int error = errno;
-  lingers_ = duplicate.valid();
-  EndWork(duplicate.valid() ? State::kAttached : State::kAwaitingFetch);
   if (!duplicate.valid()) {
-    return ErrnoStatus("fcntl(F_DUPFD_CLOEXEC)", error);
+    return ErrnoStatus("fcntl(F_DUPFD_CLOEXEC)", errno);
   }
   return duplicate;
 }
 
-// Until the seal the owner could punch holes. They are filled here, where running out of pages is an error: during a
-// transfer it would be a signal.
-absl::StatusOr<uint64_t> MemoryObject::BeginSeal() {
+absl::StatusOr<UniqueFd> MemoryObject::DuplicateFile() {
+  RNICD_RETURN_IF_ERROR(BeginWork(State::kAwaitingFetch));
+  absl::StatusOr<UniqueFd> duplicate = Duplicate();
+  lingers_ = duplicate.ok();
+  EndWork(duplicate.ok() ? State::kAttached : State::kAwaitingFetch);
+  return duplicate;
+}
+
+absl::StatusOr<FileSealing> MemoryObject::BeginSeal() {
   RNICD_RETURN_IF_ERROR(BeginWork(State::kAttached));
-  absl::StatusOr<uint64_t> holes = SealFile();
-  if (!holes.ok()) {
+  absl::StatusOr<UniqueFd> duplicate = Duplicate();
+  if (!duplicate.ok()) {
     EndWork(State::kAttached);
-    return holes;
+    return duplicate.status();
   }
   populating_ = {.before = State::kAttached, .after = State::kSealed};
-  return holes;
+  return FileSealing{.file = *std::move(duplicate), .complete = seals_complete_};
+}
+
+// Until the seal the owner could punch holes. They are filled here, where running out of pages is an error: during a
+// transfer it would be a signal. A hole may be anywhere in the file.
+absl::StatusOr<uint64_t> MemoryObject::FinishSeal(const FileSealing& sealing) {
+  seals_complete_ = sealing.complete;
+  if (!sealing.facts.ok()) {
+    AbandonWork();
+    return sealing.facts.status();
+  }
+  const uint64_t holes = sealing.facts->size - std::min(sealing.facts->size, sealing.facts->populated_bytes);
+  lingers_ = lingers_ || holes > 0;
+  return std::min(holes, size_);
 }
 
 absl::Status MemoryObject::Seal() {
-  RNICD_RETURN_IF_ERROR(BeginSeal().status());
+  RNICD_ASSIGN_OR_RETURN(FileSealing sealing, BeginSeal());
+  sealing.Run(os_);
+  RNICD_RETURN_IF_ERROR(FinishSeal(sealing).status());
   return PopulateAll();
-}
-
-absl::StatusOr<uint64_t> MemoryObject::SealFile() {
-  if (!seals_complete_) {
-    RNICD_RETURN_IF_ERROR(os_.AddSeals(file_.get(), F_SEAL_FUTURE_WRITE | F_SEAL_SEAL));
-    seals_complete_ = true;
-  }
-  return NoteHoles();
-}
-
-// After the seals, so that nobody makes a hole behind it, and of the whole file, as a hole may be anywhere in it.
-absl::StatusOr<uint64_t> MemoryObject::NoteHoles() {
-  RNICD_ASSIGN_OR_RETURN(const MemoryFileFacts facts, os_.Inspect(file_.get()));
-  const uint64_t holes = facts.size - std::min(facts.size, facts.populated_bytes);
-  lingers_ = lingers_ || holes > 0;
-  return std::min(holes, size_);
 }
 
 absl::StatusOr<MemoryObject::Use> MemoryObject::BeginUse() {

@@ -16,6 +16,35 @@
 
 namespace rnicd::core {
 
+// The descriptor of a client's import, or none: no file. Implicit, as it is a descriptor with what is known of it.
+struct ImportedFile {
+  ImportedFile() = default;
+  explicit(false) ImportedFile(UniqueFd descriptor) : file(std::move(descriptor)) {}
+  ImportedFile(UniqueFd descriptor, const MemoryFileFacts& known) : file(std::move(descriptor)), facts(known) {}
+
+  UniqueFd file;
+  // Facts of the file, sealed against shrinking. Without them Attach makes the calls of PrepareImport itself.
+  std::optional<MemoryFileFacts> facts;
+};
+
+// Validates a file that a client brings, and seals it against shrinking. The client can block it: it may be writing
+// into the file from memory whose pages it withholds, and F_ADD_SEALS waits for the end of the write. Errors: as
+// MemoryObject::Attach.
+absl::StatusOr<ImportedFile> PrepareImport(Os& os, UniqueFd file);
+
+// The system calls of a seal. The client can block them, as those of PrepareImport; so they use a descriptor of their
+// own, and nothing of the memory object.
+struct FileSealing {
+  // Seals the file and closes the descriptor.
+  void Run(Os& os);
+
+  UniqueFd file;
+  // The seals are in place, maybe since an earlier attempt.
+  bool complete = false;
+  // Facts of the sealed file, or the error.
+  absl::StatusOr<MemoryFileFacts> facts = MemoryFileFacts();
+};
+
 // Memory that can be registered: a memfd, mapped whole and populated for as long as it lives, and sealed so that its
 // owner can no longer pull pages away under the card. Until Seal the owner can still make its own writable mapping;
 // after Seal no process can, and only then does registration begin. ARCHITECTURE.md, "The attach protocol".
@@ -54,14 +83,17 @@ class MemoryObject : public std::enable_shared_from_this<MemoryObject> {
   // Takes the owner's file. Errors: MEMORY_NOT_MEMORY, MEMORY_READ_ONLY, MEMORY_WRITE_SEALED, MEMORY_NOT_SEALABLE,
   // MEMORY_TOO_SHORT, MEMORY_SIZE_UNALIGNED. A refused file is closed and left unchanged, except that it may now be
   // sealed against shrinking.
-  absl::Status Attach(UniqueFd file);
+  absl::Status Attach(ImportedFile file);
   // A descriptor of an allocated file for the owner, once. Errors: MEMORY_NOT_ATTACHED, MEMORY_ALREADY_SEALED.
   absl::StatusOr<UniqueFd> DuplicateFile();
-  // Seals the file, and returns the bytes of its holes. PopulateNext must follow until it has populated everything, or
-  // AbandonWork. May be retried after a failure. An allocated file that its owner has not fetched is not attached: it
-  // could not be mapped any more. Errors: MEMORY_NOT_ATTACHED, MEMORY_ALREADY_SEALED, MEMORY_SEAL_REFUSED.
-  absl::StatusOr<uint64_t> BeginSeal();
-  // All of it at once, however long that takes. Errors: as BeginSeal and PopulateNext.
+  // Returns the calls that seal the file. FinishSeal must follow when they have run, or AbandonWork. May be retried
+  // after a failure. An allocated file that its owner has not fetched is not attached: it could not be mapped any more.
+  // Errors: MEMORY_NOT_ATTACHED, MEMORY_ALREADY_SEALED.
+  absl::StatusOr<FileSealing> BeginSeal();
+  // Returns the bytes of the sealed file's holes. PopulateNext must follow until it has populated everything, or
+  // AbandonWork. After a failure the object is as before BeginSeal. Errors: MEMORY_SEAL_REFUSED.
+  absl::StatusOr<uint64_t> FinishSeal(const FileSealing& sealing);
+  // All of it at once, however long that takes. Errors: as BeginSeal, FinishSeal and PopulateNext.
   absl::Status Seal();
   // Populates a piece of what was begun. True when it was the last; after a failure the object is as it was before.
   // Errors: MEMORY_PAGES_UNAVAILABLE.
@@ -90,11 +122,9 @@ class MemoryObject : public std::enable_shared_from_this<MemoryObject> {
   // Moves to kWorking when the object is in `expected`; the thread that moved it owns file_, mapping_ and page_bytes_.
   absl::Status BeginWork(State expected);
   void EndWork(State next);
-  absl::Status CheckImportedFile(int fd);
   absl::Status Adopt(UniqueFd file, const MemoryFileFacts& facts);
   void DropFile();
-  absl::StatusOr<uint64_t> SealFile();
-  absl::StatusOr<uint64_t> NoteHoles();
+  absl::StatusOr<UniqueFd> Duplicate() const;
   absl::Status PopulateAll();
   absl::Status Dispose();
 

@@ -8,6 +8,7 @@
 #include "base/os.h"
 #include "base/random.h"
 #include "daemon/core/alarms.h"
+#include "daemon/core/blocking_executor.h"
 #include "daemon/core/ledger.h"
 #include "daemon/core/lingering_memory.h"
 #include "daemon/core/observer.h"
@@ -44,6 +45,8 @@ struct Node {
   Executor& fd_workers;
   // Runs the reclaim of sessions; separate from workers, so that slow registrations never delay a reclaim.
   Executor& reapers;
+  // Runs the system calls that a client can block.
+  BlockingExecutor& blocking;
   // Ends requests that wait for a limited time.
   Alarms& alarms;
   TicketTable& tickets;

@@ -85,7 +85,10 @@ void Session::End(EndCause cause, std::function<void(const Reclaimed&)> on_ended
         // Held until the queue is cancelled; the last request to finish then starts the teardown.
         ++running_;
         auto held = std::make_shared<SessionGuard>(SessionGuard(shared_from_this()));
-        node_.reapers.PostFor(tenant_->number(), [this, held = std::move(held)] { requests_.CancelQueued(); });
+        node_.reapers.PostFor(tenant_->number(), [this, held = std::move(held)] {
+          requests_.CancelQueued();
+          memory_.CancelSeals();
+        });
       }
       return;
     }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "daemon/core/owner.h"
 #include "daemon/core/request_cost.h"
 #include "daemon/core/session.h"
 
@@ -98,21 +99,92 @@ absl::StatusOr<std::shared_ptr<MemoryObject>> SessionMemory::Find(MemoryObjectId
   return FindIn(table_, id, "memory_id");
 }
 
-// A file without holes is quickly mapped. Holes cost the time that their pages take, whatever the size.
 MaybePending<> SessionMemory::Seal(const std::shared_ptr<MemoryObject>& memory, const Done<>& done) {
   RNICD_ASSIGN_OR_RETURN(SessionGuard guard, session_.Begin());
-  RNICD_ASSIGN_OR_RETURN(const uint64_t holes, memory->BeginSeal());
-  requests_.CountBytes(holes, kPopulatedBytesPerRequest);
-  Populating job = {.held = std::make_shared<SessionGuard>(std::move(guard)), .memory = memory};
+  RNICD_ASSIGN_OR_RETURN(FileSealing begun, memory->BeginSeal());
+  const auto held = std::make_shared<SessionGuard>(std::move(guard));
+  const auto sealing = std::make_shared<FileSealing>(std::move(begun));
+  Populating job = {.held = held, .memory = memory};
   job.report = [done](const std::shared_ptr<MemoryObject>& /*sealed*/, const absl::Status& status) { done(status); };
-  if (holes == 0 && !requests_.IsSlow(memory->size())) {
-    RNICD_ASSIGN_OR_RETURN(const bool complete, memory->PopulateNext());
+  const uint64_t key = InsertSeal({.job = std::move(job), .sealing = sealing});
+  const BlockingExecutor::Started started = node_.blocking.Start(
+      OwnerOf(session_.owner()), [sealing, &os = node_.os] { sealing->Run(os); },
+      [this, weak = session_.weak_from_this(), key] {
+        if (const std::shared_ptr<Session> session = weak.lock(); session != nullptr) {
+          FinishSeal(key);
+        }
+      });
+  if (started != BlockingExecutor::Started::kQueued) {
+    const std::optional<PendingSeal> seal = TakeSeal(key);
+    if (!seal.has_value()) {
+      return MaybePending<>::Pending();
+    }
+    if (started == BlockingExecutor::Started::kRan) {
+      return PopulateSealed(*seal);
+    }
+    memory->AbandonWork();
+    return MakeError(ErrorReason::FD_BLOCKED);
+  }
+  // The end may have begun meanwhile, and looked for seals too early.
+  if (session_.ending()) {
+    node_.reapers.PostFor(session_.tenant().number(), [this, held] { CancelSeals(); });
+  }
+  return MaybePending<>::Pending();
+}
+
+uint64_t SessionMemory::InsertSeal(PendingSeal seal) {
+  MutexLock lock(seals_mutex_);
+  seals_.emplace(next_seal_, std::move(seal));
+  return next_seal_++;
+}
+
+std::optional<SessionMemory::PendingSeal> SessionMemory::TakeSeal(uint64_t key) {
+  MutexLock lock(seals_mutex_);
+  const auto found = seals_.find(key);
+  if (found == seals_.end()) {
+    return std::nullopt;
+  }
+  PendingSeal seal = std::move(found->second);
+  seals_.erase(found);
+  return seal;
+}
+
+// A file without holes is quickly mapped. Holes cost the time that their pages take, whatever the size.
+MaybePending<> SessionMemory::PopulateSealed(const PendingSeal& seal) {
+  MemoryObject& memory = *seal.job.memory;
+  RNICD_ASSIGN_OR_RETURN(const uint64_t holes, memory.FinishSeal(*seal.sealing));
+  requests_.CountBytes(holes, kPopulatedBytesPerRequest);
+  if (holes == 0 && !requests_.IsSlow(memory.size())) {
+    RNICD_ASSIGN_OR_RETURN(const bool complete, memory.PopulateNext());
     if (complete) {
       return absl::OkStatus();
     }
   }
-  QueuePopulating(std::move(job));
+  QueuePopulating(seal.job);
   return MaybePending<>::Pending();
+}
+
+void SessionMemory::FinishSeal(uint64_t key) {
+  const std::optional<PendingSeal> seal = TakeSeal(key);
+  if (!seal.has_value()) {
+    return;
+  }
+  const MaybePending<> outcome = PopulateSealed(*seal);
+  if (!outcome.pending()) {
+    seal->job.report(seal->job.memory, outcome.outcome());
+  }
+}
+
+void SessionMemory::CancelSeals() {
+  std::map<uint64_t, PendingSeal> cancelled;
+  {
+    MutexLock lock(seals_mutex_);
+    cancelled.swap(seals_);
+  }
+  for (const auto& [key, seal] : cancelled) {
+    seal.job.memory->AbandonWork();
+    seal.job.report(seal.job.memory, MakeError(ErrorReason::SESSION_ENDING));
+  }
 }
 
 MaybePending<> SessionMemory::Release(MemoryObjectId id, const Done<>& done) {

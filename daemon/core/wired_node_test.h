@@ -27,12 +27,23 @@ struct NodeParts {
   size_t most_named = kNamedTenants;
   // Null: the kernel's.
   FileWatch* watch = nullptr;
+  // Null: calls that a client can block run inline.
+  BlockingExecutor* blocking = nullptr;
 };
 
 // Ignores every event.
 class NullObserver final : public Observer {
  public:
   void Observe(const Observation& /*observation*/) override {}
+};
+
+// Runs each call at once on the caller's thread. For tests without threads.
+class InlineBlockingExecutor final : public BlockingExecutor {
+ public:
+  Started Start(const std::string& /*owner*/, Job blocking, Job /*after*/) override {
+    blocking();
+    return Started::kRan;
+  }
 };
 
 // A node wired as the daemon wires it, and its registry. For unit tests, fuzzers, the simulation and benchmarks: it
@@ -56,6 +67,7 @@ class WiredNode {
              .populators = parts.workers,
              .fd_workers = parts.workers,
              .reapers = parts.reapers,
+             .blocking = parts.blocking == nullptr ? inline_blocking : *parts.blocking,
              .alarms = alarms,
              .tickets = tickets,
              .lingering = lingering,
@@ -67,6 +79,7 @@ class WiredNode {
         registry(node) {}
 
   const std::unique_ptr<FileWatch> kernel_watch;
+  InlineBlockingExecutor inline_blocking;
   LingeringMemory lingering;
   // Without its thread: RunDue runs what is due.
   Alarms alarms;

@@ -31,6 +31,8 @@ struct Bulkhead::State {
   size_t threads RNICD_GUARDED_BY(mutex) = 0;
   size_t idle_threads RNICD_GUARDED_BY(mutex) = 0;
   bool stopping RNICD_GUARDED_BY(mutex) = false;
+  // Second jobs of Start that run.
+  size_t afters RNICD_GUARDED_BY(mutex) = 0;
 
   void Add(const std::string& owner, Job job) RNICD_REQUIRES(mutex) {
     const auto [entry, is_new] = owners.try_emplace(owner);
@@ -81,6 +83,20 @@ struct Bulkhead::State {
     changed.NotifyAll();
   }
 
+  void RunAfter(const Job& after) {
+    {
+      MutexLock lock(mutex);
+      if (stopping) {
+        return;
+      }
+      ++afters;
+    }
+    after();
+    MutexLock lock(mutex);
+    --afters;
+    changed.NotifyAll();
+  }
+
   // Without a new thread the job waits for one of the others.
   static void StartThread(const std::shared_ptr<State>& state) {
     try {
@@ -105,6 +121,9 @@ Bulkhead::~Bulkhead() {
   MutexLock lock(state_->mutex);
   state_->stopping = true;
   state_->changed.NotifyAll();
+  while (state_->afters > 0) {
+    state_->changed.Wait(state_->mutex);
+  }
   size_t jobs = state_->jobs;
   auto limit = std::chrono::steady_clock::now() + kFarewell;
   while (state_->threads > 0 && state_->changed.WaitUntil(state_->mutex, limit)) {
@@ -139,6 +158,16 @@ bool Bulkhead::TryRun(const std::string& owner, Job job) {
   }
   Run(owner, std::move(job));
   return true;
+}
+
+// The thread that runs the job keeps the state.
+Bulkhead::Started Bulkhead::Start(const std::string& owner, Job blocking, Job after) {
+  const bool queued =
+      TryRun(owner, [state = state_.get(), blocking = std::move(blocking), after = std::move(after)]() mutable {
+        blocking();
+        state->RunAfter(after);
+      });
+  return queued ? Started::kQueued : Started::kRefused;
 }
 
 size_t Bulkhead::size() const {

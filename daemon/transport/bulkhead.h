@@ -1,9 +1,10 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <string>
+
+#include "daemon/core/blocking_executor.h"
 
 namespace rnicd::transport {
 
@@ -14,10 +15,8 @@ namespace rnicd::transport {
 // Lifetime: the destructor waits a moment for the jobs, then leaves those that are blocked, and their owners' jobs
 //           behind them, to the end of the process. So a job may use only what it owns.
 // Threads:  safe. Nothing here blocks; jobs never run inside Run or TryRun.
-class Bulkhead {
+class Bulkhead final : public core::BlockingExecutor {
  public:
-  using Job = std::function<void()>;
-
   struct Limits {
     size_t threads = 512;
     // Jobs of one owner that TryRun lets wait.
@@ -26,13 +25,15 @@ class Bulkhead {
 
   Bulkhead() : Bulkhead(Limits{}) {}
   explicit Bulkhead(const Limits& limits);
-  ~Bulkhead();
+  ~Bulkhead() override;
   Bulkhead(const Bulkhead&) = delete;
   Bulkhead& operator=(const Bulkhead&) = delete;
 
   void Run(const std::string& owner, Job job);
   // False when the owner has too many waiting; then the job is not run.
   bool TryRun(const std::string& owner, Job job);
+  // As TryRun; never Started::kRan.
+  Started Start(const std::string& owner, Job blocking, Job after) override;
   // Jobs that have not ended.
   size_t size() const;
   size_t threads() const;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <future>
 #include <memory>
 #include <string>
@@ -129,6 +130,60 @@ TEST(Bulkhead, TheEndDoesNotWaitForABlockedJob) {
   }
   blocker.Release();
   behind->get_future().wait();
+}
+
+TEST(BulkheadStart, TheSecondJobRunsAfterTheFirst) {
+  Bulkhead bulkhead;
+  const auto ran = std::make_shared<std::promise<std::string>>();
+  const auto order = std::make_shared<std::string>();
+  EXPECT_EQ(bulkhead.Start(
+                "owner", [order] { *order += "blocking "; }, [order, ran] { ran->set_value(*order + "after"); }),
+            Bulkhead::Started::kQueued);
+  EXPECT_EQ(ran->get_future().get(), "blocking after");
+}
+
+TEST(BulkheadStart, IsRefusedWhenTheOwnerHasTooManyThatWait) {
+  Bulkhead bulkhead({.threads = 8, .waiting_of_owner = 1});
+  Blocker blocker;
+  bulkhead.Run("owner", blocker.job());
+  blocker.WaitUntilBlocked();
+  const auto nothing = [] {};
+  EXPECT_EQ(bulkhead.Start("owner", nothing, nothing), Bulkhead::Started::kQueued);
+  EXPECT_EQ(bulkhead.Start("owner", nothing, nothing), Bulkhead::Started::kRefused);
+  EXPECT_EQ(bulkhead.Start("other", nothing, nothing), Bulkhead::Started::kQueued);
+}
+
+// It may use what the end destroys next.
+TEST(BulkheadStart, TheSecondJobDoesNotRunAfterTheEnd) {
+  Blocker blocker;
+  const auto ran = std::make_shared<std::atomic<bool>>(false);
+  const auto behind = std::make_shared<std::promise<void>>();
+  {
+    Bulkhead bulkhead;
+    bulkhead.Start("owner", blocker.job(), [ran] { *ran = true; });
+    blocker.WaitUntilBlocked();
+    bulkhead.Run("owner", [behind] { behind->set_value(); });
+  }
+  blocker.Release();
+  behind->get_future().wait();
+  EXPECT_FALSE(*ran);
+}
+
+TEST(BulkheadStart, TheEndWaitsForASecondJob) {
+  std::atomic<bool> ran{false};
+  std::promise<void> runs;
+  {
+    Bulkhead bulkhead;
+    bulkhead.Start(
+        "owner", [] {},
+        [&] {
+          runs.set_value();
+          std::this_thread::sleep_for(std::chrono::milliseconds(400));  // Longer than a blocked job is waited for.
+          ran = true;
+        });
+    runs.get_future().wait();
+  }
+  EXPECT_TRUE(ran);
 }
 
 TEST(Bulkhead, TheEndWaitsForJobsThatAreNotBlocked) {

@@ -15,8 +15,13 @@ namespace {
 struct Exchange {
   Visitor visitor;
   core::FdTicket ticket{};
-  absl::StatusOr<UniqueFd> file = UniqueFd();
+  absl::StatusOr<core::ImportedFile> file = core::ImportedFile();
 };
+
+absl::StatusOr<core::ImportedFile> ReceiveImport(int socket, Os& os) {
+  RNICD_ASSIGN_OR_RETURN(UniqueFd file, TakeFile(socket, os));
+  return core::PrepareImport(os, std::move(file));
+}
 
 // One owner with many processes gets one round-robin slot.
 void PostToWorker(core::Node& node, const std::shared_ptr<Exchange>& exchange) {
@@ -63,7 +68,7 @@ void FdService::Serve(Visitor visitor) {
     return;
   }
   const auto take = [exchange, link = link_, &os = node_.os] {
-    exchange->file = TakeFile(exchange->visitor.socket->get(), os);
+    exchange->file = ReceiveImport(exchange->visitor.socket->get(), os);
     MutexLock lock(link->mutex);
     if (link->node != nullptr) {
       PostToWorker(*link->node, exchange);

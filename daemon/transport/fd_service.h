@@ -10,8 +10,8 @@
 namespace rnicd::transport {
 
 // Serves the packets of the fd socket. A descriptor is received only with a ticket that wants one, and in the bulkhead,
-// because its sender may block whoever closes it; memory is populated by a worker, because that takes long. The visitor
-// keeps its place until its reply is sent.
+// because its sender may block the close and the seal of the file; a worker does the rest. Fetches go to a worker at
+// once. The visitor keeps its place until its reply is sent.
 // Lifetime: the node and the bulkhead outlive it, the node also its workers' jobs. Threads: safe.
 class FdService {
  public:

@@ -70,6 +70,21 @@ TEST_F(FdServiceTest, AnImportIsServed) {
   EXPECT_FALSE(ReplyTo(client).has_error());
 }
 
+// A worker, which serves all owners, makes no call that the file's owner can block.
+TEST_F(FdServiceTest, AFileIsSealedBeforeAWorkerGetsIt) {
+  const UniqueFd file(memfd_create("import", MFD_ALLOW_SEALING | MFD_CLOEXEC));
+  ASSERT_EQ(ftruncate(file.get(), kPage), 0);
+  UniqueFd client;
+  const std::string ticket = ImportTicket();
+  {
+    const core::BusyWorkers busy(*world_.workers, 2);
+    service_->Serve(VisitorWith(ticket, file.get(), client));
+    bulkhead_.reset();
+    EXPECT_EQ(fcntl(file.get(), F_GET_SEALS), F_SEAL_SHRINK);
+  }
+  EXPECT_FALSE(ReplyTo(client).has_error());
+}
+
 TEST_F(FdServiceTest, ADescriptorWithoutAValidTicketIsNotReceived) {
   LingeringSocket lingering;
   UniqueFd client;

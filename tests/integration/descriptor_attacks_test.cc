@@ -1,10 +1,14 @@
 // Attacks with descriptors: a process without any privilege passes descriptors whose close() blocks for as long as it
-// likes, in every way in which the daemon can come to hold one. Nobody else may notice, and SIGTERM ends the daemon.
+// likes, in every way in which the daemon can come to hold one; or a file whose lock it keeps. Nobody else may notice,
+// and SIGTERM ends the daemon.
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <ostream>
 #include <set>
@@ -323,6 +327,74 @@ INSTANTIATE_TEST_SUITE_P(EachQueue, QueuedDescriptors,
                                           testing::ValuesIn(WaysOf({"RpcWithThePreface", "FdWithAnUnknownTicket",
                                                                     "AdminOfAnOperator", "AdminOfNoOperator"}))),
                          NameOfRow);
+
+// A client is in a write(2) that never ends, from memory whose page it withholds, and so has the lock of the file that
+// it imports or seals.
+struct WrittenFile {
+  const char* name;
+  const char* command;
+};
+
+void PrintTo(const WrittenFile& attack, std::ostream* out) { *out << attack.name; }
+
+// More sessions than the daemon has rpc loops.
+std::vector<WrittenFile> WrittenFiles() {
+  return CanWithholdPages() ? std::vector<WrittenFile>{{.name = "Import", .command = "import-written"},
+                                                       {.name = "Seal", .command = "seal-written 8"}}
+                            : std::vector<WrittenFile>();
+}
+
+// Threads in a system call that nothing interrupts.
+size_t StuckThreads(pid_t pid) {
+  size_t stuck = 0;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/task")) {
+    std::ifstream file(task.path() / "stat");
+    const std::string text(std::istreambuf_iterator<char>(file), {});
+    const size_t name_end = text.rfind(')');
+    stuck += name_end != std::string::npos && text.compare(name_end, 3, ") D") == 0 ? 1 : 0;
+  }
+  return stuck;
+}
+
+class WrittenFileAttack : public testing::TestWithParam<WrittenFile> {
+ protected:
+  void SetUp() override {
+    auto started = DaemonProcess::Start();
+    ASSERT_TRUE(started.ok()) << started.status();
+    daemon_ = *std::move(started);
+    idle_ = MeasureIdle(*daemon_);
+    attacker_ = StartAttacker(*daemon_);
+    ASSERT_NE(attacker_, nullptr);
+    ASSERT_TRUE(attacker_->MustRun("withhold").ok);
+    ASSERT_TRUE(attacker_->MustRun("become " + std::to_string(WorkloadUid())).ok);
+    ASSERT_TRUE(attacker_->MustRun(GetParam().command).ok);
+    EXPECT_TRUE(Eventually([this] { return StuckThreads(daemon_->process().pid()) > 0; })) << "it blocks nothing";
+  }
+
+  std::unique_ptr<DaemonProcess> daemon_;
+  IdleState idle_;
+  // Killed before the daemon is reaped: the end of its write releases the daemon's thread.
+  std::unique_ptr<ChildClient> attacker_;
+};
+
+TEST_P(WrittenFileAttack, HoldsNobodyUpAndLeavesNothing) {
+  ASSERT_TRUE(ExpectServes(*daemon_));
+  attacker_->KillHard();
+  ExpectNothingHeld(*daemon_, idle_);
+}
+
+TEST_P(WrittenFileAttack, DoesNotKeepTheDaemonFromStopping) {
+  EXPECT_TRUE(OpensSessions(*daemon_));
+  daemon_->BeginStop();
+  EXPECT_TRUE(daemon_->process().errors().WaitFor("stopped", kTimeout)) << daemon_->log();
+  attacker_->KillHard();
+  const auto end = daemon_->process().WaitForEnd();
+  ASSERT_TRUE(end.has_value());
+  EXPECT_EQ(end->exit_code, 0) << daemon_->log();
+}
+
+INSTANTIATE_TEST_SUITE_P(EachCall, WrittenFileAttack, testing::ValuesIn(WrittenFiles()),
+                         [](const auto& row) { return std::string(row.param.name); });
 
 // The attacks prove something only while this holds.
 class Bait : public testing::TestWithParam<BaitKind> {};

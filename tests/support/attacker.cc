@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -59,6 +61,16 @@ std::vector<BaitKind> PossibleHere(const std::vector<BaitKind>& kinds) {
   std::vector<BaitKind> possible = kinds;
   std::erase_if(possible, [](BaitKind kind) { return kind != BaitKind::kLingeringSocket; });
   return possible;
+}
+
+bool CanWithholdPages() {
+  const UniqueFd faults(static_cast<int>(syscall(SYS_userfaultfd, O_CLOEXEC)));
+  if (TwoUids() && faults.valid()) {
+    return true;
+  }
+  std::fprintf(stderr, "no tests with writes that never end: %s\n",
+               TwoUids() ? std::strerror(errno) : "they need root");
+  return false;
 }
 
 std::string WordsOf(const DaemonProcess& daemon, DaemonSocket socket) {

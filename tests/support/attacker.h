@@ -24,6 +24,9 @@ void PrintTo(BaitKind kind, std::ostream* out);
 // left out.
 std::vector<BaitKind> PossibleHere(const std::vector<BaitKind>& kinds);
 
+// Whether this machine can withhold a page from a system call (WithheldPage); without, a line on stderr says so.
+bool CanWithholdPages();
+
 enum class DaemonSocket { kRpc, kFd, kAdmin };
 
 // The socket as words of an attacker's command: its type and its path.

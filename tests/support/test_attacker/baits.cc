@@ -1,13 +1,18 @@
 #include "tests/support/test_attacker/baits.h"
 
 #include <fcntl.h>
+#include <linux/userfaultfd.h>
 #include <netinet/in.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "tests/support/test_attacker/stuck_file_server.h"
@@ -16,6 +21,7 @@ namespace rnicd::test {
 namespace {
 
 constexpr int kLingerSeconds = 60;
+constexpr size_t kPageBytes = 4096;
 
 // The smallest buffers that the kernel allows, so that few bytes fill them.
 void ShrinkBuffers(int socket) {
@@ -103,6 +109,26 @@ Baits SocketsWithStuckFiles(int mount, int count) {
   baits.peers.push_back(OpenStuckFile(mount));
   MakeDirty(baits.peers.back().get());
   return baits;
+}
+
+WithheldPage::WithheldPage() : faults_(static_cast<int>(syscall(SYS_userfaultfd, O_CLOEXEC))) {
+  uffdio_api api = {.api = UFFD_API, .features = 0, .ioctls = 0};
+  if (!faults_.valid() || ioctl(faults_.get(), UFFDIO_API, &api) != 0) {
+    return;
+  }
+  void* const page = mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  uffdio_register withheld = {.range = {.start = reinterpret_cast<uintptr_t>(page), .len = kPageBytes},
+                              .mode = UFFDIO_REGISTER_MODE_MISSING,
+                              .ioctls = 0};
+  if (page != MAP_FAILED && ioctl(faults_.get(), UFFDIO_REGISTER, &withheld) == 0) {
+    page_ = page;
+  }
+}
+
+bool WithheldPage::BeginWrite(int file) {
+  std::thread([this, file] { (void)!pwrite(file, page_, kPageBytes, 0); }).detach();
+  uffd_msg fault;
+  return read(faults_.get(), &fault, sizeof(fault)) == static_cast<ssize_t>(sizeof(fault));
 }
 
 int SendWithDescriptors(int socket, const std::string& bytes, const std::vector<int>& descriptors) {

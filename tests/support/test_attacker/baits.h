@@ -27,6 +27,22 @@ Baits StuckFiles(int mount, int count);
 // Unix sockets, each with a stuck file in its queue that nobody else has open: their close() is the last of the file.
 Baits SocketsWithStuckFiles(int mount, int count);
 
+// A page of this process that never comes: who reads it waits until the process ends, also the kernel in a system call.
+// A write(2) from it holds the lock of its file meanwhile, and whatever takes that lock waits too.
+// Source: userfaultfd(2); the kernel's faults need CAP_SYS_PTRACE.
+class WithheldPage {
+ public:
+  WithheldPage();
+  // False if the kernel has no such page for this process; errno says why.
+  bool valid() const { return page_ != nullptr; }
+  // Writes into the file in a thread. Returns when the write waits for the page.
+  bool BeginWrite(int file);
+
+ private:
+  UniqueFd faults_;
+  void* page_ = nullptr;
+};
+
 // Sends the bytes and descriptors in one packet; 0, or the errno.
 int SendWithDescriptors(int socket, const std::string& bytes, const std::vector<int>& descriptors);
 

@@ -11,6 +11,10 @@
 //   close                      closes the baits in a thread, which prints another "ok" when it has
 //   reset                      closes the peers of sockets that linger
 //   ticket <bytes>             announces an import, in a session opened at the first call; prints its ticket
+//   withhold                   makes a page that never comes, as root
+//   import-written             sends an import whose file is in a write from that page; its response is not read
+//   seal-written <sessions>    imports one file in as many sessions, then begins the write, then seals in each, in
+//                              threads that print nothing
 //   hold <stream|packet> <socket> <count>   opens connections and keeps them
 //   send <stream|packet> <socket> <stay|leave> <memory files> <baits> <digits>   on a new connection, the bytes with as
 //                              many memory files and baits; own copies are closed
@@ -37,6 +41,7 @@
 #include <vector>
 
 #include "absl/strings/escaping.h"
+#include "tests/support/fd_exchange.h"
 #include "tests/support/memory_file.h"
 #include "tests/support/raw_client.h"
 #include "tests/support/raw_socket.h"
@@ -129,6 +134,64 @@ class Attacker {
     return announced.ok() ? "ok ticket=" + absl::BytesToHexString(announced.response.fd_ticket()) : "error TICKET";
   }
 
+  std::string Withhold(Words&) {
+    withheld_ = std::make_unique<WithheldPage>();
+    return withheld_->valid() ? "ok" : ErrnoText(errno);
+  }
+
+  std::string ImportWritten(Words&) {
+    const auto client = OpenSession();
+    const v1::ImportMemoryResponse announced = Announce(*client);
+    written_ = MakeSealableMemfd(kMemoryFileBytes);
+    connections_.push_back(ConnectUnix(FdSocket(), SOCK_SEQPACKET));
+    return withheld_->BeginWrite(written_.get()) &&
+                   SendWithDescriptors(connections_.back().get(), FdRequestBytes(announced.fd_ticket(), 1),
+                                       {written_.get()}) == 0
+               ? "ok"
+               : "error WRITE";
+  }
+
+  std::string SealWritten(Words& words) {
+    size_t sessions = 0;
+    words >> sessions;
+    written_ = MakeSealableMemfd(kMemoryFileBytes);
+    std::vector<std::pair<std::shared_ptr<RawClient>, uint64_t>> imports;
+    for (size_t index = 0; index < sessions; ++index) {
+      auto client = OpenSession();
+      const v1::ImportMemoryResponse announced = Announce(*client);
+      if (!SendFd(FdSocket(), announced.fd_ticket(), written_.get()).replied) {
+        return "error IMPORT";
+      }
+      imports.emplace_back(std::move(client), announced.memory_id());
+    }
+    if (!withheld_->BeginWrite(written_.get())) {
+      return "error WRITE";
+    }
+    for (const auto& [client, memory] : imports) {
+      std::thread([client = client, memory = memory] {
+        v1::SealMemoryRequest request;
+        request.set_memory_id(memory);
+        client->Call(&MemoryStub::SealMemory, request);
+      }).detach();
+    }
+    return "ok";
+  }
+
+  std::string FdSocket() const { return socket_dir_ + "/fd.sock"; }
+
+  std::shared_ptr<RawClient> OpenSession() {
+    auto client = std::make_shared<RawClient>(socket_dir_ + "/rpc.sock");
+    client->Call(&SessionStub::OpenSession, {});
+    clients_.push_back(client);
+    return client;
+  }
+
+  static v1::ImportMemoryResponse Announce(RawClient& client) {
+    v1::ImportMemoryRequest request;
+    request.set_size(kMemoryFileBytes);
+    return client.Call(&MemoryStub::ImportMemory, request).response;
+  }
+
   std::string Hold(Words& words) {
     std::string type;
     std::string path;
@@ -207,6 +270,9 @@ class Attacker {
   size_t used_ = 0;
   std::vector<UniqueFd> connections_;
   std::unique_ptr<RawClient> client_;
+  std::vector<std::shared_ptr<RawClient>> clients_;
+  std::unique_ptr<WithheldPage> withheld_;
+  UniqueFd written_;
   const std::map<std::string, std::function<std::string(Words&)>> commands_ = {
       {"become", [](Words& words) { return Become(words); }},
       {"mount", [this](Words& words) { return Mount(words); }},
@@ -217,6 +283,9 @@ class Attacker {
       {"close", [this](Words& words) { return Close(words); }},
       {"reset", [this](Words& words) { return Reset(words); }},
       {"ticket", [this](Words& words) { return Ticket(words); }},
+      {"withhold", [this](Words& words) { return Withhold(words); }},
+      {"import-written", [this](Words& words) { return ImportWritten(words); }},
+      {"seal-written", [this](Words& words) { return SealWritten(words); }},
       {"hold", [this](Words& words) { return Hold(words); }},
       {"send", [this](Words& words) { return Send(words); }},
       {"storm", [](Words& words) { return BeginStorm(words); }},
