@@ -38,6 +38,7 @@ constexpr ErrorReason kQuotaReasons[] = {
     ErrorReason::QUOTA_REGISTERED_BYTES,
     ErrorReason::QUOTA_LOGICAL_PAGES,
     ErrorReason::QUOTA_HEAP_BYTES,
+    ErrorReason::QUOTA_RINGS,
     ErrorReason::QUOTA_MEMORY_BYTES,
 };
 static_assert(std::size(kQuotaReasons) == core::kResourceCount);
