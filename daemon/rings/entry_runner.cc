@@ -15,23 +15,23 @@ using ring::Opcode;
 using ring::Outcome;
 using ring::Submission;
 
-// As the audit log and the status page name an entry; those of a method that may also be called.
+// As the audit log and the status page name an entry: the call that does the same.
 std::string_view NameOf(Opcode opcode) {
   switch (opcode) {
     case Opcode::kPost:
-      return "Ring.Post";
+      return "QueueService.Post";
     case Opcode::kRegisterMr:
-      return "Ring.RegisterMr";
+      return "MemoryService.RegisterMr";
     case Opcode::kDeregisterMr:
-      return "Ring.DeregisterMr";
+      return "MemoryService.DeregisterMr";
     case Opcode::kGetRemoteToken:
-      return "Ring.GetRemoteToken";
+      return "MemoryService.GetRemoteToken";
     case Opcode::kArmCq:
-      return "Ring.ArmCq";
+      return "QueueService.ArmCq";
     case Opcode::kNop:
       break;
   }
-  return "Ring.Nop";
+  return "ring.nop";
 }
 
 // Grants, releases or discloses something; as in gate::kMethodTable.
@@ -60,7 +60,8 @@ void Report(core::Observer& observer, const core::Session& session, const Submis
                                  .workload = session.tenant().workload(),
                                  .session = session.id(),
                                  .object = ObjectOf(entry),
-                                 .status = status});
+                                 .status = status,
+                                 .note = "ring"});
 }
 
 Outcome OutcomeOf(const Submission& entry) { return {.user_data = entry.user_data, .opcode = entry.opcode}; }

@@ -1,4 +1,4 @@
-"""Registers pages through a ring and reads the completion from shared memory: docs/RINGS.md in Python, gRPC for the rest.
+"""Registers pages through a ring and reads the completion from shared memory; all else by gRPC. See docs/RINGS.md.
 
 Python has no atomics. So this client always rings the doorbell, and always waits with the pipe; both are right on x86.
 """
@@ -70,8 +70,8 @@ class SharedFile:
     def wait(self, wakeup, has_news):
         """Sleeps until has_news(). The order is what matters: say how to be woken, then look, and only then sleep.
 
-        The daemon does the same the other way round: it writes its news, and then looks how to wake us. So either we see
-        the news, or it sees that we want to be woken.
+        The daemon does the same the other way round: it writes its news, and then looks how to wake us. So either we
+        see the news, or it sees that we want to be woken.
         """
         self.store(wakeup, _WAKE_BY_PIPE)
         while True:

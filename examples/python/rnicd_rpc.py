@@ -44,8 +44,8 @@ class Messages:
             subprocess.run(["protoc", f"--proto_path={proto_folder}", f"--python_out={made}", *sources], check=True)
             sys.path.insert(0, made)
             self._modules = {path: importlib.import_module(f"rnicd.v1.{path}_pb2")
-                             for path in ("session_service", "adapter_service", "memory_service", "queue_service", "ring_service",
-                                          "work_request", "types", "fd_channel", "error")}
+                             for path in ("session_service", "adapter_service", "memory_service", "queue_service",
+                                          "ring_service", "work_request", "types", "fd_channel", "error")}
             sys.path.remove(made)
 
     def __getattr__(self, name):

@@ -58,7 +58,8 @@ class Daemon:
 
 
 def run_example(socket_dir, *options, story="register_memory.py"):
-    return subprocess.run([sys.executable, str(given.source / "examples/python" / story), *options, socket_dir], capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+    return subprocess.run([sys.executable, str(given.source / "examples/python" / story), *options, socket_dir],
+                          capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
 
 
 def messages_of(rnicd_rpc):

@@ -54,6 +54,8 @@ class Workload:
         for size in ("4KiB", "512KiB", "8MiB"):
             self._must("register", f"--size={size}")
         self._must_fail("register", "--size=65MiB")
+        # A registration goes through a ring, so it is no call that fails.
+        self._must_fail("evict", "1")
         self._flood()
 
     def _flood(self):
