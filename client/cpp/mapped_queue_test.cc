@@ -74,7 +74,8 @@ TEST_F(MappedQueueTest, GivesEachCompletionToOneOfItsThreads) {
   for (int thread = 0; thread < 3; ++thread) {
     threads.emplace_back([&] {
       while (taken < kCompletions) {
-        for (const Completion& completion : *queue_->PollUntil(2, In(milliseconds(20)))) {
+        const auto polled = queue_->PollUntil(2, In(milliseconds(20)));
+        for (const Completion& completion : *polled) {
           sum += completion.request_context;
           ++taken;
         }

@@ -167,11 +167,11 @@ class Attacker {
     if (!withheld_->BeginWrite(written_.get())) {
       return "error WRITE";
     }
-    for (const auto& [client, memory] : imports) {
-      std::thread([client = client, memory = memory] {
+    for (const auto& import : imports) {
+      std::thread([import] {
         v1::SealMemoryRequest request;
-        request.set_memory_id(memory);
-        client->Call(&MemoryStub::SealMemory, request);
+        request.set_memory_id(import.second);
+        import.first->Call(&MemoryStub::SealMemory, request);
       }).detach();
     }
     return "ok";
