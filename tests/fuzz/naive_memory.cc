@@ -84,7 +84,7 @@ Runs CutPages(const std::vector<std::byte*>& pages, uint64_t skip, uint64_t leng
   return runs;
 }
 
-bool SameRuns(const Runs& one, const Runs& other) {
+bool SameRuns(std::span<const std::span<std::byte>> one, std::span<const std::span<std::byte>> other) {
   return std::equal(one.begin(), one.end(), other.begin(), other.end(),
                     [](auto a, auto b) { return a.data() == b.data() && a.size() == b.size(); });
 }

@@ -37,7 +37,7 @@ std::optional<NaiveRange> ReadChain(std::span<const MdlEntry> chain, uint64_t le
 // `length` bytes from byte `skip` of the first page on; adjacent pieces in memory are one run.
 Runs CutPages(const std::vector<std::byte*>& pages, uint64_t skip, uint64_t length);
 
-bool SameRuns(const Runs& one, const Runs& other);
+bool SameRuns(std::span<const std::span<std::byte>> one, std::span<const std::span<std::byte>> other);
 
 // Registered pages, each as often as it is registered, and an owner's charges for them.
 class NaivePins {
