@@ -14,20 +14,12 @@ constexpr nanoseconds kTimeMin{500};
 // A wait of this many times the bound would have been short, had nobody slept: waking up is most of it.
 constexpr int kShortWait = 4;
 
-bool HasSeveralProcessors() {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  // Fails on a machine with more processors than the set has room for.
-  return sched_getaffinity(0, sizeof(allowed), &allowed) != 0 || CPU_COUNT(&allowed) > 1;
-}
-
 }  // namespace
 
-AdaptiveSpin::AdaptiveSpin(nanoseconds bound)
-    : bound_(bound), several_processors_(HasSeveralProcessors()), time_(bound.count()) {}
+AdaptiveSpin::AdaptiveSpin(nanoseconds bound) : bound_(bound), time_(bound.count()) {}
 
 bool AdaptiveSpin::IsWorthwhile(uint32_t daemon_cpu) const {
-  return bound_ > nanoseconds(0) && several_processors_ && daemon_cpu != 0 && daemon_cpu != CurrentCpu();
+  return bound_ > nanoseconds(0) && daemon_cpu != 0 && daemon_cpu != CurrentCpu();
 }
 
 void AdaptiveSpin::Record(nanoseconds waited) {

@@ -49,7 +49,6 @@ class AdaptiveSpin {
   static void Relax();
 
   const std::chrono::nanoseconds bound_;
-  const bool several_processors_;
   // Nanoseconds that the next wait spins.
   std::atomic<int64_t> time_;
 };

@@ -324,8 +324,9 @@ void RingThread::Break(Served& served) {
 
 // A client that runs on this thread's processor can only submit while this thread sleeps.
 bool RingThread::MaySpin(const Served& served) {
-  return several_processors_ && served.ring->end().client_cpu() != OwnCpu() &&
-         now_ - served.last_entry < spin_.longest && budget_.Allows(served.tenant, now_);
+  const uint32_t client_cpu = served.ring->end().client_cpu();
+  const bool runs_elsewhere = client_cpu != 0 ? client_cpu != OwnCpu() : several_processors_;
+  return runs_elsewhere && now_ - served.last_entry < spin_.longest && budget_.Allows(served.tenant, now_);
 }
 
 void RingThread::Rest() {

@@ -95,7 +95,7 @@ class RingThread {
   core::Observer& observer_;
   const Clock& clock_;
   const SpinOptions spin_;
-  // False where this thread and its clients always share one processor.
+  // For clients that do not say where they run.
   const bool several_processors_;
   const UniqueFd epoll_;
   const UniqueFd wake_up_;
