@@ -1,7 +1,5 @@
 #include "client/cpp/adaptive_spin.h"
 
-#include <sched.h>
-
 #include <algorithm>
 
 namespace rnicd::inline client {
@@ -19,26 +17,13 @@ constexpr int kShortWait = 4;
 AdaptiveSpin::AdaptiveSpin(nanoseconds bound) : bound_(bound), time_(bound.count()) {}
 
 bool AdaptiveSpin::IsWorthwhile(uint32_t daemon_cpu) const {
-  return bound_ > nanoseconds(0) && daemon_cpu != 0 && daemon_cpu != CurrentCpu();
+  return bound_ > nanoseconds(0) && daemon_cpu != 0 && daemon_cpu != ring::CurrentCpu();
 }
 
 void AdaptiveSpin::Record(nanoseconds waited) {
   const nanoseconds time(time_.load(std::memory_order_relaxed));
   const nanoseconds next = waited <= kShortWait * bound_ ? bound_ : std::max(time / 2, std::min(kTimeMin, bound_));
   time_.store(next.count(), std::memory_order_relaxed);
-}
-
-void AdaptiveSpin::Relax() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  __asm__ volatile("yield");
-#endif
-}
-
-uint32_t CurrentCpu() {
-  const int cpu = sched_getcpu();
-  return cpu < 0 ? 0 : static_cast<uint32_t>(cpu) + 1;
 }
 
 }  // namespace rnicd::inline client

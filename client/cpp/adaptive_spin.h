@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/clock.h"
+#include "ring/processor.h"
 
 namespace rnicd::inline client {
 
@@ -30,7 +31,7 @@ class AdaptiveSpin {
     const Instant end = begin + std::chrono::nanoseconds(time_.load(std::memory_order_relaxed));
     do {
       for (int turn = 0; turn < kTurnsPerClockReading; ++turn) {
-        Relax();
+        ring::Relax();
         if (ready()) {
           return true;
         }
@@ -45,15 +46,10 @@ class AdaptiveSpin {
   static constexpr int kTurnsPerClockReading = 16;
 
   bool IsWorthwhile(uint32_t daemon_cpu) const;
-  // Lets the other thread of a shared core run.
-  static void Relax();
 
   const std::chrono::nanoseconds bound_;
   // Nanoseconds that the next wait spins.
   std::atomic<int64_t> time_;
 };
-
-// The processor that the calling thread runs on, plus 1; 0 if unknown.
-uint32_t CurrentCpu();
 
 }  // namespace rnicd::inline client

@@ -94,7 +94,7 @@ uint32_t RingChannel::Submit(Waiter& self, uint32_t offset, absl::FunctionRef<vo
   self.result_offset = offset + payload_bytes;
   encode(end_.payload(offset, payload_bytes).data());
   std::memset(end_.payload(self.result_offset, result_bytes).data(), 0, self.request.tokens * sizeof(uint32_t));
-  if (const uint32_t cpu = CurrentCpu(); cpu != cpu_) {
+  if (const uint32_t cpu = ring::CurrentCpu(); cpu != cpu_) {
     cpu_ = cpu;
     end_.SetCpu(cpu);
   }

@@ -1,28 +1,7 @@
-// Counts the heap allocations of work requests on the way through core. Replaces operator new in this program; the
-// memory still comes from malloc, so that sanitizers see it.
+// The heap allocations of work requests on the way through core.
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
+#include "base/counted_allocations_test.h"
 #include "daemon/core/queue_fixture_test.h"
-
-namespace {
-std::atomic<uint64_t> allocations{0};
-}  // namespace
-
-void* operator new(size_t bytes) {
-  ++allocations;
-  if (void* const memory = std::malloc(bytes == 0 ? 1 : bytes); memory != nullptr) {
-    return memory;
-  }
-  throw std::bad_alloc();
-}
-void* operator new[](size_t bytes) { return operator new(bytes); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t /*bytes*/) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory, size_t /*bytes*/) noexcept { std::free(memory); }
 
 namespace rnicd::core {
 namespace {
@@ -41,9 +20,9 @@ class PostAllocationTest : public ::testing::Test {
   // Allocations of one Post of the chain, divided by its requests and rounded up.
   uint64_t AllocationsOf(const std::vector<WorkRequest>& chain) {
     const SessionGuard session = *owner_.session->Begin();
-    const uint64_t before = allocations;
+    const uint64_t before = counted_allocations;
     const bool posted = session.pairs().Post(pair_, chain)->posted == chain.size();
-    const uint64_t after = allocations;
+    const uint64_t after = counted_allocations;
     EXPECT_TRUE(posted);
     return (after - before + chain.size() - 1) / chain.size();
   }

@@ -35,10 +35,8 @@ absl::StatusOr<OpenedRing> SessionRings::Open(uint32_t entries, uint32_t payload
   Ring::Charges charges;
   RNICD_ASSIGN_OR_RETURN(charges.ring, Charge::Take(ledger_, Resource::kRings, 1));
   RNICD_ASSIGN_OR_RETURN(charges.bytes, Charge::Take(ledger_, Resource::kHeapBytes, geometry.file_bytes()));
-  RNICD_ASSIGN_OR_RETURN(
-      std::shared_ptr<Ring> ring,
-
-      Ring::Create(node_.os, node_.lingering, geometry, session_.weak_from_this(), std::move(charges)));
+  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Ring> ring, Ring::Create(node_.os, node_.lingering, geometry,
+                                                                  session_.weak_from_this(), std::move(charges)));
   const RingId id = table_.Insert(ring);
   const auto issue = [&](SharedDescriptor which) {
     return node_.tickets.Issue({.session = session_.weak_from_this(),

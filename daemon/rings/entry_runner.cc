@@ -73,6 +73,9 @@ void SetRegistration(const Registration& registration, Outcome* outcome) {
   outcome->length_or_used = registration.length;
 }
 
+// Payload that takes as long to copy and read as a request of usual size to execute.
+constexpr uint32_t kPayloadBytesPerRequest = 2048;
+
 // Bytes of the result area that tokens take: a refusal's field is behind them.
 uint32_t TokenBytes(const Submission& entry) {
   const uint64_t wanted = entry.opcode == Opcode::kPost ? uint64_t{entry.count} * sizeof(uint32_t) : 0;
@@ -118,8 +121,12 @@ absl::Status ArmCq(const core::SessionGuard& guard, const Submission& entry) {
 
 }  // namespace
 
-uint32_t EntryRunner::CostOf(const Submission& entry) {
+uint32_t EntryRunner::RequestsOf(const Submission& entry) {
   return entry.opcode == Opcode::kPost ? std::clamp(entry.count, 1U, ring::kChainMax) : 1;
+}
+
+uint32_t EntryRunner::CostOf(const Submission& entry) {
+  return std::max(RequestsOf(entry), std::min(entry.payload_bytes, ring::kPayloadBytesMax) / kPayloadBytesPerRequest);
 }
 
 void EntryRunner::Run(const std::shared_ptr<core::Ring>& ring, const core::Session& session,

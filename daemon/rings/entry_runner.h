@@ -22,7 +22,9 @@ class EntryRunner {
   // The observer outlives every request.
   explicit EntryRunner(core::Observer& observer) : observer_(observer) {}
 
-  // What one entry counts as, in work requests: the length of its chain.
+  // Work requests of one entry: the length of its chain; 1 for any other.
+  static uint32_t RequestsOf(const ring::Submission& entry);
+  // What it costs, in work requests of usual size: a long payload takes time however few they are.
   static uint32_t CostOf(const ring::Submission& entry);
 
   // Takes the entry from the ring, executes it, and completes it now or later. The session's guard is only needed until

@@ -12,6 +12,7 @@
 
 #include "base/errno_status.h"
 #include "base/status.h"
+#include "ring/processor.h"
 
 namespace rnicd::rings {
 namespace {
@@ -29,17 +30,6 @@ bool SeveralProcessors() {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
   return sched_getaffinity(0, sizeof(allowed), &allowed) == 0 && CPU_COUNT(&allowed) > 1;
-}
-
-// The processor that the thread runs on, plus 1; 0 if unknown.
-uint32_t OwnCpu() { return static_cast<uint32_t>(sched_getcpu() + 1); }
-
-void Relax() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
 }
 
 }  // namespace
@@ -207,7 +197,7 @@ void RingThread::Wake(Served& served) {
   served.state = Served::State::kAwake;
   served.last_entry = now_;
   served.ring->end().StayAwake();
-  served.ring->end().SetCpu(OwnCpu());
+  served.ring->end().SetCpu(ring::CurrentCpu());
   awake_[served.tenant].push_back(&served);
 }
 
@@ -256,8 +246,9 @@ bool RingThread::ServeTurn(Served& served) {
 
 bool RingThread::TakeEntries(Served& served, const core::SessionGuard& guard) {
   uint64_t entries = 0;
-  uint32_t requests = 0;
-  while (requests < kRequestsPerTurn) {
+  uint64_t requests = 0;
+  uint32_t spent = 0;
+  while (spent < kRequestsPerTurn) {
     ring::Submission entry;
     const ring::DaemonEnd::Next next = served.ring->end().Take(&entry);
     if (next == ring::DaemonEnd::Next::kBroken) {
@@ -270,7 +261,8 @@ bool RingThread::TakeEntries(Served& served, const core::SessionGuard& guard) {
     }
     runner_.Run(served.ring, *served.session, guard, entry);
     ++entries;
-    requests += cost;
+    requests += EntryRunner::RequestsOf(entry);
+    spent += cost;
   }
   totals_.entries.fetch_add(entries, std::memory_order_relaxed);
   totals_.requests.fetch_add(requests, std::memory_order_relaxed);
@@ -325,7 +317,7 @@ void RingThread::Break(Served& served) {
 // A client that runs on this thread's processor can only submit while this thread sleeps.
 bool RingThread::MaySpin(const Served& served) {
   const uint32_t client_cpu = served.ring->end().client_cpu();
-  const bool runs_elsewhere = client_cpu != 0 ? client_cpu != OwnCpu() : several_processors_;
+  const bool runs_elsewhere = client_cpu != 0 ? client_cpu != ring::CurrentCpu() : several_processors_;
   return runs_elsewhere && now_ - served.last_entry < spin_.longest && budget_.Allows(served.tenant, now_);
 }
 
@@ -348,7 +340,7 @@ void RingThread::Rest() {
   if (awake_.empty()) {
     return;
   }
-  Relax();
+  ring::Relax();
   const Instant then = clock_.Now();
   const std::chrono::nanoseconds spent = then - now_;
   for (const auto& [tenant, line] : awake_) {

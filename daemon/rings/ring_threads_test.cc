@@ -235,6 +235,13 @@ TEST(RingsTest, ARingAboveItsRateWaitsAndLosesNothing) {
   }));
 }
 
+TEST(EntryRunnerTest, ALongPayloadCostsMoreThanItsRequests) {
+  EXPECT_EQ(EntryRunner::CostOf({.opcode = Opcode::kPost, .count = 64, .payload_bytes = 64 * 72}), 64U);
+  EXPECT_EQ(EntryRunner::CostOf({.opcode = Opcode::kPost, .count = 1, .payload_bytes = 1U << 20}), 512U);
+  EXPECT_EQ(EntryRunner::CostOf({.opcode = Opcode::kNop, .payload_bytes = UINT32_MAX}), 512U);
+  EXPECT_EQ(EntryRunner::RequestsOf({.opcode = Opcode::kPost, .count = 1, .payload_bytes = 1U << 20}), 1U);
+}
+
 TEST(RingsTest, ManyRingsOfTwoTenantsAreServedTogether) {
   RingWorld world;
   core::Owner first(world, 1, 1000);

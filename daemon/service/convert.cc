@@ -100,4 +100,6 @@ v1::RegionInfo ToWire(const core::RegionView& view) {
   return wire;
 }
 
+std::string ToWire(const core::FdTicket& ticket) { return {ticket.begin(), ticket.end()}; }
+
 }  // namespace rnicd::service

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <string>
+
 #include "daemon/core/event_queue.h"
 #include "daemon/core/ledger.h"
 #include "daemon/core/memory_region.h"
+#include "daemon/core/ticket_table.h"
 #include "rnicd/v1/admin_service.pb.h"
 #include "rnicd/v1/session_service.pb.h"
 
@@ -15,5 +18,7 @@ v1::WatchEventsResponse ToWire(const core::Event& event);
 void ToWire(const core::Ledger& ledger, google::protobuf::RepeatedPtrField<v1::ResourceUse>* resources);
 
 v1::RegionInfo ToWire(const core::RegionView& view);
+
+std::string ToWire(const core::FdTicket& ticket);
 
 }  // namespace rnicd::service

@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "daemon/service/batch.h"
+#include "daemon/service/convert.h"
 #include "daemon/service/memory_operations.h"
 #include "daemon/service/pending.h"
 #include "rnicd/v1/memory_service.pb.h"
@@ -67,7 +68,7 @@ class TicketedMemory {
   template <typename Response>
   void FillTicket(const core::MemoryTicket& ticket, Response* response) const {
     response->set_memory_id(ticket.memory.value);
-    response->set_fd_ticket(std::string(ticket.ticket.begin(), ticket.ticket.end()));
+    response->set_fd_ticket(ToWire(ticket.ticket));
     response->set_ticket_lifetime_ms(static_cast<uint32_t>(tickets_.lifetime().count()));
   }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "daemon/service/convert.h"
 #include "daemon/service/cq_poll.h"
 #include "daemon/service/pending.h"
 #include "rnicd/v1/queue_service.pb.h"
@@ -39,8 +40,6 @@ void CloseMw(const core::SessionGuard& session, const v1::CloseMwRequest& reques
 
 // --- completion queues ---
 
-std::string BytesOf(const core::FdTicket& ticket) { return std::string(ticket.begin(), ticket.end()); }
-
 absl::Status CreateMappedCq(const core::SessionGuard& session, const v1::CreateCqRequest& request,
                             v1::CreateCqResponse* response) {
   RNICD_ASSIGN_OR_RETURN(const core::CreatedMappedCq created,
@@ -51,8 +50,8 @@ absl::Status CreateMappedCq(const core::SessionGuard& session, const v1::CreateC
   response->set_cq_id(created.queue.value);
   v1::MappedCq& mapped = *response->mutable_mapped();
   mapped.set_file_bytes(created.file_bytes);
-  mapped.set_memory_ticket(BytesOf(created.memory));
-  mapped.set_pipe_ticket(BytesOf(created.pipe));
+  mapped.set_memory_ticket(ToWire(created.memory));
+  mapped.set_pipe_ticket(ToWire(created.pipe));
   return absl::OkStatus();
 }
 

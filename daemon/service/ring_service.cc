@@ -3,13 +3,12 @@
 #include <string>
 
 #include "base/status.h"
+#include "daemon/service/convert.h"
 #include "daemon/service/pending.h"
 #include "rnicd/v1/ring_service.pb.h"
 
 namespace rnicd::service {
 namespace {
-
-std::string BytesOf(const core::FdTicket& ticket) { return std::string(ticket.begin(), ticket.end()); }
 
 absl::Status OpenRing(const core::SessionGuard& session, const v1::OpenRingRequest& request,
                       v1::OpenRingResponse* response) {
@@ -17,9 +16,9 @@ absl::Status OpenRing(const core::SessionGuard& session, const v1::OpenRingReque
                          session.rings().Open(request.entries(), request.payload_bytes()));
   response->set_ring_id(opened.ring.value);
   response->set_file_bytes(opened.file_bytes);
-  response->set_memory_ticket(BytesOf(opened.memory));
-  response->set_doorbell_ticket(BytesOf(opened.doorbell));
-  response->set_pipe_ticket(BytesOf(opened.pipe));
+  response->set_memory_ticket(ToWire(opened.memory));
+  response->set_doorbell_ticket(ToWire(opened.doorbell));
+  response->set_pipe_ticket(ToWire(opened.pipe));
   return absl::OkStatus();
 }
 

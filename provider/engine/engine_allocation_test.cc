@@ -1,33 +1,13 @@
-// Counts the heap allocations of requests. Replaces operator new in this program; the memory still comes from malloc,
-// so that sanitizers see it.
+// The heap allocations of requests in the engine and the soft card.
 
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
 #include <vector>
 
+#include "base/counted_allocations_test.h"
 #include "base/random.h"
 #include "provider/api/requests_test.h"
 #include "provider/soft/soft_provider.h"
-
-namespace {
-std::atomic<uint64_t> allocations{0};
-}  // namespace
-
-void* operator new(size_t bytes) {
-  ++allocations;
-  if (void* const memory = std::malloc(bytes == 0 ? 1 : bytes); memory != nullptr) {
-    return memory;
-  }
-  throw std::bad_alloc();
-}
-void* operator new[](size_t bytes) { return operator new(bytes); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t /*bytes*/) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory, size_t /*bytes*/) noexcept { std::free(memory); }
 
 namespace rnicd::provider {
 namespace {
@@ -55,9 +35,9 @@ class AllocationTest : public ::testing::Test {
   template <typename Make>
   uint64_t AllocationsOf(const Make& make, size_t requests = kChain) {
     PostAll(make, requests);
-    const uint64_t before = allocations;
+    const uint64_t before = counted_allocations;
     PostAll(make, requests);
-    const uint64_t after = allocations;
+    const uint64_t after = counted_allocations;
     EXPECT_EQ(listener_.completions, 2 * requests);
     EXPECT_EQ(listener_.failures, 0u);
     return after - before;

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstdint>
+
+namespace rnicd::ring {
+
+// The processor that the calling thread runs on, plus 1; 0 if unknown. Each side tells it to the other.
+uint32_t CurrentCpu();
+
+// One turn of a loop that waits for the other side: lets the other thread of a shared core run.
+inline void Relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+}  // namespace rnicd::ring
