@@ -30,7 +30,7 @@ constexpr HeapCost HeapCostOf(Resource resource) {
     // With the counts of its first pages, for the session and the tenant, and its ticket.
     case Resource::kMemoryObjects:
       return {8192};
-    // Counts of pages (PageCounts), four bytes a page for the session and four for the tenant, in chunks.
+    // Counts of pages (PageTree): 4.4 bytes a page for the session, and as much for the tenant.
     case Resource::kMemoryBytes:
       return {9, 4096};
     // Registered, or with a live fast registration, apart from the list of its pieces.

@@ -287,15 +287,18 @@ TEST_F(MemoryObjectTest, AFileThatIsImportedTwiceIsOneFileWhereItsPagesArePaid) 
   const auto first = attached(file);
   const auto second = attached(file);
   const auto other = attached(MemoryFile());
-  EXPECT_TRUE(first->pins()->Add(0, 2).ok());
-  EXPECT_TRUE(second->pins()->Add(1, 2).ok());
+  const auto charge = [&](const std::shared_ptr<MemoryObject>& object, uint64_t page) {
+    return *PinCharge::Take(ledger_, {{.file = object->pins(), .first = page, .count = 2}}, 2);
+  };
+  PinCharge of_first = charge(first, 0);
+  PinCharge of_second = charge(second, 1);
   EXPECT_EQ(ledger_->used(Resource::kPinnedBytes), 3 * kPage);
-  EXPECT_TRUE(other->pins()->Add(0, 2).ok());
+  PinCharge of_other = charge(other, 0);
   EXPECT_EQ(ledger_->used(Resource::kPinnedBytes), 5 * kPage);
-  first->pins()->Remove(0, 2);
+  of_first.Refund();
   EXPECT_EQ(ledger_->used(Resource::kPinnedBytes), 4 * kPage);
-  second->pins()->Remove(1, 2);
-  other->pins()->Remove(0, 2);
+  of_second.Refund();
+  of_other.Refund();
   EXPECT_EQ(ledger_->used(Resource::kPinnedBytes), 0u);
 }
 

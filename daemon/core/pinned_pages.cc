@@ -9,59 +9,53 @@
 
 namespace rnicd::core {
 
-// --- PageCounts ---
+namespace {
 
-uint64_t PageCounts::Raise(uint64_t first, uint64_t count) {
-  uint64_t fresh = 0;
-  for (uint64_t page = first; page < first + count;) {
-    std::unique_ptr<Chunk>& chunk = chunks_[page / kChunkPages];
-    if (chunk == nullptr) {
-      chunk = std::make_unique<Chunk>();
+// Calls `operation` for each group of neighbouring runs that are of the same file, as long as it answers true.
+template <typename Operation>
+void ForEachFile(std::span<const PageRun> runs, const Operation& operation) {
+  while (!runs.empty()) {
+    const auto end =
+        std::find_if(runs.begin(), runs.end(), [&](const PageRun& run) { return run.file != runs[0].file; });
+    const auto length = static_cast<size_t>(end - runs.begin());
+    if (!operation(*runs[0].file, runs.first(length))) {
+      return;
     }
-    const uint64_t end = std::min((page / kChunkPages + 1) * kChunkPages, first + count);
-    uint32_t fresh_here = 0;
-    for (; page < end; ++page) {
-      fresh_here += chunk->times[page % kChunkPages]++ == 0 ? 1 : 0;
-    }
-    chunk->live += fresh_here;
-    fresh += fresh_here;
+    runs = runs.subspan(length);
   }
-  return fresh;
 }
 
-uint64_t PageCounts::Lower(uint64_t first, uint64_t count) {
-  uint64_t gone = 0;
-  for (uint64_t page = first; page < first + count;) {
-    const auto chunk = chunks_.find(page / kChunkPages);
-    const uint64_t end = std::min((page / kChunkPages + 1) * kChunkPages, first + count);
-    uint32_t gone_here = 0;
-    for (; page < end; ++page) {
-      gone_here += --chunk->second->times[page % kChunkPages] == 0 ? 1 : 0;
-    }
-    gone += gone_here;
-    chunk->second->live -= gone_here;
-    if (chunk->second->live == 0) {
-      chunks_.erase(chunk);
-    }
+}  // namespace
+
+// --- PageCounts ---
+
+uint64_t PageCounts::Lower(std::span<const PageRun> runs) {
+  uint64_t pages = 0;
+  for (const PageRun& run : runs) {
+    pages += pages_.Lower(run.first, run.count);
   }
-  return gone;
+  return pages * kNdkPageBytes;
 }
 
 // The lock is held until the ledger has accepted the charge: no thread may find a page counted that is not charged.
-absl::Status PageCounts::Add(uint64_t first, uint64_t count) {
+absl::Status PageCounts::Add(std::span<const PageRun> runs) {
   MutexLock lock(mutex_);
-  const uint64_t bytes = Raise(first, count) * kNdkPageBytes;
+  uint64_t pages = 0;
+  for (const PageRun& run : runs) {
+    pages += pages_.Raise(run.first, run.count);
+  }
+  const uint64_t bytes = pages * kNdkPageBytes;
   absl::Status taken =
       with_parents_ ? ledger_->Take(Resource::kPinnedBytes, bytes) : ledger_->TakeAlone(Resource::kPinnedBytes, bytes);
   if (!taken.ok()) {
-    Lower(first, count);
+    Lower(runs);
   }
   return taken;
 }
 
-void PageCounts::Remove(uint64_t first, uint64_t count) {
+void PageCounts::Remove(std::span<const PageRun> runs) {
   MutexLock lock(mutex_);
-  const uint64_t bytes = Lower(first, count) * kNdkPageBytes;
+  const uint64_t bytes = Lower(runs);
   if (with_parents_) {
     ledger_->Give(Resource::kPinnedBytes, bytes);
   } else {
@@ -85,18 +79,18 @@ std::shared_ptr<PageCounts> PinnedFiles::Open(const FileKey& file) {
   return counts;
 }
 
-absl::Status FilePins::Add(uint64_t first, uint64_t count) const {
-  RNICD_RETURN_IF_ERROR(session_->Add(first, count));
-  absl::Status above = tenant_->Add(first, count);
+absl::Status FilePins::Add(std::span<const PageRun> runs) const {
+  RNICD_RETURN_IF_ERROR(session_->Add(runs));
+  absl::Status above = tenant_->Add(runs);
   if (!above.ok()) {
-    session_->Remove(first, count);
+    session_->Remove(runs);
   }
   return above;
 }
 
-void FilePins::Remove(uint64_t first, uint64_t count) const {
-  tenant_->Remove(first, count);
-  session_->Remove(first, count);
+void FilePins::Remove(std::span<const PageRun> runs) const {
+  tenant_->Remove(runs);
+  session_->Remove(runs);
 }
 
 std::shared_ptr<const FilePins> PinBook::Open(const FileKey& file) const {
@@ -110,11 +104,16 @@ absl::StatusOr<PinCharge> PinCharge::Take(const std::shared_ptr<Ledger>& session
   PinCharge charge;
   RNICD_ASSIGN_OR_RETURN(charge.registered_, Charge::Take(session, Resource::kRegisteredBytes, pages * kNdkPageBytes));
   RNICD_ASSIGN_OR_RETURN(charge.lists_, Charge::Take(session, Resource::kHeapBytes, runs.size() * kHeapOfRun));
-  charge.runs_.reserve(runs.size());
-  for (PageRun& run : runs) {
-    RNICD_RETURN_IF_ERROR(run.file->Add(run.first, run.count));
-    charge.runs_.push_back(std::move(run));
-  }
+  absl::Status counted;
+  size_t done = 0;
+  ForEachFile(runs, [&](const FilePins& file, std::span<const PageRun> group) {
+    counted = file.Add(group);
+    done += counted.ok() ? group.size() : 0;
+    return counted.ok();
+  });
+  runs.erase(runs.begin() + static_cast<ptrdiff_t>(done), runs.end());
+  charge.runs_ = std::move(runs);
+  RNICD_RETURN_IF_ERROR(counted);
   return charge;
 }
 
@@ -129,9 +128,10 @@ PinCharge& PinCharge::operator=(PinCharge&& other) noexcept {
 }
 
 void PinCharge::Refund() {
-  for (const PageRun& run : runs_) {
-    run.file->Remove(run.first, run.count);
-  }
+  ForEachFile(runs_, [](const FilePins& file, std::span<const PageRun> group) {
+    file.Remove(group);
+    return true;
+  });
   runs_.clear();
   lists_.Refund();
   registered_.Refund();

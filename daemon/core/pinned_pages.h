@@ -1,17 +1,17 @@
 #pragma once
 
-#include <array>
 #include <compare>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <unordered_map>
+#include <span>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
 #include "base/os.h"
 #include "daemon/core/ledger.h"
+#include "daemon/core/page_tree.h"
 
 // Pinned pages, each charged once to an owner however often it is registered. Owners are sessions and tenants: a page
 // that two sessions of a tenant registered is charged to both of them, and to the tenant once. The node's count is the
@@ -25,37 +25,30 @@ struct FileKey {
   friend auto operator<=>(const FileKey&, const FileKey&) = default;
 };
 
+struct PageRun;
+
 // How often an owner has registered each page of one file.
-// Threads: safe. Its lock covers one file of one owner, and is held for a walk over the pages of a request.
+// Threads: safe. Its lock covers one file of one owner.
 class PageCounts {
  public:
   // `with_parents`: the ledger's parents are charged too.
   PageCounts(std::shared_ptr<Ledger> ledger, bool with_parents)
       : ledger_(std::move(ledger)), with_parents_(with_parents) {}
 
-  // Counts these pages of 4 KiB once more and charges those that were not counted. Errors: QUOTA_PINNED_BYTES, with
-  // nothing changed.
-  absl::Status Add(uint64_t first, uint64_t count);
-  // Undoes an Add.
-  void Remove(uint64_t first, uint64_t count);
+  // Counts the pages of these runs, all of this file, once more and charges those that were not counted. Errors:
+  // QUOTA_PINNED_BYTES, with nothing changed.
+  absl::Status Add(std::span<const PageRun> runs);
+  // Undoes an Add of exactly these runs.
+  void Remove(std::span<const PageRun> runs);
 
  private:
-  static constexpr uint64_t kChunkPages = 512;
-  struct Chunk {
-    std::array<uint32_t, kChunkPages> times{};
-    // Number of pages with a count.
-    uint32_t live = 0;
-  };
-
-  // Returns how many pages got their first count, or lost their last.
-  uint64_t Raise(uint64_t first, uint64_t count) RNICD_REQUIRES(mutex_);
-  uint64_t Lower(uint64_t first, uint64_t count) RNICD_REQUIRES(mutex_);
+  // How many bytes are no longer counted.
+  uint64_t Lower(std::span<const PageRun> runs) RNICD_REQUIRES(mutex_);
 
   const std::shared_ptr<Ledger> ledger_;
   const bool with_parents_;
   Mutex mutex_;
-  // Counts by page / kChunkPages; only counted pages take memory.
-  std::unordered_map<uint64_t, std::unique_ptr<Chunk>> chunks_ RNICD_GUARDED_BY(mutex_);
+  PageTree pages_ RNICD_GUARDED_BY(mutex_);
 };
 
 // The memory files of one owner. Threads: safe.
@@ -86,8 +79,8 @@ class FilePins {
       : session_(std::move(session)), tenant_(std::move(tenant)) {}
 
   // Errors: QUOTA_PINNED_BYTES, with nothing changed.
-  absl::Status Add(uint64_t first, uint64_t count) const;
-  void Remove(uint64_t first, uint64_t count) const;
+  absl::Status Add(std::span<const PageRun> runs) const;
+  void Remove(std::span<const PageRun> runs) const;
 
  private:
   const std::shared_ptr<PageCounts> session_;

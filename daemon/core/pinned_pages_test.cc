@@ -137,33 +137,6 @@ TEST_F(PinnedPagesTest, WhatIsRefundedFirstDoesNotMatter) {
   }
 }
 
-// Pages are counted in chunks of 512.
-TEST_F(PinnedPagesTest, RunsMayCrossOrMeetTheBordersOfChunks) {
-  const std::pair<uint64_t, uint64_t> runs[] = {{511, 1},
-                                                {512, 1},
-                                                {511, 2},
-                                                {0, 512},
-                                                {0, 513},
-                                                {511, 1026},
-                                                {1, 2048},
-                                                {512, 512},
-                                                {1023, 2},
-                                                {0, 4096},
-                                                {uint64_t{1} << 40, 3}};
-  for (const auto& [first, count] : runs) {
-    PinCharge below = session_.MustTake({session_.Run(first, 1)});
-    PinCharge charge = session_.MustTake({session_.Run(first, count)});
-    EXPECT_EQ(Levels(), (Counts{count, count, count})) << first << "+" << count;
-    below.Refund();
-    EXPECT_EQ(Levels(), (Counts{count, count, count})) << first << "+" << count;
-    const PinCharge next = session_.MustTake({session_.Run(first + count, 1)});
-    EXPECT_EQ(session_.pinned(), count + 1) << first << "+" << count;
-    charge.Refund();
-    EXPECT_EQ(session_.pinned(), 1u) << first << "+" << count;
-  }
-  EXPECT_EQ(Levels(), (Counts{0, 0, 0}));
-}
-
 TEST_F(PinnedPagesTest, ACountThatWentToZeroBeginsAnew) {
   for (int round = 0; round < 3; ++round) {
     const PinCharge charge = session_.MustTake({session_.Run(510, 4)});

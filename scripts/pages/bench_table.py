@@ -40,6 +40,8 @@ def one_core_rows(rows):
     for size, name in SIZES.items():
         core = rows[f"core/register_deregister/{size}"]
         yield f"RegisterMr + DeregisterMr in process, {name}", core, core / unit
+    scattered = rows["core/register_every_second_page_of_1GiB"]
+    yield "the same, every second page of 1 GiB, in 16 regions", scattered, scattered / unit
     for size, name in SIZES.items():
         each = rows[f"grpc/register_deregister/{size}"] / 2
         yield f"RegisterMr or DeregisterMr by gRPC, each, {name}", each, each / unit

@@ -1,7 +1,9 @@
 #include <benchmark/benchmark.h>
 
+#include <utility>
 #include <vector>
 
+#include "daemon/core/mdl_chain.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/in_process.h"
 
@@ -14,6 +16,36 @@ void RegisterDeregister(benchmark::State& state) {
   const MemoryRegionId region = core.CreateMr();
   for (auto _ : state) {
     if (!core.Register(region, 0, bytes) || !core.Deregister(region)) {
+      state.SkipWithError("refused");
+      return;
+    }
+  }
+}
+
+// Every second page of the memory, in as few regions as the longest chains allow: the most pieces to count.
+void ScatteredRegisterDeregister(benchmark::State& state) {
+  constexpr size_t kRegions = 16;
+  InProcess core(2 * kRegions * core::kMaxMdlEntries * kNdkPageBytes);
+  std::vector<std::pair<MemoryRegionId, std::vector<MdlEntry>>> regions(kRegions);
+  uint64_t offset = 0;
+  for (auto& [region, chain] : regions) {
+    region = core.CreateMr();
+    for (size_t entry = 0; entry < core::kMaxMdlEntries; ++entry, offset += 2 * kNdkPageBytes) {
+      chain.push_back({.memory_id = core.memory(),
+                       .byte_offset = offset,
+                       .byte_count = kNdkPageBytes,
+                       .virtual_address = VirtualAddress{kBase + entry * kNdkPageBytes}});
+    }
+  }
+  for (auto _ : state) {
+    bool all = true;
+    for (const auto& [region, chain] : regions) {
+      all = all && core.Register(region, chain, chain.size() * kNdkPageBytes);
+    }
+    for (const auto& [region, chain] : regions) {
+      all = all && core.Deregister(region);
+    }
+    if (!all) {
       state.SkipWithError("refused");
       return;
     }
@@ -45,6 +77,7 @@ void AddCoreRows() {
   for (const int64_t size : kSizes) {
     row->Arg(size);
   }
+  benchmark::RegisterBenchmark("core/register_every_second_page_of_1GiB", ScatteredRegisterDeregister);
   benchmark::RegisterBenchmark("core/register_1265_of_40KiB", Batch);
 }
 

@@ -2,6 +2,7 @@
 
 #include <future>
 #include <memory>
+#include <span>
 
 #include "base/os.h"
 #include "daemon/core/wired_node_test.h"
@@ -51,10 +52,12 @@ class InProcess {
                          .byte_offset = offset,
                          .byte_count = bytes,
                          .virtual_address = VirtualAddress{kBase + offset}};
+    return Register(region, std::span(&entry, 1), bytes);
+  }
+  bool Register(MemoryRegionId region, std::span<const MdlEntry> chain, uint64_t bytes) {
     return session_->Begin()
         ->regions()
-        .Register({.region = region, .chain = std::span(&entry, 1), .length = bytes, .flags = kMrFlagRemoteWrite}, {},
-                  nullptr)
+        .Register({.region = region, .chain = chain, .length = bytes, .flags = kMrFlagRemoteWrite}, {}, nullptr)
         .ok();
   }
   core::Node& node() { return wired_.node; }

@@ -1,6 +1,7 @@
 // Regions: registered by a call, or made ready for fast registration.
 
 #include <algorithm>
+#include <array>
 #include <string>
 
 #include "base/access_rights.h"
@@ -195,7 +196,7 @@ void MayGiveBackEarly(Scene& scene, const Client& client, const std::vector<File
       const bool still_held = memory->file != nullptr && memory->file->number == page.first && held.contains(page);
       const auto object = FindObject(client, memory->id);
       if (still_held && object.ok() && scene.world.witness.Plants(Canary::kPageGivenBackEarly)) {
-        (*object)->pins()->Remove(page.second, 1);
+        (*object)->pins()->Remove(std::array{core::PageRun{.first = page.second, .count = 1}});
       }
     }
   }
