@@ -25,7 +25,7 @@ _REWRITES = (
     ),
     (re.compile(r"_descriptor_pool\.Default\(\)"), "_pool.POOL"),
 )
-_REASON = re.compile(r'^RNICD_REASON\((\w+), (\d+), k\w+, k\w+, "([^"]*)"\)$', re.MULTILINE)
+_REASON = re.compile(r'^RNICD_REASON\((\w+), (\d+), k\w+, k(\w+), "([^"]*)"\)$', re.MULTILINE)
 _POOL = '''"""The descriptor pool of rnicd's messages, apart from the process's default one."""
 
 from google.protobuf import descriptor_pool
@@ -80,15 +80,22 @@ def write_messages(protoc, protos, package):
 
 
 def write_sentences(reasons, package):
-    """Writes the sentence of each error reason, so that an exception says what rnicctl and docs/ERRORS.md say."""
-    lines = [f"    {number}: {sentence!r},\n" for _, number, sentence in _REASON.findall(reasons)]
-    if not lines:
+    """Writes sentence and NTSTATUS of each error reason, so that exceptions say what rnicctl and docs/ERRORS.md say."""
+    found = _REASON.findall(reasons)
+    if not found:
         raise SystemExit("generate.py: found no reason in base/error_reasons.inc")
+    sentences = "".join(f"    {number}: {sentence!r},\n" for _, number, _, sentence in found)
+    statuses = "".join(f"    {number}: {_status_name(status)!r},\n" for _, number, status, _ in found)
     (package / "sentences.py").write_text(
-        '"""The sentence of each error reason, by number."""\n\nSENTENCES: "dict[int, str]" = {\n'
-        + "".join(lines)
-        + "}\n"
+        '"""Sentence and NTSTATUS of each error reason, by number."""\n\n'
+        f'SENTENCES: "dict[int, str]" = {{\n{sentences}}}\n'
+        f'STATUS_NAMES: "dict[int, str]" = {{\n{statuses}}}\n'
     )
+
+
+def _status_name(constant):
+    """Name in the protos of a constant of base/ntstatus.h: NT_STATUS_NOT_FOUND of NotFound."""
+    return "NT_STATUS_" + re.sub(r"(?<!^)(?=[A-Z])", "_", constant).upper()
 
 
 def assemble(repository, out, protoc):

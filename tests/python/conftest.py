@@ -22,6 +22,13 @@ def folder() -> Iterator[Path]:
     shutil.rmtree(path, ignore_errors=True)
 
 
+@pytest.fixture(params=["calls", "rings"])
+def data_path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Runs the test both ways; its sessions insist on that way."""
+    monkeypatch.setenv("RNICD_DATA_PATH", request.param)
+    return str(request.param)
+
+
 @pytest.fixture
 def daemon(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Daemon]:
     """A running daemon; RNICD_SOCKET_DIR names its sockets."""

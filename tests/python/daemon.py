@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -56,6 +57,20 @@ class Daemon:
         while (status := self.status())["sessions"] or status["sessions_ending"]:
             assert time.monotonic() < end, status
             time.sleep(0.05)
+
+    def pause(self) -> None:
+        """Stops all its threads, until `resume` or `kill`."""
+        self._child.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self._child.pid, os.WSTOPPED | os.WNOWAIT)
+
+    def resume(self) -> None:
+        """Ends `pause`."""
+        self._child.send_signal(signal.SIGCONT)
+
+    def kill(self) -> None:
+        """Ends it without a goodbye to its clients."""
+        self._child.kill()
+        self._child.wait()
 
     def stop(self) -> int:
         """Returns the daemon's exit code."""

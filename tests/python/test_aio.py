@@ -12,6 +12,7 @@ import pytest
 import rnicd
 import rnicd.aio
 
+pytestmark = pytest.mark.usefixtures("data_path")
 PAGE = 4096
 
 

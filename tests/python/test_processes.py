@@ -12,10 +12,12 @@ import time
 import pytest
 import rnicd
 from rnicd import _mapping
-from rnicd._channel import Channel
+from rnicd._effects import Exchange
+from rnicd._runner import SyncLink
 
 import programs
 
+pytestmark = pytest.mark.usefixtures("data_path")
 PAGE = 4096
 _TIMEOUT_S = 60
 
@@ -183,13 +185,13 @@ def test_an_exception_in_the_block_closes_everything(daemon):
 
 @pytest.mark.parametrize("method", ["SealMemory", "CreateMr", "RegisterMr"])
 def test_an_interrupt_between_two_calls_leaves_nothing(session, monkeypatch, method):
-    def interrupted(channel, call, seconds):
-        if call.method == method:
+    def interrupted(link, wanted):
+        if getattr(wanted, "method", "RegisterMr") == method and not isinstance(wanted, Exchange):
             raise KeyboardInterrupt
-        return perform(channel, call, seconds)
+        return perform(link, wanted)
 
-    perform = Channel.perform
-    monkeypatch.setattr(Channel, "perform", interrupted)
+    perform = SyncLink._perform
+    monkeypatch.setattr(SyncLink, "_perform", interrupted)
     with pytest.raises(KeyboardInterrupt):
         session.allocate(PAGE).register(remote="rw")
     monkeypatch.undo()
@@ -218,6 +220,7 @@ def test_an_object_made_by_one_thread_is_closed_once_by_many(session):
         assert not failures and region.closed
 
 
+@pytest.mark.parametrize("data_path", ["calls"], indirect=True)
 def test_populating_lets_other_threads_run(session):
     memory = session.allocate("256MiB")
     ticks, stop = [0], threading.Event()

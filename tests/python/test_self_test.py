@@ -28,6 +28,12 @@ def test_says_that_everything_works(daemon):
     assert "grpcio" in done.stdout and "soft0" in done.stdout
 
 
+def test_says_how_requests_travel(daemon, monkeypatch):
+    assert "requests travel through shared memory" in self_test("--socket-dir", daemon.socket_dir).stdout
+    monkeypatch.setenv("RNICD_DATA_PATH", "calls")
+    assert "requests travel by calls" in self_test("--socket-dir", daemon.socket_dir).stdout
+
+
 def test_names_a_directory_that_is_not_there(folder):
     done = self_test("--socket-dir", str(folder / "nowhere"))
     assert done.returncode == 1 and "there is no directory" in done.stdout and "RNICD_SOCKET_DIR" in done.stdout

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import rnicd
 
+pytestmark = pytest.mark.usefixtures("data_path")
 PAGE = 4096
 
 

@@ -1,6 +1,7 @@
 """What an operation wants done, apart from how: the sync and the async client perform the same steps.
 
-An operation is a generator. It yields a Call or an Exchange, is sent the answer, or has the failure thrown into it.
+An operation is a generator. It yields a Call, an Exchange or a Submit, is sent the answer, or has the failure thrown
+into it.
 """
 
 from __future__ import annotations
@@ -30,4 +31,26 @@ class Exchange(NamedTuple):
     """The descriptor to send; -1 to fetch one."""
 
 
-Steps = Generator[Union[Call, Exchange], Any, Result]
+class Submit(NamedTuple):
+    """One request through the session's ring. The answer is a `Reply`, or None: the call is to be made instead.
+
+    docs/RINGS.md has the fields.
+    """
+
+    opcode: int
+    target: int
+    """Id of the object."""
+    records: int = 0
+    """Records in the payload: the field `count`."""
+    length: int = 0
+    argument: int = 0
+    payload: bytes = b""
+    """Whole units of 8 bytes."""
+    tokens: int = 0
+    """Tokens that the answer has: one for each request of a chain."""
+    seconds: Optional[float] = None
+    """Timeout; None means that of the session."""
+
+
+Effect = Union[Call, Exchange, Submit]
+Steps = Generator[Effect, Any, Result]

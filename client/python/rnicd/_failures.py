@@ -8,7 +8,7 @@ import grpc
 
 from . import errors
 from ._proto import error_pb2
-from ._proto.sentences import SENTENCES
+from ._proto.sentences import SENTENCES, STATUS_NAMES
 
 _DETAILS_KEY = "grpc-status-details-bin"
 _ENDED = ("SESSION_REQUIRED", "SESSION_ENDING")
@@ -113,7 +113,13 @@ def invalid(reason: str, field: str, message: str, limit: int = 0, requested: in
     )
 
 
-def of_reason(name: str) -> errors.Error:
-    """A refusal that the daemon reports by an event, which has no detail."""
-    number = error_pb2.ErrorReason.Value(f"ERROR_REASON_{name}")
-    return of_detail(error_pb2.ErrorDetail(reason=number, ntstatus=_INVALID_DEVICE_STATE))
+def of_reason(name: str, field: str = "") -> errors.Error:
+    """A refusal that is reported by an event, or in shared memory: without a detail."""
+    return of_number(error_pb2.ErrorReason.Value(f"ERROR_REASON_{name}"), field)
+
+
+def of_number(reason: Any, field: str = "") -> errors.Error:
+    """As `of_reason`, for the number of a reason."""
+    name = STATUS_NAMES.get(reason)
+    status = _INVALID_DEVICE_STATE if name is None else error_pb2.NtStatus.Value(name) & 0xFFFFFFFF
+    return of_detail(error_pb2.ErrorDetail(reason=reason, ntstatus=status, field=field))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import os
 import socket
 
@@ -10,6 +11,7 @@ from ._effects import Exchange
 from ._proto import fd_channel_pb2
 
 _PACKET_BYTES_MAX = 4096
+_DESCRIPTOR_BYTES = array.array("i").itemsize
 
 
 def exchange(path: str, wanted: Exchange, seconds: float) -> int:
@@ -39,11 +41,22 @@ def _talk(path: str, request: bytes, descriptor: int, seconds: float) -> tuple[b
             socket.send_fds(connection, [request], [descriptor])
         else:
             connection.sendall(request)
-        packet, received, flags, _ = socket.recv_fds(connection, _PACKET_BYTES_MAX, 1, socket.MSG_CMSG_CLOEXEC)
+        packet, received, flags = _receive(connection)
     if not packet or flags & (socket.MSG_TRUNC | socket.MSG_CTRUNC):
         _close_all(received)
         raise ConnectionError("the daemon hung up, or its packet was cut")
     return packet, received
+
+
+def _receive(connection: socket.socket) -> tuple[bytes, list[int], int]:
+    """A packet with at most one descriptor, which other programs do not inherit: socket.recv_fds ignores that flag."""
+    room = socket.CMSG_SPACE(_DESCRIPTOR_BYTES)
+    packet, ancillary, flags, _ = connection.recvmsg(_PACKET_BYTES_MAX, room, socket.MSG_CMSG_CLOEXEC)
+    received = array.array("i")
+    for level, kind, data in ancillary:
+        if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+            received.frombytes(data[: len(data) - len(data) % _DESCRIPTOR_BYTES])
+    return packet, list(received), flags
 
 
 def _close_all(descriptors: list[int]) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import collections
 import os
 import threading
-from typing import Any, Callable, List, Optional
+from typing import Any, Callable, ClassVar, List, Optional
 
-from . import _events, _fork, errors
+from . import _data_path, _events, _fork, errors
 from ._effects import Call, Steps
 from ._proto import adapter_service_pb2 as adapter_messages
 from ._proto import memory_service_pb2 as memory_messages
@@ -25,8 +25,13 @@ class Link:
     must not call by itself.
     """
 
-    def __init__(self, socket_dir: Optional[str], seconds: float) -> None:
+    WANTS_PIPES: ClassVar[bool] = False
+    """Whether shared memory is waited for by an event loop, which needs a descriptor."""
+
+    def __init__(self, socket_dir: Optional[str], seconds: float, data_path: str) -> None:
         _fork.check_may_open()
+        self.data_path = _data_path.choose(data_path)
+        """"automatic", "calls" or "rings"; "automatic" becomes "calls" where the session has no ring."""
         self.socket_dir = socket_dir or os.environ.get("RNICD_SOCKET_DIR") or DEFAULT_SOCKET_DIR
         self.seconds = seconds
         self.generation = _fork.generation()

@@ -11,8 +11,11 @@ import errno
 import mmap
 import os
 import weakref
-from typing import Any
+from typing import Any, Tuple
 
+from . import _fork
+
+_MADV_DONTFORK = 10
 _MADV_POPULATE_WRITE = 23
 _MAP_FAILED = ctypes.c_void_p(-1).value
 # A CDLL, not a PyDLL: it lets other threads run during the call.
@@ -50,9 +53,30 @@ def populate(address: int, length: int) -> None:
         raise _os_error()
 
 
+def map_shared(descriptor: int, length: int) -> Tuple[int, memoryview]:
+    """Maps a file that forked children must not have, as both would write it. Returns address and bytes.
+
+    The mapping ends with the last view of the bytes. Errors: OSError.
+    """
+    address = map_file(descriptor, length)
+    if _libc.madvise(address, length, _MADV_DONTFORK) != 0:
+        failure = _os_error()
+        unmap(address, length)
+        raise failure
+    array = (ctypes.c_ubyte * length).from_address(address)
+    weakref.finalize(array, _unmap_in, _fork.generation(), address, length).atexit = False
+    return address, memoryview(array).cast("B")
+
+
 def unmap(address: int, length: int) -> None:
     """Ends a mapping."""
     _libc.munmap(address, length)
+
+
+def _unmap_in(generation: int, address: int, length: int) -> None:
+    """Ends a mapping that children do not have: there, something else may be at its address."""
+    if generation == _fork.generation():
+        unmap(address, length)
 
 
 def unmap_with(owner: Any, address: int, length: int) -> None:

@@ -8,7 +8,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Iterable, Optional, Sequence, Type, TypeVar, Union, overload
 
-from . import _amounts, _failures, _mapping, errors
+from . import _amounts, _data_path, _failures, _mapping, errors
 from ._amounts import Size
 from ._effects import Call, Exchange, Steps
 from ._handle import Handle
@@ -260,7 +260,7 @@ def register(link: Link, kind: Type[AnyRegion], parts: Sequence[MemoryPart], fla
     made = yield Call("Memory", "CreateMr", messages.CreateMrRequest(pd_id=link.domain_id))
     request = messages.RegisterMrRequest(mr_id=made.mr_id, mdl_chain=entries, length=length, flags=flags)
     try:
-        answer = yield Call("Memory", "RegisterMr", request, link.seconds_for(length))
+        answer = yield from _data_path.register(link, request, link.seconds_for(length))
     except BaseException:
         link.drop(RegionBase._RANK, RegionBase._close_call(made.mr_id))
         raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Sequence, Tuple, Type, TypeVar
 
+from . import _data_path
 from ._effects import Call, Steps
 from ._handle import Handle
 from ._link import Link
@@ -33,8 +34,7 @@ class FastRegionBase(Handle):
         return self._local_token if self.id else 0
 
     def _token_steps(self) -> Steps[int]:
-        answer = yield Call("Memory", "GetRemoteToken", memory_messages.GetRemoteTokenRequest(mr_id=self.id))
-        return int(answer.remote_token)
+        return (yield from _data_path.remote_token(self._link, self.id))
 
 
 class LogicalMappingBase(Handle):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import collections
 import itertools
-from typing import Any, Deque, Dict, List, Sequence, Tuple, Type, TypeVar
+from typing import Any, Deque, Dict, List, Optional, Sequence, Tuple, Type, TypeVar
 
-from . import _data_path, errors
+from . import _data_path, _mapped_queue, errors
 from ._effects import Call, Steps
 from ._handle import Handle
 from ._link import Link
@@ -79,6 +79,7 @@ class QueueBase(Handle):
     _RANK = 2
     _claims: Dict[int, Tuple[PendingBase, int]]
     _unclaimed: Deque[Completion]
+    _mapped: Optional[_mapped_queue.MappedQueue]
     depth: int
     """Completions that fit; one more, and the queue and its queue pairs fail (CQ_OVERRUN)."""
 
@@ -86,10 +87,10 @@ class QueueBase(Handle):
     def _close_call(cls, ident: int) -> Call:
         return Call("Queue", "CloseCq", messages.CloseCqRequest(cq_id=ident))
 
-    def _start(self, link: Link, ident: int, depth: int) -> None:
+    def _start(self, link: Link, made: _mapped_queue.Made, depth: int) -> None:
         self._claims, self._unclaimed = {}, collections.deque()
-        self.depth = depth
-        self._adopt(link, ident)
+        self.depth, self._mapped = depth, made.mapped
+        self._adopt(link, made.cq_id)
 
     def _dispatch(self, completions: List[Completion]) -> None:
         for one in completions:
@@ -105,7 +106,7 @@ class QueueBase(Handle):
     def _arm_steps(self, kind: str) -> Steps[None]:
         if kind not in _NOTIFY:
             raise ValueError('a queue is armed for "errors", "any" or "solicited"')
-        yield Call("Queue", "ArmCq", messages.ArmCqRequest(cq_id=self.id, type=_NOTIFY[kind]))
+        yield from _data_path.arm(self._link, self.id, _NOTIFY[kind])
 
     def _resize_steps(self, depth: int) -> Steps[None]:
         yield Call("Queue", "ResizeCq", messages.ResizeCqRequest(cq_id=self.id, cq_depth=depth))
@@ -150,16 +151,14 @@ class PairBase(Handle):
 
     def _post_steps(self, requests: Sequence[Request], pending: PendingBase) -> Steps[None]:
         """Posts, with claims made before: another thread may collect the completions at once."""
-        encoded, claimed = [], []
+        encoded, claimed = [request.encode() for request in requests], []
         for index, request in enumerate(requests):
-            context = next(_contexts)
-            encoded.append(request.encode(context))
-            claimed.append((self._queue_of(request), context, index))
+            claimed.append((self._queue_of(request), next(_contexts), index))
         for queue, context, index in claimed:
             pending._expect(queue, index, 1)
             queue._claims[context] = (pending, index)
         try:
-            posted = yield from _data_path.post(self.id, encoded)
+            posted = yield from _data_path.post(self._link, self.id, encoded, [claim[1] for claim in claimed])
         except errors.Refused:
             _withdraw(claimed, pending)
             raise
@@ -173,8 +172,8 @@ class PairBase(Handle):
     def _post_raw_steps(self, requests: Sequence[Request], contexts: Sequence[int]) -> Steps[Dict[int, int]]:
         if len(requests) != len(contexts) or any(not 0 <= context < _CLAIMED for context in contexts):
             raise ValueError("every request has a context from 0 to 2^63-1")
-        encoded = [request.encode(context) for request, context in zip(requests, contexts)]
-        posted = yield from _data_path.post(self.id, encoded)
+        encoded = [request.encode() for request in requests]
+        posted = yield from _data_path.post(self._link, self.id, encoded, contexts)
         if posted.refusal is not None:
             posted.refusal.posted = posted.accepted
             raise posted.refusal
@@ -194,10 +193,9 @@ AnyPair = TypeVar("AnyPair", bound=PairBase)
 def completion_queue(link: Link, kind: Type[AnyQueue], depth: int) -> Steps[AnyQueue]:
     """A completion queue on the session's card."""
     yield from link.release_dropped()
-    request = messages.CreateCqRequest(adapter_id=link.adapter_id, cq_depth=depth)
-    made = yield Call("Queue", "CreateCq", request)
+    made = yield from _mapped_queue.create(link, depth)
     queue = kind()
-    queue._start(link, made.cq_id, depth)
+    queue._start(link, made, depth)
     return queue
 
 

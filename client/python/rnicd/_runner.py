@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import copy
+import threading
 import weakref
-from typing import Any, Union
+from typing import Any, Optional
 
 from . import _events, _fd_socket, _fork, errors
 from ._channel import Channel
-from ._effects import Call, Exchange, Result, Steps
+from ._effects import Effect, Exchange, Result, Steps, Submit
 from ._link import Link
+from ._ring import Reply
+from ._ring_path import CANNOT_OPEN, SyncRing, open_ring
 
 # How long a failed call waits for the event that tells why the session ended.
 _CAUSE_SECONDS = 1.0
@@ -17,8 +21,12 @@ _CAUSE_SECONDS = 1.0
 class SyncLink(Link):
     """A session whose operations wait. gRPC lets other threads run meanwhile. Threads: safe."""
 
-    def __init__(self, socket_dir: Any, seconds: float) -> None:
-        super().__init__(socket_dir, seconds)
+    def __init__(self, socket_dir: Any, seconds: float, data_path: str, spin_seconds: float) -> None:
+        super().__init__(socket_dir, seconds, data_path)
+        self.spin_seconds = spin_seconds
+        self.ring: Optional[SyncRing] = None
+        """Opened by the first request that may travel through it."""
+        self._opening = threading.Lock()
         self.channel = Channel(self.socket_dir)
         self.events = _events.Router()
         self._stream: Any = None
@@ -61,14 +69,54 @@ class SyncLink(Link):
         if self._stream is not None:
             self._stream.cancel()
         self.channel.close()
+        self.ring = None
 
-    def _perform(self, wanted: Union[Call, Exchange]) -> Any:
+    def end(self, lost: errors.SessionLost) -> None:
+        super().end(lost)
+        ring = self.ring
+        if ring is not None:
+            ring.end(errors.SessionLost(self.ended.cause if self.ended else lost.cause))
+
+    def _perform(self, wanted: Effect) -> Any:
+        if isinstance(wanted, Submit):
+            return self._submit(wanted)
         if isinstance(wanted, Exchange):
             return _fd_socket.exchange(self.fd_path, wanted, self.seconds)
         try:
             return self.channel.perform(wanted, self.seconds)
         except (errors.SessionLost, errors.Unavailable) as failure:
             raise self.explain(failure) from None
+
+    def _submit(self, wanted: Submit) -> Optional[Reply]:
+        """Through the ring. None: the call is to be made instead."""
+        ring = self.ring or self._open_ring()
+        if ring is None:
+            return None
+        try:
+            reply = ring.execute(wanted, wanted.seconds or self.seconds)
+        except errors.SessionLost as failure:
+            raise self.explain(failure) from None
+        if reply is None and ring.ended is not None:
+            if self.data_path == "rings":
+                raise copy.copy(ring.ended)
+            self.data_path = "calls"
+        return reply
+
+    def _open_ring(self) -> Optional[SyncRing]:
+        with self._opening:
+            if self.ring is None and self.data_path != "calls":
+                try:
+                    ring, _ = self.run(open_ring(False, self.drop))
+                except CANNOT_OPEN:
+                    if self.data_path == "rings":
+                        raise
+                    self.data_path = "calls"
+                    return None
+                self.ring = SyncRing(ring, self.spin_seconds)
+                # The session may have ended meanwhile.
+                if self.ended is not None:
+                    self.ring.end(self.ended)
+            return self.ring
 
     def explain(self, failure: errors.Error) -> errors.Error:
         """The failure of a call; where the session ended with the connection, SessionLost with the daemon's cause."""

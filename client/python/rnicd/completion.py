@@ -51,17 +51,32 @@ class Completion:
         return _failures.ntstatus_name(self.ntstatus)
 
     @classmethod
+    def of_numbers(
+        cls, ntstatus: int, reason: int, kind: int, count: int, qp_context: int, context: int, token: int
+    ) -> Completion:
+        """Of the numbers in a CqResultEx message, or in a mapped queue."""
+        failed = ntstatus != 0
+        return cls(
+            ntstatus,
+            _failures.reason_name(reason) if failed else "",
+            _TYPES.get(kind) or f"operation {kind}",
+            count,
+            qp_context,
+            context,
+            token,
+            _failures.sentence(reason) if failed else "",
+        )
+
+    @classmethod
     def of_wire(cls, wire: Any) -> Completion:
         """Of a CqResultEx message."""
-        result = wire.result
-        failed = result.ntstatus != 0
-        return cls(
-            ntstatus=result.ntstatus,
-            reason=_failures.reason_name(result.reason) if failed else "",
-            operation=_TYPES.get(wire.type, f"operation {wire.type}"),
-            bytes=result.bytes_transferred,
-            qp_context=result.qp_context,
-            context=result.request_context,
-            invalidated_token=wire.type_specific_completion_output,
-            message=_failures.sentence(result.reason) if failed else "",
+        one = wire.result
+        return cls.of_numbers(
+            one.ntstatus,
+            one.reason,
+            wire.type,
+            one.bytes_transferred,
+            one.qp_context,
+            one.request_context,
+            wire.type_specific_completion_output,
         )

@@ -7,21 +7,16 @@ import time
 import weakref
 from typing import Any, Callable, Dict, List, Optional, Sequence, Union
 
-import grpc
-
 from . import _data_path, _failures, _queues, errors
+from ._call_queue import CallSource
+from ._mapped_source import MappedSource
 from ._memory import RegionBase, RegionPart
 from ._pages import FastRegionBase, LogicalMappingBase, WindowBase
 from ._sync import SyncHandle
+from ._turns import Turns
 from .completion import Completion
 from .remote import RemoteRegion
 from .work import Bind, FastRegister, Invalidate, Local, Payload, Read, Receive, Request, Send, Write
-
-# A call that waits longer than this runs as a future, which a signal does not end.
-_UNINTERRUPTED_SECONDS = 0.05
-_LONGEST_POLL_SECONDS = 10.0
-# Between polls where the session may not have another waiting call.
-_RETRY_SECONDS = 0.002
 
 
 class Pending(_queues.PendingBase):
@@ -44,12 +39,10 @@ class CompletionQueue(SyncHandle, _queues.QueueBase):
     __doc__ = _queues.QueueBase.__doc__
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._collecting = False
-        self._in_flight: Any = None
+        self._source: Union[CallSource, MappedSource]
+        self._turns = Turns()
         self._notified = threading.Event()
         self._overrun = False
-        self._torn = False
 
     def poll(self, most: int = _data_path.RESULTS_MAX, timeout: float = 0.0) -> List[Completion]:
         """Completions of requests posted with `post_raw`, oldest first; waits up to `timeout` seconds for the first.
@@ -60,7 +53,7 @@ class CompletionQueue(SyncHandle, _queues.QueueBase):
             self._wait_until(lambda: bool(self._unclaimed), timeout)
         except errors.TimedOut:
             return []
-        with self._changed:
+        with self._turns.changed:
             return self._take_unclaimed(most)
 
     def arm(self, kind: str = "any") -> None:
@@ -93,86 +86,25 @@ class CompletionQueue(SyncHandle, _queues.QueueBase):
         self._notified.set()
 
     def _wait_until(self, met: Callable[[], bool], timeout: Optional[float]) -> None:
-        """Collects completions until `met`. One thread collects for all; the others wait for what it finds."""
-        seconds = self._link.seconds if timeout is None else timeout
-        end = time.monotonic() + seconds
-        first = True
-        while True:
-            with self._changed:
-                while self._collecting and not met():
-                    self._sleep(end)
-                if met():
-                    return
-                if not first and time.monotonic() >= end:
-                    raise self._timed_out()
-                self._collecting = True
-            first = False
-            self._collect_for_all(end)
-
-    def _sleep(self, end: float) -> None:
-        remaining = end - time.monotonic()
-        if remaining <= 0 or not self._changed.wait(remaining):
-            raise self._timed_out()
-
-    def _timed_out(self) -> errors.TimedOut:
+        """Collects completions until `met`."""
+        if met():
+            return
+        self._link.check()
+        end = time.monotonic() + (self._link.seconds if timeout is None else timeout)
+        try:
+            if self._turns.wait_until(self._source, met, end):
+                return
+        except errors.SessionLost as lost:
+            raise self._link.explain(lost) from None
         words = "no completion in time; the transfer may still end"
-        if self._torn:
+        if self._source.torn:
             words += ", or a signal interrupted the call that brought its completion"
-        return errors.TimedOut(words)
+        raise errors.TimedOut(words)
 
-    def _collect_for_all(self, end: float) -> None:
-        found: List[Completion] = []
-        try:
-            found = self._collect(min(_LONGEST_POLL_SECONDS, max(0.0, end - time.monotonic())), end)
-        except errors.Error:
-            raise
-        except BaseException:
-            self._torn = True
-            raise
-        finally:
-            with self._changed:
-                self._dispatch(found)
-                self._collecting = False
-                self._changed.notify_all()
-
-    def _collect(self, seconds: float, end: float) -> List[Completion]:
-        """One poll. A poll that a signal interrupted is still on its way, and is finished first."""
-        if self._in_flight is None:
-            short = min(seconds, _UNINTERRUPTED_SECONDS)
-            try:
-                found = _data_path.collected(self._run(_one(_data_path.poll(self.id, _data_path.RESULTS_MAX, short))))
-            except errors.QuotaExceeded as refused:
-                if refused.reason != "QUOTA_PENDING_REQUESTS":
-                    raise
-                time.sleep(_RETRY_SECONDS)
-                return _data_path.collected(self._run(_one(_data_path.poll(self.id, _data_path.RESULTS_MAX, 0))))
-            if found or seconds <= short:
-                return found
-            call = _data_path.poll(self.id, _data_path.RESULTS_MAX, seconds - short)
-            self._in_flight = self._link.channel.begin(call, self._link.seconds)
-        return self._finish(end)
-
-    def _finish(self, end: float) -> List[Completion]:
-        future = self._in_flight
-        try:
-            answer = future.result(timeout=max(0.0, end - time.monotonic()) + _UNINTERRUPTED_SECONDS)
-        except grpc.FutureTimeoutError:
-            return []
-        except grpc.RpcError as failure:
-            self._in_flight = None
-            known = self._link.explain(_failures.of_rpc_error(failure))
-            if isinstance(known, errors.QuotaExceeded) and known.reason == "QUOTA_PENDING_REQUESTS":
-                return []
-            raise known from None
-        except grpc.FutureCancelledError:
-            self._in_flight = None
-            raise self._link.explain(errors.SessionLost("closed")) from None
-        self._in_flight = None
-        return _data_path.collected(answer)
-
-
-def _one(call: Any) -> Any:
-    return (yield call)
+    def _start(self, link: Any, made: Any, depth: int) -> None:
+        super()._start(link, made, depth)
+        proxy = weakref.proxy(self)
+        self._source = CallSource(proxy) if made.mapped is None else MappedSource(proxy, made.mapped)
 
 
 class Batch:

@@ -27,15 +27,21 @@ class Session:
         grant: Optional[str] = None,
         adapter: str = "",
         timeout: float = 30.0,
+        data_path: str = "automatic",
+        spin: float = 20e-6,
     ) -> None:
         """Opens a session.
 
         `socket_dir` is the directory of rpc.sock: by default $RNICD_SOCKET_DIR, or /run/rnicd. `label` is shown to
         operators, up to 64 characters. `grant` is the secret of a grant, by default $RNICD_GRANT. `adapter` is the name
         of a card, by default the node's first. `timeout` is that of one call, in seconds.
+
+        `data_path` is how posts, completions and registrations travel: "calls", "rings" (shared memory, and where the
+        daemon serves none the reason as an error), or "automatic": what $RNICD_DATA_PATH says, else shared memory where
+        the daemon serves it. `spin` is the longest busy wait, in seconds, before a thread sleeps; 0 never does.
         Errors: Unavailable, Denied, QuotaExceeded, NotFound (no such card), InvalidArgument, ForkedError.
         """
-        self._link = SyncLink(socket_dir, timeout)
+        self._link = SyncLink(socket_dir, timeout, data_path, spin)
         self._link.start(label, grant, adapter)
 
     @property
@@ -52,6 +58,11 @@ class Session:
     def adapter(self) -> str:
         """Name of the session's card."""
         return self._link.adapter_name
+
+    @property
+    def data_path(self) -> str:
+        """How requests travel now: "rings", "calls", or "automatic" until the first request decides."""
+        return "rings" if self._link.ring is not None and self._link.data_path != "calls" else self._link.data_path
 
     @property
     def lost(self) -> Optional[errors.SessionLost]:

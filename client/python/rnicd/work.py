@@ -8,18 +8,21 @@ queue pair's `inline_bytes`) and need no registered memory.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Callable, ClassVar, List, Optional, Sequence, Tuple, Union
+from typing import Callable, ClassVar, List, Optional, Sequence, Tuple, Union
 
 from . import _amounts
+from ._encoded import Encoded
 from ._failures import invalid
 from ._memory import RegionBase, RegionPart
 from ._pages import FastRegionBase, LogicalMappingBase, WindowBase
-from ._proto import work_request_pb2 as messages
 from .remote import RemoteRegion
 
 _SGE_BYTES_MAX = (1 << 32) - 1
 _SILENT, _FENCE, _SOLICIT, _INLINE, _DEFER = 1, 2, 4, 64, 512
 _REMOTE_READ, _LOCAL_WRITE, _REMOTE_WRITE, _READ_SINK, _LOCAL_INVALIDATE = 8, 16, 48, 128, 256
+# Operations as rings number them.
+_SEND, _SEND_AND_INVALIDATE, _RECEIVE, _READ, _WRITE, _FAST_REGISTER = 1, 2, 3, 4, 5, 6
+_INVALIDATE_REGION, _INVALIDATE_WINDOW, _BIND = 7, 8, 9
 
 
 @dataclass(frozen=True)
@@ -46,8 +49,8 @@ class Request:
 
     NAME: ClassVar[str] = ""
 
-    def encode(self, context: int) -> Any:
-        """The request as a message. Errors: InvalidArgument."""
+    def encode(self) -> Encoded:
+        """The request in numbers. Errors: InvalidArgument."""
         raise NotImplementedError
 
     @property
@@ -72,13 +75,12 @@ class Send(Request):
     fence: bool = False
     defer: bool = False
 
-    def encode(self, context: int) -> Any:
-        sges, flags = _payload(self.payload)
+    def encode(self) -> Encoded:
+        sges, inline, flags = _payload(self.payload)
         flags |= _flags(self) | (_SOLICIT if self.solicit else 0)
         if self.invalidate is None:
-            return messages.WorkRequest(request_context=context, flags=flags, send=messages.WorkRequest.Send(sges=sges))
-        body = messages.WorkRequest.SendAndInvalidate(sges=sges, remote_token=self.invalidate)
-        return messages.WorkRequest(request_context=context, flags=flags, send_and_invalidate=body)
+            return Encoded(_SEND, flags, sges, inline)
+        return Encoded(_SEND_AND_INVALIDATE, flags, sges, inline, token=self.invalidate)
 
 
 @dataclass(frozen=True)
@@ -88,9 +90,8 @@ class Receive(Request):
     NAME = "receive"
     local: Local = ()
 
-    def encode(self, context: int) -> Any:
-        body = messages.WorkRequest.Receive(sges=_sink(self.local))
-        return messages.WorkRequest(request_context=context, receive=body)
+    def encode(self) -> Encoded:
+        return Encoded(_RECEIVE, 0, _sink(self.local))
 
 
 @dataclass(frozen=True)
@@ -104,11 +105,11 @@ class Write(Request):
     fence: bool = False
     defer: bool = False
 
-    def encode(self, context: int) -> Any:
-        sges, flags = _payload(self.payload)
+    def encode(self) -> Encoded:
+        sges, inline, flags = _payload(self.payload)
         _check_fits(sges, self.remote)
-        body = messages.WorkRequest.Write(sges=sges, remote_address=self.remote.address, remote_token=self.remote.token)
-        return messages.WorkRequest(request_context=context, flags=flags | _flags(self), write=body)
+        remote = self.remote
+        return Encoded(_WRITE, flags | _flags(self), sges, inline, address=remote.address, token=remote.token)
 
 
 @dataclass(frozen=True)
@@ -123,12 +124,11 @@ class Read(Request):
     fence: bool = False
     defer: bool = False
 
-    def encode(self, context: int) -> Any:
+    def encode(self) -> Encoded:
         sges = _sink(self.local)
         _check_fits(sges, self.remote)
-        body = messages.WorkRequest.Read(sges=sges, remote_address=self.remote.address, remote_token=self.remote.token)
         flags = _flags(self) | (_LOCAL_INVALIDATE if self.invalidate_local else 0)
-        return messages.WorkRequest(request_context=context, flags=flags, read=body)
+        return Encoded(_READ, flags, sges, address=self.remote.address, token=self.remote.token)
 
 
 @dataclass(frozen=True)
@@ -154,18 +154,19 @@ class FastRegister(Request):
         """Registers a whole mapping, at the memory's own address."""
         return cls(region, mapping.pages, mapping.length, mapping.address, mapping.fbo, remote)
 
-    def encode(self, context: int) -> Any:
+    def encode(self) -> Encoded:
         read, write = _amounts.parse_rights(self.remote, "remote")
         flags = _flags(self) | _LOCAL_WRITE | _READ_SINK
         flags |= (_REMOTE_READ if read else 0) | (_REMOTE_WRITE if write else 0)
-        body = messages.WorkRequest.FastRegister(
-            mr_id=self.region.id,
-            adapter_page_array=self.pages,
-            fbo=self.fbo,
+        return Encoded(
+            _FAST_REGISTER,
+            flags,
+            pages=self.pages,
+            target=self.region.id,
+            address=self.base,
             length=self.length,
-            base_virtual_address=self.base,
+            fbo=self.fbo,
         )
-        return messages.WorkRequest(request_context=context, flags=flags, fast_register=body)
 
 
 @dataclass(frozen=True)
@@ -178,12 +179,9 @@ class Invalidate(Request):
     fence: bool = False
     defer: bool = False
 
-    def encode(self, context: int) -> Any:
-        if isinstance(self.target, WindowBase):
-            body = messages.WorkRequest.Invalidate(mw_id=self.target.id)
-        else:
-            body = messages.WorkRequest.Invalidate(mr_id=self.target.id)
-        return messages.WorkRequest(request_context=context, flags=_flags(self), invalidate=body)
+    def encode(self) -> Encoded:
+        operation = _INVALIDATE_WINDOW if isinstance(self.target, WindowBase) else _INVALIDATE_REGION
+        return Encoded(operation, _flags(self), target=self.target.id)
 
 
 @dataclass(frozen=True)
@@ -198,17 +196,21 @@ class Bind(Request):
     fence: bool = False
     defer: bool = False
 
-    def encode(self, context: int) -> Any:
+    def encode(self) -> Encoded:
         read, write = _amounts.parse_rights(self.remote, "remote")
         flags = _flags(self) | (_REMOTE_READ if read else 0) | (_REMOTE_WRITE if write else 0)
         region = self.part.region if isinstance(self.part, RegionPart) else self.part
-        body = messages.WorkRequest.Bind(
-            mr_id=region.id, mw_id=self.window.id, virtual_address=self.part.address, length=len(self.part)
+        return Encoded(
+            _BIND,
+            flags,
+            target=region.id,
+            window=self.window.id,
+            address=self.part.address,
+            length=len(self.part),
         )
-        return messages.WorkRequest(request_context=context, flags=flags, bind=body)
 
 
-def _flags(request: Any) -> int:
+def _flags(request: Union[Send, Write, Read, FastRegister, Invalidate, Bind]) -> int:
     return (_SILENT if request.silent else 0) | (_FENCE if request.fence else 0) | (_DEFER if request.defer else 0)
 
 
@@ -216,7 +218,7 @@ def _pieces(local: Local) -> List[Piece]:
     return [local] if isinstance(local, (RegionBase, RegionPart, Sge)) else list(local)
 
 
-def _sges(local: Local, check: Optional[Callable[[RegionBase], None]] = None) -> List[Any]:
+def _sges(local: Local, check: Optional[Callable[[RegionBase], None]] = None) -> List[Tuple[int, int, int]]:
     made = []
     for piece in _pieces(local):
         if len(piece) > _SGE_BYTES_MAX:
@@ -228,19 +230,19 @@ def _sges(local: Local, check: Optional[Callable[[RegionBase], None]] = None) ->
             if check is not None:
                 check(region)
             token = region.local_token
-        made.append(messages.Sge(address=piece.address, length=len(piece), token=token))
+        made.append((piece.address, len(piece), token))
     return made
 
 
-def _payload(payload: Payload) -> Tuple[List[Any], int]:
-    """SGEs of a payload, and the flag that belongs to them."""
+def _payload(payload: Payload) -> Tuple[List[Tuple[int, int, int]], Optional[bytes], int]:
+    """SGEs of a payload, its bytes if they travel inside the request, and the flag that says so."""
     if isinstance(payload, (bytes, bytearray, memoryview)):
         inline = bytes(payload)
-        return [messages.Sge(length=len(inline), inline_data=inline)], _INLINE
-    return _sges(payload), 0
+        return [(0, len(inline), 0)], inline, _INLINE
+    return _sges(payload), None, 0
 
 
-def _sink(local: Local) -> List[Any]:
+def _sink(local: Local) -> List[Tuple[int, int, int]]:
     return _sges(local, _check_writable)
 
 
@@ -249,8 +251,8 @@ def _check_writable(region: RegionBase) -> None:
         raise invalid("REGION_RIGHTS_INSUFFICIENT", "local", "the region was registered with local_write=False")
 
 
-def _check_fits(sges: List[Any], remote: RemoteRegion) -> None:
-    length = sum(sge.length for sge in sges)
+def _check_fits(sges: List[Tuple[int, int, int]], remote: RemoteRegion) -> None:
+    length = sum(sge[1] for sge in sges)
     if length > remote.length:
         message = f"{length} bytes do not fit into the peer's {remote.length}"
         raise invalid("FIELD_OUT_OF_RANGE", "remote", message, limit=remote.length, requested=length)

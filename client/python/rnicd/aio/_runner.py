@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import functools
 import weakref
-from typing import TYPE_CHECKING, Any, Coroutine, Generator, Generic, Protocol, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Coroutine, Generator, Generic, Optional, Protocol, TypeVar
 
 import grpc
 
 from .. import _channel, _events, _failures, _fd_socket, _fork, errors
-from .._effects import Call, Exchange, Result, Steps
+from .._effects import Effect, Call, Exchange, Result, Steps, Submit
 from .._handle import Handle
 from .._link import Link
 from .._proto import session_service_pb2 as messages
+from .._ring import Reply
+from .._ring_path import CANNOT_OPEN, open_ring
+from ._pipe import PipeWatch
+from ._ring import AsyncRing
 
 # How long a failed call waits for the event that tells why the session ended.
 _CAUSE_SECONDS = 1.0
@@ -22,8 +27,15 @@ _CAUSE_SECONDS = 1.0
 class AsyncLink(Link):
     """A session whose operations are awaited, in one event loop."""
 
-    def __init__(self, socket_dir: Any, seconds: float) -> None:
-        super().__init__(socket_dir, seconds)
+    WANTS_PIPES = True
+
+    def __init__(self, socket_dir: Any, seconds: float, data_path: str) -> None:
+        super().__init__(socket_dir, seconds, data_path)
+        self.ring: Optional[AsyncRing] = None
+        """Opened by the first request that may travel through it."""
+        self._opening = asyncio.Lock()
+        self.watches: weakref.WeakSet[PipeWatch] = weakref.WeakSet()
+        """Of mapped queues, which learn the session's end from here."""
         self._channel = grpc.aio.insecure_channel(_channel.target(self.socket_dir), options=_channel.OPTIONS)
         _fork.keep_in_children(self._channel)
         self._methods: dict[tuple[str, str], Any] = {}
@@ -80,15 +92,25 @@ class AsyncLink(Link):
         if self._reader is not None:
             self._reader.cancel()
         await self._channel.close()
+        self.ring = None
 
-    async def _perform(self, wanted: Union[Call, Exchange]) -> Any:
+    def end(self, lost: errors.SessionLost) -> None:
+        super().end(lost)
+        if self.ring is not None:
+            self.ring.end(errors.SessionLost(self.ended.cause if self.ended else lost.cause))
+        for watch in list(self.watches):
+            watch.look()
+
+    async def _perform(self, wanted: Effect) -> Any:
+        if isinstance(wanted, Submit):
+            return await self._submit(wanted)
         if isinstance(wanted, Exchange):
             exchange = functools.partial(_fd_socket.exchange, self.fd_path, wanted, self.seconds)
             return await asyncio.get_running_loop().run_in_executor(None, exchange)
         try:
             return await self._method(wanted)(wanted.request, timeout=wanted.seconds or self.seconds)
         except grpc.RpcError as failure:
-            raise await self._explain(_failures.of_rpc_error(failure)) from None
+            raise await self.explain(_failures.of_rpc_error(failure)) from None
         except grpc.aio.UsageError:
             raise errors.SessionLost("closed") from None
 
@@ -99,7 +121,39 @@ class AsyncLink(Link):
             found = self._methods[key] = _channel.method_of(self._channel.unary_unary, *key)
         return found
 
-    async def _explain(self, failure: errors.Error) -> errors.Error:
+    async def _submit(self, wanted: Submit) -> Optional[Reply]:
+        """Through the ring. None: the call is to be made instead."""
+        ring = self.ring or await self._open_ring()
+        if ring is None:
+            return None
+        try:
+            reply = await ring.execute(wanted, wanted.seconds or self.seconds)
+        except errors.SessionLost as failure:
+            raise await self.explain(failure) from None
+        if reply is None and ring.ended is not None:
+            if self.data_path == "rings":
+                raise copy.copy(ring.ended)
+            self.data_path = "calls"
+        return reply
+
+    async def _open_ring(self) -> Optional[AsyncRing]:
+        async with self._opening:
+            if self.ring is None and self.data_path != "calls":
+                try:
+                    ring, pipe = await self.run(open_ring(True, self.drop))
+                except CANNOT_OPEN:
+                    if self.data_path == "rings":
+                        raise
+                    self.data_path = "calls"
+                    return None
+                assert pipe is not None
+                self.ring = AsyncRing(ring, pipe)
+                # The session may have ended meanwhile.
+                if self.ended is not None:
+                    self.ring.end(self.ended)
+            return self.ring
+
+    async def explain(self, failure: errors.Error) -> errors.Error:
         """The failure of a call; where the session ended with the connection, SessionLost with the daemon's cause."""
         lost = isinstance(failure, (errors.SessionLost, errors.Unavailable)) and not getattr(failure, "detail", None)
         if self._reader is None or not lost:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import weakref
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, Optional, Sequence, Union
 
 from .. import _data_path, _failures, _queues, errors
 from .._memory import RegionBase, RegionPart
@@ -12,11 +12,8 @@ from .._pages import FastRegionBase, LogicalMappingBase, WindowBase
 from ..completion import Completion
 from ..remote import RemoteRegion
 from ..work import Bind, FastRegister, Invalidate, Local, Payload, Read, Receive, Request, Send, Write
+from ._collect import CallSource, MappedSource
 from ._runner import AsyncHandle
-
-_POLL_SECONDS = 10.0
-# Between polls where the session may not have another waiting call.
-_RETRY_SECONDS = 0.002
 
 
 class Pending(_queues.PendingBase):
@@ -37,8 +34,7 @@ class CompletionQueue(AsyncHandle, _queues.QueueBase):
     __doc__ = _queues.QueueBase.__doc__
 
     def __init__(self) -> None:
-        self._waiters: List[Tuple[Callable[[], bool], "asyncio.Future[None]"]] = []
-        self._collector: Optional["asyncio.Task[None]"] = None
+        self._source: Union[CallSource, MappedSource]
         self._notified = asyncio.Event()
         self._overrun = False
 
@@ -81,65 +77,21 @@ class CompletionQueue(AsyncHandle, _queues.QueueBase):
         self._notified.set()
 
     async def _wait_until(self, met: Callable[[], bool], timeout: Optional[float]) -> None:
-        """Waits until `met`. One task collects for all, so a waiter that is cancelled takes no completion along."""
-        seconds = self._link.seconds if timeout is None else timeout
         if met():
             return
-        ended: "asyncio.Future[None]" = asyncio.get_running_loop().create_future()
-        waiter = (met, ended)
-        self._waiters.append(waiter)
-        if self._collector is None or self._collector.done():
-            self._collector = asyncio.get_running_loop().create_task(self._collect(seconds))
-        elif seconds <= 0:
-            self._waiters.remove(waiter)
-            raise errors.TimedOut("no completion in time; the transfer may still end")
+        self._link.check()
+        seconds = self._link.seconds if timeout is None else timeout
         try:
-            # The collector's first poll decides about a wait of no time at all.
-            await asyncio.wait_for(ended, seconds if seconds > 0 else self._link.seconds)
-        except asyncio.TimeoutError:
-            raise errors.TimedOut("no completion in time; the transfer may still end") from None
-        finally:
-            if waiter in self._waiters:
-                self._waiters.remove(waiter)
+            if await self._source.until(met, seconds):
+                return
+        except errors.SessionLost as lost:
+            raise await self._link.explain(lost) from None
+        raise errors.TimedOut("no completion in time; the transfer may still end")
 
-    async def _collect(self, seconds: float) -> None:
-        """Polls for as long as somebody waits."""
-        wait = min(_POLL_SECONDS, max(0.0, seconds))
-        try:
-            while self._waiters:
-                self._dispatch(await self._poll(wait))
-                self._wake(finally_empty=seconds <= 0)
-        except errors.Error as failure:
-            for _, ended in self._waiters:
-                if not ended.done():
-                    ended.set_exception(failure)
-            self._waiters.clear()
-
-    async def _poll(self, wait: float) -> List[Completion]:
-        call = _data_path.poll(self.id, _data_path.RESULTS_MAX, wait)
-        try:
-            return _data_path.collected(await self._run(_one(call)))
-        except errors.QuotaExceeded as refused:
-            if refused.reason != "QUOTA_PENDING_REQUESTS":
-                raise
-        await asyncio.sleep(_RETRY_SECONDS)
-        return _data_path.collected(await self._run(_one(_data_path.poll(self.id, _data_path.RESULTS_MAX, 0))))
-
-    def _wake(self, finally_empty: bool) -> None:
-        for waiter in list(self._waiters):
-            met, ended = waiter
-            if ended.done():
-                continue
-            if met():
-                ended.set_result(None)
-                self._waiters.remove(waiter)
-            elif finally_empty:
-                ended.set_exception(errors.TimedOut("no completion in time; the transfer may still end"))
-                self._waiters.remove(waiter)
-
-
-def _one(call: Any) -> Any:
-    return (yield call)
+    def _start(self, link: Any, made: Any, depth: int) -> None:
+        super()._start(link, made, depth)
+        proxy = weakref.proxy(self)
+        self._source = CallSource(proxy) if made.mapped is None else MappedSource(proxy, made.mapped)
 
 
 class Batch:

@@ -35,6 +35,11 @@ class Session:
         return self._link.adapter_name
 
     @property
+    def data_path(self) -> str:
+        """As `rnicd.Session.data_path`."""
+        return "rings" if self._link.ring is not None and self._link.data_path != "calls" else self._link.data_path
+
+    @property
     def lost(self) -> Optional[errors.SessionLost]:
         """Why the session has ended; None while it is open."""
         return self._link.ended
@@ -169,12 +174,18 @@ def connect(
     grant: Optional[str] = None,
     adapter: str = "",
     timeout: float = 30.0,
+    data_path: str = "automatic",
 ) -> Opening[Session]:
-    """As `rnicd.connect`: `async with rnicd.aio.connect() as s`, or `s = await rnicd.aio.connect()`."""
-    return Opening(_open(socket_dir, label, grant, adapter, timeout))
+    """As `rnicd.connect`: `async with rnicd.aio.connect() as s`, or `s = await rnicd.aio.connect()`.
+
+    Nothing waits busily here.
+    """
+    return Opening(_open(socket_dir, label, grant, adapter, timeout, data_path))
 
 
-async def _open(socket_dir: Optional[str], label: str, grant: Optional[str], adapter: str, timeout: float) -> Session:
-    link = AsyncLink(socket_dir, timeout)
+async def _open(
+    socket_dir: Optional[str], label: str, grant: Optional[str], adapter: str, timeout: float, data_path: str
+) -> Session:
+    link = AsyncLink(socket_dir, timeout, data_path)
     await link.start(label, grant, adapter)
     return Session(link)
