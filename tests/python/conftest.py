@@ -55,6 +55,7 @@ def pair(session: rnicd.Session) -> Any:
     return one, other
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "essential: also run on emulated RDMA cards, by tests/vm/step_python.sh")
     if "RNICD_PROGRAM" not in os.environ:
         raise pytest.UsageError("RNICD_PROGRAM must name the daemon: run through tests/python/run.py")

@@ -14,12 +14,14 @@ _TIMEOUT_S = 60
 
 
 class Daemon:
-    """The real daemon with the soft card, with its sockets in a folder of its own."""
+    """The real daemon, with its sockets in a folder of its own. Its card is the soft one, unless
+    RNICD_TEST_DAEMON_FLAGS says otherwise.
+    """
 
     def __init__(self, folder: Path, *flags: str) -> None:
         self.socket_dir = str(folder / "s")
         self._log = folder / "rnicd.log"
-        self._flags = flags
+        self._flags = (*os.environ.get("RNICD_TEST_DAEMON_FLAGS", "").split(), *flags)
         self.start()
 
     def start(self) -> None:
@@ -31,7 +33,8 @@ class Daemon:
                 stderr=subprocess.STDOUT,
             )
         end = time.monotonic() + _TIMEOUT_S
-        while self.ask("status").returncode != 0:
+        # The socket first: a program that is started for nothing costs a second on an emulated machine.
+        while not os.path.exists(f"{self.socket_dir}/rpc.sock") or self.ask("status").returncode != 0:
             if self._child.poll() is not None or time.monotonic() > end:
                 self.stop()
                 raise AssertionError(f"the daemon does not serve: {self._log.read_text()}")

@@ -43,6 +43,7 @@ def test_memory_is_registered_and_everything_ends_with_the_block(daemon):
     daemon.wait_until_empty()
 
 
+@pytest.mark.essential
 def test_transfers_are_awaited(daemon):
     async def story():
         async with rnicd.aio.connect() as s:

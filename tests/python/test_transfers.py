@@ -20,6 +20,7 @@ def ends(session):
     return here.register(), there.register(remote="rw"), here, there
 
 
+@pytest.mark.essential
 def test_a_write_is_there_when_it_returns(pair, ends):
     source, target, here, there = ends
     here[:] = bytes(range(256)) * 16
@@ -105,6 +106,7 @@ def test_silent_requests_have_no_completion(pair, ends):
     assert len(pair[0].post([first, last]).wait()) == 1
 
 
+@pytest.mark.essential
 def test_a_refused_access_says_who_refused(pair, ends):
     source, _, _, there = ends
     readonly = there.register(remote="r")
