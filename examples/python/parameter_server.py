@@ -2,7 +2,6 @@
 
 import multiprocessing
 from multiprocessing.connection import Connection
-from typing import Any
 
 import numpy as np
 import rnicd
@@ -12,29 +11,21 @@ _BYTES = 8 * _FEATURES
 _TRUTH = np.linspace(-1.0, 1.0, _FEATURES)
 
 
-def gradient(weights: Any, random: Any) -> Any:
-    """Of the squared error over a batch of made-up samples."""
-    samples = random.standard_normal((32, _FEATURES))
-    return samples.T @ (samples @ (weights - _TRUTH)) / 32
-
-
 def worker(index: int, channel: Connection) -> None:
-    """Each step: read the weights, write the gradient, report, wait for the next."""
+    """Each step: read the weights, write the gradient of made-up samples, report, wait for the next."""
     random = np.random.default_rng(index)
-    with rnicd.connect(label=f"worker {index}") as s, s.allocate(
-        "4KiB"
-    ) as m, m.register() as r, s.queue_pair() as pair:
+    with rnicd.connect() as s, s.allocate("4KiB") as m, m.register() as r, s.queue_pair() as pair:
         channel.send(pair.address)
-        address, packed_weights, packed_slot = channel.recv()
+        address, weights, slot = channel.recv()
         pair.connect(address)
-        weights, slot = map(rnicd.RemoteRegion.from_bytes, (packed_weights, packed_slot))
         mine = rnicd.numpy_array(m, (2, _FEATURES), np.float64)
         for _ in range(_STEPS):
-            pair.read(r[:_BYTES], weights)
-            mine[1] = gradient(mine[0], random)
+            pair.read(r[:_BYTES], rnicd.RemoteRegion.from_bytes(weights))
+            samples = random.standard_normal((32, _FEATURES))
+            mine[1] = samples.T @ (samples @ (mine[0] - _TRUTH)) / 32
             next_step = pair.post([rnicd.Receive()])
             with pair.batch() as step:
-                step.write(r[_BYTES : 2 * _BYTES], slot)
+                step.write(r[_BYTES : 2 * _BYTES], rnicd.RemoteRegion.from_bytes(slot))
                 step.send(b"")
             step.wait()
             next_step.wait()
@@ -47,11 +38,10 @@ def serve() -> None:
     processes = [spawn.Process(target=worker, args=(index, there)) for index, (_, there) in enumerate(pipes)]
     with rnicd.connect(label="server") as s, s.allocate("4KiB") as m, m.register(remote="rw") as r:
         table = rnicd.numpy_array(m, (1 + _WORKERS, _FEATURES), np.float64)
-        for process in processes:
-            process.start()
         pairs = [s.queue_pair() for _ in pipes]
         reports = [pair.post([rnicd.Receive()]) for pair in pairs]
-        for index, (pair, (here, _)) in enumerate(zip(pairs, pipes), 1):
+        for index, (process, pair, (here, _)) in enumerate(zip(processes, pairs, pipes), 1):
+            process.start()
             pair.connect(here.recv())
             slot = r.remote[index * _BYTES : (index + 1) * _BYTES]
             here.send((pair.address, r.remote[:_BYTES].to_bytes(), slot.to_bytes()))
@@ -63,8 +53,6 @@ def serve() -> None:
             for pair in pairs:
                 pair.send()
         print(f"after {_STEPS} steps the error is {np.abs(table[0] - _TRUTH).max():.6f}")
-        for process in processes:
-            process.join()
 
 
 if __name__ == "__main__":
