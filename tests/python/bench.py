@@ -2,10 +2,12 @@
 
 usage: bench.py --package FOLDER --rnicd PROGRAM --rnicctl PROGRAM --write-bench PROGRAM
 
-Python's and librnicd's writes take turns, so that both meet the same machine; figures are medians.
+The writes of Python and librnicd, by calls and through rings, take turns, so that all meet the same machine; figures
+are medians. First daemon and clients share one processor, where nobody spins; then they run where the kernel puts them.
 """
 
 import argparse
+import contextlib
 import os
 import statistics
 import subprocess
@@ -14,7 +16,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import Any, Callable, List
+from typing import Any, Callable, Iterator, List
 
 _PAGE = 4096
 _WRITES = 1000
@@ -30,9 +32,11 @@ with rnicd.connect() as s, s.allocate(4096) as m, m.register(remote="rw") as r:
 """
 
 
-def of_python(rnicd: Any) -> float:
+def of_python(rnicd: Any, path: str) -> float:
     """Seconds of a write of 4 KiB with its completion."""
-    with rnicd.connect() as session, session.allocate(2 * _PAGE) as memory, memory.register(remote="rw") as region:
+    with rnicd.connect(data_path=path) as session, session.allocate(2 * _PAGE) as memory, memory.register(
+        remote="rw"
+    ) as region:
         pair, peer = session.queue_pair(), session.queue_pair()
         pair.connect(peer.address)
         peer.connect(pair.address)
@@ -45,9 +49,26 @@ def of_python(rnicd: Any) -> float:
         return statistics.median(taken)
 
 
-def of_librnicd(program: Path, socket_dir: str) -> float:
-    done = subprocess.run([program, socket_dir, str(_WRITES)], capture_output=True, text=True, check=True)
+def of_librnicd(program: Path, socket_dir: str, path: str) -> float:
+    command, environment = [program, socket_dir, str(_WRITES)], {**os.environ, "RNICD_DATA_PATH": path}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     return int(done.stdout) / 1e9
+
+
+def writes(rnicd: Any, program: Path, socket_dir: str, where: str) -> None:
+    """Prints a row of the table. Its ratios are Python's rings to librnicd's (bar 5), and to its calls (bar 1.3)."""
+    turns = [
+        [of_python(rnicd, path) for path in ("rings", "calls")]
+        + [of_librnicd(program, socket_dir, path) for path in ("rings", "calls")]
+        for _ in range(_TURNS)
+    ]
+    us = [statistics.median(column) * 1e6 for column in zip(*turns)]
+    to_calls = statistics.median(turn[0] / turn[3] for turn in turns)
+    to_rings = statistics.median(turn[0] / turn[2] for turn in turns)
+    print(
+        f"| {where} | {us[0]:.1f} | {us[2]:.1f} | {to_rings:.1f} | {us[1]:.0f} | {us[3]:.0f} | {to_calls:.2f} |",
+        flush=True,
+    )
 
 
 def first_byte() -> float:
@@ -112,17 +133,27 @@ def main() -> None:
 
     from daemon import Daemon
 
+    print("| 4 KiB write, us | Python, rings | librnicd, rings | ratio | Python, calls | librnicd, calls | ratio |")
+    print("|---|---:|---:|---:|---:|---:|---:|")
+    everywhere = os.sched_getaffinity(0)
+    for where, processors in (("one processor", {max(everywhere)}), ("all processors", everywhere)):
+        os.sched_setaffinity(0, processors)
+        with running(Daemon) as daemon:
+            writes(rnicd, options.write_bench, daemon.socket_dir, where)
+    with running(Daemon):
+        seconds = statistics.median(first_byte() for _ in range(_TURNS))
+        print(f"import to first registered byte: {seconds:.2f} s (bar 0.5)")
+        big(rnicd)
+
+
+@contextlib.contextmanager
+def running(kind: Any) -> Iterator[Any]:
+    """A daemon on the processors of this process."""
     with tempfile.TemporaryDirectory(prefix="rnicd-") as folder:
-        daemon = Daemon(Path(folder))
+        daemon = kind(Path(folder))
         os.environ["RNICD_SOCKET_DIR"] = daemon.socket_dir
         try:
-            pairs = [(of_python(rnicd), of_librnicd(options.write_bench, daemon.socket_dir)) for _ in range(_TURNS)]
-            python, librnicd = (statistics.median(side) for side in zip(*pairs))
-            ratio = statistics.median(one / other for one, other in pairs)
-            print(f"4 KiB write: Python {python * 1e6:.0f} us, librnicd {librnicd * 1e6:.0f} us, {ratio:.2f} (bar 1.3)")
-            seconds = statistics.median(first_byte() for _ in range(_TURNS))
-            print(f"import to first registered byte: {seconds:.2f} s (bar 0.5)")
-            big(rnicd)
+            yield daemon
         finally:
             daemon.stop()
 

@@ -44,7 +44,7 @@ class MappedSource:
     def wait(self, position: int, end: float) -> None:
         mapped, words = self._mapped, self._mapped.file.words
         began = time.monotonic()
-        if began >= end:
+        if began >= end or words[TAIL] != position:
             return
         ring = self._link.ring
         daemon = 0 if ring is None else ring.daemon_cpu

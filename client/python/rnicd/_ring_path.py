@@ -112,9 +112,9 @@ class SyncRing:
 
     def end(self, why: errors.Error) -> None:
         """The session has ended: what is under way fails. The first cause counts."""
-        with self._turns.changed:
+        with self._turns.lock:
             self.ended = self.ended or why
-            self._turns.changed.notify_all()
+            self._turns.notify()
 
     def execute(self, wanted: Submit, seconds: float) -> Optional[Reply]:
         """Submits the request and waits for its outcome. None where the call is to be made instead.
@@ -124,7 +124,7 @@ class SyncRing:
         if not self._ring.fits(wanted):
             return None
         end = time.monotonic() + seconds
-        with self._turns.changed:
+        with self._turns.lock:
             if self.ended is not None:
                 return None
             submission = self._ring.submit(wanted)
@@ -171,6 +171,8 @@ class SyncRing:
 
     def wait(self, position: int, end: float) -> None:
         ring, words = self._ring, self._ring.file.words
+        if words[COMPLETION_TAIL] != position:
+            return
         began = time.monotonic()
         here = _futex.processor()
         ring.set_cpu(here)

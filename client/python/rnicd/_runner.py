@@ -122,8 +122,9 @@ class SyncLink(Link):
         """The failure of a call; where the session ended with the connection, SessionLost with the daemon's cause."""
         if self._stream is None or (isinstance(failure, errors.Unavailable) and failure.detail is not None):
             return failure
-        # The event that names the cause is on its way, or the stream ends without it.
-        self.events.wait_for_end(_CAUSE_SECONDS)
+        if self.ended is None:
+            # The event that names the cause is on its way, or the stream ends without it.
+            self.events.wait_for_end(_CAUSE_SECONDS)
         if self.ended is None:
             self.end(failure if isinstance(failure, errors.SessionLost) else errors.SessionLost("connection_lost"))
         return errors.SessionLost(self.ended.cause if self.ended else "connection_lost")

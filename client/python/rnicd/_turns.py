@@ -24,8 +24,16 @@ class Turns:
     """The lock of one source. Threads: safe."""
 
     def __init__(self) -> None:
-        self.changed = threading.Condition(threading.Lock())
+        # Not the condition's own `with`, which is Python code and takes longer.
+        self.lock = threading.Lock()
+        self._changed = threading.Condition(self.lock)
         self._waiting = False
+        self._sleepers = 0
+
+    def notify(self) -> None:
+        """Has all that wait look again; with the lock held."""
+        if self._sleepers:
+            self._changed.notify_all()
 
     def wait_until(self, source: Source, met: Callable[[], bool], end: float) -> bool:
         """Reads the source until `met`, which is called with the lock held. False when the time is over.
@@ -34,27 +42,41 @@ class Turns:
         """
         last = False
         while True:
-            with self.changed:
-                if met():
-                    return True
-                if not self._waiting or last:
-                    if source.read():
-                        self.changed.notify_all()
-                        if met():
-                            return True
-                    if last:
-                        return False
-                remaining = end - time.monotonic()
-                if self._waiting:
-                    last = remaining <= 0 or not self.changed.wait(remaining)
-                    continue
-                self._waiting = True
-                position = source.position()
+            # A signal may end this at any line, and must leave no thread that seems to wait for all.
+            mine = False
             try:
+                with self.lock:
+                    if met():
+                        return True
+                    if not self._waiting or last:
+                        if source.read():
+                            self.notify()
+                            if met():
+                                return True
+                        if last:
+                            return False
+                    if self._waiting:
+                        last = not self._sleep(end)
+                        continue
+                    mine = self._waiting = True
+                    position = source.position()
                 source.wait(position, end)
+                last = time.monotonic() >= end
             finally:
-                with self.changed:
-                    self._waiting = False
-                    # Another thread takes over if this one has what it waited for.
-                    self.changed.notify_all()
-            last = time.monotonic() >= end
+                if mine:
+                    self._hand_over()
+
+    def _hand_over(self) -> None:
+        """Another thread takes over if this one has what it waited for."""
+        with self.lock:
+            self._waiting = False
+            self.notify()
+
+    def _sleep(self, end: float) -> bool:
+        """Waits for `notify`. False when the time is over."""
+        remaining = end - time.monotonic()
+        self._sleepers += 1
+        try:
+            return remaining > 0 and self._changed.wait(remaining)
+        finally:
+            self._sleepers -= 1

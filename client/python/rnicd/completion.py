@@ -56,16 +56,19 @@ class Completion:
     ) -> Completion:
         """Of the numbers in a CqResultEx message, or in a mapped queue."""
         failed = ntstatus != 0
-        return cls(
-            ntstatus,
-            _failures.reason_name(reason) if failed else "",
-            _TYPES.get(kind) or f"operation {kind}",
-            count,
-            qp_context,
-            context,
-            token,
-            _failures.sentence(reason) if failed else "",
+        made = cls.__new__(cls)
+        # As __init__ does, which takes four times as long, because the fields are frozen.
+        made.__dict__.update(
+            ntstatus=ntstatus,
+            reason=_failures.reason_name(reason) if failed else "",
+            operation=_TYPES.get(kind) or f"operation {kind}",
+            bytes=count,
+            qp_context=qp_context,
+            context=context,
+            invalidated_token=token,
+            message=_failures.sentence(reason) if failed else "",
         )
+        return made
 
     @classmethod
     def of_wire(cls, wire: Any) -> Completion:

@@ -7,7 +7,7 @@ import time
 import weakref
 from typing import Any, Callable, Dict, List, Optional, Sequence, Union
 
-from . import _data_path, _failures, _queues, errors
+from . import _data_path, _failures, _fork, _queues, errors
 from ._call_queue import CallSource
 from ._mapped_source import MappedSource
 from ._memory import RegionBase, RegionPart
@@ -53,7 +53,7 @@ class CompletionQueue(SyncHandle, _queues.QueueBase):
             self._wait_until(lambda: bool(self._unclaimed), timeout)
         except errors.TimedOut:
             return []
-        with self._turns.changed:
+        with self._turns.lock:
             return self._take_unclaimed(most)
 
     def arm(self, kind: str = "any") -> None:
@@ -87,6 +87,7 @@ class CompletionQueue(SyncHandle, _queues.QueueBase):
 
     def _wait_until(self, met: Callable[[], bool], timeout: Optional[float]) -> None:
         """Collects completions until `met`."""
+        _fork.check_same_process(self._link.generation)
         if met():
             return
         self._link.check()

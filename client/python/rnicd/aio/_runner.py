@@ -158,10 +158,11 @@ class AsyncLink(Link):
         lost = isinstance(failure, (errors.SessionLost, errors.Unavailable)) and not getattr(failure, "detail", None)
         if self._reader is None or not lost:
             return failure
-        try:
-            await asyncio.wait_for(self._known_end.wait(), _CAUSE_SECONDS)
-        except asyncio.TimeoutError:
-            pass
+        if self.ended is None:
+            try:
+                await asyncio.wait_for(self._known_end.wait(), _CAUSE_SECONDS)
+            except asyncio.TimeoutError:
+                pass
         if self.ended is None:
             self.end(failure if isinstance(failure, errors.SessionLost) else errors.SessionLost("connection_lost"))
         return errors.SessionLost(self.ended.cause if self.ended else "connection_lost")
