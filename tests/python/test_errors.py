@@ -140,6 +140,13 @@ def test_every_reason_has_a_sentence_and_a_class():
             assert "newer" not in str(failure)
 
 
+def test_reasons_in_shared_memory_have_the_status_of_calls():
+    names = {"CQ_OVERRUN": "STATUS_BUFFER_OVERFLOW", "RINGS_UNAVAILABLE": "STATUS_INSUFFICIENT_RESOURCES"}
+    for reason, status in names.items():
+        failure = _failures.of_reason(reason)
+        assert isinstance(failure, rnicd.Refused) and (failure.reason, failure.ntstatus_name) == (reason, status)
+
+
 def test_numbers_of_a_newer_daemon_are_shown():
     failure = _failures.of_detail(error_pb2.ErrorDetail(reason=99_999, ntstatus=0xC0FFEE00))
     assert isinstance(failure, rnicd.Refused)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import struct
 import threading
 import time
 
 import pytest
 import rnicd
 import rnicd.aio
-from rnicd import _mapped_queue, _ring, _ring_path
-from rnicd._effects import Call, Submit
+from rnicd import _data_path, _mapped_queue, _ring, _ring_path
+from rnicd._effects import Call
 from rnicd._proto import ring_service_pb2
-from rnicd._shared_file import BadFile, Descriptor, SharedFile
 
 import programs
 from daemon import Daemon
@@ -104,6 +101,37 @@ def test_a_session_without_a_ring_left_goes_by_calls_unless_it_insists(folder):
     try:
         open_one = Call("Ring", "OpenRing", ring_service_pb2.OpenRingRequest())
         go_without_rings(daemon, "QUOTA_RINGS", lambda session: session._link.channel.perform(open_one, 30))
+    finally:
+        daemon.stop()
+
+
+def test_processors_that_reorder_stores_are_left_to_calls(daemon, monkeypatch):
+    monkeypatch.setattr(_data_path, "SUPPORTED", False)
+    with rnicd.connect() as session:
+        region = session.allocate(PAGE).register(remote="rw")
+        connected(session)[0].write(b"x", region.remote)
+        assert session.data_path == "calls" and session.completion_queue()._mapped is None
+    with pytest.raises(rnicd.Refused) as caught:
+        rnicd.connect(data_path="rings")
+    assert caught.value.reason == "RINGS_UNAVAILABLE"
+
+
+def test_a_queue_for_which_there_is_no_memory_is_polled_by_calls(folder):
+    # Enough for 16384 completions in the daemon (128 bytes each), not for their mapping besides (64 each).
+    daemon = Daemon(folder, f"--max_heap_bytes_per_session={2816 << 10}")
+    try:
+        with rnicd.connect(daemon.socket_dir) as session:
+            region = session.allocate(PAGE).register(remote="rw")
+            queue = session.completion_queue(16384)
+            assert queue._mapped is None and session.completion_queue(16)._mapped is not None
+            one, other = session.queue_pair(completion_queue=queue), session.queue_pair()
+            one.connect(other.address)
+            other.connect(one.address)
+            one.write(b"x", region.remote)
+        with rnicd.connect(daemon.socket_dir, data_path="rings") as session:
+            with pytest.raises(rnicd.QuotaExceeded) as caught:
+                session.completion_queue(16384)
+            assert caught.value.reason == "QUOTA_HEAP_BYTES"
     finally:
         daemon.stop()
 
@@ -332,15 +360,18 @@ def test_a_daemon_that_is_killed_ends_all_waits(daemon):
 
 
 def test_a_wait_for_an_outcome_times_out(daemon):
-    session = rnicd.connect(data_path="rings", timeout=0.3)
+    session = rnicd.connect(data_path="rings")
     region = session.allocate(PAGE).register(remote="rw")
     one, _ = connected(session)
+    usual = session._link.seconds
+    session._link.seconds = 0.3
     daemon.pause()
     try:
         with pytest.raises(rnicd.TimedOut):
             one.write(b"late", region.remote)
     finally:
         daemon.resume()
+    session._link.seconds = usual
     # The outcome that nobody waits for any more does no harm to the next.
     one.read(region[8:9], region.remote, timeout=30)
     session.close()
@@ -407,76 +438,6 @@ def test_coroutines_that_wait_end_with_a_killed_daemon(daemon):
         await session.close()
 
     run(story())
-
-
-class FakeDaemon:
-    """The daemon's half of a ring in a file of the test: takes entries when told, with indices of its choice."""
-
-    def __init__(self, begin, entries=2, payload=4096, magic=b"RNIDRING", version=1, size=None):
-        submissions, completions = 640, 640 + 64 * entries
-        area = completions + 64 * entries
-        self.size = area + payload
-        self.file = os.memfd_create("ring")
-        os.truncate(self.file, self.size if size is None else size)
-        description = struct.pack("<8sIIIIIII4x", magic, version, 640, submissions, completions, entries, area, payload)
-        os.pwrite(self.file, description, 0)
-        for offset in (128, 256, 384, 512):
-            os.pwrite(self.file, struct.pack("<I", begin), offset)
-        self._completions, self._entries, self._done = completions, entries, begin
-
-    def open(self):
-        bell = os.eventfd(0)
-        return _ring.Ring(SharedFile(self.file, self.size, b"RNIDRING", _ring.HEADER_BYTES), Descriptor(bell))
-
-    def complete(self, user_data, **fields):
-        place = self._completions + 64 * (self._done & (self._entries - 1))
-        reason = fields.get("reason", 0)
-        os.pwrite(self.file, struct.pack("<QIIHHIIIIIQQQ", user_data, 0, reason, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0), place)
-        self._done = self._done + 1 & 0xFFFFFFFF
-        os.pwrite(self.file, struct.pack("<I", self._done), 384)
-
-
-def test_indices_run_over_the_end_of_32_bits():
-    fake = FakeDaemon(begin=0xFFFFFFFE)
-    ring = fake.open()
-    for number in (0xFFFFFFFE, 0xFFFFFFFF, 0, 1):
-        sent = ring.submit(Submit(0, 7))
-        assert sent is not None and not ring.collect() and sent.reply is None
-        assert ring.file.words[_ring.SUBMISSION_TAIL] == number + 1 & 0xFFFFFFFF
-        fake.complete(number)
-        assert ring.collect() and sent.reply.outcome.user_data == number
-        assert ring.file.words[_ring.COMPLETION_HEAD] == number + 1 & 0xFFFFFFFF
-
-
-def test_a_full_ring_takes_nothing_until_the_oldest_is_complete():
-    fake = FakeDaemon(begin=0)
-    ring = fake.open()
-    first, second = ring.submit(Submit(0, 1)), ring.submit(Submit(0, 2))
-    assert first and second and ring.submit(Submit(0, 3)) is None
-    fake.complete(1)
-    assert ring.collect() and second.reply and not first.reply
-    # The slot of the second is free, but its outcome came out of order.
-    assert ring.submit(Submit(0, 3)) is None
-    fake.complete(0)
-    assert ring.collect() and first.reply and ring.submit(Submit(0, 3))
-
-
-def test_payload_is_not_given_out_twice():
-    fake = FakeDaemon(begin=0, entries=8)
-    ring = fake.open()
-    big = Submit(1, 1, 1, payload=bytes(1400), tokens=1)
-    assert ring.submit(big) and ring.submit(big) and not ring.has_room(big)
-    fake.complete(0)
-    assert ring.collect() and ring.has_room(big)
-    third = ring.submit(big)
-    assert third and third.result_offset == 1400, "it begins where the first was"
-    assert not ring.fits(Submit(1, 1, payload=bytes(4096)))
-
-
-def test_files_of_another_kind_are_refused():
-    for wrong in ({"magic": b"RNIDCOM "}, {"version": 2}, {"entries": 3}, {"size": PAGE // 2}):
-        with pytest.raises(BadFile):
-            FakeDaemon(begin=0, **wrong).open()
 
 
 def test_a_mapped_queue_has_room_to_grow_and_says_when_not(session):
