@@ -71,20 +71,35 @@ endfunction()
 # Without RNICD_CLIENTS the program is that of another build and starts this build's daemon. Its limits on time are
 # relaxed, so that it does not run alone.
 function(rnicd_process_tests name)
-  set(arguments --gtest_output=json:${CMAKE_BINARY_DIR}/results/${name}.json)
+  set(filter *)
   if(RNICD_SANITIZE)
     # It measures, and a sanitizer's times say nothing.
-    list(APPEND arguments --gtest_filter=-*Storm.DelaysNoCallAndKeepsNobodyOut*)
+    set(filter -*Storm.DelaysNoCallAndKeepsNobodyOut*)
   endif()
   if(RNICD_CLIENTS)
     rnicd_test_program(${name} GTest::gtest_main ${ARGN})
-    add_test(NAME ${name} COMMAND ${name} ${arguments})
-    set_tests_properties(${name} PROPERTIES TIMEOUT 600 RUN_SERIAL ON)
+  endif()
+  rnicd_add_process_test(${name} ${name} ${filter})
+endfunction()
+
+# rnicd_process_tests_through_rings(name filter): tests of that program once more, as one CTest, with requests and
+# completions in shared memory.
+function(rnicd_process_tests_through_rings name filter)
+  rnicd_add_process_test(${name}_rings ${name} ${filter} RNICD_TEST_DATA_PATH=rings)
+endfunction()
+
+# rnicd_add_process_test(case name filter variable...): a CTest of this program, with these variables in its
+# environment.
+function(rnicd_add_process_test case name filter)
+  set(arguments --gtest_output=json:${CMAKE_BINARY_DIR}/results/${case}.json --gtest_filter=${filter})
+  if(RNICD_CLIENTS)
+    add_test(NAME ${case} COMMAND ${name} ${arguments})
+    set_tests_properties(${case} PROPERTIES TIMEOUT 600 RUN_SERIAL ON ENVIRONMENT "${ARGN}")
   else()
     file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
-    add_test(NAME ${name} COMMAND ${RNICD_CLIENTS_BUILD}/${folder}/${name} ${arguments})
+    add_test(NAME ${case} COMMAND ${RNICD_CLIENTS_BUILD}/${folder}/${name} ${arguments})
     # The cost is an estimate in seconds; CTest starts the longest tests first.
-    set_tests_properties(${name} PROPERTIES TIMEOUT 900 COST 100
-        ENVIRONMENT "RNICD_TEST_DAEMON=$<TARGET_FILE:rnicd>;RNICD_TEST_SLOWNESS=5")
+    set_tests_properties(${case} PROPERTIES TIMEOUT 900 COST 100
+        ENVIRONMENT "RNICD_TEST_DAEMON=$<TARGET_FILE:rnicd>;RNICD_TEST_SLOWNESS=5;${ARGN}")
   endif()
 endfunction()

@@ -1,7 +1,8 @@
 """docs/ndk-conformance.md: results of the conformance runs, by area, by case and by provider.
 
 The suite runs once for each provider, and each run leaves a file of results. The run against cards needs a virtual
-machine and is not part of every build: where its file is missing, its column stays as the committed page has it.
+machine and is not part of every build: where its file is missing, its column stays as the committed page has it. So
+does that of the run through rings, which is a provider of its own on the page.
 """
 
 import json
@@ -16,12 +17,16 @@ _LEFT_OUT = "tests/vm/not_on_verbs.txt"
 _PAGE = "docs/ndk-conformance.md"
 _RESULTS = "results/rnicd_conformance.json"
 _VM_RESULTS = "results/vm/rnicd_conformance.json"
+# Beside the results of a run by calls are those of the run through rings.
+_RINGS_RESULTS = "rnicd_conformance_rings.json"
 
 # Provider/NdkConformance.Case016_GapInsideLengthIsRefused/soft
 _TEST = re.compile(r"^Case(\d{3})_(\w+)/(\w+)$")
 # Column headings. A provider that is not listed here has its own name as heading.
-_TITLES = {"verbs": "verbs (rxe)"}
+_TITLES = {"verbs": "verbs (rxe)", "soft rings": "soft, rings", "verbs rings": "verbs (rxe), rings"}
 _VM_PROVIDER = "verbs"
+# What a run through rings adds to the provider's name; gaps.txt has its gaps under the name alone.
+_RINGS = "rings"
 _NOTHING = "-"
 
 # The groups of the case list, each with its last case.
@@ -43,10 +48,17 @@ What the rules of Microsoft's NDKPI say about memory regions, as numbered cases,
 passes when all its tests pass. The same tests run against every provider, through the daemon, over gRPC.
 A gap is a case that a provider is known to fail; the run fails when it passes after all.
 Run them: `scripts/test --only rnicd_conformance`.
+
+A column with rings is the run in which requests and completions travel through shared memory
+([RINGS.md](RINGS.md)): the cases in which any do. What a ring cannot carry is a call there too.
 """
 _VM_HEAD = f"""
 The column verbs (rxe) is a run of `scripts/vm-test`: the same programs in a virtual machine, against the kernel's RDMA
 card in software. Tests that a card cannot be asked are in `{_LEFT_OUT}`.
+"""
+_VM_RINGS_HEAD = """\
+Through rings it runs a part of the cases, because the machine is slow: those about posting, order, completion and fast
+registration.
 """
 
 
@@ -114,15 +126,23 @@ def find_vm_results(repo, results):
     return path if path.exists() else None
 
 
+def says_nothing(test):
+    """True for a test of a run through rings that used none, and passed."""
+    used = int(test.get("ring_requests", 0)) + int(test.get("mapped_completions", 0))
+    return test.get("data_path") == _RINGS and used == 0 and not test.get("failures")
+
+
 def read_results(text):
     """{case: {test name: {provider: passed}}} of a GoogleTest JSON report."""
     outcome = {}
     for suite in json.loads(text)["testsuites"]:
         for test in suite["testsuite"]:
             named = _TEST.match(test["name"])
-            if not named:
+            if not named or says_nothing(test):
                 continue
             case, name, provider = int(named[1]), f"Case{named[1]}_{named[2]}", named[3]
+            if test.get("data_path") == _RINGS:
+                provider += f" {_RINGS}"
             passed = test["result"] == "COMPLETED" and not test.get("failures")
             outcome.setdefault(case, {}).setdefault(name, {})[provider] = passed
     return outcome
@@ -168,6 +188,12 @@ def check_vm_run(outcome, left_out):
                 raise Problem(f"{name} ran against {_VM_PROVIDER} only: the two results are of different sources")
 
 
+def gap_of(gaps, case, provider):
+    """Why the provider fails the case; empty if it does not."""
+    own = gaps.get((provider.removesuffix(f" {_RINGS}"), case), "")
+    return own or (gaps.get((_RINGS, case), "") if provider.endswith(_RINGS) else "")
+
+
 def verdicts_of(outcome, gaps, left_out):
     """{(case, provider): "pass", "gap: why", "not asked: why", "**fail**"} of what ran."""
     verdicts = {}
@@ -175,8 +201,13 @@ def verdicts_of(outcome, gaps, left_out):
         for provider in providers_of(outcome):
             results = [by_provider[provider] for by_provider in tests.values() if provider in by_provider]
             missing = [name for name, by_provider in tests.items() if provider not in by_provider]
-            if (provider, case) in gaps:
-                verdicts[case, provider] = f"gap: {gaps[provider, case]}"
+            if provider.endswith(_RINGS):
+                # Its other tests have nothing to do with rings.
+                missing = []
+                if not results:
+                    continue
+            if gap := gap_of(gaps, case, provider):
+                verdicts[case, provider] = f"gap: {gap}"
             elif not results:
                 verdicts[case, provider] = f"not asked: {left_out[missing[0]]}"
             elif all(results):
@@ -222,8 +253,11 @@ def area_table(cases, outcome, verdicts, providers):
         tested = [case for case in area if case in outcome]
         passes = []
         for provider in providers:
-            good = sum(verdicts.get((case, provider), _NOTHING).startswith("pass") for case in tested)
-            passes.append(f"{good} of {len(tested)} pass")
+            said = [verdicts.get((case, provider), _NOTHING) for case in tested]
+            if provider.endswith(_RINGS):
+                said = [verdict for verdict in said if verdict != _NOTHING]
+            good = sum(verdict.startswith("pass") for verdict in said)
+            passes.append(f"{good} of {len(said)} pass" if said else _NOTHING)
         lines.append(f"| {title} ({area[0]} to {area[-1]}) | {' | '.join(passes)} | {len(area) - len(tested)} |")
     return lines
 
@@ -232,20 +266,25 @@ def make(repo, results, vm_results=None):
     cases = read_rows(repo / _CASES)
     not_covered = read_rows(repo / _NOT_COVERED)
     left_out = read_left_out(repo / _LEFT_OUT)
-    outcome = read_results(find_results(repo, results).read_text())
+    path = find_results(repo, results)
+    outcome = read_results(path.read_text())
     vm_path = find_vm_results(repo, vm_results)
     if vm_path:
         merge(outcome, read_results(vm_path.read_text()))
         check_vm_run(outcome, left_out)
+    for run in (path, vm_path):
+        if run and run.with_name(_RINGS_RESULTS).exists():
+            merge(outcome, read_results(run.with_name(_RINGS_RESULTS).read_text()))
     check_complete(cases, not_covered, outcome)
     providers = providers_of(outcome)
     verdicts = verdicts_of(outcome, read_gaps(repo / _GAPS), left_out)
-    if not vm_path:
-        kept = committed_column(repo / _PAGE, _TITLES[_VM_PROVIDER])
-        verdicts.update({(case, _VM_PROVIDER): verdict for case, verdict in kept.items()})
-        providers |= {_VM_PROVIDER} if kept else set()
+    for provider in set(_TITLES) - providers:
+        kept = committed_column(repo / _PAGE, _TITLES[provider])
+        verdicts.update({(case, provider): verdict for case, verdict in kept.items()})
+        providers |= {provider} if kept else set()
     columns = sorted(providers)
     head = _HEAD + (_VM_HEAD if _VM_PROVIDER in providers else "")
+    head += _VM_RINGS_HEAD if f"{_VM_PROVIDER} {_RINGS}" in providers else ""
     areas = area_table(cases, outcome, verdicts, columns)
     lines = [head, "## By area", "", *areas, "", "## Case by case", ""]
     lines += case_table(cases, not_covered, outcome, verdicts, columns)

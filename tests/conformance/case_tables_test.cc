@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/support/left_out.h"
 #include "tests/support/tested_provider.h"
@@ -53,8 +56,10 @@ TEST(CaseTables, EveryReasonIsAboutAListedRow) {
 // A run has the tests of one provider, and every provider has the same tests.
 TEST(CaseTables, EveryGapIsAboutATestOfAKnownProvider) {
   const auto tested = TestedRows();
+  std::vector<std::string> known = ProvidersThatCanBeTested();
+  known.emplace_back(kRings);
   for (const auto& [gap, reason] : Gaps()) {
-    EXPECT_THAT(ProvidersThatCanBeTested(), testing::Contains(gap.first));
+    EXPECT_THAT(known, testing::Contains(gap.first));
     EXPECT_TRUE(tested.contains({ProviderUnderTest(), gap.second}))
         << "gaps.txt names " << gap.first << " " << gap.second << ", which has no test";
   }

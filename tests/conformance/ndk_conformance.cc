@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "tests/conformance/case_tables.h"
 #include "tests/support/admin_client.h"
+#include "tests/support/data_path.h"
 #include "tests/support/tested_provider.h"
 #include "tests/support/wait.h"
 
@@ -35,6 +37,18 @@ class CheckGapsAtEnd : public testing::Environment {
   }
 };
 
+// The line of gaps.txt that excuses this row in this run: the provider's, or that of rings.
+std::optional<std::pair<std::string, std::string>> GapOf(const std::string& provider, const std::string& number) {
+  // Set if the provider runs in a mode that closes its gaps.
+  const bool gaps_hold = std::getenv("RNICD_TEST_WITHOUT_GAPS") == nullptr;
+  for (const auto& [name, holds] : {std::pair(provider, gaps_hold), std::pair(std::string(kRings), UsesRings())}) {
+    if (holds && Gaps().contains({name, number})) {
+      return std::pair(name, number);
+    }
+  }
+  return std::nullopt;
+}
+
 [[maybe_unused]] testing::Environment* const kEnvironment = testing::AddGlobalTestEnvironment(new CheckGapsAtEnd);
 
 }  // namespace
@@ -46,10 +60,11 @@ void NdkConformance::SetUp() {
   const std::string number = CaseNumberOf(ThisTest());
   RecordProperty("case", number);
   RecordProperty("provider", GetParam());
-  // Set if the provider runs in a mode that closes its gaps.
-  const bool gaps_hold = std::getenv("RNICD_TEST_WITHOUT_GAPS") == nullptr;
-  if (const auto gap = Gaps().find({GetParam(), number}); gaps_hold && gap != Gaps().end()) {
-    RecordProperty("gap", gap->second);
+  RecordProperty("data_path", UsesRings() ? kRings : "calls");
+  used_before_ = UseOfSharedMemory();
+  gap_ = GapOf(GetParam(), number);
+  if (gap_.has_value()) {
+    RecordProperty("gap", Gaps().at(*gap_));
     gap_results_ = std::make_unique<testing::TestPartResultArray>();
     gap_reporter_ = std::make_unique<testing::ScopedFakeTestPartResultReporter>(
         testing::ScopedFakeTestPartResultReporter::INTERCEPT_ALL_THREADS, gap_results_.get());
@@ -58,6 +73,9 @@ void NdkConformance::SetUp() {
 
 void NdkConformance::TearDown() {
   CheckGap();
+  const SharedMemoryUse used = UseOfSharedMemory();
+  RecordProperty("ring_requests", std::to_string(used.requests - used_before_.requests));
+  RecordProperty("mapped_completions", std::to_string(used.completions - used_before_.completions));
   // A gap excuses a wrong result, never a leak.
   for (const SharedDaemon* shared : used_) {
     ExpectNothingHeld(*shared->process, shared->idle);
@@ -69,7 +87,7 @@ void NdkConformance::CheckGap() {
     return;
   }
   gap_reporter_.reset();
-  bool& shown = GapsShown()[{GetParam(), CaseNumberOf(ThisTest())}];
+  bool& shown = GapsShown()[*gap_];
   for (int index = 0; index < gap_results_->size(); ++index) {
     shown = shown || gap_results_->GetTestPartResult(index).failed();
   }

@@ -1,12 +1,15 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "tests/support/daemon_process.h"
+#include "tests/support/data_path.h"
 #include "tests/support/event_reader.h"
 #include "tests/support/expect.h"
 #include "tests/support/shared_daemon.h"
@@ -21,8 +24,8 @@ namespace rnicd::test {
 
 // The edge cases of NDK's memory regions, tested on the whole daemon through its public RPCs, once for each provider.
 // A test is named after the row it shows: Case016_... is row 16. The parameter is the provider's name.
-// At least one test of a row in gaps.txt must fail; the row's tests are then reported as passed. If all of them pass,
-// the run fails.
+// A run posts by calls or through rings (RNICD_TEST_DATA_PATH). At least one test of a row in gaps.txt must fail; the
+// row's tests are then reported as passed. If all of them pass, the run fails.
 class NdkConformance : public testing::TestWithParam<std::string> {
  protected:
   NdkConformance();
@@ -48,6 +51,9 @@ class NdkConformance : public testing::TestWithParam<std::string> {
   void CheckGap();
 
   std::vector<SharedDaemon*> used_;
+  SharedMemoryUse used_before_;
+  // The key in Gaps() of the gap whose test runs.
+  std::optional<std::pair<std::string, std::string>> gap_;
   // Non-null while a test of a declared gap runs.
   std::unique_ptr<testing::TestPartResultArray> gap_results_;
   std::unique_ptr<testing::ScopedFakeTestPartResultReporter> gap_reporter_;

@@ -33,8 +33,8 @@ CallOutcome RawClient::Call(const char* path, const google::protobuf::Message& r
       grpc::internal::BlockingUnaryCall<MessageLite, MessageLite>(channel_.get(), method, &context, request, response));
 }
 
-CallOutcome RawClient::Call(const char* path, const google::protobuf::Message& request,
-                            google::protobuf::Message* response, std::chrono::milliseconds limit) {
+CallOutcome RawClient::Carry(const char* path, const google::protobuf::Message& request,
+                             google::protobuf::Message* response, std::chrono::milliseconds limit) {
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + limit);
   return Call(path, request, response, context);

@@ -22,13 +22,16 @@ namespace rnicd::test {
 class RawClient {
  public:
   explicit RawClient(const std::string& socket_path);
+  virtual ~RawClient() = default;
+  RawClient(const RawClient&) = delete;
+  RawClient& operator=(const RawClient&) = delete;
 
   // client.Call(&MemoryStub::CreatePd, request)
   template <typename Request, typename Response>
   CallResult<Response> Call(const Rpc<Request, Response>* method, const std::type_identity_t<Request>& request,
                             std::chrono::milliseconds limit = kTimeout) {
     CallResult<Response> result;
-    static_cast<CallOutcome&>(result) = Call(method->path, request, &result.response, limit);
+    static_cast<CallOutcome&>(result) = Carry(method->path, request, &result.response, limit);
     return result;
   }
 
@@ -39,10 +42,12 @@ class RawClient {
   // For streams, which have generated stubs of their own.
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
 
- private:
-  CallOutcome Call(const char* path, const google::protobuf::Message& request, google::protobuf::Message* response,
-                   std::chrono::milliseconds limit);
+ protected:
+  // A call by gRPC, unless a derived class has another way for it.
+  virtual CallOutcome Carry(const char* path, const google::protobuf::Message& request,
+                            google::protobuf::Message* response, std::chrono::milliseconds limit);
 
+ private:
   std::shared_ptr<grpc::Channel> channel_;
 };
 

@@ -5,6 +5,7 @@
 #include "rnicd/v1/admin_service.pb.h"
 #include "rnicd/v1/memory_service.pb.h"
 #include "rnicd/v1/queue_service.pb.h"
+#include "rnicd/v1/ring_service.pb.h"
 #include "rnicd/v1/session_service.pb.h"
 
 namespace rnicd::test {
@@ -76,6 +77,10 @@ struct QueueStub {
   RNICD_RPC(QueueService, GetRemoteTokenFromMw)
   RNICD_RPC(QueueService, CloseMw)
   RNICD_RPC(QueueService, GetPrivilegedMemoryRegionToken)
+};
+
+struct RingStub {
+  RNICD_RPC(RingService, OpenRing)
 };
 
 struct AdminStub {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/data_path.h"
 #include "tests/support/expect.h"
 #include "tests/support/fd_exchange.h"
 #include "tests/support/tested_provider.h"
@@ -15,6 +16,25 @@ TestSession::TestSession(DaemonProcess& daemon, const std::string& label)
   const auto opened = Call(&SessionStub::OpenSession, request);
   ExpectOk(opened);
   session_id_ = opened.response.session_id();
+  if (UsesRings()) {
+    data_path_ = std::make_unique<DataPath>(DataPath::Connection{
+        .call = [this](
+                    const char* path, const google::protobuf::Message& call,
+                    google::protobuf::Message* response) { return RawClient::Carry(path, call, response, kTimeout); },
+        .fetch = [this](const std::string& ticket) { return Fetch(ticket); }});
+  }
+}
+
+TestSession::~TestSession() = default;
+
+CallOutcome TestSession::Carry(const char* path, const google::protobuf::Message& request,
+                               google::protobuf::Message* response, std::chrono::milliseconds limit) {
+  if (data_path_ != nullptr) {
+    if (std::optional<CallOutcome> carried = data_path_->Carry(path, request, response); carried.has_value()) {
+      return *std::move(carried);
+    }
+  }
+  return RawClient::Carry(path, request, response, limit);
 }
 
 uint64_t TestSession::adapter_id() {
