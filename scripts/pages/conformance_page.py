@@ -272,8 +272,8 @@ def make(repo, results, vm_results=None):
     if vm_path:
         merge(outcome, read_results(vm_path.read_text()))
         check_vm_run(outcome, left_out)
-    for run in (path, vm_path):
-        if run and run.with_name(_RINGS_RESULTS).exists():
+    for run in (path, vm_results or repo / "build/release" / _VM_RESULTS):
+        if run.with_name(_RINGS_RESULTS).exists():
             merge(outcome, read_results(run.with_name(_RINGS_RESULTS).read_text()))
     check_complete(cases, not_covered, outcome)
     providers = providers_of(outcome)
