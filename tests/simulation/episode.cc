@@ -13,7 +13,7 @@ namespace {
 std::vector<ClientStep> AllClientSteps() {
   std::vector<ClientStep> all;
   for (const auto& steps : {SessionSteps(), AdapterSteps(), MemorySteps(), RegionSteps(), MappingSteps(),
-                            CompletionSteps(), PairSteps(), PostSteps(), EventSteps(), RateSteps()}) {
+                            CompletionSteps(), PairSteps(), PostSteps(), EventSteps(), RateSteps(), RingSteps()}) {
     all.insert(all.end(), steps.begin(), steps.end());
   }
   return all;

@@ -106,6 +106,20 @@ void EveryPostCompletesOnce(Scene& scene) {
   }
 }
 
+void MappedQueuesSayWhatHappened(Scene& scene) {
+  const char* const name = "MappedQueuesSayWhatHappened";
+  for (const auto& client : scene.model.clients) {
+    for (const auto& queue : client->completion_queues) {
+      if (queue->mapped != nullptr && !queue->closing.begun) {
+        const std::string text = " of cq" + std::to_string(queue->number);
+        Compare(scene, name, "the notifications" + text, queue->mapped->notifications(), queue->notifications);
+        Compare(scene, name, "the status" + text, queue->mapped->status(),
+                queue->overrun ? static_cast<uint32_t>(NtStatus::kBufferOverflow) : 0);
+      }
+    }
+  }
+}
+
 void PeersAreToldOnce(Scene& scene) {
   std::vector<uint64_t> told = scene.world.witness.peers_gone;
   for (const auto& pair : scene.model.queue_pairs) {
@@ -218,13 +232,19 @@ void NoObjectWithoutOwner(Scene& scene) {
   Compare(scene, name, "the card's queue pairs", living.queue_pairs, CountAll(scene.model, &Client::queue_pairs));
   uint64_t mapped = 0;
   uint64_t sessions = 0;
+  uint64_t rings = 0;
   for (const auto& client : scene.model.clients) {
     sessions += client->over ? 0 : 1;
     for (const auto& memory : client->memories) {
       mapped += memory->real.empty() ? 0 : 1;
     }
+    rings += client->ring != nullptr ? 1 : 0;
+    for (const auto& queue : client->completion_queues) {
+      mapped += queue->mapped != nullptr ? 1 : 0;
+    }
   }
-  Compare(scene, name, "the number of mappings", world.os.live_mappings(), mapped);
+  Compare(scene, name, "the number of mappings", world.os.live_mappings(), mapped + rings);
+  Compare(scene, name, "the number of rings", world.rings.size(), rings);
   Compare(scene, name, "the number of sessions", world.registry.List().size(), sessions);
   const Instant now = world.clock.Now();
   std::erase_if(scene.model.tickets, [now](const Ticket& ticket) { return ticket.expiry <= now; });
@@ -305,10 +325,21 @@ void EndedSessionsHoldNothing(Scene& scene) {
 
 void CheckInvariants(Scene& scene) {
   static constexpr void (*kAll[])(Scene&) = {
-      EveryPostCompletesOnce,        PeersAreToldOnce,         CallbacksComeOnce,          JobsHaveACause,
-      PinnedBytesEqualHeldPages,     CountsEqualHoldings,      TenantsAreThoseOfThePolicy, GrantsAreThoseThatAreNotOver,
-      EveryDecisionIsTold,           NoObjectWithoutOwner,     NoTokenOutlivesItsRegion,   NoByteMovesWithoutRight,
-      RegionsAreWhatTheirOwnersMade, EndedSessionsHoldNothing,
+      EveryPostCompletesOnce,
+      MappedQueuesSayWhatHappened,
+      PeersAreToldOnce,
+      CallbacksComeOnce,
+      JobsHaveACause,
+      PinnedBytesEqualHeldPages,
+      CountsEqualHoldings,
+      TenantsAreThoseOfThePolicy,
+      GrantsAreThoseThatAreNotOver,
+      EveryDecisionIsTold,
+      NoObjectWithoutOwner,
+      NoTokenOutlivesItsRegion,
+      NoByteMovesWithoutRight,
+      RegionsAreWhatTheirOwnersMade,
+      EndedSessionsHoldNothing,
   };
   for (const auto& invariant : kAll) {
     if (!scene.findings.any()) {

@@ -8,6 +8,8 @@ namespace rnicd::simulation {
 
 // Every accepted post completes exactly once, in posting order, with its own context, unless it is silent and succeeds.
 void EveryPostCompletesOnce(Scene& scene);
+// The memory of a mapped queue says how often it has notified, and whether it has overrun.
+void MappedQueuesSayWhatHappened(Scene& scene);
 // The peer of a connection that ended gets exactly one event.
 void PeersAreToldOnce(Scene& scene);
 // Every pending callback comes once, in the step in which its request ends.

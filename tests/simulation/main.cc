@@ -42,6 +42,8 @@ std::optional<Canary> CanaryNamed(std::string_view name) {
       {"pages_kept", Canary::kPagesKept},
       {"page_charged_twice", Canary::kPageChargedTwice},
       {"page_given_back_early", Canary::kPageGivenBackEarly},
+      {"outcome_twice", Canary::kOutcomeTwice},
+      {"mapped_swapped", Canary::kMappedSwapped},
   };
   for (const auto& row : kRows) {
     if (row.name == name) {

@@ -113,11 +113,13 @@ std::string_view LateName(core::RequestKind kind) {
 // The expected decision text, with every allowed reason in place of the actual one.
 std::string LateDecision(const Client& client, const Report& report, const Refusals& why) {
   const std::string ok = TextOf(absl::OkStatus());
-  std::string text = TextOf(core::Decision{.what = LateName(report.kind),
+  const bool by_ring = !report.ring_call.empty();
+  std::string text = TextOf(core::Decision{.what = by_ring ? report.ring_call : LateName(report.kind),
                                            .caller = &client.caller,
                                            .tenant = client.tenant->name,
                                            .session = client.session->id(),
-                                           .object = "mr_id=" + std::to_string(report.object_id)});
+                                           .object = "mr_id=" + std::to_string(report.object_id),
+                                           .note = by_ring ? "ring" : ""});
   return text.replace(text.size() - ok.size(), ok.size(), why.Text());
 }
 
@@ -165,6 +167,7 @@ Usage Model::UsageOf(const Client& client) const {
       ++of(*due.charge);
     }
   }
+  of(Resource::kRings) = client.ring != nullptr ? 1 : 0;
   of(Resource::kHeapBytes) = ListsOf(client) + HeapCostOf(usage);
   return usage;
 }
@@ -184,6 +187,10 @@ uint64_t Model::ListsOf(const Client& client) {
     pieces += backing != nullptr ? backing->pieces : 0;
   }
   uint64_t bytes = runs * core::kHeapOfRun + pieces * core::kHeapOfPostedPiece;
+  bytes += client.ring != nullptr ? client.ring->file_bytes() : 0;
+  for (const auto& queue : client.completion_queues) {
+    bytes += queue->mapped != nullptr ? MappedUser::HeapOf(queue->mapped_depth_max) : 0;
+  }
   for (const auto& pair : client.queue_pairs) {
     bytes += core::QueuePair::HeapOfLists(pair->limits);
   }
@@ -285,6 +292,9 @@ void Model::PostToWorker(Client& client, std::string what, std::function<void()>
 
 void Model::Complete(Client& client, const Report& report, Refusals why,
                      const std::optional<Registration>& registration) {
+  if (!report.ring_call.empty()) {
+    decisions.push_back(LateDecision(client, report, why));
+  }
   if (!report.to_events) {
     mailbox.Expect(report.callback, std::move(why));
     return;

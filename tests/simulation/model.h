@@ -16,6 +16,7 @@
 #include "tests/simulation/mailbox.h"
 #include "tests/simulation/manual.h"
 #include "tests/simulation/objects.h"
+#include "tests/simulation/shared_path.h"
 #include "tests/simulation/tenants.h"
 
 namespace rnicd::simulation {
@@ -53,6 +54,10 @@ struct Client {
   uint64_t jobs = 0;
   // The number of worker jobs that are charged.
   uint64_t slow_requests = 0;
+  // Whether it opens a ring, and has mapped completion queues.
+  bool uses_rings = false;
+  // Its requests go through this ring while it has one.
+  std::unique_ptr<RingUser> ring;
 
   std::vector<std::shared_ptr<Adapter>> adapters;
   std::vector<std::shared_ptr<Domain>> domains;
@@ -132,7 +137,7 @@ class Model {
 
   // Expected ledger figures. A page counts once for each session and once for each tenant that has it registered.
   Usage UsageOf(const Client& client) const;
-  // Heap bytes of the lists whose length the client chooses.
+  // Heap bytes of the lists whose length the client chooses, and of the memory that it shares with the daemon.
   static uint64_t ListsOf(const Client& client);
   Usage UsageOf(const Tenant& tenant) const;
   Usage UsageOfNode() const;

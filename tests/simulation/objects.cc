@@ -16,7 +16,8 @@ uint64_t Request::size() const {
 }
 
 void CompletionQueue::NotifyWhenDue() {
-  if (silent || notifying || !armed.has_value()) {
+  // In shared memory a notification is over as soon as it is written.
+  if (silent || (notifying && mapped == nullptr) || !armed.has_value()) {
     return;
   }
   uint64_t newest = 0;
@@ -29,6 +30,7 @@ void CompletionQueue::NotifyWhenDue() {
     armed.reset();
     notified = pushed;
     notifying = true;
+    ++notifications;
   }
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "tests/simulation/keys.h"
 #include "tests/simulation/memory.h"
 #include "tests/simulation/refusals.h"
+#include "tests/simulation/shared_path.h"
 
 namespace rnicd::simulation {
 
@@ -29,6 +31,8 @@ struct Report {
   core::RequestKind kind = core::RequestKind::kRegisterMr;
   uint64_t request_context = 0;
   uint64_t object_id = 0;
+  // The call that does the same as this entry of a ring, for its audit line; empty for a call.
+  std::string_view ring_call;
   // Resource that stays charged until the event is fetched.
   std::optional<core::Resource> charge;
 };
@@ -123,6 +127,11 @@ struct CompletionQueue {
   uint64_t context = 0;
   uint32_t depth = 0;
   Closing closing;
+  // What the client has mapped, and the highest depth; of a queue whose completions are in shared memory.
+  std::shared_ptr<MappedUser> mapped;
+  uint32_t mapped_depth_max = 0;
+  // Notifications in shared memory.
+  uint32_t notifications = 0;
   std::deque<Completion> results;
   bool overrun = false;
   // True once the overrun was reported.

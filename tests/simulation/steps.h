@@ -1,5 +1,6 @@
 #pragma once
 
+#include <initializer_list>
 #include <memory>
 #include <vector>
 
@@ -27,6 +28,13 @@ std::vector<ClientStep> PostSteps();
 std::vector<ClientStep> EventSteps();
 // Calls counted against rate limits.
 std::vector<ClientStep> RateSteps();
+std::vector<ClientStep> RingSteps();
+
+// Adds the refusal of a call for which the daemon cannot have a file to share, if a fault is planned.
+void SharedFileMayFail(Scene& scene, Refusals& why);
+// The client uses the tickets of what it shares with the daemon at once. Returns the file.
+UniqueFd RedeemShared(Scene& scene, const Client& client, std::initializer_list<core::FdTicket> tickets,
+                      absl::StatusOr<UniqueFd> file);
 
 // Steps that are not calls of a client.
 void OpenSession(Scene& scene);

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/completion_reason.h"
+#include "tests/simulation/by_ring.h"
 #include "tests/simulation/closing.h"
 #include "tests/simulation/steps.h"
 
@@ -28,30 +29,64 @@ Refusals CheckDepth(const Scene& scene, const Client& client, uint32_t depth, ui
   return why;
 }
 
+// 0 for a queue that is not mapped, or whose depth is invalid.
+uint32_t DrawMappedDepth(const Scene& scene, bool mapped, uint32_t depth) {
+  if (!mapped || depth == 0 || depth > 65536) {
+    return 0;
+  }
+  return depth + static_cast<uint32_t>(scene.dice.Chance(50) ? 0 : scene.dice.Below(30));
+}
+
+absl::Status CreateUnmapped(const core::SessionGuard& session, const core::MappedCqArguments& arguments,
+                            CompletionQueue& queue) {
+  RNICD_ASSIGN_OR_RETURN(queue.id, session.queues().Create(arguments.adapter, arguments.depth, arguments.context));
+  return absl::OkStatus();
+}
+
+absl::Status CreateMapped(Scene& scene, const Client& client, const core::SessionGuard& session,
+                          const core::MappedCqArguments& arguments, CompletionQueue& queue) {
+  RNICD_ASSIGN_OR_RETURN(const core::CreatedMappedCq created, session.queues().CreateMapped(arguments));
+  const UniqueFd file = RedeemShared(scene, client, {created.memory, created.pipe},
+                                     session.queues().Duplicate(created.queue, core::SharedDescriptor::kMemory));
+  queue.id = created.queue;
+  queue.mapped = std::make_shared<MappedUser>(file, created.file_bytes);
+  queue.mapped_depth_max = arguments.depth_max;
+  return absl::OkStatus();
+}
+
 void CreateCq(Scene& scene, Client& client) {
   const AdapterId id = PickFitting(scene, client, &Client::adapters, [](const Adapter& each) { return IsOpen(each); });
   const std::shared_ptr<Adapter> adapter = FindById(client.adapters, id);
   const uint32_t depth = DrawDepth(scene);
   const uint64_t context = scene.dice.Below(1000);
-  Call call(scene, client, "CreateCq on " + Name("a", adapter, id.value) + " depth " + std::to_string(depth));
+  const bool mapped = client.uses_rings && scene.dice.Chance(70);
+  const uint32_t depth_max = DrawMappedDepth(scene, mapped, depth);
+  Call call(scene, client,
+            "CreateCq on " + Name("a", adapter, id.value) + " depth " + std::to_string(depth) +
+                (mapped ? " mapped to " + std::to_string(depth_max) : ""));
   if (!call.admitted()) {
     return;
   }
   Refusals why = CheckDepth(scene, client, depth, 0);
   why.If(adapter == nullptr, ErrorReason::OBJECT_NOT_FOUND);
-  why.If(adapter != nullptr && adapter->closing.begun, ErrorReason::OBJECT_CLOSING);
   scene.model.CheckQuota(client, Resource::kCompletionQueues, 1, why);
-  scene.model.CheckHeap(client, {{Resource::kCompletionQueues, 1}, {Resource::kCqEntries, depth}}, 0, why);
+  const uint64_t shared = depth_max != 0 ? MappedUser::HeapOf(depth_max) : 0;
+  scene.model.CheckHeap(client, {{Resource::kCompletionQueues, 1}, {Resource::kCqEntries, depth}}, shared, why);
+  if (why.none() && mapped) {
+    SharedFileMayFail(scene, why);
+  }
+  why.If(adapter != nullptr && adapter->closing.begun, ErrorReason::OBJECT_CLOSING);
   if (why.none()) {
     (void)scene.model.faults.Strikes(Fault::kCreateCompletionQueue, why);
   }
-  const auto made = call.session().queues().Create(id, depth, context);
-  if (!call.Accepted(made.status(), why)) {
+  auto queue = std::make_shared<CompletionQueue>();
+  const core::MappedCqArguments arguments{.adapter = id, .depth = depth, .context = context, .depth_max = depth_max};
+  const absl::Status made = mapped ? CreateMapped(scene, client, call.session(), arguments, *queue)
+                                   : CreateUnmapped(call.session(), arguments, *queue);
+  if (!call.Accepted(made, why)) {
     return;
   }
-  auto queue = std::make_shared<CompletionQueue>();
   queue->number = scene.model.NextNumber();
-  queue->id = *made;
   queue->adapter = adapter;
   queue->context = context;
   queue->depth = depth;
@@ -74,6 +109,7 @@ void ResizeCq(Scene& scene, Client& client) {
     why.If(queue->closing.begun, ErrorReason::OBJECT_CLOSING);
     why.If(queue->overrun, ErrorReason::CQ_OVERRUN);
     why.If(queue->results.size() > depth, ErrorReason::CQ_BACKLOG);
+    why.If(queue->mapped != nullptr && depth > queue->mapped_depth_max, ErrorReason::ABOVE_MAPPED_DEPTH);
   }
   if (call.Accepted(call.session().queues().Resize(id, depth), why)) {
     queue->depth = depth;
@@ -92,7 +128,7 @@ void ArmCq(Scene& scene, Client& client) {
   }
   Refusals why;
   why.If(queue == nullptr, ErrorReason::OBJECT_NOT_FOUND);
-  if (call.Accepted(call.session().queues().Arm(id, type), why)) {
+  if (call.Accepted(ArmEitherWay(scene, client, call.session(), id, type), why)) {
     queue->Arm(type);
   }
 }
@@ -114,6 +150,29 @@ Completion ResultOf(const provider::Completion& reported, const QueuePair& pair)
           .invalidated_token = reported.invalidated};
 }
 
+// What a client finds in the memory of a mapped queue.
+absl::StatusOr<std::vector<Completion>> ReadMapped(Scene& scene, CompletionQueue& queue, uint32_t most) {
+  if (queue.mapped->status() == static_cast<uint32_t>(NtStatus::kBufferOverflow)) {
+    return MakeError(ErrorReason::CQ_OVERRUN, "cq_id");
+  }
+  return queue.mapped->Take(most, scene.world.witness);
+}
+
+// Compares what came with what had to come.
+void TakeResults(Scene& scene, CompletionQueue& queue, const std::vector<Completion>& results, uint32_t most) {
+  const size_t count = std::min<size_t>(most, queue.results.size());
+  scene.trace.Add(" " + std::to_string(results.size()));
+  bool same = results.size() == count;
+  for (size_t index = 0; same && index < count; ++index) {
+    same = SameResult(results[index], queue.results[index]);
+  }
+  if (!same) {
+    scene.findings.Report("EveryPostCompletesOnce", "cq" + std::to_string(queue.number) + " held other results");
+  }
+  queue.results.erase(queue.results.begin(), queue.results.begin() + static_cast<std::ptrdiff_t>(count));
+  queue.taken += count;
+}
+
 void GetCqResults(Scene& scene, Client& client) {
   const CompletionQueueId id = PickFitting(scene, client, &Client::completion_queues,
                                            [](const CompletionQueue& each) { return !each.results.empty(); });
@@ -125,22 +184,13 @@ void GetCqResults(Scene& scene, Client& client) {
   }
   Refusals why;
   why.If(queue == nullptr, ErrorReason::OBJECT_NOT_FOUND);
-  why.If(queue != nullptr && queue->overrun, ErrorReason::CQ_OVERRUN);
-  const auto results = call.session().queues().GetResults(id, most);
-  if (!call.Accepted(results.status(), why)) {
-    return;
+  const bool in_memory = queue != nullptr && queue->mapped != nullptr && !scene.Careless();
+  why.If(queue != nullptr && queue->mapped != nullptr && !in_memory, ErrorReason::CQ_MAPPED);
+  why.If(queue != nullptr && (queue->mapped == nullptr || in_memory) && queue->overrun, ErrorReason::CQ_OVERRUN);
+  const auto results = in_memory ? ReadMapped(scene, *queue, most) : call.session().queues().GetResults(id, most);
+  if (call.Accepted(results.status(), why)) {
+    TakeResults(scene, *queue, *results, most);
   }
-  const size_t count = std::min<size_t>(most, queue->results.size());
-  scene.trace.Add(" " + std::to_string(results->size()));
-  bool same = results->size() == count;
-  for (size_t index = 0; same && index < count; ++index) {
-    same = SameResult((*results)[index], queue->results[index]);
-  }
-  if (!same) {
-    scene.findings.Report("EveryPostCompletesOnce", "cq" + std::to_string(queue->number) + " held other results");
-  }
-  queue->results.erase(queue->results.begin(), queue->results.begin() + static_cast<std::ptrdiff_t>(count));
-  queue->taken += count;
 }
 
 void CloseCq(Scene& scene, Client& client) {

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "tests/simulation/by_ring.h"
 #include "tests/simulation/post.h"
 #include "tests/simulation/steps.h"
 
@@ -100,7 +101,7 @@ void Post(Scene& scene, Client& client) {
   }
   Refusals whole;
   whole.If(pair == nullptr, ErrorReason::OBJECT_NOT_FOUND);
-  const auto outcome = call.session().pairs().Post(id, requests);
+  const auto outcome = PostEitherWay(scene, client, call.session(), id, requests);
   if (!call.Accepted(outcome.status(), whole)) {
     return;
   }

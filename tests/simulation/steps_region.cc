@@ -6,6 +6,7 @@
 
 #include "base/access_rights.h"
 #include "daemon/core/heap_cost.h"
+#include "tests/simulation/by_ring.h"
 #include "tests/simulation/chain.h"
 #include "tests/simulation/closing.h"
 #include "tests/simulation/steps.h"
@@ -148,7 +149,7 @@ void RegisterMr(Scene& scene, Client& client) {
   const Chain chain = DrawChain(scene, client);
   Refusals flags_why;
   const uint32_t flags = DrawFlags(scene, flags_why);
-  const ReportPlan report_plan = DrawReportPlan(scene, RequestKind::kRegisterMr, id.value, Resource::kPendingRequests);
+  ReportPlan report_plan = DrawReportPlan(scene, RequestKind::kRegisterMr, id.value, Resource::kPendingRequests);
   Call call(scene, client, "RegisterMr " + Name("mr", region, id.value) + " " + chain.Text());
   if (!call.admitted()) {
     return;
@@ -165,9 +166,8 @@ void RegisterMr(Scene& scene, Client& client) {
     region->state = State::kRegistering;
   }
   const bool admitted = why.none();
-  const auto outcome =
-      call.session().regions().Register({.region = id, .chain = chain.entries, .length = chain.length, .flags = flags},
-                                        report_plan.choice, scene.mailbox.RegisterDoneFor(report_plan.report.callback));
+  const core::RegisterArguments arguments{.region = id, .chain = chain.entries, .length = chain.length, .flags = flags};
+  const auto outcome = RegisterEitherWay(scene, client, call.session(), arguments, report_plan);
   if (admitted && slow) {
     if (call.Accepted(outcome.status(), why)) {
       scene.trace.Add(", pending");
@@ -188,14 +188,29 @@ void RegisterMr(Scene& scene, Client& client) {
   }
 }
 
-// Plants the canary on a page that another registration of the session still holds.
+// Registrations and mappings of the client that hold the page.
+int64_t HoldersOf(const Client& client, const FilePage& page) {
+  int64_t holders = 0;
+  for (const auto& region : client.regions) {
+    holders += std::count(region->pages.begin(), region->pages.end(), page);
+  }
+  for (const auto& each : client.pages) {
+    if (const std::shared_ptr<const MappedPages> mapped = each.lock(); mapped != nullptr) {
+      holders += std::count_if(mapped->pages.begin(), mapped->pages.end(),
+                               [&page](const MappedPages::Page& held) { return held.in_file() == page; });
+    }
+  }
+  return holders;
+}
+
+// Plants the canary on a page that one other registration of the session still holds: with two, nothing would show yet.
 void MayGiveBackEarly(Scene& scene, const Client& client, const std::vector<FilePage>& pages) {
-  const FilePages held = scene.model.PinnedBy(client);
   for (const auto& memory : client.memories) {
     for (const FilePage& page : pages) {
-      const bool still_held = memory->file != nullptr && memory->file->number == page.first && held.contains(page);
+      const bool held_once =
+          memory->file != nullptr && memory->file->number == page.first && HoldersOf(client, page) == 1;
       const auto object = FindObject(client, memory->id);
-      if (still_held && object.ok() && scene.world.witness.Plants(Canary::kPageGivenBackEarly)) {
+      if (held_once && object.ok() && scene.world.witness.Plants(Canary::kPageGivenBackEarly)) {
         (*object)->pins()->Remove(std::array{core::PageRun{.first = page.second, .count = 1}});
       }
     }
@@ -219,8 +234,7 @@ Refusals ApplyDeregister(Scene& scene, Client& client, Region& region) {
 void DeregisterMr(Scene& scene, Client& client) {
   const MemoryRegionId id = PickRegion(scene, client, false, State::kRegistered);
   const std::shared_ptr<Region> region = FindRegion(client, id);
-  const ReportPlan report_plan =
-      DrawReportPlan(scene, RequestKind::kDeregisterMr, id.value, Resource::kPendingRequests);
+  ReportPlan report_plan = DrawReportPlan(scene, RequestKind::kDeregisterMr, id.value, Resource::kPendingRequests);
   Call call(scene, client, "DeregisterMr " + Name("mr", region, id.value));
   if (!call.admitted()) {
     return;
@@ -239,8 +253,7 @@ void DeregisterMr(Scene& scene, Client& client) {
   } else if (why.none()) {
     why = ApplyDeregister(scene, client, *region);
   }
-  const auto progress =
-      call.session().regions().Deregister(id, report_plan.choice, scene.mailbox.DoneFor(report_plan.report.callback));
+  const auto progress = DeregisterEitherWay(scene, client, call.session(), id, report_plan);
   if (!call.Accepted(progress, why, slow) || !slow) {
     return;
   }
@@ -379,7 +392,7 @@ void GetToken(Scene& scene, Client& client) {
     CheckToken(scene, call, call.session().regions().GetLocalToken(id), why, region,
                has_target ? region->target->local : LocalToken{}, has_key ? region->key->local : LocalToken{});
   } else {
-    CheckToken(scene, call, call.session().regions().GetRemoteToken(id), why, region,
+    CheckToken(scene, call, GetRemoteTokenEitherWay(scene, client, call.session(), id), why, region,
                has_target ? region->target->remote : RemoteToken{}, has_key ? region->key->issued : RemoteToken{});
   }
 }

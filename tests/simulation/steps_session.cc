@@ -97,6 +97,7 @@ core::Reclaimed TakeBack(Scene& scene, Client& client) {
   }
   reclaimed.failures = model.Settle(client);
   client.mappings.clear();
+  client.ring.reset();
   for (const auto& queue : client.completion_queues) {
     queue->closing.begun = true;
   }
@@ -231,6 +232,7 @@ void OpenSession(Scene& scene) {
     scene.trace.Add(" as " + client->tenant->name);
     client->session = *std::move(opened);
     client->limits = LimitsOfSession(scene, *client->tenant);
+    client->uses_rings = scene.dice.Chance(50);
     client->rate.Set(client->tenant->limits.session_rate, scene.world.clock.Now());
     scene.model.clients.push_back(std::move(client));
   }

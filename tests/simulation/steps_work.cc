@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "tests/simulation/by_ring.h"
 #include "tests/simulation/steps.h"
 
 namespace rnicd::simulation {
@@ -15,6 +16,7 @@ Task RunOne(Scene& scene, ManualJobs& jobs, std::vector<Task>& tasks) {
   tasks.erase(tasks.begin() + static_cast<std::ptrdiff_t>(index));
   scene.trace.BeginStep("job: " + task.what);
   jobs.Run(index);
+  ReadLateOutcomes(scene);
   return task;
 }
 

@@ -26,6 +26,10 @@ enum class Canary : uint8_t {
   kPageChargedTwice,
   // A page is refunded when the first of its registrations ends.
   kPageGivenBackEarly,
+  // The outcome of an entry of a ring is written twice.
+  kOutcomeTwice,
+  // Two completions of a mapped queue are exchanged.
+  kMappedSwapped,
 };
 
 // Records what passes between core and the card: every live device object and every completion, in order, without

@@ -36,7 +36,8 @@ core::Limits DrawSessionLimits(Dice& dice) {
       {Resource::kPostedPages, 40, 6},
       {Resource::kRegisteredBytes, 32 * kNdkPageBytes, 8 * kNdkPageBytes},
       {Resource::kLogicalPages, 10, 3},
-      {Resource::kHeapBytes, 56 * kNdkPageBytes, 20 * kNdkPageBytes},
+      {Resource::kHeapBytes, 64 * kNdkPageBytes, 24 * kNdkPageBytes},
+      {Resource::kRings, 1, 1},
   };
   const bool tight = dice.Chance(40);
   core::Limits limits;
@@ -122,7 +123,8 @@ Ground::Ground(const provider::SoftOptions& options, uint64_t seed, Canary canar
       os(kernel),
       soft(options, random, NewEngine()),
       watched(soft, witness),
-      provider(watched, plan) {}
+      provider(watched, plan),
+      rings(observer, witness) {}
 
 World::World(const EpisodeOptions& options, uint64_t seed, Canary canary)
     : Ground(options.soft, seed, canary),
@@ -136,6 +138,8 @@ World::World(const EpisodeOptions& options, uint64_t seed, Canary canary)
                  .limits = options.limits,
                  .policy = options.policy,
                  .ticket_lifetime = options.ticket_lifetime,
-                 .watch = &forgetful_watch}) {}
+                 .watch = &forgetful_watch}) {
+  node.rings = &rings;
+}
 
 }  // namespace rnicd::simulation

@@ -13,6 +13,7 @@
 #include "tests/simulation/dice.h"
 #include "tests/simulation/forgetful_watch.h"
 #include "tests/simulation/manual.h"
+#include "tests/simulation/manual_rings.h"
 #include "tests/simulation/sealing_os.h"
 #include "tests/simulation/witness.h"
 
@@ -81,6 +82,7 @@ class Ground {
   ManualExecutor workers;
   ManualExecutor reapers;
   Listener observer;
+  ManualRings rings;
 
   ManualEngine& engine() { return *engine_; }
 };
