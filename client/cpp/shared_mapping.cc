@@ -2,13 +2,13 @@
 
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <utility>
 
 #include "base/os.h"
 #include "base/status.h"
 #include "client/cpp/fd_socket.h"
+#include "client/cpp/process_mark.h"
 #include "client/cpp/transport_failure.h"
 
 namespace rnicd::inline client {
@@ -36,7 +36,7 @@ absl::StatusOr<SharedMapping> SharedMapping::Map(int fd, uint64_t file_bytes) {
   return mapping;
 }
 
-SharedMapping::SharedMapping(std::span<std::byte> bytes) : bytes_(bytes), process_(getpid()) {}
+SharedMapping::SharedMapping(std::span<std::byte> bytes) : bytes_(bytes), process_(ThisProcess()) {}
 
 SharedMapping::SharedMapping(SharedMapping&& other) noexcept
     : bytes_(std::exchange(other.bytes_, {})), process_(other.process_) {}
@@ -47,6 +47,6 @@ SharedMapping::~SharedMapping() {
   }
 }
 
-bool SharedMapping::IsOfThisProcess() const { return getpid() == process_; }
+bool SharedMapping::IsOfThisProcess() const { return ThisProcess() == process_; }
 
 }  // namespace rnicd::inline client
