@@ -93,10 +93,32 @@ def fast(rows):
             yield f"| {pages(labels['pages'], scattered)} | 1 | {' | '.join(cells)} |"
 
 
+WRITE = (
+    ("direct", "by itself, polling the completion queue"),
+    ("direct_event", "by itself, sleeping until the queue's event"),
+    ("rnicd_rings", "through rnicd, ring and mapped queue"),
+    ("ring_entry", "of that, an entry of the ring that only looks something up"),
+    ("rnicd_calls", "through rnicd, calls"),
+)
+
+
+def write(rows):
+    yield "| a write, from posting it to its completion |" + "".join(f" {size(row['bytes'])} |" for row, _ in rows)
+    yield "|---|" + "---:|" * len(rows)
+    for key, what in WRITE:
+        yield f"| {what} | {' | '.join(ratio(us[key] / us['direct']) for _, us in rows)} |"
+
+
 def tables(path):
     rows = json.loads(path.read_text())
     parts = []
-    for name, make in (("registration", registration), ("ready", ready), ("steps", steps), ("fast", fast)):
+    for name, make in (
+        ("registration", registration),
+        ("ready", ready),
+        ("steps", steps),
+        ("write", write),
+        ("fast", fast),
+    ):
         chosen = [(row["labels"], row["us"]) for row in rows if row["table"] == name]
         if chosen:
             parts.append("\n".join(make(chosen)) + "\n")

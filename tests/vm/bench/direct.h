@@ -33,6 +33,9 @@ class DirectCard {
   ibv_mr* Register(std::span<std::byte> bytes);
   static void Deregister(ibv_mr* region);
 
+  ibv_context* context() const { return context_; }
+  ibv_pd* domain() const { return pd_; }
+
  private:
   ibv_context* context_ = nullptr;
   ibv_pd* pd_ = nullptr;

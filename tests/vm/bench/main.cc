@@ -2,7 +2,7 @@
 // the guest of tests/vm.
 //
 // usage: rnicd_vm_bench [--only TABLE] RESULTS_FILE
-//   --only   registration, ready or fast; default: all
+//   --only   registration, ready, write or fast; default: all
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -38,6 +38,9 @@ int Main(int argc, char** argv) {
   }
   if (only.empty() || only == "ready") {
     add(ReadyRows(card, *daemon));
+  }
+  if (only.empty() || only == "write") {
+    add(WriteRows(card, *daemon));
   }
   if (only.empty() || only == "fast") {
     const auto windows = StartDaemon({"--verbs_fast_engine=window", "--verbs_allow_unbounded_windows"});

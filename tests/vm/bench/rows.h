@@ -14,4 +14,7 @@ nlohmann::json ReadyRows(DirectCard& card, test::DaemonProcess& daemon);
 // FastRegister and Invalidate; `windows` is a daemon that implements them by binding windows.
 nlohmann::json FastRows(DirectCard& card, test::DaemonProcess& daemon, test::DaemonProcess& windows);
 
+// One write, from posting it to its completion.
+nlohmann::json WriteRows(DirectCard& card, test::DaemonProcess& daemon);
+
 }  // namespace rnicd::vm_bench
