@@ -16,6 +16,12 @@ struct RingCounts {
   uint64_t requests = 0;
   // Rings that slept and were woken by their clients.
   uint64_t doorbells = 0;
+  // Entries that were refused, at once or after they pended.
+  uint64_t refused = 0;
+  // Rings that their clients kept awake, or woke, without an entry.
+  uint64_t empty_wakeups = 0;
+  // Rings that had to wait because their sessions were above a rate.
+  uint64_t pauses = 0;
   // Rings that ended because their indices were impossible.
   uint64_t broken = 0;
   // Time spent looking for entries that had not come yet.

@@ -52,6 +52,9 @@ void AddRings(const core::RingCounts& counts, Families& families) {
   families.Add(Metric::kRingEntries, static_cast<double>(counts.entries));
   families.Add(Metric::kRingRequests, static_cast<double>(counts.requests));
   families.Add(Metric::kRingDoorbells, static_cast<double>(counts.doorbells));
+  families.Add(Metric::kRingRefused, static_cast<double>(counts.refused));
+  families.Add(Metric::kRingEmptyWakeups, static_cast<double>(counts.empty_wakeups));
+  families.Add(Metric::kRingPauses, static_cast<double>(counts.pauses));
   families.Add(Metric::kRingsBroken, static_cast<double>(counts.broken));
   families.Add(Metric::kRingSpinning, std::chrono::duration<double>(counts.spinning).count());
 }

@@ -46,24 +46,6 @@ std::string ObjectOf(const Submission& entry) {
   return std::string(kind) + std::to_string(entry.object);
 }
 
-// The audit line of an entry.
-void Report(core::Observer& observer, const core::Session& session, const Submission& entry,
-            const absl::Status& status) {
-  if (!status.ok()) {
-    session.tenant().tally()->CountRefusal(status);
-  } else if (!IsDecision(entry.opcode) || !observer.HeedsSuccesses()) {
-    return;
-  }
-  observer.Report(core::Decision{.what = NameOf(entry.opcode),
-                                 .caller = &session.owner(),
-                                 .tenant = session.tenant().name(),
-                                 .workload = session.tenant().workload(),
-                                 .session = session.id(),
-                                 .object = ObjectOf(entry),
-                                 .status = status,
-                                 .note = "ring"});
-}
-
 Outcome OutcomeOf(const Submission& entry) { return {.user_data = entry.user_data, .opcode = entry.opcode}; }
 
 void SetRegistration(const Registration& registration, Outcome* outcome) {
@@ -129,6 +111,23 @@ uint32_t EntryRunner::CostOf(const Submission& entry) {
   return std::max(RequestsOf(entry), std::min(entry.payload_bytes, ring::kPayloadBytesMax) / kPayloadBytesPerRequest);
 }
 
+void EntryRunner::Report(const core::Session& session, const Submission& entry, const absl::Status& status) {
+  if (!status.ok()) {
+    session.tenant().tally()->CountRefusal(status);
+    refused_.fetch_add(1, std::memory_order_relaxed);
+  } else if (!IsDecision(entry.opcode) || !observer_.HeedsSuccesses()) {
+    return;
+  }
+  observer_.Report(core::Decision{.what = NameOf(entry.opcode),
+                                  .caller = &session.owner(),
+                                  .tenant = session.tenant().name(),
+                                  .workload = session.tenant().workload(),
+                                  .session = session.id(),
+                                  .object = ObjectOf(entry),
+                                  .status = status,
+                                  .note = "ring"});
+}
+
 void EntryRunner::Run(const std::shared_ptr<core::Ring>& ring, const core::Session& session,
                       const core::SessionGuard& guard, const Submission& submitted) {
   Submission entry = submitted;
@@ -147,7 +146,7 @@ void EntryRunner::Run(const std::shared_ptr<core::Ring>& ring, const core::Sessi
   if (!status.ok()) {
     SetFailure(*ring, entry, status, &outcome);
   }
-  Report(observer_, session, entry, status);
+  Report(session, entry, status);
   ring->Complete(outcome);
 }
 
@@ -165,15 +164,14 @@ absl::Status EntryRunner::Execute(const std::shared_ptr<core::Ring>& ring, const
                                   const core::SessionGuard& guard, const Submission& entry,
                                   std::span<const uint64_t> payload, Outcome* outcome, bool* pends) {
   // The end of a request that pends. The session lives as long as the request does.
-  const auto complete = [ring, entry, &session, &observer = observer_](const absl::Status& status,
-                                                                       const Registration* registration) {
+  const auto complete = [this, ring, entry, &session](const absl::Status& status, const Registration* registration) {
     Outcome late = OutcomeOf(entry);
     if (!status.ok()) {
       SetFailure(*ring, entry, status, &late);
     } else if (registration != nullptr) {
       SetRegistration(*registration, &late);
     }
-    Report(observer, session, entry, status);
+    Report(session, entry, status);
     ring->Complete(late);
   };
   const MemoryRegionId region{entry.object};

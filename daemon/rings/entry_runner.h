@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -16,7 +17,8 @@ namespace rnicd::rings {
 
 // Executes what clients submit, in their sessions: what service does for calls. It decides nothing but whether an entry
 // can be read.
-// Threads: one at a time; requests that pend complete on others.
+// Lifetime: outlives every request that it has begun.
+// Threads:  one at a time; requests that pend complete on others.
 class EntryRunner {
  public:
   // The observer outlives every request.
@@ -31,6 +33,8 @@ class EntryRunner {
   // it returns.
   void Run(const std::shared_ptr<core::Ring>& ring, const core::Session& session, const core::SessionGuard& guard,
            const ring::Submission& entry);
+  // Entries that were refused. From any thread.
+  uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
 
  private:
   // What an entry needs of the payload area, copied.
@@ -41,7 +45,11 @@ class EntryRunner {
   absl::Status Post(core::Ring& ring, const core::SessionGuard& guard, const ring::Submission& entry,
                     std::span<const uint64_t> payload, ring::Outcome* outcome);
 
+  // The audit line of an entry, and its count if it was refused.
+  void Report(const core::Session& session, const ring::Submission& entry, const absl::Status& status);
+
   core::Observer& observer_;
+  std::atomic<uint64_t> refused_{0};
   // Used again for each entry.
   std::vector<uint64_t> payload_;
   std::vector<WorkRequest> chain_;

@@ -22,9 +22,14 @@ namespace {
 constexpr uint32_t kRequestsPerTurn = 64;
 // Work requests through a ring that cost the daemon about as much as a call, which is what rates count.
 constexpr uint32_t kRequestsPerCall = 32;
+// What a ring costs that was woken and has no entry, in work requests: some system calls, and a place in epoll.
+constexpr uint32_t kEmptyWakeupCost = 8;
 // How often a thread with awake rings looks whether others ring.
 constexpr std::chrono::microseconds kLookEvery{20};
 constexpr size_t kEventsAtOnce = 64;
+// Edge-triggered: each doorbell is one event, and nobody has to read the eventfd.
+constexpr uint32_t kDoorbell = EPOLLIN | EPOLLET;
+constexpr uint32_t kNoDoorbell = EPOLLET;
 
 bool SeveralProcessors() {
   cpu_set_t allowed;
@@ -74,8 +79,10 @@ void RingThread::Attach(std::shared_ptr<core::Ring> ring) {
 }
 
 void RingThread::Detach(const std::shared_ptr<core::Ring>& ring, std::function<void()> done) {
-  Post([this, ring, done = std::move(done)] {
-    Remove(ring.get());
+  Post([this, held = ring, done = std::move(done)]() mutable {
+    Remove(held.get());
+    // Released before the session goes on: it says that nothing is held any more.
+    held.reset();
     done();
   });
 }
@@ -84,6 +91,9 @@ core::RingCounts RingThread::Counts() const {
   return {.entries = totals_.entries.load(),
           .requests = totals_.requests.load(),
           .doorbells = totals_.doorbells.load(),
+          .refused = runner_.refused(),
+          .empty_wakeups = totals_.empty_wakeups.load(),
+          .pauses = totals_.pauses.load(),
           .broken = totals_.broken.load(),
           .spinning = std::chrono::nanoseconds(totals_.spinning.load())};
 }
@@ -120,8 +130,9 @@ bool RingThread::RunCommands() {
     commanded_.store(false);
     stopping = stopping_;
   }
-  for (const Command& command : commands) {
-    command();
+  for (Command& command : commands) {
+    // With what it holds: the next one may be the end of this one's ring.
+    std::exchange(command, nullptr)();
   }
   return !stopping;
 }
@@ -135,9 +146,7 @@ void RingThread::Add(const std::shared_ptr<core::Ring>& ring) {
   }
   served->tenant = served->session->tenant().number();
   served->last_entry = now_;
-  // Edge-triggered: each doorbell is one event, and nobody has to read the eventfd.
-  epoll_event event = {.events = EPOLLIN | EPOLLET, .data = {.ptr = served.get()}};
-  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, ring->doorbell(), &event) != 0) {
+  if (!Listen(*served, EPOLL_CTL_ADD, kDoorbell)) {
     ring->End(ErrorReason::RINGS_UNAVAILABLE);
     return;
   }
@@ -152,7 +161,7 @@ void RingThread::Remove(core::Ring* ring) {
   }
   Served& served = *found->second;
   Leave(served, Served::State::kEnded);
-  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, ring->doorbell(), nullptr);
+  Listen(served, EPOLL_CTL_DEL, kNoDoorbell);
   budget_.RemoveRing(served.tenant);
   served_.erase(found);
 }
@@ -164,11 +173,7 @@ int RingThread::LongestWait() const {
   if (paused_.empty()) {
     return -1;
   }
-  Instant first = paused_.front()->pause_end;
-  for (const Served* paused : paused_) {
-    first = std::min(first, paused->pause_end);
-  }
-  const auto wait = std::chrono::ceil<std::chrono::milliseconds>(first - now_);
+  const auto wait = std::chrono::ceil<std::chrono::milliseconds>(paused_.begin()->first - now_);
   return static_cast<int>(std::clamp<int64_t>(wait.count(), 0, INT_MAX));
 }
 
@@ -186,16 +191,28 @@ void RingThread::WaitForDoorbells() {
     if (served == nullptr) {
       eventfd_t ignored = 0;
       eventfd_read(wake_up_.get(), &ignored);
-    } else if (served->state == Served::State::kAsleep) {
-      totals_.doorbells.fetch_add(1, std::memory_order_relaxed);
-      Wake(*served);
+    } else {
+      HearDoorbell(*served);
     }
   }
 }
 
-void RingThread::Wake(Served& served) {
+void RingThread::HearDoorbell(Served& served) {
+  const bool renewed = std::exchange(served.doorbell_renewed, false);
+  if (served.state == Served::State::kAsleep) {
+    totals_.doorbells.fetch_add(1, std::memory_order_relaxed);
+    Wake(served, !renewed);
+  }
+}
+
+bool RingThread::Listen(Served& served, int operation, uint32_t events) {
+  epoll_event event = {.events = events, .data = {.ptr = &served}};
+  return epoll_ctl(epoll_.get(), operation, served.ring->doorbell(), &event) == 0;
+}
+
+void RingThread::Wake(Served& served, bool owes_entry) {
   served.state = Served::State::kAwake;
-  served.last_entry = now_;
+  served.owes_entry = owes_entry;
   served.ring->end().StayAwake();
   served.ring->end().SetCpu(ring::CurrentCpu());
   awake_[served.tenant].push_back(&served);
@@ -208,7 +225,7 @@ void RingThread::Leave(Served& served, Served::State next) {
       awake_.erase(line);
     }
   }
-  std::erase(paused_, &served);
+  paused_.erase({served.pause_end, &served});
   served.state = next;
 }
 
@@ -239,6 +256,7 @@ bool RingThread::ServeTurn(Served& served) {
   if (!guard.ok()) {
     // The end of the session detaches it.
     Leave(served, Served::State::kEnded);
+    Listen(served, EPOLL_CTL_DEL, kNoDoorbell);
     return true;
   }
   return TakeEntries(served, *guard);
@@ -266,7 +284,10 @@ bool RingThread::TakeEntries(Served& served, const core::SessionGuard& guard) {
   }
   totals_.entries.fetch_add(entries, std::memory_order_relaxed);
   totals_.requests.fetch_add(requests, std::memory_order_relaxed);
-  served.last_entry = now_;
+  if (entries != 0) {
+    served.last_entry = now_;
+    served.owes_entry = false;
+  }
   return entries != 0;
 }
 
@@ -274,9 +295,7 @@ bool RingThread::Admit(Served& served, uint32_t cost) {
   while (served.credit < cost) {
     std::chrono::nanoseconds wait{0};
     if (!served.session->AdmitCall(&wait).ok()) {
-      Leave(served, Served::State::kPaused);
-      served.pause_end = now_ + wait;
-      paused_.push_back(&served);
+      Pause(served, wait);
       return false;
     }
     served.credit += kRequestsPerCall;
@@ -285,21 +304,29 @@ bool RingThread::Admit(Served& served, uint32_t cost) {
   return true;
 }
 
+void RingThread::Pause(Served& served, std::chrono::nanoseconds wait) {
+  Leave(served, Served::State::kPaused);
+  Listen(served, EPOLL_CTL_MOD, kNoDoorbell);
+  served.pause_end = now_ + wait;
+  paused_.emplace(served.pause_end, &served);
+  totals_.pauses.fetch_add(1, std::memory_order_relaxed);
+}
+
+// The ring may have got an entry whose doorbell was not heard.
 void RingThread::EndPauses() {
-  for (size_t index = 0; index < paused_.size();) {
-    Served& served = *paused_[index];
-    if (served.pause_end > now_) {
-      ++index;
-      continue;
-    }
+  while (!paused_.empty() && paused_.begin()->first <= now_) {
+    Served& served = *paused_.begin()->second;
     Leave(served, Served::State::kAsleep);
-    Wake(served);
+    // Reported at once: the eventfd is never empty again after the first doorbell.
+    Listen(served, EPOLL_CTL_MOD, kDoorbell);
+    served.doorbell_renewed = true;
+    Wake(served, false);
   }
 }
 
 void RingThread::Break(Served& served) {
   Leave(served, Served::State::kEnded);
-  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, served.ring->doorbell(), nullptr);
+  Listen(served, EPOLL_CTL_DEL, kNoDoorbell);
   totals_.broken.fetch_add(1, std::memory_order_relaxed);
   served.ring->End(ErrorReason::RING_BROKEN);
   const absl::Status status = MakeError(ErrorReason::RING_BROKEN);
@@ -331,15 +358,30 @@ void RingThread::Rest() {
     }
   }
   for (Served* served : tired) {
-    if (served->ring->end().PrepareToSleep()) {
-      served->ring->end().StayAwake();
-    } else {
-      Leave(*served, Served::State::kAsleep);
+    PutToSleep(*served);
+  }
+  if (!awake_.empty()) {
+    SpendSpinning();
+  }
+}
+
+// A client that lets an entry appear and disappear keeps the thread awake no more cheaply than one with a doorbell.
+void RingThread::PutToSleep(Served& served) {
+  if (std::exchange(served.owes_entry, false)) {
+    totals_.empty_wakeups.fetch_add(1, std::memory_order_relaxed);
+    if (!Admit(served, kEmptyWakeupCost)) {
+      return;
     }
   }
-  if (awake_.empty()) {
-    return;
+  if (served.ring->end().PrepareToSleep()) {
+    served.ring->end().StayAwake();
+    served.owes_entry = true;
+  } else {
+    Leave(served, Served::State::kAsleep);
   }
+}
+
+void RingThread::SpendSpinning() {
   ring::Relax();
   const Instant then = clock_.Now();
   const std::chrono::nanoseconds spent = then - now_;

@@ -7,8 +7,10 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -25,8 +27,10 @@
 namespace rnicd::rings {
 
 // One thread that serves rings. A ring is awake, and looked at in turns, or asleep, and costs nothing until its
-// doorbell rings. Tenants take turns, then the rings of a tenant; a turn is a bounded number of work requests. Threads:
-// Attach, Detach and Counts from any; the rest is the thread's own.
+// doorbell rings. Tenants take turns, then the rings of a tenant; a turn is a bounded number of work requests. What a
+// client makes the thread do counts against its session's rate, also a doorbell without an entry; a ring above the rate
+// is paused, and its doorbell not heard.
+// Threads: Attach, Detach and Counts from any; the rest is the thread's own.
 class RingThread {
  public:
   // Observer and clock outlive it. Errors: kUnavailable with the system call.
@@ -54,12 +58,18 @@ class RingThread {
     Instant last_entry;
     // When a paused ring may go on.
     Instant pause_end;
+    // Awake because its client said that there is an entry. None has been taken since.
+    bool owes_entry = false;
+    // The next event of its doorbell may be one that the thread itself caused.
+    bool doorbell_renewed = false;
   };
   // Totals of RingCounts that other threads read.
   struct Totals {
     std::atomic<uint64_t> entries{0};
     std::atomic<uint64_t> requests{0};
     std::atomic<uint64_t> doorbells{0};
+    std::atomic<uint64_t> empty_wakeups{0};
+    std::atomic<uint64_t> pauses{0};
     std::atomic<uint64_t> broken{0};
     std::atomic<int64_t> spinning{0};
   };
@@ -75,19 +85,27 @@ class RingThread {
   void Remove(core::Ring* ring);
   // Waits for doorbells and commands as long as no ring is awake, and only looks for them otherwise.
   void WaitForDoorbells();
+  void HearDoorbell(Served& served);
+  // Whether doorbells of a ring wake the thread. False when the kernel refuses.
+  bool Listen(Served& served, int operation, uint32_t events);
   int LongestWait() const;
   // Gives every tenant with an awake ring one turn. False when no ring had an entry.
   bool ServeTurns();
   // One turn of a ring; false when it had nothing.
   bool ServeTurn(Served& served);
   bool TakeEntries(Served& served, const core::SessionGuard& guard);
-  // Counts an entry against the rate of its session; false when it has to wait, and the ring is paused.
+  // Counts what a ring costs, in work requests, against the rate of its session; false when that is above its rate, and
+  // the ring is paused.
   bool Admit(Served& served, uint32_t cost);
+  void Pause(Served& served, std::chrono::nanoseconds wait);
   // Puts rings to sleep that have been empty for long enough, after a round in which none had an entry.
   void Rest();
+  void PutToSleep(Served& served);
+  void SpendSpinning();
   bool MaySpin(const Served& served);
   void EndPauses();
-  void Wake(Served& served);
+  // `owes_entry`: as in Served.
+  void Wake(Served& served, bool owes_entry);
   // Ends a ring whose indices are impossible.
   void Break(Served& served);
   void Leave(Served& served, Served::State next);
@@ -104,7 +122,8 @@ class RingThread {
   std::unordered_map<core::Ring*, std::unique_ptr<Served>> served_;
   // Awake rings of each tenant that has any, in the order of their turns.
   std::map<uint64_t, std::deque<Served*>> awake_;
-  std::vector<Served*> paused_;
+  // The earliest end first: a tenant may have thousands.
+  std::set<std::pair<Instant, Served*>> paused_;
   Instant now_;
   Instant looked_;
   Totals totals_;

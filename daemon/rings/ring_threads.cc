@@ -37,6 +37,9 @@ core::RingCounts RingThreads::Counts() const {
     sum.entries += counts.entries;
     sum.requests += counts.requests;
     sum.doorbells += counts.doorbells;
+    sum.refused += counts.refused;
+    sum.empty_wakeups += counts.empty_wakeups;
+    sum.pauses += counts.pauses;
     sum.broken += counts.broken;
     sum.spinning += counts.spinning;
   }

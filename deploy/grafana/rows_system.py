@@ -60,6 +60,12 @@ def rings():
               "--ring_spin_percent of each thread.", "percentunit",
               query(f"rate(rnicd_ring_spinning_seconds_total{{{NODE}}}{RATE})", "{{instance}}"), no_value=NO_DAEMON,
               width=6),
+        lines("Held back", "Rings that wait because their session is above its rate, rings that their clients woke without "
+              "an entry, and entries that were refused (rnicd_refusals_total has the reasons). Normal: near 0.", "ops",
+              query(f"sum({per_second.format('pauses', NODE, RATE)})", "rings above their rate"),
+              query(f"sum({per_second.format('empty_wakeups', NODE, RATE)})", "woken without an entry"),
+              query(f"sum({per_second.format('refused_entries', NODE, RATE)})", "refused entries"), no_value=NO_DAEMON,
+              width=6),
         stat("Broken rings", "Rings that ended because their client wrote impossible indices, since the daemon "
                 "started. Normal: 0. More: a bug in a client, or an attack; the audit log names it (ring.end).", "none",
              query(f"rnicd_rings_broken_total{{{NODE}}}", "{{instance}}"), no_value=NO_DAEMON),
