@@ -81,6 +81,7 @@ struct QueueStub {
 
 struct RingStub {
   RNICD_RPC(RingService, OpenRing)
+  RNICD_RPC(RingService, CloseRing)
 };
 
 struct AdminStub {

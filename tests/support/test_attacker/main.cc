@@ -20,6 +20,10 @@
 //                              many memory files and baits; own copies are closed
 //   storm <stream|packet> <socket> <held>   connects and leaves until it is killed; prints "ok" first
 //   serve <stream|packet> <socket>          accepts and closes until it is killed
+//   ring <attack> <rounds>     attacks by a ring (ring_attacks.h) until it is killed; prints "ok" after so many rounds
+//   lend                       opens a ring; prints its descriptors, for `adopt`
+//   adopt <pid> <memory> <doorbell> <bytes>  takes the descriptors of that process, as root
+//   spoil                      writes into the adopted ring until it is killed; prints "ok" when it has begun
 #include <grp.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -44,7 +48,10 @@
 #include "tests/support/fd_exchange.h"
 #include "tests/support/memory_file.h"
 #include "tests/support/raw_client.h"
+#include "tests/support/raw_ring.h"
 #include "tests/support/raw_socket.h"
+#include "tests/support/ring_attacker.h"
+#include "tests/support/ring_attacks.h"
 #include "tests/support/test_attacker/baits.h"
 #include "tests/support/test_attacker/storm.h"
 #include "tests/support/test_attacker/stuck_file_server.h"
@@ -61,6 +68,12 @@ void Print(const std::string& response) {
 }
 
 std::string ErrnoText(int error) { return std::string("error ") + strerrorname_np(error); }
+
+// A duplicate of another process's descriptor.
+UniqueFd DescriptorOf(pid_t pid, int fd) {
+  const UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  return UniqueFd(static_cast<int>(syscall(SYS_pidfd_getfd, process.get(), fd, 0)));
+}
 
 int TypeOf(const std::string& name) { return name == "stream" ? SOCK_STREAM : SOCK_SEQPACKET; }
 
@@ -96,8 +109,7 @@ class Attacker {
     pid_t pid = 0;
     int fd = -1;
     words >> pid >> fd;
-    const UniqueFd server(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
-    mount_ = UniqueFd(static_cast<int>(syscall(SYS_pidfd_getfd, server.get(), fd, 0)));
+    mount_ = DescriptorOf(pid, fd);
     return mount_.valid() ? "ok" : ErrnoText(errno);
   }
 
@@ -263,7 +275,51 @@ class Attacker {
     ServeStorm(path, TypeOf(type));
   }
 
+  std::string AttackByRing(Words& words) {
+    std::string name;
+    uint64_t rounds = 0;
+    words >> name >> rounds;
+    RunRingAttack(name, socket_dir_, static_cast<uint64_t>(getpid()), [&](uint64_t done) {
+      if (done == rounds) {
+        Print("ok");
+      }
+      return true;
+    });
+    return "error REFUSED";
+  }
+
+  std::string Lend(Words&) {
+    lender_ = std::make_unique<RingAttacker>(socket_dir_, 1);
+    if (!lender_->ready()) {
+      return "error REFUSED";
+    }
+    RawRing& ring = lender_->ring();
+    return "ok memory=" + std::to_string(ring.memory()) + " doorbell=" + std::to_string(ring.doorbell()) +
+           " bytes=" + std::to_string(ring.bytes().size());
+  }
+
+  std::string Adopt(Words& words) {
+    pid_t pid = 0;
+    int memory = -1;
+    int doorbell = -1;
+    uint64_t bytes = 0;
+    words >> pid >> memory >> doorbell >> bytes;
+    adopted_ = RawRing::Adopt(DescriptorOf(pid, memory), DescriptorOf(pid, doorbell), bytes);
+    return adopted_ != nullptr ? "ok" : ErrnoText(errno);
+  }
+
+  std::string Spoil(Words&) {
+    Print("ok");
+    for (uint32_t number = 0;; ++number) {
+      adopted_->WriteEntry(number, {.opcode = static_cast<ring::Opcode>(number % 7), .object = number});
+      __atomic_store_n(&adopted_->header().submission_tail, number, __ATOMIC_SEQ_CST);
+      adopted_->RingDoorbell();
+    }
+  }
+
   const std::string socket_dir_;
+  std::unique_ptr<RingAttacker> lender_;
+  std::unique_ptr<RawRing> adopted_;
   UniqueFd mount_;
   Baits baits_;
   // Baits that are gone.
@@ -290,6 +346,10 @@ class Attacker {
       {"send", [this](Words& words) { return Send(words); }},
       {"storm", [](Words& words) { return BeginStorm(words); }},
       {"serve", [](Words& words) { return Serve(words); }},
+      {"ring", [this](Words& words) { return AttackByRing(words); }},
+      {"lend", [this](Words& words) { return Lend(words); }},
+      {"adopt", [this](Words& words) { return Adopt(words); }},
+      {"spoil", [this](Words& words) { return Spoil(words); }},
   };
 };
 
