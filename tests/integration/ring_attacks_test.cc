@@ -119,16 +119,6 @@ class HonestClient {
   ring::ClientEnd end_;
 };
 
-// Mappings that the daemon has of files of memory.
-size_t MappedFiles(DaemonProcess& daemon) {
-  std::ifstream maps("/proc/" + std::to_string(daemon.process().pid()) + "/maps");
-  size_t count = 0;
-  for (std::string line; std::getline(maps, line);) {
-    count += line.find("memfd:") != std::string::npos ? 1 : 0;
-  }
-  return count;
-}
-
 std::unique_ptr<ChildClient> StartRingAttacker(const DaemonProcess& daemon) {
   auto attacker = StartAttacker(daemon);
   if (attacker != nullptr) {
@@ -163,7 +153,7 @@ class RingAttacks : public DaemonTest, public testing::WithParamInterface<Attack
 
 TEST_P(RingAttacks, CostOnlyTheAttackerAndLeaveNothing) {
   const double before = Metric(GetParam().metric);
-  const size_t mapped = MappedFiles(daemon());
+  const size_t mapped = daemon().mapped_files();
   {
     HonestClient client(daemon());
     const auto attacker = StartRingAttacker(daemon());
@@ -175,7 +165,7 @@ TEST_P(RingAttacks, CostOnlyTheAttackerAndLeaveNothing) {
     attacker->KillHard();
     client.ExpectIsServed();
   }
-  EXPECT_TRUE(Eventually([&] { return MappedFiles(daemon()) == mapped; }));
+  EXPECT_TRUE(Eventually([&] { return daemon().mapped_files() == mapped; }));
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, RingAttacks, testing::ValuesIn(kAttacks), NameOfRow);

@@ -1,4 +1,4 @@
-// The roles that attack what the daemon bounds: memory beyond a limit, and its front door.
+// The roles that attack what the daemon bounds: memory beyond a limit, its front door, and the memory of rings.
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -15,6 +15,7 @@
 #include "tests/support/fd_exchange.h"
 #include "tests/support/raw_client.h"
 #include "tests/support/raw_socket.h"
+#include "tests/support/ring_attacks.h"
 
 namespace rnicd::soak {
 namespace {
@@ -113,6 +114,14 @@ void PlayBesieger(const RoleOptions& options, Dice& dice) {
     usleep(static_cast<useconds_t>(dice.Below(50'000)));
   }
   ReportDone("siege_bytes", bytes);
+}
+
+void PlayRaider(const RoleOptions& options, Dice& dice) {
+  const std::vector<std::string> attacks = test::RingAttackNames();
+  const auto end = Clock::now() + std::chrono::milliseconds(500 + dice.Below(1500));
+  const uint64_t rounds = test::RunRingAttack(attacks[dice.Below(attacks.size())], options.socket_dir, dice.Any(),
+                                              [end](uint64_t /*rounds*/) { return Clock::now() < end; });
+  ReportDone("raids", rounds);
 }
 
 }  // namespace rnicd::soak

@@ -28,9 +28,10 @@ struct Draw {
   uid_t uid;
 };
 constexpr std::array kDraws = {
-    Draw{"good", 24, 60001},       Draw{"crasher", 16, 60002}, Draw{"frozen", 8, 60002}, Draw{"hog", 8, 60002},
-    Draw{"flooder", 6, 60003},     Draw{"seeker", 8, 60004},   Draw{"liar", 10, 60005},  Draw{"forker", 8, 60006},
-    Draw{"reconnector", 6, 60006}, Draw{"grantee", 6, 60007},  Draw{"keeper", 6, 60008}, Draw{"besieger", 4, 60009},
+    Draw{"good", 24, 60001},   Draw{"crasher", 16, 60002}, Draw{"frozen", 8, 60002},      Draw{"hog", 8, 60002},
+    Draw{"ringer", 10, 60001}, Draw{"raider", 10, 60010},  Draw{"flooder", 6, 60003},     Draw{"seeker", 8, 60004},
+    Draw{"liar", 10, 60005},   Draw{"forker", 8, 60006},   Draw{"reconnector", 6, 60006}, Draw{"grantee", 6, 60007},
+    Draw{"keeper", 6, 60008},  Draw{"besieger", 4, 60009},
 };
 
 const Draw& DrawRole(Dice& dice) {

@@ -37,7 +37,8 @@ absl::StatusOr<Client> Connect(const RoleOptions& options) {
                           .label = options.role,
                           .grant = options.secret,
                           .call_deadline = 6 * kTimeout,
-                          .release_deadline = 6 * kTimeout});
+                          .release_deadline = 6 * kTimeout,
+                          .data_path = options.role == "ringer" ? DataPath::kRings : DataPath::kAutomatic});
 }
 
 // Waits for the one request in flight on this queue.
@@ -193,18 +194,18 @@ struct Holding {
 void PlayGood(const RoleOptions& options, Dice& dice) {
   auto client = Connect(options);
   if (!client.ok()) {
-    return ReportWrong("good: " + client.status().ToString());
+    return ReportWrong(options.role + ": " + client.status().ToString());
   }
   ReportDone("sessions");
   for (uint64_t rounds = 1 + dice.Below(4); rounds > 0; --rounds) {
     const absl::Status status = Round(*client, dice, dice.OneIn(2));
     if (!status.ok() && (options.uid != 0 || LimitReason(status).empty())) {
-      return ReportWrong("good: " + status.ToString());
+      return ReportWrong(options.role + ": " + status.ToString());
     }
   }
   if (dice.OneIn(2)) {
     if (const auto closed = client->Close(); !closed.ok()) {
-      ReportWrong("good: " + closed.status().ToString());
+      ReportWrong(options.role + ": " + closed.status().ToString());
     }
   }
 }

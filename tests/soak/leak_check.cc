@@ -99,6 +99,7 @@ std::string LeakCheck::WhatIsHeld(v1::GetStatusResponse& status) const {
   }
   AddTenantMismatches(text, tenants.response);
   if (!figures_.empty()) {
+    AddMismatch(text, "mapped_files", daemon_.mapped_files(), figures_.front().mapped_files);
     AddMismatch(text, "open_fds", status.open_fds(), figures_.front().open_fds);
     AddMismatch(text, "threads", status.threads(), figures_.front().threads + kThreadSlack);
   }
@@ -121,6 +122,7 @@ std::vector<std::string> LeakCheck::Check(uint64_t sessions_opened) {
               .open_fds = status.open_fds(),
               .threads = status.threads(),
               .resident_kib = status.resident_bytes() / 1024,
+              .mapped_files = daemon_.mapped_files(),
               .maps = LinesOf("/proc/" + std::to_string(daemon_.process().pid()) + "/maps")};
   figures_.push_back(now);
   const Figures& base = figures_.front();

@@ -19,6 +19,8 @@ struct Figures {
   uint64_t open_fds = 0;
   uint64_t threads = 0;
   uint64_t resident_kib = 0;
+  // Mappings of memory files: the daemon's own, as of its probes.
+  uint64_t mapped_files = 0;
   // Number of memory mappings of the process.
   uint64_t maps = 0;
 };

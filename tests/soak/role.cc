@@ -30,6 +30,7 @@ struct Entry {
 
 constexpr std::array kRoles = {
     Entry{"good", PlayGood},
+    Entry{"ringer", PlayGood},
     Entry{"crasher", PlayCrasher},
     Entry{"frozen", PlayFrozen},
     Entry{"hog", PlayHog},
@@ -41,6 +42,7 @@ constexpr std::array kRoles = {
     Entry{"reconnector", PlayReconnector},
     Entry{"keeper", PlayKeeper},
     Entry{"besieger", PlayBesieger},
+    Entry{"raider", PlayRaider},
     // Not a client: keeps the process group of the clients alive.
     Entry{"leader", PlayLeader},
 };

@@ -53,7 +53,8 @@ void ReportHeir(pid_t pid);
 std::string LimitReason(const absl::Status& status);
 
 // The roles, one function each; each returns soon unless its comment says otherwise.
-// Everything a well-behaved workload does, which must succeed.
+// Everything a well-behaved workload does, which must succeed; as "ringer" by rings, and by calls only what rings do
+// not carry.
 void PlayGood(const RoleOptions& options, Dice& dice);
 // Repeats PlayGood until killed.
 void PlayCrasher(const RoleOptions& options, Dice& dice);
@@ -76,6 +77,8 @@ void PlayReconnector(const RoleOptions& options, Dice& dice);
 
 // Keeps what it has released, in itself or in a child.
 void PlayKeeper(const RoleOptions& options, Dice& dice);
+// One of the attacks of tests/support/ring_attacks.h.
+void PlayRaider(const RoleOptions& options, Dice& dice);
 // Floods the front door with frames of every kind, and reads nothing.
 void PlayBesieger(const RoleOptions& options, Dice& dice);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
 
 #include "base/status.h"
 #include "tests/support/raw_socket.h"
@@ -63,6 +64,15 @@ absl::StatusOr<std::unique_ptr<DaemonProcess>> DaemonProcess::Start(const Daemon
 bool DaemonProcess::AcceptsOnAllSockets() const {
   return ConnectUnix(rpc_socket(), SOCK_STREAM).valid() && ConnectUnix(fd_socket(), SOCK_SEQPACKET).valid() &&
          ConnectUnix(admin_socket(), SOCK_STREAM).valid();
+}
+
+size_t DaemonProcess::mapped_files() const {
+  std::ifstream maps("/proc/" + std::to_string(process_->pid()) + "/maps");
+  size_t count = 0;
+  for (std::string line; std::getline(maps, line);) {
+    count += line.find("memfd:") != std::string::npos ? 1 : 0;
+  }
+  return count;
 }
 
 absl::Status DaemonProcess::Stop(std::chrono::milliseconds limit) {

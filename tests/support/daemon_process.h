@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <csignal>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -48,6 +49,8 @@ class DaemonProcess {
   ChildProcess& process() { return *process_; }
   // The daemon's log so far.
   std::string log() const { return process_->errors().Text(); }
+  // Its mappings of files of memory: memory objects, rings, mapped completion queues.
+  size_t mapped_files() const;
 
   // Sends SIGTERM; ok if the daemon then exits with 0 within the limit.
   absl::Status Stop(std::chrono::milliseconds limit = kTimeout);

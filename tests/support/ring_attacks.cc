@@ -175,16 +175,18 @@ void PunchHoles(RingAttacker& attacker) {
 void ShareWithAChild(RingAttacker& attacker) {
   static pid_t child = 0;
   if (child == 0) {
+    const pid_t parent = getpid();
     // Not fork(), whose handlers are gRPC's.
     child = _Fork();
     if (child == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
-      for (uint32_t number = 0;; ++number) {
+      for (uint32_t number = 0; getppid() == parent; ++number) {
         RewriteWhatIsRead(attacker.ring(), number * 2654435761U);
         StoreInOrder(attacker.ring().header().submission_tail,
                      LoadAcquire(attacker.ring().header().submission_head) + number % 3);
         attacker.ring().RingDoorbell();
       }
+      _exit(0);
     }
   }
   attacker.SubmitNops(kActions);
