@@ -47,7 +47,7 @@ class Mutator {
       Any().connection = AnyConnection();
       return;
     }
-    choice < 97 ? ChangeBytes(Any()) : Insert(NewEvent());
+    choice < 97 ? ChangeBytes(Any()) : Insert(dice_.Chance(50) ? NewEvent() : NewMemoryStep());
   }
 
   size_t AnyIndex() { return dice_.Below(static_cast<uint32_t>(script_.size())); }
@@ -82,6 +82,24 @@ class Mutator {
     return Step{.kind = Step::Kind::kAdvance, .advance = std::chrono::milliseconds(1 << dice_.Below(20))};
   }
 
+  // Bytes of which most are 0, as in an entry; or the bytes that were submitted before, changed.
+  Step NewMemoryStep() {
+    constexpr Step::Kind kKinds[] = {Step::Kind::kSubmit, Step::Kind::kSubmit, Step::Kind::kPoke,
+                                     Step::Kind::kScribble};
+    Step step{.kind = kKinds[dice_.Below(4)], .index = dice_.Below(2)};
+    // A word of the header.
+    step.offset = dice_.Below(160) * 4;
+    step.bytes.resize(step.kind == Step::Kind::kSubmit ? 192 : 4);
+    for (uint32_t changes = dice_.Below(12); changes > 0; --changes) {
+      step.bytes[dice_.Below(static_cast<uint32_t>(step.bytes.size()))] = static_cast<char>(dice_.Below(256));
+    }
+    if (step.kind == Step::Kind::kSubmit) {
+      step.bytes[8] = static_cast<char>(dice_.Below(7));
+      step.bytes[40] = static_cast<char>(0x80);
+    }
+    return step;
+  }
+
   // Copied steps share their requests.
   void ChangeRequest(Step& step) {
     if (step.request == nullptr) {
@@ -94,7 +112,7 @@ class Mutator {
   }
 
   void ChangeBytes(Step& step) {
-    if (step.kind != Step::Kind::kCall) {
+    if (step.kind == Step::Kind::kDrop || step.kind == Step::Kind::kAdvance) {
       return;
     }
     std::string bytes = step.request != nullptr ? step.request->SerializePartialAsString() : step.bytes;

@@ -123,6 +123,41 @@ const MethodDescriptor* FindMethod(std::string_view name) {
   return DescriptorPool::generated_pool()->FindMethodByName(std::string(package) + std::string(name));
 }
 
+// The words for steps in memory that is shared with the daemon.
+std::optional<Step::Kind> MemoryKind(std::string_view word) {
+  return word == "submit"     ? std::optional(Step::Kind::kSubmit)
+         : word == "poke"     ? std::optional(Step::Kind::kPoke)
+         : word == "scribble" ? std::optional(Step::Kind::kScribble)
+                              : std::nullopt;
+}
+
+std::string_view WordOf(Step::Kind kind) {
+  return kind == Step::Kind::kSubmit ? "submit" : kind == Step::Kind::kPoke ? "poke" : "scribble";
+}
+
+std::string FromHex(std::string_view digits) {
+  return absl::HexStringToBytes(absl::string_view(digits.data(), digits.size() / 2 * 2));
+}
+
+std::optional<Step> ParseMemoryStep(Step::Kind kind, std::string_view line) {
+  Step step{.kind = kind};
+  const std::optional<uint64_t> index = ToNumber(TakeWord(line));
+  const std::optional<uint64_t> offset = kind == Step::Kind::kSubmit ? 0 : ToNumber(TakeWord(line));
+  if (!index.has_value() || !offset.has_value() || !line.starts_with('=')) {
+    return std::nullopt;
+  }
+  step.index = static_cast<uint32_t>(*index);
+  step.offset = static_cast<uint32_t>(*offset);
+  step.bytes = FromHex(line.substr(1));
+  return step;
+}
+
+std::string PrintMemoryStep(const Step& step) {
+  const std::string offset = step.kind == Step::Kind::kSubmit ? "" : std::to_string(step.offset) + " ";
+  return std::string(WordOf(step.kind)) + " " + std::to_string(step.index) + " " + offset + "=" +
+         absl::BytesToHexString(step.bytes);
+}
+
 // Nullopt for a line that is not a step.
 std::optional<Step> ParseStep(std::string_view line) {
   Step step;
@@ -132,6 +167,9 @@ std::optional<Step> ParseStep(std::string_view line) {
     step.kind = Step::Kind::kAdvance;
     step.advance = std::chrono::milliseconds(count.value_or(0) % static_cast<uint64_t>(kAdvanceMax.count()));
     return count.has_value() ? std::optional(step) : std::nullopt;
+  }
+  if (const std::optional<Step::Kind> kind = MemoryKind(who); kind.has_value()) {
+    return ParseMemoryStep(*kind, line);
   }
   if (who.size() != 1 || kConnections.find(who[0]) == std::string_view::npos) {
     return std::nullopt;
@@ -147,7 +185,7 @@ std::optional<Step> ParseStep(std::string_view line) {
     return std::nullopt;
   }
   if (line.starts_with('=')) {
-    step.bytes = absl::HexStringToBytes(absl::string_view(line.data() + 1, (line.size() - 1) / 2 * 2));
+    step.bytes = FromHex(line.substr(1));
     return step;
   }
   step.request = NewMessage(step.method->input_type());
@@ -157,6 +195,9 @@ std::optional<Step> ParseStep(std::string_view line) {
 std::string PrintStep(const Step& step) {
   if (step.kind == Step::Kind::kAdvance) {
     return "advance " + std::to_string(step.advance.count());
+  }
+  if (step.kind == Step::Kind::kSubmit || step.kind == Step::Kind::kPoke || step.kind == Step::Kind::kScribble) {
+    return PrintMemoryStep(step);
   }
   const std::string who = std::string(1, step.connection) + " ";
   if (step.kind == Step::Kind::kDrop) {

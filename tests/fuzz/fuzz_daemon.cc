@@ -109,7 +109,9 @@ FuzzDaemon::FuzzDaemon()
               .reapers = reapers_,
               .limits = Limits(),
               .policy = PolicyOfTest()}),
+      rings_(*rings::RingThreads::Start(1, observer_, steady_clock_, {.percent = 0})),
       process_(wired_.tenants, soft_, wired_.draining) {
+  wired_.node.rings = rings_.get();
   const gate::GateServices services = {.observer = observer_, .logger = logger_, .clock = clock_};
   auto server = server::RpcConnectionServer::Start(2, rpc::Limits{}, services,
                                                    service::AllMethods(wired_.node, wired_.registry, process_, health_),
@@ -138,6 +140,8 @@ void FuzzDaemon::Advance(std::chrono::milliseconds by) {
 
 void FuzzDaemon::CheckNothingLeft(const std::vector<std::string>& secrets) {
   Check(wired_.registry.WaitUntilEmpty(std::chrono::steady_clock::now() + kTimeout), "every session ends");
+  // What clients had mapped until now.
+  wired_.lingering.Sweep();
   CheckNothingHeld(wired_.node, os_);
   observer_.CheckLines(secrets);
 }

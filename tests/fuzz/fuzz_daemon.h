@@ -11,6 +11,7 @@
 #include "base/os_fake.h"
 #include "daemon/core/wired_node_test.h"
 #include "daemon/health/health_board.h"
+#include "daemon/rings/ring_threads.h"
 #include "daemon/server/rpc_connection_server.h"
 #include "daemon/service/admin_process.h"
 #include "log/logger.h"
@@ -55,7 +56,7 @@ class FakeProcess final : public service::ProcessControl {
 };
 
 // The daemon from its connections down, real except for the process around it; the fuzzer controls time and randomness.
-// Runs the daemon's threads: workers, reapers and those of the wire.
+// Runs the daemon's threads: workers, reapers, and those of the wire and of rings.
 // Lifetime: must outlive its connections. Threads: safe.
 class FuzzDaemon {
  public:
@@ -66,6 +67,7 @@ class FuzzDaemon {
   void Advance(std::chrono::milliseconds by);
   // Waits until all sessions have ended, and checks that they left nothing.
   void CheckNothingLeft(const std::vector<std::string>& secrets);
+  core::SessionRegistry& registry() { return wired_.registry; }
 
  private:
   FaultyOs os_{LinuxOs()};
@@ -75,6 +77,9 @@ class FuzzDaemon {
   provider::SoftProvider soft_;
   DecisionRecorder observer_;
   core::WiredNode wired_;
+  // Outlives the workers, which complete what came through rings.
+  const SteadyClock steady_clock_;
+  std::unique_ptr<rings::RingThreads> rings_;
   // Declared behind the node, so that their threads are joined first.
   core::WorkerPool workers_{1};
   core::WorkerPool reapers_{1};

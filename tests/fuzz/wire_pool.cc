@@ -163,6 +163,12 @@ void WirePool::Resolve(Message& request) const {
   ResolveMessage(request);
 }
 
+uint64_t WirePool::Value(const std::string& pool, size_t index) const {
+  MutexLock lock(mutex_);
+  const auto found = numbers_.find(pool);
+  return found == numbers_.end() || found->second.empty() ? 0 : found->second[index % found->second.size()];
+}
+
 std::vector<std::string> WirePool::secrets() const {
   MutexLock lock(mutex_);
   const auto found = texts_.find("secret");

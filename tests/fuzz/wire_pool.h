@@ -23,6 +23,8 @@ class WirePool {
   void Learn(const google::protobuf::Message& answer);
   // Replaces references by values; by 0 or "" if no response had one.
   void Resolve(google::protobuf::Message& request) const;
+  // The value of this number of a pool; 0 if no response had one.
+  uint64_t Value(const std::string& pool, size_t index) const;
   // Secrets of grants, in the order of the responses.
   std::vector<std::string> secrets() const;
 
