@@ -56,10 +56,6 @@ _VM_HEAD = f"""
 The column verbs (rxe) is a run of `scripts/vm-test`: the same programs in a virtual machine, against the kernel's RDMA
 card in software. Tests that a card cannot be asked are in `{_LEFT_OUT}`.
 """
-_VM_RINGS_HEAD = """\
-Through rings it runs a part of the cases, because the machine is slow: those about posting, order, completion and fast
-registration.
-"""
 
 
 def lines_of(path):
@@ -284,7 +280,6 @@ def make(repo, results, vm_results=None):
         providers |= {provider} if kept else set()
     columns = sorted(providers)
     head = _HEAD + (_VM_HEAD if _VM_PROVIDER in providers else "")
-    head += _VM_RINGS_HEAD if f"{_VM_PROVIDER} {_RINGS}" in providers else ""
     areas = area_table(cases, outcome, verdicts, columns)
     lines = [head, "## By area", "", *areas, "", "## Case by case", ""]
     lines += case_table(cases, not_covered, outcome, verdicts, columns)

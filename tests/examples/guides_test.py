@@ -45,7 +45,7 @@ def invocations(text):
     """(command, its options) of each rnicctl call in code."""
     code = re.findall(r"`([^`\n]+)`", text) + re.findall(r"^ {4}(.+)$", text, flags=re.MULTILINE)
     for line in code:
-        for call in re.findall(r"\brnicctl ([a-z][^|&)]*)", line.partition(" #")[0]):
+        for call in re.findall(r"(?<!-)\brnicctl ([a-z][^|&)]*)", line.partition(" #")[0]):
             yield call.split()[0], re.findall(r"--[a-z-]+", call)
 
 
