@@ -11,7 +11,7 @@ namespace {
 
 // A page that the kernel empties in every child, however that is made. Null where the kernel does not do that.
 std::atomic<pid_t>* MakeMark() {
-  const size_t bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const auto bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   void* const page = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (page == MAP_FAILED) {
     return nullptr;

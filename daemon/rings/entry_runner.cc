@@ -39,11 +39,15 @@ bool IsDecision(Opcode opcode) {
   return opcode == Opcode::kRegisterMr || opcode == Opcode::kDeregisterMr || opcode == Opcode::kGetRemoteToken;
 }
 
+std::string_view KindOfObject(Opcode opcode) {
+  if (opcode == Opcode::kPost) {
+    return "qp_id=";
+  }
+  return opcode == Opcode::kArmCq ? "cq_id=" : "mr_id=";
+}
+
 std::string ObjectOf(const Submission& entry) {
-  const std::string_view kind = entry.opcode == Opcode::kPost    ? "qp_id="
-                                : entry.opcode == Opcode::kArmCq ? "cq_id="
-                                                                 : "mr_id=";
-  return std::string(kind) + std::to_string(entry.object);
+  return std::string(KindOfObject(entry.opcode)) + std::to_string(entry.object);
 }
 
 Outcome OutcomeOf(const Submission& entry) { return {.user_data = entry.user_data, .opcode = entry.opcode}; }

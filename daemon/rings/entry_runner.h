@@ -32,7 +32,7 @@ class EntryRunner {
   // Takes the entry from the ring, executes it, and completes it now or later. The session's guard is only needed until
   // it returns.
   void Run(const std::shared_ptr<core::Ring>& ring, const core::Session& session, const core::SessionGuard& guard,
-           const ring::Submission& entry);
+           const ring::Submission& submitted);
   // Entries that were refused. From any thread.
   uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
 

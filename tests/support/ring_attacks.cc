@@ -110,9 +110,10 @@ void NamePayloadOutside(RingAttacker& attacker) {
 
 // Entries and payload, all the time.
 void RewriteWhatIsRead(RawRing& ring, uint32_t random) {
-  const size_t offset = ring.description().submission_offset + random % ring.description().entries * ring::kEntryBytes;
-  std::memcpy(ring.bytes().data() + offset + random % ring::kEntryBytes / 4 * 4, &random, sizeof(random));
-  std::memcpy(ring.payload().data() + random % 512 / 4 * 4, &random, sizeof(random));
+  const size_t offset =
+      ring.description().submission_offset + size_t{random % ring.description().entries} * ring::kEntryBytes;
+  std::memcpy(ring.bytes().data() + offset + size_t{random % ring::kEntryBytes} / 4 * 4, &random, sizeof(random));
+  std::memcpy(ring.payload().data() + size_t{random % 512} / 4 * 4, &random, sizeof(random));
 }
 
 void RewriteWhileJudged(RingAttacker& attacker) {
