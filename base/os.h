@@ -31,7 +31,7 @@ struct MemoryFileFacts {
 // The system calls on memory, as an interface so that tests can make each of them fail.
 // Errors:  ErrnoStatus of the call.
 // Threads: safe.
-// Source:  memfd_create(2), fcntl(2) section "File Sealing", mmap(2), mbind(2), madvise(2).
+// Source:  memfd_create(2), fcntl(2) section "File Sealing", mmap(2), mremap(2), mbind(2), madvise(2), fallocate(2).
 class Os {
  public:
   virtual ~Os() = default;
@@ -49,6 +49,23 @@ class Os {
   virtual absl::Status BindToNumaNode(std::span<std::byte> mapping, uint32_t numa_node) = 0;
   // Faults every page in, writable. Fails, instead of raising a signal, when pages run out.
   virtual absl::Status Populate(std::span<std::byte> mapping) = 0;
+
+  // The calls below take the lock of the file, which a client that has the file can hold.
+
+  // Changes the size of a file that is not sealed. Pages beyond the new size are freed.
+  virtual absl::Status Resize(int fd, uint64_t size) = 0;
+  // Changes the size of a mapping of a whole file, which may move. What was populated stays so.
+  virtual absl::StatusOr<std::span<std::byte>> Remap(std::span<std::byte> mapping, uint64_t size) = 0;
+  // Takes pages for this part of the file, so that Populate is faster: it then makes the entries of the page tables and
+  // the zeros, and does not wait for other threads that populate the same file.
+  virtual absl::Status Reserve(int fd, uint64_t offset, uint64_t bytes) = 0;
+  // Makes the pages of this part of a file that has none there, as zeros. Takes no lock of the address space, so it
+  // delays no other thread of the process.
+  virtual absl::Status MakePages(int fd, uint64_t offset, uint64_t bytes, uint64_t page_bytes) = 0;
+  // Fills the page tables for pages that the file has; several times as fast as Populate.
+  virtual absl::Status MapPages(std::span<std::byte> mapping) = 0;
+  // Asks for transparent huge pages in the mapping. False where the kernel gives shared memory none by advice.
+  virtual bool AdviseHugePages(std::span<std::byte> mapping) = 0;
 };
 
 // The implementation for the running kernel. One per process, stateless.

@@ -68,4 +68,33 @@ absl::Status FaultyOs::Populate(std::span<std::byte> mapping) {
   return real_.Populate(mapping);
 }
 
+absl::Status FaultyOs::Resize(int fd, uint64_t size) {
+  RNICD_RETURN_IF_ERROR(TakeFault("Resize"));
+  return real_.Resize(fd, size);
+}
+
+absl::StatusOr<std::span<std::byte>> FaultyOs::Remap(std::span<std::byte> mapping, uint64_t size) {
+  RNICD_RETURN_IF_ERROR(TakeFault("Remap"));
+  return real_.Remap(mapping, size);
+}
+
+absl::Status FaultyOs::Reserve(int fd, uint64_t offset, uint64_t bytes) {
+  RNICD_RETURN_IF_ERROR(TakeFault("Reserve"));
+  return real_.Reserve(fd, offset, bytes);
+}
+
+absl::Status FaultyOs::MakePages(int fd, uint64_t offset, uint64_t bytes, uint64_t page_bytes) {
+  RNICD_RETURN_IF_ERROR(TakeFault("MakePages"));
+  return real_.MakePages(fd, offset, bytes, page_bytes);
+}
+
+absl::Status FaultyOs::MapPages(std::span<std::byte> mapping) {
+  RNICD_RETURN_IF_ERROR(TakeFault("MapPages"));
+  return real_.MapPages(mapping);
+}
+
+bool FaultyOs::AdviseHugePages(std::span<std::byte> mapping) {
+  return TakeFault("AdviseHugePages").ok() && real_.AdviseHugePages(mapping);
+}
+
 }  // namespace rnicd

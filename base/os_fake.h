@@ -27,6 +27,12 @@ class FaultyOs final : public Os {
   absl::Status Unmap(std::span<std::byte> mapping) override;
   absl::Status BindToNumaNode(std::span<std::byte> mapping, uint32_t numa_node) override;
   absl::Status Populate(std::span<std::byte> mapping) override;
+  absl::Status Resize(int fd, uint64_t size) override;
+  absl::StatusOr<std::span<std::byte>> Remap(std::span<std::byte> mapping, uint64_t size) override;
+  absl::Status Reserve(int fd, uint64_t offset, uint64_t bytes) override;
+  absl::Status MakePages(int fd, uint64_t offset, uint64_t bytes, uint64_t page_bytes) override;
+  absl::Status MapPages(std::span<std::byte> mapping) override;
+  bool AdviseHugePages(std::span<std::byte> mapping) override;
 
  private:
   struct Fault {

@@ -6,9 +6,13 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cerrno>
+#include <string_view>
 
 #include "base/errno_status.h"
 #include "base/os.h"
@@ -39,6 +43,20 @@ uint64_t MemoryPageBytes(const struct statfs& filesystem) {
     default:
       return 0;
   }
+}
+
+// What the kernel does with shared memory; the word in brackets is in force. Read each time: an operator may change it,
+// and the advice comes once for each allocation.
+bool SharedMemoryHasHugePages() {
+  const UniqueFd file(open("/sys/kernel/mm/transparent_hugepage/shmem_enabled", O_RDONLY | O_CLOEXEC));
+  std::array<char, 128> text{};
+  const ssize_t length = file.valid() ? read(file.get(), text.data(), text.size()) : -1;
+  if (length <= 0) {
+    return false;
+  }
+  const std::string_view modes(text.data(), static_cast<size_t>(length));
+  return modes.find("[advise]") != std::string_view::npos || modes.find("[always]") != std::string_view::npos ||
+         modes.find("[within_size]") != std::string_view::npos || modes.find("[force]") != std::string_view::npos;
 }
 
 class LinuxOsImplementation final : public Os {
@@ -117,12 +135,70 @@ class LinuxOsImplementation final : public Os {
   }
 
   absl::Status Populate(std::span<std::byte> mapping) override {
-    while (madvise(mapping.data(), mapping.size(), MADV_POPULATE_WRITE) != 0) {
+    return AdvisePopulate(mapping, MADV_POPULATE_WRITE, "madvise(MADV_POPULATE_WRITE)");
+  }
+
+  absl::Status Resize(int fd, uint64_t size) override {
+    return ftruncate(fd, static_cast<off_t>(size)) == 0 ? absl::OkStatus() : ErrnoStatus("ftruncate", errno);
+  }
+
+  absl::StatusOr<std::span<std::byte>> Remap(std::span<std::byte> mapping, uint64_t size) override {
+    void* address = mremap(mapping.data(), mapping.size(), size, MREMAP_MAYMOVE);
+    if (address == MAP_FAILED) {
+      return ErrnoStatus("mremap", errno);
+    }
+    return std::span(static_cast<std::byte*>(address), size);
+  }
+
+  absl::Status Reserve(int fd, uint64_t offset, uint64_t bytes) override {
+    while (fallocate(fd, 0, static_cast<off_t>(offset), static_cast<off_t>(bytes)) != 0) {
+      if (errno == ENOSPC || errno == ENOMEM) {
+        return MakeError(ErrorReason::MEMORY_PAGES_UNAVAILABLE);
+      }
+      if (errno != EINTR) {
+        return ErrnoStatus("fallocate", errno);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // fallocate leaves the zeros of tmpfs's pages to the first fault; hugetlbfs makes them at once, and cannot be written.
+  absl::Status MakePages(int fd, uint64_t offset, uint64_t bytes, uint64_t page_bytes) override {
+    if (page_bytes != kNdkPageBytes) {
+      return Reserve(fd, offset, bytes);
+    }
+    static constexpr std::array<std::byte, size_t{64} << 10> kZeros{};
+    for (uint64_t done = 0; done < bytes;) {
+      const size_t piece = std::min<uint64_t>(kZeros.size(), bytes - done);
+      const ssize_t written = pwrite(fd, kZeros.data(), piece, static_cast<off_t>(offset + done));
+      if (written > 0) {
+        done += static_cast<uint64_t>(written);
+      } else if (written == 0 || errno == ENOSPC || errno == ENOMEM) {
+        return MakeError(ErrorReason::MEMORY_PAGES_UNAVAILABLE);
+      } else if (errno != EINTR) {
+        return ErrnoStatus("pwrite", errno);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // A read fault maps the neighbours too, and maps pages of shared memory writable, as nobody must know of the write.
+  absl::Status MapPages(std::span<std::byte> mapping) override {
+    return AdvisePopulate(mapping, MADV_POPULATE_READ, "madvise(MADV_POPULATE_READ)");
+  }
+
+  bool AdviseHugePages(std::span<std::byte> mapping) override {
+    return SharedMemoryHasHugePages() && madvise(mapping.data(), mapping.size(), MADV_HUGEPAGE) == 0;
+  }
+
+ private:
+  static absl::Status AdvisePopulate(std::span<std::byte> mapping, int advice, const char* call) {
+    while (madvise(mapping.data(), mapping.size(), advice) != 0) {
       if (errno == EFAULT || errno == EHWPOISON) {
         return MakeError(ErrorReason::MEMORY_PAGES_UNAVAILABLE);
       }
       if (errno != EINTR && errno != EAGAIN) {
-        return ErrnoStatus("madvise(MADV_POPULATE_WRITE)", errno);
+        return ErrnoStatus(call, errno);
       }
     }
     return absl::OkStatus();

@@ -18,14 +18,23 @@ absl::StatusOr<std::shared_ptr<AttachedMemory>> AttachedMemory::Allocate(std::sh
                                                                          const AllocateOptions& options) {
   v1::AllocateMemoryRequest request;
   request.set_size(options.size);
-  request.set_page_size(wire::PageSizeToWire(static_cast<uint64_t>(options.page_size)));
+  request.set_page_size(options.page_size == PageSize::kAuto
+                            ? v1::PAGE_SIZE_AUTO
+                            : wire::PageSizeToWire(static_cast<uint64_t>(options.page_size)));
   if (options.numa_node.has_value()) {
     request.set_numa_node(*options.numa_node);
+  }
+  std::unique_ptr<ProgressWatch::Watch> progress;
+  if (options.on_progress) {
+    progress = connection->progress().Add(options.on_progress);
+    request.set_progress_context(progress->context());
   }
   RNICD_ASSIGN_OR_RETURN(const v1::AllocateMemoryResponse response,
                          connection->Call(&v1::MemoryService::Stub::AllocateMemory, request));
   std::shared_ptr<AttachedMemory> memory(
       new AttachedMemory(std::move(connection), MemoryObjectId{response.memory_id()}));
+  memory->from_pool_ = response.from_pool();
+  memory->transparent_huge_pages_ = response.transparent_huge_pages();
   RNICD_ASSIGN_OR_RETURN(const UniqueFd fd, FetchDescriptor(memory->connection_->fd_socket_path(), response.fd_ticket(),
                                                             memory->connection_->options().call_deadline));
   RNICD_RETURN_IF_ERROR(memory->Map(fd.get(), options.size));
@@ -80,7 +89,7 @@ absl::Status AttachedMemory::Seal() {
   RNICD_ASSIGN_OR_RETURN(const v1::SealMemoryResponse response,
                          connection_->Call(&v1::MemoryService::Stub::SealMemory, request));
   const uint64_t page_bytes = wire::PageBytesFromWire(response.page_size()).value_or(kNdkPageBytes);
-  page_size_ = page_bytes == static_cast<uint64_t>(PageSize::k2MiB) ? PageSize::k2MiB : PageSize::k4KiB;
+  page_size_ = static_cast<PageSize>(page_bytes);
   return absl::OkStatus();
 }
 

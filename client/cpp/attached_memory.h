@@ -30,6 +30,8 @@ class AttachedMemory {
   MemoryObjectId id() const { return id_; }
   std::span<std::byte> bytes() const { return bytes_; }
   PageSize page_size() const { return page_size_; }
+  bool from_pool() const { return from_pool_; }
+  bool transparent_huge_pages() const { return transparent_huge_pages_; }
 
   // After this the destructor only unmaps. Errors: those of ReleaseMemory.
   absl::Status Release();
@@ -46,6 +48,8 @@ class AttachedMemory {
   const MemoryObjectId id_;
   std::span<std::byte> bytes_;
   PageSize page_size_ = PageSize::k4KiB;
+  bool from_pool_ = false;
+  bool transparent_huge_pages_ = false;
   bool released_ = false;
 };
 

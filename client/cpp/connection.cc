@@ -72,7 +72,7 @@ absl::Status Connection::OpenSession() {
                               rings->End(end.ok() ? MakeError(ErrorReason::SESSION_ENDING) : end.status());
                             })
                             .status());
-  events_ = EventStream::Start(*session_stub_, pending_, queue_events_, options_.on_session_ended);
+  events_ = EventStream::Start(*session_stub_, pending_, queue_events_, progress_, options_.on_session_ended);
   return absl::OkStatus();
 }
 

@@ -13,6 +13,7 @@
 #include "client/cpp/client_options.h"
 #include "client/cpp/event_stream.h"
 #include "client/cpp/pending_requests.h"
+#include "client/cpp/progress_watch.h"
 #include "client/cpp/queue_events.h"
 #include "client/cpp/ring_path.h"
 #include "rnicd/v1/adapter_service.grpc.pb.h"
@@ -45,6 +46,7 @@ class Connection {
   const ClientOptions& options() const { return options_; }
   PendingRequests& pending() { return *pending_; }
   QueueEvents& queue_events() { return *queue_events_; }
+  ProgressWatch& progress() { return *progress_; }
   RingPath& rings() { return *rings_; }
   const std::shared_ptr<RingPath>& shared_rings() const { return rings_; }
 
@@ -109,6 +111,7 @@ class Connection {
   const std::unique_ptr<v1::RingService::Stub> ring_stub_;
   const std::shared_ptr<PendingRequests> pending_ = std::make_shared<PendingRequests>();
   const std::shared_ptr<QueueEvents> queue_events_ = std::make_shared<QueueEvents>();
+  const std::shared_ptr<ProgressWatch> progress_ = std::make_shared<ProgressWatch>();
   // The event stream ends it.
   const std::shared_ptr<RingPath> rings_;
   SessionId session_id_;

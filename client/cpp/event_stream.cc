@@ -10,8 +10,10 @@ namespace rnicd::inline client {
 
 std::shared_ptr<EventStream> EventStream::Start(v1::SessionService::Stub& stub,
                                                 std::shared_ptr<PendingRequests> pending,
-                                                std::shared_ptr<QueueEvents> queue_events, EndCallback on_end) {
-  std::shared_ptr<EventStream> stream(new EventStream(std::move(pending), std::move(queue_events), std::move(on_end)));
+                                                std::shared_ptr<QueueEvents> queue_events,
+                                                std::shared_ptr<ProgressWatch> progress, EndCallback on_end) {
+  std::shared_ptr<EventStream> stream(
+      new EventStream(std::move(pending), std::move(queue_events), std::move(progress), std::move(on_end)));
   stream->self_ = stream;
   stub.async()->WatchEvents(&stream->context_, &stream->request_, stream.get());
   stream->StartRead(&stream->event_);
@@ -43,6 +45,8 @@ void EventStream::OnReadDone(bool ok) {
     queue_events_->Deliver(event_.cq_notification());
   } else if (event_.has_qp_disconnected()) {
     queue_events_->Deliver(event_.qp_disconnected());
+  } else if (event_.has_memory_progress()) {
+    progress_->Deliver(event_.memory_progress());
   } else if (event_.has_session_ending()) {
     end_ = MakeError(ErrorReason::SESSION_ENDING, event_.session_ending().cause());
   }

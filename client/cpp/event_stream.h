@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "base/mutex.h"
 #include "client/cpp/pending_requests.h"
+#include "client/cpp/progress_watch.h"
 #include "client/cpp/queue_events.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/support/client_callback.h"
@@ -18,7 +19,7 @@
 namespace rnicd::inline client {
 
 // The session's event stream: delivers completions of requests to the PendingRequests, queue events to the QueueEvents,
-// and the end of the session to a callback.
+// progress to the ProgressWatch, and the end of the session to a callback.
 // Lifetime: references itself from Start until gRPC is done with it; any other owner must keep it until Stop has
 //           returned true, because it holds the channel, which must not be destroyed on a gRPC thread.
 // Threads:  safe. Callbacks run on gRPC's threads, one at a time; the stream has no thread of its own.
@@ -30,7 +31,8 @@ class EventStream final : public grpc::ClientReadReactor<v1::WatchEventsResponse
 
   // Opens the stream on the stub's channel. `on_end` may be empty; it runs once, unless Stop came first.
   static std::shared_ptr<EventStream> Start(v1::SessionService::Stub& stub, std::shared_ptr<PendingRequests> pending,
-                                            std::shared_ptr<QueueEvents> queue_events, EndCallback on_end);
+                                            std::shared_ptr<QueueEvents> queue_events,
+                                            std::shared_ptr<ProgressWatch> progress, EndCallback on_end);
 
   // From now on the end of the stream is expected and not reported.
   void ExpectEnd() { end_expected_ = true; }
@@ -50,12 +52,17 @@ class EventStream final : public grpc::ClientReadReactor<v1::WatchEventsResponse
     bool reached RNICD_GUARDED_BY(mutex) = false;
   };
 
-  EventStream(std::shared_ptr<PendingRequests> pending, std::shared_ptr<QueueEvents> queue_events, EndCallback on_end)
-      : pending_(std::move(pending)), queue_events_(std::move(queue_events)), on_end_(std::move(on_end)) {}
+  EventStream(std::shared_ptr<PendingRequests> pending, std::shared_ptr<QueueEvents> queue_events,
+              std::shared_ptr<ProgressWatch> progress, EndCallback on_end)
+      : pending_(std::move(pending)),
+        queue_events_(std::move(queue_events)),
+        progress_(std::move(progress)),
+        on_end_(std::move(on_end)) {}
 
   // Constant after Start.
   const std::shared_ptr<PendingRequests> pending_;
   const std::shared_ptr<QueueEvents> queue_events_;
+  const std::shared_ptr<ProgressWatch> progress_;
   const EndCallback on_end_;
 
   // Synchronise themselves.

@@ -35,6 +35,10 @@ VirtualAddress Memory::address() const { return VirtualAddress{reinterpret_cast<
 
 MemoryObjectId Memory::id() const { return attached_ == nullptr ? MemoryObjectId{} : attached_->id(); }
 
+bool Memory::from_pool() const { return attached_ != nullptr && attached_->from_pool(); }
+
+bool Memory::transparent_huge_pages() const { return attached_ != nullptr && attached_->transparent_huge_pages(); }
+
 PageSize Memory::page_size() const { return attached_ == nullptr ? PageSize::k4KiB : attached_->page_size(); }
 
 absl::StatusOr<MdlEntry> Memory::Entry(std::span<const std::byte> part) const {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -18,14 +19,24 @@ class Client;
 class Connection;
 
 // The size of the pages behind a memory object. The values are bytes.
-enum class PageSize : uint64_t { k4KiB = 4096, k2MiB = 2u << 20 };
+enum class PageSize : uint64_t {
+  // Only as a wish: the largest pages that the daemon's pool has ready and whose size divides that of the memory; else
+  // 4 KiB, as transparent huge pages where the node's kernel has them for shared memory.
+  kAuto = 0,
+  k4KiB = 4096,
+  k2MiB = 2u << 20,
+  k1GiB = 1u << 30,
+};
 
 struct AllocateOptions {
   // Bytes; at least one page and a whole number of pages.
   uint64_t size = 0;
-  PageSize page_size = PageSize::k4KiB;
+  PageSize page_size = PageSize::kAuto;
   // NUMA node to allocate the pages from; absent means any.
   std::optional<uint32_t> numa_node;
+  // Called while an allocation is made that takes long, with the bytes that are ready and those in all; at most once for
+  // each 64th of it. On a thread of gRPC's; must be quick and call nothing of the client. Empty: never.
+  std::function<void(uint64_t populated_bytes, uint64_t size)> on_progress;
 };
 
 // Memory that can be registered: pages charged to this session, mapped into this process.
@@ -56,7 +67,11 @@ class Memory {
   // Address of the first byte in this process; Register uses it as the region's address.
   VirtualAddress address() const;
   MemoryObjectId id() const;
+  // What it got; never kAuto.
   PageSize page_size() const;
+  // Whether its pages were ready in the daemon's pool, and whether the kernel may back them by transparent huge pages.
+  bool from_pool() const;
+  bool transparent_huge_pages() const;
 
   // `part`, which must be inside bytes(), as an entry of an MDL chain. Errors: MDL_RANGE_OUTSIDE_MEMORY.
   absl::StatusOr<MdlEntry> Entry(std::span<const std::byte> part) const;

@@ -79,7 +79,7 @@ TEST(Completion, BashOffersCommandsOptionsAndValues) {
   EXPECT_EQ(Complete("rnicctl --socket-dir /x stat", 4), "status\n");
   EXPECT_EQ(Complete("rnicctl register --fl", 3), "--flags\n");
   EXPECT_EQ(Complete("rnicctl status --si", 3), "\n");
-  EXPECT_EQ(Complete("rnicctl alloc --page-size ''", 4), "4KiB 2MiB\n");
+  EXPECT_EQ(Complete("rnicctl alloc --page-size ''", 4), "auto 4KiB 2MiB 1GiB\n");
   EXPECT_EQ(Complete("rnicctl completion ba", 3), "bash\n");
   EXPECT_EQ(Complete("rnicctl demo fa", 3), "fast-register\n");
   EXPECT_EQ(Complete("rnicctl grant re", 3), "revoke\n");

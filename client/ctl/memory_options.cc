@@ -1,9 +1,13 @@
 #include "client/ctl/memory_options.h"
-#include "client/admin/amounts.h"
 
+#include <algorithm>
+#include <iterator>
 #include <limits>
+#include <string_view>
+#include <utility>
 
 #include "base/status.h"
+#include "client/admin/amounts.h"
 #include "client/ctl/common_options.h"
 #include "client/ctl/mr_flags.h"
 
@@ -23,12 +27,14 @@ absl::Status ReadMemory(const CommandLine& line, AllocateOptions& memory) {
     return BadValue("--size", *size, "a size such as 4096, 64KiB, 64MiB or 1GiB");
   }
   memory.size = *size_bytes;
-  const std::string page_size = line.Value("--page-size").value_or("4KiB");
-  const std::optional<uint64_t> page_bytes = ParseSize(page_size);
-  if (page_bytes != 4096u && page_bytes != 2u << 20) {
-    return BadValue("--page-size", page_size, "4KiB or 2MiB");
+  const std::string page_size = line.Value("--page-size").value_or("auto");
+  static constexpr std::pair<std::string_view, PageSize> kPageSizes[] = {
+      {"auto", PageSize::kAuto}, {"4KiB", PageSize::k4KiB}, {"2MiB", PageSize::k2MiB}, {"1GiB", PageSize::k1GiB}};
+  const auto* const found = std::ranges::find(kPageSizes, page_size, &std::pair<std::string_view, PageSize>::first);
+  if (found == std::end(kPageSizes)) {
+    return BadValue("--page-size", page_size, "auto, 4KiB, 2MiB or 1GiB");
   }
-  memory.page_size = static_cast<PageSize>(*page_bytes);
+  memory.page_size = found->second;
   if (const std::optional<std::string> node = line.Value("--numa-node")) {
     const std::optional<uint64_t> number = ParseNumber(*node, std::numeric_limits<uint32_t>::max());
     if (!number.has_value()) {

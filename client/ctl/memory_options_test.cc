@@ -16,7 +16,7 @@ TEST(MemoryOptions, DefaultsNeedOnlyASize) {
   const auto options = Register({"--size", "64MiB"});
   ASSERT_TRUE(options.ok()) << options.status();
   EXPECT_EQ(options->memory.size, 64u << 20);
-  EXPECT_EQ(options->memory.page_size, PageSize::k4KiB);
+  EXPECT_EQ(options->memory.page_size, PageSize::kAuto);
   EXPECT_EQ(options->memory.numa_node, std::nullopt);
   EXPECT_EQ(options->regions, 1u);
   EXPECT_EQ(options->flags, 7u);
@@ -46,7 +46,7 @@ TEST(MemoryOptions, BadValuesAreUsageErrors) {
       {},
       {"--size", "0"},
       {"--size", "many"},
-      {"--size", "4096", "--page-size", "1GiB"},
+      {"--size", "4096", "--page-size", "3MiB"},
       {"--size", "4096", "--numa-node", "4294967296"},
       {"--size", "4096", "--flags", "write"},
       {"--size", "4096", "--hold", "soon"},

@@ -43,6 +43,15 @@ void Output::Error(const absl::Status& status) {
   err_ << (json_ ? ErrorJson(status).dump() : ErrorLine(status)) << "\n" << std::flush;
 }
 
+void Output::Progress(const std::string& line) {
+  // Back to the start of the line, and clear what is on it.
+  constexpr std::string_view kClearLine = "\r\x1b[K";
+  if (terminal_ && (shows_progress_ || !line.empty())) {
+    err_ << kClearLine << line << std::flush;
+    shows_progress_ = !line.empty();
+  }
+}
+
 std::string ErrorLine(const absl::Status& status) {
   std::string line = "rnicctl: " + std::string(status.message());
   const std::optional<ErrorInfo> info = InfoOf(status);

@@ -14,7 +14,9 @@ using Json = nlohmann::ordered_json;
 // Writes results to `out`, as text for people or JSON for scripts, and errors to `err`.
 class Output {
  public:
-  Output(std::ostream& out, std::ostream& err, bool json) : out_(out), err_(err), json_(json) {}
+  // `terminal`: a person sees `err` as it is written.
+  Output(std::ostream& out, std::ostream& err, bool json, bool terminal = false)
+      : out_(out), err_(err), json_(json), terminal_(terminal) {}
 
   bool json() const { return json_; }
   // Writes one of the two and flushes, so that a reader receives it while the command holds its memory.
@@ -22,11 +24,15 @@ class Output {
   // Text that is the same in both modes: help, completion.
   void Text(const std::string& text);
   void Error(const absl::Status& status);
+  // Shows a line in place of the last such line, on a terminal only. Empty: removes it. From one thread at a time.
+  void Progress(const std::string& line);
 
  private:
   std::ostream& out_;
   std::ostream& err_;
   const bool json_;
+  const bool terminal_;
+  bool shows_progress_ = false;
 };
 
 // "rnicctl: <message> (<REASON>, <STATUS_NAME>, field <field>, limit .., used .., requested ..)"; for a transport

@@ -16,6 +16,20 @@ absl::Status QuotaFailure() {
       ErrorInfo{.reason = ErrorReason::QUOTA_PINNED_BYTES, .field = "length", .limit = 10, .used = 8, .requested = 3});
 }
 
+TEST(Output, ProgressIsShownOnATerminalAndRemoved) {
+  std::ostringstream out;
+  std::ostringstream err;
+  Output terminal(out, err, false, true);
+  terminal.Progress("");
+  EXPECT_EQ(err.str(), "") << "there was no line";
+  terminal.Progress("half");
+  terminal.Progress("");
+  EXPECT_EQ(err.str(), "\r\x1b[Khalf\r\x1b[K");
+  std::ostringstream file;
+  Output(out, file, false).Progress("half");
+  EXPECT_EQ(file.str() + out.str(), "");
+}
+
 TEST(Output, ErrorLineNamesReasonStatusFieldAndFigures) {
   EXPECT_EQ(ErrorLine(MakeError(ErrorReason::LENGTH_ZERO, "length")),
             "rnicctl: the length is zero (LENGTH_ZERO, STATUS_INVALID_PARAMETER, field length)");

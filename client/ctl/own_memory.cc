@@ -10,13 +10,17 @@
 namespace rnicd::ctl {
 namespace {
 
-absl::StatusOr<Memory> GetMemory(const Client& client, const MemoryOptions& options) {
+absl::StatusOr<Memory> GetMemory(const Client& client, const MemoryOptions& options, Output& output) {
   if (!options.import) {
-    return Memory::Allocate(client, options.memory);
+    AllocateOptions wanted = options.memory;
+    wanted.on_progress = [&output](uint64_t done, uint64_t size) { output.Progress(ProgressLine(done, size)); };
+    absl::StatusOr<Memory> memory = Memory::Allocate(client, wanted);
+    output.Progress("");
+    return memory;
   }
-  RNICD_ASSIGN_OR_RETURN(
-      const UniqueFd file,
-      LinuxOs().CreateMemoryFile(options.memory.size, static_cast<uint64_t>(options.memory.page_size)));
+  const PageSize page_size = options.memory.page_size == PageSize::kAuto ? PageSize::k4KiB : options.memory.page_size;
+  RNICD_ASSIGN_OR_RETURN(const UniqueFd file,
+                         LinuxOs().CreateMemoryFile(options.memory.size, static_cast<uint64_t>(page_size)));
   return Memory::Import(client, file.get(), options.memory.size);
 }
 
@@ -44,6 +48,8 @@ OwnMemory Describe(const Client& client, const Memory& memory, const std::vector
                 .size = memory.size(),
                 .page_bytes = static_cast<uint64_t>(memory.page_size()),
                 .imported = options.import,
+                .from_pool = memory.from_pool(),
+                .transparent_huge_pages = memory.transparent_huge_pages(),
                 .flags = options.flags};
   for (const MemoryRegion& region : regions) {
     own.regions.push_back(OwnRegion{.mr_id = region.id().value,
@@ -66,7 +72,7 @@ absl::Status RunOwnMemory(const MemoryOptions& options, const std::string& socke
                        .grant = options.grant,
                        .adapter_name = options.adapter_name,
                        .on_session_ended = [&hold](const absl::Status& why) { hold.OnSessionEnded(why); }}));
-  RNICD_ASSIGN_OR_RETURN(Memory memory, GetMemory(client, options));
+  RNICD_ASSIGN_OR_RETURN(Memory memory, GetMemory(client, options, output));
   RNICD_ASSIGN_OR_RETURN(std::vector<MemoryRegion> regions, RegisterAll(memory, options));
   const OwnMemory own = Describe(client, memory, regions, options);
   output.Result(OwnMemoryText(own), OwnMemoryJson(own));

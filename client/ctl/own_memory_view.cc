@@ -5,6 +5,22 @@
 
 namespace rnicd::ctl {
 
+namespace {
+
+std::string PagesText(const OwnMemory& memory) {
+  return FormatBytes(memory.page_bytes) + (memory.transparent_huge_pages ? ", maybe transparent huge pages" : "") +
+         (memory.from_pool ? ", ready in the pool" : "");
+}
+
+}  // namespace
+
+std::string ProgressLine(uint64_t done, uint64_t size) {
+  constexpr uint64_t kCells = 40;
+  const uint64_t filled = size == 0 ? 0 : static_cast<uint64_t>(static_cast<double>(done) / static_cast<double>(size) * kCells);
+  return "allocating [" + std::string(filled, '#') + std::string(kCells - filled, '.') + "] " + FormatBytes(done) +
+         " of " + FormatBytes(size);
+}
+
 std::string OwnMemoryText(const OwnMemory& memory) {
   const std::string facts = KeyValueLines({
       {"session", std::to_string(memory.session_id)},
@@ -12,7 +28,7 @@ std::string OwnMemoryText(const OwnMemory& memory) {
       {"origin", memory.imported ? "imported" : "allocated"},
       {"address", FormatAddress(memory.address)},
       {"size", FormatBytes(memory.size)},
-      {"page size", FormatBytes(memory.page_bytes)},
+      {"page size", PagesText(memory)},
   });
   if (memory.regions.empty()) {
     return facts;
@@ -37,7 +53,9 @@ Json OwnMemoryJson(const OwnMemory& memory) {
                  {"imported", memory.imported},
                  {"address", FormatAddress(memory.address)},
                  {"size", memory.size},
-                 {"page_size", memory.page_bytes}}}};
+                 {"page_size", memory.page_bytes},
+                 {"transparent_huge_pages", memory.transparent_huge_pages},
+                 {"from_pool", memory.from_pool}}}};
   if (!memory.regions.empty()) {
     json["regions"] = Json::array();
   }

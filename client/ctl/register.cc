@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::array kRegisterOptions = {
     OptionSpec{"--size", "SIZE", "bytes, or with a unit: 64KiB, 64MiB, 1GiB (needed)", ""},
-    OptionSpec{"--page-size", "SIZE", "4KiB (default) or 2MiB, from the node's hugetlb pool", "4KiB 2MiB"},
+    OptionSpec{"--page-size", "SIZE", "4KiB, 2MiB or 1GiB, or auto (default): the largest that the daemon has ready",
+               "auto 4KiB 2MiB 1GiB"},
     OptionSpec{"--numa-node", "N", "the NUMA node to take the pages from (default: any)", ""},
     OptionSpec{"--import", "", "import a memory file of this process instead of allocating", ""},
     OptionSpec{"--flags", "LIST",

@@ -3,6 +3,50 @@
 #include "client/ctl/views.h"
 
 namespace rnicd::ctl {
+namespace {
+
+// The classes, and how often they served. Empty without a pool.
+std::string PoolText(const v1::MemoryPoolStatus& pool) {
+  if (pool.classes().empty()) {
+    return "";
+  }
+  Table files({{"POOL PAGES"}, {"NODE", Align::kRight}, {"FILE", Align::kRight}, {"READY", Align::kRight},
+               {"WANTED", Align::kRight}});
+  for (const v1::MemoryPoolClass& each : pool.classes()) {
+    files.AddRow({FormatBytes(each.page_bytes()), each.has_numa_node() ? std::to_string(each.numa_node()) : "any",
+                  FormatBytes(each.file_bytes()), std::to_string(each.ready()), std::to_string(each.files())});
+  }
+  Table services({{"POOL PAGES"}, {"HITS", Align::kRight}, {"MISSES", Align::kRight}});
+  for (const v1::MemoryPoolService& each : pool.services()) {
+    services.AddRow({FormatBytes(each.page_bytes()), std::to_string(each.hits()), std::to_string(each.misses())});
+  }
+  const std::string blocked = pool.blocked().empty() ? "" : "\nThe pool cannot be refilled: " + pool.blocked() + "\n";
+  return "\n" + files.Text() + "\n" + services.Text() + blocked;
+}
+
+Json PoolJson(const v1::MemoryPoolStatus& pool) {
+  Json classes = Json::array();
+  for (const v1::MemoryPoolClass& each : pool.classes()) {
+    classes.push_back({{"page_bytes", each.page_bytes()},
+                       {"numa_node", each.has_numa_node() ? Json(each.numa_node()) : Json()},
+                       {"file_bytes", each.file_bytes()},
+                       {"files", each.files()},
+                       {"ready", each.ready()}});
+  }
+  Json services = Json::array();
+  for (const v1::MemoryPoolService& each : pool.services()) {
+    services.push_back({{"page_bytes", each.page_bytes()},
+                        {"hits", each.hits()},
+                        {"misses", each.misses()}});
+  }
+  return {{"classes", std::move(classes)},
+          {"services", std::move(services)},
+          {"refilled_files", pool.refilled_files()},
+          {"refill_ms", pool.refill_ms()},
+          {"blocked", pool.blocked()}};
+}
+
+}  // namespace
 
 std::string StatusText(const v1::GetStatusResponse& status) {
   const std::string facts = KeyValueLines({
@@ -30,11 +74,11 @@ std::string StatusText(const v1::GetStatusResponse& status) {
     table.AddRow({resource.name(), ResourceAmount(resource.name(), resource.used()),
                   resource.limit() == 0 ? "no limit" : ResourceAmount(resource.name(), resource.limit())});
   }
-  return facts + (status.resources().empty() ? "" : "\n" + table.Text());
+  return facts + (status.resources().empty() ? "" : "\n" + table.Text()) + PoolText(status.memory_pool());
 }
 
 Json StatusJson(const v1::GetStatusResponse& status) {
-  return {{"version", status.version()},
+  Json json = {{"version", status.version()},
           {"provider", status.provider()},
           {"pid", status.pid()},
           {"uptime_ms", status.uptime_ms()},
@@ -53,6 +97,10 @@ Json StatusJson(const v1::GetStatusResponse& status) {
           {"open_fds", status.open_fds()},
           {"threads", status.threads()},
           {"resident_bytes", status.resident_bytes()}};
+  if (status.has_memory_pool()) {
+    json["memory_pool"] = PoolJson(status.memory_pool());
+  }
+  return json;
 }
 
 }  // namespace rnicd::ctl

@@ -82,11 +82,15 @@ struct OwnMemory {
   uint64_t size = 0;
   uint64_t page_bytes = 0;
   bool imported = false;
+  bool from_pool = false;
+  bool transparent_huge_pages = false;
   // Regions of register; alloc has none.
   std::vector<OwnRegion> regions;
   uint32_t flags = 0;
 };
 
+// "allocating [####......] 26 GiB of 64 GiB".
+std::string ProgressLine(uint64_t done, uint64_t size);
 std::string OwnMemoryText(const OwnMemory& memory);
 Json OwnMemoryJson(const OwnMemory& memory);
 

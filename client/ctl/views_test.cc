@@ -182,11 +182,43 @@ TEST(Views, OwnMemory) {
             "     5  0x7f0000000000   1 MiB  0x0000ab00   0x0000cd01    local-write,remote-read,remote-write\n");
   EXPECT_EQ(OwnMemoryJson(SomeMemory()).dump(),
             R"({"session_id":"17","memory":{"memory_id":"3","imported":true,"address":"0x7f0000000000","size":1048576,)"
-            R"("page_size":4096},"regions":[{"mr_id":"5","base_virtual_address":"0x7f0000000000","length":1048576,)"
+            R"("page_size":4096,"transparent_huge_pages":false,"from_pool":false},"regions":[{"mr_id":"5","base_virtual_address":"0x7f0000000000","length":1048576,)"
             R"("local_token":43776,"remote_token":52481,"flags":7}]})");
   OwnMemory allocated = SomeMemory();
+  allocated.from_pool = true;
+  EXPECT_NE(OwnMemoryText(allocated).find("page size  4 KiB, ready in the pool\n"), std::string::npos);
   allocated.regions.clear();
   EXPECT_FALSE(OwnMemoryJson(allocated).contains("regions"));
+}
+
+TEST(Views, MemoryPoolIsShownWhereThereIsOne) {
+  v1::GetStatusResponse status;
+  EXPECT_EQ(StatusText(status).find("POOL"), std::string::npos);
+  EXPECT_FALSE(StatusJson(status).contains("memory_pool"));
+  v1::MemoryPoolClass& files = *status.mutable_memory_pool()->add_classes();
+  files.set_page_bytes(2u << 20);
+  files.set_numa_node(1);
+  files.set_file_bytes(1u << 30);
+  files.set_files(4);
+  files.set_ready(3);
+  v1::MemoryPoolService& service = *status.mutable_memory_pool()->add_services();
+  service.set_page_bytes(2u << 20);
+  service.set_hits(7);
+  service.set_misses(2);
+  status.mutable_memory_pool()->set_blocked("no pages");
+  EXPECT_NE(StatusText(status).find("\nPOOL PAGES  NODE   FILE  READY  WANTED\n"
+                                    "2 MiB          1  1 GiB      3       4\n"
+                                    "\nPOOL PAGES  HITS  MISSES\n"
+                                    "2 MiB          7       2\n"
+                                    "\nThe pool cannot be refilled: no pages\n"),
+            std::string::npos)
+      << StatusText(status);
+  EXPECT_EQ(StatusJson(status)["memory_pool"]["classes"][0]["ready"], 3);
+}
+
+TEST(Views, ProgressIsABarOfFixedWidth) {
+  EXPECT_EQ(ProgressLine(1u << 20, 4u << 20), "allocating [##########..............................] 1 MiB of 4 MiB");
+  EXPECT_EQ(ProgressLine(0, 0), "allocating [........................................] 0 B of 0 B");
 }
 
 TEST(Views, DemoSteps) {

@@ -164,7 +164,8 @@ absl::Status App::StartCore(core::Policy policy) {
   RNICD_ASSIGN_OR_RETURN(file_watch_, NewInotifyWatch());
   lingering_ = std::make_unique<core::LingeringMemory>(*file_watch_);
   workers_ = std::make_unique<core::WorkerPool>(config_.worker_threads);
-  populators_ = std::make_unique<core::WorkerPool>(config_.worker_threads, core::ThreadPriority::kBackground);
+  // One more than an owner may use.
+  populators_ = std::make_unique<core::WorkerPool>(config_.worker_threads + 1, core::ThreadPriority::kBackground);
   fd_workers_ = std::make_unique<core::WorkerPool>(kFdWorkerThreads);
   reapers_ = std::make_unique<core::WorkerPool>(kReaperThreads);
   bulkhead_ = std::make_unique<transport::Bulkhead>();
@@ -172,6 +173,9 @@ absl::Status App::StartCore(core::Policy policy) {
   const auto ledger = std::make_shared<core::Ledger>(config_.limits.node, nullptr);
   tenants_ =
       std::make_unique<core::TenantDirectory>(std::move(policy), ledger, random_, clock_, config_.metrics_max_tenants);
+  if (!config_.memory_pool.empty()) {
+    pool_ = std::make_unique<core::MemoryPool>(LinuxOs(), ledger, config_.memory_pool);
+  }
   if (config_.ring_threads != 0) {
     RNICD_ASSIGN_OR_RETURN(rings_,
                            rings::RingThreads::Start(config_.ring_threads, *observer_, clock_, config_.ring_spin));
@@ -194,8 +198,13 @@ absl::Status App::StartCore(core::Policy policy) {
                                                   .limits = config_.limits,
                                                   .ledger = ledger,
                                                   .started = clock_.Now(),
-                                                  .rings = rings_.get()});
+                                                  .rings = rings_.get(),
+                                                  .pool = pool_.get(),
+                                                  .populating_threads = config_.worker_threads});
   registry_ = std::make_unique<core::SessionRegistry>(*node_);
+  if (pool_ != nullptr) {
+    pool_refiller_ = std::make_unique<core::PoolRefiller>(*pool_, config_.refill);
+  }
   return absl::OkStatus();
 }
 
@@ -263,12 +272,14 @@ bool App::Stop() {
   prober_.reset();
 
   Step(6, "end the workers and the core");
+  pool_refiller_.reset();
   reapers_.reset();
   fd_workers_.reset();
   populators_.reset();
   workers_.reset();
   registry_.reset();
   node_.reset();
+  pool_.reset();
   rings_.reset();
   tenants_.reset();
   alarms_.reset();

@@ -135,6 +135,9 @@ class App final : public service::ProcessControl {
   bool stopping_ RNICD_GUARDED_BY(drain_mutex_) = false;
   // Null without rings.
   std::unique_ptr<rings::RingThreads> rings_;
+  // Null where no memory is kept ready.
+  std::unique_ptr<core::MemoryPool> pool_;
+  std::unique_ptr<core::PoolRefiller> pool_refiller_;
   std::unique_ptr<core::Node> node_;
   std::unique_ptr<core::SessionRegistry> registry_;
   health::HealthBoard health_;

@@ -10,6 +10,7 @@
 #include "absl/flags/flag.h"
 #include "absl/strings/str_cat.h"
 #include "daemon/app/flag_reader.h"
+#include "daemon/app/memory_pool_flag.h"
 #include "daemon/app/provider_flags.h"
 #include "daemon/app/provider_registry.h"
 #include "daemon/metrics/exposer.h"
@@ -60,6 +61,13 @@ ABSL_FLAG(int64_t, ring_spin_percent, 50,
           "share of its time that a ring's thread may spend so; tenants have equal parts of it; 0 to 100");
 ABSL_FLAG(int64_t, rpc_threads, 2, "threads that serve the connections of workloads; 1 to 64");
 ABSL_FLAG(int64_t, worker_threads, 2, "threads for slow registrations and for populating memory; 1 to 256");
+ABSL_FLAG(std::string, memory_pool, "",
+          "files of memory that are kept ready, PAGE[@NODE]:SIZE[xCOUNT] separated by commas, such as "
+          "4KiB:64MiBx8,2MiB@0:1GiBx2: pages of 4KiB, 2MiB or 1GiB, of that NUMA node, in COUNT files of SIZE; "
+          "empty: none");
+ABSL_FLAG(int64_t, memory_pool_cpu_percent, 50,
+          "share of one core that refilling the memory pool may take, at the lowest priority; 1 to 100");
+ABSL_FLAG(int64_t, memory_pool_mib_per_second, 1024, "MiB that are added to the memory pool in a second; 1 to 1048576");
 ABSL_FLAG(int64_t, pending_threshold_bytes, int64_t{16} << 20,
           "a registration of at least so many bytes runs on a worker and may answer STATUS_PENDING");
 ABSL_FLAG(int64_t, max_connections, 4096, "connections in all; 0: no limit");
@@ -180,6 +188,17 @@ void ReadServices(Config& config, FlagReader& reader) {
   config.front_door.socket_mode = reader.Mode(FLAGS_socket_mode);
 }
 
+void ReadMemoryPool(Config& config, FlagReader& reader) {
+  auto classes = ParsePoolClasses(absl::GetFlag(FLAGS_memory_pool));
+  if (classes.ok()) {
+    config.memory_pool = *std::move(classes);
+  } else {
+    reader.AddError("memory_pool", std::string(classes.status().message()));
+  }
+  config.refill.cpu_percent = static_cast<uint32_t>(reader.Number(FLAGS_memory_pool_cpu_percent, 1, 100));
+  config.refill.bytes_per_second = reader.Number(FLAGS_memory_pool_mib_per_second, 1, 1048576) << 20;
+}
+
 std::string ReadPath(const absl::Flag<std::string>& flag, FlagReader& reader) {
   std::string path = absl::GetFlag(flag);
   if (!path.empty() && path.front() != '/') {
@@ -290,6 +309,7 @@ Config ConfigFromFlags(std::vector<std::string>& errors) {
   ReadDirectories(config, reader);
   ReadLog(config, reader);
   ReadServices(config, reader);
+  ReadMemoryPool(config, reader);
   ReadTrust(config, reader);
   ReadLimits(config, reader);
   config.soft = ReadSoftFlags(reader);

@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "daemon/core/memory_pool.h"
 #include "daemon/core/node.h"
+#include "daemon/core/pool_refiller.h"
 #include "daemon/rings/spin_options.h"
 #include "daemon/sandbox/sandbox.h"
 #include "daemon/transport/front_door.h"
@@ -44,6 +46,9 @@ struct Config {
   // 0: no rings.
   uint32_t ring_threads = 1;
   rings::SpinOptions ring_spin;
+  // Empty: no memory is kept ready.
+  std::vector<core::PoolClass> memory_pool;
+  core::RefillBounds refill;
   log::Options log;
   transport::FrontDoorOptions front_door;
   core::NodeLimits limits;

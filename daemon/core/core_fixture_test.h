@@ -365,8 +365,8 @@ class Owner {
     auto answer = std::make_shared<Awaited<absl::StatusOr<MemoryTicket>>>();
     const MaybePending<MemoryTicket> begun =
         BeginAllocate(arguments, [answer](const absl::StatusOr<MemoryTicket>& outcome) { answer->Set(outcome); });
-    if (!begun.ok()) {
-      return begun.status();
+    if (!begun.pending()) {
+      return begun.outcome();
     }
     return answer->Get().value_or(absl::DeadlineExceededError("AllocateMemory never answered"));
   }

@@ -59,7 +59,16 @@ struct QpDisconnected {
   uint64_t context = 0;
 };
 
-using EventBody = std::variant<RequestCompleted, SessionEnding, CqNotified, QpDisconnected>;
+// How far an allocation that takes long has come. Comes before the response of its call, if at all.
+struct MemoryProgress {
+  // progress_context of the request.
+  uint64_t context = 0;
+  uint64_t populated_bytes = 0;
+  // Bytes in all.
+  uint64_t size = 0;
+};
+
+using EventBody = std::variant<RequestCompleted, SessionEnding, CqNotified, QpDisconnected, MemoryProgress>;
 
 struct Event {
   // Position in the stream; 1 for the first event fetched.

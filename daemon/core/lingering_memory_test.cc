@@ -74,7 +74,7 @@ class LingeringTest : public MemoryObjectTest, public testing::WithParamInterfac
 
 TEST_P(LingeringTest, ReleasedMemoryIsChargedUntilItsClientLetsGo) {
   auto object = NewObject();
-  ASSERT_TRUE(object->Allocate(kPage, std::nullopt).ok());
+  ASSERT_TRUE(object->Allocate({.page_bytes = kPage}).ok());
   auto file = object->DuplicateFile();
   ASSERT_TRUE(file.ok());
   Holder holder = GetParam().hold(file->get());
@@ -123,14 +123,14 @@ TEST_F(MemoryObjectTest, AHoleBehindTheAnnouncedSizeCounts) {
 
 TEST_F(MemoryObjectTest, MemoryThatNobodyFetchedIsRefundedAtOnce) {
   const auto object = NewObject();
-  ASSERT_TRUE(object->Allocate(kPage, std::nullopt).ok());
+  ASSERT_TRUE(object->Allocate({.page_bytes = kPage}).ok());
   ASSERT_TRUE(object->Release().ok());
   EXPECT_TRUE(ledger_->empty());
 }
 
 TEST_F(MemoryObjectTest, MemoryThatIsNotReleasedLingersTooWhenItsLastOwnerGoes) {
   auto object = NewObject();
-  ASSERT_TRUE(object->Allocate(kPage, std::nullopt).ok());
+  ASSERT_TRUE(object->Allocate({.page_bytes = kPage}).ok());
   auto file = object->DuplicateFile();
   object.reset();
   EXPECT_EQ(ChargedBytes(), kSize);
@@ -160,7 +160,7 @@ TEST_F(MemoryObjectTest, MemoryThatCannotBeWatchedIsNotMade) {
   } no_watch;
   LingeringMemory lingering(no_watch);
   MemoryObject object(os_, lingering, kSize, PinsOf(ledger_), {});
-  EXPECT_THAT(object.Allocate(kPage, std::nullopt), FailsWith(ErrorReason::INTERNAL_FAULT));
+  EXPECT_THAT(object.Allocate({.page_bytes = kPage}), FailsWith(ErrorReason::INTERNAL_FAULT));
   EXPECT_THAT(object.Attach(MemoryFile()), FailsWith(ErrorReason::INTERNAL_FAULT));
   EXPECT_EQ(os_.live_mappings(), 0u);
 }

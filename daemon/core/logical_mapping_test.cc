@@ -18,7 +18,7 @@ class LogicalMappingTest : public ::testing::Test {
   std::shared_ptr<MemoryObject> NewMemory() { return NewMemory(world_.ledger); }
   std::shared_ptr<MemoryObject> NewMemory(const std::shared_ptr<Ledger>& owner) {
     auto memory = UnchargedMemory(world_.os, kMemoryPages * kPage, PinsOf(owner));
-    EXPECT_TRUE(memory->Allocate(kPage, std::nullopt).ok());
+    EXPECT_TRUE(memory->Allocate({.page_bytes = kPage}).ok());
     EXPECT_TRUE(FetchAndSeal(*memory).ok());
     return memory;
   }

@@ -20,7 +20,7 @@ class MdlChainTest : public ::testing::Test {
 
   void Add(MemoryObjectId id, uint64_t pages, bool seal) {
     objects_[id] = UnchargedMemory(LinuxOs(), pages * kPage, pins_);
-    EXPECT_TRUE(objects_[id]->Allocate(kPage, std::nullopt).ok());
+    EXPECT_TRUE(objects_[id]->Allocate({.page_bytes = kPage}).ok());
     if (seal) {
       EXPECT_TRUE(FetchAndSeal(*objects_[id]).ok());
     }

@@ -11,9 +11,6 @@
 namespace rnicd::core {
 namespace {
 
-// A millisecond's work: whoever waits for its turn waits for no more than one such piece of each other owner.
-constexpr uint64_t kPopulatedAtOnce = uint64_t{1} << 20;
-
 absl::Status CheckImportedFile(const MemoryFileFacts& facts) {
   if (!facts.is_memory_file) {
     return MakeError(ErrorReason::MEMORY_NOT_MEMORY);
@@ -100,26 +97,26 @@ void MemoryObject::EndWork(State next) {
   state_ = next;
 }
 
-absl::Status MemoryObject::BeginAllocate(uint64_t page_bytes, std::optional<uint32_t> numa_node) {
+absl::Status MemoryObject::BeginAllocate(FreshMemory memory, bool transparent_huge_pages) {
   RNICD_RETURN_IF_ERROR(BeginWork(State::kAwaitingFile));
-  absl::Status status = [&]() -> absl::Status {
-    RNICD_ASSIGN_OR_RETURN(UniqueFd file, os_.CreateMemoryFile(size_, page_bytes));
-    RNICD_RETURN_IF_ERROR(os_.AddSeals(file.get(), F_SEAL_SHRINK | F_SEAL_GROW));
-    RNICD_ASSIGN_OR_RETURN(const MemoryFileFacts facts, os_.Inspect(file.get()));
-    RNICD_RETURN_IF_ERROR(Adopt(std::move(file), facts));
-    return numa_node.has_value() ? os_.BindToNumaNode(mapping_, *numa_node) : absl::OkStatus();
+  const uint64_t populated = memory.populated();
+  const absl::Status status = [&]() -> absl::Status {
+    RNICD_RETURN_IF_ERROR(os_.AddSeals(memory.file(), F_SEAL_SHRINK | F_SEAL_GROW));
+    RNICD_ASSIGN_OR_RETURN(const MemoryFileFacts facts, os_.Inspect(memory.file()));
+    auto [file, mapping] = std::move(memory).TakeOver();
+    return Adopt(std::move(file), mapping, facts);
   }();
   if (!status.ok()) {
-    DropFile();
     EndWork(State::kAwaitingFile);
     return status;
   }
-  populating_ = {.before = State::kAwaitingFile, .after = State::kAwaitingFetch};
+  BeginPopulating(State::kAwaitingFile, State::kAwaitingFetch, populated, transparent_huge_pages ? -1 : file_.get());
   return absl::OkStatus();
 }
 
-absl::Status MemoryObject::Allocate(uint64_t page_bytes, std::optional<uint32_t> numa_node) {
-  RNICD_RETURN_IF_ERROR(BeginAllocate(page_bytes, numa_node));
+absl::Status MemoryObject::Allocate(const PageChoice& pages) {
+  RNICD_ASSIGN_OR_RETURN(FreshMemory memory, FreshMemory::Create(os_, size_, pages));
+  RNICD_RETURN_IF_ERROR(BeginAllocate(std::move(memory)));
   return PopulateAll();
 }
 
@@ -135,14 +132,15 @@ absl::Status MemoryObject::Attach(ImportedFile imported) {
     if (size_ % imported.facts->page_bytes != 0) {
       return MakeError(ErrorReason::MEMORY_SIZE_UNALIGNED, "size");
     }
-    return Adopt(std::move(imported.file), *imported.facts);
+    RNICD_ASSIGN_OR_RETURN(const std::span<std::byte> mapping, os_.Map(imported.file.get(), size_));
+    return Adopt(std::move(imported.file), mapping, *imported.facts);
   }();
   EndWork(status.ok() ? State::kAttached : State::kAwaitingFile);
   return status;
 }
 
-absl::Status MemoryObject::Adopt(UniqueFd file, const MemoryFileFacts& facts) {
-  RNICD_ASSIGN_OR_RETURN(const std::span<std::byte> mapping, os_.Map(file.get(), size_));
+// Unmaps after a failure.
+absl::Status MemoryObject::Adopt(UniqueFd file, std::span<std::byte> mapping, const MemoryFileFacts& facts) {
   const absl::StatusOr<FileWatch::Id> watch = lingering_.Watch(file.get());
   if (!watch.ok()) {
     (void)os_.Unmap(mapping);
@@ -156,37 +154,26 @@ absl::Status MemoryObject::Adopt(UniqueFd file, const MemoryFileFacts& facts) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> MemoryObject::PopulateNext() {
-  const uint64_t first = populating_.done;
-  const uint64_t bytes = std::min(std::max(kPopulatedAtOnce, page_bytes_), size_ - first);
-  absl::Status status = os_.Populate(mapping_.subspan(first, bytes));
-  if (!status.ok()) {
-    AbandonWork();
-    return status;
+void MemoryObject::BeginPopulating(State before, State after, uint64_t populated, int fresh_file) {
+  const Populating::Work work = {
+      .mapping = mapping_, .page_bytes = page_bytes_, .populated = populated, .fresh_file = fresh_file};
+  populating_ = {.before = before, .after = after, .work = std::make_shared<Populating>(os_, work)};
+}
+
+absl::Status MemoryObject::EndPopulating() {
+  const absl::Status status = populating_.work->status();
+  if (!status.ok() && populating_.before == State::kAwaitingFile) {
+    DropFile();
   }
-  populating_.done += bytes;
-  if (populating_.done < size_) {
-    return false;
-  }
-  EndWork(populating_.after);
-  return true;
+  populated_ = populated_ || status.ok();
+  EndWork(status.ok() ? populating_.after : populating_.before);
+  return status;
 }
 
 absl::Status MemoryObject::PopulateAll() {
-  while (true) {
-    RNICD_ASSIGN_OR_RETURN(const bool complete, PopulateNext());
-    if (complete) {
-      return absl::OkStatus();
-    }
+  while (populating_.work->RunPiece() == Populating::Next::kGoOn) {
   }
-}
-
-void MemoryObject::AbandonWork() {
-  const State before = populating_.before;
-  if (before == State::kAwaitingFile) {
-    DropFile();
-  }
-  EndWork(before);
+  return EndPopulating();
 }
 
 // No client has seen the file.
@@ -195,6 +182,7 @@ void MemoryObject::DropFile() {
     (void)os_.Unmap(mapping_);
   }
   mapping_ = {};
+  populated_ = false;
   pins_.reset();
   file_.Reset(-1);
 }
@@ -222,7 +210,6 @@ absl::StatusOr<FileSealing> MemoryObject::BeginSeal() {
     EndWork(State::kAttached);
     return duplicate.status();
   }
-  populating_ = {.before = State::kAttached, .after = State::kSealed};
   return FileSealing{.file = *std::move(duplicate), .complete = seals_complete_};
 }
 
@@ -231,11 +218,12 @@ absl::StatusOr<FileSealing> MemoryObject::BeginSeal() {
 absl::StatusOr<uint64_t> MemoryObject::FinishSeal(const FileSealing& sealing) {
   seals_complete_ = sealing.complete;
   if (!sealing.facts.ok()) {
-    AbandonWork();
+    AbandonSeal();
     return sealing.facts.status();
   }
   const uint64_t holes = sealing.facts->size - std::min(sealing.facts->size, sealing.facts->populated_bytes);
   lingers_ = lingers_ || holes > 0;
+  BeginPopulating(State::kAttached, State::kSealed, populated_ && holes == 0 ? size_ : 0, -1);
   return std::min(holes, size_);
 }
 

@@ -10,8 +10,10 @@
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
 #include "base/os.h"
+#include "daemon/core/fresh_memory.h"
 #include "daemon/core/lingering_memory.h"
 #include "daemon/core/pinned_pages.h"
+#include "daemon/core/populating.h"
 #include "daemon/core/ticket_table.h"
 
 namespace rnicd::core {
@@ -75,31 +77,33 @@ class MemoryObject : public std::enable_shared_from_this<MemoryObject> {
   MemoryObject(Os& os, LingeringMemory& lingering, uint64_t size, PinBook pins, MemoryCharges charges);
   ~MemoryObject();
 
-  // Creates the file here. PopulateNext must follow until it has populated everything, or AbandonWork.
-  // Errors: MEMORY_PAGES_UNAVAILABLE, NUMA_NODE_UNKNOWN, MEMORY_ALREADY_SEALED.
-  absl::Status BeginAllocate(uint64_t page_bytes, std::optional<uint32_t> numa_node);
-  // All of it at once, however long that takes. Errors: as BeginAllocate.
-  absl::Status Allocate(uint64_t page_bytes, std::optional<uint32_t> numa_node);
+  // Takes a file of the daemon's, of the object's size; what it has populated is kept. Transparent huge pages
+  // are only made by faults. EndPopulating must follow. Errors: MEMORY_ALREADY_SEALED, those of the system calls.
+  absl::Status BeginAllocate(FreshMemory memory, bool transparent_huge_pages = false);
+  // All of it at once, however long that takes. Errors: as FreshMemory::Create, BeginAllocate and EndPopulating.
+  absl::Status Allocate(const PageChoice& pages);
   // Takes the owner's file. Errors: MEMORY_NOT_MEMORY, MEMORY_READ_ONLY, MEMORY_WRITE_SEALED, MEMORY_NOT_SEALABLE,
   // MEMORY_TOO_SHORT, MEMORY_SIZE_UNALIGNED. A refused file is closed and left unchanged, except that it may now be
   // sealed against shrinking.
   absl::Status Attach(ImportedFile file);
   // A descriptor of an allocated file for the owner, once. Errors: MEMORY_NOT_ATTACHED, MEMORY_ALREADY_SEALED.
   absl::StatusOr<UniqueFd> DuplicateFile();
-  // Returns the calls that seal the file. FinishSeal must follow when they have run, or AbandonWork. May be retried
+  // Returns the calls that seal the file. FinishSeal must follow when they have run, or AbandonSeal. May be retried
   // after a failure. An allocated file that its owner has not fetched is not attached: it could not be mapped any more.
   // Errors: MEMORY_NOT_ATTACHED, MEMORY_ALREADY_SEALED.
   absl::StatusOr<FileSealing> BeginSeal();
-  // Returns the bytes of the sealed file's holes. PopulateNext must follow until it has populated everything, or
-  // AbandonWork. After a failure the object is as before BeginSeal. Errors: MEMORY_SEAL_REFUSED.
+  // Returns the bytes of the sealed file's holes. EndPopulating must follow. After a failure the object is as before
+  // BeginSeal. Errors: MEMORY_SEAL_REFUSED.
   absl::StatusOr<uint64_t> FinishSeal(const FileSealing& sealing);
-  // All of it at once, however long that takes. Errors: as BeginSeal, FinishSeal and PopulateNext.
+  // All of it at once, however long that takes. Errors: as BeginSeal, FinishSeal and EndPopulating.
   absl::Status Seal();
-  // Populates a piece of what was begun. True when it was the last; after a failure the object is as it was before.
-  // Errors: MEMORY_PAGES_UNAVAILABLE.
-  absl::StatusOr<bool> PopulateNext();
-  // Leaves the object as it was before what was begun. The file stays sealed.
-  void AbandonWork();
+  // What BeginAllocate or FinishSeal left to do, for as many threads as take part.
+  std::shared_ptr<Populating> populating() const { return populating_.work; }
+  // After Populating::Next::kEnd, by the thread that got it. After a failure the object is as it was before what was
+  // begun. Errors: MEMORY_PAGES_UNAVAILABLE, or why it was cancelled.
+  absl::Status EndPopulating();
+  // Leaves the object as it was before BeginSeal. The file stays sealed.
+  void AbandonSeal() { EndWork(State::kAttached); }
   // Errors: MEMORY_NOT_ATTACHED, MEMORY_NOT_SEALED.
   absl::StatusOr<Use> BeginUse();
   // Unmaps and closes. Errors: MEMORY_IN_USE.
@@ -122,9 +126,10 @@ class MemoryObject : public std::enable_shared_from_this<MemoryObject> {
   // Moves to kWorking when the object is in `expected`; the thread that moved it owns file_, mapping_ and page_bytes_.
   absl::Status BeginWork(State expected);
   void EndWork(State next);
-  absl::Status Adopt(UniqueFd file, const MemoryFileFacts& facts);
+  absl::Status Adopt(UniqueFd file, std::span<std::byte> mapping, const MemoryFileFacts& facts);
   void DropFile();
   absl::StatusOr<UniqueFd> Duplicate() const;
+  void BeginPopulating(State before, State after, uint64_t populated, int fresh_file);
   absl::Status PopulateAll();
   absl::Status Dispose();
 
@@ -138,13 +143,15 @@ class MemoryObject : public std::enable_shared_from_this<MemoryObject> {
   uint64_t page_bytes_ = 0;
   std::shared_ptr<const FilePins> pins_;
   bool seals_complete_ = false;
-  // What was begun: the states it is between, and the bytes populated.
-  struct Populating {
+  // Every page was mapped once, so only the file's holes can be missing.
+  bool populated_ = false;
+  // What was begun, and the states it is between.
+  struct Begun {
     State before = State::kAwaitingFile;
     State after = State::kAwaitingFile;
-    uint64_t done = 0;
+    std::shared_ptr<Populating> work;
   };
-  Populating populating_;
+  Begun populating_;
   FileWatch::Id watch_ = 0;
   // Its client has pages that were made here.
   bool lingers_ = false;

@@ -33,7 +33,7 @@ UniqueFd PipeEnd() {
 
 TEST_F(MemoryObjectTest, AnAllocatedFileIsSharedWithItsOwner) {
   const auto object = NewObject();
-  ASSERT_TRUE(object->Allocate(kPage, std::nullopt).ok());
+  ASSERT_TRUE(object->Allocate({.page_bytes = kPage}).ok());
   auto file = object->DuplicateFile();
   ASSERT_TRUE(file.ok());
   EXPECT_NE(fcntl(file->get(), F_GETFD) & FD_CLOEXEC, 0);
@@ -66,7 +66,7 @@ TEST_F(MemoryObjectTest, AfterTheSealTheOwnerCannotPullPagesAway) {
 
 TEST_F(MemoryObjectTest, AnAllocatedFileHasAFixedSizeBeforeItsOwnerSeesIt) {
   const auto object = NewObject();
-  ASSERT_TRUE(object->Allocate(kPage, std::nullopt).ok());
+  ASSERT_TRUE(object->Allocate({.page_bytes = kPage}).ok());
   const auto file = object->DuplicateFile();
   ASSERT_TRUE(file.ok());
   EXPECT_EQ(ftruncate(file->get(), 0), -1);
@@ -124,7 +124,7 @@ TEST_F(MemoryObjectTest, WhicheverCallFailsInAllocateNothingIsLeft) {
   for (const char* const method : methods) {
     os_.FailNext(method, MakeError(ErrorReason::MEMORY_PAGES_UNAVAILABLE), 1);
     const auto object = NewObject();
-    EXPECT_THAT(object->Allocate(kPage, 0), FailsWith(ErrorReason::MEMORY_PAGES_UNAVAILABLE)) << method;
+    EXPECT_THAT(object->Allocate({.page_bytes = kPage, .numa_node = 0}), FailsWith(ErrorReason::MEMORY_PAGES_UNAVAILABLE)) << method;
     EXPECT_EQ(os_.live_mappings(), 0u) << method;
     EXPECT_THAT(object->BeginUse().status(), FailsWith(ErrorReason::MEMORY_NOT_ATTACHED)) << method;
     EXPECT_TRUE(object->Release().ok()) << method;
@@ -149,7 +149,7 @@ TEST_F(MemoryObjectTest, WhicheverCallFailsInAttachNothingIsLeft) {
 
 TEST_F(MemoryObjectTest, AnUnknownNumaNodeIsRefusedAndNothingIsLeft) {
   const auto object = NewObject();
-  EXPECT_THAT(object->Allocate(kPage, 1u << 20), FailsAt(ErrorReason::NUMA_NODE_UNKNOWN, "numa_node"));
+  EXPECT_THAT(object->Allocate({.page_bytes = kPage, .numa_node = 1u << 20}), FailsAt(ErrorReason::NUMA_NODE_UNKNOWN, "numa_node"));
   EXPECT_EQ(os_.live_mappings(), 0u);
 }
 
@@ -163,7 +163,7 @@ TEST_F(MemoryObjectTest, BeforeTheAttachNothingCanBeDoneWithIt) {
 // Sealed, the file could not be mapped writable any more, and its owner has no mapping yet.
 TEST_F(MemoryObjectTest, AnAllocatedFileIsNotSealedBeforeItsOwnerHasFetchedIt) {
   const auto object = NewObject();
-  ASSERT_TRUE(object->Allocate(kPage, std::nullopt).ok());
+  ASSERT_TRUE(object->Allocate({.page_bytes = kPage}).ok());
   EXPECT_THAT(object->Seal(), FailsAt(ErrorReason::MEMORY_NOT_ATTACHED, "memory_id"));
   const auto file = object->DuplicateFile();
   ASSERT_TRUE(file.ok());
@@ -178,7 +178,7 @@ TEST_F(MemoryObjectTest, BeforeTheSealItCannotBeUsed) {
 TEST_F(MemoryObjectTest, IsAttachedOnceAndSealedOnce) {
   const auto object = Attached(MemoryFile());
   EXPECT_THAT(object->Attach(MemoryFile()), FailsWith(ErrorReason::MEMORY_ALREADY_SEALED));
-  EXPECT_THAT(object->Allocate(kPage, std::nullopt), FailsWith(ErrorReason::MEMORY_ALREADY_SEALED));
+  EXPECT_THAT(object->Allocate({.page_bytes = kPage}), FailsWith(ErrorReason::MEMORY_ALREADY_SEALED));
   ASSERT_TRUE(object->Seal().ok());
   EXPECT_THAT(object->Seal(), FailsWith(ErrorReason::MEMORY_ALREADY_SEALED));
   EXPECT_THAT(object->DuplicateFile().status(), FailsWith(ErrorReason::MEMORY_ALREADY_SEALED));
@@ -248,7 +248,7 @@ TEST_F(MemoryObjectTest, AReleasedObjectCannotBeUsedOrReleasedAgain) {
 
 TEST_F(MemoryObjectTest, ReleasingClosesTheFile) {
   const auto object = NewObject();
-  ASSERT_TRUE(object->Allocate(kPage, std::nullopt).ok());
+  ASSERT_TRUE(object->Allocate({.page_bytes = kPage}).ok());
   auto file = object->DuplicateFile();
   ASSERT_TRUE(file.ok());
   const int number = file->get() - 1;

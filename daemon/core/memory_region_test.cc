@@ -78,7 +78,7 @@ class MemoryRegionTest : public ::testing::Test {
 
   std::shared_ptr<MemoryObject> NewMemory(const std::shared_ptr<Ledger>& owner) {
     auto memory = UnchargedMemory(world_.os, 4 * kPage, PinsOf(owner));
-    EXPECT_TRUE(memory->Allocate(kPage, std::nullopt).ok());
+    EXPECT_TRUE(memory->Allocate({.page_bytes = kPage}).ok());
     EXPECT_TRUE(FetchAndSeal(*memory).ok());
     return memory;
   }

@@ -19,6 +19,7 @@
 
 namespace rnicd::core {
 
+class MemoryPool;
 class RingHost;
 
 // Limits on what each owner may hold, and the duration from which a request counts as slow.
@@ -59,6 +60,10 @@ struct Node {
   Instant started;
   // Null where the daemon serves no rings.
   RingHost* rings = nullptr;
+  // Null where the daemon keeps no memory ready.
+  MemoryPool* pool = nullptr;
+  // Threads of `populators` that one allocation may use; at least 1.
+  uint32_t populating_threads = 1;
 };
 
 }  // namespace rnicd::core

@@ -9,7 +9,7 @@
 
 namespace rnicd::core {
 
-absl::StatusOr<std::shared_ptr<MemoryObject>> SessionMemory::New(uint64_t size) {
+absl::Status SessionMemory::CheckNew(uint64_t size) const {
   RNICD_RETURN_IF_ERROR(requests_.CheckNotDraining());
   if (size == 0) {
     return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "size");
@@ -21,6 +21,10 @@ absl::StatusOr<std::shared_ptr<MemoryObject>> SessionMemory::New(uint64_t size) 
   if (size > static_cast<uint64_t>(INT64_MAX)) {
     return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "size");
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<MemoryObject>> SessionMemory::New(uint64_t size) {
   node_.lingering.Sweep();
   MemoryCharges charges;
   RNICD_ASSIGN_OR_RETURN(charges.object, Charge::Take(ledger_, Resource::kMemoryObjects, 1));
@@ -38,59 +42,8 @@ MemoryTicket SessionMemory::Publish(const std::shared_ptr<MemoryObject>& memory,
   return MemoryTicket{.memory = id, .ticket = ticket};
 }
 
-MaybePending<MemoryTicket> SessionMemory::Allocate(const AllocateArguments& arguments, Done<MemoryTicket> done) {
-  if (arguments.size % arguments.page_bytes != 0) {
-    return MakeError(ErrorReason::MEMORY_SIZE_UNALIGNED, "size");
-  }
-  RNICD_ASSIGN_OR_RETURN(SessionGuard guard, session_.Begin());
-  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<MemoryObject> memory, New(arguments.size));
-  requests_.CountBytes(arguments.size, kPopulatedBytesPerRequest);
-  Populating job = {.held = std::make_shared<SessionGuard>(std::move(guard)), .memory = std::move(memory)};
-  job.report = [this, done = std::move(done)](std::shared_ptr<MemoryObject> allocated, const absl::Status& status) {
-    if (status.ok()) {
-      done(Publish(allocated, FdDirection::kToClient));
-      return;
-    }
-    // Refunded before the response, so that the caller's next request does not exceed its quota because of this one.
-    allocated.reset();
-    done(status);
-  };
-  const std::shared_ptr<SessionGuard> held = job.held;
-  requests_.RunHeld(node_.populators, held, [this, arguments, job = std::move(job)](const absl::Status& start) mutable {
-    const absl::Status begun =
-        start.ok() ? job.memory->BeginAllocate(arguments.page_bytes, arguments.numa_node) : start;
-    if (begun.ok()) {
-      PopulateNext(std::move(job));
-    } else {
-      job.report(std::move(job.memory), begun);
-    }
-  });
-  return MaybePending<MemoryTicket>::Pending();
-}
-
-// A piece at a time, and then to the end of the owner's line, so that a large object delays nobody else's small one.
-void SessionMemory::PopulateNext(Populating job) {
-  const absl::StatusOr<bool> complete = job.memory->PopulateNext();
-  if (!complete.ok() || *complete) {
-    job.report(std::move(job.memory), complete.status());
-    return;
-  }
-  QueuePopulating(std::move(job));
-}
-
-void SessionMemory::QueuePopulating(Populating job) {
-  const std::shared_ptr<SessionGuard> held = job.held;
-  requests_.RunHeld(node_.populators, held, [this, job = std::move(job)](const absl::Status& start) mutable {
-    if (start.ok()) {
-      PopulateNext(std::move(job));
-      return;
-    }
-    job.memory->AbandonWork();
-    job.report(std::move(job.memory), start);
-  });
-}
-
 absl::StatusOr<MemoryTicket> SessionMemory::Import(uint64_t size) {
+  RNICD_RETURN_IF_ERROR(CheckNew(size));
   RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<MemoryObject> memory, New(size));
   return Publish(memory, FdDirection::kToDaemon);
 }
@@ -104,7 +57,7 @@ MaybePending<> SessionMemory::Seal(const std::shared_ptr<MemoryObject>& memory, 
   RNICD_ASSIGN_OR_RETURN(FileSealing begun, memory->BeginSeal());
   const auto held = std::make_shared<SessionGuard>(std::move(guard));
   const auto sealing = std::make_shared<FileSealing>(std::move(begun));
-  Populating job = {.held = held, .memory = memory};
+  PopulatingJob job = {.held = held, .memory = memory};
   job.report = [done](const std::shared_ptr<MemoryObject>& /*sealed*/, const absl::Status& status) { done(status); };
   const uint64_t key = InsertSeal({.job = std::move(job), .sealing = sealing});
   const BlockingExecutor::Started started = node_.blocking.Start(
@@ -122,7 +75,7 @@ MaybePending<> SessionMemory::Seal(const std::shared_ptr<MemoryObject>& memory, 
     if (started == BlockingExecutor::Started::kRan) {
       return PopulateSealed(*seal);
     }
-    memory->AbandonWork();
+    memory->AbandonSeal();
     return MakeError(ErrorReason::FD_BLOCKED);
   }
   // The end may have begun meanwhile, and looked for seals too early.
@@ -154,11 +107,11 @@ MaybePending<> SessionMemory::PopulateSealed(const PendingSeal& seal) {
   MemoryObject& memory = *seal.job.memory;
   RNICD_ASSIGN_OR_RETURN(const uint64_t holes, memory.FinishSeal(*seal.sealing));
   requests_.CountBytes(holes, kPopulatedBytesPerRequest);
-  if (holes == 0 && !requests_.IsSlow(memory.size())) {
-    RNICD_ASSIGN_OR_RETURN(const bool complete, memory.PopulateNext());
-    if (complete) {
-      return absl::OkStatus();
+  Populating& work = *memory.populating();
+  if (work.done() == work.size() || (holes == 0 && !requests_.IsSlow(memory.size()))) {
+    while (work.RunPiece() == Populating::Next::kGoOn) {
     }
+    return memory.EndPopulating();
   }
   QueuePopulating(seal.job);
   return MaybePending<>::Pending();
@@ -182,7 +135,7 @@ void SessionMemory::CancelSeals() {
     cancelled.swap(seals_);
   }
   for (const auto& [key, seal] : cancelled) {
-    seal.job.memory->AbandonWork();
+    seal.job.memory->AbandonSeal();
     seal.job.report(seal.job.memory, MakeError(ErrorReason::SESSION_ENDING));
   }
 }

@@ -10,19 +10,30 @@
 #include "base/mutex.h"
 #include "base/strong_id.h"
 #include "daemon/core/memory_object.h"
+#include "daemon/core/memory_pool.h"
+#include "daemon/core/memory_progress.h"
 #include "daemon/core/session_objects.h"
 
 namespace rnicd::core {
 
 struct AllocateArguments {
   uint64_t size = 0;
-  uint64_t page_bytes = kNdkPageBytes;
+  // Absent: the largest pages that the pool has ready for this size; else pages of 4 KiB, which the kernel may make
+  // transparent huge pages.
+  std::optional<uint64_t> page_bytes = kNdkPageBytes;
   std::optional<uint32_t> numa_node;
+  // Not 0: events tell how far an allocation has come that takes long; see MemoryProgress.
+  uint64_t progress_context = 0;
 };
 
 struct MemoryTicket {
   MemoryObjectId memory;
   FdTicket ticket{};
+  // What was allocated: the bytes of a page, whether the kernel may use transparent huge pages, and whether the pages
+  // were ready in the pool. Meaningless for an import.
+  uint64_t page_bytes = kNdkPageBytes;
+  bool transparent_huge_pages = false;
+  bool from_pool = false;
 };
 
 // The memory objects of a session: the calls that make, seal and release them.
@@ -30,7 +41,7 @@ class SessionMemory final : public SessionObjects<MemoryObjectId, MemoryObject> 
  public:
   SessionMemory(SessionRequests& requests, PinBook pins) : SessionObjects(requests), pins_(std::move(pins)) {}
 
-  // Pends unless it is refused at once: a worker populates the memory.
+  // Pends unless it is refused at once, or the pool has a file of just that size: workers populate the memory.
   MaybePending<MemoryTicket> Allocate(const AllocateArguments& arguments, Done<MemoryTicket> done);
   absl::StatusOr<MemoryTicket> Import(uint64_t size);
   absl::StatusOr<std::shared_ptr<MemoryObject>> Find(MemoryObjectId id);
@@ -47,22 +58,43 @@ class SessionMemory final : public SessionObjects<MemoryObjectId, MemoryObject> 
 
  private:
   // A memory object that is being populated, and who is told when that has ended.
-  struct Populating {
+  struct PopulatingJob {
     std::shared_ptr<SessionGuard> held;
     std::shared_ptr<MemoryObject> memory;
-    std::function<void(std::shared_ptr<MemoryObject> memory, const absl::Status& status)> report;
+    std::function<void(const std::shared_ptr<MemoryObject>& memory, const absl::Status& status)> report;
+    // Null: nobody wants to know how far it is.
+    std::shared_ptr<ProgressReport> progress;
+  };
+
+  // Memory that is to be allocated.
+  struct Allocation {
+    AllocateArguments arguments;
+    std::shared_ptr<MemoryObject> memory;
+    // A file of the pool's, until the memory object has it.
+    std::optional<FreshMemory> pooled;
+    bool from_pool = false;
+    bool transparent_huge_pages = false;
   };
 
   // A seal that a client may block.
   struct PendingSeal {
-    Populating job;
+    PopulatingJob job;
     std::shared_ptr<FileSealing> sealing;
   };
 
+  absl::Status CheckNew(uint64_t size) const;
   absl::StatusOr<std::shared_ptr<MemoryObject>> New(uint64_t size);
   MemoryTicket Publish(const std::shared_ptr<MemoryObject>& memory, FdDirection direction);
-  void PopulateNext(Populating job);
-  void QueuePopulating(Populating job);
+  MemoryTicket PublishAllocated(const Allocation& allocation);
+  absl::Status Admit(Allocation& allocation);
+  absl::StatusOr<FreshMemory> TakeFresh(Allocation& allocation);
+  absl::Status BeginAllocate(Allocation& allocation);
+  void QueueAllocating(const std::shared_ptr<Allocation>& allocation, const PopulatingJob& job);
+  // On a thread of the populators.
+  void Populate(const PopulatingJob& job);
+  void QueuePopulating(const PopulatingJob& job);
+  void QueuePiece(const PopulatingJob& job);
+  void EndPiece(const PopulatingJob& job, Populating::Next next);
   uint64_t InsertSeal(PendingSeal seal);
   // None if the seal was cancelled.
   std::optional<PendingSeal> TakeSeal(uint64_t key);

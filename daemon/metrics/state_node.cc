@@ -1,9 +1,13 @@
 // The daemon, its process, and all tenants together.
 
 #include <chrono>
+#include <map>
 #include <optional>
+#include <string>
+#include <utility>
 
 #include "base/process_usage.h"
+#include "daemon/core/memory_pool.h"
 #include "daemon/core/ring_host.h"
 #include "daemon/metrics/names.h"
 #include "daemon/metrics/state_parts.h"
@@ -59,6 +63,37 @@ void AddRings(const core::RingCounts& counts, Families& families) {
   families.Add(Metric::kRingSpinning, std::chrono::duration<double>(counts.spinning).count());
 }
 
+// Classes with the same pages are one sample.
+void AddPool(const core::MemoryPool& pool, Families& families) {
+  const core::MemoryPool::State state = pool.state();
+  std::map<std::pair<uint64_t, std::string>, std::pair<double, double>> bytes;
+  for (const core::MemoryPool::ClassState& each : state.classes) {
+    const auto& node = each.wanted.pages.numa_node;
+    auto& [ready, wanted] = bytes[{each.wanted.pages.page_bytes, node.has_value() ? std::to_string(*node) : "-1"}];
+    ready += static_cast<double>(each.ready * each.wanted.file_bytes);
+    wanted += static_cast<double>(each.wanted.files * each.wanted.file_bytes);
+  }
+  for (const auto& [pages, amounts] : bytes) {
+    const std::string page_size = std::to_string(pages.first);
+    families.Add(Metric::kPoolReadyBytes, {page_size, pages.second}, amounts.first);
+    families.Add(Metric::kPoolWantedBytes, {page_size, pages.second}, amounts.second);
+  }
+  for (const core::MemoryPool::Service& service : state.served) {
+    const std::string page_size = std::to_string(service.page_bytes);
+    families.Add(Metric::kPoolHits, {page_size}, static_cast<double>(service.hits));
+    families.Add(Metric::kPoolMisses, {page_size}, static_cast<double>(service.misses));
+  }
+  families.Add(Metric::kPoolRefill, std::chrono::duration<double>(state.refill_time).count());
+}
+
+// On the page also without a pool, so that a rule about it is never about nothing.
+void DeclarePool(Families& families) {
+  for (const Metric metric :
+       {Metric::kPoolReadyBytes, Metric::kPoolWantedBytes, Metric::kPoolHits, Metric::kPoolMisses, Metric::kPoolRefill}) {
+    families.Declare(metric);
+  }
+}
+
 }  // namespace
 
 void AddNode(const Sources& sources, Families& families) {
@@ -76,6 +111,10 @@ void AddNode(const Sources& sources, Families& families) {
   families.Add(Metric::kAuditMerged, static_cast<double>(audit.merged));
   families.Add(Metric::kAuditLeftOut, static_cast<double>(audit.left_out));
   AddRings(node.rings == nullptr ? core::RingCounts{} : node.rings->Counts(), families);
+  DeclarePool(families);
+  if (node.pool != nullptr) {
+    AddPool(*node.pool, families);
+  }
   AddProcess(families);
 }
 

@@ -33,7 +33,7 @@
 namespace rnicd::sandbox {
 namespace {
 
-constexpr const char* kMemory[] = {"brk", "madvise", "mbind", "memfd_create", "mremap", "munmap"};
+constexpr const char* kMemory[] = {"brk", "fallocate", "madvise", "mbind", "memfd_create", "mremap", "munmap"};
 
 // "restart_syscall" is made when a stopped process continues. "rseq" and "set_robust_list" are the first calls of a new
 // thread.

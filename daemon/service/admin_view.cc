@@ -9,6 +9,7 @@
 
 #include "base/process_usage.h"
 #include "base/status.h"
+#include "daemon/core/memory_pool.h"
 #include "daemon/policy/limits_wire.h"
 #include "daemon/service/convert.h"
 #include "daemon/service/workload_wire.h"
@@ -65,6 +66,30 @@ v1::AdapterStatus ToStatus(const provider::AdapterDescription& adapter, const he
   return status;
 }
 
+v1::MemoryPoolStatus ToStatus(const core::MemoryPool::State& pool) {
+  v1::MemoryPoolStatus status;
+  for (const core::MemoryPool::ClassState& each : pool.classes) {
+    v1::MemoryPoolClass& row = *status.add_classes();
+    row.set_page_bytes(each.wanted.pages.page_bytes);
+    if (each.wanted.pages.numa_node.has_value()) {
+      row.set_numa_node(*each.wanted.pages.numa_node);
+    }
+    row.set_file_bytes(each.wanted.file_bytes);
+    row.set_files(each.wanted.files);
+    row.set_ready(each.ready);
+  }
+  for (const core::MemoryPool::Service& service : pool.served) {
+    v1::MemoryPoolService& row = *status.add_services();
+    row.set_page_bytes(service.page_bytes);
+    row.set_hits(service.hits);
+    row.set_misses(service.misses);
+  }
+  status.set_refilled_files(pool.refilled_files);
+  status.set_refill_ms(MillisecondsOf(pool.refill_time));
+  status.set_blocked(std::string(pool.blocked.message()));
+  return status;
+}
+
 }  // namespace
 
 uint64_t AdminView::MillisecondsSince(Instant instant) const { return MillisecondsOf(node_.clock.Now() - instant); }
@@ -97,6 +122,9 @@ v1::GetStatusResponse AdminView::Status() const {
   status.set_grants(node_.tenants.Grants().size());
   for (v1::AdapterStatus& adapter : Adapters()) {
     *status.add_adapters() = std::move(adapter);
+  }
+  if (node_.pool != nullptr) {
+    *status.mutable_memory_pool() = ToStatus(node_.pool->state());
   }
   return status;
 }

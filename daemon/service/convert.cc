@@ -66,6 +66,12 @@ struct EventFiller {
     wire.mutable_qp_disconnected()->set_qp_id(disconnected.queue_pair.value);
     wire.mutable_qp_disconnected()->set_qp_context(disconnected.context);
   }
+  void operator()(const core::MemoryProgress& progress) const {
+    v1::MemoryProgress* const message = wire.mutable_memory_progress();
+    message->set_progress_context(progress.context);
+    message->set_populated_bytes(progress.populated_bytes);
+    message->set_size(progress.size);
+  }
 };
 
 }  // namespace

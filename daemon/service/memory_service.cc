@@ -17,8 +17,11 @@ namespace rnicd::service {
 namespace {
 
 absl::StatusOr<core::AllocateArguments> AllocateArgumentsFromWire(const v1::AllocateMemoryRequest& request) {
-  core::AllocateArguments arguments{.size = request.size()};
-  RNICD_ASSIGN_OR_RETURN(arguments.page_bytes, wire::PageBytesFromWire(request.page_size()));
+  core::AllocateArguments arguments{
+      .size = request.size(), .page_bytes = std::nullopt, .progress_context = request.progress_context()};
+  if (request.page_size() != v1::PAGE_SIZE_AUTO) {
+    RNICD_ASSIGN_OR_RETURN(arguments.page_bytes, wire::PageBytesFromWire(request.page_size()));
+  }
   if (request.has_numa_node()) {
     arguments.numa_node = request.numa_node();
   }
@@ -36,6 +39,9 @@ class TicketedMemory {
       const bool delivered = call->Finish(ticket.status(), [&] {
         if (ticket.ok()) {
           FillTicket(*ticket, response);
+          response->set_page_size(wire::PageSizeToWire(ticket->page_bytes));
+          response->set_transparent_huge_pages(ticket->transparent_huge_pages);
+          response->set_from_pool(ticket->from_pool);
         }
       });
       if (!delivered && ticket.ok()) {
@@ -45,8 +51,8 @@ class TicketedMemory {
     const auto arguments = AllocateArgumentsFromWire(request);
     const core::MaybePending<core::MemoryTicket> begun =
         arguments.ok() ? session.memory().Allocate(*arguments, done) : arguments.status();
-    if (!begun.ok()) {
-      call->Finish(begun.status());
+    if (!begun.pending()) {
+      done(begun.outcome());
     }
   }
 

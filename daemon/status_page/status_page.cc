@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "daemon/core/memory_pool.h"
 #include "daemon/status_page/session_rows.h"
 
 namespace rnicd::status_page {
@@ -37,6 +38,31 @@ Json Adapters(const std::vector<AdapterState>& adapters) {
   Json rows = Json::array();
   for (const AdapterState& adapter : adapters) {
     rows.push_back({{"name", adapter.name}, {"healthy", adapter.healthy}, {"remark", adapter.remark}});
+  }
+  return rows;
+}
+
+// A row for each page size; none without a pool.
+Json Pool(const core::MemoryPool* pool) {
+  Json rows = Json::array();
+  if (pool == nullptr) {
+    return rows;
+  }
+  const core::MemoryPool::State state = pool->state();
+  for (const core::MemoryPool::Service& service : state.served) {
+    uint64_t ready = 0;
+    uint64_t wanted = 0;
+    for (const core::MemoryPool::ClassState& each : state.classes) {
+      if (each.wanted.pages.page_bytes == service.page_bytes) {
+        ready += each.ready * each.wanted.file_bytes;
+        wanted += each.wanted.files * each.wanted.file_bytes;
+      }
+    }
+    rows.push_back({{"page_bytes", service.page_bytes},
+                    {"ready_bytes", ready},
+                    {"wanted_bytes", wanted},
+                    {"hits", service.hits},
+                    {"misses", service.misses}});
   }
   return rows;
 }
@@ -126,6 +152,7 @@ std::string StatusPage::Make(WallTime wall) const {
         {"quotas", Quotas(*node_.ledger)}}},
       {"history", Lines(history_.Points())},
       {"adapters", Adapters(adapters)},
+      {"memory_pool", Pool(node_.pool)},
       {"tenants", Tenants(node_.tenants.Tenants())},
       {"sessions", sessions.sessions},
       {"regions", sessions.regions},

@@ -30,6 +30,8 @@ const std::set<std::string> kAllowed = {
     "interval_ms", "pinned_bytes", "registered_bytes", "registrations", "calls",
     // adapters, tenants
     "remark", "rule", "by_grant",
+    // memory pool
+    "memory_pool", "ready_bytes", "wanted_bytes", "hits", "misses",
     // sessions, regions
     "id", "tenant", "uid", "label", "pod", "age_ms", "ending", "session", "adapter", "kind", "state", "length", "pages",
     "page_bytes", "rights", "rings",

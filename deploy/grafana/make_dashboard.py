@@ -28,6 +28,7 @@ ROWS = [
     ("Reclaim and leaks", rows_memory.reclaim, False),
     ("Tokens", rows_system.tokens, False),
     ("Queue pairs", rows_system.queue_pairs, False),
+    ("Memory pool", rows_memory.pool, False),
     ("Rings", rows_system.rings, False),
     ("Adapter", rows_system.adapters, True),
     ("Kubernetes", rows_system.kubernetes, False),

@@ -107,6 +107,26 @@ def tenants():
     ]
 
 
+def pool():
+    per_page = "sum by (page_size) ({})"
+    rate = "rate(rnicd_memory_pool_{}_total{{{}}}{})"
+    return [
+        lines("Ready", "Memory that the daemons keep ready (--memory_pool), and what they would have with full pools. "
+              "Normal: full but for moments. Empty for long: rnicctl status says why.", "bytes",
+              query(per_page.format(f"rnicd_memory_pool_ready_bytes{{{NODE}}}"), "ready, pages of {{page_size}}"),
+              query(per_page.format(f"rnicd_memory_pool_wanted_bytes{{{NODE}}}"), "wanted, pages of {{page_size}}"),
+              no_value="no daemon has a pool", width=8),
+        lines("Hits and misses", "Allocations that the pool served, and that it did not. Misses while memory is ready: "
+              "workloads ask for other sizes than those of its files.", "ops",
+              query(per_page.format(rate.format("hits", NODE, RATE)), "hits, pages of {{page_size}}"),
+              query(per_page.format(rate.format("misses", NODE, RATE)), "misses, pages of {{page_size}}"),
+              no_value="no daemon has a pool", width=8),
+        lines("Refilling", "Processor time that refilling takes. At most --memory_pool_cpu_percent of a core.",
+              "percentunit", query(f"rate(rnicd_memory_pool_refill_seconds_total{{{NODE}}}{RATE})", "{{instance}}"),
+              no_value="no daemon has a pool", width=8),
+    ]
+
+
 def registration():
     duration = "rnicd_registration_duration_seconds"
     return [

@@ -37,6 +37,8 @@ struct Memory {
   State state = State::kAllocating;
   // True if the seals are set although the check of the pages afterwards failed.
   bool seals_complete = false;
+  // True if the daemon has populated it once; clients here punch no holes.
+  bool populated = false;
   // Number of registrations and mappings that use it.
   uint64_t uses = 0;
   // File and real bytes, both empty until a file is attached; the memory is the file's first bytes.

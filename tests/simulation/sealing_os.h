@@ -24,6 +24,16 @@ class SealingOs final : public Os {
     return kernel_.BindToNumaNode(mapping, numa_node);
   }
   absl::Status Populate(std::span<std::byte> mapping) override { return kernel_.Populate(mapping); }
+  absl::Status Resize(int fd, uint64_t size) override { return kernel_.Resize(fd, size); }
+  absl::StatusOr<std::span<std::byte>> Remap(std::span<std::byte> mapping, uint64_t size) override {
+    return kernel_.Remap(mapping, size);
+  }
+  absl::Status Reserve(int fd, uint64_t offset, uint64_t bytes) override { return kernel_.Reserve(fd, offset, bytes); }
+  absl::Status MakePages(int fd, uint64_t offset, uint64_t bytes, uint64_t page_bytes) override {
+    return kernel_.MakePages(fd, offset, bytes, page_bytes);
+  }
+  absl::Status MapPages(std::span<std::byte> mapping) override { return kernel_.MapPages(mapping); }
+  bool AdviseHugePages(std::span<std::byte> mapping) override { return kernel_.AdviseHugePages(mapping); }
 
  private:
   Os& kernel_;

@@ -50,8 +50,8 @@ void Issued(Scene& scene, Client& client, const core::MemoryTicket& ticket, core
 void ApplyAllocation(Scene& scene, Client& client, const std::shared_ptr<Memory>& memory, uint64_t callback) {
   Faults& faults = scene.model.faults;
   Refusals why = Cancelled(client);
-  (void)(!why.none() || faults.Strikes(Fault::kCreateMemoryFile, why) || faults.Strikes(Fault::kAddSeals, why) ||
-         faults.Strikes(Fault::kInspect, why) || faults.Strikes(Fault::kMap, why) ||
+  (void)(!why.none() || faults.Strikes(Fault::kCreateMemoryFile, why) || faults.Strikes(Fault::kMap, why) ||
+         faults.Strikes(Fault::kAddSeals, why) || faults.Strikes(Fault::kInspect, why) ||
          faults.Strikes(Fault::kPopulate, why));
   scene.mailbox.Expect(callback, why);
   const Mailbox::Letter* letter = scene.mailbox.Find(callback);
@@ -61,6 +61,7 @@ void ApplyAllocation(Scene& scene, Client& client, const std::shared_ptr<Memory>
   }
   memory->id = letter->ticket->memory;
   Attached(client, *memory, NewFile(scene, memory->bytes));
+  memory->populated = true;
   memory->state = Memory::State::kAwaitingFetch;
   Issued(scene, client, *letter->ticket, core::FdDirection::kToClient);
 }
@@ -327,7 +328,7 @@ Refusals BeginSeal(Scene& scene, const Client& client, Memory& memory) {
 
 Refusals FinishSeal(Scene& scene, const Client& client, Memory& memory) {
   Refusals why = Cancelled(client);
-  const bool populated = why.none() && !scene.model.faults.Strikes(Fault::kPopulate, why);
+  const bool populated = why.none() && (memory.populated || !scene.model.faults.Strikes(Fault::kPopulate, why));
   memory.state = populated ? Memory::State::kSealed : Memory::State::kAttached;
   return why;
 }
@@ -340,7 +341,7 @@ void SealMemory(Scene& scene, Client& client) {
   if (!call.admitted()) {
     return;
   }
-  const bool slow = memory != nullptr && scene.model.IsSlow(memory->bytes);
+  const bool slow = memory != nullptr && !memory->populated && scene.model.IsSlow(memory->bytes);
   Refusals why;
   why.If(memory == nullptr, ErrorReason::OBJECT_NOT_FOUND);
   if (memory != nullptr) {

@@ -4,7 +4,7 @@
 import {Cards} from "./status-cards.js";
 import {clock, duration} from "./status-text.js";
 import {setText} from "./status-table.js";
-import {adaptersTable, failuresTable, sessionsTable, tenantsTable} from "./status-tables.js";
+import {adaptersTable, failuresTable, poolTable, sessionsTable, tenantsTable} from "./status-tables.js";
 import {connectKeys} from "./status-keys.js";
 
 const kInterval = 2000;
@@ -20,6 +20,7 @@ let timer;
 const cards = new Cards(byId("cards"));
 const tables = {
   adapters: adaptersTable(byId("adapters")),
+  pool: poolTable(byId("pool")),
   tenants: tenantsTable(byId("tenants")),
   sessions: sessionsTable(byId("sessions"), () => state.regions.rows),
   failures: failuresTable(byId("failures"), () => state.time_ms),
@@ -50,6 +51,8 @@ function show() {
   showHealth(node);
   cards.update(state);
   tables.adapters.update(state.adapters, 0);
+  byId("pool").hidden = state.memory_pool.length === 0;
+  tables.pool.update(state.memory_pool, 0);
   tables.tenants.update(state.tenants.rows, state.tenants.more);
   tables.sessions.update(state.sessions.rows, state.sessions.more);
   tables.failures.update(state.failures, 0);

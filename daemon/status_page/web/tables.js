@@ -92,6 +92,24 @@ export function adaptersTable(section) {
   });
 }
 
+export function poolTable(section) {
+  return new Table(section, {
+    key: (row) => row.page_bytes,
+    empty: "The daemon keeps no memory ready (--memory_pool).",
+    sortBy: 0,
+    columns: [
+      {title: "Pages of", text: (row) => bytes(row.page_bytes), sort: (row) => row.page_bytes, className: "name"},
+      {
+        title: "Ready", className: "number", down: true,
+        sort: (row) => row.ready_bytes,
+        text: (row) => `${bytes(row.ready_bytes)} of ${bytes(row.wanted_bytes)}`,
+      },
+      {title: "Hits", className: "number", down: true, sort: (row) => row.hits, text: (row) => count(row.hits)},
+      {title: "Misses", className: "number", down: true, sort: (row) => row.misses, text: (row) => count(row.misses)},
+    ],
+  });
+}
+
 export function tenantsTable(section) {
   const origin = (row) => row.by_grant ? "grant" : row.rule ? `rule ${row.rule}` : "no policy";
   return new Table(section, {

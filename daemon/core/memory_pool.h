@@ -1,0 +1,123 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/os.h"
+#include "daemon/core/fresh_memory.h"
+#include "daemon/core/ledger.h"
+
+namespace rnicd::core {
+
+// Files of one size that the pool keeps.
+struct PoolClass {
+  PageChoice pages;
+  uint64_t file_bytes = 0;
+  uint32_t files = 0;
+};
+
+// Memory that is ready before anybody asks for it: files of the daemon's, with their pages made and mapped. A file is
+// given away once, for good: what a client had goes back to the kernel, never to another client.
+// The files count in the node's limit of memory_bytes, and give way to what sessions ask for.
+// Lifetime: outlives the sessions and the PoolRefiller.
+// Threads:  safe; refilling is for one thread.
+// Source:   ADR 0033.
+class MemoryPool {
+ public:
+  // A file, and its part of the node's limit.
+  struct File {
+    FreshMemory memory;
+    Charge charge;
+    size_t index = 0;
+  };
+
+  // What there is of a class.
+  struct ClassState {
+    PoolClass wanted;
+    uint32_t ready = 0;
+  };
+  // Allocations that asked for pages of this size, or got them.
+  struct Service {
+    uint64_t page_bytes = 0;
+    uint64_t hits = 0;
+    uint64_t misses = 0;
+  };
+  struct State {
+    std::vector<ClassState> classes;
+    // For each page size of the classes, and for 4 KiB.
+    std::vector<Service> served;
+    // Files that were made, and the processor time that they took.
+    uint64_t refilled_files = 0;
+    std::chrono::nanoseconds refill_time{0};
+    // Why the last attempt to make a file failed, if nothing was made since: no room in the node's limit, or no pages.
+    absl::Status blocked;
+  };
+
+  // Bytes that RefillPiece has made; 0: nothing to do, or no way to do it now.
+  struct Piece {
+    uint64_t bytes = 0;
+    bool blocked = false;
+  };
+
+  MemoryPool(Os& os, std::shared_ptr<Ledger> node, const std::vector<PoolClass>& classes);
+
+  // The ready file that is nearest in size, from half of `size` to twice it; the caller refunds its charge, charges
+  // itself, and fits the file to the size. No page size: the largest pages whose size divides `size`; if there are
+  // none, that counts as a miss of 4 KiB. No node: pages of any.
+  std::optional<File> Take(uint64_t size, std::optional<uint64_t> page_bytes, std::optional<uint32_t> numa_node);
+  // Takes back a file that nobody has seen. It is freed if the node's limit has no room for it any more.
+  void Return(File file);
+  // Gives up what is being made, and removes ready files, until the node's limit has room for so many bytes; nothing
+  // where that is impossible, or where there is room. Their charges are refunded; to free them takes long.
+  std::vector<File> MakeRoom(uint64_t bytes);
+
+  // Makes a piece of a file that is missing.
+  Piece RefillPiece();
+  // Waits until a file is missing, or Wake; if `blocked`, until then or a second has passed.
+  void WaitForWork(bool blocked);
+  // Waits for so long, or until Wake.
+  void Pause(std::chrono::nanoseconds time);
+  // Ends all waiting, for good.
+  void Wake();
+  void AddRefillTime(std::chrono::nanoseconds time);
+
+  State state() const;
+
+ private:
+  struct Class {
+    PoolClass wanted;
+    std::vector<File> ready;
+  };
+
+  const Class* MissingClass() const RNICD_REQUIRES(mutex_);
+  std::optional<File> TakeNearest(uint64_t size, const PageChoice& pages) RNICD_REQUIRES(mutex_);
+  Service& ServiceOf(uint64_t page_bytes) RNICD_REQUIRES(mutex_);
+  absl::Status BeginFile();
+  bool KeepsMaking() const;
+  void FinishFile();
+  Piece Blocked(const absl::Status& why);
+
+  Os& os_;
+  const std::shared_ptr<Ledger> node_;
+  // What is being made, and of which class. Only the refilling thread uses it.
+  std::optional<FreshMemory> making_;
+  size_t making_index_ = 0;
+
+  mutable Mutex mutex_;
+  ConditionVariable changed_;
+  std::vector<Class> classes_ RNICD_GUARDED_BY(mutex_);
+  // Empty: nothing is being made, or a session needs the room more.
+  Charge making_charge_ RNICD_GUARDED_BY(mutex_);
+  std::vector<Service> served_ RNICD_GUARDED_BY(mutex_);
+  uint64_t refilled_files_ RNICD_GUARDED_BY(mutex_) = 0;
+  std::chrono::nanoseconds refill_time_ RNICD_GUARDED_BY(mutex_){0};
+  absl::Status blocked_ RNICD_GUARDED_BY(mutex_);
+  bool stopping_ RNICD_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace rnicd::core

@@ -1,0 +1,58 @@
+#include "daemon/core/pool_refiller.h"
+
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace rnicd::core {
+namespace {
+
+constexpr int kGiveWay = 19;
+// Rests are collected until they are longer than a timer is late.
+constexpr std::chrono::milliseconds kWorthARest{4};
+
+std::chrono::nanoseconds ThreadTime() {
+  timespec time = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+}  // namespace
+
+std::chrono::nanoseconds RestAfter(const RefillBounds& bounds, uint64_t bytes, std::chrono::nanoseconds cpu) {
+  const auto for_cpu = cpu * 100 / bounds.cpu_percent;
+  const std::chrono::nanoseconds for_rate(bytes * 1'000'000'000 / bounds.bytes_per_second);
+  return std::max<std::chrono::nanoseconds>(for_cpu, for_rate) - cpu;
+}
+
+PoolRefiller::PoolRefiller(MemoryPool& pool, const RefillBounds& bounds)
+    : pool_(pool), bounds_(bounds), thread_([this] { Run(); }) {}
+
+PoolRefiller::~PoolRefiller() {
+  stopping_ = true;
+  pool_.Wake();
+  thread_.join();
+}
+
+void PoolRefiller::Run() {
+  // On Linux for the calling thread only. Without it the work is done all the same.
+  (void)nice(kGiveWay);
+  std::chrono::nanoseconds used = ThreadTime();
+  std::chrono::nanoseconds rest{0};
+  while (!stopping_) {
+    const MemoryPool::Piece piece = pool_.RefillPiece();
+    const std::chrono::nanoseconds now = ThreadTime();
+    pool_.AddRefillTime(now - used);
+    rest += RestAfter(bounds_, piece.bytes, now - used);
+    used = now;
+    if (piece.bytes == 0) {
+      pool_.WaitForWork(piece.blocked);
+    } else if (rest >= kWorthARest) {
+      pool_.Pause(std::exchange(rest, std::chrono::nanoseconds(0)));
+    }
+  }
+}
+
+}  // namespace rnicd::core

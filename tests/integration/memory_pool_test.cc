@@ -1,0 +1,85 @@
+// Memory that the daemon keeps ready: who gets it, what of it is counted, and that nobody sees what another had.
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "client/cpp/memory_region.h"
+#include "tests/integration/librnicd_fixture.h"
+#include "tests/support/admin_client.h"
+#include "tests/support/metrics_page.h"
+#include "tests/support/wait.h"
+
+namespace rnicd::test {
+namespace {
+
+constexpr uint64_t kFile = 4 * kMiB;
+constexpr uint64_t kNodeLimit = 16 * kMiB;
+
+class MemoryPool : public Librnicd {
+ protected:
+  MemoryPool()
+      : Librnicd({kMetricsOnFreePort, "--memory_pool=4KiB:4MiBx2", "--max_memory_bytes=" + std::to_string(kNodeLimit)}) {}
+
+  v1::MemoryPoolStatus Status() { return AdminStatus(daemon()).memory_pool(); }
+  void AwaitReady(uint32_t files) {
+    ASSERT_TRUE(Eventually([&] { return Status().classes(0).ready() == files; })) << Status().DebugString();
+  }
+  static Memory MustAllocateAuto(const Client& client, uint64_t size) {
+    return Must(Memory::Allocate(client, {.size = size}));
+  }
+};
+
+TEST_F(MemoryPool, WhoAsksForItsSizeGetsWhatIsReadyAndItIsRefilled) {
+  AwaitReady(2);
+  const Client client = MustConnect();
+  const Memory memory = MustAllocateAuto(client, kFile);
+  EXPECT_TRUE(memory.from_pool());
+  EXPECT_EQ(memory.page_size(), PageSize::k4KiB);
+  EXPECT_TRUE(std::ranges::all_of(memory.bytes(), [](std::byte byte) { return byte == std::byte{0}; }));
+  std::memset(memory.bytes().data(), 1, memory.size());
+  EXPECT_TRUE(MemoryRegion::Register(memory, 0).ok());
+  const Memory cut = MustAllocateAuto(client, 3 * kMiB);
+  EXPECT_TRUE(cut.from_pool());
+  EXPECT_EQ(cut.size(), 3 * kMiB);
+  EXPECT_FALSE(MustAllocateAuto(client, kClientPage).from_pool()) << "a file for this would be made in vain";
+  AwaitReady(2);
+  EXPECT_EQ(Status().services(0).hits(), 2u);
+  EXPECT_EQ(Status().services(0).misses(), 1u);
+  const MetricsPage page(HttpGet(AdminStatus(daemon()).metrics_address(), "/metrics").body);
+  EXPECT_EQ(page.Value("rnicd_memory_pool_ready_bytes{page_size=\"4096\",numa_node=\"-1\"}"), 2.0 * kFile);
+  EXPECT_EQ(page.Value("rnicd_memory_pool_hits_total{page_size=\"4096\"}"), 2);
+  EXPECT_EQ(page.Value("rnicd_memory_pool_misses_total{page_size=\"4096\"}"), 1);
+}
+
+TEST_F(MemoryPool, ItsPartOfTheNodesLimitGivesWay) {
+  AwaitReady(2);
+  const Client client = MustConnect();
+  EXPECT_EQ(MustAllocateAuto(client, kNodeLimit).size(), kNodeLimit);
+  AwaitReady(2);
+}
+
+// Each session fills what it gets with a pattern and ends; the next one looks for any pattern, in memory that was ready,
+// cut, made longer and made new.
+TEST_F(MemoryPool, WhatOneSessionHadIsNeverSeenByAnother) {
+  uint64_t from_pool = 0;
+  for (int generation = 1; generation <= 12; ++generation) {
+    const Client client = MustConnect();
+    std::vector<Memory> held;
+    for (const uint64_t size : {kFile, 3 * kMiB, 5 * kMiB, kMiB}) {
+      const Memory& memory = held.emplace_back(MustAllocateAuto(client, size));
+      from_pool += memory.from_pool() ? 1 : 0;
+      ASSERT_TRUE(std::ranges::all_of(memory.bytes(), [](std::byte byte) { return byte == std::byte{0}; }));
+      std::memset(memory.bytes().data(), generation, memory.size());
+    }
+    if (generation % 4 == 0) {
+      AwaitReady(2);
+    }
+  }
+  EXPECT_GE(from_pool, 6u);
+}
+
+}  // namespace
+}  // namespace rnicd::test
