@@ -102,7 +102,8 @@ std::optional<SessionMemory::PendingSeal> SessionMemory::TakeSeal(uint64_t key) 
   return seal;
 }
 
-// A file without holes is quickly mapped. Holes cost the time that their pages take, whatever the size.
+// A file without holes is quickly mapped, and one that was allocated here is mapped already. Holes cost the time that
+// their pages take, whatever the size.
 MaybePending<> SessionMemory::PopulateSealed(const PendingSeal& seal) {
   MemoryObject& memory = *seal.job.memory;
   RNICD_ASSIGN_OR_RETURN(const uint64_t holes, memory.FinishSeal(*seal.sealing));
@@ -156,6 +157,8 @@ MaybePending<> SessionMemory::Release(MemoryObjectId id, const Done<>& done) {
                         [release, done](const absl::Status& start) { done(start.ok() ? release() : start); });
   return MaybePending<>::Pending();
 }
+
+void SessionMemory::CountItems(uint64_t items) { requests_.CountBytes(items, 1); }
 
 void SessionMemory::Drop(MemoryObjectId id) {
   const std::shared_ptr<MemoryObject> memory = table_.Remove(id);

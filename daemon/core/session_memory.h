@@ -51,6 +51,8 @@ class SessionMemory final : public SessionObjects<MemoryObjectId, MemoryObject> 
   MaybePending<> Seal(const std::shared_ptr<MemoryObject>& memory, const Done<>& done);
   // Unmapping much memory takes long: it then runs on a worker and pends.
   MaybePending<> Release(MemoryObjectId id, const Done<>& done);
+  // Counts items of a batch against the rates as so many more calls: each costs system calls.
+  void CountItems(uint64_t items);
   // Releases the object synchronously after a failed import.
   void Drop(MemoryObjectId id);
   // Ends the seals that are blocked with SESSION_ENDING: the session is ending.

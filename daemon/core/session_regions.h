@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "absl/status/statusor.h"
@@ -10,6 +11,7 @@
 #include "daemon/core/session_domains.h"
 #include "daemon/core/session_memory.h"
 #include "daemon/core/session_objects.h"
+#include "daemon/core/session_provision.h"
 
 namespace rnicd::core {
 
@@ -30,8 +32,8 @@ struct InitializeArguments {
 // The memory regions of a session, of both kinds.
 class SessionRegions final : public SessionObjects<MemoryRegionId, MemoryRegion> {
  public:
-  SessionRegions(SessionRequests& requests, const SessionDomains& domains, const SessionMemory& memory)
-      : SessionObjects(requests), domains_(domains.table()), memory_(memory.table()) {}
+  SessionRegions(SessionRequests& requests, const SessionDomains& domains, SessionMemory& memory)
+      : SessionObjects(requests), domains_(domains.table()), objects_(memory), memory_(memory.table()) {}
 
   absl::StatusOr<MemoryRegionId> Create(ProtectionDomainId id, bool fast_register);
   MaybePending<Registration> Register(const RegisterArguments& arguments, PendingChoice choice,
@@ -43,7 +45,15 @@ class SessionRegions final : public SessionObjects<MemoryRegionId, MemoryRegion>
   absl::StatusOr<LocalToken> GetLocalToken(MemoryRegionId id);
   absl::StatusOr<RemoteToken> GetRemoteToken(MemoryRegionId id);
 
+  // Seals the memory object unless it is sealed, and makes a registered region of each range. A range that is refused
+  // leaves nothing. Few small ranges of sealed memory are registered at once; otherwise it pends, on workers. The end
+  // of the session leaves the rest undone.
+  MaybePending<Provisioned> Provision(ProvisionArguments arguments, Done<Provisioned> done);
+  // Closes the regions: their ids never reached the client.
+  void Drop(const Provisioned& provisioned);
+
  private:
+  struct Provisioning;
   // A registration that was admitted. Without `report` it must be finished synchronously.
   struct RegisterJob {
     std::shared_ptr<MemoryRegion> region;
@@ -53,7 +63,17 @@ class SessionRegions final : public SessionObjects<MemoryRegionId, MemoryRegion>
   absl::StatusOr<RegisterJob> AdmitRegister(const RegisterArguments& arguments, PendingChoice choice,
                                             const Done<Registration>& done);
 
+  MaybePending<Provisioned> SealThenProvision(const std::shared_ptr<Provisioning>& job);
+  bool IsSlow(const Provisioning& job) const;
+  void QueueProvisioning(const std::shared_ptr<Provisioning>& job, const std::shared_ptr<SessionGuard>& held);
+  void ProvisionSome(Provisioning& job);
+  absl::StatusOr<RegisterJob> AdmitProvision(const Provisioning& job, const ProvisionRange& range,
+                                             const MemoryLookup& find_memory);
+  absl::StatusOr<ProvisionedRegion> ProvisionOne(const Provisioning& job, const ProvisionRange& range,
+                                                 const MemoryLookup& find_memory);
+
   const SessionDomains::Table& domains_;
+  SessionMemory& objects_;
   const SessionMemory::Table& memory_;
 };
 

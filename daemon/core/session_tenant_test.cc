@@ -231,6 +231,23 @@ TEST_F(SessionRateTest, WhatARequestCostsCountsAgainstBothRates) {
   EXPECT_EQ(Wait(second_), milliseconds(10));
 }
 
+TEST_F(SessionRateTest, ManyProvisionedRegionsCountThoughTheirBytesAreFew) {
+  const ProtectionDomainId domain = first_.Domain();
+  const std::vector<ProvisionRange> ranges(2 * kProvisionedRegionsPerRequest,
+                                           {.length = 1, .address = {0x7f0000000000}});
+  ASSERT_TRUE(first_.session->Begin()
+                  ->regions()
+                  .Provision({.memory = first_.Memory(1), .domain = domain, .ranges = ranges}, nullptr)
+                  .succeeded());
+  EXPECT_EQ(Wait(first_), milliseconds(100));
+}
+
+TEST_F(SessionRateTest, ItemsOfABatchOfMemoryCountAsCalls) {
+  first_.session->Begin()->memory().CountItems(2);
+  EXPECT_EQ(Wait(first_), milliseconds(100));
+  EXPECT_EQ(Wait(second_), std::nullopt) << "one of the tenant's three was left";
+}
+
 TEST_F(SessionRateTest, ASmallRequestCostsNoMoreThanItself) {
   ASSERT_TRUE(first_.TryAllocate({.size = kPage}).ok());
   EXPECT_EQ(Wait(first_), std::nullopt);

@@ -85,6 +85,9 @@ inline constexpr std::array kMethodTable = {
     MethodRow{"MemoryService.BatchGetLocalToken", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
     MethodRow{"MemoryService.BatchGetRemoteToken", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
     MethodRow{"MemoryService.BatchCloseMr", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
+    MethodRow{"MemoryService.BatchAllocateMemory", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
+    MethodRow{"MemoryService.BatchSealMemory", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
+    MethodRow{"MemoryService.ProvisionMemory", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
 
     MethodRow{"QueueService.CreateCq", Callers::kWorkloads, Needs::kSession, Audit::kDecision},
     MethodRow{"QueueService.ResizeCq", Callers::kWorkloads, Needs::kSession, Audit::kDecision},

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "base/error_reason.h"
@@ -57,36 +59,62 @@ inline v1::ErrorDetail ErrorOfItem(int index, const absl::Status& status) {
   return detail;
 }
 
-// Runs `operation` on every item in order and finishes the call with the last outcome. Outcomes have the order of the
-// items, whichever is ready first: each has its own slot. Request and response live as long as the call.
+inline bool IsBatchSize(int items) { return items > 0 && items <= kMaxBatchItems; }
+
+// The outcomes of a call's items, in their order, whichever is ready first: each has its own slot. The last one
+// finishes the call. Request and response live as long as the call. Threads: safe.
+template <typename Response>
+class BatchOutcomes {
+ public:
+  // `undelivered` runs if the client had given up before the last outcome; may be null.
+  BatchOutcomes(std::shared_ptr<gate::Call> call, int count, Response* response,
+                std::function<void()> undelivered = nullptr)
+      : call_(std::move(call)), response_(response), undelivered_(std::move(undelivered)), tally_(count) {
+    response->mutable_outcomes()->Reserve(count);
+    for (int index = 0; index < count; ++index) {
+      response->add_outcomes();
+    }
+  }
+
+  const gate::Call& call() const { return *call_; }
+  // Must be called once for each item.
+  template <typename T>
+  void Set(int index, const absl::StatusOr<T>& reply) {
+    call_->WhileLive([&] {
+      auto* const outcome = response_->mutable_outcomes(index);
+      if (reply.ok()) {
+        *outcome->mutable_response() = *reply;
+      } else {
+        *outcome->mutable_error() = ErrorOfItem(index, reply.status());
+      }
+    });
+    if (tally_.Add(index, reply.status())) {
+      call_->SetNote(tally_.Note());
+      if (!call_->Finish(absl::OkStatus()) && undelivered_ != nullptr) {
+        undelivered_();
+      }
+    }
+  }
+
+ private:
+  const std::shared_ptr<gate::Call> call_;
+  Response* const response_;
+  const std::function<void()> undelivered_;
+  BatchTally tally_;
+};
+
+// Runs `operation` on every item in order and finishes the call with the last outcome.
 template <typename Request, typename Response, typename Operation>
 void RunBatch(const std::shared_ptr<gate::Call>& call, const core::SessionGuard& session, const Request& request,
-              Response* response, Operation operation) {
+              Response* response, Operation operation, std::function<void()> undelivered = nullptr) {
   const int count = request.items_size();
-  if (count == 0 || count > kMaxBatchItems) {
+  if (!IsBatchSize(count)) {
     call->Finish(MakeError(ErrorReason::BATCH_SIZE, "items"));
     return;
   }
-  response->mutable_outcomes()->Reserve(count);
+  const auto outcomes = std::make_shared<BatchOutcomes<Response>>(call, count, response, std::move(undelivered));
   for (int index = 0; index < count; ++index) {
-    response->add_outcomes();
-  }
-  const auto tally = std::make_shared<BatchTally>(count);
-  for (int index = 0; index < count; ++index) {
-    auto* outcome = response->mutable_outcomes(index);
-    operation(session, request.items(index), [call, outcome, index, tally](const auto& reply) {
-      call->WhileLive([&] {
-        if (reply.ok()) {
-          *outcome->mutable_response() = *reply;
-        } else {
-          *outcome->mutable_error() = ErrorOfItem(index, reply.status());
-        }
-      });
-      if (tally->Add(index, reply.status())) {
-        call->SetNote(tally->Note());
-        call->Finish(absl::OkStatus());
-      }
-    });
+    operation(session, request.items(index), [outcomes, index](const auto& reply) { outcomes->Set(index, reply); });
   }
 }
 

@@ -8,102 +8,15 @@
 #include "base/status.h"
 #include "daemon/service/batch.h"
 #include "daemon/service/convert.h"
+#include "daemon/service/memory_objects.h"
 #include "daemon/service/memory_operations.h"
+#include "daemon/service/memory_provision.h"
 #include "daemon/service/pending.h"
 #include "rnicd/v1/memory_service.pb.h"
 #include "wire/memory.h"
 
 namespace rnicd::service {
 namespace {
-
-absl::StatusOr<core::AllocateArguments> AllocateArgumentsFromWire(const v1::AllocateMemoryRequest& request) {
-  core::AllocateArguments arguments{
-      .size = request.size(), .page_bytes = std::nullopt, .progress_context = request.progress_context()};
-  if (request.page_size() != v1::PAGE_SIZE_AUTO) {
-    RNICD_ASSIGN_OR_RETURN(arguments.page_bytes, wire::PageBytesFromWire(request.page_size()));
-  }
-  if (request.has_numa_node()) {
-    arguments.numa_node = request.numa_node();
-  }
-  return arguments;
-}
-
-// The two ways to memory, which answer with a ticket for the fd socket.
-class TicketedMemory {
- public:
-  explicit TicketedMemory(const core::TicketTable& tickets) : tickets_(tickets) {}
-
-  void Allocate(const std::shared_ptr<gate::Call>& call, const core::SessionGuard& session,
-                const v1::AllocateMemoryRequest& request, v1::AllocateMemoryResponse* response) {
-    const auto done = [call, response, this](const absl::StatusOr<core::MemoryTicket>& ticket) {
-      const bool delivered = call->Finish(ticket.status(), [&] {
-        if (ticket.ok()) {
-          FillTicket(*ticket, response);
-          response->set_page_size(wire::PageSizeToWire(ticket->page_bytes));
-          response->set_transparent_huge_pages(ticket->transparent_huge_pages);
-          response->set_from_pool(ticket->from_pool);
-        }
-      });
-      if (!delivered && ticket.ok()) {
-        DropMemory(*call->session(), ticket->memory);  // The client never received its id.
-      }
-    };
-    const auto arguments = AllocateArgumentsFromWire(request);
-    const core::MaybePending<core::MemoryTicket> begun =
-        arguments.ok() ? session.memory().Allocate(*arguments, done) : arguments.status();
-    if (!begun.pending()) {
-      done(begun.outcome());
-    }
-  }
-
-  absl::Status Import(const core::SessionGuard& session, const v1::ImportMemoryRequest& request,
-                      v1::ImportMemoryResponse* response) {
-    RNICD_ASSIGN_OR_RETURN(const core::MemoryTicket ticket, session.memory().Import(request.size()));
-    FillTicket(ticket, response);
-    return absl::OkStatus();
-  }
-
- private:
-  // A session that is ending releases it anyway.
-  static void DropMemory(core::Session& session, MemoryObjectId id) {
-    if (const absl::StatusOr<core::SessionGuard> held = session.Begin(); held.ok()) {
-      held->memory().Drop(id);
-    }
-  }
-
-  template <typename Response>
-  void FillTicket(const core::MemoryTicket& ticket, Response* response) const {
-    response->set_memory_id(ticket.memory.value);
-    response->set_fd_ticket(ToWire(ticket.ticket));
-    response->set_ticket_lifetime_ms(static_cast<uint32_t>(tickets_.lifetime().count()));
-  }
-
-  const core::TicketTable& tickets_;
-};
-
-void SealMemory(const std::shared_ptr<gate::Call>& call, const core::SessionGuard& session,
-                const v1::SealMemoryRequest& request, v1::SealMemoryResponse* response) {
-  const auto memory = session.memory().Find(MemoryObjectId{request.memory_id()});
-  if (!memory.ok()) {
-    call->Finish(memory.status());
-    return;
-  }
-  const core::Done<> finish = [call, response, memory = *memory](const absl::Status& status) {
-    call->Finish(status, [&] {
-      if (status.ok()) {
-        response->set_size(memory->size());
-        response->set_page_size(wire::PageSizeToWire(memory->page_bytes()));
-      }
-    });
-  };
-  FinishUnlessPending(session.memory().Seal(*memory, finish), finish);
-}
-
-void ReleaseMemory(const std::shared_ptr<gate::Call>& call, const core::SessionGuard& session,
-                   const v1::ReleaseMemoryRequest& request, v1::ReleaseMemoryResponse* /*response*/) {
-  const auto finish = [call](const absl::Status& status) { call->Finish(status); };
-  FinishUnlessPending(session.memory().Release(MemoryObjectId{request.memory_id()}, finish), finish);
-}
 
 absl::Status CreatePd(const core::SessionGuard& session, const v1::CreatePdRequest& request,
                       v1::CreatePdResponse* response) {
@@ -153,7 +66,7 @@ std::vector<gate::Method> MemoryMethods(const core::TicketTable& tickets) {
   return {
       Later(Row("MemoryService.AllocateMemory"), gate::Bind(memory, &TicketedMemory::Allocate)),
       Now(Row("MemoryService.ImportMemory"), gate::Bind(memory, &TicketedMemory::Import)),
-      Later(Row("MemoryService.SealMemory"), SealMemory),
+      Single(Row("MemoryService.SealMemory"), SealMemory),
       Later(Row("MemoryService.ReleaseMemory"), ReleaseMemory),
       Now(Row("MemoryService.CreatePd"), CreatePd),
       Single(Row("MemoryService.ClosePd"), ClosePd),
@@ -177,6 +90,9 @@ std::vector<gate::Method> MemoryMethods(const core::TicketTable& tickets) {
       Batch<v1::BatchGetRemoteTokenRequest, v1::BatchGetRemoteTokenResponse>(Row("MemoryService.BatchGetRemoteToken"),
                                                                              GetRemoteToken),
       Batch<v1::BatchCloseMrRequest, v1::BatchCloseMrResponse>(Row("MemoryService.BatchCloseMr"), CloseMr),
+      Later(Row("MemoryService.BatchAllocateMemory"), gate::Bind(memory, &TicketedMemory::BatchAllocate)),
+      Later(Row("MemoryService.BatchSealMemory"), BatchSealMemory),
+      Later(Row("MemoryService.ProvisionMemory"), ProvisionMemory),
   };
 }
 

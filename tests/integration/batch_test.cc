@@ -131,6 +131,53 @@ TEST_F(Batches, TokensAndClosesGoTogetherToo) {
   ExpectRefused(closed.response.outcomes(2).error(), ErrorReason::OBJECT_NOT_FOUND, "items[2].mr_id");
 }
 
+// More than an owner may have waiting for their seal.
+TEST_F(Batches, AHundredMemoryObjectsAreAllocatedAndSealed) {
+  constexpr int kCount = 100;
+  TestSession session(daemon());
+  v1::BatchAllocateMemoryRequest allocate;
+  for (int index = 0; index < kCount; ++index) {
+    allocate.add_items()->set_size(kPage);
+  }
+  const auto allocated = session.Call(&MemoryStub::BatchAllocateMemory, allocate);
+  ExpectOk(allocated);
+  ASSERT_EQ(allocated.response.outcomes_size(), kCount);
+  EXPECT_EQ(session.Use("memory_objects").used(), static_cast<uint64_t>(kCount));
+  v1::BatchSealMemoryRequest seal;
+  for (const v1::AllocateMemoryOutcome& outcome : allocated.response.outcomes()) {
+    EXPECT_TRUE(session.Fetch(outcome.response().fd_ticket()).valid());
+    seal.add_items()->set_memory_id(outcome.response().memory_id());
+  }
+  const auto sealed = session.Call(&MemoryStub::BatchSealMemory, seal);
+  ExpectOk(sealed);
+  ASSERT_EQ(sealed.response.outcomes_size(), kCount);
+  for (const v1::SealMemoryOutcome& outcome : sealed.response.outcomes()) {
+    EXPECT_EQ(outcome.response().size(), kPage) << outcome.ShortDebugString();
+  }
+}
+
+TEST_F(Batches, BadMemoryIsReportedInItsPlace) {
+  TestSession session(daemon());
+  v1::BatchAllocateMemoryRequest allocate;
+  for (const uint64_t size : {kPage, uint64_t{0}, kPage + 1, kPage}) {
+    allocate.add_items()->set_size(size);
+  }
+  const auto allocated = session.Call(&MemoryStub::BatchAllocateMemory, allocate);
+  ASSERT_EQ(allocated.response.outcomes_size(), 4);
+  ExpectRefused(allocated.response.outcomes(1).error(), ErrorReason::FIELD_OUT_OF_RANGE, "items[1].size");
+  ExpectRefused(allocated.response.outcomes(2).error(), ErrorReason::MEMORY_SIZE_UNALIGNED, "items[2].size");
+  EXPECT_TRUE(session.Fetch(allocated.response.outcomes(3).response().fd_ticket()).valid());
+  v1::BatchSealMemoryRequest seal;
+  seal.add_items()->set_memory_id(allocated.response.outcomes(0).response().memory_id());
+  seal.add_items()->set_memory_id(1);
+  seal.add_items()->set_memory_id(allocated.response.outcomes(3).response().memory_id());
+  const auto sealed = session.Call(&MemoryStub::BatchSealMemory, seal);
+  ASSERT_EQ(sealed.response.outcomes_size(), 3);
+  ExpectRefused(sealed.response.outcomes(0).error(), ErrorReason::MEMORY_NOT_ATTACHED, "items[0].memory_id");
+  ExpectRefused(sealed.response.outcomes(1).error(), ErrorReason::OBJECT_NOT_FOUND, "items[1].memory_id");
+  EXPECT_EQ(sealed.response.outcomes(2).response().size(), kPage);
+}
+
 TEST_F(Batches, EmptyOnesAreRefused) {
   TestSession session(daemon());
   ExpectRefused(session.Call(&MemoryStub::BatchCreateMr, {}), ErrorReason::BATCH_SIZE, "items");
@@ -139,6 +186,8 @@ TEST_F(Batches, EmptyOnesAreRefused) {
   ExpectRefused(session.Call(&MemoryStub::BatchGetLocalToken, {}), ErrorReason::BATCH_SIZE, "items");
   ExpectRefused(session.Call(&MemoryStub::BatchGetRemoteToken, {}), ErrorReason::BATCH_SIZE, "items");
   ExpectRefused(session.Call(&MemoryStub::BatchCloseMr, {}), ErrorReason::BATCH_SIZE, "items");
+  ExpectRefused(session.Call(&MemoryStub::BatchAllocateMemory, {}), ErrorReason::BATCH_SIZE, "items");
+  ExpectRefused(session.Call(&MemoryStub::BatchSealMemory, {}), ErrorReason::BATCH_SIZE, "items");
 }
 
 TEST_F(Batches, OneItemTooManyIsRefusedWhole) {

@@ -116,6 +116,14 @@ class ForeignIds : public DaemonTest {
     v1::ReleaseLamRequest release;
     release.set_lam_id(ids.lam);
     ExpectNotFound(session.Call(&MemoryStub::ReleaseLam, release), "lam_id");
+    v1::ProvisionMemoryRequest provision;
+    provision.set_memory_id(ids.memory);
+    provision.set_pd_id(own.pd);
+    *provision.add_items() = ProvisionRange(0, kPage);
+    ExpectNotFound(session.Call(&MemoryStub::ProvisionMemory, provision), "memory_id");
+    provision.set_memory_id(own.memory);
+    provision.set_pd_id(ids.pd);
+    ExpectNotFound(session.Call(&MemoryStub::ProvisionMemory, provision), "pd_id");
     ExpectNotFound(InitializeFast(session, ids.fast_mr, 1, true), "mr_id");
     ExpectNotFound(session.LocalToken(ids.fast_mr), "mr_id");
     ExpectNotFound(session.RemoteToken(ids.fast_mr), "mr_id");

@@ -216,6 +216,25 @@ void ReplayBatches(Replays& replays, TestSession& session) {
                        ErrorReason::REGION_NOT_REGISTERED);
   replays.ItemsRefused("MemoryService.BatchCloseMr", session, &MemoryStub::BatchCloseMr, close,
                        ErrorReason::OBJECT_NOT_FOUND);
+  v1::BatchAllocateMemoryRequest allocate;
+  allocate.add_items()->set_size(kPage);
+  const uint64_t objects = session.Use("memory_objects").used();
+  const auto allocated =
+      replays.Repeated("MemoryService.BatchAllocateMemory", session, &MemoryStub::BatchAllocateMemory, allocate).first;
+  EXPECT_EQ(session.Use("memory_objects").used(), objects + 2);
+  const v1::AllocateMemoryResponse& attached = allocated.outcomes(0).response();
+  EXPECT_TRUE(session.Fetch(attached.fd_ticket()).valid());
+  v1::BatchSealMemoryRequest seal;
+  seal.add_items()->set_memory_id(attached.memory_id());
+  replays.ItemsRefused("MemoryService.BatchSealMemory", session, &MemoryStub::BatchSealMemory, seal,
+                       ErrorReason::MEMORY_ALREADY_SEALED);
+  const uint64_t regions = session.Use("regions").used();
+  v1::ProvisionMemoryRequest provision;
+  provision.set_memory_id(attached.memory_id());
+  provision.set_pd_id(session.pd_id());
+  *provision.add_items() = ProvisionRange(0, kPage);
+  replays.Repeated("MemoryService.ProvisionMemory", session, &MemoryStub::ProvisionMemory, provision);
+  EXPECT_EQ(session.Use("regions").used(), regions + 2);
   v1::BatchInitializeFastRegisterMrRequest initialize;
   for (uint64_t item = 0; item < kItems; ++item) {
     v1::InitializeFastRegisterMrRequest& one = *initialize.add_items();

@@ -57,6 +57,9 @@ struct MemoryStub {
   RNICD_RPC(MemoryService, BatchGetLocalToken)
   RNICD_RPC(MemoryService, BatchGetRemoteToken)
   RNICD_RPC(MemoryService, BatchCloseMr)
+  RNICD_RPC(MemoryService, BatchAllocateMemory)
+  RNICD_RPC(MemoryService, BatchSealMemory)
+  RNICD_RPC(MemoryService, ProvisionMemory)
 };
 
 struct QueueStub {

@@ -9,6 +9,14 @@
 
 namespace rnicd::test {
 
+v1::ProvisionRange ProvisionRange(uint64_t offset, uint64_t length) {
+  v1::ProvisionRange range;
+  range.set_byte_offset(offset);
+  range.set_length(length);
+  range.set_virtual_address(kBase + offset);
+  return range;
+}
+
 TestSession::TestSession(DaemonProcess& daemon, const std::string& label)
     : RawClient(daemon.rpc_socket()), daemon_(daemon) {
   v1::OpenSessionRequest request;
@@ -84,10 +92,15 @@ UniqueFd TestSession::Fetch(const std::string& ticket) {
   return std::move(answer.descriptors.front());
 }
 
-uint64_t TestSession::SealedMemory(uint64_t size) {
+uint64_t TestSession::AttachedMemory(uint64_t size) {
   const v1::AllocateMemoryResponse memory = Allocate(size);
   Fetch(memory.fd_ticket());
-  return ExpectOk(Seal(memory.memory_id())) ? memory.memory_id() : 0;
+  return memory.memory_id();
+}
+
+uint64_t TestSession::SealedMemory(uint64_t size) {
+  const uint64_t memory_id = AttachedMemory(size);
+  return ExpectOk(Seal(memory_id)) ? memory_id : 0;
 }
 
 CallResult<v1::SealMemoryResponse> TestSession::Seal(uint64_t memory_id) {

@@ -17,6 +17,9 @@ class DataPath;
 inline constexpr uint64_t kBase = 0x7000'0000'0000;
 inline constexpr uint64_t kPage = 4096;
 
+// A range of an object that its owner knows at kBase, for ProvisionMemory.
+v1::ProvisionRange ProvisionRange(uint64_t offset, uint64_t length);
+
 // A connection with an open session, and the setup steps that tests share. A step that must succeed and fails is a test
 // failure; the returned id is then 0. With RNICD_TEST_DATA_PATH=rings its posts and what else data_path.h names go
 // through shared memory.
@@ -36,6 +39,8 @@ class TestSession : public RawClient {
   v1::AllocateMemoryResponse Allocate(uint64_t size);
   v1::ImportMemoryResponse Import(uint64_t size);
   UniqueFd Fetch(const std::string& ticket);
+  // Allocates and fetches without sealing.
+  uint64_t AttachedMemory(uint64_t size);
 
   CallResult<v1::SealMemoryResponse> Seal(uint64_t memory_id);
   CallResult<v1::ReleaseMemoryResponse> Release(uint64_t memory_id);

@@ -1,0 +1,182 @@
+// ProvisionMemory: from attached memory to registered regions in one call.
+#include <sys/mman.h>
+
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/admin_client.h"
+#include "tests/support/expect.h"
+#include "tests/support/fd_exchange.h"
+#include "tests/support/memory_file.h"
+#include "tests/support/shared_daemon.h"
+#include "tests/support/test_session.h"
+#include "tests/support/tested_provider.h"
+
+namespace rnicd::test {
+namespace {
+
+constexpr int kItemsMax = 16384;
+
+class Provisioning : public DaemonTest {
+ protected:
+  explicit Provisioning(const std::vector<std::string>& flags = {}) : DaemonTest(flags) {}
+
+  // `count` ranges of `bytes` each, one behind the other.
+  static v1::ProvisionMemoryRequest Request(TestSession& session, uint64_t memory_id, uint64_t count, uint64_t bytes) {
+    v1::ProvisionMemoryRequest request;
+    request.set_memory_id(memory_id);
+    request.set_pd_id(session.pd_id());
+    for (uint64_t index = 0; index < count; ++index) {
+      *request.add_items() = ProvisionRange(index * bytes, bytes);
+    }
+    return request;
+  }
+};
+
+TEST_F(Provisioning, OneThousandTwoHundredAndSixtyFiveRegionsInOneCall) {
+  constexpr int kCount = 1265;
+  constexpr uint64_t kRegionBytes = 40 << 10;
+  TestSession session(daemon());
+  const uint64_t memory_id = session.AttachedMemory(kCount * kRegionBytes);
+  const auto provisioned =
+      session.Call(&MemoryStub::ProvisionMemory, Request(session, memory_id, kCount, kRegionBytes));
+  ExpectOk(provisioned);
+  EXPECT_EQ(provisioned.response.size(), kCount * kRegionBytes);
+  EXPECT_EQ(provisioned.response.page_size(), v1::PAGE_SIZE_4KIB);
+  ASSERT_EQ(provisioned.response.outcomes_size(), kCount);
+  std::set<uint64_t> ids;
+  std::set<uint32_t> tokens;
+  for (const v1::ProvisionOutcome& outcome : provisioned.response.outcomes()) {
+    ASSERT_FALSE(outcome.has_error()) << outcome.ShortDebugString();
+    ids.insert(outcome.mr_id());
+    tokens.insert(outcome.local_token());
+    tokens.insert(outcome.remote_token());
+  }
+  EXPECT_EQ(ids.size(), static_cast<size_t>(kCount));
+  EXPECT_EQ(tokens.size(), static_cast<size_t>(2 * kCount)) << "a token was given twice";
+  EXPECT_EQ(AdminStatus(daemon()).device_regions(), static_cast<uint64_t>(kCount));
+  EXPECT_EQ(session.Use("pinned_bytes").used(), kCount * kRegionBytes);
+}
+
+TEST_F(Provisioning, ARegionIsThatOfRegisterMr) {
+  TestSession session(daemon());
+  v1::ProvisionMemoryRequest request = Request(session, session.AttachedMemory(4 * kPage), 1, kPage);
+  v1::ProvisionRange& range = *request.mutable_items(0);
+  range.set_byte_offset(kPage + 8);
+  range.set_virtual_address(kBase + 8);
+  range.set_length(2 * kPage);
+  range.set_flags(v1::MR_FLAG_ALLOW_REMOTE_READ);
+  const auto provisioned = session.Call(&MemoryStub::ProvisionMemory, request);
+  ExpectOk(provisioned);
+  ASSERT_EQ(provisioned.response.outcomes_size(), 1);
+  const v1::ProvisionOutcome& region = provisioned.response.outcomes(0);
+  EXPECT_EQ(session.LocalToken(region.mr_id()).response.local_token(), region.local_token());
+  EXPECT_EQ(session.RemoteToken(region.mr_id()).response.remote_token(), region.remote_token());
+  const v1::RegionInfo info = AdminRegion(daemon(), region.mr_id()).value_or(v1::RegionInfo());
+  EXPECT_EQ(info.state(), "registered");
+  EXPECT_EQ(info.base_virtual_address(), kBase + 8);
+  EXPECT_EQ(info.length(), 2 * kPage);
+  ExpectRefused(session.Release(request.memory_id()), ErrorReason::MEMORY_IN_USE, "memory_id");
+  ExpectOk(session.Deregister(region.mr_id()));
+  ExpectOk(session.CloseMr(region.mr_id()));
+}
+
+TEST_F(Provisioning, BadItemsAreReportedInTheirPlacesAndLeaveNothing) {
+  TestSession session(daemon());
+  v1::ProvisionMemoryRequest request = Request(session, session.AttachedMemory(4 * kPage), 5, kPage);
+  request.mutable_items(1)->set_length(0);
+  request.mutable_items(2)->set_virtual_address(kBase + 1);
+  request.mutable_items(3)->set_flags(1U << 31);
+  const auto provisioned = session.Call(&MemoryStub::ProvisionMemory, request);
+  ExpectOk(provisioned);
+  ASSERT_EQ(provisioned.response.outcomes_size(), 5);
+  EXPECT_FALSE(provisioned.response.outcomes(0).has_error());
+  const auto error = [&](int index) { return provisioned.response.outcomes(index).error(); };
+  ExpectRefused(error(1), ErrorReason::LENGTH_ZERO, "items[1].length");
+  ExpectRefused(error(2), ErrorReason::MDL_NOT_PAGE_CONGRUENT, "items[2].byte_offset");
+  ExpectRefused(error(3), ErrorReason::FLAGS_UNKNOWN, "items[3].flags");
+  ExpectRefused(error(4), ErrorReason::MDL_RANGE_OUTSIDE_MEMORY, "items[4].length");
+  EXPECT_EQ(provisioned.response.outcomes(1).mr_id(), 0u);
+  EXPECT_EQ(session.Use("regions").used(), 1u);
+  EXPECT_EQ(AdminRegions(daemon()).size(), 1u);
+}
+
+TEST_F(Provisioning, SealsAnImportToo) {
+  TestSession session(daemon());
+  const UniqueFd file = MakeSealableMemfd(4 * kPage);
+  const v1::ImportMemoryResponse announced = session.Import(4 * kPage);
+  const v1::ProvisionMemoryRequest request = Request(session, announced.memory_id(), 4, kPage);
+  ExpectRefused(session.Call(&MemoryStub::ProvisionMemory, request), ErrorReason::MEMORY_NOT_ATTACHED, "memory_id");
+  ExpectFdOk(SendFd(daemon().fd_socket(), announced.fd_ticket(), file.get()));
+  const auto provisioned = session.Call(&MemoryStub::ProvisionMemory, request);
+  ExpectOk(provisioned);
+  EXPECT_EQ(session.Use("regions").used(), 4u);
+  EXPECT_TRUE(SharedMapping(file.get(), 4 * kPage).bytes().empty()) << "the file is not sealed";
+  ExpectRefused(session.Seal(announced.memory_id()), ErrorReason::MEMORY_ALREADY_SEALED, "memory_id");
+  ExpectOk(session.Call(&MemoryStub::ProvisionMemory, request));
+  EXPECT_EQ(session.Use("regions").used(), 8u);
+}
+
+TEST_F(Provisioning, NoneOrTooManyItemsAreRefusedWhole) {
+  TestSession session(daemon());
+  const uint64_t memory_id = session.SealedMemory(kPage);
+  ExpectRefused(session.Call(&MemoryStub::ProvisionMemory, Request(session, memory_id, 0, 0)), ErrorReason::BATCH_SIZE,
+                "items");
+  v1::ProvisionMemoryRequest request = Request(session, memory_id, kItemsMax, 0);
+  const auto full = session.Call(&MemoryStub::ProvisionMemory, request);
+  ExpectOk(full);
+  EXPECT_EQ(full.response.outcomes_size(), kItemsMax);
+  *request.add_items() = ProvisionRange(0, kPage);
+  ExpectRefused(session.Call(&MemoryStub::ProvisionMemory, request), ErrorReason::BATCH_SIZE, "items");
+  EXPECT_EQ(session.Use("regions").used(), 0u);
+}
+
+class FewRegions : public Provisioning {
+ protected:
+  FewRegions() : Provisioning({"--max_regions_per_session=2"}) {}
+};
+
+TEST_F(FewRegions, ItemsAboveTheQuotaAreRefusedOneByOne) {
+  TestSession session(daemon());
+  const auto provisioned =
+      session.Call(&MemoryStub::ProvisionMemory, Request(session, session.AttachedMemory(4 * kPage), 4, kPage));
+  ExpectOk(provisioned);
+  ASSERT_EQ(provisioned.response.outcomes_size(), 4);
+  EXPECT_FALSE(provisioned.response.outcomes(1).has_error());
+  ExpectRefused(provisioned.response.outcomes(2).error(), ErrorReason::QUOTA_REGIONS, "items[2]");
+  ExpectRefused(provisioned.response.outcomes(3).error(), ErrorReason::QUOTA_REGIONS, "items[3]");
+  EXPECT_EQ(session.Use("registered_bytes").used(), 2 * kPage);
+}
+
+class SlowProvisioning : public Provisioning {
+ protected:
+  SlowProvisioning()
+      : Provisioning({"--pending_threshold_bytes=4096", ProviderFlag("register_delay_us", kHandfulOfCalls)}) {}
+};
+
+// Its ids reach nobody.
+TEST_F(SlowProvisioning, ACallerThatGivesUpHasNoRegions) {
+  TestSession session(daemon());
+  const v1::ProvisionMemoryRequest request = Request(session, session.SealedMemory(4 * kPage), 4, kPage);
+  const auto given_up = session.Call(&MemoryStub::ProvisionMemory, request, std::chrono::milliseconds(50));
+  EXPECT_EQ(given_up.code, grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_TRUE(Eventually([&] { return session.Use("pending_requests").used() == 0; }));
+  EXPECT_TRUE(Eventually([&] { return session.Use("regions").used() == 0; }));
+}
+
+TEST_F(SlowProvisioning, ASessionThatIsClosedMeanwhileTakesEverythingBack) {
+  TestSession session(daemon());
+  RawClient other(daemon().rpc_socket());
+  v1::JoinSessionRequest join;
+  join.set_session_id(session.session_id());
+  ExpectOk(other.Call(&SessionStub::JoinSession, join));
+  const v1::ProvisionMemoryRequest request = Request(session, session.SealedMemory(4 * kPage), 4, kPage);
+  const auto given_up = session.Call(&MemoryStub::ProvisionMemory, request, std::chrono::milliseconds(50));
+  EXPECT_EQ(given_up.code, grpc::StatusCode::DEADLINE_EXCEEDED);
+  ExpectOk(other.Call(&SessionStub::CloseSession, {}));
+  EXPECT_EQ(AdminStatus(daemon()).device_regions(), 0u);
+}
+
+}  // namespace
+}  // namespace rnicd::test
