@@ -1,5 +1,6 @@
 #include "client/cpp/attached_memory.h"
 
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -8,14 +9,19 @@
 #include "base/errno_status.h"
 #include "base/os.h"
 #include "base/status.h"
+#include "client/cpp/batch_outcomes.h"
 #include "client/cpp/connection.h"
 #include "client/cpp/fd_socket.h"
 #include "wire/memory.h"
 
 namespace rnicd::inline client {
 
-absl::StatusOr<std::shared_ptr<AttachedMemory>> AttachedMemory::Allocate(std::shared_ptr<Connection> connection,
-                                                                         const AllocateOptions& options) {
+namespace {
+
+using Watch = std::unique_ptr<ProgressWatch::Watch>;
+
+// `watch` is the caller's for as long as the request takes.
+v1::AllocateMemoryRequest AllocateRequest(Connection& connection, const AllocateOptions& options, Watch& watch) {
   v1::AllocateMemoryRequest request;
   request.set_size(options.size);
   request.set_page_size(options.page_size == PageSize::kAuto
@@ -24,22 +30,98 @@ absl::StatusOr<std::shared_ptr<AttachedMemory>> AttachedMemory::Allocate(std::sh
   if (options.numa_node.has_value()) {
     request.set_numa_node(*options.numa_node);
   }
-  std::unique_ptr<ProgressWatch::Watch> progress;
   if (options.on_progress) {
-    progress = connection->progress().Add(options.on_progress);
-    request.set_progress_context(progress->context());
+    watch = connection.progress().Add(options.on_progress);
+    request.set_progress_context(watch->context());
   }
+  return request;
+}
+
+v1::SealMemoryRequest SealRequest(MemoryObjectId id) {
+  v1::SealMemoryRequest request;
+  request.set_memory_id(id.value);
+  return request;
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<AttachedMemory>> AttachedMemory::AllocateUnsealed(std::shared_ptr<Connection> connection,
+                                                                                 const AllocateOptions& options) {
+  Watch watch;
+  const v1::AllocateMemoryRequest request = AllocateRequest(*connection, options, watch);
   RNICD_ASSIGN_OR_RETURN(const v1::AllocateMemoryResponse response,
                          connection->Call(&v1::MemoryService::Stub::AllocateMemory, request));
-  std::shared_ptr<AttachedMemory> memory(
-      new AttachedMemory(std::move(connection), MemoryObjectId{response.memory_id()}));
-  memory->from_pool_ = response.from_pool();
-  memory->transparent_huge_pages_ = response.transparent_huge_pages();
-  RNICD_ASSIGN_OR_RETURN(const UniqueFd fd, FetchDescriptor(memory->connection_->fd_socket_path(), response.fd_ticket(),
-                                                            memory->connection_->options().call_deadline));
-  RNICD_RETURN_IF_ERROR(memory->Map(fd.get(), options.size));
+  return Attach(std::move(connection), response, options);
+}
+
+absl::StatusOr<std::shared_ptr<AttachedMemory>> AttachedMemory::Allocate(std::shared_ptr<Connection> connection,
+                                                                         const AllocateOptions& options) {
+  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<AttachedMemory> memory, AllocateUnsealed(std::move(connection), options));
   RNICD_RETURN_IF_ERROR(memory->Seal());
   return memory;
+}
+
+absl::StatusOr<std::shared_ptr<AttachedMemory>> AttachedMemory::Attach(std::shared_ptr<Connection> connection,
+                                                                       const v1::AllocateMemoryResponse& allocated,
+                                                                       const AllocateOptions& options) {
+  std::shared_ptr<AttachedMemory> memory(
+      new AttachedMemory(std::move(connection), MemoryObjectId{allocated.memory_id()}));
+  memory->from_pool_ = allocated.from_pool();
+  memory->transparent_huge_pages_ = allocated.transparent_huge_pages();
+  RNICD_ASSIGN_OR_RETURN(const UniqueFd fd,
+                         FetchDescriptor(memory->connection_->fd_socket_path(), allocated.fd_ticket(),
+                                         memory->connection_->options().call_deadline));
+  RNICD_RETURN_IF_ERROR(memory->Map(fd.get(), options.size));
+  if (options.populate) {
+    memory->FillPageTable();
+  }
+  return memory;
+}
+
+absl::StatusOr<AttachedMemory::Outcomes> AttachedMemory::AllocateBatch(const std::shared_ptr<Connection>& connection,
+                                                                       std::span<const AllocateOptions> options) {
+  v1::BatchAllocateMemoryRequest request;
+  std::vector<Watch> watches(options.size());
+  for (size_t index = 0; index < options.size(); ++index) {
+    *request.add_items() = AllocateRequest(*connection, options[index], watches[index]);
+  }
+  RNICD_ASSIGN_OR_RETURN(const v1::BatchAllocateMemoryResponse response,
+                         connection->Call(&v1::MemoryService::Stub::BatchAllocateMemory, request));
+  RNICD_RETURN_IF_ERROR(CheckOutcomeCount(response, options.size()));
+  Outcomes outcomes;
+  for (size_t index = 0; index < options.size(); ++index) {
+    const v1::AllocateMemoryOutcome& outcome = response.outcomes(static_cast<int>(index));
+    outcomes.push_back(outcome.has_error() ? FailureOf(outcome.error())
+                                           : Attach(connection, outcome.response(), options[index]));
+  }
+  RNICD_RETURN_IF_ERROR(SealBatch(*connection, outcomes));
+  return outcomes;
+}
+
+absl::Status AttachedMemory::SealBatch(Connection& connection, Outcomes& outcomes) {
+  v1::BatchSealMemoryRequest request;
+  std::vector<size_t> attached;
+  for (size_t index = 0; index < outcomes.size(); ++index) {
+    if (outcomes[index].ok()) {
+      *request.add_items() = SealRequest((*outcomes[index])->id());
+      attached.push_back(index);
+    }
+  }
+  if (attached.empty()) {
+    return absl::OkStatus();
+  }
+  RNICD_ASSIGN_OR_RETURN(const v1::BatchSealMemoryResponse response,
+                         connection.Call(&v1::MemoryService::Stub::BatchSealMemory, request));
+  RNICD_RETURN_IF_ERROR(CheckOutcomeCount(response, attached.size()));
+  for (size_t item = 0; item < attached.size(); ++item) {
+    const v1::SealMemoryOutcome& outcome = response.outcomes(static_cast<int>(item));
+    if (outcome.has_error()) {
+      outcomes[attached[item]] = FailureOf(outcome.error());
+    } else {
+      (*outcomes[attached[item]])->SetPageSize(outcome.response().page_size());
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::shared_ptr<AttachedMemory>> AttachedMemory::Import(std::shared_ptr<Connection> connection, int fd,
@@ -83,14 +165,19 @@ absl::Status AttachedMemory::Map(int fd, uint64_t size) {
   return absl::OkStatus();
 }
 
+// A read maps many neighbouring pages of the file at once, and maps them writable, since memory files need no note of
+// the first write. Whatever the kernel says, the mapping works without it: before 5.14 it knows no such advice.
+void AttachedMemory::FillPageTable() const { (void)madvise(bytes_.data(), bytes_.size(), MADV_POPULATE_READ); }
+
 absl::Status AttachedMemory::Seal() {
-  v1::SealMemoryRequest request;
-  request.set_memory_id(id_.value);
   RNICD_ASSIGN_OR_RETURN(const v1::SealMemoryResponse response,
-                         connection_->Call(&v1::MemoryService::Stub::SealMemory, request));
-  const uint64_t page_bytes = wire::PageBytesFromWire(response.page_size()).value_or(kNdkPageBytes);
-  page_size_ = static_cast<PageSize>(page_bytes);
+                         connection_->Call(&v1::MemoryService::Stub::SealMemory, SealRequest(id_)));
+  SetPageSize(response.page_size());
   return absl::OkStatus();
+}
+
+void AttachedMemory::SetPageSize(v1::PageSize page_size) {
+  page_size_ = static_cast<PageSize>(wire::PageBytesFromWire(page_size).value_or(kNdkPageBytes));
 }
 
 absl::Status AttachedMemory::Release() {

@@ -4,10 +4,12 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/strong_id.h"
 #include "client/cpp/memory.h"
+#include "rnicd/v1/memory_service.pb.h"
 
 namespace rnicd::inline client {
 
@@ -16,9 +18,17 @@ namespace rnicd::inline client {
 // Threads:  safe once attached.
 class AttachedMemory {
  public:
-  // AllocateMemory, fetch the descriptor, map, seal.
+  using Outcomes = std::vector<absl::StatusOr<std::shared_ptr<AttachedMemory>>>;
+
+  // AllocateMemory, fetch the descriptor, map; Seal must follow, or ProvisionMemory and SetPageSize.
+  static absl::StatusOr<std::shared_ptr<AttachedMemory>> AllocateUnsealed(std::shared_ptr<Connection> connection,
+                                                                          const AllocateOptions& options);
+  // AllocateUnsealed, Seal.
   static absl::StatusOr<std::shared_ptr<AttachedMemory>> Allocate(std::shared_ptr<Connection> connection,
                                                                   const AllocateOptions& options);
+  // The same for many, by BatchAllocateMemory and BatchSealMemory.
+  static absl::StatusOr<Outcomes> AllocateBatch(const std::shared_ptr<Connection>& connection,
+                                                std::span<const AllocateOptions> options);
   // ImportMemory, map, send the descriptor, seal.
   static absl::StatusOr<std::shared_ptr<AttachedMemory>> Import(std::shared_ptr<Connection> connection, int fd,
                                                                 uint64_t size);
@@ -32,6 +42,8 @@ class AttachedMemory {
   PageSize page_size() const { return page_size_; }
   bool from_pool() const { return from_pool_; }
   bool transparent_huge_pages() const { return transparent_huge_pages_; }
+  // As the daemon reported it when it sealed the object.
+  void SetPageSize(v1::PageSize page_size);
 
   // After this the destructor only unmaps. Errors: those of ReleaseMemory.
   absl::Status Release();
@@ -40,8 +52,14 @@ class AttachedMemory {
   AttachedMemory(std::shared_ptr<Connection> connection, MemoryObjectId id)
       : connection_(std::move(connection)), id_(id) {}
 
+  // Fetches the descriptor of an object that was allocated, and maps it.
+  static absl::StatusOr<std::shared_ptr<AttachedMemory>> Attach(std::shared_ptr<Connection> connection,
+                                                                const v1::AllocateMemoryResponse& allocated,
+                                                                const AllocateOptions& options);
+  static absl::Status SealBatch(Connection& connection, Outcomes& outcomes);
   // The mapping must be made before Seal, which forbids new writable ones.
   absl::Status Map(int fd, uint64_t size);
+  void FillPageTable() const;
   absl::Status Seal();
 
   const std::shared_ptr<Connection> connection_;

@@ -18,6 +18,21 @@ absl::StatusOr<Memory> Memory::Allocate(const Client& client, const AllocateOpti
   return Memory(std::move(attached));
 }
 
+absl::StatusOr<std::vector<absl::StatusOr<Memory>>> Memory::AllocateBatch(const Client& client,
+                                                                          std::span<const AllocateOptions> options) {
+  if (client.connection() == nullptr) {
+    return MakeError(ErrorReason::SESSION_REQUIRED);
+  }
+  RNICD_ASSIGN_OR_RETURN(AttachedMemory::Outcomes attached,
+                         AttachedMemory::AllocateBatch(client.connection(), options));
+  std::vector<absl::StatusOr<Memory>> memories;
+  memories.reserve(attached.size());
+  for (absl::StatusOr<std::shared_ptr<AttachedMemory>>& one : attached) {
+    memories.push_back(one.ok() ? absl::StatusOr<Memory>(Memory(*std::move(one))) : one.status());
+  }
+  return memories;
+}
+
 absl::StatusOr<Memory> Memory::Import(const Client& client, int fd, uint64_t size) {
   if (client.connection() == nullptr) {
     return MakeError(ErrorReason::SESSION_REQUIRED);

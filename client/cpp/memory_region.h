@@ -17,6 +17,17 @@
 
 namespace rnicd::inline client {
 
+struct Provisioned;
+
+// Bytes of a Memory that become a region.
+struct RegionRange {
+  // Bytes from the start of the memory.
+  uint64_t offset = 0;
+  uint64_t length = 0;
+  // kMrFlag values combined by OR.
+  uint32_t flags = 0;
+};
+
 // The adapter's right to use a range of Memory: a registered NDK memory region.
 //
 // `flags` are kMrFlag values of base/access_rights.h combined by OR; 0 allows local reads only.
@@ -47,6 +58,14 @@ class MemoryRegion {
   // registered.
   static absl::StatusOr<Outcomes> RegisterBatch(const Memory& memory, std::span<const std::span<const std::byte>> parts,
                                                 uint32_t flags);
+  // Allocates memory and registers ranges of it, in two RPCs whatever their number (at most 16384): from nothing to
+  // tokens. Errors: as Memory::Allocate, and as the next.
+  static absl::StatusOr<Provisioned> Provision(const Client& client, const AllocateOptions& options,
+                                               std::span<const RegionRange> ranges);
+  // Registers ranges of the memory in one RPC. Returns one outcome per range, in order; a failure does not stop the
+  // ranges after it. A status instead of outcomes means that none is registered: BATCH_SIZE, QUOTA_PENDING_REQUESTS,
+  // transport failures.
+  static absl::StatusOr<Outcomes> Provision(const Memory& memory, std::span<const RegionRange> ranges);
   // Closes the regions in one RPC. Returns the status of the first failure, or ok; all objects are closed either way.
   static absl::Status CloseBatch(std::vector<MemoryRegion> regions);
 
@@ -95,6 +114,12 @@ class MemoryRegion {
   Registration registration_;
   // The memory under the region, which must not be released before it.
   std::vector<std::shared_ptr<const void>> memory_;
+};
+
+// Memory, and a region or an error for each range.
+struct Provisioned {
+  Memory memory;
+  MemoryRegion::Outcomes regions;
 };
 
 }  // namespace rnicd::inline client

@@ -1,23 +1,15 @@
 #include <utility>
 
 #include "base/status.h"
+#include "client/cpp/batch_outcomes.h"
 #include "client/cpp/connection.h"
 #include "client/cpp/memory_region.h"
 #include "client/cpp/region_requests.h"
 #include "client/cpp/transport_failure.h"
-#include "wire/error_detail.h"
 #include "wire/memory.h"
 
 namespace rnicd::inline client {
 namespace {
-
-// Every batch response has one outcome per item.
-template <typename Response>
-absl::Status CheckOutcomeCount(const Response& response, size_t count) {
-  return static_cast<size_t>(response.outcomes_size()) == count
-             ? absl::OkStatus()
-             : TransportFailure(absl::StatusCode::kInternal, "a batch was answered with another number of outcomes");
-}
 
 absl::StatusOr<std::vector<MdlEntry>> EntriesOf(const Memory& memory,
                                                 std::span<const std::span<const std::byte>> parts) {
@@ -44,7 +36,7 @@ absl::Status CloseRun(Connection& connection, std::span<const MemoryRegionId> id
   absl::Status first_failure;
   for (const v1::CloseMrOutcome& outcome : response.outcomes()) {
     if (outcome.has_error()) {
-      first_failure.Update(wire::StatusFromDetail(outcome.error(), absl::StatusCode::kUnknown));
+      first_failure.Update(FailureOf(outcome.error()));
     }
   }
   return first_failure;
@@ -65,7 +57,7 @@ absl::StatusOr<MemoryRegion::Outcomes> MemoryRegion::CreateBatch(const std::shar
   Outcomes outcomes;
   for (const v1::CreateMrOutcome& outcome : response.outcomes()) {
     if (outcome.has_error()) {
-      outcomes.emplace_back(wire::StatusFromDetail(outcome.error(), absl::StatusCode::kUnknown));
+      outcomes.emplace_back(FailureOf(outcome.error()));
     } else {
       outcomes.emplace_back(MemoryRegion(connection, MemoryRegionId{outcome.response().mr_id()}));
     }
@@ -103,9 +95,7 @@ absl::StatusOr<MemoryRegion::Outcomes> MemoryRegion::RegisterBatch(const Memory&
     absl::StatusOr<MemoryRegion>& region = outcomes[created[item]];
     if (!answered.ok() || response->outcomes(static_cast<int>(item)).has_error()) {
       refused.push_back(*std::move(region));
-      region = answered.ok() ? wire::StatusFromDetail(response->outcomes(static_cast<int>(item)).error(),
-                                                      absl::StatusCode::kUnknown)
-                             : answered;
+      region = answered.ok() ? FailureOf(response->outcomes(static_cast<int>(item)).error()) : answered;
     } else {
       region->Adopt(wire::FromWire(response->outcomes(static_cast<int>(item)).response().registration()),
                     std::span(&entries[created[item]], 1));

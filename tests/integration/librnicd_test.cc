@@ -205,6 +205,17 @@ TEST_F(LibrnicdCounted, BatchRegistersAndClosesInThreeCalls) {
   EXPECT_EQ(Calls(kMemoryCalls), before + 3);
 }
 
+TEST_F(LibrnicdCounted, ProvisionTakesTwoCallsFromNothingToTokens) {
+  const std::vector<RegionRange> ranges(100, {.length = kClientPage});
+  const Client client = MustConnect();
+  // The domain's own call comes with the first region.
+  const Provisioned first = Must(MemoryRegion::Provision(client, {.size = kClientPage}, ranges));
+  const double before = Calls(kMemoryCalls);
+  const Provisioned second = Must(MemoryRegion::Provision(client, {.size = kClientPage}, ranges));
+  EXPECT_EQ(Calls(kMemoryCalls), before + 2);
+  EXPECT_EQ(AdminStatus(daemon()).device_regions(), 200u);
+}
+
 // --- when the daemon ends it ---
 
 // Registrations of a page pend, so that one that completes shows that the event stream stands.
