@@ -23,6 +23,11 @@ def test_the_first_lines_run(daemon):
     daemon.wait_until_empty()
 
 
+def test_buffers_are_provisioned(daemon):
+    assert run("provision.py") == "1265 arrays of 40960 bytes with 1265 tokens\n"
+    daemon.wait_until_empty()
+
+
 def test_two_processes_exchange_an_array(daemon):
     assert run("exchange_array.py") == "done - the last number is now 2097150.0\n"
     daemon.wait_until_empty()

@@ -1,12 +1,12 @@
 """What an operation wants done, apart from how: the sync and the async client perform the same steps.
 
-An operation is a generator. It yields a Call, an Exchange or a Submit, is sent the answer, or has the failure thrown
-into it.
+An operation is a generator. It yields a Call, an Exchange, Work or a Submit, is sent the answer, or has the failure
+thrown into it.
 """
 
 from __future__ import annotations
 
-from typing import Any, Generator, NamedTuple, Optional, TypeVar, Union
+from typing import Any, Callable, Generator, NamedTuple, Optional, TypeVar, Union
 
 Result = TypeVar("Result")
 
@@ -31,6 +31,12 @@ class Exchange(NamedTuple):
     """The descriptor to send; -1 to fetch one."""
 
 
+class Work(NamedTuple):
+    """Work that holds up its thread, and lets others run: not for an event loop. The answer is None."""
+
+    run: Callable[[], None]
+
+
 class Submit(NamedTuple):
     """One request through the session's ring. The answer is a `Reply`, or None: the call is to be made instead.
 
@@ -52,5 +58,5 @@ class Submit(NamedTuple):
     """Timeout; None means that of the session."""
 
 
-Effect = Union[Call, Exchange, Submit]
+Effect = Union[Call, Exchange, Work, Submit]
 Steps = Generator[Effect, Any, Result]

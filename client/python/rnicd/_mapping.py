@@ -7,7 +7,6 @@ and cannot be closed while a view of it lives.
 from __future__ import annotations
 
 import ctypes
-import errno
 import mmap
 import os
 import weakref
@@ -16,7 +15,7 @@ from typing import Any, Tuple
 from . import _fork
 
 _MADV_DONTFORK = 10
-_MADV_POPULATE_WRITE = 23
+_MADV_POPULATE_READ = 22
 _MAP_FAILED = ctypes.c_void_p(-1).value
 # A CDLL, not a PyDLL: it lets other threads run during the call.
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -47,10 +46,11 @@ def map_file(descriptor: int, length: int) -> int:
 def populate(address: int, length: int) -> None:
     """Gives this process a page table entry for every page, so that the first access to none of them waits.
 
-    Other threads run meanwhile. Errors: OSError. A kernel before 5.14 cannot do it: nothing happens there.
+    Other threads run meanwhile. By a read, which maps many neighbouring pages of the file at once; memory files need no
+    note of the first write, so the pages are mapped writable. A failure changes nothing but the time of first accesses,
+    so none is reported: a kernel before 5.14 knows no such advice.
     """
-    if _libc.madvise(address, length, _MADV_POPULATE_WRITE) != 0 and ctypes.get_errno() != errno.EINVAL:
-        raise _os_error()
+    _libc.madvise(address, length, _MADV_POPULATE_READ)
 
 
 def map_shared(descriptor: int, length: int) -> Tuple[int, memoryview]:

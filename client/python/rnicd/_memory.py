@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Iterable, Optional, Sequence, Type, TypeV
 
 from . import _amounts, _data_path, _failures, _mapping, errors
 from ._amounts import Size
-from ._effects import Call, Exchange, Steps
+from ._effects import Call, Exchange, Steps, Work
 from ._handle import Handle
 from ._link import Link
 from ._proto import memory_service_pb2 as messages
@@ -109,7 +109,7 @@ def _untyped(kind: Any) -> Any:
     return kind
 
 
-def _map(kind: Type[AnyMemory], descriptor: int, length: int, populate: bool) -> AnyMemory:
+def _map(kind: Type[AnyMemory], descriptor: int, length: int) -> AnyMemory:
     """Maps the file as an object of `kind`, which is not adopted yet."""
     try:
         address = _mapping.map_file(descriptor, length)
@@ -118,8 +118,26 @@ def _map(kind: Type[AnyMemory], descriptor: int, length: int, populate: bool) ->
     memory: AnyMemory = _exporter(_untyped(kind), length).from_address(address)
     _mapping.unmap_with(memory, address, length)
     memory._address, memory._length = address, length
+    return memory
+
+
+def allocate_request(size: Size, page_size: Size, numa_node: Optional[int]) -> Any:
+    """The AllocateMemoryRequest. Errors: InvalidArgument."""
+    length, page = _amounts.parse_size(size), _amounts.parse_size(page_size, "page_size")
+    if page not in _PAGE_SIZES:
+        raise _failures.invalid("FIELD_OUT_OF_RANGE", "page_size", "a page has 4096 bytes or 2 MiB")
+    return messages.AllocateMemoryRequest(size=length, page_size=_PAGE_SIZES[page], numa_node=numa_node)
+
+
+def fetch(kind: Type[AnyMemory], made: Any, length: int, populate: bool) -> Steps[AnyMemory]:
+    """Maps what was allocated. It must be before the seal: no writable mapping can be made after it."""
+    descriptor = yield Exchange(made.fd_ticket)
+    try:
+        memory: AnyMemory = _map(kind, descriptor, length)
+    finally:
+        os.close(descriptor)
     if populate:
-        _mapping.populate(address, length)
+        yield Work(functools.partial(_mapping.populate, memory.address, length))
     return memory
 
 
@@ -128,12 +146,10 @@ def allocate(
 ) -> Steps[AnyMemory]:
     """Pages of the daemon: ticket, descriptor, mapping, seal."""
     yield from link.release_dropped()
-    length, page = _amounts.parse_size(size), _amounts.parse_size(page_size, "page_size")
-    if page not in _PAGE_SIZES:
-        raise _failures.invalid("FIELD_OUT_OF_RANGE", "page_size", "a page has 4096 bytes or 2 MiB")
-    request = messages.AllocateMemoryRequest(size=length, page_size=_PAGE_SIZES[page], numa_node=numa_node)
-    made = yield Call("Memory", "AllocateMemory", request, link.seconds_for(length))
-    return (yield from _attach(link, kind, made, length, populate))
+    request = allocate_request(size, page_size, numa_node)
+    made = yield Call("Memory", "AllocateMemory", request, link.seconds_for(request.size))
+    mapping: Steps[AnyMemory] = fetch(kind, made, request.size, populate)
+    return (yield from _seal(link, made.memory_id, request.size, mapping))
 
 
 def import_file(link: Link, kind: Type[AnyMemory], descriptor: int, size: Optional[Size]) -> Steps[AnyMemory]:
@@ -141,29 +157,25 @@ def import_file(link: Link, kind: Type[AnyMemory], descriptor: int, size: Option
     yield from link.release_dropped()
     length = os.fstat(descriptor).st_size if size is None else _amounts.parse_size(size)
     made = yield Call("Memory", "ImportMemory", messages.ImportMemoryRequest(size=length))
-    return (yield from _attach(link, kind, made, length, False, descriptor))
+    mapping: Steps[AnyMemory] = _send(kind, made, descriptor, length)
+    return (yield from _seal(link, made.memory_id, length, mapping))
 
 
-def _attach(
-    link: Link, kind: Type[AnyMemory], made: Any, length: int, populate: bool, own: int = -1
-) -> Steps[AnyMemory]:
-    """Maps between the ticket and the seal: no writable mapping can be made after it."""
+def _send(kind: Type[AnyMemory], made: Any, descriptor: int, length: int) -> Steps[AnyMemory]:
+    yield Exchange(made.fd_ticket, descriptor)
+    memory: AnyMemory = _map(kind, descriptor, length)
+    return memory
+
+
+def _seal(link: Link, ident: int, length: int, mapping: Steps[AnyMemory]) -> Steps[AnyMemory]:
+    """Maps and then seals, or releases."""
     try:
-        if own >= 0:
-            yield Exchange(made.fd_ticket, own)
-            memory = _map(kind, own, length, populate)
-        else:
-            fetched = yield Exchange(made.fd_ticket)
-            try:
-                memory = _map(kind, fetched, length, populate)
-            finally:
-                os.close(fetched)
-        request = messages.SealMemoryRequest(memory_id=made.memory_id)
-        yield Call("Memory", "SealMemory", request, link.seconds_for(length))
+        memory = yield from mapping
+        yield Call("Memory", "SealMemory", messages.SealMemoryRequest(memory_id=ident), link.seconds_for(length))
     except BaseException:
-        link.drop(MemoryBase._RANK, MemoryBase._close_call(made.memory_id))
+        link.drop(MemoryBase._RANK, MemoryBase._close_call(ident))
         raise
-    memory._adopt(link, made.memory_id)
+    memory._adopt(link, ident)
     return memory
 
 
@@ -210,12 +222,26 @@ class RegionBase(Handle):
         offset, count = _amounts.bounds(part, self._length, "region")
         return RegionPart(self, offset, count)
 
-    def _fill(self, link: Link, ident: int, memories: tuple[MemoryBase, ...], wire: Any, flags: int) -> None:
+    def _fill(
+        self,
+        link: Link,
+        ident: int,
+        memories: tuple[MemoryBase, ...],
+        base: int,
+        length: int,
+        tokens: tuple[int, int],
+        flags: int,
+    ) -> None:
         self._memories, self._flags = memories, flags
-        self._base, self._length = wire.base_virtual_address, wire.length
-        self._local_token = wire.local_token
-        self._remote = RemoteRegion(wire.base_virtual_address, wire.length, wire.remote_token)
+        self._base, self._length = base, length
+        self._local_token = tokens[0]
+        self._remote = RemoteRegion(base, length, tokens[1])
         self._adopt(link, ident)
+
+    def _fill_from(self, link: Link, ident: int, memories: tuple[MemoryBase, ...], wire: Any, flags: int) -> None:
+        """From a Registration message."""
+        tokens = (wire.local_token, wire.remote_token)
+        self._fill(link, ident, memories, wire.base_virtual_address, wire.length, tokens, flags)
 
 
 AnyRegion = TypeVar("AnyRegion", bound=RegionBase)
@@ -265,7 +291,7 @@ def register(link: Link, kind: Type[AnyRegion], parts: Sequence[MemoryPart], fla
         link.drop(RegionBase._RANK, RegionBase._close_call(made.mr_id))
         raise
     region = kind()
-    region._fill(link, made.mr_id, tuple(part.memory for part in parts), answer.registration, flags)
+    region._fill_from(link, made.mr_id, tuple(part.memory for part in parts), answer.registration, flags)
     return region
 
 
@@ -306,7 +332,7 @@ def _outcome(
         link.drop(RegionBase._RANK, RegionBase._close_call(made.response.mr_id))
         return _failures.of_detail(registered.error)
     region = kind()
-    region._fill(link, made.response.mr_id, (part.memory,), registered.response.registration, flags)
+    region._fill_from(link, made.response.mr_id, (part.memory,), registered.response.registration, flags)
     return region
 
 

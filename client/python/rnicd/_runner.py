@@ -9,7 +9,7 @@ from typing import Any, Optional
 
 from . import _events, _fd_socket, _fork, errors
 from ._channel import Channel
-from ._effects import Effect, Exchange, Result, Steps, Submit
+from ._effects import Effect, Exchange, Result, Steps, Submit, Work
 from ._link import Link
 from ._ring import Reply
 from ._ring_path import CANNOT_OPEN, SyncRing, open_ring
@@ -82,6 +82,8 @@ class SyncLink(Link):
             return self._submit(wanted)
         if isinstance(wanted, Exchange):
             return _fd_socket.exchange(self.fd_path, wanted, self.seconds)
+        if isinstance(wanted, Work):
+            return wanted.run()
         try:
             return self.channel.perform(wanted, self.seconds)
         except (errors.SessionLost, errors.Unavailable) as failure:

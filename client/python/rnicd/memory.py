@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional, Tuple
+from typing import Any, List, Optional, Sequence, Tuple, Union
 
-from . import _amounts, _memory, _pages
+from . import _amounts, _memory, _pages, _provision, errors
 
 from ._memory import MemoryBase, RegionBase
 from ._sync import SyncHandle
@@ -49,6 +49,16 @@ class Memory(SyncHandle, MemoryBase):
         """
         flags = _amounts.region_flags(remote, local_write)
         return self._run(_memory.register(self._link, Region, [self.part(offset, length)], flags))
+
+    def provision(
+        self, ranges: Sequence[Tuple[int, int]], *, remote: str = "", local_write: bool = True
+    ) -> List[Union[Region, errors.Error]]:
+        """Registers each range, (offset, length) in bytes, as a region of its own, in one call.
+
+        Returns for each range its region or its error; one that fails does not stop the others.
+        """
+        flags = _amounts.region_flags(remote, local_write)
+        return self._run(_provision.register(self._link, Region, self, ranges, flags))
 
     def map_pages(self, offset: int = 0, length: Optional[int] = None) -> LogicalMapping:
         """The pages behind a range, for fast registration. Errors: QuotaExceeded, Refused."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Coroutine, Generator, Generic, Optional, 
 import grpc
 
 from .. import _channel, _events, _failures, _fd_socket, _fork, errors
-from .._effects import Effect, Call, Exchange, Result, Steps, Submit
+from .._effects import Effect, Call, Exchange, Result, Steps, Submit, Work
 from .._handle import Handle
 from .._link import Link
 from .._proto import session_service_pb2 as messages
@@ -107,6 +107,8 @@ class AsyncLink(Link):
         if isinstance(wanted, Exchange):
             exchange = functools.partial(_fd_socket.exchange, self.fd_path, wanted, self.seconds)
             return await asyncio.get_running_loop().run_in_executor(None, exchange)
+        if isinstance(wanted, Work):
+            return await asyncio.get_running_loop().run_in_executor(None, wanted.run)
         try:
             return await self._method(wanted)(wanted.request, timeout=wanted.seconds or self.seconds)
         except grpc.RpcError as failure:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Optional
+from typing import List, Optional, Sequence, Tuple, Union
 
-from .. import _amounts, _memory, _pages
+from .. import _amounts, _memory, _pages, _provision, errors
 from .._memory import MemoryBase, RegionBase
 from ._runner import AsyncHandle, Opening
 
@@ -42,6 +42,13 @@ class Memory(AsyncHandle, MemoryBase):
         """As `rnicd.Memory.register`."""
         flags = _amounts.region_flags(remote, local_write)
         return Opening(self._run(_memory.register(self._link, Region, [self.part(offset, length)], flags)))
+
+    async def provision(
+        self, ranges: Sequence[Tuple[int, int]], *, remote: str = "", local_write: bool = True
+    ) -> List[Union[Region, errors.Error]]:
+        """As `rnicd.Memory.provision`."""
+        flags = _amounts.region_flags(remote, local_write)
+        return await self._run(_provision.register(self._link, Region, self, ranges, flags))
 
     def map_pages(self, offset: int = 0, length: Optional[int] = None) -> Opening[LogicalMapping]:
         """As `rnicd.Memory.map_pages`."""

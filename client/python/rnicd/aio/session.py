@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterable, List, Optional, Sequence, Union
+from typing import Any, Callable, Iterable, List, Optional, Sequence, Tuple, Union
 
-from .. import _amounts, _info, _memory, _pages, _queues, errors
+from .. import _amounts, _info, _memory, _pages, _provision, _queues, errors
 from .._amounts import Size
 from .._memory import MemoryPart
 from ..session import _descriptor
@@ -61,11 +61,37 @@ class Session:
         return await self._link.run(_info.usage(self._link))
 
     def allocate(
-        self, size: Size, *, page_size: Size = 4096, numa_node: Optional[int] = None, populate: bool = False
+        self, size: Size, *, page_size: Size = 4096, numa_node: Optional[int] = None, populate: bool = True
     ) -> Opening[Memory]:
         """As `rnicd.Session.allocate`."""
         steps = _memory.allocate(self._link, Memory, size, page_size, numa_node, populate)
         return Opening(self._link.run(steps))
+
+    async def allocate_batch(
+        self, sizes: Sequence[Size], *, page_size: Size = 4096, numa_node: Optional[int] = None, populate: bool = True
+    ) -> List[Union[Memory, errors.Error]]:
+        """As `rnicd.Session.allocate_batch`."""
+        return await self._link.run(
+            _provision.allocate_batch(self._link, Memory, sizes, page_size, numa_node, populate)
+        )
+
+    async def provision(
+        self,
+        size: Size,
+        ranges: Sequence[Tuple[int, int]],
+        *,
+        remote: str = "",
+        local_write: bool = True,
+        page_size: Size = 4096,
+        numa_node: Optional[int] = None,
+        populate: bool = True,
+    ) -> Tuple[Memory, List[Union[Region, errors.Error]]]:
+        """As `rnicd.Session.provision`."""
+        request = _memory.allocate_request(size, page_size, numa_node)
+        flags = _amounts.region_flags(remote, local_write)
+        return await self._link.run(
+            _provision.allocate(self._link, (Memory, Region), request, ranges, flags, populate)
+        )
 
     def import_memory(self, file: Union[int, Any], size: Optional[Size] = None) -> Opening[Memory]:
         """As `rnicd.Session.import_memory`."""
