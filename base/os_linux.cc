@@ -162,7 +162,8 @@ class LinuxOsImplementation final : public Os {
     return absl::OkStatus();
   }
 
-  // fallocate leaves the zeros of tmpfs's pages to the first fault; hugetlbfs makes them at once, and cannot be written.
+  // fallocate leaves the zeros of tmpfs's pages to the first fault; hugetlbfs makes them at once, and cannot be
+  // written.
   absl::Status MakePages(int fd, uint64_t offset, uint64_t bytes, uint64_t page_bytes) override {
     if (page_bytes != kNdkPageBytes) {
       return Reserve(fd, offset, bytes);

@@ -38,8 +38,8 @@ struct AllocateOptions {
   // Fills this process's page table too, at 60 ms for a GiB of 4 KiB pages. Without it each first access to a page of
   // the memory costs a page fault, 250 ms for a GiB in all. The pages themselves are there either way.
   bool populate = true;
-  // Called while an allocation is made that takes long, with the bytes that are ready and those in all; at most once for
-  // each 64th of it. On a thread of gRPC's; must be quick and call nothing of the client. Empty: never.
+  // Called while an allocation is made that takes long, with the bytes that are ready and those in all; at most once
+  // for each 64th of it. On a thread of gRPC's; must be quick and call nothing of the client. Empty: never.
   std::function<void(uint64_t populated_bytes, uint64_t size)> on_progress;
 };
 
@@ -51,8 +51,9 @@ struct AllocateOptions {
 // Errors:   the daemon's; transport failures; MEMORY_PAGES_UNAVAILABLE when this process cannot map the memory.
 class Memory {
  public:
-  // Allocates pages in the daemon. Errors: FIELD_OUT_OF_RANGE, MEMORY_SIZE_UNALIGNED, MEMORY_PAGES_UNAVAILABLE,
-  // NUMA_NODE_UNKNOWN, QUOTA_MEMORY_BYTES, QUOTA_MEMORY_OBJECTS.
+  // Allocates pages in the daemon; within ClientOptions::call_deadline and a second for each 64 MiB. Errors:
+  // FIELD_OUT_OF_RANGE, MEMORY_SIZE_UNALIGNED, MEMORY_PAGES_UNAVAILABLE, NUMA_NODE_UNKNOWN, QUOTA_MEMORY_BYTES,
+  // QUOTA_MEMORY_OBJECTS.
   static absl::StatusOr<Memory> Allocate(const Client& client, const AllocateOptions& options);
 
   // Allocates all of them in two RPCs, whatever their number (at most 16384). Returns one outcome for each, in order; a

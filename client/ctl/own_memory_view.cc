@@ -16,7 +16,8 @@ std::string PagesText(const OwnMemory& memory) {
 
 std::string ProgressLine(uint64_t done, uint64_t size) {
   constexpr uint64_t kCells = 40;
-  const uint64_t filled = size == 0 ? 0 : static_cast<uint64_t>(static_cast<double>(done) / static_cast<double>(size) * kCells);
+  const uint64_t filled =
+      size == 0 ? 0 : static_cast<uint64_t>(static_cast<double>(done) / static_cast<double>(size) * kCells);
   return "allocating [" + std::string(filled, '#') + std::string(kCells - filled, '.') + "] " + FormatBytes(done) +
          " of " + FormatBytes(size);
 }

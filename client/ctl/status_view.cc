@@ -10,7 +10,10 @@ std::string PoolText(const v1::MemoryPoolStatus& pool) {
   if (pool.classes().empty()) {
     return "";
   }
-  Table files({{"POOL PAGES"}, {"NODE", Align::kRight}, {"FILE", Align::kRight}, {"READY", Align::kRight},
+  Table files({{"POOL PAGES"},
+               {"NODE", Align::kRight},
+               {"FILE", Align::kRight},
+               {"READY", Align::kRight},
                {"WANTED", Align::kRight}});
   for (const v1::MemoryPoolClass& each : pool.classes()) {
     files.AddRow({FormatBytes(each.page_bytes()), each.has_numa_node() ? std::to_string(each.numa_node()) : "any",
@@ -35,9 +38,7 @@ Json PoolJson(const v1::MemoryPoolStatus& pool) {
   }
   Json services = Json::array();
   for (const v1::MemoryPoolService& each : pool.services()) {
-    services.push_back({{"page_bytes", each.page_bytes()},
-                        {"hits", each.hits()},
-                        {"misses", each.misses()}});
+    services.push_back({{"page_bytes", each.page_bytes()}, {"hits", each.hits()}, {"misses", each.misses()}});
   }
   return {{"classes", std::move(classes)},
           {"services", std::move(services)},
@@ -79,24 +80,24 @@ std::string StatusText(const v1::GetStatusResponse& status) {
 
 Json StatusJson(const v1::GetStatusResponse& status) {
   Json json = {{"version", status.version()},
-          {"provider", status.provider()},
-          {"pid", status.pid()},
-          {"uptime_ms", status.uptime_ms()},
-          {"draining", status.draining()},
-          {"policy_file", status.policy_file()},
-          {"metrics_address", status.metrics_address()},
-          {"connections", status.connections()},
-          {"sessions", status.sessions()},
-          {"sessions_ending", status.sessions_ending()},
-          {"tenants", status.tenants()},
-          {"grants", status.grants()},
-          {"resources", ResourcesJson(status.resources())},
-          {"registered_pages", status.registered_pages()},
-          {"fd_tickets", status.fd_tickets()},
-          {"device_regions", status.device_regions()},
-          {"open_fds", status.open_fds()},
-          {"threads", status.threads()},
-          {"resident_bytes", status.resident_bytes()}};
+               {"provider", status.provider()},
+               {"pid", status.pid()},
+               {"uptime_ms", status.uptime_ms()},
+               {"draining", status.draining()},
+               {"policy_file", status.policy_file()},
+               {"metrics_address", status.metrics_address()},
+               {"connections", status.connections()},
+               {"sessions", status.sessions()},
+               {"sessions_ending", status.sessions_ending()},
+               {"tenants", status.tenants()},
+               {"grants", status.grants()},
+               {"resources", ResourcesJson(status.resources())},
+               {"registered_pages", status.registered_pages()},
+               {"fd_tickets", status.fd_tickets()},
+               {"device_regions", status.device_regions()},
+               {"open_fds", status.open_fds()},
+               {"threads", status.threads()},
+               {"resident_bytes", status.resident_bytes()}};
   if (status.has_memory_pool()) {
     json["memory_pool"] = PoolJson(status.memory_pool());
   }

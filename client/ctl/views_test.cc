@@ -180,10 +180,11 @@ TEST(Views, OwnMemory) {
             "\n"
             "REGION  BASE ADDRESS    LENGTH  LOCAL TOKEN  REMOTE TOKEN  FLAGS\n"
             "     5  0x7f0000000000   1 MiB  0x0000ab00   0x0000cd01    local-write,remote-read,remote-write\n");
-  EXPECT_EQ(OwnMemoryJson(SomeMemory()).dump(),
-            R"({"session_id":"17","memory":{"memory_id":"3","imported":true,"address":"0x7f0000000000","size":1048576,)"
-            R"("page_size":4096,"transparent_huge_pages":false,"from_pool":false},"regions":[{"mr_id":"5","base_virtual_address":"0x7f0000000000","length":1048576,)"
-            R"("local_token":43776,"remote_token":52481,"flags":7}]})");
+  EXPECT_EQ(
+      OwnMemoryJson(SomeMemory()).dump(),
+      R"({"session_id":"17","memory":{"memory_id":"3","imported":true,"address":"0x7f0000000000","size":1048576,)"
+      R"("page_size":4096,"transparent_huge_pages":false,"from_pool":false},"regions":[{"mr_id":"5","base_virtual_address":"0x7f0000000000","length":1048576,)"
+      R"("local_token":43776,"remote_token":52481,"flags":7}]})");
   OwnMemory allocated = SomeMemory();
   allocated.from_pool = true;
   EXPECT_NE(OwnMemoryText(allocated).find("page size  4 KiB, ready in the pool\n"), std::string::npos);

@@ -124,7 +124,9 @@ TEST_F(MemoryObjectTest, WhicheverCallFailsInAllocateNothingIsLeft) {
   for (const char* const method : methods) {
     os_.FailNext(method, MakeError(ErrorReason::MEMORY_PAGES_UNAVAILABLE), 1);
     const auto object = NewObject();
-    EXPECT_THAT(object->Allocate({.page_bytes = kPage, .numa_node = 0}), FailsWith(ErrorReason::MEMORY_PAGES_UNAVAILABLE)) << method;
+    EXPECT_THAT(object->Allocate({.page_bytes = kPage, .numa_node = 0}),
+                FailsWith(ErrorReason::MEMORY_PAGES_UNAVAILABLE))
+        << method;
     EXPECT_EQ(os_.live_mappings(), 0u) << method;
     EXPECT_THAT(object->BeginUse().status(), FailsWith(ErrorReason::MEMORY_NOT_ATTACHED)) << method;
     EXPECT_TRUE(object->Release().ok()) << method;
@@ -149,7 +151,8 @@ TEST_F(MemoryObjectTest, WhicheverCallFailsInAttachNothingIsLeft) {
 
 TEST_F(MemoryObjectTest, AnUnknownNumaNodeIsRefusedAndNothingIsLeft) {
   const auto object = NewObject();
-  EXPECT_THAT(object->Allocate({.page_bytes = kPage, .numa_node = 1u << 20}), FailsAt(ErrorReason::NUMA_NODE_UNKNOWN, "numa_node"));
+  EXPECT_THAT(object->Allocate({.page_bytes = kPage, .numa_node = 1u << 20}),
+              FailsAt(ErrorReason::NUMA_NODE_UNKNOWN, "numa_node"));
   EXPECT_EQ(os_.live_mappings(), 0u);
 }
 

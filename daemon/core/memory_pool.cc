@@ -67,8 +67,7 @@ std::optional<MemoryPool::File> MemoryPool::TakeNearest(uint64_t size, const Pag
   Class* best = nullptr;
   for (Class& candidate : classes_) {
     if (!candidate.ready.empty() && Serves(candidate.ready.back().memory, size, pages) &&
-        (best == nullptr ||
-         Distance(candidate.wanted.file_bytes, size) < Distance(best->wanted.file_bytes, size))) {
+        (best == nullptr || Distance(candidate.wanted.file_bytes, size) < Distance(best->wanted.file_bytes, size))) {
       best = &candidate;
     }
   }
@@ -119,22 +118,26 @@ std::vector<MemoryPool::File> MemoryPool::MakeRoom(uint64_t bytes) {
   return removed;
 }
 
-const MemoryPool::Class* MemoryPool::MissingClass() const {
-  const auto missing =
-      std::ranges::find_if(classes_, [](const Class& each) { return each.ready.size() < each.wanted.files; });
-  return missing == classes_.end() ? nullptr : &*missing;
+std::optional<size_t> MemoryPool::MissingClass() const {
+  for (size_t step = 0; step < classes_.size(); ++step) {
+    const size_t index = (first_ + step) % classes_.size();
+    if (classes_[index].ready.size() < classes_[index].wanted.files) {
+      return index;
+    }
+  }
+  return std::nullopt;
 }
 
 absl::Status MemoryPool::BeginFile() {
   PoolClass wanted;
   {
     MutexLock lock(mutex_);
-    const Class* const missing = MissingClass();
-    if (missing == nullptr) {
+    const std::optional<size_t> missing = MissingClass();
+    if (!missing.has_value()) {
       return absl::OkStatus();
     }
-    wanted = missing->wanted;
-    making_index_ = static_cast<size_t>(missing - classes_.data());
+    making_index_ = *missing;
+    wanted = classes_[making_index_].wanted;
     RNICD_ASSIGN_OR_RETURN(making_charge_, Charge::Take(node_, Resource::kMemoryBytes, wanted.file_bytes));
   }
   RNICD_ASSIGN_OR_RETURN(FreshMemory memory, FreshMemory::Create(os_, wanted.file_bytes, wanted.pages));
@@ -185,6 +188,7 @@ MemoryPool::Piece MemoryPool::Blocked(const absl::Status& why) {
   making_.reset();
   MutexLock lock(mutex_);
   making_charge_.Refund();
+  first_ = making_index_ + 1;
   blocked_ = why;
   return {.blocked = true};
 }
@@ -192,7 +196,7 @@ MemoryPool::Piece MemoryPool::Blocked(const absl::Status& why) {
 void MemoryPool::WaitForWork(bool blocked) {
   const auto retry = std::chrono::steady_clock::now() + kRetry;
   MutexLock lock(mutex_);
-  while (!stopping_ && MissingClass() == nullptr) {
+  while (!stopping_ && !MissingClass().has_value()) {
     changed_.Wait(mutex_);
   }
   while (!stopping_ && blocked && changed_.WaitUntil(mutex_, retry)) {

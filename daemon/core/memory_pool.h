@@ -94,7 +94,8 @@ class MemoryPool {
     std::vector<File> ready;
   };
 
-  const Class* MissingClass() const RNICD_REQUIRES(mutex_);
+  // A class of which a file is missing: the first from first_ on.
+  std::optional<size_t> MissingClass() const RNICD_REQUIRES(mutex_);
   std::optional<File> TakeNearest(uint64_t size, const PageChoice& pages) RNICD_REQUIRES(mutex_);
   Service& ServiceOf(uint64_t page_bytes) RNICD_REQUIRES(mutex_);
   absl::Status BeginFile();
@@ -111,6 +112,8 @@ class MemoryPool {
   mutable Mutex mutex_;
   ConditionVariable changed_;
   std::vector<Class> classes_ RNICD_GUARDED_BY(mutex_);
+  // Behind a class whose file could not be made, so that it does not keep the others from theirs.
+  size_t first_ RNICD_GUARDED_BY(mutex_) = 0;
   // Empty: nothing is being made, or a session needs the room more.
   Charge making_charge_ RNICD_GUARDED_BY(mutex_);
   std::vector<Service> served_ RNICD_GUARDED_BY(mutex_);

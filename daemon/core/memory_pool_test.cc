@@ -112,6 +112,16 @@ TEST_F(MemoryPoolTest, TheNodesLimitBoundsIt) {
   EXPECT_THAT(pool.state().blocked, FailsWith(ErrorReason::QUOTA_MEMORY_BYTES));
 }
 
+TEST_F(MemoryPoolTest, AClassThatCannotBeFilledDoesNotKeepTheOthersEmpty) {
+  node_ = LedgerUpTo(3 * kMiB);
+  MemoryPool pool(os_, node_, {Files(8 * kMiB, 1), Files(kMiB, 2)});
+  for (int retry = 0; retry < 3; ++retry) {
+    Refill(pool);
+  }
+  EXPECT_EQ(Ready(pool), (std::vector<uint32_t>{0, 2}));
+  EXPECT_THAT(pool.state().blocked, FailsWith(ErrorReason::QUOTA_MEMORY_BYTES));
+}
+
 TEST_F(MemoryPoolTest, WhatIsReadyOrBeingMadeGivesWayToASession) {
   node_ = LedgerUpTo(4 * kMiB);
   MemoryPool pool(os_, node_, {Files(kMiB, 2), Files(2 * kMiB, 1)});

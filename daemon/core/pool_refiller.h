@@ -11,7 +11,7 @@ namespace rnicd::core {
 
 // How much refilling may take from the machine.
 struct RefillBounds {
-  // Of one core.
+  // Percent of one core.
   uint32_t cpu_percent = 50;
   uint64_t bytes_per_second = uint64_t{1} << 30;
 };

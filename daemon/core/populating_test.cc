@@ -20,7 +20,8 @@ class PopulatingTest : public ::testing::Test {
   ~PopulatingTest() override { (void)os_.Unmap(mapping_); }
 
   Populating Work(uint64_t populated = 0) {
-    return Populating(os_, {.mapping = mapping_, .page_bytes = kPage, .populated = populated, .fresh_file = file_.get()});
+    return Populating(os_,
+                      {.mapping = mapping_, .page_bytes = kPage, .populated = populated, .fresh_file = file_.get()});
   }
   uint64_t PopulatedBytes() { return os_.Inspect(file_.get())->populated_bytes; }
 

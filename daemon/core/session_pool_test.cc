@@ -51,7 +51,8 @@ TEST(SessionPool, AFileOfJustThatSizeIsThereAtOnceAndIsTheSessions) {
   EXPECT_EQ(node.world.ledger->used(Resource::kMemoryBytes), kMiB) << "no longer the pool's";
   const auto memory = *owner.session->Begin()->memory().Find(begun.outcome()->memory);
   ASSERT_TRUE(FetchAndSeal(*memory).ok());
-  EXPECT_TRUE(std::ranges::all_of(memory->BeginUse()->object().mapping(), [](auto byte) { return byte == std::byte{}; }));
+  EXPECT_TRUE(
+      std::ranges::all_of(memory->BeginUse()->object().mapping(), [](auto byte) { return byte == std::byte{}; }));
 }
 
 TEST(SessionPool, AnotherFileIsCutOrMadeLonger) {
@@ -161,6 +162,7 @@ TEST(SessionPopulating, ALongAllocationSaysHowFarItIsIfItIsAsked) {
                                  [&](const auto& got) { allocated.Set(got.status()); })
                   .pending());
   EXPECT_TRUE(allocated.Get()->ok());
+  owner.session->events().Detach();
   ASSERT_EQ(seen.size(), 3u) << "one for each 64 MiB but the last";
   EXPECT_EQ(seen[1].context, 9u);
   EXPECT_EQ(seen[1].size, 256 * kMiB);

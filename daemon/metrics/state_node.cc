@@ -88,8 +88,8 @@ void AddPool(const core::MemoryPool& pool, Families& families) {
 
 // On the page also without a pool, so that a rule about it is never about nothing.
 void DeclarePool(Families& families) {
-  for (const Metric metric :
-       {Metric::kPoolReadyBytes, Metric::kPoolWantedBytes, Metric::kPoolHits, Metric::kPoolMisses, Metric::kPoolRefill}) {
+  for (const Metric metric : {Metric::kPoolReadyBytes, Metric::kPoolWantedBytes, Metric::kPoolHits, Metric::kPoolMisses,
+                              Metric::kPoolRefill}) {
     families.Declare(metric);
   }
 }

@@ -1,10 +1,8 @@
-// rnicd_ready_bench: from nothing to memory that is registered and mapped with its page tables filled, on the soft card;
-// and what another tenant notices of a pool that is refilled. Prints a table in Markdown.
+// rnicd_ready_bench: from nothing to memory that is registered and mapped with its page tables filled, on the soft
+// card; and what another tenant notices of a pool that is refilled. Prints a table in Markdown.
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -16,12 +14,12 @@
 #include <vector>
 
 #include "base/access_rights.h"
-#include "base/process_usage.h"
 #include "client/cpp/client.h"
 #include "client/cpp/memory.h"
 #include "client/cpp/memory_region.h"
 #include "tests/support/admin_client.h"
 #include "tests/support/daemon_process.h"
+#include "tests/support/metrics_page.h"
 
 namespace rnicd::bench {
 namespace {
@@ -76,9 +74,9 @@ double ByItself(uint64_t bytes, bool huge) {
 }
 
 std::unique_ptr<test::DaemonProcess> StartDaemon(const std::string& pool, const std::string& percent = "100") {
-  return Must(test::DaemonProcess::Start({.flags = {"--log_level=warning", "--memory_pool=" + pool,
-                                                    "--memory_pool_cpu_percent=" + percent,
-                                                    "--memory_pool_mib_per_second=1048576"}}));
+  return Must(test::DaemonProcess::Start(
+      {.flags = {"--log_level=warning", "--memory_pool=" + pool, "--memory_pool_cpu_percent=" + percent,
+                 "--memory_pool_mib_per_second=1048576"}}));
 }
 
 bool PoolIsFull(const test::DaemonProcess& daemon) {
@@ -107,7 +105,6 @@ double ThroughRnicd(const std::string& pool, uint64_t bytes, PageSize pages, boo
   return MedianOf(
       [&] {
         memory.emplace(Must(Memory::Allocate(client, {.size = bytes, .page_size = pages})));
-        (void)madvise(memory->bytes().data(), bytes, MADV_POPULATE_READ);
         region.emplace(Must(MemoryRegion::Register(*memory, kMrFlagRemoteWrite)));
         if (memory->from_pool() != hit) {
           std::fprintf(stderr, "rnicd_ready_bench: the pool did not behave\n");
@@ -136,15 +133,18 @@ uint64_t FreeHugePages() {
 }
 
 void PrintReady() {
-  std::printf("| from nothing to registered and mapped | by itself | through rnicd | times as fast |\n|---|---:|---:|---:|\n");
+  std::printf(
+      "| from nothing to registered and mapped | by itself | through rnicd | times as fast |\n|---|---:|---:|---:|\n");
   const double small = ByItself(kGiB, false);
   PrintRow("1 GiB, 4 KiB pages, pool hit", ThroughRnicd("4KiB:1GiB", kGiB, PageSize::k4KiB, true), small);
-  PrintRow("1 GiB, 4 KiB pages, pool hit, half of it made then", ThroughRnicd("4KiB:512MiB", kGiB, PageSize::k4KiB, true), small);
+  PrintRow("1 GiB, 4 KiB pages, pool hit, half of it made then",
+           ThroughRnicd("4KiB:512MiB", kGiB, PageSize::k4KiB, true), small);
   PrintRow("1 GiB, 4 KiB pages, no pool", ThroughRnicd("", kGiB, PageSize::k4KiB, false), small);
   PrintRow("256 MiB, 4 KiB pages, pool hit", ThroughRnicd("4KiB:256MiB", kGiB / 4, PageSize::k4KiB, true),
            ByItself(kGiB / 4, false));
   if (FreeHugePages() < 1024) {
-    std::printf("| 1 GiB, 2 MiB pages | not measured: fewer than 1,024 pages of 2 MiB are free (vm.nr_hugepages) | | |\n");
+    std::printf(
+        "| 1 GiB, 2 MiB pages | not measured: fewer than 1,024 pages of 2 MiB are free (vm.nr_hugepages) | | |\n");
     return;
   }
   const double large = ByItself(kGiB, true);
@@ -157,7 +157,9 @@ double RegistrationsP99(const Memory& memory, const std::function<bool()>& busy)
   std::vector<double> samples;
   for (const auto end = Clock::now() + std::chrono::seconds(1); Clock::now() < end && busy();) {
     const auto began = Clock::now();
-    { const auto region = Must(MemoryRegion::Register(memory, kMrFlagRemoteWrite)); }
+    {
+      const auto region = Must(MemoryRegion::Register(memory, kMrFlagRemoteWrite));
+    }
     samples.push_back(Milliseconds(Clock::now() - began) * 1000);
   }
   std::ranges::sort(samples);
@@ -175,31 +177,33 @@ void PrintRefilling() {
   for (int round = 0; round < kRounds; ++round) {
     AwaitFullPool(*daemon);
     after.push_back(RegistrationsP99(own, [] { return true; }));
-    { const Memory taken = Must(Memory::Allocate(other, {.size = kGiB, .page_size = PageSize::k4KiB})); }
+    {
+      const Memory taken = Must(Memory::Allocate(other, {.size = kGiB, .page_size = PageSize::k4KiB}));
+    }
     during.push_back(RegistrationsP99(own, [calls = 0, full = false, &daemon]() mutable {
       full = full || (++calls % 1000 == 0 && PoolIsFull(*daemon));
       return !full;
     }));
   }
-  std::printf("\n| p99 of another tenant's RegisterMr and DeregisterMr | full pool | being refilled | ratio |\n|---|---:|---:|---:|\n");
+  std::printf(
+      "\n| p99 of another tenant's RegisterMr and DeregisterMr | full pool | being refilled | ratio "
+      "|\n|---|---:|---:|---:|\n");
   std::printf("| 64 KiB | %.0f us | %.0f us | %.2f |\n", Median(after), Median(during), Median(during) / Median(after));
 }
 
+// The processor time is that of all threads of the daemon, by its own metric.
 void PrintIdle() {
-  const auto daemon = StartDaemon("4KiB:64MiBx2");
+  const auto daemon = Must(test::DaemonProcess::Start(
+      {.flags = {"--log_level=warning", "--memory_pool=4KiB:64MiBx2", "--metrics_address=127.0.0.1:0"}}));
   AwaitFullPool(*daemon);
-  const auto ticks = [&] {
-    std::FILE* const file = std::fopen(("/proc/" + std::to_string(daemon->pid()) + "/stat").c_str(), "re");
-    unsigned long user = 0;
-    unsigned long system = 0;
-    (void)!std::fscanf(file, "%*d %*s %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system);
-    (void)std::fclose(file);
-    return user + system;
+  const std::string address = test::AdminStatus(*daemon).metrics_address();
+  const auto used = [&address] {
+    return test::MetricsPage(test::HttpGet(address, "/metrics").body).Value("process_cpu_seconds_total");
   };
-  const unsigned long before = ticks();
+  const double before = used();
   std::this_thread::sleep_for(std::chrono::seconds(10));
-  std::printf("\nA daemon with a full pool and no work used %lu ms of processor time in 10 s.\n",
-              (ticks() - before) * 1000 / static_cast<unsigned long>(sysconf(_SC_CLK_TCK)));
+  std::printf("\nA daemon with a full pool and no work used %.0f ms of processor time in 10 s.\n",
+              (used() - before) * 1000);
 }
 
 }  // namespace

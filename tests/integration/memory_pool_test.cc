@@ -21,7 +21,8 @@ constexpr uint64_t kNodeLimit = 16 * kMiB;
 class MemoryPool : public Librnicd {
  protected:
   MemoryPool()
-      : Librnicd({kMetricsOnFreePort, "--memory_pool=4KiB:4MiBx2", "--max_memory_bytes=" + std::to_string(kNodeLimit)}) {}
+      : Librnicd(
+            {kMetricsOnFreePort, "--memory_pool=4KiB:4MiBx2", "--max_memory_bytes=" + std::to_string(kNodeLimit)}) {}
 
   v1::MemoryPoolStatus Status() { return AdminStatus(daemon()).memory_pool(); }
   void AwaitReady(uint32_t files) {
@@ -61,8 +62,8 @@ TEST_F(MemoryPool, ItsPartOfTheNodesLimitGivesWay) {
   AwaitReady(2);
 }
 
-// Each session fills what it gets with a pattern and ends; the next one looks for any pattern, in memory that was ready,
-// cut, made longer and made new.
+// Each session fills what it gets with a pattern and ends; the next one looks for any pattern, in memory that was
+// ready, cut, made longer and made new.
 TEST_F(MemoryPool, WhatOneSessionHadIsNeverSeenByAnother) {
   uint64_t from_pool = 0;
   for (int generation = 1; generation <= 12; ++generation) {

@@ -17,7 +17,12 @@ from ._proto import memory_service_pb2 as messages
 from ._proto import types_pb2
 from .remote import RemoteRegion
 
-_PAGE_SIZES = {4096: types_pb2.PAGE_SIZE_4KIB, 2 << 20: types_pb2.PAGE_SIZE_2MIB}
+_PAGE_SIZES = {
+    "auto": types_pb2.PAGE_SIZE_AUTO,
+    4096: types_pb2.PAGE_SIZE_4KIB,
+    2 << 20: types_pb2.PAGE_SIZE_2MIB,
+    1 << 30: types_pb2.PAGE_SIZE_1GIB,
+}
 AnyMemory = TypeVar("AnyMemory", bound="MemoryBase")
 
 
@@ -123,9 +128,10 @@ def _map(kind: Type[AnyMemory], descriptor: int, length: int) -> AnyMemory:
 
 def allocate_request(size: Size, page_size: Size, numa_node: Optional[int]) -> Any:
     """The AllocateMemoryRequest. Errors: InvalidArgument."""
-    length, page = _amounts.parse_size(size), _amounts.parse_size(page_size, "page_size")
+    length = _amounts.parse_size(size)
+    page = page_size if page_size == "auto" else _amounts.parse_size(page_size, "page_size")
     if page not in _PAGE_SIZES:
-        raise _failures.invalid("FIELD_OUT_OF_RANGE", "page_size", "a page has 4096 bytes or 2 MiB")
+        raise _failures.invalid("FIELD_OUT_OF_RANGE", "page_size", 'a page has 4096 bytes, 2 MiB or 1 GiB, or "auto"')
     return messages.AllocateMemoryRequest(size=length, page_size=_PAGE_SIZES[page], numa_node=numa_node)
 
 

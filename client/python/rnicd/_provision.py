@@ -10,6 +10,7 @@ from ._effects import Call, Steps
 from ._link import Link
 from ._memory import AnyMemory, AnyRegion, MemoryBase
 from ._proto import memory_service_pb2 as messages
+from ._proto import provision_pb2
 
 Range = Tuple[int, int]
 """(offset in the memory, length), in bytes."""
@@ -47,10 +48,10 @@ def register(
 
 def _call(link: Link, ident: int, address: int, ranges: Sequence[Range], flags: int) -> Call:
     items = [
-        messages.ProvisionRange(byte_offset=offset, length=length, virtual_address=address + offset, flags=flags)
+        provision_pb2.ProvisionRange(byte_offset=offset, length=length, virtual_address=address + offset, flags=flags)
         for offset, length in ranges
     ]
-    request = messages.ProvisionMemoryRequest(memory_id=ident, pd_id=link.domain_id, items=items)
+    request = provision_pb2.ProvisionMemoryRequest(memory_id=ident, pd_id=link.domain_id, items=items)
     return Call("Memory", "ProvisionMemory", request, link.seconds_for(sum(length for _, length in ranges)))
 
 

@@ -86,18 +86,19 @@ class Session:
         return self._link.run(_info.usage(self._link))
 
     def allocate(
-        self, size: Size, *, page_size: Size = 4096, numa_node: Optional[int] = None, populate: bool = True
+        self, size: Size, *, page_size: Size = "auto", numa_node: Optional[int] = None, populate: bool = True
     ) -> Memory:
         """Allocates memory in the daemon and maps it here.
 
-        `size` is in bytes, or a text like "64MiB"; whole pages of `page_size`, which is 4096 or "2MiB". `populate`
-        fills this process's page table too, at 60 ms for a GiB; without it first accesses cost page faults, 250 ms for
-        a GiB in all. Errors: InvalidArgument, QuotaExceeded, Refused (MEMORY_PAGES_UNAVAILABLE), MemoryError.
+        `size` is in bytes, or a text like "64MiB"; whole pages of `page_size`, which is 4096, "2MiB" or "1GiB", or
+        "auto": the largest that the daemon has ready and that divide the size, else 4096 bytes. `populate` fills this
+        process's page table too, at 60 ms for a GiB; without it first accesses cost page faults, 250 ms for a GiB in
+        all. Errors: InvalidArgument, QuotaExceeded, Refused (MEMORY_PAGES_UNAVAILABLE), MemoryError.
         """
         return self._link.run(_memory.allocate(self._link, Memory, size, page_size, numa_node, populate))
 
     def allocate_batch(
-        self, sizes: Sequence[Size], *, page_size: Size = 4096, numa_node: Optional[int] = None, populate: bool = True
+        self, sizes: Sequence[Size], *, page_size: Size = "auto", numa_node: Optional[int] = None, populate: bool = True
     ) -> List[Union[Memory, errors.Error]]:
         """Allocates a memory of each size, in two calls. A refused one does not stop the others."""
         return self._link.run(
@@ -111,7 +112,7 @@ class Session:
         *,
         remote: str = "",
         local_write: bool = True,
-        page_size: Size = 4096,
+        page_size: Size = "auto",
         numa_node: Optional[int] = None,
         populate: bool = True,
     ) -> Tuple[Memory, List[Union[Region, errors.Error]]]:

@@ -61,14 +61,14 @@ class Session:
         return await self._link.run(_info.usage(self._link))
 
     def allocate(
-        self, size: Size, *, page_size: Size = 4096, numa_node: Optional[int] = None, populate: bool = True
+        self, size: Size, *, page_size: Size = "auto", numa_node: Optional[int] = None, populate: bool = True
     ) -> Opening[Memory]:
         """As `rnicd.Session.allocate`."""
         steps = _memory.allocate(self._link, Memory, size, page_size, numa_node, populate)
         return Opening(self._link.run(steps))
 
     async def allocate_batch(
-        self, sizes: Sequence[Size], *, page_size: Size = 4096, numa_node: Optional[int] = None, populate: bool = True
+        self, sizes: Sequence[Size], *, page_size: Size = "auto", numa_node: Optional[int] = None, populate: bool = True
     ) -> List[Union[Memory, errors.Error]]:
         """As `rnicd.Session.allocate_batch`."""
         return await self._link.run(
@@ -82,7 +82,7 @@ class Session:
         *,
         remote: str = "",
         local_write: bool = True,
-        page_size: Size = 4096,
+        page_size: Size = "auto",
         numa_node: Optional[int] = None,
         populate: bool = True,
     ) -> Tuple[Memory, List[Union[Region, errors.Error]]]:
