@@ -21,7 +21,7 @@ def medians(path):
     rows = {}
     for row in json.loads(path.read_text())["benchmarks"]:
         if row.get("aggregate_name") == "median":
-            rows[row["run_name"].replace("/real_time", "")] = row["real_time"] * NANOSECONDS[row["time_unit"]] / 1e3
+            rows[row["run_name"].replace("/real_time", "").replace("/manual_time", "")] = row["real_time"] * NANOSECONDS[row["time_unit"]] / 1e3
     return rows
 
 
@@ -50,6 +50,20 @@ def one_core_rows(rows):
     yield "1,265 regions of 40 KiB in process, per region", core, core / unit
     yield "1,265 regions of 40 KiB in one gRPC call, per region", grpc, grpc / unit
     yield "the same, beyond what it costs in process", grpc - core, (grpc - core) / unit
+
+
+def provision_rows(rows):
+    """(name, microseconds for each region, the goal for what is beyond the card or None)."""
+    card, call = rows["provision/card_register"], rows["provision/one_call"]
+    least = rows["provision/card_from_nothing"]
+    bare, whole = rows["provision/from_nothing/0"], rows["provision/from_nothing/1"]
+    yield "registered by the soft card alone, in process", card, None
+    yield "ProvisionMemory of sealed memory, by librnicd", call, None
+    yield "the same, beyond the card", call - card, 2
+    yield "from nothing to tokens, the soft card alone, in process", least, None
+    yield "from nothing to tokens by librnicd, page table left to the first access", bare, None
+    yield "the same, beyond the card", bare - least, 2
+    yield "from nothing to tokens by librnicd, page table filled", whole, None
 
 
 def fast_rows(rows):
@@ -114,6 +128,9 @@ def table(folder):
     for name, microseconds, ratio in one_core_rows(medians(folder / "bench_one_core.json")):
         lines.append(f"| {name} | {microseconds:.2f} | {ratio:.2f} |")
     one_core = medians(folder / "bench_one_core.json")
+    lines += ["", "| 1,265 regions of 40 KiB, one core, each region | us | goal |", "|---|---:|---:|"]
+    for name, microseconds, goal in provision_rows(medians(folder / "bench_provision.json")):
+        lines.append(f"| {name} | {microseconds / BATCH:.2f} | {goal or ''} |")
     lines += ["", "| fast registration, one core, each request | us |", "|---|---:|"]
     for name, microseconds in fast_rows(one_core):
         lines.append(f"| {name} | {microseconds:.2f} |")

@@ -35,6 +35,7 @@ int main(int argc, char** argv) {
   rnicd::bench::AddBareEchoRow(BareEcho::kHttp2, **http2_echo);
   rnicd::bench::AddCoreRows();
   rnicd::bench::AddGrpcRows(**daemon);
+  rnicd::bench::AddProvisionRows(**daemon);
   rnicd::bench::AddFastRegisterRows();
   rnicd::bench::AddFastRegisterGrpcRows(**daemon);
   rnicd::bench::AddLiveRegionRows();
