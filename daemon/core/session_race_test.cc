@@ -66,11 +66,12 @@ class Round {
   using Step = void (Round::*)(Client&, const SessionGuard&, Random&);
 
   void RunThread(uint64_t seed) {
-    static constexpr std::array<Step, 20> kSteps = {
+    static constexpr std::array<Step, 21> kSteps = {
         &Round::OpenAdapter, &Round::CreatePd,     &Round::CreatePd,   &Round::CreateMr, &Round::CreateMr,
         &Round::Allocate,    &Round::Allocate,     &Round::Import,     &Round::Register, &Round::Register,
         &Round::Register,    &Round::Deregister,   &Round::Deregister, &Round::CloseMr,  &Round::ClosePd,
-        &Round::ReadTokens,  &Round::CloseAdapter, &Round::Release,    &Round::Fetch,    &Round::Look};
+        &Round::ReadTokens,  &Round::CloseAdapter, &Round::Release,    &Round::Fetch,    &Round::Look,
+        &Round::Provision};
     Random random(seed);
     for (int step = 0; step < kStepsPerThread; ++step) {
       const std::shared_ptr<Client> client = Pick(random);
@@ -134,6 +135,12 @@ class Round {
       (void)FetchAndSeal(**memory);
     }
   }
+  // What it leaves to Provision to seal.
+  void Attach(const SessionGuard& held, MemoryObjectId id) {
+    if (const auto memory = held.memory().Find(id); memory.ok()) {
+      (void)(*memory)->DuplicateFile();
+    }
+  }
   void Allocate(Client& client, const SessionGuard& held, Random&) {
     const uint64_t request = books_.Open();
     const MaybePending<MemoryTicket> begun = held.memory().Allocate(
@@ -141,7 +148,7 @@ class Round {
           books_.Completed(request);
           if (outcome.ok()) {
             if (const auto guard = client.session->Begin(); guard.ok()) {
-              Seal(*guard, outcome->memory);
+              request % 2 == 0 ? Seal(*guard, outcome->memory) : Attach(*guard, outcome->memory);
             }
             client.Remember(outcome->memory);
           }
@@ -188,6 +195,42 @@ class Round {
         Choose(request, random), [this, request](const absl::StatusOr<Registration>&) { books_.Completed(request); });
     if (begun.pending()) {
       books_.Accepted(request);
+    }
+  }
+  void Provision(Client& client, const SessionGuard& held, Random& random) {
+    std::vector<ProvisionRange> ranges;
+    for (uint64_t page = 0; page <= random() % (kPagesOfMemory + 1); ++page) {
+      ranges.push_back({.byte_offset = page * kPage, .length = kPage, .address = {kPage}, .flags = kMrFlagRemoteWrite});
+    }
+    const uint64_t request = books_.Open();
+    const auto drops = random() % 2 == 0;
+    const MaybePending<Provisioned> begun =
+        held.regions().Provision({.memory = client.Any<MemoryObjectId>(random),
+                                  .domain = client.Any<ProtectionDomainId>(random),
+                                  .ranges = std::move(ranges)},
+                                 [this, request, drops, &client](const absl::StatusOr<Provisioned>& provisioned) {
+                                   books_.Completed(request);
+                                   Keep(client, provisioned, drops);
+                                 });
+    if (begun.pending()) {
+      books_.Accepted(request);
+    } else {
+      Keep(client, begun.outcome(), drops);
+    }
+  }
+  void Keep(Client& client, const absl::StatusOr<Provisioned>& provisioned, bool drops) {
+    const auto guard = client.session->Begin();
+    if (!provisioned.ok() || !guard.ok()) {
+      return;
+    }
+    if (drops) {
+      guard->regions().Drop(*provisioned);
+      return;
+    }
+    for (const absl::StatusOr<ProvisionedRegion>& region : provisioned->outcomes) {
+      if (region.ok()) {
+        client.Remember(region->id);
+      }
     }
   }
   void Deregister(Client& client, const SessionGuard& held, Random& random) {
