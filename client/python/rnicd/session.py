@@ -101,9 +101,7 @@ class Session:
         self, sizes: Sequence[Size], *, page_size: Size = "auto", numa_node: Optional[int] = None, populate: bool = True
     ) -> List[Union[Memory, errors.Error]]:
         """Allocates a memory of each size, in two calls. A refused one does not stop the others."""
-        return self._link.run(
-            _provision.allocate_batch(self._link, Memory, sizes, page_size, numa_node, populate)
-        )
+        return self._link.run(_provision.allocate_batch(self._link, Memory, sizes, page_size, numa_node, populate))
 
     def provision(
         self,

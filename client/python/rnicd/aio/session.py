@@ -89,9 +89,7 @@ class Session:
         """As `rnicd.Session.provision`."""
         request = _memory.allocate_request(size, page_size, numa_node)
         flags = _amounts.region_flags(remote, local_write)
-        return await self._link.run(
-            _provision.allocate(self._link, (Memory, Region), request, ranges, flags, populate)
-        )
+        return await self._link.run(_provision.allocate(self._link, (Memory, Region), request, ranges, flags, populate))
 
     def import_memory(self, file: Union[int, Any], size: Optional[Size] = None) -> Opening[Memory]:
         """As `rnicd.Session.import_memory`."""
