@@ -16,12 +16,13 @@ const Method& UnknownMethod() {
   return *method;
 }
 
-// The wire's method of a row, in the file of its request. Null when there is none.
+// The wire's method of a row, in the package of its request. Null when there is none.
 const google::protobuf::MethodDescriptor* DescriptorOf(const Method& method) {
   const std::string_view name = method.row->name;
   const size_t dot = name.find('.');
+  const auto* const file = method.request->GetDescriptor()->file();
   const auto* const service =
-      method.request->GetDescriptor()->file()->FindServiceByName(std::string(name.substr(0, dot)));
+      file->pool()->FindServiceByName(file->package() + "." + std::string(name.substr(0, dot)));
   return service == nullptr ? nullptr : service->FindMethodByName(std::string(name.substr(dot + 1)));
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "daemon/core/core_fixture_test.h"
+#include "daemon/core/memory_pool.h"
 
 namespace rnicd::status_page {
 namespace {
@@ -131,6 +132,8 @@ TEST_F(StatusPageTest, HasNoKeyThatIsNotAllowed) {
   ASSERT_TRUE(owner.Register(owner.Region(), owner.Memory(1), core::kPage).ok());
   Refuse();
   history_.Sample(world_.clock.Now(), *world_.ledger);
+  core::MemoryPool pool(world_.os, world_.ledger, {{.pages = {}, .file_bytes = uint64_t{1} << 20, .files = 1}});
+  world_.node.pool = &pool;
   std::set<std::string> keys;
   CollectKeys(Page(), &keys);
   EXPECT_EQ(keys, kAllowed);
