@@ -82,6 +82,7 @@ std::optional<MemoryPool::File> MemoryPool::TakeNearest(uint64_t size, const Pag
 void MemoryPool::Return(File file) {
   absl::StatusOr<Charge> charge = Charge::Take(node_, Resource::kMemoryBytes, file.memory.size());
   if (!charge.ok()) {
+    changed_.NotifyAll();
     return;
   }
   file.charge = *std::move(charge);
@@ -115,6 +116,7 @@ std::vector<MemoryPool::File> MemoryPool::MakeRoom(uint64_t bytes) {
       each.ready.pop_back();
     }
   }
+  changed_.NotifyAll();
   return removed;
 }
 

@@ -21,8 +21,7 @@ const google::protobuf::MethodDescriptor* DescriptorOf(const Method& method) {
   const std::string_view name = method.row->name;
   const size_t dot = name.find('.');
   const auto* const file = method.request->GetDescriptor()->file();
-  const auto* const service =
-      file->pool()->FindServiceByName(file->package() + "." + std::string(name.substr(0, dot)));
+  const auto* const service = file->pool()->FindServiceByName(file->package() + "." + std::string(name.substr(0, dot)));
   return service == nullptr ? nullptr : service->FindMethodByName(std::string(name.substr(dot + 1)));
 }
 

@@ -101,7 +101,8 @@ class Daemon(Process):
         super().__init__(folder, "rnicd", [
             rnicd, "--provider=soft", "--soft_adapters=2", f"--socket_dir={folder}/s", f"--admin_socket_dir={folder}/a",
             "--metrics_address=127.0.0.1:0", f"--policy_file={policy}", f"--audit_log={folder}/audit.jsonl",
-            f"--max_pinned_bytes={1 << 30}", f"--max_memory_bytes={1 << 30}", "--max_connections_per_uid=48"])
+            f"--max_pinned_bytes={1 << 30}", f"--max_memory_bytes={1 << 30}", "--max_connections_per_uid=48",
+            "--memory_pool=4KiB:1MiBx2"])
         self.page = wait_for("the daemon", self._page)
 
     def _page(self):

@@ -34,7 +34,7 @@ CallResult<v1::RevokeGrantResponse> RevokeGrant(const DaemonProcess& daemon, uin
 // The node's use of one resource.
 uint64_t Used(const v1::GetStatusResponse& status, const std::string& resource);
 
-// Descriptors and threads of the daemon while it has no clients.
+// Descriptors and threads of the daemon while it has no clients, without the files of its memory pool.
 struct IdleState {
   uint64_t open_fds = 0;
   uint64_t threads = 0;

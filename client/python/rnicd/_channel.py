@@ -40,12 +40,23 @@ def target(socket_dir: str) -> str:
 
 def method_of(kind: Any, service: str, method: str) -> Any:
     """A callable for the method; `kind` is the channel's unary_unary or unary_stream."""
-    messages = importlib.import_module(f".{service.lower()}_service_pb2", f"{__package__}._proto")
+    services = _messages(f"{service.lower()}_service").DESCRIPTOR.services_by_name
+    found = services[f"{service}Service"].methods_by_name[method]
     return kind(
         f"/rnicd.v1.{service}Service/{method}",
-        request_serializer=getattr(messages, f"{method}Request").SerializeToString,
-        response_deserializer=getattr(messages, f"{method}Response").FromString,
+        request_serializer=_class_of(found.input_type).SerializeToString,
+        response_deserializer=_class_of(found.output_type).FromString,
     )
+
+
+def _messages(name: str) -> Any:
+    """The generated module of a file of rnicd.v1."""
+    return importlib.import_module(f".{name}_pb2", f"{__package__}._proto")
+
+
+def _class_of(message: Any) -> Any:
+    """The class of a message of rnicd.v1, whichever file it is in."""
+    return getattr(_messages(os.path.basename(message.file.name).removesuffix(".proto")), message.name)
 
 
 class Channel:
