@@ -191,6 +191,19 @@ TEST_F(MemoryPoolTest, TheThreadRefillsWhatIsTakenAndThenSleeps) {
   EXPECT_EQ(Ready(pool), std::vector<uint32_t>{2});
 }
 
+TEST_F(MemoryPoolTest, TheThreadRefillsWhatGaveWay) {
+  MemoryPool pool(os_, LedgerUpTo(2 * kMiB), {Files(kMiB, 2)});
+  const PoolRefiller refiller(pool, RefillBounds{});
+  while (pool.state().refilled_files < 2) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(pool.MakeRoom(kMiB).size(), 1u);
+  while (pool.state().refilled_files < 3) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(Ready(pool), std::vector<uint32_t>{2});
+}
+
 TEST(PoolRefiller, RestsForItsShareOfACoreAndItsRate) {
   using std::chrono::microseconds;
   const RefillBounds bounds = {.cpu_percent = 25, .bytes_per_second = 100 * kMiB};
