@@ -21,6 +21,11 @@ bool Serves(const FreshMemory& memory, uint64_t size, const PageChoice& pages) {
          memory.size() / kWithinFactor <= size && size / kWithinFactor <= memory.size();
 }
 
+void MoveLast(auto& from, auto& to) {
+  to.push_back(std::move(from.back()));
+  from.pop_back();
+}
+
 uint64_t Distance(uint64_t one, uint64_t other) { return one < other ? other - one : one - other; }
 
 }  // namespace
@@ -28,42 +33,62 @@ uint64_t Distance(uint64_t one, uint64_t other) { return one < other ? other - o
 MemoryPool::MemoryPool(Os& os, std::shared_ptr<Ledger> node, const std::vector<PoolClass>& classes)
     : os_(os), node_(std::move(node)) {
   MutexLock lock(mutex_);
-  ServiceOf(kNdkPageBytes);
+  served_.push_back({.page_bytes = kNdkPageBytes});
   for (const PoolClass& wanted : classes) {
     classes_.push_back({.wanted = wanted});
-    ServiceOf(wanted.pages.page_bytes);
+    if (std::ranges::find(served_, wanted.pages.page_bytes, &Service::page_bytes) == served_.end()) {
+      served_.push_back({.page_bytes = wanted.pages.page_bytes});
+    }
   }
   // The largest pages first.
   std::ranges::sort(served_, std::greater(), &Service::page_bytes);
 }
 
-MemoryPool::Service& MemoryPool::ServiceOf(uint64_t page_bytes) {
-  const auto found = std::ranges::find(served_, page_bytes, &Service::page_bytes);
-  return found != served_.end() ? *found : served_.emplace_back(Service{.page_bytes = page_bytes});
+absl::StatusOr<MemoryPool::Given> MemoryPool::Give(uint64_t bytes, const std::optional<PageWish>& wish,
+                                                   absl::FunctionRef<absl::Status()> charge) {
+  MutexLock lock(mutex_);
+  const auto [nearest, service] = wish.has_value() ? Find(bytes, *wish) : std::pair<Class*, Service*>();
+  Parted parted;
+  if (nearest != nullptr) {
+    MoveLast(nearest->ready, parted.files);
+  }
+  PartWith(bytes, parted);
+  RNICD_RETURN_IF_ERROR(Swap(parted, charge));
+  Given given;
+  for (File& file : parted.files) {
+    given.freed.push_back(std::move(file.memory));
+  }
+  if (nearest != nullptr) {
+    given.ready.emplace(std::move(given.freed.front()));
+    given.freed.erase(given.freed.begin());
+    ++service->hits;
+  } else if (wish.has_value()) {
+    CountMiss(wish->page_bytes.value_or(kNdkPageBytes));
+  }
+  changed_.NotifyAll();
+  return given;
 }
 
-std::optional<MemoryPool::File> MemoryPool::Take(uint64_t size, std::optional<uint64_t> page_bytes,
-                                                 std::optional<uint32_t> numa_node) {
-  MutexLock lock(mutex_);
+void MemoryPool::CountMiss(uint64_t page_bytes) {
+  const auto missed = std::ranges::find(served_, page_bytes, &Service::page_bytes);
+  if (missed != served_.end()) {
+    ++missed->misses;
+  }
+}
+
+std::pair<MemoryPool::Class*, MemoryPool::Service*> MemoryPool::Find(uint64_t size, const PageWish& wish) {
   for (Service& service : served_) {
-    if (page_bytes.value_or(service.page_bytes) != service.page_bytes || size % service.page_bytes != 0) {
-      continue;
-    }
-    std::optional<File> file = TakeNearest(size, {.page_bytes = service.page_bytes, .numa_node = numa_node});
-    if (file.has_value()) {
-      ++service.hits;
-      changed_.NotifyAll();
-      return file;
-    }
-    // Without a choice of pages the smallest is what the caller gets.
-    if (page_bytes.has_value() || service.page_bytes == kNdkPageBytes) {
-      ++service.misses;
+    if (wish.page_bytes.value_or(service.page_bytes) == service.page_bytes && size % service.page_bytes == 0) {
+      Class* const nearest = Nearest(size, {.page_bytes = service.page_bytes, .numa_node = wish.numa_node});
+      if (nearest != nullptr) {
+        return {nearest, &service};
+      }
     }
   }
-  return std::nullopt;
+  return {nullptr, nullptr};
 }
 
-std::optional<MemoryPool::File> MemoryPool::TakeNearest(uint64_t size, const PageChoice& pages) {
+MemoryPool::Class* MemoryPool::Nearest(uint64_t size, const PageChoice& pages) {
   Class* best = nullptr;
   for (Class& candidate : classes_) {
     if (!candidate.ready.empty() && Serves(candidate.ready.back().memory, size, pages) &&
@@ -71,53 +96,60 @@ std::optional<MemoryPool::File> MemoryPool::TakeNearest(uint64_t size, const Pag
       best = &candidate;
     }
   }
-  if (best == nullptr) {
-    return std::nullopt;
-  }
-  File file = std::move(best->ready.back());
-  best->ready.pop_back();
-  return file;
+  return best;
 }
 
-void MemoryPool::Return(File file) {
-  absl::StatusOr<Charge> charge = Charge::Take(node_, Resource::kMemoryBytes, file.memory.size());
-  if (!charge.ok()) {
-    changed_.NotifyAll();
-    return;
-  }
-  file.charge = *std::move(charge);
-  MutexLock lock(mutex_);
-  std::vector<File>& ready = classes_[file.index].ready;
-  ready.push_back(std::move(file));
-}
-
-std::vector<MemoryPool::File> MemoryPool::MakeRoom(uint64_t bytes) {
-  std::vector<File> removed;
-  MutexLock lock(mutex_);
+void MemoryPool::PartWith(uint64_t bytes, Parted& parted) {
   const uint64_t limit = node_->limit(Resource::kMemoryBytes);
   const uint64_t used = node_->used(Resource::kMemoryBytes);
   if (limit == 0 || bytes > limit || used <= limit - bytes) {
-    return removed;
+    return;
   }
-  const uint64_t wanted = used - (limit - bytes);
-  uint64_t held = making_charge_.amount();
+  const uint64_t missing = used - (limit - bytes);
+  uint64_t room = 0;
+  for (const File& file : parted.files) {
+    room += file.charge.amount();
+  }
+  uint64_t all = room + making_charge_.amount();
   for (const Class& each : classes_) {
-    held += each.ready.size() * each.wanted.file_bytes;
+    all += each.ready.size() * each.wanted.file_bytes;
   }
-  if (held < wanted) {
-    return removed;
+  if (room >= missing || all < missing) {
+    return;
   }
-  uint64_t freed = making_charge_.amount();
-  making_charge_.Refund();
+  room += making_charge_.amount();
+  parted.making = std::move(making_charge_);
   for (Class& each : classes_) {
-    for (; freed < wanted && !each.ready.empty(); freed += each.wanted.file_bytes) {
-      each.ready.back().charge.Refund();
-      removed.push_back(std::move(each.ready.back()));
-      each.ready.pop_back();
+    for (; room < missing && !each.ready.empty(); room += each.wanted.file_bytes) {
+      MoveLast(each.ready, parted.files);
     }
   }
-  changed_.NotifyAll();
-  return removed;
+}
+
+absl::Status MemoryPool::Swap(Parted& parted, absl::FunctionRef<absl::Status()> charge) {
+  const uint64_t making = parted.making.amount();
+  parted.making.Refund();
+  for (File& file : parted.files) {
+    file.charge.Refund();
+  }
+  const absl::Status charged = charge();
+  if (charged.ok()) {
+    return charged;
+  }
+  // There is room: who takes of it does so under this lock.
+  const auto again = [this](uint64_t amount) {
+    absl::StatusOr<Charge> taken = Charge::Take(node_, Resource::kMemoryBytes, amount);
+    return taken.ok() ? *std::move(taken) : Charge();
+  };
+  if (making != 0) {
+    making_charge_ = again(making);
+  }
+  for (File& file : parted.files) {
+    file.charge = again(file.memory.size());
+    std::vector<File>& ready = classes_[file.index].ready;
+    ready.push_back(std::move(file));
+  }
+  return charged;
 }
 
 std::optional<size_t> MemoryPool::MissingClass() const {

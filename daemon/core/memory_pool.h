@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "base/mutex.h"
 #include "base/os.h"
 #include "daemon/core/fresh_memory.h"
@@ -21,6 +23,12 @@ struct PoolClass {
   uint32_t files = 0;
 };
 
+// What memory a session wants; nothing given: the largest pages whose size divides that of the memory, of any node.
+struct PageWish {
+  std::optional<uint64_t> page_bytes;
+  std::optional<uint32_t> numa_node;
+};
+
 // Memory that is ready before anybody asks for it: files of the daemon's, with their pages made and mapped. A file is
 // given away once, for good: what a client had goes back to the kernel, never to another client.
 // The files count in the node's limit of memory_bytes, and give way to what sessions ask for.
@@ -29,13 +37,6 @@ struct PoolClass {
 // Source:   ADR 0033.
 class MemoryPool {
  public:
-  // A file, and its part of the node's limit.
-  struct File {
-    FreshMemory memory;
-    Charge charge;
-    size_t index = 0;
-  };
-
   // What there is of a class.
   struct ClassState {
     PoolClass wanted;
@@ -66,15 +67,20 @@ class MemoryPool {
 
   MemoryPool(Os& os, std::shared_ptr<Ledger> node, const std::vector<PoolClass>& classes);
 
-  // The ready file that is nearest in size, from half of `size` to twice it; the caller refunds its charge, charges
-  // itself, and fits the file to the size. No page size: the largest pages whose size divides `size`; if there are
-  // none, that counts as a miss of 4 KiB. No node: pages of any.
-  std::optional<File> Take(uint64_t size, std::optional<uint64_t> page_bytes, std::optional<uint32_t> numa_node);
-  // Takes back a file that nobody has seen. It is freed if the node's limit has no room for it any more.
-  void Return(File file);
-  // Gives up what is being made, and removes ready files, until the node's limit has room for so many bytes; nothing
-  // where that is impossible, or where there is room. Their charges are refunded; to free them takes long.
-  std::vector<File> MakeRoom(uint64_t bytes);
+  // What a session is given.
+  struct Given {
+    // Ready, and the session's from now on; it fits the file to its size.
+    std::optional<FreshMemory> ready;
+    // Files that gave way. To free them takes long.
+    std::vector<FreshMemory> freed;
+  };
+  // Charges a session for `bytes`, with `charge`, and gives it the ready file that is nearest in size, from half of it
+  // to twice, if there is a wish and a file. What the pool holds of the node's limit gives way: the part of that file,
+  // then, as far as there is still no room, what is being made and other files. Nobody else gets that room in between.
+  // Memory without a choice of pages for which there is nothing counts as a miss of 4 KiB.
+  // Errors: of `charge`, with the pool as it was.
+  absl::StatusOr<Given> Give(uint64_t bytes, const std::optional<PageWish>& wish,
+                             absl::FunctionRef<absl::Status()> charge);
 
   // Makes a piece of a file that is missing.
   Piece RefillPiece();
@@ -89,15 +95,33 @@ class MemoryPool {
   State state() const;
 
  private:
+  // A file, and its part of the node's limit.
+  struct File {
+    FreshMemory memory;
+    Charge charge;
+    size_t index = 0;
+  };
   struct Class {
     PoolClass wanted;
     std::vector<File> ready;
   };
+  // What gives way to a session: files, and the room of the one that is being made.
+  struct Parted {
+    std::vector<File> files;
+    Charge making;
+  };
 
   // A class of which a file is missing: the first from first_ on.
   std::optional<size_t> MissingClass() const RNICD_REQUIRES(mutex_);
-  std::optional<File> TakeNearest(uint64_t size, const PageChoice& pages) RNICD_REQUIRES(mutex_);
-  Service& ServiceOf(uint64_t page_bytes) RNICD_REQUIRES(mutex_);
+  // Nothing if no class has such pages.
+  void CountMiss(uint64_t page_bytes) RNICD_REQUIRES(mutex_);
+  // The class with the ready file that serves best, and whom to count the hit for; null: none.
+  std::pair<Class*, Service*> Find(uint64_t size, const PageWish& wish) RNICD_REQUIRES(mutex_);
+  Class* Nearest(uint64_t size, const PageChoice& pages) RNICD_REQUIRES(mutex_);
+  // Parts with more until the node's limit has room for so many bytes; with nothing if even all is not enough.
+  void PartWith(uint64_t bytes, Parted& parted) RNICD_REQUIRES(mutex_);
+  // Calls `charge` in place of the charges of `parted`. If it fails, the pool has them again.
+  absl::Status Swap(Parted& parted, absl::FunctionRef<absl::Status()> charge) RNICD_REQUIRES(mutex_);
   absl::Status BeginFile();
   bool KeepsMaking() const;
   void FinishFile();

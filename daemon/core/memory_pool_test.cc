@@ -39,20 +39,37 @@ class MemoryPoolTest : public ::testing::Test {
     return *std::ranges::find(served, page_bytes, &MemoryPool::Service::page_bytes);
   }
 
+  // What a session gets that charges itself elsewhere.
+  static std::optional<FreshMemory> Take(MemoryPool& pool, uint64_t size,
+                                         std::optional<uint64_t> page_bytes = kNdkPageBytes,
+                                         std::optional<uint32_t> numa_node = std::nullopt) {
+    const PageWish wish = {.page_bytes = page_bytes, .numa_node = numa_node};
+    absl::StatusOr<MemoryPool::Given> given = pool.Give(size, wish, [] { return absl::OkStatus(); });
+    return std::move(given->ready);
+  }
+  // Charges node_ for a session that brings its memory.
+  absl::StatusOr<MemoryPool::Given> GiveRoom(MemoryPool& pool, uint64_t size) {
+    return pool.Give(size, std::nullopt, [&]() -> absl::Status {
+      RNICD_ASSIGN_OR_RETURN(charges_.emplace_back(), Charge::Take(node_, Resource::kMemoryBytes, size));
+      return absl::OkStatus();
+    });
+  }
+
   FaultyOs os_{LinuxOs()};
   std::shared_ptr<Ledger> node_ = LedgerUpTo(16 * kMiB);
+  std::vector<Charge> charges_;
 };
 
 TEST_F(MemoryPoolTest, AFileThatIsReadyIsPopulatedAndCharged) {
   MemoryPool pool(os_, node_, {Files(2 * kMiB, 2)});
-  EXPECT_FALSE(pool.Take(2 * kMiB, kNdkPageBytes, std::nullopt).has_value());
+  EXPECT_FALSE(Take(pool, 2 * kMiB).has_value());
   Refill(pool);
   EXPECT_EQ(node_->used(Resource::kMemoryBytes), 4 * kMiB);
-  const auto file = pool.Take(2 * kMiB, kNdkPageBytes, std::nullopt);
+  const auto file = Take(pool, 2 * kMiB);
   ASSERT_TRUE(file.has_value());
-  EXPECT_EQ(file->memory.populated(), 2 * kMiB);
-  EXPECT_EQ(os_.Inspect(file->memory.file())->populated_bytes, 2 * kMiB);
-  EXPECT_TRUE(std::ranges::all_of(file->memory.mapping(), [](std::byte byte) { return byte == std::byte{0}; }));
+  EXPECT_EQ(file->populated(), 2 * kMiB);
+  EXPECT_EQ(os_.Inspect(file->file())->populated_bytes, 2 * kMiB);
+  EXPECT_TRUE(std::ranges::all_of(file->mapping(), [](std::byte byte) { return byte == std::byte{0}; }));
   EXPECT_EQ(ServiceOf(pool, kNdkPageBytes).hits, 1u);
   EXPECT_EQ(ServiceOf(pool, kNdkPageBytes).misses, 1u);
 }
@@ -60,25 +77,25 @@ TEST_F(MemoryPoolTest, AFileThatIsReadyIsPopulatedAndCharged) {
 TEST_F(MemoryPoolTest, WhatIsTakenIsMadeAnewAndNeverGivenTwice) {
   MemoryPool pool(os_, node_, {Files(kMiB, 1)});
   Refill(pool);
-  const auto first = pool.Take(kMiB, kNdkPageBytes, std::nullopt);
+  const auto first = Take(pool, kMiB);
   ASSERT_TRUE(first.has_value());
-  EXPECT_FALSE(pool.Take(kMiB, kNdkPageBytes, std::nullopt).has_value());
-  first->memory.mapping()[0] = std::byte{77};
+  EXPECT_FALSE(Take(pool, kMiB).has_value());
+  first->mapping()[0] = std::byte{77};
   Refill(pool);
-  const auto second = pool.Take(kMiB, kNdkPageBytes, std::nullopt);
+  const auto second = Take(pool, kMiB);
   ASSERT_TRUE(second.has_value());
-  EXPECT_NE(os_.Inspect(first->memory.file())->inode, os_.Inspect(second->memory.file())->inode);
-  EXPECT_EQ(second->memory.mapping()[0], std::byte{0});
+  EXPECT_NE(os_.Inspect(first->file())->inode, os_.Inspect(second->file())->inode);
+  EXPECT_EQ(second->mapping()[0], std::byte{0});
 }
 
 TEST_F(MemoryPoolTest, TheNearestFileWithinAFactorOfTwoServes) {
   MemoryPool pool(os_, node_, {Files(kMiB, 1), Files(2 * kMiB, 1), Files(4 * kMiB, 1)});
   Refill(pool);
-  EXPECT_FALSE(pool.Take(kMiB / 2 - kNdkPageBytes, kNdkPageBytes, std::nullopt).has_value());
-  EXPECT_FALSE(pool.Take(8 * kMiB + kNdkPageBytes, kNdkPageBytes, std::nullopt).has_value());
-  EXPECT_EQ(pool.Take(3 * kMiB - kNdkPageBytes, kNdkPageBytes, std::nullopt)->memory.size(), 2 * kMiB);
-  EXPECT_EQ(pool.Take(8 * kMiB, kNdkPageBytes, std::nullopt)->memory.size(), 4 * kMiB);
-  EXPECT_EQ(pool.Take(kMiB / 2, kNdkPageBytes, std::nullopt)->memory.size(), kMiB);
+  EXPECT_FALSE(Take(pool, kMiB / 2 - kNdkPageBytes).has_value());
+  EXPECT_FALSE(Take(pool, 8 * kMiB + kNdkPageBytes).has_value());
+  EXPECT_EQ(Take(pool, 3 * kMiB - kNdkPageBytes)->size(), 2 * kMiB);
+  EXPECT_EQ(Take(pool, 8 * kMiB)->size(), 4 * kMiB);
+  EXPECT_EQ(Take(pool, kMiB / 2)->size(), kMiB);
 }
 
 TEST_F(MemoryPoolTest, AFileOfTheChosenNodeServesThoseWhoWantNoneOrThatOne) {
@@ -86,21 +103,20 @@ TEST_F(MemoryPoolTest, AFileOfTheChosenNodeServesThoseWhoWantNoneOrThatOne) {
   wanted.pages.numa_node = 0;
   MemoryPool pool(os_, node_, {wanted});
   Refill(pool);
-  EXPECT_FALSE(pool.Take(kMiB, kNdkPageBytes, 1).has_value());
-  auto file = pool.Take(kMiB, kNdkPageBytes, 0);
-  ASSERT_TRUE(file.has_value());
-  pool.Return(*std::move(file));
-  EXPECT_TRUE(pool.Take(kMiB, kNdkPageBytes, std::nullopt).has_value());
+  EXPECT_FALSE(Take(pool, kMiB, kNdkPageBytes, 1).has_value());
+  EXPECT_TRUE(Take(pool, kMiB, kNdkPageBytes, 0).has_value());
+  Refill(pool);
+  EXPECT_TRUE(Take(pool, kMiB).has_value());
 }
 
 TEST_F(MemoryPoolTest, WithoutAChoiceOfPagesAMissCountsOnce) {
   PoolClass large = Files(2 * kMiB, 1);
   large.pages.page_bytes = 2 * kMiB;
   MemoryPool pool(os_, node_, {large});
-  EXPECT_FALSE(pool.Take(4 * kMiB, std::nullopt, std::nullopt).has_value());
+  EXPECT_FALSE(Take(pool, 4 * kMiB, std::nullopt).has_value());
   EXPECT_EQ(ServiceOf(pool, kNdkPageBytes).misses, 1u);
   EXPECT_EQ(ServiceOf(pool, 2 * kMiB).misses, 0u);
-  EXPECT_FALSE(pool.Take(4 * kMiB, 2 * kMiB, std::nullopt).has_value());
+  EXPECT_FALSE(Take(pool, 4 * kMiB, 2 * kMiB).has_value());
   EXPECT_EQ(ServiceOf(pool, 2 * kMiB).misses, 1u);
 }
 
@@ -130,28 +146,46 @@ TEST_F(MemoryPoolTest, WhatIsReadyOrBeingMadeGivesWayToASession) {
   }
   ASSERT_NE(pool.RefillPiece().bytes, 0u);
   EXPECT_EQ(node_->used(Resource::kMemoryBytes), 4 * kMiB);
-  EXPECT_TRUE(pool.MakeRoom(5 * kMiB).empty()) << "more than the limit";
-  EXPECT_EQ(pool.MakeRoom(3 * kMiB).size(), 1u);
-  EXPECT_EQ(node_->used(Resource::kMemoryBytes), kMiB);
-  EXPECT_TRUE(pool.MakeRoom(3 * kMiB).empty()) << "there is room";
-  const auto charge = Charge::Take(node_, Resource::kMemoryBytes, 3 * kMiB);
+  EXPECT_THAT(GiveRoom(pool, 5 * kMiB).status(), FailsWith(ErrorReason::QUOTA_MEMORY_BYTES)) << "above the limit";
+  EXPECT_EQ(Ready(pool), (std::vector<uint32_t>{2, 0}));
+  EXPECT_EQ(GiveRoom(pool, 3 * kMiB)->freed.size(), 1u);
+  EXPECT_EQ(node_->used(Resource::kMemoryBytes), 4 * kMiB);
   Refill(pool);
   EXPECT_EQ(Ready(pool), (std::vector<uint32_t>{1, 0}));
+  charges_.clear();
+  EXPECT_TRUE(GiveRoom(pool, 3 * kMiB)->freed.empty()) << "there is room";
 }
 
-TEST_F(MemoryPoolTest, AFileThatComesBackIsReadyAgainIfTheLimitAllowsIt) {
-  MemoryPool pool(os_, node_, {Files(kMiB, 1)});
+TEST_F(MemoryPoolTest, ASessionThatMayNotTakesNothingFromIt) {
+  node_ = LedgerUpTo(4 * kMiB);
+  MemoryPool pool(os_, node_, {Files(kMiB, 2), Files(2 * kMiB, 1)});
+  while (Ready(pool) != std::vector<uint32_t>{2, 0}) {
+    ASSERT_NE(pool.RefillPiece().bytes, 0u);
+  }
+  ASSERT_NE(pool.RefillPiece().bytes, 0u);
+  const auto refused = [] { return MakeError(ErrorReason::QUOTA_MEMORY_OBJECTS); };
+  for (const std::optional<PageWish>& wish : {std::optional<PageWish>(), std::optional<PageWish>(PageWish{})}) {
+    for (const uint64_t bytes : {kMiB, 4 * kMiB}) {
+      EXPECT_THAT(pool.Give(bytes, wish, refused).status(), FailsWith(ErrorReason::QUOTA_MEMORY_OBJECTS));
+      EXPECT_EQ(node_->used(Resource::kMemoryBytes), 4 * kMiB);
+    }
+  }
+  EXPECT_EQ(ServiceOf(pool, kNdkPageBytes).hits, 0u);
   Refill(pool);
-  auto file = pool.Take(kMiB, kNdkPageBytes, std::nullopt);
-  file->charge.Refund();
-  pool.Return(*std::move(file));
-  EXPECT_EQ(Ready(pool), std::vector<uint32_t>{1});
-  EXPECT_EQ(node_->used(Resource::kMemoryBytes), kMiB);
-  file = pool.Take(kMiB, kNdkPageBytes, std::nullopt);
-  file->charge.Refund();
-  const auto all = Charge::Take(node_, Resource::kMemoryBytes, 16 * kMiB);
-  pool.Return(*std::move(file));
-  EXPECT_EQ(Ready(pool), std::vector<uint32_t>{0});
+  EXPECT_EQ(Ready(pool), (std::vector<uint32_t>{2, 1})) << "nor from what was being made";
+}
+
+TEST_F(MemoryPoolTest, AFileThatIsTooSmallServesWithTheRoomOfOthers) {
+  node_ = LedgerUpTo(4 * kMiB);
+  MemoryPool pool(os_, node_, {Files(kMiB, 2), Files(2 * kMiB, 1)});
+  Refill(pool);
+  const auto given = pool.Give(4 * kMiB, PageWish{}, [this]() -> absl::Status {
+    RNICD_ASSIGN_OR_RETURN(charges_.emplace_back(), Charge::Take(node_, Resource::kMemoryBytes, 4 * kMiB));
+    return absl::OkStatus();
+  });
+  ASSERT_TRUE(given.ok()) << given.status();
+  EXPECT_EQ(given->ready->size(), 2 * kMiB);
+  EXPECT_EQ(given->freed.size(), 2u);
 }
 
 TEST_F(MemoryPoolTest, WhicheverCallFailsNothingIsLeftAndTheNextTrySucceeds) {
@@ -179,7 +213,7 @@ TEST_F(MemoryPoolTest, TheThreadRefillsWhatIsTakenAndThenSleeps) {
   MemoryPool pool(os_, node_, {Files(kMiB, 2)});
   const PoolRefiller refiller(pool, RefillBounds{});
   for (uint64_t taken = 0; taken < 5;) {
-    if (pool.Take(kMiB, kNdkPageBytes, std::nullopt).has_value()) {
+    if (Take(pool, kMiB).has_value()) {
       ++taken;
     } else {
       std::this_thread::yield();
@@ -191,13 +225,36 @@ TEST_F(MemoryPoolTest, TheThreadRefillsWhatIsTakenAndThenSleeps) {
   EXPECT_EQ(Ready(pool), std::vector<uint32_t>{2});
 }
 
-TEST_F(MemoryPoolTest, TheThreadRefillsWhatGaveWay) {
-  MemoryPool pool(os_, LedgerUpTo(2 * kMiB), {Files(kMiB, 2)});
+// The thread would like it back at once.
+TEST_F(MemoryPoolTest, WhatGaveWayIsTheSessionsAndNobodyElses) {
+  node_ = LedgerUpTo(2 * kMiB);
+  MemoryPool pool(os_, node_, {Files(kMiB, 2)});
   const PoolRefiller refiller(pool, RefillBounds{});
-  while (pool.state().refilled_files < 2) {
+  while (Ready(pool) != std::vector<uint32_t>{2}) {
     std::this_thread::yield();
   }
-  EXPECT_EQ(pool.MakeRoom(kMiB).size(), 1u);
+  absl::StatusOr<Charge> charged = absl::InternalError("not called");
+  const auto given = pool.Give(kMiB, PageWish{}, [&] {
+    for (int turn = 0; turn < 1000; ++turn) {
+      std::this_thread::yield();
+    }
+    charged = Charge::Take(node_, Resource::kMemoryBytes, kMiB);
+    return charged.status();
+  });
+  ASSERT_TRUE(given.ok()) << given.status();
+  EXPECT_TRUE(given->ready.has_value());
+}
+
+// The thread tries again after a second if it had no room.
+TEST_F(MemoryPoolTest, TheThreadRefillsWhatGaveWay) {
+  node_ = LedgerUpTo(2 * kMiB);
+  MemoryPool pool(os_, node_, {Files(kMiB, 2)});
+  const PoolRefiller refiller(pool, RefillBounds{});
+  while (Ready(pool) != std::vector<uint32_t>{2}) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(GiveRoom(pool, kMiB)->freed.size(), 1u);
+  charges_.clear();
   while (pool.state().refilled_files < 3) {
     std::this_thread::yield();
   }

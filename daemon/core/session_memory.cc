@@ -24,11 +24,32 @@ absl::Status SessionMemory::CheckNew(uint64_t size) const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::shared_ptr<MemoryObject>> SessionMemory::New(uint64_t size) {
-  node_.lingering.Sweep();
+absl::StatusOr<MemoryCharges> SessionMemory::ChargeFor(uint64_t size) {
   MemoryCharges charges;
   RNICD_ASSIGN_OR_RETURN(charges.object, Charge::Take(ledger_, Resource::kMemoryObjects, 1));
   RNICD_ASSIGN_OR_RETURN(charges.bytes, Charge::Take(ledger_, Resource::kMemoryBytes, size));
+  return charges;
+}
+
+absl::StatusOr<std::shared_ptr<MemoryObject>> SessionMemory::New(uint64_t size, const std::optional<PageWish>& wish,
+                                                                 std::optional<FreshMemory>& ready) {
+  node_.lingering.Sweep();
+  MemoryCharges charges;
+  const auto charge = [&]() -> absl::Status {
+    RNICD_ASSIGN_OR_RETURN(charges, ChargeFor(size));
+    return absl::OkStatus();
+  };
+  if (node_.pool == nullptr) {
+    RNICD_RETURN_IF_ERROR(charge());
+  } else {
+    RNICD_ASSIGN_OR_RETURN(MemoryPool::Given given, node_.pool->Give(size, wish, charge));
+    ready = std::move(given.ready);
+    if (!given.freed.empty()) {
+      // Freed where it delays nobody.
+      node_.populators.Post(
+          [freed = std::make_shared<std::vector<FreshMemory>>(std::move(given.freed))] { freed->clear(); });
+    }
+  }
   return std::make_shared<MemoryObject>(node_.os, node_.lingering, size, pins_, std::move(charges));
 }
 
@@ -44,7 +65,8 @@ MemoryTicket SessionMemory::Publish(const std::shared_ptr<MemoryObject>& memory,
 
 absl::StatusOr<MemoryTicket> SessionMemory::Import(uint64_t size) {
   RNICD_RETURN_IF_ERROR(CheckNew(size));
-  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<MemoryObject> memory, New(size));
+  std::optional<FreshMemory> none;
+  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<MemoryObject> memory, New(size, std::nullopt, none));
   return Publish(memory, FdDirection::kToDaemon);
 }
 

@@ -85,7 +85,10 @@ class SessionMemory final : public SessionObjects<MemoryObjectId, MemoryObject> 
   };
 
   absl::Status CheckNew(uint64_t size) const;
-  absl::StatusOr<std::shared_ptr<MemoryObject>> New(uint64_t size);
+  absl::StatusOr<MemoryCharges> ChargeFor(uint64_t size);
+  // Charged; the node's pool gives way to it, and may have a file that is `ready`.
+  absl::StatusOr<std::shared_ptr<MemoryObject>> New(uint64_t size, const std::optional<PageWish>& wish,
+                                                    std::optional<FreshMemory>& ready);
   MemoryTicket Publish(const std::shared_ptr<MemoryObject>& memory, FdDirection direction);
   MemoryTicket PublishAllocated(const Allocation& allocation);
   absl::Status Admit(Allocation& allocation);

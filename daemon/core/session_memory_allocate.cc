@@ -48,37 +48,13 @@ MaybePending<MemoryTicket> SessionMemory::Allocate(const AllocateArguments& argu
   return MaybePending<MemoryTicket>::Pending();
 }
 
-// The pool's part of the node's limit makes room for what a session asks for: that of the file that the session takes,
-// then that of others.
 absl::Status SessionMemory::Admit(Allocation& allocation) {
-  const uint64_t size = allocation.arguments.size;
-  RNICD_RETURN_IF_ERROR(CheckNew(size));
-  MemoryPool* const pool = node_.pool;
-  std::optional<MemoryPool::File> file;
-  if (pool != nullptr) {
-    file = pool->Take(size, allocation.arguments.page_bytes, allocation.arguments.numa_node);
-  }
-  if (file.has_value()) {
-    file->charge.Refund();
-  }
-  absl::StatusOr<std::shared_ptr<MemoryObject>> memory = New(size);
-  if (!memory.ok() && file.has_value()) {
-    pool->Return(std::move(*file));
-    return memory.status();
-  }
-  if (!memory.ok() && pool != nullptr) {
-    if (auto freed = std::make_shared<std::vector<MemoryPool::File>>(pool->MakeRoom(size)); !freed->empty()) {
-      memory = New(size);
-      // Where it delays nobody.
-      node_.populators.Post([freed] { freed->clear(); });
-    }
-  }
-  RNICD_ASSIGN_OR_RETURN(allocation.memory, std::move(memory));
-  if (file.has_value()) {
-    allocation.pooled.emplace(std::move(file->memory));
-    allocation.from_pool = true;
-  }
-  requests_.CountBytes(size, kPopulatedBytesPerRequest);
+  const AllocateArguments& arguments = allocation.arguments;
+  RNICD_RETURN_IF_ERROR(CheckNew(arguments.size));
+  const PageWish wish = {.page_bytes = arguments.page_bytes, .numa_node = arguments.numa_node};
+  RNICD_ASSIGN_OR_RETURN(allocation.memory, New(arguments.size, wish, allocation.pooled));
+  allocation.from_pool = allocation.pooled.has_value();
+  requests_.CountBytes(arguments.size, kPopulatedBytesPerRequest);
   return absl::OkStatus();
 }
 
