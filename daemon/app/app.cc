@@ -163,8 +163,8 @@ absl::Status App::StartProvider() {
 absl::Status App::StartCore(core::Policy policy) {
   RNICD_ASSIGN_OR_RETURN(file_watch_, NewInotifyWatch());
   lingering_ = std::make_unique<core::LingeringMemory>(*file_watch_);
-  workers_ = std::make_unique<core::WorkerPool>(config_.worker_threads);
   // One more than an owner may use.
+  workers_ = std::make_unique<core::WorkerPool>(config_.worker_threads + 1);
   populators_ = std::make_unique<core::WorkerPool>(config_.worker_threads + 1, core::ThreadPriority::kBackground);
   fd_workers_ = std::make_unique<core::WorkerPool>(kFdWorkerThreads);
   reapers_ = std::make_unique<core::WorkerPool>(kReaperThreads);
@@ -180,27 +180,29 @@ absl::Status App::StartCore(core::Policy policy) {
     RNICD_ASSIGN_OR_RETURN(rings_,
                            rings::RingThreads::Start(config_.ring_threads, *observer_, clock_, config_.ring_spin));
   }
-  node_ = std::make_unique<core::Node>(core::Node{.os = LinuxOs(),
-                                                  .clock = clock_,
-                                                  .random = random_,
-                                                  .provider = *provider_,
-                                                  .observer = *observer_,
-                                                  .workers = *workers_,
-                                                  .populators = *populators_,
-                                                  .fd_workers = *fd_workers_,
-                                                  .reapers = *reapers_,
-                                                  .blocking = *bulkhead_,
-                                                  .alarms = *alarms_,
-                                                  .tickets = *tickets_,
-                                                  .lingering = *lingering_,
-                                                  .tenants = *tenants_,
-                                                  .draining = draining_,
-                                                  .limits = config_.limits,
-                                                  .ledger = ledger,
-                                                  .started = clock_.Now(),
-                                                  .rings = rings_.get(),
-                                                  .pool = pool_.get(),
-                                                  .populating_threads = config_.worker_threads});
+  node_ = std::make_unique<core::Node>(
+      core::Node{.os = LinuxOs(),
+                 .clock = clock_,
+                 .random = random_,
+                 .provider = *provider_,
+                 .observer = *observer_,
+                 .workers = *workers_,
+                 .populators = *populators_,
+                 .fd_workers = *fd_workers_,
+                 .reapers = *reapers_,
+                 .blocking = *bulkhead_,
+                 .alarms = *alarms_,
+                 .tickets = *tickets_,
+                 .lingering = *lingering_,
+                 .tenants = *tenants_,
+                 .draining = draining_,
+                 .limits = config_.limits,
+                 .ledger = ledger,
+                 .started = clock_.Now(),
+                 .rings = rings_.get(),
+                 .pool = pool_.get(),
+                 .populating_threads = config_.worker_threads,
+                 .registering_threads = provider_->registers_in_parallel() ? config_.worker_threads : 1});
   registry_ = std::make_unique<core::SessionRegistry>(*node_);
   if (pool_ != nullptr) {
     pool_refiller_ = std::make_unique<core::PoolRefiller>(*pool_, config_.refill);

@@ -60,7 +60,8 @@ ABSL_FLAG(int64_t, ring_spin_us, 20,
 ABSL_FLAG(int64_t, ring_spin_percent, 50,
           "share of its time that a ring's thread may spend so; tenants have equal parts of it; 0 to 100");
 ABSL_FLAG(int64_t, rpc_threads, 2, "threads that serve the connections of workloads; 1 to 64");
-ABSL_FLAG(int64_t, worker_threads, 2, "threads for slow registrations and for populating memory; 1 to 256");
+ABSL_FLAG(int64_t, worker_threads, 2,
+          "threads that the slow work of one owner may use, such as populating memory; 1 to 256");
 ABSL_FLAG(std::string, memory_pool, "",
           "files of memory that are kept ready, PAGE[@NODE]:SIZE[xCOUNT] separated by commas, such as "
           "4KiB:64MiBx8,2MiB@0:1GiBx2: pages of 4KiB, 2MiB or 1GiB, of that NUMA node, in COUNT files of SIZE; "

@@ -64,6 +64,8 @@ struct Node {
   MemoryPool* pool = nullptr;
   // Threads of `populators` that one allocation may use; at least 1.
   uint32_t populating_threads = 1;
+  // Threads of `workers` that the registrations of one request may use; at least 1.
+  uint32_t registering_threads = 1;
 };
 
 }  // namespace rnicd::core

@@ -38,6 +38,7 @@ SessionRegions& SessionGuard::regions() const { return session_->regions_; }
 SessionMappings& SessionGuard::mappings() const { return session_->mappings_; }
 SessionQueues& SessionGuard::queues() const { return session_->queues_; }
 SessionPairs& SessionGuard::pairs() const { return session_->pairs_; }
+SessionRequests& SessionGuard::requests() const { return session_->requests_; }
 SessionRings& SessionGuard::rings() const { return session_->rings_; }
 SessionWindows& SessionGuard::windows() const { return session_->windows_; }
 

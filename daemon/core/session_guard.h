@@ -15,6 +15,7 @@ class SessionMemory;
 class SessionPairs;
 class SessionQueues;
 class SessionRegions;
+class SessionRequests;
 class SessionRings;
 class SessionWindows;
 
@@ -34,6 +35,7 @@ class SessionGuard {
   SessionMappings& mappings() const ABSL_ATTRIBUTE_LIFETIME_BOUND;
   SessionQueues& queues() const ABSL_ATTRIBUTE_LIFETIME_BOUND;
   SessionPairs& pairs() const ABSL_ATTRIBUTE_LIFETIME_BOUND;
+  SessionRequests& requests() const ABSL_ATTRIBUTE_LIFETIME_BOUND;
   SessionRings& rings() const ABSL_ATTRIBUTE_LIFETIME_BOUND;
   SessionWindows& windows() const ABSL_ATTRIBUTE_LIFETIME_BOUND;
 

@@ -2,6 +2,7 @@
 #include "daemon/core/session_provision.h"
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -12,10 +13,6 @@
 
 namespace rnicd::core {
 namespace {
-
-// What is registered before other owners have their turn, and before the end of the session is noticed: about half a
-// millisecond on the soft card. A call with more does not run on the thread of its connection.
-constexpr size_t kRegionsOfTurn = 256;
 
 // The error of a range in the words of its request, not of an MDL chain.
 absl::Status InWordsOfRange(const absl::Status& status) {
@@ -34,7 +31,7 @@ absl::Status InWordsOfRange(const absl::Status& status) {
 
 }  // namespace
 
-// A request in progress. One thread at a time has it.
+// A request in progress. Each range has its own outcome, so that several threads may have some.
 struct SessionRegions::Provisioning {
   std::shared_ptr<ProtectionDomain> domain;
   std::shared_ptr<MemoryObject> memory;
@@ -43,12 +40,17 @@ struct SessionRegions::Provisioning {
   // Null unless it pends.
   std::shared_ptr<Charge> pending;
   Done<Provisioned> done;
+  // The session ended before all was done.
+  std::atomic<bool> ended{false};
 
-  bool complete() const { return provisioned.outcomes.size() == ranges.size(); }
-  const ProvisionRange& next() const { return ranges[provisioned.outcomes.size()]; }
+  Provisioned Take() {
+    provisioned.size = memory->size();
+    provisioned.page_bytes = memory->page_bytes();
+    return std::move(provisioned);
+  }
   void Finish(const absl::Status& status) {
     pending->Refund();
-    done(status.ok() ? absl::StatusOr<Provisioned>(std::move(provisioned)) : status);
+    done(status.ok() ? absl::StatusOr<Provisioned>(Take()) : status);
   }
 };
 
@@ -59,31 +61,33 @@ MaybePending<Provisioned> SessionRegions::Provision(ProvisionArguments arguments
   RNICD_RETURN_IF_ERROR(job->domain->Acquire().status());
   RNICD_ASSIGN_OR_RETURN(job->memory, objects_.Find(arguments.memory));
   job->ranges = std::move(arguments.ranges);
-  job->provisioned.outcomes.reserve(job->ranges.size());
+  job->provisioned.outcomes.resize(job->ranges.size());
+  RNICD_ASSIGN_OR_RETURN(SessionGuard guard, session_.Begin());
   const bool is_sealed = job->memory->BeginUse().ok();
-  if (is_sealed && !IsSlow(*job)) {
-    ProvisionSome(*job);
-    return std::move(job->provisioned);
+  ItemPlan plan = PlanOf(job);
+  if (is_sealed && !RequestTurns::IsLong(requests_, plan)) {
+    RequestTurns::Run(requests_, std::move(guard), std::move(plan));
+    return job->Take();
   }
   RNICD_ASSIGN_OR_RETURN(job->pending, requests_.TakeOne(Resource::kPendingRequests));
   job->done = std::move(done);
+  plan.done = [job] { job->Finish(job->ended ? MakeError(ErrorReason::SESSION_ENDING) : absl::OkStatus()); };
   if (is_sealed) {
-    RNICD_ASSIGN_OR_RETURN(SessionGuard guard, session_.Begin());
-    QueueProvisioning(job, std::make_shared<SessionGuard>(std::move(guard)));
+    RequestTurns::Queue(requests_, std::move(guard), std::move(plan));
     return MaybePending<Provisioned>::Pending();
   }
-  return SealThenProvision(job);
+  return SealThenProvision(job, std::move(plan));
 }
 
-MaybePending<Provisioned> SessionRegions::SealThenProvision(const std::shared_ptr<Provisioning>& job) {
+MaybePending<Provisioned> SessionRegions::SealThenProvision(const std::shared_ptr<Provisioning>& job, ItemPlan plan) {
   // The thread that has sealed the file has work of other owners to do, so a worker goes on.
-  const Done<> go_on = [this, job](const absl::Status& sealed) {
+  const Done<> go_on = [this, job, plan = std::move(plan)](const absl::Status& sealed) {
     absl::StatusOr<SessionGuard> guard = session_.Begin();
     if (!sealed.ok() || !guard.ok()) {
       job->Finish(sealed.ok() ? guard.status() : sealed);
       return;
     }
-    QueueProvisioning(job, std::make_shared<SessionGuard>(*std::move(guard)));
+    RequestTurns::Queue(requests_, *std::move(guard), plan);
   };
   const MaybePending<> sealing = objects_.Seal(job->memory, go_on);
   // Sealed by another request since it was looked at.
@@ -97,48 +101,31 @@ MaybePending<Provisioned> SessionRegions::SealThenProvision(const std::shared_pt
   return MaybePending<Provisioned>::Pending();
 }
 
-bool SessionRegions::IsSlow(const Provisioning& job) const {
-  uint64_t bytes = 0;
-  for (const ProvisionRange& range : job.ranges) {
-    // A length beyond the memory is refused. Stopping early keeps the sum from overflowing.
-    bytes += std::min(range.length, job.memory->size());
-    if (requests_.IsSlow(bytes)) {
-      return true;
-    }
-  }
-  return job.ranges.size() > kRegionsOfTurn;
+ItemPlan SessionRegions::PlanOf(const std::shared_ptr<Provisioning>& job) {
+  return {.items = static_cast<uint32_t>(job->ranges.size()),
+          .threads = node_.registering_threads,
+          .bytes_of = [job](uint32_t index) { return std::min(job->ranges[index].length, job->memory->size()); },
+          .run =
+              [this, job](const SessionGuard& /*session*/, uint32_t first, uint32_t end, const absl::Status& start) {
+                if (start.ok()) {
+                  ProvisionSome(*job, first, end);
+                } else {
+                  job->ended = true;
+                }
+              },
+          .done = nullptr};
 }
 
-// A turn, and then to the end of the owner's line.
-void SessionRegions::QueueProvisioning(const std::shared_ptr<Provisioning>& job,
-                                       const std::shared_ptr<SessionGuard>& held) {
-  requests_.RunHeld(node_.workers, held, [this, job, held](const absl::Status& start) {
-    if (start.ok()) {
-      ProvisionSome(*job);
-    }
-    if (!start.ok() || job->complete()) {
-      job->Finish(start);
-    } else {
-      QueueProvisioning(job, held);
-    }
-  });
-}
-
-// A region that is slow to register ends the turn.
-void SessionRegions::ProvisionSome(Provisioning& job) {
-  Provisioned& provisioned = job.provisioned;
-  provisioned.size = job.memory->size();
-  provisioned.page_bytes = job.memory->page_bytes();
+void SessionRegions::ProvisionSome(Provisioning& job, uint32_t first, uint32_t end) {
   const MemoryLookup find_memory = [&job](MemoryObjectId /*id*/) { return job.memory; };
   uint64_t bytes = 0;
-  uint64_t regions = 0;
-  for (; regions < kRegionsOfTurn && !requests_.IsSlow(bytes) && !job.complete(); ++regions) {
-    const ProvisionRange& range = job.next();
-    provisioned.outcomes.push_back(ProvisionOne(job, range, find_memory));
-    bytes += provisioned.outcomes.back().ok() ? range.length : 0;
+  for (uint32_t index = first; index < end; ++index) {
+    absl::StatusOr<ProvisionedRegion>& outcome = job.provisioned.outcomes[index];
+    outcome = ProvisionOne(job, job.ranges[index], find_memory);
+    bytes += outcome.ok() ? job.ranges[index].length : 0;
   }
   requests_.CountBytes(bytes, kRegisteredBytesPerRequest);
-  requests_.CountBytes(regions, kProvisionedRegionsPerRequest);
+  requests_.CountBytes(end - first, kProvisionedRegionsPerRequest);
 }
 
 absl::StatusOr<SessionRegions::RegisterJob> SessionRegions::AdmitProvision(const Provisioning& job,

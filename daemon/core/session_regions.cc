@@ -117,6 +117,11 @@ MaybePending<> SessionRegions::Close(MemoryRegionId id, PendingChoice choice, co
   return closed;
 }
 
+uint64_t SessionRegions::RegisteredBytes(MemoryRegionId id) {
+  const std::shared_ptr<MemoryRegion> region = table_.Find(id);
+  return region != nullptr ? region->registered_length() : 0;
+}
+
 absl::StatusOr<LocalToken> SessionRegions::GetLocalToken(MemoryRegionId id) {
   RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<MemoryRegion> region, FindIn(table_, id, "mr_id"));
   absl::StatusOr<LocalToken> token = region->GetLocalToken();

@@ -8,6 +8,7 @@
 #include "base/strong_id.h"
 #include "daemon/core/mdl_chain.h"
 #include "daemon/core/memory_region.h"
+#include "daemon/core/request_turns.h"
 #include "daemon/core/session_domains.h"
 #include "daemon/core/session_memory.h"
 #include "daemon/core/session_objects.h"
@@ -42,6 +43,8 @@ class SessionRegions final : public SessionObjects<MemoryRegionId, MemoryRegion>
   // Initializes a region of the fast kind.
   MaybePending<> Initialize(const InitializeArguments& arguments, PendingChoice choice, const Done<>& done);
   MaybePending<> Close(MemoryRegionId id, PendingChoice choice, const Done<>& done);
+  // Bytes that the region has registered; 0 if there is none with that id.
+  uint64_t RegisteredBytes(MemoryRegionId id);
   absl::StatusOr<LocalToken> GetLocalToken(MemoryRegionId id);
   absl::StatusOr<RemoteToken> GetRemoteToken(MemoryRegionId id);
 
@@ -63,10 +66,9 @@ class SessionRegions final : public SessionObjects<MemoryRegionId, MemoryRegion>
   absl::StatusOr<RegisterJob> AdmitRegister(const RegisterArguments& arguments, PendingChoice choice,
                                             const Done<Registration>& done);
 
-  MaybePending<Provisioned> SealThenProvision(const std::shared_ptr<Provisioning>& job);
-  bool IsSlow(const Provisioning& job) const;
-  void QueueProvisioning(const std::shared_ptr<Provisioning>& job, const std::shared_ptr<SessionGuard>& held);
-  void ProvisionSome(Provisioning& job);
+  MaybePending<Provisioned> SealThenProvision(const std::shared_ptr<Provisioning>& job, ItemPlan plan);
+  ItemPlan PlanOf(const std::shared_ptr<Provisioning>& job);
+  void ProvisionSome(Provisioning& job, uint32_t first, uint32_t end);
   absl::StatusOr<RegisterJob> AdmitProvision(const Provisioning& job, const ProvisionRange& range,
                                              const MemoryLookup& find_memory);
   absl::StatusOr<ProvisionedRegion> ProvisionOne(const Provisioning& job, const ProvisionRange& range,

@@ -10,6 +10,8 @@
 #include "base/error_reason.h"
 #include "base/mutex.h"
 #include "base/status.h"
+#include "daemon/core/request_turns.h"
+#include "daemon/core/session.h"
 #include "daemon/gate/gate.h"
 #include "daemon/service/field_checks.h"
 #include "daemon/service/memory_operations.h"
@@ -77,18 +79,24 @@ class BatchOutcomes {
   }
 
   const gate::Call& call() const { return *call_; }
-  // Must be called once for each item.
+  // Set or Fail must be called once for each item.
   template <typename T>
   void Set(int index, const absl::StatusOr<T>& reply) {
-    call_->WhileLive([&] {
-      auto* const outcome = response_->mutable_outcomes(index);
-      if (reply.ok()) {
-        *outcome->mutable_response() = *reply;
-      } else {
-        *outcome->mutable_error() = ErrorOfItem(index, reply.status());
-      }
-    });
-    if (tally_.Add(index, reply.status())) {
+    if (!reply.ok()) {
+      Fail(index, reply.status());
+      return;
+    }
+    call_->WhileLive([&] { *response_->mutable_outcomes(index)->mutable_response() = *reply; });
+    Count(index, absl::OkStatus());
+  }
+  void Fail(int index, const absl::Status& status) {
+    call_->WhileLive([&] { *response_->mutable_outcomes(index)->mutable_error() = ErrorOfItem(index, status); });
+    Count(index, status);
+  }
+
+ private:
+  void Count(int index, const absl::Status& status) {
+    if (tally_.Add(index, status)) {
       call_->SetNote(tally_.Note());
       if (!call_->Finish(absl::OkStatus()) && undelivered_ != nullptr) {
         undelivered_();
@@ -96,26 +104,58 @@ class BatchOutcomes {
     }
   }
 
- private:
   const std::shared_ptr<gate::Call> call_;
   Response* const response_;
   const std::function<void()> undelivered_;
   BatchTally tally_;
 };
 
-// Runs `operation` on every item in order and finishes the call with the last outcome.
-template <typename Request, typename Response, typename Operation>
+// How a batch does its items.
+template <typename ItemRequest>
+struct BatchRule {
+  // Bytes that an item has registered or deregistered; null: hardly any.
+  uint64_t (*bytes_of)(core::SessionRegions& regions, const ItemRequest& item) = nullptr;
+  // Items may be done by several threads at the same time.
+  bool parallel = false;
+};
+
+// Runs `operation` on every item and finishes the call with the last outcome.
+template <typename ItemRequest, typename Request, typename Response, typename Operation>
 void RunBatch(const std::shared_ptr<gate::Call>& call, const core::SessionGuard& session, const Request& request,
-              Response* response, Operation operation, std::function<void()> undelivered = nullptr) {
+              Response* response, const BatchRule<ItemRequest>& rule, Operation operation,
+              std::function<void()> undelivered = nullptr) {
   const int count = request.items_size();
   if (!IsBatchSize(count)) {
     call->Finish(MakeError(ErrorReason::BATCH_SIZE, "items"));
     return;
   }
-  const auto outcomes = std::make_shared<BatchOutcomes<Response>>(call, count, response, std::move(undelivered));
-  for (int index = 0; index < count; ++index) {
-    operation(session, request.items(index), [outcomes, index](const auto& reply) { outcomes->Set(index, reply); });
+  absl::StatusOr<core::SessionGuard> held = call->session()->Begin();
+  if (!held.ok()) {
+    call->Finish(held.status());
+    return;
   }
+  const auto outcomes = std::make_shared<BatchOutcomes<Response>>(call, count, response, std::move(undelivered));
+  core::ItemPlan plan = {.items = static_cast<uint32_t>(count)};
+  if (rule.parallel) {
+    plan.threads = session.requests().node().registering_threads;
+  }
+  if (rule.bytes_of != nullptr) {
+    plan.bytes_of = [&request, &regions = session.regions(), bytes_of = rule.bytes_of](uint32_t index) {
+      return bytes_of(regions, request.items(static_cast<int>(index)));
+    };
+  }
+  plan.run = [outcomes, &request, operation](const core::SessionGuard& held_session, uint32_t first, uint32_t end,
+                                             const absl::Status& start) {
+    for (int index = static_cast<int>(first); index < static_cast<int>(end); ++index) {
+      if (!start.ok()) {
+        outcomes->Fail(index, start);
+        continue;
+      }
+      operation(held_session, request.items(index),
+                [outcomes, index](const auto& reply) { outcomes->Set(index, reply); });
+    }
+  };
+  core::RequestTurns::Run(session.requests(), *std::move(held), std::move(plan));
 }
 
 }  // namespace rnicd::service

@@ -121,7 +121,8 @@ void TicketedMemory::BatchAllocate(const std::shared_ptr<gate::Call>& call, cons
       reply(allocated);
     });
   };
-  RunBatch(call, session, request, response, allocate, [call, made] { made->DropAll(*call->session()); });
+  RunBatch(call, session, request, response, BatchRule<v1::AllocateMemoryRequest>{}, allocate,
+           [call, made] { made->DropAll(*call->session()); });
 }
 
 absl::Status TicketedMemory::Import(const core::SessionGuard& session, const v1::ImportMemoryRequest& request,

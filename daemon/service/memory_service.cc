@@ -48,12 +48,23 @@ absl::Status ReleaseLam(const core::SessionGuard& session, const v1::ReleaseLamR
   return session.mappings().Release(LogicalMappingId{request.lam_id()});
 }
 
+uint64_t BytesToRegister(core::SessionRegions& /*regions*/, const v1::RegisterMrRequest& item) { return item.length(); }
+
+// Registered by a region that is to be deregistered or closed.
+template <typename ItemRequest>
+uint64_t BytesRegistered(core::SessionRegions& regions, const ItemRequest& item) {
+  return regions.RegisteredBytes(MemoryRegionId{item.mr_id()});
+}
+
 // A batch of one region request, whose handler is `operation`.
-template <typename Request, typename Response, typename Operation>
-gate::Method Batch(const gate::MethodRow& row, Operation operation) {
-  return gate::Later(row, [operation](const std::shared_ptr<gate::Call>& call, const core::SessionGuard& session,
-                                      const Request& request,
-                                      Response* response) { RunBatch(call, session, request, response, operation); });
+template <typename Request, typename Response, typename ItemRequest, typename ItemResponse>
+gate::Method Batch(const gate::MethodRow& row,
+                   void (*operation)(const core::SessionGuard&, const ItemRequest&, const Reply<ItemResponse>&),
+                   const BatchRule<ItemRequest>& rule = {}) {
+  return gate::Later(row, [operation, rule](const std::shared_ptr<gate::Call>& call, const core::SessionGuard& session,
+                                            const Request& request, Response* response) {
+    RunBatch(call, session, request, response, rule, operation);
+  });
 }
 
 }  // namespace
@@ -80,16 +91,20 @@ std::vector<gate::Method> MemoryMethods(const core::TicketTable& tickets) {
       Now(Row("MemoryService.BuildLam"), BuildLam),
       Now(Row("MemoryService.ReleaseLam"), ReleaseLam),
       Batch<v1::BatchCreateMrRequest, v1::BatchCreateMrResponse>(Row("MemoryService.BatchCreateMr"), CreateMr),
-      Batch<v1::BatchRegisterMrRequest, v1::BatchRegisterMrResponse>(Row("MemoryService.BatchRegisterMr"), RegisterMr),
-      Batch<v1::BatchDeregisterMrRequest, v1::BatchDeregisterMrResponse>(Row("MemoryService.BatchDeregisterMr"),
-                                                                         DeregisterMr),
+      Batch<v1::BatchRegisterMrRequest, v1::BatchRegisterMrResponse>(Row("MemoryService.BatchRegisterMr"), RegisterMr,
+                                                                     {.bytes_of = BytesToRegister, .parallel = true}),
+      Batch<v1::BatchDeregisterMrRequest, v1::BatchDeregisterMrResponse>(
+          Row("MemoryService.BatchDeregisterMr"), DeregisterMr,
+          {.bytes_of = BytesRegistered<v1::DeregisterMrRequest>, .parallel = true}),
       Batch<v1::BatchInitializeFastRegisterMrRequest, v1::BatchInitializeFastRegisterMrResponse>(
           Row("MemoryService.BatchInitializeFastRegisterMr"), InitializeFastRegisterMr),
       Batch<v1::BatchGetLocalTokenRequest, v1::BatchGetLocalTokenResponse>(Row("MemoryService.BatchGetLocalToken"),
                                                                            GetLocalToken),
       Batch<v1::BatchGetRemoteTokenRequest, v1::BatchGetRemoteTokenResponse>(Row("MemoryService.BatchGetRemoteToken"),
                                                                              GetRemoteToken),
-      Batch<v1::BatchCloseMrRequest, v1::BatchCloseMrResponse>(Row("MemoryService.BatchCloseMr"), CloseMr),
+      Batch<v1::BatchCloseMrRequest, v1::BatchCloseMrResponse>(
+          Row("MemoryService.BatchCloseMr"), CloseMr,
+          {.bytes_of = BytesRegistered<v1::CloseMrRequest>, .parallel = true}),
       Later(Row("MemoryService.BatchAllocateMemory"), gate::Bind(memory, &TicketedMemory::BatchAllocate)),
       Later(Row("MemoryService.BatchSealMemory"), BatchSealMemory),
       Later(Row("MemoryService.ProvisionMemory"), ProvisionMemory),

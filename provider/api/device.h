@@ -111,6 +111,8 @@ class Provider {
   // Regions registered now on all cards, as the hardware itself would list them.
   virtual uint64_t live_regions() const = 0;
   virtual FastRegistrationCounts fast_registrations() const = 0;
+  // True if several threads register and deregister more regions in the same time than one.
+  virtual bool registers_in_parallel() const { return false; }
 };
 
 }  // namespace rnicd::provider

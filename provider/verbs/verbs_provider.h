@@ -34,6 +34,7 @@ class VerbsProvider final : public Provider {
   absl::StatusOr<std::unique_ptr<DeviceAdapter>> OpenAdapter(std::string_view adapter_name) override;
   uint64_t live_regions() const override;
   FastRegistrationCounts fast_registrations() const override;
+  bool registers_in_parallel() const override { return true; }
 
  private:
   // A port, and the context that receives its asynchronous events.

@@ -31,9 +31,9 @@ def pages(count, kind=""):
 def registration(rows):
     yield (
         "| pages | registered | by itself, warm | by itself, mapping and faulting in "
-        "| through rnicd | of that, calls | the rest |"
+        "| through rnicd | of that, calls | the rest | one region after the other |"
     )
-    yield "|---|---|---:|---:|---:|---:|---:|"
+    yield "|---|---|---:|---:|---:|---:|---:|---:|"
     for labels, us in rows:
         count = labels["regions"]
         what = size(labels["bytes"]) if count == 1 else f"{count:,} x {size(labels['bytes'])}"
@@ -41,7 +41,8 @@ def registration(rows):
         fresh = ratio(us["direct_fresh"] / direct) if "direct_fresh" in us else ""
         rest = ratio(rest / direct) if rest > NOISE * us["empty_calls"] else "noise"
         through, calls = ratio(us["rnicd"] / direct), ratio(us["empty_calls"] / direct)
-        yield f"| {size(labels['page_bytes'])} | {what} | 1 | {fresh} | {through} | {calls} | {rest} |"
+        in_turn = ratio(us["rnicd_in_turn"] / direct) if "rnicd_in_turn" in us else ""
+        yield f"| {size(labels['page_bytes'])} | {what} | 1 | {fresh} | {through} | {calls} | {rest} | {in_turn} |"
 
 
 READY = (
@@ -51,6 +52,8 @@ READY = (
     ("direct_file", "by itself, a shared memory file, which is what rnicd gives out"),
     ("rnicd", "AllocateMemory, map, SealMemory, CreateMr, RegisterMr"),
     ("rnicd_populated", "the same, and the client's page tables filled, so that it will not fault"),
+    ("pool", "the same, of memory that the daemon has ready (`--memory_pool`)"),
+    ("pool_populated", "that, and the client's page tables filled"),
 )
 STEPS = (
     ("allocate", "AllocateMemory: the daemon makes the file, maps it, and faults it in"),

@@ -1,5 +1,7 @@
 // Batches: order is kept, each item has one outcome, and a bad item does not affect the others.
+#include <atomic>
 #include <set>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -233,6 +235,39 @@ TEST_F(SlowBatches, ItemsPendOneByOne) {
   const std::set<uint64_t> contexts = {events.NextCompletion().request_context(),
                                        events.NextCompletion().request_context()};
   EXPECT_EQ(contexts, (std::set<uint64_t>{100, 102}));
+}
+
+// All workloads share one thread of the front door.
+class LongBatches : public Batches {
+ protected:
+  LongBatches() : Batches({"--rpc_threads=1", ProviderFlag("register_delay_us", std::chrono::milliseconds(10))}) {}
+};
+
+TEST_F(LongBatches, HoldUpNeitherOthersNorTheEndOfTheirSession) {
+  constexpr int kCount = 2000;
+  TestSession session(daemon());
+  RawClient another_connection(daemon().rpc_socket());
+  v1::JoinSessionRequest join;
+  join.set_session_id(session.session_id());
+  ExpectOk(another_connection.Call(&SessionStub::JoinSession, join));
+  const uint64_t memory = session.SealedMemory(kPage);
+  v1::BatchRegisterMrRequest request;
+  for (const uint64_t id : CreateRegions(session, kCount)) {
+    *request.add_items() = RegisterRequest(id, {MdlEntry(memory, 0, kPage, kBase)}, kPage);
+  }
+  std::atomic<bool> ended = false;
+  CallResult<v1::BatchRegisterMrResponse> registered;
+  std::thread batch([&] {
+    registered = session.Call(&MemoryStub::BatchRegisterMr, request, std::chrono::minutes(5));
+    ended = true;
+  });
+  EXPECT_TRUE(Eventually([&] { return AdminStatus(daemon()).device_regions() > 0; }));
+  EXPECT_NE(TestSession(daemon()).session_id(), session.session_id());
+  EXPECT_FALSE(ended) << "the batch was over before another client was served";
+  ExpectOk(another_connection.Call(&SessionStub::CloseSession, {}));
+  batch.join();
+  ASSERT_EQ(registered.response.outcomes_size(), kCount) << registered.message;
+  ExpectRefused(registered.response.outcomes(kCount - 1).error(), ErrorReason::SESSION_ENDING, "items[1999]");
 }
 
 }  // namespace

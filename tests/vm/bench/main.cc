@@ -34,10 +34,14 @@ int Main(int argc, char** argv) {
   nlohmann::json rows = nlohmann::json::array();
   const auto add = [&rows](const nlohmann::json& more) { rows.insert(rows.end(), more.begin(), more.end()); };
   if (only.empty() || only == "registration") {
-    add(RegistrationRows(card, *daemon));
+    const auto in_turn = StartDaemon({"--worker_threads=1"});
+    add(RegistrationRows(card, *daemon, *in_turn));
+    Require(in_turn->Stop().ok(), "the daemon with one worker did not stop well");
   }
   if (only.empty() || only == "ready") {
-    add(ReadyRows(card, *daemon));
+    const auto pool = StartDaemon({kPoolFlag});
+    add(ReadyRows(card, *daemon, *pool));
+    Require(pool->Stop().ok(), "the daemon with a pool did not stop well");
   }
   if (only.empty() || only == "write") {
     add(WriteRows(card, *daemon));

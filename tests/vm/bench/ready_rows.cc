@@ -9,8 +9,10 @@
 
 #include "base/access_rights.h"
 #include "client/cpp/client.h"
+#include "tests/support/admin_client.h"
 #include "tests/support/memory_file.h"
 #include "tests/support/test_session.h"
+#include "tests/support/wait.h"
 #include "tests/vm/bench/rows.h"
 
 namespace rnicd::vm_bench {
@@ -36,8 +38,9 @@ struct DirectReady {
 
 // The same through librnicd.
 struct RnicdReady {
-  RnicdReady(const Client& client, uint64_t size, PageSize page_size) {
-    auto allocated = Memory::Allocate(client, {.size = size, .page_size = page_size});
+  // `populate`: with the client's page tables filled, so that no later access faults.
+  RnicdReady(const Client& client, uint64_t size, PageSize page_size, bool populate) {
+    auto allocated = Memory::Allocate(client, {.size = size, .page_size = page_size, .populate = populate});
     Require(allocated.ok(), allocated.status().ToString());
     memory.emplace(*std::move(allocated));
     auto registered = MemoryRegion::Register(*memory, kMrFlagLocalWrite | kMrFlagRemoteRead | kMrFlagRemoteWrite);
@@ -49,26 +52,40 @@ struct RnicdReady {
   std::optional<MemoryRegion> region;
 };
 
+void AwaitReady(const test::DaemonProcess& pool) {
+  Require(test::Eventually([&] { return test::AdminStatus(pool).memory_pool().classes(0).ready() == 1; }),
+          "the pool was not refilled");
+}
+
 class Race {
  public:
   Race(DirectCard& card, const Client& client, uint64_t size) : card_(card), client_(client), size_(size) {}
+  Race(const Race&) = delete;
+  Race& operator=(const Race&) = delete;
 
   Contender Direct(const std::string& name, Source source, bool touch) {
     return {.name = name,
             .run = [=, this] { direct_ = std::make_unique<DirectReady>(card_, source, size_, touch); },
             .put_back = [this] { direct_.reset(); }};
   }
-  // `populate`: also fills the client's page tables, so that no later access faults.
   Contender Rnicd(const std::string& name, PageSize page_size, bool populate) {
     return {.name = name,
-            .run =
-                [=, this] {
-                  rnicd_ = std::make_unique<RnicdReady>(client_, size_, page_size);
-                  if (populate) {
-                    OwnMemory::Populate(rnicd_->memory->bytes());
-                  }
-                },
+            .run = [=, this] { rnicd_ = std::make_unique<RnicdReady>(client_, size_, page_size, populate); },
             .put_back = [this] { rnicd_.reset(); }};
+  }
+  // Through a daemon that has the memory ready, and makes it ready again before the next round.
+  Contender Pool(const std::string& name, const Client& client, test::DaemonProcess& pool, bool populate) {
+    return {.name = name,
+            .run =
+                [=, this, &client] {
+                  rnicd_ = std::make_unique<RnicdReady>(client, size_, PageSize::kAuto, populate);
+                  Require(rnicd_->memory->from_pool(), "the memory was not ready");
+                },
+            .put_back =
+                [this, &pool] {
+                  rnicd_.reset();
+                  AwaitReady(pool);
+                }};
   }
 
  private:
@@ -122,13 +139,17 @@ nlohmann::json Labels(uint64_t page_bytes, uint64_t bytes) { return {{"page_byte
 
 }  // namespace
 
-nlohmann::json ReadyRows(DirectCard& card, test::DaemonProcess& daemon) {
+nlohmann::json ReadyRows(DirectCard& card, test::DaemonProcess& daemon, test::DaemonProcess& pool) {
   constexpr uint64_t kSmallPagesBytes = 256 * kMiB;
   // All 2 MiB pages of the guest; the two sides use them alternately.
   constexpr uint64_t kHugePagesBytes = 64 * kMiB;
   const auto client =
       Client::Connect({.socket_dir = daemon.socket_dir(), .label = "bench", .call_deadline = std::chrono::minutes(2)});
   Require(client.ok(), client.status().ToString());
+  const auto pool_client =
+      Client::Connect({.socket_dir = pool.socket_dir(), .label = "bench", .call_deadline = std::chrono::minutes(2)});
+  Require(pool_client.ok(), pool_client.status().ToString());
+  AwaitReady(pool);
   Race small(card, *client, kSmallPagesBytes);
   Race huge(card, *client, kHugePagesBytes);
   nlohmann::json rows = nlohmann::json::array();
@@ -137,7 +158,8 @@ nlohmann::json ReadyRows(DirectCard& card, test::DaemonProcess& daemon) {
       Measure({small.Direct("direct", Source::kSmallPages, false),
                small.Direct("direct_touched", Source::kSmallPages, true),
                small.Direct("direct_file", Source::kFile, false), small.Direct("direct_thp", Source::kAnyPages, false),
-               small.Rnicd("rnicd", PageSize::k4KiB, false), small.Rnicd("rnicd_populated", PageSize::k4KiB, true)},
+               small.Rnicd("rnicd", PageSize::k4KiB, false), small.Rnicd("rnicd_populated", PageSize::k4KiB, true),
+               small.Pool("pool", *pool_client, pool, false), small.Pool("pool_populated", *pool_client, pool, true)},
               {.rounds_min = 5, .rounds_max = 9})));
   rows.push_back(Row(
       "ready", Labels(kHugePage, kHugePagesBytes),

@@ -1,4 +1,5 @@
 // Registering and deregistering, one region at a time and in batches.
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -108,7 +109,7 @@ class Client {
   v1::BatchDeregisterMrRequest deregisters_;
 };
 
-Medians MeasureShape(DirectCard& card, test::DaemonProcess& daemon, const Shape& shape) {
+Medians MeasureShape(DirectCard& card, test::DaemonProcess& daemon, test::DaemonProcess& in_turn, const Shape& shape) {
   const bool huge = shape.page_bytes == kHugePage;
   const uint64_t size = MemoryBytes(shape);
   const double regions = static_cast<double>(shape.regions);
@@ -128,7 +129,13 @@ Medians MeasureShape(DirectCard& card, test::DaemonProcess& daemon, const Shape&
       {.name = "empty_calls", .run = [&] { client.CallForNothing(); }, .operations = regions},
   };
   // Too few 2 MiB pages for a second memory on one side.
+  std::optional<Client> in_turn_client;
   if (!huge) {
+    if (shape.regions > 1) {
+      in_turn_client.emplace(in_turn, shape);
+      contenders.push_back(
+          {.name = "rnicd_in_turn", .run = [&] { in_turn_client->RegisterAndDeregister(); }, .operations = regions});
+    }
     const auto register_fresh = [&register_own, size] {
       OwnMemory fresh(Source::kSmallPages, size);
       fresh.Populate();
@@ -141,12 +148,12 @@ Medians MeasureShape(DirectCard& card, test::DaemonProcess& daemon, const Shape&
 
 }  // namespace
 
-nlohmann::json RegistrationRows(DirectCard& card, test::DaemonProcess& daemon) {
+nlohmann::json RegistrationRows(DirectCard& card, test::DaemonProcess& daemon, test::DaemonProcess& in_turn) {
   nlohmann::json rows = nlohmann::json::array();
   for (const Shape& shape : kShapes) {
     rows.push_back(Row("registration",
                        {{"page_bytes", shape.page_bytes}, {"bytes", shape.bytes}, {"regions", shape.regions}},
-                       MeasureShape(card, daemon, shape)));
+                       MeasureShape(card, daemon, in_turn, shape)));
   }
   return rows;
 }
