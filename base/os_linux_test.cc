@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <linux/memfd.h>
 #include <sys/mman.h>
@@ -9,6 +10,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <string_view>
 
 #include "base/os.h"
 #include "base/os_fake.h"
@@ -16,6 +18,8 @@
 
 namespace rnicd {
 namespace {
+
+using ::testing::HasSubstr;
 
 constexpr uint64_t kPage = 4096;
 constexpr uint64_t kSize = 4 * kPage;
@@ -124,18 +128,19 @@ TEST(LinuxOs, APopulatedMappingIsSharedAndZero) {
   EXPECT_TRUE(LinuxOs().Unmap(*mapping).ok());
 }
 
-// The line VmFlags of the mapping that begins there.
-std::string FlagsOf(const std::byte* address) {
+// A line of smaps, such as "VmFlags:", of the mapping that begins there.
+std::string LineOf(const std::byte* address, std::string_view name) {
   std::ostringstream begin;
   begin << std::hex << reinterpret_cast<uintptr_t>(address) << '-';
   std::ifstream file("/proc/self/smaps");
   std::string line;
   while (std::getline(file, line) && !line.starts_with(begin.str())) {
   }
-  while (std::getline(file, line) && !line.starts_with("VmFlags:")) {
+  while (std::getline(file, line) && !line.starts_with(name)) {
   }
   return line + ' ';
 }
+std::string FlagsOf(const std::byte* address) { return LineOf(address, "VmFlags:"); }
 
 TEST(LinuxOs, AMappingIsLeftOutOfCoreDumps) {
   const auto file = LinuxOs().CreateMemoryFile(kSize, kPage);
@@ -148,6 +153,59 @@ TEST(LinuxOs, AMappingIsLeftOutOfCoreDumps) {
   const std::string flags = FlagsOf(static_cast<const std::byte*>(second));
   EXPECT_NE(flags.find(" dd "), std::string::npos) << flags;
   EXPECT_EQ(munmap(second, kSize), 0);
+  EXPECT_TRUE(LinuxOs().Unmap(*mapping).ok());
+}
+
+TEST(LinuxOs, AFileAndItsMappingChangeTheirSizeAndKeepWhatTheyHave) {
+  const auto file = LinuxOs().CreateMemoryFile(kSize, kPage);
+  auto mapping = LinuxOs().Map(file->get(), kSize);
+  ASSERT_TRUE(mapping.ok());
+  ASSERT_TRUE(LinuxOs().Populate(*mapping).ok());
+  (*mapping)[0] = std::byte{42};
+  for (const uint64_t size : {kPage, 2 * kSize}) {
+    ASSERT_TRUE(LinuxOs().Resize(file->get(), size).ok());
+    mapping = LinuxOs().Remap(*mapping, size);
+    ASSERT_TRUE(mapping.ok()) << mapping.status();
+    EXPECT_EQ(mapping->size(), size);
+    EXPECT_EQ((*mapping)[0], std::byte{42});
+    EXPECT_EQ(LinuxOs().Inspect(file->get())->size, size);
+    EXPECT_EQ(LinuxOs().Inspect(file->get())->populated_bytes, kPage) << "the others were freed";
+  }
+  EXPECT_EQ((*mapping)[kPage], std::byte{0});
+  EXPECT_TRUE(LinuxOs().Unmap(*mapping).ok());
+  EXPECT_TRUE(LinuxOs().AddSeals(file->get(), F_SEAL_SHRINK | F_SEAL_GROW).ok());
+  EXPECT_FALSE(LinuxOs().Resize(file->get(), kPage).ok());
+}
+
+TEST(LinuxOs, PagesAreMadeInAPartOfAFileBeforeTheyAreMapped) {
+  const auto file = LinuxOs().CreateMemoryFile(kSize, kPage);
+  const auto mapping = LinuxOs().Map(file->get(), kSize);
+  ASSERT_TRUE(mapping.ok());
+  ASSERT_TRUE(LinuxOs().MakePages(file->get(), kPage, kPage, kPage).ok());
+  EXPECT_EQ(LinuxOs().Inspect(file->get())->populated_bytes, kPage);
+  ASSERT_TRUE(LinuxOs().Reserve(file->get(), 2 * kPage, 2 * kPage).ok());
+  EXPECT_EQ(LinuxOs().Inspect(file->get())->populated_bytes, 3 * kPage);
+  EXPECT_THAT(LineOf(mapping->data(), "Rss:"), HasSubstr(" 0 kB"));
+  ASSERT_TRUE(LinuxOs().MapPages(mapping->subspan(kPage)).ok());
+  EXPECT_THAT(LineOf(mapping->data(), "Rss:"), HasSubstr(" 12 kB"));
+  EXPECT_TRUE(std::all_of(mapping->begin(), mapping->end(), [](std::byte b) { return b == std::byte{0}; }));
+  EXPECT_TRUE(LinuxOs().Unmap(*mapping).ok());
+}
+
+// The kernel's setting for shared memory, without which advice has no effect.
+bool SharedMemoryMayHaveHugePages() {
+  std::ifstream file("/sys/kernel/mm/transparent_hugepage/shmem_enabled");
+  std::string setting;
+  std::getline(file, setting);
+  return !setting.empty() && setting.find("[never]") == std::string::npos &&
+         setting.find("[deny]") == std::string::npos;
+}
+
+TEST(LinuxOs, SaysWhetherAdviceGivesTransparentHugePages) {
+  const auto file = LinuxOs().CreateMemoryFile(uint64_t{4} << 20, kPage);
+  const auto mapping = LinuxOs().Map(file->get(), uint64_t{4} << 20);
+  ASSERT_TRUE(mapping.ok());
+  EXPECT_EQ(LinuxOs().AdviseHugePages(*mapping), SharedMemoryMayHaveHugePages());
   EXPECT_TRUE(LinuxOs().Unmap(*mapping).ok());
 }
 

@@ -170,6 +170,21 @@ constexpr BadValue kBadValues[] = {
     {"ring_spin_percent", "101"},
     {"worker_threads", "0"},
     {"worker_threads", "257"},
+    {"memory_pool", "4KiB"},
+    {"memory_pool", "8KiB:1MiB"},
+    {"memory_pool", "4KiB:1MB"},
+    {"memory_pool", "4KiB:0MiB"},
+    {"memory_pool", "2MiB:1MiB"},
+    {"memory_pool", "4KiB@1024:1MiB"},
+    {"memory_pool", "4KiB@:1MiB"},
+    {"memory_pool", "4KiB:1MiBx0"},
+    {"memory_pool", "4KiB:1MiBx65537"},
+    {"memory_pool", "4KiB:1MiB,"},
+    {"memory_pool", "4KiB:2048TiB"},
+    {"memory_pool_cpu_percent", "0"},
+    {"memory_pool_cpu_percent", "101"},
+    {"memory_pool_mib_per_second", "0"},
+    {"memory_pool_mib_per_second", "1048577"},
     {"pending_threshold_bytes", "0"},
     {"max_connections", "-1"},
     {"max_connections_per_uid", "-1"},
@@ -264,6 +279,26 @@ TEST_F(ConfigTest, ByDefaultMemoryObjectsMayTakeHalfOfTheMachine) {
   Set("max_memory_bytes", "0");
   EXPECT_THAT(Errors(), IsEmpty());
   EXPECT_EQ(config_.limits.node[core::Resource::kMemoryBytes], 0u) << "0 still means no limit";
+}
+
+TEST_F(ConfigTest, APoolIsAListOfClassesAndWithoutAFlagThereIsNone) {
+  EXPECT_THAT(Errors(), IsEmpty());
+  EXPECT_THAT(config_.memory_pool, IsEmpty());
+  Set("memory_pool", "4KiB:64MiBx8,2MiB@1:1GiB");
+  Set("memory_pool_cpu_percent", "25");
+  Set("memory_pool_mib_per_second", "100");
+  EXPECT_THAT(Errors(), IsEmpty());
+  ASSERT_EQ(config_.memory_pool.size(), 2u);
+  EXPECT_EQ(config_.memory_pool[0].pages.page_bytes, 4096u);
+  EXPECT_FALSE(config_.memory_pool[0].pages.numa_node.has_value());
+  EXPECT_EQ(config_.memory_pool[0].file_bytes, uint64_t{64} << 20);
+  EXPECT_EQ(config_.memory_pool[0].files, 8u);
+  EXPECT_EQ(config_.memory_pool[1].pages.page_bytes, uint64_t{2} << 20);
+  EXPECT_EQ(config_.memory_pool[1].pages.numa_node, 1u);
+  EXPECT_EQ(config_.memory_pool[1].file_bytes, uint64_t{1} << 30);
+  EXPECT_EQ(config_.memory_pool[1].files, 1u);
+  EXPECT_EQ(config_.refill.cpu_percent, 25u);
+  EXPECT_EQ(config_.refill.bytes_per_second, uint64_t{100} << 20);
 }
 
 TEST_F(ConfigTest, AnEmptySocketDirectoryIsRefused) {

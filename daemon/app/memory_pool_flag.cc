@@ -89,11 +89,14 @@ absl::StatusOr<core::PoolClass> ParseClass(std::string_view text) {
 
 absl::StatusOr<std::vector<core::PoolClass>> ParsePoolClasses(std::string_view text) {
   std::vector<core::PoolClass> classes;
-  while (!text.empty()) {
-    const auto comma = text.find(',');
-    RNICD_ASSIGN_OR_RETURN(classes.emplace_back(), ParseClass(text.substr(0, comma)));
-    text = comma == std::string_view::npos ? std::string_view() : text.substr(comma + 1);
+  if (text.empty()) {
+    return classes;
   }
+  for (auto comma = text.find(','); comma != std::string_view::npos; comma = text.find(',')) {
+    RNICD_ASSIGN_OR_RETURN(classes.emplace_back(), ParseClass(text.substr(0, comma)));
+    text.remove_prefix(comma + 1);
+  }
+  RNICD_ASSIGN_OR_RETURN(classes.emplace_back(), ParseClass(text));
   return classes;
 }
 

@@ -30,19 +30,20 @@ def pages(count, kind=""):
 
 def registration(rows):
     yield (
-        "| pages | registered | by itself, warm | by itself, mapping and faulting in "
+        "| pages | registered | by itself, warm | by itself, a shared file, warm | by itself, mapping and faulting in "
         "| through rnicd | of that, calls | the rest | one region after the other |"
     )
-    yield "|---|---|---:|---:|---:|---:|---:|---:|"
+    yield "|---|---|---:|---:|---:|---:|---:|---:|---:|"
     for labels, us in rows:
         count = labels["regions"]
         what = size(labels["bytes"]) if count == 1 else f"{count:,} x {size(labels['bytes'])}"
         direct, rest = us["direct"], us["rnicd"] - us["empty_calls"]
         fresh = ratio(us["direct_fresh"] / direct) if "direct_fresh" in us else ""
+        file = ratio(us["direct_file"] / direct) if "direct_file" in us else ""
         rest = ratio(rest / direct) if rest > NOISE * us["empty_calls"] else "noise"
         through, calls = ratio(us["rnicd"] / direct), ratio(us["empty_calls"] / direct)
         in_turn = ratio(us["rnicd_in_turn"] / direct) if "rnicd_in_turn" in us else ""
-        yield f"| {size(labels['page_bytes'])} | {what} | 1 | {fresh} | {through} | {calls} | {rest} | {in_turn} |"
+        yield f"| {size(labels['page_bytes'])} | {what} | 1 | {file} | {fresh} | {through} | {calls} | {rest} | {in_turn} |"
 
 
 READY = (

@@ -1,12 +1,15 @@
 // librnicd: memory that is ready. Regions in one call, many memories in two, page tables that are filled.
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <set>
+#include <vector>
 
 #include "base/access_rights.h"
 #include "client/cpp/memory_region.h"
 #include "tests/integration/librnicd_fixture.h"
 #include "tests/support/admin_client.h"
+#include "tests/support/wait.h"
 
 namespace rnicd::test {
 namespace {
@@ -59,6 +62,25 @@ TEST_F(Librnicd, ProvisionedRegionsKnowTheirTokensAndAreClosedAsOthers) {
     EXPECT_EQ(UsedBy(client, "regions"), 4u);
   }
   EXPECT_EQ(UsedBy(client, "regions"), 0u);
+}
+
+// What was not fetched before the response is not told any more, so an allocation may be silent.
+TEST_F(Librnicd, ALongAllocationTellsHowFarItIs) {
+  constexpr uint64_t kSize = 256 * kMiB;
+  const Client client = MustConnect();
+  std::vector<uint64_t> seen;
+  const auto note = [&](uint64_t populated_bytes, uint64_t size) {
+    EXPECT_EQ(size, kSize);
+    seen.push_back(populated_bytes);
+  };
+  EXPECT_TRUE(Eventually([&] {
+    seen.clear();
+    (void)Must(Memory::Allocate(client,
+                                {.size = kSize, .page_size = PageSize::k4KiB, .populate = false, .on_progress = note}));
+    return !seen.empty();
+  }));
+  EXPECT_TRUE(std::ranges::is_sorted(seen));
+  EXPECT_LT(seen.back(), kSize);
 }
 
 TEST_F(Librnicd, ARangeThatCannotBeProvisionedDoesNotStopTheOthers) {

@@ -130,7 +130,12 @@ Medians MeasureShape(DirectCard& card, test::DaemonProcess& daemon, test::Daemon
   };
   // Too few 2 MiB pages for a second memory on one side.
   std::optional<Client> in_turn_client;
+  OwnMemory file(Source::kFile, size);
   if (!huge) {
+    // What rnicd gives out is a shared file.
+    file.Populate();
+    contenders.push_back(
+        {.name = "direct_file", .run = [&] { register_own(file.bytes(), times); }, .operations = regions * times});
     if (shape.regions > 1) {
       in_turn_client.emplace(in_turn, shape);
       contenders.push_back(
