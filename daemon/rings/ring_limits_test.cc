@@ -254,6 +254,41 @@ TEST(RingRateTest, DoorbellsWithoutEntriesCountAndAreNotHeardAboveTheRate) {
   EXPECT_EQ(client.Next().status, 0U);
 }
 
+// Without a rate.
+void RingInVainUntilPaused(RingWorld& world, RingClient& client, uint64_t pauses) {
+  const uint64_t before = world.Counts().pauses;
+  EXPECT_TRUE(core::Eventually([&] {
+    client.RingDoorbell();
+    return world.Counts().pauses >= before + pauses;
+  }));
+}
+
+TEST(RingDoorbellTest, ManyWithoutEntriesAreHeardEverMoreSeldom) {
+  RingWorld world;
+  core::Owner owner(world);
+  RingClient client(*owner.session);
+  const Instant begin = std::chrono::steady_clock::now();
+  RingInVainUntilPaused(world, client, 8);
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(1 + 2 + 4 + 8 + 16 + 32 + 64));
+  // One may have been counted whose pause has not begun.
+  const core::RingCounts counts = world.Counts();
+  EXPECT_LE(counts.empty_wakeups, 16 + counts.pauses + 1);
+}
+
+TEST(RingDoorbellTest, AnEntryIsServedAfterThemAndEndsTheRow) {
+  RingWorld world;
+  core::Owner owner(world);
+  RingClient client(*owner.session);
+  RingInVainUntilPaused(world, client, 2);
+  client.Submit({});
+  client.RingDoorbell();
+  EXPECT_EQ(client.Next().status, 0U);
+  const uint64_t before = world.Counts().empty_wakeups;
+  RingInVainUntilPaused(world, client, 1);
+  // The doorbell of the entry may have been the first in vain.
+  EXPECT_GE(world.Counts().empty_wakeups, before + 16);
+}
+
 TEST(RingRateTest, ADoorbellThatWasNotHeardIsNotLost) {
   RateWorld world({.session_rate = {.per_second = 1000, .burst = 1}});
   core::Owner owner(world);

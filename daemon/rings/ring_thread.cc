@@ -24,6 +24,10 @@ constexpr uint32_t kRequestsPerTurn = 64;
 constexpr uint32_t kRequestsPerCall = 32;
 // What a ring costs that was woken and has no entry, in work requests: some system calls, and a place in epoll.
 constexpr uint32_t kEmptyWakeupCost = 8;
+// A client rings for an entry that was just taken now and then, but not so often without a new one.
+constexpr uint32_t kEmptyWakeupsInARow = 16;
+constexpr std::chrono::milliseconds kFirstDeafness{1};
+constexpr uint32_t kDeafnessDoublings = 7;
 // How often a thread with awake rings looks whether others ring.
 constexpr std::chrono::microseconds kLookEvery{20};
 constexpr size_t kEventsAtOnce = 64;
@@ -287,6 +291,7 @@ bool RingThread::TakeEntries(Served& served, const core::SessionGuard& guard) {
   if (entries != 0) {
     served.last_entry = now_;
     served.owes_entry = false;
+    served.empty_wakeups = 0;
   }
   return entries != 0;
 }
@@ -369,7 +374,7 @@ void RingThread::Rest() {
 void RingThread::PutToSleep(Served& served) {
   if (std::exchange(served.owes_entry, false)) {
     totals_.empty_wakeups.fetch_add(1, std::memory_order_relaxed);
-    if (!Admit(served, kEmptyWakeupCost)) {
+    if (!Admit(served, kEmptyWakeupCost) || IsDeafTo(served)) {
       return;
     }
   }
@@ -379,6 +384,16 @@ void RingThread::PutToSleep(Served& served) {
   } else {
     Leave(served, Served::State::kAsleep);
   }
+}
+
+// Bounds what a client costs that has no rate.
+bool RingThread::IsDeafTo(Served& served) {
+  if (++served.empty_wakeups <= kEmptyWakeupsInARow) {
+    return false;
+  }
+  const uint32_t doublings = std::min(served.empty_wakeups - kEmptyWakeupsInARow - 1, kDeafnessDoublings);
+  Pause(served, kFirstDeafness * (1U << doublings));
+  return true;
 }
 
 void RingThread::SpendSpinning() {

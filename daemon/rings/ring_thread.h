@@ -28,9 +28,9 @@ namespace rnicd::rings {
 
 // One thread that serves rings. A ring is awake, and looked at in turns, or asleep, and costs nothing until its
 // doorbell rings. Tenants take turns, then the rings of a tenant; a turn is a bounded number of work requests. What a
-// client makes the thread do counts against its session's rate, also a doorbell without an entry; a ring above the rate
-// is paused, and its doorbell not heard.
-// Threads: Attach, Detach and Counts from any; the rest is the thread's own.
+// client makes the thread do counts against its session's rate, also a doorbell without an entry; a ring above the
+// rate, or with many such doorbells, is paused, and its doorbell not heard. Threads: Attach, Detach and Counts from
+// any; the rest is the thread's own.
 class RingThread {
  public:
   // Observer and clock outlive it. Errors: kUnavailable with the system call.
@@ -58,6 +58,8 @@ class RingThread {
     Instant last_entry;
     // When a paused ring may go on.
     Instant pause_end;
+    // Times that it was woken since its last entry.
+    uint32_t empty_wakeups = 0;
     // Awake because its client said that there is an entry. None has been taken since.
     bool owes_entry = false;
     // The next event of its doorbell may be one that the thread itself caused.
@@ -101,6 +103,8 @@ class RingThread {
   // Puts rings to sleep that have been empty for long enough, after a round in which none had an entry.
   void Rest();
   void PutToSleep(Served& served);
+  // Pauses a ring that was woken too often without an entry, for ever longer.
+  bool IsDeafTo(Served& served);
   void SpendSpinning();
   bool MaySpin(const Served& served);
   void EndPauses();
