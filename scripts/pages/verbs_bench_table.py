@@ -46,6 +46,17 @@ def registration(rows):
         yield f"| {size(labels['page_bytes'])} | {what} | 1 | {file} | {fresh} | {through} | {calls} | {rest} | {in_turn} |"
 
 
+def large_region(rows):
+    """What of the daemon's part is that another process does it."""
+    for labels, us in rows:
+        if "asked" in us:
+            there, rest = us["asked"] - us["asked_for_page"], us["rnicd"] - us["empty_calls"]
+            yield (
+                f"{size(labels['bytes'])} registered by another process that is asked through a socket, without the "
+                f"asking: {ratio(there / us['direct'])}; by rnicd, without the calls: {ratio(rest / us['direct'])}."
+            )
+
+
 READY = (
     ("direct", "by itself: map, fault in by one system call, register"),
     ("direct_touched", "by itself, faulted in by touching each page"),
@@ -118,6 +129,7 @@ def tables(path):
     parts = []
     for name, make in (
         ("registration", registration),
+        ("registration", large_region),
         ("ready", ready),
         ("steps", steps),
         ("write", write),

@@ -29,13 +29,17 @@ int Main(int argc, char** argv) {
   // Selects the adapter that sessions open.
   setenv("RNICD_TEST_PROVIDER", "verbs", /*overwrite=*/1);
   setenv("RNICD_TEST_ADAPTER", kCard, /*overwrite=*/1);
+  const AskedProcess asked_for_large(kLargeRegion);
+  const AskedProcess asked_for_page(kSmallPage);
   DirectCard card;
   const auto daemon = StartDaemon({"--verbs_fast_engine=registration"});
   nlohmann::json rows = nlohmann::json::array();
   const auto add = [&rows](const nlohmann::json& more) { rows.insert(rows.end(), more.begin(), more.end()); };
   if (only.empty() || only == "registration") {
     const auto in_turn = StartDaemon({"--worker_threads=1"});
-    add(RegistrationRows(card, *daemon, *in_turn));
+    add(RegistrationRows(
+        card,
+        {.usual = *daemon, .in_turn = *in_turn, .asked_for_large = asked_for_large, .asked_for_page = asked_for_page}));
     Require(in_turn->Stop().ok(), "the daemon with one worker did not stop well");
   }
   if (only.empty() || only == "ready") {

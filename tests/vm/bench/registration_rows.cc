@@ -30,7 +30,7 @@ constexpr Shape kShapes[] = {
     {.page_bytes = kSmallPage, .bytes = 4 * kKiB, .regions = 1},
     {.page_bytes = kSmallPage, .bytes = 64 * kKiB, .regions = 1},
     {.page_bytes = kSmallPage, .bytes = kMiB, .regions = 1},
-    {.page_bytes = kSmallPage, .bytes = 64 * kMiB, .regions = 1},
+    {.page_bytes = kSmallPage, .bytes = kLargeRegion, .regions = 1},
     {.page_bytes = kHugePage, .bytes = 4 * kKiB, .regions = 1},
     {.page_bytes = kHugePage, .bytes = 64 * kKiB, .regions = 1},
     {.page_bytes = kHugePage, .bytes = kMiB, .regions = 1},
@@ -109,7 +109,7 @@ class Client {
   v1::BatchDeregisterMrRequest deregisters_;
 };
 
-Medians MeasureShape(DirectCard& card, test::DaemonProcess& daemon, test::DaemonProcess& in_turn, const Shape& shape) {
+Medians MeasureShape(DirectCard& card, const RegistrationDaemons& daemons, const Shape& shape) {
   const bool huge = shape.page_bytes == kHugePage;
   const uint64_t size = MemoryBytes(shape);
   const double regions = static_cast<double>(shape.regions);
@@ -117,7 +117,7 @@ Medians MeasureShape(DirectCard& card, test::DaemonProcess& daemon, test::Daemon
   const int times = shape.bytes * shape.regions <= kMiB ? kTimesInARow : 1;
   OwnMemory own(huge ? Source::kHugePages : Source::kSmallPages, size);
   own.Populate();
-  Client client(daemon, shape);
+  Client client(daemons.usual, shape);
   const auto register_own = [&card, &shape](std::span<std::byte> memory, int repetitions) {
     for (int time = 0; time < repetitions; ++time) {
       RegisterAndDeregister(card, memory, shape.bytes, shape.regions);
@@ -136,8 +136,12 @@ Medians MeasureShape(DirectCard& card, test::DaemonProcess& daemon, test::Daemon
     file.Populate();
     contenders.push_back(
         {.name = "direct_file", .run = [&] { register_own(file.bytes(), times); }, .operations = regions * times});
+    if (shape.bytes == kLargeRegion) {
+      contenders.push_back({.name = "asked", .run = [&] { daemons.asked_for_large.RegisterAndDeregister(); }});
+      contenders.push_back({.name = "asked_for_page", .run = [&] { daemons.asked_for_page.RegisterAndDeregister(); }});
+    }
     if (shape.regions > 1) {
-      in_turn_client.emplace(in_turn, shape);
+      in_turn_client.emplace(daemons.in_turn, shape);
       contenders.push_back(
           {.name = "rnicd_in_turn", .run = [&] { in_turn_client->RegisterAndDeregister(); }, .operations = regions});
     }
@@ -153,12 +157,12 @@ Medians MeasureShape(DirectCard& card, test::DaemonProcess& daemon, test::Daemon
 
 }  // namespace
 
-nlohmann::json RegistrationRows(DirectCard& card, test::DaemonProcess& daemon, test::DaemonProcess& in_turn) {
+nlohmann::json RegistrationRows(DirectCard& card, const RegistrationDaemons& daemons) {
   nlohmann::json rows = nlohmann::json::array();
   for (const Shape& shape : kShapes) {
     rows.push_back(Row("registration",
                        {{"page_bytes", shape.page_bytes}, {"bytes", shape.bytes}, {"regions", shape.regions}},
-                       MeasureShape(card, daemon, in_turn, shape)));
+                       MeasureShape(card, daemons, shape)));
   }
   return rows;
 }

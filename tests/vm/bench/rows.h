@@ -2,14 +2,23 @@
 
 #include "nlohmann/json.hpp"
 #include "tests/support/daemon_process.h"
+#include "tests/vm/bench/asked_process.h"
 #include "tests/vm/bench/direct.h"
 
 namespace rnicd::vm_bench {
 
 // Each function measures one table and returns its rows.
-// Registering and deregistering: one region at a time, and in batches; `in_turn` is a daemon that registers the regions
-// of a batch one after the other.
-nlohmann::json RegistrationRows(DirectCard& card, test::DaemonProcess& daemon, test::DaemonProcess& in_turn);
+inline constexpr uint64_t kLargeRegion = 64 * kMiB;
+struct RegistrationDaemons {
+  test::DaemonProcess& usual;
+  // Registers the regions of a batch one after the other.
+  test::DaemonProcess& in_turn;
+  // Other processes without rnicd: for a region of kLargeRegion, and for a page, which is the cost of asking.
+  const AskedProcess& asked_for_large;
+  const AskedProcess& asked_for_page;
+};
+// Registering and deregistering: one region at a time, and in batches.
+nlohmann::json RegistrationRows(DirectCard& card, const RegistrationDaemons& daemons);
 // What `--memory_pool` keeps ready in the daemon `pool` of ReadyRows.
 inline constexpr char kPoolFlag[] = "--memory_pool=4KiB:256MiB";
 // The time from no memory to registered memory.
