@@ -136,8 +136,9 @@ def tables(path):
         ("fast", fast),
     ):
         chosen = [(row["labels"], row["us"]) for row in rows if row["table"] == name]
-        if chosen:
-            parts.append("\n".join(make(chosen)) + "\n")
+        lines = list(make(chosen)) if chosen else []
+        if lines:
+            parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)
 
 
