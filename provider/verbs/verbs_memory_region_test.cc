@@ -146,6 +146,7 @@ TEST_F(VerbsMemoryRegionTest, ARegionThatTheCardKeepsStaysAsItWas) {
   ASSERT_TRUE(fake_.Complete(side.number()));
   ASSERT_TRUE(side.Initiated(1));
   side.Post(Bind(2, window, side.region()));
+  ASSERT_TRUE(side.Initiated(2));
   EXPECT_EQ(side.initiated()[1].status, kOk) << "and it may be bound";
   window->Retire();
   EXPECT_TRUE(side.region()->Deregister().ok());

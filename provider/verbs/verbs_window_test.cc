@@ -147,6 +147,7 @@ TEST_F(VerbsCardWindowTest, AFastRegistrationIsAWindowOverMemoryWithNoOtherDoor)
   EXPECT_EQ(daemon_.provider().fast_registrations().composed, 0u);
   EXPECT_EQ(fake_.live().mws, 1u);
   near_.Post(Invalidate(2, region));
+  ASSERT_TRUE(near_.Initiated(2));
   EXPECT_EQ(near_.initiated()[1], (Outcome{2, kInvalidated, kOk}));
   EXPECT_EQ(fake_.live().mws, 0u);
 }
