@@ -13,6 +13,8 @@ ARROWS = {
     # Shared by the daemon and the device plugin, whose lines are read side by side.
     "log": ["base"],
     "log/library_log": ["log", "base"],
+    # The interface of the kernel's module; what implements it is kbuild's.
+    "kernel/rnicd_fr": [],
     "provider/api": ["base/ndk", "base"],
     "provider/engine": ["provider/api", "base/ndk", "base"],
     "provider/soft": ["provider/engine", "provider/api", "base/ndk", "base"],
@@ -57,7 +59,7 @@ PROTO_SUBSETS = {"daemon/transport": ["rnicd/v1/fd_channel.pb.h", "rnicd/v1/erro
 # --- Headers and names of others ------------------------------------------------------------------------------------
 # Where an include with this prefix is allowed; a folder covers its subfolders, a file only itself.
 EXTERNAL_INCLUDES = {
-    "infiniband/": ["provider/verbs", "tests/vm/foreign_peer", "tests/vm/bench"],
+    "infiniband/": ["provider/verbs", "tests/vm/foreign_peer", "tests/vm/bench", "tests/vm/fr"],
     "grpc/grpc": ["client", "tests", "examples"],
     "grpc/support/": ["client", "tests", "examples"],
     "grpcpp/": ["client", "tests", "examples"],

@@ -18,7 +18,7 @@ need_tools() {
     command -v "$tool" >/dev/null || broken "there is no $tool here; run scripts/setup"
   done
   compgen -G "$VM_KERNEL/boot/vmlinuz-*" >/dev/null ||
-    broken "there is no kernel in ${VM_KERNEL#"$REPO"/}; run scripts/setup, which downloads one (70 MB) with apt-get"
+    broken "there is no kernel in ${VM_KERNEL#"$REPO"/}; run scripts/setup, which downloads one (84 MB) with apt-get"
 }
 
 kernel_version() {
