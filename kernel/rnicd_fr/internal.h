@@ -99,7 +99,7 @@ struct fr_domain {
 	bool gone; /* nothing of the card is left */
 	struct file *uverbs;
 	struct ib_pd *pd;
-	struct ib_mr *dma_mr; /* NULL if the domain has a DMA key of its own */
+	struct ib_mr *dma_mr; /* NULL if the module gave the domain none */
 	struct fr_queue queue;
 	struct xarray mappings;
 	struct xarray regions;
@@ -117,6 +117,7 @@ bool fr_called_by_owner(const struct fr_user *user);
 unsigned long fr_domains_max(void);
 unsigned long fr_regions_max(void);
 unsigned long fr_pages_max(void);
+bool fr_dma_key(void);
 
 /* take.c */
 int fr_take(struct fr_user *user, struct rnicd_fr_take __user *arg);
@@ -136,6 +137,7 @@ int fr_create_region(struct fr_domain *domain,
 		     struct rnicd_fr_create_region *arg);
 int fr_destroy_region(struct fr_domain *domain, u32 id);
 void fr_break_region(struct fr_region *region);
+void fr_renew_slot(struct fr_domain *domain, struct fr_region *region, struct fr_slot *slot);
 void fr_drop_holds(struct fr_slot *slot);
 void fr_destroy_all_regions(struct fr_domain *domain);
 

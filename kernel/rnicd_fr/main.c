@@ -20,6 +20,14 @@ MODULE_PARM_DESC(regions_max, "Fast regions of one opening of the device");
 static unsigned long pages_max = 1UL << 24;
 module_param(pages_max, ulong, 0444);
 MODULE_PARM_DESC(pages_max, "Mapped pages of one opening of the device");
+static bool dma_key;
+module_param(dma_key, bool, 0444);
+MODULE_PARM_DESC(dma_key, "Give domains a key to all memory; mlx5 needs it for more than 8 pages");
+
+bool fr_dma_key(void)
+{
+	return dma_key;
+}
 
 unsigned long fr_domains_max(void)
 {

@@ -3,6 +3,7 @@
  * The queue pair that executes REG_MR and LOCAL_INV. Queue pairs of user space
  * may not. It is connected to itself, because only a connected one executes.
  */
+#include <linux/moduleparam.h>
 #include <rdma/ib_cache.h>
 
 #include "internal.h"
@@ -162,6 +163,30 @@ static void fr_done(struct ib_cq *cq, struct ib_wc *wc)
 		complete(&queue->complete);
 }
 
+#ifdef RNICD_FR_FAULTS
+/*
+ * For tests only, in a build of its own: the n-th request from now on names a
+ * key that is not its own, so that the card refuses it.
+ */
+static int fail_after;
+module_param(fail_after, int, 0600);
+MODULE_PARM_DESC(fail_after, "Requests until one fails; 0: none fails");
+
+static void fr_spoil(struct fr_work *work)
+{
+	if (fail_after <= 0 || --fail_after)
+		return;
+	if (work->wr.wr.opcode == IB_WR_REG_MR)
+		work->wr.key ^= 0x100;
+	else
+		work->wr.wr.ex.invalidate_rkey ^= 0x100;
+}
+#else
+static void fr_spoil(struct fr_work *work)
+{
+}
+#endif
+
 static void fr_link(struct fr_domain *domain, u32 count)
 {
 	struct fr_work *work;
@@ -175,6 +200,7 @@ static void fr_link(struct fr_domain *domain, u32 count)
 		work->wr.wr.wr_cqe = &work->cqe;
 		work->wr.wr.next = i + 1 < count ? &domain->work[i + 1].wr.wr : NULL;
 		work->wr.wr.send_flags = i + 1 < count ? 0 : IB_SEND_SIGNALED;
+		fr_spoil(work);
 	}
 	domain->queue.last = &domain->work[count - 1];
 	reinit_completion(&domain->queue.complete);

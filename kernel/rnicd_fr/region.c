@@ -25,18 +25,35 @@ static void fr_keep_pages(struct fr_slot *slot)
 		slot->holds[i]->stuck = true;
 }
 
-/* Once its registrations are gone, the card reaches none of its pages. */
+/* Once its registration is gone, the card reaches none of its pages. */
+static void fr_end_slot(struct fr_slot *slot)
+{
+	if (slot->mr && WARN_ON(ib_dereg_mr(slot->mr)))
+		fr_keep_pages(slot);
+	slot->mr = NULL;
+	slot->state = FR_FREE;
+	fr_drop_holds(slot);
+}
+
 void fr_break_region(struct fr_region *region)
 {
-	struct fr_slot *slot;
+	int i;
 
-	for (slot = region->slots; slot < region->slots + RNICD_FR_SLOTS; slot++) {
-		if (slot->mr && WARN_ON(ib_dereg_mr(slot->mr)))
-			fr_keep_pages(slot);
-		slot->mr = NULL;
-		slot->state = FR_FREE;
-		fr_drop_holds(slot);
-	}
+	for (i = 0; i < RNICD_FR_SLOTS; i++)
+		fr_end_slot(&region->slots[i]);
+}
+
+/* Without memory for another registration the region breaks. */
+void fr_renew_slot(struct fr_domain *domain, struct fr_region *region, struct fr_slot *slot)
+{
+	struct ib_mr *mr;
+
+	fr_end_slot(slot);
+	mr = ib_alloc_mr(domain->pd, IB_MR_TYPE_MEM_REG, region->pages);
+	if (IS_ERR(mr))
+		fr_break_region(region);
+	else
+		slot->mr = mr;
 }
 
 static void fr_free_region(struct fr_domain *domain, struct fr_region *region)

@@ -120,7 +120,7 @@ struct rnicd_fr_op {
 	__u32 first_run;	/* index in the runs of the call */
 	__u32 run_count;	/* their pages are exactly those the bytes lie in */
 	__s32 result;		/* out: 0, or an errno below 0; see rnicd_fr_submit */
-	__u32 reserved;
+	__u32 slot_key;		/* out: its key from now on; 0: region dead or unknown */
 };
 
 /*
@@ -129,9 +129,12 @@ struct rnicd_fr_op {
  * say:
  *   0           executed
  *   -EIO        the card refused it; its region is dead and must be destroyed
- *   -ECANCELED  not executed because an earlier one failed. If "uncertain" is
- *               larger than its index, it may have been: invalidate the slot
- *   others      refused before anything reached the card
+ *   -ECANCELED  not executed because an earlier one failed
+ *   others      refused before it reached the card
+ * A card does not say whether requests behind a failed one were executed. Their
+ * slots get other kernel registrations, so that none is in force afterwards:
+ * registrations count as cancelled, invalidations as executed, and the slots
+ * have other keys (slot_key).
  * The call fails without effect with ENODEV when the card is gone and with
  * ENETDOWN when its own queue pair cannot be connected (port down).
  */
@@ -141,7 +144,7 @@ struct rnicd_fr_submit {
 	__u32 op_count;		/* from 1 to RNICD_FR_OPS_MAX */
 	__u32 run_count;	/* at most op_count times region_pages_max */
 	__u32 done;		/* out: operations with result 0 */
-	__u32 uncertain;	/* out: operations that reached the queue pair */
+	__u32 reserved;
 };
 
 #define RNICD_FR_MAGIC 0xb7

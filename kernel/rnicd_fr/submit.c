@@ -19,7 +19,7 @@ struct fr_chain {
 static int fr_find_slot(struct fr_domain *domain, const struct rnicd_fr_op *op,
 			struct fr_work *work)
 {
-	if (op->slot >= RNICD_FR_SLOTS || op->key > 0xff || op->reserved)
+	if (op->slot >= RNICD_FR_SLOTS || op->key > 0xff)
 		return -EINVAL;
 	work->region = xa_load(&domain->regions, op->region);
 	if (!work->region)
@@ -182,14 +182,24 @@ static int fr_prepare(struct fr_domain *domain, const struct rnicd_fr_op *op,
 	}
 }
 
-static void fr_settle_invalidate(struct fr_work *work, int result)
+static int fr_settle_success(const struct rnicd_fr_op *op, struct fr_work *work)
 {
-	if (!work->slot->mr)
-		return;
-	/* Not known to be executed: the key may be in force, so the pages are held. */
-	work->slot->state = result ? FR_LIVE : FR_FREE;
-	if (!result)
+	if (op->kind == RNICD_FR_INVALIDATE) {
+		work->slot->state = FR_FREE;
 		fr_drop_holds(work->slot);
+	}
+	return 0;
+}
+
+/* Nobody knows whether it was executed; afterwards nothing is in force. */
+static int fr_settle_flushed(struct fr_domain *domain, const struct rnicd_fr_op *op,
+			     struct fr_work *work)
+{
+	if (work->slot->state != FR_FREE)
+		fr_renew_slot(domain, work->region, work->slot);
+	if (!work->slot->mr)
+		return -EIO;
+	return op->kind == RNICD_FR_INVALIDATE ? 0 : -ECANCELED;
 }
 
 /*
@@ -206,19 +216,24 @@ static void fr_settle(struct fr_domain *domain, struct fr_chain *chain, u32 coun
 	for (i = 0; i < count; i++) {
 		work = &domain->work[i];
 		op = &chain->ops[i];
-		op->result = 0;
-		if (failed) {
-			op->result = -ECANCELED;
-		} else if (outcome && work->reported && work->status != IB_WC_SUCCESS) {
+		if (!failed && outcome && work->reported && work->status != IB_WC_SUCCESS) {
 			failed = true;
-			op->result = work->status == IB_WC_WR_FLUSH_ERR ? -ECANCELED : -EIO;
+			if (work->status != IB_WC_WR_FLUSH_ERR)
+				fr_break_region(work->region);
 		}
-		if (op->result == -EIO)
-			fr_break_region(work->region);
-		else if (op->kind == RNICD_FR_INVALIDATE)
-			fr_settle_invalidate(work, op->result);
+		op->result = failed ? fr_settle_flushed(domain, op, work) :
+				      fr_settle_success(op, work);
 		chain->arg.done += !op->result;
 	}
+}
+
+static u32 fr_slot_key(struct fr_domain *domain, const struct rnicd_fr_op *op)
+{
+	const struct fr_region *region = xa_load(&domain->regions, op->region);
+
+	if (!region || op->slot >= RNICD_FR_SLOTS || !region->slots[op->slot].mr)
+		return 0;
+	return region->slots[op->slot].mr->rkey & ~0xffU;
 }
 
 static int fr_execute(struct fr_domain *domain, struct fr_chain *chain)
@@ -237,9 +252,10 @@ static int fr_execute(struct fr_domain *domain, struct fr_chain *chain)
 			break;
 		}
 	}
-	chain->arg.uncertain = count;
 	if (count)
 		fr_settle(domain, chain, count, fr_queue_execute(domain, count));
+	for (i = 0; i < chain->arg.op_count; i++)
+		chain->ops[i].slot_key = fr_slot_key(domain, &chain->ops[i]);
 	return 0;
 }
 
@@ -257,8 +273,7 @@ static int fr_copy_chain(struct fr_domain *domain, struct fr_chain *chain)
 	struct rnicd_fr_submit *arg = &chain->arg;
 
 	arg->done = 0;
-	arg->uncertain = 0;
-	if (!arg->op_count || arg->op_count > RNICD_FR_OPS_MAX ||
+	if (arg->reserved || !arg->op_count || arg->op_count > RNICD_FR_OPS_MAX ||
 	    arg->run_count > arg->op_count * domain->region_pages_max)
 		return -EINVAL;
 	chain->ops = memdup_user(u64_to_user_ptr(arg->ops), arg->op_count * sizeof(*chain->ops));

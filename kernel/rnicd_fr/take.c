@@ -38,16 +38,16 @@ static bool fr_is_taken(const struct fr_device *device, const struct ib_pd *pd)
 }
 
 /*
- * Cards fetch a long page list by the domain's DMA key (mlx5: above 64 bytes),
- * and a domain of user space has none. This key reaches all memory, for work
- * requests of this machine only, and never leaves the module.
+ * mlx5 fetches a page list above 64 bytes by the domain's DMA key, and a domain
+ * of user space has none. The key reaches all memory of the machine, and every
+ * queue pair of the domain can use it, so root must have asked for it.
  */
 static int fr_give_dma_key(struct fr_domain *domain)
 {
 	struct ib_pd *pd = domain->pd;
 	struct ib_mr *mr;
 
-	if (pd->local_dma_lkey)
+	if (!fr_dma_key() || pd->local_dma_lkey)
 		return 0;
 	if (!pd->device->ops.get_dma_mr || !pd->device->ops.dereg_mr)
 		return -EOPNOTSUPP;
@@ -136,6 +136,18 @@ static int fr_check_card(const struct fr_device *device, u32 port)
 	return 0;
 }
 
+/* mlx5 without a DMA key takes what fits into the work request itself. */
+#define FR_INLINE_PAGES 8U
+
+static u32 fr_region_pages_max(const struct ib_device *ibdev)
+{
+	u32 pages = min_t(u32, ibdev->attrs.max_fast_reg_page_list_len, RNICD_FR_REGION_PAGES_MAX);
+
+	if (ibdev->ops.driver_id == RDMA_DRIVER_MLX5 && !fr_dma_key())
+		pages = min(pages, FR_INLINE_PAGES);
+	return pages;
+}
+
 /* The card may be removed at any time but under this lock. */
 static int fr_read_card(struct fr_domain *domain, u32 port)
 {
@@ -145,9 +157,7 @@ static int fr_read_card(struct fr_domain *domain, u32 port)
 	mutex_lock(&device->lock);
 	if (!device->removed) {
 		ret = fr_check_card(device, port);
-		domain->region_pages_max =
-			min_t(u32, device->ibdev->attrs.max_fast_reg_page_list_len,
-			      RNICD_FR_REGION_PAGES_MAX);
+		domain->region_pages_max = fr_region_pages_max(device->ibdev);
 	}
 	mutex_unlock(&device->lock);
 	return ret;
