@@ -49,26 +49,33 @@ static int fr_check_range(const struct fr_region *region, const struct rnicd_fr_
 	return 0;
 }
 
-/* The pages of a run go behind the first at entries of the list. */
-static int fr_add_run(struct fr_domain *domain, const struct rnicd_fr_run *run,
-		      struct fr_slot *slot, u32 *at, u32 pages)
+/* The mapping is held while the slot has the registration. */
+static struct fr_mapping *fr_hold(struct fr_domain *domain, struct fr_slot *slot, u32 id)
 {
-	struct fr_mapping *mapping = xa_load(&domain->mappings, run->mapping);
-	u32 i;
+	struct fr_mapping *mapping = xa_load(&domain->mappings, id);
 
-	if (!mapping)
-		return -ENOENT;
-	if (run->reserved || !run->count || run->count > pages - *at ||
-	    run->page >= mapping->count || run->count > mapping->count - run->page)
-		return -EINVAL;
-	for (i = 0; i < run->count; i++, (*at)++) {
-		sg_dma_address(&domain->sg[*at]) = mapping->dma[run->page + i];
-		sg_dma_len(&domain->sg[*at]) = PAGE_SIZE;
-	}
-	if (!slot->hold_count || slot->holds[slot->hold_count - 1] != mapping) {
+	if (mapping) {
 		mapping->uses++;
 		slot->holds[slot->hold_count++] = mapping;
 	}
+	return mapping;
+}
+
+/* The pages of a run go behind the first at entries of the list. */
+static int fr_add_run(struct fr_domain *domain, const struct rnicd_fr_run *run,
+		      const struct fr_mapping *mapping, u32 *at, u32 pages)
+{
+	struct scatterlist *sg = domain->sg + *at;
+	u32 i;
+
+	if (run->reserved || !run->count || run->count > pages - *at ||
+	    run->page >= mapping->count || run->count > mapping->count - run->page)
+		return -EINVAL;
+	for (i = 0; i < run->count; i++, sg++) {
+		sg_dma_address(sg) = mapping->dma[run->page + i];
+		sg_dma_len(sg) = PAGE_SIZE;
+	}
+	*at += run->count;
 	return 0;
 }
 
@@ -76,14 +83,20 @@ static int fr_add_run(struct fr_domain *domain, const struct rnicd_fr_run *run,
 static int fr_collect(struct fr_domain *domain, const struct rnicd_fr_op *op,
 		      const struct fr_chain *chain, struct fr_slot *slot, u32 pages)
 {
-	u32 i, rest, at = 0;
+	const struct rnicd_fr_run *run, *first = chain->runs + op->first_run;
+	const struct fr_mapping *mapping = NULL;
+	u32 rest, at = 0;
 	int ret;
 
 	slot->holds = kvmalloc_array(op->run_count, sizeof(*slot->holds), GFP_KERNEL_ACCOUNT);
 	if (!slot->holds)
 		return -ENOMEM;
-	for (i = 0; i < op->run_count; i++) {
-		ret = fr_add_run(domain, &chain->runs[op->first_run + i], slot, &at, pages);
+	for (run = first; run < first + op->run_count; run++) {
+		if (run == first || run->mapping != run[-1].mapping)
+			mapping = fr_hold(domain, slot, run->mapping);
+		if (!mapping)
+			return -ENOENT;
+		ret = fr_add_run(domain, run, mapping, &at, pages);
 		if (ret)
 			return ret;
 	}
