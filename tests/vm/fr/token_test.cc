@@ -1,5 +1,6 @@
 // What a token of the module gives to a peer, and when.
 #include <algorithm>
+#include <cerrno>
 #include <numeric>
 #include <random>
 
@@ -67,6 +68,29 @@ TEST_F(FastRegistration, BothSlotsAreInForceAtOnce) {
   EXPECT_TRUE(pair_.Writes(kBase, Token(1, 0), 8));
   EXPECT_EQ(*pages_.at(0), 1);
   EXPECT_EQ(*pages_.at(7), 2);
+}
+
+TEST_F(FastRegistration, PagesOfSeveralMappingsAreOneRegion) {
+  Pages others(2);
+  uint32_t second = 0;
+  ASSERT_EQ(domain_.Map(others, second), 0);
+  Registration registration = OnePage();
+  registration.length = 3 * kPage;
+  ASSERT_EQ(Register(registration, {FirstPage(),
+                                    {.mapping = second, .page = 1, .count = 1, .reserved = 0},
+                                    {.mapping = mapping_, .page = 3, .count = 1, .reserved = 0}}),
+            0);
+  pair_.peer().bytes()[0] = 7;
+  EXPECT_TRUE(pair_.Writes(kBase, Token(0, 0), 1));
+  EXPECT_TRUE(pair_.Writes(kBase + kPage, Token(0, 0), 1));
+  EXPECT_TRUE(pair_.Writes(kBase + 2 * kPage, Token(0, 0), 1));
+  EXPECT_EQ(*pages_.at(0), 7);
+  EXPECT_EQ(*others.at(1), 7);
+  EXPECT_EQ(*pages_.at(3), 7);
+  EXPECT_EQ(domain_.Unmap(second), EBUSY);
+  ASSERT_EQ(Invalidate(0, 0), 0);
+  EXPECT_EQ(domain_.Unmap(second), 0);
+  EXPECT_EQ(domain_.Unmap(mapping_), 0);
 }
 
 TEST_F(FastRegistration, PeerInvalidates) {
