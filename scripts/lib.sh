@@ -8,8 +8,8 @@ cd "$REPO" || exit 1
 TOOLS=$REPO/.cache/tools
 PATH=$TOOLS/usr/bin:$PATH
 
-# Compiled objects survive a deleted build folder and, where CI keeps .cache, a new clone.
-export CCACHE_DIR=${CCACHE_DIR:-$REPO/.cache/ccache}
+# Compiled objects survive a deleted build folder, and every clone of this user has them.
+export CCACHE_DIR=${CCACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/rnicd/ccache}
 export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$REPO}
 export CCACHE_NOHASHDIR=${CCACHE_NOHASHDIR:-1}
 
