@@ -59,16 +59,24 @@ std::string AdaptersText(const v1::ListAdaptersResponse& adapters) {
                {"NUMA NODE", Align::kRight},
                {"MAX REGISTRATION", Align::kRight},
                {"READ LIMIT IN/OUT", Align::kRight},
-               {"MAX CQ DEPTH", Align::kRight}});
+               {"MAX CQ DEPTH", Align::kRight},
+               {"FAST REGISTRATION"}});
   for (const v1::AdapterSummary& adapter : adapters.adapters()) {
     const v1::NdkAdapterInfo& info = adapter.info();
     table.AddRow({adapter.name(), adapter.provider(), TechnologyName(info.rdma_technology()),
                   VersionName(info.version()), adapter.numa_node() < 0 ? "-" : std::to_string(adapter.numa_node()),
                   FormatBytes(info.max_registration_size()),
                   std::to_string(info.max_inbound_read_limit()) + "/" + std::to_string(info.max_outbound_read_limit()),
-                  std::to_string(info.max_cq_depth())});
+                  std::to_string(info.max_cq_depth()), adapter.fast_engine().empty() ? "-" : adapter.fast_engine()});
   }
-  return table.Text();
+  std::string text = table.Text();
+  for (const v1::AdapterSummary& adapter : adapters.adapters()) {
+    if (!adapter.fast_engine().empty()) {
+      text += adapter.name() + ": fast registrations by \"" + adapter.fast_engine() +
+              "\": " + adapter.fast_engine_reason() + "\n";
+    }
+  }
+  return text;
 }
 
 Json AdaptersJson(const v1::ListAdaptersResponse& adapters) {
@@ -77,6 +85,8 @@ Json AdaptersJson(const v1::ListAdaptersResponse& adapters) {
     list.push_back({{"name", adapter.name()},
                     {"provider", adapter.provider()},
                     {"numa_node", adapter.numa_node()},
+                    {"fast_engine", adapter.fast_engine()},
+                    {"fast_engine_reason", adapter.fast_engine_reason()},
                     {"info", InfoJson(adapter.info())}});
   }
   return {{"adapters", list}};

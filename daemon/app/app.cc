@@ -157,6 +157,13 @@ absl::Status App::StartProvider() {
   RNICD_ASSIGN_OR_RETURN(provider_,
                          MakeProvider(config_.provider, {.soft = config_.soft, .verbs = config_.verbs}, random_,
                                       [this](const provider::AdapterEvent& event) { OnAdapterEvent(event); }));
+  for (const provider::AdapterDescription& adapter : provider_->ListAdapters()) {
+    if (!adapter.fast_engine.empty()) {
+      logger_.Info(
+          "fast registrations",
+          {{"adapter", adapter.name}, {"engine", adapter.fast_engine}, {"because", adapter.fast_engine_reason}});
+    }
+  }
   return absl::OkStatus();
 }
 

@@ -366,8 +366,10 @@ TEST_F(ConfigTest, EachEngineAndKindOfAddressHasItsWord) {
     EXPECT_EQ(config_.verbs.gid.kind, kind) << word;
   }
   using provider::FastEngine;
-  const std::pair<const char*, FastEngine> engines[] = {
-      {"auto", FastEngine::kAuto}, {"registration", FastEngine::kRegistration}, {"window", FastEngine::kWindow}};
+  const std::pair<const char*, FastEngine> engines[] = {{"auto", FastEngine::kAuto},
+                                                        {"kernel", FastEngine::kKernel},
+                                                        {"registration", FastEngine::kRegistration},
+                                                        {"window", FastEngine::kWindow}};
   for (const auto& [word, engine] : engines) {
     Set("verbs_fast_engine", word);
     EXPECT_THAT(Errors(), IsEmpty()) << word;

@@ -18,6 +18,7 @@
 #include "daemon/app/app.h"
 #include "daemon/app/config.h"
 #include "daemon/app/heap_trim.h"
+#include "daemon/app/provider_registry.h"
 #include "daemon/sandbox/sandbox.h"
 
 namespace {
@@ -39,6 +40,9 @@ sigset_t BlockSignals() {
 
 int Run(rnicd::app::Config config) {
   const sigset_t signals = BlockSignals();
+  if (config.provider == "verbs") {
+    rnicd::app::OpenFastModule(config.verbs);
+  }
   const auto confined = rnicd::sandbox::EnterSandbox(config.sandbox);
   rnicd::app::App app(std::move(config));
   const absl::Status started = confined.ok() ? app.Start(*confined) : confined.status();

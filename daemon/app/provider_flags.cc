@@ -26,9 +26,11 @@ ABSL_FLAG(std::string, verbs_gid, "auto",
           "IPv6 before link-local), ipv4, ipv6, link-local, or one address");
 ABSL_FLAG(
     std::string, verbs_fast_engine, "auto",
-    "verbs provider: how fast registrations and windows are carried out: registration (works on every card), "
+    "verbs provider: how fast registrations and windows are carried out: kernel (by the kernel module "
+    "rnicd_fr; refuses a card that fails its probe), registration (works on every card), "
     "window (memory windows; refuses a card that does not check their bounds; a fast registration then works through "
-    "the queue pair that executed it only), auto (windows by windows where the card is seen to check them)");
+    "the queue pair that executed it only), auto (by the kernel where its module is there and the "
+    "probe passes, else registration; windows by windows where the card is seen to check them)");
 ABSL_FLAG(bool, verbs_allow_unbounded_windows, false,
           "verbs provider: DANGEROUS, for tests only. Lets --verbs_fast_engine=window use a card that does not check "
           "the bounds of windows: a peer with the token of one window can then read and write everything around it "
@@ -75,8 +77,12 @@ provider::FastEngine ReadFastEngine(FlagReader& reader) {
   if (text == "window") {
     return provider::FastEngine::kWindow;
   }
+  if (text == "kernel") {
+    return provider::FastEngine::kKernel;
+  }
   if (text != "auto") {
-    reader.AddError("verbs_fast_engine", absl::StrCat("must be auto, registration or window, not \"", text, "\""));
+    reader.AddError("verbs_fast_engine",
+                    absl::StrCat("must be auto, kernel, registration or window, not \"", text, "\""));
   }
   return provider::FastEngine::kAuto;
 }

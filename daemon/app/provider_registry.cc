@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstring>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "provider/verbs/verbs_api.h"
 #include "provider/verbs/verbs_provider.h"
@@ -40,6 +43,20 @@ bool IsKnownProvider(std::string_view name) { return Find(name) != nullptr; }
 
 std::string KnownProviders() {
   return absl::StrJoin(kRows, ", ", [](std::string* text, const Row& row) { text->append(row.name); });
+}
+
+void OpenFastModule(provider::VerbsOptions& verbs) {
+  using provider::FastEngine;
+  if (verbs.fast_engine != FastEngine::kAuto && verbs.fast_engine != FastEngine::kKernel) {
+    return;
+  }
+  verbs.fast_module = provider::OpenFastModule();
+  if (verbs.fast_module != nullptr) {
+    return;
+  }
+  verbs.no_fast_module = errno == ENOENT   ? "the kernel module rnicd_fr is not loaded"
+                         : errno == EPROTO ? "the kernel module rnicd_fr is of another version"
+                                           : absl::StrCat("cannot open /dev/rnicd_fr: ", std::strerror(errno));
 }
 
 absl::StatusOr<std::unique_ptr<provider::Provider>> MakeProvider(std::string_view name, const ProviderOptions& options,

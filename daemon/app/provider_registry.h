@@ -24,6 +24,10 @@ struct ProviderOptions {
   provider::VerbsOptions verbs;
 };
 
+// Opens the kernel's module for fast registrations if the options of verbs may use it. Needs privileges that the sandbox
+// takes away. What is not there is not an error: MakeProvider judges that.
+void OpenFastModule(provider::VerbsOptions& verbs);
+
 // `name` is a known provider. `random` and what `on_event` refers to outlive the provider. The soft card has no events.
 // Errors: those of the provider; the message is for the operator.
 absl::StatusOr<std::unique_ptr<provider::Provider>> MakeProvider(std::string_view name, const ProviderOptions& options,

@@ -79,7 +79,8 @@ absl::Status Refuse(ErrorReason reason, size_t index) {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const MappedPages>> TakePages(MappedRange range, const std::shared_ptr<Ledger>& ledger) {
+absl::StatusOr<std::shared_ptr<const MappedPages>> TakePages(MappedRange range, provider::DeviceAdapter& card,
+                                                             const std::shared_ptr<Ledger>& ledger) {
   if (range.pages > kMaxMappedPages) {
     return MakeError(ErrorReason::PAGE_COUNT_UNSUPPORTED, "length");
   }
@@ -98,6 +99,7 @@ absl::StatusOr<std::shared_ptr<const MappedPages>> TakePages(MappedRange range, 
     }
     skip = 0;
   }
+  mapped->device = card.AddMapping(range.runs);
   return mapped;
 }
 

@@ -32,6 +32,8 @@ struct MappedPages {
   uint64_t page_bytes = 0;
   std::vector<std::byte*> pages;
   std::vector<MemoryObject::Use> uses;
+  // What the card keeps of the pages, if it does. Last, so that it lets go of them first.
+  std::unique_ptr<provider::DeviceMapping> device;
 };
 
 // A logical address mapping: the pages behind an MDL chain under addresses of the adapter.
@@ -64,9 +66,10 @@ class LogicalMapping {
   LogicalAddress base_;
 };
 
-// Charges the pages behind a checked range. Errors: PAGE_COUNT_UNSUPPORTED, QUOTA_LOGICAL_PAGES,
-// QUOTA_REGISTERED_BYTES, QUOTA_HEAP_BYTES, QUOTA_PINNED_BYTES.
-absl::StatusOr<std::shared_ptr<const MappedPages>> TakePages(MappedRange range, const std::shared_ptr<Ledger>& ledger);
+// Charges the pages behind a checked range, and tells the card of them. Errors: PAGE_COUNT_UNSUPPORTED,
+// QUOTA_LOGICAL_PAGES, QUOTA_REGISTERED_BYTES, QUOTA_HEAP_BYTES, QUOTA_PINNED_BYTES.
+absl::StatusOr<std::shared_ptr<const MappedPages>> TakePages(MappedRange range, provider::DeviceAdapter& card,
+                                                             const std::shared_ptr<Ledger>& ledger);
 
 // Pages mostly adjoin: few requests have more than four runs.
 using PageRuns = absl::InlinedVector<std::span<std::byte>, 4>;

@@ -31,7 +31,7 @@ class LogicalMappingTest : public ::testing::Test {
   }
   std::shared_ptr<LogicalMapping> MappingOf(MappedRange range) {
     const auto fbo = static_cast<uint32_t>(range.base.value % kPage);
-    auto pages = TakePages(std::move(range), world_.ledger);
+    auto pages = TakePages(std::move(range), adapter_->device(), world_.ledger);
     EXPECT_TRUE(pages.ok()) << pages.status();
     auto mapping = std::make_shared<LogicalMapping>(
         adapter_, *adapter_->Acquire(), *Charge::Take(world_.ledger, Resource::kLogicalMappings, 1), *pages, fbo);
@@ -228,7 +228,7 @@ TEST_F(LogicalMappingTest, HoldsItsAdapterOpenUntilItIsGone) {
 }
 
 TEST_F(LogicalMappingTest, MorePagesThanAnAnswerHoldsAreRefusedBeforeTheyAreCharged) {
-  EXPECT_THAT(TakePages({.pages = kMaxMappedPages + 1}, world_.ledger).status(),
+  EXPECT_THAT(TakePages({.pages = kMaxMappedPages + 1}, adapter_->device(), world_.ledger).status(),
               FailsAt(ErrorReason::PAGE_COUNT_UNSUPPORTED, "length"));
   EXPECT_EQ(world_.Held(), "");
 }
@@ -238,7 +238,7 @@ TEST_F(LogicalMappingTest, PagesAboveTheOwnersLimitAreNotTaken) {
   limits[Resource::kPinnedBytes] = 2 * kPage;
   const auto ledger = std::make_shared<Ledger>(limits, nullptr);
   const auto memory = NewMemory(ledger);
-  EXPECT_THAT(TakePages(RangeOf(memory, 0, 2 * kPage + 1), ledger).status(),
+  EXPECT_THAT(TakePages(RangeOf(memory, 0, 2 * kPage + 1), adapter_->device(), ledger).status(),
               FailsWith(ErrorReason::QUOTA_PINNED_BYTES));
   EXPECT_EQ(ledger->used(Resource::kPinnedBytes), 0u);
   EXPECT_EQ(ledger->used(Resource::kRegisteredBytes), 0u);
@@ -248,7 +248,7 @@ TEST_F(LogicalMappingTest, PagesAboveTheOwnersLimitAreNotTaken) {
 TEST_F(LogicalMappingTest, AddressesArePageAlignedAndNotZeroWhateverTheSeed) {
   for (const uint64_t seed : {uint64_t{0}, uint64_t{1}, (uint64_t{1} << 61) - 1, UINT64_MAX}) {
     LogicalAddressSpace space(seed);
-    auto pages = TakePages(RangeOf(memory_, 0, kPage), world_.ledger);
+    auto pages = TakePages(RangeOf(memory_, 0, kPage), adapter_->device(), world_.ledger);
     const auto mapping = std::make_shared<LogicalMapping>(adapter_, *adapter_->Acquire(), Charge(), *pages, 0);
     space.Insert(mapping);
     EXPECT_GT(mapping->base().value, kPage) << seed;

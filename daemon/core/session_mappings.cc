@@ -29,7 +29,8 @@ absl::StatusOr<BuiltLam> SessionMappings::Build(const BuildLamArguments& argumen
   BuiltLam built{.pages = range.pages, .fbo = static_cast<uint32_t>(range.base.value % kNdkPageBytes)};
   RNICD_ASSIGN_OR_RETURN(Charge charge, Charge::Take(ledger_, Resource::kLogicalMappings, 1));
   RNICD_ASSIGN_OR_RETURN(Closable::Hold hold, adapter->Acquire());
-  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<const MappedPages> pages, TakePages(std::move(range), ledger_));
+  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<const MappedPages> pages,
+                         TakePages(std::move(range), adapter->device(), ledger_));
   const auto mapping = std::make_shared<LogicalMapping>(std::move(adapter), std::move(hold), std::move(charge),
                                                         std::move(pages), built.fbo);
   addresses_.Insert(mapping);

@@ -23,6 +23,7 @@ void AddFastRegistrations(const provider::FastRegistrationCounts& counts, Famili
     families.Add(Metric::kFastRegistrations, {engine, "ok"}, static_cast<double>(count));
   };
   add("native", counts.native);
+  add("kernel", counts.kernel);
   add("direct", counts.direct);
   add("compose", counts.composed);
   add("window", counts.windowed);

@@ -18,6 +18,8 @@
 #include <initializer_list>
 #include <string_view>
 
+#include "kernel/rnicd_fr/rnicd_fr.h"
+
 // Works with both compilers: gcc defines the first two, clang has the features.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define RNICD_SANITIZED 1
@@ -191,9 +193,12 @@ std::vector<CallRule> AllowedByArguments(pid_t self) {
   Allow(rules, "socketpair", 0, {AF_UNIX});
   // Without F_SETOWN and F_SETSIG, by which a descriptor sends any signal to any process of the user.
   Allow(rules, "fcntl", 1, {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_ADD_SEALS, F_GET_SEALS});
-  // A card's commands, the number of its interface, the number of readable bytes, whether a stream is a terminal; no
-  // call that injects input into a terminal.
+  // A card's commands, those of the kernel's module for fast registrations, the number of a card's interface, the
+  // number of readable bytes, whether a stream is a terminal; no call that injects input into a terminal.
   Allow(rules, "ioctl", 1, {RDMA_VERBS_IOCTL, SIOCGIFINDEX, FIONREAD, FIONBIO, TCGETS, TCGETS2, TIOCGWINSZ});
+  Allow(
+      rules, "ioctl", 1,
+      {RNICD_FR_TAKE, RNICD_FR_MAP, RNICD_FR_UNMAP, RNICD_FR_CREATE_REGION, RNICD_FR_DESTROY_REGION, RNICD_FR_SUBMIT});
   // The second filter, which only adds restrictions. No listener: it could answer for the calls of other threads.
   rules.push_back({"seccomp", {Is(0, SECCOMP_SET_MODE_FILTER), Lacks(1, SECCOMP_FILTER_FLAG_NEW_LISTENER)}});
   // A call that a sanitizer needs unconditionally has no other rules.

@@ -19,6 +19,8 @@ absl::Status ListAdapters(provider::Provider& provider, v1::ListAdaptersResponse
     summary->set_name(adapter.name);
     summary->set_provider(std::string(provider.name()));
     summary->set_numa_node(adapter.numa_node);
+    summary->set_fast_engine(adapter.fast_engine);
+    summary->set_fast_engine_reason(adapter.fast_engine_reason);
     *summary->mutable_info() = wire::ToWire(adapter.info);
   }
   return absl::OkStatus();

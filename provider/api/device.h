@@ -64,6 +64,13 @@ class DeviceProtectionDomain {
                                                                            QueuePairListener& listener) = 0;
 };
 
+// Pages that fast registrations may name, prepared for them; NDK's logical address mapping.
+// Lifetime: may outlive its adapter. The pages stay mapped until the destructor has returned.
+class DeviceMapping {
+ public:
+  virtual ~DeviceMapping() = default;
+};
+
 // One opening of a card; each session has its own, so that a card's handles are never shared between owners.
 // Lifetime: outlived by its provider, outlives its domains. Threads: safe.
 // Source:   ibv_open_device(3).
@@ -75,6 +82,9 @@ class DeviceAdapter {
   virtual absl::StatusOr<std::unique_ptr<DeviceProtectionDomain>> CreateProtectionDomain() = 0;
   // Errors: DEVICE_OUT_OF_RESOURCES, DEVICE_REMOVED, DEVICE_FAILED.
   virtual absl::StatusOr<std::unique_ptr<DeviceCompletionQueue>> CreateCompletionQueue(uint32_t depth) = 0;
+  // Tells the card of populated memory whose pages will be named by fast registrations, all runs but the first and last
+  // whole pages. Null for a card that need not know.
+  virtual std::unique_ptr<DeviceMapping> AddMapping(std::span<const std::span<std::byte>> /*runs*/) { return nullptr; }
 };
 
 struct AdapterDescription {
@@ -84,14 +94,18 @@ struct AdapterDescription {
   int numa_node = -1;
   // sysfs directory of the port, "/sys/class/infiniband/rxe0/ports/1"; empty for a card unknown to the kernel.
   std::string port_folder;
+  // How fast registrations are made, "kernel", and why so; both empty if there is one way only.
+  std::string fast_engine;
+  std::string fast_engine_reason;
   NdkAdapterInfo info;
 };
 
-// Fast registrations since start, by method: executed by the card itself (native), as one registration of contiguous
-// memory (direct), as one registration of memory first mapped contiguously (composed), or through memory windows of the
-// card (windowed).
+// Fast registrations since start, by method: executed by the card itself (native), by the kernel's request for it
+// (kernel), as one registration of contiguous memory (direct), as one registration of memory first mapped contiguously
+// (composed), or through memory windows of the card (windowed).
 struct FastRegistrationCounts {
   uint64_t native = 0;
+  uint64_t kernel = 0;
   uint64_t direct = 0;
   uint64_t composed = 0;
   uint64_t windowed = 0;

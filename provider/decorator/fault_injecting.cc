@@ -93,6 +93,9 @@ class FaultyAdapter final : public DeviceAdapter {
     RNICD_ASSIGN_OR_RETURN(std::unique_ptr<DeviceProtectionDomain> domain, inner_->CreateProtectionDomain());
     return std::make_unique<FaultyDomain>(std::move(domain), plan_);
   }
+  std::unique_ptr<DeviceMapping> AddMapping(std::span<const std::span<std::byte>> runs) override {
+    return inner_->AddMapping(runs);
+  }
   absl::StatusOr<std::unique_ptr<DeviceCompletionQueue>> CreateCompletionQueue(uint32_t depth) override {
     RNICD_RETURN_IF_ERROR(plan_.TakeCreateCompletionQueue());
     return inner_->CreateCompletionQueue(depth);

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -27,6 +29,8 @@ struct EngineRules {
   // Fast registrations, invalidations and binds begin when every earlier request is complete, and later requests wait
   // for them; later requests also wait for a read with local invalidate. False: the card executes them in any place.
   bool local_requests_alone = false;
+  // The most of them that begin together, with local_requests_alone and EngineCard::BeginTogether. 0: none do.
+  size_t local_requests_together = 0;
 };
 
 // The other side of a connection.
@@ -78,8 +82,8 @@ struct BeginResult {
 
 // The hardware of one queue pair: what a kind of card adds to an engine.
 // Lifetime: owned by its engine, which is set from the engine's constructor on.
-// Threads:  Begin, Conclude: one call at a time. Issue, PostReceive, RunLater: under the engine's lock, so they must
-// not
+// Threads:  Begin, BeginTogether, Conclude: one call at a time. Issue, PostReceive, RunLater: under the engine's lock,
+// so they must not
 //           call the engine. All others: without a lock, from any thread.
 class EngineCard {
  public:
@@ -93,6 +97,13 @@ class EngineCard {
   // Finds the peer and takes the hardware to the state in which it sends. Errors: those of DeviceQueuePair::Connect.
   virtual absl::StatusOr<EnginePeer> Connect(std::string_view peer_address) = 0;
   virtual BeginResult Begin(EngineRequest& request, EngineTurn& turn) = 0;
+  // Begins requests that need no peer and follow each other, only with EngineRules::local_requests_together. Their
+  // results, Blocked at first: the first as that of Begin; of the others those that are done, up to and including the
+  // first that failed. The rest stay blocked, and begin when the engine runs next.
+  virtual void BeginTogether(std::span<EngineRequest* const> requests, EngineTurn& turn,
+                             std::span<BeginResult> results) {
+    results.front() = Begin(*requests.front(), turn);
+  }
   // A receive was accepted. It ends through QueuePairEngine::ReceiveEnded or Abandon. Errors: as Prepare.
   virtual absl::Status PostReceive(EngineRequest& /*receive*/) { return absl::OkStatus(); }
   // Last step of a request, in queue order, before it is reported; result.status is its status so far. Returns the

@@ -88,6 +88,9 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
     // The request that has begun, and its result.
     EngineRequest* begun = nullptr;
     BeginResult result;
+    // With EngineRules::local_requests_together: that request and those that begin with it.
+    std::vector<EngineRequest*> together;
+    std::vector<BeginResult> results;
   };
 
   // Connecting. Expect: `visitor` has connected to this engine. With kInit, its OnPeerReady or LoseConnection follows.
@@ -118,6 +121,9 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
   void MarkResumed(EngineRequest& request) RNICD_REQUIRES(mutex_);
   bool MayBegin(const EngineRequest& request) const RNICD_REQUIRES(mutex_);
   void Begin(Runner& runner);
+  // Adds to a request that needs no peer those behind it that may begin with it.
+  void TakeTogether(Runner& runner) RNICD_REQUIRES(mutex_);
+  void BeginTogether(Runner& runner);
   // Records what became of a request that has begun. False when nothing else can make progress.
   bool Settle(EngineRequest& request, const BeginResult& result) RNICD_REQUIRES(mutex_);
   // Reads that have started begin once more, at once. Returns when the runner has stopped.

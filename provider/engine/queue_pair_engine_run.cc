@@ -92,9 +92,12 @@ bool QueuePairEngine::Step(Runner& runner) {
       if (runner.begun == nullptr) {
         return false;
       }
+      TakeTogether(runner);
     }
   }
-  if (runner.begun != nullptr) {
+  if (!runner.together.empty()) {
+    BeginTogether(runner);
+  } else if (runner.begun != nullptr) {
     Begin(runner);
   } else {
     Report(*runner.spent);
@@ -171,6 +174,46 @@ void QueuePairEngine::Begin(Runner& runner) {
       MutexLock lock(mutex_);
       Settle(*std::exchange(runner.begun, nullptr), runner.result);
     }
+    Fail();
+  }
+}
+
+void QueuePairEngine::TakeTogether(Runner& runner) {
+  if (!runner.begun->IsLocal() || options_.rules.local_requests_together == 0) {
+    return;
+  }
+  runner.together.push_back(runner.begun);
+  while (runner.together.size() < options_.rules.local_requests_together && sends_.begun() < sends_.size() &&
+         sends_[sends_.begun()].IsLocal()) {
+    runner.together.push_back(&sends_.Begin());
+    runner.together.back()->stage = Stage::kRunning;
+  }
+}
+
+void QueuePairEngine::BeginTogether(Runner& runner) {
+  runner.results.assign(runner.together.size(), BeginResult::Blocked());
+  card_->BeginTogether(runner.together, runner.turn, runner.results);
+  bool failed = false;
+  {
+    MutexLock lock(mutex_);
+    // Blocked ones first, the youngest first of all, because each goes back to the end of what has not begun.
+    while (runner.results.back().kind == BeginResult::Kind::kBlocked && runner.results.size() > 1) {
+      Settle(*runner.together.back(), runner.results.back());
+      runner.together.pop_back();
+      runner.results.pop_back();
+    }
+    runner.result = runner.results.back();
+    runner.begun = runner.together.back();
+    for (size_t index = 0; index + 1 < runner.together.size(); ++index) {
+      Settle(*runner.together[index], runner.results[index]);
+    }
+    failed = runner.result.kind == BeginResult::Kind::kDone && runner.result.status != NtStatus::kSuccess;
+    if (failed) {
+      Settle(*std::exchange(runner.begun, nullptr), runner.result);
+    }
+  }
+  runner.together.clear();
+  if (failed) {
     Fail();
   }
 }

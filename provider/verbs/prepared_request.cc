@@ -130,11 +130,10 @@ absl::Status PrepareRequest(const std::shared_ptr<VerbsDomain>& domain, EngineRe
     request.card = std::make_unique<PreparedRequest>();
   }
   RNICD_RETURN_IF_ERROR(PreparePayload(domain, request));
-  std::unique_ptr<Grant>& grant = PreparedOf(request).grant;
   if (const auto* work = std::get_if<FastRegisterWork>(&request.work.work)) {
-    RNICD_ASSIGN_OR_RETURN(grant, static_cast<VerbsFastRegion&>(*work->region).Prepare(*work));
+    RNICD_RETURN_IF_ERROR(static_cast<VerbsFastRegion&>(*work->region).Prepare(*work, PreparedOf(request)));
   } else if (const auto* bind = std::get_if<BindWork>(&request.work.work)) {
-    RNICD_ASSIGN_OR_RETURN(grant, static_cast<VerbsWindow&>(*bind->window).Prepare(*bind));
+    RNICD_ASSIGN_OR_RETURN(PreparedOf(request).grant, static_cast<VerbsWindow&>(*bind->window).Prepare(*bind));
   }
   return absl::OkStatus();
 }

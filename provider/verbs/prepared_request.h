@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "provider/engine/engine_request.h"
 #include "provider/verbs/grant.h"
+#include "provider/verbs/kernel_fast_region.h"
 
 namespace rnicd::provider {
 
@@ -24,13 +25,19 @@ struct PreparedRequest final : public CardRequest {
   void Clear() override {
     payload.clear();
     grant.reset();
+    kernel.reset();
     bind_begun = false;
   }
-  RemoteToken token() const { return RemoteToken{grant != nullptr ? grant->token() : 0}; }
+  RemoteToken token() const {
+    const uint32_t of_grant = grant != nullptr ? grant->token() : 0;
+    return RemoteToken{kernel != nullptr ? kernel->token : of_grant};
+  }
 
   std::vector<PayloadPiece> payload;
   // Grant of a FastRegisterWork or a BindWork; otherwise null.
   std::unique_ptr<Grant> grant;
+  // Instead of a grant, for a FastRegisterWork of a kernel region.
+  std::unique_ptr<KernelRegistration> kernel;
   // VerbsWindow::BeginBind has succeeded: Bind or AbortBind must follow.
   bool bind_begun = false;
 };

@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
 #include "provider/verbs/event_loop.h"
+#include "provider/verbs/pinned_pages.h"
 #include "provider/verbs/verbs_device.h"
 
 namespace rnicd::provider {
@@ -39,6 +40,7 @@ class VerbsContext final : public EventLoop::Handler, public std::enable_shared_
   VerbsApi& api() { return node_->api; }
   VerbsDevice& device() { return *device_; }
   ibv_context* raw() { return context_; }
+  PinnedPages& pinned_pages() { return *pinned_pages_; }
 
   // Creates a queue without a sink; RemoveQueue destroys it. Errors: those of VerbStatus.
   absl::StatusOr<ibv_cq*> MakeQueue(uint32_t entries);
@@ -61,6 +63,7 @@ class VerbsContext final : public EventLoop::Handler, public std::enable_shared_
   const std::shared_ptr<VerbsNode> node_;
   const std::shared_ptr<VerbsDevice> device_;
   const bool events_;
+  const std::shared_ptr<PinnedPages> pinned_pages_ = std::make_shared<PinnedPages>();
   ibv_context* context_ = nullptr;
   ibv_comp_channel* channel_ = nullptr;
 

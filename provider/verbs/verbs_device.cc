@@ -181,7 +181,8 @@ FastRegistrationCounts VerbsDevice::fast_registrations() const {
   const auto count = [this](FastEngineUsed engine) {
     return fast_registrations_[static_cast<size_t>(engine)].load(std::memory_order_relaxed);
   };
-  return {.direct = count(FastEngineUsed::kDirect),
+  return {.kernel = count(FastEngineUsed::kKernel),
+          .direct = count(FastEngineUsed::kDirect),
           .composed = count(FastEngineUsed::kComposed),
           .windowed = count(FastEngineUsed::kWindowed)};
 }

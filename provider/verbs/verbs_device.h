@@ -41,7 +41,17 @@ struct PortAddress {
 };
 
 // Method of one fast registration.
-enum class FastEngineUsed : uint8_t { kDirect, kComposed, kWindowed };
+enum class FastEngineUsed : uint8_t { kDirect, kComposed, kWindowed, kKernel };
+
+// The engines of a card.
+struct FastEngines {
+  // Binds use memory windows of the card.
+  bool windows = false;
+  // Fast registrations are requests of the kernel, where they have few enough pages.
+  bool kernel = false;
+  // The reason for `kernel`, for people.
+  std::string kernel_reason;
+};
 
 // One port of one card: its name, its limits, and whether it has been removed. Shared by every session that opens it.
 // Threads: safe.
@@ -56,9 +66,9 @@ class VerbsDevice {
   const std::string& card() const { return card_; }
   uint8_t port() const { return port_; }
   const NdkAdapterInfo& info() const { return info_; }
-  // True when binds use memory windows of the card; set once, by the start-up probe.
-  bool uses_windows() const { return uses_windows_; }
-  void use_windows() { uses_windows_ = true; }
+  // Chosen once, at the start.
+  const FastEngines& engines() const { return engines_; }
+  FastEngines& engines() { return engines_; }
   bool can_bind_type2() const { return can_bind_type2_; }
 
   // Errors: DEVICE_FAILED when no address of the port satisfies the rule.
@@ -93,10 +103,10 @@ class VerbsDevice {
   const NdkAdapterInfo info_;
   const bool can_bind_type2_;
   const uint64_t max_regions_;
-  bool uses_windows_ = false;
+  FastEngines engines_;
   std::atomic<bool> removed_ = false;
   std::atomic<uint64_t> regions_ = 0;
-  std::array<std::atomic<uint64_t>, 3> fast_registrations_ = {};
+  std::array<std::atomic<uint64_t>, 4> fast_registrations_ = {};
 };
 
 }  // namespace rnicd::provider

@@ -32,6 +32,8 @@ absl::StatusOr<std::shared_ptr<VerbsDomain>> VerbsDomain::Create(std::shared_ptr
 VerbsDomain::~VerbsDomain() {
   {
     MutexLock lock(mutex_);
+    // The kernel does not free a domain that the module has.
+    kernel_engine_.reset();
     for (ibv_mr* const mr : orphans_) {
       if (api().DeregMr(mr) == 0) {
         device().RemoveRegion();
@@ -42,6 +44,22 @@ VerbsDomain::~VerbsDomain() {
     api().DeregMr(placeholder_);
   }
   api().DeallocPd(pd_);
+}
+
+absl::Status VerbsDomain::TakeForKernel() {
+  MutexLock taking(taking_);
+  if (kernel_engine() != nullptr) {
+    return absl::OkStatus();
+  }
+  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<KernelEngine> engine, KernelEngine::Take(*context_, pd_));
+  MutexLock lock(mutex_);
+  kernel_engine_ = std::move(engine);
+  return absl::OkStatus();
+}
+
+std::shared_ptr<KernelEngine> VerbsDomain::kernel_engine() const {
+  MutexLock lock(mutex_);
+  return kernel_engine_;
 }
 
 void VerbsDomain::Orphan(ibv_mr* mr) {
@@ -73,6 +91,11 @@ void VerbsDomain::SetRemote(uint32_t token, std::weak_ptr<Invalidatable> owner) 
 void VerbsDomain::RemoveRemote(uint32_t token) {
   MutexLock lock(mutex_);
   remote_.erase(token);
+}
+
+bool VerbsDomain::HasRemote(uint32_t token) const {
+  MutexLock lock(mutex_);
+  return remote_.contains(token);
 }
 
 bool VerbsDomain::InvalidateRemote(uint32_t token, std::optional<uint32_t> arrived_at) {

@@ -9,6 +9,7 @@
 #include "base/access_rights.h"
 #include "base/mutex.h"
 #include "base/units.h"
+#include "provider/verbs/kernel_engine.h"
 #include "provider/verbs/verbs_context.h"
 
 namespace rnicd::provider {
@@ -50,8 +51,12 @@ class VerbsDomain {
   // True when fast registrations are windows. Not the default, even if the card's windows check bounds: a window works
   // only through the queue pair that bound it, a fast registration through every queue pair of its domain.
   bool registers_over_windows() const {
-    return device().uses_windows() && context_->node().options.fast_engine == FastEngine::kWindow;
+    return device().engines().windows && context_->node().options.fast_engine == FastEngine::kWindow;
   }
+  // Takes the domain for fast registrations by the kernel, once. Errors: those of KernelEngine::Take.
+  absl::Status TakeForKernel();
+  // Null before that.
+  std::shared_ptr<KernelEngine> kernel_engine() const;
   // A key of the card that reaches nothing, so no other token can equal it.
   uint32_t privileged_token() const { return placeholder_->lkey; }
 
@@ -64,6 +69,8 @@ class VerbsDomain {
 
   void SetRemote(uint32_t token, std::weak_ptr<Invalidatable> owner);
   void RemoveRemote(uint32_t token);
+  // True if something is in force under the remote token.
+  bool HasRemote(uint32_t token) const;
   // Invalidates a remote token, as InvalidateToken.
   bool InvalidateRemote(uint32_t token, std::optional<uint32_t> arrived_at);
 
@@ -74,7 +81,11 @@ class VerbsDomain {
   ibv_pd* const pd_;
   ibv_mr* placeholder_ = nullptr;
 
+  // Held while the domain is taken.
+  Mutex taking_;
+
   mutable Mutex mutex_;
+  std::shared_ptr<KernelEngine> kernel_engine_ RNICD_GUARDED_BY(mutex_);
   std::vector<ibv_mr*> orphans_ RNICD_GUARDED_BY(mutex_);
   absl::flat_hash_map<uint32_t, LocalKey> local_ RNICD_GUARDED_BY(mutex_);
   absl::flat_hash_map<uint32_t, std::weak_ptr<Invalidatable>> remote_ RNICD_GUARDED_BY(mutex_);

@@ -2,9 +2,11 @@
 
 #include "provider/verbs/verbs_endpoint.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/status.h"
+#include "provider/verbs/kernel_chain.h"
 #include "provider/verbs/verbs_fast_region.h"
 #include "provider/verbs/verbs_status.h"
 #include "provider/verbs/verbs_window.h"
@@ -17,20 +19,33 @@ bool InvalidatesAtPeer(const WorkRequest& request) {
   return send != nullptr && send->invalidate.has_value();
 }
 
+// True for a request that the kernel executes.
+bool IsForKernel(const EngineRequest& request) {
+  if (std::holds_alternative<FastRegisterWork>(request.work.work)) {
+    return PreparedOf(request).kernel != nullptr;
+  }
+  const auto* invalidate = std::get_if<InvalidateWork>(&request.work.work);
+  return invalidate != nullptr && invalidate->region != nullptr &&
+         static_cast<VerbsFastRegion&>(*invalidate->region).is_kernel();
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<QueuePairEngine>> VerbsEndpoint::Create(std::shared_ptr<VerbsDomain> domain,
                                                                        const QueuePairLimits& limits,
                                                                        QueuePairListener& listener) {
   EngineFabric& fabric = domain->context().node().fabric;
+  const size_t together = domain->device().engines().kernel ? RNICD_FR_OPS_MAX : 0;
   std::unique_ptr<VerbsEndpoint> card(new VerbsEndpoint(std::move(domain), limits));
   RNICD_RETURN_IF_ERROR(card->queue_pair_.Open());
   VerbsEndpoint* const endpoint = card.get();
   const std::string address = FormatQpAddress(card->queue_pair_.address());
   auto engine = std::make_shared<QueuePairEngine>(
       std::move(card),
-      QueuePairEngine::Options{.address = address, .limits = limits, .rules = {.local_requests_alone = true}}, fabric,
-      listener);
+      QueuePairEngine::Options{.address = address,
+                               .limits = limits,
+                               .rules = {.local_requests_alone = true, .local_requests_together = together}},
+      fabric, listener);
   RNICD_RETURN_IF_ERROR(endpoint->queue_pair_.ListenTo(std::shared_ptr<CompletionSink>(engine, endpoint)));
   fabric.Add(address, engine);
   return engine;
@@ -156,6 +171,18 @@ BeginResult VerbsEndpoint::PostToCard(EngineRequest& request, ibv_send_wr& work,
   return BeginResult::Done(NtStatus::kCancelled);
 }
 
+void VerbsEndpoint::BeginTogether(std::span<EngineRequest* const> requests, EngineTurn& turn,
+                                  std::span<BeginResult> results) {
+  const auto other =
+      std::ranges::find_if_not(requests, [](const EngineRequest* request) { return IsForKernel(*request); });
+  const auto count = static_cast<size_t>(other - requests.begin());
+  if (count == 0) {
+    results.front() = Begin(*requests.front(), turn);
+  } else {
+    KernelChain(*domain_->kernel_engine()).Execute(requests.first(count), results.first(count));
+  }
+}
+
 BeginResult VerbsEndpoint::BeginLocal(EngineRequest& request) {
   PreparedRequest& prepared = PreparedOf(request);
   if (prepared.grant == nullptr || !prepared.grant->needs_bind()) {
@@ -164,7 +191,7 @@ BeginResult VerbsEndpoint::BeginLocal(EngineRequest& request) {
   // The card must bind a window; Conclude does the rest.
   bool may_bind = false;
   if (const auto* work = std::get_if<FastRegisterWork>(&request.work.work)) {
-    may_bind = static_cast<VerbsFastRegion&>(*work->region).CanRegister();
+    may_bind = static_cast<GrantFastRegion&>(*work->region).CanRegister();
   } else {
     const auto& bind = std::get<BindWork>(request.work.work);
     may_bind = prepared.bind_begun = static_cast<VerbsWindow&>(*bind.window).BeginBind(bind);
@@ -183,7 +210,7 @@ NtStatus VerbsEndpoint::Execute(EngineRequest& request) {
   PreparedRequest& prepared = PreparedOf(request);
   bool done = false;
   if (auto* work = std::get_if<FastRegisterWork>(&request.work.work)) {
-    done = static_cast<VerbsFastRegion&>(*work->region).Register(std::move(prepared.grant), std::move(work->backing));
+    done = static_cast<GrantFastRegion&>(*work->region).Register(std::move(prepared.grant), std::move(work->backing));
   } else if (auto* bind = std::get_if<BindWork>(&request.work.work)) {
     auto& window = static_cast<VerbsWindow&>(*bind->window);
     done = window.BeginBind(*bind) && window.Bind(std::move(prepared.grant), *bind, queue_pair_.address().qpn);
@@ -234,7 +261,7 @@ NtStatus VerbsEndpoint::ConcludeBind(EngineRequest& request) {
     in_force = window->Bind(std::move(prepared.grant), *bind, queue_pair_.address().qpn);
     owner = window;
   } else {
-    const auto region = std::static_pointer_cast<VerbsFastRegion>(work->region);
+    const auto region = std::static_pointer_cast<GrantFastRegion>(work->region);
     in_force = region->Register(std::move(prepared.grant), std::move(work->backing));
     owner = region;
   }

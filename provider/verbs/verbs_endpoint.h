@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "absl/status/statusor.h"
@@ -31,6 +32,8 @@ class VerbsEndpoint final : public EngineCard, public CompletionSink {
   RemoteToken Issue(EngineRequest& request) override;
   absl::StatusOr<EnginePeer> Connect(std::string_view peer_address) override;
   BeginResult Begin(EngineRequest& request, EngineTurn& turn) override;
+  void BeginTogether(std::span<EngineRequest* const> requests, EngineTurn& turn,
+                     std::span<BeginResult> results) override;
   absl::Status PostReceive(EngineRequest& receive) override;
   NtStatus Conclude(EngineRequest& request) override;
   void Fail() override;
@@ -70,6 +73,7 @@ class VerbsEndpoint final : public EngineCard, public CompletionSink {
   bool LinkIsAtFault(ibv_wc_status status);
   void OnSendCompletion(const ibv_wc& completion);
   void OnReceiveCompletion(const ibv_wc& completion);
+  bool IsInvalidation(const ibv_wc& completion) const;
   Completion ReadReceive(const ibv_wc& completion, const EngineRequest& receive);
   void OnProbeCompletion(const ibv_wc& completion);
   // Result of the oldest SendAndInvalidate without one: whether the peer invalidated its token.

@@ -92,6 +92,15 @@ void VerbsEndpoint::OnInvalidateResult(bool invalidated) {
   engine().Run();
 }
 
+// rxe reports an invalidation by another bit, which on other cards and in this kind of queue pair means nothing; so the
+// token must be one of a registration in force.
+bool VerbsEndpoint::IsInvalidation(const ibv_wc& completion) const {
+  constexpr unsigned kBitOfRxe = 1U << 2;
+  const bool by_rxe = domain_->device().engines().kernel && (completion.wc_flags & kBitOfRxe) != 0 &&
+                      (completion.wc_flags & IBV_WC_WITH_IMM) == 0 && domain_->HasRemote(completion.invalidated_rkey);
+  return (completion.wc_flags & IBV_WC_WITH_INV) != 0 || by_rxe;
+}
+
 Completion VerbsEndpoint::ReadReceive(const ibv_wc& completion, const EngineRequest& receive) {
   Completion result{.request_context = receive.work.request_context,
                     .type = OperationType::kReceive,
@@ -112,7 +121,7 @@ Completion VerbsEndpoint::ReadReceive(const ibv_wc& completion, const EngineRequ
   // A card does not report whether the sender requested a solicited event. A daemon sends that in immediate data; every
   // message of any other peer counts as solicited.
   result.solicited = !peer_is_rnicd;
-  if (!peer_is_rnicd && (completion.wc_flags & IBV_WC_WITH_INV) != 0) {
+  if (!peer_is_rnicd && IsInvalidation(completion)) {
     // The card has invalidated the token; update the daemon's state.
     domain_->InvalidateRemote(completion.invalidated_rkey, std::nullopt);
     result.type = OperationType::kReceiveAndInvalidate;

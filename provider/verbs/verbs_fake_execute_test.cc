@@ -63,7 +63,7 @@ bool FakeVerbs::KeysAreGood(const ibv_pd* pd, const std::vector<ibv_sge>& entrie
              Inside(entry.addr, entry.length, region.iova, region.length) &&
              (!write || (region.access & IBV_ACCESS_LOCAL_WRITE) != 0);
     };
-    if (entry.length > 0 && std::ranges::none_of(mrs_, good)) {
+    if (entry.length > 0 && std::ranges::none_of(mrs_, good) && !keys.AllowsLocal(pd, entry, write)) {
       return false;
     }
   }
@@ -78,7 +78,7 @@ bool FakeVerbs::Invalidate(const ibv_pd* pd, uint32_t rkey) {
       return true;
     }
   }
-  return false;
+  return keys.Remove(pd, rkey);
 }
 
 ibv_wc_status FakeVerbs::Bind(Qp& qp, const PostedSend& send) {
@@ -107,9 +107,14 @@ ibv_wc_status FakeVerbs::Execute(Qp& qp, const PostedSend& send) {
     case IBV_WR_LOCAL_INV:
       return Invalidate(qp.verbs.pd, send.invalidate_rkey) ? IBV_WC_SUCCESS : IBV_WC_LOC_QP_OP_ERR;
     default:
-      return KeysAreGood(qp.verbs.pd, send.entries, send.opcode == IBV_WR_RDMA_READ) ? IBV_WC_SUCCESS
-                                                                                     : IBV_WC_LOC_QP_OP_ERR;
+      break;
   }
+  if (!KeysAreGood(qp.verbs.pd, send.entries, send.opcode == IBV_WR_RDMA_READ)) {
+    return IBV_WC_LOC_QP_OP_ERR;
+  }
+  const std::optional<ibv_wc_status> written =
+      send.opcode == IBV_WR_RDMA_WRITE ? keys.Write(send.rkey, send.remote_addr, send.entries) : std::nullopt;
+  return written.value_or(IBV_WC_SUCCESS);
 }
 
 bool FakeVerbs::Finish(Qp& qp, ibv_wc_status status) {

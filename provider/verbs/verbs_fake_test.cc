@@ -262,7 +262,8 @@ ibv_pd* FakeVerbs::AllocPd(ibv_context* context) {
 
 bool FakeVerbs::HasChildren(const Pd& pd) const {
   const auto of_this = [&](const auto& row) { return row.second->verbs.pd == &pd.verbs; };
-  return std::ranges::any_of(mrs_, of_this) || std::ranges::any_of(mws_, of_this) || std::ranges::any_of(qps_, of_this);
+  return keys.Holds(&pd.verbs) || std::ranges::any_of(mrs_, of_this) || std::ranges::any_of(mws_, of_this) ||
+         std::ranges::any_of(qps_, of_this);
 }
 
 int FakeVerbs::DeallocPd(ibv_pd* pd) {

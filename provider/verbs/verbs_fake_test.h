@@ -17,6 +17,7 @@
 #include "base/mutex.h"
 #include "base/unique_fd.h"
 #include "provider/verbs/verbs_api.h"
+#include "provider/verbs/verbs_fake_keys_test.h"
 
 namespace rnicd::provider {
 
@@ -200,6 +201,8 @@ class FakeVerbs final : public VerbsApi {
   // The region a window is bound to; null if none.
   ibv_mr* BoundTo(ibv_mw* mw) const;
 
+  // Keys of the kernel's module.
+  FakeKeys keys;
   // Called without a lock for each accepted request, before an automatic completion. Set before anything is posted.
   std::function<void(const PostedSend&)> on_send;
   // Called without a lock while the memory is still mapped, before RegMr returns. Set before anything is registered.

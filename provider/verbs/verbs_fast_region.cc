@@ -4,48 +4,54 @@
 #include <utility>
 
 #include "base/status.h"
+#include "provider/verbs/prepared_request.h"
 
 namespace rnicd::provider {
 
-absl::StatusOr<std::shared_ptr<VerbsFastRegion>> VerbsFastRegion::Create(std::shared_ptr<VerbsDomain> domain) {
+absl::StatusOr<std::unique_ptr<Registration>> RegisterPlaceholder(const std::shared_ptr<VerbsDomain>& domain) {
   const std::array<std::span<std::byte>, 1> page = {PlaceholderPage()};
   const VirtualAddress base{reinterpret_cast<uint64_t>(page.front().data())};
-  RNICD_ASSIGN_OR_RETURN(std::unique_ptr<Registration> placeholder,
-                         Registration::Make(domain, base, page, /*access=*/0));
-  return std::shared_ptr<VerbsFastRegion>(new VerbsFastRegion(std::move(domain), std::move(placeholder)));
+  return Registration::Make(domain, base, page, /*access=*/0);
 }
 
-VerbsFastRegion::VerbsFastRegion(std::shared_ptr<VerbsDomain> domain, std::unique_ptr<Registration> placeholder)
+absl::StatusOr<std::shared_ptr<GrantFastRegion>> GrantFastRegion::Create(std::shared_ptr<VerbsDomain> domain) {
+  RNICD_ASSIGN_OR_RETURN(std::unique_ptr<Registration> placeholder, RegisterPlaceholder(domain));
+  return std::shared_ptr<GrantFastRegion>(new GrantFastRegion(std::move(domain), std::move(placeholder)));
+}
+
+GrantFastRegion::GrantFastRegion(std::shared_ptr<VerbsDomain> domain, std::unique_ptr<Registration> placeholder)
     : domain_(std::move(domain)), placeholder_(std::move(placeholder)), issued_{placeholder_->lkey()} {}
 
-VerbsFastRegion::~VerbsFastRegion() { Retire(); }
+GrantFastRegion::~GrantFastRegion() { Retire(); }
 
-RemoteToken VerbsFastRegion::remote_token() const {
+RemoteToken GrantFastRegion::remote_token() const {
   MutexLock lock(mutex_);
   return issued_;
 }
 
-bool VerbsFastRegion::registered() const {
+bool GrantFastRegion::registered() const {
   MutexLock lock(mutex_);
   return current_ != nullptr;
 }
 
-absl::StatusOr<std::unique_ptr<Grant>> VerbsFastRegion::Prepare(const FastRegisterWork& work) const {
+absl::Status GrantFastRegion::Prepare(const FastRegisterWork& work, PreparedRequest& prepared) {
   const Grant::Shape shape{.base = work.base, .length = work.length, .rights = work.rights, .runs = work.runs};
-  return domain_->registers_over_windows() ? Grant::RegisterForWindow(domain_, shape) : Grant::Register(domain_, shape);
+  RNICD_ASSIGN_OR_RETURN(prepared.grant, domain_->registers_over_windows() ? Grant::RegisterForWindow(domain_, shape)
+                                                                           : Grant::Register(domain_, shape));
+  return absl::OkStatus();
 }
 
-void VerbsFastRegion::Issue(RemoteToken token) {
+void GrantFastRegion::Issue(RemoteToken token) {
   MutexLock lock(mutex_);
   issued_ = token;
 }
 
-bool VerbsFastRegion::CanRegister() const {
+bool GrantFastRegion::CanRegister() const {
   MutexLock lock(mutex_);
   return !retired_ && current_ == nullptr;
 }
 
-bool VerbsFastRegion::Register(std::unique_ptr<Grant> grant, std::shared_ptr<const void> backing) {
+bool GrantFastRegion::Register(std::unique_ptr<Grant> grant, std::shared_ptr<const void> backing) {
   MutexLock lock(mutex_);
   if (retired_ || current_ != nullptr) {
     return false;
@@ -63,7 +69,7 @@ bool VerbsFastRegion::Register(std::unique_ptr<Grant> grant, std::shared_ptr<con
   return true;
 }
 
-bool VerbsFastRegion::EndCurrent(std::shared_ptr<const void>& kept) {
+bool GrantFastRegion::EndCurrent(std::shared_ptr<const void>& kept) {
   if (!current_->End().ok()) {
     return false;
   }
@@ -74,7 +80,7 @@ bool VerbsFastRegion::EndCurrent(std::shared_ptr<const void>& kept) {
   return true;
 }
 
-bool VerbsFastRegion::Invalidate() {
+bool GrantFastRegion::Invalidate() {
   std::shared_ptr<const void> backing;
   MutexLock lock(mutex_);
   if (current_ == nullptr) {
@@ -83,7 +89,7 @@ bool VerbsFastRegion::Invalidate() {
   return EndCurrent(backing);
 }
 
-bool VerbsFastRegion::InvalidateToken(uint32_t token, std::optional<uint32_t> /*arrived_at*/) {
+bool GrantFastRegion::InvalidateToken(uint32_t token, std::optional<uint32_t> /*arrived_at*/) {
   std::shared_ptr<const void> backing;
   MutexLock lock(mutex_);
   if (current_ == nullptr || (token != current_->token() && token != local_token().value)) {
@@ -92,7 +98,7 @@ bool VerbsFastRegion::InvalidateToken(uint32_t token, std::optional<uint32_t> /*
   return EndCurrent(backing);
 }
 
-void VerbsFastRegion::Retire() {
+void GrantFastRegion::Retire() {
   {
     MutexLock lock(mutex_);
     retired_ = true;

@@ -9,36 +9,51 @@
 
 namespace rnicd::provider {
 
+struct PreparedRequest;
+
+// A fast region of a card, of either kind.
+class VerbsFastRegion : public DeviceFastRegion, public Invalidatable {
+ public:
+  // The first half of a registration, when its request is posted: every step that can fail. Errors: those of Grant, and
+  // of ModuleStatus.
+  virtual absl::Status Prepare(const FastRegisterWork& work, PreparedRequest& prepared) = 0;
+  // Records the token of a request that was accepted.
+  virtual void Issue(RemoteToken token) = 0;
+  // Returns when transfers no longer reach the pages. False when there was no registration or the card refused.
+  virtual bool Invalidate() = 0;
+  // True for a KernelFastRegion.
+  virtual bool is_kernel() const { return false; }
+};
+
+// A page under a key without rights, so that no other token can equal its local key. Errors: those of
+// Registration::Make.
+absl::StatusOr<std::unique_ptr<Registration>> RegisterPlaceholder(const std::shared_ptr<VerbsDomain>& domain);
+
 // A pair of tokens under which requests register pages. The local token is a key of the card that reaches nothing
 // itself; the domain maps requests that name it to the key of the registration in force.
 // Threads: safe. Executions on different queue pairs are serialized.
-class VerbsFastRegion final : public DeviceFastRegion,
-                              public Invalidatable,
-                              public std::enable_shared_from_this<VerbsFastRegion> {
+class GrantFastRegion final : public VerbsFastRegion, public std::enable_shared_from_this<GrantFastRegion> {
  public:
   // Errors: those of Registration::Make.
-  static absl::StatusOr<std::shared_ptr<VerbsFastRegion>> Create(std::shared_ptr<VerbsDomain> domain);
-  ~VerbsFastRegion() override;
+  static absl::StatusOr<std::shared_ptr<GrantFastRegion>> Create(std::shared_ptr<VerbsDomain> domain);
+  ~GrantFastRegion() override;
 
   LocalToken local_token() const override { return LocalToken{placeholder_->lkey()}; }
   RemoteToken remote_token() const override;
   bool registered() const override;
   void Retire() override;
 
-  // The first half of a registration, when its request is posted: every step that can fail. Errors: those of Grant.
-  absl::StatusOr<std::unique_ptr<Grant>> Prepare(const FastRegisterWork& work) const;
-  // Records the token of a request that was accepted.
-  void Issue(RemoteToken token);
+  absl::Status Prepare(const FastRegisterWork& work, PreparedRequest& prepared) override;
+  void Issue(RemoteToken token) override;
   // True when a registration may begin: none is in force and the region is not retired.
   bool CanRegister() const;
   // The second half, when the request is executed. False, and the grant is ended, when CanRegister is false.
   bool Register(std::unique_ptr<Grant> grant, std::shared_ptr<const void> backing);
-  // Returns when transfers no longer reach the pages. False when there was no registration or the card refused.
-  bool Invalidate();
+  bool Invalidate() override;
   bool InvalidateToken(uint32_t token, std::optional<uint32_t> arrived_at) override;
 
  private:
-  VerbsFastRegion(std::shared_ptr<VerbsDomain> domain, std::unique_ptr<Registration> placeholder);
+  GrantFastRegion(std::shared_ptr<VerbsDomain> domain, std::unique_ptr<Registration> placeholder);
   // Ends the registration in force; `kept` receives the reference that must be released without the lock.
   bool EndCurrent(std::shared_ptr<const void>& kept) RNICD_REQUIRES(mutex_);
 

@@ -8,7 +8,7 @@ namespace rnicd::provider {
 
 absl::StatusOr<std::unique_ptr<VerbsMemoryRegion>> VerbsMemoryRegion::Register(std::shared_ptr<VerbsDomain> domain,
                                                                                const DeviceRegistration& request) {
-  const int bind = domain->device().uses_windows() ? IBV_ACCESS_MW_BIND : 0;
+  const int bind = domain->device().engines().windows ? IBV_ACCESS_MW_BIND : 0;
   RNICD_ASSIGN_OR_RETURN(std::unique_ptr<Registration> registration,
                          Registration::Make(domain, request.base, request.runs, AccessFlags(request.rights) | bind));
   std::unique_ptr<VerbsMemoryRegion> region(new VerbsMemoryRegion(std::move(domain), std::move(registration), request));

@@ -2,21 +2,26 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/ndk/adapter_info.h"
+#include "provider/verbs/fast_module.h"
 #include "provider/verbs/gid_choice.h"
 
 namespace rnicd::provider {
 
 // Method of fast registrations and windows.
 enum class FastEngine : uint8_t {
-  // Fast registrations are registrations of the card; windows are windows of the card if the start-up probe found that
-  // it checks their bounds, otherwise registrations too.
+  // Fast registrations are requests of the kernel if its module is there and the start-up probe passed, otherwise
+  // registrations of the card; windows are windows of the card if a probe found that it checks their bounds, otherwise
+  // registrations too.
   kAuto,
   // Both are registrations.
   kRegistration,
+  // As kAuto, but refuses a card whose fast registrations the kernel cannot make.
+  kKernel,
   // Both are windows. Refuses a card that does not check their bounds, unless allow_unbounded_windows is set.
   kWindow,
 };
@@ -26,6 +31,9 @@ struct VerbsOptions {
   std::vector<std::string> devices;
   GidRule gid;
   FastEngine fast_engine = FastEngine::kAuto;
+  // The kernel's module for fast registrations; null: there is none, for the reason in the next field.
+  std::shared_ptr<FastModule> fast_module;
+  std::string no_fast_module = "there is no kernel module";
   // Lets kWindow use windows that expose the whole region around them to a peer. For tests of a card's life cycle only.
   bool allow_unbounded_windows = false;
   // Maximum size of a registration, in bytes; the card's own limit applies if it is lower.

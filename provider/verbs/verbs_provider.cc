@@ -9,6 +9,8 @@
 #include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "provider/engine/engine_queue_pair.h"
+#include "provider/verbs/kernel_fast_region.h"
+#include "provider/verbs/kernel_probe.h"
 #include "provider/verbs/verbs_context.h"
 #include "provider/verbs/verbs_device.h"
 #include "provider/verbs/verbs_endpoint.h"
@@ -41,7 +43,14 @@ class VerbsProtectionDomain final : public DeviceProtectionDomain {
     if (max_pages > options().max_fast_register_pages) {
       return MakeError(ErrorReason::PAGE_COUNT_UNSUPPORTED, "adapter_page_count");
     }
-    return VerbsFastRegion::Create(domain_);
+    if (domain_->device().engines().kernel) {
+      RNICD_RETURN_IF_ERROR(domain_->TakeForKernel());
+      if (max_pages <= domain_->kernel_engine()->region_pages_max()) {
+        return KernelFastRegion::Create(domain_, max_pages);
+      }
+    }
+    // Also for more pages than one of the kernel's requests can have.
+    return GrantFastRegion::Create(domain_);
   }
   LocalToken privileged_token() const override { return LocalToken{domain_->privileged_token()}; }
   absl::StatusOr<std::shared_ptr<DeviceMemoryWindow>> CreateMemoryWindow() override {
@@ -80,6 +89,9 @@ class VerbsAdapter final : public DeviceAdapter {
       return MakeError(ErrorReason::DEVICE_REMOVED);
     }
     return std::make_unique<VerbsCompletionQueue>();
+  }
+  std::unique_ptr<DeviceMapping> AddMapping(std::span<const std::span<std::byte>> runs) override {
+    return context_->device().engines().kernel ? context_->pinned_pages().Add(runs) : nullptr;
   }
 
  private:
@@ -167,13 +179,14 @@ absl::Status VerbsProvider::AddPorts(const std::string& card, std::vector<std::s
       continue;
     }
     const Port port{.device = device, .monitor = *std::move(monitor)};
-    RNICD_RETURN_IF_ERROR(ChooseEngine(port));
+    RNICD_RETURN_IF_ERROR(ChooseWindows(port));
+    RNICD_RETURN_IF_ERROR(ChooseKernel(port));
     ports_.push_back(port);
   }
   return absl::OkStatus();
 }
 
-absl::Status VerbsProvider::ChooseEngine(const Port& port) const {
+absl::Status VerbsProvider::ChooseWindows(const Port& port) const {
   const VerbsOptions& options = node_->options;
   if (options.fast_engine == FastEngine::kRegistration) {
     return absl::OkStatus();
@@ -183,7 +196,7 @@ absl::Status VerbsProvider::ChooseEngine(const Port& port) const {
                         (support == WindowSupport::kUnbounded && options.fast_engine == FastEngine::kWindow &&
                          options.allow_unbounded_windows);
   if (accepted) {
-    port.device->use_windows();
+    port.device->engines().windows = true;
   } else if (options.fast_engine == FastEngine::kWindow) {
     return MakeErrorWithDetail(
         ErrorReason::DEVICE_NOT_CAPABLE,
@@ -191,6 +204,28 @@ absl::Status VerbsProvider::ChooseEngine(const Port& port) const {
                                                                           : "its memory windows do not work"));
   }
   return absl::OkStatus();
+}
+
+absl::Status VerbsProvider::ChooseKernel(const Port& port) const {
+  const VerbsOptions& options = node_->options;
+  if (options.fast_engine != FastEngine::kAuto && options.fast_engine != FastEngine::kKernel) {
+    port.device->engines().kernel_reason = "--verbs_fast_engine";
+    return absl::OkStatus();
+  }
+  const std::string problem =
+      options.fast_module == nullptr ? options.no_fast_module : ProbeKernel(*port.monitor).value_or("");
+  if (problem.empty()) {
+    port.device->engines().kernel = true;
+  } else if (options.fast_engine == FastEngine::kKernel) {
+    return MakeErrorWithDetail(ErrorReason::DEVICE_NOT_CAPABLE, Because(port.device->name(), problem));
+  }
+  port.device->engines().kernel_reason = problem.empty() ? "the probe of the kernel module passed" : problem;
+  return absl::OkStatus();
+}
+
+std::string VerbsProvider::EngineOf(const VerbsDevice& device) const {
+  const bool over_windows = device.engines().windows && node_->options.fast_engine == FastEngine::kWindow;
+  return device.engines().kernel ? "kernel" : over_windows ? "window" : "registration";
 }
 
 std::vector<AdapterDescription> VerbsProvider::ListAdapters() const {
@@ -202,6 +237,8 @@ std::vector<AdapterDescription> VerbsProvider::ListAdapters() const {
                           .numa_node = node_->api.NumaNode(port.device->card()),
                           .port_folder = "/sys/class/infiniband/" + port.device->card() + "/ports/" +
                                          std::to_string(port.device->port()),
+                          .fast_engine = EngineOf(*port.device),
+                          .fast_engine_reason = port.device->engines().kernel_reason,
                           .info = port.device->info()});
     }
   }
@@ -231,6 +268,7 @@ FastRegistrationCounts VerbsProvider::fast_registrations() const {
   FastRegistrationCounts sum;
   for (const Port& port : ports_) {
     const FastRegistrationCounts counts = port.device->fast_registrations();
+    sum.kernel += counts.kernel;
     sum.direct += counts.direct;
     sum.composed += counts.composed;
     sum.windowed += counts.windowed;

@@ -48,7 +48,9 @@ class VerbsProvider final : public Provider {
   // Adds the ports of every card that may be used; `remarks` receives a reason for each card or port left out.
   absl::Status AddCards(std::vector<std::string>& remarks);
   absl::Status AddPorts(const std::string& card, std::vector<std::string>& remarks);
-  absl::Status ChooseEngine(const Port& port) const;
+  absl::Status ChooseWindows(const Port& port) const;
+  absl::Status ChooseKernel(const Port& port) const;
+  std::string EngineOf(const VerbsDevice& device) const;
 
   const std::shared_ptr<VerbsNode> node_;
   std::vector<Port> ports_;

@@ -27,7 +27,7 @@ absl::StatusOr<std::unique_ptr<Grant>> VerbsWindow::Prepare(const BindWork& work
   }
   const std::vector<std::span<std::byte>> runs = region.Slice(work.base, work.length);
   const Grant::Shape shape{.base = work.base, .length = work.length, .rights = work.rights, .runs = runs};
-  absl::StatusOr<std::unique_ptr<Grant>> grant = domain_->device().uses_windows()
+  absl::StatusOr<std::unique_ptr<Grant>> grant = domain_->device().engines().windows
                                                      ? Grant::OpenWindow(domain_, region.mr(), shape)
                                                      : Grant::Register(domain_, shape);
   region.RemoveWindow();

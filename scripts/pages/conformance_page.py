@@ -19,11 +19,13 @@ _RESULTS = "results/rnicd_conformance.json"
 _VM_RESULTS = "results/vm/rnicd_conformance.json"
 # Beside the results of a run by calls are those of the run through rings.
 _RINGS_RESULTS = "rnicd_conformance_rings.json"
+# The results of the run with the kernel module are there too.
+_MODULE_RESULTS = "rnicd_conformance_module.json"
 
 # Provider/NdkConformance.Case016_GapInsideLengthIsRefused/soft
 _TEST = re.compile(r"^Case(\d{3})_(\w+)/(\w+)$")
 # Column headings. A provider that is not listed here has its own name as heading.
-_TITLES = {"verbs": "verbs (rxe)", "soft rings": "soft, rings", "verbs rings": "verbs (rxe), rings"}
+_TITLES = {"verbs": "verbs (rxe)", "verbs module": "verbs (rxe, module)", "soft rings": "soft, rings", "verbs rings": "verbs (rxe), rings"}
 _VM_PROVIDER = "verbs"
 # What a run through rings adds to the provider's name; gaps.txt has its gaps under the name alone.
 _RINGS = "rings"
@@ -54,7 +56,8 @@ A column with rings is the run in which requests and completions travel through 
 """
 _VM_HEAD = f"""
 The column verbs (rxe) is a run of `scripts/vm-test`: the same programs in a virtual machine, against the kernel's RDMA
-card in software. Tests that a card cannot be asked are in `{_LEFT_OUT}`.
+card in software. In that with module the kernel module of [kernel/rnicd_fr](../kernel/rnicd_fr/README.md) makes the
+fast registrations. Tests that a card cannot be asked are in `{_LEFT_OUT}`.
 """
 
 
@@ -137,6 +140,8 @@ def read_results(text):
             if not named or says_nothing(test):
                 continue
             case, name, provider = int(named[1]), f"Case{named[1]}_{named[2]}", named[3]
+            if test.get("provider", provider).startswith(f"{provider} "):
+                provider = test["provider"]
             if test.get("data_path") == _RINGS:
                 provider += f" {_RINGS}"
             passed = test["result"] == "COMPLETED" and not test.get("failures")
@@ -269,8 +274,9 @@ def make(repo, results, vm_results=None):
         merge(outcome, read_results(vm_path.read_text()))
         check_vm_run(outcome, left_out)
     for run in (path, vm_results or repo / "build/release" / _VM_RESULTS):
-        if run.with_name(_RINGS_RESULTS).exists():
-            merge(outcome, read_results(run.with_name(_RINGS_RESULTS).read_text()))
+        for other in (_RINGS_RESULTS, _MODULE_RESULTS):
+            if run.with_name(other).exists():
+                merge(outcome, read_results(run.with_name(other).read_text()))
     check_complete(cases, not_covered, outcome)
     providers = providers_of(outcome)
     verdicts = verdicts_of(outcome, read_gaps(repo / _GAPS), left_out)

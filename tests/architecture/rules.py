@@ -18,7 +18,7 @@ ARROWS = {
     "provider/api": ["base/ndk", "base"],
     "provider/engine": ["provider/api", "base/ndk", "base"],
     "provider/soft": ["provider/engine", "provider/api", "base/ndk", "base"],
-    "provider/verbs": ["provider/engine", "provider/api", "base/ndk", "base"],
+    "provider/verbs": ["provider/engine", "provider/api", "kernel/rnicd_fr", "base/ndk", "base"],
     "provider/decorator": ["provider/api", "base/ndk", "base"],
     "daemon/core": ["provider/api", "ring", "base/ndk", "base"],
     "daemon/rings": ["daemon/core", "ring", "base/ndk", "base"],
@@ -27,7 +27,7 @@ ARROWS = {
     "daemon/metrics": ["daemon/core", "provider/api", "base/ndk", "base"],
     "daemon/policy": ["daemon/core", "base", "proto"],
     "daemon/status_page": ["daemon/core", "provider/api", "base"],
-    "daemon/sandbox": ["base"],
+    "daemon/sandbox": ["kernel/rnicd_fr", "base"],
     "daemon/rpc": ["base"],
     "daemon/gate": ["daemon/core", "log", "base", "proto"],
     "daemon/service": [

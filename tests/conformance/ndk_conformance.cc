@@ -37,11 +37,18 @@ class CheckGapsAtEnd : public testing::Environment {
   }
 };
 
+// The provider's name in gaps.txt and on the page, "verbs module" in a mode of its own (RNICD_TEST_MODE).
+std::string NameWithMode(const std::string& provider) {
+  const char* const mode = std::getenv("RNICD_TEST_MODE");
+  return mode != nullptr ? provider + " " + mode : provider;
+}
+
 // The line of gaps.txt that excuses this row in this run: the provider's, or that of rings.
 std::optional<std::pair<std::string, std::string>> GapOf(const std::string& provider, const std::string& number) {
   // Set if the provider runs in a mode that closes its gaps.
   const bool gaps_hold = std::getenv("RNICD_TEST_WITHOUT_GAPS") == nullptr;
-  for (const auto& [name, holds] : {std::pair(provider, gaps_hold), std::pair(std::string(kRings), UsesRings())}) {
+  for (const auto& [name, holds] :
+       {std::pair(NameWithMode(provider), gaps_hold), std::pair(std::string(kRings), UsesRings())}) {
     if (holds && Gaps().contains({name, number})) {
       return std::pair(name, number);
     }
@@ -59,7 +66,7 @@ NdkConformance::~NdkConformance() = default;
 void NdkConformance::SetUp() {
   const std::string number = CaseNumberOf(ThisTest());
   RecordProperty("case", number);
-  RecordProperty("provider", GetParam());
+  RecordProperty("provider", NameWithMode(GetParam()));
   RecordProperty("data_path", UsesRings() ? kRings : "calls");
   used_before_ = UseOfSharedMemory();
   gap_ = GapOf(GetParam(), number);

@@ -3,6 +3,8 @@
 # (not_on_verbs.txt). With WINDOWS=1 fast registrations and windows use the card's memory windows: gaps that exist only
 # without them must then be closed, and the tests of not_with_windows.txt are left out.
 #
+# With MODULE=1 the kernel module is loaded meanwhile, and makes the fast registrations.
+#
 # usage: bash tests/vm/suite.sh PROGRAM [FILTER]
 #   PROGRAM  below $BUILD
 #   FILTER   of the tests' names, as for --gtest_filter; default: all
@@ -18,9 +20,16 @@ if [[ -n ${WINDOWS:-} ]]; then
   lists+=(tests/vm/not_with_windows.txt)
   export RNICD_TEST_WITHOUT_GAPS=1
 fi
+if [[ -n ${MODULE:-} ]]; then
+  name+=_module
+  flags+=' --verbs_fast_engine=kernel'
+  export RNICD_TEST_MODE=module
+  insmod "$BUILD/kernel/rnicd_fr/rnicd_fr.ko"
+  trap 'rmmod rnicd_fr' EXIT
+fi
 left_out=$(sed 's/#.*//; s/ *|.*//; /^\s*$/d' "${lists[@]}" | paste -sd:)
 left_out=${LEFT_OUT:+$LEFT_OUT:}$left_out
 mkdir -p "$RESULTS/vm"
 # A guest is several times slower than the host.
 export RNICD_TEST_PROVIDER=verbs RNICD_TEST_SLOWNESS=3 RNICD_TEST_DAEMON_FLAGS=$flags
-exec "$BUILD/$1" --gtest_output="json:$RESULTS/vm/$name.json" --gtest_filter="${2:-*}-$left_out"
+"$BUILD/$1" --gtest_output="json:$RESULTS/vm/$name.json" --gtest_filter="${2:-*}-$left_out"

@@ -1,8 +1,16 @@
 // The cost of a fast registration in each engine, compared with registering the same pages by libibverbs.
 #include <algorithm>
+#include <chrono>
 #include <memory>
 
-#include "tests/support/queue_client.h"
+#include "base/access_rights.h"
+#include "base/status.h"
+#include "client/cpp/client.h"
+#include "client/cpp/completion_queue.h"
+#include "client/cpp/fast_region.h"
+#include "client/cpp/logical_mapping.h"
+#include "client/cpp/memory.h"
+#include "client/cpp/queue_pair.h"
 #include "tests/vm/bench/rows.h"
 
 namespace rnicd::vm_bench {
@@ -11,6 +19,7 @@ namespace {
 constexpr int kChain = 64;
 constexpr size_t kPageCounts[] = {1, 16, 256};
 constexpr size_t kMappedPages = 1024;
+constexpr std::chrono::seconds kWaitMax{60};
 
 // Adjacent pages or, if `scattered`, every second page of the mapping, starting at its end.
 std::vector<size_t> ChoosePages(size_t count, bool scattered) {
@@ -21,68 +30,60 @@ std::vector<size_t> ChoosePages(size_t count, bool scattered) {
   return pages;
 }
 
-// A queue pair connected to itself, memory, and regions that one Post fast-registers and another invalidates.
+// A client of librnicd whose queue pair is connected to itself, with regions that one chain fast-registers and another
+// invalidates. Requests travel through a ring.
 class Client {
  public:
-  explicit Client(test::DaemonProcess& daemon)
-      : session_(daemon, "bench"),
-        memory_(session_, kMappedPages * kSmallPage),
-        queue_(session_, {.initiator_queue_depth = 4 * kChain}) {
-    Require(test::Connect(queue_, queue_.Query().address()).ok(), "a queue pair cannot be connected to itself");
+  explicit Client(const test::DaemonProcess& daemon)
+      : client_(Must(rnicd::Client::Connect(
+            {.socket_dir = daemon.socket_dir(), .adapter_name = kCard, .data_path = DataPath::kRings}))),
+        memory_(Must(Memory::Allocate(client_, {.size = kMappedPages * kSmallPage}))),
+        mapping_(Must(LogicalMapping::Build(memory_))),
+        queue_(Must(CompletionQueue::Create(client_, 4 * kChain))),
+        pair_(Must(QueuePair::Create(queue_, queue_, {.initiator_queue_depth = 4 * kChain}))) {
+    Require(pair_.Connect(pair_.address()).ok(), "a queue pair cannot be connected to itself");
     for (int index = 0; index < kChain; ++index) {
-      regions_.push_back(test::FastRegion(session_, static_cast<uint32_t>(std::ranges::max(kPageCounts))));
+      regions_.push_back(Must(FastRegion::Create(
+          client_, {.max_pages = static_cast<uint32_t>(std::ranges::max(kPageCounts)), .remote_access = true})));
     }
-    poll_.set_cq_id(queue_.initiator_cq_id());
-    poll_.set_max_results(1);
   }
 
   Contender Chains(const std::string& name, size_t pages, bool scattered) {
-    const std::vector<uint64_t> array = memory_.Pages(ChoosePages(pages, scattered));
-    v1::PostRequest registers;
-    v1::PostRequest invalidates;
-    registers.set_qp_id(queue_.qp_id());
-    invalidates.set_qp_id(queue_.qp_id());
-    for (const uint64_t region : regions_) {
-      const bool last = region == regions_.back();
-      *registers.add_requests() = test::FastRegisterRequest(
-          region, array, pages * kSmallPage, test::kBase, v1::OP_FLAG_SILENT_SUCCESS | v1::OP_FLAG_ALLOW_REMOTE_WRITE);
-      *invalidates.add_requests() = test::InvalidateMrRequest(region, last ? 0 : uint32_t{v1::OP_FLAG_SILENT_SUCCESS});
+    FastRegistration registration{.length = pages * kSmallPage, .base_address = mapping_.AsRegistration().base_address};
+    for (const size_t page : ChoosePages(pages, scattered)) {
+      registration.pages.push_back(mapping_.pages()[page]);
+    }
+    WorkChain registers;
+    WorkChain invalidates;
+    for (const FastRegion& region : regions_) {
+      const bool last = &region == &regions_.back();
+      registers.FastRegister(region, registration, {.flags = kOpFlagSilentSuccess | kOpFlagRemoteWrite});
+      invalidates.Invalidate(region, {.flags = last ? 0 : uint32_t{kOpFlagSilentSuccess}});
     }
     return {.name = name,
             .run =
                 [this, registers = std::move(registers), invalidates = std::move(invalidates)] {
                   Post(registers);
                   Post(invalidates);
-                  AwaitLast();
+                  // The card binds a window after the post.
+                  const std::vector<Completion> completions = Must(queue_.PollFor(1, kWaitMax));
+                  Require(completions.size() == 1 && completions.front().ok(), "a request failed");
                 },
             .operations = 2 * kChain};
   }
 
  private:
-  void Post(const v1::PostRequest& chain) {
-    const auto posted = session_.Call(&test::QueueStub::Post, chain);
-    Require(posted.ok() && !posted.response.has_failure(),
-            "a chain was refused: " + posted.message + posted.response.ShortDebugString());
+  void Post(const WorkChain& chain) {
+    const PostOutcome posted = Must(pair_.Post(chain));
+    Require(posted.failure.ok(), "a chain was refused: " + posted.failure.ToString());
   }
 
-  // Waits for the last completion: the card binds a window after Post has returned.
-  void AwaitLast() {
-    while (true) {
-      const auto results = session_.Call(&test::QueueStub::GetCqResultsEx, poll_);
-      Require(results.ok(), "GetCqResultsEx: " + results.message);
-      if (results.response.results_size() != 0) {
-        const uint32_t status = results.response.results(0).result().ntstatus();
-        Require(status == test::kStatusSuccess, "a request failed: " + results.response.ShortDebugString());
-        return;
-      }
-    }
-  }
-
-  test::TestSession session_;
-  test::TestMemory memory_;
-  test::TestQueue queue_;
-  std::vector<uint64_t> regions_;
-  v1::GetCqResultsExRequest poll_;
+  rnicd::Client client_;
+  Memory memory_;
+  LogicalMapping mapping_;
+  CompletionQueue queue_;
+  QueuePair pair_;
+  std::vector<FastRegion> regions_;
 };
 
 // Registers and deregisters `pages` pages as one region or, if `scattered`, each as one; repeated so that a run takes
@@ -113,20 +114,23 @@ Contender Direct(const std::string& name, DirectCard& card, const OwnMemory& mem
 
 }  // namespace
 
-nlohmann::json FastRows(DirectCard& card, test::DaemonProcess& daemon, test::DaemonProcess& windows) {
+nlohmann::json FastRows(DirectCard& card, const FastDaemons& daemons) {
   OwnMemory own(Source::kSmallPages, kMappedPages * kSmallPage);
   own.Populate();
-  Client client(daemon);
-  Client with_windows(windows);
+  Client client(daemons.registrations);
+  Client with_windows(daemons.windows);
+  Client by_kernel(daemons.kernel);
   nlohmann::json rows = nlohmann::json::array();
   for (const size_t pages : kPageCounts) {
-    rows.push_back(
-        Row("fast", {{"pages", pages}, {"chain", kChain}},
-            Measure({Direct("direct_one_region", card, own, pages, false),
-                     Direct("direct_region_each", card, own, pages, true), client.Chains("engine_direct", pages, false),
-                     client.Chains("engine_compose", pages, true), with_windows.Chains("engine_window", pages, false),
-                     with_windows.Chains("engine_window_compose", pages, true)},
-                    {.budget = std::chrono::seconds(8)})));
+    rows.push_back(Row(
+        "fast", {{"pages", pages}, {"chain", kChain}},
+        Measure(
+            {Direct("direct_one_region", card, own, pages, false), Direct("direct_region_each", card, own, pages, true),
+             client.Chains("engine_direct", pages, false), client.Chains("engine_compose", pages, true),
+             with_windows.Chains("engine_window", pages, false),
+             with_windows.Chains("engine_window_compose", pages, true), by_kernel.Chains("engine_kernel", pages, false),
+             by_kernel.Chains("engine_kernel_scattered", pages, true)},
+            {.budget = std::chrono::seconds(8)})));
   }
   return rows;
 }

@@ -3,6 +3,7 @@
 //
 // usage: rnicd_vm_bench [--only TABLE] RESULTS_FILE
 //   --only   registration, ready, write or fast; default: all
+// fast needs the kernel module rnicd_fr.
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -52,8 +53,10 @@ int Main(int argc, char** argv) {
   }
   if (only.empty() || only == "fast") {
     const auto windows = StartDaemon({"--verbs_fast_engine=window", "--verbs_allow_unbounded_windows"});
-    add(FastRows(card, *daemon, *windows));
+    const auto kernel = StartDaemon({"--verbs_fast_engine=kernel"});
+    add(FastRows(card, {.registrations = *daemon, .windows = *windows, .kernel = *kernel}));
     Require(windows->Stop().ok(), "the daemon with windows did not stop well");
+    Require(kernel->Stop().ok(), "the daemon with the kernel module did not stop well");
   }
   Require(daemon->Stop().ok(), "the daemon did not stop well");
   std::ofstream file(argv[argc - 1]);

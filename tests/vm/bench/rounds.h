@@ -4,8 +4,10 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "nlohmann/json.hpp"
 
 namespace rnicd::vm_bench {
@@ -46,5 +48,10 @@ nlohmann::json Row(const std::string& table, const nlohmann::json& labels, const
 // Exits the program: a figure of a failed operation is worthless.
 [[noreturn]] void Fail(const std::string& what);
 void Require(bool holds, const std::string& what);
+template <typename T>
+T Must(absl::StatusOr<T> outcome) {
+  Require(outcome.ok(), outcome.status().ToString());
+  return *std::move(outcome);
+}
 
 }  // namespace rnicd::vm_bench

@@ -23,8 +23,15 @@ nlohmann::json RegistrationRows(DirectCard& card, const RegistrationDaemons& dae
 inline constexpr char kPoolFlag[] = "--memory_pool=4KiB:256MiB";
 // The time from no memory to registered memory.
 nlohmann::json ReadyRows(DirectCard& card, test::DaemonProcess& daemon, test::DaemonProcess& pool);
-// FastRegister and Invalidate; `windows` is a daemon that implements them by binding windows.
-nlohmann::json FastRows(DirectCard& card, test::DaemonProcess& daemon, test::DaemonProcess& windows);
+// One for each engine of fast registrations.
+struct FastDaemons {
+  test::DaemonProcess& registrations;
+  test::DaemonProcess& windows;
+  // The kernel module's.
+  test::DaemonProcess& kernel;
+};
+// FastRegister and Invalidate.
+nlohmann::json FastRows(DirectCard& card, const FastDaemons& daemons);
 
 // One write, from posting it to its completion.
 nlohmann::json WriteRows(DirectCard& card, test::DaemonProcess& daemon);

@@ -19,12 +19,6 @@ constexpr uint32_t kBytes = 64;
 constexpr int kTimesInARow = 20;
 constexpr std::chrono::seconds kWaitMax{60};
 
-template <typename T>
-T Must(absl::StatusOr<T> outcome) {
-  Require(outcome.ok(), outcome.status().ToString());
-  return *std::move(outcome);
-}
-
 // A client of librnicd with a queue pair that is connected to itself.
 class Writer {
  public:
