@@ -78,16 +78,20 @@ void KernelFastRegion::NoteKey(uint32_t slot, uint32_t key) {
 }
 
 absl::Status KernelFastRegion::Prepare(const FastRegisterWork& work, PreparedRequest& prepared) {
-  auto registration = std::make_unique<KernelRegistration>();
-  RNICD_RETURN_IF_ERROR(engine_->Pin(work.runs, registration->pinned));
-  registration->rights = work.rights;
-  rnicd_fr_op& op = registration->op;
+  if (prepared.kernel == nullptr) {
+    prepared.kernel = std::make_unique<KernelRegistration>();
+  }
+  KernelRegistration& registration = *prepared.kernel;
+  RNICD_RETURN_IF_ERROR(engine_->Pin(work.runs, registration.pinned));
+  registration.rights = work.rights;
+  rnicd_fr_op& op = registration.op;
+  op = {};
   op.kind = RNICD_FR_REGISTER;
   op.base = work.base.value;
   op.length = work.length;
   op.offset = static_cast<uint32_t>(work.base.value % kNdkPageBytes);
   op.access = ModuleAccess(work.rights);
-  op.run_count = static_cast<uint32_t>(registration->pinned.runs.size());
+  op.run_count = static_cast<uint32_t>(registration.pinned.runs.size());
   {
     MutexLock lock(mutex_);
     if (number_ == 0) {
@@ -96,10 +100,10 @@ absl::Status KernelFastRegion::Prepare(const FastRegisterWork& work, PreparedReq
     op.region = number_;
     op.slot = next_slot_;
     op.key = next_byte_[op.slot]++;
-    registration->token = keys_[op.slot] | op.key;
+    registration.token = keys_[op.slot] | op.key;
     next_slot_ = (next_slot_ + 1) % RNICD_FR_SLOTS;
   }
-  prepared.kernel = std::move(registration);
+  prepared.uses_kernel = true;
   return absl::OkStatus();
 }
 

@@ -127,35 +127,40 @@ PinnedPages::Range PinnedPages::BlockAround(uint64_t address, uint64_t end, cons
   return range;
 }
 
-absl::Status PinnedPages::PinRange(const std::shared_ptr<ModuleDomain>& domain, Range range, PinnedRuns& out) {
+absl::StatusOr<std::shared_ptr<const PinnedBlock>> PinnedPages::BlockOf(const std::shared_ptr<ModuleDomain>& domain,
+                                                                        const Range& range) {
   Blocks& blocks = blocks_[domain.get()];
+  const auto next = blocks.upper_bound(range.begin);
+  if (next != blocks.begin() && PagesOf(std::prev(next)->second->bytes()).end > range.begin) {
+    return std::prev(next)->second;
+  }
+  const Range around = BlockAround(range.begin, range.end, blocks);
+  const std::span<std::byte> bytes(PointerTo(around.begin), around.end - around.begin);
+  uint32_t mapping = 0;
+  RNICD_RETURN_IF_ERROR(ModuleStatus(domain->module().Map(domain->file(), bytes, mapping), bytes.size()));
+  auto block = std::make_shared<const PinnedBlock>(domain, bytes, mapping);
+  // What no mapping has may be unmapped as soon as its registration has ended.
+  const auto interval = intervals_.upper_bound(range.begin);
+  if (interval != intervals_.begin() && std::prev(interval)->second != 0) {
+    blocks.emplace(around.begin, block);
+  }
+  return block;
+}
+
+absl::Status PinnedPages::PinRange(const std::shared_ptr<ModuleDomain>& domain, Range range, PinnedRuns& out) {
   while (range.begin < range.end) {
-    auto found = blocks.upper_bound(range.begin);
-    std::shared_ptr<const PinnedBlock> block = found != blocks.begin() ? std::prev(found)->second : nullptr;
-    if (block == nullptr || PagesOf(block->bytes()).end <= range.begin) {
-      const Range around = BlockAround(range.begin, range.end, blocks);
-      const std::span<std::byte> bytes(PointerTo(around.begin), around.end - around.begin);
-      uint32_t mapping = 0;
-      const int error = domain->module().Map(domain->file(), bytes, mapping);
-      if (error != 0) {
-        return ModuleStatus(error, bytes.size());
-      }
-      block = std::make_shared<const PinnedBlock>(domain, bytes, mapping);
-      // What no mapping has may be unmapped as soon as its registration has ended.
-      const auto interval = intervals_.upper_bound(range.begin);
-      if (interval != intervals_.begin() && std::prev(interval)->second != 0) {
-        blocks.emplace(around.begin, block);
-      }
+    // Page lists mostly stay in one block for a while.
+    Range in_block = out.blocks.empty() ? Range() : PagesOf(out.blocks.back()->bytes());
+    if (range.begin < in_block.begin || range.begin >= in_block.end) {
+      RNICD_ASSIGN_OR_RETURN(std::shared_ptr<const PinnedBlock> block, BlockOf(domain, range));
+      in_block = PagesOf(block->bytes());
+      out.blocks.push_back(std::move(block));
     }
-    const Range in_block = PagesOf(block->bytes());
     const uint64_t end = std::min(range.end, in_block.end);
-    out.runs.push_back({.mapping = block->mapping(),
+    out.runs.push_back({.mapping = out.blocks.back()->mapping(),
                         .page = static_cast<uint32_t>((range.begin - in_block.begin) / kNdkPageBytes),
                         .count = static_cast<uint32_t>((end - range.begin) / kNdkPageBytes),
                         .reserved = 0});
-    if (out.blocks.empty() || out.blocks.back() != block) {
-      out.blocks.push_back(std::move(block));
-    }
     range.begin = end;
   }
   return absl::OkStatus();

@@ -6,7 +6,9 @@
 #include <span>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "base/mutex.h"
 #include "provider/api/device.h"
 #include "provider/verbs/fast_module.h"
@@ -32,10 +34,10 @@ class PinnedBlock {
   const uint32_t mapping_;
 };
 
-// Runs of bytes as the module wants them, and the blocks that keep them pinned.
+// Runs of bytes as the module wants them, and the blocks that keep them pinned. Few need no allocation.
 struct PinnedRuns {
-  std::vector<rnicd_fr_run> runs;
-  std::vector<std::shared_ptr<const PinnedBlock>> blocks;
+  absl::InlinedVector<rnicd_fr_run, 4> runs;
+  absl::InlinedVector<std::shared_ptr<const PinnedBlock>, 2> blocks;
 };
 
 // The logical mappings of one opening of a card, and the parts of them that the module has pinned, for each domain. A
@@ -72,6 +74,9 @@ class PinnedPages : public std::enable_shared_from_this<PinnedPages> {
   std::map<uint64_t, uint64_t>::iterator SplitAt(uint64_t address) RNICD_REQUIRES(mutex_);
   void Change(const Range& range, int by) RNICD_REQUIRES(mutex_);
   void Forget(const Range& range) RNICD_REQUIRES(mutex_);
+  // The block that has the first page; pinned now if there is none.
+  absl::StatusOr<std::shared_ptr<const PinnedBlock>> BlockOf(const std::shared_ptr<ModuleDomain>& domain,
+                                                             const Range& range) RNICD_REQUIRES(mutex_);
   absl::Status PinRange(const std::shared_ptr<ModuleDomain>& domain, Range range, PinnedRuns& out)
       RNICD_REQUIRES(mutex_);
   // The block that a page at this address should be part of.

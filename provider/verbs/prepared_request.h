@@ -25,19 +25,23 @@ struct PreparedRequest final : public CardRequest {
   void Clear() override {
     payload.clear();
     grant.reset();
-    kernel.reset();
+    uses_kernel = false;
+    if (kernel != nullptr) {
+      kernel->pinned = {};
+    }
     bind_begun = false;
   }
   RemoteToken token() const {
     const uint32_t of_grant = grant != nullptr ? grant->token() : 0;
-    return RemoteToken{kernel != nullptr ? kernel->token : of_grant};
+    return RemoteToken{uses_kernel ? kernel->token : of_grant};
   }
 
   std::vector<PayloadPiece> payload;
   // Grant of a FastRegisterWork or a BindWork; otherwise null.
   std::unique_ptr<Grant> grant;
-  // Instead of a grant, for a FastRegisterWork of a kernel region.
+  // Instead of a grant, for a FastRegisterWork of a kernel region. Kept for later ones; valid with uses_kernel.
   std::unique_ptr<KernelRegistration> kernel;
+  bool uses_kernel = false;
   // VerbsWindow::BeginBind has succeeded: Bind or AbortBind must follow.
   bool bind_begun = false;
 };

@@ -22,7 +22,7 @@ bool InvalidatesAtPeer(const WorkRequest& request) {
 // True for a request that the kernel executes.
 bool IsForKernel(const EngineRequest& request) {
   if (std::holds_alternative<FastRegisterWork>(request.work.work)) {
-    return PreparedOf(request).kernel != nullptr;
+    return PreparedOf(request).uses_kernel;
   }
   const auto* invalidate = std::get_if<InvalidateWork>(&request.work.work);
   return invalidate != nullptr && invalidate->region != nullptr &&
