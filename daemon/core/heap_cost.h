@@ -78,8 +78,9 @@ constexpr uint64_t HeapCostOf(Resource resource, uint64_t amount) {
 }
 
 // A piece of memory that a registration or mapping consists of: its address and length in this process, its pages in
-// the file, and the same once more in the soft card. A range in one piece of memory has one.
-inline constexpr uint64_t kHeapOfRun = 128;
+// the file, and the same once more in the soft card, or what the verbs provider notes of a mapping's piece and of the
+// block that it keeps pinned. A range in one piece of memory has one.
+inline constexpr uint64_t kHeapOfRun = 192;
 // A piece of memory of a posted request or live fast registration, or a mapping that it keeps: also one that was
 // released meanwhile, and no longer counts as a mapping.
 inline constexpr uint64_t kHeapOfPostedPiece = 128;

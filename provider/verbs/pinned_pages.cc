@@ -66,26 +66,24 @@ void PinnedPages::Remove(std::span<const Range> ranges) {
   }
 }
 
-std::map<uint64_t, uint64_t>::iterator PinnedPages::SplitAt(uint64_t address) {
-  auto next = intervals_.lower_bound(address);
-  if (next != intervals_.end() && next->first == address) {
-    return next;
+void PinnedPages::SplitAt(uint64_t address) {
+  const auto next = intervals_.lower_bound(address);
+  if (next == intervals_.end() || next->first != address) {
+    intervals_.emplace(address, next == intervals_.begin() ? 0 : std::prev(next)->second);
   }
-  const uint64_t count = next == intervals_.begin() ? 0 : std::prev(next)->second;
-  return intervals_.emplace_hint(next, address, count);
 }
 
 void PinnedPages::Change(const Range& range, int by) {
-  const auto end = SplitAt(range.end);
-  for (auto interval = SplitAt(range.begin); interval != end; ++interval) {
+  SplitAt(range.begin);
+  SplitAt(range.end);
+  for (auto interval = intervals_.find(range.begin); interval->first != range.end; ++interval) {
     interval->second += static_cast<uint64_t>(by);
     if (interval->second == 0) {
       Forget({.begin = interval->first, .end = std::next(interval)->first});
     }
   }
   // Intervals with the count of the one before them say nothing.
-  const auto stop = std::next(end);
-  for (auto interval = intervals_.find(range.begin); interval != stop;) {
+  for (auto interval = intervals_.find(range.begin); interval != intervals_.end() && interval->first <= range.end;) {
     const bool same =
         interval == intervals_.begin() ? interval->second == 0 : std::prev(interval)->second == interval->second;
     interval = same ? intervals_.erase(interval) : std::next(interval);

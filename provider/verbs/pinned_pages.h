@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "absl/container/btree_map.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -62,7 +63,7 @@ class PinnedPages : public std::enable_shared_from_this<PinnedPages> {
  private:
   class Mapping;
   // Key: the address of the first byte. They do not overlap.
-  using Blocks = std::map<uint64_t, std::shared_ptr<const PinnedBlock>>;
+  using Blocks = absl::btree_map<uint64_t, std::shared_ptr<const PinnedBlock>>;
   struct Range {
     uint64_t begin = 0;
     uint64_t end = 0;
@@ -71,7 +72,7 @@ class PinnedPages : public std::enable_shared_from_this<PinnedPages> {
 
   void Remove(std::span<const Range> ranges);
   // Makes `address` the begin of an interval.
-  std::map<uint64_t, uint64_t>::iterator SplitAt(uint64_t address) RNICD_REQUIRES(mutex_);
+  void SplitAt(uint64_t address) RNICD_REQUIRES(mutex_);
   void Change(const Range& range, int by) RNICD_REQUIRES(mutex_);
   void Forget(const Range& range) RNICD_REQUIRES(mutex_);
   // The block that has the first page; pinned now if there is none.
@@ -84,7 +85,7 @@ class PinnedPages : public std::enable_shared_from_this<PinnedPages> {
 
   Mutex mutex_;
   // Number of mappings that have the bytes from this address to the next.
-  std::map<uint64_t, uint64_t> intervals_ RNICD_GUARDED_BY(mutex_);
+  absl::btree_map<uint64_t, uint64_t> intervals_ RNICD_GUARDED_BY(mutex_);
   std::map<const ModuleDomain*, Blocks> blocks_ RNICD_GUARDED_BY(mutex_);
 };
 

@@ -202,8 +202,11 @@ bool Connection::PostSend(ibv_wr_opcode opcode, uint64_t remote_address, uint32_
   request.opcode = opcode;
   request.sg_list = &piece;
   request.num_sge = length > 0 ? 1 : 0;
-  request.wr.rdma.remote_addr = remote_address;
-  request.wr.rdma.rkey = rkey;
+  if (opcode == IBV_WR_SEND_WITH_INV) {
+    request.invalidate_rkey = rkey;
+  } else {
+    request.wr.rdma = {.remote_addr = remote_address, .rkey = rkey};
+  }
   ibv_send_wr* refused = nullptr;
   return ibv_post_send(qp_, &request, &refused) == 0;
 }
@@ -224,6 +227,8 @@ Outcome Connection::Read(uint64_t remote_address, uint32_t rkey, uint32_t length
 }
 
 Outcome Connection::Send(uint32_t length) { return RunSend(IBV_WR_SEND, 0, 0, length); }
+
+Outcome Connection::SendInvalidate(uint32_t rkey) { return RunSend(IBV_WR_SEND_WITH_INV, 0, rkey, 0); }
 
 Outcome Connection::Receive() {
   ibv_sge piece = {.addr = reinterpret_cast<uint64_t>(scratch_.data()),

@@ -58,6 +58,8 @@ class Connection {
   Outcome Write(uint64_t remote_address, uint32_t rkey, uint32_t length);
   Outcome Read(uint64_t remote_address, uint32_t rkey, uint32_t length);
   Outcome Send(uint32_t length);
+  // A message without bytes, with which the other side's card invalidates the key.
+  Outcome SendInvalidate(uint32_t rkey);
   // Receives into scratch.
   Outcome Receive();
   // Writes, with several in flight, until `duration` is over or a write fails; the first 8 bytes of each count up from

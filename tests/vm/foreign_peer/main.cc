@@ -222,6 +222,11 @@ class Commands {
     return length.has_value() ? Answer(connection_.Send(*length), "ok bytes=" + std::to_string(*length)) : kUsage;
   }
 
+  std::string SendInvalidate(const Arguments& arguments) {
+    const auto rkey = ParseNumber(arguments[0]);
+    return rkey.has_value() ? Answer(connection_.SendInvalidate(static_cast<uint32_t>(*rkey)), "ok") : kUsage;
+  }
+
   std::string Receive(const Arguments&) {
     const Outcome outcome = connection_.Receive();
     return Answer(outcome, Describe(connection_.scratch().data(), outcome.bytes));
@@ -273,6 +278,7 @@ class Commands {
       {"write", {3, [this](const Arguments& arguments) { return Write(arguments); }}},
       {"read", {3, [this](const Arguments& arguments) { return Read(arguments); }}},
       {"send", {1, [this](const Arguments& arguments) { return Send(arguments); }}},
+      {"invalidate", {1, [this](const Arguments& arguments) { return SendInvalidate(arguments); }}},
       {"recv", {0, [this](const Arguments& arguments) { return Receive(arguments); }}},
       {"traffic", {4, [this](const Arguments& arguments) { return Traffic(arguments); }}},
       {"mr", {0, [this](const Arguments& arguments) { return Mr(arguments); }}},
