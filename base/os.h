@@ -13,15 +13,18 @@ namespace rnicd {
 struct MemoryFileFacts {
   // True for a regular file of tmpfs or hugetlbfs that supports F_GET_SEALS.
   bool is_memory_file = false;
+  // True for a dma-buf: a buffer of a device driver, its exporter. It has no seals; its size is fixed by the exporter.
+  // Nothing here maps one: an exporter may refuse that, and decides what an access does.
+  bool is_dmabuf = false;
   // True if the descriptor is open for reading and writing.
   bool is_read_write = false;
   // Bytes.
   uint64_t size = 0;
   // Bytes of the pages that exist.
   uint64_t populated_bytes = 0;
-  // Bytes of one page behind the file.
+  // Bytes of one page behind the file; kNdkPageBytes for a dma-buf, whose pages only its exporter knows.
   uint64_t page_bytes = 0;
-  // F_SEAL_ bits.
+  // F_SEAL_ bits; -1 for a file that cannot be sealed.
   int seals = 0;
   // Device and inode together identify the file among all open files.
   uint64_t device = 0;
@@ -31,14 +34,16 @@ struct MemoryFileFacts {
 // The system calls on memory, as an interface so that tests can make each of them fail.
 // Errors:  ErrnoStatus of the call.
 // Threads: safe.
-// Source:  memfd_create(2), fcntl(2) section "File Sealing", mmap(2), mremap(2), mbind(2), madvise(2), fallocate(2).
+// Source:  memfd_create(2), fcntl(2) section "File Sealing", mmap(2), mremap(2), mbind(2), madvise(2), fallocate(2);
+//          the kernel's driver-api/dma-buf, "Userspace Interface Notes".
 class Os {
  public:
   virtual ~Os() = default;
 
   // Creates a sealable memfd of `size` bytes in pages of `page_bytes`; no page is populated yet.
   virtual absl::StatusOr<UniqueFd> CreateMemoryFile(uint64_t size, uint64_t page_bytes) = 0;
-  // Never fails for an open descriptor: for any other kind of file is_memory_file is false.
+  // Never fails for an open descriptor: for any other kind of file is_memory_file and is_dmabuf are false. The server
+  // of a FUSE file can block it.
   virtual absl::StatusOr<MemoryFileFacts> Inspect(int fd) = 0;
   virtual absl::Status AddSeals(int fd, int seals) = 0;
 

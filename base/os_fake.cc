@@ -1,7 +1,9 @@
 #include "base/os_fake.h"
 
+#include <cerrno>
 #include <utility>
 
+#include "base/errno_status.h"
 #include "base/status.h"
 
 namespace rnicd {
@@ -9,6 +11,22 @@ namespace rnicd {
 void FaultyOs::FailNext(const std::string& method, absl::Status failure, uint64_t count) {
   MutexLock lock(mutex_);
   faults_[method] = Fault{std::move(failure), count};
+}
+
+void FaultyOs::ReportAsDmabuf(int fd) {
+  const absl::StatusOr<MemoryFileFacts> facts = real_.Inspect(fd);
+  MutexLock lock(mutex_);
+  dmabufs_.emplace(facts->device, facts->inode);
+}
+
+bool FaultyOs::IsDmabuf(const MemoryFileFacts& facts) const {
+  MutexLock lock(mutex_);
+  return dmabufs_.contains({facts.device, facts.inode});
+}
+
+bool FaultyOs::IsDmabuf(int fd) const {
+  const absl::StatusOr<MemoryFileFacts> facts = real_.Inspect(fd);
+  return facts.ok() && IsDmabuf(*facts);
 }
 
 uint64_t FaultyOs::live_mappings() const {
@@ -34,16 +52,26 @@ absl::StatusOr<UniqueFd> FaultyOs::CreateMemoryFile(uint64_t size, uint64_t page
 
 absl::StatusOr<MemoryFileFacts> FaultyOs::Inspect(int fd) {
   RNICD_RETURN_IF_ERROR(TakeFault("Inspect"));
-  return real_.Inspect(fd);
+  RNICD_ASSIGN_OR_RETURN(MemoryFileFacts facts, real_.Inspect(fd));
+  if (IsDmabuf(facts)) {
+    facts.is_memory_file = false;
+    facts.is_dmabuf = true;
+    facts.populated_bytes = facts.size;
+    facts.seals = -1;
+  }
+  return facts;
 }
 
 absl::Status FaultyOs::AddSeals(int fd, int seals) {
   RNICD_RETURN_IF_ERROR(TakeFault("AddSeals"));
-  return real_.AddSeals(fd, seals);
+  return IsDmabuf(fd) ? MakeError(ErrorReason::MEMORY_SEAL_REFUSED) : real_.AddSeals(fd, seals);
 }
 
 absl::StatusOr<std::span<std::byte>> FaultyOs::Map(int fd, uint64_t size) {
   RNICD_RETURN_IF_ERROR(TakeFault("Map"));
+  if (IsDmabuf(fd)) {
+    return ErrnoStatus("mmap", ENODEV);
+  }
   RNICD_ASSIGN_OR_RETURN(const std::span<std::byte> mapping, real_.Map(fd, size));
   MutexLock lock(mutex_);
   ++live_mappings_;

@@ -2,14 +2,17 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "base/mutex.h"
 #include "base/os.h"
 
 namespace rnicd {
 
-// The real kernel, except that chosen calls fail. For tests of error branches.
+// The real kernel, except that chosen calls fail, and that chosen memory files are reported as dma-bufs, for which few
+// machines have an exporter. For tests of error branches.
 // Threads: safe.
 class FaultyOs final : public Os {
  public:
@@ -17,6 +20,8 @@ class FaultyOs final : public Os {
 
   // The next `count` calls of the method of this name ("Map", "Populate", ...) fail with `failure` and do nothing.
   void FailNext(const std::string& method, absl::Status failure, uint64_t count);
+  // From now on this memory file is a dma-buf of the same size: it has no seals, and cannot be mapped here.
+  void ReportAsDmabuf(int fd);
   // Number of mappings made and not yet unmapped, for tests that detect leaks.
   uint64_t live_mappings() const;
 
@@ -42,11 +47,15 @@ class FaultyOs final : public Os {
 
   // The failure this call must report, or ok.
   absl::Status TakeFault(const std::string& method);
+  bool IsDmabuf(const MemoryFileFacts& facts) const;
+  bool IsDmabuf(int fd) const;
 
   Os& real_;
   mutable Mutex mutex_;
   std::map<std::string, Fault> faults_ RNICD_GUARDED_BY(mutex_);
   uint64_t live_mappings_ RNICD_GUARDED_BY(mutex_) = 0;
+  // Device and inode of each.
+  std::set<std::pair<uint64_t, uint64_t>> dmabufs_ RNICD_GUARDED_BY(mutex_);
 };
 
 }  // namespace rnicd

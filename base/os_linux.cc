@@ -59,6 +59,26 @@ bool SharedMemoryHasHugePages() {
          modes.find("[within_size]") != std::string_view::npos || modes.find("[force]") != std::string_view::npos;
 }
 
+// What the kernel says of a file without seals. Only a dma-buf is looked at further; its size is what lseek(2) reports.
+MemoryFileFacts InspectUnsealable(int fd) {
+  MemoryFileFacts facts;
+  facts.seals = -1;
+  struct statfs filesystem = {};
+  struct stat file = {};
+  if (fstatfs(fd, &filesystem) != 0 || filesystem.f_type != DMA_BUF_MAGIC || fstat(fd, &file) != 0) {
+    return facts;
+  }
+  const off_t size = lseek(fd, 0, SEEK_END);
+  facts.is_dmabuf = true;
+  facts.is_read_write = (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR;
+  facts.size = size < 0 ? 0 : static_cast<uint64_t>(size);
+  facts.populated_bytes = facts.size;
+  facts.page_bytes = kNdkPageBytes;
+  facts.device = file.st_dev;
+  facts.inode = file.st_ino;
+  return facts;
+}
+
 class LinuxOsImplementation final : public Os {
  public:
   absl::StatusOr<UniqueFd> CreateMemoryFile(uint64_t size, uint64_t page_bytes) override {
@@ -73,12 +93,13 @@ class LinuxOsImplementation final : public Os {
   }
 
   // The seals first: the kernel answers for them alone, and a file that has none may belong to a file system whose
-  // server lets every other question wait.
+  // server lets the next question wait.
   absl::StatusOr<MemoryFileFacts> Inspect(int fd) override {
     MemoryFileFacts facts;
     facts.seals = fcntl(fd, F_GET_SEALS);
     if (facts.seals < 0) {
-      return fcntl(fd, F_GETFD) < 0 ? absl::StatusOr<MemoryFileFacts>(ErrnoStatus("fcntl", errno)) : facts;
+      return fcntl(fd, F_GETFD) < 0 ? absl::StatusOr<MemoryFileFacts>(ErrnoStatus("fcntl", errno))
+                                    : InspectUnsealable(fd);
     }
     struct stat file = {};
     struct statfs filesystem = {};

@@ -83,6 +83,7 @@ TEST(LinuxOs, WhatIsNoMemorySaysSo) {
     const auto facts = LinuxOs().Inspect(file.get());
     ASSERT_TRUE(facts.ok()) << facts.status();
     EXPECT_FALSE(facts->is_memory_file);
+    EXPECT_FALSE(facts->is_dmabuf);
   }
 }
 

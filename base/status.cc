@@ -41,9 +41,13 @@ absl::Status MakeError(const ErrorInfo& info) {
 }
 
 absl::Status MakeErrorWithDetail(ErrorReason reason, std::string_view detail) {
-  const ErrorReasonRow& row = RowOf(reason);
+  return MakeErrorWithDetail(ErrorInfo{.reason = reason}, detail);
+}
+
+absl::Status MakeErrorWithDetail(const ErrorInfo& info, std::string_view detail) {
+  const ErrorReasonRow& row = RowOf(info.reason);
   const std::string message = std::string(row.sentence) + " (" + std::string(detail) + ")";
-  return WithInfo(absl::Status(row.code, message), ErrorInfo{.reason = reason});
+  return WithInfo(absl::Status(row.code, message), info);
 }
 
 absl::Status MakeError(ErrorReason reason, std::string_view field) {
@@ -81,13 +85,20 @@ bool FailedWith(const absl::Status& status, ErrorReason reason) {
   return !status.ok() && ErrorInfoOf(status).reason == reason;
 }
 
-absl::Status WithFieldPrefix(const absl::Status& status, std::string_view prefix) {
+absl::Status WithField(const absl::Status& status, std::string_view field) {
   if (status.ok()) {
     return status;
   }
   ErrorInfo info = ErrorInfoOf(status);
-  info.field = std::string(prefix) + info.field;
-  return MakeError(info);
+  info.field = std::string(field);
+  // The message of any other failure than MakeError's is not for clients.
+  return info.reason == ErrorReason::INTERNAL_FAULT
+             ? MakeError(info)
+             : WithInfo(absl::Status(RowOf(info.reason).code, status.message()), info);
+}
+
+absl::Status WithFieldPrefix(const absl::Status& status, std::string_view prefix) {
+  return status.ok() ? status : WithField(status, std::string(prefix) + ErrorInfoOf(status).field);
 }
 
 }  // namespace rnicd

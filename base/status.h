@@ -27,6 +27,7 @@ absl::Status MakeError(const ErrorInfo& info);
 absl::Status MakeError(ErrorReason reason, std::string_view field = {});
 // A failure with `detail` for people after the reason's sentence: "... (mmap: ENOMEM)".
 absl::Status MakeErrorWithDetail(ErrorReason reason, std::string_view detail);
+absl::Status MakeErrorWithDetail(const ErrorInfo& info, std::string_view detail);
 
 // The info of a failure made by MakeError; of any other failure, an info with INTERNAL_FAULT.
 ErrorInfo ErrorInfoOf(const absl::Status& status);
@@ -37,6 +38,8 @@ NtStatus NtStatusOf(const absl::Status& status);
 // True when the status failed for this reason.
 bool FailedWith(const absl::Status& status, ErrorReason reason);
 
+// The same failure, with its message, of another field.
+absl::Status WithField(const absl::Status& status, std::string_view field);
 // The same failure with `prefix` before its field: "items[2]." turns "length" into "items[2].length".
 absl::Status WithFieldPrefix(const absl::Status& status, std::string_view prefix);
 

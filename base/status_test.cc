@@ -65,6 +65,22 @@ absl::StatusOr<int> Twice(const absl::StatusOr<int>& value) {
   return 2 * number;
 }
 
+TEST(Status, AnotherFieldLeavesTheMessage) {
+  const absl::Status inner =
+      MakeErrorWithDetail(ErrorInfo{.reason = ErrorReason::DEVICE_NOT_CAPABLE, .field = "memory_id"}, "card rxa");
+  const absl::Status outer = WithFieldPrefix(inner, "items[2].");
+  EXPECT_EQ(ErrorInfoOf(outer).field, "items[2].memory_id");
+  EXPECT_EQ(outer.message(), "the device cannot do this (card rxa)");
+  EXPECT_EQ(WithField(outer, "").message(), outer.message());
+  EXPECT_EQ(ErrorInfoOf(WithField(outer, "")).field, "");
+}
+
+TEST(Status, TheMessageOfAFailureThatIsNotOursIsNotPassedOn) {
+  const absl::Status outer = WithField(absl::InternalError("a secret"), "size");
+  EXPECT_TRUE(FailedWith(outer, ErrorReason::INTERNAL_FAULT));
+  EXPECT_EQ(outer.message().find("secret"), absl::string_view::npos);
+}
+
 TEST(Status, TheMacrosReturnTheFailureAndGoOnWithoutOne) {
   EXPECT_TRUE(FailedWith(PassOn(MakeError(ErrorReason::BATCH_SIZE)), ErrorReason::BATCH_SIZE));
   EXPECT_TRUE(FailedWith(PassOn(absl::OkStatus()), ErrorReason::LENGTH_ZERO));

@@ -65,6 +65,8 @@ class Memory {
   // open. Afterwards the file is sealed: it cannot shrink, and no new writable mapping of it can be created; existing
   // mappings keep working. Errors: as Allocate; MEMORY_NOT_MEMORY, MEMORY_NOT_SEALABLE, MEMORY_WRITE_SEALED,
   // MEMORY_READ_ONLY, MEMORY_TOO_SHORT, MEMORY_SEAL_REFUSED.
+  // Imports a dma-buf as well, whole, if its exporter lets it be mapped; it gets no seal. It can be registered as it is
+  // on cards and kernels that register dma-bufs (DEVICE_NOT_CAPABLE on others), not by fast registrations.
   static absl::StatusOr<Memory> Import(const Client& client, int fd, uint64_t size);
 
   Memory(Memory&&) noexcept = default;

@@ -25,6 +25,7 @@ class ChainWalk {
       RNICD_RETURN_IF_ERROR(EnterMemory());
       if (covered_ < length_) {
         RNICD_RETURN_IF_ERROR(CheckFollowsPrevious());
+        RNICD_RETURN_IF_ERROR(CheckNothingBesideADmabuf());
         Append();
       }
     }
@@ -112,17 +113,34 @@ class ChainWalk {
     return absl::OkStatus();
   }
 
+  // A card registers one contiguous part of one dma-buf at a time.
+  absl::Status CheckNothingBesideADmabuf() const {
+    if (index_ == 0 || AdjoinsPrevious() || (!memory_->is_dmabuf() && !range_.dmabuf.has_value())) {
+      return absl::OkStatus();
+    }
+    const ErrorInfo info = ErrorInfoOf(Refuse(ErrorReason::DEVICE_NOT_CAPABLE, "memory_id"));
+    return MakeErrorWithDetail(info, "one contiguous part of one dma-buf can be registered, and nothing beside it");
+  }
+
   void Append() {
     const uint64_t count = std::min(entry().byte_count, length_ - covered_);
-    const std::span<std::byte> piece = memory_->mapping().subspan(entry().byte_offset, count);
-    if (index_ > 0 && AdjoinsPrevious()) {
+    AppendRun(count);
+    AppendPages(entry().byte_offset, count);
+    covered_ += count;
+  }
+
+  void AppendRun(uint64_t count) {
+    const bool adjoins = index_ > 0 && AdjoinsPrevious();
+    if (memory_->is_dmabuf()) {
+      if (!adjoins) {
+        range_.dmabuf = DmabufPart{.file = memory_->file(), .offset = entry().byte_offset};
+      }
+    } else if (adjoins) {
       std::span<std::byte>& last = range_.runs.back();
       last = std::span(last.data(), last.size() + count);
     } else {
-      range_.runs.push_back(piece);
+      range_.runs.push_back(memory_->mapping().subspan(entry().byte_offset, count));
     }
-    AppendPages(entry().byte_offset, count);
-    covered_ += count;
   }
 
   // Two entries may share the page at their seam, which is one page.

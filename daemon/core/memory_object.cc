@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <string>
 
 #include "base/errno_status.h"
 #include "base/status.h"
@@ -12,11 +13,14 @@ namespace rnicd::core {
 namespace {
 
 absl::Status CheckImportedFile(const MemoryFileFacts& facts) {
-  if (!facts.is_memory_file) {
+  if (!facts.is_memory_file && !facts.is_dmabuf) {
     return MakeError(ErrorReason::MEMORY_NOT_MEMORY);
   }
   if (!facts.is_read_write) {
     return MakeError(ErrorReason::MEMORY_READ_ONLY);
+  }
+  if (facts.is_dmabuf) {
+    return absl::OkStatus();
   }
   if ((facts.seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) != 0) {
     return MakeError(ErrorReason::MEMORY_WRITE_SEALED);
@@ -27,11 +31,26 @@ absl::Status CheckImportedFile(const MemoryFileFacts& facts) {
   return absl::OkStatus();
 }
 
+// A descriptor of a dma-buf keeps all of its memory, so all of it is charged.
+absl::Status CheckSize(const MemoryFileFacts& facts, uint64_t size) {
+  if (facts.size < size) {
+    return MakeError(ErrorReason::MEMORY_TOO_SHORT, "size");
+  }
+  if (facts.is_dmabuf && facts.size != size) {
+    return MakeErrorWithDetail(ErrorInfo{.reason = ErrorReason::FIELD_OUT_OF_RANGE, .field = "size"},
+                               "a dma-buf is imported whole: it has " + std::to_string(facts.size) + " bytes");
+  }
+  return size % facts.page_bytes == 0 ? absl::OkStatus() : MakeError(ErrorReason::MEMORY_SIZE_UNALIGNED, "size");
+}
+
 }  // namespace
 
 absl::StatusOr<ImportedFile> PrepareImport(Os& os, UniqueFd file) {
   RNICD_ASSIGN_OR_RETURN(const MemoryFileFacts before, os.Inspect(file.get()));
   RNICD_RETURN_IF_ERROR(CheckImportedFile(before));
+  if (before.is_dmabuf) {
+    return ImportedFile(std::move(file), before);
+  }
   RNICD_RETURN_IF_ERROR(os.AddSeals(file.get(), F_SEAL_SHRINK));
   // The size is final only now that the file cannot shrink any more.
   RNICD_ASSIGN_OR_RETURN(const MemoryFileFacts facts, os.Inspect(file.get()));
@@ -126,17 +145,21 @@ absl::Status MemoryObject::Attach(ImportedFile imported) {
     if (!imported.facts.has_value()) {
       RNICD_ASSIGN_OR_RETURN(imported, PrepareImport(os_, std::move(imported.file)));
     }
-    if (imported.facts->size < size_) {
-      return MakeError(ErrorReason::MEMORY_TOO_SHORT, "size");
-    }
-    if (size_ % imported.facts->page_bytes != 0) {
-      return MakeError(ErrorReason::MEMORY_SIZE_UNALIGNED, "size");
-    }
-    RNICD_ASSIGN_OR_RETURN(const std::span<std::byte> mapping, os_.Map(imported.file.get(), size_));
-    return Adopt(std::move(imported.file), mapping, *imported.facts);
+    return Take(std::move(imported));
   }();
   EndWork(status.ok() ? State::kAttached : State::kAwaitingFile);
   return status;
+}
+
+// No page of a dma-buf is the daemon's, so none lingers, and it is not watched.
+absl::Status MemoryObject::Take(ImportedFile imported) {
+  RNICD_RETURN_IF_ERROR(CheckSize(*imported.facts, size_));
+  if (imported.facts->is_dmabuf) {
+    Keep(std::move(imported.file), {}, *imported.facts);
+    return absl::OkStatus();
+  }
+  RNICD_ASSIGN_OR_RETURN(const std::span<std::byte> mapping, os_.Map(imported.file.get(), size_));
+  return Adopt(std::move(imported.file), mapping, *imported.facts);
 }
 
 // Unmaps after a failure.
@@ -146,12 +169,17 @@ absl::Status MemoryObject::Adopt(UniqueFd file, std::span<std::byte> mapping, co
     (void)os_.Unmap(mapping);
     return watch.status();
   }
-  file_ = std::move(file);
   watch_ = *watch;
+  Keep(std::move(file), mapping, facts);
+  return absl::OkStatus();
+}
+
+void MemoryObject::Keep(UniqueFd file, std::span<std::byte> mapping, const MemoryFileFacts& facts) {
+  file_ = std::move(file);
   mapping_ = mapping;
   page_bytes_ = facts.page_bytes;
+  is_dmabuf_ = facts.is_dmabuf;
   pins_ = book_.Open({.device = facts.device, .inode = facts.inode});
-  return absl::OkStatus();
 }
 
 void MemoryObject::BeginPopulating(State before, State after, uint64_t populated, int fresh_file) {
@@ -210,11 +238,11 @@ absl::StatusOr<FileSealing> MemoryObject::BeginSeal() {
     EndWork(State::kAttached);
     return duplicate.status();
   }
-  return FileSealing{.file = *std::move(duplicate), .complete = seals_complete_};
+  return FileSealing{.file = *std::move(duplicate), .complete = seals_complete_ || is_dmabuf_};
 }
 
 // Until the seal the owner could punch holes. They are filled here, where running out of pages is an error: during a
-// transfer it would be a signal. A hole may be anywhere in the file.
+// transfer it would be a signal. A hole may be anywhere in the file. A dma-buf has none, and no mapping to populate.
 absl::StatusOr<uint64_t> MemoryObject::FinishSeal(const FileSealing& sealing) {
   seals_complete_ = sealing.complete;
   if (!sealing.facts.ok()) {

@@ -25,13 +25,13 @@ struct ImportedFile {
   ImportedFile(UniqueFd descriptor, const MemoryFileFacts& known) : file(std::move(descriptor)), facts(known) {}
 
   UniqueFd file;
-  // Facts of the file, sealed against shrinking. Without them Attach makes the calls of PrepareImport itself.
+  // Facts of the file, which cannot shrink any more. Without them Attach makes the calls of PrepareImport itself.
   std::optional<MemoryFileFacts> facts;
 };
 
-// Validates a file that a client brings, and seals it against shrinking. The client can block it: it may be writing
-// into the file from memory whose pages it withholds, and F_ADD_SEALS waits for the end of the write. Errors: as
-// MemoryObject::Attach.
+// Validates a file that a client brings, and seals it against shrinking, which a dma-buf cannot do. The client can
+// block it: it may be writing into the file from memory whose pages it withholds, and F_ADD_SEALS waits for the end of
+// the write. Errors: as MemoryObject::Attach.
 absl::StatusOr<ImportedFile> PrepareImport(Os& os, UniqueFd file);
 
 // The system calls of a seal. The client can block them, as those of PrepareImport; so they use a descriptor of their
@@ -52,9 +52,12 @@ struct FileSealing {
 // after Seal no process can, and only then does registration begin. ARCHITECTURE.md, "The attach protocol".
 // Released memory stays charged for as long as its client has pages that this daemon made: of an allocated file that
 // it has fetched, or of an imported one that had holes. Pages that it brought are its own.
-// Lifetime: shared; outlives the regions over it, because each holds a Use.
-// Threads:  safe. A call that races another one on the same object is refused with MEMORY_IN_USE.
-// Source:   fcntl(2) "File Sealing"; memfd_create(2).
+//
+// A dma-buf is the exception to all of this but the order of the calls: it has no bytes here, because nothing is known
+// of what a mapping of it does, and no seals. Its exporter has fixed its size, and keeps its pages for as long as a
+// card is attached to it; only the card reaches them (ADR 0036). Lifetime: shared; outlives the regions over it,
+// because each holds a Use. Threads:  safe. A call that races another one on the same object is refused with
+// MEMORY_IN_USE. Source:   fcntl(2) "File Sealing"; memfd_create(2).
 class MemoryObject : public std::enable_shared_from_this<MemoryObject> {
  public:
   // The right to touch the mapping; while one exists the object cannot be released.
@@ -83,8 +86,8 @@ class MemoryObject : public std::enable_shared_from_this<MemoryObject> {
   // All of it at once, however long that takes. Errors: as FreshMemory::Create, BeginAllocate and EndPopulating.
   absl::Status Allocate(const PageChoice& pages);
   // Takes the owner's file. Errors: MEMORY_NOT_MEMORY, MEMORY_READ_ONLY, MEMORY_WRITE_SEALED, MEMORY_NOT_SEALABLE,
-  // MEMORY_TOO_SHORT, MEMORY_SIZE_UNALIGNED. A refused file is closed and left unchanged, except that it may now be
-  // sealed against shrinking.
+  // MEMORY_TOO_SHORT, MEMORY_SIZE_UNALIGNED; FIELD_OUT_OF_RANGE for a dma-buf that is longer than the object. A refused
+  // file is closed and left unchanged, except that it may now be sealed against shrinking.
   absl::Status Attach(ImportedFile file);
   // A descriptor of an allocated file for the owner, once. Errors: MEMORY_NOT_ATTACHED, MEMORY_ALREADY_SEALED.
   absl::StatusOr<UniqueFd> DuplicateFile();
@@ -115,8 +118,12 @@ class MemoryObject : public std::enable_shared_from_this<MemoryObject> {
   uint64_t size() const { return size_; }
   // Bytes of one page. Valid while a Use exists, and after Seal.
   uint64_t page_bytes() const { return page_bytes_; }
-  // Valid while a Use exists.
+  // Valid while a Use exists. Empty for a dma-buf.
   std::span<std::byte> mapping() const { return mapping_; }
+  // Valid while a Use exists, and after Seal.
+  bool is_dmabuf() const { return is_dmabuf_; }
+  // Valid while a Use exists.
+  int file() const { return file_.get(); }
   const std::shared_ptr<const FilePins>& pins() const { return pins_; }
 
  private:
@@ -126,7 +133,10 @@ class MemoryObject : public std::enable_shared_from_this<MemoryObject> {
   // Moves to kWorking when the object is in `expected`; the thread that moved it owns file_, mapping_ and page_bytes_.
   absl::Status BeginWork(State expected);
   void EndWork(State next);
+  // The part of Attach that is left once the facts are known.
+  absl::Status Take(ImportedFile imported);
   absl::Status Adopt(UniqueFd file, std::span<std::byte> mapping, const MemoryFileFacts& facts);
+  void Keep(UniqueFd file, std::span<std::byte> mapping, const MemoryFileFacts& facts);
   void DropFile();
   absl::StatusOr<UniqueFd> Duplicate() const;
   void BeginPopulating(State before, State after, uint64_t populated, int fresh_file);
@@ -141,6 +151,7 @@ class MemoryObject : public std::enable_shared_from_this<MemoryObject> {
   UniqueFd file_;
   std::span<std::byte> mapping_;
   uint64_t page_bytes_ = 0;
+  bool is_dmabuf_ = false;
   std::shared_ptr<const FilePins> pins_;
   bool seals_complete_ = false;
   // Every page was mapped once, so only the file's holes can be missing.

@@ -1,5 +1,8 @@
 #include "daemon/core/memory_region.h"
 
+#include <sys/utsname.h>
+
+#include <string>
 #include <utility>
 
 #include "base/status.h"
@@ -62,6 +65,29 @@ absl::StatusOr<MemoryRegion::RegisterRequest> MemoryRegion::BeginRegister(Mapped
   return request;
 }
 
+// A card alone does not know under which name operators know it, nor that the kernel may be what lacks the operation.
+absl::StatusOr<std::unique_ptr<provider::DeviceMemoryRegion>> MemoryRegion::CallDevice(
+    const RegisterRequest& request) const {
+  const MappedRange& range = request.range;
+  if (!range.dmabuf.has_value()) {
+    return domain_->device().RegisterMemory(
+        {.base = range.base, .length = range.length, .runs = range.runs, .rights = request.rights});
+  }
+  auto device = domain_->device().RegisterDmabuf({.base = range.base,
+                                                  .length = range.length,
+                                                  .file = range.dmabuf->file,
+                                                  .offset = range.dmabuf->offset,
+                                                  .rights = request.rights});
+  if (!FailedWith(device.status(), ErrorReason::DEVICE_NOT_CAPABLE)) {
+    return device;
+  }
+  utsname kernel = {};
+  (void)uname(&kernel);
+  return MakeErrorWithDetail(
+      ErrorInfo{.reason = ErrorReason::DEVICE_NOT_CAPABLE, .field = "mdl_chain[0].memory_id"},
+      "adapter " + domain_->adapter().name() + " on kernel " + kernel.release + " does not register dma-bufs");
+}
+
 absl::StatusOr<Registration> MemoryRegion::FinishRegister(RegisterRequest request, const absl::Status& start) {
   if (!start.ok()) {
     Undo(request);
@@ -69,10 +95,7 @@ absl::StatusOr<Registration> MemoryRegion::FinishRegister(RegisterRequest reques
     observer_.Report(RegistrationEnded{.status = start});
     return start;
   }
-  auto device = domain_->device().RegisterMemory({.base = request.range.base,
-                                                  .length = request.range.length,
-                                                  .runs = request.range.runs,
-                                                  .rights = request.rights});
+  auto device = CallDevice(request);
   const uint64_t bytes = request.range.length;
   if (!device.ok()) {
     Undo(request);

@@ -98,7 +98,8 @@ class MemoryRegion final : public Closable {
   // QUOTA_REGISTERED_BYTES, QUOTA_PINNED_BYTES. A refusal changes nothing.
   absl::StatusOr<RegisterRequest> BeginRegister(MappedRange range, AccessRights rights,
                                                 const std::shared_ptr<Ledger>& ledger);
-  // Errors: those of DeviceProtectionDomain::RegisterMemory; the region is then in the state it had before Begin.
+  // Errors: those of DeviceProtectionDomain::RegisterMemory and RegisterDmabuf; the region is then in the state it had
+  // before Begin.
   // Unless `start` is ok, the device is not called, Begin is undone, and `start` is returned; so in the other two.
   absl::StatusOr<Registration> FinishRegister(RegisterRequest request, const absl::Status& start);
 
@@ -144,6 +145,7 @@ class MemoryRegion final : public Closable {
                const Clock& clock);
 
   absl::Status CheckRegistrable() const RNICD_REQUIRES(mutex_);
+  absl::StatusOr<std::unique_ptr<provider::DeviceMemoryRegion>> CallDevice(const RegisterRequest& request) const;
   Registration Publish(RegisterRequest& request, std::unique_ptr<provider::DeviceMemoryRegion> device);
   void Undo(RegisterRequest& request);
   void Undo(InitializeRequest& request);

@@ -19,6 +19,11 @@ absl::StatusOr<BuiltLam> SessionMappings::Build(const BuildLamArguments& argumen
   RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Adapter> adapter, FindIn(adapters_, arguments.adapter, "adapter_id"));
   const MemoryLookup find_memory = [this](MemoryObjectId id) { return memory_.Find(id); };
   RNICD_ASSIGN_OR_RETURN(MappedRange range, ResolveMdlChain(arguments.chain, arguments.length, find_memory));
+  if (range.dmabuf.has_value()) {
+    return MakeErrorWithDetail(
+        ErrorInfo{.reason = ErrorReason::DEVICE_NOT_CAPABLE, .field = "mdl_chain[0].memory_id"},
+        "a dma-buf has no pages in the daemon, so it has no logical addresses; RegisterMr takes it");
+  }
   const uint64_t needed = kLamHeaderBytes + kLamEntryBytes * range.pages;
   if (arguments.lam_size.has_value() && *arguments.lam_size < needed) {
     return MakeError(ErrorInfo{.reason = ErrorReason::BUFFER_TOO_SMALL,

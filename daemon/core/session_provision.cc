@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -17,16 +18,13 @@ namespace {
 // The error of a range in the words of its request, not of an MDL chain.
 absl::Status InWordsOfRange(const absl::Status& status) {
   constexpr std::string_view kOfEntry = "mdl_chain[0].";
-  ErrorInfo info = ErrorInfoOf(status);
-  const bool is_of_entry = info.field.starts_with(kOfEntry);
-  if (!is_of_entry && !info.field.ends_with("_id")) {
+  std::string field = ErrorInfoOf(status).field;
+  const bool is_of_entry = field.starts_with(kOfEntry);
+  if (!is_of_entry && !field.ends_with("_id")) {
     return status;
   }
-  info.field.erase(0, is_of_entry ? kOfEntry.size() : info.field.size());
-  if (info.field == "byte_count") {
-    info.field = "length";
-  }
-  return MakeError(info);
+  field.erase(0, is_of_entry ? kOfEntry.size() : field.size());
+  return WithField(status, field == "byte_count" ? "length" : field);
 }
 
 }  // namespace
@@ -104,7 +102,11 @@ MaybePending<Provisioned> SessionRegions::SealThenProvision(const std::shared_pt
 ItemPlan SessionRegions::PlanOf(const std::shared_ptr<Provisioning>& job) {
   return {.items = static_cast<uint32_t>(job->ranges.size()),
           .threads = node_.registering_threads,
-          .bytes_of = [job](uint32_t index) { return std::min(job->ranges[index].length, job->memory->size()); },
+          .bytes_of =
+              [job](uint32_t index) {
+                // The exporter of a dma-buf, some driver, decides how long a registration takes.
+                return job->memory->is_dmabuf() ? UINT64_MAX : std::min(job->ranges[index].length, job->memory->size());
+              },
           .run =
               [this, job](const SessionGuard& /*session*/, uint32_t first, uint32_t end, const absl::Status& start) {
                 if (start.ok()) {

@@ -27,7 +27,8 @@ absl::StatusOr<SessionRegions::RegisterJob> SessionRegions::AdmitRegister(const 
   RNICD_ASSIGN_OR_RETURN(const AccessRights rights, AccessRightsFromMrFlags(arguments.flags));
   const MemoryLookup find_memory = [this](MemoryObjectId id) { return memory_.Find(id); };
   RNICD_ASSIGN_OR_RETURN(MappedRange range, ResolveMdlChain(arguments.chain, arguments.length, find_memory));
-  if (requests_.IsSlow(arguments.length)) {
+  // The exporter of a dma-buf, some driver, decides how long its registration takes.
+  if (requests_.IsSlow(arguments.length) || range.dmabuf.has_value()) {
     RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Charge> charge, requests_.TakeOne(Resource::kPendingRequests));
     job.report = requests_.Report<Registration>(RequestKind::kRegisterMr, arguments.region.value, choice,
                                                 std::move(charge), done);

@@ -145,6 +145,7 @@ void SealMemory(const core::SessionGuard& session, const v1::SealMemoryRequest& 
     v1::SealMemoryResponse response;
     response.set_size(memory->size());
     response.set_page_size(wire::PageSizeToWire(memory->page_bytes()));
+    response.set_dmabuf(memory->is_dmabuf());
     reply(response);
   };
   FinishUnlessPending(session.memory().Seal(*memory, done), done);

@@ -101,7 +101,7 @@ absl::StatusOr<UniqueFd> TakeFile(int socket, Os& os) {
     return MakeError(ErrorReason::FD_COUNT_WRONG, "fd_count");
   }
   RNICD_ASSIGN_OR_RETURN(const MemoryFileFacts facts, os.Inspect(files.front().get()));
-  if (!facts.is_memory_file) {
+  if (!facts.is_memory_file && !facts.is_dmabuf) {
     return MakeError(ErrorReason::MEMORY_NOT_MEMORY);
   }
   return std::move(files.front());

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/os.h"
+#include "base/os_fake.h"
 #include "base/status.h"
 #include "rnicd/v1/fd_channel.pb.h"
 
@@ -108,6 +109,15 @@ TEST_F(FdPacketTest, ADescriptorThatIsNoMemoryFileIsClosedAtOnce) {
   Send(RequestBytes(1), 1, UniqueFd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)));
   EXPECT_TRUE(FailedWith(Receive().status(), ErrorReason::MEMORY_NOT_MEMORY));
   EXPECT_EQ(OpenDescriptors(), before);
+}
+
+TEST_F(FdPacketTest, ADmabufIsTaken) {
+  FaultyOs os{LinuxOs()};
+  const UniqueFd dmabuf(memfd_create("dmabuf", MFD_CLOEXEC));
+  os.ReportAsDmabuf(dmabuf.get());
+  Send(RequestBytes(1), 1, dmabuf);
+  ASSERT_TRUE(ReceiveFdPacket(daemon_.get()).ok());
+  EXPECT_TRUE(TakeFile(daemon_.get(), os).ok());
 }
 
 TEST_F(FdPacketTest, MoreDescriptorsThanOneAreAllClosed) {

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "base/access_rights.h"
 #include "base/ndk/adapter_info.h"
+#include "base/status.h"
 #include "base/units.h"
 #include "provider/api/queue_pair.h"
 
@@ -23,6 +24,18 @@ struct DeviceRegistration {
   uint64_t length = 0;
   // Populated memory of this process; stays mapped until Deregister returns.
   std::span<const std::span<std::byte>> runs;
+  AccessRights rights;
+};
+
+// Request to register a part of a dma-buf: its bytes [offset, offset + length) become the addresses
+// [base, base + length). Core has checked that base is congruent to offset modulo the page, that `file` is a dma-buf
+// for reading and writing, and that the part lies inside it. Nothing of this process maps the dma-buf.
+struct DeviceDmabufRegistration {
+  VirtualAddress base;
+  uint64_t length = 0;
+  // Open until Deregister returns.
+  int file = -1;
+  uint64_t offset = 0;
   AccessRights rights;
 };
 
@@ -51,6 +64,12 @@ class DeviceProtectionDomain {
   virtual ~DeviceProtectionDomain() = default;
   virtual absl::StatusOr<std::unique_ptr<DeviceMemoryRegion>> RegisterMemory(
       const DeviceRegistration& registration) = 0;
+  // DEVICE_NOT_CAPABLE where the card, its driver or the kernel has no such operation; MEMORY_NOT_PINNABLE where the
+  // dma-buf's exporter refuses the card. Source: ibv_reg_dmabuf_mr(3).
+  virtual absl::StatusOr<std::unique_ptr<DeviceMemoryRegion>> RegisterDmabuf(
+      const DeviceDmabufRegistration& /*registration*/) {
+    return MakeError(ErrorReason::DEVICE_NOT_CAPABLE);
+  }
   // Token that marks an SGE as bytes of this process. It never works for a peer.
   virtual LocalToken privileged_token() const = 0;
   // A region for at most `max_pages` pages of 4 KiB at a time. Additional errors: PAGE_COUNT_UNSUPPORTED.

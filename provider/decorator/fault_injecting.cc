@@ -59,6 +59,12 @@ class FaultyDomain final : public DeviceProtectionDomain {
     RNICD_ASSIGN_OR_RETURN(std::unique_ptr<DeviceMemoryRegion> region, inner_->RegisterMemory(registration));
     return std::make_unique<FaultyRegion>(std::move(region), plan_);
   }
+  absl::StatusOr<std::unique_ptr<DeviceMemoryRegion>> RegisterDmabuf(
+      const DeviceDmabufRegistration& registration) override {
+    RNICD_RETURN_IF_ERROR(plan_.TakeRegister());
+    RNICD_ASSIGN_OR_RETURN(std::unique_ptr<DeviceMemoryRegion> region, inner_->RegisterDmabuf(registration));
+    return std::make_unique<FaultyRegion>(std::move(region), plan_);
+  }
   LocalToken privileged_token() const override { return inner_->privileged_token(); }
   absl::StatusOr<std::shared_ptr<DeviceFastRegion>> CreateFastRegion(uint32_t max_pages, bool remote_access) override {
     RNICD_RETURN_IF_ERROR(plan_.TakeCreateFastRegion());

@@ -87,6 +87,15 @@ TEST_F(FaultInjectingTest, PlannedCallsFailAsOftenAsPlannedAndChangeNothing) {
   EXPECT_TRUE((*region)->Deregister().ok());
 }
 
+TEST_F(FaultInjectingTest, ADmabufReachesTheProviderInsideUnlessItsRegistrationIsToFail) {
+  const auto adapter = *provider_.OpenAdapter("soft0");
+  const auto domain = *adapter->CreateProtectionDomain();
+  plan_.FailRegister(MakeError(ErrorReason::DEVICE_FAILED), 1);
+  EXPECT_TRUE(FailedWith(domain->RegisterDmabuf({}).status(), ErrorReason::DEVICE_FAILED));
+  EXPECT_TRUE(FailedWith(domain->RegisterDmabuf({}).status(), ErrorReason::DEVICE_NOT_CAPABLE))
+      << "the soft card has none";
+}
+
 TEST_F(FaultInjectingTest, ObjectsOfQueuesFailAsOftenAsPlannedAndLeaveNothing) {
   const auto adapter = *provider_.OpenAdapter("soft0");
   const auto domain = *adapter->CreateProtectionDomain();

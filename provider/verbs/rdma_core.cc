@@ -117,6 +117,9 @@ class RdmaCoreImplementation final : public VerbsApi {
   ibv_mr* RegMr(ibv_pd* pd, void* address, size_t length, uint64_t iova, int access) override {
     return ibv_reg_mr_iova(pd, address, length, iova, access);
   }
+  ibv_mr* RegDmabufMr(ibv_pd* pd, uint64_t offset, size_t length, uint64_t iova, int file, int access) override {
+    return ibv_reg_dmabuf_mr(pd, offset, length, iova, file, access);
+  }
   int DeregMr(ibv_mr* mr) override { return ErrorOf(ibv_dereg_mr(mr)); }
 
   ibv_mw* AllocMw(ibv_pd* pd) override { return ibv_alloc_mw(pd, IBV_MW_TYPE_2); }

@@ -55,6 +55,23 @@ absl::StatusOr<std::unique_ptr<Registration>> Registration::Make(std::shared_ptr
   return std::unique_ptr<Registration>(new Registration(std::move(domain), mr, joined.size() > 1));
 }
 
+absl::StatusOr<std::unique_ptr<Registration>> Registration::MakeOfDmabuf(std::shared_ptr<VerbsDomain> domain,
+                                                                         const DeviceDmabufRegistration& request) {
+  VerbsDevice& device = domain->device();
+  if (device.removed()) {
+    return MakeError(ErrorReason::DEVICE_REMOVED);
+  }
+  RNICD_RETURN_IF_ERROR(device.AddRegion());
+  ibv_mr* const mr = domain->api().RegDmabufMr(domain->pd(), request.offset, request.length, request.base.value,
+                                               request.file, AccessFlags(request.rights));
+  if (mr == nullptr) {
+    const int error = errno;
+    device.RemoveRegion();
+    return device.removed() ? MakeError(ErrorReason::DEVICE_REMOVED) : DmabufStatus(error);
+  }
+  return std::unique_ptr<Registration>(new Registration(std::move(domain), mr, /*composed=*/false));
+}
+
 Registration::~Registration() {
   if (!End().ok()) {
     domain_->Orphan(mr_);

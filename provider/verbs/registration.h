@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "base/access_rights.h"
 #include "base/units.h"
+#include "provider/api/device.h"
 #include "provider/verbs/verbs_domain.h"
 
 namespace rnicd::provider {
@@ -24,6 +25,10 @@ class Registration {
   // Errors: those of RegistrationStatus and Compose; DEVICE_OUT_OF_RESOURCES at the limit set in the options.
   static absl::StatusOr<std::unique_ptr<Registration>> Make(std::shared_ptr<VerbsDomain> domain, VirtualAddress base,
                                                             std::span<const std::span<std::byte>> runs, int access);
+  // The part of a dma-buf becomes the addresses. Errors: those of DmabufStatus; DEVICE_OUT_OF_RESOURCES at the limit
+  // set in the options.
+  static absl::StatusOr<std::unique_ptr<Registration>> MakeOfDmabuf(std::shared_ptr<VerbsDomain> domain,
+                                                                    const DeviceDmabufRegistration& request);
   // Deregisters; if the card refuses, the domain's destructor retries.
   ~Registration();
 

@@ -2,6 +2,7 @@
 
 #include <infiniband/verbs.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -18,13 +19,30 @@ struct GidEntry {
   uint32_t type = 0;
 };
 
+// The part of VerbsApi that registers memory.
+class VerbsMemoryApi {
+ public:
+  virtual ~VerbsMemoryApi() = default;
+
+  // ibv_reg_mr_iova(3).
+  virtual ibv_mr* RegMr(ibv_pd* pd, void* address, size_t length, uint64_t iova, int access) = 0;
+  // ibv_reg_dmabuf_mr(3). By default as a card whose library has none, which rxe's is.
+  virtual ibv_mr* RegDmabufMr(ibv_pd* /*pd*/, uint64_t /*offset*/, size_t /*length*/, uint64_t /*iova*/, int /*file*/,
+                              int /*access*/) {
+    errno = EOPNOTSUPP;
+    return nullptr;
+  }
+  virtual int DeregMr(ibv_mr* mr) = 0;
+  // ibv_alloc_mw(3), type 2.
+  virtual ibv_mw* AllocMw(ibv_pd* pd) = 0;
+  virtual int DeallocMw(ibv_mw* mw) = 0;
+};
+
 // The calls made to libibverbs, one to one, so that tests can substitute a card that fails on demand.
 // Results: calls that create an object return null and set errno on failure; all others return 0 or a positive errno.
 // Threads: safe, as libibverbs is. Source: the man page of each call.
-class VerbsApi {
+class VerbsApi : public VerbsMemoryApi {
  public:
-  virtual ~VerbsApi() = default;
-
   // Device names in kernel order; empty when there are no devices or /dev/infiniband is not accessible.
   virtual std::vector<std::string> DeviceNames() = 0;
   // -1 when unknown.
@@ -42,12 +60,6 @@ class VerbsApi {
 
   virtual ibv_pd* AllocPd(ibv_context* context) = 0;
   virtual int DeallocPd(ibv_pd* pd) = 0;
-  // ibv_reg_mr_iova(3).
-  virtual ibv_mr* RegMr(ibv_pd* pd, void* address, size_t length, uint64_t iova, int access) = 0;
-  virtual int DeregMr(ibv_mr* mr) = 0;
-  // ibv_alloc_mw(3), type 2.
-  virtual ibv_mw* AllocMw(ibv_pd* pd) = 0;
-  virtual int DeallocMw(ibv_mw* mw) = 0;
 
   // ibv_create_comp_channel(3), non-blocking.
   virtual ibv_comp_channel* CreateChannel(ibv_context* context) = 0;

@@ -277,42 +277,46 @@ int FakeVerbs::DeallocPd(ibv_pd* pd) {
 
 ibv_mr* FakeVerbs::RegMr(ibv_pd* pd, void* address, size_t length, uint64_t iova, int access) {
   FakeRegion region{.address = address, .length = length, .iova = iova, .access = access};
-  {
-    MutexLock lock(mutex_);
-    const Pd* const found = Find(pds_, pd);
-    errno = Begin("RegMr", found == nullptr ? nullptr : found->context, Asks::kCard);
-    if (errno != 0) {
-      return nullptr;
-    }
-    const Device& device = *found->context->device;
-    constexpr int kRemoteWrites = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
-    const bool writes_without_local = (access & kRemoteWrites) != 0 && (access & IBV_ACCESS_LOCAL_WRITE) == 0;
-    const bool congruent = ((reinterpret_cast<uintptr_t>(address) ^ iova) & 4095) == 0;
-    if (length == 0 || length > device.shape.attributes.max_mr_size || writes_without_local || !congruent) {
-      errno = EINVAL;
-    } else if (CountOf(mrs_, device) >= static_cast<size_t>(device.shape.attributes.max_mr)) {
-      errno = ENOMEM;
-    }
-    if (errno != 0) {
-      return nullptr;
-    }
-    Mr* const mr = Add(mrs_, *found->context);
-    const uint32_t key = (next_key_ << 8) | ((next_key_ * 37) & 0xff);
-    ++next_key_;
-    const bool remote = (access & (kRemoteWrites | IBV_ACCESS_REMOTE_READ)) != 0;
-    mr->verbs.pd = pd;
-    mr->verbs.addr = address;
-    mr->verbs.length = length;
-    mr->verbs.lkey = key;
-    mr->verbs.rkey = remote ? key : 0;
-    region.mr = &mr->verbs;
-    region.lkey = mr->verbs.lkey;
-    region.rkey = mr->verbs.rkey;
-    mr->region = region;
-  }
-  if (on_register) {
+  const bool congruent = ((reinterpret_cast<uintptr_t>(address) ^ iova) & 4095) == 0;
+  ibv_mr* const mr = Register("RegMr", pd, region, congruent);
+  if (mr != nullptr && on_register) {
     on_register(region);
   }
+  return mr;
+}
+
+ibv_mr* FakeVerbs::Register(const char* call, ibv_pd* pd, FakeRegion& region, bool is_valid) {
+  MutexLock lock(mutex_);
+  const Pd* const found = Find(pds_, pd);
+  errno = Begin(call, found == nullptr ? nullptr : found->context, Asks::kCard);
+  if (errno != 0) {
+    return nullptr;
+  }
+  const Device& device = *found->context->device;
+  constexpr int kRemoteWrites = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+  const bool writes_without_local =
+      (region.access & kRemoteWrites) != 0 && (region.access & IBV_ACCESS_LOCAL_WRITE) == 0;
+  if (region.length == 0 || region.length > device.shape.attributes.max_mr_size || writes_without_local || !is_valid) {
+    errno = EINVAL;
+  } else if (CountOf(mrs_, device) >= static_cast<size_t>(device.shape.attributes.max_mr)) {
+    errno = ENOMEM;
+  }
+  if (errno != 0) {
+    return nullptr;
+  }
+  Mr* const mr = Add(mrs_, *found->context);
+  const uint32_t key = (next_key_ << 8) | ((next_key_ * 37) & 0xff);
+  ++next_key_;
+  const bool remote = (region.access & (kRemoteWrites | IBV_ACCESS_REMOTE_READ)) != 0;
+  mr->verbs.pd = pd;
+  mr->verbs.addr = region.address;
+  mr->verbs.length = region.length;
+  mr->verbs.lkey = key;
+  mr->verbs.rkey = remote ? key : 0;
+  region.mr = &mr->verbs;
+  region.lkey = mr->verbs.lkey;
+  region.rkey = mr->verbs.rkey;
+  mr->region = region;
   return region.mr;
 }
 

@@ -89,6 +89,9 @@ struct FakeRegion {
   int access = 0;
   uint32_t lkey = 0;
   uint32_t rkey = 0;
+  // Inode of the dma-buf, and the place of the region in it; 0 for memory with an address.
+  uint64_t dmabuf_inode = 0;
+  uint64_t dmabuf_offset = 0;
 };
 
 // Number of objects created and not yet destroyed.
@@ -111,7 +114,7 @@ std::ostream& operator<<(std::ostream& out, const FakeLive& live);
 // completion or a later one was polled; in a failed completion only wr_id, status and qp_num are defined; completions
 // of a destroyed or reset queue pair can still be polled.
 // Lifetime: outlives its users. Threads: safe.
-class FakeVerbs final : public VerbsApi {
+class FakeVerbs : public VerbsApi {
  public:
   explicit FakeVerbs(std::vector<FakeDevice> devices = {FakeDevice{}});
   ~FakeVerbs() override;
@@ -207,6 +210,11 @@ class FakeVerbs final : public VerbsApi {
   std::function<void(const PostedSend&)> on_send;
   // Called without a lock while the memory is still mapped, before RegMr returns. Set before anything is registered.
   std::function<void(const FakeRegion&)> on_register;
+
+ protected:
+  // The card's part of each kind of registration: null with errno set if it refuses. `call` names the method;
+  // `is_valid` is false if that has found the arguments wrong.
+  ibv_mr* Register(const char* call, ibv_pd* pd, FakeRegion& region, bool is_valid);
 
  private:
   // A descriptor whose readability the fake controls; it hangs up as the kernel's descriptors do.

@@ -16,6 +16,16 @@ absl::StatusOr<std::unique_ptr<VerbsMemoryRegion>> VerbsMemoryRegion::Register(s
   return region;
 }
 
+absl::StatusOr<std::unique_ptr<VerbsMemoryRegion>> VerbsMemoryRegion::RegisterDmabuf(
+    std::shared_ptr<VerbsDomain> domain, const DeviceDmabufRegistration& request) {
+  RNICD_ASSIGN_OR_RETURN(std::unique_ptr<Registration> registration, Registration::MakeOfDmabuf(domain, request));
+  const DeviceRegistration place = {
+      .base = request.base, .length = request.length, .runs = {}, .rights = request.rights};
+  std::unique_ptr<VerbsMemoryRegion> region(new VerbsMemoryRegion(std::move(domain), std::move(registration), place));
+  region->PublishLocalToken();
+  return region;
+}
+
 void VerbsMemoryRegion::PublishLocalToken() {
   domain_->SetLocal(registration_->lkey(),
                     {.lkey = registration_->lkey(), .base = base_, .length = length_, .rights = rights_, .owner = {}});

@@ -37,6 +37,11 @@ class VerbsProtectionDomain final : public DeviceProtectionDomain {
     Delay();
     return VerbsMemoryRegion::Register(domain_, registration);
   }
+  absl::StatusOr<std::unique_ptr<DeviceMemoryRegion>> RegisterDmabuf(
+      const DeviceDmabufRegistration& registration) override {
+    Delay();
+    return VerbsMemoryRegion::RegisterDmabuf(domain_, registration);
+  }
   absl::StatusOr<std::shared_ptr<DeviceFastRegion>> CreateFastRegion(uint32_t max_pages,
                                                                      bool /*remote_access*/) override {
     Delay();

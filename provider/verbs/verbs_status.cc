@@ -94,6 +94,14 @@ absl::Status RegistrationStatus(int error, uint64_t bytes, const PinBudget& budg
   return VerbStatus(error, kCall);
 }
 
+absl::Status DmabufStatus(int error) {
+  const bool is_unknown = error == EPROTONOSUPPORT || error == ENOTTY;
+  const ErrorReason reason = is_unknown ? ErrorReason::DEVICE_NOT_CAPABLE : ReasonOf(error);
+  const bool is_the_cards = reason == ErrorReason::DEVICE_NOT_CAPABLE || reason == ErrorReason::DEVICE_OUT_OF_RESOURCES;
+  return MakeErrorWithDetail(is_the_cards ? reason : ErrorReason::MEMORY_NOT_PINNABLE,
+                             ErrnoDetail("ibv_reg_dmabuf_mr", error));
+}
+
 NtStatus CompletionStatus(ibv_wc_status status, WorkKind kind) {
   const bool receive = kind == WorkKind::kReceive;
   switch (status) {

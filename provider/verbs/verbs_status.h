@@ -36,6 +36,13 @@ bool MeansRemoved(int error);
 //   ENOMEM                          DEVICE_MEMLOCK_LIMIT when `budget` is below `bytes`, else DEVICE_OUT_OF_RESOURCES
 absl::Status RegistrationStatus(int error, uint64_t bytes, const PinBudget& budget);
 
+// Status of a failed registration of a dma-buf. The errno may be its exporter's, some other driver's, so it never says
+// that the card was removed:
+//   EOPNOTSUPP, ENOSYS, EPROTONOSUPPORT, ENOTTY  DEVICE_NOT_CAPABLE: the card's library or driver, or the kernel
+//   ENOMEM, ENOSPC, EMFILE, EAGAIN               DEVICE_OUT_OF_RESOURCES
+//   anything else                                MEMORY_NOT_PINNABLE
+absl::Status DmabufStatus(int error);
+
 // Kind of the request a completion belongs to; the meaning of a hardware status depends on it.
 enum class WorkKind : uint8_t { kInitiator, kBind, kReceive };
 // The only table from a work completion's status to NDK's. Cards differ in which status they choose (rxe calls a bad

@@ -61,6 +61,30 @@ TEST(RegistrationStatus, AnyOtherErrnoSaysWhatItSaysElsewhere) {
   }
 }
 
+// The exporter of a dma-buf is a driver of the client's choice: what it answers says nothing of the card.
+TEST(VerbStatus, OfADmabufNeverSaysThatTheCardWasRemovedOrFailed) {
+  const struct {
+    int error;
+    ErrorReason reason;
+  } kRows[] = {
+      {EOPNOTSUPP, ErrorReason::DEVICE_NOT_CAPABLE},
+      {ENOSYS, ErrorReason::DEVICE_NOT_CAPABLE},
+      {EPROTONOSUPPORT, ErrorReason::DEVICE_NOT_CAPABLE},
+      {ENOTTY, ErrorReason::DEVICE_NOT_CAPABLE},
+      {ENOMEM, ErrorReason::DEVICE_OUT_OF_RESOURCES},
+      {ENOSPC, ErrorReason::DEVICE_OUT_OF_RESOURCES},
+      {EIO, ErrorReason::MEMORY_NOT_PINNABLE},
+      {ENODEV, ErrorReason::MEMORY_NOT_PINNABLE},
+      {EINVAL, ErrorReason::MEMORY_NOT_PINNABLE},
+      {EBUSY, ErrorReason::MEMORY_NOT_PINNABLE},
+      {EPERM, ErrorReason::MEMORY_NOT_PINNABLE},
+      {EFAULT, ErrorReason::MEMORY_NOT_PINNABLE},
+  };
+  for (const auto& row : kRows) {
+    EXPECT_TRUE(FailedWith(DmabufStatus(row.error), row.reason)) << row.error;
+  }
+}
+
 std::string StatusText(std::string_view pinned_kib, std::string_view capabilities) {
   return "Name:\tVmPin:\nVmLck:\t      64 kB\nVmPin:\t" + std::string(pinned_kib) + " kB\nCapPrm:\t000001ffffffffff\n" +
          "CapEff:\t" + std::string(capabilities) + "\nCapBnd:\t000001ffffffffff\n";

@@ -21,6 +21,10 @@ RemoteToken VerbsWindow::remote_token() const {
 
 absl::StatusOr<std::unique_ptr<Grant>> VerbsWindow::Prepare(const BindWork& work) const {
   VerbsMemoryRegion& region = RegionOf(work);
+  if (!region.takes_windows()) {
+    return MakeErrorWithDetail(ErrorInfo{.reason = ErrorReason::DEVICE_NOT_CAPABLE, .field = "bind.mr_id"},
+                               "no window can be bound to a region of a dma-buf");
+  }
   // Counted as a window while its memory is read, because the region could be deregistered meanwhile.
   if (!region.AddWindow()) {
     return MakeError(ErrorReason::REGION_NOT_REGISTERED, "bind.mr_id");

@@ -24,7 +24,8 @@ class VerbsWindow final : public DeviceMemoryWindow,
   RemoteToken remote_token() const override;
   void Retire() override;
 
-  // As VerbsFastRegion::Prepare. Additional errors: REGION_NOT_REGISTERED.
+  // As VerbsFastRegion::Prepare. Additional errors: REGION_NOT_REGISTERED; DEVICE_NOT_CAPABLE for
+  // a region of a dma-buf.
   absl::StatusOr<std::unique_ptr<Grant>> Prepare(const BindWork& work) const;
   void Issue(RemoteToken token);
   // True when a binding may begin, which then keeps the region registered; Bind or AbortBind must follow.

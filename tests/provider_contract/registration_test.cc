@@ -1,7 +1,11 @@
 // Fast registrations and windows, as requests: what their tokens reach and when, and when their backing is released.
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <set>
 
+#include "base/unique_fd.h"
 #include "tests/provider_contract/contract_fixture.h"
 
 namespace rnicd::provider {
@@ -46,6 +50,16 @@ class RegistrationContract : public ProviderContract {
   ProviderSide far_too_{far_};
   SharedPages pages_{2};
 };
+
+TEST_P(RegistrationContract, ACardWithoutDmabufsSaysSoAndRegistersNothing) {
+  const size_t before = card_->registrations();
+  const UniqueFd buffer(memfd_create("dmabuf", MFD_CLOEXEC));
+  ASSERT_EQ(ftruncate(buffer.get(), kNdkPageBytes), 0);
+  const absl::Status refused =
+      near_.domain().RegisterDmabuf({.base = {kSideBase}, .length = kNdkPageBytes, .file = buffer.get()}).status();
+  EXPECT_TRUE(FailedWith(refused, ErrorReason::DEVICE_NOT_CAPABLE)) << refused;
+  EXPECT_EQ(card_->registrations(), before);
+}
 
 INSTANTIATE_TEST_SUITE_P(Provider, RegistrationContract, ::testing::ValuesIn(CardKinds()), NameOf);
 

@@ -129,6 +129,8 @@ class Session:
         `size` is in bytes, by default all of the file. The descriptor stays yours; the file is sealed, so that no new
         writable mapping of it can be made, and existing ones keep working. Other memory, such as a numpy array of your
         own, cannot be registered: allocate here and copy.
+        A dma-buf is imported in the same way, whole, if it can be mapped; it gets no seal. Whether it can be registered
+        is up to the card and the kernel (DEVICE_NOT_CAPABLE).
         Errors: TypeError, InvalidArgument, QuotaExceeded, Refused (MEMORY_NOT_SEALABLE, MEMORY_WRITE_SEALED, ...).
         """
         return self._link.run(_memory.import_file(self._link, Memory, _descriptor(file), size))
