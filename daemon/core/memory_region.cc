@@ -85,7 +85,7 @@ absl::StatusOr<std::unique_ptr<provider::DeviceMemoryRegion>> MemoryRegion::Call
   (void)uname(&kernel);
   return MakeErrorWithDetail(
       ErrorInfo{.reason = ErrorReason::DEVICE_NOT_CAPABLE, .field = "mdl_chain[0].memory_id"},
-      "adapter " + domain_->adapter().name() + " on kernel " + kernel.release + " does not register dma-bufs");
+      "adapter " + domain_->adapter().name() + " on kernel " + kernel.release + " cannot register this dma-buf");
 }
 
 absl::StatusOr<Registration> MemoryRegion::FinishRegister(RegisterRequest request, const absl::Status& start) {
@@ -205,6 +205,11 @@ absl::StatusOr<RemoteToken> MemoryRegion::GetRemoteToken() const {
 uint64_t MemoryRegion::registered_length() const {
   MutexLock lock(mutex_);
   return state_ == State::kRegistered ? range_.length : 0;
+}
+
+bool MemoryRegion::is_over_dmabuf() const {
+  MutexLock lock(mutex_);
+  return state_ == State::kRegistered && range_.dmabuf.has_value();
 }
 
 void MemoryRegion::SetCloseCause(std::string_view cause) {

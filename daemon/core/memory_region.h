@@ -127,6 +127,8 @@ class MemoryRegion final : public Closable {
 
   // Length in bytes; 0 unless registered.
   uint64_t registered_length() const;
+  // True while it is registered over a dma-buf.
+  bool is_over_dmabuf() const;
   // Sets the cause reported for the revoked tokens when the region is closed while registered; "close" by default.
   // `cause` must live for ever.
   void SetCloseCause(std::string_view cause);

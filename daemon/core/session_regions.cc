@@ -9,6 +9,12 @@
 
 namespace rnicd::core {
 
+// The exporter of a dma-buf, some driver, decides how long the card's calls on it take: they are a worker's, whatever
+// the length. So is the registration, below.
+bool SessionRegions::EndsSlowly(const MemoryRegion& region) const {
+  return region.is_over_dmabuf() || requests_.IsSlow(region.registered_length());
+}
+
 absl::StatusOr<MemoryRegionId> SessionRegions::Create(ProtectionDomainId id, bool fast_register) {
   RNICD_ASSIGN_OR_RETURN(std::shared_ptr<ProtectionDomain> domain, FindIn(domains_, id, "pd_id"));
   RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Charge> charge, requests_.TakeOne(Resource::kRegions));
@@ -27,7 +33,6 @@ absl::StatusOr<SessionRegions::RegisterJob> SessionRegions::AdmitRegister(const 
   RNICD_ASSIGN_OR_RETURN(const AccessRights rights, AccessRightsFromMrFlags(arguments.flags));
   const MemoryLookup find_memory = [this](MemoryObjectId id) { return memory_.Find(id); };
   RNICD_ASSIGN_OR_RETURN(MappedRange range, ResolveMdlChain(arguments.chain, arguments.length, find_memory));
-  // The exporter of a dma-buf, some driver, decides how long its registration takes.
   if (requests_.IsSlow(arguments.length) || range.dmabuf.has_value()) {
     RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Charge> charge, requests_.TakeOne(Resource::kPendingRequests));
     job.report = requests_.Report<Registration>(RequestKind::kRegisterMr, arguments.region.value, choice,
@@ -60,7 +65,7 @@ MaybePending<Registration> SessionRegions::Register(const RegisterArguments& arg
 MaybePending<> SessionRegions::Deregister(MemoryRegionId id, PendingChoice choice, const Done<>& done) {
   RNICD_ASSIGN_OR_RETURN(SessionGuard guard, session_.Begin());
   RNICD_ASSIGN_OR_RETURN(std::shared_ptr<MemoryRegion> region, FindIn(table_, id, "mr_id"));
-  if (!requests_.IsSlow(region->registered_length())) {
+  if (!EndsSlowly(*region)) {
     RNICD_ASSIGN_OR_RETURN(MemoryRegion::DeregisterRequest request, region->BeginDeregister());
     RNICD_RETURN_IF_ERROR(region->FinishDeregister(std::move(request), absl::OkStatus()));
     return absl::OkStatus();
@@ -107,7 +112,7 @@ MaybePending<> SessionRegions::Close(MemoryRegionId id, PendingChoice choice, co
   }
   // The close of a large region is left to a worker: the thread that releases the last hold does the work.
   std::shared_ptr<Closable::Hold> last_hold;
-  if (requests_.IsSlow(region->registered_length())) {
+  if (EndsSlowly(*region)) {
     RNICD_ASSIGN_OR_RETURN(Closable::Hold hold, region->Acquire());
     last_hold = std::make_shared<Closable::Hold>(std::move(hold));
   }

@@ -63,6 +63,7 @@ class SessionRegions final : public SessionObjects<MemoryRegionId, MemoryRegion>
     MemoryRegion::RegisterRequest request;
     Done<Registration> report;
   };
+  bool EndsSlowly(const MemoryRegion& region) const;
   absl::StatusOr<RegisterJob> AdmitRegister(const RegisterArguments& arguments, PendingChoice choice,
                                             const Done<Registration>& done);
 

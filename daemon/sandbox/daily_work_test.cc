@@ -15,6 +15,8 @@
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/un.h>
+#include <sys/utsname.h>
+#include <sys/vfs.h>
 
 #include <atomic>
 #include <csignal>
@@ -71,6 +73,18 @@ TEST(DailyWork, MemoryFilesAreMadeSealedMappedAndMovedTogether) {
     // A second mapping of the same pages, as the verbs provider makes it.
     return first != MAP_FAILED && madvise(first, kSize, MADV_POPULATE_WRITE) == 0 &&
            mremap(first, 0, kSize, MREMAP_MAYMOVE | MREMAP_FIXED, room) == room && munmap(first, kSize) == 0;
+  });
+}
+
+// Its registration is a command of the card, as any other.
+TEST(DailyWork, ADescriptorIsAskedWhetherItIsADmabufAndOfWhatSize) {
+  ExpectWorks([] {
+    const UniqueFd file(memfd_create("dmabuf", MFD_CLOEXEC));
+    struct statfs filesystem = {};
+    struct stat facts = {};
+    utsname kernel = {};
+    return fstatfs(file.get(), &filesystem) == 0 && fstat(file.get(), &facts) == 0 &&
+           lseek(file.get(), 0, SEEK_END) == 0 && uname(&kernel) == 0;
   });
 }
 

@@ -154,6 +154,18 @@ TEST_F(DmabufOnACard, AProcessThatDiesLeavesNeitherRegistrationNorDescriptor) {
   EXPECT_EQ(HeldBy(*wired_.ledger), "");
 }
 
+// The exporter may let a card wait that ends its access, too.
+TEST_F(DmabufOnACard, ItsDeregistrationIsAWorkersHoweverShort) {
+  const MemoryRegionId region = owner_.Region(Domain());
+  ASSERT_TRUE(Register(region, Imported(), 0, kPage).ok());
+  auto answer = std::make_shared<Awaited<absl::Status>>();
+  const auto begun = session_->Begin()->regions().Deregister(
+      region, {}, [answer](const absl::Status& status) { answer->Set(status); });
+  EXPECT_TRUE(begun.pending());
+  EXPECT_TRUE(answer->Get()->ok());
+  EXPECT_EQ(provider_->live_regions(), 0u);
+}
+
 TEST_F(DmabufOnACard, ItIsNotReleasedUnderTheCard) {
   const MemoryObjectId memory = Imported();
   ASSERT_TRUE(Register(owner_.Region(Domain()), memory, 0, kPage).ok());

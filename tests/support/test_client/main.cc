@@ -9,6 +9,7 @@
 //   ticket <bytes>             allocates memory and prints only the ticket, as hexadecimal digits
 //   alloc <bytes>              allocates, fetches, maps and seals memory
 //   import <bytes>             creates a memfd, maps it, sends it and seals it
+//   dmabuf <card> <bytes>      the same with a dma-buf of this graphics card
 //   register <memory_id> <bytes> <flags>   a region over the first bytes of a memory object
 //   regions <memory_id> <bytes> <flags> <count>   as many regions, all over the same first bytes
 //   deregister <mr_id>         ends a registration; its region stays
@@ -45,6 +46,7 @@
 #include "tests/support/memory_file.h"
 #include "tests/support/raw_client.h"
 #include "tests/support/tested_provider.h"
+#include "tests/support/vgem.h"
 
 namespace rnicd::test {
 namespace {
@@ -154,15 +156,25 @@ class TestClient {
   }
 
   std::string Import(Words& words) {
-    v1::ImportMemoryRequest request;
     uint64_t size = 0;
     words >> size;
+    return ImportFile(MakeSealableMemfd(size), size);
+  }
+
+  std::string Dmabuf(Words& words) {
+    std::string card;
+    uint64_t size = 0;
+    words >> card >> size;
+    return ImportFile(MakeDmabuf(card, size), size);
+  }
+
+  std::string ImportFile(const UniqueFd& file, uint64_t size) {
+    v1::ImportMemoryRequest request;
     request.set_size(size);
     const auto announced = client().Call(&MemoryStub::ImportMemory, request);
     if (!announced.ok()) {
       return ErrorText(announced);
     }
-    const UniqueFd file = MakeSealableMemfd(size);
     const FdAnswer sent = SendFd(fd_socket(), announced.response.fd_ticket(), file.get());
     return sent.ok() ? MapAndSeal(file.get(), announced.response.memory_id()) : ErrorText(sent);
   }
@@ -412,6 +424,7 @@ class TestClient {
       {"ticket", [this](Words& words) { return Ticket(words); }},
       {"alloc", [this](Words& words) { return Alloc(words); }},
       {"import", [this](Words& words) { return Import(words); }},
+      {"dmabuf", [this](Words& words) { return Dmabuf(words); }},
       {"register", [this](Words& words) { return Register(words); }},
       {"regions", [this](Words& words) { return Regions(words); }},
       {"deregister", [this](Words& words) { return Deregister(words); }},
