@@ -1,11 +1,13 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <string>
 
 #include "base/mutex.h"
 #include "base/os.h"
+#include "base/units.h"
 
 namespace rnicd {
 
@@ -17,6 +19,8 @@ class FaultyOs final : public Os {
 
   // The next `count` calls of the method of this name ("Map", "Populate", ...) fail with `failure` and do nothing.
   void FailNext(const std::string& method, absl::Status failure, uint64_t count);
+  // Files of large pages are made of small ones from now on, so that a test needs no large pages of the machine's.
+  void UseSmallPages() { small_pages_ = true; }
   // Number of mappings made and not yet unmapped, for tests that detect leaks.
   uint64_t live_mappings() const;
 
@@ -43,7 +47,10 @@ class FaultyOs final : public Os {
   // The failure this call must report, or ok.
   absl::Status TakeFault(const std::string& method);
 
+  uint64_t PageBytesOf(uint64_t wanted) const { return small_pages_ ? kNdkPageBytes : wanted; }
+
   Os& real_;
+  std::atomic<bool> small_pages_{false};
   mutable Mutex mutex_;
   std::map<std::string, Fault> faults_ RNICD_GUARDED_BY(mutex_);
   uint64_t live_mappings_ RNICD_GUARDED_BY(mutex_) = 0;
