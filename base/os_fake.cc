@@ -47,7 +47,7 @@ absl::Status FaultyOs::TakeFault(const std::string& method) {
 
 absl::StatusOr<UniqueFd> FaultyOs::CreateMemoryFile(uint64_t size, uint64_t page_bytes) {
   RNICD_RETURN_IF_ERROR(TakeFault("CreateMemoryFile"));
-  return real_.CreateMemoryFile(size, page_bytes);
+  return real_.CreateMemoryFile(size, PageBytesOf(page_bytes));
 }
 
 absl::StatusOr<MemoryFileFacts> FaultyOs::Inspect(int fd) {
@@ -113,7 +113,7 @@ absl::Status FaultyOs::Reserve(int fd, uint64_t offset, uint64_t bytes) {
 
 absl::Status FaultyOs::MakePages(int fd, uint64_t offset, uint64_t bytes, uint64_t page_bytes) {
   RNICD_RETURN_IF_ERROR(TakeFault("MakePages"));
-  return real_.MakePages(fd, offset, bytes, page_bytes);
+  return real_.MakePages(fd, offset, bytes, PageBytesOf(page_bytes));
 }
 
 absl::Status FaultyOs::MapPages(std::span<std::byte> mapping) {

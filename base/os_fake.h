@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -8,6 +9,7 @@
 
 #include "base/mutex.h"
 #include "base/os.h"
+#include "base/units.h"
 
 namespace rnicd {
 
@@ -22,6 +24,8 @@ class FaultyOs final : public Os {
   void FailNext(const std::string& method, absl::Status failure, uint64_t count);
   // From now on this memory file is a dma-buf of the same size: it has no seals, and cannot be mapped here.
   void ReportAsDmabuf(int fd);
+  // Files of large pages are made of small ones from now on, so that a test needs no large pages of the machine's.
+  void UseSmallPages() { small_pages_ = true; }
   // Number of mappings made and not yet unmapped, for tests that detect leaks.
   uint64_t live_mappings() const;
 
@@ -50,7 +54,10 @@ class FaultyOs final : public Os {
   bool IsDmabuf(const MemoryFileFacts& facts) const;
   bool IsDmabuf(int fd) const;
 
+  uint64_t PageBytesOf(uint64_t wanted) const { return small_pages_ ? kNdkPageBytes : wanted; }
+
   Os& real_;
+  std::atomic<bool> small_pages_{false};
   mutable Mutex mutex_;
   std::map<std::string, Fault> faults_ RNICD_GUARDED_BY(mutex_);
   uint64_t live_mappings_ RNICD_GUARDED_BY(mutex_) = 0;

@@ -14,6 +14,8 @@ constexpr uint64_t kMadeAtOnce = uint64_t{1} << 20;
 // A file serves what is at least half as large, so that not much is made in vain, and at most twice as large.
 constexpr uint64_t kWithinFactor = 2;
 constexpr std::chrono::seconds kRetry{1};
+// Ten times what a client takes to fetch, map and register 10 GiB in pages of 2 MiB.
+constexpr std::chrono::milliseconds kTimeToMap{50};
 
 bool Serves(const FreshMemory& memory, uint64_t size, const PageChoice& pages) {
   return memory.pages().page_bytes == pages.page_bytes &&
@@ -62,6 +64,9 @@ absl::StatusOr<MemoryPool::Given> MemoryPool::Give(uint64_t bytes, const std::op
     given.ready.emplace(std::move(given.freed.front()));
     given.freed.erase(given.freed.begin());
     ++service->hits;
+    if (service->page_bytes != kNdkPageBytes) {
+      mapped_at_ = std::chrono::steady_clock::now() + kTimeToMap;
+    }
   } else if (wish.has_value()) {
     CountMiss(wish->page_bytes.value_or(kNdkPageBytes));
   }
@@ -234,6 +239,13 @@ void MemoryPool::WaitForWork(bool blocked) {
     changed_.Wait(mutex_);
   }
   while (!stopping_ && blocked && changed_.WaitUntil(mutex_, retry)) {
+  }
+}
+
+void MemoryPool::LetClientsMap() {
+  MutexLock lock(mutex_);
+  while (!stopping_ && std::chrono::steady_clock::now() < mapped_at_) {
+    (void)changed_.WaitUntil(mutex_, mapped_at_);
   }
 }
 

@@ -225,6 +225,25 @@ TEST_F(MemoryPoolTest, TheThreadRefillsWhatIsTakenAndThenSleeps) {
   EXPECT_EQ(Ready(pool), std::vector<uint32_t>{2});
 }
 
+// The fault of a large page waits for locks that are held while such pages are made.
+TEST_F(MemoryPoolTest, TheThreadLetsAClientMapItsLargePagesBeforeItMakesMore) {
+  os_.UseSmallPages();
+  PoolClass large = Files(2 * kMiB, 2);
+  large.pages.page_bytes = 2 * kMiB;
+  MemoryPool pool(os_, node_, {large});
+  const PoolRefiller refiller(pool, RefillBounds{});
+  while (pool.state().refilled_files < 1) {
+    std::this_thread::yield();
+  }
+  // The third file is begun later than this, whether the second is ready or being made.
+  const auto given = std::chrono::steady_clock::now();
+  ASSERT_TRUE(Take(pool, 2 * kMiB, 2 * kMiB).has_value());
+  while (pool.state().refilled_files < 3) {
+    std::this_thread::yield();
+  }
+  EXPECT_GE(std::chrono::steady_clock::now() - given, std::chrono::milliseconds(50));
+}
+
 // The thread would like it back at once.
 TEST_F(MemoryPoolTest, WhatGaveWayIsTheSessionsAndNobodyElses) {
   node_ = LedgerUpTo(2 * kMiB);

@@ -42,6 +42,7 @@ void PoolRefiller::Run() {
   std::chrono::nanoseconds used = ThreadTime();
   std::chrono::nanoseconds rest{0};
   while (!stopping_) {
+    pool_.LetClientsMap();
     const MemoryPool::Piece piece = pool_.RefillPiece();
     const std::chrono::nanoseconds now = ThreadTime();
     pool_.AddRefillTime(now - used);
