@@ -1,5 +1,5 @@
 # Installed files by component: rnicd (the daemon, its tool and their data files), librnicd (headers and libraries for
-# building programs) and device-plugin. Each is also a Debian package (packaging.cmake). The rules for programs and
+# building programs), device-plugin and fr-dkms (the sources of the kernel module, for DKMS). Each is also a Debian package (packaging.cmake). The rules for programs and
 # libraries are beside their targets; those for files are here.
 include(GNUInstallDirs)
 # systemd searches lib, never the architecture-specific directory that CMAKE_INSTALL_LIBDIR may be.
@@ -37,3 +37,11 @@ foreach(program rnicd rnicctl rnicd-device-plugin)
     install(SCRIPT ${PROJECT_SOURCE_DIR}/cmake/install_debug_symbols.cmake COMPONENT debug-symbols EXCLUDE_FROM_ALL)
   endif()
 endforeach()
+
+# The kernel module's sources, where DKMS looks for them, and what its device needs.
+file(GLOB module_sources CONFIGURE_DEPENDS kernel/rnicd_fr/*.c kernel/rnicd_fr/*.h)
+configure_file(deploy/dkms/dkms.conf.in dkms/dkms.conf @ONLY)
+install(FILES kernel/rnicd_fr/Kbuild ${module_sources} ${PROJECT_BINARY_DIR}/dkms/dkms.conf
+    DESTINATION src/rnicd-fr-${PROJECT_VERSION} COMPONENT fr-dkms)
+install(FILES deploy/dkms/60-rnicd-fr.rules DESTINATION lib/udev/rules.d COMPONENT fr-dkms)
+install(FILES deploy/systemd/rnicd-fr.conf DESTINATION ${rnicd_systemd_dir}/rnicd.service.d COMPONENT fr-dkms)

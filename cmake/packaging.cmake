@@ -7,7 +7,7 @@ set(CPACK_PACKAGE_VENDOR rnicd)
 # Each package has its own description; CPack would prepend a common one.
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")
 set(CPACK_PACKAGE_DIRECTORY ${PROJECT_BINARY_DIR}/packages)
-set(CPACK_COMPONENTS_ALL rnicd librnicd debug-symbols)
+set(CPACK_COMPONENTS_ALL rnicd librnicd debug-symbols fr-dkms)
 if(TARGET rnicd-device-plugin)
   list(APPEND CPACK_COMPONENTS_ALL device-plugin)
 endif()
@@ -78,6 +78,25 @@ set(CPACK_DEBIAN_PYTHON_PACKAGE_SHLIBDEPS OFF)
 # They compile the modules, and remove what was compiled.
 set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA
     ${CPACK_RNICD_DEBIAN_DIR}/python/postinst ${CPACK_RNICD_DEBIAN_DIR}/python/prerm)
+
+set(CPACK_DEBIAN_FR-DKMS_PACKAGE_NAME rnicd-fr-dkms)
+set(CPACK_DEBIAN_FR-DKMS_PACKAGE_SECTION kernel)
+set(CPACK_DEBIAN_FR-DKMS_PACKAGE_ARCHITECTURE all)
+set(CPACK_COMPONENT_FR-DKMS_DESCRIPTION "Fast registrations by the kernel for rnicd (DKMS)
+Source of the kernel module rnicd_fr, built by DKMS for each kernel of the
+machine. With it the daemon rnicd registers memory by work requests of the
+kernel (IB_WR_REG_MR), which libibverbs does not have.
+
+The daemon works without it.")
+set(CPACK_DEBIAN_FR-DKMS_PACKAGE_DEPENDS dkms)
+set(CPACK_DEBIAN_FR-DKMS_PACKAGE_ENHANCES rnicd)
+# DKMS makes the key with it that it signs modules with.
+set(CPACK_DEBIAN_FR-DKMS_PACKAGE_RECOMMENDS "openssl, linux-headers-amd64 | linux-headers")
+set(CPACK_DEBIAN_FR-DKMS_PACKAGE_SHLIBDEPS OFF)
+configure_file(deploy/debian/fr-dkms/postinst.in dkms/postinst @ONLY)
+configure_file(deploy/debian/fr-dkms/prerm.in dkms/prerm @ONLY)
+set(CPACK_DEBIAN_FR-DKMS_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/dkms/postinst ${PROJECT_BINARY_DIR}/dkms/prerm
+    ${CPACK_RNICD_DEBIAN_DIR}/fr-dkms/postrm)
 
 # One package for all programs. Not CPack's own debug packages: in version 3.25 their checksums name paths of the build.
 set(CPACK_DEBIAN_DEBUG-SYMBOLS_PACKAGE_NAME rnicd-dbgsym)

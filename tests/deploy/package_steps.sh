@@ -5,6 +5,8 @@ set -euo pipefail
 exec </dev/null
 
 readonly SAID=/try/systemctl.said PID=/try/rnicd.pid
+# The kernel whose headers are in the root.
+KERNEL=
 heading() { printf '\n== %s\n' "$*"; }
 fail() {
   printf 'package_steps: %s\n' "$*" >&2
@@ -31,10 +33,10 @@ wait_for() {
   done
 }
 
-# All files except the databases of dpkg, apt and systemd.
+# All files except the databases of dpkg, apt and systemd, and the key that DKMS makes for itself.
 list_files() {
   find / -xdev \( -path /try -o -path /proc -o -path /tmp -o -path /var/lib/dpkg -o -path /var/lib/apt -o \
-    -path /var/cache -o -path /var/log/apt \) -prune -o -print
+    -path /var/cache -o -path /var/log/apt -o -path '/var/lib/dkms/mok.*' \) -prune -o -print
   find /run -mindepth 1 -path /run/systemd -prune -o -print
 }
 snapshot() { list_files | sort >"/try/$1"; }
@@ -79,7 +81,10 @@ install_dependencies() {
     depends=$(dpkg-deb --field "$package" Depends)
     if [[ -n $depends ]]; then wanted+=("$depends"); fi
   done
-  apt satisfy "${wanted[@]}"
+  # rnicd-fr-dkms recommends the headers, and openssl for the signature.
+  apt satisfy "${wanted[@]}" linux-headers-amd64 openssl
+  KERNEL=$(basename /lib/modules/*)
+  depmod "$KERNEL" 2>/try/depmod.log
   fake_systemd
   snapshot before
 }
@@ -107,6 +112,20 @@ install_packages() {
   expect "/run/rnicd-admin" "$(stat -c '%U:%G %a' /run/rnicd-admin)" "rnicd:rnicd 700"
   expect "systemd-analyze" "$(systemd-analyze verify --man=no rnicd.service 2>&1)" ''
   find_symbols /usr/bin/rnicd* /usr/bin/rnicctl
+  check_module
+}
+
+# DKMS builds for every kernel of the root, because the one that runs is not among them.
+check_module() {
+  local built=/lib/modules/$KERNEL/updates/dkms/rnicd_fr.ko
+  expect "dkms" "$(dkms status -m rnicd-fr -k "$KERNEL" | sed 's/.*: //')" installed
+  expect "the module's kernel" "$(modinfo --field vermagic "$built" | cut -d ' ' -f 1)" "$KERNEL"
+  expect "the module's licence" "$(modinfo --field license "$built")" "Dual BSD/GPL"
+  [[ $(modinfo --field signer "$built") == "DKMS module signing key" ]] || fail "the module is not signed"
+  grep -q 'KERNEL=="rnicd_fr", OWNER="rnicd", MODE="0600"' /usr/lib/udev/rules.d/60-rnicd-fr.rules || fail "no udev rule"
+  [[ $(systemd-analyze cat-config systemd/system/rnicd.service.d/rnicd-fr.conf) == *"DeviceAllow=/dev/rnicd_fr rw"* ]] ||
+    fail "systemd does not find the drop-in"
+  echo "DKMS built rnicd_fr.ko for $KERNEL"
 }
 
 # The build id begins 16 bytes into its note and is 20 bytes long.

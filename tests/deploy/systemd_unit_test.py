@@ -12,6 +12,7 @@ from pathlib import Path
 
 # Highest accepted exposure, times 10. systemd-analyze fails above it.
 EXPOSURE_MAX = 19
+EXPOSURE_MAX_WITH_MODULE = 20
 # System calls between the start of the program and its own filter.
 CALLS_BEFORE_THE_FILTER = {"execve", "arch_prctl", "set_tid_address", "capget", "capset", "prctl", "seccomp", "getdents64",
                            "landlock_add_rule", "landlock_create_ruleset", "landlock_restrict_self"}
@@ -45,8 +46,8 @@ class UnitTest(unittest.TestCase):
         result = run("systemd-analyze", "verify", "--man=no", self.unit(text))
         return result.stderr + ("" if result.returncode == 0 else f"exit status {result.returncode}")
 
-    def is_tight(self, text):
-        result = run("systemd-analyze", "security", "--offline=true", "--no-pager", f"--threshold={EXPOSURE_MAX}",
+    def is_tight(self, text, exposure_max=EXPOSURE_MAX):
+        result = run("systemd-analyze", "security", "--offline=true", "--no-pager", f"--threshold={exposure_max}",
                      self.unit(text))
         self.assertIn("Overall exposure level", result.stdout, result.stderr)
         return result.returncode == 0
@@ -68,6 +69,30 @@ class TheUnit(UnitTest):
 
     def test_is_reloaded_by_a_signal(self):
         self.assertEqual(self.values("ExecReload"), ["/bin/kill -HUP $MAINPID"])
+
+
+class TheUnitWithTheModule(UnitTest):
+    """The unit with the drop-in of the package rnicd-fr-dkms."""
+
+    def setUp(self):
+        super().setUp()
+        self.both = self.text + "\n" + (self.deploy / "rnicd-fr.conf").read_text()
+
+    def test_is_understood(self):
+        self.assertEqual(self.verify_messages(self.both), "")
+
+    def test_exposes_little(self):
+        self.assertTrue(self.is_tight(self.both, EXPOSURE_MAX_WITH_MODULE))
+
+    def test_has_the_one_capability_that_the_device_needs(self):
+        self.text = self.both
+        self.assertEqual(self.values("CapabilityBoundingSet"), ["", "CAP_NET_ADMIN"])
+        self.assertEqual(self.values("AmbientCapabilities"), ["", "CAP_NET_ADMIN"])
+        self.assertEqual(self.values("DeviceAllow"), ["char-infiniband_verbs rw", "/dev/rnicd_fr rw"])
+
+    def test_with_all_capabilities_is_refused(self):
+        every = self.both.replace("BoundingSet=\n", "BoundingSet=~\n").replace("Set=CAP_NET_ADMIN\n", "Set=~\n")
+        self.assertFalse(self.is_tight(every, EXPOSURE_MAX_WITH_MODULE))
 
 
 class ABrokenUnit(UnitTest):
