@@ -13,6 +13,7 @@ HERE = Path(__file__).resolve().parent
 OVERLAYS = {
     "soft": "Nodes without a card: everything works except the network. For evaluation, and for tests of workloads.",
     "verbs": "Nodes with cards. The daemon needs the cards' network, and their files below /dev/infiniband.",
+    "verbs-fr": "Nodes with cards and the kernel module rnicd_fr, which makes fast registrations.",
 }
 COPIES = ("namespace.yaml", "rbac.yaml", "rnicd.flags", "device-plugin.flags", "policy.textproto")
 KUSTOMIZATION = """# {purpose}
@@ -44,12 +45,12 @@ def parts_for(overlay, text):
     for line in text.splitlines()[1:]:
         word = line.strip()
         if word.startswith("#if "):
-            if part is not None or word.removeprefix("#if ") not in OVERLAYS:
+            if part is not None or not set(word.split()[1:]) <= set(OVERLAYS):
                 raise ValueError(f"base/daemonset.yaml: {word}")
-            part = word.removeprefix("#if ")
+            part = word.split()[1:]
         elif word == "#end":
             part = None
-        elif part in (None, overlay):
+        elif part is None or overlay in part:
             kept.append(line)
     return "\n".join(kept) + "\n"
 

@@ -19,13 +19,16 @@ import kubernetes_objects as objects
 import pod_security
 
 NODE_KINDS = ["ClusterRole", "ClusterRoleBinding", "ConfigMap", "DaemonSet", "Namespace", "ServiceAccount"]
-KINDS = {"soft": NODE_KINDS, "verbs": NODE_KINDS, "monitoring": ["ConfigMap", "PodMonitor", "PrometheusRule"]}
+KINDS = {"soft": NODE_KINDS, "verbs": NODE_KINDS, "verbs-fr": NODE_KINDS,
+         "monitoring": ["ConfigMap", "PodMonitor", "PrometheusRule"]}
 # Kustomizations whose objects are checked together as "monitoring".
 MONITORING = ("deploy/prometheus", "deploy/grafana")
 # What kubectl 1.20 knows and a recent one does not call deprecated.
 KUSTOMIZATION_FIELDS = {"apiVersion", "kind", "namespace", "resources", "configMapGenerator", "generatorOptions",
                         "images"}
-PRIVILEGED = {("verbs", "rnicd")}
+PRIVILEGED = {("verbs", "rnicd"), ("verbs-fr", "rnicd")}
+# Devices of the node, by overlay: what the daemon's container has, and nobody else's.
+DEVICES = {"soft": set(), "verbs": {"/dev/infiniband"}, "verbs-fr": {"/dev/infiniband", "/dev/rnicd_fr"}}
 # The program, its connections, and messages on the way (docs/OPERATING.md, "What the daemon may take").
 DAEMONS_OWN = 768 << 20
 SIZES = {"MiB": 1 << 20, "GiB": 1 << 30}
@@ -184,6 +187,15 @@ class Checker:
         for name, volume in node.volumes.items():
             if "hostPath" in volume and "type" not in volume["hostPath"]:
                 self.report(f"{where}: host path {name} has no type")
+
+    def check_devices(self):
+        for name, node in self.nodes.items():
+            for container, spec in node.containers.items():
+                found = {mount["mountPath"] for mount in spec["volumeMounts"] if mount["mountPath"].startswith("/dev/")}
+                expected = DEVICES.get(name, set()) if container == "rnicd" else set()
+                self._equal(f"{name}, {container}", "devices", sorted(found), sorted(expected))
+                for path in sorted(found):
+                    self._equal(f"{name}, {container}", "device on the node", node.host_path(container, path), path)
 
     # --- security ---------------------------------------------------------------------------------------------------
 

@@ -134,6 +134,14 @@ class Paths(Planted):
                   "[/usr/bin/rnicctl, health]")
         self.assert_found("does not ask in /run/rnicd-admin/sockets", "check_paths")
 
+    def test_of_the_modules_device_that_is_not_mounted(self):
+        self.edit(DAEMON_SET, "mountPath: /dev/rnicd_fr", "mountPath: /opt/rnicd_fr")
+        self.assert_found("verbs-fr, rnicd: devices", "check_devices")
+
+    def test_of_the_modules_device_that_is_another_on_the_node(self):
+        self.edit(DAEMON_SET, "path: /dev/rnicd_fr\n            type", "path: /dev/rnicd\n            type")
+        self.assert_found("device on the node: /dev/rnicd and /dev/rnicd_fr differ", "check_devices")
+
     def test_of_a_volume_that_nothing_mounts(self):
         self.edit(DAEMON_SET, "            - name: state\n              mountPath: /var/lib/rnicd-device-plugin\n", "")
         self.assert_found("volumes and mounts", "check_paths")

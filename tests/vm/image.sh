@@ -3,7 +3,10 @@
 # changed.
 
 VM_CACHE=$REPO/.cache/vm
-VM_KERNEL=$VM_CACHE/kernel
+# RNICD_VM_KERNEL is the version of another kernel than Debian 12's own (kernel.sh).
+RNICD_VM_KERNEL=${RNICD_VM_KERNEL:-}
+VM_KERNEL=$VM_CACHE/kernel${RNICD_VM_KERNEL:+-$RNICD_VM_KERNEL}
+VM_IMAGE=$VM_CACHE${RNICD_VM_KERNEL:+/image-$RNICD_VM_KERNEL}
 VM_SOURCE=$REPO/tests/vm
 
 # broken TEXT: reports that the rig itself failed, not the command in the guest. 125 as in env, timeout and docker.
@@ -56,8 +59,11 @@ pack_initramfs() {
   install -m 0755 "$VM_SOURCE/init.sh" "$folder/init"
   for file in $files; do
     cp "$VM_KERNEL/$file" "$folder/modules/"
-    say "${file##*/}" >>"$folder/modules/order"
+    file=${file##*/}
+    say "${file%.xz}" >>"$folder/modules/order"
   done
+  # Newer kernels pack their modules.
+  find "$folder/modules" -name '*.xz' -exec busybox unxz {} +
   # Strip debug symbols, and the signatures that the guest would spend time verifying.
   strip --strip-debug "$folder"/modules/*.ko
   (cd "$folder" && find . -print0 | cpio --quiet --null --create --format=newc) >"$2"
@@ -65,7 +71,7 @@ pack_initramfs() {
 }
 
 make_image() {
-  local version made=$VM_CACHE/making.$$
+  local version made=$VM_IMAGE/making.$$
   version=$(kernel_version)
   mkdir -p "$made"
   if ! python3 "$VM_SOURCE/vmlinux.py" "$VM_KERNEL/boot/vmlinuz-$version" "$made/vmlinux"; then
@@ -73,26 +79,27 @@ make_image() {
     cp "$VM_KERNEL/boot/vmlinuz-$version" "$made/vmlinux"
   fi
   pack_initramfs "$version" "$made/initramfs"
-  mv "$made"/{vmlinux,initramfs} "$VM_CACHE/"
+  mv "$made"/{vmlinux,initramfs} "$VM_IMAGE/"
   rmdir "$made"
 }
 
-# prepare_image: creates vmlinux and initramfs in VM_CACHE. Several guests may start at the same time.
+# prepare_image: creates vmlinux and initramfs in VM_IMAGE. Several guests may start at the same time.
 prepare_image() {
   local inputs
   need_tools
   inputs=$(image_inputs)
-  if [[ $(cat "$VM_CACHE/inputs" 2>/dev/null) == "$inputs" ]]; then return; fi
+  mkdir -p "$VM_IMAGE"
+  if [[ $(cat "$VM_IMAGE/inputs" 2>/dev/null) == "$inputs" ]]; then return; fi
   # In a subshell, because `set -e` does not apply in a function before ||.
   (
     set -e
     flock 9
-    [[ $(cat "$VM_CACHE/inputs" 2>/dev/null) != "$inputs" ]] || exit 0
-    rm -rf "$VM_CACHE"/making.*
+    [[ $(cat "$VM_IMAGE/inputs" 2>/dev/null) != "$inputs" ]] || exit 0
+    rm -rf "$VM_IMAGE"/making.*
     make_image
-    say "$inputs" >"$VM_CACHE/inputs"
-  ) 9>"$VM_CACHE/lock" &
-  wait $! || broken "could not make the guest's image in ${VM_CACHE#"$REPO"/}: $(room "$VM_CACHE") free, it takes 90 MB"
+    say "$inputs" >"$VM_IMAGE/inputs"
+  ) 9>"$VM_IMAGE/lock" &
+  wait $! || broken "could not make the guest's image in ${VM_CACHE#"$REPO"/}: $(room "$VM_IMAGE") free, it takes 90 MB"
 }
 
 # room FOLDER: the free space of its file system.

@@ -1,21 +1,29 @@
 # shellcheck shell=bash
-# Sourced by scripts/vm-test, after scripts/lib.sh: builds kernel/rnicd_fr against the headers of the guest's kernel.
+# Sourced by scripts/vm-test, scripts/lint and others, after scripts/lib.sh: builds kernel/rnicd_fr against the headers
+# of the guest's kernel.
 
-# build_module PRESET: makes build/PRESET/kernel/rnicd_fr/rnicd_fr.ko, and in rnicd_fr_faults the build whose requests can
+# shellcheck source=tests/vm/image.sh
+source "$REPO/tests/vm/image.sh"
+
+# modules_folder PRESET: where build_module puts the modules for the guest's kernel.
+modules_folder() { say "build/$1/kernel${RNICD_VM_KERNEL:+-$RNICD_VM_KERNEL}"; }
+
+# build_module PRESET: makes rnicd_fr/rnicd_fr.ko in modules_folder, and in rnicd_fr_faults the build whose requests can
 # be made to fail.
 build_module() {
-  build_one_module "build/$1/kernel/rnicd_fr"
-  build_one_module "build/$1/kernel/rnicd_fr_faults" -DRNICD_FR_FAULTS
+  build_one_module "$(modules_folder "$1")/rnicd_fr"
+  build_one_module "$(modules_folder "$1")/rnicd_fr_faults" -DRNICD_FR_FAULTS
 }
 
-# build_one_module FOLDER [FLAG]: kbuild writes beside the sources, so it gets copies. Every warning of the compiler (W=1)
-# and of sparse fails.
+# build_one_module FOLDER [FLAG]: kbuild writes beside the sources, so it gets copies. Every warning of the compiler
+# (W=1) and of sparse fails. This machine's compiler, and no type information (BTF), which would need pahole.
 build_one_module() {
   local folder=$REPO/$1 headers
-  headers=$(compgen -G "$REPO/.cache/vm/kernel/usr/src/linux-headers-*-amd64") ||
+  headers=$(compgen -G "$VM_KERNEL/usr/src/linux-headers-*-amd64") ||
     fail "there are no headers of the guest's kernel in .cache/vm; run scripts/setup"
   mkdir -p "$folder"
   cp --update kernel/rnicd_fr/{Kbuild,*.c,*.h} "$folder/"
-  make --silent -C "$headers" M="$folder" W=1 KCFLAGS="-Werror ${2:-}" C=1 CF=-Wsparse-error modules
+  make --silent -C "$headers" M="$folder" CC=gcc CONFIG_DEBUG_INFO_BTF_MODULES= \
+    W=1 KCFLAGS="-Werror ${2:-}" C=1 CF=-Wsparse-error modules
   say "$1/rnicd_fr.ko, for $(basename "$headers")"
 }

@@ -6,12 +6,18 @@
 set -euo pipefail
 
 # with_module FOLDER FILTER [PARAMETER...]: runs the tests of the filter with the module of that build.
-with_module() (
-  insmod "$BUILD/kernel/$1/rnicd_fr.ko" "${@:3}"
-  trap 'rmmod rnicd_fr' EXIT
-  "$BUILD/tests/vm/fr/rnicd_vm_fr" --gtest_filter="$2"
-)
+with_module() {
+  local status=0
+  insmod "$MODULES/$1/rnicd_fr.ko" "${@:3}"
+  "$BUILD/tests/vm/fr/rnicd_vm_fr" --gtest_filter="$2" || status=$?
+  rmmod rnicd_fr
+  return "$status"
+}
 
-with_module rnicd_fr '-Failure.*'
+# rxe of Linux 5.10 does not invalidate keys of the kernel for a peer.
+not=''
+if [[ $(uname -r) == 5.10.* ]]; then not=FastRegistration.PeerInvalidates; fi
+
+with_module rnicd_fr "-Failure.*:$not"
 # rxe does not need the DMA key, but can show that giving and taking it is harmless.
-with_module rnicd_fr_faults 'Failure.*:FastRegistration.*' dma_key=1
+with_module rnicd_fr_faults "Failure.*:FastRegistration.*-$not" dma_key=1

@@ -1,5 +1,6 @@
 #include "tests/vm/fr/card.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
@@ -15,7 +16,15 @@ void Require(bool good, const char* what) {
 constexpr int kLinkLocalFirst = 0xfe;
 constexpr int kLinkLocalSecond = 0x80;
 
+std::string Environment(const char* name, const char* otherwise) {
+  const char* const value = std::getenv(name);
+  return value != nullptr ? value : otherwise;
+}
+
 }  // namespace
+
+std::string CardName() { return Environment("RNICD_FR_CARD", "rxa"); }
+std::string PeerName() { return Environment("RNICD_FR_PEER", "rxb"); }
 
 Card::Card(const std::string& name) {
   int count = 0;
@@ -45,6 +54,12 @@ union ibv_gid Card::gid() const {
   union ibv_gid gid;
   Require(ibv_query_gid(context_, 1, gid_slot_, &gid) == 0, "ibv_query_gid");
   return gid;
+}
+
+ibv_port_attr Card::port() const {
+  ibv_port_attr port = {};
+  Require(ibv_query_port(context_, 1, &port) == 0, "ibv_query_port");
+  return port;
 }
 
 Endpoint::Endpoint(const Card& card) : card_(card), bytes_(kBytes) {
@@ -80,11 +95,13 @@ void Endpoint::ToInit() {
 void Endpoint::Connect(const Endpoint& peer) {
   ibv_qp_attr attributes = {};
   attributes.qp_state = IBV_QPS_RTR;
-  attributes.path_mtu = IBV_MTU_4096;
+  attributes.path_mtu = std::min(card_.port().active_mtu, peer.card_.port().active_mtu);
   attributes.dest_qp_num = peer.qp_->qp_num;
   attributes.max_dest_rd_atomic = 1;
   attributes.min_rnr_timer = 12;
   attributes.ah_attr.is_global = 1;
+  // On InfiniBand; 0 on Ethernet.
+  attributes.ah_attr.dlid = peer.card_.port().lid;
   attributes.ah_attr.port_num = 1;
   attributes.ah_attr.grh.dgid = peer.card_.gid();
   attributes.ah_attr.grh.sgid_index = static_cast<uint8_t>(card_.gid_slot());

@@ -8,7 +8,12 @@
 #include <string>
 #include <vector>
 
-// A card of the guest with a protection domain of libibverbs.
+// Names of the card under test and of its peer: rxa and rxb in the guest, RNICD_FR_CARD and RNICD_FR_PEER elsewhere.
+// They may be the same card, connected to itself.
+std::string CardName();
+std::string PeerName();
+
+// A card with a protection domain of libibverbs. Its port 1 is used.
 class Card {
  public:
   explicit Card(const std::string& name);
@@ -20,6 +25,7 @@ class Card {
   ibv_pd* pd() const { return pd_; }
   // Slot of the link-local GID.
   int gid_slot() const { return gid_slot_; }
+  ibv_port_attr port() const;
   union ibv_gid gid() const;
   uint32_t index() const { return index_; }
 

@@ -7,7 +7,7 @@
 #include "tests/vm/fr/card.h"
 #include "tests/vm/fr/module.h"
 
-// A domain on rxa taken by the module, a peer on rxb, eight mapped pages and a region of eight.
+// A domain on the card taken by the module, a peer on the other card, eight mapped pages and a region of eight.
 class FastRegistration : public testing::Test {
  protected:
   static constexpr uint32_t kPages = 8;
@@ -30,8 +30,8 @@ class FastRegistration : public testing::Test {
   uint32_t Token(uint32_t slot, uint32_t key) const { return region_.keys[slot] | key; }
 
   Descriptor control_{OpenControl()};
-  Card owner_{"rxa"};
-  Card peer_card_{"rxb"};
+  Card owner_{CardName()};
+  Card peer_card_{PeerName()};
   Pages pages_{kPages};
   Domain domain_{control_.number(), owner_};
   Pair pair_{owner_, peer_card_};

@@ -103,7 +103,7 @@ TEST_F(Fuzz, RandomRequestsHarmNobody) {
   EXPECT_GT(accepted, kRequests / 50);
   std::cout << accepted << " accepted\n";
 
-  const Card fresh("rxa");
+  const Card fresh(CardName());
   Domain domain(control_.number(), fresh);
   uint32_t mapping = 0;
   EXPECT_EQ(domain.Map(pages_, mapping), 0);

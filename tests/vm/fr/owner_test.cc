@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -20,6 +21,11 @@
 #include "tests/vm/fr/fixture.h"
 
 namespace {
+
+// A process of Kill.LeavesNothing is complete within this time on an idle machine.
+constexpr useconds_t kStartMicroseconds = 200'000;
+// A domain that leaks takes 12 KiB.
+constexpr int64_t kSlabNoiseKiB = 1024;
 
 // Exit status of a child that runs `body`, or 128 and the signal that ended it.
 int InChild(const std::function<int()>& body) {
@@ -141,14 +147,15 @@ TEST_F(FastRegistration, ModuleInUseIsNotRemoved) {
 // `progress` for each such chain.
 int LiveUntilKilled(int progress) {
   const Descriptor control(OpenControl());
-  const Card card("rxa");
-  const Pages pages(512);
+  const Card card(CardName());
   Domain domain(control.number(), card);
+  const uint32_t count = std::min<uint32_t>(domain.region_pages_max(), 512);
+  const Pages pages(count);
   uint32_t mapping = 0;
   rnicd_fr_create_region region;
-  if (domain.Map(pages, mapping) != 0 || domain.CreateRegion(512, region) != 0) return 1;
-  std::vector<rnicd_fr_run> runs = {{.mapping = mapping, .page = 0, .count = 512, .reserved = 0}};
-  const Registration all = {.region = region.region, .length = 512 * kPage};
+  if (domain.Map(pages, mapping) != 0 || domain.CreateRegion(count, region) != 0) return 1;
+  std::vector<rnicd_fr_run> runs = {{.mapping = mapping, .page = 0, .count = count, .reserved = 0}};
+  const Registration all = {.region = region.region, .length = count * kPage};
   if (domain.Run(RegisterOp(all, 0, 1), runs) != 0) return 2;
   Registration other = all;
   other.slot = 1;
@@ -160,16 +167,15 @@ int LiveUntilKilled(int progress) {
   }
 }
 
-// Kills a process after `chains` chains; returns its exit status as InChild does.
-int KillAfter(int chains) {
+// Kills a process that lives so when `moment`, which gets the end of its progress, returns; its exit status
+// as that of InChild.
+int KillAt(const std::function<void(int)>& moment) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return -1;
   const pid_t child = fork();
   if (child == 0) _exit(LiveUntilKilled(ends[1]));
   close(ends[1]);
-  char byte = 0;
-  for (int i = 0; i < chains && read(ends[0], &byte, 1) == 1; ++i) {
-  }
+  moment(ends[0]);
   kill(child, SIGKILL);
   int status = 0;
   waitpid(child, &status, 0);
@@ -177,13 +183,50 @@ int KillAfter(int chains) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+void WaitForChains(int progress, int chains) {
+  char byte = 0;
+  for (int i = 0; i < chains && read(progress, &byte, 1) == 1; ++i) {
+  }
+}
+
+// Number behind a name in a file of /proc with a name and a number in each line; -1 without the name.
+int64_t KernelCount(const char* file, const std::string& wanted) {
+  std::ifstream lines(file);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream fields(line);
+    std::string name;
+    int64_t count = 0;
+    if (fields >> name >> count && name == wanted) return count;
+  }
+  return -1;
+}
+
+// Pages that something in the kernel has pinned, by the kernel's own counts.
+int64_t PinnedPages() {
+  return KernelCount("/proc/vmstat", "nr_foll_pin_acquired") - KernelCount("/proc/vmstat", "nr_foll_pin_released");
+}
+
+int64_t SlabKiB() { return KernelCount("/proc/meminfo", "SUnreclaim:"); }
+
+// Kills with everything alive, and in turn with them kills at any moment of the start, when things are half made.
 TEST(Kill, LeavesNothing) {
   const char* wanted = std::getenv("RNICD_FR_KILLS");
   const int kills = wanted != nullptr ? std::atoi(wanted) : 100;
   const std::string before = Objects();
-  for (int i = 0; i < kills; ++i) ASSERT_EQ(KillAfter(1 + i % 8), 128 + SIGKILL) << "kill " << i;
+  const int64_t pinned = PinnedPages();
+  const auto kill_one = [](int number) {
+    if (number % 2 == 0) return KillAt([&](int progress) { WaitForChains(progress, 1 + number % 8); });
+    return KillAt([&](int) { usleep(static_cast<useconds_t>(number) * 7919 % kStartMicroseconds); });
+  };
+  // The first ones fill the kernel's caches.
+  for (int i = 0; i < kills / 5; ++i) ASSERT_EQ(kill_one(i), 128 + SIGKILL) << "kill " << i;
+  const int64_t slab = SlabKiB();
+  for (int i = kills / 5; i < kills; ++i) ASSERT_EQ(kill_one(i), 128 + SIGKILL) << "kill " << i;
   EXPECT_EQ(Objects(), before);
+  EXPECT_EQ(PinnedPages(), pinned);
+  EXPECT_LT(SlabKiB() - slab, kSlabNoiseKiB);
   EXPECT_EQ(ModuleUsers(), 0);
+  std::printf("%d kills: %ld pages pinned, %+ld KiB of slab\n", kills, PinnedPages() - pinned, SlabKiB() - slab);
 }
 
 // A third card, which may be removed. rxe waits for the last context, so the removal ends with the test's Card.
