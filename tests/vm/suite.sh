@@ -24,7 +24,7 @@ if [[ -n ${MODULE:-} ]]; then
   name+=_module
   flags+=' --verbs_fast_engine=kernel'
   export RNICD_TEST_MODE=module
-  insmod "${MODULES:-$BUILD/kernel}/rnicd_fr/rnicd_fr.ko"
+  insmod "${MODULES:?}/rnicd_fr/rnicd_fr.ko"
   trap 'rmmod rnicd_fr' EXIT
 fi
 left_out=$(sed 's/#.*//; s/ *|.*//; /^\s*$/d' "${lists[@]}" | paste -sd:)
