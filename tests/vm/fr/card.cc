@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "tests/vm/fr/domain_id.h"
+
 namespace {
 
 // The guest is the program's own; if its cards fail there is nothing to test.
@@ -41,8 +43,12 @@ Card::Card(const std::string& name) {
          (found.raw[0] != kLinkLocalFirst || found.raw[1] != kLinkLocalSecond)) {
     ++gid_slot_;
   }
+  const std::vector<uint32_t> others = DomainsOfThisProcess(index_);
   pd_ = ibv_alloc_pd(context_);
   Require(pd_ != nullptr, "ibv_alloc_pd");
+  for (const uint32_t id : DomainsOfThisProcess(index_)) {
+    if (std::ranges::find(others, id) == others.end()) domain_id_ = id;
+  }
 }
 
 Card::~Card() {

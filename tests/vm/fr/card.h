@@ -28,12 +28,15 @@ class Card {
   ibv_port_attr port() const;
   union ibv_gid gid() const;
   uint32_t index() const { return index_; }
+  // Number of the protection domain; UINT32_MAX if it is not known.
+  uint32_t domain_id() const { return domain_id_; }
 
  private:
   ibv_context* context_ = nullptr;
   ibv_pd* pd_ = nullptr;
   int gid_slot_ = 0;
   uint32_t index_ = 0;
+  uint32_t domain_id_ = UINT32_MAX;
 };
 
 // A queue pair of user space on a card, with memory of its own to send from and receive into.

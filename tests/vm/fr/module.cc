@@ -9,8 +9,6 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "tests/vm/fr/domain_id.h"
-
 void Descriptor::Close() {
   if (number_ >= 0) close(number_);
   number_ = -1;
@@ -23,12 +21,10 @@ int Call(int descriptor, unsigned long request, void* argument) {
 int OpenControl() { return open("/dev/rnicd_fr", O_RDWR | O_CLOEXEC); }
 
 rnicd_fr_take TakeRequest(const Card& card) {
-  const std::vector<uint32_t> domains = DomainsOfThisProcess(card.index());
   rnicd_fr_take take = {};
   take.device_index = card.index();
   take.uverbs_fd = card.context()->cmd_fd;
-  // The youngest: the tests take a card's domain as soon as it is made.
-  take.pd_id = domains.empty() ? UINT32_MAX : domains.back();
+  take.pd_id = card.domain_id();
   take.pd_handle = card.pd()->handle;
   take.port = 1;
   take.gid_index = static_cast<uint32_t>(card.gid_slot());
