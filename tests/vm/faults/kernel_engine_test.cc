@@ -3,7 +3,9 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/admin_client.h"
 #include "tests/support/expect.h"
+#include "tests/support/wait.h"
 #include "tests/support/work_requests.h"
 #include "tests/vm/faults/fault_test.h"
 
@@ -65,7 +67,7 @@ TEST_F(KernelEngine, ScatteredPiecesOfHugePagesAreRegistered) {
   EXPECT_EQ(memory.Text(7 * kPage, 50), Pattern(1, 100).substr(50));
 }
 
-TEST_F(KernelEngine, AKilledClientsRegistrationsAreGone) {
+TEST_F(KernelEngine, AnEndedSessionsRegistrationsAreGone) {
   RemoteBytes remote;
   ForeignPeer peer;
   {
@@ -77,6 +79,7 @@ TEST_F(KernelEngine, AKilledClientsRegistrationsAreGone) {
     remote = Register(queue, FastRegion(session, 16), memory.LogicalPages());
     peer.MustWrite(remote, 1, 64);
   }
+  EXPECT_TRUE(Eventually([&] { return AdminSessions(daemon()).empty(); }));
   EXPECT_FALSE(peer.Write(remote, 2, 64).ok);
 }
 

@@ -201,8 +201,10 @@ int64_t KernelCount(const char* file, const std::string& wanted) {
   return -1;
 }
 
-// Pages that something in the kernel has pinned, by the kernel's own counts.
+// Pages that something in the kernel has pinned, by the kernel's own counts. Each processor keeps the last few of its
+// changes to itself until it is asked for them.
 int64_t PinnedPages() {
+  std::ofstream("/proc/sys/vm/stat_refresh") << '1';
   return KernelCount("/proc/vmstat", "nr_foll_pin_acquired") - KernelCount("/proc/vmstat", "nr_foll_pin_released");
 }
 
