@@ -1,3 +1,5 @@
+#include "client/ctl/adapters.h"
+
 #include "base/status.h"
 #include "client/cpp/channel.h"
 #include "client/ctl/command_rows.h"
@@ -8,16 +10,18 @@
 namespace rnicd::ctl {
 namespace {
 
-// Opens no session: ListAdapters needs none, and works on a node whose sessions are all in use.
 absl::Status RunAdapters(const CommandLine& line, Output& output) {
-  const auto stub = v1::AdapterService::NewStub(MakeUnixChannel(SocketDir(line) + "/rpc.sock"));
-  RNICD_ASSIGN_OR_RETURN(const v1::ListAdaptersResponse adapters,
-                         CallUnary(*stub, &v1::AdapterService::Stub::ListAdapters, {}, std::chrono::seconds(30)));
+  RNICD_ASSIGN_OR_RETURN(const v1::ListAdaptersResponse adapters, ListAdapters(SocketDir(line)));
   output.Result(AdaptersText(adapters), AdaptersJson(adapters));
   return absl::OkStatus();
 }
 
 }  // namespace
+
+absl::StatusOr<v1::ListAdaptersResponse> ListAdapters(const std::string& socket_dir) {
+  const auto stub = v1::AdapterService::NewStub(MakeUnixChannel(socket_dir + "/rpc.sock"));
+  return CallUnary(*stub, &v1::AdapterService::Stub::ListAdapters, {}, std::chrono::seconds(30));
+}
 
 constinit const CommandSpec kAdaptersCommand = {
     .name = "adapters",

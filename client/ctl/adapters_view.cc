@@ -5,21 +5,6 @@
 namespace rnicd::ctl {
 namespace {
 
-std::string TechnologyName(v1::RdmaTechnology technology) {
-  switch (technology) {
-    case v1::RDMA_TECHNOLOGY_IWARP:
-      return "iwarp";
-    case v1::RDMA_TECHNOLOGY_INFINIBAND:
-      return "infiniband";
-    case v1::RDMA_TECHNOLOGY_ROCE:
-      return "roce";
-    case v1::RDMA_TECHNOLOGY_ROCE_V2:
-      return "rocev2";
-    default:
-      return "none";
-  }
-}
-
 std::string VersionName(const v1::NdkVersion& version) {
   return std::to_string(version.major()) + "." + std::to_string(version.minor());
 }
@@ -50,6 +35,21 @@ Json InfoJson(const v1::NdkAdapterInfo& info) {
 }
 
 }  // namespace
+
+std::string TechnologyName(v1::RdmaTechnology technology) {
+  switch (technology) {
+    case v1::RDMA_TECHNOLOGY_IWARP:
+      return "iwarp";
+    case v1::RDMA_TECHNOLOGY_INFINIBAND:
+      return "infiniband";
+    case v1::RDMA_TECHNOLOGY_ROCE:
+      return "roce";
+    case v1::RDMA_TECHNOLOGY_ROCE_V2:
+      return "rocev2";
+    default:
+      return "none";
+  }
+}
 
 std::string AdaptersText(const v1::ListAdaptersResponse& adapters) {
   Table table({{"NAME"},

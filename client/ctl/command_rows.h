@@ -10,6 +10,7 @@ extern const CommandSpec kAdaptersCommand;
 extern const CommandSpec kAllocCommand;
 extern const CommandSpec kRegisterCommand;
 extern const CommandSpec kDemoCommand;
+extern const CommandSpec kSelftestCommand;
 extern const CommandSpec kRegionsCommand;
 extern const CommandSpec kSessionsCommand;
 extern const CommandSpec kStatusCommand;

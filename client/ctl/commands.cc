@@ -12,11 +12,11 @@
 namespace rnicd::ctl {
 
 std::span<const CommandSpec> Commands() {
-  static const std::array kCommands = {kAdaptersCommand, kAllocCommand,      kRegisterCommand, kDemoCommand,
-                                       kRegionsCommand,  kSessionsCommand,   kStatusCommand,   kHealthCommand,
-                                       kTenantsCommand,  kTopCommand,        kInspectCommand,  kEvictCommand,
-                                       kGrantCommand,    kDrainCommand,      kLogLevelCommand, kReloadCommand,
-                                       kDumpCommand,     kCompletionCommand, kVersionCommand,  kHelpCommand};
+  static const std::array kCommands = {
+      kAdaptersCommand,   kAllocCommand,   kRegisterCommand, kDemoCommand,     kSelftestCommand, kRegionsCommand,
+      kSessionsCommand,   kStatusCommand,  kHealthCommand,   kTenantsCommand,  kTopCommand,      kInspectCommand,
+      kEvictCommand,      kGrantCommand,   kDrainCommand,    kLogLevelCommand, kReloadCommand,   kDumpCommand,
+      kCompletionCommand, kVersionCommand, kHelpCommand};
   return kCommands;
 }
 

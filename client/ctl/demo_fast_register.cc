@@ -11,18 +11,17 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "client/cpp/client.h"
-#include "client/cpp/completion_queue.h"
 #include "client/cpp/fast_region.h"
 #include "client/cpp/logical_mapping.h"
-#include "client/cpp/queue_pair.h"
 #include "client/cpp/work_chain.h"
 #include "client/ctl/demo_pages.h"
+#include "client/ctl/queue_end.h"
 #include "client/ctl/units.h"
 
 namespace rnicd::ctl {
 namespace {
 
-// Timeout of one request, after which the demo reports it lost.
+// Within it the queue pairs must be dead.
 constexpr std::chrono::seconds kTimeout{30};
 
 uint64_t MicrosecondsSince(Instant began) {
@@ -32,41 +31,19 @@ uint64_t MicrosecondsSince(Instant began) {
 
 absl::Status Wrong(const std::string& sentence) { return absl::InternalError(sentence); }
 
-// One side of the connection: a session, its completion queue, its queue pair.
+// Outstanding requests of a side, at most.
+constexpr uint32_t kDepth = 16;
+
+// One side of the connection: a session, and its end.
 struct Side {
   Client client;
-  CompletionQueue queue;
-  QueuePair pair;
+  QueueEnd end;
 
   static absl::StatusOr<Side> Open(const FastRegisterDemoOptions& options, const std::string& label) {
     RNICD_ASSIGN_OR_RETURN(Client client,
                            Client::Connect({.socket_dir = options.socket_dir, .label = label, .grant = options.grant}));
-    RNICD_ASSIGN_OR_RETURN(CompletionQueue queue, CompletionQueue::Create(client, 16));
-    RNICD_ASSIGN_OR_RETURN(QueuePair pair, QueuePair::Create(queue, queue, {}));
-    return Side{std::move(client), std::move(queue), std::move(pair)};
-  }
-
-  // Posts a chain of one request; any other outcome is an error.
-  absl::StatusOr<PostOutcome> Post(const WorkChain& chain) {
-    RNICD_ASSIGN_OR_RETURN(PostOutcome outcome, pair.Post(chain));
-    RNICD_RETURN_IF_ERROR(outcome.failure);
-    return outcome;
-  }
-  // Waits for the pending request and returns its completion.
-  absl::StatusOr<NtStatus> Finish() {
-    RNICD_ASSIGN_OR_RETURN(const std::vector<Completion> completions, queue.PollFor(1, kTimeout));
-    if (completions.empty()) {
-      return Wrong("a work request did not complete within 30 seconds");
-    }
-    return completions.front().status;
-  }
-  // Posts one request and waits until it completes.
-  absl::Status Run(const WorkChain& chain, const std::string& what) {
-    RNICD_RETURN_IF_ERROR(Post(chain).status());
-    RNICD_ASSIGN_OR_RETURN(const NtStatus status, Finish());
-    return status == NtStatus::kSuccess
-               ? absl::OkStatus()
-               : Wrong(what + " ended with " + std::string(NtStatusName(status)) + " instead of STATUS_SUCCESS");
+    RNICD_ASSIGN_OR_RETURN(QueueEnd end, QueueEnd::Open(client, kDepth));
+    return Side{std::move(client), std::move(end)};
   }
 };
 
@@ -99,8 +76,7 @@ class FastRegisterDemo {
     RNICD_ASSIGN_OR_RETURN(owner_, Side::Open(options_, "demo owner"));
     RNICD_ASSIGN_OR_RETURN(peer_, Side::Open(options_, "demo peer"));
     const Instant began = Instant::clock::now();
-    RNICD_RETURN_IF_ERROR(owner_->pair.Connect(peer_->pair.address()));
-    RNICD_RETURN_IF_ERROR(peer_->pair.Connect(owner_->pair.address()));
+    RNICD_RETURN_IF_ERROR(ConnectEnds(owner_->end, peer_->end));
     Done("two sessions, owner " + std::to_string(owner_->client.session_id().value) + " and peer " +
              std::to_string(peer_->client.session_id().value) + ", connect a queue pair each",
          MicrosecondsSince(began));
@@ -143,11 +119,11 @@ class FastRegisterDemo {
     const WorkChain chain =
         WorkChain().FastRegister(*region_, std::move(registration), {.flags = kOpFlagRemoteRead | kOpFlagRemoteWrite});
     const Instant began = Instant::clock::now();
-    RNICD_ASSIGN_OR_RETURN(const PostOutcome outcome, owner_->Post(chain));
-    RNICD_ASSIGN_OR_RETURN(const NtStatus status, owner_->Finish());
+    RNICD_ASSIGN_OR_RETURN(const PostOutcome outcome, owner_->end.Post(chain));
+    RNICD_ASSIGN_OR_RETURN(const Completion completion, owner_->end.Finish());
     const uint64_t took = MicrosecondsSince(began);
-    if (status != NtStatus::kSuccess) {
-      return Wrong("the fast registration ended with " + std::string(NtStatusName(status)));
+    if (!completion.ok()) {
+      return Wrong("the fast registration ended with " + std::string(NtStatusName(completion.status)));
     }
     remote_.token = outcome.TokenOf(0);
     report_.base_virtual_address = remote_.address.value;
@@ -186,7 +162,7 @@ class FastRegisterDemo {
 
   absl::Status InvalidateToken() {
     const Instant began = Instant::clock::now();
-    RNICD_RETURN_IF_ERROR(owner_->Run(WorkChain().Invalidate(*region_, {}), "the invalidation"));
+    RNICD_RETURN_IF_ERROR(owner_->end.Run(WorkChain().Invalidate(*region_, {}), "the invalidation"));
     Done("the owner invalidates the registration", MicrosecondsSince(began));
     return absl::OkStatus();
   }
@@ -194,14 +170,13 @@ class FastRegisterDemo {
   absl::Status PeerIsRefused() {
     std::fill(buffer_->bytes().begin(), buffer_->bytes().end(), std::byte{0xEE});
     const Sge sge = Sge::Of(buffer_->bytes().first(kNdkPageBytes), buffer_region_->local_token());
-    RNICD_RETURN_IF_ERROR(peer_->Post(WorkChain().Write({sge}, remote_, {})).status());
-    RNICD_ASSIGN_OR_RETURN(const NtStatus status, peer_->Finish());
-    if (status != NtStatus::kAccessViolation) {
-      return Wrong("the write after the invalidation ended with " + std::string(NtStatusName(status)) +
+    RNICD_ASSIGN_OR_RETURN(const Completion refused, peer_->end.Try(WorkChain().Write({sge}, remote_, {})));
+    if (refused.status != NtStatus::kAccessViolation) {
+      return Wrong("the write after the invalidation ended with " + std::string(NtStatusName(refused.status)) +
                    " instead of STATUS_ACCESS_VIOLATION");
     }
     RNICD_RETURN_IF_ERROR(CheckMemory("after the refused write "));
-    Done("the peer writes again: refused with " + std::string(NtStatusName(status)) +
+    Done("the peer writes again: refused with " + std::string(NtStatusName(refused.status)) +
          ", and not a byte of the owner's memory has changed");
     return absl::OkStatus();
   }
@@ -210,7 +185,7 @@ class FastRegisterDemo {
     for (Side* side : {&*owner_, &*peer_}) {
       const Instant deadline = Instant::clock::now() + kTimeout;
       for (;;) {
-        RNICD_ASSIGN_OR_RETURN(const QueuePairState state, side->pair.State());
+        RNICD_ASSIGN_OR_RETURN(const QueuePairState state, side->end.pair.State());
         if (state == QueuePairState::kError) {
           break;
         }
@@ -234,7 +209,7 @@ class FastRegisterDemo {
       const uint64_t length = std::min<uint64_t>(bytes_ - done, std::max(info.max_transfer_length, 1u));
       const Sge sge = Sge::Of(buffer_->bytes().subspan(done, length), buffer_region_->local_token());
       const RemoteMemory remote{.address = {remote_.address.value + done}, .token = remote_.token};
-      RNICD_RETURN_IF_ERROR(peer_->Run(make_chain(sge, remote), what));
+      RNICD_RETURN_IF_ERROR(peer_->end.Run(make_chain(sge, remote), what));
       done += length;
     }
     return MicrosecondsSince(began);

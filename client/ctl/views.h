@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -122,6 +123,62 @@ std::string DemoStepText(const DemoStep& step);
 // Last line of a successful demo.
 std::string FastRegisterVerdict(const FastRegisterReport& report);
 Json FastRegisterJson(const FastRegisterReport& report);
+
+// The adapter that selftest tries.
+struct SelftestAdapter {
+  std::string name;
+  std::string provider;
+  std::string technology;
+  // What makes its fast registrations, and why; empty where the card does.
+  std::string fast_engine;
+  std::string fast_engine_reason;
+};
+
+enum class SelftestOutcome : uint8_t { kHolds, kKnownGap, kFails };
+
+struct SelftestCheck {
+  // Row of docs/ndk-conformance.md.
+  uint32_t row = 0;
+  // What holds when the check passes.
+  std::string claim;
+  SelftestOutcome outcome = SelftestOutcome::kFails;
+  // What went wrong; empty when it holds.
+  std::string message;
+};
+
+struct SelftestTiming {
+  std::string what;
+  // Microseconds for one of what is measured; 0 when it was not.
+  double p50_us = 0;
+  double p99_us = 0;
+  // How often it was measured.
+  uint64_t rounds = 0;
+  // Why it was not measured; empty when it was.
+  std::string message;
+};
+
+// Report of 'selftest'.
+struct SelftestReport {
+  SelftestAdapter adapter;
+  std::vector<SelftestCheck> checks;
+  std::vector<SelftestTiming> timings;
+
+  uint64_t CountOf(SelftestOutcome outcome) const {
+    return static_cast<uint64_t>(std::ranges::count(checks, outcome, &SelftestCheck::outcome));
+  }
+};
+
+// Lines printed while the selftest runs.
+std::string SelftestAdapterText(const SelftestAdapter& adapter);
+std::string SelftestCheckText(const SelftestCheck& check);
+// The first line of the timings, and one of them.
+std::string SelftestTimingTitle();
+std::string SelftestTimingText(const SelftestTiming& timing);
+// "13 checks: 12 hold, 1 known gap, 0 fail".
+std::string SelftestVerdict(const SelftestReport& report);
+Json SelftestJson(const SelftestReport& report);
+
+std::string TechnologyName(v1::RdmaTechnology technology);
 
 // Shared by the views.
 std::string PageSizeName(v1::PageSize page_size);

@@ -108,6 +108,20 @@ def fast(rows):
             yield f"| {pages(labels['pages'], scattered)} | 1 | {' | '.join(cells)} |"
 
 
+def module(rows):
+    """Not ratios: nothing else does the same."""
+    requests = ", ".join(f"{ratio(us['request'])} us for {pages(labels['pages'])}" for labels, us in rows)
+    yield f"A request of a chain of 64 in the kernel module alone, scattered pages: {requests}."
+
+
+def module_map(rows):
+    for labels, us in rows:
+        yield (
+            f"{size(labels['bytes'])} mapped for the card by the module alone, {pages(labels['block'])} at a time: "
+            f"{ratio(us['page'])} us a page."
+        )
+
+
 WRITE = (
     ("direct", "by itself, polling the completion queue"),
     ("direct_event", "by itself, sleeping until the queue's event"),
@@ -134,6 +148,8 @@ def tables(path):
         ("steps", steps),
         ("write", write),
         ("fast", fast),
+        ("module", module),
+        ("module_map", module_map),
     ):
         chosen = [(row["labels"], row["us"]) for row in rows if row["table"] == name]
         lines = list(make(chosen)) if chosen else []

@@ -5,10 +5,8 @@
 
 #include <gtest/gtest.h>
 
-#include "nlohmann/json.hpp"
-#include "tests/support/child_process.h"
+#include "tests/integration/rnicctl_run.h"
 #include "tests/support/shared_daemon.h"
-#include "tests/support/temp_dir.h"
 #include "tests/support/tested_provider.h"
 
 namespace rnicd::test {
@@ -16,54 +14,18 @@ namespace {
 
 using Json = nlohmann::json;
 
-struct DemoRun {
-  int exit_code = -1;
-  std::string output;
-  std::string errors;
-
-  std::vector<std::string> lines() const {
-    std::vector<std::string> lines;
-    for (size_t begin = 0; begin < output.size();) {
-      const size_t end = std::min(output.find('\n', begin), output.size());
-      lines.push_back(output.substr(begin, end - begin));
-      begin = end + 1;
-    }
-    return lines;
-  }
-  // The output as JSON; null, after a test failure, if it is not JSON.
-  Json json() const {
-    Json parsed = Json::parse(output, nullptr, false);
-    EXPECT_FALSE(parsed.is_discarded()) << "not JSON: " << output;
-    return parsed.is_discarded() ? Json() : parsed;
-  }
-};
-
 class RnicctlDemo : public DaemonTest {
  protected:
   explicit RnicctlDemo(const std::vector<std::string>& flags = {}) : DaemonTest(flags) {}
 
-  // Runs the demo as the unprivileged user.
-  DemoRun Run(const std::vector<std::string>& arguments) {
-    std::vector<std::string> command = {ExecutableForEveryone(RNICCTL_PATH), "demo", "fast-register",
-                                        "--socket-dir=" + daemon().socket_dir()};
-    command.insert(command.end(), arguments.begin(), arguments.end());
-    auto process = ChildProcess::Start({.command = std::move(command), .uid = WorkloadUid()});
-    DemoRun run;
-    if (!process.ok()) {
-      ADD_FAILURE() << process.status();
-      return run;
-    }
-    run.exit_code = (*process)->WaitForEnd(6 * kTimeout).value_or(ProcessEnd()).exit_code;
-    (*process)->output().WaitForEnd(kTimeout);
-    (*process)->errors().WaitForEnd(kTimeout);
-    run.output = (*process)->output().Text();
-    run.errors = (*process)->errors().Text();
-    return run;
+  RnicctlRun Run(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"demo", "fast-register"});
+    return RunRnicctl(daemon(), arguments);
   }
 };
 
 // True when a line of the output has this number and all of these words.
-bool HasStep(const DemoRun& run, size_t number, const std::vector<std::string>& words) {
+bool HasStep(const RnicctlRun& run, size_t number, const std::vector<std::string>& words) {
   const std::vector<std::string> lines = run.lines();
   if (number > lines.size()) {
     return false;
@@ -76,7 +38,7 @@ bool HasStep(const DemoRun& run, size_t number, const std::vector<std::string>& 
 }
 
 TEST_F(RnicctlDemo, EightMebibytesHoldStepByStep) {
-  const DemoRun run = Run({"--seed=7"});
+  const RnicctlRun run = Run({"--seed=7"});
   EXPECT_EQ(run.exit_code, 0) << run.errors;
   EXPECT_TRUE(run.errors.empty()) << run.errors;
   const std::vector<std::vector<std::string>> steps = {
@@ -100,7 +62,7 @@ TEST_F(RnicctlDemo, EightMebibytesHoldStepByStep) {
 }
 
 TEST_F(RnicctlDemo, JsonHasTheSameStepsAndFigures) {
-  const DemoRun run = Run({"--pages=16", "--seed=3", "--json"});
+  const RnicctlRun run = Run({"--pages=16", "--seed=3", "--json"});
   EXPECT_EQ(run.exit_code, 0) << run.errors;
   const Json json = run.json();
   EXPECT_EQ(json["demo"], "fast-register");
@@ -116,10 +78,10 @@ TEST_F(RnicctlDemo, JsonHasTheSameStepsAndFigures) {
 }
 
 TEST_F(RnicctlDemo, OnePageAndManyPagesHold) {
-  const DemoRun one = Run({"--pages=1"});
+  const RnicctlRun one = Run({"--pages=1"});
   EXPECT_EQ(one.exit_code, 0) << one.errors << one.output;
   EXPECT_TRUE(one.lines().back().starts_with("It held: 1 page, ")) << one.output;
-  const DemoRun many = Run({"--pages=20000"});
+  const RnicctlRun many = Run({"--pages=20000"});
   EXPECT_EQ(many.exit_code, 0) << many.errors << many.output;
   EXPECT_TRUE(many.lines().back().starts_with("It held: 20000 pages, ")) << many.output;
 }
@@ -135,12 +97,12 @@ class RnicctlDemoSmallCard : public RnicctlDemo {
 
 TEST_F(RnicctlDemoSmallCard, MorePagesThanTheCardTakesEndTheDemoWithASentence) {
   EXPECT_EQ(Run({"--pages=64"}).exit_code, 0);
-  const DemoRun run = Run({"--pages=65"});
+  const RnicctlRun run = Run({"--pages=65"});
   EXPECT_EQ(run.exit_code, 1);
   EXPECT_NE(run.errors.find("PAGE_COUNT_UNSUPPORTED"), std::string::npos) << run.errors;
   EXPECT_EQ(run.output.find("It held"), std::string::npos) << run.output;
   EXPECT_TRUE(HasStep(run, 4, {"shuffled"})) << run.output;
-  const DemoRun json = Run({"--pages=65", "--json"});
+  const RnicctlRun json = Run({"--pages=65", "--json"});
   EXPECT_EQ(json.exit_code, 1);
   EXPECT_EQ(json.json()["held"], false);
   EXPECT_EQ(json.json()["steps"].size(), 4u);

@@ -2,8 +2,8 @@
 // the guest of tests/vm.
 //
 // usage: rnicd_vm_bench [--only TABLE] RESULTS_FILE
-//   --only   registration, ready, write or fast; default: all
-// fast needs the kernel module rnicd_fr.
+//   --only   registration, ready, write, fast or module; default: all
+// The last two need the kernel module rnicd_fr.
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -50,6 +50,9 @@ int Main(int argc, char** argv) {
   }
   if (only.empty() || only == "write") {
     add(WriteRows(card, *daemon));
+  }
+  if (only.empty() || only == "module") {
+    add(ModuleRows());
   }
   if (only.empty() || only == "fast") {
     const auto windows = StartDaemon({"--verbs_fast_engine=window", "--verbs_allow_unbounded_windows"});

@@ -77,10 +77,12 @@ int TakeOrAbort(int control, rnicd_fr_take& take) {
 
 Domain::Domain(int control, const Card& card) : take_(TakeRequest(card)), file_(TakeOrAbort(control, take_)) {}
 
-int Domain::Map(const Pages& pages, uint32_t& mapping) {
+int Domain::Map(const Pages& pages, uint32_t& mapping) { return Map(pages.address(), pages.bytes(), mapping); }
+
+int Domain::Map(uint64_t address, uint64_t bytes, uint32_t& mapping) {
   rnicd_fr_map map = {};
-  map.address = pages.address();
-  map.length = pages.bytes();
+  map.address = address;
+  map.length = bytes;
   const int error = Call(file(), RNICD_FR_MAP, &map);
   mapping = map.mapping;
   return error;

@@ -70,8 +70,9 @@ class Domain {
   uint32_t region_pages_max() const { return take_.region_pages_max; }
   void Close() { file_.Close(); }
 
-  // Each returns 0 or an errno; the second argument gets the result.
+  // Each returns 0 or an errno; the last argument gets the result.
   int Map(const Pages& pages, uint32_t& mapping);
+  int Map(uint64_t address, uint64_t bytes, uint32_t& mapping);
   int Unmap(uint32_t mapping);
   int CreateRegion(uint32_t pages, rnicd_fr_create_region& region);
   int DestroyRegion(uint32_t region);
