@@ -53,6 +53,10 @@ class RingChannel {
   static absl::StatusOr<std::unique_ptr<RingChannel>> Open(SharedMapping mapping, UniqueFd doorbell,
                                                            const Options& options);
 
+  // Bytes that a request occupies in the payload area, and those that the area has.
+  static size_t BytesOf(const RingRequest& request);
+  size_t max_payload() const { return end_.max_payload(); }
+
   // Executes a request, refused ones included: their outcome says why. `encode` writes the payload. Nothing if the
   // request was not submitted and never will be: it is too large for this ring, the ring has ended, or this is a child
   // made by fork. Errors: the cause of the end for a request that was under way then; kDeadlineExceeded, a transport
@@ -81,8 +85,6 @@ class RingChannel {
 
   RingChannel(SharedMapping mapping, const ring::ClientEnd& end, UniqueFd doorbell, const Options& options);
 
-  // Bytes that a request occupies in the payload area.
-  static size_t BytesOf(const RingRequest& request);
   absl::StatusOr<RingReply> WaitForOutcome(Waiter& self, uint32_t number, Instant deadline) RNICD_REQUIRES(mutex_);
   // False when the deadline passed.
   bool WaitForRoom(Waiter& self, uint32_t bytes, Instant deadline, uint32_t* offset) RNICD_REQUIRES(mutex_);

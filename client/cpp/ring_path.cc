@@ -1,7 +1,13 @@
 #include "client/cpp/ring_path.h"
 
+#include <charconv>
 #include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
 
+#include "absl/container/inlined_vector.h"
+#include "base/op_flags.h"
 #include "base/status.h"
 #include "client/cpp/transport_failure.h"
 #include "ring/chain.h"
@@ -12,15 +18,28 @@ namespace {
 
 using ring::Opcode;
 
+// The field of a piece of a chain whose first request is number `first` of the chain.
+std::string FieldInChain(const std::string& field, size_t first) {
+  constexpr std::string_view kOpening = "requests[";
+  const char* const begin = field.data() + kOpening.size();
+  const char* const end = field.data() + field.size();
+  size_t index = 0;
+  if (first == 0 || !field.starts_with(kOpening)) {
+    return field;
+  }
+  const auto [rest, error] = std::from_chars(begin, end, index);
+  return error == std::errc() ? std::string(kOpening) + std::to_string(first + index) + std::string(rest, end) : field;
+}
+
 // As the error of a call: what is known of the reason comes from its row.
-absl::Status FailureOf(const RingReply& reply) {
+absl::Status FailureOf(const RingReply& reply, size_t first = 0) {
   const ring::Outcome& outcome = reply.outcome;
   if (outcome.reason == 0) {
     return TransportFailure(absl::StatusCode::kInternal, "an outcome of the ring has a status without a reason");
   }
   v1::ErrorDetail detail;
   detail.set_reason(static_cast<v1::ErrorReason>(outcome.reason));
-  detail.set_field(reply.field);
+  detail.set_field(FieldInChain(reply.field, first));
   detail.set_limit(outcome.base_or_limit);
   detail.set_used(outcome.length_or_used);
   detail.set_requested(outcome.requested);
@@ -34,17 +53,20 @@ bool IsOfOneRequest(const RingReply& reply) {
   return reply.outcome.posted != 0 || reply.field.starts_with("requests[");
 }
 
-absl::StatusOr<PostOutcome> PostOutcomeOf(const RingReply& reply) {
-  PostOutcome outcome{.posted = reply.outcome.posted};
+// `outcome` so far, and what became of the piece whose first request is number outcome.posted of the chain.
+absl::StatusOr<PostOutcome> PostOutcomeOf(const RingReply& reply, PostOutcome outcome = {}) {
+  const uint32_t first = outcome.posted;
+  outcome.posted += reply.outcome.posted;
   if (!Succeeded(reply)) {
-    outcome.failure = FailureOf(reply);
-    if (!IsOfOneRequest(reply)) {
+    outcome.failure = FailureOf(reply, first);
+    if (outcome.posted == 0 && !IsOfOneRequest(reply)) {
       return outcome.failure;
     }
   }
   for (uint32_t index = 0; index < reply.tokens.size(); ++index) {
     if (reply.tokens[index] != 0) {
-      outcome.issued_tokens.push_back({.request_index = index, .remote_token = RemoteToken{reply.tokens[index]}});
+      outcome.issued_tokens.push_back(
+          {.request_index = first + index, .remote_token = RemoteToken{reply.tokens[index]}});
     }
   }
   return outcome;
@@ -55,20 +77,51 @@ absl::Status StatusOf(const absl::StatusOr<RingReply>& reply) {
   return Succeeded(*reply) ? absl::OkStatus() : FailureOf(*reply);
 }
 
-// Bytes of the chain in the payload area; nothing for a chain that only a call can carry, or refuse as a call does.
-std::optional<size_t> EncodedBytesOf(std::span<const WorkRequest> chain) {
+// A request of the ring that posts these, which have so many bytes in the payload area.
+RingRequest PostRequestOf(QueuePairId pair, size_t count, size_t bytes) {
+  const auto requests = static_cast<uint32_t>(count);
+  return {.entry = {.opcode = Opcode::kPost, .count = requests, .object = pair.value},
+          .payload_bytes = bytes,
+          .tokens = requests};
+}
+
+struct Piece {
+  size_t count = 0;
+  size_t bytes = 0;
+};
+
+// The chain in pieces that each fit into the payload area; mostly one. Deferred requests stay with the next one.
+// Nothing for a chain that only a call can carry, or refuse as a call does.
+std::optional<absl::InlinedVector<Piece, 1>> PiecesOf(std::span<const WorkRequest> chain, size_t room) {
   if (chain.empty() || chain.size() > ring::kChainMax) {
     return std::nullopt;
   }
-  size_t sum = 0;
+  absl::InlinedVector<Piece, 1> pieces(1);
+  Piece deferred;
   for (const WorkRequest& request : chain) {
     const absl::StatusOr<size_t> bytes = ring::EncodedBytes(request);
     if (!bytes.ok()) {
       return std::nullopt;
     }
-    sum += *bytes;
+    deferred = {.count = deferred.count + 1, .bytes = deferred.bytes + *bytes};
+    if ((request.flags & kOpFlagDefer) != 0 && &request != &chain.back()) {
+      continue;
+    }
+    const auto fits = [&](const Piece& piece) {
+      return RingChannel::BytesOf(PostRequestOf({}, piece.count + deferred.count, piece.bytes + deferred.bytes)) <=
+             room;
+    };
+    if (!fits(pieces.back())) {
+      pieces.emplace_back();
+      if (!fits(pieces.back())) {
+        return std::nullopt;
+      }
+    }
+    pieces.back().count += deferred.count;
+    pieces.back().bytes += deferred.bytes;
+    deferred = {};
   }
-  return sum;
+  return pieces;
 }
 
 RingRequest WithoutPayload(Opcode opcode, uint64_t object) { return {.entry = {.opcode = opcode, .object = object}}; }
@@ -78,23 +131,42 @@ void NoPayload(std::byte*) {}
 }  // namespace
 
 std::optional<absl::StatusOr<PostOutcome>> RingPath::Post(QueuePairId pair, std::span<const WorkRequest> chain) {
-  const std::optional<size_t> bytes = EncodedBytesOf(chain);
-  if (!bytes.has_value()) {
+  const std::optional<absl::StatusOr<RingChannel*>> channel = Channel();
+  if (!channel.has_value()) {
     return std::nullopt;
   }
-  const auto count = static_cast<uint32_t>(chain.size());
-  const RingRequest request{.entry = {.opcode = Opcode::kPost, .count = count, .object = pair.value},
-                            .payload_bytes = *bytes,
-                            .tokens = count};
-  const Reply reply = Execute(request, [chain](std::byte* to) {
-    for (const WorkRequest& each : chain) {
-      to += ring::Encode(each, to);
+  if (!channel->ok()) {
+    return channel->status();
+  }
+  const auto pieces = PiecesOf(chain, (**channel)->max_payload());
+  if (!pieces.has_value()) {
+    return std::nullopt;
+  }
+  PostOutcome outcome;
+  for (const Piece& piece : *pieces) {
+    const Reply reply =
+        Execute(PostRequestOf(pair, piece.count, piece.bytes), [part = chain.first(piece.count)](std::byte* to) {
+          for (const WorkRequest& request : part) {
+            to += ring::Encode(request, to);
+          }
+        });
+    if (!reply.has_value() && outcome.posted == 0) {
+      return std::nullopt;
     }
-  });
-  if (!reply.has_value()) {
-    return std::nullopt;
+    if (!reply.has_value()) {
+      outcome.failure = TransportFailure(absl::StatusCode::kUnavailable, "the ring has ended");
+      break;
+    }
+    if (!reply->ok()) {
+      return reply->status();
+    }
+    RNICD_ASSIGN_OR_RETURN(outcome, PostOutcomeOf(**reply, std::move(outcome)));
+    if (!outcome.failure.ok()) {
+      break;
+    }
+    chain = chain.subspan(piece.count);
   }
-  return reply->ok() ? PostOutcomeOf(**reply) : reply->status();
+  return outcome;
 }
 
 std::optional<absl::StatusOr<Registration>> RingPath::Register(MemoryRegionId region, std::span<const MdlEntry> chain,

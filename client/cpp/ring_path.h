@@ -32,6 +32,7 @@ class RingPath {
   // `open` is called once at most, if `data_path` allows rings.
   RingPath(DataPath data_path, Opener open) : data_path_(data_path), open_(std::move(open)) {}
 
+  // A chain that is larger than the ring's payload area is posted in pieces.
   std::optional<absl::StatusOr<PostOutcome>> Post(QueuePairId pair, std::span<const WorkRequest> chain);
   std::optional<absl::StatusOr<Registration>> Register(MemoryRegionId region, std::span<const MdlEntry> chain,
                                                        uint64_t length, uint32_t flags);

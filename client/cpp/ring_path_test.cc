@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/op_flags.h"
 #include "base/status.h"
 #include "client/cpp/scripted_ring_test.h"
 #include "gtest/gtest.h"
@@ -81,6 +82,96 @@ TEST_F(RingPathTest, ARefusalOfTheWholeChainIsAStatus) {
   EXPECT_EQ(ErrorInfoOf(outcome->status()).field, "qp_id");
 }
 
+// A chain that does not fit into the payload area.
+class RingPathPiecesTest : public RingPathTest {
+ protected:
+  static constexpr uint32_t kRequests = 300;
+
+  auto PostMany() {
+    return Later([this] { return path_.Post(kPair, Chain(kRequests)); });
+  }
+  // All of the piece is posted, and its last request gets this token.
+  void Answer(const ring::Submission& entry, uint32_t token) {
+    std::vector<uint32_t> tokens(entry.count);
+    tokens.back() = token;
+    ring_.end().WriteResult(entry.result_offset, std::as_bytes(std::span(tokens)));
+    ring_.end().Complete({.user_data = entry.user_data, .opcode = entry.opcode, .posted = entry.count});
+  }
+};
+
+TEST_F(RingPathPiecesTest, AChainAboveThePayloadAreaIsOneChain) {
+  auto posted = PostMany();
+  uint32_t answered = 0;
+  std::vector<uint32_t> last_of_pieces;
+  while (answered < kRequests) {
+    const ring::Submission entry = ring_.Take();
+    answered += entry.count;
+    last_of_pieces.push_back(answered - 1);
+    Answer(entry, answered);
+  }
+  ASSERT_GT(last_of_pieces.size(), 1U);
+  const auto outcome = posted.get();
+  ASSERT_TRUE(outcome.has_value() && outcome->ok());
+  EXPECT_EQ((*outcome)->posted, kRequests);
+  EXPECT_EQ((*outcome)->issued_tokens.size(), last_of_pieces.size());
+  for (const uint32_t index : last_of_pieces) {
+    EXPECT_EQ((*outcome)->TokenOf(index).value, index + 1);
+  }
+}
+
+TEST_F(RingPathPiecesTest, ARefusalInALaterPieceEndsTheChainAndNamesTheRequest) {
+  auto posted = PostMany();
+  const ring::Submission first = ring_.Take();
+  Answer(first, 9);
+  const ring::Submission second = ring_.Take();
+  ring_.Refuse(second, {.reason = static_cast<uint32_t>(ErrorReason::TRANSFER_TOO_LONG), .posted = 1}, second.count,
+               "requests[1].send.sges");
+  const auto outcome = posted.get();
+  ASSERT_TRUE(outcome.has_value() && outcome->ok());
+  EXPECT_EQ((*outcome)->posted, first.count + 1);
+  EXPECT_EQ(ErrorInfoOf((*outcome)->failure).field, "requests[" + std::to_string(first.count + 1) + "].send.sges");
+}
+
+// What was posted is posted: a status would say that nothing is.
+TEST_F(RingPathPiecesTest, ARefusalOfALaterPieceLeavesWhatWasPosted) {
+  auto posted = PostMany();
+  const ring::Submission first = ring_.Take();
+  Answer(first, 9);
+  const ring::Submission second = ring_.Take();
+  ring_.Refuse(second, {.reason = static_cast<uint32_t>(ErrorReason::OBJECT_NOT_FOUND)}, second.count, "qp_id");
+  const auto outcome = posted.get();
+  ASSERT_TRUE(outcome.has_value() && outcome->ok());
+  EXPECT_EQ((*outcome)->posted, first.count);
+  EXPECT_EQ((*outcome)->TokenOf(first.count - 1).value, 9U);
+  EXPECT_TRUE(FailedWith((*outcome)->failure, ErrorReason::OBJECT_NOT_FOUND));
+  EXPECT_EQ(ErrorInfoOf((*outcome)->failure).field, "qp_id");
+}
+
+TEST_F(RingPathPiecesTest, ARingThatEndsInBetweenLeavesWhatWasPosted) {
+  auto posted = PostMany();
+  const ring::Submission first = ring_.Take();
+  path_.End(MakeError(ErrorReason::SESSION_ENDING));
+  const auto outcome = posted.get();
+  ASSERT_TRUE(outcome.has_value());
+  EXPECT_FALSE(outcome->ok()) << "the first piece was under way, nobody knows what became of it";
+  EXPECT_GT(first.count, 0U);
+}
+
+TEST_F(RingPathPiecesTest, ADeferredRequestStaysWithTheNext) {
+  std::vector<WorkRequest> chain = Chain(kRequests);
+  for (size_t index = 0; index + 1 < chain.size(); ++index) {
+    chain[index].flags = index % 10 == 9 ? 0 : kOpFlagDefer;
+  }
+  auto posted = Later([this, &chain] { return path_.Post(kPair, chain); });
+  for (uint32_t answered = 0; answered < kRequests;) {
+    const ring::Submission entry = ring_.Take();
+    EXPECT_EQ(entry.count % 10, 0U);
+    answered += entry.count;
+    Answer(entry, 1);
+  }
+  EXPECT_TRUE(posted.get()->ok());
+}
+
 TEST_F(RingPathTest, RegistersAndDeregisters) {
   const std::vector<MdlEntry> chain = {{.memory_id = MemoryObjectId{3}, .byte_offset = 0, .byte_count = 4096}};
   auto registered = Later([&] { return path_.Register(MemoryRegionId{6}, chain, 4096, 1); });
@@ -112,7 +203,11 @@ TEST_F(RingPathTest, RegistersAndDeregisters) {
 TEST_F(RingPathTest, LeavesToACallWhatACallRefusesOrOnlyACallCarries) {
   EXPECT_FALSE(path_.Post(kPair, {}).has_value());
   EXPECT_FALSE(path_.Post(kPair, Chain(ring::kChainMax + 1)).has_value());
-  EXPECT_FALSE(path_.Post(kPair, Chain(ring::kChainMax)).has_value()) << "more than the payload area";
+  std::vector<WorkRequest> deferred = Chain(ring::kChainMax);
+  for (WorkRequest& request : deferred) {
+    request.flags = kOpFlagDefer;
+  }
+  EXPECT_FALSE(path_.Post(kPair, deferred).has_value()) << "more than the payload area, and cannot be cut";
   const Sges too_long = {{.address = 0, .length = uint64_t{1} << 32, .token = {}}};
   const std::vector<WorkRequest> chain = {{.operation = WorkRequest::Send{.sges = too_long}}};
   EXPECT_FALSE(path_.Post(kPair, chain).has_value());

@@ -20,22 +20,29 @@ BeginResult ResultOf(int error) {
 void KernelChain::Execute(std::span<EngineRequest* const> requests, std::span<BeginResult> results) {
   {
     MutexLock lock(engine_.mutex);
-    while (steps_.size() < requests.size() && steps_.size() < RNICD_FR_OPS_MAX && Add(*requests[steps_.size()])) {
+    const std::vector<Step>& steps = engine_.scratch.steps;
+    while (steps.size() < requests.size() && steps.size() < RNICD_FR_OPS_MAX && Add(*requests[steps.size()])) {
     }
     Run();
+    Report(results.first(requests.size()));
+    engine_.scratch.Clear();
   }
+  ended_.clear();
+}
+
+void KernelChain::Report(std::span<BeginResult> results) {
+  const std::vector<int>& errors = engine_.scratch.errors;
   bool blocked = false;
-  for (size_t index = 0; index < requests.size(); ++index) {
-    blocked = blocked || (index > 0 && index >= steps_.size());
+  for (size_t index = 0; index < results.size(); ++index) {
+    blocked = blocked || (index > 0 && index >= errors.size());
     if (blocked) {
       results[index] = BeginResult::Blocked();
       continue;
     }
-    results[index] = steps_.empty() ? BeginResult::Done(NtStatus::kInvalidDeviceRequest) : ResultOf(errors_[index]);
+    results[index] = errors.empty() ? BeginResult::Done(NtStatus::kInvalidDeviceRequest) : ResultOf(errors[index]);
     // What the card did behind a failure does not count: those requests are cancelled.
     blocked = results[index].status != NtStatus::kSuccess;
   }
-  ended_.clear();
 }
 
 bool KernelChain::End(KernelFastRegion& region, std::optional<uint32_t> token, bool retire) {
@@ -50,6 +57,7 @@ bool KernelChain::End(KernelFastRegion& region, std::optional<uint32_t> token, b
       return false;
     }
     Run();
+    engine_.scratch.Clear();
   }
   ended_.clear();
   return true;
@@ -69,15 +77,16 @@ bool KernelChain::AddRegistration(KernelFastRegion& region, KernelRegistration& 
       !region.HasKey(op.region, op.slot, registration.token)) {
     return false;
   }
-  op.first_run = static_cast<uint32_t>(runs_.size());
-  runs_.insert(runs_.end(), registration.pinned.runs.begin(), registration.pinned.runs.end());
-  ops_.push_back(op);
-  steps_.push_back({.region = &region,
-                    .registers = true,
-                    .token = registration.token,
-                    .base = {op.base},
-                    .length = op.length,
-                    .rights = registration.rights});
+  KernelScratch& scratch = engine_.scratch;
+  op.first_run = static_cast<uint32_t>(scratch.runs.size());
+  scratch.runs.insert(scratch.runs.end(), registration.pinned.runs.begin(), registration.pinned.runs.end());
+  scratch.ops.push_back(op);
+  scratch.steps.push_back({.region = &region,
+                           .registers = true,
+                           .token = registration.token,
+                           .base = {op.base},
+                           .length = op.length,
+                           .rights = registration.rights});
   region.current_ = {.slot = op.slot,
                      .key = op.key,
                      .token = registration.token,
@@ -97,8 +106,8 @@ bool KernelChain::AddInvalidation(KernelFastRegion& region) {
   op.region = region.number();
   op.slot = current.slot;
   op.key = current.key;
-  ops_.push_back(op);
-  steps_.push_back({.region = &region, .token = current.token});
+  engine_.scratch.ops.push_back(op);
+  engine_.scratch.steps.push_back({.region = &region, .token = current.token});
   region.domain_->RemoveLocal(region.local_token().value);
   region.domain_->RemoveRemote(current.token);
   region.registered_.store(false, std::memory_order_relaxed);
@@ -109,25 +118,28 @@ bool KernelChain::AddInvalidation(KernelFastRegion& region) {
 }
 
 void KernelChain::Run() {
-  if (steps_.empty()) {
+  KernelScratch& scratch = engine_.scratch;
+  if (scratch.steps.empty()) {
     return;
   }
-  const int error = engine_.module().Submit(engine_.file(), ops_, runs_);
-  errors_.reserve(steps_.size());
-  for (size_t index = 0; index < steps_.size(); ++index) {
-    const Step& step = steps_[index];
+  const int error = engine_.module().Submit(engine_.file(), scratch.ops, scratch.runs);
+  scratch.errors.reserve(scratch.steps.size());
+  for (size_t index = 0; index < scratch.steps.size(); ++index) {
+    const Step& step = scratch.steps[index];
+    const rnicd_fr_op& op = scratch.ops[index];
     if (error == 0) {
-      step.region->NoteKey(ops_[index].slot, ops_[index].slot_key);
+      step.region->NoteKey(op.slot, op.slot_key);
     }
-    errors_.push_back(error != 0 ? error : -ops_[index].result);
+    const int own_error = error != 0 ? error : -op.result;
+    scratch.errors.push_back(own_error);
     if (step.registers) {
-      SettleRegistration(step, errors_.back());
-    } else if (errors_.back() != 0 && errors_.back() != ENODEV && (error != 0 || errors_.back() != EIO)) {
+      SettleRegistration(step, own_error);
+    } else if (own_error != 0 && own_error != ENODEV && (error != 0 || own_error != EIO)) {
       // Not a removed card, which reaches nothing, nor EIO, with which the module has ended the region itself.
       DestroyFor(step);
     }
   }
-  for (const Step& step : steps_) {
+  for (const Step& step : scratch.steps) {
     step.region->ending_ = {};
   }
 }

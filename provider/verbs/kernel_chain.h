@@ -9,6 +9,7 @@
 #include "base/ntstatus.h"
 #include "provider/engine/engine_card.h"
 #include "provider/verbs/kernel_fast_region.h"
+#include "provider/verbs/kernel_scratch.h"
 
 namespace rnicd::provider {
 
@@ -32,32 +33,21 @@ class KernelChain {
   bool End(KernelFastRegion& region, std::optional<uint32_t> token, bool retire);
 
  private:
-  struct Step {
-    KernelFastRegion* region = nullptr;
-    bool registers = false;
-    uint32_t token = 0;
-    // The range of a registration.
-    VirtualAddress base;
-    uint64_t length = 0;
-    AccessRights rights;
-  };
+  using Step = KernelScratch::Step;
 
+  // Fills the results of the requests from the steps, which are the first of them.
+  void Report(std::span<BeginResult> results) RNICD_REQUIRES(engine_.mutex);
   bool Add(EngineRequest& request) RNICD_REQUIRES(engine_.mutex);
   bool AddRegistration(KernelFastRegion& region, KernelRegistration& registration, std::shared_ptr<const void>& backing)
       RNICD_REQUIRES(engine_.mutex);
   bool AddInvalidation(KernelFastRegion& region) RNICD_REQUIRES(engine_.mutex);
-  // Sends the call and settles each step.
+  // Sends the call, and settles each step and its error.
   void Run() RNICD_REQUIRES(engine_.mutex);
   void SettleRegistration(const Step& step, int error) RNICD_REQUIRES(engine_.mutex);
   // Ends all registrations of the region, because nothing else is known to have ended this one.
   void DestroyFor(const Step& step) RNICD_REQUIRES(engine_.mutex);
 
   KernelEngine& engine_;
-  std::vector<Step> steps_;
-  std::vector<rnicd_fr_op> ops_;
-  std::vector<rnicd_fr_run> runs_;
-  // The error of each step.
-  std::vector<int> errors_;
   // What was in force and is no longer. Released without the lock.
   std::vector<KernelFastRegion::Current> ended_;
 };

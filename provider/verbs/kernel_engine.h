@@ -5,6 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
+#include "provider/verbs/kernel_scratch.h"
 #include "provider/verbs/pinned_pages.h"
 
 namespace rnicd::provider {
@@ -32,6 +33,8 @@ class KernelEngine {
   // Keeps what a card may still reach until the module has released the domain.
   void Keep(std::shared_ptr<const void> stuck) RNICD_REQUIRES(mutex) { stuck_.push_back(std::move(stuck)); }
 
+  // Empty but while requests are executed.
+  KernelScratch scratch RNICD_GUARDED_BY(mutex);
   // Held while requests are executed, so it is the order of the domain's registrations. Taken before the domain's own.
   Mutex mutex;
 

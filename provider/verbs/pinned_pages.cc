@@ -166,6 +166,7 @@ absl::Status PinnedPages::PinRange(const std::shared_ptr<ModuleDomain>& domain, 
 
 absl::Status PinnedPages::Pin(const std::shared_ptr<ModuleDomain>& domain, std::span<const std::span<std::byte>> runs,
                               PinnedRuns& out) {
+  out.runs.reserve(runs.size());
   MutexLock lock(mutex_);
   for (size_t index = 0; index < runs.size(); ++index) {
     const uint64_t begin = AddressOf(runs[index].data());
