@@ -122,6 +122,11 @@ def module_map(rows):
         )
 
 
+def mapping(rows):
+    for labels, us in rows:
+        yield f"{size(labels['bytes'])} mapped logically through rnicd, which pins nothing yet: {ratio(us['page'])} us a page."
+
+
 WRITE = (
     ("direct", "by itself, polling the completion queue"),
     ("direct_event", "by itself, sleeping until the queue's event"),
@@ -150,6 +155,7 @@ def tables(path):
         ("fast", fast),
         ("module", module),
         ("module_map", module_map),
+        ("mapping", mapping),
     ):
         chosen = [(row["labels"], row["us"]) for row in rows if row["table"] == name]
         lines = list(make(chosen)) if chosen else []

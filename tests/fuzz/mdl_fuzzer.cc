@@ -188,7 +188,7 @@ class Mdl {
     if (!expected.has_value() || mappings_.size() == kMappingsMax) {
       return;
     }
-    auto pages = core::TakePages(*Resolve(chain), ledger_);
+    auto pages = core::TakePages(*Resolve(chain), adapters_[adapter]->device(), ledger_);
     Check(pages.ok() == MayPay(mapped_, kRegisteredMax, expected->pages),
           "pages are taken if and only if the limits allow");
     if (!pages.ok()) {

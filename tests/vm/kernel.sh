@@ -51,9 +51,11 @@ use_other_apt() {
     -o "Dir::State::lists=$folder/lists" -o Dir::State::status=/dev/null -o "Dir::Cache=$folder")
 }
 
-# depends_on PACKAGE PATTERN: the first package whose name matches that the package depends on.
+# depends_on PACKAGE PATTERN: the first package whose name matches that the package depends on; nothing where apt does
+# not know the package.
 depends_on() {
-  apt-cache "${APT_OPTIONS[@]}" depends "$1" 2>/dev/null | sed -n "s/^[ |]*Depends: \($2\)$/\1/p" | head -n 1
+  { apt-cache "${APT_OPTIONS[@]}" depends "$1" 2>/dev/null || true; } |
+    sed -n "s/^[ |]*Depends: \($2\)$/\1/p" | head -n 1
 }
 
 # unpack_headers FOLDER VERSION TO: what a module is built with, to TO/usr. The package's Makefile names its installed

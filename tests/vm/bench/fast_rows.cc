@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <optional>
 
 #include "base/access_rights.h"
 #include "base/status.h"
@@ -20,6 +21,7 @@ constexpr int kChain = 64;
 constexpr size_t kPageCounts[] = {1, 16, 256};
 constexpr size_t kMappedPages = 1024;
 constexpr std::chrono::seconds kWaitMax{60};
+constexpr uint64_t kMappedBytes = uint64_t{1} << 30;
 
 // Adjacent pages or, if `scattered`, every second page of the mapping, starting at its end.
 std::vector<size_t> ChoosePages(size_t count, bool scattered) {
@@ -112,6 +114,18 @@ Contender Direct(const std::string& name, DirectCard& card, const OwnMemory& mem
           .operations = 2 * static_cast<double>(times)};
 }
 
+// Maps memory logically, which pins nothing yet where the kernel module registers. In microseconds a page.
+nlohmann::json MappingRow(const test::DaemonProcess& daemon) {
+  const rnicd::Client client = Must(rnicd::Client::Connect({.socket_dir = daemon.socket_dir(), .adapter_name = kCard}));
+  const Memory memory = Must(Memory::Allocate(client, {.size = kMappedBytes}));
+  std::optional<LogicalMapping> mapping;
+  return Row("mapping", {{"bytes", kMappedBytes}},
+             Measure({{.name = "page",
+                       .run = [&] { mapping.emplace(Must(LogicalMapping::Build(memory))); },
+                       .operations = double{kMappedBytes / kSmallPage},
+                       .put_back = [&mapping] { mapping.reset(); }}}));
+}
+
 }  // namespace
 
 nlohmann::json FastRows(DirectCard& card, const FastDaemons& daemons) {
@@ -132,6 +146,7 @@ nlohmann::json FastRows(DirectCard& card, const FastDaemons& daemons) {
              by_kernel.Chains("engine_kernel_scattered", pages, true)},
             {.budget = std::chrono::seconds(8)})));
   }
+  rows.push_back(MappingRow(daemons.kernel));
   return rows;
 }
 
