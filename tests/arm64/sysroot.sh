@@ -19,6 +19,7 @@ sysroot_packages() {
 
 # What decides the content; if it is not that of the existing sysroot, another is made.
 sysroot_recipe() {
+  say "$SYSROOT"
   sysroot_packages
   cat tests/arm64/list_packages.sh
 }
@@ -42,6 +43,8 @@ make_sysroot() {
     --include="$(sysroot_packages | paste -sd,)" bookworm - |
     tar --extract --no-same-owner --exclude='./dev/*' --directory "$new"
   make_links_relative "$new"
+  # dpkg-shlibdeps asks for the package of a library by the place where it found it.
+  sed -i "p; s#^/#$SYSROOT/#" "$new"/var/lib/dpkg/info/*.list
   sysroot_recipe >"$new/made-from"
   rm -rf "$SYSROOT"
   chmod 0755 "$new"
