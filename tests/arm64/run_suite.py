@@ -18,7 +18,7 @@ import time
 
 SEPARATOR = " | "
 # The longest silence of a test program, which prints a line for each test; no test is silent for longer.
-SILENCE_SECONDS = 240
+SILENCE_SECONDS = 120
 LAST_LINES = 12
 
 
