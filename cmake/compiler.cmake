@@ -28,8 +28,13 @@ endif()
 # Resolve all library functions at program start, so that their table is read-only afterwards.
 add_link_options(-Wl,-z,relro -Wl,-z,now)
 find_program(RNICD_MOLD mold)
-if(RNICD_MOLD)
+if(RNICD_MOLD AND NOT CMAKE_CROSSCOMPILING)
   add_link_options(-fuse-ld=mold)
+elseif(RNICD_MOLD)
+  # Debian's cross compilers have no such option for mold: they look for their linker only under their own prefix. This
+  # folder of Debian's package has mold under the name that a compiler looks for first.
+  find_path(RNICD_MOLD_FOLDER ld PATHS /usr/libexec/mold NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH REQUIRED)
+  add_link_options(-B${RNICD_MOLD_FOLDER})
 endif()
 find_program(RNICD_CCACHE ccache)
 if(RNICD_CCACHE)

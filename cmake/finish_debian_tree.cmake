@@ -1,5 +1,8 @@
 # Run by cpack once the files of the packages are staged: the remaining requirements of Debian's policy.
 find_program(GZIP gzip REQUIRED)
+if(CPACK_RNICD_STRIP)
+  set(STRIP ${CPACK_RNICD_STRIP})
+endif()
 find_program(STRIP strip REQUIRED)
 
 function(run)

@@ -33,7 +33,7 @@ endif()
 # The symbols of all programs, where debuggers look for them: under the build id that the linker wrote.
 foreach(program rnicd rnicctl rnicd-device-plugin)
   if(TARGET ${program})
-    install(CODE "set(program \"$<TARGET_FILE:${program}>\")" COMPONENT debug-symbols EXCLUDE_FROM_ALL)
+    install(CODE "set(program \"$<TARGET_FILE:${program}>\")\nset(OBJCOPY \"${CMAKE_OBJCOPY}\")" COMPONENT debug-symbols EXCLUDE_FROM_ALL)
     install(SCRIPT ${PROJECT_SOURCE_DIR}/cmake/install_debug_symbols.cmake COMPONENT debug-symbols EXCLUDE_FROM_ALL)
   endif()
 endforeach()

@@ -89,9 +89,10 @@ OwnMemory SomeMemory() {
 
 TEST(Views, Adapters) {
   EXPECT_EQ(AdaptersText(SomeAdapters()),
-            "NAME    PROVIDER  TECHNOLOGY  NDK  NUMA NODE  MAX REGISTRATION  READ LIMIT IN/OUT  MAX CQ DEPTH\n"
-            "soft0   soft      none        1.2          -            64 GiB               16/8         65536\n"
-            "mlx5_0  verbs     rocev2      0.0          1               0 B                0/0             0\n");
+            "NAME    PROVIDER  TECHNOLOGY  NDK  NUMA NODE  MAX REGISTRATION  READ LIMIT IN/OUT  MAX CQ DEPTH  "
+            "FAST REGISTRATION\n"
+            "soft0   soft      none        1.2          -            64 GiB               16/8         65536  -\n"
+            "mlx5_0  verbs     rocev2      0.0          1               0 B                0/0             0  -\n");
   const Json json = AdaptersJson(SomeAdapters());
   EXPECT_EQ(json["adapters"][0]["info"]["max_registration_size"], 64ull << 30);
   EXPECT_EQ(json["adapters"][0]["info"].size(), 22u);

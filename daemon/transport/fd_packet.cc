@@ -90,7 +90,12 @@ absl::StatusOr<FdPacket> ReceiveFdPacket(int socket) {
 
 absl::StatusOr<UniqueFd> TakeFile(int socket, Os& os) {
   ControlBuffer<kDescriptorsMax> control = {};
+  // The packet was read before. Without room for a byte of it, qemu's user mode receives nothing.
+  char byte;
+  iovec part = {.iov_base = &byte, .iov_len = 1};
   msghdr message = {};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
   message.msg_control = control.bytes;
   message.msg_controllen = sizeof(control.bytes);
   if (recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) < 0) {

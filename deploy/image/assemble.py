@@ -1,9 +1,11 @@
 """Assembles all files of the image, from built programs and the packages of this machine. Runs as root.
 
-usage: assemble.py --out FOLDER --debug FOLDER --version VERSION [--epoch SECONDS] PROGRAM...
+usage: assemble.py --out FOLDER --debug FOLDER --version VERSION [--epoch SECONDS] [--sysroot FOLDER] PROGRAM...
   --out      folder for the image: programs without symbols, their libraries, users, licences, the list of packages
   --debug    folder for the programs' symbols, where debuggers look for them
   --epoch    Unix time of all files, so that the same programs make the same image; default: 0
+  --sysroot  the packages unpacked there instead of this machine's, for programs of another architecture; the tools for
+             it are those of the environment variable OBJCOPY
 """
 
 import argparse
@@ -17,6 +19,7 @@ import sys
 
 import closure
 import packages
+import sysroot
 
 USER = 65532
 PASSWD = (f"root:x:0:0:root:/:/usr/sbin/nologin\nrnicd:x:{USER}:{USER}:rnicd:/nonexistent:/usr/sbin/nologin\n")
@@ -37,11 +40,11 @@ def write(path, text):
     path.chmod(0o644)
 
 
-def copy(path, root):
-    """Copies a file or link of this machine to the same place below root."""
+def copy(path, source, root):
+    """Copies a file or link below source to the same place below root."""
     target = root / path.lstrip("/")
     target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy2(path, target, follow_symlinks=False)
+    shutil.copy2(source / path.lstrip("/"), target, follow_symlinks=False)
 
 
 def add_program(program, out, debug):
@@ -49,15 +52,16 @@ def add_program(program, out, debug):
     build_id = re.search(r"Build ID: ([0-9a-f]{6,})", run("readelf", "--notes", program))[1]
     symbols = debug / "usr/lib/debug/.build-id" / build_id[:2] / f"{build_id[2:]}.debug"
     symbols.parent.mkdir(parents=True, exist_ok=True)
-    run("objcopy", "--only-keep-debug", program, symbols)
+    objcopy = os.environ.get("OBJCOPY", "objcopy")
+    run(objcopy, "--only-keep-debug", program, symbols)
     symbols.chmod(0o644)
     target = out / "usr/bin" / program.name
     target.parent.mkdir(parents=True, exist_ok=True)
-    run("objcopy", "--strip-all", f"--add-gnu-debuglink={symbols}", program, target)
+    run(objcopy, "--strip-all", f"--add-gnu-debuglink={symbols}", program, target)
     target.chmod(0o755)
 
 
-def add_system(out):
+def add_system(out, source):
     write(out / "etc/passwd", PASSWD)
     write(out / "etc/group", GROUP)
     for path, mode, owner in FOLDERS:
@@ -67,17 +71,17 @@ def add_system(out):
         folder.chmod(mode)
     # As on Debian: programs name their loader as /lib64/...
     for name in ("lib", "lib64"):
-        if os.path.islink(f"/{name}"):
-            (out / name).symlink_to(os.readlink(f"/{name}"))
+        if (source / name).is_symlink():
+            (out / name).symlink_to(os.readlink(source / name))
 
 
-def add_licences(out, files, version, epoch):
+def add_licences(out, files, source, version, epoch):
     """Writes the list of packages and their licences."""
-    names = packages.owners(files) | set(packages.COMPILED_IN)
+    names = packages.owners(files, source) | set(packages.COMPILED_IN)
     for name in sorted(names):
-        write(out / "usr/share/doc" / name / "copyright", pathlib.Path(f"/usr/share/doc/{name}/copyright").read_text())
+        write(out / "usr/share/doc" / name / "copyright", (source / "usr/share/doc" / name / "copyright").read_text())
     write(out / "usr/share/doc/rnicd/copyright", LICENCE.read_text())
-    bill = packages.bill(version, [packages.facts(name) for name in sorted(names)], epoch)
+    bill = packages.bill(version, [packages.facts(name, source) for name in sorted(names)], epoch)
     write(out / "usr/share/rnicd/sbom.json", json.dumps(bill, indent=1) + "\n")
 
 
@@ -95,20 +99,23 @@ def main():
     parser.add_argument("--debug", type=pathlib.Path, required=True)
     parser.add_argument("--version", required=True)
     parser.add_argument("--epoch", type=int, default=0)
+    parser.add_argument("--sysroot", type=pathlib.Path)
     parser.add_argument("programs", nargs="+", type=pathlib.Path)
     arguments = parser.parse_args()
     out, debug = arguments.out.resolve(), arguments.debug.resolve()
     os.umask(0o022)
     for root in (out, debug):
         root.mkdir(parents=True)
-    files = closure.needed_files(arguments.programs)
+    source = (arguments.sysroot or pathlib.Path("/")).resolve()
+    files = sysroot.needed_files(arguments.programs, source) if arguments.sysroot else closure.needed_files(
+        arguments.programs)
     for program in arguments.programs:
         add_program(program, out, debug)
     for path in files:
-        copy(path, out)
-    add_system(out)
-    closure.check(out)
-    add_licences(out, files, arguments.version, arguments.epoch)
+        copy(path, source, out)
+    add_system(out, source)
+    (sysroot if arguments.sysroot else closure).check(out)
+    add_licences(out, files, source, arguments.version, arguments.epoch)
     for root in (out, debug):
         settle(root, arguments.epoch)
 

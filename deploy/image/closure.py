@@ -55,7 +55,7 @@ def needed_files(programs):
     return sorted({part for path in found for part in with_targets(path)})
 
 
-def _is_elf(path):
+def is_elf(path):
     if path.is_symlink() or not path.is_file():
         return False
     with path.open("rb") as file:
@@ -66,7 +66,7 @@ def check(out):
     """Runs the tree's own loader on every program and library in it, with the tree as the only search path."""
     loader = next(path for path in sorted(out.glob("usr/lib/*/ld-linux-*")) if not path.is_symlink())
     for file in sorted(out.rglob("*")):
-        if not _is_elf(file) or file == loader:
+        if not is_elf(file) or file == loader:
             continue
         told = _output(loader, "--inhibit-cache", "--library-path", loader.parent, "--list", file)
         strange = [path for path in parse_ldd(told) if not path.startswith(f"{out}/")]

@@ -13,10 +13,15 @@ class Unknown(Exception):
     """No package owns the file."""
 
 
-def owners(paths):
+def _options(root):
+    """Of dpkg and dpkg-query, for the packages below root."""
+    return [f"--admindir={root}/var/lib/dpkg"]
+
+
+def owners(paths, root="/"):
     """The names of the packages that the files come from. dpkg knows files of /usr/lib also as /lib."""
     names = sorted({name for path in paths for name in (path, path.removeprefix("/usr"))})
-    told = subprocess.run(["dpkg", "-S", *names], capture_output=True, text=True, check=False).stdout
+    told = subprocess.run(["dpkg-query", *_options(root), "--search", *names], capture_output=True, text=True, check=False).stdout
     # "libc6:amd64: /lib/x86_64-linux-gnu/libc.so.6"
     found = {path: who.split(":")[0] for who, path in (line.rsplit(": ", 1) for line in told.splitlines())}
     strangers = [path for path in paths if path not in found and path.removeprefix("/usr") not in found]
@@ -25,10 +30,10 @@ def owners(paths):
     return set(found.values())
 
 
-def facts(package):
+def facts(package, root="/"):
     """{field: value} of an installed package, from dpkg."""
     form = "\n".join(f"${{{field}}}" for field in FIELDS) + "\n"
-    told = subprocess.run(["dpkg-query", "--show", f"--showformat={form}", package], check=True, capture_output=True,
+    told = subprocess.run(["dpkg-query", *_options(root), "--show", f"--showformat={form}", package], check=True, capture_output=True,
                           text=True).stdout
     return dict(zip(FIELDS, told.splitlines()))
 

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/errno_status.h"
+#include "tests/support/emulator.h"
 
 namespace rnicd::test {
 namespace {
@@ -45,7 +46,8 @@ std::vector<std::string> FullCommand(const ChildOptions& options) {
     command.insert(command.end(), {"--reuid=" + id, "--regid=" + id, "--clear-groups", "--no-new-privs",
                                    "--bounding-set=-all", "--inh-caps=-all"});
   }
-  command.insert(command.end(), options.command.begin(), options.command.end());
+  const std::vector<std::string> program = WithEmulator(options.command);
+  command.insert(command.end(), program.begin(), program.end());
   return command;
 }
 
