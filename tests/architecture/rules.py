@@ -111,7 +111,7 @@ DOCUMENTED_BY_PARENT = [
     "client/python/rnicd", "proto/rnicd", "proto/grpc", "proto/kubelet", "scripts/pages", "tests/support/", "tests/kubernetes/",
 ]
 # Where a file may, and must, be executable: programs with a "#!" line.
-EXECUTABLE = [r"^scripts/[a-z-]+$", r"^\.ci/run$", r"^tests/vm/guest$"]
+EXECUTABLE = [r"^scripts/[a-z0-9-]+$", r"^\.ci/run$", r"^tests/vm/guest$"]
 
 # --- Sizes ----------------------------------------------------------------------------------------------------------
 FILE_LINES_MAX = 500
