@@ -22,10 +22,12 @@ programs_are_for_arm64() {
   ((found))
 }
 
-# The dependencies name packages that Debian has for arm64, in versions that it has.
+# The dependencies name packages that the sysroot has, or provides.
 dependencies_exist() {
+  sed -n -E 's/^(Package|Provides): //p' "$SYSROOT/var/lib/dpkg/status" | tr ',' '\n' | sed 's/(.*//; s/ //g' \
+    >"$runtime/packages.txt"
   dpkg-deb --field "$1" Depends | tr ',' '\n' | sed 's/|.*//; s/ *(.*//; s/ //g' | while IFS= read -r package; do
-    grep -qx "Package: $package" "$SYSROOT/var/lib/dpkg/status" || [[ $package == @(systemd|procps) ]] || return
+    grep -qFx "$package" "$runtime/packages.txt" || [[ $package == @(systemd|procps) ]] || return
   done
 }
 
