@@ -3,7 +3,8 @@
 //
 // Without the full order between a store and the next load (StoreInOrder as a release) those of wake-ups fail, also on
 // x86. An entry before its bytes needs a processor that reorders two stores or two loads, which x86 does not, and
-// neither does an emulated arm64 on it. docs/RINGS.md has what was tried.
+// neither does an emulated arm64 on it (which fails those of wake-ups, by a mistake of qemu). docs/RINGS.md has what
+// was tried.
 #include <gtest/gtest.h>
 
 #include <algorithm>
