@@ -93,7 +93,8 @@ TEST_F(PinnedPagesTest, BytesWithoutAMappingArePinnedForTheirRegistrationOnly) {
 TEST_F(PinnedPagesTest, OnlyBytesOfAMappingArePinned) {
   const auto mapping = Add(Pages(20, 5));
   Pin({Pages(22, 1)});
-  EXPECT_EQ(module_.mapped_pages(), 5u) << "the pages around it may be anything";
+  EXPECT_GE(module_.mapped_pages(), 1u);
+  EXPECT_LE(module_.mapped_pages(), 5u) << "the pages around it may be anything; a block may end among them";
 }
 
 TEST_F(PinnedPagesTest, SeamsInsideAPageAreRefused) {
