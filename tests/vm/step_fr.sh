@@ -17,7 +17,7 @@ with_module() {
 # rxe of Linux 5.10 does not invalidate keys of the kernel for a peer, and executes requests with a wrong key, so none
 # can be made to fail.
 not=''
-if [[ $(uname -r) == 5.10.* ]]; then not=Failure.*:FastRegistration.PeerInvalidates; fi
+if [[ $(uname -r) == 5.10.* ]]; then not='Failure.*:FastRegistration.PeerInvalidates'; fi
 
 with_module rnicd_fr "-Failure.*:$not"
 # rxe does not need the DMA key, but can show that giving and taking it is harmless.
