@@ -95,7 +95,8 @@ constinit const CommandSpec kHelpCommand = {
     .examples = "rnicctl help\nrnicctl help register\n",
     .argument_name = "COMMAND",
     .argument_choices =
-        "adapters alloc register demo selftest regions sessions status health tenants top inspect evict grant drain log-level "
+        "adapters alloc register demo selftest regions sessions status health tenants top inspect evict grant drain "
+        "log-level "
         "reload dump completion version",
     .run = RunHelp,
 };
