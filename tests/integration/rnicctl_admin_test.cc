@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "nlohmann/json.hpp"
+#include "tests/integration/rnicctl_run.h"
 #include "tests/support/admin_client.h"
 #include "tests/support/child_process.h"
 #include "tests/support/shared_daemon.h"
@@ -25,19 +26,6 @@ namespace rnicd::test {
 namespace {
 
 using Json = nlohmann::json;
-
-struct ToolRun {
-  int exit_code = -1;
-  std::string output;
-  std::string errors;
-
-  // The output as JSON; null, after a test failure, if it is not JSON.
-  Json json() const {
-    Json parsed = Json::parse(output, nullptr, false);
-    EXPECT_FALSE(parsed.is_discarded()) << "not JSON: " << output << errors;
-    return parsed.is_discarded() ? Json() : parsed;
-  }
-};
 
 // `grant`: value of RNICD_GRANT in the environment.
 std::unique_ptr<ChildProcess> StartTool(const DaemonProcess& daemon, const std::vector<std::string>& arguments,
@@ -53,23 +41,13 @@ std::unique_ptr<ChildProcess> StartTool(const DaemonProcess& daemon, const std::
   return *std::move(process);
 }
 
-ToolRun Finish(ChildProcess& process) {
-  ToolRun run;
-  run.exit_code = process.WaitForEnd().value_or(ProcessEnd()).exit_code;
-  process.output().WaitForEnd(kTimeout);
-  process.errors().WaitForEnd(kTimeout);
-  run.output = process.output().Text();
-  run.errors = process.errors().Text();
-  return run;
-}
-
 class RnicctlAdmin : public DaemonTest {
  protected:
   std::unique_ptr<ChildProcess> Start(const std::vector<std::string>& arguments,
                                       std::optional<uid_t> uid = std::nullopt, const std::string& grant = "") {
     return StartTool(daemon(), arguments, uid, grant);
   }
-  ToolRun Run(const std::vector<std::string>& arguments) { return Finish(*Start(arguments)); }
+  RnicctlRun Run(const std::vector<std::string>& arguments) { return Finish(*Start(arguments)); }
 
   // Another process that holds a page until it is stopped, and prints what it holds.
   std::unique_ptr<ChildProcess> Holder(std::vector<std::string> arguments, const std::string& grant = "") {
@@ -87,18 +65,18 @@ class RnicctlAdmin : public DaemonTest {
 bool Has(const std::string& text, const std::string& word) { return text.find(word) != std::string::npos; }
 
 TEST_F(RnicctlAdmin, SecretAloneIsForScripts) {
-  const ToolRun created = Run({"grant", "create", "--name=script", "--secret-only"});
+  const RnicctlRun created = Run({"grant", "create", "--name=script", "--secret-only"});
   ASSERT_EQ(created.exit_code, 0) << created.errors;
   const std::string secret = created.output.substr(0, created.output.find('\n'));
   EXPECT_EQ(created.output, secret + "\n");
-  const ToolRun run = Finish(*Start({"alloc", "--size=4KiB"}, WorkloadUid(), secret));
+  const RnicctlRun run = Finish(*Start({"alloc", "--size=4KiB"}, WorkloadUid(), secret));
   EXPECT_EQ(run.exit_code, 0) << run.errors;
   const Json listed = Run({"grant", "list", "--json"}).json();
   EXPECT_EQ(Run({"grant", "revoke", listed["grants"][0]["grant_id"]}).exit_code, 0);
 }
 
 TEST_F(RnicctlAdmin, HealthIsAnExitCodeForScripts) {
-  const ToolRun ready = Run({"health"});
+  const RnicctlRun ready = Run({"health"});
   EXPECT_EQ(ready.exit_code, 0) << ready.errors;
   EXPECT_EQ(ready.output, "ready\n");
   EXPECT_EQ(Run({"health", "--json"}).json()["ready"], true);
@@ -108,15 +86,15 @@ TEST(RnicctlHealth, OfAHangingCardIsAFailure) {
   const auto hanging = DaemonProcess::Start(
       {.flags = {"--health_timeout_ms=200", ProviderFlag("register_delay_us", std::chrono::seconds(30))}});
   ASSERT_TRUE(hanging.ok()) << hanging.status();
-  const ToolRun run = Finish(*StartTool(**hanging, {"health"}, std::nullopt, ""));
+  const RnicctlRun run = Finish(*StartTool(**hanging, {"health"}, std::nullopt, ""));
   EXPECT_EQ(run.exit_code, 1);
   EXPECT_EQ(run.output, "not ready\n");
   EXPECT_TRUE(Has(run.errors, "no adapter can be used")) << run.errors;
 }
 
 TEST_F(RnicctlAdmin, GrantIsMadePresentedListedAndRevoked) {
-  const ToolRun created = Run({"grant", "create", "--name=tool", "--lifetime=1h", "--pinned=8KiB", "--sessions=2",
-                               "--rate=1000", "--limits=regions=7", "--session-limits=pinned_bytes=4KiB", "--json"});
+  const RnicctlRun created = Run({"grant", "create", "--name=tool", "--lifetime=1h", "--pinned=8KiB", "--sessions=2",
+                                  "--rate=1000", "--limits=regions=7", "--session-limits=pinned_bytes=4KiB", "--json"});
   ASSERT_EQ(created.exit_code, 0) << created.errors;
   const Json grant = created.json();
   EXPECT_EQ(grant["tenant"], "grant/tool");
@@ -135,25 +113,25 @@ TEST_F(RnicctlAdmin, GrantIsMadePresentedListedAndRevoked) {
   EXPECT_EQ(listed["grants"][0]["limits"]["requests_per_second"], 1000);
   EXPECT_EQ(listed["grants"][0]["session_limits"]["pinned_bytes"], 4096);
   EXPECT_GT(listed["grants"][0]["remaining_ms"], 3'000'000);
-  const ToolRun table = Run({"grant", "list"});
+  const RnicctlRun table = Run({"grant", "list"});
   EXPECT_TRUE(Has(table.output, "grant/tool")) << table.output;
   EXPECT_FALSE(Has(table.output, secret));
   const Json sessions = Run({"sessions", "--json"}).json();
   ASSERT_EQ(sessions["sessions"].size(), 2u);
   EXPECT_EQ(sessions["sessions"][0]["tenant"], "grant/tool");
-  const ToolRun third = Finish(*Start({"alloc", "--size=4KiB"}, WorkloadUid(), secret));
+  const RnicctlRun third = Finish(*Start({"alloc", "--size=4KiB"}, WorkloadUid(), secret));
   EXPECT_EQ(third.exit_code, 1);
   EXPECT_TRUE(Has(third.errors, "QUOTA_SESSIONS") && Has(third.errors, "limit 2, used 2, requested 1")) << third.errors;
 
-  const ToolRun revoked = Run({"grant", "revoke", id});
+  const RnicctlRun revoked = Run({"grant", "revoke", id});
   EXPECT_EQ(revoked.exit_code, 0) << revoked.errors;
   EXPECT_EQ(revoked.output, "revoked grant " + id + "; 2 sessions ended by it\n");
   for (ChildProcess* holder : {by_environment.get(), by_option.get()}) {
-    const ToolRun run = Finish(*holder);
+    const RnicctlRun run = Finish(*holder);
     EXPECT_EQ(run.exit_code, 1);
     EXPECT_TRUE(Has(run.errors, "grant_revoked")) << run.errors;
   }
-  const ToolRun late = Finish(*Start({"alloc", "--size=4KiB"}, WorkloadUid(), secret));
+  const RnicctlRun late = Finish(*Start({"alloc", "--size=4KiB"}, WorkloadUid(), secret));
   EXPECT_EQ(late.exit_code, 1);
   EXPECT_TRUE(Has(late.errors, "GRANT_REFUSED")) << late.errors;
   EXPECT_FALSE(Has(late.errors, secret)) << late.errors;
@@ -167,10 +145,10 @@ TEST_F(RnicctlAdmin, TenantsAndTopShowWhoHoldsWhat) {
     found = found || (tenant["sessions"] == 1 && tenant["resources"]["pinned_bytes"]["used"] == 4096);
   }
   EXPECT_TRUE(found) << tenants.dump(2);
-  const ToolRun table = Run({"tenants"});
+  const RnicctlRun table = Run({"tenants"});
   EXPECT_TRUE(Has(table.output, "TENANT") && Has(table.output, "4 KiB")) << table.output;
 
-  const ToolRun top = Run({"top", "--count=2", "--interval=100ms"});
+  const RnicctlRun top = Run({"top", "--count=2", "--interval=100ms"});
   EXPECT_EQ(top.exit_code, 0) << top.errors;
   EXPECT_TRUE(top.output.starts_with("rnicd ")) << top.output;
   const size_t second = top.output.find("\n\nrnicd ");
@@ -203,17 +181,17 @@ TEST_F(RnicctlAdmin, SessionIsInspectedAndEvicted) {
   EXPECT_EQ(inspected["session"]["uid"], WorkloadUid());
   ASSERT_EQ(inspected["regions"].size(), 1u);
   EXPECT_EQ(inspected["regions"][0]["pages"], 1);
-  const ToolRun shown = Run({"inspect", id});
+  const RnicctlRun shown = Run({"inspect", id});
   EXPECT_TRUE(Has(shown.output, "victim") && Has(shown.output, "remote-write")) << shown.output;
 
-  const ToolRun evicted = Run({"evict", id});
+  const RnicctlRun evicted = Run({"evict", id});
   EXPECT_EQ(evicted.exit_code, 0) << evicted.errors;
   EXPECT_EQ(evicted.output, "evicted session " + id + "; taken back: 1 region, 4 KiB pinned, 4 KiB of memory\n");
-  const ToolRun victim = Finish(*holder);
+  const RnicctlRun victim = Finish(*holder);
   EXPECT_EQ(victim.exit_code, 1);
   EXPECT_TRUE(Has(victim.errors, "SESSION_ENDING") && Has(victim.errors, "evicted")) << victim.errors;
   for (const char* command : {"inspect", "evict"}) {
-    const ToolRun again = Run({command, id});
+    const RnicctlRun again = Run({command, id});
     EXPECT_EQ(again.exit_code, 1);
     EXPECT_TRUE(Has(again.errors, "SESSION_NOT_FOUND")) << again.errors;
   }
@@ -221,14 +199,14 @@ TEST_F(RnicctlAdmin, SessionIsInspectedAndEvicted) {
 
 TEST_F(RnicctlAdmin, DrainWaitsAndItsExitCodeTells) {
   const auto holder = Holder({});
-  const ToolRun drained = Run({"drain"});
+  const RnicctlRun drained = Run({"drain"});
   EXPECT_EQ(drained.exit_code, 0) << drained.errors;
   EXPECT_EQ(drained.output, "draining: left are 1 session, 1 region, 4 KiB pinned\n");
   EXPECT_TRUE(Has(Run({"status"}).output, "draining          yes"));
-  const ToolRun refused = Run({"alloc", "--size=4KiB"});
+  const RnicctlRun refused = Run({"alloc", "--size=4KiB"});
   EXPECT_EQ(refused.exit_code, 1);
   EXPECT_TRUE(Has(refused.errors, "DAEMON_DRAINING")) << refused.errors;
-  const ToolRun too_short = Run({"drain", "--wait=300ms", "--json"});
+  const RnicctlRun too_short = Run({"drain", "--wait=300ms", "--json"});
   EXPECT_EQ(too_short.exit_code, 1);
   EXPECT_EQ(too_short.json()["sessions"], 1);
   EXPECT_TRUE(Has(too_short.errors, "DEADLINE_EXCEEDED")) << too_short.errors;
@@ -236,10 +214,10 @@ TEST_F(RnicctlAdmin, DrainWaitsAndItsExitCodeTells) {
   const auto waiting = Start({"drain", "--wait=5m"});
   EXPECT_TRUE(Eventually([&] { return Has(waiting->output().Text(), "left are 1 session"); }));
   EndHolder(*holder);
-  const ToolRun empty = Finish(*waiting);
+  const RnicctlRun empty = Finish(*waiting);
   EXPECT_EQ(empty.exit_code, 0) << empty.errors;
   EXPECT_TRUE(empty.output.ends_with("draining: nothing is left\n")) << empty.output;
-  const ToolRun resumed = Run({"drain", "--resume"});
+  const RnicctlRun resumed = Run({"drain", "--resume"});
   EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
   EXPECT_EQ(resumed.output, "not draining: the daemon takes things on\n");
   EXPECT_EQ(Run({"alloc", "--size=4KiB"}).exit_code, 0);
@@ -249,13 +227,13 @@ TEST_F(RnicctlAdmin, LogLevelIsChangedAndTold) {
   const std::string before = Run({"log-level", "debug", "--json"}).json()["previous"];
   EXPECT_EQ(Run({"log-level", "warning"}).output, "log level warning, was debug\n");
   EXPECT_EQ(Run({"log-level", before}).exit_code, 0);
-  const ToolRun wrong = Run({"log-level", "loud"});
+  const RnicctlRun wrong = Run({"log-level", "loud"});
   EXPECT_EQ(wrong.exit_code, 1);
   EXPECT_TRUE(Has(wrong.errors, "FIELD_OUT_OF_RANGE")) << wrong.errors;
 }
 
 TEST_F(RnicctlAdmin, ReloadWithoutAPolicyFileIsRefused) {
-  const ToolRun run = Run({"reload"});
+  const RnicctlRun run = Run({"reload"});
   EXPECT_EQ(run.exit_code, 1);
   EXPECT_TRUE(Has(run.errors, "POLICY_REFUSED")) << run.errors;
 }
@@ -271,7 +249,7 @@ TEST(RnicctlReload, SaysWhichLineIsWrong) {
   const auto reload = [&] { return Finish(*StartTool(**daemon, {"reload"}, std::nullopt, "")); };
   EXPECT_EQ(reload().output, "the policy file was read and is in force\n");
   std::ofstream(path) << good << "tenant { name: \"b\" match { uid: 1 } limits { pinned_bytes: 5000 } }\n";
-  const ToolRun refused = reload();
+  const RnicctlRun refused = reload();
   EXPECT_EQ(refused.exit_code, 1);
   EXPECT_TRUE(Has(refused.errors, "POLICY_REFUSED") && Has(refused.errors, path + ":3: limits.pinned_bytes"))
       << refused.errors;
@@ -289,7 +267,7 @@ TEST(RnicctlReload, SaysWhichLineIsWrong) {
 TEST_F(RnicctlAdmin, DumpIsOneDocument) {
   const auto holder = Holder({"--label=dumped"});
   const Json own = Json::parse(holder->output().Text());
-  const ToolRun run = Run({"dump"});
+  const RnicctlRun run = Run({"dump"});
   EXPECT_EQ(run.exit_code, 0) << run.errors;
   const Json json = run.json();
   EXPECT_EQ(json["sessions"][0]["label"], "dumped");

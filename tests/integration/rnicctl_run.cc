@@ -5,7 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/support/child_process.h"
 #include "tests/support/temp_dir.h"
 
 namespace rnicd::test {
@@ -22,25 +21,29 @@ std::vector<std::string> RnicctlRun::lines() const {
 
 nlohmann::json RnicctlRun::json() const {
   nlohmann::json parsed = nlohmann::json::parse(output, nullptr, false);
-  EXPECT_FALSE(parsed.is_discarded()) << "not JSON: " << output;
+  EXPECT_FALSE(parsed.is_discarded()) << "not JSON: " << output << errors;
   return parsed.is_discarded() ? nlohmann::json() : parsed;
+}
+
+RnicctlRun Finish(ChildProcess& process, std::chrono::milliseconds limit) {
+  RnicctlRun run;
+  run.exit_code = process.WaitForEnd(limit).value_or(ProcessEnd()).exit_code;
+  process.output().WaitForEnd(kTimeout);
+  process.errors().WaitForEnd(kTimeout);
+  run.output = process.output().Text();
+  run.errors = process.errors().Text();
+  return run;
 }
 
 RnicctlRun RunRnicctl(const DaemonProcess& daemon, const std::vector<std::string>& arguments) {
   std::vector<std::string> command = {ExecutableForEveryone(RNICCTL_PATH), "--socket-dir=" + daemon.socket_dir()};
   command.insert(command.begin() + 1, arguments.begin(), arguments.end());
   auto process = ChildProcess::Start({.command = std::move(command), .uid = WorkloadUid()});
-  RnicctlRun run;
   if (!process.ok()) {
     ADD_FAILURE() << process.status();
-    return run;
+    return RnicctlRun();
   }
-  run.exit_code = (*process)->WaitForEnd(6 * kTimeout).value_or(ProcessEnd()).exit_code;
-  (*process)->output().WaitForEnd(kTimeout);
-  (*process)->errors().WaitForEnd(kTimeout);
-  run.output = (*process)->output().Text();
-  run.errors = (*process)->errors().Text();
-  return run;
+  return Finish(**process, 6 * kTimeout);
 }
 
 }  // namespace rnicd::test

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
 #include "nlohmann/json.hpp"
+#include "tests/support/child_process.h"
 #include "tests/support/daemon_process.h"
 
 namespace rnicd::test {
@@ -19,6 +21,8 @@ struct RnicctlRun {
   nlohmann::json json() const;
 };
 
+// Waits until the process has ended.
+RnicctlRun Finish(ChildProcess& process, std::chrono::milliseconds limit = kTimeout);
 // Runs rnicctl with these arguments on the daemon's workload socket, as an unprivileged user.
 RnicctlRun RunRnicctl(const DaemonProcess& daemon, const std::vector<std::string>& arguments);
 

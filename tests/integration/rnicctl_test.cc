@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "nlohmann/json.hpp"
+#include "tests/integration/rnicctl_run.h"
 #include "tests/support/admin_client.h"
 #include "tests/support/child_process.h"
 #include "tests/support/expect.h"
@@ -20,19 +21,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-struct ToolRun {
-  int exit_code = -1;
-  std::string output;
-  std::string errors;
-
-  // The output as JSON; null, after a test failure, if it is not JSON.
-  Json json() const {
-    Json parsed = Json::parse(output, nullptr, false);
-    EXPECT_FALSE(parsed.is_discarded()) << "not JSON: " << output;
-    return parsed.is_discarded() ? Json() : parsed;
-  }
-};
-
 class Rnicctl : public DaemonTest {
  protected:
   std::unique_ptr<ChildProcess> Start(std::vector<std::string> arguments,
@@ -43,25 +31,18 @@ class Rnicctl : public DaemonTest {
     return process.ok() ? *std::move(process) : nullptr;
   }
 
-  ToolRun Run(const std::vector<std::string>& arguments, std::optional<uid_t> uid = std::nullopt) const {
-    const auto process = Start(arguments, uid);
-    ToolRun run;
-    run.exit_code = process->WaitForEnd().value_or(ProcessEnd()).exit_code;
-    process->output().WaitForEnd(kTimeout);
-    process->errors().WaitForEnd(kTimeout);
-    run.output = process->output().Text();
-    run.errors = process->errors().Text();
-    return run;
+  RnicctlRun Run(const std::vector<std::string>& arguments, std::optional<uid_t> uid = std::nullopt) const {
+    return Finish(*Start(arguments, uid));
   }
 
   std::string socket_dir() { return "--socket-dir=" + daemon().socket_dir(); }
 };
 
 TEST_F(Rnicctl, AdaptersAreListed) {
-  const ToolRun table = Run({"adapters", socket_dir()}, WorkloadUid());
+  const RnicctlRun table = Run({"adapters", socket_dir()}, WorkloadUid());
   EXPECT_EQ(table.exit_code, 0) << table.errors;
   EXPECT_NE(table.output.find(AdapterUnderTest()), std::string::npos) << table.output;
-  const ToolRun json = Run({"adapters", "--json", socket_dir()}, WorkloadUid());
+  const RnicctlRun json = Run({"adapters", "--json", socket_dir()}, WorkloadUid());
   EXPECT_EQ(json.exit_code, 0);
   EXPECT_EQ(json.json()["adapters"][0]["name"], AdapterUnderTest());
   EXPECT_EQ(json.json()["adapters"][0]["provider"], ProviderUnderTest());
@@ -69,7 +50,7 @@ TEST_F(Rnicctl, AdaptersAreListed) {
 }
 
 TEST_F(Rnicctl, AllocGivesBackWhatItTook) {
-  const ToolRun run = Run({"alloc", "--size=64KiB", "--json", socket_dir()}, WorkloadUid());
+  const RnicctlRun run = Run({"alloc", "--size=64KiB", "--json", socket_dir()}, WorkloadUid());
   EXPECT_EQ(run.exit_code, 0) << run.errors;
   EXPECT_EQ(run.json()["memory"]["size"], 65536);
   EXPECT_EQ(run.json()["memory"]["imported"], false);
@@ -106,7 +87,7 @@ TEST_F(Rnicctl, RegisterHoldsUntilItIsTold) {
 }
 
 TEST_F(Rnicctl, RegisterBringsItsOwnMemoryInPieces) {
-  const ToolRun run =
+  const RnicctlRun run =
       Run({"register", "--size=1MiB", "--import", "--regions=16", "--json", socket_dir()}, WorkloadUid());
   EXPECT_EQ(run.exit_code, 0) << run.errors;
   EXPECT_EQ(run.json()["regions"].size(), 16u);
@@ -116,13 +97,13 @@ TEST_F(Rnicctl, RegisterBringsItsOwnMemoryInPieces) {
 TEST_F(Rnicctl, TablesArePrintedForPeople) {
   TestSession session(daemon(), "a-label");
   session.RegisterWhole(session.CreateMr(), session.SealedMemory(kPage), kPage, v1::MR_FLAG_ALLOW_REMOTE_READ);
-  const ToolRun regions = Run({"regions", socket_dir()});
+  const RnicctlRun regions = Run({"regions", socket_dir()});
   EXPECT_EQ(regions.exit_code, 0) << regions.errors;
   EXPECT_NE(regions.output.find(AdapterUnderTest()), std::string::npos) << regions.output;
   EXPECT_NE(regions.output.find("remote-read"), std::string::npos) << regions.output;
-  const ToolRun sessions = Run({"sessions", socket_dir()});
+  const RnicctlRun sessions = Run({"sessions", socket_dir()});
   EXPECT_NE(sessions.output.find("a-label"), std::string::npos) << sessions.output;
-  const ToolRun status = Run({"status", socket_dir()});
+  const RnicctlRun status = Run({"status", socket_dir()});
   EXPECT_NE(status.output.find("pinned_bytes"), std::string::npos) << status.output;
 }
 
@@ -140,13 +121,13 @@ TEST_F(Rnicctl, StatusShowsThatNothingIsLeft) {
 }
 
 TEST_F(Rnicctl, RefusalsExitWithOneAndSayWhy) {
-  const ToolRun unknown = Run({"register", "--size=4096", "--adapter=" + AdapterUnderTest() + "9", socket_dir()});
+  const RnicctlRun unknown = Run({"register", "--size=4096", "--adapter=" + AdapterUnderTest() + "9", socket_dir()});
   EXPECT_EQ(unknown.exit_code, 1);
   EXPECT_NE(unknown.errors.find("ADAPTER_NOT_FOUND"), std::string::npos) << unknown.errors;
-  const ToolRun unaligned = Run({"alloc", "--size=4097", socket_dir()});
+  const RnicctlRun unaligned = Run({"alloc", "--size=4097", socket_dir()});
   EXPECT_EQ(unaligned.exit_code, 1);
   EXPECT_NE(unaligned.errors.find("MEMORY_SIZE_UNALIGNED"), std::string::npos) << unaligned.errors;
-  const ToolRun nobody_there = Run({"status", "--socket-dir=/nonexistent"});
+  const RnicctlRun nobody_there = Run({"status", "--socket-dir=/nonexistent"});
   EXPECT_EQ(nobody_there.exit_code, 1);
   EXPECT_FALSE(nobody_there.errors.empty());
 }
@@ -163,14 +144,14 @@ TEST_F(Rnicctl, WrongCommandLinesExitWithTwo) {
                                                     {"register", "--size=many"},
                                                     {"status", "--no-such-option"},
                                                     {"alloc", "--size=4096", "--page-size=3KiB"}}) {
-    const ToolRun run = Run(arguments);
+    const RnicctlRun run = Run(arguments);
     EXPECT_EQ(run.exit_code, 2) << run.output << run.errors;
     EXPECT_FALSE(run.errors.empty());
   }
 }
 
 TEST_F(Rnicctl, HelpNamesEveryCommand) {
-  const ToolRun run = Run({"--help"});
+  const RnicctlRun run = Run({"--help"});
   EXPECT_EQ(run.exit_code, 0) << run.errors;
   for (const char* command : {"adapters", "alloc", "register", "regions", "sessions", "status", "completion"}) {
     EXPECT_NE(run.output.find(command), std::string::npos) << command;
