@@ -8,9 +8,8 @@
 namespace rnicd {
 
 // Tells when files without a name, such as memfds, have ended: when nobody has them open or mapped any more, nor as an
-// O_PATH descriptor, nor on the way in a socket. Only then are their pages free. A watch keeps no file alive.
-// Errors:  ErrnoStatus of the call.
-// Threads: safe.
+// O_PATH descriptor, nor on the way in a socket. Only then are their pages free. A watch keeps no file alive; on
+// Windows until the next TakeEnded. Errors:  ErrnoStatus of the call. Threads: safe.
 class FileWatch {
  public:
   // The same for every descriptor of one file. Never given to another file.
@@ -23,9 +22,11 @@ class FileWatch {
   virtual std::vector<Id> TakeEnded() = 0;
 };
 
-// With inotify: the kernel reports IN_DELETE_SELF when the last reference to a nameless file's directory entry goes.
+// On Linux with inotify: the kernel reports IN_DELETE_SELF when the last reference to a nameless file's directory entry
+// goes. On Windows a section has ended when no process has a handle of it; one that is only mapped is taken for ended,
+// because no call tells.
 // Errors: ErrnoStatus; EMFILE also when fs.inotify.max_user_instances is reached.
-// Source: inotify(7).
-absl::StatusOr<std::unique_ptr<FileWatch>> NewInotifyWatch();
+// Source: inotify(7); NtQueryObject.
+absl::StatusOr<std::unique_ptr<FileWatch>> NewFileWatch();
 
 }  // namespace rnicd

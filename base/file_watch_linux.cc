@@ -89,7 +89,7 @@ class InotifyWatch final : public FileWatch {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<FileWatch>> NewInotifyWatch() {
+absl::StatusOr<std::unique_ptr<FileWatch>> NewFileWatch() {
   UniqueFd events(inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
   if (!events.valid()) {
     return ErrnoStatus("inotify_init1", errno);

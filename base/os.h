@@ -9,6 +9,20 @@
 
 namespace rnicd {
 
+// What can no longer be done with a memory file, by anybody.
+// Source: fcntl(2), "File Sealing".
+struct Seals {
+  // Make it smaller, or larger.
+  bool shrink = false;
+  bool grow = false;
+  // Write to it; with `future_write` through descriptors and mappings that are made later.
+  bool write = false;
+  bool future_write = false;
+  // Add a seal.
+  bool seal = false;
+  friend bool operator==(const Seals&, const Seals&) = default;
+};
+
 // Properties that the kernel reports for a descriptor presented as a memory file.
 struct MemoryFileFacts {
   // True for a regular file of tmpfs or hugetlbfs that supports F_GET_SEALS.
@@ -22,17 +36,26 @@ struct MemoryFileFacts {
   uint64_t size = 0;
   // Bytes of the pages that exist.
   uint64_t populated_bytes = 0;
-  // Bytes of one page behind the file; kNdkPageBytes for a dma-buf, whose pages only its exporter knows.
+  // Bytes of one page behind the file; kNdkPageBytes for the kernel's smallest pages, whatever their size, and for a
+  // dma-buf, whose pages only its exporter knows.
   uint64_t page_bytes = 0;
-  // F_SEAL_ bits; -1 for a file that cannot be sealed.
-  int seals = 0;
+  // None for anything but a memory file.
+  Seals seals;
   // Device and inode together identify the file among all open files.
   uint64_t device = 0;
   uint64_t inode = 0;
 };
 
 // The system calls on memory, as an interface so that tests can make each of them fail.
-// Errors:  ErrnoStatus of the call.
+//
+// On Windows a memory file is a section of committed pages, backed by the paging file, and a descriptor is its handle.
+// A section has its size and its pages from the start: it can neither shrink nor grow, and no call takes pages away
+// while they are mapped. So the seals of size always hold, `seal` and `future_write` are granted without an effect, and
+// `write` is refused: other processes get handles with fewer rights instead. Resize and Remap fail with
+// MEMORY_PAGES_UNAVAILABLE, pages are of 4 KiB, and inode is another number each time: a section that was imported
+// twice is charged twice.
+//
+// Errors:  ErrnoStatus of the call; on Windows WindowsStatus.
 // Threads: safe.
 // Source:  memfd_create(2), fcntl(2) section "File Sealing", mmap(2), mremap(2), mbind(2), madvise(2), fallocate(2);
 //          the kernel's driver-api/dma-buf, "Userspace Interface Notes".
@@ -40,19 +63,27 @@ class Os {
  public:
   virtual ~Os() = default;
 
-  // Creates a sealable memfd of `size` bytes in pages of `page_bytes`; no page is populated yet.
+  // Bytes of the kernel's smallest pages: 4096, and on some kernels for arm64 16384 or 65536. Mappings begin at such
+  // pages, and memory of any size occupies whole ones.
+  virtual uint64_t page_bytes() const = 0;
+
+  // Creates a sealable memfd of `size` bytes in pages of `page_bytes`, or in the kernel's smallest for kNdkPageBytes;
+  // no page is populated yet.
   virtual absl::StatusOr<UniqueFd> CreateMemoryFile(uint64_t size, uint64_t page_bytes) = 0;
   // Never fails for an open descriptor: for any other kind of file is_memory_file and is_dmabuf are false. The server
   // of a FUSE file can block it.
   virtual absl::StatusOr<MemoryFileFacts> Inspect(int fd) = 0;
-  virtual absl::Status AddSeals(int fd, int seals) = 0;
+  // Errors: MEMORY_SEAL_REFUSED where the file takes no more seals, or cannot take this one.
+  virtual absl::Status AddSeals(int fd, const Seals& seals) = 0;
+  // Another descriptor of the same open file, which no child inherits.
+  virtual absl::StatusOr<UniqueFd> Duplicate(int fd) = 0;
 
   // Maps the first `size` bytes shared, for reading and writing.
   virtual absl::StatusOr<std::span<std::byte>> Map(int fd, uint64_t size) = 0;
   virtual absl::Status Unmap(std::span<std::byte> mapping) = 0;
   // Fails with NUMA_NODE_UNKNOWN when the host has no NUMA node with that number.
   virtual absl::Status BindToNumaNode(std::span<std::byte> mapping, uint32_t numa_node) = 0;
-  // Faults every page in, writable. Fails, instead of raising a signal, when pages run out.
+  // Faults every page in, writable; begins at a page. Fails, instead of raising a signal, when pages run out.
   virtual absl::Status Populate(std::span<std::byte> mapping) = 0;
 
   // The calls below take the lock of the file, which a client that has the file can hold.
@@ -73,7 +104,12 @@ class Os {
   virtual bool AdviseHugePages(std::span<std::byte> mapping) = 0;
 };
 
-// The implementation for the running kernel. One per process, stateless.
-Os& LinuxOs();
+// What memory of so many bytes occupies: whole pages of the kernel's.
+inline uint64_t OccupiedBytes(const Os& os, uint64_t bytes) {
+  return (bytes + os.page_bytes() - 1) / os.page_bytes() * os.page_bytes();
+}
+
+// The implementation for the running system. One per process, stateless.
+Os& SystemOs();
 
 }  // namespace rnicd

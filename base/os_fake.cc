@@ -1,9 +1,8 @@
 #include "base/os_fake.h"
 
-#include <cerrno>
+#include <string>
 #include <utility>
 
-#include "base/errno_status.h"
 #include "base/status.h"
 
 namespace rnicd {
@@ -27,6 +26,12 @@ bool FaultyOs::IsDmabuf(const MemoryFileFacts& facts) const {
 bool FaultyOs::IsDmabuf(int fd) const {
   const absl::StatusOr<MemoryFileFacts> facts = real_.Inspect(fd);
   return facts.ok() && IsDmabuf(*facts);
+}
+
+absl::Status FaultyOs::RequirePage(std::span<std::byte> range, const char* call) const {
+  return reinterpret_cast<uintptr_t>(range.data()) % page_bytes() == 0
+             ? absl::OkStatus()
+             : MakeErrorWithDetail(ErrorReason::INTERNAL_FAULT, std::string(call) + ": EINVAL");
 }
 
 uint64_t FaultyOs::live_mappings() const {
@@ -53,26 +58,33 @@ absl::StatusOr<UniqueFd> FaultyOs::CreateMemoryFile(uint64_t size, uint64_t page
 absl::StatusOr<MemoryFileFacts> FaultyOs::Inspect(int fd) {
   RNICD_RETURN_IF_ERROR(TakeFault("Inspect"));
   RNICD_ASSIGN_OR_RETURN(MemoryFileFacts facts, real_.Inspect(fd));
+  facts.populated_bytes = OccupiedBytes(*this, facts.populated_bytes);
   if (IsDmabuf(facts)) {
     facts.is_memory_file = false;
     facts.is_dmabuf = true;
     facts.populated_bytes = facts.size;
-    facts.seals = -1;
+    facts.seals = {};
   }
   return facts;
 }
 
-absl::Status FaultyOs::AddSeals(int fd, int seals) {
+absl::Status FaultyOs::AddSeals(int fd, const Seals& seals) {
   RNICD_RETURN_IF_ERROR(TakeFault("AddSeals"));
   return IsDmabuf(fd) ? MakeError(ErrorReason::MEMORY_SEAL_REFUSED) : real_.AddSeals(fd, seals);
+}
+
+absl::StatusOr<UniqueFd> FaultyOs::Duplicate(int fd) {
+  RNICD_RETURN_IF_ERROR(TakeFault("Duplicate"));
+  return real_.Duplicate(fd);
 }
 
 absl::StatusOr<std::span<std::byte>> FaultyOs::Map(int fd, uint64_t size) {
   RNICD_RETURN_IF_ERROR(TakeFault("Map"));
   if (IsDmabuf(fd)) {
-    return ErrnoStatus("mmap", ENODEV);
+    return MakeErrorWithDetail(ErrorReason::INTERNAL_FAULT, "mmap: ENODEV");
   }
-  RNICD_ASSIGN_OR_RETURN(const std::span<std::byte> mapping, real_.Map(fd, size));
+  RNICD_ASSIGN_OR_RETURN(std::span<std::byte> mapping, real_.Map(fd, size));
+  RNICD_ASSIGN_OR_RETURN(mapping, PlaceAtPage(mapping));
   MutexLock lock(mutex_);
   ++live_mappings_;
   return mapping;
@@ -80,6 +92,7 @@ absl::StatusOr<std::span<std::byte>> FaultyOs::Map(int fd, uint64_t size) {
 
 absl::Status FaultyOs::Unmap(std::span<std::byte> mapping) {
   RNICD_RETURN_IF_ERROR(TakeFault("Unmap"));
+  RNICD_RETURN_IF_ERROR(RequirePage(mapping, "munmap"));
   RNICD_RETURN_IF_ERROR(real_.Unmap(mapping));
   MutexLock lock(mutex_);
   --live_mappings_;
@@ -88,11 +101,13 @@ absl::Status FaultyOs::Unmap(std::span<std::byte> mapping) {
 
 absl::Status FaultyOs::BindToNumaNode(std::span<std::byte> mapping, uint32_t numa_node) {
   RNICD_RETURN_IF_ERROR(TakeFault("BindToNumaNode"));
+  RNICD_RETURN_IF_ERROR(RequirePage(mapping, "mbind"));
   return real_.BindToNumaNode(mapping, numa_node);
 }
 
 absl::Status FaultyOs::Populate(std::span<std::byte> mapping) {
   RNICD_RETURN_IF_ERROR(TakeFault("Populate"));
+  RNICD_RETURN_IF_ERROR(RequirePage(mapping, "madvise(MADV_POPULATE_WRITE)"));
   return real_.Populate(mapping);
 }
 
@@ -103,7 +118,9 @@ absl::Status FaultyOs::Resize(int fd, uint64_t size) {
 
 absl::StatusOr<std::span<std::byte>> FaultyOs::Remap(std::span<std::byte> mapping, uint64_t size) {
   RNICD_RETURN_IF_ERROR(TakeFault("Remap"));
-  return real_.Remap(mapping, size);
+  RNICD_RETURN_IF_ERROR(RequirePage(mapping, "mremap"));
+  RNICD_ASSIGN_OR_RETURN(const std::span<std::byte> moved, real_.Remap(mapping, size));
+  return PlaceAtPage(moved);
 }
 
 absl::Status FaultyOs::Reserve(int fd, uint64_t offset, uint64_t bytes) {
@@ -118,6 +135,7 @@ absl::Status FaultyOs::MakePages(int fd, uint64_t offset, uint64_t bytes, uint64
 
 absl::Status FaultyOs::MapPages(std::span<std::byte> mapping) {
   RNICD_RETURN_IF_ERROR(TakeFault("MapPages"));
+  RNICD_RETURN_IF_ERROR(RequirePage(mapping, "madvise(MADV_POPULATE_READ)"));
   return real_.MapPages(mapping);
 }
 

@@ -33,7 +33,7 @@ unsigned HugePageFlags(uint64_t page_bytes) {
   return MFD_HUGETLB | (static_cast<unsigned>(std::countr_zero(page_bytes)) << MFD_HUGE_SHIFT);
 }
 
-// The page size of a memory-backed filesystem; 0 for any other.
+// The page size of a memory-backed filesystem, kNdkPageBytes for the kernel's smallest; 0 for any other.
 uint64_t MemoryPageBytes(const struct statfs& filesystem) {
   switch (filesystem.f_type) {
     case TMPFS_MAGIC:
@@ -59,10 +59,35 @@ bool SharedMemoryHasHugePages() {
          modes.find("[within_size]") != std::string_view::npos || modes.find("[force]") != std::string_view::npos;
 }
 
+struct SealBit {
+  bool Seals::* seal;
+  int bit;
+};
+constexpr std::array<SealBit, 5> kSealBits = {{{&Seals::shrink, F_SEAL_SHRINK},
+                                               {&Seals::grow, F_SEAL_GROW},
+                                               {&Seals::write, F_SEAL_WRITE},
+                                               {&Seals::future_write, F_SEAL_FUTURE_WRITE},
+                                               {&Seals::seal, F_SEAL_SEAL}}};
+
+Seals SealsOf(int bits) {
+  Seals seals;
+  for (const SealBit& known : kSealBits) {
+    seals.*known.seal = (bits & known.bit) != 0;
+  }
+  return seals;
+}
+
+int BitsOf(const Seals& seals) {
+  int bits = 0;
+  for (const SealBit& known : kSealBits) {
+    bits |= seals.*known.seal ? known.bit : 0;
+  }
+  return bits;
+}
+
 // What the kernel says of a file without seals. Only a dma-buf is looked at further; its size is what lseek(2) reports.
 MemoryFileFacts InspectUnsealable(int fd) {
   MemoryFileFacts facts;
-  facts.seals = -1;
   struct statfs filesystem = {};
   struct stat file = {};
   if (fstatfs(fd, &filesystem) != 0 || filesystem.f_type != DMA_BUF_MAGIC || fstat(fd, &file) != 0) {
@@ -81,6 +106,11 @@ MemoryFileFacts InspectUnsealable(int fd) {
 
 class LinuxOsImplementation final : public Os {
  public:
+  uint64_t page_bytes() const override {
+    static const auto bytes = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+    return bytes;
+  }
+
   absl::StatusOr<UniqueFd> CreateMemoryFile(uint64_t size, uint64_t page_bytes) override {
     UniqueFd fd(memfd_create("rnicd-memory", MFD_CLOEXEC | MFD_ALLOW_SEALING | HugePageFlags(page_bytes)));
     if (!fd.valid()) {
@@ -96,8 +126,8 @@ class LinuxOsImplementation final : public Os {
   // server lets the next question wait.
   absl::StatusOr<MemoryFileFacts> Inspect(int fd) override {
     MemoryFileFacts facts;
-    facts.seals = fcntl(fd, F_GET_SEALS);
-    if (facts.seals < 0) {
+    const int seals = fcntl(fd, F_GET_SEALS);
+    if (seals < 0) {
       return fcntl(fd, F_GETFD) < 0 ? absl::StatusOr<MemoryFileFacts>(ErrnoStatus("fcntl", errno))
                                     : InspectUnsealable(fd);
     }
@@ -106,6 +136,7 @@ class LinuxOsImplementation final : public Os {
     if (fstat(fd, &file) != 0 || fstatfs(fd, &filesystem) != 0) {
       return ErrnoStatus("fstat, fstatfs", errno);
     }
+    facts.seals = SealsOf(seals);
     facts.page_bytes = MemoryPageBytes(filesystem);
     facts.is_memory_file = facts.page_bytes != 0;
     facts.is_read_write = (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR;
@@ -116,12 +147,20 @@ class LinuxOsImplementation final : public Os {
     return facts;
   }
 
-  absl::Status AddSeals(int fd, int seals) override {
-    if (fcntl(fd, F_ADD_SEALS, seals) != 0) {
+  absl::Status AddSeals(int fd, const Seals& seals) override {
+    if (fcntl(fd, F_ADD_SEALS, BitsOf(seals)) != 0) {
       return errno == EPERM || errno == EBUSY || errno == EINVAL ? MakeError(ErrorReason::MEMORY_SEAL_REFUSED)
                                                                  : ErrnoStatus("fcntl(F_ADD_SEALS)", errno);
     }
     return absl::OkStatus();
+  }
+
+  absl::StatusOr<UniqueFd> Duplicate(int fd) override {
+    UniqueFd duplicate(fcntl(fd, F_DUPFD_CLOEXEC, 0));
+    if (!duplicate.valid()) {
+      return ErrnoStatus("fcntl(F_DUPFD_CLOEXEC)", errno);
+    }
+    return duplicate;
   }
 
   absl::StatusOr<std::span<std::byte>> Map(int fd, uint64_t size) override {
@@ -229,7 +268,7 @@ class LinuxOsImplementation final : public Os {
 
 }  // namespace
 
-Os& LinuxOs() {
+Os& SystemOs() {
   static LinuxOsImplementation os;
   return os;
 }

@@ -6,6 +6,7 @@ namespace rnicd {
 
 // Resource usage of this process.
 struct ProcessUsage {
+  // Descriptors; on Windows handles.
   uint64_t open_fds = 0;
   uint64_t max_fds = 0;
   uint64_t threads = 0;
@@ -17,7 +18,7 @@ struct ProcessUsage {
   double started_seconds = 0;
 };
 
-// Fields that cannot be read stay 0. Source: proc(5), getrlimit(2).
+// Fields that cannot be read stay 0.
 ProcessUsage ReadProcessUsage();
 
 }  // namespace rnicd

@@ -1,11 +1,11 @@
 #include "base/process_usage.h"
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <vector>
 
+#include "base/any_descriptor_test.h"
 #include "base/unique_fd.h"
 
 namespace rnicd {
@@ -15,7 +15,7 @@ TEST(ProcessUsage, EachOpenDescriptorCounts) {
   const uint64_t before = ReadProcessUsage().open_fds;
   std::vector<UniqueFd> open_fds;
   for (int count = 0; count < 5; ++count) {
-    open_fds.emplace_back(open("/dev/null", O_RDONLY | O_CLOEXEC));
+    open_fds.push_back(OpenAnyDescriptor());
   }
   EXPECT_EQ(ReadProcessUsage().open_fds, before + 5);
 }

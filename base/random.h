@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "base/mutex.h"
 
@@ -15,7 +16,11 @@ class RandomSource {
   virtual uint64_t Next() = 0;
 };
 
-// Unpredictable numbers from getrandom(2), fetched a buffer at a time.
+// Unpredictable bytes of the kernel, at most 4 GiB. Ends the process when there are none: without them the daemon must
+// not issue a token.
+void FillFromKernel(std::span<std::byte> destination);
+
+// Unpredictable numbers of the kernel, fetched a buffer at a time.
 class KernelRandom final : public RandomSource {
  public:
   uint64_t Next() override;

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <sys/stat.h>
-#include <sys/types.h>
-
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -12,9 +9,10 @@
 #include "base/unique_fd.h"
 
 // Files that a privileged process trusts: a policy, a credential, a log. Such a file is a regular file, owned by root
-// or by the process's effective user, and writable by its owner only. The open file is checked and not its name, which
-// may mean another file a moment later. The directories above it are not checked. Errors: "PATH: CAUSE"; kNotFound if
-// there is no such file, otherwise kFailedPrecondition. Source: open(2), inode(7).
+// or by the process's effective user, and writable by its owner only. On Windows the Administrators and the system take
+// root's place, and they may write it, too. The open file is checked and not its name, which may mean another file a
+// moment later. The directories above it are not checked. Errors: "PATH: CAUSE"; kNotFound if there is no such file,
+// otherwise kFailedPrecondition. Source: open(2), inode(7).
 namespace rnicd {
 
 struct SafeFileOptions {
@@ -28,13 +26,7 @@ struct SafeFileOptions {
 // The content of the file.
 absl::StatusOr<std::string> ReadSafeFile(const std::string& path, const SafeFileOptions& options);
 
-// The file, open for writing at its end; created with mode 0600 if there is none. A symbolic link is refused.
+// The file, open for writing at its end; created for its owner only if there is none. A symbolic link is refused.
 absl::StatusOr<UniqueFd> OpenSafeFileForAppend(const std::string& path);
-
-// The rule itself, for a process whose effective user is `user`. `path` is for the error's text.
-absl::Status CheckSafeFile(const std::string& path, const struct stat& facts, uid_t user);
-
-// The failure of a system call on a file: kFailedPrecondition, "PATH: fsync: EIO".
-absl::Status FileError(const std::string& path, std::string_view call, int error_number);
 
 }  // namespace rnicd

@@ -1,12 +1,11 @@
 #pragma once
 
-#include <unistd.h>
-
 #include <utility>
 
 namespace rnicd {
 
-// Owns a file descriptor and closes it.
+// Owns a file descriptor and closes it. On Windows it is a HANDLE: of one only 32 bits are significant, so that
+// LongToHandle gives back what HandleToLong has made an int. Calls that fail with a null handle must make -1 of it.
 class UniqueFd {
  public:
   UniqueFd() = default;
@@ -27,12 +26,14 @@ class UniqueFd {
   int Release() { return std::exchange(fd_, -1); }
   void Reset(int fd) {
     if (fd_ >= 0) {
-      ::close(fd_);
+      Close(fd_);
     }
     fd_ = fd;
   }
 
  private:
+  static void Close(int fd);
+
   int fd_ = -1;
 };
 

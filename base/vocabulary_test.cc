@@ -1,6 +1,4 @@
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <set>
 #include <thread>
@@ -44,43 +42,6 @@ TEST(StrongId, ComparesAndHashesByValue) {
   EXPECT_TRUE(ids.contains(MemoryRegionId{2}));
   EXPECT_LT(SessionId{1}, SessionId{2});
   EXPECT_EQ(AdapterId{}, AdapterId{0});
-}
-
-bool IsOpen(int fd) { return fcntl(fd, F_GETFD) != -1; }
-
-TEST(UniqueFd, ClosesWhenItGoes) {
-  int number = -1;
-  {
-    const UniqueFd fd(open("/dev/null", O_RDONLY));
-    number = fd.get();
-    EXPECT_TRUE(IsOpen(number));
-  }
-  EXPECT_FALSE(IsOpen(number));
-}
-
-TEST(UniqueFd, MovesItsDescriptorAndKeepsNone) {
-  UniqueFd first(open("/dev/null", O_RDONLY));
-  const int number = first.get();
-  UniqueFd second(std::move(first));
-  EXPECT_FALSE(first.valid());  // NOLINT(bugprone-use-after-move): tests the moved-from state.
-  UniqueFd third(open("/dev/null", O_RDONLY));
-  const int replaced = third.get();
-  third = std::move(second);
-  EXPECT_EQ(third.get(), number);
-  EXPECT_FALSE(IsOpen(replaced)) << "assigning closes what was held";
-  UniqueFd& alias = third;
-  third = std::move(alias);
-  EXPECT_TRUE(IsOpen(number)) << "assigning it to itself changes nothing";
-}
-
-TEST(UniqueFd, ReleaseLetsGoWithoutClosing) {
-  UniqueFd fd(open("/dev/null", O_RDONLY));
-  const int number = fd.Release();
-  EXPECT_FALSE(fd.valid());
-  EXPECT_TRUE(IsOpen(number));
-  fd.Reset(number);
-  fd.Reset(-1);
-  EXPECT_FALSE(IsOpen(number));
 }
 
 TEST(KernelRandom, NumbersDoNotRepeatAcrossThreadsAndBuffers) {

@@ -1,6 +1,11 @@
 #pragma once
 
+#include <cstddef>
+
 namespace rnicd {
+
+// Clears bytes that held a secret; the compiler never leaves it out. Threads: safe.
+void Wipe(void* bytes, size_t size) noexcept;
 
 // Frees what malloc has allocated, and clears it first: what a secret was copied to is not to wait in the heap for
 // somebody who takes the process over. May be null. Threads: safe.

@@ -24,6 +24,12 @@ TEST(Wipe, AFreedPieceOfMemoryIsClearFirst) {
   std::free(second);
 }
 
+TEST(Wipe, ClearsBytesWhereTheyAre) {
+  std::string secret = "secret!";
+  Wipe(secret.data(), 6);
+  EXPECT_EQ(secret, std::string(6, '\0') + "!");
+}
+
 TEST(Wipe, NothingMayBeFreed) { WipeAndFree(nullptr); }
 
 }  // namespace

@@ -25,10 +25,14 @@ if(RNICD_SANITIZE)
   add_link_options(-fsanitize=${RNICD_SANITIZE})
 endif()
 
-# Resolve all library functions at program start, so that their table is read-only afterwards.
-add_link_options(-Wl,-z,relro -Wl,-z,now)
+if(NOT WIN32)
+  # Resolve all library functions at program start, so that their table is read-only afterwards.
+  add_link_options(-Wl,-z,relro -Wl,-z,now)
+endif()
 find_program(RNICD_MOLD mold)
-if(RNICD_MOLD AND NOT CMAKE_CROSSCOMPILING)
+if(WIN32)
+  # mold does not link programs for Windows.
+elseif(RNICD_MOLD AND NOT CMAKE_CROSSCOMPILING)
   add_link_options(-fuse-ld=mold)
 elseif(RNICD_MOLD)
   # Debian's cross compilers have no such option for mold: they look for their linker only under their own prefix. This
@@ -38,11 +42,6 @@ elseif(RNICD_MOLD)
 endif()
 find_program(RNICD_CCACHE ccache)
 if(RNICD_CCACHE)
-  # Without the first two words ccache does not cache compilations that use precompiled headers; without the third, the
-  # container that builds the image, which has no LANG, shares nothing with the machine. In depend mode a file that is
-  # not in the cache is not preprocessed before it is compiled.
-  set(launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,locale CCACHE_DEPEND=1
-      ${RNICD_CCACHE})
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
-  set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_CXX_COMPILER_LAUNCHER sh ${PROJECT_SOURCE_DIR}/cmake/compile.sh)
+  set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()

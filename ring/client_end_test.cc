@@ -14,8 +14,6 @@
 namespace rnicd::ring {
 namespace {
 
-constexpr std::chrono::hours kForever{1};
-
 // Both ends of a ring.
 class ClientEndTest : public testing::TestWithParam<uint32_t> {
  protected:

@@ -7,6 +7,9 @@ namespace rnicd::ring {
 // The processor that the calling thread runs on, plus 1; 0 if unknown. Each side tells it to the other.
 uint32_t CurrentCpu();
 
+// Whether the process may use more than one.
+bool SeveralProcessors();
+
 // One turn of a loop that waits for the other side: lets the other thread of a shared core run.
 inline void Relax() {
 #if defined(__x86_64__)

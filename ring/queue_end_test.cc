@@ -9,8 +9,6 @@
 namespace rnicd::ring {
 namespace {
 
-constexpr std::chrono::hours kForever{1};
-
 class QueueEndTest : public testing::TestWithParam<uint32_t> {
  protected:
   static constexpr uint32_t kDepth = 4;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -16,6 +17,9 @@
 #include "ring/layout.h"
 
 namespace rnicd::ring {
+
+// A timeout that no test reaches.
+inline constexpr std::chrono::hours kForever{24};
 
 // Zero-filled memory, aligned to a page.
 class SharedBytes {

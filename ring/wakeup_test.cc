@@ -21,7 +21,6 @@
 namespace rnicd::ring {
 namespace {
 
-constexpr std::chrono::hours kForever{24};
 // On a busy machine each round costs two turns of the scheduler, some milliseconds.
 constexpr uint32_t kRequests = 6'000;
 constexpr uint32_t kEnds = 1'000;
@@ -175,7 +174,7 @@ void InRounds(uint32_t rounds, Daemon daemon, Client client) {
 }
 
 // So that the daemon comes before, while and after the client goes to sleep.
-void Linger(uint32_t round) {
+void Dawdle(uint32_t round) {
   for (std::atomic<uint32_t> left = round % 128 * 2; left != 0; --left) {
   }
 }
@@ -191,7 +190,7 @@ TEST(RingWakeup, TheEndOfARingIsNotLost) {
   InRounds(
       kEnds,
       [&](uint32_t round) {
-        Linger(round);
+        Dawdle(round);
         EXPECT_FALSE(rings[round]->End(7));
       },
       [&](uint32_t round) {
@@ -247,7 +246,7 @@ TEST(QueueWakeup, NoNotificationIsLost) {
   InRounds(
       2 * kEnds,
       [&](uint32_t round) {
-        Linger(round);
+        Dawdle(round);
         EXPECT_FALSE(writer.Notify());
       },
       [&](uint32_t round) {
@@ -269,7 +268,7 @@ TEST(QueueWakeup, NoFailureIsLost) {
     InRounds(
         kEnds,
         [&](uint32_t round) {
-          Linger(round);
+          Dawdle(round);
           EXPECT_FALSE(queues[round]->Fail(7));
         },
         [&](uint32_t round) {

@@ -12,6 +12,8 @@ PATH=$TOOLS/usr/bin:$PATH
 export CCACHE_DIR=${CCACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/rnicd/ccache}
 export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$REPO}
 export CCACHE_NOHASHDIR=${CCACHE_NOHASHDIR:-1}
+# Three builds for this machine and two for others; less, and each throws out what the next one needs.
+export CCACHE_MAXSIZE=${CCACHE_MAXSIZE:-10G}
 
 # Exit status when a download of npm failed and nothing else, so that scripts/test can say so.
 # shellcheck disable=SC2034  # used by scripts/lint and scripts/test too
@@ -105,12 +107,14 @@ condense() {
   done
 }
 
-# configure PRESET [OPTION...], build PRESET [TARGET...]: quiet where nobody watches, ninja's own line on a terminal.
+# configure PRESET [OPTION...], build PRESET [TARGET...]: quiet where nobody watches, ninja's own line on a terminal. A
+# build ends with status 124 after BUILD_SECONDS, where that is set.
 configure() { cmake --preset "$@" 2>&1 | condense '^(-- |Preset CMake|  [A-Z_]+(:[A-Z]+)?="|$)' '^never$'; }
 build() {
   local preset=$1
   shift
   local -a command=(cmake --build "build/$preset" --parallel "$(nproc)")
+  if [[ -n ${BUILD_SECONDS:-} ]]; then command=(timeout "$BUILD_SECONDS" "${command[@]}"); fi
   if (($# > 0)); then command+=(--target "$@"); fi
   if [[ -t 1 ]]; then
     "${command[@]}"

@@ -149,7 +149,7 @@ absl::StatusOr<std::shared_ptr<AttachedMemory>> AttachedMemory::Import(std::shar
 
 AttachedMemory::~AttachedMemory() {
   if (!bytes_.empty()) {
-    LinuxOs().Unmap(bytes_).IgnoreError();
+    SystemOs().Unmap(bytes_).IgnoreError();
   }
   if (!released_) {
     v1::ReleaseMemoryRequest request;
@@ -167,7 +167,7 @@ absl::Status AttachedMemory::Map(int fd, uint64_t size) {
   if (static_cast<uint64_t>(file.st_size) < size) {
     return MakeError(ErrorReason::MEMORY_TOO_SHORT, "size");
   }
-  RNICD_ASSIGN_OR_RETURN(bytes_, LinuxOs().Map(fd, size));
+  RNICD_ASSIGN_OR_RETURN(bytes_, SystemOs().Map(fd, size));
   return absl::OkStatus();
 }
 

@@ -29,12 +29,12 @@ class MappedQueueTest : public testing::Test {
  protected:
   MappedQueueTest() {
     EXPECT_EQ(ftruncate(file_.get(), static_cast<off_t>(geometry_.file_bytes())), 0);
-    mapping_ = *LinuxOs().Map(file_.get(), geometry_.file_bytes());
+    mapping_ = *SystemOs().Map(file_.get(), geometry_.file_bytes());
     writer_.emplace(mapping_, geometry_);
     queue_ = *MappedQueue::Open(*SharedMapping::Map(file_.get(), geometry_.file_bytes()),
                                 {.spin_max = std::chrono::microseconds(20), .daemon_cpu = [] { return 0U; }});
   }
-  ~MappedQueueTest() override { EXPECT_TRUE(LinuxOs().Unmap(mapping_).ok()); }
+  ~MappedQueueTest() override { EXPECT_TRUE(SystemOs().Unmap(mapping_).ok()); }
 
   void Push(uint64_t context) { writer_->Push({.request_context = context}); }
 

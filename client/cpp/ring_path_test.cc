@@ -13,7 +13,7 @@
 namespace rnicd::inline client {
 namespace {
 
-constexpr uint32_t kEntries = 8;
+constexpr uint32_t kPathEntries = 8;
 constexpr QueuePairId kPair{5};
 
 std::vector<WorkRequest> Chain(size_t count) {
@@ -28,7 +28,7 @@ class RingPathTest : public testing::Test {
     return std::async(std::launch::async, call);
   }
 
-  ScriptedRing ring_{kEntries};
+  ScriptedRing ring_{kPathEntries};
   RingPath path_{DataPath::kAutomatic, [this] { return ring_.Open(); }};
 };
 
@@ -238,7 +238,7 @@ TEST(RingPath, WithoutARingCallsOrFailsAndAsksOnce) {
 }
 
 TEST(RingPath, ARingThatIsOpenedAfterTheSessionEndedIsOver) {
-  ScriptedRing ring(kEntries);
+  ScriptedRing ring(kPathEntries);
   RingPath path(DataPath::kAutomatic, [&] { return ring.Open(); });
   path.End(MakeError(ErrorReason::SESSION_ENDING));
   EXPECT_FALSE(path.GetRemoteToken(MemoryRegionId{1}).has_value());

@@ -26,12 +26,12 @@ class ScriptedRing {
  public:
   explicit ScriptedRing(uint32_t entries) : geometry_(*ring::MakeRingGeometry(entries, ring::kPayloadBytesMin)) {
     EXPECT_EQ(ftruncate(file_.get(), static_cast<off_t>(geometry_.file_bytes())), 0);
-    mapping_ = *LinuxOs().Map(file_.get(), geometry_.file_bytes());
+    mapping_ = *SystemOs().Map(file_.get(), geometry_.file_bytes());
     end_.emplace(mapping_, geometry_);
   }
   ScriptedRing(const ScriptedRing&) = delete;
   ScriptedRing& operator=(const ScriptedRing&) = delete;
-  ~ScriptedRing() { EXPECT_TRUE(LinuxOs().Unmap(mapping_).ok()); }
+  ~ScriptedRing() { EXPECT_TRUE(SystemOs().Unmap(mapping_).ok()); }
 
   std::unique_ptr<RingChannel> Open(std::chrono::milliseconds deadline = std::chrono::seconds(20)) {
     absl::StatusOr<SharedMapping> mapping = SharedMapping::Map(file_.get(), geometry_.file_bytes());

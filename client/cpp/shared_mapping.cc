@@ -25,7 +25,7 @@ absl::StatusOr<SharedMapping> SharedMapping::Map(int fd, uint64_t file_bytes) {
   if (fstat(fd, &file) != 0 || file_bytes == 0 || static_cast<uint64_t>(file.st_size) < file_bytes) {
     return TransportFailure(absl::StatusCode::kInternal, "the shared memory is shorter than announced");
   }
-  absl::StatusOr<std::span<std::byte>> bytes = LinuxOs().Map(fd, file_bytes);
+  absl::StatusOr<std::span<std::byte>> bytes = SystemOs().Map(fd, file_bytes);
   if (!bytes.ok()) {
     return TransportFailure(absl::StatusCode::kResourceExhausted, "the shared memory cannot be mapped");
   }
@@ -43,7 +43,7 @@ SharedMapping::SharedMapping(SharedMapping&& other) noexcept
 
 SharedMapping::~SharedMapping() {
   if (!bytes_.empty() && IsOfThisProcess()) {
-    LinuxOs().Unmap(bytes_).IgnoreError();
+    SystemOs().Unmap(bytes_).IgnoreError();
   }
 }
 

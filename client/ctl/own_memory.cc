@@ -20,7 +20,7 @@ absl::StatusOr<Memory> GetMemory(const Client& client, const MemoryOptions& opti
   }
   const PageSize page_size = options.memory.page_size == PageSize::kAuto ? PageSize::k4KiB : options.memory.page_size;
   RNICD_ASSIGN_OR_RETURN(const UniqueFd file,
-                         LinuxOs().CreateMemoryFile(options.memory.size, static_cast<uint64_t>(page_size)));
+                         SystemOs().CreateMemoryFile(options.memory.size, static_cast<uint64_t>(page_size)));
   return Memory::Import(client, file.get(), options.memory.size);
 }
 

@@ -10,7 +10,7 @@
 namespace rnicd::kubernetes {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr char kFileName[] = "/rnicd.io-socket.json";
 constexpr size_t kMaxFileBytes = 64 << 10;
@@ -23,14 +23,15 @@ constexpr char kVersion[] = "0.3.0";
 std::string SpecOf(const MountPoint& socket_directory) {
   constexpr std::string_view kDevice = kCdiDevice;
   const size_t equals = kDevice.find('=');
-  const Json mount = {{"hostPath", socket_directory.host_path},
-                      {"containerPath", socket_directory.container_path},
-                      {"options", {socket_directory.read_only ? "ro" : "rw", "nosuid", "nodev", "bind"}}};
-  const Json edits = {{"env", {"RNICD_SOCKET_DIR=" + socket_directory.container_path}},
-                      {"mounts", Json::array({mount})}};
-  const Json device = {{"name", kDevice.substr(equals + 1)}, {"containerEdits", edits}};
-  const Json spec = {{"cdiVersion", kVersion}, {"kind", kDevice.substr(0, equals)}, {"devices", Json::array({device})}};
-  return spec.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
+  const OrderedJson mount = {{"hostPath", socket_directory.host_path},
+                             {"containerPath", socket_directory.container_path},
+                             {"options", {socket_directory.read_only ? "ro" : "rw", "nosuid", "nodev", "bind"}}};
+  const OrderedJson edits = {{"env", {"RNICD_SOCKET_DIR=" + socket_directory.container_path}},
+                             {"mounts", OrderedJson::array({mount})}};
+  const OrderedJson device = {{"name", kDevice.substr(equals + 1)}, {"containerEdits", edits}};
+  const OrderedJson spec = {
+      {"cdiVersion", kVersion}, {"kind", kDevice.substr(0, equals)}, {"devices", OrderedJson::array({device})}};
+  return spec.dump(2, ' ', true, OrderedJson::error_handler_t::replace) + "\n";
 }
 
 }  // namespace

@@ -14,13 +14,13 @@
 namespace rnicd::kubernetes {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-constexpr uint64_t kVersion = 1;
+constexpr uint64_t kFormat = 1;
 constexpr size_t kDigestBytes = 32;
 
-Json LimitsToJson(const v1::ResourceLimits& limits) {
-  Json object = Json::object();
+OrderedJson LimitsToJson(const v1::ResourceLimits& limits) {
+  OrderedJson object = OrderedJson::object();
   const google::protobuf::Descriptor* const descriptor = v1::ResourceLimits::descriptor();
   for (int index = 0; index < descriptor->field_count(); ++index) {
     const google::protobuf::FieldDescriptor* const field = descriptor->field(index);
@@ -31,36 +31,36 @@ Json LimitsToJson(const v1::ResourceLimits& limits) {
   return object;
 }
 
-Json ToJson(const GrantRecord& grant) {
-  return Json{{"grant_id", std::to_string(grant.grant_id)},
-              {"secret_sha256", absl::BytesToHexString(grant.secret_sha256)},
-              {"name", grant.name},
-              {"resource", grant.resource},
-              {"device_ids", grant.device_ids},
-              {"limits", LimitsToJson(grant.limits)},
-              {"made_ms", grant.made_ms},
-              {"pod", grant.pod},
-              {"pod_uid", grant.pod_uid},
-              {"suspended", grant.suspended}};
+OrderedJson ToJson(const GrantRecord& grant) {
+  return OrderedJson{{"grant_id", std::to_string(grant.grant_id)},
+                     {"secret_sha256", absl::BytesToHexString(grant.secret_sha256)},
+                     {"name", grant.name},
+                     {"resource", grant.resource},
+                     {"device_ids", grant.device_ids},
+                     {"limits", LimitsToJson(grant.limits)},
+                     {"made_ms", grant.made_ms},
+                     {"pod", grant.pod},
+                     {"pod_uid", grant.pod_uid},
+                     {"suspended", grant.suspended}};
 }
 
 absl::Status Wrong(const std::string& why) { return absl::InvalidArgumentError(why); }
 
 // The member, or null.
-const Json& Member(const Json& object, const char* name) {
-  static const Json kNull;
+const OrderedJson& MemberOrNull(const OrderedJson& object, const char* name) {
+  static const OrderedJson kNull;
   const auto found = object.find(name);
   return found == object.end() ? kNull : *found;
 }
 
-absl::StatusOr<std::string> Text(const Json& grant, const char* name) {
-  const Json& member = Member(grant, name);
+absl::StatusOr<std::string> RequiredText(const OrderedJson& grant, const char* name) {
+  const OrderedJson& member = MemberOrNull(grant, name);
   return member.is_string() ? absl::StatusOr<std::string>(member.get<std::string>())
                             : Wrong(absl::StrCat(name, " is not text"));
 }
 
-absl::StatusOr<std::string> DigestFrom(const Json& grant) {
-  RNICD_ASSIGN_OR_RETURN(const std::string hex, Text(grant, "secret_sha256"));
+absl::StatusOr<std::string> DigestFrom(const OrderedJson& grant) {
+  RNICD_ASSIGN_OR_RETURN(const std::string hex, RequiredText(grant, "secret_sha256"));
   const bool complete = hex.empty() || hex.size() == 2 * kDigestBytes;
   if (!complete || !std::all_of(hex.begin(), hex.end(), [](char c) { return absl::ascii_isxdigit(c); })) {
     return Wrong("secret_sha256 is not 64 hexadecimal digits");
@@ -68,9 +68,9 @@ absl::StatusOr<std::string> DigestFrom(const Json& grant) {
   return absl::HexStringToBytes(hex);
 }
 
-absl::StatusOr<std::vector<std::string>> DevicesFrom(const Json& grant) {
-  const Json& ids = Member(grant, "device_ids");
-  const auto is_id = [](const Json& id) { return id.is_string() && !id.get_ref<const std::string&>().empty(); };
+absl::StatusOr<std::vector<std::string>> DevicesFrom(const OrderedJson& grant) {
+  const OrderedJson& ids = MemberOrNull(grant, "device_ids");
+  const auto is_id = [](const OrderedJson& id) { return id.is_string() && !id.get_ref<const std::string&>().empty(); };
   if (!ids.is_array() || ids.empty() || !std::all_of(ids.begin(), ids.end(), is_id)) {
     return Wrong("device_ids is not a list of names");
   }
@@ -78,8 +78,8 @@ absl::StatusOr<std::vector<std::string>> DevicesFrom(const Json& grant) {
 }
 
 // An unknown limit would be lost with the next change of the file, so it is an error.
-absl::StatusOr<v1::ResourceLimits> LimitsFrom(const Json& grant) {
-  const Json& object = Member(grant, "limits");
+absl::StatusOr<v1::ResourceLimits> LimitsFrom(const OrderedJson& grant) {
+  const OrderedJson& object = MemberOrNull(grant, "limits");
   v1::ResourceLimits limits;
   if (!object.is_object()) {
     return Wrong("limits is not an object");
@@ -95,11 +95,11 @@ absl::StatusOr<v1::ResourceLimits> LimitsFrom(const Json& grant) {
 }
 
 // Members that the first files did not have.
-absl::Status ReadNewerMembers(const Json& grant, GrantRecord& record) {
+absl::Status ReadNewerMembers(const OrderedJson& grant, GrantRecord& record) {
   if (grant.contains("pod_uid")) {
-    RNICD_ASSIGN_OR_RETURN(record.pod_uid, Text(grant, "pod_uid"));
+    RNICD_ASSIGN_OR_RETURN(record.pod_uid, RequiredText(grant, "pod_uid"));
   }
-  const Json& suspended = Member(grant, "suspended");
+  const OrderedJson& suspended = MemberOrNull(grant, "suspended");
   if (!suspended.is_boolean() && !suspended.is_null()) {
     return Wrong("suspended is not true or false");
   }
@@ -107,24 +107,24 @@ absl::Status ReadNewerMembers(const Json& grant, GrantRecord& record) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<GrantRecord> FromJson(const Json& grant) {
+absl::StatusOr<GrantRecord> FromJson(const OrderedJson& grant) {
   if (!grant.is_object()) {
     return Wrong("it is not an object");
   }
   GrantRecord record;
-  RNICD_ASSIGN_OR_RETURN(const std::string id, Text(grant, "grant_id"));
+  RNICD_ASSIGN_OR_RETURN(const std::string id, RequiredText(grant, "grant_id"));
   record.grant_id = ParseNumber(id, UINT64_MAX).value_or(0);
   if (record.grant_id == 0) {
     return Wrong("grant_id is not a number from 1");
   }
   RNICD_ASSIGN_OR_RETURN(record.secret_sha256, DigestFrom(grant));
-  RNICD_ASSIGN_OR_RETURN(record.name, Text(grant, "name"));
-  RNICD_ASSIGN_OR_RETURN(record.resource, Text(grant, "resource"));
+  RNICD_ASSIGN_OR_RETURN(record.name, RequiredText(grant, "name"));
+  RNICD_ASSIGN_OR_RETURN(record.resource, RequiredText(grant, "resource"));
   RNICD_ASSIGN_OR_RETURN(record.device_ids, DevicesFrom(grant));
   RNICD_ASSIGN_OR_RETURN(record.limits, LimitsFrom(grant));
-  RNICD_ASSIGN_OR_RETURN(record.pod, Text(grant, "pod"));
+  RNICD_ASSIGN_OR_RETURN(record.pod, RequiredText(grant, "pod"));
   RNICD_RETURN_IF_ERROR(ReadNewerMembers(grant, record));
-  const Json& made = Member(grant, "made_ms");
+  const OrderedJson& made = MemberOrNull(grant, "made_ms");
   if (!made.is_number_unsigned() || made.get<uint64_t>() > INT64_MAX) {
     return Wrong("made_ms is not a time");
   }
@@ -132,14 +132,14 @@ absl::StatusOr<GrantRecord> FromJson(const Json& grant) {
   return record;
 }
 
-absl::Status CheckVersion(const Json& document) {
-  const Json& version = Member(document, "version");
+absl::Status CheckVersion(const OrderedJson& document) {
+  const OrderedJson& version = MemberOrNull(document, "version");
   if (!version.is_number_unsigned()) {
     return Wrong("it has no version");
   }
-  if (version.get<uint64_t>() != kVersion) {
+  if (version.get<uint64_t>() != kFormat) {
     return absl::UnimplementedError(
-        absl::StrCat("is of version ", version.get<uint64_t>(), ", and this release reads ", kVersion, " only"));
+        absl::StrCat("is of version ", version.get<uint64_t>(), ", and this release reads ", kFormat, " only"));
   }
   return absl::OkStatus();
 }
@@ -147,27 +147,27 @@ absl::Status CheckVersion(const Json& document) {
 }  // namespace
 
 std::string GrantsToJson(const std::vector<GrantRecord>& grants) {
-  Json list = Json::array();
+  OrderedJson list = OrderedJson::array();
   for (const GrantRecord& grant : grants) {
     list.push_back(ToJson(grant));
   }
-  const Json document = {{"version", kVersion}, {"grants", std::move(list)}};
-  return document.dump(1, ' ', true, Json::error_handler_t::replace) + "\n";
+  const OrderedJson document = {{"version", kFormat}, {"grants", std::move(list)}};
+  return document.dump(1, ' ', true, OrderedJson::error_handler_t::replace) + "\n";
 }
 
 absl::StatusOr<std::vector<GrantRecord>> GrantsFromJson(std::string_view text) {
-  const Json document = Json::parse(text, nullptr, false);
+  const OrderedJson document = OrderedJson::parse(text, nullptr, false);
   if (!document.is_object()) {
     return Wrong("it is not a JSON object");
   }
   RNICD_RETURN_IF_ERROR(CheckVersion(document));
-  const Json& list = Member(document, "grants");
+  const OrderedJson& list = MemberOrNull(document, "grants");
   if (!list.is_array()) {
     return Wrong("grants is not a list");
   }
   std::vector<GrantRecord> grants;
   std::set<uint64_t> ids;
-  for (const Json& item : list) {
+  for (const OrderedJson& item : list) {
     absl::StatusOr<GrantRecord> grant = FromJson(item);
     if (!grant.ok()) {
       return Wrong(absl::StrCat("grants[", grants.size(), "]: ", grant.status().message()));

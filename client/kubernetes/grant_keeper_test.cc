@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "client/kubernetes/grant_fixture_test.h"
+#include "client/kubernetes/names_test.h"
 
 namespace rnicd::kubernetes {
 namespace {
@@ -18,8 +19,6 @@ using testing::Not;
 using testing::SizeIs;
 
 using GrantKeeperTest = GrantFixture;
-
-constexpr uint64_t kMiB = 1 << 20;
 
 TEST_F(GrantKeeperTest, AllocateMakesAGrantOfTheDevicesSize) {
   options_.limits.set_regions(100);

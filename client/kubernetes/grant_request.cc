@@ -9,14 +9,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 
+#include "base/units.h"
+
 namespace rnicd::kubernetes {
 namespace {
 
 constexpr size_t kTypeCharacters = 24;
 constexpr size_t kDeviceCharacters = 20;
-constexpr uint64_t kPageBytes = 4096;
 // The daemon keeps less than 16 bytes of its own for each page of a memory object.
-constexpr uint64_t kHeapShare = kPageBytes / 16;
+constexpr uint64_t kHeapShare = kNdkPageBytes / 16;
 constexpr uint64_t kMaxBytes = std::numeric_limits<uint64_t>::max();
 
 std::string Cut(std::string_view text, size_t characters) {
@@ -43,11 +44,11 @@ absl::StatusOr<v1::ResourceLimits> LimitsFor(v1::ResourceLimits base, const Reso
   base.set_pinned_bytes(bytes);
   base.set_memory_bytes(bytes);
   // A product above 64 bits becomes the largest multiple of a page.
-  base.set_registered_bytes(registered_times > kMaxBytes / bytes ? kMaxBytes / kPageBytes * kPageBytes
+  base.set_registered_bytes(registered_times > kMaxBytes / bytes ? kMaxBytes / kNdkPageBytes * kNdkPageBytes
                                                                  : registered_times * bytes);
   if (base.heap_bytes() != 0) {
-    const uint64_t heap = bytes / kHeapShare / kPageBytes * kPageBytes;
-    base.set_heap_bytes(std::min(base.heap_bytes(), kMaxBytes / kPageBytes * kPageBytes - heap) + heap);
+    const uint64_t heap = bytes / kHeapShare / kNdkPageBytes * kNdkPageBytes;
+    base.set_heap_bytes(std::min(base.heap_bytes(), kMaxBytes / kNdkPageBytes * kNdkPageBytes - heap) + heap);
   }
   return base;
 }

@@ -3,12 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "client/kubernetes/names_test.h"
+
 namespace rnicd::kubernetes {
 namespace {
 
 using testing::ElementsAre;
 
-constexpr uint64_t kMiB = 1 << 20;
 const ResourceSpec kResource{.name = "rnicd.io/memory-64mi", .unit_bytes = 64 * kMiB};
 
 TEST(GrantNameFor, SaysWhatTheGrantIsFor) {

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <set>
 
+#include "client/kubernetes/names_test.h"
+
 namespace rnicd::kubernetes {
 namespace {
 
@@ -15,14 +17,12 @@ using testing::Field;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-constexpr uint64_t kMiB = 1 << 20;
-const std::string kName = "rnicd.io/memory-64mi";
-const ResourceSpec kShared{.name = kName, .unit_bytes = 64 * kMiB};
+const ResourceSpec kShared{.name = kMemory, .unit_bytes = 64 * kMiB};
 
 std::vector<Device> Plan(uint64_t units, std::vector<AdapterFacts> adapters, bool serving = true) {
   const auto plan = PlanDevices(std::span(&kShared, 1), units * 64 * kMiB, adapters, serving);
   EXPECT_TRUE(plan.ok()) << plan.status();
-  return plan.ok() ? plan->at(kName) : std::vector<Device>();
+  return plan.ok() ? plan->at(kMemory) : std::vector<Device>();
 }
 
 std::vector<std::string> Ids(const std::vector<Device>& devices) {
@@ -95,7 +95,7 @@ TEST(PlanDevices, MoreCapacityKeepsAllIds) {
 TEST(PlanDevices, AUnitThatFitsOnlyInPartIsNone) {
   const auto plan = PlanDevices(std::span(&kShared, 1), 3 * 64 * kMiB - 1, {}, true);
   ASSERT_TRUE(plan.ok());
-  EXPECT_THAT(plan->at(kName), SizeIs(2));
+  EXPECT_THAT(plan->at(kMemory), SizeIs(2));
 }
 
 TEST(PlanDevices, FixedCountsComeFirstAndTheOthersShareWhatIsLeft) {
@@ -139,8 +139,8 @@ TEST(PlanDevices, AShareStopsAtWhatTheKubeletTakes) {
 
 TEST(PlanDevices, AResourceWithoutASingleUnitIsRefused) {
   EXPECT_THAT(Refusal({kShared}, 64 * kMiB - 1), HasSubstr("not a single unit of 67108864 bytes"));
-  EXPECT_THAT(Refusal({kShared, {.name = "a/b", .unit_bytes = 4096}}, 64 * kMiB), HasSubstr(kName));
-  EXPECT_THAT(Refusal({kShared, {.name = "a/b", .unit_bytes = 4096, .count = 1}}, 4096), HasSubstr(kName));
+  EXPECT_THAT(Refusal({kShared, {.name = "a/b", .unit_bytes = 4096}}, 64 * kMiB), HasSubstr(kMemory));
+  EXPECT_THAT(Refusal({kShared, {.name = "a/b", .unit_bytes = 4096, .count = 1}}, 4096), HasSubstr(kMemory));
 }
 
 }  // namespace

@@ -14,11 +14,11 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr char kFileName[] = "/kubelet_internal_checkpoint";
+constexpr char kCheckpointName[] = "/kubelet_internal_checkpoint";
 // Enough for some ten thousand containers.
-constexpr size_t kMaxFileBytes = size_t{64} << 20;
+constexpr size_t kMaxCheckpointBytes = size_t{64} << 20;
 
-absl::Status Wrong(const std::string& why) {
+absl::Status WrongCheckpoint(const std::string& why) {
   return absl::FailedPreconditionError("the kubelet's checkpoint has an unknown form: " + why);
 }
 
@@ -55,7 +55,8 @@ absl::StatusOr<std::vector<std::string>> DevicesOf(const Json& entry) {
   } else {
     good = AppendTexts(devices, ids);
   }
-  return good ? absl::StatusOr<std::vector<std::string>>(std::move(ids)) : Wrong("DeviceIDs is no list of names");
+  return good ? absl::StatusOr<std::vector<std::string>>(std::move(ids))
+              : WrongCheckpoint("DeviceIDs is no list of names");
 }
 
 absl::StatusOr<CheckpointEntry> EntryOf(const Json& entry) {
@@ -63,7 +64,7 @@ absl::StatusOr<CheckpointEntry> EntryOf(const Json& entry) {
   const Json& container = Member(entry, "ContainerName");
   const Json& resource = Member(entry, "ResourceName");
   if (!uid.is_string() || !container.is_string() || !resource.is_string()) {
-    return Wrong("an entry without PodUID, ContainerName or ResourceName");
+    return WrongCheckpoint("an entry without PodUID, ContainerName or ResourceName");
   }
   RNICD_ASSIGN_OR_RETURN(std::vector<std::string> ids, DevicesOf(entry));
   return CheckpointEntry{.pod_uid = uid.get<std::string>(),
@@ -81,7 +82,7 @@ absl::StatusOr<std::vector<CheckpointEntry>> ParseKubeletCheckpoint(std::string_
   const Json& list = Member(data, "PodDeviceEntries");
   const bool has_list = data.is_object() && data.contains("PodDeviceEntries");
   if (!has_list || !(list.is_array() || list.is_null())) {
-    return Wrong("no PodDeviceEntries");
+    return WrongCheckpoint("no PodDeviceEntries");
   }
   std::vector<CheckpointEntry> entries;
   for (const Json& item : list) {
@@ -95,7 +96,8 @@ absl::StatusOr<std::vector<CheckpointEntry>> ParseKubeletCheckpoint(std::string_
 
 absl::StatusOr<std::vector<CheckpointEntry>> ReadKubeletCheckpoint(const std::string& folder,
                                                                    const std::vector<std::string>& resources) {
-  RNICD_ASSIGN_OR_RETURN(const std::optional<std::string> text, ReadOwnFile(folder + kFileName, kMaxFileBytes));
+  RNICD_ASSIGN_OR_RETURN(const std::optional<std::string> text,
+                         ReadOwnFile(folder + kCheckpointName, kMaxCheckpointBytes));
   return text.has_value() ? ParseKubeletCheckpoint(*text, resources) : std::vector<CheckpointEntry>();
 }
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "client/kubernetes/folder_fixture_test.h"
+#include "client/kubernetes/names_test.h"
 
 namespace rnicd::kubernetes {
 namespace {
@@ -13,8 +14,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-const std::string kMemory = "rnicd.io/memory-64mi";
 
 class KubeletCheckpoint : public FolderFixture {
  protected:

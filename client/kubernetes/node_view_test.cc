@@ -3,13 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "client/kubernetes/names_test.h"
+
 namespace rnicd::kubernetes {
 namespace {
 
 using testing::ElementsAre;
 using testing::SizeIs;
-
-const std::string kMemory = "rnicd.io/memory-64mi";
 
 GrantRecord GrantFor(std::vector<std::string> ids, const std::string& pod = "", const std::string& uid = "") {
   return {.resource = kMemory, .device_ids = std::move(ids), .pod = pod, .pod_uid = uid};

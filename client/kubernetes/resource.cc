@@ -6,12 +6,12 @@
 
 #include "absl/strings/ascii.h"
 #include "base/status.h"
+#include "base/units.h"
 #include "client/admin/amounts.h"
 
 namespace rnicd::kubernetes {
 namespace {
 
-constexpr uint64_t kPageBytes = 4096;
 constexpr size_t kMaxLabelCharacters = 63;
 // A DNS name has at most 253 characters; Kubernetes prefixes the name with "requests." when it counts quotas.
 constexpr size_t kMaxDomainCharacters = 253 - 9;
@@ -74,7 +74,7 @@ absl::StatusOr<ResourceSpec> ParseResource(std::string_view item) {
   const std::string_view amounts = item.substr(equals + 1);
   const size_t colon = amounts.find(':');
   const std::optional<uint64_t> unit = ParseSize(amounts.substr(0, colon));
-  if (!unit.has_value() || *unit == 0 || *unit % kPageBytes != 0) {
+  if (!unit.has_value() || *unit == 0 || *unit % kNdkPageBytes != 0) {
     return Wrong(item, "the unit is not a size such as 64MiB, and a multiple of 4096 bytes");
   }
   spec.unit_bytes = *unit;

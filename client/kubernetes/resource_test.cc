@@ -3,13 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "client/kubernetes/names_test.h"
+
 namespace rnicd::kubernetes {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-constexpr uint64_t kMiB = 1 << 20;
 
 std::string Message(std::string_view text) { return std::string(ParseResources(text).status().message()); }
 

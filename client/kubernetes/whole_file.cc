@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "base/safe_file.h"
+#include "base/safe_file_linux.h"
 #include "base/status.h"
 #include "base/unique_fd.h"
 

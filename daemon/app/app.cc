@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "daemon/app/heap_trim.h"
 #include "daemon/app/observers.h"
+#include "daemon/app/page_size.h"
 #include "daemon/app/pages.h"
 #include "daemon/app/provider_registry.h"
 #include "daemon/audit/audit_log.h"
@@ -22,6 +23,7 @@
 #include "daemon/core/tenant_directory.h"
 #include "daemon/core/ticket_table.h"
 #include "daemon/core/worker_pool.h"
+#include "daemon/door/bulkhead.h"
 #include "daemon/gate/method_table.h"
 #include "daemon/health/prober.h"
 #include "daemon/metrics/metrics.h"
@@ -103,6 +105,9 @@ absl::Status App::Start(const sandbox::Confinement& confinement) {
   Step(4, "set up metrics and the audit log");
   RNICD_RETURN_IF_ERROR(StartObservers());
 
+  if (const std::optional<std::string> warning = WarnOfKernelPages(SystemOs().page_bytes()); warning.has_value()) {
+    logger_.Warning("kernel pages", {{"because", *warning}});
+  }
   Step(5, "open the provider");
   RNICD_RETURN_IF_ERROR(StartProvider());
 
@@ -168,27 +173,27 @@ absl::Status App::StartProvider() {
 }
 
 absl::Status App::StartCore(core::Policy policy) {
-  RNICD_ASSIGN_OR_RETURN(file_watch_, NewInotifyWatch());
+  RNICD_ASSIGN_OR_RETURN(file_watch_, NewFileWatch());
   lingering_ = std::make_unique<core::LingeringMemory>(*file_watch_);
   // One more than an owner may use.
   workers_ = std::make_unique<core::WorkerPool>(config_.worker_threads + 1);
   populators_ = std::make_unique<core::WorkerPool>(config_.worker_threads + 1, core::ThreadPriority::kBackground);
   fd_workers_ = std::make_unique<core::WorkerPool>(kFdWorkerThreads);
   reapers_ = std::make_unique<core::WorkerPool>(kReaperThreads);
-  bulkhead_ = std::make_unique<transport::Bulkhead>();
+  bulkhead_ = std::make_unique<door::Bulkhead>();
   tickets_ = std::make_unique<core::TicketTable>(random_, clock_, config_.ticket_lifetime);
   const auto ledger = std::make_shared<core::Ledger>(config_.limits.node, nullptr);
   tenants_ =
       std::make_unique<core::TenantDirectory>(std::move(policy), ledger, random_, clock_, config_.metrics_max_tenants);
   if (!config_.memory_pool.empty()) {
-    pool_ = std::make_unique<core::MemoryPool>(LinuxOs(), ledger, config_.memory_pool);
+    pool_ = std::make_unique<core::MemoryPool>(SystemOs(), ledger, config_.memory_pool);
   }
   if (config_.ring_threads != 0) {
     RNICD_ASSIGN_OR_RETURN(rings_,
                            rings::RingThreads::Start(config_.ring_threads, *observer_, clock_, config_.ring_spin));
   }
   node_ = std::make_unique<core::Node>(
-      core::Node{.os = LinuxOs(),
+      core::Node{.os = SystemOs(),
                  .clock = clock_,
                  .random = random_,
                  .provider = *provider_,
@@ -330,7 +335,7 @@ bool App::EndSessionsAndProbes() {
 
 // Before the front door, so that the daemon cannot be queried for its health before it is known.
 void App::StartProbes() {
-  prober_ = health::Prober::Start(*provider_, LinuxOs(),
+  prober_ = health::Prober::Start(*provider_, SystemOs(),
                                   {.interval = config_.health_interval,
                                    .timeout = config_.health_timeout,
                                    .on_change = [this](const health::AdapterHealth& adapter, bool ready) {

@@ -143,7 +143,7 @@ class App final : public service::ProcessControl {
   health::HealthBoard health_;
   std::unique_ptr<health::Prober> prober_;
   // Where what clients may block is done. Sockets of both of the next two are closed there.
-  std::unique_ptr<transport::Bulkhead> bulkhead_;
+  std::unique_ptr<door::Bulkhead> bulkhead_;
   std::unique_ptr<server::RpcConnectionServer> connection_server_;
   std::unique_ptr<transport::FrontDoor> front_door_;
   std::unique_ptr<Pages> pages_;

@@ -3,8 +3,6 @@
 // Exit status: 0 after SIGTERM or SIGINT; 1 when it could not start or drain, and for a flag that does not exist; 2 for
 // flags whose values are wrong.
 
-#include <unistd.h>
-
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -20,7 +18,6 @@
 #include "daemon/app/app.h"
 #include "daemon/app/config.h"
 #include "daemon/app/heap_trim.h"
-#include "daemon/app/page_size.h"
 #include "daemon/app/provider_registry.h"
 #include "daemon/sandbox/sandbox.h"
 
@@ -81,11 +78,6 @@ int main(int argc, char** argv) {
   usage.version_string = [] { return std::string("rnicd ") + RNICD_VERSION + "\n"; };
   absl::SetFlagsUsageConfig(usage);
   const std::vector<char*> rest = absl::ParseCommandLine(argc, argv);
-  if (const absl::Status pages = rnicd::app::RequireNdkPages(static_cast<uint64_t>(sysconf(_SC_PAGESIZE)));
-      !pages.ok()) {
-    std::fprintf(stderr, "rnicd: %s\n", std::string(pages.message()).c_str());
-    return kCouldNotRun;
-  }
   std::vector<std::string> errors;
   rnicd::app::Config config = rnicd::app::ConfigFromFlags(errors);
   for (size_t index = 1; index < rest.size(); ++index) {

@@ -5,12 +5,13 @@
 
 namespace rnicd::app {
 
-absl::Status RequireNdkPages(uint64_t kernel_page_bytes) {
-  return kernel_page_bytes == kNdkPageBytes
-             ? absl::OkStatus()
-             : absl::FailedPreconditionError(absl::StrCat("the kernel's pages have ", kernel_page_bytes,
-                                                          " bytes, and rnicd needs a kernel with pages of ",
-                                                          kNdkPageBytes, " bytes"));
+std::optional<std::string> WarnOfKernelPages(uint64_t page_bytes) {
+  if (page_bytes == kNdkPageBytes) {
+    return std::nullopt;
+  }
+  return absl::StrCat("the kernel's pages have ", page_bytes,
+                      " bytes: memory is charged in whole ones, and a card refuses ",
+                      "registrations that take less than whole ones");
 }
 
 }  // namespace rnicd::app

@@ -2,23 +2,31 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <string>
+#include "base/os.h"
+#include "base/units.h"
+#include "daemon/app/provider_registry.h"
 
 namespace rnicd::app {
 namespace {
 
-TEST(PageSize, OtherPagesThanThoseOfNdkAreRefused) {
-  EXPECT_TRUE(RequireNdkPages(4096).ok());
-  const absl::Status refused = RequireNdkPages(65536);
-  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(refused.message()), testing::HasSubstr("65536 bytes"));
+using ::testing::HasSubstr;
+
+TEST(PageSize, OnlyOtherPagesThanThoseOfNdkAreWorthAWarning) {
+  EXPECT_FALSE(WarnOfKernelPages(kNdkPageBytes).has_value());
+  for (const uint64_t bytes : {16384, 65536}) {
+    EXPECT_THAT(WarnOfKernelPages(bytes).value_or(""), HasSubstr(std::to_string(bytes) + " bytes"));
+  }
 }
 
-TEST(PageSize, ThisKernelIsOneThatTheTestsCanJudge) {
-  EXPECT_TRUE(RequireNdkPages(static_cast<uint64_t>(sysconf(_SC_PAGESIZE))).ok());
+TEST(PageSize, TheModuleIsNotUsedWhereItsPagesAreNotThoseOfNdk) {
+  provider::VerbsOptions verbs{.kernel_page_bytes = 65536};
+  OpenFastModule(verbs);
+  EXPECT_EQ(verbs.fast_module, nullptr);
+  EXPECT_THAT(verbs.no_fast_module, HasSubstr("65536 bytes"));
 }
+
+TEST(PageSize, ThisKernelIsOneThatTheTestsCanJudge) { EXPECT_EQ(SystemOs().page_bytes(), kNdkPageBytes); }
 
 }  // namespace
 }  // namespace rnicd::app

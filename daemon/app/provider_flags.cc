@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/os.h"
 
 ABSL_FLAG(int64_t, soft_adapters, 1, "soft provider: number of adapters (soft0, soft1, ...); 1 to 64");
 ABSL_FLAG(int64_t, soft_max_registration_bytes, int64_t{1} << 40,
@@ -116,6 +117,7 @@ provider::VerbsOptions ReadVerbsFlags(FlagReader& reader) {
   options.ack_timeout = static_cast<uint8_t>(reader.Number(FLAGS_verbs_ack_timeout, 1, 31));
   options.probe_interval = reader.Milliseconds(FLAGS_verbs_probe_interval_ms, 10, kOneHourMs);
   options.register_delay = reader.Microseconds(FLAGS_verbs_register_delay_us, 0, kOneMinuteUs);
+  options.kernel_page_bytes = SystemOs().page_bytes();
   return options;
 }
 

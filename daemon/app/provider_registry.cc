@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/units.h"
 #include "provider/verbs/verbs_api.h"
 #include "provider/verbs/verbs_provider.h"
 
@@ -48,6 +49,11 @@ std::string KnownProviders() {
 void OpenFastModule(provider::VerbsOptions& verbs) {
   using provider::FastEngine;
   if (verbs.fast_engine != FastEngine::kAuto && verbs.fast_engine != FastEngine::kKernel) {
+    return;
+  }
+  if (verbs.kernel_page_bytes != kNdkPageBytes) {
+    verbs.no_fast_module = absl::StrCat("the kernel's pages have ", verbs.kernel_page_bytes,
+                                        " bytes, and a fast registration lists pages of ", kNdkPageBytes);
     return;
   }
   verbs.fast_module = provider::OpenFastModule();

@@ -24,8 +24,9 @@ struct ProviderOptions {
   provider::VerbsOptions verbs;
 };
 
-// Opens the kernel's module for fast registrations if the options of verbs may use it. Needs privileges that the
-// sandbox takes away. What is not there is not an error: MakeProvider judges that.
+// Opens the kernel's module for fast registrations if the options of verbs may use it, and the kernel's pages are those
+// of NDK, of which the module makes lists. Needs privileges that the sandbox takes away. What is not there is not an
+// error: MakeProvider judges that.
 void OpenFastModule(provider::VerbsOptions& verbs);
 
 // `name` is a known provider. `random` and what `on_event` refers to outlive the provider. The soft card has no events.

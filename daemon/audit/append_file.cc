@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/safe_file.h"
+#include "base/safe_file_linux.h"
 #include "base/status.h"
 
 namespace rnicd::audit {

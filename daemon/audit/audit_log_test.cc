@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "base/foreign_file_test.h"
+#include "base/foreign_file_linux_test.h"
 #include "daemon/audit/audit_fixture_test.h"
 #include "daemon/core/core_fixture_test.h"
 

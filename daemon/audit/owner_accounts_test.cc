@@ -7,7 +7,7 @@
 namespace rnicd::audit {
 namespace {
 
-constexpr uint64_t kRate = 1024;
+constexpr uint64_t kSharedRate = 1024;
 constexpr Moment kNow{.instant = Instant(std::chrono::seconds(1000)), .wall = WallTime(std::chrono::seconds(1000))};
 
 AuditLine LineOf(uid_t uid, absl::StatusCode code = absl::StatusCode::kOk) {
@@ -23,7 +23,7 @@ uint64_t UseUp(OwnerAccounts& accounts, uid_t uid) {
 }
 
 TEST(OwnerAccounts, AFloodCostsItsOwnerOnly) {
-  OwnerAccounts accounts(kRate);
+  OwnerAccounts accounts(kSharedRate);
   const uint64_t alone = UseUp(accounts, 1);
   EXPECT_GT(alone, 1u);
   EXPECT_EQ(UseUp(accounts, 1), 0u);
@@ -31,7 +31,7 @@ TEST(OwnerAccounts, AFloodCostsItsOwnerOnly) {
 }
 
 TEST(OwnerAccounts, OwnersBeyondTheBoundShareOneAccountAndLoseNoCount) {
-  OwnerAccounts accounts(kRate);
+  OwnerAccounts accounts(kSharedRate);
   std::vector<AuditLine> out;
   for (uid_t uid = 0; uid < OwnerAccounts::kOwnersMax; ++uid) {
     accounts.Add(LineOf(uid), kNow, out);
@@ -49,7 +49,7 @@ TEST(OwnerAccounts, OwnersBeyondTheBoundShareOneAccountAndLoseNoCount) {
 }
 
 TEST(OwnerAccounts, AnIdleAccountIsForgotten) {
-  OwnerAccounts accounts(kRate);
+  OwnerAccounts accounts(kSharedRate);
   std::vector<AuditLine> out;
   accounts.Add(LineOf(1, absl::StatusCode::kNotFound), kNow, out);
   EXPECT_FALSE(accounts.empty());
@@ -58,7 +58,7 @@ TEST(OwnerAccounts, AnIdleAccountIsForgotten) {
 }
 
 TEST(OwnerAccounts, WhatTheDaemonDecidesIsAlwaysWritten) {
-  OwnerAccounts accounts(kRate);
+  OwnerAccounts accounts(kSharedRate);
   std::vector<AuditLine> out;
   for (int count = 0; count < 1000; ++count) {
     EXPECT_EQ(accounts.Add({.what = "grant.expire"}, kNow, out), Fate::kWritten);
@@ -67,7 +67,7 @@ TEST(OwnerAccounts, WhatTheDaemonDecidesIsAlwaysWritten) {
 }
 
 TEST(OwnerAccounts, ConnectionsOfUnknownClientsAreMerged) {
-  OwnerAccounts accounts(kRate);
+  OwnerAccounts accounts(kSharedRate);
   std::vector<AuditLine> out;
   const AuditLine refused{
       .what = "connection", .code = absl::StatusCode::kResourceExhausted, .note = "connection_limit"};

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <chrono>
 #include <compare>
 #include <cstdint>
@@ -12,7 +10,7 @@
 namespace rnicd::core {
 
 // Identifies one process for ever, even when its pid is reused: the inode of its pidfd where the kernel numbers those
-// uniquely, else pid and start time. Made by transport/, compared everywhere.
+// uniquely, else pid and start time. Made by a front door, compared everywhere.
 struct ProcessKey {
   uint64_t high = 0;
   uint64_t low = 0;
@@ -28,7 +26,8 @@ class ProcessHandle {
   virtual bool HasExited(std::chrono::milliseconds wait) const = 0;
 };
 
-// What a caller may do. Decided by the socket of its connection and, on the operator's socket, also by the policy.
+// What a caller may do. Decided by the socket or pipe of its connection and, on the operator's socket, also by the
+// policy.
 enum class Role : uint8_t {
   kWorkload,
   kOperator,
@@ -46,14 +45,20 @@ struct Container {
   friend bool operator==(const Container&, const Container&) = default;
 };
 
+// In place of a uid or gid on Windows, which has none. No rule of a policy names it.
+inline constexpr uint32_t kNoUser = UINT32_MAX;
+
 // The calling process, as the kernel described it when the connection was accepted. No field comes from the client.
 struct Caller {
   ProcessKey process;
   // Process ID in the daemon's pid namespace; 0 when the client's namespace is not visible. For display only, never
   // compared.
-  pid_t pid = 0;
-  uid_t uid = 0;
-  gid_t gid = 0;
+  int32_t pid = 0;
+  uint32_t uid = 0;
+  uint32_t gid = 0;
+  // Security identifier of the process's user on Windows, as "S-1-5-18"; empty on Linux. There uid and gid are
+  // kNoUser.
+  std::string sid;
   Role role = Role::kWorkload;
   Container container;
   std::shared_ptr<const ProcessHandle> handle;

@@ -239,9 +239,18 @@ inline PinBook PinsOf(const std::shared_ptr<Ledger>& owner) {
           .tenant = std::make_shared<PinnedFiles>(owner, true)};
 }
 
+// A client's own file, as it would import it.
+inline UniqueFd MemoryFile(uint64_t size) {
+  absl::StatusOr<UniqueFd> file = SystemOs().CreateMemoryFile(size, kPage);
+  EXPECT_TRUE(file.ok()) << file.status();
+  return *std::move(file);
+}
+
+inline bool IsOpen(int fd) { return SystemOs().Duplicate(fd).ok(); }
+
 // For objects without a node.
 inline LingeringMemory& SharedLingering() {
-  static FileWatch* const watch = NewInotifyWatch()->release();
+  static FileWatch* const watch = NewFileWatch()->release();
   static auto* const lingering = new LingeringMemory(*watch);
   return *lingering;
 }
@@ -281,7 +290,7 @@ struct WorldGround {
         workers(std::make_unique<WorkerPool>(options.workers)),
         reapers(std::make_unique<WorkerPool>(1)) {}
 
-  FaultyOs os{LinuxOs()};
+  FaultyOs os{SystemOs()};
   ManualClock clock;
   KernelRandom random;
   provider::FaultPlan plan;
@@ -342,9 +351,9 @@ class FakeProcess final : public ProcessHandle {
   const bool exited_;
 };
 
-inline Caller CallerNumbered(uint64_t number, uid_t uid = 1000) {
+inline Caller CallerNumbered(uint64_t number, uint32_t uid = 1000) {
   return Caller{.process = {.high = 7, .low = number},
-                .pid = static_cast<pid_t>(number),
+                .pid = static_cast<int32_t>(number),
                 .uid = uid,
                 .gid = uid,
                 .role = Role::kWorkload,
@@ -354,7 +363,7 @@ inline Caller CallerNumbered(uint64_t number, uid_t uid = 1000) {
 // A client of one session: each call does one thing and expects it to work, unless it returns a status.
 class Owner {
  public:
-  explicit Owner(World& world, uint64_t number = 1, uid_t uid = 1000) {
+  explicit Owner(World& world, uint64_t number = 1, uint32_t uid = 1000) {
     auto opened = world.registry.Open(CallerNumbered(number, uid), "test");
     EXPECT_TRUE(opened.ok()) << opened.status();
     session = *opened;
@@ -469,5 +478,20 @@ class BusyWorkers {
  private:
   std::shared_ptr<Barrier> barrier_ = std::make_shared<Barrier>();
 };
+
+inline WorldOptions WithSessionLimit(Resource resource, uint64_t limit) {
+  WorldOptions options;
+  options.limits.session[resource] = limit;
+  return options;
+}
+
+inline void ExpectFigures(const absl::Status& status, ErrorReason reason, uint64_t limit, uint64_t used,
+                          uint64_t requested) {
+  EXPECT_THAT(status, FailsWith(reason));
+  const ErrorInfo info = ErrorInfoOf(status);
+  EXPECT_EQ(info.limit, limit);
+  EXPECT_EQ(info.used, used);
+  EXPECT_EQ(info.requested, requested);
+}
 
 }  // namespace rnicd::core

@@ -1,27 +1,19 @@
 #include "daemon/core/fd_exchange.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "daemon/core/core_fixture_test.h"
 
 namespace rnicd::core {
 namespace {
 
-UniqueFd MemoryFile(uint64_t size = kPage) {
-  UniqueFd file(memfd_create("owner", MFD_ALLOW_SEALING));
-  EXPECT_EQ(ftruncate(file.get(), static_cast<off_t>(size)), 0);
-  return file;
-}
+UniqueFd OnePageFile() { return MemoryFile(kPage); }
 
 class ExchangeFdTest : public ::testing::Test {
  protected:
   absl::StatusOr<UniqueFd> Exchange(const FdTicket& ticket, UniqueFd file = UniqueFd(), uint64_t process = 1) {
     return ExchangeFd(world_.node, CallerNumbered(process), ticket, std::move(file));
   }
-  MemoryTicket Import() {
-    auto ticket = owner_.session->Begin()->memory().Import(kPage);
+  MemoryTicket Import(uint64_t size = kPage) {
+    auto ticket = owner_.session->Begin()->memory().Import(size);
     EXPECT_TRUE(ticket.ok());
     return *ticket;
   }
@@ -43,7 +35,7 @@ TEST_F(ExchangeFdTest, AFetchAnswersTheFileOnce) {
 
 TEST_F(ExchangeFdTest, AnImportAttachesTheFileAndAnswersNone) {
   const MemoryTicket import = Import();
-  const auto answer = Exchange(import.ticket, MemoryFile());
+  const auto answer = Exchange(import.ticket, OnePageFile());
   ASSERT_TRUE(answer.ok()) << answer.status();
   EXPECT_FALSE(answer->valid());
   EXPECT_TRUE((*owner_.session->Begin()->memory().Find(import.memory))->Seal().ok());
@@ -51,27 +43,27 @@ TEST_F(ExchangeFdTest, AnImportAttachesTheFileAndAnswersNone) {
 
 TEST_F(ExchangeFdTest, AnotherProcessIsRefusedAndItsFileClosed) {
   const MemoryTicket import = Import();
-  UniqueFd file = MemoryFile();
+  UniqueFd file = OnePageFile();
   const int number = file.get();
   EXPECT_THAT(Exchange(import.ticket, std::move(file), 2).status(), FailsWith(ErrorReason::TICKET_UNKNOWN));
-  EXPECT_EQ(fcntl(number, F_GETFD), -1);
-  EXPECT_TRUE(Exchange(import.ticket, MemoryFile()).ok()) << "the owner's ticket still works";
+  EXPECT_FALSE(IsOpen(number));
+  EXPECT_TRUE(Exchange(import.ticket, OnePageFile()).ok()) << "the owner's ticket still works";
 }
 
 TEST_F(ExchangeFdTest, ADescriptorTooManyOrTooFewIsRefusedAndTheTicketStays) {
   const auto allocated = owner_.TryAllocate({.size = kPage});
   ASSERT_TRUE(allocated.ok());
-  EXPECT_THAT(Exchange(allocated->ticket, MemoryFile()).status(), FailsAt(ErrorReason::FD_COUNT_WRONG, "fd_count"));
+  EXPECT_THAT(Exchange(allocated->ticket, OnePageFile()).status(), FailsAt(ErrorReason::FD_COUNT_WRONG, "fd_count"));
   EXPECT_TRUE(Exchange(allocated->ticket).ok());
   const MemoryTicket import = Import();
   EXPECT_THAT(Exchange(import.ticket).status(), FailsAt(ErrorReason::FD_COUNT_WRONG, "fd_count"));
-  EXPECT_TRUE(Exchange(import.ticket, MemoryFile()).ok());
+  EXPECT_TRUE(Exchange(import.ticket, OnePageFile()).ok());
 }
 
 TEST_F(ExchangeFdTest, ARefusedFileTakesItsMemoryObjectBack) {
   const std::string before = world_.Held();
-  const MemoryTicket import = Import();
-  EXPECT_THAT(Exchange(import.ticket, MemoryFile(kPage - 1)).status(), FailsWith(ErrorReason::MEMORY_TOO_SHORT));
+  const MemoryTicket import = Import(2 * kPage);
+  EXPECT_THAT(Exchange(import.ticket, OnePageFile()).status(), FailsWith(ErrorReason::MEMORY_TOO_SHORT));
   EXPECT_THAT(Known(import.memory), FailsWith(ErrorReason::OBJECT_NOT_FOUND));
   EXPECT_EQ(world_.Held(), before);
 }
@@ -79,13 +71,13 @@ TEST_F(ExchangeFdTest, ARefusedFileTakesItsMemoryObjectBack) {
 TEST_F(ExchangeFdTest, AnExpiredTicketIsRefused) {
   const MemoryTicket import = Import();
   world_.clock.Advance(std::chrono::milliseconds(30000));
-  EXPECT_THAT(Exchange(import.ticket, MemoryFile()).status(), FailsWith(ErrorReason::TICKET_UNKNOWN));
+  EXPECT_THAT(Exchange(import.ticket, OnePageFile()).status(), FailsWith(ErrorReason::TICKET_UNKNOWN));
 }
 
 TEST_F(ExchangeFdTest, ATicketIsRevokedWithItsMemoryObject) {
   const MemoryTicket import = Import();
   ASSERT_TRUE(owner_.session->Begin()->memory().Release(import.memory, nullptr).succeeded());
-  EXPECT_THAT(Exchange(import.ticket, MemoryFile()).status(), FailsWith(ErrorReason::TICKET_UNKNOWN));
+  EXPECT_THAT(Exchange(import.ticket, OnePageFile()).status(), FailsWith(ErrorReason::TICKET_UNKNOWN));
   const auto allocated = owner_.TryAllocate({.size = kPage});
   ASSERT_TRUE(allocated.ok());
   owner_.session->Begin()->memory().Drop(allocated->memory);
@@ -119,7 +111,7 @@ TEST_F(ExchangeFdTest, AnEndingSessionTakesNoFile) {
   const MemoryTicket import = Import();
   const auto guard = owner_.session->Begin();
   owner_.session->End(EndCause::kEvicted, [](const Reclaimed&) {});
-  EXPECT_THAT(Exchange(import.ticket, MemoryFile()).status(), FailsWith(ErrorReason::SESSION_ENDING));
+  EXPECT_THAT(Exchange(import.ticket, OnePageFile()).status(), FailsWith(ErrorReason::SESSION_ENDING));
   world_.registry.End(owner_.session, EndCause::kEvicted, nullptr);
 }
 
@@ -142,7 +134,7 @@ class FdDecisionTest : public ExchangeFdTest {
 
 TEST_F(FdDecisionTest, AnExchangeIsReportedWithItsTenantSessionAndObject) {
   const MemoryTicket import = Import();
-  ASSERT_TRUE(Exchange(import.ticket, MemoryFile()).ok());
+  ASSERT_TRUE(Exchange(import.ticket, OnePageFile()).ok());
   const RecordedDecision recorded = Recorded().value_or(RecordedDecision{});
   EXPECT_EQ(recorded.process, CallerNumbered(1).process);
   EXPECT_EQ(recorded.tenant, "uid/uid=1000");
@@ -159,15 +151,15 @@ TEST_F(FdDecisionTest, AFetchSaysWhichWayTheDescriptorWent) {
 }
 
 TEST_F(FdDecisionTest, ARefusedFileIsReportedWithItsReason) {
-  const MemoryTicket import = Import();
-  ASSERT_FALSE(Exchange(import.ticket, MemoryFile(kPage - 1)).ok());
+  const MemoryTicket import = Import(2 * kPage);
+  ASSERT_FALSE(Exchange(import.ticket, OnePageFile()).ok());
   EXPECT_EQ(Recorded()->refused, ErrorReason::MEMORY_TOO_SHORT);
   EXPECT_EQ(Recorded()->object, ObjectOf(import.memory));
 }
 
 TEST_F(FdDecisionTest, AStrangersTicketNamesNeitherTheSessionNorTheObject) {
   const MemoryTicket import = Import();
-  ASSERT_FALSE(Exchange(import.ticket, MemoryFile(), 2).ok());
+  ASSERT_FALSE(Exchange(import.ticket, OnePageFile(), 2).ok());
   const RecordedDecision recorded = Recorded().value_or(RecordedDecision{});
   EXPECT_EQ(recorded.process, CallerNumbered(2).process);
   EXPECT_EQ(recorded.refused, ErrorReason::TICKET_UNKNOWN);

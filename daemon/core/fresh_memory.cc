@@ -55,7 +55,8 @@ absl::StatusOr<bool> FreshMemory::MakeNext(uint64_t bytes) {
   }
   if (populated_ < size()) {
     const uint64_t piece = std::min(bytes, size() - populated_);
-    RNICD_RETURN_IF_ERROR(os_->MapPages(mapping_.subspan(populated_, piece)));
+    const uint64_t inside = populated_ % os_->page_bytes();
+    RNICD_RETURN_IF_ERROR(os_->MapPages(mapping_.subspan(populated_ - inside, piece + inside)));
     populated_ += piece;
   }
   return populated_ < size();

@@ -13,7 +13,7 @@
 
 namespace rnicd::core {
 
-// The pages that memory is asked for in.
+// The pages that memory is asked for in; kNdkPageBytes means the kernel's smallest.
 struct PageChoice {
   uint64_t page_bytes = kNdkPageBytes;
   // Absent: any.

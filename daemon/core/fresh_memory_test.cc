@@ -1,7 +1,5 @@
 #include "daemon/core/fresh_memory.h"
 
-#include <unistd.h>
-
 #include "base/os_fake.h"
 #include "daemon/core/core_fixture_test.h"
 
@@ -21,7 +19,7 @@ class FreshMemoryTest : public ::testing::Test {
   }
   uint64_t PopulatedBytes(const FreshMemory& memory) { return os_.Inspect(memory.file())->populated_bytes; }
 
-  FaultyOs os_{LinuxOs()};
+  FaultyOs os_{SystemOs()};
 };
 
 TEST_F(FreshMemoryTest, ItsPagesAreMadeAPieceAtATime) {

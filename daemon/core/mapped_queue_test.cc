@@ -1,82 +1,15 @@
 // Mapped completion queues: what a client reads from shared memory, and what it cannot achieve by what it writes there.
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <random>
 
 #include "daemon/core/fd_exchange.h"
 #include "daemon/core/heap_cost.h"
-#include "daemon/core/queue_fixture_test.h"
-#include "ring/queue_end.h"
+#include "daemon/core/mapped_queue_fixture_test.h"
 #include "ring/shared_word.h"
 #include "ring/wakeup.h"
 
 namespace rnicd::core {
 namespace {
-
-constexpr uint64_t kContext = 77;
-
-// A client's end of a mapped queue.
-class MappedClient {
- public:
-  MappedClient(const std::shared_ptr<Session>& session, const CreatedMappedCq& created)
-      : file(*session->Begin()->queues().Duplicate(created.queue, SharedDescriptor::kMemory)),
-        bytes_(static_cast<std::byte*>(
-                   mmap(nullptr, created.file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0)),
-               created.file_bytes),
-        reader(*ring::QueueReader::Open(bytes_)) {}
-  ~MappedClient() { munmap(bytes_.data(), bytes_.size()); }
-  MappedClient(const MappedClient&) = delete;
-  MappedClient& operator=(const MappedClient&) = delete;
-
-  ring::QueueHeader& header() { return *reinterpret_cast<ring::QueueHeader*>(bytes_.data()); }
-  // The contexts of all completions that are there.
-  std::vector<uint64_t> ReadAll() {
-    std::vector<uint64_t> contexts;
-    Completion completion;
-    while (reader.Poll(&completion)) {
-      contexts.push_back(completion.request_context);
-    }
-    return contexts;
-  }
-
-  UniqueFd file;
-
- private:
-  const std::span<std::byte> bytes_;
-
- public:
-  ring::QueueReader reader;
-};
-
-class MappedQueueTest : public ::testing::Test {
- protected:
-  SessionQueues& queues() { return held_->queues(); }
-  absl::StatusOr<CreatedMappedCq> TryCreate(uint32_t depth, uint32_t depth_max = 0) {
-    return queues().CreateMapped(
-        {.adapter = owner_.adapter, .depth = depth, .context = kContext, .depth_max = depth_max});
-  }
-  CreatedMappedCq Create(uint32_t depth, uint32_t depth_max = 0) {
-    const auto created = TryCreate(depth, depth_max);
-    EXPECT_TRUE(created.ok()) << created.status();
-    return created.value_or(CreatedMappedCq{});
-  }
-  void Push(const CreatedMappedCq& created, uint64_t context = 0, NtStatus status = NtStatus::kSuccess,
-            bool solicited = false) {
-    queues().table().Find(created.queue)->Push({.status = status, .request_context = context}, solicited);
-  }
-  void Arm(const CreatedMappedCq& created, CqNotifyType type = CqNotifyType::kAny) {
-    EXPECT_TRUE(queues().Arm(created.queue, type).ok());
-  }
-  uint64_t heap() const { return world_.ledger->used(Resource::kHeapBytes); }
-
-  World world_;
-  QueueOwner owner_{world_};
-  absl::StatusOr<SessionGuard> held_ = owner_.session->Begin();
-};
 
 TEST_F(MappedQueueTest, CompletionsAreReadInTheOrderTheyCame) {
   const CreatedMappedCq created = Create(3);
@@ -103,7 +36,7 @@ TEST_F(MappedQueueTest, EachArmingBringsANotificationThoughNobodyFetchesEvents) 
   EXPECT_EQ(client.reader.notifications(), 2u);
   const auto event = owner_.NextEvent<CqNotified>();
   EXPECT_EQ(event.queue, created.queue);
-  EXPECT_EQ(event.context, kContext);
+  EXPECT_EQ(event.context, kQueueContext);
   EXPECT_EQ(event.status, NtStatus::kSuccess);
   EXPECT_TRUE(owner_.HasNoEvent()) << "one event stands for both";
   Arm(created);
@@ -232,17 +165,6 @@ TEST_F(MappedQueueTest, ItsMemoryIsChargedUntilTheClientHasLetGoOfIt) {
   EXPECT_EQ(heap(), before);
 }
 
-TEST_F(MappedQueueTest, AHoleInItsFileCostsOnlyItsClient) {
-  const CreatedMappedCq created = Create(4);
-  MappedClient client(owner_.session, created);
-  ASSERT_EQ(ftruncate(client.file.get(), 0), -1);
-  ASSERT_EQ(fallocate(client.file.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
-                      static_cast<off_t>(created.file_bytes)),
-            0);
-  Push(created, 1);
-  EXPECT_EQ(client.ReadAll(), std::vector<uint64_t>{1});
-}
-
 TEST_F(MappedQueueTest, ATicketFetchesMemoryAndPipeOnceAndEndsWithTheQueue) {
   const CreatedMappedCq created = Create(4);
   const CreatedMappedCq closed = Create(4);
@@ -263,25 +185,6 @@ TEST_F(MappedQueueTest, ATicketFetchesMemoryAndPipeOnceAndEndsWithTheQueue) {
               FailsAt(ErrorReason::OBJECT_NOT_FOUND, "cq_id"));
   EXPECT_THAT(queues().Duplicate(owner_.queue, SharedDescriptor::kMemory).status(),
               FailsAt(ErrorReason::OBJECT_NOT_FOUND, "cq_id"));
-}
-
-TEST_F(MappedQueueTest, ThePipeAnnouncesWhatIsAskedForAndAFullOneDelaysNothing) {
-  const CreatedMappedCq created = Create(4);
-  MappedClient client(owner_.session, created);
-  const UniqueFd pipe = *queues().Duplicate(created.queue, SharedDescriptor::kPipe);
-  char byte = 0;
-  Push(created);
-  EXPECT_EQ(read(pipe.get(), &byte, 1), -1) << "nobody asked";
-  client.ReadAll();
-  EXPECT_FALSE(client.reader.PrepareToWait());
-  Push(created);
-  EXPECT_EQ(read(pipe.get(), &byte, 1), 1);
-  for (uint64_t context = 0; context < 100'000; ++context) {
-    client.ReadAll();
-    Push(created, context);
-  }
-  EXPECT_EQ(client.reader.status(), 0u);
-  EXPECT_EQ(send(pipe.get(), &byte, 1, MSG_NOSIGNAL), -1) << "the client's end only reads";
 }
 
 TEST_F(MappedQueueTest, ACompletionANotificationAndTheEndWakeAClientThatSleeps) {

@@ -13,11 +13,11 @@ absl::StatusOr<std::unique_ptr<MappedResults>> MappedResults::Create(Os& os, Lin
                                                                      uint32_t depth_max, Charge charge) {
   RNICD_ASSIGN_OR_RETURN(std::unique_ptr<SharedFile> file,
                          SharedFile::Create(os, lingering, FileBytes(depth_max), std::move(charge)));
-  RNICD_ASSIGN_OR_RETURN(ClientPipe pipe, ClientPipe::Create());
+  RNICD_ASSIGN_OR_RETURN(ring::ClientPipe pipe, ring::ClientPipe::Create());
   return std::unique_ptr<MappedResults>(new MappedResults(std::move(file), std::move(pipe), depth_max));
 }
 
-MappedResults::MappedResults(std::unique_ptr<SharedFile> file, ClientPipe pipe, uint32_t depth_max)
+MappedResults::MappedResults(std::unique_ptr<SharedFile> file, ring::ClientPipe pipe, uint32_t depth_max)
     : file_(std::move(file)), pipe_(std::move(pipe)), writer_(file_->bytes(), ring::MakeQueueGeometry(depth_max)) {}
 
 absl::StatusOr<UniqueFd> MappedResults::Duplicate(SharedDescriptor which) {

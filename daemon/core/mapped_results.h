@@ -14,6 +14,7 @@
 #include "daemon/core/lingering_memory.h"
 #include "daemon/core/shared_file.h"
 #include "daemon/core/ticket_table.h"
+#include "ring/client_pipe.h"
 #include "ring/queue_end.h"
 
 namespace rnicd::core {
@@ -45,10 +46,10 @@ class MappedResults {
   void Fail(NtStatus status);
 
  private:
-  MappedResults(std::unique_ptr<SharedFile> file, ClientPipe pipe, uint32_t depth_max);
+  MappedResults(std::unique_ptr<SharedFile> file, ring::ClientPipe pipe, uint32_t depth_max);
 
   const std::unique_ptr<SharedFile> file_;
-  ClientPipe pipe_;
+  ring::ClientPipe pipe_;
   ring::QueueWriter writer_;
   std::array<OwnedTicket, 2> tickets_;
 };

@@ -15,11 +15,11 @@ class MdlChainTest : public ::testing::Test {
     Add(MemoryObjectId{1}, 8, true);
     Add(MemoryObjectId{2}, 8, true);
     Add(MemoryObjectId{3}, 8, false);
-    objects_[MemoryObjectId{4}] = UnchargedMemory(LinuxOs(), kPage, pins_);
+    objects_[MemoryObjectId{4}] = UnchargedMemory(SystemOs(), kPage, pins_);
   }
 
   void Add(MemoryObjectId id, uint64_t pages, bool seal) {
-    objects_[id] = UnchargedMemory(LinuxOs(), pages * kPage, pins_);
+    objects_[id] = UnchargedMemory(SystemOs(), pages * kPage, pins_);
     EXPECT_TRUE(objects_[id]->Allocate({.page_bytes = kPage}).ok());
     if (seal) {
       EXPECT_TRUE(FetchAndSeal(*objects_[id]).ok());

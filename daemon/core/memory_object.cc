@@ -1,12 +1,8 @@
 #include "daemon/core/memory_object.h"
 
-#include <fcntl.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <string>
 
-#include "base/errno_status.h"
 #include "base/status.h"
 
 namespace rnicd::core {
@@ -22,10 +18,10 @@ absl::Status CheckImportedFile(const MemoryFileFacts& facts) {
   if (facts.is_dmabuf) {
     return absl::OkStatus();
   }
-  if ((facts.seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) != 0) {
+  if (facts.seals.write || facts.seals.future_write) {
     return MakeError(ErrorReason::MEMORY_WRITE_SEALED);
   }
-  if ((facts.seals & F_SEAL_SEAL) != 0) {
+  if (facts.seals.seal) {
     return MakeError(ErrorReason::MEMORY_NOT_SEALABLE);
   }
   return absl::OkStatus();
@@ -51,7 +47,7 @@ absl::StatusOr<ImportedFile> PrepareImport(Os& os, UniqueFd file) {
   if (before.is_dmabuf) {
     return ImportedFile(std::move(file), before);
   }
-  RNICD_RETURN_IF_ERROR(os.AddSeals(file.get(), F_SEAL_SHRINK));
+  RNICD_RETURN_IF_ERROR(os.AddSeals(file.get(), {.shrink = true}));
   // The size is final only now that the file cannot shrink any more.
   RNICD_ASSIGN_OR_RETURN(const MemoryFileFacts facts, os.Inspect(file.get()));
   return ImportedFile(std::move(file), facts);
@@ -61,7 +57,7 @@ absl::StatusOr<ImportedFile> PrepareImport(Os& os, UniqueFd file) {
 void FileSealing::Run(Os& os) {
   facts = [&]() -> absl::StatusOr<MemoryFileFacts> {
     if (!complete) {
-      RNICD_RETURN_IF_ERROR(os.AddSeals(file.get(), F_SEAL_FUTURE_WRITE | F_SEAL_SEAL));
+      RNICD_RETURN_IF_ERROR(os.AddSeals(file.get(), {.future_write = true, .seal = true}));
       complete = true;
     }
     return os.Inspect(file.get());
@@ -120,7 +116,7 @@ absl::Status MemoryObject::BeginAllocate(FreshMemory memory, bool transparent_hu
   RNICD_RETURN_IF_ERROR(BeginWork(State::kAwaitingFile));
   const uint64_t populated = memory.populated();
   const absl::Status status = [&]() -> absl::Status {
-    RNICD_RETURN_IF_ERROR(os_.AddSeals(memory.file(), F_SEAL_SHRINK | F_SEAL_GROW));
+    RNICD_RETURN_IF_ERROR(os_.AddSeals(memory.file(), {.shrink = true, .grow = true}));
     RNICD_ASSIGN_OR_RETURN(const MemoryFileFacts facts, os_.Inspect(memory.file()));
     auto [file, mapping] = std::move(memory).TakeOver();
     return Adopt(std::move(file), mapping, facts);
@@ -215,17 +211,9 @@ void MemoryObject::DropFile() {
   file_.Reset(-1);
 }
 
-absl::StatusOr<UniqueFd> MemoryObject::Duplicate() const {
-  UniqueFd duplicate(fcntl(file_.get(), F_DUPFD_CLOEXEC, 0));
-  if (!duplicate.valid()) {
-    return ErrnoStatus("fcntl(F_DUPFD_CLOEXEC)", errno);
-  }
-  return duplicate;
-}
-
 absl::StatusOr<UniqueFd> MemoryObject::DuplicateFile() {
   RNICD_RETURN_IF_ERROR(BeginWork(State::kAwaitingFetch));
-  absl::StatusOr<UniqueFd> duplicate = Duplicate();
+  absl::StatusOr<UniqueFd> duplicate = os_.Duplicate(file_.get());
   lingers_ = duplicate.ok();
   EndWork(duplicate.ok() ? State::kAttached : State::kAwaitingFetch);
   return duplicate;
@@ -233,7 +221,7 @@ absl::StatusOr<UniqueFd> MemoryObject::DuplicateFile() {
 
 absl::StatusOr<FileSealing> MemoryObject::BeginSeal() {
   RNICD_RETURN_IF_ERROR(BeginWork(State::kAttached));
-  absl::StatusOr<UniqueFd> duplicate = Duplicate();
+  absl::StatusOr<UniqueFd> duplicate = os_.Duplicate(file_.get());
   if (!duplicate.ok()) {
     EndWork(State::kAttached);
     return duplicate.status();

@@ -138,7 +138,6 @@ class MemoryObject : public std::enable_shared_from_this<MemoryObject> {
   absl::Status Adopt(UniqueFd file, std::span<std::byte> mapping, const MemoryFileFacts& facts);
   void Keep(UniqueFd file, std::span<std::byte> mapping, const MemoryFileFacts& facts);
   void DropFile();
-  absl::StatusOr<UniqueFd> Duplicate() const;
   void BeginPopulating(State before, State after, uint64_t populated, int fresh_file);
   absl::Status PopulateAll();
   absl::Status Dispose();

@@ -1,11 +1,7 @@
 #pragma once
 
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
 #include <memory>
+#include <span>
 
 #include "daemon/core/core_fixture_test.h"
 
@@ -13,28 +9,30 @@ namespace rnicd::core {
 
 inline constexpr uint64_t kSize = 4 * kPage;
 
-inline UniqueFd MemoryFile(uint64_t size = kSize, unsigned flags = MFD_ALLOW_SEALING) {
-  UniqueFd file(memfd_create("owner", flags));
-  EXPECT_EQ(ftruncate(file.get(), static_cast<off_t>(size)), 0) << strerror(errno);
-  return file;
-}
+inline UniqueFd MemoryFile() { return MemoryFile(kSize); }
 
-inline UniqueFd Duplicate(const UniqueFd& file) { return UniqueFd(dup(file.get())); }
+inline UniqueFd Duplicate(const UniqueFd& file) { return *SystemOs().Duplicate(file.get()); }
 
 // The owner's own writable mapping; unmapped on destruction.
 class OwnersMapping {
  public:
-  explicit OwnersMapping(int fd) : address_(mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) {}
-  ~OwnersMapping() {
-    if (made()) {
-      munmap(address_, kSize);
+  explicit OwnersMapping(int fd) {
+    if (const auto mapping = SystemOs().Map(fd, kSize); mapping.ok()) {
+      mapping_ = *mapping;
     }
   }
-  bool made() const { return address_ != MAP_FAILED; }
-  char* bytes() const { return static_cast<char*>(address_); }
+  ~OwnersMapping() {
+    if (made()) {
+      (void)SystemOs().Unmap(mapping_);
+    }
+  }
+  OwnersMapping(const OwnersMapping&) = delete;
+  OwnersMapping& operator=(const OwnersMapping&) = delete;
+  bool made() const { return !mapping_.empty(); }
+  char* bytes() const { return reinterpret_cast<char*>(mapping_.data()); }
 
  private:
-  void* const address_;
+  std::span<std::byte> mapping_;
 };
 
 class MemoryObjectTest : public ::testing::Test {
@@ -51,8 +49,8 @@ class MemoryObjectTest : public ::testing::Test {
   }
   uint64_t ChargedBytes() const { return ledger_->used(Resource::kMemoryBytes); }
 
-  FaultyOs os_{LinuxOs()};
-  const std::unique_ptr<FileWatch> watch_ = *NewInotifyWatch();
+  FaultyOs os_{SystemOs()};
+  const std::unique_ptr<FileWatch> watch_ = *NewFileWatch();
   LingeringMemory lingering_{*watch_};
   std::shared_ptr<Ledger> ledger_ = std::make_shared<Ledger>(Limits{}, nullptr);
 };

@@ -36,7 +36,8 @@ MemoryPool::MemoryPool(Os& os, std::shared_ptr<Ledger> node, const std::vector<P
     : os_(os), node_(std::move(node)) {
   MutexLock lock(mutex_);
   served_.push_back({.page_bytes = kNdkPageBytes});
-  for (const PoolClass& wanted : classes) {
+  for (PoolClass wanted : classes) {
+    wanted.file_bytes = OccupiedBytes(os_, wanted.file_bytes);
     classes_.push_back({.wanted = wanted});
     if (std::ranges::find(served_, wanted.pages.page_bytes, &Service::page_bytes) == served_.end()) {
       served_.push_back({.page_bytes = wanted.pages.page_bytes});
@@ -54,7 +55,7 @@ absl::StatusOr<MemoryPool::Given> MemoryPool::Give(uint64_t bytes, const std::op
   if (nearest != nullptr) {
     MoveLast(nearest->ready, parted.files);
   }
-  PartWith(bytes, parted);
+  PartWith(OccupiedBytes(os_, bytes), parted);
   RNICD_RETURN_IF_ERROR(Swap(parted, charge));
   Given given;
   for (File& file : parted.files) {

@@ -19,6 +19,7 @@ namespace rnicd::core {
 // Files of one size that the pool keeps.
 struct PoolClass {
   PageChoice pages;
+  // The pool raises it to whole pages of the kernel's.
   uint64_t file_bytes = 0;
   uint32_t files = 0;
 };

@@ -55,7 +55,7 @@ class MemoryPoolTest : public ::testing::Test {
     });
   }
 
-  FaultyOs os_{LinuxOs()};
+  FaultyOs os_{SystemOs()};
   std::shared_ptr<Ledger> node_ = LedgerUpTo(16 * kMiB);
   std::vector<Charge> charges_;
 };

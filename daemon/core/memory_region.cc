@@ -1,11 +1,10 @@
 #include "daemon/core/memory_region.h"
 
-#include <sys/utsname.h>
-
 #include <string>
 #include <utility>
 
 #include "base/status.h"
+#include "base/this_process.h"
 
 namespace rnicd::core {
 
@@ -81,11 +80,9 @@ absl::StatusOr<std::unique_ptr<provider::DeviceMemoryRegion>> MemoryRegion::Call
   if (!FailedWith(device.status(), ErrorReason::DEVICE_NOT_CAPABLE)) {
     return device;
   }
-  utsname kernel = {};
-  (void)uname(&kernel);
   return MakeErrorWithDetail(
       ErrorInfo{.reason = ErrorReason::DEVICE_NOT_CAPABLE, .field = "mdl_chain[0].memory_id"},
-      "adapter " + domain_->adapter().name() + " on kernel " + kernel.release + " cannot register this dma-buf");
+      "adapter " + domain_->adapter().name() + " on kernel " + KernelRelease() + " cannot register this dma-buf");
 }
 
 absl::StatusOr<Registration> MemoryRegion::FinishRegister(RegisterRequest request, const absl::Status& start) {

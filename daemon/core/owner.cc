@@ -8,8 +8,10 @@ std::string OwnerOf(const Caller& caller) {
   if (!caller.container.pod_uid.empty()) {
     return absl::StrCat("pod ", caller.container.pod_uid);
   }
-  return caller.container.id.empty() ? absl::StrCat("uid ", caller.uid)
-                                     : absl::StrCat("container ", caller.container.id);
+  if (!caller.container.id.empty()) {
+    return absl::StrCat("container ", caller.container.id);
+  }
+  return caller.sid.empty() ? absl::StrCat("uid ", caller.uid) : absl::StrCat("sid ", caller.sid);
 }
 
 }  // namespace rnicd::core

@@ -14,5 +14,10 @@ TEST(OwnerOf, IsThePodElseTheContainerElseTheUid) {
   EXPECT_EQ(OwnerOf(caller), "pod 5b3f");
 }
 
+TEST(OwnerOf, IsTheSidOnWindows) {
+  const Caller caller{.uid = kNoUser, .gid = kNoUser, .sid = "S-1-5-21-1-2-3-1001"};
+  EXPECT_EQ(OwnerOf(caller), "sid S-1-5-21-1-2-3-1001");
+}
+
 }  // namespace
 }  // namespace rnicd::core

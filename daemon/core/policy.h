@@ -1,7 +1,5 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -30,8 +28,8 @@ struct PodFacts {
 
 // Conditions on a caller; all that are set must hold. A matcher without conditions matches no caller.
 struct Matcher {
-  std::optional<uid_t> uid;
-  std::optional<gid_t> gid;
+  std::optional<uint32_t> uid;
+  std::optional<uint32_t> gid;
   std::optional<std::string> pod_uid;
   std::optional<std::string> pod_namespace;
   // Labels of the pod; each must be present with this value.

@@ -7,7 +7,7 @@ namespace {
 
 constexpr char kPodUid[] = "0123abcd-0123-4567-89ab-0123456789ab";
 
-Caller CallerOf(uid_t uid, gid_t gid) {
+Caller CallerOf(uint32_t uid, uint32_t gid) {
   Caller caller;
   caller.uid = uid;
   caller.gid = gid;

@@ -1,23 +1,15 @@
 #include "daemon/core/pool_refiller.h"
 
-#include <time.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
+
+#include "base/this_thread.h"
 
 namespace rnicd::core {
 namespace {
 
-constexpr int kGiveWay = 19;
 // Rests are collected until they are longer than a timer is late.
 constexpr std::chrono::milliseconds kWorthARest{4};
-
-std::chrono::nanoseconds ThreadTime() {
-  timespec time = {};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
-}
 
 }  // namespace
 
@@ -37,8 +29,7 @@ PoolRefiller::~PoolRefiller() {
 }
 
 void PoolRefiller::Run() {
-  // On Linux for the calling thread only. Without it the work is done all the same.
-  (void)nice(kGiveWay);
+  LowerPriority();
   std::chrono::nanoseconds used = ThreadTime();
   std::chrono::nanoseconds rest{0};
   while (!stopping_) {

@@ -60,11 +60,13 @@ Populating::Next Populating::EndIfLast() {
   return Next::kEnd;
 }
 
+// What was populated may end inside a page of the kernel's, and then the next piece begins at that page.
 absl::Status Populating::Populate(uint64_t first, uint64_t bytes) {
   if (work_.fresh_file >= 0) {
     RNICD_RETURN_IF_ERROR(os_.Reserve(work_.fresh_file, first, bytes));
   }
-  return os_.Populate(work_.mapping.subspan(first, bytes));
+  const uint64_t inside = first % os_.page_bytes();
+  return os_.Populate(work_.mapping.subspan(first - inside, bytes + inside));
 }
 
 absl::Status Populating::status() const {

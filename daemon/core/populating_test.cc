@@ -25,7 +25,7 @@ class PopulatingTest : public ::testing::Test {
   }
   uint64_t PopulatedBytes() { return os_.Inspect(file_.get())->populated_bytes; }
 
-  FaultyOs os_{LinuxOs()};
+  FaultyOs os_{SystemOs()};
   UniqueFd file_;
   const std::span<std::byte> mapping_;
 };

@@ -14,6 +14,9 @@ namespace rnicd::core {
 
 using Random = std::mt19937_64;
 
+// How many threads use the same sessions.
+inline constexpr int kThreads = 4;
+
 // RNICD_SEED repeats a run, as far as the threads' order allows.
 inline uint64_t Seed() {
   constexpr uint64_t kDefaultSeed = 20260801;

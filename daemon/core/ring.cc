@@ -1,12 +1,7 @@
 #include "daemon/core/ring.h"
 
-#include <fcntl.h>
-#include <sys/eventfd.h>
-
-#include <cerrno>
-
-#include "base/errno_status.h"
 #include "base/status.h"
+#include "ring/doorbell.h"
 
 namespace rnicd::core {
 
@@ -15,18 +10,16 @@ absl::StatusOr<std::shared_ptr<Ring>> Ring::Create(Os& os, LingeringMemory& ling
                                                    Charges charges) {
   RNICD_ASSIGN_OR_RETURN(std::unique_ptr<SharedFile> file,
                          SharedFile::Create(os, lingering, geometry.file_bytes(), std::move(charges.bytes)));
-  RNICD_ASSIGN_OR_RETURN(ClientPipe pipe, ClientPipe::Create());
-  UniqueFd doorbell(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!doorbell.valid()) {
-    return MakeErrorWithDetail(ErrorReason::RINGS_UNAVAILABLE, ErrnoDetail("eventfd", errno));
-  }
-  return std::shared_ptr<Ring>(new Ring(std::move(file), std::move(doorbell), std::move(pipe), geometry,
+  RNICD_ASSIGN_OR_RETURN(ring::ClientPipe pipe, ring::ClientPipe::Create());
+  RNICD_ASSIGN_OR_RETURN(UniqueFd doorbell, ring::MakeDoorbell());
+  return std::shared_ptr<Ring>(new Ring(os, std::move(file), std::move(doorbell), std::move(pipe), geometry,
                                         std::move(session), std::move(charges.ring)));
 }
 
-Ring::Ring(std::unique_ptr<SharedFile> file, UniqueFd doorbell, ClientPipe pipe, const ring::RingGeometry& geometry,
-           std::weak_ptr<Session> session, Charge charge)
-    : file_(std::move(file)),
+Ring::Ring(Os& os, std::unique_ptr<SharedFile> file, UniqueFd doorbell, ring::ClientPipe pipe,
+           const ring::RingGeometry& geometry, std::weak_ptr<Session> session, Charge charge)
+    : os_(os),
+      file_(std::move(file)),
       doorbell_(std::move(doorbell)),
       pipe_(std::move(pipe)),
       end_(file_->bytes(), geometry),
@@ -47,11 +40,8 @@ absl::StatusOr<UniqueFd> Ring::Duplicate(SharedDescriptor which) {
     case SharedDescriptor::kDoorbell:
       break;
   }
-  UniqueFd duplicate(fcntl(doorbell_.get(), F_DUPFD_CLOEXEC, 0));
-  if (!duplicate.valid()) {
-    return MakeErrorWithDetail(ErrorReason::RINGS_UNAVAILABLE, ErrnoDetail("fcntl(F_DUPFD_CLOEXEC)", errno));
-  }
-  return duplicate;
+  absl::StatusOr<UniqueFd> duplicate = os_.Duplicate(doorbell_.get());
+  return duplicate.ok() ? std::move(duplicate) : RingsUnavailable(duplicate.status());
 }
 
 void Ring::Complete(const ring::Outcome& outcome) {

@@ -13,6 +13,7 @@
 #include "daemon/core/ledger.h"
 #include "daemon/core/shared_file.h"
 #include "daemon/core/ticket_table.h"
+#include "ring/client_pipe.h"
 #include "ring/daemon_end.h"
 
 namespace rnicd::core {
@@ -42,7 +43,7 @@ class Ring {
   std::shared_ptr<Session> session() const { return session_.lock(); }
 
   ring::DaemonEnd& end() { return end_; }
-  // The client writes to this eventfd to wake the host. It is never read: the client could make that block.
+  // The client rings it to wake the host.
   int doorbell() const { return doorbell_.get(); }
   // A descriptor for the client; each once. Errors: RINGS_UNAVAILABLE.
   absl::StatusOr<UniqueFd> Duplicate(SharedDescriptor which);
@@ -52,12 +53,13 @@ class Ring {
   void End(ErrorReason reason);
 
  private:
-  Ring(std::unique_ptr<SharedFile> file, UniqueFd doorbell, ClientPipe pipe, const ring::RingGeometry& geometry,
-       std::weak_ptr<Session> session, Charge charge);
+  Ring(Os& os, std::unique_ptr<SharedFile> file, UniqueFd doorbell, ring::ClientPipe pipe,
+       const ring::RingGeometry& geometry, std::weak_ptr<Session> session, Charge charge);
 
+  Os& os_;
   const std::unique_ptr<SharedFile> file_;
   const UniqueFd doorbell_;
-  ClientPipe pipe_;
+  ring::ClientPipe pipe_;
   ring::DaemonEnd end_;
   const std::weak_ptr<Session> session_;
   const Charge charge_;

@@ -29,7 +29,7 @@
 #include "daemon/core/session_regions.h"
 #include "daemon/core/session_requests.h"
 #include "daemon/core/session_rings.h"
-#include "daemon/core/session_windows.h"
+#include "daemon/core/session_window.h"
 #include "daemon/core/tenant.h"
 
 namespace rnicd::core {

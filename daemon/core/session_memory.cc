@@ -24,10 +24,11 @@ absl::Status SessionMemory::CheckNew(uint64_t size) const {
   return absl::OkStatus();
 }
 
+// What the file occupies, which is more than its size where that is not whole pages of the kernel's.
 absl::StatusOr<MemoryCharges> SessionMemory::ChargeFor(uint64_t size) {
   MemoryCharges charges;
   RNICD_ASSIGN_OR_RETURN(charges.object, Charge::Take(ledger_, Resource::kMemoryObjects, 1));
-  RNICD_ASSIGN_OR_RETURN(charges.bytes, Charge::Take(ledger_, Resource::kMemoryBytes, size));
+  RNICD_ASSIGN_OR_RETURN(charges.bytes, Charge::Take(ledger_, Resource::kMemoryBytes, OccupiedBytes(node_.os, size)));
   return charges;
 }
 

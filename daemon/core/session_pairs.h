@@ -18,7 +18,7 @@
 #include "daemon/core/session_objects.h"
 #include "daemon/core/session_queues.h"
 #include "daemon/core/session_regions.h"
-#include "daemon/core/session_windows.h"
+#include "daemon/core/session_window.h"
 
 namespace rnicd::core {
 

@@ -1,5 +1,4 @@
 // Sessions whose memory comes from the node's pool, or is populated by several threads.
-#include <fcntl.h>
 
 #include <algorithm>
 #include <memory>
@@ -66,7 +65,7 @@ TEST(SessionPool, AnotherFileIsCutOrMadeLonger) {
     const absl::StatusOr<UniqueFd> file = memory->DuplicateFile();
     EXPECT_EQ(node.world.os.Inspect(file->get())->size, size);
     EXPECT_EQ(node.world.os.Inspect(file->get())->populated_bytes, size);
-    EXPECT_EQ(node.world.os.Inspect(file->get())->seals & (F_SEAL_GROW | F_SEAL_SHRINK), F_SEAL_GROW | F_SEAL_SHRINK);
+    EXPECT_EQ(node.world.os.Inspect(file->get())->seals, (Seals{.shrink = true, .grow = true}));
   }
 }
 

@@ -14,10 +14,9 @@
 namespace rnicd::core {
 namespace {
 
-constexpr int kRounds = 16;
-constexpr int kThreads = 4;
-constexpr int kStepsPerThread = 500;
-constexpr size_t kSlots = 2;
+constexpr int kQueueRounds = 16;
+constexpr int kQueueSteps = 500;
+constexpr size_t kQueueSlots = 2;
 
 WorldOptions Options(uint64_t seed) {
   WorldOptions options = SlowFromTwoPages();
@@ -33,9 +32,9 @@ WorldOptions Options(uint64_t seed) {
   return options;
 }
 
-class Round {
+class QueueRound {
  public:
-  explicit Round(uint64_t seed) : seed_(seed), world_(Options(seed)) {}
+  explicit QueueRound(uint64_t seed) : seed_(seed), world_(Options(seed)) {}
 
   void Run() {
     std::vector<std::thread> threads;
@@ -50,21 +49,23 @@ class Round {
   const Posts& posts() const { return posts_; }
 
  private:
-  using Step = void (Round::*)(QueueTenant&, const SessionGuard&, Random&);
+  using Step = void (QueueRound::*)(QueueTenant&, const SessionGuard&, Random&);
   using Chain = std::vector<WorkRequest>;
 
   void RunThread(uint64_t seed) {
     static constexpr std::array<Step, 34> kSteps = {
-        &Round::PostTraffic, &Round::PostTraffic, &Round::PostTraffic, &Round::PostTraffic, &Round::PostTraffic,
-        &Round::PostTraffic, &Round::PostTraffic, &Round::Reregister,  &Round::Rebind,      &Round::Reregister,
-        &Round::Rebind,      &Round::PostAny,     &Round::Connect,     &Round::Connect,     &Round::Connect,
-        &Round::Poll,        &Round::Poll,        &Round::Poll,        &Round::Arm,         &Round::Arm,
-        &Round::Fetch,       &Round::Fetch,       &Round::CreateCq,    &Round::ChangeCq,    &Round::CloseQp,
-        &Round::CloseQp,     &Round::CreateFast,  &Round::CreateMr,    &Round::CreateMw,    &Round::CloseSomething,
-        &Round::Map,         &Round::Allocate,    &Round::Disconnect,  &Round::CloseQp};
+        &QueueRound::PostTraffic, &QueueRound::PostTraffic,    &QueueRound::PostTraffic, &QueueRound::PostTraffic,
+        &QueueRound::PostTraffic, &QueueRound::PostTraffic,    &QueueRound::PostTraffic, &QueueRound::Reregister,
+        &QueueRound::Rebind,      &QueueRound::Reregister,     &QueueRound::Rebind,      &QueueRound::PostAny,
+        &QueueRound::Connect,     &QueueRound::Connect,        &QueueRound::Connect,     &QueueRound::Poll,
+        &QueueRound::Poll,        &QueueRound::Poll,           &QueueRound::Arm,         &QueueRound::Arm,
+        &QueueRound::Fetch,       &QueueRound::Fetch,          &QueueRound::CreateCq,    &QueueRound::ChangeCq,
+        &QueueRound::CloseQp,     &QueueRound::CloseQp,        &QueueRound::CreateFast,  &QueueRound::CreateMr,
+        &QueueRound::CreateMw,    &QueueRound::CloseSomething, &QueueRound::Map,         &QueueRound::Allocate,
+        &QueueRound::Disconnect,  &QueueRound::CloseQp};
     Random random(seed);
-    for (int step = 0; step < kStepsPerThread; ++step) {
-      const std::shared_ptr<QueueTenant> tenant = Pick(random() % kSlots);
+    for (int step = 0; step < kQueueSteps; ++step) {
+      const std::shared_ptr<QueueTenant> tenant = Pick(random() % kQueueSlots);
       if (random() % 400 == 0) {
         End(*tenant);
       } else if (random() % 30 == 0) {
@@ -89,7 +90,8 @@ class Round {
   void Furnish(QueueTenant& tenant) {
     Random random(seed_);
     const auto held = tenant.session->Begin();
-    for (const Step step : {&Round::Allocate, &Round::CreateMr, &Round::CreateFast, &Round::Map, &Round::CreateMw}) {
+    for (const Step step : {&QueueRound::Allocate, &QueueRound::CreateMr, &QueueRound::CreateFast, &QueueRound::Map,
+                            &QueueRound::CreateMw}) {
       (this->*step)(tenant, *held, random);
     }
   }
@@ -117,12 +119,12 @@ class Round {
   }
   // Connects two new pairs, or one pair to itself; now and then only one side.
   void Connect(QueueTenant& tenant, const SessionGuard& held, Random& random) {
-    const size_t slot = random() % kSlots;
+    const size_t slot = random() % kQueueSlots;
     const std::shared_ptr<QueueTenant> peer = Pick(slot);
     const auto guard = peer->session->Begin();
     const auto pair = NewPair(tenant, held, slot, random);
     const auto peer_pair =
-        guard.ok() && pair.has_value() ? NewPair(*peer, *guard, random() % kSlots, random) : std::nullopt;
+        guard.ok() && pair.has_value() ? NewPair(*peer, *guard, random() % kQueueSlots, random) : std::nullopt;
     if (!peer_pair.has_value()) {
       return;
     }
@@ -409,14 +411,14 @@ class Round {
       PlanFailure(which, 0);
     }
     std::set<SessionId> alive;
-    for (size_t slot = 0; slot < kSlots; ++slot) {
+    for (size_t slot = 0; slot < kQueueSlots; ++slot) {
       const std::shared_ptr<QueueTenant> tenant = Pick(slot);
       Settle(*tenant, *tenant->session->Begin());
       alive.insert(tenant->session->id());
     }
     posts_.ExpectCompleted(alive);
     Random random(seed_);
-    for (size_t slot = 0; slot < kSlots; ++slot) {
+    for (size_t slot = 0; slot < kQueueSlots; ++slot) {
       const std::shared_ptr<QueueTenant> tenant = Pick(slot);
       ExpectNotification(*tenant, *tenant->session->Begin(), random);
     }
@@ -437,7 +439,7 @@ class Round {
   Posts posts_;
   std::atomic<uint64_t> next_pair_{0};
   Mutex mutex_;
-  std::array<std::shared_ptr<QueueTenant>, kSlots> slots_ RNICD_GUARDED_BY(mutex_);
+  std::array<std::shared_ptr<QueueTenant>, kQueueSlots> slots_ RNICD_GUARDED_BY(mutex_);
   std::vector<std::shared_ptr<QueueTenant>> everybody_ RNICD_GUARDED_BY(mutex_);
   Mutex fetch_mutex_;
   std::set<std::pair<SessionId, QueuePairId>> disconnects_ RNICD_GUARDED_BY(fetch_mutex_);
@@ -449,9 +451,9 @@ TEST(SessionQueueRace, WhateverHappensNothingIsLeftAndEveryPostedRequestComplete
   const uint64_t seed = Seed();
   std::cout << "RNICD_SEED=" << seed << std::endl;
   std::map<OperationType, uint64_t> succeeded;
-  for (int round = 0; round < kRounds && !::testing::Test::HasFailure(); ++round) {
+  for (int round = 0; round < kQueueRounds && !::testing::Test::HasFailure(); ++round) {
     SCOPED_TRACE(testing::Message() << "seed " << seed << " round " << round);
-    Round one(seed + static_cast<uint64_t>(round));
+    QueueRound one(seed + static_cast<uint64_t>(round));
     one.Run();
     for (const auto& [type, count] : one.posts().succeeded()) {
       succeeded[type] += count;

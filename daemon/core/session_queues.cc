@@ -54,7 +54,8 @@ absl::StatusOr<CreatedMappedCq> SessionQueues::CreateMapped(const MappedCqArgume
   const uint64_t file_bytes = MappedResults::FileBytes(depth_max);
   // What ended meanwhile makes room.
   node_.lingering.Sweep();
-  RNICD_ASSIGN_OR_RETURN(Charge charge, Charge::Take(ledger_, Resource::kHeapBytes, file_bytes + kHeapOfMappedQueue));
+  RNICD_ASSIGN_OR_RETURN(Charge charge, Charge::Take(ledger_, Resource::kHeapBytes,
+                                                     OccupiedBytes(node_.os, file_bytes) + kHeapOfMappedQueue));
   RNICD_ASSIGN_OR_RETURN(options.mapped,
                          MappedResults::Create(node_.os, node_.lingering, depth_max, std::move(charge)));
   options.mapped_depth_max = depth_max;

@@ -8,20 +8,6 @@ namespace {
 
 constexpr PendingChoice ToEvents(uint64_t context) { return {.to_events = true, .request_context = context}; }
 
-WorldOptions WithSessionLimit(Resource resource, uint64_t limit) {
-  WorldOptions options;
-  options.limits.session[resource] = limit;
-  return options;
-}
-
-void ExpectFigures(const absl::Status& status, ErrorReason reason, uint64_t limit, uint64_t used, uint64_t requested) {
-  EXPECT_THAT(status, FailsWith(reason));
-  const ErrorInfo info = ErrorInfoOf(status);
-  EXPECT_EQ(info.limit, limit);
-  EXPECT_EQ(info.used, used);
-  EXPECT_EQ(info.requested, requested);
-}
-
 TEST(SessionQueues, EveryStepIsCountedAndGivenBack) {
   World world;
   QueueOwner owner(world, 1, /*depth=*/10);

@@ -5,10 +5,6 @@
 // kernel refuses; owners that end, are evicted, lose their connection or die at any moment, and fetch their events or
 // not. Not modelled: a munmap that fails. The seed is printed.
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <array>
 
 #include "daemon/core/core_fixture_test.h"
@@ -19,7 +15,6 @@ namespace rnicd::core {
 namespace {
 
 constexpr int kRounds = 30;
-constexpr int kThreads = 4;
 constexpr int kStepsPerThread = 250;
 constexpr size_t kSlots = 3;
 constexpr uint64_t kPagesOfMemory = 4;
@@ -163,8 +158,10 @@ class Round {
       return;
     }
     client.Remember(ticket->memory);
-    UniqueFd file(memfd_create("owner", random() % 8 == 0 ? 0 : MFD_ALLOW_SEALING));
-    (void)!ftruncate(file.get(), static_cast<off_t>((random() % 8 == 0 ? 1 : kPagesOfMemory) * kPage));
+    UniqueFd file = MemoryFile((random() % 8 == 0 ? 1 : kPagesOfMemory) * kPage);
+    if (random() % 8 == 0) {
+      (void)SystemOs().AddSeals(file.get(), {.seal = true});
+    }
     const Caller caller = random() % 8 == 0 ? CallerNumbered(99) : client.session->owner();
     if (ExchangeFd(world_.node, caller, ticket->ticket, std::move(file)).ok()) {
       Seal(held, ticket->memory);

@@ -30,7 +30,7 @@ class SessionTenantTest : public ::testing::Test {
     EXPECT_TRUE(issued.ok()) << issued.status();
     return issued.value_or(IssuedGrant{});
   }
-  absl::StatusOr<std::shared_ptr<Session>> Open(uint64_t number, uid_t uid, std::string_view grant = {}) {
+  absl::StatusOr<std::shared_ptr<Session>> Open(uint64_t number, uint32_t uid, std::string_view grant = {}) {
     return world_.registry.Open(CallerNumbered(number, uid), "", grant);
   }
   // The effect of an operator's RevokeGrant.

@@ -34,7 +34,8 @@ absl::StatusOr<OpenedRing> SessionRings::Open(uint32_t entries, uint32_t payload
   node_.lingering.Sweep();
   Ring::Charges charges;
   RNICD_ASSIGN_OR_RETURN(charges.ring, Charge::Take(ledger_, Resource::kRings, 1));
-  RNICD_ASSIGN_OR_RETURN(charges.bytes, Charge::Take(ledger_, Resource::kHeapBytes, geometry.file_bytes()));
+  RNICD_ASSIGN_OR_RETURN(charges.bytes,
+                         Charge::Take(ledger_, Resource::kHeapBytes, OccupiedBytes(node_.os, geometry.file_bytes())));
   RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Ring> ring, Ring::Create(node_.os, node_.lingering, geometry,
                                                                   session_.weak_from_this(), std::move(charges)));
   const RingId id = table_.Insert(ring);

@@ -1,33 +1,14 @@
 // Constraints of a tenant on its sessions: pages that are counted once, limits and rates, and a node that is drained.
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "daemon/core/fd_exchange.h"
 #include "daemon/core/queue_fixture_test.h"
-#include "daemon/core/request_cost.h"
+#include "daemon/core/session_rate_fixture_test.h"
 
 namespace rnicd::core {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
-
-// All callers are one tenant with these limits.
-WorldOptions OneTenant(const TenantLimits& limits) {
-  WorldOptions options;
-  options.policy = Policy{.tenants = {{.name = "all", .matches = {}, .sharing = Sharing::kOne, .limits = limits}},
-                          .default_tenant = "all",
-                          .roles = {}};
-  return options;
-}
-
-UniqueFd MemoryFile(uint64_t pages) {
-  UniqueFd file(memfd_create("owner", MFD_ALLOW_SEALING));
-  EXPECT_EQ(ftruncate(file.get(), static_cast<off_t>(pages * kPage)), 0);
-  return file;
-}
 
 uint64_t Pinned(const Ledger& ledger) { return ledger.used(Resource::kPinnedBytes) / kPage; }
 uint64_t Registered(const Ledger& ledger) { return ledger.used(Resource::kRegisteredBytes) / kPage; }
@@ -148,30 +129,6 @@ TEST(SessionLimits, ASessionKeepsTheLimitsItWasOpenedWith) {
 
 // --- rates ---
 
-class SessionRateTest : public ::testing::Test {
- protected:
-  static WorldOptions Options() {
-    TenantLimits limits;
-    limits.tenant_rate = {.per_second = 100, .burst = 3};
-    limits.session_rate = {.per_second = 10, .burst = 2};
-    return OneTenant(limits);
-  }
-  // Time to wait; empty when the call was admitted.
-  static std::optional<nanoseconds> Wait(const Owner& owner) {
-    nanoseconds wait{0};
-    const absl::Status status = owner.session->AdmitCall(&wait);
-    if (status.ok()) {
-      return std::nullopt;
-    }
-    EXPECT_THAT(status, FailsWith(ErrorReason::RATE_LIMITED));
-    return wait;
-  }
-
-  World world_{Options()};
-  Owner first_{world_, 1};
-  Owner second_{world_, 2};
-};
-
 TEST_F(SessionRateTest, ASessionIsHeldToItsOwnRateAndGetsTheWait) {
   EXPECT_EQ(Wait(first_), std::nullopt);
   EXPECT_EQ(Wait(first_), std::nullopt);
@@ -254,27 +211,6 @@ TEST_F(SessionRateTest, ASmallRequestCostsNoMoreThanItself) {
   EXPECT_EQ(Wait(first_), std::nullopt);
 }
 
-TEST_F(SessionRateTest, HolesThatASealFillsCountAndPagesThatWereThereDoNot) {
-  constexpr uint64_t kBytes = kPopulatedBytesPerRequest * 2;
-  const auto sealed = [&](bool with_holes) {
-    const auto memory =
-        *second_.session->Begin()->memory().Find(second_.session->Begin()->memory().Import(kBytes)->memory);
-    UniqueFd file = MemoryFile(kBytes / kPage);
-    EXPECT_EQ(fallocate(file.get(), 0, 0, with_holes ? 1 : kBytes), 0);
-    EXPECT_TRUE(memory->Attach(std::move(file)).ok());
-    Awaited<absl::Status> done;
-    const auto progress =
-        second_.session->Begin()->memory().Seal(memory, [&](const absl::Status& status) { done.Set(status); });
-    EXPECT_TRUE(progress.succeeded() || (progress.pending() && done.Get()->ok()));
-  };
-  sealed(/*with_holes=*/false);
-  EXPECT_EQ(Wait(second_), std::nullopt);
-  world_.clock.Advance(std::chrono::seconds(1));
-  sealed(/*with_holes=*/true);
-  EXPECT_EQ(Wait(second_), std::nullopt) << "a page less than two requests' worth";
-  EXPECT_NE(Wait(second_), std::nullopt);
-}
-
 TEST_F(SessionRateTest, OfRacingCallsTheTenantAdmitsNoMoreThanItsBurst) {
   std::vector<std::unique_ptr<Owner>> owners;
   for (uint64_t number = 10; number < 18; ++number) {
@@ -327,7 +263,7 @@ TEST(SessionDrain, WhatIsThereGoesOnUntilItsOwnerEndsIt) {
   const auto import = owner.session->Begin()->memory().Import(kPage);
   ASSERT_TRUE(import.ok());
   scene.world.draining = true;
-  EXPECT_TRUE(ExchangeFd(scene.world.node, owner.session->owner(), import->ticket, MemoryFile(1)).ok());
+  EXPECT_TRUE(ExchangeFd(scene.world.node, owner.session->owner(), import->ticket, MemoryFile(1 * kPage)).ok());
   EXPECT_TRUE((*owner.session->Begin()->memory().Find(import->memory))->Seal().ok());
   EXPECT_TRUE(scene.world.registry.Join(owner.session->id(), owner.session->owner()).ok());
   EXPECT_TRUE(owner.session->Begin()->regions().GetLocalToken(region).ok());

@@ -9,20 +9,6 @@ absl::Status Release(const std::shared_ptr<Session>& session, MemoryObjectId id)
   return Owner::Await([&](const Done<>& done) { return session->Begin()->memory().Release(id, done); });
 }
 
-WorldOptions WithSessionLimit(Resource resource, uint64_t limit) {
-  WorldOptions options;
-  options.limits.session[resource] = limit;
-  return options;
-}
-
-void ExpectFigures(const absl::Status& status, ErrorReason reason, uint64_t limit, uint64_t used, uint64_t requested) {
-  EXPECT_THAT(status, FailsWith(reason));
-  const ErrorInfo info = ErrorInfoOf(status);
-  EXPECT_EQ(info.limit, limit);
-  EXPECT_EQ(info.used, used);
-  EXPECT_EQ(info.requested, requested);
-}
-
 TEST(Session, EveryStepIsCountedAndGivenBack) {
   World world;
   Owner owner(world);

@@ -15,6 +15,9 @@
 
 namespace rnicd::core {
 
+// RINGS_UNAVAILABLE, with the cause as its detail.
+absl::Status RingsUnavailable(const absl::Status& cause);
+
 // Memory of the daemon that one client maps too: a ring, or a mapped completion queue. Its size is sealed. Holes are
 // not: a client that punches one finds zeros there, as the daemon does, and a seal that comes once the client has
 // mapped the file waits for as long as the client likes (ADR 0032). It stays charged until the client, too, has let go
@@ -48,26 +51,6 @@ class SharedFile {
   UniqueFd file_;
   const std::span<std::byte> mapping_;
   Charge charge_;
-};
-
-// A pipe in which the daemon announces something to a client: a pair of sockets, on which only the daemon sends. Not an
-// eventfd, whose one open file both would share: a client could make the daemon's writes block. Not a pipe of the
-// kernel's either: a reader holds its lock while the bytes are copied, so a client that reads into memory whose
-// pages never come, such as a file of its own FUSE server, blocks a writer that asked not to be blocked.
-// Threads: safe.
-class ClientPipe {
- public:
-  // Errors: RINGS_UNAVAILABLE.
-  static absl::StatusOr<ClientPipe> Create();
-
-  // The client's end; once.
-  UniqueFd TakeReadEnd() { return std::move(read_); }
-  // Sends a byte; never blocks. A full pipe announces enough.
-  void Announce() const;
-
- private:
-  UniqueFd read_;
-  UniqueFd write_;
 };
 
 }  // namespace rnicd::core

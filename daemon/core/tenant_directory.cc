@@ -89,7 +89,7 @@ absl::StatusOr<std::shared_ptr<Tenant>> TenantDirectory::TenantOf(const Caller& 
   return of_policy.tenant;
 }
 
-std::optional<Role> TenantDirectory::RoleOf(const Caller& caller, uid_t own_uid) const {
+std::optional<Role> TenantDirectory::RoleOf(const Caller& caller, uint32_t own_uid) const {
   MutexLock lock(mutex_);
   const PodFacts* const pod = PodOf(caller);
   for (const RoleRule& rule : policy_.roles) {

@@ -36,7 +36,7 @@ class TenantDirectory {
   // TENANT_REFUSED.
   absl::StatusOr<std::shared_ptr<Tenant>> TenantOf(const Caller& caller, std::string_view grant);
   // The caller's role on the operator's socket; empty when it is refused. `own_uid`: the daemon's.
-  std::optional<Role> RoleOf(const Caller& caller, uid_t own_uid) const;
+  std::optional<Role> RoleOf(const Caller& caller, uint32_t own_uid) const;
 
   // Live tenants whose rule still exists get its limits at once; the others keep theirs until they are removed.
   // Sessions keep the limits that they were opened with.

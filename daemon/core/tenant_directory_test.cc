@@ -11,14 +11,14 @@ using std::chrono::seconds;
 
 constexpr char kPod[] = "0123abcd-0123-4567-89ab-0123456789ab";
 constexpr char kOtherPod[] = "0123abcd-0123-4567-89ab-0123456789ac";
-constexpr uid_t kDaemonUid = 65532;
+constexpr uint32_t kDaemonUid = 65532;
 
-Caller OfUid(uid_t uid, gid_t gid = 1) {
+Caller OfUid(uint32_t uid, uint32_t gid = 1) {
   Caller caller = CallerNumbered(uid, uid);
   caller.gid = gid;
   return caller;
 }
-Caller InPod(const std::string& pod_uid, uid_t uid = 1000) {
+Caller InPod(const std::string& pod_uid, uint32_t uid = 1000) {
   Caller caller = OfUid(uid);
   caller.container.pod_uid = pod_uid;
   return caller;
@@ -100,7 +100,7 @@ TEST_F(TenantDirectoryTest, ARuleSharesAsItSays) {
 
 TEST_F(TenantDirectoryTest, AUidInEachPodAndContainerIsATenantOfItsOwn) {
   TenantDirectory directory = DirectoryOf(OneTenantForEachUid({}));
-  const auto inside = [](const std::string& pod_uid, const std::string& id, uid_t uid) {
+  const auto inside = [](const std::string& pod_uid, const std::string& id, uint32_t uid) {
     Caller caller = OfUid(uid);
     caller.container = {.pod_uid = pod_uid, .id = id};
     return caller;
@@ -325,7 +325,7 @@ TEST_F(TenantDirectoryTest, ATenantInUseIsNeverMadeTwice) {
           break;
         default: {
           (void)directory.Sweep();
-          const auto tenant = directory.TenantOf(OfUid(static_cast<uid_t>(uid)), "");
+          const auto tenant = directory.TenantOf(OfUid(static_cast<uint32_t>(uid)), "");
           ASSERT_TRUE(tenant.ok());
           const auto charge = Charge::Take((*tenant)->ledger(), Resource::kSessions, 1);
           if (charge.ok()) {

@@ -52,7 +52,7 @@ class InlineBlockingExecutor final : public BlockingExecutor {
 class WiredNode {
  public:
   explicit WiredNode(NodeParts parts)
-      : kernel_watch(*NewInotifyWatch()),
+      : kernel_watch(*NewFileWatch()),
         lingering(parts.watch == nullptr ? *kernel_watch : *parts.watch),
         alarms(parts.clock),
         tickets(parts.random, parts.clock, parts.ticket_lifetime),

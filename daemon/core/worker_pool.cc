@@ -1,30 +1,18 @@
 #include "daemon/core/worker_pool.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
 
+#include "base/this_thread.h"
+
 namespace rnicd::core {
-namespace {
-
-// The most there is. Where the daemon has a control group for processors, as under systemd and in a container, it
-// counts among the daemon's own threads only.
-constexpr int kGiveWay = 19;
-
-// Without it the work is done all the same. On Linux the call is for the calling thread.
-void Enter(ThreadPriority priority) {
-  if (priority == ThreadPriority::kBackground) {
-    (void)nice(kGiveWay);
-  }
-}
-
-}  // namespace
 
 WorkerPool::WorkerPool(uint32_t threads, ThreadPriority priority) : most_of_owner_(std::max(threads, 2U) - 1) {
   for (uint32_t index = 0; index < threads; ++index) {
     threads_.emplace_back([this, priority] {
-      Enter(priority);
+      if (priority == ThreadPriority::kBackground) {
+        LowerPriority();
+      }
       Run();
     });
   }

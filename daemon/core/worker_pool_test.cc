@@ -1,7 +1,5 @@
 #include "daemon/core/worker_pool.h"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -80,19 +78,6 @@ TEST(WorkerPool, WhatWaitsForItsOwnersRunningJobRunsNext) {
   EXPECT_EQ(second.times(), 0);
   first.Open();
   EXPECT_EQ(second.Get(), 1);
-}
-
-int NicenessIn(WorkerPool& pool) {
-  Awaited<int> niceness;
-  pool.Post([&] { niceness.Set(getpriority(PRIO_PROCESS, 0)); });
-  return niceness.Get().value_or(-100);
-}
-
-TEST(WorkerPool, InTheBackgroundItsThreadsGiveWay) {
-  WorkerPool background(1, ThreadPriority::kBackground);
-  WorkerPool normal(1);
-  EXPECT_GT(NicenessIn(background), NicenessIn(normal));
-  EXPECT_EQ(NicenessIn(normal), getpriority(PRIO_PROCESS, 0)) << "other threads are as they were";
 }
 
 // Posts jobs of these owners in this order while the only thread is busy; returns them in the order in which they ran.

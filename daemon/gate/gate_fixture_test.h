@@ -104,7 +104,7 @@ class GateTest : public ::testing::Test {
   explicit GateTest(const core::WorldOptions& options = {}) : world_(options) {}
 
   std::shared_ptr<ConnectionContext> Connect(uint64_t process = 1, core::Role role = core::Role::kWorkload,
-                                             uid_t uid = 1000) {
+                                             uint32_t uid = 1000) {
     core::Caller caller = core::CallerNumbered(process, uid);
     caller.role = role;
     return std::make_shared<ConnectionContext>(caller, world_.node, world_.registry);

@@ -6,14 +6,14 @@ namespace {
 
 using core::FailsWith;
 
-constexpr uid_t kTenantUid = 1000;
-constexpr uid_t kRatedSessionUid = 2000;
-constexpr uid_t kNobodyUid = 3000;
+constexpr uint32_t kTenantUid = 1000;
+constexpr uint32_t kRatedSessionUid = 2000;
+constexpr uint32_t kNobodyUid = 3000;
 constexpr uint64_t kTenantRate = 20;
 constexpr uint64_t kSessionRate = 25;
 constexpr int kRateWithoutTenant = 50;
 
-core::TenantRule RuleFor(const std::string& name, uid_t uid, const core::TenantLimits& limits) {
+core::TenantRule RuleFor(const std::string& name, uint32_t uid, const core::TenantLimits& limits) {
   core::TenantRule rule{.name = name, .limits = limits};
   rule.matches.push_back(core::Matcher{.uid = uid});
   return rule;
@@ -32,7 +32,7 @@ class GateRateTest : public GateTest {
  protected:
   GateRateTest() : GateTest(RatedWorld()) {}
 
-  std::shared_ptr<ConnectionContext> ConnectAs(uid_t uid, uint64_t process = 1) {
+  std::shared_ptr<ConnectionContext> ConnectAs(uint32_t uid, uint64_t process = 1) {
     return Connect(process, core::Role::kWorkload, uid);
   }
   // Number of `count` calls, one after the other, that pass while the clock stands still.
@@ -101,7 +101,7 @@ TEST_F(GateRateTest, ACallerWithoutATenantHasASmallRatePerConnection) {
 
 TEST_F(GateRateTest, OperatorsAndPluginsAreNotCounted) {
   for (const core::Role role : {core::Role::kOperator, core::Role::kDevicePlugin}) {
-    for (const uid_t uid : {kTenantUid, kNobodyUid}) {
+    for (const uint32_t uid : {kTenantUid, kNobodyUid}) {
       EXPECT_EQ(Passed(Connect(1, role, uid), 2 * kRateWithoutTenant, Row("AdminService.GetStatus")),
                 2 * kRateWithoutTenant);
     }

@@ -46,7 +46,7 @@ class AdapterProbeTest : public ::testing::Test {
   provider::FaultPlan plan_;
   provider::FaultInjectingProvider faulty_{soft_, plan_};
   CountingProvider provider_{faulty_};
-  FaultyOs os_{LinuxOs()};
+  FaultyOs os_{SystemOs()};
   AdapterProbe probe_{provider_, os_, "soft0"};
 };
 

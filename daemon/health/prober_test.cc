@@ -73,7 +73,7 @@ class ProberTest : public ::testing::Test {
 
   std::unique_ptr<Prober> Start(milliseconds timeout = kLongTimeout, milliseconds interval = kInterval) {
     return Prober::Start(
-        hanging_, LinuxOs(),
+        hanging_, SystemOs(),
         {.interval = interval, .timeout = timeout, .on_change = [this](const AdapterHealth& adapter, bool ready) {
            changes_.Add(adapter, ready);
          }});
@@ -212,7 +212,7 @@ TEST_F(ProberTest, NothingIsProbedAfterStop) {
 }
 
 TEST_F(ProberTest, TheEndDoesNotWaitForTheNextProbe) {
-  const auto prober = Prober::Start(soft_, LinuxOs(), {.interval = kLongTimeout, .timeout = kLongTimeout});
+  const auto prober = Prober::Start(soft_, SystemOs(), {.interval = kLongTimeout, .timeout = kLongTimeout});
   EXPECT_TRUE(prober->ready());
 }
 

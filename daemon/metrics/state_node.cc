@@ -15,7 +15,7 @@
 namespace rnicd::metrics {
 namespace {
 
-double Seconds(Instant::duration duration) { return std::chrono::duration<double>(duration).count(); }
+double AsSeconds(Instant::duration duration) { return std::chrono::duration<double>(duration).count(); }
 
 // Unix time in seconds; 0 for never.
 double UnixTime(const std::optional<Instant>& instant, const Clock& clock) {
@@ -23,7 +23,7 @@ double UnixTime(const std::optional<Instant>& instant, const Clock& clock) {
     return 0;
   }
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration<double>(now).count() - Seconds(clock.Now() - *instant);
+  return std::chrono::duration<double>(now).count() - AsSeconds(clock.Now() - *instant);
 }
 
 void AddResources(const core::Ledger& ledger, Families& families) {
@@ -105,7 +105,7 @@ void AddNode(const Sources& sources, Families& families) {
   families.Add(Metric::kPodsUpdated, UnixTime(node.tenants.pods_updated(), node.clock));
   families.Add(Metric::kConnections, static_cast<double>(sources.connections()));
   families.Add(Metric::kDraining, node.draining.load() ? 1 : 0);
-  families.Add(Metric::kUptime, Seconds(node.clock.Now() - node.started));
+  families.Add(Metric::kUptime, AsSeconds(node.clock.Now() - node.started));
   const AuditReading audit = sources.audit();
   families.Add(Metric::kAuditLost, static_cast<double>(audit.lost));
   families.Add(Metric::kAuditMerged, static_cast<double>(audit.merged));

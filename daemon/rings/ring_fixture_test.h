@@ -2,23 +2,25 @@
 
 // Shared fixture of the rings' unit tests: a node whose rings are served, and an owner that submits as a client would.
 
-#include <sys/mman.h>
-
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/os.h"
 #include "base/unique_fd.h"
 #include "daemon/core/queue_fixture_test.h"
 #include "daemon/rings/ring_threads.h"
 #include "ring/chain.h"
 #include "ring/client_end.h"
+#include "ring/doorbell.h"
 
 namespace rnicd::rings {
 
@@ -27,8 +29,9 @@ using core::kTimeout;
 // A World with ring threads. Sessions that a test holds go before it.
 class RingWorld : public core::World {
  public:
-  explicit RingWorld(const core::WorldOptions& options = {}, const SpinOptions& spin = {})
-      : World(options), threads_(*RingThreads::Start(1, observer, steady_, spin)) {
+  explicit RingWorld(const core::WorldOptions& options = {}, const SpinOptions& spin = {},
+                     const std::function<void()>& yield = std::this_thread::yield)
+      : World(options), threads_(*RingThreads::Start(1, observer, steady_, spin, yield)) {
     node.rings = threads_.get();
   }
   ~RingWorld() { Stop(); }
@@ -49,9 +52,7 @@ class RingClient {
     const UniqueFd memory = *session.Begin()->rings().Duplicate(id, core::SharedDescriptor::kMemory);
     doorbell_ = *session.Begin()->rings().Duplicate(id, core::SharedDescriptor::kDoorbell);
     pipe = *session.Begin()->rings().Duplicate(id, core::SharedDescriptor::kPipe);
-    void* const mapped = mmap(nullptr, opened->file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);
-    EXPECT_NE(mapped, MAP_FAILED);
-    file = {static_cast<std::byte*>(mapped), opened->file_bytes};
+    file = *SystemOs().Map(memory.get(), opened->file_bytes);
     end = *ring::ClientEnd::Open(file);
   }
   RingClient(const RingClient&) = delete;
@@ -59,16 +60,13 @@ class RingClient {
   ~RingClient() { Unmap(); }
   void Unmap() {
     if (!file.empty()) {
-      munmap(file.data(), file.size());
+      (void)SystemOs().Unmap(file);
       file = {};
     }
   }
 
   ring::RingHeader& header() const { return *reinterpret_cast<ring::RingHeader*>(file.data()); }
-  void RingDoorbell() const {
-    const uint64_t one = 1;
-    EXPECT_EQ(write(doorbell_.get(), &one, sizeof(one)), ssize_t{sizeof(one)});
-  }
+  void RingDoorbell() const { ring::RingDoorbell(doorbell_.get()); }
 
   void Submit(const ring::Submission& entry) {
     EXPECT_TRUE(end->Reserve(0).has_value()) << "the ring is full";
@@ -147,6 +145,19 @@ class RingClient {
   }
 
   UniqueFd doorbell_;
+};
+
+class RingTest : public testing::Test {
+ protected:
+  QueuePairId ConnectedPair() {
+    const QueuePairId pair = owner_.Pair();
+    EXPECT_TRUE(owner_.session->Begin()->pairs().Connect(pair, owner_.Address(pair)).ok());
+    return pair;
+  }
+
+  RingWorld world_;
+  core::QueueOwner owner_{world_};
+  RingClient client_{*owner_.session};
 };
 
 inline uint32_t NumberOf(ErrorReason reason) { return static_cast<uint32_t>(reason); }

@@ -121,6 +121,18 @@ TEST(RingLimitsTest, PostedPagesAreLimited) {
   EXPECT_EQ(outcome.base_or_limit, 1U);
 }
 
+TEST(RingLimitsTest, TheMemoryOfARingIsChargedInWholePagesOfTheKernel) {
+  constexpr uint64_t kKernelPage = uint64_t{64} << 10;
+  RingWorld world;
+  world.os.UseKernelPages(kKernelPage);
+  const core::QueueOwner owner(world);
+  const uint64_t before = owner.session->ledger().used(Resource::kHeapBytes);
+  const auto opened = owner.session->Begin()->rings().Open(/*entries=*/16, ring::kPayloadBytesMin);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_LT(opened->file_bytes, kKernelPage);
+  EXPECT_GE(owner.session->ledger().used(Resource::kHeapBytes), before + kKernelPage);
+}
+
 TEST(RingLimitsTest, ARefusedEntryIsCountedAndAudited) {
   RingWorld world;
   core::QueueOwner owner(world);

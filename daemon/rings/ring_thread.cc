@@ -1,16 +1,8 @@
 #include "daemon/rings/ring_thread.h"
 
-#include <sched.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
-
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <climits>
 #include <utility>
 
-#include "base/errno_status.h"
 #include "base/status.h"
 #include "ring/processor.h"
 
@@ -30,42 +22,27 @@ constexpr std::chrono::milliseconds kFirstDeafness{1};
 constexpr uint32_t kDeafnessDoublings = 7;
 // How often a thread with awake rings looks whether others ring.
 constexpr std::chrono::microseconds kLookEvery{20};
-constexpr size_t kEventsAtOnce = 64;
-// Edge-triggered: each doorbell is one event, and nobody has to read the eventfd.
-constexpr uint32_t kDoorbell = EPOLLIN | EPOLLET;
-constexpr uint32_t kNoDoorbell = EPOLLET;
-
-bool SeveralProcessors() {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  return sched_getaffinity(0, sizeof(allowed), &allowed) == 0 && CPU_COUNT(&allowed) > 1;
-}
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RingThread>> RingThread::Start(core::Observer& observer, const Clock& clock,
-                                                              const SpinOptions& spin) {
-  UniqueFd epoll(epoll_create1(EPOLL_CLOEXEC));
-  UniqueFd wake_up(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  epoll_event woken = {.events = EPOLLIN, .data = {.ptr = nullptr}};
-  if (!epoll.valid() || !wake_up.valid() || epoll_ctl(epoll.get(), EPOLL_CTL_ADD, wake_up.get(), &woken) != 0) {
-    return absl::UnavailableError(ErrnoDetail("epoll_create1, eventfd", errno));
-  }
-  std::unique_ptr<RingThread> thread(new RingThread(observer, clock, spin, std::move(epoll), std::move(wake_up)));
+                                                              const SpinOptions& spin, std::function<void()> yield) {
+  RNICD_ASSIGN_OR_RETURN(std::unique_ptr<DoorbellWatch> doorbells, DoorbellWatch::Create());
+  std::unique_ptr<RingThread> thread(new RingThread(observer, clock, spin, std::move(yield), std::move(doorbells)));
   thread->thread_ = std::thread([raw = thread.get()] { raw->Run(); });
   return thread;
 }
 
-RingThread::RingThread(core::Observer& observer, const Clock& clock, const SpinOptions& spin, UniqueFd epoll,
-                       UniqueFd wake_up)
+RingThread::RingThread(core::Observer& observer, const Clock& clock, const SpinOptions& spin,
+                       std::function<void()> yield, std::unique_ptr<DoorbellWatch> doorbells)
     : observer_(observer),
       clock_(clock),
       spin_(spin),
-      several_processors_(SeveralProcessors()),
-      epoll_(std::move(epoll)),
-      wake_up_(std::move(wake_up)),
+      several_processors_(ring::SeveralProcessors()),
+      doorbells_(std::move(doorbells)),
       runner_(observer),
       budget_(spin.percent, clock.Now()),
+      give_way_(clock, std::move(yield)),
       now_(clock.Now()),
       looked_(now_) {}
 
@@ -108,7 +85,7 @@ void RingThread::Post(Command command) {
     commands_.push_back(std::move(command));
     commanded_.store(true);
   }
-  eventfd_write(wake_up_.get(), 1);
+  doorbells_->Interrupt();
 }
 
 void RingThread::Run() {
@@ -119,6 +96,7 @@ void RingThread::Run() {
     if (!ServeTurns()) {
       Rest();
     }
+    give_way_.Run(now_);
   }
 }
 
@@ -150,7 +128,7 @@ void RingThread::Add(const std::shared_ptr<core::Ring>& ring) {
   }
   served->tenant = served->session->tenant().number();
   served->last_entry = now_;
-  if (!Listen(*served, EPOLL_CTL_ADD, kDoorbell)) {
+  if (!doorbells_->Add(ring->doorbell(), served.get())) {
     ring->End(ErrorReason::RINGS_UNAVAILABLE);
     return;
   }
@@ -165,40 +143,31 @@ void RingThread::Remove(core::Ring* ring) {
   }
   Served& served = *found->second;
   Leave(served, Served::State::kEnded);
-  Listen(served, EPOLL_CTL_DEL, kNoDoorbell);
+  doorbells_->Remove(ring->doorbell());
   budget_.RemoveRing(served.tenant);
   served_.erase(found);
 }
 
-int RingThread::LongestWait() const {
+std::optional<std::chrono::milliseconds> RingThread::LongestWait() const {
   if (!awake_.empty()) {
-    return 0;
+    return std::chrono::milliseconds(0);
   }
   if (paused_.empty()) {
-    return -1;
+    return std::nullopt;
   }
-  const auto wait = std::chrono::ceil<std::chrono::milliseconds>(paused_.begin()->first - now_);
-  return static_cast<int>(std::clamp<int64_t>(wait.count(), 0, INT_MAX));
+  return std::chrono::ceil<std::chrono::milliseconds>(paused_.begin()->first - now_);
 }
 
 void RingThread::WaitForDoorbells() {
-  const int wait = LongestWait();
-  if (wait == 0 && now_ - looked_ < kLookEvery) {
+  if (!awake_.empty() && now_ - looked_ < kLookEvery) {
     return;
   }
-  std::array<epoll_event, kEventsAtOnce> events;
-  const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), wait);
+  if (awake_.empty()) {
+    give_way_.Left();
+  }
+  doorbells_->Wait(LongestWait(), [this](DoorbellWatch::Owner owner) { HearDoorbell(*static_cast<Served*>(owner)); });
   now_ = clock_.Now();
   looked_ = now_;
-  for (int index = 0; index < count; ++index) {
-    auto* const served = static_cast<Served*>(events[static_cast<size_t>(index)].data.ptr);
-    if (served == nullptr) {
-      eventfd_t ignored = 0;
-      eventfd_read(wake_up_.get(), &ignored);
-    } else {
-      HearDoorbell(*served);
-    }
-  }
 }
 
 void RingThread::HearDoorbell(Served& served) {
@@ -207,11 +176,6 @@ void RingThread::HearDoorbell(Served& served) {
     totals_.doorbells.fetch_add(1, std::memory_order_relaxed);
     Wake(served, !renewed);
   }
-}
-
-bool RingThread::Listen(Served& served, int operation, uint32_t events) {
-  epoll_event event = {.events = events, .data = {.ptr = &served}};
-  return epoll_ctl(epoll_.get(), operation, served.ring->doorbell(), &event) == 0;
 }
 
 void RingThread::Wake(Served& served, bool owes_entry) {
@@ -260,7 +224,7 @@ bool RingThread::ServeTurn(Served& served) {
   if (!guard.ok()) {
     // The end of the session detaches it.
     Leave(served, Served::State::kEnded);
-    Listen(served, EPOLL_CTL_DEL, kNoDoorbell);
+    doorbells_->Remove(served.ring->doorbell());
     return true;
   }
   return TakeEntries(served, *guard);
@@ -290,6 +254,9 @@ bool RingThread::TakeEntries(Served& served, const core::SessionGuard& guard) {
   totals_.requests.fetch_add(requests, std::memory_order_relaxed);
   if (entries != 0) {
     served.last_entry = now_;
+    if (served_.size() > 1 && served.ring->end().client_cpu() == ring::CurrentCpu()) {
+      give_way_.ClientWaits(now_);
+    }
     served.owes_entry = false;
     served.empty_wakeups = 0;
   }
@@ -311,7 +278,7 @@ bool RingThread::Admit(Served& served, uint32_t cost) {
 
 void RingThread::Pause(Served& served, std::chrono::nanoseconds wait) {
   Leave(served, Served::State::kPaused);
-  Listen(served, EPOLL_CTL_MOD, kNoDoorbell);
+  doorbells_->Mute(served.ring->doorbell(), &served);
   served.pause_end = now_ + wait;
   paused_.emplace(served.pause_end, &served);
   totals_.pauses.fetch_add(1, std::memory_order_relaxed);
@@ -322,8 +289,7 @@ void RingThread::EndPauses() {
   while (!paused_.empty() && paused_.begin()->first <= now_) {
     Served& served = *paused_.begin()->second;
     Leave(served, Served::State::kAsleep);
-    // Reported at once: the eventfd is never empty again after the first doorbell.
-    Listen(served, EPOLL_CTL_MOD, kDoorbell);
+    doorbells_->Unmute(served.ring->doorbell(), &served);
     served.doorbell_renewed = true;
     Wake(served, false);
   }
@@ -331,7 +297,7 @@ void RingThread::EndPauses() {
 
 void RingThread::Break(Served& served) {
   Leave(served, Served::State::kEnded);
-  Listen(served, EPOLL_CTL_DEL, kNoDoorbell);
+  doorbells_->Remove(served.ring->doorbell());
   totals_.broken.fetch_add(1, std::memory_order_relaxed);
   served.ring->End(ErrorReason::RING_BROKEN);
   const absl::Status status = MakeError(ErrorReason::RING_BROKEN);

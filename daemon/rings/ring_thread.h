@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <thread>
 #include <unordered_map>
@@ -16,11 +17,12 @@
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "base/mutex.h"
-#include "base/unique_fd.h"
 #include "daemon/core/node.h"
 #include "daemon/core/ring.h"
 #include "daemon/core/ring_host.h"
+#include "daemon/rings/doorbell_watch.h"
 #include "daemon/rings/entry_runner.h"
+#include "daemon/rings/give_way.h"
 #include "daemon/rings/spin_budget.h"
 #include "daemon/rings/spin_options.h"
 
@@ -33,9 +35,9 @@ namespace rnicd::rings {
 // any; the rest is the thread's own.
 class RingThread {
  public:
-  // Observer and clock outlive it. Errors: kUnavailable with the system call.
+  // Observer and clock outlive it. `yield` as in GiveWay. Errors: kUnavailable with the system call.
   static absl::StatusOr<std::unique_ptr<RingThread>> Start(core::Observer& observer, const Clock& clock,
-                                                           const SpinOptions& spin);
+                                                           const SpinOptions& spin, std::function<void()> yield);
   RingThread(const RingThread&) = delete;
   RingThread& operator=(const RingThread&) = delete;
   // All rings must have been detached.
@@ -77,7 +79,8 @@ class RingThread {
   };
   using Command = std::function<void()>;
 
-  RingThread(core::Observer& observer, const Clock& clock, const SpinOptions& spin, UniqueFd epoll, UniqueFd wake_up);
+  RingThread(core::Observer& observer, const Clock& clock, const SpinOptions& spin, std::function<void()> yield,
+             std::unique_ptr<DoorbellWatch> doorbells);
 
   void Post(Command command);
   void Run();
@@ -88,9 +91,8 @@ class RingThread {
   // Waits for doorbells and commands as long as no ring is awake, and only looks for them otherwise.
   void WaitForDoorbells();
   void HearDoorbell(Served& served);
-  // Whether doorbells of a ring wake the thread. False when the kernel refuses.
-  bool Listen(Served& served, int operation, uint32_t events);
-  int LongestWait() const;
+  // None: as long as it takes.
+  std::optional<std::chrono::milliseconds> LongestWait() const;
   // Gives every tenant with an awake ring one turn. False when no ring had an entry.
   bool ServeTurns();
   // One turn of a ring; false when it had nothing.
@@ -119,10 +121,10 @@ class RingThread {
   const SpinOptions spin_;
   // For clients that do not say where they run.
   const bool several_processors_;
-  const UniqueFd epoll_;
-  const UniqueFd wake_up_;
+  const std::unique_ptr<DoorbellWatch> doorbells_;
   EntryRunner runner_;
   SpinBudget budget_;
+  GiveWay give_way_;
   std::unordered_map<core::Ring*, std::unique_ptr<Served>> served_;
   // Awake rings of each tenant that has any, in the order of their turns.
   std::map<uint64_t, std::deque<Served*>> awake_;

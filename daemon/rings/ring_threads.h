@@ -1,6 +1,8 @@
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -14,9 +16,10 @@ namespace rnicd::rings {
 // Threads:  safe.
 class RingThreads final : public core::RingHost {
  public:
-  // `count`: 1 or more. Errors: as RingThread::Start.
-  static absl::StatusOr<std::unique_ptr<RingThreads>> Start(uint32_t count, core::Observer& observer,
-                                                            const Clock& clock, const SpinOptions& spin);
+  // `count`: 1 or more. `yield` lets other threads of the processor run. Errors: as RingThread::Start.
+  static absl::StatusOr<std::unique_ptr<RingThreads>> Start(
+      uint32_t count, core::Observer& observer, const Clock& clock, const SpinOptions& spin,
+      const std::function<void()>& yield = std::this_thread::yield);
 
   void Attach(std::shared_ptr<core::Ring> ring) override;
   void Detach(const std::shared_ptr<core::Ring>& ring, std::function<void()> done) override;

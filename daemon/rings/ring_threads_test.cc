@@ -1,9 +1,5 @@
 #include "daemon/rings/ring_threads.h"
 
-#include <fcntl.h>
-#include <poll.h>
-#include <unistd.h>
-
 #include "daemon/rings/ring_fixture_test.h"
 #include "ring/shared_word.h"
 
@@ -14,19 +10,6 @@ using core::FailsAt;
 using core::FailsWith;
 using ring::Opcode;
 using ring::Outcome;
-
-class RingTest : public testing::Test {
- protected:
-  QueuePairId ConnectedPair() {
-    const QueuePairId pair = owner_.Pair();
-    EXPECT_TRUE(owner_.session->Begin()->pairs().Connect(pair, owner_.Address(pair)).ok());
-    return pair;
-  }
-
-  RingWorld world_;
-  core::QueueOwner owner_{world_};
-  RingClient client_{*owner_.session};
-};
 
 TEST_F(RingTest, ANopCompletes) {
   client_.Submit({.opcode = Opcode::kNop});
@@ -145,28 +128,6 @@ TEST_F(RingTest, AClientThatReadsNoOutcomesHoldsUpOnlyItself) {
   EXPECT_TRUE(lazy.end->Poll().has_value());
   lazy.RingDoorbell();
   EXPECT_TRUE(core::Eventually([&] { return ring::LoadAcquire(lazy.header().completion_tail) == 3; }));
-}
-
-TEST_F(RingTest, AnOutcomeIsAnnouncedInThePipe) {
-  ASSERT_FALSE(client_.end->PrepareToWait());
-  client_.Submit({});
-  pollfd readable{.fd = client_.pipe.get(), .events = POLLIN, .revents = 0};
-  EXPECT_EQ(poll(&readable, 1, 20'000), 1);
-  EXPECT_TRUE(client_.end->Poll().has_value());
-}
-
-TEST_F(RingTest, AHoleInItsFileCostsOnlyTheClient) {
-  const auto again = owner_.session->Begin()->rings().Duplicate(client_.id, core::SharedDescriptor::kMemory);
-  ASSERT_EQ(ftruncate(again->get(), 0), -1);
-  ASSERT_EQ(
-      fallocate(again->get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(client_.file.size())),
-      0);
-  RingClient another(*owner_.session);
-  another.Submit({});
-  EXPECT_EQ(another.Next().status, 0U);
-  client_.Submit({});
-  client_.RingDoorbell();
-  EXPECT_TRUE(core::Eventually([&] { return world_.Counts().entries == 2; }));
 }
 
 TEST_F(RingTest, AClosedRingTakesNothingMoreAndIsRefunded) {

@@ -1,17 +1,15 @@
 #include "daemon/rpc/connection.h"
 
-#include <string.h>
-#include <sys/epoll.h>
-#include <sys/socket.h>
-
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <chrono>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/wipe.h"
+#include "daemon/rpc/bearer.h"
+#include "daemon/rpc/socket_io.h"
 
 namespace rnicd::rpc {
 namespace {
@@ -30,7 +28,7 @@ Instant Now() { return std::chrono::steady_clock::now(); }
 
 }  // namespace
 
-Connection::Connection(std::shared_ptr<EventLoop> loop, std::shared_ptr<const UniqueFd> socket, Options options)
+Connection::Connection(std::shared_ptr<EventLoop> loop, std::shared_ptr<const UniqueSocket> socket, Options options)
     : loop_(std::move(loop)),
       socket_(std::move(socket)),
       options_(std::move(options)),
@@ -42,9 +40,9 @@ Connection::Connection(std::shared_ptr<EventLoop> loop, std::shared_ptr<const Un
 
 void Connection::Open() {
   loop_->Post([self = shared_from_this()] {
-    self->interest_ = EPOLLIN;
-    self->watch_ = self->loop_->Watch(self->socket_->get(), self->interest_,
-                                      [self](uint32_t epoll_events) { self->OnReady(epoll_events); });
+    self->interest_ = kReadable;
+    self->watch_ =
+        self->loop_->Watch(self->socket_->get(), self->interest_, [self](uint32_t events) { self->OnReady(events); });
     if (self->watch_ == 0) {
       self->End();
       return;
@@ -84,7 +82,7 @@ void Connection::End() {
   loop_->CancelTimer(check_);
   loop_->CancelTimer(close_timer_);
   // The front door has the socket too, and may keep it for a moment.
-  shutdown(socket_->get(), SHUT_RDWR);
+  ShutDownSocket(socket_->get());
   socket_.reset();
   while (!streams_.empty()) {
     OnStreamClosed(streams_.begin()->first);
@@ -96,14 +94,14 @@ void Connection::End() {
 
 // --- reading ---
 
-void Connection::OnReady(uint32_t epoll_events) {
+void Connection::OnReady(uint32_t events) {
   if (ended_) {
     return;
   }
   busy_ = true;
   begun_ = 0;
   begun_bytes_ = 0;
-  const bool alive = (epoll_events & (EPOLLIN | EPOLLHUP | EPOLLERR)) == 0 || ReadOnce();
+  const bool alive = (events & (kReadable | kHungUp | kFailed)) == 0 || ReadOnce();
   busy_ = false;
   if (alive) {
     Flush();
@@ -117,34 +115,16 @@ bool Connection::ReadOnce() {
     return false;
   }
   static thread_local std::array<char, kBytesAtOnce> buffer;
-  const ssize_t size = Read(buffer);
+  const int64_t size = ReadSocket(socket_->get(), buffer, options_.refuses_descriptors);
   if (size <= 0) {
-    return size < 0 && (errno == EAGAIN || errno == EINTR);
+    return size == kTryLater;
   }
   if (!http2_.Receive({buffer.data(), static_cast<size_t>(size)})) {
     broken_ = true;
   }
   // The secret of a grant may be among them.
-  explicit_bzero(buffer.data(), static_cast<size_t>(size));
+  Wipe(buffer.data(), static_cast<size_t>(size));
   return true;
-}
-
-// What was looked at is what is received: nobody else reads from the socket.
-ssize_t Connection::Read(std::span<char> buffer) {
-  if (options_.refuses_descriptors) {
-    return recv(socket_->get(), buffer.data(), buffer.size(), 0);
-  }
-  iovec part = {.iov_base = buffer.data(), .iov_len = buffer.size()};
-  msghdr message = {};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  const ssize_t size = recvmsg(socket_->get(), &message, MSG_PEEK);
-  if (size > 0) {
-    // Without room for them the kernel says only that there are some.
-    return (message.msg_flags & MSG_CTRUNC) != 0 ? 0
-                                                 : recv(socket_->get(), buffer.data(), static_cast<size_t>(size), 0);
-  }
-  return size;
 }
 
 Connection::Stream* Connection::Find(int32_t stream_id) {
@@ -172,7 +152,13 @@ bool Connection::OnRequestBegins(int32_t stream_id) {
 bool Connection::OnHeader(int32_t stream_id, std::string_view name, std::string_view value) {
   Stream* const stream = Find(stream_id);
   // Trailers of a request mean nothing to gRPC.
-  return stream == nullptr || stream->complete || stream->headers.Add(name, value, options_.limits);
+  if (stream == nullptr || stream->complete) {
+    return true;
+  }
+  if (options_.secret.has_value() && name == kSecretHeader) {
+    stream->proven = IsBearerOf(*options_.secret, value);
+  }
+  return stream->headers.Add(name, value, options_.limits);
 }
 
 void Connection::OnHeadersEnd(int32_t stream_id) {
@@ -183,6 +169,8 @@ void Connection::OnHeadersEnd(int32_t stream_id) {
   if (const std::optional<int> http_status = stream->headers.NotGrpc(); http_status.has_value()) {
     stream->answered = true;
     http2_.Respond(stream_id, {{":status", absl::StrCat(*http_status)}}, false);
+  } else if (options_.secret.has_value() && !stream->proven) {
+    Refuse(stream_id, Refusal::kSecretMissing, 0);
   } else if (stream->headers.has_timeout() && !stream->headers.timeout().has_value()) {
     Refuse(stream_id, Refusal::kTimeoutMalformed, 0);
   } else {

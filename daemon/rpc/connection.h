@@ -1,7 +1,5 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -9,14 +7,14 @@
 #include <memory>
 #include <optional>
 #include <set>
-#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "base/clock.h"
-#include "base/unique_fd.h"
+#include "base/secret.h"
+#include "base/unique_socket.h"
 #include "daemon/rpc/budget.h"
 #include "daemon/rpc/event_loop.h"
 #include "daemon/rpc/http2_session.h"
@@ -46,11 +44,13 @@ class Connection final : public Http2Events, public std::enable_shared_from_this
     // True when the client cannot send descriptors. Otherwise each read looks for them first, and a connection that
     // brings some ends: whoever receives one may be blocked by it.
     bool refuses_descriptors = false;
+    // The digest of the secret that every request proves to know; without one none is asked for. See bearer.h.
+    std::optional<SecretDigest> secret;
     // Called once, on the loop's thread, when the connection has ended and all its calls are cancelled.
     std::function<void(const Connection&)> on_end;
   };
 
-  Connection(std::shared_ptr<EventLoop> loop, std::shared_ptr<const UniqueFd> socket, Options options);
+  Connection(std::shared_ptr<EventLoop> loop, std::shared_ptr<const UniqueSocket> socket, Options options);
 
   // Begins to serve.
   void Open();
@@ -86,6 +86,8 @@ class Connection final : public Http2Events, public std::enable_shared_from_this
   struct Stream {
     Instant began;
     RequestHeaders headers;
+    // True when the request has shown the connection's secret.
+    bool proven = false;
     MessageReader reader;
     // What the stream costs, then also its message; moves to the call.
     BudgetCharge charge;
@@ -111,11 +113,9 @@ class Connection final : public Http2Events, public std::enable_shared_from_this
   };
 
   Stream* Find(int32_t stream_id);
-  void OnReady(uint32_t epoll_events);
+  void OnReady(uint32_t events);
   // False when the client has gone.
   bool ReadOnce();
-  // What recv returns. 0 bytes, as at the end, when descriptors came with the rest.
-  ssize_t Read(std::span<char> buffer);
   void Refuse(int32_t stream_id, Refusal refusal, uint64_t bytes);
   void AcceptLength(int32_t stream_id, Stream& stream);
   void StartDeadline(int32_t stream_id, Stream& stream);
@@ -149,7 +149,7 @@ class Connection final : public Http2Events, public std::enable_shared_from_this
   void End();
 
   const std::shared_ptr<EventLoop> loop_;
-  std::shared_ptr<const UniqueFd> socket_;
+  std::shared_ptr<const UniqueSocket> socket_;
   const Options options_;
   Http2Session http2_;
 

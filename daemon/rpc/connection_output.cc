@@ -1,13 +1,11 @@
 #include "daemon/rpc/connection.h"
 
-#include <string.h>
-#include <sys/epoll.h>
-#include <sys/socket.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <utility>
 #include <vector>
+
+#include "base/wipe.h"
+#include "daemon/rpc/socket_io.h"
 
 namespace rnicd::rpc {
 namespace {
@@ -143,7 +141,7 @@ void Connection::Flush() {
     if (!output.empty()) {
       writable = Send(output);
       // The secret of a new grant may be in it.
-      explicit_bzero(output.data(), output.size());
+      Wipe(output.data(), output.size());
       continue;
     }
     const bool told = TellWritten();
@@ -178,15 +176,15 @@ std::string& Connection::Gather() {
 
 bool Connection::Send(std::string_view bytes) {
   while (!bytes.empty()) {
-    const ssize_t sent = send(socket_->get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    const int64_t sent = SendSocket(socket_->get(), bytes);
     if (sent >= 0) {
       // While a response waits for the client's window, what else is sent is no progress of it.
       progressed_ = progressed_ || unread_bytes_ == 0;
       bytes.remove_prefix(static_cast<size_t>(sent));
-    } else if (errno == EAGAIN) {
+    } else if (sent == kTryLater) {
       pending_ = bytes;
       return false;
-    } else if (errno != EINTR) {
+    } else {
       broken_ = true;  // The client has gone, and with it what waits for it.
       return false;
     }
@@ -214,7 +212,7 @@ void Connection::UpdateInterest() {
   // A client that does not read waits with its requests once one of them waits here. Only while the socket is full: one
   // that reads may have to send a window update before more can be sent.
   const bool reads = !blocked || (http2_.waiting_frames() <= kWaitingFramesMax && ready_.empty());
-  const uint32_t interest = (reads ? EPOLLIN : 0U) | (blocked ? EPOLLOUT : 0U);
+  const uint32_t interest = (reads ? kReadable : 0U) | (blocked ? kWritable : 0U);
   if (interest != interest_) {
     interest_ = interest;
     loop_->Change(watch_, interest_);

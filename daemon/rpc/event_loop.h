@@ -15,7 +15,7 @@
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "base/mutex.h"
-#include "base/unique_fd.h"
+#include "daemon/rpc/poller.h"
 
 namespace rnicd::rpc {
 
@@ -27,9 +27,9 @@ namespace rnicd::rpc {
 class EventLoop {
  public:
   using Task = std::function<void()>;
-  using OnReady = std::function<void(uint32_t epoll_events)>;
+  using OnReady = std::function<void(uint32_t events)>;
   // Names a watched descriptor; never used again for another one. 0 names none.
-  using Key = uint64_t;
+  using Key = Poller::Key;
   // Names a timer; the default names none.
   struct Timer {
     Instant due;
@@ -37,7 +37,7 @@ class EventLoop {
     auto operator<=>(const Timer&) const = default;
   };
 
-  // Errors: kUnavailable without descriptors.
+  // Errors: those of Poller::Create.
   static absl::StatusOr<std::shared_ptr<EventLoop>> Start();
   ~EventLoop();
   EventLoop(const EventLoop&) = delete;
@@ -48,9 +48,10 @@ class EventLoop {
   void Post(Task task);
   bool OnThread() const { return std::this_thread::get_id() == thread_id_.load(); }
 
-  // Calls `on_ready` whenever one of `epoll_events` holds (level-triggered). Returns 0 when the kernel refuses.
-  Key Watch(int fd, uint32_t epoll_events, OnReady on_ready);
-  void Change(Key key, uint32_t epoll_events);
+  // Calls `on_ready` whenever one of `events` holds (level-triggered; bits of poller.h). Returns 0 when the system
+  // refuses.
+  Key Watch(int fd, uint32_t events, OnReady on_ready);
+  void Change(Key key, uint32_t events);
   // Before the descriptor is closed. The callback is not called again, and may be running.
   void Forget(Key key);
 
@@ -58,33 +59,26 @@ class EventLoop {
   void CancelTimer(const Timer& timer) { timers_.erase(timer); }
 
  private:
-  // Keys of the loop's own descriptors: wake_up_ and alarm_.
-  static constexpr Key kReservedKeys = 2;
-
   struct Watched {
     int fd = -1;
     std::shared_ptr<OnReady> on_ready;
   };
 
-  EventLoop(UniqueFd epoll, UniqueFd wake_up, UniqueFd alarm)
-      : epoll_(std::move(epoll)), wake_up_(std::move(wake_up)), alarm_(std::move(alarm)) {}
+  explicit EventLoop(std::unique_ptr<Poller> poller) : poller_(std::move(poller)) {}
   void Run();
-  void OnEvent(uint32_t epoll_events, Key key);
+  void OnEvent(uint32_t events, Key key);
   // Sets the alarm to the first timer, unless it goes off earlier.
   void SetAlarm();
   void RunTimers();
   // False once the loop is to end and no task is left.
   bool RunTasks();
 
-  const UniqueFd epoll_;
-  const UniqueFd wake_up_;
-  // A timerfd: waiting with a timeout would set a timer of the kernel's at every wait.
-  const UniqueFd alarm_;
+  const std::unique_ptr<Poller> poller_;
 
   // Used only by the thread.
   std::unordered_map<Key, Watched> watched_;
   std::map<Timer, Task> timers_;
-  Key last_key_ = kReservedKeys;
+  Key last_key_ = Poller::kAlarm;
   // When the alarm goes off; empty while it is not set.
   std::optional<Instant> alarm_due_;
   // A copy of stopping_.

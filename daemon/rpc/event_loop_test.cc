@@ -1,8 +1,5 @@
 #include "daemon/rpc/event_loop.h"
 
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
-
 #include <gtest/gtest.h>
 
 #include "daemon/rpc/server_fixture_test.h"
@@ -14,7 +11,21 @@ using std::chrono::milliseconds;
 
 class EventLoopTest : public testing::Test {
  protected:
-  static UniqueFd Event() { return UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)); }
+  struct Ends {
+    UniqueSocket watched;
+    UniqueSocket other;
+  };
+  static Ends MakeEnds() {
+    auto [watched, other] = MakeSocketPair();
+    return {.watched = std::move(watched), .other = std::move(other)};
+  }
+  // A socket with a byte to read.
+  static Ends MakeReadableEnds() {
+    Ends ends = MakeEnds();
+    EXPECT_EQ(SendSocket(ends.other.get(), "x"), 1);
+    EXPECT_TRUE(WaitForSocket(ends.watched.get(), kReadable, kTimeout));
+    return ends;
+  }
   // Runs `task` on the loop's thread and returns when it has run.
   void Run(const EventLoop::Task& task) {
     Signal ran;
@@ -129,13 +140,13 @@ TEST_F(EventLoopTest, ACancelledTimerDoesNotFire) {
 }
 
 TEST_F(EventLoopTest, CallsForADescriptorUntilItIsForgotten) {
-  const UniqueFd event = Event();
+  const Ends ends = MakeReadableEnds();
   int calls = 0;
   Signal third;
   EventLoop::Key key = 0;
   Run([&] {
-    key = loop_->Watch(event.get(), EPOLLIN, [&](uint32_t epoll_events) {
-      EXPECT_EQ(epoll_events, uint32_t{EPOLLIN});
+    key = loop_->Watch(ends.watched.get(), kReadable, [&](uint32_t events) {
+      EXPECT_EQ(events, kReadable);
       if (++calls == 3) {
         loop_->Forget(key);
         third.Set();
@@ -143,22 +154,21 @@ TEST_F(EventLoopTest, CallsForADescriptorUntilItIsForgotten) {
     });
     EXPECT_NE(key, 0u);
   });
-  eventfd_write(event.get(), 1);
   ASSERT_TRUE(third.Wait());
   Run([] {});
   EXPECT_EQ(calls, 3);
 }
 
 TEST_F(EventLoopTest, ChangeSaysWhatIsWaitedFor) {
-  const UniqueFd event = Event();
+  const Ends ends = MakeEnds();
   Signal writable;
   Run([&] {
-    const auto key = loop_->Watch(event.get(), EPOLLIN, [&](uint32_t epoll_events) {
-      EXPECT_EQ(epoll_events, uint32_t{EPOLLOUT});
+    const auto key = loop_->Watch(ends.watched.get(), kReadable, [&](uint32_t events) {
+      EXPECT_EQ(events, kWritable);
       loop_->Change(0, 0);  // Names none.
       writable.Set();
     });
-    loop_->Change(key, EPOLLOUT);
+    loop_->Change(key, kWritable);
   });
   ASSERT_TRUE(writable.Wait());
   loop_->Stop();
@@ -166,8 +176,8 @@ TEST_F(EventLoopTest, ChangeSaysWhatIsWaitedFor) {
 
 // Both are ready in one turn; the first to run forgets the other, as an end of one connection may end another.
 TEST_F(EventLoopTest, WhatWasForgottenInATurnIsNotCalledInIt) {
-  const UniqueFd first = Event();
-  const UniqueFd second = Event();
+  const Ends first = MakeReadableEnds();
+  const Ends second = MakeReadableEnds();
   int calls = 0;
   Run([&] {
     const auto keys = std::make_shared<std::array<EventLoop::Key, 2>>();
@@ -176,9 +186,8 @@ TEST_F(EventLoopTest, WhatWasForgottenInATurnIsNotCalledInIt) {
       loop_->Forget((*keys)[0]);
       loop_->Forget((*keys)[1]);
     };
-    eventfd_write(first.get(), 1);
-    eventfd_write(second.get(), 1);
-    *keys = {loop_->Watch(first.get(), EPOLLIN, forget_both), loop_->Watch(second.get(), EPOLLIN, forget_both)};
+    *keys = {loop_->Watch(first.watched.get(), kReadable, forget_both),
+             loop_->Watch(second.watched.get(), kReadable, forget_both)};
   });
   // Its turn is after theirs.
   Run([] {});
@@ -188,7 +197,7 @@ TEST_F(EventLoopTest, WhatWasForgottenInATurnIsNotCalledInIt) {
 
 TEST_F(EventLoopTest, WhatTheKernelRefusesHasNoKey) {
   Run([&] {
-    EXPECT_EQ(loop_->Watch(-1, EPOLLIN, [](uint32_t) {}), 0u);
+    EXPECT_EQ(loop_->Watch(-1, kReadable, [](uint32_t) {}), 0u);
     loop_->Forget(0);
   });
 }

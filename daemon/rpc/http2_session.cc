@@ -1,13 +1,11 @@
 #include "daemon/rpc/http2_session.h"
 
-#include <malloc.h>
-#include <sys/types.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <cstring>
 
+#include "base/heap.h"
 #include "base/wipe.h"
 
 namespace rnicd::rpc {
@@ -138,7 +136,7 @@ void FreeWiped(void* memory, void* /*data*/) { WipeAndFree(memory); }
 void* ReallocateWiped(void* memory, size_t size, void* /*data*/) {
   void* const moved = std::malloc(size);
   if (moved != nullptr && memory != nullptr) {
-    std::memcpy(moved, memory, std::min(size, malloc_usable_size(memory)));
+    std::memcpy(moved, memory, std::min(size, AllocatedBytes(memory)));
     WipeAndFree(memory);
   }
   return moved;

@@ -1,10 +1,9 @@
 #include "daemon/rpc/server.h"
 
-#include <malloc.h>
-
 #include <chrono>
 #include <utility>
 
+#include "base/heap.h"
 #include "base/status.h"
 
 namespace rnicd::rpc {
@@ -50,13 +49,21 @@ Server::~Server() {
 std::shared_ptr<Connection> Server::Serve(Client client, std::shared_ptr<CallHandler> handler) {
   MutexLock lock(mutex_);
   auto budget = std::make_shared<Budget>(limits_.connection_bytes, BudgetOf(client.owner));
+  // The server may be destroyed as soon as it knows of the end.
+  auto on_end = [this, told = std::move(client.on_end)](const Connection& ended) {
+    if (told) {
+      told();
+    }
+    OnEnd(ended);
+  };
   const auto connection =
       std::make_shared<Connection>(loops_[next_loop_++ % loops_.size()], std::move(client.socket),
                                    Connection::Options{.limits = limits_,
                                                        .handler = std::move(handler),
                                                        .budget = std::move(budget),
                                                        .refuses_descriptors = client.refuses_descriptors,
-                                                       .on_end = [this](const Connection& ended) { OnEnd(ended); }});
+                                                       .secret = client.secret,
+                                                       .on_end = std::move(on_end)});
   connections_[connection.get()] = connection;
   connection->Open();
   return connection;
@@ -101,7 +108,7 @@ void Server::ScheduleTrim(const Connection& ended) {
         trim_scheduled_ = false;
         freed_bytes_ = 0;
       }
-      malloc_trim(0);
+      ReturnFreedMemory();
     });
   }
 }

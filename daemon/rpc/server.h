@@ -2,14 +2,17 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
-#include "base/unique_fd.h"
+#include "base/secret.h"
+#include "base/unique_socket.h"
 #include "daemon/rpc/budget.h"
 #include "daemon/rpc/connection.h"
 #include "daemon/rpc/event_loop.h"
@@ -32,11 +35,15 @@ class Server {
 
   // A connected, non-blocking socket.
   struct Client {
-    std::shared_ptr<const UniqueFd> socket;
+    std::shared_ptr<const UniqueSocket> socket;
     // See Connection::Options.
     bool refuses_descriptors = false;
     // Names who shares a budget with this connection.
     std::string owner;
+    // See Connection::Options.
+    std::optional<SecretDigest> secret;
+    // Called once, on a thread of the server, when the connection has ended; may be empty. Must not block.
+    std::function<void()> on_end;
   };
 
   // Serves the socket until the client leaves or the connection is closed.

@@ -89,6 +89,8 @@ enum class Refusal : uint8_t {
   kIncomplete,
   // grpc-timeout is not a timeout.
   kTimeoutMalformed,
+  // The request does not carry the secret of its connection.
+  kSecretMissing,
 };
 
 // Receives the calls of one connection.

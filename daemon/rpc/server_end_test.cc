@@ -125,7 +125,7 @@ TEST_F(ClosingTest, TheDestructorEndsConnectionsAndCallsOutliveIt) {
     clients.back()->Call(count % 2 == 0 ? "/hold" : "/stream", std::string(1000, 'x'));
     calls.push_back(handler_->TakeHeld(*clients.back(), 1).front());
   }
-  const UniqueFd silent = Connect();
+  const UniqueSocket silent = Connect();
   server_.reset();
   EXPECT_EQ(handler_->cancelled(), 5);
   for (const auto& client : clients) {
@@ -144,10 +144,10 @@ TEST_F(ServerTest, WhatTheServersThreadsServeIsSharedAmongThem) {
   const std::unique_ptr<Server> server = *Server::Start(3, {});
   std::vector<std::unique_ptr<TestClient>> clients;
   for (int count = 0; count < 10; ++count) {
-    std::array<int, 2> ends = {-1, -1};
-    ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()), 0);
-    server->Serve({.socket = std::make_shared<const UniqueFd>(ends[0]), .owner = std::to_string(count)}, handler_);
-    clients.push_back(std::make_unique<TestClient>(UniqueFd(ends[1])));
+    auto [ours, theirs] = MakeSocketPair();
+    server->Serve({.socket = std::make_shared<const UniqueSocket>(std::move(ours)), .owner = std::to_string(count)},
+                  handler_);
+    clients.push_back(std::make_unique<TestClient>(std::move(theirs)));
   }
   for (const auto& client : clients) {
     ExpectEchoes(*client);

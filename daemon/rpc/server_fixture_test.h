@@ -2,12 +2,9 @@
 
 // Shared by this folder's tests: a client on nghttp2's client side, and a handler whose calls end as their path says.
 
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nghttp2/nghttp2.h>
-#include <poll.h>
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
@@ -23,10 +20,12 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "base/unique_fd.h"
+#include "base/unique_socket.h"
 #include "daemon/rpc/message_reader.h"
 #include "daemon/rpc/server.h"
 #include "daemon/rpc/server_call.h"
+#include "daemon/rpc/socket_io.h"
+#include "daemon/rpc/socket_pair_test.h"
 
 namespace rnicd::rpc {
 
@@ -111,7 +110,7 @@ class TestClient {
   using Fields = std::vector<std::pair<std::string, std::string>>;
 
   // `settings` are the client's own.
-  explicit TestClient(UniqueFd socket, const std::vector<nghttp2_settings_entry>& settings = {})
+  explicit TestClient(UniqueSocket socket, const std::vector<nghttp2_settings_entry>& settings = {})
       : socket_(std::move(socket)), session_(nullptr, &nghttp2_session_del) {
     nghttp2_session_callbacks* callbacks = nullptr;
     nghttp2_session_callbacks_new(&callbacks);
@@ -173,10 +172,10 @@ class TestClient {
         }
         unsent_.assign(reinterpret_cast<const char*>(bytes), static_cast<size_t>(size));
       }
-      const ssize_t sent = send(socket_.get(), unsent_.data(), unsent_.size(), MSG_NOSIGNAL);
+      const int64_t sent = SendSocket(socket_.get(), unsent_);
       if (sent > 0) {
         unsent_.erase(0, static_cast<size_t>(sent));
-      } else if (errno != EAGAIN || !WaitFor(POLLOUT, limit)) {
+      } else if (sent != kTryLater || !WaitFor(kWritable, limit)) {
         return false;
       }
     }
@@ -192,7 +191,7 @@ class TestClient {
         return false;
       }
       // The condition may be another thread's doing.
-      WaitFor(unsent_.empty() ? POLLIN : POLLIN | POLLOUT, std::chrono::milliseconds(2));
+      WaitFor(unsent_.empty() ? kReadable : kReadable | kWritable, std::chrono::milliseconds(2));
       Receive();
     }
     return condition();
@@ -201,7 +200,7 @@ class TestClient {
     return Until([&] { return responses_[stream_id].closed; });
   }
   // Waits until something has arrived, and leaves it there.
-  bool HasNews() const { return WaitFor(POLLIN, kTimeout); }
+  bool HasNews() const { return WaitFor(kReadable, kTimeout); }
   bool UntilHungUp() {
     return Until([&] { return hung_up_; });
   }
@@ -266,21 +265,21 @@ class TestClient {
     }
     return static_cast<ssize_t>(bytes);
   }
-  bool WaitFor(int what, std::chrono::milliseconds limit) const {
-    pollfd watched = {.fd = socket_.get(), .events = static_cast<int16_t>(what), .revents = 0};
-    return poll(&watched, 1, static_cast<int>(limit.count())) == 1;
+  bool WaitFor(uint32_t events, std::chrono::milliseconds limit) const {
+    return WaitForSocket(socket_.get(), events, limit);
   }
   void Receive() {
-    std::array<uint8_t, 65536> buffer;
-    const ssize_t size = recv(socket_.get(), buffer.data(), buffer.size(), 0);
+    std::array<char, 65536> buffer;
+    const int64_t size = ReadSocket(socket_.get(), buffer, /*refuses_descriptors=*/true);
     if (size > 0) {
-      nghttp2_session_mem_recv(session_.get(), buffer.data(), static_cast<size_t>(size));
-    } else if (size == 0 || errno != EAGAIN) {
+      nghttp2_session_mem_recv(session_.get(), reinterpret_cast<const uint8_t*>(buffer.data()),
+                               static_cast<size_t>(size));
+    } else if (size != kTryLater) {
       hung_up_ = true;
     }
   }
 
-  const UniqueFd socket_;
+  const UniqueSocket socket_;
   std::unique_ptr<nghttp2_session, decltype(&nghttp2_session_del)> session_;
   std::map<int32_t, Request> requests_;
   std::map<int32_t, Response> responses_;
@@ -392,11 +391,11 @@ inline std::string CodeOf(Refusal refusal) { return std::to_string(100 + static_
 inline constexpr char kPreface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 // True once the server has hung up on a client that sends nothing more.
-inline bool HangsUp(const UniqueFd& socket) {
+inline bool HangsUp(const UniqueSocket& socket) {
   std::array<char, 4096> buffer;
-  pollfd watched = {.fd = socket.get(), .events = POLLIN, .revents = 0};
-  while (poll(&watched, 1, static_cast<int>(std::chrono::milliseconds(kTimeout).count())) == 1) {
-    if (recv(socket.get(), buffer.data(), buffer.size(), 0) <= 0) {
+  while (WaitForSocket(socket.get(), kReadable, kTimeout)) {
+    const int64_t size = ReadSocket(socket.get(), buffer, /*refuses_descriptors=*/true);
+    if (size <= 0 && size != kTryLater) {
       return true;
     }
   }
@@ -416,12 +415,12 @@ class ServerTest : public testing::Test {
   }
 
   // The client's end of a connection that is served.
-  UniqueFd Connect() { return Connect(handler_); }
-  UniqueFd Connect(const std::shared_ptr<CallHandler>& handler) {
-    std::array<int, 2> ends = {-1, -1};
-    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()), 0);
-    connection_ = server_->Serve({.socket = std::make_shared<const UniqueFd>(ends[0]), .owner = "owner"}, handler);
-    return UniqueFd(ends[1]);
+  UniqueSocket Connect() { return Connect(handler_); }
+  UniqueSocket Connect(const std::shared_ptr<CallHandler>& handler) {
+    auto [ours, theirs] = MakeSocketPair();
+    connection_ =
+        server_->Serve({.socket = std::make_shared<const UniqueSocket>(std::move(ours)), .owner = "owner"}, handler);
+    return std::move(theirs);
   }
   static void ExpectEchoes(TestClient& client) {
     EXPECT_THAT(client.Result("/echo", "still there").Messages(), testing::ElementsAre("still there"));

@@ -103,9 +103,9 @@ class GreetingTest : public ServerTest {
 TEST_F(GreetingTest, AClientThatSaysNothingIsHungUpOn) { EXPECT_TRUE(HangsUp(Connect())); }
 
 TEST_F(GreetingTest, AClientThatNeverAcknowledgesTheSettingsIsHungUpOn) {
-  const UniqueFd socket = Connect();
+  const UniqueSocket socket = Connect();
   const std::string bytes = kPreface + std::string(kEmptySettings, 9);
-  ASSERT_EQ(send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
+  ASSERT_EQ(SendSocket(socket.get(), bytes), static_cast<int64_t>(bytes.size()));
   EXPECT_TRUE(HangsUp(socket));
 }
 

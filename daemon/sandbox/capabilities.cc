@@ -25,7 +25,7 @@ constexpr unsigned kSecureBits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_N
                                  SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |
                                  SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
 
-bool Has(const Capabilities& held, cap_value_t capability, cap_flag_t set) {
+bool Holds(const Capabilities& held, cap_value_t capability, cap_flag_t set) {
   cap_flag_value_t value = CAP_CLEAR;
   return cap_get_flag(held.get(), capability, set, &value) == 0 && value == CAP_SET;
 }
@@ -59,14 +59,14 @@ absl::Status DropCapabilities(bool keep_ipc_lock) {
   if (held == nullptr || wanted == nullptr) {
     return FailedStep("cannot read the capabilities", errno);
   }
-  if (Has(held, CAP_SETPCAP, CAP_EFFECTIVE)) {
+  if (Holds(held, CAP_SETPCAP, CAP_EFFECTIVE)) {
     RNICD_RETURN_IF_ERROR(EmptyBoundingSet());
     RNICD_RETURN_IF_ERROR(LockSecureBits());
   }
   if (cap_reset_ambient() != 0) {
     return FailedStep("cannot empty the ambient set", errno);
   }
-  if (keep_ipc_lock && Has(held, CAP_IPC_LOCK, CAP_PERMITTED)) {
+  if (keep_ipc_lock && Holds(held, CAP_IPC_LOCK, CAP_PERMITTED)) {
     constexpr std::array<cap_value_t, 1> kKept = {CAP_IPC_LOCK};
     cap_set_flag(wanted.get(), CAP_PERMITTED, kKept.size(), kKept.data(), CAP_SET);
     cap_set_flag(wanted.get(), CAP_EFFECTIVE, kKept.size(), kKept.data(), CAP_SET);

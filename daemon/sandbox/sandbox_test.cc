@@ -26,8 +26,6 @@
 namespace rnicd::sandbox {
 namespace {
 
-constexpr int kWasCarriedOut = 3;
-
 // Calls that a sanitizer must make to start processes and look into others; the tests skip them then.
 bool IsForSanitizers(std::string_view call) {
   const auto groups = AllowedCalls();
@@ -84,8 +82,6 @@ struct ForbiddenUse {
 };
 
 void PrintTo(const ForbiddenUse& use, std::ostream* out) { *out << use.name; }
-
-constexpr long kPageBytes = 4096;
 
 std::vector<ForbiddenUse> UsesThatKill() {
   std::vector<ForbiddenUse> uses = {

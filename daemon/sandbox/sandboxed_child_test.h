@@ -26,8 +26,11 @@ struct ChildEnd {
 
 // Exit codes of children that failed before their work.
 inline constexpr int kDidNotEnter = 99;
+// Exit code of a child whose call was carried out.
+inline constexpr int kWasCarriedOut = 3;
 // A child that hangs is ended by SIGALRM.
 inline constexpr unsigned kChildSeconds = 60;
+inline constexpr long kPageBytes = 4096;
 
 class Child {
  public:

@@ -28,9 +28,6 @@
 namespace rnicd::sandbox {
 namespace {
 
-constexpr int kWasCarriedOut = 3;
-constexpr long kPageBytes = 4096;
-
 struct UseAtStart {
   const char* name;
   const char* call;

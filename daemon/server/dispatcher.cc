@@ -104,6 +104,8 @@ absl::Status Dispatcher::ErrorOf(rpc::Refusal refusal, uint64_t bytes) const {
       return MakeError(ErrorReason::REQUEST_TIMEOUT);
     case rpc::Refusal::kTimeoutMalformed:
       return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "grpc-timeout");
+    case rpc::Refusal::kSecretMissing:
+      return MakeError(ErrorReason::SECRET_REQUIRED, "authorization");
   }
   return MakeError(ErrorReason::INTERNAL_FAULT);
 }

@@ -64,6 +64,7 @@ TEST_F(DispatcherTest, EveryRefusalOfTheWireIsReportedWithItsReason) {
       {rpc::Refusal::kCompressed, ErrorReason::MESSAGE_COMPRESSED},
       {rpc::Refusal::kMessageCount, ErrorReason::MESSAGE_MALFORMED},
       {rpc::Refusal::kIncomplete, ErrorReason::REQUEST_TIMEOUT},
+      {rpc::Refusal::kSecretMissing, ErrorReason::SECRET_REQUIRED},
       {rpc::Refusal::kTimeoutMalformed, ErrorReason::FIELD_OUT_OF_RANGE},
   };
   for (const auto& [refusal, reason] : rows) {

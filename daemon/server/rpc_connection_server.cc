@@ -11,7 +11,7 @@
 namespace rnicd::server {
 namespace {
 
-class RpcConnection final : public transport::ServedConnection {
+class RpcConnection final : public door::ServedConnection {
  public:
   RpcConnection(std::shared_ptr<gate::ConnectionContext> context, std::shared_ptr<rpc::Connection> connection)
       : context_(std::move(context)), connection_(std::move(connection)) {}
@@ -49,15 +49,16 @@ RpcConnectionServer::RpcConnectionServer(const rpc::Limits& limits, const gate::
       workloads_(std::move(workloads)),
       operators_(std::move(operators)) {}
 
-std::unique_ptr<transport::ServedConnection> RpcConnectionServer::Serve(std::shared_ptr<const UniqueFd> socket,
-                                                                        bool refuses_descriptors,
-                                                                        const core::Caller& caller) {
-  auto context = std::make_shared<gate::ConnectionContext>(caller, node_, registry_);
+std::unique_ptr<door::ServedConnection> RpcConnectionServer::Serve(door::Admitted admitted) {
+  auto context = std::make_shared<gate::ConnectionContext>(admitted.caller, node_, registry_);
   auto dispatcher = std::make_shared<Dispatcher>(methods_, gate::Gate(services_, context), limits_.message_bytes_max);
-  rpc::Server& server = caller.role == core::Role::kWorkload ? *workloads_ : *operators_;
-  auto connection = server.Serve(
-      {.socket = std::move(socket), .refuses_descriptors = refuses_descriptors, .owner = core::OwnerOf(caller)},
-      std::move(dispatcher));
+  rpc::Server& server = admitted.caller.role == core::Role::kWorkload ? *workloads_ : *operators_;
+  auto connection = server.Serve({.socket = std::move(admitted.socket),
+                                  .refuses_descriptors = admitted.refuses_descriptors,
+                                  .owner = core::OwnerOf(admitted.caller),
+                                  .secret = admitted.secret,
+                                  .on_end = std::move(admitted.on_end)},
+                                 std::move(dispatcher));
   return std::make_unique<RpcConnection>(std::move(context), std::move(connection));
 }
 

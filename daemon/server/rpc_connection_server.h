@@ -6,18 +6,18 @@
 #include "absl/status/statusor.h"
 #include "daemon/core/node.h"
 #include "daemon/core/session_registry.h"
+#include "daemon/door/connection_server.h"
 #include "daemon/gate/call.h"
 #include "daemon/gate/method.h"
 #include "daemon/rpc/limits.h"
 #include "daemon/rpc/server.h"
-#include "daemon/transport/front_door.h"
 
 namespace rnicd::server {
 
 // Serves every connection with a context of its own, so that the caller of each call is known by construction and one
 // client can be disconnected without affecting another.
 // Lifetime: Start's arguments outlive it, and it outlives its connections; the destructor ends what is left of them.
-class RpcConnectionServer final : public transport::ConnectionServer {
+class RpcConnectionServer final : public door::ConnectionServer {
  public:
   // `threads` serve workloads. Errors: those of MethodIndex::Check and rpc::Server::Start.
   static absl::StatusOr<std::unique_ptr<RpcConnectionServer>> Start(uint32_t threads, const rpc::Limits& limits,
@@ -25,8 +25,7 @@ class RpcConnectionServer final : public transport::ConnectionServer {
                                                                     gate::MethodIndex methods, core::Node& node,
                                                                     core::SessionRegistry& registry);
 
-  std::unique_ptr<transport::ServedConnection> Serve(std::shared_ptr<const UniqueFd> socket, bool refuses_descriptors,
-                                                     const core::Caller& caller) override;
+  std::unique_ptr<door::ServedConnection> Serve(door::Admitted admitted) override;
 
  private:
   RpcConnectionServer(const rpc::Limits& limits, const gate::GateServices& services, gate::MethodIndex methods,

@@ -1,7 +1,5 @@
 #include "daemon/service/admin_view.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <string>
@@ -9,6 +7,7 @@
 
 #include "base/process_usage.h"
 #include "base/status.h"
+#include "base/this_process.h"
 #include "daemon/core/memory_pool.h"
 #include "daemon/policy/limits_wire.h"
 #include "daemon/service/convert.h"
@@ -98,7 +97,7 @@ v1::GetStatusResponse AdminView::Status() const {
   v1::GetStatusResponse status;
   status.set_version(process_.version());
   status.set_provider(std::string(node_.provider.name()));
-  status.set_pid(getpid());
+  status.set_pid(ProcessId());
   status.set_uptime_ms(MillisecondsSince(node_.started));
   status.set_metrics_address(process_.metrics_address());
   status.set_connections(process_.connections());

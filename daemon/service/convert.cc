@@ -9,7 +9,7 @@
 namespace rnicd::service {
 namespace {
 
-v1::RequestKind ToWire(core::RequestKind kind) {
+v1::RequestKind KindToWire(core::RequestKind kind) {
   switch (kind) {
     case core::RequestKind::kRegisterMr:
       return v1::REQUEST_KIND_REGISTER_MR;
@@ -31,9 +31,9 @@ v1::RequestKind ToWire(core::RequestKind kind) {
   return v1::REQUEST_KIND_UNSPECIFIED;
 }
 
-v1::RequestCompleted ToWire(const core::RequestCompleted& completed) {
+v1::RequestCompleted CompletedToWire(const core::RequestCompleted& completed) {
   v1::RequestCompleted wire;
-  wire.set_kind(ToWire(completed.kind));
+  wire.set_kind(KindToWire(completed.kind));
   wire.set_request_context(completed.request_context);
   wire.set_object_id(completed.object_id);
   wire.set_ntstatus(static_cast<uint32_t>(NtStatusOf(completed.status)));
@@ -51,7 +51,7 @@ struct EventFiller {
   v1::WatchEventsResponse& wire;
 
   void operator()(const core::RequestCompleted& completed) const {
-    *wire.mutable_request_completed() = ToWire(completed);
+    *wire.mutable_request_completed() = CompletedToWire(completed);
   }
   void operator()(const core::SessionEnding& ending) const {
     wire.mutable_session_ending()->set_cause(std::string(core::EndCauseName(ending.cause)));

@@ -14,7 +14,7 @@ constexpr size_t kTextBytesMax = 256;
 
 std::string_view Cut(std::string_view text) { return text.substr(0, kTextBytesMax); }
 
-pid_t PidOf(const core::Decision& decision) { return decision.caller != nullptr ? decision.caller->pid : 0; }
+int32_t PidOf(const core::Decision& decision) { return decision.caller != nullptr ? decision.caller->pid : 0; }
 
 // False for a failure that was not made by MakeError, such as a refused connection; it has only its code.
 bool HasReason(const absl::Status& status, const ErrorReasonRow& row) { return row.code == status.code(); }

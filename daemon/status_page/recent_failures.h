@@ -1,7 +1,5 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -27,8 +25,8 @@ struct Failure {
   std::string what;
   std::string tenant;
   // Process and user ID of the client; both 0 when the daemon itself decided.
-  pid_t pid = 0;
-  uid_t uid = 0;
+  int32_t pid = 0;
+  uint32_t uid = 0;
   // Name of an ErrorReason, or of the status code where there is no reason.
   std::string reason;
   // The reason's sentence, for people.

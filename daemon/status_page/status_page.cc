@@ -1,11 +1,10 @@
 #include "daemon/status_page/status_page.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/this_process.h"
 #include "daemon/core/memory_pool.h"
 #include "daemon/status_page/session_rows.h"
 
@@ -143,7 +142,7 @@ std::string StatusPage::Make(WallTime wall) const {
        {{"name", facts_.node_name},
         {"version", facts_.version},
         {"provider", node_.provider.name()},
-        {"pid", getpid()},
+        {"pid", ProcessId()},
         {"uptime_ms", std::chrono::duration_cast<std::chrono::milliseconds>(node_.clock.Now() - node_.started).count()},
         {"healthy", healthy},
         {"draining", node_.draining.load()},

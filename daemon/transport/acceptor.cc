@@ -15,13 +15,14 @@
 
 #include "base/errno_status.h"
 #include "daemon/core/observer.h"
+#include "daemon/door/refusal.h"
 
 namespace rnicd::transport {
 namespace {
 
 // Connections accepted on one socket before others have their turn.
 constexpr int kAcceptsAtOnce = 16;
-constexpr int kEventsAtOnce = 4;
+constexpr int kAcceptorEvents = 4;
 // How long nobody is accepted when there is no room to refuse anybody.
 constexpr int kPauseMs = 50;
 // In place of a door: the descriptor that wakes the thread up.
@@ -31,7 +32,7 @@ UniqueFd OpenSpare() { return UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC));
 
 }  // namespace
 
-Acceptor::Acceptor(Admission admission, core::Node& node, const log::Logger& logger, Bulkhead& closers,
+Acceptor::Acceptor(Admission admission, core::Node& node, const log::Logger& logger, door::Bulkhead& closers,
                    size_t blocked_max, OnVisitor on_visitor)
     : admission_(std::move(admission)),
       node_(node),
@@ -72,9 +73,9 @@ void Acceptor::Stop() {
 }
 
 void Acceptor::Run() {
-  std::array<epoll_event, kEventsAtOnce> events;
+  std::array<epoll_event, kAcceptorEvents> events;
   while (!stopping_.load()) {
-    const int count = epoll_wait(epoll_.get(), events.data(), kEventsAtOnce, paused_ ? kPauseMs : -1);
+    const int count = epoll_wait(epoll_.get(), events.data(), kAcceptorEvents, paused_ ? kPauseMs : -1);
     Pause(closers_.size() >= blocked_max_);
     for (int index = 0; index < count && !paused_; ++index) {
       const uint64_t door = events[static_cast<size_t>(index)].data.u64;
@@ -95,7 +96,7 @@ void Acceptor::AcceptSome(Door door) {
 }
 
 bool Acceptor::AcceptOne(Door door, const Listener& listener) {
-  UniqueFd accepted(accept4(listener.socket.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  UniqueSocket accepted(accept4(listener.socket.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (!accepted.valid()) {
     return errno == EMFILE || errno == ENFILE ? TurnAway(listener) : errno == EINTR || errno == ECONNABORTED;
   }
@@ -109,11 +110,11 @@ bool Acceptor::AcceptOne(Door door, const Listener& listener) {
 // Without a descriptor the connection would stay in the queue and wake this thread for ever.
 bool Acceptor::TurnAway(const Listener& listener) {
   spare_.Reset(-1);
-  UniqueFd accepted(accept4(listener.socket.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  UniqueSocket accepted(accept4(listener.socket.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   const bool was_there = accepted.valid();
   if (was_there) {
     const ClientSocket turned_away(std::move(accepted), listener.kind, closers_);
-    ReportRefusal(node_, logger_, core::kRefusedNoDescriptors, nullptr);
+    door::ReportRefusal(node_, logger_, core::kRefusedNoDescriptors, nullptr);
   }
   spare_ = OpenSpare();
   Pause(!spare_.valid());
@@ -135,7 +136,7 @@ void Acceptor::Close(Listener listener) {
   shutdown(listener.socket.get(), SHUT_RDWR);
   spare_.Reset(-1);
   while (true) {
-    UniqueFd accepted(accept4(listener.socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    UniqueSocket accepted(accept4(listener.socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!accepted.valid() && errno != EINTR && errno != ECONNABORTED) {
       return;
     }

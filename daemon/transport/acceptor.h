@@ -8,8 +8,8 @@
 
 #include "absl/status/statusor.h"
 #include "base/unique_fd.h"
+#include "daemon/door/bulkhead.h"
 #include "daemon/transport/admission.h"
-#include "daemon/transport/bulkhead.h"
 
 namespace rnicd::transport {
 
@@ -21,8 +21,8 @@ class Acceptor {
 
   // While `blocked_max` sockets wait to be closed nobody is accepted: each takes a descriptor. `on_visitor` is called
   // on the acceptor's thread.
-  Acceptor(Admission admission, core::Node& node, const log::Logger& logger, Bulkhead& closers, size_t blocked_max,
-           OnVisitor on_visitor);
+  Acceptor(Admission admission, core::Node& node, const log::Logger& logger, door::Bulkhead& closers,
+           size_t blocked_max, OnVisitor on_visitor);
   ~Acceptor();
 
   absl::Status Listen(Door door, SocketKind kind, UniqueFd listener);
@@ -51,7 +51,7 @@ class Acceptor {
   Admission admission_;
   core::Node& node_;
   const log::Logger& logger_;
-  Bulkhead& closers_;
+  door::Bulkhead& closers_;
   const size_t blocked_max_;
   const OnVisitor on_visitor_;
   UniqueFd epoll_;

@@ -9,21 +9,12 @@
 #include "base/status.h"
 #include "daemon/core/observer.h"
 #include "daemon/core/owner.h"
+#include "daemon/door/refusal.h"
 
 namespace rnicd::transport {
 namespace {
 
 constexpr size_t kRatesMin = 64;
-
-absl::StatusCode CodeOf(std::string_view refusal) {
-  if (refusal == core::kRefusedIdentity) {
-    return absl::StatusCode::kUnauthenticated;
-  }
-  if (refusal == core::kRefusedRole) {
-    return absl::StatusCode::kPermissionDenied;
-  }
-  return refusal == core::kRefusedSilent ? absl::StatusCode::kDeadlineExceeded : absl::StatusCode::kResourceExhausted;
-}
 
 // Whether the process is to be turned away for a while. Not when descriptors ran out, which is no fault of its own, nor
 // when it could not be identified: most such processes have ended, and a newcomer may have the pid.
@@ -47,18 +38,6 @@ pid_t PidOf(int socket) {
 }
 
 }  // namespace
-
-void ReportRefusal(core::Node& node, const log::Logger& logger, std::string_view reason, const core::Caller* caller,
-                   const absl::Status& cause) {
-  node.observer.Report(core::ConnectionRefused{reason});
-  core::Decision decision;
-  decision.what = "connection";
-  decision.caller = caller;
-  decision.status = cause.ok() ? absl::Status(CodeOf(reason), "refused at accept") : cause;
-  decision.note = reason;
-  node.observer.Report(decision);
-  logger.Debug("connection refused", {{"reason", reason}, {"cause", std::string(decision.status.message())}});
-}
 
 std::optional<Visitor> Admission::Judge(Door door, std::shared_ptr<ClientSocket> socket) {
   if (HasLeft(door, socket->get())) {
@@ -86,7 +65,7 @@ std::optional<Visitor> Admission::Judge(Door door, std::shared_ptr<ClientSocket>
     if (CountsAgainst(refusal->reason)) {
       backoff_.Refused(pid, node_.clock.Now());
     }
-    ReportRefusal(node_, logger_, refusal->reason, caller, refusal->cause);
+    door::ReportRefusal(node_, logger_, refusal->reason, caller, refusal->cause);
     return std::nullopt;
   }
   backoff_.Admitted(pid);

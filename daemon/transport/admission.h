@@ -15,20 +15,15 @@
 #include "daemon/core/caller.h"
 #include "daemon/core/node.h"
 #include "daemon/core/rate_limiter.h"
+#include "daemon/door/connect_backoff.h"
+#include "daemon/door/places.h"
 #include "daemon/transport/client_socket.h"
-#include "daemon/transport/connect_backoff.h"
 #include "daemon/transport/peer.h"
-#include "daemon/transport/places.h"
 #include "log/logger.h"
 
 namespace rnicd::transport {
 
 enum class Door : uint8_t { kWorkload, kOperator, kFd };
-
-// Reports that a connection was refused. `caller` is null when it is unknown. `cause` adds detail to the reason, or is
-// OK.
-void ReportRefusal(core::Node& node, const log::Logger& logger, std::string_view reason, const core::Caller* caller,
-                   const absl::Status& cause = absl::OkStatus());
 
 // A connection that was let in. Its socket knows its owner, and keeps its place.
 struct Visitor {
@@ -50,7 +45,7 @@ class Admission {
   };
 
   // The node and the logger outlive this.
-  Admission(const Options& options, core::Node& node, const log::Logger& logger, std::shared_ptr<Places> places)
+  Admission(const Options& options, core::Node& node, const log::Logger& logger, std::shared_ptr<door::Places> places)
       : options_(options), node_(node), logger_(logger), places_(std::move(places)) {}
 
   // Empty when the connection is refused, or its client has left.
@@ -69,8 +64,8 @@ class Admission {
   const Options options_;
   core::Node& node_;
   const log::Logger& logger_;
-  const std::shared_ptr<Places> places_;
-  ConnectBackoff backoff_;
+  const std::shared_ptr<door::Places> places_;
+  door::ConnectBackoff backoff_;
   std::unordered_map<std::string, std::unique_ptr<core::RateLimiter>> rates_;
   size_t rates_to_prune_ = 0;
 };

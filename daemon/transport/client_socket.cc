@@ -46,7 +46,9 @@ bool HoldsDescriptors(int socket, bool carries_packets) {
     const int on = 1;
     setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on));
   }
-  msghdr message = {};
+  // No bytes. Without any iovec, qemu's user mode does not look.
+  iovec part = {};
+  msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
   return recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT) >= 0 && (message.msg_flags & MSG_CTRUNC) != 0;
 }
 
@@ -59,7 +61,7 @@ ClientSocket::~ClientSocket() {
     // Not the turn of its imports: a user's other processes are not to wait for a close.
     const std::string turn = absl::StrCat("close of ", owner_.empty() ? UserOf(socket_.get()) : owner_);
     const auto closed =
-        std::make_shared<std::pair<std::shared_ptr<void>, UniqueFd>>(std::move(kept_), std::move(socket_));
+        std::make_shared<std::pair<std::shared_ptr<void>, UniqueSocket>>(std::move(kept_), std::move(socket_));
     closers_.Run(turn, [closed, carries_packets = kind_.carries_packets] {
       Discard(closed->second.get(), carries_packets);
       closed->second.Reset(-1);

@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
-#include "base/unique_fd.h"
-#include "daemon/transport/bulkhead.h"
+#include "base/unique_socket.h"
+#include "daemon/door/bulkhead.h"
 
 namespace rnicd::transport {
 
@@ -29,7 +29,7 @@ struct SocketKind {
 class ClientSocket {
  public:
   // The bulkhead outlives the socket.
-  ClientSocket(UniqueFd socket, SocketKind kind, Bulkhead& closers)
+  ClientSocket(UniqueSocket socket, SocketKind kind, door::Bulkhead& closers)
       : socket_(std::move(socket)), kind_(kind), closers_(closers) {}
   ~ClientSocket();
   ClientSocket(const ClientSocket&) = delete;
@@ -45,14 +45,14 @@ class ClientSocket {
   void Keep(std::shared_ptr<void> kept) { kept_ = std::move(kept); }
 
   // The descriptor as those see it who only read and write.
-  static std::shared_ptr<const UniqueFd> DescriptorOf(const std::shared_ptr<ClientSocket>& socket) {
+  static std::shared_ptr<const UniqueSocket> DescriptorOf(const std::shared_ptr<ClientSocket>& socket) {
     return {socket, &socket->socket_};
   }
 
  private:
-  UniqueFd socket_;
+  UniqueSocket socket_;
   const SocketKind kind_;
-  Bulkhead& closers_;
+  door::Bulkhead& closers_;
   std::string owner_;
   std::shared_ptr<void> kept_;
 };

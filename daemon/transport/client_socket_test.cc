@@ -28,8 +28,8 @@ class ClientSocketTest : public ::testing::TestWithParam<int> {
 
   static bool carries_packets() { return GetParam() == SOCK_SEQPACKET; }
 
-  Bulkhead bulkhead_;
-  UniqueFd ours_;
+  door::Bulkhead bulkhead_;
+  UniqueSocket ours_;
   UniqueFd theirs_;
 };
 

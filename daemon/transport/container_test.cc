@@ -8,16 +8,12 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "daemon/transport/pod_names_test.h"
+
 namespace rnicd::transport {
 namespace {
 
-const std::string kPod = "2c48913c-b29f-11e7-9350-020968147796";
-const std::string kPodInSlice = "2c48913c_b29f_11e7_9350_020968147796";
-const std::string kOtherPod = "72f7f152-440c-66ac-9084-e0fc1d8a910c";
-const std::string kOtherPodInSlice = "72f7f152_440c_66ac_9084_e0fc1d8a910c";
 const std::string kStaticPod = "2732ca68f6358eba7703fb6f82a25c94";
-const std::string kId(64, 'a');
-const std::string kOtherId(64, 'b');
 const std::string kNode(64, 'd');
 const std::string kPodSlices =
     "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" + kPodInSlice + ".slice";

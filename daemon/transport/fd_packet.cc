@@ -90,9 +90,8 @@ absl::StatusOr<FdPacket> ReceiveFdPacket(int socket) {
 
 absl::StatusOr<UniqueFd> TakeFile(int socket, Os& os) {
   ControlBuffer<kDescriptorsMax> control = {};
-  // The packet was read before. Without room for a byte of it, qemu's user mode receives nothing.
-  char byte;
-  iovec part = {.iov_base = &byte, .iov_len = 1};
+  // No bytes: the packet was read before. Without any iovec, qemu's user mode receives nothing.
+  iovec part = {};
   msghdr message = {};
   message.msg_iov = &part;
   message.msg_iovlen = 1;

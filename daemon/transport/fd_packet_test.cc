@@ -65,7 +65,7 @@ class FdPacketTest : public ::testing::Test {
   // Receives a packet and the descriptor that it brings; invalid when it brings none.
   absl::StatusOr<UniqueFd> Receive() {
     RNICD_ASSIGN_OR_RETURN(const FdPacket packet, ReceiveFdPacket(daemon_.get()));
-    return packet.brings_file ? TakeFile(daemon_.get(), LinuxOs()) : UniqueFd();
+    return packet.brings_file ? TakeFile(daemon_.get(), SystemOs()) : UniqueFd();
   }
   // Receives, expects this reason, and that no descriptor stays open. Then begins anew: a packet may be left.
   void ExpectRefused(const std::string& bytes, size_t files, ErrorReason reason) {
@@ -97,7 +97,7 @@ TEST_F(FdPacketTest, ARequestWithOneDescriptorBringsIt) {
     ASSERT_TRUE(packet.ok()) << packet.status();
     EXPECT_TRUE(packet->brings_file);
     EXPECT_EQ(OpenDescriptors(), before) << "it stays where it is until it is wanted";
-    const auto file = TakeFile(daemon_.get(), LinuxOs());
+    const auto file = TakeFile(daemon_.get(), SystemOs());
     ASSERT_TRUE(file.ok()) << file.status();
     EXPECT_NE(fcntl(file->get(), F_GETFD) & FD_CLOEXEC, 0) << "no child of the daemon inherits it";
   }
@@ -112,7 +112,7 @@ TEST_F(FdPacketTest, ADescriptorThatIsNoMemoryFileIsClosedAtOnce) {
 }
 
 TEST_F(FdPacketTest, ADmabufIsTaken) {
-  FaultyOs os{LinuxOs()};
+  FaultyOs os{SystemOs()};
   const UniqueFd dmabuf(memfd_create("dmabuf", MFD_CLOEXEC));
   os.ReportAsDmabuf(dmabuf.get());
   Send(RequestBytes(1), 1, dmabuf);

@@ -37,7 +37,7 @@ void PostToWorker(core::Node& node, const std::shared_ptr<Exchange>& exchange) {
 
 }  // namespace
 
-FdService::FdService(core::Node& node, Bulkhead& bulkhead)
+FdService::FdService(core::Node& node, door::Bulkhead& bulkhead)
     : node_(node), bulkhead_(bulkhead), link_(std::make_shared<Link>()) {
   MutexLock lock(link_->mutex);
   link_->node = &node;

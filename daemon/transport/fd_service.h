@@ -4,8 +4,8 @@
 
 #include "base/mutex.h"
 #include "daemon/core/node.h"
+#include "daemon/door/bulkhead.h"
 #include "daemon/transport/admission.h"
-#include "daemon/transport/bulkhead.h"
 
 namespace rnicd::transport {
 
@@ -15,7 +15,7 @@ namespace rnicd::transport {
 // Lifetime: the node and the bulkhead outlive it, the node also its workers' jobs. Threads: safe.
 class FdService {
  public:
-  FdService(core::Node& node, Bulkhead& bulkhead);
+  FdService(core::Node& node, door::Bulkhead& bulkhead);
   // What the bulkhead still receives is discarded.
   ~FdService();
 
@@ -30,7 +30,7 @@ class FdService {
   };
 
   core::Node& node_;
-  Bulkhead& bulkhead_;
+  door::Bulkhead& bulkhead_;
   const std::shared_ptr<Link> link_;
 };
 

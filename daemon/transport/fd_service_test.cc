@@ -34,7 +34,8 @@ class FdServiceTest : public ::testing::Test {
     request.set_fd_ticket(ticket);
     request.set_fd_count(1);
     EXPECT_TRUE(SendWith(theirs.get(), request.SerializeAsString(), fd));
-    auto socket = std::make_shared<ClientSocket>(UniqueFd(ends[0]), SocketKind{.carries_packets = true}, *bulkhead_);
+    auto socket =
+        std::make_shared<ClientSocket>(UniqueSocket(ends[0]), SocketKind{.carries_packets = true}, *bulkhead_);
     socket->SetOwner(kOwner);
     return {.door = Door::kFd, .socket = std::move(socket), .peer = {.caller = core::CallerNumbered(1), .process = {}}};
   }
@@ -58,7 +59,7 @@ class FdServiceTest : public ::testing::Test {
 
   core::World world_;
   core::Owner owner_{world_};
-  std::optional<Bulkhead> bulkhead_{std::in_place, Bulkhead::Limits{.threads = 8, .waiting_of_owner = 1}};
+  std::optional<door::Bulkhead> bulkhead_{std::in_place, door::Bulkhead::Limits{.threads = 8, .waiting_of_owner = 1}};
   std::optional<FdService> service_{std::in_place, world_.node, *bulkhead_};
 };
 

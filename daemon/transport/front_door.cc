@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "daemon/core/names.h"
 #include "daemon/core/observer.h"
+#include "daemon/door/refusal.h"
 
 namespace rnicd::transport {
 namespace {
@@ -50,7 +51,7 @@ DoorRow RowOf(Door door) {
 }  // namespace
 
 FrontDoor::FrontDoor(FrontDoorOptions options, core::Node& node, core::SessionRegistry& registry,
-                     const log::Logger& logger, Bulkhead& bulkhead, ConnectionServer& server)
+                     const log::Logger& logger, door::Bulkhead& bulkhead, door::ConnectionServer& server)
     : options_(std::move(options)),
       node_(node),
       registry_(registry),
@@ -71,7 +72,7 @@ absl::Status FrontDoor::Start(const SocketDirectory& workloads, const SocketDire
     return absl::UnavailableError(ErrnoDetail("epoll_create1, eventfd", errno));
   }
   RNICD_RETURN_IF_ERROR(Add(wake_up_.get(), EPOLLIN, Watch::kWakeUp, 0));
-  const auto places = std::make_shared<Places>(options_.max_connections, options_.max_connections_per_uid);
+  const auto places = std::make_shared<door::Places>(options_.max_connections, options_.max_connections_per_uid);
   operators_ = MakeAcceptor(rung, places, SIZE_MAX);
   workloads_ = MakeAcceptor(rung, places, kBlockedMax);
   RNICD_RETURN_IF_ERROR(OpenDoor(*operators_, Door::kOperator, operators).status());
@@ -85,7 +86,7 @@ absl::Status FrontDoor::Start(const SocketDirectory& workloads, const SocketDire
   return absl::OkStatus();
 }
 
-std::unique_ptr<Acceptor> FrontDoor::MakeAcceptor(IdentityRung rung, const std::shared_ptr<Places>& places,
+std::unique_ptr<Acceptor> FrontDoor::MakeAcceptor(IdentityRung rung, const std::shared_ptr<door::Places>& places,
                                                   size_t blocked_max) {
   Admission admission({.rung = rung, .rate = options_.connection_rate, .proc_folder = options_.proc_folder}, node_,
                       logger_, places);
@@ -193,12 +194,15 @@ void FrontDoor::ClearWakeUp() {
 // --- connections ---
 
 void FrontDoor::Adopt(Visitor visitor) {
-  std::unique_ptr<ServedConnection> served;
+  std::unique_ptr<door::ServedConnection> served;
   if (visitor.door != Door::kFd) {
-    served = server_.Serve(ClientSocket::DescriptorOf(visitor.socket), visitor.socket->kind().refuses_descriptors,
-                           visitor.peer.caller);
+    served = server_.Serve({.socket = ClientSocket::DescriptorOf(visitor.socket),
+                            .caller = visitor.peer.caller,
+                            .refuses_descriptors = visitor.socket->kind().refuses_descriptors,
+                            .secret = std::nullopt,
+                            .on_end = {}});
     if (served == nullptr) {
-      ReportRefusal(node_, logger_, core::kRefusedNoDescriptors, &visitor.peer.caller);
+      door::ReportRefusal(node_, logger_, core::kRefusedNoDescriptors, &visitor.peer.caller);
       return;
     }
     connection_count_.fetch_add(1);
@@ -218,7 +222,7 @@ void FrontDoor::Adopt(Visitor visitor) {
     watched = Add(socket, events, Watch::kSocket, key).ok() && Add(process, EPOLLIN, Watch::kProcess, key).ok();
   }
   if (!watched) {
-    ReportRefusal(node_, logger_, core::kRefusedNoDescriptors, &caller);
+    door::ReportRefusal(node_, logger_, core::kRefusedNoDescriptors, &caller);
     Close(Forget(key));
   }
 }
@@ -280,7 +284,7 @@ void FrontDoor::CloseSilent() {
   for (const uint64_t key : silent) {
     std::optional<Connection> connection = Forget(key);
     if (connection.has_value()) {
-      ReportRefusal(node_, logger_, core::kRefusedSilent, &connection->visitor.peer.caller);
+      door::ReportRefusal(node_, logger_, core::kRefusedSilent, &connection->visitor.peer.caller);
       Close(std::move(connection));
     }
   }

@@ -17,38 +17,17 @@
 #include "daemon/core/node.h"
 #include "daemon/core/rate_limiter.h"
 #include "daemon/core/session_registry.h"
+#include "daemon/door/bulkhead.h"
+#include "daemon/door/connection_server.h"
+#include "daemon/door/places.h"
 #include "daemon/transport/acceptor.h"
 #include "daemon/transport/admission.h"
-#include "daemon/transport/bulkhead.h"
 #include "daemon/transport/client_socket.h"
 #include "daemon/transport/fd_service.h"
-#include "daemon/transport/places.h"
 #include "daemon/transport/socket_directory.h"
 #include "log/logger.h"
 
 namespace rnicd::transport {
-
-// A connection that a ConnectionServer serves.
-// Lifetime: the destructor ends the service, and does not wait for it.
-class ServedConnection {
- public:
-  virtual ~ServedConnection() = default;
-  // The client has disconnected: objects of the client must not survive because of this connection. Quick; called once,
-  // before the destructor.
-  virtual void Disconnected() = 0;
-  // True when the connection has been idle since `since` and holds nothing.
-  virtual bool SilentSince(Instant since) const = 0;
-};
-
-// Serves the connections that the front door admits.
-class ConnectionServer {
- public:
-  virtual ~ConnectionServer() = default;
-  // Serves the socket, which is non-blocking, as long as it keeps it. `refuses_descriptors` is true when its client
-  // cannot send any. Null when it cannot be served. Called on several threads.
-  virtual std::unique_ptr<ServedConnection> Serve(std::shared_ptr<const UniqueFd> socket, bool refuses_descriptors,
-                                                  const core::Caller& caller) = 0;
-};
 
 struct FrontDoorOptions {
   // Limit for workloads, on both their sockets; operators are not counted. 0 means no limit.
@@ -70,7 +49,7 @@ struct FrontDoorOptions {
 class FrontDoor {
  public:
   FrontDoor(FrontDoorOptions options, core::Node& node, core::SessionRegistry& registry, const log::Logger& logger,
-            Bulkhead& bulkhead, ConnectionServer& server);
+            door::Bulkhead& bulkhead, door::ConnectionServer& server);
   ~FrontDoor();
 
   // Opens the sockets and serves. Errors: those of SocketDirectory::Listen and ProbeIdentityRung.
@@ -91,10 +70,11 @@ class FrontDoor {
     Visitor visitor;
     Instant accepted;
     // Null for the fd socket.
-    std::unique_ptr<ServedConnection> served;
+    std::unique_ptr<door::ServedConnection> served;
   };
 
-  std::unique_ptr<Acceptor> MakeAcceptor(IdentityRung rung, const std::shared_ptr<Places>& places, size_t blocked_max);
+  std::unique_ptr<Acceptor> MakeAcceptor(IdentityRung rung, const std::shared_ptr<door::Places>& places,
+                                         size_t blocked_max);
   absl::StatusOr<SocketKind> OpenDoor(Acceptor& acceptor, Door door, const SocketDirectory& directory);
   void Run();
   void Handle(uint64_t data);
@@ -116,8 +96,8 @@ class FrontDoor {
   core::Node& node_;
   core::SessionRegistry& registry_;
   const log::Logger& logger_;
-  Bulkhead& bulkhead_;
-  ConnectionServer& server_;
+  door::Bulkhead& bulkhead_;
+  door::ConnectionServer& server_;
   FdService fd_service_;
 
   std::unique_ptr<Acceptor> workloads_;

@@ -17,25 +17,20 @@
 
 #include "daemon/core/core_fixture_test.h"
 #include "daemon/core/names.h"
+#include "daemon/transport/pod_names_test.h"
 
 namespace rnicd::transport {
 namespace {
 
-const std::string kPod = "2c48913c-b29f-11e7-9350-020968147796";
-const std::string kOtherPod = "72f7f152-440c-66ac-9084-e0fc1d8a910c";
-const std::string kId(64, 'a');
-const std::string kOtherId(64, 'b');
-
 std::string InPod(const std::string& uid, const std::string& id = kId) { return "/kubepods/pod" + uid + "/" + id; }
 
 // Records the callers it is to serve.
-class RecordingServer final : public ConnectionServer {
+class RecordingServer final : public door::ConnectionServer {
  public:
-  std::unique_ptr<ServedConnection> Serve(std::shared_ptr<const UniqueFd> socket, bool /*refuses_descriptors*/,
-                                          const core::Caller& caller) override {
+  std::unique_ptr<door::ServedConnection> Serve(door::Admitted admitted) override {
     MutexLock lock(mutex_);
-    callers_.push_back(caller);
-    return std::make_unique<Served>(std::move(socket));
+    callers_.push_back(std::move(admitted.caller));
+    return std::make_unique<Served>(std::move(admitted.socket));
   }
   std::vector<core::Caller> callers() const {
     MutexLock lock(mutex_);
@@ -43,14 +38,14 @@ class RecordingServer final : public ConnectionServer {
   }
 
  private:
-  class Served final : public ServedConnection {
+  class Served final : public door::ServedConnection {
    public:
-    explicit Served(std::shared_ptr<const UniqueFd> socket) : socket_(std::move(socket)) {}
+    explicit Served(std::shared_ptr<const UniqueSocket> socket) : socket_(std::move(socket)) {}
     void Disconnected() override {}
     bool SilentSince(Instant) const override { return false; }
 
    private:
-    const std::shared_ptr<const UniqueFd> socket_;
+    const std::shared_ptr<const UniqueSocket> socket_;
   };
 
   mutable Mutex mutex_;
@@ -121,7 +116,7 @@ class FrontDoorTest : public ::testing::Test {
   std::string root_;
   log::Logger logger_{log::Options{}};
   RecordingServer server_;
-  Bulkhead bulkhead_;
+  door::Bulkhead bulkhead_;
   std::unique_ptr<core::World> world_;
   std::unique_ptr<SocketDirectory> workloads_;
   std::unique_ptr<SocketDirectory> operators_;
@@ -169,7 +164,7 @@ TEST_F(FrontDoorTest, AProcessThatWasRefusedIsTurnedAwayUnseenForAMoment) {
   char byte = 0;
   EXPECT_EQ(recv(turned_away.get(), &byte, 1, 0), 0);
   EXPECT_EQ(Refusals().size(), 1U) << "a storm of refused connections is not a storm of decisions";
-  world_->clock.Advance(ConnectBackoff::kFirst);
+  world_->clock.Advance(door::ConnectBackoff::kFirst);
   const UniqueFd refused_again = ConnectFrom(InPod(kPod));
   EXPECT_EQ(Refusals().back().note, core::kRefusedUidLimit);
 }
@@ -182,7 +177,7 @@ TEST_F(FrontDoorTest, AnOwnerThatConnectsTooFastWaitsAlone) {
   const UniqueFd third = ConnectFrom(InPod(kPod));
   ASSERT_EQ(Refusals().size(), 1U);
   EXPECT_EQ(Refusals().back().note, core::kRefusedRate);
-  world_->clock.Advance(ConnectBackoff::kFirst);
+  world_->clock.Advance(door::ConnectBackoff::kFirst);
   const UniqueFd other = ConnectFrom(InPod(kOtherPod));
   world_->clock.Advance(std::chrono::seconds(1));
   const UniqueFd fourth = ConnectFrom(InPod(kPod));

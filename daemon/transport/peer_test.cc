@@ -18,6 +18,8 @@
 #include <thread>
 #include <vector>
 
+#include "daemon/transport/pod_names_test.h"
+
 namespace rnicd::transport {
 namespace {
 
@@ -99,9 +101,6 @@ class Pipe {
   UniqueFd writer_;
 };
 
-const std::string kPod = "2c48913c-b29f-11e7-9350-020968147796";
-const std::string kPodInSlice = "2c48913c_b29f_11e7_9350_020968147796";
-const std::string kId(64, 'a');
 const std::string kSystemdPath = "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" + kPodInSlice +
                                  ".slice/cri-containerd-" + kId + ".scope";
 const std::string kCgroupfsPath = "/kubepods/burstable/pod" + kPod + "/" + kId;

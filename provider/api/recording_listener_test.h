@@ -15,6 +15,17 @@
 
 namespace rnicd::provider {
 
+// Short names for the tables of expected outcomes.
+inline constexpr OperationType kSent = OperationType::kSend;
+inline constexpr OperationType kReceived = OperationType::kReceive;
+inline constexpr OperationType kReadOp = OperationType::kRead;
+inline constexpr OperationType kWritten = OperationType::kWrite;
+inline constexpr OperationType kBound = OperationType::kBind;
+inline constexpr OperationType kFast = OperationType::kFastRegister;
+inline constexpr OperationType kInvalidated = OperationType::kInvalidate;
+inline constexpr NtStatus kOk = NtStatus::kSuccess;
+inline constexpr NtStatus kCancelled = NtStatus::kCancelled;
+
 inline constexpr AccessRights kAllRights{
     .local_write = true, .remote_read = true, .remote_write = true, .read_sink = true};
 // Timeout of waits in tests. Far above the duration of any step, so reaching it means that the event never comes.

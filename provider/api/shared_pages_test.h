@@ -1,12 +1,13 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
+#include "base/os.h"
+#include "base/os_fake.h"
 #include "base/units.h"
 
 namespace rnicd::provider {
@@ -14,24 +15,28 @@ namespace rnicd::provider {
 // Pages of a memory file, as core gives them to a card: shared, writable, populated.
 class SharedPages {
  public:
-  explicit SharedPages(size_t count) : bytes_(count * kNdkPageBytes) {
-    const int file = memfd_create("provider_test", MFD_CLOEXEC);
-    EXPECT_EQ(ftruncate(file, static_cast<off_t>(bytes_)), 0);
-    void* const memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, 0);
-    EXPECT_NE(memory, MAP_FAILED);
-    data_ = static_cast<std::byte*>(memory);
-    close(file);
+  explicit SharedPages(size_t count) {
+    os_.UseKernelPages(kLargestPage);
+    const auto file = os_.CreateMemoryFile(count * kNdkPageBytes, kNdkPageBytes);
+    EXPECT_TRUE(file.ok()) << file.status();
+    const auto mapping = os_.Map(file->get(), count * kNdkPageBytes);
+    EXPECT_TRUE(mapping.ok()) << mapping.status();
+    bytes_ = *mapping;
+    EXPECT_TRUE(os_.Populate(bytes_).ok());
   }
-  ~SharedPages() { munmap(data_, bytes_); }
+  ~SharedPages() { EXPECT_TRUE(os_.Unmap(bytes_).ok()); }
   SharedPages(const SharedPages&) = delete;
   SharedPages& operator=(const SharedPages&) = delete;
 
-  std::span<std::byte> bytes() const { return {data_, bytes_}; }
+  std::span<std::byte> bytes() const { return bytes_; }
   std::span<std::byte> page(size_t number) const { return bytes().subspan(number * kNdkPageBytes, kNdkPageBytes); }
 
  private:
-  const size_t bytes_;
-  std::byte* data_ = nullptr;
+  // The largest page of any kernel: the memory begins at one, so that the tests of such kernels can use it.
+  static constexpr uint64_t kLargestPage = 64 << 10;
+
+  FaultyOs os_{SystemOs()};
+  std::span<std::byte> bytes_;
 };
 
 }  // namespace rnicd::provider

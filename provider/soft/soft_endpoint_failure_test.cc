@@ -9,11 +9,6 @@
 namespace rnicd::provider {
 namespace {
 
-constexpr OperationType kReceived = OperationType::kReceive;
-constexpr OperationType kSent = OperationType::kSend;
-constexpr OperationType kWritten = OperationType::kWrite;
-constexpr NtStatus kOk = NtStatus::kSuccess;
-constexpr NtStatus kCancelled = NtStatus::kCancelled;
 constexpr NtStatus kRefused = NtStatus::kAccessViolation;
 constexpr NtStatus kInvalid = NtStatus::kInvalidDeviceRequest;
 

@@ -6,12 +6,6 @@
 namespace rnicd::provider {
 namespace {
 
-constexpr OperationType kSent = OperationType::kSend;
-constexpr OperationType kRead = OperationType::kRead;
-constexpr OperationType kWritten = OperationType::kWrite;
-constexpr NtStatus kOk = NtStatus::kSuccess;
-constexpr NtStatus kCancelled = NtStatus::kCancelled;
-
 // Every read is a job of the engine, in the order in which they began; the test controls its duration.
 class SoftEndpointReadTest : public ::testing::Test {
  protected:
@@ -39,7 +33,7 @@ TEST_F(SoftEndpointReadTest, TheBytesLandWhenTheReadIsOver) {
   EXPECT_TRUE(near_.initiated().empty());
   ASSERT_TRUE(card_.engine()->RunJob());
   EXPECT_TRUE(Landed());
-  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kRead, kOk}}));
+  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kReadOp, kOk}}));
 }
 
 TEST_F(SoftEndpointReadTest, WhatFollowsIsExecutedMeanwhileAndReportedAfterwards) {
@@ -50,7 +44,7 @@ TEST_F(SoftEndpointReadTest, WhatFollowsIsExecutedMeanwhileAndReportedAfterwards
   EXPECT_EQ(far_.Text(1000, 5), "after") << "a write does not wait for the read before it";
   EXPECT_TRUE(near_.initiated().empty()) << "but its completion does";
   card_.engine()->RunAll();
-  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kRead, kOk}, {2, kWritten, kOk}}));
+  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kReadOp, kOk}, {2, kWritten, kOk}}));
 }
 
 TEST_F(SoftEndpointReadTest, AFencedRequestWaitsForAllReadsBeforeIt) {
@@ -64,7 +58,8 @@ TEST_F(SoftEndpointReadTest, AFencedRequestWaitsForAllReadsBeforeIt) {
   EXPECT_EQ(far_.Text(1000, 5), std::string(5, '\0')) << "one is still under way";
   ASSERT_TRUE(card_.engine()->RunJob());
   EXPECT_EQ(far_.Text(1000, 5), "after");
-  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kRead, kOk}, {2, kRead, kOk}, {3, kWritten, kOk}, {4, kWritten, kOk}}));
+  EXPECT_EQ(near_.initiated(),
+            (Outcomes{{1, kReadOp, kOk}, {2, kReadOp, kOk}, {3, kWritten, kOk}, {4, kWritten, kOk}}));
 }
 
 TEST_F(SoftEndpointReadTest, AFenceWithoutReadsHoldsNothingUp) {
@@ -83,7 +78,7 @@ TEST_F(SoftEndpointReadTest, ReadsThatLandInAnotherOrderAreReportedInTheirOwn) {
   ASSERT_TRUE(card_.engine()->RunJob(1));
   EXPECT_TRUE(near_.initiated().empty());
   ASSERT_TRUE(card_.engine()->RunJob());
-  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kRead, kOk}, {2, kRead, kOk}, {3, kRead, kOk}}));
+  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kReadOp, kOk}, {2, kReadOp, kOk}, {3, kReadOp, kOk}}));
 }
 
 TEST_F(SoftEndpointReadTest, AsManyReadsAreUnderWayAsTheCardAllows) {
@@ -108,7 +103,7 @@ TEST_F(SoftEndpointReadTest, WhatIsExecutedButNotReportedTakesRoom) {
   small.Post(Silent(Write(2, {}, {})));
   EXPECT_TRUE(small.Refuses(Write(3, {}, {}), ErrorReason::QUEUE_FULL));
   card_.engine()->RunAll();
-  EXPECT_EQ(small.initiated(), (Outcomes{{1, kRead, kOk}}));
+  EXPECT_EQ(small.initiated(), (Outcomes{{1, kReadOp, kOk}}));
   small.Post(Write(4, {}, {}));
   EXPECT_EQ(small.initiated().size(), 2u);
 }
@@ -123,7 +118,7 @@ TEST_F(SoftEndpointReadTest, ASinkThatIsInvalidatedBeforeTheBytesLandFailsTheRea
   card_.engine()->RunAll();
   EXPECT_FALSE(Landed());
   EXPECT_EQ(near_.initiated(),
-            (Outcomes{{2, kRead, NtStatus::kAccessViolation}, {3, OperationType::kInvalidate, kCancelled}}));
+            (Outcomes{{2, kReadOp, NtStatus::kAccessViolation}, {3, OperationType::kInvalidate, kCancelled}}));
 }
 
 TEST_F(SoftEndpointReadTest, ASourceThatIsDeregisteredBeforeTheBytesLandFailsTheRead) {
@@ -131,7 +126,7 @@ TEST_F(SoftEndpointReadTest, ASourceThatIsDeregisteredBeforeTheBytesLandFailsThe
   near_.Post(Read(1, {near_.Entry(100, 5)}, source->remote_token()));
   ASSERT_TRUE(source->Deregister().ok());
   card_.engine()->RunAll();
-  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kRead, NtStatus::kAccessViolation}}));
+  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kReadOp, NtStatus::kAccessViolation}}));
   EXPECT_EQ(far_.state(), QueuePairState::kError);
 }
 
@@ -143,7 +138,7 @@ TEST_F(SoftEndpointReadTest, WhatWasExecutedBehindAReadThatFailsIsCancelled) {
   near_.Post(Fenced(WriteBytes(4)));
   EXPECT_TRUE(near_.initiated().empty());
   card_.engine()->RunAll();
-  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kRead, NtStatus::kAccessViolation},
+  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kReadOp, NtStatus::kAccessViolation},
                                          {2, kWritten, kCancelled},
                                          {3, kWritten, kCancelled},
                                          {4, kWritten, kCancelled}}));
@@ -154,7 +149,7 @@ TEST_F(SoftEndpointReadTest, AFailureBehindAReadCancelsTheReadAndIsReportedInIts
   near_.Post(WriteBytes(2));
   near_.Post(Write(3, {near_.Entry(0, 1)}, RemoteToken{0xdead}));
   EXPECT_EQ(near_.initiated(),
-            (Outcomes{{1, kRead, kCancelled}, {2, kWritten, kCancelled}, {3, kWritten, NtStatus::kAccessViolation}}));
+            (Outcomes{{1, kReadOp, kCancelled}, {2, kWritten, kCancelled}, {3, kWritten, NtStatus::kAccessViolation}}));
   card_.engine()->RunAll();
   EXPECT_FALSE(Landed());
   EXPECT_EQ(near_.initiated().size(), 3u);
@@ -164,7 +159,7 @@ TEST_F(SoftEndpointReadTest, AFlushDropsTheBytesUnderWay) {
   near_.Post(ReadBytes(1));
   near_.Post(WriteBytes(2));
   near_.Flush();
-  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kRead, kCancelled}, {2, kWritten, kCancelled}}));
+  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kReadOp, kCancelled}, {2, kWritten, kCancelled}}));
   EXPECT_EQ(card_.engine()->size(), 1u);
   card_.engine()->RunAll();
   EXPECT_FALSE(Landed());
@@ -177,7 +172,7 @@ TEST_F(SoftEndpointReadTest, DisconnectingLetsTheBytesUnderWayLandAndBeginsNothi
   near_.Post(WriteBytes(3));
   near_.endpoint().Disconnect();
   EXPECT_TRUE(Landed());
-  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kRead, kOk}, {2, kSent, kCancelled}, {3, kWritten, kCancelled}}));
+  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kReadOp, kOk}, {2, kSent, kCancelled}, {3, kWritten, kCancelled}}));
   card_.engine()->RunAll();
   EXPECT_EQ(near_.initiated().size(), 3u) << "its time comes too late";
 }
@@ -188,7 +183,7 @@ TEST_F(SoftEndpointReadTest, AReadFromAPeerThatGoesMeanwhileIsTimedOut) {
   far_.endpoint().Disconnect();
   EXPECT_EQ(near_.peer_gone(), 1);
   EXPECT_EQ(near_.state(), QueuePairState::kError) << "the send behind it cannot be executed";
-  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kRead, kCancelled}, {2, kSent, NtStatus::kIoTimeout}}));
+  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kReadOp, kCancelled}, {2, kSent, NtStatus::kIoTimeout}}));
 }
 
 TEST_F(SoftEndpointReadTest, AReadAloneIsTimedOutWhenItsBytesShouldLand) {
@@ -196,7 +191,7 @@ TEST_F(SoftEndpointReadTest, AReadAloneIsTimedOutWhenItsBytesShouldLand) {
   far_.endpoint().Disconnect();
   EXPECT_TRUE(near_.initiated().empty());
   card_.engine()->RunAll();
-  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kRead, NtStatus::kIoTimeout}}));
+  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kReadOp, NtStatus::kIoTimeout}}));
 }
 
 TEST_F(SoftEndpointReadTest, AReadBeginsWhenThePeerHasConnected) {
@@ -208,7 +203,7 @@ TEST_F(SoftEndpointReadTest, AReadBeginsWhenThePeerHasConnected) {
   ASSERT_TRUE(late.ConnectTo(early).ok());
   EXPECT_EQ(card_.engine()->size(), 1u);
   card_.engine()->RunAll();
-  EXPECT_EQ(early.initiated(), (Outcomes{{1, kRead, kOk}}));
+  EXPECT_EQ(early.initiated(), (Outcomes{{1, kReadOp, kOk}}));
 }
 
 TEST_F(SoftEndpointReadTest, AnEndpointThatIsGoneIsNotMissedByItsReads) {
@@ -224,7 +219,7 @@ TEST_F(SoftEndpointReadTest, AnEndpointThatIsGoneIsNotMissedByItsReads) {
   listener.Close();
   gone.reset();
   EXPECT_TRUE(card_.engine()->RunJob());
-  EXPECT_EQ(listener.outcomes(WorkQueue::kInitiator), (Outcomes{{1, kRead, kCancelled}}));
+  EXPECT_EQ(listener.outcomes(WorkQueue::kInitiator), (Outcomes{{1, kReadOp, kCancelled}}));
 }
 
 // --- local invalidate ---
@@ -243,7 +238,7 @@ TEST_F(SoftEndpointReadInvalidateTest, ASinkOfHostBytesHasNothingToInvalidate) {
   far_.SetText(0, "read");
   near_.Post(ReadAndInvalidate(1, {{.host = std::as_writable_bytes(std::span(host)), .length = 4}},
                                far_.region().remote_token()));
-  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kRead, kOk}}));
+  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kReadOp, kOk}}));
   EXPECT_EQ(host, "read");
 }
 

@@ -7,12 +7,6 @@
 namespace rnicd::provider {
 namespace {
 
-constexpr OperationType kReceived = OperationType::kReceive;
-constexpr OperationType kSent = OperationType::kSend;
-constexpr OperationType kRead = OperationType::kRead;
-constexpr OperationType kWritten = OperationType::kWrite;
-constexpr NtStatus kOk = NtStatus::kSuccess;
-constexpr NtStatus kCancelled = NtStatus::kCancelled;
 constexpr NtStatus kTimeout = NtStatus::kIoTimeout;
 
 class SoftEndpointTest : public ::testing::Test {
@@ -65,7 +59,7 @@ TEST_F(SoftEndpointTest, WritesAndReadsReachThePeersMemory) {
   near_.Post(Read(2, {near_.Entry(50, 4)}, far_.region().remote_token(), 200));
   EXPECT_EQ(far_.Text(100, 5), "write");
   EXPECT_EQ(near_.Text(50, 4), "read");
-  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kWritten, kOk}, {2, kRead, kOk}}));
+  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kWritten, kOk}, {2, kReadOp, kOk}}));
   EXPECT_TRUE(far_.received().empty()) << "the peer is not told of either";
 }
 
@@ -75,7 +69,7 @@ TEST_F(SoftEndpointTest, ATransferOfNoBytesLooksAtNoRemoteToken) {
   near_.Post(Read(2, {near_.Entry(0, 0)}, RemoteToken{0}));
   far_.Post(Receive(10));
   near_.Post(Send(3));
-  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kWritten, kOk}, {2, kRead, kOk}, {3, kSent, kOk}}));
+  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kWritten, kOk}, {2, kReadOp, kOk}, {3, kSent, kOk}}));
   EXPECT_EQ(far_.received(), (Outcomes{{10, kReceived, kOk}}));
 }
 
@@ -153,7 +147,7 @@ TEST_F(SoftEndpointTest, AnEndpointMayConnectToItself) {
   near_.Post(Receive(10, {near_.Entry(100, 4)}));
   near_.Post(Write(2, {near_.Entry(0, 4)}, near_.region().remote_token(), 200));
   near_.Post(Read(3, {near_.Entry(300, 4)}, near_.region().remote_token(), 0));
-  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kSent, kOk}, {2, kWritten, kOk}, {3, kRead, kOk}}));
+  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kSent, kOk}, {2, kWritten, kOk}, {3, kReadOp, kOk}}));
   EXPECT_EQ(near_.received(), (Outcomes{{10, kReceived, kOk}}));
   for (const uint64_t offset : {100, 200, 300}) {
     EXPECT_EQ(near_.Text(offset, 4), "echo");

@@ -9,9 +9,7 @@
 namespace rnicd::provider {
 namespace {
 
-constexpr uint64_t kDomain = 7;
 constexpr VirtualAddress kBase{0x5000};
-constexpr uint64_t kPage = kNdkPageBytes;
 
 class SoftFastRegionTest : public ::testing::Test {
  protected:

@@ -27,6 +27,10 @@
 
 namespace rnicd::provider {
 
+inline constexpr uint64_t kPage = kNdkPageBytes;
+// The protection domain of objects that are made without one.
+inline constexpr uint64_t kDomain = 7;
+
 // An engine controlled by the test: a job waits until the test runs it.
 class ManualEngine final : public SoftEngine {
  public:

@@ -9,8 +9,6 @@
 namespace rnicd::provider {
 namespace {
 
-constexpr uint64_t kPage = kNdkPageBytes;
-
 class SoftProviderTest : public ::testing::Test {
  protected:
   static std::unique_ptr<DeviceProtectionDomain> DomainOf(SoftProvider& provider, std::string_view name = "soft0") {

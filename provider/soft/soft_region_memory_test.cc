@@ -9,12 +9,12 @@
 #include <optional>
 #include <thread>
 
+#include "provider/soft/soft_fixture_test.h"
+
 namespace rnicd::provider {
 namespace {
 
-constexpr uint64_t kBase = 0x100000;
-constexpr uint64_t kPage = kNdkPageBytes;
-constexpr uint64_t kDomain = 5;
+constexpr uint64_t kFirstByte = 0x100000;
 constexpr AccessRights kAll{.local_write = true, .remote_read = true, .remote_write = true, .read_sink = true};
 
 using Page = std::array<std::byte, kPage>;
@@ -25,11 +25,11 @@ class SoftRegionMemoryTest : public ::testing::Test {
   // Two pages, in the order second, first, so that a mistake in the order shows.
   std::vector<std::span<std::byte>> runs_{std::span<std::byte>(pages_[1]), std::span<std::byte>(pages_[0])};
 
-  SoftRegionMemory::Shape Shape(const AccessRights& rights = kAll, uint64_t base = kBase) {
+  SoftRegionMemory::Shape Shape(const AccessRights& rights = kAll, uint64_t base = kFirstByte) {
     return {
         .domain = kDomain, .base = {base}, .length = 2 * kPage, .rights = rights, .runs = runs_, .backing = nullptr};
   }
-  std::shared_ptr<SoftRegionMemory> Region(const AccessRights& rights = kAll, uint64_t base = kBase) {
+  std::shared_ptr<SoftRegionMemory> Region(const AccessRights& rights = kAll, uint64_t base = kFirstByte) {
     return std::make_shared<SoftRegionMemory>(Shape(rights, base));
   }
   static bool Allows(const std::shared_ptr<SoftRegionMemory>& region, SoftAccess access, uint64_t address,
@@ -65,19 +65,19 @@ class SoftRegionMemoryTest : public ::testing::Test {
 
 TEST_F(SoftRegionMemoryTest, TheFirstAndTheLastByteCanBeWrittenAndNoneBeside) {
   const auto region = Region();
-  EXPECT_TRUE(Write(region, kBase, 1));
-  EXPECT_TRUE(Write(region, kBase + 2 * kPage - 1, 1));
+  EXPECT_TRUE(Write(region, kFirstByte, 1));
+  EXPECT_TRUE(Write(region, kFirstByte + 2 * kPage - 1, 1));
   EXPECT_EQ(pages_[1].front(), std::byte{0xab});
   EXPECT_EQ(pages_[0].back(), std::byte{0xab});
-  EXPECT_FALSE(Write(region, kBase - 1, 1));
-  EXPECT_FALSE(Write(region, kBase + 2 * kPage, 1));
+  EXPECT_FALSE(Write(region, kFirstByte - 1, 1));
+  EXPECT_FALSE(Write(region, kFirstByte + 2 * kPage, 1));
 }
 
 TEST_F(SoftRegionMemoryTest, ATransferThatPassesAnEndTouchesNothing) {
   const auto region = Region();
-  EXPECT_FALSE(Write(region, kBase - 1, 2));
-  EXPECT_FALSE(Write(region, kBase + 2 * kPage - 1, 2));
-  EXPECT_FALSE(Write(region, kBase, 2 * kPage + 1));
+  EXPECT_FALSE(Write(region, kFirstByte - 1, 2));
+  EXPECT_FALSE(Write(region, kFirstByte + 2 * kPage - 1, 2));
+  EXPECT_FALSE(Write(region, kFirstByte, 2 * kPage + 1));
   EXPECT_FALSE(Write(region, UINT64_MAX, 2));
   EXPECT_FALSE(Write(region, 0, 1));
   EXPECT_TRUE(Untouched());
@@ -101,7 +101,7 @@ TEST_F(SoftRegionMemoryTest, ItsLastByteMayBeTheLastAddress) {
 TEST_F(SoftRegionMemoryTest, ScatteredRunsLandInTheRightPage) {
   const auto region = Region();
   char text[] = "across the seam";
-  const uint64_t start = kBase + kPage - 6;
+  const uint64_t start = kFirstByte + kPage - 6;
   ASSERT_TRUE(Transfer(region, SoftAccess::kRemoteWrite, start, std::as_writable_bytes(std::span(text))));
   EXPECT_EQ(std::memcmp(pages_[1].data() + kPage - 6, "across", 6), 0);
   EXPECT_EQ(std::memcmp(pages_[0].data(), " the seam", 10), 0);
@@ -115,7 +115,7 @@ TEST_F(SoftRegionMemoryTest, EveryAddressAroundASeamLeadsToItsOwnByte) {
   const auto region = Region();
   for (uint64_t offset = kPage - 2; offset < kPage + 2; ++offset) {
     SoftPins pins;
-    ASSERT_TRUE(pins.Add(region, {.domain = kDomain}, SoftAccess::kRemoteRead, {kBase + offset}, 1));
+    ASSERT_TRUE(pins.Add(region, {.domain = kDomain}, SoftAccess::kRemoteRead, {kFirstByte + offset}, 1));
     ASSERT_EQ(pins.pieces().size(), 1u);
     EXPECT_EQ(pins.pieces()[0].data(), offset < kPage ? &pages_[1][offset] : &pages_[0][offset - kPage]);
     EXPECT_EQ(pins.pieces()[0].size(), 1u);
@@ -126,9 +126,9 @@ TEST_F(SoftRegionMemoryTest, AnotherDomainIsRefused) {
   const auto region = Region();
   for (const SoftAccess access : {SoftAccess::kLocalRead, SoftAccess::kLocalWrite, SoftAccess::kReadSink,
                                   SoftAccess::kRemoteRead, SoftAccess::kRemoteWrite, SoftAccess::kThroughWindow}) {
-    EXPECT_TRUE(Allows(region, access, kBase, 1));
-    EXPECT_FALSE(Allows(region, access, kBase, 1, kDomain + 1));
-    EXPECT_FALSE(Allows(region, access, kBase, 1, 0));
+    EXPECT_TRUE(Allows(region, access, kFirstByte, 1));
+    EXPECT_FALSE(Allows(region, access, kFirstByte, 1, kDomain + 1));
+    EXPECT_FALSE(Allows(region, access, kFirstByte, 1, 0));
   }
 }
 
@@ -150,12 +150,12 @@ TEST_F(SoftRegionMemoryTest, EachRightAllowsItsOwnTransferOnly) {
   };
   for (const auto& row : kRows) {
     const auto region = Region(row.rights);
-    EXPECT_TRUE(Allows(region, SoftAccess::kLocalRead, kBase, 8)) << "local read is always granted";
-    EXPECT_EQ(Allows(region, SoftAccess::kLocalWrite, kBase, 8), row.local_write);
-    EXPECT_EQ(Allows(region, SoftAccess::kReadSink, kBase, 8), row.read_sink);
-    EXPECT_EQ(Allows(region, SoftAccess::kRemoteRead, kBase, 8), row.remote_read);
-    EXPECT_EQ(Allows(region, SoftAccess::kRemoteWrite, kBase, 8), row.remote_write);
-    EXPECT_TRUE(Allows(region, SoftAccess::kThroughWindow, kBase, 8)) << "a window has its own rights";
+    EXPECT_TRUE(Allows(region, SoftAccess::kLocalRead, kFirstByte, 8)) << "local read is always granted";
+    EXPECT_EQ(Allows(region, SoftAccess::kLocalWrite, kFirstByte, 8), row.local_write);
+    EXPECT_EQ(Allows(region, SoftAccess::kReadSink, kFirstByte, 8), row.read_sink);
+    EXPECT_EQ(Allows(region, SoftAccess::kRemoteRead, kFirstByte, 8), row.remote_read);
+    EXPECT_EQ(Allows(region, SoftAccess::kRemoteWrite, kFirstByte, 8), row.remote_write);
+    EXPECT_TRUE(Allows(region, SoftAccess::kThroughWindow, kFirstByte, 8)) << "a window has its own rights";
   }
 }
 
@@ -163,9 +163,9 @@ TEST_F(SoftRegionMemoryTest, AfterRevokeNothingGetsThrough) {
   const auto region = Region();
   EXPECT_TRUE(region->Revoke());
   EXPECT_FALSE(region->Revoke()) << "only the first revokes";
-  EXPECT_FALSE(Write(region, kBase, 1));
-  EXPECT_FALSE(Allows(region, SoftAccess::kRemoteRead, kBase, 1));
-  EXPECT_FALSE(Allows(region, SoftAccess::kLocalRead, kBase, 1));
+  EXPECT_FALSE(Write(region, kFirstByte, 1));
+  EXPECT_FALSE(Allows(region, SoftAccess::kRemoteRead, kFirstByte, 1));
+  EXPECT_FALSE(Allows(region, SoftAccess::kLocalRead, kFirstByte, 1));
   EXPECT_TRUE(Untouched());
 }
 
@@ -175,7 +175,7 @@ TEST_F(SoftRegionMemoryTest, RevokeWaitsForARunningCopy) {
     const auto region = Region();
     std::atomic<bool> started{false};
     std::thread peer([&] {
-      while (Write(region, kBase, 2 * kPage)) {
+      while (Write(region, kFirstByte, 2 * kPage)) {
         started = true;
       }
     });
@@ -198,9 +198,9 @@ TEST_F(SoftRegionMemoryTest, TheBackingIsLetGoWhenTheLastCopyIsOver) {
   shape.backing = std::move(owned);
   const auto region = std::make_shared<SoftRegionMemory>(std::move(shape));
   std::optional<SoftPins> pins(std::in_place);
-  ASSERT_TRUE(pins->Add(region, {.domain = kDomain}, SoftAccess::kRemoteRead, {kBase}, 1));
+  ASSERT_TRUE(pins->Add(region, {.domain = kDomain}, SoftAccess::kRemoteRead, {kFirstByte}, 1));
   std::thread revoker([&] { region->Revoke(); });
-  while (Allows(region, SoftAccess::kRemoteRead, kBase, 1)) {
+  while (Allows(region, SoftAccess::kRemoteRead, kFirstByte, 1)) {
     std::this_thread::yield();
   }
   EXPECT_FALSE(backing.expired()) << "a copy is still reading it";

@@ -9,10 +9,8 @@
 namespace rnicd::provider {
 namespace {
 
-constexpr uint64_t kDomain = 7;
 constexpr uint64_t kQueuePair = 70;
-constexpr uint64_t kBase = 0x5000;
-constexpr uint64_t kPage = kNdkPageBytes;
+constexpr uint64_t kRegionBase = 0x5000;
 
 class SoftWindowTest : public ::testing::Test {
  protected:
@@ -21,7 +19,7 @@ class SoftWindowTest : public ::testing::Test {
   std::shared_ptr<SoftMemoryRegion> Register(const AccessRights& rights) {
     std::span<std::byte> run(pages_);
     auto region = SoftMemoryRegion::Register(
-        card_.nic(), kDomain, {.base = {kBase}, .length = run.size(), .runs = {&run, 1}, .rights = rights});
+        card_.nic(), kDomain, {.base = {kRegionBase}, .length = run.size(), .runs = {&run, 1}, .rights = rights});
     EXPECT_TRUE(region.ok()) << region.status();
     return *std::move(region);
   }
@@ -34,7 +32,7 @@ class SoftWindowTest : public ::testing::Test {
   BindWork Work(const AccessRights& rights = {.remote_read = true, .remote_write = true}) {
     return {.window = window_,
             .region = region_,
-            .base = {kBase + kPage},
+            .base = {kRegionBase + kPage},
             .length = 2 * kPage,
             .rights = rights,
             .backing = nullptr};
@@ -47,7 +45,7 @@ class SoftWindowTest : public ::testing::Test {
   bool Reaches(RemoteToken token, uint64_t offset, uint64_t length, SoftAccess access = SoftAccess::kRemoteRead,
                const SoftAccessor& accessor = {.domain = kDomain, .queue_pair = kQueuePair}) {
     SoftPins pins;
-    return pins.Add(card_.nic()->keys().Find(token), accessor, access, {kBase + offset}, length);
+    return pins.Add(card_.nic()->keys().Find(token), accessor, access, {kRegionBase + offset}, length);
   }
   bool IsOpen(RemoteToken token) { return Reaches(token, kPage, 1); }
 
@@ -84,7 +82,7 @@ TEST_F(SoftWindowTest, ItsBytesAreTheRegionsBytes) {
   const RemoteToken token = Bind(Work());
   SoftPins pins;
   ASSERT_TRUE(pins.Add(card_.nic()->keys().Find(token), {.domain = kDomain, .queue_pair = kQueuePair},
-                       SoftAccess::kRemoteRead, {kBase + kPage + 5}, 3));
+                       SoftAccess::kRemoteRead, {kRegionBase + kPage + 5}, 3));
   ASSERT_EQ(pins.pieces().size(), 1u);
   EXPECT_EQ(pins.pieces()[0].data(), &pages_[kPage + 5]);
   EXPECT_EQ(pins.pieces()[0].size(), 3u);
@@ -203,7 +201,7 @@ TEST_F(SoftWindowTest, InvalidatingWaitsForARunningCopy) {
   const RemoteToken token = Bind(Work());
   std::optional<SoftPins> pins(std::in_place);
   ASSERT_TRUE(pins->Add(card_.nic()->keys().Find(token), {.domain = kDomain, .queue_pair = kQueuePair},
-                        SoftAccess::kRemoteWrite, {kBase + kPage}, kPage));
+                        SoftAccess::kRemoteWrite, {kRegionBase + kPage}, kPage));
   std::atomic<bool> copied{false};
   std::thread invalidator([&] {
     EXPECT_TRUE(window_->Invalidate());

@@ -16,9 +16,6 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr OperationType kFast = OperationType::kFastRegister;
-constexpr OperationType kInvalidated = OperationType::kInvalidate;
-
 class KernelFastRegionTest : public KernelTest {
  protected:
   KernelFastRegionTest() { Connect(near_, far_); }

@@ -23,7 +23,7 @@ class ComposedView {
   std::span<std::byte> bytes() const { return bytes_; }
 
  private:
-  friend absl::StatusOr<ComposedView> Compose(std::span<const std::span<std::byte>> runs);
+  friend absl::StatusOr<ComposedView> Compose(std::span<const std::span<std::byte>> runs, uint64_t page_bytes);
   void Unmap();
 
   // The mapped view, in whole pages.
@@ -31,13 +31,11 @@ class ComposedView {
   std::span<std::byte> bytes_;
 };
 
-// Joins runs that are adjacent in memory; contiguous memory becomes one run.
-std::vector<std::span<std::byte>> JoinRuns(std::span<const std::span<std::byte>> runs);
-
-// Precondition: every seam between runs is a page boundary; the memory is shared (MAP_SHARED) and has 4 KiB pages.
+// `page_bytes` are those of the kernel's pages. Precondition: every seam between runs is a boundary of such pages; the
+// memory is shared (MAP_SHARED) and has pages of that size.
 // Errors: DEVICE_NOT_CAPABLE where the kernel cannot map the pages a second time (huge pages);
 //         DEVICE_OUT_OF_RESOURCES when the process has too many mappings (vm.max_map_count).
 // Source: mremap(2), "old_size is zero".
-absl::StatusOr<ComposedView> Compose(std::span<const std::span<std::byte>> runs);
+absl::StatusOr<ComposedView> Compose(std::span<const std::span<std::byte>> runs, uint64_t page_bytes);
 
 }  // namespace rnicd::provider

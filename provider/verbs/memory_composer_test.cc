@@ -31,7 +31,7 @@ std::byte Pattern(unsigned seed, size_t offset) {
 class SharedMemory {
  public:
   SharedMemory(size_t pages, unsigned seed, std::byte* where = nullptr) {
-    auto file = LinuxOs().CreateMemoryFile(pages * kPage, kPage);
+    auto file = SystemOs().CreateMemoryFile(pages * kPage, kPage);
     EXPECT_TRUE(file.ok());
     file_ = *std::move(file);
     void* const address = mmap(where, pages * kPage, PROT_READ | PROT_WRITE,
@@ -66,7 +66,7 @@ std::vector<std::byte> Concatenation(const std::vector<Bytes>& runs) {
 
 // The view reads as the runs do, and what is written into the one is seen in the other.
 void ExpectView(const std::vector<Bytes>& runs) {
-  const auto view = Compose(runs);
+  const auto view = Compose(runs, kPage);
   ASSERT_TRUE(view.ok()) << view.status();
   const std::vector<std::byte> expected = Concatenation(runs);
   ASSERT_EQ(view->bytes().size(), expected.size());
@@ -109,7 +109,7 @@ TEST(Compose, LaysPagesInReverseOrder) {
 
 TEST(Compose, RepeatsAPageAsOftenAsItIsNamed) {
   const SharedMemory memory(4, 3);
-  const auto view = Compose(std::vector<Bytes>{memory.page(2), memory.page(2), memory.page(2)});
+  const auto view = Compose(std::vector<Bytes>{memory.page(2), memory.page(2), memory.page(2)}, kPage);
   ASSERT_TRUE(view.ok());
   ASSERT_EQ(view->bytes().size(), 3 * kPage);
   view->bytes()[kPage + 5] = std::byte{0xa5};
@@ -137,7 +137,7 @@ TEST(Compose, TheFirstRunMayBeginAndTheLastEndInsideAPage) {
 
 TEST(Compose, TheViewBeginsAtTheSamePlaceWithinAPage) {
   const SharedMemory memory(4, 7);
-  const auto view = Compose(std::vector<Bytes>{memory.run(2 * kPage + 100, 3 * kPage), memory.page(0)});
+  const auto view = Compose(std::vector<Bytes>{memory.run(2 * kPage + 100, 3 * kPage), memory.page(0)}, kPage);
   ASSERT_TRUE(view.ok());
   EXPECT_EQ(reinterpret_cast<uintptr_t>(view->bytes().data()) % kPage, 100u);
 }
@@ -148,7 +148,7 @@ TEST(Compose, OneRunInsideAPageIsAView) {
 }
 
 TEST(Compose, ViewsOfNothingAreEmpty) {
-  const auto view = Compose({});
+  const auto view = Compose({}, kPage);
   ASSERT_TRUE(view.ok());
   EXPECT_TRUE(view->bytes().empty());
 }
@@ -175,7 +175,7 @@ TEST(Compose, TheViewOutlivesTheMappingsItWasMadeOf) {
   auto memory = std::make_unique<SharedMemory>(4, 13);
   const std::vector<Bytes> runs = {memory->page(3), memory->page(1)};
   const std::vector<std::byte> expected = Concatenation(runs);
-  const auto view = Compose(runs);
+  const auto view = Compose(runs, kPage);
   ASSERT_TRUE(view.ok());
   memory.reset();
   EXPECT_TRUE(std::ranges::equal(view->bytes(), expected));
@@ -189,7 +189,7 @@ TEST(Compose, LeavesNoMappingBehind) {
   }
   const size_t before = MappingCount();
   {
-    auto view = Compose(runs);
+    auto view = Compose(runs, kPage);
     ASSERT_TRUE(view.ok());
     EXPECT_GE(MappingCount(), before + runs.size());
     ComposedView moved = *std::move(view);
@@ -207,7 +207,7 @@ TEST(Compose, MemoryThatCannotBeMappedTwiceIsRefusedAndLeavesNothing) {
   ASSERT_NE(own, MAP_FAILED);
   const std::vector<Bytes> runs = {memory.page(0), memory.page(2), {static_cast<std::byte*>(own), kPage}};
   const size_t before = MappingCount();
-  const absl::Status refused = Compose(runs).status();
+  const absl::Status refused = Compose(runs, kPage).status();
   EXPECT_TRUE(FailedWith(refused, ErrorReason::DEVICE_NOT_CAPABLE)) << refused;
   EXPECT_NE(refused.message().find("(mremap: EINVAL)"), std::string_view::npos) << refused;
   EXPECT_EQ(MappingCount(), before);
@@ -219,27 +219,8 @@ TEST(Compose, ASeamInsideAPageIsAFault) {
   for (const auto& runs : {std::vector<Bytes>{memory.run(0, 100), memory.page(3)},
                            std::vector<Bytes>{memory.page(3), memory.run(100, kPage)},
                            std::vector<Bytes>{memory.page(3), memory.run(5 * kPage, 5 * kPage + 8), memory.page(1)}}) {
-    EXPECT_TRUE(FailedWith(Compose(runs).status(), ErrorReason::INTERNAL_FAULT));
+    EXPECT_TRUE(FailedWith(Compose(runs, kPage).status(), ErrorReason::INTERNAL_FAULT));
   }
-}
-
-TEST(JoinRuns, JoinsNeighboursInOrderAndNothingElse) {
-  std::byte memory[100];
-  const auto run = [&](size_t begin, size_t end) { return Bytes(memory + begin, end - begin); };
-  const auto joined = [](std::vector<Bytes> runs) {
-    std::vector<std::pair<const std::byte*, size_t>> answer;
-    for (const Bytes joined_run : JoinRuns(runs)) {
-      answer.emplace_back(joined_run.data(), joined_run.size());
-    }
-    return answer;
-  };
-  using Answer = std::vector<std::pair<const std::byte*, size_t>>;
-  EXPECT_EQ(joined({}), Answer{});
-  EXPECT_EQ(joined({run(0, 10), run(10, 20), run(20, 30)}), (Answer{{memory, 30}}));
-  EXPECT_EQ(joined({run(10, 20), run(0, 10)}), (Answer{{memory + 10, 10}, {memory, 10}}));
-  EXPECT_EQ(joined({run(0, 10), run(11, 20)}), (Answer{{memory, 10}, {memory + 11, 9}}));
-  EXPECT_EQ(joined({run(5, 10), run(5, 10)}), (Answer{{memory + 5, 5}, {memory + 5, 5}}));
-  EXPECT_EQ(joined({run(0, 10), run(50, 50), run(10, 12)}), (Answer{{memory, 12}})) << "an empty run is none";
 }
 
 }  // namespace

@@ -14,12 +14,12 @@
 namespace rnicd::provider {
 namespace {
 
-bool IsPageBoundary(const std::byte* address) { return reinterpret_cast<uint64_t>(address) % kNdkPageBytes == 0; }
-
-// True when `next` can follow `run` in one composed view.
-bool Joins(std::span<std::byte> run, std::span<std::byte> next) {
-  return run.data() + run.size() == next.data() ||
-         (IsPageBoundary(run.data() + run.size()) && IsPageBoundary(next.data()));
+// True when `next` can follow `run` in one composed view of pages of this size.
+bool Joins(std::span<std::byte> run, std::span<std::byte> next, uint64_t page_bytes) {
+  const auto is_boundary = [page_bytes](const std::byte* address) {
+    return reinterpret_cast<uint64_t>(address) % page_bytes == 0;
+  };
+  return run.data() + run.size() == next.data() || (is_boundary(run.data() + run.size()) && is_boundary(next.data()));
 }
 
 // Registers adjacent payload bytes of this process as one piece.
@@ -71,7 +71,7 @@ absl::Status PreparePayload(const std::shared_ptr<VerbsDomain>& domain, EngineRe
       continue;
     }
     while (index < entries.size() && entries[index].host.data() != nullptr &&
-           Joins(entries[index - 1].host, entries[index].host)) {
+           Joins(entries[index - 1].host, entries[index].host, domain->kernel_page_bytes())) {
       ++index;
     }
     RNICD_RETURN_IF_ERROR(RegisterHosts(domain, entries.subspan(first, index - first), prepared.payload));

@@ -22,11 +22,12 @@ class Registration {
  public:
   // Runs, laid end to end, become the addresses [base, base + length). A single run is registered in place; several are
   // composed first, and the composed view is unmapped before Make returns, because the card holds the pages.
-  // Errors: those of RegistrationStatus and Compose; DEVICE_OUT_OF_RESOURCES at the limit set in the options.
+  // Errors: those of RegistrationStatus and Compose; DEVICE_OUT_OF_RESOURCES at the limit set in the options;
+  // DEVICE_NOT_CAPABLE for what takes less than whole pages of a kernel with large ones.
   static absl::StatusOr<std::unique_ptr<Registration>> Make(std::shared_ptr<VerbsDomain> domain, VirtualAddress base,
                                                             std::span<const std::span<std::byte>> runs, int access);
   // The part of a dma-buf becomes the addresses. Errors: those of DmabufStatus; DEVICE_OUT_OF_RESOURCES at the limit
-  // set in the options.
+  // set in the options; DEVICE_NOT_CAPABLE as above.
   static absl::StatusOr<std::unique_ptr<Registration>> MakeOfDmabuf(std::shared_ptr<VerbsDomain> domain,
                                                                     const DeviceDmabufRegistration& request);
   // Deregisters; if the card refuses, the domain's destructor retries.
@@ -61,9 +62,5 @@ class Registration {
   const bool composed_;
   bool live_ = true;
 };
-
-// `length` bytes of the runs, starting at byte `offset`. Precondition: the runs are long enough.
-std::vector<std::span<std::byte>> SliceRuns(std::span<const std::span<std::byte>> runs, uint64_t offset,
-                                            uint64_t length);
 
 }  // namespace rnicd::provider

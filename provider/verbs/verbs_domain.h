@@ -48,6 +48,7 @@ class VerbsDomain {
   VerbsApi& api() { return context_->api(); }
   VerbsDevice& device() const { return context_->device(); }
   ibv_pd* pd() { return pd_; }
+  uint64_t kernel_page_bytes() const { return context_->node().options.kernel_page_bytes; }
   // True when fast registrations are windows. Not the default, even if the card's windows check bounds: a window works
   // only through the queue pair that bound it, a fast registration through every queue pair of its domain.
   bool registers_over_windows() const {

@@ -11,14 +11,8 @@ namespace {
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr OperationType kSent = OperationType::kSend;
-constexpr OperationType kWritten = OperationType::kWrite;
-constexpr OperationType kReadOp = OperationType::kRead;
-constexpr OperationType kReceived = OperationType::kReceive;
 constexpr NtStatus kTimeout = NtStatus::kIoTimeout;
 constexpr NtStatus kViolation = NtStatus::kAccessViolation;
-
-QpAddress Foreigner() { return {.gid = FakeGids()[0].gid, .qpn = 0x777, .psn = 1, .mtu = IBV_MTU_1024}; }
 
 class VerbsEndpointFailureTest : public VerbsTest {
  protected:

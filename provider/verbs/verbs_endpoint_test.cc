@@ -13,14 +13,6 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr OperationType kSent = OperationType::kSend;
-constexpr OperationType kWritten = OperationType::kWrite;
-constexpr OperationType kReadOp = OperationType::kRead;
-constexpr OperationType kReceived = OperationType::kReceive;
-
-// A peer that does not belong to a daemon.
-QpAddress Foreigner() { return {.gid = FakeGids()[0].gid, .qpn = 0x777, .psn = 0x123456, .mtu = IBV_MTU_512}; }
-
 class VerbsEndpointTest : public VerbsTest {
  protected:
   std::vector<uint64_t> Serials(const Side& side) const {

@@ -24,7 +24,7 @@ class FakeDmabufVerbs final : public FakeVerbs {
     const bool is_inside = is_open && offset <= size && length <= size - offset;
     FakeRegion region{
         .length = length, .iova = iova, .access = access, .dmabuf_inode = buffer.st_ino, .dmabuf_offset = offset};
-    const bool is_congruent = ((offset ^ iova) & 4095) == 0;
+    const bool is_congruent = (offset ^ iova) % kernel_page_bytes == 0;
     return Register("RegDmabufMr", pd, region, is_inside && is_congruent && (access & ~kRights) == 0);
   }
 };

@@ -277,7 +277,7 @@ int FakeVerbs::DeallocPd(ibv_pd* pd) {
 
 ibv_mr* FakeVerbs::RegMr(ibv_pd* pd, void* address, size_t length, uint64_t iova, int access) {
   FakeRegion region{.address = address, .length = length, .iova = iova, .access = access};
-  const bool congruent = ((reinterpret_cast<uintptr_t>(address) ^ iova) & 4095) == 0;
+  const bool congruent = (reinterpret_cast<uintptr_t>(address) ^ iova) % kernel_page_bytes == 0;
   ibv_mr* const mr = Register("RegMr", pd, region, congruent);
   if (mr != nullptr && on_register) {
     on_register(region);

@@ -206,6 +206,8 @@ class FakeVerbs : public VerbsApi {
 
   // Keys of the kernel's module.
   FakeKeys keys;
+  // Bytes of the kernel's pages. Set before anything is registered.
+  uint64_t kernel_page_bytes = 4096;
   // Called without a lock for each accepted request, before an automatic completion. Set before anything is posted.
   std::function<void(const PostedSend&)> on_send;
   // Called without a lock while the memory is still mapped, before RegMr returns. Set before anything is registered.

@@ -12,9 +12,6 @@ namespace {
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr OperationType kFast = OperationType::kFastRegister;
-constexpr OperationType kWritten = OperationType::kWrite;
-
 class VerbsFastRegionTest : public VerbsTest {
  protected:
   VerbsFastRegionTest() { Connect(near_, far_); }

@@ -92,9 +92,10 @@ class Side : public ProviderSide {
   FakeVerbs& fake_;
 };
 
-inline constexpr NtStatus kOk = NtStatus::kSuccess;
-inline constexpr NtStatus kCancelled = NtStatus::kCancelled;
 inline constexpr NtStatus kRefused = NtStatus::kInvalidDeviceRequest;
+
+// A peer that does not belong to a daemon.
+inline QpAddress Foreigner() { return {.gid = FakeGids()[0].gid, .qpn = 0x777, .psn = 0x123456, .mtu = IBV_MTU_512}; }
 
 // A card in memory, and a daemon that owns it.
 class VerbsTest : public ::testing::Test {

@@ -6,6 +6,7 @@
 
 #include "base/mutex.h"
 #include "provider/api/device.h"
+#include "provider/engine/byte_runs.h"
 #include "provider/verbs/registration.h"
 
 namespace rnicd::provider {

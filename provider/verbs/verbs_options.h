@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/ndk/adapter_info.h"
+#include "base/units.h"
 #include "provider/verbs/fast_module.h"
 #include "provider/verbs/gid_choice.h"
 
@@ -34,6 +35,8 @@ struct VerbsOptions {
   // The kernel's module for fast registrations; null: there is none, for the reason in the next field.
   std::shared_ptr<FastModule> fast_module;
   std::string no_fast_module = "there is no kernel module";
+  // Bytes of the kernel's pages (Os::page_bytes), of which a card is given whole ones.
+  uint64_t kernel_page_bytes = kNdkPageBytes;
   // Lets kWindow use windows that expose the whole region around them to a peer. For tests of a card's life cycle only.
   bool allow_unbounded_windows = false;
   // Maximum size of a registration, in bytes; the card's own limit applies if it is lower.

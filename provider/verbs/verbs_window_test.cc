@@ -14,10 +14,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr OperationType kBound = OperationType::kBind;
-constexpr OperationType kInvalidated = OperationType::kInvalidate;
-constexpr OperationType kFast = OperationType::kFastRegister;
-
 // Steps for the tests of one engine; common claims are tested for both.
 class WindowSteps : public VerbsTest {
  protected:

@@ -92,12 +92,16 @@ def check_links(tree):
                 yield Violation(path, line, f"{folder} may not link {dependency}", "delete it from DEPS")
 
 
+def _matches(include, header):
+    """Whether an include is this header, or in this folder."""
+    return include.startswith(header) if header.endswith("/") else include == header
+
+
 def check_external(tree):
     for path in tree.with_suffix(".cc", ".h"):
         for found in _INCLUDE.finditer(tree.text(path)):
             for prefix, places in rules.EXTERNAL_INCLUDES.items():
-                matches = found[1].startswith(prefix) if prefix.endswith("/") else found[1] == prefix
-                if matches and not is_under(path, places):
+                if _matches(found[1], prefix) and not is_under(path, places):
                     yield Violation(path, line_of(tree.text(path), found.start(1)),
                                     f"<{found[1]}> may not be included here",
                                     f"it belongs to {', '.join(places) or 'nobody'}")
@@ -115,4 +119,14 @@ def check_names(tree):
                 yield Violation(path, line_of(text, found.start()), f"{found[0]} is not used here", remedy)
 
 
-CHECKS = [check_arrows, check_separate, check_folders, check_links, check_external, check_names]
+def check_portable(tree):
+    for path in tree.with_suffix(".cc", ".h"):
+        if not is_under(path, rules.PORTABLE_FOLDERS) or path.endswith(tuple(rules.PORTABLE_SUFFIXES)):
+            continue
+        for found in _INCLUDE.finditer(tree.text(path)):
+            if any(_matches(found[1], header) for header in rules.SYSTEM_HEADERS):
+                yield Violation(path, line_of(tree.text(path), found.start(1)), f"<{found[1]}> is a header of one system",
+                                "call it in a *_linux.cc, behind a header that every system can have")
+
+
+CHECKS = [check_arrows, check_separate, check_folders, check_links, check_external, check_portable, check_names]

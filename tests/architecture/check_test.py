@@ -127,6 +127,14 @@ class ArchitectureTest(unittest.TestCase):
             with self.subTest(header):
                 self.assert_violation({"daemon/core/a.cc": f"#include <{header}>\n"}, "daemon/core/a.cc:1:", header)
 
+    def test_system_headers(self):
+        for header in ("unistd.h", "sys/mman.h", "windows.h"):
+            with self.subTest(header):
+                self.assert_violation({"daemon/core/a.cc": f"#include <{header}>\n"}, "daemon/core/a.cc:1:", header)
+        for place in ("daemon/core/a_linux.cc", "daemon/core/a_test.cc", "base/a.cc"):
+            with self.subTest(place):
+                self.assertEqual(findings_in({place: "#include <unistd.h>\n"}), [])
+
     def test_names_of_others(self):
         for line in ("std::mutex mutex_;", "std::condition_variable c;", "absl::Mutex mu;", "using namespace std;"):
             with self.subTest(line):

@@ -19,6 +19,7 @@ ARROWS = {
     "provider/engine": ["provider/api", "base/ndk", "base"],
     "provider/soft": ["provider/engine", "provider/api", "base/ndk", "base"],
     "provider/verbs": ["provider/engine", "provider/api", "kernel/rnicd_fr", "base/ndk", "base"],
+    "provider/networkdirect": ["provider/engine", "provider/api", "base/ndk", "base"],
     "provider/decorator": ["provider/api", "base/ndk", "base"],
     "daemon/core": ["provider/api", "ring", "base/ndk", "base"],
     "daemon/rings": ["daemon/core", "ring", "base/ndk", "base"],
@@ -33,12 +34,14 @@ ARROWS = {
     "daemon/service": [
         "daemon/gate", "daemon/core", "daemon/health", "daemon/policy", "wire", "provider/api", "base/ndk", "base", "proto",
     ],
-    "daemon/transport": ["daemon/core", "log", "wire", "base", "proto"],
+    "daemon/door": ["daemon/core", "log", "base"],
+    "daemon/pipes": ["daemon/door", "daemon/core", "log", "wire", "base", "proto"],
+    "daemon/transport": ["daemon/door", "daemon/core", "log", "wire", "base", "proto"],
     "daemon/server": [
-        "daemon/rpc", "daemon/gate", "daemon/transport", "wire", "daemon/core", "log", "base", "proto",
+        "daemon/rpc", "daemon/gate", "daemon/door", "wire", "daemon/core", "log", "base", "proto",
     ],
     "daemon/app": [
-        "daemon/server", "daemon/rpc", "daemon/service", "daemon/gate", "wire", "daemon/transport", "daemon/metrics",
+        "daemon/server", "daemon/rpc", "daemon/service", "daemon/gate", "wire", "daemon/transport", "daemon/door", "daemon/metrics",
         "daemon/status_page", "daemon/audit", "daemon/policy", "daemon/sandbox", "daemon/core", "daemon/health",
         "daemon/rings", "log", "log/library_log", "provider/verbs", "provider/soft", "provider/api", "base",
     ],
@@ -54,18 +57,23 @@ FREE_FOLDERS = ["tests", "examples"]
 # A *_test.cc beside the code may also use these: real providers instead of mocks.
 UNIT_TEST_ARROWS = ["provider/api", "provider/soft", "provider/decorator", "base/ndk", "base"]
 # Folders that may see only some of the generated headers.
-PROTO_SUBSETS = {"daemon/transport": ["rnicd/v1/fd_channel.pb.h", "rnicd/v1/error.pb.h"]}
+PROTO_SUBSETS = {
+    "daemon/transport": ["rnicd/v1/fd_channel.pb.h", "rnicd/v1/error.pb.h"],
+    "daemon/pipes": ["rnicd/v1/pipe_channel.pb.h", "rnicd/v1/error.pb.h"],
+}
 
 # --- Headers and names of others ------------------------------------------------------------------------------------
 # Where an include with this prefix is allowed; a folder covers its subfolders, a file only itself.
 EXTERNAL_INCLUDES = {
+    "provider/networkdirect/nd2.h": ["provider/networkdirect", "tests/networkdirect_model"],
+    "provider/networkdirect/nd2_types.h": ["provider/networkdirect", "tests/networkdirect_model"],
     "infiniband/": ["provider/verbs", "tests/vm/foreign_peer", "tests/vm/bench", "tests/vm/fr"],
     "grpc/grpc": ["client", "tests", "examples"],
     "grpc/support/": ["client", "tests", "examples"],
     "grpcpp/": ["client", "tests", "examples"],
     "nghttp2/": ["daemon/rpc", "tests/bench/http2_echo.cc"],
     "google/protobuf/stubs/": ["log/library_log", "daemon/server"],
-    "openssl/": ["base/secret.cc"],
+    "openssl/": ["base/secret_linux.cc"],
     "seccomp.h": ["daemon/sandbox"],
     "sys/capability.h": ["daemon/sandbox"],
     "prometheus/": ["daemon/metrics"],
@@ -77,6 +85,19 @@ EXTERNAL_INCLUDES = {
     "shared_mutex": [],
     "condition_variable": ["base/mutex.h"],
 }
+# Folders whose code is for every system. What one system has is in a file that says so, `*_linux.cc`, behind a header that
+# does not. Their tests may use Linux.
+PORTABLE_FOLDERS = [
+    "base/ndk", "wire", "ring", "provider/api", "provider/engine", "provider/soft", "daemon/core", "daemon/rings", "daemon/gate",
+    "daemon/door", "daemon/health", "daemon/policy", "daemon/rpc", "daemon/service", "daemon/status_page",
+]
+PORTABLE_SUFFIXES = ["_linux.cc", "_windows.cc", "_test.cc", "_test.h"]
+# Headers of a system: POSIX and Linux, and Windows.
+SYSTEM_HEADERS = [
+    "aio.h", "arpa/", "asm/", "dirent.h", "dlfcn.h", "endian.h", "fcntl.h", "ftw.h", "glob.h", "grp.h", "ifaddrs.h", "linux/",
+    "malloc.h", "net/", "netdb.h", "netinet/", "poll.h", "pthread.h", "pwd.h", "sched.h", "semaphore.h", "spawn.h", "sys/",
+    "syslog.h", "termios.h", "ucontext.h", "unistd.h", "windows.h", "winsock2.h", "ws2tcpip.h", "winternl.h",
+]
 # The same for names in C++ code, except in comments and strings.
 NAMES = {
     r"std::(recursive_|timed_|shared_)*mutex\b": ["base/mutex.h"],

@@ -40,18 +40,5 @@ run_suite() {
   RNICD_TEST_EMULATOR=$(emulator_of_children) RNICD_TEST_DAEMON_FLAGS=--system_call_filter=off \
     RNICD_TEST_SLOWNESS=$SLOWNESS RNICD_TEST_DATA_PATH=$data_path \
     python3 tests/arm64/run_suite.py --emulator "$(emulator)" --list "$NOT_ON_QEMU" --results "$RESULTS" \
-    --name "$name" ${listed:+"$listed"} "$@" || true
-}
-
-# Every name of the list must be that of a test.
-check_list() {
-  local pattern
-  local -i unknown=0
-  while IFS= read -r pattern; do
-    if ! grep -qF "\"$pattern\"" "$RESULTS"/*.json; then
-      say "   $pattern stands in $NOT_ON_QEMU and is no test: correct the name, or remove the line"
-      unknown=1
-    fi
-  done < <(sed 's/^#.*//; s/ | .*//; /^$/d' "$NOT_ON_QEMU")
-  ((!unknown))
+    --name "$name" ${listed:+"$listed"} ${within:+--seconds $((within - SECONDS))} "$@" || true
 }

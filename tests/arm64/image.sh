@@ -32,11 +32,23 @@ image_of() {
 
 debian_name() { if [[ $1 == aarch64 ]]; then say arm64; else say amd64; fi; }
 
+# The index has an image for x86-64 beside that for arm64, so the programs of both are needed. Those of the release build
+# are taken as they are: scripts/container-test judges their image, and here only the index of both is looked at.
+build_missing_programs() {
+  local program
+  for program in $PROGRAMS; do
+    if [[ ! -x build/release/$program ]]; then
+      configure release
+      build release rnicd rnicctl rnicd-device-plugin
+      return
+    fi
+  done
+}
+
 build_images() {
   install_tools buildah jq
   prepare_store
-  configure release
-  build release rnicd rnicctl rnicd-device-plugin
+  build_missing_programs
   image_of aarch64 build/arm64 --sysroot "$SYSROOT"
   image_of x86_64 build/release
   as_root buildah manifest rm "$INDEX" >/dev/null 2>&1 || true

@@ -1,7 +1,9 @@
 """Runs test programs of arm64 below qemu, without the tests that qemu cannot run.
 
-usage: run_suite.py --emulator WORDS --list FILE --results FOLDER --name NAME [--filter PATTERNS] [--listed] PROGRAM...
+usage: run_suite.py --emulator WORDS --list FILE --results FOLDER --name NAME [--filter PATTERNS] [--seconds N] [--listed]
+                    PROGRAM...
   --name      of the file with the results
+  --seconds   ends after so long, and says which programs were left out, or ended before all of their tests had run
   --listed    runs only the tests of the list, and prints which of them pass
 
 A program that crashes or hangs is started again for the tests behind the one that did it, which has failed then. Prints
@@ -11,6 +13,7 @@ each test that failed with its last lines.
 import argparse
 import fnmatch
 import json
+import math
 import pathlib
 import subprocess
 import sys
@@ -19,6 +22,8 @@ import time
 SEPARATOR = " | "
 # The longest silence of a test program, which prints a line for each test; no test is silent for longer.
 SILENCE_SECONDS = 120
+# The longest that a program takes to name its tests.
+LISTING_SECONDS = 120
 LAST_LINES = 12
 
 
@@ -36,8 +41,13 @@ def read_list(path):
 
 
 def tests_of(command):
-    """All names, as --gtest_filter knows them."""
-    told = subprocess.run([*command, "--gtest_list_tests"], check=True, capture_output=True, text=True).stdout
+    """All names, as --gtest_filter knows them; none where the program does not name them."""
+    try:
+        told = subprocess.run([*command, "--gtest_list_tests"], check=True, capture_output=True, text=True,
+                              timeout=LISTING_SECONDS).stdout
+    except (OSError, subprocess.SubprocessError) as error:
+        print(f"   {error}", flush=True)
+        return []
     names, suite = [], ""
     for line in told.splitlines():
         word = line.split("#")[0].rstrip()
@@ -51,20 +61,24 @@ def tests_of(command):
 class Program:
     """One test program below the emulator."""
 
-    def __init__(self, path, emulator, results):
+    def __init__(self, path, emulator, results, deadline):
         self.path = path
         self.command = [*emulator, str(path)]
         self.results = results / path.name
+        self.deadline = deadline
         self.passed, self.failed = set(), set()
 
     def run(self, names):
-        """Runs these tests, also those behind one that ends the program."""
+        """Runs these tests, also those behind one that ends the program. The number for which there was no time."""
         left = list(names)
         while left:
             done = self._start(left)
+            if time.monotonic() > self.deadline:
+                return len(left) - len(done)
             left = [name for name in left if name not in done]
             if not done:
                 self._fail(left.pop(0), ["the program did not start"])
+        return 0
 
     def _start(self, names):
         """The tests that have ended, by success, failure, or with the program."""
@@ -80,8 +94,7 @@ class Program:
         path.write_text("--gtest_filter=" + ":".join(names) + "\n")
         return path
 
-    @staticmethod
-    def _await(process, output):
+    def _await(self, process, output):
         size, since = -1, time.monotonic()
         while True:
             try:
@@ -91,6 +104,8 @@ class Program:
                 if output.stat().st_size != size:
                     size, since = output.stat().st_size, time.monotonic()
                 elif time.monotonic() - since > SILENCE_SECONDS:
+                    process.kill()
+                if time.monotonic() > self.deadline:
                     process.kill()
 
     def _count(self, lines, status):
@@ -106,7 +121,7 @@ class Program:
                 self._fail(running, lines[begin + 1:number])
                 ended.add(running)
                 running = None
-        if running:
+        if running and time.monotonic() <= self.deadline:
             self._fail(running, [*lines[begin + 1:], f"the program ended or hung in it; status {status}"])
             ended.add(running)
         return ended
@@ -123,21 +138,32 @@ def main():
     parser.add_argument("--results", type=pathlib.Path, required=True)
     parser.add_argument("--name", required=True)
     parser.add_argument("--filter", default="*")
+    parser.add_argument("--seconds", type=float, default=math.inf)
     parser.add_argument("--listed", action="store_true")
     parser.add_argument("programs", nargs="+", type=pathlib.Path)
     arguments = parser.parse_args()
     listed = read_list(arguments.list)
     arguments.results.mkdir(parents=True, exist_ok=True)
-    matched = set()
+    deadline = time.monotonic() + arguments.seconds
+    matched, late = set(), []
     totals = {"passed": 0, "failed": 0, "listed": 0}
     for path in arguments.programs:
-        program = Program(path, arguments.emulator.split(), arguments.results)
-        names = [name for name in tests_of(program.command)
+        if time.monotonic() > deadline:
+            late.append(path.name)
+            continue
+        program = Program(path, arguments.emulator.split(), arguments.results, deadline)
+        known = tests_of(program.command)
+        if not known:
+            print(f"   not passed: {path.name} names no tests", flush=True)
+            totals["failed"] += 1
+        names = [name for name in known
                  if any(fnmatch.fnmatchcase(name, wanted) for wanted in arguments.filter.split(":"))]
         hits = {name: [pattern for pattern in listed if fnmatch.fnmatchcase(name, pattern)] for name in names}
         matched.update(pattern for patterns in hits.values() for pattern in patterns)
         began = time.monotonic()
-        program.run([name for name in names if bool(hits[name]) == arguments.listed])
+        missed = program.run([name for name in names if bool(hits[name]) == arguments.listed])
+        if missed:
+            late.append(f"{missed} tests of {path.name}")
         totals["passed"] += len(program.passed)
         totals["failed"] += len(program.failed)
         totals["listed"] += sum(1 for name in names if hits[name])
@@ -145,6 +171,8 @@ def main():
               f"{time.monotonic() - began:.0f} s", flush=True)
         if arguments.listed and program.passed:
             print("   listed, and pass:", *sorted(program.passed), sep="\n     ")
+    if late:
+        print("   left out, as there was no time:", ", ".join(late))
     totals["patterns"] = sorted(matched)
     (arguments.results / f"{arguments.name}.json").write_text(json.dumps(totals) + "\n")
     return 1 if totals["failed"] and not arguments.listed else 0

@@ -66,6 +66,10 @@ unpack_qemu() {
   rm -rf "$folder"
 }
 
+is_warm() {
+  [[ -x $QEMU && $(sysroot_recipe) == "$(cat "$SYSROOT/made-from" 2>/dev/null)" ]] && was_built_lately "$ARM64_DIR"
+}
+
 # One clone at a time.
 prepare_arm64() {
   mkdir -p "$ARM64_DIR"

@@ -17,7 +17,7 @@ class InProcess {
  public:
   // `most_named` and `uid_limits`: settings of the tenants.
   explicit InProcess(uint64_t bytes, size_t most_named = core::kNamedTenants, const core::Limits& uid_limits = {})
-      : wired_({.os = LinuxOs(),
+      : wired_({.os = SystemOs(),
                 .clock = clock_,
                 .random = random_,
                 .provider = provider_,

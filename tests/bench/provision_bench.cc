@@ -27,10 +27,10 @@ double SecondsSince(std::chrono::steady_clock::time_point begin) {
 class CardAlone {
  public:
   bool Allocate() {
-    file_ = *LinuxOs().CreateMemoryFile(kBytes, kNdkPageBytes);
-    memory_ = *LinuxOs().Map(file_.get(), kBytes);
-    return LinuxOs().Populate(memory_).ok() &&
-           LinuxOs().AddSeals(file_.get(), F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL).ok();
+    file_ = *SystemOs().CreateMemoryFile(kBytes, kNdkPageBytes);
+    memory_ = *SystemOs().Map(file_.get(), kBytes);
+    return SystemOs().Populate(memory_).ok() &&
+           SystemOs().AddSeals(file_.get(), {.shrink = true, .grow = true, .future_write = true, .seal = true}).ok();
   }
   bool Register() {
     for (int index = 0; index < kBatchRegions; ++index) {
@@ -50,7 +50,7 @@ class CardAlone {
   void Deregister() { regions_.clear(); }
   void Free() {
     Deregister();
-    LinuxOs().Unmap(memory_).IgnoreError();
+    SystemOs().Unmap(memory_).IgnoreError();
     file_.Reset(-1);
   }
 

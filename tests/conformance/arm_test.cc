@@ -13,7 +13,6 @@ constexpr v1::CqNotifyType kErrors = v1::CQ_NOTIFY_TYPE_ERRORS;
 constexpr v1::CqNotifyType kAny = v1::CQ_NOTIFY_TYPE_ANY;
 constexpr v1::CqNotifyType kSolicited = v1::CQ_NOTIFY_TYPE_SOLICITED;
 
-constexpr uint32_t kSilent = v1::OP_FLAG_SILENT_SUCCESS;
 constexpr uint32_t kSolicit = v1::OP_FLAG_SEND_AND_SOLICIT_EVENT;
 constexpr uint32_t kDepth = 4;
 

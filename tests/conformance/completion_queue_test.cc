@@ -11,8 +11,6 @@
 namespace rnicd::test {
 namespace {
 
-constexpr uint32_t kInline = v1::OP_FLAG_INLINE;
-
 // Row 140. NDK: as many results come as are asked for or are there, oldest first, and each once. NDK is silent on
 // asking for none; here none come and none is lost.
 TEST_P(NdkConformance, Case140_ResultsComeInPortions) {

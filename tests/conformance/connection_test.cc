@@ -14,9 +14,6 @@
 namespace rnicd::test {
 namespace {
 
-constexpr uint32_t kInline = v1::OP_FLAG_INLINE;
-constexpr uint32_t kSilent = v1::OP_FLAG_SILENT_SUCCESS;
-
 // The next event must report that the peer of this queue pair has disconnected.
 void ExpectDisconnected(EventReader& events, uint64_t qp_id, uint64_t qp_context = QueueOptions().qp_context) {
   const std::optional<v1::WatchEventsResponse> event = events.Next();

@@ -15,7 +15,6 @@
 namespace rnicd::test {
 namespace {
 
-constexpr uint32_t kInline = v1::OP_FLAG_INLINE;
 constexpr uint32_t kFence = v1::OP_FLAG_READ_FENCE;
 constexpr uint32_t kDefer = v1::OP_FLAG_DEFER;
 

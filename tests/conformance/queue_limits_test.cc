@@ -9,8 +9,6 @@
 namespace rnicd::test {
 namespace {
 
-constexpr uint32_t kSilent = v1::OP_FLAG_SILENT_SUCCESS;
-
 // One of the five limits of CreateQp: its field, and the adapter's maximum for it.
 struct QpLimit {
   const char* field;

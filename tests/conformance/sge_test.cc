@@ -8,7 +8,6 @@
 namespace rnicd::test {
 namespace {
 
-constexpr uint32_t kInline = v1::OP_FLAG_INLINE;
 // A token that no memory has.
 constexpr uint32_t kGarbageToken = 0xdead'beef;
 

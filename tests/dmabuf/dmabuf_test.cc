@@ -91,7 +91,7 @@ class DmabufOnACard : public ::testing::Test {
   uint64_t Used(Resource resource) const { return wired_.ledger->used(resource); }
 
   const UniqueFd buffer_{memfd_create("dmabuf", MFD_CLOEXEC)};
-  FaultyOs os_{LinuxOs()};
+  FaultyOs os_{SystemOs()};
   ManualClock clock_;
   KernelRandom random_;
   provider::FakeDmabufVerbs card_;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/status.h"
+#include "base/unique_socket.h"
 #include "daemon/audit/audit_line.h"
 #include "daemon/rpc/limits.h"
 #include "daemon/service/methods.h"
@@ -18,7 +19,7 @@ namespace {
 
 using core::Resource;
 
-constexpr std::chrono::seconds kTimeout{20};
+constexpr std::chrono::seconds kStartTimeout{20};
 constexpr uid_t kPluginUid = 2000;
 constexpr uid_t kPolicyUid = 3000;
 
@@ -120,13 +121,16 @@ FuzzDaemon::FuzzDaemon()
   server_ = *std::move(server);
 }
 
-std::unique_ptr<transport::ServedConnection> FuzzDaemon::Serve(char name, UniqueFd& client) {
+std::unique_ptr<door::ServedConnection> FuzzDaemon::Serve(char name, UniqueFd& client) {
   std::array<int, 2> ends{};
   Check(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) == 0,
         "a socket pair can be created");
   client.Reset(ends[0]);
-  auto connection =
-      server_->Serve(std::make_shared<const UniqueFd>(ends[1]), /*refuses_descriptors=*/false, CallerOf(name));
+  auto connection = server_->Serve({.socket = std::make_shared<const UniqueSocket>(ends[1]),
+                                    .caller = CallerOf(name),
+                                    .refuses_descriptors = false,
+                                    .secret = std::nullopt,
+                                    .on_end = {}});
   Check(connection != nullptr, "a connection is served");
   return connection;
 }
@@ -139,7 +143,7 @@ void FuzzDaemon::Advance(std::chrono::milliseconds by) {
 }
 
 void FuzzDaemon::CheckNothingLeft(const std::vector<std::string>& secrets) {
-  Check(wired_.registry.WaitUntilEmpty(std::chrono::steady_clock::now() + kTimeout), "every session ends");
+  Check(wired_.registry.WaitUntilEmpty(std::chrono::steady_clock::now() + kStartTimeout), "every session ends");
   // What clients had mapped until now.
   wired_.lingering.Sweep();
   CheckNothingHeld(wired_.node, os_);

@@ -63,14 +63,14 @@ class FuzzDaemon {
   FuzzDaemon();
 
   // A connection of one of the clients that call_script.h names; `client` is its end of the socket.
-  std::unique_ptr<transport::ServedConnection> Serve(char name, UniqueFd& client);
+  std::unique_ptr<door::ServedConnection> Serve(char name, UniqueFd& client);
   void Advance(std::chrono::milliseconds by);
   // Waits until all sessions have ended, and checks that they left nothing.
   void CheckNothingLeft(const std::vector<std::string>& secrets);
   core::SessionRegistry& registry() { return wired_.registry; }
 
  private:
-  FaultyOs os_{LinuxOs()};
+  FaultyOs os_{SystemOs()};
   ManualClock clock_;
   SeededRandom random_{1};
   const log::Logger logger_;

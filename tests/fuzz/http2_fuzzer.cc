@@ -24,6 +24,7 @@
 
 #include "base/mutex.h"
 #include "base/unique_fd.h"
+#include "base/unique_socket.h"
 #include "daemon/rpc/server.h"
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/input.h"
@@ -133,7 +134,7 @@ class Client {
     std::array<int, 2> ends{};
     Check(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) == 0, "there is a socket");
     socket_.Reset(ends[0]);
-    server.Serve({.socket = std::make_shared<const UniqueFd>(ends[1]), .owner = "fuzz"}, answers);
+    server.Serve({.socket = std::make_shared<const UniqueSocket>(ends[1]), .owner = "fuzz"}, answers);
   }
 
   void Send(std::string_view bytes, bool raw = false) {

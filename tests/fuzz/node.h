@@ -69,7 +69,7 @@ struct FuzzGround {
   JobQueue workers;
   JobQueue reapers;
   JobQueue engine_jobs;
-  FaultyOs os{LinuxOs()};
+  FaultyOs os{SystemOs()};
   ManualClock clock;
   SeededRandom random{1};
   provider::SoftProvider soft;

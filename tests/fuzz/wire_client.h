@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "daemon/transport/front_door.h"
+#include "daemon/door/connection_server.h"
 #include "tests/fuzz/call_script.h"
 #include "tests/fuzz/fuzz_daemon.h"
 #include "tests/fuzz/wire_pool.h"
@@ -64,7 +64,7 @@ class WireClient {
   WirePool& pool_;
   OpenCalls calls_;
   std::vector<uint64_t> endless_;
-  std::unique_ptr<transport::ServedConnection> served_;
+  std::unique_ptr<door::ServedConnection> served_;
   std::unique_ptr<grpc::GenericStub> stub_;
 };
 

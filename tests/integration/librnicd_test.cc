@@ -230,7 +230,7 @@ void AwaitEvents(const Client& client) {
 }
 
 // Where the end of a session is reported, and how it is waited for.
-class End {
+class SessionEnd {
  public:
   ClientOptions Options() {
     return {.on_session_ended = [this](const absl::Status& why) { ended_.set_value(why); }};
@@ -250,7 +250,7 @@ class LibrnicdEvicted : public Librnicd {
 };
 
 TEST_F(LibrnicdEvicted, EndOfSessionIsReportedWithItsCauseAndWakesWaiters) {
-  End end;
+  SessionEnd end;
   const Client client = MustConnect(end.Options());
   CompletionQueue queue = Must(CompletionQueue::Create(client, 16));
   AwaitEvents(client);
@@ -268,7 +268,7 @@ std::unique_ptr<DaemonProcess> MustStart(const std::vector<std::string>& flags) 
 
 TEST(LibrnicdWithoutDaemon, ClientLearnsThatTheDaemonIsGone) {
   const auto daemon = MustStart({});
-  End end;
+  SessionEnd end;
   ClientOptions options = end.Options();
   options.socket_dir = daemon->socket_dir();
   const auto client = std::make_unique<Client>(Must(Client::Connect(options)));
@@ -304,7 +304,7 @@ TEST(LibrnicdWithoutDaemon, LostDaemonFailsWhatPends) {
 
 TEST(LibrnicdWithoutDaemon, ClientIsToldThatTheDaemonStops) {
   const auto daemon = MustStart({"--pending_threshold_bytes=4096"});
-  End end;
+  SessionEnd end;
   ClientOptions options = end.Options();
   options.socket_dir = daemon->socket_dir();
   const Client client = Must(Client::Connect(options));

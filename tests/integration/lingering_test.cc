@@ -23,7 +23,7 @@ namespace rnicd::test {
 namespace {
 
 constexpr uint64_t kPiece = 256 << 10;
-constexpr uint64_t kLimit = 4 * kPiece;
+constexpr uint64_t kQuota = 4 * kPiece;
 
 // Exists until destroyed, and then it is gone with all that it inherited.
 class Child {
@@ -47,7 +47,7 @@ class Child {
 
 class Lingering : public DaemonTest {
  protected:
-  Lingering() : DaemonTest({kMetricsOnFreePort, "--max_memory_bytes=" + std::to_string(kLimit)}) {}
+  Lingering() : DaemonTest({kMetricsOnFreePort, "--max_memory_bytes=" + std::to_string(kQuota)}) {}
 
   static CallResult<v1::AllocateMemoryResponse> TryAllocate(TestSession& session, uint64_t size = kPiece) {
     v1::AllocateMemoryRequest request;
@@ -80,7 +80,7 @@ TEST_F(Lingering, MemoryThatAClientKeepsIsNoRoomForMore) {
   }
   TestSession session(daemon());
   ExpectRefused(TryAllocate(session), ErrorReason::QUOTA_MEMORY_BYTES);
-  EXPECT_EQ(LingeringBytes(), kLimit);
+  EXPECT_EQ(LingeringBytes(), kQuota);
   kept.pop_back();
   ExpectOk(TryAllocate(session));
   ExpectRefused(TryAllocate(session), ErrorReason::QUOTA_MEMORY_BYTES);
@@ -109,17 +109,17 @@ TEST_F(Lingering, AMappingInAChildIsEnough) {
     const Child child;
     munmap(mapping, kPiece);
     file.Reset(-1);
-    EXPECT_FALSE(CanAllocate(kLimit));
+    EXPECT_FALSE(CanAllocate(kQuota));
   }
-  EXPECT_TRUE(CanAllocate(kLimit));
+  EXPECT_TRUE(CanAllocate(kQuota));
 }
 
 // The daemon fills the holes of an imported file, and its pages are then no more the client's than allocated ones.
 TEST_F(Lingering, HolesOfAnImportAreNoRoomForMore) {
   UniqueFd file(memfd_create("sparse", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  ASSERT_EQ(ftruncate(file.get(), kLimit), 0);
+  ASSERT_EQ(ftruncate(file.get(), kQuota), 0);
   TestSession session(daemon());
-  const auto imported = session.Import(kLimit);
+  const auto imported = session.Import(kQuota);
   ASSERT_TRUE(SendFd(daemon().fd_socket(), imported.fd_ticket(), file.get()).ok());
   ASSERT_TRUE(ExpectOk(session.Seal(imported.memory_id())));
   ASSERT_TRUE(ExpectOk(session.Release(imported.memory_id())));

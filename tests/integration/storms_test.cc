@@ -34,8 +34,8 @@ using Times = std::vector<double>;
 
 constexpr int kAttackers = 2;
 // Connections that one user may have.
-constexpr int kLimit = 64;
-constexpr int kRounds = 3;
+constexpr int kStormSize = 64;
+constexpr int kStormRounds = 3;
 constexpr milliseconds kCallsPhase{300};
 constexpr milliseconds kNewcomersPhase{60};
 // A call may take twice as long, and this does not count: the processors' turns are not even.
@@ -57,9 +57,9 @@ struct Row {
 void PrintTo(const Row& row, std::ostream* out) { *out << row.name; }
 
 const Row kRows[] = {
-    {"OnRpc", DaemonSocket::kRpc, 0},     {"OnRpcAboveTheLimit", DaemonSocket::kRpc, kLimit},
-    {"OnFd", DaemonSocket::kFd, 0},       {"OnFdAboveTheLimit", DaemonSocket::kFd, kLimit},
-    {"OnAdmin", DaemonSocket::kAdmin, 0}, {"OnAdminAboveTheLimit", DaemonSocket::kAdmin, kLimit},
+    {"OnRpc", DaemonSocket::kRpc, 0},     {"OnRpcAboveTheLimit", DaemonSocket::kRpc, kStormSize},
+    {"OnFd", DaemonSocket::kFd, 0},       {"OnFdAboveTheLimit", DaemonSocket::kFd, kStormSize},
+    {"OnAdmin", DaemonSocket::kAdmin, 0}, {"OnAdminAboveTheLimit", DaemonSocket::kAdmin, kStormSize},
 };
 
 // --- times ---
@@ -204,7 +204,7 @@ class Storm : public testing::TestWithParam<Row> {
   void SetUp() override {
     DaemonOptions options;
     if (TwoUids()) {
-      options.flags = {"--max_connections_per_uid=" + std::to_string(kLimit)};
+      options.flags = {"--max_connections_per_uid=" + std::to_string(kStormSize)};
     }
     auto started = DaemonProcess::Start(options);
     ASSERT_TRUE(started.ok()) << started.status();
@@ -240,7 +240,7 @@ TEST_P(Storm, DelaysNoCallAndKeepsNobodyOut) {
       {"new clients", kNewcomersPhase, [&] { return NewClient(); }},
       {"new operators", kNewcomersPhase, [&] { return NewOperator(); }}};
   std::vector<Comparison> comparisons(kinds.size());
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < kStormRounds; ++round) {
     elsewhere.attackers().Continue();
     const std::vector<Calls> alone = MeasureAll(kinds);
     elsewhere.attackers().Pause();

@@ -35,7 +35,7 @@ constexpr uint64_t kRegionsMax = 56;
 constexpr uint64_t kPagesOfARacer = 16;
 constexpr int kRacers = 16;
 constexpr size_t kHeldMax = 6;
-constexpr int kRounds = 150;
+constexpr int kOpenings = 150;
 
 // A tenant of whom all clients of these tests are.
 std::string WriteRacersPolicy(const TempDir& directory) {
@@ -57,7 +57,7 @@ class Racer {
   }
 
   void Race() {
-    for (int round = 0; round < kRounds; ++round) {
+    for (int round = 0; round < kOpenings; ++round) {
       if (held_.size() == kHeldMax) {
         GiveBack(Throw(kHeldMax));
       }

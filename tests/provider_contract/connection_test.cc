@@ -8,10 +8,6 @@
 namespace rnicd::provider {
 namespace {
 
-constexpr OperationType kReceived = OperationType::kReceive;
-constexpr OperationType kSent = OperationType::kSend;
-constexpr OperationType kWritten = OperationType::kWrite;
-
 using ConnectionContract = ProviderContract;
 
 INSTANTIATE_TEST_SUITE_P(Provider, ConnectionContract, ::testing::ValuesIn(CardKinds()), NameOf);

@@ -11,8 +11,6 @@
 
 namespace rnicd::provider {
 
-inline constexpr NtStatus kOk = NtStatus::kSuccess;
-inline constexpr NtStatus kCancelled = NtStatus::kCancelled;
 inline constexpr NtStatus kTimedOut = NtStatus::kIoTimeout;
 inline constexpr NtStatus kInvalid = NtStatus::kInvalidDeviceRequest;
 inline constexpr NtStatus kViolation = NtStatus::kAccessViolation;

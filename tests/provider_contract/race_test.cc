@@ -8,7 +8,7 @@
 namespace rnicd::provider {
 namespace {
 
-constexpr QueuePairLimits kDeepLimits{.receive_depth = 64, .initiator_depth = 64};
+constexpr QueuePairLimits kRaceLimits{.receive_depth = 64, .initiator_depth = 64};
 constexpr size_t kRequests = 10;
 
 class RaceContract : public ::testing::TestWithParam<CardKind> {
@@ -16,7 +16,7 @@ class RaceContract : public ::testing::TestWithParam<CardKind> {
   // Two sides that are not connected, for one round of a race.
   struct Pair {
     explicit Pair(TestedCard& card)
-        : first(card.provider(), card.adapter(), kDeepLimits), second(card.provider(), card.adapter(), kDeepLimits) {}
+        : first(card.provider(), card.adapter(), kRaceLimits), second(card.provider(), card.adapter(), kRaceLimits) {}
     ProviderSide first;
     ProviderSide second;
   };

@@ -1,21 +1,12 @@
 // Fast registrations and windows, as requests: what their tokens reach and when, and when their backing is released.
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <set>
 
-#include "base/unique_fd.h"
+#include "base/os.h"
 #include "tests/provider_contract/contract_fixture.h"
 
 namespace rnicd::provider {
 namespace {
-
-constexpr OperationType kBound = OperationType::kBind;
-constexpr OperationType kFast = OperationType::kFastRegister;
-constexpr OperationType kInvalidated = OperationType::kInvalidate;
-constexpr OperationType kReadOp = OperationType::kRead;
-constexpr OperationType kSent = OperationType::kSend;
 
 // A request that fails ends its connection, so there is a second one between the same domains.
 class RegistrationContract : public ProviderContract {
@@ -53,10 +44,10 @@ class RegistrationContract : public ProviderContract {
 
 TEST_P(RegistrationContract, ACardWithoutDmabufsSaysSoAndRegistersNothing) {
   const size_t before = card_->registrations();
-  const UniqueFd buffer(memfd_create("dmabuf", MFD_CLOEXEC));
-  ASSERT_EQ(ftruncate(buffer.get(), kNdkPageBytes), 0);
+  const auto buffer = SystemOs().CreateMemoryFile(kNdkPageBytes, kNdkPageBytes);
+  ASSERT_TRUE(buffer.ok()) << buffer.status();
   const absl::Status refused =
-      near_.domain().RegisterDmabuf({.base = {kSideBase}, .length = kNdkPageBytes, .file = buffer.get()}).status();
+      near_.domain().RegisterDmabuf({.base = {kSideBase}, .length = kNdkPageBytes, .file = buffer->get()}).status();
   EXPECT_TRUE(FailedWith(refused, ErrorReason::DEVICE_NOT_CAPABLE)) << refused;
   EXPECT_EQ(card_->registrations(), before);
 }

@@ -6,7 +6,6 @@
 namespace rnicd::simulation {
 namespace {
 
-using provider::Completion;
 using provider::QueuePairState;
 
 constexpr uint32_t kMaxReadsUnderWay = 16;
@@ -31,7 +30,7 @@ OperationType TypeOf(RequestKind kind) {
   return OperationType::kSend;
 }
 
-void Owe(QueuePair& pair, provider::WorkQueue queue, const Completion& completion) {
+void Owe(QueuePair& pair, provider::WorkQueue queue, const provider::Completion& completion) {
   pair.due[static_cast<size_t>(queue)].push_back(completion);
 }
 
@@ -280,11 +279,11 @@ std::optional<NtStatus> Card::Send(QueuePair& pair, QueuePair& host, Request& re
   }
   const Request receive = std::move(host.receives.front());
   host.receives.pop_front();
-  Completion completion{.request_context = receive.context,
-                        .type = OperationType::kReceive,
-                        .status = Receive(host, request, receive),
-                        .bytes = static_cast<uint32_t>(request.size()),
-                        .solicited = request.solicit};
+  provider::Completion completion{.request_context = receive.context,
+                                  .type = OperationType::kReceive,
+                                  .status = Receive(host, request, receive),
+                                  .bytes = static_cast<uint32_t>(request.size()),
+                                  .solicited = request.solicit};
   if (completion.status == NtStatus::kSuccess) {
     Pieces sink;
     PinPayload(host, receive, Access::kLocalWrite, sink);

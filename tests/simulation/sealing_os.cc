@@ -3,6 +3,14 @@
 #include "base/status.h"
 
 namespace rnicd::simulation {
+namespace {
+
+bool HasAll(const Seals& seals, const Seals& wanted) {
+  return (seals.shrink || !wanted.shrink) && (seals.grow || !wanted.grow) && (seals.write || !wanted.write) &&
+         (seals.future_write || !wanted.future_write) && (seals.seal || !wanted.seal);
+}
+
+}  // namespace
 
 absl::StatusOr<MemoryFileFacts> SealingOs::Inspect(int fd) {
   RNICD_ASSIGN_OR_RETURN(MemoryFileFacts facts, kernel_.Inspect(fd));
@@ -15,9 +23,9 @@ absl::StatusOr<MemoryFileFacts> SealingOs::Inspect(int fd) {
   return facts;
 }
 
-absl::Status SealingOs::AddSeals(int fd, int seals) {
+absl::Status SealingOs::AddSeals(int fd, const Seals& seals) {
   const absl::StatusOr<MemoryFileFacts> facts = kernel_.Inspect(fd);
-  const bool has_them = facts.ok() && facts->is_memory_file && (facts->seals & seals) == seals;
+  const bool has_them = facts.ok() && facts->is_memory_file && HasAll(facts->seals, seals);
   return has_them ? absl::OkStatus() : kernel_.AddSeals(fd, seals);
 }
 

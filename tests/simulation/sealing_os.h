@@ -13,11 +13,13 @@ class SealingOs final : public Os {
   // Both must outlive this.
   SealingOs(Os& kernel, Witness& witness) : kernel_(kernel), witness_(witness) {}
 
+  uint64_t page_bytes() const override { return kernel_.page_bytes(); }
   absl::StatusOr<UniqueFd> CreateMemoryFile(uint64_t size, uint64_t page_bytes) override {
     return kernel_.CreateMemoryFile(size, page_bytes);
   }
   absl::StatusOr<MemoryFileFacts> Inspect(int fd) override;
-  absl::Status AddSeals(int fd, int seals) override;
+  absl::Status AddSeals(int fd, const Seals& seals) override;
+  absl::StatusOr<UniqueFd> Duplicate(int fd) override { return kernel_.Duplicate(fd); }
   absl::StatusOr<std::span<std::byte>> Map(int fd, uint64_t size) override { return kernel_.Map(fd, size); }
   absl::Status Unmap(std::span<std::byte> mapping) override { return kernel_.Unmap(mapping); }
   absl::Status BindToNumaNode(std::span<std::byte> mapping, uint32_t numa_node) override {

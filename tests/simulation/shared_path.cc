@@ -25,9 +25,9 @@ uint32_t ResultBytes(uint32_t tokens) {
 }  // namespace
 
 // Mapped by the kernel itself: the world counts and fails the daemon's mappings only.
-ClientMapping::ClientMapping(const UniqueFd& file, uint64_t bytes) : bytes_(*LinuxOs().Map(file.get(), bytes)) {}
+ClientMapping::ClientMapping(const UniqueFd& file, uint64_t bytes) : bytes_(*SystemOs().Map(file.get(), bytes)) {}
 
-ClientMapping::~ClientMapping() { (void)LinuxOs().Unmap(bytes_); }
+ClientMapping::~ClientMapping() { (void)SystemOs().Unmap(bytes_); }
 
 RingUser::RingUser(std::shared_ptr<core::Ring> ring, const UniqueFd& file, uint64_t bytes)
     : ring_(std::move(ring)), mapping_(file, bytes), end_(*ring::ClientEnd::Open(mapping_.bytes())) {}

@@ -8,7 +8,6 @@
 namespace rnicd::simulation {
 namespace {
 
-using core::RequestKind;
 using core::Resource;
 
 void OpenAdapter(Scene& scene, Client& client) {
@@ -95,7 +94,8 @@ void ClosePd(Scene& scene, Client& client) {
   }
   bool must_pend = false;
   const Refusals why = CheckClose(client, domain, must_pend);
-  const ReportPlan report_plan = DrawReportPlan(scene, RequestKind::kClosePd, id.value, Resource::kProtectionDomains);
+  const ReportPlan report_plan =
+      DrawReportPlan(scene, core::RequestKind::kClosePd, id.value, Resource::kProtectionDomains);
   const auto progress =
       call.session().domains().Close(id, report_plan.choice, scene.mailbox.DoneFor(report_plan.report.callback));
   if (call.Accepted(progress, why, must_pend)) {

@@ -10,7 +10,6 @@
 namespace rnicd::simulation {
 namespace {
 
-using core::RequestKind;
 using core::Resource;
 
 uint32_t DrawDepth(const Scene& scene) {
@@ -197,7 +196,8 @@ void CloseCq(Scene& scene, Client& client) {
   const CompletionQueueId id =
       PickFitting(scene, client, &Client::completion_queues, [](const CompletionQueue& each) { return each.overrun; });
   const std::shared_ptr<CompletionQueue> queue = FindById(client.completion_queues, id);
-  const ReportPlan report_plan = DrawReportPlan(scene, RequestKind::kCloseCq, id.value, Resource::kCompletionQueues);
+  const ReportPlan report_plan =
+      DrawReportPlan(scene, core::RequestKind::kCloseCq, id.value, Resource::kCompletionQueues);
   Call call(scene, client, "CloseCq " + Name("cq", queue, id.value));
   if (!call.admitted()) {
     return;
@@ -232,7 +232,7 @@ void Overrun(Scene& scene, Client& client, const std::shared_ptr<CompletionQueue
                            });
 }
 
-std::string TextOf(const provider::Completion& completion) {
+std::string CompletionText(const provider::Completion& completion) {
   return "context " + std::to_string(completion.request_context) + " type " +
          std::to_string(static_cast<int>(completion.type)) + " " + std::string(NtStatusName(completion.status)) + " " +
          std::to_string(completion.bytes) + " bytes";
@@ -270,7 +270,7 @@ void DeliverCompletions(Scene& scene) {
                                    [&reported](const auto& each) { return each->number == reported.pair; });
     const std::string text = "qp" + std::to_string(reported.pair) +
                              (reported.queue == provider::WorkQueue::kReceive ? " receive " : " initiator ") +
-                             TextOf(reported.completion);
+                             CompletionText(reported.completion);
     scene.trace.Add("; " + text);
     if (pair == pairs.end()) {
       scene.findings.Report("EveryPostCompletesOnce", "a queue pair that is closed reported " + text);
@@ -279,7 +279,7 @@ void DeliverCompletions(Scene& scene) {
     std::deque<provider::Completion>& due = (*pair)->due[static_cast<size_t>(reported.queue)];
     if (due.empty() || !IsAsDue(reported.completion, due.front())) {
       scene.findings.Report("EveryPostCompletesOnce",
-                            text + " came instead of " + (due.empty() ? "nothing" : TextOf(due.front())));
+                            text + " came instead of " + (due.empty() ? "nothing" : CompletionText(due.front())));
       return;
     }
     due.pop_front();

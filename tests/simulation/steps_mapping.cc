@@ -11,7 +11,6 @@
 namespace rnicd::simulation {
 namespace {
 
-using core::RequestKind;
 using core::Resource;
 
 // NDK_LOGICAL_ADDRESS_MAPPING with its array.
@@ -134,7 +133,7 @@ void GetRemoteTokenFromMw(Scene& scene, Client& client) {
 void CloseMw(Scene& scene, Client& client) {
   const MemoryWindowId id = PickId(scene, client, &Client::windows);
   const std::shared_ptr<Window> window = FindById(client.windows, id);
-  const ReportPlan report_plan = DrawReportPlan(scene, RequestKind::kCloseMw, id.value, Resource::kWindows);
+  const ReportPlan report_plan = DrawReportPlan(scene, core::RequestKind::kCloseMw, id.value, Resource::kWindows);
   Call call(scene, client, "CloseMw " + Name("mw", window, id.value));
   if (!call.admitted()) {
     return;

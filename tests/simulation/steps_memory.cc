@@ -138,7 +138,7 @@ struct DrawnFile {
   bool shows_at_once = false;
 };
 DrawnFile DrawFile(Scene& scene, uint64_t size) {
-  Os& os = LinuxOs();
+  Os& os = SystemOs();
   DrawnFile drawn;
   const uint64_t flaw = scene.Careless() ? scene.dice.Between(1, 5) : 0;
   absl::StatusOr<UniqueFd> made = os.CreateMemoryFile(flaw == 1 ? size - 1 : size, kNdkPageBytes);
@@ -147,10 +147,10 @@ DrawnFile DrawFile(Scene& scene, uint64_t size) {
   drawn.why.If(flaw == 1, ErrorReason::MEMORY_TOO_SHORT);
   if (flaw == 2) {
     drawn.why.If(true, ErrorReason::MEMORY_WRITE_SEALED);
-    (void)os.AddSeals(drawn.descriptor.get(), F_SEAL_FUTURE_WRITE);
+    (void)os.AddSeals(drawn.descriptor.get(), {.future_write = true});
   } else if (flaw == 3) {
     drawn.why.If(true, ErrorReason::MEMORY_NOT_SEALABLE);
-    (void)os.AddSeals(drawn.descriptor.get(), F_SEAL_SEAL);
+    (void)os.AddSeals(drawn.descriptor.get(), {.seal = true});
   } else if (flaw == 4) {
     drawn.why.If(true, ErrorReason::MEMORY_NOT_MEMORY);
     drawn.descriptor = UniqueFd(eventfd(0, EFD_CLOEXEC));

@@ -10,7 +10,6 @@
 namespace rnicd::simulation {
 namespace {
 
-using core::RequestKind;
 using core::Resource;
 using provider::QueuePairState;
 
@@ -211,7 +210,7 @@ void FlushQp(Scene& scene, Client& client) {
 void CloseQp(Scene& scene, Client& client) {
   const QueuePairId id = PickFitting(scene, client, &Client::queue_pairs, IsBroken);
   const std::shared_ptr<QueuePair> pair = FindById(client.queue_pairs, id);
-  const ReportPlan report_plan = DrawReportPlan(scene, RequestKind::kCloseQp, id.value, Resource::kQueuePairs);
+  const ReportPlan report_plan = DrawReportPlan(scene, core::RequestKind::kCloseQp, id.value, Resource::kQueuePairs);
   Call call(scene, client, "CloseQp " + Name("qp", pair, id.value));
   if (!call.admitted()) {
     return;

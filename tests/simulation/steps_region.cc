@@ -14,7 +14,6 @@
 namespace rnicd::simulation {
 namespace {
 
-using core::RequestKind;
 using core::Resource;
 using State = Region::State;
 
@@ -149,7 +148,7 @@ void RegisterMr(Scene& scene, Client& client) {
   const Chain chain = DrawChain(scene, client);
   Refusals flags_why;
   const uint32_t flags = DrawFlags(scene, flags_why);
-  ReportPlan report_plan = DrawReportPlan(scene, RequestKind::kRegisterMr, id.value, Resource::kPendingRequests);
+  ReportPlan report_plan = DrawReportPlan(scene, core::RequestKind::kRegisterMr, id.value, Resource::kPendingRequests);
   Call call(scene, client, "RegisterMr " + Name("mr", region, id.value) + " " + chain.Text());
   if (!call.admitted()) {
     return;
@@ -234,7 +233,8 @@ Refusals ApplyDeregister(Scene& scene, Client& client, Region& region) {
 void DeregisterMr(Scene& scene, Client& client) {
   const MemoryRegionId id = PickRegion(scene, client, false, State::kRegistered);
   const std::shared_ptr<Region> region = FindRegion(client, id);
-  ReportPlan report_plan = DrawReportPlan(scene, RequestKind::kDeregisterMr, id.value, Resource::kPendingRequests);
+  ReportPlan report_plan =
+      DrawReportPlan(scene, core::RequestKind::kDeregisterMr, id.value, Resource::kPendingRequests);
   Call call(scene, client, "DeregisterMr " + Name("mr", region, id.value));
   if (!call.admitted()) {
     return;
@@ -272,7 +272,7 @@ void DeregisterMr(Scene& scene, Client& client) {
 void CloseMr(Scene& scene, Client& client) {
   const MemoryRegionId id = PickId(scene, client, &Client::regions);
   const std::shared_ptr<Region> region = FindRegion(client, id);
-  const ReportPlan report_plan = DrawReportPlan(scene, RequestKind::kCloseMr, id.value, Resource::kRegions);
+  const ReportPlan report_plan = DrawReportPlan(scene, core::RequestKind::kCloseMr, id.value, Resource::kRegions);
   Call call(scene, client, "CloseMr " + Name("mr", region, id.value));
   if (!call.admitted()) {
     return;
@@ -320,7 +320,7 @@ void InitializeFastRegisterMr(Scene& scene, Client& client) {
   const auto pages = static_cast<uint32_t>(scene.Careless() ? scene.dice.Below(2) * 17 : scene.dice.Between(1, 8));
   const bool remote_access = scene.dice.Chance(80);
   const ReportPlan report_plan =
-      DrawReportPlan(scene, RequestKind::kInitializeFastRegisterMr, id.value, Resource::kPendingRequests);
+      DrawReportPlan(scene, core::RequestKind::kInitializeFastRegisterMr, id.value, Resource::kPendingRequests);
   Call call(scene, client, "InitializeFastRegisterMr " + Name("mr", region, id.value) + " " + std::to_string(pages));
   if (!call.admitted()) {
     return;

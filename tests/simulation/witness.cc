@@ -7,7 +7,6 @@
 namespace rnicd::simulation {
 namespace {
 
-using provider::Completion;
 using provider::DeviceAdapter;
 using provider::DeviceCompletionQueue;
 using provider::DeviceFastRegion;
@@ -63,7 +62,7 @@ class Tap final : public QueuePairListener {
   Tap(QueuePairListener& inner, Witness& witness, uint64_t number)
       : inner_(inner), witness_(witness), number_(number) {}
 
-  void OnCompletion(WorkQueue queue, const Completion& completion) override {
+  void OnCompletion(WorkQueue queue, const provider::Completion& completion) override {
     CheckOpen();
     if (witness_.Plants(Canary::kCompletionLost)) {
       return;
@@ -81,7 +80,7 @@ class Tap final : public QueuePairListener {
   void Shut() { shut_ = true; }
 
  private:
-  void Pass(WorkQueue queue, const Completion& completion) {
+  void Pass(WorkQueue queue, const provider::Completion& completion) {
     witness_.completions.push_back({.pair = number_, .queue = queue, .completion = completion});
     inner_.OnCompletion(queue, completion);
   }

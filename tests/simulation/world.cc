@@ -119,7 +119,7 @@ std::unique_ptr<ManualEngine> Ground::NewEngine() {
 Ground::Ground(const provider::SoftOptions& options, uint64_t seed, Canary canary)
     : random(seed),
       witness(canary),
-      kernel(LinuxOs(), witness),
+      kernel(SystemOs(), witness),
       os(kernel),
       soft(options, random, NewEngine()),
       watched(soft, witness),

@@ -26,7 +26,6 @@ using test::FrameType;
 using test::MemoryStub;
 using test::RawClient;
 using test::SessionStub;
-using Clock = std::chrono::steady_clock;
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 constexpr char kOpenSession[] = "/rnicd.v1.SessionService/OpenSession";

@@ -15,8 +15,6 @@
 
 namespace rnicd::soak {
 
-using Clock = std::chrono::steady_clock;
-
 inline constexpr size_t kWrongMax = 50;
 
 // Totals so far.

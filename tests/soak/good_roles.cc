@@ -15,6 +15,7 @@
 #include "base/access_rights.h"
 #include "base/op_flags.h"
 #include "base/status.h"
+#include "base/units.h"
 #include "client/cpp/client.h"
 #include "client/cpp/fast_region.h"
 #include "client/cpp/logical_mapping.h"
@@ -28,8 +29,6 @@ namespace rnicd::soak {
 namespace {
 
 using test::kTimeout;
-
-constexpr uint64_t kPageBytes = 4096;
 
 // Hundreds of processes share a few cores, so that a call may take long.
 absl::StatusOr<Client> Connect(const RoleOptions& options) {
@@ -50,7 +49,7 @@ absl::Status Finish(CompletionQueue& queue) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<PostOutcome> Run(QueuePair& pair, CompletionQueue& queue, const WorkChain& chain) {
+absl::StatusOr<PostOutcome> PostAndPoll(QueuePair& pair, CompletionQueue& queue, const WorkChain& chain) {
   RNICD_ASSIGN_OR_RETURN(PostOutcome outcome, pair.Post(chain));
   RNICD_RETURN_IF_ERROR(outcome.failure);
   RNICD_RETURN_IF_ERROR(Finish(queue));
@@ -67,7 +66,7 @@ absl::Status Same(std::span<const std::byte> got, std::span<const std::byte> exp
 // Both ends of a connection, and memory at each.
 struct Scene {
   static absl::StatusOr<Scene> Make(const Client& client, Dice& dice) {
-    const uint64_t size = kPageBytes * (1 + dice.Below(64));
+    const uint64_t size = kNdkPageBytes * (1 + dice.Below(64));
     RNICD_ASSIGN_OR_RETURN(Memory ours, Memory::Allocate(client, {.size = size}));
     RNICD_ASSIGN_OR_RETURN(MemoryRegion region, MemoryRegion::Register(ours, kMrFlagRemoteWrite | kMrFlagRemoteRead));
     RNICD_ASSIGN_OR_RETURN(Memory theirs, Memory::Allocate(client, {.size = size}));
@@ -106,7 +105,7 @@ absl::Status SendAndReceive(Scene& scene, Dice& dice) {
                                                   {Sge::Of(scene.theirs.bytes(), scene.sink.local_token())}, {})));
   RNICD_RETURN_IF_ERROR(receive.failure);
   RNICD_RETURN_IF_ERROR(
-      Run(scene.near, scene.here, WorkChain().Send({Sge::Of(sent, scene.region.local_token())}, {})).status());
+      PostAndPoll(scene.near, scene.here, WorkChain().Send({Sge::Of(sent, scene.region.local_token())}, {})).status());
   RNICD_RETURN_IF_ERROR(Finish(scene.there));
   ReportDone("transfers");
   return Same(scene.theirs.bytes(), sent, "send");
@@ -114,13 +113,14 @@ absl::Status SendAndReceive(Scene& scene, Dice& dice) {
 
 // The far end reads the near end's memory by its remote token.
 absl::Status ReadRemote(Scene& scene, Dice& dice) {
-  Fill(scene.ours.bytes().first(kPageBytes), dice);
+  Fill(scene.ours.bytes().first(kNdkPageBytes), dice);
   const RemoteMemory remote{.address = scene.region.base_address(), .token = scene.region.remote_token()};
-  const auto target = scene.theirs.bytes().first(kPageBytes);
+  const auto target = scene.theirs.bytes().first(kNdkPageBytes);
   RNICD_RETURN_IF_ERROR(
-      Run(scene.far, scene.there, WorkChain().Read({Sge::Of(target, scene.sink.local_token())}, remote, {})).status());
+      PostAndPoll(scene.far, scene.there, WorkChain().Read({Sge::Of(target, scene.sink.local_token())}, remote, {}))
+          .status());
   ReportDone("transfers");
-  return Same(target, scene.ours.bytes().first(kPageBytes), "read");
+  return Same(target, scene.ours.bytes().first(kNdkPageBytes), "read");
 }
 
 absl::Status FastRegister(const Client& client, Scene& scene, Dice& dice) {
@@ -129,13 +129,13 @@ absl::Status FastRegister(const Client& client, Scene& scene, Dice& dice) {
   const FastRegistration pages = mapping.AsRegistration();
   RNICD_ASSIGN_OR_RETURN(
       const PostOutcome outcome,
-      Run(scene.near, scene.here, WorkChain().FastRegister(region, pages, {.flags = kOpFlagRemoteWrite})));
+      PostAndPoll(scene.near, scene.here, WorkChain().FastRegister(region, pages, {.flags = kOpFlagRemoteWrite})));
   std::vector<std::byte> written(1 + dice.Below(200));
   Fill(written, dice);
   const RemoteMemory remote{.address = pages.base_address, .token = outcome.TokenOf(0)};
-  RNICD_RETURN_IF_ERROR(Run(scene.far, scene.there, WorkChain().WriteInline(written, remote, {})).status());
+  RNICD_RETURN_IF_ERROR(PostAndPoll(scene.far, scene.there, WorkChain().WriteInline(written, remote, {})).status());
   RNICD_RETURN_IF_ERROR(Same(scene.ours.bytes(), written, "fast-registered write"));
-  RNICD_RETURN_IF_ERROR(Run(scene.near, scene.here, WorkChain().Invalidate(region, {})).status());
+  RNICD_RETURN_IF_ERROR(PostAndPoll(scene.near, scene.here, WorkChain().Invalidate(region, {})).status());
   ReportDone("fast_registrations");
   return region.Close();
 }
@@ -173,7 +173,7 @@ void ReportFailure(const RoleOptions& options, const absl::Status& status) {
 struct Holding {
   static absl::StatusOr<Holding> Make(const RoleOptions& options, Dice& dice) {
     RNICD_ASSIGN_OR_RETURN(Client client, Connect(options));
-    RNICD_ASSIGN_OR_RETURN(Memory memory, Memory::Allocate(client, {.size = kPageBytes * (16 + dice.Below(256))}));
+    RNICD_ASSIGN_OR_RETURN(Memory memory, Memory::Allocate(client, {.size = kNdkPageBytes * (16 + dice.Below(256))}));
     std::vector<MemoryRegion> regions;
     for (int i = 0; i < 4; ++i) {
       RNICD_ASSIGN_OR_RETURN(MemoryRegion region, MemoryRegion::Register(memory, 0));
@@ -244,9 +244,10 @@ void PlayHog(const RoleOptions& options, Dice& dice) {
   // A sanitizer's memory leaves no room for such a limit.
   if (test::kSlowness == 1) {
     // Allow this much more than the process has; after that none of its threads gets another page.
+    const auto page = static_cast<uint64_t>(getpagesize());
     uint64_t pages = 0;
     std::ifstream("/proc/self/statm") >> pages;
-    const rlimit limit = {.rlim_cur = pages * kPageBytes + budget, .rlim_max = pages * kPageBytes + budget};
+    const rlimit limit = {.rlim_cur = pages * page + budget, .rlim_max = pages * page + budget};
     setrlimit(RLIMIT_AS, &limit);
     budget *= 64;
   }
@@ -269,7 +270,7 @@ void PlaySeeker(const RoleOptions& options, Dice& dice) {
   }
   ReportDone("sessions");
   // Either small pieces until the count limit is hit, or larger ones until the byte limit is.
-  const uint64_t size = kPageBytes * (dice.OneIn(2) ? 1 : 128);
+  const uint64_t size = kNdkPageBytes * (dice.OneIn(2) ? 1 : 128);
   std::vector<Memory> memories;
   std::vector<MemoryRegion> regions;
   absl::Status refused;

@@ -11,6 +11,7 @@
 
 #include "base/error_reason.h"
 #include "base/unique_fd.h"
+#include "base/units.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/generic/generic_stub.h"
 #include "grpcpp/security/credentials.h"
@@ -26,9 +27,6 @@ namespace {
 using test::MemoryStub;
 using test::RawClient;
 using test::SessionStub;
-using Clock = std::chrono::steady_clock;
-
-constexpr uint64_t kPageBytes = 4096;
 
 std::string RpcPath(const RoleOptions& options) { return options.socket_dir + "/rpc.sock"; }
 std::string FdPath(const RoleOptions& options) { return options.socket_dir + "/fd.sock"; }
@@ -71,7 +69,7 @@ struct Own {
 Own MakeOwn(RawClient& client) {
   Own own;
   v1::AllocateMemoryRequest memory;
-  memory.set_size(kPageBytes);
+  memory.set_size(kNdkPageBytes);
   own.memory_id = client.Call(&MemoryStub::AllocateMemory, memory).response.memory_id();
   v1::OpenAdapterRequest adapter;
   adapter.set_adapter_name("soft0");
@@ -118,7 +116,7 @@ void LieAboutChains(RawClient& client, const Own& own, Dice& dice) {
                                    dice.Any() >> dice.Below(64), dice.Any()));
   }
   // An entry outside of the only page.
-  chain.push_back(test::MdlEntry(own.memory_id, kPageBytes, 1 + dice.Below(1 << 20), dice.Any()));
+  chain.push_back(test::MdlEntry(own.memory_id, kNdkPageBytes, 1 + dice.Below(1 << 20), dice.Any()));
   MustFail("a chain outside of its memory",
            client.Call(&MemoryStub::RegisterMr, test::RegisterRequest(own.mr_id, chain, dice.Any() >> dice.Below(64))));
 }

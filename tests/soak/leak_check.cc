@@ -11,7 +11,6 @@
 namespace rnicd::soak {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using test::AdminStub;
 using test::RawClient;
 

@@ -13,6 +13,8 @@
 // root, then runs the role and reports the results to the driver over a pipe.
 namespace rnicd::soak {
 
+using Clock = std::chrono::steady_clock;
+
 struct RoleOptions {
   std::string role;
   std::string socket_dir;

@@ -163,8 +163,13 @@ void NeverReadThePipe(RingAttacker& attacker) {
   }
 }
 
+// Once the daemon has completed more entries than the ring has room for, it cannot believe a client that has read none.
+// Before that a slow daemon may find the zeros possible.
 void PunchHoles(RingAttacker& attacker) {
-  attacker.SubmitNops(kActions);
+  ring::RingHeader& header = attacker.ring().header();
+  while (LoadAcquire(header.completion_tail) <= attacker.ring().description().entries && !attacker.HasEnded()) {
+    attacker.SubmitNops(kActions);
+  }
   fallocate(attacker.ring().memory(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
             static_cast<off_t>(attacker.ring().bytes().size()));
   // It cannot know whether the ring has ended.

@@ -66,7 +66,7 @@ class Dmabuf : public FaultTest {
 
 TEST_F(Dmabuf, IsRecognizedByTheKernelAlone) {
   const UniqueFd buffer = Buffer();
-  const auto facts = LinuxOs().Inspect(buffer.get());
+  const auto facts = SystemOs().Inspect(buffer.get());
   ASSERT_TRUE(facts.ok()) << facts.status();
   EXPECT_TRUE(facts->is_dmabuf);
   EXPECT_FALSE(facts->is_memory_file);
@@ -74,8 +74,8 @@ TEST_F(Dmabuf, IsRecognizedByTheKernelAlone) {
   EXPECT_EQ(facts->size, kSize);
   // Charging depends on this: a buffer is recognized by any descriptor and never mistaken for another.
   const UniqueFd duplicate(dup(buffer.get()));
-  EXPECT_EQ(LinuxOs().Inspect(duplicate.get())->inode, facts->inode);
-  EXPECT_NE(LinuxOs().Inspect(Buffer().get())->inode, facts->inode);
+  EXPECT_EQ(SystemOs().Inspect(duplicate.get())->inode, facts->inode);
+  EXPECT_NE(SystemOs().Inspect(Buffer().get())->inode, facts->inode);
 }
 
 TEST_F(Dmabuf, IsImportedAndItsRegistrationRefusedWithCardAndKernel) {

@@ -1,0 +1,11 @@
+#include "base/heap.h"
+
+#include <malloc.h>
+
+namespace rnicd {
+
+size_t AllocatedBytes(void* memory) { return _msize(memory); }
+
+void ReturnFreedMemory() { _heapmin(); }
+
+}  // namespace rnicd

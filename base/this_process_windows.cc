@@ -1,0 +1,21 @@
+#include <windows.h>
+// Behind windows.h, whose types it uses.
+#include <winternl.h>
+
+#include "base/this_process.h"
+
+// What GetVersionEx says depends on the program's manifest. Source: the Windows Driver Kit, RtlGetVersion.
+extern "C" NTSTATUS NTAPI RtlGetVersion(OSVERSIONINFOW* version);
+
+namespace rnicd {
+
+int32_t ProcessId() { return static_cast<int32_t>(GetCurrentProcessId()); }
+
+std::string KernelRelease() {
+  OSVERSIONINFOW version = {.dwOSVersionInfoSize = sizeof(version)};
+  (void)RtlGetVersion(&version);
+  return std::to_string(version.dwMajorVersion) + "." + std::to_string(version.dwMinorVersion) + "." +
+         std::to_string(version.dwBuildNumber);
+}
+
+}  // namespace rnicd

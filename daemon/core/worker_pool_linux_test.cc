@@ -1,0 +1,23 @@
+#include <sys/resource.h>
+
+#include "daemon/core/core_fixture_test.h"
+#include "daemon/core/worker_pool.h"
+
+namespace rnicd::core {
+namespace {
+
+int NicenessIn(WorkerPool& pool) {
+  Awaited<int> niceness;
+  pool.Post([&] { niceness.Set(getpriority(PRIO_PROCESS, 0)); });
+  return niceness.Get().value_or(-100);
+}
+
+TEST(WorkerPool, InTheBackgroundItsThreadsGiveWay) {
+  WorkerPool background(1, ThreadPriority::kBackground);
+  WorkerPool normal(1);
+  EXPECT_GT(NicenessIn(background), NicenessIn(normal));
+  EXPECT_EQ(NicenessIn(normal), getpriority(PRIO_PROCESS, 0)) << "other threads are as they were";
+}
+
+}  // namespace
+}  // namespace rnicd::core

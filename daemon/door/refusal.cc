@@ -1,0 +1,34 @@
+#include "daemon/door/refusal.h"
+
+#include <string>
+
+#include "daemon/core/observer.h"
+
+namespace rnicd::door {
+namespace {
+
+absl::StatusCode CodeOf(std::string_view refusal) {
+  if (refusal == core::kRefusedIdentity) {
+    return absl::StatusCode::kUnauthenticated;
+  }
+  if (refusal == core::kRefusedRole) {
+    return absl::StatusCode::kPermissionDenied;
+  }
+  return refusal == core::kRefusedSilent ? absl::StatusCode::kDeadlineExceeded : absl::StatusCode::kResourceExhausted;
+}
+
+}  // namespace
+
+void ReportRefusal(core::Node& node, const log::Logger& logger, std::string_view reason, const core::Caller* caller,
+                   const absl::Status& cause) {
+  node.observer.Report(core::ConnectionRefused{reason});
+  core::Decision decision;
+  decision.what = "connection";
+  decision.caller = caller;
+  decision.status = cause.ok() ? absl::Status(CodeOf(reason), "refused at accept") : cause;
+  decision.note = reason;
+  node.observer.Report(decision);
+  logger.Debug("connection refused", {{"reason", reason}, {"cause", std::string(decision.status.message())}});
+}
+
+}  // namespace rnicd::door

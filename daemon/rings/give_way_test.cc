@@ -1,0 +1,66 @@
+#include "daemon/rings/give_way.h"
+
+#include <gtest/gtest.h>
+
+namespace rnicd::rings {
+namespace {
+
+using std::chrono::microseconds;
+
+// A processor that takes `away` from a thread that gives it away.
+struct World final : Clock {
+  Instant Now() const override { return now; }
+
+  // How often the thread gave its processor away when it had served for another `served`.
+  int YieldsAfter(microseconds served) {
+    now += served;
+    const int before = yields;
+    give_way.Run(now);
+    return yields - before;
+  }
+
+  Instant now;
+  microseconds away{10};
+  int yields = 0;
+  GiveWay give_way{*this, [this] {
+                     ++yields;
+                     now += away;
+                   }};
+};
+
+TEST(GiveWayTest, AClientOfThisProcessorIsLetInOnce) {
+  World world;
+  EXPECT_EQ(world.YieldsAfter(microseconds(1000)), 0);
+  world.give_way.ClientWaits(world.now);
+  EXPECT_EQ(world.YieldsAfter(microseconds(19)), 0);
+  world.give_way.ClientWaits(world.now);
+  EXPECT_EQ(world.YieldsAfter(microseconds(1)), 1) << "since the first of them waits";
+  EXPECT_EQ(world.YieldsAfter(microseconds(1000)), 0);
+}
+
+TEST(GiveWayTest, AThreadThatHasSleptOwesNothing) {
+  World world;
+  world.give_way.ClientWaits(world.now);
+  world.give_way.Left();
+  EXPECT_EQ(world.YieldsAfter(microseconds(1000)), 0);
+}
+
+TEST(GiveWayTest, ABusyLoopBesideItCostsATwentiethAtMost) {
+  World world;
+  world.away = microseconds(3000);
+  microseconds served{0};
+  while (world.yields < 10) {
+    world.give_way.ClientWaits(world.now);
+    world.YieldsAfter(microseconds(20));
+    served += microseconds(20);
+  }
+  EXPECT_GE(served, world.yields * world.away * 20 - world.away * 20);
+  world.away = microseconds(500);
+  world.give_way.ClientWaits(world.now);
+  EXPECT_EQ(world.YieldsAfter(microseconds(60'000)), 1);
+  world.give_way.ClientWaits(world.now);
+  EXPECT_EQ(world.YieldsAfter(microseconds(20)), 1) << "that was not long";
+}
+
+}  // namespace
+}  // namespace rnicd::rings

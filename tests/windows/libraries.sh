@@ -1,0 +1,184 @@
+# shellcheck shell=bash
+# Sourced by scripts/windows-test, after lib.sh: the libraries that the build for Windows links, made from Debian's source
+# packages, in a folder that all clones of this user share. Changes no setting of this machine: apt gets a private
+# configuration for the source packages.
+
+# cmake/windows.cmake looks there, too.
+WINDOWS_DIR=${RNICD_WINDOWS_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/rnicd/windows}
+LIBRARIES=$WINDOWS_DIR/libraries
+# unicode-data is what tables of re2 are generated from.
+# shellcheck disable=SC2034  # for scripts/windows-test
+WINDOWS_TOOLS=(g++-mingw-w64-x86-64-posix wine64 libz-mingw-w64-dev unicode-data dpkg-dev ccache)
+
+# Each line: a library, and a package of this machine that is built from the same source package. The versions are the
+# machine's: protoc's output only compiles with its own version of protobuf. A library stands behind those it needs.
+# shellcheck disable=SC2034  # for scripts/windows-test
+PORTABLE_LIBRARIES=(
+  'abseil libabsl-dev'
+  'googletest libgtest-dev'
+  'protobuf libprotobuf-dev'
+  'nlohmann_json nlohmann-json3-dev'
+  'fmt libfmt-dev'
+  'spdlog libspdlog-dev'
+  'nghttp2 libnghttp2-dev'
+  'prometheus_core prometheus-cpp-dev'
+)
+# What gRPC's client libraries need besides, and they themselves, which take as long as everything else ten times.
+# shellcheck disable=SC2034  # for scripts/windows-test
+GRPC_LIBRARIES=(
+  're2 libre2-dev'
+  'cares libc-ares-dev'
+  'grpc libgrpc++-dev'
+)
+
+# A private apt: the repositories of this machine, but their source packages. Prints the name of its configuration.
+private_apt() {
+  local folder=$1
+  mkdir -p "$folder"/{lists/partial,cache/archives/partial}
+  # shellcheck disable=SC2016  # words of apt, not of the shell
+  apt-get indextargets --format 'deb-src $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' |
+    grep -F bookworm | sort -u >"$folder/sources.list"
+  cat >"$folder/apt.conf" <<EOT
+Dir::Etc::sourcelist "$folder/sources.list";
+Dir::Etc::sourceparts "-";
+Dir::State::lists "$folder/lists";
+Dir::Cache "$folder/cache";
+APT::Sandbox::User "root";
+EOT
+  say "$folder/apt.conf"
+}
+
+# unpack_source FOLDER SOURCE VERSION: the source package, with Debian's changes, as FOLDER/source.
+unpack_source() {
+  local folder=$1 conf=$WINDOWS_DIR/apt/apt.conf
+  if [[ ! -f $conf ]]; then
+    private_apt "$WINDOWS_DIR/apt" >/dev/null
+    APT_CONFIG=$conf apt-get -qq update
+  fi
+  (cd "$folder" && APT_CONFIG=$conf apt-get -qq --download-only --only-source source "$2=$3") &&
+    dpkg-source --no-check -x "$folder"/*.dsc "$folder/source" >"$folder/unpack.log"
+}
+
+# The commands of a function that makes a library are joined with &&: as it is called in a condition, no failure ends it.
+
+# cmake_install FOLDER OPTION...: builds FOLDER/source for Windows, static and optimised, and installs it.
+cmake_install() {
+  local folder=$1
+  shift
+  cmake -S "$folder/source" -B "$folder/build" -G Ninja -DCMAKE_TOOLCHAIN_FILE="$REPO/cmake/windows.cmake" \
+    -DRNICD_WINDOWS_DIR="$WINDOWS_DIR" -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_STANDARD=20 -DBUILD_SHARED_LIBS=OFF \
+    -DBUILD_TESTING=OFF -DCMAKE_INSTALL_PREFIX="$LIBRARIES" -DCMAKE_INSTALL_LIBDIR=lib \
+    -DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache "$@" &&
+    cmake --build "$folder/build" --target install
+}
+
+make_abseil() { cmake_install "$1" -DABSL_PROPAGATE_CXX_STD=ON -DABSL_ENABLE_INSTALL=ON; }
+
+make_googletest() { cmake_install "$1"; }
+
+make_protobuf() {
+  cmake_install "$1" -Dprotobuf_BUILD_PROTOC_BINARIES=OFF -Dprotobuf_BUILD_TESTS=OFF -Dprotobuf_WITH_ZLIB=OFF
+}
+
+make_nlohmann_json() { cmake_install "$1" -DJSON_BuildTests=OFF; }
+
+make_fmt() { cmake_install "$1" -DFMT_TEST=OFF -DFMT_DOC=OFF; }
+
+make_spdlog() { cmake_install "$1" -DSPDLOG_FMT_EXTERNAL=ON -DSPDLOG_BUILD_EXAMPLE=OFF -DSPDLOG_BUILD_TESTS=OFF; }
+
+# With both of mingw's clocks its source calls a function that it has left out.
+make_nghttp2() {
+  cmake_install "$1" -DENABLE_LIB_ONLY=ON -DENABLE_STATIC_LIB=ON -DENABLE_SHARED_LIB=OFF -DHAVE_CLOCK_GETTIME=OFF
+}
+
+make_prometheus_core() {
+  cmake_install "$1" -DENABLE_PULL=OFF -DENABLE_PUSH=OFF -DENABLE_COMPRESSION=OFF -DENABLE_TESTING=OFF
+}
+
+make_re2() {
+  make -C "$1/source" REBUILD_TABLES=1 re2/perl_groups.cc re2/unicode_casefold.cc re2/unicode_groups.cc &&
+    cmake_install "$1" -DRE2_BUILD_TESTING=OFF
+}
+
+# A file of it takes the size of an IPv4 address from a header that Windows does not have.
+make_cares() {
+  CFLAGS=-DINADDRSZ=4 cmake_install "$1" -DCARES_STATIC=ON -DCARES_SHARED=OFF -DCARES_BUILD_TOOLS=OFF
+}
+
+# gRPC's own rules to install want programs that are not built, so the files are copied. protoc's library is only asked
+# for by the rules of a plug-in that is not built.
+make_grpc() {
+  cmake -S "$1/source" -B "$1/build" -G Ninja -DCMAKE_TOOLCHAIN_FILE="$REPO/cmake/windows.cmake" \
+    -DRNICD_WINDOWS_DIR="$WINDOWS_DIR" -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_STANDARD=20 -DBUILD_SHARED_LIBS=OFF \
+    -DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache \
+    -DgRPC_INSTALL=OFF -DgRPC_BUILD_TESTS=OFF -DgRPC_BUILD_CODEGEN=OFF -DgRPC_BUILD_GRPC_CPP_PLUGIN=OFF \
+    -DgRPC_SSL_PROVIDER=none -DgRPC_{ABSL,PROTOBUF,CARES,RE2,ZLIB}_PROVIDER=package \
+    -DProtobuf_PROTOC_EXECUTABLE=/usr/bin/protoc -DProtobuf_PROTOC_LIBRARY="$LIBRARIES/lib/libprotobuf.a" \
+    -DZLIB_LIBRARY=/usr/x86_64-w64-mingw32/lib/libz.a &&
+    cmake --build "$1/build" --target grpc++_unsecure &&
+    cp -r "$1/source/include/." "$LIBRARIES/include" &&
+    install -m 0644 -t "$LIBRARIES/lib" "$1"/build/lib*.a
+}
+
+# recipe_of NAME PACKAGE: what decides the content of a library; if it is not that of the existing one, another is made.
+recipe_of() {
+  dpkg-query --show --showformat='${source:Package} ${source:Version}\n' "$2"
+  dpkg-query --show g++-mingw-w64-x86-64-posix
+  cat cmake/windows.cmake
+  declare -f cmake_install "make_$1"
+}
+
+# recipes LINE...: the digest of each library's recipe, which includes those of the libraries before it, as it is built
+# on them. Prints "NAME PACKAGE DIGEST".
+recipes() {
+  local line digest=''
+  for line in "$@"; do
+    # shellcheck disable=SC2086  # two words
+    digest=$({ say "$digest" && recipe_of $line; } | sha256sum | cut -d' ' -f1)
+    say "$line $digest"
+  done
+}
+
+is_made() { [[ $2 == "$(cat "$WINDOWS_DIR/made-from/$1" 2>/dev/null)" ]]; }
+
+# prepare_library NAME PACKAGE DIGEST
+prepare_library() {
+  local name=$1 source folder began=$SECONDS
+  if is_made "$name" "$3"; then return 0; fi
+  source=$(dpkg-query --show --showformat='${source:Package} ${source:Version}' "$2")
+  say "making $name from $source"
+  rm -f "$WINDOWS_DIR/made-from/$name"
+  folder=$(mktemp -d "$WINDOWS_DIR/new.XXXXXX")
+  # shellcheck disable=SC2086  # two words
+  if ! { unpack_source "$folder" $source && "make_$name" "$folder"; } >"$WINDOWS_DIR/$name.log" 2>&1; then
+    tail -n 30 "$WINDOWS_DIR/$name.log"
+    fail "could not make $name; the log is $WINDOWS_DIR/$name.log"
+  fi
+  say "$3" >"$WINDOWS_DIR/made-from/$name"
+  rm -rf "$folder"
+  say "   $((SECONDS - began)) s"
+}
+
+# prepare_libraries LINE...: one clone at a time.
+prepare_libraries() {
+  local line
+  mkdir -p "$WINDOWS_DIR/made-from" "$LIBRARIES"
+  (
+    flock 9
+    # What an interrupted run left.
+    rm -rf "$WINDOWS_DIR"/new.* "$WINDOWS_DIR/apt"
+    while IFS= read -r line; do
+      # shellcheck disable=SC2086  # three words
+      prepare_library $line </dev/null
+    done < <(recipes "$@")
+  ) 9>"$WINDOWS_DIR/lock"
+}
+
+# Libraries and wine's prefix are current, and so is the compiler's cache.
+is_warm() {
+  local name digest
+  while read -r name _ digest; do
+    is_made "$name" "$digest" || return
+  done < <(recipes "${PORTABLE_LIBRARIES[@]}" 2>/dev/null)
+  [[ -f $WINDOWS_DIR/wine/system.reg ]] && was_built_lately "$WINDOWS_DIR"
+}
