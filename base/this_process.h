@@ -8,6 +8,12 @@ namespace rnicd {
 // Number of this process among those it can see.
 int32_t ProcessId();
 
+// Bytes of the machine's memory.
+uint64_t MachineMemoryBytes();
+
+// Name of this machine; empty when it has none.
+std::string HostName();
+
 // Release of the running kernel, as in "6.1.0-44-amd64". Source: uname(2).
 std::string KernelRelease();
 

@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "log/event_log.h"
+
 namespace rnicd::log {
 namespace {
 
@@ -85,6 +87,9 @@ Logger::Logger(const Options& options)
     : json_(options.json),
       level_(options.level),
       logger_(std::make_unique<spdlog::logger>("rnicd", std::make_shared<spdlog::sinks::stderr_sink_mt>())) {
+  if (options.event_log) {
+    AddEventLog(*logger_);
+  }
   logger_->set_level(ToSpdlog(options.level));
   logger_->flush_on(spdlog::level::debug);
   logger_->set_pattern(options.json ? kJsonPattern : kTextPattern, spdlog::pattern_time_type::utc);

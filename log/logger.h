@@ -38,9 +38,12 @@ struct Options {
   Level level = Level::kInfo;
   // True for one JSON object per line; false for text.
   bool json = false;
+  // Warnings and errors go to the system's event log as well. Only on Windows.
+  bool event_log = false;
 };
 
-// Structured lines on stderr: a constant message, and data in fields. Threads: safe.
+// Structured lines on stderr, and in the event log if the options say so: a constant message, and data in fields.
+// Threads: safe.
 class Logger {
  public:
   explicit Logger(const Options& options);

@@ -80,10 +80,11 @@ leave_out() {
 built_stamp() { say "$1/built${CI:+-for-ci}"; }
 was_built_lately() { [[ -n $(find "$(built_stamp "$1")" -mtime "-$DAYS_WARM" 2>/dev/null) ]]; }
 
-# build_platform PRESET FOLDER: FOLDER has the stamp. With --within it ends in time for the tests.
+# build_platform PRESET FOLDER [OPTION...]: FOLDER has the stamp, the options are CMake's. With --within it ends in time for
+# the tests.
 build_platform() {
   local status=0 left=''
-  configure "$1" || return
+  configure "$1" "${@:3}" || return
   if [[ -n $within ]]; then
     left=$((within - test_seconds - SECONDS))
     if ((left <= 0)); then leave_out "$1" "tools and libraries took $SECONDS s"; fi

@@ -1,23 +1,22 @@
 #include "daemon/app/app.h"
 
-#include <sys/resource.h>
-
 #include <array>
 #include <chrono>
 #include <string_view>
 #include <utility>
 
+#include "base/heap.h"
 #include "base/os.h"
-#include "base/secret.h"
 #include "base/status.h"
 #include "daemon/app/heap_trim.h"
 #include "daemon/app/observers.h"
 #include "daemon/app/page_size.h"
 #include "daemon/app/pages.h"
+#include "daemon/app/process_host.h"
 #include "daemon/app/provider_registry.h"
+#include "daemon/app/system_door.h"
 #include "daemon/audit/audit_log.h"
 #include "daemon/core/alarms.h"
-#include "daemon/core/names.h"
 #include "daemon/core/node.h"
 #include "daemon/core/session_registry.h"
 #include "daemon/core/tenant_directory.h"
@@ -29,10 +28,8 @@
 #include "daemon/metrics/metrics.h"
 #include "daemon/policy/policy_file.h"
 #include "daemon/rings/ring_threads.h"
-#include "daemon/sandbox/sandbox.h"
 #include "daemon/server/rpc_connection_server.h"
 #include "daemon/service/methods.h"
-#include "daemon/transport/front_door.h"
 
 namespace rnicd::app {
 namespace {
@@ -44,9 +41,6 @@ constexpr uint32_t kFdWorkerThreads = 1;
 // A connection takes its socket and its process; the rest is for everything else.
 constexpr uint64_t kDescriptorsPerConnection = 2;
 constexpr uint64_t kOtherDescriptors = 128;
-// Any user may search the workload directory; only the daemon's own user that of the operator.
-constexpr mode_t kWorkloadDirectoryMode = 0755;
-constexpr mode_t kOperatorDirectoryMode = 0700;
 
 constexpr auto MethodNames() {
   std::array<std::string_view, gate::kMethodTable.size()> names;
@@ -85,22 +79,19 @@ void LogHealth(const log::Logger& logger, const health::AdapterHealth& adapter) 
 
 }  // namespace
 
-App::App(Config config) : config_(std::move(config)), logger_(config_.log) {}
+App::App(Config config, ProcessHost& host) : config_(std::move(config)), host_(host), logger_(config_.log) {}
 
 App::~App() = default;
 
-absl::Status App::Start(const sandbox::Confinement& confinement) {
+absl::Status App::Start(const log::Field& confinement) {
   Step(1, "check that every method has its row");
   RNICD_RETURN_IF_ERROR(gate::CheckMethodTable());
 
   Step(2, "read the policy");
   RNICD_ASSIGN_OR_RETURN(core::Policy policy, ReadPolicy());
 
-  Step(3, "claim the socket directories");
-  RNICD_ASSIGN_OR_RETURN(workload_directory_,
-                         transport::SocketDirectory::Claim(config_.socket_dir, kWorkloadDirectoryMode));
-  RNICD_ASSIGN_OR_RETURN(operator_directory_,
-                         transport::SocketDirectory::Claim(config_.admin_socket_dir, kOperatorDirectoryMode));
+  Step(3, "claim the front door's names");
+  RNICD_ASSIGN_OR_RETURN(names_, ClaimDoorNames(config_));
 
   Step(4, "set up metrics and the audit log");
   RNICD_RETURN_IF_ERROR(StartObservers());
@@ -124,16 +115,16 @@ absl::Status App::Start(const sandbox::Confinement& confinement) {
   RNICD_RETURN_IF_ERROR(StartPages());
 
   Step(10, "open the front door");
-  RNICD_RETURN_IF_ERROR(front_door_->Start(*workload_directory_, *operator_directory_));
+  RNICD_RETURN_IF_ERROR(front_door_->Start());
 
   Step(11, "give up what only the start needs");
-  RNICD_RETURN_IF_ERROR(NarrowSandbox());
+  RNICD_RETURN_IF_ERROR(host_.ConfineServing(config_));
   logger_.Info("ready", {{"version", version()},
                          {"provider", config_.provider},
-                         {"socket_dir", config_.socket_dir},
-                         {"admin_socket_dir", config_.admin_socket_dir},
+                         {"workloads", names_->workloads()},
+                         {"operators", names_->operators()},
                          {"metrics_address", metrics_address()},
-                         {"landlock", confinement.landlock_version}});
+                         confinement});
   return absl::OkStatus();
 }
 
@@ -141,7 +132,7 @@ absl::Status App::StartObservers() {
   metrics_ = std::make_unique<metrics::Metrics>(kMethodNames, version());
   alarms_ = std::make_unique<core::Alarms>(clock_);
   alarms_->Start();
-  heap_trim_ = std::make_unique<HeapTrim>(*alarms_, TrimHeaps);
+  heap_trim_ = std::make_unique<HeapTrim>(*alarms_, ReturnFreedMemory);
   std::vector<core::Observer*> observers = {metrics_.get(), &session_log_, heap_trim_.get()};
   if (!config_.audit_log.empty()) {
     RNICD_ASSIGN_OR_RETURN(
@@ -159,9 +150,9 @@ absl::Status App::StartObservers() {
 }
 
 absl::Status App::StartProvider() {
-  RNICD_ASSIGN_OR_RETURN(provider_,
-                         MakeProvider(config_.provider, {.soft = config_.soft, .verbs = config_.verbs}, random_,
-                                      [this](const provider::AdapterEvent& event) { OnAdapterEvent(event); }));
+  RNICD_ASSIGN_OR_RETURN(provider_, MakeProvider(config_, random_, [this](const provider::AdapterEvent& event) {
+                           OnAdapterEvent(event);
+                         }));
   for (const provider::AdapterDescription& adapter : provider_->ListAdapters()) {
     if (!adapter.fast_engine.empty()) {
       logger_.Info(
@@ -222,12 +213,6 @@ absl::Status App::StartCore(core::Policy policy) {
   return absl::OkStatus();
 }
 
-// The library of digests reads its settings, which may load more of it, when it is first used.
-absl::Status App::NarrowSandbox() const {
-  (void)SecretDigest::Of("");
-  return sandbox::NarrowSandbox(config_.sandbox);
-}
-
 absl::Status App::StartPages() {
   if (config_.metrics_address.empty()) {
     return absl::OkStatus();
@@ -256,9 +241,6 @@ void App::OnAdapterEvent(const provider::AdapterEvent& event) {
 
 bool App::Stop() {
   Step(10, "close the front door");
-  workload_directory_->Remove(core::kRpcSocketName);
-  workload_directory_->Remove(core::kFdSocketName);
-  operator_directory_->Remove(core::kAdminSocketName);
   front_door_->StopAccepting();
   {
     MutexLock lock(drain_mutex_);
@@ -311,9 +293,8 @@ bool App::Stop() {
   audit_.reset();
   metrics_.reset();
 
-  Step(3, "leave the socket directories");
-  operator_directory_.reset();
-  workload_directory_.reset();
+  Step(3, "leave the front door's names");
+  names_.reset();
   logger_.Info("stopped");
   return true;
 }
@@ -351,23 +332,20 @@ absl::Status App::BuildFrontDoor() {
       connection_server_,
       server::RpcConnectionServer::Start(config_.rpc_threads, rpc::Limits{}, services,
                                          service::AllMethods(*node_, *registry_, *this, health_), *node_, *registry_));
-  front_door_ = std::make_unique<transport::FrontDoor>(config_.front_door, *node_, *registry_, logger_, *bulkhead_,
-                                                       *connection_server_);
+  front_door_ = names_->MakeDoor(config_, {.node = *node_,
+                                           .registry = *registry_,
+                                           .logger = logger_,
+                                           .bulkhead = *bulkhead_,
+                                           .server = *connection_server_});
   return absl::OkStatus();
 }
 
-// Raises the limit to the machine's maximum; logs a warning when that is too low for all possible connections.
+// Logs a warning where that is too low for all possible connections.
 void App::RaiseDescriptorLimit() const {
-  rlimit limit = {};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
-    return;
-  }
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-  const uint64_t wanted = config_.front_door.max_connections * kDescriptorsPerConnection + kOtherDescriptors;
-  if (limit.rlim_max < wanted) {
+  const uint64_t wanted = config_.connections.max * kDescriptorsPerConnection + kOtherDescriptors;
+  if (const std::optional<uint64_t> limit = host_.RaiseDescriptorLimit(wanted); limit.has_value()) {
     logger_.Warning("the descriptor limit is below what max_connections may need",
-                    {{"limit", uint64_t{limit.rlim_max}}, {"wanted", wanted}});
+                    {{"limit", *limit}, {"wanted", wanted}});
   }
 }
 

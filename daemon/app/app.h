@@ -16,7 +16,6 @@
 #include "daemon/app/session_log.h"
 #include "daemon/health/health_board.h"
 #include "daemon/service/admin_process.h"
-#include "daemon/transport/socket_directory.h"
 #include "log/library_log/library_log.h"
 #include "log/logger.h"
 #include "provider/api/adapter_event.h"
@@ -35,6 +34,10 @@ class TicketTable;
 class WorkerPool;
 }  // namespace rnicd::core
 
+namespace rnicd::door {
+class Bulkhead;
+}  // namespace rnicd::door
+
 namespace rnicd::health {
 class Prober;
 }  // namespace rnicd::health
@@ -51,27 +54,27 @@ namespace rnicd::server {
 class RpcConnectionServer;
 }  // namespace rnicd::server
 
-namespace rnicd::transport {
-class FrontDoor;
-}  // namespace rnicd::transport
-
 namespace rnicd::app {
 
+class DoorNames;
 class HeapTrim;
 class Observers;
 struct PageMemory;
 class Pages;
+class ProcessHost;
+class SystemDoor;
 
 // The daemon: assembles its parts in numbered steps, and takes them apart in the reverse order.
 // Lifetime: call Start once; destroy after it has failed, or after Stop. Threads: Start and Stop from one thread.
 class App final : public service::ProcessControl {
  public:
-  explicit App(Config config);
+  // `host` outlives it.
+  App(Config config, ProcessHost& host);
   ~App() override;
 
   // Returns when the daemon serves; `confinement` is for the log. Errors: the part that could not be started, with its
   // path or address.
-  absl::Status Start(const sandbox::Confinement& confinement);
+  absl::Status Start(const log::Field& confinement);
   // Ends all sessions and connections. Returns false if some were not reclaimed within the drain timeout.
   bool Stop();
 
@@ -99,19 +102,18 @@ class App final : public service::ProcessControl {
   absl::Status StartPages();
   void StartProbes();
   absl::Status BuildFrontDoor();
-  absl::Status NarrowSandbox() const;
   // Returns false if a session or a probe did not end within the drain timeout.
   bool EndSessionsAndProbes();
 
   const Config config_;
+  ProcessHost& host_;
   log::Logger logger_;
   const SteadyClock clock_;
   library_log::LibraryLog library_log_{logger_, clock_};
   KernelRandom random_;
 
   // In the order of the steps, so that members are destroyed in the reverse order.
-  std::optional<transport::SocketDirectory> workload_directory_;
-  std::optional<transport::SocketDirectory> operator_directory_;
+  std::unique_ptr<DoorNames> names_;
   std::unique_ptr<metrics::Metrics> metrics_;
   std::unique_ptr<audit::AuditLog> audit_;
   SessionLog session_log_{logger_};
@@ -145,7 +147,7 @@ class App final : public service::ProcessControl {
   // Where what clients may block is done. Sockets of both of the next two are closed there.
   std::unique_ptr<door::Bulkhead> bulkhead_;
   std::unique_ptr<server::RpcConnectionServer> connection_server_;
-  std::unique_ptr<transport::FrontDoor> front_door_;
+  std::unique_ptr<SystemDoor> front_door_;
   std::unique_ptr<Pages> pages_;
 };
 

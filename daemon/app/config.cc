@@ -1,28 +1,21 @@
 #include "daemon/app/config.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <filesystem>
 #include <optional>
-#include <system_error>
 
 #include "absl/flags/flag.h"
 #include "absl/strings/str_cat.h"
+#include "base/this_process.h"
 #include "daemon/app/flag_reader.h"
 #include "daemon/app/memory_pool_flag.h"
-#include "daemon/app/provider_flags.h"
 #include "daemon/app/provider_registry.h"
+#include "daemon/app/soft_flags.h"
+#include "daemon/app/system_flags.h"
 #include "daemon/metrics/exposer.h"
 
-ABSL_FLAG(std::string, socket_dir, "/run/rnicd",
-          "directory of the sockets for workloads (rpc.sock, fd.sock); mount this directory into containers");
-ABSL_FLAG(std::string, admin_socket_dir, "",
-          "directory of the operator's socket (admin.sock, mode 0600); empty: --socket_dir with \"-admin\" appended");
-ABSL_FLAG(std::string, socket_mode, "0666", "mode of rpc.sock and fd.sock, octal");
-ABSL_FLAG(
-    std::string, provider, "soft",
-    "kind of adapter to own: soft (in software, reaches clients of this daemon only) or verbs (cards, by libibverbs)");
+ABSL_FLAG(std::string, provider, "soft",
+          "kind of adapter to own: soft (in software, reaches clients of this daemon only), or cards: verbs (by "
+          "libibverbs, on Linux), networkdirect (on Windows)");
 ABSL_FLAG(std::string, metrics_address, "127.0.0.1:9747",
           "IPv4 host:port of /metrics, /healthz, /readyz and the status page; port 0 takes any free one; empty: none");
 ABSL_FLAG(int64_t, metrics_max_tenants, 100,
@@ -37,13 +30,6 @@ ABSL_FLAG(
     int64_t, audit_bytes_per_second, 65536,
     "bytes of --audit_log that one pod or container, and outside of those one uid, may cause in a second, and as "
     "many again for sessions; 64 seconds' worth may come at once; the rest is counted; 1024 or more; 0: no limit");
-ABSL_FLAG(
-    std::string, system_call_filter, "enforce",
-    "what happens at a system call that the daemon has no use for: enforce (the kernel ends the daemon), log (the "
-    "kernel logs it) or off");
-ABSL_FLAG(bool, restrict_paths, true,
-          "let the kernel (Landlock) keep the daemon to the files that it needs; not for drivers of cards outside of "
-          "/usr, /lib and /opt");
 ABSL_FLAG(std::string, log_level, "info", "debug, info, warning or error");
 ABSL_FLAG(std::string, log_format, "text", "text or json; lines go to stderr");
 ABSL_FLAG(int64_t, drain_timeout_ms, 5000, "how long SIGTERM waits for sessions to be taken back; 1 to 600000");
@@ -125,27 +111,6 @@ namespace {
 // With less, the longest line would never fit.
 constexpr uint64_t kAuditBytesMin = 1024;
 
-uint64_t MachineMemoryBytes() {
-  return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-}
-
-void ReadDirectories(Config& config, FlagReader& reader) {
-  config.socket_dir = absl::GetFlag(FLAGS_socket_dir);
-  config.admin_socket_dir = absl::GetFlag(FLAGS_admin_socket_dir);
-  if (config.admin_socket_dir.empty()) {
-    config.admin_socket_dir = config.socket_dir + "-admin";
-  }
-  if (config.socket_dir.empty() || config.socket_dir.front() != '/') {
-    reader.AddError("socket_dir", "must be an absolute path");
-  }
-  if (config.admin_socket_dir.front() != '/') {
-    reader.AddError("admin_socket_dir", "must be an absolute path");
-  }
-  if (config.admin_socket_dir == config.socket_dir) {
-    reader.AddError("admin_socket_dir", "must not be --socket_dir, which containers see");
-  }
-}
-
 void ReadLog(Config& config, FlagReader& reader) {
   const std::string level = absl::GetFlag(FLAGS_log_level);
   const std::optional<log::Level> known = log::LevelFromName(level);
@@ -162,8 +127,9 @@ void ReadLog(Config& config, FlagReader& reader) {
 
 void ReadServices(Config& config, FlagReader& reader) {
   config.provider = absl::GetFlag(FLAGS_provider);
-  if (!IsKnownProvider(config.provider)) {
-    reader.AddError("provider", absl::StrCat("must be one of ", KnownProviders(), ", not \"", config.provider, "\""));
+  if (!IsKnownProvider(config.provider, config.cards)) {
+    reader.AddError("provider",
+                    absl::StrCat("must be one of ", KnownProviders(config.cards), ", not \"", config.provider, "\""));
   }
   config.metrics_address = absl::GetFlag(FLAGS_metrics_address);
   if (!config.metrics_address.empty() && !metrics::IsHostPort(config.metrics_address)) {
@@ -181,12 +147,11 @@ void ReadServices(Config& config, FlagReader& reader) {
   config.ring_threads = static_cast<uint32_t>(reader.Number(FLAGS_ring_threads, 0, 64));
   config.ring_spin.longest = std::chrono::microseconds(reader.Number(FLAGS_ring_spin_us, 0, 10'000));
   config.ring_spin.percent = static_cast<uint32_t>(reader.Number(FLAGS_ring_spin_percent, 0, 100));
-  config.front_door.silent_timeout = reader.Milliseconds(FLAGS_silent_connection_timeout_ms, 100, kOneHourMs);
-  config.front_door.max_connections = reader.Limit(FLAGS_max_connections);
-  config.front_door.max_connections_per_uid = reader.Limit(FLAGS_max_connections_per_uid);
+  config.connections.silent_timeout = reader.Milliseconds(FLAGS_silent_connection_timeout_ms, 100, kOneHourMs);
+  config.connections.max = reader.Limit(FLAGS_max_connections);
+  config.connections.max_per_owner = reader.Limit(FLAGS_max_connections_per_uid);
   const uint64_t connections_per_second = reader.Limit(FLAGS_connections_per_second);
-  config.front_door.connection_rate = {.per_second = connections_per_second, .burst = 8 * connections_per_second};
-  config.front_door.socket_mode = reader.Mode(FLAGS_socket_mode);
+  config.connections.rate = {.per_second = connections_per_second, .burst = 8 * connections_per_second};
 }
 
 void ReadMemoryPool(Config& config, FlagReader& reader) {
@@ -200,57 +165,12 @@ void ReadMemoryPool(Config& config, FlagReader& reader) {
   config.refill.bytes_per_second = reader.Number(FLAGS_memory_pool_mib_per_second, 1, 1048576) << 20;
 }
 
-std::string ReadPath(const absl::Flag<std::string>& flag, FlagReader& reader) {
-  std::string path = absl::GetFlag(flag);
-  if (!path.empty() && path.front() != '/') {
-    reader.AddError(std::string(flag.Name()), "must be an absolute path or empty");
-  }
-  return path;
-}
-
-// The folder and not the file: a policy is replaced by renaming another one, which Kubernetes does behind a link.
-void AddPolicyPaths(const std::string& policy_file, std::vector<std::string>& paths) {
-  const std::filesystem::path file(policy_file);
-  paths.push_back(file.parent_path().string());
-  std::error_code error;
-  const std::filesystem::path target = std::filesystem::canonical(file, error);
-  if (!error && target.parent_path() != file.parent_path()) {
-    paths.push_back(target.parent_path().string());
-  }
-}
-
-sandbox::PathRules PathsOf(const Config& config) {
-  sandbox::PathRules paths{.read = {}, .write = {config.socket_dir, config.admin_socket_dir}, .devices = {}};
-  if (!config.policy_file.empty()) {
-    AddPolicyPaths(config.policy_file, paths.read);
-  }
-  if (!config.audit_log.empty()) {
-    paths.write.push_back(std::filesystem::path(config.audit_log).parent_path().string());
-  }
-  if (config.provider == "verbs") {
-    paths.devices.emplace_back("/dev/infiniband");
-  }
-  return paths;
-}
-
 void ReadTrust(Config& config, FlagReader& reader) {
-  config.policy_file = ReadPath(FLAGS_policy_file, reader);
-  config.audit_log = ReadPath(FLAGS_audit_log, reader);
+  config.policy_file = reader.AbsolutePath(FLAGS_policy_file);
+  config.audit_log = reader.AbsolutePath(FLAGS_audit_log);
   config.audit_bytes_per_second = reader.Limit(FLAGS_audit_bytes_per_second);
   if (config.audit_bytes_per_second != 0 && config.audit_bytes_per_second < kAuditBytesMin) {
     reader.AddError("audit_bytes_per_second", absl::StrCat("must be 0 or at least ", kAuditBytesMin));
-  }
-  const std::string filter = absl::GetFlag(FLAGS_system_call_filter);
-  const std::optional<sandbox::SystemCallFilter> known = sandbox::SystemCallFilterFromName(filter);
-  if (!known.has_value()) {
-    reader.AddError("system_call_filter", absl::StrCat("must be enforce, log or off, not \"", filter, "\""));
-  }
-  config.sandbox.filter = known.value_or(sandbox::SystemCallFilter::kEnforce);
-  // Cards count pinned memory against the limit of the daemon's process; only this capability lifts it.
-  config.sandbox.keep_ipc_lock = config.provider == "verbs";
-  config.sandbox.looks_for_cards = config.provider == "verbs";
-  if (absl::GetFlag(FLAGS_restrict_paths)) {
-    config.sandbox.paths = PathsOf(config);
   }
 }
 
@@ -304,17 +224,17 @@ void ReadLimits(Config& config, FlagReader& reader) {
 
 }  // namespace
 
-Config ConfigFromFlags(std::vector<std::string>& errors) {
+Config ConfigFromFlags(std::span<const ProviderKind> cards, std::vector<std::string>& errors) {
   Config config;
+  config.cards = cards;
   FlagReader reader(errors);
-  ReadDirectories(config, reader);
   ReadLog(config, reader);
   ReadServices(config, reader);
   ReadMemoryPool(config, reader);
   ReadTrust(config, reader);
   ReadLimits(config, reader);
   config.soft = ReadSoftFlags(reader);
-  config.verbs = ReadVerbsFlags(reader);
+  ReadSystemFlags(config, reader);
   return config;
 }
 

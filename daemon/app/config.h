@@ -1,29 +1,42 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <chrono>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "daemon/app/provider_kind.h"
 #include "daemon/core/memory_pool.h"
 #include "daemon/core/node.h"
 #include "daemon/core/pool_refiller.h"
+#include "daemon/core/rate_limiter.h"
 #include "daemon/rings/spin_options.h"
-#include "daemon/sandbox/sandbox.h"
-#include "daemon/transport/front_door.h"
 #include "log/logger.h"
 #include "provider/soft/soft_provider.h"
-#include "provider/verbs/verbs_options.h"
 
 namespace rnicd::app {
 
+// Defined by the header for each system, system_config_*.h.
+struct SystemConfig;
+
+// What the front door admits of workloads.
+struct ConnectionLimits {
+  // 0 means no limit.
+  uint64_t max = 0;
+  // The same for one pod; for one container outside of pods; for one user outside of both.
+  uint64_t max_per_owner = 0;
+  // New connections for each of these. 0 per second means no limit.
+  core::Rate rate;
+  std::chrono::milliseconds silent_timeout{0};
+};
+
 // The daemon's configuration, validated.
 struct Config {
-  std::string socket_dir;
-  std::string admin_socket_dir;
   std::string provider;
+  // Kinds of cards, beside the one in software, of which --provider names one.
+  std::span<const ProviderKind> cards;
   // Address of the metrics page, host:port; empty for no page.
   std::string metrics_address;
   // Number of tenants that the metrics page names; the others are one, called "other".
@@ -36,7 +49,6 @@ struct Config {
   std::string audit_log;
   // Bytes of the audit log that each owner may cause; 0: no limit.
   uint64_t audit_bytes_per_second = 0;
-  sandbox::SandboxOptions sandbox;
   std::chrono::milliseconds drain_timeout{0};
   std::chrono::milliseconds ticket_lifetime{0};
   std::chrono::milliseconds health_interval{0};
@@ -50,14 +62,15 @@ struct Config {
   std::vector<core::PoolClass> memory_pool;
   core::RefillBounds refill;
   log::Options log;
-  transport::FrontDoorOptions front_door;
+  ConnectionLimits connections;
   core::NodeLimits limits;
   provider::SoftOptions soft;
-  provider::VerbsOptions verbs;
+  // Never null.
+  std::shared_ptr<SystemConfig> system;
 };
 
-// Reads the flags. Every error is reported at once: `errors` gets a line for each, and the config must then not be
-// used.
-Config ConfigFromFlags(std::vector<std::string>& errors);
+// Reads the flags, for a daemon that can own these cards. Every error is reported at once: `errors` gets a line for
+// each, and the config must then not be used.
+Config ConfigFromFlags(std::span<const ProviderKind> cards, std::vector<std::string>& errors);
 
 }  // namespace rnicd::app

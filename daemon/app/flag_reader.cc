@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <system_error>
 
 #include "absl/strings/numbers.h"
@@ -38,7 +39,15 @@ uint32_t FlagReader::Bits(const absl::Flag<std::string>& flag, uint32_t known) {
   return bits;
 }
 
-mode_t FlagReader::Mode(const absl::Flag<std::string>& flag) {
+std::string FlagReader::AbsolutePath(const absl::Flag<std::string>& flag) {
+  std::string path = absl::GetFlag(flag);
+  if (!path.empty() && !std::filesystem::path(path).is_absolute()) {
+    AddError(std::string(flag.Name()), "must be an absolute path or empty");
+  }
+  return path;
+}
+
+uint32_t FlagReader::Mode(const absl::Flag<std::string>& flag) {
   const std::string text = absl::GetFlag(flag);
   unsigned mode = 0;
   const char* const end = text.data() + text.size();

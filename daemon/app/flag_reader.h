@@ -1,7 +1,5 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -15,6 +13,10 @@ namespace rnicd::app {
 inline constexpr int64_t kUnbounded = INT64_MAX;
 inline constexpr int64_t kTenMinutesMs = 600000;
 inline constexpr int64_t kOneHourMs = 3600000;
+inline constexpr int64_t kOneMinuteUs = 60000000;
+// What every client may rely on: bytes of a registration, pages of a fast registration.
+inline constexpr int64_t kRegistrationBytesMin = 4096;
+inline constexpr int64_t kFastRegisterPagesMin = 16;
 
 // Collects errors while the flags are read one by one: a line for each, which begins "--flag: must".
 class FlagReader {
@@ -28,8 +30,10 @@ class FlagReader {
   std::chrono::microseconds Microseconds(const absl::Flag<int64_t>& flag, int64_t lowest, int64_t highest);
   // Bits of `known`, in decimal or hexadecimal.
   uint32_t Bits(const absl::Flag<std::string>& flag, uint32_t known);
+  // An absolute path, or none.
+  std::string AbsolutePath(const absl::Flag<std::string>& flag);
   // A file mode, octal.
-  mode_t Mode(const absl::Flag<std::string>& flag);
+  uint32_t Mode(const absl::Flag<std::string>& flag);
   // Words separated by commas; none for the empty text.
   std::vector<std::string> Names(const absl::Flag<std::string>& flag);
 

@@ -1,7 +1,5 @@
 #include "daemon/app/heap_trim.h"
 
-#include <malloc.h>
-
 namespace rnicd::app {
 
 void HeapTrim::Observe(const core::Observation& observation) {
@@ -13,13 +11,5 @@ void HeapTrim::Observe(const core::Observation& observation) {
     trim();
   });
 }
-
-void KeepHeapsSmall() {
-  constexpr int kBytes = 256 << 10;
-  mallopt(M_MMAP_THRESHOLD, kBytes);
-  mallopt(M_TRIM_THRESHOLD, kBytes);
-}
-
-void TrimHeaps() { malloc_trim(0); }
 
 }  // namespace rnicd::app

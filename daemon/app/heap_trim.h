@@ -33,12 +33,4 @@ class HeapTrim final : public core::Observer {
   const std::shared_ptr<std::atomic<bool>> due_;
 };
 
-// Makes malloc give back what lies at the end of a heap, and large blocks, as soon as they are freed. Without fixed
-// bounds it learns from the largest block that was ever freed, here a client's message of 4 MiB, to keep 8 MiB of each
-// heap for ever. Source: mallopt(3).
-void KeepHeapsSmall();
-
-// Returns all free pages of malloc's heaps to the kernel. Source: malloc_trim(3).
-void TrimHeaps();
-
 }  // namespace rnicd::app

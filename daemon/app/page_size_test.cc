@@ -5,7 +5,6 @@
 
 #include "base/os.h"
 #include "base/units.h"
-#include "daemon/app/provider_registry.h"
 
 namespace rnicd::app {
 namespace {
@@ -17,13 +16,6 @@ TEST(PageSize, OnlyOtherPagesThanThoseOfNdkAreWorthAWarning) {
   for (const uint64_t bytes : {16384, 65536}) {
     EXPECT_THAT(WarnOfKernelPages(bytes).value_or(""), HasSubstr(std::to_string(bytes) + " bytes"));
   }
-}
-
-TEST(PageSize, TheModuleIsNotUsedWhereItsPagesAreNotThoseOfNdk) {
-  provider::VerbsOptions verbs{.kernel_page_bytes = 65536};
-  OpenFastModule(verbs);
-  EXPECT_EQ(verbs.fast_module, nullptr);
-  EXPECT_THAT(verbs.no_fast_module, HasSubstr("65536 bytes"));
 }
 
 TEST(PageSize, ThisKernelIsOneThatTheTestsCanJudge) { EXPECT_EQ(SystemOs().page_bytes(), kNdkPageBytes); }

@@ -1,13 +1,11 @@
 #include "daemon/app/pages.h"
 
-#include <unistd.h>
-
-#include <array>
 #include <chrono>
 #include <utility>
 
 #include "base/error_reason.h"
 #include "base/status.h"
+#include "base/this_process.h"
 #include "daemon/health/health_text.h"
 #include "daemon/status_page/assets.h"
 
@@ -17,11 +15,6 @@ namespace {
 constexpr char kMetricsType[] = "text/plain; version=0.0.4; charset=utf-8";
 constexpr char kTextType[] = "text/plain; charset=utf-8";
 constexpr char kJsonType[] = "application/json";
-
-std::string NodeName() {
-  std::array<char, 256> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
-}
 
 // `audit` may be null.
 metrics::AuditReading Reading(const audit::AuditLog* audit) {
@@ -94,7 +87,7 @@ std::vector<metrics::Route> Pages::Routes() {
 void Pages::AddStatusPage(std::vector<metrics::Route>& routes) {
   status_page_ = std::make_unique<status_page::StatusPage>(
       parts_.node, parts_.registry, parts_.memory->failures, parts_.memory->history,
-      status_page::Facts{.node_name = NodeName(),
+      status_page::Facts{.node_name = HostName(),
                          .version = parts_.version,
                          .policy_file = parts_.policy_file,
                          .connections = parts_.connections,

@@ -1,13 +1,8 @@
 #include "daemon/audit/append_file.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <utility>
 
 #include "base/safe_file.h"
-#include "base/safe_file_linux.h"
 #include "base/status.h"
 
 namespace rnicd::audit {
@@ -20,72 +15,37 @@ absl::StatusOr<AppendFile> AppendFile::Open(std::string path) {
 
 absl::Status AppendFile::Reopen() {
   RNICD_ASSIGN_OR_RETURN(UniqueFd file, OpenSafeFileForAppend(path_));
-  struct stat facts = {};
-  if (fstat(file.get(), &facts) != 0) {
-    return FileError(path_, "fstat", errno);
-  }
+  RNICD_ASSIGN_OR_RETURN(id_, IdOfOpenFile(file.get(), path_));
   file_ = std::move(file);
-  device_ = facts.st_dev;
-  inode_ = facts.st_ino;
   torn_ = false;
   return absl::OkStatus();
 }
 
-absl::Status AppendFile::FollowPath() {
-  struct stat facts = {};
-  const bool same = lstat(path_.c_str(), &facts) == 0 && facts.st_dev == device_ && facts.st_ino == inode_;
-  return same ? absl::OkStatus() : Reopen();
-}
-
-bool AppendFile::HasAName() const {
-  struct stat facts = {};
-  return fstat(file_.get(), &facts) == 0 && facts.st_nlink > 0;
-}
+absl::Status AppendFile::FollowPath() { return PathHasFile(path_, id_) ? absl::OkStatus() : Reopen(); }
 
 AppendFile::Appended AppendFile::Append(std::string_view text) {
   Appended outcome;
   outcome.status = FollowPath();
-  if (!outcome.status.ok() && !HasAName()) {
+  if (!outcome.status.ok() && !HasAName(file_.get())) {
     return outcome;
   }
   size_t written = 0;
   if (torn_) {
-    if (absl::Status status = WriteAll("\n", written); !status.ok()) {
+    if (absl::Status status = WriteAtEnd(file_.get(), "\n", path_, written); !status.ok()) {
       outcome.status = status;
       return outcome;
     }
     torn_ = false;
     written = 0;
   }
-  if (absl::Status status = WriteAll(text, written); !status.ok()) {
+  if (absl::Status status = WriteAtEnd(file_.get(), text, path_, written); !status.ok()) {
     outcome.status = status;
   }
   outcome.bytes = text.substr(0, written).rfind('\n') + 1;
-  Truncate(written - outcome.bytes);
+  // An append-only file keeps a line that is partly written, and the next line begins after it.
+  const size_t torn_bytes = written - outcome.bytes;
+  torn_ = torn_bytes != 0 && !CutOffEnd(file_.get(), torn_bytes);
   return outcome;
-}
-
-absl::Status AppendFile::WriteAll(std::string_view text, size_t& written) const {
-  while (written < text.size()) {
-    const ssize_t count = write(file_.get(), text.data() + written, text.size() - written);
-    if (count > 0) {
-      written += static_cast<size_t>(count);
-    } else if (count == 0 || errno != EINTR) {
-      return FileError(path_, "write", count == 0 ? ENOSPC : errno);
-    }
-  }
-  return absl::OkStatus();
-}
-
-// Truncates the file by a partly written line. An append-only file keeps it, and the next line begins after it.
-void AppendFile::Truncate(size_t bytes) {
-  if (bytes == 0) {
-    return;
-  }
-  struct stat facts = {};
-  const auto excess = static_cast<off_t>(bytes);
-  torn_ =
-      fstat(file_.get(), &facts) != 0 || facts.st_size < excess || ftruncate(file_.get(), facts.st_size - excess) != 0;
 }
 
 }  // namespace rnicd::audit

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -9,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/unique_fd.h"
+#include "daemon/audit/log_file.h"
 
 namespace rnicd::audit {
 
@@ -36,14 +35,10 @@ class AppendFile {
   absl::Status Reopen();
   // OK when the open file has the path.
   absl::Status FollowPath();
-  bool HasAName() const;
-  absl::Status WriteAll(std::string_view text, size_t& written) const;
-  void Truncate(size_t bytes);
 
   std::string path_;
   UniqueFd file_;
-  dev_t device_ = 0;
-  ino_t inode_ = 0;
+  FileId id_;
   // True when the file ends in the middle of a line.
   bool torn_ = false;
 };

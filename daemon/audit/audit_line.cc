@@ -84,6 +84,7 @@ void AddCaller(Json& json, const std::optional<core::Caller>& caller) {
     json["pid"] = caller->pid;
     json["uid"] = caller->uid;
     json["gid"] = caller->gid;
+    json["sid"] = caller->sid;
     json["pod_uid"] = caller->container.pod_uid;
     json["container_id"] = caller->container.id;
     json["role"] = RoleName(caller->role);
@@ -91,6 +92,7 @@ void AddCaller(Json& json, const std::optional<core::Caller>& caller) {
     json["pid"] = nullptr;
     json["uid"] = nullptr;
     json["gid"] = nullptr;
+    json["sid"] = "";
     json["pod_uid"] = "";
     json["container_id"] = "";
     json["role"] = "daemon";
@@ -162,7 +164,8 @@ size_t BytesMax(const AuditLine& line) {
     bytes += EscapedBytesMax(text);
   }
   if (line.caller.has_value()) {
-    bytes += EscapedBytesMax(line.caller->container.pod_uid) + EscapedBytesMax(line.caller->container.id);
+    bytes += EscapedBytesMax(line.caller->sid) + EscapedBytesMax(line.caller->container.pod_uid) +
+             EscapedBytesMax(line.caller->container.id);
   }
   return bytes;
 }

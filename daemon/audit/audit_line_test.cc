@@ -46,18 +46,19 @@ std::vector<std::string> Keys(const Json& json) {
 }
 
 TEST(AuditLine, AnAllowedCallSaysWhoWhatAndWhen) {
-  EXPECT_EQ(FormatNow({.what = "MemoryService.CreateMr",
-                       .caller = &SomeCaller(),
-                       .tenant = "storage",
-                       .session = SessionId{UINT64_MAX},
-                       .object = "pd_id=4 mr_id=17",
-                       .note = "n"}),
-            R"({"time":"2026-03-01T00:00:00.007Z","what":"MemoryService.CreateMr","result":"allowed","reason":"",)"
-            R"("field":"","pid":17340,"uid":65534,"gid":65533,"pod_uid":"1b2c3d4e-0000-4000-8000-000000000001",)"
-            R"("container_id":"ab12","role":"workload","tenant":"storage","namespace":"","pod":"","container":"",)"
-            R"("session_id":"18446744073709551615",)"
-            R"("object":"pd_id=4 mr_id=17","note":"n"})"
-            "\n");
+  EXPECT_EQ(
+      FormatNow({.what = "MemoryService.CreateMr",
+                 .caller = &SomeCaller(),
+                 .tenant = "storage",
+                 .session = SessionId{UINT64_MAX},
+                 .object = "pd_id=4 mr_id=17",
+                 .note = "n"}),
+      R"({"time":"2026-03-01T00:00:00.007Z","what":"MemoryService.CreateMr","result":"allowed","reason":"",)"
+      R"("field":"","pid":17340,"uid":65534,"gid":65533,"sid":"","pod_uid":"1b2c3d4e-0000-4000-8000-000000000001",)"
+      R"("container_id":"ab12","role":"workload","tenant":"storage","namespace":"","pod":"","container":"",)"
+      R"("session_id":"18446744073709551615",)"
+      R"("object":"pd_id=4 mr_id=17","note":"n"})"
+      "\n");
 }
 
 TEST(AuditLine, ARefusalByAQuotaHasItsFiguresAndNoOtherHas) {

@@ -10,12 +10,12 @@ namespace {
 constexpr uint64_t kSharedRate = 1024;
 constexpr Moment kNow{.instant = Instant(std::chrono::seconds(1000)), .wall = WallTime(std::chrono::seconds(1000))};
 
-AuditLine LineOf(uid_t uid, absl::StatusCode code = absl::StatusCode::kOk) {
+AuditLine LineOf(uint32_t uid, absl::StatusCode code = absl::StatusCode::kOk) {
   return {.what = "x", .code = code, .caller = core::Caller{.uid = uid}};
 }
 
 // Number of lines that were written before one was left out.
-uint64_t UseUp(OwnerAccounts& accounts, uid_t uid) {
+uint64_t UseUp(OwnerAccounts& accounts, uint32_t uid) {
   std::vector<AuditLine> out;
   while (accounts.Add(LineOf(uid), kNow, out) == Fate::kWritten) {
   }
@@ -33,7 +33,7 @@ TEST(OwnerAccounts, AFloodCostsItsOwnerOnly) {
 TEST(OwnerAccounts, OwnersBeyondTheBoundShareOneAccountAndLoseNoCount) {
   OwnerAccounts accounts(kSharedRate);
   std::vector<AuditLine> out;
-  for (uid_t uid = 0; uid < OwnerAccounts::kOwnersMax; ++uid) {
+  for (uint32_t uid = 0; uid < OwnerAccounts::kOwnersMax; ++uid) {
     accounts.Add(LineOf(uid), kNow, out);
   }
   const uint64_t alone = UseUp(accounts, OwnerAccounts::kOwnersMax);

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace rnicd::core {
 
@@ -59,6 +60,8 @@ struct Caller {
   // Security identifier of the process's user on Windows, as "S-1-5-18"; empty on Linux. There uid and gid are
   // kNoUser.
   std::string sid;
+  // Those of the groups that the process's token has enabled; null on Linux.
+  std::shared_ptr<const std::vector<std::string>> group_sids;
   Role role = Role::kWorkload;
   Container container;
   std::shared_ptr<const ProcessHandle> handle;

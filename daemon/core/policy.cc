@@ -1,5 +1,7 @@
 #include "daemon/core/policy.h"
 
+#include <algorithm>
+
 namespace rnicd::core {
 namespace {
 
@@ -19,11 +21,23 @@ bool HasLabels(const PodFacts& pod, const std::map<std::string, std::string>& wa
   return true;
 }
 
+// Whether it is the caller's user or one of its groups.
+bool HasSid(const Caller& caller, const std::string& sid) {
+  if (caller.sid == sid) {
+    return true;
+  }
+  return caller.group_sids != nullptr &&
+         std::find(caller.group_sids->begin(), caller.group_sids->end(), sid) != caller.group_sids->end();
+}
+
 }  // namespace
 
 bool Matcher::Matches(const Caller& caller, const PodFacts* pod) const {
   const bool asks_pod = pod_namespace.has_value() || !pod_labels.empty();
-  if (!uid.has_value() && !gid.has_value() && !pod_uid.has_value() && !asks_pod) {
+  if (!uid.has_value() && !gid.has_value() && !pod_uid.has_value() && !sid.has_value() && !asks_pod) {
+    return false;
+  }
+  if (sid.has_value() && !HasSid(caller, *sid)) {
     return false;
   }
   if (!Holds(uid, caller.uid) || !Holds(gid, caller.gid) || !Holds(pod_uid, caller.container.pod_uid)) {

@@ -32,6 +32,8 @@ struct Matcher {
   std::optional<uint32_t> gid;
   std::optional<std::string> pod_uid;
   std::optional<std::string> pod_namespace;
+  // That of the user or of a group.
+  std::optional<std::string> sid;
   // Labels of the pod; each must be present with this value.
   std::map<std::string, std::string> pod_labels;
 

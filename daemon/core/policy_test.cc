@@ -45,6 +45,18 @@ TEST(Matcher, MatchesAGid) {
   EXPECT_FALSE(Matcher{.gid = 100}.Matches(CallerOf(100, 1), nullptr));
 }
 
+TEST(Matcher, MatchesTheSidOfTheUserOrOfAGroup) {
+  Caller caller = CallerOf(kNoUser, kNoUser);
+  caller.sid = "S-1-5-21-1-2-3-1001";
+  EXPECT_TRUE(Matcher{.sid = "S-1-5-21-1-2-3-1001"}.Matches(caller, nullptr));
+  EXPECT_FALSE(Matcher{.sid = "S-1-5-32-545"}.Matches(caller, nullptr));
+  caller.group_sids =
+      std::make_shared<const std::vector<std::string>>(std::vector<std::string>{"S-1-1-0", "S-1-5-32-545"});
+  EXPECT_TRUE(Matcher{.sid = "S-1-5-32-545"}.Matches(caller, nullptr));
+  EXPECT_FALSE((Matcher{.uid = 1, .sid = "S-1-5-32-545"}.Matches(caller, nullptr))) << "each condition must hold";
+  EXPECT_FALSE(Matcher{.sid = "S-1-5-32-545"}.Matches(CallerOf(0, 0), nullptr)) << "nobody on Linux has one";
+}
+
 TEST(Matcher, MatchesAPodUidWithoutKnowingThePod) {
   EXPECT_TRUE(Matcher{.pod_uid = kPodUid}.Matches(CallerInPod(), nullptr));
   EXPECT_FALSE(Matcher{.pod_uid = kPodUid}.Matches(CallerOf(1000, 100), nullptr));

@@ -36,7 +36,8 @@ std::string TenantName(const TenantRule& rule, const Caller& caller) {
     case Sharing::kEachUid:
       break;
   }
-  return rule.name + "/uid=" + std::to_string(caller.uid) + PlaceOf(caller.container);
+  const std::string user = caller.sid.empty() ? "/uid=" + std::to_string(caller.uid) : "/sid=" + caller.sid;
+  return rule.name + user + PlaceOf(caller.container);
 }
 
 }  // namespace
@@ -89,7 +90,7 @@ absl::StatusOr<std::shared_ptr<Tenant>> TenantDirectory::TenantOf(const Caller& 
   return of_policy.tenant;
 }
 
-std::optional<Role> TenantDirectory::RoleOf(const Caller& caller, uint32_t own_uid) const {
+std::optional<Role> TenantDirectory::RoleOf(const Caller& caller, bool is_trusted) const {
   MutexLock lock(mutex_);
   const PodFacts* const pod = PodOf(caller);
   for (const RoleRule& rule : policy_.roles) {
@@ -97,7 +98,7 @@ std::optional<Role> TenantDirectory::RoleOf(const Caller& caller, uint32_t own_u
       return rule.role;
     }
   }
-  return caller.uid == 0 || caller.uid == own_uid ? std::optional(Role::kOperator) : std::nullopt;
+  return is_trusted ? std::optional(Role::kOperator) : std::nullopt;
 }
 
 void TenantDirectory::SetPolicy(Policy policy) {

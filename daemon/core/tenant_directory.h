@@ -35,8 +35,9 @@ class TenantDirectory {
   // Selects by the grant if there is one, else by the caller's kernel credentials. Errors: GRANT_REFUSED,
   // TENANT_REFUSED.
   absl::StatusOr<std::shared_ptr<Tenant>> TenantOf(const Caller& caller, std::string_view grant);
-  // The caller's role on the operator's socket; empty when it is refused. `own_uid`: the daemon's.
-  std::optional<Role> RoleOf(const Caller& caller, uint32_t own_uid) const;
+  // The caller's role at the operators' door; empty when it is refused. `is_trusted`: an operator where no rule says
+  // otherwise, as root and the daemon's own user are.
+  std::optional<Role> RoleOf(const Caller& caller, bool is_trusted) const;
 
   // Live tenants whose rule still exists get its limits at once; the others keep theirs until they are removed.
   // Sessions keep the limits that they were opened with.

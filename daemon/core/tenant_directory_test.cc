@@ -11,7 +11,6 @@ using std::chrono::seconds;
 
 constexpr char kPod[] = "0123abcd-0123-4567-89ab-0123456789ab";
 constexpr char kOtherPod[] = "0123abcd-0123-4567-89ab-0123456789ac";
-constexpr uint32_t kDaemonUid = 65532;
 
 Caller OfUid(uint32_t uid, uint32_t gid = 1) {
   Caller caller = CallerNumbered(uid, uid);
@@ -96,6 +95,13 @@ TEST_F(TenantDirectoryTest, ARuleSharesAsItSays) {
   in_pod.container.pod_uid = kOtherPod;
   EXPECT_EQ(NameOf(directory, in_pod), "pod/pod=" + std::string(kOtherPod));
   EXPECT_EQ(NameOf(directory, OfUid(10, 3)), "pod/uid=10") << "outside of pods each uid";
+}
+
+TEST_F(TenantDirectoryTest, OnWindowsEachUserIsATenantByItsSid) {
+  TenantDirectory directory = DirectoryOf(OneTenantForEachUid({}));
+  Caller caller = OfUid(kNoUser);
+  caller.sid = "S-1-5-21-1-2-3-1001";
+  EXPECT_EQ(NameOf(directory, caller), "uid/sid=S-1-5-21-1-2-3-1001");
 }
 
 TEST_F(TenantDirectoryTest, AUidInEachPodAndContainerIsATenantOfItsOwn) {
@@ -276,11 +282,10 @@ TEST_F(TenantDirectoryTest, SweepAnswersTheGrantsThatAreOver) {
   EXPECT_EQ(Names(directory), Strings{"grant/b"});
 }
 
-TEST_F(TenantDirectoryTest, WithoutRolesRootAndTheDaemonsOwnUserAreOperators) {
+TEST_F(TenantDirectoryTest, WithoutRolesTheTrustedAreOperators) {
   const TenantDirectory directory = DirectoryOf({});
-  EXPECT_EQ(directory.RoleOf(OfUid(0), kDaemonUid), Role::kOperator);
-  EXPECT_EQ(directory.RoleOf(OfUid(kDaemonUid), kDaemonUid), Role::kOperator);
-  EXPECT_EQ(directory.RoleOf(OfUid(1000, 0), kDaemonUid), std::nullopt);
+  EXPECT_EQ(directory.RoleOf(OfUid(1000), /*is_trusted=*/true), Role::kOperator);
+  EXPECT_EQ(directory.RoleOf(OfUid(0), /*is_trusted=*/false), std::nullopt);
 }
 
 TEST_F(TenantDirectoryTest, TheFirstRoleThatMatchesCounts) {
@@ -289,13 +294,13 @@ TEST_F(TenantDirectoryTest, TheFirstRoleThatMatchesCounts) {
                   {.match = {.uid = 5}, .role = Role::kOperator},
                   {.match = {.pod_labels = {{"app", "plugin"}}}, .role = Role::kDevicePlugin}};
   TenantDirectory directory = DirectoryOf(policy);
-  EXPECT_EQ(directory.RoleOf(OfUid(5, 7), kDaemonUid), Role::kDevicePlugin);
-  EXPECT_EQ(directory.RoleOf(OfUid(5), kDaemonUid), Role::kOperator);
-  EXPECT_EQ(directory.RoleOf(OfUid(0, 7), kDaemonUid), Role::kDevicePlugin) << "a rule comes before being root";
-  EXPECT_EQ(directory.RoleOf(OfUid(0), kDaemonUid), Role::kOperator);
-  EXPECT_EQ(directory.RoleOf(InPod(kPod), kDaemonUid), std::nullopt);
+  EXPECT_EQ(directory.RoleOf(OfUid(5, 7), /*is_trusted=*/false), Role::kDevicePlugin);
+  EXPECT_EQ(directory.RoleOf(OfUid(5), /*is_trusted=*/false), Role::kOperator);
+  EXPECT_EQ(directory.RoleOf(OfUid(0, 7), /*is_trusted=*/true), Role::kDevicePlugin) << "a rule comes before trust";
+  EXPECT_EQ(directory.RoleOf(OfUid(0), /*is_trusted=*/true), Role::kOperator);
+  EXPECT_EQ(directory.RoleOf(InPod(kPod), /*is_trusted=*/false), std::nullopt);
   directory.SetPods({{.uid = kPod, .namespace_name = "kube-system", .name = "p", .labels = {{"app", "plugin"}}}});
-  EXPECT_EQ(directory.RoleOf(InPod(kPod), kDaemonUid), Role::kDevicePlugin);
+  EXPECT_EQ(directory.RoleOf(InPod(kPod), /*is_trusted=*/false), Role::kDevicePlugin);
 }
 
 // Callers come and go while the policy, the pods and the grants change and the directory is swept. A tenant in use is

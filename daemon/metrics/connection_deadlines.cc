@@ -1,32 +1,10 @@
 #include "daemon/metrics/connection_deadlines.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <sys/socket.h>
-
 #include <algorithm>
 
+#include "daemon/metrics/kernel_socket.h"
+
 namespace rnicd::metrics {
-namespace {
-
-void ShutDown(int fd) {
-  // The close that follows drops what the client has not taken; the kernel would keep it for minutes.
-  const linger none = {.l_onoff = 1, .l_linger = 0};
-  setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
-  shutdown(fd, SHUT_RDWR);
-}
-
-// The server closes a connection once the kernel has all of the response. So the kernel takes little at a time, and has
-// as much time for the rest, where a client takes nothing; otherwise it would keep megabytes for minutes.
-void LimitKernel(int fd, std::chrono::nanoseconds time) {
-  const auto milliseconds = static_cast<unsigned>(std::chrono::ceil<std::chrono::milliseconds>(time).count());
-  setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, sizeof(milliseconds));
-  constexpr int kBytes = 64 << 10;
-  setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &kBytes, sizeof(kBytes));
-}
-
-}  // namespace
-
 ConnectionDeadlines::ConnectionDeadlines(const ConnectionLimits& limits) : limits_(limits) {
   thread_ = std::thread([this] { Run(); });
 }

@@ -1,20 +1,19 @@
 #include "daemon/metrics/exposer.h"
 
-#include <arpa/inet.h>
 #include <microhttpd.h>
-#include <netinet/in.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 
-#include "base/errno_status.h"
 #include "daemon/metrics/connection_deadlines.h"
+#include "daemon/metrics/host_port.h"
+#include "daemon/metrics/kernel_socket.h"
 
 namespace rnicd::metrics {
 namespace {
@@ -51,9 +50,9 @@ Page Plain(int status, const char* text) {
   return Page{.status = status, .content_type = "text/plain; charset=utf-8", .body = text};
 }
 
-bool IsLoopback(const std::string& address) {
-  in_addr parsed = {};
-  return inet_pton(AF_INET, address.c_str(), &parsed) == 1 && (ntohl(parsed.s_addr) >> 24) == IN_LOOPBACKNET;
+bool IsLoopback(uint32_t host) {
+  constexpr uint32_t kLoopbackNet = 127;
+  return host >> 24 == kLoopbackNet;
 }
 
 // The host part of the Host header: "127.0.0.1" of "127.0.0.1:9747".
@@ -63,24 +62,21 @@ std::string HostOf(MHD_Connection* connection) {
   return host.substr(0, host.rfind(':'));
 }
 
-std::string PeerOf(MHD_Connection* connection) {
+bool IsFromLoopback(MHD_Connection* connection) {
   const MHD_ConnectionInfo* const info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-  char text[INET_ADDRSTRLEN] = {};
-  if (info != nullptr && info->client_addr != nullptr && info->client_addr->sa_family == AF_INET) {
-    const auto* const peer = reinterpret_cast<const sockaddr_in*>(info->client_addr);
-    inet_ntop(AF_INET, &peer->sin_addr, text, sizeof(text));
-  }
-  return text;
+  const std::optional<Ipv4Address> peer = info != nullptr ? Ipv4Of(info->client_addr) : std::nullopt;
+  return peer.has_value() && IsLoopback(peer->host);
 }
 
 bool FromThisMachine(MHD_Connection* connection) {
   const std::string host = HostOf(connection);
-  return IsLoopback(PeerOf(connection)) && (IsLoopback(host) || host == "localhost");
+  const std::optional<uint32_t> named = ParseIpv4(host);
+  return IsFromLoopback(connection) && (host == "localhost" || (named.has_value() && IsLoopback(*named)));
 }
 
 int DescriptorOf(MHD_Connection* connection) {
   const MHD_ConnectionInfo* const info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-  return info != nullptr ? info->connect_fd : -1;
+  return info != nullptr ? static_cast<int>(info->connect_fd) : -1;
 }
 
 struct DestroyResponse {
@@ -107,18 +103,6 @@ Response ResponseOf(Page page) {
   return complete ? std::move(response) : nullptr;
 }
 
-// Without a port for a malformed address.
-sockaddr_in Parse(const std::string& address) {
-  const size_t colon = address.rfind(':');
-  sockaddr_in parsed = {};
-  parsed.sin_family = AF_INET;
-  inet_pton(AF_INET, address.substr(0, colon).c_str(), &parsed.sin_addr);
-  uint16_t port = 0;
-  std::from_chars(address.data() + colon + 1, address.data() + address.size(), port);
-  parsed.sin_port = htons(port);
-  return parsed;
-}
-
 }  // namespace
 
 // libmicrohttpd's event loop on its own thread.
@@ -129,8 +113,8 @@ class Exposer::Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // False with errno set when the address cannot be bound.
-  bool Listen(sockaddr_in address);
+  // False when the address cannot be bound; SocketErrorDetail has the reason.
+  bool Listen(const Ipv4Address& address);
   uint16_t port() const { return MHD_get_daemon_info(daemon_, MHD_DAEMON_INFO_BIND_PORT)->port; }
 
  private:
@@ -146,15 +130,15 @@ class Exposer::Server {
   MHD_Daemon* daemon_ = nullptr;
 };
 
-bool Exposer::Server::Listen(sockaddr_in address) {
-  errno = 0;
+bool Exposer::Server::Listen(const Ipv4Address& address) {
+  const SocketAddress native = ToSocketAddress(address);
   // An own channel for the stop: shutting down the socket that listens does not wake the loop where it has stopped to
   // accept.
-  daemon_ = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC, 0, nullptr, nullptr, OnRequest, this,
-                             MHD_OPTION_SOCK_ADDR, reinterpret_cast<const sockaddr*>(&address),
-                             MHD_OPTION_CONNECTION_LIMIT, kConnections, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-                             kConnectionBytes, MHD_OPTION_THREAD_STACK_SIZE, kStackBytes, MHD_OPTION_STRICT_FOR_CLIENT,
-                             1, MHD_OPTION_NOTIFY_CONNECTION, OnConnection, this, MHD_OPTION_END);
+  daemon_ = MHD_start_daemon(MHD_USE_AUTO_INTERNAL_THREAD | MHD_USE_ITC, 0, nullptr, nullptr, OnRequest, this,
+                             MHD_OPTION_SOCK_ADDR, &native, MHD_OPTION_CONNECTION_LIMIT, kConnections,
+                             MHD_OPTION_CONNECTION_MEMORY_LIMIT, kConnectionBytes, MHD_OPTION_THREAD_STACK_SIZE,
+                             kStackBytes, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_CONNECTION, OnConnection,
+                             this, MHD_OPTION_END);
   return daemon_ != nullptr;
 }
 
@@ -204,26 +188,16 @@ Page Exposer::Server::PageFor(MHD_Connection* connection, std::string_view path,
   return route->page();
 }
 
-bool IsHostPort(const std::string& address) {
-  const size_t colon = address.rfind(':');
-  if (colon == std::string::npos) {
-    return false;
-  }
-  in_addr parsed = {};
-  uint16_t port = 0;
-  const char* const end = address.data() + address.size();
-  const auto [rest, error] = std::from_chars(address.data() + colon + 1, end, port);
-  return inet_pton(AF_INET, address.substr(0, colon).c_str(), &parsed) == 1 && error == std::errc() && rest == end;
-}
+bool IsHostPort(const std::string& address) { return ParseHostPort(address).has_value(); }
 
 absl::StatusOr<std::unique_ptr<Exposer>> Exposer::Start(const std::string& address, std::vector<Route> routes) {
-  if (!IsHostPort(address)) {
+  const std::optional<Ipv4Address> parsed = ParseHostPort(address);
+  if (!parsed.has_value()) {
     return absl::InvalidArgumentError("not a host:port: " + address);
   }
   auto server = std::make_unique<Server>(std::move(routes));
-  if (!server->Listen(Parse(address))) {
-    const int error = errno;
-    return absl::UnavailableError("cannot listen on " + ErrnoDetail(address, error));
+  if (!server->Listen(*parsed)) {
+    return absl::UnavailableError("cannot listen on " + SocketErrorDetail(address));
   }
   const std::string bound = address.substr(0, address.rfind(':') + 1) + std::to_string(server->port());
   return std::unique_ptr<Exposer>(new Exposer(bound, std::move(server)));

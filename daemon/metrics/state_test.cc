@@ -148,7 +148,7 @@ TEST_F(LimitedStateTest, OnlyWhatHasALimitHasAQuota) {
 TEST_F(StateTest, TenantsBeyondTheLimitAreOne) {
   std::vector<Owner> owners;
   for (uint64_t number = 1; number <= core::kNamedTenants + 2; ++number) {
-    owners.emplace_back(world_, number, static_cast<uid_t>(number));
+    owners.emplace_back(world_, number, static_cast<uint32_t>(number));
     ASSERT_TRUE(owners.back().Register(owners.back().Region(), owners.back().Memory(1), kPage).ok());
   }
   const std::string page = Page();
@@ -197,7 +197,7 @@ TEST_F(StateTest, NoMoreThanAThousandDevicesAreReported) {
 TEST_F(StateTest, TenantsWithoutANameOfTheirOwnRunNowhere) {
   std::vector<Owner> owners;
   for (uint64_t number = 1; number <= core::kNamedTenants; ++number) {
-    owners.emplace_back(world_, number, static_cast<uid_t>(number));
+    owners.emplace_back(world_, number, static_cast<uint32_t>(number));
   }
   const auto devices =
       std::make_shared<core::DeviceSet>(core::DeviceSet{.resource = "rnicd.io/memory-64mi", .ids = {"m-0"}});

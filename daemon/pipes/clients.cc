@@ -84,6 +84,18 @@ void Clients::Refuse(std::string_view reason, const core::Caller* caller) {
   door::ReportRefusal(context_.node, context_.logger, reason, caller);
 }
 
+std::shared_ptr<void> Clients::Admit(const core::Caller& caller) {
+  const std::string owner = core::OwnerOf(caller);
+  std::shared_ptr<void> place = context_.places->Take(owner);
+  if (place == nullptr) {
+    Refuse(context_.places->IsFull() ? core::kRefusedLimit : core::kRefusedUidLimit, &caller);
+  } else if (rates_.IsTooFast(owner)) {
+    Refuse(core::kRefusedRate, &caller);
+    place.reset();
+  }
+  return place;
+}
+
 void Clients::Adopt(const Key& key, UniqueSocket socket) {
   const auto found = clients_.find(key);
   if (found == clients_.end()) {
@@ -94,9 +106,8 @@ void Clients::Adopt(const Key& key, UniqueSocket socket) {
   const core::Caller& caller = client.peer.caller;
   std::shared_ptr<void> place;
   if (key.first == Door::kWorkload) {
-    place = context_.places->Take(core::OwnerOf(caller));
+    place = Admit(caller);
     if (place == nullptr) {
-      Refuse(context_.places->IsFull() ? core::kRefusedLimit : core::kRefusedUidLimit, &caller);
       return;
     }
   }

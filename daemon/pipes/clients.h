@@ -15,6 +15,7 @@
 #include "base/unique_socket.h"
 #include "daemon/core/node.h"
 #include "daemon/core/session_registry.h"
+#include "daemon/door/connect_rates.h"
 #include "daemon/door/connection_server.h"
 #include "daemon/door/places.h"
 #include "daemon/pipes/door.h"
@@ -39,13 +40,15 @@ class Clients {
     const log::Logger& logger;
     door::ConnectionServer& server;
     Loop& loop;
-    // For workloads only.
+    // For workloads only, as the next.
     std::shared_ptr<door::Places> places;
+    // New connections of one user.
+    core::Rate rate;
     // Called on the loop's thread when the process has exited, before its record is gone.
     std::function<void(Key)> on_exit;
   };
 
-  explicit Clients(Context context) : context_(std::move(context)) {}
+  explicit Clients(Context context) : context_(std::move(context)), rates_(context_.node.clock, context_.rate) {}
 
   // One more pipe of this process. Errors: kResourceExhausted when its exit cannot be watched.
   absl::Status Join(const Key& key, const Peer& peer);
@@ -55,7 +58,7 @@ class Clients {
   const std::string& SecretOf(const Key& key) const { return clients_.at(key)->secret; }
   bool HasConnections(const Key& key) const;
 
-  // A connection that this process has made. Refused when it has no pipe, or too many connections.
+  // A connection that this process has made. Refused when it has no pipe, too many connections, or made them too fast.
   void Adopt(const Key& key, UniqueSocket socket);
   void CloseSilent(Instant since);
   void EndAll();
@@ -80,8 +83,11 @@ class Clients {
   void Close(const Key& key, uint64_t connection);
   void Close(Connection connection);
   void Refuse(std::string_view reason, const core::Caller* caller);
+  // Takes a place. Null, after the refusal, when there is none.
+  std::shared_ptr<void> Admit(const core::Caller& caller);
 
   const Context context_;
+  door::ConnectRates rates_;
   std::map<Key, std::unique_ptr<Client>> clients_;
   uint64_t next_connection_ = 1;
   std::atomic<uint64_t> connection_count_{0};

@@ -29,7 +29,8 @@ FrontDoor::FrontDoor(const FrontDoorOptions& options, core::Node& node, core::Se
       registry_(registry),
       logger_(logger),
       server_(server),
-      sections_(node, bulkhead) {}
+      sections_(node, bulkhead),
+      rates_(node.clock, options.connection_rate) {}
 
 FrontDoor::~FrontDoor() { Stop(); }
 
@@ -54,6 +55,7 @@ absl::Status FrontDoor::Start(const PipeNames& names) {
       .server = server_,
       .loop = *loop_,
       .places = std::make_shared<door::Places>(options_.max_connections, options_.max_connections_per_user),
+      .rate = options_.connection_rate,
       .on_exit = [this](const Clients::Key& key) { DropAllOf(key); }});
   loop_->Start([this] { Tick(); });
   absl::Status opened;
@@ -157,6 +159,10 @@ std::optional<FrontDoor::Refusal> FrontDoor::Admit(const std::shared_ptr<Pipe>& 
     const bool is_full = absl::IsResourceExhausted(peer.status());
     return Refusal{.reason = is_full ? core::kRefusedNoDescriptors : core::kRefusedIdentity, .cause = peer.status()};
   }
+  if (pipe->door() == Door::kOperator) {
+    // Nobody else may open this pipe.
+    peer->caller.role = node_.tenants.RoleOf(peer->caller, /*is_trusted=*/true).value_or(core::Role::kWorkload);
+  }
   caller = peer->caller;
   const Instant now = node_.clock.Now();
   door::ConnectBackoff& backoff = backoff_[pipe->door()];
@@ -167,6 +173,10 @@ std::optional<FrontDoor::Refusal> FrontDoor::Admit(const std::shared_ptr<Pipe>& 
   if (place == nullptr) {
     backoff.Refused(caller.pid, now);
     return Refusal{.reason = places.IsFull() ? core::kRefusedLimit : core::kRefusedUidLimit, .cause = {}};
+  }
+  if (pipe->door() == Door::kWorkload && rates_.IsTooFast(core::OwnerOf(caller))) {
+    backoff.Refused(caller.pid, now);
+    return Refusal{.reason = core::kRefusedRate, .cause = {}};
   }
   backoff.Admitted(caller.pid);
   visits_[pipe.get()] = Visit{.pipe = pipe, .peer = *std::move(peer), .place = std::move(place), .last_active = now};

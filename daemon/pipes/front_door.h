@@ -16,6 +16,7 @@
 #include "daemon/core/session_registry.h"
 #include "daemon/door/bulkhead.h"
 #include "daemon/door/connect_backoff.h"
+#include "daemon/door/connect_rates.h"
 #include "daemon/door/connection_server.h"
 #include "daemon/door/places.h"
 #include "daemon/pipes/clients.h"
@@ -34,6 +35,8 @@ struct FrontDoorOptions {
   uint64_t max_connections = 0;
   // The same for one user.
   uint64_t max_connections_per_user = 0;
+  // New pipes of one user, and the same of connections; not for operators. 0 per second means no limit.
+  core::Rate connection_rate;
   std::chrono::milliseconds silent_timeout{10000};
 };
 
@@ -116,6 +119,8 @@ class FrontDoor final : private Pipe::Events {
   std::map<Door, std::shared_ptr<door::Places>> places_;
   // Each door's own: a process that has too many pipes as a workload may still be an operator's.
   std::map<Door, door::ConnectBackoff> backoff_;
+  // For workloads only.
+  door::ConnectRates rates_;
   std::map<const Pipe*, std::shared_ptr<Pipe>> waiting_;
   std::map<const Pipe*, Visit> visits_;
   bool accepting_ = false;

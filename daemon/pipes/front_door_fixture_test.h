@@ -41,8 +41,9 @@ class PipeClient {
   UniqueFd handle_;
 };
 
-// A connection to this port of 127.0.0.1.
+// A connection to this port of 127.0.0.1, with its first bytes, and without.
 UniqueSocket ConnectTo(uint32_t port);
+UniqueSocket ConnectSilentlyTo(uint32_t port);
 // True once the daemon has closed the connection.
 bool HangsUp(const UniqueSocket& socket);
 

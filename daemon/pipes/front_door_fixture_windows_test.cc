@@ -71,7 +71,7 @@ bool PipeClient::HangsUp() const {
   return core::Eventually([&] { return PeekNamedPipe(HandleOf(handle_), nullptr, 0, nullptr, nullptr, nullptr) == 0; });
 }
 
-UniqueSocket ConnectTo(uint32_t port) {
+UniqueSocket ConnectSilentlyTo(uint32_t port) {
   const SOCKET raw = socket(AF_INET, SOCK_STREAM, IPPROTO_TCP);
   UniqueSocket connected(static_cast<int>(raw));
   sockaddr_in address = {};
@@ -79,8 +79,13 @@ UniqueSocket ConnectTo(uint32_t port) {
   address.sin_port = htons(static_cast<u_short>(port));
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   EXPECT_EQ(connect(raw, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
-  // As every client of gRPC does; before its first bytes a connection is nobody's.
-  EXPECT_EQ(send(raw, "PRI", 3, 0), 3);
+  return connected;
+}
+
+// As every client of gRPC does; before its first bytes a connection is nobody's.
+UniqueSocket ConnectTo(uint32_t port) {
+  UniqueSocket connected = ConnectSilentlyTo(port);
+  EXPECT_EQ(send(static_cast<SOCKET>(connected.get()), "PRI", 3, 0), 3);
   return connected;
 }
 

@@ -124,6 +124,37 @@ TEST_F(FrontDoorTest, AConnectionThatTheServerEndsIsForgotten) {
   EXPECT_TRUE(core::Eventually([&] { return door_->connections() == 0; }));
 }
 
+TEST_F(FrontDoorTest, TheLastPipeOfALivingProcessEndsItsSessions) {
+  Open();
+  PipeClient first = Connect();
+  PipeClient second = Connect();
+  const UniqueSocket connection = ConnectTo(first.Hello().port());
+  EXPECT_NE(second.Hello().port(), 0u);
+  const auto session = world_.registry.Open(CallerOf(1), "ours");
+  ASSERT_TRUE(session.ok()) << session.status();
+  first.Close();
+  EXPECT_NE(second.Hello().port(), 0u);
+  EXPECT_TRUE((*session)->Begin().ok());
+  second.Close();
+  EXPECT_TRUE(core::Eventually([&] { return world_.observer.counts().ended == 1; }));
+  EXPECT_EQ(world_.observer.counts().cause, core::EndCause::kConnectionLost);
+}
+
+TEST_F(FrontDoorTest, APipeAtTheOtherDoorKeepsTheSessions) {
+  Open();
+  PipeClient client = Connect();
+  PipeClient admin(names_.operators);
+  const UniqueSocket connection = ConnectTo(client.Hello().port());
+  EXPECT_NE(admin.Hello().port(), 0u);
+  const auto session = world_.registry.Open(CallerOf(1), "ours");
+  ASSERT_TRUE(session.ok()) << session.status();
+  client.Close();
+  EXPECT_TRUE(HangsUp(connection));
+  EXPECT_TRUE((*session)->Begin().ok());
+  admin.Close();
+  EXPECT_TRUE(core::Eventually([&] { return world_.observer.counts().ended == 1; }));
+}
+
 TEST_F(FrontDoorTest, ConnectionsOfOneUserAreLimited) {
   Open({.max_connections_per_user = 2});
   const PipeClient client = Connect();
@@ -155,6 +186,30 @@ TEST_F(FrontDoorTest, PipesOfOneUserAreLimitedAndOperatorsAreNot) {
   EXPECT_TRUE(ServesInTime());
 }
 
+TEST_F(FrontDoorTest, NewPipesOfOneUserAreLimitedByARateAndOperatorsAreNot) {
+  Open({.connection_rate = {.per_second = 1, .burst = 2}});
+  const PipeClient first = Connect();
+  const PipeClient second = Connect();
+  EXPECT_NE(first.Hello().port(), 0u);
+  EXPECT_NE(second.Hello().port(), 0u);
+  EXPECT_TRUE(Connect().HangsUp());
+  EXPECT_TRUE(IsRefused(core::kRefusedRate));
+  EXPECT_NE(PipeClient(names_.operators).Hello().port(), 0u);
+  world_.clock.Advance(std::chrono::seconds(1));
+  EXPECT_TRUE(ServesInTime());
+}
+
+TEST_F(FrontDoorTest, NewConnectionsOfOneUserAreLimitedByTheSameRate) {
+  Open({.connection_rate = {.per_second = 1, .burst = 2}});
+  const PipeClient client = Connect();
+  const uint32_t port = client.Hello().port();
+  const UniqueSocket first = ConnectTo(port);
+  const UniqueSocket second = ConnectTo(port);
+  CallerOf(2);
+  EXPECT_TRUE(HangsUp(ConnectTo(port)));
+  EXPECT_TRUE(IsRefused(core::kRefusedRate));
+}
+
 TEST_F(FrontDoorTest, AFloodOfClientsThatLeaveAtOnceLeavesNothing) {
   Open({.max_connections_per_user = 4});
   for (int index = 0; index < 200; ++index) {
@@ -177,6 +232,20 @@ TEST_F(FrontDoorTest, AClientThatSaysNothingIsDropped) {
   EXPECT_TRUE(silent.HangsUp());
   EXPECT_TRUE(IsRefused(core::kRefusedSilent));
   EXPECT_NE(client.Hello().port(), 0u) << "a client with a connection may be silent";
+}
+
+TEST_F(FrontDoorTest, OfSilentConnectionsTheOldestGoFirst) {
+  constexpr size_t kMoreThanAreKept = 300;
+  Open();
+  const PipeClient client = Connect();
+  const uint32_t port = client.Hello().port();
+  std::vector<UniqueSocket> silent;
+  while (silent.size() < kMoreThanAreKept) {
+    silent.push_back(ConnectSilentlyTo(port));
+  }
+  EXPECT_TRUE(HangsUp(silent.front()));
+  const UniqueSocket connection = ConnectTo(port);
+  CallerOf(1);
 }
 
 TEST_F(FrontDoorTest, ABrokenOrTooLargeMessageIsAnsweredAndEndsThatClientOnly) {

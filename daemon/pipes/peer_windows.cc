@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdlib>
 #include <optional>
+#include <vector>
 
 #include "daemon/pipes/peer.h"
 
@@ -17,6 +18,17 @@ constexpr size_t kTokenUserBytes = sizeof(TOKEN_USER) + 68;
 
 absl::Status NotNamed(const char* why) { return absl::UnauthenticatedError(why); }
 
+// Empty when there is no memory for it.
+std::string TextOf(PSID sid) {
+  char* text = nullptr;
+  if (ConvertSidToStringSidA(sid, &text) == 0) {
+    return {};
+  }
+  std::string copy(text);
+  LocalFree(text);
+  return copy;
+}
+
 // Empty when the token cannot be read.
 std::string SidOfToken(HANDLE token) {
   alignas(TOKEN_USER) std::array<char, kTokenUserBytes> buffer;
@@ -24,13 +36,27 @@ std::string SidOfToken(HANDLE token) {
   if (GetTokenInformation(token, TokenUser, buffer.data(), buffer.size(), &bytes) == 0) {
     return {};
   }
-  char* text = nullptr;
-  if (ConvertSidToStringSidA(reinterpret_cast<const TOKEN_USER*>(buffer.data())->User.Sid, &text) == 0) {
-    return {};
+  return TextOf(reinterpret_cast<const TOKEN_USER*>(buffer.data())->User.Sid);
+}
+
+// A token has at most 1,024 groups. A group that only denies gives its member nothing.
+std::vector<std::string> GroupsOfToken(HANDLE token) {
+  DWORD bytes = 0;
+  GetTokenInformation(token, TokenGroups, nullptr, 0, &bytes);
+  // Its type has the alignment of the structure.
+  std::vector<TOKEN_GROUPS> buffer(bytes / sizeof(TOKEN_GROUPS) + 1);
+  bytes = static_cast<DWORD>(buffer.size() * sizeof(TOKEN_GROUPS));
+  std::vector<std::string> sids;
+  if (GetTokenInformation(token, TokenGroups, buffer.data(), bytes, &bytes) == 0) {
+    return sids;
   }
-  std::string sid(text);
-  LocalFree(text);
-  return sid;
+  for (DWORD index = 0; index < buffer.front().GroupCount; ++index) {
+    const SID_AND_ATTRIBUTES& group = buffer.front().Groups[index];
+    if ((group.Attributes & SE_GROUP_ENABLED) != 0 && (group.Attributes & SE_GROUP_USE_FOR_DENY_ONLY) == 0) {
+      sids.push_back(TextOf(group.Sid));
+    }
+  }
+  return sids;
 }
 
 uint64_t NumberOf(const FILETIME& time) { return uint64_t{time.dwHighDateTime} << 32 | time.dwLowDateTime; }
@@ -64,6 +90,17 @@ std::string SidOfOpener(HANDLE pipe) {
   return opened ? SidOfToken(raw) : std::string();
 }
 
+UniqueFd TokenOf(int process) {
+  HANDLE raw = nullptr;
+  return UniqueFd(OpenProcessToken(LongToHandle(process), TOKEN_QUERY, &raw) != 0 ? HandleToLong(raw) : -1);
+}
+
+std::shared_ptr<const std::vector<std::string>> GroupsOfProcess(int process) {
+  const UniqueFd token = TokenOf(process);
+  return std::make_shared<const std::vector<std::string>>(token.valid() ? GroupsOfToken(LongToHandle(token.get()))
+                                                                        : std::vector<std::string>());
+}
+
 }  // namespace
 
 bool WindowsProcess::HasExited(std::chrono::milliseconds wait) const {
@@ -72,12 +109,8 @@ bool WindowsProcess::HasExited(std::chrono::milliseconds wait) const {
 }
 
 std::string SidOfProcess(int process) {
-  HANDLE raw = nullptr;
-  if (OpenProcessToken(LongToHandle(process), TOKEN_QUERY, &raw) == 0) {
-    return {};
-  }
-  const UniqueFd token(HandleToLong(raw));
-  return SidOfToken(raw);
+  const UniqueFd token = TokenOf(process);
+  return token.valid() ? SidOfToken(LongToHandle(token.get())) : std::string();
 }
 
 std::string SidOfThisProcess() { return SidOfProcess(HandleToLong(GetCurrentProcess())); }
@@ -109,6 +142,7 @@ absl::StatusOr<Peer> IdentifyPeer(int pipe, core::Role role) {
                              .uid = core::kNoUser,
                              .gid = core::kNoUser,
                              .sid = std::move(sid),
+                             .group_sids = GroupsOfProcess(peer.process->handle()),
                              .role = role,
                              .container = {},
                              .handle = peer.process};

@@ -27,6 +27,9 @@ core::Matcher MatcherFromWire(const v1::CallerMatch& wire) {
   if (!wire.pod_namespace().empty()) {
     matcher.pod_namespace = wire.pod_namespace();
   }
+  if (!wire.sid().empty()) {
+    matcher.sid = wire.sid();
+  }
   for (const v1::PodLabel& label : wire.pod_label()) {
     matcher.pod_labels.emplace(label.key(), label.value());
   }

@@ -10,6 +10,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/pod_uid.h"
+#include "base/sid.h"
 #include "daemon/core/caller.h"
 #include "daemon/policy/limits_wire.h"
 
@@ -66,7 +67,8 @@ void ValidateMatch(const v1::CallerMatch& match, const SourceLocation& location,
   using v1::CallerMatch;
   const bool has_pod_uid = location.Has(CallerMatch::kPodUidFieldNumber);
   const bool has_namespace = location.Has(CallerMatch::kPodNamespaceFieldNumber);
-  if (!match.has_uid() && !match.has_gid() && !has_pod_uid && !has_namespace && match.pod_label().empty()) {
+  const bool has_sid = location.Has(CallerMatch::kSidFieldNumber);
+  if (!match.has_uid() && !match.has_gid() && !has_pod_uid && !has_namespace && !has_sid && match.pod_label().empty()) {
     errors.Add(location.line(), "an empty match matches no caller: give at least one condition");
   }
   if (match.has_uid() && match.uid() == kNobody) {
@@ -82,6 +84,10 @@ void ValidateMatch(const v1::CallerMatch& match, const SourceLocation& location,
   if (has_namespace) {
     ValidatePodText("pod_namespace", match.pod_namespace(), location.LineOf(CallerMatch::kPodNamespaceFieldNumber),
                     errors);
+  }
+  if (has_sid && !IsSid(match.sid())) {
+    errors.Add(location.LineOf(CallerMatch::kSidFieldNumber),
+               "sid must be a security identifier in decimal, such as S-1-5-32-545");
   }
   ValidateLabels(match, location, errors);
 }

@@ -78,6 +78,13 @@ TEST(PolicyRules, APodUidHasOneOfTwoForms) {
   }
 }
 
+TEST(PolicyRules, ASidIsASecurityIdentifier) {
+  EXPECT_THAT(ErrorsInMatch("sid: \"S-1-5-32-545\""), IsEmpty());
+  EXPECT_THAT(ErrorsInMatch("uid: 0\nsid: \"\""),
+              ElementsAre("3: sid must be a security identifier in decimal, such as S-1-5-32-545"));
+  EXPECT_THAT(ErrorsInMatch("sid: \"Users\""), SizeIs(1));
+}
+
 TEST(PolicyRules, AnEmptyConditionDoesNotMakeAMatchWider) {
   EXPECT_THAT(ErrorsInMatch("uid: 0\npod_namespace: \"\""), ElementsAre("3: pod_namespace is empty: no pod has that"));
   EXPECT_THAT(ErrorsInMatch("uid: 0\npod_uid: \"\""), SizeIs(1));

@@ -202,6 +202,7 @@ v1::SessionInfo AdminView::Session(const core::SessionRegistry::Listed& listed) 
   info.set_pid(session.owner().pid);
   info.set_uid(session.owner().uid);
   info.set_gid(session.owner().gid);
+  info.set_sid(session.owner().sid);
   info.set_age_ms(MillisecondsSince(session.opened()));
   info.set_connections(listed.connections);
   ToWire(session.ledger(), info.mutable_resources());

@@ -188,7 +188,7 @@ TEST_F(StatusPageTest, ManySessionsAreCutAndTheRestIsCounted) {
 
 TEST_F(StatusPageTest, ManyTenantsAreCutAndTheRestIsCounted) {
   for (uint64_t number = 1; number <= StatusPage::kTenantsMost + 2; ++number) {
-    owners_.emplace_back(world_, number, static_cast<uid_t>(number));
+    owners_.emplace_back(world_, number, static_cast<uint32_t>(number));
   }
   const Parsed page = Page();
   EXPECT_EQ(page["tenants"]["rows"].size(), StatusPage::kTenantsMost);

@@ -14,8 +14,6 @@
 namespace rnicd::transport {
 namespace {
 
-constexpr size_t kRatesMin = 64;
-
 // Whether the process is to be turned away for a while. Not when descriptors ran out, which is no fault of its own, nor
 // when it could not be identified: most such processes have ended, and a newcomer may have the pid.
 bool CountsAgainst(std::string_view refusal) {
@@ -76,7 +74,8 @@ std::optional<Admission::Refusal> Admission::Check(Door door, ClientSocket& sock
   socket.SetOwner(core::OwnerOf(caller));
   if (door == Door::kOperator) {
     // An operator is admitted even when workloads have taken every place.
-    const std::optional<core::Role> role = node_.tenants.RoleOf(caller, geteuid());
+    const bool is_trusted = caller.uid == 0 || caller.uid == geteuid();
+    const std::optional<core::Role> role = node_.tenants.RoleOf(caller, is_trusted);
     caller.role = role.value_or(core::Role::kWorkload);
     return role ? std::nullopt : std::optional(Refusal{.reason = core::kRefusedRole, .cause = {}});
   }
@@ -84,27 +83,11 @@ std::optional<Admission::Refusal> Admission::Check(Door door, ClientSocket& sock
   if (place == nullptr) {
     return Refusal{.reason = places_->IsFull() ? core::kRefusedLimit : core::kRefusedUidLimit, .cause = {}};
   }
-  if (IsTooFast(socket.owner())) {
+  if (rates_.IsTooFast(socket.owner())) {
     return Refusal{.reason = core::kRefusedRate, .cause = {}};
   }
   socket.Keep(std::move(place));
   return std::nullopt;
-}
-
-bool Admission::IsTooFast(const std::string& owner) {
-  if (options_.rate.per_second == 0) {
-    return false;
-  }
-  // Owners come and go with their containers. One that has been quiet is forgotten when the table has doubled.
-  if (rates_.size() >= rates_to_prune_) {
-    std::erase_if(rates_, [](const auto& entry) { return entry.second->idle(); });
-    rates_to_prune_ = 2 * rates_.size() + kRatesMin;
-  }
-  std::unique_ptr<core::RateLimiter>& rate = rates_[owner];
-  if (rate == nullptr) {
-    rate = std::make_unique<core::RateLimiter>(node_.clock, options_.rate);
-  }
-  return rate->Take().has_value();
 }
 
 }  // namespace rnicd::transport

@@ -9,13 +9,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 
 #include "absl/status/status.h"
 #include "daemon/core/caller.h"
 #include "daemon/core/node.h"
 #include "daemon/core/rate_limiter.h"
 #include "daemon/door/connect_backoff.h"
+#include "daemon/door/connect_rates.h"
 #include "daemon/door/places.h"
 #include "daemon/transport/client_socket.h"
 #include "daemon/transport/peer.h"
@@ -46,7 +46,7 @@ class Admission {
 
   // The node and the logger outlive this.
   Admission(const Options& options, core::Node& node, const log::Logger& logger, std::shared_ptr<door::Places> places)
-      : options_(options), node_(node), logger_(logger), places_(std::move(places)) {}
+      : options_(options), node_(node), logger_(logger), places_(std::move(places)), rates_(node.clock, options.rate) {}
 
   // Empty when the connection is refused, or its client has left.
   std::optional<Visitor> Judge(Door door, std::shared_ptr<ClientSocket> socket);
@@ -59,15 +59,13 @@ class Admission {
 
   // Sets the caller's role, and the socket's owner and place. Empty when the peer is admitted.
   std::optional<Refusal> Check(Door door, ClientSocket& socket, core::Caller& caller);
-  bool IsTooFast(const std::string& owner);
 
   const Options options_;
   core::Node& node_;
   const log::Logger& logger_;
   const std::shared_ptr<door::Places> places_;
   door::ConnectBackoff backoff_;
-  std::unordered_map<std::string, std::unique_ptr<core::RateLimiter>> rates_;
-  size_t rates_to_prune_ = 0;
+  door::ConnectRates rates_;
 };
 
 }  // namespace rnicd::transport

@@ -109,7 +109,8 @@ NdkAdapterInfo NdAdapterLimits(const ND2_ADAPTER_INFO& card, const NetworkDirect
   info.large_request_threshold = card.LargeRequestThreshold;
   info.max_caller_data = card.MaxCallerData;
   info.max_callee_data = card.MaxCalleeData;
-  info.adapter_flags = (card.AdapterFlags & kCommonFlags) | kAdapterFlagReadLocalInvalidate | kAdapterFlagCqResize;
+  const uint32_t possible = (card.AdapterFlags & kCommonFlags) | kAdapterFlagReadLocalInvalidate | kAdapterFlagCqResize;
+  info.adapter_flags = possible & options.adapter_flags;
   return info;
 }
 

@@ -53,6 +53,8 @@ TEST(NdAdapterLimits, OnlyFlagsWithAMeaningForNdkAreReported) {
   card.AdapterFlags = 0;
   EXPECT_EQ(NdAdapterLimits(card, {}).adapter_flags, kAdapterFlagReadLocalInvalidate | kAdapterFlagCqResize)
       << "what the daemon does for every card";
+  EXPECT_EQ(NdAdapterLimits(card, {.adapter_flags = kAdapterFlagLoopback | kAdapterFlagCqResize}).adapter_flags,
+            kAdapterFlagCqResize);
 }
 
 }  // namespace

@@ -41,9 +41,11 @@ ARROWS = {
         "daemon/rpc", "daemon/gate", "daemon/door", "wire", "daemon/core", "log", "base", "proto",
     ],
     "daemon/app": [
-        "daemon/server", "daemon/rpc", "daemon/service", "daemon/gate", "wire", "daemon/transport", "daemon/door", "daemon/metrics",
+        "daemon/server", "daemon/rpc", "daemon/service", "daemon/gate", "wire", "daemon/transport", "daemon/pipes",
+        "daemon/door", "daemon/metrics",
         "daemon/status_page", "daemon/audit", "daemon/policy", "daemon/sandbox", "daemon/core", "daemon/health",
-        "daemon/rings", "log", "log/library_log", "provider/verbs", "provider/soft", "provider/api", "base",
+        "daemon/rings", "log", "log/library_log", "provider/verbs", "provider/networkdirect", "provider/soft", "provider/api", "base/ndk",
+        "base",
     ],
     "client/cpp": ["wire", "ring", "base/ndk", "base", "proto", "grpc"],
     "client/admin": ["client/cpp", "base", "proto", "grpc"],
@@ -77,10 +79,10 @@ EXTERNAL_INCLUDES = {
     "seccomp.h": ["daemon/sandbox"],
     "sys/capability.h": ["daemon/sandbox"],
     "prometheus/": ["daemon/metrics"],
-    "spdlog/": ["log/logger.cc"],
+    "spdlog/": ["log/logger.cc", "log/event_log_windows.cc"],
     "curl/": ["client/kubernetes/cluster.cc", "client/kubernetes/main.cc"],
     "CivetServer.h": ["daemon/metrics"],
-    "absl/synchronization/": ["daemon/app/main.cc"],
+    "absl/synchronization/": ["daemon/app/run.cc"],
     "mutex": ["base/mutex.h"],
     "shared_mutex": [],
     "condition_variable": ["base/mutex.h"],
@@ -89,9 +91,9 @@ EXTERNAL_INCLUDES = {
 # does not. Their tests may use Linux.
 PORTABLE_FOLDERS = [
     "base/ndk", "wire", "ring", "provider/api", "provider/engine", "provider/soft", "daemon/core", "daemon/rings", "daemon/gate",
-    "daemon/door", "daemon/health", "daemon/policy", "daemon/rpc", "daemon/service", "daemon/status_page",
+    "daemon/door", "daemon/health", "daemon/policy", "daemon/rpc", "daemon/service", "daemon/status_page", "daemon/server", "daemon/audit", "daemon/metrics", "daemon/app",
 ]
-PORTABLE_SUFFIXES = ["_linux.cc", "_windows.cc", "_test.cc", "_test.h"]
+PORTABLE_SUFFIXES = ["_linux.cc", "_windows.cc", "_linux.h", "_windows.h", "_test.cc", "_test.h"]
 # Headers of a system: POSIX and Linux, and Windows.
 SYSTEM_HEADERS = [
     "aio.h", "arpa/", "asm/", "dirent.h", "dlfcn.h", "endian.h", "fcntl.h", "ftw.h", "glob.h", "grp.h", "ifaddrs.h", "linux/",

@@ -82,7 +82,7 @@ void Use(const core::Policy& policy) {
       Check(rules.contains((*tenant)->rule()), "a tenant's rule is in the policy");
       Check((*tenant)->name().starts_with((*tenant)->rule()), "a tenant's name begins with its rule's");
     }
-    (void)directory.RoleOf(caller, kOwnUid);
+    (void)directory.RoleOf(caller, caller.uid == kOwnUid);
   }
   directory.SetPolicy(policy);
   (void)directory.Sweep();

@@ -22,6 +22,7 @@ PORTABLE_LIBRARIES=(
   'spdlog libspdlog-dev'
   'nghttp2 libnghttp2-dev'
   'prometheus_core prometheus-cpp-dev'
+  'libmicrohttpd libmicrohttpd-dev'
 )
 # What gRPC's client libraries need besides, and they themselves, which take as long as everything else ten times.
 # shellcheck disable=SC2034  # for scripts/windows-test
@@ -95,6 +96,14 @@ make_prometheus_core() {
   cmake_install "$1" -DENABLE_PULL=OFF -DENABLE_PUSH=OFF -DENABLE_COMPRESSION=OFF -DENABLE_TESTING=OFF
 }
 
+# Debian has no rules of CMake for it.
+make_libmicrohttpd() {
+  (cd "$1/source" && ./configure --quiet --host=x86_64-w64-mingw32 CC="ccache x86_64-w64-mingw32-gcc-posix" \
+    CFLAGS='-O2 -D_WIN32_WINNT=0x0A00' --prefix="$LIBRARIES" --libdir="$LIBRARIES/lib" --disable-shared \
+    --enable-static --disable-https --disable-doc --disable-examples --disable-curl --disable-dependency-tracking) &&
+    make -C "$1/source/src" -j"$(nproc)" install
+}
+
 make_re2() {
   make -C "$1/source" REBUILD_TABLES=1 re2/perl_groups.cc re2/unicode_casefold.cc re2/unicode_groups.cc &&
     cmake_install "$1" -DRE2_BUILD_TESTING=OFF
@@ -117,7 +126,7 @@ make_grpc() {
     -DZLIB_LIBRARY=/usr/x86_64-w64-mingw32/lib/libz.a &&
     cmake --build "$1/build" --target grpc++_unsecure &&
     cp -r "$1/source/include/." "$LIBRARIES/include" &&
-    install -m 0644 -t "$LIBRARIES/lib" "$1"/build/lib*.a
+    install -D -m 0644 -t "$LIBRARIES/grpc" "$1"/build/lib*.a
 }
 
 # recipe_of NAME PACKAGE: what decides the content of a library; if it is not that of the existing one, another is made.

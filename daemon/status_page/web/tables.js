@@ -1,6 +1,6 @@
 // The four tables: their columns, and what is more than text in them.
 
-import {amount, bytes, clock, count, duration, resourceName} from "./status-text.js";
+import {amount, bytes, clock, count, duration, resourceName, uid} from "./status-text.js";
 import {Table, element, setText} from "./status-table.js";
 
 // From here on a quota is shown as nearly used up.
@@ -208,7 +208,7 @@ export function sessionsTable(section, regions) {
       },
       {title: "Tenant", text: (row) => row.tenant},
       {title: "PID", text: (row) => String(row.pid), sort: (row) => row.pid, className: "number"},
-      {title: "UID", text: (row) => String(row.uid), sort: (row) => row.uid, className: "number"},
+      {title: "UID", text: (row) => uid(row.uid), sort: (row) => row.uid, className: "number"},
       {title: "Pod", text: (row) => row.pod ? row.pod.slice(0, 8) : "–", sort: (row) => row.pod, className: "muted"},
       {title: "Age", text: (row) => duration(row.age_ms), sort: (row) => row.age_ms, className: "number"},
       figure("Pinned", bytes, (row) => row.pinned_bytes),
@@ -251,7 +251,7 @@ export function failuresTable(section, now) {
       {title: "Field or note", text: (row) => [row.field, row.note].filter(Boolean).join("; ") || "–"},
       {title: "Tenant", text: (row) => row.tenant || "–"},
       {title: "PID", text: (row) => row.pid > 0 ? String(row.pid) : "–", sort: (row) => row.pid, className: "number"},
-      {title: "UID", text: (row) => row.pid > 0 ? String(row.uid) : "–", sort: (row) => row.uid, className: "number"},
+      {title: "UID", text: (row) => row.pid > 0 ? uid(row.uid) : "–", sort: (row) => row.uid, className: "number"},
     ],
   });
 }

@@ -22,6 +22,9 @@ export function rate(value) {
   return `${short(value)}/s`;
 }
 
+// On Windows there are no uids, and each is the largest number.
+export const uid = (number) => number === 4294967295 ? "–" : String(number);
+
 export function duration(milliseconds) {
   const seconds = Math.max(0, Math.floor(milliseconds / 1000));
   const parts = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];

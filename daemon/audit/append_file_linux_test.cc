@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/foreign_file_linux_test.h"
-#include "daemon/audit/audit_fixture_test.h"
+#include "daemon/audit/audit_fixture_linux_test.h"
 
 namespace rnicd::audit {
 namespace {

@@ -1,23 +1,10 @@
-#include "daemon/app/provider_flags.h"
+#include "daemon/app/verbs_flags_linux.h"
 
 #include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "base/os.h"
-
-ABSL_FLAG(int64_t, soft_adapters, 1, "soft provider: number of adapters (soft0, soft1, ...); 1 to 64");
-ABSL_FLAG(int64_t, soft_max_registration_bytes, int64_t{1} << 40,
-          "soft provider: the largest registration, what adapters report as max_registration_size; 4096 or more");
-ABSL_FLAG(int64_t, soft_max_regions, 0, "soft provider: registrations an adapter has room for; 0: 8388608");
-ABSL_FLAG(int64_t, soft_register_delay_us, 0, "soft provider: imitate a slow card; each registration takes so long");
-ABSL_FLAG(int64_t, soft_read_delay_us, 0, "soft provider: imitate a long wire; each RDMA read takes so long");
-ABSL_FLAG(int64_t, soft_max_fast_register_pages, 65536,
-          "soft provider: the most pages a fast-register region can be made ready for; 16 or more");
-ABSL_FLAG(
-    std::string, soft_adapter_flags, "0x10113",
-    "soft provider: NDK_ADAPTER_FLAG_ bits that adapters report and obey: 0x1 in-order DMA, 0x2 read sink needs no "
-    "right, 0x10 read with local invalidate, 0x100 CQ resize, 0x10000 loopback");
 
 ABSL_FLAG(std::string, verbs_devices, "",
           "verbs provider: names of the cards to own, between commas (mlx5_0,mlx5_1); empty: all that can do reliable "
@@ -55,11 +42,6 @@ ABSL_FLAG(int64_t, verbs_register_delay_us, 0, "verbs provider: for tests; each 
 namespace rnicd::app {
 namespace {
 
-constexpr int64_t kOneMinuteUs = 60000000;
-// The size that every client may rely on.
-constexpr int64_t kRegistrationBytesMin = 4096;
-constexpr int64_t kFastRegisterPagesMin = 16;
-
 provider::GidRule ReadGid(FlagReader& reader) {
   const std::string text = absl::GetFlag(FLAGS_verbs_gid);
   const std::optional<provider::GidRule> rule = provider::ParseGidRule(text);
@@ -89,19 +71,6 @@ provider::FastEngine ReadFastEngine(FlagReader& reader) {
 }
 
 }  // namespace
-
-provider::SoftOptions ReadSoftFlags(FlagReader& reader) {
-  provider::SoftOptions options;
-  options.adapters = static_cast<uint32_t>(reader.Number(FLAGS_soft_adapters, 1, 64));
-  options.max_registration_bytes = reader.Number(FLAGS_soft_max_registration_bytes, kRegistrationBytesMin, kUnbounded);
-  options.max_regions = reader.Limit(FLAGS_soft_max_regions);
-  options.register_delay = reader.Microseconds(FLAGS_soft_register_delay_us, 0, kOneMinuteUs);
-  options.read_delay = reader.Microseconds(FLAGS_soft_read_delay_us, 0, kOneMinuteUs);
-  options.max_fast_register_pages =
-      static_cast<uint32_t>(reader.Number(FLAGS_soft_max_fast_register_pages, kFastRegisterPagesMin, UINT32_MAX));
-  options.adapter_flags = reader.Bits(FLAGS_soft_adapter_flags, provider::SoftOptions().adapter_flags);
-  return options;
-}
 
 provider::VerbsOptions ReadVerbsFlags(FlagReader& reader) {
   provider::VerbsOptions options;

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "base/foreign_file_linux_test.h"
-#include "daemon/audit/audit_fixture_test.h"
+#include "daemon/audit/audit_fixture_linux_test.h"
 #include "daemon/core/core_fixture_test.h"
 
 namespace rnicd::audit {

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "daemon/app/config.h"
+#include "log/logger.h"
+
+namespace rnicd::app {
+
+// The process as its system runs it: by signals on Linux; on Windows as a service, or in a console.
+// Threads: those of RunInHost's argument.
+class ProcessHost {
+ public:
+  enum class Order : uint8_t { kStop, kReloadPolicy };
+  struct Asked {
+    Order order = Order::kStop;
+    // What asked, for the log: the signal, or what the console or the service manager sent.
+    log::Field by;
+  };
+
+  virtual ~ProcessHost() = default;
+
+  // Gives up what the daemon will never need, and opens what it could not open afterwards. While the process has one
+  // thread. The answer is for the log. Errors: the step that failed; the process must then end.
+  virtual absl::StatusOr<log::Field> Confine(Config& config) = 0;
+  // Gives up what only the start needs. Errors: as Confine.
+  virtual absl::Status ConfineServing(const Config& config) = 0;
+  // Raises the limit of descriptors as far as the system allows. Returns it where it is below `wanted`.
+  virtual std::optional<uint64_t> RaiseDescriptorLimit(uint64_t wanted) = 0;
+  // Tells the system that the daemon serves.
+  virtual void OnServing() = 0;
+  // Waits until the daemon shall stop or read its policy again.
+  virtual Asked Wait() = 0;
+};
+
+// Calls `run` once, as its system wants it, and returns the exit status of the process, which `run` gives. To be called
+// once, while the process has one thread.
+int RunInHost(const std::function<int(ProcessHost&)>& run);
+
+}  // namespace rnicd::app

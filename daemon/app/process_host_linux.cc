@@ -1,0 +1,71 @@
+#include <sys/resource.h>
+
+#include <csignal>
+
+#include "base/secret.h"
+#include "base/status.h"
+#include "daemon/app/fast_module_linux.h"
+#include "daemon/app/process_host.h"
+#include "daemon/app/system_config_linux.h"
+#include "daemon/sandbox/sandbox.h"
+
+namespace rnicd::app {
+namespace {
+
+class SignalHost final : public ProcessHost {
+ public:
+  // Blocks the signals: every thread that is started later inherits it, and only sigwait sees them.
+  SignalHost() {
+    sigemptyset(&signals_);
+    sigaddset(&signals_, SIGTERM);
+    sigaddset(&signals_, SIGINT);
+    sigaddset(&signals_, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
+    std::signal(SIGPIPE, SIG_IGN);
+  }
+
+  absl::StatusOr<log::Field> Confine(Config& config) override {
+    if (config.provider == "verbs") {
+      OpenFastModule(config.system->verbs);
+    }
+    RNICD_ASSIGN_OR_RETURN(const sandbox::Confinement confinement, sandbox::EnterSandbox(config.system->sandbox));
+    return log::Field("landlock", confinement.landlock_version);
+  }
+
+  absl::Status ConfineServing(const Config& config) override {
+    // The library of digests reads its settings, which may load more of it, when it is first used.
+    (void)SecretDigest::Of("");
+    return sandbox::NarrowSandbox(config.system->sandbox);
+  }
+
+  std::optional<uint64_t> RaiseDescriptorLimit(uint64_t wanted) override {
+    rlimit limit = {};
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+      return std::nullopt;
+    }
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    return limit.rlim_max < wanted ? std::optional<uint64_t>(limit.rlim_max) : std::nullopt;
+  }
+
+  void OnServing() override {}
+
+  Asked Wait() override {
+    int signal = 0;
+    while (sigwait(&signals_, &signal) != 0) {
+    }
+    return {.order = signal == SIGHUP ? Order::kReloadPolicy : Order::kStop, .by = log::Field("signal", signal)};
+  }
+
+ private:
+  sigset_t signals_;
+};
+
+}  // namespace
+
+int RunInHost(const std::function<int(ProcessHost&)>& run) {
+  SignalHost host;
+  return run(host);
+}
+
+}  // namespace rnicd::app

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+#include "daemon/sandbox/sandbox.h"
+#include "provider/verbs/verbs_options.h"
+
+namespace rnicd::app {
+
+// The part of the configuration that only Linux has.
+struct SystemConfig {
+  // Directories of the sockets for workloads and for operators.
+  std::string socket_dir;
+  std::string admin_socket_dir;
+  mode_t socket_mode = 0666;
+  sandbox::SandboxOptions sandbox;
+  provider::VerbsOptions verbs;
+};
+
+}  // namespace rnicd::app

@@ -1,0 +1,11 @@
+#pragma once
+
+#include "daemon/app/flag_reader.h"
+#include "provider/verbs/verbs_options.h"
+
+namespace rnicd::app {
+
+// The flags of cards by libibverbs.
+provider::VerbsOptions ReadVerbsFlags(FlagReader& reader);
+
+}  // namespace rnicd::app

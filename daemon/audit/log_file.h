@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+// What AppendFile asks of a file, open or by its path.
+namespace rnicd::audit {
+
+// Tells files apart while they exist.
+struct FileId {
+  uint64_t volume = 0;
+  uint64_t number = 0;
+  friend bool operator==(const FileId&, const FileId&) = default;
+};
+
+// `path` is for errors.
+absl::StatusOr<FileId> IdOfOpenFile(int file, const std::string& path);
+// True when the path is that of this file, and not a link.
+bool PathHasFile(const std::string& path, const FileId& id);
+// False for a file that has been deleted.
+bool HasAName(int file);
+// Writes at the end. `written` grows by the bytes that were written, also where an error ended that.
+absl::Status WriteAtEnd(int file, std::string_view text, const std::string& path, size_t& written);
+// Takes away the last bytes. False where that is not possible.
+bool CutOffEnd(int file, size_t bytes);
+
+}  // namespace rnicd::audit

@@ -1,0 +1,33 @@
+#include <winsock2.h>
+
+#include <cstddef>
+
+#include "base/windows_status.h"
+#include "daemon/metrics/kernel_socket.h"
+
+namespace rnicd::metrics {
+
+static_assert(AF_INET == kIpv4Family && sizeof(sockaddr_in) == sizeof(SocketAddress));
+static_assert(offsetof(sockaddr_in, sin_port) == 2 && offsetof(sockaddr_in, sin_addr) == 4);
+namespace {
+
+SOCKET Native(int socket) { return static_cast<SOCKET>(socket); }
+
+}  // namespace
+
+void ShutDown(int socket) {
+  const linger none = {.l_onoff = 1, .l_linger = 0};
+  setsockopt(Native(socket), SOL_SOCKET, SO_LINGER, reinterpret_cast<const char*>(&none), sizeof(none));
+  shutdown(Native(socket), SD_BOTH);
+}
+
+void LimitKernel(int socket, std::chrono::nanoseconds /*time*/) {
+  constexpr int kBytes = 64 << 10;
+  setsockopt(Native(socket), SOL_SOCKET, SO_SNDBUF, reinterpret_cast<const char*>(&kBytes), sizeof(kBytes));
+}
+
+std::string SocketErrorDetail(std::string_view address) {
+  return WindowsDetail(address, static_cast<uint32_t>(WSAGetLastError()));
+}
+
+}  // namespace rnicd::metrics
