@@ -13,20 +13,26 @@ from .problem import Problem
 _CASES = "tests/conformance/cases.txt"
 _NOT_COVERED = "tests/conformance/not_covered.txt"
 _GAPS = "tests/conformance/gaps.txt"
-_LEFT_OUT = "tests/vm/not_on_verbs.txt"
+_LEFT_OUT = {
+    "verbs": "tests/vm/not_on_verbs.txt",
+    "networkdirect": "tests/networkdirect_daemon/not_on_networkdirect.txt",
+}
 _PAGE = "docs/ndk-conformance.md"
 _RESULTS = "results/rnicd_conformance.json"
 _VM_RESULTS = "results/vm/rnicd_conformance.json"
 # Beside the results of a run by calls are those of the run through rings.
 _RINGS_RESULTS = "rnicd_conformance_rings.json"
-# The results of the run with the kernel module are there too.
+# The results of the runs with the kernel module, and against the model of Network Direct, are there too.
 _MODULE_RESULTS = "rnicd_conformance_module.json"
+_NETWORKDIRECT_RESULTS = "rnicd_conformance_networkdirect.json"
 
 # Provider/NdkConformance.Case016_GapInsideLengthIsRefused/soft
 _TEST = re.compile(r"^Case(\d{3})_(\w+)/(\w+)$")
 # Column headings. A provider that is not listed here has its own name as heading.
-_TITLES = {"verbs": "verbs (rxe)", "verbs module": "verbs (rxe, module)", "soft rings": "soft, rings", "verbs rings": "verbs (rxe), rings"}
+_TITLES = {"verbs": "verbs (rxe)", "verbs module": "verbs (rxe, module)", "soft rings": "soft, rings", "verbs rings": "verbs (rxe), rings",
+           "networkdirect": "networkdirect (model)"}
 _VM_PROVIDER = "verbs"
+_MODEL_PROVIDER = "networkdirect"
 # What a run through rings adds to the provider's name; gaps.txt has its gaps under the name alone.
 _RINGS = "rings"
 _NOTHING = "-"
@@ -57,7 +63,12 @@ A column with rings is the run in which requests and completions travel through 
 _VM_HEAD = f"""
 The column verbs (rxe) is a run of `scripts/vm-test`: the same programs in a virtual machine, against the kernel's RDMA
 card in software. In that with module the kernel module of [kernel/rnicd_fr](../kernel/rnicd_fr/README.md) makes the
-fast registrations. Tests that a card cannot be asked are in `{_LEFT_OUT}`.
+fast registrations. Tests that a card cannot be asked are in `{_LEFT_OUT[_VM_PROVIDER]}`.
+"""
+_MODEL_HEAD = f"""
+The column networkdirect (model) is the provider for Windows in a daemon on Linux, on cards in software behind the
+interface of Network Direct ([tests/networkdirect_daemon](../tests/networkdirect_daemon/README.md)); no hardware was
+tried. Tests that such a card cannot be asked are in `{_LEFT_OUT[_MODEL_PROVIDER]}`.
 """
 
 
@@ -174,19 +185,20 @@ def check_complete(cases, not_covered, outcome):
             raise Problem(f"case {case} has no test; write one or say why not in {_NOT_COVERED}")
 
 
-def check_vm_run(outcome, left_out):
-    """Checks that every test either ran in the virtual machine or is in the list of those that cannot."""
-    for tests in outcome.values():
-        for name, by_provider in tests.items():
-            ran = _VM_PROVIDER in by_provider
-            if ran and name in left_out:
-                raise Problem(f"{name} ran against {_VM_PROVIDER}; delete its line in {_LEFT_OUT}")
-            if not ran and name not in left_out:
-                raise Problem(
-                    f"{name} did not run against {_VM_PROVIDER} and has no line in {_LEFT_OUT}: run scripts/vm-test, "
-                    f"or delete build/release/{_VM_RESULTS} if that is an old run")
-            if list(by_provider) == [_VM_PROVIDER]:
-                raise Problem(f"{name} ran against {_VM_PROVIDER} only: the two results are of different sources")
+def check_run(outcome, left_out, provider, how):
+    """Checks that every test either ran against this provider or is in the list of those that cannot."""
+    tests = {name: by_provider for tests in outcome.values() for name, by_provider in tests.items()}
+    for name, by_provider in tests.items():
+        ran = provider in by_provider
+        if ran and name in left_out[provider]:
+            raise Problem(f"{name} ran against {provider}; delete its line in {_LEFT_OUT[provider]}")
+        if not ran and name not in left_out[provider]:
+            raise Problem(f"{name} did not run against {provider} and has no line in {_LEFT_OUT[provider]}: {how}")
+        if list(by_provider) == [provider]:
+            raise Problem(f"{name} ran against {provider} only: the two results are of different sources")
+    for name in left_out[provider]:
+        if name not in tests:
+            raise Problem(f"{name} in {_LEFT_OUT[provider]} is no test")
 
 
 def gap_of(gaps, case, provider):
@@ -210,7 +222,7 @@ def verdicts_of(outcome, gaps, left_out):
             if gap := gap_of(gaps, case, provider):
                 verdicts[case, provider] = f"gap: {gap}"
             elif not results:
-                verdicts[case, provider] = f"not asked: {left_out[missing[0]]}"
+                verdicts[case, provider] = f"not asked: {left_out[provider.split()[0]][missing[0]]}"
             elif all(results):
                 verdicts[case, provider] = "pass" if not missing else f"pass, {len(results)} of {len(tests)} tests"
             else:
@@ -266,13 +278,18 @@ def area_table(cases, outcome, verdicts, providers):
 def make(repo, results, vm_results=None):
     cases = read_rows(repo / _CASES)
     not_covered = read_rows(repo / _NOT_COVERED)
-    left_out = read_left_out(repo / _LEFT_OUT)
+    left_out = {provider: read_left_out(repo / path) for provider, path in _LEFT_OUT.items()}
     path = find_results(repo, results)
     outcome = read_results(path.read_text())
     vm_path = find_vm_results(repo, vm_results)
     if vm_path:
         merge(outcome, read_results(vm_path.read_text()))
-        check_vm_run(outcome, left_out)
+        check_run(outcome, left_out, _VM_PROVIDER,
+                  f"run scripts/vm-test, or delete build/release/{_VM_RESULTS} if that is an old run")
+    model_path = path.with_name(_NETWORKDIRECT_RESULTS)
+    if model_path.exists():
+        merge(outcome, read_results(model_path.read_text()))
+        check_run(outcome, left_out, _MODEL_PROVIDER, "run scripts/test --only rnicd_conformance_networkdirect")
     for run in (path, vm_results or repo / "build/release" / _VM_RESULTS):
         for other in (_RINGS_RESULTS, _MODULE_RESULTS):
             if run.with_name(other).exists():
@@ -285,7 +302,7 @@ def make(repo, results, vm_results=None):
         verdicts.update({(case, provider): verdict for case, verdict in kept.items()})
         providers |= {provider} if kept else set()
     columns = sorted(providers)
-    head = _HEAD + (_VM_HEAD if _VM_PROVIDER in providers else "")
+    head = _HEAD + (_VM_HEAD if _VM_PROVIDER in providers else "") + (_MODEL_HEAD if _MODEL_PROVIDER in providers else "")
     areas = area_table(cases, outcome, verdicts, columns)
     lines = [head, "## By area", "", *areas, "", "## Case by case", ""]
     lines += case_table(cases, not_covered, outcome, verdicts, columns)

@@ -76,7 +76,7 @@ TEST_P(NdkConformance, Case141_InvalidatedTokenRidesWithTheReceive) {
 // request fails is its own.
 TEST_P(NdkConformance, Case142_NoProviderErrorCodeOnSuccess) {
   ConnectedPair pair(daemon());
-  RegisteredMemory near(pair.near_session, kPage, kMrLocalWrite);
+  RegisteredMemory near(pair.near_session, kPage, kMrSink);
   RegisteredMemory far(pair.far_session, kPage, kMrRemoteRead | kMrRemoteWrite);
   TestMemory pages(pair.near_session, kPage);
   const uint64_t fast = FastRegion(pair.near_session, 1);
@@ -109,7 +109,7 @@ TEST_P(NdkConformance, Case142_NoProviderErrorCodeOnSuccess) {
 // requests that do not, and the contexts are in no order of their own.
 TEST_P(NdkConformance, Case143_CompletionsComeInPostingOrder) {
   ConnectedPair pair(daemon_with(SlowReadFlags(std::chrono::milliseconds(20))));
-  RegisteredMemory near(pair.near_session, kPage, kMrLocalWrite);
+  RegisteredMemory near(pair.near_session, kPage, kMrSink);
   RegisteredMemory far(pair.far_session, kPage, kMrRemoteRead | kMrRemoteWrite);
   TestMemory pages(pair.near_session, kPage);
   const uint64_t mr = FastRegion(pair.near_session, 1);

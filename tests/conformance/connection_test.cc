@@ -97,7 +97,7 @@ TEST_P(NdkConformance, Case129_CloseFlushesAndTheCompletionsStay) {
 // that was cancelled must not change any more.
 TEST_P(NdkConformance, Case129_CloseWaitsForATransferUnderWay) {
   ConnectedPair pair(daemon_with(SlowReadFlags()));
-  RegisteredMemory sink(pair.near_session, kPage, kMrLocalWrite);
+  RegisteredMemory sink(pair.near_session, kPage, kMrSink);
   RegisteredMemory source(pair.far_session, kPage, kMrRemoteRead);
   sink.memory.SetText(0, "stale");
   source.memory.SetText(0, "fresh");
@@ -156,7 +156,7 @@ TEST_P(NdkConformance, Case130_RequestAfterTheIndicationFails) {
 // flush. A disconnected queue pair cannot be used again.
 TEST_P(NdkConformance, Case130_DisconnectWaitsForSilentTransfersAndThenFlushes) {
   ConnectedPair pair(daemon_with(SlowReadFlags()));
-  RegisteredMemory sink(pair.near_session, kPage, kMrLocalWrite);
+  RegisteredMemory sink(pair.near_session, kPage, kMrSink);
   RegisteredMemory source(pair.far_session, kPage, kMrRemoteRead);
   sink.memory.SetText(0, "stale");
   source.memory.SetText(0, "fresh");

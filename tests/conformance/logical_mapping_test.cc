@@ -206,8 +206,9 @@ TEST_P(NdkConformance, Case104_MemoryStaysAsItWasAfterRelease) {
   ExpectCompletion(probe.PeerReads(kBase, 7, region.remote_token()), NtStatus::kSuccess);
   EXPECT_EQ(probe.peer_memory().Text(0, 7), "unmoved");
   ASSERT_EQ(second.response.adapter_page_array_size(), 1);
-  probe.peer_memory().SetText(0, "MOVED");
-  ExpectCompletion(probe.OwnerReads({Sge(second.response.adapter_page_array(0), 5, privileged)}), NtStatus::kSuccess);
+  pair.far.MustPost({ReceiveRequest({Sge(second.response.adapter_page_array(0), 5, privileged)})});
+  pair.near.MustRun(SendRequest({InlineSge("MOVED")}, v1::OP_FLAG_INLINE));
+  ExpectCompletion(pair.far.NextReceive(), NtStatus::kSuccess);
   EXPECT_EQ(region.memory.Text(0, 7), "MOVEDed");
   ExpectOk(Build(pair.far_session, chain, kPage));
 }

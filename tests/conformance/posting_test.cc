@@ -77,7 +77,7 @@ TEST_P(NdkConformance, Case122_AccessPastTheRemoteRegionFails) {
     for (const bool write : {true, false}) {
       SCOPED_TRACE((write ? "write to " : "read from ") + std::to_string(address - kBase));
       ConnectedPair pair(daemon());
-      RegisteredMemory own(pair.near_session, kPage, kMrLocalWrite);
+      RegisteredMemory own(pair.near_session, kPage, kMrSink);
       RegisteredMemory target(pair.far_session, 2 * kPage, kPage, kMrRemoteRead | kMrRemoteWrite);
       target.memory.SetText(kPage, "outside");
       own.memory.SetText(0, std::string(16, 'x'));
@@ -96,7 +96,7 @@ TEST_P(NdkConformance, Case122_AccessPastTheRemoteRegionFails) {
 // Row 122: the last byte is still inside.
 TEST_P(NdkConformance, Case122_LastByteOfTheRemoteRegionCanBeReached) {
   ConnectedPair pair(daemon());
-  RegisteredMemory own(pair.near_session, kPage, kMrLocalWrite);
+  RegisteredMemory own(pair.near_session, kPage, kMrSink);
   RegisteredMemory target(pair.far_session, kPage, kMrRemoteRead | kMrRemoteWrite);
   pair.near.MustRun(InlineWriteRequest("z", kBase + kPage - 1, target.remote_token()));
   EXPECT_EQ(target.memory.Text(kPage - 1, 1), "z");
@@ -108,7 +108,7 @@ TEST_P(NdkConformance, Case122_LastByteOfTheRemoteRegionCanBeReached) {
 // whose source is the sink of a slow read carry what the read has brought.
 TEST_P(NdkConformance, Case123_FencedRequestsCarryWhatTheReadBrought) {
   ConnectedPair pair(daemon_with(SlowReadFlags()));
-  RegisteredMemory sink(pair.near_session, kPage, kMrLocalWrite);
+  RegisteredMemory sink(pair.near_session, kPage, kMrSink);
   RegisteredMemory far(pair.far_session, kPage, kMrRemoteRead | kMrRemoteWrite);
   sink.memory.SetText(0, "stale");
   far.memory.SetText(0, "fresh");
@@ -128,7 +128,7 @@ TEST_P(NdkConformance, Case123_FencedRequestsCarryWhatTheReadBrought) {
 // to be refused is a matter of time, so the test takes either.
 TEST_P(NdkConformance, Case123_FencedFastRegisterTakesEffectAfterTheRead) {
   ConnectedPair pair(daemon_with(SlowReadFlags()));
-  RegisteredMemory sink(pair.near_session, kPage, kMrLocalWrite);
+  RegisteredMemory sink(pair.near_session, kPage, kMrSink);
   RegisteredMemory source(pair.far_session, kPage, kMrRemoteRead);
   TestMemory pages(pair.near_session, kPage);
   sink.memory.SetText(0, "stale");
@@ -168,7 +168,7 @@ TEST_P(NdkConformance, Case123_UnfencedWriteMayOvertakeTheRead) {
   constexpr int kAttempts = 5;
   ASSERT_TRUE(CanSlowReads());
   ConnectedPair pair(daemon_with(SlowReadFlags()));
-  RegisteredMemory sink(pair.near_session, kPage, kMrLocalWrite);
+  RegisteredMemory sink(pair.near_session, kPage, kMrSink);
   RegisteredMemory far(pair.far_session, kPage, kMrRemoteRead | kMrRemoteWrite);
   far.memory.SetText(0, "fresh");
   bool overtook = false;
@@ -189,7 +189,7 @@ TEST_P(NdkConformance, Case123_UnfencedWriteMayOvertakeTheRead) {
 // Row 124. NDK: DEFER is a hint. A chain that ends without it is executed as a whole; when it starts is not said.
 TEST_P(NdkConformance, Case124_DeferredChainCompletesAsAWhole) {
   ConnectedPair pair(daemon());
-  RegisteredMemory near(pair.near_session, kPage, kMrLocalWrite);
+  RegisteredMemory near(pair.near_session, kPage, kMrSink);
   RegisteredMemory far(pair.far_session, kPage, kMrRemoteRead | kMrRemoteWrite);
   TestMemory pages(pair.near_session, kPage);
   const uint64_t mr = FastRegion(pair.near_session, 1);

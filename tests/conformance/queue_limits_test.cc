@@ -171,7 +171,7 @@ TEST_P(NdkConformance, Case117_ReadsHaveTheAdaptersLimit) {
   ConnectedPair pair(daemon(), {.max_initiator_request_sge = 1});
   const uint32_t maximum = AdapterInfo(pair.near_session).max_read_request_sge();
   ASSERT_GT(maximum, 1u);
-  RegisteredMemory sink(pair.near_session, kPage, kMrLocalWrite);
+  RegisteredMemory sink(pair.near_session, kPage, kMrSink);
   RegisteredMemory source(pair.far_session, kPage, kMrRemoteRead);
   source.memory.SetText(0, std::string(maximum + 1, 's'));
   pair.near.ExpectPostRefused(ReadRequest(Bytes(sink, maximum + 1), kBase, source.remote_token()),

@@ -11,6 +11,8 @@ namespace rnicd::test {
 inline constexpr uint32_t kInline = v1::OP_FLAG_INLINE;
 inline constexpr uint32_t kSilent = v1::OP_FLAG_SILENT_SUCCESS;
 inline constexpr uint32_t kMrLocalWrite = v1::MR_FLAG_ALLOW_LOCAL_WRITE;
+// For what reads are to fill, on adapters of every kind.
+inline constexpr uint32_t kMrSink = v1::MR_FLAG_ALLOW_LOCAL_WRITE | v1::MR_FLAG_RDMA_READ_SINK;
 inline constexpr uint32_t kMrRemoteRead = v1::MR_FLAG_ALLOW_REMOTE_READ;
 inline constexpr uint32_t kMrRemoteWrite = v1::MR_FLAG_ALLOW_REMOTE_WRITE;
 

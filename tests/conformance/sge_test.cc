@@ -104,7 +104,7 @@ TEST_P(NdkConformance, Case107_PeerCannotUseThePrivilegedToken) {
       ConnectedPair pair(daemon());
       RegisteredMemory secret(pair.far_session, kPage, kMrRemoteRead | kMrRemoteWrite);
       secret.memory.SetText(0, "secret");
-      RegisteredMemory own(pair.near_session, kPage, kMrLocalWrite);
+      RegisteredMemory own(pair.near_session, kPage, kMrSink);
       own.memory.SetText(0, "intent");
       const uint64_t address = logical ? LogicalAddressOf(secret.memory, 0) : kBase;
       const uint32_t token = PrivilegedToken(pair.far_session);

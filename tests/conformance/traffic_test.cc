@@ -129,7 +129,7 @@ TEST_P(NdkConformance, Case025_NoFlagsLetOnlyTheOwnerRead) {
 TEST_P(NdkConformance, Case026_RemoteWriteLetsTheOwnerWriteToo) {
   ConnectedPair pair(daemon());
   AccessProbe probe(pair.near_session, pair.far_session);
-  const RegisteredMemory region(pair.far_session, kPage, kMrRemoteWrite);
+  const RegisteredMemory region(pair.far_session, kPage, kMrRemoteWrite | kMrReadSink);
   const uint32_t token = region.remote_token();
   ExpectCompletion(probe.PeerWrites("peer", kBase, token), NtStatus::kSuccess);
   probe.peer_memory().SetText(0, "read");

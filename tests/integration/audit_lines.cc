@@ -8,9 +8,9 @@
 namespace rnicd::test {
 namespace {
 
-const std::vector<std::string> kKeys = {"time",      "what", "result",    "reason",       "field",  "pid",
-                                        "uid",       "gid",  "pod_uid",   "container_id", "role",   "tenant",
-                                        "namespace", "pod",  "container", "session_id",   "object", "note"};
+const std::vector<std::string> kKeys = {
+    "time",         "what", "result", "reason",    "field", "pid",       "uid",        "gid",    "sid", "pod_uid",
+    "container_id", "role", "tenant", "namespace", "pod",   "container", "session_id", "object", "note"};
 const std::vector<std::string> kTimes = {"times", "first", "last"};
 const std::vector<std::string> kLeftOutKeys = {"time", "what", "owner", "count", "first", "last"};
 const std::vector<std::string> kFigures = {"limit", "used", "requested"};

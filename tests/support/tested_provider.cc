@@ -44,6 +44,14 @@ constexpr std::array kKinds = {
          .can_slow_reads = false,
          // The command fd, the asynchronous event fd and the completion channel.
          .descriptors_of_an_open_adapter = 3},
+    // The cards of tests/networkdirect_model.
+    Kind{.name = "networkdirect",
+         .flag_prefix = "--networkdirect_",
+         .adapter = "nd-10.83.0.5",
+         .other_adapter = "nd-10.83.0.6",
+         .adapter_flags = kAdapterFlagReadLocalInvalidate | kAdapterFlagCqResize | kAdapterFlagLoopback,
+         .can_slow_reads = false,
+         .descriptors_of_an_open_adapter = 0},
 };
 
 std::string FromEnvironment(const char* name, const char* otherwise) {
@@ -56,7 +64,7 @@ const Kind& KindUnderTest() {
     const std::string name = FromEnvironment("RNICD_TEST_PROVIDER", "soft");
     const auto found = std::find_if(kKinds.begin(), kKinds.end(), [&](const Kind& row) { return row.name == name; });
     if (found == kKinds.end()) {
-      std::fprintf(stderr, "RNICD_TEST_PROVIDER must be soft or verbs, not \"%s\"\n", name.c_str());
+      std::fprintf(stderr, "RNICD_TEST_PROVIDER must be soft, verbs or networkdirect, not \"%s\"\n", name.c_str());
       std::exit(1);
     }
     return *found;

@@ -11,11 +11,11 @@
 // Which kind of adapter the daemon under test owns. The same suites run against each kind; this header answers what
 // differs between kinds. The environment chooses:
 //
-//     RNICD_TEST_PROVIDER      soft (the default) or verbs
+//     RNICD_TEST_PROVIDER      soft (the default), verbs or networkdirect
 //     RNICD_TEST_DAEMON_FLAGS  more flags for every daemon, separated by spaces; those that begin with the name of a
 //                              provider ("--verbs_gid=link-local") only for daemons of that provider
-//     RNICD_TEST_ADAPTER       the first adapter; default soft0 or rxa
-//     RNICD_TEST_OTHER_ADAPTER the second adapter; default soft1 or rxb
+//     RNICD_TEST_ADAPTER       the first adapter; default soft0, rxa or nd-10.83.0.5
+//     RNICD_TEST_OTHER_ADAPTER the second adapter; default soft1, rxb or nd-10.83.0.6
 namespace rnicd::test {
 
 // The program exits on an unknown kind.
