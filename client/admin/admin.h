@@ -3,6 +3,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -18,7 +19,8 @@ class Admin {
  public:
   static constexpr std::chrono::milliseconds kDefaultTimeout{30'000};
 
-  // `call_timeout` is for each call to the daemon, and so for each page of a list; above 0.
+  // `admin_socket_dir`: the directory of admin.sock; on Windows the name of the operators' pipe. `call_timeout` is for
+  // each call to the daemon, and so for each page of a list; above 0.
   explicit Admin(const std::string& admin_socket_dir, std::chrono::milliseconds call_timeout = kDefaultTimeout);
 
   absl::StatusOr<v1::GetStatusResponse> Status();
@@ -45,10 +47,22 @@ class Admin {
   absl::Status SetPods(const v1::SetPodsRequest& request);
 
  private:
-  Admin(const std::shared_ptr<grpc::Channel>& channel, std::chrono::milliseconds call_timeout);
+  using AdminStub = v1::AdminService::Stub;
+
+  // One call. Errors: those of the connection; those of CallUnary.
+  template <typename Request, typename Response>
+  absl::StatusOr<Response> Call(grpc::Status (AdminStub::*method)(grpc::ClientContext*, const Request&, Response*),
+                                const std::type_identity_t<Request>& request);
+  // All items of a list. `items_of` returns the repeated field of a response.
+  template <typename Item, typename Request, typename Response, typename ItemsOf>
+  absl::StatusOr<std::vector<Item>> FetchAll(grpc::Status (AdminStub::*method)(grpc::ClientContext*, const Request&,
+                                                                               Response*),
+                                             const ItemsOf& items_of);
 
   const std::chrono::milliseconds call_timeout_;
-  std::unique_ptr<v1::AdminService::Stub> stub_;
+  // OK, or why there are no stubs.
+  absl::Status connected_;
+  std::unique_ptr<AdminStub> stub_;
   std::unique_ptr<grpc::health::v1::Health::Stub> health_;
 };
 

@@ -1,18 +1,15 @@
 #include "client/cpp/attached_memory.h"
 
-#include <sys/mman.h>
-#include <sys/stat.h>
-
-#include <cerrno>
 #include <chrono>
+#include <optional>
 #include <utility>
 
-#include "base/errno_status.h"
 #include "base/os.h"
 #include "base/status.h"
 #include "client/cpp/batch_outcomes.h"
 #include "client/cpp/connection.h"
 #include "client/cpp/fd_socket.h"
+#include "client/cpp/system_memory.h"
 #include "wire/memory.h"
 
 namespace rnicd::inline client {
@@ -77,7 +74,7 @@ absl::StatusOr<std::shared_ptr<AttachedMemory>> AttachedMemory::Attach(std::shar
                                          memory->connection_->options().call_deadline));
   RNICD_RETURN_IF_ERROR(memory->Map(fd.get(), options.size));
   if (options.populate) {
-    memory->FillPageTable();
+    FillPageTable(memory->bytes_);
   }
   return memory;
 }
@@ -160,20 +157,16 @@ AttachedMemory::~AttachedMemory() {
 
 absl::Status AttachedMemory::Map(int fd, uint64_t size) {
   // A file shorter than its mapping would raise SIGBUS on first use instead of failing here.
-  struct stat file = {};
-  if (fstat(fd, &file) != 0) {
-    return ErrnoStatus("fstat", errno);
+  const std::optional<uint64_t> bytes = FileBytes(fd);
+  if (!bytes.has_value()) {
+    return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "fd");
   }
-  if (static_cast<uint64_t>(file.st_size) < size) {
+  if (*bytes < size) {
     return MakeError(ErrorReason::MEMORY_TOO_SHORT, "size");
   }
   RNICD_ASSIGN_OR_RETURN(bytes_, SystemOs().Map(fd, size));
   return absl::OkStatus();
 }
-
-// A read maps many neighbouring pages of the file at once, and maps them writable, since memory files need no note of
-// the first write. Whatever the kernel says, the mapping works without it: before 5.14 it knows no such advice.
-void AttachedMemory::FillPageTable() const { (void)madvise(bytes_.data(), bytes_.size(), MADV_POPULATE_READ); }
 
 absl::Status AttachedMemory::Seal() {
   RNICD_ASSIGN_OR_RETURN(const v1::SealMemoryResponse response,

@@ -59,7 +59,6 @@ class AttachedMemory {
   static absl::Status SealBatch(Connection& connection, Outcomes& outcomes);
   // The mapping must be made before Seal, which forbids new writable ones.
   absl::Status Map(int fd, uint64_t size);
-  void FillPageTable() const;
   absl::Status Seal();
 
   const std::shared_ptr<Connection> connection_;

@@ -1,23 +1,18 @@
 #pragma once
 
 #include <chrono>
-#include <memory>
-#include <string>
 #include <type_traits>
 
 #include "absl/status/statusor.h"
 #include "client/cpp/wire_error.h"
-#include "grpcpp/channel.h"
 #include "grpcpp/client_context.h"
+#include "grpcpp/support/channel_arguments.h"
 
 namespace rnicd::inline client {
 
-// Whether this path fits a Unix socket address.
-bool FitsUnixAddress(const std::string& path);
-
-// A channel to a Unix socket that shares its connection with no other channel of the process: a session belongs to a
-// connection. Connects on the first call; never fails here.
-std::shared_ptr<grpc::Channel> MakeUnixChannel(const std::string& path);
+// For a channel to the daemon or another process of this machine: it shares its connection with no other channel of
+// this process, because a session belongs to a connection.
+grpc::ChannelArguments LocalChannelArguments();
 
 // One unary call, which fails at once when nothing listens.
 // Errors: as StatusFromGrpc.

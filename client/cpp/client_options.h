@@ -20,14 +20,20 @@ enum class DataPath : uint8_t {
   kCalls,
   // Through memory that this process and the daemon share, without a call for each. Where the daemon serves no rings,
   // or
-  // no further ring or queue for this session, what needs one fails with the reason.
+  // no further ring or queue for this session, what needs one fails with the reason. Refused on Windows.
   kRings,
 };
 
+// Where the daemon of this machine is found: the directory of its sockets, "/run/rnicd", on Linux; the name of its
+// pipe,
+// "\\.\pipe\rnicd", on Windows.
+std::string DefaultSocketDir();
+
 // Options of Client::Connect. The defaults suit a workload in a pod that mounts the socket directory.
 struct ClientOptions {
-  // The directory that holds rpc.sock and the fd socket. The path of each must fit a Unix address (107 bytes).
-  std::string socket_dir = "/run/rnicd";
+  // The directory that holds rpc.sock and the fd socket. The path of each must fit a Unix address (107 bytes). On
+  // Windows the name of a pipe.
+  std::string socket_dir = DefaultSocketDir();
   // Shown to operators beside the process; up to 64 printable ASCII characters. May be empty. Grants nothing.
   std::string label;
   // The secret of a grant: the session then belongs to the grant's tenant. Empty means the value of the environment

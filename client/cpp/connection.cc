@@ -6,38 +6,42 @@
 #include <utility>
 
 #include "base/status.h"
+#include "client/cpp/daemon_address.h"
 #include "client/cpp/fd_socket.h"
-#include "client/cpp/transport_failure.h"
+#include "client/cpp/system_memory.h"
 
 namespace rnicd::inline client {
 namespace {
-
-std::string PathIn(const std::string& directory, const std::string& name) { return directory + "/" + name; }
 
 std::string GrantOf(const ClientOptions& options) {
   const char* const environment = std::getenv("RNICD_GRANT");
   return options.grant.empty() && environment != nullptr ? environment : options.grant;
 }
 
-// Replaces an automatic data path by what the environment says.
+// Replaces an automatic data path by what the environment says, and by calls where rings would not work.
 absl::Status ReadDataPath(ClientOptions& options) {
   const char* const environment = std::getenv("RNICD_DATA_PATH");
   const std::string_view value = environment == nullptr ? "" : environment;
-  if (options.data_path != DataPath::kAutomatic || value.empty() || value == "automatic") {
-    return absl::OkStatus();
+  if (options.data_path == DataPath::kAutomatic && !value.empty() && value != "automatic") {
+    if (value != "calls" && value != "rings") {
+      return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "RNICD_DATA_PATH");
+    }
+    options.data_path = value == "rings" ? DataPath::kRings : DataPath::kCalls;
   }
-  if (value != "calls" && value != "rings") {
-    return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "RNICD_DATA_PATH");
+  if (!IsWokenThroughMemory()) {
+    if (options.data_path == DataPath::kRings) {
+      return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "data_path");
+    }
+    options.data_path = DataPath::kCalls;
   }
-  options.data_path = value == "rings" ? DataPath::kRings : DataPath::kCalls;
   return absl::OkStatus();
 }
 
 }  // namespace
 
-Connection::Connection(ClientOptions options)
+Connection::Connection(ClientOptions options, std::shared_ptr<grpc::Channel> channel)
     : options_(std::move(options)),
-      channel_(MakeUnixChannel(PathIn(options_.socket_dir, "rpc.sock"))),
+      channel_(std::move(channel)),
       session_stub_(v1::SessionService::NewStub(channel_)),
       adapter_stub_(v1::AdapterService::NewStub(channel_)),
       memory_stub_(v1::MemoryService::NewStub(channel_)),
@@ -46,11 +50,10 @@ Connection::Connection(ClientOptions options)
       rings_(std::make_shared<RingPath>(options_.data_path, [this] { return OpenRing(); })) {}
 
 absl::StatusOr<std::shared_ptr<Connection>> Connection::Open(ClientOptions options) {
-  if (!FitsUnixAddress(PathIn(options.socket_dir, "rpc.sock"))) {
-    return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "socket_dir");
-  }
   RNICD_RETURN_IF_ERROR(ReadDataPath(options));
-  std::shared_ptr<Connection> connection(new Connection(std::move(options)));
+  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel,
+                         ConnectAsWorkload(options.socket_dir, options.call_deadline));
+  std::shared_ptr<Connection> connection(new Connection(std::move(options), std::move(channel)));
   RNICD_RETURN_IF_ERROR(connection->OpenSession());
   return connection;
 }
@@ -60,12 +63,9 @@ absl::Status Connection::OpenSession() {
   request.set_label(options_.label);
   request.set_grant(GrantOf(options_));
   RNICD_ASSIGN_OR_RETURN(const v1::OpenSessionResponse response, Call(&v1::SessionService::Stub::OpenSession, request));
-  if (response.fd_socket_name().find('/') != std::string::npos) {
-    return TransportFailure(absl::StatusCode::kInternal, "the fd socket's name is a path");
-  }
   session_id_ = SessionId{response.session_id()};
   tenant_ = response.tenant();
-  fd_socket_path_ = PathIn(options_.socket_dir, response.fd_socket_name());
+  RNICD_ASSIGN_OR_RETURN(fd_socket_path_, DescriptorAddress(options_.socket_dir, response.fd_socket_name()));
   // A request that no event completes: it fails when the stream ends.
   RNICD_RETURN_IF_ERROR(pending_
                             ->Add([rings = rings_](const absl::StatusOr<v1::RequestCompleted>& end) {

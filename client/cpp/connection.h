@@ -80,7 +80,7 @@ class Connection {
   absl::StatusOr<v1::CloseSessionResponse> CloseSession();
 
  private:
-  explicit Connection(ClientOptions options);
+  Connection(ClientOptions options, std::shared_ptr<grpc::Channel> channel);
 
   absl::Status OpenSession();
   absl::StatusOr<std::unique_ptr<RingChannel>> OpenRing();

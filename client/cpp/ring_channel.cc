@@ -1,12 +1,11 @@
 #include "client/cpp/ring_channel.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "base/status.h"
+#include "client/cpp/system_memory.h"
 #include "client/cpp/transport_failure.h"
 
 namespace rnicd::inline client {
@@ -237,11 +236,10 @@ absl::Status RingChannel::ended() const {
 
 uint32_t RingChannel::daemon_cpu() const { return mapping_.IsOfThisProcess() ? end_.daemon_cpu() : 0; }
 
-// Without the lock: the daemon may take this thread's processor. The write fails only where 2^64 others were not heard.
+// Without the lock: the daemon may take this thread's processor.
 void RingChannel::RingDoorbell() {
   mutex_.Unlock();
-  const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = write(doorbell_.get(), &one, sizeof(one));
+  SetDoorbell(doorbell_.get());
   mutex_.Lock();
 }
 

@@ -1,14 +1,12 @@
 #include "client/cpp/shared_mapping.h"
 
-#include <sys/mman.h>
-#include <sys/stat.h>
-
 #include <utility>
 
 #include "base/os.h"
 #include "base/status.h"
 #include "client/cpp/fd_socket.h"
 #include "client/cpp/process_mark.h"
+#include "client/cpp/system_memory.h"
 #include "client/cpp/transport_failure.h"
 
 namespace rnicd::inline client {
@@ -21,8 +19,7 @@ absl::StatusOr<SharedMapping> SharedMapping::Fetch(const std::string& fd_socket_
 
 absl::StatusOr<SharedMapping> SharedMapping::Map(int fd, uint64_t file_bytes) {
   // A file shorter than its mapping would raise SIGBUS on first use instead of failing here.
-  struct stat file = {};
-  if (fstat(fd, &file) != 0 || file_bytes == 0 || static_cast<uint64_t>(file.st_size) < file_bytes) {
+  if (file_bytes == 0 || FileBytes(fd).value_or(0) < file_bytes) {
     return TransportFailure(absl::StatusCode::kInternal, "the shared memory is shorter than announced");
   }
   absl::StatusOr<std::span<std::byte>> bytes = SystemOs().Map(fd, file_bytes);
@@ -30,7 +27,7 @@ absl::StatusOr<SharedMapping> SharedMapping::Map(int fd, uint64_t file_bytes) {
     return TransportFailure(absl::StatusCode::kResourceExhausted, "the shared memory cannot be mapped");
   }
   SharedMapping mapping(*bytes);
-  if (madvise(bytes->data(), bytes->size(), MADV_DONTFORK) != 0) {
+  if (!KeepFromChildren(*bytes)) {
     return TransportFailure(absl::StatusCode::kInternal, "the shared memory cannot be kept from children");
   }
   return mapping;

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -37,7 +35,7 @@ class SharedMapping {
   explicit SharedMapping(std::span<std::byte> bytes);
 
   std::span<std::byte> bytes_;
-  const pid_t process_;
+  const int32_t process_;
 };
 
 }  // namespace rnicd::inline client

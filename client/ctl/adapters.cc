@@ -2,6 +2,7 @@
 
 #include "base/status.h"
 #include "client/cpp/channel.h"
+#include "client/cpp/daemon_address.h"
 #include "client/ctl/command_rows.h"
 #include "client/ctl/common_options.h"
 #include "client/ctl/views.h"
@@ -19,8 +20,10 @@ absl::Status RunAdapters(const CommandLine& line, Output& output) {
 }  // namespace
 
 absl::StatusOr<v1::ListAdaptersResponse> ListAdapters(const std::string& socket_dir) {
-  const auto stub = v1::AdapterService::NewStub(MakeUnixChannel(socket_dir + "/rpc.sock"));
-  return CallUnary(*stub, &v1::AdapterService::Stub::ListAdapters, {}, std::chrono::seconds(30));
+  constexpr std::chrono::seconds kTimeout{30};
+  RNICD_ASSIGN_OR_RETURN(const auto channel, ConnectAsWorkload(socket_dir, kTimeout));
+  const auto stub = v1::AdapterService::NewStub(channel);
+  return CallUnary(*stub, &v1::AdapterService::Stub::ListAdapters, {}, kTimeout);
 }
 
 constinit const CommandSpec kAdaptersCommand = {

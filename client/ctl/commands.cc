@@ -1,15 +1,19 @@
 #include "client/ctl/commands.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <iostream>
 
 #include "client/ctl/command_rows.h"
 #include "client/ctl/common_options.h"
+#include "client/ctl/terminal.h"
 
 namespace rnicd::ctl {
+namespace {
+
+constexpr int kErrors = 2;
+
+}  // namespace
 
 std::span<const CommandSpec> Commands() {
   static const std::array kCommands = {
@@ -23,7 +27,7 @@ std::span<const CommandSpec> Commands() {
 int RunRnicctl(std::span<const std::string> arguments, std::ostream& out, std::ostream& err) {
   // Determined before parsing, so that a mistake on the command line is reported in the requested format.
   const bool json = std::find(arguments.begin(), arguments.end(), "--json") != arguments.end();
-  Output output(out, err, json, !json && &err == &std::cerr && isatty(STDERR_FILENO) != 0);
+  Output output(out, err, json, !json && &err == &std::cerr && Terminal::IsTerminal(kErrors));
   const absl::StatusOr<CommandLine> line = ParseCommandLine(arguments, Commands(), CommonOptions());
   const absl::Status status = line.ok() ? line->command->run(*line, output) : line.status();
   if (!status.ok()) {

@@ -3,6 +3,8 @@
 #include <array>
 #include <cstdlib>
 
+#include "client/cpp/client_options.h"
+
 namespace rnicd::ctl {
 namespace {
 
@@ -24,7 +26,7 @@ std::string GrantOf(const CommandLine& line) { return line.Value(kGrantOption.na
 std::string SocketDir(const CommandLine& line) {
   const char* environment = std::getenv("RNICD_SOCKET_DIR");
   const bool is_set = environment != nullptr && *environment != '\0';
-  return line.Value("--socket-dir").value_or(is_set ? environment : "/run/rnicd");
+  return line.Value("--socket-dir").value_or(is_set ? environment : DefaultSocketDir());
 }
 
 std::string AdminSocketDir(const CommandLine& line) {

@@ -1,15 +1,15 @@
 #pragma once
 
-#include <signal.h>
+#include <memory>
 
 #include "absl/status/status.h"
 #include "base/mutex.h"
-#include "base/unique_fd.h"
 #include "client/ctl/units.h"
 
 namespace rnicd::ctl {
 
-// Waits until a duration has passed, SIGINT or SIGTERM arrives, or the session ends.
+// Waits until a duration has passed, SIGINT or SIGTERM arrives, on Windows Ctrl-C or another end of the console, or the
+// session ends.
 // Lifetime: create it before the first gRPC object: it blocks the two signals, and gRPC's threads must inherit that.
 //           Must outlive the Client that reports to OnSessionEnded. Its destructor restores the signals.
 // Threads:  OnSessionEnded may be called from any thread.
@@ -26,9 +26,10 @@ class Hold {
   absl::Status Wait(const HoldTime& time);
 
  private:
-  sigset_t old_signals_;
-  UniqueFd signals_;
-  UniqueFd session_ended_;
+  // What the system wakes it by.
+  struct Wakers;
+
+  const std::unique_ptr<Wakers> wakers_;
   Mutex mutex_;
   absl::Status end_ RNICD_GUARDED_BY(mutex_);
 };

@@ -22,7 +22,7 @@ std::string RegionsText(const std::vector<v1::RegionInfo>& regions) {
     // A region that is not registered has no range yet.
     const bool has_range = region.length() != 0;
     table.AddRow({std::to_string(region.session_id()), std::to_string(region.mr_id()), std::to_string(region.pid()),
-                  std::to_string(region.uid()), region.adapter_name(), region.fast_register() ? "fast" : "normal",
+                  FormatUid(region.uid()), region.adapter_name(), region.fast_register() ? "fast" : "normal",
                   region.state(), has_range ? FormatAddress(region.base_virtual_address()) : "-",
                   has_range ? FormatBytes(region.length()) : "-", has_range ? std::to_string(region.pages()) : "-",
                   has_range ? PageSizeName(region.page_size()) : "-", has_range ? MrFlagNames(region.flags()) : "-"});

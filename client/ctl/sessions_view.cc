@@ -17,7 +17,7 @@ std::string SessionsText(const std::vector<v1::SessionInfo>& sessions) {
                {"REGIONS", Align::kRight},
                {"RINGS", Align::kRight}});
   for (const v1::SessionInfo& session : sessions) {
-    table.AddRow({std::to_string(session.session_id()), std::to_string(session.pid()), std::to_string(session.uid()),
+    table.AddRow({std::to_string(session.session_id()), std::to_string(session.pid()), FormatUid(session.uid()),
                   session.tenant(), session.label().empty() ? "-" : session.label(),
                   FormatMilliseconds(session.age_ms()), std::to_string(session.connections()),
                   FormatBytes(UseOf(session.resources(), "memory_bytes").used()),
@@ -34,6 +34,7 @@ Json SessionJson(const v1::SessionInfo& session) {
           {"pid", session.pid()},
           {"uid", session.uid()},
           {"gid", session.gid()},
+          {"sid", session.sid()},
           {"tenant", session.tenant()},
           {"pod_uid", session.pod_uid()},
           {"container_id", session.container_id()},

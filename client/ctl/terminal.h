@@ -1,14 +1,10 @@
 #pragma once
 
-#include <signal.h>
-#include <termios.h>
-
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <vector>
-
-#include "base/unique_fd.h"
 
 namespace rnicd::ctl {
 
@@ -19,13 +15,15 @@ struct ScreenSize {
 };
 
 // A screen that is redrawn repeatedly, and the user's keys.
-// Lifetime: create it before the first gRPC object: it blocks SIGINT, SIGTERM and SIGWINCH, and gRPC's threads must
-//           inherit that. Its destructor restores the terminal and the signals.
+// Lifetime: create it before the first gRPC object: on Linux it blocks SIGINT, SIGTERM and SIGWINCH, and gRPC's threads
+//           must inherit that. Its destructor restores the terminal and the signals.
 // Threads:  one.
 class Terminal {
  public:
+  // Whether this descriptor is a terminal.
+  static bool IsTerminal(int descriptor);
   // Whether both descriptors are terminals.
-  static bool IsThere(int input, int output);
+  static bool IsThere(int input, int output) { return IsTerminal(input) && IsTerminal(output); }
 
   // Turns echo off and switches to the alternate screen; the previous content is restored at the end.
   Terminal(int input, int output);
@@ -45,9 +43,9 @@ class Terminal {
 
   const int input_;
   const int output_;
-  termios old_mode_ = {};
-  sigset_t old_signals_ = {};
-  UniqueFd signals_;
+  // How the terminal was before, and what the system wakes the wait by.
+  struct System;
+  std::unique_ptr<System> system_;
 };
 
 }  // namespace rnicd::ctl

@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include <array>
 #include <limits>
 #include <thread>
@@ -16,6 +14,8 @@
 namespace rnicd::ctl {
 namespace {
 
+constexpr int kInput = 0;
+constexpr int kOutput = 1;
 constexpr std::chrono::milliseconds kUsualInterval{2'000};
 constexpr std::chrono::milliseconds kShortestInterval{100};
 constexpr std::chrono::milliseconds kLongestInterval = std::chrono::hours(1);
@@ -35,7 +35,7 @@ absl::StatusOr<TopState> Fetch(Admin& admin) {
 
 // Runs until the user quits.
 absl::Status ShowOnTerminal(const std::string& admin_socket_dir, std::chrono::milliseconds interval) {
-  Terminal terminal(STDIN_FILENO, STDOUT_FILENO);
+  Terminal terminal(kInput, kOutput);
   Admin admin(admin_socket_dir);
   do {
     RNICD_ASSIGN_OR_RETURN(TopState state, Fetch(admin));
@@ -65,7 +65,7 @@ absl::Status RunTop(const CommandLine& line, Output& output) {
   RNICD_ASSIGN_OR_RETURN(const std::chrono::milliseconds interval,
                          DurationOr(line, "--interval", kUsualInterval, kShortestInterval, kLongestInterval));
   RNICD_ASSIGN_OR_RETURN(const uint64_t count, NumberOr(line, "--count", 0, 1, std::numeric_limits<uint32_t>::max()));
-  if (count == 0 && !output.json() && Terminal::IsThere(STDIN_FILENO, STDOUT_FILENO)) {
+  if (count == 0 && !output.json() && Terminal::IsThere(kInput, kOutput)) {
     return ShowOnTerminal(AdminSocketDir(line), interval);
   }
   return PrintFrames(AdminSocketDir(line), interval, count, output);

@@ -74,6 +74,8 @@ std::string FormatMilliseconds(uint64_t milliseconds) {
 
 std::string FormatAddress(uint64_t address) { return Format("0x%llx", static_cast<unsigned long long>(address)); }
 
+std::string FormatUid(uint32_t uid) { return uid == UINT32_MAX ? "-" : std::to_string(uid); }
+
 std::string FormatToken(uint32_t memory_token) { return Format("0x%08x", memory_token); }
 
 }  // namespace rnicd::ctl

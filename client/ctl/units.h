@@ -29,6 +29,8 @@ std::string FormatLimit(uint64_t bytes);
 std::string FormatMilliseconds(uint64_t milliseconds);
 // "0x7f0012340000".
 std::string FormatAddress(uint64_t address);
+// "1000", or "-" for the number that stands for none on Windows.
+std::string FormatUid(uint32_t uid);
 // "0x0000ab12": tokens are 32 bits wide.
 std::string FormatToken(uint32_t memory_token);
 

@@ -45,6 +45,11 @@ TEST(Units, TimesAreShownInTwoUnits) {
   EXPECT_EQ(FormatMilliseconds(273'600'000), "3 d 4 h");
 }
 
+TEST(FormatUid, ShowsNoneAsADash) {
+  EXPECT_EQ(FormatUid(0), "0");
+  EXPECT_EQ(FormatUid(UINT32_MAX), "-");
+}
+
 TEST(Units, AddressesAndTokensAreHexadecimal) {
   EXPECT_EQ(FormatAddress(0x7f0012340000), "0x7f0012340000");
   EXPECT_EQ(FormatAddress(UINT64_MAX), "0xffffffffffffffff");

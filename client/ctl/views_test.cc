@@ -104,7 +104,7 @@ TEST(Views, Sessions) {
             "SESSION   PID    UID  TENANT    LABEL        AGE  CONNECTIONS  MEMORY  PINNED  REGIONS  RINGS\n"
             "     17  4242  65534  grant/ml  trainer  1 m 5 s            1  64 MiB  32 MiB        3      0\n");
   EXPECT_EQ(SessionsJson(SomeSessions()).dump(),
-            R"({"sessions":[{"session_id":"17","label":"trainer","pid":4242,"uid":65534,"gid":65534,)"
+            R"({"sessions":[{"session_id":"17","label":"trainer","pid":4242,"uid":65534,"gid":65534,"sid":"",)"
             R"("tenant":"grant/ml","pod_uid":"","container_id":"","age_ms":65000,)"
             R"("connections":1,"ending":false,"resources":{"memory_bytes":{"used":67108864,"limit":0},)"
             R"("pinned_bytes":{"used":33554432,"limit":1073741824},"regions":{"used":3,"limit":100}}}]})");

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/mutex.h"
-#include "client/cpp/channel.h"
+#include "client/cpp/unix_channel.h"
 #include "client/kubernetes/folder_watch.h"
 #include "client/kubernetes/registrar.h"
 #include "client/kubernetes/resource_link.h"

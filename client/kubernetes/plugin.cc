@@ -1,14 +1,14 @@
 #include "client/kubernetes/plugin.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <set>
 #include <utility>
 
 #include "base/status.h"
+#include "base/this_process.h"
 #include "client/cpp/channel.h"
 #include "client/cpp/transport_failure.h"
+#include "client/cpp/unix_channel.h"
 #include "client/kubernetes/cdi_spec.h"
 #include "client/kubernetes/grpc_lines.h"
 #include "client/kubernetes/pod_list.h"
@@ -28,10 +28,6 @@ constexpr milliseconds kShortestCallTimeout(1'000);
 // Usual time from Allocate until the kubelet names the holder.
 constexpr milliseconds kHolderDelay(2'000);
 constexpr milliseconds kProbeDeadline(3'000);
-
-uint64_t MachineBytes() {
-  return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-}
 
 // Retries `call` while the daemon is away, until the timeout passes.
 template <typename Call>
@@ -65,7 +61,7 @@ Plugin::Plugin(Config config)
       watch_(daemon_, clock_, logger_,
              {.resources = config_.resources,
               .pool_bytes = config_.pool_bytes,
-              .machine_bytes = MachineBytes(),
+              .machine_bytes = MachineMemoryBytes(),
               .timeout = config_.daemon_timeout}),
       pod_resources_(config_.pod_resources_socket, config_.own_pod),
       cluster_(config_.cluster) {

@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include "client/cpp/channel.h"
+#include "client/cpp/unix_channel.h"
 #include "kubelet/v1beta1/device_plugin.grpc.pb.h"
 #include "tests/kubernetes/link_test.h"
 

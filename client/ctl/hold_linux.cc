@@ -1,5 +1,3 @@
-#include "client/ctl/hold.h"
-
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
@@ -7,8 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 
 #include "base/clock.h"
+#include "base/unique_fd.h"
+#include "client/ctl/hold.h"
 
 namespace rnicd::ctl {
 namespace {
@@ -18,34 +19,46 @@ constexpr std::chrono::milliseconds kTurnMax = std::chrono::hours(1);
 
 }  // namespace
 
-Hold::Hold() : session_ended_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  sigset_t stopping;
-  sigemptyset(&stopping);
-  sigaddset(&stopping, SIGINT);
-  sigaddset(&stopping, SIGTERM);
-  pthread_sigmask(SIG_BLOCK, &stopping, &old_signals_);
-  signals_.Reset(signalfd(-1, &stopping, SFD_CLOEXEC | SFD_NONBLOCK));
-}
-
-Hold::~Hold() {
-  // A signal that arrived during the hold must not kill the process now.
-  signalfd_siginfo signal;
-  while (read(signals_.get(), &signal, sizeof(signal)) > 0) {
+struct Hold::Wakers {
+  Wakers() : session_ended(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    sigset_t stopping;
+    sigemptyset(&stopping);
+    sigaddset(&stopping, SIGINT);
+    sigaddset(&stopping, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &stopping, &old_signals);
+    signals.Reset(signalfd(-1, &stopping, SFD_CLOEXEC | SFD_NONBLOCK));
   }
-  pthread_sigmask(SIG_SETMASK, &old_signals_, nullptr);
-}
+  Wakers(const Wakers&) = delete;
+  Wakers& operator=(const Wakers&) = delete;
+  ~Wakers() {
+    // A signal that arrived during the hold must not kill the process now.
+    signalfd_siginfo signal;
+    while (read(signals.get(), &signal, sizeof(signal)) > 0) {
+    }
+    pthread_sigmask(SIG_SETMASK, &old_signals, nullptr);
+  }
+
+  sigset_t old_signals;
+  UniqueFd signals;
+  UniqueFd session_ended;
+};
+
+Hold::Hold() : wakers_(std::make_unique<Wakers>()) {}
+
+Hold::~Hold() = default;
 
 void Hold::OnSessionEnded(const absl::Status& why) {
   {
     MutexLock lock(mutex_);
     end_ = why;
   }
-  eventfd_write(session_ended_.get(), 1);
+  eventfd_write(wakers_->session_ended.get(), 1);
 }
 
 absl::Status Hold::Wait(const HoldTime& time) {
   const Instant deadline = Instant::clock::now() + time.duration;
-  std::array<pollfd, 2> waits = {pollfd{signals_.get(), POLLIN, 0}, pollfd{session_ended_.get(), POLLIN, 0}};
+  std::array<pollfd, 2> waits = {pollfd{wakers_->signals.get(), POLLIN, 0},
+                                 pollfd{wakers_->session_ended.get(), POLLIN, 0}};
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Instant::clock::now());
     const auto turn = time.forever ? kTurnMax : std::clamp(left, std::chrono::milliseconds(0), kTurnMax);

@@ -1,56 +1,52 @@
-#include "client/ctl/terminal.h"
-
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 
 #include "base/clock.h"
+#include "base/unique_fd.h"
+#include "client/ctl/terminal.h"
+#include "client/ctl/terminal_text.h"
 
 namespace rnicd::ctl {
-namespace {
 
-// Control sequences supported by every current terminal: alternate screen on and off, cursor off and on, cursor to the
-// top, and clearing from the cursor to the end of the line or the screen.
-constexpr char kEnter[] = "\x1b[?1049h\x1b[?25l";
-constexpr char kLeave[] = "\x1b[?25h\x1b[?1049l";
-constexpr char kHome[] = "\x1b[H";
-constexpr char kClearLine[] = "\x1b[K";
-constexpr char kClearRest[] = "\x1b[J";
+struct Terminal::System {
+  termios old_mode = {};
+  sigset_t old_signals = {};
+  UniqueFd signals;
+};
 
-bool IsEndKey(char key) { return key == 'q' || key == 'Q'; }
+bool Terminal::IsTerminal(int descriptor) { return isatty(descriptor) == 1; }
 
-}  // namespace
-
-bool Terminal::IsThere(int input, int output) { return isatty(input) == 1 && isatty(output) == 1; }
-
-Terminal::Terminal(int input, int output) : input_(input), output_(output) {
+Terminal::Terminal(int input, int output) : input_(input), output_(output), system_(std::make_unique<System>()) {
   sigset_t watched;
   sigemptyset(&watched);
   for (const int signal : {SIGINT, SIGTERM, SIGWINCH}) {
     sigaddset(&watched, signal);
   }
-  pthread_sigmask(SIG_BLOCK, &watched, &old_signals_);
-  signals_.Reset(signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
-  tcgetattr(input_, &old_mode_);
-  termios mode = old_mode_;
+  pthread_sigmask(SIG_BLOCK, &watched, &system_->old_signals);
+  system_->signals.Reset(signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
+  tcgetattr(input_, &system_->old_mode);
+  termios mode = system_->old_mode;
   mode.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
   tcsetattr(input_, TCSANOW, &mode);
-  Write(kEnter);
+  Write(kEnterScreen);
 }
 
 Terminal::~Terminal() {
-  Write(kLeave);
-  tcsetattr(input_, TCSAFLUSH, &old_mode_);
+  Write(kLeaveScreen);
+  tcsetattr(input_, TCSAFLUSH, &system_->old_mode);
   // A signal that arrived meanwhile has had its effect and must not kill the process now.
   signalfd_siginfo signal;
-  while (read(signals_.get(), &signal, sizeof(signal)) > 0) {
+  while (read(system_->signals.get(), &signal, sizeof(signal)) > 0) {
   }
-  pthread_sigmask(SIG_SETMASK, &old_signals_, nullptr);
+  pthread_sigmask(SIG_SETMASK, &system_->old_signals, nullptr);
 }
 
 ScreenSize Terminal::size() const {
@@ -61,30 +57,20 @@ ScreenSize Terminal::size() const {
   return ScreenSize{.rows = window.ws_row, .columns = window.ws_col};
 }
 
-void Terminal::Show(const std::vector<std::string>& lines) {
-  std::string text = kHome;
-  for (size_t index = 0; index < lines.size(); ++index) {
-    // Cleared before writing: after a line that fills its row, the cursor is still on the last character.
-    text += std::string(index == 0 ? "" : "\n") + kClearLine + lines[index];
-  }
-  if (lines.size() < size().rows) {
-    text += std::string("\n") + kClearRest;
-  }
-  Write(text);
-}
+void Terminal::Show(const std::vector<std::string>& lines) { Write(ScreenText(lines, size().rows)); }
 
 bool Terminal::Wait(std::chrono::milliseconds time) {
   const Instant deadline = Instant::clock::now() + time;
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Instant::clock::now());
-    std::array<pollfd, 2> waits = {pollfd{signals_.get(), POLLIN, 0}, pollfd{input_, POLLIN, 0}};
+    std::array<pollfd, 2> waits = {pollfd{system_->signals.get(), POLLIN, 0}, pollfd{input_, POLLIN, 0}};
     const int ready =
         poll(waits.data(), waits.size(), static_cast<int>(std::max(left.count(), decltype(left)::rep{0})));
     if (ready == 0) {
       return true;
     }
     signalfd_siginfo signal;
-    if (read(signals_.get(), &signal, sizeof(signal)) > 0) {
+    if (read(system_->signals.get(), &signal, sizeof(signal)) > 0) {
       return signal.ssi_signo == SIGWINCH;
     }
     char key = 0;

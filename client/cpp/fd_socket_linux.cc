@@ -1,5 +1,3 @@
-#include "client/cpp/fd_socket.h"
-
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
@@ -13,8 +11,9 @@
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "client/cpp/channel.h"
+#include "client/cpp/fd_socket.h"
 #include "client/cpp/transport_failure.h"
+#include "client/cpp/unix_channel.h"
 #include "rnicd/v1/fd_channel.pb.h"
 #include "wire/error_detail.h"
 
