@@ -15,8 +15,9 @@ constexpr size_t kNumbersMax = 16;
 // A number of 32 bits, as the system writes it. It writes a larger authority in hexadecimal; none is known.
 bool IsNumber(std::string_view text) {
   uint32_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const auto [rest, error] = std::from_chars(begin, end, number);
   return !text.empty() && (text == "0" || text.front() != '0') && error == std::errc() && rest == end;
 }
 
