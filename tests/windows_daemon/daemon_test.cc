@@ -193,8 +193,10 @@ TEST(DaemonOnWindows, AKilledDaemonCanBeStartedAgainAtOnce) {
   const RegisteredPage page(client);
   first.Kill();
   EXPECT_TRUE(client.pipe().HangsUp());
-  DaemonProgram second;
+  // The last of two flags counts.
+  const DaemonProgram second({"--pipe=" + first.pipe().substr(std::string(R"(\\.\pipe\)").size())});
   EXPECT_TRUE(second.serves()) << second.log();
+  EXPECT_NE(pipes::PipeClient(first.pipe()).Hello().port(), 0u) << "under the name of the first";
 }
 
 }  // namespace

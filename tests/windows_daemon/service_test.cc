@@ -1,10 +1,12 @@
 // rnicd.exe under the service manager.
 #include <windows.h>
 
+#include <filesystem>
+#include <fstream>
 #include <string>
 
-#include "daemon/core/core_fixture_test.h"
-#include "daemon/pipes/front_door_fixture_test.h"
+#include "rnicd/v1/session_service.pb.h"
+#include "tests/windows_daemon/daemon_program.h"
 
 namespace rnicd::test {
 namespace {
@@ -47,16 +49,31 @@ class Service {
 
 std::string PipeName() { return "rnicd-service-" + std::to_string(GetCurrentProcessId()); }
 
+std::string TenantNow() {
+  Client client(R"(\\.\pipe\)" + PipeName());
+  return client.Call<v1::OpenSessionResponse>("SessionService/OpenSession", v1::OpenSessionRequest()).tenant();
+}
+
 TEST(ServiceOnWindows, ServesUntilItIsStopped) {
-  Service service("--pipe=" + PipeName() + " --metrics_address=");
+  const std::string policy =
+      (std::filesystem::temp_directory_path() / ("rnicd-service-policy-" + std::to_string(GetCurrentProcessId())))
+          .string();
+  const auto write_policy = [&](const std::string& name) {
+    std::ofstream(policy, std::ios::binary) << "tenant { name: \"" + name + "\" }\ndefault_tenant: \"" + name + "\"\n";
+  };
+  write_policy("before");
+  Service service("--pipe=" + PipeName() + " --metrics_address= --policy_file=" + policy);
   ASSERT_TRUE(service.Start()) << GetLastError();
   ASSERT_TRUE(service.Reaches(SERVICE_RUNNING));
-  EXPECT_NE(pipes::PipeClient(R"(\\.\pipe\)" + PipeName()).Hello().port(), 0u);
-  EXPECT_TRUE(service.Control(SERVICE_CONTROL_PARAMCHANGE)) << "reads its policy again: there is none";
-  EXPECT_NE(pipes::PipeClient(R"(\\.\pipe\)" + PipeName()).Hello().port(), 0u);
+  EXPECT_EQ(TenantNow(), "before");
+  write_policy("after");
+  EXPECT_TRUE(service.Control(SERVICE_CONTROL_PARAMCHANGE));
+  EXPECT_TRUE(core::Eventually([] { return TenantNow() == "after"; }));
   EXPECT_TRUE(service.Control(SERVICE_CONTROL_STOP));
   EXPECT_TRUE(service.Reaches(SERVICE_STOPPED));
   EXPECT_EQ(service.Status().dwWin32ExitCode, DWORD{NO_ERROR});
+  std::error_code ignored;
+  std::filesystem::remove(policy, ignored);
 }
 
 TEST(ServiceOnWindows, OneThatCannotStartSaysSo) {
