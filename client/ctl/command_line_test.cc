@@ -86,17 +86,5 @@ TEST(CommandLine, MistakesAreNamed) {
   }
 }
 
-TEST(CommandLine, DirectoriesComeFromOptionThenEnvironmentThenDefault) {
-  unsetenv("RNICD_SOCKET_DIR");
-  EXPECT_EQ(SocketDir(*Parse({"status"})), "/run/rnicd");
-  EXPECT_EQ(AdminSocketDir(*Parse({"status"})), "/run/rnicd-admin");
-  setenv("RNICD_SOCKET_DIR", "/env", 1);
-  EXPECT_EQ(SocketDir(*Parse({"status"})), "/env");
-  EXPECT_EQ(AdminSocketDir(*Parse({"status"})), "/env-admin");
-  EXPECT_EQ(AdminSocketDir(*Parse({"status", "--socket-dir", "/own"})), "/own-admin");
-  EXPECT_EQ(AdminSocketDir(*Parse({"status", "--admin-socket-dir", "/adm"})), "/adm");
-  unsetenv("RNICD_SOCKET_DIR");
-}
-
 }  // namespace
 }  // namespace rnicd::ctl

@@ -1,5 +1,6 @@
 #include <sstream>
 
+#include "client/cpp/client_options.h"
 #include "client/ctl/commands.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -14,7 +15,7 @@ struct DemoRun {
 };
 
 DemoRun RunDemo(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), {"demo", "--socket-dir=/nonexistent"});
+  arguments.insert(arguments.begin(), {"demo", "--socket-dir=" + DefaultSocketDir() + "-of-nobody"});
   std::ostringstream out;
   std::ostringstream err;
   const int exit_code = RunRnicctl(arguments, out, err);

@@ -2,6 +2,7 @@
 
 #include <sstream>
 
+#include "client/cpp/client_options.h"
 #include "client/ctl/commands.h"
 #include "client/ctl/common_options.h"
 #include "gtest/gtest.h"
@@ -119,7 +120,7 @@ TEST(OperatorsCommands, WithoutDaemonTheyExitWithOne) {
                                                                                     {"reload"},
                                                                                     {"dump"}}) {
     std::vector<std::string> arguments = line;
-    arguments.emplace_back("--socket-dir=/nonexistent");
+    arguments.push_back("--socket-dir=" + DefaultSocketDir() + "-of-nobody");
     std::ostringstream out;
     std::ostringstream err;
     EXPECT_EQ(RunRnicctl(arguments, out, err), 1) << line.front();

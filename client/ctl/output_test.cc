@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "base/status.h"
+#include "client/cpp/client_options.h"
 #include "client/cpp/transport_failure.h"
 #include "client/ctl/command_line.h"
 #include "client/ctl/commands.h"
@@ -88,7 +89,7 @@ TEST(Output, AbsentDaemonIsAFailureOfEveryCommandThatNeedsIt) {
                                              {"alloc", "--size", "4096"},
                                              {"register", "--size", "4096", "--hold", "forever"}}) {
     std::vector<std::string> with_directory = arguments;
-    with_directory.insert(with_directory.end(), {"--socket-dir", "/nonexistent"});
+    with_directory.insert(with_directory.end(), {"--socket-dir", DefaultSocketDir() + "-of-nobody"});
     std::ostringstream out;
     std::ostringstream err;
     EXPECT_EQ(RunRnicctl(with_directory, out, err), 1) << arguments[0];

@@ -1,7 +1,9 @@
 #include <windows.h>
 
+#include <array>
 #include <cstdlib>
 #include <deque>
+#include <string_view>
 
 #include "base/mutex.h"
 #include "base/status.h"
@@ -169,13 +171,25 @@ void WINAPI ServiceMain(DWORD /*argc*/, char** /*argv*/) {
   }
 }
 
+// The service manager starts its processes in session 0, or at least apart from the desktop of a user. To ask it about
+// one that is not its own takes ten seconds under wine while the service that was started last runs.
+bool MayBeService() {
+  DWORD session = 0;
+  if (ProcessIdToSessionId(GetCurrentProcessId(), &session) == 0 || session == 0) {
+    return true;
+  }
+  std::array<char, 64> station = {};
+  return GetUserObjectInformationA(GetProcessWindowStation(), UOI_NAME, station.data(), station.size(), nullptr) == 0 ||
+         std::string_view(station.data()) != "WinSta0";
+}
+
 }  // namespace
 
 int RunInHost(const std::function<int(ProcessHost&)>& run) {
   ThisRun().run = &run;
   char name[] = "rnicd";
   const SERVICE_TABLE_ENTRYA services[] = {{.lpServiceName = name, .lpServiceProc = ServiceMain}, {}};
-  if (StartServiceCtrlDispatcherA(services) != 0) {
+  if (MayBeService() && StartServiceCtrlDispatcherA(services) != 0) {
     return ThisRun().exit_status;
   }
   // Not started by the service manager.

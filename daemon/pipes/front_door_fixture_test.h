@@ -44,6 +44,7 @@ class PipeClient {
 // A connection to this port of 127.0.0.1, with its first bytes, and without.
 UniqueSocket ConnectTo(uint32_t port);
 UniqueSocket ConnectSilentlyTo(uint32_t port);
+UniqueSocket ConnectByBothFamiliesTo(uint32_t port);
 // True once the daemon has closed the connection.
 bool HangsUp(const UniqueSocket& socket);
 

@@ -1,4 +1,6 @@
 #include <winsock2.h>
+// Behind it, as it uses its types.
+#include <ws2tcpip.h>
 
 #include <thread>
 
@@ -79,6 +81,22 @@ UniqueSocket ConnectSilentlyTo(uint32_t port) {
   address.sin_port = htons(static_cast<u_short>(port));
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   EXPECT_EQ(connect(raw, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  return connected;
+}
+
+// On a socket for IPv6 and IPv4, as gRPC has it.
+UniqueSocket ConnectByBothFamiliesTo(uint32_t port) {
+  const SOCKET raw = socket(AF_INET6, SOCK_STREAM, IPPROTO_TCP);
+  UniqueSocket connected(static_cast<int>(raw));
+  const DWORD only_ipv6 = 0;
+  EXPECT_EQ(setsockopt(raw, IPPROTO_IPV6, IPV6_V6ONLY, reinterpret_cast<const char*>(&only_ipv6), sizeof(only_ipv6)),
+            0);
+  sockaddr_in6 address = {};
+  address.sin6_family = AF_INET6;
+  address.sin6_port = htons(static_cast<u_short>(port));
+  EXPECT_EQ(inet_pton(AF_INET6, "::ffff:127.0.0.1", &address.sin6_addr), 1);
+  EXPECT_EQ(connect(raw, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  EXPECT_EQ(send(raw, "PRI", 3, 0), 3);
   return connected;
 }
 

@@ -98,6 +98,13 @@ TEST_F(FrontDoorTest, EachConnectionMustCarryTheSecretOfItsProcess) {
   EXPECT_FALSE(admitted.secret->Matches(std::string(64, '0')));
 }
 
+TEST_F(FrontDoorTest, AProcessIsFoundBehindASocketForBothFamilies) {
+  Open();
+  const PipeClient client = Connect();
+  const UniqueSocket connection = ConnectByBothFamiliesTo(client.Hello().port());
+  EXPECT_EQ(CallerOf(1).process.low, GetCurrentProcessId());
+}
+
 TEST_F(FrontDoorTest, AProcessHasOneSecretUntilItsLastPipeIsClosed) {
   Open();
   auto first = std::make_unique<PipeClient>(names_.workloads);

@@ -31,6 +31,9 @@ class ConnectionTable {
   uint32_t PidOf(const Ends& ends);
 
  private:
+  // Reads the system's table of that family into the buffer; false when it cannot be read.
+  bool Read(uint32_t family);
+
   std::vector<std::byte> buffer_;
 };
 

@@ -3,7 +3,9 @@
 #include <iphlpapi.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstring>
 #include <span>
 #include <utility>
 
@@ -44,26 +46,48 @@ void Prepare(SOCKET socket) {
 // The lower half of a port's member has it in the order of the network.
 uint16_t PortFrom(DWORD member) { return ntohs(static_cast<u_short>(member)); }
 
+// ::ffff:a.b.c.d, the address of IPv4 as one of IPv6.
+bool IsMapped(std::span<const UCHAR, 16> address, uint32_t ipv4) {
+  constexpr std::array<UCHAR, 12> kPrefix = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+  return std::ranges::equal(address.first<12>(), kPrefix) && std::memcmp(&address[12], &ipv4, sizeof(ipv4)) == 0;
+}
+
 }  // namespace
 
-uint32_t ConnectionTable::PidOf(const Ends& ends) {
+bool ConnectionTable::Read(uint32_t family) {
   DWORD error = ERROR_INSUFFICIENT_BUFFER;
   for (int tries = 0; tries < kTries && error == ERROR_INSUFFICIENT_BUFFER; ++tries) {
     auto bytes = static_cast<DWORD>(buffer_.size());
-    error = GetExtendedTcpTable(buffer_.empty() ? nullptr : buffer_.data(), &bytes, FALSE, AF_INET,
+    error = GetExtendedTcpTable(buffer_.empty() ? nullptr : buffer_.data(), &bytes, FALSE, family,
                                 TCP_TABLE_OWNER_PID_CONNECTIONS, 0);
     if (error == ERROR_INSUFFICIENT_BUFFER) {
       buffer_.resize(bytes + bytes / 4);
     }
   }
-  if (error != NO_ERROR || buffer_.empty()) {
-    return 0;
+  return error == NO_ERROR && !buffer_.empty();
+}
+
+uint32_t ConnectionTable::PidOf(const Ends& ends) {
+  const auto has_ports = [&ends](DWORD local, DWORD remote) {
+    return PortFrom(local) == ends.client_port && PortFrom(remote) == ends.daemon_port;
+  };
+  if (Read(AF_INET)) {
+    const auto& table = *reinterpret_cast<const MIB_TCPTABLE_OWNER_PID*>(buffer_.data());
+    for (const MIB_TCPROW_OWNER_PID& row : std::span(table.table, table.dwNumEntries)) {
+      if (has_ports(row.dwLocalPort, row.dwRemotePort) && row.dwLocalAddr == ends.address &&
+          row.dwRemoteAddr == htonl(INADDR_LOOPBACK)) {
+        return row.dwOwningPid;
+      }
+    }
   }
-  const auto& table = *reinterpret_cast<const MIB_TCPTABLE_OWNER_PID*>(buffer_.data());
-  for (const MIB_TCPROW_OWNER_PID& row : std::span(table.table, table.dwNumEntries)) {
-    if (PortFrom(row.dwLocalPort) == ends.client_port && PortFrom(row.dwRemotePort) == ends.daemon_port &&
-        row.dwLocalAddr == ends.address && row.dwRemoteAddr == htonl(INADDR_LOOPBACK)) {
-      return row.dwOwningPid;
+  // A client with a socket for both families, as gRPC has, may stand there instead.
+  if (Read(AF_INET6)) {
+    const auto& table = *reinterpret_cast<const MIB_TCP6TABLE_OWNER_PID*>(buffer_.data());
+    for (const MIB_TCP6ROW_OWNER_PID& row : std::span(table.table, table.dwNumEntries)) {
+      if (has_ports(row.dwLocalPort, row.dwRemotePort) && IsMapped(row.ucLocalAddr, ends.address) &&
+          IsMapped(row.ucRemoteAddr, htonl(INADDR_LOOPBACK))) {
+        return row.dwOwningPid;
+      }
     }
   }
   return 0;

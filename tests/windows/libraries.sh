@@ -13,7 +13,7 @@ WINDOWS_TOOLS=(g++-mingw-w64-x86-64-posix wine64 libz-mingw-w64-dev unicode-data
 # Each line: a library, and a package of this machine that is built from the same source package. The versions are the
 # machine's: protoc's output only compiles with its own version of protobuf. A library stands behind those it needs.
 # shellcheck disable=SC2034  # for scripts/windows-test
-PORTABLE_LIBRARIES=(
+ALL_LIBRARIES=(
   'abseil libabsl-dev'
   'googletest libgtest-dev'
   'protobuf libprotobuf-dev'
@@ -23,10 +23,7 @@ PORTABLE_LIBRARIES=(
   'nghttp2 libnghttp2-dev'
   'prometheus_core prometheus-cpp-dev'
   'libmicrohttpd libmicrohttpd-dev'
-)
-# What gRPC's client libraries need besides, and they themselves, which take as long as everything else ten times.
-# shellcheck disable=SC2034  # for scripts/windows-test
-GRPC_LIBRARIES=(
+  # For clients: gRPC, which takes as long as everything else together, and what it needs besides.
   're2 libre2-dev'
   'cares libc-ares-dev'
   'grpc libgrpc++-dev'
@@ -114,9 +111,22 @@ make_cares() {
   CFLAGS=-DINADDRSZ=4 cmake_install "$1" -DCARES_STATIC=ON -DCARES_SHARED=OFF -DCARES_BUILD_TOOLS=OFF
 }
 
+# A client of gRPC has a socket for IPv6, whatever the address. The daemon must find its process in the system's table of
+# connections (daemon/pipes), and wine knows none for those of IPv6: so an address of IPv4 gets a socket of IPv4.
+patch_grpc() {
+  local iomgr=$1/src/core/lib/iomgr
+  sed -i -e 's/if (grpc_sockaddr_to_v4mapped(addr, &addr6_v4mapped))/if (false)/' \
+    -e 's/WSASocket(AF_INET6,/WSASocket(((const grpc_sockaddr*)addr->addr)->sa_family,/' \
+    -e 's/^ *grpc_sockaddr_make_wildcard6(0, &local_address)/((const grpc_sockaddr*)addr->addr)->sa_family == AF_INET ? grpc_sockaddr_make_wildcard4(0, \&local_address) :&/' \
+    "$iomgr/tcp_client_windows.cc" &&
+    sed -i 's/^ *err = set_dualstack(sock)/(void)set_dualstack(sock)/' "$iomgr/tcp_windows.cc" &&
+    (($(grep -c 'sa_family' "$iomgr/tcp_client_windows.cc") == 2)) && grep -qF '(void)set_dualstack' "$iomgr/tcp_windows.cc"
+}
+
 # gRPC's own rules to install want programs that are not built, so the files are copied. protoc's library is only asked
 # for by the rules of a plug-in that is not built.
 make_grpc() {
+  patch_grpc "$1/source" || return
   cmake -S "$1/source" -B "$1/build" -G Ninja -DCMAKE_TOOLCHAIN_FILE="$REPO/cmake/windows.cmake" \
     -DRNICD_WINDOWS_DIR="$WINDOWS_DIR" -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_STANDARD=20 -DBUILD_SHARED_LIBS=OFF \
     -DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache \
@@ -135,6 +145,8 @@ recipe_of() {
   dpkg-query --show g++-mingw-w64-x86-64-posix
   cat cmake/windows.cmake
   declare -f cmake_install "make_$1"
+  # Few have one.
+  declare -f "patch_$1" || true
 }
 
 # recipes LINE...: the digest of each library's recipe, which includes those of the libraries before it, as it is built
@@ -188,6 +200,6 @@ is_warm() {
   local name digest
   while read -r name _ digest; do
     is_made "$name" "$digest" || return
-  done < <(recipes "${PORTABLE_LIBRARIES[@]}" 2>/dev/null)
+  done < <(recipes "${ALL_LIBRARIES[@]}" 2>/dev/null)
   [[ -f $WINDOWS_DIR/wine/system.reg ]] && was_built_lately "$WINDOWS_DIR"
 }
