@@ -22,14 +22,15 @@ _RESULTS = "results/rnicd_conformance.json"
 _VM_RESULTS = "results/vm/rnicd_conformance.json"
 # Beside the results of a run by calls are those of the run through rings.
 _RINGS_RESULTS = "rnicd_conformance_rings.json"
-# The results of the runs with the kernel module, and against the model of Network Direct, are there too.
-_MODULE_RESULTS = "rnicd_conformance_module.json"
+# The results of the run with the kernel module, which is through rings, and against the model of Network Direct, are
+# there too.
+_MODULE_RESULTS = "rnicd_conformance_rings_module.json"
 _NETWORKDIRECT_RESULTS = "rnicd_conformance_networkdirect.json"
 
 # Provider/NdkConformance.Case016_GapInsideLengthIsRefused/soft
 _TEST = re.compile(r"^Case(\d{3})_(\w+)/(\w+)$")
 # Column headings. A provider that is not listed here has its own name as heading.
-_TITLES = {"verbs": "verbs (rxe)", "verbs module": "verbs (rxe, module)", "soft rings": "soft, rings", "verbs rings": "verbs (rxe), rings",
+_TITLES = {"verbs": "verbs (rxe)", "verbs module rings": "verbs (rxe, module), rings", "soft rings": "soft, rings",
            "networkdirect": "networkdirect (model)"}
 _VM_PROVIDER = "verbs"
 _MODEL_PROVIDER = "networkdirect"
@@ -63,7 +64,7 @@ A column with rings is the run in which requests and completions travel through 
 _VM_HEAD = f"""
 The column verbs (rxe) is a run of `scripts/vm-test`: the same programs in a virtual machine, against the kernel's RDMA
 card in software. In that with module the kernel module of [kernel/rnicd_fr](../kernel/rnicd_fr/README.md) makes the
-fast registrations. Tests that a card cannot be asked are in `{_LEFT_OUT[_VM_PROVIDER]}`.
+fast registrations; it is the run with rings, too. Tests that a card cannot be asked are in `{_LEFT_OUT[_VM_PROVIDER]}`.
 """
 _MODEL_HEAD = f"""
 The column networkdirect (model) is the provider for Windows in a daemon on Linux, on cards in software behind the

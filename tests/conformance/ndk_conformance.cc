@@ -102,7 +102,12 @@ void NdkConformance::CheckGap() {
 
 DaemonProcess& NdkConformance::daemon_with(std::vector<std::string> flags) {
   flags.insert(flags.begin(), "--provider=" + GetParam());
+  const SharedMemoryUse before = UseOfSharedMemory();
   SharedDaemon& shared = DaemonWith(flags);
+  // What it takes to start a daemon is not the test's, which may be the first to ask for this one.
+  const SharedMemoryUse started = UseOfSharedMemory();
+  used_before_.requests += started.requests - before.requests;
+  used_before_.completions += started.completions - before.completions;
   if (std::find(used_.begin(), used_.end(), &shared) == used_.end()) {
     used_.push_back(&shared);
   }

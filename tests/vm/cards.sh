@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Sourced in the guest: functions on the cards' GID tables.
+# Sourced in the guest: functions on the cards' GID tables, and on its processors.
 
 # gid_slot CARD PATTERN: the number of the first slot whose address matches, such as "fe80:*" for the link-local one.
 # Slots are found by content, because an address that was removed and added again may have another number.
@@ -31,4 +31,14 @@ wait_until() {
     ((SECONDS < end)) || return 1
     sleep 0.05
   done
+}
+
+# on_both_processors COMMAND...: with the second processor of the guest on, for what two must not do at once. It is off
+# otherwise, as that is faster.
+on_both_processors() {
+  local second=/sys/devices/system/cpu/cpu1/online status=0
+  echo 1 >"$second"
+  "$@" || status=$?
+  echo 0 >"$second"
+  return "$status"
 }

@@ -4,12 +4,14 @@
 # usage: bash tests/vm/step_fr.sh
 # RNICD_FR_KILLS: processes that are killed with everything alive (default 100).
 set -euo pipefail
+# shellcheck source=tests/vm/cards.sh
+source tests/vm/cards.sh
 
 # with_module FOLDER FILTER [PARAMETER...]: runs the tests of the filter with the module of that build.
 with_module() {
   local status=0
   insmod "$MODULES/$1/rnicd_fr.ko" "${@:3}"
-  "$BUILD/tests/vm/fr/rnicd_vm_fr" --gtest_filter="$2" || status=$?
+  on_both_processors "$BUILD/tests/vm/fr/rnicd_vm_fr" --gtest_filter="$2" || status=$?
   rmmod rnicd_fr
   return "$status"
 }

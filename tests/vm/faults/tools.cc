@@ -10,12 +10,15 @@
 
 namespace rnicd::test {
 
-ToolOutput RunTool(const std::vector<std::string>& command) {
+ToolOutput RunTool(const std::vector<std::string>& command, const std::vector<std::string>& input) {
   auto child = ChildProcess::Start({.command = command});
   if (!child.ok()) {
     return {.errors = child.status().ToString()};
   }
   ChildProcess& process = **child;
+  for (const std::string& line : input) {
+    process.WriteLine(line);
+  }
   process.CloseInput();
   const std::optional<ProcessEnd> end = process.WaitForEnd();
   process.output().WaitForEnd(kTimeout);
@@ -25,8 +28,8 @@ ToolOutput RunTool(const std::vector<std::string>& command) {
           .errors = process.errors().Text()};
 }
 
-std::string MustRunTool(const std::vector<std::string>& command) {
-  const ToolOutput result = RunTool(command);
+std::string MustRunTool(const std::vector<std::string>& command, const std::vector<std::string>& input) {
+  const ToolOutput result = RunTool(command, input);
   EXPECT_EQ(result.exit_code, 0) << absl::StrJoin(command, " ") << ": " << result.errors;
   return result.output;
 }

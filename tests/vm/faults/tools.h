@@ -13,9 +13,9 @@ struct ToolOutput {
   std::string errors;
 };
 
-// The program is looked up in PATH.
-ToolOutput RunTool(const std::vector<std::string>& command);
+// The program is looked up in PATH. `input` are the lines that it reads.
+ToolOutput RunTool(const std::vector<std::string>& command, const std::vector<std::string>& input = {});
 // Same; any exit code but 0 is a test failure. Returns the output.
-std::string MustRunTool(const std::vector<std::string>& command);
+std::string MustRunTool(const std::vector<std::string>& command, const std::vector<std::string>& input = {});
 
 }  // namespace rnicd::test
