@@ -115,20 +115,32 @@ function(rnicd_unit_tests name)
   endif()
 endfunction()
 
-# rnicd_process_tests(name DEPS target...): the calling folder's *_test.cc and helpers as one program and one CTest;
-# its cases share a running daemon, and it runs alone because it counts fds, pages and milliseconds.
+# rnicd_slow_tests(name...): `scripts/test --fast` leaves these out.
+function(rnicd_slow_tests)
+  set_tests_properties(${ARGN} PROPERTIES LABELS slow)
+endfunction()
+
+# rnicd_process_tests(name [SLOW pattern...] DEPS target...): the calling folder's *_test.cc and helpers as one program
+# and one CTest; its cases share a running daemon, and it runs alone because it counts fds, pages and milliseconds. Those
+# of SLOW are a CTest of their own, <name>_slow.
 # Without RNICD_CLIENTS the program is that of another build and starts this build's daemon. Its limits on time are
 # relaxed, so that it does not run alone.
 function(rnicd_process_tests name)
-  set(filter *)
+  cmake_parse_arguments(arg "" "" "SLOW;DEPS" ${ARGN})
+  if(RNICD_CLIENTS)
+    rnicd_test_program(${name} GTest::gtest_main DEPS ${arg_DEPS})
+  endif()
+  set(never "")
   if(RNICD_SANITIZE)
     # It measures, and a sanitizer's times say nothing.
-    set(filter -*Storm.DelaysNoCallAndKeepsNobodyOut*)
+    set(never *Storm.DelaysNoCallAndKeepsNobodyOut*)
   endif()
-  if(RNICD_CLIENTS)
-    rnicd_test_program(${name} GTest::gtest_main ${ARGN})
+  list(JOIN arg_SLOW : slow)
+  rnicd_add_process_test(${name} ${name} *-${slow}:${never})
+  if(slow AND NOT CMAKE_CROSSCOMPILING)
+    rnicd_add_process_test(${name}_slow ${name} ${slow}-${never})
+    rnicd_slow_tests(${name}_slow)
   endif()
-  rnicd_add_process_test(${name} ${name} ${filter})
 endfunction()
 
 # rnicd_process_tests_through_rings(name filter): tests of that program once more, as one CTest, with requests and
