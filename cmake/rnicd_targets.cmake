@@ -48,10 +48,16 @@ function(rnicd_library name)
   rnicd_unit_tests(${name}_test DEPS ${name} ${arg_TEST_DEPS} NOT_ON_WINDOWS ${arg_NOT_ON_WINDOWS})
 endfunction()
 
-# rnicd_test_library(name DEPS target...): like rnicd_library, for what only tests link. It has no tests of its own.
+# rnicd_test_library(name DEPS target... [NOT_ON_WINDOWS file...]): like rnicd_library, for what only tests link. It has no
+# tests of its own.
 function(rnicd_test_library name)
-  cmake_parse_arguments(arg "" "" "DEPS" ${ARGN})
+  cmake_parse_arguments(arg "" "" "DEPS;NOT_ON_WINDOWS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS *.cc *.h)
+  rnicd_keep_this_system(sources)
+  if(WIN32)
+    list(TRANSFORM arg_NOT_ON_WINDOWS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+    list(REMOVE_ITEM sources ${arg_NOT_ON_WINDOWS})
+  endif()
   add_library(${name} STATIC ${sources})
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PUBLIC ${arg_DEPS} GTest::gmock Threads::Threads PRIVATE rnicd_options)

@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -20,8 +21,8 @@ namespace rnicd::test {
 // The users that workloads run as in these tests. Without root every process runs as the current user and TwoUids() is
 // false: a test then asserts what holds with one user.
 bool TwoUids();
-uid_t WorkloadUid();
-uid_t OtherUid();
+uint32_t WorkloadUid();
+uint32_t OtherUid();
 
 // How a process ended.
 struct ProcessEnd {
@@ -34,7 +35,7 @@ struct ProcessEnd {
 struct ChildOptions {
   std::vector<std::string> command;
   // User of the child, without supplementary groups or capabilities. Absent: the user of this process.
-  std::optional<uid_t> uid;
+  std::optional<uint32_t> uid;
   // RLIMIT_NOFILE; 0 means the limit of this process.
   uint64_t descriptors_max = 0;
 };

@@ -1,13 +1,9 @@
 #include "tests/support/daemon_process.h"
 
-#include <sys/socket.h>
-
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 
 #include "base/status.h"
-#include "tests/support/raw_socket.h"
 #include "tests/support/tested_provider.h"
 #include "tests/support/wait.h"
 
@@ -37,8 +33,9 @@ absl::StatusOr<std::unique_ptr<DaemonProcess>> DaemonProcess::Launch(const Daemo
   if (foreign && TwoUids()) {
     daemon->directory_->GiveTo(*options.uid);
   }
-  std::vector<std::string> command = {foreign ? ExecutableForEveryone(DaemonPath()) : DaemonPath(),
-                                      "--socket_dir=" + daemon->socket_dir()};
+  std::vector<std::string> command = {foreign ? ExecutableForEveryone(DaemonPath()) : DaemonPath()};
+  const std::vector<std::string> place = daemon->PlaceFlags();
+  command.insert(command.end(), place.begin(), place.end());
   if (!Names(options.flags, "--metrics_address")) {
     command.emplace_back("--metrics_address=");
   }
@@ -61,20 +58,6 @@ absl::StatusOr<std::unique_ptr<DaemonProcess>> DaemonProcess::Start(const Daemon
   return daemon;
 }
 
-bool DaemonProcess::AcceptsOnAllSockets() const {
-  return ConnectUnix(rpc_socket(), SOCK_STREAM).valid() && ConnectUnix(fd_socket(), SOCK_SEQPACKET).valid() &&
-         ConnectUnix(admin_socket(), SOCK_STREAM).valid();
-}
-
-size_t DaemonProcess::mapped_files() const {
-  std::ifstream maps("/proc/" + std::to_string(process_->pid()) + "/maps");
-  size_t count = 0;
-  for (std::string line; std::getline(maps, line);) {
-    count += line.find("memfd:") != std::string::npos ? 1 : 0;
-  }
-  return count;
-}
-
 absl::Status DaemonProcess::Stop(std::chrono::milliseconds limit) {
   BeginStop();
   const std::optional<ProcessEnd> end = process_->WaitForEnd(limit);
@@ -86,11 +69,6 @@ absl::Status DaemonProcess::Stop(std::chrono::milliseconds limit) {
     return absl::InternalError("rnicd ended with " + Describe(*end) + "; it said: " + log());
   }
   return absl::OkStatus();
-}
-
-void DaemonProcess::KillHard() {
-  process_->Signal(SIGKILL);
-  process_->WaitForEnd();
 }
 
 }  // namespace rnicd::test

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +22,7 @@ struct DaemonOptions {
   // metrics address there is no metrics page.
   std::vector<std::string> flags;
   // User of the daemon. Absent: the user of this process.
-  std::optional<uid_t> uid;
+  std::optional<uint32_t> uid;
   // RLIMIT_NOFILE; 0 means the limit of this process.
   uint64_t descriptors_max = 0;
   // Directory of an earlier daemon to start in. Null means a fresh one.
@@ -40,11 +38,12 @@ class DaemonProcess {
   // Only starts the process, for daemons that are expected to refuse to start.
   static absl::StatusOr<std::unique_ptr<DaemonProcess>> Launch(const DaemonOptions& options = {});
 
-  std::string socket_dir() const { return directory_->path() + "/s"; }
-  std::string rpc_socket() const { return socket_dir() + "/rpc.sock"; }
-  std::string fd_socket() const { return socket_dir() + "/fd.sock"; }
+  // On Windows the name of a pipe, which is rpc_socket() and fd_socket(), too; likewise for operators.
+  std::string socket_dir() const;
+  std::string rpc_socket() const;
+  std::string fd_socket() const;
   std::string admin_dir() const { return socket_dir() + "-admin"; }
-  std::string admin_socket() const { return admin_dir() + "/admin.sock"; }
+  std::string admin_socket() const;
   const std::shared_ptr<TempDir>& directory() const { return directory_; }
   ChildProcess& process() { return *process_; }
   // The daemon's log so far.
@@ -52,7 +51,7 @@ class DaemonProcess {
   // Its mappings of files of memory: memory objects, rings, mapped completion queues.
   size_t mapped_files() const;
 
-  // Sends SIGTERM; ok if the daemon then exits with 0 within the limit.
+  // Sends SIGTERM; ok if the daemon then exits with 0 within the limit. On Windows it ends the process.
   absl::Status Stop(std::chrono::milliseconds limit = kTimeout);
   // The first half of Stop, so that several daemons can stop at the same time.
   void BeginStop() { process_->Signal(SIGTERM); }
@@ -61,6 +60,8 @@ class DaemonProcess {
 
  private:
   DaemonProcess() = default;
+  // Flags that say where clients connect.
+  std::vector<std::string> PlaceFlags() const;
   bool AcceptsOnAllSockets() const;
 
   std::shared_ptr<TempDir> directory_;

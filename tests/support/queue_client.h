@@ -11,6 +11,10 @@
 #include "tests/support/test_session.h"
 #include "tests/support/work_requests.h"
 
+// Macros of Windows's own header, which gRPC includes there.
+#undef near
+#undef far
+
 namespace rnicd::test {
 
 struct QueueOptions {

@@ -1,27 +1,12 @@
 #include "tests/support/raw_client.h"
 
-#include "grpc/grpc.h"
 #include "grpcpp/client_context.h"
-#include "grpcpp/create_channel.h"
 #include "grpcpp/impl/client_unary_call.h"
 #include "grpcpp/impl/codegen/proto_utils.h"
 #include "grpcpp/impl/rpc_method.h"
-#include "grpcpp/security/credentials.h"
-#include "grpcpp/support/channel_arguments.h"
+#include "tests/support/raw_channel.h"
 
 namespace rnicd::test {
-namespace {
-
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& socket_path) {
-  grpc::ChannelArguments arguments;
-  // Channels to one address share a connection unless told otherwise, and a connection carries one session.
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
-  arguments.SetInt(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, -1);
-  return grpc::CreateCustomChannel("unix:" + socket_path, grpc::InsecureChannelCredentials(), arguments);
-}
-
-}  // namespace
 
 RawClient::RawClient(const std::string& socket_path) : channel_(MakeChannel(socket_path)) {}
 

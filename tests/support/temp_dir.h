@@ -1,7 +1,6 @@
 #pragma once
 
-#include <sys/types.h>
-
+#include <cstdint>
 #include <string>
 
 namespace rnicd::test {
@@ -17,7 +16,7 @@ class TempDir {
 
   const std::string& path() const { return path_; }
   // Changes the owner of the directory. Requires root.
-  void GiveTo(uid_t uid) const;
+  void GiveTo(uint32_t uid) const;
 
  private:
   std::string path_;

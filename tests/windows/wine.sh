@@ -31,6 +31,10 @@ contract_programs() {
   say build/windows/tests/networkdirect_model/rnicd_networkdirect_model_test.exe
 }
 
+# NDK's cases, against rnicd.exe.
+# shellcheck disable=SC2034  # for scripts/windows-test
+CONFORMANCE_PROGRAM=build/windows/tests/conformance/rnicd_conformance.exe
+
 # rnicd.exe as a process and as a service.
 # shellcheck disable=SC2034  # for scripts/windows-test
 DAEMON_PROGRAM=build/windows/tests/windows_daemon/rnicd_windows_daemon_test.exe

@@ -54,7 +54,7 @@ class AdapterSummary:
     name: str
     """Stable across restarts; for `connect(adapter=...)`."""
     provider: str
-    """"soft" or "verbs"."""
+    """"soft", "verbs" or, of a daemon on Windows, "networkdirect"."""
     numa_node: int
     """-1 if none."""
     info: AdapterInfo
