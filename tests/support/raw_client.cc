@@ -1,5 +1,6 @@
 #include "tests/support/raw_client.h"
 
+#include "grpcpp/channel.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/impl/client_unary_call.h"
 #include "grpcpp/impl/codegen/proto_utils.h"

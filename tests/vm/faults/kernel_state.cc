@@ -22,6 +22,7 @@ KernelObjects Count(std::string_view card) {
   // One process for all of them: a start takes long in the guest.
   const std::vector<std::string> kinds = {"mr", "qp", "cq", "pd"};
   std::vector<std::string> commands;
+  commands.reserve(kinds.size());
   for (const std::string& kind : kinds) {
     commands.push_back("resource show " + kind);
   }
