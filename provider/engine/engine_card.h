@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -24,9 +23,6 @@ struct EngineRules {
   uint32_t read_limit = 0;
   // A disconnect lets reads that have started complete first. Only where each can begin a second time at once.
   bool finishes_reads = false;
-  // A disconnect waits as long for reads that the card has not finished, and then cancels them. 0: it cancels at once.
-  // The end of the owner never waits.
-  std::chrono::milliseconds waits_for_reads{0};
   // Bytes that a runner moves before it leaves the rest to EngineCard::RunLater, so that no caller is blocked for long.
   // 0: no bound.
   uint64_t bytes_per_turn = 0;

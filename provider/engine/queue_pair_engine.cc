@@ -182,20 +182,11 @@ void QueuePairEngine::Disconnect() {
   if (options_.rules.finishes_reads) {
     FinishReads();
   }
-  AwaitReads();
   Fail();
   Run();
   MutexLock lock(mutex_);
   while (!Quiet()) {
     changed_.Wait(mutex_);
-  }
-}
-
-void QueuePairEngine::AwaitReads() {
-  const auto end = std::chrono::steady_clock::now() + options_.rules.waits_for_reads;
-  MutexLock lock(mutex_);
-  while ((reading_ > 0 || resumed_ > 0) && !shut_ && !peer_lost_ && state_ == QueuePairState::kReadyToSend &&
-         changed_.WaitUntil(mutex_, end)) {
   }
 }
 

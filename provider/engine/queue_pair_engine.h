@@ -128,8 +128,6 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
   bool Settle(EngineRequest& request, const BeginResult& result) RNICD_REQUIRES(mutex_);
   // Reads that have started begin once more, at once. Returns when the runner has stopped.
   void FinishReads();
-  // Returns when no read is at the card, when none can succeed any more, or when their time is over.
-  void AwaitReads();
   void End(EngineRequest& request, NtStatus status, bool at_peer) RNICD_REQUIRES(mutex_);
   void Report(EngineRequest& request);
   void ReportReceives();

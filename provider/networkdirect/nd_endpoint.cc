@@ -50,9 +50,7 @@ absl::StatusOr<std::shared_ptr<QueuePairEngine>> NdEndpoint::Create(std::shared_
   endpoint->send_link_ = *std::move(link);
   auto engine = std::make_shared<QueuePairEngine>(
       std::move(card),
-      QueuePairEngine::Options{.address = address,
-                               .limits = limits,
-                               .rules = {.waits_for_reads = node.options.card_timeout, .local_requests_alone = true}},
+      QueuePairEngine::Options{.address = address, .limits = limits, .rules = {.local_requests_alone = true}},
       node.fabric, listener);
   const std::shared_ptr<NdEndpoint> shared(engine, endpoint);
   endpoint->send_link_->ListenTo(std::shared_ptr<NdLink::Sink>(shared));

@@ -35,20 +35,17 @@ absl::StatusOr<std::shared_ptr<QueuePairEngine>> VerbsEndpoint::Create(std::shar
                                                                        const QueuePairLimits& limits,
                                                                        QueuePairListener& listener) {
   EngineFabric& fabric = domain->context().node().fabric;
-  const std::chrono::milliseconds card_timeout = domain->context().node().options.card_timeout;
   const size_t together = domain->device().engines().kernel ? RNICD_FR_OPS_MAX : 0;
   std::unique_ptr<VerbsEndpoint> card(new VerbsEndpoint(std::move(domain), limits));
   RNICD_RETURN_IF_ERROR(card->queue_pair_.Open());
   VerbsEndpoint* const endpoint = card.get();
   const std::string address = FormatQpAddress(card->queue_pair_.address());
-  auto engine =
-      std::make_shared<QueuePairEngine>(std::move(card),
-                                        QueuePairEngine::Options{.address = address,
-                                                                 .limits = limits,
-                                                                 .rules = {.waits_for_reads = card_timeout,
-                                                                           .local_requests_alone = true,
-                                                                           .local_requests_together = together}},
-                                        fabric, listener);
+  auto engine = std::make_shared<QueuePairEngine>(
+      std::move(card),
+      QueuePairEngine::Options{.address = address,
+                               .limits = limits,
+                               .rules = {.local_requests_alone = true, .local_requests_together = together}},
+      fabric, listener);
   RNICD_RETURN_IF_ERROR(endpoint->queue_pair_.ListenTo(std::shared_ptr<CompletionSink>(engine, endpoint)));
   fabric.Add(address, engine);
   return engine;

@@ -146,37 +146,6 @@ TEST_F(SilentCard, RequestsThatTheCardKeepsAreCancelledAfterATimeout) {
   control().Hold(false);
 }
 
-TEST_F(Failures, ADisconnectWaitsForAReadThatTheCardHasNotFinished) {
-  ProviderSide here(provider(), kModelAdapter);
-  ProviderSide there(provider(), kModelAdapter);
-  ConnectAndWait(here, there);
-  Fill(there.pages().bytes(), 7);
-  control().Hold(true);
-  here.Post(Read(1, {here.Entry(0, 8)}, there.region()->remote_token()));
-  here.Post(Send(2));
-  std::jthread disconnect([&] { here.pair().Disconnect(); });
-  // Without the wait the read would be cancelled in this time.
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  control().Hold(false);
-  disconnect.join();
-  ASSERT_EQ(here.initiated().size(), 3U);
-  EXPECT_EQ(here.initiated()[1].status, kOk);
-  EXPECT_TRUE(Holds(here.pages().bytes().subspan(0, 8), 7));
-  EXPECT_TRUE(there.listener().WaitForPeerGone());
-}
-
-TEST_F(SilentCard, ADisconnectDoesNotWaitForEverForARead) {
-  ProviderSide here(provider(), kModelAdapter);
-  ProviderSide there(provider(), kModelAdapter);
-  ConnectAndWait(here, there);
-  control().Hold(true);
-  here.Post(Read(1, {here.Entry(0, 8)}, there.region()->remote_token()));
-  here.pair().Disconnect();
-  ASSERT_EQ(here.initiated().size(), 2U);
-  EXPECT_EQ(here.initiated()[1].status, NtStatus::kCancelled);
-  control().Hold(false);
-}
-
 TEST_F(Failures, ACardThatIsPulledOutEndsEverythingOnIt) {
   auto here = std::make_unique<ProviderSide>(provider(), kModelAdapter);
   auto there = std::make_unique<ProviderSide>(provider(), kOtherModelAdapter);
