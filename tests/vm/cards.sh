@@ -33,12 +33,17 @@ wait_until() {
   done
 }
 
-# on_both_processors COMMAND...: with the second processor of the guest on, for what two must not do at once. It is off
-# otherwise, as that is faster.
-on_both_processors() {
-  local second=/sys/devices/system/cpu/cpu1/online status=0
-  echo 1 >"$second"
+# on_all_processors COMMAND...: with the guest's other two processors on. They are off otherwise, as that is faster.
+on_all_processors() {
+  local status=0
+  switch_others 1
   "$@" || status=$?
-  echo 0 >"$second"
+  switch_others 0
   return "$status"
+}
+
+# switch_others STATE: 1 is on, 0 is off.
+switch_others() {
+  local file
+  for file in /sys/devices/system/cpu/cpu[1-9]/online; do printf '%s\n' "$1" >"$file"; done
 }

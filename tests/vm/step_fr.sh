@@ -11,7 +11,7 @@ source tests/vm/cards.sh
 with_module() {
   local status=0
   insmod "$MODULES/$1/rnicd_fr.ko" "${@:3}"
-  on_both_processors "$BUILD/tests/vm/fr/rnicd_vm_fr" --gtest_filter="$2" || status=$?
+  on_all_processors "$BUILD/tests/vm/fr/rnicd_vm_fr" --gtest_filter="$2" || status=$?
   rmmod rnicd_fr
   return "$status"
 }
