@@ -4,23 +4,15 @@
 #include <cstdlib>
 #include <thread>
 
+#include "tests/support/address_sanitizer.h"
+
 namespace rnicd::test {
 namespace {
 
 using SteadyTime = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kPollInterval{2};
 
-#if defined(__SANITIZE_ADDRESS__)
-constexpr int kSlownessOfTheBuild = 5;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-constexpr int kSlownessOfTheBuild = 5;
-#else
-constexpr int kSlownessOfTheBuild = 1;
-#endif
-#else
-constexpr int kSlownessOfTheBuild = 1;
-#endif
+constexpr int kSlownessOfTheBuild = kAddressSanitizer ? 5 : 1;
 // A larger value is a mistake.
 constexpr long kSlownessOfTheMachineMax = 100;
 
