@@ -207,13 +207,14 @@ bool QueuePairEngine::Quiet() const {
   return !connecting_ && !running_ && !reporting_receives_ && busy_ == 0 && sends_.empty() && receives_.empty();
 }
 
-void QueuePairEngine::Fail() {
+void QueuePairEngine::Fail(NtStatus cause) {
   {
     MutexLock lock(mutex_);
     if (state_ == QueuePairState::kError) {
       return;
     }
     state_ = QueuePairState::kError;
+    cause_ = cause;
     ++busy_;
   }
   card_->Fail();

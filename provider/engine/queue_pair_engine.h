@@ -65,8 +65,9 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
   void Resume(uint64_t serial);
   // Reports to the owner, once, that the peer is dead.
   void LosePeer();
-  // Takes the queue pair to the error state. Run must follow: the runner notifies local peers.
-  void Fail();
+  // Takes the queue pair to the error state. Run must follow: the runner notifies local peers. `cause` is the status of
+  // the oldest request, if that is cancelled; not kSuccess.
+  void Fail(NtStatus cause = NtStatus::kCancelled);
   // A request of this side made an access that the peer's memory does not permit: fails the peer, as a card does.
   void FailPeer();
   // Completes everything started as cancelled, because the card will not; for a queue pair that has failed.
@@ -158,6 +159,8 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
   bool disconnecting_ RNICD_GUARDED_BY(mutex_) = false;
   bool shut_ RNICD_GUARDED_BY(mutex_) = false;
   bool abandoned_ RNICD_GUARDED_BY(mutex_) = false;
+  // Status of the first request that is reported as cancelled.
+  NtStatus cause_ RNICD_GUARDED_BY(mutex_) = NtStatus::kCancelled;
   // A request was reported as failed: none behind it succeeds.
   bool reported_failure_ RNICD_GUARDED_BY(mutex_) = false;
   bool running_ RNICD_GUARDED_BY(mutex_) = false;

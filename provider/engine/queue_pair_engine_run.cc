@@ -84,8 +84,11 @@ bool QueuePairEngine::Step(Runner& runner) {
     CancelFront();
     if (sends_.FrontIsDone()) {
       runner.spent = sends_.PopFront();
-      if (reported_failure_ && runner.spent->result.status == NtStatus::kSuccess) {
-        runner.spent->result.status = NtStatus::kCancelled;
+      NtStatus& status = runner.spent->result.status;
+      if (reported_failure_ && status == NtStatus::kSuccess) {
+        status = NtStatus::kCancelled;
+      } else if (!reported_failure_ && status == NtStatus::kCancelled) {
+        status = cause_;
       }
     } else {
       runner.begun = NextToBegin(runner.turn);

@@ -70,7 +70,7 @@ class VerbsEndpoint final : public EngineCard, public CompletionSink {
   NtStatus ConcludeBind(EngineRequest& request);
 
   // The loop.
-  bool LinkIsAtFault(ibv_wc_status status);
+  bool IsTimeout(ibv_wc_status status);
   void OnSendCompletion(const ibv_wc& completion);
   void OnReceiveCompletion(const ibv_wc& completion);
   bool IsInvalidation(const ibv_wc& completion) const;

@@ -36,14 +36,15 @@ void VerbsEndpoint::OnCqEvent() {
 
 // Some cards report an error of the request when the port is down. The request's local access was checked before it was
 // posted, so check the port.
-bool VerbsEndpoint::LinkIsAtFault(ibv_wc_status status) {
+bool VerbsEndpoint::IsTimeout(ibv_wc_status status) {
   VerbsContext& context = domain_->context();
-  return status == IBV_WC_LOC_QP_OP_ERR && !context.device().PortIsActive(node(), context.raw());
+  return IsPeerSilent(status) ||
+         (status == IBV_WC_LOC_QP_OP_ERR && !context.device().PortIsActive(node(), context.raw()));
 }
 
 void VerbsEndpoint::OnSendCompletion(const ibv_wc& completion) {
   const bool success = completion.status == IBV_WC_SUCCESS;
-  const bool link_is_down = LinkIsAtFault(completion.status);
+  const bool timeout = IsTimeout(completion.status);
   const bool is_bind = (completion.wr_id & kBindBit) != 0;
   const uint64_t serial = completion.wr_id & ~kBindBit;
   {
@@ -58,7 +59,7 @@ void VerbsEndpoint::OnSendCompletion(const ibv_wc& completion) {
     }
   }
   const bool refused_by_peer = IsRemoteRefusal(completion.status);
-  const NtStatus status = link_is_down
+  const NtStatus status = timeout
                               ? NtStatus::kIoTimeout
                               : CompletionStatus(completion.status, is_bind ? WorkKind::kBind : WorkKind::kInitiator);
   if (!engine().Ended(serial, status, refused_by_peer) || success) {
@@ -68,7 +69,7 @@ void VerbsEndpoint::OnSendCompletion(const ibv_wc& completion) {
     engine().FailPeer();
   }
   // A flush that this side did not request: the card failed this side because of the peer.
-  if (link_is_down || IsPeerSilent(completion.status) || completion.status == IBV_WC_WR_FLUSH_ERR) {
+  if (timeout || completion.status == IBV_WC_WR_FLUSH_ERR) {
     engine().LosePeer();
   }
   engine().Fail();
@@ -172,7 +173,8 @@ void VerbsEndpoint::OnProbeCompletion(const ibv_wc& completion) {
   }
   if (completion.status != IBV_WC_SUCCESS) {
     engine().LosePeer();
-    engine().Fail();
+    // The card only flushes the request behind the probe, which would have timed out.
+    engine().Fail(IsTimeout(completion.status) ? NtStatus::kIoTimeout : NtStatus::kCancelled);
   }
   engine().Release();
 }

@@ -318,6 +318,18 @@ TEST_F(VerbsProbeTest, AProbeThatIsNotAnsweredSaysThatThePeerIsGone) {
   EXPECT_EQ(side_.peer_gone(), 1);
 }
 
+TEST_F(VerbsProbeTest, TheFirstRequestBehindAProbeThatIsNotAnsweredTimesOutAsTheProbeDid) {
+  Side other(daemon_);
+  Connect(side_, other);
+  ASSERT_TRUE(AwaitProbe());
+  side_.Post(Write(1));
+  side_.Post(Write(2));
+  ASSERT_TRUE(fake_.Complete(side_.number(), IBV_WC_RETRY_EXC_ERR));
+  ASSERT_TRUE(side_.Initiated(2));
+  EXPECT_EQ(side_.initiated(), (Outcomes{{1, kWritten, kTimeout}, {2, kWritten, kCancelled}}))
+      << "as if there had been no probe";
+}
+
 TEST_F(VerbsProbeTest, APeerOfThisDaemonIsProbedWhenItHasConnected) {
   Side other(daemon_);
   ASSERT_TRUE(side_.ConnectTo(other).ok());

@@ -84,19 +84,21 @@ TEST_P(TrafficContract, AWaitForAPeerThatConnectsElsewhereIsNeverForgotten) {
     ProviderSide elsewhere(provider_, adapter_);
     ProviderSide first(provider_, adapter_);
     ProviderSide second(provider_, adapter_);
-    const auto wait_for = [&wanted](ProviderSide& side) {
+    const auto wait_for = [&wanted, round](ProviderSide& side) {
       EXPECT_TRUE(side.ConnectTo(wanted).ok());
-      PostAll(side, 1, PlainSend);
+      if (PostAll(side, 1, PlainSend) == 0) {
+        // The card's probe found before the send that the peer does not answer.
+        EXPECT_EQ(side.peer_gone(), 1);
+        return;
+      }
+      ASSERT_TRUE(side.Initiated(1)) << "round " << round;
+      EXPECT_EQ(side.initiated()[0].status, kTimedOut);
     };
     std::thread waits([&] { wait_for(first); });
     std::thread waits_too([&] { wait_for(second); });
     EXPECT_TRUE(wanted.ConnectTo(elsewhere).ok());
     waits.join();
     waits_too.join();
-    for (ProviderSide* const side : {&first, &second}) {
-      ASSERT_TRUE(side->Initiated(1)) << "round " << round;
-      EXPECT_EQ(side->initiated()[0].status, kTimedOut);
-    }
     EXPECT_EQ(wanted.peer_gone(), 0);
   }
 }
