@@ -75,6 +75,7 @@ class Drawer {
     draft_.request.request_context = dice_.Below(10000);
     const uint64_t choice = dice_.Below(100);
     const bool can_initiate = pair_.state == provider::QueuePairState::kReadyToSend || scene_.Careless();
+    // NOLINTNEXTLINE(bugprone-branch-clone): the last row is for what no other could draw.
     if (choice < 28 || !can_initiate) {
       Receive();
     } else if (choice < 50) {

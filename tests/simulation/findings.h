@@ -8,7 +8,7 @@ namespace rnicd::simulation {
 
 // The first invariant that did not hold.
 struct Finding {
-  // The name of the invariant's function.
+  // The name of the invariant, as in invariants.h.
   std::string invariant;
   std::string difference;
 };

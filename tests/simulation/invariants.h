@@ -16,10 +16,9 @@ void PeersAreToldOnce(Scene& scene);
 void CallbacksComeOnce(Scene& scene);
 // Every queued job has a cause, and no job is missing.
 void JobsHaveACause(Scene& scene);
-// The bytes charged as pinned equal the file pages that registrations and mappings hold: each page once per session and
-// once per tenant; the node's figure is the sum over tenants.
-void PinnedBytesEqualHeldPages(Scene& scene);
-// Every other count of every session, every tenant and the node equals the number of existing objects.
+// Every count of every session, every tenant and the node equals the number of existing objects. Before that, under the
+// name PinnedBytesEqualHeldPages: the bytes charged as pinned equal the file pages that registrations and mappings
+// hold, each page once per session and once per tenant; the node's figure is the sum over tenants.
 void CountsEqualHoldings(Scene& scene);
 // The tenants are those that the policy and the grants assign to the callers so far, with the limits in force; names
 // are unique.

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -72,7 +71,8 @@ using Pieces = std::vector<Piece>;
 
 // A page of a memory file: file number and page number.
 using FilePage = std::pair<uint64_t, uint64_t>;
-using FilePages = std::set<FilePage>;
+// Sorted, each once.
+using FilePages = std::vector<FilePage>;
 
 // The pages of a logical address mapping, charged for as long as any reference exists.
 struct MappedPages {

@@ -53,9 +53,15 @@ void CheckLimit(const core::Limits& limits, Resource resource, const Usage& usag
               kQuotaReasons[index], limit);
 }
 
+FilePages EachOnce(std::vector<FilePage> pages) {
+  std::sort(pages.begin(), pages.end());
+  pages.erase(std::unique(pages.begin(), pages.end()), pages.end());
+  return pages;
+}
+
 uint64_t BytesNotIn(const FilePages& held, const std::vector<FilePage>& pages) {
-  FilePages fresh(pages.begin(), pages.end());
-  std::erase_if(fresh, [&held](const FilePage& page) { return held.contains(page); });
+  FilePages fresh = EachOnce(pages);
+  std::erase_if(fresh, [&held](const FilePage& page) { return std::binary_search(held.begin(), held.end(), page); });
   return fresh.size() * kNdkPageBytes;
 }
 
@@ -125,7 +131,7 @@ std::string LateDecision(const Client& client, const Report& report, const Refus
 
 }  // namespace
 
-Usage Model::UsageOf(const Client& client) const {
+Usage Model::UsageOf(const Client& client) {
   Usage usage{};
   if (client.over) {
     return usage;
@@ -141,8 +147,10 @@ Usage Model::UsageOf(const Client& client) const {
   for (const auto& region : client.regions) {
     of(Resource::kFastRegisterPages) += region->fast_pages;
   }
-  of(Resource::kRegisteredBytes) = Registered(client).size() * kNdkPageBytes;
-  of(Resource::kPinnedBytes) = PinnedBy(client).size() * kNdkPageBytes;
+  std::vector<FilePage> registered;
+  AddRegistered(client, registered);
+  of(Resource::kRegisteredBytes) = registered.size() * kNdkPageBytes;
+  of(Resource::kPinnedBytes) = EachOnce(std::move(registered)).size() * kNdkPageBytes;
   for (const auto& each : client.backings) {
     const std::shared_ptr<const Backing> backing = each.lock();
     of(Resource::kPostedPages) += backing != nullptr ? backing->list : 0;
@@ -197,8 +205,7 @@ uint64_t Model::ListsOf(const Client& client) {
   return bytes;
 }
 
-std::vector<FilePage> Model::Registered(const Client& client) const {
-  std::vector<FilePage> registered;
+void Model::AddRegistered(const Client& client, std::vector<FilePage>& registered) {
   for (const auto& region : client.regions) {
     registered.insert(registered.end(), region->pages.begin(), region->pages.end());
   }
@@ -209,22 +216,22 @@ std::vector<FilePage> Model::Registered(const Client& client) const {
       }
     }
   }
-  return registered;
 }
 
-FilePages Model::PinnedBy(const Client& client) const {
-  const std::vector<FilePage> registered = Registered(client);
-  return {registered.begin(), registered.end()};
+FilePages Model::PinnedBy(const Client& client) {
+  std::vector<FilePage> registered;
+  AddRegistered(client, registered);
+  return EachOnce(std::move(registered));
 }
 
 FilePages Model::PinnedBy(const Tenant& tenant) const {
-  FilePages pinned;
+  std::vector<FilePage> registered;
   for (const auto& client : clients) {
     if (client->tenant.get() == &tenant && !client->over) {
-      pinned.merge(PinnedBy(*client));
+      AddRegistered(*client, registered);
     }
   }
-  return pinned;
+  return EachOnce(std::move(registered));
 }
 
 Usage Model::UsageOf(const Tenant& tenant) const {
@@ -252,11 +259,17 @@ Usage Model::UsageOfNode() const {
 }
 
 void Model::CheckQuota(const Client& client, Resource resource, uint64_t amount, Refusals& why) const {
-  CheckLimit(client.limits, resource, UsageOf(client), amount, why);
-  CheckLimit(client.tenant->limits.tenant, resource, UsageOf(*client.tenant), amount, why);
-  CheckLimit(limits.node, resource, UsageOfNode(), amount, why);
+  const Usage of_client = UsageOf(client);
+  const Usage of_tenant = UsageOf(*client.tenant);
+  const Usage of_node = UsageOfNode();
+  const auto check = [&](Resource each, uint64_t more) {
+    CheckLimit(client.limits, each, of_client, more, why);
+    CheckLimit(client.tenant->limits.tenant, each, of_tenant, more, why);
+    CheckLimit(limits.node, each, of_node, more, why);
+  };
+  check(resource, amount);
   if (resource != Resource::kHeapBytes) {
-    CheckQuota(client, Resource::kHeapBytes, core::HeapCostOf(resource, amount), why);
+    check(Resource::kHeapBytes, core::HeapCostOf(resource, amount));
   }
 }
 
@@ -279,10 +292,12 @@ void Model::CheckPins(const Client& client, const std::vector<FilePage>& pages, 
 
 void Model::CheckSession(const Tenant& tenant, Refusals& why) const {
   const uint64_t heap = core::HeapCostOf(Resource::kSessions, 1);
-  CheckLimit(tenant.limits.tenant, Resource::kSessions, UsageOf(tenant), 1, why);
-  CheckLimit(tenant.limits.tenant, Resource::kHeapBytes, UsageOf(tenant), heap, why);
-  CheckLimit(limits.node, Resource::kSessions, UsageOfNode(), 1, why);
-  CheckLimit(limits.node, Resource::kHeapBytes, UsageOfNode(), heap, why);
+  const Usage of_tenant = UsageOf(tenant);
+  const Usage of_node = UsageOfNode();
+  CheckLimit(tenant.limits.tenant, Resource::kSessions, of_tenant, 1, why);
+  CheckLimit(tenant.limits.tenant, Resource::kHeapBytes, of_tenant, heap, why);
+  CheckLimit(limits.node, Resource::kSessions, of_node, 1, why);
+  CheckLimit(limits.node, Resource::kHeapBytes, of_node, heap, why);
 }
 
 void Model::PostToWorker(Client& client, std::string what, std::function<void()> apply) {

@@ -136,12 +136,12 @@ class Model {
   uint64_t NextNumber() { return ++last_number_; }
 
   // Expected ledger figures. A page counts once for each session and once for each tenant that has it registered.
-  Usage UsageOf(const Client& client) const;
+  static Usage UsageOf(const Client& client);
   // Heap bytes of the lists whose length the client chooses, and of the memory that it shares with the daemon.
   static uint64_t ListsOf(const Client& client);
   Usage UsageOf(const Tenant& tenant) const;
   Usage UsageOfNode() const;
-  FilePages PinnedBy(const Client& client) const;
+  static FilePages PinnedBy(const Client& client);
   // Adds the resource's reason for each limit (session, tenant, node) that has less than `amount` left, and that of the
   // heap bytes that it costs.
   void CheckQuota(const Client& client, core::Resource resource, uint64_t amount, Refusals& why) const;
@@ -187,8 +187,8 @@ class Model {
   static void BuryToken(Client& client, uint32_t token);
 
  private:
-  // Registered pages, each as often as it is registered.
-  std::vector<FilePage> Registered(const Client& client) const;
+  // Adds the registered pages, each as often as it is registered.
+  static void AddRegistered(const Client& client, std::vector<FilePage>& registered);
   FilePages PinnedBy(const Tenant& tenant) const;
   uint64_t FinishRegion(Client& client, Region& region);
   void FinishClose(Client& client, const Closing& closing, uint64_t id);

@@ -20,6 +20,7 @@ Fingerprint TakeFingerprint(const Scene& scene, const Client& client) {
   // None for a session that is ending, whose objects nobody can see.
   const absl::StatusOr<core::SessionGuard> guard = session.Begin();
   Fingerprint print;
+  print.reserve(256);  // More than most sessions need.
   AddLedger(print, session.ledger());
   AddLedger(print, *session.tenant().ledger());
   AddLedger(print, *world.node.ledger);

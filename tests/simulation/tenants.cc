@@ -15,7 +15,7 @@ std::string NameFor(const core::TenantRule& rule, const core::Caller& caller) {
   const std::string of_pod = caller.container.pod_uid.empty() ? "" : "/pod=" + caller.container.pod_uid;
   const std::string inside =
       of_pod.empty() && !caller.container.id.empty() ? "/container=" + caller.container.id : of_pod;
-  const std::string of_uid = rule.name + "/uid=" + std::to_string(caller.uid) + inside;
+  std::string of_uid = rule.name + "/uid=" + std::to_string(caller.uid) + inside;
   switch (rule.sharing) {
     case core::Sharing::kOne:
       return rule.name;
