@@ -2,11 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "base/units.h"
+
 namespace rnicd {
 namespace {
 
 constexpr uint64_t kTop = UINT64_MAX;
-constexpr uint64_t kPage = 4096;
 
 TEST(CheckedRange, IsMadeExactlyWhenItsLastByteHasAnAddress) {
   EXPECT_TRUE(CheckedRange::Make(0, 0).has_value());
@@ -76,19 +77,19 @@ TEST(PagesTouched, CountsEveryPageTheRangeHasAByteIn) {
   const Row rows[] = {{0, 0, 0},
                       {5, 0, 0},
                       {0, 1, 1},
-                      {0, kPage, 1},
-                      {0, kPage + 1, 2},
-                      {kPage - 1, 1, 1},
-                      {kPage - 1, 2, 2},
-                      {kPage - 1, kPage + 2, 3},
+                      {0, kNdkPageBytes, 1},
+                      {0, kNdkPageBytes + 1, 2},
+                      {kNdkPageBytes - 1, 1, 1},
+                      {kNdkPageBytes - 1, 2, 2},
+                      {kNdkPageBytes - 1, kNdkPageBytes + 2, 3},
                       {kTop - 1, 1, 1},
-                      {kTop - kPage, kPage, 2},
-                      {kTop - kPage + 1, kPage, 1},
+                      {kTop - kNdkPageBytes, kNdkPageBytes, 2},
+                      {kTop - kNdkPageBytes + 1, kNdkPageBytes, 1},
                       {kTop, 1, 1},
-                      {0, kTop, kTop / kPage + 1},
-                      {1, kTop, kTop / kPage + 1}};
+                      {0, kTop, kTop / kNdkPageBytes + 1},
+                      {1, kTop, kTop / kNdkPageBytes + 1}};
   for (const Row& row : rows) {
-    EXPECT_EQ(PagesTouched(*CheckedRange::Make(row.start, row.length), kPage), row.pages)
+    EXPECT_EQ(PagesTouched(*CheckedRange::Make(row.start, row.length), kNdkPageBytes), row.pages)
         << row.start << " + " << row.length;
   }
 }

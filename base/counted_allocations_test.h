@@ -15,6 +15,7 @@ inline std::atomic<uint64_t> counted_allocations{0};
 
 }  // namespace rnicd
 
+// NOLINTBEGIN(misc-definitions-in-headers): included by one file of a program.
 void* operator new(size_t bytes) {
   ++rnicd::counted_allocations;
   if (void* const memory = std::malloc(bytes == 0 ? 1 : bytes); memory != nullptr) {
@@ -27,3 +28,4 @@ void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t /*bytes*/) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory, size_t /*bytes*/) noexcept { std::free(memory); }
+// NOLINTEND(misc-definitions-in-headers)

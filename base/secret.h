@@ -11,7 +11,7 @@ namespace rnicd {
 // The SHA-256 of a secret, from which the secret cannot be recovered; stored in place of the secret.
 class SecretDigest {
  public:
-  static inline constexpr size_t kBytes = 32;
+  static constexpr size_t kBytes = 32;
 
   static SecretDigest Of(std::string_view secret);
   // Restores a digest stored elsewhere.

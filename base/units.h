@@ -8,6 +8,7 @@ namespace rnicd {
 // The page size of NDK's rules, in bytes. Page counts of registrations are in this unit, regardless of the size of the
 // pages behind the memory.
 inline constexpr uint64_t kNdkPageBytes = 4096;
+inline constexpr uint64_t kMiB = uint64_t{1} << 20;
 
 // An address as used by a client and its peers. Never dereferenced by the daemon.
 struct VirtualAddress {

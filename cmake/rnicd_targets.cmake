@@ -127,8 +127,9 @@ function(rnicd_slow_tests)
 endfunction()
 
 # rnicd_process_tests(name [SLOW pattern...] DEPS target...): the calling folder's *_test.cc and helpers as one program
-# and one CTest; its cases share a running daemon, and it runs alone because it counts fds, pages and milliseconds. Those
-# of SLOW are a CTest of their own, <name>_slow.
+# and one CTest; its cases share a running daemon, and it runs alone because it counts fds, pages and milliseconds; with a
+# sanitizer, where limits on time are relaxed, beside tests without a daemon. Those of SLOW are a CTest of their own,
+# <name>_slow.
 # Without RNICD_CLIENTS the program is that of another build and starts this build's daemon. Its limits on time are
 # relaxed, so that it does not run alone.
 function(rnicd_process_tests name)
@@ -167,7 +168,13 @@ function(rnicd_add_process_test case name filter)
   set(arguments --gtest_output=json:${CMAKE_BINARY_DIR}/results/${case}.json --gtest_filter=${filter})
   if(RNICD_CLIENTS)
     add_test(NAME ${case} COMMAND ${name} ${arguments})
-    set_tests_properties(${case} PROPERTIES TIMEOUT 900 RUN_SERIAL ON ENVIRONMENT "${ARGN}")
+    set_tests_properties(${case} PROPERTIES TIMEOUT 900 ENVIRONMENT "${ARGN}")
+    if(RNICD_SANITIZE)
+      # Its times say nothing, so it runs beside tests that have no daemon; and first, because it is the longest.
+      set_tests_properties(${case} PROPERTIES RESOURCE_LOCK clients COST 1000)
+    else()
+      set_tests_properties(${case} PROPERTIES RUN_SERIAL ON)
+    endif()
   else()
     file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
     add_test(NAME ${case} COMMAND ${RNICD_CLIENTS_BUILD}/${folder}/${name} ${arguments})

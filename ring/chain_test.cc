@@ -272,7 +272,7 @@ TEST(DecodeChain, InlineDataBehindThePayloadIsRefused) {
 
 TEST(DecodeChain, InlineLengthsDoNotOverflow) {
   std::vector<uint64_t> payload =
-      PayloadOf({.flags = kOpFlagInline, .operation = Operation::kWrite, .count = UINT16_MAX}, 2 * UINT16_MAX);
+      PayloadOf({.flags = kOpFlagInline, .operation = Operation::kWrite, .count = UINT16_MAX}, size_t{2} * UINT16_MAX);
   const SgeRecord longest{.address = 0, .length = UINT32_MAX, .token = 0};
   for (size_t index = 0; index < UINT16_MAX; ++index) {
     std::memcpy(payload.data() + sizeof(RequestRecord) / sizeof(uint64_t) + 2 * index, &longest, sizeof(longest));

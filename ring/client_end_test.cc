@@ -272,7 +272,7 @@ TEST_P(ClientEndTest, OnlyAClientThatWaitsGetsAByte) {
 
 TEST_P(ClientEndTest, AFileOfAnotherKindOrVersionIsRefused) {
   const auto refused_with = [&](auto change) {
-    RingHeader& header = memory_.header<RingHeader>();
+    auto& header = memory_.header<RingHeader>();
     const Description before = header.description;
     change(header.description);
     const bool refused = FailedWith(ClientEnd::Open(memory_.all()).status(), ErrorReason::FIELD_OUT_OF_RANGE);

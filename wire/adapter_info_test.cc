@@ -16,9 +16,9 @@ TEST(AdapterInfoWire, EveryFieldOfTheAdapterInfoArrives) {
   wire.mutable_version()->set_minor(102);
   wire.set_rdma_technology(v1::RDMA_TECHNOLOGY_ROCE_V2);
   // Its own number in each of the others.
-  const google::protobuf::Reflection& reflection = *wire.GetReflection();
-  for (int index = 0; index < wire.GetDescriptor()->field_count(); ++index) {
-    const google::protobuf::FieldDescriptor* const field = wire.GetDescriptor()->field(index);
+  const google::protobuf::Reflection& reflection = *v1::NdkAdapterInfo::GetReflection();
+  for (int index = 0; index < v1::NdkAdapterInfo::GetDescriptor()->field_count(); ++index) {
+    const google::protobuf::FieldDescriptor* const field = v1::NdkAdapterInfo::GetDescriptor()->field(index);
     if (field->cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_UINT32) {
       reflection.SetUInt32(&wire, field, static_cast<uint32_t>(field->number()));
     } else if (field->cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_UINT64) {

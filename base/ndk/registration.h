@@ -19,7 +19,7 @@ struct MdlEntry {
   VirtualAddress virtual_address;
   // In a client: keeps the memory attached for as long as something made from this entry uses it. Empty when the caller
   // keeps it, and in the daemon.
-  std::shared_ptr<const void> owner{};
+  std::shared_ptr<const void> owner;
 };
 
 // Address, length and tokens of a registered region, as its owner sees them.

@@ -26,7 +26,7 @@ struct Sge {
   // A region's local token, or the value of the domain's privileged token.
   LocalToken token;
   // With kOpFlagInline: the bytes themselves. Address and token are ignored then.
-  std::span<const std::byte> inline_data{};
+  std::span<const std::byte> inline_data;
 
   // Bytes of this process, inside a region that is registered at their addresses.
   static Sge Of(std::span<const std::byte> bytes, LocalToken token) {

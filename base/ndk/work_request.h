@@ -37,7 +37,7 @@ struct WorkRequest {
   struct FastRegister {
     MemoryRegionId region;
     // Values of LogicalAddress.
-    std::span<const uint64_t> pages{};
+    std::span<const uint64_t> pages;
     // Bytes into the first page at which the region begins.
     uint32_t fbo = 0;
     // Bytes.

@@ -116,7 +116,7 @@ absl::Status Admin::ReloadPolicy() {
   context.set_deadline(std::chrono::system_clock::now() + call_timeout_);
   v1::ReloadPolicyResponse response;
   const grpc::Status outcome = stub_->ReloadPolicy(&context, {}, &response);
-  const absl::Status status = StatusFromGrpc(outcome);
+  absl::Status status = StatusFromGrpc(outcome);
   if (status.ok() || IsTransportFailure(status)) {
     return status;
   }

@@ -53,7 +53,7 @@ absl::Status LimitSetter::Set(std::string_view name, std::string_view value) {
   if (!amount.has_value()) {
     return IsNot(value, in_bytes ? "a size such as 64KiB, 64MiB or 1GiB" : "a number");
   }
-  limits_.GetReflection()->SetUInt64(&limits_, field, *amount);
+  v1::ResourceLimits::GetReflection()->SetUInt64(&limits_, field, *amount);
   return absl::OkStatus();
 }
 

@@ -23,7 +23,7 @@ absl::StatusOr<Response> CallUnary(Stub& stub,
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + deadline);
   Response response;
-  const absl::Status status = StatusFromGrpc((stub.*method)(&context, request, &response));
+  absl::Status status = StatusFromGrpc((stub.*method)(&context, request, &response));
   if (!status.ok()) {
     return status;
   }

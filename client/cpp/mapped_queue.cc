@@ -16,9 +16,6 @@ using std::chrono::nanoseconds;
 constexpr uint32_t kOnePollMax = 16384;
 // Longest wait for the event that says why the session has ended.
 constexpr std::chrono::seconds kCauseMax{1};
-// A daemon that dies wakes nobody: every sleep ends after this time, and its thread looks whether the session has
-// ended.
-constexpr std::chrono::milliseconds kSleepMax{100};
 
 nanoseconds SleepUntil(Instant deadline) {
   return std::clamp<nanoseconds>(deadline - Instant::clock::now(), nanoseconds(0), kSleepMax);

@@ -4,7 +4,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <future>
 #include <optional>
 #include <span>
@@ -117,15 +119,14 @@ TEST_F(MappedQueueTest, TellsOneThreadOfANotificationAndTheOthersOfTheNext) {
     waiting.push_back(
         std::async(std::launch::async, [this] { return queue_->WaitForNotification(In(std::chrono::seconds(20))); }));
   }
-  const auto have_returned = [&] {
-    int count = 0;
-    for (auto& each : waiting) {
-      count += each.wait_for(milliseconds(150)) == std::future_status::ready ? 1 : 0;
-    }
-    return count;
+  const auto returned_within = [&](milliseconds time) {
+    return std::ranges::count_if(waiting,
+                                 [time](const auto& each) { return each.wait_for(time) == std::future_status::ready; });
   };
   writer_->Notify();
-  EXPECT_EQ(have_returned(), 1);
+  while (returned_within(milliseconds(1)) == 0) {
+  }
+  EXPECT_EQ(returned_within(milliseconds(50)), 1);
   writer_->Notify();
   for (auto& each : waiting) {
     EXPECT_TRUE(*each.get());

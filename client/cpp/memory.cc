@@ -57,7 +57,7 @@ bool Memory::transparent_huge_pages() const { return attached_ != nullptr && att
 PageSize Memory::page_size() const { return attached_ == nullptr ? PageSize::k4KiB : attached_->page_size(); }
 
 absl::StatusOr<MdlEntry> Memory::Entry(std::span<const std::byte> part) const {
-  const uint64_t start = reinterpret_cast<uintptr_t>(part.data());
+  const auto start = reinterpret_cast<uintptr_t>(part.data());
   const auto whole = CheckedRange::Make(address().value, size());
   if (attached_ == nullptr || !whole.has_value() || !whole->Contains(start, part.size())) {
     return MakeError(ErrorReason::MDL_RANGE_OUTSIDE_MEMORY, "part");

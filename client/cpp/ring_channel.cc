@@ -13,9 +13,6 @@ namespace {
 
 // Names of fields are shorter: "requests[1023].send_and_invalidate.sges[65535].length".
 constexpr size_t kFieldBytesMax = 96;
-// A daemon that dies wakes nobody: every sleep ends after this time, and its thread looks whether the session has
-// ended.
-constexpr std::chrono::milliseconds kSleepMax{100};
 
 size_t WholeUnits(size_t bytes) { return (bytes + ring::kPayloadUnit - 1) / ring::kPayloadUnit * ring::kPayloadUnit; }
 
@@ -31,16 +28,17 @@ absl::Status Timeout() {
 
 absl::StatusOr<std::unique_ptr<RingChannel>> RingChannel::Open(SharedMapping mapping, UniqueFd doorbell,
                                                                const Options& options) {
-  RNICD_ASSIGN_OR_RETURN(const ring::ClientEnd end, ring::ClientEnd::Open(mapping.bytes()));
-  return std::unique_ptr<RingChannel>(new RingChannel(std::move(mapping), end, std::move(doorbell), options));
+  RNICD_ASSIGN_OR_RETURN(ring::ClientEnd end, ring::ClientEnd::Open(mapping.bytes()));
+  return std::unique_ptr<RingChannel>(
+      new RingChannel(std::move(mapping), std::move(end), std::move(doorbell), options));
 }
 
-RingChannel::RingChannel(SharedMapping mapping, const ring::ClientEnd& end, UniqueFd doorbell, const Options& options)
+RingChannel::RingChannel(SharedMapping mapping, ring::ClientEnd end, UniqueFd doorbell, const Options& options)
     : mapping_(std::move(mapping)),
       doorbell_(std::move(doorbell)),
       options_(options),
       spin_(options.spin_max),
-      end_(end),
+      end_(std::move(end)),
       outstanding_(end_.entries()) {}
 
 size_t RingChannel::BytesOf(const RingRequest& request) { return request.payload_bytes + ResultBytes(request); }

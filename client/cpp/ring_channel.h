@@ -83,7 +83,7 @@ class RingChannel {
     ConditionVariable changed;
   };
 
-  RingChannel(SharedMapping mapping, const ring::ClientEnd& end, UniqueFd doorbell, const Options& options);
+  RingChannel(SharedMapping mapping, ring::ClientEnd end, UniqueFd doorbell, const Options& options);
 
   absl::StatusOr<RingReply> WaitForOutcome(Waiter& self, uint32_t number, Instant deadline) RNICD_REQUIRES(mutex_);
   // False when the deadline passed.

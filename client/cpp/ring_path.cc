@@ -186,7 +186,7 @@ std::optional<absl::StatusOr<Registration>> RingPath::Register(MemoryRegionId re
   if (!reply.has_value()) {
     return std::nullopt;
   }
-  if (const absl::Status status = StatusOf(*reply); !status.ok()) {
+  if (absl::Status status = StatusOf(*reply); !status.ok()) {
     return status;
   }
   const ring::Outcome& outcome = (*reply)->outcome;
@@ -206,7 +206,7 @@ std::optional<absl::StatusOr<RemoteToken>> RingPath::GetRemoteToken(MemoryRegion
   if (!reply.has_value()) {
     return std::nullopt;
   }
-  if (const absl::Status status = StatusOf(*reply); !status.ok()) {
+  if (absl::Status status = StatusOf(*reply); !status.ok()) {
     return status;
   }
   return RemoteToken{(*reply)->outcome.remote_token};
@@ -227,7 +227,7 @@ RingPath::Reply RingPath::Execute(const RingRequest& request, absl::FunctionRef<
   RNICD_RETURN_IF_ERROR(channel->status());
   Reply reply = (**channel)->Execute(request, encode);
   if (!reply.has_value() && data_path_ == DataPath::kRings) {
-    if (const absl::Status ended = (**channel)->ended(); !ended.ok()) {
+    if (absl::Status ended = (**channel)->ended(); !ended.ok()) {
       return ended;
     }
   }

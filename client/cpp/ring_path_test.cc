@@ -14,7 +14,7 @@ namespace rnicd::inline client {
 namespace {
 
 constexpr uint32_t kPathEntries = 8;
-constexpr QueuePairId kPair{5};
+constexpr QueuePairId kQueuePair{5};
 
 std::vector<WorkRequest> Chain(size_t count) {
   return std::vector<WorkRequest>(count,
@@ -33,10 +33,10 @@ class RingPathTest : public testing::Test {
 };
 
 TEST_F(RingPathTest, PostsAChainAndReturnsItsTokens) {
-  auto posted = Later([this] { return path_.Post(kPair, Chain(2)); });
+  auto posted = Later([this] { return path_.Post(kQueuePair, Chain(2)); });
   const ring::Submission entry = ring_.Take();
   EXPECT_EQ(entry.opcode, ring::Opcode::kPost);
-  EXPECT_EQ(entry.object, kPair.value);
+  EXPECT_EQ(entry.object, kQueuePair.value);
   std::vector<uint64_t> payload(entry.payload_bytes / sizeof(uint64_t));
   ring_.end().CopyPayload(entry.payload_offset, entry.payload_bytes, payload);
   std::vector<WorkRequest> chain;
@@ -54,7 +54,7 @@ TEST_F(RingPathTest, PostsAChainAndReturnsItsTokens) {
 }
 
 TEST_F(RingPathTest, ReportsTheRefusedRequestAsACallDoes) {
-  auto posted = Later([this] { return path_.Post(kPair, Chain(2)); });
+  auto posted = Later([this] { return path_.Post(kQueuePair, Chain(2)); });
   const ring::Submission entry = ring_.Take();
   ring_.Refuse(entry,
                {.reason = static_cast<uint32_t>(ErrorReason::TRANSFER_TOO_LONG),
@@ -74,7 +74,7 @@ TEST_F(RingPathTest, ReportsTheRefusedRequestAsACallDoes) {
 }
 
 TEST_F(RingPathTest, ARefusalOfTheWholeChainIsAStatus) {
-  auto posted = Later([this] { return path_.Post(kPair, Chain(1)); });
+  auto posted = Later([this] { return path_.Post(kQueuePair, Chain(1)); });
   ring_.Refuse(ring_.Take(), {.reason = static_cast<uint32_t>(ErrorReason::OBJECT_NOT_FOUND)}, 1, "qp_id");
   const auto outcome = posted.get();
   ASSERT_TRUE(outcome.has_value());
@@ -88,7 +88,7 @@ class RingPathPiecesTest : public RingPathTest {
   static constexpr uint32_t kRequests = 300;
 
   auto PostMany() {
-    return Later([this] { return path_.Post(kPair, Chain(kRequests)); });
+    return Later([this] { return path_.Post(kQueuePair, Chain(kRequests)); });
   }
   // All of the piece is posted, and its last request gets this token.
   void Answer(const ring::Submission& entry, uint32_t token) {
@@ -162,7 +162,7 @@ TEST_F(RingPathPiecesTest, ADeferredRequestStaysWithTheNext) {
   for (size_t index = 0; index + 1 < chain.size(); ++index) {
     chain[index].flags = index % 10 == 9 ? 0 : kOpFlagDefer;
   }
-  auto posted = Later([this, &chain] { return path_.Post(kPair, chain); });
+  auto posted = Later([this, &chain] { return path_.Post(kQueuePair, chain); });
   for (uint32_t answered = 0; answered < kRequests;) {
     const ring::Submission entry = ring_.Take();
     EXPECT_EQ(entry.count % 10, 0U);
@@ -201,16 +201,16 @@ TEST_F(RingPathTest, RegistersAndDeregisters) {
 }
 
 TEST_F(RingPathTest, LeavesToACallWhatACallRefusesOrOnlyACallCarries) {
-  EXPECT_FALSE(path_.Post(kPair, {}).has_value());
-  EXPECT_FALSE(path_.Post(kPair, Chain(ring::kChainMax + 1)).has_value());
+  EXPECT_FALSE(path_.Post(kQueuePair, {}).has_value());
+  EXPECT_FALSE(path_.Post(kQueuePair, Chain(ring::kChainMax + 1)).has_value());
   std::vector<WorkRequest> deferred = Chain(ring::kChainMax);
   for (WorkRequest& request : deferred) {
     request.flags = kOpFlagDefer;
   }
-  EXPECT_FALSE(path_.Post(kPair, deferred).has_value()) << "more than the payload area, and cannot be cut";
+  EXPECT_FALSE(path_.Post(kQueuePair, deferred).has_value()) << "more than the payload area, and cannot be cut";
   const Sges too_long = {{.address = 0, .length = uint64_t{1} << 32, .token = {}}};
   const std::vector<WorkRequest> chain = {{.operation = WorkRequest::Send{.sges = too_long}}};
-  EXPECT_FALSE(path_.Post(kPair, chain).has_value());
+  EXPECT_FALSE(path_.Post(kQueuePair, chain).has_value());
 }
 
 TEST(RingPath, CallsOnlyWhereItIsToldTo) {

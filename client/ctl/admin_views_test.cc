@@ -1,17 +1,10 @@
 // Output of the operator's commands.
+#include "client/ctl/resource_use_test.h"
 #include "client/ctl/views.h"
 #include "gtest/gtest.h"
 
 namespace rnicd::ctl {
 namespace {
-
-v1::ResourceUse Use(const std::string& name, uint64_t used, uint64_t limit) {
-  v1::ResourceUse use;
-  use.set_name(name);
-  use.set_used(used);
-  use.set_limit(limit);
-  return use;
-}
 
 std::vector<v1::TenantInfo> SomeTenants() {
   v1::TenantInfo grant;

@@ -117,7 +117,7 @@ class FastRegisterDemo {
     }
     remote_.address = registration.base_address;
     const WorkChain chain =
-        WorkChain().FastRegister(*region_, std::move(registration), {.flags = kOpFlagRemoteRead | kOpFlagRemoteWrite});
+        WorkChain().FastRegister(*region_, registration, {.flags = kOpFlagRemoteRead | kOpFlagRemoteWrite});
     const Instant began = Instant::clock::now();
     RNICD_ASSIGN_OR_RETURN(const PostOutcome outcome, owner_->end.Post(chain));
     RNICD_ASSIGN_OR_RETURN(const Completion completion, owner_->end.Finish());

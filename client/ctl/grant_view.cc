@@ -11,7 +11,7 @@ Json LimitsJson(const v1::ResourceLimits& limits) {
   const google::protobuf::Descriptor& fields = *v1::ResourceLimits::descriptor();
   for (int index = 0; index < fields.field_count(); ++index) {
     const google::protobuf::FieldDescriptor* const field = fields.field(index);
-    json[field->name()] = limits.GetReflection()->GetUInt64(limits, field);
+    json[field->name()] = v1::ResourceLimits::GetReflection()->GetUInt64(limits, field);
   }
   return json;
 }

@@ -23,7 +23,7 @@ std::string ProgressLine(uint64_t done, uint64_t size) {
 }
 
 std::string OwnMemoryText(const OwnMemory& memory) {
-  const std::string facts = KeyValueLines({
+  std::string facts = KeyValueLines({
       {"session", std::to_string(memory.session_id)},
       {"memory", std::to_string(memory.memory_id)},
       {"origin", memory.imported ? "imported" : "allocated"},

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace rnicd::ctl {
 
 std::string Table::Text() const {
@@ -45,7 +47,7 @@ std::string KeyValueLines(const std::vector<std::pair<std::string, std::string>>
   }
   std::string text;
   for (const auto& [key, value] : pairs) {
-    text += key + std::string(width - key.size() + 2, ' ') + value + "\n";
+    absl::StrAppend(&text, key, std::string(width - key.size() + 2, ' '), value, "\n");
   }
   return text;
 }

@@ -10,7 +10,7 @@ namespace rnicd::ctl {
 namespace {
 
 constexpr std::array kDurationUnits = {AmountUnit{"ms", 1}, AmountUnit{"s", 1'000}, AmountUnit{"m", 60'000},
-                                       AmountUnit{"h", 3'600'000}, AmountUnit{"d", 24 * 3'600'000}};
+                                       AmountUnit{"h", 3'600'000}, AmountUnit{"d", 86'400'000}};
 constexpr std::chrono::milliseconds kYear = std::chrono::days(365);
 
 template <typename... Values>

@@ -44,8 +44,8 @@ std::string WorkloadTitle(const Holders& holders) {
 std::string TenantsText(const std::vector<v1::TenantInfo>& tenants);
 Json TenantsJson(const std::vector<v1::TenantInfo>& tenants);
 
-std::string InspectText(const v1::InspectSessionResponse& session);
-Json InspectJson(const v1::InspectSessionResponse& session);
+std::string InspectText(const v1::InspectSessionResponse& inspected);
+Json InspectJson(const v1::InspectSessionResponse& inspected);
 
 std::string EvictedText(uint64_t session_id, const v1::EvictSessionResponse& evicted);
 Json EvictedJson(uint64_t session_id, const v1::EvictSessionResponse& evicted);

@@ -9,7 +9,7 @@ namespace {
 using std::chrono::seconds;
 
 constexpr uint64_t kUnit = 1 << 20;
-const std::string kResource = "x.io/memory-1mi";
+const std::string kWatchedResource = "x.io/memory-1mi";
 
 class HeldClock final : public Clock {
  public:
@@ -59,7 +59,7 @@ class DaemonWatchTest : public ::testing::Test {
   void AddAdapter(bool healthy) { daemon_.status.add_adapters()->set_healthy(healthy); }
 
   const std::vector<Device>& Devices() {
-    devices_ = watch_.boards().at(kResource)->Get().devices;
+    devices_ = watch_.boards().at(kWatchedResource)->Get().devices;
     return devices_;
   }
   bool AllAre(bool healthy) {
@@ -71,11 +71,12 @@ class DaemonWatchTest : public ::testing::Test {
   AnsweringDaemon daemon_;
   HeldClock clock_;
   const log::Logger logger_{{.level = log::Level::kError}};
-  DaemonWatch watch_{
-      daemon_,
-      clock_,
-      logger_,
-      {.resources = {{.name = kResource, .unit_bytes = kUnit}}, .machine_bytes = 1024 * kUnit, .timeout = seconds(5)}};
+  DaemonWatch watch_{daemon_,
+                     clock_,
+                     logger_,
+                     {.resources = {{.name = kWatchedResource, .unit_bytes = kUnit}},
+                      .machine_bytes = 1024 * kUnit,
+                      .timeout = seconds(5)}};
   std::vector<Device> devices_;
 };
 

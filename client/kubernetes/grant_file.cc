@@ -11,15 +11,15 @@
 namespace rnicd::kubernetes {
 namespace {
 
-constexpr size_t kMaxFileBytes = 16 << 20;
-constexpr mode_t kMode = 0600;
+constexpr size_t kMaxGrantsBytes = 16 << 20;
+constexpr mode_t kGrantsMode = 0600;
 
 }  // namespace
 
 GrantFile::GrantFile(std::string folder) : path_(std::move(folder) + "/grants.json") {}
 
 absl::StatusOr<std::vector<GrantRecord>> GrantFile::Load() const {
-  RNICD_ASSIGN_OR_RETURN(const std::optional<std::string> text, ReadOwnFile(path_, kMaxFileBytes));
+  RNICD_ASSIGN_OR_RETURN(const std::optional<std::string> text, ReadOwnFile(path_, kMaxGrantsBytes));
   if (!text.has_value()) {
     return std::vector<GrantRecord>();
   }
@@ -38,7 +38,7 @@ absl::StatusOr<std::vector<GrantRecord>> GrantFile::Load() const {
 }
 
 absl::Status GrantFile::Save(const std::vector<GrantRecord>& grants) const {
-  return ReplaceFile(path_, GrantsToJson(grants), kMode);
+  return ReplaceFile(path_, GrantsToJson(grants), kGrantsMode);
 }
 
 }  // namespace rnicd::kubernetes

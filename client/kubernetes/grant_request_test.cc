@@ -10,7 +10,7 @@ namespace {
 
 using testing::ElementsAre;
 
-const ResourceSpec kResource{.name = "rnicd.io/memory-64mi", .unit_bytes = 64 * kMiB};
+const ResourceSpec kMemoryResource{.name = "rnicd.io/memory-64mi", .unit_bytes = 64 * kMiB};
 
 TEST(GrantNameFor, SaysWhatTheGrantIsFor) {
   EXPECT_EQ(GrantNameFor("rnicd.io/memory-64mi", "numa0-0000", 0x5555'5555'3f2a'91bc),
@@ -32,7 +32,7 @@ TEST(LimitsFor, BytesAreThoseOfTheDevices) {
   v1::ResourceLimits base;
   base.set_regions(7);
   base.set_pinned_bytes(1);
-  const auto limits = LimitsFor(base, kResource, 3, 4);
+  const auto limits = LimitsFor(base, kMemoryResource, 3, 4);
   ASSERT_TRUE(limits.ok());
   EXPECT_EQ(limits->pinned_bytes(), 192 * kMiB);
   EXPECT_EQ(limits->memory_bytes(), 192 * kMiB);
@@ -42,16 +42,16 @@ TEST(LimitsFor, BytesAreThoseOfTheDevices) {
 
 TEST(LimitsFor, MoreDevicesNeedMoreOfTheDaemonsMemory) {
   v1::ResourceLimits base;
-  EXPECT_EQ(LimitsFor(base, kResource, 4, 1)->heap_bytes(), 0u) << "no limit stays none";
+  EXPECT_EQ(LimitsFor(base, kMemoryResource, 4, 1)->heap_bytes(), 0u) << "no limit stays none";
   base.set_heap_bytes(kMiB);
-  EXPECT_EQ(LimitsFor(base, kResource, 4, 1)->heap_bytes(), 2 * kMiB);
+  EXPECT_EQ(LimitsFor(base, kMemoryResource, 4, 1)->heap_bytes(), 2 * kMiB);
   base.set_heap_bytes(UINT64_MAX);
-  EXPECT_EQ(LimitsFor(base, kResource, 4, 1)->heap_bytes(), UINT64_MAX - 4095);
+  EXPECT_EQ(LimitsFor(base, kMemoryResource, 4, 1)->heap_bytes(), UINT64_MAX - 4095);
 }
 
 // 0 bytes would mean no limit.
 TEST(LimitsFor, NoDevicesAreRefused) {
-  EXPECT_EQ(LimitsFor({}, kResource, 0, 4).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(LimitsFor({}, kMemoryResource, 0, 4).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_FALSE(LimitsFor({}, {.name = "a/b"}, 1, 4).ok());
 }
 

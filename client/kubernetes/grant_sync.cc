@@ -47,7 +47,7 @@ bool SameDevices(const GrantRecord& one, const GrantRecord& other) {
 }
 
 absl::Status GrantSync::Revoke(const GrantRecord& record, std::string_view reason) const {
-  const absl::Status revoked = daemon_.RevokeGrant(record.grant_id).status();
+  absl::Status revoked = daemon_.RevokeGrant(record.grant_id).status();
   if (!revoked.ok() && !FailedWith(revoked, ErrorReason::GRANT_NOT_FOUND)) {
     return revoked;
   }

@@ -25,7 +25,7 @@ std::vector<Device> Plan(uint64_t units, std::vector<AdapterFacts> adapters, boo
   return plan.ok() ? plan->at(kMemory) : std::vector<Device>();
 }
 
-std::vector<std::string> Ids(const std::vector<Device>& devices) {
+std::vector<std::string> IdsOf(const std::vector<Device>& devices) {
   std::vector<std::string> ids;
   std::transform(devices.begin(), devices.end(), std::back_inserter(ids), [](const Device& d) { return d.id; });
   return ids;
@@ -55,7 +55,7 @@ TEST(PlanDevices, SpreadsOverNumaNodesInAscendingOrder) {
 }
 
 TEST(PlanDevices, AdaptersOfOneNodeAreOneNode) {
-  EXPECT_THAT(Ids(Plan(2, {{.numa_node = 0}, {.numa_node = 0}})), ElementsAre("numa0-0000", "numa0-0001"));
+  EXPECT_THAT(IdsOf(Plan(2, {{.numa_node = 0}, {.numa_node = 0}})), ElementsAre("numa0-0000", "numa0-0001"));
 }
 
 TEST(PlanDevices, AdaptersWithoutANodeHaveDevicesOfTheirOwn) {
@@ -84,7 +84,7 @@ TEST(PlanDevices, MoreCapacityKeepsAllIds) {
   const std::vector<AdapterFacts> adapters = {{.numa_node = 0}, {.numa_node = 1}, {.numa_node = 3}};
   std::vector<std::string> before;
   for (uint64_t units = 1; units <= 20; ++units) {
-    std::vector<std::string> now = Ids(Plan(units, adapters));
+    std::vector<std::string> now = IdsOf(Plan(units, adapters));
     EXPECT_THAT(now, SizeIs(units));
     std::sort(now.begin(), now.end());
     EXPECT_TRUE(std::includes(now.begin(), now.end(), before.begin(), before.end())) << units;
@@ -93,7 +93,7 @@ TEST(PlanDevices, MoreCapacityKeepsAllIds) {
 }
 
 TEST(PlanDevices, AUnitThatFitsOnlyInPartIsNone) {
-  const auto plan = PlanDevices(std::span(&kShared, 1), 3 * 64 * kMiB - 1, {}, true);
+  const auto plan = PlanDevices(std::span(&kShared, 1), 192 * kMiB - 1, {}, true);
   ASSERT_TRUE(plan.ok());
   EXPECT_THAT(plan->at(kMemory), SizeIs(2));
 }

@@ -179,10 +179,10 @@ bool Plugin::ObserveKubelet(Observation& observation, bool& complete) {
   observation.holders = std::move(listed->holders);
   absl::StatusOr<std::vector<CheckpointEntry>> checkpoint = ReadKubeletCheckpoint(config_.kubelet.folder, resources);
   LogOnChange("reading the kubelet's checkpoint", checkpoint.status(), checkpoint_trouble_);
-  if (checkpoint.ok()) {
+  complete = checkpoint.ok();
+  if (complete) {
     observation.checkpoint = *std::move(checkpoint);
   }
-  complete = checkpoint.ok();
   return true;
 }
 

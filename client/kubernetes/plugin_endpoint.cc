@@ -17,7 +17,7 @@ namespace {
 // Time for running calls to finish when the server stops; they are cancelled afterwards.
 constexpr std::chrono::seconds kGrace{2};
 
-absl::Status FileError(const char* call, int error_number, const std::string& path) {
+absl::Status SocketFileError(const char* call, int error_number, const std::string& path) {
   return absl::UnavailableError(ErrnoDetail(call, error_number) + " for " + path);
 }
 
@@ -31,7 +31,7 @@ absl::StatusOr<std::unique_ptr<PluginEndpoint>> PluginEndpoint::Serve(const std:
                                                                       std::function<void()> on_watch_ended) {
   std::unique_ptr<PluginEndpoint> endpoint(
       new PluginEndpoint(path, resource, allocator, logger, std::move(on_watch_ended)));
-  if (const absl::Status status = endpoint->Listen(); !status.ok()) {
+  if (absl::Status status = endpoint->Listen(); !status.ok()) {
     return status;
   }
   return endpoint;
@@ -59,7 +59,7 @@ bool PluginEndpoint::InPlace() const { return socket_.has_value() && IdentityOf(
 absl::Status PluginEndpoint::Listen() {
   const std::string new_path = NewSocketPath(path_);
   if (unlink(new_path.c_str()) != 0 && errno != ENOENT) {
-    return FileError("unlink", errno, new_path);
+    return SocketFileError("unlink", errno, new_path);
   }
   grpc::ServerBuilder builder;
   int listening = 0;
@@ -74,7 +74,7 @@ absl::Status PluginEndpoint::Listen() {
   if (rename(new_path.c_str(), path_.c_str()) != 0) {
     const int error_number = errno;
     unlink(new_path.c_str());
-    return FileError("rename", error_number, path_);
+    return SocketFileError("rename", error_number, path_);
   }
   return absl::OkStatus();
 }

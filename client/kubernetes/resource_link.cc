@@ -141,8 +141,7 @@ absl::Status ResourceLink::Register() {
   request.set_resource_name(resource_.name);
   *request.mutable_options() = PluginService::Options();
   watch_ended_.store(false);
-  const absl::Status status =
-      registrar_.Register(options_.folder + "/kubelet.sock", request, options_.register_deadline);
+  absl::Status status = registrar_.Register(options_.folder + "/kubelet.sock", request, options_.register_deadline);
   if (!status.ok()) {
     return status;
   }

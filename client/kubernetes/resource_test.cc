@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "client/kubernetes/names_test.h"
 
 namespace rnicd::kubernetes {
@@ -24,7 +25,7 @@ TEST(ParseResources, ReadsNamesUnitsAndCounts) {
 TEST(ParseResources, NamesAreThoseOfExtendedResources) {
   const std::string label(63, 'a');
   for (const std::string& name :
-       {std::string("a/b"), "a-1.b2/" + label, label + "." + label + "." + label + ".c/Memory_64.Mi-x"}) {
+       {std::string("a/b"), "a-1.b2/" + label, absl::StrCat(label, ".", label, ".", label, ".c/Memory_64.Mi-x")}) {
     EXPECT_TRUE(ParseResources(name + "=4096").ok()) << name;
   }
   for (const std::string& name :
@@ -33,7 +34,7 @@ TEST(ParseResources, NamesAreThoseOfExtendedResources) {
         std::string("-rnicd.io/memory"), std::string("rnicd_io/memory"), std::string("rnicd.io./memory"),
         std::string("rnicd.io/-memory"), std::string("rnicd.io/memory-"), std::string("rnicd.io/mem ory"),
         "rnicd.io/" + label + "a", label + "a/memory",
-        label + "." + label + "." + label + "." + std::string(53, 'b') + "/memory"}) {
+        absl::StrCat(label, ".", label, ".", label, ".", std::string(53, 'b'), "/memory")}) {
     EXPECT_THAT(Message(name + "=4096"), HasSubstr("such as rnicd.io/memory-64mi")) << name;
   }
 }

@@ -5,6 +5,7 @@
 
 #include "base/wipe.h"
 
+// NOLINTBEGIN(misc-new-delete-overloads): those of the standard library stay.
 void operator delete(void* memory) noexcept { rnicd::WipeAndFree(memory); }
 void operator delete[](void* memory) noexcept { rnicd::WipeAndFree(memory); }
 void operator delete(void* memory, std::size_t /*size*/) noexcept { rnicd::WipeAndFree(memory); }
@@ -19,3 +20,4 @@ void operator delete(void* memory, std::size_t /*size*/, std::align_val_t /*alig
 void operator delete[](void* memory, std::size_t /*size*/, std::align_val_t /*alignment*/) noexcept {
   rnicd::WipeAndFree(memory);
 }
+// NOLINTEND(misc-new-delete-overloads)

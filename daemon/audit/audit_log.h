@@ -92,7 +92,7 @@ class AuditLog final : public core::Observer {
   ConditionVariable changed_;
   OwnerAccounts accounts_ RNICD_GUARDED_BY(mutex_);
   // Next time to look for counts that are due.
-  Instant look_at_ RNICD_GUARDED_BY(mutex_){};
+  Instant look_at_ RNICD_GUARDED_BY(mutex_);
   // Empty outside of Write; kept for its memory.
   std::vector<AuditLine> admitted_ RNICD_GUARDED_BY(mutex_);
   std::vector<AuditLine> waiting_ RNICD_GUARDED_BY(mutex_);

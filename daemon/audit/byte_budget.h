@@ -31,7 +31,7 @@ class ByteBudget {
   Instant PaidAtWith(size_t bytes, Instant now) const;
 
   const uint64_t bytes_per_second_;
-  Instant paid_at_{};
+  Instant paid_at_;
 };
 
 }  // namespace rnicd::audit

@@ -92,7 +92,7 @@ class OwnerAccount {
   WallTime left_out_first_;
   WallTime left_out_last_;
   std::chrono::seconds left_out_period_ = kPeriodMin;
-  Instant left_out_due_{};
+  Instant left_out_due_;
 };
 
 }  // namespace rnicd::audit

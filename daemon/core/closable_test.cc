@@ -67,9 +67,9 @@ TEST(Closable, AHoldReleasedInsideACompletionClosesTheParentThere) {
   auto on_parent = std::make_shared<Closable::Hold>(*parent->Acquire());
   Closable::Hold on_child = *child->Acquire();
   std::vector<std::string> order;
-  ASSERT_EQ(*parent->Close([&] { order.push_back("parent"); }), Closable::CloseResult::kPending);
+  ASSERT_EQ(*parent->Close([&] { order.emplace_back("parent"); }), Closable::CloseResult::kPending);
   ASSERT_EQ(*child->Close([&, on_parent] {
-    order.push_back("child");
+    order.emplace_back("child");
     on_parent->Release();
   }),
             Closable::CloseResult::kPending);
@@ -103,8 +103,10 @@ TEST(Closable, RacingHoldersCompleteExactlyOnce) {
         auto second = thing->Acquire();
       });
     }
-    threads.emplace_back(
-        [&] { closed_at_once = *thing->Close([&called] { ++called; }) == Closable::CloseResult::kClosed ? 1 : 0; });
+    threads.emplace_back([&] {
+      const auto result = thing->Close([&called] { ++called; });
+      closed_at_once = *result == Closable::CloseResult::kClosed ? 1 : 0;
+    });
     for (std::thread& thread : threads) {
       thread.join();
     }

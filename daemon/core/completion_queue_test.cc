@@ -7,7 +7,7 @@ namespace {
 
 constexpr CompletionQueueId kId{5};
 constexpr uint64_t kContext = 77;
-constexpr uint32_t kDepth = 4;
+constexpr uint32_t kQueueDepth = 4;
 
 // A card whose queues cannot be resized.
 class RigidQueue final : public provider::DeviceCompletionQueue {
@@ -38,10 +38,10 @@ class CompletionQueueTest : public ::testing::Test {
   std::shared_ptr<CompletionQueue> NewQueue(const std::shared_ptr<Adapter>& adapter,
                                             const std::shared_ptr<Ledger>& ledger) {
     auto created = CompletionQueue::Create(adapter,
-                                           {.depth = kDepth,
+                                           {.depth = kQueueDepth,
                                             .context = kContext,
                                             .charge = std::make_shared<Charge>(),
-                                            .entries = *Charge::Take(ledger, Resource::kCqEntries, kDepth)},
+                                            .entries = *Charge::Take(ledger, Resource::kCqEntries, kQueueDepth)},
                                            events_);
     EXPECT_TRUE(created.ok()) << created.status();
     (*created)->Publish(kId, [this] { ++overruns_; });
@@ -57,7 +57,7 @@ class CompletionQueueTest : public ::testing::Test {
   void PushSolicited() { Push(*queue_, 0, NtStatus::kSuccess, /*solicited=*/true); }
   // Pushes one more completion than fits.
   static void Overrun(CompletionQueue& queue) {
-    for (uint32_t count = 0; count <= kDepth; ++count) {
+    for (uint32_t count = 0; count <= kQueueDepth; ++count) {
       Push(queue);
     }
   }
@@ -68,7 +68,7 @@ class CompletionQueueTest : public ::testing::Test {
     if (!event.has_value()) {
       return std::nullopt;
     }
-    const CqNotified& notified = std::get<CqNotified>(event->body);
+    const auto& notified = std::get<CqNotified>(event->body);
     EXPECT_EQ(notified.queue, kId);
     EXPECT_EQ(notified.context, kContext);
     return notified.status;
@@ -253,20 +253,20 @@ TEST_F(CompletionQueueTest, ASecondNotificationIsDroppedWhenItsCompletionWasTake
 }
 
 TEST_F(CompletionQueueTest, AFullQueueIsNoOverrun) {
-  for (uint32_t count = 0; count < kDepth; ++count) {
+  for (uint32_t count = 0; count < kQueueDepth; ++count) {
     Push(count);
   }
   EXPECT_FALSE(queue_->overrun());
   EXPECT_EQ(Take(1), std::vector<uint64_t>{0});
   Push(9);
-  EXPECT_EQ(Take(kDepth), (std::vector<uint64_t>{1, 2, 3, 9}));
+  EXPECT_EQ(Take(kQueueDepth), (std::vector<uint64_t>{1, 2, 3, 9}));
   EXPECT_EQ(overruns_, 0);
 }
 
 TEST_F(CompletionQueueTest, AnOverrunIsReportedOnceToAQueueThatIsArmedForAnything) {
   for (const CqNotifyType type : {CqNotifyType::kErrors, CqNotifyType::kAny, CqNotifyType::kSolicited}) {
     const auto queue = NewQueue();
-    for (uint32_t count = 0; count < kDepth; ++count) {
+    for (uint32_t count = 0; count < kQueueDepth; ++count) {
       Push(*queue);
     }
     queue->Arm(type);
@@ -312,9 +312,9 @@ TEST_F(CompletionQueueTest, AfterAnOverrunNothingCanBeTakenAndNothingComesBack) 
 
 TEST_F(CompletionQueueTest, ALargerQueueHoldsMoreAndKeepsWhatWasThere) {
   Push(1);
-  ASSERT_TRUE(queue_->Resize(kDepth + 1).ok());
+  ASSERT_TRUE(queue_->Resize(kQueueDepth + 1).ok());
   EXPECT_EQ(world_.Held(), "cq_entries=5 ");
-  for (uint32_t count = 0; count < kDepth; ++count) {
+  for (uint32_t count = 0; count < kQueueDepth; ++count) {
     Push(2 + count);
   }
   EXPECT_EQ(Take(100), (std::vector<uint64_t>{1, 2, 3, 4, 5}));
@@ -337,7 +337,7 @@ TEST_F(CompletionQueueTest, AboveTheOwnersLimitAQueueKeepsItsDepth) {
   const auto ledger = std::make_shared<Ledger>(limits, nullptr);
   queue_ = NewQueue(adapter_, ledger);
   EXPECT_THAT(queue_->Resize(7), FailsWith(ErrorReason::QUOTA_CQ_ENTRIES));
-  EXPECT_EQ(ledger->used(Resource::kCqEntries), kDepth);
+  EXPECT_EQ(ledger->used(Resource::kCqEntries), kQueueDepth);
   EXPECT_TRUE(queue_->Resize(6).ok()) << "only the difference is new";
   EXPECT_TRUE(queue_->Resize(5).ok()) << "less than now always fits";
   EXPECT_EQ(ledger->used(Resource::kCqEntries), 5u);
@@ -347,11 +347,11 @@ TEST_F(CompletionQueueTest, WhenTheCardRefusesAResizeDepthAndChargeStay) {
   queue_ = NewQueue(std::make_shared<Adapter>("rigid", std::make_unique<RigidAdapter>(), Charge()),
                     std::make_shared<Ledger>(Limits{}, world_.ledger));
   const std::string before = world_.Held();
-  for (const uint32_t depth : {kDepth * 2, kDepth / 2}) {
+  for (const uint32_t depth : {kQueueDepth * 2, kQueueDepth / 2}) {
     EXPECT_THAT(queue_->Resize(depth), FailsWith(ErrorReason::DEVICE_OUT_OF_RESOURCES));
     EXPECT_EQ(world_.Held(), before);
   }
-  for (uint32_t count = 0; count < kDepth; ++count) {
+  for (uint32_t count = 0; count < kQueueDepth; ++count) {
     Push();
   }
   EXPECT_FALSE(queue_->overrun());
@@ -394,8 +394,8 @@ TEST_F(CompletionQueueTest, HoldsItsAdapterOpen) {
 TEST_F(CompletionQueueTest, ACardThatRefusesLeavesNothingBehind) {
   ASSERT_TRUE(queue_->Close(nullptr).ok());
   world_.plan.FailCreateCompletionQueue(MakeError(ErrorReason::DEVICE_OUT_OF_RESOURCES), 1);
-  CompletionQueue::Options options{.depth = kDepth,
-                                   .entries = *Charge::Take(world_.ledger, Resource::kCqEntries, kDepth)};
+  CompletionQueue::Options options{.depth = kQueueDepth,
+                                   .entries = *Charge::Take(world_.ledger, Resource::kCqEntries, kQueueDepth)};
   EXPECT_THAT(CompletionQueue::Create(adapter_, std::move(options), events_).status(),
               FailsWith(ErrorReason::DEVICE_OUT_OF_RESOURCES));
   EXPECT_EQ(world_.Held(), "");

@@ -11,7 +11,7 @@
 namespace rnicd::core {
 namespace {
 
-constexpr uint32_t kDepth = 4;
+constexpr uint32_t kWaitedDepth = 4;
 constexpr std::chrono::milliseconds kWait{1000};
 
 // The outcomes of one wait; a wait has at most one.
@@ -212,7 +212,7 @@ TEST_F(CqWaitsTest, AnArmingThatSawACompletionTakenIsNotifiedWhenItComesBack) {
 }
 
 TEST_F(CqWaitsTest, AWaitEndsWhenItsQueueIsClosed) {
-  const CompletionQueueId other = scene_.owner.Queue(kDepth);
+  const CompletionQueueId other = scene_.owner.Queue(kWaitedDepth);
   Waiter waiter;
   ASSERT_TRUE(scene_.owner.session->Begin()->queues().Poll(other, 1, kWait, waiter.Done()).ok());
   ASSERT_TRUE(scene_.owner.CloseQueue(other).ok());
@@ -290,7 +290,7 @@ TEST(CqWaits, ThatEndBeforeTheyBeginReturnAtOnce) {
   QueueOwner owner(world);
   EventQueue events;
   auto adapter = std::make_shared<Adapter>("soft0", *world.provider.OpenAdapter("soft0"), Charge());
-  const auto queue = CompletionQueue::Create(adapter, {.depth = kDepth}, events);
+  const auto queue = CompletionQueue::Create(adapter, {.depth = kWaitedDepth}, events);
   ASSERT_TRUE(queue.ok());
   const auto wait = std::make_shared<CqWait>();
   wait->max = 1;

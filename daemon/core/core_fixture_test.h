@@ -24,14 +24,12 @@
 #include "base/random.h"
 #include "base/status.h"
 #include "daemon/core/session.h"
+#include "daemon/core/test_values_test.h"
 #include "daemon/core/wired_node_test.h"
 #include "provider/decorator/fault_injecting.h"
 #include "provider/soft/soft_provider.h"
 
 namespace rnicd::core {
-
-inline constexpr uint64_t kPage = kNdkPageBytes;
-inline constexpr std::chrono::seconds kTimeout{20};
 
 MATCHER_P(FailsWith, reason, std::string(RowOf(reason).name)) {
   *result_listener << "which failed with " << RowOf(ErrorInfoOf(arg).reason).name << " of " << ErrorInfoOf(arg).field;

@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr uint64_t kBase = 0x7f0000000000;
+constexpr uint64_t kDmabufAddress = 0x7f0000000000;
 
 UniqueFd ADmabuf(FaultyOs& os, uint64_t size = kSize) {
   UniqueFd file = MemoryFile(size);
@@ -83,13 +83,14 @@ class DmabufChain : public Dmabuf {
 };
 
 // memory, offset, count, address
-MdlEntry Entry(uint64_t memory, uint64_t offset, uint64_t count, uint64_t address) {
+MdlEntry DmabufEntry(uint64_t memory, uint64_t offset, uint64_t count, uint64_t address) {
   return {.memory_id = {memory}, .byte_offset = offset, .byte_count = count, .virtual_address = {address}};
 }
 
 TEST_F(DmabufChain, AdjoiningEntriesAreOnePartOfIt) {
-  const auto range =
-      Resolve({Entry(1, kPage + 8, kPage, kBase + 8), Entry(1, 2 * kPage + 8, kPage, kBase + kPage + 8)}, kPage + 100);
+  const auto range = Resolve({DmabufEntry(1, kPage + 8, kPage, kDmabufAddress + 8),
+                              DmabufEntry(1, 2 * kPage + 8, kPage, kDmabufAddress + kPage + 8)},
+                             kPage + 100);
   ASSERT_TRUE(range.ok()) << range.status();
   ASSERT_TRUE(range->dmabuf.has_value());
   EXPECT_EQ(range->dmabuf->offset, kPage + 8);
@@ -103,10 +104,10 @@ TEST_F(DmabufChain, AdjoiningEntriesAreOnePartOfIt) {
 
 TEST_F(DmabufChain, NothingLiesBesideIt) {
   const std::vector<std::vector<MdlEntry>> chains = {
-      {Entry(1, 0, kPage, kBase), Entry(1, 2 * kPage, kPage, kBase + kPage)},
-      {Entry(1, 0, kPage, kBase), Entry(2, 0, kPage, kBase + kPage)},
-      {Entry(1, 0, kPage, kBase), Entry(3, 0, kPage, kBase + kPage)},
-      {Entry(3, 0, kPage, kBase), Entry(1, kPage, kPage, kBase + kPage)},
+      {DmabufEntry(1, 0, kPage, kDmabufAddress), DmabufEntry(1, 2 * kPage, kPage, kDmabufAddress + kPage)},
+      {DmabufEntry(1, 0, kPage, kDmabufAddress), DmabufEntry(2, 0, kPage, kDmabufAddress + kPage)},
+      {DmabufEntry(1, 0, kPage, kDmabufAddress), DmabufEntry(3, 0, kPage, kDmabufAddress + kPage)},
+      {DmabufEntry(3, 0, kPage, kDmabufAddress), DmabufEntry(1, kPage, kPage, kDmabufAddress + kPage)},
   };
   for (const std::vector<MdlEntry>& chain : chains) {
     const absl::Status refused = Resolve(chain, 2 * kPage).status();
@@ -117,7 +118,7 @@ TEST_F(DmabufChain, NothingLiesBesideIt) {
 }
 
 TEST_F(DmabufChain, EndsWithTheDmabuf) {
-  EXPECT_THAT(Resolve({Entry(1, kPage, kSize, kBase)}, kPage).status(),
+  EXPECT_THAT(Resolve({DmabufEntry(1, kPage, kSize, kDmabufAddress)}, kPage).status(),
               FailsAt(ErrorReason::MDL_RANGE_OUTSIDE_MEMORY, "mdl_chain[0].byte_count"));
 }
 
@@ -175,7 +176,7 @@ TEST_F(DmabufSession, ARegistrationIsAWorkersHoweverShort) {
 TEST_F(DmabufSession, ItHasNoLogicalAddresses) {
   const MemoryObjectId memory = Imported();
   const AdapterId adapter = owner_.Adapter();
-  const MdlEntry entry = Entry(memory.value, 0, kSize, kBase);
+  const MdlEntry entry = DmabufEntry(memory.value, 0, kSize, kDmabufAddress);
   const absl::Status refused =
       owner_.session->Begin()->mappings().Build({.adapter = adapter, .chain = {&entry, 1}, .length = kSize}).status();
   EXPECT_THAT(refused, FailsAt(ErrorReason::DEVICE_NOT_CAPABLE, "mdl_chain[0].memory_id"));
@@ -189,7 +190,7 @@ TEST_F(DmabufSession, ARangeOfAProvisionIsRefusedInItsOwnWords) {
   const auto begun = owner_.session->Begin()->regions().Provision(
       {.memory = memory,
        .domain = domain,
-       .ranges = {{.byte_offset = 0, .length = kPage, .address = {kBase}, .flags = kMrFlagRemoteWrite}}},
+       .ranges = {{.byte_offset = 0, .length = kPage, .address = {kDmabufAddress}, .flags = kMrFlagRemoteWrite}}},
       [answer](const absl::StatusOr<Provisioned>& outcome) { answer->Set(outcome); });
   ASSERT_TRUE(begun.pending());
   const auto provisioned = answer->Get();

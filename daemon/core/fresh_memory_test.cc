@@ -6,12 +6,12 @@
 namespace rnicd::core {
 namespace {
 
-constexpr uint64_t kSize = 64 * kPage;
+constexpr uint64_t kFreshBytes = 64 * kPage;
 
 class FreshMemoryTest : public ::testing::Test {
  protected:
   FreshMemory Made(const PageChoice& pages = {}) {
-    auto memory = FreshMemory::Create(os_, kSize, pages);
+    auto memory = FreshMemory::Create(os_, kFreshBytes, pages);
     EXPECT_TRUE(memory.ok()) << memory.status();
     while (*memory->MakeNext(16 * kPage)) {
     }
@@ -23,13 +23,13 @@ class FreshMemoryTest : public ::testing::Test {
 };
 
 TEST_F(FreshMemoryTest, ItsPagesAreMadeAPieceAtATime) {
-  auto memory = FreshMemory::Create(os_, kSize, {});
+  auto memory = FreshMemory::Create(os_, kFreshBytes, {});
   ASSERT_TRUE(memory.ok());
   EXPECT_EQ(PopulatedBytes(*memory), 0u);
   EXPECT_TRUE(*memory->MakeNext(16 * kPage));
   EXPECT_EQ(PopulatedBytes(*memory), 16 * kPage);
   EXPECT_EQ(memory->populated(), 0u) << "not mapped yet";
-  EXPECT_EQ(Made().populated(), kSize);
+  EXPECT_EQ(Made().populated(), kFreshBytes);
 }
 
 TEST_F(FreshMemoryTest, CutItLosesItsEndAndKeepsItsStart) {
@@ -44,11 +44,11 @@ TEST_F(FreshMemoryTest, CutItLosesItsEndAndKeepsItsStart) {
 
 TEST_F(FreshMemoryTest, MadeLongerTheNewPartHasNoPages) {
   FreshMemory memory = Made({.page_bytes = kPage, .numa_node = 0});
-  ASSERT_TRUE(memory.FitTo(2 * kSize).ok());
-  EXPECT_EQ(memory.size(), 2 * kSize);
-  EXPECT_EQ(memory.populated(), kSize);
-  EXPECT_EQ(PopulatedBytes(memory), kSize);
-  memory.mapping()[2 * kSize - 1] = std::byte{1};
+  ASSERT_TRUE(memory.FitTo(2 * kFreshBytes).ok());
+  EXPECT_EQ(memory.size(), 2 * kFreshBytes);
+  EXPECT_EQ(memory.populated(), kFreshBytes);
+  EXPECT_EQ(PopulatedBytes(memory), kFreshBytes);
+  memory.mapping()[2 * kFreshBytes - 1] = std::byte{1};
 }
 
 TEST_F(FreshMemoryTest, WhicheverCallFailsInFitToNothingIsLeft) {
@@ -56,7 +56,7 @@ TEST_F(FreshMemoryTest, WhicheverCallFailsInFitToNothingIsLeft) {
     {
       FreshMemory memory = Made({.page_bytes = kPage, .numa_node = 0});
       os_.FailNext(method, MakeError(ErrorReason::MEMORY_PAGES_UNAVAILABLE), 1);
-      EXPECT_FALSE(memory.FitTo(2 * kSize).ok()) << method;
+      EXPECT_FALSE(memory.FitTo(2 * kFreshBytes).ok()) << method;
     }
     EXPECT_EQ(os_.live_mappings(), 0u) << method;
   }

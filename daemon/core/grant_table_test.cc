@@ -12,7 +12,6 @@ namespace {
 using std::chrono::hours;
 using std::chrono::milliseconds;
 
-constexpr char kPod[] = "0123abcd-0123-4567-89ab-0123456789ab";
 constexpr size_t kDigits = 16;
 const std::string kPrefix = "rnicd-grant-";
 
@@ -70,7 +69,7 @@ TEST_F(GrantTableTest, NoTwoGrantsShareAnIdOrAnyPartOfASecret) {
     }
   }
   EXPECT_EQ(ids.size(), size_t{kGrants});
-  EXPECT_EQ(words.size(), size_t{4 * kGrants});
+  EXPECT_EQ(words.size(), size_t{4} * kGrants);
 }
 
 TEST_F(GrantTableTest, TheBearerOfTheSecretIsTheGrantsTenant) {

@@ -34,6 +34,7 @@ constexpr HeapCost HeapCostOf(Resource resource) {
     case Resource::kMemoryBytes:
       return {9, 4096};
     // Registered, or with a live fast registration, apart from the list of its pieces.
+    // NOLINTNEXTLINE(bugprone-branch-clone): a table, in which two rows happen to be equal.
     case Resource::kRegions:
       return {2048};
     // A request, its completion in the event queue, and the timer of a poll that waits.

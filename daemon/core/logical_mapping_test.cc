@@ -5,7 +5,7 @@
 namespace rnicd::core {
 namespace {
 
-constexpr uint64_t kBase = 0x7f0000000000;
+constexpr uint64_t kMappedAddress = 0x7f0000000000;
 constexpr uint64_t kMemoryPages = 8;
 
 class LogicalMappingTest : public ::testing::Test {
@@ -24,7 +24,7 @@ class LogicalMappingTest : public ::testing::Test {
   }
   static MappedRange RangeOf(const std::shared_ptr<MemoryObject>& memory, uint64_t offset, uint64_t bytes) {
     const MdlEntry entry{
-        .memory_id = {1}, .byte_offset = offset, .byte_count = bytes, .virtual_address = {kBase + offset}};
+        .memory_id = {1}, .byte_offset = offset, .byte_count = bytes, .virtual_address = {kMappedAddress + offset}};
     auto range = ResolveMdlChain({&entry, 1}, bytes, [&](MemoryObjectId) { return memory; });
     EXPECT_TRUE(range.ok()) << range.status();
     return *std::move(range);
@@ -169,8 +169,8 @@ TEST_F(LogicalMappingTest, BytesBeginAndEndAnywhereInTheirMapping) {
 TEST_F(LogicalMappingTest, BytesCrossFromOneMemoryToAnother) {
   const auto other = NewMemory();
   const MdlEntry chain[] = {
-      {.memory_id = {1}, .byte_offset = kPage, .byte_count = kPage, .virtual_address = {kBase}},
-      {.memory_id = {2}, .byte_offset = 0, .byte_count = kPage, .virtual_address = {kBase + kPage}}};
+      {.memory_id = {1}, .byte_offset = kPage, .byte_count = kPage, .virtual_address = {kMappedAddress}},
+      {.memory_id = {2}, .byte_offset = 0, .byte_count = kPage, .virtual_address = {kMappedAddress + kPage}}};
   auto range = ResolveMdlChain(chain, 2 * kPage, [&](MemoryObjectId id) { return id.value == 1 ? memory_ : other; });
   ASSERT_TRUE(range.ok()) << range.status();
   const auto mapping = MappingOf(*std::move(range));

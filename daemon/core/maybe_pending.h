@@ -38,9 +38,9 @@ class [[nodiscard]] MaybePending {
 
  private:
   MaybePending() = default;
-  static const absl::Status& StatusOf(const absl::Status& status) { return status; }
+  static absl::Status StatusOf(const absl::Status& status) { return status; }
   template <typename U>
-  static const absl::Status& StatusOf(const absl::StatusOr<U>& outcome) {
+  static absl::Status StatusOf(const absl::StatusOr<U>& outcome) {
     return outcome.status();
   }
 

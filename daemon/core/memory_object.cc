@@ -115,7 +115,7 @@ void MemoryObject::EndWork(State next) {
 absl::Status MemoryObject::BeginAllocate(FreshMemory memory, bool transparent_huge_pages) {
   RNICD_RETURN_IF_ERROR(BeginWork(State::kAwaitingFile));
   const uint64_t populated = memory.populated();
-  const absl::Status status = [&]() -> absl::Status {
+  absl::Status status = [&]() -> absl::Status {
     RNICD_RETURN_IF_ERROR(os_.AddSeals(memory.file(), {.shrink = true, .grow = true}));
     RNICD_ASSIGN_OR_RETURN(const MemoryFileFacts facts, os_.Inspect(memory.file()));
     auto [file, mapping] = std::move(memory).TakeOver();

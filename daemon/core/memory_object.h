@@ -88,7 +88,7 @@ class MemoryObject : public std::enable_shared_from_this<MemoryObject> {
   // Takes the owner's file. Errors: MEMORY_NOT_MEMORY, MEMORY_READ_ONLY, MEMORY_WRITE_SEALED, MEMORY_NOT_SEALABLE,
   // MEMORY_TOO_SHORT, MEMORY_SIZE_UNALIGNED; FIELD_OUT_OF_RANGE for a dma-buf that is longer than the object. A refused
   // file is closed and left unchanged, except that it may now be sealed against shrinking.
-  absl::Status Attach(ImportedFile file);
+  absl::Status Attach(ImportedFile imported);
   // A descriptor of an allocated file for the owner, once. Errors: MEMORY_NOT_ATTACHED, MEMORY_ALREADY_SEALED.
   absl::StatusOr<UniqueFd> DuplicateFile();
   // Returns the calls that seal the file. FinishSeal must follow when they have run, or AbandonSeal. May be retried

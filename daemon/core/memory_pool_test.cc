@@ -11,10 +11,6 @@
 namespace rnicd::core {
 namespace {
 
-constexpr uint64_t kMiB = uint64_t{1} << 20;
-
-PoolClass Files(uint64_t bytes, uint32_t files) { return {.pages = {}, .file_bytes = bytes, .files = files}; }
-
 class MemoryPoolTest : public ::testing::Test {
  protected:
   static std::shared_ptr<Ledger> LedgerUpTo(uint64_t bytes) {

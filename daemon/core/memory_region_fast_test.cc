@@ -5,8 +5,6 @@
 namespace rnicd::core {
 namespace {
 
-constexpr uint32_t kRemoteRights = kOpFlagRemoteRead | kOpFlagRemoteWrite;
-
 class MemoryRegionFastTest : public ::testing::Test, protected Connected {
  protected:
   explicit MemoryRegionFastTest(const WorldOptions& options = {}) : Connected(options) {}

@@ -5,7 +5,7 @@
 namespace rnicd::core {
 namespace {
 
-constexpr uint64_t kBase = 0x7f0000000000;
+constexpr uint64_t kBaseAddress = 0x7f0000000000;
 
 // A card whose deregistration can be observed: `on_deregister` runs inside it.
 class WatchedRegion final : public provider::DeviceMemoryRegion {
@@ -91,7 +91,7 @@ class MemoryRegionTest : public ::testing::Test {
     return *MemoryRegion::Create(domain, fast, std::make_shared<Charge>(), tally_, world_.observer, world_.clock);
   }
   MappedRange Range(uint64_t bytes = 2 * kPage) {
-    const MdlEntry entry{.memory_id = {1}, .byte_offset = 0, .byte_count = bytes, .virtual_address = {kBase}};
+    const MdlEntry entry{.memory_id = {1}, .byte_offset = 0, .byte_count = bytes, .virtual_address = {kBaseAddress}};
     return *ResolveMdlChain({&entry, 1}, bytes, [this](MemoryObjectId) { return memory_; });
   }
   absl::StatusOr<Registration> Register() {
@@ -121,14 +121,14 @@ TEST_F(MemoryRegionTest, ANewRegionHasNoTokens) {
 TEST_F(MemoryRegionTest, ARegisteredRegionShowsWhatItIs) {
   const auto registration = Register();
   ASSERT_TRUE(registration.ok()) << registration.status();
-  EXPECT_EQ(registration->base_address.value, kBase);
+  EXPECT_EQ(registration->base_address.value, kBaseAddress);
   EXPECT_EQ(registration->length, 2 * kPage);
   EXPECT_EQ(*region_->GetLocalToken(), registration->local_token);
   EXPECT_EQ(*region_->GetRemoteToken(), registration->remote_token);
   const RegionView view = region_->View();
   EXPECT_EQ(view.state, "registered");
   EXPECT_EQ(view.adapter_name, "soft0");
-  EXPECT_EQ(view.base.value, kBase);
+  EXPECT_EQ(view.base.value, kBaseAddress);
   EXPECT_EQ(view.pages, 2u);
   EXPECT_EQ(view.page_bytes, kPage);
   EXPECT_EQ(view.rights, kAll);

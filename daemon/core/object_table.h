@@ -89,6 +89,7 @@ class ObjectTable {
 
   Entries AllLocked() const RNICD_REQUIRES(mutex_) {
     Entries all;
+    all.reserve(slots_.size());
     for (uint32_t index = 0; index < slots_.size(); ++index) {
       if (slots_[index].object != nullptr) {
         all.emplace_back(IdOf(index), slots_[index].object);

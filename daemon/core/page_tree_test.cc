@@ -23,7 +23,7 @@ TEST(PageTree, CountsARunOnceHoweverLongItIs) {
 }
 
 TEST(PageTree, PagesBelowAndAboveAWholeSubtreeAreCountedOnce) {
-  constexpr uint64_t kSubtree = 128 * 128;
+  constexpr uint64_t kSubtree = uint64_t{128} * 128;
   PageTree tree;
   EXPECT_EQ(tree.Raise(kSubtree + 5, 1), 1u);
   EXPECT_EQ(tree.Raise(kSubtree, kSubtree), kSubtree - 1) << "one page of it was counted";
@@ -35,7 +35,7 @@ TEST(PageTree, PagesBelowAndAboveAWholeSubtreeAreCountedOnce) {
 
 // A run that filled the tree when it was counted is a part of it when it is no longer counted.
 TEST(PageTree, GrowsWithoutLosingCount) {
-  const std::vector<uint64_t> sizes = {127, 128, 128 * 128 - 1, 128 * 128, 1U << 21, uint64_t{1} << 40};
+  const std::vector<uint64_t> sizes = {127, 128, 16383, 16384, 1U << 21, uint64_t{1} << 40};
   PageTree tree;
   uint64_t counted = 0;
   for (const uint64_t size : sizes) {
@@ -49,9 +49,9 @@ TEST(PageTree, GrowsWithoutLosingCount) {
 }
 
 TEST(PageTree, AgreesWithACounterForEachPage) {
-  constexpr uint64_t kPages = 3 * 128 * 128;
+  constexpr uint64_t kPages = uint64_t{3} * 128 * 128;
   const uint64_t seed = Seed();
-  std::cout << "RNICD_SEED=" << seed << std::endl;
+  std::cout << "RNICD_SEED=" << seed << '\n' << std::flush;
   Random random(seed);
   PageTree tree;
   std::vector<uint32_t> counters(kPages, 0);
@@ -72,7 +72,7 @@ TEST(PageTree, AgreesWithACounterForEachPage) {
       ASSERT_EQ(tree.Lower(first, pages), count(first, pages, -1)) << first << "+" << pages;
     } else {
       // Borders of subtrees are as likely as anything else.
-      const uint64_t unit = std::vector<uint64_t>{1, 128, 128 * 128}[random() % 3];
+      const uint64_t unit = std::vector<uint64_t>{1, 128, 16384}[random() % 3];
       const uint64_t first = random() % (kPages / unit) * unit;
       const uint64_t pages = 1 + random() % std::min<uint64_t>(kPages - first, 4 * unit);
       held.emplace_back(first, pages);

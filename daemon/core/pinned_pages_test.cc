@@ -305,11 +305,11 @@ class PinnedPagesRace {
       runs.push_back(session.Run(first, count, file));
     }
     auto charge = session.Take(std::move(runs));
+    ++(charge.ok() ? taken_ : refused_);
     if (charge.ok()) {
       next.charge = *std::move(charge);
       mine.push_back(std::move(next));
     }
-    ++(charge.ok() ? taken_ : refused_);
   }
 
   void CheckLimits() {
@@ -363,7 +363,7 @@ class PinnedPagesRace {
 
 TEST(PinnedPagesRace, NoLimitIsEverPassedAndEachPageIsPaidOnceByEachOwner) {
   const uint64_t seed = Seed();
-  std::cout << "RNICD_SEED=" << seed << std::endl;
+  std::cout << "RNICD_SEED=" << seed << '\n' << std::flush;
   PinnedPagesRace race;
   race.Run(seed);
 }

@@ -12,13 +12,10 @@ bool Holds(const std::optional<T>& wanted, const T& found) {
 }
 
 bool HasLabels(const PodFacts& pod, const std::map<std::string, std::string>& wanted) {
-  for (const auto& [key, value] : wanted) {
-    const auto found = pod.labels.find(key);
-    if (found == pod.labels.end() || found->second != value) {
-      return false;
-    }
-  }
-  return true;
+  return std::ranges::all_of(wanted, [&pod](const auto& label) {
+    const auto found = pod.labels.find(label.first);
+    return found != pod.labels.end() && found->second == label.second;
+  });
 }
 
 // Whether it is the caller's user or one of its groups.

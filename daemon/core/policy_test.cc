@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "daemon/core/test_values_test.h"
+
 namespace rnicd::core {
 namespace {
-
-constexpr char kPodUid[] = "0123abcd-0123-4567-89ab-0123456789ab";
 
 Caller CallerOf(uint32_t uid, uint32_t gid) {
   Caller caller;
@@ -16,12 +16,12 @@ Caller CallerOf(uint32_t uid, uint32_t gid) {
 
 Caller CallerInPod() {
   Caller caller = CallerOf(1000, 100);
-  caller.container.pod_uid = kPodUid;
+  caller.container.pod_uid = kPod;
   return caller;
 }
 
 PodFacts StoragePod() {
-  return {.uid = kPodUid,
+  return {.uid = kPod,
           .namespace_name = "storage",
           .name = "osd-7",
           .labels = {{"tier", "gold"}, {"app", "osd"}, {"zone", ""}}};
@@ -58,17 +58,17 @@ TEST(Matcher, MatchesTheSidOfTheUserOrOfAGroup) {
 }
 
 TEST(Matcher, MatchesAPodUidWithoutKnowingThePod) {
-  EXPECT_TRUE(Matcher{.pod_uid = kPodUid}.Matches(CallerInPod(), nullptr));
-  EXPECT_FALSE(Matcher{.pod_uid = kPodUid}.Matches(CallerOf(1000, 100), nullptr));
+  EXPECT_TRUE(Matcher{.pod_uid = kPod}.Matches(CallerInPod(), nullptr));
+  EXPECT_FALSE(Matcher{.pod_uid = kPod}.Matches(CallerOf(1000, 100), nullptr));
   Caller other = CallerInPod();
   other.container.pod_uid.back() = 'c';
-  EXPECT_FALSE(Matcher{.pod_uid = kPodUid}.Matches(other, nullptr));
+  EXPECT_FALSE(Matcher{.pod_uid = kPod}.Matches(other, nullptr));
 }
 
 TEST(Matcher, TheContainersIdIsNoPodUid) {
   Caller caller = CallerOf(1, 1);
-  caller.container.id = kPodUid;
-  EXPECT_FALSE(Matcher{.pod_uid = kPodUid}.Matches(caller, nullptr));
+  caller.container.id = kPod;
+  EXPECT_FALSE(Matcher{.pod_uid = kPod}.Matches(caller, nullptr));
 }
 
 TEST(Matcher, MatchesTheNamespaceOfKnownPodsOnly) {
@@ -105,7 +105,7 @@ TEST(Matcher, LabelsOfAnUnknownPodMatchNothing) {
 TEST(Matcher, AllConditionsMustHold) {
   const PodFacts pod = StoragePod();
   const Matcher all{
-      .uid = 1000, .gid = 100, .pod_uid = kPodUid, .pod_namespace = "storage", .pod_labels = {{"tier", "gold"}}};
+      .uid = 1000, .gid = 100, .pod_uid = kPod, .pod_namespace = "storage", .pod_labels = {{"tier", "gold"}}};
   EXPECT_TRUE(all.Matches(CallerInPod(), &pod));
   EXPECT_FALSE(all.Matches(CallerInPod(), nullptr));
   EXPECT_FALSE(all.Matches(CallerOf(1000, 100), &pod));

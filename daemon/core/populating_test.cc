@@ -11,12 +11,13 @@ namespace rnicd::core {
 namespace {
 
 constexpr uint64_t kPiece = uint64_t{1} << 20;
-constexpr uint64_t kSize = 8 * kPiece;
+constexpr uint64_t kPopulatedBytes = 8 * kPiece;
 using Next = Populating::Next;
 
 class PopulatingTest : public ::testing::Test {
  protected:
-  PopulatingTest() : file_(*os_.CreateMemoryFile(kSize, kPage)), mapping_(*os_.Map(file_.get(), kSize)) {}
+  PopulatingTest()
+      : file_(*os_.CreateMemoryFile(kPopulatedBytes, kPage)), mapping_(*os_.Map(file_.get(), kPopulatedBytes)) {}
   ~PopulatingTest() override { (void)os_.Unmap(mapping_); }
 
   Populating Work(uint64_t populated = 0) {
@@ -48,8 +49,8 @@ TEST_F(PopulatingTest, ManyThreadsPopulateEachPieceOnceAndOneLearnsOfTheEnd) {
   }
   EXPECT_EQ(ends, 1);
   EXPECT_TRUE(work.status().ok());
-  EXPECT_EQ(work.done(), kSize);
-  EXPECT_EQ(PopulatedBytes(), kSize);
+  EXPECT_EQ(work.done(), kPopulatedBytes);
+  EXPECT_EQ(PopulatedBytes(), kPopulatedBytes);
 }
 
 TEST_F(PopulatingTest, WhatIsPopulatedAlreadyIsLeftAlone) {
@@ -57,7 +58,7 @@ TEST_F(PopulatingTest, WhatIsPopulatedAlreadyIsLeftAlone) {
   EXPECT_EQ(work.RunPiece(), Next::kGoOn);
   EXPECT_EQ(work.RunPiece(), Next::kEnd);
   EXPECT_EQ(PopulatedBytes(), 2 * kPiece);
-  EXPECT_EQ(Work(kSize).RunPiece(), Next::kEnd);
+  EXPECT_EQ(Work(kPopulatedBytes).RunPiece(), Next::kEnd);
 }
 
 TEST_F(PopulatingTest, AFailureEndsIt) {

@@ -15,6 +15,7 @@ namespace rnicd::core {
 
 // The address where Owner::Register puts the first byte of a region.
 inline constexpr uint64_t kRegionBase = 0x7f0000000000;
+inline constexpr uint32_t kRemoteRights = kOpFlagRemoteRead | kOpFlagRemoteWrite;
 inline constexpr QueuePairLimits kSmallLimits{
     .receive_depth = 4, .initiator_depth = 4, .receive_entries = 2, .initiator_entries = 2, .inline_bytes = 64};
 

@@ -12,14 +12,14 @@ absl::Status CheckLimits(const QueuePairLimits& limits, const NdkAdapterInfo& in
     uint32_t wanted;
     uint32_t most;
     std::string_view field;
-  } kRows[] = {
+  } rows[] = {
       {limits.receive_depth, info.max_receive_queue_depth, "receive_queue_depth"},
       {limits.initiator_depth, info.max_initiator_queue_depth, "initiator_queue_depth"},
       {limits.receive_entries, info.max_receive_request_sge, "max_receive_request_sge"},
       {limits.initiator_entries, info.max_initiator_request_sge, "max_initiator_request_sge"},
       {limits.inline_bytes, info.max_inline_data_size, "inline_data_size"},
   };
-  for (const auto& row : kRows) {
+  for (const auto& row : rows) {
     if (row.wanted > row.most) {
       return MakeError(ErrorReason::ABOVE_ADAPTER_LIMIT, row.field);
     }

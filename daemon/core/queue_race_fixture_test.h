@@ -19,9 +19,8 @@ inline constexpr uint64_t kSlice = 4;
 inline constexpr uint64_t kReadSource = 3072;
 inline constexpr uint64_t kMaxPairs = kReadSource / (2 * kSlice);
 inline constexpr uint32_t kDeepQueue = 16384;
-inline constexpr uint32_t kRemoteRights = kOpFlagRemoteRead | kOpFlagRemoteWrite;
 
-struct Pair {
+struct RacingPair {
   QueuePairId id;
   // Number of the pair; selects its slices.
   uint64_t number = 0;
@@ -33,20 +32,20 @@ struct Pair {
 struct FastRegion {
   MemoryRegionId id;
 };
-struct Registered {
+struct RegisteredRegion {
   MemoryRegionId id;
   LocalToken local;
   RemoteToken remote;
 };
 
 // Address of the slice that `pair` may use, in a random page.
-inline uint64_t OwnAddress(const Pair& pair, bool receive, Random& random) {
+inline uint64_t OwnAddress(const RacingPair& pair, bool receive, Random& random) {
   return kRegionBase + random() % kPages * kPage + (2 * pair.number + (receive ? 1 : 0)) * kSlice;
 }
 
 // A session, its first objects, and everything it ever had. Shared by all threads. Threads: safe.
-class QueueTenant : public Memories<CompletionQueueId, Pair, FastRegion, Registered, BuiltLam, MemoryWindowId,
-                                    MemoryObjectId, RemoteToken> {
+class QueueTenant : public Memories<CompletionQueueId, RacingPair, FastRegion, RegisteredRegion, BuiltLam,
+                                    MemoryWindowId, MemoryObjectId, RemoteToken> {
  public:
   explicit QueueTenant(std::shared_ptr<Session> open) : session(std::move(open)) {
     adapter = session->Begin()->adapters().Open("soft0", {1, 2}).value_or(AdapterId{});
@@ -60,8 +59,8 @@ class QueueTenant : public Memories<CompletionQueueId, Pair, FastRegion, Registe
   }
 
   // Bytes reserved for a pair: in a normal region, a fast one, or none at all.
-  Sges OwnSges(const SessionGuard& held, const Pair& pair, bool receive, Random& random) const {
-    LocalToken token = Any<Registered>(random).local;
+  Sges OwnSges(const SessionGuard& held, const RacingPair& pair, bool receive, Random& random) const {
+    LocalToken token = Any<RegisteredRegion>(random).local;
     switch (random() % 8) {
       case 0:
         return {};
@@ -75,11 +74,11 @@ class QueueTenant : public Memories<CompletionQueueId, Pair, FastRegion, Registe
   }
   // A token this tenant may have sent to a peer: mostly a live one.
   RemoteToken SentToken(Random& random) const {
-    return random() % 4 == 0 ? Any<RemoteToken>(random) : Any<Registered>(random).remote;
+    return random() % 4 == 0 ? Any<RemoteToken>(random) : Any<RegisteredRegion>(random).remote;
   }
   // `reach`: the token the peer sent. `pages` must outlive the request.
-  WorkRequest AnyRequest(const SessionGuard& held, const Pair& pair, RemoteToken reach, std::vector<uint64_t>& pages,
-                         Random& random) const {
+  WorkRequest AnyRequest(const SessionGuard& held, const RacingPair& pair, RemoteToken reach,
+                         std::vector<uint64_t>& pages, Random& random) const {
     const bool remote_half = random() % 2 == 0;
     switch (random() % 8) {
       case 0:
@@ -109,7 +108,7 @@ class QueueTenant : public Memories<CompletionQueueId, Pair, FastRegion, Registe
     return FastRegister(Any<FastRegion>(random).id, pages, kRemoteRights);
   }
   WorkRequest AnyBind(Random& random) const {
-    return Bind(Any<Registered>(random).id, Any<MemoryWindowId>(random), kPages * kPage, kRemoteRights);
+    return Bind(Any<RegisteredRegion>(random).id, Any<MemoryWindowId>(random), kPages * kPage, kRemoteRights);
   }
 
   const std::shared_ptr<Session> session;

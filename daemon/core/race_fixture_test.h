@@ -65,7 +65,7 @@ class Memories {
   template <typename T>
   T Any(Random& random) const {
     MutexLock lock(mutex_);
-    const std::vector<T>& all = std::get<std::vector<T>>(all_);
+    const auto& all = std::get<std::vector<T>>(all_);
     const size_t recent = std::min<size_t>(all.size(), 4);
     return recent == 0 ? T{} : all[all.size() - 1 - random() % recent];
   }
@@ -73,7 +73,7 @@ class Memories {
   template <typename T>
   T AnyOld(Random& random) const {
     MutexLock lock(mutex_);
-    const std::vector<T>& all = std::get<std::vector<T>>(all_);
+    const auto& all = std::get<std::vector<T>>(all_);
     return all.empty() ? T{} : all[random() % all.size()];
   }
   template <typename T>

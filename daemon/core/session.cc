@@ -66,8 +66,10 @@ absl::Status Session::AdmitCall(std::chrono::nanoseconds* wait) {
 }
 
 std::vector<std::pair<MemoryRegionId, RegionView>> Session::ViewRegions() const {
+  const auto regions = regions_.table().All();
   std::vector<std::pair<MemoryRegionId, RegionView>> views;
-  for (const auto& [id, region] : regions_.table().All()) {
+  views.reserve(regions.size());
+  for (const auto& [id, region] : regions) {
     views.emplace_back(id, region->View());
   }
   return views;

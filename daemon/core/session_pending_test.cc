@@ -5,8 +5,6 @@
 namespace rnicd::core {
 namespace {
 
-constexpr PendingChoice ToEvents(uint64_t context) { return {.to_events = true, .request_context = context}; }
-
 class SessionPendingTest : public ::testing::Test {
  protected:
   static WorldOptions Options() {

@@ -11,8 +11,6 @@
 namespace rnicd::core {
 namespace {
 
-constexpr uint64_t kMiB = uint64_t{1} << 20;
-
 WorldOptions LimitedTo(uint64_t node_bytes, uint64_t session_bytes = 0) {
   WorldOptions options;
   options.limits.node[Resource::kMemoryBytes] = node_bytes;
@@ -36,8 +34,6 @@ class PoolWorld {
   World world;
   const std::unique_ptr<MemoryPool> pool;
 };
-
-PoolClass Files(uint64_t bytes, uint32_t files) { return {.pages = {}, .file_bytes = bytes, .files = files}; }
 
 TEST(SessionPool, AFileOfJustThatSizeIsThereAtOnceAndIsTheSessions) {
   PoolWorld node({}, {Files(kMiB, 1)});

@@ -98,8 +98,8 @@ class QueueRound {
 
   // --- queues and pairs ---
 
-  std::optional<Pair> NewPair(QueueTenant& tenant, const SessionGuard& held, size_t peer_slot, Random& random) {
-    Pair pair{.number = next_pair_.fetch_add(1), .peer_slot = peer_slot};
+  std::optional<RacingPair> NewPair(QueueTenant& tenant, const SessionGuard& held, size_t peer_slot, Random& random) {
+    RacingPair pair{.number = next_pair_.fetch_add(1), .peer_slot = peer_slot};
     if (pair.number >= kMaxPairs) {
       return std::nullopt;
     }
@@ -141,13 +141,13 @@ class QueueRound {
          random);
   }
   void Disconnect(QueueTenant& tenant, const SessionGuard& held, Random& random) {
-    const QueuePairId id = tenant.Any<Pair>(random).id;
+    const QueuePairId id = tenant.Any<RacingPair>(random).id;
     (void)(random() % 2 == 0 ? held.pairs().Disconnect(id) : held.pairs().Flush(id));
   }
   void CloseQp(QueueTenant& tenant, const SessionGuard& held, Random& random) {
     const uint64_t request = books_.Open();
-    RecordOutcome(request,
-                  held.pairs().Close(tenant.AnyOld<Pair>(random).id, Choose(request, random), CompleteWith(request)));
+    RecordOutcome(request, held.pairs().Close(tenant.AnyOld<RacingPair>(random).id, Choose(request, random),
+                                              CompleteWith(request)));
   }
   void CreateCq(QueueTenant& tenant, const SessionGuard& held, Random& random) {
     const auto id = held.queues().Create(tenant.adapter, 1 + random() % 8, 0);
@@ -216,7 +216,8 @@ class QueueRound {
                                  .flags = kMrFlagRemoteWrite | kMrFlagRemoteRead},
                                 {}, [answer](const absl::StatusOr<Registration>& outcome) { answer->Set(outcome); });
     if (const auto outcome = begun.ok() ? answer->Get() : std::nullopt; outcome.has_value() && outcome->ok()) {
-      tenant.Remember(Registered{.id = *id, .local = (*outcome)->local_token, .remote = (*outcome)->remote_token});
+      tenant.Remember(
+          RegisteredRegion{.id = *id, .local = (*outcome)->local_token, .remote = (*outcome)->remote_token});
     }
   }
   void CreateFast(QueueTenant& tenant, const SessionGuard& held, Random& random) {
@@ -256,9 +257,10 @@ class QueueRound {
       case 0:
         return RecordOutcome(request, held.regions().Close(tenant.AnyOld<FastRegion>(random).id, choice, done));
       case 1:
-        return RecordOutcome(request, held.regions().Close(tenant.AnyOld<Registered>(random).id, choice, done));
+        return RecordOutcome(request, held.regions().Close(tenant.AnyOld<RegisteredRegion>(random).id, choice, done));
       case 2:
-        return RecordOutcome(request, held.regions().Deregister(tenant.AnyOld<Registered>(random).id, choice, done));
+        return RecordOutcome(request,
+                             held.regions().Deregister(tenant.AnyOld<RegisteredRegion>(random).id, choice, done));
       case 3:
         return RecordOutcome(request, held.windows().Close(tenant.AnyOld<MemoryWindowId>(random), choice, done));
       default:
@@ -268,7 +270,7 @@ class QueueRound {
 
   // --- posting ---
 
-  void Post(QueueTenant& tenant, const SessionGuard& held, const Pair& pair, Chain chain, Random& random) {
+  void Post(QueueTenant& tenant, const SessionGuard& held, const RacingPair& pair, Chain chain, Random& random) {
     for (WorkRequest& request : chain) {
       const bool silent = !std::holds_alternative<WorkRequest::Receive>(request.operation) && random() % 4 == 0;
       request.flags |= silent ? kOpFlagSilentSuccess : 0;
@@ -287,7 +289,7 @@ class QueueRound {
   }
   // Posts receives, or requests for the peer's receives.
   void PostTraffic(QueueTenant& tenant, const SessionGuard& held, Random& random) {
-    const Pair pair = tenant.Any<Pair>(random);
+    const auto pair = tenant.Any<RacingPair>(random);
     if (random() % 4 == 0) {
       return Post(tenant, held, pair,
                   Chain(1 + random() % 2, Receive(tenant.OwnSges(held, pair, /*receive=*/true, random))), random);
@@ -307,7 +309,7 @@ class QueueRound {
     if (random() % 16 != 0) {
       chain.push_back(Invalidate(region));
     }
-    Post(tenant, held, tenant.Any<Pair>(random), std::move(chain), random);
+    Post(tenant, held, tenant.Any<RacingPair>(random), std::move(chain), random);
   }
   void Rebind(QueueTenant& tenant, const SessionGuard& held, Random& random) {
     Chain chain = {tenant.AnyBind(random)};
@@ -315,10 +317,10 @@ class QueueRound {
     if (random() % 16 != 0) {
       chain.push_back(Invalidate(window));
     }
-    Post(tenant, held, tenant.Any<Pair>(random), std::move(chain), random);
+    Post(tenant, held, tenant.Any<RacingPair>(random), std::move(chain), random);
   }
   void PostAny(QueueTenant& tenant, const SessionGuard& held, Random& random) {
-    const Pair pair = tenant.Any<Pair>(random);
+    const auto pair = tenant.Any<RacingPair>(random);
     std::array<std::vector<uint64_t>, 4> pages;
     Chain chain;
     for (size_t index = 0; index < 1 + random() % pages.size(); ++index) {
@@ -388,7 +390,7 @@ class QueueRound {
 
   // Closes every pair, so that every posted request completes, and removes all completions from the deep queue.
   void Settle(QueueTenant& tenant, const SessionGuard& held) {
-    for (const Pair& pair : tenant.All<Pair>()) {
+    for (const RacingPair& pair : tenant.All<RacingPair>()) {
       (void)Owner::Await([&](const Done<>& done) { return held.pairs().Close(pair.id, {}, done); });
     }
     while (PollFrom(held, tenant.queue, 1000) > 0) {
@@ -398,7 +400,7 @@ class QueueRound {
   void ExpectNotification(QueueTenant& tenant, const SessionGuard& held, Random& random) {
     FetchAll(tenant);
     ASSERT_TRUE(held.queues().Arm(tenant.queue, CqNotifyType::kAny).ok());
-    std::optional<Pair> pair;
+    std::optional<RacingPair> pair;
     for (next_pair_ = 0; !pair.has_value() || !pair->deep;) {
       pair = NewPair(tenant, held, 0, random);
     }
@@ -449,7 +451,7 @@ class QueueRound {
 
 TEST(SessionQueueRace, WhateverHappensNothingIsLeftAndEveryPostedRequestCompletesOnce) {
   const uint64_t seed = Seed();
-  std::cout << "RNICD_SEED=" << seed << std::endl;
+  std::cout << "RNICD_SEED=" << seed << '\n' << std::flush;
   std::map<OperationType, uint64_t> succeeded;
   for (int round = 0; round < kQueueRounds && !::testing::Test::HasFailure(); ++round) {
     SCOPED_TRACE(testing::Message() << "seed " << seed << " round " << round);

@@ -6,8 +6,6 @@
 namespace rnicd::core {
 namespace {
 
-constexpr PendingChoice ToEvents(uint64_t context) { return {.to_events = true, .request_context = context}; }
-
 TEST(SessionQueues, EveryStepIsCountedAndGivenBack) {
   World world;
   QueueOwner owner(world, 1, /*depth=*/10);
@@ -151,7 +149,7 @@ TEST(SessionQueues, ParentsCloseAfterTheirChildrenInOrder) {
   const BuiltLam lam = owner.Lam(owner.Memory(1), 1);
   std::vector<std::string> order;
   const auto note = [&order](const char* what) {
-    return [&order, what](const absl::Status& status) { order.push_back(status.ok() ? what : "failed"); };
+    return [&order, what](const absl::Status& status) { order.emplace_back(status.ok() ? what : "failed"); };
   };
   ASSERT_TRUE(owner.session->Begin()->adapters().Close(owner.adapter, note("adapter")).pending());
   ASSERT_TRUE(owner.session->Begin()->domains().Close(owner.domain, {}, note("domain")).pending());

@@ -341,7 +341,7 @@ class Round {
 
 TEST(SessionRace, WhateverHappensNothingIsLeftAndEveryRequestIsCompletedOnce) {
   const uint64_t seed = Seed();
-  std::cout << "RNICD_SEED=" << seed << std::endl;
+  std::cout << "RNICD_SEED=" << seed << '\n' << std::flush;
   size_t pended = 0;
   for (int round = 0; round < kRounds && !::testing::Test::HasFailure(); ++round) {
     SCOPED_TRACE(testing::Message() << "seed " << seed << " round " << round);

@@ -9,8 +9,6 @@ namespace {
 
 using std::chrono::seconds;
 
-Instant TestDeadline() { return std::chrono::steady_clock::now() + kTimeout; }
-
 // Only uid 1000 is admitted without a grant.
 WorldOptions OneUidOnly() {
   WorldOptions options;

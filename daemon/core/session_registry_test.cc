@@ -7,8 +7,6 @@
 namespace rnicd::core {
 namespace {
 
-Instant TestDeadline() { return std::chrono::steady_clock::now() + kTimeout; }
-
 TEST(SessionRegistry, OpenedSessionsAreListedWithTheirOwners) {
   World world;
   const auto first = world.registry.Open(CallerNumbered(1), "one");

@@ -9,7 +9,6 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr char kPod[] = "0123abcd-0123-4567-89ab-0123456789ab";
 constexpr char kOtherPod[] = "0123abcd-0123-4567-89ab-0123456789ac";
 
 Caller OfUid(uint32_t uid, uint32_t gid = 1) {
@@ -17,7 +16,7 @@ Caller OfUid(uint32_t uid, uint32_t gid = 1) {
   caller.gid = gid;
   return caller;
 }
-Caller InPod(const std::string& pod_uid, uint32_t uid = 1000) {
+Caller OfPod(const std::string& pod_uid, uint32_t uid = 1000) {
   Caller caller = OfUid(uid);
   caller.container.pod_uid = pod_uid;
   return caller;
@@ -87,7 +86,7 @@ TEST_F(TenantDirectoryTest, ARuleSharesAsItSays) {
   EXPECT_EQ(directory.TenantOf(OfUid(10, 2), "").value(), directory.TenantOf(OfUid(10, 2), "").value());
   EXPECT_EQ(NameOf(directory, OfUid(10, 2)), "uid/uid=10");
   EXPECT_EQ(NameOf(directory, OfUid(11, 2)), "uid/uid=11");
-  Caller in_pod = InPod(kPod, 10);
+  Caller in_pod = OfPod(kPod, 10);
   in_pod.gid = 3;
   EXPECT_EQ(NameOf(directory, in_pod), "pod/pod=" + std::string(kPod));
   in_pod.uid = 11;
@@ -122,7 +121,7 @@ TEST_F(TenantDirectoryTest, AUidInEachPodAndContainerIsATenantOfItsOwn) {
 
 TEST_F(TenantDirectoryTest, ARestartedContainerOfAPodGetsNoFurtherLimits) {
   TenantDirectory directory = DirectoryOf(OneTenantForEachUid({}));
-  Caller first = InPod(kPod, 10);
+  Caller first = OfPod(kPod, 10);
   first.container.id = "c0ffee";
   Caller second = first;
   second.container.id = "decade";
@@ -135,23 +134,23 @@ TEST_F(TenantDirectoryTest, RulesOnLabelsHoldForPodsThatAreKnown) {
                             RuleOf("by-uid", {{.pod_uid = kOtherPod}}), RuleOf("guests", {})},
                            "guests"));
   const PodFacts gold{.uid = kPod, .namespace_name = "storage", .name = "a", .labels = {{"tier", "gold"}}};
-  EXPECT_EQ(NameOf(directory, InPod(kPod)), "guests");
+  EXPECT_EQ(NameOf(directory, OfPod(kPod)), "guests");
   directory.SetPods({gold});
-  EXPECT_EQ(NameOf(directory, InPod(kPod)), "gold");
-  EXPECT_EQ(NameOf(directory, InPod(kOtherPod)), "by-uid") << "the kernel alone knows that";
+  EXPECT_EQ(NameOf(directory, OfPod(kPod)), "gold");
+  EXPECT_EQ(NameOf(directory, OfPod(kOtherPod)), "by-uid") << "the kernel alone knows that";
   EXPECT_EQ(NameOf(directory, OfUid(1)), "guests");
   ASSERT_EQ(directory.Pods().size(), 1u);
   EXPECT_EQ(directory.Pods().front().uid, kPod);
   EXPECT_EQ(directory.Pods().front().labels, gold.labels);
-  const auto before = directory.TenantOf(InPod(kPod), "");
+  const auto before = directory.TenantOf(OfPod(kPod), "");
   PodFacts silver = gold;
   silver.labels["tier"] = "silver";
   directory.SetPods({silver});
-  EXPECT_EQ(NameOf(directory, InPod(kPod)), "guests");
+  EXPECT_EQ(NameOf(directory, OfPod(kPod)), "guests");
   EXPECT_EQ((*before)->name(), "gold") << "a connected caller keeps its tenant";
   directory.SetPods({});
   EXPECT_TRUE(directory.Pods().empty());
-  EXPECT_EQ(NameOf(directory, InPod(kPod)), "guests");
+  EXPECT_EQ(NameOf(directory, OfPod(kPod)), "guests");
 }
 
 TEST_F(TenantDirectoryTest, TenantsAreDistinctAndCountForTheNode) {
@@ -298,9 +297,9 @@ TEST_F(TenantDirectoryTest, TheFirstRoleThatMatchesCounts) {
   EXPECT_EQ(directory.RoleOf(OfUid(5), /*is_trusted=*/false), Role::kOperator);
   EXPECT_EQ(directory.RoleOf(OfUid(0, 7), /*is_trusted=*/true), Role::kDevicePlugin) << "a rule comes before trust";
   EXPECT_EQ(directory.RoleOf(OfUid(0), /*is_trusted=*/true), Role::kOperator);
-  EXPECT_EQ(directory.RoleOf(InPod(kPod), /*is_trusted=*/false), std::nullopt);
+  EXPECT_EQ(directory.RoleOf(OfPod(kPod), /*is_trusted=*/false), std::nullopt);
   directory.SetPods({{.uid = kPod, .namespace_name = "kube-system", .name = "p", .labels = {{"app", "plugin"}}}});
-  EXPECT_EQ(directory.RoleOf(InPod(kPod), /*is_trusted=*/false), Role::kDevicePlugin);
+  EXPECT_EQ(directory.RoleOf(OfPod(kPod), /*is_trusted=*/false), Role::kDevicePlugin);
 }
 
 // Callers come and go while the policy, the pods and the grants change and the directory is swept. A tenant in use is
@@ -345,7 +344,7 @@ TEST_F(TenantDirectoryTest, ATenantInUseIsNeverMadeTwice) {
     }
   };
   const uint64_t seed = Seed();
-  std::cout << "RNICD_SEED=" << seed << std::endl;
+  std::cout << "RNICD_SEED=" << seed << '\n' << std::flush;
   std::vector<std::thread> threads;
   for (uint64_t index = 0; index < kThreads; ++index) {
     threads.emplace_back(run, seed * kThreads + index);

@@ -27,13 +27,13 @@ FdTicket TicketTable::Issue(Entry entry) {
 
 absl::StatusOr<TicketTable::Entry> TicketTable::Find(const FdTicket& ticket, const ProcessKey& process) const {
   MutexLock lock(mutex_);
-  const Queue::iterator issued = Locate(ticket, process);
+  const auto issued = Locate(ticket, process);
   return issued != queue_.end() ? absl::StatusOr<Entry>(issued->entry) : UnknownTicket();
 }
 
 absl::Status TicketTable::Redeem(const FdTicket& ticket, const ProcessKey& process) {
   MutexLock lock(mutex_);
-  const Queue::iterator issued = Locate(ticket, process);
+  const auto issued = Locate(ticket, process);
   if (issued == queue_.end()) {
     return UnknownTicket();
   }

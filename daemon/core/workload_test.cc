@@ -6,7 +6,6 @@
 namespace rnicd::core {
 namespace {
 
-constexpr char kPod[] = "0123abcd-0123-4567-89ab-0123456789ab";
 constexpr char kMemory[] = "rnicd.io/memory-64mi";
 
 ContainerFacts ContainerOf(const std::string& name, const std::vector<std::string>& devices,

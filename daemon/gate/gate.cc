@@ -15,12 +15,13 @@ std::shared_ptr<Call> Gate::Run(const Method& method, ReadRequest read, std::sha
     return call;
   }
   absl::StatusOr<std::unique_ptr<Message>> request = read();
-  const Message* const request_view = request.ok() ? call->TakeRequest(*std::move(request)) : nullptr;
+  const absl::Status readable = request.status();
+  const Message* const request_view = readable.ok() ? call->TakeRequest(*std::move(request)) : nullptr;
   const auto admitted = call->Admit();
   if (!admitted.ok()) {
     call->Finish(admitted.status());
-  } else if (!request.ok()) {
-    call->Finish(request.status());
+  } else if (!readable.ok()) {
+    call->Finish(readable);
   } else {
     method.handler(call, admitted->has_value() ? &**admitted : nullptr, request_view, response_view);
   }

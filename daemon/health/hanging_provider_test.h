@@ -72,8 +72,8 @@ class HangingProvider final : public provider::Provider {
  private:
   class Region final : public provider::DeviceMemoryRegion {
    public:
-    Region(const std::string& adapter, std::unique_ptr<provider::DeviceMemoryRegion> inner, HangPlan& plan)
-        : adapter_(adapter), inner_(std::move(inner)), plan_(plan) {}
+    Region(std::string adapter, std::unique_ptr<provider::DeviceMemoryRegion> inner, HangPlan& plan)
+        : adapter_(std::move(adapter)), inner_(std::move(inner)), plan_(plan) {}
     LocalToken local_token() const override { return inner_->local_token(); }
     RemoteToken remote_token() const override { return inner_->remote_token(); }
     absl::Status Deregister() override {
@@ -89,8 +89,8 @@ class HangingProvider final : public provider::Provider {
 
   class Domain final : public provider::DeviceProtectionDomain {
    public:
-    Domain(const std::string& adapter, std::unique_ptr<provider::DeviceProtectionDomain> inner, HangPlan& plan)
-        : adapter_(adapter), inner_(std::move(inner)), plan_(plan) {}
+    Domain(std::string adapter, std::unique_ptr<provider::DeviceProtectionDomain> inner, HangPlan& plan)
+        : adapter_(std::move(adapter)), inner_(std::move(inner)), plan_(plan) {}
     absl::StatusOr<std::unique_ptr<provider::DeviceMemoryRegion>> RegisterMemory(
         const provider::DeviceRegistration& registration) override {
       plan_.Pass(adapter_, HangAt::kRegister);

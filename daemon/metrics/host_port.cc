@@ -11,6 +11,7 @@ template <typename Number>
 std::optional<Number> ParseDecimal(std::string_view text) {
   Number number = 0;
   const char* const end = text.data() + text.size();
+  // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): the end is known.
   const auto [rest, error] = std::from_chars(text.data(), end, number);
   return !text.empty() && error == std::errc() && rest == end ? std::optional(number) : std::nullopt;
 }

@@ -16,7 +16,8 @@ using core::Resource;
 // Sets one field by name, so that no two are confused.
 v1::ResourceLimits WithField(const std::string& name, uint64_t value) {
   v1::ResourceLimits limits;
-  limits.GetReflection()->SetUInt64(&limits, v1::ResourceLimits::descriptor()->FindFieldByName(name), value);
+  v1::ResourceLimits::GetReflection()->SetUInt64(&limits, v1::ResourceLimits::descriptor()->FindFieldByName(name),
+                                                 value);
   return limits;
 }
 
@@ -44,7 +45,7 @@ TEST(LimitsWire, EveryLimitedResourceHasTheFieldOfItsName) {
 TEST(LimitsWire, LimitsSurviveTheWayThereAndBack) {
   v1::ResourceLimits wire;
   for (int index = 0; index < v1::ResourceLimits::descriptor()->field_count(); ++index) {
-    wire.GetReflection()->SetUInt64(&wire, v1::ResourceLimits::descriptor()->field(index), 1000 + index);
+    v1::ResourceLimits::GetReflection()->SetUInt64(&wire, v1::ResourceLimits::descriptor()->field(index), 1000 + index);
   }
   EXPECT_EQ(ToWire(FromWire(wire), RateFromWire(wire)).SerializeAsString(), wire.SerializeAsString());
 }

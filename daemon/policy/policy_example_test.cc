@@ -1,6 +1,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "absl/strings/str_cat.h"
 #include "daemon/core/heap_cost.h"
 #include "daemon/policy/policy_fixture_test.h"
 
@@ -110,7 +111,7 @@ TEST(PolicyPage, SaysWhatEachObjectCostsTheDaemon) {
     const core::HeapCost cost = core::HeapCostOf(resource);
     const std::string name(core::ResourceName(resource));
     const std::string of = cost.of == 1 ? "" : " for each " + std::to_string(cost.of);
-    const std::string row = "| `" + name + "` | " + std::to_string(cost.bytes) + of + " |";
+    const std::string row = absl::StrCat("| `", name, "` | ", cost.bytes, of, " |");
     EXPECT_EQ(page.find(row) != std::string::npos, cost.bytes != 0) << row;
   }
 }

@@ -158,7 +158,7 @@ void ValidatePolicy(const v1::Policy& policy, const SourceLocation& location, Pa
       errors.Add(line, absl::StrCat("tenant \"", tenant.name(), "\" is already defined in line ", first->second));
     }
   }
-  if (!policy.default_tenant().empty() && names.count(policy.default_tenant()) == 0) {
+  if (!policy.default_tenant().empty() && !names.contains(policy.default_tenant())) {
     errors.Add(location.LineOf(v1::Policy::kDefaultTenantFieldNumber),
                absl::StrCat("default_tenant \"", policy.default_tenant(), "\" is not a tenant of this file"));
   }

@@ -54,7 +54,7 @@ class ParserErrorCollector final : public google::protobuf::io::ErrorCollector {
   // Lines are counted from 0; -1 when the error has no line.
   void AddError(int line, int column, const std::string& message) override {
     // The parser has advanced to the next token, often on the next line, before it detects an unknown name.
-    const bool is_late = message.rfind("Unknown enumeration value", 0) == 0;
+    const bool is_late = message.starts_with("Unknown enumeration value");
     errors_.Add((is_late ? LineOfTokenBefore(text_, line, column) : line) + 1, message);
   }
   void AddWarning(int line, int column, const std::string& message) override { AddError(line, column, message); }

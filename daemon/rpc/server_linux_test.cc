@@ -43,7 +43,7 @@ TEST_F(SilentClientTest, DescriptorsEndTheConnection) {
   header->cmsg_level = SOL_SOCKET;
   header->cmsg_type = SCM_RIGHTS;
   header->cmsg_len = CMSG_LEN(sizeof(int));
-  std::memcpy(CMSG_DATA(header), &pipe_ends[0], sizeof(int));
+  std::memcpy(CMSG_DATA(header), pipe_ends.data(), sizeof(int));
   ASSERT_EQ(sendmsg(client.get(), &message, 0), static_cast<ssize_t>(preface.size()));
   EXPECT_TRUE(Eventually([&] { return server_->connections() == 0; }));
 }

@@ -65,9 +65,8 @@ TEST_F(ServerTest, AStreamMayPause) {
   EXPECT_TRUE(client.Until([&] { return client.Of(stream_id).header_blocks == 1; })) << "confirmed before a message";
   for (const char* message : {"one", "two"}) {
     call->Write(message);
-    EXPECT_TRUE(client.Until([&] {
-      return client.Of(stream_id).Messages().size() > 0 && client.Of(stream_id).Messages().back() == message;
-    }));
+    EXPECT_TRUE(client.Until(
+        [&] { return !client.Of(stream_id).Messages().empty() && client.Of(stream_id).Messages().back() == message; }));
     ExpectEchoes(client);
   }
   call->Finish({.code = 9, .message = "enough"});

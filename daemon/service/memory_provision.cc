@@ -8,7 +8,7 @@
 namespace rnicd::service {
 namespace {
 
-core::ProvisionArguments FromWire(const v1::ProvisionMemoryRequest& request) {
+core::ProvisionArguments ProvisionArgumentsFromWire(const v1::ProvisionMemoryRequest& request) {
   core::ProvisionArguments arguments{.memory = MemoryObjectId{request.memory_id()},
                                      .domain = ProtectionDomainId{request.pd_id()}};
   arguments.ranges.reserve(static_cast<size_t>(request.items_size()));
@@ -77,7 +77,7 @@ void ProvisionMemory(const std::shared_ptr<gate::Call>& call, const core::Sessio
   const core::Done<core::Provisioned> done = [call, response](const absl::StatusOr<core::Provisioned>& provisioned) {
     Finish(*call, provisioned, response);
   };
-  FinishUnlessPending(session.regions().Provision(FromWire(request), done), done);
+  FinishUnlessPending(session.regions().Provision(ProvisionArgumentsFromWire(request), done), done);
 }
 
 }  // namespace rnicd::service

@@ -94,7 +94,7 @@ std::unique_ptr<Acceptor> FrontDoor::MakeAcceptor(IdentityRung rung, const std::
                                     [this](Visitor visitor) { Adopt(std::move(visitor)); });
 }
 
-absl::StatusOr<SocketKind> FrontDoor::OpenDoor(Acceptor& acceptor, Door door, const SocketDirectory& directory) {
+absl::StatusOr<SocketKind> FrontDoor::OpenDoor(Acceptor& acceptor, Door door, const SocketDirectory& directory) const {
   const DoorRow row = RowOf(door);
   const mode_t mode = door == Door::kOperator ? 0600 : options_.socket_mode;
   RNICD_ASSIGN_OR_RETURN(UniqueFd listener, directory.Listen(row.name, row.type, mode));

@@ -75,7 +75,7 @@ class FrontDoor {
 
   std::unique_ptr<Acceptor> MakeAcceptor(IdentityRung rung, const std::shared_ptr<door::Places>& places,
                                          size_t blocked_max);
-  absl::StatusOr<SocketKind> OpenDoor(Acceptor& acceptor, Door door, const SocketDirectory& directory);
+  absl::StatusOr<SocketKind> OpenDoor(Acceptor& acceptor, Door door, const SocketDirectory& directory) const;
   void Run();
   void Handle(uint64_t data);
   // On the acceptors' threads.

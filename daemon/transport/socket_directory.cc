@@ -60,7 +60,7 @@ absl::StatusOr<SocketDirectory> SocketDirectory::Claim(const std::string& path, 
   } else if (errno != EEXIST) {
     return Failed("mkdir", path, errno);
   }
-  const absl::Status trusted = CheckTrusted(path);
+  absl::Status trusted = CheckTrusted(path);
   if (!trusted.ok()) {
     return trusted;
   }

@@ -27,7 +27,7 @@ class ProviderSide {
     MakeQueuePair(limits);
   }
   // A further queue pair of the same domain, with a region of its own.
-  explicit ProviderSide(const ProviderSide& sibling) : adapter_(sibling.adapter_), domain_(sibling.domain_) {
+  ProviderSide(const ProviderSide& sibling) : adapter_(sibling.adapter_), domain_(sibling.domain_) {
     MakeQueuePair(kRoomyLimits);
   }
   // Without Shutdown, because the queue pair's destructor must do the same.

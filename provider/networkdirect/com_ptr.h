@@ -15,6 +15,7 @@ class ComPtr {
   ComPtr(ComPtr&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
   // A reference to an object of a class that derives from the interface.
   template <typename Derived>
+  // NOLINTNEXTLINE(google-explicit-constructor): as with std::shared_ptr.
   ComPtr(const ComPtr<Derived>& other) : object_(other.get()) {
     Hold();
   }

@@ -19,7 +19,7 @@ static_assert(kAdapterFlagInOrderDma == kNdAdapterInOrderDma && kAdapterFlagLoop
 
 std::string TextOf(const in6_addr& address) {
   std::string text;
-  for (int group = 0; group < 8; ++group) {
+  for (size_t group = 0; group < 8; ++group) {
     const unsigned value = (address.s6_addr[2 * group] << 8U) | address.s6_addr[2 * group + 1];
     char digits[8];
     std::snprintf(digits, sizeof(digits), "%s%x", group > 0 ? ":" : "", value);

@@ -27,8 +27,6 @@ ND2_REQUEST_TYPE TypeOfTransfer(const WorkRequest& request) {
   return std::holds_alternative<WriteWork>(request.work) ? Nd2RequestTypeWrite : Nd2RequestTypeSend;
 }
 
-void* ContextOf(uint64_t value) { return reinterpret_cast<void*>(static_cast<uintptr_t>(value)); }
-
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<QueuePairEngine>> NdEndpoint::Create(std::shared_ptr<NdDomain> domain,

@@ -55,6 +55,7 @@ class NdEndpoint final : public EngineCard, public NdLink::Sink {
  private:
   // Context of a request of the card: the serial in its queue, with a bit for receives.
   static constexpr uint64_t kReceiveBit = uint64_t{1} << 63;
+  static void* ContextOf(uint64_t value) { return reinterpret_cast<void*>(static_cast<uintptr_t>(value)); }
 
   // A receive as the card takes it.
   struct CardReceive {
@@ -116,7 +117,7 @@ class NdEndpoint final : public EngineCard, public NdLink::Sink {
   BeginResult BeginLocal(EngineRequest& request);
   // Gives a bind or an invalidation to the card.
   BeginResult PostLocal(EngineRequest& request);
-  NtStatus Execute(EngineRequest& request);
+  NtStatus Execute(EngineRequest& request) const;
   NtStatus ConcludeBind(EngineRequest& request);
   NtStatus ConcludeRead(EngineRequest& request);
   void InsertBound(const std::shared_ptr<NdInvalidatable>& owner, uint32_t token);

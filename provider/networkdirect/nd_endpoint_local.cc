@@ -9,8 +9,6 @@
 namespace rnicd::provider {
 namespace {
 
-void* ContextOf(uint64_t value) { return reinterpret_cast<void*>(static_cast<uintptr_t>(value)); }
-
 // The window that the invalidation ends, if the queue pair has bound one.
 ComPtr<IND2MemoryWindow> WindowOf(const InvalidateWork& work, uint64_t queue_pair) {
   return work.region != nullptr ? static_cast<NdFastRegion&>(*work.region).WindowOf(queue_pair)
@@ -75,7 +73,7 @@ BeginResult NdEndpoint::PostLocal(EngineRequest& request) {
   return BeginResult::Done(outcome.status);
 }
 
-NtStatus NdEndpoint::Execute(EngineRequest& request) {
+NtStatus NdEndpoint::Execute(EngineRequest& request) const {
   NdPreparedRequest& prepared = NdPreparedOf(request);
   bool done = false;
   if (auto* work = std::get_if<FastRegisterWork>(&request.work.work)) {

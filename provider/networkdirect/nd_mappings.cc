@@ -52,7 +52,7 @@ class NdMappings::Mapping final : public DeviceMapping {
   ~Mapping() override {
     std::vector<std::shared_ptr<NdMappedRun>> removed;
     MutexLock lock(mappings_->mutex_);
-    for (const Runs::iterator run : runs_) {
+    for (const auto run : runs_) {
       removed.push_back(std::move(run->second));
       mappings_->runs_.erase(run);
     }

@@ -17,8 +17,8 @@ namespace rnicd::provider {
 // State shared by all cards of a provider.
 // Lifetime: shared by everything made in the provider; Stop ends its threads.
 struct NdNode {
-  NdNode(std::vector<NdSource> node_sources, const NetworkDirectOptions& node_options, RandomSource& random_source)
-      : sources(std::move(node_sources)), options(node_options), random(random_source) {}
+  NdNode(std::vector<NdSource> node_sources, NetworkDirectOptions node_options, RandomSource& random_source)
+      : sources(std::move(node_sources)), options(std::move(node_options)), random(random_source) {}
   void Stop() {
     events.Stop();
     registrations.Stop();

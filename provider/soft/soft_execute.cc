@@ -194,18 +194,18 @@ Result StatusOf(bool done) { return done ? NtStatus::kSuccess : NtStatus::kInval
 struct Executor {
   SoftExecution& execution;
 
-  Result operator()(const SendWork& work) { return ExecuteSend(execution, work); }
-  Result operator()(const ReceiveWork&) { return NtStatus::kInternalError; }  // Waits in the other queue.
-  Result operator()(const ReadWork& work) { return ExecuteRead(execution, work); }
-  Result operator()(const WriteWork& work) { return ExecuteWrite(execution, work); }
-  Result operator()(FastRegisterWork& work) {
+  Result operator()(const SendWork& work) const { return ExecuteSend(execution, work); }
+  Result operator()(const ReceiveWork&) const { return NtStatus::kInternalError; }  // Waits in the other queue.
+  Result operator()(const ReadWork& work) const { return ExecuteRead(execution, work); }
+  Result operator()(const WriteWork& work) const { return ExecuteWrite(execution, work); }
+  Result operator()(FastRegisterWork& work) const {
     return StatusOf(static_cast<SoftFastRegion&>(*work.region).Register(work, execution.token));
   }
-  Result operator()(const InvalidateWork& work) {
+  Result operator()(const InvalidateWork& work) const {
     return StatusOf(work.region != nullptr ? static_cast<SoftFastRegion&>(*work.region).Invalidate()
                                            : static_cast<SoftWindow&>(*work.window).Invalidate());
   }
-  Result operator()(BindWork& work) {
+  Result operator()(BindWork& work) const {
     return StatusOf(
         static_cast<SoftWindow&>(*work.window).Bind(work, execution.token, execution.self.accessor().queue_pair));
   }

@@ -220,7 +220,7 @@ TEST(SoftKeyTable, NeighbouringKeysHaveNoCommonStep) {
     previous = current;
   }
   EXPECT_GT(steps.size(), size_t{kKeys} * 9 / 10);
-  EXPECT_NEAR(rising, kKeys / 2, kKeys / 8);
+  EXPECT_NEAR(rising, kKeys / 2.0, kKeys / 8.0);
 }
 
 // Over 2^16 keys: every index bit is a fair coin, and index bytes come equally often, up to six standard deviations.

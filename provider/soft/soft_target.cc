@@ -36,7 +36,7 @@ void Copy(Cursor& from, Cursor& to, uint64_t length) {
   while (length > 0) {
     const std::span<std::byte> source = from.Rest();
     const std::span<std::byte> target = to.Rest();
-    const uint64_t count = std::min<uint64_t>({source.size(), target.size(), length});
+    const auto count = std::min<uint64_t>({source.size(), target.size(), length});
     // memmove, because a peer may name the same memory on both sides.
     std::memmove(target.data(), source.data(), count);
     from.offset += count;

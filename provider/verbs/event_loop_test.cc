@@ -16,7 +16,7 @@ class Bell final : public EventLoop::Handler {
   Bell() : descriptor_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
   int descriptor() const { return descriptor_.get(); }
-  void Ring() {
+  void Ring() const {
     const uint64_t one = 1;
     EXPECT_EQ(write(descriptor(), &one, sizeof(one)), static_cast<ssize_t>(sizeof(one)));
   }

@@ -30,7 +30,7 @@ void KernelChain::Execute(std::span<EngineRequest* const> requests, std::span<Be
   ended_.clear();
 }
 
-void KernelChain::Report(std::span<BeginResult> results) {
+void KernelChain::Report(std::span<BeginResult> results) const {
   const std::vector<int>& errors = engine_.scratch.errors;
   bool blocked = false;
   for (size_t index = 0; index < results.size(); ++index) {

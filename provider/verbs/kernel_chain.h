@@ -36,7 +36,7 @@ class KernelChain {
   using Step = KernelScratch::Step;
 
   // Fills the results of the requests from the steps, which are the first of them.
-  void Report(std::span<BeginResult> results) RNICD_REQUIRES(engine_.mutex);
+  void Report(std::span<BeginResult> results) const RNICD_REQUIRES(engine_.mutex);
   bool Add(EngineRequest& request) RNICD_REQUIRES(engine_.mutex);
   bool AddRegistration(KernelFastRegion& region, KernelRegistration& registration, std::shared_ptr<const void>& backing)
       RNICD_REQUIRES(engine_.mutex);

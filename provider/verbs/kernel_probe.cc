@@ -14,7 +14,6 @@
 namespace rnicd::provider {
 namespace {
 
-constexpr uint32_t kWrittenBytes = 8;
 constexpr uint32_t kKey = 0x5a;
 // Far from every address of this process, and not at the begin of a page.
 constexpr uint64_t kBase = 0xabcdef0123456234;
@@ -24,14 +23,14 @@ constexpr uint64_t kLength = 2 * kNdkPageBytes - kOffset - 64;
 constexpr uint64_t kSecondPage = kBase - kOffset + kNdkPageBytes;
 
 // Four pages; the registration is of the third and the first, the last is the source of writes.
-struct ProbeMemory {
+struct KernelProbeMemory {
   alignas(kNdkPageBytes) std::array<std::byte, 4 * kNdkPageBytes> bytes = {};
   std::byte* page(size_t index) { return bytes.data() + index * kNdkPageBytes; }
 };
 
 class KernelTrial {
  public:
-  explicit KernelTrial(VerbsContext& context) : context_(context), memory_(std::make_unique<ProbeMemory>()) {}
+  explicit KernelTrial(VerbsContext& context) : context_(context), memory_(std::make_unique<KernelProbeMemory>()) {}
   KernelTrial(const KernelTrial&) = delete;
   KernelTrial& operator=(const KernelTrial&) = delete;
   ~KernelTrial();
@@ -52,7 +51,7 @@ class KernelTrial {
   bool Connect();
 
   VerbsContext& context_;
-  const std::unique_ptr<ProbeMemory> memory_;
+  const std::unique_ptr<KernelProbeMemory> memory_;
   ibv_pd* pd_ = nullptr;
   ibv_mr* source_ = nullptr;
   std::shared_ptr<KernelEngine> engine_;

@@ -24,7 +24,7 @@ constexpr size_t kPage = 4096;
 
 // Expected value of the byte at this offset of this file.
 std::byte Pattern(unsigned seed, size_t offset) {
-  return static_cast<std::byte>((offset * 131 + offset / kPage * 17 + seed * 59) & 0xff);
+  return static_cast<std::byte>((offset * 131 + offset / kPage * 17 + uint64_t{seed} * 59) & 0xff);
 }
 
 // A populated memory file, mapped shared, each byte telling its place; sealed as core seals what it attaches.
@@ -193,6 +193,7 @@ TEST(Compose, LeavesNoMappingBehind) {
     ASSERT_TRUE(view.ok());
     EXPECT_GE(MappingCount(), before + runs.size());
     ComposedView moved = *std::move(view);
+    // NOLINTNEXTLINE(bugprone-use-after-move): that it was moved from is what is tested.
     EXPECT_TRUE(view->bytes().empty());
     EXPECT_EQ(moved.bytes().size(), runs.size() * kPage);
     moved = ComposedView();

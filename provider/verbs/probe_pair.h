@@ -7,6 +7,9 @@
 
 namespace rnicd::provider {
 
+// How much each write of a probe moves.
+inline constexpr uint32_t kWrittenBytes = 8;
+
 // Two queue pairs of a port connected to each other, to find out what a card does. The owner's memory is accessed by
 // the peer.
 // Lifetime: outlived by the domain. Threads: one.

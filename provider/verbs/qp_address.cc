@@ -23,6 +23,7 @@ bool TakeHex(std::string_view& text, size_t digits, Number& number) {
     return false;
   }
   // from_chars accepts neither a sign nor a prefix for an unsigned number of base 16.
+  // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): there are `digits` of them.
   const auto [end, error] = std::from_chars(text.data(), text.data() + digits, number, 16);
   if (error != std::errc() || end != text.data() + digits) {
     return false;

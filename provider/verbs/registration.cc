@@ -31,7 +31,7 @@ absl::Status CheckPlace(uint64_t page_bytes, uint64_t base, uint64_t memory) {
 // Pieces that are joined must be such pages, apart from the begin and the end.
 absl::Status CheckSeams(uint64_t page_bytes, std::span<const std::span<std::byte>> runs) {
   for (size_t index = 0; index < runs.size(); ++index) {
-    const uint64_t begin = reinterpret_cast<uint64_t>(runs[index].data());
+    const auto begin = reinterpret_cast<uint64_t>(runs[index].data());
     if ((index > 0 && begin % page_bytes != 0) ||
         (index + 1 < runs.size() && (begin + runs[index].size()) % page_bytes != 0)) {
       return RefuseForPages(page_bytes, "this range is joined of pieces that are not whole ones");

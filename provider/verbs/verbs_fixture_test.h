@@ -81,7 +81,7 @@ class Side : public ProviderSide {
   explicit Side(Daemon& daemon, const QueuePairLimits& limits = kRoomyLimits, std::string_view adapter = "fake0")
       : ProviderSide(daemon.provider(), adapter, limits), fake_(daemon.fake()) {}
   // A further queue pair of the same domain, with a region of its own.
-  explicit Side(const Side& sibling) : ProviderSide(sibling), fake_(sibling.fake_) {}
+  Side(const Side& sibling) = default;
   Side& operator=(const Side&) = delete;
 
   // The card's number of the queue pair.

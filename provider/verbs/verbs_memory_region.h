@@ -16,7 +16,7 @@ class VerbsMemoryRegion final : public DeviceMemoryRegion {
  public:
   // Errors: those of Registration::Make.
   static absl::StatusOr<std::unique_ptr<VerbsMemoryRegion>> Register(std::shared_ptr<VerbsDomain> domain,
-                                                                     const DeviceRegistration& registration);
+                                                                     const DeviceRegistration& request);
   // Without the right to bind windows, which the kernel does not give to such a registration. Errors: those of
   // Registration::MakeOfDmabuf.
   static absl::StatusOr<std::unique_ptr<VerbsMemoryRegion>> RegisterDmabuf(std::shared_ptr<VerbsDomain> domain,

@@ -114,6 +114,7 @@ uint32_t NonZero(uint64_t number) { return std::max(static_cast<uint32_t>(number
 
 absl::StatusOr<std::unique_ptr<VerbsProvider>> VerbsProvider::Create(const VerbsOptions& options, RandomSource& random,
                                                                      VerbsApi& api, AdapterEventListener on_event) {
+  // NOLINTNEXTLINE(modernize-make-shared): a struct with a mutex cannot be moved into place.
   auto node = std::shared_ptr<VerbsNode>(new VerbsNode{.api = api,
                                                        .options = options,
                                                        .on_event = std::move(on_event),

@@ -10,17 +10,16 @@ namespace rnicd::provider {
 namespace {
 
 constexpr uint64_t kWindowOffset = kNdkPageBytes;
-constexpr uint32_t kWrittenBytes = 8;
 
 // Three pages; the window covers the middle one.
-struct ProbeMemory {
+struct WindowProbeMemory {
   alignas(kNdkPageBytes) std::array<std::byte, 3 * kNdkPageBytes> bytes;
 };
 
 // Objects of one trial, destroyed in the only safe order: window, queue pairs, region, domain.
 class Trial {
  public:
-  explicit Trial(VerbsContext& context) : context_(context), memory_(std::make_unique<ProbeMemory>()) {}
+  explicit Trial(VerbsContext& context) : context_(context), memory_(std::make_unique<WindowProbeMemory>()) {}
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
   ~Trial();
@@ -36,7 +35,7 @@ class Trial {
   VerbsApi& api() { return context_.api(); }
 
   VerbsContext& context_;
-  const std::unique_ptr<ProbeMemory> memory_;
+  const std::unique_ptr<WindowProbeMemory> memory_;
   ibv_pd* pd_ = nullptr;
   ibv_mr* region_ = nullptr;
   std::optional<ProbePair> pair_;
@@ -87,7 +86,7 @@ bool Trial::Bind() {
 }
 
 std::optional<ibv_wc_status> Trial::WriteAt(uint64_t offset) {
-  const uint64_t memory = reinterpret_cast<uint64_t>(memory_->bytes.data());
+  const auto memory = reinterpret_cast<uint64_t>(memory_->bytes.data());
   return pair_->Write({.addr = memory, .length = kWrittenBytes, .lkey = region_->lkey}, memory + offset, window_key_);
 }
 

@@ -13,9 +13,9 @@ namespace {
 constexpr uint64_t kMappedPages = 2048;
 
 // A connected queue pair and two chains, ready to be posted.
-class Client {
+class FastClient {
  public:
-  Client(test::DaemonProcess& daemon, int chain, uint64_t pages)
+  FastClient(test::DaemonProcess& daemon, int chain, uint64_t pages)
       : session_(daemon, "bench"), memory_(session_, kMappedPages * test::kPage), queue_(session_, Options()) {
     test::Connect(queue_, queue_.Query().address());
     std::vector<size_t> scattered;
@@ -51,7 +51,7 @@ class Client {
 };
 
 void Chain(benchmark::State& state, test::DaemonProcess& daemon, int chain) {
-  Client client(daemon, chain, static_cast<uint64_t>(state.range(0)));
+  FastClient client(daemon, chain, static_cast<uint64_t>(state.range(0)));
   for (auto _ : state) {
     if (!client.RegisterAndInvalidate()) {
       state.SkipWithError("refused");

@@ -16,8 +16,8 @@ using test::MemoryStub;
 using test::TestSession;
 
 // One session with one memory object and one region over all of it.
-struct Client {
-  Client(test::DaemonProcess& daemon, uint64_t bytes) : session(daemon, "bench") {
+struct GrpcClient {
+  GrpcClient(test::DaemonProcess& daemon, uint64_t bytes) : session(daemon, "bench") {
     const uint64_t memory = session.SealedMemory(bytes);
     const uint64_t region = session.CreateMr();
     register_request = test::RegisterRequest(region, {test::MdlEntry(memory, 0, bytes, kBase)}, bytes);
@@ -35,7 +35,7 @@ struct Client {
 };
 
 void RegisterDeregister(benchmark::State& state, test::DaemonProcess& daemon) {
-  Client client(daemon, static_cast<uint64_t>(state.range(0)));
+  GrpcClient client(daemon, static_cast<uint64_t>(state.range(0)));
   for (auto _ : state) {
     if (!client.RegisterDeregister()) {
       state.SkipWithError("refused");

@@ -14,12 +14,12 @@ namespace {
 
 constexpr uint64_t kFew = 1000;
 constexpr uint64_t kMany = 1000000;
-constexpr uint64_t kBatch = 1000;
+constexpr uint64_t kReportBatch = 1000;
 constexpr int kRounds = 4000;
 
-class LiveRegions {
+class LiveGrpcRegions {
  public:
-  explicit LiveRegions(test::DaemonProcess& daemon)
+  explicit LiveGrpcRegions(test::DaemonProcess& daemon)
       : session_(daemon, "live"), memory_(session_, test::kPage), queue_(session_, Options()) {
     test::Connect(queue_, queue_.Query().address());
   }
@@ -28,7 +28,7 @@ class LiveRegions {
   void GrowTo(uint64_t count) {
     while (regions_.size() < count) {
       v1::BatchCreateMrRequest creates;
-      for (uint64_t index = 0; index < kBatch; ++index) {
+      for (uint64_t index = 0; index < kReportBatch; ++index) {
         v1::CreateMrRequest* create = creates.add_items();
         create->set_pd_id(session_.pd_id());
         create->set_fast_register(true);
@@ -79,7 +79,7 @@ class LiveRegions {
   }
 
  private:
-  static test::QueueOptions Options() { return {.initiator_queue_depth = 2 * kBatch}; }
+  static test::QueueOptions Options() { return {.initiator_queue_depth = 2 * kReportBatch}; }
   v1::WorkRequest Register(uint64_t region) {
     return test::FastRegisterRequest(region, memory_.Pages({0}), test::kPage, kBase,
                                      v1::OP_FLAG_SILENT_SUCCESS | v1::OP_FLAG_ALLOW_REMOTE_WRITE);
@@ -95,13 +95,13 @@ class LiveRegions {
 }  // namespace
 
 void PrintLiveReport(test::DaemonProcess& daemon) {
-  LiveRegions live(daemon);
+  LiveGrpcRegions live(daemon);
   const struct {
     const char* name;
-    double (LiveRegions::*measure)();
-  } kRows[] = {{"live_grpc/invalidate_and_fast_register", &LiveRegions::InvalidateAndRegister},
-               {"live_grpc/get_remote_token", &LiveRegions::GetRemoteToken},
-               {"live_grpc/create_and_close", &LiveRegions::CreateAndClose}};
+    double (LiveGrpcRegions::*measure)();
+  } kRows[] = {{"live_grpc/invalidate_and_fast_register", &LiveGrpcRegions::InvalidateAndRegister},
+               {"live_grpc/get_remote_token", &LiveGrpcRegions::GetRemoteToken},
+               {"live_grpc/create_and_close", &LiveGrpcRegions::CreateAndClose}};
   std::vector<double> few;
   live.GrowTo(kFew);
   for (const auto& row : kRows) {

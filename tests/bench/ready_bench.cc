@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/access_rights.h"
+#include "base/units.h"
 #include "client/cpp/client.h"
 #include "client/cpp/memory.h"
 #include "client/cpp/memory_region.h"
@@ -25,7 +26,6 @@ namespace rnicd::bench {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr uint64_t kMiB = uint64_t{1} << 20;
 constexpr uint64_t kGiB = uint64_t{1} << 30;
 constexpr int kRounds = 7;
 

@@ -16,7 +16,7 @@ using test::TestSession;
 constexpr int kLoops = 100;
 constexpr int kRoundsPerLoop = 100;
 constexpr uint64_t kIdleRegions = 100000;
-constexpr uint64_t kBatch = 10000;
+constexpr uint64_t kIdleBatch = 10000;
 
 double MedianMicroseconds(std::vector<double> rounds) {
   std::nth_element(rounds.begin(), rounds.begin() + rounds.size() / 2, rounds.end());
@@ -52,9 +52,9 @@ void PrintMemoryPerRegion(test::DaemonProcess& daemon) {
   TestSession session(daemon, "idle");
   const uint64_t memory = session.SealedMemory(4 * kKiB);
   const uint64_t before = AdminStatus(daemon).resident_bytes();
-  for (uint64_t done = 0; done < kIdleRegions; done += kBatch) {
+  for (uint64_t done = 0; done < kIdleRegions; done += kIdleBatch) {
     v1::BatchCreateMrRequest creates;
-    for (uint64_t index = 0; index < kBatch; ++index) {
+    for (uint64_t index = 0; index < kIdleBatch; ++index) {
       creates.add_items()->set_pd_id(session.pd_id());
     }
     const auto created = session.Call(&MemoryStub::BatchCreateMr, creates);

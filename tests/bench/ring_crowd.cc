@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::nanoseconds;
 
 constexpr size_t kMembers = 64;
-constexpr int kTurns = 5;
+constexpr int kCrowdTurns = 5;
 // All clients count what they complete in the same window, which begins when all of them know it.
 constexpr std::chrono::milliseconds kLead{100};
 constexpr std::chrono::milliseconds kWindow{1500};
@@ -89,7 +89,7 @@ void Compare(Members& members, const std::string& kind, const char* title) {
   std::vector<double> ratio;
   std::vector<double> slowest;
   const double seconds = std::chrono::duration<double>(kWindow).count();
-  for (int turn = 0; turn < kTurns; ++turn) {
+  for (int turn = 0; turn < kCrowdTurns; ++turn) {
     const double one = Sum(members.Count(kind, 1));
     const std::vector<double> all = members.Count(kind, kMembers);
     alone.push_back(one / seconds / 1e6);

@@ -11,7 +11,7 @@
 namespace rnicd::bench {
 namespace {
 
-constexpr int kTurns = 40;
+constexpr int kLiveTurns = 40;
 constexpr size_t kFew = 1000;
 constexpr size_t kMany = 1000000;
 
@@ -31,7 +31,7 @@ void Compare(Cores cores) {
   Side many(cores, kMany);
   const std::vector<Figures> figures = TimeInTurns({{"few", [&few](int) { few.user.RegisterAgainAndPoll(); }},
                                                     {"many", [&many](int) { many.user.RegisterAgainAndPoll(); }}},
-                                                   kTurns);
+                                                   kLiveTurns);
   std::printf("| %s | %.2f | %.2f | %.2f |\n", TitleOf(cores), figures[0].median, figures[1].median,
               figures[1].median / figures[0].median);
   std::fflush(stdout);

@@ -12,9 +12,6 @@
 namespace rnicd::test {
 namespace {
 
-// How long a test watches for an event that must not happen yet.
-constexpr std::chrono::milliseconds kMoment{20};
-
 CallResult<v1::BuildLamResponse> BuildOnePage(TestSession& session, uint64_t memory_id) {
   v1::BuildLamRequest request;
   request.set_adapter_id(session.adapter_id());

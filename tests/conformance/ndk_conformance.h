@@ -22,6 +22,9 @@ class TestPartResultArray;
 
 namespace rnicd::test {
 
+// How long a test watches for an event that must not come yet.
+inline constexpr std::chrono::milliseconds kMoment{20};
+
 // The edge cases of NDK's memory regions, tested on the whole daemon through its public RPCs, once for each provider.
 // A test is named after the row it shows: Case016_... is row 16. The parameter is the provider's name.
 // A run posts by calls or through rings (RNICD_TEST_DATA_PATH). At least one test of a row in gaps.txt must fail; the

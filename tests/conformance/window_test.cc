@@ -11,9 +11,6 @@
 namespace rnicd::test {
 namespace {
 
-// How long a test watches for an event that must not come yet.
-constexpr std::chrono::milliseconds kMoment{20};
-
 // A connection, a region of two pages at its far side, and an unbound window. The bytes count up, so that every address
 // has different text.
 class WindowScene {

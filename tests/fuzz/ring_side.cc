@@ -21,7 +21,7 @@ namespace rnicd::fuzz {
 namespace {
 
 // Far more than most entries need; what takes longer overlaps with the next steps.
-constexpr std::chrono::milliseconds kMoment{20};
+constexpr std::chrono::milliseconds kWakeMax{20};
 
 // What `get` returns of the session that has the object; invalid if none has.
 template <typename Get>
@@ -89,7 +89,7 @@ void RingSide::RingDoorbell(const Ring& ring) {
   (void)!write(ring.doorbell.get(), &one, sizeof(one));
   // Until the daemon has taken what there is, so that the next step finds it.
   auto& header = *reinterpret_cast<ring::RingHeader*>(ring.memory->bytes().data());
-  const auto deadline = std::chrono::steady_clock::now() + kMoment;
+  const auto deadline = std::chrono::steady_clock::now() + kWakeMax;
   while (std::chrono::steady_clock::now() < deadline && ring::LoadAcquire(header.end_reason) == 0 &&
          ring::LoadAcquire(header.submission_tail) != ring::LoadAcquire(header.completion_tail)) {
     std::this_thread::yield();

@@ -39,11 +39,11 @@ class RingSide {
   explicit RingSide(core::SessionRegistry& registry) : registry_(registry) {}
 
   // An entry, and behind its 64 bytes the start of the payload area; then the tail, and the doorbell.
-  void Submit(RingId ring, std::string_view entry);
+  void Submit(RingId id, std::string_view entry);
   // Any bytes anywhere in the file of the ring, and the doorbell.
-  void Poke(RingId ring, size_t offset, std::string_view bytes);
+  void Poke(RingId id, size_t offset, std::string_view bytes);
   // The same for a mapped queue.
-  void Scribble(CompletionQueueId queue, size_t offset, std::string_view bytes);
+  void Scribble(CompletionQueueId id, size_t offset, std::string_view bytes);
 
  private:
   struct Ring {

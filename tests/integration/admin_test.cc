@@ -29,8 +29,6 @@
 namespace rnicd::test {
 namespace {
 
-using Json = nlohmann::json;
-
 class Admin : public DaemonTest {
  protected:
   using DaemonTest::DaemonTest;
@@ -48,16 +46,16 @@ CallOutcome WorkUntilRefused(TestSession& session, uint64_t pd_id, uint64_t memo
   v1::CreateMrRequest create;
   create.set_pd_id(pd_id);
   for (;;) {
-    const auto region = session.Call(&MemoryStub::CreateMr, create);
+    auto region = session.Call(&MemoryStub::CreateMr, create);
     if (!region.ok()) {
       return region;
     }
     const uint64_t mr_id = region.response.mr_id();
-    const auto registered = session.Register(RegisterRequest(mr_id, {MdlEntry(memory, 0, kPage, kBase)}, kPage));
+    auto registered = session.Register(RegisterRequest(mr_id, {MdlEntry(memory, 0, kPage, kBase)}, kPage));
     if (!registered.ok()) {
       return registered;
     }
-    const auto closed = session.CloseMr(mr_id);
+    auto closed = session.CloseMr(mr_id);
     if (!closed.ok()) {
       return closed;
     }
@@ -243,9 +241,9 @@ TEST_F(Admin, SessionsAndTenantsAreSeenWithWhatTheyHold) {
 }
 
 // Every value in the document, as text.
-void CollectValues(const Json& json, std::vector<std::string>& values) {
+void CollectValues(const nlohmann::json& json, std::vector<std::string>& values) {
   if (json.is_structured()) {
-    for (const Json& part : json) {
+    for (const nlohmann::json& part : json) {
       CollectValues(part, values);
     }
     return;
@@ -266,7 +264,7 @@ TEST_F(Admin, DumpIsJsonOfEverythingButTokensAndSecrets) {
   const v1::Registration registration = session.RegisterWhole(mr_id, memory.memory_id(), kPage, 7);
   const auto dumped = Ask<v1::DumpStateResponse>(&AdminStub::DumpState, v1::DumpStateRequest());
   ExpectOk(dumped);
-  const Json json = Json::parse(dumped.response.json(), nullptr, false);
+  const nlohmann::json json = nlohmann::json::parse(dumped.response.json(), nullptr, false);
   ASSERT_TRUE(json.is_object()) << dumped.response.json();
   EXPECT_EQ(json["status"]["sessions"], "1");
   EXPECT_EQ(json["sessions"][0]["session_id"], std::to_string(session.session_id()));
@@ -340,10 +338,10 @@ TEST_F(Admin, PodsAreKnownUntilOthersAreSaid) {
   *request.add_pods() = Pod(kStaticPodUid, "pod-8");
   ExpectOk(Ask<v1::SetPodsResponse>(&AdminStub::SetPods, request));
   const auto pods = [&] {
-    return Json::parse(
+    return nlohmann::json::parse(
         Ask<v1::DumpStateResponse>(&AdminStub::DumpState, v1::DumpStateRequest()).response.json())["pods"];
   };
-  const Json known = pods();
+  const nlohmann::json known = pods();
   ASSERT_EQ(known.size(), 2u);
   EXPECT_EQ(known[0]["uid"], kPodUid);
   EXPECT_EQ(known[0]["namespace"], "training");
@@ -387,7 +385,7 @@ TEST_F(Admin, PodsThatCannotBeAreRefusedAndNothingChanges) {
           "pods[0].labels");
   refused(std::vector<v1::PodInfo>(10'001, v1::PodInfo()), "pods");
   const auto dump = Ask<v1::DumpStateResponse>(&AdminStub::DumpState, v1::DumpStateRequest());
-  EXPECT_TRUE(Json::parse(dump.response.json())["pods"].empty());
+  EXPECT_TRUE(nlohmann::json::parse(dump.response.json())["pods"].empty());
 }
 
 // --- who may ---

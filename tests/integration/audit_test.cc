@@ -28,9 +28,9 @@ namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
-using Json = AuditLines::Json;
+using Line = AuditLines::Json;
 
-constexpr uint64_t kRegionsMax = 3;
+constexpr uint64_t kSessionRegionsMax = 3;
 constexpr uint64_t kConnectionsMax = 64;
 constexpr uint64_t kLeastRate = 1024;
 constexpr std::chrono::milliseconds kFlood{3000};
@@ -113,7 +113,7 @@ TEST_F(Audit, Property16TheStoryOfASessionIsTold) {
                   "MemoryService.DeregisterMr!REGION_NOT_REGISTERED", "MemoryService.CloseMr",
                   "MemoryService.ReleaseMemory", "session.end", "SessionService.CloseSession"));
   const std::string session_id = std::to_string(id);
-  for (const Json& line : lines.Where({{"session_id", session_id}})) {
+  for (const Line& line : lines.Where({{"session_id", session_id}})) {
     EXPECT_EQ(line["pid"], getpid()) << line;
     EXPECT_EQ(line["uid"], geteuid()) << line;
     EXPECT_EQ(line["gid"], getegid()) << line;
@@ -125,7 +125,7 @@ TEST_F(Audit, Property16TheStoryOfASessionIsTold) {
   EXPECT_EQ(lines.Only({{"what", "MemoryService.AllocateMemory"}})["object"], named_memory);
   EXPECT_EQ(lines.Only({{"what", "fd"}})["object"], named_memory);
   EXPECT_EQ(lines.Only({{"what", "MemoryService.RegisterMr"}})["object"], named_region);
-  const Json refused = lines.Only({{"what", "MemoryService.DeregisterMr"}, {"result", "refused"}});
+  const Line refused = lines.Only({{"what", "MemoryService.DeregisterMr"}, {"result", "refused"}});
   EXPECT_EQ(refused["field"], "mr_id");
   EXPECT_EQ(refused["object"], named_region);
   EXPECT_EQ(lines.Only({{"what", "session.end"}})["note"], "closed");
@@ -144,17 +144,17 @@ TEST_F(Audit, Property16RefusalsAreToldWhateverTheMethod) {
   EXPECT_EQ(lines.Only({{"what", "SessionService.GetSession"}})["reason"], "SESSION_REQUIRED");
   EXPECT_EQ(lines.Only({{"what", "AdminService.ListSessions"}})["reason"], "METHOD_NOT_PERMITTED");
   EXPECT_THAT(lines.Where({{"what", "AdapterService.ListAdapters"}}), IsEmpty());
-  const Json packet = lines.Only({{"what", "fd"}});
+  const Line packet = lines.Only({{"what", "fd"}});
   EXPECT_EQ(packet["reason"], "TICKET_UNKNOWN");
   EXPECT_EQ(packet["pid"], getpid());
 }
 
 TEST_F(Audit, Property16QuotasAreToldWithTheirFigures) {
   StopDaemon();
-  ASSERT_NO_FATAL_FAILURE(Start({"--max_regions_per_session=" + std::to_string(kRegionsMax)}));
+  ASSERT_NO_FATAL_FAILURE(Start({"--max_regions_per_session=" + std::to_string(kSessionRegionsMax)}));
   {
     TestSession session(daemon());
-    for (uint64_t region = 0; region < kRegionsMax; ++region) {
+    for (uint64_t region = 0; region < kSessionRegionsMax; ++region) {
       session.CreateMr();
     }
     v1::BatchCreateMrRequest batch;
@@ -167,10 +167,10 @@ TEST_F(Audit, Property16QuotasAreToldWithTheirFigures) {
   }
   StopDaemon();
   const AuditLines lines(path());
-  const Json refused = lines.Only({{"what", "MemoryService.CreateMr"}, {"result", "refused"}});
+  const Line refused = lines.Only({{"what", "MemoryService.CreateMr"}, {"result", "refused"}});
   EXPECT_EQ(refused["reason"], "QUOTA_REGIONS");
-  EXPECT_EQ(refused["limit"], kRegionsMax);
-  EXPECT_EQ(refused["used"], kRegionsMax);
+  EXPECT_EQ(refused["limit"], kSessionRegionsMax);
+  EXPECT_EQ(refused["used"], kSessionRegionsMax);
   EXPECT_EQ(refused["requested"], 1);
   EXPECT_EQ(lines.Only({{"what", "MemoryService.BatchCreateMr"}})["note"], "refused=2 of=2 first=QUOTA_REGIONS");
 }
@@ -193,12 +193,12 @@ TEST_F(Audit, Property16GrantsAreToldFromTheirMakingToTheirEnd) {
   }
   StopDaemon();
   const AuditLines lines(path());
-  const Json created = lines.Only({{"what", "AdminService.CreateGrant"}});
+  const Line created = lines.Only({{"what", "AdminService.CreateGrant"}});
   EXPECT_EQ(created["object"], "name=pod-7 grant_id=" + std::to_string(grant_id));
   EXPECT_EQ(created["role"], "operator");
   EXPECT_EQ(created["tenant"], "");
   EXPECT_THAT(lines.StoryOf(session), ElementsAre("SessionService.OpenSession", "session.end"));
-  for (const Json& line : lines.Where({{"session_id", std::to_string(session)}})) {
+  for (const Line& line : lines.Where({{"session_id", std::to_string(session)}})) {
     EXPECT_EQ(line["tenant"], "grant/pod-7") << line;
   }
   EXPECT_EQ(lines.Only({{"what", "SessionService.OpenSession"}, {"result", "refused"}})["reason"], "GRANT_REFUSED");
@@ -228,7 +228,7 @@ TEST_F(Audit, Property16WhatOperatorsDoIsTold) {
   }
   StopDaemon();
   const AuditLines lines(path());
-  const Json evicted = lines.Only({{"what", "session.end"}, {"note", "evicted"}});
+  const Line evicted = lines.Only({{"what", "session.end"}, {"note", "evicted"}});
   EXPECT_EQ(lines.Only({{"what", "AdminService.EvictSession"}})["object"],
             "session_id=" + evicted.value("session_id", ""));
   EXPECT_EQ(lines.Where({{"what", "AdminService.Drain"}}).size(), 2u);
@@ -250,7 +250,7 @@ TEST_F(Audit, Property16ADeathIsToldWithItsUser) {
     EXPECT_TRUE(Eventually([&] { return AdminStatus(daemon()).sessions() == 0; }));
   }
   StopDaemon();
-  const Json end = AuditLines(path()).Only({{"what", "session.end"}});
+  const Line end = AuditLines(path()).Only({{"what", "session.end"}});
   EXPECT_EQ(end["note"], "process_exited");
   EXPECT_EQ(end["uid"], WorkloadUid());
   EXPECT_EQ(end["pid"], pid);
@@ -330,7 +330,7 @@ TEST_F(Audit, Property16AFloodWritesNoMoreThanTheRateOfItsOwnerAndNoDecisionIsUn
   EXPECT_EQ(lines.Decisions({}), decisions + ends);
   // Its budget and that of sessions, and the last counts.
   const uint64_t allowed = 2 * kLeastRate * (64 + static_cast<uint64_t>(seconds));
-  EXPECT_LE(std::filesystem::file_size(path()), allowed + 36 * 1024);
+  EXPECT_LE(std::filesystem::file_size(path()), allowed + uint64_t{36} * 1024);
 }
 
 TEST_F(Audit, TheFileMayBeRotatedWhileTheDaemonRuns) {

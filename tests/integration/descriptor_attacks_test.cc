@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -171,12 +172,9 @@ void ExpectImports(DaemonProcess& daemon) {
 }
 
 bool HasSession(const DaemonProcess& daemon, uint64_t session_id) {
-  for (const v1::SessionInfo& session : AdminSessions(daemon)) {
-    if (session.session_id() == session_id) {
-      return true;
-    }
-  }
-  return false;
+  return std::ranges::any_of(AdminSessions(daemon), [session_id](const v1::SessionInfo& session) {
+    return session.session_id() == session_id;
+  });
 }
 
 void ExpectReclaimsTheDead(DaemonProcess& daemon) {

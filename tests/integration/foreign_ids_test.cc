@@ -12,8 +12,6 @@
 namespace rnicd::test {
 namespace {
 
-constexpr uint32_t kEveryRight = v1::OP_FLAG_ALLOW_REMOTE_READ | v1::OP_FLAG_ALLOW_REMOTE_WRITE;
-
 // One object of each kind.
 struct Ids {
   uint64_t adapter = 0;
@@ -135,7 +133,7 @@ class ForeignIds : public DaemonTest {
     constexpr ErrorReason kNotFound = ErrorReason::OBJECT_NOT_FOUND;
     const std::vector<uint64_t> pages = memory.Pages(0, 1);
     for (const uint64_t mr : {ids.fast_mr, ids.normal_mr}) {
-      queue.ExpectPostRefused(FastRegisterRequest(mr, pages, kPage, kBase, kEveryRight), kNotFound,
+      queue.ExpectPostRefused(FastRegisterRequest(mr, pages, kPage, kBase, kRemoteRights), kNotFound,
                               "fast_register.mr_id");
       queue.ExpectPostRefused(InvalidateMrRequest(mr), kNotFound, "invalidate.mr_id");
       queue.ExpectPostRefused(BindRequest(mr, own.mw, kBase, 8, 0), kNotFound, "bind.mr_id");
@@ -178,7 +176,7 @@ TEST_F(ForeignIds, AnotherSessionsObjectsDoNotExist) {
   TryRequests(stranger.queue, stranger.memory, stranger.ids, owner.ids);
   // All objects still work for their owner.
   EXPECT_EQ(owner.queue.Query().state(), v1::QP_STATE_READY_TO_SEND);
-  owner.queue.MustRun(FastRegisterRequest(owner.ids.fast_mr, owner.memory.Pages(1, 1), kPage, kBase, kEveryRight));
+  owner.queue.MustRun(FastRegisterRequest(owner.ids.fast_mr, owner.memory.Pages(1, 1), kPage, kBase, kRemoteRights));
   owner.queue.MustRun(BindRequest(owner.ids.normal_mr, owner.ids.mw, kBase, 8, v1::OP_FLAG_ALLOW_REMOTE_READ));
   ExpectOk(Arm(owner.session, owner.ids.cq, v1::CQ_NOTIFY_TYPE_ANY));
 }
@@ -204,20 +202,20 @@ TEST_F(ForeignIds, IdsOfAnotherKindDoNotExist) {
   TestSession peer(daemon());
   TestQueue peer_queue(peer);
   ConnectPair(owner.queue, peer_queue);
-  const Ids& ids = owner.ids;
-  const Ids mixed = {.adapter = ids.pd,
-                     .pd = ids.cq,
-                     .cq = ids.qp,
-                     .qp = ids.cq,
-                     .fast_mr = ids.mw,
-                     .normal_mr = ids.lam,
-                     .mw = ids.fast_mr,
-                     .memory = ids.lam,
-                     .lam = ids.memory};
+  const Ids& own = owner.ids;
+  const Ids mixed = {.adapter = own.pd,
+                     .pd = own.cq,
+                     .cq = own.qp,
+                     .qp = own.cq,
+                     .fast_mr = own.mw,
+                     .normal_mr = own.lam,
+                     .mw = own.fast_mr,
+                     .memory = own.lam,
+                     .lam = own.memory};
   TryQueues(owner.session, mixed);
-  TryQueuePairs(owner.session, ids, mixed);
-  TryMemory(owner.session, ids, mixed);
-  TryRequests(owner.queue, owner.memory, ids, mixed);
+  TryQueuePairs(owner.session, own, mixed);
+  TryMemory(owner.session, own, mixed);
+  TryRequests(owner.queue, owner.memory, own, mixed);
 }
 
 TEST_F(ForeignIds, IdsOfClosedObjectsDoNotExist) {

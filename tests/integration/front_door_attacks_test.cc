@@ -21,6 +21,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/units.h"
 #include "tests/integration/http2_frames.h"
 #include "tests/support/admin_client.h"
 #include "tests/support/child_process.h"
@@ -37,7 +38,6 @@ using std::chrono::steady_clock;
 
 constexpr char kOpenSession[] = "/rnicd.v1.SessionService/OpenSession";
 constexpr char kRegisterMr[] = "/rnicd.v1.MemoryService/RegisterMr";
-constexpr uint64_t kMiB = 1 << 20;
 // Frames that an attacker writes at once.
 constexpr int kFramesAtOnce = 512;
 
@@ -171,14 +171,14 @@ std::string EmptyMdlEntries(uint32_t stream) {
   return WholeCall(kRegisterMr, stream, Times(2 * kMiB - 1, std::string("\x12\0", 2)));
 }
 
-struct Row {
+struct AttackRow {
   const char* name;
   Attack attack;
   // MiB that the daemon may grow by while the attack lasts.
   uint64_t growth_max;
 };
 
-const Row kAttacks[] = {
+const AttackRow kFrontDoorAttacks[] = {
     {"EndlessContinuation",
      Flood(8, Frame(FrameType::kHeaders, 0, 1, CallHeaders(kOpenSession)),
            Frame(FrameType::kContinuation, 0, 1, Times(1000, HeaderField("x", "0123456789"))), 1000, true),
@@ -272,7 +272,7 @@ void BecomeUser(uid_t uid) {
   }
 }
 
-class FrontDoorAttack : public testing::TestWithParam<Row> {
+class FrontDoorAttack : public testing::TestWithParam<AttackRow> {
  protected:
   // Sanitizers keep what was freed, and add to what is used.
   static constexpr uint64_t kMore = 512 * kMiB;
@@ -341,7 +341,7 @@ TEST_P(FrontDoorAttack, CostsOthersNothing) {
   attack.join();
 }
 
-INSTANTIATE_TEST_SUITE_P(EachAttack, FrontDoorAttack, testing::ValuesIn(kAttacks),
+INSTANTIATE_TEST_SUITE_P(EachAttack, FrontDoorAttack, testing::ValuesIn(kFrontDoorAttacks),
                          [](const auto& row) { return row.param.name; });
 
 class FrontDoorAttackTime : public DaemonTest {};

@@ -1,4 +1,5 @@
 // Grants: secrets that make their bearer a separate tenant until they end.
+#include <algorithm>
 #include <chrono>
 #include <future>
 #include <string>
@@ -85,12 +86,8 @@ class Grants : public DaemonTest {
     ExpectRefused(Present(secret), ErrorReason::GRANT_REFUSED, "grant", where);
   }
   bool IsListed(uint64_t id) {
-    for (const v1::GrantInfo& grant : AdminGrants(daemon())) {
-      if (grant.grant_id() == id) {
-        return true;
-      }
-    }
-    return false;
+    return std::ranges::any_of(AdminGrants(daemon()),
+                               [id](const v1::GrantInfo& grant) { return grant.grant_id() == id; });
   }
 };
 

@@ -22,7 +22,7 @@
 namespace rnicd::test {
 namespace {
 
-constexpr uint64_t kSize = 16 * kPage;
+constexpr uint64_t kHostileBytes = 16 * kPage;
 
 struct HostileFile {
   std::string name;
@@ -52,7 +52,7 @@ UniqueFd DiskFile() {
   std::string path = "/var/tmp/rnicd-disk-file-XXXXXX";
   UniqueFd file(mkostemp(path.data(), O_CLOEXEC));
   unlink(path.c_str());
-  EXPECT_EQ(ftruncate(file.get(), kSize), 0);
+  EXPECT_EQ(ftruncate(file.get(), kHostileBytes), 0);
   return file;
 }
 
@@ -66,7 +66,7 @@ UniqueFd Reopened(const UniqueFd& file, int flags) {
 }
 
 UniqueFd Sealed(int seals) {
-  UniqueFd file = MakeSealableMemfd(kSize);
+  UniqueFd file = MakeSealableMemfd(kHostileBytes);
   EXPECT_EQ(fcntl(file.get(), F_ADD_SEALS, seals), 0);
   return file;
 }
@@ -82,14 +82,14 @@ const std::vector<HostileFile>& HostileFiles() {
       {"Eventfd", [] { return UniqueFd(eventfd(0, EFD_CLOEXEC)); }, ErrorReason::MEMORY_NOT_MEMORY},
       {"Epoll", [] { return UniqueFd(epoll_create1(EPOLL_CLOEXEC)); }, ErrorReason::MEMORY_NOT_MEMORY},
       {"DiskFile", DiskFile, ReasonForDiskFile()},
-      {"PathOnly", [] { return Reopened(MakeSealableMemfd(kSize), O_PATH); }, ErrorReason::MEMORY_NOT_MEMORY},
-      {"ReadOnly", [] { return Reopened(MakeSealableMemfd(kSize), O_RDONLY); }, ErrorReason::MEMORY_READ_ONLY},
-      {"WriteOnly", [] { return Reopened(MakeSealableMemfd(kSize), O_WRONLY); }, ErrorReason::MEMORY_READ_ONLY},
-      {"Unsealable", [] { return MakeMemfd(kSize, 0); }, ErrorReason::MEMORY_NOT_SEALABLE},
+      {"PathOnly", [] { return Reopened(MakeSealableMemfd(kHostileBytes), O_PATH); }, ErrorReason::MEMORY_NOT_MEMORY},
+      {"ReadOnly", [] { return Reopened(MakeSealableMemfd(kHostileBytes), O_RDONLY); }, ErrorReason::MEMORY_READ_ONLY},
+      {"WriteOnly", [] { return Reopened(MakeSealableMemfd(kHostileBytes), O_WRONLY); }, ErrorReason::MEMORY_READ_ONLY},
+      {"Unsealable", [] { return MakeMemfd(kHostileBytes, 0); }, ErrorReason::MEMORY_NOT_SEALABLE},
       {"FinallySealed", [] { return Sealed(F_SEAL_SEAL); }, ErrorReason::MEMORY_NOT_SEALABLE},
       {"WriteSealed", [] { return Sealed(F_SEAL_WRITE); }, ErrorReason::MEMORY_WRITE_SEALED},
       {"FutureWriteSealed", [] { return Sealed(F_SEAL_FUTURE_WRITE); }, ErrorReason::MEMORY_WRITE_SEALED},
-      {"TooShort", [] { return MakeSealableMemfd(kSize - kPage); }, ErrorReason::MEMORY_TOO_SHORT},
+      {"TooShort", [] { return MakeSealableMemfd(kHostileBytes - kPage); }, ErrorReason::MEMORY_TOO_SHORT},
       {"Empty", [] { return MakeSealableMemfd(0); }, ErrorReason::MEMORY_TOO_SHORT},
   };
   return files;
@@ -99,7 +99,7 @@ class HostileMemory : public DaemonTest, public testing::WithParamInterface<Host
 
 TEST_P(HostileMemory, IsRefusedAndLeavesNothing) {
   TestSession session(daemon());
-  const v1::ImportMemoryResponse memory = session.Import(kSize);
+  const v1::ImportMemoryResponse memory = session.Import(kHostileBytes);
   const UniqueFd file = GetParam().make();
   ASSERT_TRUE(file.valid());
   ExpectFdRefused(SendFd(daemon().fd_socket(), memory.fd_ticket(), file.get()), GetParam().reason);
@@ -119,19 +119,19 @@ class HostileOwner : public DaemonTest {};
 // affected.
 TEST_F(HostileOwner, MayPunchBeforeTheSealButNotShrink) {
   TestSession session(daemon());
-  const UniqueFd file = MakeSealableMemfd(kSize);
-  const v1::ImportMemoryResponse memory = session.Import(kSize);
+  const UniqueFd file = MakeSealableMemfd(kHostileBytes);
+  const v1::ImportMemoryResponse memory = session.Import(kHostileBytes);
   ExpectFdOk(SendFd(daemon().fd_socket(), memory.fd_ticket(), file.get()));
   EXPECT_NE(ftruncate(file.get(), kPage), 0);
-  EXPECT_EQ(fallocate(file.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, kSize), 0);
+  EXPECT_EQ(fallocate(file.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, kHostileBytes), 0);
   ExpectOk(session.Seal(memory.memory_id()));
-  session.RegisterWhole(session.CreateMr(), memory.memory_id(), kSize);
+  session.RegisterWhole(session.CreateMr(), memory.memory_id(), kHostileBytes);
 }
 
 TEST_F(HostileOwner, SealingTheFileItselfMakesTheSealFail) {
   TestSession session(daemon());
-  const UniqueFd file = MakeSealableMemfd(kSize);
-  const v1::ImportMemoryResponse memory = session.Import(kSize);
+  const UniqueFd file = MakeSealableMemfd(kHostileBytes);
+  const v1::ImportMemoryResponse memory = session.Import(kHostileBytes);
   ExpectFdOk(SendFd(daemon().fd_socket(), memory.fd_ticket(), file.get()));
   ASSERT_EQ(fcntl(file.get(), F_ADD_SEALS, F_SEAL_SEAL), 0);
   const auto sealed = session.Seal(memory.memory_id());
@@ -145,16 +145,16 @@ TEST_F(HostileOwner, SealingTheFileItselfMakesTheSealFail) {
 
 TEST_F(HostileOwner, TheSameFileMayBackTwoObjects) {
   TestSession session(daemon());
-  const UniqueFd file = MakeSealableMemfd(kSize);
-  const v1::ImportMemoryResponse first = session.Import(kSize);
-  const v1::ImportMemoryResponse second = session.Import(kSize);
+  const UniqueFd file = MakeSealableMemfd(kHostileBytes);
+  const v1::ImportMemoryResponse first = session.Import(kHostileBytes);
+  const v1::ImportMemoryResponse second = session.Import(kHostileBytes);
   ExpectFdOk(SendFd(daemon().fd_socket(), first.fd_ticket(), file.get()));
   ExpectFdOk(SendFd(daemon().fd_socket(), second.fd_ticket(), file.get()));
   ExpectOk(session.Seal(first.memory_id()));
   // The first seal was final for the file; the second object can no longer verify its seals.
   EXPECT_FALSE(session.Seal(second.memory_id()).ok());
   ExpectOk(session.Release(second.memory_id()));
-  session.RegisterWhole(session.CreateMr(), first.memory_id(), kSize);
+  session.RegisterWhole(session.CreateMr(), first.memory_id(), kHostileBytes);
 }
 
 }  // namespace

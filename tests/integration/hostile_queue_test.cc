@@ -18,7 +18,6 @@ namespace {
 
 constexpr uint64_t kMax = std::numeric_limits<uint64_t>::max();
 constexpr uint32_t kManyPages = std::numeric_limits<uint32_t>::max();
-constexpr uint32_t kEveryRight = v1::OP_FLAG_ALLOW_REMOTE_READ | v1::OP_FLAG_ALLOW_REMOTE_WRITE;
 constexpr uint32_t kAccessViolation = static_cast<uint32_t>(NtStatus::kAccessViolation);
 constexpr uint32_t kCancelled = static_cast<uint32_t>(NtStatus::kCancelled);
 constexpr uint32_t kIoTimeout = static_cast<uint32_t>(NtStatus::kIoTimeout);
@@ -99,7 +98,7 @@ TEST_F(HostileQueue, PagesOfAnotherSessionAreUnknown) {
   TestMemory secret(pair.far_session, 2 * kPage);
   secret.SetText(0, "not for the near side");
   const uint64_t mr = FastRegion(pair.near_session, 2);
-  pair.near.ExpectPostRefused(FastRegisterRequest(mr, secret.Pages(0, 2), 2 * kPage, kBase, kEveryRight),
+  pair.near.ExpectPostRefused(FastRegisterRequest(mr, secret.Pages(0, 2), 2 * kPage, kBase, kRemoteRights),
                               ErrorReason::LOGICAL_ADDRESS_UNKNOWN, kFirstPage);
   const uint64_t page = secret.Pages(0, 1)[0];
   pair.near.ExpectPostRefused(SendRequest({Sge(page, kPage, PrivilegedToken(pair.near_session))}),
@@ -122,7 +121,7 @@ TEST_F(HostileQueue, PagesOfAReleasedMappingAreUnknown) {
   const std::vector<uint64_t> pages = memory.Pages(0, 2);
   ExpectOk(ReleaseLam(pair.near_session, memory.lam().lam_id()));
   const uint64_t mr = FastRegion(pair.near_session, 2);
-  pair.near.ExpectPostRefused(FastRegisterRequest(mr, pages, 2 * kPage, kBase, kEveryRight),
+  pair.near.ExpectPostRefused(FastRegisterRequest(mr, pages, 2 * kPage, kBase, kRemoteRights),
                               ErrorReason::LOGICAL_ADDRESS_UNKNOWN, kFirstPage);
   pair.near.ExpectPostRefused(ReceiveRequest({Sge(pages[1], 8, PrivilegedToken(pair.near_session))}),
                               ErrorReason::LOGICAL_ADDRESS_UNKNOWN, "receive.sges[0].address");
@@ -137,18 +136,18 @@ TEST_F(HostileQueue, MadeUpPagesAreRefusedAndTheRegionIsAsItWas) {
   const uint64_t mr = FastRegion(pair.near_session, 3);
   const std::vector<uint64_t> pages = memory.Pages(0, 3);
   pair.near.ExpectPostRefused(
-      FastRegisterRequest(mr, {pages[0], pages[1], std::ranges::max(pages) + kPage}, 3 * kPage, kBase, kEveryRight),
+      FastRegisterRequest(mr, {pages[0], pages[1], std::ranges::max(pages) + kPage}, 3 * kPage, kBase, kRemoteRights),
       ErrorReason::LOGICAL_ADDRESS_UNKNOWN, "fast_register.adapter_page_array[2]");
-  pair.near.ExpectPostRefused(FastRegisterRequest(mr, {pages[0] + 1, pages[1]}, 2 * kPage, kBase, kEveryRight),
+  pair.near.ExpectPostRefused(FastRegisterRequest(mr, {pages[0] + 1, pages[1]}, 2 * kPage, kBase, kRemoteRights),
                               ErrorReason::LOGICAL_ADDRESS_UNALIGNED, kFirstPage);
-  pair.near.MustRun(FastRegisterRequest(mr, pages, 3 * kPage, kBase, kEveryRight));
+  pair.near.MustRun(FastRegisterRequest(mr, pages, 3 * kPage, kBase, kRemoteRights));
 }
 
 TEST_F(HostileQueue, AddressesAtTheEndOfTheRangeDoNotWrapAround) {
   ConnectedPair pair(daemon());
   TestMemory memory(pair.far_session, 2 * kPage);
   memory.SetText(0, "untouched");
-  const uint32_t token = RegisterPage(pair.far, memory, kEveryRight);
+  const uint32_t token = RegisterPage(pair.far, memory, kRemoteRights);
   // The target's end, then the requester's own.
   for (const uint64_t address : {kMax, kMax - 3, kBase - 1, uint64_t{0}}) {
     TestQueue near(pair.near_session);
@@ -173,7 +172,7 @@ TEST_F(HostileQueue, GuessedTokensReachNothing) {
   ConnectedPair pair(daemon());
   TestMemory memory(pair.far_session, kPage);
   memory.SetText(0, "untouched");
-  const uint32_t token = RegisterPage(pair.far, memory, kEveryRight);
+  const uint32_t token = RegisterPage(pair.far, memory, kRemoteRights);
   for (const uint32_t guess : {0u, 1u, token + 1, token - 1, token ^ 0x80u, token ^ 0x100u, token ^ 0x80000000u,
                                std::numeric_limits<uint32_t>::max(), PrivilegedToken(pair.far_session)}) {
     TestQueue near(pair.near_session);
@@ -193,9 +192,9 @@ TEST_F(HostileQueue, ChainEndsAtTheFirstRefusedRequest) {
   const uint64_t first = FastRegion(pair.far_session, 1);
   const uint64_t last = FastRegion(pair.far_session, 1);
   const auto posted =
-      pair.far.Post({FastRegisterRequest(first, first_page, kPage, kBase, kEveryRight, 0, 1),
-                     WriteRequest({}, 0, 0, 0, 2), FastRegisterRequest(first, {}, kPage, kBase, kEveryRight, 0, 3),
-                     FastRegisterRequest(last, first_page, kPage, kBase, kEveryRight, 0, 4)});
+      pair.far.Post({FastRegisterRequest(first, first_page, kPage, kBase, kRemoteRights, 0, 1),
+                     WriteRequest({}, 0, 0, 0, 2), FastRegisterRequest(first, {}, kPage, kBase, kRemoteRights, 0, 3),
+                     FastRegisterRequest(last, first_page, kPage, kBase, kRemoteRights, 0, 4)});
   ExpectOk(posted);
   EXPECT_EQ(posted.response.posted(), 2u);
   ExpectRefused(posted.response.failure(), ErrorReason::FIELD_OUT_OF_RANGE,
@@ -207,7 +206,7 @@ TEST_F(HostileQueue, ChainEndsAtTheFirstRefusedRequest) {
   pair.near.MustRun(InlineWriteRequest("first", kBase, posted.response.issued_tokens(0).remote_token()));
   EXPECT_EQ(memory.Text(0, 5), "first");
   // The last one's region is unchanged, and the queue pair still works.
-  pair.far.MustRun(FastRegisterRequest(last, memory.Pages(1, 1), kPage, kBase, kEveryRight));
+  pair.far.MustRun(FastRegisterRequest(last, memory.Pages(1, 1), kPage, kBase, kRemoteRights));
 }
 
 TEST_F(HostileQueue, EmptyAndOverlongChainsAreRefusedWhole) {
@@ -300,7 +299,7 @@ struct Victim {
     session.RegisterWhole(session.CreateMr(), memory.id(), kPage, v1::MR_FLAG_ALLOW_REMOTE_WRITE);
     CreateMw(session);
     const uint64_t mr = FastRegion(session, 1);
-    queue.MustRun(FastRegisterRequest(mr, memory.Pages(0, 1), kPage, kBase, kEveryRight));
+    queue.MustRun(FastRegisterRequest(mr, memory.Pages(0, 1), kPage, kBase, kRemoteRights));
     token = session.RemoteToken(mr).response.remote_token();
     queue.MustPost({ReceiveRequest({}), ReceiveRequest({})});
     busy_queue.MustPost({SendRequest({InlineSge("x")}, v1::OP_FLAG_INLINE), InvalidateMrRequest(mr)});
@@ -378,7 +377,7 @@ TEST_F(HostileQueue, StrangerThatKnowsAddressAndTokenReachesNothing) {
   ConnectedPair pair(daemon());
   TestMemory memory(pair.far_session, kPage);
   memory.SetText(0, "untouched");
-  const uint32_t token = RegisterPage(pair.far, memory, kEveryRight);
+  const uint32_t token = RegisterPage(pair.far, memory, kRemoteRights);
   TestSession stranger_session(daemon(), "stranger");
   TestQueue stranger(stranger_session);
   if (Connect(stranger, pair.far.Query().address()).ok()) {

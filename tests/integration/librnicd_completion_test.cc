@@ -146,6 +146,7 @@ TEST_F(LibrnicdCompletions, ClosedOrMovedFromQueueRefusesEveryCall) {
   CompletionQueue taken = std::move(queue);
   EXPECT_TRUE(taken.Close().ok());
   EXPECT_EQ(UsedBy(client, "completion_queues"), 0u);
+  // NOLINTNEXTLINE(bugprone-use-after-move): that it was moved from is what is tested.
   for (CompletionQueue* gone : {&queue, &taken}) {
     EXPECT_EQ(gone->id(), CompletionQueueId{});
     EXPECT_TRUE(FailedWith(gone->Poll(1).status(), ErrorReason::OBJECT_NOT_FOUND));

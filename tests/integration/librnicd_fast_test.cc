@@ -35,6 +35,7 @@ TEST_F(Librnicd, ClosedOrMovedFromFastRegionRefusesEveryCall) {
   FastRegion taken = std::move(region);
   EXPECT_TRUE(taken.Close().ok());
   EXPECT_EQ(UsedBy(client, "regions"), 0u);
+  // NOLINTNEXTLINE(bugprone-use-after-move): that it was moved from is what is tested.
   for (FastRegion* gone : {&region, &taken}) {
     EXPECT_EQ(gone->id(), MemoryRegionId{});
     EXPECT_EQ(gone->local_token(), LocalToken{});
@@ -89,6 +90,7 @@ TEST_F(Librnicd, WindowIsGivenBackAndRefusesEveryCallWhenClosedOrMovedFrom) {
     MemoryWindow window = Must(MemoryWindow::Create(client));
     EXPECT_EQ(UsedBy(client, "windows"), 1u);
     MemoryWindow taken = std::move(window);
+    // NOLINTNEXTLINE(bugprone-use-after-move): that it was moved from is what is tested.
     EXPECT_EQ(window.id(), MemoryWindowId{});
     EXPECT_TRUE(FailedWith(window.Close(), ErrorReason::OBJECT_NOT_FOUND));
     const MemoryWindow second = Must(MemoryWindow::Create(client));

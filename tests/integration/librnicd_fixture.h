@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/status/statusor.h"
+#include "base/units.h"
 #include "client/cpp/client.h"
 #include "client/cpp/memory.h"
 #include "tests/support/shared_daemon.h"
@@ -17,7 +18,6 @@
 namespace rnicd::test {
 
 inline constexpr uint64_t kClientPage = 4096;
-inline constexpr uint64_t kMiB = 1 << 20;
 
 // The value; the end of the program, after a test failure, when there is none.
 template <typename Value>

@@ -30,7 +30,7 @@ namespace {
 std::vector<std::span<const std::byte>> Parts(const Memory& memory, size_t count) {
   std::vector<std::span<const std::byte>> parts;
   for (size_t index = 0; index < count; ++index) {
-    parts.push_back(memory.bytes().subspan(index * kClientPage, kClientPage));
+    parts.emplace_back(memory.bytes().subspan(index * kClientPage, kClientPage));
   }
   return parts;
 }
@@ -125,6 +125,7 @@ TEST_F(Librnicd, MovedFromMemoryIsEmptyAndHarmless) {
   const Client client = MustConnect();
   Memory memory = MustAllocate(client, kMiB);
   const Memory taken = std::move(memory);
+  // NOLINTNEXTLINE(bugprone-use-after-move): that it was moved from is what is tested.
   EXPECT_TRUE(memory.bytes().empty());
   EXPECT_EQ(memory.id(), MemoryObjectId{});
   EXPECT_FALSE(memory.Entry(taken.bytes()).ok());
@@ -176,9 +177,11 @@ TEST_F(Librnicd, MovedRegionIsClosedOnce) {
   EXPECT_EQ(UsedBy(client, "regions"), 2u);
   first = std::move(second);
   EXPECT_EQ(UsedBy(client, "regions"), 1u);
+  // NOLINTNEXTLINE(bugprone-use-after-move): that it was moved from is what is tested.
   EXPECT_FALSE(second.registered());
   const MemoryRegion taken = std::move(first);
   EXPECT_TRUE(taken.registered());
+  // NOLINTNEXTLINE(bugprone-use-after-move): that it was moved from is what is tested.
   EXPECT_FALSE(first.registered());
   EXPECT_EQ(UsedBy(client, "regions"), 1u);
 }

@@ -302,6 +302,7 @@ TEST_F(LibrnicdQueues, RefusedObjectsCarryTheirReasonAndLeaveNothing) {
   EXPECT_EQ(ErrorInfoOf(pair.status()).field, "inline_data_size");
   CompletionQueue queue = Must(CompletionQueue::Create(owner.client, 1));
   const CompletionQueue taken = std::move(queue);
+  // NOLINTNEXTLINE(bugprone-use-after-move): that it was moved from is what is tested.
   EXPECT_EQ(ErrorInfoOf(QueuePair::Create(queue, taken, {}).status()).field, "receive_cq_id");
   EXPECT_EQ(ErrorInfoOf(QueuePair::Create(taken, queue, {}).status()).field, "initiator_cq_id");
   const End other(daemon());

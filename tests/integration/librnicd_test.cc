@@ -95,6 +95,7 @@ TEST_F(Librnicd, AdapterIsListedAndOpenedOnceWhenItIsNeeded) {
 TEST_F(Librnicd, MovedFromClientRefusesEveryCall) {
   Client client = MustConnect();
   const Client taken = std::move(client);
+  // NOLINTNEXTLINE(bugprone-use-after-move): that it was moved from is what is tested.
   EXPECT_EQ(client.session_id(), SessionId{});
   EXPECT_EQ(client.tenant(), "");
   const std::vector<absl::Status> outcomes = {

@@ -25,8 +25,8 @@ constexpr uint32_t kEveryRight =
 // Bytes that differ from their neighbours, between pages and between seeds.
 std::string Pattern(uint32_t seed) {
   std::string text(kPayload, '\0');
-  for (uint32_t index = 0; index < kPayload; ++index) {
-    text[index] = static_cast<char>((index * 13 + index / kPage * 5 + seed * 101) % 251);
+  for (uint64_t index = 0; index < kPayload; ++index) {
+    text[index] = static_cast<char>((index * 13 + index / kPage * 5 + uint64_t{seed} * 101) % 251);
   }
   return text;
 }

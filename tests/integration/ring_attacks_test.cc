@@ -42,7 +42,7 @@ struct Attack {
 
 void PrintTo(const Attack& attack, std::ostream* out) { *out << attack.name; }
 
-const Attack kAttacks[] = {
+const Attack kRingAttacks[] = {
     {"doorbells", "rnicd_ring_empty_wakeups_total"},
     {"counter", "rnicd_ring_empty_wakeups_total"},
     {"impossible-indices", "rnicd_rings_broken_total"},
@@ -62,7 +62,7 @@ const Attack kAttacks[] = {
 };
 
 // The user of this process is a tenant without a rate; every other one has a small one.
-std::string PolicyFile() {
+std::string RingPolicyPath() {
   static const TempDir directory;
   const std::string path = directory.path() + "/policy.textproto";
   std::ofstream(path) << "tenant { name: \"us\" match { uid: " << geteuid() << " } }\n"
@@ -73,7 +73,7 @@ std::string PolicyFile() {
 }
 
 std::vector<std::string> Flags() {
-  static const std::string policy = PolicyFile();
+  static const std::string policy = RingPolicyPath();
   return {kMetricsOnFreePort, "--policy_file=" + policy};
 }
 
@@ -134,7 +134,7 @@ bool BeginAttack(ChildClient& attacker, const std::string& name) {
   return answer.ok;
 }
 
-std::string NameOfRow(const testing::TestParamInfo<Attack>& row) {
+std::string NameOfAttack(const testing::TestParamInfo<Attack>& row) {
   std::string name = row.param.name;
   std::erase(name, '-');
   return name;
@@ -168,7 +168,7 @@ TEST_P(RingAttacks, CostOnlyTheAttackerAndLeaveNothing) {
   EXPECT_TRUE(Eventually([&] { return daemon().mapped_files() == mapped; }));
 }
 
-INSTANTIATE_TEST_SUITE_P(Each, RingAttacks, testing::ValuesIn(kAttacks), NameOfRow);
+INSTANTIATE_TEST_SUITE_P(Each, RingAttacks, testing::ValuesIn(kRingAttacks), NameOfAttack);
 
 class RingAttackAtTheEnd : public testing::TestWithParam<Attack> {};
 
@@ -182,7 +182,7 @@ TEST_P(RingAttackAtTheEnd, DoesNotKeepTheDaemonFromStopping) {
   EXPECT_TRUE(stopped.ok()) << stopped;
 }
 
-INSTANTIATE_TEST_SUITE_P(Each, RingAttackAtTheEnd, testing::ValuesIn(kAttacks), NameOfRow);
+INSTANTIATE_TEST_SUITE_P(Each, RingAttackAtTheEnd, testing::ValuesIn(kRingAttacks), NameOfAttack);
 
 class RingAttack : public DaemonTest {
  protected:
@@ -193,7 +193,7 @@ class RingAttack : public DaemonTest {
 
 TEST_F(RingAttack, EachOneOfTheSuiteIsTested) {
   std::vector<std::string> tested;
-  for (const Attack& attack : kAttacks) {
+  for (const Attack& attack : kRingAttacks) {
     tested.push_back(attack.name);
   }
   EXPECT_EQ(tested, RingAttackNames());

@@ -25,8 +25,6 @@
 namespace rnicd::test {
 namespace {
 
-using Json = nlohmann::json;
-
 // `grant`: value of RNICD_GRANT in the environment.
 std::unique_ptr<ChildProcess> StartTool(const DaemonProcess& daemon, const std::vector<std::string>& arguments,
                                         std::optional<uid_t> uid, const std::string& grant) {

@@ -12,8 +12,6 @@
 namespace rnicd::test {
 namespace {
 
-using Json = nlohmann::json;
-
 class RnicctlDemo : public DaemonTest {
  protected:
   explicit RnicctlDemo(const std::vector<std::string>& flags = {}) : DaemonTest(flags) {}

@@ -10,6 +10,8 @@
 
 namespace rnicd::test {
 
+using Json = nlohmann::json;
+
 // What the real rnicctl printed, and how it ended.
 struct RnicctlRun {
   int exit_code = -1;

@@ -19,8 +19,6 @@
 namespace rnicd::test {
 namespace {
 
-using Json = nlohmann::json;
-
 class Rnicctl : public DaemonTest {
  protected:
   std::unique_ptr<ChildProcess> Start(std::vector<std::string> arguments,

@@ -24,7 +24,7 @@ namespace rnicd::test {
 namespace {
 
 constexpr char kHttp2Preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-constexpr uint64_t kMax = std::numeric_limits<uint64_t>::max();
+constexpr uint64_t kHugest = std::numeric_limits<uint64_t>::max();
 
 class RpcHostile : public DaemonTest {
  protected:
@@ -72,7 +72,7 @@ TEST_F(RpcHostile, MessageOverTheSizeLimitIsRefused) {
   TestSession session(daemon());
   v1::RegisterMrRequest request = RegisterRequest(session.CreateMr(), {}, kPage);
   for (int count = 0; count < 300'000; ++count) {
-    *request.add_mdl_chain() = MdlEntry(kMax, kMax, kMax, kMax);
+    *request.add_mdl_chain() = MdlEntry(kHugest, kHugest, kHugest, kHugest);
   }
   EXPECT_EQ(session.Register(request).code, grpc::StatusCode::RESOURCE_EXHAUSTED);
   // The connection and the session are as they were.
@@ -108,7 +108,7 @@ TEST_F(RpcHostile, ImpossibleNumbersAreRefusedWithTheirField) {
   TestSession session(daemon());
   const uint64_t memory = session.SealedMemory(4 * kPage);
   const uint64_t mr = session.CreateMr();
-  ExpectRefused(session.Register(RegisterRequest(mr, {MdlEntry(memory, 0, kMax, kBase)}, 1)),
+  ExpectRefused(session.Register(RegisterRequest(mr, {MdlEntry(memory, 0, kHugest, kBase)}, 1)),
                 ErrorReason::MDL_RANGE_OVERFLOW, "mdl_chain[0].virtual_address");
   const std::vector<v1::MdlEntry> gap = {MdlEntry(memory, 0, kPage, kBase),
                                          MdlEntry(memory, kPage, kPage, kBase + 2 * kPage)};
@@ -122,7 +122,7 @@ TEST_F(RpcHostile, ImpossibleNumbersAreRefusedWithTheirField) {
 TEST_F(RpcHostile, LastAddressesBeforeTheEndWork) {
   TestSession session(daemon());
   const uint64_t memory = session.SealedMemory(kPage);
-  const uint64_t base = kMax - kPage + 1;
+  const uint64_t base = kHugest - kPage + 1;
   ExpectOk(session.Register(RegisterRequest(session.CreateMr(), {MdlEntry(memory, 0, kPage, base)}, kPage)));
   ExpectRefused(session.Register(RegisterRequest(session.CreateMr(), {MdlEntry(memory, 0, kPage + 1, base)}, kPage)),
                 ErrorReason::MDL_RANGE_OVERFLOW, "mdl_chain[0].virtual_address");
@@ -143,7 +143,8 @@ TEST_F(RpcHostile, FlagsAreKnownOrRefused) {
 TEST_F(RpcHostile, UnknownIdsAreNotFound) {
   TestSession session(daemon());
   const uint64_t memory = session.SealedMemory(kPage);
-  for (const uint64_t id : {uint64_t{0}, uint64_t{1}, kMax, session.CreateMr() + 1, session.pd_id() + 1, memory + 1}) {
+  for (const uint64_t id :
+       {uint64_t{0}, uint64_t{1}, kHugest, session.CreateMr() + 1, session.pd_id() + 1, memory + 1}) {
     ExpectRefused(session.LocalToken(id), ErrorReason::OBJECT_NOT_FOUND, "mr_id");
     ExpectRefused(session.RemoteToken(id), ErrorReason::OBJECT_NOT_FOUND, "mr_id");
     ExpectRefused(session.Deregister(id), ErrorReason::OBJECT_NOT_FOUND, "mr_id");
@@ -246,18 +247,18 @@ class RpcFlood : public DaemonTest {
 };
 
 TEST_F(RpcFlood, ConnectionsAboveTheUidsShareAreRefused) {
-  constexpr int kFlood = 100;
+  constexpr int kAttempts = 100;
   int refused = 0;
   {
     std::vector<UniqueFd> sockets;
-    for (int count = 0; count < kFlood; ++count) {
+    for (int count = 0; count < kAttempts; ++count) {
       sockets.push_back(ConnectUnix(daemon().rpc_socket(), SOCK_STREAM));
     }
     // The newest ones are over the limit.
-    for (int index = kFlood - 1; index >= 32; --index) {
+    for (int index = kAttempts - 1; index >= 32; --index) {
       refused += !sockets[static_cast<size_t>(index)].valid() || HangsUp(sockets[static_cast<size_t>(index)].get());
     }
-    EXPECT_EQ(refused, kFlood - 32);
+    EXPECT_EQ(refused, kAttempts - 32);
   }
   // The flood is over; the next client is served.
   ExpectNothingHeld(daemon(), idle());

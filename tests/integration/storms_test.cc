@@ -30,7 +30,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 // Milliseconds.
-using Times = std::vector<double>;
+using Delays = std::vector<double>;
 
 constexpr int kAttackers = 2;
 // Connections that one user may have.
@@ -47,16 +47,16 @@ constexpr double kNewcomersRatioMax = 10;
 constexpr int kDeaths = 7;
 constexpr double kDeathMsMax = 100;
 
-struct Row {
+struct StormRow {
   const char* name;
   DaemonSocket socket;
   // Connections that each attacker keeps while it goes on: all that it may have, or none.
   int held;
 };
 
-void PrintTo(const Row& row, std::ostream* out) { *out << row.name; }
+void PrintTo(const StormRow& row, std::ostream* out) { *out << row.name; }
 
-const Row kRows[] = {
+const StormRow kStorms[] = {
     {"OnRpc", DaemonSocket::kRpc, 0},     {"OnRpcAboveTheLimit", DaemonSocket::kRpc, kStormSize},
     {"OnFd", DaemonSocket::kFd, 0},       {"OnFdAboveTheLimit", DaemonSocket::kFd, kStormSize},
     {"OnAdmin", DaemonSocket::kAdmin, 0}, {"OnAdminAboveTheLimit", DaemonSocket::kAdmin, kStormSize},
@@ -68,7 +68,7 @@ double MillisecondsSince(steady_clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(steady_clock::now() - begin).count();
 }
 
-double Quantile(Times times, double share) {
+double Quantile(Delays times, double share) {
   if (times.empty()) {
     return 0;
   }
@@ -77,13 +77,13 @@ double Quantile(Times times, double share) {
   return *at;
 }
 
-double P99(const Times& times) { return Quantile(times, 0.99); }
-double Median(const Times& times) { return Quantile(times, 0.5); }
+double P99(const Delays& times) { return Quantile(times, 0.99); }
+double Median(const Delays& times) { return Quantile(times, 0.5); }
 
 // Calls made one after the other for a while.
 struct Calls {
   // One for each call that was answered.
-  Times times;
+  Delays times;
   size_t refused = 0;
 };
 
@@ -123,23 +123,23 @@ class Comparison {
   }
 
  private:
-  Times elsewhere_p99_;
-  Times storm_p99_;
-  Times ratios_;
+  Delays elsewhere_p99_;
+  Delays storm_p99_;
+  Delays ratios_;
   size_t served_ = 0;
   size_t refused_ = 0;
 };
 
-struct Kind {
+struct CallKind {
   const char* name;
   milliseconds duration;
   // False when the daemon refuses it.
   std::function<bool()> call;
 };
 
-std::vector<Calls> MeasureAll(const std::vector<Kind>& kinds) {
+std::vector<Calls> MeasureAll(const std::vector<CallKind>& kinds) {
   std::vector<Calls> all;
-  for (const Kind& kind : kinds) {
+  for (const CallKind& kind : kinds) {
     all.push_back(Measure(kind.call, kind.duration));
   }
   return all;
@@ -147,10 +147,10 @@ std::vector<Calls> MeasureAll(const std::vector<Kind>& kinds) {
 
 // --- attackers ---
 
-// Attackers that storm one socket. They begin stopped, and end with this.
-class Attackers {
+// StormAttackers that storm one socket. They begin stopped, and end with this.
+class StormAttackers {
  public:
-  Attackers(const DaemonProcess& daemon, const std::string& socket_words, int held) {
+  StormAttackers(const DaemonProcess& daemon, const std::string& socket_words, int held) {
     for (int index = 0; index < kAttackers; ++index) {
       attackers_.push_back(StartAttacker(daemon));
       attackers_.back()->MustRun("become " + std::to_string(WorkloadUid()));
@@ -184,22 +184,22 @@ class ElsewhereStorm {
     server_ = StartAttacker(daemon);
     server_->MustRun("become " + std::to_string(WorkloadUid()));
     server_->MustRun("serve stream " + path());
-    attackers_ = std::make_unique<Attackers>(daemon, "stream " + path(), held);
+    attackers_ = std::make_unique<StormAttackers>(daemon, "stream " + path(), held);
   }
 
-  Attackers& attackers() { return *attackers_; }
+  StormAttackers& attackers() { return *attackers_; }
 
  private:
   std::string path() const { return directory_.path() + "/elsewhere"; }
 
   TempDir directory_;
   std::unique_ptr<ChildClient> server_;
-  std::unique_ptr<Attackers> attackers_;
+  std::unique_ptr<StormAttackers> attackers_;
 };
 
 // --- the fixture ---
 
-class Storm : public testing::TestWithParam<Row> {
+class Storm : public testing::TestWithParam<StormRow> {
  protected:
   void SetUp() override {
     DaemonOptions options;
@@ -213,7 +213,7 @@ class Storm : public testing::TestWithParam<Row> {
     if (GetParam().socket == DaemonSocket::kAdmin) {
       ASSERT_TRUE(LetEveryoneReachAdmin(*daemon_));
     }
-    storm_ = std::make_unique<Attackers>(*daemon_, WordsOf(*daemon_, GetParam().socket), GetParam().held);
+    storm_ = std::make_unique<StormAttackers>(*daemon_, WordsOf(*daemon_, GetParam().socket), GetParam().held);
     // gRPC does not wait for a place in a queue that is full.
     WaitForTheQueues();
   }
@@ -228,14 +228,14 @@ class Storm : public testing::TestWithParam<Row> {
   bool NewOperator() const { return CallOnce(daemon_->admin_socket(), AdminStub::ListSessions.path); }
 
   std::unique_ptr<DaemonProcess> daemon_;
-  std::unique_ptr<Attackers> storm_;
+  std::unique_ptr<StormAttackers> storm_;
 };
 
 // A call of each kind, then all again: what disturbs this machine meanwhile disturbs all of them.
 TEST_P(Storm, DelaysNoCallAndKeepsNobodyOut) {
   TestSession session(*daemon_);
   ElsewhereStorm elsewhere(*daemon_, GetParam().held);
-  const std::vector<Kind> kinds = {
+  const std::vector<CallKind> kinds = {
       {"calls of a client", kCallsPhase, [&] { return session.Call(&AdapterStub::ListAdapters, {}).ok(); }},
       {"new clients", kNewcomersPhase, [&] { return NewClient(); }},
       {"new operators", kNewcomersPhase, [&] { return NewOperator(); }}};
@@ -280,7 +280,7 @@ TEST_P(Storm, HidesNoDeath) {
     ASSERT_TRUE(IsListed(operators, sessions.back()));
   }
   storm_->Continue();
-  Times times;
+  Delays times;
   for (size_t index = 0; index < clients.size(); ++index) {
     clients[index]->KillHard();
     const auto begin = steady_clock::now();
@@ -300,7 +300,7 @@ TEST_P(Storm, DoesNotKeepTheDaemonFromStopping) {
   EXPECT_TRUE(stopped.ok()) << stopped;
 }
 
-INSTANTIATE_TEST_SUITE_P(Each, Storm, testing::ValuesIn(kRows), [](const auto& row) { return row.param.name; });
+INSTANTIATE_TEST_SUITE_P(Each, Storm, testing::ValuesIn(kStorms), [](const auto& row) { return row.param.name; });
 
 }  // namespace
 }  // namespace rnicd::test

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/units.h"
 #include "tests/integration/trust_fixture.h"
 #include "tests/support/child_client.h"
 #include "tests/support/daemon_process.h"
@@ -15,7 +16,6 @@
 namespace rnicd::test {
 namespace {
 
-constexpr uint64_t kMiB = uint64_t{1} << 20;
 // What one uid may have without a policy (docs/OPERATING.md, "What the daemon may take").
 constexpr uint64_t kHeapBytesOfAUid = 256 * kMiB;
 constexpr uint64_t kSessionsOfAUid = 256;

@@ -40,7 +40,7 @@ struct Victim {
     remote = static_cast<uint32_t>(registered.number("remote"));
     base = registered.number("base");
   }
-  std::string Text() {
+  std::string Text() const {
     return absl::HexStringToBytes(client->MustRun("peek 0 " + std::to_string(kTextBytes)).values["bytes"]);
   }
 

@@ -6,9 +6,6 @@
 
 namespace rnicd::provider::model {
 
-// Executes one request of a queue pair; in model_execute.cc.
-bool ExecuteOne(Model& model, QueuePair& pair);
-
 Model::Model() : thread_([this] { Run(); }) {}
 
 Model::~Model() {

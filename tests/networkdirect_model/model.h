@@ -284,7 +284,7 @@ class CompletionQueue final : public OverlappedObject<IND2CompletionQueue, kIidN
   }
   HRESULT STDMETHODCALLTYPE Resize(ULONG new_depth) override;
   HRESULT STDMETHODCALLTYPE Notify(ULONG type, OVERLAPPED* call) override;
-  ULONG STDMETHODCALLTYPE GetResults(ND2_RESULT results[], ULONG room) override;
+  ULONG STDMETHODCALLTYPE GetResults(ND2_RESULT taken[], ULONG room) override;
 
   void Push(const ND2_RESULT& result);
 
@@ -485,5 +485,8 @@ class Provider final : public Object<IND2Provider, kIidNd2Provider> {
  private:
   ~Provider() override;
 };
+
+// Executes one request of a queue pair; false if nothing could be done.
+bool ExecuteOne(Model& model, QueuePair& pair);
 
 }  // namespace rnicd::provider::model

@@ -163,7 +163,6 @@ HRESULT InvalidateWindow(Model& model, const QueuePair& pair, const Request& req
 
 }  // namespace
 
-// False if nothing could be done.
 bool ExecuteOne(Model& model, QueuePair& pair) {
   if (pair.peer == nullptr || pair.initiators.empty() || model.removed.contains(pair.domain->card)) {
     return false;

@@ -139,7 +139,7 @@ TEST_F(Transfers, ASendOfMorePiecesThanTheCardTakesEndsInItsTurn) {
 
 TEST_F(Transfers, APieceTooManyIsRefusedAndRegistersNothing) {
   const uint64_t before = control().Count().regions;
-  SharedPages pages(2 * 1025);
+  SharedPages pages(size_t{2} * 1025);
   std::vector<std::span<std::byte>> runs;
   for (size_t piece = 0; piece < 1025; ++piece) {
     runs.push_back(pages.page(2 * piece));

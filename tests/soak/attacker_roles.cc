@@ -10,6 +10,7 @@
 
 #include "base/error_reason.h"
 #include "base/unique_fd.h"
+#include "base/units.h"
 #include "tests/integration/http2_frames.h"
 #include "tests/soak/role.h"
 #include "tests/support/fd_exchange.h"
@@ -27,7 +28,6 @@ using test::MemoryStub;
 using test::RawClient;
 using test::SessionStub;
 
-constexpr uint64_t kMiB = uint64_t{1} << 20;
 constexpr char kOpenSession[] = "/rnicd.v1.SessionService/OpenSession";
 
 std::string NameOf(const test::CallOutcome& outcome) {

@@ -305,7 +305,7 @@ void PlayGrantee(const RoleOptions& options, Dice& dice) {
     auto client = Connect(options);
     if (!client.ok()) {
       // The grant has ended, which ends this role.
-      const absl::Status status = client.status();
+      const absl::Status& status = client.status();
       if (FailedWith(status, ErrorReason::GRANT_REFUSED)) {
         ReportRefused("GRANT_REFUSED");
         return;

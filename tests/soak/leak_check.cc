@@ -4,6 +4,7 @@
 #include <sstream>
 #include <thread>
 
+#include "tests/soak/role.h"
 #include "tests/support/admin_client.h"
 #include "tests/support/raw_client.h"
 #include "tests/support/wait.h"
@@ -54,7 +55,11 @@ void AddTenantMismatches(std::ostringstream& text, const v1::ListTenantsResponse
 // Slope of the least-squares line through the later half.
 template <typename X, typename Y>
 double SlopeOfLaterHalf(const std::vector<Figures>& figures, X x_of, Y y_of) {
-  double n = 0, x = 0, y = 0, xx = 0, xy = 0;
+  double n = 0;
+  double x = 0;
+  double y = 0;
+  double xx = 0;
+  double xy = 0;
   for (size_t i = figures.size() / 2; i < figures.size(); ++i) {
     const double at = x_of(figures[i]);
     const double value = y_of(figures[i]);

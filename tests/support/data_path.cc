@@ -103,7 +103,7 @@ std::optional<RingRequest> EncodePost(const v1::PostRequest& request) {
 }
 
 RingRequest EncodeRegister(const v1::RegisterMrRequest& request) {
-  const std::vector<MdlEntry> chain = wire::FromWire(request.mdl_chain());
+  const std::vector<rnicd::MdlEntry> chain = wire::FromWire(request.mdl_chain());
   RingRequest encoded = WithoutPayload(Opcode::kRegisterMr, request.mr_id());
   encoded.entry.count = static_cast<uint32_t>(chain.size());
   encoded.entry.length = request.length();

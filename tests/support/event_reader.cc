@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "grpcpp/channel.h"
 #include "grpcpp/client_context.h"
 #include "rnicd/v1/session_service.grpc.pb.h"
 

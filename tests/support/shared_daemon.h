@@ -29,7 +29,7 @@ class DaemonTest : public testing::Test {
   // The test's clients are closed by now, because they were its local variables.
   void TearDown() override { ExpectNothingHeld(daemon(), shared_.idle); }
 
-  DaemonProcess& daemon() { return *shared_.process; }
+  DaemonProcess& daemon() const { return *shared_.process; }
   const IdleState& idle() const { return shared_.idle; }
 
  private:

@@ -16,6 +16,8 @@ class DataPath;
 // A client virtual address for tests that never access the memory.
 inline constexpr uint64_t kBase = 0x7000'0000'0000;
 inline constexpr uint64_t kPage = 4096;
+// Flags of a fast registration or a bind.
+inline constexpr uint32_t kRemoteRights = v1::OP_FLAG_ALLOW_REMOTE_READ | v1::OP_FLAG_ALLOW_REMOTE_WRITE;
 
 // A range of an object that its owner knows at kBase, for ProvisionMemory.
 v1::ProvisionRange ProvisionRange(uint64_t offset, uint64_t length);

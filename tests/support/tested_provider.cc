@@ -62,7 +62,8 @@ std::string FromEnvironment(const char* name, const char* otherwise) {
 const Kind& KindUnderTest() {
   static const Kind& kind = []() -> const Kind& {
     const std::string name = FromEnvironment("RNICD_TEST_PROVIDER", "soft");
-    const auto found = std::find_if(kKinds.begin(), kKinds.end(), [&](const Kind& row) { return row.name == name; });
+    const auto* const found =
+        std::find_if(kKinds.begin(), kKinds.end(), [&](const Kind& row) { return row.name == name; });
     if (found == kKinds.end()) {
       std::fprintf(stderr, "RNICD_TEST_PROVIDER must be soft, verbs or networkdirect, not \"%s\"\n", name.c_str());
       std::exit(1);

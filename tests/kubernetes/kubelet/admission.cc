@@ -242,8 +242,7 @@ absl::StatusOr<RunOptions> DeviceManager::PrepareContainer(const std::string& po
   const std::map<std::string, Allocation> allocations = Of(pod_uid, container);
   for (const std::string& resource : ResourcesOf(pod_uid, container)) {
     const auto allocation = allocations.find(resource);
-    const absl::Status status =
-        PreStart(resource, allocation == allocations.end() ? Ids() : allocation->second.device_ids);
+    absl::Status status = PreStart(resource, allocation == allocations.end() ? Ids() : allocation->second.device_ids);
     if (!status.ok()) {
       return status;
     }

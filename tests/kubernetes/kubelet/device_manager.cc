@@ -94,7 +94,7 @@ std::shared_ptr<PluginClient> DeviceManager::TakeConnection(const PluginClient& 
   if (found == connections.end()) {
     return nullptr;
   }
-  const std::shared_ptr<PluginClient> taken = *found;
+  std::shared_ptr<PluginClient> taken = *found;
   connections.erase(found);
   return taken;
 }

@@ -98,7 +98,7 @@ TEST_F(NodeOfACluster, UidsAndLabelsOfPodsReachTheDaemon) {
 TEST_F(NodeOfACluster, ANewDaemonIsToldOfThePodsAtOnce) {
   server_.SetPods(PodJson("a"));
   std::vector<std::string> flags = ClusterFlags();
-  flags.push_back("--reconcile_interval_ms=240000");
+  flags.emplace_back("--reconcile_interval_ms=240000");
   StartPlugin(flags);
   EXPECT_TRUE(Eventually([&] { return AdminDump(daemon()).find(kUid) != std::string::npos; }))
       << plugin().errors().Text();

@@ -38,9 +38,9 @@ UniqueFd ListenOnLoopback(sockaddr_in& address) {
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t size = sizeof(address);
-  bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), size);
-  listen(listener.get(), 1);
-  getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size);
+  (void)bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), size);
+  (void)listen(listener.get(), 1);
+  (void)getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size);
   return listener;
 }
 
@@ -67,7 +67,7 @@ Baits LingeringSockets(int count) {
   for (int index = 0; index < count; ++index) {
     UniqueFd bait(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     ShrinkBuffers(bait.get());
-    connect(bait.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address));
+    (void)connect(bait.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address));
     UniqueFd peer(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (!peer.valid()) {
       break;

@@ -139,8 +139,8 @@ class Server {
   void Send(const fuse_in_header& request, Body body) {
     SendParts(request, 0, {.iov_base = &body, .iov_len = sizeof(body)});
   }
-  void SendHeader(const fuse_in_header& request, int error) { SendParts(request, error, {}); }
-  void SendParts(const fuse_in_header& request, int error, iovec body) {
+  void SendHeader(const fuse_in_header& request, int error) const { SendParts(request, error, {}); }
+  void SendParts(const fuse_in_header& request, int error, iovec body) const {
     fuse_out_header header = {
         .len = static_cast<uint32_t>(sizeof(header) + body.iov_len), .error = error, .unique = request.unique};
     const std::array<iovec, 2> parts = {iovec{.iov_base = &header, .iov_len = sizeof(header)}, body};

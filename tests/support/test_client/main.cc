@@ -24,10 +24,10 @@
 //   fork                       starts a child that inherits all sockets and does nothing else
 //   identity                   this process's identity as the kernel reports it
 //   admin <socket>             queries the daemon's status on an admin socket
-#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -453,7 +453,7 @@ int main(int argc, char** argv) {
   rnicd::test::TestClient client(argv[1]);
   std::string line;
   while (std::getline(std::cin, line)) {
-    std::cout << client.Run(line) << std::endl;
+    std::cout << client.Run(line) << '\n' << std::flush;
   }
   return 0;
 }

@@ -17,11 +17,9 @@
 namespace rnicd::vm_bench {
 namespace {
 
-constexpr int kChain = 64;
-constexpr size_t kPageCounts[] = {1, 16, 256};
+constexpr int kFastChain = 64;
+constexpr size_t kFastPageCounts[] = {1, 16, 256};
 constexpr size_t kMappedPages = 1024;
-constexpr std::chrono::seconds kWaitMax{60};
-constexpr uint64_t kMappedBytes = uint64_t{1} << 30;
 
 // Adjacent pages or, if `scattered`, every second page of the mapping, starting at its end.
 std::vector<size_t> ChoosePages(size_t count, bool scattered) {
@@ -34,19 +32,19 @@ std::vector<size_t> ChoosePages(size_t count, bool scattered) {
 
 // A client of librnicd whose queue pair is connected to itself, with regions that one chain fast-registers and another
 // invalidates. Requests travel through a ring.
-class Client {
+class FastClient {
  public:
-  explicit Client(const test::DaemonProcess& daemon)
+  explicit FastClient(const test::DaemonProcess& daemon)
       : client_(Must(rnicd::Client::Connect(
             {.socket_dir = daemon.socket_dir(), .adapter_name = kCard, .data_path = DataPath::kRings}))),
         memory_(Must(Memory::Allocate(client_, {.size = kMappedPages * kSmallPage}))),
         mapping_(Must(LogicalMapping::Build(memory_))),
-        queue_(Must(CompletionQueue::Create(client_, 4 * kChain))),
-        pair_(Must(QueuePair::Create(queue_, queue_, {.initiator_queue_depth = 4 * kChain}))) {
+        queue_(Must(CompletionQueue::Create(client_, 4 * kFastChain))),
+        pair_(Must(QueuePair::Create(queue_, queue_, {.initiator_queue_depth = 4 * kFastChain}))) {
     Require(pair_.Connect(pair_.address()).ok(), "a queue pair cannot be connected to itself");
-    for (int index = 0; index < kChain; ++index) {
+    for (int index = 0; index < kFastChain; ++index) {
       regions_.push_back(Must(FastRegion::Create(
-          client_, {.max_pages = static_cast<uint32_t>(std::ranges::max(kPageCounts)), .remote_access = true})));
+          client_, {.max_pages = static_cast<uint32_t>(std::ranges::max(kFastPageCounts)), .remote_access = true})));
     }
   }
 
@@ -71,7 +69,7 @@ class Client {
                   const std::vector<Completion> completions = Must(queue_.PollFor(1, kWaitMax));
                   Require(completions.size() == 1 && completions.front().ok(), "a request failed");
                 },
-            .operations = 2 * kChain};
+            .operations = 2 * kFastChain};
   }
 
  private:
@@ -91,7 +89,7 @@ class Client {
 // Registers and deregisters `pages` pages as one region or, if `scattered`, each as one; repeated so that a run takes
 // long enough to measure.
 Contender Direct(const std::string& name, DirectCard& card, const OwnMemory& memory, size_t pages, bool scattered) {
-  const size_t times = std::max<size_t>(1, kChain / pages);
+  const size_t times = std::max<size_t>(1, kFastChain / pages);
   std::vector<std::span<std::byte>> pieces;
   if (scattered) {
     for (const size_t page : ChoosePages(pages, true)) {
@@ -131,13 +129,13 @@ nlohmann::json MappingRow(const test::DaemonProcess& daemon) {
 nlohmann::json FastRows(DirectCard& card, const FastDaemons& daemons) {
   OwnMemory own(Source::kSmallPages, kMappedPages * kSmallPage);
   own.Populate();
-  Client client(daemons.registrations);
-  Client with_windows(daemons.windows);
-  Client by_kernel(daemons.kernel);
+  FastClient client(daemons.registrations);
+  FastClient with_windows(daemons.windows);
+  FastClient by_kernel(daemons.kernel);
   nlohmann::json rows = nlohmann::json::array();
-  for (const size_t pages : kPageCounts) {
+  for (const size_t pages : kFastPageCounts) {
     rows.push_back(Row(
-        "fast", {{"pages", pages}, {"chain", kChain}},
+        "fast", {{"pages", pages}, {"chain", kFastChain}},
         Measure(
             {Direct("direct_one_region", card, own, pages, false), Direct("direct_region_each", card, own, pages, true),
              client.Chains("engine_direct", pages, false), client.Chains("engine_compose", pages, true),

@@ -13,7 +13,6 @@ constexpr uint32_t kPageCounts[] = {1, 16, 256};
 constexpr uint32_t kPagesMax = std::ranges::max(kPageCounts);
 // Pages that the daemon has the module map at a time.
 constexpr uint32_t kBlock = 64;
-constexpr uint64_t kMappedBytes = uint64_t{1} << 30;
 
 // A chain that registers, then one that invalidates, every region with pages that are not neighbours.
 class Chains {

@@ -52,9 +52,9 @@ uint64_t MemoryBytes(const Shape& shape) {
 }
 
 // A session's sealed memory and its regions, all registered by one call and deregistered by another.
-class Client {
+class RegisteringClient {
  public:
-  Client(test::DaemonProcess& daemon, const Shape& shape) : session_(daemon, "bench") {
+  RegisteringClient(test::DaemonProcess& daemon, const Shape& shape) : session_(daemon, "bench") {
     v1::AllocateMemoryRequest allocate;
     allocate.set_size(MemoryBytes(shape));
     allocate.set_page_size(shape.page_bytes == kHugePage ? v1::PAGE_SIZE_2MIB : v1::PAGE_SIZE_4KIB);
@@ -117,7 +117,7 @@ Medians MeasureShape(DirectCard& card, const RegistrationDaemons& daemons, const
   const int times = shape.bytes * shape.regions <= kMiB ? kTimesInARow : 1;
   OwnMemory own(huge ? Source::kHugePages : Source::kSmallPages, size);
   own.Populate();
-  Client client(daemons.usual, shape);
+  RegisteringClient client(daemons.usual, shape);
   const auto register_own = [&card, &shape](std::span<std::byte> memory, int repetitions) {
     for (int time = 0; time < repetitions; ++time) {
       RegisterAndDeregister(card, memory, shape.bytes, shape.regions);
@@ -129,7 +129,7 @@ Medians MeasureShape(DirectCard& card, const RegistrationDaemons& daemons, const
       {.name = "empty_calls", .run = [&] { client.CallForNothing(); }, .operations = regions},
   };
   // Too few 2 MiB pages for a second memory on one side.
-  std::optional<Client> in_turn_client;
+  std::optional<RegisteringClient> in_turn_client;
   OwnMemory file(Source::kFile, size);
   if (!huge) {
     // What rnicd gives out is a shared file.

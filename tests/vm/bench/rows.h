@@ -1,5 +1,7 @@
 #pragma once
 
+#include <chrono>
+
 #include "nlohmann/json.hpp"
 #include "tests/support/daemon_process.h"
 #include "tests/vm/bench/asked_process.h"
@@ -9,6 +11,9 @@ namespace rnicd::vm_bench {
 
 // Each function measures one table and returns its rows.
 inline constexpr uint64_t kLargeRegion = 64 * kMiB;
+// How much memory the rows about mapping a page map.
+inline constexpr uint64_t kMappedBytes = 1024 * kMiB;
+inline constexpr std::chrono::seconds kWaitMax{60};
 struct RegistrationDaemons {
   test::DaemonProcess& usual;
   // Registers the regions of a batch one after the other.

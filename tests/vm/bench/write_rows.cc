@@ -16,8 +16,7 @@ namespace rnicd::vm_bench {
 namespace {
 
 constexpr uint32_t kBytes = 64;
-constexpr int kTimesInARow = 20;
-constexpr std::chrono::seconds kWaitMax{60};
+constexpr int kWritesInARow = 20;
 
 // A client of librnicd with a queue pair that is connected to itself.
 class Writer {
@@ -55,11 +54,11 @@ Contender InARow(const std::string& name, std::function<void()> once) {
   return {.name = name,
           .run =
               [once = std::move(once)] {
-                for (int time = 0; time < kTimesInARow; ++time) {
+                for (int time = 0; time < kWritesInARow; ++time) {
                   once();
                 }
               },
-          .operations = kTimesInARow};
+          .operations = kWritesInARow};
 }
 
 }  // namespace

@@ -10,10 +10,6 @@
 namespace rnicd::test {
 namespace {
 
-constexpr uint64_t kHugePage = uint64_t{2} << 20;
-constexpr uint64_t kFastBase = 0x1000'0000'0000;
-constexpr uint32_t kRemoteRights = v1::OP_FLAG_ALLOW_REMOTE_READ | v1::OP_FLAG_ALLOW_REMOTE_WRITE;
-
 // Fast-registers these pages; must succeed.
 RemoteBytes FastRegister(TestQueue& queue, uint64_t mr_id, const std::vector<uint64_t>& pages) {
   const v1::PostResponse posted =

@@ -24,6 +24,9 @@ namespace rnicd::test {
 
 // Maximum size of a message in these tests: a software card takes seconds for megabytes.
 inline constexpr size_t kMessageBytes = 64 * 1024;
+inline constexpr uint64_t kHugePage = uint64_t{2} << 20;
+// Address of fast registrations.
+inline constexpr uint64_t kFastBase = 0x1000'0000'0000;
 inline constexpr uint32_t kEveryRight =
     v1::MR_FLAG_ALLOW_LOCAL_WRITE | v1::MR_FLAG_ALLOW_REMOTE_READ | v1::MR_FLAG_ALLOW_REMOTE_WRITE;
 

@@ -12,9 +12,6 @@
 namespace rnicd::test {
 namespace {
 
-constexpr uint64_t kFastBase = 0x1000'0000'0000;
-constexpr uint32_t kRemoteRights = v1::OP_FLAG_ALLOW_REMOTE_READ | v1::OP_FLAG_ALLOW_REMOTE_WRITE;
-
 class KernelEngine : public FaultTest {
  protected:
   KernelEngine() : FaultTest({"--verbs_fast_engine=kernel"}) {}
@@ -55,7 +52,6 @@ TEST_F(KernelEngine, AForeignPeerInvalidatesAndTheOwnerHearsOfIt) {
 
 // Pieces of huge pages cannot be mapped a second time; the kernel needs no such mapping.
 TEST_F(KernelEngine, ScatteredPiecesOfHugePagesAreRegistered) {
-  constexpr uint64_t kHugePage = uint64_t{2} << 20;
   TestSession session(daemon());
   OwnMemory memory(session, kHugePage, v1::PAGE_SIZE_2MIB);
   const std::vector<uint64_t> all = memory.LogicalPages();

@@ -3,14 +3,13 @@
 
 #include <vector>
 
+#include "base/units.h"
 #include "tests/support/expect.h"
 #include "tests/support/work_requests.h"
 #include "tests/vm/faults/fault_test.h"
 
 namespace rnicd::test {
 namespace {
-
-constexpr uint64_t kMiB = uint64_t{1} << 20;
 
 // Sets RLIMIT_MEMLOCK of this process, and thereby of the processes that it starts.
 class MemlockLimit {
