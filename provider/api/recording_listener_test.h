@@ -64,6 +64,7 @@ class RecordingListener final : public QueuePairListener {
   void OnPeerDisconnected() override {
     MutexLock lock(mutex_);
     EXPECT_FALSE(closed_) << "OnPeerDisconnected after Shutdown";
+    EXPECT_EQ(peer_gone_, 0) << "OnPeerDisconnected twice";
     ++peer_gone_;
     changed_.NotifyAll();
   }

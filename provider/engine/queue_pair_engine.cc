@@ -258,8 +258,9 @@ void QueuePairEngine::LoseConnection(const std::string& peer_address, bool fatal
     }
     awaiting_peer_ = false;
   }
-  card_->PeerLost();
   LosePeer();
+  // After the report, because a request that this ends fails this side.
+  card_->PeerLost();
   if (fatal) {
     Fail();
   }

@@ -63,7 +63,8 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
   EngineRequest* FindReceive(uint64_t serial);
   // A request that has started begins once more, on the runner.
   void Resume(uint64_t serial);
-  // Reports to the owner, once, that the peer is dead.
+  // Reports to the owner, once, that the peer is dead. Ignored in the error state, so it comes before whatever fails
+  // this side because of that.
   void LosePeer();
   // Takes the queue pair to the error state. Run must follow: the runner notifies local peers. `cause` is the status of
   // the oldest request, if that is cancelled; not kSuccess.

@@ -212,7 +212,7 @@ NdEndpoint::Reach NdEndpoint::ReachPeer(const EngineTurn& turn) const {
   const NdLink::State send = send_link_->state();
   const NdLink::State receive = receive_link_->state();
   if (send == NdLink::State::kDown || receive == NdLink::State::kDown) {
-    return Reach::kGone;
+    return Reach::kLost;
   }
   if (send == NdLink::State::kUp && receive == NdLink::State::kUp) {
     return Reach::kUp;
@@ -231,6 +231,9 @@ BeginResult NdEndpoint::Begin(EngineRequest& request, EngineTurn& turn) {
   switch (ReachPeer(turn)) {
     case Reach::kWaits:
       return BeginResult::Blocked();
+    case Reach::kLost:
+      engine().LosePeer();  // Before this side fails: the loop's thread may not have reported it yet.
+      [[fallthrough]];
     case Reach::kGone:
       return turn.is_first ? BeginResult::Done(NtStatus::kIoTimeout) : BeginResult::Blocked();
     case Reach::kUp:

@@ -86,7 +86,8 @@ class NdEndpoint final : public EngineCard, public NdLink::Sink {
     std::weak_ptr<NdInvalidatable> owner;
     uint32_t token = 0;
   };
-  enum class Reach : uint8_t { kUp, kWaits, kGone };
+  // kLost: there was a connection. kGone: there will be none.
+  enum class Reach : uint8_t { kUp, kWaits, kLost, kGone };
 
   NdEndpoint(std::shared_ptr<NdDomain> domain, uint64_t number, const QueuePairLimits& limits)
       : domain_(std::move(domain)), number_(number), limits_(limits) {}

@@ -93,14 +93,14 @@ void NdEndpoint::OnInitiatorResult(uint64_t serial, const ND2_RESULT& result) {
       awaited_.reset();
     }
   }
+  if (outcome->peer_lost) {
+    engine().LosePeer();
+  }
   if (!engine().Ended(serial, outcome->status, outcome->at_peer) || success) {
     return;
   }
   if (outcome->at_peer) {
     engine().FailPeer();
-  }
-  if (outcome->peer_lost) {
-    engine().LosePeer();
   }
   engine().Fail();
 }

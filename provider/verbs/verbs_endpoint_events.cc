@@ -62,15 +62,15 @@ void VerbsEndpoint::OnSendCompletion(const ibv_wc& completion) {
   const NtStatus status = timeout
                               ? NtStatus::kIoTimeout
                               : CompletionStatus(completion.status, is_bind ? WorkKind::kBind : WorkKind::kInitiator);
+  // A flush that this side did not request: the card failed this side because of the peer.
+  if (timeout || completion.status == IBV_WC_WR_FLUSH_ERR) {
+    engine().LosePeer();
+  }
   if (!engine().Ended(serial, status, refused_by_peer) || success) {
     return;
   }
   if (refused_by_peer) {
     engine().FailPeer();
-  }
-  // A flush that this side did not request: the card failed this side because of the peer.
-  if (timeout || completion.status == IBV_WC_WR_FLUSH_ERR) {
-    engine().LosePeer();
   }
   engine().Fail();
 }

@@ -130,7 +130,7 @@ TEST_P(ConnectionContract, FlushCancelsEverythingInOrder) {
   EXPECT_EQ(near_.received(), (Outcomes{{10, kReceived, kCancelled}, {11, kReceived, kCancelled}}));
   EXPECT_EQ(near_.state(), QueuePairState::kError);
   EXPECT_EQ(near_.peer_gone(), 0);
-  EXPECT_EQ(far_.peer_gone(), 1);
+  EXPECT_TRUE(far_.listener().WaitForPeerGone());
 }
 
 TEST_P(ConnectionContract, AfterAFlushReceivesAreCancelledAndNothingElseIsAccepted) {
@@ -152,12 +152,11 @@ TEST_P(ConnectionContract, WhoConnectsToAPeerThatHasFailedIsTold) {
     failed.pair().Flush();
     EXPECT_EQ(side.peer_gone(), 0) << "it has not connected yet";
     ASSERT_TRUE(side.ConnectTo(failed).ok());
-    EXPECT_EQ(side.peer_gone(), 1);
+    EXPECT_TRUE(side.listener().WaitForPeerGone());
     side.Post(Send(1));
     ASSERT_TRUE(side.Initiated(1));
     EXPECT_EQ(side.initiated(), (Outcomes{{1, kSent, kTimedOut}}));
     failed.Shutdown();
-    EXPECT_EQ(side.peer_gone(), 1);
   }
 }
 
@@ -172,7 +171,18 @@ TEST_P(ConnectionContract, AReceiveThatIsTooShortEndsBothSides) {
   EXPECT_EQ(far_.received(), (Outcomes{{10, kReceived, NtStatus::kBufferOverflow}, {11, kReceived, kCancelled}}));
   EXPECT_EQ(near_.initiated(), (Outcomes{{1, kSent, NtStatus::kRemoteResources}, {2, kSent, kCancelled}}));
   EXPECT_TRUE(EndsInError(near_) && EndsInError(far_));
-  EXPECT_EQ(far_.peer_gone(), 1);
+  EXPECT_TRUE(far_.listener().WaitForPeerGone());
+}
+
+// Its sender waits for the peer's answer, besides that of the card.
+TEST_P(ConnectionContract, TheEndOfAPeerThatHasSomethingToInvalidateIsReported) {
+  Connect(near_, far_);
+  near_.Post(Send(1, {}, {.invalidate = far_.region()->remote_token()}));
+  card_->Settle();
+  far_.Shutdown();
+  ASSERT_TRUE(near_.Initiated(1));
+  EXPECT_NE(near_.initiated()[0].status, kOk);
+  EXPECT_TRUE(near_.listener().WaitForPeerGone());
 }
 
 // A caller may reuse the memory as soon as it sees the completion.
