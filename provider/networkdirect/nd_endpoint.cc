@@ -144,10 +144,20 @@ void NdEndpoint::OnUp() {
 // A peer that waits for a connection which could not be made learns of it because this side fails.
 void NdEndpoint::OnDown(bool was_up) {
   engine().LosePeer();
-  if (!was_up) {
-    engine().Fail();
+  if (!was_up && !PeerHasEnded()) {
+    engine().Fail(NtStatus::kIoTimeout);
   }
   engine().Run();
+}
+
+bool NdEndpoint::PeerHasEnded() {
+  std::string address;
+  {
+    MutexLock lock(mutex_);
+    address = peer_address_;
+  }
+  const std::shared_ptr<QueuePairEngine> peer = node().fabric.Find(address);
+  return peer == nullptr || peer->state() == QueuePairState::kError;
 }
 
 // --- posting ---
@@ -366,11 +376,18 @@ void NdEndpoint::Fail() {
 }
 
 void NdEndpoint::PeerLost() {
+  uint64_t serial = 0;
   {
     MutexLock lock(mutex_);
     peer_gone_ = true;
+    if (!awaited_.has_value() || !awaited_->card_is_done) {
+      return;  // The card's result ends the request.
+    }
+    serial = awaited_->serial;
+    awaited_.reset();
   }
-  OnInvalidateResult(/*invalidated=*/false);
+  engine().Ended(serial, NtStatus::kIoTimeout);
+  engine().Run();
 }
 
 void NdEndpoint::Close() {

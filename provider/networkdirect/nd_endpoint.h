@@ -104,6 +104,7 @@ class NdEndpoint final : public EngineCard, public NdLink::Sink {
   // Where to ask for a connection; nothing if this side has ended.
   absl::StatusOr<std::optional<NdAddress>> ExpectRequest(uint64_t ticket);
   bool is_connected() const;
+  bool PeerHasEnded();
 
   // Transfers.
   Reach ReachPeer(const EngineTurn& turn) const;

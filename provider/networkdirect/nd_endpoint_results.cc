@@ -78,21 +78,23 @@ void NdEndpoint::OnInitiatorResult(uint64_t serial, const ND2_RESULT& result) {
   if (!outcome.has_value()) {
     return;
   }
-  const bool success = outcome->status == NtStatus::kSuccess;
+  const NdOutcome lost{.status = NtStatus::kIoTimeout, .at_peer = false, .peer_lost = true};
   {
     MutexLock lock(mutex_);
     if (outcome->status == NtStatus::kCancelled && !failed_) {
-      // This side did not ask for it: the connection has ended.
-      outcome = NdOutcome{.status = NtStatus::kIoTimeout, .at_peer = false, .peer_lost = true};
+      outcome = lost;  // This side did not ask for it: the connection has ended.
     }
     if (awaited_.has_value() && awaited_->serial == serial) {
-      if (success) {
+      const bool success = outcome->status == NtStatus::kSuccess;
+      if (success && !peer_gone_) {
         awaited_->card_is_done = true;
         return;
       }
       awaited_.reset();
+      outcome = success ? lost : *outcome;  // The peer ended without an answer.
     }
   }
+  const bool success = outcome->status == NtStatus::kSuccess;
   if (outcome->peer_lost) {
     engine().LosePeer();
   }

@@ -282,6 +282,14 @@ TEST_F(KernelFastRegionTest, ARefusalOfTheModuleIsARefusalOfTheRequest) {
   EXPECT_TRUE(FailedWith(near_.domain().CreateFastRegion(4, true).status(), ErrorReason::DEVICE_OUT_OF_RESOURCES));
 }
 
+TEST_F(KernelFastRegionTest, ACardThatIsGoneWhenItIsToRegisterIsReported) {
+  module_->FailNext("Submit", ENODEV);
+  near_.Post(FastRegister(1, region_, {pages_.page(0)}));
+  ASSERT_TRUE(near_.Initiated(1));
+  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kFast, kCancelled}}));
+  EXPECT_TRUE(near_.listener().WaitForPeerGone()) << "a card that is gone has no peers";
+}
+
 class SmallKernelListsTest : public KernelTest {
  protected:
   SmallKernelListsTest() : KernelTest(8) {}

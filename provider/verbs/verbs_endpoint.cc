@@ -29,6 +29,11 @@ bool IsForKernel(const EngineRequest& request) {
          static_cast<VerbsFastRegion&>(*invalidate->region).is_kernel();
 }
 
+// For a result of KernelChain.
+bool MeansRemovedCard(const BeginResult& result) {
+  return result.kind == BeginResult::Kind::kDone && result.status == NtStatus::kCancelled;
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<QueuePairEngine>> VerbsEndpoint::Create(std::shared_ptr<VerbsDomain> domain,
@@ -86,11 +91,18 @@ void VerbsEndpoint::Fail() {
 }
 
 void VerbsEndpoint::PeerLost() {
+  uint64_t serial = 0;
   {
     MutexLock lock(mutex_);
     peer_gone_ = true;
+    if (!awaited_.has_value() || !awaited_->card_is_done) {
+      return;  // The card's result ends the request.
+    }
+    serial = awaited_->serial;
+    awaited_.reset();
   }
-  OnInvalidateResult(/*invalidated=*/false);
+  engine().Ended(serial, NtStatus::kIoTimeout);
+  engine().Run();
 }
 
 // --- posting ---
@@ -180,6 +192,9 @@ void VerbsEndpoint::BeginTogether(std::span<EngineRequest* const> requests, Engi
     results.front() = Begin(*requests.front(), turn);
   } else {
     KernelChain(*domain_->kernel_engine()).Execute(requests.first(count), results.first(count));
+    if (std::ranges::any_of(results.first(count), MeansRemovedCard)) {
+      engine().LosePeer();
+    }
   }
 }
 

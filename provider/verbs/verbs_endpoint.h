@@ -80,6 +80,7 @@ class VerbsEndpoint final : public EngineCard, public CompletionSink {
   void OnInvalidateResult(bool invalidated);
   void Probe();
   bool SendProbe();
+  void OnFailedByCard();
   void GiveUp();
 
   const std::shared_ptr<VerbsDomain> domain_;

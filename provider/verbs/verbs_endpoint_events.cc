@@ -43,19 +43,22 @@ bool VerbsEndpoint::IsTimeout(ibv_wc_status status) {
 }
 
 void VerbsEndpoint::OnSendCompletion(const ibv_wc& completion) {
-  const bool success = completion.status == IBV_WC_SUCCESS;
-  const bool timeout = IsTimeout(completion.status);
+  bool success = completion.status == IBV_WC_SUCCESS;
+  bool timeout = IsTimeout(completion.status);
   const bool is_bind = (completion.wr_id & kBindBit) != 0;
   const uint64_t serial = completion.wr_id & ~kBindBit;
   {
     MutexLock lock(mutex_);
     peer_seen_ = peer_seen_ || (success && !is_bind);
     if (awaited_.has_value() && awaited_->serial == serial) {
-      if (success) {
+      if (success && !peer_gone_) {
         awaited_->card_is_done = true;
         return;
       }
       awaited_.reset();
+      // The peer ended without an answer.
+      timeout = timeout || success;
+      success = false;
     }
   }
   const bool refused_by_peer = IsRemoteRefusal(completion.status);
@@ -202,11 +205,21 @@ void VerbsEndpoint::OnTick() {
 
 // A card reports neither that it failed a queue pair because of the peer nor that an idle peer is dead.
 void VerbsEndpoint::Probe() {
-  if (queue_pair_.StillWorks() && SendProbe()) {
-    return;
+  if (!queue_pair_.StillWorks() || !SendProbe()) {
+    OnFailedByCard();
+  }
+}
+
+// Because of the peer, unless a completion that is not read yet says something else.
+void VerbsEndpoint::OnFailedByCard() {
+  OnCqEvent();
+  bool probing = false;
+  {
+    MutexLock lock(mutex_);
+    probing = probing_;
   }
   engine().LosePeer();
-  engine().Fail();
+  engine().Fail(probing ? NtStatus::kIoTimeout : NtStatus::kCancelled);
   engine().Run();
 }
 
@@ -241,9 +254,7 @@ bool VerbsEndpoint::SendProbe() {
 
 void VerbsEndpoint::OnCardEvent() {
   if (engine().state() == QueuePairState::kReadyToSend && !queue_pair_.StillWorks()) {
-    engine().LosePeer();
-    engine().Fail();
-    engine().Run();
+    OnFailedByCard();
   }
 }
 

@@ -291,6 +291,23 @@ TEST_F(VerbsMomentTest, AFlushDuringAConnectMakesItTooLate) {
   }
 }
 
+TEST_F(VerbsMomentTest, AFailureThatIsThisSidesOwnIsReadBeforeThePeerIsBlamed) {
+  Side side(daemon_);
+  ASSERT_TRUE(side.pair().Connect(FormatQpAddress(Foreigner())).ok());
+  side.Post(Write(1));
+  std::atomic<bool> failed = false;
+  hooks_.set_before([&](std::string_view call) {
+    if (call == "QueryQpState" && !failed.exchange(true)) {
+      EXPECT_TRUE(fake_.Complete(side.number(), IBV_WC_LOC_PROT_ERR));
+    }
+  });
+  ASSERT_TRUE(side.Initiated(1));
+  hooks_.set_before(nullptr);
+  EXPECT_EQ(side.initiated(), (Outcomes{{1, kWritten, kViolation}}));
+  side.Shutdown();
+  EXPECT_EQ(side.peer_gone(), 0);
+}
+
 TEST_F(VerbsMomentTest, ACardMayGoWhileARequestIsPosted) {
   Side side(daemon_);
   Side peer(daemon_);

@@ -70,7 +70,7 @@ class HookedVerbs final : public VerbsApi {
   int ModifyQp(ibv_qp* qp, ibv_qp_attr& attributes, int mask) override {
     return Before("ModifyQp").ModifyQp(qp, attributes, mask);
   }
-  int QueryQpState(ibv_qp* qp, ibv_qp_state& state) override { return card_.QueryQpState(qp, state); }
+  int QueryQpState(ibv_qp* qp, ibv_qp_state& state) override { return Before("QueryQpState").QueryQpState(qp, state); }
   int DestroyQp(ibv_qp* qp) override { return Before("DestroyQp").DestroyQp(qp); }
   int PostSend(ibv_qp* qp, ibv_send_wr& request) override { return Before("PostSend").PostSend(qp, request); }
   int PostRecv(ibv_qp* qp, ibv_recv_wr& request) override {
