@@ -114,7 +114,7 @@ TEST_F(BrokenWireTest, LostAnswerRunsIntoTheDeadline) {
 
 TEST_F(BrokenWireTest, AfterOneLostAnswerDestructorsDoNotCallAnyMore) {
   {
-    const auto client = Connect({.release_deadline = milliseconds(50)});
+    const auto client = Connect({.release_deadline = milliseconds(1000)});
     const auto memory = Memory::Allocate(*client, {.size = kSize});
     ASSERT_TRUE(memory.ok()) << memory.status();
     daemon_.NeverAnswer("CloseMr");

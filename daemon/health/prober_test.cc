@@ -172,7 +172,7 @@ TEST_F(TwoAdaptersTest, AHangingCardDoesNotHideWhatTheOtherDoes) {
 }
 
 TEST_F(ProberTest, RegionsOfOthersAreNeverTheProbes) {
-  const auto prober = Start(kLongTimeout, milliseconds(0));
+  const auto prober = Start(kLongTimeout, milliseconds(1));
   DuringProbes(*prober, 300, [&] { ASSERT_EQ(prober->RegionsOfOthers(), 0u); });
   const auto adapter = *soft_.OpenAdapter("soft0");
   const auto domain = *adapter->CreateProtectionDomain();

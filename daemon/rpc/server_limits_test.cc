@@ -62,7 +62,7 @@ TEST_F(SmallServerTest, AHandlerMayChargeWhatItMakesOfARequest) {
 
 class RequestTimeoutTest : public ServerTest {
  protected:
-  RequestTimeoutTest() : ServerTest({.request_timeout = milliseconds(30)}) {}
+  RequestTimeoutTest() : ServerTest({.request_timeout = milliseconds(500)}) {}
 };
 
 TEST_F(RequestTimeoutTest, HalfSentMessagesTimeOut) {
@@ -113,6 +113,7 @@ TEST_F(RequestTimeoutTest, ACallThatRunsIsNotLate) {
   TestClient client(Connect());
   const int32_t stream_id = client.Call("/hold");
   const auto calls = handler_->TakeHeld(client, 1);
+  ASSERT_FALSE(calls.empty());
   // As long as three half-sent requests in turn may take.
   for (int count = 0; count < 3; ++count) {
     ASSERT_TRUE(client.UntilClosed(client.Open("/echo")));
@@ -184,12 +185,17 @@ TEST_F(StuckTest, AClientThatOpensNoWindowIsHungUpOn) {
   EXPECT_TRUE(client.Until(ping_on));
 }
 
+class SlowReaderTest : public ServerTest {
+ protected:
+  SlowReaderTest() : ServerTest({.unread_timeout = milliseconds(3000)}) {}
+};
+
 // Each part well within the timeout, all of them in more than it.
-TEST_F(StuckTest, AClientThatReadsSlowlyIsServed) {
+TEST_F(SlowReaderTest, AClientThatReadsSlowlyIsServed) {
   TestClient client(Connect(), {{NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 1000}});
   const int32_t stream_id = client.Call("/large", "14000");
   EXPECT_TRUE(client.Until([&] {
-    std::this_thread::sleep_for(milliseconds(90));
+    std::this_thread::sleep_for(milliseconds(250));
     return client.Of(stream_id).closed;
   }));
   EXPECT_THAT(client.Of(stream_id).Messages(), ElementsAre(std::string(14000, 'x')));

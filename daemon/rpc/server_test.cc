@@ -200,7 +200,7 @@ TEST_F(ServerTest, ACancelIsToldToTheCall) {
 
 TEST_F(ServerTest, ADeadlineEndsACallAndIsToldToIt) {
   TestClient client(Connect());
-  const int32_t stream_id = client.Call("/hold", "", {{"grpc-timeout", "10m"}});
+  const int32_t stream_id = client.Call("/hold", "", {{"grpc-timeout", "1S"}});
   const auto calls = handler_->TakeHeld(client, 1);
   EXPECT_TRUE(client.UntilClosed(stream_id));
   EXPECT_EQ(client.Of(stream_id).Field("grpc-status"), "4");
@@ -213,7 +213,7 @@ TEST_F(ServerTest, ADeadlineEndsAHalfSentCallAndAStream) {
   client.Send(half, PrefixOf(10) + "half", false);
   EXPECT_TRUE(client.UntilClosed(half));
   EXPECT_EQ(client.Of(half).Field("grpc-status"), "4");
-  const Response stream = client.Result("/stream", "", {{"grpc-timeout", "300m"}});
+  const Response stream = client.Result("/stream", "", {{"grpc-timeout", "1S"}});
   EXPECT_EQ(stream.header_blocks, 2);
   EXPECT_EQ(stream.Field("grpc-status"), "4");
   EXPECT_TRUE(Eventually([&] { return handler_->cancelled() == 1; }));
@@ -228,7 +228,7 @@ TEST_F(ServerTest, ALateResponseIsNotEarly) {
 
 TEST_F(ServerTest, TheFirstResponseDueIsTheFirstSent) {
   TestClient client(Connect());
-  const int32_t second = client.Call("/later", "60");
+  const int32_t second = client.Call("/later", "1000");
   EXPECT_THAT(client.Result("/later", "1").Messages(), ElementsAre("1"));
   EXPECT_FALSE(client.Of(second).closed);
   EXPECT_TRUE(client.UntilClosed(second));

@@ -68,8 +68,9 @@ TEST(EventLoop, TicksOnceForAHandlerOfSeveralDescriptors) {
   loop.Add(one->descriptor(), one);
   loop.Add(two->descriptor(), two);
   loop.Add(more.descriptor(), two);
-  EXPECT_TRUE(Eventually([&] { return one->ticks() >= 3 && two->ticks() >= 3; }));
-  EXPECT_LE(std::abs(one->ticks() - two->ticks()), 1);
+  EXPECT_TRUE(Eventually([&] { return one->ticks() >= 8 && two->ticks() >= 8; }));
+  // Far from twice as many, though the loop may tick while they are added and while they are read.
+  EXPECT_LE(std::abs(one->ticks() - two->ticks()), 3);
   EXPECT_GE(std::chrono::steady_clock::now() - begun, 2 * EventLoop::kTick);
 }
 
@@ -80,8 +81,8 @@ TEST(EventLoop, ADescriptorThatHasNothingMoreToSayIsLeftAlone) {
   silent->silences_ = false;
   silent->goes_on_ = false;
   loop.Add(silent->descriptor(), silent);
-  loop.Add(clock->descriptor(), clock);
   silent->Ring();
+  loop.Add(clock->descriptor(), clock);
   EXPECT_TRUE(Eventually([&] { return clock->ticks() >= 2; }));
   EXPECT_EQ(silent->rung(), 1);
 }

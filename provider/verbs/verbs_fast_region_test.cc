@@ -246,6 +246,7 @@ TEST_F(VerbsFastRegionTest, AReceiveThatNamesItUsesTheRegistrationInForce) {
   ASSERT_TRUE(fake_.Receive(near_.number(), 8));
   near_.Post(Receive(11, {{.address = {Side::kBase}, .length = 8, .token = region_->local_token()}}));
   near_.Post(Invalidate(2, region_));
+  ASSERT_TRUE(near_.Initiated(2));
   ASSERT_TRUE(fake_.Receive(near_.number(), 8));
   ASSERT_TRUE(near_.Received(2));
   EXPECT_EQ(near_.received()[0].status, kOk);

@@ -67,6 +67,12 @@ class Health : public DaemonTest {
  protected:
   Health() : DaemonTest(Flags()) {}
 
+  // A test before this one may have left the card full, until the next probe.
+  void SetUp() override {
+    DaemonTest::SetUp();
+    ASSERT_TRUE(Eventually([&] { return CheckNow() == HealthCheckResponse::SERVING; }));
+  }
+
   static std::vector<std::string> Flags() {
     std::vector<std::string> flags = OneAdapterFlags();
     flags.insert(flags.end(), {kMetricsOnFreePort, ProviderFlag("max_regions", kRoomInTheCard)});

@@ -20,7 +20,8 @@ class LinkTest : public testing::Test {
   LinkTest() {
     options_.folder = folder_;
     options_.poll_interval = std::chrono::seconds(60);
-    options_.first_retry = std::chrono::milliseconds(20);
+    // After a stream that ends, time for the kubelet to see that before the next registration.
+    options_.first_retry = std::chrono::milliseconds(200);
   }
 
   std::string SocketOf(const std::string& type) const { return folder_ + "/rnicd-" + type + ".sock"; }

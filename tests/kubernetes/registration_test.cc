@@ -58,6 +58,7 @@ TEST_F(Registering, WaitsForAFolderThatIsNotThere) {
 }
 
 TEST_F(Registering, TriesARefusingKubeletAgainWithGrowingPauses) {
+  options_.first_retry = std::chrono::milliseconds(20);
   options_.poll_interval = std::chrono::milliseconds(160);
   kubelet_.Start();
   kubelet_.RefuseRegistrations("not today");
@@ -73,6 +74,7 @@ TEST_F(Registering, TriesARefusingKubeletAgainWithGrowingPauses) {
 }
 
 TEST_F(Registering, PausesNeverGrowBeyondTheSlowLook) {
+  options_.first_retry = std::chrono::milliseconds(20);
   options_.poll_interval = std::chrono::milliseconds(30);
   kubelet_.Start();
   kubelet_.RefuseRegistrations("not today");
