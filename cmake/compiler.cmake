@@ -20,6 +20,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # The compiler looks for garbage only above 3 GB, which it never takes: a twentieth less time, up to a fifth more memory.
   add_compile_options(--param=ggc-min-heapsize=3000000)
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  # Otherwise a precompiled header has the times of the files in it, and ccache finds nothing in a new clone.
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
+endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 18)
   # clang 18 changed how it mangles constrained templates; Debian's abseil has the old names.
   add_compile_options(-fclang-abi-compat=17)
