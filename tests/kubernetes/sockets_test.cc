@@ -49,6 +49,9 @@ TEST_F(Sockets, StopLeavesThoseOfANewerPlugin) {
   Plugin new_plugin(options_);
   ASSERT_TRUE(Eventually([&] { return IdentityOf(socket_) != old_socket; }));
   old_plugin.reset();
+  // The kubelet may see the old plugin's stream end at any time until the new one registers for the second time, and
+  // takes the devices for unhealthy then.
+  ASSERT_TRUE(Eventually([&] { return Accepted(kMemory) == 3; }));
   EXPECT_TRUE(Up(new_plugin));
   EXPECT_TRUE(fs::is_socket(socket_));
   ASSERT_TRUE(Offers(kubelet_, kMemory, 4, 4));
@@ -65,6 +68,7 @@ TEST_F(Sockets, TwoPluginsDoNotTakeTurns) {
   ASSERT_TRUE(Eventually([&] { return Accepted(kMemory) == 3; }));
   EXPECT_TRUE(Throughout([&] { return Accepted(kMemory) == 3 && !old_plugin.link().registered(); },
                          std::chrono::milliseconds(500)));
+  ASSERT_TRUE(Offers(kubelet_, kMemory, 4, 4));
   EXPECT_TRUE(kubelet_.Admit(PodWith("a", 1)).ok());
   EXPECT_EQ(new_plugin->allocator().allocations().size(), 1u);
   // The replaced plugin registers again after the other has exited.
