@@ -41,7 +41,8 @@ class FdSocket {
 // The bytes of a well-formed request.
 std::string FdRequestBytes(const std::string& ticket, uint32_t fd_count);
 
-// One request and its reply, with any bytes and descriptors.
+// One request and its reply, with any bytes and descriptors. Returns when the daemon has none of the descriptors any
+// more that it needed for the exchange.
 FdAnswer ExchangeFd(const std::string& path, std::string_view bytes, const std::vector<int>& descriptors = {});
 // The two exchanges of a correct client.
 FdAnswer FetchFd(const std::string& path, const std::string& ticket);

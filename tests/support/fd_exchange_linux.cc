@@ -93,7 +93,12 @@ FdAnswer ExchangeFd(const std::string& path, std::string_view bytes, const std::
   if (!socket.connected() || !socket.Send(bytes, descriptors)) {
     return FdAnswer();
   }
-  return socket.Receive();
+  FdAnswer answer = socket.Receive();
+  if (answer.replied) {
+    // The end of the stream: until then the daemon may have descriptors of the file, which count as its memory.
+    socket.Receive();
+  }
+  return answer;
 }
 
 FdAnswer FetchFd(const std::string& path, const std::string& ticket) {
