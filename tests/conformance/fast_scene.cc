@@ -30,6 +30,7 @@ FastScene::FastScene(DaemonProcess& daemon, uint32_t pages, bool remote_access)
   sink_token_ = sink.local_token();
   mr_ = FastRegion(far_session(), pages, remote_access);
   local_token_ = far_session().LocalToken(mr_).response.local_token();
+  WaitUntilConnected(far());
 }
 
 std::string FastScene::Laid(const std::vector<size_t>& indices, uint64_t fbo, uint64_t length) const {

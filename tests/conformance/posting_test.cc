@@ -134,6 +134,7 @@ TEST_P(NdkConformance, Case123_FencedFastRegisterTakesEffectAfterTheRead) {
   sink.memory.SetText(0, "stale");
   source.memory.SetText(0, "fresh");
   const uint64_t mr = FastRegion(pair.near_session, 1);
+  WaitUntilConnected(pair.near);
   const v1::WorkRequest fenced =
       FastRegisterRequest(mr, pages.Pages(0, 1), kPage, kBase, v1::OP_FLAG_ALLOW_REMOTE_WRITE | kFence, 0, 2);
   // A refused access ends its connection, so each attempt uses a new one.

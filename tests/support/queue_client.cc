@@ -187,6 +187,8 @@ void ConnectPair(TestQueue& one, TestQueue& other) {
   ExpectOk(Connect(other, one.Query().address()));
 }
 
+void WaitUntilConnected(TestQueue& queue, Where where) { queue.MustRun(WriteRequest({}, 0, 0), where); }
+
 ConnectedPair::ConnectedPair(DaemonProcess& daemon, const QueueOptions& options)
     : near_session(daemon, "near"), far_session(daemon, "far"), near(near_session, options), far(far_session, options) {
   ConnectPair(near, far);
