@@ -76,7 +76,7 @@ class TestQueue {
 // Connects the two queue pairs with each other.
 void ConnectPair(TestQueue& one, TestQueue& other);
 // Returns when the queue pair's requests reach its peer: a card may still be connecting when Connect has returned, and
-// grants of a connected queue pair may be others than those made before.
+// a fast registration that is posted before then need not be a window of the card.
 void WaitUntilConnected(TestQueue& queue, Where where = Where::current());
 CallResult<v1::ConnectQpResponse> Connect(TestQueue& queue, const std::string& peer_address);
 
