@@ -75,7 +75,7 @@ TEST(SessionEnd, WaitsForARunningRequest) {
   EXPECT_EQ(world.Held(), "");
 }
 
-WorldOptions OneWorker() {
+WorldOptions WithOneWorker() {
   WorldOptions options = SlowFromTwoPages();
   options.workers = 1;
   return options;
@@ -145,7 +145,7 @@ class QueuedRequests {
 // A session with thousands of queued requests must not keep its memory, or the daemon's stop waiting, until each had
 // its turn. The worker stays busy to the end of the test.
 TEST(SessionEnd, CancelsWhatIsQueuedAndDoesNotWaitForIt) {
-  World world(OneWorker());
+  World world(WithOneWorker());
   Owner owner(world);
   QueuedRequests requests(owner);
   const uint64_t registered = world.observer.counts().registered;
@@ -163,7 +163,7 @@ TEST(SessionEnd, CancelsWhatIsQueuedAndDoesNotWaitForIt) {
 }
 
 TEST(SessionEnd, WhatIsQueuedForOthersStaysQueued) {
-  World world(OneWorker());
+  World world(WithOneWorker());
   Owner owner(world);
   Owner sibling(world, 2);
   QueuedRequests requests(owner);
@@ -182,7 +182,7 @@ TEST(SessionEnd, WhatIsQueuedForOthersStaysQueued) {
 TEST(SessionEnd, MemoryThatIsBeingPopulatedIsNotFinished) {
   // Used by the worker until the end.
   Barrier between;
-  World world(OneWorker());
+  World world(WithOneWorker());
   Owner owner(world);
   Awaited<absl::Status> allocated;
   BusyWorkers first(*world.workers, 1);
@@ -200,7 +200,7 @@ TEST(SessionEnd, MemoryThatIsBeingPopulatedIsNotFinished) {
 }
 
 TEST(SessionEnd, ARequestThatAWorkerHasBegunIsFinished) {
-  World world(OneWorker());
+  World world(WithOneWorker());
   Owner owner(world);
   Barrier answering;
   Awaited<absl::Status> allocated;
@@ -224,7 +224,7 @@ TEST(SessionEnd, ARequestThatAWorkerHasBegunIsFinished) {
 }
 
 TEST(SessionEnd, ACancelledRequestIsReportedBeforeTheLastEvent) {
-  World world(OneWorker());
+  World world(WithOneWorker());
   Owner owner(world);
   const MemoryRegionId region = owner.Region();
   const MemoryObjectId memory = owner.Memory(2);
@@ -266,7 +266,7 @@ class EndingExecutor final : public Executor {
 };
 
 TEST(SessionEnd, AJobQueuedWhileTheSessionEndsIsCancelledToo) {
-  WorldGround ground(OneWorker());
+  WorldGround ground(WithOneWorker());
   EndingExecutor workers(*ground.workers);
   WiredNode wired({.os = ground.os,
                    .clock = ground.clock,
