@@ -14,11 +14,13 @@ struct ProcessUsage {
   uint64_t virtual_bytes = 0;
   // CPU time in user and kernel mode, in seconds.
   double cpu_seconds = 0;
-  // Start of the process, in seconds of Unix time.
-  double started_seconds = 0;
 };
 
 // Fields that cannot be read stay 0.
 ProcessUsage ReadProcessUsage();
+
+// Start of this process, in seconds of Unix time; 0 where it cannot be read. To be read once: on Linux it is the
+// difference of two clocks, so that another reading differs by microseconds, or by a step of the clock.
+double ReadProcessStart();
 
 }  // namespace rnicd

@@ -8,6 +8,7 @@
 #include <sstream>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include "base/process_usage.h"
 
@@ -30,34 +31,31 @@ double SecondsOf(clockid_t clock) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-// Fields of /proc/self/stat are numbered from 1; the third follows the name in parentheses.
-void ReadStat(ProcessUsage& usage) {
-  constexpr int kFirst = 3;
-  constexpr int kUserTicks = 14;
-  constexpr int kSystemTicks = 15;
-  constexpr int kStartTicks = 22;
-  constexpr int kVirtualBytes = 23;
+// Fields of /proc/self/stat, numbered from 1; empty where it cannot be read. The second is the name in parentheses, and
+// empty here.
+std::vector<std::string> ReadStat() {
   std::string line;
   std::ifstream file("/proc/self/stat");
   std::getline(file, line);
   const size_t name_end = line.rfind(')');
   if (name_end == std::string::npos) {
-    return;
+    return {};
   }
-  std::istringstream fields(line.substr(name_end + 1));
-  const auto ticks_per_second = static_cast<double>(sysconf(_SC_CLK_TCK));
-  std::string field;
-  for (int number = kFirst; fields >> field && number <= kVirtualBytes; ++number) {
-    if (number == kUserTicks || number == kSystemTicks) {
-      usage.cpu_seconds += std::strtod(field.c_str(), nullptr) / ticks_per_second;
-    } else if (number == kStartTicks) {
-      // Ticks since boot, which is also the epoch of the boot clock.
-      usage.started_seconds = SecondsOf(CLOCK_REALTIME) - SecondsOf(CLOCK_BOOTTIME) +
-                              std::strtod(field.c_str(), nullptr) / ticks_per_second;
-    } else if (number == kVirtualBytes) {
-      usage.virtual_bytes = std::strtoull(field.c_str(), nullptr, 10);
-    }
+  std::vector<std::string> fields(3);
+  std::istringstream rest(line.substr(name_end + 1));
+  for (std::string field; rest >> field;) {
+    fields.push_back(field);
   }
+  return fields;
+}
+
+constexpr size_t kUserTicks = 14;
+constexpr size_t kSystemTicks = 15;
+constexpr size_t kStartTicks = 22;
+constexpr size_t kVirtualBytes = 23;
+
+double SecondsOf(const std::string& ticks) {
+  return std::strtod(ticks.c_str(), nullptr) / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
 }  // namespace
@@ -77,8 +75,20 @@ ProcessUsage ReadProcessUsage() {
   uint64_t resident_pages = 0;
   std::ifstream("/proc/self/statm") >> total_pages >> resident_pages;
   usage.resident_bytes = resident_pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  ReadStat(usage);
+  if (const std::vector<std::string> stat = ReadStat(); stat.size() > kVirtualBytes) {
+    usage.cpu_seconds = SecondsOf(stat[kUserTicks]) + SecondsOf(stat[kSystemTicks]);
+    usage.virtual_bytes = std::strtoull(stat[kVirtualBytes].c_str(), nullptr, 10);
+  }
   return usage;
+}
+
+double ReadProcessStart() {
+  const std::vector<std::string> stat = ReadStat();
+  if (stat.size() <= kStartTicks) {
+    return 0;
+  }
+  // Ticks since boot, which is also the epoch of the boot clock.
+  return SecondsOf(CLOCK_REALTIME) - SecondsOf(CLOCK_BOOTTIME) + SecondsOf(stat[kStartTicks]);
 }
 
 }  // namespace rnicd

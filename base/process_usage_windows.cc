@@ -32,15 +32,21 @@ uint64_t CountThreads() {
   return count;
 }
 
-void ReadTimes(ProcessUsage& usage) {
+struct Times {
+  double started_seconds = 0;
+  double cpu_seconds = 0;
+};
+
+Times ReadTimes() {
   FILETIME started;
   FILETIME exited;
   FILETIME kernel;
   FILETIME user;
-  if (GetProcessTimes(GetCurrentProcess(), &started, &exited, &kernel, &user) != 0) {
-    usage.cpu_seconds = SecondsOf(kernel) + SecondsOf(user);
-    usage.started_seconds = SecondsOf(started) - kSecondsFrom1601To1970;
+  if (GetProcessTimes(GetCurrentProcess(), &started, &exited, &kernel, &user) == 0) {
+    return {};
   }
+  return {.started_seconds = SecondsOf(started) - kSecondsFrom1601To1970,
+          .cpu_seconds = SecondsOf(kernel) + SecondsOf(user)};
 }
 
 }  // namespace
@@ -59,8 +65,10 @@ ProcessUsage ReadProcessUsage() {
     usage.resident_bytes = memory.WorkingSetSize;
     usage.virtual_bytes = memory.VirtualSize;
   }
-  ReadTimes(usage);
+  usage.cpu_seconds = ReadTimes().cpu_seconds;
   return usage;
 }
+
+double ReadProcessStart() { return ReadTimes().started_seconds; }
 
 }  // namespace rnicd

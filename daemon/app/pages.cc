@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error_reason.h"
+#include "base/process_usage.h"
 #include "base/status.h"
 #include "base/this_process.h"
 #include "daemon/health/health_text.h"
@@ -61,7 +62,8 @@ Pages::Pages(PageParts parts)
                .connections = parts_.connections,
                .adapters = [&prober = parts_.prober] { return Readings(prober); },
                .device_regions = [&prober = parts_.prober] { return prober.RegionsOfOthers(); },
-               .audit = [audit = parts_.audit] { return Reading(audit); }} {}
+               .audit = [audit = parts_.audit] { return Reading(audit); },
+               .process_started = ReadProcessStart()} {}
 
 metrics::Page Pages::Metrics() const {
   return {.content_type = kMetricsType, .body = parts_.metrics.Render(metrics::ReadState(sources_))};

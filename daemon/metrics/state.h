@@ -38,6 +38,8 @@ struct Sources {
   // Number of registrations in the devices, without those of the daemon's own probes.
   std::function<uint64_t()> device_regions;
   std::function<AuditReading()> audit;
+  // Unix time in seconds: read once, because a reader of the metric takes each other value for a restart.
+  double process_started = 0;
 };
 
 // Reads all values that come from the daemon's own tables, the kernel and the cards at a scrape, so that they cannot

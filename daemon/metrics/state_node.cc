@@ -41,7 +41,7 @@ void AddResources(const core::Ledger& ledger, Families& families) {
   }
 }
 
-void AddProcess(Families& families) {
+void AddProcess(double started, Families& families) {
   const ProcessUsage usage = ReadProcessUsage();
   families.Add(Metric::kProcessCpu, usage.cpu_seconds);
   families.Add(Metric::kProcessResident, static_cast<double>(usage.resident_bytes));
@@ -49,7 +49,7 @@ void AddProcess(Families& families) {
   families.Add(Metric::kProcessOpenFds, static_cast<double>(usage.open_fds));
   families.Add(Metric::kProcessMaxFds, static_cast<double>(usage.max_fds));
   families.Add(Metric::kProcessThreads, static_cast<double>(usage.threads));
-  families.Add(Metric::kProcessStart, usage.started_seconds);
+  families.Add(Metric::kProcessStart, started);
 }
 
 void AddRings(const core::RingCounts& counts, Families& families) {
@@ -115,7 +115,7 @@ void AddNode(const Sources& sources, Families& families) {
   if (node.pool != nullptr) {
     AddPool(*node.pool, families);
   }
-  AddProcess(families);
+  AddProcess(sources.process_started, families);
 }
 
 }  // namespace rnicd::metrics

@@ -68,7 +68,8 @@ class Crowd {
             .connections = [] { return uint64_t{0}; },
             .adapters = [] { return std::vector<metrics::AdapterReading>(); },
             .device_regions = [] { return uint64_t{0}; },
-            .audit = [] { return metrics::AuditReading(); }};
+            .audit = [] { return metrics::AuditReading(); },
+            .process_started = 0};
   }
 
  private:

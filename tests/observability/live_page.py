@@ -5,7 +5,7 @@ import subprocess
 
 _TYPE = re.compile(r"^# TYPE (\S+) (\S+)$", re.MULTILINE)
 _SAMPLE = re.compile(r"^([A-Za-z_:][\w:]*)(?:\{(.*)\})? (\S+)$", re.MULTILINE)
-_LABEL = re.compile(r'(\w+)="(?:[^"\\]|\\.)*"')
+_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 _SUFFIXES = {"histogram": ("_bucket", "_sum", "_count")}
 
 
@@ -38,7 +38,7 @@ def check(page, metrics, absent, report):
     if findings:
         report(f"promtool check metrics: {findings}")
     types = dict(_TYPE.findall(page))
-    samples = {(name, frozenset(_LABEL.findall(labels))) for name, labels, _ in _SAMPLE.findall(page)}
+    samples = {(name, frozenset(label for label, _ in _LABEL.findall(labels))) for name, labels, _ in _SAMPLE.findall(page)}
     declared = {metric.name: metric for metric in metrics}
     for name in sorted(set(types) - set(declared)):
         report(f"{name} is on the page, and not in the catalogue")
@@ -53,3 +53,23 @@ def check(page, metrics, absent, report):
             _check_metric(metric, types[name], samples, report)
     for name in sorted(set(absent) - set(declared)):
         report(f"not_on_the_page.txt: no metric is called {name}")
+
+
+def _words(text):
+    return set(re.findall(r"[a-z0-9_]+", text.lower()))
+
+
+def check_values(page, labels, folder, report):
+    """Reports values of labels with a fixed set of them that neither their text names nor the document that it names.
+
+    A counter is on the page from the start with each of its values, so that the page has all that there are.
+    """
+    known = {}
+    for label in labels:
+        if label.bound.startswith("fixed set"):
+            documents = [(folder / name).read_text() for name in re.findall(r"docs/[A-Z]+\.md", label.holds)]
+            known[label.name] = _words(" ".join([label.holds, *documents]))
+    found = {pair for _, text, _ in _SAMPLE.findall(page) for pair in _LABEL.findall(text)}
+    for label, value in sorted(found):
+        if label in known and not _words(value) <= known[label]:
+            report(f'{label}="{value}" is on the page, and not among the values in daemon/metrics/labels.inc')

@@ -4,6 +4,7 @@ usage: live_page_test.py
 """
 
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -31,6 +32,34 @@ class Metric:
 
 
 DECLARED = [Metric("rnicd_sessions", "gauge", "tenant"), Metric("rnicd_wait_seconds", "histogram")]
+
+
+class Label:
+    def __init__(self, name, holds, bound="fixed set"):
+        self.name, self.holds, self.bound = name, holds, bound
+
+
+class AValue(unittest.TestCase):
+    def findings(self, *labels):
+        found = []
+        page = 'refused_total{reason="rate",method="Service.Call"} 1\n'
+        with tempfile.TemporaryDirectory() as name:
+            (Path(name) / "docs").mkdir()
+            (Path(name) / "docs/RPCS.md").write_text("## Service\n### Call\n")
+            live_page.check_values(page, labels, Path(name), found.append)
+        return found
+
+    def test_that_the_text_names_is_no_finding(self):
+        self.assertEqual(self.findings(Label("reason", "One of rate, silent.")), [])
+
+    def test_that_the_named_document_has_is_no_finding(self):
+        self.assertEqual(self.findings(Label("method", "A method of docs/RPCS.md.")), [])
+
+    def test_that_nothing_names_is_found(self):
+        self.assertIn('reason="rate"', self.findings(Label("reason", "One of rates, silent."))[0])
+
+    def test_of_a_label_without_a_fixed_set_is_not_looked_for(self):
+        self.assertEqual(self.findings(Label("reason", "Any.", "--metrics_max_tenants")), [])
 
 
 class APage(unittest.TestCase):

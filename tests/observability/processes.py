@@ -93,7 +93,7 @@ class Process:
 
 
 class Daemon(Process):
-    def __init__(self, folder, rnicd, rnicctl):
+    def __init__(self, folder, rnicd, rnicctl, *flags):
         self.folder, self.rnicctl = folder, rnicctl
         policy = folder / "policy.textproto"
         policy.write_text(POLICY)
@@ -102,7 +102,7 @@ class Daemon(Process):
             rnicd, "--provider=soft", "--soft_adapters=2", f"--socket_dir={folder}/s", f"--admin_socket_dir={folder}/a",
             "--metrics_address=127.0.0.1:0", f"--policy_file={policy}", f"--audit_log={folder}/audit.jsonl",
             f"--max_pinned_bytes={1 << 30}", f"--max_memory_bytes={1 << 30}", "--max_connections_per_uid=48",
-            "--memory_pool=4KiB:1MiBx2"])
+            "--memory_pool=4KiB:1MiBx2", *flags])
         self.page = wait_for("the daemon", self._page)
 
     def _page(self):

@@ -109,8 +109,10 @@ def check_expressions(repo, folder, rnicd, rnicctl):
     result = ExpressionCheck(repo, prometheus)
     result.run_all()
     result.check_alert_rules()
-    metrics, _ = sources.catalogue(repo)
-    live_page.check(fetch(daemon.page), metrics, sources.reasons(HERE / "not_on_the_page.txt"), result.findings.append)
+    metrics, labels = sources.catalogue(repo)
+    page = fetch(daemon.page)
+    live_page.check(page, metrics, sources.reasons(HERE / "not_on_the_page.txt"), result.findings.append)
+    live_page.check_values(page, labels, repo, result.findings.append)
     return result
 
 

@@ -52,13 +52,16 @@ class Workload:
         """Short-lived work, successful and failing."""
         self._must("demo", "fast-register", "--pages=64", "--seed=1")
         for size in ("4KiB", "512KiB", "8MiB"):
-            self._must("register", f"--size={size}")
+            self.register(size)
         self._must_fail("register", "--size=65MiB")
         # A registration goes through a ring, so it is no call that fails.
         self._must_fail("evict", "1")
-        self._flood()
+        self.flood()
 
-    def _flood(self):
+    def register(self, size):
+        self._must("register", f"--size={size}")
+
+    def flood(self):
         """Connections above the limit: the daemon closes them at once."""
         refused = self._refused()
         connections = [socket.socket(socket.AF_UNIX) for _ in range(CONNECTIONS)]
