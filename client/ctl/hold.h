@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
 
 #include "absl/status/status.h"
@@ -24,6 +25,8 @@ class Hold {
   void OnSessionEnded(const absl::Status& why);
   // OK when the duration has passed or a signal arrived, during this call or before; otherwise why the session ended.
   absl::Status Wait(const HoldTime& time);
+  // Waits without a session, whose end is forgotten. False when a signal arrived, during this call or before.
+  bool Pause(std::chrono::milliseconds time);
 
  private:
   // What the system wakes it by.

@@ -55,6 +55,17 @@ void Hold::OnSessionEnded(const absl::Status& why) {
   eventfd_write(wakers_->session_ended.get(), 1);
 }
 
+bool Hold::Pause(std::chrono::milliseconds time) {
+  {
+    MutexLock lock(mutex_);
+    end_ = absl::OkStatus();
+  }
+  eventfd_t ended = 0;
+  eventfd_read(wakers_->session_ended.get(), &ended);
+  pollfd signals{wakers_->signals.get(), POLLIN, 0};
+  return poll(&signals, 1, static_cast<int>(std::min(time, kTurnMax).count())) <= 0;
+}
+
 absl::Status Hold::Wait(const HoldTime& time) {
   const Instant deadline = Instant::clock::now() + time.duration;
   std::array<pollfd, 2> waits = {pollfd{wakers_->signals.get(), POLLIN, 0},

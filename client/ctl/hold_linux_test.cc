@@ -27,6 +27,16 @@ TEST(Hold, SignalBeforeOrDuringTheHoldEndsItAndDoesNotKill) {
   }
 }
 
+TEST(Hold, PauseForgetsTheEndOfTheSessionAndNoSignal) {
+  Hold hold;
+  hold.OnSessionEnded(MakeError(ErrorReason::SESSION_ENDING, "evicted"));
+  EXPECT_TRUE(hold.Pause(milliseconds(1)));
+  EXPECT_TRUE(hold.Wait({.duration = milliseconds(1)}).ok());
+  raise(SIGTERM);
+  EXPECT_FALSE(hold.Pause(std::chrono::hours(1)));
+  EXPECT_TRUE(hold.Wait({.forever = true}).ok()) << "the signal counts until the end";
+}
+
 TEST(Hold, EndOfTheSessionEndsItWithTheReason) {
   Hold hold;
   std::thread daemon([&hold] {

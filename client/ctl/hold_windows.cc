@@ -58,6 +58,15 @@ void Hold::OnSessionEnded(const absl::Status& why) {
   SetEvent(HandleOf(wakers_->session_ended));
 }
 
+bool Hold::Pause(std::chrono::milliseconds time) {
+  {
+    MutexLock lock(mutex_);
+    end_ = absl::OkStatus();
+  }
+  ResetEvent(HandleOf(wakers_->session_ended));
+  return WaitForSingleObject(ConsoleEvent(), static_cast<DWORD>(std::min(time, kTurnMax).count())) == WAIT_TIMEOUT;
+}
+
 absl::Status Hold::Wait(const HoldTime& time) {
   const Instant deadline = Instant::clock::now() + time.duration;
   const std::array<HANDLE, 2> waits = {HandleOf(wakers_->session_ended), ConsoleEvent()};

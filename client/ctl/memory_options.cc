@@ -83,6 +83,7 @@ absl::StatusOr<MemoryOptions> RegisterOptionsFrom(const CommandLine& line) {
   }
   options.regions = *count;
   options.adapter_name = line.Value("--adapter").value_or("");
+  options.reconnect = line.Has("--reconnect");
   return options;
 }
 

@@ -25,6 +25,8 @@ struct MemoryOptions {
   // Secret of a grant; empty: from the environment.
   std::string grant;
   HoldTime hold;
+  // Begin anew when the session ends or the daemon is away.
+  bool reconnect = false;
 };
 
 // Errors: UsageError.

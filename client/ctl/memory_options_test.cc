@@ -21,15 +21,16 @@ TEST(MemoryOptions, DefaultsNeedOnlyASize) {
   EXPECT_EQ(options->regions, 1u);
   EXPECT_EQ(options->flags, 7u);
   EXPECT_EQ(options->hold, HoldTime{});
+  EXPECT_FALSE(options->reconnect);
   EXPECT_EQ(options->label, "rnicctl");
   EXPECT_EQ(options->grant, "");
   EXPECT_FALSE(options->import);
 }
 
 TEST(MemoryOptions, EveryOptionIsRead) {
-  const auto options =
-      Register({"--size", "1GiB", "--page-size", "2MiB", "--numa-node", "1", "--flags", "local-write", "--regions",
-                "16", "--adapter", "soft1", "--hold", "forever", "--label", "x", "--grant", "rnicd-grant-1"});
+  const auto options = Register({"--size", "1GiB", "--page-size", "2MiB", "--numa-node", "1", "--flags", "local-write",
+                                 "--regions", "16", "--adapter", "soft1", "--hold", "forever", "--label", "x",
+                                 "--grant", "rnicd-grant-1", "--reconnect"});
   ASSERT_TRUE(options.ok()) << options.status();
   EXPECT_EQ(options->memory.page_size, PageSize::k2MiB);
   EXPECT_EQ(options->memory.numa_node, 1u);
@@ -37,6 +38,7 @@ TEST(MemoryOptions, EveryOptionIsRead) {
   EXPECT_EQ(options->flags, 1u);
   EXPECT_EQ(options->adapter_name, "soft1");
   EXPECT_TRUE(options->hold.forever);
+  EXPECT_TRUE(options->reconnect);
   EXPECT_EQ(options->label, "x");
   EXPECT_EQ(options->grant, "rnicd-grant-1");
 }

@@ -1,14 +1,18 @@
 #include "client/ctl/own_memory.h"
 
+#include <chrono>
 #include <utility>
 
 #include "base/os.h"
 #include "base/status.h"
+#include "client/cpp/transport_failure.h"
 #include "client/ctl/hold.h"
 #include "client/ctl/views.h"
 
 namespace rnicd::ctl {
 namespace {
+
+constexpr std::chrono::seconds kRetryPause{1};
 
 absl::StatusOr<Memory> GetMemory(const Client& client, const MemoryOptions& options, Output& output) {
   if (!options.import) {
@@ -61,10 +65,7 @@ OwnMemory Describe(const Client& client, const Memory& memory, const std::vector
   return own;
 }
 
-}  // namespace
-
-absl::Status RunOwnMemory(const MemoryOptions& options, const std::string& socket_dir, Output& output) {
-  Hold hold;
+absl::Status HoldOnce(const MemoryOptions& options, const std::string& socket_dir, Hold& hold, Output& output) {
   RNICD_ASSIGN_OR_RETURN(
       Client client,
       Client::Connect({.socket_dir = socket_dir,
@@ -80,6 +81,31 @@ absl::Status RunOwnMemory(const MemoryOptions& options, const std::string& socke
   RNICD_RETURN_IF_ERROR(MemoryRegion::CloseBatch(std::move(regions)));
   RNICD_RETURN_IF_ERROR(memory.Release());
   return client.Close().status();
+}
+
+// The daemon restarts, or has not been told of the grant again yet.
+bool MayPass(const absl::Status& status) {
+  return IsTransportFailure(status) || FailedWith(status, ErrorReason::SESSION_ENDING) ||
+         FailedWith(status, ErrorReason::DAEMON_DRAINING) || FailedWith(status, ErrorReason::GRANT_REFUSED);
+}
+
+}  // namespace
+
+absl::Status RunOwnMemory(const MemoryOptions& options, const std::string& socket_dir, Output& output) {
+  Hold hold;
+  absl::Status status = HoldOnce(options, socket_dir, hold, output);
+  absl::Status printed;
+  while (options.reconnect && MayPass(status)) {
+    if (status != printed) {
+      output.Error(status);
+      printed = status;
+    }
+    if (!hold.Pause(kRetryPause)) {
+      return absl::OkStatus();
+    }
+    status = HoldOnce(options, socket_dir, hold, output);
+  }
+  return status;
 }
 
 }  // namespace rnicd::ctl

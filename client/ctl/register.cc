@@ -21,6 +21,7 @@ constexpr std::array kRegisterOptions = {
     OptionSpec{"--regions", "N", "number of regions of equal size, registered in one batch (default: 1)", ""},
     OptionSpec{"--adapter", "NAME", "a name from 'rnicctl adapters' (default: the first)", ""},
     OptionSpec{"--hold", "DURATION", "how long to keep it: 500ms, 2s, 5m, forever (default 0s)", "0s 10s 5m forever"},
+    OptionSpec{"--reconnect", "", "begin anew when the session ends or the daemon is away, as while it restarts", ""},
     OptionSpec{"--label", "TEXT", "shown to operators with the session (default: rnicctl)", ""},
     kGrantOption,
 };
