@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,10 @@ class Allocator {
   // Runs when a kubelet begins to watch the devices of a resource. It may be another process than before, and may have
   // started containers without Prepare while it did not know the plugin.
   virtual void KubeletConnected() = 0;
+  // Devices that containers may have although the kubelet takes them for free. Does not wait.
+  virtual std::set<std::string> DevicesToAvoid(const std::string& resource) = 0;
+  // Returns when Allocate could begin; does not return while something holds it up.
+  virtual void AwaitTurn() = 0;
 };
 
 }  // namespace rnicd::kubernetes

@@ -61,6 +61,7 @@ void DaemonWatch::Plan(const v1::GetStatusResponse& status, bool serving) {
   const uint64_t pool = options_.pool_bytes != 0 ? options_.pool_bytes : PoolBytes(limits, options_.machine_bytes);
   absl::StatusOr<std::map<std::string, std::vector<Device>>> plan =
       PlanDevices(options_.resources, pool, AdaptersOf(status), serving);
+  plan_error_ = plan.status();
   if (!plan.ok()) {
     LogOnChange("no devices: " + std::string(plan.status().message()));
     return;

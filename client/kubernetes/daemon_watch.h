@@ -43,6 +43,8 @@ class DaemonWatch {
 
   // True once the daemon has responded and its devices could be planned: the boards then hold them.
   bool known() const { return known_; }
+  // Why the devices could not be planned by the daemon's last response; it is the flags' fault.
+  const absl::Status& plan_error() const { return plan_error_; }
   // One board for each resource, keyed by its name; a board is empty until known().
   const std::map<std::string, std::unique_ptr<DeviceBoard>>& boards() const { return boards_; }
   // Wakes every thread that waits on a board.
@@ -62,6 +64,7 @@ class DaemonWatch {
   std::optional<v1::GetStatusResponse> last_;
   Instant last_seen_;
   bool known_ = false;
+  absl::Status plan_error_;
   // Current problem, or empty; kept so that it is logged only when it changes.
   std::string trouble_;
 };

@@ -152,6 +152,16 @@ TEST_F(DaemonWatchTest, ANewDaemonIsToldFromTheOldOne) {
   EXPECT_TRUE(watch_.Poll().is_new) << "another process that was looked at late";
 }
 
+TEST_F(DaemonWatchTest, FlagsThatDoNotSuitTheNodeAreAnErrorOfThePlan) {
+  daemon_.status.mutable_resources(0)->set_limit(4096);
+  EXPECT_TRUE(watch_.Poll().reachable);
+  EXPECT_FALSE(watch_.known());
+  EXPECT_NE(watch_.plan_error().message().find("not a single unit"), std::string_view::npos) << watch_.plan_error();
+  daemon_.status.mutable_resources(0)->set_limit(kUnit);
+  watch_.Poll();
+  EXPECT_TRUE(watch_.plan_error().ok());
+}
+
 // The old plan stays: a failed plan must not take devices from pods that have them.
 TEST_F(DaemonWatchTest, ALimitThatIsTooLowForOneDeviceChangesNothing) {
   watch_.Poll();

@@ -33,8 +33,9 @@ absl::StatusOr<std::vector<GrantRecord>> GrantFile::Load() const {
   }
   const std::string aside = path_ + ".bad";
   const bool moved = std::rename(path_.c_str(), aside.c_str()) == 0;
-  return absl::FailedPreconditionError(absl::StrCat(path_, ": ", grants.status().message(),
-                                                    moved ? "; moved to " + aside : "; it could not be moved aside"));
+  const std::string what = absl::StrCat(path_, ": ", grants.status().message());
+  return moved ? absl::DataLossError(absl::StrCat(what, "; moved to ", aside))
+               : absl::FailedPreconditionError(absl::StrCat(what, "; it could not be moved aside"));
 }
 
 absl::Status GrantFile::Save(const std::vector<GrantRecord>& grants) const {

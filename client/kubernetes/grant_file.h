@@ -25,6 +25,8 @@ struct GrantRecord {
   std::string pod;
   // UID of that pod; empty until the kubelet's checkpoint named it.
   std::string pod_uid;
+  // Name of the container that has the grant; empty until the kubelet named it.
+  std::string container;
   // The daemon must not have the grant, because another grant for one of its devices is in use; GrantKeeper has the
   // rules.
   bool suspended = false;
@@ -38,8 +40,8 @@ class GrantFile {
   // The folder must exist and belong to this user or root. Errors of both calls name the file and the failed call.
   explicit GrantFile(std::string folder);
 
-  // Empty when there is no file yet. A file that cannot be parsed is renamed to "grants.json.bad" and is an error the
-  // first time.
+  // Empty when there is no file yet. Errors: kDataLoss for a file that cannot be parsed and was renamed to
+  // "grants.json.bad"; kFailedPrecondition for a file that cannot be used.
   absl::StatusOr<std::vector<GrantRecord>> Load() const;
   // The grants are on disk when this returns.
   absl::Status Save(const std::vector<GrantRecord>& grants) const;

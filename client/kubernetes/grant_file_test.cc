@@ -24,6 +24,7 @@ GrantRecord Record(uint64_t id) {
                      .made_ms = 1'800'000'000'123,
                      .pod = "storage/db-0",
                      .pod_uid = "0d9e1b5c",
+                     .container = "main",
                      .suspended = true};
   record.secret_sha256.back() = '\0';
   record.limits.set_pinned_bytes(134217728);
@@ -34,7 +35,8 @@ GrantRecord Record(uint64_t id) {
 std::string Summary(const GrantRecord& grant) {
   std::string text = std::to_string(grant.grant_id) + "|" + grant.secret_sha256 + "|" + grant.name + "|" +
                      grant.resource + "|" + std::to_string(grant.made_ms) + "|" + grant.pod + "|" + grant.pod_uid +
-                     "|" + (grant.suspended ? "suspended" : "active") + "|" + grant.limits.SerializeAsString();
+                     "|" + grant.container + "|" + (grant.suspended ? "suspended" : "active") + "|" +
+                     grant.limits.SerializeAsString();
   for (const std::string& id : grant.device_ids) {
     text += "|" + id;
   }
@@ -43,19 +45,20 @@ std::string Summary(const GrantRecord& grant) {
 
 class GrantFileTest : public FolderFixture {
  protected:
-  std::string Refusal() const {
+  std::string Refusal(absl::StatusCode code = absl::StatusCode::kDataLoss) const {
     const auto grants = file_.Load();
-    EXPECT_EQ(grants.status().code(), absl::StatusCode::kFailedPrecondition) << Read("grants.json");
+    EXPECT_EQ(grants.status().code(), code) << Read("grants.json");
     return std::string(grants.status().message());
   }
   // Result of loading a file with one grant in which `from` is replaced.
-  std::string RefusalWith(const std::string& from, const std::string& to) const {
+  std::string RefusalWith(const std::string& from, const std::string& to,
+                          absl::StatusCode code = absl::StatusCode::kDataLoss) const {
     EXPECT_TRUE(file_.Save({Record(7)}).ok());
     std::string text = Read("grants.json");
     const size_t at = text.find(from);
     EXPECT_NE(at, std::string::npos) << from;
     Write("grants.json", text.replace(at, from.size(), to));
-    return Refusal();
+    return Refusal(code);
   }
 
   const GrantFile file_{folder_};
@@ -111,6 +114,7 @@ TEST_F(GrantFileTest, IsAsTheReadmeSays) {
    "made_ms": 1800000000123,
    "pod": "storage/db-0",
    "pod_uid": "0d9e1b5c",
+   "container": "main",
    "suspended": true
   }
  ]
@@ -142,14 +146,15 @@ TEST_F(GrantFileTest, WhatCannotBeUnderstoodIsMovedAsideAndAnErrorOnce) {
 }
 
 TEST_F(GrantFileTest, AnotherVersionIsRefusedAndStaysWhereItIs) {
-  EXPECT_THAT(RefusalWith("\"version\": 1", "\"version\": 2"), HasSubstr("is of version 2, and this release reads 1"));
+  EXPECT_THAT(RefusalWith("\"version\": 1", "\"version\": 2", absl::StatusCode::kFailedPrecondition),
+              HasSubstr("is of version 2, and this release reads 1"));
   EXPECT_THAT(Names(), ElementsAre("grants.json"));
 }
 
 TEST_F(GrantFileTest, AFileThatOthersMayWriteIsRefusedAndStaysWhereItIs) {
   ASSERT_TRUE(file_.Save({Record(7)}).ok());
   ASSERT_EQ(chmod(Path("grants.json").c_str(), 0666), 0);
-  EXPECT_THAT(Refusal(), HasSubstr("is writable by group or others"));
+  EXPECT_THAT(Refusal(absl::StatusCode::kFailedPrecondition), HasSubstr("is writable by group or others"));
   EXPECT_THAT(Names(), ElementsAre("grants.json"));
 }
 
@@ -177,6 +182,7 @@ TEST_F(GrantFileTest, MembersOfAGrantAreChecked) {
   EXPECT_THAT(RefusalWith("1800000000123", "9223372036854775808"), HasSubstr("made_ms is not a time"));
   EXPECT_THAT(RefusalWith("\"storage/db-0\"", "[]"), HasSubstr("pod is not text"));
   EXPECT_THAT(RefusalWith("\"0d9e1b5c\"", "7"), HasSubstr("pod_uid is not text"));
+  EXPECT_THAT(RefusalWith("\"main\"", "7"), HasSubstr("container is not text"));
   EXPECT_THAT(RefusalWith("\"suspended\": true", "\"suspended\": 1"), HasSubstr("suspended is not true or false"));
 }
 
@@ -190,6 +196,19 @@ TEST_F(GrantFileTest, MembersOfLaterReleasesArePassedOver) {
   std::string text = Read("grants.json");
   Write("grants.json", text.replace(text.find("\"grant_id\""), 0, "\"colour\": [1], "));
   EXPECT_THAT(*file_.Load(), SizeIs(1));
+}
+
+TEST_F(GrantFileTest, MembersThatEarlierReleasesDidNotWriteMayBeMissing) {
+  ASSERT_TRUE(file_.Save({Record(7)}).ok());
+  std::string text = Read("grants.json");
+  for (const char* line : {"   \"pod_uid\": \"0d9e1b5c\",\n", "   \"container\": \"main\",\n"}) {
+    text.erase(text.find(line), std::string_view(line).size());
+  }
+  Write("grants.json", text);
+  const auto grants = file_.Load();
+  ASSERT_TRUE(grants.ok()) << grants.status();
+  EXPECT_EQ(grants->front().pod, "storage/db-0");
+  EXPECT_EQ(grants->front().container, "");
 }
 
 }  // namespace

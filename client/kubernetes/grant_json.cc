@@ -41,6 +41,7 @@ OrderedJson ToJson(const GrantRecord& grant) {
                      {"made_ms", grant.made_ms},
                      {"pod", grant.pod},
                      {"pod_uid", grant.pod_uid},
+                     {"container", grant.container},
                      {"suspended", grant.suspended}};
 }
 
@@ -98,6 +99,9 @@ absl::StatusOr<v1::ResourceLimits> LimitsFrom(const OrderedJson& grant) {
 absl::Status ReadNewerMembers(const OrderedJson& grant, GrantRecord& record) {
   if (grant.contains("pod_uid")) {
     RNICD_ASSIGN_OR_RETURN(record.pod_uid, RequiredText(grant, "pod_uid"));
+  }
+  if (grant.contains("container")) {
+    RNICD_ASSIGN_OR_RETURN(record.container, RequiredText(grant, "container"));
   }
   const OrderedJson& suspended = MemberOrNull(grant, "suspended");
   if (!suspended.is_boolean() && !suspended.is_null()) {

@@ -62,11 +62,11 @@ absl::StatusOr<std::string> GrantKeeper::Allocate(const ResourceSpec& resource,
                                                   const std::vector<std::string>& device_ids, WallTime now) {
   RNICD_ASSIGN_OR_RETURN(v1::ResourceLimits limits,
                          LimitsFor(options_.limits, resource, device_ids.size(), options_.registered_times));
-  GrantRecord record{.name = GrantNameFor(resource.name, device_ids.front(), random_.Next()),
-                     .resource = resource.name,
-                     .device_ids = device_ids,
-                     .limits = std::move(limits),
-                     .made_ms = UnixMs(now)};
+  GrantRecord record{
+      .resource = resource.name, .device_ids = device_ids, .limits = std::move(limits), .made_ms = UnixMs(now)};
+  // The kubelet's order has no meaning.
+  std::sort(record.device_ids.begin(), record.device_ids.end());
+  record.name = GrantNameFor(resource.name, record.device_ids.front(), random_.Next());
   MutexLock change(change_);
   std::vector<KeptGrant> grants = Snapshot();
   const size_t same = Find(grants, record);
@@ -82,10 +82,12 @@ absl::StatusOr<std::string> GrantKeeper::AllocateAgain(std::vector<KeptGrant> gr
   KeptGrant& grant = grants[index];
   std::string secret = grant.unused_secret;
   grant.fresh = true;
+  grant.is_known_to_kubelet = true;
   grant.unheld.reset();
   unsaved_ = unsaved_ || !grant.record.pod.empty();
   grant.record.pod.clear();
   grant.record.pod_uid.clear();
+  grant.record.container.clear();
   const GrantRecord record = grant.record;
   if (absl::Status activated = Activate(std::move(grants), index, now); !activated.ok()) {
     // The pod fails, so nothing may use the grant.
@@ -120,7 +122,8 @@ absl::StatusOr<std::string> GrantKeeper::Create(std::vector<KeptGrant> grants, G
   record.grant_id = made.grant_id();
   record.secret_sha256 = DigestOf(made.secret());
   std::erase_if(grants, [&](const KeptGrant& grant) { return SameDevices(grant.record, record); });
-  grants.push_back(KeptGrant{.record = std::move(record), .fresh = true, .unused_secret = made.secret()});
+  grants.push_back(KeptGrant{
+      .record = std::move(record), .fresh = true, .is_known_to_kubelet = true, .unused_secret = made.secret()});
   if (absl::Status saved = Save(grants); !saved.ok()) {
     // If this fails, too, the grant is adopted from the daemon's list and revoked there for lack of a pod.
     (void)daemon_.RevokeGrant(made.grant_id());
@@ -142,11 +145,13 @@ absl::Status GrantKeeper::Prepare(const std::string& resource, const std::vector
     RNICD_RETURN_IF_ERROR(Activate(grants, index, now));
     grants = Snapshot();
   }
-  return Find(grants, wanted) != grants.size()
-             ? absl::OkStatus()
-             : absl::FailedPreconditionError(
-                   "the grant of these devices is gone; delete the pod, and it gets a new "
-                   "one");
+  const size_t found = Find(grants, wanted);
+  if (found == grants.size()) {
+    return absl::FailedPreconditionError("the grant of these devices is gone; delete the pod, and it gets a new one");
+  }
+  return grants[found].is_withheld
+             ? absl::FailedPreconditionError("the node offers these devices no longer, because its pool became smaller")
+             : absl::OkStatus();
 }
 
 absl::Status GrantKeeper::Activate(std::vector<KeptGrant> grants, size_t index, WallTime now) {
@@ -159,13 +164,31 @@ absl::Status GrantKeeper::Activate(std::vector<KeptGrant> grants, size_t index, 
   return Synchronize(std::move(grants), now);
 }
 
-void GrantKeeper::ForgetUnusedSecrets() {
+void GrantKeeper::KubeletConnected() {
   MutexLock change(change_);
+  kubelet_is_new_ = true;
   std::vector<KeptGrant> grants = Snapshot();
   for (KeptGrant& grant : grants) {
     grant.unused_secret.clear();
+    grant.is_known_to_kubelet = false;
   }
   Publish(std::move(grants));
+}
+
+std::set<std::string> GrantKeeper::DevicesToAvoid(const std::string& resource) const {
+  std::set<std::string> ids;
+  MutexLock lock(mutex_);
+  for (const KeptGrant& grant : grants_) {
+    if (grant.record.resource == resource && !grant.is_known_to_kubelet) {
+      ids.insert(grant.record.device_ids.begin(), grant.record.device_ids.end());
+    }
+  }
+  return ids;
+}
+
+void GrantKeeper::AwaitTurn() {
+  MutexLock change(change_);
+  MutexLock lock(mutex_);
 }
 
 absl::Status GrantKeeper::Renew(WallTime now) {
@@ -183,7 +206,7 @@ absl::Status GrantKeeper::Synchronize(std::vector<KeptGrant> grants, WallTime no
   }
   const size_t before = grants.size();
   if (!IsTransportFailure(status)) {
-    UpdateStatus(status, sync_.RenewLost(grants, known));
+    UpdateStatus(status, sync_.RenewLost(grants, known, options_.offered_bytes));
   }
   if (grants.size() != before || adopted || unsaved_) {
     status.Update(Save(grants));
@@ -196,7 +219,10 @@ absl::Status GrantKeeper::Reconcile(const NodeView& view, WallTime now) {
   MutexLock change(change_);
   std::vector<KeptGrant> grants = Snapshot();
   const size_t before = grants.size();
-  const ReviewResult result = Review(grants, view, SinceLastReview(now), options_.grace);
+  const ReviewResult result = Review(grants, view,
+                                     {.since_last_review = SinceLastReview(now),
+                                      .grace = options_.grace,
+                                      .is_of_running_kubelet = !std::exchange(kubelet_is_new_, false)});
   absl::Status status = Revoke(grants, result.verdicts);
   if (result.pods_recorded || grants.size() != before || unsaved_) {
     status.Update(Save(grants));

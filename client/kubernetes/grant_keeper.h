@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,6 +32,8 @@ struct GrantOptions {
   // How long a grant's pod may be gone before the grant is revoked; kubelet and API server need a moment between
   // Allocate and naming the pod.
   std::chrono::milliseconds grace{60'000};
+  // Limits the renewal of grants; empty: every grant is renewed as it was.
+  OfferedBytes offered_bytes;
 };
 
 // The grants of this node's containers: created when the kubelet allocates, renewed when a new daemon does not have
@@ -59,11 +62,19 @@ class GrantKeeper {
                                        WallTime now);
 
   // Ensures that the daemon has the grant for exactly these devices and no other one for any of them, because their
-  // container starts now. Errors: kFailedPrecondition without such a grant; the daemon's, the file's.
+  // container starts now. Errors: kFailedPrecondition without such a grant, or when the node offers none of the devices
+  // any more; the daemon's, the file's.
   absl::Status Prepare(const std::string& resource, const std::vector<std::string>& device_ids, WallTime now);
 
-  // Containers may have started without Prepare, so no secret is returned a second time.
-  void ForgetUnusedSecrets();
+  // Call it when a kubelet connects. Containers may have started without Prepare, so no secret is returned a second
+  // time; and that kubelet may have lost its record of who has which devices.
+  void KubeletConnected();
+
+  // Devices of grants whose container may run without the running kubelet's knowledge: it gives them away for free.
+  std::set<std::string> DevicesToAvoid(const std::string& resource) const;
+
+  // Returns when a change could begin.
+  void AwaitTurn();
 
   // Call it when a daemon was found, and periodically: renews the grants that the daemon does not have, revokes
   // suspended ones that it has, and adopts those that only the daemon has (by DeviceSet), so that they are revoked in
@@ -104,6 +115,8 @@ class GrantKeeper {
   // The file is out of date, because it could not be written.
   bool unsaved_ RNICD_GUARDED_BY(change_) = false;
   std::optional<WallTime> last_review_ RNICD_GUARDED_BY(change_);
+  // A kubelet has connected since the last review, so the next observation may be of the one before it.
+  bool kubelet_is_new_ RNICD_GUARDED_BY(change_) = false;
   mutable Mutex mutex_;
   std::vector<KeptGrant> grants_ RNICD_GUARDED_BY(mutex_);
 };

@@ -58,7 +58,7 @@ TEST_F(GrantKeeperPodTest, ASecretThatAContainerMayHaveIsNeverReturnedAgain) {
   const std::string second = Allocate(one_);
   ExpectOnly({second}, {started});
   EXPECT_THAT(keeper_->records(), SizeIs(1));
-  keeper_->ForgetUnusedSecrets();
+  keeper_->KubeletConnected();
   const std::string third = Allocate(one_);
   ExpectOnly({third}, {started, second});
 }

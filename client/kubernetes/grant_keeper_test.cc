@@ -35,6 +35,15 @@ TEST_F(GrantKeeperTest, AllocateMakesAGrantOfTheDevicesSize) {
   EXPECT_FALSE(request.has_renewal());
 }
 
+// The kubelet names devices in no order.
+TEST_F(GrantKeeperTest, AGrantIsNamedAfterItsLowestDeviceAndListsThemInOrder) {
+  Allocate({"numa0-0002", "numa0-0001", "numa0-0003"});
+  const v1::CreateGrantRequest request = daemon_.grants().begin()->second.request;
+  EXPECT_EQ(request.name(), "memory-64mi/numa0-0001/3f2a91bc");
+  EXPECT_THAT(request.devices().device_ids(), ElementsAre("numa0-0001", "numa0-0002", "numa0-0003"));
+  EXPECT_THAT(file_.Load()->front().device_ids, ElementsAre("numa0-0001", "numa0-0002", "numa0-0003"));
+}
+
 TEST_F(GrantKeeperTest, AllocateNotesTheGrantDownBeforeItAnswers) {
   const std::string secret = Allocate({"numa0-0000"});
   const auto records = file_.Load();

@@ -64,8 +64,14 @@ v1::CreateGrantRequest RequestFor(const GrantRecord& record) {
   return request;
 }
 
-v1::CreateGrantRequest RenewalOf(const GrantRecord& record) {
+v1::CreateGrantRequest RenewalOf(const GrantRecord& record, uint64_t bytes) {
   v1::CreateGrantRequest request = RequestFor(record);
+  v1::ResourceLimits& limits = *request.mutable_limits();
+  if (const uint64_t before = limits.pinned_bytes(); bytes < before) {
+    limits.set_pinned_bytes(bytes);
+    limits.set_memory_bytes(std::min(limits.memory_bytes(), bytes));
+    limits.set_registered_bytes(limits.registered_bytes() / before * bytes);
+  }
   request.mutable_renewal()->set_grant_id(record.grant_id);
   request.mutable_renewal()->set_secret_sha256(record.secret_sha256);
   return request;

@@ -20,9 +20,10 @@ std::string GrantNameFor(const std::string& resource, const std::string& first_d
 absl::StatusOr<v1::ResourceLimits> LimitsFor(v1::ResourceLimits base, const ResourceSpec& resource, size_t devices,
                                              uint64_t registered_times);
 
-// Requests for a new grant, and for the renewal of this grant.
+// Request for a new grant.
 v1::CreateGrantRequest RequestFor(const GrantRecord& record);
-v1::CreateGrantRequest RenewalOf(const GrantRecord& record);
+// Request for the renewal of this grant, for at most `bytes`, which are pages and not 0.
+v1::CreateGrantRequest RenewalOf(const GrantRecord& record, uint64_t bytes);
 
 // Converts a grant as the daemon lists it. `now_ms` is Unix time in milliseconds.
 GrantRecord RecordOf(const v1::GrantInfo& info, int64_t now_ms);

@@ -7,13 +7,13 @@ namespace {
 
 using std::chrono::milliseconds;
 
-Verdict EvaluateGone(KeptGrant& grant, const NodeView& view, milliseconds since_last_review, milliseconds grace) {
+Verdict EvaluateGone(KeptGrant& grant, const NodeView& view, const ReviewOptions& options) {
   if (view.HeldByAnother(grant.record)) {
     return Verdict::kReplaced;
   }
   // How long the pod was gone before the first review that shows it is unknown.
-  grant.unheld = grant.unheld.has_value() ? *grant.unheld + since_last_review : milliseconds(0);
-  return *grant.unheld >= grace ? Verdict::kUnheld : Verdict::kKeep;
+  grant.unheld = grant.unheld.has_value() ? *grant.unheld + options.since_last_review : milliseconds(0);
+  return *grant.unheld >= options.grace ? Verdict::kUnheld : Verdict::kKeep;
 }
 
 // Returns whether the record changed.
@@ -21,6 +21,9 @@ bool RecordPod(GrantRecord& record, const GrantHolder& holder) {
   bool changed = std::exchange(record.pod, holder.pod) != holder.pod;
   if (!holder.pod_uid.empty()) {
     changed = std::exchange(record.pod_uid, holder.pod_uid) != holder.pod_uid || changed;
+  }
+  if (!holder.container.empty()) {
+    changed = std::exchange(record.container, holder.container) != holder.container || changed;
   }
   return changed;
 }
@@ -31,8 +34,7 @@ bool IsAnotherPod(const GrantRecord& record, const GrantHolder& holder) {
 
 }  // namespace
 
-ReviewResult Review(std::vector<KeptGrant>& grants, const NodeView& view, milliseconds since_last_review,
-                    milliseconds grace) {
+ReviewResult Review(std::vector<KeptGrant>& grants, const NodeView& view, const ReviewOptions& options) {
   ReviewResult result{.verdicts = std::vector<Verdict>(grants.size(), Verdict::kKeep)};
   for (size_t index = 0; index < grants.size(); ++index) {
     KeptGrant& grant = grants[index];
@@ -40,8 +42,11 @@ ReviewResult Review(std::vector<KeptGrant>& grants, const NodeView& view, millis
       continue;
     }
     const GrantHolder holder = view.HolderOf(grant.record);
+    if (options.is_of_running_kubelet && holder.is_known_to_kubelet) {
+      grant.is_known_to_kubelet = true;
+    }
     if (holder.life == Life::kGone) {
-      result.verdicts[index] = EvaluateGone(grant, view, since_last_review, grace);
+      result.verdicts[index] = EvaluateGone(grant, view, options);
     } else if (holder.life == Life::kAlive && IsAnotherPod(grant.record, holder)) {
       // No Allocate told so; the daemon or the file is from another time.
       result.verdicts[index] = Verdict::kReplaced;

@@ -17,6 +17,10 @@ struct KeptGrant {
   bool fresh = false;
   // How long the grant's pod has been gone; empty while it lives.
   std::optional<std::chrono::milliseconds> unheld;
+  // The running kubelet allocated the devices or named the container: it gives them to nobody else while that runs.
+  bool is_known_to_kubelet = false;
+  // The node offers none of the devices any more, so the daemon does not have the grant.
+  bool is_withheld = false;
   // The grant's secret, as long as no container can have started with it; empty afterwards.
   std::string unused_secret;
 };
@@ -36,9 +40,15 @@ struct ReviewResult {
   bool pods_recorded = false;
 };
 
-// Compares grants with an observation; `since_last_review` is added to the time that a grant's pod has been gone.
-// Updates the state kept with the grants, and revokes nothing.
-ReviewResult Review(std::vector<KeptGrant>& grants, const NodeView& view, std::chrono::milliseconds since_last_review,
-                    std::chrono::milliseconds grace);
+struct ReviewOptions {
+  // Added to the time that a grant's pod has been gone.
+  std::chrono::milliseconds since_last_review{0};
+  std::chrono::milliseconds grace{0};
+  // The observation is of the running kubelet, not of the one before it.
+  bool is_of_running_kubelet = true;
+};
+
+// Compares grants with an observation. Updates the state kept with the grants, and revokes nothing.
+ReviewResult Review(std::vector<KeptGrant>& grants, const NodeView& view, const ReviewOptions& options);
 
 }  // namespace rnicd::kubernetes

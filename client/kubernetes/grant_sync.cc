@@ -67,32 +67,54 @@ absl::Status GrantSync::RevokeSuspended(std::span<const KeptGrant> grants, std::
   return status;
 }
 
-absl::Status GrantSync::RenewLost(std::vector<KeptGrant>& grants, std::span<const v1::GrantInfo> known) const {
+absl::Status GrantSync::RenewLost(std::vector<KeptGrant>& grants, std::span<const v1::GrantInfo> known,
+                                  const OfferedBytes& offered) const {
   const std::set<uint64_t> known_ids = IdsOf(known);
   absl::Status status;
-  const auto is_lost = [&](const KeptGrant& grant) {
-    const GrantRecord& record = grant.record;
-    if (record.suspended || known_ids.contains(record.grant_id) || IsTransportFailure(status)) {
-      return false;
+  std::vector<KeptGrant> stay;
+  for (KeptGrant& grant : grants) {
+    const bool is_known = known_ids.contains(grant.record.grant_id);
+    grant.is_withheld = grant.is_withheld && !is_known;
+    const bool is_lost = !is_known && !grant.record.suspended && !IsTransportFailure(status);
+    if (!is_lost || !RenewOrForget(grant, offered, status)) {
+      stay.push_back(std::move(grant));
     }
-    const absl::Status made = record.secret_sha256.empty() ? absl::NotFoundError("its secret is not known")
-                                                           : daemon_.CreateGrant(RenewalOf(record)).status();
-    if (made.ok()) {
-      logger_.Info("grant made again", {{"grant", record.grant_id}, {"name", record.name}});
-      return false;
-    }
-    if (record.secret_sha256.empty() || IsPermanentRefusal(made)) {
-      logger_.Warning("grant forgotten: it cannot be made again", {{"grant", record.grant_id},
-                                                                   {"name", record.name},
-                                                                   {"pod", record.pod},
-                                                                   {"why", std::string(made.message())}});
-      return true;
-    }
-    UpdateStatus(status, made);
-    return false;
-  };
-  std::erase_if(grants, is_lost);
+  }
+  grants = std::move(stay);
   return status;
+}
+
+bool GrantSync::RenewOrForget(KeptGrant& grant, const OfferedBytes& offered, absl::Status& status) const {
+  const GrantRecord& record = grant.record;
+  const uint64_t bytes = record.limits.pinned_bytes();
+  const uint64_t left = std::min(bytes, offered ? offered(record).value_or(bytes) : bytes);
+  // 0 as a limit would mean no limit.
+  const bool is_withheld = left == 0 && bytes != 0;
+  if (!std::exchange(grant.is_withheld, is_withheld) && is_withheld) {
+    logger_.Warning("grant not made again: the node offers none of its devices any more",
+                    {{"grant", record.grant_id}, {"name", record.name}, {"pod", record.pod}, {"bytes", bytes}});
+  }
+  if (is_withheld) {
+    return false;
+  }
+  const absl::Status made = record.secret_sha256.empty() ? absl::NotFoundError("its secret is not known")
+                                                         : daemon_.CreateGrant(RenewalOf(record, left)).status();
+  if (made.ok()) {
+    logger_.Info("grant made again", {{"grant", record.grant_id}, {"name", record.name}});
+    if (left < bytes) {
+      logger_.Warning("the grant is for less than before: the node offers only some of its devices now",
+                      {{"grant", record.grant_id}, {"pod", record.pod}, {"bytes", left}, {"before", bytes}});
+    }
+    return false;
+  }
+  if (record.secret_sha256.empty() || IsPermanentRefusal(made)) {
+    logger_.Warning(
+        "grant forgotten: it cannot be made again",
+        {{"grant", record.grant_id}, {"name", record.name}, {"pod", record.pod}, {"why", std::string(made.message())}});
+    return true;
+  }
+  UpdateStatus(status, made);
+  return false;
 }
 
 absl::Status GrantSync::Adopt(std::vector<KeptGrant>& grants, std::span<const v1::GrantInfo> known,

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "client/admin/amounts.h"
 
 namespace rnicd::kubernetes {
 namespace {
@@ -47,6 +49,9 @@ std::vector<Device> Spread(uint64_t count, const NodeHealth& nodes, bool serving
   }
   return devices;
 }
+
+// "numa1" of "numa1-0042".
+std::string_view NodeOfId(std::string_view id) { return id.substr(0, id.find('-')); }
 
 // Bytes of the pool that remain after fixed counts.
 absl::StatusOr<uint64_t> LeftByFixedCounts(std::span<const ResourceSpec> resources, uint64_t pool_bytes) {
@@ -96,6 +101,21 @@ absl::StatusOr<std::map<std::string, std::vector<Device>>> PlanDevices(std::span
     plan[resource.name] = Spread(std::min(fits, kMaxDevicesOfResource), nodes, serving);
   }
   return plan;
+}
+
+size_t CountOffered(std::span<const Device> devices, std::span<const std::string> ids) {
+  // Number of devices by node.
+  std::map<std::string_view, uint64_t> counts;
+  for (const Device& device : devices) {
+    ++counts[NodeOfId(device.id)];
+  }
+  return static_cast<size_t>(std::count_if(ids.begin(), ids.end(), [&](std::string_view id) {
+    const std::string_view node = NodeOfId(id);
+    const auto count = counts.find(node);
+    const size_t dash = node.size();
+    return count == counts.end() ||
+           (dash < id.size() && ParseNumber(id.substr(dash + 1), count->second - 1).has_value());
+  }));
 }
 
 }  // namespace rnicd::kubernetes

@@ -46,4 +46,8 @@ absl::StatusOr<std::map<std::string, std::vector<Device>>> PlanDevices(std::span
                                                                        std::span<const AdapterFacts> adapters,
                                                                        bool serving);
 
+// How many of the ids are devices of the node: all but those beyond the last device of their NUMA node, where the pool
+// has become smaller. An id of a node without any device counts: its adapter may only be away.
+size_t CountOffered(std::span<const Device> devices, std::span<const std::string> ids);
+
 }  // namespace rnicd::kubernetes

@@ -143,5 +143,19 @@ TEST(PlanDevices, AResourceWithoutASingleUnitIsRefused) {
   EXPECT_THAT(Refusal({kShared, {.name = "a/b", .unit_bytes = 4096, .count = 1}}, 4096), HasSubstr(kMemory));
 }
 
+TEST(CountOffered, LeavesOutWhatIsBeyondTheEndOfItsNode) {
+  const auto devices = Plan(5, {{.numa_node = 0}, {.numa_node = 1}});
+  EXPECT_EQ(CountOffered(devices, std::vector<std::string>{"numa0-0000", "numa0-0002", "numa1-0001"}), 3u);
+  EXPECT_EQ(CountOffered(devices, std::vector<std::string>{"numa0-0003", "numa1-0002", "numa1-0001"}), 1u);
+  EXPECT_EQ(CountOffered(devices, {}), 0u);
+}
+
+// The daemon may just have started without the card, and devices are named otherwise after a card tells its node.
+TEST(CountOffered, CountsDevicesOfNodesThatAreNotThere) {
+  const auto devices = Plan(1, {{.numa_node = 0}});
+  EXPECT_EQ(CountOffered(devices, std::vector<std::string>{"numa1-0007", "any-0009"}), 2u);
+  EXPECT_EQ(CountOffered(devices, std::vector<std::string>{"numa0", "numa0-", "numa0-x"}), 0u);
+}
+
 }  // namespace
 }  // namespace rnicd::kubernetes

@@ -101,4 +101,27 @@ absl::StatusOr<std::vector<CheckpointEntry>> ReadKubeletCheckpoint(const std::st
   return text.has_value() ? ParseKubeletCheckpoint(*text, resources) : std::vector<CheckpointEntry>();
 }
 
+// Two containers of a pod may have the same devices, one after the other; then both must have another resource.
+std::string OtherResource(std::span<const CheckpointEntry> entries, const std::string& resource,
+                          std::vector<std::string> device_ids) {
+  std::sort(device_ids.begin(), device_ids.end());
+  std::string name;
+  for (const CheckpointEntry& own : entries) {
+    std::vector<std::string> ids = own.device_ids;
+    std::sort(ids.begin(), ids.end());
+    if (own.resource != resource || ids != device_ids) {
+      continue;
+    }
+    const auto other = std::find_if(entries.begin(), entries.end(), [&](const CheckpointEntry& entry) {
+      return entry.pod_uid == own.pod_uid && entry.container == own.container && entry.resource != resource &&
+             !entry.device_ids.empty();
+    });
+    if (other == entries.end()) {
+      return "";
+    }
+    name = other->resource;
+  }
+  return name;
+}
+
 }  // namespace rnicd::kubernetes

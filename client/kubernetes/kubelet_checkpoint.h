@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,5 +33,9 @@ absl::StatusOr<std::vector<CheckpointEntry>> ReadKubeletCheckpoint(const std::st
 // Separate, so that tests can call it. Errors: kFailedPrecondition.
 absl::StatusOr<std::vector<CheckpointEntry>> ParseKubeletCheckpoint(std::string_view json,
                                                                     const std::vector<std::string>& resources);
+
+// The other resource of the container that has exactly these devices; empty if it has none, or is not in `entries`.
+std::string OtherResource(std::span<const CheckpointEntry> entries, const std::string& resource,
+                          std::vector<std::string> device_ids);
 
 }  // namespace rnicd::kubernetes

@@ -62,5 +62,29 @@ TEST_F(KubeletCheckpoint, ThatOthersCouldHaveWrittenIsRefused) {
   EXPECT_THAT(ReadKubeletCheckpoint(folder_, {kMemory}).status().message(), HasSubstr("kubelet_internal_checkpoint"));
 }
 
+TEST(OtherResource, IsTheSecondKindOfUnitOfTheContainer) {
+  const std::vector<CheckpointEntry> entries = {
+      {.pod_uid = "u", .container = "main", .resource = kMemory, .device_ids = {"any-0001", "any-0000"}},
+      {.pod_uid = "u", .container = "main", .resource = "a/b", .device_ids = {"any-0000"}},
+      {.pod_uid = "u", .container = "other", .resource = "a/b", .device_ids = {"any-0001"}},
+      {.pod_uid = "v", .container = "main", .resource = kMemory, .device_ids = {"any-0002"}},
+      {.pod_uid = "w", .container = "main", .resource = "a/b", .device_ids = {"any-0002"}}};
+  EXPECT_EQ(OtherResource(entries, kMemory, {"any-0000", "any-0001"}), "a/b");
+  EXPECT_EQ(OtherResource(entries, "a/b", {"any-0000"}), kMemory);
+  EXPECT_EQ(OtherResource(entries, "a/b", {"any-0001"}), "") << "another container of the pod has the other kind";
+  EXPECT_EQ(OtherResource(entries, kMemory, {"any-0002"}), "") << "a container of that name of another pod has it";
+  EXPECT_EQ(OtherResource(entries, kMemory, {"any-0000"}), "") << "allocated to nobody";
+}
+
+// An init container and the one after it, which reuses its devices.
+TEST(OtherResource, IsNotThatOfAnotherContainerWithTheSameDevices) {
+  const std::vector<CheckpointEntry> entries = {
+      {.pod_uid = "u", .container = "init", .resource = kMemory, .device_ids = {"any-0000"}},
+      {.pod_uid = "u", .container = "init", .resource = "a/b", .device_ids = {"any-0000"}},
+      {.pod_uid = "u", .container = "main", .resource = kMemory, .device_ids = {"any-0000"}}};
+  EXPECT_EQ(OtherResource(entries, kMemory, {"any-0000"}), "");
+  EXPECT_EQ(OtherResource(entries, "a/b", {"any-0000"}), kMemory);
+}
+
 }  // namespace
 }  // namespace rnicd::kubernetes

@@ -1,6 +1,8 @@
 // rnicd-device-plugin: offers registered memory of the node's rnicd to Kubernetes, as extended resources.
 // Exit status: 0 after SIGTERM or SIGINT, and for --probe when the plugin serves; 1 when it could not start, when it
-// does not serve, and for an unknown flag; 2 for flags with invalid values.
+// does not serve, and for an unknown flag; 2 for flags with invalid values, or that do not suit the node.
+
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
@@ -36,7 +38,7 @@ sigset_t BlockSignals() {
 
 int Run(rnicd::kubernetes::Config config) {
   const sigset_t signals = BlockSignals();
-  rnicd::kubernetes::Plugin plugin(std::move(config));
+  rnicd::kubernetes::Plugin plugin(std::move(config), [] { kill(getpid(), SIGTERM); });
   plugin.logger().Info("rnicd-device-plugin", {{"version", RNICD_VERSION}});
   if (const absl::Status started = plugin.Start(); !started.ok()) {
     plugin.logger().Error("could not start", {{"error", std::string(started.message())}});
@@ -47,6 +49,10 @@ int Run(rnicd::kubernetes::Config config) {
   }
   plugin.logger().Info("stopping", {{"signal", signal}});
   plugin.Stop();
+  if (const absl::Status failure = plugin.failure(); !failure.ok()) {
+    plugin.logger().Error("the flags do not suit this node", {{"error", std::string(failure.message())}});
+    return kBadFlags;
+  }
   return EXIT_SUCCESS;
 }
 

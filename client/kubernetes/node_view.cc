@@ -48,7 +48,11 @@ std::string NodeView::UidOf(const Holder& holder) const {
 GrantHolder NodeView::HolderOf(const GrantRecord& record) const {
   const Devices devices = DevicesOf(record.resource, record.device_ids);
   if (const Holder* const holder = HolderWith(devices, record.pod); holder != nullptr) {
-    return {.life = Life::kAlive, .pod = PodOf(*holder), .pod_uid = UidOf(*holder)};
+    return {.life = Life::kAlive,
+            .pod = PodOf(*holder),
+            .pod_uid = UidOf(*holder),
+            .container = holder->container,
+            .is_known_to_kubelet = true};
   }
   return HolderByUid(record, devices);
 }
@@ -63,26 +67,33 @@ const Holder* NodeView::HolderWith(const Devices& devices, const std::string& pr
 
 // For init containers, which only the checkpoint names, and for a pod that the kubelet lost from its checkpoint.
 GrantHolder NodeView::HolderByUid(const GrantRecord& record, const Devices& devices) const {
-  std::set<std::string> uids;
+  // Containers by the UID of their pods.
+  std::map<std::string, std::string> containers;
   const auto [begin, end] = entries_.equal_range(devices);
-  std::for_each(begin, end, [&](const auto& entry) { uids.insert(entry.second->pod_uid); });
-  if (uids.empty() && !record.pod_uid.empty()) {
-    uids.insert(record.pod_uid);
+  std::for_each(begin, end,
+                [&](const auto& entry) { containers.emplace(entry.second->pod_uid, entry.second->container); });
+  const bool is_known = !containers.empty();
+  if (!is_known && !record.pod_uid.empty()) {
+    containers.emplace(record.pod_uid, record.container);
   }
-  for (const std::string& uid : uids) {
+  for (const auto& [uid, container] : containers) {
     if (const auto found = alive_.find(uid); found != alive_.end()) {
-      return {.life = Life::kAlive, .pod = found->second, .pod_uid = uid};
+      return {.life = Life::kAlive,
+              .pod = found->second,
+              .pod_uid = uid,
+              .container = container,
+              .is_known_to_kubelet = is_known};
     }
   }
-  const bool may_live = observation_.cluster_is_away && !uids.empty() && MayLive(record, uids);
-  return {.life = may_live ? Life::kUnknown : Life::kGone, .pod = "", .pod_uid = ""};
+  const bool is_named = !record.pod.empty() && containers.contains(record.pod_uid);
+  const bool may_live = observation_.cluster_is_away && !containers.empty() && MayLive(record, is_named);
+  return {.life = may_live ? Life::kUnknown : Life::kGone, .is_known_to_kubelet = is_known};
 }
 
 // While the API server is away. The kubelet lists a pod without devices when it has finished, when it has units in its
 // init containers only, and when the kubelet lost its checkpoint. A pod of this name with devices is a later one, as in
 // a StatefulSet.
-bool NodeView::MayLive(const GrantRecord& record, const std::set<std::string>& uids) const {
-  const bool is_named = !record.pod.empty() && uids.contains(record.pod_uid);
+bool NodeView::MayLive(const GrantRecord& record, bool is_named) const {
   return !is_named || (observation_.listed_pods.contains(record.pod) && !pods_with_devices_.contains(record.pod));
 }
 
@@ -98,26 +109,37 @@ bool NodeView::HeldByAnother(const GrantRecord& record) const {
   });
 }
 
-std::vector<Holder> NodeView::HoldersWithInitContainers() const {
-  std::vector<Holder> holders = observation_.holders;
+std::vector<Holder> NodeView::Holders(std::span<const GrantRecord> grants) const {
+  std::vector<Holder> holders;
   std::set<std::pair<std::string, std::string>> held;
-  for (const Holder& holder : holders) {
+  const auto add = [&](Holder holder) {
     for (const std::string& id : holder.device_ids) {
       held.emplace(holder.resource, id);
     }
+    holders.push_back(std::move(holder));
+  };
+  std::for_each(observation_.holders.begin(), observation_.holders.end(), add);
+  const auto add_unheld = [&](const std::string& pod, const std::string& container, const std::string& resource,
+                              const std::vector<std::string>& ids) {
+    const auto is_held = [&](const std::string& id) { return held.contains({resource, id}); };
+    if (!container.empty() && std::none_of(ids.begin(), ids.end(), is_held)) {
+      const size_t slash = pod.find('/');
+      add({.namespace_name = pod.substr(0, slash),
+           .pod = pod.substr(slash + 1),
+           .container = container,
+           .resource = resource,
+           .device_ids = ids});
+    }
+  };
+  for (const GrantRecord& grant : grants) {
+    if (!grant.suspended && !grant.pod.empty()) {
+      add_unheld(grant.pod, grant.container, grant.resource, grant.device_ids);
+    }
   }
   for (const CheckpointEntry& entry : observation_.checkpoint) {
-    const auto pod = alive_.find(entry.pod_uid);
-    const auto is_held = [&](const std::string& id) { return held.contains({entry.resource, id}); };
-    if (pod == alive_.end() || std::any_of(entry.device_ids.begin(), entry.device_ids.end(), is_held)) {
-      continue;
+    if (const auto pod = alive_.find(entry.pod_uid); pod != alive_.end()) {
+      add_unheld(pod->second, entry.container, entry.resource, entry.device_ids);
     }
-    const size_t slash = pod->second.find('/');
-    holders.push_back({.namespace_name = pod->second.substr(0, slash),
-                       .pod = pod->second.substr(slash + 1),
-                       .container = entry.container,
-                       .resource = entry.resource,
-                       .device_ids = entry.device_ids});
   }
   return holders;
 }

@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,6 +37,9 @@ struct GrantHolder {
   // "namespace/name".
   std::string pod;
   std::string pod_uid;
+  std::string container;
+  // The kubelet itself has the container with these devices.
+  bool is_known_to_kubelet = false;
 };
 
 // Answers whether the pod of a grant lives. A grant's holder is the container that has exactly the grant's devices:
@@ -48,8 +52,9 @@ class NodeView {
   GrantHolder HolderOf(const GrantRecord& record) const;
   // Whether a container of another pod than the grant's has one of its devices; false while the grant's pod is unknown.
   bool HeldByAnother(const GrantRecord& record) const;
-  // The holders, and the init containers of living pods that alone have their devices.
-  std::vector<Holder> HoldersWithInitContainers() const;
+  // The listed holders; of devices that none of them has, the containers that `grants` remembers, and then the init
+  // containers of living pods.
+  std::vector<Holder> Holders(std::span<const GrantRecord> grants) const;
 
  private:
   // Resource name and sorted device ids.
@@ -59,7 +64,7 @@ class NodeView {
   const Holder* HolderWith(const Devices& devices, const std::string& preferred_pod) const;
   std::string UidOf(const Holder& holder) const;
   GrantHolder HolderByUid(const GrantRecord& record, const Devices& devices) const;
-  bool MayLive(const GrantRecord& record, const std::set<std::string>& uids) const;
+  bool MayLive(const GrantRecord& record, bool is_named) const;
 
   const Observation& observation_;
   std::multimap<Devices, const Holder*> holders_;

@@ -12,7 +12,7 @@ using testing::ElementsAre;
 using testing::SizeIs;
 
 GrantRecord GrantFor(std::vector<std::string> ids, const std::string& pod = "", const std::string& uid = "") {
-  return {.resource = kMemory, .device_ids = std::move(ids), .pod = pod, .pod_uid = uid};
+  return {.resource = kMemory, .device_ids = std::move(ids), .pod = pod, .pod_uid = uid, .container = "app"};
 }
 Holder HeldBy(const std::string& pod, std::vector<std::string> ids) {
   return {.namespace_name = "team", .pod = pod, .container = "app", .resource = kMemory, .device_ids = std::move(ids)};
@@ -33,6 +33,8 @@ TEST(NodeView, TheHolderIsTheContainerWithExactlyTheDevices) {
   EXPECT_EQ(holder.life, Life::kAlive);
   EXPECT_EQ(holder.pod, "team/b");
   EXPECT_EQ(holder.pod_uid, "u");
+  EXPECT_EQ(holder.container, "app");
+  EXPECT_TRUE(holder.is_known_to_kubelet);
   EXPECT_EQ(LifeOf(GrantFor({"m-0"}), seen), Life::kGone);
   EXPECT_EQ(LifeOf(GrantFor({"m-0", "m-1", "m-2"}), seen), Life::kGone);
 }
@@ -53,6 +55,8 @@ TEST(NodeView, AnInitContainerThatAloneHasUnitsLivesWithItsPodInTheCluster) {
   EXPECT_EQ(holder.life, Life::kAlive);
   EXPECT_EQ(holder.pod, "team/a");
   EXPECT_EQ(holder.pod_uid, "u");
+  EXPECT_EQ(holder.container, "init");
+  EXPECT_TRUE(holder.is_known_to_kubelet);
   seen.cluster = std::vector<ClusterPod>{PodOf("other", "a")};
   EXPECT_EQ(LifeOf(GrantFor({"m-0"}), seen), Life::kGone) << "a later pod of the same name";
   seen.cluster.reset();
@@ -62,6 +66,7 @@ TEST(NodeView, AnInitContainerThatAloneHasUnitsLivesWithItsPodInTheCluster) {
 TEST(NodeView, APodThatTheKubeletLostFromItsCheckpointLivesWhileTheClusterHasIt) {
   Observation seen{.listed_pods = {"team/a"}, .cluster = std::vector<ClusterPod>{PodOf("u", "a")}};
   EXPECT_EQ(LifeOf(GrantFor({"m-0"}, "team/a", "u"), seen), Life::kAlive);
+  EXPECT_FALSE(NodeView(seen).HolderOf(GrantFor({"m-0"}, "team/a", "u")).is_known_to_kubelet);
   EXPECT_EQ(LifeOf(GrantFor({"m-0"}), seen), Life::kGone) << "never named before";
   seen.cluster->clear();
   EXPECT_EQ(LifeOf(GrantFor({"m-0"}, "team/a", "u"), seen), Life::kGone);
@@ -91,12 +96,33 @@ TEST(NodeView, InitContainersOfLivingPodsAreHoldersOfWhatNoOtherContainerHas) {
       .holders = {HeldBy("a", {"m-0", "m-1"})},
       .checkpoint = {EntryOf("u", "init", {"m-0"}), EntryOf("v", "init", {"m-2"}), EntryOf("dead", "app", {"m-3"})},
       .cluster = std::vector<ClusterPod>{PodOf("u", "a"), PodOf("v", "b")}};
-  const std::vector<Holder> holders = NodeView(seen).HoldersWithInitContainers();
+  const std::vector<Holder> holders = NodeView(seen).Holders({});
   ASSERT_THAT(holders, SizeIs(2));
   EXPECT_EQ(holders[1].namespace_name, "team");
   EXPECT_EQ(holders[1].pod, "b");
   EXPECT_EQ(holders[1].container, "init");
   EXPECT_THAT(holders[1].device_ids, ElementsAre("m-2"));
+}
+
+// A kubelet without its checkpoint, or an API server that is away, names no containers that both named before.
+TEST(NodeView, ContainersOfGrantsAreHoldersOfWhatNothingElseNames) {
+  const Observation seen{.holders = {HeldBy("b", {"m-1"})},
+                         .checkpoint = {EntryOf("u", "init", {"m-2"}), EntryOf("v", "init", {"m-4"})},
+                         .cluster = std::vector<ClusterPod>{PodOf("u", "c"), PodOf("v", "d")}};
+  GrantRecord suspended = GrantFor({"m-4"}, "team/gone");
+  suspended.suspended = true;
+  GrantRecord of_earlier_release = GrantFor({"m-5"}, "team/e");
+  of_earlier_release.container.clear();
+  const std::vector<GrantRecord> grants = {GrantFor({"m-0"}, "team/a"), GrantFor({"m-1", "m-3"}, "team/gone"),
+                                           GrantFor({"m-2"}, "team/c"), suspended,
+                                           of_earlier_release,          GrantFor({"m-6"})};
+  const std::vector<Holder> holders = NodeView(seen).Holders(grants);
+  EXPECT_THAT(
+      holders,
+      ElementsAre(
+          HeldBy("b", {"m-1"}), HeldBy("a", {"m-0"}), HeldBy("c", {"m-2"}),
+          Holder{
+              .namespace_name = "team", .pod = "d", .container = "init", .resource = kMemory, .device_ids = {"m-4"}}));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "base/this_process.h"
 #include "client/cpp/channel.h"
@@ -11,6 +12,7 @@
 #include "client/cpp/unix_channel.h"
 #include "client/kubernetes/cdi_spec.h"
 #include "client/kubernetes/grpc_lines.h"
+#include "client/kubernetes/inventory.h"
 #include "client/kubernetes/pod_list.h"
 #include "kubelet/v1beta1/device_plugin.grpc.pb.h"
 
@@ -27,7 +29,7 @@ constexpr milliseconds kRetryPause(100);
 constexpr milliseconds kShortestCallTimeout(1'000);
 // Usual time from Allocate until the kubelet names the holder.
 constexpr milliseconds kHolderDelay(2'000);
-constexpr milliseconds kProbeDeadline(3'000);
+constexpr milliseconds kProbeTimeout(3'000);
 
 // Retries `call` while the daemon is away, until the timeout passes.
 template <typename Call>
@@ -51,13 +53,19 @@ auto WithTimeout(milliseconds timeout, const Call& call) -> decltype(call()) {
 
 }  // namespace
 
-Plugin::Plugin(Config config)
+Plugin::Plugin(Config config, std::function<void()> on_failure)
     : config_(std::move(config)),
+      on_failure_(std::move(on_failure)),
       logger_(config_.log),
       random_(std::make_unique<KernelRandom>()),
       daemon_(config_.admin_socket_dir, std::max(config_.daemon_timeout, kShortestCallTimeout)),
       file_(config_.state_dir),
-      keeper_(daemon_, file_, *random_, logger_, config_.grants),
+      keeper_(daemon_, file_, *random_, logger_,
+              {.resources = config_.grants.resources,
+               .limits = config_.grants.limits,
+               .registered_times = config_.grants.registered_times,
+               .grace = config_.grants.grace,
+               .offered_bytes = [this](const GrantRecord& record) { return OfferedBytes(record); }}),
       watch_(daemon_, clock_, logger_,
              {.resources = config_.resources,
               .pool_bytes = config_.pool_bytes,
@@ -71,7 +79,11 @@ Plugin::Plugin(Config config)
 Plugin::~Plugin() { Stop(); }
 
 absl::Status Plugin::Start() {
-  RNICD_RETURN_IF_ERROR(keeper_.Load());
+  if (const absl::Status loaded = keeper_.Load(); absl::IsDataLoss(loaded)) {
+    logger_.Error("grants that the daemon does not know are lost", {{"error", std::string(loaded.message())}});
+  } else if (!loaded.ok()) {
+    return loaded;
+  }
   if (!config_.cdi_dir.empty()) {
     RNICD_RETURN_IF_ERROR(WriteCdiSpec(
         config_.cdi_dir, {.container_path = config_.container_socket_dir, .host_path = config_.socket_dir}));
@@ -115,6 +127,10 @@ void Plugin::Run() {
   auto next_reconciliation = steady_clock::now();
   do {
     PollDaemon();
+    if (!linked && !watch_.plan_error().ok()) {
+      Fail(watch_.plan_error());
+      return;
+    }
     if (!linked && watch_.known()) {
       linked = true;
       LogOnChange("the kubelet's folder", link_->Start(), link_trouble_);
@@ -128,6 +144,19 @@ void Plugin::Run() {
       next_reconciliation = steady_clock::now() + config_.reconcile_interval;
     }
   } while (!WaitUntilStop(std::min(kPollInterval, config_.reconcile_interval)));
+}
+
+void Plugin::Fail(const absl::Status& failure) {
+  {
+    MutexLock lock(mutex_);
+    failure_ = failure;
+  }
+  on_failure_();
+}
+
+absl::Status Plugin::failure() const {
+  MutexLock lock(mutex_);
+  return failure_;
 }
 
 bool Plugin::TakeReconcileSoon() {
@@ -161,7 +190,8 @@ void Plugin::Reconcile() {
       return;
     }
   }
-  ReportPods(view.HoldersWithInitContainers(), listed);
+  LogOnChange("comparing the pool with what pods hold", CheckPool(), pool_trouble_);
+  ReportPods(view.Holders(keeper_.records()), listed);
 }
 
 // The checkpoint is read after the response, so that it names the pods of every holder.
@@ -205,7 +235,7 @@ void Plugin::ReportPods(std::span<const Holder> holders, bool listed) {
   // detects that silence. The first report to a new daemon is an exception, because policy rules for namespaces need
   // it.
   const bool regular = listed && link_->registered();
-  const bool first = report_is_due_ && (listed || !cluster_pods_.empty());
+  const bool first = report_is_due_ && (listed || !cluster_pods_.empty() || !holders.empty());
   if (!regular && !first) {
     return;
   }
@@ -221,6 +251,38 @@ std::vector<std::string> Plugin::ResourcesInUse() const {
     names.insert(grant.resource);
   }
   return {names.begin(), names.end()};
+}
+
+std::optional<uint64_t> Plugin::OfferedBytes(const GrantRecord& record) const {
+  const auto spec = std::find_if(config_.resources.begin(), config_.resources.end(),
+                                 [&](const ResourceSpec& one) { return one.name == record.resource; });
+  const auto board = watch_.boards().find(record.resource);
+  if (spec == config_.resources.end() || board == watch_.boards().end()) {
+    return std::nullopt;
+  }
+  const DeviceBoard::View view = board->second->Get();
+  return view.version == 0 ? std::nullopt
+                           : std::optional(CountOffered(view.devices, record.device_ids) * spec->unit_bytes);
+}
+
+absl::Status Plugin::CheckPool() const {
+  std::map<std::string, std::vector<std::string>> held;
+  for (const GrantRecord& grant : keeper_.records()) {
+    if (!grant.suspended) {
+      std::vector<std::string>& ids = held[grant.resource];
+      ids.insert(ids.end(), grant.device_ids.begin(), grant.device_ids.end());
+    }
+  }
+  std::string text;
+  for (const auto& [resource, ids] : held) {
+    const auto board = watch_.boards().find(resource);
+    const size_t offered = board == watch_.boards().end() ? 0 : CountOffered(board->second->Get().devices, ids);
+    if (offered < ids.size()) {
+      absl::StrAppend(&text, text.empty() ? "" : "; ", "pods hold ", ids.size() - offered, " units of ", resource,
+                      " that this node no longer offers");
+    }
+  }
+  return text.empty() ? absl::OkStatus() : absl::FailedPreconditionError(text);
 }
 
 absl::StatusOr<ContainerAllocation> Plugin::Allocate(const std::string& resource,
@@ -254,11 +316,30 @@ ContainerAllocation Plugin::AllocationFor(const std::string& secret) const {
 }
 
 absl::Status Plugin::Prepare(const std::string& resource, const std::vector<std::string>& device_ids) {
+  RNICD_RETURN_IF_ERROR(CheckOneResource(resource, device_ids));
   return WithTimeout(config_.daemon_timeout,
                      [&] { return keeper_.Prepare(resource, device_ids, system_clock::now()); });
 }
 
-void Plugin::KubeletConnected() { keeper_.ForgetUnusedSecrets(); }
+// The kubelet would choose one of the two grants at random, and log both secrets. Allocate cannot refuse that, because
+// it names no container; before the start the checkpoint does.
+absl::Status Plugin::CheckOneResource(const std::string& resource, const std::vector<std::string>& device_ids) const {
+  const absl::StatusOr<std::vector<CheckpointEntry>> checkpoint =
+      ReadKubeletCheckpoint(config_.kubelet.folder, ResourcesInUse());
+  const std::string other = checkpoint.ok() ? OtherResource(*checkpoint, resource, device_ids) : "";
+  return other.empty() ? absl::OkStatus()
+                       : absl::FailedPreconditionError(absl::StrCat("the container requests ", resource, " and ", other,
+                                                                    ", but can have one kind of unit only"));
+}
+
+void Plugin::KubeletConnected() { keeper_.KubeletConnected(); }
+
+std::set<std::string> Plugin::DevicesToAvoid(const std::string& resource) { return keeper_.DevicesToAvoid(resource); }
+
+void Plugin::AwaitTurn() {
+  keeper_.AwaitTurn();
+  MutexLock lock(mutex_);
+}
 
 void Plugin::LogOnChange(const char* what, const absl::Status& status, std::string& last) const {
   const std::string text(status.message());
@@ -274,13 +355,15 @@ void Plugin::LogOnChange(const char* what, const absl::Status& status, std::stri
 }
 
 absl::Status ProbePlugin(const Config& config) {
+  const auto end = steady_clock::now() + kProbeTimeout;
   for (const ResourceSpec& resource : config.resources) {
     const std::string path = SocketPath(config.kubelet, resource.name);
     const std::unique_ptr<v1beta1::DevicePlugin::Stub> stub = v1beta1::DevicePlugin::NewStub(MakeUnixChannel(path));
-    const absl::Status status =
-        CallUnary(*stub, &v1beta1::DevicePlugin::Stub::GetDevicePluginOptions, {}, kProbeDeadline).status();
+    const auto left = std::chrono::ceil<milliseconds>(end - steady_clock::now());
+    const absl::Status status = CallUnary(*stub, &v1beta1::DevicePlugin::Stub::Allocate, {}, left).status();
     if (!status.ok()) {
-      return absl::UnavailableError("nobody serves " + resource.name + " on " + path);
+      return absl::UnavailableError(
+          absl::StrCat("no allocation of ", resource.name, " is served on ", path, ": ", status.message()));
     }
   }
   return absl::OkStatus();

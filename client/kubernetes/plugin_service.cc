@@ -137,8 +137,10 @@ grpc::Status PluginService::GetPreferredAllocation(grpc::ServerContext*,
       return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "allocation_size is negative");
     }
     const std::vector<std::string> preferred =
-        PreferDevices(devices, ToVector(container.available_device_ids()),
-                      ToVector(container.must_include_device_ids()), static_cast<size_t>(container.allocation_size()));
+        PreferDevices(devices, {.available = ToVector(container.available_device_ids()),
+                                .must_include = ToVector(container.must_include_device_ids()),
+                                .avoid = allocator_.DevicesToAvoid(resource_),
+                                .size = static_cast<size_t>(container.allocation_size())});
     v1beta1::ContainerPreferredAllocationResponse& answer = *response->add_container_responses();
     answer.mutable_device_ids()->Assign(preferred.begin(), preferred.end());
   }
@@ -147,6 +149,9 @@ grpc::Status PluginService::GetPreferredAllocation(grpc::ServerContext*,
 
 grpc::Status PluginService::Allocate(grpc::ServerContext*, const v1beta1::AllocateRequest* request,
                                      v1beta1::AllocateResponse* response) {
+  if (request->container_requests().empty()) {
+    return Probe();
+  }
   // All containers are checked before the first one is allocated.
   for (const v1beta1::ContainerAllocateRequest& container : request->container_requests()) {
     if (const absl::Status status = CheckIds(ToVector(container.device_ids())); !status.ok()) {
@@ -164,6 +169,16 @@ grpc::Status PluginService::Allocate(grpc::ServerContext*, const v1beta1::Alloca
     }
     *response->add_container_responses() = ToMessage(*allocation);
   }
+  return grpc::Status::OK;
+}
+
+// One probe at a time waits: a plugin that hangs must not lose a thread to each of them.
+grpc::Status PluginService::Probe() {
+  if (probing_.exchange(true)) {
+    return grpc::Status(grpc::StatusCode::UNAVAILABLE, "an earlier probe still waits");
+  }
+  allocator_.AwaitTurn();
+  probing_.store(false);
   return grpc::Status::OK;
 }
 

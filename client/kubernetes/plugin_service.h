@@ -15,7 +15,8 @@
 namespace rnicd::kubernetes {
 
 // The whole DevicePlugin service for one resource. Allocate and PreStartContainer refuse ids that are not on the board
-// with INVALID_ARGUMENT; preferences tolerate them, because the kubelet's list may be older.
+// with INVALID_ARGUMENT; preferences tolerate them, because the kubelet's list may be older. An Allocate for no
+// container is the probe: it succeeds when an allocation could begin.
 // Lifetime: board, allocator and logger outlive it; it outlives its server. Threads: safe.
 class PluginService final : public v1beta1::DevicePlugin::Service {
  public:
@@ -44,6 +45,7 @@ class PluginService final : public v1beta1::DevicePlugin::Service {
   uint64_t watchers() const { return watchers_.load(); }
 
  private:
+  grpc::Status Probe();
   void SendDevices(const grpc::ServerContext& context, grpc::ServerWriter<v1beta1::ListAndWatchResponse>& writer) const;
   absl::Status CheckIds(const std::vector<std::string>& ids) const;
 
@@ -54,6 +56,7 @@ class PluginService final : public v1beta1::DevicePlugin::Service {
   const std::function<void()> on_watch_ended_;
   std::atomic<bool> stopping_{false};
   std::atomic<uint64_t> watchers_{0};
+  std::atomic<bool> probing_{false};
 };
 
 }  // namespace rnicd::kubernetes

@@ -30,8 +30,17 @@ class Gifts final : public Allocator {
     return failure;
   }
   void KubeletConnected() override { ++connections; }
+  std::set<std::string> DevicesToAvoid(const std::string&) override { return avoid; }
+  void AwaitTurn() override {
+    ++turns;
+    MutexLock lock(held);
+  }
 
   std::atomic<int> connections{0};
+  std::atomic<int> turns{0};
+  // An allocation that hangs.
+  Mutex held;
+  std::set<std::string> avoid;
   absl::Status failure;
   std::vector<std::vector<std::string>> asked;
 };
@@ -122,6 +131,43 @@ TEST_F(PluginServiceTest, PrefersForEachContainerEvenAmongIdsThatAreGone) {
   ASSERT_TRUE(stub_->GetPreferredAllocation(&context, request, &response).ok());
   ASSERT_EQ(response.container_responses_size(), 1);
   EXPECT_THAT(response.container_responses(0).device_ids(), ElementsAre("gone"));
+}
+
+TEST_F(PluginServiceTest, PrefersDevicesThatNobodyMayHave) {
+  board_.Set({{.id = "a"}, {.id = "b"}});
+  gifts_.avoid = {"a"};
+  v1beta1::PreferredAllocationRequest request;
+  auto& container = *request.add_container_requests();
+  container.add_available_device_ids("a");
+  container.add_available_device_ids("b");
+  container.set_allocation_size(1);
+  grpc::ClientContext context;
+  v1beta1::PreferredAllocationResponse response;
+  ASSERT_TRUE(stub_->GetPreferredAllocation(&context, request, &response).ok());
+  EXPECT_THAT(response.container_responses(0).device_ids(), ElementsAre("b"));
+}
+
+TEST_F(PluginServiceTest, AProbeSucceedsWhenAnAllocationCouldBegin) {
+  EXPECT_TRUE(Allocate({}).ok());
+  EXPECT_EQ(gifts_.turns.load(), 1);
+  EXPECT_TRUE(gifts_.asked.empty());
+}
+
+TEST_F(PluginServiceTest, OneProbeWaitsForAnAllocationThatHangsAndOthersFail) {
+  gifts_.held.Lock();
+  std::thread first([this] {
+    grpc::ClientContext context;
+    v1beta1::AllocateResponse response;
+    EXPECT_TRUE(stub_->Allocate(&context, {}, &response).ok());
+  });
+  while (gifts_.turns.load() == 0) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(Allocate({}).error_code(), StatusCode::UNAVAILABLE);
+  EXPECT_EQ(gifts_.turns.load(), 1);
+  gifts_.held.Unlock();
+  first.join();
+  EXPECT_TRUE(Allocate({}).ok());
 }
 
 TEST_F(PluginServiceTest, RefusesANegativeSize) {

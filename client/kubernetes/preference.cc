@@ -5,6 +5,7 @@
 #include <set>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 namespace rnicd::kubernetes {
 namespace {
@@ -58,29 +59,28 @@ void Take(Stock stock, size_t size, std::vector<std::string>& chosen) {
 
 }  // namespace
 
-std::vector<std::string> PreferDevices(std::span<const Device> devices, std::span<const std::string> available,
-                                       std::span<const std::string> must_include, size_t size) {
+std::vector<std::string> PreferDevices(std::span<const Device> devices, const PreferenceRequest& request) {
   const NodeOf node_of(devices);
   std::set<std::string_view> seen;
   std::set<int> nodes_in_use;
   std::vector<std::string> chosen;
-  for (const std::string& id : must_include) {
-    if (chosen.size() < size && seen.insert(id).second) {
+  for (const std::string& id : request.must_include) {
+    if (chosen.size() < request.size && seen.insert(id).second) {
       chosen.push_back(id);
       nodes_in_use.insert(node_of(id));
     }
   }
-  // Nodes that are in use already cost no further node.
-  Stock near;
-  Stock far;
-  for (const std::string& id : available) {
+  // First those that need not be avoided; among them first those of nodes in use already, which cost no further node.
+  std::map<std::pair<bool, bool>, Stock> stocks;
+  for (const std::string& id : request.available) {
     if (!seen.contains(id)) {
       const int node = node_of(id);
-      (nodes_in_use.contains(node) ? near : far)[node].insert(id);
+      stocks[{request.avoid.contains(id), !nodes_in_use.contains(node)}][node].insert(id);
     }
   }
-  Take(std::move(near), size, chosen);
-  Take(std::move(far), size, chosen);
+  for (auto& [rank, stock] : stocks) {
+    Take(std::move(stock), request.size, chosen);
+  }
   return chosen;
 }
 

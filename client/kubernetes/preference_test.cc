@@ -37,10 +37,12 @@ class PreferDevicesTest : public testing::Test {
   }
 
   Ids Prefer(const Ids& available, const Ids& must_include, size_t size) const {
-    return PreferDevices(devices_, available, must_include, size);
+    return PreferDevices(devices_,
+                         {.available = available, .must_include = must_include, .avoid = avoid_, .size = size});
   }
 
   std::vector<Device> devices_;
+  std::set<std::string> avoid_;
 };
 
 TEST_F(PreferDevicesTest, StaysOnOneNumaNode) {
@@ -102,6 +104,20 @@ TEST_F(PreferDevicesTest, NeverMoreThanWanted) {
   EXPECT_THAT(Prefer(Available({4}), {"numa0-0001"}, 1), ElementsAre("numa0-0001"));
   EXPECT_THAT(Prefer(Available({4}), {"numa0-0001", "numa0-0002"}, 1), ElementsAre("numa0-0001"));
   EXPECT_THAT(Prefer(Available({4}), {"numa0-0001"}, 0), IsEmpty());
+}
+
+TEST_F(PreferDevicesTest, TakesWhatIsToBeAvoidedOnlyWhenNothingElseIsLeft) {
+  avoid_ = {"numa0-0000", "numa0-0001"};
+  EXPECT_THAT(Prefer(Available({4}), {}, 2), ElementsAre("numa0-0002", "numa0-0003"));
+  EXPECT_THAT(Prefer(Available({4}), {}, 3), ElementsAre("numa0-0002", "numa0-0003", "numa0-0000"));
+}
+
+TEST_F(PreferDevicesTest, UsesAnotherNodeRatherThanWhatIsToBeAvoided) {
+  avoid_ = {"numa0-0000", "numa0-0001"};
+  EXPECT_THAT(Prefer(Available({3, 8}), {}, 2), ElementsAre("numa1-0000", "numa1-0001"));
+  EXPECT_THAT(Prefer(Available({2, 2}), {"numa0-0001"}, 2), ElementsAre("numa0-0001", "numa1-0000"))
+      << "what must be included is, and its node is no reason to take its neighbour";
+  EXPECT_THAT(Prefer(Available({3, 1}), {}, 2), ElementsAre("numa0-0002", "numa1-0000"));
 }
 
 }  // namespace

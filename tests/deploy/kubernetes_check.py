@@ -225,6 +225,13 @@ class Checker:
                 if not privileged and profile != {"type": "RuntimeDefault"}:
                     self.report(f"{where}: the container engine does not filter its system calls")
 
+    def check_reasons_are_shown(self):
+        """Flags that are wrong end a container; operators look at the pod before they look at logs."""
+        for overlay, node in self.nodes.items():
+            for name, container in node.containers.items():
+                if container.get("terminationMessagePolicy") != "FallbackToLogsOnError":
+                    self.report(f"{overlay}, {name}: the reason of its end is in its log only")
+
     def check_memory_limit(self):
         """A lower limit would end the daemon when workloads use what they were granted."""
         for overlay, node in self.nodes.items():

@@ -182,6 +182,11 @@ class Security(Planted):
                   "            #if soft")
         self.assert_found("soft, rnicd: the container engine does not filter", "check_containers_are_tight")
 
+    def test_of_a_container_that_ends_without_a_word(self):
+        self.edit(DAEMON_SET, "          # The reason why a container ended is then in `kubectl describe pod`.\n"
+                  "          terminationMessagePolicy: FallbackToLogsOnError\n", "")
+        self.assert_found("soft, rnicd: the reason of its end is in its log only", "check_reasons_are_shown")
+
     def test_of_a_daemon_that_a_limit_would_kill(self):
         self.edit(DAEMON_SET, "              memory: 5888Mi", "              memory: 4096Mi")
         self.assert_found("limit of memory", "check_memory_limit")

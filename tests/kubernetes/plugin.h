@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,8 @@ class FakeAllocator final : public kubernetes::Allocator {
                                                            const std::vector<std::string>& device_ids) override;
   absl::Status Prepare(const std::string& resource, const std::vector<std::string>& device_ids) override;
   void KubeletConnected() override {}
+  std::set<std::string> DevicesToAvoid(const std::string&) override { return {}; }
+  void AwaitTurn() override {}
 
   // Makes both calls fail with this status.
   void Fail(const absl::Status& status);

@@ -123,6 +123,26 @@ TEST_F(StandIn, CallsThePluginAtTheMomentsOfARealOne) {
       << "devices that are reused are not chosen";
 }
 
+// The reason why an environment is no place for a secret that must not be logged.
+TEST_F(StandIn, LogsEnvironmentsAndChoosesAnyOfTwoSettings) {
+  kubelet_.Start();
+  Plugin plugin(options_, {kMemory, kLarge});
+  ASSERT_TRUE(Offers(kubelet_, kMemory, 4, 4));
+  ASSERT_TRUE(Offers(kubelet_, kLarge, 4, 4));
+  ASSERT_TRUE(kubelet_
+                  .Admit(Pod{.uid = "a",
+                             .namespace_name = "default",
+                             .name = "a",
+                             .containers = {{.name = "main", .resources = {{kMemory, 1}, {kLarge, 1}}}}})
+                  .ok());
+  const auto first = kubelet_.StartContainer("a", "main");
+  const auto second = kubelet_.StartContainer("a", "main");
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_NE(first->environment.at("RNICD_GRANT"), second->environment.at("RNICD_GRANT"));
+  EXPECT_THAT(kubelet_.log(), testing::Contains(HasSubstr("Add env RNICD_GRANT=rnicd.io/memory-")));
+  EXPECT_THAT(kubelet_.log(), testing::Contains(HasSubstr("conflicting setting RNICD_GRANT")));
+}
+
 TEST_F(StandIn, BacksOffFromAContainerWhosePluginFails) {
   kubelet_.Start();
   Plugin plugin(options_);

@@ -35,8 +35,17 @@ void TakeFrom(const Ids& source, size_t required, Ids& taken) {
 // The order has no meaning.
 std::vector<std::string> Unsorted(const Ids& ids) { return std::vector<std::string>(ids.rbegin(), ids.rend()); }
 
-void AddTo(RunOptions& options, const v1beta1::ContainerAllocateResponse& answer) {
-  options.environment.insert(answer.envs().begin(), answer.envs().end());
+// The first setting of a variable counts; every one is logged.
+void AddTo(RunOptions& options, const v1beta1::ContainerAllocateResponse& answer, std::vector<std::string>& log) {
+  for (const auto& [name, value] : answer.envs()) {
+    const auto [known, is_new] = options.environment.emplace(name, value);
+    if (is_new) {
+      log.push_back("Add env " + name + "=" + value);
+    } else if (known->second != value) {
+      log.push_back("Environment variable has conflicting setting " + name + ": expected " + value + ", got " +
+                    known->second);
+    }
+  }
   options.annotations.insert(answer.annotations().begin(), answer.annotations().end());
   options.mounts.insert(options.mounts.end(), answer.mounts().begin(), answer.mounts().end());
   for (const v1beta1::CdiDevice& device : answer.cdi_devices()) {
@@ -59,8 +68,6 @@ absl::Status DeviceManager::Admit(const Pod& pod) {
     return absl::FailedPreconditionError("UnexpectedAdmissionError: Allocate failed due to " +
                                          std::string(status.message()) + ", which is unexpected");
   }
-  MutexLock lock(mutex_);
-  WriteCheckpoint();
   return absl::OkStatus();
 }
 
@@ -70,6 +77,10 @@ absl::Status DeviceManager::AdmitContainers(const Pod& pod) {
   for (const Container& container : pod.containers) {
     if (const absl::Status status = AllocateContainer(pod, container, reusable); !status.ok()) {
       return status;
+    }
+    {
+      MutexLock lock(mutex_);
+      WriteCheckpoint();
     }
     for (const auto& [resource, allocation] : Of(pod.uid, container.name)) {
       Ids& ids = reusable[resource];
@@ -237,18 +248,22 @@ absl::StatusOr<RunOptions> DeviceManager::StartContainer(const std::string& pod_
   return options;
 }
 
+// The kubelet goes through a container's resources in any order, so the stand-in reverses it with each start.
 absl::StatusOr<RunOptions> DeviceManager::PrepareContainer(const std::string& pod_uid, const std::string& container) {
-  RunOptions options;
-  const std::map<std::string, Allocation> allocations = Of(pod_uid, container);
-  for (const std::string& resource : ResourcesOf(pod_uid, container)) {
-    const auto allocation = allocations.find(resource);
-    absl::Status status = PreStart(resource, allocation == allocations.end() ? Ids() : allocation->second.device_ids);
-    if (!status.ok()) {
+  std::map<std::string, Allocation> allocations = Of(pod_uid, container);
+  std::vector<std::string> resources = ResourcesOf(pod_uid, container);
+  for (const std::string& resource : resources) {
+    if (const absl::Status status = PreStart(resource, allocations[resource].device_ids); !status.ok()) {
       return status;
     }
-    if (allocation != allocations.end()) {
-      AddTo(options, allocation->second.answer);
-    }
+  }
+  MutexLock lock(mutex_);
+  if (std::exchange(is_reversed_, !is_reversed_)) {
+    std::reverse(resources.begin(), resources.end());
+  }
+  RunOptions options;
+  for (const std::string& resource : resources) {
+    AddTo(options, allocations[resource].answer, log_);
   }
   return options;
 }

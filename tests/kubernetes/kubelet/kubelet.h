@@ -69,6 +69,8 @@ class Kubelet {
   std::vector<Registration> registrations() const;
   // Names of the calls for pods to plugins, in their order.
   std::vector<std::string> calls() const;
+  // What a kubelet logs of environments with --v=4; of conflicts always.
+  std::vector<std::string> log() const;
 
   // Errors: kFailedPrecondition, "UnexpectedAdmissionError: Allocate failed due to ..., which is unexpected"; the pod
   // then holds nothing and is never admitted again.

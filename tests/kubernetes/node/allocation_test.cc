@@ -1,6 +1,9 @@
 // Allocations of pods, and their limits.
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "tests/kubernetes/node/node_test.h"
 #include "tests/support/admin_client.h"
@@ -41,6 +44,35 @@ TEST_F(NodeAllocation, TheGrantIsForAsMuchAsThePodAskedForAndNoMore) {
   std::string refusal;
   EXPECT_EQ(Hold(container, 4096, &refusal), nullptr) << "a second process of the container shares the limit";
   EXPECT_THAT(refusal, HasSubstr("QUOTA_MEMORY_BYTES"));
+}
+
+// The kubelet names the devices in no order.
+TEST_F(NodeAllocation, ATenantIsNamedAfterItsFirstUnit) {
+  StartPlugin();
+  RunPod("a", 4);
+  EXPECT_THAT(Grants().at(0).tenant(), HasSubstr("grant/memory-1mi/any-0000/"));
+}
+
+TEST_F(NodeAllocation, AContainerWithTwoKindsOfUnitsIsRefusedWithAReason) {
+  constexpr char kLarge[] = "rnicd.io/memory-2mi";
+  LaunchPlugin({absl::StrCat("--resources=", kMemory, "=1MiB,", kLarge, "=2MiB")});
+  ASSERT_TRUE(KubeletSees(8, 8)) << plugin().errors().Text();
+  ASSERT_TRUE(Eventually([&] { return kubelet().NodeStatus(kLarge) == Kubelet::Amounts{4, 4}; }));
+  const auto pod = [&](const std::string& name, std::vector<Container> containers) {
+    return Pod{.uid = UidOf(name), .namespace_name = "team", .name = name, .containers = std::move(containers)};
+  };
+  ASSERT_TRUE(kubelet().Admit(pod("both", {{.name = "main", .resources = {{kMemory, 1}, {kLarge, 1}}}})).ok());
+  EXPECT_THAT(std::string(kubelet().StartContainer(UidOf("both"), "main").status().message()),
+              HasSubstr("the container requests rnicd.io/memory-1mi and rnicd.io/memory-2mi, but can have one kind"));
+  EXPECT_THAT(kubelet().log(), IsEmpty()) << "no secret of it reached the kubelet's log";
+  ASSERT_TRUE(kubelet()
+                  .Admit(pod("each", {{.name = "small", .resources = {{kMemory, 1}}},
+                                      {.name = "large", .resources = {{kLarge, 1}}}}))
+                  .ok());
+  for (const char* container : {"small", "large"}) {
+    const auto started = kubelet().StartContainer(UidOf("each"), container);
+    EXPECT_TRUE(started.ok()) << started.status();
+  }
 }
 
 TEST_F(NodeAllocation, TwoPodsHaveGrantsOfTheirOwn) {

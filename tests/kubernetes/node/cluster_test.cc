@@ -124,6 +124,11 @@ TEST_F(NodeOfACluster, AnInitContainerThatAloneHasUnitsKeepsItsGrantWhileItsPodL
   EXPECT_TRUE(Eventually([&] { return Grants().at(0).workload().container() == "init"; })) << "the daemon is told";
   EXPECT_TRUE(Throughout([&] { return Grants().size() == 1; }, std::chrono::milliseconds(2'500)));
   EXPECT_NE(Hold(*init, kUnitBytes), nullptr);
+  ASSERT_TRUE(Eventually([&] { return FileText("/state/grants.json").find("\"init\"") != std::string::npos; }));
+  server_.Write("pods.json", "<html>");
+  ASSERT_TRUE(plugin().errors().WaitFor("no list of pods", kTimeout));
+  ASSERT_TRUE(PodsAreReported()) << plugin().errors().Text();
+  EXPECT_EQ(Grants().at(0).workload().container(), "init") << "what was known stays known";
   server_.SetPods("");
   EXPECT_TRUE(Eventually([&] { return Grants().empty(); })) << plugin().errors().Text();
 }

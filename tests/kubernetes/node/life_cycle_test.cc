@@ -6,6 +6,7 @@
 #include <string>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "tests/kubernetes/node/node_test.h"
 #include "tests/support/admin_client.h"
@@ -23,6 +24,14 @@ using ::testing::SizeIs;
 
 class NodeLifeCycle : public KubernetesNode {
  protected:
+  // Exit status of the probe.
+  int Probe() {
+    auto process =
+        ChildProcess::Start({.command = {DEVICE_PLUGIN_PATH, "--probe", "--kubelet_dir=" + home() + "/plugins",
+                                         absl::StrCat("--resources=", kMemory, "=1MiB")}});
+    return process.ok() ? (*process)->WaitForEnd().value_or(ProcessEnd()).exit_code : -1;
+  }
+
   // Within the last half second.
   bool PodsWereUpdated() {
     const auto updated = [&] {
@@ -81,6 +90,22 @@ TEST_F(NodeLifeCycle, AKilledDaemonsSuccessorKnowsTheGrantsOfRunningPods) {
   std::string refusal;
   EXPECT_EQ(Hold(container, 4096, &refusal), nullptr) << "and so is its limit";
   EXPECT_TRUE(KubeletSees(kUnits, kUnits));
+}
+
+// As deploy/kubernetes/examples/workload.yaml: without the option it would end, and its pod would back off.
+TEST_F(NodeLifeCycle, AWorkloadThatReconnectsIsBackWithTheNextDaemon) {
+  StartPlugin();
+  const RunOptions container = RunPod("a", 4);
+  auto workload = ChildProcess::Start({.command = {RNICCTL_PATH, "register", "--size=4MiB", "--hold=forever",
+                                                   "--reconnect", "--grant=" + container.environment.at("RNICD_GRANT"),
+                                                   "--socket-dir=" + container.mounts.at(0).host_path()}});
+  ASSERT_TRUE(workload.ok()) << workload.status();
+  ASSERT_TRUE(Eventually([&] { return Pinned() == 4 * kUnitBytes; })) << (*workload)->errors().Text();
+  daemon().KillHard();
+  StartDaemon();
+  EXPECT_TRUE(Eventually([&] { return Pinned() == 4 * kUnitBytes; })) << (*workload)->errors().Text();
+  (*workload)->Signal(SIGTERM);
+  EXPECT_EQ((*workload)->WaitForEnd().value_or(ProcessEnd()).exit_code, 0);
 }
 
 // After a restart of the node all three start at once, and a container may be started before the plugin has polled.
@@ -269,19 +294,34 @@ TEST_F(NodeLifeCycle, ThePluginWaitsForADaemonThatComesLater) {
 }
 
 TEST_F(NodeLifeCycle, TheProbeSaysWhetherThePluginServes) {
-  const auto probe = [&] {
-    auto process =
-        ChildProcess::Start({.command = {DEVICE_PLUGIN_PATH, "--probe", "--kubelet_dir=" + home() + "/plugins",
-                                         std::string("--resources=") + kMemory + "=1MiB"}});
-    return process.ok() ? (*process)->WaitForEnd().value_or(ProcessEnd()).exit_code : -1;
-  };
-  EXPECT_EQ(probe(), 1);
+  EXPECT_EQ(Probe(), 1);
   StartPlugin();
-  EXPECT_EQ(probe(), 0);
+  EXPECT_EQ(Probe(), 0);
   plugin().Signal(SIGTERM);
   ASSERT_TRUE(plugin().WaitForEnd().has_value());
   EXPECT_EQ(plugin().WaitForEnd()->exit_code, 0);
-  EXPECT_EQ(probe(), 1);
+  EXPECT_EQ(Probe(), 1);
+}
+
+TEST_F(NodeLifeCycle, TheProbeFailsWhileAnAllocationHangs) {
+  StartPlugin({"--daemon_timeout_ms=60000"});
+  daemon().process().Signal(SIGSTOP);
+  std::thread pod([&] { RunPod("a", 1); });
+  EXPECT_TRUE(Eventually([&] { return Probe() == 1; })) << "the next pod would wait as well";
+  daemon().process().Signal(SIGCONT);
+  pod.join();
+  EXPECT_TRUE(Eventually([&] { return Probe() == 0; })) << plugin().errors().Text();
+}
+
+TEST_F(NodeLifeCycle, FlagsThatDoNotSuitTheNodeEndThePluginWithTheReasonLast) {
+  LaunchPlugin({absl::StrCat("--resources=", kMemory, "=1GiB")});
+  const auto end = plugin().WaitForEnd();
+  ASSERT_TRUE(end.has_value());
+  EXPECT_EQ(end->exit_code, 2);
+  plugin().errors().WaitForEnd(kTimeout);
+  const std::string lines = plugin().errors().Text();
+  EXPECT_THAT(lines.substr(lines.rfind('\n', lines.size() - 2) + 1),
+              HasSubstr("not a single unit of 1073741824 bytes fits into its share of the pool of 16777216 bytes"));
 }
 
 // The alert KubeletRegistrationLost is based on the time since the daemon last received the pods.

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/kubernetes/node/node_test.h"
 #include "tests/support/admin_client.h"
+#include "tests/support/metrics_page.h"
 
 namespace rnicd::test {
 
@@ -104,6 +105,29 @@ std::unique_ptr<ChildProcess> KubernetesNode::Hold(const RunOptions& container, 
 
 bool KubernetesNode::KubeletSees(size_t capacity, size_t allocatable) {
   return Eventually([&] { return kubelet_.NodeStatus(kMemory) == Kubelet::Amounts{capacity, allocatable}; });
+}
+
+// The first of the two reports may be of an older observation.
+bool KubernetesNode::PodsAreReported() {
+  const auto updated = [&] {
+    return MetricsPage(HttpGet(AdminStatus(*daemon_).metrics_address(), "/metrics").body)
+        .Value("rnicd_pods_updated_timestamp_seconds");
+  };
+  double before = updated();
+  for (int report = 0; report < 2; ++report) {
+    if (!Eventually([&] { return updated() > before; })) {
+      return false;
+    }
+    before = updated();
+  }
+  return true;
+}
+
+void KubernetesNode::RestartKubeletWithoutCheckpoint() {
+  kubelet_.Stop();
+  kubelet_.LoseCheckpoint();
+  kubelet_.Start();
+  EXPECT_TRUE(KubeletSees(kUnits, kUnits)) << plugin_->errors().Text();
 }
 
 uint64_t KubernetesNode::Pinned() { return Used(AdminStatus(*daemon_), "pinned_bytes"); }

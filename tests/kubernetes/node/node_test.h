@@ -45,6 +45,10 @@ class KubernetesNode : public testing::Test {
   std::unique_ptr<ChildProcess> Hold(const RunOptions& container, uint64_t bytes, std::string* refusal = nullptr);
 
   bool KubeletSees(size_t capacity, size_t allocatable);
+  // Returns when the daemon has been told of the pods anew, from an observation that began after this call.
+  bool PodsAreReported();
+  // The kubelet restarts, and all devices are free for it, although their pods run.
+  void RestartKubeletWithoutCheckpoint();
   // Bytes that the daemon has pinned for all tenants.
   uint64_t Pinned();
   std::vector<v1::GrantInfo> Grants();

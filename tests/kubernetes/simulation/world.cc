@@ -303,7 +303,7 @@ void World::RestartKubelet() {
 
 void World::ConnectKubelet() {
   if (!kubelet_.connected()) {
-    keeper_->ForgetUnusedSecrets();
+    keeper_->KubeletConnected();
     kubelet_.Connect();
     Say("kubelet", "connected");
   }
