@@ -21,7 +21,7 @@ constexpr size_t kMessageBytesAtOnce = 64 << 10;
 constexpr uint64_t kStreamBytes = 2048;
 // Longest period of the search for what takes too long, while there is something that could.
 constexpr std::chrono::milliseconds kCheckPeriodMax{1000};
-// Period for which Limits::idle_frames_max counts.
+// Period for which Limits::idle_frames_max and given_up_max count.
 constexpr std::chrono::seconds kIdlePeriod{10};
 
 Instant Now() { return std::chrono::steady_clock::now(); }
@@ -151,8 +151,7 @@ bool Connection::OnRequestBegins(int32_t stream_id) {
 
 bool Connection::OnHeader(int32_t stream_id, std::string_view name, std::string_view value) {
   Stream* const stream = Find(stream_id);
-  // Trailers of a request mean nothing to gRPC.
-  if (stream == nullptr || stream->complete) {
+  if (stream == nullptr) {
     return true;
   }
   if (options_.secret.has_value() && name == kSecretHeader) {
@@ -274,14 +273,36 @@ void Connection::OnPingAcknowledged() {
 }
 
 void Connection::OnIdleFrame() {
+  ForgetOldFrames();
+  if (++idle_frames_ > options_.limits.idle_frames_max) {
+    SendAway("too_many_pings");
+  }
+}
+
+void Connection::OnGivenUp(uint32_t frames) {
+  ForgetOldFrames();
+  given_up_ += frames;
+  if (given_up_ > options_.limits.given_up_max) {
+    SendAway("too_many_resets");
+  }
+}
+
+void Connection::ForgetOldFrames() {
   const Instant now = Now();
   if (now - idle_since_ > kIdlePeriod) {
     idle_since_ = now;
-    idle_frames_ = 0;
+    OnProgress();
   }
-  if (++idle_frames_ > options_.limits.idle_frames_max && !broken_) {
-    broken_ = true;
-    http2_.Farewell(NGHTTP2_ENHANCE_YOUR_CALM, "too_many_pings");
+}
+
+void Connection::OnProgress() {
+  idle_frames_ = 0;
+  given_up_ = 0;
+}
+
+void Connection::SendAway(std::string_view reason) {
+  if (!std::exchange(broken_, true)) {
+    http2_.Farewell(NGHTTP2_ENHANCE_YOUR_CALM, reason);
   }
 }
 

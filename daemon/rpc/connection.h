@@ -75,6 +75,7 @@ class Connection final : public Http2Events, public std::enable_shared_from_this
   void OnResponseEnded(int32_t stream_id) override;
   void OnStreamClosed(int32_t stream_id) override;
   void OnIdleFrame() override;
+  void OnGivenUp(uint32_t frames) override;
   void OnSettingsAcknowledged() override { greeted_ = true; }
   void OnPingAcknowledged() override;
   Output OnOutputWanted(int32_t stream_id, char* buffer, size_t size) override;
@@ -113,6 +114,11 @@ class Connection final : public Http2Events, public std::enable_shared_from_this
   };
 
   Stream* Find(int32_t stream_id);
+  // Forgets the frames that were counted, when their period is over.
+  void ForgetOldFrames();
+  // Forgets them because a response gets on.
+  void OnProgress();
+  void SendAway(std::string_view reason);
   void OnReady(uint32_t events);
   // False when the client has gone.
   bool ReadOnce();
@@ -184,7 +190,9 @@ class Connection final : public Http2Events, public std::enable_shared_from_this
   bool broken_ = false;
   bool ended_ = false;
   Instant opened_;
+  // Frames since the last response, at most since idle_since_.
   uint32_t idle_frames_ = 0;
+  uint32_t given_up_ = 0;
   Instant idle_since_;
 };
 

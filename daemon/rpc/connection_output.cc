@@ -55,7 +55,7 @@ void Connection::WriteMessage(int32_t stream_id, const std::string& message) {
   if (stream == nullptr || stream->answered) {
     return;
   }
-  idle_frames_ = 0;
+  OnProgress();
   SendHeaders(stream_id, *stream);
   AddOutput(*stream, message);
   stream->tells_written = true;
@@ -68,7 +68,7 @@ void Connection::FinishCall(int32_t stream_id, Status status, const std::optiona
   if (stream == nullptr || stream->answered) {
     return;
   }
-  idle_frames_ = 0;
+  OnProgress();
   stream->answered = true;
   stream->reader = MessageReader();  // The response may wait for long until the stream ends.
   if (const auto call = std::exchange(stream->call, nullptr); call != nullptr) {
@@ -106,7 +106,7 @@ Output Connection::OnOutputWanted(int32_t stream_id, char* buffer, size_t size) 
   unread_bytes_ -= bytes;
   if (bytes != 0) {
     progressed_ = true;
-    idle_frames_ = 0;  // A client with a small window sends many updates for one response.
+    OnProgress();  // A client with a small window sends many updates for one response.
   }
   const bool all_sent = stream->output_sent == stream->output.size();
   if (all_sent) {

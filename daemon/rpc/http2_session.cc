@@ -14,10 +14,9 @@ namespace {
 // Settings in one frame, and acknowledgements that wait to be sent; a client that causes more is disconnected.
 constexpr size_t kSettingsMax = 32;
 constexpr size_t kAcknowledgementsMax = 256;
-// Resets a second; at once, a client may cancel all its calls twice.
-constexpr uint64_t kResetBurstForEachCall = 2;
-constexpr uint64_t kResetsPerSecond = 100;
 constexpr size_t kContinuationsMax = 8;
+// Calls whose deadlines are shorter than their way here are reset by the thousand. Http2Events::OnGivenUp bounds them.
+constexpr uint64_t kNoResetLimit = UINT64_MAX;
 
 Http2Events& EventsOf(void* user_data) { return *static_cast<Http2Events*>(user_data); }
 
@@ -34,6 +33,9 @@ int OnBeginHeaders(nghttp2_session* session, const nghttp2_frame* frame, void* u
 
 int OnHeader(nghttp2_session* session, const nghttp2_frame* frame, const uint8_t* name, size_t name_size,
              const uint8_t* value, size_t value_size, uint8_t /*flags*/, void* user_data) {
+  if (frame->headers.cat != NGHTTP2_HCAT_REQUEST) {
+    return 0;  // Trailers of a request mean nothing to gRPC.
+  }
   if (EventsOf(user_data).OnHeader(frame->hd.stream_id, TextOf(name, name_size), TextOf(value, value_size))) {
     return 0;
   }
@@ -48,6 +50,8 @@ int OnFrame(nghttp2_session* /*session*/, const nghttp2_frame* frame, void* user
     case NGHTTP2_HEADERS:
       if (frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
         events.OnHeadersEnd(frame->hd.stream_id);
+      } else if (!ends) {
+        events.OnIdleFrame();
       }
       break;
     case NGHTTP2_DATA:
@@ -69,6 +73,9 @@ int OnFrame(nghttp2_session* /*session*/, const nghttp2_frame* frame, void* user
         return 0;
       }
       events.OnIdleFrame();
+      return 0;
+    case NGHTTP2_RST_STREAM:
+      events.OnGivenUp(1);
       return 0;
     default:
       events.OnIdleFrame();
@@ -151,7 +158,7 @@ nghttp2_mem WipingMemory() {
           .realloc = ReallocateWiped};
 }
 
-nghttp2_session* NewSession(Http2Events& events, const Limits& limits) {
+nghttp2_session* NewSession(Http2Events& events) {
   nghttp2_session_callbacks* callbacks = nullptr;
   nghttp2_session_callbacks_new(&callbacks);
   nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, OnBeginHeaders);
@@ -165,9 +172,12 @@ nghttp2_session* NewSession(Http2Events& events, const Limits& limits) {
   nghttp2_option_new(&option);
   nghttp2_option_set_no_auto_window_update(option, 1);
   nghttp2_option_set_no_closed_streams(option, 1);
+  // It would reset calls whose :authority is the path of the socket, as Go's gRPC says. RequestHeaders reads what
+  // matters.
+  nghttp2_option_set_no_http_messaging(option, 1);
   nghttp2_option_set_max_settings(option, kSettingsMax);
   nghttp2_option_set_max_outbound_ack(option, kAcknowledgementsMax);
-  nghttp2_option_set_stream_reset_rate_limit(option, kResetBurstForEachCall * limits.calls_max, kResetsPerSecond);
+  nghttp2_option_set_stream_reset_rate_limit(option, kNoResetLimit, kNoResetLimit);
   nghttp2_option_set_max_continuations(option, kContinuationsMax);
   nghttp2_session* session = nullptr;
   nghttp2_mem memory = WipingMemory();
@@ -179,7 +189,7 @@ nghttp2_session* NewSession(Http2Events& events, const Limits& limits) {
 
 }  // namespace
 
-Http2Session::Http2Session(Http2Events& events, const Limits& limits) : session_(NewSession(events, limits)) {
+Http2Session::Http2Session(Http2Events& events, const Limits& limits) : events_(events), session_(NewSession(events)) {
   const std::array<nghttp2_settings_entry, 2> settings = {{
       {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, limits.calls_max},
       {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, limits.header_bytes_max},
@@ -188,9 +198,18 @@ Http2Session::Http2Session(Http2Events& events, const Limits& limits) : session_
 }
 
 bool Http2Session::Receive(std::string_view bytes) {
-  const ssize_t taken =
-      nghttp2_session_mem_recv(session_.get(), reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
-  return taken == static_cast<ssize_t>(bytes.size());
+  while (!bytes.empty()) {
+    const std::string_view passed = filter_.Next(bytes);
+    const ssize_t taken =
+        nghttp2_session_mem_recv(session_.get(), reinterpret_cast<const uint8_t*>(passed.data()), passed.size());
+    if (taken != static_cast<ssize_t>(passed.size())) {
+      return false;
+    }
+  }
+  if (const uint32_t dropped = filter_.TakeDropped(); dropped > 0) {
+    events_.OnGivenUp(dropped);
+  }
+  return true;
 }
 
 std::string_view Http2Session::NextOutput() {

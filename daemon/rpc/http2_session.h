@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "daemon/rpc/frame_filter.h"
 #include "daemon/rpc/limits.h"
 #include "daemon/rpc/trailers.h"
 
@@ -35,8 +36,10 @@ class Http2Events {
   // The last frame of the response has been sent.
   virtual void OnResponseEnded(int32_t stream_id) = 0;
   virtual void OnStreamClosed(int32_t stream_id) = 0;
-  // A frame that belongs to no call: a ping, settings, a reset, a window update, a priority, one that was refused.
+  // A frame that belongs to no call: a ping, settings, a window update, a priority, one that was refused.
   virtual void OnIdleFrame() = 0;
+  // Frames with which the client gives calls up: resets, and all that FrameFilter takes out.
+  virtual void OnGivenUp(uint32_t frames) = 0;
   virtual void OnSettingsAcknowledged() = 0;
   virtual void OnPingAcknowledged() = 0;
   // Copies at most `size` bytes of the stream's output into `buffer`. No byte and not ended: the stream waits for
@@ -45,7 +48,7 @@ class Http2Events {
 };
 
 // The server's end of HTTP/2 on one connection, by nghttp2, without a socket: bytes in, events and bytes out.
-// Bounds that nghttp2 keeps: CONTINUATION frames, resets a second, settings in a frame, acknowledgements that wait.
+// Bounds that nghttp2 keeps: CONTINUATION frames, settings in a frame, acknowledgements that wait.
 // Lifetime: `events` outlives it. Threads: one at a time.
 class Http2Session {
  public:
@@ -84,6 +87,9 @@ class Http2Session {
   struct Delete {
     void operator()(nghttp2_session* session) const { nghttp2_session_del(session); }
   };
+
+  Http2Events& events_;
+  FrameFilter filter_;
   std::unique_ptr<nghttp2_session, Delete> session_;
 };
 

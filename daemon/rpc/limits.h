@@ -17,9 +17,12 @@ struct Limits {
   uint32_t header_bytes_max = 16 << 10;
   // Bytes of responses that wait for a client that does not read; above it none of its calls begins.
   uint64_t unread_bytes_max = 1 << 20;
-  // Frames without a call's data that a client may send for each response: pings, settings, resets, window updates,
-  // refused calls. Enough to cancel calls_max calls at once.
+  // Frames without a call's data that a client may send for each response: pings, settings, window updates, refused
+  // calls.
   uint32_t idle_frames_max = 4096;
+  // Frames with which a client may give calls up for each response: resets, and frames for streams that never opened.
+  // They cost less than a call, and a client whose deadlines are too short sends thousands before it gets a response.
+  uint32_t given_up_max = 65536;
   // Budgets in bytes: for requests and responses that are on the way, and for open calls.
   uint64_t connection_bytes = 32 << 20;
   uint64_t owner_bytes = 64 << 20;

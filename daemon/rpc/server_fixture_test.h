@@ -103,7 +103,21 @@ struct Response {
   }
 };
 
-// One connection. Sends and receives only inside Flush and Until.
+// A frame of HTTP/2 as no library writes it.
+inline std::string RawFrame(uint8_t type, uint8_t flags, uint32_t stream_id, std::string_view payload) {
+  std::string frame;
+  for (const unsigned shift : {16U, 8U, 0U}) {
+    frame.push_back(static_cast<char>(payload.size() >> shift));
+  }
+  frame.push_back(static_cast<char>(type));
+  frame.push_back(static_cast<char>(flags));
+  for (const unsigned shift : {24U, 16U, 8U, 0U}) {
+    frame.push_back(static_cast<char>(stream_id >> shift));
+  }
+  return frame.append(payload);
+}
+
+// One connection. Sends and receives only inside Flush, SendRaw and Until.
 // Threads: one.
 class TestClient {
  public:
@@ -125,7 +139,7 @@ class TestClient {
     nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, settings.data(), settings.size());
   }
 
-  // Headers of a call, without a message.
+  // Headers of a call, without a message. A field of `more` that begins with a colon replaces the usual one.
   int32_t Open(const std::string& path, const Fields& more = {}, const std::string& method = "POST",
                const std::string& content_type = "application/grpc") {
     Fields fields = {
@@ -133,7 +147,15 @@ class TestClient {
     if (!content_type.empty()) {
       fields.emplace_back("content-type", content_type);
     }
-    fields.insert(fields.end(), more.begin(), more.end());
+    for (const auto& field : more) {
+      const auto same =
+          std::find_if(fields.begin(), fields.end(), [&](const auto& it) { return it.first == field.first; });
+      if (field.first.starts_with(':') && same != fields.end()) {
+        same->second = field.second;
+      } else {
+        fields.push_back(field);
+      }
+    }
     std::vector<nghttp2_nv> values;
     for (auto& [name, value] : fields) {
       values.push_back({reinterpret_cast<uint8_t*>(name.data()), reinterpret_cast<uint8_t*>(value.data()), name.size(),
@@ -179,6 +201,14 @@ class TestClient {
         return false;
       }
     }
+  }
+  // Sends frames that the library does not know about, behind those that it has made.
+  bool SendRaw(std::string_view frames) {
+    if (!Flush()) {
+      return false;
+    }
+    unsent_ = frames;
+    return Flush();
   }
   // Sends and receives until the condition holds; false when it does not within kTimeout.
   bool Until(const std::function<bool()>& condition) {

@@ -209,6 +209,8 @@ const AttackRow kFrontDoorAttacks[] = {
          },
          true),
      32},
+    {"ResetsOfStreamsThatNeverOpened",
+     Flood(8, "", Times(kFramesAtOnce, Frame(FrameType::kResetStream, 0, 99, BigEndian(8, 4))), 1000, true), 8},
     {"HalfSentMessages",
      Streams(
          6, 1000, [](uint32_t stream) { return HalfCall(kRegisterMr, stream, 4 << 20, std::string(16000, 'x')); },

@@ -1,7 +1,7 @@
 // The cases of cases.txt with Go's gRPC, which has its own HTTP/2. Messages are read and written by field numbers, so
 // that no code is generated.
 //
-// usage: go_client SOCKET
+// usage: go_client SOCKET DESCRIPTORS
 package main
 
 import (
@@ -38,7 +38,8 @@ const (
 	idleTime      = 11 * time.Second
 )
 
-// One connection to the daemon. Its methods panic when something is not as expected; runCase reports that.
+// One connection to the daemon, dialled as older Go programs do: the :authority of its calls is the socket's path. Its
+// methods panic when something is not as expected; runCase reports that.
 type client struct {
 	connection *grpc.ClientConn
 	adapterID  uint64
@@ -49,7 +50,7 @@ func connect(options ...grpc.DialOption) *client {
 		return (&net.Dialer{}).DialContext(ctx, "unix", path)
 	}
 	options = append(options, grpc.WithInsecure(), grpc.WithContextDialer(dialer), grpc.WithDisableRetry(),
-		grpc.WithAuthority("localhost"), grpc.WithDefaultCallOptions(grpc.ForceCodec(rawCodec{})))
+		grpc.WithDefaultCallOptions(grpc.ForceCodec(rawCodec{})))
 	connection, err := grpc.Dial("passthrough:///"+os.Args[1], options...)
 	check(err == nil, err)
 	return &client{connection: connection}
@@ -377,6 +378,8 @@ func main() {
 		{"server_streaming", serverStreaming},
 		{"cancel_stream_after_begin", cancelStreamAfterBegin},
 		{"cancel_stream_after_first_message", cancelStreamAfterFirstMessage},
+		{"cancel_storm", cancelStorm},
+		{"deadline_storm", deadlineStorm},
 		{"thousand_concurrent_calls", thousandConcurrentCalls},
 		{"keepalive", keepAlive},
 		{"goaway_in_the_middle", goawayInTheMiddle},

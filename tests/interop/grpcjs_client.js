@@ -17,6 +17,12 @@ const TIMEOUT_MS = 30_000;
 const IDLE_MS = 3_000;
 const MIB = 1 << 20;
 const STATUS_PENDING = 0x103;
+const STORM_CALLS = 3_000;
+const STORM_WIDTH = 16;
+// All but the one that ends the session.
+const STORM_METHODS = Object.values(types).flatMap((service) => Object.values(service))
+  .filter(({path}) => path !== undefined).map(({path}) => path.replace("/rnicd.v1.", ""))
+  .filter((name) => name !== "SessionService/CloseSession");
 const KEEPALIVE = {"grpc.keepalive_time_ms": 500, "grpc.keepalive_timeout_ms": 20_000};
 const OPEN_SESSION = "SessionService/OpenSession";
 const LIST_ADAPTERS = "AdapterService/ListAdapters";
@@ -156,6 +162,27 @@ class Session extends Client {
   }
 }
 
+// Calls of random methods, most with an empty request and some with one that fills the socket. `giveUp` gets one after
+// another, and the others that run.
+async function storm(timeout, giveUp) {
+  const session = await Session.open();
+  const {memory_id} = await session.call("MemoryService/AllocateMemory", {size: 65536});
+  let running = [];
+  for (let count = 0; count < STORM_CALLS; ++count) {
+    const request = Buffer.alloc(pick(64) === 0 ? MIB : 0, "x");
+    running.push(session.start(STORM_METHODS[pick(STORM_METHODS.length)], request, {timeout: timeout()}));
+    if (running.length === STORM_WIDTH) {
+      await giveUp(running);
+      running = [];
+    }
+  }
+  await session.call("SessionService/GetSession", {});
+  await session.call("MemoryService/ReleaseMemory", {memory_id});
+  session.close();
+}
+
+const pick = (below) => Math.floor(Math.random() * below);
+
 async function using(client, use) {
   try {
     await use(await client);
@@ -258,6 +285,19 @@ const cases = {
       await session.expectResetSent();
     }
   }),
+
+  cancel_storm: () => storm(() => TIMEOUT_MS, async (running) => {
+    for (const {call} of running) {
+      if (pick(4) === 0) {
+        await timers.setImmediate();
+      }
+      call.cancel();
+    }
+    await Promise.all(running.map(({ended}) => ended));
+  }),
+
+  deadline_storm: () => storm(() => 0.1 + Math.random() * 1.9, (running) =>
+    Promise.all(running.map(({ended}) => ended))),
 
   thousand_concurrent_calls: () => using(new Client(), async (client) => {
     const calls = Array.from({length: 1000}, () => client.start(LIST_ADAPTERS).ended);

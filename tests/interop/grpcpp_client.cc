@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/interop/grpcpp_connection.h"
+#include "tests/interop/grpcpp_storm.h"
 
 namespace rnicd::interop {
 namespace {
@@ -213,6 +214,8 @@ constexpr Case kCases[] = {
     {"server_streaming", ServerStreaming},
     {"cancel_stream_after_begin", CancelStreamAfterBegin},
     {"cancel_stream_after_first_message", CancelStreamAfterFirstMessage},
+    {"cancel_storm", CancelStorm},
+    {"deadline_storm", DeadlineStorm},
     {"thousand_concurrent_calls", ThousandConcurrentCalls},
     {"keepalive", Keepalive},
     {"goaway_in_the_middle", GoawayInTheMiddle},

@@ -60,7 +60,7 @@ void CheckRefused(const grpc::Status& status, grpc::StatusCode code, v1::ErrorRe
   Check(detail.reason() == reason && detail.field() == field, detail.ShortDebugString());
 }
 
-void SetTimeout(grpc::ClientContext& context, std::chrono::milliseconds timeout) {
+void SetTimeout(grpc::ClientContext& context, std::chrono::microseconds timeout) {
   context.set_deadline(std::chrono::system_clock::now() + timeout);
 }
 
@@ -120,14 +120,17 @@ std::unique_ptr<ListCall> Connection::StartListAdapters() {
                                     });
 }
 
-grpc::Status Connection::CallRaw(const std::string& method, const std::string& bytes) {
+std::unique_ptr<RawCall> Connection::StartRaw(const std::string& method, const std::string& bytes,
+                                              std::chrono::microseconds timeout) {
   const grpc::Slice slice(bytes);
-  using Buffer = grpc::ByteBuffer;
-  RunningCall<Buffer, Buffer> call(
-      Buffer(&slice, 1), kTimeout, [&](auto* context, const auto* request, auto* response, auto ended) {
+  return std::make_unique<RawCall>(
+      grpc::ByteBuffer(&slice, 1), timeout, [&](auto* context, const auto* request, auto* response, auto ended) {
         grpc::GenericStub(channel_).UnaryCall(context, "/rnicd.v1." + method, {}, request, response, std::move(ended));
       });
-  return call.status();
+}
+
+grpc::Status Connection::CallRaw(const std::string& method, const std::string& bytes) {
+  return StartRaw(method, bytes, kTimeout)->status();
 }
 
 void Connection::OpenAdapter() {
@@ -156,6 +159,20 @@ void Connection::CloseMr(uint64_t mr_id) {
   request.set_mr_id(mr_id);
   Call(*memory_, &v1::MemoryService::Stub::CloseMr, request);
 }
+
+uint64_t Connection::AllocateMemory() {
+  v1::AllocateMemoryRequest request;
+  request.set_size(65536);
+  return Call(*memory_, &v1::MemoryService::Stub::AllocateMemory, request).memory_id();
+}
+
+void Connection::ReleaseMemory(uint64_t memory_id) {
+  v1::ReleaseMemoryRequest request;
+  request.set_memory_id(memory_id);
+  Call(*memory_, &v1::MemoryService::Stub::ReleaseMemory, request);
+}
+
+void Connection::GetSession() { Call(*sessions_, &v1::SessionService::Stub::GetSession, v1::GetSessionRequest()); }
 
 void Connection::CloseSession() {
   Call(*sessions_, &v1::SessionService::Stub::CloseSession, v1::CloseSessionRequest());

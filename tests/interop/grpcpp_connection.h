@@ -2,6 +2,7 @@
 
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
+#include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/channel_arguments.h>
 #include <grpcpp/support/status.h>
 #include <grpcpp/support/sync_stream.h>
@@ -34,7 +35,7 @@ void CheckCode(const grpc::Status& status, grpc::StatusCode code);
 // Also the ErrorDetail in the trailers, and that the status repeats it.
 void CheckRefused(const grpc::Status& status, grpc::StatusCode code, v1::ErrorReason reason, const std::string& field);
 
-void SetTimeout(grpc::ClientContext& context, std::chrono::milliseconds timeout);
+void SetTimeout(grpc::ClientContext& context, std::chrono::microseconds timeout);
 
 // A unary call that runs while its case goes on. Lifetime: the destructor cancels it and waits for its end.
 template <typename Request, typename Response>
@@ -42,7 +43,7 @@ class RunningCall {
  public:
   // start(context, request, response, callback) of a stub's async().
   template <typename Start>
-  RunningCall(Request request, std::chrono::milliseconds timeout, Start start) : request_(std::move(request)) {
+  RunningCall(Request request, std::chrono::microseconds timeout, Start start) : request_(std::move(request)) {
     SetTimeout(context_, timeout);
     start(&context_, &request_, &response_, [this](grpc::Status status) { ended_.set_value(std::move(status)); });
   }
@@ -65,6 +66,7 @@ class RunningCall {
 };
 
 using ListCall = RunningCall<v1::ListAdaptersRequest, v1::ListAdaptersResponse>;
+using RawCall = RunningCall<grpc::ByteBuffer, grpc::ByteBuffer>;
 using ClosePdCall = RunningCall<v1::ClosePdRequest, v1::ClosePdResponse>;
 
 // A stream of WatchEvents.
@@ -96,7 +98,10 @@ class Connection {
   grpc::Status OpenSession(const std::string& label);
   v1::ListAdaptersResponse ListAdapters();
   std::unique_ptr<ListCall> StartListAdapters();
-  // The status of a call of any method with any bytes.
+  // A call of any method, "AdapterService/ListAdapters", with any bytes.
+  std::unique_ptr<RawCall> StartRaw(const std::string& method, const std::string& bytes,
+                                    std::chrono::microseconds timeout);
+  // Its status.
   grpc::Status CallRaw(const std::string& method, const std::string& bytes);
 
   // The rest is for connections with a session.
@@ -109,6 +114,9 @@ class Connection {
   BusyPd MakeBusyPd();
   std::unique_ptr<ClosePdCall> StartClosePd(uint64_t pd_id, std::chrono::milliseconds timeout = kTimeout);
   void CloseMr(uint64_t mr_id);
+  uint64_t AllocateMemory();
+  void ReleaseMemory(uint64_t memory_id);
+  void GetSession();
   void CloseSession();
   // The event of a ClosePd that pended.
   void CauseEvent(uint64_t context);

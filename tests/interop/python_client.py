@@ -3,7 +3,9 @@
 usage: python_client.py SOCKET DESCRIPTORS
 """
 
+import random
 import sys
+import threading
 import time
 
 import grpc
@@ -16,6 +18,8 @@ _MIB = 1 << 20
 _STATUS_PENDING = 0x103
 _IDLE_S = 3
 _OPTIONS = [("grpc.use_local_subchannel_pool", 1), ("grpc.enable_retries", 0)]
+_STORM_THREADS = 4
+_STORM_CALLS = 800  # of each thread
 _KEEPALIVE = [("grpc.keepalive_time_ms", 500), ("grpc.keepalive_timeout_ms", 20_000),
               ("grpc.http2.max_pings_without_data", 0)]
 
@@ -34,9 +38,12 @@ class Types:
 
     def __init__(self, path):
         pool = descriptor_pool.DescriptorPool()
+        self.methods = []
         with open(path, "rb") as file:
             for proto in descriptor_pb2.FileDescriptorSet.FromString(file.read()).file:
                 pool.Add(proto)
+                self.methods += [f"{service.name}/{method.name}" for service in proto.service
+                                 for method in service.method]
         self._pool, self._factory = pool, message_factory.MessageFactory(pool)
 
     def message(self, name):
@@ -138,6 +145,43 @@ class Session(Client):
 
     def expect_alive(self):
         check_equal(len(self.call("AdapterService/ListAdapters").adapters), 1)
+
+
+class Storm:
+    """Calls of random methods, most with an empty request and some with one that fills the socket. All are given up."""
+
+    def __init__(self, session, types):
+        self._session = session
+        # The one that is left out ends the session.
+        self._methods = [name for name in types.methods if name != "SessionService/CloseSession"]
+
+    def run(self, calls_of_thread):
+        memory_id = self._session.call("MemoryService/AllocateMemory", size=65536).memory_id
+        threads = [threading.Thread(target=calls_of_thread, args=[random.Random(number)])
+                   for number in range(_STORM_THREADS)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self._session.call("SessionService/GetSession")
+        self._session.call("MemoryService/ReleaseMemory", memory_id=memory_id)
+
+    def cancel(self, dice):
+        running = []
+        for _ in range(_STORM_CALLS):
+            running.append(self._start(dice, _TIMEOUT_S))
+            while len(running) > dice.randrange(8):
+                running.pop(dice.randrange(len(running))).cancel()
+        for call in running:
+            call.cancel()
+
+    def pass_deadlines(self, dice):
+        for _ in range(_STORM_CALLS):
+            self._start(dice, dice.uniform(0.0001, 0.002)).code()
+
+    def _start(self, dice, timeout):
+        request = b"x" * _MIB if dice.randrange(64) == 0 else b""
+        return self._session.method(dice.choice(self._methods)).future(request, timeout=timeout)
 
 
 class Cases:
@@ -243,6 +287,16 @@ class Cases:
                 session.expect_event(stream, context)
                 stream.cancel()
                 check_equal(stream.code(), grpc.StatusCode.CANCELLED)
+
+    def cancel_storm(self):
+        with Session(*self._target) as session:
+            storm = Storm(session, self._target[1])
+            storm.run(storm.cancel)
+
+    def deadline_storm(self):
+        with Session(*self._target) as session:
+            storm = Storm(session, self._target[1])
+            storm.run(storm.pass_deadlines)
 
     def thousand_concurrent_calls(self):
         with Client(*self._target) as client:
