@@ -98,7 +98,7 @@ void Acceptor::AcceptSome(Door door) {
 bool Acceptor::AcceptOne(Door door, const Listener& listener) {
   UniqueSocket accepted(accept4(listener.socket.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (!accepted.valid()) {
-    return errno == EMFILE || errno == ENFILE ? TurnAway(listener) : errno == EINTR || errno == ECONNABORTED;
+    return GoesOnAfter(errno, listener);
   }
   auto socket = std::make_shared<ClientSocket>(std::move(accepted), listener.kind, closers_);
   if (std::optional<Visitor> visitor = admission_.Judge(door, std::move(socket)); visitor.has_value()) {
@@ -107,17 +107,36 @@ bool Acceptor::AcceptOne(Door door, const Listener& listener) {
   return true;
 }
 
-// Without a descriptor the connection would stay in the queue and wake this thread for ever.
+// A connection that cannot be accepted, as without memory, stays in the queue and would wake this thread for ever.
+bool Acceptor::GoesOnAfter(int error, const Listener& listener) {
+  switch (error) {
+    case EINTR:
+    case ECONNABORTED:
+      return true;
+    case EMFILE:
+    case ENFILE:
+      return TurnAway(listener);
+    case EAGAIN:
+    case EINVAL:  // The listener was shut down, and its queue is empty.
+      return false;
+    default:
+      Pause(true);
+      return false;
+  }
+}
+
+// Without a descriptor it would stay there as well.
 bool Acceptor::TurnAway(const Listener& listener) {
   spare_.Reset(-1);
   UniqueSocket accepted(accept4(listener.socket.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   const bool was_there = accepted.valid();
+  const bool has_failed = !was_there && errno != EAGAIN;
   if (was_there) {
     const ClientSocket turned_away(std::move(accepted), listener.kind, closers_);
     door::ReportRefusal(node_, logger_, core::kRefusedNoDescriptors, nullptr);
   }
   spare_ = OpenSpare();
-  Pause(!spare_.valid());
+  Pause(has_failed || !spare_.valid());
   return was_there && !paused_;
 }
 

@@ -41,6 +41,8 @@ class Acceptor {
 
   // False when no connection is left to accept.
   bool AcceptOne(Door door, const Listener& listener);
+  // After a failed accept: false when nobody can be accepted for now.
+  bool GoesOnAfter(int error, const Listener& listener);
   // Accepts one with the spare descriptor, to close it. False when there is none to accept.
   bool TurnAway(const Listener& listener);
   // Stops to accept for a moment, or goes on.

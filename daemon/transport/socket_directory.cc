@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <cstring>
 
@@ -16,10 +17,10 @@
 namespace rnicd::transport {
 namespace {
 
-// Connections that wait to be accepted, in their order: in a storm of them a newcomer waits for all before it, some 10
-// microseconds each. A connect that does not block, such as gRPC's, fails when so many wait: enough for a process that
-// connects as often as one owner may.
-constexpr int kListenBacklog = 1100;
+// Connections that wait to be accepted: as many as the kernel allows, which takes net.core.somaxconn for a larger
+// number. A connect that does not block, such as gRPC's, fails when so many wait, so in a storm of them a longer queue
+// lets more newcomers in, at some 10 microseconds for each that waits before them.
+constexpr int kListenBacklog = INT_MAX;
 
 absl::Status Failed(const char* call, const std::string& path, int error) {
   return absl::UnavailableError(absl::StrCat(call, " ", path, ": ", strerror(error)));
