@@ -22,6 +22,9 @@ TEST(CommandLine, DirectoriesComeFromOptionThenEnvironmentThenDefault) {
   EXPECT_EQ(SocketDir(*Parsed({"status"})), "/env");
   EXPECT_EQ(AdminSocketDir(*Parsed({"status"})), "/env-admin");
   EXPECT_EQ(AdminSocketDir(*Parsed({"status", "--socket-dir", "/own"})), "/own-admin");
+  EXPECT_EQ(AdminSocketDir(*Parsed({"status", "--socket-dir", "/own/"})), "/own-admin") << "as a shell completes it";
+  setenv("RNICD_SOCKET_DIR", "/env//.", 1);
+  EXPECT_EQ(AdminSocketDir(*Parsed({"status"})), "/env-admin");
   EXPECT_EQ(AdminSocketDir(*Parsed({"status", "--admin-socket-dir", "/adm"})), "/adm");
   unsetenv("RNICD_SOCKET_DIR");
 }

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdlib>
 
+#include "base/paths.h"
 #include "client/cpp/client_options.h"
 
 namespace rnicd::ctl {
@@ -30,7 +31,7 @@ std::string SocketDir(const CommandLine& line) {
 }
 
 std::string AdminSocketDir(const CommandLine& line) {
-  return line.Value("--admin-socket-dir").value_or(SocketDir(line) + "-admin");
+  return line.Value("--admin-socket-dir").value_or(PathBeside(SocketDir(line), "-admin"));
 }
 
 }  // namespace rnicd::ctl

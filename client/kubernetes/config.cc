@@ -6,7 +6,9 @@
 #include <string_view>
 
 #include "absl/flags/flag.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/paths.h"
 #include "client/admin/amounts.h"
 
 ABSL_FLAG(std::string, admin_socket_dir, "/run/rnicd-admin", "directory of the daemon's admin.sock");
@@ -84,14 +86,19 @@ class Reader {
     return std::chrono::milliseconds(Number(flag, lowest, highest));
   }
 
-  // An absolute path without a slash at its end.
   std::string Path(const absl::Flag<std::string>& flag, bool may_be_empty = false) {
-    std::string path = absl::GetFlag(flag);
-    while (path.size() > 1 && path.back() == '/') {
-      path.pop_back();
+    const std::string path = absl::GetFlag(flag);
+    if (path.empty() ? !may_be_empty : !IsAbsolutePath(path)) {
+      AddError(flag, absl::StrCat("must be an absolute path, not \"", absl::CHexEscape(path), "\""));
     }
-    if (path.empty() ? !may_be_empty : path.front() != '/') {
-      AddError(flag, absl::StrCat("must be an absolute path, not \"", path, "\""));
+    return CleanPath(path);
+  }
+
+  // A path outside of the directory that containers see.
+  std::string PrivatePath(const absl::Flag<std::string>& flag, const std::string& socket_dir) {
+    std::string path = Path(flag);
+    if (!path.empty() && NamesPartOf(socket_dir, path)) {
+      AddError(flag, "must not be --socket_dir or in it, because containers see that");
     }
     return path;
   }
@@ -134,8 +141,8 @@ ClusterOptions ClusterOptionsFrom(Reader& reader) {
   ClusterOptions options;
   const std::string server = absl::GetFlag(FLAGS_kubernetes_server);
   options.node_name = absl::GetFlag(FLAGS_node_name);
-  options.token_file = absl::GetFlag(FLAGS_kubernetes_token_file);
-  options.ca_file = absl::GetFlag(FLAGS_kubernetes_ca_file);
+  options.token_file = reader.Path(FLAGS_kubernetes_token_file);
+  options.ca_file = reader.Path(FLAGS_kubernetes_ca_file);
   if (server == "off") {
     return options;
   }
@@ -167,8 +174,8 @@ std::string ClusterServerFromEnvironment() {
 Config ConfigFromFlags(std::vector<std::string>& errors) {
   Reader reader(errors);
   Config config;
-  config.admin_socket_dir = reader.Path(FLAGS_admin_socket_dir);
   config.socket_dir = reader.Path(FLAGS_socket_dir);
+  config.admin_socket_dir = reader.PrivatePath(FLAGS_admin_socket_dir, config.socket_dir);
   config.container_socket_dir = reader.Path(FLAGS_container_socket_dir);
   config.kubelet.folder = reader.Path(FLAGS_kubelet_dir);
   config.pod_resources_socket = reader.Path(FLAGS_pod_resources_socket, /*may_be_empty=*/true);
@@ -176,7 +183,7 @@ Config ConfigFromFlags(std::vector<std::string>& errors) {
   if (!config.own_pod.empty() && std::count(config.own_pod.begin(), config.own_pod.end(), '/') != 1) {
     reader.AddError(FLAGS_own_pod, "must be NAMESPACE/NAME");
   }
-  config.state_dir = reader.Path(FLAGS_state_dir);
+  config.state_dir = reader.PrivatePath(FLAGS_state_dir, config.socket_dir);
   absl::StatusOr<std::vector<ResourceSpec>> resources = ParseResources(absl::GetFlag(FLAGS_resources));
   if (resources.ok()) {
     config.resources = *std::move(resources);

@@ -84,10 +84,41 @@ TEST_F(PluginConfig, NodeNamesAreNames) {
   EXPECT_THAT(Errors(), ElementsAre(StartsWith("--node_name: ")));
 }
 
-TEST_F(PluginConfig, PathsLoseTheirLastSlash) {
-  Set("socket_dir", "/run/rnicd//");
+// How a path is written does not matter, and what an editor left behind is no part of it.
+TEST_F(PluginConfig, PathsArePathsAndNotText) {
+  const std::pair<const char*, const std::string Config::*> members[] = {
+      {"admin_socket_dir", &Config::admin_socket_dir},
+      {"socket_dir", &Config::socket_dir},
+      {"container_socket_dir", &Config::container_socket_dir},
+      {"pod_resources_socket", &Config::pod_resources_socket},
+      {"state_dir", &Config::state_dir},
+      {"cdi_dir", &Config::cdi_dir}};
+  for (const auto& [flag, member] : members) {
+    Set(flag, "//tmp/./a//");
+    EXPECT_THAT(Errors(), IsEmpty()) << flag;
+    EXPECT_EQ(config_.*member, "/tmp/a") << flag;
+    for (const char* const bad : {"a", "/a\r", "/a "}) {
+      Set(flag, bad);
+      EXPECT_THAT(Errors(), ElementsAre(StartsWith(std::string("--") + flag + ": must be an absolute path"))) << bad;
+    }
+    Set(flag, std::string("/") + flag);
+  }
+  Set("kubelet_dir", "/tmp/kubelet/");
+  Set("kubernetes_token_file", "/tmp/./token");
   EXPECT_THAT(Errors(), IsEmpty());
-  EXPECT_EQ(config_.socket_dir, "/run/rnicd");
+  EXPECT_EQ(config_.kubelet.folder, "/tmp/kubelet");
+  EXPECT_EQ(config_.cluster.token_file, "/tmp/token");
+}
+
+TEST_F(PluginConfig, NothingPrivateIsInTheDirectoryThatContainersSee) {
+  Set("socket_dir", "/run/a/");
+  Set("admin_socket_dir", "/run/a/admin");
+  Set("state_dir", "/run/./a");
+  EXPECT_THAT(Errors(), ElementsAre(StartsWith("--admin_socket_dir: must not be --socket_dir or in it"),
+                                    StartsWith("--state_dir: must not be --socket_dir or in it")));
+  Set("admin_socket_dir", "/run/a-admin");
+  Set("state_dir", "/run/state");
+  EXPECT_THAT(Errors(), IsEmpty());
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/folder_linux.h"
 #include "base/status.h"
 #include "base/this_process.h"
 #include "client/cpp/channel.h"
@@ -51,6 +52,17 @@ auto WithTimeout(milliseconds timeout, const Call& call) -> decltype(call()) {
   }
 }
 
+// Containers could connect as operators, or read the secrets of other containers' grants.
+absl::Status CheckHiddenFromContainers(const Config& config) {
+  for (const std::string& folder : {config.admin_socket_dir, config.state_dir}) {
+    RNICD_ASSIGN_OR_RETURN(const bool visible, IsPartOf(config.socket_dir, folder));
+    if (visible) {
+      return absl::FailedPreconditionError(folder + ": must not be --socket_dir or in it, because containers see that");
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 Plugin::Plugin(Config config, std::function<void()> on_failure)
@@ -79,6 +91,7 @@ Plugin::Plugin(Config config, std::function<void()> on_failure)
 Plugin::~Plugin() { Stop(); }
 
 absl::Status Plugin::Start() {
+  RNICD_RETURN_IF_ERROR(CheckHiddenFromContainers(config_));
   if (const absl::Status loaded = keeper_.Load(); absl::IsDataLoss(loaded)) {
     logger_.Error("grants that the daemon does not know are lost", {{"error", std::string(loaded.message())}});
   } else if (!loaded.ok()) {

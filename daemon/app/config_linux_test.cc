@@ -39,6 +39,11 @@ TEST_F(ConfigTest, DirectoriesAndModeArriveWhereTheyBelong) {
 constexpr BadValue kBadValuesOnLinux[] = {
     {"socket_dir", "relative"},
     {"admin_socket_dir", "also-relative"},
+    {"socket_dir", "/tmp/a "},
+    {"socket_dir", "/tmp/a\r"},
+    {"admin_socket_dir", "/tmp/b\n"},
+    {"audit_log", "/tmp/audit\r"},
+    {"policy_file", "/tmp/policy "},
     {"socket_mode", "0888"},
     {"socket_mode", "1777"},
     {"socket_mode", ""},
@@ -96,6 +101,25 @@ TEST_F(ConfigTest, ByDefaultVerbsGetsItsOwnDefaults) {
 TEST_F(ConfigTest, TheOperatorsDirectoryMustNotBeTheOneContainersSee) {
   absl::SetFlag(&FLAGS_admin_socket_dir, absl::GetFlag(FLAGS_socket_dir));
   EXPECT_THAT(Errors(), ElementsAre(HasSubstr("must not be --socket_dir")));
+}
+
+TEST_F(ConfigTest, TheOperatorsDirectoryIsBesideTheOtherHoweverThatIsWritten) {
+  for (const char* const directory : {"/tmp/a", "/tmp/a/", "/tmp//a/.", "//tmp/./a//"}) {
+    Set("socket_dir", directory);
+    EXPECT_THAT(Errors(), IsEmpty()) << directory;
+    EXPECT_EQ(config_.system->socket_dir, "/tmp/a") << directory;
+    EXPECT_EQ(config_.system->admin_socket_dir, "/tmp/a-admin") << directory;
+  }
+}
+
+TEST_F(ConfigTest, TheOperatorsDirectoryMustNotBeInTheOneContainersSee) {
+  Set("socket_dir", "/tmp/a/");
+  for (const char* const directory : {"/tmp/a/b", "/tmp/a/./b", "//tmp/a", "/tmp/a/"}) {
+    Set("admin_socket_dir", directory);
+    EXPECT_THAT(Errors(), ElementsAre(HasSubstr("must not be --socket_dir or in it"))) << directory;
+  }
+  Set("socket_dir", "/");
+  EXPECT_THAT(Errors(), ElementsAre(HasSubstr("must not be --socket_dir or in it")));
 }
 
 TEST_F(ConfigTest, AnEmptySocketDirectoryIsRefused) {

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 #include <system_error>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/paths.h"
 
 namespace rnicd::app {
 
@@ -40,11 +41,12 @@ uint32_t FlagReader::Bits(const absl::Flag<std::string>& flag, uint32_t known) {
 }
 
 std::string FlagReader::AbsolutePath(const absl::Flag<std::string>& flag) {
-  std::string path = absl::GetFlag(flag);
-  if (!path.empty() && !std::filesystem::path(path).is_absolute()) {
-    AddError(std::string(flag.Name()), "must be an absolute path or empty");
+  const std::string path = absl::GetFlag(flag);
+  if (!path.empty() && !IsAbsolutePath(path)) {
+    AddError(std::string(flag.Name()),
+             absl::StrCat("must be an absolute path or empty, not \"", absl::CHexEscape(path), "\""));
   }
-  return path;
+  return CleanPath(path);
 }
 
 uint32_t FlagReader::Mode(const absl::Flag<std::string>& flag) {

@@ -30,7 +30,7 @@ class FlagReader {
   std::chrono::microseconds Microseconds(const absl::Flag<int64_t>& flag, int64_t lowest, int64_t highest);
   // Bits of `known`, in decimal or hexadecimal.
   uint32_t Bits(const absl::Flag<std::string>& flag, uint32_t known);
-  // An absolute path, or none.
+  // An absolute path, clean (base/paths.h), or none.
   std::string AbsolutePath(const absl::Flag<std::string>& flag);
   // A file mode, octal.
   uint32_t Mode(const absl::Flag<std::string>& flag);

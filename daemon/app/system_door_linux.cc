@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "daemon/app/hidden_paths_linux.h"
 #include "daemon/app/system_config_linux.h"
 #include "daemon/app/system_door.h"
 #include "daemon/core/names.h"
@@ -65,8 +66,11 @@ class SocketNames final : public DoorNames {
 absl::StatusOr<std::unique_ptr<DoorNames>> ClaimDoorNames(const Config& config) {
   RNICD_ASSIGN_OR_RETURN(transport::SocketDirectory workloads,
                          transport::SocketDirectory::Claim(config.system->socket_dir, kWorkloadDirectoryMode));
+  // Before anything is made in the operators' directory, and for the one that is then there.
+  RNICD_RETURN_IF_ERROR(CheckHiddenFromContainers(config));
   RNICD_ASSIGN_OR_RETURN(transport::SocketDirectory operators,
                          transport::SocketDirectory::Claim(config.system->admin_socket_dir, kOperatorDirectoryMode));
+  RNICD_RETURN_IF_ERROR(CheckHiddenFromContainers(config));
   return std::make_unique<SocketNames>(std::move(workloads), std::move(operators));
 }
 

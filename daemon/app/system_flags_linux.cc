@@ -6,6 +6,7 @@
 
 #include "absl/flags/flag.h"
 #include "absl/strings/str_cat.h"
+#include "base/paths.h"
 #include "daemon/app/system_config_linux.h"
 #include "daemon/app/system_flags.h"
 #include "daemon/app/verbs_flags_linux.h"
@@ -27,19 +28,17 @@ namespace rnicd::app {
 namespace {
 
 void ReadDirectories(SystemConfig& system, FlagReader& reader) {
-  system.socket_dir = absl::GetFlag(FLAGS_socket_dir);
-  system.admin_socket_dir = absl::GetFlag(FLAGS_admin_socket_dir);
-  if (system.admin_socket_dir.empty()) {
-    system.admin_socket_dir = system.socket_dir + "-admin";
-  }
-  if (system.socket_dir.empty() || system.socket_dir.front() != '/') {
+  system.socket_dir = reader.AbsolutePath(FLAGS_socket_dir);
+  if (system.socket_dir.empty()) {
     reader.AddError("socket_dir", "must be an absolute path");
   }
-  if (system.admin_socket_dir.front() != '/') {
-    reader.AddError("admin_socket_dir", "must be an absolute path");
+  system.admin_socket_dir = reader.AbsolutePath(FLAGS_admin_socket_dir);
+  if (system.admin_socket_dir.empty()) {
+    system.admin_socket_dir = PathBeside(system.socket_dir, "-admin");
   }
-  if (system.admin_socket_dir == system.socket_dir) {
-    reader.AddError("admin_socket_dir", "must not be --socket_dir, which containers see");
+  // The folders themselves are compared when they exist (hidden_paths_linux.h).
+  if (NamesPartOf(system.socket_dir, system.admin_socket_dir)) {
+    reader.AddError("admin_socket_dir", "must not be --socket_dir or in it, because containers see that");
   }
   system.socket_mode = reader.Mode(FLAGS_socket_mode);
 }

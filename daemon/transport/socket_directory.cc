@@ -42,6 +42,10 @@ absl::Status CheckTrusted(const std::string& path) {
   if (lstat(path.c_str(), &directory) != 0) {
     return Failed("lstat", path, errno);
   }
+  if (S_ISLNK(directory.st_mode)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, ": is a symbolic link; name the directory behind it, which clients must use as well"));
+  }
   const bool ours = directory.st_uid == geteuid() || directory.st_uid == 0;
   if (!S_ISDIR(directory.st_mode) || !ours || (directory.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
     return absl::FailedPreconditionError(
