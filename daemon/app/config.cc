@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "absl/flags/flag.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/this_process.h"
 #include "daemon/app/flag_reader.h"
@@ -16,8 +17,10 @@
 ABSL_FLAG(std::string, provider, "soft",
           "kind of adapter to own: soft (in software, reaches clients of this daemon only), or cards: verbs (by "
           "libibverbs, on Linux), networkdirect (on Windows)");
-ABSL_FLAG(std::string, metrics_address, "127.0.0.1:9747",
-          "IPv4 host:port of /metrics, /healthz, /readyz and the status page; port 0 takes any free one; empty: none");
+ABSL_FLAG(
+    std::string, metrics_address, "127.0.0.1:9747",
+    "host:port of /metrics, /healthz, /readyz and the status page: an IPv4 address, or an IPv6 one in brackets; [::] "
+    "is every address, in IPv4 too; port 0 takes any free one; empty: none");
 ABSL_FLAG(int64_t, metrics_max_tenants, 100,
           "tenants with a name of their own on /metrics, the rest is \"other\"; 1 to 10000");
 ABSL_FLAG(bool, status_page, true, "serve the status page at / of --metrics_address, to programs of this machine only");
@@ -134,7 +137,8 @@ void ReadServices(Config& config, FlagReader& reader) {
   config.metrics_address = absl::GetFlag(FLAGS_metrics_address);
   if (!config.metrics_address.empty() && !metrics::IsHostPort(config.metrics_address)) {
     reader.AddError("metrics_address",
-                    absl::StrCat("must be an IPv4 host:port or empty, not \"", config.metrics_address, "\""));
+                    absl::StrCat("must be empty or a numeric host:port, such as 127.0.0.1:9747 or [::1]:9747, not \"",
+                                 absl::CHexEscape(config.metrics_address), "\""));
   }
   config.metrics_max_tenants = static_cast<uint32_t>(reader.Number(FLAGS_metrics_max_tenants, 1, 10000));
   config.status_page = absl::GetFlag(FLAGS_status_page);

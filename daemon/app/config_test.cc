@@ -99,6 +99,8 @@ constexpr BadValue kBadValues[] = {
     {"provider", ""},
     {"metrics_address", "localhost:1"},
     {"metrics_address", "127.0.0.1"},
+    {"metrics_address", "::1:9747"},
+    {"metrics_address", "127.0.0.1:9747\r"},
     {"metrics_max_tenants", "0"},
     {"metrics_max_tenants", "10001"},
     {"log_level", "loud"},

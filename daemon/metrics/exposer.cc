@@ -3,7 +3,6 @@
 #include <microhttpd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstddef>
 #include <memory>
@@ -50,27 +49,15 @@ Page Plain(int status, const char* text) {
   return Page{.status = status, .content_type = "text/plain; charset=utf-8", .body = text};
 }
 
-bool IsLoopback(uint32_t host) {
-  constexpr uint32_t kLoopbackNet = 127;
-  return host >> 24 == kLoopbackNet;
-}
-
-// The host part of the Host header: "127.0.0.1" of "127.0.0.1:9747".
-std::string HostOf(MHD_Connection* connection) {
-  const char* const header = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
-  const std::string host = header != nullptr ? header : "";
-  return host.substr(0, host.rfind(':'));
-}
-
 bool IsFromLoopback(MHD_Connection* connection) {
   const MHD_ConnectionInfo* const info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-  const std::optional<Ipv4Address> peer = info != nullptr ? Ipv4Of(info->client_addr) : std::nullopt;
-  return peer.has_value() && IsLoopback(peer->host);
+  return info != nullptr && IsLoopback(HostOf(info->client_addr));
 }
 
 bool FromThisMachine(MHD_Connection* connection) {
-  const std::string host = HostOf(connection);
-  const std::optional<uint32_t> named = ParseIpv4(host);
+  const char* const header = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
+  const std::string_view host = HostPart(header != nullptr ? header : "");
+  const std::optional<SocketAddress> named = ParseHost(host);
   return IsFromLoopback(connection) && (host == "localhost" || (named.has_value() && IsLoopback(*named)));
 }
 
@@ -114,7 +101,7 @@ class Exposer::Server {
   Server& operator=(const Server&) = delete;
 
   // False when the address cannot be bound; SocketErrorDetail has the reason.
-  bool Listen(const Ipv4Address& address);
+  bool Listen(const SocketAddress& address);
   uint16_t port() const { return MHD_get_daemon_info(daemon_, MHD_DAEMON_INFO_BIND_PORT)->port; }
 
  private:
@@ -130,12 +117,12 @@ class Exposer::Server {
   MHD_Daemon* daemon_ = nullptr;
 };
 
-bool Exposer::Server::Listen(const Ipv4Address& address) {
-  const SocketAddress native = ToSocketAddress(address);
+bool Exposer::Server::Listen(const SocketAddress& address) {
+  const unsigned family = address.family == kIpv6Family ? MHD_USE_DUAL_STACK : MHD_NO_FLAG;
   // An own channel for the stop: shutting down the socket that listens does not wake the loop where it has stopped to
   // accept.
-  daemon_ = MHD_start_daemon(MHD_USE_AUTO_INTERNAL_THREAD | MHD_USE_ITC, 0, nullptr, nullptr, OnRequest, this,
-                             MHD_OPTION_SOCK_ADDR, &native, MHD_OPTION_CONNECTION_LIMIT, kConnections,
+  daemon_ = MHD_start_daemon(MHD_USE_AUTO_INTERNAL_THREAD | MHD_USE_ITC | family, 0, nullptr, nullptr, OnRequest, this,
+                             MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_CONNECTION_LIMIT, kConnections,
                              MHD_OPTION_CONNECTION_MEMORY_LIMIT, kConnectionBytes, MHD_OPTION_THREAD_STACK_SIZE,
                              kStackBytes, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_CONNECTION, OnConnection,
                              this, MHD_OPTION_END);
@@ -183,7 +170,7 @@ Page Exposer::Server::PageFor(MHD_Connection* connection, std::string_view path,
     return Plain(MHD_HTTP_NOT_FOUND, "no such page\n");
   }
   if (route->audience == Audience::kThisMachine && !FromThisMachine(connection)) {
-    return Plain(MHD_HTTP_FORBIDDEN, "this page is for programs of this machine, by way of 127.0.0.1\n");
+    return Plain(MHD_HTTP_FORBIDDEN, "this page is for programs of this machine, by way of 127.0.0.1 or [::1]\n");
   }
   return route->page();
 }
@@ -191,9 +178,13 @@ Page Exposer::Server::PageFor(MHD_Connection* connection, std::string_view path,
 bool IsHostPort(const std::string& address) { return ParseHostPort(address).has_value(); }
 
 absl::StatusOr<std::unique_ptr<Exposer>> Exposer::Start(const std::string& address, std::vector<Route> routes) {
-  const std::optional<Ipv4Address> parsed = ParseHostPort(address);
+  std::optional<SocketAddress> parsed = ParseHostPort(address);
   if (!parsed.has_value()) {
     return absl::InvalidArgumentError("not a host:port: " + address);
+  }
+  // Without IPv6 in the kernel all addresses are those of IPv4, and the port is the same bytes.
+  if (HostPart(address) == "[::]" && !HasIpv6()) {
+    parsed->family = kIpv4Family;
   }
   auto server = std::make_unique<Server>(std::move(routes));
   if (!server->Listen(*parsed)) {

@@ -40,8 +40,8 @@ struct Route {
 // cut off. Lifetime: the destructor waits for a running request. Threads: safe.
 class Exposer {
  public:
-  // `address`: host:port with a numeric IPv4 host; port 0 selects any free one. Errors: kUnavailable when the address
-  // cannot be bound, kInvalidArgument when it is malformed.
+  // `address`: host:port with a numeric host; "[::]" stands for every address of the machine, in IPv4 too; port 0
+  // selects any free one. Errors: kUnavailable when the address cannot be bound, kInvalidArgument when it is malformed.
   static absl::StatusOr<std::unique_ptr<Exposer>> Start(const std::string& address, std::vector<Route> routes);
   ~Exposer();
 
@@ -57,7 +57,7 @@ class Exposer {
   const std::unique_ptr<Server> server_;
 };
 
-// True for "127.0.0.1:9747": a numeric IPv4 address and a port from 0 to 65535.
+// True for "127.0.0.1:9747" and "[::1]:9747": a numeric address and a port from 0 to 65535.
 bool IsHostPort(const std::string& address);
 
 }  // namespace rnicd::metrics

@@ -2,17 +2,25 @@
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
+#include <cstddef>
 #include <cstdlib>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/unique_fd.h"
+#include "daemon/metrics/host_port.h"
 
 namespace rnicd::metrics {
 namespace {
@@ -29,11 +37,12 @@ uint16_t PortOf(const std::string& address) {
   return static_cast<uint16_t>(std::atoi(address.substr(address.rfind(':') + 1).c_str()));
 }
 
-// The whole response to "<request line>"; empty when no server listens.
-std::string Fetch(const Exposer& exposer, const std::string& request_line, const std::string& host = "localhost") {
-  const UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const sockaddr_in address = Loopback(PortOf(exposer.address()));
-  if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
+// The whole response to "<request line>"; empty when no server listens at this address.
+template <typename Address>
+std::string FetchFrom(const Address& address, const std::string& request_line, const std::string& host) {
+  const auto* const native = reinterpret_cast<const sockaddr*>(&address);
+  const UniqueFd fd(socket(native->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (connect(fd.get(), native, sizeof(address)) != 0) {
     return "";
   }
   const std::string request = request_line + "\r\nHost: " + host + "\r\nConnection: close\r\n\r\n";
@@ -44,6 +53,43 @@ std::string Fetch(const Exposer& exposer, const std::string& request_line, const
     response.append(buffer, static_cast<size_t>(got));
   }
   return response;
+}
+
+std::string Fetch(const Exposer& exposer, const std::string& request_line, const std::string& host = "localhost") {
+  return FetchFrom(Loopback(PortOf(exposer.address())), request_line, host);
+}
+
+std::string FetchByIpv6(const Exposer& exposer, const std::string& request_line, const std::string& host) {
+  const sockaddr_in6 address = {.sin6_family = AF_INET6,
+                                .sin6_port = htons(PortOf(exposer.address())),
+                                .sin6_flowinfo = 0,
+                                .sin6_addr = IN6ADDR_LOOPBACK_INIT,
+                                .sin6_scope_id = 0};
+  return FetchFrom(address, request_line, host);
+}
+
+// A kernel without IPv6 and one where it is turned off have no such address.
+bool HasIpv6Loopback() {
+  const UniqueFd fd(socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const sockaddr_in6 address = {.sin6_family = AF_INET6,
+                                .sin6_port = 0,
+                                .sin6_flowinfo = 0,
+                                .sin6_addr = IN6ADDR_LOOPBACK_INIT,
+                                .sin6_scope_id = 0};
+  return bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
+}
+
+// The kernel then has no sockets of IPv6 for this process.
+void ForbidIpv6() {
+  sock_filter filter[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                          BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 3),
+                          BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[0])),
+                          BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET6, 0, 1),
+                          BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EAFNOSUPPORT),
+                          BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  const sock_fprog program = {.len = std::size(filter), .filter = filter};
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
 bool Contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
@@ -160,17 +206,92 @@ TEST(Exposer, ABusyPortIsAStatusAndNotAnException) {
   EXPECT_TRUE(Contains(std::string(started.status().message()), busy)) << started.status();
 }
 
+std::vector<Route> PageForThisMachine() {
+  const auto page = [] { return Page{.content_type = "text/plain", .body = "for this machine\n"}; };
+  return {{.path = "/", .audience = Audience::kThisMachine, .page = page}};
+}
+
+TEST(Exposer, AllAddressesAreThoseOfBothFamilies) {
+  const auto started = Exposer::Start("[::]:0", PageForThisMachine());
+  ASSERT_TRUE(started.ok()) << started.status();
+  EXPECT_TRUE((*started)->address().starts_with("[::]:")) << (*started)->address();
+  EXPECT_NE(PortOf((*started)->address()), 0);
+  for (const char* const host : {"127.0.0.1", "[::1]", "[::1]:9747", "[::ffff:127.0.0.1]:9747", "localhost"}) {
+    EXPECT_TRUE(Contains(Fetch(**started, "GET / HTTP/1.1", host), "for this machine")) << host;
+    EXPECT_EQ(Contains(FetchByIpv6(**started, "GET / HTTP/1.1", host), "for this machine"), HasIpv6Loopback()) << host;
+  }
+  for (const char* const host :
+       {"[::2]", "[::ffff:192.0.2.1]", "[::1", "::1", "[::1].evil.example", "[::1]evil", "[]"}) {
+    EXPECT_FALSE(Contains(Fetch(**started, "GET / HTTP/1.1", host), "for this machine")) << host;
+    EXPECT_FALSE(Contains(FetchByIpv6(**started, "GET / HTTP/1.1", host), "for this machine")) << host;
+  }
+}
+
+TEST(Exposer, OneAddressOfIpv6IsThatOneOnly) {
+  const auto started = Exposer::Start("[::1]:0", PageForThisMachine());
+  ASSERT_EQ(started.ok(), HasIpv6Loopback()) << started.status();
+  if (started.ok()) {
+    EXPECT_TRUE(Contains(FetchByIpv6(**started, "GET / HTTP/1.1", "[::1]"), "for this machine"));
+    EXPECT_EQ(Fetch(**started, "GET / HTTP/1.1", "127.0.0.1"), "");
+  }
+}
+
+TEST(Exposer, WhereTheKernelHasNoIpv6AllAddressesAreThoseOfIpv4) {
+  EXPECT_EXIT(
+      {
+        ForbidIpv6();
+        const auto started = Exposer::Start("[::]:0", PageForThisMachine());
+        std::_Exit(started.ok() && Contains(Fetch(**started, "GET / HTTP/1.1"), "for this machine") ? 0 : 9);
+      },
+      ::testing::ExitedWithCode(0), "");
+}
+
+TEST(IsLoopback, IsEachAddressThatOnlyThisMachineHas) {
+  for (const char* const host : {"127.0.0.1", "127.255.0.9", "[::1]", "[::ffff:127.0.0.1]", "[::ffff:7f01:203]"}) {
+    EXPECT_TRUE(IsLoopback(ParseHost(host).value())) << host;
+  }
+  for (const char* const host : {"128.0.0.1", "0.0.0.0", "[::]", "[::2]", "[fd00::1]", "[::127.0.0.1]",
+                                 "[::fffe:127.0.0.1]", "[::ffff:126.0.0.1]", "[1::ffff:127.0.0.1]"}) {
+    EXPECT_FALSE(IsLoopback(ParseHost(host).value())) << host;
+  }
+  EXPECT_FALSE(IsLoopback(HostOf(nullptr)));
+}
+
 TEST(Exposer, AnAddressThatIsNoneIsRefused) {
   EXPECT_EQ(Exposer::Start("localhost:0", {}).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST(IsHostPort, TakesANumericAddressAndAPortAndNothingElse) {
-  for (const char* const good : {"127.0.0.1:9747", "0.0.0.0:0", "255.255.255.255:65535"}) {
+  for (const char* const good : {"127.0.0.1:9747", "0.0.0.0:0", "255.255.255.255:65535", "[::1]:80", "[::]:0",
+                                 "[fd00::2]:9747", "[::ffff:127.0.0.1]:80"}) {
     EXPECT_TRUE(IsHostPort(good)) << good;
   }
-  for (const char* const bad :
-       {"", ":", ":80", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:-1", "127.0.0.1:80x", "127.0.0.1: 80",
-        " 127.0.0.1:80", "localhost:80", "[::1]:80", "127.0.0.1:80,127.0.0.2:80", "1.2.3:80", "127.0.0.1:80s"}) {
+  for (const char* const bad : {"",
+                                ":",
+                                ":80",
+                                "127.0.0.1",
+                                "127.0.0.1:",
+                                "127.0.0.1:65536",
+                                "127.0.0.1:-1",
+                                "127.0.0.1:80x",
+                                "127.0.0.1: 80",
+                                " 127.0.0.1:80",
+                                "localhost:80",
+                                "127.0.0.1:80,127.0.0.2:80",
+                                "1.2.3:80",
+                                "127.0.0.1:80s",
+                                "127.0.0.01:80",
+                                "::1:80",
+                                "::1",
+                                "[::1]",
+                                "[::1]80",
+                                "[::1",
+                                "[]:80",
+                                "[",
+                                "[127.0.0.1]:80",
+                                "[::1]x:80",
+                                "[fe80::1%lo]:80",
+                                "[::1]:80:80"}) {
     EXPECT_FALSE(IsHostPort(bad)) << bad;
   }
 }

@@ -1,50 +1,69 @@
 #include "daemon/metrics/host_port.h"
 
-#include <algorithm>
+#include <array>
 #include <charconv>
+#include <cstring>
+#include <string>
 #include <system_error>
 
 namespace rnicd::metrics {
 namespace {
 
-template <typename Number>
-std::optional<Number> ParseDecimal(std::string_view text) {
-  Number number = 0;
+constexpr unsigned char kLoopbackNet = 127;
+
+std::optional<uint16_t> ParsePort(std::string_view text) {
+  uint16_t port = 0;
   const char* const end = text.data() + text.size();
   // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): the end is known.
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  return !text.empty() && error == std::errc() && rest == end ? std::optional(number) : std::nullopt;
+  const auto [rest, error] = std::from_chars(text.data(), end, port);
+  return !text.empty() && error == std::errc() && rest == end ? std::optional(port) : std::nullopt;
 }
 
 }  // namespace
 
-std::optional<uint32_t> ParseIpv4(std::string_view text) {
-  constexpr int kParts = 4;
-  uint32_t host = 0;
-  for (int part = 0; part < kParts; ++part) {
-    const size_t end = part + 1 < kParts ? text.find('.') : text.size();
-    if (end == std::string_view::npos) {
-      return std::nullopt;
-    }
-    const std::string_view digits = text.substr(0, end);
-    const std::optional<uint8_t> number = ParseDecimal<uint8_t>(digits);
-    if (!number.has_value() || (digits.size() > 1 && digits.front() == '0')) {
-      return std::nullopt;
-    }
-    host = host << 8 | *number;
-    text.remove_prefix(std::min(end + 1, text.size()));
+std::optional<SocketAddress> ParseHost(std::string_view text) {
+  SocketAddress address;
+  const bool is_ipv6 = text.starts_with('[') && text.ends_with(']');
+  if (is_ipv6) {
+    text = text.substr(1, text.size() - 2);
   }
-  return host;
+  address.family = is_ipv6 ? kIpv6Family : kIpv4Family;
+  unsigned char* const host = is_ipv6 ? address.ipv6 : address.ipv4;
+  return ParseNumericHost(address.family, std::string(text), host) ? std::optional(address) : std::nullopt;
 }
 
-std::optional<Ipv4Address> ParseHostPort(std::string_view text) {
-  const size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos) {
+std::string_view HostPart(std::string_view text) {
+  if (!text.starts_with('[')) {
+    return text.substr(0, text.rfind(':'));
+  }
+  const size_t end = text.find("]:");
+  return end == std::string_view::npos ? text : text.substr(0, end + 1);
+}
+
+std::optional<SocketAddress> ParseHostPort(std::string_view text) {
+  const std::string_view host = HostPart(text);
+  if (host.size() == text.size()) {
     return std::nullopt;
   }
-  const std::optional<uint32_t> host = ParseIpv4(text.substr(0, colon));
-  const std::optional<uint16_t> port = ParseDecimal<uint16_t>(text.substr(colon + 1));
-  return host.has_value() && port.has_value() ? std::optional(Ipv4Address{.host = *host, .port = *port}) : std::nullopt;
+  std::optional<SocketAddress> address = ParseHost(host);
+  const std::optional<uint16_t> port = ParsePort(text.substr(host.size() + 1));
+  if (!address.has_value() || !port.has_value()) {
+    return std::nullopt;
+  }
+  address->port[0] = static_cast<unsigned char>(*port >> 8);
+  address->port[1] = static_cast<unsigned char>(*port & 0xff);
+  return address;
+}
+
+bool IsLoopback(const SocketAddress& address) {
+  static constexpr std::array<unsigned char, 16> kIpv6Loopback = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+  static constexpr std::array<unsigned char, 13> kMappedLoopback = {0, 0, 0, 0,    0,    0,           0,
+                                                                    0, 0, 0, 0xff, 0xff, kLoopbackNet};
+  if (address.family == kIpv6Family) {
+    return std::memcmp(address.ipv6, kIpv6Loopback.data(), kIpv6Loopback.size()) == 0 ||
+           std::memcmp(address.ipv6, kMappedLoopback.data(), kMappedLoopback.size()) == 0;
+  }
+  return address.family == kIpv4Family && address.ipv4[0] == kLoopbackNet;
 }
 
 }  // namespace rnicd::metrics

@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -10,25 +9,25 @@
 // that libmicrohttpd reports.
 namespace rnicd::metrics {
 
-struct Ipv4Address {
-  // In the host's order: 127.0.0.1 is 0x7f000001.
-  uint32_t host = 0;
-  uint16_t port = 0;
-};
-
-// sockaddr_in, which both systems lay out alike.
+// sockaddr_in6, whose first 8 bytes are those of sockaddr_in; both systems lay them out alike. All bytes but those of
+// the family are in the network's order.
 struct SocketAddress {
   uint16_t family = 0;
-  // In the network's order, as all of the rest.
   unsigned char port[2] = {};
-  unsigned char host[4] = {};
-  unsigned char unused[8] = {};
+  // The host of sockaddr_in, and the flow of sockaddr_in6.
+  unsigned char ipv4[4] = {};
+  unsigned char ipv6[16] = {};
+  uint32_t scope = 0;
 };
 inline constexpr uint16_t kIpv4Family = 2;
+extern const uint16_t kIpv6Family;
 
-SocketAddress ToSocketAddress(const Ipv4Address& address);
-// `address` is a sockaddr, or null. Empty for other families.
-std::optional<Ipv4Address> Ipv4Of(const void* address);
+// Writes the 4 or 16 bytes of a numeric address. False for any other text.
+bool ParseNumericHost(uint16_t family, const std::string& text, unsigned char* host);
+// Family and host of a sockaddr; no family for null.
+SocketAddress HostOf(const void* address);
+// Whether the kernel has sockets of IPv6.
+bool HasIpv6();
 
 // Ends the connection in both directions: the server's loop sees it and closes the socket, which then drops what the
 // client has not taken; the kernel would keep it for minutes.

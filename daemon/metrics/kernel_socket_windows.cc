@@ -1,4 +1,6 @@
 #include <winsock2.h>
+// Behind winsock2.h, whose types it uses.
+#include <ws2tcpip.h>
 
 #include <cstddef>
 
@@ -7,8 +9,19 @@
 
 namespace rnicd::metrics {
 
-static_assert(AF_INET == kIpv4Family && sizeof(sockaddr_in) == sizeof(SocketAddress));
+static_assert(AF_INET == kIpv4Family && sizeof(sockaddr_in6) == sizeof(SocketAddress));
 static_assert(offsetof(sockaddr_in, sin_port) == 2 && offsetof(sockaddr_in, sin_addr) == 4);
+static_assert(offsetof(sockaddr_in6, sin6_port) == 2 && offsetof(sockaddr_in6, sin6_addr) == 8);
+
+const uint16_t kIpv6Family = AF_INET6;
+
+bool ParseNumericHost(uint16_t family, const std::string& text, unsigned char* host) {
+  return inet_pton(family, text.c_str(), host) == 1;
+}
+
+// Every supported Windows has them.
+bool HasIpv6() { return true; }
+
 namespace {
 
 SOCKET Native(int socket) { return static_cast<SOCKET>(socket); }

@@ -271,7 +271,7 @@ class Checker:
                     self.report("the PodMonitor does not select the pods of the DaemonSet")
                 port = monitor["spec"]["podMetricsEndpoints"][0]["port"]
                 address = node.flags("rnicd")["metrics_address"]
-                self._equal("PodMonitor", "the port and --metrics_address", f"0.0.0.0:{ports.get(port)}", address)
+                self._equal("PodMonitor", "the port and --metrics_address", f"[::]:{ports.get(port)}", address)
                 self._equal("PodMonitor", "its namespace and the pods'", monitor["metadata"].get("namespace"),
                             node.daemon_set["metadata"]["namespace"])
         for board in objects.of_kind(things, "ConfigMap"):
