@@ -24,7 +24,8 @@ absl::Status ReadDataPath(ClientOptions& options) {
   const std::string_view value = environment == nullptr ? "" : environment;
   if (options.data_path == DataPath::kAutomatic && !value.empty() && value != "automatic") {
     if (value != "calls" && value != "rings") {
-      return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "RNICD_DATA_PATH");
+      return MakeErrorWithDetail({.reason = ErrorReason::FIELD_OUT_OF_RANGE, .field = "RNICD_DATA_PATH"},
+                                 "it is automatic, calls or rings");
     }
     options.data_path = value == "rings" ? DataPath::kRings : DataPath::kCalls;
   }

@@ -1,3 +1,4 @@
+#include "base/paths.h"
 #include "base/status.h"
 #include "client/cpp/client_options.h"
 #include "client/cpp/daemon_address.h"
@@ -7,12 +8,10 @@
 namespace rnicd::inline client {
 namespace {
 
-std::string PathIn(const std::string& directory, const std::string& name) { return directory + "/" + name; }
+std::string PathIn(const std::string& directory, const std::string& name) { return CleanPath(directory) + "/" + name; }
 
 absl::StatusOr<std::shared_ptr<grpc::Channel>> ConnectTo(const std::string& path) {
-  if (!FitsUnixAddress(path)) {
-    return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "socket_dir");
-  }
+  RNICD_RETURN_IF_ERROR(CheckUnixAddress(path));
   return MakeUnixChannel(path);
 }
 

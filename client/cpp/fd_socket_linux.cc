@@ -60,9 +60,7 @@ ssize_t Uninterrupted(int socket_fd, Instant deadline, const Call& call) {
 }
 
 absl::StatusOr<UniqueFd> Connect(const std::string& socket_path, Instant deadline) {
-  if (!FitsUnixAddress(socket_path)) {
-    return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "socket_dir");
-  }
+  RNICD_RETURN_IF_ERROR(CheckUnixAddress(socket_path));
   UniqueFd socket_fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!socket_fd.valid()) {
     return SocketFailure("socket", errno);

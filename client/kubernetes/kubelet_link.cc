@@ -38,7 +38,7 @@ class KubeletLink::Impl {
       if (!paths.insert(link->path()).second) {
         return absl::InvalidArgumentError("two resources would have the socket " + link->path());
       }
-      if (!FitsUnixAddress(NewSocketPath(link->path()))) {
+      if (!CheckUnixAddress(NewSocketPath(link->path())).ok()) {
         return absl::InvalidArgumentError("the path of a socket is too long: " + link->path());
       }
     }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/errno_status.h"
+#include "client/cpp/unix_channel.h"
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server_builder.h"
 
@@ -64,7 +65,7 @@ absl::Status PluginEndpoint::Listen() {
   grpc::ServerBuilder builder;
   int listening = 0;
   builder.SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::NUM_CQS, 1);
-  builder.AddListeningPort("unix:" + new_path, grpc::InsecureServerCredentials(), &listening);
+  builder.AddListeningPort(UnixTarget(new_path), grpc::InsecureServerCredentials(), &listening);
   builder.RegisterService(&service_);
   server_ = builder.BuildAndStart();
   if (server_ == nullptr || listening == 0) {

@@ -93,6 +93,9 @@ bool IsText(std::string_view text, ParseErrors& errors) {
 }  // namespace
 
 absl::StatusOr<core::Policy> ParsePolicy(std::string_view text, std::string_view file_name) {
+  // Some editors begin a file with it.
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  text.remove_prefix(text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0);
   ParseErrors errors;
   v1::Policy wire;
   google::protobuf::TextFormat::ParseInfoTree tree;

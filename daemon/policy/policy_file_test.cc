@@ -94,6 +94,11 @@ TEST(ParsePolicy, CommentsMayStandAnywhere) {
   EXPECT_THAT(ErrorsIn("# ä\ntenant { # b\n name: \"a\" # c\n}\n#d\ndefault_tenant: \"a\" # e"), IsEmpty());
 }
 
+TEST(ParsePolicy, AByteOrderMarkAtTheStartIsIgnored) {
+  EXPECT_TRUE(ParsePolicy("\xEF\xBB\xBF# nothing\n", "f").ok());
+  EXPECT_FALSE(ParsePolicy("# nothing\n\xEF\xBB\xBF", "f").ok());
+}
+
 TEST(ParsePolicy, ANulByteIsRefusedAtItsLine) {
   const std::string text = std::string("# one\n# two") + '\0' + "\n" + kOneTenant;
   EXPECT_THAT(ErrorsIn(text), ElementsAre("2: contains a NUL byte"));

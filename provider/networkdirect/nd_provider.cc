@@ -120,7 +120,7 @@ absl::StatusOr<std::unique_ptr<NetworkDirectProvider>> NetworkDirectProvider::Cr
     provider->AddCards(source, on_event, remarks);
   }
   if (provider->devices_.empty()) {
-    return MakeErrorWithDetail(ErrorReason::ADAPTER_NOT_FOUND, absl::StrJoin(remarks, "; "));
+    return absl::NotFoundError("no RDMA card can be used: " + absl::StrJoin(remarks, "; "));
   }
   for (const std::string& remark : remarks) {
     on_event({.adapter = remark, .kind = AdapterEventKind::kLeftOut});

@@ -124,8 +124,10 @@ absl::StatusOr<std::unique_ptr<VerbsProvider>> VerbsProvider::Create(const Verbs
   std::vector<std::string> remarks;
   RNICD_RETURN_IF_ERROR(provider->AddCards(remarks));
   if (provider->ports_.empty()) {
-    return MakeErrorWithDetail(ErrorReason::ADAPTER_NOT_FOUND,
-                               remarks.empty() ? "no RDMA card is visible" : absl::StrJoin(remarks, "; "));
+    return absl::NotFoundError(absl::StrCat("no RDMA card can be used: ",
+                                            remarks.empty() ? "none is there; see that its driver is loaded (ls "
+                                                              "/sys/class/infiniband) and /dev/infiniband is visible"
+                                                            : absl::StrJoin(remarks, "; ")));
   }
   for (const std::string& remark : remarks) {
     provider->node_->on_event({.adapter = remark, .kind = AdapterEventKind::kLeftOut});

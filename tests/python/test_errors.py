@@ -56,6 +56,17 @@ def test_no_daemon_is_unavailable(folder):
     assert isinstance(caught.value, ConnectionError)
 
 
+def test_a_path_is_a_path_and_no_uri(folder):
+    strange = folder / "a#b?c%20d"
+    strange.mkdir()
+    daemon = Daemon(strange)
+    try:
+        with rnicd.connect(f"{daemon.socket_dir}/./") as session:
+            assert len(session.allocate(PAGE)) == PAGE
+    finally:
+        daemon.stop()
+
+
 def test_a_path_that_is_too_long_is_refused():
     with pytest.raises(rnicd.InvalidArgument):
         rnicd.connect("/" + "x" * 200)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import urllib.parse
 from typing import Any
 
 import grpc
@@ -30,12 +31,12 @@ OPTIONS = [
 
 
 def target(socket_dir: str) -> str:
-    """gRPC's name of the socket in this directory. Errors: InvalidArgument for a path that is too long."""
+    """gRPC's name of the socket in this directory, a URI. Errors: InvalidArgument for a path that is too long."""
     path = os.path.join(socket_dir, "rpc.sock")
     if len(os.fsencode(path)) > _PATH_BYTES_MAX:
         message = f"the path of a Unix socket has at most {_PATH_BYTES_MAX} bytes"
         raise invalid("FIELD_OUT_OF_RANGE", "socket_dir", message)
-    return f"unix:{path}"
+    return f"unix:{urllib.parse.quote(os.fsencode(path))}"
 
 
 def method_of(kind: Any, service: str, method: str) -> Any:
