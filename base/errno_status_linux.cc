@@ -15,6 +15,7 @@ ErrorReason ReasonOf(int error_number) {
     case ENOSPC:
     case EMFILE:
     case ENFILE:
+    case EFBIG:
       return ErrorReason::MEMORY_PAGES_UNAVAILABLE;
     default:
       return ErrorReason::INTERNAL_FAULT;

@@ -1,6 +1,6 @@
 // rnicd-device-plugin: offers registered memory of the node's rnicd to Kubernetes, as extended resources.
 // Exit status: 0 after SIGTERM or SIGINT, and for --probe when the plugin serves; 1 when it could not start, when it
-// does not serve, and for an unknown flag; 2 for flags with invalid values, or that do not suit the node.
+// does not serve; 2 for flags that do not exist, have invalid values, or do not suit the node.
 
 #include <unistd.h>
 
@@ -11,10 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/flags/parse.h"
-#include "absl/flags/usage.h"
-#include "absl/flags/usage_config.h"
-#include "absl/strings/match.h"
+#include "base/flags/command_line.h"
+#include "base/process_start.h"
 #include "client/kubernetes/config.h"
 #include "client/kubernetes/plugin.h"
 #include "curl/curl.h"
@@ -69,20 +67,13 @@ int Probe(const rnicd::kubernetes::Config& config) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  absl::SetProgramUsageMessage(
-      "offers registered memory of the node's rnicd to Kubernetes, as extended resources.\n"
-      "Flags can also stand in a file: --flagfile=/etc/rnicd/device-plugin.flags");
-  // Without this, --help shows only the flags defined in this file.
-  absl::FlagsUsageConfig usage;
-  usage.contains_help_flags = [](absl::string_view file) { return absl::StrContains(file, "client/kubernetes/"); };
-  usage.version_string = [] { return std::string("rnicd-device-plugin ") + RNICD_VERSION + "\n"; };
-  absl::SetFlagsUsageConfig(usage);
-  const std::vector<char*> rest = absl::ParseCommandLine(argc, argv);
-  std::vector<std::string> errors;
+  rnicd::PrepareProcess();
+  std::vector<std::string> errors =
+      rnicd::ReadFlags(argc, argv,
+                       {.purpose = "offers registered memory of the node's rnicd to Kubernetes, as extended resources.",
+                        .version = "rnicd-device-plugin " RNICD_VERSION,
+                        .folder = "client/kubernetes/"});
   rnicd::kubernetes::Config config = rnicd::kubernetes::ConfigFromFlags(errors);
-  for (size_t index = 1; index < rest.size(); ++index) {
-    errors.push_back(std::string("unexpected argument: ") + rest[index]);
-  }
   if (!errors.empty()) {
     for (const std::string& error : errors) {
       std::fprintf(stderr, "rnicd-device-plugin: %s\n", error.c_str());

@@ -326,7 +326,7 @@ void App::StartProbes() {
 }
 
 absl::Status App::BuildFrontDoor() {
-  RaiseDescriptorLimit();
+  RaiseLimits();
   const gate::GateServices services = {.observer = *observer_, .logger = logger_, .clock = clock_};
   RNICD_ASSIGN_OR_RETURN(
       connection_server_,
@@ -340,12 +340,15 @@ absl::Status App::BuildFrontDoor() {
   return absl::OkStatus();
 }
 
-// Logs a warning where that is too low for all possible connections.
-void App::RaiseDescriptorLimit() const {
+// Logs a warning where that is too low for all possible connections, and where memory may not be of any size.
+void App::RaiseLimits() const {
   const uint64_t wanted = config_.connections.max * kDescriptorsPerConnection + kOtherDescriptors;
   if (const std::optional<uint64_t> limit = host_.RaiseDescriptorLimit(wanted); limit.has_value()) {
     logger_.Warning("the descriptor limit is below what max_connections may need",
                     {{"limit", *limit}, {"wanted", wanted}});
+  }
+  if (const std::optional<uint64_t> limit = host_.RaiseFileSizeLimit(); limit.has_value()) {
+    logger_.Warning("the limit of file sizes also holds for each memory object", {{"limit", *limit}});
   }
 }
 

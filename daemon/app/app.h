@@ -93,7 +93,7 @@ class App final : public service::ProcessControl {
 
  private:
   absl::StatusOr<core::Policy> ReadPolicy() const;
-  void RaiseDescriptorLimit() const;
+  void RaiseLimits() const;
   void Step(int number, const char* what) const;
   void OnAdapterEvent(const provider::AdapterEvent& event);
   absl::Status StartObservers();

@@ -31,6 +31,9 @@ class ProcessHost {
   virtual absl::Status ConfineServing(const Config& config) = 0;
   // Raises the limit of descriptors as far as the system allows. Returns it where it is below `wanted`.
   virtual std::optional<uint64_t> RaiseDescriptorLimit(uint64_t wanted) = 0;
+  // Raises the limit of the size of files, which holds for files of memory too, as far as the system allows. Returns it
+  // where there is one.
+  virtual std::optional<uint64_t> RaiseFileSizeLimit() = 0;
   // Tells the system that the daemon serves.
   virtual void OnServing() = 0;
   // Waits until the daemon shall stop or read its policy again.

@@ -12,6 +12,16 @@
 namespace rnicd::app {
 namespace {
 
+// Returns the limit that is then in force.
+uint64_t RaiseLimit(__rlimit_resource_t resource) {
+  rlimit limit = {.rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY};
+  if (getrlimit(resource, &limit) == 0) {
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(resource, &limit);
+  }
+  return limit.rlim_max;
+}
+
 class SignalHost final : public ProcessHost {
  public:
   // Blocks the signals: every thread that is started later inherits it, and only sigwait sees them.
@@ -39,13 +49,13 @@ class SignalHost final : public ProcessHost {
   }
 
   std::optional<uint64_t> RaiseDescriptorLimit(uint64_t wanted) override {
-    rlimit limit = {};
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
-      return std::nullopt;
-    }
-    limit.rlim_cur = limit.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &limit);
-    return limit.rlim_max < wanted ? std::optional<uint64_t>(limit.rlim_max) : std::nullopt;
+    const uint64_t limit = RaiseLimit(RLIMIT_NOFILE);
+    return limit < wanted ? std::optional(limit) : std::nullopt;
+  }
+
+  std::optional<uint64_t> RaiseFileSizeLimit() override {
+    const uint64_t limit = RaiseLimit(RLIMIT_FSIZE);
+    return limit != RLIM_INFINITY ? std::optional(limit) : std::nullopt;
   }
 
   void OnServing() override {}

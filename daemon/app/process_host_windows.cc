@@ -29,6 +29,7 @@ class OrderHost : public ProcessHost {
 
   // A process may have as many handles as the system has memory for.
   std::optional<uint64_t> RaiseDescriptorLimit(uint64_t /*wanted*/) override { return std::nullopt; }
+  std::optional<uint64_t> RaiseFileSizeLimit() override { return std::nullopt; }
 
   Asked Wait() override {
     MutexLock lock(mutex_);

@@ -6,11 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/flags/parse.h"
-#include "absl/flags/usage.h"
-#include "absl/flags/usage_config.h"
-#include "absl/strings/match.h"
 #include "absl/synchronization/mutex.h"
+#include "base/flags/command_line.h"
 #include "base/heap.h"
 #include "daemon/app/app.h"
 #include "daemon/app/config.h"
@@ -51,20 +48,12 @@ int RunDaemon(int argc, char** argv, std::span<const ProviderKind> cards) {
   KeepHeapsSmall();
   // Debian builds abseil with deadlock detection that aborts the process on a lock-order cycle.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-  absl::SetProgramUsageMessage(
-      "owns the node's RDMA adapters and hands registered memory to processes without privilege.\n"
-      "Flags can also stand in a file: --flagfile=/etc/rnicd/rnicd.flags");
-  // Without this --help shows only the flags defined in this file.
-  absl::FlagsUsageConfig usage;
-  usage.contains_help_flags = [](absl::string_view file) { return absl::StrContains(file, "daemon/app/"); };
-  usage.version_string = [] { return std::string("rnicd ") + RNICD_VERSION + "\n"; };
-  absl::SetFlagsUsageConfig(usage);
-  const std::vector<char*> rest = absl::ParseCommandLine(argc, argv);
-  std::vector<std::string> errors;
+  std::vector<std::string> errors =
+      ReadFlags(argc, argv,
+                {.purpose = "owns the node's RDMA adapters and hands registered memory to processes without privilege.",
+                 .version = "rnicd " RNICD_VERSION,
+                 .folder = "daemon/app/"});
   Config config = ConfigFromFlags(cards, errors);
-  for (size_t index = 1; index < rest.size(); ++index) {
-    errors.push_back(std::string("unexpected argument: ") + rest[index]);
-  }
   if (!errors.empty()) {
     for (const std::string& error : errors) {
       std::fprintf(stderr, "rnicd: %s\n", error.c_str());

@@ -6,6 +6,8 @@
 ARROWS = {
     "base": [],
     "base/ndk": ["base"],
+    # Flags of the daemon and of the device plugin.
+    "base/flags": ["base"],
     "proto": [],
     "wire": ["base/ndk", "base", "proto"],
     # What a client and the daemon share in memory.
@@ -45,12 +47,12 @@ ARROWS = {
         "daemon/door", "daemon/metrics",
         "daemon/status_page", "daemon/audit", "daemon/policy", "daemon/sandbox", "daemon/core", "daemon/health",
         "daemon/rings", "log", "log/library_log", "provider/verbs", "provider/networkdirect", "provider/soft", "provider/api", "base/ndk",
-        "base",
+        "base/flags", "base",
     ],
     "client/cpp": ["wire", "ring", "base/ndk", "base", "proto", "grpc"],
     "client/admin": ["client/cpp", "base", "proto", "grpc"],
     "client/ctl": ["client/admin", "client/cpp", "base", "proto", "grpc"],
-    "client/kubernetes": ["client/admin", "client/cpp", "log", "log/library_log", "base", "proto", "grpc"],
+    "client/kubernetes": ["client/admin", "client/cpp", "log", "log/library_log", "base/flags", "base", "proto", "grpc"],
 }
 # Trees that no arrow may join, in either direction: they are programs of their own and meet on the wire.
 SEPARATE = [("client", "daemon")]
@@ -90,7 +92,7 @@ EXTERNAL_INCLUDES = {
 # Folders whose code is for every system. What one system has is in a file that says so, `*_linux.cc`, behind a header that
 # does not. Their tests may use Linux.
 PORTABLE_FOLDERS = [
-    "base/ndk", "wire", "ring", "provider/api", "provider/engine", "provider/soft", "daemon/core", "daemon/rings", "daemon/gate",
+    "base/ndk", "base/flags", "wire", "ring", "provider/api", "provider/engine", "provider/soft", "daemon/core", "daemon/rings", "daemon/gate",
     "daemon/door", "daemon/health", "daemon/policy", "daemon/rpc", "daemon/service", "daemon/status_page", "daemon/server", "daemon/audit", "daemon/metrics", "daemon/app",
 ]
 PORTABLE_SUFFIXES = ["_linux.cc", "_windows.cc", "_linux.h", "_windows.h", "_test.cc", "_test.h"]

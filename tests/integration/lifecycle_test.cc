@@ -184,17 +184,21 @@ TEST(Lifecycle, VerbsWithoutItsCardIsRefusedByName) {
   ExpectStops(*next);
 }
 
-TEST(Lifecycle, UnknownFlagIsRefused) {
-  const ShortRun run = RunToItsEnd({.flags = {"--no_such_flag=1"}});
-  ASSERT_TRUE(run.end.has_value());
-  EXPECT_NE(run.end->exit_code, 0);
-  EXPECT_NE(run.errors.find("no_such_flag"), std::string::npos) << run.errors;
+// A restart would not mend them: the unit knows status 2.
+TEST(Lifecycle, UnknownFlagsAndValuesOfTheWrongKindAreRefusedWithStatusTwo) {
+  for (const char* const flag : {"no_such_flag=1", "max_sessions=many", "status_page=perhaps", "flagfile=/none"}) {
+    const ShortRun run = RunToItsEnd({.flags = {std::string("--") + flag}});
+    ASSERT_TRUE(run.end.has_value());
+    EXPECT_EQ(run.end->exit_code, 2) << flag;
+    EXPECT_NE(run.errors.find(std::string(flag).substr(0, std::string(flag).find('='))), std::string::npos)
+        << run.errors;
+  }
 }
 
 TEST(Lifecycle, FlagsAreReadFromAFile) {
   const auto directory = std::make_shared<TempDir>();
   const std::string file = directory->path() + "/flags";
-  std::ofstream(file) << "# limits\n--max_sessions_per_uid=1\n";
+  std::ofstream(file) << "# limits\r\n--max_sessions_per_uid=1 # for each user\r\n";
   const auto daemon = MustStart({.flags = {"--flagfile=" + file}, .directory = directory});
   ASSERT_NE(daemon, nullptr);
   {

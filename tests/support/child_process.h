@@ -38,6 +38,8 @@ struct ChildOptions {
   std::optional<uint32_t> uid;
   // RLIMIT_NOFILE; 0 means the limit of this process.
   uint64_t descriptors_max = 0;
+  // A command that becomes the other one, whose words are its last arguments: prlimit, or a shell with "exec".
+  std::vector<std::string> wrapper;
 };
 
 // A process of another program, with pipes on its three standard streams.

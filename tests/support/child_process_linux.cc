@@ -46,6 +46,7 @@ std::vector<std::string> FullCommand(const ChildOptions& options) {
     command.insert(command.end(), {"--reuid=" + id, "--regid=" + id, "--clear-groups", "--no-new-privs",
                                    "--bounding-set=-all", "--inh-caps=-all"});
   }
+  command.insert(command.end(), options.wrapper.begin(), options.wrapper.end());
   const std::vector<std::string> program = WithEmulator(options.command);
   command.insert(command.end(), program.begin(), program.end());
   return command;

@@ -42,9 +42,10 @@ absl::StatusOr<std::unique_ptr<DaemonProcess>> DaemonProcess::Launch(const Daemo
   const std::vector<std::string> extra = DaemonFlagsOfTheEnvironment(options.flags);
   command.insert(command.end(), extra.begin(), extra.end());
   command.insert(command.end(), options.flags.begin(), options.flags.end());
-  RNICD_ASSIGN_OR_RETURN(
-      daemon->process_,
-      ChildProcess::Start({.command = command, .uid = options.uid, .descriptors_max = options.descriptors_max}));
+  RNICD_ASSIGN_OR_RETURN(daemon->process_, ChildProcess::Start({.command = command,
+                                                                .uid = options.uid,
+                                                                .descriptors_max = options.descriptors_max,
+                                                                .wrapper = options.wrapper}));
   return daemon;
 }
 

@@ -25,6 +25,8 @@ struct DaemonOptions {
   std::optional<uint32_t> uid;
   // RLIMIT_NOFILE; 0 means the limit of this process.
   uint64_t descriptors_max = 0;
+  // As in ChildOptions.
+  std::vector<std::string> wrapper;
   // Directory of an earlier daemon to start in. Null means a fresh one.
   std::shared_ptr<TempDir> directory;
 };
