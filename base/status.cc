@@ -8,13 +8,13 @@
 namespace rnicd {
 namespace {
 
-// A payload of this type holds "reason limit used requested field", so that a Status carries an ErrorInfo while base
-// stays independent of the wire format.
+// A payload of this type holds "reason limit used requested retry_after_ms field", so that a Status carries an
+// ErrorInfo while base stays independent of the wire format.
 constexpr char kPayloadType[] = "rnicd/error-info";
 
 std::string Encode(const ErrorInfo& info) {
   return absl::StrCat(static_cast<uint32_t>(info.reason), " ", info.limit, " ", info.used, " ", info.requested, " ",
-                      info.field);
+                      info.retry_after_ms, " ", info.field);
 }
 
 absl::Status WithInfo(absl::Status status, const ErrorInfo& info) {
@@ -73,6 +73,7 @@ ErrorInfo ErrorInfoOf(const absl::Status& status) {
   info.limit = TakeNumber(rest);
   info.used = TakeNumber(rest);
   info.requested = TakeNumber(rest);
+  info.retry_after_ms = TakeNumber(rest);
   info.field = std::string(rest);
   return info;
 }

@@ -20,6 +20,8 @@ struct ErrorInfo {
   uint64_t limit = 0;
   uint64_t used = 0;
   uint64_t requested = 0;
+  // Milliseconds after which the same may succeed; 0 where that is not known.
+  uint64_t retry_after_ms = 0;
 };
 
 // The only way to create a failure. Code and message come from the reason's row.

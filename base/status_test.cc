@@ -45,13 +45,14 @@ TEST(Status, OkFailedWithNothing) {
 }
 
 TEST(Status, APrefixGoesBeforeTheFieldAndLeavesTheRest) {
-  const absl::Status inner =
-      MakeError({.reason = ErrorReason::QUOTA_REGIONS, .field = "length", .limit = 1, .used = 2, .requested = 3});
+  const absl::Status inner = MakeError(
+      {.reason = ErrorReason::RATE_LIMITED, .field = "length", .limit = 1, .requested = 3, .retry_after_ms = 20});
   const ErrorInfo info = ErrorInfoOf(WithFieldPrefix(WithFieldPrefix(inner, "mr."), "items[2]."));
   EXPECT_EQ(info.field, "items[2].mr.length");
-  EXPECT_EQ(info.reason, ErrorReason::QUOTA_REGIONS);
+  EXPECT_EQ(info.reason, ErrorReason::RATE_LIMITED);
   EXPECT_EQ(info.limit, 1u);
   EXPECT_EQ(info.requested, 3u);
+  EXPECT_EQ(info.retry_after_ms, 20u);
   EXPECT_TRUE(WithFieldPrefix(absl::OkStatus(), "items[2].").ok());
 }
 

@@ -14,7 +14,8 @@ ErrorInfo InfoFrom(const v1::ErrorDetail& detail) {
                    .field = detail.field(),
                    .limit = detail.limit(),
                    .used = detail.used(),
-                   .requested = detail.requested()};
+                   .requested = detail.requested(),
+                   .retry_after_ms = detail.retry_after_ms()};
 }
 
 bool IsKnown(ErrorReason reason) {
@@ -38,6 +39,7 @@ v1::ErrorDetail ToErrorDetail(const absl::Status& status) {
   detail.set_limit(info.limit);
   detail.set_used(info.used);
   detail.set_requested(info.requested);
+  detail.set_retry_after_ms(static_cast<uint32_t>(info.retry_after_ms));
   // Only MakeError's own messages are for clients; any other failure is reported by its reason alone.
   detail.set_message(info.reason == ErrorReason::INTERNAL_FAULT ? std::string(row.sentence)
                                                                 : std::string(status.message()));

@@ -55,8 +55,12 @@ TEST(ErrorDetail, OfOkIsEmptyAndOfAStrangersFailureAnInternalFault) {
 
 TEST(ErrorDetail, EveryReasonArrivesAsItWasMade) {
   for (const ErrorReasonRow& row : AllErrorReasons()) {
-    const absl::Status made = MakeError(
-        {.reason = row.reason, .field = "mdl_chain[3].byte_count", .limit = 100, .used = 90, .requested = 11});
+    const absl::Status made = MakeError({.reason = row.reason,
+                                         .field = "mdl_chain[3].byte_count",
+                                         .limit = 100,
+                                         .used = 90,
+                                         .requested = 11,
+                                         .retry_after_ms = 12});
     const absl::Status arrived = StatusFromDetail(ToErrorDetail(made), absl::StatusCode::kUnknown);
     EXPECT_EQ(arrived, made) << row.name;
     EXPECT_EQ(NtStatusOf(arrived), row.ntstatus) << row.name;

@@ -6,6 +6,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -77,6 +78,8 @@ absl::StatusOr<UniqueFd> Connect(const std::string& socket_path, Instant deadlin
   return socket_fd;
 }
 
+bool IsClosed(int error_number) { return error_number == EPIPE || error_number == ECONNRESET; }
+
 // `fd` is -1 for a packet without a descriptor.
 absl::Status SendPacket(int socket_fd, std::string packet, int fd, Instant deadline) {
   iovec bytes = {.iov_base = packet.data(), .iov_len = packet.size()};
@@ -95,7 +98,9 @@ absl::Status SendPacket(int socket_fd, std::string packet, int fd, Instant deadl
   }
   // A SEQPACKET socket sends a packet whole or not at all.
   const auto send_once = [&] { return sendmsg(socket_fd, &message, MSG_NOSIGNAL); };
-  return Uninterrupted(socket_fd, deadline, send_once) >= 0 ? absl::OkStatus() : SocketFailure("sendmsg", errno);
+  // A connection that the daemon has refused may be closed already; its reply says why.
+  return Uninterrupted(socket_fd, deadline, send_once) >= 0 || IsClosed(errno) ? absl::OkStatus()
+                                                                               : SocketFailure("sendmsg", errno);
 }
 
 // Takes ownership of every descriptor in the control data, so that a rejected reply leaks none.
@@ -131,7 +136,11 @@ absl::StatusOr<Reply> ReceiveReply(int socket_fd, Instant deadline) {
     message = {.msg_iov = &bytes, .msg_iovlen = 1, .msg_control = control.data(), .msg_controllen = control.size()};
     return recvmsg(socket_fd, &message, MSG_CMSG_CLOEXEC);
   };
-  const ssize_t received = Uninterrupted(socket_fd, deadline, receive_once);
+  ssize_t received = Uninterrupted(socket_fd, deadline, receive_once);
+  if (received < 0 && IsClosed(errno)) {
+    // The daemon closed the connection without reading the request. This error is reported once, before its reply.
+    received = Uninterrupted(socket_fd, deadline, receive_once);
+  }
   if (received < 0) {
     return SocketFailure("recvmsg", errno);
   }
@@ -152,9 +161,8 @@ absl::StatusOr<Reply> ReceiveReply(int socket_fd, Instant deadline) {
   return reply;
 }
 
-absl::StatusOr<Reply> Exchange(const std::string& socket_path, const std::string& fd_ticket, int fd,
-                               std::chrono::milliseconds limit) {
-  const Instant deadline = Instant::clock::now() + limit;
+absl::StatusOr<Reply> ExchangeOnce(const std::string& socket_path, const std::string& fd_ticket, int fd,
+                                   Instant deadline) {
   RNICD_ASSIGN_OR_RETURN(const UniqueFd socket_fd, Connect(socket_path, deadline));
   v1::FdRequest request;
   request.set_fd_ticket(fd_ticket);
@@ -165,6 +173,20 @@ absl::StatusOr<Reply> Exchange(const std::string& socket_path, const std::string
     return wire::StatusFromDetail(reply.message.error(), absl::StatusCode::kUnknown);
   }
   return reply;
+}
+
+// Again and again while the daemon asks to wait, as long as the deadline allows.
+absl::StatusOr<Reply> Exchange(const std::string& socket_path, const std::string& fd_ticket, int fd,
+                               std::chrono::milliseconds limit) {
+  const Instant deadline = Instant::clock::now() + limit;
+  for (;;) {
+    absl::StatusOr<Reply> reply = ExchangeOnce(socket_path, fd_ticket, fd, deadline);
+    const std::chrono::milliseconds wait(ErrorInfoOf(reply.status()).retry_after_ms);
+    if (wait.count() == 0 || Instant::clock::now() + wait >= deadline) {
+      return reply;
+    }
+    std::this_thread::sleep_for(wait);
+  }
 }
 
 }  // namespace

@@ -83,6 +83,37 @@ TEST_F(FdSocketTest, RefusalCarriesTheDaemonsReason) {
   EXPECT_EQ(ErrorInfoOf(status).field, "fd");
 }
 
+// Refuses the first `count` connections, before their request is read, and then replies with a file.
+std::function<void(int)> RefusingAtFirst(int count, uint32_t retry_after_ms, int file) {
+  return [count, retry_after_ms, file](int connection) mutable {
+    v1::FdReply reply;
+    if (count-- > 0) {
+      reply.mutable_error()->set_reason(v1::ERROR_REASON_RATE_LIMITED);
+      reply.mutable_error()->set_retry_after_ms(retry_after_ms);
+      SendFdPacket(connection, reply.SerializeAsString(), {});
+      return;
+    }
+    ReceiveFdRequest(connection);
+    SendFdPacket(connection, "", {file});
+  };
+}
+
+TEST_F(FdSocketTest, ARefusedConnectionIsMadeAgainAfterTheTimeThatTheDaemonNames) {
+  const UniqueFd file = MemoryFile();
+  Serve(RefusingAtFirst(20, 1, file.get()));
+  const absl::StatusOr<UniqueFd> fetched = FetchDescriptor(path(), "ticket", kDeadline);
+  ASSERT_TRUE(fetched.ok()) << fetched.status();
+  EXPECT_EQ(InodeOf(fetched->get()), InodeOf(file.get()));
+}
+
+TEST_F(FdSocketTest, AWaitBeyondTheDeadlineIsARefusalAtOnce) {
+  Serve(RefusingAtFirst(1, 3'600'000, -1));
+  const absl::Status status = FetchDescriptor(path(), "ticket", kDeadline).status();
+  EXPECT_TRUE(FailedWith(status, ErrorReason::RATE_LIMITED)) << status;
+  EXPECT_EQ(ErrorInfoOf(status).retry_after_ms, 3'600'000u);
+  EXPECT_FALSE(IsTransportFailure(status));
+}
+
 TEST_F(FdSocketTest, HangUpIsNotTakenForAnEmptyReply) {
   Serve([](int connection) { ReceiveFdRequest(connection); });
   const UniqueFd file = MemoryFile();

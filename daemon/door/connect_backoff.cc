@@ -4,9 +4,11 @@
 
 namespace rnicd::door {
 
-bool ConnectBackoff::Holds(int32_t pid, Instant now) const {
+std::chrono::milliseconds ConnectBackoff::Left(int32_t pid, Instant now) const {
   const auto found = entries_.find(pid);
-  return found != entries_.end() && now < found->second.until;
+  return found != entries_.end() && now < found->second.until
+             ? std::chrono::ceil<std::chrono::milliseconds>(found->second.until - now)
+             : std::chrono::milliseconds(0);
 }
 
 void ConnectBackoff::Refused(int32_t pid, Instant now) {

@@ -17,7 +17,9 @@ namespace rnicd::door {
 class ConnectBackoff {
  public:
   // True when the process is to be turned away unseen.
-  bool Holds(int32_t pid, Instant now) const;
+  bool Holds(int32_t pid, Instant now) const { return Left(pid, now).count() > 0; }
+  // How long that lasts, in whole milliseconds or a bit more; 0 when it is not.
+  std::chrono::milliseconds Left(int32_t pid, Instant now) const;
   void Refused(int32_t pid, Instant now);
   void Admitted(int32_t pid) { entries_.erase(pid); }
   size_t size() const { return entries_.size(); }

@@ -23,6 +23,16 @@ TEST(ConnectBackoff, APeriodThatDoublesFollowsEachRefusal) {
   EXPECT_FALSE(backoff.Holds(kPid, now + ConnectBackoff::kLongest));
 }
 
+TEST(ConnectBackoff, TellsHowLongItLasts) {
+  ConnectBackoff backoff;
+  const Instant now;
+  EXPECT_EQ(backoff.Left(kPid, now).count(), 0);
+  backoff.Refused(kPid, now);
+  EXPECT_EQ(backoff.Left(kPid, now), ConnectBackoff::kFirst);
+  EXPECT_EQ(backoff.Left(kPid, now + ConnectBackoff::kFirst - std::chrono::nanoseconds(1)), kMs) << "never too short";
+  EXPECT_EQ(backoff.Left(kPid, now + ConnectBackoff::kFirst).count(), 0);
+}
+
 TEST(ConnectBackoff, OnlyTheRefusedProcessWaits) {
   ConnectBackoff backoff;
   backoff.Refused(kPid, Instant());

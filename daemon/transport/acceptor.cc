@@ -16,6 +16,7 @@
 #include "base/errno_status.h"
 #include "daemon/core/observer.h"
 #include "daemon/door/refusal.h"
+#include "daemon/transport/fd_packet.h"
 
 namespace rnicd::transport {
 namespace {
@@ -133,6 +134,9 @@ bool Acceptor::TurnAway(const Listener& listener) {
   const bool has_failed = !was_there && errno != EAGAIN;
   if (was_there) {
     const ClientSocket turned_away(std::move(accepted), listener.kind, closers_);
+    if (listener.kind.carries_packets) {
+      SendFdRefusal(turned_away.get(), core::kRefusedNoDescriptors, std::chrono::milliseconds(kPauseMs));
+    }
     door::ReportRefusal(node_, logger_, core::kRefusedNoDescriptors, nullptr);
   }
   spare_ = OpenSpare();

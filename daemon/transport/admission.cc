@@ -4,20 +4,24 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/status.h"
 #include "daemon/core/observer.h"
 #include "daemon/core/owner.h"
 #include "daemon/door/refusal.h"
+#include "daemon/transport/fd_packet.h"
 
 namespace rnicd::transport {
 namespace {
 
 // Whether the process is to be turned away for a while. Not when descriptors ran out, which is no fault of its own, nor
-// when it could not be identified: most such processes have ended, and a newcomer may have the pid.
+// when it could not be identified: most such processes have ended, and a newcomer may have the pid. What comes in the
+// meantime does not make the while longer.
 bool CountsAgainst(std::string_view refusal) {
-  return refusal != core::kRefusedNoDescriptors && refusal != core::kRefusedIdentity;
+  return refusal != core::kRefusedNoDescriptors && refusal != core::kRefusedIdentity &&
+         refusal != core::kRefusedBackoff;
 }
 
 // True when the client closed the connection before it was accepted. A packet that it left on the fd socket is served.
@@ -44,6 +48,7 @@ std::optional<Visitor> Admission::Judge(Door door, std::shared_ptr<ClientSocket>
   const pid_t pid = PidOf(socket->get());
   if (backoff_.Holds(pid, node_.clock.Now())) {
     node_.observer.Report(core::ConnectionRefused{core::kRefusedBackoff});
+    Refuse(door, socket->get(), pid, core::kRefusedBackoff);
     return std::nullopt;
   }
   const core::Caller* caller = nullptr;
@@ -60,14 +65,24 @@ std::optional<Visitor> Admission::Judge(Door door, std::shared_ptr<ClientSocket>
     refusal = Check(door, *socket, peer->caller);
   }
   if (refusal.has_value()) {
-    if (CountsAgainst(refusal->reason)) {
-      backoff_.Refused(pid, node_.clock.Now());
-    }
+    Refuse(door, socket->get(), pid, refusal->reason);
     door::ReportRefusal(node_, logger_, refusal->reason, caller, refusal->cause);
     return std::nullopt;
   }
   backoff_.Admitted(pid);
   return Visitor{.door = door, .socket = std::move(socket), .peer = *std::move(peer)};
+}
+
+void Admission::Refuse(Door door, int socket, pid_t pid, std::string_view reason) {
+  const Instant now = node_.clock.Now();
+  if (CountsAgainst(reason)) {
+    backoff_.Refused(pid, now);
+  }
+  // A process that cannot be identified would be refused again.
+  if (door == Door::kFd && reason != core::kRefusedIdentity) {
+    SendFdRefusal(socket, reason, std::max(backoff_.Left(pid, now), door::ConnectBackoff::kFirst),
+                  reason == core::kRefusedRate ? options_.rate.per_second : 0);
+  }
 }
 
 std::optional<Admission::Refusal> Admission::Check(Door door, ClientSocket& socket, core::Caller& caller) {

@@ -57,6 +57,9 @@ class Admission {
     absl::Status cause;
   };
 
+  // Counts a refusal against the process, and replies to it where that can be done without waiting: on the fd socket. A
+  // gRPC library passes on nothing that a server says before the first call.
+  void Refuse(Door door, int socket, pid_t pid, std::string_view reason);
   // Sets the caller's role, and the socket's owner and place. Empty when the peer is admitted.
   std::optional<Refusal> Check(Door door, ClientSocket& socket, core::Caller& caller);
 

@@ -140,4 +140,13 @@ void SendFdReply(int socket, const absl::StatusOr<UniqueFd>& outcome) {
   (void)sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+void SendFdRefusal(int socket, std::string_view refusal, std::chrono::milliseconds wait, uint64_t rate) {
+  const ErrorInfo info = {.reason = ErrorReason::RATE_LIMITED,
+                          .limit = rate,
+                          .used = rate,
+                          .requested = 1,
+                          .retry_after_ms = static_cast<uint64_t>(wait.count())};
+  SendFdReply(socket, MakeErrorWithDetail(info, refusal));
+}
+
 }  // namespace rnicd::transport

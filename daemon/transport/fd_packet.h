@@ -1,7 +1,10 @@
 #pragma once
 
 #include <array>
+#include <chrono>
+#include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "absl/status/statusor.h"
 #include "base/os.h"
@@ -30,5 +33,9 @@ absl::StatusOr<UniqueFd> TakeFile(int socket, Os& os);
 
 // Sends an FdReply for `outcome`, with its descriptor when it has one. The reply is lost when the peer does not read.
 void SendFdReply(int socket, const absl::StatusOr<UniqueFd>& outcome);
+
+// The reply to a connection that is refused before its packet was read: RATE_LIMITED with the time after which to try
+// again. `refusal` is one of core::kRefusals, `rate` the allowed connections per second where they were exceeded.
+void SendFdRefusal(int socket, std::string_view refusal, std::chrono::milliseconds wait, uint64_t rate = 0);
 
 }  // namespace rnicd::transport

@@ -5,6 +5,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -18,6 +19,7 @@
 #include "daemon/core/core_fixture_test.h"
 #include "daemon/core/names.h"
 #include "daemon/transport/pod_names_test.h"
+#include "rnicd/v1/fd_channel.pb.h"
 
 namespace rnicd::transport {
 namespace {
@@ -82,9 +84,12 @@ class FrontDoorTest : public ::testing::Test {
     ASSERT_TRUE(door_->Start(*workloads_, *operators_).ok());
   }
 
+  void BecomeProcessOf(const std::string& group) {
+    std::ofstream(root_ + "/proc/" + std::to_string(getpid()) + "/cgroup") << "0::" << group << "\n";
+  }
   // Connects as a process of this control group. Returns when the connection was admitted or refused.
   UniqueFd ConnectFrom(const std::string& path, bool to_operators = false) {
-    std::ofstream(root_ + "/proc/" + std::to_string(getpid()) + "/cgroup") << "0::" << path << "\n";
+    BecomeProcessOf(path);
     const size_t decided = Decided();
     UniqueFd fd = Connect(to_operators);
     EXPECT_TRUE(core::Eventually([&] { return Decided() > decided; }))
@@ -92,14 +97,26 @@ class FrontDoorTest : public ::testing::Test {
     return fd;
   }
   UniqueFd Connect(bool to_operators = false) {
+    return ConnectTo(to_operators ? root_ + "/o/" + core::kAdminSocketName : root_ + "/w/" + core::kRpcSocketName,
+                     SOCK_STREAM);
+  }
+  static UniqueFd ConnectTo(const std::string& path, int type) {
     sockaddr_un address = {};
     address.sun_family = AF_UNIX;
-    const std::string socket_path =
-        to_operators ? root_ + "/o/" + core::kAdminSocketName : root_ + "/w/" + core::kRpcSocketName;
-    socket_path.copy(address.sun_path, sizeof(address.sun_path) - 1);
-    UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+    UniqueFd fd(socket(AF_UNIX, type | SOCK_CLOEXEC, 0));
     EXPECT_EQ(connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
     return fd;
+  }
+  // What the daemon says to a connection to the fd socket that sends nothing; unset when it hangs up without a word.
+  v1::ErrorDetail RefusalOnFdSocket() {
+    const UniqueFd fd = ConnectTo(root_ + "/w/" + core::kFdSocketName, SOCK_SEQPACKET);
+    std::array<char, 4096> bytes;
+    const ssize_t size = recv(fd.get(), bytes.data(), bytes.size(), 0);
+    v1::FdReply reply;
+    EXPECT_TRUE(size >= 0 && reply.ParseFromArray(bytes.data(), static_cast<int>(size)));
+    EXPECT_EQ(recv(fd.get(), bytes.data(), bytes.size(), 0), 0) << "and hangs up";
+    return reply.error();
   }
 
   std::vector<core::RecordedDecision> Refusals() const {
@@ -182,6 +199,38 @@ TEST_F(FrontDoorTest, AnOwnerThatConnectsTooFastWaitsAlone) {
   world_->clock.Advance(std::chrono::seconds(1));
   const UniqueFd fourth = ConnectFrom(InPod(kPod));
   EXPECT_EQ(Refusals().size(), 1U);
+}
+
+// Nothing is sent before the reply: its client can wait for it as long as it likes.
+TEST_F(FrontDoorTest, OnTheFdSocketARefusalNamesTheTimeToWait) {
+  Open(0, {}, {.per_second = 1, .burst = 1});
+  const UniqueFd first = ConnectFrom(InPod(kPod));
+  const v1::ErrorDetail too_fast = RefusalOnFdSocket();
+  EXPECT_EQ(too_fast.reason(), v1::ERROR_REASON_RATE_LIMITED);
+  EXPECT_EQ(too_fast.limit(), 1u);
+  EXPECT_EQ(too_fast.retry_after_ms(), door::ConnectBackoff::kFirst.count());
+  EXPECT_NE(too_fast.message().find(core::kRefusedRate), std::string::npos) << too_fast.message();
+  const v1::ErrorDetail too_early = RefusalOnFdSocket();
+  EXPECT_EQ(too_early.reason(), v1::ERROR_REASON_RATE_LIMITED);
+  EXPECT_EQ(too_early.retry_after_ms(), door::ConnectBackoff::kFirst.count());
+  EXPECT_NE(too_early.message().find(core::kRefusedBackoff), std::string::npos) << too_early.message();
+  world_->clock.Advance(door::ConnectBackoff::kFirst);
+  EXPECT_EQ(RefusalOnFdSocket().retry_after_ms(), 2 * door::ConnectBackoff::kFirst.count());
+}
+
+TEST_F(FrontDoorTest, OnTheFdSocketALimitOfConnectionsHasTheSameReply) {
+  Open(1);
+  const UniqueFd first = ConnectFrom(InPod(kPod));
+  const v1::ErrorDetail refused = RefusalOnFdSocket();
+  EXPECT_EQ(refused.reason(), v1::ERROR_REASON_RATE_LIMITED);
+  EXPECT_EQ(refused.retry_after_ms(), door::ConnectBackoff::kFirst.count());
+  EXPECT_NE(refused.message().find(core::kRefusedUidLimit), std::string::npos) << refused.message();
+}
+
+TEST_F(FrontDoorTest, OnTheFdSocketAStrangerIsNotToldToTryAgain) {
+  Open(0);
+  BecomeProcessOf("/kubepods.slice/kubepods-podx.slice");
+  EXPECT_EQ(RefusalOnFdSocket().reason(), v1::ERROR_REASON_UNSPECIFIED);
 }
 
 // Without the descriptors of whoever still waits: the end of a listener must not close what they have sent.
