@@ -2,6 +2,7 @@
 #include "base/status.h"
 #include "client/cpp/client_options.h"
 #include "client/cpp/daemon_address.h"
+#include "client/cpp/grpc_poller.h"
 #include "client/cpp/transport_failure.h"
 #include "client/cpp/unix_channel.h"
 
@@ -12,6 +13,7 @@ std::string PathIn(const std::string& directory, const std::string& name) { retu
 
 absl::StatusOr<std::shared_ptr<grpc::Channel>> ConnectTo(const std::string& path) {
   RNICD_RETURN_IF_ERROR(CheckUnixAddress(path));
+  RNICD_RETURN_IF_ERROR(CheckGrpcPoller());
   return MakeUnixChannel(path);
 }
 

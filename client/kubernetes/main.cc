@@ -13,6 +13,7 @@
 
 #include "base/flags/command_line.h"
 #include "base/process_start.h"
+#include "client/cpp/grpc_poller.h"
 #include "client/kubernetes/config.h"
 #include "client/kubernetes/plugin.h"
 #include "curl/curl.h"
@@ -74,6 +75,9 @@ int main(int argc, char** argv) {
                         .version = "rnicd-device-plugin " RNICD_VERSION,
                         .folder = "client/kubernetes/"});
   rnicd::kubernetes::Config config = rnicd::kubernetes::ConfigFromFlags(errors);
+  if (const absl::Status usable = rnicd::client::CheckGrpcPoller(); !usable.ok()) {
+    errors.emplace_back(usable.message());
+  }
   if (!errors.empty()) {
     for (const std::string& error : errors) {
       std::fprintf(stderr, "rnicd-device-plugin: %s\n", error.c_str());

@@ -6,9 +6,11 @@ import re
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import rnicd
+from rnicd import __main__ as _main
 
 from daemon import Daemon
 
@@ -46,6 +48,44 @@ def test_names_a_daemon_that_does_not_run(folder):
         left_behind.bind(str(folder / "rpc.sock"))
     done = self_test("--socket-dir", str(folder))
     assert done.returncode == 1 and "Nothing listens on the socket" in done.stdout
+
+
+def test_names_a_daemon_that_hangs_or_refuses(folder):
+    with socket.socket(socket.AF_UNIX) as busy:
+        busy.bind(str(folder / "rpc.sock"))
+        busy.listen()
+        assert "does not answer" in _main.advice_for(rnicd.Unavailable("late"), str(folder))
+
+        def refuse():
+            while True:
+                try:
+                    busy.accept()[0].close()
+                except OSError:
+                    return
+
+        refusing = threading.Thread(target=refuse)
+        refusing.start()
+        done = self_test("--socket-dir", str(folder))
+        busy.shutdown(socket.SHUT_RDWR)
+        refusing.join()
+    assert done.returncode == 1 and "closes this connection at once" in done.stdout
+    assert "Nothing listens" not in done.stdout and done.stderr == ""
+
+
+def test_names_a_path_that_is_no_directory(daemon, folder):
+    for wrong in (folder / "s" / "rpc.sock", folder / "rnicd.log" / "deeper", "/" + 300 * "x"):
+        done = self_test("--socket-dir", str(wrong))
+        assert (done.returncode, done.stderr) == (1, ""), done
+        assert "RNICD_SOCKET_DIR" in done.stdout
+
+
+def test_an_obsolete_poller_of_grpc_is_replaced_in_words(daemon, monkeypatch):
+    for obsolete in ("epollsig", "", "EPOLL1"):
+        monkeypatch.setenv("GRPC_POLL_STRATEGY", obsolete)
+        done = self_test("--socket-dir", daemon.socket_dir)
+        assert done.returncode == 0 and f'GRPC_POLL_STRATEGY="{obsolete}" names no poller' in done.stderr, done
+        run = daemon.ask("register", "--size=4KiB")
+        assert run.returncode == 1 and "GRPC_POLL_STRATEGY" in run.stderr and "unset it" in run.stderr, run
 
 
 def test_names_a_file_that_is_not_a_socket(folder):

@@ -8,8 +8,10 @@ The exit status is 0 if everything works.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import platform
+import socket
 import stat
 import sys
 import time
@@ -22,6 +24,7 @@ from ._amounts import parse_size
 from ._link import DEFAULT_SOCKET_DIR
 
 _ADVICE = {
+    "RATE_LIMITED": "This pod, container or user has more calls or connections than it may have now: try again later.",
     "TENANT_REFUSED": "The node's policy has no tenant for this process. Ask the operator for a rule, or for a grant, "
     "and put its secret into RNICD_GRANT.",
     "GRANT_REFUSED": "The secret in RNICD_GRANT is not valid here: it has expired, was revoked, or belongs to another "
@@ -32,6 +35,16 @@ _ADVICE = {
     "QUOTA_PINNED_BYTES": "The limit on pinned memory is too low for the test: try a smaller --size, or ask for more.",
     "MEMORY_PAGES_UNAVAILABLE": "The node, or the daemon's control group, has no memory left.",
     "DEVICE_MEMLOCK_LIMIT": "The daemon may not pin more memory: its own memlock limit is too low.",
+}
+
+
+_LISTENER_SECONDS = 5.0
+_LISTENER_ADVICE = {
+    "none": "Nothing listens on the socket: the daemon was stopped, or is another one's. systemctl status rnicd",
+    "refuses": "A daemon listens, and closes this connection at once: too many connections, or it cannot identify this "
+    "process. docs/TROUBLESHOOTING.md explains `connection refused`.",
+    "hangs": "A daemon listens, but does not answer: is it overloaded, or stopped with SIGSTOP? systemctl status rnicd",
+    "answers": "A daemon listens, and answers now: try again. It may have been overloaded, or just started.",
 }
 
 
@@ -76,6 +89,12 @@ def check_sockets(folder: str) -> str:
         raise Missing(
             f"this user may not look into {folder}", "Join the group that owns it, or ask the operator."
         ) from None
+    except NotADirectoryError:
+        raise Missing(
+            f"{folder} is not a directory", "RNICD_SOCKET_DIR names the directory of rpc.sock, not the socket itself."
+        ) from None
+    except OSError as failure:
+        raise Missing(f"{path} cannot be reached: {failure.strerror}", "Correct RNICD_SOCKET_DIR.") from None
     if not stat.S_ISSOCK(kind):
         raise Missing(
             f"{path} is not a socket", "Something else is mounted there: mount the daemon's socket directory."
@@ -91,15 +110,28 @@ def grant_words() -> str:
     return "RNICD_GRANT is set" if secret else "RNICD_GRANT is not set: the node's policy decides"
 
 
-def advice_for(failure: rnicd.Error) -> str:
+def advice_for(failure: rnicd.Error, folder: str) -> str:
     """What to do about a failure."""
     if isinstance(failure, rnicd.Refused):
         return _ADVICE.get(failure.reason, f"docs/TROUBLESHOOTING.md explains {failure.reason}.")
     if isinstance(failure, rnicd.Unavailable) and failure.detail is not None:
         return "The daemon takes no new sessions for now: try again later, or ask the operator."
-    if isinstance(failure, rnicd.Unavailable):
-        return "Nothing listens on the socket: the daemon was stopped, or is another one's. systemctl status rnicd"
-    return "Is the daemon overloaded, or stopped with SIGSTOP? systemctl status rnicd"
+    return _LISTENER_ADVICE[listener(folder)]
+
+
+def listener(folder: str) -> str:
+    """What is behind the socket: a key of _LISTENER_ADVICE."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(_LISTENER_SECONDS)
+        try:
+            connection.connect(os.path.join(folder, "rpc.sock"))
+            return "answers" if connection.recv(1) else "refuses"
+        except (BrokenPipeError, ConnectionResetError):
+            return "refuses"
+        except socket.timeout:
+            return "hangs"
+        except OSError:
+            return "none"
 
 
 def transfer(session: rnicd.Session, size: int) -> str:
@@ -121,6 +153,9 @@ def transfer(session: rnicd.Session, size: int) -> str:
 class Report:
     """Prints a line for each step."""
 
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
     def step(self, name: str, check: Callable[[], str]) -> bool:
         """Runs a check and prints its outcome; False if it failed."""
         try:
@@ -128,7 +163,7 @@ class Report:
         except Missing as missing:
             return self._fail(name, str(missing), missing.advice)
         except rnicd.Error as failure:
-            return self._fail(name, str(failure), advice_for(failure))
+            return self._fail(name, str(failure), advice_for(failure, self._folder))
         print(f"ok       {name:10} {words}")
         return True
 
@@ -139,7 +174,7 @@ class Report:
 
 def check_all(folder: str, size: int) -> bool:
     """All steps, up to the first that fails."""
-    report = Report()
+    report = Report(folder)
     opened: List[rnicd.Session] = []
 
     def connect() -> str:
@@ -160,7 +195,8 @@ def check_all(folder: str, size: int) -> bool:
         )
     finally:
         for session in opened:
-            session.close()
+            with contextlib.suppress(rnicd.Error):
+                session.close()
 
 
 def main() -> int:

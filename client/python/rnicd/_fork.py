@@ -11,11 +11,14 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+import warnings
 import weakref
 from typing import Any
 
 from .errors import ForkedError
 
+_STRATEGY = "GRPC_POLL_STRATEGY"
+_POLLERS = {"epoll1", "poll", "none", "all"}
 _WORDS = (
     "this process was forked from one that used gRPC, which does not survive that: fork before the first session, or "
     'start workers with the method "spawn"; forked workers may read and write Memory without a session'
@@ -40,8 +43,12 @@ def choose_poller() -> None:
     """Selects the poller that shares nothing with children; must run before grpc is first imported."""
     if "grpc" in sys.modules:
         _State.used = True
-    else:
-        os.environ.setdefault("GRPC_POLL_STRATEGY", "poll")
+        return
+    wanted = os.environ.setdefault(_STRATEGY, "poll")
+    # With none that it has, gRPC ends the process, and core dumps are all it says.
+    if not _POLLERS.intersection(wanted.split(",")):
+        warnings.warn(f'{_STRATEGY}="{wanted}" names no poller that gRPC has; rnicd sets it to poll', RuntimeWarning)
+        os.environ[_STRATEGY] = "poll"
 
 
 def generation() -> int:
