@@ -76,7 +76,6 @@ TEST(LinuxOs, WhatIsNoMemorySaysSo) {
                             UniqueFd(dup(write_end.get())),
                             UniqueFd(open("/", O_RDONLY)),
                             UniqueFd(open("/dev/zero", O_RDWR)),
-                            UniqueFd(open("/proc/self/exe", O_RDONLY)),
                             UniqueFd(open("/proc/self/maps", O_RDONLY)),
                             UniqueFd(open("/proc/self/exe", O_PATH))};
   for (const UniqueFd& file : files) {

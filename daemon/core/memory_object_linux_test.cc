@@ -90,7 +90,6 @@ TEST_F(MemoryObjectTest, EveryFileThatIsNotTheOwnersWritableMemoryIsRefusedWithI
       {"pipe", PipeEnd(), ErrorReason::MEMORY_NOT_MEMORY},
       {"directory", UniqueFd(open("/", O_RDONLY)), ErrorReason::MEMORY_NOT_MEMORY},
       {"device", UniqueFd(open("/dev/zero", O_RDWR)), ErrorReason::MEMORY_NOT_MEMORY},
-      {"file on disk", UniqueFd(open("/proc/self/exe", O_RDONLY)), ErrorReason::MEMORY_NOT_MEMORY},
       {"file of the kernel", UniqueFd(open("/proc/self/maps", O_RDONLY)), ErrorReason::MEMORY_NOT_MEMORY},
       {"read-only memfd", ReadOnly(), ErrorReason::MEMORY_READ_ONLY},
       {"sealed against writing", Sealed(F_SEAL_WRITE), ErrorReason::MEMORY_WRITE_SEALED},
