@@ -53,6 +53,20 @@ r.close(); m.close(); s.close()
     assert programs.run_well(fork_program(child)) == "well\n"
 
 
+def test_a_forked_child_unmaps_its_own_mapping_only(daemon):
+    child = """
+before = open("/proc/self/maps").read().count("memfd")
+m.close()
+assert open("/proc/self/maps").read().count("memfd") == before - 1
+try:
+    m[0]
+    sys.exit(1)
+except rnicd.Closed:
+    pass
+"""
+    assert programs.run_well(fork_program(child)) == "well\n"
+
+
 _REFUSED = """
 try:
     rnicd.connect()

@@ -14,6 +14,7 @@ from . import _fork
 # Before anything imports grpc.
 _fork.choose_poller()
 
+from ._amounts import Size as _Size, parse_size as _parse_size  # noqa: E402
 from ._memory import MemoryPart, RegionPart  # noqa: E402
 from ._version import __version__  # noqa: E402
 from .completion import Completion  # noqa: E402
@@ -40,8 +41,12 @@ from .session import Session, connect  # noqa: E402
 from .work import Bind, FastRegister, Invalidate, Read, Receive, Send, Sge, Write  # noqa: E402
 
 
-def memfd(size: int, name: str = "rnicd") -> int:
-    """A new memory file of `size` bytes that `Session.import_memory` accepts. The caller closes the descriptor."""
+def memfd(size: _Size, name: str = "rnicd") -> int:
+    """A new memory file of `size` bytes that `Session.import_memory` accepts. The caller closes the descriptor.
+
+    Errors: InvalidArgument; OSError where the system has no room.
+    """
+    size = _parse_size(size)
     descriptor = _os.memfd_create(name, _os.MFD_CLOEXEC | _os.MFD_ALLOW_SEALING)
     try:
         _os.truncate(descriptor, size)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import grpc
@@ -60,6 +61,7 @@ def of_detail(wire: Any) -> errors.Error:
         limit=wire.limit,
         used=wire.used,
         requested=wire.requested,
+        retry_after=wire.retry_after_ms / 1000,
     )
     if detail.reason in _ENDED:
         return errors.SessionLost(_cause_in(detail))
@@ -100,16 +102,31 @@ def of_rpc_error(failure: Any) -> errors.Error:
 
 def invalid(reason: str, field: str, message: str, limit: int = 0, requested: int = 0) -> errors.InvalidArgument:
     """A refusal by this package, before any call."""
-    return errors.InvalidArgument(
-        errors.ErrorDetail(
-            reason=reason,
-            ntstatus=_INVALID_PARAMETER,
-            ntstatus_name=ntstatus_name(_INVALID_PARAMETER),
-            field=field,
-            message=message,
-            limit=limit,
-            requested=requested,
-        )
+    return errors.InvalidArgument(_refusal(reason, field, message, limit, requested))
+
+
+def wrong_type(field: str, wanted: str, value: Any) -> errors.WrongType:
+    """As `invalid`, for a value that is not what is wanted ("a whole number")."""
+    words = f"{field} is {wanted}, not {type(value).__name__}"
+    return errors.WrongType(_refusal("FIELD_OUT_OF_RANGE", field, words, 0, 0))
+
+
+def no_pages(words: str) -> errors.QuotaExceeded:
+    """Memory that this process cannot map."""
+    refused = of_reason("MEMORY_PAGES_UNAVAILABLE")
+    assert isinstance(refused, errors.Refused)
+    return errors.QuotaExceeded(dataclasses.replace(refused.detail, message=words))
+
+
+def _refusal(reason: str, field: str, message: str, limit: int, requested: int) -> errors.ErrorDetail:
+    return errors.ErrorDetail(
+        reason=reason,
+        ntstatus=_INVALID_PARAMETER,
+        ntstatus_name=ntstatus_name(_INVALID_PARAMETER),
+        field=field,
+        message=message,
+        limit=limit,
+        requested=requested,
     )
 
 

@@ -3,22 +3,44 @@
 from __future__ import annotations
 
 import array
+import contextlib
 import os
 import socket
+import time
 
 from . import _failures, errors
 from ._effects import Exchange
 from ._proto import fd_channel_pb2
 
 _PACKET_BYTES_MAX = 4096
+# A timeout of 0 would mean not to wait at all.
+_SECONDS_MIN = 1e-3
 _DESCRIPTOR_BYTES = array.array("i").itemsize
 
 
 def exchange(path: str, wanted: Exchange, seconds: float) -> int:
+    """As `exchange_once`; waits and tries again while the daemon asks for that and the time allows it."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            return exchange_once(path, wanted, end)
+        except errors.Refused as refused:
+            time.sleep(pause_after(refused, end))
+
+
+def pause_after(refused: errors.Refused, end: float) -> float:
+    """Seconds until the next try. Raises `refused` where there is none before `end`."""
+    if not refused.retry_after or time.monotonic() + refused.retry_after >= end:
+        raise refused
+    return refused.retry_after
+
+
+def exchange_once(path: str, wanted: Exchange, end: float) -> int:
     """Sends the ticket, with a descriptor or without; returns the received descriptor, which the caller closes, or -1.
 
     Errors: Refused, Unavailable, TimedOut.
     """
+    seconds = max(end - time.monotonic(), _SECONDS_MIN)
     request = fd_channel_pb2.FdRequest(fd_ticket=wanted.ticket, fd_count=0 if wanted.descriptor < 0 else 1)
     try:
         packet, received = _talk(path, request.SerializeToString(), wanted.descriptor, seconds)
@@ -37,11 +59,17 @@ def _talk(path: str, request: bytes, descriptor: int, seconds: float) -> tuple[b
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
         connection.settimeout(seconds)
         connection.connect(path)
-        if descriptor >= 0:
-            socket.send_fds(connection, [request], [descriptor])
-        else:
-            connection.sendall(request)
-        packet, received, flags = _receive(connection)
+        # A connection that the daemon has refused may be closed already. Its reply says why; if the request was still
+        # sent, the first read reports the loss of that, once.
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            if descriptor >= 0:
+                socket.send_fds(connection, [request], [descriptor])
+            else:
+                connection.sendall(request)
+        try:
+            packet, received, flags = _receive(connection)
+        except ConnectionResetError:
+            packet, received, flags = _receive(connection)
     if not packet or flags & (socket.MSG_TRUNC | socket.MSG_CTRUNC):
         _close_all(received)
         raise ConnectionError("the daemon hung up, or its packet was cut")

@@ -50,6 +50,9 @@ class Handle:
             self._guard()
             raise
 
+    def _let_go(self) -> None:
+        """Ends what the object has in this process, once it is closed."""
+
     @property
     def closed(self) -> bool:
         """Whether the object was closed. False after the session's end, unless it was closed before."""

@@ -7,8 +7,9 @@ import os
 import threading
 from typing import Any, Callable, ClassVar, List, Optional
 
-from . import _data_path, _events, _fork, errors
+from . import _amounts, _data_path, _events, _failures, _fork, errors
 from ._effects import Call, Steps
+from ._fields import message
 from ._proto import adapter_service_pb2 as adapter_messages
 from ._proto import memory_service_pb2 as memory_messages
 from ._proto import session_service_pb2 as session_messages
@@ -16,6 +17,14 @@ from ._proto import session_service_pb2 as session_messages
 DEFAULT_SOCKET_DIR = "/run/rnicd"
 # Bytes a second that a registration or an allocation makes at least; the call's timeout grows with the size.
 _SLOWEST = 64 << 20
+
+
+def _folder(name: Any) -> str:
+    """The path of a folder. Errors: InvalidArgument."""
+    try:
+        return os.fsdecode(name)
+    except TypeError:
+        raise _failures.wrong_type("socket_dir", "a path", name) from None
 
 
 class Link:
@@ -28,12 +37,12 @@ class Link:
     WANTS_PIPES: ClassVar[bool] = False
     """Whether shared memory is waited for by an event loop, which needs a descriptor."""
 
-    def __init__(self, socket_dir: Optional[str], seconds: float, data_path: str) -> None:
+    def __init__(self, socket_dir: Any, seconds: float, data_path: str) -> None:
         _fork.check_may_open()
         self.data_path = _data_path.choose(data_path)
         """"automatic", "calls" or "rings"; "automatic" becomes "calls" where the session has no ring."""
-        self.socket_dir = socket_dir or os.environ.get("RNICD_SOCKET_DIR") or DEFAULT_SOCKET_DIR
-        self.seconds = seconds
+        self.socket_dir = _folder(socket_dir or os.environ.get("RNICD_SOCKET_DIR") or DEFAULT_SOCKET_DIR)
+        self.seconds = _amounts.seconds(seconds)
         self.generation = _fork.generation()
         self.session_id = 0
         self.tenant = ""
@@ -98,13 +107,14 @@ class Link:
     def open(self, label: str, grant: Optional[str], adapter: str) -> Steps[None]:
         """Opens session, adapter and protection domain."""
         secret = grant if grant is not None else os.environ.get("RNICD_GRANT", "")
-        request = session_messages.OpenSessionRequest(label=label, grant=secret)
+        request = message(session_messages.OpenSessionRequest, label=label, grant=secret)
         opened = yield Call("Session", "OpenSession", request)
         if "/" in opened.fd_socket_name:
             raise errors.Unavailable("the daemon's name of fd.sock is a path")
         self.session_id, self.tenant = opened.session_id, opened.tenant
         self.fd_path = os.path.join(self.socket_dir, opened.fd_socket_name)
-        found = yield Call("Adapter", "OpenAdapter", adapter_messages.OpenAdapterRequest(adapter_name=adapter))
+        wanted = message(adapter_messages.OpenAdapterRequest, adapter_name=adapter)
+        found = yield Call("Adapter", "OpenAdapter", wanted)
         self.adapter_id, self.adapter_name = found.adapter_id, found.adapter_name
         made = yield Call("Memory", "CreatePd", memory_messages.CreatePdRequest(adapter_id=self.adapter_id))
         self.domain_id = made.pd_id

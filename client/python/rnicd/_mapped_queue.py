@@ -7,6 +7,7 @@ from typing import Any, List, NamedTuple, Optional
 
 from . import _failures, errors
 from ._effects import Call, Exchange, Steps
+from ._fields import message
 from ._proto import error_pb2
 from ._proto import queue_service_pb2 as messages
 from ._ring_path import map_file
@@ -23,7 +24,13 @@ _RESULT = struct.Struct("<IIHHIQQI28x")
 _OVERRUN = error_pb2.NT_STATUS_BUFFER_OVERFLOW & INDEX_MASK
 _CLOSING = error_pb2.NT_STATUS_INVALID_DEVICE_STATE & INDEX_MASK
 # Failures that a queue without mapping does not have.
-_OF_MAPPING = ("QUOTA_HEAP_BYTES", "RINGS_UNAVAILABLE", "TICKET_UNKNOWN")
+_OF_MAPPING = (
+    "MEMORY_PAGES_UNAVAILABLE",
+    "QUOTA_HEAP_BYTES",
+    "RATE_LIMITED",
+    "RINGS_UNAVAILABLE",
+    "TICKET_UNKNOWN",
+)
 # A mapped queue cannot grow above what it was made for. Room costs the daemon memory; little where the queue is small.
 _GROWTH, _ROOM_MIN, _ROOM_MAX = 4, 256, 1 << 20
 
@@ -74,12 +81,12 @@ class Made(NamedTuple):
 
 def create(link: Any, depth: int) -> Steps[Made]:
     """A queue: mapped where the session can have that, unless its program insists."""
-    request = messages.CreateCqRequest(adapter_id=link.adapter_id, cq_depth=depth)
+    request = message(messages.CreateCqRequest, adapter_id=link.adapter_id, cq_depth=depth)
     if link.data_path == "calls":
         return Made((yield Call("Queue", "CreateCq", request)).cq_id, None)
     try:
         return (yield from _create_mapped(link, depth))
-    except (errors.Refused, errors.Unavailable, errors.TimedOut, MemoryError) as failure:
+    except (errors.Refused, errors.Unavailable, errors.TimedOut) as failure:
         known = not isinstance(failure, errors.Refused) or failure.reason in _OF_MAPPING
         if link.data_path == "rings" or not known:
             raise

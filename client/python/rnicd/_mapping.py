@@ -34,8 +34,20 @@ _libc.madvise.restype = ctypes.c_int
 _libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 
 
-def map_file(descriptor: int, length: int) -> int:
-    """Maps `length` bytes of the file, shared, readable and writable. Returns the address. Errors: OSError."""
+def map_file(descriptor: int, length: int) -> Any:
+    """Maps `length` bytes of the file, shared, readable and writable, as an array. Errors: OSError.
+
+    The mapping ends with the last reference to the array, views of its bytes included; in a forked child for itself.
+    """
+    address = _map(descriptor, length)
+    array = (ctypes.c_ubyte * length).from_address(address)
+    # At the interpreter's exit views may still be in use; the process takes the mapping with it.
+    weakref.finalize(array, _unmap, address, length).atexit = False
+    return array
+
+
+def _map(descriptor: int, length: int) -> int:
+    """Maps the file. Returns the address."""
     protection = mmap.PROT_READ | mmap.PROT_WRITE
     address = _libc.mmap(None, length, protection, mmap.MAP_SHARED, descriptor, 0)
     if address is None or address == _MAP_FAILED:
@@ -58,17 +70,17 @@ def map_shared(descriptor: int, length: int) -> Tuple[int, memoryview]:
 
     The mapping ends with the last view of the bytes. Errors: OSError.
     """
-    address = map_file(descriptor, length)
+    address = _map(descriptor, length)
     if _libc.madvise(address, length, _MADV_DONTFORK) != 0:
         failure = _os_error()
-        unmap(address, length)
+        _unmap(address, length)
         raise failure
     array = (ctypes.c_ubyte * length).from_address(address)
     weakref.finalize(array, _unmap_in, _fork.generation(), address, length).atexit = False
     return address, memoryview(array).cast("B")
 
 
-def unmap(address: int, length: int) -> None:
+def _unmap(address: int, length: int) -> None:
     """Ends a mapping."""
     _libc.munmap(address, length)
 
@@ -76,14 +88,7 @@ def unmap(address: int, length: int) -> None:
 def _unmap_in(generation: int, address: int, length: int) -> None:
     """Ends a mapping that children do not have: there, something else may be at its address."""
     if generation == _fork.generation():
-        unmap(address, length)
-
-
-def unmap_with(owner: Any, address: int, length: int) -> None:
-    """Ends the mapping when the last reference to `owner` is gone, views of its bytes included."""
-    finalizer = weakref.finalize(owner, unmap, address, length)
-    # At the interpreter's exit views may still be in use; the process takes the mapping with it.
-    finalizer.atexit = False
+        _unmap(address, length)
 
 
 def _os_error() -> OSError:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Iterable, Optional, Sequence, Type, TypeVar, Union, overload
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, Optional, Sequence, Type, TypeVar, Union, overload
 
-from . import _amounts, _data_path, _failures, _mapping, errors
+from . import _amounts, _buffer, _data_path, _failures, _mapping, errors
 from ._amounts import Size
 from ._effects import Call, Exchange, Steps, Work
+from ._fields import message
 from ._handle import Handle
 from ._link import Link
 from ._proto import memory_service_pb2 as messages
@@ -40,15 +42,15 @@ class MemoryPart:
         return self.memory.address + self.offset
 
 
-class MemoryBase(Handle):
+class MemoryBase(Handle, _buffer.Exporter):
     """Pages that can be registered, mapped into this process.
 
     It has the buffer protocol, writable and without a copy: `np.frombuffer(memory, np.float32)`,
     `torch.frombuffer(memory, dtype=...)`, `memoryview(memory)`. `memory[a:b]` is a memoryview of bytes, `memory[a]` an
     int; `memory[a:b] = data` copies bytes in. `len(memory)` is in bytes.
 
-    The mapping stays as long as the object or a view of it exists, also after `close` and after the session's end;
-    then it is no longer registered.
+    `close` ends the mapping, or the last view of it that exists then does. At the session's end it stays, but is no
+    longer registered.
     """
 
     _RANK = 9
@@ -58,7 +60,7 @@ class MemoryBase(Handle):
     if TYPE_CHECKING:
 
         def __buffer__(self, flags: int, /) -> memoryview:
-            """The bytes; at run time ctypes provides them, in every version of Python."""
+            """The bytes; at run time `_buffer.Exporter` provides them, in every version of Python."""
 
     @classmethod
     def _close_call(cls, ident: int) -> Call:
@@ -71,9 +73,22 @@ class MemoryBase(Handle):
 
     @property
     def view(self) -> memoryview:
-        """All bytes: writable, format "B", shape (len(memory),)."""
+        """All bytes: writable, format "B", shape (len(memory),). Errors: Closed."""
+        if self._exported is _buffer.NOTHING:
+            raise errors.Closed(f"this {type(self).__name__} is closed")
         exporter: Any = self
         return memoryview(exporter).cast("B")
+
+    def _map(self, descriptor: int, length: int) -> None:
+        try:
+            array = _mapping.map_file(descriptor, length)
+        except OSError as failure:
+            raise _failures.no_pages(f"this process cannot map {length} bytes: {failure.strerror}") from failure
+        self._address, self._length = ctypes.addressof(array), length
+        self._exported = _buffer.exported(array)
+
+    def _let_go(self) -> None:
+        self._exported = _buffer.NOTHING
 
     def __len__(self) -> int:
         return self._length
@@ -97,33 +112,21 @@ class MemoryBase(Handle):
 
     def part(self, offset: int = 0, length: Optional[int] = None) -> MemoryPart:
         """A range of this memory for `register_chain` and `register_batch`. Errors: InvalidArgument outside it."""
-        count = self._length - offset if length is None else length
+        offset = _amounts.integer(offset, "offset", *_amounts.EDGES)
+        count = self._length - offset if length is None else _amounts.integer(length, "length", *_amounts.EDGES)
         _amounts.check_range(offset, count, self._length, "part")
         return MemoryPart(self, offset, count)
 
 
-@functools.lru_cache(maxsize=64)
-def _exporter(kind: Any, length: int) -> Any:
-    """A class of `kind` that exports `length` bytes. Only C types can export a buffer before Python 3.12."""
-    array: Any = ctypes.c_ubyte * length
-    return type(kind.__name__, (kind, array), {"__module__": kind.__module__})
-
-
-def _untyped(kind: Any) -> Any:
-    """`kind` without its type: mypy takes a class of a type variable for unhashable."""
-    return kind
-
-
-def _map(kind: Type[AnyMemory], descriptor: int, length: int) -> AnyMemory:
-    """Maps the file as an object of `kind`, which is not adopted yet."""
+@contextlib.contextmanager
+def unmapping(*memories: MemoryBase) -> Iterator[None]:
+    """Ends the mappings if the block fails: the failure's traceback, which users may keep, refers to the objects."""
     try:
-        address = _mapping.map_file(descriptor, length)
-    except OSError as failure:
-        raise MemoryError(f"this process cannot map {length} bytes: {failure.strerror}") from failure
-    memory: AnyMemory = _exporter(_untyped(kind), length).from_address(address)
-    _mapping.unmap_with(memory, address, length)
-    memory._address, memory._length = address, length
-    return memory
+        yield
+    except BaseException:
+        for memory in memories:
+            memory._let_go()
+        raise
 
 
 def allocate_request(size: Size, page_size: Size, numa_node: Optional[int]) -> Any:
@@ -132,18 +135,20 @@ def allocate_request(size: Size, page_size: Size, numa_node: Optional[int]) -> A
     page = page_size if page_size == "auto" else _amounts.parse_size(page_size, "page_size")
     if page not in _PAGE_SIZES:
         raise _failures.invalid("FIELD_OUT_OF_RANGE", "page_size", 'a page has 4096 bytes, 2 MiB or 1 GiB, or "auto"')
-    return messages.AllocateMemoryRequest(size=length, page_size=_PAGE_SIZES[page], numa_node=numa_node)
+    return message(messages.AllocateMemoryRequest, size=length, page_size=_PAGE_SIZES[page], numa_node=numa_node)
 
 
 def fetch(kind: Type[AnyMemory], made: Any, length: int, populate: bool) -> Steps[AnyMemory]:
     """Maps what was allocated. It must be before the seal: no writable mapping can be made after it."""
     descriptor = yield Exchange(made.fd_ticket)
+    memory = kind()
     try:
-        memory: AnyMemory = _map(kind, descriptor, length)
+        memory._map(descriptor, length)
     finally:
         os.close(descriptor)
     if populate:
-        yield Work(functools.partial(_mapping.populate, memory.address, length))
+        with unmapping(memory):
+            yield Work(functools.partial(_mapping.populate, memory.address, length))
     return memory
 
 
@@ -161,7 +166,11 @@ def allocate(
 def import_file(link: Link, kind: Type[AnyMemory], descriptor: int, size: Optional[Size]) -> Steps[AnyMemory]:
     """The caller's memfd: mapping, ticket, descriptor, seal."""
     yield from link.release_dropped()
-    length = os.fstat(descriptor).st_size if size is None else _amounts.parse_size(size)
+    try:
+        length = os.fstat(descriptor).st_size if size is None else _amounts.parse_size(size)
+    except OSError as failure:
+        words = f"the descriptor {descriptor} cannot be used: {failure.strerror}"
+        raise _failures.invalid("FIELD_OUT_OF_RANGE", "file", words) from failure
     made = yield Call("Memory", "ImportMemory", messages.ImportMemoryRequest(size=length))
     mapping: Steps[AnyMemory] = _send(kind, made, descriptor, length)
     return (yield from _seal(link, made.memory_id, length, mapping))
@@ -169,7 +178,8 @@ def import_file(link: Link, kind: Type[AnyMemory], descriptor: int, size: Option
 
 def _send(kind: Type[AnyMemory], made: Any, descriptor: int, length: int) -> Steps[AnyMemory]:
     yield Exchange(made.fd_ticket, descriptor)
-    memory: AnyMemory = _map(kind, descriptor, length)
+    memory = kind()
+    memory._map(descriptor, length)
     return memory
 
 
@@ -177,7 +187,8 @@ def _seal(link: Link, ident: int, length: int, mapping: Steps[AnyMemory]) -> Ste
     """Maps and then seals, or releases."""
     try:
         memory = yield from mapping
-        yield Call("Memory", "SealMemory", messages.SealMemoryRequest(memory_id=ident), link.seconds_for(length))
+        with unmapping(memory):
+            yield Call("Memory", "SealMemory", messages.SealMemoryRequest(memory_id=ident), link.seconds_for(length))
     except BaseException:
         link.drop(MemoryBase._RANK, MemoryBase._close_call(ident))
         raise
@@ -224,7 +235,7 @@ class RegionBase(Handle):
 
     def __getitem__(self, part: slice) -> RegionPart:
         if not isinstance(part, slice):
-            raise TypeError("a region is cut by slices: region[a:b]")
+            raise _failures.wrong_type("region", "cut by slices, region[a:b]", part)
         offset, count = _amounts.bounds(part, self._length, "region")
         return RegionPart(self, offset, count)
 
@@ -270,9 +281,17 @@ class RegionPart:
         return self.length
 
 
+def check_parts(parts: Any) -> Sequence[MemoryPart]:
+    """The parts. Errors: InvalidArgument where one is something else."""
+    for one in _amounts.sequence(parts, "parts"):
+        if not isinstance(one, MemoryPart):
+            raise _failures.wrong_type("parts", "a list of memory.part(offset, length)", one)
+    return parts  # type: ignore[no-any-return]
+
+
 def chain(parts: Sequence[MemoryPart]) -> tuple[list[Any], int]:
     """The parts as an MDL chain, contiguous from the first part's address, and its length in bytes."""
-    if not parts:
+    if not check_parts(parts):
         raise _failures.invalid("MDL_CHAIN_EMPTY", "parts", "a region needs at least one part")
     entries, address = [], parts[0].address
     for part in parts:
@@ -306,11 +325,11 @@ def register_batch(
 ) -> Steps[list[Union[AnyRegion, errors.Error]]]:
     """A region for each part, in two calls."""
     yield from link.release_dropped()
+    chains = [chain([part]) for part in check_parts(parts)]
     create = [messages.CreateMrRequest(pd_id=link.domain_id) for _ in parts]
     created = yield Call("Memory", "BatchCreateMr", messages.BatchCreateMrRequest(items=create))
     items = []
-    for part, outcome in zip(parts, created.outcomes):
-        entries, length = chain([part])
+    for (entries, length), outcome in zip(chains, created.outcomes):
         items.append(
             messages.RegisterMrRequest(mr_id=outcome.response.mr_id, mdl_chain=entries, length=length, flags=flags)
         )
@@ -343,7 +362,7 @@ def _outcome(
 
 
 def close_batch(link: Link, regions: Iterable[RegionBase]) -> Steps[None]:
-    """Closes the regions in one call."""
+    """Closes the regions in one call; those that are refused stay open. Errors: that of the first."""
     owned = [region for region in regions if region._finalizer.detach() is not None]
     if not owned or not link.usable():
         return
@@ -354,6 +373,8 @@ def close_batch(link: Link, regions: Iterable[RegionBase]) -> Steps[None]:
         for region in owned:
             region._guard()
         raise
-    for outcome in answer.outcomes:
-        if outcome.HasField("error"):
-            raise _failures.of_detail(outcome.error)
+    refused = [(region, one.error) for region, one in zip(owned, answer.outcomes) if one.HasField("error")]
+    for region, _ in refused:
+        region._guard()
+    if refused:
+        raise _failures.of_detail(refused[0][1])

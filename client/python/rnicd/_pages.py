@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Sequence, Tuple, Type, TypeVar
 
-from . import _data_path
+from . import _amounts, _data_path
 from ._effects import Call, Steps
+from ._fields import message
 from ._handle import Handle
 from ._link import Link
 from ._memory import MemoryBase, MemoryPart, chain
@@ -81,12 +82,16 @@ AnyWindow = TypeVar("AnyWindow", bound=WindowBase)
 def fast_region(link: Link, kind: Type[AnyFast], max_pages: int, remote: bool) -> Steps[AnyFast]:
     """A region of the fast kind, initialized."""
     yield from link.release_dropped()
+    max_pages = _amounts.integer(max_pages, "max_pages")
     request = memory_messages.CreateMrRequest(pd_id=link.domain_id, fast_register=True)
     made = yield Call("Memory", "CreateMr", request)
     region = kind()
     region._adopt(link, made.mr_id)
-    initialize = memory_messages.InitializeFastRegisterMrRequest(
-        mr_id=made.mr_id, adapter_page_count=max_pages, remote_access=remote
+    initialize = message(
+        memory_messages.InitializeFastRegisterMrRequest,
+        mr_id=made.mr_id,
+        adapter_page_count=max_pages,
+        remote_access=remote,
     )
     yield Call("Memory", "InitializeFastRegisterMr", initialize)
     token = yield Call("Memory", "GetLocalToken", memory_messages.GetLocalTokenRequest(mr_id=made.mr_id))

@@ -6,8 +6,9 @@ import collections
 import itertools
 from typing import Any, Deque, Dict, List, Optional, Sequence, Tuple, Type, TypeVar
 
-from . import _data_path, _mapped_queue, errors
+from . import _amounts, _data_path, _failures, _mapped_queue, errors
 from ._effects import Call, Steps
+from ._fields import message
 from ._handle import Handle
 from ._link import Link
 from ._proto import queue_service_pb2 as messages
@@ -25,10 +26,19 @@ _CLAIMED = 1 << 63
 _contexts = itertools.count(_CLAIMED)
 
 
+def check_requests(requests: Any) -> None:
+    """Raises InvalidArgument unless these are requests."""
+    wanted = "a list of requests such as rnicd.Write"
+    for one in _amounts.sequence(requests, "requests"):
+        if not isinstance(one, Request):
+            raise _failures.wrong_type("requests", wanted, one)
+
+
 class PendingBase:
     """Requests that were posted together, until all of them are complete. It keeps the objects that they name."""
 
     def __init__(self, requests: Sequence[Request]) -> None:
+        check_requests(requests)
         self._requests: Tuple[Request, ...] = tuple(requests)
         self._found: Dict[int, Completion] = {}
         self._open: Dict[QueueBase, int] = {}
@@ -101,16 +111,17 @@ class QueueBase(Handle):
                 claim[0]._take(self, claim[1], one)
 
     def _take_unclaimed(self, most: int) -> List[Completion]:
-        return [self._unclaimed.popleft() for _ in range(min(most, len(self._unclaimed)))]
+        return [self._unclaimed.popleft() for _ in range(min(_amounts.integer(most, "most"), len(self._unclaimed)))]
 
     def _arm_steps(self, kind: str) -> Steps[None]:
-        if kind not in _NOTIFY:
-            raise ValueError('a queue is armed for "errors", "any" or "solicited"')
+        if not isinstance(kind, str) or kind not in _NOTIFY:
+            raise _failures.invalid("FIELD_OUT_OF_RANGE", "kind", 'a queue is armed for "errors", "any" or "solicited"')
         yield from _data_path.arm(self._link, self.id, _NOTIFY[kind])
 
     def _resize_steps(self, depth: int) -> Steps[None]:
-        yield Call("Queue", "ResizeCq", messages.ResizeCqRequest(cq_id=self.id, cq_depth=depth))
-        self.depth = depth
+        request = message(messages.ResizeCqRequest, cq_id=self.id, cq_depth=depth)
+        yield Call("Queue", "ResizeCq", request)
+        self.depth = request.cq_depth
 
 
 class PairBase(Handle):
@@ -133,7 +144,7 @@ class PairBase(Handle):
         return Call("Queue", "CloseQp", messages.CloseQpRequest(qp_id=ident))
 
     def _connect_steps(self, peer_address: bytes) -> Steps[None]:
-        request = messages.ConnectQpRequest(qp_id=self.id, peer_address=peer_address)
+        request = message(messages.ConnectQpRequest, qp_id=self.id, peer_address=peer_address)
         yield Call("Queue", "ConnectQp", request)
 
     def _disconnect_steps(self) -> Steps[None]:
@@ -170,8 +181,10 @@ class PairBase(Handle):
             raise posted.refusal
 
     def _post_raw_steps(self, requests: Sequence[Request], contexts: Sequence[int]) -> Steps[Dict[int, int]]:
-        if len(requests) != len(contexts) or any(not 0 <= context < _CLAIMED for context in contexts):
-            raise ValueError("every request has a context from 0 to 2^63-1")
+        check_requests(requests)
+        contexts = [_amounts.integer(one, "contexts", 0, _CLAIMED) for one in _amounts.sequence(contexts, "contexts")]
+        if len(requests) != len(contexts):
+            raise _failures.invalid("FIELD_OUT_OF_RANGE", "contexts", "every request has a context")
         encoded = [request.encode() for request in requests]
         posted = yield from _data_path.post(self._link, self.id, encoded, contexts)
         if posted.refusal is not None:
@@ -193,6 +206,7 @@ AnyPair = TypeVar("AnyPair", bound=PairBase)
 def completion_queue(link: Link, kind: Type[AnyQueue], depth: int) -> Steps[AnyQueue]:
     """A completion queue on the session's card."""
     yield from link.release_dropped()
+    depth = _amounts.integer(depth, "depth", 0, 1 << 32)
     made = yield from _mapped_queue.create(link, depth)
     queue = kind()
     queue._start(link, made, depth)
@@ -204,8 +218,15 @@ def queue_pair(
 ) -> Steps[AnyPair]:
     """A queue pair that reports to these queues."""
     yield from link.release_dropped()
-    request = messages.CreateQpRequest(
-        pd_id=link.domain_id, receive_cq_id=receive.id, initiator_cq_id=initiator.id, **limits
+    for queue in (receive, initiator):
+        if not isinstance(queue, QueueBase):
+            raise _failures.wrong_type("completion_queue", "a CompletionQueue", queue)
+    request = message(
+        messages.CreateQpRequest,
+        pd_id=link.domain_id,
+        receive_cq_id=receive.id,
+        initiator_cq_id=initiator.id,
+        **limits,
     )
     made = yield Call("Queue", "CreateQp", request)
     pair = kind()
@@ -216,12 +237,13 @@ def queue_pair(
 
 
 def pair_limits(depth: int, sges: int, inline_bytes: int, context: int) -> Dict[str, Any]:
-    """The limits of a CreateQpRequest: `depth` for each of the two queues."""
+    """The limits of a CreateQpRequest: `depth` for each of the two queues. Errors: InvalidArgument."""
+    depth = _amounts.integer(depth, "depth", 0, 1 << 32)
     return {
         "receive_queue_depth": depth,
         "initiator_queue_depth": depth,
         "max_receive_request_sge": sges,
         "max_initiator_request_sge": sges,
-        "inline_data_size": inline_bytes,
+        "inline_data_size": _amounts.integer(inline_bytes, "inline_bytes", 0, 1 << 32),
         "qp_context": context,
     }

@@ -21,7 +21,7 @@ SLEEP_MAX_SECONDS = 0.1
 # Numbers of OpenRingRequest; 0 means the daemon's choice.
 _ENTRIES, _PAYLOAD_BYTES = 0, 0
 _FIRST_OF_CLOSES = 0
-CANNOT_OPEN = (errors.Refused, errors.Unavailable, errors.TimedOut, MemoryError)
+CANNOT_OPEN = (errors.Refused, errors.Unavailable, errors.TimedOut)
 """Failures of `open_ring` after which a session can go on by calls."""
 End = TypeVar("End")
 
@@ -43,12 +43,12 @@ def open_ring(want_pipe: bool, drop: Callable[[int, Call], None]) -> Steps[Tuple
 
 
 def map_file(ticket: bytes, length: int, magic: bytes, header_bytes: int) -> Steps[SharedFile]:
-    """Fetches and maps the memory of a ring or of a mapped queue. Errors: Unavailable, Refused, MemoryError."""
+    """Fetches and maps the memory of a ring or of a mapped queue. Errors: Unavailable, Refused."""
     descriptor = yield Exchange(ticket)
     try:
         return open_end(lambda: SharedFile(descriptor, length, magic, header_bytes))
     except OSError as failure:
-        raise MemoryError(f"this process cannot map {length} bytes: {failure.strerror}") from failure
+        raise _failures.no_pages(f"this process cannot map {length} bytes: {failure.strerror}") from failure
     finally:
         os.close(descriptor)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from . import errors
 from ._effects import Result, Steps
 from ._handle import Handle
 from ._runner import SyncLink
@@ -23,7 +24,11 @@ class SyncHandle(Handle):
     def close(self) -> None:
         """Ends the object now; a second time, and after the session's end, it does nothing. Errors: InUse."""
         if self._link.usable():
-            self._link.run(self._close_steps())
+            try:
+                self._link.run(self._close_steps())
+            except errors.SessionLost:
+                pass  # Meanwhile.
+        self._let_go()
 
     def __enter__(self: Self) -> Self:
         return self

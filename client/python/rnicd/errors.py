@@ -33,6 +33,8 @@ class ErrorDetail:
     limit: int = 0
     used: int = 0
     requested: int = 0
+    retry_after: float = 0.0
+    """Seconds after which the same may succeed; 0 where that is not known."""
 
 
 class Refused(Error):
@@ -77,6 +79,11 @@ class Refused(Error):
         """For a quota or a rate: the amount requested."""
         return self.detail.requested
 
+    @property
+    def retry_after(self) -> float:
+        """Seconds after which the same may succeed; 0 where that is not known."""
+        return self.detail.retry_after
+
     def __str__(self) -> str:
         detail = self.detail
         parts = [detail.reason, detail.ntstatus_name]
@@ -89,6 +96,10 @@ class Refused(Error):
 
 class InvalidArgument(Refused, ValueError):
     """An argument is wrong, whatever the state. This package raises it itself where it can tell before the call."""
+
+
+class WrongType(InvalidArgument, TypeError):
+    """An argument is of a type that does not fit."""
 
 
 class QuotaExceeded(Refused, MemoryError):

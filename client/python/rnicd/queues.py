@@ -7,7 +7,7 @@ import time
 import weakref
 from typing import Any, Callable, Dict, List, Optional, Sequence, Union
 
-from . import _data_path, _failures, _fork, _queues, errors
+from . import _amounts, _data_path, _failures, _fork, _queues, errors
 from ._call_queue import CallSource
 from ._mapped_source import MappedSource
 from ._memory import RegionBase, RegionPart
@@ -16,7 +16,7 @@ from ._sync import SyncHandle
 from ._turns import Turns
 from .completion import Completion
 from .remote import RemoteRegion
-from .work import Bind, FastRegister, Invalidate, Local, Payload, Read, Receive, Request, Send, Write
+from .work import Bind, FastRegister, Invalidate, Local, Payload, Read, Receive, Request, Send, Write, part_of
 
 
 class Pending(_queues.PendingBase):
@@ -65,7 +65,7 @@ class CompletionQueue(SyncHandle, _queues.QueueBase):
 
         Errors: Refused (CQ_OVERRUN), SessionLost.
         """
-        came = self._notified.wait(timeout)
+        came = self._notified.wait(_amounts.seconds(timeout))
         self._notified.clear()
         self._link.check()
         if self._overrun:
@@ -91,7 +91,7 @@ class CompletionQueue(SyncHandle, _queues.QueueBase):
         if met():
             return
         self._link.check()
-        end = time.monotonic() + (self._link.seconds if timeout is None else timeout)
+        end = time.monotonic() + (self._link.seconds if timeout is None else _amounts.seconds(timeout))
         try:
             if self._turns.wait_until(self._source, met, end):
                 return
@@ -125,11 +125,11 @@ class Batch:
 
     def write(self, payload: Payload, remote: RemoteRegion, offset: int = 0) -> None:
         """Adds a write to byte `offset` of `remote`."""
-        self.add(Write(payload, remote[offset:]))
+        self.add(Write(payload, part_of(remote, offset)))
 
     def read(self, local: Local, remote: RemoteRegion, offset: int = 0) -> None:
         """Adds a read from byte `offset` of `remote`."""
-        self.add(Read(local, remote[offset:]))
+        self.add(Read(local, part_of(remote, offset)))
 
     def send(self, payload: Payload) -> None:
         """Adds a send."""
@@ -209,11 +209,11 @@ class QueuePair(SyncHandle, _queues.PairBase):
 
         Errors: InvalidArgument where it does not fit, TransferFailed, Refused, TimedOut, SessionLost.
         """
-        self.post([Write(payload, remote[offset:] if offset else remote)]).wait(timeout)
+        self.post([Write(payload, part_of(remote, offset))]).wait(timeout)
 
     def read(self, local: Local, remote: RemoteRegion, offset: int = 0, timeout: Optional[float] = None) -> None:
         """Fills `local` from byte `offset` of `remote`, and waits for it. Errors: as `write`."""
-        self.post([Read(local, remote[offset:] if offset else remote)]).wait(timeout)
+        self.post([Read(local, part_of(remote, offset))]).wait(timeout)
 
     def send(self, payload: Payload = (), timeout: Optional[float] = None) -> None:
         """Sends a message, and waits until the peer's receive has taken it. Errors: as `write`."""

@@ -6,7 +6,7 @@ import struct
 from dataclasses import dataclass, field
 
 from . import _amounts
-from ._failures import invalid
+from ._failures import invalid, wrong_type
 
 _FORMAT = struct.Struct("!4sQQI")
 _MAGIC = b"rnr1"
@@ -27,8 +27,7 @@ class RemoteRegion:
     """Opaque, to be passed on unchanged."""
 
     def __post_init__(self) -> None:
-        if not (0 <= self.address < 1 << 64 and 0 <= self.length < 1 << 64 and 0 <= self.token < 1 << 32):
-            raise invalid("FIELD_OUT_OF_RANGE", "remote", "address, length or token is out of range")
+        _amounts.make_integers(self, address=64, length=64, token=32)
 
     def __len__(self) -> int:
         return self.length
@@ -36,7 +35,7 @@ class RemoteRegion:
     def __getitem__(self, part: slice) -> RemoteRegion:
         """Bytes a to b. Errors: InvalidArgument outside the region."""
         if not isinstance(part, slice):
-            raise TypeError("a remote region is cut by slices: remote[a:b]")
+            raise wrong_type("remote", "cut by slices, remote[a:b]", part)
         offset, count = _amounts.bounds(part, self.length, "remote")
         return RemoteRegion(self.address + offset, count, self.token)
 
@@ -47,6 +46,8 @@ class RemoteRegion:
     @classmethod
     def from_bytes(cls, packed: bytes) -> RemoteRegion:
         """Reads what `to_bytes` made. Errors: InvalidArgument."""
+        if not isinstance(packed, (bytes, bytearray, memoryview)):
+            raise wrong_type("packed", "bytes", packed)
         if len(packed) != _FORMAT.size or packed[:4] != _MAGIC:
             raise invalid("FIELD_OUT_OF_RANGE", "packed", "these bytes are not from RemoteRegion.to_bytes")
         _, address, length, token = _FORMAT.unpack(packed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Iterable, List, Optional, Sequence, Tuple, Union
 
-from . import _amounts, _info, _memory, _pages, _provision, _queues, errors
+from . import _amounts, _failures, _info, _memory, _pages, _provision, _queues, errors
 from ._amounts import Size
 from ._memory import MemoryPart
 from ._runner import SyncLink
@@ -41,7 +41,7 @@ class Session:
         the daemon serves it. `spin` is the longest busy wait, in seconds, before a thread sleeps; 0 never does.
         Errors: Unavailable, Denied, QuotaExceeded, NotFound (no such card), InvalidArgument, ForkedError.
         """
-        self._link = SyncLink(socket_dir, timeout, data_path, spin)
+        self._link = SyncLink(socket_dir, timeout, data_path, _amounts.seconds(spin, "spin"))
         self._link.start(label, grant, adapter)
 
     @property
@@ -93,7 +93,7 @@ class Session:
         `size` is in bytes, or a text like "64MiB"; whole pages of `page_size`, which is 4096, "2MiB" or "1GiB", or
         "auto": the largest that the daemon has ready and that divide the size, else 4096 bytes. `populate` fills this
         process's page table too, at 60 ms for a GiB; without it first accesses cost page faults, 250 ms for a GiB in
-        all. Errors: InvalidArgument, QuotaExceeded, Refused (MEMORY_PAGES_UNAVAILABLE), MemoryError.
+        all. Errors: InvalidArgument, QuotaExceeded, Refused (MEMORY_PAGES_UNAVAILABLE).
         """
         return self._link.run(_memory.allocate(self._link, Memory, size, page_size, numa_node, populate))
 
@@ -131,7 +131,7 @@ class Session:
         own, cannot be registered: allocate here and copy.
         A dma-buf is imported in the same way, whole, if it can be mapped; it gets no seal. Whether it can be registered
         is up to the card and the kernel (DEVICE_NOT_CAPABLE).
-        Errors: TypeError, InvalidArgument, QuotaExceeded, Refused (MEMORY_NOT_SEALABLE, MEMORY_WRITE_SEALED, ...).
+        Errors: InvalidArgument, QuotaExceeded, Refused (MEMORY_NOT_SEALABLE, MEMORY_WRITE_SEALED, ...).
         """
         return self._link.run(_memory.import_file(self._link, Memory, _descriptor(file), size))
 
@@ -194,8 +194,8 @@ class Session:
         default the same. `on_disconnected` runs on the event thread when the peer is gone.
         Errors: InvalidArgument (ABOVE_ADAPTER_LIMIT), QuotaExceeded, Refused.
         """
-        initiator = completion_queue or self.completion_queue(2 * depth)
         limits = _queues.pair_limits(depth, sges, inline_bytes, context)
+        initiator = completion_queue or self.completion_queue(2 * limits["initiator_queue_depth"])
         steps = _queues.queue_pair(self._link, QueuePair, receive_queue or initiator, initiator, limits)
         pair = self._link.run(steps)
         pair._own_queue = initiator if completion_queue is None else None
@@ -235,11 +235,16 @@ connect = Session
 
 def _descriptor(file: Any) -> int:
     """The descriptor of a file; words for what has none."""
-    if isinstance(file, int):
-        return file
-    if not hasattr(file, "fileno"):
-        raise TypeError(
-            f"a {type(file).__name__} cannot be registered: its pages could move or go away. Allocate memory here and "
-            "copy, or make a memfd with rnicd.memfd(size) and put the data there"
+    if hasattr(file, "fileno"):
+        try:
+            file = file.fileno()
+        except (OSError, ValueError) as failure:
+            raise _failures.invalid("FIELD_OUT_OF_RANGE", "file", f"the file has no descriptor: {failure}") from failure
+    try:
+        return _amounts.integer(file, "file", 0, 1 << 31)
+    except errors.WrongType:
+        wanted = (
+            "a memfd, for the pages of other memory could move or go away; allocate memory here and copy, or make a "
+            "memfd with rnicd.memfd(size) and put the data there"
         )
-    return int(file.fileno())
+        raise _failures.wrong_type("file", wanted, file) from None

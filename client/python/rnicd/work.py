@@ -8,11 +8,11 @@ queue pair's `inline_bytes`) and need no registered memory.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Callable, ClassVar, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, ClassVar, List, Optional, Sequence, Tuple, Union
 
 from . import _amounts
 from ._encoded import Encoded
-from ._failures import invalid
+from ._failures import invalid, wrong_type
 from ._memory import RegionBase, RegionPart
 from ._pages import FastRegionBase, LogicalMappingBase, WindowBase
 from .remote import RemoteRegion
@@ -33,6 +33,9 @@ class Sge:
     address: int
     length: int
     token: int
+
+    def __post_init__(self) -> None:
+        _amounts.make_integers(self, address=64, length=64, token=32)
 
     def __len__(self) -> int:
         return self.length
@@ -80,7 +83,8 @@ class Send(Request):
         flags |= _flags(self) | (_SOLICIT if self.solicit else 0)
         if self.invalidate is None:
             return Encoded(_SEND, flags, sges, inline)
-        return Encoded(_SEND_AND_INVALIDATE, flags, sges, inline, token=self.invalidate)
+        token = _amounts.integer(self.invalidate, "invalidate", 0, 1 << 32)
+        return Encoded(_SEND_AND_INVALIDATE, flags, sges, inline, token=token)
 
 
 @dataclass(frozen=True)
@@ -152,20 +156,23 @@ class FastRegister(Request):
     @classmethod
     def of(cls, region: FastRegionBase, mapping: LogicalMappingBase, remote: str = "rw") -> FastRegister:
         """Registers a whole mapping, at the memory's own address."""
+        _expect(mapping, LogicalMappingBase, "mapping", "a LogicalMapping")
         return cls(region, mapping.pages, mapping.length, mapping.address, mapping.fbo, remote)
 
     def encode(self) -> Encoded:
         read, write = _amounts.parse_rights(self.remote, "remote")
+        _expect(self.region, FastRegionBase, "region", "a FastRegion")
+        pages = _amounts.sequence(self.pages, "pages")
         flags = _flags(self) | _LOCAL_WRITE | _READ_SINK
         flags |= (_REMOTE_READ if read else 0) | (_REMOTE_WRITE if write else 0)
         return Encoded(
             _FAST_REGISTER,
             flags,
-            pages=self.pages,
+            pages=[_amounts.integer(page, "pages") for page in pages],
             target=self.region.id,
-            address=self.base,
-            length=self.length,
-            fbo=self.fbo,
+            address=_amounts.integer(self.base, "base"),
+            length=_amounts.integer(self.length, "length"),
+            fbo=_amounts.integer(self.fbo, "fbo", 0, 1 << 32),
         )
 
 
@@ -180,6 +187,7 @@ class Invalidate(Request):
     defer: bool = False
 
     def encode(self) -> Encoded:
+        _expect(self.target, (FastRegionBase, WindowBase), "target", "a FastRegion or a MemoryWindow")
         operation = _INVALIDATE_WINDOW if isinstance(self.target, WindowBase) else _INVALIDATE_REGION
         return Encoded(operation, _flags(self), target=self.target.id)
 
@@ -198,6 +206,8 @@ class Bind(Request):
 
     def encode(self) -> Encoded:
         read, write = _amounts.parse_rights(self.remote, "remote")
+        _expect(self.window, WindowBase, "window", "a MemoryWindow")
+        _expect(self.part, (RegionBase, RegionPart), "part", "a Region or a part of one")
         flags = _flags(self) | (_REMOTE_READ if read else 0) | (_REMOTE_WRITE if write else 0)
         region = self.part.region if isinstance(self.part, RegionPart) else self.part
         return Encoded(
@@ -210,12 +220,27 @@ class Bind(Request):
         )
 
 
+def part_of(remote: RemoteRegion, offset: Any) -> RemoteRegion:
+    """`remote` from byte `offset`. Errors: InvalidArgument."""
+    _expect(remote, RemoteRegion, "remote", "a RemoteRegion")
+    return remote if type(offset) is int and offset == 0 else remote[offset:]
+
+
+def _expect(value: Any, kinds: Any, field: str, wanted: str) -> None:
+    if not isinstance(value, kinds):
+        raise wrong_type(field, wanted, value)
+
+
 def _flags(request: Union[Send, Write, Read, FastRegister, Invalidate, Bind]) -> int:
     return (_SILENT if request.silent else 0) | (_FENCE if request.fence else 0) | (_DEFER if request.defer else 0)
 
 
 def _pieces(local: Local) -> List[Piece]:
-    return [local] if isinstance(local, (RegionBase, RegionPart, Sge)) else list(local)
+    if isinstance(local, (RegionBase, RegionPart, Sge)):
+        return [local]
+    for piece in local if isinstance(local, (list, tuple)) else [local]:
+        _expect(piece, (RegionBase, RegionPart, Sge), "local", "a Region, a part of one, an Sge, or a list of these")
+    return list(local)
 
 
 def _sges(local: Local, check: Optional[Callable[[RegionBase], None]] = None) -> List[Tuple[int, int, int]]:
@@ -252,6 +277,7 @@ def _check_writable(region: RegionBase) -> None:
 
 
 def _check_fits(sges: List[Tuple[int, int, int]], remote: RemoteRegion) -> None:
+    _expect(remote, RemoteRegion, "remote", "a RemoteRegion")
     length = sum(sge[1] for sge in sges)
     if length > remote.length:
         message = f"{length} bytes do not fit into the peer's {remote.length}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import functools
+import time
 import weakref
 from typing import TYPE_CHECKING, Any, Coroutine, Generator, Generic, Optional, Protocol, TypeVar
 
@@ -105,8 +106,7 @@ class AsyncLink(Link):
         if isinstance(wanted, Submit):
             return await self._submit(wanted)
         if isinstance(wanted, Exchange):
-            exchange = functools.partial(_fd_socket.exchange, self.fd_path, wanted, self.seconds)
-            return await asyncio.get_running_loop().run_in_executor(None, exchange)
+            return await self._exchange(wanted)
         if isinstance(wanted, Work):
             return await asyncio.get_running_loop().run_in_executor(None, wanted.run)
         try:
@@ -115,6 +115,16 @@ class AsyncLink(Link):
             raise await self.explain(_failures.of_rpc_error(failure)) from None
         except grpc.aio.UsageError:
             raise errors.SessionLost("closed") from None
+
+    async def _exchange(self, wanted: Exchange) -> int:
+        """As `_fd_socket.exchange`; the pauses hold up no thread."""
+        end = time.monotonic() + self.seconds
+        while True:
+            exchange = functools.partial(_fd_socket.exchange_once, self.fd_path, wanted, end)
+            try:
+                return await asyncio.get_running_loop().run_in_executor(None, exchange)
+            except errors.Refused as refused:
+                await asyncio.sleep(_fd_socket.pause_after(refused, end))
 
     def _method(self, call: Call) -> Any:
         key = (call.service, call.method)
@@ -175,8 +185,8 @@ async def _read(stream: Any, router: _events.Router) -> None:
     try:
         async for event in stream:
             router.dispatch(event)
-    except (grpc.RpcError, asyncio.CancelledError):
-        # The session is gone with its connection.
+    except (Exception, asyncio.CancelledError):
+        # However the stream ended, also by a fault of grpc's when it is cancelled: the session is gone.
         pass
     finally:
         router.end(errors.SessionLost("connection_lost"))
@@ -207,7 +217,11 @@ class AsyncHandle(Handle):
     async def close(self) -> None:
         """Ends the object now; a second time, and after the session's end, it does nothing. Errors: InUse."""
         if self._link.usable():
-            await self._link.run(self._close_steps())
+            try:
+                await self._link.run(self._close_steps())
+            except errors.SessionLost:
+                pass  # Meanwhile.
+        self._let_go()
 
     async def __aenter__(self: Self) -> Self:
         return self

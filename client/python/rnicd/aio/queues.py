@@ -6,12 +6,12 @@ import asyncio
 import weakref
 from typing import Any, Callable, Dict, List, Optional, Sequence, Union
 
-from .. import _data_path, _failures, _queues, errors
+from .. import _amounts, _data_path, _failures, _queues, errors
 from .._memory import RegionBase, RegionPart
 from .._pages import FastRegionBase, LogicalMappingBase, WindowBase
 from ..completion import Completion
 from ..remote import RemoteRegion
-from ..work import Bind, FastRegister, Invalidate, Local, Payload, Read, Receive, Request, Send, Write
+from ..work import Bind, FastRegister, Invalidate, Local, Payload, Read, Receive, Request, Send, Write, part_of
 from ._collect import CallSource, MappedSource
 from ._runner import AsyncHandle
 
@@ -53,7 +53,7 @@ class CompletionQueue(AsyncHandle, _queues.QueueBase):
     async def wait_for_notification(self, timeout: float) -> bool:
         """As `rnicd.CompletionQueue.wait_for_notification`."""
         try:
-            await asyncio.wait_for(self._notified.wait(), timeout)
+            await asyncio.wait_for(self._notified.wait(), _amounts.seconds(timeout))
         except asyncio.TimeoutError:
             self._link.check()
             return False
@@ -80,7 +80,7 @@ class CompletionQueue(AsyncHandle, _queues.QueueBase):
         if met():
             return
         self._link.check()
-        seconds = self._link.seconds if timeout is None else timeout
+        seconds = self._link.seconds if timeout is None else _amounts.seconds(timeout)
         try:
             if await self._source.until(met, seconds):
                 return
@@ -108,11 +108,11 @@ class Batch:
 
     def write(self, payload: Payload, remote: RemoteRegion, offset: int = 0) -> None:
         """Adds a write to byte `offset` of `remote`."""
-        self.add(Write(payload, remote[offset:]))
+        self.add(Write(payload, part_of(remote, offset)))
 
     def read(self, local: Local, remote: RemoteRegion, offset: int = 0) -> None:
         """Adds a read from byte `offset` of `remote`."""
-        self.add(Read(local, remote[offset:]))
+        self.add(Read(local, part_of(remote, offset)))
 
     def send(self, payload: Payload) -> None:
         """Adds a send."""
@@ -185,11 +185,11 @@ class QueuePair(AsyncHandle, _queues.PairBase):
         self, payload: Payload, remote: RemoteRegion, offset: int = 0, timeout: Optional[float] = None
     ) -> None:
         """As `rnicd.QueuePair.write`."""
-        await self._do(Write(payload, remote[offset:] if offset else remote), timeout)
+        await self._do(Write(payload, part_of(remote, offset)), timeout)
 
     async def read(self, local: Local, remote: RemoteRegion, offset: int = 0, timeout: Optional[float] = None) -> None:
         """As `rnicd.QueuePair.read`."""
-        await self._do(Read(local, remote[offset:] if offset else remote), timeout)
+        await self._do(Read(local, part_of(remote, offset)), timeout)
 
     async def send(self, payload: Payload = (), timeout: Optional[float] = None) -> None:
         """As `rnicd.QueuePair.send`."""

@@ -147,7 +147,8 @@ class Session:
     ) -> Opening[QueuePair]:
         """As `rnicd.Session.queue_pair`; `on_disconnected` runs in the event loop."""
         limits = _queues.pair_limits(depth, sges, inline_bytes, context)
-        return Opening(self._make_pair(2 * depth, completion_queue, receive_queue, limits, on_disconnected))
+        own_depth = 2 * limits["initiator_queue_depth"]
+        return Opening(self._make_pair(own_depth, completion_queue, receive_queue, limits, on_disconnected))
 
     async def close(self) -> Optional[_info.Reclaimed]:
         """As `rnicd.Session.close`."""
