@@ -1,14 +1,13 @@
 #include "log/logger.h"
 
-#include <spdlog/sinks/stdout_sinks.h>
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "log/event_log.h"
+#include "base/wall_time.h"
+#include "log/line_sink.h"
+#include "log/line_writer.h"
 
 namespace rnicd::log {
 namespace {
@@ -32,26 +31,16 @@ std::string ToText(const Field& field) {
   return std::to_string(std::get<uint64_t>(field.value));
 }
 
-spdlog::level::level_enum ToSpdlog(Level level) {
-  switch (level) {
-    case Level::kDebug:
-      return spdlog::level::debug;
-    case Level::kInfo:
-      return spdlog::level::info;
-    case Level::kWarning:
-      return spdlog::level::warn;
-    case Level::kError:
-      return spdlog::level::err;
-  }
-  return spdlog::level::err;
-}
-
 constexpr std::array<std::pair<std::string_view, Level>, 4> kLevelNames = {
     {{"debug", Level::kDebug}, {"info", Level::kInfo}, {"warning", Level::kWarning}, {"error", Level::kError}}};
 
-constexpr char kTextPattern[] = "%Y-%m-%dT%H:%M:%S.%eZ %l %v";
-// FormatJson adds the members after these two, without the opening brace.
-constexpr char kJsonPattern[] = "{\"time\":\"%Y-%m-%dT%H:%M:%S.%eZ\",\"level\":\"%l\",%v";
+// The line with time and level in front, and its end.
+Line Finish(bool json, Level level, WallTime time, std::string_view message, std::initializer_list<Field> fields) {
+  std::string text = json ? R"({"time":")" + Rfc3339(time) + R"(","level":")" : Rfc3339(time) + " ";
+  text.append(LevelName(level)).append(json ? R"(",)" : " ");
+  text.append(json ? FormatJson(message, fields) : FormatText(message, fields)).append("\n");
+  return {.level = level, .time = time, .text = std::move(text)};
+}
 
 }  // namespace
 
@@ -86,21 +75,21 @@ std::string FormatJson(std::string_view message, std::initializer_list<Field> fi
 Logger::Logger(const Options& options)
     : json_(options.json),
       level_(options.level),
-      logger_(std::make_unique<spdlog::logger>("rnicd", std::make_shared<spdlog::sinks::stderr_sink_mt>())) {
-  if (options.event_log) {
-    AddEventLog(*logger_);
-  }
-  logger_->set_level(ToSpdlog(options.level));
-  logger_->flush_on(spdlog::level::debug);
-  logger_->set_pattern(options.json ? kJsonPattern : kTextPattern, spdlog::pattern_time_type::utc);
-}
+      writer_(std::make_unique<LineWriter>(
+          LineWriter::Options{.write = LineSink(options.event_log),
+                              .loss =
+                                  [json = options.json](uint64_t count, WallTime first) {
+                                    return Finish(json, Level::kWarning, first, "lines lost", {{"count", count}});
+                                  },
+                              .patience = kLastLines})) {}
 
 Logger::~Logger() = default;
 
-void Logger::SetLevel(Level level) {
-  level_.store(level);
-  logger_->set_level(ToSpdlog(level));
-}
+void Logger::SetLevel(Level level) { level_.store(level); }
+
+bool Logger::FlushUntil(Instant deadline) const { return writer_->FlushUntil(deadline); }
+
+uint64_t Logger::lost() const { return writer_->lost(); }
 
 void Logger::Debug(std::string_view message, std::initializer_list<Field> fields) const {
   Write(Level::kDebug, message, fields);
@@ -116,8 +105,8 @@ void Logger::Error(std::string_view message, std::initializer_list<Field> fields
 }
 
 void Logger::Write(Level level, std::string_view message, std::initializer_list<Field> fields) const {
-  if (logger_->should_log(ToSpdlog(level))) {
-    logger_->log(ToSpdlog(level), json_ ? FormatJson(message, fields) : FormatText(message, fields));
+  if (level >= level_.load()) {
+    writer_->Add(Finish(json_, level, std::chrono::system_clock::now(), message, fields));
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
@@ -10,26 +11,27 @@
 #include <string_view>
 #include <variant>
 
-namespace spdlog {
-class logger;
-}
+#include "base/clock.h"
+#include "log/level.h"
 
 namespace rnicd::log {
 
-enum class Level : uint8_t { kDebug, kInfo, kWarning, kError };
+class LineWriter;
 
 // "debug", "info", "warning", "error"; empty for any other word.
 std::optional<Level> LevelFromName(std::string_view name);
 std::string_view LevelName(Level level);
 
-// One data item of a line. Never a token, a ticket or a pointer.
+// One data item of a line. Never a token, a ticket or a pointer. Text is cut after kTextBytesMax bytes.
 struct Field {
+  static constexpr size_t kTextBytesMax = 8192;
+
   std::string_view key;
   std::variant<std::string, int64_t, uint64_t> value;
 
-  Field(std::string_view name, std::string_view text) : key(name), value(std::string(text)) {}
-  Field(std::string_view name, const char* text) : key(name), value(std::string(text)) {}
-  Field(std::string_view name, const std::string& text) : key(name), value(text) {}
+  Field(std::string_view name, std::string_view text) : key(name), value(std::string(text.substr(0, kTextBytesMax))) {}
+  Field(std::string_view name, const char* text) : Field(name, std::string_view(text)) {}
+  Field(std::string_view name, const std::string& text) : Field(name, std::string_view(text)) {}
   Field(std::string_view name, std::signed_integral auto number) : key(name), value(static_cast<int64_t>(number)) {}
   Field(std::string_view name, std::unsigned_integral auto number) : key(name), value(static_cast<uint64_t>(number)) {}
 };
@@ -43,7 +45,8 @@ struct Options {
 };
 
 // Structured lines on stderr, and in the event log if the options say so: a constant message, and data in fields.
-// Threads: safe.
+// Nobody waits for who reads them (line_writer.h). Lifetime: starts a thread; the destructor waits some time for the
+// last lines. Threads:  safe.
 class Logger {
  public:
   explicit Logger(const Options& options);
@@ -57,13 +60,21 @@ class Logger {
   void Warning(std::string_view message, std::initializer_list<Field> fields = {}) const;
   void Error(std::string_view message, std::initializer_list<Field> fields = {}) const;
 
+  // For a process that ends without the destructor. False when lines still wait at the deadline.
+  bool FlushUntil(Instant deadline) const;
+  // Number of lines since the start that were lost, because nobody read the earlier ones or they could not be written.
+  uint64_t lost() const;
+
  private:
   void Write(Level level, std::string_view message, std::initializer_list<Field> fields) const;
 
   const bool json_;
   std::atomic<Level> level_;
-  const std::unique_ptr<spdlog::logger> logger_;
+  const std::unique_ptr<LineWriter> writer_;
 };
+
+// What a process that ends waits for its last lines.
+inline constexpr std::chrono::seconds kLastLines{2};
 
 // The text after time and level: `session opened uid=65534 label="a b"`, or the members of the JSON object. Separate
 // from Logger so that tests can read it.

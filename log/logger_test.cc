@@ -69,6 +69,7 @@ TEST(Logger, WritesLinesOfItsLevelAndAboveToStderr) {
   logger.Info("two");
   logger.Warning("three", {{"uid", 1}});
   logger.Error("four {} %v");
+  EXPECT_TRUE(logger.FlushUntil(std::chrono::steady_clock::now() + std::chrono::seconds(20)));
   const std::string written = testing::internal::GetCapturedStderr();
   EXPECT_EQ(written.find("one"), std::string::npos);
   EXPECT_EQ(written.find("two"), std::string::npos);
@@ -80,6 +81,7 @@ TEST(Logger, InJsonEachLineIsAnObjectWithTimeAndLevel) {
   testing::internal::CaptureStderr();
   const Logger logger({.level = Level::kDebug, .json = true});
   logger.Info("ready", {{"path", "a\"b\n%v{}"}});
+  EXPECT_TRUE(logger.FlushUntil(std::chrono::steady_clock::now() + std::chrono::seconds(20)));
   const std::string written = testing::internal::GetCapturedStderr();
   const auto parsed = nlohmann::json::parse(written, nullptr, false);
   ASSERT_FALSE(parsed.is_discarded()) << written;

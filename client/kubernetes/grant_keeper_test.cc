@@ -86,6 +86,7 @@ TEST_F(GrantKeeperTest, ASecretStandsNeitherInTheFileNorInALogLine) {
   daemon_.RefuseCreate(MakeError(ErrorReason::FIELD_OUT_OF_RANGE));
   const std::string file = Read("grants.json");
   EXPECT_TRUE(keeper.Renew(now_).ok());
+  EXPECT_TRUE(logger.FlushUntil(std::chrono::steady_clock::now() + std::chrono::seconds(20)));
   const std::string lines = testing::internal::GetCapturedStderr();
   ASSERT_NE(secret, "");
   EXPECT_THAT(file, AllOf(HasSubstr("secret_sha256"), Not(HasSubstr(secret))));

@@ -1,9 +1,10 @@
 // rnicd-device-plugin: offers registered memory of the node's rnicd to Kubernetes, as extended resources.
-// Exit status: 0 after SIGTERM or SIGINT, and for --probe when the plugin serves; 1 when it could not start, when it
-// does not serve; 2 for flags that do not exist, have invalid values, or do not suit the node.
+// Exit status: 0 after SIGTERM or SIGINT, and for --probe when the plugin serves; 1 when it could not start or stop,
+// and when it does not serve; 2 for flags that do not exist, have invalid values, or do not suit the node.
 
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/abandonable_thread.h"
 #include "base/flags/command_line.h"
 #include "base/process_start.h"
 #include "client/cpp/grpc_poller.h"
@@ -22,6 +24,8 @@ namespace {
 
 constexpr int kCouldNotRun = 1;
 constexpr int kBadFlags = 2;
+// Longer than a call to the API server may take, and shorter than what Kubernetes waits before it kills.
+constexpr std::chrono::seconds kStopTimeout{12};
 
 // Blocks the signals before the first thread is created, so that all threads inherit the mask and only sigwait receives
 // them.
@@ -47,7 +51,13 @@ int Run(rnicd::kubernetes::Config config) {
   while (sigwait(&signals, &signal) != 0) {
   }
   plugin.logger().Info("stopping", {{"signal", signal}});
-  plugin.Stop();
+  rnicd::AbandonableThread stop([&plugin] { plugin.Stop(); });
+  if (!stop.EndBy(std::chrono::steady_clock::now() + kStopTimeout)) {
+    // A disk that hangs cannot be waited for. The grants are those of the file, as after a crash.
+    plugin.logger().Error("did not stop in time");
+    plugin.logger().FlushUntil(std::chrono::steady_clock::now() + rnicd::log::kLastLines);
+    std::_Exit(kCouldNotRun);
+  }
   if (const absl::Status failure = plugin.failure(); !failure.ok()) {
     plugin.logger().Error("the flags do not suit this node", {{"error", std::string(failure.message())}});
     return kBadFlags;

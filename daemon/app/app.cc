@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/abandonable_thread.h"
 #include "base/heap.h"
 #include "base/os.h"
 #include "base/status.h"
@@ -42,6 +43,8 @@ constexpr uint32_t kFdWorkerThreads = 1;
 constexpr uint64_t kDescriptorsPerConnection = 2;
 constexpr uint64_t kOtherDescriptors = 128;
 
+constexpr std::chrono::seconds kPolicyTime{5};
+
 constexpr auto MethodNames() {
   std::array<std::string_view, gate::kMethodTable.size()> names;
   for (size_t index = 0; index < names.size(); ++index) {
@@ -50,9 +53,6 @@ constexpr auto MethodNames() {
   return names;
 }
 constexpr std::array kMethodNames = MethodNames();
-
-// Time for the audit log to write its last lines when the daemon exits without destroying its parts.
-constexpr std::chrono::seconds kLastLines{1};
 
 // An event that takes a card out of use is a warning; its arrival, or a new address, is information.
 bool IsWarning(provider::AdapterEventKind kind) {
@@ -223,6 +223,7 @@ absl::Status App::StartPages() {
                                                      .metrics = *metrics_,
                                                      .prober = *prober_,
                                                      .audit = audit_.get(),
+                                                     .log = logger_,
                                                      .memory = page_memory_.get(),
                                                      .version = version(),
                                                      .policy_file = config_.policy_file,
@@ -248,10 +249,11 @@ bool App::Stop() {
     draining_.store(true);
   }
   if (!EndSessionsAndProbes()) {
-    // Nothing is destroyed on this way out, so this must wait for the log's thread.
+    // Nothing is destroyed on this way out, so this must wait for the threads that write lines.
     if (audit_ != nullptr) {
-      audit_->FlushUntil(clock_.Now() + kLastLines);
+      audit_->FlushUntil(clock_.Now() + log::kLastLines);
     }
+    logger_.FlushUntil(clock_.Now() + log::kLastLines);
     return false;
   }
   front_door_->Stop();
@@ -354,9 +356,15 @@ void App::RaiseLimits() const {
 
 void App::Step(int number, const char* what) const { logger_.Debug("step", {{"number", number}, {"what", what}}); }
 
+// A disk that hangs must hold up neither the operators' loop nor the thread that waits for the order to stop.
 absl::StatusOr<core::Policy> App::ReadPolicy() const {
-  return config_.policy_file.empty() ? core::OneTenantForEachUid(config_.uid_limits)
-                                     : policy::LoadPolicy(config_.policy_file);
+  if (config_.policy_file.empty()) {
+    return core::OneTenantForEachUid(config_.uid_limits);
+  }
+  auto policy = ResultBy<absl::StatusOr<core::Policy>>(
+      clock_.Now() + kPolicyTime, [path = config_.policy_file] { return policy::LoadPolicy(path); });
+  return policy.has_value() ? *std::move(policy)
+                            : absl::DeadlineExceededError(config_.policy_file + ": could not be read in time");
 }
 
 absl::Status App::ReloadPolicy() {

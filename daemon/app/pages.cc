@@ -63,6 +63,7 @@ Pages::Pages(PageParts parts)
                .adapters = [&prober = parts_.prober] { return Readings(prober); },
                .device_regions = [&prober = parts_.prober] { return prober.RegionsOfOthers(); },
                .audit = [audit = parts_.audit] { return Reading(audit); },
+               .log_lines_lost = [&log = parts_.log] { return log.lost(); },
                .process_started = ReadProcessStart()} {}
 
 metrics::Page Pages::Metrics() const {

@@ -17,6 +17,7 @@
 #include "daemon/status_page/history.h"
 #include "daemon/status_page/recent_failures.h"
 #include "daemon/status_page/status_page.h"
+#include "log/logger.h"
 
 namespace rnicd::app {
 
@@ -34,6 +35,7 @@ struct PageParts {
   const health::Prober& prober;
   // Null when no audit log is kept.
   const audit::AuditLog* audit;
+  const log::Logger& log;
   // Null for a daemon without a status page.
   PageMemory* memory;
   std::string version;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -8,11 +7,10 @@
 
 #include "absl/status/status.h"
 #include "base/status.h"
+#include "base/wall_time.h"
 #include "daemon/core/observer.h"
 
 namespace rnicd::audit {
-
-using WallTime = std::chrono::system_clock::time_point;
 
 // A decision queued for the file: all data of its line, without references to the call.
 struct AuditLine {

@@ -20,8 +20,11 @@ constexpr std::chrono::seconds kTimeout{20};
 class AuditLogTest : public ::testing::Test {
  protected:
   std::unique_ptr<AuditLog> Open(size_t waiting_max = 16384, uint64_t bytes_per_second = 0) {
-    auto log = AuditLog::Open({.path = path_, .waiting_max = waiting_max, .bytes_per_second = bytes_per_second}, clock_,
-                              logger_);
+    auto log = AuditLog::Open({.path = path_,
+                               .waiting_max = waiting_max,
+                               .bytes_per_second = bytes_per_second,
+                               .patience = std::chrono::minutes(10)},
+                              clock_, logger_);
     EXPECT_TRUE(log.ok()) << log.status();
     return *std::move(log);
   }
@@ -120,6 +123,7 @@ TEST_F(AuditLogTest, AnotherUsersFileInItsPlaceGetsNoLine) {
   std::filesystem::remove(path_);
   WriteAndWait(*log, "after");
   EXPECT_EQ(Notes(path_), (std::vector<std::string>{"lost 1", "after"}));
+  EXPECT_TRUE(logger_.FlushUntil(std::chrono::steady_clock::now() + kTimeout));
   const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_NE(said.find("the audit log cannot be written"), std::string::npos) << said;
   EXPECT_NE(said.find(cause), std::string::npos) << said;
@@ -216,6 +220,7 @@ TEST_F(AuditLogTest, AFullDiskLosesLinesSaysSoAndRecovers) {
   EXPECT_EQ(Notes(path_), (std::vector<std::string>{before, "lost 2", "after"}));
   WriteAndWait(*log, "and on");
   EXPECT_EQ(Notes(path_).size(), 4u) << "what was reported is not reported again";
+  EXPECT_TRUE(logger_.FlushUntil(std::chrono::steady_clock::now() + kTimeout));
   const std::string output = testing::internal::GetCapturedStderr();
   EXPECT_NE(output.find("the audit log cannot be written"), std::string::npos) << output;
   EXPECT_NE(output.find("the audit log is written again lost=2"), std::string::npos) << output;

@@ -100,6 +100,7 @@ TEST_F(GateTest, ACallThatIsDroppedEndsAsAFault) {
   NewCall(Connect());
   ASSERT_EQ(observer_.rpcs().size(), 1u);
   EXPECT_EQ(observer_.rpcs()[0].code, RowOf(ErrorReason::INTERNAL_FAULT).code);
+  EXPECT_TRUE(logger_.FlushUntil(std::chrono::steady_clock::now() + std::chrono::seconds(20)));
   EXPECT_NE(testing::internal::GetCapturedStderr().find("reason=INTERNAL_FAULT"), std::string::npos)
       << "a fault of ours is worth an operator's attention";
 }

@@ -38,6 +38,7 @@ struct Sources {
   // Number of registrations in the devices, without those of the daemon's own probes.
   std::function<uint64_t()> device_regions;
   std::function<AuditReading()> audit;
+  std::function<uint64_t()> log_lines_lost;
   // Unix time in seconds: read once, because a reader of the metric takes each other value for a restart.
   double process_started = 0;
 };

@@ -110,6 +110,7 @@ void AddNode(const Sources& sources, Families& families) {
   families.Add(Metric::kAuditLost, static_cast<double>(audit.lost));
   families.Add(Metric::kAuditMerged, static_cast<double>(audit.merged));
   families.Add(Metric::kAuditLeftOut, static_cast<double>(audit.left_out));
+  families.Add(Metric::kLogDropped, static_cast<double>(sources.log_lines_lost()));
   AddRings(node.rings == nullptr ? core::RingCounts{} : node.rings->Counts(), families);
   DeclarePool(families);
   if (node.pool != nullptr) {

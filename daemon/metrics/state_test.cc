@@ -34,6 +34,7 @@ class StateTest : public ::testing::Test {
             .adapters = [this] { return readings_; },
             .device_regions = [this] { return world_.provider.live_regions(); },
             .audit = [] { return AuditReading{.lost = 2, .merged = 3, .left_out = 4}; },
+            .log_lines_lost = [] { return uint64_t{6}; },
             .process_started = 1234.5};
   }
   std::string Page() { return prometheus::TextSerializer().Serialize(ReadState(AllSources())); }
@@ -90,8 +91,9 @@ TEST_F(StateTest, TheNodeAndItsProcessAreDescribed) {
   const std::string page = Page();
   for (const char* const line :
        {"rnicd_connections 5\n", "process_start_time_seconds 1234.5\n", "rnicd_audit_lines_lost_total 2\n",
-        "rnicd_audit_lines_merged_total 3\n", "rnicd_audit_lines_left_out_total 4\n", "rnicd_draining 1\n",
-        "rnicd_uptime_seconds 9\n", "rnicd_adapter_info{adapter=\"soft0\",provider=\"soft\",numa_node=\"-1\"} 1\n"}) {
+        "rnicd_audit_lines_merged_total 3\n", "rnicd_audit_lines_left_out_total 4\n",
+        "rnicd_log_lines_dropped_total 6\n", "rnicd_draining 1\n", "rnicd_uptime_seconds 9\n",
+        "rnicd_adapter_info{adapter=\"soft0\",provider=\"soft\",numa_node=\"-1\"} 1\n"}) {
     EXPECT_THAT(page, HasSubstr(line));
   }
   EXPECT_THAT(page, HasSubstr("\nprocess_resident_memory_bytes "));

@@ -167,9 +167,10 @@ def _daemon_numbers():
              "percentunit", query(f"max(process_open_fds{{{NODE}}} / process_max_fds{{{NODE}}})"), no_value=NO_DAEMON,
              width=4, low=0, high=1, thresholds=steps((None, GREEN), (0.6, YELLOW), (0.8, RED)),
              runbooks=["DescriptorsNearLimit"]),
-        stat("Audit lines lost in the window", "Decisions that could not be written down. Normal: 0. Otherwise the "
-             "disk of --audit_log is full or too slow.", "none",
-             query(f"sum(increase(rnicd_audit_lines_lost_total{{{NODE}}}[$interval]))"), no_value=NO_DAEMON, width=4,
+        stat("Lines lost in the window", "Decisions that could not be written down, and lines of the log. Normal: 0. "
+             "Otherwise the disk of --audit_log is full or too slow, or nobody reads stderr.", "none",
+             query(f"sum(increase(rnicd_audit_lines_lost_total{{{NODE}}}[$interval])"
+                   f" + increase(rnicd_log_lines_dropped_total{{{NODE}}}[$interval]))"), no_value=NO_DAEMON, width=4,
              thresholds=ZERO_IS_GOOD, runbooks=["AuditLinesLost"]),
         stat("Versions", "How many versions run at once. Normal: 1, but while an update is rolled out.", "none",
              query(f"count(count by (version) (rnicd_build_info{{{NODE}}}))"), no_value=NO_DAEMON, width=4,

@@ -1,5 +1,6 @@
 #include "log/library_log/library_log.h"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -13,6 +14,8 @@ namespace {
 
 // Longest text of a line; a client may have chosen parts of it.
 constexpr size_t kTextBytesMax = 1024;
+// gRPC does not say whether it aborts the process after a line.
+constexpr std::chrono::milliseconds kMayBeLast{100};
 
 // The libraries take plain functions, so the way from these to the object is global. The lock is held while a line is
 // written, so that the object is not destroyed meanwhile.
@@ -60,6 +63,9 @@ void LibraryLog::Write(const LibraryLine& line) {
                                        {"source", SourceOf(line)},
                                        {"text", line.text.substr(0, kTextBytesMax)},
                                        {"dropped", dropped.value_or(0)}});
+  if (line.is_last || line.library == Library::kGrpc) {
+    logger_.FlushUntil(std::chrono::steady_clock::now() + (line.is_last ? log::kLastLines : kMayBeLast));
+  }
 }
 
 }  // namespace rnicd::library_log

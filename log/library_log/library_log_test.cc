@@ -25,6 +25,7 @@ class LibraryLogTest : public testing::Test {
 
   // Lines on stderr since the last call; each must be a JSON object.
   std::vector<nlohmann::json> Lines() {
+    EXPECT_TRUE(logger_.FlushUntil(std::chrono::steady_clock::now() + std::chrono::seconds(20)));
     std::istringstream written(testing::internal::GetCapturedStderr());
     testing::internal::CaptureStderr();
     std::vector<nlohmann::json> lines;

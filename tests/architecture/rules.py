@@ -81,7 +81,6 @@ EXTERNAL_INCLUDES = {
     "seccomp.h": ["daemon/sandbox"],
     "sys/capability.h": ["daemon/sandbox"],
     "prometheus/": ["daemon/metrics"],
-    "spdlog/": ["log/logger.cc", "log/event_log_windows.cc"],
     "curl/": ["client/kubernetes/cluster.cc", "client/kubernetes/main.cc"],
     "CivetServer.h": ["daemon/metrics"],
     "absl/synchronization/": ["daemon/app/run.cc"],

@@ -69,6 +69,7 @@ class Crowd {
             .adapters = [] { return std::vector<metrics::AdapterReading>(); },
             .device_regions = [] { return uint64_t{0}; },
             .audit = [] { return metrics::AuditReading(); },
+            .log_lines_lost = [] { return uint64_t{0}; },
             .process_started = 0};
   }
 

@@ -96,6 +96,7 @@ TEST_F(MetricsPages, EveryPromisedMetricIsThereFromTheStart) {
                              "rnicd_audit_lines_lost_total",
                              "rnicd_audit_lines_merged_total",
                              "rnicd_audit_lines_left_out_total",
+                             "rnicd_log_lines_dropped_total",
                              "process_open_fds"}) {
     EXPECT_TRUE(page.Has(sample)) << sample;
   }

@@ -40,6 +40,8 @@ struct ChildOptions {
   uint64_t descriptors_max = 0;
   // A command that becomes the other one, whose words are its last arguments: prlimit, or a shell with "exec".
   std::vector<std::string> wrapper;
+  // Descriptor that is the child's stderr instead of a pipe to errors(). Only on Linux.
+  std::optional<int> stderr_file;
 };
 
 // A process of another program, with pipes on its three standard streams.

@@ -107,7 +107,8 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(const ChildOpt
   if (!input.ok() || !output.ok() || !errors.ok()) {
     return absl::ResourceExhaustedError("no pipes for a child process");
   }
-  SpawnSetup setup(input->read_end.get(), output->write_end.get(), errors->write_end.get());
+  SpawnSetup setup(input->read_end.get(), output->write_end.get(),
+                   options.stderr_file.value_or(errors->write_end.get()));
   std::unique_ptr<ChildProcess> child(new ChildProcess);
   if (const int error = setup.Spawn(FullCommand(options), child->pid_); error != 0) {
     return ErrnoStatus("posix_spawnp", error);

@@ -45,7 +45,8 @@ absl::StatusOr<std::unique_ptr<DaemonProcess>> DaemonProcess::Launch(const Daemo
   RNICD_ASSIGN_OR_RETURN(daemon->process_, ChildProcess::Start({.command = command,
                                                                 .uid = options.uid,
                                                                 .descriptors_max = options.descriptors_max,
-                                                                .wrapper = options.wrapper}));
+                                                                .wrapper = options.wrapper,
+                                                                .stderr_file = options.stderr_file}));
   return daemon;
 }
 

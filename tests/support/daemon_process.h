@@ -27,6 +27,8 @@ struct DaemonOptions {
   uint64_t descriptors_max = 0;
   // As in ChildOptions.
   std::vector<std::string> wrapper;
+  // As in ChildOptions; log() is empty then.
+  std::optional<int> stderr_file;
   // Directory of an earlier daemon to start in. Null means a fresh one.
   std::shared_ptr<TempDir> directory;
 };

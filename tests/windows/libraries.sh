@@ -18,8 +18,6 @@ ALL_LIBRARIES=(
   'googletest libgtest-dev'
   'protobuf libprotobuf-dev'
   'nlohmann_json nlohmann-json3-dev'
-  'fmt libfmt-dev'
-  'spdlog libspdlog-dev'
   'nghttp2 libnghttp2-dev'
   'prometheus_core prometheus-cpp-dev'
   'libmicrohttpd libmicrohttpd-dev'
@@ -79,10 +77,6 @@ make_protobuf() {
 }
 
 make_nlohmann_json() { cmake_install "$1" -DJSON_BuildTests=OFF; }
-
-make_fmt() { cmake_install "$1" -DFMT_TEST=OFF -DFMT_DOC=OFF; }
-
-make_spdlog() { cmake_install "$1" -DSPDLOG_FMT_EXTERNAL=ON -DSPDLOG_BUILD_EXAMPLE=OFF -DSPDLOG_BUILD_TESTS=OFF; }
 
 # With both of mingw's clocks its source calls a function that it has left out.
 make_nghttp2() {

@@ -46,7 +46,7 @@ void KubernetesNode::StartDaemon() {
   daemon_ = *std::move(daemon);
 }
 
-void KubernetesNode::LaunchPlugin(const std::vector<std::string>& flags) {
+void KubernetesNode::LaunchPlugin(const std::vector<std::string>& flags, std::optional<int> stderr_file) {
   std::vector<std::string> command = {ExecutableForEveryone(DEVICE_PLUGIN_PATH),
                                       absl::StrCat("--admin_socket_dir=", daemon_->admin_dir()),
                                       absl::StrCat("--socket_dir=", daemon_->socket_dir()),
@@ -58,13 +58,13 @@ void KubernetesNode::LaunchPlugin(const std::vector<std::string>& flags) {
                                       "--revoke_grace_ms=1000",
                                       "--daemon_timeout_ms=3000"};
   command.insert(command.end(), flags.begin(), flags.end());
-  auto plugin = ChildProcess::Start({.command = std::move(command), .uid = uid_});
+  auto plugin = ChildProcess::Start({.command = std::move(command), .uid = uid_, .stderr_file = stderr_file});
   ASSERT_TRUE(plugin.ok()) << plugin.status();
   plugin_ = *std::move(plugin);
 }
 
-void KubernetesNode::StartPlugin(const std::vector<std::string>& flags) {
-  LaunchPlugin(flags);
+void KubernetesNode::StartPlugin(const std::vector<std::string>& flags, std::optional<int> stderr_file) {
+  LaunchPlugin(flags, stderr_file);
   ASSERT_TRUE(KubeletSees(kUnits, kUnits)) << plugin_->errors().Text();
 }
 

@@ -34,8 +34,9 @@ class KubernetesNode : public testing::Test {
 
   void StartDaemon();
   // Returns when the kubelet knows the node's devices, all healthy. `flags` come last.
-  void StartPlugin(const std::vector<std::string>& flags = {});
-  void LaunchPlugin(const std::vector<std::string>& flags = {});
+  // `stderr_file` as in ChildOptions.
+  void StartPlugin(const std::vector<std::string>& flags = {}, std::optional<int> stderr_file = std::nullopt);
+  void LaunchPlugin(const std::vector<std::string>& flags = {}, std::optional<int> stderr_file = std::nullopt);
 
   // Admits a pod "team/NAME" with one container, "main", and starts that.
   RunOptions RunPod(const std::string& name, size_t units);

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/abandonable_thread.h"
+#include "base/clock.h"
+#include "base/wall_time.h"
+#include "log/level.h"
+
+namespace rnicd::log {
+
+// A finished line, with its end.
+struct Line {
+  Level level = Level::kInfo;
+  WallTime time;
+  std::string text;
+};
+
+// Writes lines in their order, on a thread of its own, so that no caller waits for the process that reads them. Lines
+// that find the queue full, or cannot be written, are lost, and a line behind those that were not says how many.
+// Lifetime: the destructor waits for the last lines, but not for long: then it leaves the thread behind, with the
+// queue. Threads:  safe.
+class LineWriter {
+ public:
+  struct Options {
+    // Writes a line; may block for as long as it likes. False when the line is lost.
+    std::function<bool(const Line&)> write;
+    // Makes the line that says that `count` lines are missing, the first of them of that time.
+    std::function<Line(uint64_t count, WallTime first)> loss;
+    // Bytes that may wait, and as many may be with the thread.
+    size_t waiting_bytes_max = size_t{1} << 20;
+    // What the destructor waits at most.
+    std::chrono::milliseconds patience{2000};
+  };
+
+  explicit LineWriter(Options options);
+  ~LineWriter();
+  LineWriter(const LineWriter&) = delete;
+  LineWriter& operator=(const LineWriter&) = delete;
+
+  // Never blocks.
+  void Add(Line line);
+  // False when lines still wait at the deadline.
+  bool FlushUntil(Instant deadline);
+  // Number of lost lines since the start.
+  uint64_t lost() const;
+
+ private:
+  struct Queue;
+
+  const std::shared_ptr<Queue> queue_;
+  AbandonableThread thread_;
+};
+
+}  // namespace rnicd::log
