@@ -26,7 +26,8 @@ struct SafeFileOptions {
 // The content of the file.
 absl::StatusOr<std::string> ReadSafeFile(const std::string& path, const SafeFileOptions& options);
 
-// The file, open for writing at its end; created for its owner only if there is none. A symbolic link is refused.
+// The file, open for reading, and for writing at its end; created for its owner only if there is none. A symbolic link
+// is refused.
 absl::StatusOr<UniqueFd> OpenSafeFileForAppend(const std::string& path);
 
 }  // namespace rnicd

@@ -78,7 +78,7 @@ absl::StatusOr<std::string> ReadSafeFile(const std::string& path, const SafeFile
 }
 
 absl::StatusOr<UniqueFd> OpenSafeFileForAppend(const std::string& path) {
-  return OpenChecked(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW);
+  return OpenChecked(path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW);
 }
 
 absl::Status CheckSafeFile(const std::string& path, const struct stat& facts, uid_t user) {

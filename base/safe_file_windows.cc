@@ -181,7 +181,7 @@ absl::StatusOr<UniqueFd> OpenSafeFileForAppend(const std::string& path) {
   }
   const std::unique_ptr<void, LocalFreeing> owned(descriptor);
   SECURITY_ATTRIBUTES attributes = {.nLength = sizeof(attributes), .lpSecurityDescriptor = descriptor};
-  return OpenChecked(path, {.access = FILE_APPEND_DATA | FILE_READ_ATTRIBUTES | SYNCHRONIZE,
+  return OpenChecked(path, {.access = FILE_APPEND_DATA | FILE_READ_DATA | FILE_READ_ATTRIBUTES | SYNCHRONIZE,
                             .disposition = OPEN_ALWAYS,
                             .attributes = &attributes});
 }

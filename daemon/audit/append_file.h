@@ -17,7 +17,8 @@ namespace rnicd::audit {
 class AppendFile {
  public:
   // Creates the file, for its owner only, when it does not exist. Errors: those of base/safe_file.h; a file that
-  // another user could have written is refused, and so is a symbolic link.
+  // another user could have written is refused, and so is a symbolic link. A line without an end that the file has
+  // already stays, and ends where the next one begins.
   static absl::StatusOr<AppendFile> Open(std::string path);
 
   struct Appended {

@@ -43,6 +43,35 @@ TEST_F(AppendFileTest, WhatWasThereStays) {
   EXPECT_EQ(ReadAll(path_), "old\na\nb\n");
 }
 
+// As a killed process or a power failure leaves it.
+TEST_F(AppendFileTest, ATornLineStaysAndTheNextLineIsOneOfItsOwn) {
+  WriteOwn(path_, "old\n{\"time\":\"2026");
+  AppendFile file = MustOpen();
+  MustAppend(file, "a\n");
+  MustAppend(file, "b\n");
+  EXPECT_EQ(ReadAll(path_), "old\n{\"time\":\"2026\na\nb\n");
+}
+
+TEST_F(AppendFileTest, ATornLineOfAFileThatTakesThePathIsEnded) {
+  AppendFile file = MustOpen();
+  MustAppend(file, "a\n");
+  WriteOwn(folder_ / "torn", "x");
+  std::filesystem::rename(folder_ / "torn", path_);
+  MustAppend(file, "b\n");
+  EXPECT_EQ(ReadAll(path_), "x\nb\n");
+}
+
+TEST_F(AppendFileTest, ATornLineOnAFullDiskIsEndedWhenThereIsRoom) {
+  WriteOwn(path_, "x");
+  AppendFile file = MustOpen();
+  {
+    const FullDisk full(1);
+    EXPECT_EQ(file.Append("lost\n").bytes, 0u);
+  }
+  MustAppend(file, "b\n");
+  EXPECT_EQ(ReadAll(path_), "x\nb\n");
+}
+
 TEST_F(AppendFileTest, NothingButARegularFileIsOpened) {
   const std::string target = folder_ / "target";
   {

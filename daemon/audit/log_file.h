@@ -24,6 +24,8 @@ absl::StatusOr<FileId> IdOfOpenFile(int file, const std::string& path);
 bool PathHasFile(const std::string& path, const FileId& id);
 // False for a file that has been deleted.
 bool HasAName(int file);
+// True when the last byte is no line end.
+absl::StatusOr<bool> EndsWithinALine(int file, const std::string& path);
 // Writes at the end. `written` grows by the bytes that were written, also where an error ended that.
 absl::Status WriteAtEnd(int file, std::string_view text, const std::string& path, size_t& written);
 // Takes away the last bytes. False where that is not possible.

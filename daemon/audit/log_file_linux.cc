@@ -31,6 +31,18 @@ bool HasAName(int file) {
   return fstat(file, &facts) == 0 && facts.st_nlink > 0;
 }
 
+absl::StatusOr<bool> EndsWithinALine(int file, const std::string& path) {
+  struct stat facts = {};
+  if (fstat(file, &facts) != 0) {
+    return FileError(path, "fstat", errno);
+  }
+  char last = '\n';
+  if (facts.st_size > 0 && pread(file, &last, 1, facts.st_size - 1) < 0) {
+    return FileError(path, "pread", errno);
+  }
+  return last != '\n';
+}
+
 absl::Status WriteAtEnd(int file, std::string_view text, const std::string& path, size_t& written) {
   while (!text.empty()) {
     const ssize_t count = write(file, text.data(), text.size());

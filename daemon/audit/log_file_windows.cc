@@ -52,7 +52,24 @@ bool HasAName(int file) {
   return facts.has_value() && facts->nNumberOfLinks > 0;
 }
 
-// The handle has no right but to append.
+absl::StatusOr<bool> EndsWithinALine(int file, const std::string& path) {
+  const auto facts = FactsOf(file);
+  if (!facts.has_value()) {
+    return Failed(path, "GetFileInformationByHandle");
+  }
+  const uint64_t size = uint64_t{facts->nFileSizeHigh} << 32 | facts->nFileSizeLow;
+  char last = '\n';
+  DWORD count = 0;
+  OVERLAPPED place = {};
+  place.Offset = static_cast<DWORD>(size - 1);
+  place.OffsetHigh = static_cast<DWORD>((size - 1) >> 32);
+  if (size > 0 && ReadFile(LongToHandle(file), &last, 1, &count, &place) == 0) {
+    return Failed(path, "ReadFile");
+  }
+  return last != '\n';
+}
+
+// The handle has no right to write but to append.
 absl::Status WriteAtEnd(int file, std::string_view text, const std::string& path, size_t& written) {
   while (!text.empty()) {
     DWORD count = 0;
