@@ -35,7 +35,8 @@ absl::Status OpenError(const std::string& path, int flags, int error_number) {
     case ENXIO:
       return NotARegularFile(path);
     default:
-      return FileError(path, "open", error_number);
+      return Refused(path, absl::StrCat(ErrnoDetail("open", error_number),
+                                        WhyDenied(path, error_number, (flags & O_WRONLY) != 0 ? W_OK : R_OK)));
   }
 }
 
@@ -93,6 +94,18 @@ absl::Status CheckSafeFile(const std::string& path, const struct stat& facts, ui
     return Refused(path, "is writable by group or others");
   }
   return absl::OkStatus();
+}
+
+std::string WhyDenied(const std::string& path, int error_number, int wanted) {
+  const auto allowed = [](const std::string& name, int mode) {
+    return faccessat(AT_FDCWD, name.c_str(), mode, AT_EACCESS) == 0;
+  };
+  const std::string folder = path.substr(0, path.rfind('/') + 1) + ".";
+  if (error_number != EACCES || !(allowed(path, F_OK) ? allowed(path, wanted) : allowed(folder, W_OK | X_OK))) {
+    return "";
+  }
+  return ", though the permissions allow it: the sandbox knows only the folders of the start, so restart after one was "
+         "replaced, mounted again, or put behind a link";
 }
 
 absl::Status FileError(const std::string& path, std::string_view call, int error_number) {

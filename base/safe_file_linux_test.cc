@@ -7,6 +7,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -181,6 +183,42 @@ TEST_F(SafeFileTest, NothingIsMadeBehindALink) {
 
 TEST(FileError, NamesTheFileTheCallAndTheError) {
   EXPECT_EQ(FileError("/a/b", "fsync", EIO), absl::FailedPreconditionError("/a/b: fsync: EIO"));
+}
+
+// --- EACCES that permissions do not explain ---
+
+TEST(WhyDenied, PermissionsThatAllowItAreSaidToDoSo) {
+  const std::string folder = testing::TempDir();
+  const std::string file = folder + "rnicd-denied-" + std::to_string(getpid());
+  std::ofstream(file) << "text";
+  ASSERT_EQ(chmod(file.c_str(), 0600), 0);
+  EXPECT_NE(WhyDenied(file, EACCES, R_OK), "");
+  EXPECT_NE(WhyDenied(file, EACCES, W_OK), "");
+  EXPECT_NE(WhyDenied(file + "-new", EACCES, W_OK), "") << "it could be made";
+  for (const int other : {ENOENT, EPERM, EROFS, ENOSPC, ENOTDIR}) {
+    EXPECT_EQ(WhyDenied(file, other, R_OK), "") << other;
+  }
+  EXPECT_EQ(WhyDenied(file + "/below", EACCES, W_OK), "");
+  EXPECT_EQ(WhyDenied(file + "-none/below", EACCES, W_OK), "");
+  std::filesystem::remove(file);
+}
+
+TEST(WhyDenied, PermissionsThatForbidItNeedNoWord) {
+  std::string folder = testing::TempDir() + "rnicd-denied-XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const std::string file = folder + "/file";
+  std::ofstream(file) << "text";
+  ASSERT_EQ(chmod(file.c_str(), 0), 0);
+  ASSERT_EQ(chmod(folder.c_str(), 0555), 0);
+  // Root may everything, so it is another user meanwhile.
+  const uid_t user = geteuid();
+  ASSERT_TRUE(user != 0 || seteuid(kStranger) == 0);
+  EXPECT_EQ(WhyDenied(file, EACCES, R_OK), "");
+  EXPECT_EQ(WhyDenied(file, EACCES, W_OK), "");
+  EXPECT_EQ(WhyDenied(file + "-new", EACCES, W_OK), "");
+  ASSERT_EQ(seteuid(user), 0);
+  ASSERT_EQ(chmod(folder.c_str(), 0755), 0);
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace
