@@ -227,7 +227,8 @@ absl::Status App::StartPages() {
                                                      .memory = page_memory_.get(),
                                                      .version = version(),
                                                      .policy_file = config_.policy_file,
-                                                     .connections = [this] { return front_door_->connections(); }}));
+                                                     .connections = [this] { return front_door_->connections(); },
+                                                     .door_trouble = [this] { return front_door_->trouble(); }}));
   return absl::OkStatus();
 }
 

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/error_reason.h"
 #include "base/process_usage.h"
 #include "base/status.h"
@@ -72,6 +73,10 @@ metrics::Page Pages::Metrics() const {
 
 metrics::Page Pages::Ready() const {
   health::HealthReport report = health::HealthText(parts_.prober.Read(), parts_.node.clock.Now());
+  if (const std::optional<std::string> trouble = parts_.door_trouble(); trouble.has_value()) {
+    const std::string adapters = report.text.substr(report.text.find('\n') + 1);
+    report = {.ready = false, .text = absl::StrCat("not ready\nsockets failing: ", *trouble, "\n", adapters)};
+  }
   return {.status = report.ready ? 200 : 503, .content_type = kTextType, .body = std::move(report.text)};
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,8 @@ struct PageParts {
   std::string version;
   std::string policy_file;
   std::function<uint64_t()> connections;
+  // SystemDoor::trouble.
+  std::function<std::optional<std::string>()> door_trouble;
 };
 
 // The pages of the daemon's HTTP server: /metrics, /healthz, /readyz and, if enabled, the status page.

@@ -8,6 +8,7 @@
 #include "daemon/app/process_host.h"
 #include "daemon/app/system_config_linux.h"
 #include "daemon/sandbox/sandbox.h"
+#include "daemon/transport/socket_directory.h"
 
 namespace rnicd::app {
 namespace {
@@ -38,6 +39,9 @@ class SignalHost final : public ProcessHost {
     if (config.provider == "verbs") {
       OpenFastModule(config.system->verbs);
     }
+    // Made before, so that the rules of the sandbox name them and nothing above them.
+    RNICD_RETURN_IF_ERROR(transport::SocketDirectory::Make(config.system->socket_dir, kWorkloadDirectoryMode));
+    RNICD_RETURN_IF_ERROR(transport::SocketDirectory::Make(config.system->admin_socket_dir, kOperatorDirectoryMode));
     RNICD_ASSIGN_OR_RETURN(const sandbox::Confinement confinement, sandbox::EnterSandbox(config.system->sandbox));
     return log::Field("landlock", confinement.landlock_version);
   }

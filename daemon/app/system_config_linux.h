@@ -9,6 +9,10 @@
 
 namespace rnicd::app {
 
+// Any user may search the workload directory; only the daemon's own user that of the operator.
+inline constexpr mode_t kWorkloadDirectoryMode = 0755;
+inline constexpr mode_t kOperatorDirectoryMode = 0700;
+
 // The part of the configuration that only Linux has.
 struct SystemConfig {
   // Directories of the sockets for workloads and for operators.

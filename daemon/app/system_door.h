@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -25,7 +26,7 @@ struct DoorParts {
 };
 
 // The front door of this system: sockets on Linux, pipes and TCP on Windows.
-// Lifetime: call Stop before destroying. Threads: one calls; `connections` from any.
+// Lifetime: call Stop before destroying. Threads: one calls; `connections` and `trouble` from any.
 class SystemDoor {
  public:
   virtual ~SystemDoor() = default;
@@ -37,6 +38,8 @@ class SystemDoor {
   // Ends every connection.
   virtual void Stop() = 0;
   virtual uint64_t connections() const = 0;
+  // Once it serves: why clients do not find it; empty when they do. A name that is no file is never lost.
+  virtual std::optional<std::string> trouble() const { return std::nullopt; }
 };
 
 // The names under which clients find the daemon, claimed for this process as long as this lives. On Windows they are

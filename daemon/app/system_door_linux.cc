@@ -1,51 +1,46 @@
+#include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "base/status.h"
 #include "daemon/app/hidden_paths_linux.h"
 #include "daemon/app/system_config_linux.h"
 #include "daemon/app/system_door.h"
-#include "daemon/core/names.h"
 #include "daemon/transport/front_door.h"
 #include "daemon/transport/socket_directory.h"
 
 namespace rnicd::app {
 namespace {
 
-// Any user may search the workload directory; only the daemon's own user that of the operator.
-constexpr mode_t kWorkloadDirectoryMode = 0755;
-constexpr mode_t kOperatorDirectoryMode = 0700;
-
 class SocketDoor final : public SystemDoor {
  public:
-  SocketDoor(const transport::FrontDoorOptions& options, const DoorParts& parts,
-             const transport::SocketDirectory& workloads, const transport::SocketDirectory& operators)
+  SocketDoor(const transport::FrontDoorOptions& options, const DoorParts& parts, transport::SocketDirectory& workloads,
+             transport::SocketDirectory& operators)
       : workloads_(workloads),
         operators_(operators),
         door_(options, parts.node, parts.registry, parts.logger, parts.bulkhead, parts.server) {}
 
   absl::Status Start() override { return door_.Start(workloads_, operators_); }
-  void StopAccepting() override {
-    workloads_.Remove(core::kRpcSocketName);
-    workloads_.Remove(core::kFdSocketName);
-    operators_.Remove(core::kAdminSocketName);
-    door_.StopAccepting();
-  }
+  void StopAccepting() override { door_.StopAccepting(); }
   void Stop() override { door_.Stop(); }
   uint64_t connections() const override { return door_.connections(); }
+  std::optional<std::string> trouble() const override { return door_.trouble(); }
 
  private:
-  const transport::SocketDirectory& workloads_;
-  const transport::SocketDirectory& operators_;
+  transport::SocketDirectory& workloads_;
+  transport::SocketDirectory& operators_;
   transport::FrontDoor door_;
 };
 
 class SocketNames final : public DoorNames {
  public:
   SocketNames(transport::SocketDirectory workloads, transport::SocketDirectory operators)
-      : workloads_(std::move(workloads)), operators_(std::move(operators)) {}
+      : workloads_(std::make_unique<transport::SocketDirectory>(std::move(workloads))),
+        operators_(std::make_unique<transport::SocketDirectory>(std::move(operators))) {}
 
-  std::string workloads() const override { return workloads_.path(); }
-  std::string operators() const override { return operators_.path(); }
+  std::string workloads() const override { return workloads_->path(); }
+  std::string operators() const override { return operators_->path(); }
   std::unique_ptr<SystemDoor> MakeDoor(const Config& config, const DoorParts& parts) const override {
     transport::FrontDoorOptions options;
     options.max_connections = config.connections.max;
@@ -53,12 +48,12 @@ class SocketNames final : public DoorNames {
     options.connection_rate = config.connections.rate;
     options.silent_timeout = config.connections.silent_timeout;
     options.socket_mode = config.system->socket_mode;
-    return std::make_unique<SocketDoor>(options, parts, workloads_, operators_);
+    return std::make_unique<SocketDoor>(options, parts, *workloads_, *operators_);
   }
 
  private:
-  const transport::SocketDirectory workloads_;
-  const transport::SocketDirectory operators_;
+  const std::unique_ptr<transport::SocketDirectory> workloads_;
+  const std::unique_ptr<transport::SocketDirectory> operators_;
 };
 
 }  // namespace

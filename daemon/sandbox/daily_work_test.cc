@@ -90,7 +90,7 @@ TEST(DailyWork, ADescriptorIsAskedWhetherItIsADmabufAndOfWhatSize) {
 
 TEST(DailyWork, SocketsAppearInTheirDirectory) {
   const std::string folder = testing::TempDir() + "rnicd-sandbox-" + std::to_string(getpid());
-  ExpectWorksAtStart([&] {
+  ExpectWorks([&] {
     sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = {}};
     (folder + "/x.new").copy(address.sun_path, sizeof(address.sun_path) - 1);
     const UniqueFd listener(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
@@ -98,12 +98,16 @@ TEST(DailyWork, SocketsAppearInTheirDirectory) {
       return false;
     }
     const UniqueFd lock(open((folder + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
+      return false;
+    }
+    const UniqueFd file(open(address.sun_path, O_PATH | O_NOFOLLOW | O_CLOEXEC));
     return flock(lock.get(), LOCK_EX | LOCK_NB) == 0 &&
-           bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 &&
-           chmod(address.sun_path, 0666) == 0 && listen(listener.get(), 16) == 0 &&
-           rename(address.sun_path, (folder + "/x").c_str()) == 0 && unlink((folder + "/x").c_str()) == 0;
+           chmod(("/proc/self/fd/" + std::to_string(file.get())).c_str(), 0666) == 0 &&
+           listen(listener.get(), 16) == 0 && faccessat(AT_FDCWD, folder.c_str(), W_OK, AT_EACCESS) == 0 &&
+           rename(address.sun_path, (folder + "/x").c_str()) == 0 && unlink((folder + "/x").c_str()) == 0 &&
+           unlink((folder + "/lock").c_str()) == 0 && unlinkat(AT_FDCWD, folder.c_str(), AT_REMOVEDIR) == 0;
   });
-  std::filesystem::remove_all(folder);
 }
 
 TEST(DailyWork, CallersAreAcceptedAndNamed) {

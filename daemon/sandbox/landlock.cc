@@ -8,8 +8,6 @@
 
 #include <cerrno>
 #include <cstdint>
-#include <filesystem>
-#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
@@ -89,12 +87,6 @@ class Ruleset {
   UniqueFd fd_;
 };
 
-// The folder itself, or the one above it if it is yet to be made.
-std::string Existing(const std::string& folder) {
-  std::error_code error;
-  return std::filesystem::exists(folder, error) ? folder : std::filesystem::path(folder).parent_path().string();
-}
-
 absl::Status AllowAll(const Ruleset& ruleset, const PathRules& rules) {
   for (const char* const path : kSystemPaths) {
     RNICD_RETURN_IF_ERROR(ruleset.Allow(path, kRead));
@@ -104,7 +96,7 @@ absl::Status AllowAll(const Ruleset& ruleset, const PathRules& rules) {
     RNICD_RETURN_IF_ERROR(ruleset.Allow(path, kRead));
   }
   for (const std::string& path : rules.write) {
-    RNICD_RETURN_IF_ERROR(ruleset.Allow(Existing(path), kWrite));
+    RNICD_RETURN_IF_ERROR(ruleset.Allow(path, kWrite));
   }
   for (const std::string& path : rules.devices) {
     RNICD_RETURN_IF_ERROR(ruleset.Allow(path, kDevice));

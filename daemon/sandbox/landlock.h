@@ -7,12 +7,12 @@
 
 namespace rnicd::sandbox {
 
-// Paths that this process may use, each with all below it. One that does not exist is skipped.
+// Paths that this process may use, each with all below it: the folder that has the path now, and no other that gets it
+// later. One that does not exist is skipped.
 struct PathRules {
   // Files are read, folders listed.
   std::vector<std::string> read;
-  // In addition files, folders and sockets are made, files and sockets written, renamed and removed. A folder that
-  // does not exist stands for the one above it, in which it will be made.
+  // In addition files, folders and sockets are made, files and sockets written, renamed and removed.
   std::vector<std::string> write;
   // Devices: read, written, and given commands.
   std::vector<std::string> devices;

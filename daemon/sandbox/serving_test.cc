@@ -54,8 +54,8 @@ std::vector<UseAtStart> UsesOfTheStart() {
       {"AnInternetSocketOfVersion6", "socket", {AF_INET6, SOCK_STREAM, 0}},
       {"AQuestionToTheKernelsNetwork", "socket", {AF_NETLINK, SOCK_RAW, 0}},
       {"AnInternetSocketBesideCards", "socket", {AF_INET, SOCK_STREAM, 0}, true},
-      {"AnAddressForASocket", "bind", {-1, Address(&kLoopback), sizeof(kLoopback)}},
-      {"ASocketThatAccepts", "listen", {-1, 1}},
+      {"APairThatSendsToOthers", "socketpair", {AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, 0}},
+      {"ARawPairThatSendsToOthers", "socketpair", {AF_UNIX, SOCK_RAW, 0, 0}},
       {"ADestination", "sendto", {-1, path, 1, 0, Address(&kLoopback), sizeof(kLoopback)}},
       {"ADestinationInTheUpperHalf", "sendto", {-1, path, 1, 0, 1L << 40, 0}},
       {"AConnectionMadeBySending", "sendto", {-1, path, 1, MSG_FASTOPEN, 0, 0}},
@@ -99,10 +99,35 @@ INSTANTIATE_TEST_SUITE_P(Sandbox, ServingNeverNeeds, testing::ValuesIn(UsesOfThe
                          [](const auto& test) { return std::string(test.param.name); });
 
 // A library that logs to the system continues without it.
-TEST(Serving, ASocketOfThisMachineIsRefused) {
-  const ChildEnd end =
-      WhenServing({}, [](int) { return socket(AF_UNIX, SOCK_DGRAM, 0) == -1 && errno == EACCES ? 0 : 1; });
-  EXPECT_EQ(end.exit_code, 0) << end.output << " signal " << end.signal;
+TEST(Serving, ADatagramSocketOfThisMachineIsRefused) {
+  for (const int type : {int{SOCK_DGRAM}, int{SOCK_RAW}, SOCK_DGRAM | SOCK_CLOEXEC}) {
+    const ChildEnd end =
+        WhenServing({}, [&](int) { return socket(AF_UNIX, type, 0) == -1 && errno == EACCES ? 0 : 1; });
+    EXPECT_EQ(end.exit_code, 0) << type << ": " << end.output << " signal " << end.signal;
+  }
+}
+
+// Such a socket is made when one was removed. It must not send what a socket with a peer does not.
+TEST(Serving, ASocketOfThisMachineReachesNobody) {
+  for (const int type : {int{SOCK_STREAM}, int{SOCK_SEQPACKET}}) {
+    const ChildEnd end = WhenServing({}, [&](int) {
+      const UniqueFd made(socket(AF_UNIX, type | SOCK_CLOEXEC, 0));
+      sockaddr_un log = {.sun_family = AF_UNIX, .sun_path = "/dev/log"};
+      char byte = 'x';
+      iovec bytes = {.iov_base = &byte, .iov_len = 1};
+      msghdr message = {};
+      message.msg_name = &log;
+      message.msg_namelen = sizeof(log);
+      message.msg_iov = &bytes;
+      message.msg_iovlen = 1;
+      const bool sent = sendmsg(made.get(), &message, MSG_NOSIGNAL) >= 0;
+      const int error = errno;
+      const bool connected = connect(made.get(), reinterpret_cast<const sockaddr*>(&log), sizeof(log)) == 0;
+      return made.valid() && !sent && (error == EOPNOTSUPP || error == ENOTCONN) && !connected && errno == EACCES ? 0
+                                                                                                                  : 1;
+    });
+    EXPECT_EQ(end.exit_code, 0) << type << ": " << end.output << " signal " << end.signal;
+  }
 }
 
 // A memory file with a program in it is neither mapped as code nor executed.

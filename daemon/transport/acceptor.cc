@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/errno_status.h"
+#include "base/mutex.h"
 #include "daemon/core/observer.h"
 #include "daemon/door/refusal.h"
 #include "daemon/transport/fd_packet.h"
@@ -52,7 +53,9 @@ absl::Status Acceptor::Listen(Door door, SocketKind kind, UniqueFd listener) {
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, listener.get(), &event) != 0) {
     return absl::UnavailableError(ErrnoDetail("epoll_ctl", errno));
   }
-  listeners_[door] = {.kind = kind, .socket = std::move(listener)};
+  MutexLock lock(mutex_);
+  new_listeners_.emplace_back(door, Listener{.kind = kind, .socket = std::move(listener)});
+  eventfd_write(wake_up_.get(), 1);
   return absl::OkStatus();
 }
 
@@ -78,22 +81,48 @@ void Acceptor::Run() {
   while (!stopping_.load()) {
     const int count = epoll_wait(epoll_.get(), events.data(), kAcceptorEvents, paused_ ? kPauseMs : -1);
     Pause(closers_.size() >= blocked_max_);
-    for (int index = 0; index < count && !paused_; ++index) {
+    for (int index = 0; index < count; ++index) {
       const uint64_t door = events[static_cast<size_t>(index)].data.u64;
-      if (door != kWakeUp) {
+      if (door == kWakeUp) {
+        TakeNewListeners();
+      } else if (!paused_) {
         AcceptSome(static_cast<Door>(door));
       }
     }
   }
+  TakeNewListeners();
   for (auto& [door, listener] : listeners_) {
     Close(std::move(listener));
   }
 }
 
 void Acceptor::AcceptSome(Door door) {
-  const Listener& listener = listeners_.at(door);
-  for (int accepted = 0; accepted < kAcceptsAtOnce && AcceptOne(door, listener); ++accepted) {
+  const auto found = listeners_.find(door);
+  for (int accepted = 0; found != listeners_.end() && accepted < kAcceptsAtOnce && AcceptOne(door, found->second);
+       ++accepted) {
   }
+}
+
+void Acceptor::TakeNewListeners() {
+  eventfd_t count = 0;
+  eventfd_read(wake_up_.get(), &count);
+  std::vector<std::pair<Door, Listener>> taken;
+  {
+    MutexLock lock(mutex_);
+    taken.swap(new_listeners_);
+  }
+  for (auto& [door, listener] : taken) {
+    Listener earlier = std::exchange(listeners_[door], std::move(listener));
+    if (earlier.socket.valid()) {
+      // Nobody can come any more, so this ends.
+      shutdown(earlier.socket.get(), SHUT_RDWR);
+      while (!stopping_.load() && !paused_ && AcceptOne(door, earlier)) {
+      }
+      Close(std::move(earlier));
+      spare_ = OpenSpare();
+    }
+  }
+  Watch();
 }
 
 bool Acceptor::AcceptOne(Door door, const Listener& listener) {
@@ -146,10 +175,14 @@ bool Acceptor::TurnAway(const Listener& listener) {
 
 void Acceptor::Pause(bool paused) {
   if (std::exchange(paused_, paused) != paused) {
-    for (const auto& [door, listener] : listeners_) {
-      epoll_event event = {.events = paused ? 0U : EPOLLIN, .data = {.u64 = static_cast<uint64_t>(door)}};
-      epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, listener.socket.get(), &event);
-    }
+    Watch();
+  }
+}
+
+void Acceptor::Watch() {
+  for (const auto& [door, listener] : listeners_) {
+    epoll_event event = {.events = paused_ ? 0U : EPOLLIN, .data = {.u64 = static_cast<uint64_t>(door)}};
+    epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, listener.socket.get(), &event);
   }
 }
 

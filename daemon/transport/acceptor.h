@@ -5,8 +5,11 @@
 #include <functional>
 #include <map>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/mutex.h"
 #include "base/unique_fd.h"
 #include "daemon/door/bulkhead.h"
 #include "daemon/transport/admission.h"
@@ -14,7 +17,7 @@
 namespace rnicd::transport {
 
 // A thread that accepts the connections of some doors, in turns, and passes those on that are let in.
-// Lifetime: what it is given outlives it. Threads: Listen before Start; Stop once more does nothing.
+// Lifetime: what it is given outlives it. Threads: Listen from any; Stop once more does nothing.
 class Acceptor {
  public:
   using OnVisitor = std::function<void(Visitor)>;
@@ -25,6 +28,7 @@ class Acceptor {
            size_t blocked_max, OnVisitor on_visitor);
   ~Acceptor();
 
+  // Accepts from this listener. An earlier one of the door is closed after those who wait in it have been accepted.
   absl::Status Listen(Door door, SocketKind kind, UniqueFd listener);
   // Errors: kUnavailable without descriptors.
   absl::Status Start();
@@ -34,6 +38,7 @@ class Acceptor {
  private:
   void Run();
   void AcceptSome(Door door);
+  void TakeNewListeners();
   struct Listener {
     SocketKind kind;
     UniqueFd socket;
@@ -47,6 +52,7 @@ class Acceptor {
   bool TurnAway(const Listener& listener);
   // Stops to accept for a moment, or goes on.
   void Pause(bool paused);
+  void Watch();
   // Closes a listener and all that wait in it.
   void Close(Listener listener);
 
@@ -60,6 +66,9 @@ class Acceptor {
   UniqueFd wake_up_;
   // Closed to make room for one accept when no descriptor is left, so that the connection can be refused.
   UniqueFd spare_;
+  Mutex mutex_;
+  std::vector<std::pair<Door, Listener>> new_listeners_ RNICD_GUARDED_BY(mutex_);
+  // Used by the thread only.
   std::map<Door, Listener> listeners_;
   bool paused_ = false;
   std::atomic<bool> stopping_{false};

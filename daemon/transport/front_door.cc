@@ -14,14 +14,13 @@
 
 #include "base/errno_status.h"
 #include "base/status.h"
-#include "daemon/core/names.h"
 #include "daemon/core/observer.h"
 #include "daemon/door/refusal.h"
 
 namespace rnicd::transport {
 namespace {
 
-// Period of the search for idle connections and expired grants.
+// Period of the search for idle connections, expired grants and removed sockets.
 constexpr int kTickMs = 200;
 constexpr int kEventsAtOnce = 64;
 // Sockets of workloads whose clients block their close, while others are still accepted.
@@ -30,23 +29,6 @@ constexpr uint64_t kWatchBits = 2;
 constexpr uint64_t kWatchMask = (1U << kWatchBits) - 1;
 
 uint64_t Pack(uint64_t key, uint8_t watch) { return key << kWatchBits | watch; }
-
-struct DoorRow {
-  const char* name;
-  int type;
-};
-
-DoorRow RowOf(Door door) {
-  switch (door) {
-    case Door::kWorkload:
-      return {.name = core::kRpcSocketName, .type = SOCK_STREAM};
-    case Door::kOperator:
-      return {.name = core::kAdminSocketName, .type = SOCK_STREAM};
-    case Door::kFd:
-      break;
-  }
-  return {.name = core::kFdSocketName, .type = SOCK_SEQPACKET};
-}
 
 }  // namespace
 
@@ -64,7 +46,7 @@ FrontDoor::~FrontDoor() { Stop(); }
 
 // --- start and stop ---
 
-absl::Status FrontDoor::Start(const SocketDirectory& workloads, const SocketDirectory& operators) {
+absl::Status FrontDoor::Start(SocketDirectory& workloads, SocketDirectory& operators) {
   RNICD_ASSIGN_OR_RETURN(const IdentityRung rung, ProbeIdentityRung());
   epoll_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
   wake_up_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -75,9 +57,13 @@ absl::Status FrontDoor::Start(const SocketDirectory& workloads, const SocketDire
   const auto places = std::make_shared<door::Places>(options_.max_connections, options_.max_connections_per_uid);
   operators_ = MakeAcceptor(rung, places, SIZE_MAX);
   workloads_ = MakeAcceptor(rung, places, kBlockedMax);
-  RNICD_RETURN_IF_ERROR(OpenDoor(*operators_, Door::kOperator, operators).status());
-  RNICD_RETURN_IF_ERROR(OpenDoor(*workloads_, Door::kFd, workloads).status());
-  RNICD_ASSIGN_OR_RETURN(const SocketKind kind, OpenDoor(*workloads_, Door::kWorkload, workloads));
+  sockets_ = std::make_unique<DoorSockets>(workloads, operators, options_.socket_mode, logger_,
+                                           [this](Door door, SocketKind kind, UniqueFd listener) {
+                                             Acceptor& acceptor = door == Door::kOperator ? *operators_ : *workloads_;
+                                             return acceptor.Listen(door, kind, std::move(listener));
+                                           });
+  RNICD_ASSIGN_OR_RETURN(const SocketKind kind, sockets_->Open());
+  open_.store(true);
   thread_ = std::thread([this] { Run(); });
   RNICD_RETURN_IF_ERROR(operators_->Start());
   RNICD_RETURN_IF_ERROR(workloads_->Start());
@@ -94,17 +80,12 @@ std::unique_ptr<Acceptor> FrontDoor::MakeAcceptor(IdentityRung rung, const std::
                                     [this](Visitor visitor) { Adopt(std::move(visitor)); });
 }
 
-absl::StatusOr<SocketKind> FrontDoor::OpenDoor(Acceptor& acceptor, Door door, const SocketDirectory& directory) const {
-  const DoorRow row = RowOf(door);
-  const mode_t mode = door == Door::kOperator ? 0600 : options_.socket_mode;
-  RNICD_ASSIGN_OR_RETURN(UniqueFd listener, directory.Listen(row.name, row.type, mode));
-  const SocketKind kind = {.carries_packets = door == Door::kFd,
-                           .refuses_descriptors = door != Door::kFd && RefuseDescriptors(listener.get())};
-  RNICD_RETURN_IF_ERROR(acceptor.Listen(door, kind, std::move(listener)));
-  return kind;
+std::optional<std::string> FrontDoor::trouble() const {
+  return open_.load() ? sockets_->trouble() : "the front door is not open yet";
 }
 
 void FrontDoor::StopAccepting() {
+  sockets_->Remove();
   workloads_->Stop();
   operators_->Stop();
 }
@@ -184,6 +165,7 @@ void FrontDoor::Tick() {
   next_tick_ = now + std::chrono::milliseconds(kTickMs);
   CloseSilent();
   registry_.EndExpired();
+  sockets_->Restore();
 }
 
 void FrontDoor::ClearWakeUp() {

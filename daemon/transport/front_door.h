@@ -23,6 +23,7 @@
 #include "daemon/transport/acceptor.h"
 #include "daemon/transport/admission.h"
 #include "daemon/transport/client_socket.h"
+#include "daemon/transport/door_sockets.h"
 #include "daemon/transport/fd_service.h"
 #include "daemon/transport/socket_directory.h"
 #include "log/logger.h"
@@ -44,7 +45,7 @@ struct FrontDoorOptions {
 
 // Accepts every connection; identifies the caller; and watches each client's socket and process until one of them ends.
 // Workloads are accepted on one thread, operators on another, and a third one watches: a storm of connections delays
-// neither an operator nor the discovery of a dead client.
+// neither an operator nor the discovery of a dead client. The third one also makes sockets again that were removed.
 // Lifetime: all its arguments outlive it. Stop before destroying.
 class FrontDoor {
  public:
@@ -53,14 +54,16 @@ class FrontDoor {
   ~FrontDoor();
 
   // Opens the sockets and serves. Errors: those of SocketDirectory::Listen and ProbeIdentityRung.
-  absl::Status Start(const SocketDirectory& workloads, const SocketDirectory& operators);
-  // Accepts nothing from now on; open connections continue.
+  absl::Status Start(SocketDirectory& workloads, SocketDirectory& operators);
+  // Accepts nothing from now on, and removes its sockets; open connections continue.
   void StopAccepting();
   // Ends every connection and the threads.
   void Stop();
 
   // Number of connections on the workload and admin sockets.
   uint64_t connections() const { return connection_count_.load(); }
+  // Why clients do not find a socket; empty when they find all. From any thread.
+  std::optional<std::string> trouble() const;
 
  private:
   // Source of an epoll event; `key` names the connection.
@@ -75,7 +78,6 @@ class FrontDoor {
 
   std::unique_ptr<Acceptor> MakeAcceptor(IdentityRung rung, const std::shared_ptr<door::Places>& places,
                                          size_t blocked_max);
-  absl::StatusOr<SocketKind> OpenDoor(Acceptor& acceptor, Door door, const SocketDirectory& directory) const;
   void Run();
   void Handle(uint64_t data);
   // On the acceptors' threads.
@@ -102,9 +104,12 @@ class FrontDoor {
 
   std::unique_ptr<Acceptor> workloads_;
   std::unique_ptr<Acceptor> operators_;
+  // Before its listeners are closed their names are removed.
+  std::unique_ptr<DoorSockets> sockets_;
   UniqueFd epoll_;
   UniqueFd wake_up_;
   std::thread thread_;
+  std::atomic<bool> open_{false};
   std::atomic<bool> stopping_{false};
   std::atomic<uint64_t> connection_count_{0};
   // Used only by the thread that watches.

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -236,13 +237,78 @@ TEST_F(FrontDoorTest, OnTheFdSocketAStrangerIsNotToldToTryAgain) {
 // Without the descriptors of whoever still waits: the end of a listener must not close what they have sent.
 TEST_F(FrontDoorTest, TheEndTurnsAwayWhoStillWaitsToBeAccepted) {
   Open(0);
+  // As a program has it that found the socket before its name was removed.
+  const std::string kept = root_ + "/kept";
+  std::filesystem::create_hard_link(root_ + "/w/" + core::kRpcSocketName, kept);
   door_->StopAccepting();
+  EXPECT_FALSE(std::filesystem::exists(root_ + "/w/" + core::kRpcSocketName));
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
-  (root_ + "/w/" + core::kRpcSocketName).copy(address.sun_path, sizeof(address.sun_path) - 1);
+  kept.copy(address.sun_path, sizeof(address.sun_path) - 1);
   const UniqueFd late(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   EXPECT_EQ(connect(late.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), -1);
   EXPECT_EQ(errno, ECONNREFUSED);
+}
+
+// They connected when the name still was there, and know nothing of its end.
+TEST_F(FrontDoorTest, ThoseWhoWaitInASocketThatIsReplacedAreServed) {
+  Open(0);
+  door_->StopAccepting();
+  auto earlier = workloads_->Listen(core::kRpcSocketName, SOCK_STREAM, 0600);
+  ASSERT_TRUE(earlier.ok());
+  std::vector<UniqueFd> waiting;
+  for (int count = 0; count < 40; ++count) {
+    waiting.push_back(Connect());
+  }
+  auto later = workloads_->Listen(core::kRpcSocketName, SOCK_STREAM, 0600);
+  ASSERT_TRUE(later.ok());
+  waiting.push_back(Connect());
+  const auto rung = ProbeIdentityRung();
+  ASSERT_TRUE(rung.ok());
+  std::ofstream(root_ + "/proc/" + std::to_string(getpid()) + "/cgroup") << "0::" << InPod(kPod) << "\n";
+  std::atomic<size_t> visitors{0};
+  Acceptor acceptor(Admission({.rung = *rung, .rate = {}, .proc_folder = root_ + "/proc"}, world_->node, logger_,
+                              std::make_shared<door::Places>(0, 0)),
+                    world_->node, logger_, bulkhead_, SIZE_MAX, [&](const Visitor&) { visitors.fetch_add(1); });
+  ASSERT_TRUE(acceptor.Listen(Door::kWorkload, {}, std::move(earlier->listener)).ok());
+  ASSERT_TRUE(acceptor.Listen(Door::kWorkload, {}, std::move(later->listener)).ok());
+  ASSERT_TRUE(acceptor.Start().ok());
+  EXPECT_TRUE(core::Eventually([&] { return visitors.load() == waiting.size(); })) << visitors.load();
+}
+
+TEST_F(FrontDoorTest, ASocketThatWasRemovedIsBackAtTheNextTick) {
+  Open(0);
+  const UniqueFd before = ConnectFrom(InPod(kPod));
+  for (int round = 0; round < 3; ++round) {
+    std::filesystem::remove(root_ + "/w/" + core::kRpcSocketName);
+    EXPECT_TRUE(core::Eventually([&] {
+      world_->clock.Advance(std::chrono::seconds(1));
+      return std::filesystem::exists(root_ + "/w/" + core::kRpcSocketName);
+    }));
+    const UniqueFd after = ConnectFrom(InPod(kPod));
+    EXPECT_EQ(server_.callers().size(), static_cast<size_t>(round) + 2);
+  }
+  EXPECT_TRUE(core::Eventually([&] { return door_->connections() == 1; }));
+  char byte = 0;
+  EXPECT_EQ(recv(before.get(), &byte, 1, MSG_DONTWAIT), -1) << "the earlier connection was closed";
+  EXPECT_EQ(errno, EAGAIN);
+}
+
+TEST_F(FrontDoorTest, ASocketThatCannotBeMadeAgainIsATrouble) {
+  Open(0);
+  EXPECT_EQ(door_->trouble(), std::nullopt);
+  const std::string name = root_ + "/o/" + core::kAdminSocketName;
+  std::filesystem::remove(name);
+  std::filesystem::create_directory(name);
+  const auto in_trouble = [&] {
+    world_->clock.Advance(std::chrono::seconds(1));
+    return door_->trouble().has_value();
+  };
+  EXPECT_TRUE(core::Eventually(in_trouble));
+  EXPECT_NE(door_->trouble().value_or("").find(name), std::string::npos);
+  std::filesystem::remove(name);
+  EXPECT_TRUE(core::Eventually([&] { return !in_trouble(); }));
+  EXPECT_TRUE(Connect(true).valid());
 }
 
 TEST_F(FrontDoorTest, AnUnidentifiedPeerIsRefusedAndReported) {

@@ -13,6 +13,8 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "base/safe_file_linux.h"
+#include "base/status.h"
 
 namespace rnicd::transport {
 namespace {
@@ -23,8 +25,11 @@ namespace {
 constexpr int kListenBacklog = INT_MAX;
 
 absl::Status Failed(const char* call, const std::string& path, int error) {
-  return absl::UnavailableError(absl::StrCat(call, " ", path, ": ", strerror(error)));
+  return absl::UnavailableError(
+      absl::StrCat(call, " ", path, ": ", strerror(error), WhyDenied(path, error, R_OK | W_OK)));
 }
+
+std::string LockPath(const std::string& directory) { return directory + "/lock"; }
 
 absl::StatusOr<sockaddr_un> AddressOf(const std::string& path) {
   sockaddr_un address = {};
@@ -54,60 +59,107 @@ absl::Status CheckTrusted(const std::string& path) {
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::StatusOr<SocketDirectory> SocketDirectory::Claim(const std::string& path, mode_t mode) {
-  if (mkdir(path.c_str(), mode) == 0) {
-    // mkdir masks the mode; no other process can have used the directory yet.
-    if (chmod(path.c_str(), mode) != 0) {
-      return Failed("chmod", path, errno);
-    }
-  } else if (errno != EEXIST) {
-    return Failed("mkdir", path, errno);
-  }
-  absl::Status trusted = CheckTrusted(path);
-  if (!trusted.ok()) {
-    return trusted;
-  }
-  const std::string lock_path = path + "/lock";
-  UniqueFd lock(open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+// The lock of the directory, by its path.
+absl::StatusOr<UniqueFd> TakeLock(const std::string& directory) {
+  const std::string path = LockPath(directory);
+  UniqueFd lock(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
   if (!lock.valid()) {
-    return Failed("open", lock_path, errno);
+    return Failed("open", path, errno);
   }
   if (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
-    return errno == EWOULDBLOCK ? absl::FailedPreconditionError(absl::StrCat("another rnicd serves on ", path))
-                                : Failed("flock", lock_path, errno);
+    return errno == EWOULDBLOCK ? absl::FailedPreconditionError(absl::StrCat("another rnicd serves on ", directory))
+                                : Failed("flock", path, errno);
   }
-  return SocketDirectory(path, std::move(lock));
+  return lock;
 }
 
-absl::StatusOr<UniqueFd> SocketDirectory::Listen(const std::string& name, int type, mode_t mode) const {
+// The file that has this name, with its mode set. Not by the name, which may be another file's, or a link, by then.
+absl::StatusOr<SocketFile> SetMode(const std::string& path, mode_t mode) {
+  const UniqueFd file(open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  struct stat facts = {};
+  if (!file.valid() || fstat(file.get(), &facts) != 0) {
+    return Failed("open", path, errno);
+  }
+  if (!S_ISSOCK(facts.st_mode)) {
+    return Failed("open", path, ENOTSOCK);
+  }
+  if (chmod(absl::StrCat("/proc/self/fd/", file.get()).c_str(), mode) != 0) {
+    return Failed("chmod", path, errno);
+  }
+  return SocketFile{.device = facts.st_dev, .inode = facts.st_ino};
+}
+
+}  // namespace
+
+absl::Status SocketDirectory::Make(const std::string& path, mode_t mode) {
+  if (mkdir(path.c_str(), mode) == 0) {
+    // mkdir masks the mode; no other process can have used the directory yet.
+    return chmod(path.c_str(), mode) == 0 ? absl::OkStatus() : Failed("chmod", path, errno);
+  }
+  return errno == EEXIST ? absl::OkStatus() : Failed("mkdir", path, errno);
+}
+
+absl::StatusOr<SocketDirectory> SocketDirectory::Claim(const std::string& path, mode_t mode) {
+  RNICD_RETURN_IF_ERROR(Make(path, mode));
+  RNICD_RETURN_IF_ERROR(CheckTrusted(path));
+  RNICD_ASSIGN_OR_RETURN(UniqueFd lock, TakeLock(path));
+  return SocketDirectory(path, mode, std::move(lock));
+}
+
+// The lock tells of the directory as well: its file is in no other, and its number is taken as long as it is open.
+absl::Status SocketDirectory::KeepClaim() {
+  struct stat held = {};
+  struct stat named = {};
+  if (fstat(lock_.get(), &held) == 0 && lstat(LockPath(path_).c_str(), &named) == 0 && held.st_dev == named.st_dev &&
+      held.st_ino == named.st_ino) {
+    return absl::OkStatus();
+  }
+  RNICD_ASSIGN_OR_RETURN(*this, Claim(path_, mode_));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<NamedListener> SocketDirectory::Listen(const std::string& name, int type, mode_t mode) const {
   const std::string final_path = absl::StrCat(path_, "/", name);
   const std::string first_path = final_path + ".new";
-  const absl::StatusOr<sockaddr_un> address = AddressOf(first_path);
-  if (!address.ok()) {
-    return address.status();
-  }
-  UniqueFd listener(socket(AF_UNIX, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!listener.valid()) {
+  RNICD_ASSIGN_OR_RETURN(const sockaddr_un address, AddressOf(first_path));
+  NamedListener named;
+  named.listener = UniqueFd(socket(AF_UNIX, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!named.listener.valid()) {
     return Failed("socket", first_path, errno);
   }
   unlink(first_path.c_str());
-  if (bind(listener.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof(*address)) != 0) {
+  if (bind(named.listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
     return Failed("bind", first_path, errno);
   }
-  if (chmod(first_path.c_str(), mode) != 0) {
-    return Failed("chmod", first_path, errno);
+  absl::Status failure;
+  if (auto file = SetMode(first_path, mode); file.ok()) {
+    named.file = *file;
+  } else {
+    failure = file.status();
   }
-  if (listen(listener.get(), kListenBacklog) != 0) {
-    return Failed("listen", first_path, errno);
+  if (failure.ok() && listen(named.listener.get(), kListenBacklog) != 0) {
+    failure = Failed("listen", first_path, errno);
   }
-  if (rename(first_path.c_str(), final_path.c_str()) != 0) {
-    return Failed("rename", final_path, errno);
+  if (failure.ok() && rename(first_path.c_str(), final_path.c_str()) != 0) {
+    failure = Failed("rename", final_path, errno);
   }
-  return listener;
+  if (!failure.ok()) {
+    unlink(first_path.c_str());
+    return failure;
+  }
+  return named;
 }
 
-void SocketDirectory::Remove(const std::string& name) const { unlink(absl::StrCat(path_, "/", name).c_str()); }
+bool SocketDirectory::Has(const std::string& name, const SocketFile& file) const {
+  struct stat facts = {};
+  return lstat(absl::StrCat(path_, "/", name).c_str(), &facts) == 0 &&
+         SocketFile{.device = facts.st_dev, .inode = facts.st_ino} == file;
+}
+
+void SocketDirectory::Remove(const std::string& name, const SocketFile& file) const {
+  if (Has(name, file)) {
+    unlink(absl::StrCat(path_, "/", name).c_str());
+  }
+}
 
 }  // namespace rnicd::transport

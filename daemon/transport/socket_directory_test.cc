@@ -121,7 +121,7 @@ TEST_F(SocketDirectoryTest, TheListenerDoesNotBlock) {
   const SocketDirectory directory = Claimed();
   const auto listener = directory.Listen("x.sock", SOCK_STREAM, 0600);
   ASSERT_TRUE(listener.ok());
-  EXPECT_EQ(accept(listener->get(), nullptr, nullptr), -1);
+  EXPECT_EQ(accept(listener->listener.get(), nullptr, nullptr), -1);
   EXPECT_EQ(errno, EAGAIN);
 }
 
@@ -155,12 +155,87 @@ TEST_F(SocketDirectoryTest, ANameThatIsADirectoryIsAFailureThatNamesIt) {
   EXPECT_NE(refused.status().message().find("x.sock"), absl::string_view::npos);
 }
 
+TEST_F(SocketDirectoryTest, AFailureLeavesNothingBehind) {
+  const SocketDirectory directory = Claimed();
+  ASSERT_EQ(mkdir((path_ + "/x.sock").c_str(), 0755), 0);
+  ASSERT_FALSE(directory.Listen("x.sock", SOCK_STREAM, 0600).ok());
+  EXPECT_FALSE(std::filesystem::exists(path_ + "/x.sock.new"));
+}
+
 TEST_F(SocketDirectoryTest, RemovingTakesTheNameAway) {
   const SocketDirectory directory = Claimed();
-  const auto listener = directory.Listen("x.sock", SOCK_STREAM, 0600);
-  directory.Remove("x.sock");
+  const auto named = directory.Listen("x.sock", SOCK_STREAM, 0600);
+  ASSERT_TRUE(named.ok()) << named.status();
+  EXPECT_TRUE(directory.Has("x.sock", named->file));
+  directory.Remove("x.sock", named->file);
   EXPECT_FALSE(std::filesystem::exists(path_ + "/x.sock"));
-  directory.Remove("x.sock");
+  EXPECT_FALSE(directory.Has("x.sock", named->file));
+  directory.Remove("x.sock", named->file);
+}
+
+// Another daemon may have the directory by then, or a file system another file.
+TEST_F(SocketDirectoryTest, WhatIsNotItsOwnIsNotRemoved) {
+  const SocketDirectory directory = Claimed();
+  const auto own = directory.Listen("x.sock", SOCK_STREAM, 0600);
+  const auto other = directory.Listen("x.sock", SOCK_STREAM, 0600);
+  ASSERT_TRUE(own.ok() && other.ok());
+  directory.Remove("x.sock", own->file);
+  EXPECT_TRUE(CanConnect(path_ + "/x.sock", SOCK_STREAM));
+  std::filesystem::remove(path_ + "/x.sock");
+  std::ofstream(path_ + "/x.sock") << "a file";
+  directory.Remove("x.sock", other->file);
+  EXPECT_TRUE(std::filesystem::exists(path_ + "/x.sock"));
+}
+
+TEST_F(SocketDirectoryTest, ADirectoryThatWasRemovedIsClaimedAgain) {
+  SocketDirectory directory = Claimed();
+  std::filesystem::remove_all(path_);
+  EXPECT_FALSE(directory.Listen("x.sock", SOCK_STREAM, 0600).ok());
+  EXPECT_TRUE(directory.KeepClaim().ok());
+  EXPECT_EQ(ModeOf(path_), 0755u);
+  EXPECT_TRUE(directory.Listen("x.sock", SOCK_STREAM, 0600).ok());
+  EXPECT_FALSE(SocketDirectory::Claim(path_, 0755).ok()) << "the lock is held again";
+}
+
+TEST_F(SocketDirectoryTest, ALockThatWasRemovedIsTakenAgain) {
+  SocketDirectory directory = Claimed();
+  std::filesystem::remove(path_ + "/lock");
+  EXPECT_TRUE(directory.KeepClaim().ok());
+  EXPECT_FALSE(SocketDirectory::Claim(path_, 0755).ok());
+}
+
+TEST_F(SocketDirectoryTest, ALockThatAnotherHasByNowStaysWithIt) {
+  SocketDirectory directory = Claimed();
+  std::filesystem::remove(path_ + "/lock");
+  {
+    const SocketDirectory other = Claimed();
+    EXPECT_EQ(directory.KeepClaim().code(), absl::StatusCode::kFailedPrecondition);
+  }
+  EXPECT_TRUE(directory.KeepClaim().ok());
+}
+
+TEST_F(SocketDirectoryTest, ADirectoryThatOthersCanWriteToByNowIsNotClaimedAgain) {
+  SocketDirectory directory = Claimed();
+  std::filesystem::rename(path_, root_ + "/old");
+  ASSERT_EQ(mkdir(path_.c_str(), 0700), 0);
+  ASSERT_EQ(chmod(path_.c_str(), 0777), 0);
+  EXPECT_EQ(directory.KeepClaim().code(), absl::StatusCode::kFailedPrecondition);
+  std::filesystem::remove(path_);
+  std::filesystem::rename(root_ + "/old", path_);
+  EXPECT_TRUE(directory.KeepClaim().ok()) << "the directory of the start is back";
+}
+
+// A link in the place of a socket must not lead to a file of somebody else.
+TEST_F(SocketDirectoryTest, ALinkInTheSocketsPlaceIsReplacedAndNotFollowed) {
+  const SocketDirectory directory = Claimed();
+  std::ofstream(root_ + "/target") << "text";
+  ASSERT_EQ(chmod((root_ + "/target").c_str(), 0600), 0);
+  for (const char* const name : {"/x.sock", "/x.sock.new"}) {
+    ASSERT_EQ(symlink((root_ + "/target").c_str(), (path_ + name).c_str()), 0);
+  }
+  ASSERT_TRUE(directory.Listen("x.sock", SOCK_STREAM, 0666).ok());
+  EXPECT_EQ(ModeOf(root_ + "/target"), 0600u);
+  EXPECT_EQ(ModeOf(path_ + "/x.sock"), 0666u);
 }
 
 }  // namespace

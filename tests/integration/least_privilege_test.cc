@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -134,6 +135,9 @@ TEST_F(LeastPrivilege, NoMemoryGetsIntoACoreDump) {
   EXPECT_EQ(facts.st_uid, 0u);
 }
 
+// How the daemon says that a folder is not the one that it started with.
+constexpr char kWhyDenied[] = "the sandbox knows only the folders of the start";
+
 // Whether a daemon with this policy file reads another one that replaces it by a link into another folder.
 bool ReloadsFromAnotherFolder(const std::vector<std::string>& flags, bool& restricted) {
   const TempDir folders;
@@ -158,6 +162,7 @@ bool ReloadsFromAnotherFolder(const std::vector<std::string>& flags, bool& restr
   (*daemon)->process().Signal(SIGHUP);
   Eventually([&] { return (*daemon)->log().find("policy ") != std::string::npos; });
   const bool reloaded = (*daemon)->log().find("policy in force") != std::string::npos;
+  EXPECT_NE(reloaded, (*daemon)->log().find(kWhyDenied) != std::string::npos) << (*daemon)->log();
   EXPECT_TRUE((*daemon)->Stop().ok());
   return reloaded;
 }
@@ -166,6 +171,39 @@ TEST_F(LeastPrivilege, ThePolicyIsReadInItsFolderOnly) {
   bool restricted = false;
   const bool reloaded = ReloadsFromAnotherFolder({}, restricted);
   EXPECT_NE(reloaded, restricted);
+}
+
+// As when a volume is mounted again. Lines go to the old file as long as it has a name.
+TEST_F(LeastPrivilege, AnAuditFolderThatWasReplacedIsOutOfReachAndSaidToBe) {
+  const TempDir folders;
+  const std::string folder = folders.path() + "/log";
+  const auto lines = [](const std::string& of) { return std::filesystem::file_size(of + "/a"); };
+  ASSERT_TRUE(std::filesystem::create_directory(folder));
+  ASSERT_NO_FATAL_FAILURE(Start({.flags = {"--audit_log=" + folder + "/a"}}));
+  const bool restricted = daemon_->log().find("landlock=0") == std::string::npos;
+  std::filesystem::rename(folder, folder + "-old");
+  ASSERT_TRUE(std::filesystem::create_directory(folder));
+  const uintmax_t before = lines(folder + "-old");
+  const TestSession session(*daemon_);
+  EXPECT_TRUE(Eventually([&] {
+    return restricted ? daemon_->log().find(kWhyDenied) != std::string::npos && lines(folder + "-old") > before
+                      : std::filesystem::exists(folder + "/a") && lines(folder) > 0;
+  })) << daemon_->log();
+}
+
+// What the daemon may write must not depend on which of its folders there were at the start.
+TEST_F(LeastPrivilege, TheFolderAboveDirectoriesThatAreMadeAtTheStartIsOutOfReach) {
+  const auto directory = std::make_shared<TempDir>();
+  ASSERT_TRUE(std::filesystem::create_directory(directory->path() + "/log"));
+  ASSERT_NO_FATAL_FAILURE(Start({.flags = {"--audit_log=" + directory->path() + "/log/a"}, .directory = directory}));
+  const bool restricted = daemon_->log().find("landlock=0") == std::string::npos;
+  std::filesystem::rename(directory->path() + "/log", directory->path() + "/log-old");
+  ASSERT_TRUE(std::filesystem::create_directory(directory->path() + "/log"));
+  const TestSession session(*daemon_);
+  EXPECT_TRUE(Eventually([&] {
+    return restricted ? daemon_->log().find(kWhyDenied) != std::string::npos
+                      : std::filesystem::exists(directory->path() + "/log/a");
+  })) << daemon_->log();
 }
 
 TEST_F(LeastPrivilege, PathsAreNotRestrictedOnRequest) {

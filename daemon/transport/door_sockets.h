@@ -1,0 +1,66 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/mutex.h"
+#include "base/unique_fd.h"
+#include "daemon/transport/admission.h"
+#include "daemon/transport/client_socket.h"
+#include "daemon/transport/socket_directory.h"
+#include "log/logger.h"
+
+namespace rnicd::transport {
+
+// The sockets of the front door, kept under their names: one that was removed, or whose name was given to another file,
+// is made again, and its directory as well.
+// Lifetime: what it is given outlives it; the destructor removes the names. Threads: safe.
+class DoorSockets {
+ public:
+  // Takes over a socket that listens, in place of an earlier one of that door.
+  using OnListener = std::function<absl::Status(Door, SocketKind, UniqueFd)>;
+
+  DoorSockets(SocketDirectory& workloads, SocketDirectory& operators, mode_t workload_mode, const log::Logger& logger,
+              OnListener on_listener);
+  ~DoorSockets() { Remove(); }
+  DoorSockets(const DoorSockets&) = delete;
+  DoorSockets& operator=(const DoorSockets&) = delete;
+
+  // The kind of the workloads' sockets. Errors: as SocketDirectory::Listen.
+  absl::StatusOr<SocketKind> Open();
+  // Makes again what is missing. Waits for nobody but the file system.
+  void Restore();
+  // Takes the names away that are still this daemon's. From now on Restore does nothing.
+  void Remove();
+  // Why clients do not find a socket; empty when they find all.
+  std::optional<std::string> trouble() const;
+
+ private:
+  struct Place {
+    Door door = Door::kWorkload;
+    const char* name = nullptr;
+    int type = 0;
+    mode_t mode = 0;
+    SocketDirectory* directory = nullptr;
+    SocketFile file;
+  };
+
+  absl::StatusOr<SocketKind> Listen(Place& place) RNICD_REQUIRES(mutex_);
+  absl::Status RestoreOne(Place& place) RNICD_REQUIRES(mutex_);
+  // Writes a line when it has changed.
+  void SetTrouble(std::optional<std::string> trouble);
+
+  const log::Logger& logger_;
+  const OnListener on_listener_;
+  Mutex mutex_;
+  std::vector<Place> places_ RNICD_GUARDED_BY(mutex_);
+  bool open_ RNICD_GUARDED_BY(mutex_) = false;
+  // Apart from the other, so that trouble() does not wait for the file system.
+  mutable Mutex trouble_mutex_;
+  std::optional<std::string> trouble_ RNICD_GUARDED_BY(trouble_mutex_);
+};
+
+}  // namespace rnicd::transport
