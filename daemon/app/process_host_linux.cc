@@ -5,6 +5,7 @@
 #include "base/secret.h"
 #include "base/status.h"
 #include "daemon/app/fast_module_linux.h"
+#include "daemon/app/hidden_paths_linux.h"
 #include "daemon/app/process_host.h"
 #include "daemon/app/system_config_linux.h"
 #include "daemon/sandbox/sandbox.h"
@@ -41,6 +42,7 @@ class SignalHost final : public ProcessHost {
     }
     // Made before, so that the rules of the sandbox name them and nothing above them.
     RNICD_RETURN_IF_ERROR(transport::SocketDirectory::Make(config.system->socket_dir, kWorkloadDirectoryMode));
+    RNICD_RETURN_IF_ERROR(CheckHiddenFromContainers(config));
     RNICD_RETURN_IF_ERROR(transport::SocketDirectory::Make(config.system->admin_socket_dir, kOperatorDirectoryMode));
     RNICD_ASSIGN_OR_RETURN(const sandbox::Confinement confinement, sandbox::EnterSandbox(config.system->sandbox));
     return log::Field("landlock", confinement.landlock_version);
