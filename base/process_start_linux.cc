@@ -21,10 +21,11 @@ constexpr int kCouldNotRun = 1;
 // What Linux has by default.
 constexpr size_t kUsualStackBytes = size_t{8} << 20;
 
-// A new descriptor has the lowest number that is free.
+// A new descriptor has the lowest number that is free. The direction is wrong on purpose: each use of a stream that was
+// closed fails as before.
 void OpenMissingStreams() {
   for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream) {
-    if (fcntl(stream, F_GETFD) < 0 && open("/dev/null", O_RDWR) != stream) {
+    if (fcntl(stream, F_GETFD) < 0 && open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY) != stream) {
       std::_Exit(kCouldNotRun);
     }
   }
@@ -76,6 +77,7 @@ void WidenStacks() {
 void PrepareProcess() {
   OpenMissingStreams();
   WidenStacks();
+  std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
   std::set_terminate(EndInPlainWords);
 }

@@ -28,8 +28,8 @@ class Parser {
   absl::StatusOr<CommandLine> Parse() {
     while (next_ < arguments_.size()) {
       const std::string& argument = arguments_[next_++];
-      if (argument == "--help" || argument == "--version") {
-        return Standalone(argument.substr(2));
+      if (argument == "--help" || argument == "-h" || argument == "--version") {
+        return Standalone(argument == "--version" ? "version" : "help");
       }
       const bool is_option = argument.size() > 1 && argument.starts_with('-');
       RNICD_RETURN_IF_ERROR(is_option ? TakeOption(argument) : TakeWord(argument));

@@ -11,7 +11,7 @@
 
 namespace rnicd::ctl {
 
-// One option, for help, completion and parser. Options have long names only.
+// One option, for help, completion and parser. Options have long names only, apart from "-h" for "--help".
 struct OptionSpec {
   // Name with the dashes: "--size".
   std::string_view name;
@@ -64,9 +64,8 @@ absl::Status BadValue(std::string_view option, std::string_view value, std::stri
 bool IsUsageError(const absl::Status& status);
 
 // Parses the arguments after the program's name: a command, its options and the common ones, as "--size 4096" or
-// "--size=4096". Common options may also precede the command. "--help" and "--version" select the commands of these
-// names, at any position.
-// Errors: UsageError that names the mistake.
+// "--size=4096". Common options may also precede the command. "--help", "-h" and "--version" select the commands of
+// these names, at any position. Errors: UsageError that names the mistake.
 absl::StatusOr<CommandLine> ParseCommandLine(std::span<const std::string> arguments,
                                              std::span<const CommandSpec> commands,
                                              std::span<const OptionSpec> common_options);

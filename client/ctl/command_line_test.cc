@@ -38,6 +38,8 @@ TEST(CommandLine, HelpAndVersionAreCommandsWhereverTheyStand) {
   ASSERT_TRUE(help.ok());
   EXPECT_EQ(help->command->name, "help");
   EXPECT_EQ(help->argument, "alloc");
+  EXPECT_EQ(Parse({"-h"})->command->name, "help");
+  EXPECT_EQ(Parse({"alloc", "-h"})->argument, "alloc");
   EXPECT_EQ(Parse({"--help"})->argument, std::nullopt);
   EXPECT_EQ(Parse({"--version"})->command->name, "version");
 }

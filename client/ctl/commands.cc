@@ -29,7 +29,8 @@ int RunRnicctl(std::span<const std::string> arguments, std::ostream& out, std::o
   const bool json = std::find(arguments.begin(), arguments.end(), "--json") != arguments.end();
   Output output(out, err, json, !json && &err == &std::cerr && Terminal::IsTerminal(kErrors));
   const absl::StatusOr<CommandLine> line = ParseCommandLine(arguments, Commands(), CommonOptions());
-  const absl::Status status = line.ok() ? line->command->run(*line, output) : line.status();
+  absl::Status status = line.ok() ? line->command->run(*line, output) : line.status();
+  status.Update(output.written());
   if (!status.ok()) {
     output.Error(status);
   }

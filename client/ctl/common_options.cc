@@ -15,7 +15,7 @@ constexpr std::array kCommonOptions = {
     OptionSpec{"--admin-socket-dir", "DIR", "directory of the admin socket (default: the socket directory plus -admin)",
                "@directory"},
     OptionSpec{"--json", "", "print JSON: bytes and milliseconds as numbers, ids and addresses as strings", ""},
-    OptionSpec{"--help", "", "explain the command", ""},
+    OptionSpec{"--help", "", "explain the command; also -h", ""},
 };
 
 }  // namespace

@@ -1,3 +1,7 @@
+#include <algorithm>
+#include <array>
+#include <string_view>
+
 #include "base/status.h"
 #include "client/admin/admin.h"
 #include "client/ctl/command_rows.h"
@@ -8,8 +12,9 @@ namespace rnicd::ctl {
 namespace {
 
 absl::Status RunLogLevel(const CommandLine& line, Output& output) {
-  if (!line.argument.has_value()) {
-    return UsageError("the level is missing; say 'rnicctl log-level debug'");
+  constexpr std::array<std::string_view, 4> kLevels = {"debug", "info", "warning", "error"};
+  if (std::find(kLevels.begin(), kLevels.end(), line.argument.value_or("")) == kLevels.end()) {
+    return UsageError("say 'rnicctl log-level' and a level: debug, info, warning or error");
   }
   RNICD_ASSIGN_OR_RETURN(const std::string previous, Admin(AdminSocketDir(line)).SetLogLevel(*line.argument));
   output.Result("log level " + *line.argument + ", was " + previous + "\n",

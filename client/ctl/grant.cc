@@ -9,11 +9,20 @@
 namespace rnicd::ctl {
 namespace {
 
+// A grant whose secret nobody has read is revoked.
 absl::Status CreateGrant(const CommandLine& line, Output& output) {
   RNICD_ASSIGN_OR_RETURN(const v1::CreateGrantRequest request, GrantRequestFrom(line));
-  RNICD_ASSIGN_OR_RETURN(const v1::CreateGrantResponse grant, Admin(AdminSocketDir(line)).CreateGrant(request));
+  Admin admin(AdminSocketDir(line));
+  RNICD_ASSIGN_OR_RETURN(const v1::CreateGrantResponse grant, admin.CreateGrant(request));
   output.Result(line.Has("--secret-only") ? grant.secret() + "\n" : NewGrantText(grant), NewGrantJson(grant));
-  return absl::OkStatus();
+  if (output.written().ok()) {
+    return absl::OkStatus();
+  }
+  const absl::StatusOr<uint64_t> revoked = admin.RevokeGrant(grant.grant_id());
+  const std::string name = "; grant " + std::to_string(grant.grant_id());
+  return absl::DataLossError(
+      std::string(output.written().message()) +
+      (revoked.ok() ? name + " was revoked again" : name + " exists: " + std::string(revoked.status().message())));
 }
 
 absl::Status ListGrants(const CommandLine& line, Output& output) {

@@ -70,7 +70,7 @@ std::string OverviewHelp() {
   }
   return text + "\nOptions of every command:\n" + OptionLines(CommonOptions()) +
          "\n"
-         "Exit code: 0 done, 1 refused or failed, 2 the command line is wrong.\n"
+         "Exit code: 0 done, 1 refused, failed or output lost, 2 the command line is wrong.\n"
          "'rnicctl COMMAND --help' explains a command and shows examples.\n";
 }
 

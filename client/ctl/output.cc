@@ -1,15 +1,20 @@
 #include "client/ctl/output.h"
 
+#include <cerrno>
 #include <optional>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
+#include "absl/strings/cord.h"
 #include "base/status.h"
 #include "client/cpp/transport_failure.h"
 #include "client/ctl/command_line.h"
 
 namespace rnicd::ctl {
 namespace {
+
+constexpr char kReaderGonePayload[] = "rnicctl/reader-gone";
 
 // The daemon's error, if the daemon refused. Its internal errors are kInternal, so a failure with another code and no
 // reason was raised by this program.
@@ -33,13 +38,27 @@ std::string CodeName(const absl::Status& status) {
 
 }  // namespace
 
-void Output::Result(const std::string& text, const Json& json) {
-  out_ << (json_ ? json.dump(2) + "\n" : text) << std::flush;
+void Output::Result(const std::string& text, const Json& json) { Write(json_ ? json.dump(2) + "\n" : text); }
+
+void Output::Text(const std::string& text) { Write(text); }
+
+void Output::Write(const std::string& text) {
+  errno = 0;
+  if (out_ << text << std::flush || !written_.ok()) {
+    return;
+  }
+  const int error = errno;
+  written_ = absl::DataLossError("the output could not be written: " +
+                                 std::generic_category().message(error == 0 ? EIO : error));
+  if (error == EPIPE) {
+    written_.SetPayload(kReaderGonePayload, absl::Cord());
+  }
 }
 
-void Output::Text(const std::string& text) { out_ << text << std::flush; }
-
 void Output::Error(const absl::Status& status) {
+  if (status.GetPayload(kReaderGonePayload).has_value()) {
+    return;
+  }
   err_ << (json_ ? ErrorJson(status).dump() : ErrorLine(status)) << "\n" << std::flush;
 }
 

@@ -23,16 +23,22 @@ class Output {
   void Result(const std::string& text, const Json& json);
   // Text that is the same in both modes: help, completion.
   void Text(const std::string& text);
+  // Prints nothing for the status of written() when the reader has gone, as in 'rnicctl sessions | head -1'.
   void Error(const absl::Status& status);
+  // Whether all results were written. Errors: kDataLoss, and from then on the same.
+  const absl::Status& written() const { return written_; }
   // Shows a line in place of the last such line, on a terminal only. Empty: removes it. From one thread at a time.
   void Progress(const std::string& line);
 
  private:
+  void Write(const std::string& text);
+
   std::ostream& out_;
   std::ostream& err_;
   const bool json_;
   const bool terminal_;
   bool shows_progress_ = false;
+  absl::Status written_;
 };
 
 // "rnicctl: <message> (<REASON>, <STATUS_NAME>, field <field>, limit .., used .., requested ..)"; for a transport
@@ -42,7 +48,7 @@ std::string ErrorLine(const absl::Status& status);
 // keys from "reason" on only for refusals by the daemon, or by a check on its behalf.
 Json ErrorJson(const absl::Status& status);
 
-// Exit code: 0 OK, 1 refused or failed, 2 usage error.
+// Exit code: 0 OK, 1 refused or failed, also to write the output, 2 usage error.
 int ExitCodeOf(const absl::Status& status);
 
 }  // namespace rnicd::ctl

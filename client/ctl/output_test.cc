@@ -1,6 +1,8 @@
 #include "client/ctl/output.h"
 
+#include <cerrno>
 #include <sstream>
+#include <streambuf>
 
 #include "base/status.h"
 #include "client/cpp/client_options.h"
@@ -61,6 +63,54 @@ TEST(Output, ExitCodesTellMistakesFromFailures) {
   EXPECT_EQ(ExitCodeOf(absl::OkStatus()), 0);
   EXPECT_EQ(ExitCodeOf(MakeError(ErrorReason::LENGTH_ZERO)), 1);
   EXPECT_EQ(ExitCodeOf(UsageError("wrong")), 2);
+}
+
+// Refuses every byte, as a full disk and a pipe without a reader do.
+class Refusing : public std::streambuf {
+ public:
+  explicit Refusing(int error) : error_(error) {}
+
+ protected:
+  int_type overflow(int_type /*byte*/) override {
+    errno = error_;
+    return traits_type::eof();
+  }
+
+ private:
+  const int error_;
+};
+
+TEST(Output, LostOutputIsAFailureOfACommandThatDidItsWork) {
+  Refusing full(ENOSPC);
+  std::ostream out(&full);
+  std::ostringstream err;
+  EXPECT_EQ(RunRnicctl(std::vector<std::string>{"version"}, out, err), 1);
+  EXPECT_EQ(err.str(), "rnicctl: the output could not be written: No space left on device (DATA_LOSS)\n");
+  out.clear();
+  err.str("");
+  EXPECT_EQ(RunRnicctl(std::vector<std::string>{"version", "--json"}, out, err), 1);
+  EXPECT_TRUE(err.str().starts_with(R"({"error":{"code":"DATA_LOSS")")) << err.str();
+}
+
+TEST(Output, ReaderThatLeftGetsNoMessage) {
+  Refusing pipe(EPIPE);
+  std::ostream out(&pipe);
+  std::ostringstream err;
+  EXPECT_EQ(RunRnicctl(std::vector<std::string>{"completion", "bash"}, out, err), 1);
+  EXPECT_EQ(err.str(), "");
+}
+
+TEST(Output, StaysLostWhenALaterWriteSucceeds) {
+  Refusing full(ENOSPC);
+  std::ostream out(&full);
+  std::ostringstream err;
+  Output output(out, err, false);
+  output.Text("lost");
+  std::ostringstream kept;
+  out.rdbuf(kept.rdbuf());
+  output.Text("kept");
+  EXPECT_EQ(kept.str(), "kept");
+  EXPECT_EQ(output.written().code(), absl::StatusCode::kDataLoss);
 }
 
 TEST(Output, RunReportsMistakesInTheFormatAskedFor) {

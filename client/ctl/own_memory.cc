@@ -77,6 +77,7 @@ absl::Status HoldOnce(const MemoryOptions& options, const std::string& socket_di
   RNICD_ASSIGN_OR_RETURN(std::vector<MemoryRegion> regions, RegisterAll(memory, options));
   const OwnMemory own = Describe(client, memory, regions, options);
   output.Result(OwnMemoryText(own), OwnMemoryJson(own));
+  RNICD_RETURN_IF_ERROR(output.written());
   RNICD_RETURN_IF_ERROR(hold.Wait(options.hold));
   RNICD_RETURN_IF_ERROR(MemoryRegion::CloseBatch(std::move(regions)));
   RNICD_RETURN_IF_ERROR(memory.Release());

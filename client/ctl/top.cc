@@ -54,8 +54,8 @@ absl::Status PrintFrames(const std::string& admin_socket_dir, std::chrono::milli
       text += line + "\n";
     }
     output.Result(text, TopJson(state));
-    if (number == count) {
-      return absl::OkStatus();
+    if (number == count || !output.written().ok()) {
+      return output.written();
     }
     std::this_thread::sleep_for(interval);
   }

@@ -33,7 +33,6 @@ class SignalHost final : public ProcessHost {
     sigaddset(&signals_, SIGINT);
     sigaddset(&signals_, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
-    std::signal(SIGPIPE, SIG_IGN);
   }
 
   absl::StatusOr<log::Field> Confine(Config& config) override {
