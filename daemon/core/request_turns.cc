@@ -33,8 +33,8 @@ void RequestTurns::Run(SessionRequests& requests, SessionGuard guard, ItemPlan p
     Queue(requests, std::move(guard), std::move(plan));
     return;
   }
-  RequestTurns turns(requests, std::move(guard), std::move(plan));
-  turns.Do(turns.TakePiece(), absl::OkStatus());
+  const auto turns = std::make_shared<RequestTurns>(requests, std::move(guard), std::move(plan));
+  turns->Do(turns->TakePiece(), absl::OkStatus(), nullptr);
 }
 
 void RequestTurns::Queue(SessionRequests& requests, SessionGuard guard, ItemPlan plan) {
@@ -60,20 +60,23 @@ void RequestTurns::QueueTurn() {
 void RequestTurns::TakeTurn(const absl::Status& start) {
   Piece piece = TakePiece();
   for (; !start.ok() && piece.first != piece.end; piece = TakePiece()) {
-    Do(piece, start);
+    Do(piece, start, nullptr);
   }
   if (piece.first != piece.end) {
-    Do(piece, start);
-    QueueTurn();
+    Do(piece, start, [this] { QueueTurn(); });
   }
 }
 
-void RequestTurns::Do(const Piece& piece, const absl::Status& start) {
-  plan_.run(*held_, piece.first, piece.end, start);
+void RequestTurns::Do(const Piece& piece, const absl::Status& start, const std::function<void()>& then) {
   const uint32_t count = piece.end - piece.first;
-  if (finished_.fetch_add(count) + count == plan_.items && plan_.done != nullptr) {
-    plan_.done();
-  }
+  plan_.run(*held_, piece.first, piece.end, start, [self = shared_from_this(), count, then] {
+    if (self->finished_.fetch_add(count) + count == self->plan_.items && self->plan_.done != nullptr) {
+      self->plan_.done();
+    }
+    if (then != nullptr) {
+      then();
+    }
+  });
 }
 
 }  // namespace rnicd::core

@@ -19,8 +19,11 @@ struct ItemPlan {
   uint32_t threads = 1;
   // Bytes that an item has registered or deregistered; null: hardly any.
   std::function<uint64_t(uint32_t index)> bytes_of;
-  // Does the items [first, end), in order. If `start` is an error it reports that for each instead.
-  std::function<void(const SessionGuard& session, uint32_t first, uint32_t end, const absl::Status& start)> run;
+  // Does the items [first, end), in order, and calls `then` at the end, in this call or later on any thread; the guard
+  // lives until then. If `start` is an error it reports that for each instead.
+  std::function<void(const SessionGuard& session, uint32_t first, uint32_t end, const absl::Status& start,
+                     const std::function<void()>& then)>
+      run;
   // Called after the last item; may be null.
   std::function<void()> done;
 };
@@ -52,7 +55,8 @@ class RequestTurns : public std::enable_shared_from_this<RequestTurns> {
   Piece TakePiece();
   void QueueTurn();
   void TakeTurn(const absl::Status& start);
-  void Do(const Piece& piece, const absl::Status& start);
+  // `then`: what follows; may be null.
+  void Do(const Piece& piece, const absl::Status& start, const std::function<void()>& then);
 
   SessionRequests& requests_;
   const std::shared_ptr<SessionGuard> held_;

@@ -32,8 +32,10 @@ class RequestTurnsTest : public ::testing::Test {
             .threads = threads,
             .bytes_of = nullptr,
             .run =
-                [this](const SessionGuard& /*session*/, uint32_t first, uint32_t end, const absl::Status& start) {
+                [this](const SessionGuard& /*session*/, uint32_t first, uint32_t end, const absl::Status& start,
+                       const std::function<void()>& then) {
                   Record({.first = first, .end = end, .thread = std::this_thread::get_id(), .start = start});
+                  then();
                 },
             .done = [this] { done_.Set(Items()); }};
   }
@@ -116,15 +118,36 @@ TEST_F(RequestTurnsTest, OneItemThatIsSlowIsNotDoneByItsThread) {
 TEST_F(RequestTurnsTest, SeveralThreadsDoPiecesAtTheSameTime) {
   ItemPlan plan = Plan(2560, 2);
   plan.run = [this, record = plan.run](const SessionGuard& session, uint32_t first, uint32_t end,
-                                       const absl::Status& start) {
+                                       const absl::Status& start, const std::function<void()>& then) {
     if (first == 0) {
       EXPECT_TRUE(Eventually([this] { return Items().size() == 2560 - 256; }));
     }
-    record(session, first, end, start);
+    record(session, first, end, start, then);
   };
   Run(std::move(plan));
   EXPECT_EQ(done_.Get(), AllOf(2560));
   EXPECT_EQ(done_.times(), 1);
+}
+
+TEST_F(RequestTurnsTest, APieceThatIsNotOverKeepsTheNextOneWaiting) {
+  Awaited<std::function<void()>> ending;
+  ItemPlan plan = Plan(512);
+  plan.run = [&ending, record = plan.run](const SessionGuard& session, uint32_t first, uint32_t end,
+                                          const absl::Status& start, const std::function<void()>& then) {
+    if (first != 0) {
+      record(session, first, end, start, then);
+      return;
+    }
+    record(session, first, end, start, [] {});
+    ending.Set(then);
+  };
+  Run(std::move(plan));
+  const std::optional<std::function<void()>> then = ending.Get();
+  ASSERT_TRUE(then.has_value());
+  EXPECT_EQ(Items(), AllOf(256));
+  EXPECT_EQ(done_.times(), 0);
+  (*then)();
+  EXPECT_EQ(done_.Get(), AllOf(512));
 }
 
 class OneWorker : public RequestTurnsTest {

@@ -108,12 +108,14 @@ ItemPlan SessionRegions::PlanOf(const std::shared_ptr<Provisioning>& job) {
                 return job->memory->is_dmabuf() ? UINT64_MAX : std::min(job->ranges[index].length, job->memory->size());
               },
           .run =
-              [this, job](const SessionGuard& /*session*/, uint32_t first, uint32_t end, const absl::Status& start) {
+              [this, job](const SessionGuard& /*session*/, uint32_t first, uint32_t end, const absl::Status& start,
+                          const std::function<void()>& then) {
                 if (start.ok()) {
                   ProvisionSome(*job, first, end);
                 } else {
                   job->ended = true;
                 }
+                then();
               },
           .done = nullptr};
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -110,6 +111,56 @@ class BatchOutcomes {
   BatchTally tally_;
 };
 
+// Does some items of a batch, in order: each begins when the one before it has its outcome, unless they may overlap.
+// Lifetime: shared by the replies that are outstanding; the session and the request live until `then` is called.
+// Threads:  one at a time; it goes on on the thread that replied.
+template <typename ItemRequest, typename Request, typename Response, typename Operation>
+class ItemsInOrder : public std::enable_shared_from_this<ItemsInOrder<ItemRequest, Request, Response, Operation>> {
+ public:
+  struct Items {
+    int next = 0;
+    int end = 0;
+    bool overlapping = false;
+  };
+
+  ItemsInOrder(std::shared_ptr<BatchOutcomes<Response>> outcomes, const core::SessionGuard& session,
+               const Request& request, const Operation& operation, Items items, std::function<void()> then)
+      : outcomes_(std::move(outcomes)),
+        session_(session),
+        request_(request),
+        operation_(operation),
+        items_(items),
+        then_(std::move(then)) {}
+
+  void GoOn() {
+    while (items_.next < items_.end) {
+      const int index = items_.next++;
+      // The second of the two to get here goes on: the reply, or this loop.
+      is_second_.store(items_.overlapping);
+      operation_(session_, request_.items(index), [self = this->shared_from_this(), index](const auto& reply) {
+        const bool overlapping = self->items_.overlapping;
+        self->outcomes_->Set(index, reply);
+        if (!overlapping && self->is_second_.exchange(true)) {
+          self->GoOn();
+        }
+      });
+      if (!is_second_.exchange(true)) {
+        return;
+      }
+    }
+    then_();
+  }
+
+ private:
+  const std::shared_ptr<BatchOutcomes<Response>> outcomes_;
+  const core::SessionGuard& session_;
+  const Request& request_;
+  const Operation operation_;
+  Items items_;
+  const std::function<void()> then_;
+  std::atomic<bool> is_second_{false};
+};
+
 // How a batch does its items.
 template <typename ItemRequest>
 struct BatchRule {
@@ -117,6 +168,8 @@ struct BatchRule {
   uint64_t (*bytes_of)(core::SessionRegions& regions, const ItemRequest& item) = nullptr;
   // Items may be done by several threads at the same time.
   bool parallel = false;
+  // Items begin without waiting for those before them: what takes effect when it begins, or may wait for the client.
+  bool overlapping = false;
 };
 
 // Runs `operation` on every item and finishes the call with the last outcome.
@@ -144,16 +197,19 @@ void RunBatch(const std::shared_ptr<gate::Call>& call, const core::SessionGuard&
       return bytes_of(regions, request.items(static_cast<int>(index)));
     };
   }
-  plan.run = [outcomes, &request, operation](const core::SessionGuard& held_session, uint32_t first, uint32_t end,
-                                             const absl::Status& start) {
-    for (int index = static_cast<int>(first); index < static_cast<int>(end); ++index) {
-      if (!start.ok()) {
-        outcomes->Fail(index, start);
-        continue;
-      }
-      operation(held_session, request.items(index),
-                [outcomes, index](const auto& reply) { outcomes->Set(index, reply); });
+  plan.run = [outcomes, &request, operation, overlapping = rule.overlapping](
+                 const core::SessionGuard& held_session, uint32_t first, uint32_t end, const absl::Status& start,
+                 const std::function<void()>& then) {
+    using InOrder = ItemsInOrder<ItemRequest, Request, Response, Operation>;
+    const typename InOrder::Items items = {static_cast<int>(first), static_cast<int>(end), overlapping};
+    if (start.ok()) {
+      std::make_shared<InOrder>(outcomes, held_session, request, operation, items, then)->GoOn();
+      return;
     }
+    for (int index = items.next; index < items.end; ++index) {
+      outcomes->Fail(index, start);
+    }
+    then();
   };
   core::RequestTurns::Run(session.requests(), *std::move(held), std::move(plan));
 }

@@ -6,7 +6,6 @@
 #include "base/mutex.h"
 #include "base/status.h"
 #include "daemon/service/batch.h"
-#include "daemon/service/batch_in_turns.h"
 #include "daemon/service/convert.h"
 #include "daemon/service/pending.h"
 #include "wire/memory.h"
@@ -121,7 +120,7 @@ void TicketedMemory::BatchAllocate(const std::shared_ptr<gate::Call>& call, cons
       reply(allocated);
     });
   };
-  RunBatch(call, session, request, response, BatchRule<v1::AllocateMemoryRequest>{}, allocate,
+  RunBatch(call, session, request, response, BatchRule<v1::AllocateMemoryRequest>{.overlapping = true}, allocate,
            [call, made] { made->DropAll(*call->session()); });
 }
 
@@ -151,11 +150,10 @@ void SealMemory(const core::SessionGuard& session, const v1::SealMemoryRequest& 
   FinishUnlessPending(session.memory().Seal(*memory, done), done);
 }
 
-// In turns: an owner may have few seals that wait for their thread, and those of a batch wait for each other anyway.
 void BatchSealMemory(const std::shared_ptr<gate::Call>& call, const core::SessionGuard& session,
                      const v1::BatchSealMemoryRequest& request, v1::BatchSealMemoryResponse* response) {
   CountItems(session, request.items_size());
-  RunBatchInTurns(call, session, request, response, SealMemory);
+  RunBatch(call, session, request, response, BatchRule<v1::SealMemoryRequest>{}, SealMemory);
 }
 
 void ReleaseMemory(const std::shared_ptr<gate::Call>& call, const core::SessionGuard& session,

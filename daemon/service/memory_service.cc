@@ -104,7 +104,7 @@ std::vector<gate::Method> MemoryMethods(const core::TicketTable& tickets) {
                                                                              GetRemoteToken),
       Batch<v1::BatchCloseMrRequest, v1::BatchCloseMrResponse>(
           Row("MemoryService.BatchCloseMr"), CloseMr,
-          {.bytes_of = BytesRegistered<v1::CloseMrRequest>, .parallel = true}),
+          {.bytes_of = BytesRegistered<v1::CloseMrRequest>, .parallel = true, .overlapping = true}),
       Later(Row("MemoryService.BatchAllocateMemory"), gate::Bind(memory, &TicketedMemory::BatchAllocate)),
       Later(Row("MemoryService.BatchSealMemory"), BatchSealMemory),
       Later(Row("MemoryService.ProvisionMemory"), ProvisionMemory),

@@ -180,6 +180,24 @@ TEST_F(Batches, BadMemoryIsReportedInItsPlace) {
   EXPECT_EQ(sealed.response.outcomes(2).response().size(), kPage);
 }
 
+TEST_F(Batches, SecondSealOfTheSameMemoryIsRefusedAsSuch) {
+  TestSession session(daemon());
+  constexpr int kCalls = 100;
+  for (int call = 0; call < kCalls; ++call) {
+    v1::AllocateMemoryRequest allocate;
+    allocate.set_size(kPage);
+    const auto allocated = session.Call(&MemoryStub::AllocateMemory, allocate);
+    EXPECT_TRUE(session.Fetch(allocated.response.fd_ticket()).valid());
+    v1::BatchSealMemoryRequest seal;
+    seal.add_items()->set_memory_id(allocated.response.memory_id());
+    seal.add_items()->set_memory_id(allocated.response.memory_id());
+    const auto sealed = session.Call(&MemoryStub::BatchSealMemory, seal);
+    ASSERT_EQ(sealed.response.outcomes_size(), 2);
+    EXPECT_EQ(sealed.response.outcomes(0).response().size(), kPage);
+    ExpectRefused(sealed.response.outcomes(1).error(), ErrorReason::MEMORY_ALREADY_SEALED, "items[1].memory_id");
+  }
+}
+
 TEST_F(Batches, EmptyOnesAreRefused) {
   TestSession session(daemon());
   ExpectRefused(session.Call(&MemoryStub::BatchCreateMr, {}), ErrorReason::BATCH_SIZE, "items");
@@ -235,6 +253,36 @@ TEST_F(SlowBatches, ItemsPendOneByOne) {
   const std::set<uint64_t> contexts = {events.NextCompletion().request_context(),
                                        events.NextCompletion().request_context()};
   EXPECT_EQ(contexts, (std::set<uint64_t>{100, 102}));
+}
+
+// An item that is slow, and may not pend, has its outcome before the next item begins.
+TEST_F(SlowBatches, ItemsThatNameTheSameObjectAreDoneInOrder) {
+  TestSession session(daemon());
+  const uint64_t memory = session.SealedMemory(kPage);
+  const uint64_t region = session.CreateMr();
+  v1::BatchRegisterMrRequest register_twice;
+  v1::BatchDeregisterMrRequest deregister_twice;
+  v1::BatchInitializeFastRegisterMrRequest initialize_twice;
+  const uint64_t fast_region = session.CreateMr(true);
+  for (int item = 0; item < 2; ++item) {
+    *register_twice.add_items() = RegisterRequest(region, {MdlEntry(memory, 0, kPage, kBase)}, kPage);
+    deregister_twice.add_items()->set_mr_id(region);
+    v1::InitializeFastRegisterMrRequest& initialize = *initialize_twice.add_items();
+    initialize.set_mr_id(fast_region);
+    initialize.set_adapter_page_count(16);
+  }
+  const auto registered = session.Call(&MemoryStub::BatchRegisterMr, register_twice);
+  ASSERT_EQ(registered.response.outcomes_size(), 2);
+  EXPECT_EQ(registered.response.outcomes(0).response().ntstatus(), kStatusSuccess);
+  ExpectRefused(registered.response.outcomes(1).error(), ErrorReason::REGION_ALREADY_REGISTERED, "items[1].mr_id");
+  const auto deregistered = session.Call(&MemoryStub::BatchDeregisterMr, deregister_twice);
+  ASSERT_EQ(deregistered.response.outcomes_size(), 2);
+  EXPECT_EQ(deregistered.response.outcomes(0).response().ntstatus(), kStatusSuccess);
+  ExpectRefused(deregistered.response.outcomes(1).error(), ErrorReason::REGION_NOT_REGISTERED, "items[1].mr_id");
+  const auto initialized = session.Call(&MemoryStub::BatchInitializeFastRegisterMr, initialize_twice);
+  ASSERT_EQ(initialized.response.outcomes_size(), 2);
+  EXPECT_EQ(initialized.response.outcomes(0).response().ntstatus(), kStatusSuccess);
+  ExpectRefused(initialized.response.outcomes(1).error(), ErrorReason::REGION_ALREADY_INITIALIZED, "items[1].mr_id");
 }
 
 // All workloads share one thread of the front door.
