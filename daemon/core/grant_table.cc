@@ -137,6 +137,7 @@ std::shared_ptr<Tenant> GrantTable::RemoveEntry(std::map<GrantId, Entry>::iterat
   names_.erase(entry->second.name);
   grants_.erase(entry);
   tenant->Close();
+  ended_.push_back(tenant);
   return tenant;
 }
 
@@ -152,6 +153,8 @@ absl::StatusOr<std::shared_ptr<Tenant>> GrantTable::Revoke(GrantId id) {
 std::vector<std::shared_ptr<Tenant>> GrantTable::TakeExpired() {
   std::vector<std::shared_ptr<Tenant>> tenants;
   MutexLock lock(mutex_);
+  // Only the table can create another reference to a tenant that has no other owner.
+  std::erase_if(ended_, [](const auto& tenant) { return tenant.use_count() == 1 && tenant->ledger()->empty(); });
   for (auto entry = grants_.begin(); entry != grants_.end();) {
     const auto candidate = entry++;
     if (IsOver(candidate->second.view)) {
@@ -169,6 +172,20 @@ std::vector<GrantView> GrantTable::List() const {
     views.push_back(entry.view);
   }
   return views;
+}
+
+std::vector<std::shared_ptr<Tenant>> GrantTable::Tenants() const {
+  std::vector<std::shared_ptr<Tenant>> tenants;
+  MutexLock lock(mutex_);
+  for (const auto& [id, entry] : grants_) {
+    tenants.push_back(entry.view.tenant);
+  }
+  for (const std::shared_ptr<Tenant>& tenant : ended_) {
+    if (!tenant->ledger()->empty()) {
+      tenants.push_back(tenant);
+    }
+  }
+  return tenants;
 }
 
 }  // namespace rnicd::core

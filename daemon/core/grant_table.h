@@ -84,10 +84,14 @@ class GrantTable {
   absl::StatusOr<std::shared_ptr<Tenant>> Present(std::string_view secret, const Caller& caller) const;
   // Closes the grant's tenant; the caller must end its sessions. Errors: GRANT_NOT_FOUND.
   absl::StatusOr<std::shared_ptr<Tenant>> Revoke(GrantId id);
-  // Closes the tenants of all expired grants and returns them; the caller must end their sessions.
+  // Closes the tenants of all expired grants and returns them; the caller must end their sessions. Forgets the tenants
+  // of grants that have ended and are charged with nothing any more.
   std::vector<std::shared_ptr<Tenant>> TakeExpired();
   // All grants, in the order of their ids.
   std::vector<GrantView> List() const;
+  // The tenants of all grants, and of those that have ended while something is charged to them: a session that is
+  // ending, or memory that some process still has. These are closed, and may share their name with a new grant.
+  std::vector<std::shared_ptr<Tenant>> Tenants() const;
 
  private:
   struct Entry {
@@ -110,6 +114,8 @@ class GrantTable {
   // Names of all grants.
   std::set<std::string> names_ RNICD_GUARDED_BY(mutex_);
   size_t devices_ RNICD_GUARDED_BY(mutex_) = 0;
+  // Tenants of grants that have ended, until they are charged with nothing.
+  std::vector<std::shared_ptr<Tenant>> ended_ RNICD_GUARDED_BY(mutex_);
 };
 
 }  // namespace rnicd::core

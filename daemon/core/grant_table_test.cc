@@ -180,6 +180,33 @@ TEST_F(GrantTableTest, ARevokedGrantIsWorthlessAndItsTenantClosed) {
   EXPECT_TRUE(Present(other.secret).ok());
 }
 
+TEST_F(GrantTableTest, TenantOfAGrantThatHasEndedStaysWhileItIsCharged) {
+  const IssuedGrant revoked = MustCreate({.name = "revoked"});
+  const IssuedGrant expired = MustCreate({.name = "expired", .lifetime = milliseconds(1)});
+  const IssuedGrant unused = MustCreate({.name = "unused"});
+  const auto charge_for = [this](const IssuedGrant& grant) {
+    const auto tenant = table_.Present(grant.secret, CallerNumbered(1)).value();
+    return Charge::Take(tenant->ledger(), Resource::kMemoryBytes, kPage).value();
+  };
+  std::vector<Charge> charges;
+  charges.push_back(charge_for(revoked));
+  charges.push_back(charge_for(expired));
+  EXPECT_TRUE(table_.Revoke(revoked.id).ok());
+  EXPECT_TRUE(table_.Revoke(unused.id).ok());
+  clock_.Advance(milliseconds(1));
+  EXPECT_EQ(table_.TakeExpired().size(), 1u);
+  EXPECT_EQ(table_.Tenants().size(), 2u);
+  charges.pop_back();
+  ASSERT_EQ(table_.Tenants().size(), 1u);
+  EXPECT_EQ(table_.Tenants().front()->name(), "grant/revoked");
+  charges.clear();
+  EXPECT_TRUE(table_.Tenants().empty());
+  const std::weak_ptr<Ledger> node = node_;
+  node_.reset();
+  (void)table_.TakeExpired();
+  EXPECT_TRUE(node.expired()) << "a tenant is kept for ever";
+}
+
 TEST_F(GrantTableTest, ANameIsTakenUntilItsGrantIsGone) {
   const IssuedGrant first = MustCreate({.name = "a"});
   EXPECT_THAT(Create({.name = "a"}).status(), FailsAt(ErrorReason::GRANT_NAME_TAKEN, "name"));

@@ -1,6 +1,7 @@
 #include "daemon/core/tenant_directory.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "base/status.h"
@@ -185,17 +186,15 @@ std::vector<std::shared_ptr<Tenant>> TenantDirectory::Sweep() {
 }
 
 std::vector<std::shared_ptr<Tenant>> TenantDirectory::Tenants() const {
-  std::vector<std::shared_ptr<Tenant>> tenants;
+  std::vector<std::shared_ptr<Tenant>> tenants = grants_.Tenants();
   {
     MutexLock lock(mutex_);
     for (const auto& [name, of_policy] : tenants_) {
       tenants.push_back(of_policy.tenant);
     }
   }
-  for (const GrantView& grant : grants_.List()) {
-    tenants.push_back(grant.tenant);
-  }
-  std::sort(tenants.begin(), tenants.end(), [](const auto& a, const auto& b) { return a->name() < b->name(); });
+  const auto key = [](const Tenant& tenant) { return std::tuple(std::string_view(tenant.name()), -tenant.number()); };
+  std::sort(tenants.begin(), tenants.end(), [key](const auto& a, const auto& b) { return key(*a) < key(*b); });
   return tenants;
 }
 

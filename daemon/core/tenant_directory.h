@@ -56,7 +56,8 @@ class TenantDirectory {
 
   // Closes expired grants and forgets unused tenants. Must be called periodically. Returns the tenants of those grants.
   std::vector<std::shared_ptr<Tenant>> Sweep();
-  // Tenants with connections, sessions or a grant, by name.
+  // Tenants with connections, sessions, a grant, or memory that is still charged to them, by name. Grants that have
+  // ended come behind the one that has their name now.
   std::vector<std::shared_ptr<Tenant>> Tenants() const;
   // Tallies of all tenants, including those that no longer exist.
   std::vector<std::shared_ptr<const TenantTally>> Tallies() const { return tallies_.All(); }

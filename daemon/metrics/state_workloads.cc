@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "daemon/metrics/state_parts.h"
 
@@ -30,8 +31,11 @@ void AddWorkloads(const Sources& sources, Families& families) {
     families.Declare(metric);
   }
   size_t room = kDeviceSeriesMax;
+  std::string previous;
   for (const std::shared_ptr<core::Tenant>& tenant : sources.node.tenants.Tenants()) {
-    if (tenant->tally()->label() != tenant->name()) {
+    // Two of the same name, next to each other, are a grant and one that has ended.
+    const bool again = tenant->name() == std::exchange(previous, tenant->name());
+    if (again || tenant->tally()->label() != tenant->name()) {
       continue;
     }
     const std::shared_ptr<const core::Workload> workload = tenant->workload();

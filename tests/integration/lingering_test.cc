@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +17,8 @@
 #include "tests/support/expect.h"
 #include "tests/support/memory_file.h"
 #include "tests/support/metrics_page.h"
+#include "tests/support/raw_client.h"
+#include "tests/support/raw_ring.h"
 #include "tests/support/shared_daemon.h"
 #include "tests/support/test_session.h"
 #include "tests/support/wait.h"
@@ -126,6 +130,89 @@ TEST_F(Lingering, HolesOfAnImportAreNoRoomForMore) {
   ExpectRefused(TryAllocate(session), ErrorReason::QUOTA_MEMORY_BYTES);
   file.Reset(-1);
   ExpectOk(TryAllocate(session));
+}
+
+// Sessions of a grant, and what is listed for its tenant.
+class LingeringOfAGrant : public Lingering {
+ protected:
+  // With a lifetime of 0 it is valid until it is revoked.
+  v1::CreateGrantResponse Create(uint64_t lifetime_ms = 0) {
+    v1::CreateGrantRequest request;
+    request.set_name("keeper");
+    request.set_lifetime_ms(lifetime_ms);
+    request.mutable_limits()->set_memory_bytes(kQuota);
+    const auto created = CreateGrant(daemon(), request);
+    ExpectOk(created);
+    return created.response;
+  }
+  std::unique_ptr<RawClient> Open(const std::string& secret) {
+    auto client = std::make_unique<RawClient>(daemon().rpc_socket());
+    v1::OpenSessionRequest request;
+    request.set_grant(secret);
+    ExpectOk(client->Call(&SessionStub::OpenSession, request));
+    return client;
+  }
+  UniqueFd MemoryOf(RawClient& client) {
+    v1::AllocateMemoryRequest request;
+    request.set_size(kPiece);
+    const auto allocated = client.Call(&MemoryStub::AllocateMemory, request);
+    ExpectOk(allocated);
+    return FetchDescriptor(daemon().fd_socket(), allocated.response.fd_ticket());
+  }
+  // Bytes that linger of the tenants with that name, by their grants.
+  std::map<uint64_t, uint64_t> Listed() {
+    std::map<uint64_t, uint64_t> listed;
+    for (const v1::TenantInfo& tenant : AdminTenants(daemon())) {
+      for (const v1::ResourceUse& use : tenant.resources()) {
+        if (tenant.name() == "grant/keeper" && use.name() == "lingering_bytes") {
+          listed[tenant.grant_id()] = use.used();
+        }
+      }
+    }
+    return listed;
+  }
+  MetricsPage Page() { return MetricsPage(HttpGet(AdminStatus(daemon()).metrics_address(), "/metrics").body); }
+};
+
+using LingeringByGrant = std::map<uint64_t, uint64_t>;
+
+TEST_F(LingeringOfAGrant, IsListedUnderItUntilItIsGone) {
+  const auto grant = Create();
+  const auto client = Open(grant.secret());
+  UniqueFd file = MemoryOf(*client);
+  ASSERT_TRUE(ExpectOk(RevokeGrant(daemon(), grant.grant_id())));
+  EXPECT_TRUE(Eventually([&] { return Listed() == LingeringByGrant{{grant.grant_id(), kPiece}}; }));
+  EXPECT_EQ(Page().Value("rnicd_lingering_bytes{tenant=\"grant/keeper\"}"), kPiece);
+  EXPECT_EQ(Page().faults(), "");
+  file.Reset(-1);
+  EXPECT_TRUE(Eventually([&] { return Listed().empty(); }));
+}
+
+TEST_F(LingeringOfAGrant, OutlivesAnExpiryAndAnotherGrantOfTheName) {
+  const auto old_grant = Create(500);
+  UniqueFd file = MemoryOf(*Open(old_grant.secret()));
+  EXPECT_TRUE(Eventually([&] { return AdminGrants(daemon()).empty(); }));
+  const auto grant = Create();
+  EXPECT_TRUE(
+      Eventually([&] { return Listed() == LingeringByGrant{{grant.grant_id(), 0}, {old_grant.grant_id(), kPiece}}; }));
+  EXPECT_EQ(Page().faults(), "");
+  EXPECT_EQ(Page().Value("rnicd_quota_limit_bytes{tenant=\"grant/keeper\",resource=\"memory_bytes\"}"), kQuota)
+      << "a grant that has ended limits nobody";
+  file.Reset(-1);
+  EXPECT_TRUE(Eventually([&] { return Listed() == LingeringByGrant{{grant.grant_id(), 0}}; }));
+  ExpectOk(RevokeGrant(daemon(), grant.grant_id()));
+}
+
+TEST_F(LingeringOfAGrant, HasTheMemoryOfARingToo) {
+  const auto grant = Create();
+  const auto client = Open(grant.secret());
+  auto ring = RawRing::Open(*client, daemon().fd_socket());
+  ASSERT_NE(ring, nullptr);
+  const uint64_t bytes = ring->bytes().size();
+  ASSERT_TRUE(ExpectOk(RevokeGrant(daemon(), grant.grant_id())));
+  EXPECT_TRUE(Eventually([&] { return Listed() == LingeringByGrant{{grant.grant_id(), bytes}}; }));
+  ring.reset();
+  EXPECT_TRUE(Eventually([&] { return Listed().empty(); }));
 }
 
 }  // namespace
