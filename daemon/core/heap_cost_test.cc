@@ -201,5 +201,59 @@ TEST_F(HeapCostTest, CoversFastRegistrations) {
   }
 }
 
+// A call that is one byte too much, and the figures of its refusal.
+struct HeapRefusal {
+  const char* name;
+  absl::Status (*call)(QueueOwner& owner, MemoryObjectId memory);
+};
+
+class HeapRefusals : public ::testing::TestWithParam<HeapRefusal> {};
+
+TEST_P(HeapRefusals, NameWhatWasUsedBeforeAndAllThatTheCallNeeds) {
+  World world;
+  QueueOwner owner{world};
+  const MemoryObjectId memory = owner.Memory(8);
+  const Ledger& node = *world.ledger;
+  const uint64_t before = node.used(Resource::kHeapBytes);
+  ASSERT_TRUE(GetParam().call(owner, memory).ok());
+  const uint64_t used = node.used(Resource::kHeapBytes);
+  const uint64_t needed = used - before;
+  Limits limits;
+  limits[Resource::kHeapBytes] = used + needed - 1;
+  world.ledger->SetLimits(limits);
+  const absl::Status refused = GetParam().call(owner, memory);
+  EXPECT_THAT(refused, FailsWith(ErrorReason::QUOTA_HEAP_BYTES));
+  EXPECT_EQ(ErrorInfoOf(refused).used, used);
+  EXPECT_EQ(ErrorInfoOf(refused).requested, needed);
+  EXPECT_EQ(node.used(Resource::kHeapBytes), used);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Calls, HeapRefusals,
+    testing::Values(
+        HeapRefusal{
+            "AllocateMemory",
+            [](QueueOwner& owner, MemoryObjectId) { return owner.TryAllocate({.size = 3000 * kPage}).status(); }},
+        HeapRefusal{"ImportMemory",
+                    [](QueueOwner& owner, MemoryObjectId) {
+                      return owner.session->Begin()->memory().Import(3000 * kPage).status();
+                    }},
+        HeapRefusal{"CreateCq",
+                    [](QueueOwner& owner, MemoryObjectId) {
+                      return owner.session->Begin()->queues().Create(owner.adapter, 64, 0).status();
+                    }},
+        HeapRefusal{
+            "CreateCqMapped",
+            [](QueueOwner& owner, MemoryObjectId) {
+              return owner.session->Begin()->queues().CreateMapped({.adapter = owner.adapter, .depth = 64}).status();
+            }},
+        HeapRefusal{"CreateQp",
+                    [](QueueOwner& owner, MemoryObjectId) {
+                      return owner.session->Begin()->pairs().Create(owner.PairArguments()).status();
+                    }},
+        HeapRefusal{"BuildLam",
+                    [](QueueOwner& owner, MemoryObjectId memory) { return owner.TryLam(memory, 8 * kPage).status(); }}),
+    [](const auto& row) { return row.param.name; });
+
 }  // namespace
 }  // namespace rnicd::core

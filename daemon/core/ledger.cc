@@ -50,19 +50,32 @@ void Ledger::SetLimits(const Limits& limits) {
 }
 
 absl::Status Ledger::Take(Resource resource, uint64_t amount) {
-  const uint64_t heap = HeapCostOf(resource, amount);
-  RNICD_RETURN_IF_ERROR(TakeAlone(resource, amount));
-  absl::Status rest = TakeAlone(Resource::kHeapBytes, heap);
-  if (rest.ok() && parent_ != nullptr) {
-    rest = parent_->Take(resource, amount);
-    if (!rest.ok()) {
-      GiveAlone(Resource::kHeapBytes, heap);
+  const Amount one = {resource, amount};
+  return Take({&one, 1});
+}
+
+absl::Status Ledger::Take(std::span<const Amount> amounts) {
+  uint64_t heap = 0;
+  std::array<uint64_t, kResourceCount> taken{};
+  absl::Status status;
+  for (const auto& [resource, amount] : amounts) {
+    heap += resource == Resource::kHeapBytes ? amount : HeapCostOf(resource, amount);
+    if (resource != Resource::kHeapBytes && status.ok()) {
+      status = TakeAlone(resource, amount);
+      taken[static_cast<size_t>(resource)] += status.ok() ? amount : 0;
     }
   }
-  if (!rest.ok()) {
-    GiveAlone(resource, amount);
+  if (status.ok()) {
+    status = TakeAlone(Resource::kHeapBytes, heap);
+    taken[static_cast<size_t>(Resource::kHeapBytes)] = status.ok() ? heap : 0;
   }
-  return rest;
+  if (status.ok() && parent_ != nullptr) {
+    status = parent_->Take(amounts);
+  }
+  for (size_t index = 0; !status.ok() && index < kResourceCount; ++index) {
+    GiveAlone(static_cast<Resource>(index), taken[index]);
+  }
+  return status;
 }
 
 absl::Status Ledger::TakeAlone(Resource resource, uint64_t amount) {

@@ -5,11 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <utility>
 
 #include "absl/status/statusor.h"
 #include "base/error_reason.h"
+#include "base/status.h"
 
 namespace rnicd::core {
 
@@ -64,6 +66,12 @@ class Limits {
   std::array<uint64_t, kResourceCount> values_{};
 };
 
+// An amount of one resource.
+struct Amount {
+  Resource resource = Resource::kSessions;
+  uint64_t amount = 0;
+};
+
 // Counts what one owner holds, never above its limits, and passes every count on to its parent: a session's ledger to
 // its tenant's, and that to the node's. Charge before allocating, refund after releasing. A charge of any resource also
 // charges the kHeapBytes of heap_cost.h, in the same owners, so that no caller can forget them.
@@ -76,6 +84,9 @@ class Ledger {
   // Charges `amount` and its heap bytes here and in every ancestor, or nowhere. Errors: the resource's QUOTA_ reason
   // with its figures; QUOTA_HEAP_BYTES.
   absl::Status Take(Resource resource, uint64_t amount);
+  // The same for all that one call needs. The heap bytes are one sum, so that the figures of a refusal are those of the
+  // call, and `used` is without it.
+  absl::Status Take(std::span<const Amount> amounts);
   void Give(Resource resource, uint64_t amount);
 
   // Charges `amount` and no heap bytes to this owner only; its parent's holdings are counted by other rules.
@@ -98,6 +109,17 @@ class Ledger {
 class Charge {
  public:
   static absl::StatusOr<Charge> Take(std::shared_ptr<Ledger> ledger, Resource resource, uint64_t amount);
+  // A charge for each of the amounts, taken together.
+  template <size_t kCount>
+  static absl::StatusOr<std::array<Charge, kCount>> TakeAll(const std::shared_ptr<Ledger>& ledger,
+                                                            const Amount (&amounts)[kCount]) {
+    RNICD_RETURN_IF_ERROR(ledger->Take(amounts));
+    std::array<Charge, kCount> charges;
+    for (size_t index = 0; index < kCount; ++index) {
+      charges[index] = Charge(ledger, amounts[index].resource, amounts[index].amount);
+    }
+    return charges;
+  }
 
   Charge() = default;
   Charge(Charge&& other) noexcept

@@ -137,6 +137,26 @@ TEST(Ledger, HeapBytesThatDoNotFitRefuseTheChargeOnEveryLevel) {
   EXPECT_TRUE(session->empty() && uid->empty() && node->empty());
 }
 
+TEST(Ledger, AmountsOfOneCallAreTakenTogetherOrNotAtAll) {
+  const uint64_t cost = HeapCostOf(Resource::kRings, 1) + 4096;
+  const auto node = LedgerWith(Resource::kHeapBytes, 2 * cost - 1);
+  const auto session = LedgerWith(Resource::kRings, 2, node);
+  const auto charges = Charge::TakeAll(session, {{Resource::kRings, 1}, {Resource::kHeapBytes, 4096}});
+  ASSERT_TRUE(charges.ok());
+  EXPECT_EQ((*charges)[1].amount(), 4096u);
+  const absl::Status no_heap = Charge::TakeAll(session, {{Resource::kRings, 1}, {Resource::kHeapBytes, 4096}}).status();
+  EXPECT_THAT(no_heap, FailsWith(ErrorReason::QUOTA_HEAP_BYTES));
+  EXPECT_EQ(ErrorInfoOf(no_heap).used, cost) << "without the call that was refused";
+  EXPECT_EQ(ErrorInfoOf(no_heap).requested, cost) << "all of it";
+  EXPECT_THAT(Charge::TakeAll(session, {{Resource::kRegions, 1}, {Resource::kRings, 2}}).status(),
+              FailsWith(ErrorReason::QUOTA_RINGS));
+  for (const auto& ledger : {session, node}) {
+    EXPECT_EQ(ledger->used(Resource::kRings), 1u);
+    EXPECT_EQ(ledger->used(Resource::kRegions), 0u);
+    EXPECT_EQ(ledger->used(Resource::kHeapBytes), cost);
+  }
+}
+
 TEST(Ledger, ResourcesDoNotMix) {
   const auto ledger = LedgerWith(Resource::kRegions, 1);
   EXPECT_TRUE(ledger->Take(Resource::kAdapters, 50).ok());

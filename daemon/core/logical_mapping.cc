@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/status.h"
+#include "daemon/core/heap_cost.h"
 
 namespace rnicd::core {
 namespace {
@@ -79,14 +80,20 @@ absl::Status Refuse(ErrorReason reason, size_t index) {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const MappedPages>> TakePages(MappedRange range, provider::DeviceAdapter& card,
-                                                             const std::shared_ptr<Ledger>& ledger) {
+absl::StatusOr<TakenPages> TakePages(MappedRange range, provider::DeviceAdapter& card,
+                                     const std::shared_ptr<Ledger>& ledger) {
   if (range.pages > kMaxMappedPages) {
     return MakeError(ErrorReason::PAGE_COUNT_UNSUPPORTED, "length");
   }
+  RNICD_ASSIGN_OR_RETURN(auto charges,
+                         Charge::TakeAll(ledger, {{Resource::kLogicalMappings, 1},
+                                                  {Resource::kLogicalPages, range.pages},
+                                                  {Resource::kRegisteredBytes, range.pages * kNdkPageBytes},
+                                                  {Resource::kHeapBytes, range.page_runs.size() * kHeapOfRun}}));
   auto mapped = std::make_shared<MappedPages>();
-  RNICD_ASSIGN_OR_RETURN(mapped->listed, Charge::Take(ledger, Resource::kLogicalPages, range.pages));
-  RNICD_ASSIGN_OR_RETURN(mapped->pinned, PinCharge::Take(ledger, std::move(range.page_runs), range.pages));
+  mapped->listed = std::move(charges[1]);
+  RNICD_ASSIGN_OR_RETURN(mapped->pinned,
+                         PinCharge::Take(std::move(charges[2]), std::move(charges[3]), std::move(range.page_runs)));
   mapped->page_bytes = range.page_bytes;
   mapped->uses = std::move(range.uses);
   mapped->pages.reserve(range.pages);
@@ -100,7 +107,7 @@ absl::StatusOr<std::shared_ptr<const MappedPages>> TakePages(MappedRange range, 
     skip = 0;
   }
   mapped->device = card.AddMapping(range.runs);
-  return mapped;
+  return TakenPages{.mapping = std::move(charges[0]), .pages = std::move(mapped)};
 }
 
 // Far from both ends, so that neither 0 nor the end of the range is ever reached.

@@ -66,10 +66,16 @@ class LogicalMapping {
   LogicalAddress base_;
 };
 
-// Charges the pages behind a checked range, and tells the card of them. Errors: PAGE_COUNT_UNSUPPORTED,
-// QUOTA_LOGICAL_PAGES, QUOTA_REGISTERED_BYTES, QUOTA_HEAP_BYTES, QUOTA_PINNED_BYTES.
-absl::StatusOr<std::shared_ptr<const MappedPages>> TakePages(MappedRange range, provider::DeviceAdapter& card,
-                                                             const std::shared_ptr<Ledger>& ledger);
+// Pages behind a range, and the charge of the mapping that lists them.
+struct TakenPages {
+  Charge mapping;
+  std::shared_ptr<const MappedPages> pages;
+};
+
+// Charges a mapping and the pages behind a checked range, and tells the card of them. Errors: PAGE_COUNT_UNSUPPORTED,
+// QUOTA_LOGICAL_MAPPINGS, QUOTA_LOGICAL_PAGES, QUOTA_REGISTERED_BYTES, QUOTA_HEAP_BYTES, QUOTA_PINNED_BYTES.
+absl::StatusOr<TakenPages> TakePages(MappedRange range, provider::DeviceAdapter& card,
+                                     const std::shared_ptr<Ledger>& ledger);
 
 // Pages mostly adjoin: few requests have more than four runs.
 using PageRuns = absl::InlinedVector<std::span<std::byte>, 4>;

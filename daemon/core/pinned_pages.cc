@@ -101,9 +101,15 @@ std::shared_ptr<const FilePins> PinBook::Open(const FileKey& file) const {
 
 absl::StatusOr<PinCharge> PinCharge::Take(const std::shared_ptr<Ledger>& session, std::vector<PageRun> runs,
                                           uint64_t pages) {
+  RNICD_ASSIGN_OR_RETURN(auto charges, Charge::TakeAll(session, {{Resource::kRegisteredBytes, pages * kNdkPageBytes},
+                                                                 {Resource::kHeapBytes, runs.size() * kHeapOfRun}}));
+  return Take(std::move(charges[0]), std::move(charges[1]), std::move(runs));
+}
+
+absl::StatusOr<PinCharge> PinCharge::Take(Charge registered, Charge lists, std::vector<PageRun> runs) {
   PinCharge charge;
-  RNICD_ASSIGN_OR_RETURN(charge.registered_, Charge::Take(session, Resource::kRegisteredBytes, pages * kNdkPageBytes));
-  RNICD_ASSIGN_OR_RETURN(charge.lists_, Charge::Take(session, Resource::kHeapBytes, runs.size() * kHeapOfRun));
+  charge.registered_ = std::move(registered);
+  charge.lists_ = std::move(lists);
   absl::Status counted;
   size_t done = 0;
   ForEachFile(runs, [&](const FilePins& file, std::span<const PageRun> group) {

@@ -109,6 +109,8 @@ class PinCharge {
   // QUOTA_PINNED_BYTES.
   static absl::StatusOr<PinCharge> Take(const std::shared_ptr<Ledger>& session, std::vector<PageRun> runs,
                                         uint64_t pages);
+  // With the charges of registered bytes and of kHeapOfRun for each run, which were taken before.
+  static absl::StatusOr<PinCharge> Take(Charge registered, Charge lists, std::vector<PageRun> runs);
 
   PinCharge() = default;
   PinCharge(PinCharge&& other) noexcept = default;

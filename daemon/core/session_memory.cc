@@ -26,10 +26,10 @@ absl::Status SessionMemory::CheckNew(uint64_t size) const {
 
 // What the file occupies, which is more than its size where that is not whole pages of the kernel's.
 absl::StatusOr<MemoryCharges> SessionMemory::ChargeFor(uint64_t size) {
-  MemoryCharges charges;
-  RNICD_ASSIGN_OR_RETURN(charges.object, Charge::Take(ledger_, Resource::kMemoryObjects, 1));
-  RNICD_ASSIGN_OR_RETURN(charges.bytes, Charge::Take(ledger_, Resource::kMemoryBytes, OccupiedBytes(node_.os, size)));
-  return charges;
+  RNICD_ASSIGN_OR_RETURN(auto charges,
+                         Charge::TakeAll(ledger_, {{Resource::kMemoryObjects, 1},
+                                                   {Resource::kMemoryBytes, OccupiedBytes(node_.os, size)}}));
+  return MemoryCharges{.object = std::move(charges[0]), .bytes = std::move(charges[1])};
 }
 
 absl::StatusOr<std::shared_ptr<MemoryObject>> SessionMemory::New(uint64_t size, const std::optional<PageWish>& wish,

@@ -26,12 +26,14 @@ absl::StatusOr<QueuePairId> SessionPairs::Create(const CreateQpArguments& argume
                          FindIn(named_.queues, arguments.initiator_queue, "initiator_cq_id"));
   RNICD_RETURN_IF_ERROR(QueuePair::Check(*domain, *receive_queue, *initiator_queue, arguments.limits));
   QueuePair::Options options{.limits = arguments.limits, .context = arguments.context};
-  RNICD_ASSIGN_OR_RETURN(options.charge, requests_.TakeOne(Resource::kQueuePairs));
-  RNICD_ASSIGN_OR_RETURN(options.entries,
-                         Charge::Take(ledger_, Resource::kQueueEntries,
-                                      uint64_t{arguments.limits.receive_depth} + arguments.limits.initiator_depth));
-  RNICD_ASSIGN_OR_RETURN(options.lists,
-                         Charge::Take(ledger_, Resource::kHeapBytes, QueuePair::HeapOfLists(arguments.limits)));
+  const uint64_t entries = uint64_t{arguments.limits.receive_depth} + arguments.limits.initiator_depth;
+  RNICD_ASSIGN_OR_RETURN(auto charges,
+                         Charge::TakeAll(ledger_, {{Resource::kQueuePairs, 1},
+                                                   {Resource::kQueueEntries, entries},
+                                                   {Resource::kHeapBytes, QueuePair::HeapOfLists(arguments.limits)}}));
+  options.charge = std::make_shared<Charge>(std::move(charges[0]));
+  options.entries = std::move(charges[1]);
+  options.lists = std::move(charges[2]);
   RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<QueuePair> pair,
                          QueuePair::Create(std::move(domain), std::move(receive_queue), std::move(initiator_queue),
                                            std::move(options), session_.events(), node_.observer));

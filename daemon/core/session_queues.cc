@@ -37,9 +37,10 @@ absl::Status CheckMappedDepthMax(uint32_t depth_max, uint32_t depth, const Adapt
 absl::StatusOr<CompletionQueueId> SessionQueues::Create(AdapterId id, uint32_t depth, uint64_t context) {
   RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Adapter> adapter, FindIn(adapters_, id, "adapter_id"));
   RNICD_RETURN_IF_ERROR(CheckDepth(depth, *adapter));
-  RNICD_ASSIGN_OR_RETURN(CompletionQueue::Options options, OptionsOf(depth, context));
+  RNICD_ASSIGN_OR_RETURN(ChargedQueue charged, ChargeQueue(depth, 0));
+  charged.options.context = context;
   RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<CompletionQueue> queue,
-                         CompletionQueue::Create(std::move(adapter), std::move(options), session_.events()));
+                         CompletionQueue::Create(std::move(adapter), std::move(charged.options), session_.events()));
   const CompletionQueueId queue_id = table_.Insert(queue);
   queue->Publish(queue_id, OverrunOf(queue));
   return queue_id;
@@ -50,14 +51,15 @@ absl::StatusOr<CreatedMappedCq> SessionQueues::CreateMapped(const MappedCqArgume
   RNICD_RETURN_IF_ERROR(CheckDepth(arguments.depth, *adapter));
   const uint32_t depth_max = arguments.depth_max == 0 ? arguments.depth : arguments.depth_max;
   RNICD_RETURN_IF_ERROR(CheckMappedDepthMax(depth_max, arguments.depth, *adapter));
-  RNICD_ASSIGN_OR_RETURN(CompletionQueue::Options options, OptionsOf(arguments.depth, arguments.context));
   const uint64_t file_bytes = MappedResults::FileBytes(depth_max);
   // What ended meanwhile makes room.
   node_.lingering.Sweep();
-  RNICD_ASSIGN_OR_RETURN(Charge charge, Charge::Take(ledger_, Resource::kHeapBytes,
-                                                     OccupiedBytes(node_.os, file_bytes) + kHeapOfMappedQueue));
+  RNICD_ASSIGN_OR_RETURN(ChargedQueue charged,
+                         ChargeQueue(arguments.depth, OccupiedBytes(node_.os, file_bytes) + kHeapOfMappedQueue));
+  CompletionQueue::Options options = std::move(charged.options);
+  options.context = arguments.context;
   RNICD_ASSIGN_OR_RETURN(options.mapped,
-                         MappedResults::Create(node_.os, node_.lingering, depth_max, std::move(charge)));
+                         MappedResults::Create(node_.os, node_.lingering, depth_max, std::move(charged.mapped)));
   options.mapped_depth_max = depth_max;
   RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<CompletionQueue> queue,
                          CompletionQueue::Create(std::move(adapter), std::move(options), session_.events()));
@@ -77,11 +79,16 @@ absl::StatusOr<CreatedMappedCq> SessionQueues::CreateMapped(const MappedCqArgume
   return created;
 }
 
-absl::StatusOr<CompletionQueue::Options> SessionQueues::OptionsOf(uint32_t depth, uint64_t context) {
-  CompletionQueue::Options options{.depth = depth, .context = context};
-  RNICD_ASSIGN_OR_RETURN(options.charge, requests_.TakeOne(Resource::kCompletionQueues));
-  RNICD_ASSIGN_OR_RETURN(options.entries, Charge::Take(ledger_, Resource::kCqEntries, depth));
-  return options;
+absl::StatusOr<SessionQueues::ChargedQueue> SessionQueues::ChargeQueue(uint32_t depth, uint64_t mapped_bytes) {
+  RNICD_ASSIGN_OR_RETURN(auto charges, Charge::TakeAll(ledger_, {{Resource::kCompletionQueues, 1},
+                                                                 {Resource::kCqEntries, depth},
+                                                                 {Resource::kHeapBytes, mapped_bytes}}));
+  ChargedQueue queue;
+  queue.options.depth = depth;
+  queue.options.charge = std::make_shared<Charge>(std::move(charges[0]));
+  queue.options.entries = std::move(charges[1]);
+  queue.mapped = std::move(charges[2]);
+  return queue;
 }
 
 std::function<void()> SessionQueues::OverrunOf(const std::shared_ptr<CompletionQueue>& queue) {

@@ -73,8 +73,14 @@ class SessionQueues final : public SessionObjects<CompletionQueueId, CompletionQ
   MaybePending<> Close(CompletionQueueId id, PendingChoice choice, const Done<>& done);
 
  private:
-  // Charges a queue of this depth.
-  absl::StatusOr<CompletionQueue::Options> OptionsOf(uint32_t depth, uint64_t context);
+  struct ChargedQueue {
+    CompletionQueue::Options options;
+    // Heap bytes of a mapped queue.
+    Charge mapped;
+  };
+
+  // Charges a queue of this depth, and these heap bytes of a mapped one.
+  absl::StatusOr<ChargedQueue> ChargeQueue(uint32_t depth, uint64_t mapped_bytes);
   // What ends the queue pairs of the queue.
   std::function<void()> OverrunOf(const std::shared_ptr<CompletionQueue>& queue);
 

@@ -32,12 +32,12 @@ absl::StatusOr<OpenedRing> SessionRings::Open(uint32_t entries, uint32_t payload
                          ring::MakeRingGeometry(wanted, payload_bytes == 0 ? DefaultPayload(wanted) : payload_bytes));
   // What ended meanwhile makes room.
   node_.lingering.Sweep();
-  Ring::Charges charges;
-  RNICD_ASSIGN_OR_RETURN(charges.ring, Charge::Take(ledger_, Resource::kRings, 1));
-  RNICD_ASSIGN_OR_RETURN(charges.bytes,
-                         Charge::Take(ledger_, Resource::kHeapBytes, OccupiedBytes(node_.os, geometry.file_bytes())));
-  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Ring> ring, Ring::Create(node_.os, node_.lingering, geometry,
-                                                                  session_.weak_from_this(), std::move(charges)));
+  RNICD_ASSIGN_OR_RETURN(
+      auto charges, Charge::TakeAll(ledger_, {{Resource::kRings, 1},
+                                              {Resource::kHeapBytes, OccupiedBytes(node_.os, geometry.file_bytes())}}));
+  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Ring> ring,
+                         Ring::Create(node_.os, node_.lingering, geometry, session_.weak_from_this(),
+                                      {.ring = std::move(charges[0]), .bytes = std::move(charges[1])}));
   const RingId id = table_.Insert(ring);
   const auto issue = [&](SharedDescriptor which) {
     return node_.tickets.Issue({.session = session_.weak_from_this(),

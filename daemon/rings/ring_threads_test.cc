@@ -1,5 +1,6 @@
 #include "daemon/rings/ring_threads.h"
 
+#include "daemon/core/heap_cost.h"
 #include "daemon/rings/ring_fixture_test.h"
 #include "ring/shared_word.h"
 
@@ -250,6 +251,14 @@ TEST(RingsTest, RingsAndTheirMemoryAreLimited) {
   EXPECT_EQ(client.file.size(), size_t{64} << 10);
   EXPECT_GE(owner.session->ledger().used(core::Resource::kHeapBytes), client.file.size());
   EXPECT_THAT(owner.session->Begin()->rings().Open(0, 0).status(), FailsWith(ErrorReason::QUOTA_RINGS));
+  const uint64_t used = world.ledger->used(core::Resource::kHeapBytes);
+  core::Limits limits;
+  limits[core::Resource::kHeapBytes] = used + client.file.size();
+  world.ledger->SetLimits(limits);
+  core::Owner other(world, 2);
+  const absl::Status no_heap = other.session->Begin()->rings().Open(0, 0).status();
+  EXPECT_THAT(no_heap, FailsWith(ErrorReason::QUOTA_HEAP_BYTES));
+  EXPECT_EQ(ErrorInfoOf(no_heap).requested, core::HeapCostOf(core::Resource::kRings, 1) + client.file.size());
   EXPECT_THAT(owner.session->Begin()->rings().Open(3, 0).status(), FailsAt(ErrorReason::FIELD_OUT_OF_RANGE, "entries"));
   EXPECT_THAT(owner.session->Begin()->rings().Open(0, 1).status(),
               FailsAt(ErrorReason::FIELD_OUT_OF_RANGE, "payload_bytes"));
