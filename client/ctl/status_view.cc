@@ -50,13 +50,17 @@ Json PoolJson(const v1::MemoryPoolStatus& pool) {
 }  // namespace
 
 std::string StatusText(const v1::GetStatusResponse& status) {
+  std::string policy = status.policy_file().empty() ? "each uid is a tenant" : status.policy_file();
+  if (!status.policy_error().empty()) {
+    policy += ", which is REFUSED; the one before it is in force. 'rnicctl reload' says why";
+  }
   const std::string facts = KeyValueLines({
       {"version", status.version()},
       {"provider", status.provider()},
       {"pid", std::to_string(status.pid())},
       {"uptime", FormatMilliseconds(status.uptime_ms())},
       {"draining", status.draining() ? "yes" : "no"},
-      {"policy", status.policy_file().empty() ? "each uid is a tenant" : status.policy_file()},
+      {"policy", policy},
       {"metrics", status.metrics_address().empty() ? "off" : "http://" + status.metrics_address() + "/metrics"},
       {"connections", std::to_string(status.connections())},
       {"sessions", std::to_string(status.sessions())},
@@ -85,6 +89,7 @@ Json StatusJson(const v1::GetStatusResponse& status) {
                {"uptime_ms", status.uptime_ms()},
                {"draining", status.draining()},
                {"policy_file", status.policy_file()},
+               {"policy_error", status.policy_error()},
                {"metrics_address", status.metrics_address()},
                {"connections", status.connections()},
                {"sessions", status.sessions()},

@@ -159,6 +159,10 @@ TEST(Views, Status) {
   status.set_policy_file("/etc/rnicd/policy");
   EXPECT_NE(StatusText(status).find("draining          yes\npolicy            /etc/rnicd/policy\n"), std::string::npos);
   EXPECT_EQ(StatusJson(status)["policy_file"], "/etc/rnicd/policy");
+  EXPECT_EQ(StatusText(status).find("REFUSED"), std::string::npos);
+  status.set_policy_error("/etc/rnicd/policy:1: unknown field");
+  EXPECT_NE(StatusText(status).find("REFUSED"), std::string::npos);
+  EXPECT_EQ(StatusJson(status)["policy_error"], "/etc/rnicd/policy:1: unknown field");
   status.clear_metrics_address();
   EXPECT_NE(StatusText(status).find("metrics           off\n"), std::string::npos);
 }

@@ -380,6 +380,7 @@ absl::Status App::ReloadPolicy() {
     logger_.Info("policy in force", {{"file", config_.policy_file}});
   } else {
     logger_.Error("policy refused; the one in force stays", {{"error", std::string(policy.status().message())}});
+    tenants_->SetPolicyError(std::string(policy.status().message()));
     outcome = MakeErrorWithDetail(ErrorReason::POLICY_REFUSED, std::string(policy.status().message()));
   }
   observer_->Report(core::Decision{.what = "policy.reload", .status = outcome, .note = config_.policy_file});

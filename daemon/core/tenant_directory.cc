@@ -105,12 +105,23 @@ std::optional<Role> TenantDirectory::RoleOf(const Caller& caller, bool is_truste
 void TenantDirectory::SetPolicy(Policy policy) {
   MutexLock lock(mutex_);
   policy_ = std::move(policy);
+  policy_error_.clear();
   for (const auto& [name, of_policy] : tenants_) {
     const TenantRule* const rule = RuleNamed(of_policy.tenant->rule());
     if (rule != nullptr) {
       of_policy.tenant->SetLimits(rule->limits);
     }
   }
+}
+
+void TenantDirectory::SetPolicyError(std::string error) {
+  MutexLock lock(mutex_);
+  policy_error_ = std::move(error);
+}
+
+std::string TenantDirectory::policy_error() const {
+  MutexLock lock(mutex_);
+  return policy_error_;
 }
 
 void TenantDirectory::SetPods(std::vector<PodFacts> pods) {

@@ -42,6 +42,10 @@ class TenantDirectory {
   // Live tenants whose rule still exists get its limits at once; the others keep theirs until they are removed.
   // Sessions keep the limits that they were opened with.
   void SetPolicy(Policy policy);
+  // Records why the policy file was refused when it was last read; the policy in force stays. SetPolicy clears it.
+  void SetPolicyError(std::string error);
+  // Empty if the policy in force is that of the file.
+  std::string policy_error() const;
   // Replaces all known pods of the node. Sessions stay with their tenants; the workloads of the tenants are updated.
   void SetPods(std::vector<PodFacts> pods);
   // The pods of the last SetPods.
@@ -83,6 +87,7 @@ class TenantDirectory {
   GrantTable grants_;
   mutable Mutex mutex_;
   Policy policy_ RNICD_GUARDED_BY(mutex_);
+  std::string policy_error_ RNICD_GUARDED_BY(mutex_);
   std::optional<Instant> pods_updated_ RNICD_GUARDED_BY(mutex_);
   std::vector<PodFacts> pods_ RNICD_GUARDED_BY(mutex_);
   // Index in pods_ of each pod that has a UID.

@@ -5,12 +5,6 @@
 #include "base/status.h"
 
 namespace rnicd::core {
-namespace {
-
-constexpr char kOther[] = "other";
-
-}  // namespace
-
 TenantTally::TenantTally(std::string label) : label_(std::move(label)), refusals_(AllErrorReasons().size()) {}
 
 void TenantTally::CountRefusal(const absl::Status& status) {
@@ -40,7 +34,7 @@ std::vector<std::pair<ErrorReason, uint64_t>> TenantTally::refusals() const {
 }
 
 TallyBook::TallyBook(size_t most_named)
-    : most_named_(most_named), other_(std::make_shared<TenantTally>(std::string(kOther))) {}
+    : most_named_(most_named), other_(std::make_shared<TenantTally>(std::string(kOtherTenants))) {}
 
 std::shared_ptr<TenantTally> TallyBook::Open(const std::string& name) {
   MutexLock lock(mutex_);
@@ -50,7 +44,7 @@ std::shared_ptr<TenantTally> TallyBook::Open(const std::string& name) {
     return found->second.tally;
   }
   // A tenant whose real name is "other" must not have a series of its own beside the shared one.
-  if (name == kOther || (named_.size() >= most_named_ && !ForgetOldest())) {
+  if (name == kOtherTenants || (named_.size() >= most_named_ && !ForgetOldest())) {
     return other_;
   }
   auto tally = std::make_shared<TenantTally>(name);

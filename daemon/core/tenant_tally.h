@@ -16,6 +16,9 @@
 
 namespace rnicd::core {
 
+// The name that all tenants without a name of their own share; no tenant may have it.
+inline constexpr char kOtherTenants[] = "other";
+
 // Counters of a tenant since the start; they only grow.
 // Threads: safe, without locks; counting is one addition.
 class TenantTally {

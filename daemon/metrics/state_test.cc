@@ -88,12 +88,14 @@ TEST_F(StateTest, WhereNobodyHoldsAnythingThereAreZeros) {
 TEST_F(StateTest, TheNodeAndItsProcessAreDescribed) {
   world_.clock.Advance(std::chrono::seconds(9));
   world_.draining.store(true);
+  EXPECT_THAT(Page(), HasSubstr("rnicd_policy_refused 0\n"));
+  world_.tenants.SetPolicyError("line 1");
   const std::string page = Page();
   for (const char* const line :
        {"rnicd_connections 5\n", "process_start_time_seconds 1234.5\n", "rnicd_audit_lines_lost_total 2\n",
         "rnicd_audit_lines_merged_total 3\n", "rnicd_audit_lines_left_out_total 4\n",
-        "rnicd_log_lines_dropped_total 6\n", "rnicd_draining 1\n", "rnicd_uptime_seconds 9\n",
-        "rnicd_adapter_info{adapter=\"soft0\",provider=\"soft\",numa_node=\"-1\"} 1\n"}) {
+        "rnicd_log_lines_dropped_total 6\n", "rnicd_draining 1\n", "rnicd_policy_refused 1\n",
+        "rnicd_uptime_seconds 9\n", "rnicd_adapter_info{adapter=\"soft0\",provider=\"soft\",numa_node=\"-1\"} 1\n"}) {
     EXPECT_THAT(page, HasSubstr(line));
   }
   EXPECT_THAT(page, HasSubstr("\nprocess_resident_memory_bytes "));

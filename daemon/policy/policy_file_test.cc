@@ -12,12 +12,19 @@ using testing::Pair;
 
 constexpr char kOneTenant[] = "tenant { name: \"a\" }\ndefault_tenant: \"a\"\n";
 
-TEST(ParsePolicy, AnEmptyFileLetsNobodyIn) {
-  const auto policy = ParsePolicy("# nothing\n", "f");
+TEST(ParsePolicy, AFileWithoutARuleIsRefused) {
+  for (const char* const text : {"", "\n", "# nothing\n"}) {
+    EXPECT_EQ(ParsePolicy(text, "f").status().message(),
+              "f:1: the file has neither a tenant nor a role; with a role alone only grants let callers in");
+  }
+}
+
+TEST(ParsePolicy, ARoleAloneLetsNobodyInWithoutAGrant) {
+  const auto policy = ParsePolicy("role { match { uid: 0 } role: CALLER_ROLE_OPERATOR }", "f");
   ASSERT_TRUE(policy.ok()) << policy.status();
   EXPECT_THAT(policy->tenants, IsEmpty());
   EXPECT_EQ(policy->default_tenant, "");
-  EXPECT_THAT(policy->roles, IsEmpty());
+  EXPECT_EQ(policy->roles.size(), 1u);
 }
 
 TEST(ParsePolicy, EveryConditionOfAMatchArrives) {

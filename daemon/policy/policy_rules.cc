@@ -12,6 +12,7 @@
 #include "base/pod_uid.h"
 #include "base/sid.h"
 #include "daemon/core/caller.h"
+#include "daemon/core/tenant_tally.h"
 #include "daemon/policy/limits_wire.h"
 
 namespace rnicd::policy {
@@ -115,6 +116,9 @@ void ValidateTenant(const v1::TenantPolicy& tenant, bool is_default, const Sourc
   } else if (!IsTenantName(tenant.name())) {
     errors.Add(name_line, absl::StrCat("a tenant's name must be 1 to ", kNameBytesMax,
                                        " characters of a to z, 0 to 9, \"-\", \"_\" and \".\""));
+  } else if (tenant.name() == core::kOtherTenants) {
+    errors.Add(name_line, absl::StrCat("a tenant's name cannot be \"", core::kOtherTenants,
+                                       "\": metrics use it for all tenants without a name of their own"));
   }
   if (tenant.match().empty() && !is_default) {
     errors.Add(location.line(), "no caller can match this tenant: it has no match and is not the default_tenant");
@@ -146,6 +150,10 @@ void ValidateRole(const v1::RolePolicy& role, const SourceLocation& location, Pa
 }  // namespace
 
 void ValidatePolicy(const v1::Policy& policy, const SourceLocation& location, ParseErrors& errors) {
+  // More likely a file that was cut off, as on a full disk, than the wish to refuse everybody.
+  if (policy.tenant().empty() && policy.role().empty()) {
+    errors.Add(1, "the file has neither a tenant nor a role; with a role alone only grants let callers in");
+  }
   // Each name with the line of its first use.
   std::map<std::string_view, int> names;
   for (int index = 0; index < policy.tenant_size(); ++index) {

@@ -35,6 +35,13 @@ TEST(PolicyRules, ATenantWithABadNameIsRefused) {
   EXPECT_THAT(ErrorsIn("tenant { name: \"" + std::string(59, 'a') + "z-_.\" match { uid: 1 } }"), IsEmpty());
 }
 
+TEST(PolicyRules, ATenantCannotHaveTheNameOfAllOthersInMetrics) {
+  EXPECT_THAT(ErrorsIn("tenant {\n name: \"other\" match { uid: 1 } }"),
+              ElementsAre("2: a tenant's name cannot be \"other\": metrics use it for all tenants without a name of "
+                          "their own"));
+  EXPECT_THAT(ErrorsIn("tenant { name: \"others\" match { uid: 1 } }"), IsEmpty());
+}
+
 TEST(PolicyRules, ATenantsNameStandsOnce) {
   EXPECT_THAT(ErrorsIn("tenant { name: \"a\" match { uid: 1 } }\n"
                        "tenant { name: \"b\" match { uid: 2 } }\n"

@@ -117,6 +117,7 @@ v1::GetStatusResponse AdminView::Status() const {
   status.set_resident_bytes(usage.resident_bytes);
   status.set_draining(node_.draining.load());
   status.set_policy_file(process_.policy_file());
+  status.set_policy_error(node_.tenants.policy_error());
   status.set_tenants(node_.tenants.Tenants().size());
   status.set_grants(node_.tenants.Grants().size());
   for (v1::AdapterStatus& adapter : Adapters()) {

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <memory>
@@ -17,6 +18,7 @@
 #include "tests/integration/rnicctl_run.h"
 #include "tests/support/admin_client.h"
 #include "tests/support/child_process.h"
+#include "tests/support/metrics_page.h"
 #include "tests/support/shared_daemon.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_session.h"
@@ -259,6 +261,41 @@ TEST(RnicctlReload, SaysWhichLineIsWrong) {
   }
   many.close();
   EXPECT_TRUE(Has(reload().errors, "POLICY_REFUSED"));
+  EXPECT_TRUE((*daemon)->Stop().ok());
+}
+
+// A signal has no answer, so what it was refused for must be seen elsewhere.
+TEST(RnicctlReload, RefusedFileShowsUntilAnotherIsAccepted) {
+  const TempDir directory;
+  const std::string path = directory.path() + "/policy";
+  const std::string good = "tenant { name: \"all\" }\ndefault_tenant: \"all\"\n";
+  const auto write = [&](const std::string& text) {
+    std::ofstream(path) << text;
+    EXPECT_EQ(chmod(path.c_str(), 0644), 0);
+  };
+  write(good);
+  auto daemon = DaemonProcess::Start({.flags = {kMetricsOnFreePort, "--policy_file=" + path}});
+  ASSERT_TRUE(daemon.ok()) << daemon.status();
+  const auto status = [&] { return Finish(*StartTool(**daemon, {"status"}, std::nullopt, "")).output; };
+  const auto refused = [&] {
+    return MetricsPage(HttpGet(AdminStatus(**daemon).metrics_address(), "/metrics").body).Value("rnicd_policy_refused");
+  };
+  EXPECT_EQ(refused(), 0);
+  for (const std::string& bad : {std::string(), std::string("x\n"), std::string("tenant { name: \"other\" }\n")}) {
+    write(bad);
+    (*daemon)->process().Signal(SIGHUP);
+    EXPECT_TRUE(Eventually([&] { return AdminStatus(**daemon).policy_error().starts_with(path + ":1: "); })) << bad;
+    EXPECT_EQ(refused(), 1);
+    EXPECT_TRUE(Has(status(), "which is REFUSED")) << bad;
+    write(good);
+    (*daemon)->process().Signal(SIGHUP);
+    EXPECT_TRUE(Eventually([&] { return AdminStatus(**daemon).policy_error().empty(); }));
+    EXPECT_EQ(refused(), 0);
+    EXPECT_FALSE(Has(status(), "REFUSED"));
+  }
+  std::remove(path.c_str());
+  (*daemon)->process().Signal(SIGHUP);
+  EXPECT_TRUE(Eventually([&] { return refused() == 1; }));
   EXPECT_TRUE((*daemon)->Stop().ok());
 }
 
