@@ -53,7 +53,7 @@ std::string_view NtStatusName(NtStatus status) {
     case NtStatus::kImplementationLimit:
       return "STATUS_IMPLEMENTATION_LIMIT";
     case NtStatus::kBadVersion:
-      return "NDIS_STATUS_BAD_VERSION";
+      return "STATUS_BAD_VERSION";
   }
   return "STATUS_UNKNOWN";
 }

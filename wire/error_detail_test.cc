@@ -9,6 +9,17 @@
 namespace rnicd::wire {
 namespace {
 
+TEST(ErrorDetail, EveryStatusHasTheNameOfTheProto) {
+  const auto* on_wire = v1::NtStatus_descriptor();
+  for (int index = 0; index < on_wire->value_count(); ++index) {
+    const auto* value = on_wire->value(index);
+    EXPECT_EQ("NT_" + std::string(NtStatusName(static_cast<NtStatus>(value->number()))), value->name());
+  }
+  for (const ErrorReasonRow& row : AllErrorReasons()) {
+    EXPECT_NE(on_wire->FindValueByNumber(static_cast<int>(row.ntstatus)), nullptr) << row.name;
+  }
+}
+
 TEST(ErrorDetail, EveryReasonHasItsNumberAndNameOnTheWire) {
   const auto* on_wire = v1::ErrorReason_descriptor();
   for (const ErrorReasonRow& row : AllErrorReasons()) {

@@ -1,6 +1,8 @@
 #include "daemon/rings/entry_runner.h"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
@@ -62,10 +64,14 @@ void SetRegistration(const Registration& registration, Outcome* outcome) {
 // Payload that takes as long to copy and read as a request of usual size to execute.
 constexpr uint32_t kPayloadBytesPerRequest = 2048;
 
-// Bytes of the result area that tokens take: a refusal's field is behind them.
+constexpr std::array<std::byte, ring::kChainMax * sizeof(uint32_t)> kNoTokens{};
+
+// Bytes of the result area that tokens take: a refusal's field is behind them. A chain of an impossible length has
+// none.
 uint32_t TokenBytes(const Submission& entry) {
-  const uint64_t wanted = entry.opcode == Opcode::kPost ? uint64_t{entry.count} * sizeof(uint32_t) : 0;
-  return static_cast<uint32_t>(std::min<uint64_t>(wanted, entry.result_bytes));
+  const bool has_tokens = entry.opcode == Opcode::kPost && entry.count <= ring::kChainMax;
+  const uint32_t wanted = has_tokens ? entry.count * static_cast<uint32_t>(sizeof(uint32_t)) : 0;
+  return std::min(wanted, entry.result_bytes);
 }
 
 void SetFailure(core::Ring& ring, const Submission& entry, const absl::Status& status, Outcome* outcome) {
@@ -77,6 +83,7 @@ void SetFailure(core::Ring& ring, const Submission& entry, const absl::Status& s
   outcome->requested = info.requested;
   const uint32_t behind = TokenBytes(entry);
   const size_t room = entry.result_bytes - behind;
+  ring.end().WriteResult(entry.result_offset, std::span(kNoTokens).first(behind));
   const auto field = std::as_bytes(std::span(info.field)).first(std::min(info.field.size(), room));
   ring.end().WriteResult(entry.result_offset + behind, field);
   outcome->field_bytes = static_cast<uint32_t>(field.size());

@@ -48,6 +48,47 @@ TEST_F(RingTest, ARefusedRequestEndsItsChainAndItsFieldIsNamed) {
   EXPECT_EQ(client_.Field(outcome, 2), "requests[1].fast_register.adapter_page_array[0]");
 }
 
+// What the client left in the result area is no token.
+TEST_F(RingTest, AChainThatIsRefusedAsAWholeHasNoTokens) {
+  const struct {
+    uint32_t count;
+    uint32_t payload_bytes;
+    ErrorReason reason;
+  } kRows[] = {{2, 2 * ring::kEntryBytes, ErrorReason::OBJECT_NOT_FOUND},
+               {2, ring::kEntryBytes, ErrorReason::FIELD_OUT_OF_RANGE},
+               {2, 4, ErrorReason::FIELD_OUT_OF_RANGE}};
+  const uint32_t offset = *client_.end->Reserve(512);
+  const WorkRequest invalidate = core::Invalidate(MemoryRegionId{1});
+  for (const auto& row : kRows) {
+    std::byte* const first = client_.end->payload(offset, 256).data();
+    ring::Encode(invalidate, first + ring::Encode(invalidate, first));
+    client_.result = client_.end->payload(offset + 256, 256);
+    std::memset(client_.result.data(), 0xAB, client_.result.size());
+    client_.Submit({.opcode = Opcode::kPost,
+                    .count = row.count,
+                    .object = 99,
+                    .payload_offset = offset,
+                    .payload_bytes = row.payload_bytes,
+                    .result_offset = offset + 256,
+                    .result_bytes = 256});
+    const Outcome outcome = client_.Next();
+    EXPECT_EQ(outcome.reason, NumberOf(row.reason));
+    EXPECT_EQ(client_.Token(0) | client_.Token(1), 0U);
+    EXPECT_NE(client_.Field(outcome, row.count), "");
+  }
+}
+
+TEST_F(RingTest, FieldOfAChainOfAnImpossibleLengthIsAtTheStart) {
+  for (const uint32_t count : {0U, ring::kChainMax + 1, UINT32_MAX}) {
+    const uint32_t offset = *client_.end->Reserve(64);
+    client_.result = client_.end->payload(offset, 64);
+    client_.Submit({.opcode = Opcode::kPost, .count = count, .result_offset = offset, .result_bytes = 64});
+    const Outcome outcome = client_.Next();
+    EXPECT_EQ(outcome.reason, NumberOf(ErrorReason::BATCH_SIZE));
+    EXPECT_EQ(client_.Field(outcome, 0), "count");
+  }
+}
+
 TEST_F(RingTest, RegistersReturnsTheTokensAndDeregisters) {
   const MemoryRegionId region = owner_.Region(owner_.domain);
   client_.SubmitRegister(
