@@ -50,6 +50,6 @@ LABEL org.opencontainers.image.title="rnicd" \
 VOLUME ["/run/rnicd", "/run/rnicd-admin"]
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=5s --start-period=5s --retries=3 \
-  CMD ["/usr/bin/rnicctl", "status"]
+  CMD ["/usr/bin/rnicctl", "health", "--live"]
 # Flags given to `docker run` come after these, and the last one wins.
 ENTRYPOINT ["/usr/bin/rnicd", "--provider=soft", "--socket_dir=/run/rnicd", "--admin_socket_dir=/run/rnicd-admin"]

@@ -56,11 +56,13 @@ absl::StatusOr<std::vector<Item>> Admin::FetchAll(grpc::Status (AdminStub::*meth
 
 absl::StatusOr<v1::GetStatusResponse> Admin::Status() { return Call(&v1::AdminService::Stub::GetStatus, {}); }
 
-absl::StatusOr<bool> Admin::Ready() {
+absl::StatusOr<bool> Admin::Serving(const char* service) {
   using grpc::health::v1::HealthCheckResponse;
   RNICD_RETURN_IF_ERROR(connected_);
+  grpc::health::v1::HealthCheckRequest request;
+  request.set_service(service);
   RNICD_ASSIGN_OR_RETURN(const HealthCheckResponse response,
-                         CallUnary(*health_, &grpc::health::v1::Health::Stub::Check, {}, call_timeout_));
+                         CallUnary(*health_, &grpc::health::v1::Health::Stub::Check, request, call_timeout_));
   return response.status() == HealthCheckResponse::SERVING;
 }
 

@@ -24,8 +24,9 @@ class Admin {
   explicit Admin(const std::string& admin_socket_dir, std::chrono::milliseconds call_timeout = kDefaultTimeout);
 
   absl::StatusOr<v1::GetStatusResponse> Status();
-  // Whether the daemon reports SERVING.
-  absl::StatusOr<bool> Ready();
+  // Whether the daemon reports SERVING: for its workloads, and for itself alone.
+  absl::StatusOr<bool> Ready() { return Serving("rnicd"); }
+  absl::StatusOr<bool> Live() { return Serving("rnicd.live"); }
   absl::StatusOr<std::vector<v1::SessionInfo>> Sessions();
   absl::StatusOr<std::vector<v1::RegionInfo>> Regions();
   absl::StatusOr<std::vector<v1::TenantInfo>> Tenants();
@@ -49,6 +50,7 @@ class Admin {
  private:
   using AdminStub = v1::AdminService::Stub;
 
+  absl::StatusOr<bool> Serving(const char* service);
   // One call. Errors: those of the connection; those of CallUnary.
   template <typename Request, typename Response>
   absl::StatusOr<Response> Call(grpc::Status (AdminStub::*method)(grpc::ClientContext*, const Request&, Response*),

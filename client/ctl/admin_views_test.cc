@@ -189,6 +189,9 @@ TEST(AdminViews, Health) {
   EXPECT_EQ(HealthText(false), "not ready\n");
   EXPECT_EQ(HealthJson(true).dump(), R"({"ready":true})");
   EXPECT_EQ(HealthJson(false).dump(), R"({"ready":false})");
+  EXPECT_EQ(LiveText(true), "alive\n");
+  EXPECT_EQ(LiveText(false), "hangs\n");
+  EXPECT_EQ(LiveJson(true).dump(), R"({"live":true})");
 }
 
 TEST(AdminViews, Drain) {

@@ -62,6 +62,8 @@ Json DrainJson(const v1::DrainResponse& drain);
 
 std::string HealthText(bool ready);
 Json HealthJson(bool ready);
+std::string LiveText(bool live);
+Json LiveJson(bool live);
 
 std::string StatusText(const v1::GetStatusResponse& status);
 Json StatusJson(const v1::GetStatusResponse& status);

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/strings/strip.h"
 #include "base/abandonable_thread.h"
 #include "base/heap.h"
 #include "base/os.h"
@@ -15,6 +16,7 @@
 #include "daemon/app/pages.h"
 #include "daemon/app/process_host.h"
 #include "daemon/app/provider_registry.h"
+#include "daemon/app/serving_parts.h"
 #include "daemon/app/system_door.h"
 #include "daemon/audit/audit_log.h"
 #include "daemon/core/alarms.h"
@@ -119,6 +121,8 @@ absl::Status App::Start(const log::Field& confinement) {
 
   Step(11, "give up what only the start needs");
   RNICD_RETURN_IF_ERROR(host_.ConfineServing(config_));
+  // Behind everything that can fail: only Stop ends its thread before the parts.
+  StartServingCheck();
   logger_.Info("ready", {{"version", version()},
                          {"provider", config_.provider},
                          {"workloads", names_->workloads()},
@@ -222,13 +226,13 @@ absl::Status App::StartPages() {
                                                      .registry = *registry_,
                                                      .metrics = *metrics_,
                                                      .prober = *prober_,
+                                                     .serving = serving_,
                                                      .audit = audit_.get(),
                                                      .log = logger_,
                                                      .memory = page_memory_.get(),
                                                      .version = version(),
                                                      .policy_file = config_.policy_file,
-                                                     .connections = [this] { return front_door_->connections(); },
-                                                     .door_trouble = [this] { return front_door_->trouble(); }}));
+                                                     .connections = [this] { return front_door_->connections(); }}));
   return absl::OkStatus();
 }
 
@@ -243,6 +247,7 @@ void App::OnAdapterEvent(const provider::AdapterEvent& event) {
 
 bool App::Stop() {
   Step(10, "close the front door");
+  serving_.Stop();
   front_door_->StopAccepting();
   {
     MutexLock lock(drain_mutex_);
@@ -324,7 +329,7 @@ void App::StartProbes() {
                                    .timeout = config_.health_timeout,
                                    .on_change = [this](const health::AdapterHealth& adapter, bool ready) {
                                      LogHealth(logger_, adapter);
-                                     health_.Set(ready);
+                                     health_.SetCards(ready);
                                    }});
 }
 
@@ -341,6 +346,30 @@ absl::Status App::BuildFrontDoor() {
                                            .bulkhead = *bulkhead_,
                                            .server = *connection_server_});
   return absl::OkStatus();
+}
+
+// The log comes last: the others must learn that it hangs.
+void App::StartServingCheck() {
+  serving_.SetParts(ServingParts({.door = *front_door_,
+                                  .workloads = connection_server_->workloads(),
+                                  .operators = connection_server_->operators(),
+                                  .fd_workers = *fd_workers_,
+                                  .alarms = *alarms_,
+                                  .rings = rings_.get()}),
+                    [this](const health::ServingVerdict& verdict, bool changed) {
+                      host_.OnChecked(verdict, changed);
+                      if (!changed) {
+                        return;
+                      }
+                      health_.NotifyAll();
+                      if (verdict.serves()) {
+                        logger_.Info("serves again");
+                      } else {
+                        logger_.Error("does not serve",
+                                      {{"because", std::string(absl::StripSuffix(verdict.Text(), "\n"))}});
+                      }
+                    });
+  serving_.Start();
 }
 
 // Logs a warning where that is too low for all possible connections, and where memory may not be of any size.
@@ -373,6 +402,7 @@ absl::Status App::ReloadPolicy() {
     logger_.Warning("there is no policy file to read", {});
     return MakeErrorWithDetail(ErrorReason::POLICY_REFUSED, "the daemon runs without --policy_file");
   }
+  host_.OnReloading();
   absl::StatusOr<core::Policy> policy = ReadPolicy();
   absl::Status outcome;
   if (policy.ok()) {
@@ -384,6 +414,7 @@ absl::Status App::ReloadPolicy() {
     outcome = MakeErrorWithDetail(ErrorReason::POLICY_REFUSED, std::string(policy.status().message()));
   }
   observer_->Report(core::Decision{.what = "policy.reload", .status = outcome, .note = config_.policy_file});
+  host_.OnReloaded();
   return outcome;
 }
 

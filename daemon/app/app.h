@@ -15,6 +15,7 @@
 #include "daemon/app/config.h"
 #include "daemon/app/session_log.h"
 #include "daemon/health/health_board.h"
+#include "daemon/health/serving_check.h"
 #include "daemon/service/admin_process.h"
 #include "log/library_log/library_log.h"
 #include "log/logger.h"
@@ -102,6 +103,7 @@ class App final : public service::ProcessControl {
   absl::Status StartPages();
   void StartProbes();
   absl::Status BuildFrontDoor();
+  void StartServingCheck();
   // Returns false if a session or a probe did not end within the drain timeout.
   bool EndSessionsAndProbes();
 
@@ -142,7 +144,8 @@ class App final : public service::ProcessControl {
   std::unique_ptr<core::PoolRefiller> pool_refiller_;
   std::unique_ptr<core::Node> node_;
   std::unique_ptr<core::SessionRegistry> registry_;
-  health::HealthBoard health_;
+  health::ServingCheck serving_{clock_};
+  health::HealthBoard health_{serving_};
   std::unique_ptr<health::Prober> prober_;
   // Where what clients may block is done. Sockets of both of the next two are closed there.
   std::unique_ptr<door::Bulkhead> bulkhead_;

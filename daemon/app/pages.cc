@@ -3,12 +3,10 @@
 #include <chrono>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "base/error_reason.h"
 #include "base/process_usage.h"
 #include "base/status.h"
 #include "base/this_process.h"
-#include "daemon/health/health_text.h"
 #include "daemon/status_page/assets.h"
 
 namespace rnicd::app {
@@ -35,6 +33,10 @@ std::vector<metrics::AdapterReading> Readings(const health::Prober& prober) {
                         .probe_seconds = std::chrono::duration<double>(adapter.last_duration).count()});
   }
   return readings;
+}
+
+metrics::Page PageOf(health::HealthReport report) {
+  return {.status = report.good ? 200 : 503, .content_type = kTextType, .body = std::move(report.text)};
 }
 
 std::vector<status_page::AdapterState> States(const health::Prober& prober) {
@@ -72,20 +74,16 @@ metrics::Page Pages::Metrics() const {
 }
 
 metrics::Page Pages::Ready() const {
-  health::HealthReport report = health::HealthText(parts_.prober.Read(), parts_.node.clock.Now());
-  if (const std::optional<std::string> trouble = parts_.door_trouble(); trouble.has_value()) {
-    const std::string adapters = report.text.substr(report.text.find('\n') + 1);
-    report = {.ready = false, .text = absl::StrCat("not ready\nsockets failing: ", *trouble, "\n", adapters)};
-  }
-  return {.status = report.ready ? 200 : 503, .content_type = kTextType, .body = std::move(report.text)};
+  return PageOf(health::ReadinessText(parts_.prober.Read(), parts_.serving.Read(), parts_.node.clock.Now()));
 }
+
+metrics::Page Pages::Alive() const { return PageOf(health::LivenessText(parts_.serving.Read())); }
 
 std::vector<metrics::Route> Pages::Routes() {
   std::vector<metrics::Route> routes;
   routes.push_back({.path = "/metrics", .page = [this] { return Metrics(); }});
   routes.push_back({.path = "/readyz", .page = [this] { return Ready(); }});
-  routes.push_back(
-      {.path = "/healthz", .page = [] { return metrics::Page{.content_type = kTextType, .body = "ok\n"}; }});
+  routes.push_back({.path = "/healthz", .page = [this] { return Alive(); }});
   if (parts_.memory != nullptr) {
     AddStatusPage(routes);
   }

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,7 +10,9 @@
 #include "daemon/audit/audit_log.h"
 #include "daemon/core/node.h"
 #include "daemon/core/session_registry.h"
+#include "daemon/health/health_text.h"
 #include "daemon/health/prober.h"
+#include "daemon/health/serving_check.h"
 #include "daemon/metrics/exposer.h"
 #include "daemon/metrics/metrics.h"
 #include "daemon/metrics/state.h"
@@ -34,6 +35,7 @@ struct PageParts {
   const core::SessionRegistry& registry;
   const metrics::Metrics& metrics;
   const health::Prober& prober;
+  const health::ServingCheck& serving;
   // Null when no audit log is kept.
   const audit::AuditLog* audit;
   const log::Logger& log;
@@ -42,8 +44,6 @@ struct PageParts {
   std::string version;
   std::string policy_file;
   std::function<uint64_t()> connections;
-  // SystemDoor::trouble.
-  std::function<std::optional<std::string>()> door_trouble;
 };
 
 // The pages of the daemon's HTTP server: /metrics, /healthz, /readyz and, if enabled, the status page.
@@ -61,6 +61,7 @@ class Pages {
 
   metrics::Page Metrics() const;
   metrics::Page Ready() const;
+  metrics::Page Alive() const;
   std::vector<metrics::Route> Routes();
   void AddStatusPage(std::vector<metrics::Route>& routes);
 

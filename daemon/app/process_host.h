@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "daemon/app/config.h"
+#include "daemon/health/serving_check.h"
 #include "log/logger.h"
 
 namespace rnicd::app {
@@ -36,6 +37,12 @@ class ProcessHost {
   virtual std::optional<uint64_t> RaiseFileSizeLimit() = 0;
   // Tells the system that the daemon serves.
   virtual void OnServing() = 0;
+  // The same for what follows, where the system wants to know it. From any thread; none of them waits.
+  virtual void OnReloading() {}
+  virtual void OnReloaded() {}
+  virtual void OnStopping() {}
+  // Called every second, and with `changed` where the verdict is another than before.
+  virtual void OnChecked(const health::ServingVerdict& /*verdict*/, bool /*changed*/) {}
   // Waits until the daemon shall stop or read its policy again.
   virtual Asked Wait() = 0;
 };

@@ -34,6 +34,7 @@ int Run(Config config, ProcessHost& host) {
     (void)app.ReloadPolicy();
     asked = host.Wait();
   }
+  host.OnStopping();
   app.logger().Info("stopping", {asked.by});
   if (!app.Stop()) {
     // Destroying the parts would wait for the sessions or probes that did not end; the kernel reclaims everything.

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -12,6 +12,7 @@
 #include "daemon/core/session_registry.h"
 #include "daemon/door/bulkhead.h"
 #include "daemon/door/connection_server.h"
+#include "daemon/health/serving_check.h"
 #include "log/logger.h"
 
 namespace rnicd::app {
@@ -26,7 +27,7 @@ struct DoorParts {
 };
 
 // The front door of this system: sockets on Linux, pipes and TCP on Windows.
-// Lifetime: call Stop before destroying. Threads: one calls; `connections` and `trouble` from any.
+// Lifetime: call Stop before destroying. Threads: one calls; `connections` from any.
 class SystemDoor {
  public:
   virtual ~SystemDoor() = default;
@@ -38,8 +39,8 @@ class SystemDoor {
   // Ends every connection.
   virtual void Stop() = 0;
   virtual uint64_t connections() const = 0;
-  // Once it serves: why clients do not find it; empty when they do. A name that is no file is never lost.
-  virtual std::optional<std::string> trouble() const { return std::nullopt; }
+  // Its threads, for the serving check. To be asked from Start until StopAccepting.
+  virtual std::vector<health::ServingPart> Parts() = 0;
 };
 
 // The names under which clients find the daemon, claimed for this process as long as this lives. On Windows they are

@@ -1,7 +1,8 @@
+#include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/status.h"
 #include "daemon/app/hidden_paths_linux.h"
@@ -25,9 +26,21 @@ class SocketDoor final : public SystemDoor {
   void StopAccepting() override { door_.StopAccepting(); }
   void Stop() override { door_.Stop(); }
   uint64_t connections() const override { return door_.connections(); }
-  std::optional<std::string> trouble() const override { return door_.trouble(); }
+  // The watcher looks through sessions, tenants and grants five times a second, so it hangs with any of their locks.
+  std::vector<health::ServingPart> Parts() override {
+    using Thread = transport::FrontDoor::Thread;
+    return {PartOf("acceptor of workloads", Thread::kWorkloads),
+            PartOf("acceptor of operators", Thread::kOperators),
+            PartOf("front door", Thread::kWatcher),
+            {"sockets", [this](const health::ServingPart::Answer& answer) { answer(door_.trouble().value_or("")); }}};
+  }
 
  private:
+  health::ServingPart PartOf(const char* name, transport::FrontDoor::Thread thread) {
+    return health::PartThatRuns(name,
+                                [this, thread](std::function<void()> task) { door_.Post(thread, std::move(task)); });
+  }
+
   transport::SocketDirectory& workloads_;
   transport::SocketDirectory& operators_;
   transport::FrontDoor door_;

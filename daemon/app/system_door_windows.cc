@@ -1,4 +1,6 @@
+#include <functional>
 #include <utility>
+#include <vector>
 
 #include "daemon/app/system_config_windows.h"
 #include "daemon/app/system_door.h"
@@ -17,8 +19,17 @@ class PipeDoor final : public SystemDoor {
   void StopAccepting() override { door_.StopAccepting(); }
   void Stop() override { door_.Stop(); }
   uint64_t connections() const override { return door_.connections(); }
+  std::vector<health::ServingPart> Parts() override {
+    using Thread = pipes::FrontDoor::Thread;
+    return {PartOf("pipes", Thread::kPipes), PartOf("acceptor of connections", Thread::kTcp)};
+  }
 
  private:
+  health::ServingPart PartOf(const char* name, pipes::FrontDoor::Thread thread) {
+    return health::PartThatRuns(name,
+                                [this, thread](std::function<void()> task) { door_.Post(thread, std::move(task)); });
+  }
+
   const pipes::PipeNames names_;
   pipes::FrontDoor door_;
 };

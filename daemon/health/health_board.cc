@@ -6,19 +6,32 @@
 namespace rnicd::health {
 
 bool HealthBoard::ready() const {
-  MutexLock lock(mutex_);
-  return ready_;
+  {
+    MutexLock lock(mutex_);
+    if (!any_card_) {
+      return false;
+    }
+  }
+  return serving_ == nullptr || serving_->Read().serves();
 }
 
-// Listeners are called without the lock, because they call ready().
-void HealthBoard::Set(bool ready) {
+bool HealthBoard::live() const { return serving_ == nullptr || serving_->Read().live(); }
+
+void HealthBoard::SetCards(bool any_healthy) {
+  {
+    MutexLock lock(mutex_);
+    if (std::exchange(any_card_, any_healthy) == any_healthy) {
+      return;
+    }
+  }
+  NotifyAll();
+}
+
+// Listeners are called without the lock, because they read the board.
+void HealthBoard::NotifyAll() {
   std::vector<Listener> listeners;
   {
     MutexLock lock(mutex_);
-    if (ready_ == ready) {
-      return;
-    }
-    ready_ = ready;
     for (const auto& [subscription, listener] : listeners_) {
       listeners.push_back(listener);
     }

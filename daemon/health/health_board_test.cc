@@ -13,10 +13,10 @@ TEST(HealthBoard, ListenersAreCalledForChangesOnlyAndMayReadTheBoard) {
   HealthBoard board;
   std::vector<bool> heard;
   board.Subscribe([&] { heard.push_back(board.ready()); });
-  board.Set(false);
-  board.Set(true);
-  board.Set(true);
-  board.Set(false);
+  board.SetCards(false);
+  board.SetCards(true);
+  board.SetCards(true);
+  board.SetCards(false);
   EXPECT_EQ(heard, (std::vector<bool>{true, false}));
 }
 
@@ -27,7 +27,7 @@ TEST(HealthBoard, AnUnsubscribedListenerIsNotCalledAndTheOthersStillAre) {
   const uint64_t subscription = board.Subscribe([&] { ++first; });
   board.Subscribe([&] { ++second; });
   board.Unsubscribe(subscription);
-  board.Set(true);
+  board.SetCards(true);
   EXPECT_EQ(first, 0);
   EXPECT_EQ(second, 1);
 }

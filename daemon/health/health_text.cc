@@ -9,10 +9,10 @@
 
 namespace rnicd::health {
 
-HealthReport HealthText(const std::vector<AdapterHealth>& adapters, Instant now) {
+HealthReport ReadinessText(const std::vector<AdapterHealth>& adapters, const ServingVerdict& serving, Instant now) {
   HealthReport report;
-  report.ready = AnyHealthy(adapters);
-  report.text = report.ready ? "ready\n" : "not ready\n";
+  report.good = AnyHealthy(adapters) && serving.serves();
+  report.text = absl::StrCat(report.good ? "ready\n" : "not ready\n", serving.Text());
   for (const AdapterHealth& adapter : adapters) {
     if (adapter.healthy) {
       absl::StrAppend(&report.text, adapter.adapter, " ok\n");
@@ -23,6 +23,10 @@ HealthReport HealthText(const std::vector<AdapterHealth>& adapters, Instant now)
     absl::StrAppend(&report.text, adapter.adapter, " failing: ", reason, " since ", seconds, " s\n");
   }
   return report;
+}
+
+HealthReport LivenessText(const ServingVerdict& serving) {
+  return {.good = serving.live(), .text = serving.live() ? "ok\n" : absl::StrCat("hangs\n", serving.Text())};
 }
 
 }  // namespace rnicd::health

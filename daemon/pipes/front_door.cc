@@ -119,6 +119,14 @@ void FrontDoor::Stop() {
   loop_->Stop([this] { CloseAll(); });
 }
 
+void FrontDoor::Post(Thread thread, std::function<void()> task) {
+  if (thread == Thread::kPipes) {
+    loop_->Post(std::move(task));
+  } else {
+    tcp_->Post(std::move(task));
+  }
+}
+
 void FrontDoor::CloseAll() {
   accepting_ = false;
   for (const auto& [raw, pipe] : std::exchange(waiting_, {})) {

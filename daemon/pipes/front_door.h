@@ -44,7 +44,7 @@ struct FrontDoorOptions {
 // for gRPC over TCP, and carries handles. One thread serves all pipes and watches clients, another accepts connections
 // of TCP; neither waits for a client.
 // Lifetime: all its arguments outlive it. Stop before destroying.
-// Threads:  one calls; `connections` from any.
+// Threads:  one calls; `connections` and Post from any.
 class FrontDoor final : private Pipe::Events {
  public:
   FrontDoor(const FrontDoorOptions& options, core::Node& node, core::SessionRegistry& registry,
@@ -58,6 +58,11 @@ class FrontDoor final : private Pipe::Events {
   void StopAccepting();
   // Ends every connection and the threads.
   void Stop();
+
+  // One of its threads.
+  enum class Thread : uint8_t { kPipes, kTcp };
+  // Runs the task on the thread, from Start until Stop; that of TCP until StopAccepting. From any thread.
+  void Post(Thread thread, std::function<void()> task);
 
   // Number of connections over TCP.
   uint64_t connections() const { return clients_ == nullptr ? 0 : clients_->connections(); }

@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/unique_socket.h"
 #include "daemon/pipes/door.h"
 
@@ -52,6 +53,8 @@ class TcpDoor {
   uint16_t port(Door door) const { return listeners_[static_cast<size_t>(door)].port; }
   void Start(OnConnection on_connection);
   void Stop();
+  // Runs the task on the thread that accepts, within its next tenth of a second. From any thread.
+  void Post(std::function<void()> task) RNICD_EXCLUDES(mutex_);
 
  private:
   struct Listener {
@@ -74,12 +77,15 @@ class TcpDoor {
   bool AcceptOne(Door door);
   void Introduce(Silent connection);
   void DropSilent();
+  void RunTasks() RNICD_EXCLUDES(mutex_);
 
   std::array<Listener, 2> listeners_;
   ConnectionTable table_;
   // The oldest first.
   std::vector<Silent> silent_;
   OnConnection on_connection_;
+  Mutex mutex_;
+  std::vector<std::function<void()>> tasks_ RNICD_GUARDED_BY(mutex_);
   std::atomic<bool> stopping_{false};
   std::thread thread_;
 };

@@ -171,8 +171,25 @@ void TcpDoor::Run() {
       }
     }
     DropSilent();
+    RunTasks();
   }
   silent_.clear();
+}
+
+void TcpDoor::Post(std::function<void()> task) {
+  MutexLock lock(mutex_);
+  tasks_.push_back(std::move(task));
+}
+
+void TcpDoor::RunTasks() {
+  std::vector<std::function<void()>> tasks;
+  {
+    MutexLock lock(mutex_);
+    tasks.swap(tasks_);
+  }
+  for (const std::function<void()>& task : tasks) {
+    task();
+  }
 }
 
 bool TcpDoor::AcceptOne(Door door) {

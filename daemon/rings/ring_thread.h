@@ -31,8 +31,8 @@ namespace rnicd::rings {
 // One thread that serves rings. A ring is awake, and looked at in turns, or asleep, and costs nothing until its
 // doorbell rings. Tenants take turns, then the rings of a tenant; a turn is a bounded number of work requests. What a
 // client makes the thread do counts against its session's rate, also a doorbell without an entry; a ring above the
-// rate, or with many such doorbells, is paused, and its doorbell not heard. Threads: Attach, Detach and Counts from
-// any; the rest is the thread's own.
+// rate, or with many such doorbells, is paused, and its doorbell not heard. Threads: Attach, Detach, Counts and
+// Post from any; the rest is the thread's own.
 class RingThread {
  public:
   // Observer and clock outlive it. `yield` as in GiveWay. Errors: kUnavailable with the system call.
@@ -46,6 +46,10 @@ class RingThread {
   void Attach(std::shared_ptr<core::Ring> ring);
   void Detach(const std::shared_ptr<core::Ring>& ring, std::function<void()> done);
   core::RingCounts Counts() const;
+
+  using Command = std::function<void()>;
+  // Runs the command on the thread, between two turns.
+  void Post(Command command);
 
  private:
   // A ring as this thread knows it.
@@ -77,12 +81,9 @@ class RingThread {
     std::atomic<uint64_t> broken{0};
     std::atomic<int64_t> spinning{0};
   };
-  using Command = std::function<void()>;
-
   RingThread(core::Observer& observer, const Clock& clock, const SpinOptions& spin, std::function<void()> yield,
              std::unique_ptr<DoorbellWatch> doorbells);
 
-  void Post(Command command);
   void Run();
   // Runs the commands; false when the thread must end.
   bool RunCommands();

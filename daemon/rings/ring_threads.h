@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -24,6 +26,10 @@ class RingThreads final : public core::RingHost {
   void Attach(std::shared_ptr<core::Ring> ring) override;
   void Detach(const std::shared_ptr<core::Ring>& ring, std::function<void()> done) override;
   core::RingCounts Counts() const override;
+
+  size_t size() const { return threads_.size(); }
+  // Runs the task on one of them, between two turns.
+  void Post(size_t index, std::function<void()> task) { threads_[index]->Post(std::move(task)); }
 
  private:
   RingThread& ThreadOf(const core::Ring& ring);

@@ -50,6 +50,8 @@ class Server {
   std::shared_ptr<Connection> Serve(Client client, std::shared_ptr<CallHandler> handler);
   // Connections that have not ended.
   size_t connections();
+  // Its threads.
+  const std::vector<std::shared_ptr<EventLoop>>& loops() const { return loops_; }
   // Bytes that requests and responses take now.
   uint64_t used_bytes() const { return budget_->used(); }
 
@@ -75,7 +77,7 @@ class Server {
   uint64_t freed_bytes_ RNICD_GUARDED_BY(mutex_) = 0;
   bool trim_scheduled_ RNICD_GUARDED_BY(mutex_) = false;
 
-  std::vector<std::shared_ptr<EventLoop>> loops_;
+  const std::vector<std::shared_ptr<EventLoop>> loops_;
 };
 
 }  // namespace rnicd::rpc

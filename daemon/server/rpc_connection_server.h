@@ -27,6 +27,9 @@ class RpcConnectionServer final : public door::ConnectionServer {
 
   std::unique_ptr<door::ServedConnection> Serve(door::Admitted admitted) override;
 
+  const rpc::Server& workloads() const { return *workloads_; }
+  const rpc::Server& operators() const { return *operators_; }
+
  private:
   RpcConnectionServer(const rpc::Limits& limits, const gate::GateServices& services, gate::MethodIndex methods,
                       core::Node& node, core::SessionRegistry& registry, std::unique_ptr<rpc::Server> workloads,

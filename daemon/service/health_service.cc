@@ -13,13 +13,20 @@ namespace {
 using grpc::health::v1::HealthCheckRequest;
 using grpc::health::v1::HealthCheckResponse;
 
-bool IsKnown(const std::string& service) { return service.empty() || service == "rnicd"; }
+// Null for an unknown service.
+HealthQuestion QuestionFor(const std::string& service) {
+  if (service.empty() || service == "rnicd") {
+    return &health::HealthBoard::ready;
+  }
+  return service == "rnicd.live" ? &health::HealthBoard::live : nullptr;
+}
 
 absl::Status Check(const health::HealthBoard& board, const HealthCheckRequest& request, HealthCheckResponse* response) {
-  if (!IsKnown(request.service())) {
+  const HealthQuestion question = QuestionFor(request.service());
+  if (question == nullptr) {
     return MakeError(ErrorReason::HEALTH_SERVICE_UNKNOWN, "service");
   }
-  response->set_status(ToServingStatus(board.ready()));
+  response->set_status(ToServingStatus((board.*question)()));
   return absl::OkStatus();
 }
 
@@ -33,7 +40,7 @@ std::vector<gate::Method> HealthMethods(health::HealthBoard& board) {
                 }),
       gate::Stream(gate::Row("Health.Watch"),
                    [&board](const std::shared_ptr<gate::Call>& call, const HealthCheckRequest& request) {
-                     WatchHealth(call, IsKnown(request.service()) ? &board : nullptr);
+                     WatchHealth(call, board, QuestionFor(request.service()));
                    }),
   };
 }

@@ -9,8 +9,8 @@ namespace rnicd::service {
 
 using grpc::health::v1::HealthCheckResponse;
 
-HealthCheckResponse::ServingStatus ToServingStatus(bool ready) {
-  return ready ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING;
+HealthCheckResponse::ServingStatus ToServingStatus(bool serves) {
+  return serves ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING;
 }
 
 namespace {
@@ -19,8 +19,8 @@ namespace {
 // Threads:  the connection's, and those that change the board.
 class HealthStream {
  public:
-  HealthStream(std::shared_ptr<gate::ClientEnd> end, const health::HealthBoard* board)
-      : end_(std::move(end)), board_(board) {}
+  HealthStream(std::shared_ptr<gate::ClientEnd> end, const health::HealthBoard& board, HealthQuestion question)
+      : end_(std::move(end)), board_(board), question_(question) {}
 
   // Writes the status if it has changed, unless a message is on its way.
   void Pump() {
@@ -28,7 +28,7 @@ class HealthStream {
     {
       MutexLock lock(mutex_);
       const HealthCheckResponse::ServingStatus current =
-          board_ == nullptr ? HealthCheckResponse::SERVICE_UNKNOWN : ToServingStatus(board_->ready());
+          question_ == nullptr ? HealthCheckResponse::SERVICE_UNKNOWN : ToServingStatus((board_.*question_)());
       if (writing_ || told_ == current) {
         return;
       }
@@ -49,7 +49,8 @@ class HealthStream {
 
  private:
   const std::shared_ptr<gate::ClientEnd> end_;
-  const health::HealthBoard* const board_;
+  const health::HealthBoard& board_;
+  const HealthQuestion question_;
   Mutex mutex_;
   bool writing_ RNICD_GUARDED_BY(mutex_) = false;
   // The status written last.
@@ -59,17 +60,13 @@ class HealthStream {
 }  // namespace
 
 // Subscribes before the first response, so that no change is missed.
-void WatchHealth(const std::shared_ptr<gate::Call>& call, health::HealthBoard* board) {
-  const auto stream = std::make_shared<HealthStream>(call->end(), board);
+void WatchHealth(const std::shared_ptr<gate::Call>& call, health::HealthBoard& board, HealthQuestion question) {
+  const auto stream = std::make_shared<HealthStream>(call->end(), board, question);
   call->end()->SetOnWritten([stream] { stream->OnWritten(); });
   call->end()->BeginStream();
-  const uint64_t subscription = board == nullptr ? 0 : board->Subscribe([stream] { stream->Pump(); });
+  const uint64_t subscription = board.Subscribe([stream] { stream->Pump(); });
   // Keeps the call until it ends.
-  call->SetOnEnd([call, board, subscription] {
-    if (board != nullptr) {
-      board->Unsubscribe(subscription);
-    }
-  });
+  call->SetOnEnd([call, &board, subscription] { board.Unsubscribe(subscription); });
   stream->Pump();
 }
 

@@ -8,10 +8,13 @@
 
 namespace rnicd::service {
 
-grpc::health::v1::HealthCheckResponse::ServingStatus ToServingStatus(bool ready);
+// HealthBoard::ready or live.
+using HealthQuestion = bool (health::HealthBoard::*)() const;
 
-// Writes the daemon's health to an operator until the client gives up: the current state, then each change. A null
-// board means an unknown service. `board` outlives the call.
-void WatchHealth(const std::shared_ptr<gate::Call>& call, health::HealthBoard* board);
+grpc::health::v1::HealthCheckResponse::ServingStatus ToServingStatus(bool serves);
+
+// Writes the board's answer to an operator until the client gives up: the current one, then each change. A null
+// question means an unknown service. `board` outlives the call.
+void WatchHealth(const std::shared_ptr<gate::Call>& call, health::HealthBoard& board, HealthQuestion question);
 
 }  // namespace rnicd::service

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -14,7 +13,6 @@
 #include <utility>
 
 #include "base/errno_status.h"
-#include "base/mutex.h"
 #include "daemon/core/observer.h"
 #include "daemon/door/refusal.h"
 #include "daemon/transport/fd_packet.h"
@@ -43,7 +41,6 @@ Acceptor::Acceptor(Admission admission, core::Node& node, const log::Logger& log
       blocked_max_(blocked_max),
       on_visitor_(std::move(on_visitor)),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
-      wake_up_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       spare_(OpenSpare()) {}
 
 Acceptor::~Acceptor() { Stop(); }
@@ -53,15 +50,14 @@ absl::Status Acceptor::Listen(Door door, SocketKind kind, UniqueFd listener) {
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, listener.get(), &event) != 0) {
     return absl::UnavailableError(ErrnoDetail("epoll_ctl", errno));
   }
-  MutexLock lock(mutex_);
-  new_listeners_.emplace_back(door, Listener{.kind = kind, .socket = std::move(listener)});
-  eventfd_write(wake_up_.get(), 1);
+  const auto taken = std::make_shared<Listener>(Listener{.kind = kind, .socket = std::move(listener)});
+  inbox_.Post([this, door, taken] { Take(door, std::move(*taken)); });
   return absl::OkStatus();
 }
 
 absl::Status Acceptor::Start() {
   epoll_event event = {.events = EPOLLIN, .data = {.u64 = kWakeUp}};
-  if (!spare_.valid() || epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_up_.get(), &event) != 0) {
+  if (!spare_.valid() || epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, inbox_.fd(), &event) != 0) {
     return absl::UnavailableError(ErrnoDetail("epoll_create1, eventfd, open", errno));
   }
   thread_ = std::thread([this] { Run(); });
@@ -71,7 +67,7 @@ absl::Status Acceptor::Start() {
 void Acceptor::Stop() {
   if (thread_.joinable()) {
     stopping_.store(true);
-    eventfd_write(wake_up_.get(), 1);
+    inbox_.WakeUp();
     thread_.join();
   }
 }
@@ -84,13 +80,13 @@ void Acceptor::Run() {
     for (int index = 0; index < count; ++index) {
       const uint64_t door = events[static_cast<size_t>(index)].data.u64;
       if (door == kWakeUp) {
-        TakeNewListeners();
+        inbox_.Run();
       } else if (!paused_) {
         AcceptSome(static_cast<Door>(door));
       }
     }
   }
-  TakeNewListeners();
+  inbox_.Run();
   for (auto& [door, listener] : listeners_) {
     Close(std::move(listener));
   }
@@ -103,24 +99,15 @@ void Acceptor::AcceptSome(Door door) {
   }
 }
 
-void Acceptor::TakeNewListeners() {
-  eventfd_t count = 0;
-  eventfd_read(wake_up_.get(), &count);
-  std::vector<std::pair<Door, Listener>> taken;
-  {
-    MutexLock lock(mutex_);
-    taken.swap(new_listeners_);
-  }
-  for (auto& [door, listener] : taken) {
-    Listener earlier = std::exchange(listeners_[door], std::move(listener));
-    if (earlier.socket.valid()) {
-      // Nobody can come any more, so this ends.
-      shutdown(earlier.socket.get(), SHUT_RDWR);
-      while (!stopping_.load() && !paused_ && AcceptOne(door, earlier)) {
-      }
-      Close(std::move(earlier));
-      spare_ = OpenSpare();
+void Acceptor::Take(Door door, Listener listener) {
+  Listener earlier = std::exchange(listeners_[door], std::move(listener));
+  if (earlier.socket.valid()) {
+    // Nobody can come any more, so this ends.
+    shutdown(earlier.socket.get(), SHUT_RDWR);
+    while (!stopping_.load() && !paused_ && AcceptOne(door, earlier)) {
     }
+    Close(std::move(earlier));
+    spare_ = OpenSpare();
   }
   Watch();
 }

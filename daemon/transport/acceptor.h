@@ -6,18 +6,17 @@
 #include <map>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/mutex.h"
 #include "base/unique_fd.h"
 #include "daemon/door/bulkhead.h"
 #include "daemon/transport/admission.h"
+#include "daemon/transport/inbox.h"
 
 namespace rnicd::transport {
 
 // A thread that accepts the connections of some doors, in turns, and passes those on that are let in.
-// Lifetime: what it is given outlives it. Threads: Listen from any; Stop once more does nothing.
+// Lifetime: what it is given outlives it. Threads: Listen and Post from any; Stop once more does nothing.
 class Acceptor {
  public:
   using OnVisitor = std::function<void(Visitor)>;
@@ -34,15 +33,17 @@ class Acceptor {
   absl::Status Start();
   // Refuses whoever still waits to be accepted, and ends the thread.
   void Stop();
+  // Runs the task on the thread, between two connections.
+  void Post(Inbox::Task task) { inbox_.Post(std::move(task)); }
 
  private:
   void Run();
   void AcceptSome(Door door);
-  void TakeNewListeners();
   struct Listener {
     SocketKind kind;
     UniqueFd socket;
   };
+  void Take(Door door, Listener listener);
 
   // False when no connection is left to accept.
   bool AcceptOne(Door door, const Listener& listener);
@@ -63,12 +64,9 @@ class Acceptor {
   const size_t blocked_max_;
   const OnVisitor on_visitor_;
   UniqueFd epoll_;
-  UniqueFd wake_up_;
+  Inbox inbox_;
   // Closed to make room for one accept when no descriptor is left, so that the connection can be refused.
   UniqueFd spare_;
-  Mutex mutex_;
-  std::vector<std::pair<Door, Listener>> new_listeners_ RNICD_GUARDED_BY(mutex_);
-  // Used by the thread only.
   std::map<Door, Listener> listeners_;
   bool paused_ = false;
   std::atomic<bool> stopping_{false};

@@ -1,7 +1,6 @@
 #include "daemon/transport/front_door.h"
 
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -49,11 +48,10 @@ FrontDoor::~FrontDoor() { Stop(); }
 absl::Status FrontDoor::Start(SocketDirectory& workloads, SocketDirectory& operators) {
   RNICD_ASSIGN_OR_RETURN(const IdentityRung rung, ProbeIdentityRung());
   epoll_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
-  wake_up_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!epoll_.valid() || !wake_up_.valid()) {
+  if (!epoll_.valid() || !inbox_.valid()) {
     return absl::UnavailableError(ErrnoDetail("epoll_create1, eventfd", errno));
   }
-  RNICD_RETURN_IF_ERROR(Add(wake_up_.get(), EPOLLIN, Watch::kWakeUp, 0));
+  RNICD_RETURN_IF_ERROR(Add(inbox_.fd(), EPOLLIN, Watch::kWakeUp, 0));
   const auto places = std::make_shared<door::Places>(options_.max_connections, options_.max_connections_per_uid);
   operators_ = MakeAcceptor(rung, places, SIZE_MAX);
   workloads_ = MakeAcceptor(rung, places, kBlockedMax);
@@ -63,7 +61,6 @@ absl::Status FrontDoor::Start(SocketDirectory& workloads, SocketDirectory& opera
                                              return acceptor.Listen(door, kind, std::move(listener));
                                            });
   RNICD_ASSIGN_OR_RETURN(const SocketKind kind, sockets_->Open());
-  open_.store(true);
   thread_ = std::thread([this] { Run(); });
   RNICD_RETURN_IF_ERROR(operators_->Start());
   RNICD_RETURN_IF_ERROR(workloads_->Start());
@@ -80,9 +77,7 @@ std::unique_ptr<Acceptor> FrontDoor::MakeAcceptor(IdentityRung rung, const std::
                                     [this](Visitor visitor) { Adopt(std::move(visitor)); });
 }
 
-std::optional<std::string> FrontDoor::trouble() const {
-  return open_.load() ? sockets_->trouble() : "the front door is not open yet";
-}
+std::optional<std::string> FrontDoor::trouble() const { return sockets_->trouble(); }
 
 void FrontDoor::StopAccepting() {
   sockets_->Remove();
@@ -96,8 +91,19 @@ void FrontDoor::Stop() {
   }
   StopAccepting();
   stopping_.store(true);
-  eventfd_write(wake_up_.get(), 1);
+  inbox_.WakeUp();
   thread_.join();
+}
+
+void FrontDoor::Post(Thread thread, Inbox::Task task) {
+  switch (thread) {
+    case Thread::kWorkloads:
+      return workloads_->Post(std::move(task));
+    case Thread::kOperators:
+      return operators_->Post(std::move(task));
+    case Thread::kWatcher:
+      return inbox_.Post(std::move(task));
+  }
 }
 
 absl::Status FrontDoor::Add(int fd, uint32_t events, Watch watch, uint64_t key) {
@@ -127,7 +133,7 @@ void FrontDoor::Handle(uint64_t data) {
   const uint64_t key = data >> kWatchBits;
   switch (static_cast<Watch>(data & kWatchMask)) {
     case Watch::kWakeUp:
-      ClearWakeUp();
+      inbox_.Run();
       break;
     case Watch::kProcess:
       HandleExit(key);
@@ -166,11 +172,6 @@ void FrontDoor::Tick() {
   CloseSilent();
   registry_.EndExpired();
   sockets_->Restore();
-}
-
-void FrontDoor::ClearWakeUp() {
-  eventfd_t count = 0;
-  eventfd_read(wake_up_.get(), &count);
 }
 
 // --- connections ---

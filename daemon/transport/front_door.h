@@ -25,6 +25,7 @@
 #include "daemon/transport/client_socket.h"
 #include "daemon/transport/door_sockets.h"
 #include "daemon/transport/fd_service.h"
+#include "daemon/transport/inbox.h"
 #include "daemon/transport/socket_directory.h"
 #include "log/logger.h"
 
@@ -60,9 +61,14 @@ class FrontDoor {
   // Ends every connection and the threads.
   void Stop();
 
+  // One of its threads.
+  enum class Thread : uint8_t { kWorkloads, kOperators, kWatcher };
+  // Runs the task on the thread, from Start until Stop; that of an acceptor until StopAccepting. From any thread.
+  void Post(Thread thread, Inbox::Task task);
+
   // Number of connections on the workload and admin sockets.
   uint64_t connections() const { return connection_count_.load(); }
-  // Why clients do not find a socket; empty when they find all. From any thread.
+  // Once it serves: why clients do not find a socket; empty when they find all. From any thread.
   std::optional<std::string> trouble() const;
 
  private:
@@ -91,7 +97,6 @@ class FrontDoor {
   void CloseSilent();
   // Periodic work, if it is due.
   void Tick();
-  void ClearWakeUp();
   absl::Status Add(int fd, uint32_t events, Watch watch, uint64_t key);
 
   const FrontDoorOptions options_;
@@ -107,9 +112,8 @@ class FrontDoor {
   // Before its listeners are closed their names are removed.
   std::unique_ptr<DoorSockets> sockets_;
   UniqueFd epoll_;
-  UniqueFd wake_up_;
+  Inbox inbox_;
   std::thread thread_;
-  std::atomic<bool> open_{false};
   std::atomic<bool> stopping_{false};
   std::atomic<uint64_t> connection_count_{0};
   // Used only by the thread that watches.

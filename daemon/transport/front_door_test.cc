@@ -141,6 +141,27 @@ class FrontDoorTest : public ::testing::Test {
   std::unique_ptr<FrontDoor> door_;
 };
 
+TEST_F(FrontDoorTest, EachOfItsThreadsRunsTasksBesideTheOthersThatAreHeld) {
+  using Thread = FrontDoor::Thread;
+  Open(0);
+  for (const Thread held : {Thread::kWorkloads, Thread::kOperators, Thread::kWatcher}) {
+    core::Barrier barrier;
+    door_->Post(held, [&] { barrier.Pass(); });
+    for (const Thread other : {Thread::kWorkloads, Thread::kOperators, Thread::kWatcher}) {
+      if (other != held) {
+        core::Awaited<bool> ran;
+        door_->Post(other, [&] { ran.Set(true); });
+        EXPECT_TRUE(ran.Get().has_value());
+      }
+    }
+    core::Awaited<bool> behind;
+    door_->Post(held, [&] { behind.Set(true); });
+    EXPECT_EQ(behind.times(), 0) << "a thread that is held does not answer";
+    barrier.Open();
+    EXPECT_TRUE(behind.Get().has_value());
+  }
+}
+
 TEST_F(FrontDoorTest, TheLimitOnConnectionsIsForEachPodContainerAndUid) {
   Open(1);
   std::vector<UniqueFd> connections;

@@ -63,7 +63,7 @@ check_configuration() {
   for label in title description licenses version revision; do
     [[ -n $(asked "$IMAGE" "{{index .Labels \"org.opencontainers.image.$label\"}}") ]] || fail "no label $label"
   done
-  expect "health check" "$(asked "$IMAGE" '{{.HealthCheck.Test}}')" "[CMD /usr/bin/rnicctl status]"
+  expect "health check" "$(asked "$IMAGE" '{{.HealthCheck.Test}}')" "[CMD /usr/bin/rnicctl health --live]"
   local size
   size=$(asked "$IMAGE" '{{.Size}}')
   ((size < SIZE_MAX)) || fail "the image has $size bytes"

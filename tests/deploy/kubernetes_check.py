@@ -168,7 +168,7 @@ class Checker:
         elif "emptyDir" not in node.volumes[mounts[0]["name"]] or mounts[0]["mountPath"] == daemon:
             self.report(f"{where}: {daemon} must be the daemon's own directory inside of an emptyDir")
         for command in objects.commands(node.containers["rnicd"]):
-            if command[0].endswith("/rnicctl") and command[2:] != ["--admin-socket-dir", daemon]:
+            if command[0].endswith("/rnicctl") and command[-2:] != ["--admin-socket-dir", daemon]:
                 self.report(f"{where}: {objects.shown(command)} does not ask in {daemon}")
 
     def _check_config_files(self, where, node, policy):

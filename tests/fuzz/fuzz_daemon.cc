@@ -137,7 +137,7 @@ std::unique_ptr<door::ServedConnection> FuzzDaemon::Serve(char name, UniqueFd& c
 
 // As the front door does on each tick. Also changes the health, so that health streams have changes to report.
 void FuzzDaemon::Advance(std::chrono::milliseconds by) {
-  health_.Set(!health_.ready());
+  health_.SetCards(!health_.ready());
   clock_.Advance(by);
   wired_.registry.EndExpired();
 }

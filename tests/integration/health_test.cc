@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -114,6 +115,7 @@ TEST_F(Health, FlipsWhenTheCardRefusesRegistrationsAndBackWhenItTakesThem) {
       << Readyz().body;
   EXPECT_TRUE(Eventually([&] { return CheckNow() == HealthCheckResponse::NOT_SERVING; }, kPromised));
   EXPECT_EQ(HttpGet(address_, "/healthz").status, 200) << "the process itself is well";
+  EXPECT_EQ(CheckNow("rnicd.live"), HealthCheckResponse::SERVING);
   EXPECT_TRUE(Eventually([&] { return daemon().log().find("adapter unhealthy") != std::string::npos; }));
 
   ExpectOk(session.Deregister(regions.front()));
@@ -145,9 +147,10 @@ TEST_F(Health, TheDaemonsOwnRegistrationsAreNotCounted) {
   EXPECT_EQ(AdminStatus(daemon()).device_regions(), kRoomInTheCard);
 }
 
-TEST_F(Health, TheDaemonHasOneNameAndNoOther) {
+TEST_F(Health, TheDaemonHasTwoNamesAndNoOther) {
   EXPECT_EQ(CheckNow(""), HealthCheckResponse::SERVING);
   EXPECT_EQ(CheckNow("rnicd"), HealthCheckResponse::SERVING);
+  EXPECT_EQ(CheckNow("rnicd.live"), HealthCheckResponse::SERVING);
   ExpectRefused(Check(daemon().admin_socket(), "rnicd.v1.MemoryService"), ErrorReason::HEALTH_SERVICE_UNKNOWN,
                 "service");
   EXPECT_EQ(Watcher(daemon().admin_socket(), "other").Next(), HealthCheckResponse::SERVICE_UNKNOWN);
@@ -180,6 +183,33 @@ TEST(HealthOfAHangingCard, IsKnownFromTheStartAndHoldsNobodyUp) {
   const std::optional<ProcessEnd> end = daemon.process().WaitForEnd();
   ASSERT_TRUE(end.has_value()) << "the daemon does not stop";
   EXPECT_EQ(end->exit_code, 1) << "it says that a probe did not come back";
+}
+
+// A card that does not return holds the thread that serves workloads, as any hang would.
+TEST(HealthOfAHangingDaemon, IsReportedByEveryProbeWithTheThreadThatHangs) {
+  const auto started = DaemonProcess::Start({.flags = {kMetricsOnFreePort, "--health_timeout_ms=200", "--rpc_threads=1",
+                                                       ProviderFlag("register_delay_us", std::chrono::seconds(60))}});
+  ASSERT_TRUE(started.ok()) << started.status();
+  DaemonProcess& daemon = **started;
+  const std::string address = AdminStatus(daemon).metrics_address();
+  Watcher watcher(daemon.admin_socket(), "rnicd.live");
+  EXPECT_EQ(watcher.Next(), HealthCheckResponse::SERVING);
+  EXPECT_EQ(HttpGet(address, "/healthz").body, "ok\n");
+
+  TestSession session(daemon);
+  const uint64_t memory = session.SealedMemory(kPage);
+  const auto request = RegisterRequest(session.CreateMr(), {MdlEntry(memory, 0, kPage, kBase)}, kPage);
+  std::thread held([&] { (void)session.Register(request); });
+  EXPECT_EQ(watcher.Next(), HealthCheckResponse::NOT_SERVING);
+  const HttpAnswer alive = HttpGet(address, "/healthz");
+  EXPECT_EQ(alive.status, 503);
+  EXPECT_TRUE(alive.body.starts_with("hangs\nrpc loop 1 has not answered for ")) << alive.body;
+  EXPECT_EQ(alive.body.find('\n', alive.body.find("for ")), alive.body.size() - 1) << "nothing else hangs";
+  EXPECT_TRUE(HttpGet(address, "/readyz").body.starts_with("not ready\nrpc loop 1 has not answered for "));
+  EXPECT_EQ(Check(daemon.admin_socket(), "rnicd.live").response.status(), HealthCheckResponse::NOT_SERVING);
+  EXPECT_TRUE(Eventually([&] { return daemon.log().find("does not serve") != std::string::npos; })) << daemon.log();
+  daemon.KillHard();
+  held.join();
 }
 
 }  // namespace

@@ -80,6 +80,7 @@ TEST_F(RnicctlAdmin, HealthIsAnExitCodeForScripts) {
   EXPECT_EQ(ready.exit_code, 0) << ready.errors;
   EXPECT_EQ(ready.output, "ready\n");
   EXPECT_EQ(Run({"health", "--json"}).json()["ready"], true);
+  EXPECT_EQ(Run({"health", "--live", "--json"}).json()["live"], true);
 }
 
 TEST(RnicctlHealth, OfAHangingCardIsAFailure) {
@@ -90,6 +91,8 @@ TEST(RnicctlHealth, OfAHangingCardIsAFailure) {
   EXPECT_EQ(run.exit_code, 1);
   EXPECT_EQ(run.output, "not ready\n");
   EXPECT_TRUE(Has(run.errors, "no adapter can be used")) << run.errors;
+  const RnicctlRun live = Finish(*StartTool(**hanging, {"health", "--live"}, std::nullopt, ""));
+  EXPECT_EQ(live.exit_code, 0) << live.errors << "the daemon itself is well";
 }
 
 TEST_F(RnicctlAdmin, GrantIsMadePresentedListedAndRevoked) {
