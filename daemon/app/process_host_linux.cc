@@ -1,12 +1,16 @@
 #include <sys/resource.h>
 
 #include <csignal>
+#include <string>
+#include <string_view>
 
+#include "base/clock.h"
 #include "base/secret.h"
 #include "base/status.h"
 #include "daemon/app/fast_module_linux.h"
 #include "daemon/app/hidden_paths_linux.h"
 #include "daemon/app/process_host.h"
+#include "daemon/app/service_manager_linux.h"
 #include "daemon/app/system_config_linux.h"
 #include "daemon/sandbox/sandbox.h"
 #include "daemon/transport/socket_directory.h"
@@ -63,7 +67,19 @@ class SignalHost final : public ProcessHost {
     return limit != RLIM_INFINITY ? std::optional(limit) : std::nullopt;
   }
 
-  void OnServing() override {}
+  void OnServing() override { manager_.Serves(kServing); }
+  void OnReloading() override { manager_.Reloads(SteadyClock().Now()); }
+  void OnReloaded() override { OnServing(); }
+  void OnStopping() override { manager_.Stops(); }
+  void OnChecked(const health::ServingVerdict& verdict, bool changed) override {
+    if (changed) {
+      const std::string text = verdict.Text();
+      manager_.SetStatus(verdict.serves() ? kServing : std::string_view(text).substr(0, text.find('\n')));
+    }
+    if (verdict.live()) {
+      manager_.StaysAlive(SteadyClock().Now());
+    }
+  }
 
   Asked Wait() override {
     int signal = 0;
@@ -73,7 +89,11 @@ class SignalHost final : public ProcessHost {
   }
 
  private:
+  static constexpr std::string_view kServing = "serves";
+
   sigset_t signals_;
+  // Made before Confine, which forbids to connect.
+  ServiceManager manager_{ServiceManager::FromEnvironment()};
 };
 
 }  // namespace

@@ -113,6 +113,18 @@ install_packages() {
   expect "systemd-analyze" "$(systemd-analyze verify --man=no rnicd.service 2>&1)" ''
   find_symbols /usr/bin/rnicd* /usr/bin/rnicctl
   check_module
+  configure_without_proc
+}
+
+# As in an image that is made by chroot: without /proc, and without systemd.
+configure_without_proc() {
+  # shellcheck disable=SC2016  # for the inner shell
+  unshare --mount --propagation private -- sh -c '
+    umount --lazy /proc && rm -rf /run/rnicd /run/systemd && sh /var/lib/dpkg/info/rnicd.postinst configure' \
+    >/try/postinst.log 2>&1 || fail "the package cannot be configured without /proc: $(cat /try/postinst.log)"
+  mkdir -p /run/systemd/system
+  systemd-tmpfiles --create rnicd.conf
+  echo "configured without /proc"
 }
 
 # DKMS builds for every kernel of the root, because the one that runs is not among them.

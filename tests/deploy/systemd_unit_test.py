@@ -67,8 +67,20 @@ class TheUnit(UnitTest):
         self.assertEqual(self.values("CapabilityBoundingSet"), [""])
         self.assertEqual(self.values("AmbientCapabilities"), [""])
 
+    def test_is_started_when_it_serves_and_watched(self):
+        self.assertEqual([self.values("Type"), self.values("NotifyAccess")], [["notify"], ["main"]])
+        # The serving check gives a thread 5 seconds, and an answer comes at half of the watchdog's time.
+        self.assertGreaterEqual(int(self.values("WatchdogSec")[0]), 20)
+
+    def test_is_started_until_a_card_appears_but_not_with_invalid_flags(self):
+        unit, service = self.text.split("[Service]")
+        self.assertIn("StartLimitIntervalSec=0\n", unit)
+        self.assertIn("Restart=on-failure\n", service)
+        self.assertGreater(int(self.values("RestartSec")[0]), 1)
+        self.assertEqual(self.values("RestartPreventExitStatus"), ["2"])
+
     def test_is_reloaded_by_a_signal(self):
-        self.assertEqual(self.values("ExecReload"), ["/bin/kill -HUP $MAINPID"])
+        self.assertEqual(self.values("ExecReload"), ['/bin/sh -c "kill -HUP $MAINPID"'])
 
 
 class TheUnitWithTheModule(UnitTest):
