@@ -74,6 +74,13 @@ int OnFrame(nghttp2_session* /*session*/, const nghttp2_frame* frame, void* user
       }
       events.OnIdleFrame();
       return 0;
+    case NGHTTP2_WINDOW_UPDATE:
+      // gRPC's C core sends one for each call, also for those that it gives up.
+      if (frame->hd.stream_id == 0) {
+        events.OnIdleFrame();
+        return 0;
+      }
+      [[fallthrough]];
     case NGHTTP2_RST_STREAM:
       events.OnGivenUp(1);
       return 0;

@@ -36,9 +36,10 @@ class Http2Events {
   // The last frame of the response has been sent.
   virtual void OnResponseEnded(int32_t stream_id) = 0;
   virtual void OnStreamClosed(int32_t stream_id) = 0;
-  // A frame that belongs to no call: a ping, settings, a window update, a priority, one that was refused.
+  // A frame that belongs to no call: a ping, settings, the connection's window update, a priority, one that was
+  // refused.
   virtual void OnIdleFrame() = 0;
-  // Frames with which the client gives calls up: resets, and all that FrameFilter takes out.
+  // Frames that a client sends for calls that it gives up: resets, window updates, and all that FrameFilter takes out.
   virtual void OnGivenUp(uint32_t frames) = 0;
   virtual void OnSettingsAcknowledged() = 0;
   virtual void OnPingAcknowledged() = 0;

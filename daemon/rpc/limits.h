@@ -17,10 +17,11 @@ struct Limits {
   uint32_t header_bytes_max = 16 << 10;
   // Bytes of responses that wait for a client that does not read; above it none of its calls begins.
   uint64_t unread_bytes_max = 1 << 20;
-  // Frames without a call's data that a client may send for each response: pings, settings, window updates, refused
-  // calls.
+  // Frames without a call's data that a client may send for each response: pings, settings, the connection's window
+  // updates, refused calls.
   uint32_t idle_frames_max = 4096;
-  // Frames with which a client may give calls up for each response: resets, and frames for streams that never opened.
+  // Frames for calls that are given up, for each response: resets, window updates, and frames for streams that never
+  // opened.
   // They cost less than a call, and a client whose deadlines are too short sends thousands before it gets a response.
   uint32_t given_up_max = 65536;
   // Budgets in bytes: for requests and responses that are on the way, and for open calls.

@@ -137,6 +137,22 @@ TEST_F(GiveUpTest, AClientThatOnlyResetsItsCallsIsSentAway) {
   ExpectSentAway(client, "too_many_resets");
 }
 
+class UpdatesTest : public ServerTest {
+ protected:
+  UpdatesTest() : ServerTest({.idle_frames_max = 20, .given_up_max = 100}) {}
+};
+
+// gRPC's C core sends a window update for each call.
+TEST_F(UpdatesTest, WindowUpdatesOfCallsThatAreGivenUpAreNoIdleFrames) {
+  TestClient client(Connect());
+  for (int count = 0; count < 40; ++count) {
+    const int32_t stream_id = client.Call("/hold");
+    ASSERT_TRUE(client.SendRaw(RawUpdate(static_cast<uint32_t>(stream_id))));
+    client.Cancel(stream_id);
+  }
+  ExpectEchoes(client);
+}
+
 TEST_F(GiveUpTest, FloodsOfWhatIsNoCallAreSentAway) {
   for (const std::string& frame :
        {RawFrame(NGHTTP2_SETTINGS, 0, 0, ""), RawFrame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 3, kFieldXY)}) {

@@ -22,7 +22,8 @@ def _paragraphs(comment):
 def _methods(path):
     """Yields ("service", name, comment) and ("rpc", signature, comment) in file order."""
     comment = []
-    for line in path.read_text().splitlines():
+    # A long declaration goes on in the next line.
+    for line in re.sub(r"\)\n\s+returns", ") returns", path.read_text()).splitlines():
         stripped = line.strip()
         if stripped.startswith("//"):
             comment.append(stripped.removeprefix("//"))
