@@ -15,12 +15,14 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 
-from processes import Daemon, ProcessError, Process, fetch
+from processes import Daemon, ProcessError, Process, fetch, wait_for
 from workload import Workload
 
 MINUTES = 60
 # A fault begins after a healthy daemon was seen.
 BEGIN = 5
+# Larger than the files of the memory pool.
+FILE_BYTES = 2 << 20
 _SAMPLE = re.compile(r"^([A-Za-z_:][\w:]*)(?:\{(.*)\})? (\S+)$", re.MULTILINE)
 TARGET = 'job="rnicd",instance="node-1"'
 
@@ -34,13 +36,13 @@ class Hour:
         self.minute, self.series = 0, {}
         self.daemon = self.start()
 
-    def start(self, *flags):
-        self.daemon = Daemon(self.folder, *self.programs, *flags)
+    def start(self, *flags, wrapper=()):
+        self.daemon = Daemon(self.folder, *self.programs, *flags, wrapper=wrapper)
         return self.daemon
 
-    def restart(self, *flags):
+    def restart(self, *flags, wrapper=()):
         self.daemon.end()
-        return self.start(*flags)
+        return self.start(*flags, wrapper=wrapper)
 
     def read(self):
         """One reading, a minute after the last."""
@@ -130,8 +132,41 @@ def a_flood_of_connections(hour):
     return {"ConnectionsRefused"}
 
 
+def sockets_that_are_removed(hour):
+    socket = hour.folder / "s" / "rpc.sock"
+
+    def remove():
+        socket.unlink()
+        wait_for("the socket", socket.exists)
+
+    hour.read_until(BEGIN, remove)
+    hour.read_until(MINUTES)
+    return set()
+
+
+def a_policy_that_is_refused(hour):
+    hour.read_until(BEGIN)
+    (hour.folder / "policy.textproto").write_text("no policy")
+    if hour.daemon.ctl("reload").returncode != 1:
+        raise ProcessError("the policy was not refused")
+    hour.read_until(MINUTES)
+    return {"PolicyRefused"}
+
+
+def an_audit_log_that_is_full(hour):
+    # As large as a file may be from now on.
+    log = hour.folder / "audit.jsonl"
+    log.write_text("\n" * FILE_BYTES)
+    hour.restart(wrapper=("prlimit", f"--fsize={FILE_BYTES}"))
+    workload = Workload(hour.folder, hour.daemon)
+    hour.read_until(BEGIN)
+    workload.register("4KiB")
+    hour.read_until(MINUTES)
+    return {"AuditLinesLost"}
+
+
 HOURS = (quiet, busy, clients_that_die, one_upgrade, a_daemon_that_restarts, a_dead_daemon, a_card_that_hangs,
-         a_flood_of_connections)
+         a_flood_of_connections, sockets_that_are_removed, a_policy_that_is_refused, an_audit_log_that_is_full)
 
 
 def unexpected(folder, rules, hour, expected):

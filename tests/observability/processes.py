@@ -93,13 +93,13 @@ class Process:
 
 
 class Daemon(Process):
-    def __init__(self, folder, rnicd, rnicctl, *flags):
+    def __init__(self, folder, rnicd, rnicctl, *flags, wrapper=()):
         self.folder, self.rnicctl = folder, rnicctl
         policy = folder / "policy.textproto"
         policy.write_text(POLICY)
         os.chmod(policy, 0o644)
         super().__init__(folder, "rnicd", [
-            rnicd, "--provider=soft", "--soft_adapters=2", f"--socket_dir={folder}/s", f"--admin_socket_dir={folder}/a",
+            *wrapper, rnicd, "--provider=soft", "--soft_adapters=2", f"--socket_dir={folder}/s", f"--admin_socket_dir={folder}/a",
             "--metrics_address=127.0.0.1:0", f"--policy_file={policy}", f"--audit_log={folder}/audit.jsonl",
             f"--max_pinned_bytes={1 << 30}", f"--max_memory_bytes={1 << 30}", "--max_connections_per_uid=48",
             "--memory_pool=4KiB:1MiBx2", *flags])
