@@ -88,7 +88,7 @@ LineWriter::~LineWriter() {
     queue.stopping = true;
   }
   queue.changed.NotifyAll();
-  if (!thread_.EndBy(std::chrono::steady_clock::now() + queue.options.patience)) {
+  if (!thread_.EndBy(std::chrono::steady_clock::now() + queue.options.stop_timeout)) {
     queue.abandoned.store(true);
   }
 }

@@ -35,7 +35,7 @@ class LineWriter {
     // Bytes that may wait, and as many may be with the thread.
     size_t waiting_bytes_max = size_t{1} << 20;
     // What the destructor waits at most.
-    std::chrono::milliseconds patience{2000};
+    std::chrono::milliseconds stop_timeout{2000};
   };
 
   explicit LineWriter(Options options);

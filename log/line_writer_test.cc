@@ -65,7 +65,7 @@ WallTime At(int second) { return WallTime(std::chrono::seconds(second)); }
 class LineWriterTest : public testing::Test {
  protected:
   std::unique_ptr<LineWriter> Writer(bool reads, size_t waiting_bytes_max = size_t{1} << 20,
-                                     std::chrono::milliseconds patience = kLong) {
+                                     std::chrono::milliseconds stop_timeout = kLong) {
     reader_ = std::make_shared<LineReader>(reads);
     return std::make_unique<LineWriter>(
         LineWriter::Options{.write = [reader = reader_](const Line& line) { return reader->Read(line); },
@@ -76,7 +76,7 @@ class LineWriterTest : public testing::Test {
                                                       std::to_string(second.time_since_epoch().count())};
                                 },
                             .waiting_bytes_max = waiting_bytes_max,
-                            .patience = patience});
+                            .stop_timeout = stop_timeout});
   }
   static void Flush(LineWriter& writer) { EXPECT_TRUE(writer.FlushUntil(std::chrono::steady_clock::now() + kLong)); }
 

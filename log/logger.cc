@@ -81,7 +81,7 @@ Logger::Logger(const Options& options)
                                   [json = options.json](uint64_t count, WallTime first) {
                                     return Finish(json, Level::kWarning, first, "lines lost", {{"count", count}});
                                   },
-                              .patience = kLastLines})) {}
+                              .stop_timeout = kLastLines})) {}
 
 Logger::~Logger() = default;
 

@@ -157,6 +157,7 @@ TEST_F(GrantKeeperKubeletTest, ASmallerPoolIsLoggedOnceForEachGrant) {
   for (int round = 0; round < 3; ++round) {
     EXPECT_TRUE(keeper.Renew(now_).ok());
   }
+  EXPECT_TRUE(logger.FlushUntil(std::chrono::steady_clock::now() + std::chrono::seconds(20)));
   const std::string lines = testing::internal::GetCapturedStderr();
   EXPECT_THAT(lines, HasSubstr("offers none of its devices any more"));
   EXPECT_THAT(lines, HasSubstr("is for less than before"));

@@ -43,7 +43,7 @@ class SignalHost final : public ProcessHost {
     if (config.provider == "verbs") {
       OpenFastModule(config.system->verbs);
     }
-    // Made before, so that the rules of the sandbox name them and nothing above them.
+    // Made before, so that the rules of the sandbox name them and nothing above them. ClaimDoorNames checks once more.
     RNICD_RETURN_IF_ERROR(transport::SocketDirectory::Make(config.system->socket_dir, kWorkloadDirectoryMode));
     RNICD_RETURN_IF_ERROR(CheckHiddenFromContainers(config));
     RNICD_RETURN_IF_ERROR(transport::SocketDirectory::Make(config.system->admin_socket_dir, kOperatorDirectoryMode));

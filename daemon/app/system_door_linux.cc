@@ -74,9 +74,10 @@ class SocketNames final : public DoorNames {
 absl::StatusOr<std::unique_ptr<DoorNames>> ClaimDoorNames(const Config& config) {
   RNICD_ASSIGN_OR_RETURN(transport::SocketDirectory workloads,
                          transport::SocketDirectory::Claim(config.system->socket_dir, kWorkloadDirectoryMode));
+  // Before anything is made in the operators' directory, and for the one that is then there.
+  RNICD_RETURN_IF_ERROR(CheckHiddenFromContainers(config));
   RNICD_ASSIGN_OR_RETURN(transport::SocketDirectory operators,
                          transport::SocketDirectory::Claim(config.system->admin_socket_dir, kOperatorDirectoryMode));
-  // Once more, for the directories that are locked now.
   RNICD_RETURN_IF_ERROR(CheckHiddenFromContainers(config));
   return std::make_unique<SocketNames>(std::move(workloads), std::move(operators));
 }

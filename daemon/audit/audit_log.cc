@@ -17,14 +17,14 @@ absl::StatusOr<std::unique_ptr<AuditLog>> AuditLog::Open(const AuditOptions& opt
 
 AuditLog::AuditLog(const AuditOptions& options, const Clock& clock, AuditQueue::Append append,
                    const log::Logger& logger)
-    : patience_(options.patience),
+    : stop_timeout_(options.stop_timeout),
       logger_(logger),
       queue_(std::make_shared<AuditQueue>(options, clock, std::move(append), logger)),
       thread_([queue = queue_] { queue->Run(); }) {}
 
 AuditLog::~AuditLog() {
   queue_->Stop();
-  if (!thread_.EndBy(std::chrono::steady_clock::now() + patience_)) {
+  if (!thread_.EndBy(std::chrono::steady_clock::now() + stop_timeout_)) {
     queue_->Abandon();
     logger_.Error("the audit log did not take its last lines in time");
   }

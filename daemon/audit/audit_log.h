@@ -17,7 +17,7 @@ namespace rnicd::audit {
 // repeated, and lines of an owner with too many, become counts (owner_account.h). Lines that cannot be written are
 // counted, and the next line that is written reports the number.
 // Lifetime: the destructor waits until the queued lines and all counts are written, but for no longer than
-//           AuditOptions::patience. Then it leaves the thread behind, and says so.
+//           AuditOptions::stop_timeout. Then it leaves the thread behind, and says so.
 // Threads:  safe.
 class AuditLog final : public core::Observer {
  public:
@@ -50,7 +50,7 @@ class AuditLog final : public core::Observer {
   bool FlushUntil(Instant deadline) { return queue_->FlushUntil(deadline); }
 
  private:
-  const std::chrono::milliseconds patience_;
+  const std::chrono::milliseconds stop_timeout_;
   const log::Logger& logger_;
   // Shared with the thread, which may be left behind.
   const std::shared_ptr<AuditQueue> queue_;

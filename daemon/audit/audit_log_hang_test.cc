@@ -40,7 +40,7 @@ class AuditLogOnAHungDisk : public testing::Test {
  protected:
   AuditLogOnAHungDisk() {
     log_ = std::make_unique<AuditLog>(
-        AuditOptions{.waiting_max = 10, .patience = std::chrono::milliseconds(0)}, clock_,
+        AuditOptions{.waiting_max = 10, .stop_timeout = std::chrono::milliseconds(0)}, clock_,
         [disk = disk_](std::string_view text) { return disk->Take(text); }, logger_);
     log_->Write({.what = "first"});
     disk_->AwaitHang();

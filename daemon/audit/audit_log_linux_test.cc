@@ -23,7 +23,7 @@ class AuditLogTest : public ::testing::Test {
     auto log = AuditLog::Open({.path = path_,
                                .waiting_max = waiting_max,
                                .bytes_per_second = bytes_per_second,
-                               .patience = std::chrono::minutes(10)},
+                               .stop_timeout = std::chrono::minutes(10)},
                               clock_, logger_);
     EXPECT_TRUE(log.ok()) << log.status();
     return *std::move(log);

@@ -29,7 +29,7 @@ struct AuditOptions {
   // Clock for the time in the lines.
   std::function<WallTime()> now = std::chrono::system_clock::now;
   // What the log's destructor waits for the file at most.
-  std::chrono::milliseconds patience{5000};
+  std::chrono::milliseconds stop_timeout{5000};
 };
 
 // What an AuditLog shares with its thread: the lines that wait, and the way to the file.

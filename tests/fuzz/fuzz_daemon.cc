@@ -64,7 +64,7 @@ void DecisionRecorder::Observe(const core::Observation& observation) {
   if (decision == nullptr) {
     return;
   }
-  std::string line = audit::Format(audit::LineOf(*decision, audit::WallTime()));
+  std::string line = audit::Format(audit::LineOf(*decision, WallTime()));
   MutexLock lock(mutex_);
   lines_.push_back(std::move(line));
 }

@@ -188,16 +188,16 @@ class Mdl {
     if (!expected.has_value() || mappings_.size() == kMappingsMax) {
       return;
     }
-    auto pages = core::TakePages(*Resolve(chain), adapters_[adapter]->device(), ledger_);
-    Check(pages.ok() == MayPay(mapped_, kRegisteredMax, expected->pages),
+    auto taken = core::TakePages(*Resolve(chain), adapters_[adapter]->device(), ledger_);
+    Check(taken.ok() == MayPay(mapped_, kRegisteredMax, expected->pages),
           "pages are taken if and only if the limits allow");
-    if (!pages.ok()) {
+    if (!taken.ok()) {
       return;
     }
-    Check((*pages)->pages == expected->pages, "the mapping has the pages of its range");
-    const auto mapping =
-        std::make_shared<core::LogicalMapping>(adapters_[adapter], *adapters_[adapter]->Acquire(), core::Charge(),
-                                               *pages, static_cast<uint32_t>(expected->base % kNdkPageBytes));
+    Check(taken->pages->pages == expected->pages, "the mapping has the pages of its range");
+    const auto mapping = std::make_shared<core::LogicalMapping>(adapters_[adapter], *adapters_[adapter]->Acquire(),
+                                                                std::move(taken->mapping), taken->pages,
+                                                                static_cast<uint32_t>(expected->base % kNdkPageBytes));
     space_.Insert(mapping);
     const uint64_t base = mapping->base().value;
     Check(base % kNdkPageBytes == 0, "logical addresses are aligned to pages");

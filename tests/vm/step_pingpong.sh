@@ -16,6 +16,6 @@ listening() { [[ -n $(ss --no-header --listening --tcp --numeric "sport = :$PORT
 
 pingpong rxa &
 wait_until 10 listening
-# By number, because a machine may have no /etc/hosts.
+# A number, because a machine may have no /etc/hosts.
 pingpong rxb 127.0.0.1
 wait $!
