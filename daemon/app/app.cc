@@ -45,7 +45,8 @@ constexpr uint32_t kFdWorkerThreads = 1;
 constexpr uint64_t kDescriptorsPerConnection = 2;
 constexpr uint64_t kOtherDescriptors = 128;
 
-constexpr std::chrono::seconds kPolicyTime{5};
+// Shorter than ServingCheck::kDeadline, because the operators' loop waits for it.
+constexpr std::chrono::seconds kPolicyTime{3};
 
 constexpr auto MethodNames() {
   std::array<std::string_view, gate::kMethodTable.size()> names;

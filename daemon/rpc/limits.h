@@ -21,8 +21,8 @@ struct Limits {
   // updates, refused calls.
   uint32_t idle_frames_max = 4096;
   // Frames for calls that are given up, for each response: resets, window updates, and frames for streams that never
-  // opened.
-  // They cost less than a call, and a client whose deadlines are too short sends thousands before it gets a response.
+  // opened. They cost less than a call, and a client whose deadlines are too short sends thousands before it gets a
+  // response.
   uint32_t given_up_max = 65536;
   // Budgets in bytes: for requests and responses that are on the way, and for open calls.
   uint64_t connection_bytes = 32 << 20;
