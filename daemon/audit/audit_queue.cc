@@ -110,10 +110,11 @@ bool AuditQueue::Take(Batch& batch) {
   MutexLock lock(mutex_);
   writing_ = false;
   changed_.NotifyAll();
+  WaitForWork();
+  // Stop comes first, so nobody has used the clock since.
   if (abandoned_) {
     return false;
   }
-  WaitForWork();
   // No more lines will come: all counts, and one last attempt to report earlier losses.
   const bool last = !HasWork();
   if (last) {

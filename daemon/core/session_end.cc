@@ -106,8 +106,7 @@ void Session::TearDown() {
   }
   cause = Refine(cause, owner_);
   const Reclaimed reclaimed = Reclaim(cause);
-  charge_.Refund();
-  events_.Finish(SessionEnding{cause});
+  // Told before the session's charge is given back: who sees that nothing is held sees these counts too.
   node_.observer.Report(SessionEnded{.id = id_, .caller = owner_, .cause = cause, .reclaimed = reclaimed});
   node_.observer.Report(Decision{.what = "session.end",
                                  .caller = &owner_,
@@ -115,6 +114,8 @@ void Session::TearDown() {
                                  .workload = tenant_->workload(),
                                  .session = id_,
                                  .note = EndCauseName(cause)});
+  charge_.Refund();
+  events_.Finish(SessionEnding{cause});
   std::vector<std::function<void(const Reclaimed&)>> on_ended;
   {
     MutexLock lock(life_mutex_);
