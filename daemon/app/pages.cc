@@ -35,6 +35,8 @@ std::vector<metrics::AdapterReading> Readings(const health::Prober& prober) {
   return readings;
 }
 
+size_t PartsNotServing(const health::ServingVerdict& verdict) { return verdict.hanging.size() + verdict.failing.size(); }
+
 metrics::Page PageOf(health::HealthReport report) {
   return {.status = report.good ? 200 : 503, .content_type = kTextType, .body = std::move(report.text)};
 }
@@ -67,6 +69,7 @@ Pages::Pages(PageParts parts)
                .device_regions = [&prober = parts_.prober] { return prober.RegionsOfOthers(); },
                .audit = [audit = parts_.audit] { return Reading(audit); },
                .log_lines_lost = [&log = parts_.log] { return log.lost(); },
+               .parts_not_serving = [&serving = parts_.serving] { return PartsNotServing(serving.Read()); },
                .process_started = ReadProcessStart()} {}
 
 metrics::Page Pages::Metrics() const {

@@ -2,6 +2,7 @@
 
 #include <prometheus/metric_family.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -39,6 +40,7 @@ struct Sources {
   std::function<uint64_t()> device_regions;
   std::function<AuditReading()> audit;
   std::function<uint64_t()> log_lines_lost;
+  std::function<size_t()> parts_not_serving;
   // Unix time in seconds: read once, because a reader of the metric takes each other value for a restart.
   double process_started = 0;
 };

@@ -104,6 +104,7 @@ void AddNode(const Sources& sources, Families& families) {
   families.Add(Metric::kPods, static_cast<double>(node.tenants.Pods().size()));
   families.Add(Metric::kPodsUpdated, UnixTime(node.tenants.pods_updated(), node.clock));
   families.Add(Metric::kConnections, static_cast<double>(sources.connections()));
+  families.Add(Metric::kPartsNotServing, static_cast<double>(sources.parts_not_serving()));
   families.Add(Metric::kPolicyRefused, node.tenants.policy_error().empty() ? 0 : 1);
   families.Add(Metric::kDraining, node.draining.load() ? 1 : 0);
   families.Add(Metric::kUptime, AsSeconds(node.clock.Now() - node.started));

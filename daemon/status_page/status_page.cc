@@ -147,6 +147,7 @@ std::string StatusPage::Make(WallTime wall) const {
         {"healthy", healthy},
         {"draining", node_.draining.load()},
         {"policy_file", facts_.policy_file},
+        {"policy_refused", !node_.tenants.policy_error().empty()},
         {"connections", facts_.connections()},
         {"quotas", Quotas(*node_.ledger)}}},
       {"history", Lines(history_.Points())},

@@ -25,7 +25,8 @@ using ::testing::Not;
 const std::set<std::string> kAllowed = {
     "time_ms", "node", "history", "adapters", "tenants", "sessions", "regions", "failures", "rows", "more",
     // node
-    "name", "version", "provider", "pid", "uptime_ms", "healthy", "draining", "policy_file", "connections", "quotas",
+    "name", "version", "provider", "pid", "uptime_ms", "healthy", "draining", "policy_file", "policy_refused", "connections",
+    "quotas",
     "resource", "used", "limit",
     // history
     "interval_ms", "pinned_bytes", "registered_bytes", "registrations", "calls",
@@ -94,15 +95,18 @@ TEST_F(StatusPageTest, SaysWhatTheNodeIs) {
   EXPECT_EQ(node["policy_file"], "/etc/policy");
   EXPECT_EQ(node["connections"], 5);
   EXPECT_EQ(node["draining"], false);
+  EXPECT_EQ(node["policy_refused"], false);
   EXPECT_EQ(node["healthy"], true);
 }
 
 TEST_F(StatusPageTest, OneSickAdapterMakesTheNodeUnhealthy) {
   adapters_.push_back({.name = "mlx5_0", .healthy = false, .remark = "port down"});
   world_.draining = true;
+  world_.tenants.SetPolicyError("line 1");
   const Parsed page = Page();
   EXPECT_EQ(page["node"]["healthy"], false);
   EXPECT_EQ(page["node"]["draining"], true);
+  EXPECT_EQ(page["node"]["policy_refused"], true);
   EXPECT_EQ(page["adapters"][1]["remark"], "port down");
 }
 

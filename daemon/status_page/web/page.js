@@ -47,7 +47,8 @@ function show() {
   setText(byId("node"), node.name || location.host);
   document.title = `${node.healthy ? "" : "Not healthy: "}${node.name || location.host} – rnicd`;
   setText(byId("facts"), [`rnicd ${node.version}`, `${node.provider} provider`, `up ${duration(node.uptime_ms)}`,
-    node.policy_file ? `policy ${node.policy_file}` : "no policy file"].join(" · "));
+    node.policy_file ? `policy ${node.policy_file}${node.policy_refused ? " (the file as it is now is refused)" : ""}`
+      : "no policy file"].join(" · "));
   showHealth(node);
   cards.update(state);
   tables.adapters.update(state.adapters, 0);
