@@ -35,7 +35,9 @@ std::vector<metrics::AdapterReading> Readings(const health::Prober& prober) {
   return readings;
 }
 
-size_t PartsNotServing(const health::ServingVerdict& verdict) { return verdict.hanging.size() + verdict.failing.size(); }
+size_t PartsNotServing(const health::ServingVerdict& verdict) {
+  return verdict.hanging.size() + verdict.failing.size();
+}
 
 metrics::Page PageOf(health::HealthReport report) {
   return {.status = report.good ? 200 : 503, .content_type = kTextType, .body = std::move(report.text)};

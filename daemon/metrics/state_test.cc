@@ -95,8 +95,9 @@ TEST_F(StateTest, TheNodeAndItsProcessAreDescribed) {
   for (const char* const line :
        {"rnicd_connections 5\n", "process_start_time_seconds 1234.5\n", "rnicd_audit_lines_lost_total 2\n",
         "rnicd_audit_lines_merged_total 3\n", "rnicd_audit_lines_left_out_total 4\n",
-        "rnicd_log_lines_dropped_total 6\n", "rnicd_parts_not_serving 7\n", "rnicd_draining 1\n", "rnicd_policy_refused 1\n",
-        "rnicd_uptime_seconds 9\n", "rnicd_adapter_info{adapter=\"soft0\",provider=\"soft\",numa_node=\"-1\"} 1\n"}) {
+        "rnicd_log_lines_dropped_total 6\n", "rnicd_parts_not_serving 7\n", "rnicd_draining 1\n",
+        "rnicd_policy_refused 1\n", "rnicd_uptime_seconds 9\n",
+        "rnicd_adapter_info{adapter=\"soft0\",provider=\"soft\",numa_node=\"-1\"} 1\n"}) {
     EXPECT_THAT(page, HasSubstr(line));
   }
   EXPECT_THAT(page, HasSubstr("\nprocess_resident_memory_bytes "));

@@ -25,9 +25,8 @@ using ::testing::Not;
 const std::set<std::string> kAllowed = {
     "time_ms", "node", "history", "adapters", "tenants", "sessions", "regions", "failures", "rows", "more",
     // node
-    "name", "version", "provider", "pid", "uptime_ms", "healthy", "draining", "policy_file", "policy_refused", "connections",
-    "quotas",
-    "resource", "used", "limit",
+    "name", "version", "provider", "pid", "uptime_ms", "healthy", "draining", "policy_file", "policy_refused",
+    "connections", "quotas", "resource", "used", "limit",
     // history
     "interval_ms", "pinned_bytes", "registered_bytes", "registrations", "calls",
     // adapters, tenants
