@@ -11,6 +11,7 @@ extern const CommandSpec kAllocCommand;
 extern const CommandSpec kRegisterCommand;
 extern const CommandSpec kDemoCommand;
 extern const CommandSpec kSelftestCommand;
+extern const CommandSpec kPingpongCommand;
 extern const CommandSpec kRegionsCommand;
 extern const CommandSpec kSessionsCommand;
 extern const CommandSpec kStatusCommand;

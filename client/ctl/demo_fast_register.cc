@@ -24,11 +24,6 @@ namespace {
 // Within it the queue pairs must be dead.
 constexpr std::chrono::seconds kTimeout{30};
 
-uint64_t MicrosecondsSince(Instant began) {
-  return static_cast<uint64_t>(
-      std::chrono::duration_cast<std::chrono::microseconds>(Instant::clock::now() - began).count());
-}
-
 absl::Status Wrong(const std::string& sentence) { return absl::InternalError(sentence); }
 
 // Outstanding requests of a side, at most.
@@ -136,9 +131,7 @@ class FastRegisterDemo {
 
   absl::Status PeerWrites() {
     FillPattern(buffer_->bytes(), options_.seed);
-    RNICD_ASSIGN_OR_RETURN(const uint64_t took, Transfer("a write", [](const Sge& sge, const RemoteMemory& remote) {
-                             return WorkChain().Write({sge}, remote, {});
-                           }));
+    RNICD_ASSIGN_OR_RETURN(const uint64_t took, peer_->end.Write(Range()));
     Done("the peer writes " + FormatBytes(bytes_) + " through that token by RDMA", took);
     RNICD_RETURN_IF_ERROR(CheckMemory("after the peer's write "));
     Done("all " + std::to_string(bytes_) + " bytes are in the right page of the owner's own mapping");
@@ -147,9 +140,7 @@ class FastRegisterDemo {
 
   absl::Status PeerReadsBack() {
     std::fill(buffer_->bytes().begin(), buffer_->bytes().end(), std::byte{0});
-    RNICD_ASSIGN_OR_RETURN(const uint64_t took, Transfer("a read", [](const Sge& sge, const RemoteMemory& remote) {
-                             return WorkChain().Read({sge}, remote, {});
-                           }));
+    RNICD_ASSIGN_OR_RETURN(const uint64_t took, peer_->end.Read(Range()));
     std::vector<size_t> plain_order(options_.pages);
     std::iota(plain_order.begin(), plain_order.end(), size_t{0});
     const absl::Status same = CheckPattern(buffer_->bytes(), plain_order, options_.seed);
@@ -199,20 +190,8 @@ class FastRegisterDemo {
     return absl::OkStatus();
   }
 
-  // Transfers the whole buffer, in as few requests as the adapter allows, one after the other. Returns the
-  // microseconds.
-  template <typename MakeChain>
-  absl::StatusOr<uint64_t> Transfer(const std::string& what, const MakeChain& make_chain) {
-    RNICD_ASSIGN_OR_RETURN(const NdkAdapterInfo info, peer_->client.QueryAdapterInfo());
-    const Instant began = Instant::clock::now();
-    for (uint64_t done = 0; done < bytes_;) {
-      const uint64_t length = std::min<uint64_t>(bytes_ - done, std::max(info.max_transfer_length, 1u));
-      const Sge sge = Sge::Of(buffer_->bytes().subspan(done, length), buffer_region_->local_token());
-      const RemoteMemory remote{.address = {remote_.address.value + done}, .token = remote_.token};
-      RNICD_RETURN_IF_ERROR(peer_->end.Run(make_chain(sge, remote), what));
-      done += length;
-    }
-    return MicrosecondsSince(began);
+  TransferRange Range() const {
+    return {.buffer = buffer_->bytes(), .token = buffer_region_->local_token(), .remote = remote_};
   }
 
   absl::Status CheckMemory(const std::string& when) const {

@@ -2,6 +2,21 @@
 #include "client/ctl/views.h"
 
 namespace rnicd::ctl {
+namespace {
+
+Json StepsJson(const std::vector<DemoStep>& steps) {
+  Json list = Json::array();
+  for (const DemoStep& step : steps) {
+    Json json = {{"number", step.number}, {"text", step.text}};
+    if (step.microseconds.has_value()) {
+      json["microseconds"] = *step.microseconds;
+    }
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+}  // namespace
 
 std::string DemoStepText(const DemoStep& step) {
   const std::string took = step.microseconds.has_value() ? " (" + std::to_string(*step.microseconds) + " us)" : "";
@@ -14,22 +29,33 @@ std::string FastRegisterVerdict(const FastRegisterReport& report) {
 }
 
 Json FastRegisterJson(const FastRegisterReport& report) {
-  Json steps = Json::array();
-  for (const DemoStep& step : report.steps) {
-    Json json = {{"number", step.number}, {"text", step.text}};
-    if (step.microseconds.has_value()) {
-      json["microseconds"] = *step.microseconds;
-    }
-    steps.push_back(std::move(json));
-  }
   return {{"demo", "fast-register"},
           {"pages", report.pages},
           {"bytes", report.bytes},
           {"seed", report.seed},
           {"base_virtual_address", FormatAddress(report.base_virtual_address)},
           {"remote_token", report.remote_token},
-          {"steps", std::move(steps)},
+          {"steps", StepsJson(report.steps)},
           {"held", report.held}};
+}
+
+std::string PingpongVerdict(const PingpongReport& report) {
+  const std::string bytes = FormatBytes(report.bytes);
+  return report.listened
+             ? "It held: another process wrote " + bytes + " into this memory, and every byte is as it says.\n"
+             : "It held: " + bytes + " of another process were written and read, every byte.\n";
+}
+
+Json PingpongJson(const PingpongReport& report) {
+  Json json = {{"role", report.listened ? "listener" : "connector"}, {"bytes", report.bytes}};
+  if (!report.listened) {
+    json["rounds"] = report.rounds;
+    json["write_microseconds"] = report.write_us;
+    json["read_microseconds"] = report.read_us;
+  }
+  json["steps"] = StepsJson(report.steps);
+  json["held"] = report.held;
+  return json;
 }
 
 }  // namespace rnicd::ctl

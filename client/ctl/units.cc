@@ -41,6 +41,29 @@ std::optional<HoldTime> ParseHoldTime(std::string_view text) {
   return duration.has_value() ? std::optional(HoldTime{.duration = *duration}) : std::nullopt;
 }
 
+std::optional<HostPort> ParseHostPort(std::string_view text) {
+  const size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos) {
+    return std::nullopt;
+  }
+  std::string_view host = text.substr(0, colon);
+  if (host.starts_with('[') && host.ends_with(']')) {
+    host = host.substr(1, host.size() - 2);
+  } else if (host.find_first_of(":[]") != std::string_view::npos) {
+    return std::nullopt;
+  }
+  const std::optional<uint64_t> port = ParseNumber(text.substr(colon + 1), UINT16_MAX);
+  if (host.empty() || !port.has_value()) {
+    return std::nullopt;
+  }
+  return HostPort{.host = std::string(host), .port = static_cast<uint16_t>(*port)};
+}
+
+std::string FormatHostPort(const HostPort& host_port) {
+  const bool ipv6 = host_port.host.find(':') != std::string::npos;
+  return (ipv6 ? "[" + host_port.host + "]" : host_port.host) + ":" + std::to_string(host_port.port);
+}
+
 std::string FormatBytes(uint64_t bytes) {
   for (auto unit = kSizeUnits.rbegin(); unit->factor > 1; ++unit) {
     if (bytes >= unit->factor) {

@@ -21,6 +21,19 @@ std::optional<std::chrono::milliseconds> ParseDuration(std::string_view text, st
 // Parses a duration or "forever". Empty for any other text and above a year.
 std::optional<HoldTime> ParseHoldTime(std::string_view text);
 
+// Where a TCP server listens, or is found.
+struct HostPort {
+  // A name or an address, without brackets.
+  std::string host;
+  uint16_t port = 0;
+  friend bool operator==(const HostPort&, const HostPort&) = default;
+};
+
+// Parses "name:7471", "10.0.0.7:7471", "[::]:7471". Empty for any other text.
+std::optional<HostPort> ParseHostPort(std::string_view text);
+// The same text.
+std::string FormatHostPort(const HostPort& host_port);
+
 // "64 MiB", "1.5 GiB", "100 B": at most one decimal, rounded down.
 std::string FormatBytes(uint64_t bytes);
 // "64 MiB", or "no limit" for 0.

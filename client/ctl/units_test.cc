@@ -25,6 +25,18 @@ TEST(Units, DurationsHaveALongestOne) {
   EXPECT_EQ(ParseDuration("forever", std::chrono::days(3650)), std::nullopt);
 }
 
+TEST(Units, HostAndPortAreParsed) {
+  for (const char* text : {"listener.example:7471", "10.0.0.7:0", "[::]:65535"}) {
+    const std::optional<HostPort> parsed = ParseHostPort(text);
+    ASSERT_TRUE(parsed.has_value()) << text;
+    EXPECT_EQ(FormatHostPort(*parsed), text);
+  }
+  EXPECT_EQ(ParseHostPort("[fe80::1]:7471"), (HostPort{.host = "fe80::1", .port = 7471}));
+  for (const char* text : {"", "7471", ":7471", "[]:7471", "[:7471", "::1:7471", "a:", "a:-1", "a:65536", "a:b"}) {
+    EXPECT_EQ(ParseHostPort(text), std::nullopt) << text;
+  }
+}
+
 TEST(Units, BytesAreShownWithAtMostOneDecimal) {
   EXPECT_EQ(FormatBytes(0), "0 B");
   EXPECT_EQ(FormatBytes(1023), "1023 B");

@@ -126,6 +126,23 @@ std::string DemoStepText(const DemoStep& step);
 std::string FastRegisterVerdict(const FastRegisterReport& report);
 Json FastRegisterJson(const FastRegisterReport& report);
 
+// Report of 'pingpong'.
+struct PingpongReport {
+  // Whether this side listened; otherwise it connected.
+  bool listened = false;
+  uint64_t bytes = 0;
+  // How often all bytes were written and read, and the medians of the microseconds; 0 for the side that listened.
+  uint64_t rounds = 0;
+  uint64_t write_us = 0;
+  uint64_t read_us = 0;
+  std::vector<DemoStep> steps;
+  // True when every step succeeded.
+  bool held = false;
+};
+
+std::string PingpongVerdict(const PingpongReport& report);
+Json PingpongJson(const PingpongReport& report);
+
 // The adapter that selftest tries.
 struct SelftestAdapter {
   std::string name;

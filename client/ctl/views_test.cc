@@ -244,5 +244,23 @@ TEST(Views, FastRegisterReport) {
             R"({"number":2,"text":"second"}],"held":true})");
 }
 
+TEST(Views, PingpongReportOfEachSide) {
+  PingpongReport report{.bytes = 1u << 20,
+                        .rounds = 100,
+                        .write_us = 81,
+                        .read_us = 92,
+                        .steps = {{.number = 1, .text = "first"}},
+                        .held = true};
+  EXPECT_EQ(PingpongVerdict(report), "It held: 1 MiB of another process were written and read, every byte.\n");
+  EXPECT_EQ(PingpongJson(report).dump(),
+            R"({"role":"connector","bytes":1048576,"rounds":100,"write_microseconds":81,"read_microseconds":92,)"
+            R"("steps":[{"number":1,"text":"first"}],"held":true})");
+  report.listened = true;
+  EXPECT_EQ(PingpongVerdict(report),
+            "It held: another process wrote 1 MiB into this memory, and every byte is as it says.\n");
+  EXPECT_EQ(PingpongJson(report).dump(),
+            R"({"role":"listener","bytes":1048576,"steps":[{"number":1,"text":"first"}],"held":true})");
+}
+
 }  // namespace
 }  // namespace rnicd::ctl

@@ -103,6 +103,7 @@ TEST_F(RnicctlExitCode, IsThatOfTheDocuments) {
       {1, {"grant", "create", "--name=" + std::string(10'000, 'x')}},
       {1, {"reload"}},
       {1, {"selftest", "--adapter=none"}},
+      {1, {"pingpong", "--listen=127.0.0.1:0", "--wait=1ms"}},
       {1, {"status", "--admin-socket-dir=/nonexistent"}},
       // Wrong command lines.
       {2, {}},
@@ -123,6 +124,7 @@ TEST_F(RnicctlExitCode, IsThatOfTheDocuments) {
       {2, {"log-level", "trace"}},
       {2, {"completion", "fish"}},
       {2, {"demo"}},
+      {2, {"pingpong"}},
       {2, {"top", "--count=0"}},
   };
   for (const auto& [code, arguments] : rows) {
