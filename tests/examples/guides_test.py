@@ -76,6 +76,17 @@ class Guides(unittest.TestCase):
                 asked += 1
         self.assertGreater(asked, 20)
 
+    def test_name_options_that_rnicctl_has_in_manifests(self):
+        asked = 0
+        for manifest in sorted((given.source / "deploy/kubernetes/examples").iterdir()):
+            for arguments in re.findall(r"(?m)^ +args: \[(.+)\]$", manifest.read_text()):
+                words = [word.strip().strip('"') for word in arguments.split(",")]
+                done = subprocess.run([given.rnicctl, *words, "--help"], capture_output=True, text=True, timeout=60,
+                                      check=False)
+                self.assertEqual((done.returncode, done.stderr), (0, ""), manifest.name)
+                asked += 1
+        self.assertGreaterEqual(asked, 3)
+
     def test_name_paths_that_deploy_uses(self):
         deploy = "".join(path.read_text() for folder in ("systemd", "debian", "man")
                          for path in sorted((given.source / "deploy" / folder).iterdir()) if path.is_file())
