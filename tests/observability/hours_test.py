@@ -1,71 +1,22 @@
 """Hours of real daemons, quiet and with a fault each, are evaluated by the shipped rules: exactly the alerts of the fault fire.
 
-usage: hours_test.py --source REPOSITORY --rnicd PROGRAM --rnicctl PROGRAM
+usage: hours_test.py --rnicd PROGRAM --rnicctl PROGRAM
 
-An hour is 61 readings of /metrics that follow each other at once. promtool takes them for a minute apart.
+An hour is 61 readings (hours.py).
 """
 
 import argparse
-import json
-import re
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 sys.dont_write_bytecode = True
 
-from processes import Daemon, ProcessError, Process, fetch, wait_for
+from hours import BEGIN, MINUTES, Hour, evaluate, play_all
+from processes import Process, ProcessError, wait_for
 from workload import Workload
 
-MINUTES = 60
-# A fault begins after a healthy daemon was seen.
-BEGIN = 5
 # Larger than the files of the memory pool.
 FILE_BYTES = 2 << 20
-_SAMPLE = re.compile(r"^([A-Za-z_:][\w:]*)(?:\{(.*)\})? (\S+)$", re.MULTILINE)
-TARGET = 'job="rnicd",instance="node-1"'
-
-
-class Hour:
-    """What Prometheus would have of one daemon: the values of each series, with gaps."""
-
-    def __init__(self, folder, rnicd, rnicctl):
-        folder.mkdir()
-        self.folder, self.programs = folder, (rnicd, rnicctl)
-        self.minute, self.series = 0, {}
-        self.daemon = self.start()
-
-    def start(self, *flags, wrapper=()):
-        self.daemon = Daemon(self.folder, *self.programs, *flags, wrapper=wrapper)
-        return self.daemon
-
-    def restart(self, *flags, wrapper=()):
-        self.daemon.end()
-        return self.start(*flags, wrapper=wrapper)
-
-    def read(self):
-        """One reading, a minute after the last."""
-        try:
-            page = fetch(self.daemon.page)
-        except OSError:
-            page = ""
-        for name, labels, value in _SAMPLE.findall(page):
-            self._add(f"{name}{{{','.join(filter(None, [labels, TARGET]))}}}", value)
-        self._add(f"up{{{TARGET}}}", "1" if page else "0")
-        self.minute += 1
-
-    def _add(self, series, value):
-        self.series.setdefault(series, {})[self.minute] = value
-
-    def read_until(self, minute, before_each=lambda: None):
-        while self.minute <= minute:
-            before_each()
-            self.read()
-
-    def input_series(self):
-        return [{"series": series, "values": " ".join(values.get(minute, "_") for minute in range(self.minute))}
-                for series, values in self.series.items()]
 
 
 # --- the hours: each leaves the readings of a whole hour, and answers the alerts that must fire --------------------------
@@ -169,37 +120,18 @@ HOURS = (quiet, busy, clients_that_die, one_upgrade, a_daemon_that_restarts, a_d
          a_flood_of_connections, sockets_that_are_removed, a_policy_that_is_refused, an_audit_log_that_is_full)
 
 
-def unexpected(folder, rules, hour, expected):
-    """What promtool says against the hour; empty if exactly the expected alerts fired in it."""
-    fired = f'group by (alertname) (max_over_time(ALERTS{{alertstate="firing"}}[{MINUTES}m]))'
-    samples = [{"labels": f'{{alertname="{name}"}}', "value": 1} for name in sorted(expected)]
-    test = {"interval": "1m", "input_series": hour.input_series(),
-            "promql_expr_test": [{"expr": fired, "eval_time": f"{MINUTES}m", "exp_samples": samples}]}
-    path = folder / "hour.yaml"
-    path.write_text(json.dumps({"rule_files": [str(rules)], "evaluation_interval": "1m", "tests": [test]}))
-    result = subprocess.run(["promtool", "test", "rules", path], capture_output=True, text=True, check=False, timeout=300)
-    return (result.stdout + result.stderr).strip() if result.returncode != 0 else ""
-
-
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
-    for name in ("--source", "--rnicd", "--rnicctl"):
+    for name in ("--rnicd", "--rnicctl"):
         parser.add_argument(name, type=lambda text: Path(text).resolve(), required=True)
     arguments = parser.parse_args()
-    failed = 0
-    with tempfile.TemporaryDirectory(prefix="rnicd-hours.") as name:
-        for play in HOURS:
-            folder = Path(name) / play.__name__
-            try:
-                hour = Hour(folder, arguments.rnicd, arguments.rnicctl)
-                problem = unexpected(folder, arguments.source / "deploy/prometheus/rnicd.rules.yaml", hour, play(hour))
-            except ProcessError as error:
-                problem = str(error)
-            finally:
-                Process.end_all()
-            print(f"{'FAILED' if problem else 'ok':>6}  {play.__name__.replace('_', ' ')} {problem}", flush=True)
-            failed += bool(problem)
-    return 1 if failed else 0
+
+    def begin(folder):
+        Process.end_all()
+        return Hour(folder, arguments.rnicd, arguments.rnicctl)
+
+    hours, failed = play_all(HOURS, begin)
+    return 1 if evaluate(hours) + failed else 0
 
 
 if __name__ == "__main__":

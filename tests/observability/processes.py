@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 import subprocess
 import time
@@ -27,6 +28,7 @@ tenant {
 }
 default_tenant: "everyone"
 """
+SOFT = ("--provider=soft", "--soft_adapters=2")
 CONFIGURATION = """\
 global: {{scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}}
 rule_files: [{rules}]
@@ -93,13 +95,13 @@ class Process:
 
 
 class Daemon(Process):
-    def __init__(self, folder, rnicd, rnicctl, *flags, wrapper=()):
+    def __init__(self, folder, rnicd, rnicctl, *flags, provider=SOFT, wrapper=()):
         self.folder, self.rnicctl = folder, rnicctl
         policy = folder / "policy.textproto"
         policy.write_text(POLICY)
         os.chmod(policy, 0o644)
         super().__init__(folder, "rnicd", [
-            *wrapper, rnicd, "--provider=soft", "--soft_adapters=2", f"--socket_dir={folder}/s", f"--admin_socket_dir={folder}/a",
+            *wrapper, rnicd, *provider, f"--socket_dir={folder}/s", f"--admin_socket_dir={folder}/a",
             "--metrics_address=127.0.0.1:0", f"--policy_file={policy}", f"--audit_log={folder}/audit.jsonl",
             f"--max_pinned_bytes={1 << 30}", f"--max_memory_bytes={1 << 30}", "--max_connections_per_uid=48",
             "--memory_pool=4KiB:1MiBx2", *flags])
@@ -107,9 +109,8 @@ class Daemon(Process):
 
     def _page(self):
         self.must_live()
-        result = self.ctl("status", "--json")
-        address = json.loads(result.stdout).get("metrics_address") if result.returncode == 0 else None
-        return f"http://{address}/metrics" if address else None
+        address = re.search(r" metrics_address=(\S+)", self.log.read_text())
+        return f"http://{address[1]}/metrics" if address else None
 
     def command(self, *arguments):
         return [self.rnicctl, *arguments, f"--socket-dir={self.folder}/s", f"--admin-socket-dir={self.folder}/a"]
