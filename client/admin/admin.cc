@@ -143,6 +143,14 @@ absl::StatusOr<uint64_t> Admin::RevokeGrant(uint64_t grant_id) {
   return response.sessions_ended();
 }
 
+absl::StatusOr<std::string> Admin::BindGrant(uint64_t grant_id, const std::string& pod_uid) {
+  v1::BindGrantRequest request;
+  request.set_grant_id(grant_id);
+  request.set_pod_uid(pod_uid);
+  RNICD_ASSIGN_OR_RETURN(const v1::BindGrantResponse response, Call(&v1::AdminService::Stub::BindGrant, request));
+  return response.pod_uid();
+}
+
 absl::Status Admin::SetPods(const v1::SetPodsRequest& request) {
   return Call(&v1::AdminService::Stub::SetPods, request).status();
 }

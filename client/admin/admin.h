@@ -45,6 +45,8 @@ class Admin {
   absl::StatusOr<std::vector<v1::GrantInfo>> Grants();
   // Returns how many sessions this ends.
   absl::StatusOr<uint64_t> RevokeGrant(uint64_t grant_id);
+  // Returns the UID of the pod that the grant is bound to now; empty if none.
+  absl::StatusOr<std::string> BindGrant(uint64_t grant_id, const std::string& pod_uid);
   absl::Status SetPods(const v1::SetPodsRequest& request);
 
  private:

@@ -45,6 +45,7 @@ TEST(Admin, ACallToADaemonThatHangsEndsAfterTheTimeoutOfTheCaller) {
   EXPECT_TRUE(IsTransportFailure(admin.Grants().status()));
   EXPECT_TRUE(IsTransportFailure(admin.Sessions().status()));
   EXPECT_TRUE(IsTransportFailure(admin.RevokeGrant(1).status()));
+  EXPECT_TRUE(IsTransportFailure(admin.BindGrant(1, "").status()));
   EXPECT_TRUE(IsTransportFailure(admin.SetPods({})));
   EXPECT_LT(std::chrono::steady_clock::now() - begin, Admin::kDefaultTimeout);
 }

@@ -23,6 +23,9 @@ class AdminDaemon final : public Daemon {
   }
   absl::StatusOr<std::vector<v1::GrantInfo>> Grants() override { return admin_.Grants(); }
   absl::StatusOr<uint64_t> RevokeGrant(uint64_t grant_id) override { return admin_.RevokeGrant(grant_id); }
+  absl::StatusOr<std::string> BindGrant(uint64_t grant_id, const std::string& pod_uid) override {
+    return admin_.BindGrant(grant_id, pod_uid);
+  }
   absl::Status SetPods(const v1::SetPodsRequest& request) override { return admin_.SetPods(request); }
 
  private:

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -19,6 +20,8 @@ class Daemon {
   virtual absl::StatusOr<std::vector<v1::GrantInfo>> Grants() = 0;
   // Returns how many sessions this ends.
   virtual absl::StatusOr<uint64_t> RevokeGrant(uint64_t grant_id) = 0;
+  // Returns the UID of the pod that the grant is bound to now; empty if none.
+  virtual absl::StatusOr<std::string> BindGrant(uint64_t grant_id, const std::string& pod_uid) = 0;
   virtual absl::Status SetPods(const v1::SetPodsRequest& request) = 0;
 };
 

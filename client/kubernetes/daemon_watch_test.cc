@@ -32,6 +32,7 @@ class AnsweringDaemon final : public Daemon {
   absl::StatusOr<v1::CreateGrantResponse> CreateGrant(const v1::CreateGrantRequest&) override { return NotAsked(); }
   absl::StatusOr<std::vector<v1::GrantInfo>> Grants() override { return NotAsked(); }
   absl::StatusOr<uint64_t> RevokeGrant(uint64_t) override { return NotAsked(); }
+  absl::StatusOr<std::string> BindGrant(uint64_t, const std::string&) override { return NotAsked(); }
   absl::Status SetPods(const v1::SetPodsRequest&) override { return NotAsked(); }
 
   void SetLimit(const std::string& name, uint64_t limit) {

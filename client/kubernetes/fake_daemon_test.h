@@ -16,6 +16,11 @@
 
 namespace rnicd::kubernetes {
 
+inline std::string SecretDigestOf(const std::string& secret) {
+  const SecretDigest digest = SecretDigest::Of(secret);
+  return std::string(digest.bytes().begin(), digest.bytes().end());
+}
+
 // Keeps grants like the real daemon: names and ids are unique, a secret is returned only once, and a renewal restores
 // an id and its secret. Tests can make it unreachable, restart it without any grants, and make it refuse calls.
 // Threads: safe.
@@ -25,6 +30,15 @@ class FakeDaemon final : public Daemon {
     v1::CreateGrantRequest request;
     std::string secret_sha256;
     uint64_t age_ms = 0;
+    // Empty if it is bound to no pod.
+    std::string pod_uid;
+  };
+
+  struct Quirks {
+    // Revocations succeed without effect: a bug that tests must find.
+    bool ignores_revocations = false;
+    // The kernel shows it no process in a pod.
+    bool sees_no_pods = false;
   };
 
   absl::StatusOr<v1::GetStatusResponse> Status() override {
@@ -50,7 +64,7 @@ class FakeDaemon final : public Daemon {
     Kept kept{.request = request, .secret_sha256 = request.renewal().secret_sha256()};
     if (!request.has_renewal()) {
       made.set_secret("secret-" + std::to_string(made.grant_id()));
-      kept.secret_sha256 = DigestOf(made.secret());
+      kept.secret_sha256 = SecretDigestOf(made.secret());
     }
     grants_[made.grant_id()] = std::move(kept);
     if (std::exchange(lose_next_grant_, false)) {
@@ -68,6 +82,7 @@ class FakeDaemon final : public Daemon {
       info.set_grant_id(id);
       info.set_tenant("grant/" + kept.request.name());
       info.set_age_ms(kept.age_ms);
+      info.set_pod_uid(kept.pod_uid);
       *info.mutable_limits() = kept.request.limits();
       if (kept.request.has_devices()) {
         *info.mutable_devices() = kept.request.devices();
@@ -82,10 +97,23 @@ class FakeDaemon final : public Daemon {
     if (const auto refusal = revoke_refusals_.find(grant_id); refusal != revoke_refusals_.end()) {
       return refusal->second;
     }
-    if (ignores_revocations_) {
+    if (quirks_.ignores_revocations) {
       return uint64_t{0};
     }
     return grants_.erase(grant_id) > 0 ? absl::StatusOr<uint64_t>(0) : MakeError(ErrorReason::GRANT_NOT_FOUND);
+  }
+
+  absl::StatusOr<std::string> BindGrant(uint64_t grant_id, const std::string& pod_uid) override {
+    MutexLock lock(mutex_);
+    RNICD_RETURN_IF_ERROR(Reach());
+    const auto found = grants_.find(grant_id);
+    if (found == grants_.end()) {
+      return MakeError(ErrorReason::GRANT_NOT_FOUND);
+    }
+    if (found->second.pod_uid.empty() && !quirks_.sees_no_pods) {
+      found->second.pod_uid = pod_uid;
+    }
+    return found->second.pod_uid;
   }
 
   absl::Status SetPods(const v1::SetPodsRequest& request) override {
@@ -128,15 +156,14 @@ class FakeDaemon final : public Daemon {
     MutexLock lock(mutex_);
     refusal.ok() ? void(revoke_refusals_.erase(grant_id)) : void(revoke_refusals_[grant_id] = std::move(refusal));
   }
+  void SetQuirks(Quirks quirks) {
+    MutexLock lock(mutex_);
+    quirks_ = quirks;
+  }
   // Makes the next CreateGrant fail although it creates the grant.
   void LoseNextGrant() {
     MutexLock lock(mutex_);
     lose_next_grant_ = true;
-  }
-  // Makes revocations succeed without effect: a bug that tests must find.
-  void IgnoreRevocations() {
-    MutexLock lock(mutex_);
-    ignores_revocations_ = true;
   }
   void SetAge(uint64_t grant_id, uint64_t age_ms) {
     MutexLock lock(mutex_);
@@ -157,17 +184,12 @@ class FakeDaemon final : public Daemon {
     MutexLock lock(mutex_);
     return pods_;
   }
-  // Whether a workload with this secret could open a session.
+  // Whether a process with this secret could open a session, in the right pod if the grant is bound.
   bool Accepts(const std::string& secret) const {
     MutexLock lock(mutex_);
-    const std::string digest = DigestOf(secret);
+    const std::string digest = SecretDigestOf(secret);
     return std::any_of(grants_.begin(), grants_.end(),
                        [&](const auto& grant) { return grant.second.secret_sha256 == digest; });
-  }
-
-  static std::string DigestOf(const std::string& secret) {
-    const SecretDigest digest = SecretDigest::Of(secret);
-    return std::string(digest.bytes().begin(), digest.bytes().end());
   }
 
  private:
@@ -183,7 +205,7 @@ class FakeDaemon final : public Daemon {
   uint64_t calls_ RNICD_GUARDED_BY(mutex_) = 0;
   bool away_ RNICD_GUARDED_BY(mutex_) = false;
   bool lose_next_grant_ RNICD_GUARDED_BY(mutex_) = false;
-  bool ignores_revocations_ RNICD_GUARDED_BY(mutex_) = false;
+  Quirks quirks_ RNICD_GUARDED_BY(mutex_);
   std::optional<int> calls_left_ RNICD_GUARDED_BY(mutex_);
   uint64_t last_id_ RNICD_GUARDED_BY(mutex_) = 0;
   v1::GetStatusResponse status_ RNICD_GUARDED_BY(mutex_);
@@ -193,5 +215,14 @@ class FakeDaemon final : public Daemon {
   std::map<uint64_t, Kept> grants_ RNICD_GUARDED_BY(mutex_);
   std::optional<v1::SetPodsRequest> pods_ RNICD_GUARDED_BY(mutex_);
 };
+
+// Whether a process of this pod could open a session with the secret; the UID of one outside pods is empty.
+inline bool AcceptsFrom(const FakeDaemon& daemon, const std::string& pod_uid, const std::string& secret) {
+  const std::map<uint64_t, FakeDaemon::Kept> grants = daemon.grants();
+  return std::any_of(grants.begin(), grants.end(), [&](const auto& grant) {
+    const std::string& bound = grant.second.pod_uid;
+    return grant.second.secret_sha256 == SecretDigestOf(secret) && (bound.empty() || bound == pod_uid);
+  });
+}
 
 }  // namespace rnicd::kubernetes

@@ -23,7 +23,8 @@ struct GrantRecord {
   int64_t made_ms = 0;
   // "namespace/pod" of the pod that has the grant; empty until the kubelet or the API server named it.
   std::string pod;
-  // UID of that pod; empty until the kubelet's checkpoint named it.
+  // UID of that pod by the kubelet's checkpoint, so for a static pod not that of its mirror; empty until a container
+  // started or a pod was observed.
   std::string pod_uid;
   // Name of the container that has the grant; empty until the kubelet named it.
   std::string container;

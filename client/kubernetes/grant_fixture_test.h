@@ -71,9 +71,9 @@ class GrantFixture : public FolderFixture {
     }
   }
 
-  // The container of these devices starts.
-  absl::Status Start(const std::vector<std::string>& device_ids) {
-    return keeper_->Prepare(kResource, device_ids, now_);
+  // The container of these devices starts. An empty UID is unknown.
+  absl::Status Start(const std::vector<std::string>& device_ids, const std::string& pod_uid = "") {
+    return keeper_->Prepare(kResource, device_ids, pod_uid, now_);
   }
 
   std::vector<uint64_t> KeptIds() const {

@@ -134,13 +134,17 @@ absl::StatusOr<std::string> GrantKeeper::Create(std::vector<KeptGrant> grants, G
 }
 
 absl::Status GrantKeeper::Prepare(const std::string& resource, const std::vector<std::string>& device_ids,
-                                  WallTime now) {
+                                  const std::string& pod_uid, WallTime now) {
   const GrantRecord wanted{.resource = resource, .device_ids = device_ids};
   MutexLock change(change_);
   std::vector<KeptGrant> grants = Snapshot();
   const size_t index = Find(grants, wanted);
   if (index != grants.size()) {
-    grants[index].unused_secret.clear();
+    KeptGrant& grant = grants[index];
+    grant.unused_secret.clear();
+    if (!pod_uid.empty()) {
+      unsaved_ = std::exchange(grant.record.pod_uid, pod_uid) != pod_uid || unsaved_;
+    }
     Publish(grants);
     RNICD_RETURN_IF_ERROR(Activate(grants, index, now));
     grants = Snapshot();
@@ -208,6 +212,9 @@ absl::Status GrantKeeper::Synchronize(std::vector<KeptGrant> grants, WallTime no
   if (!IsTransportFailure(status)) {
     UpdateStatus(status, sync_.RenewLost(grants, known, options_.offered_bytes));
   }
+  if (!IsTransportFailure(status)) {
+    UpdateStatus(status, sync_.Bind(grants));
+  }
   if (grants.size() != before || adopted || unsaved_) {
     status.Update(Save(grants));
   }
@@ -224,6 +231,9 @@ absl::Status GrantKeeper::Reconcile(const NodeView& view, WallTime now) {
                                       .grace = options_.grace,
                                       .is_of_running_kubelet = !std::exchange(kubelet_is_new_, false)});
   absl::Status status = Revoke(grants, result.verdicts);
+  if (!IsTransportFailure(status)) {
+    UpdateStatus(status, sync_.Bind(grants));
+  }
   if (result.pods_recorded || grants.size() != before || unsaved_) {
     status.Update(Save(grants));
   }

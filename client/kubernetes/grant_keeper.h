@@ -62,9 +62,11 @@ class GrantKeeper {
                                        WallTime now);
 
   // Ensures that the daemon has the grant for exactly these devices and no other one for any of them, because their
-  // container starts now. Errors: kFailedPrecondition without such a grant, or when the node offers none of the devices
-  // any more; the daemon's, the file's.
-  absl::Status Prepare(const std::string& resource, const std::vector<std::string>& device_ids, WallTime now);
+  // container starts now, and that it is bound to the container's pod; an empty `pod_uid` is unknown. Errors:
+  // kFailedPrecondition without such a grant, or when the node offers none of the devices any more; the daemon's, the
+  // file's.
+  absl::Status Prepare(const std::string& resource, const std::vector<std::string>& device_ids,
+                       const std::string& pod_uid, WallTime now);
 
   // Call it when a kubelet connects. Containers may have started without Prepare, so no secret is returned a second
   // time; and that kubelet may have lost its record of who has which devices.
@@ -76,16 +78,16 @@ class GrantKeeper {
   // Returns when a change could begin.
   void AwaitTurn();
 
-  // Call it when a daemon was found, and periodically: renews the grants that the daemon does not have, revokes
-  // suspended ones that it has, and adopts those that only the daemon has (by DeviceSet), so that they are revoked in
-  // time. A grant whose renewal the daemon refuses permanently is removed and logged. Errors: the daemon's, the
-  // file's; whatever failed is retried the next time.
+  // Call it when a daemon was found, and periodically: renews the grants that the daemon does not have and binds them
+  // to their pods, revokes suspended ones that it has, and adopts those that only the daemon has (by DeviceSet), so
+  // that they are revoked in time. A grant whose renewal the daemon refuses permanently is removed and logged. Errors:
+  // the daemon's, the file's; whatever failed is retried the next time.
   absl::Status Renew(WallTime now);
 
   // Compares the grants with the node's pods; the caller must have begun to observe after the last Reconcile returned.
   // A grant is revoked when its pod has been gone for `grace`, and earlier when another pod holds one of its devices.
   // The time is summed over the intervals between reviews, and one interval counts for at most half of `grace`: a clock
-  // that is set, or a kubelet that was silent for long, ends no grant.
+  // that is set, or a kubelet that was silent for long, ends no grant. A grant that stays is bound to its pod.
   // Errors: the daemon's, the file's; grants not yet revoked are retried the next time.
   absl::Status Reconcile(const NodeView& view, WallTime now);
 

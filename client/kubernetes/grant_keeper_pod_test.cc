@@ -23,6 +23,16 @@ class GrantKeeperPodTest : public GrantFixture {
     }
   }
 
+  // As the checkpoint and the API server name the pod of these devices.
+  static Observation PodHas(const std::string& pod_uid, const std::vector<std::string>& device_ids) {
+    return {.listed_pods = {"default/a"},
+            .checkpoint = {{pod_uid, "init", kResource, device_ids}},
+            .cluster = std::vector<ClusterPod>{{.uid = pod_uid, .namespace_name = "default", .name = "a"}}};
+  }
+  void ObserveOnce(const Observation& seen) { EXPECT_TRUE(Observe(seen).ok()); }
+
+  const std::string pod_ = "2c48913c-b29f-11e7-9350-020968147796";
+  const std::string other_pod_ = "0123456789abcdef0123456789abcdef";
   const std::vector<std::string> one_ = {"numa0-0000"};
   const std::vector<std::string> two_ = {"numa0-0000", "numa0-0001"};
 };
@@ -151,6 +161,101 @@ TEST_F(GrantKeeperPodTest, AnInitContainerThatAloneHasUnitsKeepsItsGrant) {
   }
   ExpectOnly({init}, {});
   EXPECT_EQ(file_.Load()->front().pod_uid, "u");
+}
+
+// The kubelet writes the secret to its log after this call.
+TEST_F(GrantKeeperPodTest, ASecretIsWorthlessOutsideThePodBeforeItsContainerStarts) {
+  const std::string secret = Allocate(one_);
+  ASSERT_TRUE(Start(one_, pod_).ok());
+  EXPECT_TRUE(AcceptsFrom(daemon_, pod_, secret));
+  EXPECT_FALSE(AcceptsFrom(daemon_, other_pod_, secret));
+  EXPECT_FALSE(AcceptsFrom(daemon_, "", secret));
+  EXPECT_EQ(file_.Load()->front().pod_uid, pod_);
+}
+
+TEST_F(GrantKeeperPodTest, AGrantIsBoundAgainInANewDaemonByANewPlugin) {
+  const std::string secret = Allocate(one_);
+  ASSERT_TRUE(Start(one_, pod_).ok());
+  daemon_.Restart();
+  StartPlugin();
+  ASSERT_TRUE(keeper_->Renew(now_).ok());
+  EXPECT_TRUE(AcceptsFrom(daemon_, pod_, secret));
+  EXPECT_FALSE(AcceptsFrom(daemon_, "", secret));
+}
+
+TEST_F(GrantKeeperPodTest, AGrantWhoseContainerStartedUnannouncedIsBoundByTheNextObservation) {
+  const std::string secret = Allocate(one_);
+  keeper_->KubeletConnected();
+  ObserveOnce({});
+  EXPECT_TRUE(AcceptsFrom(daemon_, other_pod_, secret));
+  ObserveOnce(PodHas(pod_, one_));
+  EXPECT_TRUE(AcceptsFrom(daemon_, pod_, secret));
+  EXPECT_FALSE(AcceptsFrom(daemon_, other_pod_, secret));
+}
+
+// Its pod may end before a container starts; then the devices, and with them the secret, go to another one.
+TEST_F(GrantKeeperPodTest, ASecretThatNoContainerCanHaveIsBoundToNoPod) {
+  const std::string secret = Allocate(one_);
+  ObserveOnce({});
+  ObserveOnce(PodHas(pod_, one_));
+  EXPECT_EQ(keeper_->records().front().pod_uid, pod_);
+  daemon_.Restart();
+  ASSERT_TRUE(keeper_->Renew(now_).ok());
+  EXPECT_EQ(Allocate(one_), secret);
+  ASSERT_TRUE(Start(one_, other_pod_).ok());
+  EXPECT_TRUE(AcceptsFrom(daemon_, other_pod_, secret));
+  EXPECT_FALSE(AcceptsFrom(daemon_, pod_, secret));
+}
+
+TEST_F(GrantKeeperPodTest, ContainersOfOnePodWithTheSameDevicesShareABoundGrantWithAReviewAtAnyMoment) {
+  const std::string init = Allocate(one_);
+  ObserveOnce(PodHas(pod_, one_));
+  ObserveOnce(PodHas(pod_, one_));
+  const std::string app = Allocate(one_);
+  EXPECT_EQ(app, init);
+  for (int start = 0; start < 3; ++start) {
+    ObserveOnce(PodHas(pod_, one_));
+    ASSERT_TRUE(Start(one_, pod_).ok());
+    EXPECT_TRUE(AcceptsFrom(daemon_, pod_, init));
+    EXPECT_FALSE(AcceptsFrom(daemon_, "", init));
+  }
+}
+
+TEST_F(GrantKeeperPodTest, GrantsThatTakeTurnsAreBoundEachTime) {
+  const std::string init = Allocate(one_);
+  const std::string app = Allocate(two_);
+  for (int round = 0; round < 2; ++round) {
+    ASSERT_TRUE(Start(one_, pod_).ok());
+    ExpectOnly({init}, {app});
+    EXPECT_FALSE(AcceptsFrom(daemon_, "", init));
+    ASSERT_TRUE(Start(two_, pod_).ok());
+    ExpectOnly({app}, {init});
+    EXPECT_FALSE(AcceptsFrom(daemon_, "", app));
+  }
+}
+
+TEST_F(GrantKeeperPodTest, ADaemonThatSeesNoPodsIsAskedOnceAReviewAndStillServes) {
+  daemon_.SetQuirks({.sees_no_pods = true});
+  const std::string first = Allocate(one_);
+  const std::string second = Allocate({"numa0-0002"});
+  ASSERT_TRUE(Start(one_, pod_).ok());
+  ASSERT_TRUE(Start({"numa0-0002"}, other_pod_).ok());
+  EXPECT_TRUE(AcceptsFrom(daemon_, "", first));
+  const std::vector<Holder> holders = {HeldBy("a", one_), HeldBy("b", {"numa0-0002"})};
+  ReconcileOnce(holders);
+  const uint64_t before = daemon_.calls();
+  ReconcileOnce(holders);
+  EXPECT_EQ(daemon_.calls() - before, 1U);
+  daemon_.SetQuirks({});
+  ReconcileOnce(holders);
+  EXPECT_FALSE(AcceptsFrom(daemon_, "", first));
+  EXPECT_TRUE(AcceptsFrom(daemon_, other_pod_, second));
+}
+
+TEST_F(GrantKeeperPodTest, AContainerDoesNotStartBeforeItsGrantIsBound) {
+  Allocate(one_);
+  daemon_.GoAwayAfter(1);
+  EXPECT_TRUE(IsTransportFailure(Start(one_, pod_))) << "the daemon lists its grants, and is away";
 }
 
 TEST_F(GrantKeeperPodTest, NoTimeCountsWhileTheApiServerIsAway) {

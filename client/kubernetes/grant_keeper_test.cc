@@ -49,7 +49,7 @@ TEST_F(GrantKeeperTest, AllocateNotesTheGrantDownBeforeItAnswers) {
   const auto records = file_.Load();
   ASSERT_THAT(*records, SizeIs(1));
   EXPECT_EQ(records->front().grant_id, DaemonIds().front());
-  EXPECT_EQ(records->front().secret_sha256, FakeDaemon::DigestOf(secret));
+  EXPECT_EQ(records->front().secret_sha256, SecretDigestOf(secret));
   EXPECT_EQ(records->front().made_ms, 1'800'000'000'000);
   EXPECT_EQ(records->front().limits.pinned_bytes(), 64 * kMiB);
 }
@@ -258,7 +258,8 @@ TEST_F(GrantKeeperTest, AContainerStartsOnlyWithExactlyTheDevicesOfAGrant) {
   EXPECT_TRUE(absl::IsFailedPrecondition(Start({"numa0-0000"})));
   EXPECT_TRUE(absl::IsFailedPrecondition(Start({"numa0-0000", "numa0-0002"})));
   EXPECT_TRUE(absl::IsFailedPrecondition(Start({})));
-  EXPECT_TRUE(absl::IsFailedPrecondition(keeper_->Prepare("rnicd.io/memory-1gi", {"numa0-0000", "numa0-0001"}, now_)));
+  EXPECT_TRUE(
+      absl::IsFailedPrecondition(keeper_->Prepare("rnicd.io/memory-1gi", {"numa0-0000", "numa0-0001"}, "", now_)));
 }
 
 TEST_F(GrantKeeperTest, AContainerThatStartsAtANewDaemonFindsItsGrant) {

@@ -21,8 +21,11 @@ struct KeptGrant {
   bool is_known_to_kubelet = false;
   // The node offers none of the devices any more, so the daemon does not have the grant.
   bool is_withheld = false;
-  // The grant's secret, as long as no container can have started with it; empty afterwards.
+  // The grant's secret, as long as no container can have started with it; empty afterwards. Until then it may be
+  // returned for another pod, so the grant is bound to none.
   std::string unused_secret;
+  // The daemon has bound the grant to a pod.
+  bool is_bound = false;
 };
 
 enum class Verdict : uint8_t {

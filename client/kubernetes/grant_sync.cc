@@ -1,9 +1,11 @@
 #include "client/kubernetes/grant_sync.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
+#include "base/pod_uid.h"
 #include "base/status.h"
 #include "client/cpp/transport_failure.h"
 #include "client/kubernetes/grant_request.h"
@@ -11,12 +13,13 @@
 namespace rnicd::kubernetes {
 namespace {
 
-std::set<uint64_t> IdsOf(std::span<const v1::GrantInfo> grants) {
-  std::set<uint64_t> ids;
+// The UIDs of their pods, by grant.
+std::map<uint64_t, std::string> PodUids(std::span<const v1::GrantInfo> grants) {
+  std::map<uint64_t, std::string> uids;
   for (const v1::GrantInfo& info : grants) {
-    ids.insert(info.grant_id());
+    uids.emplace(info.grant_id(), info.pod_uid());
   }
-  return ids;
+  return uids;
 }
 
 std::set<std::string> DevicesOf(const GrantRecord& record) {
@@ -26,6 +29,12 @@ std::set<std::string> DevicesOf(const GrantRecord& record) {
 // The daemon would refuse this request on every retry.
 bool IsPermanentRefusal(const absl::Status& status) {
   return FailedWith(status, ErrorReason::FIELD_OUT_OF_RANGE) || FailedWith(status, ErrorReason::GRANT_NAME_TAKEN);
+}
+
+// A container can have started with the grant, and its pod is known.
+bool IsToBeBound(const KeptGrant& grant) {
+  return !grant.is_bound && !grant.is_withheld && !grant.record.suspended && grant.unused_secret.empty() &&
+         IsPodUid(grant.record.pod_uid);
 }
 
 }  // namespace
@@ -57,10 +66,10 @@ absl::Status GrantSync::Revoke(const GrantRecord& record, std::string_view reaso
 }
 
 absl::Status GrantSync::RevokeSuspended(std::span<const KeptGrant> grants, std::span<const v1::GrantInfo> known) const {
-  const std::set<uint64_t> known_ids = IdsOf(known);
+  const std::map<uint64_t, std::string> known_uids = PodUids(known);
   absl::Status status;
   for (const KeptGrant& grant : grants) {
-    if (grant.record.suspended && known_ids.contains(grant.record.grant_id) && !IsTransportFailure(status)) {
+    if (grant.record.suspended && known_uids.contains(grant.record.grant_id) && !IsTransportFailure(status)) {
       UpdateStatus(status, Revoke(grant.record, "another grant for its devices is in use"));
     }
   }
@@ -69,11 +78,13 @@ absl::Status GrantSync::RevokeSuspended(std::span<const KeptGrant> grants, std::
 
 absl::Status GrantSync::RenewLost(std::vector<KeptGrant>& grants, std::span<const v1::GrantInfo> known,
                                   const OfferedBytes& offered) const {
-  const std::set<uint64_t> known_ids = IdsOf(known);
+  const std::map<uint64_t, std::string> known_uids = PodUids(known);
   absl::Status status;
   std::vector<KeptGrant> stay;
   for (KeptGrant& grant : grants) {
-    const bool is_known = known_ids.contains(grant.record.grant_id);
+    const auto uid = known_uids.find(grant.record.grant_id);
+    const bool is_known = uid != known_uids.end();
+    grant.is_bound = is_known && !uid->second.empty();
     grant.is_withheld = grant.is_withheld && !is_known;
     const bool is_lost = !is_known && !grant.record.suspended && !IsTransportFailure(status);
     if (!is_lost || !RenewOrForget(grant, offered, status)) {
@@ -115,6 +126,30 @@ bool GrantSync::RenewOrForget(KeptGrant& grant, const OfferedBytes& offered, abs
   }
   UpdateStatus(status, made);
   return false;
+}
+
+absl::Status GrantSync::Bind(std::vector<KeptGrant>& grants) const {
+  absl::Status status;
+  for (KeptGrant& grant : grants) {
+    if (!IsToBeBound(grant)) {
+      continue;
+    }
+    const absl::StatusOr<std::string> bound = daemon_.BindGrant(grant.record.grant_id, grant.record.pod_uid);
+    if (bound.ok() && bound->empty()) {
+      // It has seen no process in a pod, so it would bind no other grant either.
+      return status;
+    }
+    grant.is_bound = bound.ok();
+    if (grant.is_bound) {
+      logger_.Info("grant bound to its pod", {{"grant", grant.record.grant_id}, {"pod_uid", *bound}});
+    } else if (IsTransportFailure(bound.status())) {
+      return bound.status();
+    } else if (!FailedWith(bound.status(), ErrorReason::GRANT_NOT_FOUND)) {
+      // A grant that the daemon does not have is bound when it has been renewed.
+      UpdateStatus(status, bound.status());
+    }
+  }
+  return status;
 }
 
 absl::Status GrantSync::Adopt(std::vector<KeptGrant>& grants, std::span<const v1::GrantInfo> known,

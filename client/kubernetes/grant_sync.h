@@ -31,9 +31,11 @@ class GrantSync {
   absl::Status RevokeSuspended(std::span<const KeptGrant> grants, std::span<const v1::GrantInfo> known) const;
   // Creates the active grants again that the daemon does not have, each for no more than `offered` (may be empty) says;
   // one for nothing is withheld. A grant whose renewal the daemon refuses permanently is removed from `grants` and
-  // logged.
+  // logged. Also takes over from `known` which grants are bound to a pod.
   absl::Status RenewLost(std::vector<KeptGrant>& grants, std::span<const v1::GrantInfo> known,
                          const OfferedBytes& offered) const;
+  // Binds the active grants whose pod is known to it, unless the daemon has seen no process in a pod yet.
+  absl::Status Bind(std::vector<KeptGrant>& grants) const;
   // Adds grants for devices of `resources` that only the daemon has. A grant that shares a device with an active one is
   // revoked instead: its secret was never returned. Sets `adopted` when it has added one.
   absl::Status Adopt(std::vector<KeptGrant>& grants, std::span<const v1::GrantInfo> known,

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/pod_uid.h"
 #include "base/status.h"
 #include "client/kubernetes/whole_file.h"
 #include "nlohmann/json.hpp"
@@ -73,6 +75,21 @@ absl::StatusOr<CheckpointEntry> EntryOf(const Json& entry) {
                          .device_ids = std::move(ids)};
 }
 
+// The entries with exactly these devices.
+std::vector<const CheckpointEntry*> EntriesWith(std::span<const CheckpointEntry> entries, const std::string& resource,
+                                                std::vector<std::string> device_ids) {
+  std::sort(device_ids.begin(), device_ids.end());
+  std::vector<const CheckpointEntry*> found;
+  for (const CheckpointEntry& entry : entries) {
+    std::vector<std::string> ids = entry.device_ids;
+    std::sort(ids.begin(), ids.end());
+    if (entry.resource == resource && ids == device_ids) {
+      found.push_back(&entry);
+    }
+  }
+  return found;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<CheckpointEntry>> ParseKubeletCheckpoint(std::string_view json,
@@ -101,19 +118,22 @@ absl::StatusOr<std::vector<CheckpointEntry>> ReadKubeletCheckpoint(const std::st
   return text.has_value() ? ParseKubeletCheckpoint(*text, resources) : std::vector<CheckpointEntry>();
 }
 
+std::string PodUidOf(std::span<const CheckpointEntry> entries, const std::string& resource,
+                     std::vector<std::string> device_ids) {
+  std::set<std::string> uids;
+  for (const CheckpointEntry* const entry : EntriesWith(entries, resource, std::move(device_ids))) {
+    uids.insert(entry->pod_uid);
+  }
+  return uids.size() == 1 && IsPodUid(*uids.begin()) ? *uids.begin() : "";
+}
+
 // Two containers of a pod may have the same devices, one after the other; then both must have another resource.
 std::string OtherResource(std::span<const CheckpointEntry> entries, const std::string& resource,
                           std::vector<std::string> device_ids) {
-  std::sort(device_ids.begin(), device_ids.end());
   std::string name;
-  for (const CheckpointEntry& own : entries) {
-    std::vector<std::string> ids = own.device_ids;
-    std::sort(ids.begin(), ids.end());
-    if (own.resource != resource || ids != device_ids) {
-      continue;
-    }
+  for (const CheckpointEntry* const own : EntriesWith(entries, resource, std::move(device_ids))) {
     const auto other = std::find_if(entries.begin(), entries.end(), [&](const CheckpointEntry& entry) {
-      return entry.pod_uid == own.pod_uid && entry.container == own.container && entry.resource != resource &&
+      return entry.pod_uid == own->pod_uid && entry.container == own->container && entry.resource != resource &&
              !entry.device_ids.empty();
     });
     if (other == entries.end()) {

@@ -34,6 +34,11 @@ absl::StatusOr<std::vector<CheckpointEntry>> ReadKubeletCheckpoint(const std::st
 absl::StatusOr<std::vector<CheckpointEntry>> ParseKubeletCheckpoint(std::string_view json,
                                                                     const std::vector<std::string>& resources);
 
+// UID of the pod whose containers have exactly these devices; empty if there is none, if there are several, or if it
+// has none of Kubernetes' forms.
+std::string PodUidOf(std::span<const CheckpointEntry> entries, const std::string& resource,
+                     std::vector<std::string> device_ids);
+
 // The other resource of the container that has exactly these devices; empty if it has none, or is not in `entries`.
 std::string OtherResource(std::span<const CheckpointEntry> entries, const std::string& resource,
                           std::vector<std::string> device_ids);

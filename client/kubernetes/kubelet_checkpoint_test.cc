@@ -86,5 +86,23 @@ TEST(OtherResource, IsNotThatOfAnotherContainerWithTheSameDevices) {
   EXPECT_EQ(OtherResource(entries, "a/b", {"any-0000"}), kMemory);
 }
 
+TEST(PodUidOf, IsThatOfTheOnlyPodWithExactlyTheseDevices) {
+  const std::string pod = "2c48913c-b29f-11e7-9350-020968147796";
+  const std::string static_pod = "0123456789abcdef0123456789abcdef";
+  const std::vector<CheckpointEntry> entries = {
+      {.pod_uid = pod, .container = "init", .resource = kMemory, .device_ids = {"any-0001", "any-0000"}},
+      {.pod_uid = pod, .container = "main", .resource = kMemory, .device_ids = {"any-0000", "any-0001"}},
+      {.pod_uid = static_pod, .container = "main", .resource = "a/b", .device_ids = {"any-0000", "any-0001"}},
+      {.pod_uid = static_pod, .container = "main", .resource = kMemory, .device_ids = {"any-0002"}},
+      {.pod_uid = pod, .container = "main", .resource = kMemory, .device_ids = {"any-0003"}},
+      {.pod_uid = static_pod, .container = "main", .resource = kMemory, .device_ids = {"any-0003"}},
+      {.pod_uid = "u", .container = "main", .resource = kMemory, .device_ids = {"any-0004"}}};
+  EXPECT_EQ(PodUidOf(entries, kMemory, {"any-0000", "any-0001"}), pod);
+  EXPECT_EQ(PodUidOf(entries, kMemory, {"any-0002"}), static_pod);
+  EXPECT_EQ(PodUidOf(entries, kMemory, {"any-0000"}), "") << "allocated to nobody";
+  EXPECT_EQ(PodUidOf(entries, kMemory, {"any-0003"}), "") << "two pods";
+  EXPECT_EQ(PodUidOf(entries, kMemory, {"any-0004"}), "") << "no pod's UID has this form";
+}
+
 }  // namespace
 }  // namespace rnicd::kubernetes

@@ -328,21 +328,19 @@ ContainerAllocation Plugin::AllocationFor(const std::string& secret) const {
   return allocation;
 }
 
+// Allocate names neither pod nor container; before the start the checkpoint does. The kubelet writes environments to
+// its log after this call, so a secret that is read there is bound already.
 absl::Status Plugin::Prepare(const std::string& resource, const std::vector<std::string>& device_ids) {
-  RNICD_RETURN_IF_ERROR(CheckOneResource(resource, device_ids));
+  const std::vector<CheckpointEntry> checkpoint =
+      ReadKubeletCheckpoint(config_.kubelet.folder, ResourcesInUse()).value_or(std::vector<CheckpointEntry>());
+  if (const std::string other = OtherResource(checkpoint, resource, device_ids); !other.empty()) {
+    // The kubelet would choose one of the two grants at random, and log both secrets.
+    return absl::FailedPreconditionError(
+        absl::StrCat("the container requests ", resource, " and ", other, ", but can have one kind of unit only"));
+  }
+  const std::string pod_uid = PodUidOf(checkpoint, resource, device_ids);
   return WithTimeout(config_.daemon_timeout,
-                     [&] { return keeper_.Prepare(resource, device_ids, system_clock::now()); });
-}
-
-// The kubelet would choose one of the two grants at random, and log both secrets. Allocate cannot refuse that, because
-// it names no container; before the start the checkpoint does.
-absl::Status Plugin::CheckOneResource(const std::string& resource, const std::vector<std::string>& device_ids) const {
-  const absl::StatusOr<std::vector<CheckpointEntry>> checkpoint =
-      ReadKubeletCheckpoint(config_.kubelet.folder, ResourcesInUse());
-  const std::string other = checkpoint.ok() ? OtherResource(*checkpoint, resource, device_ids) : "";
-  return other.empty() ? absl::OkStatus()
-                       : absl::FailedPreconditionError(absl::StrCat("the container requests ", resource, " and ", other,
-                                                                    ", but can have one kind of unit only"));
+                     [&] { return keeper_.Prepare(resource, device_ids, pod_uid, system_clock::now()); });
 }
 
 void Plugin::KubeletConnected() { keeper_.KubeletConnected(); }

@@ -73,8 +73,6 @@ class Plugin final : public Allocator {
   std::optional<uint64_t> OfferedBytes(const GrantRecord& record) const;
   // Errors, as text for people: pods hold devices that the node does not offer any more.
   absl::Status CheckPool() const;
-  // Refuses a container with units of two resources.
-  absl::Status CheckOneResource(const std::string& resource, const std::vector<std::string>& device_ids) const;
   std::vector<std::string> ResourcesInUse() const;
   ContainerAllocation AllocationFor(const std::string& secret) const;
   // Logs a failure of one kind when its text changes, and when it ends.

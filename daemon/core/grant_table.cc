@@ -99,11 +99,8 @@ absl::StatusOr<IssuedGrant> GrantTable::Create(const GrantTerms& terms, const Ma
   if (!terms.renewal.has_value()) {
     issued.secret = NewSecret(issued.id, random_);
   }
-  GrantView view{.id = issued.id,
-                 .pod_uid = terms.pod_uid,
-                 .created = clock_.Now(),
-                 .tenant = make(issued.id),
-                 .devices = terms.devices};
+  GrantView view{.id = issued.id, .created = clock_.Now(), .tenant = make(issued.id), .devices = terms.devices};
+  view.tenant->BindTo(terms.pod_uid);
   if (terms.lifetime.count() > 0) {
     view.expiry = view.created + terms.lifetime;
   }
@@ -124,8 +121,7 @@ absl::StatusOr<std::shared_ptr<Tenant>> GrantTable::Present(std::string_view sec
     return MakeError(ErrorReason::GRANT_REFUSED, "grant");
   }
   const GrantView& view = found->second.view;
-  const bool right_pod = view.pod_uid.empty() || view.pod_uid == caller.container.pod_uid;
-  if (!found->second.digest.Matches(secret) || !right_pod || IsOver(view)) {
+  if (!found->second.digest.Matches(secret) || !view.tenant->Admits(caller.container.pod_uid) || IsOver(view)) {
     return MakeError(ErrorReason::GRANT_REFUSED, "grant");
   }
   return view.tenant;
@@ -148,6 +144,16 @@ absl::StatusOr<std::shared_ptr<Tenant>> GrantTable::Revoke(GrantId id) {
     return MakeError(ErrorReason::GRANT_NOT_FOUND, "grant_id");
   }
   return RemoveEntry(found);
+}
+
+absl::StatusOr<std::shared_ptr<Tenant>> GrantTable::Bind(GrantId id, const std::string& pod_uid) {
+  MutexLock lock(mutex_);
+  const auto found = grants_.find(id);
+  if (found == grants_.end()) {
+    return MakeError(ErrorReason::GRANT_NOT_FOUND, "grant_id");
+  }
+  found->second.view.tenant->BindTo(pod_uid);
+  return found->second.view.tenant;
 }
 
 std::vector<std::shared_ptr<Tenant>> GrantTable::TakeExpired() {

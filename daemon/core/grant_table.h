@@ -61,7 +61,6 @@ struct IssuedGrant {
 // A grant as shown to an operator.
 struct GrantView {
   GrantId id;
-  std::string pod_uid;
   Instant created;
   std::optional<Instant> expiry;
   std::shared_ptr<Tenant> tenant;
@@ -84,6 +83,9 @@ class GrantTable {
   absl::StatusOr<std::shared_ptr<Tenant>> Present(std::string_view secret, const Caller& caller) const;
   // Closes the grant's tenant; the caller must end its sessions. Errors: GRANT_NOT_FOUND.
   absl::StatusOr<std::shared_ptr<Tenant>> Revoke(GrantId id);
+  // Binds the grant's tenant as Tenant::BindTo does; the caller must end the sessions that it refuses now. Errors:
+  // GRANT_NOT_FOUND.
+  absl::StatusOr<std::shared_ptr<Tenant>> Bind(GrantId id, const std::string& pod_uid);
   // Closes the tenants of all expired grants and returns them; the caller must end their sessions. Forgets the tenants
   // of grants that have ended and are charged with nothing any more.
   std::vector<std::shared_ptr<Tenant>> TakeExpired();

@@ -138,6 +138,30 @@ TEST_F(GrantTableTest, AGrantForAPodIsForNobodyElse) {
   }
 }
 
+TEST_F(GrantTableTest, AGrantThatIsBoundLaterIsForNobodyElseFromThenOn) {
+  const IssuedGrant issued = MustCreate({.name = "a"});
+  const auto tenant = table_.Present(issued.secret, InPod(""));
+  EXPECT_EQ(table_.Bind(issued.id, kPod).value(), *tenant);
+  EXPECT_EQ(table_.List().front().tenant->pod_uid(), kPod);
+  EXPECT_EQ(table_.Present(issued.secret, InPod(kPod)).value(), *tenant);
+  EXPECT_THAT(Present(issued.secret, InPod("")), kRefused());
+  EXPECT_THAT(Present(issued.secret, InPod("0d9e1b5c-90a4-4a3c-8f0e-6d7d5b3f2c11")), kRefused());
+  EXPECT_FALSE((*tenant)->closed());
+}
+
+TEST_F(GrantTableTest, AGrantStaysBoundToItsFirstPod) {
+  const std::string other = "0d9e1b5c-90a4-4a3c-8f0e-6d7d5b3f2c11";
+  const IssuedGrant issued = MustCreate({.name = "a"});
+  EXPECT_EQ(table_.Bind(issued.id, "").value()->pod_uid(), "");
+  EXPECT_EQ(table_.Bind(issued.id, kPod).value()->pod_uid(), kPod);
+  EXPECT_EQ(table_.Bind(issued.id, other).value()->pod_uid(), kPod);
+  EXPECT_EQ(table_.Bind(issued.id, "").value()->pod_uid(), kPod);
+  EXPECT_TRUE(Present(issued.secret, InPod(kPod)).ok());
+  EXPECT_THAT(Present(issued.secret, InPod(other)), kRefused());
+  EXPECT_TRUE(table_.Revoke(issued.id).ok());
+  EXPECT_THAT(table_.Bind(issued.id, kPod).status(), FailsAt(ErrorReason::GRANT_NOT_FOUND, "grant_id"));
+}
+
 TEST_F(GrantTableTest, AGrantIsOverWhenItsTimeIsOver) {
   const IssuedGrant issued = MustCreate({.name = "short", .lifetime = milliseconds(1000)});
   const auto tenant = table_.Present(issued.secret, CallerNumbered(1));
@@ -259,12 +283,12 @@ TEST_F(GrantTableTest, TheListSaysWhatIsThereAndNoSecret) {
   ASSERT_EQ(views.size(), 3u);
   EXPECT_TRUE(std::is_sorted(views.begin(), views.end(), [](const auto& a, const auto& b) { return a.id < b.id; }));
   for (const GrantView& view : views) {
-    EXPECT_EQ(view.pod_uid, kPod);
+    EXPECT_EQ(view.tenant->pod_uid(), kPod);
     EXPECT_EQ(view.expiry, view.created + hours(1));
     EXPECT_EQ(view.tenant->grant(), view.id);
     for (const std::string& secret : secrets) {
       const std::string bits = secret.substr(kPrefix.size() + kDigits + 1);
-      EXPECT_EQ((view.pod_uid + view.tenant->name() + view.tenant->rule()).find(bits), std::string::npos);
+      EXPECT_EQ((view.tenant->pod_uid() + view.tenant->name() + view.tenant->rule()).find(bits), std::string::npos);
     }
   }
 }

@@ -27,11 +27,11 @@ absl::StatusOr<std::shared_ptr<Session>> SessionRegistry::Open(const Caller& cal
   std::shared_ptr<Session> session;
   {
     MutexLock lock(mutex_);
-    // Both under the lock: a thread that drains, or closes the tenant, ends every session listed after that.
+    // Both under the lock: a thread that drains, or closes or binds the tenant, ends every session listed after that.
     if (stopping_ || node_.draining.load()) {
       return MakeError(ErrorReason::DAEMON_DRAINING);
     }
-    if (tenant->closed()) {
+    if (!tenant->Admits(caller.container.pod_uid)) {
       return MakeError(ErrorReason::GRANT_REFUSED, "grant");
     }
     RNICD_ASSIGN_OR_RETURN(Charge charge, Charge::Take(tenant->ledger(), Resource::kSessions, 1));
@@ -91,10 +91,10 @@ void SessionRegistry::EndAllOf(const ProcessKey& process, EndCause cause) {
   }
 }
 
-uint64_t SessionRegistry::EndAllOf(const Tenant& tenant, EndCause cause) {
+uint64_t SessionRegistry::EndRefusedBy(const Tenant& tenant, EndCause cause) {
   uint64_t ended = 0;
   for (const Listed& listed : List()) {
-    if (&listed.session->tenant() == &tenant) {
+    if (&listed.session->tenant() == &tenant && !tenant.Admits(listed.session->owner().container.pod_uid)) {
       End(listed.session, cause, nullptr);
       ++ended;
     }
@@ -120,7 +120,7 @@ void SessionRegistry::EndExpired() {
   node_.lingering.Sweep();
   for (const std::shared_ptr<Tenant>& tenant : node_.tenants.Sweep()) {
     node_.observer.Report(Decision{.what = "grant.expire", .tenant = tenant->name(), .workload = tenant->workload()});
-    EndAllOf(*tenant, EndCause::kGrantExpired);
+    EndRefusedBy(*tenant, EndCause::kGrantExpired);
   }
 }
 

@@ -37,8 +37,9 @@ class SessionRegistry {
   // See Session::End. The session stays listed until it has ended.
   void End(const std::shared_ptr<Session>& session, EndCause cause, std::function<void(const Reclaimed&)> on_ended);
   void EndAllOf(const ProcessKey& process, EndCause cause);
-  // Ends all sessions of a tenant and returns their number. The tenant must be closed, so that no session follows.
-  uint64_t EndAllOf(const Tenant& tenant, EndCause cause);
+  // Ends the sessions of owners that their tenant does not admit any more, and returns their number: all of a closed
+  // tenant, those from outside the pod of a bound one.
+  uint64_t EndRefusedBy(const Tenant& tenant, EndCause cause);
   // Ends the session and returns it. Errors: SESSION_NOT_FOUND.
   absl::StatusOr<std::shared_ptr<Session>> Evict(SessionId id);
   // Ends the sessions of expired grants, and refunds memory that nobody has any more. Must be called periodically.

@@ -35,7 +35,21 @@ class SessionTenantTest : public ::testing::Test {
   uint64_t Revoke(GrantId id) {
     const auto tenant = world_.tenants.RevokeGrant(id);
     EXPECT_TRUE(tenant.ok()) << tenant.status();
-    return tenant.ok() ? world_.registry.EndAllOf(**tenant, EndCause::kGrantRevoked) : 0;
+    return tenant.ok() ? world_.registry.EndRefusedBy(**tenant, EndCause::kGrantRevoked) : 0;
+  }
+  absl::StatusOr<std::shared_ptr<Session>> OpenInPod(uint64_t number, const std::string& pod_uid,
+                                                     std::string_view grant) {
+    Caller caller = CallerNumbered(number, 2000);
+    caller.container.pod_uid = pod_uid;
+    return world_.registry.Open(caller, "", grant);
+  }
+  // The effect of BindGrant by a device plugin that is in a pod.
+  uint64_t Bind(GrantId id) {
+    Caller plugin = CallerNumbered(9, 0);
+    plugin.container.pod_uid = other_pod_;
+    const auto tenant = world_.tenants.BindGrant(id, kPod, plugin);
+    EXPECT_TRUE(tenant.ok()) << tenant.status();
+    return tenant.ok() ? world_.registry.EndRefusedBy(**tenant, EndCause::kGrantRevoked) : 0;
   }
   std::vector<RecordedDecision> Recorded(const std::string& what) const {
     std::vector<RecordedDecision> recorded;
@@ -48,6 +62,7 @@ class SessionTenantTest : public ::testing::Test {
   }
 
   World world_;
+  const std::string other_pod_ = "0123456789abcdef0123456789abcdef";
 };
 
 TEST_F(SessionTenantTest, ASessionBelongsToTheTenantOfItsCallerOrOfItsGrant) {
@@ -123,6 +138,24 @@ TEST_F(SessionTenantTest, ARevocationEndsTheSessionsThatTheGrantCarriesAndNoOthe
     EXPECT_TRUE(recorded.process.has_value());
     EXPECT_NE(recorded.session, SessionId{});
   }
+}
+
+// Others have had the secret before its grant was bound to a pod.
+TEST_F(SessionTenantTest, SessionsFromOutsideThePodEndWhenTheirGrantIsBound) {
+  const IssuedGrant grant = Grant({.name = "g"});
+  const auto in_pod = OpenInPod(1, kPod, grant.secret);
+  const auto in_another = OpenInPod(2, other_pod_, grant.secret);
+  const auto on_the_node = OpenInPod(3, "", grant.secret);
+  const auto by_policy = Open(4, 1000);
+  EXPECT_EQ(Bind(grant.id), 2U);
+  EXPECT_TRUE(Eventually([&] { return (*in_another)->ended() && (*on_the_node)->ended(); }));
+  EXPECT_FALSE((*in_pod)->ending());
+  EXPECT_FALSE((*by_policy)->ending());
+  EXPECT_THAT(OpenInPod(5, other_pod_, grant.secret).status(), FailsAt(ErrorReason::GRANT_REFUSED, "grant"));
+  EXPECT_THAT(OpenInPod(6, "", grant.secret).status(), FailsAt(ErrorReason::GRANT_REFUSED, "grant"));
+  EXPECT_TRUE(OpenInPod(7, kPod, grant.secret).ok());
+  ASSERT_EQ(Recorded("session.end").size(), 2U);
+  EXPECT_EQ(Recorded("session.end").front().note, "grant_revoked");
 }
 
 TEST_F(SessionTenantTest, SessionsEndWithTheTimeOfTheirGrant) {
@@ -208,6 +241,29 @@ TEST_F(SessionTenantTest, NoSessionSurvivesTheRevocationOfItsGrant) {
     }
     ASSERT_TRUE(world_.registry.WaitUntilEmpty(TestDeadline()));
     ASSERT_EQ(world_.Held(), "");
+  }
+}
+
+TEST_F(SessionTenantTest, NoSessionFromOutsideThePodSurvivesTheBindingOfItsGrant) {
+  for (int round = 0; round < 10; ++round) {
+    const IssuedGrant grant = Grant(ForARace());
+    std::atomic<int> opened{0};
+    std::vector<std::thread> threads;
+    for (uint64_t number = 1; number <= kOpeners; ++number) {
+      threads.emplace_back([&, number] {
+        for (const auto& session : OpenUntilRefused(world_, number, grant.secret, opened)) {
+          EXPECT_TRUE(Eventually([&] { return session->ending(); }));
+        }
+      });
+    }
+    EXPECT_TRUE(Eventually([&] { return opened > round; }));
+    Bind(grant.id);
+    for (std::thread& thread : threads) {
+      thread.join();
+    }
+    ASSERT_TRUE(world_.registry.WaitUntilEmpty(TestDeadline()));
+    ASSERT_EQ(world_.Held(), "");
+    Revoke(grant.id);
   }
 }
 

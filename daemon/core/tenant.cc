@@ -41,4 +41,21 @@ void Tenant::SetWorkload(WorkloadName name, std::shared_ptr<const DeviceSet> dev
   }
 }
 
+void Tenant::BindTo(const std::string& pod_uid) {
+  MutexLock lock(mutex_);
+  if (pod_uid_.empty()) {
+    pod_uid_ = pod_uid;
+  }
+}
+
+std::string Tenant::pod_uid() const {
+  MutexLock lock(mutex_);
+  return pod_uid_;
+}
+
+bool Tenant::Admits(std::string_view pod_uid) const {
+  MutexLock lock(mutex_);
+  return !closed() && (pod_uid_.empty() || pod_uid_ == pod_uid);
+}
+
 }  // namespace rnicd::core

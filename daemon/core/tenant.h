@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/mutex.h"
 #include "base/strong_id.h"
@@ -51,6 +52,13 @@ class Tenant {
   // Refuses all further sessions.
   void Close() { closed_.store(true); }
   bool closed() const { return closed_.load(); }
+  // Refuses further sessions of processes outside this pod. Of several calls the first counts, and an empty UID is
+  // none.
+  void BindTo(const std::string& pod_uid);
+  // UID of the pod; empty if none.
+  std::string pod_uid() const;
+  // Whether a process of this pod may open a session; the UID of a process outside pods is empty.
+  bool Admits(std::string_view pod_uid) const;
 
  private:
   const std::string name_;
@@ -65,6 +73,7 @@ class Tenant {
   mutable Mutex mutex_;
   TenantLimits limits_ RNICD_GUARDED_BY(mutex_);
   std::shared_ptr<const Workload> workload_ RNICD_GUARDED_BY(mutex_);
+  std::string pod_uid_ RNICD_GUARDED_BY(mutex_);
 };
 
 }  // namespace rnicd::core

@@ -71,7 +71,15 @@ const TenantRule* TenantDirectory::RuleFor(const Caller& caller) const {
   return RuleNamed(policy_.default_tenant);
 }
 
+bool TenantDirectory::SeesPods(const Caller& caller) {
+  if (!caller.container.pod_uid.empty()) {
+    pods_seen_.store(true);
+  }
+  return pods_seen_.load();
+}
+
 absl::StatusOr<std::shared_ptr<Tenant>> TenantDirectory::TenantOf(const Caller& caller, std::string_view grant) {
+  (void)SeesPods(caller);
   if (!grant.empty()) {
     return grants_.Present(grant, caller);
   }
@@ -182,6 +190,11 @@ absl::StatusOr<IssuedGrant> TenantDirectory::CreateGrant(const GrantTerms& terms
     }
     return tenant;
   });
+}
+
+absl::StatusOr<std::shared_ptr<Tenant>> TenantDirectory::BindGrant(GrantId id, const std::string& pod_uid,
+                                                                   const Caller& caller) {
+  return grants_.Bind(id, SeesPods(caller) ? pod_uid : std::string());
 }
 
 // Only the directory can create another reference to a tenant that has no other owner.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -56,6 +57,9 @@ class TenantDirectory {
   // Errors: as GrantTable.
   absl::StatusOr<IssuedGrant> CreateGrant(const GrantTerms& terms);
   absl::StatusOr<std::shared_ptr<Tenant>> RevokeGrant(GrantId id) { return grants_.Revoke(id); }
+  // As GrantTable::Bind, but binds to nothing while no process in a pod was seen: neither `caller`, who asks for it,
+  // nor one that TenantOf was asked for.
+  absl::StatusOr<std::shared_ptr<Tenant>> BindGrant(GrantId id, const std::string& pod_uid, const Caller& caller);
   std::vector<GrantView> Grants() const { return grants_.List(); }
 
   // Closes expired grants and forgets unused tenants. Must be called periodically. Returns the tenants of those grants.
@@ -73,6 +77,8 @@ class TenantDirectory {
     std::string pod_uid;
   };
 
+  // Returns whether a process in a pod was seen, now or before.
+  bool SeesPods(const Caller& caller);
   const PodFacts* PodWithUid(const std::string& uid) const RNICD_REQUIRES(mutex_);
   const PodFacts* PodOf(const Caller& caller) const RNICD_REQUIRES(mutex_);
   // Updates the workloads of live tenants.
@@ -85,6 +91,7 @@ class TenantDirectory {
   const Clock& clock_;
   TallyBook tallies_;
   GrantTable grants_;
+  std::atomic<bool> pods_seen_{false};
   mutable Mutex mutex_;
   Policy policy_ RNICD_GUARDED_BY(mutex_);
   std::string policy_error_ RNICD_GUARDED_BY(mutex_);

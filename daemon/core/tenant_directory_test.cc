@@ -281,6 +281,26 @@ TEST_F(TenantDirectoryTest, SweepAnswersTheGrantsThatAreOver) {
   EXPECT_EQ(Names(directory), Strings{"grant/b"});
 }
 
+// Where the kernel shows no pods, the pod's own processes would be refused too.
+TEST_F(TenantDirectoryTest, NoGrantIsBoundBeforeAProcessInAPodWasSeen) {
+  TenantDirectory directory = DirectoryOf({});
+  const auto first = directory.CreateGrant({.name = "a"});
+  const auto second = directory.CreateGrant({.name = "b"});
+  EXPECT_EQ((*directory.BindGrant(first->id, kPod, OfUid(0)))->pod_uid(), "");
+  EXPECT_EQ(NameOf(directory, OfUid(1), first->secret), "grant/a");
+  EXPECT_EQ(NameOf(directory, OfPod(kOtherPod)), "TENANT_REFUSED") << "it was seen nevertheless";
+  EXPECT_EQ((*directory.BindGrant(first->id, kPod, OfUid(0)))->pod_uid(), kPod);
+  EXPECT_EQ(NameOf(directory, OfUid(1), first->secret), "GRANT_REFUSED");
+  EXPECT_EQ(NameOf(directory, OfPod(kPod), first->secret), "grant/a");
+  EXPECT_EQ(NameOf(directory, OfUid(1), second->secret), "grant/b");
+}
+
+TEST_F(TenantDirectoryTest, ACallerThatIsInAPodMayBindAtOnce) {
+  TenantDirectory directory = DirectoryOf({});
+  const auto issued = directory.CreateGrant({.name = "a"});
+  EXPECT_EQ((*directory.BindGrant(issued->id, kPod, OfPod(kOtherPod, 0)))->pod_uid(), kPod);
+}
+
 TEST_F(TenantDirectoryTest, WithoutRolesTheTrustedAreOperators) {
   const TenantDirectory directory = DirectoryOf({});
   EXPECT_EQ(directory.RoleOf(OfUid(1000), /*is_trusted=*/true), Role::kOperator);

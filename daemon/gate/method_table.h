@@ -125,6 +125,7 @@ inline constexpr std::array kMethodTable = {
     MethodRow{"AdminService.ReloadPolicy", Callers::kOperators, Needs::kNoSession, Audit::kDecision},
     MethodRow{"AdminService.CreateGrant", Callers::kOperatorsAndPlugins, Needs::kNoSession, Audit::kDecision},
     MethodRow{"AdminService.RevokeGrant", Callers::kOperatorsAndPlugins, Needs::kNoSession, Audit::kDecision},
+    MethodRow{"AdminService.BindGrant", Callers::kOperatorsAndPlugins, Needs::kNoSession, Audit::kDecision},
     MethodRow{"AdminService.ListGrants", Callers::kOperatorsAndPlugins, Needs::kNoSession, Audit::kQuiet},
     MethodRow{"AdminService.SetPods", Callers::kOperatorsAndPlugins, Needs::kNoSession, Audit::kDecision},
 

@@ -62,6 +62,7 @@ TEST(MethodTable, EveryRoleReachesWhatIsMeantForIt) {
                                                   "AdminService.InspectSession",
                                                   "AdminService.CreateGrant",
                                                   "AdminService.RevokeGrant",
+                                                  "AdminService.BindGrant",
                                                   "AdminService.ListGrants",
                                                   "AdminService.SetPods",
                                                   "Health.Check",

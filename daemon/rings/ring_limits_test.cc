@@ -350,7 +350,7 @@ std::vector<End> Ends() {
        [](RingWorld& world, const core::Session&, GrantId grant) {
          const auto tenant = world.tenants.RevokeGrant(grant);
          ASSERT_TRUE(tenant.ok());
-         EXPECT_EQ(world.registry.EndAllOf(**tenant, core::EndCause::kGrantRevoked), 1U);
+         EXPECT_EQ(world.registry.EndRefusedBy(**tenant, core::EndCause::kGrantRevoked), 1U);
        }},
       {"GrantExpired",
        [](RingWorld& world, const core::Session&, GrantId) {

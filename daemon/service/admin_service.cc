@@ -9,10 +9,12 @@
 #include <vector>
 
 #include "absl/strings/cord.h"
+#include "base/pod_uid.h"
 #include "base/status.h"
 #include "daemon/service/admin_grants.h"
 #include "daemon/service/admin_pages.h"
 #include "daemon/service/admin_view.h"
+#include "daemon/service/field_checks.h"
 #include "rnicd/v1/admin_service.pb.h"
 
 namespace rnicd::service {
@@ -36,6 +38,7 @@ class AdminHandlers {
   absl::Status ReloadPolicy(const v1::ReloadPolicyRequest& request, v1::ReloadPolicyResponse* response);
   absl::Status CreateGrant(const v1::CreateGrantRequest& request, v1::CreateGrantResponse* response);
   absl::Status RevokeGrant(const v1::RevokeGrantRequest& request, v1::RevokeGrantResponse* response);
+  absl::Status BindGrant(gate::Call& call, const v1::BindGrantRequest& request, v1::BindGrantResponse* response);
   absl::Status ListGrants(const v1::ListGrantsRequest& request, v1::ListGrantsResponse* response);
   absl::Status SetPods(const v1::SetPodsRequest& request, v1::SetPodsResponse* response);
 
@@ -202,7 +205,23 @@ absl::Status AdminHandlers::CreateGrant(const v1::CreateGrantRequest& request, v
 absl::Status AdminHandlers::RevokeGrant(const v1::RevokeGrantRequest& request, v1::RevokeGrantResponse* response) {
   RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<core::Tenant> tenant,
                          node_.tenants.RevokeGrant(GrantId{request.grant_id()}));
-  response->set_sessions_ended(registry_.EndAllOf(*tenant, core::EndCause::kGrantRevoked));
+  response->set_sessions_ended(registry_.EndRefusedBy(*tenant, core::EndCause::kGrantRevoked));
+  return absl::OkStatus();
+}
+
+absl::Status AdminHandlers::BindGrant(gate::Call& call, const v1::BindGrantRequest& request,
+                                      v1::BindGrantResponse* response) {
+  if (!IsPodUid(request.pod_uid())) {
+    return OutOfRange("pod_uid");
+  }
+  RNICD_ASSIGN_OR_RETURN(
+      const std::shared_ptr<core::Tenant> tenant,
+      node_.tenants.BindGrant(GrantId{request.grant_id()}, request.pod_uid(), call.connection().caller()));
+  response->set_pod_uid(tenant->pod_uid());
+  response->set_sessions_ended(registry_.EndRefusedBy(*tenant, core::EndCause::kGrantRevoked));
+  if (response->pod_uid().empty()) {
+    call.SetNote("unbound");
+  }
   return absl::OkStatus();
 }
 
@@ -239,6 +258,7 @@ std::vector<gate::Method> AdminMethods(core::Node& node, core::SessionRegistry& 
       Now(Row("AdminService.ReloadPolicy"), Bind(admin, &AdminHandlers::ReloadPolicy)),
       Now(Row("AdminService.CreateGrant"), Bind(admin, &AdminHandlers::CreateGrant)),
       Now(Row("AdminService.RevokeGrant"), Bind(admin, &AdminHandlers::RevokeGrant)),
+      Now(Row("AdminService.BindGrant"), Bind(admin, &AdminHandlers::BindGrant)),
       Now(Row("AdminService.ListGrants"), Bind(admin, &AdminHandlers::ListGrants)),
       Now(Row("AdminService.SetPods"), Bind(admin, &AdminHandlers::SetPods)),
   };

@@ -153,7 +153,7 @@ v1::GrantInfo AdminView::Grant(const core::GrantView& grant) const {
   v1::GrantInfo info;
   info.set_grant_id(grant.id.value);
   info.set_tenant(grant.tenant->name());
-  info.set_pod_uid(grant.pod_uid);
+  info.set_pod_uid(grant.tenant->pod_uid());
   info.set_age_ms(MillisecondsSince(grant.created));
   if (grant.expiry.has_value()) {
     info.set_remaining_ms(MillisecondsOf(*grant.expiry - node_.clock.Now()));

@@ -407,6 +407,7 @@ std::map<std::string, CallOutcome> EveryAdminCall(RawClient& client) {
   outcomes["ReloadPolicy"] = client.Call(&AdminStub::ReloadPolicy, {});
   outcomes["CreateGrant"] = client.Call(&AdminStub::CreateGrant, {});
   outcomes["RevokeGrant"] = client.Call(&AdminStub::RevokeGrant, {});
+  outcomes["BindGrant"] = client.Call(&AdminStub::BindGrant, {});
   outcomes["ListGrants"] = client.Call(&AdminStub::ListGrants, {});
   outcomes["SetPods"] = client.Call(&AdminStub::SetPods, {});
   return outcomes;

@@ -375,6 +375,10 @@ void ReplayOperator(Replays& replays, DaemonProcess& daemon) {
   revoke.set_grant_id(
       replays.Refused("AdminService.CreateGrant", admin, &AdminStub::CreateGrant, grant, ErrorReason::GRANT_NAME_TAKEN)
           .grant_id());
+  v1::BindGrantRequest bind;
+  bind.set_grant_id(revoke.grant_id());
+  bind.set_pod_uid("11111111-2222-3333-4444-555555555555");
+  replays.Repeated("AdminService.BindGrant", admin, &AdminStub::BindGrant, bind);
   replays.Refused("AdminService.RevokeGrant", admin, &AdminStub::RevokeGrant, revoke, ErrorReason::GRANT_NOT_FOUND);
   v1::SetPodsRequest pods;
   pods.add_pods()->set_uid("11111111-2222-3333-4444-555555555555");

@@ -221,7 +221,7 @@ void GrantsAreThoseThatAreNotOver(Scene& scene) {
   Compare(scene, name, "the number of grants", listed.size(), grants.size());
   for (const core::GrantView& view : listed) {
     const auto known = grants.find(view.id);
-    const bool same = known != grants.end() && view.pod_uid == known->second.pod_uid &&
+    const bool same = known != grants.end() && view.tenant->pod_uid() == known->second.pod_uid &&
                       view.expiry == known->second.expiry && view.tenant->name() == known->second.tenant->name &&
                       view.tenant->grant() == view.id && !view.tenant->closed();
     if (!same) {

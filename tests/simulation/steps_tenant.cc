@@ -71,7 +71,7 @@ void Revoke(Scene& scene, GrantId id) {
   if (!revoked.ok() || !is_there) {
     return;
   }
-  const uint64_t ended = scene.world.registry.EndAllOf(**revoked, EndCause::kGrantRevoked);
+  const uint64_t ended = scene.world.registry.EndRefusedBy(**revoked, EndCause::kGrantRevoked);
   Remember(model, known->second);
   const std::shared_ptr<Tenant> tenant = model.tenants.RemoveGrant(id);
   const uint64_t should = BeginEndOfAll(scene, *tenant, EndCause::kGrantRevoked);

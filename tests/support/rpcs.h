@@ -100,6 +100,7 @@ struct AdminStub {
   RNICD_RPC(AdminService, ReloadPolicy)
   RNICD_RPC(AdminService, CreateGrant)
   RNICD_RPC(AdminService, RevokeGrant)
+  RNICD_RPC(AdminService, BindGrant)
   RNICD_RPC(AdminService, ListGrants)
   RNICD_RPC(AdminService, SetPods)
 };

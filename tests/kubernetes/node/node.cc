@@ -68,7 +68,7 @@ void KubernetesNode::StartPlugin(const std::vector<std::string>& flags, std::opt
   ASSERT_TRUE(KubeletSees(kUnits, kUnits)) << plugin_->errors().Text();
 }
 
-std::string KubernetesNode::UidOf(const std::string& name) { return "uid-" + name; }
+std::string KubernetesNode::UidOf(const std::string& name) const { return "uid-" + name; }
 
 RunOptions KubernetesNode::RunPod(const std::string& name, size_t units) {
   const absl::Status admitted = kubelet_.Admit({.uid = UidOf(name),
@@ -81,11 +81,18 @@ RunOptions KubernetesNode::RunPod(const std::string& name, size_t units) {
   return started.ok() ? *std::move(started) : RunOptions();
 }
 
-std::unique_ptr<ChildProcess> KubernetesNode::Hold(const RunOptions& container, uint64_t bytes, std::string* refusal) {
-  auto process =
-      ChildProcess::Start({.command = {RNICCTL_PATH, "register", "--size=" + std::to_string(bytes), "--hold=forever",
-                                       "--grant=" + container.environment.at("RNICD_GRANT"),
-                                       "--socket-dir=" + container.mounts.at(0).host_path()}});
+std::unique_ptr<ChildProcess> KubernetesNode::Hold(const RunOptions& container, uint64_t bytes, std::string* refusal,
+                                                   const std::string& group) {
+  std::vector<std::string> command = {RNICCTL_PATH,
+                                      "register",
+                                      "--size=" + std::to_string(bytes),
+                                      "--hold=forever",
+                                      "--grant=" + container.environment.at("RNICD_GRANT"),
+                                      "--socket-dir=" + container.mounts.at(0).host_path()};
+  if (!group.empty()) {
+    command.insert(command.begin(), {"/bin/sh", "-c", "echo $$ >\"$0/cgroup.procs\" && exec \"$@\"", group});
+  }
+  auto process = ChildProcess::Start({.command = std::move(command)});
   if (!process.ok()) {
     ADD_FAILURE() << process.status();
     return nullptr;

@@ -40,10 +40,12 @@ class KubernetesNode : public testing::Test {
 
   // Admits a pod "team/NAME" with one container, "main", and starts that.
   RunOptions RunPod(const std::string& name, size_t units);
-  static std::string UidOf(const std::string& name);
+  // None of Kubernetes' forms, so grants are bound to no pod, and this process may use their secrets.
+  virtual std::string UidOf(const std::string& name) const;
   // Starts a process of the container that registers that much memory and holds it until it is killed. Null when it is
-  // refused; its last output is then in `refusal`.
-  std::unique_ptr<ChildProcess> Hold(const RunOptions& container, uint64_t bytes, std::string* refusal = nullptr);
+  // refused; its last output is then in `refusal`. `group`: folder of its control group; empty: as this process.
+  std::unique_ptr<ChildProcess> Hold(const RunOptions& container, uint64_t bytes, std::string* refusal = nullptr,
+                                     const std::string& group = "");
 
   bool KubeletSees(size_t capacity, size_t allocatable);
   // Returns when the daemon has been told of the pods anew, from an observation that began after this call.

@@ -15,7 +15,7 @@ using State = ModelContainer::State;
 std::map<std::string, FakeDaemon::Kept> UsableGrants(const World& world) {
   std::map<std::string, std::string> secrets;
   for (const auto& [secret, owner] : world.handed_out()) {
-    secrets[FakeDaemon::DigestOf(secret)] = secret;
+    secrets[kubernetes::SecretDigestOf(secret)] = secret;
   }
   std::map<std::string, FakeDaemon::Kept> usable;
   for (const auto& [id, kept] : world.daemon().grants()) {
@@ -62,8 +62,25 @@ Finding ARunningContainerHasItsGrant(World& world) {
           world.IsExcused(world.handed_out().at(allocation->secret))) {
         continue;
       }
-      if (!world.daemon().Accepts(allocation->secret)) {
+      if (!AcceptsFrom(world.daemon(), uid, allocation->secret)) {
         return {"ARunningContainerHasItsGrant", absl::StrCat(uid, " ", container.name, ": ", allocation->secret)};
+      }
+    }
+  }
+  return {};
+}
+
+// The kubelet then has the secret in its log.
+Finding AStartedContainersSecretIsForItsPodOnly(World& world) {
+  if (!world.daemon_is_ready() || !world.pods_are_shown()) {
+    return {};
+  }
+  for (const std::string& uid : world.kubelet().LivingPods()) {
+    for (const ModelContainer& container : world.kubelet().pods().at(uid).containers) {
+      const ModelAllocation* const allocation = world.kubelet().Of(uid, container.name);
+      if (container.state == State::kRunning && allocation != nullptr &&
+          AcceptsFrom(world.daemon(), "", allocation->secret)) {
+        return {"AStartedContainersSecretIsForItsPodOnly", absl::StrCat(uid, " ", container.name)};
       }
     }
   }
@@ -101,9 +118,9 @@ Finding CheckGrants(World& world) {
   if (!world.refused_start().empty()) {
     return {"AContainerMayStart", world.refused_start()};
   }
-  for (const Finding& finding :
-       {NoDeviceIsGrantedTwice(usable), AGrantIsForItsDevices(world, usable), ARunningContainerHasItsGrant(world),
-        NoGrantOutlivesItsPod(world, usable), NothingIsKeptForEver(world)}) {
+  for (const Finding& finding : {NoDeviceIsGrantedTwice(usable), AGrantIsForItsDevices(world, usable),
+                                 ARunningContainerHasItsGrant(world), AStartedContainersSecretIsForItsPodOnly(world),
+                                 NoGrantOutlivesItsPod(world, usable), NothingIsKeptForEver(world)}) {
     if (!finding.invariant.empty()) {
       return finding;
     }

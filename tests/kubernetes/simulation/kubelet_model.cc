@@ -123,14 +123,20 @@ void KubeletModel::Describe(kubernetes::Observation& observation) {
       }
     }
   }
+  observation.checkpoint = checkpoint();
+}
+
+std::vector<kubernetes::CheckpointEntry> KubeletModel::checkpoint() const {
+  std::vector<kubernetes::CheckpointEntry> entries;
   for (const auto& [uid, containers] : checkpoint_) {
     for (const auto& [name, allocation] : containers) {
-      observation.checkpoint.push_back({.pod_uid = uid,
-                                        .container = name,
-                                        .resource = kResource,
-                                        .device_ids = {allocation.ids.begin(), allocation.ids.end()}});
+      entries.push_back({.pod_uid = uid,
+                         .container = name,
+                         .resource = kResource,
+                         .device_ids = {allocation.ids.begin(), allocation.ids.end()}});
     }
   }
+  return entries;
 }
 
 }  // namespace rnicd::test

@@ -66,6 +66,7 @@ class KubeletModel {
 
   // Pod resources and checkpoint.
   void Describe(kubernetes::Observation& observation);
+  std::vector<kubernetes::CheckpointEntry> checkpoint() const;
 
  private:
   using Allocations = std::map<std::string, std::map<std::string, ModelAllocation>>;

@@ -31,7 +31,8 @@ struct Arguments {
 const std::map<std::string, GrantCanary>& Canaries() {
   static const std::map<std::string, GrantCanary> canaries = {{"revocations_ignored", GrantCanary::kRevocationsIgnored},
                                                               {"starts_unannounced", GrantCanary::kStartsUnannounced},
-                                                              {"reviews_skipped", GrantCanary::kReviewsSkipped}};
+                                                              {"reviews_skipped", GrantCanary::kReviewsSkipped},
+                                                              {"bindings_ignored", GrantCanary::kBindingsIgnored}};
   return canaries;
 }
 

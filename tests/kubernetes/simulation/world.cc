@@ -28,14 +28,14 @@ World::World(uint64_t seed, GrantCanary canary)
     : dice_(seed),
       canary_(canary),
       api_is_used_(dice_.Chance(75)),
+      pods_are_shown_(seed % 4 != 0 && canary != GrantCanary::kStartsUnannounced),
       quiet_(dice_.Pick(std::vector<uint64_t>{0, 60, 90})),
       random_(seed ^ 0x5bd1e995),
       options_{.resources = {KubeletModel::kResource}},
       file_(home_.path()),
       kubelet_(dice_) {
-  if (canary == GrantCanary::kRevocationsIgnored) {
-    daemon_.IgnoreRevocations();
-  }
+  daemon_.SetQuirks({.ignores_revocations = canary == GrantCanary::kRevocationsIgnored,
+                     .sees_no_pods = !pods_are_shown_ || canary == GrantCanary::kBindingsIgnored});
   RestartPlugin();
 }
 
@@ -140,7 +140,7 @@ void World::Review() {
 ModelPod World::DrawPod() {
   ++pods_made_;
   // Some names come again, as in a StatefulSet.
-  ModelPod pod{.uid = absl::StrCat("uid-", pods_made_),
+  ModelPod pod{.uid = absl::StrCat("2c48913c-b29f-11e7-9350-", absl::Dec(pods_made_, absl::kZeroPad12)),
                .name = dice_.Chance(30) ? absl::StrCat("web-", dice_.Below(3)) : absl::StrCat("pod-", pods_made_),
                .containers = {}};
   const uint64_t inits = dice_.Chance(40) ? dice_.Between(1, 2) : 0;
@@ -207,8 +207,9 @@ bool World::PrepareStart(const ModelPod& pod, ModelContainer& container) {
   if (allocation == nullptr || canary_ == GrantCanary::kStartsUnannounced) {
     return true;
   }
-  const absl::Status prepared =
-      keeper_->Prepare(KubeletModel::kResource, {allocation->ids.begin(), allocation->ids.end()}, now_);
+  const std::vector<std::string> ids(allocation->ids.begin(), allocation->ids.end());
+  const absl::Status prepared = keeper_->Prepare(KubeletModel::kResource, ids,
+                                                 PodUidOf(kubelet_.checkpoint(), KubeletModel::kResource, ids), now_);
   Say("prepare", absl::StrCat(pod.uid, " ", container.name, " ", allocation->secret, " ", prepared.message()));
   if (absl::IsFailedPrecondition(prepared)) {
     refused_start_ = absl::StrCat(pod.uid, " ", container.name);

@@ -18,7 +18,7 @@
 
 namespace rnicd::test {
 
-enum class GrantCanary { kNone, kRevocationsIgnored, kStartsUnannounced, kReviewsSkipped };
+enum class GrantCanary { kNone, kRevocationsIgnored, kStartsUnannounced, kReviewsSkipped, kBindingsIgnored };
 
 // A secret that was returned to the kubelet.
 struct HandedOut {
@@ -48,6 +48,8 @@ class World {
   // The daemon responds and has had its grants renewed.
   bool daemon_is_ready() const { return !away_ && !renewal_is_due_; }
   bool api_is_used() const { return api_is_used_; }
+  // The kernel shows the daemon processes in pods.
+  bool pods_are_shown() const { return pods_are_shown_; }
   // Containers that may have lost their grant, because a kubelet without its checkpoint allocated their devices again.
   bool IsExcused(const HandedOut& owner);
   // A failure that no invariant over the state shows; empty if there was none.
@@ -79,6 +81,8 @@ class World {
   simulation::Dice dice_;
   const GrantCanary canary_;
   const bool api_is_used_;
+  // Decided by the seed and not drawn, so that kept seeds keep their meaning.
+  const bool pods_are_shown_;
   // Percentage of pods that are left out: on a quiet node devices are not allocated again before their grace ends.
   const uint64_t quiet_;
   const TempDir home_;
