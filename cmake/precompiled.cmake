@@ -40,7 +40,7 @@ if(RNICD_PRECOMPILE)
   list(TRANSFORM messages REPLACE "(.+)\\.proto" "<\\1.pb.h>")
   rnicd_precompiled_headers(proto HEADERS ${rnicd_proto_headers} DEPS protobuf::libprotobuf)
   rnicd_precompiled_headers(message HEADERS ${rnicd_message_headers} ${messages} DEPS rnicd_proto)
-  if(RNICD_TESTS AND RNICD_UNIT_TESTS)
+  if(RNICD_TESTS)
     rnicd_precompiled_headers(message_tests HEADERS ${rnicd_message_headers} ${messages} ${rnicd_test_headers}
                               DEPS rnicd_proto GTest::gmock OPTIONS ${RNICD_TEST_OPTIONS})
   endif()

@@ -87,12 +87,53 @@ function(rnicd_test_program name main)
   rnicd_compile_as_test(${name})
 endfunction()
 
-# rnicd_unit_tests(name DEPS target... [NOT_ON_WINDOWS test...]): the calling folder's *_test.cc as one program. With a
-# sanitizer it is one CTest, because three thousand starts of such programs take longer than their cases; otherwise each
-# case is a CTest of its own.
+# rnicd_test(NAME name COMMAND program argument... [NEEDS target...] [PROPERTIES property value...]
+#            [ENVIRONMENT variable...])
+# A CTest with the label that tests/tiers.cmake says, whose programs belong to the target of that tier. In a sanitizer build
+# its name begins with that of the build, because scripts/test runs the tests of all builds together.
+function(rnicd_test)
+  cmake_parse_arguments(arg "" "NAME" "COMMAND;NEEDS;PROPERTIES;ENVIRONMENT" ${ARGN})
+  rnicd_tier_of(${arg_NAME} tier)
+  if(tier STREQUAL "-")
+    return()
+  endif()
+  set(name ${arg_NAME})
+  if(RNICD_SANITIZE)
+    cmake_path(GET PROJECT_BINARY_DIR FILENAME build)
+    set(name ${build}/${name})
+  endif()
+  add_test(NAME ${name} COMMAND ${arg_COMMAND})
+  set_tests_properties(${name} PROPERTIES LABELS ${tier} TIMEOUT 300 ENVIRONMENT "${arg_ENVIRONMENT}")
+  if(arg_PROPERTIES)
+    set_tests_properties(${name} PROPERTIES ${arg_PROPERTIES})
+  endif()
+  list(GET arg_COMMAND 0 program)
+  foreach(target IN LISTS program arg_NEEDS)
+    if(TARGET ${target} AND NOT target MATCHES "::")
+      add_dependencies(tier_${tier} ${target})
+    endif()
+  endforeach()
+endfunction()
+
+# rnicd_gtest(name PROGRAM program [FILTER filter] [argument of rnicd_test...]): a program of GoogleTest, or those of its
+# cases, as one CTest that leaves its results in a file.
+function(rnicd_gtest name)
+  cmake_parse_arguments(arg "" "PROGRAM;FILTER" "NEEDS;PROPERTIES;ENVIRONMENT" ${ARGN})
+  set(filter "")
+  if(arg_FILTER)
+    set(filter --gtest_filter=${arg_FILTER})
+  endif()
+  rnicd_test(NAME ${name}
+      COMMAND ${arg_PROGRAM} --gtest_output=json:${PROJECT_BINARY_DIR}/results/${name}.json ${filter}
+      NEEDS ${arg_NEEDS} PROPERTIES TIMEOUT 900 ${arg_PROPERTIES} ENVIRONMENT ${arg_ENVIRONMENT})
+endfunction()
+
+# rnicd_unit_tests(name DEPS target... [NOT_ON_WINDOWS test...]): the calling folder's *_test.cc as one program, and one
+# CTest, because three thousand starts of such programs take longer than their cases. In a build for another machine each
+# case is a CTest of its own: some cannot be run there.
 function(rnicd_unit_tests name)
   cmake_parse_arguments(arg "" "" "DEPS;NOT_ON_WINDOWS" ${ARGN})
-  if(NOT (RNICD_TESTS AND RNICD_UNIT_TESTS))
+  if(NOT RNICD_TESTS)
     return()
   endif()
   file(GLOB tests CONFIGURE_DEPENDS *_test.cc)
@@ -112,75 +153,40 @@ function(rnicd_unit_tests name)
     add_executable(${name} ${tests})
     target_link_libraries(${name} PRIVATE ${arg_DEPS} GTest::gmock GTest::gtest_main rnicd_options)
     rnicd_compile_as_test(${name})
-    if(RNICD_SANITIZE)
-      add_test(NAME ${name} COMMAND ${name} --gtest_output=json:${CMAKE_BINARY_DIR}/results/${name}.json)
-      set_tests_properties(${name} PROPERTIES TIMEOUT 600)
-    else()
+    if(CMAKE_CROSSCOMPILING)
       gtest_discover_tests(${name} ${RNICD_DISCOVERY})
+    else()
+      rnicd_gtest(${name} PROGRAM ${name})
     endif()
   endif()
 endfunction()
 
-# rnicd_slow_tests(name...): `scripts/test --fast` leaves these out.
-function(rnicd_slow_tests)
-  set_tests_properties(${ARGN} PROPERTIES LABELS slow)
-endfunction()
-
-# rnicd_process_tests(name [SLOW pattern...] DEPS target...): the calling folder's *_test.cc and helpers as one program
-# and one CTest; its cases share a running daemon, and it runs alone because it counts fds, pages and milliseconds; with a
-# sanitizer, where limits on time are relaxed, beside tests without a daemon. Those of SLOW are a CTest of their own,
-# <name>_slow.
-# Without RNICD_CLIENTS the program is that of another build and starts this build's daemon. Its limits on time are
-# relaxed, so that it does not run alone.
-function(rnicd_process_tests name)
-  cmake_parse_arguments(arg "" "" "SLOW;DEPS" ${ARGN})
+# rnicd_process_program(name DEPS target...): the calling folder's *_test.cc and helpers as one program, whose cases share
+# a running daemon. Without RNICD_CLIENTS the program is that of another build.
+function(rnicd_process_program name)
+  cmake_parse_arguments(arg "" "" "DEPS" ${ARGN})
   if(RNICD_CLIENTS)
     rnicd_test_program(${name} GTest::gtest_main DEPS ${arg_DEPS})
   endif()
-  set(never "")
-  if(RNICD_SANITIZE)
-    # The first measures, and a sanitizer's times say nothing. For the others a sanitizer takes descriptors and threads
-    # of its own.
-    set(never *Storm.DelaysNoCallAndKeepsNobodyOut*:HostileStart.WithTooFew*)
-  endif()
-  list(JOIN arg_SLOW : slow)
-  rnicd_add_process_test(${name} ${name} *-${slow}:${never})
-  if(slow AND NOT CMAKE_CROSSCOMPILING)
-    rnicd_add_process_test(${name}_slow ${name} ${slow}-${never})
-    rnicd_slow_tests(${name}_slow)
-  endif()
 endfunction()
 
-# rnicd_process_tests_through_rings(name filter): tests of that program once more, as one CTest, with requests and
-# completions in shared memory. Not with AddressSanitizer, which has the unit tests and the fuzzer of the same memory.
-function(rnicd_process_tests_through_rings name filter)
-  if(NOT RNICD_SANITIZE MATCHES "address")
-    rnicd_add_process_test(${name}_rings ${name} ${filter} RNICD_TEST_DATA_PATH=rings)
-  endif()
-endfunction()
-
-# rnicd_add_process_test(case name filter variable...): a CTest of this program, with these variables in its
-# environment. Not in a build for another architecture: scripts/arm64-test runs them there, with all that an emulated
-# daemon needs.
-function(rnicd_add_process_test case name filter)
+# rnicd_process_tests(case PROGRAM program [FILTER filter] [NEEDS target...] [ENVIRONMENT variable...]): cases of such a
+# program as one CTest, beside none of its kind: their clients are the same users, who would use up each other's limits.
+# Not in a build for another architecture: scripts/arm64-test runs them there, with all that an emulated daemon needs.
+function(rnicd_process_tests case)
+  cmake_parse_arguments(arg "" "PROGRAM;FILTER" "NEEDS;ENVIRONMENT" ${ARGN})
   if(CMAKE_CROSSCOMPILING)
     return()
   endif()
-  set(arguments --gtest_output=json:${CMAKE_BINARY_DIR}/results/${case}.json --gtest_filter=${filter})
-  if(RNICD_CLIENTS)
-    add_test(NAME ${case} COMMAND ${name} ${arguments})
-    set_tests_properties(${case} PROPERTIES TIMEOUT 900 ENVIRONMENT "${ARGN}")
-    if(RNICD_SANITIZE)
-      # Its times say nothing, so it runs beside tests that have no daemon; and first, because it is the longest.
-      set_tests_properties(${case} PROPERTIES RESOURCE_LOCK clients COST 1000)
-    else()
-      set_tests_properties(${case} PROPERTIES RUN_SERIAL ON)
-    endif()
-  else()
+  set(program ${arg_PROGRAM})
+  set(environment ${arg_ENVIRONMENT})
+  if(NOT RNICD_CLIENTS)
+    # The suites of another build, with this build's daemon.
     file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
-    add_test(NAME ${case} COMMAND ${RNICD_CLIENTS_BUILD}/${folder}/${name} ${arguments})
-    # The cost is an estimate in seconds; CTest starts the longest tests first.
-    set_tests_properties(${case} PROPERTIES TIMEOUT 900 COST 100
-        ENVIRONMENT "RNICD_TEST_DAEMON=$<TARGET_FILE:rnicd>;RNICD_TEST_SLOWNESS=5;${ARGN}")
+    set(program ${RNICD_CLIENTS_BUILD}/${folder}/${arg_PROGRAM})
+    list(APPEND environment RNICD_TEST_DAEMON=$<TARGET_FILE:rnicd> RNICD_TEST_SLOWNESS=5)
   endif()
+  # The cost is an estimate in seconds; CTest starts the longest tests first.
+  rnicd_gtest(${case} PROGRAM ${program} FILTER "${arg_FILTER}" NEEDS rnicd ${arg_NEEDS}
+      PROPERTIES RESOURCE_LOCK clients COST 100 ENVIRONMENT ${environment})
 endfunction()

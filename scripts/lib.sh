@@ -15,9 +15,12 @@ export CCACHE_NOHASHDIR=${CCACHE_NOHASHDIR:-1}
 # Three builds for this machine and two for others; less, and each throws out what the next one needs.
 export CCACHE_MAXSIZE=${CCACHE_MAXSIZE:-10G}
 
-# Exit status when a download of npm failed and nothing else, so that scripts/test can say so.
-# shellcheck disable=SC2034  # used by scripts/lint and scripts/test too
+# Exit status when a download of npm failed and nothing else.
+# shellcheck disable=SC2034  # used by scripts/lint too
 NOT_DOWNLOADED=75
+# Exit status of a script that did nothing and has said why. CTest does not count it as a failure.
+# shellcheck disable=SC2034  # used by the scripts that source this file
+STATUS_LEFT_OUT=77
 
 BOLD='' DIM='' RED='' GREEN='' PLAIN=''
 if [[ -t 1 && -z ${NO_COLOR:-} ]]; then
@@ -46,7 +49,8 @@ as_root() {
   fi
 }
 
-# install_tools PACKAGE...: those that are not installed. For scripts that need more than scripts/setup gives.
+# install_tools PACKAGE...: those that are not installed. For scripts that need more than scripts/setup gives. Where apt
+# does not have one of them, the script is left out.
 install_tools() {
   local package missing=()
   local -a apt=(env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0)
@@ -58,6 +62,10 @@ install_tools() {
   if ((${#missing[@]} == 0)); then return 0; fi
   say "installing: ${missing[*]}"
   as_root "${apt[@]}" update
+  if ! "${apt[@]}" --simulate install "${missing[@]}" >/dev/null 2>&1; then
+    say "$(basename "$0") is left out: apt does not have all of: ${missing[*]}"
+    exit "$STATUS_LEFT_OUT"
+  fi
   as_root "${apt[@]}" install --yes --no-install-recommends "${missing[@]}" >/dev/null
 }
 

@@ -100,7 +100,7 @@ INSTANTIATE_TEST_SUITE_P(
         BrokenRow{"HeadersOfAStreamOfTheServer", RawFrame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 2, kFieldXY)},
         BrokenRow{"ContinuationOfNothing", RawFrame(NGHTTP2_CONTINUATION, NGHTTP2_FLAG_END_HEADERS, 99, kFieldXY)},
         BrokenRow{"ResetInsideOfHeaders", RawFrame(NGHTTP2_HEADERS, 0, 99, kFieldXY) + RawReset(101)}),
-    [](const auto& info) { return info.param.name; });
+    [](const auto& given) { return given.param.name; });
 
 class GiveUpTest : public ServerTest {
  protected:

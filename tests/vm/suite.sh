@@ -1,7 +1,6 @@
 # shellcheck shell=bash
 # For steps of steps.txt: runs a suite of the host against the cards, without the tests that cannot run on a card
-# (not_on_verbs.txt). With WINDOWS=1 fast registrations and windows use the card's memory windows: gaps that exist only
-# without them must then be closed, and the tests of not_with_windows.txt are left out.
+# (not_on_verbs.txt).
 #
 # With MODULE=1 the kernel module is loaded meanwhile, and makes the fast registrations.
 #
@@ -12,14 +11,7 @@
 set -euo pipefail
 
 name=${NAME:-$(basename "$1")}
-lists=(tests/vm/not_on_verbs.txt)
 flags=--verbs_devices=rxa,rxb
-if [[ -n ${WINDOWS:-} ]]; then
-  name+=_windows
-  flags+=' --verbs_fast_engine=window --verbs_allow_unbounded_windows'
-  lists+=(tests/vm/not_with_windows.txt)
-  export RNICD_TEST_WITHOUT_GAPS=1
-fi
 if [[ -n ${MODULE:-} ]]; then
   name+=_module
   flags+=' --verbs_fast_engine=kernel'
@@ -27,7 +19,7 @@ if [[ -n ${MODULE:-} ]]; then
   insmod "${MODULES:?}/rnicd_fr/rnicd_fr.ko"
   trap 'rmmod rnicd_fr' EXIT
 fi
-left_out=$(sed 's/#.*//; s/ *|.*//; /^\s*$/d' "${lists[@]}" | paste -sd:)
+left_out=$(sed 's/#.*//; s/ *|.*//; /^\s*$/d' tests/vm/not_on_verbs.txt | paste -sd:)
 left_out=${LEFT_OUT:+$LEFT_OUT:}$left_out
 mkdir -p "$RESULTS/vm"
 # A guest is several times slower than the host.
