@@ -6,6 +6,8 @@ An hour is 61 readings (hours.py).
 """
 
 import argparse
+import fcntl
+import os
 import sys
 from pathlib import Path
 
@@ -95,6 +97,18 @@ def sockets_that_are_removed(hour):
     return set()
 
 
+def sockets_whose_lock_another_has(hour):
+    sockets = hour.folder / "s"
+    hour.read_until(BEGIN)
+    with open(hour.folder / "lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        os.replace(lock.name, sockets / "lock")
+        (sockets / "rpc.sock").unlink()
+        hour.wait_for("rnicd_parts_not_serving 1")
+        hour.read_until(MINUTES)
+    return {"NotServing"}
+
+
 def a_policy_that_is_refused(hour):
     hour.read_until(BEGIN)
     (hour.folder / "policy.textproto").write_text("no policy")
@@ -117,7 +131,8 @@ def an_audit_log_that_is_full(hour):
 
 
 HOURS = (quiet, busy, clients_that_die, one_upgrade, a_daemon_that_restarts, a_dead_daemon, a_card_that_hangs,
-         a_flood_of_connections, sockets_that_are_removed, a_policy_that_is_refused, an_audit_log_that_is_full)
+         a_flood_of_connections, sockets_that_are_removed, sockets_whose_lock_another_has,
+         a_policy_that_is_refused, an_audit_log_that_is_full)
 
 
 def main():
