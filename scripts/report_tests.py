@@ -2,7 +2,7 @@
 
 usage: report_tests.py RESULTS SUMS
   RESULTS  CTest's --output-junit. A test that left results of GoogleTest in build/BUILD/results counts with its cases
-  SUMS     "PASSED FAILED" is written to this file
+  SUMS     "PASSED FAILED" is written to this file, and on a line of its own how many were left out
 
 A skipped case is a failed one; a test that ended with the status of those that are left out is neither.
 """
@@ -48,18 +48,18 @@ def main():
     tests = tree.parse(results).getroot().findall("testcase")
     # The file is written at the end of the run.
     began = results.stat().st_mtime - float(tree.parse(results).getroot().get("time", 0)) - 2
-    total = wrong = 0
+    total = wrong = left_out = 0
     print(f"\n{'test':44} {'seconds':>8} {'cases':>6}  result")
     for test in sorted(tests, key=lambda test: -float(test.get("time", 0))):
         cases, bad, word = verdict_of(test, began)
-        total, wrong = total + cases, wrong + bad
+        total, wrong, left_out = total + cases, wrong + bad, left_out + (word == "left out")
         print(f"{test.get('name'):44} {float(test.get('time', 0)):8.1f} {cases:6}  {word}")
     for test in tests:
         if verdict_of(test, began)[2] == "FAILED":
             said = (test.findtext("system-out") or "").strip().splitlines()
             said = [line for line in said if not line.startswith(("[ RUN ", "[       OK ", "[---"))]
             print(f"\n   not passed: {test.get('name')}", *said[-20:], sep="\n     | ")
-    sums.write_text(f"{total - wrong} {wrong}\n", encoding="utf-8")
+    sums.write_text(f"{total - wrong} {wrong}\n{left_out}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

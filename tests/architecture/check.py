@@ -11,10 +11,11 @@ import check_files
 import check_includes
 import check_methods
 import check_sizes
+import check_sleeps
 from tree import Tree
 
 CHECKS = [*check_includes.CHECKS, *check_files.CHECKS, *check_sizes.CHECKS, *check_methods.CHECKS,
-          *check_comments.CHECKS, *check_contract.CHECKS]
+          *check_comments.CHECKS, *check_contract.CHECKS, *check_sleeps.CHECKS]
 
 
 def violations(root):

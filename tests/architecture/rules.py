@@ -150,9 +150,11 @@ METHODS_RATCHET = "tests/architecture/methods.txt"
 # A comment line that begins with one of these has a subject or a noun on another line, or none.
 OPENINGS = ["Who", "Whoever", "Whom", "Likewise", "Of", "By"]
 COMMENTED_SUFFIXES = [".cc", ".h", ".inc", ".proto", ".py", ".sh", ".cmake", "CMakeLists.txt"]
-OPENINGS_RATCHET = "tests/architecture/openings.txt"
-# Places that a finding lists.
-OPENINGS_SHOWN = 10
+
+# --- Sleeps of tests ------------------------------------------------------------------------------------------------
+SLEEPS_RATCHET = "tests/architecture/sleeps.txt"
+# They measure, or make noise for a time.
+SLEEPS_FREE = ["tests/bench", "tests/soak", "tests/jitter", "tests/architecture"]
 
 # --- Calls that put a folder's *_test.cc into a target ----------------------------------------------------------------
 TEST_TARGET_CALLS = ["rnicd_library", "rnicd_unit_tests", "rnicd_process_tests", "rnicd_test_library", "rnicd_test_program"]
