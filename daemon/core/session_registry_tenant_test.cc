@@ -221,48 +221,38 @@ GrantTerms ForARace() {
   return terms;
 }
 
+// Threads open sessions with a grant until they are refused, and `refuse` is called when more than `others` are open.
 // In every order of the race, no session is left that was not ended.
+void RaceOpeners(World& world, const std::string& secret, int others, const std::function<void()>& refuse) {
+  std::atomic<int> opened{0};
+  std::vector<std::thread> threads;
+  for (uint64_t number = 1; number <= kOpeners; ++number) {
+    threads.emplace_back([&, number] {
+      for (const auto& session : OpenUntilRefused(world, number, secret, opened)) {
+        EXPECT_TRUE(Eventually([&] { return session->ending(); }));
+      }
+    });
+  }
+  EXPECT_TRUE(Eventually([&] { return opened > others; }));
+  refuse();
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  ASSERT_TRUE(world.registry.WaitUntilEmpty(TestDeadline()));
+  ASSERT_EQ(world.Held(), "");
+}
+
 TEST_F(SessionTenantTest, NoSessionSurvivesTheRevocationOfItsGrant) {
   for (int round = 0; round < 10; ++round) {
     const IssuedGrant grant = Grant(ForARace());
-    std::atomic<int> opened{0};
-    std::vector<std::thread> threads;
-    for (uint64_t number = 1; number <= kOpeners; ++number) {
-      threads.emplace_back([&, number] {
-        for (const auto& session : OpenUntilRefused(world_, number, grant.secret, opened)) {
-          EXPECT_TRUE(Eventually([&] { return session->ending(); }));
-        }
-      });
-    }
-    EXPECT_TRUE(Eventually([&] { return opened > round; }));
-    Revoke(grant.id);
-    for (std::thread& thread : threads) {
-      thread.join();
-    }
-    ASSERT_TRUE(world_.registry.WaitUntilEmpty(TestDeadline()));
-    ASSERT_EQ(world_.Held(), "");
+    ASSERT_NO_FATAL_FAILURE(RaceOpeners(world_, grant.secret, round, [&] { Revoke(grant.id); }));
   }
 }
 
 TEST_F(SessionTenantTest, NoSessionFromOutsideThePodSurvivesTheBindingOfItsGrant) {
   for (int round = 0; round < 10; ++round) {
     const IssuedGrant grant = Grant(ForARace());
-    std::atomic<int> opened{0};
-    std::vector<std::thread> threads;
-    for (uint64_t number = 1; number <= kOpeners; ++number) {
-      threads.emplace_back([&, number] {
-        for (const auto& session : OpenUntilRefused(world_, number, grant.secret, opened)) {
-          EXPECT_TRUE(Eventually([&] { return session->ending(); }));
-        }
-      });
-    }
-    EXPECT_TRUE(Eventually([&] { return opened > round; }));
-    Bind(grant.id);
-    for (std::thread& thread : threads) {
-      thread.join();
-    }
-    ASSERT_TRUE(world_.registry.WaitUntilEmpty(TestDeadline()));
-    ASSERT_EQ(world_.Held(), "");
+    ASSERT_NO_FATAL_FAILURE(RaceOpeners(world_, grant.secret, round, [&] { Bind(grant.id); }));
     Revoke(grant.id);
   }
 }
