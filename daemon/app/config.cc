@@ -43,6 +43,8 @@ ABSL_FLAG(int64_t, health_interval_ms, 1000,
           "how often each adapter is tried by a registration of the daemon's own; 10 to 3600000");
 ABSL_FLAG(int64_t, health_timeout_ms, 3000,
           "an adapter that has not carried out such a registration after so long counts as failing; 10 to 3600000");
+ABSL_FLAG(std::string, hold_registrations_while, "",
+          "a file; while it exists, no registration is carried out, as by a card that hangs. For tests and trials");
 ABSL_FLAG(int64_t, ring_threads, 1, "threads that serve rings; 0 to 64; 0: the daemon serves none");
 ABSL_FLAG(int64_t, ring_spin_us, 20,
           "how long a ring's thread looks at a ring that is empty before it sleeps, in microseconds; 0 to 10000");
@@ -140,6 +142,7 @@ void ReadServices(Config& config, FlagReader& reader) {
                     absl::StrCat("must be empty or a numeric host:port, such as 127.0.0.1:9747 or [::1]:9747, not \"",
                                  absl::CHexEscape(config.metrics_address), "\""));
   }
+  config.hold_registrations = reader.PresenceOf(FLAGS_hold_registrations_while);
   config.metrics_max_tenants = static_cast<uint32_t>(reader.Number(FLAGS_metrics_max_tenants, 1, 10000));
   config.status_page = absl::GetFlag(FLAGS_status_page);
   config.drain_timeout = reader.Milliseconds(FLAGS_drain_timeout_ms, 1, kTenMinutesMs);

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -64,6 +65,8 @@ struct Config {
   log::Options log;
   ConnectionLimits connections;
   core::NodeLimits limits;
+  // Null, or whether registrations wait now, those of the health probe too.
+  std::function<bool()> hold_registrations;
   provider::SoftOptions soft;
   // Never null.
   std::shared_ptr<SystemConfig> system;

@@ -71,8 +71,6 @@ constexpr BadValue kBadValuesOnLinux[] = {
     {"verbs_ack_timeout", "32"},
     {"verbs_probe_interval_ms", "9"},
     {"verbs_probe_interval_ms", "3600001"},
-    {"verbs_register_delay_us", "-1"},
-    {"verbs_register_delay_us", "60000001"},
 };
 
 TEST_F(ConfigTest, EveryBadValueOnLinuxIsNamedByItsFlag) {
@@ -95,7 +93,6 @@ TEST_F(ConfigTest, ByDefaultVerbsGetsItsOwnDefaults) {
   EXPECT_EQ(config_.system->verbs.adapter_flags, verbs.adapter_flags);
   EXPECT_EQ(config_.system->verbs.ack_timeout, verbs.ack_timeout);
   EXPECT_EQ(config_.system->verbs.probe_interval, verbs.probe_interval);
-  EXPECT_EQ(config_.system->verbs.register_delay, verbs.register_delay);
 }
 
 TEST_F(ConfigTest, TheOperatorsDirectoryMustNotBeTheOneContainersSee) {
@@ -139,7 +136,6 @@ TEST_F(ConfigTest, VerbsValuesArriveWhereTheyBelong) {
   Set("verbs_adapter_flags", "0x10000");
   Set("verbs_ack_timeout", "14");
   Set("verbs_probe_interval_ms", "250");
-  Set("verbs_register_delay_us", "1500");
   EXPECT_THAT(Errors(), IsEmpty());
   EXPECT_EQ(config_.provider, "verbs");
   EXPECT_THAT(config_.system->verbs.devices, ElementsAre("rxb", "rxa"));
@@ -152,7 +148,6 @@ TEST_F(ConfigTest, VerbsValuesArriveWhereTheyBelong) {
   EXPECT_EQ(config_.system->verbs.adapter_flags, kAdapterFlagLoopback);
   EXPECT_EQ(config_.system->verbs.ack_timeout, 14);
   EXPECT_EQ(config_.system->verbs.probe_interval, std::chrono::milliseconds(250));
-  EXPECT_EQ(config_.system->verbs.register_delay, std::chrono::microseconds(1500));
 }
 
 TEST_F(ConfigTest, EachEngineAndKindOfAddressHasItsWord) {

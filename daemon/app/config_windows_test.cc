@@ -29,7 +29,6 @@ TEST_F(ConfigTest, ValuesOnWindowsArriveWhereTheyBelong) {
   Set("networkdirect_max_pieces", "5");
   Set("networkdirect_max_fast_register_pages", "64");
   Set("networkdirect_adapter_flags", "0x10000");
-  Set("networkdirect_register_delay_us", "5");
   EXPECT_THAT(Errors(), IsEmpty());
   EXPECT_EQ(config_.system->pipes.workloads, "\\\\.\\pipe\\a");
   EXPECT_EQ(config_.system->pipes.operators, "\\\\.\\pipe\\b");
@@ -42,7 +41,6 @@ TEST_F(ConfigTest, ValuesOnWindowsArriveWhereTheyBelong) {
   EXPECT_EQ(card.max_pieces, 5u);
   EXPECT_EQ(card.max_fast_register_pages, 64u);
   EXPECT_EQ(card.adapter_flags, kAdapterFlagLoopback);
-  EXPECT_EQ(card.register_delay, std::chrono::microseconds(5));
 }
 
 constexpr BadValue kBadValuesOnWindows[] = {
@@ -55,7 +53,6 @@ constexpr BadValue kBadValuesOnWindows[] = {
     {"networkdirect_max_pieces", "0"},
     {"networkdirect_max_fast_register_pages", "15"},
     {"networkdirect_adapter_flags", "0x2"},
-    {"networkdirect_register_delay_us", "-1"},
 };
 
 TEST_F(ConfigTest, EveryBadValueOnWindowsIsNamedByItsFlag) {

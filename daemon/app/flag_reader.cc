@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
@@ -27,10 +29,6 @@ std::chrono::milliseconds FlagReader::Milliseconds(const absl::Flag<int64_t>& fl
   return std::chrono::milliseconds(Number(flag, lowest, highest));
 }
 
-std::chrono::microseconds FlagReader::Microseconds(const absl::Flag<int64_t>& flag, int64_t lowest, int64_t highest) {
-  return std::chrono::microseconds(Number(flag, lowest, highest));
-}
-
 uint32_t FlagReader::Bits(const absl::Flag<std::string>& flag, uint32_t known) {
   uint32_t bits = 0;
   const std::string text = absl::GetFlag(flag);
@@ -47,6 +45,17 @@ std::string FlagReader::AbsolutePath(const absl::Flag<std::string>& flag) {
              absl::StrCat("must be an absolute path or empty, not \"", absl::CHexEscape(path), "\""));
   }
   return CleanPath(path);
+}
+
+std::function<bool()> FlagReader::PresenceOf(const absl::Flag<std::string>& flag) {
+  std::string path = AbsolutePath(flag);
+  if (path.empty()) {
+    return nullptr;
+  }
+  return [path = std::move(path)] {
+    std::error_code ignored;
+    return std::filesystem::exists(path, ignored);
+  };
 }
 
 uint32_t FlagReader::Mode(const absl::Flag<std::string>& flag) {

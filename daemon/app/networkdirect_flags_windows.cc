@@ -24,8 +24,6 @@ ABSL_FLAG(int64_t, networkdirect_max_fast_register_pages, 32768,
 ABSL_FLAG(std::string, networkdirect_adapter_flags, "0x10111",
           "networkdirect provider: NDK_ADAPTER_FLAG_ bits that adapters report and obey, where the card has them: 0x1 "
           "in-order DMA, 0x10 read with local invalidate, 0x100 CQ resize, 0x10000 loopback");
-ABSL_FLAG(int64_t, networkdirect_register_delay_us, 0,
-          "networkdirect provider: for tests; each registration takes so much longer");
 
 namespace rnicd::app {
 namespace {
@@ -56,7 +54,6 @@ provider::NetworkDirectOptions ReadNetworkDirectFlags(FlagReader& reader) {
   options.max_fast_register_pages = static_cast<uint32_t>(
       reader.Number(FLAGS_networkdirect_max_fast_register_pages, kFastRegisterPagesMin, UINT32_MAX));
   options.adapter_flags = reader.Bits(FLAGS_networkdirect_adapter_flags, kFlagsOfCards);
-  options.register_delay = reader.Microseconds(FLAGS_networkdirect_register_delay_us, 0, kOneMinuteUs);
   return options;
 }
 

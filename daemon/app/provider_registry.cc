@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_join.h"
+#include "provider/decorator/held_registrations.h"
 #include "provider/soft/soft_provider.h"
 
 namespace rnicd::app {
@@ -38,7 +39,11 @@ absl::StatusOr<std::unique_ptr<provider::Provider>> MakeProvider(const Config& c
   const std::vector<ProviderKind> kinds = KindsWith(config.cards);
   const auto found = std::find_if(kinds.begin(), kinds.end(),
                                   [&config](const ProviderKind& kind) { return kind.name == config.provider; });
-  return found->make(config, random, std::move(on_event));
+  auto provider = found->make(config, random, std::move(on_event));
+  if (provider.ok() && config.hold_registrations != nullptr) {
+    return std::make_unique<provider::HeldProvider>(*std::move(provider), config.hold_registrations);
+  }
+  return provider;
 }
 
 }  // namespace rnicd::app

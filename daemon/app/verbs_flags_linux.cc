@@ -37,7 +37,6 @@ ABSL_FLAG(int64_t, verbs_ack_timeout, 16,
           "times: 4.096 us times 2 to this power; 1 to 31");
 ABSL_FLAG(int64_t, verbs_probe_interval_ms, 1000,
           "verbs provider: how often an idle connection is probed, so that a silent peer is noticed; 10 to 3600000");
-ABSL_FLAG(int64_t, verbs_register_delay_us, 0, "verbs provider: for tests; each registration takes so much longer");
 
 namespace rnicd::app {
 namespace {
@@ -85,7 +84,6 @@ provider::VerbsOptions ReadVerbsFlags(FlagReader& reader) {
   options.adapter_flags = reader.Bits(FLAGS_verbs_adapter_flags, provider::VerbsOptions().adapter_flags);
   options.ack_timeout = static_cast<uint8_t>(reader.Number(FLAGS_verbs_ack_timeout, 1, 31));
   options.probe_interval = reader.Milliseconds(FLAGS_verbs_probe_interval_ms, 10, kOneHourMs);
-  options.register_delay = reader.Microseconds(FLAGS_verbs_register_delay_us, 0, kOneMinuteUs);
   options.kernel_page_bytes = SystemOs().page_bytes();
   return options;
 }

@@ -29,8 +29,6 @@ struct NetworkDirectOptions {
   uint32_t max_fast_register_pages = 32768;
   // NDK_ADAPTER_FLAG_ bits that cards report and obey, limited to those of the card and of the provider.
   uint32_t adapter_flags = UINT32_MAX;
-  // Extra duration of each registration, for tests.
-  std::chrono::microseconds register_delay{0};
   // Timeout for a card to return the outstanding requests of a failed queue pair.
   std::chrono::milliseconds card_timeout{5000};
 };

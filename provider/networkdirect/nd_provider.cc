@@ -1,7 +1,6 @@
 #include "provider/networkdirect/nd_provider.h"
 
 #include <algorithm>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -29,13 +28,11 @@ class NdProtectionDomain final : public DeviceProtectionDomain {
   ~NdProtectionDomain() override { domain_->mappings().Drop(*domain_); }
 
   absl::StatusOr<std::unique_ptr<DeviceMemoryRegion>> RegisterMemory(const DeviceRegistration& registration) override {
-    Delay();
     return NdMemoryRegion::Register(domain_, registration);
   }
   LocalToken privileged_token() const override { return LocalToken{domain_->privileged_token()}; }
   absl::StatusOr<std::shared_ptr<DeviceFastRegion>> CreateFastRegion(uint32_t max_pages,
                                                                      bool /*remote_access*/) override {
-    Delay();
     RNICD_RETURN_IF_ERROR(CheckPresence());
     if (max_pages > domain_->node().options.max_fast_register_pages) {
       return MakeError(ErrorReason::PAGE_COUNT_UNSUPPORTED, "adapter_page_count");
@@ -55,11 +52,6 @@ class NdProtectionDomain final : public DeviceProtectionDomain {
   }
 
  private:
-  void Delay() const {
-    if (const auto delay = domain_->node().options.register_delay; delay.count() > 0) {
-      std::this_thread::sleep_for(delay);
-    }
-  }
   absl::Status CheckPresence() const {
     return domain_->device().removed() ? MakeError(ErrorReason::DEVICE_REMOVED) : absl::OkStatus();
   }

@@ -15,6 +15,32 @@ constexpr uint64_t kBytesPerTurn = 1 << 20;
 // Bytes charged for each request in addition to its payload: many empty requests also block a caller.
 constexpr uint64_t kBytesPerRequest = 256;
 
+// A read under way whose bytes land when the delay is over and it is not held.
+struct SlowRead {
+  // Runs its jobs, so outlives them.
+  SoftEngine& engine;
+  std::chrono::microseconds delay;
+  std::function<bool()> held;
+  std::weak_ptr<QueuePairEngine> pair;
+  uint64_t serial = 0;
+};
+
+void LandLater(SlowRead read) {
+  SoftEngine& engine = read.engine;
+  const std::chrono::microseconds delay = read.delay;
+  engine.PostAfter(delay, [read = std::move(read)]() mutable {
+    const std::shared_ptr<QueuePairEngine> pair = read.pair.lock();
+    if (pair == nullptr) {
+      return;
+    }
+    if (read.held != nullptr && read.held()) {
+      LandLater(std::move(read));
+    } else {
+      pair->Resume(read.serial);
+    }
+  });
+}
+
 }  // namespace
 
 std::shared_ptr<QueuePairEngine> SoftEndpoint::Create(std::shared_ptr<SoftNic> nic, uint64_t domain,
@@ -70,11 +96,11 @@ BeginResult SoftEndpoint::Begin(EngineRequest& request, EngineTurn& turn) {
   if (!starts_slow_read || *status != NtStatus::kSuccess) {
     return BeginResult::Done(*status, execution.refused_by_peer);
   }
-  nic_->fabric().engine().PostAfter(nic_->read_delay(), [weak = engine().weak_from_this(), serial = request.serial] {
-    if (const auto self = weak.lock(); self != nullptr) {
-      self->Resume(serial);
-    }
-  });
+  LandLater({.engine = nic_->fabric().engine(),
+             .delay = nic_->read_delay(),
+             .held = nic_->hold_reads(),
+             .pair = engine().weak_from_this(),
+             .serial = request.serial});
   return BeginResult::Started();
 }
 

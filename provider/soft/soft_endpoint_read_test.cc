@@ -36,6 +36,20 @@ TEST_F(SoftEndpointReadTest, TheBytesLandWhenTheReadIsOver) {
   EXPECT_EQ(near_.initiated(), (Outcomes{{1, kReadOp, kOk}}));
 }
 
+TEST_F(SoftEndpointReadTest, TheBytesOfAHeldReadLandWhenItIsLetGo) {
+  bool held = true;
+  SoftCard card({.read_delay = std::chrono::hours(1), .hold_reads = [&held] { return held; }});
+  SoftSide near(card);
+  SoftSide far(card);
+  Connect(near, far);
+  near.Post(Read(1, {near.Entry(100, 5)}, far.region().remote_token()));
+  ASSERT_TRUE(card.engine()->RunJob());
+  EXPECT_TRUE(near.initiated().empty());
+  held = false;
+  ASSERT_TRUE(card.engine()->RunJob());
+  EXPECT_EQ(near.initiated(), (Outcomes{{1, kReadOp, kOk}}));
+}
+
 TEST_F(SoftEndpointReadTest, WhatFollowsIsExecutedMeanwhileAndReportedAfterwards) {
   near_.SetText(0, "after");
   near_.Post(ReadBytes(1));

@@ -37,8 +37,8 @@ NdkAdapterInfo InfoOf(const SoftOptions& options) {
 SoftNic::SoftNic(std::string name, const SoftOptions& options, RandomSource& random, std::shared_ptr<SoftFabric> fabric)
     : name_(std::move(name)),
       info_(InfoOf(options)),
-      register_delay_(options.register_delay),
       read_delay_(options.read_delay),
+      hold_reads_(options.hold_reads),
       max_fast_register_pages_(options.max_fast_register_pages),
       fabric_(std::move(fabric)),
       keys_(options.max_regions, random) {}

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -23,8 +24,9 @@ class SoftNic {
 
   const std::string& name() const { return name_; }
   const NdkAdapterInfo& info() const { return info_; }
-  std::chrono::microseconds register_delay() const { return register_delay_; }
   std::chrono::microseconds read_delay() const { return read_delay_; }
+  // Null if reads are not held. See SoftOptions.
+  const std::function<bool()>& hold_reads() const { return hold_reads_; }
   uint32_t max_fast_register_pages() const { return max_fast_register_pages_; }
   SoftKeyTable& keys() { return keys_; }
   SoftFabric& fabric() { return *fabric_; }
@@ -38,8 +40,8 @@ class SoftNic {
  private:
   const std::string name_;
   const NdkAdapterInfo info_;
-  const std::chrono::microseconds register_delay_;
   const std::chrono::microseconds read_delay_;
+  const std::function<bool()> hold_reads_;
   const uint32_t max_fast_register_pages_;
   const std::shared_ptr<SoftFabric> fabric_;
   SoftKeyTable keys_;

@@ -1,7 +1,6 @@
 #include "provider/soft/soft_provider.h"
 
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "base/status.h"
@@ -28,12 +27,10 @@ class SoftProtectionDomain final : public DeviceProtectionDomain {
   explicit SoftProtectionDomain(std::shared_ptr<SoftNic> nic) : nic_(std::move(nic)), domain_(nic_->NextDomain()) {}
 
   absl::StatusOr<std::unique_ptr<DeviceMemoryRegion>> RegisterMemory(const DeviceRegistration& registration) override {
-    Delay();
     return SoftMemoryRegion::Register(nic_, domain_, registration);
   }
   absl::StatusOr<std::shared_ptr<DeviceFastRegion>> CreateFastRegion(uint32_t max_pages,
                                                                      bool /*remote_access*/) override {
-    Delay();
     if (max_pages > nic_->max_fast_register_pages()) {
       return MakeError(ErrorReason::PAGE_COUNT_UNSUPPORTED, "adapter_page_count");
     }
@@ -51,12 +48,6 @@ class SoftProtectionDomain final : public DeviceProtectionDomain {
   }
 
  private:
-  void Delay() const {
-    if (nic_->register_delay().count() > 0) {
-      std::this_thread::sleep_for(nic_->register_delay());
-    }
-  }
-
   const std::shared_ptr<SoftNic> nic_;
   const uint64_t domain_;
 };

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -22,10 +23,10 @@ struct SoftOptions {
   uint64_t max_regions = 0;
   // Maximum number of 4 KiB pages that a fast-register region may be initialized for.
   uint32_t max_fast_register_pages = 65536;
-  // Duration of each registration and of each initialization of a fast-register region; simulates a slow card.
-  std::chrono::microseconds register_delay{0};
   // Duration of each read from its start until its bytes land; simulates a long wire.
   std::chrono::microseconds read_delay{0};
+  // Reads that are over wait as long as this returns true, with a read_delay between two questions; null: they land.
+  std::function<bool()> hold_reads;
   // NDK_ADAPTER_FLAG_ bits that the cards report and obey.
   uint32_t adapter_flags = kAdapterFlagInOrderDma | kAdapterFlagReadSinkNotRequired | kAdapterFlagReadLocalInvalidate |
                            kAdapterFlagCqResize | kAdapterFlagLoopback;

@@ -211,24 +211,6 @@ TEST_F(SoftProviderTest, AFullCardRefusesAndAnotherCardDoesNot) {
   EXPECT_TRUE(Register(*DomainOf(provider, "soft1")).ok());
 }
 
-TEST_F(SoftProviderTest, ASlowCardTakesItsTime) {
-  constexpr std::chrono::milliseconds kDelay{20};
-  SoftProvider provider({.register_delay = kDelay}, random_);
-  const auto domain = DomainOf(provider);
-  const auto start = std::chrono::steady_clock::now();
-  ASSERT_TRUE(Register(*domain).ok());
-  EXPECT_GE(std::chrono::steady_clock::now() - start, kDelay);
-}
-
-TEST_F(SoftProviderTest, ASlowCardTakesItsTimeForFastRegionsToo) {
-  constexpr std::chrono::milliseconds kDelay{20};
-  SoftProvider provider({.register_delay = kDelay}, random_);
-  const auto domain = DomainOf(provider);
-  const auto start = std::chrono::steady_clock::now();
-  ASSERT_TRUE(domain->CreateFastRegion(1, false).ok());
-  EXPECT_GE(std::chrono::steady_clock::now() - start, kDelay);
-}
-
 TEST_F(SoftProviderTest, DomainsOfOneCardAreNotTheSame) {
   SoftProvider provider({}, random_);
   ProviderSide owner(provider, "soft0");

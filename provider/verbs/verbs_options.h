@@ -55,8 +55,6 @@ struct VerbsOptions {
   std::chrono::milliseconds probe_interval{1000};
   // Timeout for a card to return the outstanding requests of a failed queue pair, or to complete the start-up probe.
   std::chrono::milliseconds card_timeout{5000};
-  // Extra duration of each registration, for tests.
-  std::chrono::microseconds register_delay{0};
 };
 
 }  // namespace rnicd::provider

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -34,17 +33,14 @@ class VerbsProtectionDomain final : public DeviceProtectionDomain {
   explicit VerbsProtectionDomain(std::shared_ptr<VerbsDomain> domain) : domain_(std::move(domain)) {}
 
   absl::StatusOr<std::unique_ptr<DeviceMemoryRegion>> RegisterMemory(const DeviceRegistration& registration) override {
-    Delay();
     return VerbsMemoryRegion::Register(domain_, registration);
   }
   absl::StatusOr<std::unique_ptr<DeviceMemoryRegion>> RegisterDmabuf(
       const DeviceDmabufRegistration& registration) override {
-    Delay();
     return VerbsMemoryRegion::RegisterDmabuf(domain_, registration);
   }
   absl::StatusOr<std::shared_ptr<DeviceFastRegion>> CreateFastRegion(uint32_t max_pages,
                                                                      bool /*remote_access*/) override {
-    Delay();
     if (max_pages > options().max_fast_register_pages) {
       return MakeError(ErrorReason::PAGE_COUNT_UNSUPPORTED, "adapter_page_count");
     }
@@ -71,11 +67,6 @@ class VerbsProtectionDomain final : public DeviceProtectionDomain {
 
  private:
   const VerbsOptions& options() const { return domain_->context().node().options; }
-  void Delay() const {
-    if (options().register_delay.count() > 0) {
-      std::this_thread::sleep_for(options().register_delay);
-    }
-  }
 
   const std::shared_ptr<VerbsDomain> domain_;
 };

@@ -6,7 +6,7 @@
 
 #include "tests/conformance/ndk_conformance.h"
 #include "tests/conformance/queue_steps.h"
-#include "tests/support/tested_provider.h"
+#include "tests/support/held_card.h"
 
 namespace rnicd::test {
 namespace {
@@ -106,9 +106,9 @@ TEST_P(NdkConformance, Case142_NoProviderErrorCodeOnSuccess) {
 }
 
 // Row 143. NDK states no order; user mode says posting order for each queue. Reads that take long stand between
-// requests that do not, and the contexts are in no order of their own.
+// requests that are over at once, and the contexts are in no order of their own.
 TEST_P(NdkConformance, Case143_CompletionsComeInPostingOrder) {
-  ConnectedPair pair(daemon_with(SlowReadFlags(std::chrono::milliseconds(20))));
+  ConnectedPair pair(daemon_with(HoldableReadsFlags()));
   RegisteredMemory near(pair.near_session, kPage, kMrSink);
   RegisteredMemory far(pair.far_session, kPage, kMrRemoteRead | kMrRemoteWrite);
   TestMemory pages(pair.near_session, kPage);
@@ -127,7 +127,9 @@ TEST_P(NdkConformance, Case143_CompletionsComeInPostingOrder) {
       ReadRequest({near.Piece(16, 8)}, kBase + 64, token, 0, 5),
       SendRequest({InlineSge("three")}, kInline, 41),
   };
+  HeldReads held;
   pair.near.MustPost(chain);
+  held.LetGo();
   for (const v1::WorkRequest& request : chain) {
     ExpectCompletion(pair.near.NextInitiator(), NtStatus::kSuccess, request.request_context());
   }

@@ -6,6 +6,7 @@
 
 #include "tests/conformance/fast_scene.h"
 #include "tests/conformance/ndk_conformance.h"
+#include "tests/support/held_card.h"
 
 namespace rnicd::test {
 namespace {
@@ -114,10 +115,12 @@ TEST_P(NdkConformance, Case040_DifferentRegionsAreInitializedInParallel) {
   TestSession session(slow_daemon());
   EventReader events(session);
   std::map<uint64_t, uint64_t> region_of_context;
+  HeldRegistrations held;
   for (uint64_t context = 1; context <= kRegions; ++context) {
     region_of_context[context] = session.CreateMr(true);
     InitializePending(session, region_of_context[context], 2, context);
   }
+  held.LetGo();
   for (uint64_t count = 0; count < kRegions; ++count) {
     const v1::RequestCompleted completed = events.NextCompletion();
     EXPECT_EQ(completed.kind(), v1::REQUEST_KIND_INITIALIZE_FAST_REGISTER_MR);
@@ -171,8 +174,10 @@ TEST_P(NdkConformance, Case041_InitializationDuringAnotherIsRefused) {
   TestSession session(slow_daemon());
   EventReader events(session);
   const uint64_t mr = session.CreateMr(true);
+  HeldRegistrations held;
   InitializePending(session, mr, 1, 1);
   ExpectRefused(InitializeFast(session, mr, 1, true), ErrorReason::REGION_BUSY, "mr_id");
+  held.LetGo();
   EXPECT_EQ(events.NextCompletion().ntstatus(), kStatusSuccess);
   ExpectRefused(InitializeFast(session, mr, 1, true), ErrorReason::REGION_ALREADY_INITIALIZED, "mr_id");
   EXPECT_EQ(session.Use("fast_register_pages").used(), 1u);
@@ -186,9 +191,11 @@ TEST_P(NdkConformance, Case042_FastRegisterDuringTheInitializationIsRefused) {
   const uint64_t mr = scene.far_session().CreateMr(true);
   const v1::WorkRequest request =
       FastRegisterRequest(mr, scene.memory().Pages(0, 1), kPage, kBase, kOpRemoteRead | kOpLocalWrite);
+  HeldRegistrations held;
   InitializePending(scene.far_session(), mr, 1, 1);
   scene.far().ExpectPostRefused(request, ErrorReason::REGION_NOT_INITIALIZED, "fast_register.mr_id");
   ExpectRefused(scene.far_session().RemoteToken(mr), ErrorReason::REGION_NOT_INITIALIZED, "mr_id");
+  held.LetGo();
   EXPECT_EQ(events.NextCompletion().ntstatus(), kStatusSuccess);
   scene.far().MustRun(request);
   const uint32_t token = scene.far_session().RemoteToken(mr).response.remote_token();

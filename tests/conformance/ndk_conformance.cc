@@ -12,8 +12,8 @@
 #include "tests/conformance/case_tables.h"
 #include "tests/support/admin_client.h"
 #include "tests/support/data_path.h"
+#include "tests/support/held_card.h"
 #include "tests/support/tested_provider.h"
-#include "tests/support/wait.h"
 
 namespace rnicd::test {
 namespace {
@@ -113,7 +113,7 @@ DaemonProcess& NdkConformance::daemon_with(std::vector<std::string> flags) {
 }
 
 DaemonProcess& NdkConformance::slow_daemon() {
-  return daemon_with({"--pending_threshold_bytes=4096", ProviderFlag("register_delay_us", kHandfulOfCalls)});
+  return daemon_with({"--pending_threshold_bytes=4096", HoldableRegistrationsFlag()});
 }
 
 DaemonProcess& NdkConformance::tight_daemon() {
@@ -134,6 +134,21 @@ std::vector<v1::RequestCompleted> CompletionsUntilEnd(TestSession& session, Even
   }
   EXPECT_TRUE(!rest.empty() && rest.back().session_ending().cause() == "closed") << "the last event says the end";
   return completions;
+}
+
+void ExpectNoEventSoFar(TestSession& session, EventReader& events) {
+  constexpr uint64_t kMark = 4711;
+  v1::CreatePdRequest create_domain;
+  create_domain.set_adapter_id(session.adapter_id());
+  const auto domain = session.Call(&MemoryStub::CreatePd, create_domain);
+  ExpectOk(domain);
+  v1::CreateMrRequest create_region;
+  create_region.set_pd_id(domain.response.pd_id());
+  const auto region = session.Call(&MemoryStub::CreateMr, create_region);
+  ExpectOk(region);
+  EXPECT_EQ(session.ClosePd(domain.response.pd_id(), true, kMark).response.ntstatus(), kStatusPending);
+  ExpectOk(session.CloseMr(region.response.mr_id()));
+  EXPECT_EQ(events.NextCompletion().request_context(), kMark);
 }
 
 void RegisterPending(TestSession& session, uint64_t mr_id, uint64_t memory_id, uint64_t size, uint64_t context) {

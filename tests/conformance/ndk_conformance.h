@@ -22,9 +22,6 @@ class TestPartResultArray;
 
 namespace rnicd::test {
 
-// How long a test watches for an event that must not come yet.
-inline constexpr std::chrono::milliseconds kMoment{20};
-
 // The edge cases of NDK's memory regions, tested on the whole daemon through its public RPCs, once for each provider.
 // A test is named after the row it shows: Case016_... is row 16. The parameter is the provider's name.
 // A run posts by calls or through rings (RNICD_TEST_DATA_PATH). At least one test of a row in gaps.txt must fail; the
@@ -38,7 +35,7 @@ class NdkConformance : public testing::TestWithParam<std::string> {
 
   // A daemon that completes every request of these tests inline.
   DaemonProcess& daemon() { return daemon_with({}); }
-  // A daemon whose registrations of a page or more pend if allowed, and take long enough for a test to act meanwhile.
+  // A daemon whose registrations of a page or more pend if allowed, and can be held: HeldRegistrations.
   DaemonProcess& slow_daemon();
   // A daemon with low limits, whose registrations of a page or more pend if allowed.
   DaemonProcess& tight_daemon();
@@ -64,6 +61,9 @@ class NdkConformance : public testing::TestWithParam<std::string> {
 
 // Ends the session and returns the completions that had not been fetched; no more can follow.
 std::vector<v1::RequestCompleted> CompletionsUntilEnd(TestSession& session, EventReader& events);
+
+// Causes an event and expects it to be the next one: no other came before.
+void ExpectNoEventSoFar(TestSession& session, EventReader& events);
 
 // Registers the first `size` bytes of `memory_id` with pending allowed; expects STATUS_PENDING.
 void RegisterPending(TestSession& session, uint64_t mr_id, uint64_t memory_id, uint64_t size, uint64_t context);

@@ -36,6 +36,12 @@ v1::CqResultEx AccessProbe::OwnerReads(const std::vector<v1::Sge>& sinks, Where 
   return FreshConnection(peer_, owner_).far.Run(request, where);
 }
 
+void MustReadLater(TestSession& reader, TestSession& owner, Where where) {
+  const RegisteredMemory source(owner, kPage, kMrRemoteRead);
+  ExpectCompletion(AccessProbe(reader, owner).PeerReads(kBase, 8, source.remote_token(), where), NtStatus::kSuccess, 1,
+                   where);
+}
+
 uint32_t RunForToken(TestQueue& queue, const v1::WorkRequest& request, Where where) {
   const v1::PostResponse posted = queue.MustPost({request});
   ExpectCompletion(queue.NextInitiator(where), NtStatus::kSuccess, request.request_context(), where);

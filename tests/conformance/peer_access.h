@@ -43,6 +43,9 @@ class AccessProbe {
   RegisteredMemory peer_region_;
 };
 
+// A read over a new connection, from its beginning to its end: whatever was under way before is over.
+void MustReadLater(TestSession& reader, TestSession& owner, Where where = Where::current());
+
 // Runs a FastRegister or a Bind, which must succeed, and returns the remote token that it issued.
 uint32_t RunForToken(TestQueue& queue, const v1::WorkRequest& request, Where where = Where::current());
 

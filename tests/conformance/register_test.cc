@@ -4,6 +4,7 @@
 
 #include "tests/conformance/ndk_conformance.h"
 #include "tests/support/admin_client.h"
+#include "tests/support/held_card.h"
 
 namespace rnicd::test {
 namespace {
@@ -164,9 +165,11 @@ TEST_P(NdkConformance, Case024_RegistrationDuringAnotherIsRefused) {
   EventReader events(session);
   const uint64_t memory = session.SealedMemory(kPage);
   const uint64_t mr = session.CreateMr();
+  HeldRegistrations held;
   RegisterPending(session, mr, memory, kPage, 1);
   ExpectRefused(session.Register(RegisterRequest(mr, {MdlEntry(memory, 0, kPage, kBase)}, kPage)),
                 ErrorReason::REGION_BUSY, "mr_id");
+  held.LetGo();
   EXPECT_EQ(events.NextCompletion().ntstatus(), kStatusSuccess);
 }
 

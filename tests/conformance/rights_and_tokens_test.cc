@@ -5,6 +5,7 @@
 
 #include "tests/conformance/ndk_conformance.h"
 #include "tests/support/admin_client.h"
+#include "tests/support/held_card.h"
 
 namespace rnicd::test {
 namespace {
@@ -215,8 +216,10 @@ TEST_P(NdkConformance, Case035_MemoryStaysWhileARegistrationIsPending) {
   TestSession session(slow_daemon());
   EventReader events(session);
   const uint64_t memory = session.SealedMemory(kPage);
+  HeldRegistrations held;
   RegisterPending(session, session.CreateMr(), memory, kPage, 1);
   ExpectRefused(session.Release(memory), ErrorReason::MEMORY_IN_USE, "memory_id");
+  held.LetGo();
   EXPECT_EQ(events.NextCompletion().ntstatus(), kStatusSuccess);
 }
 

@@ -4,7 +4,7 @@
 
 #include "tests/conformance/ndk_conformance.h"
 #include "tests/conformance/peer_access.h"
-#include "tests/support/tested_provider.h"
+#include "tests/support/held_card.h"
 
 namespace rnicd::test {
 namespace {
@@ -191,15 +191,17 @@ TEST_P(NdkConformance, Case032_DeregisterStopsLocalAndRemoteTraffic) {
 // are the owner's again when the deregistration is complete: the peer sees nothing of what the owner then puts there,
 // and the memory can go.
 TEST_P(NdkConformance, Case035_PeerReadInFlightSeesNothingLater) {
-  ConnectedPair pair(daemon_with(SlowReadFlags()));
+  ConnectedPair pair(daemon_with(HoldableReadsFlags()));
   RegisteredMemory source(pair.far_session, kPage, kMrRemoteRead);
   RegisteredMemory sink(pair.near_session, kPage, kMrLocalWrite | kMrReadSink);
   source.memory.Fill(std::byte{'a'});
   sink.memory.Fill(std::byte{'.'});
+  HeldReads held;
   pair.near.MustPost({ReadRequest({sink.Piece(0, kPage)}, kBase, source.remote_token())});
   ExpectOk(pair.far_session.Deregister(source.mr_id));
   source.memory.Fill(std::byte{'b'});
   ExpectOk(pair.far_session.Release(source.memory.id()));
+  held.LetGo();
   const v1::CqResultEx read = pair.near.NextInitiator();
   if (read.result().ntstatus() == kStatusSuccess) {
     EXPECT_EQ(sink.memory.Text(0, kPage), std::string(kPage, 'a'));
@@ -211,18 +213,21 @@ TEST_P(NdkConformance, Case035_PeerReadInFlightSeesNothingLater) {
 
 // Row 35, at the reader's end: nothing lands in a sink whose deregistration is complete.
 TEST_P(NdkConformance, Case035_ReadInFlightLandsNowhereLater) {
-  ConnectedPair pair(daemon_with(SlowReadFlags()));
+  ConnectedPair pair(daemon_with(HoldableReadsFlags()));
   RegisteredMemory source(pair.far_session, kPage, kMrRemoteRead);
   RegisteredMemory sink(pair.near_session, kPage, kMrLocalWrite | kMrReadSink);
   source.memory.Fill(std::byte{'a'});
+  HeldReads held;
   pair.near.MustPost({ReadRequest({sink.Piece(0, kPage)}, kBase, source.remote_token())});
   ExpectOk(pair.near_session.Deregister(sink.mr_id));
   sink.memory.Fill(std::byte{'z'});
+  held.LetGo();
   const v1::CqResultEx read = pair.near.NextInitiator();
   if (read.result().ntstatus() != kStatusSuccess) {
     ExpectCompletion(read, NtStatus::kAccessViolation);
   }
-  EXPECT_TRUE(Throughout([&] { return sink.memory.Text(0, kPage) == std::string(kPage, 'z'); }, kHandfulOfCalls));
+  MustReadLater(pair.near_session, pair.far_session);
+  EXPECT_EQ(sink.memory.Text(0, kPage), std::string(kPage, 'z'));
 }
 
 // Row 36. NDK: a deregistered region can be registered again, and a stale token must not reach the new buffer, at the

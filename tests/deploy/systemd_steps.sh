@@ -88,7 +88,7 @@ systemctl stop rnicd
 
 heading "one thread that hangs: killed by the watchdog too"
 # A card that does not return from the registration holds the thread that serves it.
-set_flags --provider=soft --rpc_threads=1 --soft_register_delay_us=60000000 --health_timeout_ms=200
+set_flags --provider=soft --rpc_threads=1 --hold_registrations_while=/etc/hostname --health_timeout_ms=200
 systemctl start rnicd
 pid=$(shown MainPID)
 (register || true) &

@@ -1,16 +1,21 @@
 // Batches: order is kept, each item has one outcome, and a bad item does not affect the others.
-#include <atomic>
+#include <sys/socket.h>
+
+#include <future>
 #include <set>
-#include <thread>
+#include <utility>
 
 #include <gtest/gtest.h>
 
+#include "tests/integration/http2_frames.h"
+#include "tests/integration/raw_call.h"
 #include "tests/support/admin_client.h"
 #include "tests/support/event_reader.h"
 #include "tests/support/expect.h"
+#include "tests/support/held_card.h"
+#include "tests/support/raw_socket.h"
 #include "tests/support/shared_daemon.h"
 #include "tests/support/test_session.h"
-#include "tests/support/tested_provider.h"
 
 namespace rnicd::test {
 namespace {
@@ -223,14 +228,34 @@ TEST_F(Batches, OneItemTooManyIsRefusedWhole) {
   ExpectRefused(session.Call(&MemoryStub::BatchGetLocalToken, request), ErrorReason::BATCH_SIZE, "items");
 }
 
-class SlowBatches : public Batches {
+class HeldBatches : public Batches {
  protected:
-  SlowBatches()
-      : Batches({"--pending_threshold_bytes=4096", ProviderFlag("register_delay_us", std::chrono::milliseconds(50))}) {}
+  explicit HeldBatches(std::vector<std::string> flags = {"--pending_threshold_bytes=4096"})
+      : Batches(Holdable(std::move(flags))) {}
+
+  void AwaitState(uint64_t mr, const std::string& state) const {
+    EXPECT_TRUE(Eventually([&] { return AdminRegion(daemon(), mr).value_or(v1::RegionInfo()).state() == state; }));
+  }
+  // Calls with registrations held until this region is in that state.
+  template <typename Method, typename Request>
+  auto CallUntil(TestSession& session, const Method* method, const Request& request, uint64_t mr,
+                 const std::string& state) {
+    HeldRegistrations held;
+    auto answer = std::async(std::launch::async, [&] { return session.Call(method, request); });
+    AwaitState(mr, state);
+    held.LetGo();
+    return answer.get();
+  }
+
+ private:
+  static std::vector<std::string> Holdable(std::vector<std::string> flags) {
+    flags.push_back(HoldableRegistrationsFlag());
+    return flags;
+  }
 };
 
 // Each item states whether it may pend; the call waits for one that may not.
-TEST_F(SlowBatches, ItemsPendOneByOne) {
+TEST_F(HeldBatches, ItemsPendOneByOne) {
   TestSession session(daemon());
   EventReader events(session);
   const uint64_t memory = session.SealedMemory(kPage);
@@ -243,7 +268,7 @@ TEST_F(SlowBatches, ItemsPendOneByOne) {
   request.mutable_items(0)->set_request_context(100);
   request.mutable_items(2)->set_allow_pending(true);
   request.mutable_items(2)->set_request_context(102);
-  const auto registered = session.Call(&MemoryStub::BatchRegisterMr, request);
+  const auto registered = CallUntil(session, &MemoryStub::BatchRegisterMr, request, ids[1], "registering");
   ExpectOk(registered);
   ASSERT_EQ(registered.response.outcomes_size(), 3);
   EXPECT_EQ(registered.response.outcomes(0).response().ntstatus(), kStatusPending);
@@ -256,65 +281,59 @@ TEST_F(SlowBatches, ItemsPendOneByOne) {
 }
 
 // An item that is slow, and may not pend, has its outcome before the next item begins.
-TEST_F(SlowBatches, ItemsThatNameTheSameObjectAreDoneInOrder) {
+TEST_F(HeldBatches, ItemsThatNameTheSameObjectAreDoneInOrder) {
   TestSession session(daemon());
   const uint64_t memory = session.SealedMemory(kPage);
   const uint64_t region = session.CreateMr();
-  v1::BatchRegisterMrRequest register_twice;
-  v1::BatchDeregisterMrRequest deregister_twice;
-  v1::BatchInitializeFastRegisterMrRequest initialize_twice;
   const uint64_t fast_region = session.CreateMr(true);
+  v1::BatchRegisterMrRequest register_twice;
+  v1::BatchInitializeFastRegisterMrRequest initialize_twice;
   for (int item = 0; item < 2; ++item) {
     *register_twice.add_items() = RegisterRequest(region, {MdlEntry(memory, 0, kPage, kBase)}, kPage);
-    deregister_twice.add_items()->set_mr_id(region);
     v1::InitializeFastRegisterMrRequest& initialize = *initialize_twice.add_items();
     initialize.set_mr_id(fast_region);
     initialize.set_adapter_page_count(16);
   }
-  const auto registered = session.Call(&MemoryStub::BatchRegisterMr, register_twice);
+  const auto registered = CallUntil(session, &MemoryStub::BatchRegisterMr, register_twice, region, "registering");
   ASSERT_EQ(registered.response.outcomes_size(), 2);
   EXPECT_EQ(registered.response.outcomes(0).response().ntstatus(), kStatusSuccess);
   ExpectRefused(registered.response.outcomes(1).error(), ErrorReason::REGION_ALREADY_REGISTERED, "items[1].mr_id");
-  const auto deregistered = session.Call(&MemoryStub::BatchDeregisterMr, deregister_twice);
-  ASSERT_EQ(deregistered.response.outcomes_size(), 2);
-  EXPECT_EQ(deregistered.response.outcomes(0).response().ntstatus(), kStatusSuccess);
-  ExpectRefused(deregistered.response.outcomes(1).error(), ErrorReason::REGION_NOT_REGISTERED, "items[1].mr_id");
-  const auto initialized = session.Call(&MemoryStub::BatchInitializeFastRegisterMr, initialize_twice);
+  const auto initialized =
+      CallUntil(session, &MemoryStub::BatchInitializeFastRegisterMr, initialize_twice, fast_region, "initializing");
   ASSERT_EQ(initialized.response.outcomes_size(), 2);
   EXPECT_EQ(initialized.response.outcomes(0).response().ntstatus(), kStatusSuccess);
   ExpectRefused(initialized.response.outcomes(1).error(), ErrorReason::REGION_ALREADY_INITIALIZED, "items[1].mr_id");
 }
 
-// All workloads share one thread of the front door.
-class LongBatches : public Batches {
+// All workloads share one thread of the front door, and a registration of this size is made by that thread.
+class LongBatches : public HeldBatches {
  protected:
-  LongBatches() : Batches({"--rpc_threads=1", ProviderFlag("register_delay_us", std::chrono::milliseconds(10))}) {}
+  LongBatches() : HeldBatches({"--rpc_threads=1"}) {}
 };
 
+// The call that ends the session is in its socket before the second item begins.
 TEST_F(LongBatches, HoldUpNeitherOthersNorTheEndOfTheirSession) {
   constexpr int kCount = 2000;
   TestSession session(daemon());
-  RawClient another_connection(daemon().rpc_socket());
+  const UniqueFd other = ConnectUnix(daemon().rpc_socket(), SOCK_STREAM);
   v1::JoinSessionRequest join;
   join.set_session_id(session.session_id());
-  ExpectOk(another_connection.Call(&SessionStub::JoinSession, join));
+  ASSERT_TRUE(SendBytes(other.get(), Hello() + WholeCall(SessionStub::JoinSession.path, 1, join.SerializeAsString())));
+  ASSERT_TRUE(AwaitMessage(other.get()));
   const uint64_t memory = session.SealedMemory(kPage);
+  const std::vector<uint64_t> regions = CreateRegions(session, kCount);
   v1::BatchRegisterMrRequest request;
-  for (const uint64_t id : CreateRegions(session, kCount)) {
+  for (const uint64_t id : regions) {
     *request.add_items() = RegisterRequest(id, {MdlEntry(memory, 0, kPage, kBase)}, kPage);
   }
-  std::atomic<bool> ended = false;
-  CallResult<v1::BatchRegisterMrResponse> registered;
-  std::thread batch([&] {
-    registered = session.Call(&MemoryStub::BatchRegisterMr, request, std::chrono::minutes(5));
-    ended = true;
-  });
-  EXPECT_TRUE(Eventually([&] { return AdminStatus(daemon()).device_regions() > 0; }));
-  EXPECT_NE(TestSession(daemon()).session_id(), session.session_id());
-  EXPECT_FALSE(ended) << "the batch was over before another client was served";
-  ExpectOk(another_connection.Call(&SessionStub::CloseSession, {}));
-  batch.join();
+  HeldRegistrations held;
+  auto batch = std::async(std::launch::async, [&] { return session.Call(&MemoryStub::BatchRegisterMr, request); });
+  AwaitState(regions[0], "registering");
+  ASSERT_TRUE(SendBytes(other.get(), WholeCall(SessionStub::CloseSession.path, 3, "")));
+  held.LetGo();
+  const auto registered = batch.get();
   ASSERT_EQ(registered.response.outcomes_size(), kCount) << registered.message;
+  EXPECT_TRUE(registered.response.outcomes(0).has_response());
   ExpectRefused(registered.response.outcomes(kCount - 1).error(), ErrorReason::SESSION_ENDING, "items[1999]");
 }
 

@@ -12,6 +12,7 @@
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "tests/support/admin_client.h"
 #include "tests/support/expect.h"
+#include "tests/support/held_card.h"
 #include "tests/support/metrics_page.h"
 #include "tests/support/shared_daemon.h"
 #include "tests/support/test_session.h"
@@ -165,9 +166,9 @@ TEST_F(Health, IsNotForWorkloads) {
 
 // The daemon serves, reports that its card does not, and can be stopped.
 TEST(HealthOfAHangingCard, IsKnownFromTheStartAndHoldsNobodyUp) {
-  const auto started =
-      DaemonProcess::Start({.flags = {kMetricsOnFreePort, "--health_timeout_ms=200", "--drain_timeout_ms=300",
-                                      ProviderFlag("register_delay_us", std::chrono::seconds(30))}});
+  const HeldRegistrations held;
+  const auto started = DaemonProcess::Start({.flags = {kMetricsOnFreePort, "--health_timeout_ms=200",
+                                                       "--drain_timeout_ms=300", HoldableRegistrationsFlag()}});
   ASSERT_TRUE(started.ok()) << started.status();
   DaemonProcess& daemon = **started;
   const v1::GetStatusResponse status = AdminStatus(daemon);
@@ -187,8 +188,8 @@ TEST(HealthOfAHangingCard, IsKnownFromTheStartAndHoldsNobodyUp) {
 
 // A card that does not return holds the thread that serves workloads, as any hang would.
 TEST(HealthOfAHangingDaemon, IsReportedByEveryProbeWithTheThreadThatHangs) {
-  const auto started = DaemonProcess::Start({.flags = {kMetricsOnFreePort, "--health_timeout_ms=200", "--rpc_threads=1",
-                                                       ProviderFlag("register_delay_us", std::chrono::seconds(60))}});
+  const auto started = DaemonProcess::Start(
+      {.flags = {kMetricsOnFreePort, "--health_timeout_ms=200", "--rpc_threads=1", HoldableRegistrationsFlag()}});
   ASSERT_TRUE(started.ok()) << started.status();
   DaemonProcess& daemon = **started;
   const std::string address = AdminStatus(daemon).metrics_address();
@@ -199,7 +200,8 @@ TEST(HealthOfAHangingDaemon, IsReportedByEveryProbeWithTheThreadThatHangs) {
   TestSession session(daemon);
   const uint64_t memory = session.SealedMemory(kPage);
   const auto request = RegisterRequest(session.CreateMr(), {MdlEntry(memory, 0, kPage, kBase)}, kPage);
-  std::thread held([&] { (void)session.Register(request); });
+  const HeldRegistrations held;
+  std::thread caller([&] { (void)session.Register(request); });
   EXPECT_EQ(watcher.Next(), HealthCheckResponse::NOT_SERVING);
   const HttpAnswer alive = HttpGet(address, "/healthz");
   EXPECT_EQ(alive.status, 503);
@@ -209,7 +211,7 @@ TEST(HealthOfAHangingDaemon, IsReportedByEveryProbeWithTheThreadThatHangs) {
   EXPECT_EQ(Check(daemon.admin_socket(), "rnicd.live").response.status(), HealthCheckResponse::NOT_SERVING);
   EXPECT_TRUE(Eventually([&] { return daemon.log().find("does not serve") != std::string::npos; })) << daemon.log();
   daemon.KillHard();
-  held.join();
+  caller.join();
 }
 
 }  // namespace

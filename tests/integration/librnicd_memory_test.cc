@@ -296,9 +296,7 @@ absl::StatusOr<MemoryRegion> RegisterByEvent(const Memory& memory) {
 
 class LibrnicdPending : public Librnicd {
  protected:
-  explicit LibrnicdPending(std::vector<std::string> flags = {ProviderFlag("register_delay_us",
-                                                                          std::chrono::milliseconds(50))})
-      : Librnicd(AllPend(std::move(flags))) {}
+  explicit LibrnicdPending(std::vector<std::string> flags = {}) : Librnicd(AllPend(std::move(flags))) {}
 
  private:
   static std::vector<std::string> AllPend(std::vector<std::string> flags) {

@@ -26,6 +26,7 @@
 #include "tests/support/admin_client.h"
 #include "tests/support/daemon_process.h"
 #include "tests/support/expect.h"
+#include "tests/support/held_card.h"
 #include "tests/support/metrics_page.h"
 #include "tests/support/test_session.h"
 #include "tests/support/tested_provider.h"
@@ -289,11 +290,11 @@ TEST(LibrnicdWithoutDaemon, ClientLearnsThatTheDaemonIsGone) {
 }
 
 TEST(LibrnicdWithoutDaemon, LostDaemonFailsWhatPends) {
-  const auto daemon =
-      MustStart({"--pending_threshold_bytes=4096", ProviderFlag("register_delay_us", std::chrono::seconds(5))});
+  const auto daemon = MustStart({"--pending_threshold_bytes=4096", HoldableRegistrationsFlag()});
   const Client client = Must(Client::Connect({.socket_dir = daemon->socket_dir()}));
   const Memory memory = Must(Memory::Allocate(client, {.size = kClientPage}));
   std::promise<absl::Status> registered;
+  const HeldRegistrations held;
   MemoryRegion::RegisterAsync(memory, memory.bytes(), 0, [&](const absl::StatusOr<MemoryRegion>& region) {
     registered.set_value(region.status());
   });

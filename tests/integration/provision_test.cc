@@ -1,6 +1,7 @@
 // ProvisionMemory: from attached memory to registered regions in one call.
 #include <sys/mman.h>
 
+#include <future>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -8,10 +9,10 @@
 #include "tests/support/admin_client.h"
 #include "tests/support/expect.h"
 #include "tests/support/fd_exchange.h"
+#include "tests/support/held_card.h"
 #include "tests/support/memory_file.h"
 #include "tests/support/shared_daemon.h"
 #include "tests/support/test_session.h"
-#include "tests/support/tested_provider.h"
 
 namespace rnicd::test {
 namespace {
@@ -151,32 +152,46 @@ TEST_F(FewRegions, ItemsAboveTheQuotaAreRefusedOneByOne) {
   EXPECT_EQ(session.Use("registered_bytes").used(), 2 * kPage);
 }
 
-class SlowProvisioning : public Provisioning {
+class HeldProvisioning : public Provisioning {
  protected:
-  SlowProvisioning()
-      : Provisioning({"--pending_threshold_bytes=4096", ProviderFlag("register_delay_us", kHandfulOfCalls)}) {}
+  HeldProvisioning() : Provisioning({"--pending_threshold_bytes=4096", HoldableRegistrationsFlag()}) {}
+
+  // Provisions four pages, waits until the card has the request, and cancels it.
+  void GiveUp(TestSession& session) {
+    grpc::ClientContext context;
+    const v1::ProvisionMemoryRequest request = Request(session, session.SealedMemory(4 * kPage), 4, kPage);
+    auto provisioned = std::async(std::launch::async, [&] {
+      v1::ProvisionMemoryResponse response;
+      return session.Call("/rnicd.v1.MemoryService/ProvisionMemory", request, &response, context);
+    });
+    EXPECT_TRUE(Eventually([&] { return session.Use("pending_requests").used() > 0; }));
+    context.TryCancel();
+    EXPECT_EQ(provisioned.get().code, grpc::StatusCode::CANCELLED);
+  }
 };
 
 // Its ids reach nobody.
-TEST_F(SlowProvisioning, ACallerThatGivesUpHasNoRegions) {
+TEST_F(HeldProvisioning, ACallerThatGivesUpHasNoRegions) {
   TestSession session(daemon());
-  const v1::ProvisionMemoryRequest request = Request(session, session.SealedMemory(4 * kPage), 4, kPage);
-  const auto given_up = session.Call(&MemoryStub::ProvisionMemory, request, std::chrono::milliseconds(50));
-  EXPECT_EQ(given_up.code, grpc::StatusCode::DEADLINE_EXCEEDED);
+  HeldRegistrations held;
+  GiveUp(session);
+  held.LetGo();
   EXPECT_TRUE(Eventually([&] { return session.Use("pending_requests").used() == 0; }));
   EXPECT_TRUE(Eventually([&] { return session.Use("regions").used() == 0; }));
 }
 
-TEST_F(SlowProvisioning, ASessionThatIsClosedMeanwhileTakesEverythingBack) {
+TEST_F(HeldProvisioning, ASessionThatIsClosedMeanwhileTakesEverythingBack) {
   TestSession session(daemon());
   RawClient other(daemon().rpc_socket());
   v1::JoinSessionRequest join;
   join.set_session_id(session.session_id());
   ExpectOk(other.Call(&SessionStub::JoinSession, join));
-  const v1::ProvisionMemoryRequest request = Request(session, session.SealedMemory(4 * kPage), 4, kPage);
-  const auto given_up = session.Call(&MemoryStub::ProvisionMemory, request, std::chrono::milliseconds(50));
-  EXPECT_EQ(given_up.code, grpc::StatusCode::DEADLINE_EXCEEDED);
-  ExpectOk(other.Call(&SessionStub::CloseSession, {}));
+  HeldRegistrations held;
+  GiveUp(session);
+  auto closed = std::async(std::launch::async, [&] { return other.Call(&SessionStub::CloseSession, {}); });
+  EXPECT_TRUE(Eventually([&] { return !session.Call(&SessionStub::GetSession, {}).ok(); }));
+  held.LetGo();
+  ExpectOk(closed.get());
   EXPECT_EQ(AdminStatus(daemon()).device_regions(), 0u);
 }
 

@@ -11,9 +11,9 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/event_reader.h"
+#include "tests/support/held_card.h"
 #include "tests/support/queue_client.h"
 #include "tests/support/shared_daemon.h"
-#include "tests/support/tested_provider.h"
 
 namespace rnicd::test {
 namespace {
@@ -195,14 +195,13 @@ TEST_F(QueueConcurrency, BothSidesAtOnce) {
       far, [&] { return pair.far.NextInitiator(); }, [&] { return pair.far.DrainInitiator(); }, {kStatusSuccess});
 }
 
-// Reads take long enough for a test to act while one is in flight.
-class SlowReads : public DaemonTest {
+class ReadsUnderWay : public DaemonTest {
  protected:
-  SlowReads() : DaemonTest(SlowReadFlags()) {}
+  ReadsUnderWay() : DaemonTest(HoldableReadsFlags()) {}
 };
 
 // NDK: a close completes when everything under way is over. Until then, and after, nothing more is taken.
-TEST_F(SlowReads, QueuePairThatIsBeingClosedTakesNoPosts) {
+TEST_F(ReadsUnderWay, QueuePairThatIsBeingClosedTakesNoPosts) {
   ConnectedPair pair(daemon());
   EventReader events(pair.near_session);
   TestMemory source(pair.far_session, kPage);
@@ -211,6 +210,7 @@ TEST_F(SlowReads, QueuePairThatIsBeingClosedTakesNoPosts) {
       pair.far_session.RegisterWhole(pair.far_session.CreateMr(), source.id(), kPage, v1::MR_FLAG_ALLOW_REMOTE_READ);
   const v1::Registration to =
       pair.near_session.RegisterWhole(pair.near_session.CreateMr(), sink.id(), kPage, v1::MR_FLAG_ALLOW_LOCAL_WRITE);
+  HeldReads held;
   pair.near.MustPost({ReadRequest({Sge(kBase, kPage, to.local_token())}, kBase, from.remote_token(), 0, 1)});
   const auto closing = CloseQp(pair.near_session, pair.near.qp_id(), true, 9);
   ExpectOk(closing);
@@ -221,6 +221,7 @@ TEST_F(SlowReads, QueuePairThatIsBeingClosedTakesNoPosts) {
     EXPECT_TRUE(why.reason() == v1::ERROR_REASON_OBJECT_NOT_FOUND || why.reason() == v1::ERROR_REASON_OBJECT_CLOSING)
         << why.ShortDebugString();
   }
+  held.LetGo();
   if (closing.response.ntstatus() == kStatusPending) {
     const v1::RequestCompleted closed = events.NextCompletion();
     EXPECT_EQ(closed.kind(), v1::REQUEST_KIND_CLOSE_QP);

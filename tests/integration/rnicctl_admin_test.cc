@@ -18,11 +18,11 @@
 #include "tests/integration/rnicctl_run.h"
 #include "tests/support/admin_client.h"
 #include "tests/support/child_process.h"
+#include "tests/support/held_card.h"
 #include "tests/support/metrics_page.h"
 #include "tests/support/shared_daemon.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_session.h"
-#include "tests/support/tested_provider.h"
 
 namespace rnicd::test {
 namespace {
@@ -84,8 +84,8 @@ TEST_F(RnicctlAdmin, HealthIsAnExitCodeForScripts) {
 }
 
 TEST(RnicctlHealth, OfAHangingCardIsAFailure) {
-  const auto hanging = DaemonProcess::Start(
-      {.flags = {"--health_timeout_ms=200", ProviderFlag("register_delay_us", std::chrono::seconds(30))}});
+  const HeldRegistrations held;
+  const auto hanging = DaemonProcess::Start({.flags = {"--health_timeout_ms=200", HoldableRegistrationsFlag()}});
   ASSERT_TRUE(hanging.ok()) << hanging.status();
   const RnicctlRun run = Finish(*StartTool(**hanging, {"health"}, std::nullopt, ""));
   EXPECT_EQ(run.exit_code, 1);

@@ -9,7 +9,7 @@
 
 #include "tests/integration/trust_fixture.h"
 #include "tests/support/event_reader.h"
-#include "tests/support/tested_provider.h"
+#include "tests/support/held_card.h"
 
 namespace rnicd::test {
 namespace {
@@ -423,8 +423,8 @@ TEST_F(Quotas, AreOfEachSession) {
 class PendingQuota : public DaemonTest {
  protected:
   PendingQuota()
-      : DaemonTest({"--max_pending_requests_per_session=2", "--pending_threshold_bytes=4096",
-                    ProviderFlag("register_delay_us", kHandfulOfCalls)}) {}
+      : DaemonTest(
+            {"--max_pending_requests_per_session=2", "--pending_threshold_bytes=4096", HoldableRegistrationsFlag()}) {}
 };
 
 // A request is pending until its completion has been fetched: a client that does not listen cannot pile them up.
@@ -434,6 +434,7 @@ TEST_F(PendingQuota, CountsUntilTheCompletionIsFetched) {
   v1::RegisterMrRequest request = RegisterRequest(0, {MdlEntry(memory, 0, kPage, kBase)}, kPage);
   request.set_allow_pending(true);
   std::vector<uint64_t> regions;
+  HeldRegistrations held;
   for (uint64_t context = 1; context <= 2; ++context) {
     regions.push_back(session.CreateMr());
     request.set_mr_id(regions.back());
@@ -442,6 +443,7 @@ TEST_F(PendingQuota, CountsUntilTheCompletionIsFetched) {
   }
   request.set_mr_id(session.CreateMr());
   ExpectFigures(session.Register(request), ErrorReason::QUOTA_PENDING_REQUESTS, 2, 2, 1);
+  held.LetGo();
   EXPECT_TRUE(Eventually([&] { return session.LocalToken(regions[0]).ok() && session.LocalToken(regions[1]).ok(); }));
   ExpectFigures(session.Register(request), ErrorReason::QUOTA_PENDING_REQUESTS, 2, 2, 1);
   EventReader events(session);

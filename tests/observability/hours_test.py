@@ -71,8 +71,7 @@ def a_dead_daemon(hour):
 
 
 def a_card_that_hangs(hour):
-    # Registrations take longer than a probe waits.
-    hour.restart("--health_interval_ms=10", "--health_timeout_ms=10", "--soft_register_delay_us=60000000")
+    hour.restart("--health_interval_ms=10", "--health_timeout_ms=10", f"--hold_registrations_while={__file__}")
     hour.read_until(MINUTES)
     return {"AdapterUnhealthy"}
 

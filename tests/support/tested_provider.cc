@@ -20,7 +20,6 @@ struct Kind {
   const char* adapter;
   const char* other_adapter;
   uint32_t adapter_flags;
-  bool can_slow_reads;
   uint64_t descriptors_of_an_open_adapter;
 };
 
@@ -33,7 +32,6 @@ constexpr std::array kKinds = {
          .adapter = "soft0",
          .other_adapter = "soft1",
          .adapter_flags = kCommonFlags | kAdapterFlagInOrderDma,
-         .can_slow_reads = true,
          .descriptors_of_an_open_adapter = 0},
     // The adapters that tests/vm creates.
     Kind{.name = "verbs",
@@ -41,7 +39,6 @@ constexpr std::array kKinds = {
          .adapter = "rxa",
          .other_adapter = "rxb",
          .adapter_flags = kCommonFlags,
-         .can_slow_reads = false,
          // The command fd, the asynchronous event fd and the completion channel.
          .descriptors_of_an_open_adapter = 3},
     // The cards of tests/networkdirect_model.
@@ -50,7 +47,6 @@ constexpr std::array kKinds = {
          .adapter = "nd-10.83.0.5",
          .other_adapter = "nd-10.83.0.6",
          .adapter_flags = kAdapterFlagReadLocalInvalidate | kAdapterFlagCqResize | kAdapterFlagLoopback,
-         .can_slow_reads = false,
          .descriptors_of_an_open_adapter = 0},
 };
 
@@ -95,10 +91,6 @@ std::string ProviderFlag(std::string_view name, uint64_t value) {
   return std::string(KindUnderTest().flag_prefix) + std::string(name) + "=" + std::to_string(value);
 }
 
-std::string ProviderFlag(std::string_view name, std::chrono::microseconds value) {
-  return ProviderFlag(name, static_cast<uint64_t>(value.count()));
-}
-
 std::vector<std::string> DaemonFlagsOfTheEnvironment(const std::vector<std::string>& flags) {
   std::vector<std::string> result;
   std::string provider = ProviderUnderTest();
@@ -136,11 +128,5 @@ std::vector<std::string> OneAdapterFlags() {
 uint32_t AdapterFlagsUnderTest() { return KindUnderTest().adapter_flags; }
 
 uint64_t DescriptorsOfAnOpenAdapter() { return KindUnderTest().descriptors_of_an_open_adapter; }
-
-bool CanSlowReads() { return KindUnderTest().can_slow_reads; }
-
-std::vector<std::string> SlowReadFlags(std::chrono::microseconds delay) {
-  return CanSlowReads() ? std::vector<std::string>{ProviderFlag("read_delay_us", delay)} : std::vector<std::string>{};
-}
 
 }  // namespace rnicd::test

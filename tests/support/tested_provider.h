@@ -1,12 +1,9 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "tests/support/wait.h"
 
 // Which kind of adapter the daemon under test owns. The same suites run against each kind; this header answers what
 // differs between kinds. The environment chooses:
@@ -22,10 +19,8 @@ namespace rnicd::test {
 std::string ProviderUnderTest();
 std::vector<std::string> ProvidersThatCanBeTested();
 
-// "--soft_register_delay_us=5" for "register_delay_us" and 5.
+// "--soft_max_regions=5" for "max_regions" and 5.
 std::string ProviderFlag(std::string_view name, uint64_t value);
-// The same for a flag that ends in "_us".
-std::string ProviderFlag(std::string_view name, std::chrono::microseconds value);
 
 // Flags that every daemon needs besides those of its test: "--provider", unless `flags` name one, and those of
 // RNICD_TEST_DAEMON_FLAGS that suit the provider. They precede the test's flags, so that the test's flags win.
@@ -43,11 +38,5 @@ uint32_t AdapterFlagsUnderTest();
 
 // Number of descriptors the daemon holds for each adapter that a session has opened.
 uint64_t DescriptorsOfAnOpenAdapter();
-
-// False if the duration of a read cannot be set. What holds for any duration is tested anyway; a test that needs a slow
-// read is listed in tests/vm/not_on_verbs.txt.
-bool CanSlowReads();
-// Flags of a daemon whose reads each take `delay` until their data lands; none if !CanSlowReads().
-std::vector<std::string> SlowReadFlags(std::chrono::microseconds delay = kHandfulOfCalls);
 
 }  // namespace rnicd::test
