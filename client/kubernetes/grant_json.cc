@@ -4,9 +4,9 @@
 #include <optional>
 #include <set>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/hex.h"
 #include "base/status.h"
 #include "client/admin/amounts.h"
 #include "nlohmann/json.hpp"
@@ -62,11 +62,11 @@ absl::StatusOr<std::string> RequiredText(const OrderedJson& grant, const char* n
 
 absl::StatusOr<std::string> DigestFrom(const OrderedJson& grant) {
   RNICD_ASSIGN_OR_RETURN(const std::string hex, RequiredText(grant, "secret_sha256"));
-  const bool complete = hex.empty() || hex.size() == 2 * kDigestBytes;
-  if (!complete || !std::all_of(hex.begin(), hex.end(), [](char c) { return absl::ascii_isxdigit(c); })) {
+  const std::optional<std::string> digest = BytesFromHex(hex);
+  if (!digest.has_value() || (!digest->empty() && digest->size() != kDigestBytes)) {
     return Wrong("secret_sha256 is not 64 hexadecimal digits");
   }
-  return absl::HexStringToBytes(hex);
+  return *digest;
 }
 
 absl::StatusOr<std::vector<std::string>> DevicesFrom(const OrderedJson& grant) {

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "absl/strings/escaping.h"
+#include "base/hex.h"
 #include "daemon/gate/method_table.h"
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/split.h"
@@ -136,7 +137,7 @@ std::string_view WordOf(Step::Kind kind) {
 }
 
 std::string FromHex(std::string_view digits) {
-  return absl::HexStringToBytes(absl::string_view(digits.data(), digits.size() / 2 * 2));
+  return BytesFromHex(digits.substr(0, digits.size() / 2 * 2)).value_or("");
 }
 
 std::optional<Step> ParseMemoryStep(Step::Kind kind, std::string_view line) {

@@ -21,6 +21,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/escaping.h"
+#include "base/hex.h"
 #include "tests/integration/http2_frames.h"
 #include "tests/integration/trust_fixture.h"
 #include "tests/support/attacker.h"
@@ -122,7 +123,7 @@ std::string Digits(ChildClient& client, const Way& way) {
   if (!way.ticket) {
     return absl::BytesToHexString(way.bytes);
   }
-  const std::string ticket = absl::HexStringToBytes(client.MustRun("ticket 4096").values["ticket"]);
+  const std::string ticket = BytesFromHex(client.MustRun("ticket 4096").values["ticket"]).value();
   return absl::BytesToHexString(FdRequestBytes(ticket, static_cast<uint32_t>(way.memory_files + way.baits)));
 }
 

@@ -20,7 +20,7 @@
 #include <google/protobuf/unknown_field_set.h>
 #include <gtest/gtest.h>
 
-#include "absl/strings/escaping.h"
+#include "base/hex.h"
 #include "tests/integration/trust_fixture.h"
 #include "tests/support/child_client.h"
 #include "tests/support/fd_exchange.h"
@@ -128,7 +128,7 @@ TEST_F(Trust, Property01ForgedCredentialsOnTheFdSocketAreIgnored) {
   ASSERT_NE(owner, nullptr);
   owner->MustRun("open");
   const std::string digits = owner->MustRun("ticket 4096").values["ticket"];
-  const std::string bytes = FdRequestBytes(absl::HexStringToBytes(digits), 0);
+  const std::string bytes = FdRequestBytes(BytesFromHex(digits).value(), 0);
   FdSocket socket(daemon().fd_socket());
   ASSERT_TRUE(socket.connected());
   const ucred forged = {.pid = owner->process().pid(), .uid = WorkloadUid(), .gid = static_cast<gid_t>(WorkloadUid())};

@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/escaping.h"
+#include "base/hex.h"
 #include "tests/integration/trust_fixture.h"
 #include "tests/support/child_client.h"
 
@@ -41,7 +42,7 @@ struct Victim {
     base = registered.number("base");
   }
   std::string Text() const {
-    return absl::HexStringToBytes(client->MustRun("peek 0 " + std::to_string(kTextBytes)).values["bytes"]);
+    return BytesFromHex(client->MustRun("peek 0 " + std::to_string(kTextBytes)).values["bytes"]).value();
   }
 
   std::unique_ptr<ChildClient> client;

@@ -45,6 +45,7 @@
 #include <vector>
 
 #include "absl/strings/escaping.h"
+#include "base/hex.h"
 #include "tests/support/fd_exchange.h"
 #include "tests/support/memory_file.h"
 #include "tests/support/raw_client.h"
@@ -231,7 +232,7 @@ class Attacker {
     for (size_t index = 0; index < memory_files; ++index) {
       files.push_back(MakeSealableMemfd(kMemoryFileBytes));
     }
-    const int error = SendBaits(connection.get(), absl::HexStringToBytes(digits), files, baits);
+    const int error = SendBaits(connection.get(), BytesFromHex(digits).value(), files, baits);
     if (then == "stay") {
       connections_.push_back(std::move(connection));
     }

@@ -41,6 +41,7 @@
 #include <vector>
 
 #include "absl/strings/escaping.h"
+#include "base/hex.h"
 #include "tests/support/event_reader.h"
 #include "tests/support/fd_exchange.h"
 #include "tests/support/memory_file.h"
@@ -328,7 +329,7 @@ class TestClient {
   std::string Redeem(Words& words) {
     std::string digits;
     words >> digits;
-    const FdAnswer fetched = FetchFd(fd_socket(), absl::HexStringToBytes(digits));
+    const FdAnswer fetched = FetchFd(fd_socket(), BytesFromHex(digits).value());
     return fetched.ok() ? "ok" : ErrorText(fetched);
   }
 
@@ -359,7 +360,7 @@ class TestClient {
     size_t offset = 0;
     std::string digits;
     words >> offset >> digits;
-    const std::string bytes = absl::HexStringToBytes(digits);
+    const std::string bytes = BytesFromHex(digits).value();
     if (!IsMapped(offset, bytes.size())) {
       return "error NOT_MAPPED";
     }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/escaping.h"
+#include "base/hex.h"
 #include "tests/support/child_client.h"
 #include "tests/support/expect.h"
 #include "tests/support/work_requests.h"
@@ -36,7 +37,7 @@ class Owner {
     peer.Connect(address);
   }
   std::string Text() {
-    return absl::HexStringToBytes(client_->MustRun("peek 0 " + std::to_string(kMessageBytes)).values["bytes"]);
+    return BytesFromHex(client_->MustRun("peek 0 " + std::to_string(kMessageBytes)).values["bytes"]).value();
   }
   void SetText(const std::string& text) { client_->MustRun("poke 0 " + absl::BytesToHexString(text)); }
   void Deregister() { client_->MustRun("deregister " + mr_id_); }
