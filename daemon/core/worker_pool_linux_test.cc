@@ -15,7 +15,7 @@ int NicenessIn(WorkerPool& pool) {
 TEST(WorkerPool, InTheBackgroundItsThreadsGiveWay) {
   WorkerPool background(1, ThreadPriority::kBackground);
   WorkerPool normal(1);
-  EXPECT_GT(NicenessIn(background), NicenessIn(normal));
+  EXPECT_EQ(NicenessIn(background), 19) << "also where the tests themselves give way";
   EXPECT_EQ(NicenessIn(normal), getpriority(PRIO_PROCESS, 0)) << "other threads are as they were";
 }
 
