@@ -4,6 +4,10 @@
 REPO=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$REPO" || exit 1
 
+# Debian's name of the release that this machine has.
+# shellcheck disable=SC2034  # used by the scripts that source this file
+RELEASE=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
+
 # Tools that setup unpacks here instead of installing them.
 TOOLS=$REPO/.cache/tools
 PATH=$TOOLS/usr/bin:$PATH
@@ -12,7 +16,7 @@ PATH=$TOOLS/usr/bin:$PATH
 export CCACHE_DIR=${CCACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/rnicd/ccache}
 export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$REPO}
 export CCACHE_NOHASHDIR=${CCACHE_NOHASHDIR:-1}
-# Three builds for this machine and two for others; less, and each throws out what the next one needs.
+# Three builds for this machine and three for others; less, and each throws out what the next one needs.
 export CCACHE_MAXSIZE=${CCACHE_MAXSIZE:-10G}
 
 # Exit status when a download of npm failed and nothing else.

@@ -95,6 +95,8 @@ unpack_kernel() (
   say "unpacking $package and its headers (84 MB) into ${VM_KERNEL#"$REPO"/}"
   download "$folder" "$package"
   dpkg -x "$folder"/linux-image-*.deb "$folder/all"
+  # Packages have their modules there since Debian 13.
+  if [[ ! -e $folder/all/lib ]]; then ln -s usr/lib "$folder/all/lib"; fi
   depmod -b "$folder/all" "$version"
   install -D --target-directory "$folder/kept/boot" "$folder/all/boot/vmlinuz-$version"
   cd "$folder/all"
