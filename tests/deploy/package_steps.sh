@@ -116,20 +116,21 @@ install_packages() {
   configure_without_proc
 }
 
-# As in an image that is made by chroot: without /proc, and without systemd.
+# As in an image that is made by chroot: without /proc, and without systemd. All mounts are private already (run_steps).
 configure_without_proc() {
   # shellcheck disable=SC2016  # for the inner shell
-  unshare --mount --propagation private -- sh -c '
-    umount --lazy /proc && rm -rf /run/rnicd /run/systemd && sh /var/lib/dpkg/info/rnicd.postinst configure' \
+  unshare --mount --propagation unchanged -- sh -c '
+    umount --no-mtab --lazy /proc && rm -rf /run/rnicd /run/systemd && sh /var/lib/dpkg/info/rnicd.postinst configure' \
     >/try/postinst.log 2>&1 || fail "the package cannot be configured without /proc: $(cat /try/postinst.log)"
   mkdir -p /run/systemd/system
   systemd-tmpfiles --create rnicd.conf
   echo "configured without /proc"
 }
 
-# DKMS builds for every kernel of the root, because the one that runs is not among them.
+# DKMS builds for every kernel of the root, because the one that runs is not among them. Since Debian 13 it compresses.
 check_module() {
-  local built=/lib/modules/$KERNEL/updates/dkms/rnicd_fr.ko
+  local built
+  built=$(compgen -G "/lib/modules/$KERNEL/updates/dkms/rnicd_fr.ko*") || fail "no module"
   expect "dkms" "$(dkms status -m rnicd-fr -k "$KERNEL" | sed 's/.*: //')" installed
   expect "the module's kernel" "$(modinfo --field vermagic "$built" | cut -d ' ' -f 1)" "$KERNEL"
   expect "the module's licence" "$(modinfo --field license "$built")" "Dual BSD/GPL"
