@@ -43,7 +43,7 @@ set(RNICD_TIERS
     "guest_night                                      night    -           -"
     # Scripts that make what they need.
     "soak|fuzz                                        -        night       -"
-    "interop|container|arm64|windows                  night    -           -"
+    "interop|container|arm64|windows|debian13         night    -           -"
     "(booted_)?packages                               night    -           -")
 
 foreach(tier first all night)
