@@ -43,23 +43,6 @@ class SoftFastRegionTest : public ::testing::Test {
   std::shared_ptr<int> backing_ = std::make_shared<int>(0);
 };
 
-TEST_F(SoftFastRegionTest, AnIssuedTokenWorksFromTheRegistrationToTheInvalidation) {
-  const auto region = Create();
-  FastRegisterWork work = Work();
-  const RemoteToken token = region->IssueToken();
-  EXPECT_EQ(region->remote_token(), token);
-  EXPECT_EQ(token.value >> 8, region->local_token().value >> 8) << "one place in the table for both";
-  EXPECT_FALSE(Reaches(token)) << "posted is not executed";
-  ASSERT_TRUE(region->Register(work, token));
-  EXPECT_TRUE(region->registered());
-  EXPECT_TRUE(Reaches(token));
-  EXPECT_TRUE(Reaches(region->local_token()));
-  EXPECT_TRUE(region->Invalidate());
-  EXPECT_FALSE(region->registered());
-  EXPECT_FALSE(Reaches(token));
-  EXPECT_FALSE(Reaches(region->local_token()));
-}
-
 // Two posted requests have two tokens; the token of the executed one is valid.
 TEST_F(SoftFastRegionTest, ARegistrationKeepsItsOwnTokenWhenAnotherIsIssuedMeanwhile) {
   const auto region = Create();
@@ -68,16 +51,6 @@ TEST_F(SoftFastRegionTest, ARegistrationKeepsItsOwnTokenWhenAnotherIsIssuedMeanw
   EXPECT_TRUE(Reaches(first));
   EXPECT_FALSE(Reaches(second));
   EXPECT_EQ(region->remote_token(), second);
-}
-
-TEST_F(SoftFastRegionTest, ASecondRegistrationIsRefusedAndKeepsItsBacking) {
-  const auto region = Create();
-  const RemoteToken token = Register(*region);
-  backing_ = std::make_shared<int>(0);
-  FastRegisterWork work = Work();
-  EXPECT_FALSE(region->Register(work, region->IssueToken()));
-  EXPECT_NE(work.backing, nullptr) << "the request lets go of it when it is reported";
-  EXPECT_TRUE(Reaches(token)) << "the first one is not disturbed";
 }
 
 TEST_F(SoftFastRegionTest, TheDestructorGivesBackKeysAndBacking) {

@@ -59,43 +59,6 @@ NtStatus Result(ProviderSide& side, WorkRequest request) {
   return completions.empty() ? NtStatus::kPending : completions.back().status;
 }
 
-WorkRequest ReadOneByte(LocalToken sink, RemoteToken source) {
-  return Request(1, {{.address = {kPage}, .length = 1, .token = sink}},
-                 ReadWork{.remote_address = {kPage}, .remote_token = source});
-}
-
-TEST_F(SoftProviderTest, DeregisteringKillsBothTokens) {
-  SoftProvider provider({}, random_);
-  ProviderSide owner(provider, "soft0");
-  ProviderSide peer(provider, "soft0");
-  Connect(owner, peer);
-  std::array<std::byte, kPage> sink_page{};
-  std::span<std::byte> sink_run(sink_page);
-  const auto sink = peer.domain().RegisterMemory(
-      {.base = {kPage}, .length = kPage, .runs = {&sink_run, 1}, .rights = {.local_write = true}});
-  const auto source = Register(owner.domain());
-  ASSERT_TRUE(sink.ok() && source.ok());
-  page_[0] = std::byte{42};
-  EXPECT_EQ(Result(peer, ReadOneByte((*sink)->local_token(), (*source)->remote_token())), NtStatus::kSuccess);
-  EXPECT_EQ(sink_page[0], std::byte{42});
-  ASSERT_TRUE((*source)->Deregister().ok());
-  EXPECT_EQ(Result(peer, ReadOneByte((*sink)->local_token(), (*source)->remote_token())), NtStatus::kAccessViolation);
-  EXPECT_EQ(owner.pair().state(), QueuePairState::kError) << "a peer that reaches for what is gone ends the connection";
-}
-
-TEST_F(SoftProviderTest, ADeadLocalTokenFailsAtItsOwner) {
-  SoftProvider provider({}, random_);
-  ProviderSide owner(provider, "soft0");
-  ProviderSide peer(provider, "soft0");
-  Connect(owner, peer);
-  const auto region = Register(owner.domain());
-  ASSERT_TRUE(region.ok());
-  ASSERT_TRUE((*region)->Deregister().ok());
-  EXPECT_EQ(Result(owner, Send(1, {{.address = {kPage}, .length = 1, .token = (*region)->local_token()}})),
-            NtStatus::kAccessViolation);
-  EXPECT_EQ(peer.pair().state(), QueuePairState::kReadyToSend);
-}
-
 TEST_F(SoftProviderTest, CardsOfOneProviderReachEachOther) {
   SoftProvider provider({.adapters = 2}, random_);
   ProviderSide here(provider, "soft0");
@@ -209,18 +172,6 @@ TEST_F(SoftProviderTest, AFullCardRefusesAndAnotherCardDoesNot) {
   EXPECT_TRUE(FailedWith(Register(*domain).status(), ErrorReason::DEVICE_OUT_OF_RESOURCES));
   EXPECT_EQ(provider.live_regions(), 1u);
   EXPECT_TRUE(Register(*DomainOf(provider, "soft1")).ok());
-}
-
-TEST_F(SoftProviderTest, DomainsOfOneCardAreNotTheSame) {
-  SoftProvider provider({}, random_);
-  ProviderSide owner(provider, "soft0");
-  ProviderSide peer(provider, "soft0");
-  Connect(owner, peer);
-  // The token is alive, and the card is the right one, but its domain is the peer's.
-  const auto region = Register(peer.domain());
-  ASSERT_TRUE(region.ok());
-  EXPECT_EQ(Result(owner, Send(1, {{.address = {kPage}, .length = 1, .token = (*region)->local_token()}})),
-            NtStatus::kAccessViolation);
 }
 
 }  // namespace

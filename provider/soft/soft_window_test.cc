@@ -136,15 +136,6 @@ TEST_F(SoftWindowTest, InvalidatingClosesItAndLetsItBeBoundAgainUnderAnotherToke
   EXPECT_FALSE(IsOpen(first));
 }
 
-TEST_F(SoftWindowTest, ABoundWindowCannotBeBoundAgain) {
-  const RemoteToken token = Bind(Work());
-  BindWork work = Work();
-  work.backing = std::make_shared<int>(0);
-  EXPECT_FALSE(window_->Bind(work, window_->IssueToken(), kQueuePair));
-  EXPECT_NE(work.backing, nullptr) << "the request lets go of it when it is reported";
-  EXPECT_TRUE(IsOpen(token)) << "the first binding is not disturbed";
-}
-
 TEST_F(SoftWindowTest, EveryWindowOfARegionCounts) {
   const auto other = Create();
   Bind(Work());

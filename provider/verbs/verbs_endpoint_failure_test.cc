@@ -27,27 +27,6 @@ class VerbsEndpointFailureTest : public VerbsTest {
 
 // --- a request that fails ---
 
-TEST_F(VerbsEndpointFailureTest, ARefusedAccessEndsBothSidesAndCancelsTheRest) {
-  ConnectBoth();
-  far_.Post(Receive(10));
-  near_.Post(Silent(Write(1)));
-  near_.Post(Silent(Write(2, {near_.Entry(0, 1)}, {7})));
-  near_.Post(Silent(Read(3)));
-  near_.Post(Send(4));
-  near_.Post(Receive(20));
-  ASSERT_TRUE(fake_.Complete(near_.number()));
-  ASSERT_TRUE(fake_.Complete(near_.number(), IBV_WC_REM_ACCESS_ERR));
-  ASSERT_TRUE(near_.Initiated(3) && near_.Received(1) && far_.Received(1));
-  EXPECT_EQ(near_.initiated(), (Outcomes{{2, kWritten, kViolation}, {3, kReadOp, kCancelled}, {4, kSent, kCancelled}}))
-      << "silent ones too";
-  EXPECT_TRUE(near_.listener().completions(WorkQueue::kInitiator)[0].at_peer);
-  EXPECT_EQ(near_.received(), (Outcomes{{20, kReceived, kCancelled}}));
-  EXPECT_EQ(far_.received(), (Outcomes{{10, kReceived, kCancelled}}));
-  EXPECT_TRUE(EndsInError(near_) && EndsInError(far_));
-  EXPECT_EQ(fake_.state(far_.number()), IBV_QPS_ERR);
-  EXPECT_TRUE(far_.listener().WaitForPeerGone());
-}
-
 TEST_F(VerbsEndpointFailureTest, AFailureThatIsThisSidesOwnLeavesThePeerConnected) {
   ConnectBoth();
   far_.Post(Receive(10));
@@ -133,52 +112,7 @@ TEST_F(VerbsEndpointFailureTest, WhosePeerEndsIsToldOnceAndTimedOut) {
   EXPECT_TRUE(EndsInError(near_));
 }
 
-TEST_F(VerbsEndpointFailureTest, WhoWaitsForAPeerThatGoesIsTimedOut) {
-  ASSERT_TRUE(near_.ConnectTo(far_).ok());
-  near_.Post(Silent(Send(1)));
-  near_.Post(Send(2));
-  far_.pair().Flush();
-  ASSERT_TRUE(near_.Initiated(2));
-  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kSent, kTimeout}, {2, kSent, kCancelled}}));
-  EXPECT_TRUE(near_.listener().WaitForPeerGone());
-}
-
-// A card that refuses an access fails the queue pair at its other end, which here is connected to another.
-TEST_F(VerbsEndpointFailureTest, ARefusalToAStrangerDoesNotEndAConnection) {
-  ConnectBoth();
-  {
-    Side stranger(daemon_);
-    ASSERT_TRUE(stranger.ConnectTo(far_).ok());
-    stranger.Post(Send(1));
-    ASSERT_TRUE(fake_.Complete(stranger.number(), IBV_WC_REM_ACCESS_ERR));
-    ASSERT_TRUE(stranger.Initiated(1));
-  }
-  EXPECT_EQ(far_.state(), QueuePairState::kReadyToSend);
-  EXPECT_EQ(far_.peer_gone() + near_.peer_gone(), 0);
-}
-
-TEST_F(VerbsEndpointFailureTest, WhoIsConnectedToItselfHearsOfItFromItsRequests) {
-  ASSERT_TRUE(near_.ConnectTo(near_).ok());
-  near_.Post(Write(1));
-  ASSERT_TRUE(fake_.Complete(near_.number(), IBV_WC_REM_ACCESS_ERR));
-  ASSERT_TRUE(near_.Initiated(1));
-  EXPECT_TRUE(EndsInError(near_));
-  EXPECT_EQ(near_.peer_gone(), 0);
-}
-
 // --- flush, disconnect, shutdown ---
-
-TEST_F(VerbsEndpointFailureTest, DisconnectReturnsWhenEverythingHasEnded) {
-  ConnectBoth();
-  near_.Post(Receive(10));
-  near_.Post(Write(1));
-  near_.Post(Write(2));
-  near_.pair().Disconnect();
-  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kWritten, kCancelled}, {2, kWritten, kCancelled}}));
-  EXPECT_EQ(near_.received(), (Outcomes{{10, kReceived, kCancelled}}));
-  EXPECT_EQ(fake_.state(near_.number()), IBV_QPS_ERR) << "it lives on until Shutdown";
-  EXPECT_TRUE(far_.listener().WaitForPeerGone());
-}
 
 TEST_F(VerbsEndpointFailureTest, ShutdownTakesTheQueuePairAwayAndNothingIsReportedAfterIt) {
   ConnectBoth();

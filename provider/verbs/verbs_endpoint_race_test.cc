@@ -133,43 +133,6 @@ TEST_F(VerbsEndpointRaceTest, WhateverEndsItEveryRequestIsReportedOnceAndThenNot
   }
 }
 
-TEST_F(VerbsEndpointRaceTest, ConnectingAndFlushingAtOnceSaysThatItIsTooLate) {
-  for (unsigned round = 0; round < 300; ++round) {
-    Side side(daemon_);
-    Side peer(daemon_);
-    std::thread flush([&] { side.pair().Flush(); });
-    const absl::Status status = side.ConnectTo(peer);
-    flush.join();
-    EXPECT_TRUE(status.ok() || FailedWith(status, ErrorReason::QP_NOT_CONNECTABLE)) << status;
-    EXPECT_EQ(side.state(), QueuePairState::kError);
-    EXPECT_EQ(fake_.state(side.number()), IBV_QPS_ERR);
-  }
-}
-
-TEST_F(VerbsEndpointRaceTest, RetiringARegionWhileItIsUsedLeavesNothing) {
-  for (unsigned round = 0; round < 60; ++round) {
-    Side side(daemon_, kDeepLimits);
-    ASSERT_TRUE(side.ConnectTo(side).ok());
-    const auto region = *side.domain().CreateFastRegion(8, true);
-    const uint64_t regions = daemon_.provider().live_regions();
-    const Pace pace(fake_, {side.number()}, round);
-    std::thread registers([&] {
-      PostAll(side, kUntilRefused, [&](uint64_t number) {
-        return number % 3 == 0 ? FastRegister(number, region, {pages_.page(0), pages_.page(2)})
-               : number % 3 == 1
-                   ? Write(number, {{.address = {Side::kBase}, .length = 8, .token = region->local_token()}})
-                   : Invalidate(number, region);
-      });
-    });
-    EXPECT_TRUE(side.Initiated(10));
-    region->Retire();
-    registers.join();
-    EXPECT_FALSE(region->registered());
-    side.Shutdown();
-    EXPECT_EQ(daemon_.provider().live_regions(), regions);
-  }
-}
-
 TEST_F(VerbsEndpointRaceTest, ACardThatGoesEndsEverythingAndLetsEveryoneClose) {
   for (unsigned round = 0; round < 20; ++round) {
     FakeVerbs fake;

@@ -157,12 +157,6 @@ TEST_F(VerbsEndpointTest, WhatACardRefusesLeavesNothingBehind) {
 
 // --- waiting for the peer ---
 
-TEST_F(VerbsEndpointTest, WhoConnectsToItselfWaitsForNobody) {
-  ASSERT_TRUE(near_.ConnectTo(near_).ok());
-  near_.Post(Send(1));
-  EXPECT_THAT(near_.posted(), SizeIs(1));
-}
-
 TEST_F(VerbsEndpointTest, ADaemonNextDoorIsNotWaitedFor) {
   Daemon next_door(fake_);
   Side neighbour(next_door);
@@ -172,25 +166,6 @@ TEST_F(VerbsEndpointTest, ADaemonNextDoorIsNotWaitedFor) {
 }
 
 // --- posting ---
-
-TEST_F(VerbsEndpointTest, AQueueTakesExactlyAsManyAsItIsDeep) {
-  Side small(daemon_, {.receive_depth = 2, .initiator_depth = 3});
-  Connect(small, far_);
-  for (uint64_t number = 0; number < 3; ++number) {
-    small.Post(Silent(Send(number)));
-  }
-  EXPECT_TRUE(small.Refuses(Send(3), ErrorReason::QUEUE_FULL));
-  small.Post(Receive(10));
-  small.Post(Receive(11));
-  EXPECT_TRUE(small.Refuses(Receive(12), ErrorReason::QUEUE_FULL));
-  ASSERT_TRUE(fake_.Complete(small.number()));
-  ASSERT_TRUE(fake_.Receive(small.number(), 0));
-  Settle();
-  small.Post(Send(4));
-  EXPECT_TRUE(small.Refuses(Send(5), ErrorReason::QUEUE_FULL));
-  small.Post(Receive(13));
-  EXPECT_TRUE(small.Refuses(Receive(14), ErrorReason::QUEUE_FULL));
-}
 
 TEST_F(VerbsEndpointTest, TheCardIsGivenRequestsAtOnceAndInOrder) {
   Connect(near_, far_);
@@ -257,17 +232,6 @@ TEST_F(VerbsEndpointTest, SolicitingIsSaidInImmediateDataToADaemonAndByAFlagToOt
 
 // --- ending ---
 
-TEST_F(VerbsEndpointTest, RequestsEndInTheOrderOfTheQueue) {
-  Connect(near_, far_);
-  near_.Post(Send(1));
-  near_.Post(Silent(Write(2)));
-  near_.Post(Read(3));
-  EXPECT_THAT(near_.initiated(), IsEmpty());
-  EXPECT_EQ(fake_.CompleteAll(near_.number()), 3u);
-  ASSERT_TRUE(near_.Initiated(2));
-  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kSent, kOk}, {3, kReadOp, kOk}})) << "a silent success is not reported";
-}
-
 TEST_F(VerbsEndpointTest, AnUnknownLocalTokenFailsInItsTurn) {
   Connect(near_, far_);
   near_.Post(Write(1));
@@ -283,34 +247,6 @@ TEST_F(VerbsEndpointTest, AnUnknownLocalTokenFailsInItsTurn) {
   EXPECT_EQ(fake_.state(near_.number()), IBV_QPS_ERR);
   EXPECT_EQ(near_.peer_gone(), 0) << "this side itself is at fault";
   EXPECT_TRUE(far_.listener().WaitForPeerGone());
-}
-
-TEST_F(VerbsEndpointTest, ATokenWorksAsFarAsItsRegionReaches) {
-  const uint64_t length = near_.pages().bytes().size();
-  Side third(daemon_);
-  for (const ScatterGatherEntry& entry : {near_.Entry(length - 1, 2), near_.Entry(uint64_t{0} - 1, 1),
-                                          near_.Entry(~uint64_t{0} - Side::kBase - 1, 8), third.Entry(0, 1)}) {
-    Side side(near_);
-    ASSERT_TRUE(side.ConnectTo(side).ok());
-    side.Post(Write(1, {entry}, {7}));
-    ASSERT_TRUE(side.Initiated(1));
-    EXPECT_EQ(side.initiated(), (Outcomes{{1, kWritten, NtStatus::kAccessViolation}})) << entry.address.value;
-  }
-  Connect(near_, far_);
-  near_.Post(Write(1, {near_.Entry(length - 1, 1), near_.Entry(0, static_cast<uint32_t>(length))}, {7}));
-  EXPECT_THAT(near_.posted(), SizeIs(1));
-}
-
-TEST_F(VerbsEndpointTest, ASinkMustBeWritable) {
-  auto read_only = near_.Register({.remote_read = true});
-  ASSERT_TRUE(read_only.ok());
-  const ScatterGatherEntry entry{.address = {Side::kBase}, .length = 1, .token = (*read_only)->local_token()};
-  Connect(near_, far_);
-  near_.Post(Write(1, {entry}, {7}));
-  near_.Post(Read(2, {entry}, {7}));
-  fake_.CompleteAll(near_.number());
-  ASSERT_TRUE(near_.Initiated(2));
-  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kWritten, kOk}, {2, kReadOp, NtStatus::kAccessViolation}}));
 }
 
 // --- receives ---

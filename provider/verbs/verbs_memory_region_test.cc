@@ -123,15 +123,6 @@ TEST_F(VerbsMemoryRegionTest, DeregisteringTwiceIsOnce) {
   EXPECT_EQ(fake_.calls("DeregMr"), 1u);
 }
 
-TEST_F(VerbsMemoryRegionTest, TheDestructorDeregistersWhatIsLeft) {
-  auto region = Register({pages_.page(0)});
-  ASSERT_TRUE(region.ok());
-  const size_t regions = fake_.regions().size();
-  region->reset();
-  EXPECT_THAT(fake_.regions(), SizeIs(regions - 1));
-  EXPECT_EQ(daemon_.provider().live_regions(), 0u);
-}
-
 TEST_F(VerbsMemoryRegionTest, ARegionThatTheCardKeepsStaysAsItWas) {
   Side side(daemon_);
   ASSERT_TRUE(side.ConnectTo(side).ok());
@@ -150,16 +141,6 @@ TEST_F(VerbsMemoryRegionTest, ARegionThatTheCardKeepsStaysAsItWas) {
   EXPECT_EQ(side.initiated()[1].status, kOk) << "and it may be bound";
   window->Retire();
   EXPECT_TRUE(side.region()->Deregister().ok());
-}
-
-TEST_F(VerbsMemoryRegionTest, ADeregisteredTokenNamesNothing) {
-  Side side(daemon_);
-  ASSERT_TRUE(side.ConnectTo(side).ok());
-  const ScatterGatherEntry entry = side.Entry(0, 8);
-  ASSERT_TRUE(side.region()->Deregister().ok());
-  side.Post(Write(1, {entry}, {7}));
-  ASSERT_TRUE(side.Initiated(1));
-  EXPECT_EQ(side.initiated(), (Outcomes{{1, OperationType::kWrite, NtStatus::kAccessViolation}}));
 }
 
 TEST_F(VerbsMemoryRegionTest, EachErrorOfTheCardHasItsReason) {
@@ -296,17 +277,6 @@ TEST_F(VerbsPayloadTest, ARefusedPayloadLeavesNothing) {
   side_.pair().Flush();
   ASSERT_TRUE(side_.Initiated(1));
   EXPECT_THAT(fake_.regions(), SizeIs(regions));
-}
-
-// --- the domain ---
-
-TEST_F(VerbsPayloadTest, ThePrivilegedTokenNamesNothingAndIsItsDomainsOwn) {
-  Side other(daemon_);
-  const LocalToken token = side_.domain().privileged_token();
-  EXPECT_NE(token, other.domain().privileged_token());
-  side_.Post(Write(1, {{.address = {Side::kBase}, .length = 1, .token = token}}, {7}));
-  ASSERT_TRUE(side_.Initiated(1));
-  EXPECT_EQ(side_.initiated()[0].status, NtStatus::kAccessViolation);
 }
 
 }  // namespace

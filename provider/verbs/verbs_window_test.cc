@@ -2,8 +2,6 @@
 
 #include "provider/verbs/verbs_window.h"
 
-#include <arpa/inet.h>
-
 #include "provider/verbs/verbs_fixture_test.h"
 #include "provider/verbs/window_probe.h"
 
@@ -53,35 +51,6 @@ TEST_F(VerbsWindowTest, ItShowsAPartOfItsRegionUnderATokenAndRightsOfItsOwn) {
   EXPECT_EQ(made.address, near_.pages().page(1).data());
   EXPECT_EQ(made.length, 100u);
   EXPECT_EQ(made.access, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_LOCAL_WRITE);
-}
-
-TEST_F(VerbsWindowTest, InvalidatingLetsItBeBoundAgainUnderAnotherToken) {
-  const auto window = NewWindow();
-  const RemoteToken first = near_.Post(Bind(1, window, near_.region()));
-  near_.Post(Invalidate(2, window));
-  const RemoteToken second = near_.Post(Bind(3, window, near_.region()));
-  EXPECT_NE(first, second);
-  near_.Post(Invalidate(4, window));
-  near_.Post(Invalidate(5, window));
-  EXPECT_EQ(near_.initiated().back(), (Outcome{5, kInvalidated, kRefused}));
-  EXPECT_TRUE(near_.region()->Deregister().ok());
-}
-
-TEST_F(VerbsWindowTest, OnlyThePeerOfItsQueuePairMayInvalidateIt) {
-  Connect(other_, peer_);
-  const auto window = NewWindow();
-  const RemoteToken token = near_.Post(Bind(1, window, near_.region()));
-  other_.Post(Receive(10));
-  ASSERT_TRUE(fake_.Receive(other_.number(), 0, IBV_WC_WITH_IMM, htonl(token.value)));
-  ASSERT_TRUE(other_.Received(1));
-  EXPECT_EQ(other_.received(), (Outcomes{{10, OperationType::kReceive, kRefused}}));
-  EXPECT_EQ(other_.state(), QueuePairState::kError);
-  EXPECT_TRUE(FailedWith(near_.region()->Deregister(), ErrorReason::REGION_HAS_WINDOWS)) << "it is still bound";
-  near_.Post(Receive(11));
-  ASSERT_TRUE(fake_.Receive(near_.number(), 0, IBV_WC_WITH_IMM, htonl(token.value)));
-  ASSERT_TRUE(near_.Received(1));
-  EXPECT_EQ(near_.received(), (Outcomes{{11, OperationType::kReceiveAndInvalidate, kOk}}));
-  EXPECT_TRUE(near_.region()->Deregister().ok());
 }
 
 TEST_F(VerbsWindowTest, ABindOfADeregisteredRegionIsRefusedWhenItIsPosted) {

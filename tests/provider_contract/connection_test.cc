@@ -43,7 +43,10 @@ TEST_P(ConnectionContract, ItConnectsOnceInItsLife) {
   EXPECT_TRUE(FailedWith(near_.ConnectTo(far_), ErrorReason::QP_NOT_CONNECTABLE));
   near_.pair().Flush();
   EXPECT_TRUE(FailedWith(near_.ConnectTo(far_), ErrorReason::QP_NOT_CONNECTABLE));
+  far_.Post(Receive(10));
   far_.pair().Flush();
+  ASSERT_TRUE(far_.Received(1));
+  EXPECT_EQ(far_.received(), (Outcomes{{10, kReceived, kCancelled}}));
   EXPECT_TRUE(FailedWith(far_.ConnectTo(near_), ErrorReason::QP_NOT_CONNECTABLE)) << "an error is for life";
 }
 
@@ -70,6 +73,14 @@ TEST_P(ConnectionContract, WhatNeedsThePeerWaitsUntilItHasConnectedToo) {
   ASSERT_TRUE(far_.ConnectTo(near_).ok());
   ASSERT_TRUE(near_.Initiated(2));
   EXPECT_EQ(near_.initiated(), (Outcomes{{1, kSent, kOk}, {2, kWritten, kOk}}));
+}
+
+TEST_P(ConnectionContract, ATransferOfNoBytesNeedsNoToken) {
+  Connect(near_, far_);
+  near_.Post(Write(1, {}, RemoteToken{0xdead}));
+  near_.Post(Read(2, {near_.Entry(0, 0)}, RemoteToken{}));
+  ASSERT_TRUE(near_.Initiated(2));
+  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kWritten, kOk}, {2, kReadOp, kOk}}));
 }
 
 TEST_P(ConnectionContract, NeitherSideNeedsToConnectFirst) {
@@ -133,6 +144,55 @@ TEST_P(ConnectionContract, FlushCancelsEverythingInOrder) {
   EXPECT_TRUE(far_.listener().WaitForPeerGone());
 }
 
+TEST_P(ConnectionContract, ThePeerOfOneThatEndsIsToldAndKeepsItsReceives) {
+  Connect(near_, far_);
+  far_.Post(Receive(10));
+  near_.pair().Disconnect();
+  near_.Shutdown();
+  EXPECT_TRUE(far_.listener().WaitForPeerGone());
+  card_->Settle();
+  EXPECT_TRUE(far_.received().empty()) << "they are their owner's to flush";
+  EXPECT_EQ(far_.state(), QueuePairState::kReadyToSend);
+  EXPECT_EQ(near_.peer_gone(), 0);
+}
+
+TEST_P(ConnectionContract, WhatNeedsAPeerThatIsGoneTimesOutAndTheRestIsCancelled) {
+  for (const bool peer_had_connected : {true, false}) {
+    ProviderSide side(near_);
+    ProviderSide peer(far_);
+    ASSERT_TRUE(side.ConnectTo(peer).ok());
+    ASSERT_TRUE(!peer_had_connected || peer.ConnectTo(side).ok());
+    side.Post(Silent(Send(1)));
+    side.Post(Send(2));
+    side.Post(Receive(10));
+    peer.Shutdown();
+    ASSERT_TRUE(side.Initiated(2) && side.Received(1));
+    EXPECT_EQ(side.initiated(), (Outcomes{{1, kSent, kTimedOut}, {2, kSent, kCancelled}}));
+    EXPECT_EQ(side.received(), (Outcomes{{10, kReceived, kCancelled}}));
+    EXPECT_TRUE(side.listener().WaitForPeerGone());
+  }
+}
+
+TEST_P(ConnectionContract, AQueuePairConnectedToItselfEndsAsOne) {
+  for (const bool by_itself : {true, false}) {
+    ProviderSide side(near_);
+    ASSERT_TRUE(side.ConnectTo(side).ok());
+    if (by_itself) {
+      side.Post(Receive(10));
+      side.Post(Write(1, {side.Entry(0, 1)}, RemoteToken{0xdead}));
+      ASSERT_TRUE(side.Initiated(1) && side.Received(1));
+      EXPECT_EQ(side.initiated(), (Outcomes{{1, kWritten, kViolation}}));
+      EXPECT_EQ(side.received(), (Outcomes{{10, kReceived, kCancelled}}));
+    } else {
+      side.Post(Send(1));
+      side.Post(Silent(Send(2)));
+      side.pair().Disconnect();
+      EXPECT_EQ(side.initiated(), (Outcomes{{1, kSent, kCancelled}, {2, kSent, kCancelled}}));
+    }
+    EXPECT_EQ(side.peer_gone(), 0) << "it knows already";
+  }
+}
+
 TEST_P(ConnectionContract, AfterAFlushReceivesAreCancelledAndNothingElseIsAccepted) {
   Connect(near_, far_);
   near_.pair().Flush();
@@ -142,6 +202,9 @@ TEST_P(ConnectionContract, AfterAFlushReceivesAreCancelledAndNothingElseIsAccept
   EXPECT_EQ(near_.received(), (Outcomes{{10, kReceived, kCancelled}}));
   near_.Shutdown();
   EXPECT_TRUE(near_.Refuses(Receive(11), ErrorReason::QP_NOT_CONNECTED)) << "its completion could not be reported";
+  near_.pair().Flush();
+  near_.pair().Ring();
+  near_.Shutdown();
 }
 
 TEST_P(ConnectionContract, WhoConnectsToAPeerThatHasFailedIsTold) {

@@ -80,7 +80,9 @@ bool FakeWire::Carry(uint32_t number) {
     case IBV_WR_RDMA_READ:
     case IBV_WR_RDMA_WRITE:
       if (!Allows(request)) {
-        card_.FailQp(peer);
+        if (peer != number) {
+          card_.FailQp(peer);
+        }
         return card_.Complete(number, IBV_WC_REM_ACCESS_ERR);
       }
       return card_.Complete(number);

@@ -1,5 +1,6 @@
-// Fast registrations and windows, as requests: what their tokens reach and when, and when their backing is released.
+// What the tokens of regions, fast registrations and windows reach and when, and when their backing is released.
 
+#include <atomic>
 #include <set>
 
 #include "base/os.h"
@@ -54,6 +55,85 @@ TEST_P(RegistrationContract, ACardWithoutDmabufsSaysSoAndRegistersNothing) {
 
 INSTANTIATE_TEST_SUITE_P(Provider, RegistrationContract, ::testing::ValuesIn(CardKinds()), NameOf);
 
+// --- whose memory ---
+
+TEST_P(RegistrationContract, AnEntryThatIsNotAllowedFailsAtItsOwner) {
+  const uint64_t length = near_.pages().bytes().size();
+  const auto read_only = near_.Register({.remote_read = true});
+  const auto gone = near_.Register(kAllRights);
+  ASSERT_TRUE(read_only.ok() && gone.ok() && (*gone)->Deregister().ok());
+  const auto at_base = [](LocalToken token) {
+    return ScatterGatherEntry{.address = {kSideBase}, .length = 8, .token = token};
+  };
+  const RemoteToken remote = far_.region()->remote_token();
+  const WorkRequest kRows[] = {
+      Send(1, {at_base({0xdead})}),
+      Send(2, {at_base({})}),
+      Send(3, {near_.Entry(0, 1), at_base((*gone)->local_token())}),
+      Write(4, {at_base(near_.domain().privileged_token())}, remote),
+      Write(5, {far_.Entry(0, 1)}, remote),
+      Write(6, {near_.Entry(length - 1, 2)}, remote),
+      Write(7, {near_.Entry(uint64_t{0} - 1, 1)}, remote),
+      Write(8, {near_.Entry(~uint64_t{0} - kSideBase - 1, 8)}, remote),
+      Read(9, {at_base((*read_only)->local_token())}, remote),
+  };
+  for (const WorkRequest& row : kRows) {
+    SCOPED_TRACE(row.request_context);
+    ProviderSide side(near_);
+    ProviderSide peer(far_);
+    Connect(side, peer);
+    ASSERT_TRUE(side.pair().Enqueue(WorkRequest(row)).ok());
+    ASSERT_TRUE(side.pair().Enqueue(Silent(Write(99))).ok());
+    side.pair().Ring();
+    ASSERT_TRUE(side.Initiated(2));
+    const std::vector<Completion> initiated = side.listener().completions(WorkQueue::kInitiator);
+    EXPECT_EQ(initiated[0].status, kViolation);
+    EXPECT_FALSE(initiated[0].at_peer);
+    EXPECT_EQ(initiated[1].status, kCancelled);
+    EXPECT_EQ(side.state(), QueuePairState::kError);
+    EXPECT_TRUE(peer.listener().WaitForPeerGone());
+    EXPECT_EQ(peer.state(), QueuePairState::kReadyToSend) << "it did nothing wrong";
+  }
+  EXPECT_EQ(StatusOf(near_, Write(10, {near_.Entry(length - 1, 1), at_base((*read_only)->local_token())}, remote)), kOk)
+      << "as far as it reaches";
+}
+
+TEST_P(RegistrationContract, AnAccessThatThePeersMemoryRefusesEndsBothSides) {
+  const uint64_t length = far_.pages().bytes().size();
+  const struct {
+    AccessRights rights;
+    bool read;
+    uint64_t offset;
+    bool gone;
+  } kRows[] = {
+      {{.remote_read = true}, false, 0, false},
+      {{.local_write = true, .remote_write = true}, true, 0, false},
+      {kAllRights, false, length - 7, false},
+      {kAllRights, true, UINT64_MAX - kSideBase, false},
+      {kAllRights, true, 0, true},
+  };
+  for (const auto& row : kRows) {
+    ProviderSide side(near_);
+    ProviderSide peer(far_);
+    Connect(side, peer);
+    const auto region = peer.Register(row.rights);
+    ASSERT_TRUE(region.ok());
+    const RemoteToken token = (*region)->remote_token();
+    ASSERT_TRUE(!row.gone || (*region)->Deregister().ok());
+    peer.Post(Receive(10));
+    side.Post(Receive(20));
+    side.Post(Silent(row.read ? Read(1, {side.Entry(0, 8)}, token, row.offset)
+                              : Write(1, {side.Entry(0, 8)}, token, row.offset)));
+    ASSERT_TRUE(side.Initiated(1) && side.Received(1) && peer.Received(1));
+    EXPECT_EQ(side.initiated()[0].status, kViolation);
+    EXPECT_TRUE(side.listener().completions(WorkQueue::kInitiator)[0].at_peer);
+    EXPECT_EQ(side.received(), (Outcomes{{20, kReceived, kCancelled}}));
+    EXPECT_EQ(peer.received(), (Outcomes{{10, kReceived, kCancelled}}));
+    EXPECT_TRUE(EndsInError(side) && EndsInError(peer));
+    EXPECT_TRUE(peer.listener().WaitForPeerGone());
+  }
+}
+
 // --- fast registrations ---
 
 TEST_P(RegistrationContract, NothingIsReachedBeforeItsFirstRegistration) {
@@ -63,6 +143,7 @@ TEST_P(RegistrationContract, NothingIsReachedBeforeItsFirstRegistration) {
   EXPECT_FALSE(region->registered());
   EXPECT_EQ(StatusOf(near_, Write(1, {EntryOf(*region, 1)}, far_.region()->remote_token())), kViolation);
   EXPECT_EQ(StatusOf(far_too_, Write(1, {far_too_.Entry(0, 1)}, region->remote_token())), kViolation);
+  EXPECT_TRUE(EndsInError(near_too_)) << "an access that its memory refused";
 }
 
 TEST_P(RegistrationContract, ARegistrationIsReachedFromItsExecutionToItsInvalidation) {
@@ -81,7 +162,7 @@ TEST_P(RegistrationContract, ARegistrationIsReachedFromItsExecutionToItsInvalida
   EXPECT_EQ(region->remote_token(), token);
   EXPECT_EQ(StatusOf(far_, Write(3, {far_.Entry(0, 8)}, token)), kOk);
   EXPECT_EQ(StatusOf(near_too_, Write(4, {EntryOf(*region, 8)}, far_.region()->remote_token())), kOk);
-  EXPECT_EQ(StatusOf(near_, Invalidate(5, region)), kOk);
+  EXPECT_EQ(StatusOf(near_too_, Invalidate(5, region)), kOk) << "through any queue pair of its domain";
   EXPECT_FALSE(region->registered());
   EXPECT_EQ(StatusOf(far_, Write(6, {far_.Entry(0, 8)}, token)), kViolation);
   EXPECT_EQ(StatusOf(near_too_, Write(7, {EntryOf(*region, 8)}, far_.region()->remote_token())), kViolation);
@@ -110,6 +191,42 @@ TEST_P(RegistrationContract, WhatIsNotRegisteredCannotBeInvalidated) {
   EXPECT_EQ(StatusOf(near_too_, Invalidate(3, region)), kOk);
   EXPECT_EQ(StatusOf(near_too_, Invalidate(4, region)), kInvalid) << "it is not any more";
   EXPECT_EQ(near_too_.state(), QueuePairState::kError);
+}
+
+TEST_P(RegistrationContract, ASecondRegistrationFailsAndLeavesTheFirst) {
+  const auto region = NewRegion();
+  const RemoteToken token = near_.Post(FastRegister(1, region, {pages_.page(0)}));
+  ASSERT_TRUE(near_.Initiated(1));
+  const size_t registrations = card_->registrations();
+  auto owned = std::make_shared<int>(1);
+  const std::weak_ptr<int> backing = owned;
+  EXPECT_EQ(StatusOf(near_, FastRegister(2, region, {pages_.page(1)}, kAllRights, std::move(owned))), kInvalid);
+  EXPECT_TRUE(backing.expired());
+  EXPECT_EQ(card_->registrations(), registrations);
+  EXPECT_TRUE(region->registered());
+  EXPECT_EQ(StatusOf(far_too_, Write(3, {far_too_.Entry(0, 8)}, token)), kOk);
+}
+
+TEST_P(RegistrationContract, ARefusedRequestChangesNoToken) {
+  ProviderSide small(provider(), adapter(), {.initiator_depth = 1});
+  const std::shared_ptr<DeviceFastRegion> region = *small.domain().CreateFastRegion(16, true);
+  const std::shared_ptr<DeviceMemoryWindow> window = *small.domain().CreateMemoryWindow();
+  const RemoteToken region_token = region->remote_token();
+  const RemoteToken window_token = window->remote_token();
+  const size_t registrations = card_->registrations();
+  const auto owned = std::make_shared<int>(1);
+  const auto refuses = [&](ErrorReason reason) {
+    return small.Refuses(FastRegister(1, region, {pages_.page(0)}, kAllRights, owned), reason) &&
+           small.Refuses(Bind(2, window, small.region(), 0, kNdkPageBytes, owned), reason);
+  };
+  EXPECT_TRUE(refuses(ErrorReason::QP_NOT_CONNECTED));
+  ASSERT_TRUE(small.ConnectTo(small).ok());
+  small.Post(Send(3));
+  EXPECT_TRUE(refuses(ErrorReason::QUEUE_FULL));
+  EXPECT_EQ(region->remote_token(), region_token);
+  EXPECT_EQ(window->remote_token(), window_token);
+  EXPECT_EQ(owned.use_count(), 1);
+  EXPECT_EQ(card_->registrations(), registrations);
 }
 
 TEST_P(RegistrationContract, TheBackingLivesAsLongAsTheRegistration) {
@@ -237,8 +354,64 @@ TEST_P(RegistrationContract, TheBackingLivesAsLongAsTheBinding) {
   const std::weak_ptr<int> backing = owned;
   EXPECT_EQ(StatusOf(near_, Bind(1, window, near_.region(), 0, kNdkPageBytes, std::move(owned))), kOk);
   EXPECT_FALSE(backing.expired());
+  const RemoteToken token = window->remote_token();
   EXPECT_EQ(StatusOf(near_, Invalidate(2, window)), kOk);
   EXPECT_TRUE(backing.expired());
+  EXPECT_EQ(StatusOf(near_, Bind(3, window, near_.region())), kOk);
+  EXPECT_NE(window->remote_token(), token) << "another binding, another token";
+}
+
+// --- sends that invalidate ---
+
+TEST_P(RegistrationContract, ASendMayInvalidateARegistrationOrWindowOfTheReceiver) {
+  const auto region = NewRegion();
+  const auto window = NewWindow();
+  std::atomic<bool> in_time = true;
+  near_.listener().on_completion = [&](const Completion& completion) {
+    in_time = in_time && (completion.type != OperationType::kReceiveAndInvalidate || !region->registered());
+  };
+  near_.Post(FastRegister(1, region, {pages_.page(0)}));
+  near_.Post(Bind(2, window, near_.region()));
+  ASSERT_TRUE(near_.Initiated(2));
+  size_t count = 0;
+  for (const RemoteToken token : {region->remote_token(), window->remote_token()}) {
+    near_.Post(Receive(10, {near_.Entry(0, 8)}));
+    EXPECT_EQ(StatusOf(far_, Send(3, {far_.Entry(0, 4)}, {.invalidate = token})), kOk);
+    ASSERT_TRUE(near_.Received(++count));
+    const Completion received = near_.listener().completions(WorkQueue::kReceive).back();
+    EXPECT_EQ(received.type, OperationType::kReceiveAndInvalidate);
+    EXPECT_EQ(received.status, kOk);
+    EXPECT_EQ(received.invalidated, token);
+    EXPECT_EQ(received.bytes, 4u);
+  }
+  EXPECT_TRUE(in_time) << "invalid before the receive is reported";
+  EXPECT_FALSE(region->registered());
+  EXPECT_TRUE(near_.region()->Deregister().ok()) << "no window is bound to it any more";
+}
+
+TEST_P(RegistrationContract, ASendThatInvalidatesWhatItCannotEndsBothSides) {
+  const auto window = NewWindow();
+  const auto idle = NewRegion();
+  const std::shared_ptr<DeviceFastRegion> foreign = *far_.domain().CreateFastRegion(16, true);
+  far_.Post(FastRegister(1, foreign, {pages_.page(0)}));
+  near_.Post(Bind(2, window, near_.region()));
+  ASSERT_TRUE(far_.Initiated(1) && near_.Initiated(1));
+  for (const RemoteToken token : {RemoteToken{0xdead}, RemoteToken{}, near_.region()->remote_token(),
+                                  idle->remote_token(), foreign->remote_token(), window->remote_token()}) {
+    SCOPED_TRACE(token.value);
+    ProviderSide receiver(near_);
+    ProviderSide sender(far_);
+    Connect(receiver, sender);
+    receiver.Post(Receive(10));
+    receiver.Post(Receive(11));
+    EXPECT_EQ(StatusOf(sender, Send(3, {}, {.invalidate = token})), NtStatus::kRemoteResources);
+    ASSERT_TRUE(receiver.Received(2));
+    EXPECT_EQ(receiver.received(), (Outcomes{{10, kReceived, kInvalid}, {11, kReceived, kCancelled}}));
+    EXPECT_TRUE(EndsInError(receiver) && EndsInError(sender));
+  }
+  EXPECT_TRUE(foreign->registered());
+  EXPECT_TRUE(FailedWith(near_.region()->Deregister(), ErrorReason::REGION_HAS_WINDOWS))
+      << "bound on another connection";
 }
 
 }  // namespace
