@@ -18,7 +18,7 @@ class VerbsEndpointFailureTest : public VerbsTest {
  protected:
   void ConnectBoth() { Connect(near_, far_); }
   static bool EndsInError(const Side& side) {
-    return Eventually([&] { return side.state() == QueuePairState::kError; });
+    return HoldsSoon([&] { return side.state() == QueuePairState::kError; });
   }
 
   Side near_{daemon_};
@@ -138,34 +138,46 @@ TEST_F(VerbsEndpointFailureTest, ARunningListenerIsWaitedForByShutdown) {
   std::atomic<bool> may_leave = false;
   near_.listener().on_completion = [&](const Completion&) {
     inside = true;
-    EXPECT_TRUE(Eventually([&] { return may_leave.load(); }));
+    EXPECT_TRUE(HoldsSoon([&] { return may_leave.load(); }));
   };
   near_.Post(Write(1));
   ASSERT_TRUE(fake_.Complete(near_.number()));
-  ASSERT_TRUE(Eventually([&] { return inside.load(); }));
+  ASSERT_TRUE(HoldsSoon([&] { return inside.load(); }));
   std::atomic<bool> done = false;
   std::thread shutdown([&] {
     near_.Shutdown();
     done = true;
   });
-  EXPECT_TRUE(Eventually([&] { return near_.state() == QueuePairState::kError; }));
+  EXPECT_TRUE(HoldsSoon([&] { return near_.state() == QueuePairState::kError; }));
   EXPECT_FALSE(done);
   may_leave = true;
   shutdown.join();
   EXPECT_THAT(near_.initiated(), SizeIs(1));
 }
 
+// A card that is given up in the tick after a failure, unless it has flushed everything.
+class VerbsGiveUpTest : public VerbsTest {
+ protected:
+  VerbsGiveUpTest() : VerbsTest(Impatient()) {}
+  static VerbsOptions Impatient() {
+    VerbsOptions options = QuietOptions();
+    options.card_timeout = std::chrono::milliseconds(0);
+    return options;
+  }
+};
+
 // The card accepts the transition to ERR and completes nothing.
-TEST_F(VerbsEndpointFailureTest, ACardThatDoesNotFlushIsGivenUp) {
-  ConnectBoth();
-  near_.Post(Receive(10));
-  near_.Post(Write(1));
-  near_.Post(Write(2));
+TEST_F(VerbsGiveUpTest, ACardThatDoesNotFlushIsGivenUp) {
+  Side side(daemon_);
+  ASSERT_TRUE(side.pair().Connect(FormatQpAddress(Foreigner())).ok());
+  side.Post(Receive(10));
+  side.Post(Write(1));
+  side.Post(Write(2));
   fake_.FailNext("ModifyQp", EINVAL, UINT64_MAX);
-  near_.Shutdown();
-  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kWritten, kCancelled}, {2, kWritten, kCancelled}}));
-  EXPECT_EQ(near_.received(), (Outcomes{{10, kReceived, kCancelled}}));
-  EXPECT_EQ(fake_.state(near_.number()), IBV_QPS_UNKNOWN);
+  side.Shutdown();
+  EXPECT_EQ(side.initiated(), (Outcomes{{1, kWritten, kCancelled}, {2, kWritten, kCancelled}}));
+  EXPECT_EQ(side.received(), (Outcomes{{10, kReceived, kCancelled}}));
+  EXPECT_EQ(fake_.state(side.number()), IBV_QPS_UNKNOWN);
   fake_.FailNext("ModifyQp", 0, 0);
 }
 
@@ -173,16 +185,15 @@ TEST_F(VerbsEndpointFailureTest, ACardThatDoesNotFlushIsGivenUp) {
 
 class VerbsProbeTest : public VerbsTest {
  protected:
-  VerbsProbeTest()
-      : VerbsTest({.fast_engine = FastEngine::kRegistration, .probe_interval = std::chrono::milliseconds(1)}) {}
+  VerbsProbeTest() : VerbsTest(ProbingOptions()) {}
 
   // Returns when every queue pair was looked at some times more.
   bool AwaitLooks() {
     const uint64_t looks = fake_.calls("QueryQpState");
-    return Eventually([&] { return fake_.calls("QueryQpState") >= looks + 6; });
+    return HoldsSoon([&] { return fake_.calls("QueryQpState") >= looks + 6; });
   }
   bool AwaitProbe() {
-    return Eventually([&] { return side_.posted().size() == 1; });
+    return HoldsSoon([&] { return side_.posted().size() == 1; });
   }
 
   Side side_{daemon_};
@@ -228,7 +239,7 @@ TEST_F(VerbsProbeTest, ABusyConnectionIsNotProbed) {
 TEST_F(VerbsProbeTest, AQueueIsAsDeepAsEverWhileAProbeIsUnderWay) {
   Side small(daemon_, {.initiator_depth = 2});
   ASSERT_TRUE(small.ConnectTo(small).ok());
-  ASSERT_TRUE(Eventually([&] { return small.posted().size() == 1; }));
+  ASSERT_TRUE(HoldsSoon([&] { return small.posted().size() == 1; }));
   small.Post(Write(1));
   small.Post(Write(2));
   EXPECT_TRUE(small.Refuses(Write(3), ErrorReason::QUEUE_FULL));
@@ -242,7 +253,7 @@ TEST_F(VerbsProbeTest, AProbeThatIsNotAnsweredSaysThatThePeerIsGone) {
   ASSERT_TRUE(AwaitProbe());
   ASSERT_TRUE(fake_.Complete(side_.number(), IBV_WC_RETRY_EXC_ERR));
   ASSERT_TRUE(side_.listener().WaitForPeerGone());
-  EXPECT_TRUE(Eventually([&] { return side_.state() == QueuePairState::kError; }));
+  EXPECT_TRUE(HoldsSoon([&] { return side_.state() == QueuePairState::kError; }));
   EXPECT_THAT(side_.initiated(), IsEmpty());
   ASSERT_TRUE(AwaitLooks());
 }
@@ -273,7 +284,7 @@ TEST_F(VerbsProbeTest, AQueuePairThatTheCardFailedSilentlyIsNoticed) {
   Connect(side_, other);
   fake_.FailQp(side_.number());
   ASSERT_TRUE(side_.listener().WaitForPeerGone());
-  EXPECT_TRUE(Eventually([&] { return side_.state() == QueuePairState::kError; }));
+  EXPECT_TRUE(HoldsSoon([&] { return side_.state() == QueuePairState::kError; }));
   EXPECT_TRUE(other.listener().WaitForPeerGone());
 }
 

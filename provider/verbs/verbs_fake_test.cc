@@ -87,6 +87,7 @@ int FakeVerbs::TakeFault(const std::string& call) {
 
 int FakeVerbs::Begin(const char* call, const Context* context, Asks asks) {
   ++calls_[call];
+  changes.Add();
   if (context == nullptr) {
     Violate(std::string(call) + " with an object that does not exist");
     return EINVAL;

@@ -107,6 +107,32 @@ struct FakeLive {
 };
 std::ostream& operator<<(std::ostream& out, const FakeLive& live);
 
+// Counts the calls of a card, for a thread that waits for the next. Threads: safe.
+class FakeChanges {
+ public:
+  void Add() {
+    MutexLock lock(mutex_);
+    ++count_;
+    changed_.NotifyAll();
+  }
+  uint64_t count() const {
+    MutexLock lock(mutex_);
+    return count_;
+  }
+  // Returns when the count is not `seen` any more.
+  void AwaitMoreThan(uint64_t seen) {
+    MutexLock lock(mutex_);
+    while (count_ == seen) {
+      changed_.Wait(mutex_);
+    }
+  }
+
+ private:
+  mutable Mutex mutex_;
+  ConditionVariable changed_;
+  uint64_t count_ RNICD_GUARDED_BY(mutex_) = 0;
+};
+
 // Simulated cards. They follow the rules of the verbs and return the errnos and statuses measured on rdma_rxe, but move
 // no bytes. The test controls time: a request completes when the test completes it.
 //
@@ -204,6 +230,7 @@ class FakeVerbs : public VerbsApi {
   // The region a window is bound to; null if none.
   ibv_mr* BoundTo(ibv_mw* mw) const;
 
+  FakeChanges changes;
   // Keys of the kernel's module.
   FakeKeys keys;
   // Bytes of the kernel's pages. Set before anything is registered.

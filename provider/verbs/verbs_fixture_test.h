@@ -2,11 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <ostream>
@@ -27,23 +25,17 @@ namespace rnicd::provider {
 
 inline constexpr uint64_t kPage = kNdkPageBytes;
 
-// Polls until `holds` returns true; false on timeout.
-inline bool Eventually(const std::function<bool()>& holds) {
-  const auto deadline = std::chrono::steady_clock::now() + kWaitTimeout;
-  while (!holds()) {
-    if (std::chrono::steady_clock::now() > deadline) {
-      return false;
-    }
-    usleep(200);
-  }
-  return true;
-}
-
-// No background activity: no probe, no window. Short timeout for a card that does nothing.
+// No background activity: no probe, no window. A card that does nothing is never given up.
 inline VerbsOptions QuietOptions() {
   return {.fast_engine = FastEngine::kRegistration,
           .probe_interval = std::chrono::hours(1),
-          .card_timeout = std::chrono::milliseconds(500)};
+          .card_timeout = std::chrono::hours(1)};
+}
+// The same, with a probe in every tick.
+inline VerbsOptions ProbingOptions() {
+  VerbsOptions options = QuietOptions();
+  options.probe_interval = std::chrono::milliseconds(0);
+  return options;
 }
 
 // A daemon's provider over the fake, which records asynchronous events of the card.

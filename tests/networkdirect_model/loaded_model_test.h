@@ -2,10 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <functional>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "provider/networkdirect/nd_library.h"
@@ -51,17 +48,5 @@ class LoadedModel {
   NdSource source_;
   ModelControl* control_ = nullptr;
 };
-
-// Looks until `holds` does; false when it never does.
-inline bool ModelHoldsSoon(const std::function<bool()>& holds) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  while (!holds()) {
-    if (std::chrono::steady_clock::now() > deadline) {
-      return false;
-    }
-    std::this_thread::sleep_for(std::chrono::microseconds(200));
-  }
-  return true;
-}
 
 }  // namespace rnicd::provider

@@ -1,7 +1,6 @@
 #include "tests/provider_contract/fake_wire_linux.h"
 
 #include <algorithm>
-#include <chrono>
 #include <optional>
 #include <vector>
 
@@ -30,17 +29,19 @@ FakeWire::FakeWire(FakeVerbs& card) : card_(card), thread_([this] { Run(); }) {}
 
 FakeWire::~FakeWire() {
   stop_ = true;
+  card_.changes.Add();
   thread_.join();
 }
 
 void FakeWire::Run() {
   while (!stop_) {
+    const uint64_t seen = card_.changes.count();
     bool moved = false;
     for (const uint32_t number : card_.qp_nums()) {
       moved = Carry(number) || moved;
     }
-    if (!moved) {
-      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    if (!moved && !stop_) {
+      card_.changes.AwaitMoreThan(seen);
     }
   }
 }

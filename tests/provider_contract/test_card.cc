@@ -10,6 +10,7 @@
 #include "base/mutex.h"
 #include "base/random.h"
 #include "base/status.h"
+#include "provider/api/recording_listener_test.h"
 #include "provider/engine/engine_queue_pair.h"
 #include "provider/soft/soft_endpoint.h"
 #include "provider/soft/soft_fast_region.h"

@@ -1,12 +1,10 @@
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
 #include <ostream>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "provider/api/device.h"
@@ -36,17 +34,5 @@ inline std::ostream& operator<<(std::ostream& out, const CardKind& kind) { retur
 std::vector<CardKind> CardKinds();
 // The same, with what a provider does besides at its busiest: reads take their time, connections are probed.
 std::vector<CardKind> BusyCardKinds();
-
-// Looks until `holds` does; false when it never does.
-inline bool HoldsSoon(const std::function<bool()>& holds) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  while (!holds()) {
-    if (std::chrono::steady_clock::now() > deadline) {
-      return false;
-    }
-    std::this_thread::sleep_for(std::chrono::microseconds(200));
-  }
-  return true;
-}
 
 }  // namespace rnicd::provider
