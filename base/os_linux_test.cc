@@ -12,8 +12,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/faulty_os.h"
 #include "base/os.h"
-#include "base/os_fake.h"
 #include "base/status.h"
 
 namespace rnicd {

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 #include <windows.h>
 
-#include "base/any_descriptor_test.h"
+#include "base/any_descriptor_fixture.h"
 #include "base/os.h"
 #include "base/status.h"
 #include "base/units.h"

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <vector>
 
-#include "base/any_descriptor_test.h"
+#include "base/any_descriptor_fixture.h"
 #include "base/unique_fd.h"
 
 namespace rnicd {

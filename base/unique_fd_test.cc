@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "base/any_descriptor_test.h"
+#include "base/any_descriptor_fixture.h"
 
 namespace rnicd {
 namespace {

@@ -1,4 +1,5 @@
-# One target per folder. Its sources are the folder's *.cc, its tests the folder's *_test.cc: no lists kept by hand.
+# One target per folder. Its sources are the folder's *.cc, its tests the folder's *_test.cc and what only
+# they use, *_fake.cc and *_fixture.cc: no lists kept by hand.
 
 # Test files are compiled often and run once, so the compiler's time counts and theirs does not.
 set(RNICD_TEST_OPTIONS -O0)
@@ -21,18 +22,18 @@ function(rnicd_keep_this_system variable)
   string(TOLOWER "${CMAKE_SYSTEM_NAME}" this)
   list(REMOVE_ITEM others "${this}")
   list(JOIN others "|" others)
-  list(FILTER ${variable} EXCLUDE REGEX "_(${others})(_test)?\\.(cc|h)$")
+  list(FILTER ${variable} EXCLUDE REGEX "_(${others})(_test|_fake|_fixture)?\\.(cc|h)$")
   set(${variable} "${${variable}}" PARENT_SCOPE)
 endfunction()
 
 # rnicd_library(name DEPS target... [TEST_DEPS target...] [NOT_ON_WINDOWS test...])
 # The static library of the calling folder and, when the folder has *_test.cc, the test program <name>_test.
 # DEPS is the include arrow: the folder may include these targets' folders and nothing else of ours.
-# NOT_ON_WINDOWS has the *_test.cc that a build for Windows leaves out, each with its reason in a comment.
+# NOT_ON_WINDOWS has the files of tests that a build for Windows leaves out, each with its reason in a comment.
 function(rnicd_library name)
   cmake_parse_arguments(arg "" "" "DEPS;TEST_DEPS;NOT_ON_WINDOWS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS *.cc *.h)
-  list(FILTER sources EXCLUDE REGEX "(_test|/main)\\.(cc|h)$")
+  list(FILTER sources EXCLUDE REGEX "(_test|_fake|_fixture|/main)\\.(cc|h)$")
   rnicd_keep_this_system(sources)
   if(sources MATCHES "\\.cc(;|$)")
     add_library(${name} STATIC ${sources})
@@ -128,15 +129,15 @@ function(rnicd_gtest name)
       NEEDS ${arg_NEEDS} PROPERTIES TIMEOUT 900 ${arg_PROPERTIES} ENVIRONMENT ${arg_ENVIRONMENT})
 endfunction()
 
-# rnicd_unit_tests(name DEPS target... [NOT_ON_WINDOWS test...]): the calling folder's *_test.cc as one program, and one
-# CTest, because three thousand starts of such programs take longer than their cases. In a build for another machine each
+# rnicd_unit_tests(name DEPS target... [NOT_ON_WINDOWS test...]): the calling folder's files of tests as one program, and
+# one CTest, because three thousand starts of such programs take longer than their cases. In a build for another machine each
 # case is a CTest of its own: some cannot be run there.
 function(rnicd_unit_tests name)
   cmake_parse_arguments(arg "" "" "DEPS;NOT_ON_WINDOWS" ${ARGN})
   if(NOT RNICD_TESTS)
     return()
   endif()
-  file(GLOB tests CONFIGURE_DEPENDS *_test.cc)
+  file(GLOB tests CONFIGURE_DEPENDS *_test.cc *_fake.cc *_fixture.cc)
   rnicd_keep_this_system(tests)
   foreach(test IN LISTS arg_NOT_ON_WINDOWS)
     if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${test})

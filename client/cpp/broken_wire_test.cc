@@ -12,7 +12,7 @@
 
 #include "base/status.h"
 #include "client/cpp/client.h"
-#include "client/cpp/fake_daemon_test.h"
+#include "client/cpp/fake_daemon_fixture.h"
 #include "client/cpp/transport_failure.h"
 #include "rnicd/v1/error.pb.h"
 #include "rnicd/v1/fd_channel.pb.h"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/status.h"
-#include "client/cpp/fake_fd_server_test.h"
+#include "client/cpp/fake_fd_server_fixture.h"
 #include "client/cpp/transport_failure.h"
 
 namespace rnicd::inline client {

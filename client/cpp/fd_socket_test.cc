@@ -10,7 +10,7 @@
 #include <tuple>
 
 #include "base/status.h"
-#include "client/cpp/fake_fd_server_test.h"
+#include "client/cpp/fake_fd_server_fixture.h"
 #include "client/cpp/transport_failure.h"
 
 namespace rnicd::inline client {

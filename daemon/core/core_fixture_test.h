@@ -19,8 +19,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/faulty_os.h"
 #include "base/mutex.h"
-#include "base/os_fake.h"
 #include "base/random.h"
 #include "base/status.h"
 #include "daemon/core/session.h"

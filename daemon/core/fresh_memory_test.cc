@@ -1,6 +1,6 @@
 #include "daemon/core/fresh_memory.h"
 
-#include "base/os_fake.h"
+#include "base/faulty_os.h"
 #include "daemon/core/core_fixture_test.h"
 
 namespace rnicd::core {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/os_fake.h"
+#include "base/faulty_os.h"
 #include "base/units.h"
 #include "daemon/core/core_fixture_test.h"
 #include "daemon/core/pool_refiller.h"

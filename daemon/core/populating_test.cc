@@ -4,7 +4,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/os_fake.h"
+#include "base/faulty_os.h"
 #include "daemon/core/core_fixture_test.h"
 
 namespace rnicd::core {

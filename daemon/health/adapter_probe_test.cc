@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/os_fake.h"
+#include "base/faulty_os.h"
 #include "base/random.h"
 #include "base/status.h"
 #include "provider/decorator/fault_injecting.h"

@@ -9,7 +9,7 @@
 
 #include "base/secret.h"
 #include "daemon/core/observation.h"
-#include "daemon/pipes/front_door_fixture_test.h"
+#include "daemon/pipes/front_door_fixture.h"
 
 namespace rnicd::pipes {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/winsock.h"
-#include "daemon/pipes/front_door_fixture_test.h"
+#include "daemon/pipes/front_door_fixture.h"
 #include "daemon/pipes/security.h"
 
 namespace rnicd::pipes {

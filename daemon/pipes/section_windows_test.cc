@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "daemon/pipes/front_door_fixture_test.h"
+#include "daemon/pipes/front_door_fixture.h"
 
 namespace rnicd::pipes {
 namespace {

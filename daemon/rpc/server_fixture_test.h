@@ -25,7 +25,7 @@
 #include "daemon/rpc/server.h"
 #include "daemon/rpc/server_call.h"
 #include "daemon/rpc/socket_io.h"
-#include "daemon/rpc/socket_pair_test.h"
+#include "daemon/rpc/socket_pair_fixture.h"
 
 namespace rnicd::rpc {
 

@@ -12,8 +12,8 @@
 #include <random>
 #include <vector>
 
+#include "base/faulty_os.h"
 #include "base/os.h"
-#include "base/os_fake.h"
 #include "base/status.h"
 #include "rnicd/v1/fd_channel.pb.h"
 

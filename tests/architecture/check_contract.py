@@ -3,7 +3,7 @@
 import re
 
 import rules
-from tree import Violation, is_under, line_of
+from tree import Violation, is_test, is_under, line_of
 
 _LISTED = re.compile(r"^RNICD_REASON\((\w+),\s*(\d+),", re.MULTILINE)
 _ON_WIRE = re.compile(r"^\s*ERROR_REASON_(\w+) = (\d+);", re.MULTILINE)
@@ -51,8 +51,7 @@ def check_ntstatus_equal(tree):
 def check_reasons_tested(tree):
     words = set()
     for path in tree.paths:
-        is_test = path.endswith("_test.cc") or (path.startswith("tests/") and path.endswith((".cc", ".h", ".py")))
-        if is_test and not is_under(path, rules.REASONS_NOT_COUNTED):
+        if path.endswith((".cc", ".h", ".py")) and is_test(path) and not is_under(path, rules.REASONS_NOT_COUNTED):
             words.update(re.findall(r"\w+", tree.text(path)))
     for name, (_, line) in _reasons(_LISTED, tree.text(rules.REASONS_LIST)).items():
         if name not in words and f"ERROR_REASON_{name}" not in words:

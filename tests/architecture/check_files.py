@@ -3,7 +3,7 @@
 import re
 
 import rules
-from tree import Violation, folder_of, is_under, line_of
+from tree import Violation, folder_of, is_under, is_unit_test, line_of
 
 _TEXT_SUFFIXES = (".cc", ".h", ".inc", ".proto", ".py", ".sh", ".md", ".txt", ".cmake", ".json", ".yaml", ".yml", ".in")
 
@@ -70,7 +70,7 @@ def check_targets(tree):
     for path in tree.with_suffix(".cc"):
         folder = folder_of(path)
         text = re.sub(r"#[^\n]*", "", tree.text(f"{folder}/CMakeLists.txt"))
-        calls = rules.TEST_TARGET_CALLS if path.endswith("_test.cc") else rules.TARGET_CALLS
+        calls = rules.TEST_TARGET_CALLS if is_unit_test(path) else rules.TARGET_CALLS
         if folder not in reached:
             yield Violation(path, 1, "no build reaches this file",
                             f"add_subdirectory({folder.rpartition('/')[2]}) above it")

@@ -3,7 +3,7 @@
 import re
 
 import rules
-from tree import Violation, folder_of, is_under, line_of, without_comments_and_strings
+from tree import Violation, folder_of, is_test, is_under, is_unit_test, line_of, without_comments_and_strings
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]', re.MULTILINE)
 _LIBRARY = re.compile(r"^\s*rnicd_(?:test_)?library\((\w+)\s*(.*?)\)", re.MULTILINE | re.DOTALL)
@@ -27,7 +27,7 @@ def _target_module(include):
 
 def _allowed(path, module):
     allowed = {module, *rules.ARROWS[module]}
-    if path.endswith(("_test.cc", "_test.h")):
+    if is_unit_test(path):
         allowed.update(rules.UNIT_TEST_ARROWS)
     return allowed
 
@@ -50,6 +50,15 @@ def check_arrows(tree):
     for path in tree.with_suffix(".cc", ".h"):
         for found in _INCLUDE.finditer(tree.text(path)):
             yield from _check_one(path, line_of(tree.text(path), found.start(1)), found[1])
+
+
+def check_tests(tree):
+    """The image is built without the tests beside the code."""
+    for path in tree.with_suffix(".cc", ".h"):
+        for found in _INCLUDE.finditer(tree.text(path)):
+            if is_unit_test(found[1]) and not is_test(path):
+                yield Violation(path, line_of(tree.text(path), found.start(1)),
+                                f'only tests may include "{found[1]}"', "move what both need to a file of its own")
 
 
 def check_separate(tree):
@@ -121,7 +130,8 @@ def check_names(tree):
 
 def check_portable(tree):
     for path in tree.with_suffix(".cc", ".h"):
-        if not is_under(path, rules.PORTABLE_FOLDERS) or path.endswith(tuple(rules.PORTABLE_SUFFIXES)):
+        of_one_system = is_unit_test(path) or path.endswith(tuple(rules.PORTABLE_SUFFIXES))
+        if of_one_system or not is_under(path, rules.PORTABLE_FOLDERS):
             continue
         for found in _INCLUDE.finditer(tree.text(path)):
             if any(_matches(found[1], header) for header in rules.SYSTEM_HEADERS):
@@ -129,4 +139,4 @@ def check_portable(tree):
                                 "call it in a *_linux.cc, behind a header that every system can have")
 
 
-CHECKS = [check_arrows, check_separate, check_folders, check_links, check_external, check_portable, check_names]
+CHECKS = [check_arrows, check_tests, check_separate, check_folders, check_links, check_external, check_portable, check_names]

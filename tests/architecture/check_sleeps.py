@@ -4,19 +4,18 @@ import re
 
 import ratchet
 import rules
-from tree import is_under, line_of
+from tree import is_test, is_under, line_of
 
 _SLEEP = re.compile(r"\b(?:sleep_for|sleep_until|usleep|nanosleep|time\.sleep|asyncio\.sleep)\(")
 
 
-def _is_test(path):
-    of_test = path.startswith("tests/") or re.search(r"_test\.(?:cc|h|py)$", path)
-    return path.endswith((".cc", ".h", ".py")) and of_test and not is_under(path, rules.SLEEPS_FREE)
+def _is_counted(path):
+    return path.endswith((".cc", ".h", ".py")) and is_test(path) and not is_under(path, rules.SLEEPS_FREE)
 
 
 def check_sleeps(tree):
     offenders = {}
-    for path in filter(_is_test, tree.paths):
+    for path in filter(_is_counted, tree.paths):
         found = list(_SLEEP.finditer(tree.text(path)))
         if found:
             offenders[path] = (path, line_of(tree.text(path), found[-1].start()), len(found), 0)

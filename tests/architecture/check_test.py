@@ -77,6 +77,12 @@ class ArchitectureTest(unittest.TestCase):
         self.assert_violation({"daemon/core/a_test.cc": '#include "daemon/gate/gate.h"\n'}, "daemon/core/a_test.cc:1:",
                               "may not")
 
+    def test_only_tests_include_tests(self):
+        self.assertEqual(findings_in({"daemon/core/a_fake.cc": '#include "daemon/core/a_fixture.h"\n'}), [])
+        for name in ("a_test.h", "a_fake.h", "a_fixture.h"):
+            self.assert_violation({"daemon/core/a.cc": f'#include "daemon/core/{name}"\n'}, "daemon/core/a.cc:1:",
+                                  "only tests may")
+
     def test_nothing_includes_tests(self):
         self.assert_violation({"daemon/core/a_test.cc": '#include "tests/support/x.h"\n'}, "daemon/core/a_test.cc:1:",
                               "tests/")
@@ -131,7 +137,7 @@ class ArchitectureTest(unittest.TestCase):
         for header in ("unistd.h", "sys/mman.h", "windows.h"):
             with self.subTest(header):
                 self.assert_violation({"daemon/core/a.cc": f"#include <{header}>\n"}, "daemon/core/a.cc:1:", header)
-        for place in ("daemon/core/a_linux.cc", "daemon/core/a_test.cc", "base/a.cc"):
+        for place in ("daemon/core/a_linux.cc", "daemon/core/a_test.cc", "daemon/core/a_fake.cc", "base/a.cc"):
             with self.subTest(place):
                 self.assertEqual(findings_in({place: "#include <unistd.h>\n"}), [])
 
@@ -343,7 +349,8 @@ class SleepsTest(unittest.TestCase):
 
     def test_tests_do_not_sleep(self):
         self.assert_finding(self.findings(self.SLEEPS), "daemon/core/region_test.cc:2:", "2 sleeps, the limit is 0")
-        self.assertEqual(len(self.findings({"tests/x.py": "time.sleep(1)\n"})), 1)
+        for path in ("tests/x.py", "base/a_fake.h", "base/a_fixture.h"):
+            self.assertEqual(len(self.findings({path: "#pragma once\nnanosleep(1)\n"})), 1)
 
     def test_other_code_and_benchmarks_may(self):
         self.assertEqual(self.findings({"daemon/core/region.cc": "sleep_for(1ms);\n"}), [])

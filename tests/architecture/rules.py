@@ -59,7 +59,7 @@ ARROWS = {
 SEPARATE = [("client", "daemon")]
 # Folders that may include everything. Nothing but these may include tests/.
 FREE_FOLDERS = ["tests", "examples"]
-# A *_test.cc beside the code may also use these: real providers instead of mocks.
+# A test beside the code may also use these: real providers instead of mocks.
 UNIT_TEST_ARROWS = ["provider/api", "provider/soft", "provider/decorator", "base/ndk", "base"]
 # Folders that may see only some of the generated headers.
 PROTO_SUBSETS = {
@@ -95,7 +95,7 @@ PORTABLE_FOLDERS = [
     "base/ndk", "base/flags", "wire", "ring", "provider/api", "provider/engine", "provider/soft", "daemon/core", "daemon/rings", "daemon/gate",
     "daemon/door", "daemon/health", "daemon/policy", "daemon/rpc", "daemon/service", "daemon/status_page", "daemon/server", "daemon/audit", "daemon/metrics", "daemon/app",
 ]
-PORTABLE_SUFFIXES = ["_linux.cc", "_windows.cc", "_linux.h", "_windows.h", "_test.cc", "_test.h"]
+PORTABLE_SUFFIXES = ["_linux.cc", "_windows.cc", "_linux.h", "_windows.h"]
 # Headers of a system: POSIX and Linux, and Windows.
 SYSTEM_HEADERS = [
     "aio.h", "arpa/", "asm/", "dirent.h", "dlfcn.h", "endian.h", "fcntl.h", "ftw.h", "glob.h", "grp.h", "ifaddrs.h", "linux/",
@@ -157,7 +157,7 @@ SLEEPS_RATCHET = "tests/architecture/sleeps.txt"
 # They measure, or make noise for a time.
 SLEEPS_FREE = ["tests/bench", "tests/soak", "tests/jitter", "tests/architecture"]
 
-# --- Calls that put a folder's *_test.cc into a target ----------------------------------------------------------------
+# --- Calls that put a folder's tests into a target ----------------------------------------------------------------
 TEST_TARGET_CALLS = ["rnicd_library", "rnicd_unit_tests", "rnicd_process_tests", "rnicd_test_library", "rnicd_test_program"]
 TARGET_CALLS = TEST_TARGET_CALLS + ["add_executable", "add_library"]
 

@@ -48,6 +48,15 @@ class Violation:
         return f"{self.path}:{self.line}: {self.rule}; {self.remedy}"
 
 
+def is_unit_test(path):
+    """Whether the name says that this is a test, or what only the tests beside it use."""
+    return re.search(r"_(?:test|fake|fixture)\.(?:cc|h|py)$", path) is not None
+
+
+def is_test(path):
+    return path.startswith("tests/") or is_unit_test(path)
+
+
 def folder_of(path):
     return path.rpartition("/")[0]
 

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/faulty_os.h"
 #include "base/mutex.h"
-#include "base/os_fake.h"
 #include "daemon/core/wired_node_test.h"
 #include "daemon/health/health_board.h"
 #include "daemon/rings/ring_threads.h"

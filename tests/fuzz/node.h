@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/os_fake.h"
+#include "base/faulty_os.h"
 #include "daemon/core/wired_node_test.h"
 #include "provider/soft/soft_provider.h"
 #include "tests/fuzz/sources.h"

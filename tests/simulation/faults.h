@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdint>
 
-#include "base/os_fake.h"
+#include "base/faulty_os.h"
 #include "provider/decorator/fault_injecting.h"
 #include "tests/simulation/refusals.h"
 

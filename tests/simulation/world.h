@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/os_fake.h"
+#include "base/faulty_os.h"
 #include "daemon/core/wired_node_test.h"
 #include "provider/decorator/fault_injecting.h"
 #include "provider/soft/soft_provider.h"

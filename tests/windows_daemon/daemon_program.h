@@ -9,7 +9,7 @@
 
 #include "base/mutex.h"
 #include "base/unique_fd.h"
-#include "daemon/pipes/front_door_fixture_test.h"
+#include "daemon/pipes/front_door_fixture.h"
 #include "daemon/rpc/server_fixture_test.h"
 
 namespace rnicd::test {

@@ -5,7 +5,7 @@
 #include <array>
 
 #include "daemon/rpc/poller.h"
-#include "daemon/rpc/socket_pair_test.h"
+#include "daemon/rpc/socket_pair_fixture.h"
 
 namespace rnicd::rpc {
 

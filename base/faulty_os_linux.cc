@@ -3,7 +3,7 @@
 #include <cerrno>
 
 #include "base/errno_status.h"
-#include "base/os_fake.h"
+#include "base/faulty_os.h"
 
 namespace rnicd {
 

@@ -1,4 +1,4 @@
-#include "client/cpp/fake_daemon_test.h"
+#include "client/cpp/fake_daemon_fixture.h"
 
 #include <chrono>
 #include <deque>

@@ -4,7 +4,7 @@
 
 #include <thread>
 
-#include "daemon/pipes/front_door_fixture_test.h"
+#include "daemon/pipes/front_door_fixture.h"
 #include "daemon/pipes/security.h"
 
 namespace rnicd::pipes {

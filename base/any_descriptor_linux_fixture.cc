@@ -1,6 +1,6 @@
 #include <fcntl.h>
 
-#include "base/any_descriptor_test.h"
+#include "base/any_descriptor_fixture.h"
 
 namespace rnicd {
 

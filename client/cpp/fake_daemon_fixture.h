@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/mutex.h"
-#include "client/cpp/fake_fd_server_test.h"
+#include "client/cpp/fake_fd_server_fixture.h"
 #include "google/protobuf/message_lite.h"
 #include "grpcpp/grpcpp.h"
 #include "rnicd/v1/session_service.pb.h"

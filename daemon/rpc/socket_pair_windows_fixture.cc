@@ -3,7 +3,7 @@
 
 #include "base/winsock.h"
 #include "daemon/rpc/poller.h"
-#include "daemon/rpc/socket_pair_test.h"
+#include "daemon/rpc/socket_pair_fixture.h"
 
 namespace rnicd::rpc {
 namespace {

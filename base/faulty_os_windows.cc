@@ -1,4 +1,4 @@
-#include "base/os_fake.h"
+#include "base/faulty_os.h"
 
 namespace rnicd {
 
