@@ -2,7 +2,7 @@
 // says.
 
 #include "provider/engine/engine_queue_pair.h"
-#include "provider/engine/scripted_card_test.h"
+#include "provider/engine/scripted_card_fake.h"
 
 namespace rnicd::provider {
 namespace {

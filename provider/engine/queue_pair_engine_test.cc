@@ -3,7 +3,7 @@
 
 #include "provider/engine/queue_pair_engine.h"
 
-#include "provider/engine/scripted_card_test.h"
+#include "provider/engine/scripted_card_fake.h"
 
 namespace rnicd::provider {
 namespace {

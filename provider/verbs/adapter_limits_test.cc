@@ -4,7 +4,7 @@
 
 #include <climits>
 
-#include "provider/verbs/verbs_fake_test.h"
+#include "provider/verbs/verbs_fake.h"
 
 namespace rnicd::provider {
 namespace {

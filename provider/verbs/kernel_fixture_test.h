@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "provider/verbs/fast_module_fake_test.h"
+#include "provider/verbs/fast_module_fake.h"
 #include "provider/verbs/verbs_fixture_test.h"
 
 namespace rnicd::provider {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "provider/verbs/verbs_fake_dmabuf_test.h"
+#include "provider/verbs/verbs_dmabuf_fake.h"
 #include "provider/verbs/verbs_fixture_test.h"
 
 namespace rnicd::provider {

@@ -6,7 +6,7 @@
 
 #include <cerrno>
 
-#include "provider/verbs/verbs_fake_dmabuf_test.h"
+#include "provider/verbs/verbs_dmabuf_fake.h"
 #include "provider/verbs/verbs_fixture_test.h"
 #include "provider/verbs/verbs_memory_region.h"
 

@@ -4,7 +4,7 @@
 #include <cerrno>
 #include <thread>
 
-#include "provider/verbs/verbs_fake_test.h"
+#include "provider/verbs/verbs_fake.h"
 
 // FakeVerbs replaces a card in every other test of this folder; these tests compare it with the measured behaviour of a
 // card.

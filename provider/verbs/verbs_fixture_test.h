@@ -18,7 +18,7 @@
 #include "provider/api/provider_side_test.h"
 #include "provider/api/recording_listener_test.h"
 #include "provider/verbs/qp_address.h"
-#include "provider/verbs/verbs_fake_test.h"
+#include "provider/verbs/verbs_fake.h"
 #include "provider/verbs/verbs_provider.h"
 
 namespace rnicd::provider {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <thread>
 
-#include "provider/verbs/verbs_fake_test.h"
+#include "provider/verbs/verbs_fake.h"
 
 namespace rnicd::provider {
 

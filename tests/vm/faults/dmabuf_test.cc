@@ -18,7 +18,7 @@
 #include "tests/support/expect.h"
 #include "tests/support/vgem.h"
 #include "tests/support/work_requests.h"
-#include "tests/vm/faults/fault_test.h"
+#include "tests/vm/faults/fault_fixture.h"
 
 namespace rnicd::test {
 namespace {

@@ -8,7 +8,7 @@
 #include "tests/support/child_client.h"
 #include "tests/support/expect.h"
 #include "tests/support/work_requests.h"
-#include "tests/vm/faults/fault_test.h"
+#include "tests/vm/faults/fault_fixture.h"
 
 namespace rnicd::test {
 namespace {

@@ -6,7 +6,7 @@
 #include "base/units.h"
 #include "tests/support/expect.h"
 #include "tests/support/work_requests.h"
-#include "tests/vm/faults/fault_test.h"
+#include "tests/vm/faults/fault_fixture.h"
 
 namespace rnicd::test {
 namespace {

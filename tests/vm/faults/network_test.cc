@@ -5,7 +5,7 @@
 #include "tests/support/expect.h"
 #include "tests/support/wait.h"
 #include "tests/support/work_requests.h"
-#include "tests/vm/faults/fault_test.h"
+#include "tests/vm/faults/fault_fixture.h"
 #include "tests/vm/faults/network.h"
 
 namespace rnicd::test {

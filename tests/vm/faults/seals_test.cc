@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tests/support/memory_file.h"
-#include "tests/vm/faults/fault_test.h"
+#include "tests/vm/faults/fault_fixture.h"
 
 namespace rnicd::test {
 namespace {

@@ -10,7 +10,7 @@
 #include <memory>
 #include <utility>
 
-#include "provider/verbs/verbs_fake_test.h"
+#include "provider/verbs/verbs_fake.h"
 
 // FakeVerbs' record of each object; private to its source files.
 namespace rnicd::provider {

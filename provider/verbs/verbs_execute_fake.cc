@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "provider/verbs/verbs_fake_records_test.h"
-#include "provider/verbs/verbs_fake_test.h"
+#include "provider/verbs/verbs_fake.h"
+#include "provider/verbs/verbs_records_fake.h"
 
 namespace rnicd::provider {
 namespace {

@@ -1,4 +1,4 @@
-#include "provider/verbs/fast_module_fake_test.h"
+#include "provider/verbs/fast_module_fake.h"
 
 #include <algorithm>
 

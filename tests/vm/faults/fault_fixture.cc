@@ -1,4 +1,4 @@
-#include "tests/vm/faults/fault_test.h"
+#include "tests/vm/faults/fault_fixture.h"
 
 #include <cstring>
 #include <utility>

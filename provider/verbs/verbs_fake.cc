@@ -1,9 +1,9 @@
-#include "provider/verbs/verbs_fake_test.h"
+#include "provider/verbs/verbs_fake.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "provider/verbs/verbs_fake_records_test.h"
+#include "provider/verbs/verbs_records_fake.h"
 
 namespace rnicd::provider {
 

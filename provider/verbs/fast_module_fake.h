@@ -10,7 +10,7 @@
 
 #include "base/mutex.h"
 #include "provider/verbs/fast_module.h"
-#include "provider/verbs/verbs_fake_test.h"
+#include "provider/verbs/verbs_fake.h"
 
 namespace rnicd::provider {
 

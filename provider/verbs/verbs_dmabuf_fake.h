@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "provider/verbs/verbs_fake_test.h"
+#include "provider/verbs/verbs_fake.h"
 
 namespace rnicd::provider {
 

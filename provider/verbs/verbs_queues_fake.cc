@@ -2,8 +2,8 @@
 #include <cstring>
 #include <span>
 
-#include "provider/verbs/verbs_fake_records_test.h"
-#include "provider/verbs/verbs_fake_test.h"
+#include "provider/verbs/verbs_fake.h"
+#include "provider/verbs/verbs_records_fake.h"
 
 namespace rnicd::provider {
 namespace {

@@ -17,7 +17,7 @@
 #include "base/mutex.h"
 #include "base/unique_fd.h"
 #include "provider/verbs/verbs_api.h"
-#include "provider/verbs/verbs_fake_keys_test.h"
+#include "provider/verbs/verbs_keys_fake.h"
 
 namespace rnicd::provider {
 
