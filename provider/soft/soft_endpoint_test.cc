@@ -120,14 +120,8 @@ TEST_F(SoftEndpointTest, MoreThanOneMebibyteGoesOnInTheEngine) {
   }
   sender.endpoint().Run();
   EXPECT_EQ(sender.initiated(), (Outcomes{{1, kWritten, kOk}})) << "the caller is let go after the first";
-  sender.Post(Write(4, {}, {}));
-  EXPECT_EQ(sender.initiated().size(), 1u) << "the engine is the runner now";
-  EXPECT_EQ(card_.engine()->size(), 1u);
-  EXPECT_TRUE(card_.engine()->RunJob());
-  EXPECT_EQ(sender.initiated().size(), 2u);
   card_.engine()->RunAll();
-  EXPECT_EQ(sender.initiated(),
-            (Outcomes{{1, kWritten, kOk}, {2, kWritten, kOk}, {3, kWritten, kOk}, {4, kWritten, kOk}}));
+  EXPECT_EQ(sender.initiated(), (Outcomes{{1, kWritten, kOk}, {2, kWritten, kOk}, {3, kWritten, kOk}}));
 }
 
 TEST_F(SoftEndpointTest, ManyRequestsOfNoBytesGoOnInTheEngineToo) {

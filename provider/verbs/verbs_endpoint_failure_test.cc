@@ -63,16 +63,6 @@ TEST_F(VerbsEndpointFailureTest, APostThatTheCardRefusesFailsInItsTurn) {
   EXPECT_TRUE(near_.Refuses(Write(3), ErrorReason::QP_NOT_CONNECTED));
 }
 
-TEST_F(VerbsEndpointFailureTest, AReceiveThatTheCardRefusesIsRefused) {
-  fake_.FailNext("PostRecv", ENOMEM);
-  EXPECT_TRUE(near_.Refuses(Receive(1), ErrorReason::DEVICE_OUT_OF_RESOURCES));
-  near_.Post(Receive(2));
-  ConnectBoth();
-  ASSERT_TRUE(fake_.Receive(near_.number(), 0));
-  ASSERT_TRUE(near_.Received(1));
-  EXPECT_EQ(near_.received(), (Outcomes{{2, kReceived, kOk}}));
-}
-
 // --- what the card did without being asked ---
 
 TEST_F(VerbsEndpointFailureTest, AQueuePairThatTheCardFailedTellsThroughItsFlushedReceives) {

@@ -111,18 +111,6 @@ TEST_F(VerbsMemoryRegionTest, MemoryThatCannotBeMappedTwiceIsRefusedWhenItIsScat
   munmap(memory, 4 * kPage);
 }
 
-TEST_F(VerbsMemoryRegionTest, DeregisteringTwiceIsOnce) {
-  auto region = Register({pages_.page(0)});
-  ASSERT_TRUE(region.ok());
-  EXPECT_EQ(daemon_.provider().live_regions(), 1u);
-  EXPECT_TRUE((*region)->Deregister().ok());
-  EXPECT_TRUE((*region)->Deregister().ok());
-  EXPECT_EQ(fake_.calls("DeregMr"), 1u);
-  EXPECT_EQ(daemon_.provider().live_regions(), 0u);
-  region->reset();
-  EXPECT_EQ(fake_.calls("DeregMr"), 1u);
-}
-
 TEST_F(VerbsMemoryRegionTest, ARegionThatTheCardKeepsStaysAsItWas) {
   Side side(daemon_);
   ASSERT_TRUE(side.ConnectTo(side).ok());
