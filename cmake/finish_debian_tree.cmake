@@ -27,10 +27,12 @@ function(finish_tree root package)
   file(MAKE_DIRECTORY ${doc})
   # Debian ships the licence text once for all packages; the file copyright names its path.
   file(REMOVE ${doc}/LICENSE)
-  file(COPY ${CPACK_RNICD_DEBIAN_DIR}/copyright DESTINATION ${doc})
-  configure_file(${CPACK_RNICD_DEBIAN_DIR}/changelog ${doc}/changelog.Debian COPYONLY)
+  # Not with the modes of the checkout, which may be those of an archive.
+  file(COPY ${CPACK_RNICD_DEBIAN_DIR}/copyright DESTINATION ${doc} NO_SOURCE_PERMISSIONS)
+  configure_file(${CPACK_RNICD_DEBIAN_DIR}/changelog ${doc}/changelog.Debian COPYONLY NO_SOURCE_PERMISSIONS)
   file(MAKE_DIRECTORY ${root}/usr/share/lintian/overrides)
-  configure_file(${CPACK_RNICD_DEBIAN_DIR}/lintian-overrides ${root}/usr/share/lintian/overrides/${package} COPYONLY)
+  configure_file(${CPACK_RNICD_DEBIAN_DIR}/lintian-overrides ${root}/usr/share/lintian/overrides/${package}
+                 COPYONLY NO_SOURCE_PERMISSIONS)
   if(EXISTS ${doc}/CHANGELOG.md)
     file(RENAME ${doc}/CHANGELOG.md ${doc}/changelog)
     compress(${doc}/changelog)
