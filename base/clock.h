@@ -2,6 +2,8 @@
 
 #include <chrono>
 
+#include "base/mutex.h"
+
 namespace rnicd {
 
 using Instant = std::chrono::steady_clock::time_point;
@@ -11,6 +13,10 @@ class Clock {
  public:
   virtual ~Clock() = default;
   virtual Instant Now() const = 0;
+  // Waits for a notification until the clock shows `deadline`, and is false then. May wake without cause.
+  virtual bool WaitUntil(ConditionVariable& changed, Mutex& mutex, Instant deadline) const RNICD_REQUIRES(mutex) {
+    return changed.WaitUntil(mutex, deadline);
+  }
 };
 
 class SteadyClock final : public Clock {

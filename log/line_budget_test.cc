@@ -2,14 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "base/manual_clock_fake.h"
+
 namespace rnicd::log {
 namespace {
-
-class SetClock final : public Clock {
- public:
-  Instant Now() const override { return now; }
-  Instant now{std::chrono::hours(1)};
-};
 
 class LineBudgetTest : public testing::Test {
  protected:
@@ -22,7 +18,7 @@ class LineBudgetTest : public testing::Test {
     return admitted;
   }
 
-  SetClock clock_;
+  ManualClock clock_;
   LineBudget budget_{clock_, {.burst = 3, .interval = std::chrono::seconds(10)}};
 };
 
@@ -31,9 +27,9 @@ TEST_F(LineBudgetTest, AdmitsABurstAndDropsTheRest) { EXPECT_EQ(Admitted(100), 3
 TEST_F(LineBudgetTest, AdmitsOneLineAnIntervalAfterTheBurst) {
   Admitted(3);
   for (int interval = 0; interval < 5; ++interval) {
-    clock_.now += std::chrono::seconds(9);
+    clock_.Advance(std::chrono::seconds(9));
     EXPECT_EQ(Admitted(10), 0u);
-    clock_.now += std::chrono::seconds(1);
+    clock_.Advance(std::chrono::seconds(1));
     EXPECT_EQ(Admitted(10), 1u);
   }
 }
@@ -41,23 +37,23 @@ TEST_F(LineBudgetTest, AdmitsOneLineAnIntervalAfterTheBurst) {
 TEST_F(LineBudgetTest, TheNextAdmittedLineTellsHowManyWereDropped) {
   EXPECT_EQ(budget_.Admit(), 0u);
   Admitted(2 + 41);
-  clock_.now += std::chrono::seconds(20);
+  clock_.Advance(std::chrono::seconds(20));
   EXPECT_EQ(budget_.Admit(), 41u);
   EXPECT_EQ(budget_.Admit(), 0u);
 }
 
 TEST_F(LineBudgetTest, APauseSavesNoMoreThanTheBurst) {
   Admitted(3);
-  clock_.now += std::chrono::hours(1000);
+  clock_.Advance(std::chrono::hours(1000));
   EXPECT_EQ(Admitted(100), 3u);
 }
 
 TEST_F(LineBudgetTest, AnIntervalBeginsWithTheFirstLineAfterAPause) {
-  clock_.now += std::chrono::seconds(9);
+  clock_.Advance(std::chrono::seconds(9));
   Admitted(3);
-  clock_.now += std::chrono::seconds(9);
+  clock_.Advance(std::chrono::seconds(9));
   EXPECT_EQ(Admitted(1), 0u);
-  clock_.now += std::chrono::seconds(1);
+  clock_.Advance(std::chrono::seconds(1));
   EXPECT_EQ(Admitted(1), 1u);
 }
 

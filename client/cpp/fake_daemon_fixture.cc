@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <deque>
-#include <thread>
 #include <utility>
 
 #include "grpcpp/generic/async_generic_service.h"
@@ -101,6 +100,7 @@ class FakeDaemon::Service final : public grpc::CallbackGenericService {
       events->End(*daemon_.events_refusal_);
     }
     daemon_.events_ = events;
+    daemon_.events_opened_.NotifyAll();
     return events.get();
   }
 
@@ -173,15 +173,11 @@ FakeDaemon::Reply FakeDaemon::ReplyTo(const std::string& method) {
 }
 
 std::shared_ptr<FakeDaemon::EventStream> FakeDaemon::WaitForEvents() {
-  for (;;) {
-    {
-      MutexLock lock(mutex_);
-      if (events_ != nullptr) {
-        return events_;
-      }
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  MutexLock lock(mutex_);
+  while (events_ == nullptr) {
+    events_opened_.Wait(mutex_);
   }
+  return events_;
 }
 
 }  // namespace rnicd::inline client

@@ -60,6 +60,7 @@ class FakeDaemon {
   std::map<std::string, Reply> replies_ RNICD_GUARDED_BY(mutex_);
   std::map<std::string, int> calls_ RNICD_GUARDED_BY(mutex_);
   std::optional<grpc::Status> events_refusal_ RNICD_GUARDED_BY(mutex_);
+  ConditionVariable events_opened_;
   std::shared_ptr<EventStream> events_ RNICD_GUARDED_BY(mutex_);
   std::function<void(int)> serve_fd_ RNICD_GUARDED_BY(mutex_);
   std::optional<FakeFdServer> fd_server_;

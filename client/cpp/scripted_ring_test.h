@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "base/os.h"
@@ -49,7 +50,7 @@ class ScriptedRing {
   ring::Submission Take() {
     ring::Submission entry;
     while (end_->Take(&entry) != ring::DaemonEnd::Next::kEntry) {
-      usleep(50);
+      std::this_thread::yield();
     }
     end_->Taken();
     return entry;

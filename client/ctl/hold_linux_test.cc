@@ -39,10 +39,7 @@ TEST(Hold, PauseForgetsTheEndOfTheSessionAndNoSignal) {
 
 TEST(Hold, EndOfTheSessionEndsItWithTheReason) {
   Hold hold;
-  std::thread daemon([&hold] {
-    std::this_thread::sleep_for(milliseconds(20));
-    hold.OnSessionEnded(MakeError(ErrorReason::SESSION_ENDING, "evicted"));
-  });
+  std::thread daemon([&hold] { hold.OnSessionEnded(MakeError(ErrorReason::SESSION_ENDING, "evicted")); });
   EXPECT_TRUE(FailedWith(hold.Wait({.forever = true}), ErrorReason::SESSION_ENDING));
   daemon.join();
 }

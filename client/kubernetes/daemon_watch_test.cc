@@ -1,5 +1,6 @@
 #include "client/kubernetes/daemon_watch.h"
 
+#include "base/manual_clock_fake.h"
 #include "client/cpp/transport_failure.h"
 #include "gtest/gtest.h"
 
@@ -10,15 +11,6 @@ using std::chrono::seconds;
 
 constexpr uint64_t kUnit = 1 << 20;
 const std::string kWatchedResource = "x.io/memory-1mi";
-
-class HeldClock final : public Clock {
- public:
-  Instant Now() const override { return now_; }
-  void Pass(std::chrono::milliseconds time) { now_ += time; }
-
- private:
-  Instant now_ = Instant(std::chrono::hours(1));
-};
 
 // Returns the status set by the test, and accepts no grants.
 class AnsweringDaemon final : public Daemon {
@@ -70,7 +62,7 @@ class DaemonWatchTest : public ::testing::Test {
   }
 
   AnsweringDaemon daemon_;
-  HeldClock clock_;
+  ManualClock clock_;
   const log::Logger logger_{{.level = log::Level::kError}};
   DaemonWatch watch_{daemon_,
                      clock_,
@@ -84,7 +76,7 @@ class DaemonWatchTest : public ::testing::Test {
 TEST_F(DaemonWatchTest, KnowsNothingBeforeTheDaemonHasAnswered) {
   daemon_.away = true;
   EXPECT_FALSE(watch_.Poll().reachable);
-  clock_.Pass(seconds(60));
+  clock_.Advance(seconds(60));
   watch_.Poll();
   EXPECT_FALSE(watch_.known());
   EXPECT_TRUE(Devices().empty());
@@ -130,10 +122,10 @@ TEST_F(DaemonWatchTest, ADrainingDaemonGetsNoNewPods) {
 TEST_F(DaemonWatchTest, AShortAbsenceChangesNothingAndALongOneTurnsAllUnhealthy) {
   watch_.Poll();
   daemon_.away = true;
-  clock_.Pass(seconds(5));
+  clock_.Advance(seconds(5));
   watch_.Poll();
   EXPECT_TRUE(AllAre(/*healthy=*/true));
-  clock_.Pass(std::chrono::milliseconds(1));
+  clock_.Advance(std::chrono::milliseconds(1));
   EXPECT_FALSE(watch_.Poll().reachable);
   EXPECT_TRUE(AllAre(/*healthy=*/false));
   EXPECT_EQ(Devices().size(), 4u) << "devices that are gone for a moment keep their ids";

@@ -176,7 +176,7 @@ absl::Status App::StartCore(core::Policy policy) {
   populators_ = std::make_unique<core::WorkerPool>(config_.worker_threads + 1, core::ThreadPriority::kBackground);
   fd_workers_ = std::make_unique<core::WorkerPool>(kFdWorkerThreads);
   reapers_ = std::make_unique<core::WorkerPool>(kReaperThreads);
-  bulkhead_ = std::make_unique<door::Bulkhead>();
+  bulkhead_ = std::make_unique<door::Bulkhead>(clock_);
   tickets_ = std::make_unique<core::TicketTable>(random_, clock_, config_.ticket_lifetime);
   const auto ledger = std::make_shared<core::Ledger>(config_.limits.node, nullptr);
   tenants_ =
@@ -325,7 +325,7 @@ bool App::EndSessionsAndProbes() {
 
 // Before the front door, so that the daemon cannot be queried for its health before it is known.
 void App::StartProbes() {
-  prober_ = health::Prober::Start(*provider_, SystemOs(),
+  prober_ = health::Prober::Start(*provider_, SystemOs(), clock_,
                                   {.interval = config_.health_interval,
                                    .timeout = config_.health_timeout,
                                    .on_change = [this](const health::AdapterHealth& adapter, bool ready) {

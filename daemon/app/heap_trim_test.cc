@@ -2,17 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "base/manual_clock_fake.h"
+
 namespace rnicd::app {
 namespace {
-
-class SetClock final : public Clock {
- public:
-  Instant Now() const override { return now_; }
-  void Advance(std::chrono::nanoseconds time) { now_ += time; }
-
- private:
-  Instant now_{std::chrono::seconds(1)};
-};
 
 class HeapTrimTest : public ::testing::Test {
  protected:
@@ -22,7 +15,7 @@ class HeapTrimTest : public ::testing::Test {
     alarms_.RunDue();
   }
 
-  SetClock clock_;
+  ManualClock clock_;
   core::Alarms alarms_{clock_};
   core::Caller caller_;
   int trims_ = 0;

@@ -58,7 +58,7 @@ std::vector<status_page::AdapterState> States(const health::Prober& prober) {
 
 absl::StatusOr<std::unique_ptr<Pages>> Pages::Start(const std::string& address, PageParts parts) {
   std::unique_ptr<Pages> pages(new Pages(std::move(parts)));
-  RNICD_ASSIGN_OR_RETURN(pages->exposer_, metrics::Exposer::Start(address, pages->Routes()));
+  RNICD_ASSIGN_OR_RETURN(pages->exposer_, metrics::Exposer::Start(address, pages->Routes(), pages->parts_.node.clock));
   return pages;
 }
 

@@ -5,35 +5,14 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 
-#include "base/mutex.h"
+#include "base/manual_clock_fake.h"
+#include "base/waiting_fixture.h"
+#include "daemon/core/wired_node_test.h"
 
 namespace rnicd::app {
 namespace {
-
-class SteppedClock final : public Clock {
- public:
-  Instant Now() const override {
-    MutexLock lock(mutex_);
-    return now_;
-  }
-  void Advance(std::chrono::seconds by) {
-    MutexLock lock(mutex_);
-    now_ += by;
-  }
-
- private:
-  mutable Mutex mutex_;
-  Instant now_ RNICD_GUARDED_BY(mutex_) = Instant(std::chrono::hours(1));
-};
-
-class DeafObserver final : public core::Observer {
- public:
-  void Observe(const core::Observation&) override {}
-  bool HeedsSuccesses() const override { return false; }
-};
 
 // A front door without threads: those of the real one are in daemon/transport.
 class NoDoor final : public SystemDoor {
@@ -44,33 +23,6 @@ class NoDoor final : public SystemDoor {
   uint64_t connections() const override { return 0; }
   std::vector<health::ServingPart> Parts() override { return {}; }
 };
-
-class OneWayGate {
- public:
-  void Open() {
-    MutexLock lock(mutex_);
-    open_ = true;
-    changed_.NotifyAll();
-  }
-  void Pass() {
-    MutexLock lock(mutex_);
-    while (!open_) {
-      changed_.Wait(mutex_);
-    }
-  }
-
- private:
-  Mutex mutex_;
-  ConditionVariable changed_;
-  bool open_ RNICD_GUARDED_BY(mutex_) = false;
-};
-
-// If that never happens, the test runner's timeout ends the test.
-void WaitUntil(const std::function<bool()>& condition) {
-  while (!condition()) {
-    std::this_thread::yield();
-  }
-}
 
 // The real threads, and a check whose rounds and clock the test makes.
 class ServingPartsTest : public ::testing::Test {
@@ -89,27 +41,23 @@ class ServingPartsTest : public ::testing::Test {
 
   using Task = std::function<void()>;
   void ExpectNamedWhileHeld(const std::string& name, const std::function<void(Task)>& post) {
-    OneWayGate held;
-    OneWayGate let_go;
-    post([&] {
-      held.Open();
-      let_go.Pass();
-    });
-    held.Pass();
+    Barrier held;
+    post([&] { held.Pass(); });
+    held.AwaitWaiter();
     check_.RunRound();
     clock_.Advance(std::chrono::seconds(6));
-    WaitUntil([&] { return check_.Read().hanging.size() == 1; });
+    EXPECT_TRUE(Eventually([&] { return check_.Read().hanging.size() == 1; }));
     EXPECT_EQ(check_.Read().Text(), name + " has not answered for 6 s\n");
-    let_go.Open();
-    WaitUntil([&] { return check_.Read().serves(); });
+    held.Open();
+    EXPECT_TRUE(Eventually([&] { return check_.Read().serves(); }));
   }
 
   const SteadyClock steady_;
-  SteppedClock clock_;
-  DeafObserver observer_;
+  ManualClock clock_;
+  core::NullObserver observer_;
   NoDoor door_;
-  const std::unique_ptr<rpc::Server> workloads_ = *rpc::Server::Start(2, rpc::Limits{});
-  const std::unique_ptr<rpc::Server> operators_ = *rpc::Server::Start(1, rpc::Limits{});
+  const std::unique_ptr<rpc::Server> workloads_ = *rpc::Server::Start(2, rpc::Limits{}, steady_);
+  const std::unique_ptr<rpc::Server> operators_ = *rpc::Server::Start(1, rpc::Limits{}, steady_);
   core::WorkerPool fd_workers_{1};
   core::Alarms alarms_{steady_};
   const std::unique_ptr<rings::RingThreads> rings_ = *rings::RingThreads::Start(2, observer_, steady_, {});

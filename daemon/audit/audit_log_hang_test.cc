@@ -46,7 +46,7 @@ class AuditLogOnAHungDisk : public testing::Test {
     disk_->AwaitHang();
   }
 
-  core::ManualClock clock_;
+  ManualClock clock_;
   const log::Logger logger_{{.level = log::Level::kError}};
   const std::shared_ptr<HungDisk> disk_ = std::make_shared<HungDisk>();
   std::unique_ptr<AuditLog> log_;

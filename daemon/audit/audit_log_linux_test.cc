@@ -15,8 +15,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::chrono::seconds kTimeout{20};
-
 class AuditLogTest : public ::testing::Test {
  protected:
   std::unique_ptr<AuditLog> Open(size_t waiting_max = 16384, uint64_t bytes_per_second = 0) {
@@ -57,7 +55,7 @@ class AuditLogTest : public ::testing::Test {
   const Folder folder_;
   const std::string path_ = folder_ / "audit.log";
   const core::Caller caller_{.uid = 5};
-  core::ManualClock clock_;
+  ManualClock clock_;
   const log::Logger logger_{{.level = log::Level::kInfo}};
 };
 
@@ -256,7 +254,7 @@ TEST_F(AuditLogTest, RepeatedRefusalsAreOneLine) {
   EXPECT_EQ(Lines(path_).size(), 1u);
   EXPECT_EQ(log->merged(), 99u);
   clock_.Advance(std::chrono::seconds(1));
-  EXPECT_TRUE(core::Eventually([&] { return Lines(path_).size() == 2; }));
+  EXPECT_TRUE(Eventually([&] { return Lines(path_).size() == 2; }));
   EXPECT_EQ(Lines(path_).at(1).value("times", 0), 99);
 }
 

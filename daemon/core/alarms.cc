@@ -73,7 +73,7 @@ void Alarms::Run() {
     if (jobs_.empty()) {
       changed_.Wait(mutex_);
     } else if (const Instant due = jobs_.begin()->first.first; due > clock_.Now()) {
-      changed_.WaitUntil(mutex_, due);
+      clock_.WaitUntil(changed_, mutex_, due);
     }
   }
 }

@@ -27,7 +27,7 @@ class Alarms {
   Alarms(const Alarms&) = delete;
   Alarms& operator=(const Alarms&) = delete;
 
-  // Starts the thread; the clock must then be steady_clock's. Without it only RunDue runs jobs.
+  // Starts the thread. Without it only RunDue runs jobs.
   void Start();
   // Sets an alarm after `delay`.
   Key Set(std::chrono::nanoseconds delay, std::function<void()> job);

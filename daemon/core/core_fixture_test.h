@@ -20,9 +20,11 @@
 #include <vector>
 
 #include "base/faulty_os.h"
+#include "base/manual_clock_fake.h"
 #include "base/mutex.h"
 #include "base/random.h"
 #include "base/status.h"
+#include "base/waiting_fixture.h"
 #include "daemon/core/session.h"
 #include "daemon/core/test_values_test.h"
 #include "daemon/core/wired_node_test.h"
@@ -40,27 +42,6 @@ MATCHER_P2(FailsAt, reason, field, std::string(RowOf(reason).name) + " of " + fi
   *result_listener << "which failed with " << RowOf(ErrorInfoOf(arg).reason).name << " of " << ErrorInfoOf(arg).field;
   return FailedWith(arg, reason) && ErrorInfoOf(arg).field == field;
 }
-
-// True as soon as the condition holds; false when it does not hold within kTimeout.
-inline bool Eventually(const std::function<bool()>& condition) {
-  const Instant deadline = std::chrono::steady_clock::now() + kTimeout;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > deadline) {
-      return false;
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return true;
-}
-
-class ManualClock final : public Clock {
- public:
-  Instant Now() const override { return Instant(std::chrono::nanoseconds(now_ns_.load())); }
-  void Advance(std::chrono::nanoseconds by) { now_ns_.fetch_add(by.count()); }
-
- private:
-  std::atomic<int64_t> now_ns_{1'000'000'000'000};
-};
 
 // A copy that shares nothing with the thread it came from: abseil's reference counts are sound, but the thread
 // sanitizer cannot see into the library and would report a race.
@@ -104,38 +85,6 @@ class Awaited {
   ConditionVariable changed_;
   std::optional<T> value_ RNICD_GUARDED_BY(mutex_);
   int times_ RNICD_GUARDED_BY(mutex_) = 0;
-};
-
-// A barrier at which threads wait until it is opened.
-class Barrier {
- public:
-  ~Barrier() { Open(); }
-  void Pass() {
-    MutexLock lock(mutex_);
-    ++waiting_;
-    changed_.NotifyAll();
-    while (!open_) {
-      changed_.Wait(mutex_);
-    }
-  }
-  void Open() {
-    MutexLock lock(mutex_);
-    open_ = true;
-    changed_.NotifyAll();
-  }
-  // Returns when a thread waits at the barrier.
-  void AwaitWaiter() {
-    MutexLock lock(mutex_);
-    while (waiting_ == 0) {
-      changed_.Wait(mutex_);
-    }
-  }
-
- private:
-  Mutex mutex_;
-  ConditionVariable changed_;
-  bool open_ RNICD_GUARDED_BY(mutex_) = false;
-  int waiting_ RNICD_GUARDED_BY(mutex_) = 0;
 };
 
 // A copy of a reported decision.

@@ -67,7 +67,9 @@ TEST(SessionEnd, WaitsForARunningRequest) {
     ASSERT_TRUE(guard.ok());
     world.registry.End(owner.session, EndCause::kClosed, [&](const Reclaimed& reclaimed) { ended.Set(reclaimed); });
     EXPECT_TRUE(owner.session->ending());
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    Awaited<bool> reaped;
+    world.reapers->PostFor(owner.session->tenant().number(), [&] { reaped.Set(true); });
+    EXPECT_TRUE(reaped.Get().has_value()) << "after all that the end has begun";
     EXPECT_EQ(ended.times(), 0);
     EXPECT_EQ(world.soft.live_regions(), 1u) << "nothing is torn down under a request";
   }

@@ -7,12 +7,12 @@
 
 #include "base/clock.h"
 #include "base/units.h"
+#include "base/waiting_fixture.h"
 #include "daemon/core/session.h"
 
 namespace rnicd::core {
 
 inline constexpr uint64_t kPage = kNdkPageBytes;
-inline constexpr std::chrono::seconds kTimeout{20};
 // The uid of a pod, as Kubernetes writes it.
 inline constexpr char kPod[] = "0123abcd-0123-4567-89ab-0123456789ab";
 

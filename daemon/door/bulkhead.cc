@@ -109,7 +109,7 @@ struct Bulkhead::State {
 };
 
 // The first thread at once: where the machine has no other left, jobs still have one.
-Bulkhead::Bulkhead(const Limits& limits) : state_(std::make_shared<State>(limits)) {
+Bulkhead::Bulkhead(const Clock& clock, const Limits& limits) : clock_(clock), state_(std::make_shared<State>(limits)) {
   {
     MutexLock lock(state_->mutex);
     ++state_->threads;
@@ -125,10 +125,10 @@ Bulkhead::~Bulkhead() {
     state_->changed.Wait(state_->mutex);
   }
   size_t jobs = state_->jobs;
-  auto limit = std::chrono::steady_clock::now() + kFarewell;
-  while (state_->threads > 0 && state_->changed.WaitUntil(state_->mutex, limit)) {
+  Instant limit = clock_.Now() + kFarewell;
+  while (state_->threads > 0 && clock_.WaitUntil(state_->changed, state_->mutex, limit)) {
     if (std::exchange(jobs, state_->jobs) != state_->jobs) {
-      limit = std::chrono::steady_clock::now() + kFarewell;
+      limit = clock_.Now() + kFarewell;
     }
   }
 }

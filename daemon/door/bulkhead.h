@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "base/clock.h"
 #include "daemon/core/blocking_executor.h"
 
 namespace rnicd::door {
@@ -12,8 +13,8 @@ namespace rnicd::door {
 // with SO_LINGER waits for its peer, a FUSE file for its server. Jobs of one owner run one after another, so an owner
 // that blocks a job delays only its own. Threads are made when they are needed, up to the limit,
 // and all but one end when they are not.
-// Lifetime: the destructor waits a moment for the jobs, then leaves those that are blocked, and their owners' jobs
-//           behind them, to the end of the process. So a job may use only what it owns.
+// Lifetime: the clock outlives it. The destructor waits a moment for the jobs, then leaves those that are blocked, and
+//           their owners' jobs behind them, to the end of the process. So a job may use only what it owns.
 // Threads:  safe. Nothing here blocks; jobs never run inside Run or TryRun.
 class Bulkhead final : public core::BlockingExecutor {
  public:
@@ -23,8 +24,8 @@ class Bulkhead final : public core::BlockingExecutor {
     size_t waiting_of_owner = 64;
   };
 
-  Bulkhead() : Bulkhead(Limits{}) {}
-  explicit Bulkhead(const Limits& limits);
+  explicit Bulkhead(const Clock& clock) : Bulkhead(clock, Limits{}) {}
+  Bulkhead(const Clock& clock, const Limits& limits);
   ~Bulkhead() override;
   Bulkhead(const Bulkhead&) = delete;
   Bulkhead& operator=(const Bulkhead&) = delete;
@@ -41,6 +42,7 @@ class Bulkhead final : public core::BlockingExecutor {
  private:
   struct State;
 
+  const Clock& clock_;
   // Shared with the threads, which may outlive this.
   const std::shared_ptr<State> state_;
 };

@@ -11,8 +11,14 @@
 #include <utility>
 #include <vector>
 
+#include "base/manual_clock_fake.h"
+
 namespace rnicd::door {
 namespace {
+
+// No job is taken for blocked.
+const ManualClock kTimeStands;
+const SteadyClock kTimePasses;
 
 // A job that blocks until it is released, at the latest when the test ends.
 class Blocker {
@@ -54,14 +60,14 @@ void BlockAll(Bulkhead& bulkhead, std::vector<Blocker>& blockers) {
 }
 
 TEST(Bulkhead, AnOwnerThatBlocksDelaysNobodyElse) {
-  Bulkhead bulkhead;
+  Bulkhead bulkhead(kTimeStands);
   std::vector<Blocker> blockers(8);
   BlockAll(bulkhead, blockers);
   RunAndWait(bulkhead, "innocent");
 }
 
 TEST(Bulkhead, JobsOfOneOwnerRunInTheirOrderAndOneAtATime) {
-  Bulkhead bulkhead;
+  Bulkhead bulkhead(kTimeStands);
   Blocker blocker;
   bulkhead.Run("owner", blocker.job());
   blocker.WaitUntilBlocked();
@@ -77,7 +83,7 @@ TEST(Bulkhead, JobsOfOneOwnerRunInTheirOrderAndOneAtATime) {
 }
 
 TEST(Bulkhead, AnOwnerWithTooManyWaitingIsRefusedAloneAndOnlyUntilThen) {
-  Bulkhead bulkhead({.threads = 4, .waiting_of_owner = 2});
+  Bulkhead bulkhead(kTimeStands, {.threads = 4, .waiting_of_owner = 2});
   Blocker blocker;
   bulkhead.Run("owner", blocker.job());
   blocker.WaitUntilBlocked();
@@ -92,7 +98,7 @@ TEST(Bulkhead, AnOwnerWithTooManyWaitingIsRefusedAloneAndOnlyUntilThen) {
 }
 
 TEST(Bulkhead, AboveTheLimitOfThreadsOwnersTakeTurns) {
-  Bulkhead bulkhead({.threads = 1});
+  Bulkhead bulkhead(kTimeStands, {.threads = 1});
   Blocker blocker;
   bulkhead.Run("first", blocker.job());
   blocker.WaitUntilBlocked();
@@ -106,7 +112,7 @@ TEST(Bulkhead, AboveTheLimitOfThreadsOwnersTakeTurns) {
 }
 
 TEST(Bulkhead, AllThreadsButOneEndWhenTheyAreNotNeeded) {
-  Bulkhead bulkhead;
+  Bulkhead bulkhead(kTimeStands);
   {
     std::vector<Blocker> blockers(8);
     BlockAll(bulkhead, blockers);
@@ -123,7 +129,7 @@ TEST(Bulkhead, TheEndDoesNotWaitForABlockedJob) {
   Blocker blocker;
   const auto behind = std::make_shared<std::promise<void>>();
   {
-    Bulkhead bulkhead;
+    Bulkhead bulkhead(kTimePasses);
     bulkhead.Run("owner", blocker.job());
     blocker.WaitUntilBlocked();
     bulkhead.Run("owner", [behind] { behind->set_value(); });
@@ -133,7 +139,7 @@ TEST(Bulkhead, TheEndDoesNotWaitForABlockedJob) {
 }
 
 TEST(BulkheadStart, TheSecondJobRunsAfterTheFirst) {
-  Bulkhead bulkhead;
+  Bulkhead bulkhead(kTimeStands);
   const auto ran = std::make_shared<std::promise<std::string>>();
   const auto order = std::make_shared<std::string>();
   EXPECT_EQ(bulkhead.Start(
@@ -143,7 +149,7 @@ TEST(BulkheadStart, TheSecondJobRunsAfterTheFirst) {
 }
 
 TEST(BulkheadStart, IsRefusedWhenTheOwnerHasTooManyThatWait) {
-  Bulkhead bulkhead({.threads = 8, .waiting_of_owner = 1});
+  Bulkhead bulkhead(kTimeStands, {.threads = 8, .waiting_of_owner = 1});
   Blocker blocker;
   bulkhead.Run("owner", blocker.job());
   blocker.WaitUntilBlocked();
@@ -159,7 +165,7 @@ TEST(BulkheadStart, TheSecondJobDoesNotRunAfterTheEnd) {
   const auto ran = std::make_shared<std::atomic<bool>>(false);
   const auto behind = std::make_shared<std::promise<void>>();
   {
-    Bulkhead bulkhead;
+    Bulkhead bulkhead(kTimePasses);
     bulkhead.Start("owner", blocker.job(), [ran] { *ran = true; });
     blocker.WaitUntilBlocked();
     bulkhead.Run("owner", [behind] { behind->set_value(); });
@@ -170,26 +176,29 @@ TEST(BulkheadStart, TheSecondJobDoesNotRunAfterTheEnd) {
 }
 
 TEST(BulkheadStart, TheEndWaitsForASecondJob) {
-  std::atomic<bool> ran{false};
+  ManualClock clock;
   std::promise<void> runs;
+  std::promise<void> ended;
+  std::atomic<bool> waits{false};
   {
-    Bulkhead bulkhead;
+    Bulkhead bulkhead(clock);
     bulkhead.Start(
         "owner", [] {},
         [&] {
           runs.set_value();
-          std::this_thread::sleep_for(std::chrono::milliseconds(400));  // Longer than a blocked job is waited for.
-          ran = true;
+          clock.Advance(std::chrono::hours(1));  // Longer than a blocked job is waited for.
+          waits = ended.get_future().wait_for(std::chrono::milliseconds(20)) == std::future_status::timeout;
         });
     runs.get_future().wait();
   }
-  EXPECT_TRUE(ran);
+  ended.set_value();
+  EXPECT_TRUE(waits);
 }
 
 TEST(Bulkhead, TheEndWaitsForJobsThatAreNotBlocked) {
   std::atomic<int> ran{0};
   {
-    Bulkhead bulkhead;
+    Bulkhead bulkhead(kTimeStands);
     for (int index = 0; index < 100; ++index) {
       bulkhead.Run("owner " + std::to_string(index % 7), [&ran] { ++ran; });
     }

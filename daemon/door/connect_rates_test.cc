@@ -6,20 +6,13 @@
 #include <chrono>
 #include <string>
 
+#include "base/manual_clock_fake.h"
+
 namespace rnicd::door {
 namespace {
 
-class MovedClock final : public Clock {
- public:
-  Instant Now() const override { return now_; }
-  void Advance(std::chrono::nanoseconds time) { now_ += time; }
-
- private:
-  Instant now_{std::chrono::seconds(1)};
-};
-
 TEST(ConnectRates, EachOwnerHasItsOwn) {
-  MovedClock clock;
+  ManualClock clock;
   ConnectRates rates(clock, {.per_second = 1, .burst = 2});
   EXPECT_FALSE(rates.IsTooFast("pod a"));
   EXPECT_FALSE(rates.IsTooFast("pod a"));
@@ -31,7 +24,7 @@ TEST(ConnectRates, EachOwnerHasItsOwn) {
 }
 
 TEST(ConnectRates, WithoutARateNobodyIsTooFast) {
-  MovedClock clock;
+  ManualClock clock;
   ConnectRates rates(clock, {});
   for (int count = 0; count < 1000; ++count) {
     EXPECT_FALSE(rates.IsTooFast("pod a"));
@@ -40,7 +33,7 @@ TEST(ConnectRates, WithoutARateNobodyIsTooFast) {
 }
 
 TEST(ConnectRates, OwnersThatWereQuietAreForgotten) {
-  MovedClock clock;
+  ManualClock clock;
   ConnectRates rates(clock, {.per_second = 1, .burst = 1});
   size_t most = 0;
   for (int count = 0; count < 1000; ++count) {

@@ -131,7 +131,7 @@ TEST_F(GateTest, ASessionOutlivesOneOfItsConnections) {
   EXPECT_FALSE((*session)->ending());
   second->Disconnected();
   second->Disconnected();
-  EXPECT_TRUE(world_.registry.WaitUntilEmpty(std::chrono::steady_clock::now() + core::kTimeout));
+  EXPECT_TRUE(world_.registry.WaitUntilEmpty(std::chrono::steady_clock::now() + kTimeout));
 }
 
 TEST_F(GateTest, ADisconnectedConnectionOpensNothing) {

@@ -37,6 +37,10 @@ class HangPlan {
     }
     waiting_.erase({adapter, at});
   }
+  bool IsHanging(const std::string& adapter, HangAt at) {
+    MutexLock lock(mutex_);
+    return waiting_.contains({adapter, at});
+  }
   void WaitUntilHanging(const std::string& adapter, HangAt at) {
     MutexLock lock(mutex_);
     while (!waiting_.contains({adapter, at})) {

@@ -11,16 +11,14 @@ namespace {
 // healthy card, and readers are scrapes and operators.
 constexpr std::chrono::milliseconds kQuietMoment{100};
 
-Instant Now() { return std::chrono::steady_clock::now(); }
-
 }  // namespace
 
 bool AnyHealthy(const std::vector<AdapterHealth>& adapters) {
   return std::any_of(adapters.begin(), adapters.end(), [](const AdapterHealth& adapter) { return adapter.healthy; });
 }
 
-std::unique_ptr<Prober> Prober::Start(provider::Provider& provider, Os& os, ProberOptions options) {
-  auto prober = std::unique_ptr<Prober>(new Prober(provider, os, std::move(options)));
+std::unique_ptr<Prober> Prober::Start(provider::Provider& provider, Os& os, const Clock& clock, ProberOptions options) {
+  auto prober = std::unique_ptr<Prober>(new Prober(provider, os, clock, std::move(options)));
   MutexLock lock(prober->mutex_);
   while (!prober->settled_) {
     prober->moved_.Wait(prober->mutex_);
@@ -28,8 +26,8 @@ std::unique_ptr<Prober> Prober::Start(provider::Provider& provider, Os& os, Prob
   return prober;
 }
 
-Prober::Prober(provider::Provider& provider, Os& os, ProberOptions options)
-    : provider_(provider), options_(std::move(options)) {
+Prober::Prober(provider::Provider& provider, Os& os, const Clock& clock, ProberOptions options)
+    : provider_(provider), clock_(clock), options_(std::move(options)) {
   MutexLock lock(mutex_);
   for (const provider::AdapterDescription& adapter : provider.ListAdapters()) {
     cards_.emplace_back(provider, os, adapter.name, options_.timeout);
@@ -41,7 +39,7 @@ Prober::Prober(provider::Provider& provider, Os& os, ProberOptions options)
 }
 
 Prober::~Prober() {
-  Stop(Now());
+  Stop(clock_.Now());
   std::vector<std::thread> threads;
   {
     MutexLock lock(mutex_);
@@ -60,7 +58,7 @@ bool Prober::Stop(Instant deadline) {
   stopping_ = true;
   stop_.NotifyAll();
   moved_.NotifyAll();
-  while (probing_ > 0 && moved_.WaitUntil(mutex_, deadline)) {
+  while (probing_ > 0 && clock_.WaitUntil(moved_, mutex_, deadline)) {
   }
   return probing_ == 0;
 }
@@ -68,7 +66,7 @@ bool Prober::Stop(Instant deadline) {
 void Prober::ProbeLoop(Card& card) {
   do {
     ProbeOnce(card);
-  } while (SleepUntil(Now() + options_.interval));
+  } while (SleepUntil(clock_.Now() + options_.interval));
 }
 
 void Prober::ProbeOnce(Card& card) {
@@ -78,21 +76,21 @@ void Prober::ProbeOnce(Card& card) {
       return;
     }
     ++probing_;
-    card.record.Began(Now());
+    card.record.Began(clock_.Now());
     moved_.NotifyAll();
   }
   const absl::Status status = card.probe.Run();
   MutexLock lock(mutex_);
   --probing_;
-  card.record.Ended(Now(), status);
+  card.record.Ended(clock_.Now(), status);
   moved_.NotifyAll();
 }
 
 // False when no more probes must begin.
 bool Prober::SleepUntil(Instant due) {
   MutexLock lock(mutex_);
-  while (!stopping_ && Now() < due) {
-    stop_.WaitUntil(mutex_, due);
+  while (!stopping_ && clock_.Now() < due) {
+    clock_.WaitUntil(stop_, mutex_, due);
   }
   return !stopping_;
 }
@@ -112,7 +110,7 @@ void Prober::EvaluateLoop() {
 std::vector<AdapterHealth> Prober::WaitForChanges(bool& ready) {
   MutexLock lock(mutex_);
   while (true) {
-    std::vector<AdapterHealth> changes = TakeChanges(Now());
+    std::vector<AdapterHealth> changes = TakeChanges(clock_.Now());
     if (!changes.empty() || stopping_) {
       ready = AnyHealthy(ReadLocked());
       return changes;
@@ -149,7 +147,7 @@ void Prober::WaitForProbe() {
     }
   }
   if (first.has_value()) {
-    moved_.WaitUntil(mutex_, *first);
+    clock_.WaitUntil(moved_, mutex_, *first);
   } else {
     moved_.Wait(mutex_);
   }
@@ -171,9 +169,9 @@ std::vector<AdapterHealth> Prober::ReadLocked() const {
 
 // Under the lock no probe begins, so that a count read while none is running does not include any.
 uint64_t Prober::RegionsOfOthers() const {
-  const Instant limit = Now() + kQuietMoment;
+  const Instant limit = clock_.Now() + kQuietMoment;
   MutexLock lock(mutex_);
-  while (probing_ > 0 && moved_.WaitUntil(mutex_, limit)) {
+  while (probing_ > 0 && clock_.WaitUntil(moved_, mutex_, limit)) {
   }
   const auto own = static_cast<uint64_t>(
       std::count_if(cards_.begin(), cards_.end(), [](const Card& card) { return card.probe.holds_region(); }));

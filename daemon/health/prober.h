@@ -33,13 +33,12 @@ struct ProberOptions {
 
 // Probes every adapter of a provider in a loop. Each adapter has its own thread, so that a card that hangs does not
 // hide the others; one more thread evaluates all of them, including those that hang.
-// Lifetime: provider and os outlive it. A call into a card cannot be cancelled, so the destructor waits for the running
-// probes; a caller that must not wait calls Stop first.
-// Threads:  safe.
+// Lifetime: provider, os and clock outlive it. A call into a card cannot be cancelled, so the destructor waits for the
+// running probes; a caller that must not wait calls Stop first. Threads:  safe.
 class Prober {
  public:
   // Returns when every adapter has a result, which takes at most the timeout.
-  static std::unique_ptr<Prober> Start(provider::Provider& provider, Os& os, ProberOptions options);
+  static std::unique_ptr<Prober> Start(provider::Provider& provider, Os& os, const Clock& clock, ProberOptions options);
   ~Prober();
   Prober(const Prober&) = delete;
   Prober& operator=(const Prober&) = delete;
@@ -69,7 +68,7 @@ class Prober {
     std::thread thread;
   };
 
-  Prober(provider::Provider& provider, Os& os, ProberOptions options);
+  Prober(provider::Provider& provider, Os& os, const Clock& clock, ProberOptions options);
 
   // Main loop of one card's thread, until Stop.
   void ProbeLoop(Card& card);
@@ -83,6 +82,7 @@ class Prober {
   std::vector<AdapterHealth> ReadLocked() const RNICD_REQUIRES(mutex_);
 
   provider::Provider& provider_;
+  const Clock& clock_;
   const ProberOptions options_;
 
   mutable Mutex mutex_;

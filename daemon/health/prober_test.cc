@@ -4,11 +4,13 @@
 
 #include <array>
 #include <functional>
+#include <future>
 #include <string>
-#include <thread>
 
+#include "base/manual_clock_fake.h"
 #include "base/random.h"
 #include "base/status.h"
+#include "base/waiting_fixture.h"
 #include "daemon/health/hanging_provider_test.h"
 #include "provider/decorator/fault_injecting.h"
 #include "provider/soft/soft_provider.h"
@@ -18,10 +20,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kInterval{2};
-// Longer than any probe of a healthy card, however busy the machine.
-constexpr milliseconds kLongTimeout{600'000};
-constexpr milliseconds kShortTimeout{50};
+constexpr milliseconds kInterval{1};
+// So many intervals that no probe is late because the test waits for it.
+constexpr milliseconds kProbeTimeout = std::chrono::hours(1);
 constexpr uint64_t kForEver = UINT64_MAX;
 
 // The arguments of on_change. Threads: safe.
@@ -71,28 +72,51 @@ class ProberTest : public ::testing::Test {
   // A failed expectation must not leave a probe hanging, which would block the prober's destructor.
   ~ProberTest() override { hangs_.Release(); }
 
-  std::unique_ptr<Prober> Start(milliseconds timeout = kLongTimeout, milliseconds interval = kInterval) {
+  std::unique_ptr<Prober> Start() {
     return Prober::Start(
-        hanging_, SystemOs(),
-        {.interval = interval, .timeout = timeout, .on_change = [this](const AdapterHealth& adapter, bool ready) {
-           changes_.Add(adapter, ready);
-         }});
+        hanging_, SystemOs(), clock_,
+        {.interval = kInterval,
+         .timeout = kProbeTimeout,
+         .on_change = [this](const AdapterHealth& adapter, bool ready) { changes_.Add(adapter, ready); }});
   }
-  // If that never happens, the test runner's timeout ends the test.
-  static void WaitUntilReadyIs(const Prober& prober, bool ready) {
-    while (prober.ready() != ready) {
-      std::this_thread::sleep_for(kInterval);
+  // With a card that hangs before it has a result, beside one that has its.
+  std::unique_ptr<Prober> StartWhileHanging(const std::string& adapter) {
+    hangs_.Hang(adapter, HangAt::kRegister);
+    auto started = std::async(std::launch::async, [this] { return Start(); });
+    hangs_.WaitUntilHanging(adapter, HangAt::kRegister);
+    if (adapter != "soft0") {
+      EXPECT_EQ(changes_.At(0), Works("soft0"));
     }
+    clock_.Advance(kProbeTimeout);
+    return started.get();
   }
-  // Calls `check` until `probes` more probes of the adapter have run.
-  static void DuringProbes(const Prober& prober, uint64_t probes, const std::function<void()>& check) {
+  // Lets time pass, from probe to probe, until the condition holds.
+  void ProbeUntil(const std::function<bool()>& condition) {
+    EXPECT_TRUE(Eventually([&] {
+      clock_.Advance(kInterval);
+      return condition();
+    }));
+  }
+  // Change number `index`, after as many probes as it takes.
+  Change ProbeUntilChange(size_t index) {
+    ProbeUntil([&] { return changes_.size() > index; });
+    return changes_.At(index);
+  }
+  void ProbeUntilHanging(HangAt place) {
+    hangs_.Hang("soft0", place);
+    ProbeUntil([&] { return hangs_.IsHanging("soft0", place); });
+  }
+  // Calls `check` while each of as many probes of the adapter may run.
+  void DuringProbes(const Prober& prober, uint64_t probes, const std::function<void()>& check) {
     const uint64_t last = prober.Read()[0].probes_ok + probes;
     while (prober.Read()[0].probes_ok < last) {
+      clock_.Advance(kInterval);
       check();
     }
   }
   void FailRegistrations(uint64_t count) { faults_.FailRegister(MakeError(ErrorReason::DEVICE_FAILED), count); }
 
+  ManualClock clock_;
   KernelRandom random_;
   provider::SoftProvider soft_;
   provider::FaultPlan faults_;
@@ -127,35 +151,34 @@ TEST_F(ProberTest, StartWithAFailingCardIsNotReady) {
 TEST_F(ProberTest, FailingRegistrationsTurnItUnhealthyAndWorkingOnesHealthy) {
   const auto prober = Start();
   FailRegistrations(kForEver);
-  EXPECT_EQ(changes_.At(1), Fails("soft0", ErrorReason::DEVICE_FAILED, false));
+  EXPECT_EQ(ProbeUntilChange(1), Fails("soft0", ErrorReason::DEVICE_FAILED, false));
   EXPECT_FALSE(prober->ready());
   FailRegistrations(0);
-  EXPECT_EQ(changes_.At(2), Works("soft0"));
+  EXPECT_EQ(ProbeUntilChange(2), Works("soft0"));
   EXPECT_TRUE(prober->ready());
 }
 
 TEST_F(ProberTest, AHangingRegistrationTurnsItUnhealthyAndItsEndHealthy) {
-  const auto prober = Start(kShortTimeout);
-  hangs_.Hang("soft0", HangAt::kRegister);
-  hangs_.WaitUntilHanging("soft0", HangAt::kRegister);
-  WaitUntilReadyIs(*prober, false);
+  const auto prober = Start();
+  ProbeUntilHanging(HangAt::kRegister);
+  EXPECT_TRUE(prober->ready()) << "it may be slow";
+  clock_.Advance(kProbeTimeout);
+  EXPECT_EQ(changes_.At(1), Fails("soft0", ErrorReason::DEVICE_FAILED, false));
   EXPECT_TRUE(FailedWith(prober->Read()[0].status, ErrorReason::DEVICE_FAILED));
   hangs_.Release();
-  WaitUntilReadyIs(*prober, true);
+  EXPECT_EQ(ProbeUntilChange(2), Works("soft0"));
 }
 
 TEST_F(ProberTest, ACardThatHangsFromTheStartDoesNotHoldUpTheStart) {
-  hangs_.Hang("soft0", HangAt::kRegister);
-  const auto prober = Start(kShortTimeout);
+  const auto prober = StartWhileHanging("soft0");
   EXPECT_FALSE(prober->ready());
   EXPECT_EQ(changes_.At(0), Fails("soft0", ErrorReason::DEVICE_FAILED, false));
   hangs_.Release();
 }
 
 TEST_F(TwoAdaptersTest, OneThatWorksIsEnough) {
-  hangs_.Hang("soft1", HangAt::kRegister);
-  const auto prober = Start(kShortTimeout);
-  WaitUntilReadyIs(*prober, true);
+  const auto prober = StartWhileHanging("soft1");
+  EXPECT_TRUE(prober->ready());
   const std::vector<AdapterHealth> adapters = prober->Read();
   EXPECT_TRUE(adapters[0].healthy);
   EXPECT_FALSE(adapters[1].healthy);
@@ -163,16 +186,15 @@ TEST_F(TwoAdaptersTest, OneThatWorksIsEnough) {
 }
 
 TEST_F(TwoAdaptersTest, AHangingCardDoesNotHideWhatTheOtherDoes) {
-  hangs_.Hang("soft1", HangAt::kRegister);
-  const auto prober = Start(kShortTimeout);
+  const auto prober = StartWhileHanging("soft1");
   FailRegistrations(kForEver);
-  WaitUntilReadyIs(*prober, false);
+  EXPECT_EQ(ProbeUntilChange(2), Fails("soft0", ErrorReason::DEVICE_FAILED, false));
   EXPECT_TRUE(FailedWith(prober->Read()[0].status, ErrorReason::DEVICE_FAILED));
   hangs_.Release();
 }
 
 TEST_F(ProberTest, RegionsOfOthersAreNeverTheProbes) {
-  const auto prober = Start(kLongTimeout, milliseconds(1));
+  const auto prober = Start();
   DuringProbes(*prober, 300, [&] { ASSERT_EQ(prober->RegionsOfOthers(), 0u); });
   const auto adapter = *soft_.OpenAdapter("soft0");
   const auto domain = *adapter->CreateProtectionDomain();
@@ -186,34 +208,42 @@ TEST_F(ProberTest, RegionsOfOthersAreNeverTheProbes) {
 TEST_F(ProberTest, RegionsOfOthersAreKnownWhileAProbeHangs) {
   const auto prober = Start();
   for (const HangAt place : {HangAt::kRegister, HangAt::kDeregister}) {
-    hangs_.Hang("soft0", place);
-    hangs_.WaitUntilHanging("soft0", place);
+    ProbeUntilHanging(place);
     EXPECT_EQ(soft_.live_regions(), place == HangAt::kDeregister ? 1u : 0u);
-    EXPECT_EQ(prober->RegionsOfOthers(), 0u);
+    auto others = std::async(std::launch::async, [&] { return prober->RegionsOfOthers(); });
+    // Until its time is over, though it may begin after this.
+    while (others.wait_for(milliseconds(1)) == std::future_status::timeout) {
+      clock_.Advance(milliseconds(10));
+    }
+    EXPECT_EQ(others.get(), 0u);
     hangs_.Release();
   }
 }
 
 TEST_F(ProberTest, StopSaysWhetherAProbeStillHangs) {
   const auto prober = Start();
-  hangs_.Hang("soft0", HangAt::kRegister);
-  hangs_.WaitUntilHanging("soft0", HangAt::kRegister);
-  EXPECT_FALSE(prober->Stop(std::chrono::steady_clock::now() + milliseconds(10)));
+  ProbeUntilHanging(HangAt::kRegister);
+  EXPECT_FALSE(prober->Stop(clock_.Now()));
   hangs_.Release();
-  EXPECT_TRUE(prober->Stop(std::chrono::steady_clock::now() + kLongTimeout));
+  EXPECT_TRUE(prober->Stop(Instant::max()));
 }
 
 TEST_F(ProberTest, NothingIsProbedAfterStop) {
-  const auto prober = Start();
-  ASSERT_TRUE(prober->Stop(std::chrono::steady_clock::now() + kLongTimeout));
-  const uint64_t probes = prober->Read()[0].probes_ok;
-  std::this_thread::sleep_for(10 * kInterval);
-  EXPECT_EQ(prober->Read()[0].probes_ok, probes);
+  auto prober = Start();
+  ASSERT_TRUE(prober->Stop(Instant::max()));
+  FailRegistrations(1);
+  clock_.Advance(kInterval);
+  prober.reset();
+  EXPECT_FALSE(faults_.TakeRegister().ok()) << "no probe met it";
 }
 
-TEST_F(ProberTest, TheEndDoesNotWaitForTheNextProbe) {
-  const auto prober = Prober::Start(soft_, SystemOs(), {.interval = kLongTimeout, .timeout = kLongTimeout});
-  EXPECT_TRUE(prober->ready());
+TEST_F(ProberTest, TheEndDoesNotWaitForTheNextProbe) { EXPECT_TRUE(Start()->ready()); }
+
+// With the clock of the daemon, whose thread must wake by itself.
+TEST_F(ProberTest, ProbesAgainAndAgainInRealTime) {
+  const SteadyClock clock;
+  const auto prober = Prober::Start(soft_, SystemOs(), clock, {.interval = kInterval, .timeout = kProbeTimeout});
+  EXPECT_TRUE(Eventually([&] { return prober->Read()[0].probes_ok >= 3; }));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "base/manual_clock_fake.h"
 #include "daemon/health/health_board.h"
 
 namespace rnicd::health {
@@ -13,15 +14,6 @@ namespace {
 
 using std::chrono::seconds;
 using Answer = ServingPart::Answer;
-
-class SetClock final : public Clock {
- public:
-  Instant Now() const override { return Instant(seconds(now_s_.load())); }
-  void Advance(seconds by) { now_s_ += by.count(); }
-
- private:
-  std::atomic<int64_t> now_s_{1000};
-};
 
 // A check of two parts, whose no-ops the test answers when it likes.
 class ServingCheckTest : public ::testing::Test {
@@ -53,7 +45,7 @@ class ServingCheckTest : public ::testing::Test {
     }
   }
 
-  SetClock clock_;
+  ManualClock clock_;
   std::map<std::string, int> asked_;
   std::map<std::string, bool> works_ = {{"loop", true}, {"ring", true}};
   std::string problem_;

@@ -5,7 +5,9 @@
 #include "daemon/metrics/kernel_socket.h"
 
 namespace rnicd::metrics {
-ConnectionDeadlines::ConnectionDeadlines(const ConnectionLimits& limits) : limits_(limits) {
+
+ConnectionDeadlines::ConnectionDeadlines(const ConnectionLimits& limits, const Clock& clock)
+    : limits_(limits), clock_(clock) {
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -62,7 +64,7 @@ void ConnectionDeadlines::Run() {
     if (next_look_ == Instant::max()) {
       changed_.Wait(mutex_);
     } else {
-      changed_.WaitUntil(mutex_, next_look_);
+      clock_.WaitUntil(changed_, mutex_, next_look_);
     }
   }
 }

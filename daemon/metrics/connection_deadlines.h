@@ -27,10 +27,10 @@ struct ConnectionLimits {
 // The open connections of a server. A connection past its time is cut off, and so is the oldest one where a new one
 // exceeds a limit: clients without manners then keep out each other, and never a client that is quick.
 // To cut off is to shut the socket down, which the server's event loop sees; the server closes it.
-// Lifetime: the server calls Remove for all connections before the destructor. Threads: safe.
+// Lifetime: outlived by the clock; the server calls Remove for all connections before the destructor. Threads: safe.
 class ConnectionDeadlines {
  public:
-  explicit ConnectionDeadlines(const ConnectionLimits& limits);
+  ConnectionDeadlines(const ConnectionLimits& limits, const Clock& clock);
   ~ConnectionDeadlines();
   ConnectionDeadlines(const ConnectionDeadlines&) = delete;
   ConnectionDeadlines& operator=(const ConnectionDeadlines&) = delete;
@@ -63,7 +63,7 @@ class ConnectionDeadlines {
   void SetDeadline(Connection& connection, Instant deadline) RNICD_REQUIRES(mutex_);
 
   const ConnectionLimits limits_;
-  const SteadyClock clock_;
+  const Clock& clock_;
   Mutex mutex_;
   ConditionVariable changed_;
   // The key is the descriptor.

@@ -7,15 +7,15 @@
 #include <chrono>
 #include <deque>
 
+#include "base/manual_clock_fake.h"
 #include "base/unique_fd.h"
+#include "base/waiting_fixture.h"
 
 namespace rnicd::metrics {
 namespace {
 
-using std::chrono::milliseconds;
-
-constexpr ConnectionLimits kLimits = {.request_time = std::chrono::hours(1),
-                                      .response_time = std::chrono::hours(1),
+constexpr ConnectionLimits kLimits = {.request_time = std::chrono::seconds(2),
+                                      .response_time = std::chrono::seconds(5),
                                       .requests = 3,
                                       .responses = 2,
                                       .response_bytes = 100};
@@ -31,11 +31,10 @@ class Connection {
   }
 
   int fd() const { return server_.get(); }
-  bool IsCutOffWithin(milliseconds time) const {
+  bool IsCutOff(std::chrono::milliseconds limit = {}) const {
     pollfd state = {.fd = client_.get(), .events = POLLRDHUP, .revents = 0};
-    return poll(&state, 1, static_cast<int>(time.count())) == 1;
+    return poll(&state, 1, static_cast<int>(limit.count())) == 1;
   }
-  bool IsCutOff() const { return IsCutOffWithin(milliseconds(0)); }
 
  private:
   UniqueFd server_;
@@ -50,47 +49,58 @@ void Respond(ConnectionDeadlines& deadlines, const Connection& connection, size_
 
 TEST(ConnectionDeadlines, ARequestThatTakesTooLongIsCutOff) {
   ConnectionLimits limits = kLimits;
-  limits.request_time = milliseconds(50);
-  ConnectionDeadlines deadlines(limits);
+  limits.request_time = std::chrono::milliseconds(1);
+  const SteadyClock clock;
+  ConnectionDeadlines deadlines(limits, clock);
   const Connection connection;
   deadlines.Add(connection.fd());
-  EXPECT_TRUE(connection.IsCutOffWithin(std::chrono::minutes(1)));
+  EXPECT_TRUE(connection.IsCutOff(kTimeout));
 }
 
-TEST(ConnectionDeadlines, AResponseThatTakesTooLongIsCutOff) {
-  ConnectionLimits limits = kLimits;
-  limits.response_time = milliseconds(50);
-  ConnectionDeadlines deadlines(limits);
+class ConnectionDeadlinesTest : public testing::Test {
+ protected:
+  // Lets time pass until the thread has cut off a connection whose request does not come.
+  void PassARequestsTime() {
+    const Connection late;
+    deadlines_.Add(late.fd());
+    clock_.Advance(kLimits.request_time);
+    EXPECT_TRUE(late.IsCutOff(kTimeout));
+    deadlines_.Remove(late.fd());
+  }
+
+  ManualClock clock_;
+  ConnectionDeadlines deadlines_{kLimits, clock_};
+};
+
+TEST_F(ConnectionDeadlinesTest, AResponseHasItsOwnTime) {
   const Connection connection;
-  Respond(deadlines, connection, 1);
-  EXPECT_TRUE(connection.IsCutOffWithin(std::chrono::minutes(1)));
+  Respond(deadlines_, connection, 1);
+  PassARequestsTime();
+  EXPECT_FALSE(connection.IsCutOff());
+  clock_.Advance(kLimits.response_time - kLimits.request_time);
+  EXPECT_TRUE(connection.IsCutOff(kTimeout));
 }
 
-TEST(ConnectionDeadlines, TheServersOwnWorkHasTime) {
-  ConnectionLimits limits = kLimits;
-  limits.request_time = milliseconds(1000);
-  ConnectionDeadlines deadlines(limits);
+TEST_F(ConnectionDeadlinesTest, TheServersOwnWorkHasTime) {
   const Connection connection;
-  deadlines.Add(connection.fd());
-  deadlines.FinishRequest(connection.fd());
-  EXPECT_FALSE(connection.IsCutOffWithin(milliseconds(1500)));
+  deadlines_.Add(connection.fd());
+  deadlines_.FinishRequest(connection.fd());
+  PassARequestsTime();
+  EXPECT_FALSE(connection.IsCutOff());
 }
 
-TEST(ConnectionDeadlines, ARemovedDescriptorIsNotTouched) {
-  ConnectionLimits limits = kLimits;
-  limits.request_time = milliseconds(1000);
-  ConnectionDeadlines deadlines(limits);
+TEST_F(ConnectionDeadlinesTest, ARemovedDescriptorIsNotTouched) {
   const Connection connection;
-  deadlines.Add(connection.fd());
-  deadlines.Remove(connection.fd());
-  EXPECT_FALSE(connection.IsCutOffWithin(milliseconds(1500)));
+  deadlines_.Add(connection.fd());
+  deadlines_.Remove(connection.fd());
+  PassARequestsTime();
+  EXPECT_FALSE(connection.IsCutOff());
 }
 
-TEST(ConnectionDeadlines, TooManyRequestsCutOffTheOldest) {
-  ConnectionDeadlines deadlines(kLimits);
+TEST_F(ConnectionDeadlinesTest, TooManyRequestsCutOffTheOldest) {
   const std::deque<Connection> connections(5);
   for (const Connection& connection : connections) {
-    deadlines.Add(connection.fd());
+    deadlines_.Add(connection.fd());
   }
   EXPECT_TRUE(connections[0].IsCutOff());
   EXPECT_TRUE(connections[1].IsCutOff());
@@ -98,46 +108,42 @@ TEST(ConnectionDeadlines, TooManyRequestsCutOffTheOldest) {
   EXPECT_FALSE(connections[4].IsCutOff());
 }
 
-TEST(ConnectionDeadlines, TooManyResponsesCutOffTheOldest) {
-  ConnectionDeadlines deadlines(kLimits);
+TEST_F(ConnectionDeadlinesTest, TooManyResponsesCutOffTheOldest) {
   const std::deque<Connection> connections(3);
   for (const Connection& connection : connections) {
-    Respond(deadlines, connection, 1);
+    Respond(deadlines_, connection, 1);
   }
   EXPECT_TRUE(connections[0].IsCutOff());
   EXPECT_FALSE(connections[1].IsCutOff());
   EXPECT_FALSE(connections[2].IsCutOff());
 }
 
-TEST(ConnectionDeadlines, TooManyBytesCutOffTheOldestResponse) {
-  ConnectionDeadlines deadlines(kLimits);
+TEST_F(ConnectionDeadlinesTest, TooManyBytesCutOffTheOldestResponse) {
   const Connection first;
   const Connection second;
-  Respond(deadlines, first, 60);
-  Respond(deadlines, second, 41);
+  Respond(deadlines_, first, 60);
+  Respond(deadlines_, second, 41);
   EXPECT_TRUE(first.IsCutOff());
   EXPECT_FALSE(second.IsCutOff());
 }
 
-TEST(ConnectionDeadlines, AResponseAboveTheLimitIsSentAlone) {
-  ConnectionDeadlines deadlines(kLimits);
+TEST_F(ConnectionDeadlinesTest, AResponseAboveTheLimitIsSentAlone) {
   const Connection connection;
-  Respond(deadlines, connection, 101);
+  Respond(deadlines_, connection, 101);
   EXPECT_FALSE(connection.IsCutOff());
 }
 
-TEST(ConnectionDeadlines, RequestsCutOffNoResponseAndResponsesNoRequest) {
-  ConnectionDeadlines deadlines(kLimits);
+TEST_F(ConnectionDeadlinesTest, RequestsCutOffNoResponseAndResponsesNoRequest) {
   const Connection waiting;
   const std::deque<Connection> responses(3);
   const std::deque<Connection> requests(3);
-  deadlines.Add(waiting.fd());
+  deadlines_.Add(waiting.fd());
   for (const Connection& connection : responses) {
-    Respond(deadlines, connection, 1);
+    Respond(deadlines_, connection, 1);
   }
   EXPECT_FALSE(waiting.IsCutOff());
   for (const Connection& connection : requests) {
-    deadlines.Add(connection.fd());
+    deadlines_.Add(connection.fd());
   }
   EXPECT_TRUE(waiting.IsCutOff());
   EXPECT_FALSE(responses[2].IsCutOff());

@@ -95,7 +95,7 @@ Response ResponseOf(Page page) {
 // libmicrohttpd's event loop on its own thread.
 class Exposer::Server {
  public:
-  explicit Server(std::vector<Route> routes) : routes_(std::move(routes)), deadlines_(kLimits) {}
+  Server(std::vector<Route> routes, const Clock& clock) : routes_(std::move(routes)), deadlines_(kLimits, clock) {}
   ~Server() { MHD_stop_daemon(daemon_); }
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -177,7 +177,8 @@ Page Exposer::Server::PageFor(MHD_Connection* connection, std::string_view path,
 
 bool IsHostPort(const std::string& address) { return ParseHostPort(address).has_value(); }
 
-absl::StatusOr<std::unique_ptr<Exposer>> Exposer::Start(const std::string& address, std::vector<Route> routes) {
+absl::StatusOr<std::unique_ptr<Exposer>> Exposer::Start(const std::string& address, std::vector<Route> routes,
+                                                        const Clock& clock) {
   std::optional<SocketAddress> parsed = ParseHostPort(address);
   if (!parsed.has_value()) {
     return absl::InvalidArgumentError("not a host:port: " + address);
@@ -186,7 +187,7 @@ absl::StatusOr<std::unique_ptr<Exposer>> Exposer::Start(const std::string& addre
   if (HostPart(address) == "[::]" && !HasIpv6()) {
     parsed->family = kIpv4Family;
   }
-  auto server = std::make_unique<Server>(std::move(routes));
+  auto server = std::make_unique<Server>(std::move(routes), clock);
   if (!server->Listen(*parsed)) {
     return absl::UnavailableError("cannot listen on " + SocketErrorDetail(address));
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/clock.h"
 
 namespace rnicd::metrics {
 
@@ -41,8 +42,10 @@ struct Route {
 class Exposer {
  public:
   // `address`: host:port with a numeric host; "[::]" stands for every address of the machine, in IPv4 too; port 0
-  // selects any free one. Errors: kUnavailable when the address cannot be bound, kInvalidArgument when it is malformed.
-  static absl::StatusOr<std::unique_ptr<Exposer>> Start(const std::string& address, std::vector<Route> routes);
+  // selects any free one. `clock` outlives the exposer. Errors: kUnavailable when the address cannot be bound,
+  // kInvalidArgument when it is malformed.
+  static absl::StatusOr<std::unique_ptr<Exposer>> Start(const std::string& address, std::vector<Route> routes,
+                                                        const Clock& clock);
   ~Exposer();
 
   // The bound address, host:port.

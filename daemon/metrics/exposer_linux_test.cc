@@ -25,6 +25,8 @@
 namespace rnicd::metrics {
 namespace {
 
+const SteadyClock kSteadyClock;
+
 sockaddr_in Loopback(uint16_t port) {
   sockaddr_in address = {};
   address.sin_family = AF_INET;
@@ -98,7 +100,7 @@ bool Contains(const std::string& text, const std::string& part) { return text.fi
 class ExposerTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    auto started = Exposer::Start("127.0.0.1:0", Routes());
+    auto started = Exposer::Start("127.0.0.1:0", Routes(), kSteadyClock);
     ASSERT_TRUE(started.ok()) << started.status();
     exposer_ = *std::move(started);
   }
@@ -181,7 +183,7 @@ TEST_F(ExposerTest, OnlyReadingIsPossible) {
 }
 
 TEST(Exposer, WhenItIsGoneNobodyListens) {
-  auto started = Exposer::Start("127.0.0.1:0", {});
+  auto started = Exposer::Start("127.0.0.1:0", {}, kSteadyClock);
   ASSERT_TRUE(started.ok()) << started.status();
   const sockaddr_in address = Loopback(PortOf((*started)->address()));
   const auto connects = [&address] {
@@ -201,7 +203,7 @@ TEST(Exposer, ABusyPortIsAStatusAndNotAnException) {
   ASSERT_EQ(listen(taken.get(), 1), 0);
   ASSERT_EQ(getsockname(taken.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
   const std::string busy = "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
-  const auto started = Exposer::Start(busy, {});
+  const auto started = Exposer::Start(busy, {}, kSteadyClock);
   EXPECT_EQ(started.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_TRUE(Contains(std::string(started.status().message()), busy)) << started.status();
 }
@@ -212,7 +214,7 @@ std::vector<Route> PageForThisMachine() {
 }
 
 TEST(Exposer, AllAddressesAreThoseOfBothFamilies) {
-  const auto started = Exposer::Start("[::]:0", PageForThisMachine());
+  const auto started = Exposer::Start("[::]:0", PageForThisMachine(), kSteadyClock);
   ASSERT_TRUE(started.ok()) << started.status();
   EXPECT_TRUE((*started)->address().starts_with("[::]:")) << (*started)->address();
   EXPECT_NE(PortOf((*started)->address()), 0);
@@ -228,7 +230,7 @@ TEST(Exposer, AllAddressesAreThoseOfBothFamilies) {
 }
 
 TEST(Exposer, OneAddressOfIpv6IsThatOneOnly) {
-  const auto started = Exposer::Start("[::1]:0", PageForThisMachine());
+  const auto started = Exposer::Start("[::1]:0", PageForThisMachine(), kSteadyClock);
   ASSERT_EQ(started.ok(), HasIpv6Loopback()) << started.status();
   if (started.ok()) {
     EXPECT_TRUE(Contains(FetchByIpv6(**started, "GET / HTTP/1.1", "[::1]"), "for this machine"));
@@ -240,7 +242,7 @@ TEST(Exposer, WhereTheKernelHasNoIpv6AllAddressesAreThoseOfIpv4) {
   EXPECT_EXIT(
       {
         ForbidIpv6();
-        const auto started = Exposer::Start("[::]:0", PageForThisMachine());
+        const auto started = Exposer::Start("[::]:0", PageForThisMachine(), kSteadyClock);
         std::_Exit(started.ok() && Contains(Fetch(**started, "GET / HTTP/1.1"), "for this machine") ? 0 : 9);
       },
       ::testing::ExitedWithCode(0), "");
@@ -258,7 +260,7 @@ TEST(IsLoopback, IsEachAddressThatOnlyThisMachineHas) {
 }
 
 TEST(Exposer, AnAddressThatIsNoneIsRefused) {
-  EXPECT_EQ(Exposer::Start("localhost:0", {}).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Exposer::Start("localhost:0", {}, kSteadyClock).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST(IsHostPort, TakesANumericAddressAndAPortAndNothingElse) {

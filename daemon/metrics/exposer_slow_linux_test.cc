@@ -11,37 +11,37 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "base/manual_clock_fake.h"
 #include "base/unique_fd.h"
+#include "base/waiting_fixture.h"
 #include "daemon/metrics/exposer.h"
 
 namespace rnicd::metrics {
 namespace {
 
-using std::chrono::milliseconds;
 using std::chrono::seconds;
-using SteadyTime = std::chrono::steady_clock::time_point;
 
 constexpr int kClients = 24;
-constexpr milliseconds kPause{200};
-constexpr seconds kQuick{2};
-// A request has 2 seconds and a response 5, each with the time that a busy machine takes.
-constexpr seconds kHoldTimeout{9};
 // So that a page need not be enormous to be more than the sockets buffer.
 constexpr int kReceiveBuffer = 64 << 10;
 constexpr size_t kLargePageBytes = size_t{2} << 20;
 // Slow, and yet enough that the server can always write a little.
 constexpr size_t kLittleBytes = size_t{16} << 10;
 
+const std::string kGetLarge = "GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n";
+const std::string kPost = "POST /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000000\r\n\r\n";
+
 struct Manner {
   std::string name;
   std::string first;
-  // Sent after each pause.
+  // Sent in each second.
   std::string more;
-  // Read after each pause.
+  // Read in each second.
   size_t reads = 0;
+  // What a request, or the response to it, may take.
+  seconds limit{2};
 };
 
 class SlowClient {
@@ -67,17 +67,14 @@ class SlowClient {
     pollfd state = {.fd = fd_.get(), .events = POLLRDHUP, .revents = 0};
     return poll(&state, 1, 0) == 1;
   }
-  // Everything until the server hangs up, or the time is over.
-  std::string ReadUntil(SteadyTime deadline) const {
-    const timeval wait = {.tv_sec = 0, .tv_usec = 100'000};
+  // Everything until the server hangs up, or is silent for kTimeout.
+  std::string ReadAll() const {
+    const timeval wait = {.tv_sec = kTimeout.count(), .tv_usec = 0};
     setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
     std::string response;
-    while (std::chrono::steady_clock::now() < deadline) {
-      char buffer[4096];
-      const ssize_t got = recv(fd_.get(), buffer, sizeof(buffer), 0);
-      if (got == 0) {
-        return response;
-      }
+    char buffer[4096];
+    for (ssize_t got = 1; got > 0;) {
+      got = recv(fd_.get(), buffer, sizeof(buffer), 0);
       response.append(buffer, got > 0 ? static_cast<size_t>(got) : 0);
     }
     return response;
@@ -94,63 +91,54 @@ class SlowClient {
   const Manner manner_;
 };
 
-std::unique_ptr<Exposer> StartExposer() {
-  const auto scrape = [] { return Page{.content_type = "text/plain", .body = "scrape\n"}; };
-  const auto large = [] { return Page{.content_type = "text/plain", .body = std::string(kLargePageBytes, 'x')}; };
-  auto started =
-      Exposer::Start("127.0.0.1:0", {{.path = "/metrics", .page = scrape}, {.path = "/large", .page = large}});
-  EXPECT_TRUE(started.ok()) << started.status();
-  return *std::move(started);
-}
-
-bool IsScrapedWithin(const Exposer& exposer, std::chrono::nanoseconds time) {
-  const SlowClient scraper(exposer.address(), {.first = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"});
-  const std::string response = scraper.ReadUntil(std::chrono::steady_clock::now() + time);
-  return response.find("\r\n\r\nscrape\n") != std::string::npos;
-}
-
-class SlowClients : public ::testing::TestWithParam<Manner> {
+// An exposer for which time passes only when the test says so: while it stands, slow clients are cut off only because
+// they are too many.
+class SlowClientsTest : public ::testing::TestWithParam<Manner> {
  protected:
-  void SetUp() override {
-    for (int client = 0; client < kClients; ++client) {
-      clients_.push_back(std::make_unique<SlowClient>(exposer_->address(), GetParam()));
-    }
-    stepper_ = std::jthread([this](const std::stop_token& stop) {
-      while (!stop.stop_requested()) {
-        for (const auto& client : clients_) {
-          client->Step();
-        }
-        std::this_thread::sleep_for(kPause);
-      }
-    });
-  }
-  void TearDown() override {
-    stepper_ = {};
-    clients_.clear();
+  SlowClientsTest() {
+    const auto scrape = [] { return Page{.content_type = "text/plain", .body = "scrape\n"}; };
+    const auto large = [this] {
+      ++large_pages_;
+      return Page{.content_type = "text/plain", .body = std::string(kLargePageBytes, 'x')};
+    };
+    auto started = Exposer::Start("127.0.0.1:0",
+                                  {{.path = "/metrics", .page = scrape}, {.path = "/large", .page = large}}, clock_);
+    EXPECT_TRUE(started.ok()) << started.status();
+    exposer_ = *std::move(started);
   }
 
-  bool AreAllOver() const {
-    return std::all_of(clients_.begin(), clients_.end(), [](const auto& client) { return client->IsOver(); });
+  bool IsScraped() const {
+    const SlowClient scraper(exposer_->address(), {.first = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"});
+    return scraper.ReadAll().find("\r\n\r\nscrape\n") != std::string::npos;
   }
 
-  const std::unique_ptr<Exposer> exposer_ = StartExposer();
-  std::vector<std::unique_ptr<SlowClient>> clients_;
-  std::jthread stepper_;
+  ManualClock clock_;
+  std::atomic<int> large_pages_{0};
+  std::unique_ptr<Exposer> exposer_;
 };
 
-TEST_P(SlowClients, DoNotKeepAScrapeOutAndAreCutOff) {
-  std::this_thread::sleep_for(2 * kPause);
-  EXPECT_TRUE(IsScrapedWithin(*exposer_, kQuick));
-  const SteadyTime deadline = std::chrono::steady_clock::now() + kHoldTimeout;
-  while (!AreAllOver() && std::chrono::steady_clock::now() < deadline) {
-    std::this_thread::sleep_for(kPause);
-  }
-  EXPECT_TRUE(AreAllOver());
-  EXPECT_TRUE(IsScrapedWithin(*exposer_, kQuick));
-}
+using SlowClients = SlowClientsTest;
 
-const std::string kGetLarge = "GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n";
-const std::string kPost = "POST /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000000\r\n\r\n";
+TEST_P(SlowClients, DoNotKeepAScrapeOutAndAreCutOff) {
+  std::vector<std::unique_ptr<SlowClient>> clients;
+  for (int client = 0; client < kClients; ++client) {
+    clients.push_back(std::make_unique<SlowClient>(exposer_->address(), GetParam()));
+  }
+  const int large_pages = GetParam().first == kGetLarge ? kClients : 0;
+  ASSERT_TRUE(Eventually([&] { return large_pages_ == large_pages; }));
+  // Accepted after all of them.
+  EXPECT_TRUE(IsScraped());
+  for (seconds passed{0}; passed < GetParam().limit; ++passed) {
+    for (const auto& client : clients) {
+      client->Step();
+    }
+    clock_.Advance(seconds(1));
+  }
+  EXPECT_TRUE(Eventually([&] {
+    return std::all_of(clients.begin(), clients.end(), [](const auto& client) { return client->IsOver(); });
+  }));
+  EXPECT_TRUE(IsScraped());
+}
 
 INSTANTIATE_TEST_SUITE_P(
     OfEachKind, SlowClients,
@@ -158,48 +146,21 @@ INSTANTIATE_TEST_SUITE_P(
                       Manner{.name = "HalfARequest", .first = "GET /metrics HT", .more = ""},
                       Manner{.name = "HeadersByteByByte", .first = "GET / HTTP/1.1\r\nx: ", .more = "x"},
                       Manner{.name = "BodyByteByByte", .first = kPost, .more = "x"},
-                      Manner{.name = "ReadsNothing", .first = kGetLarge, .more = ""},
-                      Manner{.name = "ReadsSlowly", .first = kGetLarge, .more = "", .reads = kLittleBytes}),
+                      Manner{.name = "ReadsNothing", .first = kGetLarge, .limit = seconds(5)},
+                      Manner{.name = "ReadsSlowly", .first = kGetLarge, .reads = kLittleBytes, .limit = seconds(5)}),
     [](const auto& instance) { return instance.param.name; });
 
-// A client that holds more slow connections than the server keeps, each for longer than a request may take, and opens
-// new ones without end.
-class Flood {
- public:
-  Flood(const Exposer& exposer, const Manner& manner)
-      : thread_([&exposer, manner, this](const std::stop_token& stop) {
-          for (size_t next = 0; !stop.stop_requested(); next = (next + 1) % kKept) {
-            clients_[next] = std::make_unique<SlowClient>(exposer.address(), manner);
-            if (++opened_ > static_cast<int>(kKept)) {
-              std::this_thread::sleep_for(milliseconds(5));
-            }
-          }
-        }) {}
+using FloodOfSlowClients = SlowClientsTest;
 
-  int opened() const { return opened_; }
-
- private:
-  static constexpr size_t kKept = 500;
-  std::vector<std::unique_ptr<SlowClient>> clients_ = std::vector<std::unique_ptr<SlowClient>>(kKept);
-  std::atomic<int> opened_{0};
-  std::jthread thread_;
-};
-
-class FloodOfSlowClients : public ::testing::TestWithParam<Manner> {};
-
+// From a client that holds more slow connections than the server keeps, and opens new ones without end.
 TEST_P(FloodOfSlowClients, DoesNotKeepAScrapeOut) {
-  const std::unique_ptr<Exposer> exposer = StartExposer();
-  const Flood flood(*exposer, GetParam());
-  constexpr int kConnections = 1000;
-  while (flood.opened() < kConnections / 2) {
-    std::this_thread::sleep_for(milliseconds(1));
-  }
-  while (flood.opened() < kConnections) {
-    // Less than the time of a request: a scrape that has to wait until others are past theirs is too late, and so is
-    // each after it. On a busy machine one alone may be.
-    const auto scrape = [&] { return IsScrapedWithin(*exposer, seconds(1)); };
-    ASSERT_TRUE(scrape() || scrape() || scrape()) << "after " << flood.opened() << " slow connections";
-    std::this_thread::sleep_for(kPause / 4);
+  constexpr size_t kKept = 500;
+  std::vector<std::unique_ptr<SlowClient>> clients(kKept);
+  for (size_t opened = 0; opened < 2 * kKept; ++opened) {
+    clients[opened % kKept] = std::make_unique<SlowClient>(exposer_->address(), GetParam());
+    if (opened >= kKept && opened % 20 == 0) {
+      ASSERT_TRUE(IsScraped()) << "after " << opened << " slow connections";
+    }
   }
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "daemon/core/core_fixture_test.h"
+#include "daemon/door/recording_server_fake.h"
 #include "daemon/pipes/front_door.h"
 #include "rnicd/v1/pipe_channel.pb.h"
 
@@ -48,36 +49,6 @@ UniqueSocket ConnectByBothFamiliesTo(uint32_t port);
 // True once the daemon has closed the connection.
 bool HangsUp(const UniqueSocket& socket);
 
-// Records the connections it is to serve, and keeps them until they are closed.
-class RecordingServer final : public door::ConnectionServer {
- public:
-  std::unique_ptr<door::ServedConnection> Serve(door::Admitted admitted) override {
-    auto served = std::make_unique<Served>(admitted.socket);
-    admitted.socket.reset();
-    MutexLock lock(mutex_);
-    admitted_.push_back(std::move(admitted));
-    return served;
-  }
-  std::vector<door::Admitted> admitted() const {
-    MutexLock lock(mutex_);
-    return admitted_;
-  }
-
- private:
-  class Served final : public door::ServedConnection {
-   public:
-    explicit Served(std::shared_ptr<const UniqueSocket> socket) : socket_(std::move(socket)) {}
-    void Disconnected() override {}
-    bool SilentSince(Instant) const override { return false; }
-
-   private:
-    const std::shared_ptr<const UniqueSocket> socket_;
-  };
-
-  mutable Mutex mutex_;
-  std::vector<door::Admitted> admitted_ RNICD_GUARDED_BY(mutex_);
-};
-
 class FrontDoorTest : public ::testing::Test {
  protected:
   FrontDoorTest();
@@ -98,7 +69,7 @@ class FrontDoorTest : public ::testing::Test {
   PipeClient Connect() const { return PipeClient(names_.workloads); }
   // The caller of the connection number `count`, once it is served.
   core::Caller CallerOf(size_t count) {
-    EXPECT_TRUE(core::Eventually([&] { return server_.admitted().size() >= count; })) << "the connection is not served";
+    EXPECT_TRUE(Eventually([&] { return server_.admitted().size() >= count; })) << "the connection is not served";
     return server_.admitted().at(count - 1).caller;
   }
   // Causes of refused connections.
@@ -112,7 +83,7 @@ class FrontDoorTest : public ::testing::Test {
     return notes;
   }
   bool IsRefused(std::string_view cause) const {
-    return core::Eventually([&] {
+    return Eventually([&] {
       const std::vector<std::string> refusals = Refusals();
       return std::find(refusals.begin(), refusals.end(), cause) != refusals.end();
     });
@@ -124,7 +95,7 @@ class FrontDoorTest : public ::testing::Test {
 
   // The same, once the daemon no longer turns this process away unseen.
   bool ServesInTime() {
-    return core::Eventually([&] {
+    return Eventually([&] {
       world_.clock.Advance(door::ConnectBackoff::kLongest);
       const PipeClient client = Connect();
       v1::PipeRequest hello;
@@ -135,8 +106,9 @@ class FrontDoorTest : public ::testing::Test {
 
   PipeNames names_;
   log::Logger logger_{log::Options{}};
-  RecordingServer server_;
-  door::Bulkhead bulkhead_;
+  door::RecordingServer server_;
+  const SteadyClock clock_;
+  door::Bulkhead bulkhead_{clock_};
   core::World world_;
   std::unique_ptr<FrontDoor> door_;
 };

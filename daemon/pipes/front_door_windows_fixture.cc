@@ -15,7 +15,7 @@ HANDLE HandleOf(const UniqueFd& fd) { return LongToHandle(fd.get()); }
 }  // namespace
 
 PipeClient::PipeClient(const std::string& name) {
-  core::Eventually([&] {
+  Eventually([&] {
     handle_.Reset(HandleToLong(CreateFileA(name.c_str(), kClientRights, 0, nullptr, OPEN_EXISTING,
                                            SECURITY_SQOS_PRESENT | SECURITY_IDENTIFICATION, nullptr)));
     return handle_.valid() || GetLastError() != ERROR_PIPE_BUSY;
@@ -30,7 +30,7 @@ bool PipeClient::Send(const std::string& bytes) const {
 std::optional<v1::PipeReply> PipeClient::Receive() const {
   DWORD bytes = 0;
   bool open = true;
-  EXPECT_TRUE(core::Eventually([&] {
+  EXPECT_TRUE(Eventually([&] {
     open = PeekNamedPipe(HandleOf(handle_), nullptr, 0, nullptr, &bytes, nullptr) != 0;
     return !open || bytes > 0;
   })) << "no reply, and the pipe stays open";
@@ -70,7 +70,7 @@ v1::PipeReply PipeClient::Take(const core::FdTicket& ticket) const {
 }
 
 bool PipeClient::HangsUp() const {
-  return core::Eventually([&] { return PeekNamedPipe(HandleOf(handle_), nullptr, 0, nullptr, nullptr, nullptr) == 0; });
+  return Eventually([&] { return PeekNamedPipe(HandleOf(handle_), nullptr, 0, nullptr, nullptr, nullptr) == 0; });
 }
 
 UniqueSocket ConnectSilentlyTo(uint32_t port) {

@@ -79,7 +79,7 @@ TEST_F(FrontDoorTest, AConnectionOfAProcessWithoutAPipeIsRefused) {
     port = Connect().Hello().port();
   }
   // The pipe of the port's own door counts, and that is gone.
-  EXPECT_TRUE(core::Eventually([&] { return HangsUp(ConnectTo(port)); }));
+  EXPECT_TRUE(Eventually([&] { return HangsUp(ConnectTo(port)); }));
   EXPECT_TRUE(IsRefused(core::kRefusedIdentity));
   EXPECT_EQ(door_->connections(), 0u);
 }
@@ -118,7 +118,7 @@ TEST_F(FrontDoorTest, AProcessHasOneSecretUntilItsLastPipeIsClosed) {
   EXPECT_EQ(door_->connections(), 1u);
   second.reset();
   EXPECT_TRUE(HangsUp(connection)) << "the connection ends with the last pipe";
-  EXPECT_TRUE(core::Eventually([&] { return door_->connections() == 0; }));
+  EXPECT_TRUE(Eventually([&] { return door_->connections() == 0; }));
   EXPECT_NE(Connect().Hello().secret(), secret);
 }
 
@@ -128,7 +128,7 @@ TEST_F(FrontDoorTest, AConnectionThatTheServerEndsIsForgotten) {
   const UniqueSocket connection = ConnectTo(client.Hello().port());
   CallerOf(1);
   server_.admitted().front().on_end();
-  EXPECT_TRUE(core::Eventually([&] { return door_->connections() == 0; }));
+  EXPECT_TRUE(Eventually([&] { return door_->connections() == 0; }));
 }
 
 TEST_F(FrontDoorTest, TheLastPipeOfALivingProcessEndsItsSessions) {
@@ -143,7 +143,7 @@ TEST_F(FrontDoorTest, TheLastPipeOfALivingProcessEndsItsSessions) {
   EXPECT_NE(second.Hello().port(), 0u);
   EXPECT_TRUE((*session)->Begin().ok());
   second.Close();
-  EXPECT_TRUE(core::Eventually([&] { return world_.observer.counts().ended == 1; }));
+  EXPECT_TRUE(Eventually([&] { return world_.observer.counts().ended == 1; }));
   EXPECT_EQ(world_.observer.counts().cause, core::EndCause::kConnectionLost);
 }
 
@@ -159,7 +159,7 @@ TEST_F(FrontDoorTest, APipeAtTheOtherDoorKeepsTheSessions) {
   EXPECT_TRUE(HangsUp(connection));
   EXPECT_TRUE((*session)->Begin().ok());
   admin.Close();
-  EXPECT_TRUE(core::Eventually([&] { return world_.observer.counts().ended == 1; }));
+  EXPECT_TRUE(Eventually([&] { return world_.observer.counts().ended == 1; }));
 }
 
 TEST_F(FrontDoorTest, ConnectionsOfOneUserAreLimited) {
@@ -172,7 +172,7 @@ TEST_F(FrontDoorTest, ConnectionsOfOneUserAreLimited) {
   EXPECT_TRUE(HangsUp(ConnectTo(port)));
   EXPECT_TRUE(IsRefused(core::kRefusedUidLimit));
   server_.admitted().front().on_end();
-  EXPECT_TRUE(core::Eventually([&] { return door_->connections() == 1; }));
+  EXPECT_TRUE(Eventually([&] { return door_->connections() == 1; }));
   const UniqueSocket next = ConnectTo(port);
   CallerOf(3);
 }
@@ -292,7 +292,7 @@ TEST_F(FrontDoorTest, AStoppedDoorAcceptsNothingAndEndsWhatItHad) {
   const UniqueSocket connection = ConnectTo(hello.port());
   CallerOf(1);
   door_->StopAccepting();
-  EXPECT_TRUE(core::Eventually([&] { return !Connect().connected(); }));
+  EXPECT_TRUE(Eventually([&] { return !Connect().connected(); }));
   EXPECT_EQ(client.Hello().secret(), hello.secret()) << "an open pipe continues";
   door_->Stop();
   EXPECT_TRUE(client.HangsUp());

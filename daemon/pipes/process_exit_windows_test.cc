@@ -83,9 +83,9 @@ TEST_F(FrontDoorTest, TheEndOfAProcessEndsItsSessionsAndConnectionsAndNoOthers) 
   const auto our_session = world_.registry.Open(our_caller, "ours");
   ASSERT_TRUE(session.ok() && our_session.ok());
   theirs.Kill();
-  EXPECT_TRUE(core::Eventually([&] { return world_.observer.counts().ended == 1; }));
+  EXPECT_TRUE(Eventually([&] { return world_.observer.counts().ended == 1; }));
   EXPECT_EQ(world_.observer.counts().cause, core::EndCause::kProcessExited);
-  EXPECT_TRUE(core::Eventually([&] { return door_->connections() == 1; }));
+  EXPECT_TRUE(Eventually([&] { return door_->connections() == 1; }));
   EXPECT_TRUE((*our_session)->Begin().ok());
   EXPECT_TRUE(caller.handle->HasExited(std::chrono::milliseconds(0)));
 }

@@ -24,8 +24,6 @@
 
 namespace rnicd::rings {
 
-using core::kTimeout;
-
 // A World with ring threads. Sessions that a test holds go before it.
 class RingWorld : public core::World {
  public:

@@ -169,7 +169,7 @@ class RateWorld : public RingWorld {
     return !owner.session->AdmitCall(&wait).ok();
   }
   bool HasPaused() const {
-    return core::Eventually([this] { return Counts().pauses > 0; });
+    return Eventually([this] { return Counts().pauses > 0; });
   }
 };
 
@@ -250,7 +250,7 @@ TEST(RingRateTest, DoorbellsWithoutEntriesCountAndAreNotHeardAboveTheRate) {
   RingClient client(*owner.session);
   for (uint64_t doorbell = 1; doorbell <= kDoorbellsOfACall; ++doorbell) {
     client.RingDoorbell();
-    EXPECT_TRUE(core::Eventually([&] { return world.Counts().empty_wakeups == doorbell; }));
+    EXPECT_TRUE(Eventually([&] { return world.Counts().empty_wakeups == doorbell; }));
   }
   EXPECT_TRUE(RateWorld::IsAboveItsRate(owner));
   client.RingDoorbell();
@@ -269,7 +269,7 @@ TEST(RingRateTest, DoorbellsWithoutEntriesCountAndAreNotHeardAboveTheRate) {
 // Without a rate.
 void RingInVainUntilPaused(RingWorld& world, RingClient& client, uint64_t pauses) {
   const uint64_t before = world.Counts().pauses;
-  EXPECT_TRUE(core::Eventually([&] {
+  EXPECT_TRUE(Eventually([&] {
     client.RingDoorbell();
     return world.Counts().pauses >= before + pauses;
   }));
@@ -308,7 +308,7 @@ TEST(RingRateTest, ADoorbellThatWasNotHeardIsNotLost) {
   constexpr int kRounds = 50;
   for (int round = 0; round < kRounds; ++round) {
     const uint64_t pauses = world.Counts().pauses;
-    EXPECT_TRUE(core::Eventually([&] {
+    EXPECT_TRUE(Eventually([&] {
       client.RingDoorbell();
       return world.Counts().pauses > pauses;
     }));
@@ -325,7 +325,7 @@ TEST(RingRateTest, AnEntryThatDisappearsCountsOrBreaksTheRing) {
   RateWorld world({.session_rate = kOneCall});
   core::Owner owner(world);
   RingClient client(*owner.session);
-  EXPECT_TRUE(core::Eventually([&] {
+  EXPECT_TRUE(Eventually([&] {
     ring::StoreInOrder(client.header().submission_tail, 1);
     client.RingDoorbell();
     ring::StoreInOrder(client.header().submission_tail, 0);
@@ -375,9 +375,9 @@ TEST_P(EachEnd, EndsTheRingAndExecutesNothingMore) {
   client.Submit({});
   EXPECT_EQ(client.Next().status, 0U);
   GetParam().end(world, *session, grant->id);
-  EXPECT_TRUE(core::Eventually([&] { return client.end->end_reason() != 0; }));
+  EXPECT_TRUE(Eventually([&] { return client.end->end_reason() != 0; }));
   EXPECT_EQ(client.end->end_reason(), NumberOf(ErrorReason::SESSION_ENDING));
-  EXPECT_TRUE(core::Eventually([&] { return session->ended(); }));
+  EXPECT_TRUE(Eventually([&] { return session->ended(); }));
   client.Submit({});
   client.RingDoorbell();
   EXPECT_EQ(ring::LoadAcquire(client.header().submission_head), 1U);

@@ -42,7 +42,7 @@ TEST(RingsOnOneProcessor, ABusyThreadGivesWayToItsClients) {
   for (RingClient* const client : {&first, &second}) {
     client->end->SetCpu(ring::CurrentCpu());
   }
-  EXPECT_TRUE(core::Eventually([&] {
+  EXPECT_TRUE(Eventually([&] {
     for (RingClient* const client : {&first, &second}) {
       while (client->end->Poll().has_value()) {
       }
@@ -73,7 +73,7 @@ TEST_F(RingTest, AHoleInItsFileCostsOnlyTheClient) {
   EXPECT_EQ(another.Next().status, 0U);
   client_.Submit({});
   client_.RingDoorbell();
-  EXPECT_TRUE(core::Eventually([&] { return world_.Counts().entries == 2; }));
+  EXPECT_TRUE(Eventually([&] { return world_.Counts().entries == 2; }));
 }
 
 }  // namespace

@@ -143,7 +143,7 @@ TEST_F(RingTest, AResultAreaOutsideThePayloadIsNotWritten) {
 TEST_F(RingTest, ImpossibleIndicesEndTheRingAndNothingElse) {
   ring::StoreInOrder(client_.header().submission_tail, 1000);
   client_.RingDoorbell();
-  EXPECT_TRUE(core::Eventually([&] { return client_.end->end_reason() != 0; }));
+  EXPECT_TRUE(Eventually([&] { return client_.end->end_reason() != 0; }));
   EXPECT_EQ(client_.end->end_reason(), NumberOf(ErrorReason::RING_BROKEN));
   EXPECT_EQ(world_.Counts().broken, 1U);
   RingClient another(*owner_.session);
@@ -160,7 +160,7 @@ TEST_F(RingTest, AClientThatReadsNoOutcomesHoldsUpOnlyItself) {
   RingClient lazy(*owner_.session, 2);
   lazy.Submit({});
   lazy.Submit({});
-  EXPECT_TRUE(core::Eventually([&] { return ring::LoadAcquire(lazy.header().completion_tail) == 2; }));
+  EXPECT_TRUE(Eventually([&] { return ring::LoadAcquire(lazy.header().completion_tail) == 2; }));
   // Beyond what it has room for.
   ring::StoreInOrder(lazy.header().submission_tail, 3);
   lazy.RingDoorbell();
@@ -169,7 +169,7 @@ TEST_F(RingTest, AClientThatReadsNoOutcomesHoldsUpOnlyItself) {
   EXPECT_EQ(ring::LoadAcquire(lazy.header().submission_head), 2U);
   EXPECT_TRUE(lazy.end->Poll().has_value());
   lazy.RingDoorbell();
-  EXPECT_TRUE(core::Eventually([&] { return ring::LoadAcquire(lazy.header().completion_tail) == 3; }));
+  EXPECT_TRUE(Eventually([&] { return ring::LoadAcquire(lazy.header().completion_tail) == 3; }));
 }
 
 TEST_F(RingTest, AClosedRingTakesNothingMoreAndIsRefunded) {
@@ -180,7 +180,7 @@ TEST_F(RingTest, AClosedRingTakesNothingMoreAndIsRefunded) {
   EXPECT_EQ(client_.end->end_reason(), NumberOf(ErrorReason::OBJECT_CLOSING));
   client_.Submit({});
   client_.RingDoorbell();
-  EXPECT_TRUE(core::Eventually([&] { return owner_.session->ledger().used(core::Resource::kRings) == 0; }));
+  EXPECT_TRUE(Eventually([&] { return owner_.session->ledger().used(core::Resource::kRings) == 0; }));
   EXPECT_EQ(ring::LoadAcquire(client_.header().submission_head), 0U);
   EXPECT_THAT(owner_.session->Begin()->rings().Close(client_.id, done).status(),
               FailsAt(ErrorReason::OBJECT_NOT_FOUND, "ring_id"));
@@ -196,7 +196,7 @@ TEST_F(RingTest, TheEndOfTheSessionEndsTheRingAndLeavesNothing) {
   EXPECT_EQ(world_.ledger->used(core::Resource::kLingeringBytes), client_.file.size());
   EXPECT_EQ(world_.ledger->used(core::Resource::kRings), 0U);
   client_.Unmap();
-  EXPECT_TRUE(core::Eventually([&] {
+  EXPECT_TRUE(Eventually([&] {
     world_.lingering.Sweep();
     return world_.Held().empty();
   }));
@@ -231,7 +231,7 @@ TEST(RingsTest, ARingAboveItsRateWaitsAndLosesNothing) {
     client.Submit({});
   }
   int completed = 0;
-  EXPECT_TRUE(core::Eventually([&] {
+  EXPECT_TRUE(Eventually([&] {
     world.clock.Advance(std::chrono::milliseconds(1));
     completed += client.end->Poll().has_value() ? 1 : 0;
     return completed == 100;
@@ -263,7 +263,7 @@ TEST(RingsTest, ManyRingsOfTwoTenantsAreServedTogether) {
     }
   }
   // A turn is counted at its end.
-  EXPECT_TRUE(core::Eventually([&] { return world.Counts().entries == kRounds * clients.size(); }));
+  EXPECT_TRUE(Eventually([&] { return world.Counts().entries == kRounds * clients.size(); }));
 }
 
 TEST(RingsTest, ANodeWithoutRingsSaysSo) {

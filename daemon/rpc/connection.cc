@@ -24,8 +24,6 @@ constexpr std::chrono::milliseconds kCheckPeriodMax{1000};
 // Period for which Limits::idle_frames_max and given_up_max count.
 constexpr std::chrono::seconds kIdlePeriod{10};
 
-Instant Now() { return std::chrono::steady_clock::now(); }
-
 }  // namespace
 
 Connection::Connection(std::shared_ptr<EventLoop> loop, std::shared_ptr<const UniqueSocket> socket, Options options)
@@ -33,7 +31,7 @@ Connection::Connection(std::shared_ptr<EventLoop> loop, std::shared_ptr<const Un
       socket_(std::move(socket)),
       options_(std::move(options)),
       http2_(*this, options_.limits),
-      opened_(Now()),
+      opened_(loop_->Now()),
       idle_since_(opened_) {}
 
 // --- opening and ending ---
@@ -63,7 +61,7 @@ void Connection::BeginClose() {
   // The calls that the client makes before it knows are served.
   http2_.AnnounceGoAway();
   RunAllLater();
-  close_timer_ = loop_->CallAt(Now() + options_.limits.last_words, [self = shared_from_this()] { self->End(); });
+  close_timer_ = loop_->CallAt(loop_->Now() + options_.limits.last_words, [self = shared_from_this()] { self->End(); });
   Flush();
 }
 
@@ -143,7 +141,7 @@ bool Connection::OnRequestBegins(int32_t stream_id) {
     return false;
   }
   Stream& stream = streams_[stream_id];
-  stream.began = Now();
+  stream.began = loop_->Now();
   stream.charge = *std::move(charge);
   ScheduleCheck();
   return true;
@@ -241,7 +239,7 @@ void Connection::OnResponseEnded(int32_t stream_id) {
     return;
   }
   loop_->CancelTimer(stream->deadline);
-  stream->deadline = loop_->CallAt(Now() + options_.limits.rest_timeout, [weak = weak_from_this(), stream_id] {
+  stream->deadline = loop_->CallAt(loop_->Now() + options_.limits.rest_timeout, [weak = weak_from_this(), stream_id] {
     if (const std::shared_ptr<Connection> self = weak.lock(); self != nullptr) {
       self->http2_.Reset(stream_id, NGHTTP2_NO_ERROR);
       self->Flush();
@@ -288,7 +286,7 @@ void Connection::OnGivenUp(uint32_t frames) {
 }
 
 void Connection::ForgetOldFrames() {
-  const Instant now = Now();
+  const Instant now = loop_->Now();
   if (now - idle_since_ > kIdlePeriod) {
     idle_since_ = now;
     OnProgress();
@@ -365,7 +363,7 @@ void Connection::CallLater(int32_t stream_id, std::chrono::nanoseconds delay, st
     return;
   }
   stream->later = std::move(task);
-  stream->later_timer = loop_->CallAt(Now() + delay, [weak = weak_from_this(), stream_id] {
+  stream->later_timer = loop_->CallAt(loop_->Now() + delay, [weak = weak_from_this(), stream_id] {
     if (const std::shared_ptr<Connection> self = weak.lock(); self != nullptr) {
       self->RunLater(stream_id);
     }
@@ -411,7 +409,7 @@ void Connection::ScheduleCheck() {
     const std::chrono::milliseconds period =
         std::min({kCheckPeriodMax, options_.limits.request_timeout, options_.limits.greeting_timeout,
                   options_.limits.unread_timeout});
-    check_ = loop_->CallAt(Now() + period, [weak = weak_from_this()] {
+    check_ = loop_->CallAt(loop_->Now() + period, [weak = weak_from_this()] {
       if (const std::shared_ptr<Connection> self = weak.lock(); self != nullptr) {
         self->check_ = {};
         self->CheckTimeouts();
@@ -421,7 +419,7 @@ void Connection::ScheduleCheck() {
 }
 
 void Connection::CheckTimeouts() {
-  const Instant now = Now();
+  const Instant now = loop_->Now();
   if (std::exchange(progressed_, false)) {
     progress_ = now;
   }

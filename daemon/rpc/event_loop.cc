@@ -1,15 +1,13 @@
 #include "daemon/rpc/event_loop.h"
 
-#include <chrono>
-
 #include "base/status.h"
 #include "base/wipe.h"
 
 namespace rnicd::rpc {
 
-absl::StatusOr<std::shared_ptr<EventLoop>> EventLoop::Start() {
+absl::StatusOr<std::shared_ptr<EventLoop>> EventLoop::Start(const Clock& clock) {
   RNICD_ASSIGN_OR_RETURN(std::unique_ptr<Poller> poller, Poller::Create());
-  std::shared_ptr<EventLoop> loop(new EventLoop(std::move(poller)));
+  std::shared_ptr<EventLoop> loop(new EventLoop(clock, std::move(poller)));
   loop->thread_ = std::thread([raw = loop.get()] { raw->Run(); });
   return loop;
 }
@@ -87,7 +85,7 @@ void EventLoop::Run() {
 void EventLoop::OnEvent(uint32_t events, Key key) {
   if (key == Poller::kAlarm) {
     alarm_due_.reset();
-    RunTimers();
+    RunDue();
   } else if (const auto found = watched_.find(key); found != watched_.end()) {
     // An earlier callback of this round may have forgotten the descriptor, and this one may.
     const std::shared_ptr<OnReady> on_ready = found->second.on_ready;
@@ -103,8 +101,8 @@ void EventLoop::SetAlarm() {
   poller_->SetAlarm(*alarm_due_);
 }
 
-void EventLoop::RunTimers() {
-  const Instant now = std::chrono::steady_clock::now();
+void EventLoop::RunDue() {
+  const Instant now = Now();
   while (!timers_.empty() && timers_.begin()->first.due <= now) {
     auto node = timers_.extract(timers_.begin());
     node.mapped()();

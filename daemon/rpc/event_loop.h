@@ -37,8 +37,8 @@ class EventLoop {
     auto operator<=>(const Timer&) const = default;
   };
 
-  // Errors: those of Poller::Create.
-  static absl::StatusOr<std::shared_ptr<EventLoop>> Start();
+  // `clock` outlives the loop. Errors: those of Poller::Create.
+  static absl::StatusOr<std::shared_ptr<EventLoop>> Start(const Clock& clock);
   ~EventLoop();
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
@@ -55,8 +55,11 @@ class EventLoop {
   // Before the descriptor is closed. The callback is not called again, and may be running.
   void Forget(Key key);
 
+  Instant Now() const { return clock_.Now(); }
   Timer CallAt(Instant due, Task task);
   void CancelTimer(const Timer& timer) { timers_.erase(timer); }
+  // Runs the timers that are due. By itself the loop does so at their times of steady_clock.
+  void RunDue();
 
  private:
   struct Watched {
@@ -64,15 +67,15 @@ class EventLoop {
     std::shared_ptr<OnReady> on_ready;
   };
 
-  explicit EventLoop(std::unique_ptr<Poller> poller) : poller_(std::move(poller)) {}
+  EventLoop(const Clock& clock, std::unique_ptr<Poller> poller) : clock_(clock), poller_(std::move(poller)) {}
   void Run();
   void OnEvent(uint32_t events, Key key);
   // Sets the alarm to the first timer, unless it goes off earlier.
   void SetAlarm();
-  void RunTimers();
   // False once the loop is to end and no task is left.
   bool RunTasks();
 
+  const Clock& clock_;
   const std::unique_ptr<Poller> poller_;
 
   // Used only by the thread.

@@ -36,7 +36,8 @@ class EventLoopTest : public testing::Test {
     ASSERT_TRUE(ran.Wait());
   }
 
-  const std::shared_ptr<EventLoop> loop_ = *EventLoop::Start();
+  const SteadyClock clock_;
+  const std::shared_ptr<EventLoop> loop_ = *EventLoop::Start(clock_);
 };
 
 TEST_F(EventLoopTest, RunsTasksOfAThreadInTheirOrderOnItsOwnThread) {

@@ -18,10 +18,10 @@ constexpr std::chrono::milliseconds kTrimDelay{100};
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Server>> Server::Start(uint32_t threads, const Limits& limits) {
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(uint32_t threads, const Limits& limits, const Clock& clock) {
   std::vector<std::shared_ptr<EventLoop>> loops;
   for (uint32_t index = 0; index < threads; ++index) {
-    RNICD_ASSIGN_OR_RETURN(std::shared_ptr<EventLoop> loop, EventLoop::Start());
+    RNICD_ASSIGN_OR_RETURN(std::shared_ptr<EventLoop> loop, EventLoop::Start(clock));
     loops.push_back(std::move(loop));
   }
   return std::unique_ptr<Server>(new Server(std::move(loops), limits));
@@ -102,7 +102,7 @@ void Server::OnEnd(const Connection& connection) {
 void Server::ScheduleTrim(const Connection& ended) {
   freed_bytes_ += kConnectionBytes + ended.peak_bytes();
   if (freed_bytes_ >= kTrimBytes && !std::exchange(trim_scheduled_, true)) {
-    ended.loop().CallAt(std::chrono::steady_clock::now() + kTrimDelay, [this] {
+    ended.loop().CallAt(ended.loop().Now() + kTrimDelay, [this] {
       {
         MutexLock lock(mutex_);
         trim_scheduled_ = false;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/clock.h"
 #include "base/mutex.h"
 #include "base/secret.h"
 #include "base/unique_socket.h"
@@ -27,8 +28,8 @@ namespace rnicd::rpc {
 // Threads:  safe.
 class Server {
  public:
-  // Errors: those of EventLoop::Start.
-  static absl::StatusOr<std::unique_ptr<Server>> Start(uint32_t threads, const Limits& limits);
+  // `clock` outlives the server. Errors: those of EventLoop::Start.
+  static absl::StatusOr<std::unique_ptr<Server>> Start(uint32_t threads, const Limits& limits, const Clock& clock);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;

@@ -16,9 +16,9 @@ class PatientTest : public ServerTest {
   PatientTest() : ServerTest({.last_words = std::chrono::hours(1)}) {}
 };
 
-class ClosingTest : public ServerTest {
+class HastyTest : public ServerTest {
  protected:
-  ClosingTest() : ServerTest({.last_words = milliseconds(30)}) {}
+  HastyTest() : ServerTest({.last_words = milliseconds(0)}) {}
 };
 
 TEST_F(PatientTest, CloseLetsRunningCallsEndAndTakesNoNewOnes) {
@@ -83,18 +83,21 @@ TEST_F(PatientTest, AnIdleStreamDoesNotDelayClose) {
   EXPECT_TRUE(Eventually([&] { return handler_->cancelled() == 1; }));
 }
 
-TEST_F(ClosingTest, CallsThatDoNotEndAreCancelledByClose) {
+TEST_F(ServerTimeTest, CallsThatDoNotEndAreCancelledByClose) {
   TestClient client(Connect());
   const int32_t stream_id = client.Call("/hold");
   const auto calls = handler_->TakeHeld(client, 1);
   connection_->Close();
+  Pass(Limits{}.last_words - milliseconds(1));
+  EXPECT_EQ(handler_->cancelled(), 0);
+  Pass(milliseconds(1));
+  EXPECT_EQ(handler_->cancelled(), 1);
   EXPECT_TRUE(client.UntilHungUp());
   EXPECT_FALSE(client.Of(stream_id).closed);
-  EXPECT_TRUE(Eventually([&] { return handler_->cancelled() == 1; }));
   calls.front()->Finish({});
 }
 
-TEST_F(ClosingTest, AClientThatDoesNotReadDoesNotDelayClose) {
+TEST_F(ServerTimeTest, AClientThatDoesNotReadDoesNotDelayClose) {
   TestClient client(Connect(), {{NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 8 << 20}});
   nghttp2_session_set_local_window_size(client.session(), NGHTTP2_FLAG_NONE, 0, 8 << 20);
   ExpectEchoes(client);
@@ -102,6 +105,7 @@ TEST_F(ClosingTest, AClientThatDoesNotReadDoesNotDelayClose) {
   ASSERT_TRUE(client.Flush());
   ASSERT_TRUE(Eventually([&] { return handler_->begun() == 2; }));
   connection_->Close();
+  Pass(Limits{}.last_words);
   EXPECT_TRUE(Eventually([&] { return server_->used_bytes() == 0; }));
   EXPECT_TRUE(client.UntilHungUp());
 }
@@ -117,7 +121,7 @@ TEST_F(ServerTest, AClientThatLeavesCancelsItsCalls) {
   EXPECT_TRUE(Eventually([&] { return handler_->cancelled() == 2; }));
 }
 
-TEST_F(ClosingTest, TheDestructorEndsConnectionsAndCallsOutliveIt) {
+TEST_F(HastyTest, TheDestructorEndsConnectionsAndCallsOutliveIt) {
   std::vector<std::unique_ptr<TestClient>> clients;
   std::vector<std::shared_ptr<ServerCall>> calls;
   for (int count = 0; count < 5; ++count) {
@@ -141,7 +145,7 @@ TEST_F(ClosingTest, TheDestructorEndsConnectionsAndCallsOutliveIt) {
 }
 
 TEST_F(ServerTest, WhatTheServersThreadsServeIsSharedAmongThem) {
-  const std::unique_ptr<Server> server = *Server::Start(3, {});
+  const std::unique_ptr<Server> server = *Server::Start(3, {}, steady_clock_);
   std::vector<std::unique_ptr<TestClient>> clients;
   for (int count = 0; count < 10; ++count) {
     auto [ours, theirs] = MakeSocketPair();

@@ -15,12 +15,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/manual_clock_fake.h"
 #include "base/mutex.h"
 #include "base/unique_socket.h"
+#include "base/waiting_fixture.h"
 #include "daemon/rpc/message_reader.h"
 #include "daemon/rpc/server.h"
 #include "daemon/rpc/server_call.h"
@@ -28,21 +29,6 @@
 #include "daemon/rpc/socket_pair_fixture.h"
 
 namespace rnicd::rpc {
-
-// Only a failing test waits this long.
-inline constexpr std::chrono::seconds kTimeout{20};
-
-// True as soon as the condition holds; false when it does not hold within kTimeout.
-inline bool Eventually(const std::function<bool()>& condition) {
-  const Instant deadline = std::chrono::steady_clock::now() + kTimeout;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > deadline) {
-      return false;
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return true;
-}
 
 // Something that another thread says once.
 class Signal {
@@ -241,6 +227,8 @@ class TestClient {
     EXPECT_TRUE(UntilClosed(stream_id));
     return Of(stream_id);
   }
+  // Pings of the server and answers to ours.
+  int pings() const { return pings_; }
   // Last stream of each GOAWAY.
   const std::vector<int32_t>& last_streams() const { return last_streams_; }
   // Code and text of the last GOAWAY.
@@ -264,6 +252,8 @@ class TestClient {
       ++Self(user_data).responses_[frame->hd.stream_id].header_blocks;
     } else if (frame->hd.type == NGHTTP2_RST_STREAM) {
       Self(user_data).responses_[frame->hd.stream_id].reset = true;
+    } else if (frame->hd.type == NGHTTP2_PING) {
+      ++Self(user_data).pings_;
     } else if (frame->hd.type == NGHTTP2_GOAWAY) {
       Self(user_data).last_streams_.push_back(frame->goaway.last_stream_id);
       Self(user_data).goaway_.emplace(
@@ -314,6 +304,7 @@ class TestClient {
   std::map<int32_t, Request> requests_;
   std::map<int32_t, Response> responses_;
   std::string unsent_;
+  int pings_ = 0;
   std::vector<int32_t> last_streams_;
   std::optional<std::pair<uint32_t, std::string>> goaway_;
   bool hung_up_ = false;
@@ -435,7 +426,11 @@ inline bool HangsUp(const UniqueSocket& socket) {
 // A server whose budget is as it was when the test ends.
 class ServerTest : public testing::Test {
  protected:
-  explicit ServerTest(const Limits& limits = {}) : server_(*Server::Start(1, limits)) {}
+  // Whether time passes by itself.
+  enum class Time : uint8_t { kPasses, kStands };
+  explicit ServerTest(const Limits& limits = {}, Time time = Time::kPasses)
+      : server_(*Server::Start(1, limits,
+                               time == Time::kPasses ? static_cast<const Clock&>(steady_clock_) : manual_clock_)) {}
   ~ServerTest() override {
     // What the test's calls cost is returned, also by calls that it did not take from the handler.
     if (server_ != nullptr) {
@@ -456,10 +451,30 @@ class ServerTest : public testing::Test {
     EXPECT_THAT(client.Result("/echo", "still there").Messages(), testing::ElementsAre("still there"));
   }
 
+  const SteadyClock steady_clock_;
+  ManualClock manual_clock_;
   const std::shared_ptr<TestHandler> handler_ = std::make_shared<TestHandler>();
   std::unique_ptr<Server> server_;
   // The last one.
   std::shared_ptr<Connection> connection_;
+};
+
+// A server for which time passes only when the test says so.
+class ServerTimeTest : public ServerTest {
+ protected:
+  ServerTimeTest() : ServerTest({}, Time::kStands) {}
+
+  // Returns when the server has done what is due then, and before that all that it had to do before.
+  void Pass(std::chrono::milliseconds time) {
+    Signal looked;
+    EventLoop& loop = *server_->loops()[0];
+    loop.Post([&] {
+      manual_clock_.Advance(time);
+      loop.RunDue();
+      looked.Set();
+    });
+    ASSERT_TRUE(looked.Wait());
+  }
 };
 
 }  // namespace rnicd::rpc

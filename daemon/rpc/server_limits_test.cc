@@ -60,18 +60,24 @@ TEST_F(SmallServerTest, AHandlerMayChargeWhatItMakesOfARequest) {
   EXPECT_TRUE(Eventually([&] { return server_->used_bytes() == 0; }));
 }
 
-class RequestTimeoutTest : public ServerTest {
- protected:
-  RequestTimeoutTest() : ServerTest({.request_timeout = milliseconds(500)}) {}
-};
+// Longest time until the server sees that something takes too long.
+constexpr milliseconds kCheckPeriod{1000};
 
-TEST_F(RequestTimeoutTest, HalfSentMessagesTimeOut) {
+TEST_F(ServerTimeTest, HalfSentMessagesTimeOut) {
   TestClient client(Connect());
   std::vector<int32_t> streams = {client.Open("/echo")};
   for (const char* part : {"", "half"}) {
     streams.push_back(client.Open("/echo"));
     client.Send(streams.back(), PrefixOf(30'000) + part, false);
   }
+  ExpectEchoes(client);
+  Pass(Limits{}.request_timeout);
+  ExpectEchoes(client);
+  for (const int32_t stream_id : streams) {
+    EXPECT_FALSE(client.Of(stream_id).closed);
+  }
+  Pass(kCheckPeriod);
+  Pass(Limits{}.rest_timeout);
   for (const int32_t stream_id : streams) {
     ASSERT_TRUE(client.UntilClosed(stream_id));
     EXPECT_EQ(client.Of(stream_id).Field("grpc-status"), CodeOf(Refusal::kIncomplete));
@@ -95,29 +101,31 @@ TEST_F(RestTimeoutTest, ARequestMayEndAfterItsAnswer) {
   ExpectEchoes(client);
 }
 
-class GreetingTest : public ServerTest {
- protected:
-  GreetingTest() : ServerTest({.greeting_timeout = milliseconds(30)}) {}
-};
-
-TEST_F(GreetingTest, AClientThatSaysNothingIsHungUpOn) { EXPECT_TRUE(HangsUp(Connect())); }
-
-TEST_F(GreetingTest, AClientThatNeverAcknowledgesTheSettingsIsHungUpOn) {
+TEST_F(ServerTimeTest, AClientThatSaysNothingIsHungUpOn) {
   const UniqueSocket socket = Connect();
-  const std::string bytes = kPreface + std::string(kEmptySettings, 9);
-  ASSERT_EQ(SendSocket(socket.get(), bytes), static_cast<int64_t>(bytes.size()));
+  Pass(Limits{}.greeting_timeout);
+  EXPECT_EQ(server_->connections(), 1u);
+  Pass(kCheckPeriod);
   EXPECT_TRUE(HangsUp(socket));
 }
 
-TEST_F(RequestTimeoutTest, ACallThatRunsIsNotLate) {
+TEST_F(ServerTimeTest, AClientThatNeverAcknowledgesTheSettingsIsHungUpOn) {
+  const UniqueSocket socket = Connect();
+  const std::string bytes = kPreface + std::string(kEmptySettings, 9);
+  ASSERT_EQ(SendSocket(socket.get(), bytes), static_cast<int64_t>(bytes.size()));
+  Pass(Limits{}.greeting_timeout);
+  EXPECT_EQ(server_->connections(), 1u);
+  Pass(kCheckPeriod);
+  EXPECT_TRUE(HangsUp(socket));
+}
+
+TEST_F(ServerTimeTest, ACallThatRunsIsNotLate) {
   TestClient client(Connect());
   const int32_t stream_id = client.Call("/hold");
   const auto calls = handler_->TakeHeld(client, 1);
   ASSERT_FALSE(calls.empty());
-  // As long as three half-sent requests in turn may take.
-  for (int count = 0; count < 3; ++count) {
-    ASSERT_TRUE(client.UntilClosed(client.Open("/echo")));
-  }
+  Pass(3 * Limits{}.request_timeout);
+  Pass(kCheckPeriod);
   calls.front()->Finish({}, "late");
   ASSERT_TRUE(client.UntilClosed(stream_id));
   EXPECT_THAT(client.Of(stream_id).Messages(), ElementsAre("late"));
@@ -159,45 +167,48 @@ TEST_F(SmallServerTest, AClientWhoseCallsAreAllRefusedIsSentAway) {
   EXPECT_TRUE(client.UntilHungUp());
 }
 
-class StuckTest : public ServerTest {
- protected:
-  StuckTest() : ServerTest({.unread_timeout = milliseconds(1000)}) {}
-};
-
-TEST_F(StuckTest, AClientThatNeverReadsItsResponseIsHungUpOn) {
+TEST_F(ServerTimeTest, AClientThatNeverReadsItsResponseIsHungUpOn) {
   TestClient client(Connect(), {{NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 8 << 20}});
   nghttp2_session_set_local_window_size(client.session(), NGHTTP2_FLAG_NONE, 0, 8 << 20);
   ExpectEchoes(client);
   client.Call("/large", "4000000");
   ASSERT_TRUE(client.Flush());
-  EXPECT_TRUE(Eventually([&] { return handler_->begun() == 2 && server_->connections() == 0; }));
+  ASSERT_TRUE(Eventually([&] { return handler_->begun() == 2; }));
+  Pass(kCheckPeriod);
+  Pass(Limits{}.unread_timeout);
+  EXPECT_EQ(server_->connections(), 1u);
+  Pass(kCheckPeriod);
+  EXPECT_EQ(server_->connections(), 0u);
 }
 
 // Its pings are answered, which is no progress of the response.
-TEST_F(StuckTest, AClientThatOpensNoWindowIsHungUpOn) {
+TEST_F(ServerTimeTest, AClientThatOpensNoWindowIsHungUpOn) {
   TestClient client(Connect(), {{NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 0}});
   client.Call("/echo", "never read");
-  const auto ping_on = [&] {
+  const auto pass_after_a_ping = [&](milliseconds time) {
+    const int pings = client.pings();
     nghttp2_submit_ping(client.session(), NGHTTP2_FLAG_NONE, nullptr);
-    std::this_thread::sleep_for(milliseconds(50));
-    return server_->connections() == 0;
+    ASSERT_TRUE(client.Until([&] { return client.pings() > pings; }));
+    Pass(time);
   };
-  EXPECT_TRUE(client.Until(ping_on));
+  pass_after_a_ping(kCheckPeriod);
+  for (int count = 0; count < 3; ++count) {
+    pass_after_a_ping(Limits{}.unread_timeout / 3);
+  }
+  EXPECT_EQ(server_->connections(), 1u);
+  pass_after_a_ping(kCheckPeriod);
+  EXPECT_EQ(server_->connections(), 0u);
 }
 
-class SlowReaderTest : public ServerTest {
- protected:
-  SlowReaderTest() : ServerTest({.unread_timeout = milliseconds(3000)}) {}
-};
-
-// Each part well within the timeout, all of them in more than it.
-TEST_F(SlowReaderTest, AClientThatReadsSlowlyIsServed) {
+// Each part within the timeout, all of them in more than it.
+TEST_F(ServerTimeTest, AClientThatReadsSlowlyIsServed) {
   TestClient client(Connect(), {{NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 1000}});
   const int32_t stream_id = client.Call("/large", "14000");
-  EXPECT_TRUE(client.Until([&] {
-    std::this_thread::sleep_for(milliseconds(250));
-    return client.Of(stream_id).closed;
-  }));
+  while (!client.Of(stream_id).closed) {
+    const size_t read = client.Of(stream_id).data.size();
+    ASSERT_TRUE(client.Until([&] { return client.Of(stream_id).closed || client.Of(stream_id).data.size() > read; }));
+    Pass(Limits{}.unread_timeout * 4 / 5);
+  }
   EXPECT_THAT(client.Of(stream_id).Messages(), ElementsAre(std::string(14000, 'x')));
 }
 

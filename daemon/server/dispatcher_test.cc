@@ -53,7 +53,7 @@ class DispatcherTest : public ::testing::Test {
   LastCall observer_;
   const log::Logger logger_{{.level = log::Level::kError}};
   const gate::MethodIndex methods_{{}};
-  const std::shared_ptr<rpc::EventLoop> loop_ = *rpc::EventLoop::Start();
+  const std::shared_ptr<rpc::EventLoop> loop_ = *rpc::EventLoop::Start(world_.clock);
 };
 
 // What the wire refuses is a call like any other to metrics, log and audit log.

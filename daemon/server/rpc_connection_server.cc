@@ -32,8 +32,8 @@ absl::StatusOr<std::unique_ptr<RpcConnectionServer>> RpcConnectionServer::Start(
     uint32_t threads, const rpc::Limits& limits, const gate::GateServices& services, gate::MethodIndex methods,
     core::Node& node, core::SessionRegistry& registry) {
   RNICD_RETURN_IF_ERROR(methods.Check());
-  RNICD_ASSIGN_OR_RETURN(std::unique_ptr<rpc::Server> workloads, rpc::Server::Start(threads, limits));
-  RNICD_ASSIGN_OR_RETURN(std::unique_ptr<rpc::Server> operators, rpc::Server::Start(1, limits));
+  RNICD_ASSIGN_OR_RETURN(std::unique_ptr<rpc::Server> workloads, rpc::Server::Start(threads, limits, services.clock));
+  RNICD_ASSIGN_OR_RETURN(std::unique_ptr<rpc::Server> operators, rpc::Server::Start(1, limits, services.clock));
   return std::unique_ptr<RpcConnectionServer>(new RpcConnectionServer(
       limits, services, std::move(methods), node, registry, std::move(workloads), std::move(operators)));
 }

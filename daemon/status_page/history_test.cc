@@ -21,7 +21,7 @@ class HistoryTest : public ::testing::Test {
     Sample();
   }
 
-  core::ManualClock clock_;
+  ManualClock clock_;
   core::Ledger ledger_{core::Limits{}, nullptr};
   History history_;
 };
@@ -81,14 +81,14 @@ TEST_F(HistoryTest, AQuarterOfAnHourIsKept) {
 
 TEST_F(HistoryTest, TheSamplerTakesPointsByItself) {
   const Sampler sampler(history_, clock_, ledger_, std::chrono::milliseconds(1));
-  EXPECT_TRUE(core::Eventually([this] { return history_.Points().size() >= 3; }));
+  EXPECT_TRUE(Eventually([this] { return history_.Points().size() >= 3; }));
 }
 
 TEST_F(HistoryTest, TheSamplerEndsWithoutWaitingForItsNextPoint) {
   const Instant began = std::chrono::steady_clock::now();
   {
     const Sampler sampler(history_, clock_, ledger_, std::chrono::hours(1));
-    EXPECT_TRUE(core::Eventually([this] { return history_.Points().size() == 1; }));
+    EXPECT_TRUE(Eventually([this] { return history_.Points().size() == 1; }));
   }
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::minutes(1));
 }

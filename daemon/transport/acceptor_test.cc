@@ -40,7 +40,8 @@ int64_t Sleeps(const std::string& thread_folder) {
 TEST(Acceptor, SleepsWhileAConnectionCannotBeAccepted) {
   core::World world;
   const log::Logger logger{log::Options{}};
-  door::Bulkhead bulkhead;
+  const SteadyClock clock;
+  door::Bulkhead bulkhead(clock);
   Admission admission({}, world.node, logger, std::make_shared<door::Places>(0, 0));
   Acceptor acceptor(std::move(admission), world.node, logger, bulkhead, SIZE_MAX, [](const Visitor&) {});
   const std::set<std::string> before = ThreadFolders();
@@ -51,7 +52,7 @@ TEST(Acceptor, SleepsWhileAConnectionCannotBeAccepted) {
   ASSERT_EQ(threads.size(), 1u);
   const int64_t earlier = Sleeps(*threads.begin());
   ASSERT_GE(earlier, 0);
-  EXPECT_TRUE(core::Eventually([&] { return Sleeps(*threads.begin()) >= earlier + 3; }));
+  EXPECT_TRUE(Eventually([&] { return Sleeps(*threads.begin()) >= earlier + 3; }));
 }
 
 }  // namespace

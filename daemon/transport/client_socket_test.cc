@@ -28,7 +28,8 @@ class ClientSocketTest : public ::testing::TestWithParam<int> {
 
   static bool carries_packets() { return GetParam() == SOCK_SEQPACKET; }
 
-  door::Bulkhead bulkhead_;
+  const SteadyClock clock_;
+  door::Bulkhead bulkhead_{clock_};
   UniqueSocket ours_;
   UniqueFd theirs_;
 };
@@ -78,7 +79,7 @@ TEST_P(ClientSocketTest, OneWhoseCloseBlocksDelaysOnlyOtherClosesOfItsOwner) {
   }
   EXPECT_EQ(kept.use_count(), 2) << "its place is taken until it is closed";
   lingering.Reset();
-  EXPECT_TRUE(core::Eventually([&] { return kept.use_count() == 1; }));
+  EXPECT_TRUE(Eventually([&] { return kept.use_count() == 1; }));
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, ClientSocketTest, ::testing::Values(SOCK_STREAM, SOCK_SEQPACKET),

@@ -59,7 +59,9 @@ class FdServiceTest : public ::testing::Test {
 
   core::World world_;
   core::Owner owner_{world_};
-  std::optional<door::Bulkhead> bulkhead_{std::in_place, door::Bulkhead::Limits{.threads = 8, .waiting_of_owner = 1}};
+  const SteadyClock clock_;
+  std::optional<door::Bulkhead> bulkhead_{std::in_place, clock_,
+                                          door::Bulkhead::Limits{.threads = 8, .waiting_of_owner = 1}};
   std::optional<FdService> service_{std::in_place, world_.node, *bulkhead_};
 };
 

@@ -19,6 +19,7 @@
 
 #include "daemon/core/core_fixture_test.h"
 #include "daemon/core/names.h"
+#include "daemon/door/recording_server_fake.h"
 #include "daemon/transport/pod_names_test.h"
 #include "rnicd/v1/fd_channel.pb.h"
 
@@ -26,34 +27,6 @@ namespace rnicd::transport {
 namespace {
 
 std::string InPod(const std::string& uid, const std::string& id = kId) { return "/kubepods/pod" + uid + "/" + id; }
-
-// Records the callers it is to serve.
-class RecordingServer final : public door::ConnectionServer {
- public:
-  std::unique_ptr<door::ServedConnection> Serve(door::Admitted admitted) override {
-    MutexLock lock(mutex_);
-    callers_.push_back(std::move(admitted.caller));
-    return std::make_unique<Served>(std::move(admitted.socket));
-  }
-  std::vector<core::Caller> callers() const {
-    MutexLock lock(mutex_);
-    return callers_;
-  }
-
- private:
-  class Served final : public door::ServedConnection {
-   public:
-    explicit Served(std::shared_ptr<const UniqueSocket> socket) : socket_(std::move(socket)) {}
-    void Disconnected() override {}
-    bool SilentSince(Instant) const override { return false; }
-
-   private:
-    const std::shared_ptr<const UniqueSocket> socket_;
-  };
-
-  mutable Mutex mutex_;
-  std::vector<core::Caller> callers_ RNICD_GUARDED_BY(mutex_);
-};
 
 // A front door, and this process in a control group that each test chooses.
 class FrontDoorTest : public ::testing::Test {
@@ -93,8 +66,7 @@ class FrontDoorTest : public ::testing::Test {
     BecomeProcessOf(path);
     const size_t decided = Decided();
     UniqueFd fd = Connect(to_operators);
-    EXPECT_TRUE(core::Eventually([&] { return Decided() > decided; }))
-        << "the connection was neither admitted nor refused";
+    EXPECT_TRUE(Eventually([&] { return Decided() > decided; })) << "the connection was neither admitted nor refused";
     return fd;
   }
   UniqueFd Connect(bool to_operators = false) {
@@ -129,12 +101,13 @@ class FrontDoorTest : public ::testing::Test {
     }
     return refusals;
   }
-  size_t Decided() const { return server_.callers().size() + Refusals().size(); }
+  size_t Decided() const { return server_.admitted().size() + Refusals().size(); }
 
   std::string root_;
   log::Logger logger_{log::Options{}};
-  RecordingServer server_;
-  door::Bulkhead bulkhead_;
+  door::RecordingServer server_;
+  const SteadyClock clock_;
+  door::Bulkhead bulkhead_{clock_};
   std::unique_ptr<core::World> world_;
   std::unique_ptr<SocketDirectory> workloads_;
   std::unique_ptr<SocketDirectory> operators_;
@@ -145,7 +118,7 @@ TEST_F(FrontDoorTest, EachOfItsThreadsRunsTasksBesideTheOthersThatAreHeld) {
   using Thread = FrontDoor::Thread;
   Open(0);
   for (const Thread held : {Thread::kWorkloads, Thread::kOperators, Thread::kWatcher}) {
-    core::Barrier barrier;
+    Barrier barrier;
     door_->Post(held, [&] { barrier.Pass(); });
     for (const Thread other : {Thread::kWorkloads, Thread::kOperators, Thread::kWatcher}) {
       if (other != held) {
@@ -182,16 +155,16 @@ TEST_F(FrontDoorTest, TheLimitOnConnectionsIsForEachPodContainerAndUid) {
     EXPECT_TRUE(Refusals().back().process.has_value());
     EXPECT_TRUE(Refusals().back().refused.has_value());
   }
-  EXPECT_EQ(server_.callers().size(), owners.size());
+  EXPECT_EQ(server_.admitted().size(), owners.size());
 }
 
 TEST_F(FrontDoorTest, AConnectionThatIsClosedMakesRoomForItsPod) {
   Open(1);
   UniqueFd first = ConnectFrom(InPod(kPod));
   first.Reset(-1);
-  EXPECT_TRUE(core::Eventually([&] { return door_->connections() == 0; }));
+  EXPECT_TRUE(Eventually([&] { return door_->connections() == 0; }));
   const UniqueFd second = ConnectFrom(InPod(kPod));
-  EXPECT_EQ(server_.callers().size(), 2U);
+  EXPECT_EQ(server_.admitted().size(), 2U);
 }
 
 TEST_F(FrontDoorTest, AProcessThatWasRefusedIsTurnedAwayUnseenForAMoment) {
@@ -294,7 +267,7 @@ TEST_F(FrontDoorTest, ThoseWhoWaitInASocketThatIsReplacedAreServed) {
   ASSERT_TRUE(acceptor.Listen(Door::kWorkload, {}, std::move(earlier->listener)).ok());
   ASSERT_TRUE(acceptor.Listen(Door::kWorkload, {}, std::move(later->listener)).ok());
   ASSERT_TRUE(acceptor.Start().ok());
-  EXPECT_TRUE(core::Eventually([&] { return visitors.load() == waiting.size(); })) << visitors.load();
+  EXPECT_TRUE(Eventually([&] { return visitors.load() == waiting.size(); })) << visitors.load();
 }
 
 TEST_F(FrontDoorTest, ASocketThatWasRemovedIsBackAtTheNextTick) {
@@ -302,14 +275,14 @@ TEST_F(FrontDoorTest, ASocketThatWasRemovedIsBackAtTheNextTick) {
   const UniqueFd before = ConnectFrom(InPod(kPod));
   for (int round = 0; round < 3; ++round) {
     std::filesystem::remove(root_ + "/w/" + core::kRpcSocketName);
-    EXPECT_TRUE(core::Eventually([&] {
+    EXPECT_TRUE(Eventually([&] {
       world_->clock.Advance(std::chrono::seconds(1));
       return std::filesystem::exists(root_ + "/w/" + core::kRpcSocketName);
     }));
     const UniqueFd after = ConnectFrom(InPod(kPod));
-    EXPECT_EQ(server_.callers().size(), static_cast<size_t>(round) + 2);
+    EXPECT_EQ(server_.admitted().size(), static_cast<size_t>(round) + 2);
   }
-  EXPECT_TRUE(core::Eventually([&] { return door_->connections() == 1; }));
+  EXPECT_TRUE(Eventually([&] { return door_->connections() == 1; }));
   char byte = 0;
   EXPECT_EQ(recv(before.get(), &byte, 1, MSG_DONTWAIT), -1) << "the earlier connection was closed";
   EXPECT_EQ(errno, EAGAIN);
@@ -325,10 +298,10 @@ TEST_F(FrontDoorTest, ASocketThatCannotBeMadeAgainIsATrouble) {
     world_->clock.Advance(std::chrono::seconds(1));
     return door_->trouble().has_value();
   };
-  EXPECT_TRUE(core::Eventually(in_trouble));
+  EXPECT_TRUE(Eventually(in_trouble));
   EXPECT_NE(door_->trouble().value_or("").find(name), std::string::npos);
   std::filesystem::remove(name);
-  EXPECT_TRUE(core::Eventually([&] { return !in_trouble(); }));
+  EXPECT_TRUE(Eventually([&] { return !in_trouble(); }));
   EXPECT_TRUE(Connect(true).valid());
 }
 
@@ -338,7 +311,7 @@ TEST_F(FrontDoorTest, AnUnidentifiedPeerIsRefusedAndReported) {
   ASSERT_EQ(Refusals().size(), 1U);
   EXPECT_EQ(Refusals().front().note, core::kRefusedIdentity);
   EXPECT_FALSE(Refusals().front().process.has_value());
-  EXPECT_TRUE(server_.callers().empty());
+  EXPECT_TRUE(server_.admitted().empty());
 }
 
 // A process that has ended left the connection, say, and another has its pid now.
@@ -347,15 +320,15 @@ TEST_F(FrontDoorTest, AnUnidentifiedPeerIsNotHeldAgainstThePid) {
   const UniqueFd refused = ConnectFrom("/kubepods.slice/kubepods-podx.slice");
   ASSERT_EQ(Refusals().size(), 1U);
   const UniqueFd newcomer = ConnectFrom(InPod(kPod));
-  EXPECT_EQ(server_.callers().size(), 1U);
+  EXPECT_EQ(server_.admitted().size(), 1U);
 }
 
 TEST_F(FrontDoorTest, TheContainerReachesWhoServes) {
   Open(0);
   const UniqueFd connection = ConnectFrom(InPod(kPod));
-  ASSERT_EQ(server_.callers().size(), 1U);
-  EXPECT_EQ(server_.callers().front().container, (core::Container{kPod, kId}));
-  EXPECT_EQ(server_.callers().front().role, core::Role::kWorkload);
+  ASSERT_EQ(server_.admitted().size(), 1U);
+  EXPECT_EQ(server_.admitted().front().caller.container, (core::Container{kPod, kId}));
+  EXPECT_EQ(server_.admitted().front().caller.role, core::Role::kWorkload);
 }
 
 TEST_F(FrontDoorTest, OnTheOperatorsSocketThePolicyGivesTheRole) {
@@ -366,10 +339,10 @@ TEST_F(FrontDoorTest, OnTheOperatorsSocketThePolicyGivesTheRole) {
   const UniqueFd plugin = ConnectFrom(InPod(kPod), true);
   const UniqueFd ourselves = ConnectFrom("/system.slice/sshd.service", true);
   const UniqueFd workload = ConnectFrom(InPod(kPod));
-  ASSERT_EQ(server_.callers().size(), 3U);
-  EXPECT_EQ(server_.callers()[0].role, core::Role::kDevicePlugin);
-  EXPECT_EQ(server_.callers()[1].role, core::Role::kOperator);
-  EXPECT_EQ(server_.callers()[2].role, core::Role::kWorkload);
+  ASSERT_EQ(server_.admitted().size(), 3U);
+  EXPECT_EQ(server_.admitted()[0].caller.role, core::Role::kDevicePlugin);
+  EXPECT_EQ(server_.admitted()[1].caller.role, core::Role::kOperator);
+  EXPECT_EQ(server_.admitted()[2].caller.role, core::Role::kWorkload);
 }
 
 TEST_F(FrontDoorTest, SessionsOfAGrantThatIsOverAreEnded) {
@@ -381,7 +354,7 @@ TEST_F(FrontDoorTest, SessionsOfAGrantThatIsOverAreEnded) {
   session->reset();
   EXPECT_EQ(world_->observer.counts().ended, 0U);
   world_->clock.Advance(std::chrono::milliseconds(1001));
-  EXPECT_TRUE(core::Eventually([&] { return world_->observer.counts().ended == 1; }));
+  EXPECT_TRUE(Eventually([&] { return world_->observer.counts().ended == 1; }));
   EXPECT_EQ(world_->observer.counts().cause, core::EndCause::kGrantExpired);
 }
 

@@ -18,12 +18,11 @@
 #include <thread>
 #include <vector>
 
+#include "base/waiting_fixture.h"
 #include "daemon/transport/pod_names_test.h"
 
 namespace rnicd::transport {
 namespace {
-
-constexpr std::chrono::milliseconds kTimeout{20000};
 
 // A listener on an address that the kernel picks.
 class Listener {

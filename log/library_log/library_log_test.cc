@@ -10,14 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "base/manual_clock_fake.h"
+
 namespace rnicd::library_log {
 namespace {
-
-class SetClock final : public Clock {
- public:
-  Instant Now() const override { return now; }
-  Instant now{std::chrono::hours(1)};
-};
 
 class LibraryLogTest : public testing::Test {
  protected:
@@ -37,7 +33,7 @@ class LibraryLogTest : public testing::Test {
   }
   ~LibraryLogTest() override { testing::internal::GetCapturedStderr(); }
 
-  SetClock clock_;
+  ManualClock clock_;
   log::Logger logger_{{.json = true}};
   std::optional<LibraryLog> library_log_{std::in_place, logger_, clock_};
 };
@@ -74,7 +70,7 @@ TEST_F(LibraryLogTest, AFloodIsBoundedAndCounted) {
     ParseInvalidText();
   }
   EXPECT_EQ(Lines().size(), 10u);
-  clock_.now += std::chrono::seconds(10);
+  clock_.Advance(std::chrono::seconds(10));
   ParseInvalidText();
   ParseInvalidText();
   const auto lines = Lines();

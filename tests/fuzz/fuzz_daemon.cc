@@ -113,7 +113,7 @@ FuzzDaemon::FuzzDaemon()
       rings_(*rings::RingThreads::Start(1, observer_, steady_clock_, {.percent = 0})),
       process_(wired_.tenants, soft_, wired_.draining) {
   wired_.node.rings = rings_.get();
-  const gate::GateServices services = {.observer = observer_, .logger = logger_, .clock = clock_};
+  const gate::GateServices services = {.observer = observer_, .logger = logger_, .clock = steady_clock_};
   auto server = server::RpcConnectionServer::Start(2, rpc::Limits{}, services,
                                                    service::AllMethods(wired_.node, wired_.registry, process_, health_),
                                                    wired_.node, wired_.registry);

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "base/faulty_os.h"
+#include "base/manual_clock_fake.h"
 #include "base/mutex.h"
+#include "base/seeded_random_fake.h"
 #include "daemon/core/wired_node_test.h"
 #include "daemon/health/health_board.h"
 #include "daemon/rings/ring_threads.h"
@@ -16,7 +18,6 @@
 #include "daemon/service/admin_process.h"
 #include "log/logger.h"
 #include "provider/soft/soft_provider.h"
-#include "tests/fuzz/sources.h"
 
 namespace rnicd::fuzz {
 

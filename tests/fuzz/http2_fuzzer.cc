@@ -22,6 +22,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/mutex.h"
 #include "base/unique_fd.h"
 #include "base/unique_socket.h"
@@ -232,7 +233,8 @@ class Frames {
 };
 
 rpc::Server& TheServer() {
-  static auto* const server = rpc::Server::Start(1, rpc::Limits{})->release();
+  static const auto* const clock = new SteadyClock();
+  static auto* const server = rpc::Server::Start(1, rpc::Limits{}, *clock)->release();
   return *server;
 }
 

@@ -10,9 +10,10 @@
 #include <vector>
 
 #include "base/faulty_os.h"
+#include "base/manual_clock_fake.h"
+#include "base/seeded_random_fake.h"
 #include "daemon/core/wired_node_test.h"
 #include "provider/soft/soft_provider.h"
-#include "tests/fuzz/sources.h"
 
 namespace rnicd::fuzz {
 

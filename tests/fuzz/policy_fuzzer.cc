@@ -8,13 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "base/manual_clock_fake.h"
+#include "base/seeded_random_fake.h"
 #include "daemon/core/tenant_directory.h"
 #include "daemon/policy/policy_file.h"
 #include "rnicd/v1/policy.pb.h"
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/policy_text.h"
-#include "tests/fuzz/sources.h"
 #include "tests/fuzz/split.h"
 
 namespace rnicd::fuzz {

@@ -4,27 +4,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/random.h"
+#include "base/seeded_random_fake.h"
 
 namespace rnicd::simulation {
 
-// The same numbers for the same seed on every machine. Source: Steele, Lea, Flood, "Fast splittable pseudorandom number
-// generators" (splitmix64).
-class SeededRandom final : public RandomSource {
- public:
-  explicit SeededRandom(uint64_t seed) : state_(seed) {}
-
-  uint64_t Next() override {
-    state_ += 0x9e3779b97f4a7c15;
-    uint64_t mixed = state_;
-    mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;
-    mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111eb;
-    return mixed ^ (mixed >> 31);
-  }
-
- private:
-  uint64_t state_;
-};
+using rnicd::SeededRandom;
 
 // Makes every decision of a simulation. Each draw is a statement of its own: the order in which a compiler evaluates
 // arguments must not change what a seed means.

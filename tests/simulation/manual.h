@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/clock.h"
 #include "daemon/core/caller.h"
 #include "daemon/core/worker_pool.h"
 #include "provider/soft/soft_engine.h"
@@ -50,15 +49,6 @@ class ManualEngine final : public provider::SoftEngine {
   void Stop() override { jobs.Clear(); }
 
   ManualJobs jobs;
-};
-
-class ManualClock final : public Clock {
- public:
-  Instant Now() const override { return Instant(now_); }
-  void Advance(std::chrono::nanoseconds by) { now_ += by; }
-
- private:
-  std::chrono::nanoseconds now_ = std::chrono::seconds(1000);
 };
 
 // A client's process.

@@ -108,7 +108,7 @@ DaemonProgram::DaemonProgram(const std::vector<std::string>& flags) {
     command += " " + flag;
   }
   program_ = std::make_unique<Program>(command);
-  core::Eventually([this] { return serves() || program_->HasEnded(); });
+  Eventually([this] { return serves() || program_->HasEnded(); });
 }
 
 std::string DaemonProgram::Page(const std::string& path) const {

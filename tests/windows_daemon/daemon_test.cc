@@ -93,7 +93,7 @@ TEST(DaemonOnWindows, RegistersMemoryForAClientAndTakesItBackWhenItsPipeCloses) 
     EXPECT_THAT(daemon.Page("/metrics"), HasSubstr("\nrnicd_sessions_opened_total 1\n"));
   }
   constexpr char kEnded[] = "\nrnicd_sessions_ended_total{cause=\"connection_lost\"} 1\n";
-  EXPECT_TRUE(core::Eventually([&] { return daemon.Page("/metrics").find(kEnded) != std::string::npos; }))
+  EXPECT_TRUE(Eventually([&] { return daemon.Page("/metrics").find(kEnded) != std::string::npos; }))
       << daemon.log() << daemon.Page("/metrics");
 }
 
@@ -155,8 +155,7 @@ TEST(DaemonOnWindows, DecisionsAreInTheAuditLog) {
   ASSERT_TRUE(daemon.serves()) << daemon.log();
   Client client(daemon.pipe());
   const RegisteredPage page(client);
-  EXPECT_TRUE(core::Eventually([&] { return audit.Content().find("RegisterMr") != std::string::npos; }))
-      << audit.Content();
+  EXPECT_TRUE(Eventually([&] { return audit.Content().find("RegisterMr") != std::string::npos; })) << audit.Content();
 }
 
 TEST(DaemonOnWindows, ServesItsPages) {

@@ -51,7 +51,7 @@ TEST_F(RnicctlOnWindows, SaysWhereNoDaemonIs) {
 // The daemon is killed while a session is held; the holder must notice and end.
 TEST_F(RnicctlOnWindows, EndsWithTheDaemon) {
   Program holder(Command("register --size 4096 --hold forever"));
-  EXPECT_TRUE(core::Eventually([&] { return holder.output().find("REMOTE TOKEN") != std::string::npos; }));
+  EXPECT_TRUE(Eventually([&] { return holder.output().find("REMOTE TOKEN") != std::string::npos; }));
   daemon_.Kill();
   EXPECT_NE(holder.Wait(), 0u);
 }
@@ -59,10 +59,10 @@ TEST_F(RnicctlOnWindows, EndsWithTheDaemon) {
 TEST_F(RnicctlOnWindows, AKilledClientLeavesNothing) {
   {
     Program holder(Command("register --size 4096 --hold forever"));
-    EXPECT_TRUE(core::Eventually([&] { return holder.output().find("REMOTE TOKEN") != std::string::npos; }));
+    EXPECT_TRUE(Eventually([&] { return holder.output().find("REMOTE TOKEN") != std::string::npos; }));
     EXPECT_THAT(Run("status"), HasSubstr("sessions"));
   }
-  EXPECT_TRUE(core::Eventually([&] { return Run("sessions --json").find("session_id") == std::string::npos; }));
+  EXPECT_TRUE(Eventually([&] { return Run("sessions --json").find("session_id") == std::string::npos; }));
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ class Service {
     return status;
   }
   bool Reaches(DWORD state) {
-    return core::Eventually([&] { return Status().dwCurrentState == state; });
+    return Eventually([&] { return Status().dwCurrentState == state; });
   }
 
  private:
@@ -68,7 +68,7 @@ TEST(ServiceOnWindows, ServesUntilItIsStopped) {
   EXPECT_EQ(TenantNow(), "before");
   write_policy("after");
   EXPECT_TRUE(service.Control(SERVICE_CONTROL_PARAMCHANGE));
-  EXPECT_TRUE(core::Eventually([] { return TenantNow() == "after"; }));
+  EXPECT_TRUE(Eventually([] { return TenantNow() == "after"; }));
   EXPECT_TRUE(service.Control(SERVICE_CONTROL_STOP));
   EXPECT_TRUE(service.Reaches(SERVICE_STOPPED));
   EXPECT_EQ(service.Status().dwWin32ExitCode, DWORD{NO_ERROR});
