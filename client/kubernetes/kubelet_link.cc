@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/mutex.h"
 #include "client/cpp/unix_channel.h"
 #include "client/kubernetes/folder_watch.h"
@@ -27,8 +28,8 @@ class KubeletLink::Impl {
   Impl(KubeletOptions options, std::vector<OfferedResource> resources, Allocator& allocator, const log::Logger& logger)
       : options_(std::move(options)), logger_(logger), watch_(options_.folder) {
     for (OfferedResource& resource : resources) {
-      links_.push_back(std::make_unique<ResourceLink>(options_, std::move(resource), allocator, logger, registrar_,
-                                                      [this] { watch_.Wake(); }));
+      links_.push_back(std::make_unique<ResourceLink>(options_, std::move(resource), allocator, clock_, logger,
+                                                      registrar_, [this] { watch_.Wake(); }));
     }
   }
 
@@ -74,7 +75,7 @@ class KubeletLink::Impl {
       was_followed = followed;
       const Time next =
           PollAll(followed ? options_.poll_interval : std::min(options_.poll_interval, kUnwatchedPollInterval));
-      watch_.Wait(std::chrono::ceil<std::chrono::milliseconds>(next - std::chrono::steady_clock::now()));
+      watch_.Wait(std::chrono::ceil<std::chrono::milliseconds>(next - clock_.Now()));
     }
     for (const auto& link : links_) {
       link->Stop();
@@ -88,7 +89,7 @@ class KubeletLink::Impl {
       logger_.Info("waiting for the kubelet", {{"socket", options_.folder + "/kubelet.sock"}});
     }
     waiting_ = !kubelet.has_value();
-    Time next = std::chrono::steady_clock::now() + interval;
+    Time next = clock_.Now() + interval;
     for (const auto& link : links_) {
       next = std::min(next, link->Poll(kubelet));
     }
@@ -96,6 +97,7 @@ class KubeletLink::Impl {
   }
 
   const KubeletOptions options_;
+  const SteadyClock clock_;
   const log::Logger& logger_;
   FolderWatch watch_;
   Registrar registrar_;

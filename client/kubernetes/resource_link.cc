@@ -13,15 +13,15 @@ constexpr char kApiVersion[] = "v1beta1";
 // A plugin that replaced another one registers once more after this many first_retry pauses.
 constexpr int kPausesToConfirm = 20;
 
-std::chrono::steady_clock::time_point Now() { return std::chrono::steady_clock::now(); }
-
 }  // namespace
 
 ResourceLink::ResourceLink(const KubeletOptions& options, OfferedResource resource, Allocator& allocator,
-                           const log::Logger& logger, Registrar& registrar, std::function<void()> wake)
+                           const Clock& clock, const log::Logger& logger, Registrar& registrar,
+                           std::function<void()> wake)
     : options_(options),
       resource_(std::move(resource)),
       allocator_(allocator),
+      clock_(clock),
       logger_(logger),
       registrar_(registrar),
       wake_(std::move(wake)),

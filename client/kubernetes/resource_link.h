@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "base/clock.h"
 #include "base/mutex.h"
 #include "client/kubernetes/allocator.h"
 #include "client/kubernetes/file_identity.h"
@@ -23,11 +24,11 @@ namespace rnicd::kubernetes {
 // accurate, only prompt. Lifetime: the constructor's arguments must outlive it. Threads: one; up() from any.
 class ResourceLink {
  public:
-  using Time = std::chrono::steady_clock::time_point;
+  using Time = Instant;
 
   // `wake` requests a Poll, from any thread.
-  ResourceLink(const KubeletOptions& options, OfferedResource resource, Allocator& allocator, const log::Logger& logger,
-               Registrar& registrar, std::function<void()> wake);
+  ResourceLink(const KubeletOptions& options, OfferedResource resource, Allocator& allocator, const Clock& clock,
+               const log::Logger& logger, Registrar& registrar, std::function<void()> wake);
 
   // Path of the resource's socket.
   const std::string& path() const { return path_; }
@@ -50,10 +51,12 @@ class ResourceLink {
   bool registered() const;
   void LogFailure(const absl::Status& status);
   void PauseFrom(Time now);
+  Time Now() const { return clock_.Now(); }
 
   const KubeletOptions& options_;
   const OfferedResource resource_;
   Allocator& allocator_;
+  const Clock& clock_;
   const log::Logger& logger_;
   Registrar& registrar_;
   const std::function<void()> wake_;

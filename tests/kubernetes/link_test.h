@@ -13,13 +13,13 @@
 
 namespace rnicd::test {
 
-// A kubelet that is not started yet, and the parts of a plugin beside it. The poll interval is so long that tests that
-// pass in time do so without a poll.
+// A kubelet that is not started yet, and the parts of a plugin beside it. The poll interval is so long that what
+// happens does so without a poll.
 class LinkTest : public testing::Test {
  protected:
   LinkTest() {
     options_.folder = folder_;
-    options_.poll_interval = std::chrono::seconds(60);
+    options_.poll_interval = 10 * kTimeout;
     // After a stream that ends, time for the kubelet to see that before the next registration.
     options_.first_retry = std::chrono::milliseconds(200);
   }

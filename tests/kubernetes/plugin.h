@@ -55,7 +55,7 @@ class Plugin {
   kubernetes::KubeletLink& link() { return *link_; }
 
  private:
-  const log::Logger logger_{{.level = log::Level::kWarning}};
+  const log::Logger logger_{{.level = log::Level::kInfo}};
   FakeAllocator allocator_;
   std::map<std::string, std::unique_ptr<kubernetes::DeviceBoard>> boards_;
   std::unique_ptr<kubernetes::KubeletLink> link_;

@@ -106,6 +106,12 @@ void DeviceManager::DropStreams(const std::string& resource) {
   }
 }
 
+size_t DeviceManager::Streams(const std::string& resource) const {
+  MutexLock lock(mutex_);
+  const auto found = connections_.find(resource);
+  return found == connections_.end() ? 0 : found->second.size();
+}
+
 std::optional<Kubelet::Amounts> DeviceManager::NodeStatus(const std::string& resource) {
   MutexLock lock(mutex_);
   const auto endpoint = endpoints_.find(resource);

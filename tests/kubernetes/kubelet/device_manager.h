@@ -30,6 +30,7 @@ class DeviceManager {
   // Called during Register. Errors: Register fails with them.
   absl::Status Connect(const std::string& resource, const std::string& socket);
   void DropStreams(const std::string& resource);
+  size_t Streams(const std::string& resource) const;
 
   std::optional<Kubelet::Amounts> NodeStatus(const std::string& resource);
   std::vector<v1beta1::Device> Devices(const std::string& resource) const;

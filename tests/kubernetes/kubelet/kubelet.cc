@@ -42,7 +42,9 @@ class Kubelet::Impl {
     WipeSockets(settings_.folder);
     manager_.Start();
     registration_server_ = std::make_unique<SocketServer>(settings_.folder + "/kubelet.sock", registration_);
-    ServePodResources();
+    if (!settings_.pod_resources_socket.empty()) {
+      pod_resources_server_ = std::make_unique<SocketServer>(settings_.pod_resources_socket, pod_resources_);
+    }
   }
 
   void Stop() {
@@ -52,31 +54,16 @@ class Kubelet::Impl {
     manager_.Stop();
   }
 
-  void SetPodResourcesAway(bool away) {
-    MutexLock lock(mutex_);
-    away_ = away;
-    pod_resources_server_.reset();
-    if (registration_server_ != nullptr) {
-      ServePodResources();
-    }
-  }
-
   DeviceManager& manager() { return manager_; }
   RegistrationService& registration() { return registration_; }
+  PodResourcesService& pod_resources() { return pod_resources_; }
 
  private:
-  void ServePodResources() RNICD_REQUIRES(mutex_) {
-    if (!away_ && !settings_.pod_resources_socket.empty()) {
-      pod_resources_server_ = std::make_unique<SocketServer>(settings_.pod_resources_socket, pod_resources_);
-    }
-  }
-
   const KubeletSettings settings_;
   DeviceManager manager_;
   RegistrationService registration_;
   PodResourcesService pod_resources_;
   Mutex mutex_;
-  bool away_ RNICD_GUARDED_BY(mutex_) = false;
   std::unique_ptr<SocketServer> registration_server_ RNICD_GUARDED_BY(mutex_);
   std::unique_ptr<SocketServer> pod_resources_server_ RNICD_GUARDED_BY(mutex_);
 };
@@ -98,6 +85,10 @@ std::vector<v1beta1::Device> Kubelet::Devices(const std::string& resource) const
 }
 
 std::vector<Registration> Kubelet::registrations() const { return impl_->registration().registrations(); }
+
+size_t Kubelet::Streams(const std::string& resource) const { return impl_->manager().Streams(resource); }
+
+size_t Kubelet::pod_lists() const { return impl_->pod_resources().lists(); }
 
 absl::Status Kubelet::Admit(const Pod& pod) { return impl_->manager().Admit(pod); }
 
@@ -136,6 +127,6 @@ void Kubelet::RefuseRegistrations(const std::string& error) { impl_->registratio
 
 void Kubelet::DropStreams(const std::string& resource) { impl_->manager().DropStreams(resource); }
 
-void Kubelet::SetPodResourcesAway(bool away) { impl_->SetPodResourcesAway(away); }
+void Kubelet::SetPodResourcesAway(bool away) { impl_->pod_resources().SetAway(away); }
 
 }  // namespace rnicd::test

@@ -67,6 +67,10 @@ class Kubelet {
   // Devices by id.
   std::vector<v1beta1::Device> Devices(const std::string& resource) const;
   std::vector<Registration> registrations() const;
+  // Open streams of a resource's plugins.
+  size_t Streams(const std::string& resource) const;
+  // Number of requests to the pod resources API.
+  size_t pod_lists() const;
   // Names of the calls for pods to plugins, in their order.
   std::vector<std::string> calls() const;
   // What a kubelet logs of environments with --v=4; of conflicts always.
@@ -97,7 +101,7 @@ class Kubelet {
   void RefuseRegistrations(const std::string& error);
   // Ends the kubelet's streams of a resource.
   void DropStreams(const std::string& resource);
-  // Switches the pod resources API on or off.
+  // Makes the pod resources API fail with UNAVAILABLE.
   void SetPodResourcesAway(bool away);
 
  private:

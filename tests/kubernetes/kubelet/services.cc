@@ -51,6 +51,10 @@ std::vector<Registration> RegistrationService::registrations() const {
 // Each device is in a separate entry, and ordinary init containers are missing, as in the kubelet's responses.
 grpc::Status PodResourcesService::List(grpc::ServerContext*, const ::v1::ListPodResourcesRequest*,
                                        ::v1::ListPodResourcesResponse* response) {
+  ++lists_;
+  if (away_) {
+    return grpc::Status(grpc::StatusCode::UNAVAILABLE, "away");
+  }
   for (const Pod& pod : manager_.pods()) {
     ::v1::PodResources& told = *response->add_pod_resources();
     told.set_name(pod.name);

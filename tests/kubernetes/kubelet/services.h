@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -40,8 +41,13 @@ class PodResourcesService final : public ::v1::PodResourcesLister::Service {
   grpc::Status List(grpc::ServerContext* context, const ::v1::ListPodResourcesRequest* request,
                     ::v1::ListPodResourcesResponse* response) override;
 
+  void SetAway(bool away) { away_ = away; }
+  size_t lists() const { return lists_; }
+
  private:
   DeviceManager& manager_;
+  std::atomic<bool> away_{false};
+  std::atomic<size_t> lists_{0};
 };
 
 // Whether the name is "domain/type" and not reserved by Kubernetes.

@@ -2,7 +2,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -122,7 +121,8 @@ TEST_F(NodeOfACluster, AnInitContainerThatAloneHasUnitsKeepsItsGrantWhileItsPodL
   const auto init = kubelet().StartContainer(kUid, "init");
   ASSERT_TRUE(init.ok()) << init.status();
   EXPECT_TRUE(Eventually([&] { return Grants().at(0).workload().container() == "init"; })) << "the daemon is told";
-  EXPECT_TRUE(Throughout([&] { return Grants().size() == 1; }, std::chrono::milliseconds(2'500)));
+  EXPECT_TRUE(GraceIsOver());
+  EXPECT_EQ(Grants().size(), 1u);
   EXPECT_NE(Hold(*init, kUnitBytes), nullptr);
   ASSERT_TRUE(Eventually([&] { return FileText("/state/grants.json").find("\"init\"") != std::string::npos; }));
   server_.Write("pods.json", "<html>");
@@ -145,11 +145,8 @@ TEST_F(NodeOfACluster, AKubeletThatLosesItsCheckpointCostsNoRunningPodItsGrant) 
   const auto container = kubelet().StartContainer(kUid, "main");
   ASSERT_TRUE(container.ok()) << container.status();
   ASSERT_TRUE(Eventually([&] { return FileText("/state/grants.json").find(kUid) != std::string::npos; }));
-  kubelet().Stop();
-  kubelet().LoseCheckpoint();
-  kubelet().Start();
-  EXPECT_TRUE(KubeletSees(kUnits, kUnits));
-  EXPECT_TRUE(Throughout([&] { return Grants().size() == 1; }, std::chrono::milliseconds(2'500)));
+  RestartKubeletWithoutCheckpoint();
+  EXPECT_TRUE(GraceIsOver());
   EXPECT_NE(Hold(*container, kUnitBytes), nullptr);
 }
 

@@ -20,8 +20,7 @@ class NodeLostState : public KubernetesNode {
  protected:
   // Daemon and plugin restart, with a pool of that many units.
   void ShrinkPoolTo(size_t units) {
-    plugin().Signal(SIGKILL);
-    ASSERT_TRUE(plugin().WaitForEnd().has_value());
+    KillPlugin();
     daemon().KillHard();
     StartDaemon();
     LaunchPlugin({absl::StrCat("--pool_bytes=", units * kUnitBytes)});
@@ -76,8 +75,7 @@ TEST_F(NodeLostState, ARunningPodKeepsItsNameWithoutTheCheckpoint) {
   EXPECT_EQ(Grants().at(0).workload().pod_name(), "a");
   EXPECT_EQ(Grants().at(0).workload().container(), "main");
   // A new plugin has it from its file.
-  plugin().Signal(SIGKILL);
-  ASSERT_TRUE(plugin().WaitForEnd().has_value());
+  KillPlugin();
   StartPlugin({"--revoke_grace_ms=3600000"});
   ASSERT_TRUE(PodsAreReported()) << plugin().errors().Text();
   EXPECT_EQ(Grants().at(0).workload().pod_name(), "a");

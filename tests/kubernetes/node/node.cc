@@ -1,6 +1,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <fstream>
 #include <iterator>
 
@@ -10,6 +11,12 @@
 #include "tests/support/metrics_page.h"
 
 namespace rnicd::test {
+namespace {
+
+constexpr int kReconcileIntervalMs = 100;
+constexpr int kGraceMs = 1000;
+
+}  // namespace
 
 KubernetesNode::KubernetesNode(std::optional<uid_t> uid)
     : uid_(uid), kubelet_({.folder = home_.path() + "/plugins", .pod_resources_socket = home_.path() + "/pr.sock"}) {
@@ -54,9 +61,9 @@ void KubernetesNode::LaunchPlugin(const std::vector<std::string>& flags, std::op
                                       absl::StrCat("--pod_resources_socket=", home(), "/pr.sock"),
                                       absl::StrCat("--state_dir=", home(), "/state"),
                                       absl::StrCat("--resources=", kMemory, "=1MiB"),
-                                      "--reconcile_interval_ms=100",
-                                      "--revoke_grace_ms=1000",
-                                      "--daemon_timeout_ms=3000"};
+                                      absl::StrCat("--reconcile_interval_ms=", kReconcileIntervalMs),
+                                      absl::StrCat("--revoke_grace_ms=", kGraceMs),
+                                      "--daemon_timeout_ms=60000"};
   command.insert(command.end(), flags.begin(), flags.end());
   auto plugin = ChildProcess::Start({.command = std::move(command), .uid = uid_, .stderr_file = stderr_file});
   ASSERT_TRUE(plugin.ok()) << plugin.status();
@@ -66,6 +73,11 @@ void KubernetesNode::LaunchPlugin(const std::vector<std::string>& flags, std::op
 void KubernetesNode::StartPlugin(const std::vector<std::string>& flags, std::optional<int> stderr_file) {
   LaunchPlugin(flags, stderr_file);
   ASSERT_TRUE(KubeletSees(kUnits, kUnits)) << plugin_->errors().Text();
+}
+
+void KubernetesNode::KillPlugin() {
+  plugin_->Signal(SIGKILL);
+  ASSERT_TRUE(plugin_->WaitForEnd().has_value());
 }
 
 std::string KubernetesNode::UidOf(const std::string& name) const { return "uid-" + name; }
@@ -114,21 +126,30 @@ bool KubernetesNode::KubeletSees(size_t capacity, size_t allocatable) {
   return Eventually([&] { return kubelet_.NodeStatus(kMemory) == Kubelet::Amounts{capacity, allocatable}; });
 }
 
+double KubernetesNode::PodsUpdated() {
+  return MetricsPage(HttpGet(AdminStatus(*daemon_).metrics_address(), "/metrics").body)
+      .Value("rnicd_pods_updated_timestamp_seconds");
+}
+
 // The first of the two reports may be of an older observation.
 bool KubernetesNode::PodsAreReported() {
-  const auto updated = [&] {
-    return MetricsPage(HttpGet(AdminStatus(*daemon_).metrics_address(), "/metrics").body)
-        .Value("rnicd_pods_updated_timestamp_seconds");
-  };
-  double before = updated();
+  double before = PodsUpdated();
   for (int report = 0; report < 2; ++report) {
-    if (!Eventually([&] { return updated() > before; })) {
+    if (!Eventually([&] { return PodsUpdated() > before; })) {
       return false;
     }
-    before = updated();
+    before = PodsUpdated();
   }
   return true;
 }
+
+bool KubernetesNode::PodsAreAsked(size_t times) {
+  const size_t before = kubelet_.pod_lists();
+  return Eventually([&] { return kubelet_.pod_lists() >= before + times; });
+}
+
+// The plugin never asks sooner than after an interval. One observation more begins the grace, and one is under way.
+bool KubernetesNode::GraceIsOver() { return PodsAreAsked(kGraceMs / kReconcileIntervalMs + 3); }
 
 void KubernetesNode::RestartKubeletWithoutCheckpoint() {
   kubelet_.Stop();

@@ -37,6 +37,7 @@ class KubernetesNode : public testing::Test {
   // `stderr_file` as in ChildOptions.
   void StartPlugin(const std::vector<std::string>& flags = {}, std::optional<int> stderr_file = std::nullopt);
   void LaunchPlugin(const std::vector<std::string>& flags = {}, std::optional<int> stderr_file = std::nullopt);
+  void KillPlugin();
 
   // Admits a pod "team/NAME" with one container, "main", and starts that.
   RunOptions RunPod(const std::string& name, size_t units);
@@ -48,8 +49,15 @@ class KubernetesNode : public testing::Test {
                                      const std::string& group = "");
 
   bool KubeletSees(size_t capacity, size_t allocatable);
+  // Time at which the daemon was last told of the pods.
+  double PodsUpdated();
   // Returns when the daemon has been told of the pods anew, from an observation that began after this call.
   bool PodsAreReported();
+  // Returns when the plugin has asked the kubelet for its pods that often after this call; it has then done what it
+  // does about all of those observations but the last.
+  bool PodsAreAsked(size_t times);
+  // Returns when it has asked so often that a grant that had no holder in between would have been revoked.
+  bool GraceIsOver();
   // The kubelet restarts, and all devices are free for it, although their pods run.
   void RestartKubeletWithoutCheckpoint();
   // Bytes that the daemon has pinned for all tenants.

@@ -8,7 +8,6 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/flags/flag.h"
@@ -17,6 +16,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "tests/kubernetes/kubelet/kubelet.h"
+#include "tests/support/wait.h"
 
 ABSL_FLAG(std::string, folder, "", "for kubelet.sock and the plugins' sockets");
 ABSL_FLAG(std::string, pod_resources_socket, "", "of the pod resources API");
@@ -59,15 +59,12 @@ bool Parse(const std::string& text, Wanted& wanted) {
 }
 
 bool WaitForOffer(Kubelet& kubelet, const Wanted& wanted) {
-  const auto end = std::chrono::steady_clock::now() + kOfferTimeout;
-  while (std::chrono::steady_clock::now() < end) {
-    const std::optional<Kubelet::Amounts> amounts = kubelet.NodeStatus(wanted.resource);
-    if (amounts.has_value() && amounts->allocatable >= wanted.count) {
-      return true;
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  }
-  return false;
+  return Eventually(
+      [&] {
+        const std::optional<Kubelet::Amounts> amounts = kubelet.NodeStatus(wanted.resource);
+        return amounts.has_value() && amounts->allocatable >= wanted.count;
+      },
+      kOfferTimeout);
 }
 
 // Renamed into place, so that a reader who waits for the file finds it complete.
