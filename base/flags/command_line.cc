@@ -14,6 +14,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
@@ -36,8 +37,10 @@ bool IsAmong(const Names& names, absl::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+// A dash in a name is an underscore.
 absl::CommandLineFlag* FindFlag(absl::string_view name) {
-  return IsAmong(kRefused, name) ? nullptr : absl::FindCommandLineFlag(name);
+  const std::string known = absl::StrReplaceAll(name, {{"-", "_"}});
+  return IsAmong(kRefused, known) ? nullptr : absl::FindCommandLineFlag(known);
 }
 
 std::string Quoted(absl::string_view text) { return absl::StrCat("\"", absl::CHexEscape(text), "\""); }

@@ -19,6 +19,8 @@ struct ProgramText {
 // Returns a line for each mistake; the flags must then not be used. Without a mistake --help and --version print and
 // exit.
 //
+// --socket-dir is --socket_dir, which --help and messages say.
+//
 // A file has a flag on each line. Blanks at both ends of a line, a carriage return, a byte order mark, and comments,
 // which begin with "#" at the start of a line or behind a blank, belong to no value. The files follow the rule of
 // base/safe_file.h, and name no further files.

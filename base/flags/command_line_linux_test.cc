@@ -70,6 +70,17 @@ TEST_F(ReadFlagsTest, EveryFormOfAnArgumentArrives) {
   EXPECT_EQ(absl::GetFlag(FLAGS_tested_text), "");
 }
 
+TEST_F(ReadFlagsTest, ADashInANameIsAnUnderscore) {
+  EXPECT_THAT(Read({"--tested-text=a-b_c", "--tested-number", "-8", "--notested-switch"}), IsEmpty());
+  EXPECT_EQ(absl::GetFlag(FLAGS_tested_text), "a-b_c");
+  EXPECT_EQ(absl::GetFlag(FLAGS_tested_number), -8);
+  EXPECT_THAT(ReadFile("--tested-switch\n--tested-number=7\n"), IsEmpty());
+  EXPECT_TRUE(absl::GetFlag(FLAGS_tested_switch));
+  EXPECT_EQ(absl::GetFlag(FLAGS_tested_number), 7);
+  EXPECT_THAT(Read({"--tested-number=many", "--tested-txet=1"}),
+              ElementsAre(StartsWith("--tested_number: must be"), "--tested-txet: there is no such flag"));
+}
+
 TEST_F(ReadFlagsTest, EveryMistakeIsALine) {
   EXPECT_THAT(
       Read({"--tested_txet=1", "--tested_number=many", "--tested_switch=perhaps", "--notested_number", "word", "--",

@@ -52,7 +52,8 @@ class Parser {
 
   absl::Status TakeOption(const std::string& argument) {
     const size_t equals = argument.find('=');
-    const std::string name = argument.substr(0, equals);
+    std::string name = argument.substr(0, equals);
+    std::replace(name.begin(), name.end(), '_', '-');
     const OptionSpec* option = FindByName(common_options_, name);
     if (option == nullptr && line_.command != nullptr) {
       option = FindByName(line_.command->options, name);

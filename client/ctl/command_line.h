@@ -64,8 +64,8 @@ absl::Status BadValue(std::string_view option, std::string_view value, std::stri
 bool IsUsageError(const absl::Status& status);
 
 // Parses the arguments after the program's name: a command, its options and the common ones, as "--size 4096" or
-// "--size=4096". Common options may also precede the command. "--help", "-h" and "--version" select the commands of
-// these names, at any position. Errors: UsageError that names the mistake.
+// "--size=4096"; "--socket_dir" is "--socket-dir". Common options may also precede the command. "--help", "-h" and
+// "--version" select the commands of these names, at any position. Errors: UsageError that names the mistake.
 absl::StatusOr<CommandLine> ParseCommandLine(std::span<const std::string> arguments,
                                              std::span<const CommandSpec> commands,
                                              std::span<const OptionSpec> common_options);

@@ -25,6 +25,13 @@ TEST(CommandLine, OptionsAreReadInBothSpellingsAndCommonOnesAnywhere) {
   EXPECT_EQ(line->Value("--hold"), std::nullopt);
 }
 
+TEST(CommandLine, AnUnderscoreInANameIsADash) {
+  EXPECT_EQ(Parse({"status", "--socket_dir=/a_b"})->Value("--socket-dir"), "/a_b");
+  EXPECT_EQ(Parse({"status", "--socket_dir", "/a_b"})->Value("--socket-dir"), "/a_b");
+  EXPECT_EQ(Parse({"status", "--socket_dir=/x", "--socket-dir=/y"}).status().message(),
+            "option --socket-dir is given twice");
+}
+
 TEST(CommandLine, ValueMayLookLikeACommandOrBeEmpty) {
   const auto line = Parse({"alloc", "--label", "status", "--size="});
   ASSERT_TRUE(line.ok()) << line.status();

@@ -199,13 +199,19 @@ def check_all(folder: str, size: int) -> bool:
                 session.close()
 
 
+def dashed(argument: str) -> str:
+    """The argument; if it is an option, its name has dashes for underscores."""
+    name, equals, value = argument.partition("=")
+    return name.replace("_", "-") + equals + value if name.startswith("--") else argument
+
+
 def main() -> int:
     """The self test; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python3 -m rnicd", description="Checks what a program needs to use rnicd.")
     default = os.environ.get("RNICD_SOCKET_DIR") or DEFAULT_SOCKET_DIR
     parser.add_argument("--socket-dir", default=default, help="directory of rpc.sock (default: %(default)s)")
     parser.add_argument("--size", default="64KiB", help="bytes to transfer, whole pages (default: %(default)s)")
-    options = parser.parse_args()
+    options = parser.parse_args([dashed(argument) for argument in sys.argv[1:]])
     try:
         size = parse_size(options.size)
     except rnicd.InvalidArgument as wrong:
