@@ -94,6 +94,19 @@ TEST_F(ConfigTest, ValuesArriveWhereTheyBelong) {
   EXPECT_EQ(config_.limits.pending_threshold_bytes, 4096u);
 }
 
+// Each limit of a session has the flag of its resource. Sessions themselves are a uid's.
+TEST_F(ConfigTest, EachLimitOfASessionArrivesAtItsResource) {
+  for (size_t index = 1; index < core::kLimitedResourceCount; ++index) {
+    const std::string resource(core::ResourceName(static_cast<core::Resource>(index)));
+    Set(("max_" + resource + "_per_session").c_str(), std::to_string(1000 + index));
+  }
+  EXPECT_THAT(Errors(), IsEmpty());
+  for (size_t index = 1; index < core::kLimitedResourceCount; ++index) {
+    const auto resource = static_cast<core::Resource>(index);
+    EXPECT_EQ(config_.limits.session[resource], 1000 + index) << core::ResourceName(resource);
+  }
+}
+
 constexpr BadValue kBadValues[] = {
     {"provider", "verbs2"},
     {"provider", ""},

@@ -68,35 +68,70 @@ class GateObserver final : public core::Observer {
   std::vector<Decided> decisions_ RNICD_GUARDED_BY(mutex_);
 };
 
+// How a call has ended.
+struct Ended {
+  absl::StatusCode code = absl::StatusCode::kOk;
+  ErrorInfo error;
+  std::string message;
+  // As on the wire; empty after a failure and for a stream.
+  std::string response;
+};
+
 // The client's end of a call, which keeps how that ended.
 class FakeEnd final : public ClientEnd {
  public:
   void BeginStream() override {}
-  void Write(const Message& /*message*/) override {}
-  void SetOnWritten(std::function<void()> /*on_written*/) override {}
+  void Write(const Message& message) override {
+    MutexLock lock(mutex_);
+    written_.push_back(message.SerializeAsString());
+  }
+  void SetOnWritten(std::function<void()> on_written) override { on_written_ = std::move(on_written); }
   void CallLater(std::chrono::nanoseconds delay, std::function<void()> task) override {
     delay_ = delay;
     later_ = std::move(task);
   }
-  void Finish(const absl::Status& status, const Message* /*response*/) override {
-    later_ = nullptr;  // It keeps the call, which keeps this.
-    code_.Set(status.code());
+  void Finish(const absl::Status& status, const Message* response) override {
+    // They keep the call, or the stream, which keeps this.
+    later_ = nullptr;
+    on_written_ = nullptr;
+    ended_.Set({.code = status.code(),
+                .error = status.ok() ? ErrorInfo{} : ErrorInfoOf(status),
+                .message = std::string(status.message()),
+                .response = response == nullptr ? "" : response->SerializeAsString()});
   }
   // Lets a delay pass. Empty when the call does not end in time.
-  std::optional<absl::StatusCode> Code() {
+  std::optional<Ended> Get() {
     if (const auto later = std::exchange(later_, nullptr); later != nullptr) {
       later();
     }
-    return code_.Get();
+    return ended_.Get();
   }
-  int times() const { return code_.times(); }
+  std::optional<absl::StatusCode> Code() {
+    const std::optional<Ended> ended = Get();
+    return ended.has_value() ? std::optional(ended->code) : std::nullopt;
+  }
+  int times() const { return ended_.times(); }
   // How late the call is to end.
   std::chrono::nanoseconds delay() const { return delay_; }
+  // The messages of a stream, until now.
+  std::vector<std::string> written() const {
+    MutexLock lock(mutex_);
+    return written_;
+  }
+  // The message of a stream that was written last is on its way.
+  void LetGo() {
+    if (const auto on_written = on_written_; on_written != nullptr) {
+      on_written();
+    }
+  }
 
  private:
   std::chrono::nanoseconds delay_{0};
   std::function<void()> later_;
-  core::Awaited<absl::StatusCode> code_;
+  std::function<void()> on_written_;
+  core::Awaited<Ended> ended_;
+  mutable Mutex mutex_;
+  std::vector<std::string> written_ RNICD_GUARDED_BY(mutex_);
 };
 
 class GateTest : public ::testing::Test {
