@@ -20,8 +20,6 @@
 namespace rnicd::test {
 namespace {
 
-constexpr int kItemsMax = 16384;
-
 class Batches : public DaemonTest {
  protected:
   explicit Batches(const std::vector<std::string>& flags = {}) : DaemonTest(flags) {}
@@ -109,35 +107,6 @@ TEST_F(Batches, BadItemsAreReportedInTheirPlaces) {
   EXPECT_EQ(AdminStatus(daemon()).device_regions(), 2u);
 }
 
-TEST_F(Batches, TokensAndClosesGoTogetherToo) {
-  TestSession session(daemon());
-  const uint64_t memory = session.SealedMemory(kPage);
-  const std::vector<uint64_t> ids = CreateRegions(session, 2);
-  const v1::Registration registration = session.RegisterWhole(ids[0], memory, kPage);
-  v1::BatchGetLocalTokenRequest local;
-  v1::BatchGetRemoteTokenRequest remote;
-  v1::BatchCloseMrRequest close;
-  for (const uint64_t id : {ids[0], ids[1], uint64_t{0}}) {
-    local.add_items()->set_mr_id(id);
-    remote.add_items()->set_mr_id(id);
-    close.add_items()->set_mr_id(id);
-  }
-  const auto local_tokens = session.Call(&MemoryStub::BatchGetLocalToken, local);
-  const auto remote_tokens = session.Call(&MemoryStub::BatchGetRemoteToken, remote);
-  ASSERT_EQ(local_tokens.response.outcomes_size(), 3);
-  ASSERT_EQ(remote_tokens.response.outcomes_size(), 3);
-  EXPECT_EQ(local_tokens.response.outcomes(0).response().local_token(), registration.local_token());
-  EXPECT_EQ(remote_tokens.response.outcomes(0).response().remote_token(), registration.remote_token());
-  ExpectRefused(local_tokens.response.outcomes(1).error(), ErrorReason::REGION_NOT_REGISTERED, "items[1].mr_id");
-  ExpectRefused(remote_tokens.response.outcomes(1).error(), ErrorReason::REGION_NOT_REGISTERED, "items[1].mr_id");
-  ExpectRefused(local_tokens.response.outcomes(2).error(), ErrorReason::OBJECT_NOT_FOUND, "items[2].mr_id");
-  const auto closed = session.Call(&MemoryStub::BatchCloseMr, close);
-  ASSERT_EQ(closed.response.outcomes_size(), 3);
-  EXPECT_TRUE(closed.response.outcomes(0).has_response());
-  EXPECT_TRUE(closed.response.outcomes(1).has_response());
-  ExpectRefused(closed.response.outcomes(2).error(), ErrorReason::OBJECT_NOT_FOUND, "items[2].mr_id");
-}
-
 // More than an owner may have waiting for their seal.
 TEST_F(Batches, AHundredMemoryObjectsAreAllocatedAndSealed) {
   constexpr int kCount = 100;
@@ -161,71 +130,6 @@ TEST_F(Batches, AHundredMemoryObjectsAreAllocatedAndSealed) {
   for (const v1::SealMemoryOutcome& outcome : sealed.response.outcomes()) {
     EXPECT_EQ(outcome.response().size(), kPage) << outcome.ShortDebugString();
   }
-}
-
-TEST_F(Batches, BadMemoryIsReportedInItsPlace) {
-  TestSession session(daemon());
-  v1::BatchAllocateMemoryRequest allocate;
-  for (const uint64_t size : {kPage, uint64_t{0}, kPage + 1, kPage}) {
-    allocate.add_items()->set_size(size);
-  }
-  const auto allocated = session.Call(&MemoryStub::BatchAllocateMemory, allocate);
-  ASSERT_EQ(allocated.response.outcomes_size(), 4);
-  ExpectRefused(allocated.response.outcomes(1).error(), ErrorReason::FIELD_OUT_OF_RANGE, "items[1].size");
-  ExpectRefused(allocated.response.outcomes(2).error(), ErrorReason::MEMORY_SIZE_UNALIGNED, "items[2].size");
-  EXPECT_TRUE(session.Fetch(allocated.response.outcomes(3).response().fd_ticket()).valid());
-  v1::BatchSealMemoryRequest seal;
-  seal.add_items()->set_memory_id(allocated.response.outcomes(0).response().memory_id());
-  seal.add_items()->set_memory_id(1);
-  seal.add_items()->set_memory_id(allocated.response.outcomes(3).response().memory_id());
-  const auto sealed = session.Call(&MemoryStub::BatchSealMemory, seal);
-  ASSERT_EQ(sealed.response.outcomes_size(), 3);
-  ExpectRefused(sealed.response.outcomes(0).error(), ErrorReason::MEMORY_NOT_ATTACHED, "items[0].memory_id");
-  ExpectRefused(sealed.response.outcomes(1).error(), ErrorReason::OBJECT_NOT_FOUND, "items[1].memory_id");
-  EXPECT_EQ(sealed.response.outcomes(2).response().size(), kPage);
-}
-
-TEST_F(Batches, SecondSealOfTheSameMemoryIsRefusedAsSuch) {
-  TestSession session(daemon());
-  constexpr int kCalls = 100;
-  for (int call = 0; call < kCalls; ++call) {
-    v1::AllocateMemoryRequest allocate;
-    allocate.set_size(kPage);
-    const auto allocated = session.Call(&MemoryStub::AllocateMemory, allocate);
-    EXPECT_TRUE(session.Fetch(allocated.response.fd_ticket()).valid());
-    v1::BatchSealMemoryRequest seal;
-    seal.add_items()->set_memory_id(allocated.response.memory_id());
-    seal.add_items()->set_memory_id(allocated.response.memory_id());
-    const auto sealed = session.Call(&MemoryStub::BatchSealMemory, seal);
-    ASSERT_EQ(sealed.response.outcomes_size(), 2);
-    EXPECT_EQ(sealed.response.outcomes(0).response().size(), kPage);
-    ExpectRefused(sealed.response.outcomes(1).error(), ErrorReason::MEMORY_ALREADY_SEALED, "items[1].memory_id");
-  }
-}
-
-TEST_F(Batches, EmptyOnesAreRefused) {
-  TestSession session(daemon());
-  ExpectRefused(session.Call(&MemoryStub::BatchCreateMr, {}), ErrorReason::BATCH_SIZE, "items");
-  ExpectRefused(session.Call(&MemoryStub::BatchRegisterMr, {}), ErrorReason::BATCH_SIZE, "items");
-  ExpectRefused(session.Call(&MemoryStub::BatchDeregisterMr, {}), ErrorReason::BATCH_SIZE, "items");
-  ExpectRefused(session.Call(&MemoryStub::BatchGetLocalToken, {}), ErrorReason::BATCH_SIZE, "items");
-  ExpectRefused(session.Call(&MemoryStub::BatchGetRemoteToken, {}), ErrorReason::BATCH_SIZE, "items");
-  ExpectRefused(session.Call(&MemoryStub::BatchCloseMr, {}), ErrorReason::BATCH_SIZE, "items");
-  ExpectRefused(session.Call(&MemoryStub::BatchAllocateMemory, {}), ErrorReason::BATCH_SIZE, "items");
-  ExpectRefused(session.Call(&MemoryStub::BatchSealMemory, {}), ErrorReason::BATCH_SIZE, "items");
-}
-
-TEST_F(Batches, OneItemTooManyIsRefusedWhole) {
-  TestSession session(daemon());
-  v1::BatchGetLocalTokenRequest request;
-  for (int index = 0; index < kItemsMax; ++index) {
-    request.add_items()->set_mr_id(1);
-  }
-  const auto full = session.Call(&MemoryStub::BatchGetLocalToken, request);
-  ExpectOk(full);
-  EXPECT_EQ(full.response.outcomes_size(), kItemsMax);
-  request.add_items()->set_mr_id(1);
-  ExpectRefused(session.Call(&MemoryStub::BatchGetLocalToken, request), ErrorReason::BATCH_SIZE, "items");
 }
 
 class HeldBatches : public Batches {

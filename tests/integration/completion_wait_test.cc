@@ -1,15 +1,13 @@
-// GetCqResults with wait_ms: a call that waits for a completion, and every way in which the wait ends.
+// GetCqResults with wait_ms: a call that waits for a completion, and clients that end or give up meanwhile.
 #include <chrono>
 #include <future>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "grpcpp/client_context.h"
-#include "tests/support/event_reader.h"
 #include "tests/support/expect.h"
 #include "tests/support/queue_client.h"
 #include "tests/support/shared_daemon.h"
@@ -46,8 +44,6 @@ using Contexts = std::vector<uint64_t>;
 
 class CompletionWait : public DaemonTest {
  protected:
-  explicit CompletionWait(const std::vector<std::string>& flags = {}) : DaemonTest(flags) {}
-
   uint64_t cq() const { return pair_->near.initiator_cq_id(); }
   TestSession& session() { return pair_->near_session; }
   // Waits until so many calls wait in the daemon.
@@ -76,69 +72,6 @@ TEST_F(CompletionWait, EndsWithTheCompletion) {
   const Polled answer = polled.get();
   ExpectOk(answer);
   EXPECT_EQ(ContextsOf(answer.response), Contexts{7});
-  AwaitWaiting(0);
-}
-
-TEST_F(CompletionWait, IsNotNeededWhenThereIsACompletion) {
-  Complete(8);
-  const Polled answer = Poll(session(), cq(), kLongestMs);
-  EXPECT_EQ(ContextsOf(answer.response), Contexts{8});
-}
-
-TEST_F(CompletionWait, EndsEmptyWhenItsTimeIsOver) {
-  const Polled answer = Poll(session(), cq(), 1);
-  ExpectOk(answer);
-  EXPECT_EQ(answer.response.results_size(), 0);
-  AwaitWaiting(0);
-}
-
-TEST_F(CompletionWait, IsAlsoForResultsWithTypes) {
-  v1::GetCqResultsExRequest request;
-  request.set_cq_id(cq());
-  request.set_max_results(1);
-  request.set_wait_ms(kLongestMs);
-  auto polled = std::async(std::launch::async, [&] { return session().Call(&QueueStub::GetCqResultsEx, request); });
-  AwaitWaiting(1);
-  Complete(9);
-  const auto answer = polled.get();
-  ExpectOk(answer);
-  ASSERT_EQ(answer.response.results_size(), 1);
-  EXPECT_EQ(answer.response.results(0).type(), v1::OPERATION_TYPE_WRITE);
-}
-
-TEST_F(CompletionWait, OfTwoTheFirstGetsTheFirstCompletion) {
-  auto first = Wait(1);
-  auto second = Wait(2);
-  Complete(1);
-  EXPECT_EQ(ContextsOf(first.get().response), Contexts{1});
-  AwaitWaiting(1);
-  Complete(2);
-  EXPECT_EQ(ContextsOf(second.get().response), Contexts{2});
-}
-
-TEST_F(CompletionWait, LetsAnArmedQueueNotifyOnce) {
-  EventReader events(session());
-  auto polled = Wait();
-  ExpectOk(Arm(session(), cq(), v1::CQ_NOTIFY_TYPE_ANY));
-  Complete(1);
-  EXPECT_EQ(ContextsOf(polled.get().response), Contexts{1});
-  const auto event = events.Next();
-  ASSERT_TRUE(event.has_value());
-  EXPECT_EQ(event->cq_notification().cq_id(), cq());
-  Complete(2);
-  EXPECT_EQ(ContextsOf(Poll(session(), cq(), kLongestMs).response), Contexts{2});
-  ExpectOk(session().CloseSession());
-  const auto rest = events.RestUntilEnd();
-  ASSERT_EQ(rest.size(), 1u);
-  EXPECT_TRUE(rest[0].has_session_ending());
-}
-
-TEST_F(CompletionWait, EndsWhenTheQueueIsClosed) {
-  const uint64_t other = CreateCq(session(), 4);
-  auto polled = std::async(std::launch::async, [&] { return Poll(session(), other, kLongestMs); });
-  AwaitWaiting(1);
-  ExpectOk(CloseCq(session(), other));
-  ExpectRefused(polled.get(), ErrorReason::OBJECT_CLOSING, "cq_id");
   AwaitWaiting(0);
 }
 
@@ -181,10 +114,6 @@ TEST_F(GivenUp, ByTheClientTheWaitIsOver) {
   ExpectNothingIsLost();
 }
 
-TEST_F(CompletionWait, AboveTheLongestIsRefused) {
-  ExpectRefused(Poll(session(), cq(), kLongestMs + 1), ErrorReason::FIELD_OUT_OF_RANGE, "wait_ms");
-}
-
 // More waits than the daemon has threads for calls.
 TEST_F(CompletionWait, OccupiesNoThread) {
   constexpr uint64_t kWaits = 64;
@@ -196,22 +125,6 @@ TEST_F(CompletionWait, OccupiesNoThread) {
     Complete(number);
     EXPECT_EQ(ContextsOf(waits[number - 1].get().response), Contexts{number});
   }
-}
-
-class FewPendingRequests : public CompletionWait {
- protected:
-  FewPendingRequests() : CompletionWait({"--max_pending_requests_per_session=2"}) {}
-};
-
-TEST_F(FewPendingRequests, BoundTheWaitsOfASession) {
-  auto first = Wait(1);
-  auto second = Wait(2);
-  ExpectRefused(Poll(session(), cq(), kLongestMs), ErrorReason::QUOTA_PENDING_REQUESTS);
-  Complete(1);
-  Complete(2);
-  first.get();
-  second.get();
-  AwaitWaiting(0);
 }
 
 }  // namespace

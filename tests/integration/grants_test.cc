@@ -124,22 +124,6 @@ TEST_F(Grants, SecretMakesItsBearerATenantOfItsOwn) {
   EXPECT_EQ(AdminStatus(daemon()).grants(), 1u);
 }
 
-TEST_F(Grants, WrongSecretIsRefusedWhateverIsWrongWithIt) {
-  TestGrant grant(daemon(), Named("guarded"));
-  TestGrant other(daemon(), Named("other"));
-  std::string changed = grant.secret();
-  changed.back() = changed.back() == '0' ? '1' : '0';
-  // The id of one grant with the random bits of the other.
-  const size_t id_length = grant.secret().rfind('-');
-  const std::string mixed = grant.secret().substr(0, id_length) + other.secret().substr(id_length);
-  for (const std::string& wrong : {changed, mixed, grant.secret().substr(0, id_length), grant.secret() + "0",
-                                   grant.secret() + std::string(1, '\0'), std::string("rnicd-grant-"), std::string("x"),
-                                   std::string(100'000, 'f'), std::to_string(grant.id())}) {
-    ExpectGrantRefused(wrong);
-  }
-  ExpectOk(Present(grant.secret()));
-}
-
 TEST_F(Grants, GrantOfAPodIsForThatPodOnly) {
   v1::CreateGrantRequest request = Named("pod");
   request.set_pod_uid(kSomePod);
@@ -167,51 +151,6 @@ TEST_F(Grants, GrantIsBoundToAPodOnceAProcessInAPodWasSeen) {
   EXPECT_EQ(bound.response.pod_uid(), pod);
   EXPECT_EQ(bound.response.sessions_ended(), pod.empty() ? 0U : 1U);
   EXPECT_EQ(AdminGrants(daemon()).at(0).pod_uid(), pod);
-}
-
-TEST_F(Grants, OnlyAGrantIsBoundAndOnlyToAPod) {
-  TestGrant grant(daemon(), Named("bad"));
-  for (const std::string& uid :
-       {std::string(), std::string("pod-7"), std::string("0D9E1B5C-90A4-4A3C-8F0E-6D7D5B3F2C11")}) {
-    ExpectRefused(BindGrant(daemon(), grant.id(), uid), ErrorReason::FIELD_OUT_OF_RANGE, "pod_uid");
-  }
-  ExpectRefused(BindGrant(daemon(), grant.id() + 1, kSomePod), ErrorReason::GRANT_NOT_FOUND, "grant_id");
-  EXPECT_TRUE(Connect(grant.secret()).ok());
-}
-
-TEST_F(Grants, NameIsTakenUntilItsGrantIsRevoked) {
-  TestGrant grant(daemon(), Named("name"));
-  ExpectRefused(CreateGrant(daemon(), Named("name")), ErrorReason::GRANT_NAME_TAKEN, "name");
-  ExpectOk(grant.Revoke());
-  ExpectRefused(RevokeGrant(daemon(), grant.id()), ErrorReason::GRANT_NOT_FOUND, "grant_id");
-  TestGrant again(daemon(), Named("name"));
-  EXPECT_NE(again.secret(), grant.secret());
-  ExpectGrantRefused(grant.secret());
-}
-
-TEST_F(Grants, ArgumentsThatMakeNoSenseAreRefused) {
-  const auto refused = [&](const std::string& field, const auto& change) {
-    v1::CreateGrantRequest request = Named("sense");
-    change(request);
-    ExpectRefused(CreateGrant(daemon(), request), ErrorReason::FIELD_OUT_OF_RANGE, field);
-  };
-  for (const std::string& name : {std::string(), std::string(64, 'n'), std::string("two words"), std::string("a\nb")}) {
-    refused("name", [&](auto& request) { request.set_name(name); });
-  }
-  refused("pod_uid", [](auto& request) { request.set_pod_uid("pod-7"); });
-  refused("pod_uid", [](auto& request) { request.set_pod_uid("0D9E1B5C-90A4-4A3C-8F0E-6D7D5B3F2C11"); });
-  refused("lifetime_ms", [](auto& request) { request.set_lifetime_ms(11ull * 365 * 24 * 3'600'000); });
-  refused("lifetime_ms", [](auto& request) { request.set_lifetime_ms(UINT64_MAX); });
-  refused("limits.pinned_bytes", [](auto& request) { request.mutable_limits()->set_pinned_bytes(5000); });
-  refused("limits.memory_bytes", [](auto& request) { request.mutable_limits()->set_memory_bytes(UINT64_MAX); });
-  refused("limits.requests_per_second",
-          [](auto& request) { request.mutable_limits()->set_requests_per_second(1'000'000'001); });
-  refused("session_limits.regions", [](auto& request) {
-    request.mutable_limits()->set_regions(3);
-    request.mutable_session_limits()->set_regions(4);
-  });
-  refused("session_limits.sessions", [](auto& request) { request.mutable_session_limits()->set_sessions(1); });
-  EXPECT_TRUE(AdminGrants(daemon()).empty());
 }
 
 // --- limits ---

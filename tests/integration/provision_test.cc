@@ -17,8 +17,6 @@
 namespace rnicd::test {
 namespace {
 
-constexpr int kItemsMax = 16384;
-
 class Provisioning : public DaemonTest {
  protected:
   explicit Provisioning(const std::vector<std::string>& flags = {}) : DaemonTest(flags) {}
@@ -85,26 +83,6 @@ TEST_F(Provisioning, ARegionIsThatOfRegisterMr) {
   ExpectOk(session.CloseMr(region.mr_id()));
 }
 
-TEST_F(Provisioning, BadItemsAreReportedInTheirPlacesAndLeaveNothing) {
-  TestSession session(daemon());
-  v1::ProvisionMemoryRequest request = Request(session, session.AttachedMemory(4 * kPage), 5, kPage);
-  request.mutable_items(1)->set_length(0);
-  request.mutable_items(2)->set_virtual_address(kBase + 1);
-  request.mutable_items(3)->set_flags(1U << 31);
-  const auto provisioned = session.Call(&MemoryStub::ProvisionMemory, request);
-  ExpectOk(provisioned);
-  ASSERT_EQ(provisioned.response.outcomes_size(), 5);
-  EXPECT_FALSE(provisioned.response.outcomes(0).has_error());
-  const auto error = [&](int index) { return provisioned.response.outcomes(index).error(); };
-  ExpectRefused(error(1), ErrorReason::LENGTH_ZERO, "items[1].length");
-  ExpectRefused(error(2), ErrorReason::MDL_NOT_PAGE_CONGRUENT, "items[2].byte_offset");
-  ExpectRefused(error(3), ErrorReason::FLAGS_UNKNOWN, "items[3].flags");
-  ExpectRefused(error(4), ErrorReason::MDL_RANGE_OUTSIDE_MEMORY, "items[4].length");
-  EXPECT_EQ(provisioned.response.outcomes(1).mr_id(), 0u);
-  EXPECT_EQ(session.Use("regions").used(), 1u);
-  EXPECT_EQ(AdminRegions(daemon()).size(), 1u);
-}
-
 TEST_F(Provisioning, SealsAnImportToo) {
   TestSession session(daemon());
   const UniqueFd file = MakeSealableMemfd(4 * kPage);
@@ -119,20 +97,6 @@ TEST_F(Provisioning, SealsAnImportToo) {
   ExpectRefused(session.Seal(announced.memory_id()), ErrorReason::MEMORY_ALREADY_SEALED, "memory_id");
   ExpectOk(session.Call(&MemoryStub::ProvisionMemory, request));
   EXPECT_EQ(session.Use("regions").used(), 8u);
-}
-
-TEST_F(Provisioning, NoneOrTooManyItemsAreRefusedWhole) {
-  TestSession session(daemon());
-  const uint64_t memory_id = session.SealedMemory(kPage);
-  ExpectRefused(session.Call(&MemoryStub::ProvisionMemory, Request(session, memory_id, 0, 0)), ErrorReason::BATCH_SIZE,
-                "items");
-  v1::ProvisionMemoryRequest request = Request(session, memory_id, kItemsMax, 0);
-  const auto full = session.Call(&MemoryStub::ProvisionMemory, request);
-  ExpectOk(full);
-  EXPECT_EQ(full.response.outcomes_size(), kItemsMax);
-  *request.add_items() = ProvisionRange(0, kPage);
-  ExpectRefused(session.Call(&MemoryStub::ProvisionMemory, request), ErrorReason::BATCH_SIZE, "items");
-  EXPECT_EQ(session.Use("regions").used(), 0u);
 }
 
 class FewRegions : public Provisioning {

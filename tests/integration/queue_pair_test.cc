@@ -166,83 +166,6 @@ TEST_F(QueuePairs, AddressIsShortConstantAndOfOneQueuePair) {
   EXPECT_EQ(one.Query().address(), address);
 }
 
-TEST_F(QueuePairs, MadeUpAddressesAreRefused) {
-  TestSession session(daemon());
-  TestQueue queue(session);
-  std::string closed_address;
-  {
-    TestQueue closed(session);
-    closed_address = closed.Query().address();
-    ExpectOk(CloseQp(session, closed.qp_id()));
-  }
-  const std::string own = queue.Query().address();
-  // Not a hex digit: a card's address with another digit may belong to another queue pair.
-  std::string flipped = own;
-  flipped.front() = flipped.front() == 'z' ? 'y' : 'z';
-  for (const std::string& address : {std::string(), std::string("nobody"), std::string(64, '\xff'),
-                                     own.substr(0, own.size() - 1), own + '\0', flipped, closed_address}) {
-    ExpectRefused(Connect(queue, address), ErrorReason::QP_ADDRESS_UNKNOWN, "peer_address");
-  }
-  EXPECT_EQ(queue.Query().state(), v1::QP_STATE_INIT);
-}
-
-TEST_F(QueuePairs, ConnectsOnceInItsLife) {
-  ConnectedPair pair(daemon());
-  TestQueue other(pair.far_session);
-  ExpectRefused(Connect(pair.near, pair.far.Query().address()), ErrorReason::QP_NOT_CONNECTABLE, "qp_id");
-  ExpectRefused(Connect(pair.near, other.Query().address()), ErrorReason::QP_NOT_CONNECTABLE, "qp_id");
-  pair.near.MustRun(EmptyWrite());
-  v1::FlushRequest flush;
-  flush.set_qp_id(other.qp_id());
-  ExpectOk(pair.far_session.Call(&QueueStub::Flush, flush));
-  TestQueue third(pair.far_session);
-  ExpectRefused(Connect(other, third.Query().address()), ErrorReason::QP_NOT_CONNECTABLE, "qp_id");
-}
-
-TEST_F(QueuePairs, OnlyAConnectionCanBeEnded) {
-  TestSession session(daemon());
-  TestQueue queue(session);
-  ExpectRefused(Disconnect(queue), ErrorReason::QP_NOT_CONNECTED, "qp_id");
-  EXPECT_EQ(queue.Query().state(), v1::QP_STATE_INIT);
-}
-
-TEST_F(QueuePairs, RequestWithoutAnOperationIsRefused) {
-  ConnectedPair pair(daemon());
-  pair.near.ExpectPostRefused(v1::WorkRequest(), ErrorReason::FIELD_OUT_OF_RANGE, "operation");
-  v1::WorkRequest invalidate;
-  invalidate.mutable_invalidate();
-  pair.near.ExpectPostRefused(invalidate, ErrorReason::FIELD_OUT_OF_RANGE, "invalidate.target");
-  pair.near.MustRun(EmptyWrite());
-}
-
-// Every call with an id of another session is refused as not found.
-TEST_F(QueuePairs, ForeignQueuesAreNotFound) {
-  ConnectedPair pair(daemon());
-  TestSession& stranger = pair.far_session;
-  v1::PostRequest post;
-  post.set_qp_id(pair.near.qp_id());
-  *post.add_requests() = EmptyWrite();
-  ExpectRefused(stranger.Call(&QueueStub::Post, post), ErrorReason::OBJECT_NOT_FOUND, "qp_id");
-  v1::QueryQpRequest query;
-  query.set_qp_id(pair.near.qp_id());
-  ExpectRefused(stranger.Call(&QueueStub::QueryQp, query), ErrorReason::OBJECT_NOT_FOUND, "qp_id");
-  v1::FlushRequest flush;
-  flush.set_qp_id(pair.near.qp_id());
-  ExpectRefused(stranger.Call(&QueueStub::Flush, flush), ErrorReason::OBJECT_NOT_FOUND, "qp_id");
-  v1::DisconnectQpRequest disconnect;
-  disconnect.set_qp_id(pair.near.qp_id());
-  ExpectRefused(stranger.Call(&QueueStub::DisconnectQp, disconnect), ErrorReason::OBJECT_NOT_FOUND, "qp_id");
-  ExpectRefused(CloseQp(stranger, pair.near.qp_id()), ErrorReason::OBJECT_NOT_FOUND, "qp_id");
-  const uint64_t cq = pair.near.initiator_cq_id();
-  v1::GetCqResultsRequest results;
-  results.set_cq_id(cq);
-  ExpectRefused(stranger.Call(&QueueStub::GetCqResults, results), ErrorReason::OBJECT_NOT_FOUND, "cq_id");
-  ExpectRefused(Arm(stranger, cq, v1::CQ_NOTIFY_TYPE_ANY), ErrorReason::OBJECT_NOT_FOUND, "cq_id");
-  ExpectRefused(Resize(stranger, cq, 8), ErrorReason::OBJECT_NOT_FOUND, "cq_id");
-  ExpectRefused(CloseCq(stranger, cq), ErrorReason::OBJECT_NOT_FOUND, "cq_id");
-  pair.near.MustRun(EmptyWrite());
-}
-
 // Closes near's session and returns the number of disconnects that it received until then.
 int DisconnectsUntilEnd(ConnectedPair& pair, EventReader& events) {
   ExpectOk(pair.near_session.CloseSession());
@@ -372,7 +295,6 @@ class NamedAdapterPeer {
     cq_id_ = Made(session.Call(&QueueStub::CreateCq, queue)).cq_id();
   }
 
-  uint64_t cq_id() const { return cq_id_; }
   uint64_t CreateMr() {
     v1::CreateMrRequest request;
     request.set_pd_id(pd_id_);
@@ -467,20 +389,6 @@ TEST_F(TwoAdapters, QueuePairsOfDifferentAdaptersExchangeBytes) {
   near_memory.memory.SetText(0, Pattern(4));
   far.MustRun(ReadRequest(far_memory.Pieces(), kBase, near_memory.registration.remote_token()));
   EXPECT_TRUE(far_memory.Text() == Pattern(4));
-}
-
-TEST_F(TwoAdapters, QueuePairTakesQueuesOfItsOwnAdapterOnly) {
-  TestSession session(daemon());
-  NamedAdapterPeer one(session, AdapterUnderTest());
-  NamedAdapterPeer other(session, OtherAdapterUnderTest());
-  v1::CreateQpRequest request = one.QpRequest();
-  request.set_receive_cq_id(other.cq_id());
-  ExpectRefused(session.Call(&QueueStub::CreateQp, request), ErrorReason::ADAPTER_MISMATCH, "receive_cq_id");
-  request = one.QpRequest();
-  request.set_initiator_cq_id(other.cq_id());
-  ExpectRefused(session.Call(&QueueStub::CreateQp, request), ErrorReason::ADAPTER_MISMATCH, "initiator_cq_id");
-  EXPECT_EQ(session.Use("queue_pairs").used(), 0u);
-  ExpectOk(session.Call(&QueueStub::CreateQp, one.QpRequest()));
 }
 
 }  // namespace

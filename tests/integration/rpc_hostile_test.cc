@@ -17,7 +17,6 @@
 #include "tests/support/rpcs.h"
 #include "tests/support/shared_daemon.h"
 #include "tests/support/test_session.h"
-#include "tests/support/tested_provider.h"
 #include "tests/support/wait.h"
 
 namespace rnicd::test {
@@ -79,17 +78,6 @@ TEST_F(RpcHostile, MessageOverTheSizeLimitIsRefused) {
   session.RegisterWhole(request.mr_id(), session.SealedMemory(kPage), kPage);
 }
 
-TEST_F(RpcHostile, ChainOfTenThousandEntriesIsRefused) {
-  TestSession session(daemon());
-  const uint64_t memory = session.SealedMemory(kPage);
-  std::vector<v1::MdlEntry> chain;
-  for (uint64_t index = 0; index < 10'000; ++index) {
-    chain.push_back(MdlEntry(memory, 0, 1, kBase + index));
-  }
-  ExpectRefused(session.Register(RegisterRequest(session.CreateMr(), chain, 1)), ErrorReason::MDL_CHAIN_TOO_LONG,
-                "mdl_chain");
-}
-
 TEST_F(RpcHostile, LongestChainWorks) {
   constexpr uint64_t kEntries = 8192;
   TestSession session(daemon());
@@ -116,88 +104,6 @@ TEST_F(RpcHostile, ImpossibleNumbersAreRefusedWithTheirField) {
                 "mdl_chain[1].virtual_address");
   EXPECT_EQ(session.Use("pinned_bytes").used(), 0u);
   session.RegisterWhole(mr, memory, 4 * kPage);
-}
-
-// The last byte below 2^64 may be covered, one more may not.
-TEST_F(RpcHostile, LastAddressesBeforeTheEndWork) {
-  TestSession session(daemon());
-  const uint64_t memory = session.SealedMemory(kPage);
-  const uint64_t base = kHugest - kPage + 1;
-  ExpectOk(session.Register(RegisterRequest(session.CreateMr(), {MdlEntry(memory, 0, kPage, base)}, kPage)));
-  ExpectRefused(session.Register(RegisterRequest(session.CreateMr(), {MdlEntry(memory, 0, kPage + 1, base)}, kPage)),
-                ErrorReason::MDL_RANGE_OVERFLOW, "mdl_chain[0].virtual_address");
-}
-
-TEST_F(RpcHostile, FlagsAreKnownOrRefused) {
-  TestSession session(daemon());
-  v1::RegisterMrRequest request =
-      RegisterRequest(session.CreateMr(), {MdlEntry(session.SealedMemory(kPage), 0, kPage, kBase)}, kPage);
-  for (uint32_t bit = 4; bit < 32; ++bit) {
-    request.set_flags(1u << bit);
-    ExpectRefused(session.Register(request), ErrorReason::FLAGS_UNKNOWN, "flags");
-  }
-  request.set_flags(4);
-  ExpectRefused(session.Register(request), ErrorReason::FLAGS_INCOMPLETE_REMOTE_WRITE, "flags");
-}
-
-TEST_F(RpcHostile, UnknownIdsAreNotFound) {
-  TestSession session(daemon());
-  const uint64_t memory = session.SealedMemory(kPage);
-  for (const uint64_t id :
-       {uint64_t{0}, uint64_t{1}, kHugest, session.CreateMr() + 1, session.pd_id() + 1, memory + 1}) {
-    ExpectRefused(session.LocalToken(id), ErrorReason::OBJECT_NOT_FOUND, "mr_id");
-    ExpectRefused(session.RemoteToken(id), ErrorReason::OBJECT_NOT_FOUND, "mr_id");
-    ExpectRefused(session.Deregister(id), ErrorReason::OBJECT_NOT_FOUND, "mr_id");
-    ExpectRefused(session.CloseMr(id), ErrorReason::OBJECT_NOT_FOUND, "mr_id");
-    ExpectRefused(session.Register(RegisterRequest(id, {MdlEntry(memory, 0, kPage, kBase)}, kPage)),
-                  ErrorReason::OBJECT_NOT_FOUND, "mr_id");
-    ExpectRefused(session.ClosePd(id), ErrorReason::OBJECT_NOT_FOUND, "pd_id");
-    ExpectRefused(session.Seal(id), ErrorReason::OBJECT_NOT_FOUND, "memory_id");
-    ExpectRefused(session.Release(id), ErrorReason::OBJECT_NOT_FOUND, "memory_id");
-    v1::CreateMrRequest create_mr;
-    create_mr.set_pd_id(id);
-    ExpectRefused(session.Call(&MemoryStub::CreateMr, create_mr), ErrorReason::OBJECT_NOT_FOUND, "pd_id");
-    v1::CreatePdRequest create_pd;
-    create_pd.set_adapter_id(id);
-    ExpectRefused(session.Call(&MemoryStub::CreatePd, create_pd), ErrorReason::OBJECT_NOT_FOUND, "adapter_id");
-    v1::QueryAdapterInfoRequest query;
-    query.set_adapter_id(id);
-    ExpectRefused(session.Call(&AdapterStub::QueryAdapterInfo, query), ErrorReason::OBJECT_NOT_FOUND, "adapter_id");
-    v1::CloseAdapterRequest close;
-    close.set_adapter_id(id);
-    ExpectRefused(session.Call(&AdapterStub::CloseAdapter, close), ErrorReason::OBJECT_NOT_FOUND, "adapter_id");
-  }
-}
-
-TEST_F(RpcHostile, ClosedIdsAreDead) {
-  TestSession session(daemon());
-  const uint64_t mr = session.CreateMr();
-  ExpectOk(session.CloseMr(mr));
-  // Its place in the table may be taken; its id never is.
-  EXPECT_NE(session.CreateMr(), mr);
-  ExpectRefused(session.CloseMr(mr), ErrorReason::OBJECT_NOT_FOUND, "mr_id");
-}
-
-TEST_F(RpcHostile, AdapterAndVersionMustExist) {
-  TestSession session(daemon());
-  v1::OpenAdapterRequest request;
-  request.set_adapter_name(AdapterUnderTest() + "9");
-  ExpectRefused(session.Call(&AdapterStub::OpenAdapter, request), ErrorReason::ADAPTER_NOT_FOUND, "adapter_name");
-  request.set_adapter_name("../" + AdapterUnderTest());
-  ExpectRefused(session.Call(&AdapterStub::OpenAdapter, request), ErrorReason::ADAPTER_NOT_FOUND, "adapter_name");
-  request.set_adapter_name(AdapterUnderTest());
-  for (const auto& [major, minor] : {std::pair{0, 0}, {1, 3}, {2, 0}, {9, 0}, {1, 65535}}) {
-    request.mutable_version()->set_major(static_cast<uint32_t>(major));
-    request.mutable_version()->set_minor(static_cast<uint32_t>(minor));
-    ExpectRefused(session.Call(&AdapterStub::OpenAdapter, request), ErrorReason::NDK_VERSION_UNSUPPORTED, "version");
-  }
-  request.mutable_version()->set_major(65536);
-  ExpectRefused(session.Call(&AdapterStub::OpenAdapter, request), ErrorReason::FIELD_OUT_OF_RANGE, "version");
-  request.mutable_version()->set_major(1);
-  request.mutable_version()->set_minor(0);
-  const auto opened = session.Call(&AdapterStub::OpenAdapter, request);
-  ExpectOk(opened);
-  EXPECT_EQ(opened.response.version().minor(), 2u);
 }
 
 class RpcSilence : public DaemonTest {

@@ -1,5 +1,4 @@
 // A device plugin's reports to the daemon: grants of the previous daemon, devices, and the containers that hold them.
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -115,85 +114,6 @@ TEST_F(Workloads, TheAdaptersOfTheStatusAreTriedAndHealthy) {
     EXPECT_TRUE(adapter.healthy()) << adapter.failure();
     EXPECT_EQ(adapter.failure(), "");
   }
-}
-
-TEST_F(Workloads, RenewalsAndDevicesThatCannotBeAreRefused) {
-  const auto refused = [&](const std::string& field, const std::function<void(v1::CreateGrantRequest&)>& change) {
-    v1::CreateGrantRequest request;
-    request.set_name("sense");
-    change(request);
-    ExpectRefused(CreateGrant(daemon(), request), ErrorReason::FIELD_OUT_OF_RANGE, field);
-  };
-  for (const size_t bytes : {0u, 31u, 33u, 64u}) {
-    refused("renewal.secret_sha256", [&](v1::CreateGrantRequest& request) {
-      request.mutable_renewal()->set_grant_id(7);
-      request.mutable_renewal()->set_secret_sha256(std::string(bytes, 'x'));
-    });
-  }
-  refused("renewal.grant_id",
-          [](v1::CreateGrantRequest& request) { request.mutable_renewal()->set_secret_sha256(std::string(32, 'x')); });
-  const auto devices = [&](const std::string& field, const std::function<void(v1::DeviceSet&)>& change) {
-    refused(field, [&](v1::CreateGrantRequest& request) {
-      *request.mutable_devices() = Devices({"m-0"});
-      change(*request.mutable_devices());
-    });
-  };
-  devices("devices.resource_name", [](v1::DeviceSet& set) { set.set_resource_name(""); });
-  devices("devices.resource_name", [](v1::DeviceSet& set) { set.set_resource_name(std::string(318, 'r')); });
-  devices("devices.resource_name", [](v1::DeviceSet& set) { set.set_resource_name("two\nlines"); });
-  devices("devices.device_ids[1]", [](v1::DeviceSet& set) { set.add_device_ids("m-0"); });
-  devices("devices.device_ids[1]", [](v1::DeviceSet& set) { set.add_device_ids(""); });
-  devices("devices.device_ids[1]", [](v1::DeviceSet& set) { set.add_device_ids(std::string(64, 'd')); });
-  devices("devices.device_ids", [](v1::DeviceSet& set) {
-    for (int index = 1; index <= 10'000; ++index) {
-      set.add_device_ids("m-" + std::to_string(index));
-    }
-  });
-  EXPECT_TRUE(AdminGrants(daemon()).empty());
-}
-
-TEST_F(Workloads, TheIdOfALivingGrantCannotBeRenewed) {
-  const v1::CreateGrantResponse living = Grant("living", {"m-0"});
-  v1::CreateGrantRequest request;
-  request.set_name("again");
-  request.mutable_renewal()->set_grant_id(living.grant_id());
-  request.mutable_renewal()->set_secret_sha256(std::string(32, 'x'));
-  ExpectRefused(CreateGrant(daemon(), request), ErrorReason::GRANT_NAME_TAKEN, "renewal.grant_id");
-  RawClient client(daemon().rpc_socket());
-  ExpectOk(Present(client, living.secret()));
-}
-
-TEST_F(Workloads, ContainersThatCannotBeAreRefusedAndNothingChanges) {
-  const auto refused = [&](const std::string& field, const std::function<void(v1::PodInfo&)>& change) {
-    v1::PodInfo pod = Holder("train-0", {"m-0"});
-    change(pod);
-    ExpectRefused(SetPods(daemon(), {pod}), ErrorReason::FIELD_OUT_OF_RANGE, field);
-  };
-  refused("pods[0].namespace", [](v1::PodInfo& pod) { pod.clear_namespace_(); });
-  refused("pods[0].name", [](v1::PodInfo& pod) { pod.clear_name(); });
-  refused("pods[0].uid", [](v1::PodInfo& pod) {
-    pod.clear_name();
-    pod.clear_namespace_();
-  });
-  refused("pods[0].containers[0].name", [](v1::PodInfo& pod) { pod.mutable_containers(0)->clear_name(); });
-  refused("pods[0].containers[0].name",
-          [](v1::PodInfo& pod) { pod.mutable_containers(0)->set_name(std::string(64, 'c')); });
-  refused("pods[0].containers[0].devices[1].device_ids[0]",
-          [](v1::PodInfo& pod) { *pod.mutable_containers(0)->add_devices() = Devices({""}); });
-  refused("pods[0].containers[0].devices", [](v1::PodInfo& pod) {
-    for (int index = 0; index < 64; ++index) {
-      *pod.mutable_containers(0)->add_devices() = Devices({});
-    }
-  });
-  refused("pods[0].containers", [](v1::PodInfo& pod) {
-    for (int index = 0; index < 1000; ++index) {
-      pod.add_containers()->set_name("c");
-    }
-  });
-  ExpectRefused(SetPods(daemon(), {Holder("a", {}), Holder("b", {}), Holder("a", {})}), ErrorReason::FIELD_OUT_OF_RANGE,
-                "pods[2].name");
-  Grant("job", {"m-0"});
-  EXPECT_EQ(WorkloadOfTenant("grant/job"), "//");
 }
 
 // --- across a restart, with daemons of the test's own ---
