@@ -46,7 +46,7 @@ TEST_F(PendingCalls, ThatMayPendAreAnsweredAtOnceAndReportedOnTheStream) {
     EXPECT_EQ(observer_.decisions().back().note, "pending");
     EXPECT_EQ(stream->written().size(), 1u);
   }
-  ASSERT_TRUE(core::Eventually([&] { return stream->written().size() == 2; }));
+  ASSERT_TRUE(Eventually([&] { return stream->written().size() == 2; }));
   const auto event = Parsed<v1::WatchEventsResponse>(stream->written()[1]);
   EXPECT_EQ(event.sequence(), 2u);
   const v1::RequestCompleted& completed = event.request_completed();
@@ -92,7 +92,7 @@ TEST_F(PendingCalls, ThatMadeSomethingDropItWhenTheirClientHasGivenUp) {
       call->Cancel();
     }
     EXPECT_EQ(end->Code(), absl::StatusCode::kCancelled);
-    EXPECT_TRUE(core::Eventually([&] { return world_.Held() == held; })) << world_.Held();
+    EXPECT_TRUE(Eventually([&] { return world_.Held() == held; })) << world_.Held();
   }
 }
 
