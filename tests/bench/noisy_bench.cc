@@ -2,9 +2,10 @@
 //
 // A victim makes one call at a time at a steady pace, alternately alone and beside eight processes of another user, so
 // that both halves of a ratio are measured in the same minutes. Runs with and without a policy's rate limit. With
-// --role=KIND the program is one of the eight; --only=KIND runs beside floods of one kind: calls, registrations or
-// connections.
+// --role=KIND the program is one of the eight; --only=KIND runs beside floods of one kind: calls, registrations,
+// connections with a session, or storms of connections that leave at once.
 #include <sched.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,6 +27,7 @@
 #include "tests/support/child_process.h"
 #include "tests/support/daemon_process.h"
 #include "tests/support/raw_client.h"
+#include "tests/support/raw_socket.h"
 #include "tests/support/temp_dir.h"
 
 namespace rnicd::bench {
@@ -94,14 +96,22 @@ void FloodConnections(const std::string& socket_dir) {
   }
 }
 
+void StormTheDoor(const std::string& socket_dir) {
+  while (true) {
+    test::ConnectUnix(socket_dir + "/rpc.sock", SOCK_STREAM);
+  }
+}
+
 int Flood(std::string_view kind, const std::string& socket_dir) {
   KeepTo(/*the_last_processor=*/true);
   if (kind == "calls") {
     FloodCalls(socket_dir);
   } else if (kind == "registrations") {
     FloodRegistrations(socket_dir);
-  } else {
+  } else if (kind == "connections") {
     FloodConnections(socket_dir);
+  } else {
+    StormTheDoor(socket_dir);
   }
   return 0;
 }
@@ -210,7 +220,7 @@ int Run(std::string_view only) {
       "| p99 alone: us | p99 beside: us | ratio |\n|---|---|---|---:|---:|---:|---:|---:|---:|\n",
       kFlooders);
   for (const bool limited : {true, false}) {
-    for (const char* kind : {"calls", "registrations", "connections"}) {
+    for (const char* kind : {"calls", "registrations", "connections", "storms"}) {
       if (!only.empty() && only != kind) {
         continue;
       }

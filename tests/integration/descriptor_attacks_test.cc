@@ -31,8 +31,6 @@
 namespace rnicd::test {
 namespace {
 
-using std::chrono::milliseconds;
-
 // Connections of an attack: more than the daemon has threads.
 constexpr int kConnections = 50;
 // The most descriptors that the kernel takes in a packet.
@@ -396,13 +394,13 @@ TEST_P(WrittenFileAttack, DoesNotKeepTheDaemonFromStopping) {
 INSTANTIATE_TEST_SUITE_P(EachCall, WrittenFileAttack, testing::ValuesIn(WrittenFiles()),
                          [](const auto& row) { return std::string(row.param.name); });
 
-// True while a thread of the process is in close(2). Source: proc_pid_syscall(5).
-bool IsInClose(pid_t pid) {
+// Whether a thread of the process is inside close().
+bool HasThreadInClose(pid_t pid) {
   const std::filesystem::directory_iterator threads("/proc/" + std::to_string(pid) + "/task");
   return std::any_of(begin(threads), end(threads), [](const auto& thread) {
-    std::string call;
+    long call = -1;
     std::ifstream(thread.path() / "syscall") >> call;
-    return call == std::to_string(__NR_close);
+    return call == SYS_close;
   });
 }
 
@@ -416,7 +414,7 @@ TEST_P(Bait, BlocksItsCloseUntilItIsReleased) {
   ASSERT_NE(attacker, nullptr);
   ChildClient& client = attacker->client();
   client.MustRun("close");
-  EXPECT_TRUE(Eventually([&] { return IsInClose(client.process().pid()); }));
+  EXPECT_TRUE(Eventually([&] { return HasThreadInClose(client.process().pid()); })) << "the close does not block";
   if (GetParam() == BaitKind::kLingeringSocket) {
     client.Send("reset");
     EXPECT_TRUE(client.Answer().ok);

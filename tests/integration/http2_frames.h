@@ -18,6 +18,8 @@ enum class FrameType : uint8_t {
 };
 inline constexpr uint8_t kEndStream = 1;
 inline constexpr uint8_t kEndHeaders = 4;
+// A flag of settings.
+inline constexpr uint8_t kAcknowledge = 1;
 
 // What a client sends first, with empty settings.
 std::string Hello();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -18,6 +19,8 @@
 namespace rnicd::test {
 
 inline constexpr uint64_t kClientPage = 4096;
+// For what must not come: whatever was to come before it is here already.
+inline constexpr std::chrono::milliseconds kAtOnce{1};
 
 // The value; the end of the program, after a test failure, when there is none.
 template <typename Value>

@@ -274,19 +274,16 @@ TEST(LibrnicdWithoutDaemon, ClientLearnsThatTheDaemonIsGone) {
   ClientOptions options = end.Options();
   options.socket_dir = daemon->socket_dir();
   const auto client = std::make_unique<Client>(Must(Client::Connect(options)));
-  auto begin = std::chrono::steady_clock::now();
   {
     const Memory memory = Must(Memory::Allocate(*client, {.size = kMiB}));
     const auto region = MemoryRegion::Register(memory, 0);
     ASSERT_TRUE(region.ok()) << region.status();
     daemon->KillHard();
-    begin = std::chrono::steady_clock::now();
     const absl::Status why = end.Wait();
     EXPECT_TRUE(IsTransportFailure(why)) << why;
     memory.bytes().front() = std::byte{1};
     EXPECT_TRUE(IsTransportFailure(client->GetSession().status()));
   }
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5) * kSlowness) << "a destructor hung";
 }
 
 TEST(LibrnicdWithoutDaemon, LostDaemonFailsWhatPends) {

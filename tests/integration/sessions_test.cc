@@ -1,7 +1,6 @@
 // Sessions: who may open and join one, and when its objects are reclaimed.
 #include <signal.h>
 
-#include <chrono>
 #include <optional>
 #include <string>
 
@@ -207,19 +206,6 @@ TEST_F(Sessions, WorkloadsNeedNoPrivilege) {
   }
 }
 
-TEST_F(Sessions, KilledClientIsReclaimedWithinASecond) {
-  const auto client = ClientWithPages(4096);
-  ASSERT_NE(client, nullptr);
-  const auto killed = std::chrono::steady_clock::now();
-  client->KillHard();
-  EXPECT_TRUE(Eventually([&] { return AdminStatus(daemon()).sessions() == 0; }));
-  EXPECT_LT(std::chrono::steady_clock::now() - killed, std::chrono::seconds(kSlowness));
-  const v1::GetStatusResponse status = AdminStatus(daemon());
-  EXPECT_EQ(status.registered_pages(), 0u);
-  EXPECT_EQ(Used(status, "memory_bytes"), 0u);
-  EXPECT_EQ(status.device_regions(), 0u);
-}
-
 TEST_F(Sessions, ForkedChildDoesNotKeepTheSession) {
   const auto client = ClientWithPages(4);
   ASSERT_NE(client, nullptr);
@@ -230,16 +216,6 @@ TEST_F(Sessions, ForkedChildDoesNotKeepTheSession) {
   EXPECT_EQ(AdminStatus(daemon()).registered_pages(), 0u);
   EXPECT_EQ(kill(heir, 0), 0) << "the child that holds the socket should have been alive all the time";
   kill(heir, SIGKILL);
-}
-
-TEST_F(Sessions, StoppedClientKeepsTheSession) {
-  const auto client = ClientWithPages(4);
-  ASSERT_NE(client, nullptr);
-  ASSERT_TRUE(client->process().StopAndWait());
-  EXPECT_TRUE(
-      Throughout([&] { return AdminStatus(daemon()).registered_pages() == 4; }, std::chrono::milliseconds(300)));
-  client->process().Signal(SIGCONT);
-  client->MustRun("session");
 }
 
 TEST_F(Sessions, TwoClientsDoNotDisturbEachOther) {

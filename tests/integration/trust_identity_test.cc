@@ -21,6 +21,7 @@
 #include <gtest/gtest.h>
 
 #include "base/hex.h"
+#include "tests/integration/http2_frames.h"
 #include "tests/integration/trust_fixture.h"
 #include "tests/support/child_client.h"
 #include "tests/support/fd_exchange.h"
@@ -268,25 +269,29 @@ pid_t ConnectInAProcessThatEnds(int socket, const std::string& path) {
 // On kernels that cannot name the process behind a socket the connection is attributed to the newcomer, as the threat
 // model states. It still ends with that process, not with the process that holds it.
 TEST_F(Trust, Property02AConnectionOfADeadProcessIsNotTheNewcomers) {
+  // It has said Hello() in time, so nothing else ends the connection.
+  SharedDaemon& patient = DaemonWith({"--silent_connection_timeout_ms=3600000"});
+  DaemonProcess& daemon = *patient.process;
   PlayUntilThePidIsFree([&] {
     const UniqueFd left(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     std::unique_ptr<ChildClient> newcomer;
     {
-      const DaemonHeldStill still(daemon());
+      const DaemonHeldStill still(daemon);
       EXPECT_TRUE(still.stopped());
-      newcomer = ClientWithPid(daemon(), ConnectInAProcessThatEnds(left.get(), daemon().rpc_socket()));
+      newcomer = ClientWithPid(daemon, ConnectInAProcessThatEnds(left.get(), daemon.rpc_socket()));
+      EXPECT_TRUE(SendBytes(left.get(), Hello() + Frame(FrameType::kSettings, kAcknowledge, 0, "")));
     }
     if (newcomer == nullptr) {
       return false;
     }
     newcomer->MustRun("open newcomer");
-    if (daemon().log().find("identity=peer_pidfd") == std::string::npos) {
+    if (daemon.log().find("identity=peer_pidfd") == std::string::npos) {
       newcomer->KillHard();
     }
-    // The connection was accepted before the newcomer's own; it is closed long before the silence timeout.
-    EXPECT_TRUE(HangsUp(left.get(), std::chrono::seconds(kSlowness)));
+    EXPECT_TRUE(HangsUp(left.get()));
     return true;
   });
+  ExpectNothingHeld(daemon, patient.idle);
 }
 
 }  // namespace

@@ -19,7 +19,6 @@
 //   send <stream|packet> <socket> <stay|leave> <memory files> <baits> <digits>   on a new connection, the bytes with as
 //                              many memory files and baits; own copies are closed
 //   storm <stream|packet> <socket> <held>   connects and leaves until it is killed; prints "ok" first
-//   serve <stream|packet> <socket>          accepts and closes until it is killed
 //   ring <attack> <rounds>     attacks by a ring (ring_attacks.h) until it is killed; prints "ok" after so many rounds
 //   lend                       opens a ring; prints its descriptors, for `adopt`
 //   adopt <pid> <memory> <doorbell> <bytes>  takes the descriptors of that process, as root
@@ -269,13 +268,6 @@ class Attacker {
     Storm(path, TypeOf(type), held);
   }
 
-  static std::string Serve(Words& words) {
-    std::string type;
-    std::string path;
-    words >> type >> path;
-    ServeStorm(path, TypeOf(type));
-  }
-
   std::string AttackByRing(Words& words) {
     std::string name;
     uint64_t rounds = 0;
@@ -346,7 +338,6 @@ class Attacker {
       {"hold", [this](Words& words) { return Hold(words); }},
       {"send", [this](Words& words) { return Send(words); }},
       {"storm", [](Words& words) { return BeginStorm(words); }},
-      {"serve", [](Words& words) { return Serve(words); }},
       {"ring", [this](Words& words) { return AttackByRing(words); }},
       {"lend", [this](Words& words) { return Lend(words); }},
       {"adopt", [this](Words& words) { return Adopt(words); }},

@@ -3,11 +3,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
-#include <cstdio>
-#include <cstdlib>
-#include <utility>
 #include <vector>
 
 #include "base/unique_fd.h"
@@ -15,9 +11,6 @@
 
 namespace rnicd::test {
 namespace {
-
-// The daemon's.
-constexpr int kBacklog = 4096;
 
 sockaddr_un AddressOf(const std::string& path) {
   sockaddr_un address = {};
@@ -38,19 +31,6 @@ void Storm(const std::string& path, int type, int held) {
     // A full queue refuses at once, instead of giving the processor to others.
     const UniqueFd connection(socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     (void)connect(connection.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address));
-  }
-}
-
-void ServeStorm(const std::string& path, int type) {
-  const UniqueFd listener(socket(AF_UNIX, type | SOCK_CLOEXEC, 0));
-  const sockaddr_un address = AddressOf(path);
-  if (bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
-      listen(listener.get(), kBacklog) != 0) {
-    std::exit(1);
-  }
-  (void)!write(STDOUT_FILENO, "ok\n", 3);
-  for (;;) {
-    const UniqueFd connection(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
   }
 }
 
