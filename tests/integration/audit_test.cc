@@ -325,19 +325,6 @@ TEST_F(Audit, Property16AFloodWritesNoMoreThanTheRateOfItsOwnerAndNoDecisionIsUn
   EXPECT_LE(std::filesystem::file_size(path()), allowed + uint64_t{36} * 1024);
 }
 
-TEST_F(Audit, TheFileMayBeRotatedWhileTheDaemonRuns) {
-  const std::string rotated = path() + ".1";
-  TestSession before(daemon());
-  ASSERT_TRUE(Eventually([&] { return !ReadFile(path()).empty(); }));
-  std::filesystem::rename(path(), rotated);
-  TestSession after(daemon());
-  EXPECT_TRUE(Eventually([&] { return std::filesystem::exists(path()) && !ReadFile(path()).empty(); }));
-  EXPECT_EQ(AuditLines(rotated).StoryOf(before.session_id()).front(), "SessionService.OpenSession");
-  EXPECT_EQ(AuditLines(path()).StoryOf(after.session_id()).front(), "SessionService.OpenSession");
-  using std::filesystem::perms;
-  EXPECT_EQ(std::filesystem::status(path()).permissions() & perms::mask, perms::owner_read | perms::owner_write);
-}
-
 TEST_F(Audit, ADaemonThatCannotKeepItDoesNotStart) {
   StopDaemon();
   const std::string nowhere = directory_->path() + "/none/audit.log";

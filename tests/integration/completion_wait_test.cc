@@ -1,4 +1,5 @@
-// GetCqResults with wait_ms: a call that waits for a completion, and clients that end or give up meanwhile.
+// GetCqResults with wait_ms: a call that waits for a completion, and clients that give up. The other ways in which a
+// wait ends: daemon/core/completion_queue_waits_test.cc.
 #include <chrono>
 #include <future>
 #include <optional>
@@ -73,12 +74,6 @@ TEST_F(CompletionWait, EndsWithTheCompletion) {
   ExpectOk(answer);
   EXPECT_EQ(ContextsOf(answer.response), Contexts{7});
   AwaitWaiting(0);
-}
-
-TEST_F(CompletionWait, EndsWhenTheSessionEnds) {
-  auto polled = Wait();
-  ExpectOk(session().CloseSession());
-  ExpectRefused(polled.get(), ErrorReason::SESSION_ENDING);
 }
 
 // A call with a context of its own, which waits.

@@ -28,14 +28,6 @@ class FdSocketMisuse : public DaemonTest {
   std::string path() { return daemon().fd_socket(); }
 };
 
-TEST_F(FdSocketMisuse, TicketMustHaveBeenIssued) {
-  TestSession session(daemon());
-  ExpectFdRefused(FetchFd(path(), std::string(16, '\0')), ErrorReason::TICKET_UNKNOWN);
-  ExpectFdRefused(FetchFd(path(), std::string(16, 'x')), ErrorReason::TICKET_UNKNOWN);
-  const UniqueFd file = MakeSealableMemfd(kSentBytes);
-  ExpectFdRefused(SendFd(path(), std::string(16, 'x'), file.get()), ErrorReason::TICKET_UNKNOWN);
-}
-
 TEST_F(FdSocketMisuse, TicketWorksOnce) {
   TestSession session(daemon());
   const std::string fetch_ticket = session.Allocate(kSentBytes).fd_ticket();
@@ -60,24 +52,6 @@ TEST_F(FdSocketMisuse, TicketWorksForItsProcessOnly) {
   EXPECT_TRUE(session.Fetch(ticket).valid());
 }
 
-TEST_F(FdSocketMisuse, TicketDiesWithItsMemory) {
-  TestSession session(daemon());
-  const v1::AllocateMemoryResponse memory = session.Allocate(kSentBytes);
-  ExpectOk(session.Release(memory.memory_id()));
-  ExpectFdRefused(FetchFd(path(), memory.fd_ticket()), ErrorReason::TICKET_UNKNOWN);
-  EXPECT_EQ(AdminStatus(daemon()).fd_tickets(), 0u);
-}
-
-TEST_F(FdSocketMisuse, TicketDiesWithItsSession) {
-  std::string ticket;
-  {
-    TestSession session(daemon());
-    ticket = session.Allocate(kSentBytes).fd_ticket();
-    ExpectOk(session.CloseSession());
-  }
-  ExpectFdRefused(FetchFd(path(), ticket), ErrorReason::TICKET_UNKNOWN);
-}
-
 TEST_F(FdSocketMisuse, PacketMustBeARequest) {
   TestSession session(daemon());
   const std::string good = FdRequestBytes(session.Allocate(kSentBytes).fd_ticket(), 0);
@@ -87,68 +61,6 @@ TEST_F(FdSocketMisuse, PacketMustBeARequest) {
         FdRequestBytes(std::string(17, 'x'), 0), FdRequestBytes("", 0) + "\x10", std::string(4096, 'z')}) {
     ExpectFdRefused(ExchangeFd(path(), bytes), ErrorReason::FD_PACKET_MALFORMED);
   }
-}
-
-TEST_F(FdSocketMisuse, OversizedPacketIsRefused) {
-  TestSession session(daemon());
-  // A valid request, followed by an unknown field that makes it too long.
-  std::string bytes = FdRequestBytes(session.Allocate(kSentBytes).fd_ticket(), 0);
-  const size_t padding = 4096;
-  bytes.append("\x7a\x80\x20").append(padding, 'p');
-  ExpectFdRefused(ExchangeFd(path(), bytes), ErrorReason::FD_PACKET_MALFORMED);
-  ExpectFdRefused(ExchangeFd(path(), std::string(65536, 'p')), ErrorReason::FD_PACKET_MALFORMED);
-}
-
-// To the kernel's read an empty packet looks like a closed connection.
-TEST_F(FdSocketMisuse, EmptyPacketIsRefused) {
-  ExpectFdRefused(ExchangeFd(path(), ""), ErrorReason::FD_PACKET_MALFORMED);
-  const UniqueFd file = MakeSealableMemfd(kSentBytes);
-  ExpectFdRefused(ExchangeFd(path(), "", {file.get()}), ErrorReason::FD_PACKET_MALFORMED);
-}
-
-TEST_F(FdSocketMisuse, OneDescriptorIsTheMost) {
-  const UniqueFd file = MakeSealableMemfd(kSentBytes);
-  for (const size_t count : {2, 3, 100, 253}) {
-    TestSession session(daemon());
-    const std::string ticket = session.Import(kSentBytes).fd_ticket();
-    const std::vector<int> many(count, file.get());
-    ExpectFdRefused(ExchangeFd(path(), FdRequestBytes(ticket, 1), many), ErrorReason::FD_COUNT_WRONG);
-    ExpectFdRefused(ExchangeFd(path(), FdRequestBytes(ticket, static_cast<uint32_t>(count)), many),
-                    ErrorReason::FD_COUNT_WRONG);
-  }
-}
-
-TEST_F(FdSocketMisuse, DescriptorsMustBeAsAnnounced) {
-  TestSession session(daemon());
-  const UniqueFd file = MakeSealableMemfd(kSentBytes);
-  const std::string ticket = session.Import(kSentBytes).fd_ticket();
-  ExpectFdRefused(ExchangeFd(path(), FdRequestBytes(ticket, 1)), ErrorReason::FD_COUNT_WRONG);
-  ExpectFdRefused(ExchangeFd(path(), FdRequestBytes(ticket, 0), {file.get()}), ErrorReason::FD_COUNT_WRONG);
-  ExpectFdRefused(ExchangeFd(path(), FdRequestBytes(ticket, UINT32_MAX), {file.get()}), ErrorReason::FD_COUNT_WRONG);
-  // Refused before the ticket was checked, so the ticket still works.
-  ExpectFdOk(SendFd(path(), ticket, file.get()));
-}
-
-TEST_F(FdSocketMisuse, DescriptorMustGoTheRightWay) {
-  TestSession session(daemon());
-  const UniqueFd file = MakeSealableMemfd(kSentBytes);
-  const std::string fetch_ticket = session.Allocate(kSentBytes).fd_ticket();
-  ExpectFdRefused(SendFd(path(), fetch_ticket, file.get()), ErrorReason::FD_COUNT_WRONG);
-  const std::string send_ticket = session.Import(kSentBytes).fd_ticket();
-  ExpectFdRefused(FetchFd(path(), send_ticket), ErrorReason::FD_COUNT_WRONG);
-  // The tickets are not used up.
-  EXPECT_TRUE(session.Fetch(fetch_ticket).valid());
-  ExpectFdOk(SendFd(path(), send_ticket, file.get()));
-}
-
-// The owner must start over.
-TEST_F(FdSocketMisuse, ImportWhoseFileIsRefusedLosesItsMemoryObject) {
-  TestSession session(daemon());
-  const v1::ImportMemoryResponse memory = session.Import(kSentBytes);
-  const UniqueFd short_file = MakeSealableMemfd(kSentBytes - kPage);
-  ExpectFdRefused(SendFd(path(), memory.fd_ticket(), short_file.get()), ErrorReason::MEMORY_TOO_SHORT);
-  ExpectRefused(session.Release(memory.memory_id()), ErrorReason::OBJECT_NOT_FOUND, "memory_id");
-  EXPECT_EQ(session.Use("memory_objects").used(), 0u);
 }
 
 TEST_F(FdSocketMisuse, ClientThatDoesNotWaitForTheReplyDoesNoHarm) {

@@ -132,27 +132,6 @@ TEST_F(Grants, GrantOfAPodIsForThatPodOnly) {
   EXPECT_EQ(AdminGrants(daemon()).at(0).pod_uid(), kSomePod);
 }
 
-CallResult<v1::BindGrantResponse> BindGrant(const DaemonProcess& daemon, uint64_t grant_id,
-                                            const std::string& pod_uid) {
-  v1::BindGrantRequest request;
-  request.set_grant_id(grant_id);
-  request.set_pod_uid(pod_uid);
-  return RawClient(daemon.admin_socket()).Call(&AdminStub::BindGrant, request);
-}
-
-// On most machines the tests run outside of pods, and the kernel shows the daemon none.
-TEST_F(Grants, GrantIsBoundToAPodOnceAProcessInAPodWasSeen) {
-  TestGrant grant(daemon(), Named("late"));
-  const auto client = Connect(grant.secret());
-  ASSERT_TRUE(client.ok()) << client.status();
-  const std::string pod = AdminSessions(daemon()).at(0).pod_uid().empty() ? "" : kSomePod;
-  const auto bound = BindGrant(daemon(), grant.id(), kSomePod);
-  ExpectOk(bound);
-  EXPECT_EQ(bound.response.pod_uid(), pod);
-  EXPECT_EQ(bound.response.sessions_ended(), pod.empty() ? 0U : 1U);
-  EXPECT_EQ(AdminGrants(daemon()).at(0).pod_uid(), pod);
-}
-
 // --- limits ---
 
 TEST_F(Grants, LimitsHoldForAllItsSessionsTogether) {

@@ -139,20 +139,6 @@ TEST_F(Health, WatchTellsWhatIsAndThenEveryChange) {
   EXPECT_EQ(other.Next(), HealthCheckResponse::SERVING);
 }
 
-TEST_F(Health, TheDaemonsOwnRegistrationsAreNotCounted) {
-  const auto probes = [&] {
-    return MetricsPage(HttpGet(address_, "/metrics").body).Sum("rnicd_adapter_probes_total{");
-  };
-  const double before = probes();
-  while (probes() < before + 100 && !HasFailure()) {
-    EXPECT_EQ(AdminStatus(daemon()).device_regions(), 0u);
-  }
-  TestSession session(daemon());
-  std::vector<uint64_t> regions;
-  Fill(session, regions);
-  EXPECT_EQ(AdminStatus(daemon()).device_regions(), kRoomInTheCard);
-}
-
 TEST_F(Health, TheDaemonHasTwoNamesAndNoOther) {
   EXPECT_EQ(CheckNow(""), HealthCheckResponse::SERVING);
   EXPECT_EQ(CheckNow("rnicd"), HealthCheckResponse::SERVING);

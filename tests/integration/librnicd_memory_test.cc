@@ -82,26 +82,6 @@ TEST_F(Librnicd, ImportedMemoryIsTheCallersFile) {
   EXPECT_EQ(region->base_address().value, memory->address().value + kClientPage);
 }
 
-TEST_F(Librnicd, RefusalsCarryReasonAndFieldAndLeaveNothing) {
-  const Client client = MustConnect();
-  const auto unaligned = Memory::Allocate(client, {.size = 4097});
-  EXPECT_TRUE(FailedWith(unaligned.status(), ErrorReason::MEMORY_SIZE_UNALIGNED)) << unaligned.status();
-  EXPECT_EQ(ErrorInfoOf(unaligned.status()).field, "size");
-  EXPECT_EQ(NtStatusOf(unaligned.status()), NtStatus::kInvalidParameter);
-  const UniqueFd unsealable = MakeMemfd(kClientPage, 0);
-  EXPECT_TRUE(
-      FailedWith(Memory::Import(client, unsealable.get(), kClientPage).status(), ErrorReason::MEMORY_NOT_SEALABLE));
-  const UniqueFd device(open("/dev/null", O_RDWR | O_CLOEXEC));
-  EXPECT_TRUE(FailedWith(Memory::Import(client, device.get(), kClientPage).status(), ErrorReason::MEMORY_NOT_MEMORY));
-  const UniqueFd brief = MakeSealableMemfd(kClientPage);
-  EXPECT_TRUE(FailedWith(Memory::Import(client, brief.get(), kMiB).status(), ErrorReason::MEMORY_TOO_SHORT));
-  EXPECT_EQ(UsedBy(client, "memory_objects"), 0u);
-  const Memory memory = MustAllocate(client, kClientPage);
-  EXPECT_TRUE(FailedWith(MemoryRegion::Register(memory, 0x40).status(), ErrorReason::FLAGS_UNKNOWN));
-  EXPECT_EQ(UsedBy(client, "regions"), 0u);
-  EXPECT_EQ(AdminStatus(daemon()).device_regions(), 0u);
-}
-
 TEST_F(Librnicd, EntryDescribesAPartAndRefusesWhatLiesOutside) {
   const Client client = MustConnect();
   const Memory memory = MustAllocate(client, kMiB);

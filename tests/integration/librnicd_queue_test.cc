@@ -114,33 +114,6 @@ TEST_F(LibrnicdQueues, PeerReachesFastRegisteredPagesUntilTheyAreInvalidated) {
   EXPECT_TRUE(Eventually([&] { return Must(owner.pair.State()) == QueuePairState::kError; }));
 }
 
-TEST_F(LibrnicdQueues, TokenSentBehindItsRegistrationWorksWhenItArrives) {
-  End owner(daemon());
-  End peer(daemon());
-  ConnectEnds(owner, peer);
-  const MemoryRegion inbox = Must(MemoryRegion::Register(peer.memory, kMrFlagLocalWrite));
-  peer.Post(WorkChain().Receive({Sge::Of(peer.memory.bytes().first(64), inbox.local_token())}, {.context = 5}));
-  const LogicalMapping mapping = Must(LogicalMapping::Build(owner.memory));
-  const FastRegion region = Must(FastRegion::Create(owner.client, {.max_pages = kPages, .remote_access = true}));
-  const PostOutcome outcome =
-      owner.Post(WorkChain()
-                     .FastRegister(region, mapping.AsRegistration(),
-                                   {.flags = kOpFlagRemoteWrite | kOpFlagSilentSuccess | kOpFlagDefer})
-                     .SendInline(BytesOf("go"), {.context = 6}));
-  const Completion received = peer.Next();
-  EXPECT_TRUE(received.ok());
-  EXPECT_EQ(received.type, OperationType::kReceive);
-  EXPECT_EQ(received.bytes, 2u);
-  EXPECT_EQ(received.request_context, 5u);
-  EXPECT_EQ(TextAt(peer.memory, 0, 2), "go");
-  const RemoteMemory remote{.address = mapping.AsRegistration().base_address, .token = outcome.TokenOf(0)};
-  EXPECT_EQ(peer.Run(WorkChain().WriteInline(BytesOf("there"), remote, {})), NtStatus::kSuccess);
-  EXPECT_EQ(TextAt(owner.memory, 0, 5), "there");
-  // The registration was silent: only the send completes.
-  EXPECT_EQ(owner.Next().request_context, 6u);
-  EXPECT_TRUE(Must(owner.queue.Poll(16)).empty());
-}
-
 TEST_F(LibrnicdQueues, ReceiverLearnsWhichTokenItsPeerInvalidated) {
   End owner(daemon());
   End peer(daemon());
@@ -182,58 +155,6 @@ TEST_F(LibrnicdQueues, ArmedQueueIsNotifiedOfASolicitedSendAndNotOfAPlainOne) {
   EXPECT_EQ(receiver.Next().request_context, 2u);
 }
 
-TEST_F(LibrnicdQueues, LogicalAddressesServeAsSourceUnderThePrivilegedToken) {
-  End owner(daemon());
-  End peer(daemon());
-  ConnectEnds(owner, peer);
-  const LogicalMapping mapping = Must(LogicalMapping::Build(owner.memory));
-  const PrivilegedToken privileged = Must(owner.client.GetPrivilegedToken());
-  const MemoryRegion target = Must(MemoryRegion::Register(peer.memory, kMrFlagRemoteWrite));
-  std::copy_n(BytesOf("page two").begin(), 8, owner.memory.bytes().begin() + 2 * kNdkPageBytes);
-  EXPECT_EQ(owner.Run(WorkChain().Write({Sge::At(mapping.pages()[2], 8, privileged)},
-                                        {.address = target.base_address(), .token = target.remote_token()}, {})),
-            NtStatus::kSuccess);
-  EXPECT_EQ(TextAt(peer.memory, 0, 8), "page two");
-  // A peer cannot use the privileged token.
-  const RemoteMemory misused{.address = {mapping.pages()[2].value}, .token = RemoteToken{privileged.value}};
-  EXPECT_EQ(peer.Run(WorkChain().WriteInline(BytesOf("x"), misused, {})), NtStatus::kAccessViolation);
-}
-
-TEST_F(LibrnicdQueues, WindowOpensAPartOfARegion) {
-  End owner(daemon());
-  End peer(daemon());
-  ConnectEnds(owner, peer);
-  const MemoryRegion region = Must(MemoryRegion::Register(owner.memory, kMrFlagLocalWrite));
-  const MemoryWindow window = Must(MemoryWindow::Create(owner.client));
-  EXPECT_TRUE(FailedWith(window.GetRemoteToken().status(), ErrorReason::WINDOW_NOT_BOUND));
-  const VirtualAddress start{region.base_address().value + kNdkPageBytes};
-  const PostOutcome outcome = owner.Post(WorkChain().Bind(region, window, start, 100, {.flags = kOpFlagRemoteWrite}));
-  EXPECT_EQ(owner.Next().type, OperationType::kBind);
-  EXPECT_EQ(Must(window.GetRemoteToken()), outcome.TokenOf(0));
-  const RemoteMemory remote{.address = start, .token = outcome.TokenOf(0)};
-  EXPECT_EQ(peer.Run(WorkChain().WriteInline(BytesOf("seen"), remote, {})), NtStatus::kSuccess);
-  EXPECT_EQ(TextAt(owner.memory, kNdkPageBytes, 4), "seen");
-  EXPECT_EQ(owner.Run(WorkChain().Invalidate(window, {})), NtStatus::kSuccess);
-  EXPECT_EQ(peer.Run(WorkChain().WriteInline(BytesOf("gone"), remote, {})), NtStatus::kAccessViolation);
-}
-
-TEST_F(LibrnicdQueues, RefusedRequestEndsItsChainAndNamesItself) {
-  End owner(daemon());
-  End peer(daemon());
-  EXPECT_TRUE(FailedWith(Must(owner.pair.Post(WorkChain().Send({}, {}))).failure, ErrorReason::QP_NOT_CONNECTED));
-  ConnectEnds(owner, peer);
-  peer.Post(WorkChain().Receive({}, {}));
-  const std::string too_long(257, 'x');
-  const PostOutcome outcome =
-      Must(owner.pair.Post(WorkChain().Send({}, {.context = 1}).SendInline(BytesOf(too_long), {}).Send({}, {})));
-  EXPECT_EQ(outcome.posted, 1u);
-  EXPECT_TRUE(FailedWith(outcome.failure, ErrorReason::INLINE_TOO_LONG)) << outcome.failure;
-  EXPECT_EQ(ErrorInfoOf(outcome.failure).field, "requests[1].send.sges");
-  EXPECT_EQ(owner.Next().request_context, 1u);
-  EXPECT_TRUE(Must(owner.queue.Poll(16)).empty());
-  EXPECT_TRUE(FailedWith(owner.pair.Connect(peer.pair.address()), ErrorReason::QP_NOT_CONNECTABLE));
-}
-
 TEST_F(LibrnicdQueues, ChainThatCannotBeSentIsRefusedAsAWhole) {
   End end(daemon());
   ASSERT_TRUE(end.pair.Connect(end.pair.address()).ok());
@@ -243,18 +164,6 @@ TEST_F(LibrnicdQueues, ChainThatCannotBeSentIsRefusedAsAWhole) {
   EXPECT_EQ(ErrorInfoOf(status).field, "requests[1].send.sges");
   ASSERT_TRUE(end.pair.Flush().ok());
   EXPECT_TRUE(Must(end.queue.Poll(1)).empty()) << "the receive before it was posted";
-}
-
-TEST_F(LibrnicdQueues, QueuePairGoesThroughItsStates) {
-  End end(daemon());
-  EXPECT_FALSE(end.pair.address().empty());
-  EXPECT_EQ(Must(end.pair.State()), QueuePairState::kInit);
-  EXPECT_TRUE(FailedWith(end.pair.Connect("made up"), ErrorReason::QP_ADDRESS_UNKNOWN));
-  EXPECT_TRUE(FailedWith(end.pair.Disconnect(), ErrorReason::QP_NOT_CONNECTED));
-  ASSERT_TRUE(end.pair.Connect(end.pair.address()).ok());
-  EXPECT_EQ(Must(end.pair.State()), QueuePairState::kReadyToSend);
-  ASSERT_TRUE(end.pair.Flush().ok());
-  EXPECT_EQ(Must(end.pair.State()), QueuePairState::kError);
 }
 
 // Every kind of request that names objects, in one chain. The region begins inside of its first page.
@@ -366,37 +275,6 @@ TEST_F(LibrnicdQueues, QueuesMayGoBeforeTheirQueuePair) {
       return resource.name == "completion_queues" && resource.used != 0;
     });
   }));
-}
-
-TEST_F(LibrnicdQueues, PeerThatGoesIsReportedOnceAndReceivesStayUntilFlushed) {
-  std::atomic<int> told = 0;
-  End owner(daemon(), {.qp_context = 77, .on_disconnected = [&told] { ++told; }});
-  {
-    End peer(daemon());
-    ConnectEnds(owner, peer);
-    owner.Post(WorkChain().Receive({}, {.context = 3}));
-  }
-  EXPECT_TRUE(Eventually([&] { return told == 1; }));
-  EXPECT_TRUE(Must(owner.queue.Poll(16)).empty());
-  ASSERT_TRUE(owner.pair.Flush().ok());
-  const Completion flushed = owner.Next();
-  EXPECT_EQ(flushed.status, NtStatus::kCancelled);
-  EXPECT_EQ(flushed.qp_context, 77u);
-  EXPECT_EQ(flushed.request_context, 3u);
-  EXPECT_EQ(told, 1);
-}
-
-TEST_F(LibrnicdQueues, DisconnectTellsThePeerAndCancelsOwnRequests) {
-  std::atomic<int> told = 0;
-  End owner(daemon());
-  End peer(daemon(), {.on_disconnected = [&told] { ++told; }});
-  EXPECT_TRUE(FailedWith(owner.pair.Disconnect(), ErrorReason::QP_NOT_CONNECTED));
-  ConnectEnds(owner, peer);
-  owner.Post(WorkChain().Receive({}, {}));
-  ASSERT_TRUE(owner.pair.Disconnect().ok());
-  EXPECT_EQ(owner.Next().status, NtStatus::kCancelled);
-  EXPECT_TRUE(Eventually([&] { return told == 1; }));
-  EXPECT_TRUE(FailedWith(owner.pair.Disconnect(), ErrorReason::QP_NOT_CONNECTED));
 }
 
 TEST_F(LibrnicdQueues, OverrunQueueSaysSoToPollAndWaiter) {

@@ -55,17 +55,6 @@ class MetricsPages : public DaemonTest {
   const std::string address_;
 };
 
-TEST_F(MetricsPages, HealthzSaysOk) {
-  const HttpAnswer answer = HttpGet(address_, "/healthz");
-  EXPECT_EQ(answer.status, 200);
-  EXPECT_TRUE(answer.body.starts_with("ok")) << answer.body;
-}
-
-TEST_F(MetricsPages, OtherPathsAreNotFound) {
-  EXPECT_EQ(HttpGet(address_, "/nothing").status, 404);
-  EXPECT_EQ(HttpGet(address_, "/metrics/../../etc/passwd").status / 100, 4);
-}
-
 TEST_F(MetricsPages, EveryPromisedMetricIsThereFromTheStart) {
   const MetricsPage page = Fetch();
   EXPECT_EQ(page.faults(), "");
@@ -191,16 +180,6 @@ TEST_F(MetricsPages, APortIsToldWhereTheKernelKnowsOne) {
   EXPECT_EQ(page.Total("rnicd_port_statistics_total") > 0, of_the_kernel);
   EXPECT_EQ(page.Value("rnicd_adapter_healthy{adapter=\"" + AdapterUnderTest() + "\"}"), 1);
   EXPECT_GE(page.Value("rnicd_adapter_probes_total{adapter=\"" + AdapterUnderTest() + "\",result=\"ok\"}"), 1);
-}
-
-TEST_F(MetricsPages, QuotaFailureIsCountedByItsReason) {
-  const std::string sample = "rnicd_registration_failures_total{reason=\"quota_pinned_bytes\"}";
-  const double before = Fetch().Value(sample);
-  TestSession session(daemon());
-  const uint64_t memory = session.SealedMemory(2 << 20);
-  ExpectRefused(session.Register(RegisterRequest(session.CreateMr(), {MdlEntry(memory, 0, 2 << 20, kBase)}, 2 << 20)),
-                ErrorReason::QUOTA_PINNED_BYTES);
-  EXPECT_EQ(Fetch().Value(sample) - before, 1);
 }
 
 TEST_F(MetricsPages, ReclaimAfterAKillIsCountedAsSuch) {

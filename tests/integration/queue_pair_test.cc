@@ -56,16 +56,6 @@ CallResult<v1::DisconnectQpResponse> Disconnect(TestQueue& queue) {
   return queue.session().Call(&QueueStub::DisconnectQp, request);
 }
 
-CallResult<v1::ResizeCqResponse> Resize(TestSession& session, uint64_t cq_id, uint32_t depth) {
-  v1::ResizeCqRequest request;
-  request.set_cq_id(cq_id);
-  request.set_cq_depth(depth);
-  return session.Call(&QueueStub::ResizeCq, request);
-}
-
-// Completes at once without moving a byte.
-v1::WorkRequest EmptyWrite(uint64_t context = 1) { return WriteRequest({}, 0, 0, 0, context); }
-
 class QueuePairs : public DaemonTest {};
 
 TEST_F(QueuePairs, SendsArriveInBothDirections) {
@@ -82,26 +72,6 @@ TEST_F(QueuePairs, SendsArriveInBothDirections) {
   pair.far.MustRun(SendRequest({far.Whole()}));
   EXPECT_EQ(pair.near.NextReceive().result().bytes_transferred(), kPayload);
   EXPECT_TRUE(near.Text() == Pattern(2));
-}
-
-TEST_F(QueuePairs, WritesLandInThePeersMemory) {
-  ConnectedPair pair(daemon());
-  Payload near(pair.near_session);
-  Payload far(pair.far_session);
-  near.memory.SetText(0, Pattern(3));
-  pair.near.MustRun(WriteRequest(near.Pieces(), kBase, far.registration.remote_token()));
-  EXPECT_TRUE(far.Text() == Pattern(3));
-  EXPECT_TRUE(pair.far.DrainReceive().empty()) << "the target of a write is not told";
-}
-
-TEST_F(QueuePairs, ReadsFetchThePeersMemory) {
-  ConnectedPair pair(daemon());
-  Payload near(pair.near_session);
-  Payload far(pair.far_session);
-  far.memory.SetText(0, Pattern(4));
-  pair.near.MustRun(ReadRequest(near.Pieces(), kBase, far.registration.remote_token()));
-  EXPECT_TRUE(near.Text() == Pattern(4));
-  EXPECT_TRUE(far.Text() == Pattern(4));
 }
 
 // Each request uses the result of the previous one, so that any other order would be detected.
@@ -124,46 +94,6 @@ TEST_F(QueuePairs, ChainIsExecutedInOrder) {
   expected.replace(4090, 7, "written");
   EXPECT_TRUE(near.Text() == expected);
   EXPECT_TRUE(far.Text() == expected);
-}
-
-TEST_F(QueuePairs, QueuePairsOfOneSessionTalkToEachOther) {
-  TestSession session(daemon());
-  TestQueue one(session);
-  TestQueue other(session);
-  ConnectPair(one, other);
-  Payload source(session);
-  Payload sink(session);
-  source.memory.SetText(0, Pattern(6));
-  other.MustPost({ReceiveRequest({sink.Whole()})});
-  one.MustRun(SendRequest({source.Whole()}));
-  EXPECT_TRUE(sink.Text() == Pattern(6));
-}
-
-TEST_F(QueuePairs, QueuePairCanBeItsOwnPeer) {
-  TestSession session(daemon());
-  TestQueue queue(session);
-  ExpectOk(Connect(queue, queue.Query().address()));
-  Payload source(session);
-  Payload sink(session);
-  source.memory.SetText(0, Pattern(7));
-  queue.MustPost({ReceiveRequest({sink.Whole()})});
-  queue.MustRun(SendRequest({source.Whole()}));
-  EXPECT_EQ(queue.NextReceive().result().bytes_transferred(), kPayload);
-  EXPECT_TRUE(sink.Text() == Pattern(7));
-}
-
-TEST_F(QueuePairs, AddressIsShortConstantAndOfOneQueuePair) {
-  TestSession session(daemon());
-  TestQueue one(session);
-  TestQueue other(session);
-  const std::string address = one.Query().address();
-  EXPECT_FALSE(address.empty());
-  EXPECT_LE(address.size(), 64u);
-  EXPECT_NE(address, other.Query().address());
-  EXPECT_EQ(one.Query().state(), v1::QP_STATE_INIT);
-  ConnectPair(one, other);
-  EXPECT_EQ(one.Query().state(), v1::QP_STATE_READY_TO_SEND);
-  EXPECT_EQ(one.Query().address(), address);
 }
 
 // Closes near's session and returns the number of disconnects that it received until then.
@@ -203,14 +133,6 @@ TEST_F(Disconnects, OnceWhenThePeersSessionCloses) {
   ExpectToldOnce([](ConnectedPair& pair) { ExpectOk(pair.far_session.CloseSession()); });
 }
 
-TEST_F(Disconnects, OnceWhenThePeerDisconnects) {
-  ExpectToldOnce([](ConnectedPair& pair) { ExpectOk(Disconnect(pair.far)); });
-}
-
-TEST_F(Disconnects, OnceWhenThePeerClosesItsQueuePair) {
-  ExpectToldOnce([](ConnectedPair& pair) { ExpectOk(CloseQp(pair.far_session, pair.far.qp_id())); });
-}
-
 TEST_F(Disconnects, OnceWhenThePeerDoesAllOfThem) {
   ExpectToldOnce([](ConnectedPair& pair) {
     ExpectOk(Disconnect(pair.far));
@@ -227,19 +149,6 @@ TEST_F(Disconnects, OnceWhenARequestOfThePeerFails) {
   });
 }
 
-TEST_F(Disconnects, OnceWhenThePeersConnectionIsLost) {
-  TestSession near_session(daemon());
-  TestQueue near(near_session);
-  EventReader events(near_session);
-  auto far_session = std::make_unique<TestSession>(daemon());
-  TestQueue far(*far_session);
-  ConnectPair(near, far);
-  far_session.reset();
-  const std::optional<v1::WatchEventsResponse> event = events.Next();
-  ASSERT_TRUE(event.has_value());
-  EXPECT_EQ(event->qp_disconnected().qp_id(), near.qp_id());
-}
-
 TEST_F(Disconnects, TheSideThatEndsItIsNotTold) {
   ConnectedPair pair(daemon());
   EventReader events(pair.near_session);
@@ -247,36 +156,6 @@ TEST_F(Disconnects, TheSideThatEndsItIsNotTold) {
   ExpectOk(Disconnect(pair.far));
   ExpectOk(pair.far_session.CloseSession());
   EXPECT_EQ(DisconnectsUntilEnd(pair, events), 0);
-}
-
-class ResizedQueues : public DaemonTest {};
-
-TEST_F(ResizedQueues, GrownQueueHoldsMoreAndKeepsWhatItHas) {
-  ConnectedPair pair(daemon(), {.cq_depth = 4});
-  const uint64_t before = pair.near_session.Use("cq_entries").used();
-  pair.near.MustPost({EmptyWrite(1), EmptyWrite(2), EmptyWrite(3), EmptyWrite(4)});
-  ExpectOk(Resize(pair.near_session, pair.near.initiator_cq_id(), 6));
-  EXPECT_EQ(pair.near_session.Use("cq_entries").used(), before + 2);
-  pair.near.MustPost({EmptyWrite(5), EmptyWrite(6)});
-  for (uint64_t context = 1; context <= 6; ++context) {
-    EXPECT_EQ(pair.near.NextInitiator().result().request_context(), context);
-  }
-}
-
-TEST_F(ResizedQueues, ShrunkQueueOverrunsAtItsDepth) {
-  ConnectedPair pair(daemon(), {.cq_depth = 8});
-  const uint64_t before = pair.near_session.Use("cq_entries").used();
-  ExpectOk(Resize(pair.near_session, pair.near.initiator_cq_id(), 2));
-  EXPECT_EQ(pair.near_session.Use("cq_entries").used(), before - 6);
-  pair.near.MustPost({EmptyWrite(1), EmptyWrite(2)});
-  EXPECT_EQ(pair.near.NextInitiator().result().request_context(), 1u);
-  EXPECT_EQ(pair.near.NextInitiator().result().request_context(), 2u);
-  pair.near.MustPost({EmptyWrite(1), EmptyWrite(2), EmptyWrite(3)});
-  EXPECT_TRUE(Eventually([&] { return pair.near.Query().state() == v1::QP_STATE_ERROR; }));
-  v1::GetCqResultsRequest request;
-  request.set_cq_id(pair.near.initiator_cq_id());
-  request.set_max_results(8);
-  ExpectRefused(pair.near_session.Call(&QueueStub::GetCqResults, request), ErrorReason::CQ_OVERRUN, "cq_id");
 }
 
 // The objects of a peer on a given adapter.

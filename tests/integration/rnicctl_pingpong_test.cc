@@ -196,26 +196,6 @@ TEST_F(RnicctlPingpong, LyingAboutWhatWasWrittenIsFound) {
   ExpectFailure(*connector, "the peer hung up instead of sending the seed of its own bytes");
 }
 
-TEST_F(RnicctlPingpong, PeerThatHangsUpIsNamed) {
-  ConnectTo(StartListener());
-  ExpectFailure(listener(), "the peer hung up instead of sending its hello (UNAVAILABLE)");
-}
-
-TEST_F(RnicctlPingpong, PeerOfAnotherProtocolIsNamed) {
-  const UniqueSocket browser = ConnectTo(StartListener());
-  SendAll(browser, "GET / HTTP/1.1\r\n");
-  ExpectFailure(listener(), "the peer's message is invalid: it is not a JSON object (INVALID_ARGUMENT)");
-}
-
-TEST_F(RnicctlPingpong, QueuePairThatDoesNotExistIsRefused) {
-  const UniqueSocket liar = ConnectTo(StartListener());
-  SendAll(liar, R"({"rnicctl_pingpong":1,"queue_pair":"YQ=="})"
-                "\n");
-  const RnicctlRun run = Finish(listener(), 6 * kTimeout);
-  EXPECT_EQ(run.exit_code, 1) << run.output << run.errors;
-  EXPECT_NE(run.errors.find("QP_ADDRESS_UNKNOWN"), std::string::npos) << run.errors;
-}
-
 TEST_F(RnicctlPingpong, SidesOfDifferentSizesSaySo) {
   const uint16_t port = StartListener();
   ExpectFailure(*Start("64KiB", {"--connect=" + At(port)}),

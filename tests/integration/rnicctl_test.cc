@@ -10,10 +10,8 @@
 #include "tests/integration/rnicctl_run.h"
 #include "tests/support/admin_client.h"
 #include "tests/support/child_process.h"
-#include "tests/support/expect.h"
 #include "tests/support/shared_daemon.h"
 #include "tests/support/temp_dir.h"
-#include "tests/support/test_session.h"
 #include "tests/support/tested_provider.h"
 
 namespace rnicd::test {
@@ -90,70 +88,6 @@ TEST_F(Rnicctl, RegisterBringsItsOwnMemoryInPieces) {
   EXPECT_EQ(run.exit_code, 0) << run.errors;
   EXPECT_EQ(run.json()["regions"].size(), 16u);
   EXPECT_EQ(run.json()["memory"]["imported"], true);
-}
-
-TEST_F(Rnicctl, TablesArePrintedForPeople) {
-  TestSession session(daemon(), "a-label");
-  session.RegisterWhole(session.CreateMr(), session.SealedMemory(kPage), kPage, v1::MR_FLAG_ALLOW_REMOTE_READ);
-  const RnicctlRun regions = Run({"regions", socket_dir()});
-  EXPECT_EQ(regions.exit_code, 0) << regions.errors;
-  EXPECT_NE(regions.output.find(AdapterUnderTest()), std::string::npos) << regions.output;
-  EXPECT_NE(regions.output.find("remote-read"), std::string::npos) << regions.output;
-  const RnicctlRun sessions = Run({"sessions", socket_dir()});
-  EXPECT_NE(sessions.output.find("a-label"), std::string::npos) << sessions.output;
-  const RnicctlRun status = Run({"status", socket_dir()});
-  EXPECT_NE(status.output.find("pinned_bytes"), std::string::npos) << status.output;
-}
-
-TEST_F(Rnicctl, StatusShowsThatNothingIsLeft) {
-  {
-    TestSession session(daemon());
-    session.RegisterWhole(session.CreateMr(), session.SealedMemory(kPage), kPage);
-  }
-  ExpectNothingHeld(daemon(), idle());
-  const Json status = Run({"status", "--json", socket_dir()}).json();
-  EXPECT_EQ(status["sessions"], 0);
-  EXPECT_EQ(status["registered_pages"], 0);
-  EXPECT_EQ(status["fd_tickets"], 0);
-  EXPECT_EQ(status["device_regions"], 0);
-}
-
-TEST_F(Rnicctl, RefusalsExitWithOneAndSayWhy) {
-  const RnicctlRun unknown = Run({"register", "--size=4096", "--adapter=" + AdapterUnderTest() + "9", socket_dir()});
-  EXPECT_EQ(unknown.exit_code, 1);
-  EXPECT_NE(unknown.errors.find("ADAPTER_NOT_FOUND"), std::string::npos) << unknown.errors;
-  const RnicctlRun unaligned = Run({"alloc", "--size=4097", socket_dir()});
-  EXPECT_EQ(unaligned.exit_code, 1);
-  EXPECT_NE(unaligned.errors.find("MEMORY_SIZE_UNALIGNED"), std::string::npos) << unaligned.errors;
-  const RnicctlRun nobody_there = Run({"status", "--socket-dir=/nonexistent"});
-  EXPECT_EQ(nobody_there.exit_code, 1);
-  EXPECT_FALSE(nobody_there.errors.empty());
-}
-
-// With one user only, the operator is that user, and has access.
-TEST_F(Rnicctl, OtherUsersAreNoOperators) {
-  EXPECT_EQ(Run({"status", socket_dir()}, WorkloadUid()).exit_code, TwoUids() ? 1 : 0);
-}
-
-TEST_F(Rnicctl, WrongCommandLinesExitWithTwo) {
-  for (const std::vector<std::string>& arguments : {std::vector<std::string>{},
-                                                    {"juggle"},
-                                                    {"register"},
-                                                    {"register", "--size=many"},
-                                                    {"status", "--no-such-option"},
-                                                    {"alloc", "--size=4096", "--page-size=3KiB"}}) {
-    const RnicctlRun run = Run(arguments);
-    EXPECT_EQ(run.exit_code, 2) << run.output << run.errors;
-    EXPECT_FALSE(run.errors.empty());
-  }
-}
-
-TEST_F(Rnicctl, HelpNamesEveryCommand) {
-  const RnicctlRun run = Run({"--help"});
-  EXPECT_EQ(run.exit_code, 0) << run.errors;
-  for (const char* command : {"adapters", "alloc", "register", "regions", "sessions", "status", "completion"}) {
-    EXPECT_NE(run.output.find(command), std::string::npos) << command;
-  }
 }
 
 }  // namespace

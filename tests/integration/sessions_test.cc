@@ -1,18 +1,15 @@
 // Sessions: who may open and join one, and when its objects are reclaimed.
 #include <signal.h>
 
-#include <optional>
 #include <string>
 
 #include <gtest/gtest.h>
 
 #include "tests/support/admin_client.h"
 #include "tests/support/child_client.h"
-#include "tests/support/event_reader.h"
 #include "tests/support/expect.h"
 #include "tests/support/shared_daemon.h"
 #include "tests/support/test_session.h"
-#include "tests/support/tested_provider.h"
 
 namespace rnicd::test {
 namespace {
@@ -40,46 +37,6 @@ class Sessions : public DaemonTest {
   }
 };
 
-TEST_F(Sessions, EveryMethodButAFewNeedsOne) {
-  RawClient client(daemon().rpc_socket());
-  ExpectOk(client.Call(&AdapterStub::ListAdapters, {}));
-  ExpectRefused(client.Call(&SessionStub::GetSession, {}), ErrorReason::SESSION_REQUIRED);
-  ExpectRefused(client.Call(&SessionStub::CloseSession, {}), ErrorReason::SESSION_REQUIRED);
-  ExpectRefused(client.Call(&AdapterStub::OpenAdapter, {}), ErrorReason::SESSION_REQUIRED);
-  ExpectRefused(client.Call(&AdapterStub::QueryAdapterInfo, {}), ErrorReason::SESSION_REQUIRED);
-  ExpectRefused(client.Call(&AdapterStub::CloseAdapter, {}), ErrorReason::SESSION_REQUIRED);
-  ExpectRefused(client.Call(&MemoryStub::AllocateMemory, {}), ErrorReason::SESSION_REQUIRED);
-  ExpectRefused(client.Call(&MemoryStub::ImportMemory, {}), ErrorReason::SESSION_REQUIRED);
-  ExpectRefused(client.Call(&MemoryStub::SealMemory, {}), ErrorReason::SESSION_REQUIRED);
-  ExpectRefused(client.Call(&MemoryStub::ReleaseMemory, {}), ErrorReason::SESSION_REQUIRED);
-  ExpectRefused(client.Call(&MemoryStub::CreatePd, {}), ErrorReason::SESSION_REQUIRED);
-  ExpectRefused(client.Call(&MemoryStub::ClosePd, {}), ErrorReason::SESSION_REQUIRED);
-  ExpectRefused(client.Call(&MemoryStub::CreateMr, {}), ErrorReason::SESSION_REQUIRED);
-  ExpectRefused(client.Call(&MemoryStub::RegisterMr, {}), ErrorReason::SESSION_REQUIRED);
-  ExpectRefused(client.Call(&MemoryStub::BatchRegisterMr, {}), ErrorReason::SESSION_REQUIRED);
-  EventReader events(client);
-  ExpectRefused(events.End().value_or(CallOutcome()), ErrorReason::SESSION_REQUIRED);
-}
-
-TEST_F(Sessions, ConnectionCarriesOne) {
-  TestSession session(daemon());
-  ExpectRefused(session.Call(&SessionStub::OpenSession, {}), ErrorReason::SESSION_ALREADY_OPEN);
-  ExpectRefused(Join(session, session.session_id()), ErrorReason::SESSION_ALREADY_OPEN);
-}
-
-TEST_F(Sessions, LabelIsShortPrintableText) {
-  v1::OpenSessionRequest request;
-  for (const std::string& label : {std::string(65, 'x'), std::string("two\nlines"), std::string("caf\xc3\xa9")}) {
-    RawClient client(daemon().rpc_socket());
-    request.set_label(label);
-    ExpectRefused(client.Call(&SessionStub::OpenSession, request), ErrorReason::FIELD_OUT_OF_RANGE, "label");
-  }
-  RawClient client(daemon().rpc_socket());
-  request.set_label(std::string(64, '~'));
-  ExpectOk(client.Call(&SessionStub::OpenSession, request));
-  EXPECT_EQ(client.Call(&SessionStub::GetSession, {}).response.label(), std::string(64, '~'));
-}
-
 TEST_F(Sessions, OpenTellsWhatTheClientNeeds) {
   RawClient client(daemon().rpc_socket());
   const auto opened = client.Call(&SessionStub::OpenSession, {});
@@ -105,15 +62,6 @@ TEST_F(Sessions, SecondConnectionOfTheProcessJoins) {
   EXPECT_EQ(AdminStatus(daemon()).sessions(), 1u);
 }
 
-TEST_F(Sessions, LastConnectionTakesTheSessionWithIt) {
-  {
-    TestSession session(daemon());
-    session.RegisterWhole(session.CreateMr(), session.SealedMemory(kPage), kPage);
-    EXPECT_EQ(AdminStatus(daemon()).registered_pages(), 1u);
-  }
-  ExpectNothingHeld(daemon(), idle());
-}
-
 TEST_F(Sessions, AnotherProcessCannotJoin) {
   TestSession session(daemon());
   for (const uid_t uid : {geteuid(), WorkloadUid()}) {
@@ -124,30 +72,6 @@ TEST_F(Sessions, AnotherProcessCannotJoin) {
   RawClient second(daemon().rpc_socket());
   ExpectRefused(Join(second, session.session_id() + 1), ErrorReason::SESSION_NOT_FOUND, "session_id");
   ExpectRefused(Join(second, 0), ErrorReason::SESSION_NOT_FOUND, "session_id");
-}
-
-TEST_F(Sessions, AnotherSessionsObjectsDoNotExist) {
-  TestSession owner(daemon());
-  TestSession other(daemon());
-  const uint64_t memory = owner.SealedMemory(kPage);
-  const uint64_t mr = owner.CreateMr();
-  owner.RegisterWhole(mr, memory, kPage);
-  ExpectRefused(other.LocalToken(mr), ErrorReason::OBJECT_NOT_FOUND, "mr_id");
-  ExpectRefused(other.RemoteToken(mr), ErrorReason::OBJECT_NOT_FOUND, "mr_id");
-  ExpectRefused(other.Deregister(mr), ErrorReason::OBJECT_NOT_FOUND, "mr_id");
-  ExpectRefused(other.CloseMr(mr), ErrorReason::OBJECT_NOT_FOUND, "mr_id");
-  ExpectRefused(other.ClosePd(owner.pd_id()), ErrorReason::OBJECT_NOT_FOUND, "pd_id");
-  ExpectRefused(other.Seal(memory), ErrorReason::OBJECT_NOT_FOUND, "memory_id");
-  ExpectRefused(other.Release(memory), ErrorReason::OBJECT_NOT_FOUND, "memory_id");
-  ExpectRefused(other.Register(RegisterRequest(other.CreateMr(), {MdlEntry(memory, 0, kPage, kBase)}, kPage)),
-                ErrorReason::OBJECT_NOT_FOUND, "mdl_chain[0].memory_id");
-  v1::CreateMrRequest create_mr;
-  create_mr.set_pd_id(owner.pd_id());
-  ExpectRefused(other.Call(&MemoryStub::CreateMr, create_mr), ErrorReason::OBJECT_NOT_FOUND, "pd_id");
-  v1::CreatePdRequest create_pd;
-  create_pd.set_adapter_id(owner.adapter_id());
-  ExpectRefused(other.Call(&MemoryStub::CreatePd, create_pd), ErrorReason::OBJECT_NOT_FOUND, "adapter_id");
-  ExpectOk(owner.LocalToken(mr));
 }
 
 TEST_F(Sessions, CloseReclaimsAndReports) {
@@ -179,23 +103,6 @@ TEST_F(Sessions, ConnectionIsFreeAgainAfterAClose) {
   EXPECT_EQ(session.Call(&SessionStub::GetSession, {}).response.session_id(), second.response.session_id());
 }
 
-TEST_F(Sessions, OperatorSeesThem) {
-  const auto client = ClientWithPages(4);
-  ASSERT_NE(client, nullptr);
-  const std::vector<v1::SessionInfo> sessions = AdminSessions(daemon());
-  ASSERT_EQ(sessions.size(), 1u);
-  EXPECT_EQ(sessions[0].label(), "child");
-  EXPECT_EQ(sessions[0].uid(), WorkloadUid());
-  EXPECT_EQ(sessions[0].pid(), client->process().pid());
-  EXPECT_EQ(sessions[0].connections(), 1u);
-  const std::vector<v1::RegionInfo> regions = AdminRegions(daemon());
-  ASSERT_EQ(regions.size(), 1u);
-  EXPECT_EQ(regions[0].session_id(), sessions[0].session_id());
-  EXPECT_EQ(regions[0].uid(), WorkloadUid());
-  EXPECT_EQ(regions[0].pages(), 4u);
-  EXPECT_EQ(regions[0].adapter_name(), AdapterUnderTest());
-}
-
 TEST_F(Sessions, WorkloadsNeedNoPrivilege) {
   const auto client = ClientWithPages(1);
   ASSERT_NE(client, nullptr);
@@ -218,31 +125,11 @@ TEST_F(Sessions, ForkedChildDoesNotKeepTheSession) {
   kill(heir, SIGKILL);
 }
 
-TEST_F(Sessions, TwoClientsDoNotDisturbEachOther) {
-  const auto first = ClientWithPages(4);
-  ASSERT_NE(first, nullptr);
-  const auto second = ChildClient::Start(daemon(), OtherUid());
-  ASSERT_NE(second, nullptr);
-  second->MustRun("open");
-  second->MustRun("import 8192");
-  first->KillHard();
-  EXPECT_TRUE(Eventually([&] { return AdminStatus(daemon()).sessions() == 1; }));
-  second->MustRun("session");
-  EXPECT_EQ(AdminSessions(daemon()).at(0).uid(), OtherUid());
-}
-
 TEST_F(Sessions, OperatorMethodsAreNotForWorkloads) {
   RawClient client(daemon().rpc_socket());
   ExpectRefused(client.Call(&AdminStub::GetStatus, {}), ErrorReason::METHOD_NOT_PERMITTED);
   ExpectRefused(client.Call(&AdminStub::ListSessions, {}), ErrorReason::METHOD_NOT_PERMITTED);
   ExpectRefused(client.Call(&AdminStub::ListRegions, {}), ErrorReason::METHOD_NOT_PERMITTED);
-}
-
-TEST_F(Sessions, WorkloadMethodsAreNotForOperators) {
-  RawClient client(daemon().admin_socket());
-  ExpectOk(client.Call(&AdapterStub::ListAdapters, {}));
-  ExpectRefused(client.Call(&SessionStub::OpenSession, {}), ErrorReason::METHOD_NOT_PERMITTED);
-  ExpectRefused(client.Call(&MemoryStub::AllocateMemory, {}), ErrorReason::METHOD_NOT_PERMITTED);
 }
 
 // With one user only, the operator is that user, and has access.
