@@ -121,6 +121,7 @@ TEST_F(ServerTimeTest, AClientThatNeverAcknowledgesTheSettingsIsHungUpOn) {
 
 TEST_F(ServerTimeTest, ACallThatRunsIsNotLate) {
   TestClient client(Connect());
+  ExpectEchoes(client);
   const int32_t stream_id = client.Call("/hold");
   const auto calls = handler_->TakeHeld(client, 1);
   ASSERT_FALSE(calls.empty());
@@ -203,6 +204,7 @@ TEST_F(ServerTimeTest, AClientThatOpensNoWindowIsHungUpOn) {
 // Each part within the timeout, all of them in more than it.
 TEST_F(ServerTimeTest, AClientThatReadsSlowlyIsServed) {
   TestClient client(Connect(), {{NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 1000}});
+  ExpectEchoes(client);
   const int32_t stream_id = client.Call("/large", "14000");
   while (!client.Of(stream_id).closed) {
     const size_t read = client.Of(stream_id).data.size();
