@@ -241,6 +241,8 @@ TEST_F(SlowFastRegionTest, ManyPagesAreMadeReadyOnAWorkerAndReportedOnce) {
   EXPECT_TRUE(Begin(region, 2, 42).pending());
   EXPECT_EQ(View(region).state, "initializing");
   EXPECT_EQ(Used(Resource::kFastRegisterPages), 2u);
+  EXPECT_EQ(Used(Resource::kPendingRequests), 1u);
+  EXPECT_TRUE(Begin(owner.NewFastRegion(), 1, 43).succeeded()) << "one page is not slow";
   EXPECT_THAT(Begin(region, 1, 43).status(), FailsAt(ErrorReason::REGION_BUSY, "mr_id"));
   EXPECT_THAT(owner.session->Begin()->regions().GetLocalToken(region).status(),
               FailsWith(ErrorReason::REGION_NOT_INITIALIZED));
@@ -252,6 +254,7 @@ TEST_F(SlowFastRegionTest, ManyPagesAreMadeReadyOnAWorkerAndReportedOnce) {
   EXPECT_EQ(completed.object_id, region.value);
   EXPECT_TRUE(completed.status.ok());
   EXPECT_FALSE(completed.registration.has_value());
+  EXPECT_EQ(Used(Resource::kPendingRequests), 0u);
   EXPECT_TRUE(owner.session->Begin()->regions().GetLocalToken(region).ok());
   EXPECT_TRUE(owner.HasNoEvent());
 }
@@ -282,37 +285,6 @@ TEST_F(SlowFastRegionTest, PagesAboveTheOwnersLimitAreRefusedAtOnceAndTheRequest
   EXPECT_EQ(ErrorInfoOf(refused).used, 16u);
   EXPECT_EQ(Used(Resource::kPendingRequests), 0u);
   EXPECT_EQ(View(region).state, "created");
-}
-
-TEST_F(SlowFastRegionTest, ACompletionCountsAsPendingUntilItIsFetched) {
-  ASSERT_TRUE(Begin(owner.NewFastRegion(), 2, 1).pending());
-  const MemoryRegionId second = owner.NewFastRegion();
-  EXPECT_THAT(Begin(second, 2, 2).status(), FailsWith(ErrorReason::QUOTA_PENDING_REQUESTS));
-  EXPECT_TRUE(Begin(second, 1, 2).succeeded()) << "one page is not slow";
-  NextCompletion();
-  EXPECT_TRUE(Begin(owner.NewFastRegion(), 2, 3).pending());
-}
-
-TEST_F(SlowFastRegionTest, ACloseWaitsForThePendingRequest) {
-  const MemoryRegionId region = owner.NewFastRegion();
-  BusyWorkers busy(*world.workers, 1);
-  ASSERT_TRUE(Begin(region, 2, 1).pending());
-  ASSERT_TRUE(
-      owner.session->Begin()->regions().Close(region, {.to_events = true, .request_context = 2}, nullptr).pending());
-  busy.Release();
-  const RequestCompleted first = NextCompletion();
-  EXPECT_EQ(first.request_context, 1u);
-  EXPECT_TRUE(first.status.ok());
-  EXPECT_EQ(NextCompletion().request_context, 2u);
-  EXPECT_EQ(Used(Resource::kFastRegisterPages), 0u);
-  EXPECT_EQ(world.soft.live_regions(), 0u);
-}
-
-TEST_F(SlowFastRegionTest, WithoutPendingTheCallItselfWaits) {
-  const MemoryRegionId region = owner.NewFastRegion();
-  EXPECT_TRUE(owner.Initialize(region, 4, true).ok());
-  EXPECT_TRUE(owner.HasNoEvent());
-  EXPECT_EQ(Used(Resource::kPendingRequests), 0u);
 }
 
 }  // namespace

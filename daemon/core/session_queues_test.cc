@@ -345,19 +345,5 @@ TEST(SessionQueueQuota, WindowsAndMappingsReportTheirFigures) {
   EXPECT_TRUE(owner.TryLam(memory, 1).ok());
 }
 
-TEST(SessionQueueQuota, TheNodesLimitHoldsAcrossSessions) {
-  WorldOptions options;
-  options.limits.node[Resource::kQueuePairs] = 1;
-  World world(options);
-  QueueOwner first(world, 1);
-  QueueOwner second(world, 2);
-  first.Pair();
-  EXPECT_THAT(second.session->Begin()->pairs().Create(second.PairArguments()).status(),
-              FailsWith(ErrorReason::QUOTA_QUEUE_PAIRS));
-  EXPECT_EQ(second.session->ledger().used(Resource::kQueuePairs), 0u);
-  world.End(first.session);
-  EXPECT_TRUE(second.session->Begin()->pairs().Create(second.PairArguments()).ok());
-}
-
 }  // namespace
 }  // namespace rnicd::core
