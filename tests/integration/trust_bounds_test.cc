@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <fstream>
 #include <memory>
@@ -18,7 +17,6 @@
 #include "base/unique_fd.h"
 #include "tests/integration/trust_fixture.h"
 #include "tests/support/address_sanitizer.h"
-#include "tests/support/child_process.h"
 #include "tests/support/metrics_page.h"
 #include "tests/support/raw_socket.h"
 #include "tests/support/temp_dir.h"
@@ -244,31 +242,6 @@ TEST_F(Trust, Property15AThousandConnectionsLeaveTheDaemonAsItWas) {
     ExpectNothingHeld(daemon(), idle());
   }
   EXPECT_LE(AdminStatus(daemon()).resident_bytes(), resident + kResidentMore);
-}
-
-// Two processes of another user, for each of two workers one.
-TEST_F(Trust, Property15LargeAllocationsDoNotDelayASmallOne) {
-  constexpr uint64_t kMuch = uint64_t{512} << 20;
-  constexpr size_t kProcesses = 2;
-  std::vector<std::unique_ptr<ChildProcess>> others;
-  for (size_t process = 0; process < kProcesses; ++process) {
-    auto started = ChildProcess::Start(
-        {.command = {ExecutableForEveryone(RNICCTL_PATH), "register", "--size=" + std::to_string(kMuch),
-                     "--hold=forever", "--socket-dir=" + daemon().socket_dir()},
-         .uid = WorkloadUid()});
-    ASSERT_TRUE(started.ok()) << started.status();
-    others.push_back(*std::move(started));
-  }
-  ASSERT_TRUE(
-      Eventually([&] { return UsedOf(AdminStatus(daemon()).resources(), "memory_bytes") >= kProcesses * kMuch; }));
-  TestSession session(daemon());
-  session.SealedMemory(16 * kPage);
-  const auto has_memory = [](const auto& process) {
-    return process->output().Text().find("REMOTE TOKEN") != std::string::npos;
-  };
-  EXPECT_FALSE(std::all_of(others.begin(), others.end(), has_memory)) << "a small allocation waited for large ones";
-  others.clear();
-  EXPECT_TRUE(Eventually([&] { return UsedOf(AdminStatus(daemon()).resources(), "memory_bytes") == 16 * kPage; }));
 }
 
 // Those at the door are turned away before anything is made for them.
