@@ -74,13 +74,14 @@ void DeviceBook::Insert(const std::string& pod, const std::string& container, co
   pods_[pod][container][resource] = std::move(allocation);
 }
 
-std::map<std::string, Allocation> DeviceBook::Of(const std::string& pod, const std::string& container) const {
+const std::map<std::string, Allocation>& DeviceBook::Of(const std::string& pod, const std::string& container) const {
+  static const std::map<std::string, Allocation> none;
   const auto containers = pods_.find(pod);
   if (containers == pods_.end()) {
-    return {};
+    return none;
   }
   const auto resources = containers->second.find(container);
-  return resources == containers->second.end() ? std::map<std::string, Allocation>() : resources->second;
+  return resources == containers->second.end() ? none : resources->second;
 }
 
 std::string DeviceBook::ToCheckpoint() const {

@@ -34,7 +34,7 @@ class DeviceBook {
   void Insert(const std::string& pod, const std::string& container, const std::string& resource, Allocation allocation);
   void Remove(const std::string& pod) { pods_.erase(pod); }
   // Allocations of a container by resource; empty when there is no such container.
-  std::map<std::string, Allocation> Of(const std::string& pod, const std::string& container) const;
+  const std::map<std::string, Allocation>& Of(const std::string& pod, const std::string& container) const;
 
   // Format of Kubernetes' checkpoint, except for the checksum.
   std::string ToCheckpoint() const;

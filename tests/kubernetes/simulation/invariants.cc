@@ -57,13 +57,13 @@ Finding ARunningContainerHasItsGrant(World& world) {
   }
   for (const std::string& uid : world.kubelet().LivingPods()) {
     for (const ModelContainer& container : world.kubelet().pods().at(uid).containers) {
-      const ModelAllocation* const allocation = world.kubelet().Of(uid, container.name);
+      const Allocation* const allocation = world.kubelet().Of(uid, container.name);
       if (container.state != State::kRunning || allocation == nullptr ||
-          world.IsExcused(world.handed_out().at(allocation->secret))) {
+          world.IsExcused(world.handed_out().at(SecretOf(*allocation)))) {
         continue;
       }
-      if (!AcceptsFrom(world.daemon(), uid, allocation->secret)) {
-        return {"ARunningContainerHasItsGrant", absl::StrCat(uid, " ", container.name, ": ", allocation->secret)};
+      if (!AcceptsFrom(world.daemon(), uid, SecretOf(*allocation))) {
+        return {"ARunningContainerHasItsGrant", absl::StrCat(uid, " ", container.name, ": ", SecretOf(*allocation))};
       }
     }
   }
@@ -77,9 +77,9 @@ Finding AStartedContainersSecretIsForItsPodOnly(World& world) {
   }
   for (const std::string& uid : world.kubelet().LivingPods()) {
     for (const ModelContainer& container : world.kubelet().pods().at(uid).containers) {
-      const ModelAllocation* const allocation = world.kubelet().Of(uid, container.name);
+      const Allocation* const allocation = world.kubelet().Of(uid, container.name);
       if (container.state == State::kRunning && allocation != nullptr &&
-          AcceptsFrom(world.daemon(), "", allocation->secret)) {
+          AcceptsFrom(world.daemon(), "", SecretOf(*allocation))) {
         return {"AStartedContainersSecretIsForItsPodOnly", absl::StrCat(uid, " ", container.name)};
       }
     }

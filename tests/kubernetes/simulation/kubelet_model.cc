@@ -15,10 +15,11 @@ std::string DeviceNumbered(size_t number) {
 
 // Entries of dead pods go with the next allocation or response, and from the checkpoint with the next allocation.
 void KubeletModel::DropDeadPods() {
-  std::erase_if(allocations_, [&](const auto& entry) {
-    const auto pod = pods_.find(entry.first);
-    return pod == pods_.end() || !pod->second.alive;
-  });
+  for (const auto& [uid, pod] : pods_) {
+    if (!pod.alive) {
+      book_.Remove(uid);
+    }
+  }
 }
 
 bool KubeletModel::Admit(ModelPod pod, size_t fails_at, const Allocate& allocate) {
@@ -38,8 +39,10 @@ bool KubeletModel::Admit(ModelPod pod, size_t fails_at, const Allocate& allocate
       pods_[uid].alive = false;
       return false;
     }
-    allocations_[uid][container.name] = {.ids = ids, .secret = secret};
-    checkpoint_ = allocations_;
+    Allocation allocation{.device_ids = ids, .answer = {}};
+    (*allocation.answer.mutable_envs())["RNICD_GRANT"] = secret;
+    book_.Insert(uid, container.name, kResource, std::move(allocation));
+    checkpoint_ = book_.ToCheckpoint();
     for (const std::string& id : ids) {
       container.is_init ? void(reusable.insert(id)) : void(reusable.erase(id));
     }
@@ -53,12 +56,8 @@ std::set<std::string> KubeletModel::Choose(size_t units, const std::set<std::str
   for (auto id = reusable.begin(); id != reusable.end() && chosen.size() < units; ++id) {
     chosen.insert(*id);
   }
-  std::set<std::string> in_use = reusable;
-  for (const auto& [uid, containers] : allocations_) {
-    for (const auto& [name, allocation] : containers) {
-      in_use.insert(allocation.ids.begin(), allocation.ids.end());
-    }
-  }
+  std::set<std::string> in_use = book_.InUse(kResource);
+  in_use.insert(reusable.begin(), reusable.end());
   std::vector<std::string> free;
   for (size_t number = 0; number < kUnits; ++number) {
     if (!in_use.contains(DeviceNumbered(number))) {
@@ -78,12 +77,14 @@ void KubeletModel::End(const std::string& uid) { pods_.at(uid).alive = false; }
 void KubeletModel::Restart(bool keep_checkpoint) {
   connected_ = false;
   if (!keep_checkpoint) {
-    checkpoint_.clear();
+    checkpoint_ = DeviceBook().ToCheckpoint();
     for (auto& [uid, pod] : pods_) {
-      pod.is_lost = pod.is_lost || allocations_.contains(uid);
+      for (const ModelContainer& container : pod.containers) {
+        pod.is_lost = pod.is_lost || Of(uid, container.name) != nullptr;
+      }
     }
   }
-  allocations_ = checkpoint_;
+  book_ = DeviceBook::FromCheckpoint(checkpoint_);
 }
 
 std::vector<std::string> KubeletModel::LivingPods() const {
@@ -96,13 +97,9 @@ std::vector<std::string> KubeletModel::LivingPods() const {
   return uids;
 }
 
-const ModelAllocation* KubeletModel::Of(const std::string& uid, const std::string& container) const {
-  const auto pod = allocations_.find(uid);
-  if (pod == allocations_.end()) {
-    return nullptr;
-  }
-  const auto found = pod->second.find(container);
-  return found == pod->second.end() ? nullptr : &found->second;
+const Allocation* KubeletModel::Of(const std::string& uid, const std::string& container) const {
+  const auto& held = book_.Of(uid, container);
+  return held.empty() ? nullptr : &held.begin()->second;
 }
 
 void KubeletModel::Describe(kubernetes::Observation& observation) {
@@ -113,13 +110,13 @@ void KubeletModel::Describe(kubernetes::Observation& observation) {
     }
     observation.listed_pods.insert("team/" + pod.name);
     for (const ModelContainer& container : pod.containers) {
-      const ModelAllocation* const allocation = Of(uid, container.name);
+      const Allocation* const allocation = Of(uid, container.name);
       if (allocation != nullptr && !container.is_init) {
         observation.holders.push_back({.namespace_name = "team",
                                        .pod = pod.name,
                                        .container = container.name,
                                        .resource = kResource,
-                                       .device_ids = {allocation->ids.rbegin(), allocation->ids.rend()}});
+                                       .device_ids = {allocation->device_ids.rbegin(), allocation->device_ids.rend()}});
       }
     }
   }
@@ -127,16 +124,7 @@ void KubeletModel::Describe(kubernetes::Observation& observation) {
 }
 
 std::vector<kubernetes::CheckpointEntry> KubeletModel::checkpoint() const {
-  std::vector<kubernetes::CheckpointEntry> entries;
-  for (const auto& [uid, containers] : checkpoint_) {
-    for (const auto& [name, allocation] : containers) {
-      entries.push_back({.pod_uid = uid,
-                         .container = name,
-                         .resource = kResource,
-                         .device_ids = {allocation.ids.begin(), allocation.ids.end()}});
-    }
-  }
-  return entries;
+  return kubernetes::ParseKubeletCheckpoint(checkpoint_, {kResource}).value();
 }
 
 }  // namespace rnicd::test

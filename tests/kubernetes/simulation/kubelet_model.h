@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "client/kubernetes/node_view.h"
+#include "tests/kubernetes/kubelet/device_book.h"
 #include "tests/simulation/dice.h"
 
 namespace rnicd::test {
@@ -32,10 +33,7 @@ struct ModelPod {
   bool is_lost = false;
 };
 
-struct ModelAllocation {
-  std::set<std::string> ids;
-  std::string secret;
-};
+inline const std::string& SecretOf(const Allocation& allocation) { return allocation.answer.envs().at("RNICD_GRANT"); }
 
 // Devices and pods as the kubelet sees them. Errors of the plugin fail the pod. Threads: one.
 class KubeletModel {
@@ -62,24 +60,22 @@ class KubeletModel {
   std::map<std::string, ModelPod>& pods() { return pods_; }
   std::vector<std::string> LivingPods() const;
   // The container's allocation; null if it has none.
-  const ModelAllocation* Of(const std::string& uid, const std::string& container) const;
+  const Allocation* Of(const std::string& uid, const std::string& container) const;
 
   // Pod resources and checkpoint.
   void Describe(kubernetes::Observation& observation);
   std::vector<kubernetes::CheckpointEntry> checkpoint() const;
 
  private:
-  using Allocations = std::map<std::string, std::map<std::string, ModelAllocation>>;
-
   void DropDeadPods();
   std::set<std::string> Choose(size_t units, const std::set<std::string>& reusable);
 
   simulation::Dice& dice_;
   bool connected_ = true;
   std::map<std::string, ModelPod> pods_;
-  // Keyed by UID and container; in memory, and on disk.
-  Allocations allocations_;
-  Allocations checkpoint_;
+  // In memory, and on disk.
+  DeviceBook book_;
+  std::string checkpoint_ = book_.ToCheckpoint();
 };
 
 }  // namespace rnicd::test

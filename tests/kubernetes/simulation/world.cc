@@ -199,7 +199,7 @@ std::string World::Allocate(const std::string& uid, const std::string& container
 }
 
 bool World::PrepareStart(const ModelPod& pod, ModelContainer& container) {
-  const ModelAllocation* const allocation = kubelet_.Of(pod.uid, container.name);
+  const Allocation* const allocation = kubelet_.Of(pod.uid, container.name);
   // A kubelet that lost its checkpoint does not start the container.
   if (container.units > 0 && allocation == nullptr) {
     return false;
@@ -207,10 +207,10 @@ bool World::PrepareStart(const ModelPod& pod, ModelContainer& container) {
   if (allocation == nullptr || canary_ == GrantCanary::kStartsUnannounced) {
     return true;
   }
-  const std::vector<std::string> ids(allocation->ids.begin(), allocation->ids.end());
+  const std::vector<std::string> ids(allocation->device_ids.begin(), allocation->device_ids.end());
   const absl::Status prepared = keeper_->Prepare(KubeletModel::kResource, ids,
                                                  PodUidOf(kubelet_.checkpoint(), KubeletModel::kResource, ids), now_);
-  Say("prepare", absl::StrCat(pod.uid, " ", container.name, " ", allocation->secret, " ", prepared.message()));
+  Say("prepare", absl::StrCat(pod.uid, " ", container.name, " ", SecretOf(*allocation), " ", prepared.message()));
   if (absl::IsFailedPrecondition(prepared)) {
     refused_start_ = absl::StrCat(pod.uid, " ", container.name);
   }
