@@ -12,7 +12,6 @@
 namespace rnicd::test {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -112,14 +111,6 @@ TEST_F(NodeLifeCycle, AContainerThatStartsRightAfterTheDaemonFindsItsGrant) {
   EXPECT_NE(Hold(*started, kUnitBytes), nullptr) << "PreStartContainer has seen to it";
 }
 
-TEST_F(NodeLifeCycle, DevicesAreUnhealthyWhileTheDaemonIsAwayForLong) {
-  StartPlugin({"--daemon_timeout_ms=500"});
-  daemon().KillHard();
-  EXPECT_TRUE(KubeletSees(kUnits, 0)) << plugin().errors().Text();
-  StartDaemon();
-  EXPECT_TRUE(KubeletSees(kUnits, kUnits));
-}
-
 // A stopped process keeps its sockets, and answers nothing.
 TEST_F(NodeLifeCycle, ADaemonThatHangsCountsAsAwayAfterTheSameTimeout) {
   StartPlugin({"--daemon_timeout_ms=1000"});
@@ -164,22 +155,6 @@ TEST_F(NodeLifeCycle, ADaemonThatStaysAwayFailsThePodWithAReason) {
   EXPECT_THAT(std::string(admitted.message()), HasSubstr("rnicd"));
   StartDaemon();
   EXPECT_THAT(Grants(), IsEmpty());
-}
-
-TEST_F(NodeLifeCycle, ADrainingNodeGetsNoNewPods) {
-  StartPlugin();
-  Drain(daemon());
-  EXPECT_TRUE(KubeletSees(kUnits, 0));
-  Drain(daemon(), /*resume=*/true);
-  EXPECT_TRUE(KubeletSees(kUnits, kUnits));
-}
-
-TEST_F(NodeLifeCycle, AGrantEndsWhenItsPodIsGone) {
-  StartPlugin();
-  RunPod("a", 4);
-  ASSERT_THAT(Grants(), SizeIs(1));
-  kubelet().Remove(UidOf("a"));
-  EXPECT_TRUE(Eventually([&] { return Grants().empty(); })) << plugin().errors().Text();
 }
 
 TEST_F(NodeLifeCycle, APodThatDiesAtOnceLeavesNothingToThePodThatGetsItsDevices) {
@@ -228,19 +203,6 @@ TEST_F(NodeLifeCycle, APodThatIsGoneWithoutCleaningUpGivesItsPagesBack) {
   std::string refusal;
   EXPECT_EQ(Hold(container, 4096, &refusal), nullptr);
   EXPECT_THAT(refusal, HasSubstr("GRANT_REFUSED"));
-}
-
-TEST_F(NodeLifeCycle, DevicesThatPassToAnotherPodEndTheFirstGrantAtOnce) {
-  StartPlugin({"--revoke_grace_ms=3600000"});
-  const RunOptions first = RunPod("a", kUnits);
-  ASSERT_TRUE(Eventually([&] { return FileText("/state/grants.json").find("team/a") != std::string::npos; }));
-  kubelet().Remove(UidOf("a"));
-  const RunOptions second = RunPod("b", kUnits);
-  EXPECT_TRUE(Eventually([&] { return Grants().size() == 1; })) << plugin().errors().Text();
-  std::string refusal;
-  EXPECT_EQ(Hold(first, 4096, &refusal), nullptr);
-  EXPECT_THAT(refusal, HasSubstr("GRANT_REFUSED"));
-  EXPECT_NE(Hold(second, kUnits * kUnitBytes), nullptr);
 }
 
 TEST_F(NodeLifeCycle, NothingIsRevokedWhileTheKubeletDoesNotSayWhoHoldsWhat) {
