@@ -351,6 +351,7 @@ class SleepsTest(unittest.TestCase):
         self.assert_finding(self.findings(self.SLEEPS), "daemon/core/region_test.cc:2:", "2 sleeps, the limit is 0")
         for path in ("tests/x.py", "base/a_fake.h", "base/a_fixture.h"):
             self.assertEqual(len(self.findings({path: "#pragma once\nnanosleep(1)\n"})), 1)
+        self.assertEqual(len(self.findings({"tests/x.py": "time.sleep(1)\nawait asyncio.sleep(0)\n"})), 1)
 
     def test_other_code_and_benchmarks_may(self):
         self.assertEqual(self.findings({"daemon/core/region.cc": "sleep_for(1ms);\n"}), [])

@@ -4,7 +4,10 @@ import json
 import os
 import pathlib
 import subprocess
-import time
+import sys
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from polling import wait_for  # noqa: E402
 
 _TIMEOUT_S = 60
 _MIB = 1 << 20
@@ -45,7 +48,7 @@ class Stage:
                  f"--policy_file={self._folder / 'policy.textproto'}", f"--metrics_address={metrics_address}",
                  *self._flags],
                 stdout=log, stderr=log, env=self._environment)
-        return self._await(self._pages_address, "the daemon does not serve")
+        return wait_for("the daemon", self._pages_address)
 
     def kill_daemon(self):
         self._daemon.kill()
@@ -60,7 +63,7 @@ class Stage:
         with open(log, "wb") as out:
             process = self.launch(["register", "--json", "--size", size, "--label", label, "--hold", "forever",
                                    *options], out)
-        return self._await(lambda: self._printed(log, process), f"client {label} does not register"), process
+        return wait_for(f"the client {label}", lambda: self._printed(log, process)), process
 
     def launch(self, arguments, out=subprocess.DEVNULL, grant=""):
         """Starts rnicctl and does not wait for it; `grant` is the secret of a grant."""
@@ -93,13 +96,3 @@ class Stage:
             return json.loads(log.read_text())
         except ValueError:
             return None
-
-    @staticmethod
-    def _await(ask, complaint):
-        deadline = time.monotonic() + _TIMEOUT_S
-        while time.monotonic() < deadline:
-            answer = ask()
-            if answer is not None:
-                return answer
-            time.sleep(0.05)
-        raise AssertionError(complaint)

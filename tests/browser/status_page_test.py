@@ -10,11 +10,11 @@ import pathlib
 import re
 import sys
 import tempfile
-import time
+import urllib.request
 
 from devtools import Chromium
 from page import Page
-from stage import Stage
+from stage import Stage, wait_for
 
 # Clients choose their labels; this one tries to become an element.
 MARKUP = "<img src=x onerror=alert(1)>"
@@ -152,12 +152,17 @@ class Scenario:
         newcomer.wait()
         self.page.await_true(f"{SESSION_ROWS}.length === 2", "it goes when its process dies")
 
+    def ask_for_status(self):
+        direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with direct.open(f"http://{self.address}/status.json") as response:
+            return response.read()
+
     def pauses(self):
         self.page.press("p")
         self.page.await_true("!document.getElementById('paused').hidden", "it says that it is paused")
         self.register("while-paused", "1MiB")
-        # The daemon caches a response for half a second, and it may be older than the session.
-        time.sleep(0.6)
+        # The daemon caches responses, and that may be older than the session.
+        wait_for("the session", lambda: b"while-paused" in self.ask_for_status())
         asked = len(self.page.requests())
         self.page.press("r")
         self.page.await_true(f"{SESSION_ROWS}.length === 3", "the key r refreshes once")

@@ -10,10 +10,11 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 sys.dont_write_bytecode = True
+sys.path.append(str(Path(__file__).resolve().parents[1] / "support"))
+from polling import wait_for
 
 import kubernetes_objects as objects
 import pod_security
@@ -126,10 +127,8 @@ class Checker:
         daemon = subprocess.Popen(
             [self.programs["rnicd"], "--provider=soft", f"--policy_file={policy}", f"--socket_dir={folder}/run",
              f"--admin_socket_dir={folder}/admin", "--metrics_address="], stderr=subprocess.PIPE, text=True)
-        deadline = time.monotonic() + 60
-        while daemon.poll() is None and not (folder / "admin/admin.sock").exists() and time.monotonic() < deadline:
-            time.sleep(0.02)
-        serves = daemon.poll() is None and (folder / "admin/admin.sock").exists()
+        wait_for("the daemon", lambda: daemon.poll() is not None or (folder / "admin/admin.sock").exists())
+        serves = daemon.poll() is None
         daemon.terminate()
         told = daemon.communicate(timeout=60)[1]
         if not serves:

@@ -10,11 +10,13 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 from pathlib import Path
 
 sys.dont_write_bytecode = True
+sys.path.append(str(Path(__file__).resolve().parents[1] / "support"))
+from polling import wait_for
+
 _TIMEOUT_S = 60
 _PAGE = 4096
 # The daemon registers this size on a worker thread, so that the example gets a pending response.
@@ -32,12 +34,9 @@ class Daemon:
             self._child = subprocess.Popen(
                 [given.rnicd, f"--socket_dir={self.socket_dir}", "--metrics_address=",
                  f"--pending_threshold_bytes={_PENDING_BYTES}"], stdout=log, stderr=subprocess.STDOUT)
-        end = time.monotonic() + _TIMEOUT_S
-        while self.ask("status").returncode != 0:
-            if self._child.poll() is not None or time.monotonic() > end:
-                self.stop()
-                raise AssertionError(f"the daemon does not serve: {self._log.read_text()}")
-            time.sleep(0.05)
+        wait_for("the daemon", lambda: self.ask("status").returncode == 0 or self._child.poll() is not None)
+        if self._child.poll() is not None:
+            raise AssertionError(f"the daemon does not serve: {self._log.read_text()}")
 
     def ask(self, command):
         return subprocess.run([given.rnicctl, command, "--json", f"--socket-dir={self.socket_dir}"],

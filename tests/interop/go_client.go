@@ -240,7 +240,7 @@ func deadline() {
 	err = <-call
 	check(codeOf(err) == codes.DeadlineExceeded, err)
 	took := time.Since(began)
-	check(took > 400*time.Millisecond && took < 5*time.Second, took)
+	check(took > 400*time.Millisecond, took)
 }
 
 func cancelBeforeResponse() {

@@ -241,7 +241,7 @@ const cases = {
     assert.strictEqual((await session.open(500).status).code, grpc.status.DEADLINE_EXCEEDED);
     assert.strictEqual((await call.ended).failure?.code, grpc.status.DEADLINE_EXCEEDED);
     const took = Date.now() - began;
-    assert.ok(took > 400 && took < 5_000, `${took} ms`);
+    assert.ok(took > 400, `${took} ms`);
   }),
 
   cancel_before_response: () => using(Session.open(), async (session) => {

@@ -91,7 +91,7 @@ void Deadline(const std::string& socket) {
   CheckCode(EventStream(session->sessions(), milliseconds(500)).Finish(), grpc::StatusCode::DEADLINE_EXCEEDED);
   CheckCode(call->status(), grpc::StatusCode::DEADLINE_EXCEEDED);
   const auto took = std::chrono::duration_cast<milliseconds>(steady_clock::now() - began);
-  Check(took > milliseconds(400) && took < milliseconds(5'000), absl::StrCat(took.count(), " ms"));
+  Check(took > milliseconds(400), absl::StrCat(took.count(), " ms"));
 }
 
 void CancelBeforeResponse(const std::string& socket) {

@@ -15,7 +15,9 @@ import time
 from pathlib import Path
 
 sys.dont_write_bytecode = True
-_START_S = 60
+sys.path.append(str(Path(__file__).resolve().parents[1] / "support"))
+from polling import wait_for
+
 _CLIENT_S = 180
 _STOP_S = 30
 # Clients of the table's second part.
@@ -39,12 +41,9 @@ class Daemon:
         with open(self._log, "wb") as log:
             self._child = subprocess.Popen([given.rnicd, f"--socket_dir={folder}/s", "--metrics_address="],
                                            stdout=log, stderr=subprocess.STDOUT)
-        end = time.monotonic() + _START_S
-        while not Path(self.socket).is_socket():
-            if self._child.poll() is not None or time.monotonic() > end:
-                self.stop()
-                raise RuntimeError(f"the daemon does not serve: {self.log()}")
-            time.sleep(0.05)
+        wait_for("the daemon", lambda: Path(self.socket).is_socket() or self._child.poll() is not None)
+        if self._child.poll() is not None:
+            raise RuntimeError(f"the daemon does not serve: {self.log()}")
 
     def log(self):
         return self._log.read_text(errors="replace")

@@ -248,7 +248,7 @@ class Cases:
             began = time.monotonic()
             stream, call = session.stream(0.5), session.start("MemoryService/ClosePd", 0.5, pd_id=pd_id)
             check_equal((stream.code(), call.code()), (grpc.StatusCode.DEADLINE_EXCEEDED,) * 2)
-            check(0.4 < time.monotonic() - began < 5, time.monotonic() - began)
+            check(0.4 < time.monotonic() - began, time.monotonic() - began)
 
     def cancel_before_response(self):
         with Session(*self._target) as session:

@@ -108,7 +108,7 @@ def play_all(plays, begin):
                 hour = begin(Path(folder) / play.__name__)
                 expected = play(hour)
                 hours.append((name, hour.input_series(), sorted(expected)))
-            except ProcessError as error:
+            except AssertionError as error:
                 problem, failed = str(error), failed + 1
             print(f"{'FAILED' if problem else 'played':>6}  {name} {problem}", flush=True)
         Process.end_all()

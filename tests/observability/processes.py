@@ -5,10 +5,14 @@ import os
 import re
 import socket
 import subprocess
-import time
+import sys
 import urllib.error
 import urllib.parse
 import urllib.request
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "support"))
+from polling import wait_for
 
 TIMEOUT_S = 60
 # No proxy for this machine's own ports, whatever the environment says.
@@ -36,26 +40,14 @@ scrape_configs: [{{job_name: rnicd, static_configs: [{{targets: ["{target}"]}}]}
 """
 
 
-class ProcessError(Exception):
-    """A process exited, failed, or timed out."""
+class ProcessError(AssertionError):
+    """A process exited or failed."""
 
 
 def fetch(url, form=None):
     data = urllib.parse.urlencode(form).encode() if form else None
     with _OPENER.open(url, data, timeout=20) as answer:
         return answer.read().decode()
-
-
-def wait_for(what, condition):
-    """The first true value of the condition."""
-    end = time.monotonic() + TIMEOUT_S
-    while True:
-        value = condition()
-        if value:
-            return value
-        if time.monotonic() > end:
-            raise ProcessError(f"waited {TIMEOUT_S} s in vain for {what}")
-        time.sleep(0.1)
 
 
 class Process:

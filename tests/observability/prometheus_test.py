@@ -125,7 +125,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="rnicd-obs.") as name:
         try:
             result = check_expressions(arguments.source, Path(name), arguments.rnicd, arguments.rnicctl)
-        except ProcessError as problem:
+        except AssertionError as problem:
             print(f"FAILED: {problem}")
             return 1
         finally:

@@ -91,8 +91,7 @@ def longest_stop(action: Callable[[], Any]) -> float:
 
     def watch() -> None:
         last = time.perf_counter()
-        while not stop.is_set():
-            time.sleep(0.001)
+        while not stop.wait(0.001):
             now = time.perf_counter()
             worst[0] = max(worst[0], now - last)
             last = now
@@ -126,6 +125,7 @@ def main() -> None:
         parser.add_argument(name, type=Path, required=True)
     options = parser.parse_args()
     sys.path.insert(0, str(options.package.resolve()))
+    sys.path.append(str(Path(__file__).resolve().parents[1] / "support"))
     os.environ["PYTHONPATH"] = str(options.package.resolve())
     os.environ["RNICD_PROGRAM"], os.environ["RNICCTL_PROGRAM"] = str(options.rnicd), str(options.rnicctl)
     os.environ.pop("RNICD_GRANT", None)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import threading
 from pathlib import Path
 from typing import Any, Iterator
 
 import pytest
 import rnicd
 
+import waits
 from daemon import Daemon
 
 
@@ -53,6 +55,15 @@ def pair(session: rnicd.Session) -> Any:
     one.connect(other.address)
     other.connect(one.address)
     return one, other
+
+
+@pytest.fixture
+def waiting(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Set when a thread waits for a completion."""
+    event = threading.Event()
+    for kind, name in waits.PLACES:
+        monkeypatch.setattr(kind, name, waits.announced(kind, name, event.set))
+    return event
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -6,9 +6,10 @@ import json
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
+
+from polling import wait_for
 
 _TIMEOUT_S = 60
 
@@ -32,13 +33,12 @@ class Daemon:
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
-        end = time.monotonic() + _TIMEOUT_S
+        wait_for("the daemon", lambda: self._serves() or self._child.poll() is not None)
+        assert self._child.poll() is None, f"the daemon does not serve: {self._log.read_text()}"
+
+    def _serves(self) -> bool:
         # The socket first: a program that is started for nothing costs a second on an emulated machine.
-        while not os.path.exists(f"{self.socket_dir}/rpc.sock") or self.ask("status").returncode != 0:
-            if self._child.poll() is not None or time.monotonic() > end:
-                self.stop()
-                raise AssertionError(f"the daemon does not serve: {self._log.read_text()}")
-            time.sleep(0.05)
+        return os.path.exists(f"{self.socket_dir}/rpc.sock") and self.ask("status").returncode == 0
 
     def ask(self, *command: str) -> "subprocess.CompletedProcess[str]":
         """Runs rnicctl."""
@@ -56,10 +56,11 @@ class Daemon:
 
     def wait_until_empty(self) -> None:
         """Waits until no session is left."""
-        end = time.monotonic() + _TIMEOUT_S
-        while (status := self.status())["sessions"] or status["sessions_ending"]:
-            assert time.monotonic() < end, status
-            time.sleep(0.05)
+        wait_for("the end of all sessions", self._is_empty)
+
+    def _is_empty(self) -> bool:
+        status = self.status()
+        return not status["sessions"] and not status["sessions_ending"]
 
     def pause(self) -> None:
         """Stops all its threads, until `resume` or `kill`."""

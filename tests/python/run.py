@@ -20,7 +20,7 @@ def main() -> int:
     options, others = parser.parse_known_args()
     environment = {
         **os.environ,
-        "PYTHONPATH": str(options.package.resolve()),
+        "PYTHONPATH": os.pathsep.join([str(options.package.resolve()), str(_HERE), str(_HERE.parent / "support")]),
         "PYTHONDONTWRITEBYTECODE": "1",
         "RNICD_PROGRAM": str(options.rnicd.resolve()),
         "RNICCTL_PROGRAM": str(options.rnicctl.resolve()),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import gc
 import inspect
 import os
@@ -11,6 +12,8 @@ import numpy as np
 import pytest
 import rnicd
 import rnicd.aio
+
+from polling import wait_for
 
 pytestmark = pytest.mark.usefixtures("data_path")
 PAGE = 4096
@@ -134,8 +137,9 @@ def test_an_eviction_says_so(daemon):
         causes = []
         s = await rnicd.aio.connect()
         s.on_lost(lambda lost: causes.append(lost.cause))
-        waiting = asyncio.ensure_future(_receive(s))
-        await asyncio.sleep(0.3)
+        posted = asyncio.Event()
+        waiting = asyncio.ensure_future(_receive(s, posted))
+        await posted.wait()
         await asyncio.get_running_loop().run_in_executor(None, daemon.ask, "evict", str(s.id))
         with pytest.raises(rnicd.Error):
             await waiting
@@ -147,10 +151,12 @@ def test_an_eviction_says_so(daemon):
     run(story())
 
 
-async def _receive(session):
+async def _receive(session, posted):
     region = await (await session.allocate(PAGE)).register()
     pair = await session.queue_pair()
-    await pair.receive(region)
+    pending = await pair.post([rnicd.Receive(region)])
+    posted.set()
+    await pending
 
 
 def test_refusals_are_the_same_exceptions(daemon):
@@ -188,11 +194,9 @@ def test_dropped_sessions_leave_nothing(daemon):
             memory = await s.allocate(PAGE)
             del s, memory
             gc.collect()
-        for _ in range(300):
-            if len(os.listdir("/proc/self/fd")) < before + 3:
-                break
-            await asyncio.sleep(0.02)
-        assert len(os.listdir("/proc/self/fd")) < before + 3
+        # In another thread: the loop goes on.
+        met = functools.partial(wait_for, "the descriptors", lambda: len(os.listdir("/proc/self/fd")) < before + 3)
+        await asyncio.get_running_loop().run_in_executor(None, met)
 
     run(story())
     daemon.wait_until_empty()

@@ -17,25 +17,28 @@ from rnicd._effects import Exchange
 from rnicd._runner import SyncLink
 
 import programs
+from polling import wait_for
 
 pytestmark = pytest.mark.usefixtures("data_path")
 PAGE = 4096
 _TIMEOUT_S = 60
 
 
-def wait_until(met):
-    end = time.monotonic() + _TIMEOUT_S
-    while not met():
-        assert time.monotonic() < end
-        time.sleep(0.02)
-
-
 def descriptors():
     return len(os.listdir("/proc/self/fd"))
 
 
+# Says so when it waits.
 _WAITING = """
 import rnicd
+import waits
+deep = threading.Event()
+def tell():
+    if not deep.is_set():
+        print("waiting", flush=True)
+        deep.set()
+for kind, name in waits.PLACES:
+    setattr(kind, name, waits.announced(kind, name, tell))
 s = rnicd.connect()
 m = s.allocate(4096)
 r = m.register()
@@ -50,7 +53,6 @@ def test_ctrl_c_ends_a_wait_and_loses_no_completion(daemon):
         _WAITING
         + """
 try:
-    print("waiting", flush=True)
     pending.wait(60)
     sys.exit(1)
 except KeyboardInterrupt:
@@ -62,16 +64,14 @@ s.close()
     )
     child = programs.start(program)
     programs.wait_for_line(child, "waiting")
-    time.sleep(0.5)
     child.send_signal(signal.SIGINT)
     status, out, err = programs.finish(child)
     assert (status, err) == (0, ""), out
 
 
 def test_ctrl_c_that_nobody_catches_ends_the_program(daemon):
-    child = programs.start(_WAITING + "print('waiting', flush=True)\npending.wait(60)\n")
+    child = programs.start(_WAITING + "pending.wait(60)\n")
     programs.wait_for_line(child, "waiting")
-    time.sleep(0.3)
     child.send_signal(signal.SIGINT)
     status, _, err = programs.finish(child)
     assert status == -signal.SIGINT and "KeyboardInterrupt" in err
@@ -79,7 +79,7 @@ def test_ctrl_c_that_nobody_catches_ends_the_program(daemon):
 
 
 def test_sigterm_ends_a_waiting_program(daemon):
-    child = programs.start(_WAITING + "print('waiting', flush=True)\npending.wait(60)\n")
+    child = programs.start(_WAITING + "pending.wait(60)\n")
     programs.wait_for_line(child, "waiting")
     child.terminate()
     assert programs.finish(child)[0] == -signal.SIGTERM
@@ -90,11 +90,15 @@ def test_a_handled_signal_does_not_end_a_wait(daemon):
     program = (
         _WAITING
         + """
-signal.signal(signal.SIGALRM, lambda *_: None)
+handled = []
+sender = threading.Thread(target=other.send, args=[b"x"])
+def handle(*_):
+    handled.append(deep.is_set())
+    if handled.count(True) == 5:
+        sender.start()
+signal.signal(signal.SIGALRM, handle)
 signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
-sender = threading.Timer(0.5, other.send, [b"x"])
-sender.start()
-assert pending.wait(30)[0].bytes == 1
+assert pending.wait(60)[0].bytes == 1
 signal.setitimer(signal.ITIMER_REAL, 0)
 sender.join()
 s.close()
@@ -124,8 +128,8 @@ def test_an_exit_with_live_buffers_is_clean(daemon, end, status):
 
 
 def test_an_exit_while_a_thread_waits_is_clean(daemon):
-    program = _WAITING + "threading.Thread(target=pending.wait, args=(60,), daemon=True).start()\ntime.sleep(0.3)\n"
-    assert programs.run(program) == (0, "", "")
+    program = _WAITING + "threading.Thread(target=pending.wait, args=(60,), daemon=True).start()\ndeep.wait()\n"
+    assert programs.run(program) == (0, "waiting\n", "")
     daemon.wait_until_empty()
 
 
@@ -161,8 +165,8 @@ def test_sessions_leave_no_descriptor_and_no_thread(daemon):
     del dropped
     gc.collect()
     # gRPC may keep one or two more of its own.
-    wait_until(lambda: descriptors() < before + 3)
-    wait_until(lambda: not [one for one in threading.enumerate() if one.name == "rnicd-events"])
+    wait_for("the descriptors", lambda: descriptors() < before + 3)
+    wait_for("the threads", lambda: not [one for one in threading.enumerate() if one.name == "rnicd-events"])
     daemon.wait_until_empty()
 
 
@@ -172,7 +176,7 @@ def test_a_failed_connect_leaves_no_descriptor(daemon):
         with pytest.raises(rnicd.NotFound):
             rnicd.connect(adapter="none")
     gc.collect()
-    wait_until(lambda: descriptors() < before + 3)
+    wait_for("the descriptors", lambda: descriptors() < before + 3)
 
 
 def test_an_exception_in_the_block_closes_everything(daemon):
@@ -243,7 +247,7 @@ def test_populating_lets_other_threads_run(session):
 
     ticker = threading.Thread(target=tick, daemon=True)
     ticker.start()
-    wait_until(lambda: ticks[0] > 0)
+    wait_for("the other thread", lambda: ticks[0] > 0)
     # In this loop only `populate` lets the other thread run. When it does is up to the kernel, so again and again.
     end = time.monotonic() + _TIMEOUT_S
     before = ticks[0]

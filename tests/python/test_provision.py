@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import resource
-import time
 
 import numpy as np
 import rnicd
 import rnicd.aio
 
+from polling import wait_for
+
 PAGE = 4096
 MIB = 1 << 20
-
-
-def wait_until(met) -> bool:
-    """Whether it comes true in time."""
-    limit = time.monotonic() + 20
-    while not met() and time.monotonic() < limit:
-        time.sleep(0.005)
-    return met()
 
 
 def faults_of_first_access(memory) -> int:
@@ -57,7 +50,7 @@ def test_provisioning_nothing_is_refused_and_leaves_no_memory(session):
     assert reason == "BATCH_SIZE"
     # The next object's making releases what is dropped.
     memory = session.allocate(PAGE)
-    assert wait_until(lambda: session.usage().session["memory_objects"].used == 1)
+    wait_for("the release", lambda: session.usage().session["memory_objects"].used == 1)
     memory.close()
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-import time
 
 import numpy as np
 import pytest
 import rnicd
+
+from polling import wait_for
 
 pytestmark = pytest.mark.usefixtures("data_path")
 PAGE = 4096
@@ -63,9 +64,9 @@ def test_a_message_is_received(pair, ends):
     assert (received.operation, received.bytes, bytes(here[0:7])) == ("receive", 7, b"message")
 
 
-def test_a_receive_waits_for_the_peer(pair, ends):
+def test_a_receive_waits_for_the_peer(pair, ends, waiting):
     source, _, here, _ = ends
-    sender = threading.Timer(0.3, pair[0].send, [b"late"])
+    sender = threading.Thread(target=lambda: waiting.wait(30) and pair[0].send(b"late"))
     sender.start()
     assert pair[1].receive(source) == 4
     assert bytes(here[0:4]) == b"late"
@@ -199,10 +200,7 @@ def test_a_callback_that_raises_does_not_end_the_session(session, capfd):
     watched.connect(peer.address)
     peer.connect(watched.address)
     peer.disconnect()
-    end = time.monotonic() + 30
-    while not watched.peer_gone:
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    wait_for("the disconnect", lambda: watched.peer_gone)
     told = threading.Event()
     other = session.queue_pair(on_disconnected=told.set)
     partner = session.queue_pair()
@@ -362,7 +360,7 @@ def test_a_waiting_thread_stops_no_other(session, pair, ends):
     assert not receiver.is_alive()
 
 
-def test_a_thread_that_waits_ends_with_the_session(daemon):
+def test_a_thread_that_waits_ends_with_the_session(daemon, waiting):
     session = rnicd.connect()
     pair = session.queue_pair()
     region = session.allocate(PAGE).register()
@@ -374,13 +372,13 @@ def test_a_thread_that_waits_ends_with_the_session(daemon):
         except rnicd.Error as failure:
             caught.append(failure)
 
-    waiting = threading.Thread(target=wait)
-    waiting.start()
-    time.sleep(0.3)
+    thread = threading.Thread(target=wait)
+    thread.start()
+    assert waiting.wait(30)
     session.close()
-    waiting.join(30)
-    # Closed where the thread was not there yet.
-    assert not waiting.is_alive() and isinstance(caught[0], (rnicd.SessionLost, rnicd.TransferFailed, rnicd.Closed))
+    thread.join(30)
+    # Closed where it was only about to wait.
+    assert not thread.is_alive() and isinstance(caught[0], (rnicd.SessionLost, rnicd.TransferFailed, rnicd.Closed))
 
 
 def test_adapters_and_limits_are_plain_values(session):
