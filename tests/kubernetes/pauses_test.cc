@@ -1,8 +1,8 @@
 // Pauses between registrations, by a clock that the test moves.
 #include <filesystem>
 
-#include "base/clock.h"
 #include "client/kubernetes/file_identity.h"
+#include "client/kubernetes/held_clock_test.h"
 #include "client/kubernetes/resource_link.h"
 #include "tests/kubernetes/link_test.h"
 
@@ -11,15 +11,6 @@ namespace {
 
 using kubernetes::ResourceLink;
 using std::chrono::milliseconds;
-
-class MovedClock final : public Clock {
- public:
-  Instant Now() const override { return now_; }
-  void Pass(milliseconds time) { now_ += time; }
-
- private:
-  Instant now_ = Instant(std::chrono::hours(1));
-};
 
 class Pauses : public LinkTest {
  protected:
@@ -37,7 +28,7 @@ class Pauses : public LinkTest {
     return Eventually([&] { return link.up(); });
   }
 
-  MovedClock clock_;
+  kubernetes::HeldClock clock_;
   const log::Logger logger_{{.level = log::Level::kWarning}};
   FakeAllocator allocator_;
   kubernetes::DeviceBoard board_;

@@ -30,8 +30,12 @@ def test_says_that_everything_works(daemon):
     assert "grpcio" in done.stdout and "soft0" in done.stdout
 
 
+def test_takes_the_daemons_spelling_of_an_option(daemon):
+    assert self_test(f"--socket_dir={daemon.socket_dir}").returncode == 0
+
+
 def test_says_how_requests_travel(daemon, monkeypatch):
-    assert "requests travel through shared memory" in self_test(f"--socket_dir={daemon.socket_dir}").stdout
+    assert "requests travel through shared memory" in self_test("--socket-dir", daemon.socket_dir).stdout
     monkeypatch.setenv("RNICD_DATA_PATH", "calls")
     assert "requests travel by calls" in self_test("--socket-dir", daemon.socket_dir).stdout
 
