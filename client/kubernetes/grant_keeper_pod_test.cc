@@ -202,6 +202,8 @@ TEST_F(GrantKeeperPodTest, ASecretThatNoContainerCanHaveIsBoundToNoPod) {
   daemon_.Restart();
   ASSERT_TRUE(keeper_->Renew(now_).ok());
   EXPECT_EQ(Allocate(one_), secret);
+  ASSERT_TRUE(Start(one_).ok());
+  EXPECT_TRUE(AcceptsFrom(daemon_, other_pod_, secret)) << "not to the earlier one either";
   ASSERT_TRUE(Start(one_, other_pod_).ok());
   EXPECT_TRUE(AcceptsFrom(daemon_, other_pod_, secret));
   EXPECT_FALSE(AcceptsFrom(daemon_, pod_, secret));

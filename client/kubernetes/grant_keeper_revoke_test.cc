@@ -187,6 +187,8 @@ TEST_F(GrantKeeperRevokeTest, DevicesOfTheSameNameOfAnotherResourceAreOthers) {
   other.resource = "rnicd.io/memory-1gi";
   ReconcileOnce({HeldBy("a", d0_), other});
   EXPECT_THAT(DaemonIds(), ElementsAre(1));
+  ReconcileOnce({other});
+  EXPECT_THAT(DaemonIds(), ElementsAre(1)) << "it has its grace";
 }
 
 // No kubelet should report this; its meaning is unclear, so nothing is revoked.

@@ -39,7 +39,7 @@ class LingeringMemory {
 
   FileWatch& watch_;
   Mutex mutex_;
-  // A file that was imported twice has two entries.
+  // A file that was allocated here and imported has two entries.
   std::multimap<FileWatch::Id, Entry> entries_ RNICD_GUARDED_BY(mutex_);
 };
 

@@ -139,14 +139,16 @@ TEST_F(MemoryObjectTest, MemoryThatIsNotReleasedLingersTooWhenItsLastOwnerGoes) 
   EXPECT_TRUE(ledger_->empty());
 }
 
-TEST_F(MemoryObjectTest, AFileThatWasImportedTwiceIsRefundedTwice) {
-  UniqueFd file = MemoryFile();
-  const auto first = Attached(file);
-  const auto second = Attached(file);
-  for (const auto& object : {first, second}) {
-    (void)object->Seal();
-    ASSERT_TRUE(object->Release().ok());
-  }
+TEST_F(MemoryObjectTest, AFileThatWasAllocatedAndImportedIsRefundedTwice) {
+  const auto allocated = NewObject();
+  ASSERT_TRUE(allocated->Allocate({.page_bytes = kPage}).ok());
+  UniqueFd file = *allocated->DuplicateFile();
+  const auto imported = Attached(file);
+  ASSERT_EQ(fallocate(file.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, kSize), 0);
+  ASSERT_TRUE(imported->Seal().ok());
+  ASSERT_TRUE(allocated->Release().ok());
+  ASSERT_TRUE(imported->Release().ok());
+  EXPECT_EQ(ChargedBytes(), 2 * kSize);
   file.Reset(-1);
   lingering_.Sweep();
   EXPECT_TRUE(ledger_->empty());

@@ -28,15 +28,16 @@ namespace rnicd::rings {
 class RingWorld : public core::World {
  public:
   explicit RingWorld(const core::WorldOptions& options = {}, const SpinOptions& spin = {},
-                     const std::function<void()>& yield = std::this_thread::yield)
-      : World(options), threads_(*RingThreads::Start(1, observer, steady_, spin, yield)) {
+                     const std::function<void()>& yield = std::this_thread::yield,
+                     std::unique_ptr<const Clock> time = std::make_unique<SteadyClock>())
+      : World(options), time_(std::move(time)), threads_(*RingThreads::Start(1, observer, *time_, spin, yield)) {
     node.rings = threads_.get();
   }
   ~RingWorld() { Stop(); }
   core::RingCounts Counts() const { return threads_->Counts(); }
 
  private:
-  const SteadyClock steady_;
+  const std::unique_ptr<const Clock> time_;
   std::unique_ptr<RingThreads> threads_;
 };
 

@@ -117,6 +117,7 @@ TEST_F(RingTest, WhatACallMayNotDoIsRefusedWithoutHarm) {
        ErrorReason::FIELD_OUT_OF_RANGE},
       {{.payload_offset = UINT32_MAX - 7, .payload_bytes = 64}, ErrorReason::FIELD_OUT_OF_RANGE},
       {{.payload_bytes = UINT32_MAX - 7}, ErrorReason::FIELD_OUT_OF_RANGE},
+      {{.payload_bytes = 60}, ErrorReason::FIELD_OUT_OF_RANGE},
       {{.opcode = Opcode::kRegisterMr, .count = 1}, ErrorReason::FIELD_OUT_OF_RANGE},
       {{.opcode = Opcode::kRegisterMr, .object = 99}, ErrorReason::OBJECT_NOT_FOUND},
       {{.opcode = Opcode::kDeregisterMr, .object = 99}, ErrorReason::OBJECT_NOT_FOUND},
@@ -264,6 +265,30 @@ TEST(RingsTest, ManyRingsOfTwoTenantsAreServedTogether) {
   }
   // A turn is counted at its end.
   EXPECT_TRUE(Eventually([&] { return world.Counts().entries == kRounds * clients.size(); }));
+}
+
+// Goes on with each look at it, so that a thread that looks for entries uses its time up and one that sleeps does not.
+class TickingClock final : public Clock {
+ public:
+  Instant Now() const override { return Instant(std::chrono::microseconds(++looks_)); }
+
+ private:
+  mutable std::atomic<int64_t> looks_ = 0;
+};
+
+// About half of the time is between two looks of a thread that spins: more than half of 60 percent, and less than all.
+TEST(RingsTest, ATenantWithoutRingsLeavesItsShareOfSpinningToOthers) {
+  RingWorld world({}, {.longest = std::chrono::milliseconds(300), .percent = 60}, std::this_thread::yield,
+                  std::make_unique<TickingClock>());
+  core::Owner stays(world, 1, 1000);
+  core::Owner goes(world, 2, 2000);
+  RingClient client(*stays.session);
+  RingClient other(*goes.session);
+  client.end->SetCpu(UINT32_MAX);  // Never this thread's.
+  world.End(goes.session);
+  client.Submit({});
+  EXPECT_EQ(client.Next().status, 0U);
+  EXPECT_TRUE(core::Eventually([&] { return world.Counts().spinning >= std::chrono::milliseconds(100); }));
 }
 
 TEST(RingsTest, ANodeWithoutRingsSaysSo) {

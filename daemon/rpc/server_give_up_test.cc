@@ -155,7 +155,8 @@ TEST_F(UpdatesTest, WindowUpdatesOfCallsThatAreGivenUpAreNoIdleFrames) {
 
 TEST_F(GiveUpTest, FloodsOfWhatIsNoCallAreSentAway) {
   for (const std::string& frame :
-       {RawFrame(NGHTTP2_SETTINGS, 0, 0, ""), RawFrame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 3, kFieldXY)}) {
+       {RawFrame(NGHTTP2_SETTINGS, 0, 0, ""), RawFrame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 3, kFieldXY),
+        RawFrame(NGHTTP2_DATA, 0, 3, "")}) {
     TestClient client(Connect());
     ExpectEchoes(client);
     const int32_t open = client.Open("/hold");

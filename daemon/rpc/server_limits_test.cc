@@ -238,5 +238,15 @@ TEST_F(UnreadTest, AClientThatDoesNotReadIsNotReadFromUntilItReads) {
   }
 }
 
+TEST_F(UnreadTest, WhatACancelledCallDidNotReadWaitsNoLonger) {
+  TestClient client(Connect(), {{NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 100}});
+  for (int count = 0; count < 2; ++count) {
+    const int32_t stream_id = client.Call("/large", "50000");
+    ASSERT_TRUE(client.Until([&] { return client.Of(stream_id).data.size() == 100; }));
+    client.Cancel(stream_id);
+  }
+  ExpectEchoes(client);
+}
+
 }  // namespace
 }  // namespace rnicd::rpc

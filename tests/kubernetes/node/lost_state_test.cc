@@ -122,6 +122,33 @@ TEST_F(NodeLostState, AContainerOfWhoseUnitsNothingIsLeftIsToldSo) {
   EXPECT_TRUE(kubelet().StartContainer(UidOf("a"), "main").ok());
 }
 
+TEST_F(NodeLostState, AGrantThatANewDaemonRefusesIsMadeAgainWhenThereIsRoom) {
+  StartPlugin();
+  const RunOptions container = RunPod("a", 4);
+  plugin().Signal(SIGKILL);
+  ASSERT_TRUE(plugin().WaitForEnd().has_value());
+  daemon().KillHard();
+  StartDaemon();
+  // Grants of others with as many devices as all grants together may have.
+  v1::CreateGrantRequest request;
+  request.mutable_devices()->set_resource_name("example.com/other");
+  for (int device = 0; device < 10'000; ++device) {
+    request.mutable_devices()->add_device_ids(std::to_string(device));
+  }
+  std::vector<uint64_t> others;
+  for (int number = 0; number < 10; ++number) {
+    request.set_name(absl::StrCat("other-", number));
+    others.push_back(CreateGrant(daemon(), request).response.grant_id());
+  }
+  LaunchPlugin();
+  ASSERT_TRUE(Eventually([&] { return LinesWith("renewing grants") > 0; })) << plugin().errors().Text();
+  for (const uint64_t other : others) {
+    RevokeGrant(daemon(), other);
+  }
+  ASSERT_TRUE(Eventually([&] { return Grants().size() == 1; })) << plugin().errors().Text();
+  EXPECT_NE(Hold(container, kUnitBytes), nullptr);
+}
+
 TEST_F(NodeLostState, AFileOfGrantsThatCannotBeReadDoesNotStopThePlugin) {
   std::ofstream(home() + "/state/grants.json") << "{";
   ASSERT_EQ(chmod((home() + "/state/grants.json").c_str(), 0600), 0);
