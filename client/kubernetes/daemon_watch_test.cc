@@ -2,7 +2,6 @@
 
 #include "base/manual_clock_fake.h"
 #include "client/cpp/transport_failure.h"
-#include "client/kubernetes/held_clock_test.h"
 #include "gtest/gtest.h"
 
 namespace rnicd::kubernetes {

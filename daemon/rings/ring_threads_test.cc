@@ -288,7 +288,7 @@ TEST(RingsTest, ATenantWithoutRingsLeavesItsShareOfSpinningToOthers) {
   world.End(goes.session);
   client.Submit({});
   EXPECT_EQ(client.Next().status, 0U);
-  EXPECT_TRUE(core::Eventually([&] { return world.Counts().spinning >= std::chrono::milliseconds(100); }));
+  EXPECT_TRUE(Eventually([&] { return world.Counts().spinning >= std::chrono::milliseconds(100); }));
 }
 
 TEST(RingsTest, ANodeWithoutRingsSaysSo) {

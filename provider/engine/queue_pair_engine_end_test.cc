@@ -1,6 +1,9 @@
 // What a failure, a peer and an end do to the requests of an engine. One thread, and a card that does what the test
 // says.
 
+#include <future>
+#include <thread>
+
 #include "provider/engine/engine_queue_pair.h"
 #include "provider/engine/scripted_card_fake.h"
 
@@ -236,6 +239,26 @@ TEST(EngineEnd, ADisconnectLetsReadsFinishAndBeginsNothing) {
     EXPECT_EQ(side.far.peer_gone(), 1);
     EXPECT_EQ(side.card.closed, 0);
   }
+}
+
+TEST(EngineEnd, ADisconnectReturnsOnceTheConnectUnderWayHas) {
+  EngineFabric fabric;
+  EngineSide near(fabric, "near");
+  std::promise<void> connecting;
+  std::promise<void> failed;
+  near.card().on_connect = [&] {
+    connecting.set_value();
+    failed.get_future().wait();
+    // So that Disconnect waits by then.
+    for (int turn = 0; turn < 1000; ++turn) {
+      std::this_thread::yield();
+    }
+  };
+  near.card().on_fail = [&] { failed.set_value(); };
+  auto connected = std::async(std::launch::async, [&] { return near.engine().Connect("far"); });
+  connecting.get_future().wait();
+  near.engine().Disconnect();
+  EXPECT_TRUE(FailedWith(connected.get(), ErrorReason::QP_NOT_CONNECTABLE));
 }
 
 TEST(EngineEnd, WhoGivesTheQueuePairBackGetsAllRequestsAndLeavesNothing) {

@@ -29,6 +29,7 @@ class ScriptedCard final : public EngineCard {
   absl::Status Prepare(EngineRequest& /*request*/) override { return refusal; }
   RemoteToken Issue(EngineRequest& /*request*/) override { return RemoteToken{++issued}; }
   absl::StatusOr<EnginePeer> Connect(std::string_view peer_address) override {
+    on_connect();
     return EnginePeer{.address = std::string(peer_address), .engine = fabric_.Find(peer_address)};
   }
   BeginResult Begin(EngineRequest& request, EngineTurn& turn) override {
@@ -59,6 +60,7 @@ class ScriptedCard final : public EngineCard {
   void RunLater(std::function<void()> job) override { later.push_back(std::move(job)); }
   void Fail() override {
     ++failed;
+    on_fail();
     if (abandons) {
       engine().Abandon();
     }
@@ -80,7 +82,9 @@ class ScriptedCard final : public EngineCard {
   }
   void Resume(uint64_t context) { engine().Resume(serials_.at(context)); }
 
-  // What the test says: results of Prepare, Begin and Conclude.
+  // What the test says: what else Connect and Fail do, and results of Prepare, Begin and Conclude.
+  std::function<void()> on_connect = [] {};
+  std::function<void()> on_fail = [] {};
   absl::Status refusal;
   absl::Status receive_refusal;
   BeginResult default_answer = BeginResult::Started();

@@ -48,7 +48,9 @@ class RateLimits : public testing::Test {
 
   std::string path() const { return directory_->path() + "/policy"; }
   void WritePolicy(const std::string& policy) const {
-    { std::ofstream(path()) << policy; }
+    {
+      std::ofstream(path()) << policy;
+    }
     std::filesystem::permissions(path(), std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
   }
 

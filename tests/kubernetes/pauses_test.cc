@@ -1,8 +1,8 @@
 // Pauses between registrations, by a clock that the test moves.
 #include <filesystem>
 
+#include "base/manual_clock_fake.h"
 #include "client/kubernetes/file_identity.h"
-#include "client/kubernetes/held_clock_test.h"
 #include "client/kubernetes/resource_link.h"
 #include "tests/kubernetes/link_test.h"
 
@@ -28,7 +28,7 @@ class Pauses : public LinkTest {
     return Eventually([&] { return link.up(); });
   }
 
-  kubernetes::HeldClock clock_;
+  ManualClock clock_;
   const log::Logger logger_{{.level = log::Level::kWarning}};
   FakeAllocator allocator_;
   kubernetes::DeviceBoard board_;
@@ -44,9 +44,9 @@ TEST_F(Pauses, GrowWithEachRefusalUpToTheSlowLook) {
   for (const milliseconds pause :
        {milliseconds(20), milliseconds(40), milliseconds(80), milliseconds(150), milliseconds(150)}) {
     EXPECT_EQ(Poll(link), pause);
-    clock_.Pass(pause - milliseconds(1));
+    clock_.Advance(pause - milliseconds(1));
     EXPECT_EQ(Poll(link), milliseconds(1)) << "not yet";
-    clock_.Pass(milliseconds(1));
+    clock_.Advance(milliseconds(1));
   }
   EXPECT_EQ(kubelet_.registrations().size(), 5u);
   kubelet_.RefuseRegistrations("");
@@ -63,10 +63,10 @@ TEST_F(Pauses, DoNotMakeANewKubeletWait) {
   kubelet_.Stop();
   ASSERT_TRUE(Eventually([&] { return !link.up(); }));
   for (int refusal = 0; refusal < 12; ++refusal) {
-    clock_.Pass(options_.poll_interval);
+    clock_.Advance(options_.poll_interval);
     Poll(link);
   }
-  clock_.Pass(options_.poll_interval);
+  clock_.Advance(options_.poll_interval);
   EXPECT_EQ(Poll(link), options_.poll_interval) << "the longest pause";
   kubelet_.Start();
   Poll(link);
@@ -80,7 +80,7 @@ TEST_F(Pauses, ADirectoryInTheWayIsWaitedFor) {
   EXPECT_EQ(Poll(link), options_.first_retry);
   EXPECT_TRUE(kubelet_.registrations().empty());
   std::filesystem::remove(SocketOf("memory-64mi"));
-  clock_.Pass(options_.first_retry);
+  clock_.Advance(options_.first_retry);
   Poll(link);
   EXPECT_TRUE(IsUp(link));
 }
@@ -98,14 +98,14 @@ TEST_F(Pauses, TwoPluginsDoNotTakeTurns) {
   ASSERT_TRUE(Offers(kubelet_, kMemory, 5, 5));
   Poll(older);
   ASSERT_TRUE(Offers(kubelet_, kMemory, 5, 0)) << "the kubelet takes the end of the older's stream for the newer's";
-  clock_.Pass(options_.poll_interval);
+  clock_.Advance(options_.poll_interval);
   Poll(newer);
   ASSERT_TRUE(Eventually([&] { return kubelet_.Streams(kMemory) == 0; }));
-  clock_.Pass(options_.first_retry);
+  clock_.Advance(options_.first_retry);
   Poll(newer);
   ASSERT_TRUE(Offers(kubelet_, kMemory, 5, 5));
   for (int turn = 0; turn < 20; ++turn) {
-    clock_.Pass(options_.poll_interval);
+    clock_.Advance(options_.poll_interval);
     Poll(older);
     Poll(newer);
   }
@@ -114,7 +114,7 @@ TEST_F(Pauses, TwoPluginsDoNotTakeTurns) {
   EXPECT_TRUE(newer.up());
   newer.Stop();
   ASSERT_TRUE(Eventually([&] { return kubelet_.Streams(kMemory) == 0; }));
-  clock_.Pass(options_.poll_interval);
+  clock_.Advance(options_.poll_interval);
   Poll(older);
   EXPECT_TRUE(Offers(kubelet_, kMemory, 4, 4)) << "the replaced plugin registers again after the other has exited";
 }

@@ -48,15 +48,4 @@ bool Eventually(const std::function<bool()>& condition, std::chrono::millisecond
   return condition();
 }
 
-bool Throughout(const std::function<bool()>& condition, std::chrono::milliseconds duration) {
-  const auto deadline = SteadyTime::now() + duration;
-  while (SteadyTime::now() < deadline) {
-    if (!condition()) {
-      return false;
-    }
-    std::this_thread::sleep_for(kPollInterval);
-  }
-  return condition();
-}
-
 }  // namespace rnicd::test

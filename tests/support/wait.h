@@ -13,15 +13,8 @@ inline const int kSlowness = Slowness();
 // Timeout for something that must happen. Only a failing test waits this long.
 inline const std::chrono::milliseconds kTimeout{10'000 * kSlowness};
 
-// Long enough for a test to make a handful of calls meanwhile: the delay that slow cards and slow wires are configured
-// with.
-inline const std::chrono::milliseconds kHandfulOfCalls{kSlowness > 1 ? 600 : 200};
-
 // Returns true as soon as the condition holds. Polls every few milliseconds for at most `limit`, and once more at the
 // end.
 bool Eventually(const std::function<bool()>& condition, std::chrono::milliseconds limit = kTimeout);
-
-// True if the condition held at every poll during `duration`.
-bool Throughout(const std::function<bool()>& condition, std::chrono::milliseconds duration);
 
 }  // namespace rnicd::test
