@@ -34,7 +34,8 @@ struct ProberOptions {
 // Probes every adapter of a provider in a loop. Each adapter has its own thread, so that a card that hangs does not
 // hide the others; one more thread evaluates all of them, including those that hang.
 // Lifetime: provider, os and clock outlive it. A call into a card cannot be cancelled, so the destructor waits for the
-// running probes; a caller that must not wait calls Stop first. Threads:  safe.
+//           running probes; a caller that must not wait calls Stop first.
+// Threads:  safe.
 class Prober {
  public:
   // Returns when every adapter has a result, which takes at most the timeout.

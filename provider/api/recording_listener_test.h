@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/waiting_fixture.h"
 #include "provider/api/queue_pair.h"
 
 namespace rnicd::provider {
@@ -31,18 +32,6 @@ inline constexpr AccessRights kAllRights{
     .local_write = true, .remote_read = true, .remote_write = true, .read_sink = true};
 // Timeout of waits in tests. Far above the duration of any step, so reaching it means that the event never comes.
 inline constexpr std::chrono::seconds kWaitTimeout{30};
-
-// Looks until `holds` does; false when it never does. For what no callback reports.
-inline bool HoldsSoon(const std::function<bool()>& holds) {
-  const auto deadline = std::chrono::steady_clock::now() + kWaitTimeout;
-  while (!holds()) {
-    if (std::chrono::steady_clock::now() > deadline) {
-      return false;
-    }
-    std::this_thread::sleep_for(std::chrono::microseconds(200));
-  }
-  return true;
-}
 
 // The fields of a completion that most tests check.
 struct Outcome {

@@ -61,40 +61,6 @@ TEST_F(SoftEndpointReadTest, WhatFollowsIsExecutedMeanwhileAndReportedAfterwards
   EXPECT_EQ(near_.initiated(), (Outcomes{{1, kReadOp, kOk}, {2, kWritten, kOk}}));
 }
 
-TEST_F(SoftEndpointReadTest, AFencedRequestWaitsForAllReadsBeforeIt) {
-  near_.SetText(0, "after");
-  near_.Post(ReadBytes(1, 100));
-  near_.Post(ReadBytes(2, 200));
-  near_.Post(Fenced(WriteBytes(3)));
-  near_.Post(WriteBytes(4));
-  EXPECT_EQ(far_.Text(1000, 5), std::string(5, '\0'));
-  ASSERT_TRUE(card_.engine()->RunJob());
-  EXPECT_EQ(far_.Text(1000, 5), std::string(5, '\0')) << "one is still under way";
-  ASSERT_TRUE(card_.engine()->RunJob());
-  EXPECT_EQ(far_.Text(1000, 5), "after");
-  EXPECT_EQ(near_.initiated(),
-            (Outcomes{{1, kReadOp, kOk}, {2, kReadOp, kOk}, {3, kWritten, kOk}, {4, kWritten, kOk}}));
-}
-
-TEST_F(SoftEndpointReadTest, AFenceWithoutReadsHoldsNothingUp) {
-  near_.Post(WriteBytes(1));
-  near_.Post(Fenced(WriteBytes(2)));
-  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kWritten, kOk}, {2, kWritten, kOk}}));
-}
-
-TEST_F(SoftEndpointReadTest, ReadsThatLandInAnotherOrderAreReportedInTheirOwn) {
-  near_.Post(ReadBytes(1, 100));
-  near_.Post(ReadBytes(2, 200));
-  near_.Post(ReadBytes(3, 300));
-  ASSERT_TRUE(card_.engine()->RunJob(2));
-  EXPECT_TRUE(Landed(300));
-  EXPECT_FALSE(Landed(100));
-  ASSERT_TRUE(card_.engine()->RunJob(1));
-  EXPECT_TRUE(near_.initiated().empty());
-  ASSERT_TRUE(card_.engine()->RunJob());
-  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kReadOp, kOk}, {2, kReadOp, kOk}, {3, kReadOp, kOk}}));
-}
-
 TEST_F(SoftEndpointReadTest, AsManyReadsAreUnderWayAsTheCardAllows) {
   const uint32_t limit = card_.nic()->info().max_outbound_read_limit;
   for (uint64_t context = 0; context < limit + 1; ++context) {
@@ -107,19 +73,6 @@ TEST_F(SoftEndpointReadTest, AsManyReadsAreUnderWayAsTheCardAllows) {
   EXPECT_EQ(card_.engine()->size(), limit) << "one has landed, one has begun";
   card_.engine()->RunAll();
   EXPECT_EQ(near_.initiated().size(), limit + 2);
-}
-
-TEST_F(SoftEndpointReadTest, WhatIsExecutedButNotReportedTakesRoom) {
-  SoftSide small(card_, {.initiator_depth = 2});
-  SoftSide peer(card_);
-  Connect(small, peer);
-  small.Post(Read(1, {small.Entry(0, 1)}, peer.region().remote_token()));
-  small.Post(Silent(Write(2, {}, {})));
-  EXPECT_TRUE(small.Refuses(Write(3, {}, {}), ErrorReason::QUEUE_FULL));
-  card_.engine()->RunAll();
-  EXPECT_EQ(small.initiated(), (Outcomes{{1, kReadOp, kOk}}));
-  small.Post(Write(4, {}, {}));
-  EXPECT_EQ(small.initiated().size(), 2u);
 }
 
 TEST_F(SoftEndpointReadTest, ASinkThatIsInvalidatedBeforeTheBytesLandFailsTheRead) {
@@ -142,31 +95,6 @@ TEST_F(SoftEndpointReadTest, ASourceThatIsDeregisteredBeforeTheBytesLandFailsThe
   card_.engine()->RunAll();
   EXPECT_EQ(near_.initiated(), (Outcomes{{1, kReadOp, NtStatus::kAccessViolation}}));
   EXPECT_EQ(far_.state(), QueuePairState::kError);
-}
-
-// Behind a failure every request is cancelled, even one executed long ago, because completions are in posting order.
-TEST_F(SoftEndpointReadTest, WhatWasExecutedBehindAReadThatFailsIsCancelled) {
-  near_.Post(Read(1, {near_.Entry(100, 5)}, RemoteToken{0xdead}));
-  near_.Post(WriteBytes(2));
-  near_.Post(Silent(WriteBytes(3)));
-  near_.Post(Fenced(WriteBytes(4)));
-  EXPECT_TRUE(near_.initiated().empty());
-  card_.engine()->RunAll();
-  EXPECT_EQ(near_.initiated(), (Outcomes{{1, kReadOp, NtStatus::kAccessViolation},
-                                         {2, kWritten, kCancelled},
-                                         {3, kWritten, kCancelled},
-                                         {4, kWritten, kCancelled}}));
-}
-
-TEST_F(SoftEndpointReadTest, AFailureBehindAReadCancelsTheReadAndIsReportedInItsPlace) {
-  near_.Post(ReadBytes(1));
-  near_.Post(WriteBytes(2));
-  near_.Post(Write(3, {near_.Entry(0, 1)}, RemoteToken{0xdead}));
-  EXPECT_EQ(near_.initiated(),
-            (Outcomes{{1, kReadOp, kCancelled}, {2, kWritten, kCancelled}, {3, kWritten, NtStatus::kAccessViolation}}));
-  card_.engine()->RunAll();
-  EXPECT_FALSE(Landed());
-  EXPECT_EQ(near_.initiated().size(), 3u);
 }
 
 TEST_F(SoftEndpointReadTest, AFlushDropsTheBytesUnderWay) {
@@ -206,18 +134,6 @@ TEST_F(SoftEndpointReadTest, AReadAloneIsTimedOutWhenItsBytesShouldLand) {
   EXPECT_TRUE(near_.initiated().empty());
   card_.engine()->RunAll();
   EXPECT_EQ(near_.initiated(), (Outcomes{{1, kReadOp, NtStatus::kIoTimeout}}));
-}
-
-TEST_F(SoftEndpointReadTest, AReadBeginsWhenThePeerHasConnected) {
-  SoftSide early(card_);
-  SoftSide late(card_);
-  ASSERT_TRUE(early.ConnectTo(late).ok());
-  early.Post(Read(1, {early.Entry(100, 5)}, late.region().remote_token()));
-  EXPECT_EQ(card_.engine()->size(), 0u);
-  ASSERT_TRUE(late.ConnectTo(early).ok());
-  EXPECT_EQ(card_.engine()->size(), 1u);
-  card_.engine()->RunAll();
-  EXPECT_EQ(early.initiated(), (Outcomes{{1, kReadOp, kOk}}));
 }
 
 TEST_F(SoftEndpointReadTest, AnEndpointThatIsGoneIsNotMissedByItsReads) {

@@ -54,7 +54,7 @@ TEST(EventLoop, CallsWhoeverStandsBehindADescriptorOnOneThreadOfItsOwn) {
   loop.Add(second->descriptor(), second);
   first->Ring();
   second->Ring();
-  EXPECT_TRUE(HoldsSoon([&] { return first->rung() == 1 && second->rung() == 1; }));
+  EXPECT_TRUE(Eventually([&] { return first->rung() == 1 && second->rung() == 1; }));
   EXPECT_EQ(first->thread(), second->thread());
   EXPECT_NE(first->thread(), std::this_thread::get_id());
 }
@@ -68,7 +68,7 @@ TEST(EventLoop, TicksOnceForAHandlerOfSeveralDescriptors) {
   loop.Add(one->descriptor(), one);
   loop.Add(two->descriptor(), two);
   loop.Add(more.descriptor(), two);
-  EXPECT_TRUE(HoldsSoon([&] { return one->ticks() >= 8 && two->ticks() >= 8; }));
+  EXPECT_TRUE(Eventually([&] { return one->ticks() >= 8 && two->ticks() >= 8; }));
   // Far from twice as many, though the loop may tick while they are added and while they are read.
   EXPECT_LE(std::abs(one->ticks() - two->ticks()), 3);
   EXPECT_GE(std::chrono::steady_clock::now() - begun, 2 * EventLoop::kTick);
@@ -83,7 +83,7 @@ TEST(EventLoop, ADescriptorThatHasNothingMoreToSayIsLeftAlone) {
   loop.Add(silent->descriptor(), silent);
   silent->Ring();
   loop.Add(clock->descriptor(), clock);
-  EXPECT_TRUE(HoldsSoon([&] { return clock->ticks() >= 2; }));
+  EXPECT_TRUE(Eventually([&] { return clock->ticks() >= 2; }));
   EXPECT_EQ(silent->rung(), 1);
 }
 
@@ -99,7 +99,7 @@ TEST(EventLoop, WhoWasRemovedOrIsGoneIsNotCalled) {
   loop.Remove(removed->descriptor());
   removed->Ring();
   gone.reset();
-  EXPECT_TRUE(HoldsSoon([&] { return clock->ticks() >= 2; }));
+  EXPECT_TRUE(Eventually([&] { return clock->ticks() >= 2; }));
   EXPECT_EQ(removed->rung(), 0);
   EXPECT_TRUE(weak.expired()) << "the loop keeps nobody";
 }
@@ -124,7 +124,7 @@ TEST(EventLoop, MayBeUsedFromManyThreads) {
         const auto bell = std::make_shared<Bell>();
         loop.Add(bell->descriptor(), bell);
         bell->Ring();
-        EXPECT_TRUE(HoldsSoon([&] { return bell->rung() > 0; }));
+        EXPECT_TRUE(Eventually([&] { return bell->rung() > 0; }));
         loop.Remove(bell->descriptor());
       }
     });

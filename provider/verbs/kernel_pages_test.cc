@@ -108,7 +108,7 @@ TEST_P(VerbsKernelPages, PayloadOfThisProcessTravelsInPiecesThatAreWholePages) {
   ASSERT_TRUE(fake_.Complete(side_.number()));
   side_.Post(Send(2, {host(Page(2)), host(Page(0))}));
   // The thread that handles the completion may be the one that posts.
-  ASSERT_TRUE(HoldsSoon([&] { return side_.posted().size() == 1; }));
+  ASSERT_TRUE(Eventually([&] { return side_.posted().size() == 1; }));
   EXPECT_THAT(side_.posted()[0].entries, SizeIs(1));
 }
 

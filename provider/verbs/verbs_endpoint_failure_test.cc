@@ -18,7 +18,7 @@ class VerbsEndpointFailureTest : public VerbsTest {
  protected:
   void ConnectBoth() { Connect(near_, far_); }
   static bool EndsInError(const Side& side) {
-    return HoldsSoon([&] { return side.state() == QueuePairState::kError; });
+    return Eventually([&] { return side.state() == QueuePairState::kError; });
   }
 
   Side near_{daemon_};
@@ -128,17 +128,17 @@ TEST_F(VerbsEndpointFailureTest, ARunningListenerIsWaitedForByShutdown) {
   std::atomic<bool> may_leave = false;
   near_.listener().on_completion = [&](const Completion&) {
     inside = true;
-    EXPECT_TRUE(HoldsSoon([&] { return may_leave.load(); }));
+    EXPECT_TRUE(Eventually([&] { return may_leave.load(); }));
   };
   near_.Post(Write(1));
   ASSERT_TRUE(fake_.Complete(near_.number()));
-  ASSERT_TRUE(HoldsSoon([&] { return inside.load(); }));
+  ASSERT_TRUE(Eventually([&] { return inside.load(); }));
   std::atomic<bool> done = false;
   std::thread shutdown([&] {
     near_.Shutdown();
     done = true;
   });
-  EXPECT_TRUE(HoldsSoon([&] { return near_.state() == QueuePairState::kError; }));
+  EXPECT_TRUE(Eventually([&] { return near_.state() == QueuePairState::kError; }));
   EXPECT_FALSE(done);
   may_leave = true;
   shutdown.join();
@@ -180,10 +180,10 @@ class VerbsProbeTest : public VerbsTest {
   // Returns when every queue pair was looked at some times more.
   bool AwaitLooks() {
     const uint64_t looks = fake_.calls("QueryQpState");
-    return HoldsSoon([&] { return fake_.calls("QueryQpState") >= looks + 6; });
+    return Eventually([&] { return fake_.calls("QueryQpState") >= looks + 6; });
   }
   bool AwaitProbe() {
-    return HoldsSoon([&] { return side_.posted().size() == 1; });
+    return Eventually([&] { return side_.posted().size() == 1; });
   }
 
   Side side_{daemon_};
@@ -229,7 +229,7 @@ TEST_F(VerbsProbeTest, ABusyConnectionIsNotProbed) {
 TEST_F(VerbsProbeTest, AQueueIsAsDeepAsEverWhileAProbeIsUnderWay) {
   Side small(daemon_, {.initiator_depth = 2});
   ASSERT_TRUE(small.ConnectTo(small).ok());
-  ASSERT_TRUE(HoldsSoon([&] { return small.posted().size() == 1; }));
+  ASSERT_TRUE(Eventually([&] { return small.posted().size() == 1; }));
   small.Post(Write(1));
   small.Post(Write(2));
   EXPECT_TRUE(small.Refuses(Write(3), ErrorReason::QUEUE_FULL));
@@ -243,7 +243,7 @@ TEST_F(VerbsProbeTest, AProbeThatIsNotAnsweredSaysThatThePeerIsGone) {
   ASSERT_TRUE(AwaitProbe());
   ASSERT_TRUE(fake_.Complete(side_.number(), IBV_WC_RETRY_EXC_ERR));
   ASSERT_TRUE(side_.listener().WaitForPeerGone());
-  EXPECT_TRUE(HoldsSoon([&] { return side_.state() == QueuePairState::kError; }));
+  EXPECT_TRUE(Eventually([&] { return side_.state() == QueuePairState::kError; }));
   EXPECT_THAT(side_.initiated(), IsEmpty());
   ASSERT_TRUE(AwaitLooks());
 }
@@ -274,7 +274,7 @@ TEST_F(VerbsProbeTest, AQueuePairThatTheCardFailedSilentlyIsNoticed) {
   Connect(side_, other);
   fake_.FailQp(side_.number());
   ASSERT_TRUE(side_.listener().WaitForPeerGone());
-  EXPECT_TRUE(HoldsSoon([&] { return side_.state() == QueuePairState::kError; }));
+  EXPECT_TRUE(Eventually([&] { return side_.state() == QueuePairState::kError; }));
   EXPECT_TRUE(other.listener().WaitForPeerGone());
 }
 

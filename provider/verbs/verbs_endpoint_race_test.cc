@@ -105,7 +105,7 @@ TEST_F(VerbsEndpointRaceTest, WhateverEndsItEveryRequestIsReportedOnceAndThenNot
       });
       threads.emplace_back([&] { received = PostAll(side, kUntilRefused, [](uint64_t n) { return Receive(n); }); });
       threads.emplace_back([&] { by_peer = PostAll(peer, kUntilRefused, [](uint64_t n) { return Send(n); }); });
-      EXPECT_TRUE(HoldsSoon([&] { return side.initiated().size() >= 20 || side.state() == QueuePairState::kError; }));
+      EXPECT_TRUE(Eventually([&] { return side.initiated().size() >= 20 || side.state() == QueuePairState::kError; }));
       switch (round % 4) {
         case 0:
           break;
@@ -157,8 +157,8 @@ TEST_F(VerbsEndpointRaceTest, ACardThatGoesEndsEverythingAndLetsEveryoneClose) {
       });
       EXPECT_TRUE(side.Initiated(20));
       fake.RemoveDevice("fake0", EIO);
-      EXPECT_TRUE(HoldsSoon([&] { return side.state() == QueuePairState::kError; }));
-      EXPECT_TRUE(HoldsSoon([&] { return peer.state() == QueuePairState::kError; }));
+      EXPECT_TRUE(Eventually([&] { return side.state() == QueuePairState::kError; }));
+      EXPECT_TRUE(Eventually([&] { return peer.state() == QueuePairState::kError; }));
       stop = true;
       for (std::thread& thread : threads) {
         thread.join();
@@ -183,7 +183,7 @@ class VerbsMomentTest : public ::testing::Test {
   // Waits until the state of the queue pairs has been queried a few times.
   void AwaitTicks() {
     const uint64_t looks = fake_.calls("QueryQpState");
-    EXPECT_TRUE(HoldsSoon([&] { return fake_.calls("QueryQpState") >= looks + 3; }));
+    EXPECT_TRUE(Eventually([&] { return fake_.calls("QueryQpState") >= looks + 3; }));
   }
 
   FakeVerbs fake_{{Card("fake0"), Card("fake1")}};
@@ -199,7 +199,7 @@ TEST_F(VerbsMomentTest, ACardMayGoWhileAQueuePairIsMade) {
   hooks_.set_before([&](std::string_view call) {
     if (call == "CreateQp") {
       fake_.RemoveDevice("fake0");
-      EXPECT_TRUE(HoldsSoon([&] { return daemon_.events().size() == 1; }));
+      EXPECT_TRUE(Eventually([&] { return daemon_.events().size() == 1; }));
       AwaitTicks();
     }
   });
@@ -217,7 +217,7 @@ TEST_F(VerbsMomentTest, AShutdownDuringAConnectLeavesItTheQueuePair) {
   hooks_.set_before([&](std::string_view call) {
     if (call == "ModifyQp" && changes++ == 0) {
       shutdown = std::thread([&] { side.Shutdown(); });
-      EXPECT_TRUE(HoldsSoon([&] { return side.state() == QueuePairState::kError; }));
+      EXPECT_TRUE(Eventually([&] { return side.state() == QueuePairState::kError; }));
       for (int attempt = 0; attempt < 1000 && fake_.calls("DestroyQp") == 0; ++attempt) {
         std::this_thread::yield();
       }
@@ -282,7 +282,7 @@ TEST_F(VerbsMomentTest, ACardMayGoWhileARequestIsPosted) {
   EXPECT_EQ(side.initiated().back(), (Outcome{2, OperationType::kWrite, kCancelled}))
       << "as of a card that went before";
   EXPECT_TRUE(peer.listener().WaitForPeerGone());
-  ASSERT_TRUE(HoldsSoon([&] { return daemon_.events().size() == 1; }));
+  ASSERT_TRUE(Eventually([&] { return daemon_.events().size() == 1; }));
   EXPECT_TRUE(side.listener().WaitForPeerGone());
   hooks_.set_before(nullptr);
 }

@@ -48,11 +48,11 @@ TEST_F(VerbsFastRegionTest, ItWaitsForWhatIsBeforeItAndHoldsBackWhatIsBehindIt) 
   Settle();
   EXPECT_FALSE(region_->registered()) << "the read is under way";
   ASSERT_TRUE(fake_.Complete(near_.number()));
-  ASSERT_TRUE(HoldsSoon([this] { return region_->registered() && near_.posted().size() == 1; }))
+  ASSERT_TRUE(Eventually([this] { return region_->registered() && near_.posted().size() == 1; }))
       << "the send, under the card's own key";
   EXPECT_EQ(near_.posted()[0].entries[0].lkey, Registered(region_->remote_token().value)->lkey);
   ASSERT_TRUE(fake_.Complete(near_.number()));
-  EXPECT_TRUE(HoldsSoon([this] { return !region_->registered() && near_.posted().size() == 1; })) << "the last write";
+  EXPECT_TRUE(Eventually([this] { return !region_->registered() && near_.posted().size() == 1; })) << "the last write";
 }
 
 TEST_F(VerbsFastRegionTest, ScatteredPagesAreOneRegistration) {

@@ -203,11 +203,11 @@ TEST_F(VerbsProviderTest, WhatAPortSaysIsReportedOnceHoweverManySessionsThereAre
   fake.RaiseAsync(IBV_EVENT_PORT_ACTIVE, 2, "fake0");
   fake.RaiseAsync(IBV_EVENT_PORT_ACTIVE, 1, "fake0");
   fake.RaiseAsync(IBV_EVENT_GID_CHANGE, 1, "fake0");
-  ASSERT_TRUE(HoldsSoon([&] { return daemon.events().size() >= 3; }));
+  ASSERT_TRUE(Eventually([&] { return daemon.events().size() >= 3; }));
   EXPECT_THAT(daemon.events(), ElementsAre("fake0 port down", "fake0 port up", "fake0 address changed"));
   EXPECT_EQ(first.state(), QueuePairState::kInit);
   fake.RaiseAsync(IBV_EVENT_PORT_ERR, 1, "fake1");
-  ASSERT_TRUE(HoldsSoon([&] { return daemon.events().size() == 4; }));
+  ASSERT_TRUE(Eventually([&] { return daemon.events().size() == 4; }));
   EXPECT_EQ(daemon.events()[3], "fake1 port down");
 }
 
@@ -242,7 +242,7 @@ void ExpectGone(Daemon& daemon, Side& near, Side& far) {
     EXPECT_EQ(outcome.status, kCancelled) << outcome;
   }
   EXPECT_EQ(near.received()[0].status, kCancelled);
-  EXPECT_TRUE(HoldsSoon([&] { return far.state() == QueuePairState::kError; }));
+  EXPECT_TRUE(Eventually([&] { return far.state() == QueuePairState::kError; }));
   EXPECT_EQ(near.state(), QueuePairState::kError);
   EXPECT_TRUE(near.listener().WaitForPeerGone());
   EXPECT_THAT(daemon.events(), ElementsAre("fake0 removed"));
@@ -317,14 +317,14 @@ TEST_F(VerbsRemovalTest, TheDescriptorsOfARemovedCardKeepNobodyBusy) {
   ASSERT_TRUE(gone.Initiated(1));
   const uint64_t looks = fake_.calls("QueryQpState");
   const uint64_t before = fake_.calls("NextCqEvent") + fake_.calls("NextAsyncEvent");
-  ASSERT_TRUE(HoldsSoon([&] { return fake_.calls("QueryQpState") >= looks + 3; }));
+  ASSERT_TRUE(Eventually([&] { return fake_.calls("QueryQpState") >= looks + 3; }));
   EXPECT_LT(fake_.calls("NextCqEvent") + fake_.calls("NextAsyncEvent"), before + 50);
 }
 
 TEST_F(VerbsRemovalTest, ACardThatComesBackIsAnotherOne) {
   Daemon daemon(fake_);
   fake_.RemoveDevice("fake0");
-  ASSERT_TRUE(HoldsSoon([&] { return daemon.events().size() == 1; }));
+  ASSERT_TRUE(Eventually([&] { return daemon.events().size() == 1; }));
   fake_.AddDevice(Card("fake0"));
   EXPECT_TRUE(FailedWith(daemon.provider().OpenAdapter("fake0").status(), ErrorReason::DEVICE_REMOVED));
   Daemon restarted(fake_);

@@ -109,18 +109,6 @@ TEST_F(Pending, EventsAreNotRepeatedOnALaterStream) {
   EXPECT_EQ(event->sequence(), 2u);
 }
 
-TEST_F(Pending, SecondStreamIsRefused) {
-  TestSession session(daemon());
-  EventReader events(session);
-  const uint64_t memory = session.SealedMemory(kPage);
-  RegisterLater(session, session.CreateMr(), memory, 1);
-  EXPECT_EQ(events.NextCompletion().request_context(), 1u);
-  EventReader second(session);
-  ExpectRefused(second.End().value_or(CallOutcome()), ErrorReason::EVENT_STREAM_ALREADY_OPEN);
-  RegisterLater(session, session.CreateMr(), memory, 2);
-  EXPECT_EQ(events.NextCompletion().request_context(), 2u);
-}
-
 TEST_F(Pending, WithoutLeaveTheCallWaits) {
   TestSession session(daemon());
   EventReader events(session);

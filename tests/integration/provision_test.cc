@@ -134,16 +134,6 @@ class HeldProvisioning : public Provisioning {
   }
 };
 
-// Its ids reach nobody.
-TEST_F(HeldProvisioning, ACallerThatGivesUpHasNoRegions) {
-  TestSession session(daemon());
-  HeldRegistrations held;
-  GiveUp(session);
-  held.LetGo();
-  EXPECT_TRUE(Eventually([&] { return session.Use("pending_requests").used() == 0; }));
-  EXPECT_TRUE(Eventually([&] { return session.Use("regions").used() == 0; }));
-}
-
 TEST_F(HeldProvisioning, ASessionThatIsClosedMeanwhileTakesEverythingBack) {
   TestSession session(daemon());
   RawClient other(daemon().rpc_socket());

@@ -87,7 +87,7 @@ TEST_F(Failures, AConnectionThatCannotBeMadeIsFoundByBothSides) {
     EXPECT_EQ(first.initiated()[0].status, NtStatus::kIoTimeout) << method;
     EXPECT_TRUE(first.listener().WaitForPeerGone()) << method;
     // Unless the other had failed before.
-    EXPECT_TRUE(HoldsSoon([&] { return second.state() == QueuePairState::kError || second.peer_gone() == 1; }))
+    EXPECT_TRUE(Eventually([&] { return second.state() == QueuePairState::kError || second.peer_gone() == 1; }))
         << method;
     control().FailNext(method, kNdSuccess, 0, 0);
   }

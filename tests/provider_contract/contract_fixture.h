@@ -21,7 +21,7 @@ class ProviderContract : public ::testing::TestWithParam<CardKind> {
   Provider& provider() { return card_->provider(); }
   std::string adapter() const { return card_->adapter(); }
   static bool EndsInError(const ProviderSide& side) {
-    return HoldsSoon([&side] { return side.state() == QueuePairState::kError; });
+    return Eventually([&side] { return side.state() == QueuePairState::kError; });
   }
 
   const std::unique_ptr<TestedCard> card_ = GetParam().make();

@@ -39,7 +39,7 @@ class NetworkDirectTestedCard final : public TestedCard {
       ASSERT_TRUE(probe_->ConnectTo(*probe_).ok());
     }
     for (int round = 0; round < 4; ++round) {
-      ASSERT_TRUE(HoldsSoon([this] { return model_.control().IsIdle(); }));
+      ASSERT_TRUE(Eventually([this] { return model_.control().IsIdle(); }));
       const size_t count = probe_->received().size() + 1;
       probe_->Post(Receive(count));
       probe_->Post(Send(count));

@@ -298,7 +298,7 @@ TEST_P(RegistrationContract, AReadMayInvalidateTheRegistrationOfItsFirstSink) {
   for (const uint32_t length : {16u, 0u}) {
     const auto region = NewRegion();
     near_.Post(Silent(FastRegister(1, region, {pages_.page(0)})));
-    ASSERT_TRUE(HoldsSoon([&region] { return region->registered(); }));
+    ASSERT_TRUE(Eventually([&region] { return region->registered(); }));
     EXPECT_EQ(StatusOf(near_, ReadAndInvalidate(2, {EntryOf(*region, length), near_.Entry(0, 4)},
                                                 far_.region()->remote_token())),
               kOk)

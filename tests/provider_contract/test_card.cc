@@ -183,7 +183,7 @@ class TestProvider final : public Provider {
   void Settle() {
     auto over = std::make_shared<std::atomic<bool>>(false);
     fabric_->engine().PostAfter(std::chrono::microseconds(kMostDelayMicroseconds), [over] { *over = true; });
-    EXPECT_TRUE(HoldsSoon([&over] { return over->load(); }));
+    EXPECT_TRUE(Eventually([&over] { return over->load(); }));
   }
 
  private:
