@@ -74,6 +74,20 @@ TEST_F(Sessions, AnotherProcessCannotJoin) {
   ExpectRefused(Join(second, 0), ErrorReason::SESSION_NOT_FOUND, "session_id");
 }
 
+TEST_F(Sessions, AnotherSessionsObjectsDoNotExist) {
+  TestSession owner(daemon());
+  TestSession other(daemon());
+  const uint64_t memory = owner.SealedMemory(kPage);
+  const uint64_t mr = owner.CreateMr();
+  owner.RegisterWhole(mr, memory, kPage);
+  ExpectRefused(other.RemoteToken(mr), ErrorReason::OBJECT_NOT_FOUND, "mr_id");
+  ExpectRefused(other.CloseMr(mr), ErrorReason::OBJECT_NOT_FOUND, "mr_id");
+  ExpectRefused(other.ClosePd(owner.pd_id()), ErrorReason::OBJECT_NOT_FOUND, "pd_id");
+  ExpectRefused(other.Register(RegisterRequest(other.CreateMr(), {MdlEntry(memory, 0, kPage, kBase)}, kPage)),
+                ErrorReason::OBJECT_NOT_FOUND, "mdl_chain[0].memory_id");
+  ExpectOk(owner.LocalToken(mr));
+}
+
 TEST_F(Sessions, CloseReclaimsAndReports) {
   TestSession session(daemon());
   const uint64_t memory = session.SealedMemory(8 * kPage);
