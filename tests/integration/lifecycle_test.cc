@@ -115,11 +115,17 @@ TEST(Lifecycle, StopIsBoundedWhileARequestIsRunning) {
       MustStart({.flags = {"--drain_timeout_ms=300", "--pending_threshold_bytes=4096", HoldableRegistrationsFlag()}});
   ASSERT_NE(daemon, nullptr);
   TestSession session(*daemon);
+  EventReader events(session);
   const uint64_t memory = session.SealedMemory(kPage);
+  const uint64_t before = session.CreateMr();
+  session.RegisterWhole(before, memory, kPage);
   v1::RegisterMrRequest request = RegisterRequest(session.CreateMr(), {MdlEntry(memory, 0, kPage, kBase)}, kPage);
   request.set_allow_pending(true);
   const HeldRegistrations held;
   EXPECT_EQ(session.Register(request).response.ntstatus(), kStatusPending);
+  // Done by the other worker. Jobs are begun in their order, so the first has.
+  EXPECT_EQ(session.Deregister(before, true, 1).response.ntstatus(), kStatusPending);
+  EXPECT_EQ(events.NextCompletion().request_context(), 1u);
   daemon->process().Signal(SIGTERM);
   const std::optional<ProcessEnd> end = daemon->process().WaitForEnd();
   ASSERT_TRUE(end.has_value()) << "the daemon does not stop";
@@ -150,7 +156,7 @@ TEST(Lifecycle, StopCancelsWhatIsQueued) {
   const auto cancelled = std::count_if(rest.begin(), rest.end(), [](const v1::WatchEventsResponse& event) {
     return event.request_completed().error().reason() == v1::ERROR_REASON_SESSION_ENDING;
   });
-  EXPECT_EQ(cancelled, kQueued - 1) << "all but the one that the worker had begun";
+  EXPECT_GE(cancelled, kQueued - 1) << "all but the one that the worker may have begun";
   EXPECT_EQ(rest[kQueued].session_ending().cause(), "daemon_stopping");
 }
 

@@ -179,7 +179,7 @@ TEST_F(RemovedSockets, ADirectoryThatTheSandboxForbidsIsSaidToBe) {
 // The first is stopped meanwhile, as a process may be; otherwise it takes its lock again and the second cannot start.
 TEST_F(RemovedSockets, WhatASecondDaemonHasByThenIsLeftToIt) {
   ASSERT_NO_FATAL_FAILURE(Start());
-  daemon_->process().Signal(SIGSTOP);
+  ASSERT_TRUE(daemon_->process().StopAndWait());
   for (const std::string& folder : {daemon_->socket_dir(), daemon_->admin_dir()}) {
     for (const auto& file : fs::directory_iterator(folder)) {
       fs::remove(file.path());

@@ -114,7 +114,7 @@ TEST_F(NodeLifeCycle, AContainerThatStartsRightAfterTheDaemonFindsItsGrant) {
 // A stopped process keeps its sockets, and answers nothing.
 TEST_F(NodeLifeCycle, ADaemonThatHangsCountsAsAwayAfterTheSameTimeout) {
   StartPlugin({"--daemon_timeout_ms=1000"});
-  daemon().process().Signal(SIGSTOP);
+  ASSERT_TRUE(daemon().process().StopAndWait());
   std::atomic<bool> refused{false};
   std::thread pod([&] {
     refused = !kubelet()
@@ -134,7 +134,7 @@ TEST_F(NodeLifeCycle, ADaemonThatHangsCountsAsAwayAfterTheSameTimeout) {
 
 TEST_F(NodeLifeCycle, APodThatComesWhileTheDaemonIsAwayWaitsForIt) {
   StartPlugin();
-  daemon().process().Signal(SIGSTOP);
+  ASSERT_TRUE(daemon().process().StopAndWait());
   RunOptions container;
   std::thread pod([&] { container = RunPod("a", 1); });
   EXPECT_TRUE(Eventually([&] { return Probe() == 1; })) << "it waits";
@@ -249,7 +249,7 @@ TEST_F(NodeLifeCycle, TheProbeSaysWhetherThePluginServes) {
 
 TEST_F(NodeLifeCycle, TheProbeFailsWhileAnAllocationHangs) {
   StartPlugin();
-  daemon().process().Signal(SIGSTOP);
+  ASSERT_TRUE(daemon().process().StopAndWait());
   std::thread pod([&] { RunPod("a", 1); });
   EXPECT_TRUE(Eventually([&] { return Probe() == 1; })) << "the next pod would wait as well";
   daemon().process().Signal(SIGCONT);
@@ -278,9 +278,9 @@ TEST_F(NodeLifeCycle, OfPodsIsToldOnlyWhoIsRegistered) {
   EXPECT_TRUE(plugin().errors().WaitFor("not today", kTimeout));
   // A report may be under way.
   ASSERT_TRUE(PodsAreAsked(2));
-  const double updated = PodsUpdated();
+  const uint64_t reports = PodReports();
   ASSERT_TRUE(PodsAreAsked(3));
-  EXPECT_EQ(PodsUpdated(), updated) << "the kubelet answers, and knows no such plugin";
+  EXPECT_EQ(PodReports(), reports) << "the kubelet answers, and knows no such plugin";
   kubelet().RefuseRegistrations("");
   EXPECT_TRUE(PodsAreReported()) << plugin().errors().Text();
 }

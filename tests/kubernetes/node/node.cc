@@ -126,21 +126,15 @@ bool KubernetesNode::KubeletSees(size_t capacity, size_t allocatable) {
   return Eventually([&] { return kubelet_.NodeStatus(kMemory) == Kubelet::Amounts{capacity, allocatable}; });
 }
 
-double KubernetesNode::PodsUpdated() {
-  return MetricsPage(HttpGet(AdminStatus(*daemon_).metrics_address(), "/metrics").body)
-      .Value("rnicd_pods_updated_timestamp_seconds");
+uint64_t KubernetesNode::PodReports() {
+  return static_cast<uint64_t>(MetricsPage(HttpGet(AdminStatus(*daemon_).metrics_address(), "/metrics").body)
+                                   .Sum("rnicd_rpcs_total{code=\"OK\",method=\"AdminService.SetPods\"}"));
 }
 
 // The first of the two reports may be of an older observation.
 bool KubernetesNode::PodsAreReported() {
-  double before = PodsUpdated();
-  for (int report = 0; report < 2; ++report) {
-    if (!Eventually([&] { return PodsUpdated() > before; })) {
-      return false;
-    }
-    before = PodsUpdated();
-  }
-  return true;
+  const uint64_t before = PodReports();
+  return Eventually([&] { return PodReports() >= before + 2; });
 }
 
 bool KubernetesNode::PodsAreAsked(size_t times) {

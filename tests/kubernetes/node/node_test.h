@@ -49,8 +49,8 @@ class KubernetesNode : public testing::Test {
                                      const std::string& group = "");
 
   bool KubeletSees(size_t capacity, size_t allocatable);
-  // Time at which the daemon was last told of the pods.
-  double PodsUpdated();
+  // Number of times that the daemon has been told of the pods since it started.
+  uint64_t PodReports();
   // Returns when the daemon has been told of the pods anew, from an observation that began after this call.
   bool PodsAreReported();
   // Returns when the plugin has asked the kubelet for its pods that often after this call; it has then done what it
