@@ -34,18 +34,16 @@ bool TakeMessage(std::string& bytes) {
 
 bool CallOnce(const std::string& socket_path, const std::string& method, std::chrono::milliseconds limit) {
   const UniqueFd connection = ConnectUnix(socket_path, SOCK_STREAM);
-  return connection.valid() && SendBytes(connection.get(), Hello() + WholeCall(method, 1, "")) &&
-         AwaitMessage(connection.get(), limit);
-}
-
-bool AwaitMessage(int socket_fd, std::chrono::milliseconds limit) {
+  if (!connection.valid() || !SendBytes(connection.get(), Hello() + WholeCall(method, 1, ""))) {
+    return false;
+  }
   std::string unread;
   while (!TakeMessage(unread)) {
-    pollfd watched = {.fd = socket_fd, .events = POLLIN, .revents = 0};
+    pollfd watched = {.fd = connection.get(), .events = POLLIN, .revents = 0};
     std::array<char, 4096> buffer;
     ssize_t size = -1;
     if (poll(&watched, 1, static_cast<int>(limit.count())) == 1) {
-      size = recv(socket_fd, buffer.data(), buffer.size(), 0);
+      size = recv(connection.get(), buffer.data(), buffer.size(), 0);
     }
     if (size <= 0) {
       return false;

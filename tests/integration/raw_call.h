@@ -12,7 +12,4 @@ namespace rnicd::test {
 // True if a message came back; false if the daemon refused the connection or the call.
 bool CallOnce(const std::string& socket_path, const std::string& method, std::chrono::milliseconds limit = kTimeout);
 
-// True once a message has come on a connection to which a call was written; false if the daemon closes it.
-bool AwaitMessage(int socket_fd, std::chrono::milliseconds limit = kTimeout);
-
 }  // namespace rnicd::test
