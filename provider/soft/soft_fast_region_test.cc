@@ -139,7 +139,7 @@ TEST_F(SoftFastRegionTest, RetireWaitsForAnInvalidationUnderWay) {
   std::atomic<bool> copied{false};
   std::atomic<int> begun{0};
   std::thread invalidator([&] {
-    EXPECT_TRUE(region->Invalidate());
+    region->Invalidate();  // Either may be the first to revoke.
     EXPECT_TRUE(copied);
   });
   while (card_.nic()->keys().Find(token) != nullptr) {

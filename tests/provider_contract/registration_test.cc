@@ -84,13 +84,16 @@ TEST_P(RegistrationContract, AnEntryThatIsNotAllowedFailsAtItsOwner) {
     ProviderSide peer(far_);
     Connect(side, peer);
     ASSERT_TRUE(side.pair().Enqueue(WorkRequest(row)).ok());
-    ASSERT_TRUE(side.pair().Enqueue(Silent(Write(99))).ok());
+    // A card's own thread may begin the first, which fails, before the second is there.
+    const bool accepted = side.pair().Enqueue(Silent(Write(99))).ok();
     side.pair().Ring();
-    ASSERT_TRUE(side.Initiated(2));
+    ASSERT_TRUE(side.Initiated(accepted ? 2 : 1));
     const std::vector<Completion> initiated = side.listener().completions(WorkQueue::kInitiator);
     EXPECT_EQ(initiated[0].status, kViolation);
     EXPECT_FALSE(initiated[0].at_peer);
-    EXPECT_EQ(initiated[1].status, kCancelled);
+    if (accepted) {
+      EXPECT_EQ(initiated[1].status, kCancelled);
+    }
     EXPECT_EQ(side.state(), QueuePairState::kError);
     EXPECT_TRUE(peer.listener().WaitForPeerGone());
     EXPECT_EQ(peer.state(), QueuePairState::kReadyToSend) << "it did nothing wrong";
