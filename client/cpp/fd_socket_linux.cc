@@ -161,6 +161,12 @@ absl::StatusOr<Reply> ReceiveReply(int socket_fd, Instant deadline) {
   return reply;
 }
 
+// Until the daemon closes the connection it may have a descriptor of the file, and would charge for released memory.
+void AwaitEnd(int socket_fd, Instant deadline) {
+  char byte = 0;
+  Uninterrupted(socket_fd, deadline, [&] { return recv(socket_fd, &byte, sizeof(byte), 0); });
+}
+
 absl::StatusOr<Reply> ExchangeOnce(const std::string& socket_path, const std::string& fd_ticket, int fd,
                                    Instant deadline) {
   RNICD_ASSIGN_OR_RETURN(const UniqueFd socket_fd, Connect(socket_path, deadline));
@@ -169,6 +175,7 @@ absl::StatusOr<Reply> ExchangeOnce(const std::string& socket_path, const std::st
   request.set_fd_count(fd >= 0 ? 1 : 0);
   RNICD_RETURN_IF_ERROR(SendPacket(socket_fd.get(), request.SerializeAsString(), fd, deadline));
   RNICD_ASSIGN_OR_RETURN(Reply reply, ReceiveReply(socket_fd.get(), deadline));
+  AwaitEnd(socket_fd.get(), deadline);
   if (reply.message.has_error()) {
     return wire::StatusFromDetail(reply.message.error(), absl::StatusCode::kUnknown);
   }

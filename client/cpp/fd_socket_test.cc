@@ -11,6 +11,7 @@
 #include <optional>
 #include <tuple>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "base/waiting_fixture.h"
 #include "client/cpp/fake_fd_server_fixture.h"
@@ -172,6 +173,24 @@ TEST_F(FdSocketTest, SilentServerRunsIntoTheDeadline) {
   std::atomic<bool> release = false;
   Serve([&release](int) { release.wait(false); });
   EXPECT_EQ(FetchDescriptor(path(), "ticket", kShortDeadline).status().code(), absl::StatusCode::kDeadlineExceeded);
+  release = true;
+  release.notify_all();
+  server_.reset();
+}
+
+// As long as the connection is open the daemon may have the file, too. It costs a reply that has come neither more than
+// the deadline, nor itself.
+TEST_F(FdSocketTest, AnExchangeEndsWithItsConnection) {
+  std::atomic<bool> release = false;
+  const UniqueFd file = MemoryFile();
+  Serve([&release, &file](int connection) {
+    (void)ReceiveFdRequest(connection);
+    SendFdPacket(connection, "", {file.get()});
+    release.wait(false);
+  });
+  const Instant begin = Instant::clock::now();
+  EXPECT_TRUE(FetchDescriptor(path(), "ticket", kShortDeadline).ok());
+  EXPECT_GE(Instant::clock::now() - begin, kShortDeadline);
   release = true;
   release.notify_all();
   server_.reset();

@@ -70,6 +70,10 @@ def _talk(path: str, request: bytes, descriptor: int, seconds: float) -> tuple[b
             packet, received, flags = _receive(connection)
         except ConnectionResetError:
             packet, received, flags = _receive(connection)
+        # Until the daemon closes the connection it may have a descriptor of the file, and would charge for released
+        # memory.
+        with contextlib.suppress(OSError):
+            connection.recv(1)
     if not packet or flags & (socket.MSG_TRUNC | socket.MSG_CTRUNC):
         _close_all(received)
         raise ConnectionError("the daemon hung up, or its packet was cut")
