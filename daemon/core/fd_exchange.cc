@@ -14,14 +14,14 @@ namespace {
 // An entry and its session, while both exist.
 struct Redeemable {
   TicketTable::Entry entry;
-  std::shared_ptr<Session> session;
+  std::shared_ptr<Lease> session;
 };
 
 bool Brings(const absl::StatusOr<ImportedFile>& file) { return !file.ok() || file->file.valid(); }
 
 absl::StatusOr<Redeemable> Find(Node& node, const Caller& caller, const FdTicket& ticket) {
   const absl::StatusOr<TicketTable::Entry> entry = node.tickets.Find(ticket, caller.process);
-  std::shared_ptr<Session> session = entry.ok() ? entry->session.lock() : nullptr;
+  std::shared_ptr<Lease> session = entry.ok() ? entry->session.lock() : nullptr;
   if (session == nullptr) {
     absl::Status refused = MakeError(ErrorReason::TICKET_UNKNOWN, "fd_ticket");
     node.observer.Report(Decision{.what = "fd", .caller = &caller, .status = refused});

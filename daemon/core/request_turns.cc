@@ -28,17 +28,17 @@ bool RequestTurns::IsLong(const SessionRequests& requests, const ItemPlan& plan)
   return piece.end < plan.items || requests.IsSlow(piece.bytes);
 }
 
-void RequestTurns::Run(SessionRequests& requests, SessionGuard guard, ItemPlan plan) {
+void RequestTurns::Run(SessionRequests& requests, ItemPlan plan) {
   if (IsLong(requests, plan)) {
-    Queue(requests, std::move(guard), std::move(plan));
+    Queue(requests, std::move(plan));
     return;
   }
-  const auto turns = std::make_shared<RequestTurns>(requests, std::move(guard), std::move(plan));
+  const auto turns = std::make_shared<RequestTurns>(requests, std::move(plan));
   turns->Do(turns->TakePiece(), absl::OkStatus(), nullptr);
 }
 
-void RequestTurns::Queue(SessionRequests& requests, SessionGuard guard, ItemPlan plan) {
-  const auto turns = std::make_shared<RequestTurns>(requests, std::move(guard), std::move(plan));
+void RequestTurns::Queue(SessionRequests& requests, ItemPlan plan) {
+  const auto turns = std::make_shared<RequestTurns>(requests, std::move(plan));
   for (uint32_t thread = 0; thread < turns->plan_.threads; ++thread) {
     turns->QueueTurn();
   }

@@ -35,13 +35,13 @@ struct ItemPlan {
 class RequestTurns : public std::enable_shared_from_this<RequestTurns> {
  public:
   // With SESSION_ENDING for `start` from the end of the session on.
-  static void Run(SessionRequests& requests, SessionGuard guard, ItemPlan plan);
+  static void Run(SessionRequests& requests, ItemPlan plan);
   // The same on workers, however short it is.
-  static void Queue(SessionRequests& requests, SessionGuard guard, ItemPlan plan);
+  static void Queue(SessionRequests& requests, ItemPlan plan);
   static bool IsLong(const SessionRequests& requests, const ItemPlan& plan);
 
-  RequestTurns(SessionRequests& requests, SessionGuard guard, ItemPlan plan)
-      : requests_(requests), held_(std::make_shared<SessionGuard>(std::move(guard))), plan_(std::move(plan)) {}
+  RequestTurns(SessionRequests& requests, ItemPlan plan)
+      : requests_(requests), held_(std::make_shared<SessionGuard>(requests.lease().Hold())), plan_(std::move(plan)) {}
 
  private:
   struct Piece {

@@ -39,9 +39,7 @@ class RequestTurnsTest : public ::testing::Test {
                 },
             .done = [this] { done_.Set(Items()); }};
   }
-  void Run(ItemPlan plan) {
-    RequestTurns::Run(owner_.session->Begin()->requests(), *owner_.session->Begin(), std::move(plan));
-  }
+  void Run(ItemPlan plan) { RequestTurns::Run(owner_.session->Begin()->requests(), std::move(plan)); }
   void Record(const Piece& piece) {
     MutexLock lock(mutex_);
     pieces_.push_back(piece);

@@ -6,7 +6,7 @@
 namespace rnicd::core {
 
 absl::StatusOr<std::shared_ptr<Ring>> Ring::Create(Os& os, LingeringMemory& lingering,
-                                                   const ring::RingGeometry& geometry, std::weak_ptr<Session> session,
+                                                   const ring::RingGeometry& geometry, std::weak_ptr<Lease> session,
                                                    Charges charges) {
   RNICD_ASSIGN_OR_RETURN(std::unique_ptr<SharedFile> file,
                          SharedFile::Create(os, lingering, geometry.file_bytes(), std::move(charges.bytes)));
@@ -17,7 +17,7 @@ absl::StatusOr<std::shared_ptr<Ring>> Ring::Create(Os& os, LingeringMemory& ling
 }
 
 Ring::Ring(Os& os, std::unique_ptr<SharedFile> file, UniqueFd doorbell, ring::ClientPipe pipe,
-           const ring::RingGeometry& geometry, std::weak_ptr<Session> session, Charge charge)
+           const ring::RingGeometry& geometry, std::weak_ptr<Lease> session, Charge charge)
     : os_(os),
       file_(std::move(file)),
       doorbell_(std::move(doorbell)),

@@ -18,7 +18,7 @@
 
 namespace rnicd::core {
 
-class Session;
+class Lease;
 
 // Memory through which a session's requests travel without a call for each, and the descriptors that wake its two
 // sides. docs/RINGS.md has what is in the memory.
@@ -33,14 +33,14 @@ class Ring {
   };
   // `lingering` outlives the ring. Errors: RINGS_UNAVAILABLE.
   static absl::StatusOr<std::shared_ptr<Ring>> Create(Os& os, LingeringMemory& lingering,
-                                                      const ring::RingGeometry& geometry,
-                                                      std::weak_ptr<Session> session, Charges charges);
+                                                      const ring::RingGeometry& geometry, std::weak_ptr<Lease> session,
+                                                      Charges charges);
 
   // Must be called before the ring is attached.
   void Publish(RingId id, std::array<OwnedTicket, 3> tickets);
   RingId id() const { return id_; }
   // Null once it is gone.
-  std::shared_ptr<Session> session() const { return session_.lock(); }
+  std::shared_ptr<Lease> session() const { return session_.lock(); }
 
   ring::DaemonEnd& end() { return end_; }
   // The client rings it to wake the host.
@@ -54,14 +54,14 @@ class Ring {
 
  private:
   Ring(Os& os, std::unique_ptr<SharedFile> file, UniqueFd doorbell, ring::ClientPipe pipe,
-       const ring::RingGeometry& geometry, std::weak_ptr<Session> session, Charge charge);
+       const ring::RingGeometry& geometry, std::weak_ptr<Lease> session, Charge charge);
 
   Os& os_;
   const std::unique_ptr<SharedFile> file_;
   const UniqueFd doorbell_;
   ring::ClientPipe pipe_;
   ring::DaemonEnd end_;
-  const std::weak_ptr<Session> session_;
+  const std::weak_ptr<Lease> session_;
   const Charge charge_;
   RingId id_;
   std::array<OwnedTicket, 3> tickets_;

@@ -5,41 +5,37 @@
 namespace rnicd::core {
 namespace {
 
-// The tenant's session limits, with the node's where the tenant sets none.
-Limits SessionLimits(const Limits& of_tenant, const Limits& of_node) {
-  Limits limits = of_node;
-  for (size_t index = 0; index < kResourceCount; ++index) {
-    const auto resource = static_cast<Resource>(index);
-    if (of_tenant[resource] != 0) {
-      limits[resource] = of_tenant[resource];
-    }
+// Closes every object; one that was already closing completes when its last child is closed.
+template <typename Objects>
+void CloseAll(const Objects& objects) {
+  for (const auto& [id, object] : objects) {
+    (void)object->Close(nullptr);
   }
-  return limits;
 }
 
-absl::Status RateError(const RateLimiter& rate) {
-  return MakeError(ErrorInfo{
-      .reason = ErrorReason::RATE_LIMITED, .limit = rate.per_second(), .used = rate.per_second(), .requested = 1});
-}
+// Only a Session is a Lease.
+Session& SessionOf(Lease& lease) { return static_cast<Session&>(lease); }
 
 }  // namespace
 
+SessionAdapters& SessionGuard::adapters() const { return SessionOf(*lease_).adapters_; }
+SessionDomains& SessionGuard::domains() const { return SessionOf(*lease_).domains_; }
+SessionMemory& SessionGuard::memory() const { return SessionOf(*lease_).memory_; }
+SessionRegions& SessionGuard::regions() const { return SessionOf(*lease_).regions_; }
+SessionMappings& SessionGuard::mappings() const { return SessionOf(*lease_).mappings_; }
+SessionQueues& SessionGuard::queues() const { return SessionOf(*lease_).queues_; }
+SessionPairs& SessionGuard::pairs() const { return SessionOf(*lease_).pairs_; }
+SessionRequests& SessionGuard::requests() const { return SessionOf(*lease_).requests_; }
+SessionRings& SessionGuard::rings() const { return SessionOf(*lease_).rings_; }
+SessionWindows& SessionGuard::windows() const { return SessionOf(*lease_).windows_; }
+
 Session::Session(Node& node, SessionId id, Caller owner, std::string label, Charge charge,
                  std::shared_ptr<Tenant> tenant)
-    : node_(node),
-      id_(id),
-      owner_(std::move(owner)),
-      label_(std::move(label)),
-      opened_(node.clock.Now()),
-      tenant_(std::move(tenant)),
-      charge_(std::move(charge)),
-      ledger_(
-          std::make_shared<Ledger>(SessionLimits(tenant_->limits().session, node.limits.session), tenant_->ledger())),
-      rate_(node.clock, tenant_->limits().session_rate),
-      requests_(*this, node, *tenant_, ledger_, rate_),
+    : Lease(node, id, std::move(owner), std::move(label), std::move(charge), tenant),
+      requests_(*this, node),
       adapters_(requests_),
       domains_(requests_, adapters_),
-      memory_(requests_, {.session = std::make_shared<PinnedFiles>(ledger_, false), .tenant = tenant_->pins()}),
+      memory_(requests_, {.session = std::make_shared<PinnedFiles>(shared_ledger(), false), .tenant = tenant->pins()}),
       regions_(requests_, domains_, memory_),
       mappings_(requests_, adapters_, memory_),
       queues_(requests_, adapters_,
@@ -52,17 +48,43 @@ Session::Session(Node& node, SessionId id, Caller owner, std::string label, Char
                          .addresses = mappings_.addresses()}),
       rings_(requests_) {}
 
-absl::Status Session::AdmitCall(std::chrono::nanoseconds* wait) {
-  if (const auto own = rate_.Take(); own.has_value()) {
-    *wait = *own;
-    return RateError(rate_);
+void Session::CancelWaiting() {
+  requests_.CancelQueued();
+  memory_.CancelSeals();
+}
+
+// Children before parents: rings first, so that nothing new begins; then queue pairs, so that no transfer is left;
+// windows before the regions they are bound to; and the memory when nothing uses it any more.
+Reclaimed Session::Reclaim(EndCause cause) {
+  rings_.CloseAll();
+  for (const auto& [id, queue] : queues_.table().All()) {
+    queue->EndWaits(MakeError(ErrorReason::SESSION_ENDING));
   }
-  if (const auto shared = tenant_->rate().Take(); shared.has_value()) {
-    rate_.Undo();
-    *wait = *shared;
-    return RateError(tenant_->rate());
+  Reclaimed reclaimed;
+  reclaimed.pinned_bytes = ledger().used(Resource::kPinnedBytes);
+  reclaimed.memory_bytes = ledger().used(Resource::kMemoryBytes);
+  const auto regions = regions_.TakeAll();
+  reclaimed.regions = regions.size();
+  for (const auto& [id, region] : regions) {
+    region->SetCloseCause(EndCauseName(cause));
   }
-  return absl::OkStatus();
+  CloseAll(pairs_.TakeAll());
+  CloseAll(windows_.TakeAll());
+  CloseAll(regions);
+  mappings_.ReleaseAll();
+  CloseAll(queues_.table().All());
+  CloseAll(domains_.table().All());
+  CloseAll(adapters_.table().All());
+  for (const auto& [id, region] : regions) {
+    reclaimed.failures += region->deregister_failed() ? 1 : 0;
+  }
+  for (const auto& [id, memory] : memory_.TakeAll()) {
+    reclaimed.failures += memory->Release().ok() ? 0 : 1;
+  }
+  queues_.TakeAll();
+  domains_.TakeAll();
+  adapters_.TakeAll();
+  return reclaimed;
 }
 
 std::vector<std::pair<MemoryRegionId, RegionView>> Session::ViewRegions() const {

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/status.h"
-#include "daemon/core/session.h"
 
 namespace rnicd::core {
 

@@ -7,7 +7,7 @@
 
 namespace rnicd::core {
 
-class Session;
+class Lease;
 class SessionAdapters;
 class SessionDomains;
 class SessionMappings;
@@ -24,7 +24,7 @@ class SessionWindows;
 // Lifetime: what it gives access to may be used as long as the guard exists.
 class SessionGuard {
  public:
-  SessionGuard(SessionGuard&& other) noexcept : session_(std::move(other.session_)) {}
+  SessionGuard(SessionGuard&& other) noexcept : lease_(std::move(other.lease_)) {}
   SessionGuard& operator=(SessionGuard&&) = delete;
   ~SessionGuard();
 
@@ -40,10 +40,10 @@ class SessionGuard {
   SessionWindows& windows() const ABSL_ATTRIBUTE_LIFETIME_BOUND;
 
  private:
-  friend class Session;
-  explicit SessionGuard(std::shared_ptr<Session> session) : session_(std::move(session)) {}
+  friend class Lease;
+  explicit SessionGuard(std::shared_ptr<Lease> lease) : lease_(std::move(lease)) {}
 
-  std::shared_ptr<Session> session_;
+  std::shared_ptr<Lease> lease_;
 };
 
 }  // namespace rnicd::core

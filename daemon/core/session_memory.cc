@@ -5,7 +5,6 @@
 #include "base/status.h"
 #include "daemon/core/owner.h"
 #include "daemon/core/request_cost.h"
-#include "daemon/core/session.h"
 
 namespace rnicd::core {
 
@@ -56,10 +55,8 @@ absl::StatusOr<std::shared_ptr<MemoryObject>> SessionMemory::New(uint64_t size, 
 
 MemoryTicket SessionMemory::Publish(const std::shared_ptr<MemoryObject>& memory, FdDirection direction) {
   const MemoryObjectId id = table_.Insert(memory);
-  const FdTicket ticket = node_.tickets.Issue({.session = session_.weak_from_this(),
-                                               .object = id,
-                                               .direction = direction,
-                                               .process = session_.owner().process});
+  const FdTicket ticket = node_.tickets.Issue(
+      {.session = lease_.weak_from_this(), .object = id, .direction = direction, .process = lease_.owner().process});
   memory->Hold(OwnedTicket(node_.tickets, ticket));
   return MemoryTicket{.memory = id, .ticket = ticket};
 }
@@ -76,17 +73,16 @@ absl::StatusOr<std::shared_ptr<MemoryObject>> SessionMemory::Find(MemoryObjectId
 }
 
 MaybePending<> SessionMemory::Seal(const std::shared_ptr<MemoryObject>& memory, const Done<>& done) {
-  RNICD_ASSIGN_OR_RETURN(SessionGuard guard, session_.Begin());
   RNICD_ASSIGN_OR_RETURN(FileSealing begun, memory->BeginSeal());
-  const auto held = std::make_shared<SessionGuard>(std::move(guard));
+  const auto held = std::make_shared<SessionGuard>(lease_.Hold());
   const auto sealing = std::make_shared<FileSealing>(std::move(begun));
   PopulatingJob job = {.held = held, .memory = memory};
   job.report = [done](const std::shared_ptr<MemoryObject>& /*sealed*/, const absl::Status& status) { done(status); };
   const uint64_t key = InsertSeal({.job = std::move(job), .sealing = sealing});
   const BlockingExecutor::Started started = node_.blocking.Start(
-      OwnerOf(session_.owner()), [sealing, &os = node_.os] { sealing->Run(os); },
-      [this, weak = session_.weak_from_this(), key] {
-        if (const std::shared_ptr<Session> session = weak.lock(); session != nullptr) {
+      OwnerOf(lease_.owner()), [sealing, &os = node_.os] { sealing->Run(os); },
+      [this, weak = lease_.weak_from_this(), key] {
+        if (const std::shared_ptr<Lease> lease = weak.lock(); lease != nullptr) {
           FinishSeal(key);
         }
       });
@@ -102,8 +98,8 @@ MaybePending<> SessionMemory::Seal(const std::shared_ptr<MemoryObject>& memory, 
     return MakeError(ErrorReason::FD_BLOCKED);
   }
   // The end may have begun meanwhile, and looked for seals too early.
-  if (session_.ending()) {
-    node_.reapers.PostFor(session_.tenant().number(), [this, held] { CancelSeals(); });
+  if (lease_.ending()) {
+    node_.reapers.PostFor(lease_.tenant().number(), [this, held] { CancelSeals(); });
   }
   return MaybePending<>::Pending();
 }
@@ -130,7 +126,7 @@ std::optional<SessionMemory::PendingSeal> SessionMemory::TakeSeal(uint64_t key) 
 MaybePending<> SessionMemory::PopulateSealed(const PendingSeal& seal) {
   MemoryObject& memory = *seal.job.memory;
   RNICD_ASSIGN_OR_RETURN(const uint64_t holes, memory.FinishSeal(*seal.sealing));
-  requests_.CountBytes(holes, kPopulatedBytesPerRequest);
+  lease_.CountBytes(holes, kPopulatedBytesPerRequest);
   Populating& work = *memory.populating();
   if (work.done() == work.size() || (holes == 0 && !requests_.IsSlow(memory.size()))) {
     while (work.RunPiece() == Populating::Next::kGoOn) {
@@ -175,13 +171,11 @@ MaybePending<> SessionMemory::Release(MemoryObjectId id, const Done<>& done) {
     RNICD_RETURN_IF_ERROR(release());
     return absl::OkStatus();
   }
-  RNICD_ASSIGN_OR_RETURN(SessionGuard guard, session_.Begin());
-  requests_.RunOnWorker(std::move(guard),
-                        [release, done](const absl::Status& start) { done(start.ok() ? release() : start); });
+  requests_.RunOnWorker([release, done](const absl::Status& start) { done(start.ok() ? release() : start); });
   return MaybePending<>::Pending();
 }
 
-void SessionMemory::CountItems(uint64_t items) { requests_.CountBytes(items, 1); }
+void SessionMemory::CountItems(uint64_t items) { lease_.CountBytes(items, 1); }
 
 void SessionMemory::Drop(MemoryObjectId id) {
   const std::shared_ptr<MemoryObject> memory = table_.Remove(id);

@@ -5,7 +5,6 @@
 #include "base/status.h"
 #include "base/units.h"
 #include "daemon/core/request_cost.h"
-#include "daemon/core/session.h"
 #include "daemon/core/session_memory.h"
 
 namespace rnicd::core {
@@ -20,7 +19,6 @@ MaybePending<MemoryTicket> SessionMemory::Allocate(const AllocateArguments& argu
   if (arguments.size % arguments.page_bytes.value_or(kNdkPageBytes) != 0) {
     return MakeError(ErrorReason::MEMORY_SIZE_UNALIGNED, "size");
   }
-  RNICD_ASSIGN_OR_RETURN(SessionGuard guard, session_.Begin());
   const auto allocation = std::make_shared<Allocation>(Allocation{.arguments = arguments});
   RNICD_RETURN_IF_ERROR(Admit(*allocation));
   // A file of the pool's that need not be cut is there at once.
@@ -30,9 +28,9 @@ MaybePending<MemoryTicket> SessionMemory::Allocate(const AllocateArguments& argu
     RNICD_RETURN_IF_ERROR(allocation->memory->EndPopulating());
     return PublishAllocated(*allocation);
   }
-  PopulatingJob job = {.held = std::make_shared<SessionGuard>(std::move(guard)), .memory = allocation->memory};
+  PopulatingJob job = {.held = std::make_shared<SessionGuard>(lease_.Hold()), .memory = allocation->memory};
   if (arguments.progress_context != 0) {
-    job.progress = std::make_shared<ProgressReport>(session_.events(), arguments.progress_context, arguments.size);
+    job.progress = std::make_shared<ProgressReport>(lease_.events(), arguments.progress_context, arguments.size);
   }
   job.report = [this, allocation, done = std::move(done)](const std::shared_ptr<MemoryObject>& memory,
                                                           const absl::Status& status) {
@@ -54,7 +52,7 @@ absl::Status SessionMemory::Admit(Allocation& allocation) {
   const PageWish wish = {.page_bytes = arguments.page_bytes, .numa_node = arguments.numa_node};
   RNICD_ASSIGN_OR_RETURN(allocation.memory, New(arguments.size, wish, allocation.pooled));
   allocation.from_pool = allocation.pooled.has_value();
-  requests_.CountBytes(arguments.size, kPopulatedBytesPerRequest);
+  lease_.CountBytes(arguments.size, kPopulatedBytesPerRequest);
   return absl::OkStatus();
 }
 

@@ -27,10 +27,10 @@ class SessionObjects {
 
  protected:
   explicit SessionObjects(SessionRequests& requests)
-      : session_(requests.session()),
+      : lease_(requests.lease()),
         requests_(requests),
         node_(requests.node()),
-        ledger_(requests.ledger()),
+        ledger_(lease_.shared_ledger()),
         table_(node_.random.Next()) {}
   ~SessionObjects() = default;
 
@@ -44,7 +44,7 @@ class SessionObjects {
   // Closes an object whose id stays in the table until the close is complete, so that a late child gets OBJECT_CLOSING.
   MaybePending<> CloseThenRemove(Id id, T& object, Done<> report) {
     MaybePending<> closed = CloseRemoved(
-        object, [this, self = requests_.ShareSession(), id, report = std::move(report)](const absl::Status& status) {
+        object, [this, self = lease_.shared_from_this(), id, report = std::move(report)](const absl::Status& status) {
           table_.Remove(id);
           report(status);
         });
@@ -60,7 +60,7 @@ class SessionObjects {
     return requests_.Report<void>(kind, id.value, choice, object.charge(), done);
   }
 
-  Session& session_;
+  Lease& lease_;
   SessionRequests& requests_;
   Node& node_;
   const std::shared_ptr<Ledger>& ledger_;

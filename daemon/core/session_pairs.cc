@@ -4,7 +4,6 @@
 #include <variant>
 
 #include "base/status.h"
-#include "daemon/core/session.h"
 #include "daemon/core/work_request_resolver.h"
 
 namespace rnicd::core {
@@ -36,7 +35,7 @@ absl::StatusOr<QueuePairId> SessionPairs::Create(const CreateQpArguments& argume
   options.lists = std::move(charges[2]);
   RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<QueuePair> pair,
                          QueuePair::Create(std::move(domain), std::move(receive_queue), std::move(initiator_queue),
-                                           std::move(options), session_.events(), node_.observer));
+                                           std::move(options), lease_.events(), node_.observer));
   const QueuePairId id = table_.Insert(pair);
   pair->Publish(id);
   return id;
@@ -76,7 +75,6 @@ absl::Status SessionPairs::Flush(QueuePairId id) {
 
 // The id is dead at once; the queue pair is closed when the running posts have returned.
 MaybePending<> SessionPairs::Close(QueuePairId id, PendingChoice choice, const Done<>& done) {
-  RNICD_ASSIGN_OR_RETURN(const SessionGuard guard, session_.Begin());
   const std::shared_ptr<QueuePair> pair = table_.Remove(id);
   if (pair == nullptr) {
     return MakeError(ErrorReason::OBJECT_NOT_FOUND, "qp_id");
@@ -128,21 +126,20 @@ absl::StatusOr<PostOutcome> SessionPairs::Post(QueuePairId id, std::span<const W
 // On a worker, because a queue pair is the caller: it pushed the completion that did not fit. A session that is ending
 // ends them anyway.
 void SessionPairs::EndQueuePairsOf(const std::shared_ptr<CompletionQueue>& queue) {
-  absl::StatusOr<SessionGuard> guard = session_.Begin();
+  const absl::StatusOr<SessionGuard> guard = lease_.Begin();
   if (!guard.ok()) {
     return;
   }
   // A weak reference: a queue closed meanwhile has no queue pairs, and must not stay open until the job has run.
-  requests_.RunOnWorker(*std::move(guard),
-                        [this, weak_queue = std::weak_ptr<CompletionQueue>(queue)](const absl::Status& start) {
-                          const std::shared_ptr<CompletionQueue> dead = start.ok() ? weak_queue.lock() : nullptr;
-                          for (const auto& [id, pair] : table_.All()) {
-                            const absl::StatusOr<Closable::Hold> hold = pair->Acquire();
-                            if (dead != nullptr && hold.ok() && pair->Uses(*dead)) {
-                              pair->device().Flush();
-                            }
-                          }
-                        });
+  requests_.RunOnWorker([this, weak_queue = std::weak_ptr<CompletionQueue>(queue)](const absl::Status& start) {
+    const std::shared_ptr<CompletionQueue> dead = start.ok() ? weak_queue.lock() : nullptr;
+    for (const auto& [id, pair] : table_.All()) {
+      const absl::StatusOr<Closable::Hold> hold = pair->Acquire();
+      if (dead != nullptr && hold.ok() && pair->Uses(*dead)) {
+        pair->device().Flush();
+      }
+    }
+  });
 }
 
 }  // namespace rnicd::core

@@ -10,7 +10,6 @@
 
 #include "base/status.h"
 #include "daemon/core/request_cost.h"
-#include "daemon/core/session.h"
 
 namespace rnicd::core {
 namespace {
@@ -60,18 +59,17 @@ MaybePending<Provisioned> SessionRegions::Provision(ProvisionArguments arguments
   RNICD_ASSIGN_OR_RETURN(job->memory, objects_.Find(arguments.memory));
   job->ranges = std::move(arguments.ranges);
   job->provisioned.outcomes.resize(job->ranges.size());
-  RNICD_ASSIGN_OR_RETURN(SessionGuard guard, session_.Begin());
   const bool is_sealed = job->memory->BeginUse().ok();
   ItemPlan plan = PlanOf(job);
   if (is_sealed && !RequestTurns::IsLong(requests_, plan)) {
-    RequestTurns::Run(requests_, std::move(guard), std::move(plan));
+    RequestTurns::Run(requests_, std::move(plan));
     return job->Take();
   }
   RNICD_ASSIGN_OR_RETURN(job->pending, requests_.TakeOne(Resource::kPendingRequests));
   job->done = std::move(done);
   plan.done = [job] { job->Finish(job->ended ? MakeError(ErrorReason::SESSION_ENDING) : absl::OkStatus()); };
   if (is_sealed) {
-    RequestTurns::Queue(requests_, std::move(guard), std::move(plan));
+    RequestTurns::Queue(requests_, std::move(plan));
     return MaybePending<Provisioned>::Pending();
   }
   return SealThenProvision(job, std::move(plan));
@@ -80,12 +78,12 @@ MaybePending<Provisioned> SessionRegions::Provision(ProvisionArguments arguments
 MaybePending<Provisioned> SessionRegions::SealThenProvision(const std::shared_ptr<Provisioning>& job, ItemPlan plan) {
   // The thread that has sealed the file has work of other owners to do, so a worker goes on.
   const Done<> go_on = [this, job, plan = std::move(plan)](const absl::Status& sealed) {
-    absl::StatusOr<SessionGuard> guard = session_.Begin();
+    const absl::StatusOr<SessionGuard> guard = lease_.Begin();
     if (!sealed.ok() || !guard.ok()) {
       job->Finish(sealed.ok() ? guard.status() : sealed);
       return;
     }
-    RequestTurns::Queue(requests_, *std::move(guard), plan);
+    RequestTurns::Queue(requests_, plan);
   };
   const MaybePending<> sealing = objects_.Seal(job->memory, go_on);
   // Sealed by another request since it was looked at.
@@ -128,8 +126,8 @@ void SessionRegions::ProvisionSome(Provisioning& job, uint32_t first, uint32_t e
     outcome = ProvisionOne(job, job.ranges[index], find_memory);
     bytes += outcome.ok() ? job.ranges[index].length : 0;
   }
-  requests_.CountBytes(bytes, kRegisteredBytesPerRequest);
-  requests_.CountBytes(end - first, kProvisionedRegionsPerRequest);
+  lease_.CountBytes(bytes, kRegisteredBytesPerRequest);
+  lease_.CountBytes(end - first, kProvisionedRegionsPerRequest);
 }
 
 absl::StatusOr<SessionRegions::RegisterJob> SessionRegions::AdmitProvision(const Provisioning& job,
@@ -140,9 +138,8 @@ absl::StatusOr<SessionRegions::RegisterJob> SessionRegions::AdmitProvision(const
   const MdlEntry entry{.byte_offset = range.byte_offset, .byte_count = range.length, .virtual_address = range.address};
   RNICD_ASSIGN_OR_RETURN(MappedRange mapped, ResolveMdlChain(std::span(&entry, 1), range.length, find_memory));
   RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Charge> charge, requests_.TakeOne(Resource::kRegions));
-  RNICD_ASSIGN_OR_RETURN(admitted.region,
-                         MemoryRegion::Create(job.domain, /*fast_register=*/false, std::move(charge),
-                                              requests_.tenant().tally(), node_.observer, node_.clock));
+  RNICD_ASSIGN_OR_RETURN(admitted.region, MemoryRegion::Create(job.domain, /*fast_register=*/false, std::move(charge),
+                                                               lease_.tenant().tally(), node_.observer, node_.clock));
   RNICD_ASSIGN_OR_RETURN(admitted.request, admitted.region->BeginRegister(std::move(mapped), rights, ledger_));
   return admitted;
 }
@@ -152,7 +149,7 @@ absl::StatusOr<ProvisionedRegion> SessionRegions::ProvisionOne(const Provisionin
                                                                const MemoryLookup& find_memory) {
   absl::StatusOr<RegisterJob> admitted = AdmitProvision(job, range, find_memory);
   if (!admitted.ok()) {
-    requests_.tenant().tally()->CountRegistration(false);
+    lease_.tenant().tally()->CountRegistration(false);
     node_.observer.Report(RegistrationEnded{.status = admitted.status()});
     return InWordsOfRange(admitted.status());
   }

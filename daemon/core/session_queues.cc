@@ -5,7 +5,6 @@
 
 #include "base/status.h"
 #include "daemon/core/heap_cost.h"
-#include "daemon/core/session.h"
 
 namespace rnicd::core {
 namespace {
@@ -40,7 +39,7 @@ absl::StatusOr<CompletionQueueId> SessionQueues::Create(AdapterId id, uint32_t d
   RNICD_ASSIGN_OR_RETURN(ChargedQueue charged, ChargeQueue(depth, 0));
   charged.options.context = context;
   RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<CompletionQueue> queue,
-                         CompletionQueue::Create(std::move(adapter), std::move(charged.options), session_.events()));
+                         CompletionQueue::Create(std::move(adapter), std::move(charged.options), lease_.events()));
   const CompletionQueueId queue_id = table_.Insert(queue);
   queue->Publish(queue_id, OverrunOf(queue));
   return queue_id;
@@ -62,13 +61,13 @@ absl::StatusOr<CreatedMappedCq> SessionQueues::CreateMapped(const MappedCqArgume
                          MappedResults::Create(node_.os, node_.lingering, depth_max, std::move(charged.mapped)));
   options.mapped_depth_max = depth_max;
   RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<CompletionQueue> queue,
-                         CompletionQueue::Create(std::move(adapter), std::move(options), session_.events()));
+                         CompletionQueue::Create(std::move(adapter), std::move(options), lease_.events()));
   const CompletionQueueId id = table_.Insert(queue);
   const auto issue = [&](SharedDescriptor which) {
-    return node_.tickets.Issue({.session = session_.weak_from_this(),
+    return node_.tickets.Issue({.session = lease_.weak_from_this(),
                                 .object = QueueDescriptor{.queue = id, .which = which},
                                 .direction = FdDirection::kToClient,
-                                .process = session_.owner().process});
+                                .process = lease_.owner().process});
   };
   const CreatedMappedCq created{.queue = id,
                                 .file_bytes = file_bytes,
@@ -93,8 +92,8 @@ absl::StatusOr<SessionQueues::ChargedQueue> SessionQueues::ChargeQueue(uint32_t 
 
 std::function<void()> SessionQueues::OverrunOf(const std::shared_ptr<CompletionQueue>& queue) {
   const std::weak_ptr<CompletionQueue> weak_queue = queue;
-  return [this, weak = session_.weak_from_this(), weak_queue] {
-    const std::shared_ptr<Session> self = weak.lock();
+  return [this, weak = lease_.weak_from_this(), weak_queue] {
+    const std::shared_ptr<Lease> self = weak.lock();
     const std::shared_ptr<CompletionQueue> dead = weak_queue.lock();
     if (self != nullptr && dead != nullptr) {
       on_overrun_(dead);

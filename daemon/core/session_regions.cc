@@ -5,7 +5,6 @@
 
 #include "base/status.h"
 #include "daemon/core/request_cost.h"
-#include "daemon/core/session.h"
 
 namespace rnicd::core {
 
@@ -20,7 +19,7 @@ absl::StatusOr<MemoryRegionId> SessionRegions::Create(ProtectionDomainId id, boo
   RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Charge> charge, requests_.TakeOne(Resource::kRegions));
   RNICD_ASSIGN_OR_RETURN(std::shared_ptr<MemoryRegion> region,
                          MemoryRegion::Create(std::move(domain), fast_register, std::move(charge),
-                                              requests_.tenant().tally(), node_.observer, node_.clock));
+                                              lease_.tenant().tally(), node_.observer, node_.clock));
   return table_.Insert(std::move(region));
 }
 
@@ -44,26 +43,23 @@ absl::StatusOr<SessionRegions::RegisterJob> SessionRegions::AdmitRegister(const 
 
 MaybePending<Registration> SessionRegions::Register(const RegisterArguments& arguments, PendingChoice choice,
                                                     const Done<Registration>& done) {
-  RNICD_ASSIGN_OR_RETURN(SessionGuard guard, session_.Begin());
   absl::StatusOr<RegisterJob> admitted = AdmitRegister(arguments, choice, done);
   if (!admitted.ok()) {
-    requests_.tenant().tally()->CountRegistration(false);
+    lease_.tenant().tally()->CountRegistration(false);
     node_.observer.Report(RegistrationEnded{.status = admitted.status()});
     return admitted.status();
   }
-  requests_.CountBytes(arguments.length, kRegisteredBytesPerRequest);
+  lease_.CountBytes(arguments.length, kRegisteredBytesPerRequest);
   if (admitted->report == nullptr) {
     return admitted->region->FinishRegister(std::move(admitted->request), absl::OkStatus());
   }
   auto job = std::make_shared<RegisterJob>(*std::move(admitted));
-  requests_.RunOnWorker(std::move(guard), [job](const absl::Status& start) {
-    job->report(job->region->FinishRegister(std::move(job->request), start));
-  });
+  requests_.RunOnWorker(
+      [job](const absl::Status& start) { job->report(job->region->FinishRegister(std::move(job->request), start)); });
   return MaybePending<Registration>::Pending();
 }
 
 MaybePending<> SessionRegions::Deregister(MemoryRegionId id, PendingChoice choice, const Done<>& done) {
-  RNICD_ASSIGN_OR_RETURN(SessionGuard guard, session_.Begin());
   RNICD_ASSIGN_OR_RETURN(std::shared_ptr<MemoryRegion> region, FindIn(table_, id, "mr_id"));
   if (!EndsSlowly(*region)) {
     RNICD_ASSIGN_OR_RETURN(MemoryRegion::DeregisterRequest request, region->BeginDeregister());
@@ -74,7 +70,7 @@ MaybePending<> SessionRegions::Deregister(MemoryRegionId id, PendingChoice choic
   RNICD_ASSIGN_OR_RETURN(MemoryRegion::DeregisterRequest begun, region->BeginDeregister());
   auto request = std::make_shared<MemoryRegion::DeregisterRequest>(std::move(begun));
   const Done<> report = requests_.Report<void>(RequestKind::kDeregisterMr, id.value, choice, std::move(charge), done);
-  requests_.RunOnWorker(std::move(guard), [region, request, report](const absl::Status& start) {
+  requests_.RunOnWorker([region, request, report](const absl::Status& start) {
     report(region->FinishDeregister(std::move(*request), start));
   });
   return MaybePending<>::Pending();
@@ -82,7 +78,6 @@ MaybePending<> SessionRegions::Deregister(MemoryRegionId id, PendingChoice choic
 
 MaybePending<> SessionRegions::Initialize(const InitializeArguments& arguments, PendingChoice choice,
                                           const Done<>& done) {
-  RNICD_ASSIGN_OR_RETURN(SessionGuard guard, session_.Begin());
   RNICD_ASSIGN_OR_RETURN(std::shared_ptr<MemoryRegion> region, FindIn(table_, arguments.region, "mr_id"));
   std::shared_ptr<Charge> pending;
   if (requests_.IsSlow(arguments.max_pages * kNdkPageBytes)) {
@@ -97,7 +92,7 @@ MaybePending<> SessionRegions::Initialize(const InitializeArguments& arguments, 
   auto request = std::make_shared<MemoryRegion::InitializeRequest>(std::move(begun));
   const Done<> report = requests_.Report<void>(RequestKind::kInitializeFastRegisterMr, arguments.region.value, choice,
                                                std::move(pending), done);
-  requests_.RunOnWorker(std::move(guard), [region, request, report](const absl::Status& start) {
+  requests_.RunOnWorker([region, request, report](const absl::Status& start) {
     report(region->FinishInitialize(std::move(*request), start));
   });
   return MaybePending<>::Pending();
@@ -105,7 +100,6 @@ MaybePending<> SessionRegions::Initialize(const InitializeArguments& arguments, 
 
 // The id is dead at once; the region is closed when its last request is complete.
 MaybePending<> SessionRegions::Close(MemoryRegionId id, PendingChoice choice, const Done<>& done) {
-  RNICD_ASSIGN_OR_RETURN(SessionGuard guard, session_.Begin());
   const std::shared_ptr<MemoryRegion> region = table_.Remove(id);
   if (region == nullptr) {
     return MakeError(ErrorReason::OBJECT_NOT_FOUND, "mr_id");
@@ -118,7 +112,7 @@ MaybePending<> SessionRegions::Close(MemoryRegionId id, PendingChoice choice, co
   }
   MaybePending<> closed = CloseRemoved(*region, ReportClose(RequestKind::kCloseMr, id, choice, *region, done));
   if (closed.ok() && last_hold != nullptr) {
-    requests_.RunOnWorker(std::move(guard), [last_hold](const absl::Status& /*start*/) { last_hold->Release(); });
+    requests_.RunOnWorker([last_hold](const absl::Status& /*start*/) { last_hold->Release(); });
   }
   return closed;
 }

@@ -4,7 +4,6 @@
 #include <string_view>
 
 #include "base/status.h"
-#include "daemon/core/session.h"
 
 namespace rnicd::core {
 namespace {
@@ -24,7 +23,7 @@ std::string_view LateName(RequestKind kind) {
 }
 
 // Reports a request that failed after its call returned STATUS_PENDING, where nothing else would record it.
-void ReportLateFailure(Observer& observer, const Session& session, RequestKind kind, uint64_t object,
+void ReportLateFailure(Observer& observer, const Lease& session, RequestKind kind, uint64_t object,
                        const absl::Status& status) {
   if (status.ok()) {
     return;
@@ -49,20 +48,13 @@ std::optional<Registration> RegistrationOf(const absl::StatusOr<Registration>& o
 
 }  // namespace
 
-std::shared_ptr<Session> SessionRequests::ShareSession() const { return session_.shared_from_this(); }
-
 absl::Status SessionRequests::CheckNotDraining() const {
   return node_.draining.load() ? MakeError(ErrorReason::DAEMON_DRAINING) : absl::OkStatus();
 }
 
 absl::StatusOr<std::shared_ptr<Charge>> SessionRequests::TakeOne(Resource resource) const {
-  RNICD_ASSIGN_OR_RETURN(Charge charge, Charge::Take(ledger_, resource, 1));
+  RNICD_ASSIGN_OR_RETURN(Charge charge, Charge::Take(lease_.shared_ledger(), resource, 1));
   return std::make_shared<Charge>(std::move(charge));
-}
-
-void SessionRequests::CountBytes(uint64_t bytes, uint64_t per_request) {
-  rate_.Count(bytes / per_request);
-  tenant_.rate().Count(bytes / per_request);
 }
 
 template <typename T>
@@ -74,7 +66,7 @@ Done<T> SessionRequests::Report(RequestKind kind, uint64_t object_id, PendingCho
       done(outcome);
     };
   }
-  return [self = ShareSession(), observer = &node_.observer, charge = std::move(charge), kind, object_id,
+  return [self = lease_.shared_from_this(), observer = &node_.observer, charge = std::move(charge), kind, object_id,
           choice](const Outcome<T>& outcome) {
     ReportLateFailure(*observer, *self, kind, object_id, StatusOf(outcome));
     self->events().Push(RequestCompleted{.kind = kind,
@@ -92,17 +84,17 @@ template Done<Registration> SessionRequests::Report<Registration>(RequestKind, u
                                                                   std::shared_ptr<Charge>, const Done<Registration>&);
 
 // std::function requires copyable captures.
-void SessionRequests::RunOnWorker(SessionGuard guard, Job job) {
-  RunHeld(node_.workers, std::make_shared<SessionGuard>(std::move(guard)), std::move(job));
+void SessionRequests::RunOnWorker(Job job) {
+  RunHeld(node_.workers, std::make_shared<SessionGuard>(lease_.Hold()), std::move(job));
 }
 
 void SessionRequests::RunHeld(Executor& executor, const std::shared_ptr<SessionGuard>& held, Job job) {
   executor.Enqueue(job_owner(), [this, held, job = std::move(job)] {
-    job(session_.ending() ? MakeError(ErrorReason::SESSION_ENDING) : absl::OkStatus());
+    job(lease_.ending() ? MakeError(ErrorReason::SESSION_ENDING) : absl::OkStatus());
   });
   // The end may have begun meanwhile, and looked at the queue too early.
-  if (session_.ending()) {
-    node_.reapers.PostFor(tenant_.number(), [this, held] { CancelQueued(); });
+  if (lease_.ending()) {
+    node_.reapers.PostFor(lease_.tenant().number(), [this, held] { CancelQueued(); });
   }
 }
 
@@ -116,6 +108,6 @@ void SessionRequests::CancelQueued() {
   }
 }
 
-JobOwner SessionRequests::job_owner() const { return {.number = tenant_.number(), .group = session_.id().value}; }
+JobOwner SessionRequests::job_owner() const { return {.number = lease_.tenant().number(), .group = lease_.id().value}; }
 
 }  // namespace rnicd::core

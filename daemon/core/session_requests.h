@@ -7,12 +7,11 @@
 
 #include "absl/status/statusor.h"
 #include "daemon/core/event_queue.h"
+#include "daemon/core/lease.h"
 #include "daemon/core/ledger.h"
 #include "daemon/core/maybe_pending.h"
 #include "daemon/core/node.h"
-#include "daemon/core/rate_limiter.h"
 #include "daemon/core/session_guard.h"
-#include "daemon/core/tenant.h"
 
 namespace rnicd::core {
 
@@ -23,30 +22,22 @@ struct PendingChoice {
   uint64_t request_context = 0;
 };
 
-// What the requests of a session share, whatever object they name: its ledger and rates, the workers, and how an
+// What the requests of a session share, whatever object they name: the workers, and how an
 // outcome that comes later is reported.
 // Lifetime: a part of its session.
 // Threads:  safe.
 class SessionRequests {
  public:
-  // All of it outlives the requests.
-  SessionRequests(Session& session, Node& node, Tenant& tenant, const std::shared_ptr<Ledger>& ledger,
-                  RateLimiter& rate)
-      : session_(session), node_(node), tenant_(tenant), ledger_(ledger), rate_(rate) {}
+  // Both outlive the requests.
+  SessionRequests(Lease& lease, Node& node) : lease_(lease), node_(node) {}
 
-  Session& session() const { return session_; }
-  // For a callback that may outlive all guards.
-  std::shared_ptr<Session> ShareSession() const;
+  Lease& lease() const { return lease_; }
   Node& node() const { return node_; }
-  const Tenant& tenant() const { return tenant_; }
-  const std::shared_ptr<Ledger>& ledger() const { return ledger_; }
 
   // Errors: DAEMON_DRAINING.
   absl::Status CheckNotDraining() const;
   bool IsSlow(uint64_t bytes) const { return bytes >= node_.limits.pending_threshold_bytes; }
   absl::StatusOr<std::shared_ptr<Charge>> TakeOne(Resource resource) const;
-  // Counts what a request costs beyond itself against the rates of the session and its tenant.
-  void CountBytes(uint64_t bytes, uint64_t per_request);
 
   // Returns the callback that reports the outcome of a request that pends. `charge` is kept until the outcome was
   // reported and fetched.
@@ -58,7 +49,7 @@ class SessionRequests {
   // then undoes what its request has begun, and reports that status.
   using Job = std::function<void(const absl::Status& start)>;
   // Queues the job with the session held.
-  void RunOnWorker(SessionGuard guard, Job job);
+  void RunOnWorker(Job job);
   void RunHeld(Executor& executor, const std::shared_ptr<SessionGuard>& held, Job job);
   // Cancels the queued jobs of the session, which is ending.
   void CancelQueued();
@@ -66,11 +57,8 @@ class SessionRequests {
  private:
   JobOwner job_owner() const;
 
-  Session& session_;
+  Lease& lease_;
   Node& node_;
-  Tenant& tenant_;
-  const std::shared_ptr<Ledger>& ledger_;
-  RateLimiter& rate_;
 };
 
 }  // namespace rnicd::core

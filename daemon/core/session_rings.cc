@@ -5,7 +5,6 @@
 #include "base/mutex.h"
 #include "base/status.h"
 #include "daemon/core/ring_host.h"
-#include "daemon/core/session.h"
 
 namespace rnicd::core {
 namespace {
@@ -36,14 +35,14 @@ absl::StatusOr<OpenedRing> SessionRings::Open(uint32_t entries, uint32_t payload
       auto charges, Charge::TakeAll(ledger_, {{Resource::kRings, 1},
                                               {Resource::kHeapBytes, OccupiedBytes(node_.os, geometry.file_bytes())}}));
   RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Ring> ring,
-                         Ring::Create(node_.os, node_.lingering, geometry, session_.weak_from_this(),
+                         Ring::Create(node_.os, node_.lingering, geometry, lease_.weak_from_this(),
                                       {.ring = std::move(charges[0]), .bytes = std::move(charges[1])}));
   const RingId id = table_.Insert(ring);
   const auto issue = [&](SharedDescriptor which) {
-    return node_.tickets.Issue({.session = session_.weak_from_this(),
+    return node_.tickets.Issue({.session = lease_.weak_from_this(),
                                 .object = RingDescriptor{.ring = id, .which = which},
                                 .direction = FdDirection::kToClient,
-                                .process = session_.owner().process});
+                                .process = lease_.owner().process});
   };
   const OpenedRing opened{.ring = id,
                           .file_bytes = geometry.file_bytes(),

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/status.h"
-#include "daemon/core/session.h"
 
 namespace rnicd::core {
 
@@ -22,7 +21,6 @@ absl::StatusOr<RemoteToken> SessionWindows::GetRemoteToken(MemoryWindowId id) {
 }
 
 MaybePending<> SessionWindows::Close(MemoryWindowId id, PendingChoice choice, const Done<>& done) {
-  RNICD_ASSIGN_OR_RETURN(const SessionGuard guard, session_.Begin());
   const std::shared_ptr<MemoryWindow> window = table_.Remove(id);
   if (window == nullptr) {
     return MakeError(ErrorReason::OBJECT_NOT_FOUND, "mw_id");

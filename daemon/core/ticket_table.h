@@ -19,7 +19,7 @@
 
 namespace rnicd::core {
 
-class Session;
+class Lease;
 
 // 128 unpredictable bits.
 using FdTicket = std::array<uint8_t, 16>;
@@ -45,7 +45,7 @@ struct QueueDescriptor {
 class TicketTable {
  public:
   struct Entry {
-    std::weak_ptr<Session> session;
+    std::weak_ptr<Lease> session;
     std::variant<MemoryObjectId, RingDescriptor, QueueDescriptor> object;
     FdDirection direction = FdDirection::kToClient;
     ProcessKey process;

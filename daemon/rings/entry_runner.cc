@@ -122,7 +122,7 @@ uint32_t EntryRunner::CostOf(const Submission& entry) {
   return std::max(RequestsOf(entry), std::min(entry.payload_bytes, ring::kPayloadBytesMax) / kPayloadBytesPerRequest);
 }
 
-void EntryRunner::Report(const core::Session& session, const Submission& entry, const absl::Status& status) {
+void EntryRunner::Report(const core::Lease& session, const Submission& entry, const absl::Status& status) {
   if (!status.ok()) {
     session.tenant().tally()->CountRefusal(status);
     refused_.fetch_add(1, std::memory_order_relaxed);
@@ -139,7 +139,7 @@ void EntryRunner::Report(const core::Session& session, const Submission& entry, 
                                   .note = "ring"});
 }
 
-void EntryRunner::Run(const std::shared_ptr<core::Ring>& ring, const core::Session& session,
+void EntryRunner::Run(const std::shared_ptr<core::Ring>& ring, const core::Lease& session,
                       const core::SessionGuard& guard, const Submission& submitted) {
   Submission entry = submitted;
   if (!ring->end().PayloadExists(entry.result_offset, entry.result_bytes)) {
@@ -171,7 +171,7 @@ absl::StatusOr<std::span<const uint64_t>> EntryRunner::CopyPayload(core::Ring& r
   return std::span<const uint64_t>(payload_).first(words);
 }
 
-absl::Status EntryRunner::Execute(const std::shared_ptr<core::Ring>& ring, const core::Session& session,
+absl::Status EntryRunner::Execute(const std::shared_ptr<core::Ring>& ring, const core::Lease& session,
                                   const core::SessionGuard& guard, const Submission& entry,
                                   std::span<const uint64_t> payload, Outcome* outcome, bool* pends) {
   // The end of a request that pends. The session lives as long as the request does.

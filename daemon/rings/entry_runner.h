@@ -9,9 +9,9 @@
 #include "base/ndk/post_outcome.h"
 #include "base/ndk/registration.h"
 #include "base/ndk/work_request.h"
+#include "daemon/core/session.h"
 #include "daemon/core/node.h"
 #include "daemon/core/ring.h"
-#include "daemon/core/session.h"
 
 namespace rnicd::rings {
 
@@ -31,7 +31,7 @@ class EntryRunner {
 
   // Takes the entry from the ring, executes it, and completes it now or later. The session's guard is only needed until
   // it returns.
-  void Run(const std::shared_ptr<core::Ring>& ring, const core::Session& session, const core::SessionGuard& guard,
+  void Run(const std::shared_ptr<core::Ring>& ring, const core::Lease& session, const core::SessionGuard& guard,
            const ring::Submission& submitted);
   // Entries that were refused. From any thread.
   uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
@@ -39,14 +39,14 @@ class EntryRunner {
  private:
   // What an entry needs of the payload area, copied.
   absl::StatusOr<std::span<const uint64_t>> CopyPayload(core::Ring& ring, const ring::Submission& entry);
-  absl::Status Execute(const std::shared_ptr<core::Ring>& ring, const core::Session& session,
+  absl::Status Execute(const std::shared_ptr<core::Ring>& ring, const core::Lease& session,
                        const core::SessionGuard& guard, const ring::Submission& entry,
                        std::span<const uint64_t> payload, ring::Outcome* outcome, bool* pends);
   absl::Status Post(core::Ring& ring, const core::SessionGuard& guard, const ring::Submission& entry,
                     std::span<const uint64_t> payload, ring::Outcome* outcome);
 
   // The audit line of an entry, and its count if it was refused.
-  void Report(const core::Session& session, const ring::Submission& entry, const absl::Status& status);
+  void Report(const core::Lease& session, const ring::Submission& entry, const absl::Status& status);
 
   core::Observer& observer_;
   std::atomic<uint64_t> refused_{0};

@@ -301,7 +301,7 @@ void RingThread::Break(Served& served) {
   totals_.broken.fetch_add(1, std::memory_order_relaxed);
   served.ring->End(ErrorReason::RING_BROKEN);
   const absl::Status status = MakeError(ErrorReason::RING_BROKEN);
-  const core::Session& session = *served.session;
+  const core::Lease& session = *served.session;
   session.tenant().tally()->CountRefusal(status);
   observer_.Report(core::Decision{.what = "ring.end",
                                   .caller = &session.owner(),

@@ -56,7 +56,7 @@ class RingThread {
   struct Served {
     std::shared_ptr<core::Ring> ring;
     // Null once it has gone.
-    std::shared_ptr<core::Session> session;
+    std::shared_ptr<core::Lease> session;
     uint64_t tenant = 0;
     enum class State : uint8_t { kAsleep, kAwake, kPaused, kEnded } state = State::kAsleep;
     // Work requests that are already counted against its session's rate.

@@ -182,11 +182,6 @@ void RunBatch(const std::shared_ptr<gate::Call>& call, const core::SessionGuard&
     call->Finish(MakeError(ErrorReason::BATCH_SIZE, "items"));
     return;
   }
-  absl::StatusOr<core::SessionGuard> held = call->session()->Begin();
-  if (!held.ok()) {
-    call->Finish(held.status());
-    return;
-  }
   const auto outcomes = std::make_shared<BatchOutcomes<Response>>(call, count, response, std::move(undelivered));
   core::ItemPlan plan = {.items = static_cast<uint32_t>(count)};
   if (rule.parallel) {
@@ -211,7 +206,7 @@ void RunBatch(const std::shared_ptr<gate::Call>& call, const core::SessionGuard&
     }
     then();
   };
-  core::RequestTurns::Run(session.requests(), *std::move(held), std::move(plan));
+  core::RequestTurns::Run(session.requests(), std::move(plan));
 }
 
 }  // namespace rnicd::service
