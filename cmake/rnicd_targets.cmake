@@ -26,15 +26,26 @@ function(rnicd_keep_this_system variable)
   set(${variable} "${${variable}}" PARENT_SCOPE)
 endfunction()
 
-# rnicd_library(name DEPS target... [TEST_DEPS target...] [NOT_ON_WINDOWS test...])
-# The static library of the calling folder and, when the folder has *_test.cc, the test program <name>_test.
+# rnicd_sources(variable [ROOMS folder...]): the calling folder's C++ files, and those of these folders below it.
+function(rnicd_sources variable)
+  cmake_parse_arguments(arg "" "" "ROOMS" ${ARGN})
+  set(patterns *.cc *.h)
+  foreach(room IN LISTS arg_ROOMS)
+    list(APPEND patterns ${room}/*.cc ${room}/*.h)
+  endforeach()
+  file(GLOB sources CONFIGURE_DEPENDS ${patterns})
+  rnicd_keep_this_system(sources)
+  set(${variable} "${sources}" PARENT_SCOPE)
+endfunction()
+
+# rnicd_library(name [ROOMS folder...] DEPS target... [TEST_DEPS target...] [NOT_ON_WINDOWS test...])
+# The static library of the calling folder and its rooms and, when these have *_test.cc, the test program <name>_test.
 # DEPS is the include arrow: the folder may include these targets' folders and nothing else of ours.
 # NOT_ON_WINDOWS has the files of tests that a build for Windows leaves out, each with its reason in a comment.
 function(rnicd_library name)
-  cmake_parse_arguments(arg "" "" "DEPS;TEST_DEPS;NOT_ON_WINDOWS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS *.cc *.h)
+  cmake_parse_arguments(arg "" "" "ROOMS;DEPS;TEST_DEPS;NOT_ON_WINDOWS" ${ARGN})
+  rnicd_sources(sources ROOMS ${arg_ROOMS})
   list(FILTER sources EXCLUDE REGEX "(_test|_fake|_fixture|/main)\\.(cc|h)$")
-  rnicd_keep_this_system(sources)
   if(sources MATCHES "\\.cc(;|$)")
     add_library(${name} STATIC ${sources})
     set(visibility PUBLIC)
@@ -46,7 +57,7 @@ function(rnicd_library name)
   endif()
   target_include_directories(${name} ${visibility} ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} ${visibility} ${arg_DEPS} Threads::Threads)
-  rnicd_unit_tests(${name}_test DEPS ${name} ${arg_TEST_DEPS} NOT_ON_WINDOWS ${arg_NOT_ON_WINDOWS})
+  rnicd_unit_tests(${name}_test ROOMS ${arg_ROOMS} DEPS ${name} ${arg_TEST_DEPS} NOT_ON_WINDOWS ${arg_NOT_ON_WINDOWS})
 endfunction()
 
 # rnicd_test_library(name DEPS target... [NOT_ON_WINDOWS file...]): like rnicd_library, for what only tests link. It has no
@@ -129,16 +140,16 @@ function(rnicd_gtest name)
       NEEDS ${arg_NEEDS} PROPERTIES TIMEOUT 900 ${arg_PROPERTIES} ENVIRONMENT ${arg_ENVIRONMENT})
 endfunction()
 
-# rnicd_unit_tests(name DEPS target... [NOT_ON_WINDOWS test...]): the calling folder's files of tests as one program, and
-# one CTest, because three thousand starts of such programs take longer than their cases. In a build for another machine each
+# rnicd_unit_tests(name [ROOMS folder...] DEPS target... [NOT_ON_WINDOWS test...]): the calling folder's files of tests, and
+# its rooms', as one program and one CTest, because three thousand starts of such programs take longer than their cases. In a build for another machine each
 # case is a CTest of its own: some cannot be run there.
 function(rnicd_unit_tests name)
-  cmake_parse_arguments(arg "" "" "DEPS;NOT_ON_WINDOWS" ${ARGN})
+  cmake_parse_arguments(arg "" "" "ROOMS;DEPS;NOT_ON_WINDOWS" ${ARGN})
   if(NOT RNICD_TESTS)
     return()
   endif()
-  file(GLOB tests CONFIGURE_DEPENDS *_test.cc *_fake.cc *_fixture.cc)
-  rnicd_keep_this_system(tests)
+  rnicd_sources(tests ROOMS ${arg_ROOMS})
+  list(FILTER tests INCLUDE REGEX "_(test|fake|fixture)\\.cc$")
   foreach(test IN LISTS arg_NOT_ON_WINDOWS)
     if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${test})
       message(FATAL_ERROR "NOT_ON_WINDOWS names ${test}, which does not exist")

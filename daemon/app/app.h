@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "base/clock.h"
+#include "base/file_watch.h"
 #include "base/mutex.h"
 #include "base/random.h"
 #include "daemon/app/config.h"

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "daemon/app/provider_kind.h"
-#include "daemon/core/memory_pool.h"
-#include "daemon/core/node.h"
-#include "daemon/core/pool_refiller.h"
-#include "daemon/core/rate_limiter.h"
+#include "daemon/core/memory/memory_pool.h"
+#include "daemon/core/memory/pool_refiller.h"
+#include "daemon/core/request/node.h"
+#include "daemon/core/tenant/rate_limiter.h"
 #include "daemon/rings/spin_options.h"
 #include "log/logger.h"
 #include "provider/soft/soft_provider.h"

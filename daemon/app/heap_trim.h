@@ -6,8 +6,8 @@
 #include <memory>
 #include <utility>
 
-#include "daemon/core/alarms.h"
-#include "daemon/core/observer.h"
+#include "daemon/core/request/alarms.h"
+#include "daemon/core/tenant/observation.h"
 
 namespace rnicd::app {
 

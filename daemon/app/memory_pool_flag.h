@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "daemon/core/memory_pool.h"
+#include "daemon/core/memory/memory_pool.h"
 
 namespace rnicd::app {
 

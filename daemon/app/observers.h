@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/core/observer.h"
+#include "daemon/core/tenant/observation.h"
 
 namespace rnicd::app {
 

@@ -8,8 +8,8 @@
 
 #include "absl/status/statusor.h"
 #include "daemon/audit/audit_log.h"
-#include "daemon/core/node.h"
-#include "daemon/core/session_registry.h"
+#include "daemon/core/request/node.h"
+#include "daemon/core/session/session_registry.h"
 #include "daemon/health/health_text.h"
 #include "daemon/health/prober.h"
 #include "daemon/health/serving_check.h"

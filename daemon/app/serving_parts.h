@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "daemon/app/system_door.h"
-#include "daemon/core/alarms.h"
-#include "daemon/core/worker_pool.h"
+#include "daemon/core/request/alarms.h"
+#include "daemon/core/request/worker_pool.h"
 #include "daemon/health/serving_check.h"
 #include "daemon/rings/ring_threads.h"
 #include "daemon/rpc/server.h"

@@ -9,7 +9,7 @@
 
 #include "base/manual_clock_fake.h"
 #include "base/waiting_fixture.h"
-#include "daemon/core/wired_node_test.h"
+#include "daemon/core/session/wired_node_test.h"
 
 namespace rnicd::app {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "daemon/core/observer.h"
+#include "daemon/core/tenant/observation.h"
 #include "log/logger.h"
 
 namespace rnicd::app {

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "base/status.h"
 #include "base/wall_time.h"
-#include "daemon/core/observer.h"
+#include "daemon/core/tenant/observation.h"
 
 namespace rnicd::audit {
 

@@ -8,7 +8,7 @@
 #include "base/abandonable_thread.h"
 #include "base/clock.h"
 #include "daemon/audit/audit_queue.h"
-#include "daemon/core/observer.h"
+#include "daemon/core/tenant/observation.h"
 #include "log/logger.h"
 
 namespace rnicd::audit {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "daemon/audit/audit_log.h"
-#include "daemon/core/core_fixture_test.h"
+#include "daemon/core/session/core_fixture_test.h"
 
 namespace rnicd::audit {
 namespace {

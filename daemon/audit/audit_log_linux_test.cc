@@ -8,7 +8,7 @@
 
 #include "base/foreign_file_linux_test.h"
 #include "daemon/audit/audit_fixture_linux_test.h"
-#include "daemon/core/core_fixture_test.h"
+#include "daemon/core/session/core_fixture_test.h"
 
 namespace rnicd::audit {
 namespace {

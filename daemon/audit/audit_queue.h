@@ -15,7 +15,7 @@
 #include "daemon/audit/append_file.h"
 #include "daemon/audit/audit_line.h"
 #include "daemon/audit/owner_accounts.h"
-#include "daemon/core/observer.h"
+#include "daemon/core/tenant/observation.h"
 #include "log/logger.h"
 
 namespace rnicd::audit {

@@ -3,7 +3,7 @@
 #include <iterator>
 #include <utility>
 
-#include "daemon/core/owner.h"
+#include "daemon/core/tenant/caller.h"
 
 namespace rnicd::audit {
 namespace {

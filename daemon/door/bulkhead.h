@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/clock.h"
-#include "daemon/core/blocking_executor.h"
+#include "daemon/core/request/blocking_executor.h"
 
 namespace rnicd::door {
 

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/secret.h"
 #include "base/unique_socket.h"
-#include "daemon/core/caller.h"
+#include "daemon/core/tenant/caller.h"
 
 namespace rnicd::door {
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "daemon/core/observer.h"
+#include "daemon/core/tenant/observation.h"
 
 namespace rnicd::door {
 namespace {

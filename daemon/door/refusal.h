@@ -3,8 +3,8 @@
 #include <string_view>
 
 #include "absl/status/status.h"
-#include "daemon/core/caller.h"
-#include "daemon/core/node.h"
+#include "daemon/core/request/node.h"
+#include "daemon/core/tenant/caller.h"
 #include "log/logger.h"
 
 namespace rnicd::door {

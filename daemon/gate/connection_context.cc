@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/status.h"
-#include "daemon/core/observer.h"
+#include "daemon/core/tenant/observation.h"
 
 namespace rnicd::gate {
 namespace {

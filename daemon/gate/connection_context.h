@@ -10,12 +10,12 @@
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "base/mutex.h"
-#include "daemon/core/caller.h"
-#include "daemon/core/node.h"
-#include "daemon/core/rate_limiter.h"
-#include "daemon/core/session.h"
-#include "daemon/core/session_registry.h"
-#include "daemon/core/tenant.h"
+#include "daemon/core/request/node.h"
+#include "daemon/core/session/session.h"
+#include "daemon/core/session/session_registry.h"
+#include "daemon/core/tenant/caller.h"
+#include "daemon/core/tenant/rate_limiter.h"
+#include "daemon/core/tenant/tenant.h"
 
 namespace rnicd::gate {
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/core/core_fixture_test.h"
+#include "daemon/core/session/core_fixture_test.h"
 #include "daemon/gate/gate.h"
 
 namespace rnicd::gate {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
-#include "daemon/core/caller.h"
+#include "daemon/core/tenant/caller.h"
 
 namespace rnicd::gate {
 

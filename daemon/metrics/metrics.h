@@ -15,7 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "daemon/core/observer.h"
+#include "daemon/core/tenant/observation.h"
 #include "provider/api/adapter_event.h"
 
 namespace rnicd::metrics {

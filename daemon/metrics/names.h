@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "daemon/core/ledger.h"
+#include "daemon/core/tenant/ledger.h"
 
 namespace rnicd::metrics {
 

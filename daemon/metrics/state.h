@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "daemon/core/node.h"
-#include "daemon/core/session_registry.h"
+#include "daemon/core/request/node.h"
+#include "daemon/core/session/session_registry.h"
 
 namespace rnicd::metrics {
 

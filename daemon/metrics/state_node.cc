@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/process_usage.h"
-#include "daemon/core/memory_pool.h"
-#include "daemon/core/ring_host.h"
+#include "daemon/core/memory/memory_pool.h"
+#include "daemon/core/ring/ring_host.h"
 #include "daemon/metrics/names.h"
 #include "daemon/metrics/state_parts.h"
 

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "base/units.h"
-#include "daemon/core/holdings.h"
-#include "daemon/core/tenant_tally.h"
+#include "daemon/core/region/holdings.h"
+#include "daemon/core/tenant/tenant_tally.h"
 #include "daemon/metrics/names.h"
 #include "daemon/metrics/state_parts.h"
 

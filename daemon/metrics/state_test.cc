@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/core/core_fixture_test.h"
+#include "daemon/core/session/core_fixture_test.h"
 #include "daemon/metrics/catalogue.h"
 
 namespace rnicd::metrics {

@@ -7,8 +7,8 @@
 
 #include "absl/strings/escaping.h"
 #include "base/random.h"
-#include "daemon/core/observer.h"
-#include "daemon/core/owner.h"
+#include "daemon/core/tenant/caller.h"
+#include "daemon/core/tenant/observation.h"
 #include "daemon/door/refusal.h"
 
 namespace rnicd::pipes {

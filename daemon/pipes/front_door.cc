@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/status.h"
-#include "daemon/core/observer.h"
-#include "daemon/core/owner.h"
+#include "daemon/core/tenant/caller.h"
+#include "daemon/core/tenant/observation.h"
 #include "daemon/door/refusal.h"
 
 namespace rnicd::pipes {

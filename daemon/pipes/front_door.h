@@ -12,8 +12,8 @@
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
-#include "daemon/core/node.h"
-#include "daemon/core/session_registry.h"
+#include "daemon/core/request/node.h"
+#include "daemon/core/session/session_registry.h"
 #include "daemon/door/bulkhead.h"
 #include "daemon/door/connect_backoff.h"
 #include "daemon/door/connect_rates.h"

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/core/core_fixture_test.h"
+#include "daemon/core/session/core_fixture_test.h"
 #include "daemon/door/recording_server_fake.h"
 #include "daemon/pipes/front_door.h"
 #include "rnicd/v1/pipe_channel.pb.h"

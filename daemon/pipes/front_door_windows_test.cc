@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/secret.h"
-#include "daemon/core/observation.h"
+#include "daemon/core/tenant/observation.h"
 #include "daemon/pipes/front_door_fixture.h"
 
 namespace rnicd::pipes {

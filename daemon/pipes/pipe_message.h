@@ -7,7 +7,7 @@
 #include <variant>
 
 #include "absl/status/statusor.h"
-#include "daemon/core/ticket_table.h"
+#include "daemon/core/memory/ticket_table.h"
 
 namespace rnicd::pipes {
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/status.h"
-#include "daemon/core/owner.h"
+#include "daemon/core/tenant/caller.h"
 #include "daemon/pipes/section_transfer.h"
 
 namespace rnicd::pipes {

@@ -6,8 +6,8 @@
 
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
-#include "daemon/core/fd_exchange.h"
-#include "daemon/core/node.h"
+#include "daemon/core/request/node.h"
+#include "daemon/core/session/fd_exchange.h"
 #include "daemon/door/bulkhead.h"
 #include "daemon/pipes/peer.h"
 

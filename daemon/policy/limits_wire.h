@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "daemon/core/ledger.h"
-#include "daemon/core/rate_limiter.h"
+#include "daemon/core/tenant/ledger.h"
+#include "daemon/core/tenant/rate_limiter.h"
 #include "rnicd/v1/policy.pb.h"
 
 // Converts and checks v1::ResourceLimits, used by policy files and grants, and core's limits.

@@ -2,7 +2,7 @@
 #include <iterator>
 
 #include "absl/strings/str_cat.h"
-#include "daemon/core/heap_cost.h"
+#include "daemon/core/tenant/heap_cost.h"
 #include "daemon/policy/policy_fixture_test.h"
 
 // The examples in the documentation must be valid policies.

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "daemon/core/policy.h"
+#include "daemon/core/tenant/policy.h"
 
 // The policy file: proto/rnicd/v1/policy.proto in protobuf's text format. docs/POLICY.md explains it to operators.
 namespace rnicd::policy {

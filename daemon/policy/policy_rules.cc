@@ -11,8 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/pod_uid.h"
 #include "base/sid.h"
-#include "daemon/core/caller.h"
-#include "daemon/core/tenant_tally.h"
+#include "daemon/core/tenant/caller.h"
+#include "daemon/core/tenant/tenant_tally.h"
 #include "daemon/policy/limits_wire.h"
 
 namespace rnicd::policy {

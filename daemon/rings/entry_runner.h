@@ -9,9 +9,9 @@
 #include "base/ndk/post_outcome.h"
 #include "base/ndk/registration.h"
 #include "base/ndk/work_request.h"
-#include "daemon/core/session.h"
-#include "daemon/core/node.h"
-#include "daemon/core/ring.h"
+#include "daemon/core/request/node.h"
+#include "daemon/core/ring/ring.h"
+#include "daemon/core/session/session.h"
 
 namespace rnicd::rings {
 

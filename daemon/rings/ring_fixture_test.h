@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/os.h"
 #include "base/unique_fd.h"
-#include "daemon/core/queue_fixture_test.h"
+#include "daemon/core/queue/queue_fixture_test.h"
 #include "daemon/rings/ring_threads.h"
 #include "ring/chain.h"
 #include "ring/client_end.h"

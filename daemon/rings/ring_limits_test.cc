@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/core/request_cost.h"
+#include "daemon/core/request/lease.h"
 #include "daemon/rings/ring_fixture_test.h"
 #include "ring/shared_word.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "daemon/core/ring_host.h"
+#include "daemon/core/ring/ring_host.h"
 #include "daemon/rings/ring_thread.h"
 
 namespace rnicd::rings {

@@ -1,6 +1,6 @@
 #include "daemon/rings/ring_threads.h"
 
-#include "daemon/core/heap_cost.h"
+#include "daemon/core/tenant/heap_cost.h"
 #include "daemon/rings/ring_fixture_test.h"
 #include "ring/shared_word.h"
 

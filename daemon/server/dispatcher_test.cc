@@ -6,7 +6,7 @@
 
 #include "base/error_reason.h"
 #include "base/status.h"
-#include "daemon/core/core_fixture_test.h"
+#include "daemon/core/session/core_fixture_test.h"
 #include "daemon/rpc/event_loop.h"
 
 namespace rnicd::server {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/status.h"
-#include "daemon/core/owner.h"
+#include "daemon/core/tenant/caller.h"
 #include "daemon/gate/connection_context.h"
 #include "daemon/rpc/connection.h"
 #include "daemon/server/dispatcher.h"

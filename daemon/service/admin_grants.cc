@@ -11,7 +11,7 @@
 #include "base/pod_uid.h"
 #include "base/secret.h"
 #include "base/status.h"
-#include "daemon/core/caller.h"
+#include "daemon/core/tenant/caller.h"
 #include "daemon/policy/limits_wire.h"
 #include "daemon/service/field_checks.h"
 #include "daemon/service/workload_wire.h"

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "daemon/core/grant_table.h"
-#include "daemon/core/policy.h"
+#include "daemon/core/tenant/grant_table.h"
+#include "daemon/core/tenant/policy.h"
 #include "rnicd/v1/admin_service.pb.h"
 
 // Converts the requests of operators and device plugins about grants and pods from the wire to core's types.

@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "daemon/core/node.h"
-#include "daemon/core/session_registry.h"
+#include "daemon/core/request/node.h"
+#include "daemon/core/session/session_registry.h"
 #include "daemon/gate/method.h"
 #include "daemon/service/admin_process.h"
 

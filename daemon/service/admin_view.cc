@@ -8,7 +8,7 @@
 #include "base/process_usage.h"
 #include "base/status.h"
 #include "base/this_process.h"
-#include "daemon/core/memory_pool.h"
+#include "daemon/core/memory/memory_pool.h"
 #include "daemon/policy/limits_wire.h"
 #include "daemon/service/convert.h"
 #include "daemon/service/workload_wire.h"

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "daemon/core/node.h"
-#include "daemon/core/session_registry.h"
+#include "daemon/core/request/node.h"
+#include "daemon/core/session/session_registry.h"
 #include "daemon/service/admin_process.h"
 #include "rnicd/v1/admin_service.pb.h"
 

@@ -2,10 +2,10 @@
 
 #include <string>
 
-#include "daemon/core/event_queue.h"
-#include "daemon/core/ledger.h"
-#include "daemon/core/memory_region.h"
-#include "daemon/core/ticket_table.h"
+#include "daemon/core/memory/ticket_table.h"
+#include "daemon/core/region/memory_region.h"
+#include "daemon/core/request/event_queue.h"
+#include "daemon/core/tenant/ledger.h"
 #include "rnicd/v1/admin_service.pb.h"
 #include "rnicd/v1/session_service.pb.h"
 

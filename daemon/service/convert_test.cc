@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/access_rights.h"
-#include "daemon/core/session.h"
+#include "daemon/core/session/session.h"
 
 namespace rnicd::service {
 namespace {

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "base/strong_id.h"
-#include "daemon/core/completion_queue.h"
+#include "daemon/core/queue/completion_queue.h"
 #include "daemon/gate/call.h"
 
 namespace rnicd::service {

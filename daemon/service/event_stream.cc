@@ -5,7 +5,7 @@
 
 #include "base/mutex.h"
 #include "base/status.h"
-#include "daemon/core/session.h"
+#include "daemon/core/session/session.h"
 #include "daemon/service/convert.h"
 
 namespace rnicd::service {

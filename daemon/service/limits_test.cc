@@ -1,6 +1,6 @@
 // Each limit of a session, reached by the calls that take of it.
 #include "absl/strings/ascii.h"
-#include "daemon/core/ledger.h"
+#include "daemon/core/tenant/ledger.h"
 #include "daemon/service/service_fixture_test.h"
 
 namespace rnicd::service {

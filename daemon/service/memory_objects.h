@@ -2,8 +2,8 @@
 
 #include <memory>
 
-#include "daemon/core/session.h"
-#include "daemon/core/ticket_table.h"
+#include "daemon/core/memory/ticket_table.h"
+#include "daemon/core/session/session.h"
 #include "daemon/gate/call.h"
 #include "daemon/service/memory_operations.h"
 #include "rnicd/v1/memory_service.pb.h"

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "daemon/core/session.h"
+#include "daemon/core/session/session.h"
 #include "rnicd/v1/memory_service.pb.h"
 
 // Memory-region requests, each for a single call and for an item of a batch. Each calls `reply` exactly once, either

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "daemon/core/session.h"
+#include "daemon/core/session/session.h"
 #include "daemon/gate/call.h"
 #include "rnicd/v1/memory_service.pb.h"
 

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "daemon/core/ticket_table.h"
+#include "daemon/core/memory/ticket_table.h"
 #include "daemon/gate/method.h"
 
 namespace rnicd::service {

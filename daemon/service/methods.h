@@ -1,7 +1,7 @@
 #pragma once
 
-#include "daemon/core/node.h"
-#include "daemon/core/session_registry.h"
+#include "daemon/core/request/node.h"
+#include "daemon/core/session/session_registry.h"
 #include "daemon/gate/method.h"
 #include "daemon/health/health_board.h"
 #include "daemon/service/admin_process.h"

@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "base/ntstatus.h"
-#include "daemon/core/session.h"
+#include "daemon/core/session/session.h"
 #include "daemon/gate/method.h"
 #include "daemon/service/memory_operations.h"
 

@@ -14,8 +14,8 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_replace.h"
-#include "daemon/core/queue_fixture_test.h"
-#include "daemon/core/ring_host.h"
+#include "daemon/core/queue/queue_fixture_test.h"
+#include "daemon/core/ring/ring_host.h"
 #include "daemon/gate/gate_fixture_test.h"
 #include "daemon/health/health_board.h"
 #include "daemon/service/methods.h"

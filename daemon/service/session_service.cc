@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/status.h"
-#include "daemon/core/names.h"
+#include "daemon/core/session/names.h"
 #include "daemon/service/convert.h"
 #include "daemon/service/event_stream.h"
 #include "rnicd/v1/session_service.pb.h"

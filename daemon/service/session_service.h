@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "daemon/core/session_registry.h"
+#include "daemon/core/session/session_registry.h"
 #include "daemon/gate/method.h"
 
 namespace rnicd::service {

@@ -3,8 +3,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "daemon/core/policy.h"
-#include "daemon/core/workload.h"
+#include "daemon/core/tenant/policy.h"
+#include "daemon/core/tenant/workload.h"
 #include "rnicd/v1/admin_service.pb.h"
 
 // Devices, containers and their holders: conversions between messages and core's types, with validation.

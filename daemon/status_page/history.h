@@ -12,8 +12,8 @@
 
 #include "base/clock.h"
 #include "base/mutex.h"
-#include "daemon/core/ledger.h"
-#include "daemon/core/observer.h"
+#include "daemon/core/tenant/ledger.h"
+#include "daemon/core/tenant/observation.h"
 
 namespace rnicd::status_page {
 

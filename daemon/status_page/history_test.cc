@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "base/status.h"
-#include "daemon/core/core_fixture_test.h"
+#include "daemon/core/session/core_fixture_test.h"
 
 namespace rnicd::status_page {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "daemon/core/observer.h"
+#include "daemon/core/tenant/observation.h"
 
 namespace rnicd::status_page {
 

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
-#include "daemon/core/session_registry.h"
+#include "daemon/core/session/session_registry.h"
 
 namespace rnicd::status_page {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/this_process.h"
-#include "daemon/core/memory_pool.h"
+#include "daemon/core/memory/memory_pool.h"
 #include "daemon/status_page/session_rows.h"
 
 namespace rnicd::status_page {

@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 #include "base/mutex.h"
-#include "daemon/core/node.h"
-#include "daemon/core/session_registry.h"
+#include "daemon/core/request/node.h"
+#include "daemon/core/session/session_registry.h"
 #include "daemon/status_page/history.h"
 #include "daemon/status_page/recent_failures.h"
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "daemon/core/core_fixture_test.h"
-#include "daemon/core/memory_pool.h"
+#include "daemon/core/memory/memory_pool.h"
+#include "daemon/core/session/core_fixture_test.h"
 
 namespace rnicd::status_page {
 namespace {

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "base/errno_status.h"
-#include "daemon/core/observer.h"
+#include "daemon/core/tenant/observation.h"
 #include "daemon/door/refusal.h"
 #include "daemon/transport/fd_packet.h"
 

@@ -9,7 +9,7 @@
 #include <set>
 #include <string>
 
-#include "daemon/core/core_fixture_test.h"
+#include "daemon/core/session/core_fixture_test.h"
 
 namespace rnicd::transport {
 namespace {

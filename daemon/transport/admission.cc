@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/status.h"
-#include "daemon/core/observer.h"
-#include "daemon/core/owner.h"
+#include "daemon/core/tenant/caller.h"
+#include "daemon/core/tenant/observation.h"
 #include "daemon/door/refusal.h"
 #include "daemon/transport/fd_packet.h"
 

@@ -11,9 +11,9 @@
 #include <string_view>
 
 #include "absl/status/status.h"
-#include "daemon/core/caller.h"
-#include "daemon/core/node.h"
-#include "daemon/core/rate_limiter.h"
+#include "daemon/core/request/node.h"
+#include "daemon/core/tenant/caller.h"
+#include "daemon/core/tenant/rate_limiter.h"
 #include "daemon/door/connect_backoff.h"
 #include "daemon/door/connect_rates.h"
 #include "daemon/door/places.h"

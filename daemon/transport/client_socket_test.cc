@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-#include "daemon/core/core_fixture_test.h"
+#include "daemon/core/session/core_fixture_test.h"
 #include "daemon/transport/sent_descriptor_test.h"
 
 namespace rnicd::transport {

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "daemon/core/caller.h"
+#include "daemon/core/tenant/caller.h"
 
 namespace rnicd::transport {
 

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "daemon/core/names.h"
+#include "daemon/core/session/names.h"
 
 namespace rnicd::transport {
 

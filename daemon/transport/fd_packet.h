@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "base/os.h"
 #include "base/unique_fd.h"
-#include "daemon/core/ticket_table.h"
+#include "daemon/core/memory/ticket_table.h"
 
 namespace rnicd::transport {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/status.h"
-#include "daemon/core/fd_exchange.h"
+#include "daemon/core/session/fd_exchange.h"
 #include "daemon/transport/fd_packet.h"
 
 namespace rnicd::transport {

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "base/mutex.h"
-#include "daemon/core/node.h"
+#include "daemon/core/request/node.h"
 #include "daemon/door/bulkhead.h"
 #include "daemon/transport/admission.h"
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <utility>
 
-#include "daemon/core/core_fixture_test.h"
+#include "daemon/core/session/core_fixture_test.h"
 #include "daemon/transport/sent_descriptor_test.h"
 #include "rnicd/v1/fd_channel.pb.h"
 

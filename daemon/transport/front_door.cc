@@ -13,7 +13,7 @@
 
 #include "base/errno_status.h"
 #include "base/status.h"
-#include "daemon/core/observer.h"
+#include "daemon/core/tenant/observation.h"
 #include "daemon/door/refusal.h"
 
 namespace rnicd::transport {

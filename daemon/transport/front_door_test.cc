@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/core/core_fixture_test.h"
-#include "daemon/core/names.h"
+#include "daemon/core/session/core_fixture_test.h"
+#include "daemon/core/session/names.h"
 #include "daemon/door/recording_server_fake.h"
 #include "daemon/transport/pod_names_test.h"
 #include "rnicd/v1/fd_channel.pb.h"

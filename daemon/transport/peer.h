@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/unique_fd.h"
-#include "daemon/core/caller.h"
+#include "daemon/core/tenant/caller.h"
 
 namespace rnicd::transport {
 

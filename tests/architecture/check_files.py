@@ -1,7 +1,9 @@
 """Words, READMEs, dead files, include guards and executable bits."""
 
+import collections
 import re
 
+import ratchet
 import rules
 from tree import Violation, folder_of, is_under, is_unit_test, line_of
 
@@ -69,6 +71,8 @@ def check_targets(tree):
     reached = _reached_folders(tree)
     for path in tree.with_suffix(".cc"):
         folder = folder_of(path)
+        # A room belongs to the target of the folder that it is a room of.
+        folder = next((whole for whole in rules.ROOMS if is_under(folder, [whole])), folder)
         text = re.sub(r"#[^\n]*", "", tree.text(f"{folder}/CMakeLists.txt"))
         calls = rules.TEST_TARGET_CALLS if is_unit_test(path) else rules.TARGET_CALLS
         if folder not in reached:
@@ -77,6 +81,24 @@ def check_targets(tree):
         elif not any(re.search(rf"\b{call}\(", text) for call in calls):
             yield Violation(path, 1, "this file belongs to no target",
                             f"{folder}/CMakeLists.txt must call {' or '.join(calls)}")
+
+
+def check_rooms(tree):
+    """A room that the CMakeLists.txt above does not name is in no build."""
+    for whole, rooms in rules.ROOMS.items():
+        path = f"{whole}/CMakeLists.txt"
+        named = re.search(r"ROOMS ((?:[a-z_/]+\s+)+)", re.sub(r"#[^\n]*", "", tree.text(path)))
+        for room in rooms:
+            if tree.exists(path) and any(is_under(file, [f"{whole}/{room}"]) for file in tree.paths) and (
+                    named is None or room not in named[1].split()):
+                yield Violation(path, 1, f"room {room} is in no build", "name it after ROOMS")
+
+
+def check_folder_sizes(tree):
+    counts = collections.Counter(folder_of(path) for path in tree.with_suffix(*rules.SIZED_SUFFIXES))
+    offenders = {folder: (folder, 1, count, rules.FOLDER_FILES_MAX)
+                 for folder, count in counts.items() if count > rules.FOLDER_FILES_MAX}
+    yield from ratchet.compare(tree, rules.FOLDERS_RATCHET, offenders, "files of code", "give it rooms, or merge small files")
 
 
 def check_guards(tree):
@@ -96,4 +118,4 @@ def check_executables(tree):
             yield Violation(path, 1, "a script without an interpreter", "first line: #!/usr/bin/env bash")
 
 
-CHECKS = [check_words, check_readmes, check_targets, check_image, check_guards, check_executables]
+CHECKS = [check_words, check_readmes, check_targets, check_rooms, check_folder_sizes, check_image, check_guards, check_executables]

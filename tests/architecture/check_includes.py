@@ -46,6 +46,29 @@ def _check_one(path, line, include):
                         f"of the generated headers it may see only {', '.join(rules.PROTO_SUBSETS[module])}")
 
 
+def _room_of(folder):
+    """(folder with rooms, room) of a folder; the room is None in the folder itself, both are None elsewhere."""
+    for whole in rules.ROOMS:
+        if is_under(folder, [whole]):
+            return whole, folder[len(whole) + 1:].partition("/")[0] or None
+    return None, None
+
+
+def check_rooms(tree):
+    for path in tree.with_suffix(".cc", ".h"):
+        whole, room = _room_of(folder_of(path))
+        if room is None:
+            continue
+        if room not in rules.ROOMS[whole]:
+            yield Violation(path, 1, f"{room} is no room of {whole}", "give it a row in ROOMS of rules.py")
+            continue
+        for found in _INCLUDE.finditer(tree.text(path)):
+            other, target = _room_of(folder_of(found[1]))
+            if other == whole and target not in {room, *rules.ROOMS[whole][room]} and not is_unit_test(path):
+                yield Violation(path, line_of(tree.text(path), found.start(1)), f'room {room} may not include "{found[1]}"',
+                                "move the code to the room that may, or pass in what it needs")
+
+
 def check_arrows(tree):
     for path in tree.with_suffix(".cc", ".h"):
         for found in _INCLUDE.finditer(tree.text(path)):
@@ -139,4 +162,4 @@ def check_portable(tree):
                                 "call it in a *_linux.cc, behind a header that every system can have")
 
 
-CHECKS = [check_arrows, check_tests, check_separate, check_folders, check_links, check_external, check_portable, check_names]
+CHECKS = [check_arrows, check_rooms, check_tests, check_separate, check_folders, check_links, check_external, check_portable, check_names]

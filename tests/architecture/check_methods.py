@@ -1,10 +1,10 @@
-"""How many public methods a class has, and the ratchet: listed offenders may only shrink."""
+"""How many public methods and data members a class has, and the ratchets: listed offenders may only shrink."""
 
 import re
 
 import ratchet
 import rules
-from tree import line_of, without_comments_and_strings
+from tree import is_test, line_of, without_comments_and_strings
 
 # A class, struct, union or enum with a body; an enum, or a type without a name, has no methods of interest.
 _TYPE = re.compile(
@@ -68,7 +68,7 @@ def _members(code, start, end):
 
 
 def _classes_between(code, start, end, outer):
-    """(name, offset, public methods) of the classes between two offsets, and of those inside them."""
+    """(name, offset, public methods, data members) of the classes between two offsets, and of those inside them."""
     for text, first, brace in _members(code, start, end):
         text = _ACCESS.sub("", text)
         if brace is None:
@@ -80,40 +80,61 @@ def _classes_between(code, start, end, outer):
         if found is not None:
             name = f"{outer}::{found[2]}" if outer else found[2]
             inside = (brace + 1, _closing(code, brace))
-            yield name, first + len(code[first:brace]) - len(code[first:brace].lstrip()), _public_methods(
-                code, *inside, found[2], found[1] == "struct")
+            offset = first + len(code[first:brace]) - len(code[first:brace].lstrip())
+            yield name, offset, *_count(code, *inside, found[2], found[1] == "struct")
             yield from _classes_between(code, *inside, name)
 
 
-def _public_methods(code, start, end, type_name, is_public):
-    count = 0
+def _is_data(member, type_name):
+    plain = _without_angles(re.sub(r"\bRNICD_\w+\([^)]*\)", "", member)).strip()
+    is_shared = re.match(r"(?:inline\s+)?(?:static|constexpr)\b|enum\b|(?:class|struct)\s+\w+$|template\b", plain)
+    return bool(plain) and not is_shared and not _NOT_A_METHOD.search(plain) and not _is_method(member, type_name) and (
+        re.search(r"\w+_?\s*(?:=.*)?$", plain, re.DOTALL) is not None) and "(" not in plain.partition("=")[0]
+
+
+def _count(code, start, end, type_name, is_struct):
+    """(public methods, data members; none of a struct)."""
+    is_public, methods, data = is_struct, 0, 0
     for text, _, brace in _members(code, start, end):
         while (found := _ACCESS.match(text)) is not None:
             is_public = found[1] == "public"
             text = text[found.end():]
         is_type = brace is not None and _TYPE.match(_without_angles(text).strip()) is not None
         if is_public and not is_type and _is_method(text, type_name):
-            count += 1
-    return count
+            methods += 1
+        if not is_struct and not is_type and _is_data(text, type_name):
+            data += 1
+    return methods, data
 
 
 def classes(text):
-    """(name, line, public methods) of each class and struct with a body. An estimate; macros may fool it."""
+    """(name, line, public methods, data members) of each class and struct with a body. An estimate; macros may fool it."""
     code = re.sub(r"^\s*#.*(?:\\\n.*)*$", lambda found: re.sub(r"[^\n]", " ", found[0]),
                   without_comments_and_strings(text), flags=re.MULTILINE)
-    for name, offset, methods in _classes_between(code, 0, len(code), ""):
-        yield name, line_of(text, offset), methods
+    for name, offset, methods, data in _classes_between(code, 0, len(code), ""):
+        yield name, line_of(text, offset), methods, data
 
 
 def check_methods(tree):
     offenders = {
         f"{path} {name}": (path, line, methods, rules.PUBLIC_METHODS_MAX)
         for path in tree.with_suffix(".h")
-        for name, line, methods in classes(tree.text(path))
+        for name, line, methods, _ in classes(tree.text(path))
         if methods > rules.PUBLIC_METHODS_MAX
     }
     yield from ratchet.compare(tree, rules.METHODS_RATCHET, offenders, "public methods",
                                "give what belongs together a class of its own")
 
 
-CHECKS = [check_methods]
+def check_data(tree):
+    offenders = {
+        f"{path} {name}": (path, line, data, rules.DATA_MEMBERS_MAX)
+        for path in tree.with_suffix(".h") if not is_test(path)
+        for name, line, _, data in classes(tree.text(path))
+        if data > rules.DATA_MEMBERS_MAX
+    }
+    yield from ratchet.compare(tree, rules.DATA_RATCHET, offenders, "data members",
+                               "give what belongs together a class of its own")
+
+
+CHECKS = [check_methods, check_data]

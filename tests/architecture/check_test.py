@@ -114,6 +114,39 @@ class ArchitectureTest(unittest.TestCase):
     def test_folder_that_the_image_lacks(self):
         self.assert_violation({".dockerignore": "*\n!base\n!proto\n"}, ".dockerignore:1:", "daemon/ is left out")
 
+    def test_rooms(self):
+        rooms = {"daemon/core": {"low": [], "high": ["low"]}}
+        good = {
+            "daemon/core/CMakeLists.txt": "rnicd_library(rnicd_core ROOMS low high\n  DEPS rnicd_base)\n",
+            "daemon/core/low/README.md": "# low\n", "daemon/core/low/a.h": "#pragma once\n",
+            "daemon/core/low/a_test.cc": '#include "daemon/core/high/b.h"\n',
+            "daemon/core/high/README.md": "# high\n",
+            "daemon/core/high/b.h": '#pragma once\n#include "daemon/core/low/a.h"\n#include "base/mutex.h"\n',
+        }
+        cases = (
+            ({}, None, None),
+            ({"daemon/core/low/a.h": '#pragma once\n#include "daemon/core/high/b.h"\n'}, "daemon/core/low/a.h:2:",
+             "room low may not include"),
+            ({"daemon/core/low/a.h": '#pragma once\n#include "daemon/core/region.h"\n'}, "daemon/core/low/a.h:2:",
+             "room low may not include"),
+            ({"daemon/core/CMakeLists.txt": "rnicd_library(rnicd_core ROOMS low DEPS rnicd_base)\n"},
+             "daemon/core/CMakeLists.txt:1:", "room high is in no build"),
+            ({"daemon/core/attic/README.md": "# x\n", "daemon/core/attic/c.h": "#pragma once\n"},
+             "daemon/core/attic/c.h:1:", "attic is no room"),
+        )
+        for changes, where, what in cases:
+            with self.subTest(what), unittest.mock.patch.object(rules, "ROOMS", rooms):
+                if where is None:
+                    self.assertEqual(findings_in(good), [])
+                else:
+                    self.assert_violation({**good, **changes}, where, what)
+
+    def test_folder_with_too_many_files(self):
+        many = {f"daemon/core/a{number}.h": "#pragma once\n" for number in range(38)}
+        self.assert_violation(many, "daemon/core:1:", "has 41 files of code, the limit is 40")
+        listed = {"tests/architecture/folders.txt": "41 daemon/core\n", "tests/architecture/README.md": "# x\n"}
+        self.assertEqual(findings_in({**many, **listed}), [])
+
     def test_part_of_the_generated_headers(self):
         changes = {
             "daemon/CMakeLists.txt": "add_subdirectory(core)\nadd_subdirectory(transport)\n",
@@ -270,7 +303,7 @@ class MethodsTest(unittest.TestCase):
         self.assertIn(what, found[0])
 
     def counts(self, text):
-        return {name: methods for name, _, methods in check_methods.classes(text)}
+        return {name: methods for name, _, methods, _ in check_methods.classes(text)}
 
     def test_class_over_the_limit(self):
         self.assert_finding(self.findings(self.WIDE),
@@ -314,6 +347,32 @@ class MethodsTest(unittest.TestCase):
             "template <typename T>\nclass RNICD_CAPABILITY(\"mutex\") Late {\n public:\n  int j();\n};\n"
             "class Forward;\n")
         self.assertEqual(self.counts(text), {"Outer": 1, "Outer::Inner": 2, "Outer::Hidden": 1, "Late": 1})
+
+
+class DataMembersTest(unittest.TestCase):
+    WIDE = "#pragma once\nclass Wide {\n" + "".join(f"  int a{number}_ = 0;\n" for number in range(16)) + "};\n"
+
+    def findings(self, path, text):
+        return findings_in({path: text, "tests/architecture/README.md": "# x\n"})
+
+    def test_class_over_the_limit(self):
+        found = self.findings("daemon/core/a.h", self.WIDE)
+        self.assertEqual(len(found), 1, found)
+        self.assertIn("daemon/core/a.h:2: daemon/core/a.h Wide has 16 data members, the limit is 15", found[0])
+        self.assertEqual(self.findings("daemon/core/a.h", self.WIDE.replace("  int a7_ = 0;\n", "")), [])
+
+    def test_structs_and_tests_may(self):
+        self.assertEqual(self.findings("daemon/core/a.h", self.WIDE.replace("class", "struct")), [])
+        self.assertEqual(self.findings("daemon/core/a_fixture.h", self.WIDE), [])
+
+    def test_members_are_recognised(self):
+        text = (
+            "class A {\n public:\n  A();\n  int Method() const;\n  using B = int;\n  struct Inner { int x; int y; };\n"
+            "  enum class State { kOne };\n\n private:\n  friend class C;\n  static constexpr int kMax = 3;\n"
+            "  class Forward;\n  std::function<void(int)> done_;\n  std::atomic<bool> flag_{false};\n"
+            "  const std::map<int, std::vector<int>> map_ RNICD_GUARDED_BY(mutex_);\n"
+            "  Charge a_ = Charge(1);\n  int plain_;\n  Os& os_;\n  uint8_t* bytes_ = nullptr;\n};\n")
+        self.assertEqual({name: data for name, _, _, data in check_methods.classes(text)}, {"A": 7, "A::Inner": 0})
 
 
 class OpeningsTest(unittest.TestCase):

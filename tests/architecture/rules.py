@@ -55,6 +55,19 @@ ARROWS = {
     "client/ctl": ["client/admin", "client/cpp", "base", "proto", "grpc"],
     "client/kubernetes": ["client/admin", "client/cpp", "log", "log/library_log", "base/flags", "base", "proto", "grpc"],
 }
+# Rooms of a folder that is one library, and which others each may include; tests may use all. To the rest of the tree they
+# are the folder.
+ROOMS = {
+    "daemon/core": {
+        "tenant": [],
+        "request": ["tenant"],
+        "memory": ["request", "tenant"],
+        "region": ["memory", "request", "tenant"],
+        "queue": ["region", "memory", "request", "tenant"],
+        "ring": ["memory", "request", "tenant"],
+        "session": ["ring", "queue", "region", "memory", "request", "tenant"],
+    },
+}
 # Trees that no arrow may join, in either direction: they are programs of their own and meet on the wire.
 SEPARATE = [("client", "daemon")]
 # Folders that may include everything. Nothing but these may include tests/.
@@ -141,11 +154,16 @@ EXECUTABLE = [r"^scripts/[a-z0-9-]+$", r"^\.ci/run$", r"^tests/vm/guest$"]
 # --- Sizes ----------------------------------------------------------------------------------------------------------
 FILE_LINES_MAX = 500
 FUNCTION_LINES_MAX = 70
+FOLDER_FILES_MAX = 40
+FOLDERS_RATCHET = "tests/architecture/folders.txt"
 SIZED_SUFFIXES = [".cc", ".h", ".proto", ".py", ".sh"]
 RATCHET = "tests/architecture/sizes.txt"
 # Public methods of a class in a header, overloads each; constructors, destructors and operators do not count.
 PUBLIC_METHODS_MAX = 20
 METHODS_RATCHET = "tests/architecture/methods.txt"
+# Data members of a class in a header; those of a struct are its purpose.
+DATA_MEMBERS_MAX = 15
+DATA_RATCHET = "tests/architecture/members.txt"
 
 # --- Comments -------------------------------------------------------------------------------------------------------
 # A comment line that begins with one of these has a subject or a noun on another line, or none.

@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/core/mdl_chain.h"
+#include "daemon/core/memory/mdl_chain.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/in_process.h"
 

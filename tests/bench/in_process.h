@@ -5,7 +5,7 @@
 #include <span>
 
 #include "base/os.h"
-#include "daemon/core/wired_node_test.h"
+#include "daemon/core/session/wired_node_test.h"
 #include "provider/soft/soft_provider.h"
 #include "tests/bench/bench.h"
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon/core/tenant_tally.h"
+#include "daemon/core/tenant/tenant_tally.h"
 #include "daemon/metrics/metrics.h"
 #include "daemon/metrics/state.h"
 #include "tests/bench/bench.h"

@@ -6,7 +6,7 @@
 
 #include <filesystem>
 
-#include "daemon/core/core_fixture_test.h"
+#include "daemon/core/session/core_fixture_test.h"
 #include "provider/verbs/verbs_dmabuf_fake.h"
 #include "provider/verbs/verbs_provider.h"
 

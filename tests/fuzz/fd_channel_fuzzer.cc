@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "daemon/core/fd_exchange.h"
+#include "daemon/core/session/fd_exchange.h"
 #include "daemon/transport/fd_packet.h"
 #include "rnicd/v1/fd_channel.pb.h"
 #include "tests/fuzz/check.h"

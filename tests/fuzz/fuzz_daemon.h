@@ -11,7 +11,7 @@
 #include "base/manual_clock_fake.h"
 #include "base/mutex.h"
 #include "base/seeded_random_fake.h"
-#include "daemon/core/wired_node_test.h"
+#include "daemon/core/session/wired_node_test.h"
 #include "daemon/health/health_board.h"
 #include "daemon/rings/ring_threads.h"
 #include "daemon/server/rpc_connection_server.h"

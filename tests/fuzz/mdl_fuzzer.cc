@@ -9,7 +9,7 @@
 #include <set>
 #include <vector>
 
-#include "daemon/core/logical_mapping.h"
+#include "daemon/core/region/logical_mapping.h"
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/naive_memory.h"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/core/mdl_chain.h"
+#include "daemon/core/memory/mdl_chain.h"
 
 // A naive implementation of the rules on chains and pages, to compare core's results with.
 namespace rnicd::fuzz {

@@ -12,7 +12,7 @@
 #include "base/faulty_os.h"
 #include "base/manual_clock_fake.h"
 #include "base/seeded_random_fake.h"
-#include "daemon/core/wired_node_test.h"
+#include "daemon/core/session/wired_node_test.h"
 #include "provider/soft/soft_provider.h"
 
 namespace rnicd::fuzz {

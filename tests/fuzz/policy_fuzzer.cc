@@ -10,7 +10,7 @@
 
 #include "base/manual_clock_fake.h"
 #include "base/seeded_random_fake.h"
-#include "daemon/core/tenant_directory.h"
+#include "daemon/core/tenant/tenant_directory.h"
 #include "daemon/policy/policy_file.h"
 #include "rnicd/v1/policy.pb.h"
 #include "tests/fuzz/check.h"

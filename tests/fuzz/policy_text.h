@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "daemon/core/policy.h"
+#include "daemon/core/tenant/policy.h"
 
 namespace rnicd::fuzz {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/core/session.h"
+#include "daemon/core/session/session.h"
 #include "tests/fuzz/node.h"
 
 namespace rnicd::fuzz {

@@ -12,7 +12,7 @@
 
 #include "base/error_reason.h"
 #include "base/unique_fd.h"
-#include "daemon/core/session.h"
+#include "daemon/core/session/session.h"
 #include "ring/layout.h"
 #include "ring/shared_word.h"
 #include "tests/fuzz/check.h"

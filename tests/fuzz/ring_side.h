@@ -10,7 +10,7 @@
 
 #include "base/strong_id.h"
 #include "base/unique_fd.h"
-#include "daemon/core/session_registry.h"
+#include "daemon/core/session/session_registry.h"
 
 namespace rnicd::fuzz {
 

@@ -1,5 +1,5 @@
 // GetCqResults with wait_ms: a call that waits for a completion, and clients that give up. The other ways in which a
-// wait ends: daemon/core/completion_queue_waits_test.cc.
+// wait ends: daemon/core/queue/completion_queue_waits_test.cc.
 #include <chrono>
 #include <future>
 #include <optional>

@@ -91,7 +91,7 @@ TEST_F(RpcHostile, LongestChainWorks) {
   EXPECT_EQ(session.Use("registered_bytes").used(), kEntries * kPage);
 }
 
-// Two of many: daemon/core/mdl_chain_test.cc has every way in which numbers can be wrong.
+// Two of many: daemon/core/memory/mdl_chain_test.cc has every way in which numbers can be wrong.
 TEST_F(RpcHostile, ImpossibleNumbersAreRefusedWithTheirField) {
   TestSession session(daemon());
   const uint64_t memory = session.SealedMemory(4 * kPage);

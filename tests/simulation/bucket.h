@@ -6,7 +6,7 @@
 #include <ratio>
 
 #include "base/clock.h"
-#include "daemon/core/rate_limiter.h"
+#include "daemon/core/tenant/rate_limiter.h"
 
 namespace rnicd::simulation {
 

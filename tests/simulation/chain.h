@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/core/mdl_chain.h"
+#include "daemon/core/memory/mdl_chain.h"
 #include "tests/simulation/scene.h"
 
 namespace rnicd::simulation {

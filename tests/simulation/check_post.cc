@@ -4,7 +4,7 @@
 #include <set>
 
 #include "base/op_flags.h"
-#include "daemon/core/heap_cost.h"
+#include "daemon/core/tenant/heap_cost.h"
 #include "tests/simulation/post.h"
 
 namespace rnicd::simulation {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "daemon/core/grant_table.h"
-#include "daemon/core/policy.h"
+#include "daemon/core/tenant/grant_table.h"
+#include "daemon/core/tenant/policy.h"
 #include "tests/simulation/dice.h"
 #include "tests/simulation/manual.h"
 

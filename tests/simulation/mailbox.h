@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/core/session.h"
+#include "daemon/core/session/session.h"
 #include "tests/simulation/findings.h"
 #include "tests/simulation/refusals.h"
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/core/caller.h"
-#include "daemon/core/worker_pool.h"
+#include "daemon/core/request/worker_pool.h"
+#include "daemon/core/tenant/caller.h"
 #include "provider/soft/soft_engine.h"
 
 namespace rnicd::simulation {

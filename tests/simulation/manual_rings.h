@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/core/ring.h"
-#include "daemon/core/ring_host.h"
-#include "daemon/core/session.h"
+#include "daemon/core/ring/ring.h"
+#include "daemon/core/ring/ring_host.h"
+#include "daemon/core/session/session.h"
 #include "daemon/rings/entry_runner.h"
 #include "tests/simulation/witness.h"
 

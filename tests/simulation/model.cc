@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/units.h"
-#include "daemon/core/heap_cost.h"
-#include "daemon/core/queue_pair.h"
+#include "daemon/core/queue/queue_pair.h"
+#include "daemon/core/tenant/heap_cost.h"
 #include "tests/simulation/world.h"
 
 namespace rnicd::simulation {

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "daemon/core/node.h"
-#include "daemon/core/session.h"
+#include "daemon/core/request/node.h"
+#include "daemon/core/session/session.h"
 #include "tests/simulation/faults.h"
 #include "tests/simulation/mailbox.h"
 #include "tests/simulation/manual.h"

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "base/strong_id.h"
-#include "daemon/core/completion_queue.h"
-#include "daemon/core/event_queue.h"
-#include "daemon/core/ledger.h"
+#include "daemon/core/queue/completion_queue.h"
+#include "daemon/core/request/event_queue.h"
+#include "daemon/core/tenant/ledger.h"
 #include "provider/api/queue_pair.h"
 #include "tests/simulation/keys.h"
 #include "tests/simulation/memory.h"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/core/session.h"
+#include "daemon/core/session/session.h"
 #include "tests/simulation/card.h"
 #include "tests/simulation/findings.h"
 #include "tests/simulation/model.h"

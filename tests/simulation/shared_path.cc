@@ -8,8 +8,8 @@
 
 #include "base/os.h"
 #include "base/status.h"
-#include "daemon/core/heap_cost.h"
-#include "daemon/core/mapped_results.h"
+#include "daemon/core/queue/mapped_results.h"
+#include "daemon/core/tenant/heap_cost.h"
 
 namespace rnicd::simulation {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/unique_fd.h"
-#include "daemon/core/ring.h"
+#include "daemon/core/ring/ring.h"
 #include "ring/client_end.h"
 #include "ring/queue_end.h"
 #include "tests/simulation/findings.h"

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "daemon/core/heap_cost.h"
+#include "daemon/core/tenant/heap_cost.h"
 #include "tests/simulation/chain.h"
 #include "tests/simulation/closing.h"
 #include "tests/simulation/steps.h"

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/os.h"
-#include "daemon/core/fd_exchange.h"
+#include "daemon/core/session/fd_exchange.h"
 #include "tests/simulation/steps.h"
 
 namespace rnicd::simulation {

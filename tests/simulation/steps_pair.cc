@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "daemon/core/queue_pair.h"
+#include "daemon/core/queue/queue_pair.h"
 #include "tests/simulation/closing.h"
 #include "tests/simulation/steps.h"
 

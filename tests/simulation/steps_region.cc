@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/access_rights.h"
-#include "daemon/core/heap_cost.h"
+#include "daemon/core/tenant/heap_cost.h"
 #include "tests/simulation/by_ring.h"
 #include "tests/simulation/chain.h"
 #include "tests/simulation/closing.h"

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "daemon/core/policy.h"
-#include "daemon/core/tenant_directory.h"
+#include "daemon/core/tenant/policy.h"
+#include "daemon/core/tenant/tenant_directory.h"
 #include "tests/simulation/bucket.h"
 #include "tests/simulation/refusals.h"
 

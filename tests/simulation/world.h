@@ -8,7 +8,7 @@
 
 #include "base/faulty_os.h"
 #include "base/manual_clock_fake.h"
-#include "daemon/core/wired_node_test.h"
+#include "daemon/core/session/wired_node_test.h"
 #include "provider/decorator/fault_injecting.h"
 #include "provider/soft/soft_provider.h"
 #include "tests/simulation/dice.h"

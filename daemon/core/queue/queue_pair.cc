@@ -1,0 +1,165 @@
+#include "daemon/core/queue/queue_pair.h"
+
+#include "base/completion_reason.h"
+#include "base/status.h"
+#include "daemon/core/tenant/heap_cost.h"
+
+namespace rnicd::core {
+namespace {
+
+absl::Status CheckLimits(const QueuePairLimits& limits, const NdkAdapterInfo& info) {
+  const struct {
+    uint32_t wanted;
+    uint32_t most;
+    std::string_view field;
+  } rows[] = {
+      {limits.receive_depth, info.max_receive_queue_depth, "receive_queue_depth"},
+      {limits.initiator_depth, info.max_initiator_queue_depth, "initiator_queue_depth"},
+      {limits.receive_entries, info.max_receive_request_sge, "max_receive_request_sge"},
+      {limits.initiator_entries, info.max_initiator_request_sge, "max_initiator_request_sge"},
+      {limits.inline_bytes, info.max_inline_data_size, "inline_data_size"},
+  };
+  for (const auto& row : rows) {
+    if (row.wanted > row.most) {
+      return MakeError(ErrorReason::ABOVE_ADAPTER_LIMIT, row.field);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckQueue(const CompletionQueue& queue, const Adapter& adapter, std::string_view field) {
+  if (&queue.adapter() != &adapter) {
+    return MakeError(ErrorReason::ADAPTER_MISMATCH, field);
+  }
+  return queue.overrun() ? MakeError(ErrorReason::CQ_OVERRUN, field) : absl::OkStatus();
+}
+
+// The queue cannot tell which of the two roles it has here.
+absl::StatusOr<Closable::Hold> HoldQueue(CompletionQueue& queue, std::string_view field) {
+  absl::StatusOr<Closable::Hold> hold = queue.Acquire();
+  if (!hold.ok()) {
+    return MakeError(ErrorInfoOf(hold.status()).reason, field);
+  }
+  return hold;
+}
+
+Completion AsOwnerSees(const provider::Completion& completion, uint64_t qp_context) {
+  return {.status = completion.status,
+          .reason = CompletionReason(completion.type, completion.status, completion.at_peer),
+          .type = completion.type,
+          .bytes = completion.bytes,
+          .qp_context = qp_context,
+          .request_context = completion.request_context,
+          .invalidated_token = completion.invalidated};
+}
+
+}  // namespace
+
+absl::Status QueuePair::Check(const ProtectionDomain& domain, const CompletionQueue& receive_queue,
+                              const CompletionQueue& initiator_queue, const QueuePairLimits& limits) {
+  RNICD_RETURN_IF_ERROR(CheckQueue(receive_queue, domain.adapter(), "receive_cq_id"));
+  RNICD_RETURN_IF_ERROR(CheckQueue(initiator_queue, domain.adapter(), "initiator_cq_id"));
+  return CheckLimits(limits, domain.adapter().info());
+}
+
+uint64_t QueuePair::HeapOfLists(const QueuePairLimits& limits) {
+  const uint64_t receive = limits.receive_entries * kHeapOfListEntry;
+  const uint64_t initiator = limits.initiator_entries * kHeapOfListEntry + limits.inline_bytes;
+  return limits.receive_depth * receive + limits.initiator_depth * initiator;
+}
+
+absl::StatusOr<std::shared_ptr<QueuePair>> QueuePair::Create(std::shared_ptr<ProtectionDomain> domain,
+                                                             std::shared_ptr<CompletionQueue> receive_queue,
+                                                             std::shared_ptr<CompletionQueue> initiator_queue,
+                                                             Options options, EventQueue& events, Observer& observer) {
+  std::shared_ptr<QueuePair> pair(new QueuePair(std::move(domain), std::move(receive_queue), std::move(initiator_queue),
+                                                std::move(options), events, observer));
+  RNICD_RETURN_IF_ERROR(pair->Open());
+  return pair;
+}
+
+QueuePair::QueuePair(std::shared_ptr<ProtectionDomain> domain, std::shared_ptr<CompletionQueue> receive_queue,
+                     std::shared_ptr<CompletionQueue> initiator_queue, Options options, EventQueue& events,
+                     Observer& observer)
+    : Closable("qp_id"),
+      domain_(std::move(domain)),
+      receive_queue_(std::move(receive_queue)),
+      initiator_queue_(std::move(initiator_queue)),
+      limits_(options.limits),
+      context_(options.context),
+      charge_(std::move(options.charge)),
+      entries_(std::move(options.entries)),
+      lists_(std::move(options.lists)),
+      events_(events),
+      observer_(observer) {}
+
+absl::Status QueuePair::Open() {
+  RNICD_ASSIGN_OR_RETURN(domain_hold_, domain_->Acquire());
+  RNICD_ASSIGN_OR_RETURN(receive_hold_, HoldQueue(*receive_queue_, "receive_cq_id"));
+  RNICD_ASSIGN_OR_RETURN(initiator_hold_, HoldQueue(*initiator_queue_, "initiator_cq_id"));
+  RNICD_ASSIGN_OR_RETURN(
+      device_, domain_->device().CreateQueuePair(limits_, receive_queue_->device(), initiator_queue_->device(), *this));
+  return absl::OkStatus();
+}
+
+void QueuePair::Publish(QueuePairId id) {
+  MutexLock lock(mutex_);
+  id_ = id;
+}
+
+absl::StatusOr<RemoteToken> QueuePair::Enqueue(provider::WorkRequest&& request) {
+  if (DeadQueue()) {
+    return MakeError(ErrorReason::QP_NOT_CONNECTED);
+  }
+  return device_->Enqueue(std::move(request));
+}
+
+void QueuePair::OnCompletion(provider::WorkQueue queue, const provider::Completion& completion) {
+  // NDK: when a completion queue is dead its queue pairs are dead too, and report nothing more.
+  if (DeadQueue()) {
+    return;
+  }
+  observer_.Report(WorkRequestCompleted{.operation = completion.type, .status = completion.status});
+  CompletionQueue& target = queue == provider::WorkQueue::kReceive ? *receive_queue_ : *initiator_queue_;
+  target.Push(AsOwnerSees(completion, context_), completion.solicited);
+}
+
+void QueuePair::OnPeerDisconnected() {
+  {
+    MutexLock lock(mutex_);
+    if (closed_) {
+      return;
+    }
+  }
+  if (const std::shared_ptr<Closable> self = weak_from_this().lock(); self != nullptr) {
+    events_.PushSource(std::shared_ptr<EventSource>(self, this));
+  }
+}
+
+EventSource::Taken QueuePair::TakeEvent() {
+  MutexLock lock(mutex_);
+  if (closed_) {
+    return {};
+  }
+  return {.body = QpDisconnected{.queue_pair = id_, .context = context_}};
+}
+
+void QueuePair::Finalize() {
+  device_->Shutdown();
+  {
+    MutexLock lock(mutex_);
+    closed_ = true;
+  }
+  events_.Withdraw(*this);
+  device_.reset();
+  entries_.Refund();
+  lists_.Refund();
+}
+
+void QueuePair::ReleaseParents() {
+  receive_hold_.Release();
+  initiator_hold_.Release();
+  domain_hold_.Release();
+}
+
+}  // namespace rnicd::core

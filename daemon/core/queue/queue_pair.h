@@ -1,0 +1,101 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "base/mutex.h"
+#include "base/ndk/adapter_info.h"
+#include "base/ndk/queue_pair.h"
+#include "daemon/core/queue/completion_queue.h"
+#include "daemon/core/region/protection_domain.h"
+#include "daemon/core/request/closable.h"
+#include "daemon/core/request/event_queue.h"
+#include "daemon/core/tenant/ledger.h"
+#include "daemon/core/tenant/observation.h"
+#include "provider/api/queue_pair.h"
+
+namespace rnicd::core {
+
+// An NDK queue pair. The rules for its requests are in work_request_resolver.h; order and execution are the card's.
+// Lifetime: holds its domain and its completion queues open. Closing flushes; nothing is reported afterwards.
+// Threads:  safe.
+// Source:   NDK_FN_CREATE_QP, NDK_FN_FLUSH, NDK_FN_CLOSE_OBJECT.
+class QueuePair final : public Closable, public EventSource, private provider::QueuePairListener {
+ public:
+  struct Options {
+    QueuePairLimits limits;
+    // The consumer's context for completions and events.
+    uint64_t context = 0;
+    std::shared_ptr<Charge> charge;
+    Charge entries;
+    // For the lists of the entries: HeapOfLists.
+    Charge lists;
+  };
+  // Bytes of the scatter-gather lists and inline data that the queues have room for.
+  static uint64_t HeapOfLists(const QueuePairLimits& limits);
+  // Checks the options, before anything is charged. Errors: ABOVE_ADAPTER_LIMIT, ADAPTER_MISMATCH, CQ_OVERRUN.
+  static absl::Status Check(const ProtectionDomain& domain, const CompletionQueue& receive_queue,
+                            const CompletionQueue& initiator_queue, const QueuePairLimits& limits);
+  // Requires options that passed Check. `events` and `observer` outlive the queue pair. Errors: OBJECT_CLOSING,
+  // DEVICE_OUT_OF_RESOURCES, DEVICE_FAILED.
+  static absl::StatusOr<std::shared_ptr<QueuePair>> Create(std::shared_ptr<ProtectionDomain> domain,
+                                                           std::shared_ptr<CompletionQueue> receive_queue,
+                                                           std::shared_ptr<CompletionQueue> initiator_queue,
+                                                           Options options, EventQueue& events, Observer& observer);
+
+  // Must be called before the peer can learn the address.
+  void Publish(QueuePairId id);
+
+  const std::shared_ptr<ProtectionDomain>& domain() const { return domain_; }
+  const QueuePairLimits& limits() const { return limits_; }
+  bool Uses(const CompletionQueue& queue) const {
+    return receive_queue_.get() == &queue || initiator_queue_.get() == &queue;
+  }
+  // Valid until closed: call with a Hold.
+  provider::DeviceQueuePair& device() { return *device_; }
+  // State reported by the card; kError from the moment a completion queue has overrun. Call with a Hold.
+  QueuePairState state() const { return DeadQueue() ? QueuePairState::kError : device_->state(); }
+  // Errors: QUEUE_FULL, QP_NOT_CONNECTED, also once a completion queue has overrun.
+  absl::StatusOr<RemoteToken> Enqueue(provider::WorkRequest&& request);
+
+  Taken TakeEvent() override;
+  const std::shared_ptr<Charge>& charge() const { return charge_; }
+
+ private:
+  QueuePair(std::shared_ptr<ProtectionDomain> domain, std::shared_ptr<CompletionQueue> receive_queue,
+            std::shared_ptr<CompletionQueue> initiator_queue, Options options, EventQueue& events, Observer& observer);
+
+  absl::Status Open();
+  bool DeadQueue() const { return receive_queue_->overrun() || initiator_queue_->overrun(); }
+  void OnCompletion(provider::WorkQueue queue, const provider::Completion& completion) override;
+  void OnPeerDisconnected() override;
+  void Finalize() override;
+  void ReleaseParents() override;
+
+  const std::shared_ptr<ProtectionDomain> domain_;
+  const std::shared_ptr<CompletionQueue> receive_queue_;
+  const std::shared_ptr<CompletionQueue> initiator_queue_;
+  Hold domain_hold_;
+  Hold receive_hold_;
+  Hold initiator_hold_;
+  const QueuePairLimits limits_;
+  const uint64_t context_;
+  const std::shared_ptr<Charge> charge_;
+  Charge entries_;
+  Charge lists_;
+  EventQueue& events_;
+  Observer& observer_;
+
+  Mutex mutex_;
+  QueuePairId id_ RNICD_GUARDED_BY(mutex_);
+  bool closed_ RNICD_GUARDED_BY(mutex_) = false;
+
+  // Last, so that it is destroyed first: it reports until then.
+  std::unique_ptr<provider::DeviceQueuePair> device_;
+};
+
+}  // namespace rnicd::core

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/ndk/post_outcome.h"
+#include "base/ndk/queue_pair.h"
+#include "base/ndk/work_request.h"
+#include "base/strong_id.h"
+#include "daemon/core/queue/queue_pair.h"
+#include "daemon/core/queue/session_queues.h"
+#include "daemon/core/region/session_domains.h"
+#include "daemon/core/region/session_mappings.h"
+#include "daemon/core/region/session_regions.h"
+#include "daemon/core/region/session_window.h"
+#include "daemon/core/request/session_objects.h"
+
+namespace rnicd::core {
+
+class WorkRequestResolver;
+
+struct CreateQpArguments {
+  ProtectionDomainId domain;
+  CompletionQueueId receive_queue;
+  CompletionQueueId initiator_queue;
+  uint64_t context = 0;
+  QueuePairLimits limits;
+};
+
+struct QueuePairView {
+  QueuePairState state = QueuePairState::kInit;
+  std::string address;
+};
+
+// What a queue pair and the requests posted to it name. All of it outlives the queue pairs.
+struct NamedByPairs {
+  const SessionDomains::Table& domains;
+  const SessionQueues::Table& queues;
+  const SessionRegions::Table& regions;
+  const SessionWindows::Table& windows;
+  const LogicalAddressSpace& addresses;
+};
+
+// The queue pairs of a session, and what is posted to them.
+class SessionPairs final : public SessionObjects<QueuePairId, QueuePair> {
+ public:
+  SessionPairs(SessionRequests& requests, const NamedByPairs& named) : SessionObjects(requests), named_(named) {}
+
+  absl::StatusOr<QueuePairId> Create(const CreateQpArguments& arguments);
+  absl::StatusOr<QueuePairView> Query(QueuePairId id);
+  absl::Status Connect(QueuePairId id, std::string_view peer_address);
+  absl::Status Disconnect(QueuePairId id);
+  absl::Status Flush(QueuePairId id);
+  MaybePending<> Close(QueuePairId id, PendingChoice choice, const Done<>& done);
+  absl::StatusOr<PostOutcome> Post(QueuePairId id, std::span<const WorkRequest> requests);
+
+ private:
+  friend class Session;
+  // A queue pair and the hold that keeps it from being closed meanwhile.
+  struct HeldQueuePair {
+    std::shared_ptr<QueuePair> pair;
+    Closable::Hold hold;
+  };
+  absl::StatusOr<HeldQueuePair> HoldQueuePair(QueuePairId id);
+  absl::StatusOr<RemoteToken> PostOne(QueuePair& pair, const WorkRequestResolver& resolver, const WorkRequest& request);
+  // Ends the queue pairs of a dead queue, on a worker.
+  void EndQueuePairsOf(const std::shared_ptr<CompletionQueue>& queue);
+
+  const NamedByPairs named_;
+};
+
+}  // namespace rnicd::core

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/strong_id.h"
+#include "daemon/core/memory/session_memory.h"
+#include "daemon/core/queue/session_pairs.h"
+#include "daemon/core/queue/session_queues.h"
+#include "daemon/core/region/holdings.h"
+#include "daemon/core/region/session_adapters.h"
+#include "daemon/core/region/session_domains.h"
+#include "daemon/core/region/session_mappings.h"
+#include "daemon/core/region/session_regions.h"
+#include "daemon/core/region/session_window.h"
+#include "daemon/core/request/lease.h"
+#include "daemon/core/request/session_requests.h"
+#include "daemon/core/ring/session_rings.h"
+
+namespace rnicd::core {
+
+// A lease with what its process owns: a class for each kind of object, which only a SessionGuard leads to.
+// Threads: safe.
+class Session final : public Lease {
+ public:
+  // `charge` counts the session itself for its tenant.
+  Session(Node& node, SessionId id, Caller owner, std::string label, Charge charge, std::shared_ptr<Tenant> tenant);
+
+  std::vector<std::pair<MemoryRegionId, RegionView>> ViewRegions() const;
+  void AddTo(Holdings& holdings) const;
+
+ private:
+  friend class SessionGuard;
+
+  void CancelWaiting() override;
+  Reclaimed Reclaim(EndCause cause) override;
+
+  SessionRequests requests_;
+  SessionAdapters adapters_;
+  SessionDomains domains_;
+  SessionMemory memory_;
+  SessionRegions regions_;
+  SessionMappings mappings_;
+  SessionQueues queues_;
+  SessionWindows windows_;
+  SessionPairs pairs_;
+  SessionRings rings_;
+};
+
+}  // namespace rnicd::core

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/mutex.h"
+#include "base/strong_id.h"
+#include "daemon/core/request/node.h"
+#include "daemon/core/session/session.h"
+#include "daemon/core/tenant/caller.h"
+
+namespace rnicd::core {
+
+// All sessions of the node.
+// Threads: safe. Its lock is taken only to open, find, list and end sessions, never by a registration.
+class SessionRegistry {
+ public:
+  // `node` outlives the registry.
+  explicit SessionRegistry(Node& node) : node_(node) {}
+
+  // `grant` is the secret of a grant, or empty. Errors: QUOTA_SESSIONS, DAEMON_DRAINING, TENANT_REFUSED, GRANT_REFUSED,
+  // FIELD_OUT_OF_RANGE for a label that is too long or not printable.
+  absl::StatusOr<std::shared_ptr<Session>> Open(const Caller& caller, const std::string& label,
+                                                std::string_view grant = {});
+  // Errors: SESSION_NOT_FOUND, also for a session of another process.
+  absl::StatusOr<std::shared_ptr<Session>> Join(SessionId id, const Caller& caller);
+
+  // Open and Join count the calling connection; this uncounts it. When the last one closes, the session ends.
+  void DropConnection(const std::shared_ptr<Session>& session);
+
+  // See Session::End. The session stays listed until it has ended.
+  void End(const std::shared_ptr<Session>& session, EndCause cause, std::function<void(const Reclaimed&)> on_ended);
+  void EndAllOf(const ProcessKey& process, EndCause cause);
+  // Ends the sessions of owners that their tenant does not admit any more, and returns their number: all of a closed
+  // tenant, those from outside the pod of a bound one.
+  uint64_t EndRefusedBy(const Tenant& tenant, EndCause cause);
+  // Ends the session and returns it. Errors: SESSION_NOT_FOUND.
+  absl::StatusOr<std::shared_ptr<Session>> Evict(SessionId id);
+  // Ends the sessions of expired grants, and refunds memory that nobody has any more. Must be called periodically.
+  void EndExpired();
+
+  // Refuses new sessions from now on and ends the open ones.
+  void Drain(EndCause cause);
+  // False when sessions were still ending at the deadline.
+  bool WaitUntilEmpty(Instant deadline);
+
+  struct Listed {
+    std::shared_ptr<Session> session;
+    uint32_t connections = 0;
+  };
+  // All sessions, in the order of their ids.
+  std::vector<Listed> List() const;
+
+ private:
+  struct Entry {
+    std::shared_ptr<Session> session;
+    uint32_t connections = 0;
+  };
+
+  void Forget(SessionId id);
+
+  Node& node_;
+  mutable Mutex mutex_;
+  ConditionVariable changed_;
+  std::map<SessionId, Entry> sessions_ RNICD_GUARDED_BY(mutex_);
+  // True since Drain; an operator cannot undo it.
+  bool stopping_ RNICD_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace rnicd::core
