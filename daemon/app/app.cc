@@ -22,6 +22,7 @@
 #include "daemon/core/memory/ticket_table.h"
 #include "daemon/core/request/alarms.h"
 #include "daemon/core/request/node.h"
+#include "daemon/core/request/operations.h"
 #include "daemon/core/request/worker_pool.h"
 #include "daemon/core/session/session_registry.h"
 #include "daemon/core/tenant/tenant_directory.h"
@@ -49,9 +50,9 @@ constexpr uint64_t kOtherDescriptors = 128;
 constexpr std::chrono::seconds kPolicyTime{3};
 
 constexpr auto MethodNames() {
-  std::array<std::string_view, gate::kMethodTable.size()> names;
+  std::array<std::string_view, core::kOperations.size()> names;
   for (size_t index = 0; index < names.size(); ++index) {
-    names[index] = gate::kMethodTable[index].name;
+    names[index] = core::kOperations[index].name;
   }
   return names;
 }

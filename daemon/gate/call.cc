@@ -18,7 +18,7 @@ bool IsInternalFault(const absl::Status& status) { return status.code() == absl:
 
 }  // namespace
 
-Call::Call(const GateServices& services, std::shared_ptr<ConnectionContext> connection, const MethodRow& row,
+Call::Call(const GateServices& services, std::shared_ptr<ConnectionContext> connection, const core::Operation& row,
            Shape shape, std::unique_ptr<Message> response, std::shared_ptr<ClientEnd> end)
     : services_(services),
       connection_(std::move(connection)),
@@ -48,7 +48,7 @@ absl::Status Call::CountAgainstRate(std::chrono::nanoseconds* wait) {
     return absl::OkStatus();
   }
   const std::shared_ptr<core::Session> session = connection_->session();
-  const bool is_free = row_.pace == Pace::kFreeInSession && session != nullptr;
+  const bool is_free = row_.pace == core::Pace::kFreeInSession && session != nullptr;
   return is_free ? absl::OkStatus() : connection_->CountCall(session.get(), wait);
 }
 
@@ -56,7 +56,7 @@ absl::StatusOr<std::optional<core::SessionGuard>> Call::Admit() {
   if (!row_.Allows(connection_->caller().role)) {
     return MakeError(ErrorReason::METHOD_NOT_PERMITTED);
   }
-  if (row_.needs == Needs::kNoSession) {
+  if (row_.needs == core::Needs::kNoSession) {
     return std::nullopt;
   }
   std::shared_ptr<core::Session> session = connection_->session();
@@ -157,7 +157,7 @@ void Call::SetNote(std::string note) {
 }
 
 bool Call::IsDecision(const absl::Status& status) const {
-  return status.ok() ? row_.audit == Audit::kDecision : !absl::IsCancelled(status);
+  return status.ok() ? row_.audit == core::Audit::kDecision : !absl::IsCancelled(status);
 }
 
 void Call::CountRefusal(const absl::Status& status, const core::Session* session) const {

@@ -13,11 +13,11 @@
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "daemon/core/request/operations.h"
 #include "daemon/core/session/session.h"
 #include "daemon/core/tenant/observation.h"
 #include "daemon/gate/client_end.h"
 #include "daemon/gate/connection_context.h"
-#include "daemon/gate/method_table.h"
 #include "log/logger.h"
 
 namespace rnicd::gate {
@@ -43,8 +43,8 @@ class Call : public std::enable_shared_from_this<Call> {
   enum class Shape : uint8_t { kUnary, kStream };
 
   // `response` is null for a stream.
-  Call(const GateServices& services, std::shared_ptr<ConnectionContext> connection, const MethodRow& row, Shape shape,
-       std::unique_ptr<Message> response, std::shared_ptr<ClientEnd> end);
+  Call(const GateServices& services, std::shared_ptr<ConnectionContext> connection, const core::Operation& row,
+       Shape shape, std::unique_ptr<Message> response, std::shared_ptr<ClientEnd> end);
   ~Call();
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
@@ -90,7 +90,7 @@ class Call : public std::enable_shared_from_this<Call> {
 
   const GateServices services_;
   const std::shared_ptr<ConnectionContext> connection_;
-  const MethodRow& row_;
+  const core::Operation& row_;
   const Shape shape_;
   const std::shared_ptr<ClientEnd> end_;
   const Instant started_;

@@ -21,20 +21,20 @@ class GateDecisionTest : public GateTest {
 TEST_F(GateDecisionTest, ASuccessIsOneOnlyWhereItsRowSaysSo) {
   const auto connection = Connect();
   ASSERT_TRUE(connection->OpenSession("", "").ok());
-  EXPECT_EQ(Try(connection, Row("SessionService.GetSession")), absl::StatusCode::kOk);
-  EXPECT_EQ(Try(connection, Row("QueueService.Post")), absl::StatusCode::kOk);
+  EXPECT_EQ(Try(connection, core::Row("SessionService.GetSession")), absl::StatusCode::kOk);
+  EXPECT_EQ(Try(connection, core::Row("QueueService.Post")), absl::StatusCode::kOk);
   EXPECT_TRUE(observer_.decisions().empty());
-  EXPECT_EQ(Try(connection, Row("MemoryService.CreatePd")), absl::StatusCode::kOk);
+  EXPECT_EQ(Try(connection, core::Row("MemoryService.CreatePd")), absl::StatusCode::kOk);
   EXPECT_EQ(OnlyDecision().what, "MemoryService.CreatePd");
   EXPECT_TRUE(OnlyDecision().status.ok());
 }
 
 TEST_F(GateDecisionTest, EveryRefusalIsOneWhateverItsRowSays) {
   const auto connection = Connect();
-  EXPECT_EQ(Try(connection, Row("SessionService.GetSession")), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(Try(connection, Row("AdminService.ListSessions")), absl::StatusCode::kPermissionDenied);
+  EXPECT_EQ(Try(connection, core::Row("SessionService.GetSession")), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(Try(connection, core::Row("AdminService.ListSessions")), absl::StatusCode::kPermissionDenied);
   ASSERT_TRUE(connection->OpenSession("", "").ok());
-  Try(connection, Row("QueueService.Post"), nullptr, MakeError(ErrorReason::OBJECT_NOT_FOUND, "qp_id"));
+  Try(connection, core::Row("QueueService.Post"), nullptr, MakeError(ErrorReason::OBJECT_NOT_FOUND, "qp_id"));
   const std::vector<Decided> decisions = observer_.decisions();
   ASSERT_EQ(decisions.size(), 3u);
   EXPECT_THAT(decisions[0].status, FailsWith(ErrorReason::SESSION_REQUIRED));
@@ -44,10 +44,10 @@ TEST_F(GateDecisionTest, EveryRefusalIsOneWhateverItsRowSays) {
 
 TEST_F(GateDecisionTest, ARefusalIsCountedForItsTenantBeforeAndInASession) {
   const auto connection = Connect();
-  Try(connection, Row("SessionService.GetSession"));
+  Try(connection, core::Row("SessionService.GetSession"));
   ASSERT_TRUE(connection->OpenSession("", "").ok());
-  Try(connection, Row("QueueService.Post"), nullptr, MakeError(ErrorReason::OBJECT_NOT_FOUND, "qp_id"));
-  Try(connection, Row("QueueService.Post"));
+  Try(connection, core::Row("QueueService.Post"), nullptr, MakeError(ErrorReason::OBJECT_NOT_FOUND, "qp_id"));
+  Try(connection, core::Row("QueueService.Post"));
   NewCall(connection)->Cancel();
   const auto refusals = connection->session()->tenant().tally()->refusals();
   EXPECT_THAT(refusals, ::testing::UnorderedElementsAre(::testing::Pair(ErrorReason::SESSION_REQUIRED, 1u),
@@ -69,7 +69,7 @@ TEST_F(GateDecisionTest, SaysWhoAsWhichTenantInWhichSessionAndAboutWhat) {
     response->set_mr_id(17);
     return absl::OkStatus();
   };
-  Run(connection, Now(Row("MemoryService.CreateMr"), create), &request);
+  Run(connection, Now(core::Row("MemoryService.CreateMr"), create), &request);
   const Decided decided = OnlyDecision();
   EXPECT_EQ(decided.what, "MemoryService.CreateMr");
   EXPECT_EQ(decided.process, 7u);
@@ -88,7 +88,7 @@ TEST_F(GateDecisionTest, ARefusedCallNamesNothingOfItsResponse) {
     response->set_mr_id(17);
     return MakeError(ErrorReason::QUOTA_REGIONS);
   };
-  Run(connection, Now(Row("MemoryService.CreateMr"), create), &request);
+  Run(connection, Now(core::Row("MemoryService.CreateMr"), create), &request);
   EXPECT_EQ(OnlyDecision().object, "pd_id=4");
 }
 
@@ -102,7 +102,7 @@ TEST_F(GateDecisionTest, TheSessionOfACallThatOpensOneIsTheOpenedOne) {
     session = call.connection().OpenSession(asked.label(), asked.grant()).value_or(nullptr);
     return absl::OkStatus();
   };
-  Run(connection, Now(Row("SessionService.OpenSession"), open), &request);
+  Run(connection, Now(core::Row("SessionService.OpenSession"), open), &request);
   ASSERT_NE(session, nullptr);
   EXPECT_EQ(OnlyDecision().session, session->id());
   EXPECT_EQ(OnlyDecision().tenant, session->tenant().name());
@@ -116,7 +116,7 @@ TEST_F(GateDecisionTest, AGrantMakesTheTenantAndIsNamedNowhere) {
   const auto connection = Connect();
   v1::OpenSessionRequest request;
   request.set_grant(grant->secret);
-  const Method open = Now(Row("SessionService.OpenSession"),
+  const Method open = Now(core::Row("SessionService.OpenSession"),
                           [](Call& call, const v1::OpenSessionRequest& asked, v1::OpenSessionResponse*) {
                             return call.connection().OpenSession("", asked.grant()).status();
                           });
@@ -136,7 +136,7 @@ TEST_F(GateDecisionTest, AGrantMakesTheTenantAndIsNamedNowhere) {
 }
 
 TEST_F(GateDecisionTest, BeforeASessionTheTenantIsTheConnections) {
-  Try(Connect(), Row("SessionService.OpenSession"));
+  Try(Connect(), core::Row("SessionService.OpenSession"));
   EXPECT_EQ(OnlyDecision().session, SessionId{});
   const auto tenant = world_.tenants.TenantOf(core::CallerNumbered(1), "");
   ASSERT_TRUE(tenant.ok());
@@ -145,7 +145,7 @@ TEST_F(GateDecisionTest, BeforeASessionTheTenantIsTheConnections) {
 }
 
 TEST_F(GateDecisionTest, OperatorsAreNobodysTenant) {
-  Try(Connect(1, core::Role::kOperator), Row("AdminService.Drain"));
+  Try(Connect(1, core::Role::kOperator), core::Row("AdminService.Drain"));
   EXPECT_EQ(OnlyDecision().tenant, "");
   EXPECT_EQ(OnlyDecision().workload, nullptr);
   EXPECT_TRUE(world_.tenants.Tenants().empty()) << "an operator's connection must not make one";
@@ -154,7 +154,7 @@ TEST_F(GateDecisionTest, OperatorsAreNobodysTenant) {
 TEST_F(GateDecisionTest, ANoteCountsUntilTheCallEnds) {
   const auto connection = Connect();
   ASSERT_TRUE(connection->OpenSession("", "").ok());
-  const auto call = NewCall(connection, Row("MemoryService.BatchCreateMr"));
+  const auto call = NewCall(connection, core::Row("MemoryService.BatchCreateMr"));
   ASSERT_NE(call, nullptr);
   call->SetNote("refused=3 of=64");
   call->Finish(absl::OkStatus());

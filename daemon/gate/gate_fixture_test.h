@@ -146,7 +146,7 @@ class GateTest : public ::testing::Test {
   }
 
   // A method of `row` that leaves its calls to `take`.
-  static Method Taken(const MethodRow& row, std::function<void(const std::shared_ptr<Call>&)> take) {
+  static Method Taken(const core::Operation& row, std::function<void(const std::shared_ptr<Call>&)> take) {
     return {.row = &row,
             .shape = Call::Shape::kStream,
             .handler = [take = std::move(take)](const std::shared_ptr<Call>& call, const core::SessionGuard*,
@@ -154,7 +154,7 @@ class GateTest : public ::testing::Test {
   }
 
   // A method of `row` that succeeds at once.
-  static Method Ended(const MethodRow& row) {
+  static Method Ended(const core::Operation& row) {
     return Taken(row, [](const std::shared_ptr<Call>& call) { call->Finish(absl::OkStatus()); });
   }
 
@@ -176,7 +176,7 @@ class GateTest : public ::testing::Test {
 
   // Calls `row` on the connection and returns the code of its refusal, however late, or that of `outcome`, with which
   // its handler ends it.
-  absl::StatusCode Try(const std::shared_ptr<ConnectionContext>& connection, const MethodRow& row,
+  absl::StatusCode Try(const std::shared_ptr<ConnectionContext>& connection, const core::Operation& row,
                        const google::protobuf::Message* request = nullptr,
                        const absl::Status& outcome = absl::OkStatus()) {
     const Method method = Taken(row, [&](const std::shared_ptr<Call>& call) { call->Finish(outcome); });
@@ -185,7 +185,7 @@ class GateTest : public ::testing::Test {
 
   // A call that was admitted and runs until it is finished or dropped.
   std::shared_ptr<Call> NewCall(const std::shared_ptr<ConnectionContext>& connection,
-                                const MethodRow& row = Row("AdapterService.ListAdapters")) {
+                                const core::Operation& row = core::Row("AdapterService.ListAdapters")) {
     std::shared_ptr<Call> admitted;
     Run(connection, Taken(row, [&](const std::shared_ptr<Call>& call) { admitted = call; }));
     return admitted;

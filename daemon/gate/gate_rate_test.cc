@@ -37,7 +37,7 @@ class GateRateTest : public GateTest {
   }
   // Number of `count` calls, one after the other, that pass while the clock stands still.
   int Passed(const std::shared_ptr<ConnectionContext>& connection, int count,
-             const MethodRow& row = Row("AdapterService.ListAdapters")) {
+             const core::Operation& row = core::Row("AdapterService.ListAdapters")) {
     int passed = 0;
     for (int call = 0; call < count; ++call) {
       passed += Try(connection, row) == absl::StatusCode::kOk ? 1 : 0;
@@ -102,7 +102,7 @@ TEST_F(GateRateTest, ACallerWithoutATenantHasASmallRatePerConnection) {
 TEST_F(GateRateTest, OperatorsAndPluginsAreNotCounted) {
   for (const core::Role role : {core::Role::kOperator, core::Role::kDevicePlugin}) {
     for (const uint32_t uid : {kTenantUid, kNobodyUid}) {
-      EXPECT_EQ(Passed(Connect(1, role, uid), 2 * kRateWithoutTenant, Row("AdminService.GetStatus")),
+      EXPECT_EQ(Passed(Connect(1, role, uid), 2 * kRateWithoutTenant, core::Row("AdminService.GetStatus")),
                 2 * kRateWithoutTenant);
     }
   }
@@ -110,7 +110,7 @@ TEST_F(GateRateTest, OperatorsAndPluginsAreNotCounted) {
 
 TEST_F(GateRateTest, CallsThatAreRefusedAnywayAreCounted) {
   const auto connection = ConnectAs(kTenantUid);
-  for (const MethodRow& row : {Row("AdminService.GetStatus"), Row("MemoryService.CreateMr")}) {
+  for (const core::Operation& row : {core::Row("AdminService.GetStatus"), core::Row("MemoryService.CreateMr")}) {
     Passed(connection, kTenantRate + 1, row);
     EXPECT_THAT(observer_.decisions().back().status, FailsWith(ErrorReason::RATE_LIMITED)) << row.name;
     world_.clock.Advance(std::chrono::seconds(10));
@@ -122,16 +122,16 @@ TEST_F(GateRateTest, ASessionCanAlwaysBeClosed) {
   const auto session = connection->OpenSession("", "");
   ASSERT_TRUE(session.ok());
   Exhaust(connection);
-  EXPECT_EQ(Passed(connection, 5, Row("SessionService.CloseSession")), 5);
+  EXPECT_EQ(Passed(connection, 5, core::Row("SessionService.CloseSession")), 5);
   world_.End(*session);
-  EXPECT_EQ(Try(connection, Row("SessionService.CloseSession")), absl::StatusCode::kResourceExhausted)
+  EXPECT_EQ(Try(connection, core::Row("SessionService.CloseSession")), absl::StatusCode::kResourceExhausted)
       << "without one it is a call like any other";
 }
 
 TEST_F(GateRateTest, TheRefusalComesLate) {
   const auto connection = ConnectAs(kTenantUid);
   Exhaust(connection);
-  const auto refused = Run(connection, Ended(Row("AdapterService.ListAdapters")));
+  const auto refused = Run(connection, Ended(core::Row("AdapterService.ListAdapters")));
   EXPECT_EQ(refused->times(), 0);
   EXPECT_EQ(refused->delay(), std::chrono::milliseconds(1000 / kTenantRate));
   EXPECT_EQ(refused->Code(), absl::StatusCode::kResourceExhausted);
@@ -145,7 +145,7 @@ TEST_F(GateRateTest, EvenAShortWaitIsTenMilliseconds) {
   world_.tenants.SetPolicy(policy);
   const auto connection = ConnectAs(kTenantUid);
   EXPECT_EQ(Passed(connection, 1), 1);
-  const auto refused = Run(connection, Ended(Row("AdapterService.ListAdapters")));
+  const auto refused = Run(connection, Ended(core::Row("AdapterService.ListAdapters")));
   EXPECT_EQ(refused->delay(), std::chrono::milliseconds(10));
   EXPECT_EQ(refused->Code(), absl::StatusCode::kResourceExhausted);
 }
@@ -159,7 +159,7 @@ TEST_F(GateRateTest, ACallAboveTheRateIsNotRead) {
     read = true;
     return nullptr;
   };
-  Gate(services_, connection).Run(Ended(Row("AdapterService.ListAdapters")), reader, refused);
+  Gate(services_, connection).Run(Ended(core::Row("AdapterService.ListAdapters")), reader, refused);
   EXPECT_EQ(refused->Code(), absl::StatusCode::kResourceExhausted);
   EXPECT_FALSE(read);
 }
@@ -169,7 +169,7 @@ TEST_F(GateRateTest, ACancelledCallIsReleasedAtOnce) {
   Exhaust(connection);
   const size_t decided = observer_.decisions().size();
   std::shared_ptr<Call> waiting;
-  const auto refused = Run(connection, Ended(Row("AdapterService.ListAdapters")), nullptr, &waiting);
+  const auto refused = Run(connection, Ended(core::Row("AdapterService.ListAdapters")), nullptr, &waiting);
   waiting->Cancel();
   EXPECT_EQ(refused->times(), 1);
   EXPECT_EQ(refused->Code(), absl::StatusCode::kCancelled);

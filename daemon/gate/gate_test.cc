@@ -10,10 +10,10 @@ using core::FailsWith;
 TEST_F(GateTest, AMethodOfAnotherRoleIsNotPermitted) {
   const auto workload = Connect();
   const auto admin = Connect(2, core::Role::kOperator);
-  EXPECT_EQ(Try(workload, Row("AdminService.GetStatus")), absl::StatusCode::kPermissionDenied);
-  EXPECT_EQ(Try(admin, Row("SessionService.OpenSession")), absl::StatusCode::kPermissionDenied);
-  EXPECT_EQ(Try(admin, Row("AdminService.GetStatus")), absl::StatusCode::kOk);
-  EXPECT_EQ(Try(admin, Row("AdapterService.ListAdapters")), absl::StatusCode::kOk);
+  EXPECT_EQ(Try(workload, core::Row("AdminService.GetStatus")), absl::StatusCode::kPermissionDenied);
+  EXPECT_EQ(Try(admin, core::Row("SessionService.OpenSession")), absl::StatusCode::kPermissionDenied);
+  EXPECT_EQ(Try(admin, core::Row("AdminService.GetStatus")), absl::StatusCode::kOk);
+  EXPECT_EQ(Try(admin, core::Row("AdapterService.ListAdapters")), absl::StatusCode::kOk);
   const auto rpcs = observer_.rpcs();
   ASSERT_EQ(rpcs.size(), 4u) << "refused calls count too";
   EXPECT_EQ(rpcs[0].method, "AdminService.GetStatus");
@@ -23,9 +23,9 @@ TEST_F(GateTest, AMethodOfAnotherRoleIsNotPermitted) {
 
 TEST_F(GateTest, AMethodThatNeedsASessionIsRefusedWithoutOne) {
   const auto connection = Connect();
-  EXPECT_EQ(Try(connection, Row("MemoryService.CreateMr")), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(Try(connection, core::Row("MemoryService.CreateMr")), absl::StatusCode::kFailedPrecondition);
   ASSERT_TRUE(connection->OpenSession("", "").ok());
-  EXPECT_EQ(Try(connection, Row("MemoryService.CreateMr")), absl::StatusCode::kOk);
+  EXPECT_EQ(Try(connection, core::Row("MemoryService.CreateMr")), absl::StatusCode::kOk);
 }
 
 TEST_F(GateTest, AnEndingSessionIsNotReached) {
@@ -33,7 +33,7 @@ TEST_F(GateTest, AnEndingSessionIsNotReached) {
   const auto session = connection->OpenSession("", "");
   ASSERT_TRUE(session.ok());
   world_.End(*session);
-  EXPECT_EQ(Try(connection, Row("MemoryService.CreateMr")), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(Try(connection, core::Row("MemoryService.CreateMr")), absl::StatusCode::kFailedPrecondition);
 }
 
 TEST_F(GateTest, AConnectionWhoseSessionEndedTellsTheCause) {

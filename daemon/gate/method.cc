@@ -1,5 +1,8 @@
 #include "daemon/gate/method.h"
 
+#include "daemon/core/request/operations.h"
+#include "daemon/gate/method_table.h"
+
 #include <google/protobuf/descriptor.h>
 
 #include <set>
@@ -12,7 +15,7 @@ namespace rnicd::gate {
 namespace {
 
 const Method& UnknownMethod() {
-  static const auto* const method = new Method{.row = &kUnknownMethodRow};
+  static const auto* const method = new Method{.row = &core::kUnknownOperation};
   return *method;
 }
 
@@ -54,14 +57,14 @@ const Method& MethodIndex::Find(std::string_view path) const {
 absl::Status MethodIndex::Check() const {
   RNICD_RETURN_IF_ERROR(CheckMethodTable());
   std::set<std::string> without_handler;
-  for (const MethodRow& row : kMethodTable) {
+  for (const core::Operation& row : core::kOperations) {
     without_handler.emplace(row.name);
   }
   std::vector<std::string> wrong;
   for (const Method& method : methods_) {
     const auto* const descriptor = DescriptorOf(method);
     const bool is_first = without_handler.erase(std::string(method.row->name)) == 1;
-    const bool lacks_session = method.uses_session && method.row->needs == Needs::kNoSession;
+    const bool lacks_session = method.uses_session && method.row->needs == core::Needs::kNoSession;
     if (!is_first || descriptor == nullptr || !HasMessagesOf(method, *descriptor) || lacks_session) {
       wrong.emplace_back(method.row->name);
     }

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "daemon/core/request/operations.h"
 #include "daemon/gate/call.h"
-#include "daemon/gate/method_table.h"
 
 namespace rnicd::gate {
 
@@ -24,7 +24,7 @@ struct Method {
   using Handler = std::function<void(const std::shared_ptr<Call>& call, const core::SessionGuard* session,
                                      const Message* request, Message* response)>;
 
-  const MethodRow* row = nullptr;
+  const core::Operation* row = nullptr;
   // Default instances; both null for a method that does not exist, the second for a stream.
   const Message* request = nullptr;
   const Message* response = nullptr;
@@ -38,7 +38,7 @@ namespace internal {
 
 // A method with a response. `run` gets the call, the session and the messages.
 template <typename Request, typename Response, typename Run>
-Method Unary(const MethodRow& row, bool uses_session, Run run) {
+Method Unary(const core::Operation& row, bool uses_session, Run run) {
   return {.row = &row,
           .request = &Request::default_instance(),
           .response = &Response::default_instance(),
@@ -51,7 +51,7 @@ Method Unary(const MethodRow& row, bool uses_session, Run run) {
 }
 
 template <typename Request, typename Response>
-Method Now(const MethodRow& row, std::function<absl::Status(Call&, const Request&, Response*)> handler) {
+Method Now(const core::Operation& row, std::function<absl::Status(Call&, const Request&, Response*)> handler) {
   return Unary<Request, Response>(
       row, /*uses_session=*/false,
       [handler = std::move(handler)](const std::shared_ptr<Call>& call, const core::SessionGuard* /*session*/,
@@ -60,14 +60,14 @@ Method Now(const MethodRow& row, std::function<absl::Status(Call&, const Request
 }
 
 template <typename Request, typename Response>
-Method Now(const MethodRow& row, std::function<absl::Status(const Request&, Response*)> handler) {
+Method Now(const core::Operation& row, std::function<absl::Status(const Request&, Response*)> handler) {
   return Now(row, std::function([handler = std::move(handler)](Call&, const Request& request, Response* response) {
                return handler(request, response);
              }));
 }
 
 template <typename Request, typename Response>
-Method Now(const MethodRow& row,
+Method Now(const core::Operation& row,
            std::function<absl::Status(const core::SessionGuard&, const Request&, Response*)> handler) {
   return Unary<Request, Response>(
       row, /*uses_session=*/true,
@@ -77,7 +77,7 @@ Method Now(const MethodRow& row,
 }
 
 template <typename Request, typename Response>
-Method Later(const MethodRow& row,
+Method Later(const core::Operation& row,
              std::function<void(const std::shared_ptr<Call>&, const Request&, Response*)> handler) {
   return Unary<Request, Response>(
       row, /*uses_session=*/false,
@@ -87,7 +87,7 @@ Method Later(const MethodRow& row,
 
 template <typename Request, typename Response>
 Method Later(
-    const MethodRow& row,
+    const core::Operation& row,
     std::function<void(const std::shared_ptr<Call>&, const core::SessionGuard&, const Request&, Response*)> handler) {
   return Unary<Request, Response>(
       row, /*uses_session=*/true,
@@ -97,7 +97,7 @@ Method Later(
 }
 
 template <typename Request>
-Method Stream(const MethodRow& row, std::function<void(const std::shared_ptr<Call>&, const Request&)> handler) {
+Method Stream(const core::Operation& row, std::function<void(const std::shared_ptr<Call>&, const Request&)> handler) {
   return {.row = &row,
           .request = &Request::default_instance(),
           .response = nullptr,
@@ -114,7 +114,7 @@ Method Stream(const MethodRow& row, std::function<void(const std::shared_ptr<Cal
 // A method whose handler returns the outcome: absl::Status(const core::SessionGuard&, const Request&, Response*) for
 // the objects of the caller's session, absl::Status(Call&, const Request&, Response*), or with the messages alone.
 template <typename Handler>
-Method Now(const MethodRow& row, Handler handler) {
+Method Now(const core::Operation& row, Handler handler) {
   return internal::Now(row, std::function(std::move(handler)));
 }
 
@@ -122,13 +122,13 @@ Method Now(const MethodRow& row, Handler handler) {
 // with a const core::SessionGuard& after the call. The session is held only until the handler returns; work that
 // continues needs a guard of its own.
 template <typename Handler>
-Method Later(const MethodRow& row, Handler handler) {
+Method Later(const core::Operation& row, Handler handler) {
   return internal::Later(row, std::function(std::move(handler)));
 }
 
 // A server stream: void(const std::shared_ptr<Call>&, const Request&). The handler writes to call->end().
 template <typename Handler>
-Method Stream(const MethodRow& row, Handler handler) {
+Method Stream(const core::Operation& row, Handler handler) {
   return internal::Stream(row, std::function(std::move(handler)));
 }
 
@@ -149,8 +149,8 @@ class MethodIndex {
   // counted as all others are and end with METHOD_UNKNOWN.
   const Method& Find(std::string_view path) const;
   const std::vector<Method>& methods() const { return methods_; }
-  // Compares the methods with kMethodTable and with the services compiled into this program. Errors: kInternal with
-  // what has no handler, no row or no method of the wire, or other messages than the wire says.
+  // Compares the methods with core::kOperations and with the services compiled into this program. Errors: kInternal
+  // with what has no handler, no row or no method of the wire, or other messages than the wire says.
   absl::Status Check() const;
 
  private:

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "daemon/core/request/operations.h"
 #include "grpc/health/v1/health.pb.h"
 #include "rnicd/v1/adapter_service.pb.h"
 #include "rnicd/v1/admin_service.pb.h"
@@ -45,7 +46,7 @@ std::set<std::string> MethodsOfTheWire() {
 absl::Status CheckMethodTable() {
   std::set<std::string> without_row = MethodsOfTheWire();
   std::set<std::string> without_method;
-  for (const MethodRow& row : kMethodTable) {
+  for (const core::Operation& row : core::kOperations) {
     const std::string name(row.name);
     if (without_row.erase(name) == 0) {
       without_method.insert(name);

@@ -1,4 +1,5 @@
 #include "daemon/gate/method_table.h"
+#include "daemon/core/request/operations.h"
 
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/descriptor_database.h>
@@ -43,7 +44,7 @@ std::set<std::string> MethodsOfTheProgram() {
 TEST(MethodTable, IsTotal) {
   EXPECT_TRUE(CheckMethodTable().ok()) << CheckMethodTable();
   std::set<std::string> rows;
-  for (const MethodRow& row : kMethodTable) {
+  for (const core::Operation& row : core::kOperations) {
     EXPECT_TRUE(rows.insert(std::string(row.name)).second) << row.name << " has two rows";
   }
   EXPECT_EQ(rows, MethodsOfTheProgram());
@@ -67,7 +68,7 @@ TEST(MethodTable, EveryRoleReachesWhatIsMeantForIt) {
                                                   "AdminService.SetPods",
                                                   "Health.Check",
                                                   "Health.Watch"};
-  for (const MethodRow& row : kMethodTable) {
+  for (const core::Operation& row : core::kOperations) {
     const bool admin = row.name.starts_with("AdminService.") || row.name.starts_with("Health.");
     EXPECT_EQ(operators_only.contains(row.name) || plugins_too.contains(row.name), admin) << row.name;
     const bool for_all = row.name == "AdapterService.ListAdapters";
@@ -80,9 +81,9 @@ TEST(MethodTable, EveryRoleReachesWhatIsMeantForIt) {
 TEST(MethodTable, OnlyWorkloadsHaveSessionsAndNeedThemForAllButAFewCalls) {
   const std::set<std::string_view> before = {"SessionService.OpenSession", "SessionService.JoinSession",
                                              "AdapterService.ListAdapters"};
-  for (const MethodRow& row : kMethodTable) {
+  for (const core::Operation& row : core::kOperations) {
     const bool admin = row.name.starts_with("AdminService.") || row.name.starts_with("Health.");
-    EXPECT_EQ(row.needs == Needs::kNoSession, before.contains(row.name) || admin) << row.name;
+    EXPECT_EQ(row.needs == core::Needs::kNoSession, before.contains(row.name) || admin) << row.name;
   }
 }
 
@@ -106,20 +107,20 @@ TEST(MethodTable, EverythingThatChangesHandsIsADecision) {
                                             "AdminService.ListGrants",
                                             "Health.Check",
                                             "Health.Watch"};
-  for (const MethodRow& row : kMethodTable) {
-    EXPECT_EQ(row.audit == Audit::kQuiet, quiet.contains(row.name)) << row.name;
+  for (const core::Operation& row : core::kOperations) {
+    EXPECT_EQ(row.audit == core::Audit::kQuiet, quiet.contains(row.name)) << row.name;
   }
 }
 
 TEST(MethodTable, OnlyClosingASessionIsFree) {
-  for (const MethodRow& row : kMethodTable) {
-    EXPECT_EQ(row.pace == Pace::kFreeInSession, row.name == "SessionService.CloseSession") << row.name;
+  for (const core::Operation& row : core::kOperations) {
+    EXPECT_EQ(row.pace == core::Pace::kFreeInSession, row.name == "SessionService.CloseSession") << row.name;
   }
 }
 
 TEST(MethodTable, ARowIsFoundByItsName) {
-  static_assert(Row("MemoryService.CreateMr").needs == Needs::kSession);
-  EXPECT_EQ(Row("MemoryService.CreateMr").name, "MemoryService.CreateMr");
+  static_assert(core::Row("MemoryService.CreateMr").needs == core::Needs::kSession);
+  EXPECT_EQ(core::Row("MemoryService.CreateMr").name, "MemoryService.CreateMr");
 }
 
 }  // namespace

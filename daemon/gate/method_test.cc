@@ -11,7 +11,7 @@ namespace {
 using ::testing::HasSubstr;
 
 template <typename Request, typename Response>
-Method Serve(const MethodRow& row) {
+Method Serve(const core::Operation& row) {
   return Now(row, [](const core::SessionGuard&, const Request&, Response*) { return absl::OkStatus(); });
 }
 
@@ -22,15 +22,15 @@ std::string Wrong(std::vector<Method> methods) {
 }
 
 TEST(MethodIndex, AHandlerThatUsesASessionNeedsARowThatRequiresOne) {
-  EXPECT_EQ(Wrong({Serve<v1::CreatePdRequest, v1::CreatePdResponse>(Row("MemoryService.CreatePd"))}), "[]");
-  EXPECT_EQ(Wrong({Serve<v1::OpenSessionRequest, v1::OpenSessionResponse>(Row("SessionService.OpenSession"))}),
+  EXPECT_EQ(Wrong({Serve<v1::CreatePdRequest, v1::CreatePdResponse>(core::Row("MemoryService.CreatePd"))}), "[]");
+  EXPECT_EQ(Wrong({Serve<v1::OpenSessionRequest, v1::OpenSessionResponse>(core::Row("SessionService.OpenSession"))}),
             "[SessionService.OpenSession]");
 }
 
 TEST(MethodIndex, AHandlerTakesTheMessagesOfItsMethodAndIsTheOnlyOne) {
-  EXPECT_EQ(Wrong({Serve<v1::CreateMrRequest, v1::CreatePdResponse>(Row("MemoryService.CreatePd"))}),
+  EXPECT_EQ(Wrong({Serve<v1::CreateMrRequest, v1::CreatePdResponse>(core::Row("MemoryService.CreatePd"))}),
             "[MemoryService.CreatePd]");
-  const Method method = Serve<v1::CreatePdRequest, v1::CreatePdResponse>(Row("MemoryService.CreatePd"));
+  const Method method = Serve<v1::CreatePdRequest, v1::CreatePdResponse>(core::Row("MemoryService.CreatePd"));
   EXPECT_EQ(Wrong({method, method}), "[MemoryService.CreatePd]");
 }
 

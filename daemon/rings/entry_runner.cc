@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <span>
 #include <string>
-#include <string_view>
 
 #include "base/status.h"
+#include "daemon/core/request/operations.h"
 #include "ring/chain.h"
 
 namespace rnicd::rings {
@@ -17,39 +17,9 @@ using ring::Opcode;
 using ring::Outcome;
 using ring::Submission;
 
-// As the audit log and the status page name an entry: the call that does the same.
-std::string_view NameOf(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::kPost:
-      return "QueueService.Post";
-    case Opcode::kRegisterMr:
-      return "MemoryService.RegisterMr";
-    case Opcode::kDeregisterMr:
-      return "MemoryService.DeregisterMr";
-    case Opcode::kGetRemoteToken:
-      return "MemoryService.GetRemoteToken";
-    case Opcode::kArmCq:
-      return "QueueService.ArmCq";
-    case Opcode::kNop:
-      break;
-  }
-  return "ring.nop";
-}
-
-// Grants, releases or discloses something; as in gate::kMethodTable.
-bool IsDecision(Opcode opcode) {
-  return opcode == Opcode::kRegisterMr || opcode == Opcode::kDeregisterMr || opcode == Opcode::kGetRemoteToken;
-}
-
-std::string_view KindOfObject(Opcode opcode) {
-  if (opcode == Opcode::kPost) {
-    return "qp_id=";
-  }
-  return opcode == Opcode::kArmCq ? "cq_id=" : "mr_id=";
-}
-
-std::string ObjectOf(const Submission& entry) {
-  return std::string(KindOfObject(entry.opcode)) + std::to_string(entry.object);
+std::string ObjectOf(const core::Operation* operation, const Submission& entry) {
+  const std::string kind(operation == nullptr ? "object" : operation->object);
+  return kind + "=" + std::to_string(entry.object);
 }
 
 Outcome OutcomeOf(const Submission& entry) { return {.user_data = entry.user_data, .opcode = entry.opcode}; }
@@ -123,18 +93,20 @@ uint32_t EntryRunner::CostOf(const Submission& entry) {
 }
 
 void EntryRunner::Report(const core::Lease& session, const Submission& entry, const absl::Status& status) {
+  const core::Operation* const operation = core::OperationOf(entry.opcode);
+  const bool is_decision = operation != nullptr && operation->audit == core::Audit::kDecision;
   if (!status.ok()) {
     session.tenant().tally()->CountRefusal(status);
     refused_.fetch_add(1, std::memory_order_relaxed);
-  } else if (!IsDecision(entry.opcode) || !observer_.HeedsSuccesses()) {
+  } else if (!is_decision || !observer_.HeedsSuccesses()) {
     return;
   }
-  observer_.Report(core::Decision{.what = NameOf(entry.opcode),
+  observer_.Report(core::Decision{.what = operation == nullptr ? "ring.nop" : operation->name,
                                   .caller = &session.owner(),
                                   .tenant = session.tenant().name(),
                                   .workload = session.tenant().workload(),
                                   .session = session.id(),
-                                  .object = ObjectOf(entry),
+                                  .object = ObjectOf(operation, entry),
                                   .status = status,
                                   .note = "ring"});
 }

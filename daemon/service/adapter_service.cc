@@ -58,8 +58,8 @@ void CloseAdapter(const std::shared_ptr<gate::Call>& call, const core::SessionGu
 }  // namespace
 
 std::vector<gate::Method> AdapterMethods(provider::Provider& provider) {
+  using core::Row;
   using gate::Now;
-  using gate::Row;
   return {
       Now(Row("AdapterService.ListAdapters"),
           [&provider](gate::Call&, const v1::ListAdaptersRequest&, v1::ListAdaptersResponse* response) {

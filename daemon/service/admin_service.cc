@@ -241,9 +241,9 @@ absl::Status AdminHandlers::SetPods(const v1::SetPodsRequest& request, v1::SetPo
 }  // namespace
 
 std::vector<gate::Method> AdminMethods(core::Node& node, core::SessionRegistry& registry, ProcessControl& process) {
+  using core::Row;
   using gate::Bind;
   using gate::Now;
-  using gate::Row;
   const auto admin = std::make_shared<AdminHandlers>(node, registry, process);
   return {
       Now(Row("AdminService.GetStatus"), Bind(admin, &AdminHandlers::GetStatus)),

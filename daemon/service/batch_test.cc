@@ -28,10 +28,6 @@ constexpr BatchRow kBatches[] = {
      "mr_id"},
     {"MemoryService.BatchInitializeFastRegisterMr", "", "mr_id: $fast adapter_page_count: 4", "mr_id: $fast",
      ErrorReason::FIELD_OUT_OF_RANGE, "adapter_page_count"},
-    {"MemoryService.BatchGetLocalToken", "", "mr_id: $registered", "mr_id: $mr", ErrorReason::REGION_NOT_REGISTERED,
-     "mr_id"},
-    {"MemoryService.BatchGetRemoteToken", "", "mr_id: $registered", "mr_id: $mr", ErrorReason::REGION_NOT_REGISTERED,
-     "mr_id"},
     {"MemoryService.BatchCloseMr", "", "mr_id: $mr", "mr_id: 1", ErrorReason::OBJECT_NOT_FOUND, "mr_id"},
     {"MemoryService.BatchAllocateMemory", "", "size: 4096", "size: 4097", ErrorReason::MEMORY_SIZE_UNALIGNED, "size"},
     {"MemoryService.BatchSealMemory", "", "memory_id: $fetched", "memory_id: $memory",
@@ -114,7 +110,7 @@ TEST_F(Batches, OfNoItemsOrOneTooManyAreRefusedWhole) {
 TEST_F(Batches, OfAsManyItemsAsThereMayBeHaveAsManyOutcomes) {
   const Household client = NewClient();
   for (const BatchRow& row : kBatches) {
-    if (row.method == "MemoryService.BatchGetLocalToken" || row.method == "MemoryService.ProvisionMemory") {
+    if (row.method == "MemoryService.BatchDeregisterMr" || row.method == "MemoryService.ProvisionMemory") {
       const gate::Ended ended = Ask(client.connection, row.method, *Request(client, row, kMaxBatchItems));
       EXPECT_EQ(ended.code, absl::StatusCode::kOk);
       EXPECT_EQ(Outcomes(row, ended.response).size(), static_cast<size_t>(kMaxBatchItems)) << row.method;

@@ -179,8 +179,8 @@ class FieldChecks : public ServiceTest {
     const std::string held = world_.Held();
     for (const RefusedRow& row : rows) {
       SCOPED_TRACE(std::string(row.method) + " " + row.request.substr(0, 200));
-      const gate::MethodRow& rules = *MethodNamed(row.method).row;
-      const auto connection = rules.needs == gate::Needs::kSession  ? client_.connection
+      const core::Operation& rules = *MethodNamed(row.method).row;
+      const auto connection = rules.needs == core::Needs::kSession  ? client_.connection
                               : rules.Allows(core::Role::kWorkload) ? Connect(client_.process())
                                                                     : Operator();
       ExpectRefusal(Ask(connection, row.method, client_.Text(row.request, Values())), row.reason,

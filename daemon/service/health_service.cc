@@ -34,11 +34,11 @@ absl::Status Check(const health::HealthBoard& board, const HealthCheckRequest& r
 
 std::vector<gate::Method> HealthMethods(health::HealthBoard& board) {
   return {
-      gate::Now(gate::Row("Health.Check"),
+      gate::Now(core::Row("Health.Check"),
                 [&board](gate::Call&, const HealthCheckRequest& request, HealthCheckResponse* response) {
                   return Check(board, request, response);
                 }),
-      gate::Stream(gate::Row("Health.Watch"),
+      gate::Stream(core::Row("Health.Watch"),
                    [&board](const std::shared_ptr<gate::Call>& call, const HealthCheckRequest& request) {
                      WatchHealth(call, board, QuestionFor(request.service()));
                    }),

@@ -58,7 +58,7 @@ uint64_t BytesRegistered(core::SessionRegions& regions, const ItemRequest& item)
 
 // A batch of one region request, whose handler is `operation`.
 template <typename Request, typename Response, typename ItemRequest, typename ItemResponse>
-gate::Method Batch(const gate::MethodRow& row,
+gate::Method Batch(const core::Operation& row,
                    void (*operation)(const core::SessionGuard&, const ItemRequest&, const Reply<ItemResponse>&),
                    const BatchRule<ItemRequest>& rule = {}) {
   return gate::Later(row, [operation, rule](const std::shared_ptr<gate::Call>& call, const core::SessionGuard& session,
@@ -70,9 +70,9 @@ gate::Method Batch(const gate::MethodRow& row,
 }  // namespace
 
 std::vector<gate::Method> MemoryMethods(const core::TicketTable& tickets) {
+  using core::Row;
   using gate::Later;
   using gate::Now;
-  using gate::Row;
   const auto memory = std::make_shared<TicketedMemory>(tickets);
   return {
       Later(Row("MemoryService.AllocateMemory"), gate::Bind(memory, &TicketedMemory::Allocate)),
@@ -98,10 +98,6 @@ std::vector<gate::Method> MemoryMethods(const core::TicketTable& tickets) {
           {.bytes_of = BytesRegistered<v1::DeregisterMrRequest>, .parallel = true}),
       Batch<v1::BatchInitializeFastRegisterMrRequest, v1::BatchInitializeFastRegisterMrResponse>(
           Row("MemoryService.BatchInitializeFastRegisterMr"), InitializeFastRegisterMr),
-      Batch<v1::BatchGetLocalTokenRequest, v1::BatchGetLocalTokenResponse>(Row("MemoryService.BatchGetLocalToken"),
-                                                                           GetLocalToken),
-      Batch<v1::BatchGetRemoteTokenRequest, v1::BatchGetRemoteTokenResponse>(Row("MemoryService.BatchGetRemoteToken"),
-                                                                             GetRemoteToken),
       Batch<v1::BatchCloseMrRequest, v1::BatchCloseMrResponse>(
           Row("MemoryService.BatchCloseMr"), CloseMr,
           {.bytes_of = BytesRegistered<v1::CloseMrRequest>, .parallel = true, .overlapping = true}),

@@ -69,8 +69,6 @@ constexpr CallRow kCalls[] = {
      "outcomes"},
     {"MemoryService.BatchDeregisterMr", "items { mr_id: $registered }", "outcomes"},
     {"MemoryService.BatchInitializeFastRegisterMr", "items { mr_id: $fast adapter_page_count: 4 }", "outcomes"},
-    {"MemoryService.BatchGetLocalToken", "items { mr_id: $registered }", "outcomes"},
-    {"MemoryService.BatchGetRemoteToken", "items { mr_id: $registered }", "outcomes"},
     {"MemoryService.BatchCloseMr", "items { mr_id: $mr }", "outcomes"},
     {"MemoryService.BatchAllocateMemory", "items { size: 4096 }", "outcomes"},
     {"MemoryService.BatchSealMemory", "items { memory_id: $fetched }", "outcomes"},
@@ -249,8 +247,8 @@ class EveryMethod : public ServiceTest {
  protected:
   // A connection that may make the call: the client's own, another of its process, or an operator's.
   std::shared_ptr<gate::ConnectionContext> ConnectionFor(const CallRow& row, const Household& client) {
-    const gate::MethodRow& rules = *MethodNamed(row.method).row;
-    if (rules.needs == gate::Needs::kSession) {
+    const core::Operation& rules = *MethodNamed(row.method).row;
+    if (rules.needs == core::Needs::kSession) {
       return client.connection;
     }
     return rules.Allows(core::Role::kWorkload) ? Connect(client.process()) : Operator();
@@ -315,7 +313,7 @@ class EveryMethod : public ServiceTest {
 TEST_F(EveryMethod, HasAHandlerAndARequestThatSucceeds) {
   EXPECT_TRUE(methods_.Check().ok()) << methods_.Check();
   std::set<std::string> without_request;
-  for (const gate::MethodRow& row : gate::kMethodTable) {
+  for (const core::Operation& row : core::kOperations) {
     without_request.emplace(row.name);
   }
   for (const CallRow& row : kCalls) {
@@ -345,7 +343,7 @@ TEST_F(EveryMethod, AnswersWithItsFields) {
 }
 
 TEST_F(EveryMethod, IsForTheRolesOfItsRowAndWithASessionWhereThatSaysSo) {
-  for (const gate::MethodRow& row : gate::kMethodTable) {
+  for (const core::Operation& row : core::kOperations) {
     for (const core::Role role : {core::Role::kWorkload, core::Role::kOperator, core::Role::kDevicePlugin}) {
       SCOPED_TRACE(std::string(row.name) + " " + std::to_string(static_cast<int>(role)));
       std::shared_ptr<gate::Call> call;
@@ -355,7 +353,7 @@ TEST_F(EveryMethod, IsForTheRolesOfItsRowAndWithASessionWhereThatSaysSo) {
       }
       const ErrorReason reason = end->Get()->error.reason;
       EXPECT_EQ(reason == ErrorReason::METHOD_NOT_PERMITTED, !row.Allows(role));
-      EXPECT_EQ(reason == ErrorReason::SESSION_REQUIRED, row.Allows(role) && row.needs == gate::Needs::kSession);
+      EXPECT_EQ(reason == ErrorReason::SESSION_REQUIRED, row.Allows(role) && row.needs == core::Needs::kSession);
     }
   }
 }

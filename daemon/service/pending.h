@@ -69,7 +69,7 @@ void ReplyToBegun(const core::MaybePending<T>& begun, bool allow_pending,
 
 // The method of one such request.
 template <typename Request, typename Response>
-gate::Method Single(const gate::MethodRow& row,
+gate::Method Single(const core::Operation& row,
                     void (*operation)(const core::SessionGuard&, const Request&, const Reply<Response>&)) {
   return gate::Later(row, [operation](const std::shared_ptr<gate::Call>& call, const core::SessionGuard& session,
                                       const Request& request,

@@ -172,8 +172,8 @@ absl::Status GetPrivilegedMemoryRegionToken(const core::SessionGuard& session,
 }  // namespace
 
 std::vector<gate::Method> QueueMethods() {
+  using core::Row;
   using gate::Now;
-  using gate::Row;
   return {
       Now(Row("QueueService.CreateCq"), CreateCq),
       Now(Row("QueueService.ResizeCq"), ResizeCq),

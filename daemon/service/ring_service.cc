@@ -31,7 +31,7 @@ void CloseRing(const std::shared_ptr<gate::Call>& call, const core::SessionGuard
 }  // namespace
 
 std::vector<gate::Method> RingMethods() {
-  using gate::Row;
+  using core::Row;
   return {
       gate::Now(Row("RingService.OpenRing"), OpenRing),
       gate::Later(Row("RingService.CloseRing"), CloseRing),

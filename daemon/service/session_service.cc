@@ -51,8 +51,8 @@ void CloseSession(core::SessionRegistry& registry, const std::shared_ptr<gate::C
 }  // namespace
 
 std::vector<gate::Method> SessionMethods(core::SessionRegistry& registry) {
+  using core::Row;
   using gate::Now;
-  using gate::Row;
   return {
       Now(Row("SessionService.OpenSession"), OpenSession),
       Now(Row("SessionService.JoinSession"), JoinSession),

@@ -8,7 +8,7 @@
 
 #include "absl/strings/escaping.h"
 #include "base/hex.h"
-#include "daemon/gate/method_table.h"
+#include "daemon/core/request/operations.h"
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/split.h"
 
@@ -210,7 +210,7 @@ std::string PrintStep(const Step& step) {
 
 std::vector<const MethodDescriptor*> FindAllMethods() {
   std::vector<const MethodDescriptor*> methods;
-  for (const gate::MethodRow& row : gate::kMethodTable) {
+  for (const core::Operation& row : core::kOperations) {
     methods.push_back(FindMethod(row.name));
     Check(methods.back() != nullptr, "every row of the method table is a method");
   }

@@ -27,8 +27,6 @@ const std::set<std::string>& CallsThatOnlyLook() {
       "AdapterService.QueryAdapterInfo",
       "MemoryService.GetLocalToken",
       "MemoryService.GetRemoteToken",
-      "MemoryService.BatchGetLocalToken",
-      "MemoryService.BatchGetRemoteToken",
       "QueueService.QueryQp",
       "QueueService.GetRemoteTokenFromMw",
       "QueueService.GetPrivilegedMemoryRegionToken",

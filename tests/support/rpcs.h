@@ -54,8 +54,6 @@ struct MemoryStub {
   RNICD_RPC(MemoryService, BatchRegisterMr)
   RNICD_RPC(MemoryService, BatchInitializeFastRegisterMr)
   RNICD_RPC(MemoryService, BatchDeregisterMr)
-  RNICD_RPC(MemoryService, BatchGetLocalToken)
-  RNICD_RPC(MemoryService, BatchGetRemoteToken)
   RNICD_RPC(MemoryService, BatchCloseMr)
   RNICD_RPC(MemoryService, BatchAllocateMemory)
   RNICD_RPC(MemoryService, BatchSealMemory)
