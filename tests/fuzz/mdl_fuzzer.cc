@@ -195,7 +195,7 @@ class Mdl {
       return;
     }
     Check(taken->pages->pages == expected->pages, "the mapping has the pages of its range");
-    const auto mapping = std::make_shared<core::LogicalMapping>(adapters_[adapter], *adapters_[adapter]->Acquire(),
+    const auto mapping = std::make_shared<core::LogicalMapping>(*core::Kept<core::Adapter>::Of(adapters_[adapter]),
                                                                 std::move(taken->mapping), taken->pages,
                                                                 static_cast<uint32_t>(expected->base % kNdkPageBytes));
     space_.Insert(mapping);

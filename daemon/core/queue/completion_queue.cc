@@ -1,67 +1,45 @@
 #include "daemon/core/queue/completion_queue.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/status.h"
 
 namespace rnicd::core {
 
-CqNotifyType CombineArms(CqNotifyType first, CqNotifyType second) {
-  if (first == CqNotifyType::kAny || second == CqNotifyType::kAny) {
-    return CqNotifyType::kAny;
-  }
-  return first == CqNotifyType::kSolicited ? first : second;
-}
-
 absl::StatusOr<std::shared_ptr<CompletionQueue>> CompletionQueue::Create(std::shared_ptr<Adapter> adapter,
                                                                          Options options, EventQueue& events) {
-  RNICD_ASSIGN_OR_RETURN(Hold hold, adapter->Acquire());
+  RNICD_ASSIGN_OR_RETURN(Kept<Adapter> kept, Kept<Adapter>::Of(std::move(adapter)));
   const uint32_t depth = options.depth;
-  std::shared_ptr<CompletionQueue> queue(
-      new CompletionQueue(std::move(adapter), std::move(hold), std::move(options), events));
+  std::shared_ptr<CompletionQueue> queue(new CompletionQueue(std::move(kept), std::move(options), events));
   RNICD_ASSIGN_OR_RETURN(queue->device_, queue->adapter_->device().CreateCompletionQueue(depth));
   return queue;
 }
 
-CompletionQueue::CompletionQueue(std::shared_ptr<Adapter> adapter, Hold adapter_hold, Options options,
-                                 EventQueue& events)
+CompletionQueue::CompletionQueue(Kept<Adapter> adapter, Options options, EventQueue& events)
     : Closable("cq_id"),
       adapter_(std::move(adapter)),
-      adapter_hold_(std::move(adapter_hold)),
       context_(options.context),
       charge_(std::move(options.charge)),
-      mapped_depth_max_(options.mapped_depth_max),
       events_(events),
-      depth_(options.depth),
-      entries_(std::move(options.entries)),
-      mapped_(std::move(options.mapped)) {}
+      store_(options.depth, std::move(options.entries), std::move(options.mapped), options.mapped_depth_max),
+      notifier_(options.mapped_depth_max != 0) {}
 
 void CompletionQueue::Publish(CompletionQueueId id, std::function<void()> on_overrun,
                               std::array<OwnedTicket, 2> tickets) {
   MutexLock lock(mutex_);
   id_ = id;
   on_overrun_ = std::move(on_overrun);
-  if (mapped_ != nullptr) {
-    mapped_->Publish(std::move(tickets));
+  if (store_.mapped() != nullptr) {
+    store_.mapped()->Publish(std::move(tickets));
   }
 }
 
 absl::StatusOr<UniqueFd> CompletionQueue::Duplicate(SharedDescriptor which) {
   MutexLock lock(mutex_);
-  if (mapped_ == nullptr) {
+  if (store_.mapped() == nullptr) {
     return MakeError(ErrorReason::OBJECT_NOT_FOUND, "cq_id");
   }
-  return mapped_->Duplicate(which);
-}
-
-size_t CompletionQueue::Backlog() {
-  if (mapped_ == nullptr) {
-    return results_.size();
-  }
-  const uint32_t unread = mapped_->unread();
-  taken_ = pushed_ - unread;
-  return unread;
+  return store_.mapped()->Duplicate(which);
 }
 
 absl::Status CompletionQueue::Resize(uint32_t depth) {
@@ -69,39 +47,23 @@ absl::Status CompletionQueue::Resize(uint32_t depth) {
   if (overrun()) {
     return MakeError(ErrorReason::CQ_OVERRUN, "cq_id");
   }
-  if (is_mapped() && depth > mapped_depth_max_) {
-    return MakeError(ErrorReason::ABOVE_MAPPED_DEPTH, "cq_depth");
-  }
-  if (Backlog() > depth) {
-    return MakeError(ErrorReason::CQ_BACKLOG, "cq_depth");
-  }
-  if (depth > depth_) {
-    RNICD_RETURN_IF_ERROR(entries_.Adjust(depth));
-  }
-  absl::Status resized = device_->Resize(depth);
-  depth_ = resized.ok() ? depth : depth_;
-  (void)entries_.Adjust(depth_);  // Refunds: never fails.
-  return resized;
+  return store_.Resize(depth, [this, depth] { return device_->Resize(depth); });
 }
 
-// NDK: when the queue is armed for a completion newer than the last notification, now; while one is in progress, later.
 bool CompletionQueue::BeginNotification() {
-  if (silent_ || (notifying_ && !is_mapped()) || !armed_.has_value()) {
+  // What a client has read is looked at when it counts, and only then: its memory may say anything.
+  if (!notifier_.may_begin()) {
     return false;
   }
-  (void)Backlog();
-  const uint64_t newest = *armed_ == CqNotifyType::kAny         ? pushed_
-                          : *armed_ == CqNotifyType::kSolicited ? last_waking_
-                                                                : 0;
-  if (newest <= std::max(notified_, taken_) && !overrun()) {
-    return false;
+  MappedResults* const mapped = store_.mapped();
+  if (mapped != nullptr) {
+    notifier_.OnUnread(mapped->unread());
   }
-  armed_.reset();
-  notified_ = pushed_;
-  if (mapped_ != nullptr) {
-    mapped_->Notify();
+  const CqNotifier::Due due = notifier_.Begin(overrun());
+  if (due != CqNotifier::Due::kNothing && mapped != nullptr) {
+    mapped->Notify();
   }
-  return !std::exchange(notifying_, true);
+  return due == CqNotifier::Due::kNoticeAndEvent;
 }
 
 void CompletionQueue::PushNotification() {
@@ -113,7 +75,7 @@ void CompletionQueue::PushNotification() {
 void CompletionQueue::Arm(CqNotifyType type) {
   {
     MutexLock lock(mutex_);
-    armed_ = armed_.has_value() ? CombineArms(*armed_, type) : type;
+    notifier_.Arm(type);
     if (!BeginNotification()) {
       return;
     }
@@ -122,15 +84,13 @@ void CompletionQueue::Arm(CqNotifyType type) {
 }
 
 std::vector<Completion> CompletionQueue::TakeQueued(uint32_t max) {
-  const auto end = results_.begin() + static_cast<std::ptrdiff_t>(std::min<size_t>(max, results_.size()));
-  std::vector<Completion> results(results_.begin(), end);
-  results_.erase(results_.begin(), end);
-  taken_ += results.size();
+  std::vector<Completion> results = store_.Take(max);
+  notifier_.OnTaken(results.size());
   return results;
 }
 
 absl::Status CompletionQueue::CheckTake() const {
-  if (is_mapped()) {
+  if (store_.is_mapped()) {
     return MakeError(ErrorReason::CQ_MAPPED, "cq_id");
   }
   return overrun() ? MakeError(ErrorReason::CQ_OVERRUN, "cq_id") : absl::OkStatus();
@@ -145,10 +105,7 @@ absl::StatusOr<std::vector<Completion>> CompletionQueue::Take(uint32_t max) {
 // Nobody waits: a wait would have taken what fills the queue.
 std::function<void()> CompletionQueue::Die() {
   overrun_ = true;
-  results_.clear();
-  if (mapped_ != nullptr) {
-    mapped_->Fail(NtStatus::kBufferOverflow);
-  }
+  store_.Fail(NtStatus::kBufferOverflow);
   return std::move(on_overrun_);
 }
 
@@ -161,18 +118,11 @@ void CompletionQueue::Push(const Completion& completion, bool solicited) {
     if (overrun()) {
       return;
     }
-    if (Backlog() >= depth_) {
+    if (store_.full()) {
       on_overrun = Die();
     } else {
-      if (mapped_ != nullptr) {
-        mapped_->Push(completion);
-      } else {
-        results_.push_back(completion);
-      }
-      ++pushed_;
-      if (solicited || !completion.ok()) {
-        last_waking_ = pushed_;
-      }
+      store_.Push(completion);
+      notifier_.OnPushed(solicited || !completion.ok());
     }
     notify = BeginNotification();
     delivery = NextDelivery();
@@ -188,15 +138,17 @@ void CompletionQueue::Push(const Completion& completion, bool solicited) {
 
 EventSource::Taken CompletionQueue::TakeEvent() {
   MutexLock lock(mutex_);
-  notifying_ = false;
-  if (silent_) {
+  notifier_.OnFetched();
+  if (notifier_.silent()) {
     return {};
   }
   Taken taken;
   taken.body = CqNotified{
       .queue = id_, .context = context_, .status = overrun() ? NtStatus::kBufferOverflow : NtStatus::kSuccess};
   // The overrun is the last event of a queue.
-  silent_ = overrun();
+  if (overrun()) {
+    notifier_.Silence();
+  }
   taken.again = BeginNotification();
   return taken;
 }
@@ -206,14 +158,12 @@ void CompletionQueue::Finalize() {
   std::unique_ptr<MappedResults> mapped;
   {
     MutexLock lock(mutex_);
-    silent_ = true;
+    notifier_.Silence();
     closed_ = true;
-    if (mapped_ != nullptr && !overrun()) {
-      mapped_->Fail(RowOf(ErrorReason::OBJECT_CLOSING).ntstatus);
+    if (!overrun()) {
+      store_.Fail(RowOf(ErrorReason::OBJECT_CLOSING).ntstatus);
     }
-    mapped = std::move(mapped_);
-    results_.clear();
-    entries_.Refund();
+    mapped = store_.Close();
     on_overrun_ = nullptr;
   }
   EndWaits(MakeError(ErrorReason::OBJECT_CLOSING, "cq_id"));

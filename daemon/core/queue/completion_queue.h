@@ -3,7 +3,6 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <list>
 #include <memory>
@@ -14,7 +13,8 @@
 #include "base/mutex.h"
 #include "base/ndk/completion.h"
 #include "base/unique_fd.h"
-#include "daemon/core/queue/mapped_results.h"
+#include "daemon/core/queue/cq_notifier.h"
+#include "daemon/core/queue/cq_store.h"
 #include "daemon/core/region/adapter.h"
 #include "daemon/core/request/closable.h"
 #include "daemon/core/request/event_queue.h"
@@ -22,9 +22,6 @@
 #include "provider/api/queue_pair.h"
 
 namespace rnicd::core {
-
-// The effect of arming a queue that is armed: ANY wins over everything, SOLICITED over ERRORS.
-CqNotifyType CombineArms(CqNotifyType first, CqNotifyType second);
 
 // A poll that waits for the first completion. It ends exactly once: with completions, with none when EndWait was
 // called, or with the error of its queue. Lifetime: shared by its caller and the queue. Threads: given to one queue,
@@ -98,13 +95,10 @@ class CompletionQueue final : public Closable, public EventSource {
   const std::shared_ptr<Charge>& charge() const { return charge_; }
 
  private:
-  CompletionQueue(std::shared_ptr<Adapter> adapter, Hold adapter_hold, Options options, EventQueue& events);
+  CompletionQueue(Kept<Adapter> adapter, Options options, EventQueue& events);
 
-  bool is_mapped() const { return mapped_depth_max_ != 0; }
-  // Completions that were not taken.
-  size_t Backlog() RNICD_REQUIRES(mutex_);
   // Errors: CQ_OVERRUN, CQ_MAPPED.
-  absl::Status CheckTake() const;
+  absl::Status CheckTake() const RNICD_REQUIRES(mutex_);
   // The queue is dead: its completions are lost. Returns what ends its queue pairs.
   std::function<void()> Die() RNICD_REQUIRES(mutex_);
   // Sends a notification that is due now. True when it also needs an event, which is then marked as in progress.
@@ -121,41 +115,22 @@ class CompletionQueue final : public Closable, public EventSource {
   // Ends the wait with its completions, and goes on with the next one while completions come back.
   void Deliver(Delivery delivery);
   void Finalize() override;
-  void ReleaseParents() override { adapter_hold_.Release(); }
+  void ReleaseParents() override { adapter_.Release(); }
 
-  const std::shared_ptr<Adapter> adapter_;
-  Hold adapter_hold_;
+  Kept<Adapter> adapter_;
   const uint64_t context_;
   const std::shared_ptr<Charge> charge_;
-  // 0 of a queue that is not mapped.
-  const uint32_t mapped_depth_max_;
   EventQueue& events_;
   std::unique_ptr<provider::DeviceCompletionQueue> device_;
   std::atomic<bool> overrun_ = false;
 
-  Mutex mutex_;
+  mutable Mutex mutex_;
   CompletionQueueId id_ RNICD_GUARDED_BY(mutex_);
   std::function<void()> on_overrun_ RNICD_GUARDED_BY(mutex_);
-  uint32_t depth_ RNICD_GUARDED_BY(mutex_);
-  Charge entries_ RNICD_GUARDED_BY(mutex_);
-  // The completions of a mapped queue, whose results_ stays empty; null when it is closed.
-  std::unique_ptr<MappedResults> mapped_ RNICD_GUARDED_BY(mutex_);
-  std::deque<Completion> results_ RNICD_GUARDED_BY(mutex_);
-  // Waits in order of arrival. While there are any, results_ is empty.
+  CqStore store_ RNICD_GUARDED_BY(mutex_);
+  CqNotifier notifier_ RNICD_GUARDED_BY(mutex_);
+  // Waits in order of arrival. While there are any, no completion is queued.
   std::list<std::shared_ptr<CqWait>> waits_ RNICD_GUARDED_BY(mutex_);
-  // Completions are numbered from 1 in order of arrival. These are the numbers of the last one taken (of a mapped queue
-  // as Backlog last saw it), of the last one that satisfies SOLICITED, and of the newest one at the time of the last
-  // notification.
-  uint64_t pushed_ RNICD_GUARDED_BY(mutex_) = 0;
-  uint64_t taken_ RNICD_GUARDED_BY(mutex_) = 0;
-  uint64_t last_waking_ RNICD_GUARDED_BY(mutex_) = 0;
-  uint64_t notified_ RNICD_GUARDED_BY(mutex_) = 0;
-  std::optional<CqNotifyType> armed_ RNICD_GUARDED_BY(mutex_);
-  // The event of a notification was sent and has not been fetched: NDK's callback has not returned. It holds back the
-  // next notification of a queue that is not mapped, and the next event of one that is.
-  bool notifying_ RNICD_GUARDED_BY(mutex_) = false;
-  // The overrun was reported, or the queue is closed: no more notifications.
-  bool silent_ RNICD_GUARDED_BY(mutex_) = false;
   // The queue is closed: it takes no more waits.
   bool closed_ RNICD_GUARDED_BY(mutex_) = false;
 };

@@ -15,7 +15,7 @@ absl::StatusOr<std::optional<std::vector<Completion>>> CompletionQueue::TakeOrWa
   if (closed_) {
     return MakeError(ErrorReason::OBJECT_CLOSING, "cq_id");
   }
-  if (!results_.empty() || wait->max == 0 || wait->over) {
+  if (store_.has_results() || wait->max == 0 || wait->over) {
     wait->over = true;
     return TakeQueued(wait->max);
   }
@@ -52,7 +52,7 @@ void CompletionQueue::EndWaits(const absl::Status& error) {
 }
 
 CompletionQueue::Delivery CompletionQueue::NextDelivery() {
-  if (waits_.empty() || results_.empty()) {
+  if (waits_.empty() || !store_.has_results()) {
     return {};
   }
   Delivery delivery{.wait = std::move(waits_.front())};
@@ -72,8 +72,8 @@ void CompletionQueue::Deliver(Delivery delivery) {
       if (overrun() || closed_) {
         return;
       }
-      results_.insert(results_.begin(), delivery.results.begin(), delivery.results.end());
-      taken_ -= delivery.results.size();
+      store_.Return(delivery.results);
+      notifier_.OnReturned(delivery.results.size());
       notify = BeginNotification();
       delivery = NextDelivery();
     }

@@ -35,12 +35,12 @@ absl::Status CheckQueue(const CompletionQueue& queue, const Adapter& adapter, st
 }
 
 // The queue cannot tell which of the two roles it has here.
-absl::StatusOr<Closable::Hold> HoldQueue(CompletionQueue& queue, std::string_view field) {
-  absl::StatusOr<Closable::Hold> hold = queue.Acquire();
-  if (!hold.ok()) {
-    return MakeError(ErrorInfoOf(hold.status()).reason, field);
+absl::StatusOr<Kept<CompletionQueue>> KeepQueue(std::shared_ptr<CompletionQueue> queue, std::string_view field) {
+  absl::StatusOr<Kept<CompletionQueue>> kept = Kept<CompletionQueue>::Of(std::move(queue));
+  if (!kept.ok()) {
+    return MakeError(ErrorInfoOf(kept.status()).reason, field);
   }
-  return hold;
+  return kept;
 }
 
 Completion AsOwnerSees(const provider::Completion& completion, uint64_t qp_context) {
@@ -72,15 +72,19 @@ absl::StatusOr<std::shared_ptr<QueuePair>> QueuePair::Create(std::shared_ptr<Pro
                                                              std::shared_ptr<CompletionQueue> receive_queue,
                                                              std::shared_ptr<CompletionQueue> initiator_queue,
                                                              Options options, EventQueue& events, Observer& observer) {
-  std::shared_ptr<QueuePair> pair(new QueuePair(std::move(domain), std::move(receive_queue), std::move(initiator_queue),
+  RNICD_ASSIGN_OR_RETURN(Kept<ProtectionDomain> kept_domain, Kept<ProtectionDomain>::Of(std::move(domain)));
+  RNICD_ASSIGN_OR_RETURN(Kept<CompletionQueue> receive, KeepQueue(std::move(receive_queue), "receive_cq_id"));
+  RNICD_ASSIGN_OR_RETURN(Kept<CompletionQueue> initiator, KeepQueue(std::move(initiator_queue), "initiator_cq_id"));
+  std::shared_ptr<QueuePair> pair(new QueuePair(std::move(kept_domain), std::move(receive), std::move(initiator),
                                                 std::move(options), events, observer));
-  RNICD_RETURN_IF_ERROR(pair->Open());
+  RNICD_ASSIGN_OR_RETURN(pair->device_,
+                         pair->domain_->device().CreateQueuePair(pair->limits_, pair->receive_queue_->device(),
+                                                                 pair->initiator_queue_->device(), *pair));
   return pair;
 }
 
-QueuePair::QueuePair(std::shared_ptr<ProtectionDomain> domain, std::shared_ptr<CompletionQueue> receive_queue,
-                     std::shared_ptr<CompletionQueue> initiator_queue, Options options, EventQueue& events,
-                     Observer& observer)
+QueuePair::QueuePair(Kept<ProtectionDomain> domain, Kept<CompletionQueue> receive_queue,
+                     Kept<CompletionQueue> initiator_queue, Options options, EventQueue& events, Observer& observer)
     : Closable("qp_id"),
       domain_(std::move(domain)),
       receive_queue_(std::move(receive_queue)),
@@ -92,15 +96,6 @@ QueuePair::QueuePair(std::shared_ptr<ProtectionDomain> domain, std::shared_ptr<C
       lists_(std::move(options.lists)),
       events_(events),
       observer_(observer) {}
-
-absl::Status QueuePair::Open() {
-  RNICD_ASSIGN_OR_RETURN(domain_hold_, domain_->Acquire());
-  RNICD_ASSIGN_OR_RETURN(receive_hold_, HoldQueue(*receive_queue_, "receive_cq_id"));
-  RNICD_ASSIGN_OR_RETURN(initiator_hold_, HoldQueue(*initiator_queue_, "initiator_cq_id"));
-  RNICD_ASSIGN_OR_RETURN(
-      device_, domain_->device().CreateQueuePair(limits_, receive_queue_->device(), initiator_queue_->device(), *this));
-  return absl::OkStatus();
-}
 
 void QueuePair::Publish(QueuePairId id) {
   MutexLock lock(mutex_);
@@ -157,9 +152,9 @@ void QueuePair::Finalize() {
 }
 
 void QueuePair::ReleaseParents() {
-  receive_hold_.Release();
-  initiator_hold_.Release();
-  domain_hold_.Release();
+  receive_queue_.Release();
+  initiator_queue_.Release();
+  domain_.Release();
 }
 
 }  // namespace rnicd::core

@@ -50,11 +50,9 @@ class QueuePair final : public Closable, public EventSource, private provider::Q
   // Must be called before the peer can learn the address.
   void Publish(QueuePairId id);
 
-  const std::shared_ptr<ProtectionDomain>& domain() const { return domain_; }
+  const std::shared_ptr<ProtectionDomain>& domain() const { return domain_.shared(); }
   const QueuePairLimits& limits() const { return limits_; }
-  bool Uses(const CompletionQueue& queue) const {
-    return receive_queue_.get() == &queue || initiator_queue_.get() == &queue;
-  }
+  bool Uses(const CompletionQueue& queue) const { return &*receive_queue_ == &queue || &*initiator_queue_ == &queue; }
   // Valid until closed: call with a Hold.
   provider::DeviceQueuePair& device() { return *device_; }
   // State reported by the card; kError from the moment a completion queue has overrun. Call with a Hold.
@@ -66,22 +64,18 @@ class QueuePair final : public Closable, public EventSource, private provider::Q
   const std::shared_ptr<Charge>& charge() const { return charge_; }
 
  private:
-  QueuePair(std::shared_ptr<ProtectionDomain> domain, std::shared_ptr<CompletionQueue> receive_queue,
-            std::shared_ptr<CompletionQueue> initiator_queue, Options options, EventQueue& events, Observer& observer);
+  QueuePair(Kept<ProtectionDomain> domain, Kept<CompletionQueue> receive_queue, Kept<CompletionQueue> initiator_queue,
+            Options options, EventQueue& events, Observer& observer);
 
-  absl::Status Open();
   bool DeadQueue() const { return receive_queue_->overrun() || initiator_queue_->overrun(); }
   void OnCompletion(provider::WorkQueue queue, const provider::Completion& completion) override;
   void OnPeerDisconnected() override;
   void Finalize() override;
   void ReleaseParents() override;
 
-  const std::shared_ptr<ProtectionDomain> domain_;
-  const std::shared_ptr<CompletionQueue> receive_queue_;
-  const std::shared_ptr<CompletionQueue> initiator_queue_;
-  Hold domain_hold_;
-  Hold receive_hold_;
-  Hold initiator_hold_;
+  Kept<ProtectionDomain> domain_;
+  Kept<CompletionQueue> receive_queue_;
+  Kept<CompletionQueue> initiator_queue_;
   const QueuePairLimits limits_;
   const uint64_t context_;
   const std::shared_ptr<Charge> charge_;

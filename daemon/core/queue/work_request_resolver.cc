@@ -102,6 +102,13 @@ absl::StatusOr<std::shared_ptr<T>> WorkRequestResolver::FindHere(const ObjectTab
   return found;
 }
 
+template <typename Kind>
+absl::StatusOr<std::shared_ptr<Kind>> WorkRequestResolver::FindAs(MemoryRegionId id, std::string_view field) const {
+  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<MemoryRegion> region, FindHere(regions_, id, field));
+  absl::StatusOr<std::shared_ptr<Kind>> found = RegionAs<Kind>(std::move(region));
+  return found.ok() ? std::move(found) : At(found.status(), field);
+}
+
 // One method per operation: its flags, its payload, its own rules.
 struct WorkRequestResolver::Visitor {
   const WorkRequestResolver& resolver;
@@ -255,8 +262,8 @@ absl::Status WorkRequestResolver::ResolvePayload(const Sges& sges, uint32_t flag
 
 absl::Status WorkRequestResolver::ResolveFastRegister(const WorkRequest::FastRegister& operation, uint32_t flags,
                                                       ResolvedRequest& out) const {
-  RNICD_ASSIGN_OR_RETURN(out.fast_region, FindHere(regions_, operation.region, "fast_register.mr_id"));
-  absl::StatusOr<MemoryRegion::FastTarget> target = out.fast_region->ForFastRegister();
+  RNICD_ASSIGN_OR_RETURN(out.fast_region, FindAs<FastRegion>(operation.region, "fast_register.mr_id"));
+  absl::StatusOr<FastRegion::Target> target = out.fast_region->ForFastRegister();
   if (!target.ok()) {
     return At(target.status(), "fast_register.mr_id");
   }
@@ -291,8 +298,8 @@ absl::Status WorkRequestResolver::ResolveFastRegister(const WorkRequest::FastReg
 absl::Status WorkRequestResolver::ResolveInvalidate(const WorkRequest::Invalidate& operation,
                                                     ResolvedRequest& out) const {
   if (const auto* id = std::get_if<MemoryRegionId>(&operation.target)) {
-    RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<MemoryRegion> region, FindHere(regions_, *id, "invalidate.mr_id"));
-    absl::StatusOr<MemoryRegion::FastTarget> target = region->ForFastRegister();
+    RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<FastRegion> region, FindAs<FastRegion>(*id, "invalidate.mr_id"));
+    absl::StatusOr<FastRegion::Target> target = region->ForFastRegister();
     if (!target.ok()) {
       return At(target.status(), "invalidate.mr_id");
     }
@@ -310,10 +317,10 @@ absl::Status WorkRequestResolver::ResolveInvalidate(const WorkRequest::Invalidat
 
 absl::Status WorkRequestResolver::ResolveBind(const WorkRequest::Bind& operation, uint32_t flags,
                                               ResolvedRequest& out) const {
-  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<MemoryRegion> region,
-                         FindHere(regions_, operation.region, "bind.mr_id"));
+  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<OrdinaryRegion> region,
+                         FindAs<OrdinaryRegion>(operation.region, "bind.mr_id"));
   RNICD_ASSIGN_OR_RETURN(out.window, FindHere(windows_, operation.window, "bind.mw_id"));
-  const absl::StatusOr<MemoryRegion::BindTarget> target = region->ForBind();
+  const absl::StatusOr<OrdinaryRegion::BindTarget> target = region->ForBind();
   if (!target.ok()) {
     return At(target.status(), "bind.mr_id");
   }

@@ -6,9 +6,10 @@
 #include "absl/status/statusor.h"
 #include "base/ndk/work_request.h"
 #include "daemon/core/queue/queue_pair.h"
+#include "daemon/core/region/fast_region.h"
 #include "daemon/core/region/logical_mapping.h"
-#include "daemon/core/region/memory_region.h"
 #include "daemon/core/region/memory_window.h"
+#include "daemon/core/region/ordinary_region.h"
 #include "daemon/core/request/object_table.h"
 #include "provider/api/queue_pair.h"
 
@@ -18,8 +19,8 @@ namespace rnicd::core {
 struct ResolvedRequest {
   provider::WorkRequest request;
   // Region of a FastRegister.
-  std::shared_ptr<MemoryRegion> fast_region;
-  MemoryRegion::FastRegistration fast_registration;
+  std::shared_ptr<FastRegion> fast_region;
+  FastRegion::FastRegistration fast_registration;
   // Window of a Bind.
   std::shared_ptr<MemoryWindow> window;
 };
@@ -64,6 +65,9 @@ class WorkRequestResolver {
   // The object with that id in the queue pair's domain. Errors: OBJECT_NOT_FOUND, DOMAIN_MISMATCH.
   template <typename Id, typename T>
   absl::StatusOr<std::shared_ptr<T>> FindHere(const ObjectTable<Id, T>& table, Id id, std::string_view field) const;
+  // A region of the kind that the operation is for. Errors: as FindHere; REGION_WRONG_KIND.
+  template <typename Kind>
+  absl::StatusOr<std::shared_ptr<Kind>> FindAs(MemoryRegionId id, std::string_view field) const;
 
   const QueuePair& pair_;
   const ObjectTable<MemoryRegionId, MemoryRegion>& regions_;

@@ -41,13 +41,8 @@ struct MappedPages {
 // Source:   NDK_LOGICAL_ADDRESS_MAPPING.
 class LogicalMapping {
  public:
-  LogicalMapping(std::shared_ptr<Adapter> adapter, Closable::Hold adapter_hold, Charge charge,
-                 std::shared_ptr<const MappedPages> pages, uint32_t fbo)
-      : adapter_(std::move(adapter)),
-        adapter_hold_(std::move(adapter_hold)),
-        charge_(std::move(charge)),
-        pages_(std::move(pages)),
-        fbo_(fbo) {}
+  LogicalMapping(Kept<Adapter> adapter, Charge charge, std::shared_ptr<const MappedPages> pages, uint32_t fbo)
+      : adapter_(std::move(adapter)), charge_(std::move(charge)), pages_(std::move(pages)), fbo_(fbo) {}
 
   const Adapter& adapter() const { return *adapter_; }
   const std::shared_ptr<const MappedPages>& pages() const { return pages_; }
@@ -58,8 +53,7 @@ class LogicalMapping {
   void set_base(LogicalAddress base) { base_ = base; }
 
  private:
-  const std::shared_ptr<Adapter> adapter_;
-  const Closable::Hold adapter_hold_;
+  const Kept<Adapter> adapter_;
   const Charge charge_;
   const std::shared_ptr<const MappedPages> pages_;
   const uint32_t fbo_;

@@ -33,7 +33,7 @@ class LogicalMappingTest : public ::testing::Test {
     const auto fbo = static_cast<uint32_t>(range.base.value % kPage);
     auto pages = TakePages(std::move(range), adapter_->device(), world_.ledger);
     EXPECT_TRUE(pages.ok()) << pages.status();
-    auto mapping = std::make_shared<LogicalMapping>(adapter_, *adapter_->Acquire(), std::move(pages->mapping),
+    auto mapping = std::make_shared<LogicalMapping>(*Kept<Adapter>::Of(adapter_), std::move(pages->mapping),
                                                     std::move(pages->pages), fbo);
     space_.Insert(mapping);
     return mapping;
@@ -249,7 +249,7 @@ TEST_F(LogicalMappingTest, AddressesArePageAlignedAndNotZeroWhateverTheSeed) {
   for (const uint64_t seed : {uint64_t{0}, uint64_t{1}, (uint64_t{1} << 61) - 1, UINT64_MAX}) {
     LogicalAddressSpace space(seed);
     auto pages = TakePages(RangeOf(memory_, 0, kPage), adapter_->device(), world_.ledger);
-    const auto mapping = std::make_shared<LogicalMapping>(adapter_, *adapter_->Acquire(), std::move(pages->mapping),
+    const auto mapping = std::make_shared<LogicalMapping>(*Kept<Adapter>::Of(adapter_), std::move(pages->mapping),
                                                           std::move(pages->pages), 0);
     space.Insert(mapping);
     EXPECT_GT(mapping->base().value, kPage) << seed;

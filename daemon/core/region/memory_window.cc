@@ -6,9 +6,9 @@ namespace rnicd::core {
 
 absl::StatusOr<std::shared_ptr<MemoryWindow>> MemoryWindow::Create(std::shared_ptr<ProtectionDomain> domain,
                                                                    std::shared_ptr<Charge> charge) {
-  RNICD_ASSIGN_OR_RETURN(Hold hold, domain->Acquire());
-  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<provider::DeviceMemoryWindow> device, domain->device().CreateMemoryWindow());
-  std::shared_ptr<MemoryWindow> window(new MemoryWindow(std::move(domain), std::move(hold), std::move(charge)));
+  RNICD_ASSIGN_OR_RETURN(Kept<ProtectionDomain> kept, Kept<ProtectionDomain>::Of(std::move(domain)));
+  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<provider::DeviceMemoryWindow> device, kept->device().CreateMemoryWindow());
+  std::shared_ptr<MemoryWindow> window(new MemoryWindow(std::move(kept), std::move(charge)));
   MutexLock lock(window->mutex_);
   window->device_ = std::move(device);
   return window;

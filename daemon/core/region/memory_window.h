@@ -23,7 +23,7 @@ class MemoryWindow final : public Closable {
   static absl::StatusOr<std::shared_ptr<MemoryWindow>> Create(std::shared_ptr<ProtectionDomain> domain,
                                                               std::shared_ptr<Charge> charge);
 
-  const std::shared_ptr<ProtectionDomain>& domain() const { return domain_; }
+  const std::shared_ptr<ProtectionDomain>& domain() const { return domain_.shared(); }
   // The device window for a request; null once the window is closing.
   std::shared_ptr<provider::DeviceMemoryWindow> device() const;
   // Records that a Bind was posted.
@@ -33,17 +33,13 @@ class MemoryWindow final : public Closable {
   const std::shared_ptr<Charge>& charge() const { return charge_; }
 
  private:
-  MemoryWindow(std::shared_ptr<ProtectionDomain> domain, Hold domain_hold, std::shared_ptr<Charge> charge)
-      : Closable("mw_id"),
-        domain_(std::move(domain)),
-        domain_hold_(std::move(domain_hold)),
-        charge_(std::move(charge)) {}
+  MemoryWindow(Kept<ProtectionDomain> domain, std::shared_ptr<Charge> charge)
+      : Closable("mw_id"), domain_(std::move(domain)), charge_(std::move(charge)) {}
 
   void Finalize() override;
-  void ReleaseParents() override { domain_hold_.Release(); }
+  void ReleaseParents() override { domain_.Release(); }
 
-  const std::shared_ptr<ProtectionDomain> domain_;
-  Hold domain_hold_;
+  Kept<ProtectionDomain> domain_;
   const std::shared_ptr<Charge> charge_;
 
   mutable Mutex mutex_;

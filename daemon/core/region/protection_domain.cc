@@ -6,9 +6,8 @@ namespace rnicd::core {
 
 absl::StatusOr<std::shared_ptr<ProtectionDomain>> ProtectionDomain::Create(std::shared_ptr<Adapter> adapter,
                                                                            std::shared_ptr<Charge> charge) {
-  RNICD_ASSIGN_OR_RETURN(Hold hold, adapter->Acquire());
-  std::shared_ptr<ProtectionDomain> domain(
-      new ProtectionDomain(std::move(adapter), std::move(hold), std::move(charge)));
+  RNICD_ASSIGN_OR_RETURN(Kept<Adapter> kept, Kept<Adapter>::Of(std::move(adapter)));
+  std::shared_ptr<ProtectionDomain> domain(new ProtectionDomain(std::move(kept), std::move(charge)));
   RNICD_ASSIGN_OR_RETURN(domain->device_, domain->adapter_->device().CreateProtectionDomain());
   domain->privileged_token_ = domain->device_->privileged_token();
   return domain;

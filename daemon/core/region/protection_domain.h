@@ -29,17 +29,13 @@ class ProtectionDomain final : public Closable {
   const std::shared_ptr<Charge>& charge() const { return charge_; }
 
  private:
-  ProtectionDomain(std::shared_ptr<Adapter> adapter, Hold adapter_hold, std::shared_ptr<Charge> charge)
-      : Closable("pd_id"),
-        adapter_(std::move(adapter)),
-        adapter_hold_(std::move(adapter_hold)),
-        charge_(std::move(charge)) {}
+  ProtectionDomain(Kept<Adapter> adapter, std::shared_ptr<Charge> charge)
+      : Closable("pd_id"), adapter_(std::move(adapter)), charge_(std::move(charge)) {}
 
   void Finalize() override { device_.reset(); }
-  void ReleaseParents() override { adapter_hold_.Release(); }
+  void ReleaseParents() override { adapter_.Release(); }
 
-  const std::shared_ptr<Adapter> adapter_;
-  Hold adapter_hold_;
+  Kept<Adapter> adapter_;
   const std::shared_ptr<Charge> charge_;
   LocalToken privileged_token_;
   std::unique_ptr<provider::DeviceProtectionDomain> device_;

@@ -32,10 +32,10 @@ absl::StatusOr<BuiltLam> SessionMappings::Build(const BuildLamArguments& argumen
                                .requested = needed});
   }
   BuiltLam built{.pages = range.pages, .fbo = static_cast<uint32_t>(range.base.value % kNdkPageBytes)};
-  RNICD_ASSIGN_OR_RETURN(Closable::Hold hold, adapter->Acquire());
-  RNICD_ASSIGN_OR_RETURN(TakenPages taken, TakePages(std::move(range), adapter->device(), ledger_));
-  const auto mapping = std::make_shared<LogicalMapping>(std::move(adapter), std::move(hold), std::move(taken.mapping),
-                                                        std::move(taken.pages), built.fbo);
+  RNICD_ASSIGN_OR_RETURN(Kept<Adapter> kept, Kept<Adapter>::Of(std::move(adapter)));
+  RNICD_ASSIGN_OR_RETURN(TakenPages taken, TakePages(std::move(range), kept->device(), ledger_));
+  const auto mapping =
+      std::make_shared<LogicalMapping>(std::move(kept), std::move(taken.mapping), std::move(taken.pages), built.fbo);
   addresses_.Insert(mapping);
   built.first = mapping->base();
   built.id = table_.Insert(mapping);

@@ -137,9 +137,7 @@ absl::StatusOr<SessionRegions::RegisterJob> SessionRegions::AdmitProvision(const
   RNICD_ASSIGN_OR_RETURN(const AccessRights rights, AccessRightsFromMrFlags(range.flags));
   const MdlEntry entry{.byte_offset = range.byte_offset, .byte_count = range.length, .virtual_address = range.address};
   RNICD_ASSIGN_OR_RETURN(MappedRange mapped, ResolveMdlChain(std::span(&entry, 1), range.length, find_memory));
-  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Charge> charge, requests_.TakeOne(Resource::kRegions));
-  RNICD_ASSIGN_OR_RETURN(admitted.region, MemoryRegion::Create(job.domain, /*fast_register=*/false, std::move(charge),
-                                                               lease_.tenant().tally(), node_.observer, node_.clock));
+  RNICD_ASSIGN_OR_RETURN(admitted.region, NewOrdinary(job.domain));
   RNICD_ASSIGN_OR_RETURN(admitted.request, admitted.region->BeginRegister(std::move(mapped), rights, ledger_));
   return admitted;
 }

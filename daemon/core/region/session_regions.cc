@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "daemon/core/region/fast_region.h"
 #include "daemon/core/request/lease.h"
 
 namespace rnicd::core {
@@ -16,11 +17,20 @@ bool SessionRegions::EndsSlowly(const MemoryRegion& region) const {
 
 absl::StatusOr<MemoryRegionId> SessionRegions::Create(ProtectionDomainId id, bool fast_register) {
   RNICD_ASSIGN_OR_RETURN(std::shared_ptr<ProtectionDomain> domain, FindIn(domains_, id, "pd_id"));
+  if (!fast_register) {
+    RNICD_ASSIGN_OR_RETURN(std::shared_ptr<OrdinaryRegion> region, NewOrdinary(std::move(domain)));
+    return table_.Insert(std::move(region));
+  }
   RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Charge> charge, requests_.TakeOne(Resource::kRegions));
-  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<MemoryRegion> region,
-                         MemoryRegion::Create(std::move(domain), fast_register, std::move(charge),
-                                              lease_.tenant().tally(), node_.observer, node_.clock));
+  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<FastRegion> region, FastRegion::Create(std::move(domain), std::move(charge)));
   return table_.Insert(std::move(region));
+}
+
+absl::StatusOr<std::shared_ptr<OrdinaryRegion>> SessionRegions::NewOrdinary(
+    std::shared_ptr<ProtectionDomain> domain) const {
+  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Charge> charge, requests_.TakeOne(Resource::kRegions));
+  return OrdinaryRegion::Create(std::move(domain), std::move(charge), lease_.tenant().tally(), node_.observer,
+                                node_.clock);
 }
 
 absl::StatusOr<SessionRegions::RegisterJob> SessionRegions::AdmitRegister(const RegisterArguments& arguments,
@@ -28,7 +38,7 @@ absl::StatusOr<SessionRegions::RegisterJob> SessionRegions::AdmitRegister(const 
                                                                           const Done<Registration>& done) {
   RNICD_RETURN_IF_ERROR(requests_.CheckNotDraining());
   RegisterJob job;
-  RNICD_ASSIGN_OR_RETURN(job.region, FindIn(table_, arguments.region, "mr_id"));
+  RNICD_ASSIGN_OR_RETURN(job.region, FindAs<OrdinaryRegion>(arguments.region));
   RNICD_ASSIGN_OR_RETURN(const AccessRights rights, AccessRightsFromMrFlags(arguments.flags));
   const MemoryLookup find_memory = [this](MemoryObjectId id) { return memory_.Find(id); };
   RNICD_ASSIGN_OR_RETURN(MappedRange range, ResolveMdlChain(arguments.chain, arguments.length, find_memory));
@@ -60,15 +70,15 @@ MaybePending<Registration> SessionRegions::Register(const RegisterArguments& arg
 }
 
 MaybePending<> SessionRegions::Deregister(MemoryRegionId id, PendingChoice choice, const Done<>& done) {
-  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<MemoryRegion> region, FindIn(table_, id, "mr_id"));
+  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<OrdinaryRegion> region, FindAs<OrdinaryRegion>(id));
   if (!EndsSlowly(*region)) {
-    RNICD_ASSIGN_OR_RETURN(MemoryRegion::DeregisterRequest request, region->BeginDeregister());
+    RNICD_ASSIGN_OR_RETURN(OrdinaryRegion::DeregisterRequest request, region->BeginDeregister());
     RNICD_RETURN_IF_ERROR(region->FinishDeregister(std::move(request), absl::OkStatus()));
     return absl::OkStatus();
   }
   RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Charge> charge, requests_.TakeOne(Resource::kPendingRequests));
-  RNICD_ASSIGN_OR_RETURN(MemoryRegion::DeregisterRequest begun, region->BeginDeregister());
-  auto request = std::make_shared<MemoryRegion::DeregisterRequest>(std::move(begun));
+  RNICD_ASSIGN_OR_RETURN(OrdinaryRegion::DeregisterRequest begun, region->BeginDeregister());
+  auto request = std::make_shared<OrdinaryRegion::DeregisterRequest>(std::move(begun));
   const Done<> report = requests_.Report<void>(RequestKind::kDeregisterMr, id.value, choice, std::move(charge), done);
   requests_.RunOnWorker([region, request, report](const absl::Status& start) {
     report(region->FinishDeregister(std::move(*request), start));
@@ -78,18 +88,18 @@ MaybePending<> SessionRegions::Deregister(MemoryRegionId id, PendingChoice choic
 
 MaybePending<> SessionRegions::Initialize(const InitializeArguments& arguments, PendingChoice choice,
                                           const Done<>& done) {
-  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<MemoryRegion> region, FindIn(table_, arguments.region, "mr_id"));
+  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<FastRegion> region, FindAs<FastRegion>(arguments.region));
   std::shared_ptr<Charge> pending;
   if (requests_.IsSlow(arguments.max_pages * kNdkPageBytes)) {
     RNICD_ASSIGN_OR_RETURN(pending, requests_.TakeOne(Resource::kPendingRequests));
   }
-  RNICD_ASSIGN_OR_RETURN(MemoryRegion::InitializeRequest begun,
+  RNICD_ASSIGN_OR_RETURN(FastRegion::InitializeRequest begun,
                          region->BeginInitialize(arguments.max_pages, arguments.remote_access, ledger_));
   if (pending == nullptr) {
     RNICD_RETURN_IF_ERROR(region->FinishInitialize(std::move(begun), absl::OkStatus()));
     return absl::OkStatus();
   }
-  auto request = std::make_shared<MemoryRegion::InitializeRequest>(std::move(begun));
+  auto request = std::make_shared<FastRegion::InitializeRequest>(std::move(begun));
   const Done<> report = requests_.Report<void>(RequestKind::kInitializeFastRegisterMr, arguments.region.value, choice,
                                                std::move(pending), done);
   requests_.RunOnWorker([region, request, report](const absl::Status& start) {

@@ -9,6 +9,7 @@
 #include "daemon/core/memory/mdl_chain.h"
 #include "daemon/core/memory/session_memory.h"
 #include "daemon/core/region/memory_region.h"
+#include "daemon/core/region/ordinary_region.h"
 #include "daemon/core/region/session_domains.h"
 #include "daemon/core/region/session_provision.h"
 #include "daemon/core/request/request_turns.h"
@@ -59,10 +60,16 @@ class SessionRegions final : public SessionObjects<MemoryRegionId, MemoryRegion>
   struct Provisioning;
   // A registration that was admitted. Without `report` it must be finished synchronously.
   struct RegisterJob {
-    std::shared_ptr<MemoryRegion> region;
-    MemoryRegion::RegisterRequest request;
+    std::shared_ptr<OrdinaryRegion> region;
+    OrdinaryRegion::RegisterRequest request;
     Done<Registration> report;
   };
+  absl::StatusOr<std::shared_ptr<OrdinaryRegion>> NewOrdinary(std::shared_ptr<ProtectionDomain> domain) const;
+  template <typename Kind>
+  absl::StatusOr<std::shared_ptr<Kind>> FindAs(MemoryRegionId id) const {
+    RNICD_ASSIGN_OR_RETURN(std::shared_ptr<MemoryRegion> region, FindIn(table_, id, "mr_id"));
+    return RegionAs<Kind>(std::move(region));
+  }
   bool EndsSlowly(const MemoryRegion& region) const;
   absl::StatusOr<RegisterJob> AdmitRegister(const RegisterArguments& arguments, PendingChoice choice,
                                             const Done<Registration>& done);

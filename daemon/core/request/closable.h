@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
+#include "base/status.h"
 
 namespace rnicd::core {
 
@@ -69,6 +70,29 @@ class Closable : public std::enable_shared_from_this<Closable> {
   uint64_t holds_ RNICD_GUARDED_BY(mutex_) = 0;
   bool closing_ RNICD_GUARDED_BY(mutex_) = false;
   std::function<void()> on_closed_ RNICD_GUARDED_BY(mutex_);
+};
+
+// An object that its owner keeps from closing: its child, or what uses it.
+template <typename T>
+class Kept {
+ public:
+  // Errors: OBJECT_CLOSING.
+  static absl::StatusOr<Kept> Of(std::shared_ptr<T> object) {
+    RNICD_ASSIGN_OR_RETURN(Closable::Hold hold, object->Acquire());
+    return Kept(std::move(object), std::move(hold));
+  }
+
+  T* operator->() const { return object_.get(); }
+  T& operator*() const { return *object_; }
+  const std::shared_ptr<T>& shared() const { return object_; }
+  // The object stays in memory, and may close.
+  void Release() { hold_.Release(); }
+
+ private:
+  Kept(std::shared_ptr<T> object, Closable::Hold hold) : object_(std::move(object)), hold_(std::move(hold)) {}
+
+  std::shared_ptr<T> object_;
+  Closable::Hold hold_;
 };
 
 }  // namespace rnicd::core

@@ -5,9 +5,9 @@
 namespace rnicd::core {
 namespace {
 
-class MemoryRegionFastTest : public ::testing::Test, protected Connected {
+class FastRegionTest : public ::testing::Test, protected Connected {
  protected:
-  explicit MemoryRegionFastTest(const WorldOptions& options = {}) : Connected(options) {}
+  explicit FastRegionTest(const WorldOptions& options = {}) : Connected(options) {}
 
   RegionView View(MemoryRegionId region) {
     for (const auto& [id, view] : owner.session->ViewRegions()) {
@@ -21,7 +21,7 @@ class MemoryRegionFastTest : public ::testing::Test, protected Connected {
   uint64_t Used(Resource resource) { return owner.session->ledger().used(resource); }
 };
 
-TEST_F(MemoryRegionFastTest, HasNoTokensUntilItIsReady) {
+TEST_F(FastRegionTest, HasNoTokensUntilItIsReady) {
   const MemoryRegionId region = owner.NewFastRegion();
   EXPECT_THAT(owner.session->Begin()->regions().GetLocalToken(region).status(),
               FailsAt(ErrorReason::REGION_NOT_INITIALIZED, "mr_id"));
@@ -35,7 +35,7 @@ TEST_F(MemoryRegionFastTest, HasNoTokensUntilItIsReady) {
   EXPECT_EQ(View(region).length, 0u);
 }
 
-TEST_F(MemoryRegionFastTest, ChargesThePagesItIsReadyForAndGivesThemBackWhenItIsClosed) {
+TEST_F(FastRegionTest, ChargesThePagesItIsReadyForAndGivesThemBackWhenItIsClosed) {
   const MemoryRegionId region = owner.FastRegion(16);
   EXPECT_EQ(Used(Resource::kFastRegisterPages), 16u);
   EXPECT_EQ(Used(Resource::kPinnedBytes), 0u);
@@ -44,31 +44,31 @@ TEST_F(MemoryRegionFastTest, ChargesThePagesItIsReadyForAndGivesThemBackWhenItIs
   EXPECT_EQ(world.soft.live_regions(), 0u);
 }
 
-TEST_F(MemoryRegionFastTest, IsMadeReadyOnce) {
+TEST_F(FastRegionTest, IsMadeReadyOnce) {
   const MemoryRegionId region = owner.FastRegion(4);
   EXPECT_THAT(owner.Initialize(region, 8, true), FailsAt(ErrorReason::REGION_ALREADY_INITIALIZED, "mr_id"));
   EXPECT_EQ(Used(Resource::kFastRegisterPages), 4u);
 }
 
-TEST_F(MemoryRegionFastTest, WantsAtLeastOnePage) {
+TEST_F(FastRegionTest, WantsAtLeastOnePage) {
   const MemoryRegionId region = owner.NewFastRegion();
   EXPECT_THAT(owner.Initialize(region, 0, true), FailsAt(ErrorReason::FIELD_OUT_OF_RANGE, "adapter_page_count"));
   EXPECT_EQ(View(region).state, "created");
 }
 
-TEST_F(MemoryRegionFastTest, ANormalRegionIsNotMadeReady) {
+TEST_F(FastRegionTest, ANormalRegionIsNotMadeReady) {
   const MemoryRegionId region = owner.Region(owner.domain);
   EXPECT_THAT(owner.Initialize(region, 4, true), FailsAt(ErrorReason::REGION_WRONG_KIND, "mr_id"));
   EXPECT_THAT(owner.Initialize({}, 4, true), FailsAt(ErrorReason::OBJECT_NOT_FOUND, "mr_id"));
 }
 
-TEST_F(MemoryRegionFastTest, IsNotRegisteredOrDeregisteredLikeANormalOne) {
+TEST_F(FastRegionTest, IsNotRegisteredOrDeregisteredLikeANormalOne) {
   const MemoryRegionId region = owner.FastRegion();
   EXPECT_THAT(owner.Register(region, owner.Memory(1), kPage).status(), FailsWith(ErrorReason::REGION_WRONG_KIND));
   EXPECT_THAT(owner.Deregister(region), FailsWith(ErrorReason::REGION_WRONG_KIND));
 }
 
-TEST_F(MemoryRegionFastTest, WhatTheCardRefusesLeavesTheRegionAsItWas) {
+TEST_F(FastRegionTest, WhatTheCardRefusesLeavesTheRegionAsItWas) {
   const MemoryRegionId region = owner.NewFastRegion();
   const std::string held = world.Held();
   for (const ErrorReason reason : {ErrorReason::DEVICE_OUT_OF_RESOURCES, ErrorReason::DEVICE_FAILED}) {
@@ -80,7 +80,7 @@ TEST_F(MemoryRegionFastTest, WhatTheCardRefusesLeavesTheRegionAsItWas) {
   EXPECT_TRUE(owner.Initialize(region, 4, true).ok());
 }
 
-TEST_F(MemoryRegionFastTest, ARegistrationShowsUntilItIsInvalidated) {
+TEST_F(FastRegionTest, ARegistrationShowsUntilItIsInvalidated) {
   const MemoryRegionId region = owner.FastRegion();
   const std::vector<uint64_t> pages = PagesOf(owner.Lam(owner.Memory(2), 2));
   const LocalToken local = *owner.session->Begin()->regions().GetLocalToken(region);
@@ -97,7 +97,7 @@ TEST_F(MemoryRegionFastTest, ARegistrationShowsUntilItIsInvalidated) {
   EXPECT_EQ(*owner.session->Begin()->regions().GetLocalToken(region), local) << "the local token is the same for life";
 }
 
-TEST_F(MemoryRegionFastTest, ARegistrationIsReachableBetweenItsExecutionAndItsInvalidation) {
+TEST_F(FastRegionTest, ARegistrationIsReachableBetweenItsExecutionAndItsInvalidation) {
   const MemoryRegionId region = owner.FastRegion();
   const std::vector<uint64_t> pages = PagesOf(owner.Lam(owner.Memory(1), 1));
   const RemoteToken token = owner.MustPost(pair, {FastRegister(region, pages, kRemoteRights)});
@@ -108,7 +108,7 @@ TEST_F(MemoryRegionFastTest, ARegistrationIsReachableBetweenItsExecutionAndItsIn
   EXPECT_EQ(peer.Statuses(), std::vector<NtStatus>{NtStatus::kAccessViolation});
 }
 
-TEST_F(MemoryRegionFastTest, ReleasedPagesStayReachableAndChargedUntilTheInvalidation) {
+TEST_F(FastRegionTest, ReleasedPagesStayReachableAndChargedUntilTheInvalidation) {
   const MemoryRegionId region = owner.FastRegion();
   const MemoryObjectId memory = owner.Memory(2);
   const BuiltLam lam = owner.Lam(memory, 2);
@@ -124,7 +124,7 @@ TEST_F(MemoryRegionFastTest, ReleasedPagesStayReachableAndChargedUntilTheInvalid
   EXPECT_TRUE((*owner.session->Begin()->memory().Find(memory))->Release().ok());
 }
 
-TEST_F(MemoryRegionFastTest, ItsPageListIsCountedFromThePostToTheInvalidation) {
+TEST_F(FastRegionTest, ItsPageListIsCountedFromThePostToTheInvalidation) {
   const MemoryRegionId region = owner.FastRegion();
   const BuiltLam lam = owner.Lam(owner.Memory(3), 3);
   owner.MustPost(pair, {Send(), FastRegister(region, PagesOf(lam))});
@@ -136,7 +136,7 @@ TEST_F(MemoryRegionFastTest, ItsPageListIsCountedFromThePostToTheInvalidation) {
   EXPECT_EQ(Used(Resource::kPostedPages), 0u);
 }
 
-TEST_F(MemoryRegionFastTest, PagesOfAMappingThatLivesStayChargedAfterTheInvalidation) {
+TEST_F(FastRegionTest, PagesOfAMappingThatLivesStayChargedAfterTheInvalidation) {
   const MemoryRegionId region = owner.FastRegion();
   const BuiltLam lam = owner.Lam(owner.Memory(2), 2);
   owner.MustPost(pair, {FastRegister(region, PagesOf(lam)), Invalidate(region)});
@@ -145,7 +145,7 @@ TEST_F(MemoryRegionFastTest, PagesOfAMappingThatLivesStayChargedAfterTheInvalida
   EXPECT_EQ(Used(Resource::kPinnedBytes), 0u);
 }
 
-TEST_F(MemoryRegionFastTest, TheLastOfSeveralRegistrationsGivesReleasedPagesBack) {
+TEST_F(FastRegionTest, TheLastOfSeveralRegistrationsGivesReleasedPagesBack) {
   const MemoryRegionId first = owner.FastRegion();
   const MemoryRegionId second = owner.FastRegion();
   const BuiltLam lam = owner.Lam(owner.Memory(1), 1);
@@ -157,7 +157,7 @@ TEST_F(MemoryRegionFastTest, TheLastOfSeveralRegistrationsGivesReleasedPagesBack
   EXPECT_EQ(Used(Resource::kPinnedBytes), 0u);
 }
 
-TEST_F(MemoryRegionFastTest, AFlushedRegistrationGivesReleasedPagesBack) {
+TEST_F(FastRegionTest, AFlushedRegistrationGivesReleasedPagesBack) {
   const MemoryRegionId region = owner.FastRegion();
   const BuiltLam lam = owner.Lam(owner.Memory(1), 1);
   owner.MustPost(pair, {Send(), FastRegister(region, PagesOf(lam))});
@@ -168,7 +168,7 @@ TEST_F(MemoryRegionFastTest, AFlushedRegistrationGivesReleasedPagesBack) {
   EXPECT_EQ(Used(Resource::kPinnedBytes), 0u);
 }
 
-TEST_F(MemoryRegionFastTest, ARegistrationThatFailsKeepsNothing) {
+TEST_F(FastRegionTest, ARegistrationThatFailsKeepsNothing) {
   const MemoryRegionId region = owner.FastRegion();
   const BuiltLam first = owner.Lam(owner.Memory(1), 1);
   const BuiltLam second = owner.Lam(owner.Memory(2), 2);
@@ -178,7 +178,7 @@ TEST_F(MemoryRegionFastTest, ARegistrationThatFailsKeepsNothing) {
   EXPECT_EQ(Used(Resource::kPinnedBytes), kPage) << "only what is registered and mapped is left";
 }
 
-TEST_F(MemoryRegionFastTest, ClosingEndsTheRegistration) {
+TEST_F(FastRegionTest, ClosingEndsTheRegistration) {
   const MemoryRegionId region = owner.FastRegion();
   const BuiltLam lam = owner.Lam(owner.Memory(1), 1);
   const RemoteToken token = owner.MustPost(pair, {FastRegister(region, PagesOf(lam), kRemoteRights)});
@@ -189,7 +189,7 @@ TEST_F(MemoryRegionFastTest, ClosingEndsTheRegistration) {
   EXPECT_EQ(peer.Statuses(), std::vector<NtStatus>{NtStatus::kAccessViolation});
 }
 
-TEST_F(MemoryRegionFastTest, ARequestThatWaitsWhileItsRegionIsClosedFails) {
+TEST_F(FastRegionTest, ARequestThatWaitsWhileItsRegionIsClosedFails) {
   const MemoryRegionId region = owner.FastRegion();
   const BuiltLam lam = owner.Lam(owner.Memory(1), 1);
   owner.MustPost(pair, {Send(), FastRegister(region, PagesOf(lam))});
@@ -199,7 +199,7 @@ TEST_F(MemoryRegionFastTest, ARequestThatWaitsWhileItsRegionIsClosedFails) {
   EXPECT_EQ(world.soft.live_regions(), 0u);
 }
 
-TEST_F(MemoryRegionFastTest, APeerThatInvalidatesGivesReleasedPagesBack) {
+TEST_F(FastRegionTest, APeerThatInvalidatesGivesReleasedPagesBack) {
   const MemoryRegionId region = owner.FastRegion();
   const BuiltLam lam = owner.Lam(owner.Memory(1), 1);
   const RemoteToken token = owner.MustPost(pair, {FastRegister(region, PagesOf(lam), kRemoteRights), Receive()});
@@ -212,7 +212,7 @@ TEST_F(MemoryRegionFastTest, APeerThatInvalidatesGivesReleasedPagesBack) {
   EXPECT_EQ(results[1].invalidated_token, token);
 }
 
-class SlowFastRegionTest : public MemoryRegionFastTest {
+class SlowFastRegionTest : public FastRegionTest {
  protected:
   static WorldOptions Options() {
     WorldOptions options = SlowFromTwoPages();
@@ -222,7 +222,7 @@ class SlowFastRegionTest : public MemoryRegionFastTest {
     options.limits.session[Resource::kFastRegisterPages] = 20;
     return options;
   }
-  SlowFastRegionTest() : MemoryRegionFastTest(Options()) {}
+  SlowFastRegionTest() : FastRegionTest(Options()) {}
 
   MaybePending<> Begin(MemoryRegionId region, uint32_t pages, uint64_t context) {
     return owner.session->Begin()->regions().Initialize({.region = region, .max_pages = pages, .remote_access = true},

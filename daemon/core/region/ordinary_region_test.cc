@@ -1,4 +1,4 @@
-#include "daemon/core/region/memory_region.h"
+#include "daemon/core/region/ordinary_region.h"
 
 #include "daemon/core/session/core_fixture_test.h"
 
@@ -67,10 +67,10 @@ class WatchedAdapter final : public provider::DeviceAdapter {
   NdkAdapterInfo info_;
 };
 
-class MemoryRegionTest : public ::testing::Test {
+class OrdinaryRegionTest : public ::testing::Test {
  protected:
-  MemoryRegionTest() : MemoryRegionTest(WorldOptions()) {}
-  explicit MemoryRegionTest(const WorldOptions& options) : world_(options) {
+  OrdinaryRegionTest() : OrdinaryRegionTest(WorldOptions()) {}
+  explicit OrdinaryRegionTest(const WorldOptions& options) : world_(options) {
     domain_ = DomainOf(*world_.provider.OpenAdapter("soft0"));
     memory_ = NewMemory(world_.ledger);
     region_ = NewRegion(domain_);
@@ -87,8 +87,8 @@ class MemoryRegionTest : public ::testing::Test {
     const auto adapter = std::make_shared<Adapter>("soft0", std::move(device), Charge());
     return *ProtectionDomain::Create(adapter, std::make_shared<Charge>());
   }
-  std::shared_ptr<MemoryRegion> NewRegion(const std::shared_ptr<ProtectionDomain>& domain, bool fast = false) {
-    return *MemoryRegion::Create(domain, fast, std::make_shared<Charge>(), tally_, world_.observer, world_.clock);
+  std::shared_ptr<OrdinaryRegion> NewRegion(const std::shared_ptr<ProtectionDomain>& domain) {
+    return *OrdinaryRegion::Create(domain, std::make_shared<Charge>(), tally_, world_.observer, world_.clock);
   }
   MappedRange Range(uint64_t bytes = 2 * kPage) {
     const MdlEntry entry{.memory_id = {1}, .byte_offset = 0, .byte_count = bytes, .virtual_address = {kBaseAddress}};
@@ -108,17 +108,17 @@ class MemoryRegionTest : public ::testing::Test {
   const std::shared_ptr<TenantTally> tally_ = std::make_shared<TenantTally>("storage");
   std::shared_ptr<ProtectionDomain> domain_;
   std::shared_ptr<MemoryObject> memory_;
-  std::shared_ptr<MemoryRegion> region_;
+  std::shared_ptr<OrdinaryRegion> region_;
 };
 
-TEST_F(MemoryRegionTest, ANewRegionHasNoTokens) {
+TEST_F(OrdinaryRegionTest, ANewRegionHasNoTokens) {
   EXPECT_THAT(region_->GetLocalToken().status(), FailsAt(ErrorReason::REGION_NOT_REGISTERED, "mr_id"));
   EXPECT_THAT(region_->GetRemoteToken().status(), FailsAt(ErrorReason::REGION_NOT_REGISTERED, "mr_id"));
   EXPECT_EQ(region_->View().state, "created");
   EXPECT_EQ(region_->registered_length(), 0u);
 }
 
-TEST_F(MemoryRegionTest, ARegisteredRegionShowsWhatItIs) {
+TEST_F(OrdinaryRegionTest, ARegisteredRegionShowsWhatItIs) {
   const auto registration = Register();
   ASSERT_TRUE(registration.ok()) << registration.status();
   EXPECT_EQ(registration->base_address.value, kBaseAddress);
@@ -137,14 +137,14 @@ TEST_F(MemoryRegionTest, ARegisteredRegionShowsWhatItIs) {
   EXPECT_EQ(world_.observer.counts().registered, 1u);
 }
 
-TEST_F(MemoryRegionTest, ASecondRegisterIsRefusedAndChangesNothing) {
+TEST_F(OrdinaryRegionTest, ASecondRegisterIsRefusedAndChangesNothing) {
   ASSERT_TRUE(Register().ok());
   EXPECT_THAT(Register().status(), FailsAt(ErrorReason::REGION_ALREADY_REGISTERED, "mr_id"));
   EXPECT_EQ(world_.Held(), "pinned_bytes=8192 registered_bytes=8192 ");
   EXPECT_TRUE(region_->GetLocalToken().ok());
 }
 
-TEST_F(MemoryRegionTest, SecondDeregisterIsRefused) {
+TEST_F(OrdinaryRegionTest, SecondDeregisterIsRefused) {
   EXPECT_THAT(Deregister(), FailsAt(ErrorReason::REGION_NOT_REGISTERED, "mr_id"));
   ASSERT_TRUE(Register().ok());
   EXPECT_TRUE(Deregister().ok());
@@ -154,7 +154,7 @@ TEST_F(MemoryRegionTest, SecondDeregisterIsRefused) {
   EXPECT_TRUE(memory_->Release().ok()) << "a deregistered region lets go of its memory";
 }
 
-TEST_F(MemoryRegionTest, CanBeRegisteredAgainWithOtherTokens) {
+TEST_F(OrdinaryRegionTest, CanBeRegisteredAgainWithOtherTokens) {
   const auto first = Register();
   ASSERT_TRUE(first.ok() && Deregister().ok());
   const auto second = Register();
@@ -162,7 +162,7 @@ TEST_F(MemoryRegionTest, CanBeRegisteredAgainWithOtherTokens) {
   EXPECT_NE(first->local_token, second->local_token);
 }
 
-TEST_F(MemoryRegionTest, WhileARequestRunsEveryOtherIsBusy) {
+TEST_F(OrdinaryRegionTest, WhileARequestRunsEveryOtherIsBusy) {
   auto request = region_->BeginRegister(Range(), kAll, world_.ledger);
   ASSERT_TRUE(request.ok());
   EXPECT_EQ(region_->View().state, "registering");
@@ -178,7 +178,7 @@ TEST_F(MemoryRegionTest, WhileARequestRunsEveryOtherIsBusy) {
   EXPECT_THAT(region_->GetRemoteToken().status(), FailsWith(ErrorReason::REGION_NOT_REGISTERED));
 }
 
-TEST_F(MemoryRegionTest, ACardThatRefusesARegistrationLeavesTheRegionAsItWas) {
+TEST_F(OrdinaryRegionTest, ACardThatRefusesARegistrationLeavesTheRegionAsItWas) {
   for (const ErrorReason reason :
        {ErrorReason::DEVICE_FAILED, ErrorReason::DEVICE_OUT_OF_RESOURCES, ErrorReason::DEVICE_NOT_CAPABLE}) {
     world_.plan.FailRegister(MakeError(reason), 1);
@@ -191,7 +191,7 @@ TEST_F(MemoryRegionTest, ACardThatRefusesARegistrationLeavesTheRegionAsItWas) {
   EXPECT_TRUE(memory_->Release().ok());
 }
 
-TEST_F(MemoryRegionTest, ACardThatRefusesADeregistrationLeavesTheRegionRegistered) {
+TEST_F(OrdinaryRegionTest, ACardThatRefusesADeregistrationLeavesTheRegionRegistered) {
   const auto registration = Register();
   world_.plan.FailDeregister(MakeError(ErrorReason::DEVICE_FAILED), 1);
   EXPECT_THAT(Deregister(), FailsWith(ErrorReason::DEVICE_FAILED));
@@ -203,7 +203,7 @@ TEST_F(MemoryRegionTest, ACardThatRefusesADeregistrationLeavesTheRegionRegistere
   EXPECT_TRUE(Deregister().ok()) << "it can be tried again";
 }
 
-TEST_F(MemoryRegionTest, ClosingARegisteredRegionDeregistersIt) {
+TEST_F(OrdinaryRegionTest, ClosingARegisteredRegionDeregistersIt) {
   ASSERT_TRUE(Register().ok());
   EXPECT_EQ(*region_->Close(nullptr), Closable::CloseResult::kClosed);
   EXPECT_EQ(world_.Held(), "");
@@ -212,7 +212,7 @@ TEST_F(MemoryRegionTest, ClosingARegisteredRegionDeregistersIt) {
   EXPECT_EQ(*domain_->Close(nullptr), Closable::CloseResult::kClosed);
 }
 
-TEST_F(MemoryRegionTest, ClosingTakesTheRegionBackEvenWhenTheCardRefuses) {
+TEST_F(OrdinaryRegionTest, ClosingTakesTheRegionBackEvenWhenTheCardRefuses) {
   ASSERT_TRUE(Register().ok());
   world_.plan.FailDeregister(MakeError(ErrorReason::DEVICE_FAILED), 1);
   EXPECT_EQ(*region_->Close(nullptr), Closable::CloseResult::kClosed);
@@ -221,7 +221,7 @@ TEST_F(MemoryRegionTest, ClosingTakesTheRegionBackEvenWhenTheCardRefuses) {
   EXPECT_EQ(world_.observer.counts().deregistrations_failed, 1u);
 }
 
-TEST_F(MemoryRegionTest, ACloseWaitsForTheRunningRequest) {
+TEST_F(OrdinaryRegionTest, ACloseWaitsForTheRunningRequest) {
   auto request = region_->BeginRegister(Range(), kAll, world_.ledger);
   ASSERT_TRUE(request.ok());
   bool closed = false;
@@ -234,25 +234,18 @@ TEST_F(MemoryRegionTest, ACloseWaitsForTheRunningRequest) {
   EXPECT_EQ(world_.soft.live_regions(), 0u);
 }
 
-TEST_F(MemoryRegionTest, ARegionHoldsItsDomainOpen) {
+TEST_F(OrdinaryRegionTest, ARegionHoldsItsDomainOpen) {
   bool closed = false;
   EXPECT_EQ(*domain_->Close([&] { closed = true; }), Closable::CloseResult::kPending);
   EXPECT_THAT(
-      MemoryRegion::Create(domain_, false, std::make_shared<Charge>(), tally_, world_.observer, world_.clock).status(),
+      OrdinaryRegion::Create(domain_, std::make_shared<Charge>(), tally_, world_.observer, world_.clock).status(),
       FailsWith(ErrorReason::OBJECT_CLOSING));
   EXPECT_TRUE(Register().ok()) << "a living region of a closing domain goes on";
   ASSERT_TRUE(region_->Close(nullptr).ok());
   EXPECT_TRUE(closed);
 }
 
-TEST_F(MemoryRegionTest, AFastRegisterRegionTakesNoNormalRequests) {
-  const auto fast = NewRegion(domain_, true);
-  EXPECT_TRUE(fast->View().fast_register);
-  EXPECT_THAT(fast->BeginRegister(Range(), kAll, world_.ledger).status(), FailsWith(ErrorReason::REGION_WRONG_KIND));
-  EXPECT_THAT(fast->BeginDeregister().status(), FailsWith(ErrorReason::REGION_WRONG_KIND));
-}
-
-TEST_F(MemoryRegionTest, AboveTheOwnersLimitNothingIsRegistered) {
+TEST_F(OrdinaryRegionTest, AboveTheOwnersLimitNothingIsRegistered) {
   Limits limits;
   limits[Resource::kPinnedBytes] = 3 * kPage;
   const auto ledger = std::make_shared<Ledger>(limits, world_.ledger);
@@ -267,7 +260,7 @@ TEST_F(MemoryRegionTest, AboveTheOwnersLimitNothingIsRegistered) {
 
 // A token read races with a close: the region is found, then closed, then read. While the card executes the
 // deregistration no token is available.
-TEST_F(MemoryRegionTest, ATokenReadDuringACloseIsRefused) {
+TEST_F(OrdinaryRegionTest, ATokenReadDuringACloseIsRefused) {
   std::function<void()> on_deregister;
   region_ = NewRegion(DomainOf(std::make_unique<WatchedAdapter>(on_deregister)));
   ASSERT_TRUE(Register().ok());
@@ -283,7 +276,7 @@ TEST_F(MemoryRegionTest, ATokenReadDuringACloseIsRefused) {
   EXPECT_EQ(reads, 1);
 }
 
-TEST_F(MemoryRegionTest, OfRacingRequestsOneWins) {
+TEST_F(OrdinaryRegionTest, OfRacingRequestsOneWins) {
   for (int round = 0; round < 100; ++round) {
     std::atomic<int> won{0};
     std::vector<std::thread> threads;
@@ -307,7 +300,7 @@ TEST_F(MemoryRegionTest, OfRacingRequestsOneWins) {
   }
 }
 
-class SmallCardTest : public MemoryRegionTest {
+class SmallCardTest : public OrdinaryRegionTest {
  protected:
   static WorldOptions Options() {
     WorldOptions options;
@@ -315,7 +308,7 @@ class SmallCardTest : public MemoryRegionTest {
     options.soft.max_regions = 1;
     return options;
   }
-  SmallCardTest() : MemoryRegionTest(Options()) {}
+  SmallCardTest() : OrdinaryRegionTest(Options()) {}
 };
 
 TEST_F(SmallCardTest, ALengthAboveTheCardsLimitIsRefused) {

@@ -1,4 +1,4 @@
-#include "daemon/core/region/memory_region.h"
+#include "daemon/core/region/ordinary_region.h"
 
 #include <string>
 #include <utility>
@@ -8,31 +8,23 @@
 
 namespace rnicd::core {
 
-absl::StatusOr<std::shared_ptr<MemoryRegion>> MemoryRegion::Create(std::shared_ptr<ProtectionDomain> domain,
-                                                                   bool fast_register, std::shared_ptr<Charge> charge,
-                                                                   std::shared_ptr<TenantTally> tally,
-                                                                   Observer& observer, const Clock& clock) {
-  RNICD_ASSIGN_OR_RETURN(Hold hold, domain->Acquire());
-  return std::shared_ptr<MemoryRegion>(new MemoryRegion(std::move(domain), std::move(hold), fast_register,
-                                                        std::move(charge), std::move(tally), observer, clock));
+absl::StatusOr<std::shared_ptr<OrdinaryRegion>> OrdinaryRegion::Create(std::shared_ptr<ProtectionDomain> domain,
+                                                                       std::shared_ptr<Charge> charge,
+                                                                       std::shared_ptr<TenantTally> tally,
+                                                                       Observer& observer, const Clock& clock) {
+  RNICD_ASSIGN_OR_RETURN(Kept<ProtectionDomain> kept, Kept<ProtectionDomain>::Of(std::move(domain)));
+  return std::shared_ptr<OrdinaryRegion>(
+      new OrdinaryRegion(std::move(kept), std::move(charge), std::move(tally), observer, clock));
 }
 
-MemoryRegion::MemoryRegion(std::shared_ptr<ProtectionDomain> domain, Hold domain_hold, bool fast_register,
-                           std::shared_ptr<Charge> charge, std::shared_ptr<TenantTally> tally, Observer& observer,
-                           const Clock& clock)
-    : Closable("mr_id"),
-      domain_(std::move(domain)),
-      fast_register_(fast_register),
+OrdinaryRegion::OrdinaryRegion(Kept<ProtectionDomain> domain, std::shared_ptr<Charge> charge,
+                               std::shared_ptr<TenantTally> tally, Observer& observer, const Clock& clock)
+    : MemoryRegion(kIsFast, std::move(domain), std::move(charge)),
       tally_(std::move(tally)),
       observer_(observer),
-      clock_(clock),
-      domain_hold_(std::move(domain_hold)),
-      charge_(std::move(charge)) {}
+      clock_(clock) {}
 
-absl::Status MemoryRegion::CheckRegistrable() const {
-  if (fast_register_) {
-    return MakeError(ErrorReason::REGION_WRONG_KIND, "mr_id");
-  }
+absl::Status OrdinaryRegion::CheckRegistrable() const {
   switch (state_) {
     case State::kCreated:
       return absl::OkStatus();
@@ -43,10 +35,10 @@ absl::Status MemoryRegion::CheckRegistrable() const {
   }
 }
 
-absl::StatusOr<MemoryRegion::RegisterRequest> MemoryRegion::BeginRegister(MappedRange range, AccessRights rights,
-                                                                          const std::shared_ptr<Ledger>& ledger) {
+absl::StatusOr<OrdinaryRegion::RegisterRequest> OrdinaryRegion::BeginRegister(MappedRange range, AccessRights rights,
+                                                                              const std::shared_ptr<Ledger>& ledger) {
   RegisterRequest request{.range = std::move(range), .rights = rights, .started = clock_.Now()};
-  if (request.range.length > domain_->max_registration_size()) {
+  if (request.range.length > domain()->max_registration_size()) {
     return MakeError(ErrorReason::LENGTH_ABOVE_ADAPTER_LIMIT, "length");
   }
   RNICD_ASSIGN_OR_RETURN(request.busy, Acquire());
@@ -65,27 +57,27 @@ absl::StatusOr<MemoryRegion::RegisterRequest> MemoryRegion::BeginRegister(Mapped
 }
 
 // A card alone does not know under which name operators know it, nor that the kernel may be what lacks the operation.
-absl::StatusOr<std::unique_ptr<provider::DeviceMemoryRegion>> MemoryRegion::CallDevice(
+absl::StatusOr<std::unique_ptr<provider::DeviceMemoryRegion>> OrdinaryRegion::CallDevice(
     const RegisterRequest& request) const {
   const MappedRange& range = request.range;
   if (!range.dmabuf.has_value()) {
-    return domain_->device().RegisterMemory(
+    return domain()->device().RegisterMemory(
         {.base = range.base, .length = range.length, .runs = range.runs, .rights = request.rights});
   }
-  auto device = domain_->device().RegisterDmabuf({.base = range.base,
-                                                  .length = range.length,
-                                                  .file = range.dmabuf->file,
-                                                  .offset = range.dmabuf->offset,
-                                                  .rights = request.rights});
+  auto device = domain()->device().RegisterDmabuf({.base = range.base,
+                                                   .length = range.length,
+                                                   .file = range.dmabuf->file,
+                                                   .offset = range.dmabuf->offset,
+                                                   .rights = request.rights});
   if (!FailedWith(device.status(), ErrorReason::DEVICE_NOT_CAPABLE)) {
     return device;
   }
   return MakeErrorWithDetail(
       ErrorInfo{.reason = ErrorReason::DEVICE_NOT_CAPABLE, .field = "mdl_chain[0].memory_id"},
-      "adapter " + domain_->adapter().name() + " on kernel " + KernelRelease() + " cannot register this dma-buf");
+      "adapter " + domain()->adapter().name() + " on kernel " + KernelRelease() + " cannot register this dma-buf");
 }
 
-absl::StatusOr<Registration> MemoryRegion::FinishRegister(RegisterRequest request, const absl::Status& start) {
+absl::StatusOr<Registration> OrdinaryRegion::FinishRegister(RegisterRequest request, const absl::Status& start) {
   if (!start.ok()) {
     Undo(request);
     tally_->CountRegistration(false);
@@ -111,13 +103,13 @@ absl::StatusOr<Registration> MemoryRegion::FinishRegister(RegisterRequest reques
 }
 
 // Before the failure is reported; the hold stays, so that a waiting close comes after it.
-void MemoryRegion::Undo(RegisterRequest& request) {
+void OrdinaryRegion::Undo(RegisterRequest& request) {
   request.range = {};
   request.pinned.Refund();
   ReturnTo(State::kCreated);
 }
 
-Registration MemoryRegion::Publish(RegisterRequest& request, std::unique_ptr<provider::DeviceMemoryRegion> device) {
+Registration OrdinaryRegion::Publish(RegisterRequest& request, std::unique_ptr<provider::DeviceMemoryRegion> device) {
   MutexLock lock(mutex_);
   device_ = std::move(device);
   range_ = std::move(request.range);
@@ -130,13 +122,10 @@ Registration MemoryRegion::Publish(RegisterRequest& request, std::unique_ptr<pro
                       .remote_token = device_->remote_token()};
 }
 
-absl::StatusOr<MemoryRegion::DeregisterRequest> MemoryRegion::BeginDeregister() {
+absl::StatusOr<OrdinaryRegion::DeregisterRequest> OrdinaryRegion::BeginDeregister() {
   DeregisterRequest request;
   RNICD_ASSIGN_OR_RETURN(request.busy, Acquire());
   MutexLock lock(mutex_);
-  if (fast_register_) {
-    return MakeError(ErrorReason::REGION_WRONG_KIND, "mr_id");
-  }
   switch (state_) {
     case State::kRegistered:
       state_ = State::kDeregistering;
@@ -149,7 +138,7 @@ absl::StatusOr<MemoryRegion::DeregisterRequest> MemoryRegion::BeginDeregister() 
 }
 
 // The request's hold is released after the state is set: a waiting close must find the region at rest.
-absl::Status MemoryRegion::FinishDeregister(DeregisterRequest /*request*/, const absl::Status& start) {
+absl::Status OrdinaryRegion::FinishDeregister(DeregisterRequest /*request*/, const absl::Status& start) {
   if (!start.ok()) {
     ReturnTo(State::kRegistered);
     return start;
@@ -175,57 +164,53 @@ absl::Status MemoryRegion::FinishDeregister(DeregisterRequest /*request*/, const
   return status;
 }
 
-absl::StatusOr<LocalToken> MemoryRegion::GetLocalToken() const {
+absl::Status OrdinaryRegion::CheckRegistered() const {
+  return state_ == State::kRegistered ? absl::OkStatus() : MakeError(ErrorReason::REGION_NOT_REGISTERED, "mr_id");
+}
+
+absl::StatusOr<OrdinaryRegion::BindTarget> OrdinaryRegion::ForBind() const {
   MutexLock lock(mutex_);
-  if (fast_register_) {
-    RNICD_RETURN_IF_ERROR(CheckInitialized());
-    return fast_.device->local_token();
-  }
-  if (state_ != State::kRegistered) {
-    return MakeError(ErrorReason::REGION_NOT_REGISTERED, "mr_id");
-  }
+  RNICD_RETURN_IF_ERROR(CheckRegistered());
+  return BindTarget{.device = device_, .base = range_.base, .length = range_.length, .rights = rights_};
+}
+
+absl::StatusOr<LocalToken> OrdinaryRegion::GetLocalToken() const {
+  MutexLock lock(mutex_);
+  RNICD_RETURN_IF_ERROR(CheckRegistered());
   return device_->local_token();
 }
 
-absl::StatusOr<RemoteToken> MemoryRegion::GetRemoteToken() const {
+absl::StatusOr<RemoteToken> OrdinaryRegion::GetRemoteToken() const {
   MutexLock lock(mutex_);
-  if (fast_register_) {
-    RNICD_RETURN_IF_ERROR(CheckInitialized());
-    return fast_.device->remote_token();
-  }
-  if (state_ != State::kRegistered) {
-    return MakeError(ErrorReason::REGION_NOT_REGISTERED, "mr_id");
-  }
+  RNICD_RETURN_IF_ERROR(CheckRegistered());
   return device_->remote_token();
 }
 
-uint64_t MemoryRegion::registered_length() const {
+uint64_t OrdinaryRegion::registered_length() const {
   MutexLock lock(mutex_);
   return state_ == State::kRegistered ? range_.length : 0;
 }
 
-bool MemoryRegion::is_over_dmabuf() const {
+bool OrdinaryRegion::is_over_dmabuf() const {
   MutexLock lock(mutex_);
   return state_ == State::kRegistered && range_.dmabuf.has_value();
 }
 
-void MemoryRegion::SetCloseCause(std::string_view cause) {
+void OrdinaryRegion::SetCloseCause(std::string_view cause) {
   MutexLock lock(mutex_);
   close_cause_ = cause;
 }
 
-bool MemoryRegion::deregister_failed() const {
+bool OrdinaryRegion::deregister_failed() const {
   MutexLock lock(mutex_);
   return deregister_failed_;
 }
 
-RegionView MemoryRegion::View() const {
-  static constexpr std::string_view kStateNames[] = {"created",       "registering",  "registered",
-                                                     "deregistering", "initializing", "initialized"};
-  RegionView view{.adapter_name = domain_->adapter().name(), .fast_register = fast_register_};
+RegionView OrdinaryRegion::View() const {
+  static constexpr std::string_view kStateNames[] = {"created", "registering", "registered", "deregistering"};
+  RegionView view{.adapter_name = domain()->adapter().name()};
   MutexLock lock(mutex_);
   view.state = kStateNames[static_cast<size_t>(state_)];
-  FillFastView(view);
   if (device_ != nullptr) {
     view.base = range_.base;
     view.length = range_.length;
@@ -236,22 +221,22 @@ RegionView MemoryRegion::View() const {
   return view;
 }
 
-void MemoryRegion::AddTo(Holdings& holdings) const {
-  const std::string& adapter = domain_->adapter().name();
-  holdings.AddRegion(adapter, fast_register_);
+void OrdinaryRegion::AddTo(Holdings& holdings) const {
+  const std::string& adapter = domain()->adapter().name();
+  holdings.AddRegion(adapter, kIsFast);
   MutexLock lock(mutex_);
   if (device_ != nullptr) {
     holdings.AddPages(adapter, PageUse::kRegion, range_.page_bytes, range_.pages);
   }
 }
 
-void MemoryRegion::ReturnTo(State state) {
+void OrdinaryRegion::ReturnTo(State state) {
   MutexLock lock(mutex_);
   state_ = state;
 }
 
 // Order matters: the card releases first, then the memory may be released, then the pages count as free.
-void MemoryRegion::Forget() {
+void OrdinaryRegion::Forget() {
   device_.reset();
   range_ = {};
   pinned_.Refund();
@@ -259,14 +244,12 @@ void MemoryRegion::Forget() {
 
 // A region that is closed while registered is deregistered here. Destroying the device object releases the card's side
 // even where Deregister failed.
-void MemoryRegion::Finalize() {
+void OrdinaryRegion::Finalize() {
   std::shared_ptr<provider::DeviceMemoryRegion> device;
-  std::shared_ptr<provider::DeviceFastRegion> fast;
   std::string_view cause;
   {
     MutexLock lock(mutex_);
     device = std::move(device_);
-    fast = std::move(fast_.device);
     cause = close_cause_;
     // A thread that found the region before its id was removed may still read it; the region has no token any more.
     state_ = State::kDeregistering;
@@ -279,13 +262,8 @@ void MemoryRegion::Finalize() {
     observer_.Report(DeregistrationEnded{deregistered});
     observer_.Report(TokensRevoked{.pairs = 1, .cause = cause});
   }
-  if (fast != nullptr) {
-    fast->Retire();
-    fast.reset();
-  }
   {
     MutexLock lock(mutex_);
-    fast_pages_.Refund();
     deregister_failed_ = !deregistered.ok();
     Forget();
     state_ = State::kCreated;
