@@ -21,8 +21,8 @@ void AuditQueue::Write(const core::Decision& decision) {
     const Moment now{.instant = clock_.Now(), .wall = line.time};
     const bool was_empty = accounts_.empty();
     const Fate fate = accounts_.Add(std::move(line), now, admitted_);
-    merged_.fetch_add(fate == Fate::kMerged ? 1 : 0);
-    left_out_.fetch_add(fate == Fate::kLeftOut ? 1 : 0);
+    totals_.merged.fetch_add(fate == Fate::kMerged ? 1 : 0);
+    totals_.left_out.fetch_add(fate == Fate::kLeftOut ? 1 : 0);
     // A flood that is only counted does not wake the thread.
     has_news = was_empty || !admitted_.empty();
     Enqueue();
@@ -39,7 +39,7 @@ void AuditQueue::Enqueue() {
     } else {
       unreported_ += DecisionsOf(line);
       overflowed_ = true;
-      lost_.fetch_add(DecisionsOf(line));
+      totals_.lost.fetch_add(DecisionsOf(line));
     }
   }
   admitted_.clear();
@@ -56,16 +56,16 @@ bool AuditQueue::FlushUntil(Instant deadline) {
 
 bool AuditQueue::WaitUntilWritten(Instant deadline) {
   MutexLock lock(mutex_);
-  while (HasWork() || writing_) {
+  while (HasWork() || thread_.writing) {
     if (!changed_.WaitUntil(mutex_, deadline)) {
-      return !HasWork() && !writing_;
+      return !HasWork() && !thread_.writing;
     }
   }
   return true;
 }
 
 void AuditQueue::WaitForWork() {
-  while (!stopping_) {
+  while (!thread_.stopping) {
     const Moment now = Now();
     if (now.instant >= look_at_) {
       // These are few, and already stand for many lines: they find room in any queue.
@@ -86,14 +86,14 @@ void AuditQueue::WaitForWork() {
 void AuditQueue::Stop() {
   {
     MutexLock lock(mutex_);
-    stopping_ = true;
+    thread_.stopping = true;
   }
   changed_.NotifyAll();
 }
 
 void AuditQueue::Abandon() {
   MutexLock lock(mutex_);
-  abandoned_ = true;
+  thread_.abandoned = true;
 }
 
 void AuditQueue::Run() {
@@ -108,11 +108,11 @@ void AuditQueue::Run() {
 
 bool AuditQueue::Take(Batch& batch) {
   MutexLock lock(mutex_);
-  writing_ = false;
+  thread_.writing = false;
   changed_.NotifyAll();
   WaitForWork();
   // Stop comes first, so nobody has used the clock since.
-  if (abandoned_) {
+  if (thread_.abandoned) {
     return false;
   }
   // No more lines will come: all counts, and one last attempt to report earlier losses.
@@ -124,7 +124,7 @@ bool AuditQueue::Take(Batch& batch) {
   batch.lost = std::exchange(unreported_, 0);
   batch.time = options_.now();
   overflowed_ = false;
-  writing_ = true;
+  thread_.writing = true;
   return !last;
 }
 
@@ -140,10 +140,10 @@ void AuditQueue::WriteBatch(const Batch& batch) {
   for (size_t line = std::count(written.begin(), written.end(), '\n'); line < batch.lines.size(); ++line) {
     dropped += DecisionsOf(batch.lines[line]);
   }
-  lost_.fetch_add(dropped);
+  totals_.lost.fetch_add(dropped);
   MutexLock lock(mutex_);
   unreported_ += dropped + (appended.bytes < first ? batch.lost : 0);
-  if (!abandoned_) {
+  if (!thread_.abandoned) {
     LogOnChange(appended.status);
   }
 }

@@ -49,9 +49,9 @@ class AuditQueue {
 
   // As in AuditLog.
   void Write(const core::Decision& decision);
-  uint64_t lost() const { return lost_.load(); }
-  uint64_t merged() const { return merged_.load(); }
-  uint64_t left_out() const { return left_out_.load(); }
+  uint64_t lost() const { return totals_.lost.load(); }
+  uint64_t merged() const { return totals_.merged.load(); }
+  uint64_t left_out() const { return totals_.left_out.load(); }
   bool WaitUntilWritten(Instant deadline);
   bool FlushUntil(Instant deadline);
 
@@ -68,6 +68,19 @@ class AuditQueue {
     WallTime time;
   };
 
+  // Decisions by what became of them.
+  struct Totals {
+    std::atomic<uint64_t> lost{0};
+    std::atomic<uint64_t> merged{0};
+    std::atomic<uint64_t> left_out{0};
+  };
+  // What the thread does, and shall do.
+  struct Thread {
+    bool writing = false;
+    bool stopping = false;
+    bool abandoned = false;
+  };
+
   bool HasWork() const RNICD_REQUIRES(mutex_) { return !waiting_.empty() || overflowed_; }
   // Returns with work, or when the log ends.
   void WaitForWork() RNICD_REQUIRES(mutex_);
@@ -82,9 +95,7 @@ class AuditQueue {
   const AuditOptions options_;
   // Used by the thread only.
   const Append append_;
-  std::atomic<uint64_t> lost_{0};
-  std::atomic<uint64_t> merged_{0};
-  std::atomic<uint64_t> left_out_{0};
+  Totals totals_;
 
   Mutex mutex_;
   ConditionVariable changed_;
@@ -100,9 +111,7 @@ class AuditQueue {
   // True when lines were lost because the queue was full, and the thread has not seen it yet.
   bool overflowed_ RNICD_GUARDED_BY(mutex_) = false;
   bool in_trouble_ RNICD_GUARDED_BY(mutex_) = false;
-  bool writing_ RNICD_GUARDED_BY(mutex_) = false;
-  bool stopping_ RNICD_GUARDED_BY(mutex_) = false;
-  bool abandoned_ RNICD_GUARDED_BY(mutex_) = false;
+  Thread thread_ RNICD_GUARDED_BY(mutex_);
 };
 
 }  // namespace rnicd::audit

@@ -37,21 +37,15 @@ RingThread::RingThread(core::Observer& observer, const Clock& clock, const SpinO
                        std::function<void()> yield, std::unique_ptr<DoorbellWatch> doorbells)
     : observer_(observer),
       clock_(clock),
-      spin_(spin),
-      several_processors_(ring::SeveralProcessors()),
       doorbells_(std::move(doorbells)),
       runner_(observer),
-      budget_(spin.percent, clock.Now()),
+      budget_(spin, clock.Now()),
       give_way_(clock, std::move(yield)),
       now_(clock.Now()),
       looked_(now_) {}
 
 RingThread::~RingThread() {
-  {
-    MutexLock lock(mutex_);
-    stopping_ = true;
-  }
-  Post([] {});
+  Post([this] { stopping_ = true; });
   thread_.join();
 }
 
@@ -79,17 +73,13 @@ core::RingCounts RingThread::Counts() const {
           .spinning = std::chrono::nanoseconds(totals_.spinning.load())};
 }
 
-void RingThread::Post(Command command) {
-  {
-    MutexLock lock(mutex_);
-    commands_.push_back(std::move(command));
-    commanded_.store(true);
-  }
+void RingThread::Post(CommandQueue::Command command) {
+  commands_.Add(std::move(command));
   doorbells_->Interrupt();
 }
 
 void RingThread::Run() {
-  while (RunCommands()) {
+  for (commands_.RunAll(); !stopping_; commands_.RunAll()) {
     now_ = clock_.Now();
     EndPauses();
     WaitForDoorbells();
@@ -98,25 +88,6 @@ void RingThread::Run() {
     }
     give_way_.Run(now_);
   }
-}
-
-bool RingThread::RunCommands() {
-  if (!commanded_.load(std::memory_order_acquire)) {
-    return true;
-  }
-  std::vector<Command> commands;
-  bool stopping = false;
-  {
-    MutexLock lock(mutex_);
-    commands.swap(commands_);
-    commanded_.store(false);
-    stopping = stopping_;
-  }
-  for (Command& command : commands) {
-    // With what it holds: the next one may be the end of this one's ring.
-    std::exchange(command, nullptr)();
-  }
-  return !stopping;
 }
 
 void RingThread::Add(const std::shared_ptr<core::Ring>& ring) {
@@ -312,18 +283,11 @@ void RingThread::Break(Served& served) {
                                   .status = status});
 }
 
-// A client that runs on this thread's processor can only submit while this thread sleeps.
-bool RingThread::MaySpin(const Served& served) {
-  const uint32_t client_cpu = served.ring->end().client_cpu();
-  const bool runs_elsewhere = client_cpu != 0 ? client_cpu != ring::CurrentCpu() : several_processors_;
-  return runs_elsewhere && now_ - served.last_entry < spin_.longest && budget_.Allows(served.tenant, now_);
-}
-
 void RingThread::Rest() {
   std::vector<Served*> tired;
   for (const auto& [tenant, line] : awake_) {
     for (Served* served : line) {
-      if (!MaySpin(*served)) {
+      if (!budget_.Allows(tenant, served->ring->end().client_cpu(), served->last_entry, now_)) {
         tired.push_back(served);
       }
     }

@@ -16,10 +16,10 @@
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
-#include "base/mutex.h"
 #include "daemon/core/request/node.h"
 #include "daemon/core/ring/ring.h"
 #include "daemon/core/ring/ring_host.h"
+#include "daemon/rings/command_queue.h"
 #include "daemon/rings/doorbell_watch.h"
 #include "daemon/rings/entry_runner.h"
 #include "daemon/rings/give_way.h"
@@ -47,9 +47,8 @@ class RingThread {
   void Detach(const std::shared_ptr<core::Ring>& ring, std::function<void()> done);
   core::RingCounts Counts() const;
 
-  using Command = std::function<void()>;
   // Runs the command on the thread, between two turns.
-  void Post(Command command);
+  void Post(CommandQueue::Command command);
 
  private:
   // A ring as this thread knows it.
@@ -85,8 +84,6 @@ class RingThread {
              std::unique_ptr<DoorbellWatch> doorbells);
 
   void Run();
-  // Runs the commands; false when the thread must end.
-  bool RunCommands();
   void Add(const std::shared_ptr<core::Ring>& ring);
   void Remove(core::Ring* ring);
   // Waits for doorbells and commands as long as no ring is awake, and only looks for them otherwise.
@@ -109,7 +106,6 @@ class RingThread {
   // Pauses a ring that was woken too often without an entry, for ever longer.
   bool IsDeafTo(Served& served);
   void SpendSpinning();
-  bool MaySpin(const Served& served);
   void EndPauses();
   // `owes_entry`: as in Served.
   void Wake(Served& served, bool owes_entry);
@@ -119,9 +115,6 @@ class RingThread {
 
   core::Observer& observer_;
   const Clock& clock_;
-  const SpinOptions spin_;
-  // For clients that do not say where they run.
-  const bool several_processors_;
   const std::unique_ptr<DoorbellWatch> doorbells_;
   EntryRunner runner_;
   SpinBudget budget_;
@@ -135,11 +128,8 @@ class RingThread {
   Instant looked_;
   Totals totals_;
 
-  Mutex mutex_;
-  std::vector<Command> commands_ RNICD_GUARDED_BY(mutex_);
-  bool stopping_ RNICD_GUARDED_BY(mutex_) = false;
-  // True while a command waits, so that a busy thread need not take the lock to know.
-  std::atomic<bool> commanded_{false};
+  CommandQueue commands_;
+  bool stopping_ = false;
   std::thread thread_;
 };
 

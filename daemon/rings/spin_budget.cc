@@ -14,7 +14,13 @@ void SpinBudget::RemoveRing(uint64_t tenant) {
   }
 }
 
-bool SpinBudget::Allows(uint64_t tenant, Instant now) {
+// A client that runs on this thread's processor can only submit while this thread sleeps.
+bool SpinBudget::Allows(uint64_t tenant, uint32_t client_cpu, Instant last_entry, Instant now) {
+  const bool runs_elsewhere = client_cpu != 0 ? client_cpu != ring::CurrentCpu() : several_processors_;
+  return runs_elsewhere && now - last_entry < options_.longest && HasTime(tenant, now);
+}
+
+bool SpinBudget::HasTime(uint64_t tenant, Instant now) {
   if (now - window_began_ >= kWindow) {
     window_began_ = now;
     for (auto& [number, each] : tenants_) {
@@ -23,7 +29,7 @@ bool SpinBudget::Allows(uint64_t tenant, Instant now) {
   }
   const auto found = tenants_.find(tenant);
   return found != tenants_.end() && found->second.spent * (100 * static_cast<int64_t>(tenants_.size())) <
-                                        std::chrono::nanoseconds(kWindow) * static_cast<int64_t>(percent_);
+                                        std::chrono::nanoseconds(kWindow) * static_cast<int64_t>(options_.percent);
 }
 
 }  // namespace rnicd::rings

@@ -5,6 +5,8 @@
 #include <map>
 
 #include "base/clock.h"
+#include "daemon/rings/spin_options.h"
+#include "ring/processor.h"
 
 namespace rnicd::rings {
 
@@ -13,13 +15,13 @@ namespace rnicd::rings {
 // Threads: one at a time.
 class SpinBudget {
  public:
-  // `percent`: 0 to 100.
-  SpinBudget(uint32_t percent, Instant now) : percent_(percent), window_began_(now) {}
+  SpinBudget(const SpinOptions& options, Instant now) : options_(options), window_began_(now) {}
 
   void AddRing(uint64_t tenant) { ++tenants_[tenant].rings; }
   void RemoveRing(uint64_t tenant);
-  // Whether this tenant has time left.
-  bool Allows(uint64_t tenant, Instant now);
+  // Whether the thread may look at a ring of this tenant that is empty since then. `client_cpu`: where its client runs,
+  // 0 where that is not known.
+  bool Allows(uint64_t tenant, uint32_t client_cpu, Instant last_entry, Instant now);
   // Time spent looking at a ring of this tenant.
   void Spend(uint64_t tenant, std::chrono::nanoseconds time) { tenants_[tenant].spent += time; }
 
@@ -29,7 +31,12 @@ class SpinBudget {
     std::chrono::nanoseconds spent{0};
   };
 
-  const uint32_t percent_;
+  // Whether this tenant has time left.
+  bool HasTime(uint64_t tenant, Instant now);
+
+  const SpinOptions options_;
+  // For clients that do not say where they run.
+  const bool several_processors_ = ring::SeveralProcessors();
   Instant window_began_;
   // Those that have rings.
   std::map<uint64_t, Tenant> tenants_;

@@ -125,7 +125,8 @@ absl::Status MemoryObject::BeginAllocate(FreshMemory memory, bool transparent_hu
     EndWork(State::kAwaitingFile);
     return status;
   }
-  BeginPopulating(State::kAwaitingFile, State::kAwaitingFetch, populated, transparent_huge_pages ? -1 : file_.get());
+  BeginPopulating(State::kAwaitingFile, State::kAwaitingFetch, populated,
+                  transparent_huge_pages ? -1 : content_.file.get());
   return absl::OkStatus();
 }
 
@@ -165,22 +166,22 @@ absl::Status MemoryObject::Adopt(UniqueFd file, std::span<std::byte> mapping, co
     (void)os_.Unmap(mapping);
     return watch.status();
   }
-  watch_ = *watch;
+  content_.watch = *watch;
   Keep(std::move(file), mapping, facts);
   return absl::OkStatus();
 }
 
 void MemoryObject::Keep(UniqueFd file, std::span<std::byte> mapping, const MemoryFileFacts& facts) {
-  file_ = std::move(file);
-  mapping_ = mapping;
-  page_bytes_ = facts.page_bytes;
-  is_dmabuf_ = facts.is_dmabuf;
-  pins_ = book_.Open({.device = facts.device, .inode = facts.inode});
+  content_.file = std::move(file);
+  content_.mapping = mapping;
+  content_.page_bytes = facts.page_bytes;
+  content_.is_dmabuf = facts.is_dmabuf;
+  content_.pins = book_.Open({.device = facts.device, .inode = facts.inode});
 }
 
 void MemoryObject::BeginPopulating(State before, State after, uint64_t populated, int fresh_file) {
   const Populating::Work work = {
-      .mapping = mapping_, .page_bytes = page_bytes_, .populated = populated, .fresh_file = fresh_file};
+      .mapping = content_.mapping, .page_bytes = content_.page_bytes, .populated = populated, .fresh_file = fresh_file};
   populating_ = {.before = before, .after = after, .work = std::make_shared<Populating>(os_, work)};
 }
 
@@ -189,7 +190,7 @@ absl::Status MemoryObject::EndPopulating() {
   if (!status.ok() && populating_.before == State::kAwaitingFile) {
     DropFile();
   }
-  populated_ = populated_ || status.ok();
+  content_.populated = content_.populated || status.ok();
   EndWork(status.ok() ? populating_.after : populating_.before);
   return status;
 }
@@ -202,44 +203,44 @@ absl::Status MemoryObject::PopulateAll() {
 
 // No client has seen the file.
 void MemoryObject::DropFile() {
-  if (!mapping_.empty()) {
-    (void)os_.Unmap(mapping_);
+  if (!content_.mapping.empty()) {
+    (void)os_.Unmap(content_.mapping);
   }
-  mapping_ = {};
-  populated_ = false;
-  pins_.reset();
-  file_.Reset(-1);
+  content_.mapping = {};
+  content_.populated = false;
+  content_.pins.reset();
+  content_.file.Reset(-1);
 }
 
 absl::StatusOr<UniqueFd> MemoryObject::DuplicateFile() {
   RNICD_RETURN_IF_ERROR(BeginWork(State::kAwaitingFetch));
-  absl::StatusOr<UniqueFd> duplicate = os_.Duplicate(file_.get());
-  lingers_ = duplicate.ok();
+  absl::StatusOr<UniqueFd> duplicate = os_.Duplicate(content_.file.get());
+  content_.lingers = duplicate.ok();
   EndWork(duplicate.ok() ? State::kAttached : State::kAwaitingFetch);
   return duplicate;
 }
 
 absl::StatusOr<FileSealing> MemoryObject::BeginSeal() {
   RNICD_RETURN_IF_ERROR(BeginWork(State::kAttached));
-  absl::StatusOr<UniqueFd> duplicate = os_.Duplicate(file_.get());
+  absl::StatusOr<UniqueFd> duplicate = os_.Duplicate(content_.file.get());
   if (!duplicate.ok()) {
     EndWork(State::kAttached);
     return duplicate.status();
   }
-  return FileSealing{.file = *std::move(duplicate), .complete = seals_complete_ || is_dmabuf_};
+  return FileSealing{.file = *std::move(duplicate), .complete = content_.seals_complete || content_.is_dmabuf};
 }
 
 // Until the seal the owner could punch holes. They are filled here, where running out of pages is an error: during a
 // transfer it would be a signal. A hole may be anywhere in the file. A dma-buf has none, and no mapping to populate.
 absl::StatusOr<uint64_t> MemoryObject::FinishSeal(const FileSealing& sealing) {
-  seals_complete_ = sealing.complete;
+  content_.seals_complete = sealing.complete;
   if (!sealing.facts.ok()) {
     AbandonSeal();
     return sealing.facts.status();
   }
   const uint64_t holes = sealing.facts->size - std::min(sealing.facts->size, sealing.facts->populated_bytes);
-  lingers_ = lingers_ || holes > 0;
-  BeginPopulating(State::kAttached, State::kSealed, populated_ && holes == 0 ? size_ : 0, -1);
+  content_.lingers = content_.lingers || holes > 0;
+  BeginPopulating(State::kAttached, State::kSealed, content_.populated && holes == 0 ? size_ : 0, -1);
   return std::min(holes, size_);
 }
 
@@ -286,17 +287,17 @@ absl::Status MemoryObject::Release() {
 
 // Called by the only user that is left.
 absl::Status MemoryObject::Dispose() {
-  const absl::Status status = mapping_.empty() ? absl::OkStatus() : os_.Unmap(mapping_);
-  mapping_ = {};
+  const absl::Status status = content_.mapping.empty() ? absl::OkStatus() : os_.Unmap(content_.mapping);
+  content_.mapping = {};
   MemoryCharges charges;
   {
     MutexLock lock(mutex_);
     charges = std::move(charges_);
   }
-  if (file_.valid() && lingers_) {
-    lingering_.Keep(watch_, std::move(file_), std::move(charges));
+  if (content_.file.valid() && content_.lingers) {
+    lingering_.Keep(content_.watch, std::move(content_.file), std::move(charges));
   }
-  file_.Reset(-1);
+  content_.file.Reset(-1);
   return status;
 }
 

@@ -117,20 +117,20 @@ class MemoryObject : public std::enable_shared_from_this<MemoryObject> {
 
   uint64_t size() const { return size_; }
   // Bytes of one page. Valid while a Use exists, and after Seal.
-  uint64_t page_bytes() const { return page_bytes_; }
+  uint64_t page_bytes() const { return content_.page_bytes; }
   // Valid while a Use exists. Empty for a dma-buf.
-  std::span<std::byte> mapping() const { return mapping_; }
+  std::span<std::byte> mapping() const { return content_.mapping; }
   // Valid while a Use exists, and after Seal.
-  bool is_dmabuf() const { return is_dmabuf_; }
+  bool is_dmabuf() const { return content_.is_dmabuf; }
   // Valid while a Use exists.
-  int file() const { return file_.get(); }
-  const std::shared_ptr<const FilePins>& pins() const { return pins_; }
+  int file() const { return content_.file.get(); }
+  const std::shared_ptr<const FilePins>& pins() const { return content_.pins; }
 
  private:
   // kAttached: the daemon and the owner both have the file.
   enum class State : uint8_t { kAwaitingFile, kAwaitingFetch, kWorking, kAttached, kSealed, kReleased };
 
-  // Moves to kWorking when the object is in `expected`; the thread that moved it owns file_, mapping_ and page_bytes_.
+  // Moves to kWorking when the object is in `expected`; the thread that moved it owns content_ and populating_.
   absl::Status BeginWork(State expected);
   void EndWork(State next);
   // The part of Attach that is left once the facts are known.
@@ -146,25 +146,29 @@ class MemoryObject : public std::enable_shared_from_this<MemoryObject> {
   LingeringMemory& lingering_;
   const uint64_t size_;
   const PinBook book_;
-  // Written only in kWorking and kReleased, by the thread that moved the object there.
-  UniqueFd file_;
-  std::span<std::byte> mapping_;
-  uint64_t page_bytes_ = 0;
-  bool is_dmabuf_ = false;
-  std::shared_ptr<const FilePins> pins_;
-  bool seals_complete_ = false;
-  // Every page was mapped once, so only the file's holes can be missing.
-  bool populated_ = false;
+  // Belongs to the thread that moved the object to kWorking or kReleased; others read it only where a Use or the seal
+  // keeps it as it is.
+  struct Content {
+    UniqueFd file;
+    std::span<std::byte> mapping;
+    uint64_t page_bytes = 0;
+    bool is_dmabuf = false;
+    std::shared_ptr<const FilePins> pins;
+    bool seals_complete = false;
+    // Every page was mapped once, so only the file's holes can be missing.
+    bool populated = false;
+    FileWatch::Id watch = 0;
+    // Its client has pages that were made here.
+    bool lingers = false;
+  };
   // What was begun, and the states it is between.
   struct Begun {
     State before = State::kAwaitingFile;
     State after = State::kAwaitingFile;
     std::shared_ptr<Populating> work;
   };
+  Content content_;
   Begun populating_;
-  FileWatch::Id watch_ = 0;
-  // Its client has pages that were made here.
-  bool lingers_ = false;
 
   Mutex mutex_;
   State state_ RNICD_GUARDED_BY(mutex_) = State::kAwaitingFile;
