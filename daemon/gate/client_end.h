@@ -9,8 +9,9 @@
 
 namespace rnicd::gate {
 
-// The client's end of one call, as the wire implements it.
-// Lifetime: shared by the call. Threads: safe; SetOnWritten only while the call begins.
+// The client's end of one call: messages and errors out, on whatever wire. The gate and the services know none, and
+// their tests have an end of their own. Lifetime: shared by the call. Threads: safe; SetOnWritten only while the call
+// begins.
 class ClientEnd {
  public:
   using Message = google::protobuf::Message;

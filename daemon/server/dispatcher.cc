@@ -67,35 +67,30 @@ absl::StatusOr<std::unique_ptr<Message>> Read(const gate::Method& method, rpc::S
 
 }  // namespace
 
-void Dispatcher::OnCall(const std::shared_ptr<rpc::ServerCall>& call) {
+void Dispatcher::Dispatch(const std::shared_ptr<rpc::ServerCall>& call) const {
   const gate::Method& method = methods_.Find(call->path());
-  Run(call, method, [&] { return Read(method, *call); });
-}
-
-// As every other call, so that it is counted, measured and logged.
-void Dispatcher::OnRefused(const std::shared_ptr<rpc::ServerCall>& call, rpc::Refusal refusal, uint64_t bytes) {
-  Run(call, methods_.Find(call->path()), [&] { return ErrorOf(refusal, bytes); });
-}
-
-void Dispatcher::Run(const std::shared_ptr<rpc::ServerCall>& call, const gate::Method& method,
-                     gate::Gate::ReadRequest read) const {
-  const std::weak_ptr<gate::Call> running = gate_.Run(method, read, std::make_shared<RpcEnd>(call));
-  if (running.expired()) {
+  gate::Gate::Begun begun = gate_.Begin(method, std::make_shared<RpcEnd>(call));
+  if (begun.admitted != nullptr) {
+    gate::Gate::Run(std::move(begun.admitted), method,
+                    call->refusal().has_value() ? ErrorOf(*call->refusal()) : Read(method, *call));
+  }
+  if (begun.running.expired()) {
     return;  // Most calls have ended by now.
   }
-  call->SetOnCancel([running] {
+  call->SetOnCancel([running = std::move(begun.running)] {
     if (const std::shared_ptr<gate::Call> cancelled = running.lock(); cancelled != nullptr) {
       cancelled->Cancel();
     }
   });
 }
 
-absl::Status Dispatcher::ErrorOf(rpc::Refusal refusal, uint64_t bytes) const {
-  switch (refusal) {
+absl::Status Dispatcher::ErrorOf(const rpc::Refusal& refusal) const {
+  switch (refusal.reason) {
     case rpc::Refusal::kMessageTooLarge:
-      return MakeError({.reason = ErrorReason::MESSAGE_TOO_LARGE, .limit = message_bytes_max_, .requested = bytes});
+      return MakeError(
+          {.reason = ErrorReason::MESSAGE_TOO_LARGE, .limit = message_bytes_max_, .requested = refusal.bytes});
     case rpc::Refusal::kOverBudget:
-      return MakeError({.reason = ErrorReason::REQUEST_BUDGET, .requested = bytes});
+      return MakeError({.reason = ErrorReason::REQUEST_BUDGET, .requested = refusal.bytes});
     case rpc::Refusal::kCompressed:
       return MakeError(ErrorReason::MESSAGE_COMPRESSED);
     case rpc::Refusal::kMessageCount:

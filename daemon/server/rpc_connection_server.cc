@@ -51,14 +51,15 @@ RpcConnectionServer::RpcConnectionServer(const rpc::Limits& limits, const gate::
 
 std::unique_ptr<door::ServedConnection> RpcConnectionServer::Serve(door::Admitted admitted) {
   auto context = std::make_shared<gate::ConnectionContext>(admitted.caller, node_, registry_);
-  auto dispatcher = std::make_shared<Dispatcher>(methods_, gate::Gate(services_, context), limits_.message_bytes_max);
+  auto dispatch = [dispatcher = Dispatcher(methods_, gate::Gate(services_, context), limits_.message_bytes_max)](
+                      const std::shared_ptr<rpc::ServerCall>& call) { dispatcher.Dispatch(call); };
   rpc::Server& server = admitted.caller.role == core::Role::kWorkload ? *workloads_ : *operators_;
   auto connection = server.Serve({.socket = std::move(admitted.socket),
                                   .refuses_descriptors = admitted.refuses_descriptors,
                                   .owner = core::OwnerOf(admitted.caller),
                                   .secret = admitted.secret,
                                   .on_end = std::move(admitted.on_end)},
-                                 std::move(dispatcher));
+                                 std::move(dispatch));
   return std::make_unique<RpcConnection>(std::move(context), std::move(connection));
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "absl/status/status.h"
-#include "daemon/rpc/status.h"
+#include "daemon/rpc/outgoing_response.h"
 
 namespace rnicd::server {
 
