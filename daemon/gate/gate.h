@@ -7,7 +7,6 @@
 
 #include "absl/status/statusor.h"
 #include "daemon/gate/call.h"
-#include "daemon/gate/client_end.h"
 #include "daemon/gate/connection_context.h"
 #include "daemon/gate/method.h"
 

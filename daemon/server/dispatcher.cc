@@ -10,7 +10,8 @@
 #include "absl/status/statusor.h"
 #include "base/status.h"
 #include "daemon/server/message_check.h"
-#include "daemon/server/wire_status.h"
+#include "rnicd/v1/error.pb.h"
+#include "wire/error_detail.h"
 
 namespace rnicd::server {
 namespace {
@@ -66,6 +67,20 @@ absl::StatusOr<std::unique_ptr<Message>> Read(const gate::Method& method, rpc::S
 }
 
 }  // namespace
+
+rpc::Status ToWireStatus(const absl::Status& status) {
+  if (status.ok() || absl::IsCancelled(status)) {
+    return {.code = static_cast<int>(status.code())};  // A cancelled call has no reader.
+  }
+  const v1::ErrorDetail detail = wire::ToErrorDetail(status);
+  const ErrorReasonRow& row = RowOf(ErrorInfoOf(status).reason);
+  v1::RpcStatus envelope;
+  envelope.set_code(static_cast<int>(row.code));
+  envelope.set_message(detail.message());
+  envelope.add_details()->PackFrom(detail);
+  // abseil's and gRPC's codes are the same numbers.
+  return {.code = static_cast<int>(row.code), .message = detail.message(), .details = envelope.SerializeAsString()};
+}
 
 void Dispatcher::Dispatch(const std::shared_ptr<rpc::ServerCall>& call) const {
   const gate::Method& method = methods_.Find(call->path());

@@ -11,6 +11,9 @@
 
 namespace rnicd::server {
 
+// Code and text of the reason's row, and an RpcStatus with the ErrorDetail in the trailer.
+rpc::Status ToWireStatus(const absl::Status& status);
+
 // Brings the calls of one connection from the wire to the gate: finds the method, reads the message, and cancels the
 // call when its client gives up. `methods` outlives it.
 class Dispatcher {

@@ -32,22 +32,12 @@ absl::StatusOr<std::unique_ptr<RpcConnectionServer>> RpcConnectionServer::Start(
     uint32_t threads, const rpc::Limits& limits, const gate::GateServices& services, gate::MethodIndex methods,
     core::Node& node, core::SessionRegistry& registry) {
   RNICD_RETURN_IF_ERROR(methods.Check());
-  RNICD_ASSIGN_OR_RETURN(std::unique_ptr<rpc::Server> workloads, rpc::Server::Start(threads, limits, services.clock));
-  RNICD_ASSIGN_OR_RETURN(std::unique_ptr<rpc::Server> operators, rpc::Server::Start(1, limits, services.clock));
-  return std::unique_ptr<RpcConnectionServer>(new RpcConnectionServer(
-      limits, services, std::move(methods), node, registry, std::move(workloads), std::move(operators)));
+  std::unique_ptr<RpcConnectionServer> server(
+      new RpcConnectionServer(limits, services, std::move(methods), node, registry));
+  RNICD_ASSIGN_OR_RETURN(server->workloads_, rpc::Server::Start(threads, limits, services.clock));
+  RNICD_ASSIGN_OR_RETURN(server->operators_, rpc::Server::Start(1, limits, services.clock));
+  return server;
 }
-
-RpcConnectionServer::RpcConnectionServer(const rpc::Limits& limits, const gate::GateServices& services,
-                                         gate::MethodIndex methods, core::Node& node, core::SessionRegistry& registry,
-                                         std::unique_ptr<rpc::Server> workloads, std::unique_ptr<rpc::Server> operators)
-    : limits_(limits),
-      services_(services),
-      methods_(std::move(methods)),
-      node_(node),
-      registry_(registry),
-      workloads_(std::move(workloads)),
-      operators_(std::move(operators)) {}
 
 std::unique_ptr<door::ServedConnection> RpcConnectionServer::Serve(door::Admitted admitted) {
   auto context = std::make_shared<gate::ConnectionContext>(admitted.caller, node_, registry_);
