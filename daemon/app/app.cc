@@ -1,6 +1,7 @@
 #include "daemon/app/app.h"
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <string_view>
 #include <utility>
@@ -8,9 +9,9 @@
 #include "absl/strings/strip.h"
 #include "base/abandonable_thread.h"
 #include "base/heap.h"
+#include "base/mutex.h"
 #include "base/os.h"
 #include "base/status.h"
-#include "daemon/app/heap_trim.h"
 #include "daemon/app/observers.h"
 #include "daemon/app/page_size.h"
 #include "daemon/app/pages.h"
@@ -83,6 +84,55 @@ void LogHealth(const log::Logger& logger, const health::AdapterHealth& adapter) 
 
 }  // namespace
 
+// What hears of all that happens.
+struct App::Observing {
+  Observing(const log::Logger& logger, core::Alarms& alarms)
+      : metrics(kMethodNames, RNICD_VERSION), session_log(logger), heap_trim(alarms, ReturnFreedMemory) {}
+
+  metrics::Metrics metrics;
+  // Null without an audit log.
+  std::unique_ptr<audit::AuditLog> audit;
+  SessionLog session_log;
+  HeapTrim heap_trim;
+  // Null without a status page.
+  std::unique_ptr<PageMemory> page_memory;
+  std::optional<Observers> all;
+};
+
+// The parts of a Node, and those that use it. Threads end first, then what they use.
+struct App::Core {
+  std::atomic<bool> draining{false};
+  Mutex drain_mutex;
+  // Once true, draining stays true.
+  bool stopping RNICD_GUARDED_BY(drain_mutex) = false;
+
+  std::unique_ptr<FileWatch> file_watch;
+  std::optional<core::LingeringMemory> lingering;
+  std::optional<core::TicketTable> tickets;
+  std::optional<core::Alarms> alarms;
+  std::optional<core::TenantDirectory> tenants;
+  // Null without rings.
+  std::unique_ptr<rings::RingThreads> rings;
+  // Empty where no memory is kept ready.
+  std::optional<core::MemoryPool> pool;
+  std::optional<core::Node> node;
+  std::optional<core::SessionRegistry> registry;
+  std::optional<core::WorkerPool> workers;
+  std::optional<core::WorkerPool> populators;
+  std::optional<core::WorkerPool> fd_workers;
+  std::optional<core::WorkerPool> reapers;
+  std::optional<core::PoolRefiller> pool_refiller;
+};
+
+struct App::Front {
+  explicit Front(const Clock& clock) : bulkhead(clock) {}
+
+  // Where what clients may block is done. Sockets of both of the next two are closed there.
+  door::Bulkhead bulkhead;
+  std::unique_ptr<server::RpcConnectionServer> server;
+  std::unique_ptr<SystemDoor> door;
+};
+
 App::App(Config config, ProcessHost& host) : config_(std::move(config)), host_(host), logger_(config_.log) {}
 
 App::~App() = default;
@@ -119,7 +169,7 @@ absl::Status App::Start(const log::Field& confinement) {
   RNICD_RETURN_IF_ERROR(StartPages());
 
   Step(10, "open the front door");
-  RNICD_RETURN_IF_ERROR(front_door_->Start());
+  RNICD_RETURN_IF_ERROR(front_->door->Start());
 
   Step(11, "give up what only the start needs");
   RNICD_RETURN_IF_ERROR(host_.ConfineServing(config_));
@@ -135,23 +185,23 @@ absl::Status App::Start(const log::Field& confinement) {
 }
 
 absl::Status App::StartObservers() {
-  metrics_ = std::make_unique<metrics::Metrics>(kMethodNames, version());
-  alarms_ = std::make_unique<core::Alarms>(clock_);
-  alarms_->Start();
-  heap_trim_ = std::make_unique<HeapTrim>(*alarms_, ReturnFreedMemory);
-  std::vector<core::Observer*> observers = {metrics_.get(), &session_log_, heap_trim_.get()};
+  core_ = std::make_unique<Core>();
+  core_->alarms.emplace(clock_).Start();
+  observing_ = std::make_unique<Observing>(logger_, *core_->alarms);
+  std::vector<core::Observer*> observers = {&observing_->metrics, &observing_->session_log, &observing_->heap_trim};
   if (!config_.audit_log.empty()) {
     RNICD_ASSIGN_OR_RETURN(
-        audit_, audit::AuditLog::Open({.path = config_.audit_log, .bytes_per_second = config_.audit_bytes_per_second},
-                                      clock_, logger_));
-    observers.push_back(audit_.get());
+        observing_->audit,
+        audit::AuditLog::Open({.path = config_.audit_log, .bytes_per_second = config_.audit_bytes_per_second}, clock_,
+                              logger_));
+    observers.push_back(observing_->audit.get());
   }
   if (config_.status_page && !config_.metrics_address.empty()) {
-    page_memory_ = std::make_unique<PageMemory>();
-    observers.push_back(&page_memory_->failures);
-    observers.push_back(&page_memory_->history);
+    observing_->page_memory = std::make_unique<PageMemory>();
+    observers.push_back(&observing_->page_memory->failures);
+    observers.push_back(&observing_->page_memory->history);
   }
-  observer_ = std::make_unique<Observers>(std::move(observers));
+  observing_->all.emplace(std::move(observers));
   return absl::OkStatus();
 }
 
@@ -170,51 +220,51 @@ absl::Status App::StartProvider() {
 }
 
 absl::Status App::StartCore(core::Policy policy) {
-  RNICD_ASSIGN_OR_RETURN(file_watch_, NewFileWatch());
-  lingering_ = std::make_unique<core::LingeringMemory>(*file_watch_);
+  Core& parts = *core_;
+  RNICD_ASSIGN_OR_RETURN(parts.file_watch, NewFileWatch());
+  parts.lingering.emplace(*parts.file_watch);
   // One more than an owner may use.
-  workers_ = std::make_unique<core::WorkerPool>(config_.worker_threads + 1);
-  populators_ = std::make_unique<core::WorkerPool>(config_.worker_threads + 1, core::ThreadPriority::kBackground);
-  fd_workers_ = std::make_unique<core::WorkerPool>(kFdWorkerThreads);
-  reapers_ = std::make_unique<core::WorkerPool>(kReaperThreads);
-  bulkhead_ = std::make_unique<door::Bulkhead>(clock_);
-  tickets_ = std::make_unique<core::TicketTable>(random_, clock_, config_.ticket_lifetime);
+  parts.workers.emplace(config_.worker_threads + 1);
+  parts.populators.emplace(config_.worker_threads + 1, core::ThreadPriority::kBackground);
+  parts.fd_workers.emplace(kFdWorkerThreads);
+  parts.reapers.emplace(kReaperThreads);
+  front_ = std::make_unique<Front>(clock_);
+  parts.tickets.emplace(random_, clock_, config_.ticket_lifetime);
   const auto ledger = std::make_shared<core::Ledger>(config_.limits.node, nullptr);
-  tenants_ =
-      std::make_unique<core::TenantDirectory>(std::move(policy), ledger, random_, clock_, config_.metrics_max_tenants);
+  parts.tenants.emplace(std::move(policy), ledger, random_, clock_, config_.metrics_max_tenants);
   if (!config_.memory_pool.empty()) {
-    pool_ = std::make_unique<core::MemoryPool>(SystemOs(), ledger, config_.memory_pool);
+    parts.pool.emplace(SystemOs(), ledger, config_.memory_pool);
   }
   if (config_.ring_threads != 0) {
-    RNICD_ASSIGN_OR_RETURN(rings_,
-                           rings::RingThreads::Start(config_.ring_threads, *observer_, clock_, config_.ring_spin));
+    RNICD_ASSIGN_OR_RETURN(
+        parts.rings, rings::RingThreads::Start(config_.ring_threads, *observing_->all, clock_, config_.ring_spin));
   }
-  node_ = std::make_unique<core::Node>(
+  parts.node.emplace(
       core::Node{.os = SystemOs(),
                  .clock = clock_,
                  .random = random_,
                  .provider = *provider_,
-                 .observer = *observer_,
-                 .workers = *workers_,
-                 .populators = *populators_,
-                 .fd_workers = *fd_workers_,
-                 .reapers = *reapers_,
-                 .blocking = *bulkhead_,
-                 .alarms = *alarms_,
-                 .tickets = *tickets_,
-                 .lingering = *lingering_,
-                 .tenants = *tenants_,
-                 .draining = draining_,
+                 .observer = *observing_->all,
+                 .workers = *parts.workers,
+                 .populators = *parts.populators,
+                 .fd_workers = *parts.fd_workers,
+                 .reapers = *parts.reapers,
+                 .blocking = front_->bulkhead,
+                 .alarms = *parts.alarms,
+                 .tickets = *parts.tickets,
+                 .lingering = *parts.lingering,
+                 .tenants = *parts.tenants,
+                 .draining = parts.draining,
                  .limits = config_.limits,
                  .ledger = ledger,
                  .started = clock_.Now(),
-                 .rings = rings_.get(),
-                 .pool = pool_.get(),
+                 .rings = parts.rings.get(),
+                 .pool = parts.pool.has_value() ? &*parts.pool : nullptr,
                  .populating_threads = config_.worker_threads,
                  .registering_threads = provider_->registers_in_parallel() ? config_.worker_threads : 1});
-  registry_ = std::make_unique<core::SessionRegistry>(*node_);
-  if (pool_ != nullptr) {
-    pool_refiller_ = std::make_unique<core::PoolRefiller>(*pool_, config_.refill);
+  parts.registry.emplace(*parts.node);
+  if (parts.pool.has_value()) {
+    parts.pool_refiller.emplace(*parts.pool, config_.refill);
   }
   return absl::OkStatus();
 }
@@ -224,17 +274,17 @@ absl::Status App::StartPages() {
     return absl::OkStatus();
   }
   RNICD_ASSIGN_OR_RETURN(
-      pages_, Pages::Start(config_.metrics_address, {.node = *node_,
-                                                     .registry = *registry_,
-                                                     .metrics = *metrics_,
+      pages_, Pages::Start(config_.metrics_address, {.node = *core_->node,
+                                                     .registry = *core_->registry,
+                                                     .metrics = observing_->metrics,
                                                      .prober = *prober_,
                                                      .serving = serving_,
-                                                     .audit = audit_.get(),
+                                                     .audit = observing_->audit.get(),
                                                      .log = logger_,
-                                                     .memory = page_memory_.get(),
+                                                     .memory = observing_->page_memory.get(),
                                                      .version = version(),
                                                      .policy_file = config_.policy_file,
-                                                     .connections = [this] { return front_door_->connections(); }}));
+                                                     .connections = [this] { return front_->door->connections(); }}));
   return absl::OkStatus();
 }
 
@@ -243,65 +293,46 @@ void App::OnAdapterEvent(const provider::AdapterEvent& event) {
   (logger_.*write)("adapter event", {{"adapter", event.adapter}, {"event", provider::AdapterEventName(event.kind)}});
   // A port that was left out is not an adapter, and has an explanation.
   if (event.kind != provider::AdapterEventKind::kLeftOut) {
-    metrics_->OnAdapterEvent(event);
+    observing_->metrics.OnAdapterEvent(event);
   }
 }
 
 bool App::Stop() {
   Step(10, "close the front door");
   serving_.Stop();
-  front_door_->StopAccepting();
+  front_->door->StopAccepting();
   {
-    MutexLock lock(drain_mutex_);
-    stopping_ = true;
-    draining_.store(true);
+    MutexLock lock(core_->drain_mutex);
+    core_->stopping = true;
+    core_->draining.store(true);
   }
   if (!EndSessionsAndProbes()) {
     // Nothing is destroyed on this way out, so this must wait for the threads that write lines.
-    if (audit_ != nullptr) {
-      audit_->FlushUntil(clock_.Now() + log::kLastLines);
+    if (observing_->audit != nullptr) {
+      observing_->audit->FlushUntil(clock_.Now() + log::kLastLines);
     }
     logger_.FlushUntil(clock_.Now() + log::kLastLines);
     return false;
   }
-  front_door_->Stop();
+  front_->door->Stop();
 
   Step(9, "end the pages");
   pages_.reset();
 
   Step(8, "take the front door down");
-  front_door_.reset();
-  connection_server_.reset();
-  bulkhead_.reset();
+  front_.reset();
 
   Step(7, "end the probes");
   prober_.reset();
 
   Step(6, "end the workers and the core");
-  pool_refiller_.reset();
-  reapers_.reset();
-  fd_workers_.reset();
-  populators_.reset();
-  workers_.reset();
-  registry_.reset();
-  node_.reset();
-  pool_.reset();
-  rings_.reset();
-  tenants_.reset();
-  alarms_.reset();
-  tickets_.reset();
-  lingering_.reset();
-  file_watch_.reset();
+  core_.reset();
 
   Step(5, "close the provider");
   provider_.reset();
 
   Step(4, "end metrics and the audit log");
-  observer_.reset();
-  heap_trim_.reset();
-  page_memory_.reset();
-  audit_.reset();
-  metrics_.reset();
+  observing_.reset();
 
   Step(3, "leave the front door's names");
   names_.reset();
@@ -312,9 +343,9 @@ bool App::Stop() {
 // A card that hangs blocks sessions and probes alike, and no call into it can be cancelled.
 bool App::EndSessionsAndProbes() {
   const Instant limit = clock_.Now() + config_.drain_timeout;
-  registry_->Drain(core::EndCause::kDaemonStopping);
-  if (!registry_->WaitUntilEmpty(limit)) {
-    logger_.Error("sessions were not taken back in time", {{"sessions", registry_->List().size()}});
+  core_->registry->Drain(core::EndCause::kDaemonStopping);
+  if (!core_->registry->WaitUntilEmpty(limit)) {
+    logger_.Error("sessions were not taken back in time", {{"sessions", core_->registry->List().size()}});
     return false;
   }
   if (!prober_->Stop(limit)) {
@@ -337,27 +368,27 @@ void App::StartProbes() {
 
 absl::Status App::BuildFrontDoor() {
   RaiseLimits();
-  const gate::GateServices services = {.observer = *observer_, .logger = logger_, .clock = clock_};
-  RNICD_ASSIGN_OR_RETURN(
-      connection_server_,
-      server::RpcConnectionServer::Start(config_.rpc_threads, rpc::Limits{}, services,
-                                         service::AllMethods(*node_, *registry_, *this, health_), *node_, *registry_));
-  front_door_ = names_->MakeDoor(config_, {.node = *node_,
-                                           .registry = *registry_,
-                                           .logger = logger_,
-                                           .bulkhead = *bulkhead_,
-                                           .server = *connection_server_});
+  const gate::GateServices services = {.observer = *observing_->all, .logger = logger_, .clock = clock_};
+  RNICD_ASSIGN_OR_RETURN(front_->server, server::RpcConnectionServer::Start(
+                                             config_.rpc_threads, rpc::Limits{}, services,
+                                             service::AllMethods(*core_->node, *core_->registry, *this, health_),
+                                             *core_->node, *core_->registry));
+  front_->door = names_->MakeDoor(config_, {.node = *core_->node,
+                                            .registry = *core_->registry,
+                                            .logger = logger_,
+                                            .bulkhead = front_->bulkhead,
+                                            .server = *front_->server});
   return absl::OkStatus();
 }
 
 // The log comes last: the others must learn that it hangs.
 void App::StartServingCheck() {
-  serving_.SetParts(ServingParts({.door = *front_door_,
-                                  .workloads = connection_server_->workloads(),
-                                  .operators = connection_server_->operators(),
-                                  .fd_workers = *fd_workers_,
-                                  .alarms = *alarms_,
-                                  .rings = rings_.get()}),
+  serving_.SetParts(ServingParts({.door = *front_->door,
+                                  .workloads = front_->server->workloads(),
+                                  .operators = front_->server->operators(),
+                                  .fd_workers = *core_->fd_workers,
+                                  .alarms = *core_->alarms,
+                                  .rings = core_->rings.get()}),
                     [this](const health::ServingVerdict& verdict, bool changed) {
                       host_.OnChecked(verdict, changed);
                       if (!changed) {
@@ -408,22 +439,22 @@ absl::Status App::ReloadPolicy() {
   absl::StatusOr<core::Policy> policy = ReadPolicy();
   absl::Status outcome;
   if (policy.ok()) {
-    tenants_->SetPolicy(*std::move(policy));
+    core_->tenants->SetPolicy(*std::move(policy));
     logger_.Info("policy in force", {{"file", config_.policy_file}});
   } else {
     logger_.Error("policy refused; the one in force stays", {{"error", std::string(policy.status().message())}});
-    tenants_->SetPolicyError(std::string(policy.status().message()));
+    core_->tenants->SetPolicyError(std::string(policy.status().message()));
     outcome = MakeErrorWithDetail(ErrorReason::POLICY_REFUSED, std::string(policy.status().message()));
   }
-  observer_->Report(core::Decision{.what = "policy.reload", .status = outcome, .note = config_.policy_file});
+  observing_->all->Report(core::Decision{.what = "policy.reload", .status = outcome, .note = config_.policy_file});
   host_.OnReloaded();
   return outcome;
 }
 
 bool App::SetDraining(bool draining) {
-  MutexLock lock(drain_mutex_);
-  draining_.store(draining || stopping_);
-  return draining_.load();
+  MutexLock lock(core_->drain_mutex);
+  core_->draining.store(draining || core_->stopping);
+  return core_->draining.load();
 }
 
 absl::StatusOr<std::string> App::SetLogLevel(std::string_view level) {
@@ -441,7 +472,7 @@ std::string App::version() const { return RNICD_VERSION; }
 
 std::string App::metrics_address() const { return pages_ != nullptr ? pages_->address() : ""; }
 
-uint64_t App::connections() const { return front_door_->connections(); }
+uint64_t App::connections() const { return front_->door->connections(); }
 
 uint64_t App::device_regions() const { return prober_->RegionsOfOthers(); }
 

@@ -10,7 +10,6 @@
 #include "daemon/app/flag_reader.h"
 #include "daemon/app/memory_pool_flag.h"
 #include "daemon/app/provider_registry.h"
-#include "daemon/app/soft_flags.h"
 #include "daemon/app/system_flags.h"
 #include "daemon/metrics/exposer.h"
 
@@ -110,6 +109,19 @@ ABSL_FLAG(int64_t, max_windows_per_session, 65536, "memory windows of one sessio
 ABSL_FLAG(int64_t, max_rings_per_session, 64, "rings of one session; 0: no limit");
 ABSL_FLAG(int64_t, max_posted_pages_per_session, 4194304,
           "pages that one session's posted requests and live fast registrations name; 0: no limit");
+ABSL_FLAG(int64_t, soft_adapters, 1, "soft provider: number of adapters (soft0, soft1, ...); 1 to 64");
+ABSL_FLAG(int64_t, soft_max_registration_bytes, int64_t{1} << 40,
+          "soft provider: the largest registration, what adapters report as max_registration_size; 4096 or more");
+ABSL_FLAG(int64_t, soft_max_regions, 0, "soft provider: registrations an adapter has room for; 0: 8388608");
+ABSL_FLAG(std::string, soft_hold_reads_while, "",
+          "soft provider: a file; while it exists, the bytes of RDMA reads do not land. For tests and trials");
+ABSL_FLAG(int64_t, soft_max_fast_register_pages, 65536,
+          "soft provider: the most pages a fast-register region can be made ready for; 16 or more");
+ABSL_FLAG(
+    std::string, soft_adapter_flags, "0x10113",
+    "soft provider: NDK_ADAPTER_FLAG_ bits that adapters report and obey: 0x1 in-order DMA, 0x2 read sink needs no "
+    "right, 0x10 read with local invalidate, 0x100 CQ resize, 0x10000 loopback");
+
 namespace rnicd::app {
 namespace {
 
@@ -227,6 +239,21 @@ void ReadLimits(Config& config, FlagReader& reader) {
   limits.session[Resource::kHeapBytes] = reader.Limit(FLAGS_max_heap_bytes_per_session);
   limits.session[Resource::kPostedPages] = reader.Limit(FLAGS_max_posted_pages_per_session);
   limits.pending_threshold_bytes = reader.Number(FLAGS_pending_threshold_bytes, 1, kUnbounded);
+}
+
+// Flags of a kind of card that is not selected are read and checked all the same, so that an error in a flag file shows
+// before the kind is changed.
+provider::SoftOptions ReadSoftFlags(FlagReader& reader) {
+  provider::SoftOptions options;
+  options.adapters = static_cast<uint32_t>(reader.Number(FLAGS_soft_adapters, 1, 64));
+  options.max_registration_bytes = reader.Number(FLAGS_soft_max_registration_bytes, kRegistrationBytesMin, kUnbounded);
+  options.max_regions = reader.Limit(FLAGS_soft_max_regions);
+  options.hold_reads = reader.PresenceOf(FLAGS_soft_hold_reads_while);
+  options.read_delay = std::chrono::milliseconds(options.hold_reads == nullptr ? 0 : 1);
+  options.max_fast_register_pages =
+      static_cast<uint32_t>(reader.Number(FLAGS_soft_max_fast_register_pages, kFastRegisterPagesMin, UINT32_MAX));
+  options.adapter_flags = reader.Bits(FLAGS_soft_adapter_flags, provider::SoftOptions().adapter_flags);
+  return options;
 }
 
 }  // namespace

@@ -6,21 +6,38 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "daemon/app/provider_kind.h"
+#include "absl/status/statusor.h"
+#include "base/random.h"
 #include "daemon/core/memory/memory_pool.h"
 #include "daemon/core/memory/pool_refiller.h"
 #include "daemon/core/request/node.h"
 #include "daemon/core/tenant/rate_limiter.h"
 #include "daemon/rings/spin_options.h"
 #include "log/logger.h"
+#include "provider/api/adapter_event.h"
+#include "provider/api/device.h"
 #include "provider/soft/soft_provider.h"
 
 namespace rnicd::app {
 
+struct Config;
+
 // Defined by the header for each system, system_config_*.h.
 struct SystemConfig;
+
+// A kind of hardware that a daemon can own.
+struct ProviderKind {
+  // Value of --provider.
+  std::string_view name;
+  absl::StatusOr<std::unique_ptr<provider::Provider>> (*make)(const Config& config, RandomSource& random,
+                                                              provider::AdapterEventListener on_event);
+};
+
+// The cards that this system has. A new provider is a new line there. They live as long as the program.
+std::span<const ProviderKind> SystemCards();
 
 // What the front door admits of workloads.
 struct ConnectionLimits {

@@ -8,7 +8,6 @@
 #include "absl/status/statusor.h"
 #include "base/random.h"
 #include "daemon/app/config.h"
-#include "daemon/app/provider_kind.h"
 #include "provider/api/adapter_event.h"
 #include "provider/api/device.h"
 

@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "daemon/app/provider_kind.h"
+#include "daemon/app/config.h"
 
 namespace rnicd::app {
 

@@ -2,7 +2,6 @@
 #include <utility>
 
 #include "daemon/app/config.h"
-#include "daemon/app/provider_kind.h"
 #include "daemon/app/system_config_linux.h"
 #include "provider/verbs/verbs_provider.h"
 

@@ -37,11 +37,11 @@ struct Admitted {
   std::function<void()> on_end;
 };
 
-// Serves the connections that a front door admits.
+// Serves the connections that a front door admits. Doors know no wire, and their tests have a server of their own.
 class ConnectionServer {
  public:
   virtual ~ConnectionServer() = default;
-  // Serves the connection as long as it keeps the socket. Null when it cannot be served. Called on several threads.
+  // Serves the connection as long as it keeps the socket. Called on several threads.
   virtual std::unique_ptr<ServedConnection> Serve(Admitted admitted) = 0;
 };
 

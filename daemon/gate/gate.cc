@@ -4,28 +4,30 @@
 
 namespace rnicd::gate {
 
-std::shared_ptr<Call> Gate::Run(const Method& method, ReadRequest read, std::shared_ptr<ClientEnd> end) const {
+Gate::Begun Gate::Begin(const Method& method, std::shared_ptr<ClientEnd> end) const {
   std::unique_ptr<Message> response(method.response == nullptr ? nullptr : method.response->New());
-  Message* const response_view = response.get();
   auto call =
       std::make_shared<Call>(services_, connection_, *method.row, method.shape, std::move(response), std::move(end));
+  std::weak_ptr<Call> running = call;
   std::chrono::nanoseconds wait{0};
   if (const absl::Status counted = call->CountAgainstRate(&wait); !counted.ok()) {
     call->FinishLater(wait, counted);
-    return call;
+    call.reset();
   }
-  absl::StatusOr<std::unique_ptr<Message>> request = read();
+  return {.admitted = std::move(call), .running = std::move(running)};
+}
+
+void Gate::Run(std::shared_ptr<Call> admitted, const Method& method, absl::StatusOr<std::unique_ptr<Message>> request) {
   const absl::Status readable = request.status();
-  const Message* const request_view = readable.ok() ? call->TakeRequest(*std::move(request)) : nullptr;
-  const auto admitted = call->Admit();
-  if (!admitted.ok()) {
-    call->Finish(admitted.status());
+  const Message* const request_view = readable.ok() ? admitted->TakeRequest(*std::move(request)) : nullptr;
+  const auto guard = admitted->Admit();
+  if (!guard.ok()) {
+    admitted->Finish(guard.status());
   } else if (!readable.ok()) {
-    call->Finish(readable);
+    admitted->Finish(readable);
   } else {
-    method.handler(call, admitted->has_value() ? &**admitted : nullptr, request_view, response_view);
+    method.handler(admitted, guard->has_value() ? &**guard : nullptr, request_view, admitted->response_.get());
   }
-  return call;
 }
 
 }  // namespace rnicd::gate

@@ -5,10 +5,8 @@
 #include <memory>
 #include <utility>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "daemon/gate/call.h"
-#include "daemon/gate/client_end.h"
 #include "daemon/gate/connection_context.h"
 #include "daemon/gate/method.h"
 
@@ -23,13 +21,20 @@ class Gate {
   Gate(const GateServices& services, std::shared_ptr<ConnectionContext> connection)
       : services_(services), connection_(std::move(connection)) {}
 
-  // Reads the request of a call. An error is what the call ends with, unless the caller may not make it anyway.
-  using ReadRequest = absl::FunctionRef<absl::StatusOr<std::unique_ptr<Message>>()>;
+  struct Begun {
+    // For Run. Null above the rate: the call is refused in a while, and its request is not even read.
+    std::shared_ptr<Call> admitted;
+    // For the caller to Cancel when the client gives up.
+    std::weak_ptr<Call> running;
+  };
 
-  // Runs the method's handler, or refuses the call. The rate comes first: calls that would be refused anyway are
-  // counted too, and one that is above it is not even read. The result is for the caller to Cancel when the client
-  // gives up.
-  std::shared_ptr<Call> Run(const Method& method, ReadRequest read, std::shared_ptr<ClientEnd> end) const;
+  // Begins a call and counts it against its caller's rate. That comes first: calls that would be refused anyway are
+  // counted too.
+  Begun Begin(const Method& method, std::shared_ptr<ClientEnd> end) const;
+  // Runs the handler of a call of `method`, or refuses the call. An error of its request is what it ends with, unless
+  // the caller may not make it anyway.
+  static void Run(std::shared_ptr<Call> admitted, const Method& method,
+                  absl::StatusOr<std::unique_ptr<Message>> request);
 
  private:
   const GateServices services_;

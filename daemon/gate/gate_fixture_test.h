@@ -158,6 +158,17 @@ class GateTest : public ::testing::Test {
     return Taken(row, [](const std::shared_ptr<Call>& call) { call->Finish(absl::OkStatus()); });
   }
 
+  // Runs a call as the wire does, with what `read` returns unless the call is above its rate.
+  template <typename Read>
+  std::shared_ptr<Call> RunRead(const std::shared_ptr<ConnectionContext>& connection, const Method& method,
+                                const Read& read, std::shared_ptr<ClientEnd> end) const {
+    const Gate::Begun begun = Gate(services_, connection).Begin(method, std::move(end));
+    if (begun.admitted != nullptr) {
+      Gate::Run(begun.admitted, method, read());
+    }
+    return begun.running.lock();
+  }
+
   // Runs a call with a copy of `request`; returns its client's end, and the call itself in `begun`.
   std::shared_ptr<FakeEnd> Run(const std::shared_ptr<ConnectionContext>& connection, const Method& method,
                                const google::protobuf::Message* request = nullptr,
@@ -167,7 +178,7 @@ class GateTest : public ::testing::Test {
     if (request != nullptr) {
       copy->CopyFrom(*request);
     }
-    std::shared_ptr<Call> call = Gate(services_, connection).Run(method, [&] { return std::move(copy); }, end);
+    std::shared_ptr<Call> call = RunRead(connection, method, [&] { return std::move(copy); }, end);
     if (begun != nullptr) {
       *begun = std::move(call);
     }

@@ -153,15 +153,10 @@ TEST_F(GateRateTest, EvenAShortWaitIsTenMilliseconds) {
 TEST_F(GateRateTest, ACallAboveTheRateIsNotRead) {
   const auto connection = ConnectAs(kTenantUid);
   Exhaust(connection);
-  bool read = false;
   const auto refused = std::make_shared<FakeEnd>();
-  const auto reader = [&]() -> absl::StatusOr<std::unique_ptr<google::protobuf::Message>> {
-    read = true;
-    return nullptr;
-  };
-  Gate(services_, connection).Run(Ended(core::Row("AdapterService.ListAdapters")), reader, refused);
+  const Gate::Begun begun = Gate(services_, connection).Begin(Ended(core::Row("AdapterService.ListAdapters")), refused);
+  EXPECT_EQ(begun.admitted, nullptr);
   EXPECT_EQ(refused->Code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_FALSE(read);
 }
 
 TEST_F(GateRateTest, ACancelledCallIsReleasedAtOnce) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -36,77 +37,50 @@ struct Method {
 
 namespace internal {
 
-// A method with a response. `run` gets the call, the session and the messages.
-template <typename Request, typename Response, typename Run>
-Method Unary(const core::Operation& row, bool uses_session, Run run) {
-  return {.row = &row,
-          .request = &Request::default_instance(),
-          .response = &Response::default_instance(),
-          .shape = Call::Shape::kUnary,
-          .uses_session = uses_session,
-          .handler = [run = std::move(run)](const std::shared_ptr<Call>& call, const core::SessionGuard* session,
-                                            const Method::Message* request, Method::Message* response) {
-            run(call, session, static_cast<const Request&>(*request), static_cast<Response*>(response));
-          }};
+// Enters the type of a handler's parameter, if it is a message.
+template <typename Parameter>
+void Describe(Method& method) {
+  if constexpr (std::is_pointer_v<Parameter>) {
+    method.response = &std::remove_pointer_t<Parameter>::default_instance();
+    method.shape = Call::Shape::kUnary;
+  } else if constexpr (std::is_base_of_v<Method::Message, std::remove_cvref_t<Parameter>>) {
+    method.request = &std::remove_cvref_t<Parameter>::default_instance();
+  } else if constexpr (std::is_same_v<Parameter, const core::SessionGuard&>) {
+    method.uses_session = true;
+  }
 }
 
-template <typename Request, typename Response>
-Method Now(const core::Operation& row, std::function<absl::Status(Call&, const Request&, Response*)> handler) {
-  return Unary<Request, Response>(
-      row, /*uses_session=*/false,
-      [handler = std::move(handler)](const std::shared_ptr<Call>& call, const core::SessionGuard* /*session*/,
-                                     const Request& request,
-                                     Response* response) { call->Finish(handler(*call, request, response)); });
+// What a handler's parameter of this type gets.
+template <typename Parameter>
+Parameter Given(const std::shared_ptr<Call>& call, const core::SessionGuard* session, const Method::Message* request,
+                Method::Message* response) {
+  if constexpr (std::is_pointer_v<Parameter>) {
+    return static_cast<Parameter>(response);
+  } else if constexpr (std::is_base_of_v<Method::Message, std::remove_cvref_t<Parameter>>) {
+    return static_cast<Parameter>(*request);
+  } else if constexpr (std::is_same_v<Parameter, const core::SessionGuard&>) {
+    return *session;
+  } else if constexpr (std::is_same_v<Parameter, Call&>) {
+    return *call;
+  } else {
+    return call;
+  }
 }
 
-template <typename Request, typename Response>
-Method Now(const core::Operation& row, std::function<absl::Status(const Request&, Response*)> handler) {
-  return Now(row, std::function([handler = std::move(handler)](Call&, const Request& request, Response* response) {
-               return handler(request, response);
-             }));
-}
-
-template <typename Request, typename Response>
-Method Now(const core::Operation& row,
-           std::function<absl::Status(const core::SessionGuard&, const Request&, Response*)> handler) {
-  return Unary<Request, Response>(
-      row, /*uses_session=*/true,
-      [handler = std::move(handler)](const std::shared_ptr<Call>& call, const core::SessionGuard* session,
-                                     const Request& request,
-                                     Response* response) { call->Finish(handler(*session, request, response)); });
-}
-
-template <typename Request, typename Response>
-Method Later(const core::Operation& row,
-             std::function<void(const std::shared_ptr<Call>&, const Request&, Response*)> handler) {
-  return Unary<Request, Response>(
-      row, /*uses_session=*/false,
-      [handler = std::move(handler)](const std::shared_ptr<Call>& call, const core::SessionGuard* /*session*/,
-                                     const Request& request, Response* response) { handler(call, request, response); });
-}
-
-template <typename Request, typename Response>
-Method Later(
-    const core::Operation& row,
-    std::function<void(const std::shared_ptr<Call>&, const core::SessionGuard&, const Request&, Response*)> handler) {
-  return Unary<Request, Response>(
-      row, /*uses_session=*/true,
-      [handler = std::move(handler)](const std::shared_ptr<Call>& call, const core::SessionGuard* session,
-                                     const Request& request,
-                                     Response* response) { handler(call, *session, request, response); });
-}
-
-template <typename Request>
-Method Stream(const core::Operation& row, std::function<void(const std::shared_ptr<Call>&, const Request&)> handler) {
-  return {.row = &row,
-          .request = &Request::default_instance(),
-          .response = nullptr,
-          .shape = Call::Shape::kStream,
-          .handler = [handler = std::move(handler)](const std::shared_ptr<Call>& call,
-                                                    const core::SessionGuard* /*session*/,
-                                                    const Method::Message* request, Method::Message* /*response*/) {
-            handler(call, static_cast<const Request&>(*request));
-          }};
+// Streams have no response. A handler that returns something has returned how its call ends.
+template <typename Result, typename... Parameters>
+Method Bound(const core::Operation& row, std::function<Result(Parameters...)> handler) {
+  Method method = {.row = &row, .shape = Call::Shape::kStream};
+  (Describe<Parameters>(method), ...);
+  method.handler = [handler = std::move(handler)](const std::shared_ptr<Call>& call, const core::SessionGuard* session,
+                                                  const Method::Message* request, Method::Message* response) {
+    if constexpr (std::is_void_v<Result>) {
+      handler(Given<Parameters>(call, session, request, response)...);
+    } else {
+      call->Finish(handler(Given<Parameters>(call, session, request, response)...));
+    }
+  };
+  return method;
 }
 
 }  // namespace internal
@@ -115,7 +89,7 @@ Method Stream(const core::Operation& row, std::function<void(const std::shared_p
 // the objects of the caller's session, absl::Status(Call&, const Request&, Response*), or with the messages alone.
 template <typename Handler>
 Method Now(const core::Operation& row, Handler handler) {
-  return internal::Now(row, std::function(std::move(handler)));
+  return internal::Bound(row, std::function(std::move(handler)));
 }
 
 // A method whose handler may finish the call later: void(const std::shared_ptr<Call>&, const Request&, Response*), or
@@ -123,13 +97,13 @@ Method Now(const core::Operation& row, Handler handler) {
 // continues needs a guard of its own.
 template <typename Handler>
 Method Later(const core::Operation& row, Handler handler) {
-  return internal::Later(row, std::function(std::move(handler)));
+  return internal::Bound(row, std::function(std::move(handler)));
 }
 
 // A server stream: void(const std::shared_ptr<Call>&, const Request&). The handler writes to call->end().
 template <typename Handler>
 Method Stream(const core::Operation& row, Handler handler) {
-  return internal::Stream(row, std::function(std::move(handler)));
+  return internal::Bound(row, std::function(std::move(handler)));
 }
 
 // A member function as a handler of its own; keeps the object.

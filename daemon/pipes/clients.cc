@@ -124,10 +124,6 @@ void Clients::Adopt(const Key& key, UniqueSocket socket) {
                              .refuses_descriptors = true,
                              .secret = SecretDigest::Of(client.secret),
                              .on_end = on_end});
-  if (served == nullptr) {
-    Refuse(core::kRefusedNoDescriptors, &caller);
-    return;
-  }
   connection_count_.fetch_add(1);
   client.connections.emplace(number, Connection{.served = std::move(served), .place = std::move(place)});
 }

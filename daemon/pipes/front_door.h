@@ -15,7 +15,6 @@
 #include "daemon/core/request/node.h"
 #include "daemon/core/session/session_registry.h"
 #include "daemon/door/bulkhead.h"
-#include "daemon/door/connect_backoff.h"
 #include "daemon/door/connect_rates.h"
 #include "daemon/door/connection_server.h"
 #include "daemon/door/places.h"

@@ -26,15 +26,7 @@ class EventLoopTest : public testing::Test {
     EXPECT_TRUE(WaitForSocket(ends.watched.get(), kReadable, kTimeout));
     return ends;
   }
-  // Runs `task` on the loop's thread and returns when it has run.
-  void Run(const EventLoop::Task& task) {
-    Signal ran;
-    loop_->Post([&] {
-      task();
-      ran.Set();
-    });
-    ASSERT_TRUE(ran.Wait());
-  }
+  void Run(const EventLoop::Task& task) { RunOn(*loop_, task); }
 
   const SteadyClock clock_;
   const std::shared_ptr<EventLoop> loop_ = *EventLoop::Start(clock_);

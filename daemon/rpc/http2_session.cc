@@ -4,9 +4,11 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "base/heap.h"
 #include "base/wipe.h"
+#include "daemon/rpc/calls.h"
 
 namespace rnicd::rpc {
 namespace {
@@ -15,121 +17,10 @@ namespace {
 constexpr size_t kSettingsMax = 32;
 constexpr size_t kAcknowledgementsMax = 256;
 constexpr size_t kContinuationsMax = 8;
-// Calls whose deadlines are shorter than their way here are reset by the thousand. Http2Events::OnGivenUp bounds them.
+// Calls whose deadlines are shorter than their way here are reset by the thousand. FloodGuard bounds them.
 constexpr uint64_t kNoResetLimit = UINT64_MAX;
 
-Http2Events& EventsOf(void* user_data) { return *static_cast<Http2Events*>(user_data); }
-
 std::string_view TextOf(const uint8_t* bytes, size_t size) { return {reinterpret_cast<const char*>(bytes), size}; }
-
-int OnBeginHeaders(nghttp2_session* session, const nghttp2_frame* frame, void* user_data) {
-  if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST ||
-      EventsOf(user_data).OnRequestBegins(frame->hd.stream_id)) {
-    return 0;
-  }
-  nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id, NGHTTP2_REFUSED_STREAM);
-  return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
-}
-
-int OnHeader(nghttp2_session* session, const nghttp2_frame* frame, const uint8_t* name, size_t name_size,
-             const uint8_t* value, size_t value_size, uint8_t /*flags*/, void* user_data) {
-  if (frame->headers.cat != NGHTTP2_HCAT_REQUEST) {
-    return 0;  // Trailers of a request mean nothing to gRPC.
-  }
-  if (EventsOf(user_data).OnHeader(frame->hd.stream_id, TextOf(name, name_size), TextOf(value, value_size))) {
-    return 0;
-  }
-  nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id, NGHTTP2_ENHANCE_YOUR_CALM);
-  return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
-}
-
-int OnFrame(nghttp2_session* /*session*/, const nghttp2_frame* frame, void* user_data) {
-  Http2Events& events = EventsOf(user_data);
-  const bool ends = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
-  switch (frame->hd.type) {
-    case NGHTTP2_HEADERS:
-      if (frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
-        events.OnHeadersEnd(frame->hd.stream_id);
-      } else if (!ends) {
-        events.OnIdleFrame();
-      }
-      break;
-    case NGHTTP2_DATA:
-      // An empty one that does not end its call is only a cost.
-      if (frame->hd.length == 0 && !ends) {
-        events.OnIdleFrame();
-      }
-      break;
-    case NGHTTP2_SETTINGS:
-      if ((frame->hd.flags & NGHTTP2_FLAG_ACK) != 0) {
-        events.OnSettingsAcknowledged();
-        return 0;
-      }
-      events.OnIdleFrame();
-      return 0;
-    case NGHTTP2_PING:
-      if ((frame->hd.flags & NGHTTP2_FLAG_ACK) != 0) {
-        events.OnPingAcknowledged();
-        return 0;
-      }
-      events.OnIdleFrame();
-      return 0;
-    case NGHTTP2_WINDOW_UPDATE:
-      // gRPC's C core sends one for each call, also for those that it gives up.
-      if (frame->hd.stream_id == 0) {
-        events.OnIdleFrame();
-        return 0;
-      }
-      [[fallthrough]];
-    case NGHTTP2_RST_STREAM:
-      events.OnGivenUp(1);
-      return 0;
-    default:
-      events.OnIdleFrame();
-      return 0;
-  }
-  if (ends) {
-    events.OnRequestEnds(frame->hd.stream_id);
-  }
-  return 0;
-}
-
-// nghttp2 has refused the frame, and reset its stream if there is one: also streams above the limit, of a client that
-// has not acknowledged our settings.
-int OnInvalidFrame(nghttp2_session* /*session*/, const nghttp2_frame* /*frame*/, int /*error*/, void* user_data) {
-  EventsOf(user_data).OnIdleFrame();
-  return 0;
-}
-
-int OnDataChunk(nghttp2_session* /*session*/, uint8_t /*flags*/, int32_t stream_id, const uint8_t* bytes, size_t size,
-                void* user_data) {
-  EventsOf(user_data).OnData(stream_id, TextOf(bytes, size));
-  return 0;
-}
-
-int OnFrameSent(nghttp2_session* /*session*/, const nghttp2_frame* frame, void* user_data) {
-  if (frame->hd.type == NGHTTP2_HEADERS && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) {
-    EventsOf(user_data).OnResponseEnded(frame->hd.stream_id);
-  }
-  return 0;
-}
-
-int OnStreamClose(nghttp2_session* /*session*/, int32_t stream_id, uint32_t /*error_code*/, void* user_data) {
-  EventsOf(user_data).OnStreamClosed(stream_id);
-  return 0;
-}
-
-ssize_t ReadOutput(nghttp2_session* /*session*/, int32_t stream_id, uint8_t* buffer, size_t size, uint32_t* flags,
-                   nghttp2_data_source* /*source*/, void* user_data) {
-  const Output output = EventsOf(user_data).OnOutputWanted(stream_id, reinterpret_cast<char*>(buffer), size);
-  if (output.ended) {
-    // The trailers have the flag that ends the stream.
-    *flags |= NGHTTP2_DATA_FLAG_EOF | NGHTTP2_DATA_FLAG_NO_END_STREAM;
-  } else if (output.bytes == 0) {
-    return NGHTTP2_ERR_DEFERRED;
-  }
-  return static_cast<ssize_t>(output.bytes);
-}
 
 std::vector<nghttp2_nv> NameValues(const std::vector<HeaderField>& fields) {
   std::vector<nghttp2_nv> values;
@@ -165,21 +56,85 @@ nghttp2_mem WipingMemory() {
           .realloc = ReallocateWiped};
 }
 
-nghttp2_session* NewSession(Http2Events& events) {
+}  // namespace
+
+// nghttp2's callbacks, with the session as their user data.
+nghttp2_session_callbacks* Http2Session::NewCallbacks() {
   nghttp2_session_callbacks* callbacks = nullptr;
   nghttp2_session_callbacks_new(&callbacks);
-  nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, OnBeginHeaders);
-  nghttp2_session_callbacks_set_on_header_callback(callbacks, OnHeader);
-  nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, OnFrame);
-  nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks, OnInvalidFrame);
-  nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, OnDataChunk);
-  nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, OnFrameSent);
-  nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, OnStreamClose);
+  nghttp2_session_callbacks_set_on_begin_headers_callback(
+      callbacks, [](nghttp2_session* session, const nghttp2_frame* frame, void* self) {
+        if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST ||
+            Self(self).calls_.OnRequestBegins(frame->hd.stream_id)) {
+          return 0;
+        }
+        Self(self).CountIdle();  // It costs a reset, and no call.
+        nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id, NGHTTP2_REFUSED_STREAM);
+        return int{NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE};
+      });
+  nghttp2_session_callbacks_set_on_header_callback(
+      callbacks, [](nghttp2_session* session, const nghttp2_frame* frame, const uint8_t* name, size_t name_size,
+                    const uint8_t* value, size_t value_size, uint8_t /*flags*/, void* self) {
+        // Trailers of a request mean nothing to gRPC.
+        if (frame->headers.cat != NGHTTP2_HCAT_REQUEST ||
+            Self(self).calls_.OnHeader(frame->hd.stream_id, TextOf(name, name_size), TextOf(value, value_size))) {
+          return 0;
+        }
+        nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id, NGHTTP2_ENHANCE_YOUR_CALM);
+        return int{NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE};
+      });
+  nghttp2_session_callbacks_set_on_frame_recv_callback(
+      callbacks, [](nghttp2_session* /*session*/, const nghttp2_frame* frame, void* self) {
+        Self(self).OnFrame(*frame);
+        return 0;
+      });
+  // nghttp2 has refused the frame, and reset its stream if there is one: also streams above the limit, of a client that
+  // has not acknowledged our settings.
+  nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(
+      callbacks, [](nghttp2_session* /*session*/, const nghttp2_frame* /*frame*/, int /*error*/, void* self) {
+        Self(self).CountIdle();
+        return 0;
+      });
+  nghttp2_session_callbacks_set_on_data_chunk_recv_callback(
+      callbacks, [](nghttp2_session* /*session*/, uint8_t /*flags*/, int32_t stream_id, const uint8_t* bytes,
+                    size_t size, void* self) {
+        Self(self).calls_.OnData(stream_id, TextOf(bytes, size));
+        return 0;
+      });
+  nghttp2_session_callbacks_set_on_frame_send_callback(
+      callbacks, [](nghttp2_session* /*session*/, const nghttp2_frame* frame, void* self) {
+        if (frame->hd.type == NGHTTP2_HEADERS && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) {
+          Self(self).calls_.OnResponseSent(frame->hd.stream_id);
+        }
+        return 0;
+      });
+  nghttp2_session_callbacks_set_on_stream_close_callback(
+      callbacks, [](nghttp2_session* /*session*/, int32_t stream_id, uint32_t /*error_code*/, void* self) {
+        Self(self).calls_.OnStreamClosed(stream_id);
+        return 0;
+      });
+  return callbacks;
+}
+
+ssize_t Http2Session::ReadOutput(nghttp2_session* /*session*/, int32_t stream_id, uint8_t* buffer, size_t size,
+                                 uint32_t* flags, nghttp2_data_source* /*source*/, void* self) {
+  const Calls::Output output = Self(self).calls_.OnOutputWanted(stream_id, reinterpret_cast<char*>(buffer), size);
+  if (output.ended) {
+    // The trailers have the flag that ends the stream.
+    *flags |= NGHTTP2_DATA_FLAG_EOF | NGHTTP2_DATA_FLAG_NO_END_STREAM;
+  } else if (output.bytes == 0) {
+    return NGHTTP2_ERR_DEFERRED;
+  }
+  return static_cast<ssize_t>(output.bytes);
+}
+
+nghttp2_session* Http2Session::NewSession(Http2Session* self) {
+  nghttp2_session_callbacks* const callbacks = NewCallbacks();
   nghttp2_option* option = nullptr;
   nghttp2_option_new(&option);
   nghttp2_option_set_no_auto_window_update(option, 1);
   nghttp2_option_set_no_closed_streams(option, 1);
-  // It would reset calls whose :authority is the path of the socket, as Go's gRPC says. RequestHeaders reads what
+  // It would reset calls whose :authority is the path of the socket, as Go's gRPC says. IncomingRequest reads what
   // matters.
   nghttp2_option_set_no_http_messaging(option, 1);
   nghttp2_option_set_max_settings(option, kSettingsMax);
@@ -188,15 +143,14 @@ nghttp2_session* NewSession(Http2Events& events) {
   nghttp2_option_set_max_continuations(option, kContinuationsMax);
   nghttp2_session* session = nullptr;
   nghttp2_mem memory = WipingMemory();
-  nghttp2_session_server_new3(&session, callbacks, &events, option, &memory);
+  nghttp2_session_server_new3(&session, callbacks, self, option, &memory);
   nghttp2_option_del(option);
   nghttp2_session_callbacks_del(callbacks);
   return session;
 }
 
-}  // namespace
-
-Http2Session::Http2Session(Http2Events& events, const Limits& limits) : events_(events), session_(NewSession(events)) {
+Http2Session::Http2Session(Calls& calls, const Limits& limits, Instant now)
+    : calls_(calls), flood_(limits, now), now_(now), session_(NewSession(this)) {
   const std::array<nghttp2_settings_entry, 2> settings = {{
       {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, limits.calls_max},
       {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, limits.header_bytes_max},
@@ -204,19 +158,79 @@ Http2Session::Http2Session(Http2Events& events, const Limits& limits) : events_(
   nghttp2_submit_settings(session_.get(), NGHTTP2_FLAG_NONE, settings.data(), settings.size());
 }
 
-bool Http2Session::Receive(std::string_view bytes) {
+void Http2Session::Receive(std::string_view bytes, Instant now) {
+  now_ = now;
   while (!bytes.empty()) {
     const std::string_view passed = filter_.Next(bytes);
     const ssize_t taken =
         nghttp2_session_mem_recv(session_.get(), reinterpret_cast<const uint8_t*>(passed.data()), passed.size());
     if (taken != static_cast<ssize_t>(passed.size())) {
-      return false;
+      broken_ = true;
+      return;
     }
   }
   if (const uint32_t dropped = filter_.TakeDropped(); dropped > 0) {
-    events_.OnGivenUp(dropped);
+    CountGivenUp(dropped);
   }
-  return true;
+}
+
+void Http2Session::OnFrame(const nghttp2_frame& frame) {
+  const bool ends = (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
+  const bool acknowledges = (frame.hd.flags & NGHTTP2_FLAG_ACK) != 0;
+  switch (frame.hd.type) {
+    case NGHTTP2_HEADERS:
+      if (frame.headers.cat == NGHTTP2_HCAT_REQUEST) {
+        calls_.OnHeadersEnd(frame.hd.stream_id);
+      } else if (!ends) {
+        CountIdle();
+      }
+      break;
+    case NGHTTP2_DATA:
+      // An empty one that does not end its call is only a cost.
+      if (frame.hd.length == 0 && !ends) {
+        CountIdle();
+      }
+      break;
+    case NGHTTP2_SETTINGS:
+      greeted_ = greeted_ || acknowledges;
+      return acknowledges ? void() : CountIdle();
+    case NGHTTP2_PING:
+      return acknowledges ? OnPingAcknowledged() : CountIdle();
+    case NGHTTP2_WINDOW_UPDATE:
+      // gRPC's C core sends one for each call, also for those that it gives up.
+      return frame.hd.stream_id == 0 ? CountIdle() : CountGivenUp(1);
+    case NGHTTP2_RST_STREAM:
+      return CountGivenUp(1);
+    default:
+      return CountIdle();
+  }
+  if (ends) {
+    calls_.OnRequestEnds(frame.hd.stream_id);
+  }
+}
+
+void Http2Session::OnPingAcknowledged() {
+  if (announced_ && !closing_) {
+    closing_ = true;
+    SendGoAway(NGHTTP2_NO_ERROR, {});
+  } else {
+    CountIdle();
+  }
+}
+
+void Http2Session::CountIdle() { Allow(flood_.CountIdle(now_), "too_many_pings"); }
+
+void Http2Session::CountGivenUp(uint32_t frames) { Allow(flood_.CountGivenUp(frames, now_), "too_many_resets"); }
+
+void Http2Session::Allow(bool allowed, std::string_view reason) {
+  if (!allowed && !std::exchange(broken_, true)) {
+    SendGoAway(NGHTTP2_ENHANCE_YOUR_CALM, reason);
+  }
+}
+
+void Http2Session::SendGoAway(uint32_t error_code, std::string_view debug_data) {
+  nghttp2_submit_goaway(session_.get(), NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session_.get()),
+                        error_code, reinterpret_cast<const uint8_t*>(debug_data.data()), debug_data.size());
 }
 
 std::string_view Http2Session::NextOutput() {
@@ -253,18 +267,9 @@ void Http2Session::Consume(int32_t stream_id, size_t bytes) {
 }
 
 void Http2Session::AnnounceGoAway() {
+  announced_ = true;
   nghttp2_submit_shutdown_notice(session_.get());
   nghttp2_submit_ping(session_.get(), NGHTTP2_FLAG_NONE, nullptr);
-}
-
-void Http2Session::GoAway() {
-  nghttp2_submit_goaway(session_.get(), NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session_.get()),
-                        NGHTTP2_NO_ERROR, nullptr, 0);
-}
-
-void Http2Session::Farewell(uint32_t error_code, std::string_view debug_data) {
-  nghttp2_submit_goaway(session_.get(), NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session_.get()),
-                        error_code, reinterpret_cast<const uint8_t*>(debug_data.data()), debug_data.size());
 }
 
 }  // namespace rnicd::rpc

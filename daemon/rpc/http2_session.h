@@ -8,59 +8,38 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
+#include "daemon/rpc/flood_guard.h"
 #include "daemon/rpc/frame_filter.h"
 #include "daemon/rpc/limits.h"
-#include "daemon/rpc/trailers.h"
+#include "daemon/rpc/outgoing_response.h"
 
 namespace rnicd::rpc {
 
-// What a stream has to send now.
-struct Output {
-  size_t bytes = 0;
-  // True when nothing follows but trailers, which the callee has submitted.
-  bool ended = false;
-};
+class Calls;
 
-// Receives what the frames of a client mean. Called inside Http2Session::Receive and NextOutput, and may submit frames
-// there, but must not destroy the session.
-class Http2Events {
- public:
-  virtual ~Http2Events() = default;
-  // False refuses the stream; the client may send its request again.
-  virtual bool OnRequestBegins(int32_t stream_id) = 0;
-  // False resets the stream.
-  virtual bool OnHeader(int32_t stream_id, std::string_view name, std::string_view value) = 0;
-  virtual void OnHeadersEnd(int32_t stream_id) = 0;
-  virtual void OnData(int32_t stream_id, std::string_view bytes) = 0;
-  virtual void OnRequestEnds(int32_t stream_id) = 0;
-  // The last frame of the response has been sent.
-  virtual void OnResponseEnded(int32_t stream_id) = 0;
-  virtual void OnStreamClosed(int32_t stream_id) = 0;
-  // A frame that belongs to no call: a ping, settings, the connection's window update, a priority, one that was
-  // refused.
-  virtual void OnIdleFrame() = 0;
-  // Frames that a client sends for calls that it gives up: resets, window updates, and all that FrameFilter takes out.
-  virtual void OnGivenUp(uint32_t frames) = 0;
-  virtual void OnSettingsAcknowledged() = 0;
-  virtual void OnPingAcknowledged() = 0;
-  // Copies at most `size` bytes of the stream's output into `buffer`. No byte and not ended: the stream waits for
-  // Http2Session::Resume.
-  virtual Output OnOutputWanted(int32_t stream_id, char* buffer, size_t size) = 0;
-};
-
-// The server's end of HTTP/2 on one connection, by nghttp2, without a socket: bytes in, events and bytes out.
+// The server's end of HTTP/2 on one connection, by nghttp2, without a socket: bytes in, what they mean for calls, and
+// bytes out. What belongs to no call ends here: acknowledgements, the two steps of the goodbye, and floods.
 // Bounds that nghttp2 keeps: CONTINUATION frames, settings in a frame, acknowledgements that wait.
-// Lifetime: `events` outlives it. Threads: one at a time.
+// Lifetime: `calls` outlives it. It calls them inside Receive and NextOutput, where they may submit frames.
+// Threads:  one at a time.
 class Http2Session {
  public:
-  Http2Session(Http2Events& events, const Limits& limits);
+  Http2Session(Calls& calls, const Limits& limits, Instant now);
 
-  // False when the client has broken the protocol: what NextOutput gives then is the last.
-  bool Receive(std::string_view bytes);
+  // Takes what has come from the client until `now`. Not to be called once the session is broken.
+  void Receive(std::string_view bytes, Instant now);
   // Bytes for the client, until the next call; empty when there are none for now.
   std::string_view NextOutput();
-  // True when both ends have said goodbye and nothing is left to say.
+  // True when GOAWAY was sent and received, and all output is flushed.
   bool finished() const;
+  // True when the client has broken the protocol or a limit: what NextOutput gives then is the last.
+  bool broken() const { return broken_; }
+  // True once the client has acknowledged our settings.
+  bool greeted() const { return greeted_; }
+  // True once the client was told that the connection closes, and once it may open no more streams.
+  bool announced() const { return announced_; }
+  bool closing() const { return closing_; }
   // Frames that wait to be sent, without DATA.
   size_t waiting_frames() const;
 
@@ -74,13 +53,11 @@ class Http2Session {
   void Reset(int32_t stream_id, uint32_t error_code);
   // Lets the client send as many bytes again, on this stream and on the connection.
   void Consume(int32_t stream_id, size_t bytes);
+  // A response gets on, which pays for the frames before it.
+  void ForgetFrames() { flood_.Forget(); }
   // Tells the client to open no more streams, and asks it to acknowledge a ping: what it opened before it knew has come
-  // by then.
+  // by then, and further streams are refused. Those that are open go on.
   void AnnounceGoAway();
-  // Refuses further streams; those that are open go on.
-  void GoAway();
-  // Tells the client why its connection ends; the caller sends what is left and ends it.
-  void Farewell(uint32_t error_code, std::string_view debug_data);
   // Frees what the session takes. Nothing is called afterwards.
   void Free() { session_.reset(); }
 
@@ -89,8 +66,29 @@ class Http2Session {
     void operator()(nghttp2_session* session) const { nghttp2_session_del(session); }
   };
 
-  Http2Events& events_;
+  static Http2Session& Self(void* user_data) { return *static_cast<Http2Session*>(user_data); }
+  static nghttp2_session_callbacks* NewCallbacks();
+  static nghttp2_session* NewSession(Http2Session* self);
+  static ssize_t ReadOutput(nghttp2_session* session, int32_t stream_id, uint8_t* buffer, size_t size, uint32_t* flags,
+                            nghttp2_data_source* source, void* self);
+
+  void OnFrame(const nghttp2_frame& frame);
+  void OnPingAcknowledged();
+  void CountIdle();
+  void CountGivenUp(uint32_t frames);
+  // Sends a client away that is not allowed what it does.
+  void Allow(bool allowed, std::string_view reason);
+  void SendGoAway(uint32_t error_code, std::string_view debug_data);
+
+  Calls& calls_;
   FrameFilter filter_;
+  FloodGuard flood_;
+  // When the bytes of Receive came.
+  Instant now_;
+  bool greeted_ = false;
+  bool announced_ = false;
+  bool closing_ = false;
+  bool broken_ = false;
   std::unique_ptr<nghttp2_session, Delete> session_;
 };
 

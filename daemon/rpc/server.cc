@@ -46,7 +46,7 @@ Server::~Server() {
   }
 }
 
-std::shared_ptr<Connection> Server::Serve(Client client, std::shared_ptr<CallHandler> handler) {
+std::shared_ptr<Connection> Server::Serve(Client client, CallHandler handler) {
   MutexLock lock(mutex_);
   auto budget = std::make_shared<Budget>(limits_.connection_bytes, BudgetOf(client.owner));
   // The server may be destroyed as soon as it knows of the end.
@@ -58,11 +58,11 @@ std::shared_ptr<Connection> Server::Serve(Client client, std::shared_ptr<CallHan
   };
   const auto connection =
       std::make_shared<Connection>(loops_[next_loop_++ % loops_.size()], std::move(client.socket),
-                                   Connection::Options{.limits = limits_,
-                                                       .handler = std::move(handler),
-                                                       .budget = std::move(budget),
+                                   Connection::Options{.calls = {.limits = limits_,
+                                                                 .handler = std::move(handler),
+                                                                 .budget = std::move(budget),
+                                                                 .secret = client.secret},
                                                        .refuses_descriptors = client.refuses_descriptors,
-                                                       .secret = client.secret,
                                                        .on_end = std::move(on_end)});
   connections_[connection.get()] = connection;
   connection->Open();

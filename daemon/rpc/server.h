@@ -41,14 +41,14 @@ class Server {
     bool refuses_descriptors = false;
     // Names who shares a budget with this connection.
     std::string owner;
-    // See Connection::Options.
+    // See Calls::Options.
     std::optional<SecretDigest> secret;
     // Called once, on a thread of the server, when the connection has ended; may be empty. Must not block.
     std::function<void()> on_end;
   };
 
   // Serves the socket until the client leaves or the connection is closed.
-  std::shared_ptr<Connection> Serve(Client client, std::shared_ptr<CallHandler> handler);
+  std::shared_ptr<Connection> Serve(Client client, CallHandler handler);
   // Connections that have not ended.
   size_t connections();
   // Its threads.

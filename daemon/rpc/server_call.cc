@@ -1,10 +1,9 @@
 #include "daemon/rpc/server_call.h"
 
+#include "daemon/rpc/calls.h"
 #include "daemon/rpc/connection.h"
 
 namespace rnicd::rpc {
-
-bool ServerCall::Charge(uint64_t bytes) { return charge_.Grow(bytes); }
 
 void ServerCall::End(bool cancelled) {
   on_written_ = nullptr;
@@ -15,38 +14,31 @@ void ServerCall::End(bool cancelled) {
 
 template <typename Answer>
 void ServerCall::OnLoop(Answer answer) {
-  if (loop_->OnThread()) {
-    if (const std::shared_ptr<Connection> connection = connection_.lock(); connection != nullptr) {
-      answer(*connection);
-    }
-    return;
-  }
-  loop_->Post([weak = connection_, answer = std::move(answer)]() mutable {
+  auto run = [weak = connection_, answer = std::move(answer)]() mutable {
     if (const std::shared_ptr<Connection> connection = weak.lock(); connection != nullptr) {
-      answer(*connection);
+      connection->Run([&](Calls& calls) { answer(calls); });
     }
-  });
+  };
+  loop_->OnThread() ? run() : loop_->Post(std::move(run));
 }
 
 void ServerCall::CallLater(std::chrono::nanoseconds delay, std::function<void()> task) {
-  OnLoop([id = stream_id_, delay, task = std::move(task)](Connection& connection) mutable {
-    connection.CallLater(id, delay, std::move(task));
+  OnLoop([id = stream_id_, delay, task = std::move(task)](Calls& calls) mutable {
+    calls.CallLater(id, delay, std::move(task));
   });
 }
 
 void ServerCall::Begin() {
-  OnLoop([id = stream_id_](Connection& connection) { connection.BeginStream(id); });
+  OnLoop([id = stream_id_](Calls& calls) { calls.Begin(id); });
 }
 
 void ServerCall::Write(std::string message) {
-  OnLoop([id = stream_id_, message = std::move(message)](Connection& connection) {
-    connection.WriteMessage(id, message);
-  });
+  OnLoop([id = stream_id_, message = std::move(message)](Calls& calls) { calls.Write(id, message); });
 }
 
 void ServerCall::Finish(Status status, std::optional<std::string> message) {
-  OnLoop([id = stream_id_, status = std::move(status), message = std::move(message)](Connection& connection) mutable {
-    connection.FinishCall(id, std::move(status), message);
+  OnLoop([id = stream_id_, status = std::move(status), message = std::move(message)](Calls& calls) mutable {
+    calls.Finish(id, std::move(status), message);
   });
 }
 

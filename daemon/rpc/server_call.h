@@ -10,35 +10,40 @@
 
 #include "daemon/rpc/budget.h"
 #include "daemon/rpc/event_loop.h"
-#include "daemon/rpc/status.h"
+#include "daemon/rpc/incoming_request.h"
+#include "daemon/rpc/outgoing_response.h"
 
 namespace rnicd::rpc {
 
+class Calls;
 class Connection;
 
-// One call of a client, from the arrival of its whole request: the way to answer it.
+// One call of a client, from the arrival of its whole request or its refusal: the way to answer it.
 // Lifetime: shared; may outlive its connection and the server, which then ignore the answer. Keeps what its request
 //           costs charged.
-// Threads:  Begin, Write and Finish from any; the rest only inside CallHandler's functions.
+// Threads:  Begin, Write and Finish from any; the rest only inside the CallHandler.
 class ServerCall {
  public:
   ServerCall(std::shared_ptr<EventLoop> loop, std::weak_ptr<Connection> connection, int32_t stream_id, std::string path,
-             std::string message, BudgetCharge charge)
+             std::string message, BudgetCharge charge, std::optional<Refusal> refusal = std::nullopt)
       : loop_(std::move(loop)),
         connection_(std::move(connection)),
         stream_id_(stream_id),
         path_(std::move(path)),
         message_(std::move(message)),
-        charge_(std::move(charge)) {}
+        charge_(std::move(charge)),
+        refusal_(refusal) {}
 
   // "/rnicd.v1.MemoryService/CreateMr".
   const std::string& path() const { return path_; }
+  // Why the wire refuses the call: then it has no message, and its handler ends it.
+  const std::optional<Refusal>& refusal() const { return refusal_; }
   // The bytes of the request's message.
   const std::string& message() const { return message_; }
   // Frees the bytes, but not their charge: what was parsed from them takes as much.
   void DropMessage() { std::string().swap(message_); }
   // Charges more bytes for what is made of the request. False when the budget has no room.
-  bool Charge(uint64_t bytes);
+  bool Charge(uint64_t bytes) { return charge_.Grow(bytes); }
 
   // Runs `task` on the loop's thread after `delay`, or at once when the connection closes; not when the call has ended
   // before. At most once.
@@ -58,10 +63,10 @@ class ServerCall {
   void Finish(Status status, std::optional<std::string> message = std::nullopt);
 
  private:
-  friend class Connection;
+  friend class Calls;
   // The connection has no more news for the call. Lets go of the callbacks, which may keep the call.
   void End(bool cancelled);
-  // Runs `answer` on the loop's thread, with the connection while there is one: now, when this is the loop's thread.
+  // Runs `answer` on the loop's thread, with the connection's calls while it is there: now, when this is that thread.
   template <typename Answer>
   void OnLoop(Answer answer);
 
@@ -71,36 +76,12 @@ class ServerCall {
   const std::string path_;
   std::string message_;
   BudgetCharge charge_;
+  const std::optional<Refusal> refusal_;
   std::function<void()> on_cancel_;
   std::function<void()> on_written_;
 };
 
-// Why the wire refuses a call before its handler runs.
-enum class Refusal : uint8_t {
-  // The message is larger than Limits::message_bytes_max.
-  kMessageTooLarge,
-  // A budget has no room for the message.
-  kOverBudget,
-  // The message is compressed.
-  kCompressed,
-  // The request has no message, a second one, or ends inside of it.
-  kMessageCount,
-  // The request did not arrive whole in time.
-  kIncomplete,
-  // grpc-timeout is not a timeout.
-  kTimeoutMalformed,
-  // The request does not carry the secret of its connection.
-  kSecretMissing,
-};
-
-// Receives the calls of one connection.
-// Lifetime: shared by the connection's calls. Threads: the loop's; must not block.
-class CallHandler {
- public:
-  virtual ~CallHandler() = default;
-  virtual void OnCall(const std::shared_ptr<ServerCall>& call) = 0;
-  // A call that the wire refuses, without its message: the handler ends it. `bytes` is what was too much, or 0.
-  virtual void OnRefused(const std::shared_ptr<ServerCall>& call, Refusal refusal, uint64_t bytes) = 0;
-};
+// Receives the calls of one connection, on the loop's thread. Must not block.
+using CallHandler = std::function<void(const std::shared_ptr<ServerCall>&)>;
 
 }  // namespace rnicd::rpc

@@ -150,7 +150,7 @@ TEST_F(ServerTest, WhatTheServersThreadsServeIsSharedAmongThem) {
   for (int count = 0; count < 10; ++count) {
     auto [ours, theirs] = MakeSocketPair();
     server->Serve({.socket = std::make_shared<const UniqueSocket>(std::move(ours)), .owner = std::to_string(count)},
-                  handler_);
+                  CallsTo(handler_));
     clients.push_back(std::make_unique<TestClient>(std::move(theirs)));
   }
   for (const auto& client : clients) {

@@ -22,7 +22,7 @@
 #include "base/mutex.h"
 #include "base/unique_socket.h"
 #include "base/waiting_fixture.h"
-#include "daemon/rpc/message_reader.h"
+#include "daemon/rpc/outgoing_response.h"
 #include "daemon/rpc/server.h"
 #include "daemon/rpc/server_call.h"
 #include "daemon/rpc/socket_io.h"
@@ -55,6 +55,16 @@ class Signal {
   bool set_ RNICD_GUARDED_BY(mutex_) = false;
 };
 
+// Runs `task` on the loop's thread, behind all that it had to do before, and returns when it has run.
+inline void RunOn(EventLoop& loop, const EventLoop::Task& task) {
+  Signal ran;
+  loop.Post([&] {
+    task();
+    ran.Set();
+  });
+  ASSERT_TRUE(ran.Wait());
+}
+
 // What came back on a stream.
 struct Response {
   // Headers and trailers.
@@ -76,14 +86,15 @@ struct Response {
   std::vector<std::string> Messages() const {
     std::vector<std::string> messages;
     for (std::string_view left = data; left.size() >= 5;) {
-      MessageReader reader;
-      reader.Add(left);
-      reader.Accept();
-      reader.Add(left);
-      if (!reader.complete()) {
+      size_t bytes = 0;
+      for (const char byte : left.substr(1, 4)) {
+        bytes = bytes << 8U | static_cast<unsigned char>(byte);
+      }
+      if (left.size() - 5 < bytes) {
         break;
       }
-      messages.push_back(reader.TakeMessage());
+      messages.emplace_back(left.substr(5, bytes));
+      left.remove_prefix(5 + bytes);
     }
     return messages;
   }
@@ -313,9 +324,13 @@ class TestClient {
 // /echo ends with its message, /later too but after as many milliseconds as it says, /fail with status 5, /hold when
 // the test says, /count after as many messages as the request says, /large after one of as many bytes, /write after a
 // message that it does not ask about, /nothing without any.
-class TestHandler final : public CallHandler {
+class TestHandler final {
  public:
-  void OnCall(const std::shared_ptr<ServerCall>& call) override {
+  void OnCall(const std::shared_ptr<ServerCall>& call) {
+    if (const auto& refusal = call->refusal(); refusal.has_value()) {
+      call->Finish({.code = 100 + refusal->reason, .message = std::to_string(refusal->bytes), .details = call->path()});
+      return;
+    }
     const std::string& path = call->path();
     MutexLock lock(mutex_);
     ++begun_;
@@ -344,9 +359,6 @@ class TestHandler final : public CallHandler {
       });
       held_.push_back(call);
     }
-  }
-  void OnRefused(const std::shared_ptr<ServerCall>& call, Refusal refusal, uint64_t bytes) override {
-    call->Finish({.code = 100 + static_cast<int>(refusal), .message = std::to_string(bytes), .details = call->path()});
   }
 
   // Takes as many held calls as soon as the client has made them.
@@ -405,8 +417,14 @@ class TestHandler final : public CallHandler {
   const std::shared_ptr<int> waiting_ = std::make_shared<int>(0);
 };
 
-// What TestHandler::OnRefused says.
-inline std::string CodeOf(Refusal refusal) { return std::to_string(100 + static_cast<int>(refusal)); }
+// What TestHandler says of a refused call.
+inline std::string CodeOf(Refusal::Reason reason) { return std::to_string(100 + reason); }
+
+// Keeps `handler`.
+template <typename Handler>
+CallHandler CallsTo(std::shared_ptr<Handler> handler) {
+  return [handler = std::move(handler)](const std::shared_ptr<ServerCall>& call) { handler->OnCall(call); };
+}
 
 // What a client sends first.
 inline constexpr char kPreface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -440,11 +458,11 @@ class ServerTest : public testing::Test {
   }
 
   // The client's end of a connection that is served.
-  UniqueSocket Connect() { return Connect(handler_); }
-  UniqueSocket Connect(const std::shared_ptr<CallHandler>& handler) {
+  UniqueSocket Connect() { return Connect(CallsTo(handler_)); }
+  UniqueSocket Connect(CallHandler handler) {
     auto [ours, theirs] = MakeSocketPair();
-    connection_ =
-        server_->Serve({.socket = std::make_shared<const UniqueSocket>(std::move(ours)), .owner = "owner"}, handler);
+    connection_ = server_->Serve({.socket = std::make_shared<const UniqueSocket>(std::move(ours)), .owner = "owner"},
+                                 std::move(handler));
     return std::move(theirs);
   }
   static void ExpectEchoes(TestClient& client) {
@@ -466,14 +484,11 @@ class ServerTimeTest : public ServerTest {
 
   // Returns when the server has done what is due then, and before that all that it had to do before.
   void Pass(std::chrono::milliseconds time) {
-    Signal looked;
     EventLoop& loop = *server_->loops()[0];
-    loop.Post([&] {
+    RunOn(loop, [&] {
       manual_clock_.Advance(time);
       loop.RunDue();
-      looked.Set();
     });
-    ASSERT_TRUE(looked.Wait());
   }
 };
 

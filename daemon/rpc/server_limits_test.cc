@@ -143,16 +143,6 @@ TEST_F(SmallServerTest, AClientThatOnlyPingsIsSentAway) {
   EXPECT_EQ(*client.goaway(), (std::pair<uint32_t, std::string>(NGHTTP2_ENHANCE_YOUR_CALM, "too_many_pings")));
 }
 
-TEST_F(SmallServerTest, ResponsesPayForPings) {
-  TestClient client(Connect());
-  for (int count = 0; count < 30; ++count) {
-    for (int ping = 0; ping < 10; ++ping) {
-      nghttp2_submit_ping(client.session(), NGHTTP2_FLAG_NONE, nullptr);
-    }
-    ExpectEchoes(client);
-  }
-}
-
 // Each of the updates lets a byte of the response pass.
 TEST_F(SmallServerTest, AClientWithATinyWindowGetsItsResponse) {
   TestClient client(Connect(), {{NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 1}});

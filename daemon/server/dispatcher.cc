@@ -10,7 +10,8 @@
 #include "absl/status/statusor.h"
 #include "base/status.h"
 #include "daemon/server/message_check.h"
-#include "daemon/server/wire_status.h"
+#include "rnicd/v1/error.pb.h"
+#include "wire/error_detail.h"
 
 namespace rnicd::server {
 namespace {
@@ -67,35 +68,44 @@ absl::StatusOr<std::unique_ptr<Message>> Read(const gate::Method& method, rpc::S
 
 }  // namespace
 
-void Dispatcher::OnCall(const std::shared_ptr<rpc::ServerCall>& call) {
+rpc::Status ToWireStatus(const absl::Status& status) {
+  if (status.ok() || absl::IsCancelled(status)) {
+    return {.code = static_cast<int>(status.code())};  // A cancelled call has no reader.
+  }
+  const v1::ErrorDetail detail = wire::ToErrorDetail(status);
+  const ErrorReasonRow& row = RowOf(ErrorInfoOf(status).reason);
+  v1::RpcStatus envelope;
+  envelope.set_code(static_cast<int>(row.code));
+  envelope.set_message(detail.message());
+  envelope.add_details()->PackFrom(detail);
+  // abseil's and gRPC's codes are the same numbers.
+  return {.code = static_cast<int>(row.code), .message = detail.message(), .details = envelope.SerializeAsString()};
+}
+
+void Dispatcher::Dispatch(const std::shared_ptr<rpc::ServerCall>& call) const {
   const gate::Method& method = methods_.Find(call->path());
-  Run(call, method, [&] { return Read(method, *call); });
-}
-
-// As every other call, so that it is counted, measured and logged.
-void Dispatcher::OnRefused(const std::shared_ptr<rpc::ServerCall>& call, rpc::Refusal refusal, uint64_t bytes) {
-  Run(call, methods_.Find(call->path()), [&] { return ErrorOf(refusal, bytes); });
-}
-
-void Dispatcher::Run(const std::shared_ptr<rpc::ServerCall>& call, const gate::Method& method,
-                     gate::Gate::ReadRequest read) const {
-  const std::weak_ptr<gate::Call> running = gate_.Run(method, read, std::make_shared<RpcEnd>(call));
-  if (running.expired()) {
+  gate::Gate::Begun begun = gate_.Begin(method, std::make_shared<RpcEnd>(call));
+  if (begun.admitted != nullptr) {
+    gate::Gate::Run(std::move(begun.admitted), method,
+                    call->refusal().has_value() ? ErrorOf(*call->refusal()) : Read(method, *call));
+  }
+  if (begun.running.expired()) {
     return;  // Most calls have ended by now.
   }
-  call->SetOnCancel([running] {
+  call->SetOnCancel([running = std::move(begun.running)] {
     if (const std::shared_ptr<gate::Call> cancelled = running.lock(); cancelled != nullptr) {
       cancelled->Cancel();
     }
   });
 }
 
-absl::Status Dispatcher::ErrorOf(rpc::Refusal refusal, uint64_t bytes) const {
-  switch (refusal) {
+absl::Status Dispatcher::ErrorOf(const rpc::Refusal& refusal) const {
+  switch (refusal.reason) {
     case rpc::Refusal::kMessageTooLarge:
-      return MakeError({.reason = ErrorReason::MESSAGE_TOO_LARGE, .limit = message_bytes_max_, .requested = bytes});
+      return MakeError(
+          {.reason = ErrorReason::MESSAGE_TOO_LARGE, .limit = message_bytes_max_, .requested = refusal.bytes});
     case rpc::Refusal::kOverBudget:
-      return MakeError({.reason = ErrorReason::REQUEST_BUDGET, .requested = bytes});
+      return MakeError({.reason = ErrorReason::REQUEST_BUDGET, .requested = refusal.bytes});
     case rpc::Refusal::kCompressed:
       return MakeError(ErrorReason::MESSAGE_COMPRESSED);
     case rpc::Refusal::kMessageCount:

@@ -32,33 +32,24 @@ absl::StatusOr<std::unique_ptr<RpcConnectionServer>> RpcConnectionServer::Start(
     uint32_t threads, const rpc::Limits& limits, const gate::GateServices& services, gate::MethodIndex methods,
     core::Node& node, core::SessionRegistry& registry) {
   RNICD_RETURN_IF_ERROR(methods.Check());
-  RNICD_ASSIGN_OR_RETURN(std::unique_ptr<rpc::Server> workloads, rpc::Server::Start(threads, limits, services.clock));
-  RNICD_ASSIGN_OR_RETURN(std::unique_ptr<rpc::Server> operators, rpc::Server::Start(1, limits, services.clock));
-  return std::unique_ptr<RpcConnectionServer>(new RpcConnectionServer(
-      limits, services, std::move(methods), node, registry, std::move(workloads), std::move(operators)));
+  std::unique_ptr<RpcConnectionServer> server(
+      new RpcConnectionServer(limits, services, std::move(methods), node, registry));
+  RNICD_ASSIGN_OR_RETURN(server->workloads_, rpc::Server::Start(threads, limits, services.clock));
+  RNICD_ASSIGN_OR_RETURN(server->operators_, rpc::Server::Start(1, limits, services.clock));
+  return server;
 }
-
-RpcConnectionServer::RpcConnectionServer(const rpc::Limits& limits, const gate::GateServices& services,
-                                         gate::MethodIndex methods, core::Node& node, core::SessionRegistry& registry,
-                                         std::unique_ptr<rpc::Server> workloads, std::unique_ptr<rpc::Server> operators)
-    : limits_(limits),
-      services_(services),
-      methods_(std::move(methods)),
-      node_(node),
-      registry_(registry),
-      workloads_(std::move(workloads)),
-      operators_(std::move(operators)) {}
 
 std::unique_ptr<door::ServedConnection> RpcConnectionServer::Serve(door::Admitted admitted) {
   auto context = std::make_shared<gate::ConnectionContext>(admitted.caller, node_, registry_);
-  auto dispatcher = std::make_shared<Dispatcher>(methods_, gate::Gate(services_, context), limits_.message_bytes_max);
+  auto dispatch = [dispatcher = Dispatcher(methods_, gate::Gate(services_, context), limits_.message_bytes_max)](
+                      const std::shared_ptr<rpc::ServerCall>& call) { dispatcher.Dispatch(call); };
   rpc::Server& server = admitted.caller.role == core::Role::kWorkload ? *workloads_ : *operators_;
   auto connection = server.Serve({.socket = std::move(admitted.socket),
                                   .refuses_descriptors = admitted.refuses_descriptors,
                                   .owner = core::OwnerOf(admitted.caller),
                                   .secret = admitted.secret,
                                   .on_end = std::move(admitted.on_end)},
-                                 std::move(dispatcher));
+                                 std::move(dispatch));
   return std::make_unique<RpcConnection>(std::move(context), std::move(connection));
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "daemon/core/request/node.h"
@@ -32,8 +33,8 @@ class RpcConnectionServer final : public door::ConnectionServer {
 
  private:
   RpcConnectionServer(const rpc::Limits& limits, const gate::GateServices& services, gate::MethodIndex methods,
-                      core::Node& node, core::SessionRegistry& registry, std::unique_ptr<rpc::Server> workloads,
-                      std::unique_ptr<rpc::Server> operators);
+                      core::Node& node, core::SessionRegistry& registry)
+      : limits_(limits), services_(services), methods_(std::move(methods)), node_(node), registry_(registry) {}
 
   const rpc::Limits limits_;
   const gate::GateServices services_;
@@ -42,8 +43,8 @@ class RpcConnectionServer final : public door::ConnectionServer {
   core::SessionRegistry& registry_;
   // Last: their calls use the rest. Operators have a thread and a budget of their own, so that they are served whatever
   // workloads do.
-  const std::unique_ptr<rpc::Server> workloads_;
-  const std::unique_ptr<rpc::Server> operators_;
+  std::unique_ptr<rpc::Server> workloads_;
+  std::unique_ptr<rpc::Server> operators_;
 };
 
 }  // namespace rnicd::server

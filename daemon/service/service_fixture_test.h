@@ -162,7 +162,7 @@ class ServiceTest : public gate::GateTest {
       return message;
     };
     auto end = std::make_shared<gate::FakeEnd>();
-    std::shared_ptr<gate::Call> call = gate::Gate(services_, connection).Run(found, read, end);
+    std::shared_ptr<gate::Call> call = RunRead(connection, found, read, end);
     if (begun != nullptr) {
       *begun = std::move(call);
     }

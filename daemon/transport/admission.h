@@ -14,7 +14,6 @@
 #include "daemon/core/request/node.h"
 #include "daemon/core/tenant/caller.h"
 #include "daemon/core/tenant/rate_limiter.h"
-#include "daemon/door/connect_backoff.h"
 #include "daemon/door/connect_rates.h"
 #include "daemon/door/places.h"
 #include "daemon/transport/client_socket.h"

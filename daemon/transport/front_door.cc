@@ -184,10 +184,6 @@ void FrontDoor::Adopt(Visitor visitor) {
                             .refuses_descriptors = visitor.socket->kind().refuses_descriptors,
                             .secret = std::nullopt,
                             .on_end = {}});
-    if (served == nullptr) {
-      door::ReportRefusal(node_, logger_, core::kRefusedNoDescriptors, &visitor.peer.caller);
-      return;
-    }
     connection_count_.fetch_add(1);
   }
   const int socket = visitor.socket->get();

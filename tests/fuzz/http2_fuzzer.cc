@@ -38,9 +38,12 @@ constexpr size_t kConnections = 3;
 constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 // Answers calls by the first byte of their message, and counts how they end. Threads: safe.
-class Answers final : public rpc::CallHandler {
+class Answers {
  public:
-  void OnCall(const std::shared_ptr<rpc::ServerCall>& call) override {
+  void OnCall(const std::shared_ptr<rpc::ServerCall>& call) {
+    if (const auto& refusal = call->refusal(); refusal.has_value()) {
+      return call->Finish({.code = 13, .message = std::to_string(refusal->reason)});
+    }
     MutexLock lock(mutex_);
     ++begun_;
     call->SetOnCancel([this] {
@@ -65,9 +68,6 @@ class Answers final : public rpc::CallHandler {
       default:
         return;  // Only the client's leaving ends it.
     }
-  }
-  void OnRefused(const std::shared_ptr<rpc::ServerCall>& call, rpc::Refusal refusal, uint64_t /*bytes*/) override {
-    call->Finish({.code = 13, .message = std::to_string(static_cast<int>(refusal))});
   }
 
   // From this thread, which is not the connection's. The call may have been cancelled, so it is not counted.
@@ -135,7 +135,8 @@ class Client {
     std::array<int, 2> ends{};
     Check(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) == 0, "there is a socket");
     socket_.Reset(ends[0]);
-    server.Serve({.socket = std::make_shared<const UniqueSocket>(ends[1]), .owner = "fuzz"}, answers);
+    server.Serve({.socket = std::make_shared<const UniqueSocket>(ends[1]), .owner = "fuzz"},
+                 [answers](const std::shared_ptr<rpc::ServerCall>& call) { answers->OnCall(call); });
   }
 
   void Send(std::string_view bytes, bool raw = false) {

@@ -134,7 +134,9 @@ class Methods {
   void Make(size_t connection, const gate::Method& method, const std::string& bytes) {
     ends_.push_back(std::make_shared<CountingEnd>());
     const gate::Gate gate(ServicesOf(node_), contexts_[connection]);
-    calls_.push_back(gate.Run(method, [&] { return Read(method, bytes); }, ends_.back()));
+    gate::Gate::Begun begun = gate.Begin(method, ends_.back());
+    calls_.push_back(begun.running);
+    gate::Gate::Run(std::move(begun.admitted), method, Read(method, bytes));  // No caller has a rate.
   }
 
   Served& served_;

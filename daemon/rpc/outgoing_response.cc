@@ -1,4 +1,4 @@
-#include "daemon/rpc/trailers.h"
+#include "daemon/rpc/outgoing_response.h"
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"

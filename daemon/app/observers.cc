@@ -1,4 +1,4 @@
-#include "daemon/app/session_log.h"
+#include "daemon/app/observers.h"
 
 namespace rnicd::app {
 namespace {
@@ -39,6 +39,16 @@ void SessionLog::Log(const core::SessionEnded& ended) const {
   if (reclaimed.failures > 0) {
     logger_.Error("objects could not be taken back", {{"session", ended.id.value}, {"objects", reclaimed.failures}});
   }
+}
+
+void HeapTrim::Observe(const core::Observation& observation) {
+  if (observation.As<core::SessionEnded>() == nullptr || due_->exchange(true)) {
+    return;
+  }
+  alarms_.Set(kDelay, [due = due_, trim = trim_] {
+    due->store(false);
+    trim();
+  });
 }
 
 }  // namespace rnicd::app
